@@ -1,0 +1,100 @@
+package show
+
+import (
+	"maps"
+	"slices"
+
+	"meridian/clock"
+)
+
+// Report is the alignment report: what was aligned, how, and how sure it is. Times are int64 ns; a null bound means that
+// nothing bounds that side, a null skew that the messages do not determine it.
+type Report struct {
+	Reference  string   `json:"reference"`
+	Method     string   `json:"method"`
+	Assumption string   `json:"assumption"` // under which low_ns and high_ns are strict
+	Hosts      []Host   `json:"hosts"`
+	Pairs      []Pair   `json:"pairs"`
+	Quality    Quality  `json:"quality"`
+	Warnings   []string `json:"warnings"`
+}
+
+// Host is one clock of the report.
+type Host struct {
+	Name        string   `json:"name"`
+	Component   int      `json:"component"` // hosts of one component share a timeline
+	Reference   string   `json:"reference"` // the host whose clock this component follows
+	Addresses   []string `json:"addresses"`
+	Events      int64    `json:"events"`
+	OffsetNs    *int64   `json:"offset_ns"` // timeline minus host at the middle of its trace
+	SkewPPM     *float64 `json:"skew_ppm"`  // frequency of the host against the timeline; null if undetermined
+	SkewLowPPM  *float64 `json:"skew_low_ppm"`
+	SkewHighPPM *float64 `json:"skew_high_ppm"`
+	BoundNs     *int64   `json:"bound_ns"` // worst error over its trace
+	Map         []Knot   `json:"map"`
+}
+
+// Knot is one corner of a host's clock map.
+type Knot struct {
+	HostNs     int64  `json:"host_ns"`
+	TimelineNs int64  `json:"timeline_ns"`
+	LowNs      *int64 `json:"low_ns"`
+	HighNs     *int64 `json:"high_ns"`
+}
+
+// Pair is what two clocks that exchanged messages say about each other. Offset and skew are b's against a.
+type Pair struct {
+	A           string   `json:"a"`
+	B           string   `json:"b"`
+	MessagesAB  int64    `json:"messages_ab"`
+	MessagesBA  int64    `json:"messages_ba"`
+	MinRTTNs    *int64   `json:"min_rtt_ns"`
+	Fit         string   `json:"fit"` // exact, fallback, one-way or absent
+	OffsetNs    *int64   `json:"offset_ns"`
+	SkewPPM     *float64 `json:"skew_ppm"`
+	SkewLowPPM  *float64 `json:"skew_low_ppm"`
+	SkewHighPPM *float64 `json:"skew_high_ppm"`
+	BoundNs     *int64   `json:"bound_ns"`
+}
+
+// Quality sums up the aligned messages. Inversions are messages received before they were sent on the timeline; those
+// beyond granularity are so by more than the steps of the two stamps explain; too fast are those quicker than the
+// minimum delay of their channel allows.
+type Quality struct {
+	Messages                    int64      `json:"messages"`
+	Inversions                  int64      `json:"inversions"`
+	InversionsBeyondGranularity int64      `json:"inversions_beyond_granularity"`
+	TooFast                     int64      `json:"too_fast"`
+	BoundNs                     BoundRange `json:"bound_ns"`
+}
+
+// BoundRange is the error bound at the best and the worst event, and the mean over all events; null where some event
+// is unbounded.
+type BoundRange struct {
+	Best  *int64 `json:"best"`
+	Mean  *int64 `json:"mean"`
+	Worst *int64 `json:"worst"`
+}
+
+// Knots lists the corners of a map's three curves as the report shows them.
+func Knots(m *clock.Map) []Knot {
+	hosts := make(map[int64]bool)
+	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
+		for _, k := range c {
+			hosts[k.Host] = true
+		}
+	}
+	knots := make([]Knot, 0, len(hosts))
+	for _, h := range slices.Sorted(maps.Keys(hosts)) {
+		k := Knot{HostNs: h, TimelineNs: m.At(h)}
+		low, high, lowOK, highOK := m.Bounds(h)
+		if lowOK {
+			k.LowNs = &low
+		}
+		if highOK {
+			k.HighNs = &high
+		}
+		knots = append(knots, k)
+	}
+	return knots
+}

@@ -1,0 +1,26 @@
+package trace
+
+// Interface is one source of frames in a capture file.
+type Interface struct {
+	Name       string
+	LinkType   uint16 // LINKTYPE_ number
+	SnapLength uint32
+}
+
+// Frame is one frame as a capture file holds it. Data and Options belong to the reader and last until its next Next.
+type Frame struct {
+	Number    int    // place in the file, from 0, counting every packet record
+	Time      int64  // ns since 1970 on the capture's clock
+	Interface int    // index into the reader's Interfaces
+	Wire      uint32 // length on the wire
+	Data      []byte // what was kept of it
+	Options   []byte // pcapng: the packet's options (comments, flags) as little-endian option list without its end; nil without any
+}
+
+// FrameReader brings the frames of one capture in file order.
+type FrameReader interface {
+	// Next fills f with the next frame, or returns io.EOF after the last.
+	Next(f *Frame) error
+	// Interfaces returns the interfaces met so far.
+	Interfaces() []Interface
+}

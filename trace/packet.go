@@ -1,0 +1,117 @@
+package trace
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Kind says how a packet can be recognised on another host.
+type Kind uint8
+
+const (
+	Other    Kind = iota // no network packet that anything could be matched with, or a damaged one
+	TCP                  // Seq, Ack, TSVal, Flags are set
+	Datagram             // UDP (QUIC too), ICMP and every other protocol over IP: by content
+)
+
+// TCP flags as they stand in the header (RFC 9293).
+const (
+	FIN = 1 << iota
+	SYN
+	RST
+	PSH
+	ACK
+	URG
+)
+
+// Direction says what the capture itself knows of where a packet went.
+type Direction uint8
+
+const (
+	Unknown  Direction = iota
+	Received           // came in from the network
+	Sent               // left this host
+	Foreign            // passed by: neither from nor to this host
+)
+
+// NoFlow is the flow of packets that belong to none.
+const NoFlow = ^uint32(0)
+
+// Packet is one frame of a capture, reduced to what matching needs.
+type Packet struct {
+	Time   int64  // ns of the capture's clock since 1970
+	Seq    uint32 // TCP: sequence number of the first payload byte (of SYN or FIN where there is no payload)
+	Ack    uint32 // TCP: acknowledgement number
+	TSVal  uint32 // TCP: the sender's timestamp option, 0 without one
+	Length uint32 // payload bytes on the wire above TCP, UDP or IP, whatever the capture kept of them
+	Flow   uint32 // index into Capture.Flows times two, plus one if sent by its High end; NoFlow without one
+	Digest uint32 // what else tells it from others: see Kind and format/pcap
+	ID     uint16 // IPv4 identification, or the low half of an IPv6 fragment's
+	Flags  uint8  // TCP flags
+	Kind   Kind
+	From   Direction // what the capture says of its direction
+	TTL    uint8     // IPv4 time to live or IPv6 hop limit
+	_      [2]byte
+}
+
+// Endpoint is one end of a flow; Port is 0 where the protocol has none.
+type Endpoint struct {
+	Addr netip.Addr
+	Port uint16
+}
+
+func (e Endpoint) String() string {
+	if e.Port == 0 {
+		return e.Addr.String()
+	}
+	return netip.AddrPortFrom(e.Addr, e.Port).String()
+}
+
+// Compare orders endpoints by address, then port.
+func (e Endpoint) Compare(o Endpoint) int {
+	if c := e.Addr.Compare(o.Addr); c != 0 {
+		return c
+	}
+	return int(e.Port) - int(o.Port)
+}
+
+// MAC is a link-layer address; zero where the link has none.
+type MAC [6]byte
+
+// Flow is a conversation seen in one capture: its two ends in order, its IP protocol number, and per direction (0 from
+// Low, 1 from High) what the first packet told.
+type Flow struct {
+	Low, High Endpoint
+	Protocol  uint8
+	Source    [2]MAC // link-layer source of the first packet of each direction
+	Target    [2]MAC // and its destination
+}
+
+// Ends returns the sender and the receiver of the flow's packets of one direction.
+func (f *Flow) Ends(direction int) (from, to Endpoint) {
+	if direction == 0 {
+		return f.Low, f.High
+	}
+	return f.High, f.Low
+}
+
+func (f *Flow) String() string {
+	return fmt.Sprintf("%s %s-%s", ProtocolName(f.Protocol), f.Low, f.High)
+}
+
+// ProtocolName names an IP protocol number as people write it.
+func ProtocolName(p uint8) string {
+	switch p {
+	case 1:
+		return "ICMP"
+	case 6:
+		return "TCP"
+	case 17:
+		return "UDP"
+	case 58:
+		return "ICMPv6"
+	case 132:
+		return "SCTP"
+	}
+	return fmt.Sprintf("IP protocol %d", p)
+}

@@ -1,0 +1,40 @@
+// Package trace is the model in which the rooms meet: what a recorded host is, what happened on it, and which pairs of
+// happenings are the two ends of one message.
+//
+//	format/*  -->  Capture, List  -->  match  -->  Problem (Clocks, Channels)  -->  align  -->  clock.Map per clock
+//	format/*  -->  Frame by Frame  ----------------------------------------------->  order  -->  format/*, show
+//
+// A [Capture] is one packet capture reduced to what matching needs: a [Packet] of 40 bytes for every frame of the file,
+// so that ten million packets fit into 400 MB. The bytes themselves stay in the file; a [FrameReader] brings them a
+// second time when the corrected packets are written.
+//
+// A [Clock] is what stamps: one per host, or two where a capture's sent and received packets were stamped by different
+// ones. A [Channel] holds all messages from one clock to another. A [Problem] is everything that alignment is told.
+package trace
+
+// Clock is one source of stamps.
+type Clock struct {
+	Name        string // unique among the clocks of a problem: the host's name, or "HOST/rx" for its second clock
+	Host        string
+	First, Last int64 // the extent of its stamps, ns of this clock
+	Granularity int64 // step of its stamps in ns, at least 1
+	Events      int64 // stamped by it
+}
+
+// Message is one message: sent at an instant of the sender's clock, received at one of the receiver's, both in ns.
+type Message struct {
+	Sent, Received int64
+}
+
+// Channel holds the messages from one clock to another, clocks given by their index in the problem. The messages are in
+// no particular order.
+type Channel struct {
+	From, To int
+	Messages []Message
+}
+
+// Problem is what alignment is given: the clocks and what was sent between them.
+type Problem struct {
+	Clocks   []Clock
+	Channels []Channel
+}

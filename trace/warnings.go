@@ -1,0 +1,63 @@
+package trace
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Warnings gathers what went wrong without ending the work. Warnings of one kind about one subject become one line
+// with a count, so that a million bad packets do not make a million lines. It is safe for concurrent use; the zero
+// value is ready.
+type Warnings struct {
+	mu    sync.Mutex
+	index map[string]int
+	list  []warning
+}
+
+type warning struct {
+	subject, kind, first string
+	count                int64
+}
+
+// Add records that something of the given kind happened to subject (a file, a host), with the details of this case; the
+// details of the first case are kept. Kind reads as a sentence after the subject: "capture.pcap: header cut short".
+func (w *Warnings) Add(subject, kind, details string) { w.AddN(subject, kind, details, 1) }
+
+// AddN records n cases at once.
+func (w *Warnings) AddN(subject, kind, details string, n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := subject + "\x00" + kind
+	if i, ok := w.index[key]; ok {
+		w.list[i].count += n
+		return
+	}
+	if w.index == nil {
+		w.index = make(map[string]int)
+	}
+	w.index[key] = len(w.list)
+	w.list = append(w.list, warning{subject: subject, kind: kind, first: details, count: n})
+}
+
+// Lines returns one line per subject and kind, in the order in which they first happened.
+func (w *Warnings) Lines() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := make([]string, 0, len(w.list))
+	for _, x := range w.list {
+		line := x.kind
+		if x.subject != "" {
+			line = x.subject + ": " + x.kind
+		}
+		switch {
+		case x.count > 1 && x.first != "":
+			line += fmt.Sprintf(" (%d times, first %s)", x.count, x.first)
+		case x.count > 1:
+			line += fmt.Sprintf(" (%d times)", x.count)
+		case x.first != "":
+			line += " (" + x.first + ")"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
