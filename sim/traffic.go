@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"meridian/trace"
+)
+
+// Shape is the distribution of the random part of a delay.
+type Shape uint8
+
+const (
+	Exponential Shape = iota // queues under moderate load
+	HeavyTail                // a Pareto tail of index 1.5: rare, enormous delays; the variance is infinite
+)
+
+const tailIndex = 1.5
+
+// Delay is the time a message is on the way: Min, and a random part of mean Jitter.
+type Delay struct {
+	Min, Jitter time.Duration
+	Shape       Shape
+}
+
+// Draw returns one delay.
+func (d Delay) Draw(random *rand.Rand) time.Duration {
+	mean := float64(d.Jitter)
+	var more float64
+	switch d.Shape {
+	case Exponential:
+		more = mean * random.ExpFloat64()
+	case HeavyTail:
+		// Lomax: scale·(U^(-1/a) - 1) has the mean scale/(a-1). 1-U keeps zero out.
+		more = mean * (tailIndex - 1) * (math.Pow(1-random.Float64(), -1/tailIndex) - 1)
+	}
+	return d.Min + time.Duration(min(more, 1e15))
+}
+
+// Link sends messages from one host to another, at random instants that are Period apart in the mean.
+type Link struct {
+	From, To int // indices into Traffic.Hosts
+	Period   time.Duration
+	Delay    Delay
+	Back     *Delay // if not nil, To answers each message at once: exchanges, asymmetric if Back is not Delay
+}
+
+// Traffic is what the hosts send to each other during Span, from the true time Start.
+type Traffic struct {
+	Hosts       []Clock
+	Links       []Link
+	Start       int64 // true time, ns
+	Span        time.Duration
+	Seed        uint64
+	Granularity int64 // step of the stamps, which are cut down to it; 0 is 1 ns
+}
+
+// Generate returns the messages as the hosts' clocks stamped them, and the function that tells the true time of a
+// host's stamp (of which a granularity above 1 ns hides up to one step). A link that the span leaves without messages
+// still has its channel. Generate panics for a clock that does not pass [Clock.Check]: it is the test that is wrong.
+func (t Traffic) Generate() (trace.Problem, func(clock int, host int64) int64) {
+	step := max(t.Granularity, 1)
+	var p trace.Problem
+	for i := range t.Hosts {
+		if err := t.Hosts[i].Check(); err != nil {
+			panic(err)
+		}
+		name := fmt.Sprintf("host%d", i)
+		p.Clocks = append(p.Clocks, trace.Clock{Name: name, Host: name, Granularity: step})
+	}
+	channels := make(map[[2]int]int)
+	channel := func(from, to int) int {
+		key := [2]int{from, to}
+		i, known := channels[key]
+		if !known {
+			i = len(p.Channels)
+			channels[key] = i
+			p.Channels = append(p.Channels, trace.Channel{From: from, To: to})
+		}
+		return i
+	}
+	stamp := func(host int, instant int64) int64 {
+		s := t.Hosts[host].At(instant)
+		s -= ((s % step) + step) % step
+		c := &p.Clocks[host]
+		if c.Events == 0 {
+			c.First, c.Last = s, s
+		}
+		c.First, c.Last = min(c.First, s), max(c.Last, s)
+		c.Events++
+		return s
+	}
+	send := func(channel int, sent, received int64) {
+		c := &p.Channels[channel]
+		c.Messages = append(c.Messages, trace.Message{Sent: stamp(c.From, sent), Received: stamp(c.To, received)})
+	}
+	for i, link := range t.Links {
+		// A source of its own for each link: one more link leaves the others' messages as they were.
+		random := rand.New(rand.NewPCG(t.Seed, uint64(i)))
+		there, back := channel(link.From, link.To), -1
+		if link.Back != nil {
+			back = channel(link.To, link.From)
+		}
+		pause := Delay{Jitter: link.Period}
+		for at := pause.Draw(random); at < t.Span; at += pause.Draw(random) {
+			sent := t.Start + int64(at)
+			received := sent + int64(link.Delay.Draw(random))
+			send(there, sent, received)
+			if back >= 0 {
+				send(back, received, received+int64(link.Back.Draw(random)))
+			}
+		}
+	}
+	return p, func(clock int, host int64) int64 { return t.Hosts[clock].Inverse(host) }
+}
+
+// On returns what the reference's clock showed at the true instant of another clock's stamp: where an alignment to that
+// reference should put the stamp.
+func (t Traffic) On(reference, clock int, host int64) int64 {
+	return t.Hosts[reference].At(t.Hosts[clock].Inverse(host))
+}
