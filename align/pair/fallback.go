@@ -1,0 +1,276 @@
+package pair
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"meridian/clock"
+)
+
+// fallback returns the estimate where no straight line passes the corridor: the clocks are not linear, or a message is
+// none.
+//
+// Ashton (1995; Poirier 2010, section 2.4.2) then takes, of all lines through a corner of each hull, the one with the
+// smallest sum of vertical distances of corners on its wrong side. That line leaves messages inverted and its bounds
+// are void. Here it serves as the trend: around it the clocks are taken to wander, the rate never further than w from
+// the line's. The smallest w that the messages allow is found, and twice that plus a margin is assumed, since messages
+// with jitter show less than all of a wander. Under the assumption the bounds are the cones
+//
+//	High(x) = min over ceilings c of  y_c + line(x) - line(x_c) + w |x - x_c|
+//	Low(x)  = max over floors   o of  y_o + line(x) - line(x_o) - w |x - x_o|
+//
+// and the estimate halfway between them passes on the right side of every message: no inversion remains, unless two
+// messages contradict each other under any clock (a clock that was set back, a wrong match).
+func (c *corridor) fallback(p *Problem) Estimate {
+	trend := c.ashton()
+	ceiling, floor := residuals(p, trend)
+	e := Estimate{Fit: Fallback, First: c.first, Last: c.last, Skew: slopeOf(trend).ppm(), Determined: true}
+	w, possible := leastWander(ceiling, floor)
+	e.Wander = min(2*w+wanderMargin, greatestWander)
+	high := cones(ceiling, e.Wander)
+	low := reflected(cones(reflected(floor), e.Wander))
+	e.Map = clock.Map{
+		Mid:  halfway(high, low, trend, e.Wander, c),
+		High: onTrend(high, trend, e.Wander, c, clock.Up),
+		Low:  onTrend(low, trend, -e.Wander, c, clock.Down),
+	}
+	if !possible {
+		e.Map.High, e.Map.Low = nil, nil
+	}
+	return e
+}
+
+const (
+	wanderMargin   = 1_000       // ppb: what a temperature-compensated clock wanders anyway
+	greatestWander = 500_000_000 // ppb: beyond half the rate nothing is a clock
+	ppb            = 1_000_000_000
+)
+
+// ashton returns the line of least total error.
+func (c *corridor) ashton() clock.Curve {
+	ceiling, floor := thinned(c.ceiling), thinned(c.floor)
+	origin := point{c.first, 0}
+	if len(ceiling) > 0 {
+		origin.y = ceiling[0].y
+	}
+	best, bestAt, bestError := even, origin, math.Inf(1)
+	for _, p := range ceiling {
+		for _, q := range floor {
+			if p.x == q.x {
+				continue
+			}
+			s := between(p, q)
+			if p.x > q.x {
+				s = between(q, p)
+			}
+			if s.compare(slowest) < 0 || s.compare(fastest) > 0 {
+				continue
+			}
+			if total := s.wrong(p, ceiling, floor); total < bestError {
+				best, bestAt, bestError = s, p, total
+			}
+		}
+	}
+	return clock.Curve{
+		{Host: c.from, Timeline: best.from(bestAt, c.from, clock.Nearest)},
+		{Host: c.to, Timeline: best.from(bestAt, c.to, clock.Nearest)},
+	}
+}
+
+// wrong returns the sum of vertical distances of the corners on the wrong side of the line with slope s through p.
+func (s slope) wrong(p point, ceiling, floor []point) float64 {
+	rate := float64(s.dy-s.dx) / float64(s.dx)
+	above := func(q point) float64 { // of q over the line; the differences keep float64 near its origin
+		dx := q.x - p.x
+		return float64(q.y-p.y-dx) - rate*float64(dx)
+	}
+	total := 0.0
+	for _, q := range ceiling {
+		total += max(-above(q), 0)
+	}
+	for _, q := range floor {
+		total += max(above(q), 0)
+	}
+	return total
+}
+
+// thinned keeps at most 100 corners, evenly chosen with both ends: the trend needs no more, and trying all pairs is
+// cubic in them.
+func thinned(hull []point) []point {
+	const most = 100
+	if len(hull) <= most {
+		return hull
+	}
+	out := make([]point, most)
+	for i := range out {
+		out[i] = hull[i*(len(hull)-1)/(most-1)]
+	}
+	return out
+}
+
+// residuals returns all messages as points over the trend: y is the distance from it.
+func residuals(p *Problem, trend clock.Curve) (ceiling, floor []point) {
+	stepA, stepB := max(p.A.Granularity, 1)-1, max(p.B.Granularity, 1)-1
+	ceiling = make([]point, 0, len(p.AB))
+	for _, m := range p.AB {
+		ceiling = append(ceiling, point{m.Sent, m.Received + stepB - trend.At(m.Sent, clock.Nearest)})
+	}
+	floor = make([]point, 0, len(p.BA))
+	for _, m := range p.BA {
+		x := m.Received + stepA
+		floor = append(floor, point{x, m.Sent - trend.At(x, clock.Nearest)})
+	}
+	byX := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(p.y, q.y)) }
+	slices.SortFunc(ceiling, byX)
+	slices.SortFunc(floor, byX)
+	return ceiling, floor
+}
+
+// leastWander returns the least wander in ppb under which no floor's cone passes above a ceiling, and false if none up
+// to half of greatestWander does.
+func leastWander(ceiling, floor []point) (int64, bool) {
+	if !consistent(ceiling, floor, greatestWander/2) {
+		return greatestWander / 2, false
+	}
+	lo, hi := int64(-1), int64(greatestWander/2) // hi is consistent, lo is not
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		if consistent(ceiling, floor, mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi, true
+}
+
+// consistent reports whether no two points contradict each other when the residual changes by at most w ppb. One sweep
+// keeps, at the present x, how high the ceilings so far and how low the floors so far leave the residual.
+func consistent(ceiling, floor []point, w int64) bool {
+	const slack = 1e-3 // ns: far above float64's error at such sizes, far below a stamp's
+	rate := float64(w) / ppb
+	high, low := math.Inf(1), math.Inf(-1)
+	var last int64
+	for i, j := 0, 0; i < len(ceiling) || j < len(floor); {
+		takeCeiling := j == len(floor) || (i < len(ceiling) && ceiling[i].x <= floor[j].x)
+		var p point
+		if takeCeiling {
+			p, i = ceiling[i], i+1
+		} else {
+			p, j = floor[j], j+1
+		}
+		step := rate * float64(p.x-last)
+		high, low, last = high+step, low-step, p.x
+		if takeCeiling {
+			high = min(high, float64(p.y))
+		} else {
+			low = max(low, float64(p.y))
+		}
+		if low > high+slack {
+			return false
+		}
+	}
+	return true
+}
+
+// cones returns the points that touch the lowest cone min(y_c + w|x-x_c|): those under no other's cone.
+func cones(points []point, w int64) []point {
+	var active []point
+	rise := func(p, q point) int64 { return clock.MulDiv(q.x-p.x, w, ppb, clock.Down) }
+	for _, p := range points {
+		n := len(active)
+		if n > 0 && p.y >= active[n-1].y+rise(active[n-1], p) {
+			continue
+		}
+		for ; n > 0 && active[n-1].y >= p.y+rise(active[n-1], p); n-- {
+			active = active[:n-1]
+		}
+		active = append(active, p)
+	}
+	return active
+}
+
+// coneAt evaluates the cones with the given corners at x: the lowest for w > 0, the highest for w < 0.
+func coneAt(corners []point, x, w int64, r clock.Rounding) int64 {
+	i, _ := slices.BinarySearchFunc(corners, x, func(p point, x int64) int { return cmp.Compare(p.x, x) })
+	var best int64
+	for n, j := 0, max(i-1, 0); j <= min(i, len(corners)-1); j++ {
+		v := corners[j].y + clock.MulDiv(distance(x, corners[j].x), w, ppb, r)
+		if n == 0 || (w > 0) == (v < best) {
+			best = v
+		}
+		n++
+	}
+	return best
+}
+
+func distance(a, b int64) int64 {
+	if a < b {
+		return b - a
+	}
+	return a - b
+}
+
+// turns returns every x at which the cones turn: their corners, and both sides of where two neighbours meet.
+func turns(corners []point, w int64, c *corridor) []int64 {
+	xs := []int64{c.from, c.to}
+	for i, p := range corners {
+		xs = append(xs, p.x)
+		if i+1 == len(corners) {
+			break
+		}
+		q := corners[i+1]
+		// y_p + w(x-x_p) = y_q + w(x_q-x)
+		meet := p.x + (q.x-p.x)/2 + clock.MulDiv(q.y-p.y, ppb, 2*max(w, -w), clock.Down)*sign(w)
+		for _, x := range []int64{meet, meet + 1} {
+			if x > p.x && x < q.x {
+				xs = append(xs, x)
+			}
+		}
+	}
+	return xs
+}
+
+func sign(w int64) int64 {
+	if w < 0 {
+		return -1
+	}
+	return 1
+}
+
+// onTrend returns the cones as a curve of b's clock.
+func onTrend(corners []point, trend clock.Curve, w int64, c *corridor, r clock.Rounding) clock.Curve {
+	return knotted(turns(corners, w, c), func(x int64) int64 { return trend.At(x, r) + coneAt(corners, x, w, r) })
+}
+
+// halfway returns the curve in the middle between the cones from above and from below.
+func halfway(high, low []point, trend clock.Curve, w int64, c *corridor) clock.Curve {
+	xs := append(turns(high, w, c), turns(low, -w, c)...)
+	return knotted(xs, func(x int64) int64 {
+		switch {
+		case len(low) == 0:
+			return trend.At(x, clock.Nearest) + coneAt(high, x, w, clock.Nearest)
+		case len(high) == 0:
+			return trend.At(x, clock.Nearest) + coneAt(low, x, -w, clock.Nearest)
+		}
+		h, l := coneAt(high, x, w, clock.Nearest), coneAt(low, x, -w, clock.Nearest)
+		return trend.At(x, clock.Nearest) + l + (h-l)/2
+	})
+}
+
+// knotted returns the curve of y at the given places. Rounding may let neighbours one nanosecond apart run back by one;
+// the curve then stands still.
+func knotted(xs []int64, y func(int64) int64) clock.Curve {
+	slices.Sort(xs)
+	xs = slices.Compact(xs)
+	curve := make(clock.Curve, 0, len(xs))
+	for _, x := range xs {
+		v := y(x)
+		if n := len(curve); n > 0 {
+			v = max(v, curve[n-1].Timeline)
+		}
+		curve = append(curve, clock.Knot{Host: x, Timeline: v})
+	}
+	return curve
+}

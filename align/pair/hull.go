@@ -1,0 +1,86 @@
+package pair
+
+import (
+	"cmp"
+	"slices"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// point is a message in the plane of the two clocks.
+type point struct{ x, y int64 }
+
+// corridor is what the messages leave for the line: nothing above the lower hull of the ceilings and nothing below the
+// upper hull of the floors.
+type corridor struct {
+	ceiling, floor []point // corners by ascending x; slopes of ceiling rise, those of floor fall
+	first, last    int64   // extent of the messages on a's clock
+	from, to       int64   // extent of the curves: far enough beyond both traces that rounded ends do not matter
+}
+
+// newCorridor builds both hulls.
+//
+// A stamp of granularity g stands for any instant of [t, t+g). The ceiling f(sent) <= received thus holds with the
+// latest instant of the receiver's stamp, the floor f(received) >= sent with that of the receiver's as well: each point
+// moves away from the line by the receiver's step.
+func newCorridor(p *Problem) *corridor {
+	c := &corridor{}
+	stepA, stepB := max(p.A.Granularity, 1)-1, max(p.B.Granularity, 1)-1
+	c.ceiling = hullOf(p.AB, func(m trace.Message) point { return point{m.Sent, m.Received + stepB} }, false)
+	c.floor = hullOf(p.BA, func(m trace.Message) point { return point{m.Received + stepA, m.Sent} }, true)
+	c.first, c.last = clock.Limit, -clock.Limit
+	for _, h := range [][]point{c.ceiling, c.floor} {
+		if len(h) > 0 {
+			c.first, c.last = min(c.first, h[0].x), max(c.last, h[len(h)-1].x)
+		}
+	}
+	start, end := min(c.first, p.A.First), max(c.last, p.A.Last)
+	margin := clock.Add(clock.Sub(end, start), 10_000_000_000)
+	c.from, c.to = max(clock.Sub(start, margin), -clock.Limit), min(clock.Add(end, margin), clock.Limit)
+	return c
+}
+
+// blockSize is how many points are sorted at a time. Messages come connection by connection and nearly in order, so
+// a few corners of each block are all that the whole hull has to sort.
+const blockSize = 8192
+
+// hullOf returns the hull of the points of all messages: the lower one, or the upper one.
+func hullOf(messages []trace.Message, at func(trace.Message) point, upper bool) []point {
+	var corners []point
+	block := make([]point, 0, min(blockSize, len(messages)))
+	for chunk := range slices.Chunk(messages, blockSize) {
+		block = block[:0]
+		for _, m := range chunk {
+			block = append(block, at(m))
+		}
+		corners = append(corners, graham(block, upper)...)
+	}
+	return slices.Clone(graham(corners, upper))
+}
+
+// graham returns the lower hull (or the upper) of the points, in place: Graham's scan over points sorted by x, by
+// orientation tests that cannot overflow. Of several points over one x only the lowest (highest) counts.
+func graham(points []point, upper bool) []point {
+	order := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(p.y, q.y)) }
+	turn := 1
+	if upper {
+		order = func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(q.y, p.y)) }
+		turn = -1
+	}
+	if !slices.IsSortedFunc(points, order) {
+		slices.SortFunc(points, order)
+	}
+	hull := points[:0]
+	for _, p := range points {
+		if n := len(hull); n > 0 && hull[n-1].x == p.x {
+			continue
+		}
+		// Invariant: the corners kept so far turn the right way; one that p hides is no corner.
+		for n := len(hull); n > 1 && between(hull[n-2], hull[n-1]).side(hull[n-1], p) != turn; n-- {
+			hull = hull[:n-1]
+		}
+		hull = append(hull, p)
+	}
+	return hull
+}

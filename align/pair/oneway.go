@@ -1,0 +1,55 @@
+package pair
+
+import (
+	"math/big"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// oneWay returns the estimate where messages went one way only: of all lines on the right side of the messages the one
+// nearest to them in the mean, which is the edge of their hull over their mean stamp (Moon, Skelly and Towsley 1999).
+// The delay cannot be told from the offset: the estimate takes the quickest message to have taken no time, and the
+// other side stays unbounded. Messages of a span too short for a skew are taken to mean equal rates.
+func (l *lines) oneWay(c *corridor, p *Problem) (clock.Map, float64) {
+	m := l.curves(c)
+	hull, messages, stamp := c.ceiling, p.AB, func(m trace.Message) int64 { return m.Sent }
+	if len(p.AB) == 0 {
+		hull, messages, stamp = c.floor, p.BA, func(m trace.Message) int64 { return m.Received }
+	}
+	i := edgeOver(hull, meanOf(messages, hull[0].x, stamp))
+	s := even
+	if i+1 < len(hull) && c.last-c.first >= shortestSkewSpan {
+		if edge := between(hull[i], hull[i+1]); edge.compare(slowest) >= 0 && edge.compare(fastest) <= 0 {
+			s = edge
+		}
+	}
+	at := hull[i]
+	if s == even {
+		for _, q := range hull {
+			if side := s.side(at, q); side != 0 && (side < 0) == (len(p.AB) > 0) {
+				at = q
+			}
+		}
+	}
+	m.Mid = c.straight(s.rat(), new(big.Rat).SetInt64(at.x), new(big.Rat).SetInt64(at.y))
+	return m, s.ppm()
+}
+
+// meanOf returns the mean stamp, summed as distances from origin so that no sum leaves float64's exact range unawares.
+func meanOf(messages []trace.Message, origin int64, stamp func(trace.Message) int64) int64 {
+	var sum float64
+	for _, m := range messages {
+		sum += float64(stamp(m) - origin)
+	}
+	return origin + int64(sum/float64(len(messages)))
+}
+
+// edgeOver returns the corner that begins the hull's edge over x.
+func edgeOver(hull []point, x int64) int {
+	i := 0
+	for i+2 < len(hull) && hull[i+1].x <= x {
+		i++
+	}
+	return i
+}

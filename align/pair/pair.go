@@ -1,0 +1,135 @@
+// Package pair estimates how two clocks relate from the messages between them.
+//
+// In goes a [Problem]: the messages from a to b and from b to a, stamped at both ends. Out comes an [Estimate]: the map
+// from a's clock to b's, with strict bounds, and what is known of offset and skew.
+//
+// The idea is that of Duda, Harrus, Haddad and Bernard (1987). Let f carry a's clock to b's and plot each message at
+// its stamp on a (x) and on b (y). Nothing is received before it was sent, so f passes below every message from a to b
+// and above every message from b to a:
+//
+//	b ^        c  c     .'        c: sent on a, received on b: ceiling, f(sent) <= received
+//	  |   c      c   .'    f
+//	  |      c    .'   o    o     o: sent on b, received on a: floor,   f(received) >= sent
+//	  |        .'  o
+//	  |     .'   o
+//	  +----------------------> a
+//
+// While both clocks are linear f is a straight line, only the corners of two convex hulls matter, and the set of all
+// lines through the corridor gives exact bounds at every instant (hull.go, line.go). Where no line fits, the clocks are
+// not linear, and the corridor is passed under a bound on their wander instead (fallback.go). The least squares of
+// Clément and Dagenais (2009) stand beside it (regression.go).
+//
+// Everything that decides an order or an orientation is an exact integer: stamps are nanoseconds since 1970 and
+// products of their differences take 128 bits. The cost is O(n) for messages in order, a sort of blocks otherwise.
+package pair
+
+import (
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Problem is two clocks and what was sent between them.
+type Problem struct {
+	A, B   trace.Clock
+	AB, BA []trace.Message // from a to b, from b to a, in any order
+}
+
+// Fit says what kind of estimate the messages allowed.
+type Fit uint8
+
+const (
+	Absent   Fit = iota // no messages
+	OneWay              // messages in one direction only: one side is unbounded
+	Fallback            // no straight line passes between the messages
+	Exact               // straight lines pass; the bounds enclose them all
+)
+
+func (f Fit) String() string {
+	return [...]string{"absent", "one-way", "fallback", "exact"}[f]
+}
+
+// Estimate is what the messages say about two clocks.
+type Estimate struct {
+	Fit Fit
+	Map clock.Map // a's clock to b's
+
+	// Skew is b's frequency against a's in ppm, SkewLow and SkewHigh enclose it. Where the span of the messages
+	// leaves more than UndeterminedPPM between them, Determined is false and Skew must not be believed. For OneWay and
+	// Fallback nothing encloses the skew.
+	Skew, SkewLow, SkewHigh float64
+	Determined, Enclosed    bool
+
+	// First and Last are the extent of the messages on a's clock.
+	First, Last int64
+
+	// Wander is the assumed greatest departure of the rate from a straight line, in ppb, for Fallback.
+	Wander int64
+
+	// Residual is the residual standard deviation E_r in ns, Exchanges what it was taken over, for the regressions.
+	Residual  float64
+	Exchanges int
+}
+
+// UndeterminedPPM is the width of the skew's interval from which on the messages do not determine it: clocks of real
+// machines differ by less.
+const UndeterminedPPM = 200
+
+// Hull returns the estimate by convex hulls with strict bounds (Poirier 2010, sections 3.2 and 3.3), and by fallback
+// where no line passes.
+func Hull(p *Problem) Estimate {
+	if len(p.AB) == 0 && len(p.BA) == 0 {
+		return Estimate{}
+	}
+	c := newCorridor(p)
+	lines, ok := c.lines()
+	if !ok {
+		return c.fallback(p)
+	}
+	e := Estimate{Fit: Exact, Map: lines.curves(c), First: c.first, Last: c.last}
+	if len(p.AB) == 0 || len(p.BA) == 0 {
+		e.Fit = OneWay
+		e.Map, e.Skew = lines.oneWay(c, p)
+		e.Determined = c.last-c.first >= shortestSkewSpan
+		return e
+	}
+	e.Enclosed = true
+	e.SkewLow, e.SkewHigh = lines.least.ppm(), lines.most.ppm()
+	e.Determined = e.SkewHigh-e.SkewLow <= UndeterminedPPM
+	e.Skew = slopeOf(e.Map.Mid).ppm()
+	return e
+}
+
+// shortestSkewSpan is how long messages must flow before a one-way hull's slope says anything of the skew, ns.
+const shortestSkewSpan = 10_000_000_000
+
+// Error returns the mean and the worst half-width of the bounds over the messages' extent, ns on b's clock; false
+// where a side is unbounded.
+func (e *Estimate) Error() (mean, worst int64, ok bool) {
+	return MapError(&e.Map, e.First, e.Last)
+}
+
+// MapError returns the mean and the worst error of a map between two host times; false where a side is unbounded.
+func MapError(m *clock.Map, first, last int64) (mean, worst int64, ok bool) {
+	const steps = 256
+	span := clock.Sub(last, first)
+	var sum float64
+	for i := range int64(steps + 1) {
+		at := first + clock.MulDiv(span, i, steps, clock.Nearest)
+		err, bounded := m.Error(at)
+		if !bounded {
+			return 0, 0, false
+		}
+		sum += float64(err)
+		worst = max(worst, err)
+	}
+	// The error is piecewise linear, so the worst is at a corner.
+	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
+		for _, k := range c {
+			if k.Host > first && k.Host < last {
+				err, _ := m.Error(k.Host)
+				worst = max(worst, err)
+			}
+		}
+	}
+	return int64(sum / (steps + 1)), worst, true
+}
