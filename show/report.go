@@ -1,7 +1,11 @@
 package show
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"meridian/clock"
@@ -97,4 +101,55 @@ func Knots(m *clock.Map) []Knot {
 		knots = append(knots, k)
 	}
 	return knots
+}
+
+// Write writes the report as indented JSON. Arrays are never null, and a number that is none (NaN, infinite) is null.
+func (r *Report) Write(w io.Writer) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if err := out.Encode(r.complete()); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// ReadReport reads what Write wrote. Fields that it does not know are let pass: a newer Meridian may have written them.
+func ReadReport(r io.Reader) (*Report, error) {
+	in := json.NewDecoder(r)
+	var report Report
+	if err := in.Decode(&report); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if _, err := in.Token(); err != io.EOF {
+		return nil, fmt.Errorf("report: something follows the report at offset %d", in.InputOffset())
+	}
+	return report.complete(), nil
+}
+
+// complete returns a copy in which no array is nil and every number is finite.
+func (r *Report) complete() *Report {
+	c := *r
+	c.Hosts = append([]Host{}, r.Hosts...)
+	for i := range c.Hosts {
+		h := &c.Hosts[i]
+		h.Addresses = append([]string{}, h.Addresses...)
+		h.Map = append([]Knot{}, h.Map...)
+		h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM = finite(h.SkewPPM), finite(h.SkewLowPPM), finite(h.SkewHighPPM)
+	}
+	c.Pairs = append([]Pair{}, r.Pairs...)
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM = finite(p.SkewPPM), finite(p.SkewLowPPM), finite(p.SkewHighPPM)
+	}
+	c.Warnings = append([]string{}, r.Warnings...)
+	return &c
+}
+
+// finite returns nil for a number that JSON cannot hold: nothing is known then.
+func finite(x *float64) *float64 {
+	if x == nil || math.IsNaN(*x) || math.IsInf(*x, 0) {
+		return nil
+	}
+	return x
 }

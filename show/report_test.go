@@ -1,0 +1,76 @@
+package show
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"meridian/clock"
+)
+
+func TestArraysOfAReportAreNeverNull(t *testing.T) {
+	for _, r := range []*Report{{}, {Hosts: make([]Host, 1), Pairs: make([]Pair, 1)}} {
+		var out bytes.Buffer
+		if err := r.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		for _, array := range []string{"hosts", "pairs", "warnings", "addresses", "map"} {
+			if strings.Contains(out.String(), `"`+array+`": null`) {
+				t.Errorf("%s is null in:\n%s", array, out.String())
+			}
+		}
+	}
+}
+
+func TestAReportReadsBackAsItWasWritten(t *testing.T) {
+	r := twoComponents()
+	r.Hosts[1].Map = []Knot{{HostNs: math.MaxInt64, TimelineNs: math.MinInt64, LowNs: ptr(int64(1<<53 + 1))}}
+	r.Warnings = []string{"a <b> & c"}
+	var out bytes.Buffer
+	if err := r.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "a <b> & c") {
+		t.Error("the file is not meant for HTML, and reads worse escaped")
+	}
+	back, err := ReadReport(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(back, r.complete()) {
+		t.Errorf("got %+v, want %+v", back, r.complete())
+	}
+}
+
+func TestANumberThatIsNoneIsWrittenAsNull(t *testing.T) {
+	r := &Report{Hosts: []Host{{SkewPPM: ptr(math.NaN())}}, Pairs: []Pair{{SkewHighPPM: ptr(math.Inf(1))}}}
+	var out bytes.Buffer
+	if err := r.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if r.Hosts[0].SkewPPM == nil {
+		t.Error("writing changed the report")
+	}
+}
+
+func TestDamagedReportsAreErrors(t *testing.T) {
+	for _, text := range []string{"", "{", "[]", `{"hosts":3}`, `{} {}`} {
+		if _, err := ReadReport(strings.NewReader(text)); err == nil {
+			t.Errorf("%q was taken for a report", text)
+		}
+	}
+}
+
+func TestKnotsHoldEveryCornerOfTheThreeCurves(t *testing.T) {
+	m := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: 0}, {Host: 10, Timeline: 20}}, Low: clock.Curve{{Host: 5, Timeline: 7}}}
+	want := []Knot{
+		{HostNs: 0, TimelineNs: 0, LowNs: ptr(int64(2))},
+		{HostNs: 5, TimelineNs: 10, LowNs: ptr(int64(7))},
+		{HostNs: 10, TimelineNs: 20, LowNs: ptr(int64(12))},
+	}
+	if got := Knots(&m); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

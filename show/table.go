@@ -1,0 +1,119 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+)
+
+// Table writes the report for a terminal: the hosts, the pairs, and what the whole amounts to.
+func (r *Report) Table(w io.Writer) error {
+	var out strings.Builder
+	r.hostTable(&out)
+	if len(r.Pairs) > 0 {
+		out.WriteByte('\n')
+		r.pairTable(&out)
+	}
+	out.WriteByte('\n')
+	r.summary(&out)
+	if _, err := io.WriteString(w, out.String()); err != nil {
+		return fmt.Errorf("table: %w", err)
+	}
+	return nil
+}
+
+func (r *Report) hostTable(out *strings.Builder) {
+	components := make(map[int]bool)
+	for _, h := range r.Hosts {
+		components[h.Component] = true
+	}
+	t := table{left: map[int]bool{0: true, 5: true}}
+	t.row("host", "offset", "skew", "bound", "events", "reference")
+	if len(components) > 1 {
+		t.left[6] = true
+		t.rows[0] = append(t.rows[0], "component")
+	}
+	for _, h := range r.Hosts {
+		cells := []string{printable(h.Name), optional(h.OffsetNs, offset), skew(h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM),
+			bound(h.BoundNs), count(h.Events), printable(h.Reference)}
+		if h.Name == h.Reference {
+			cells[5] = "(is the reference)"
+		}
+		if len(components) > 1 {
+			cells = append(cells, fmt.Sprint(h.Component))
+		}
+		t.row(cells...)
+	}
+	t.write(out)
+}
+
+func (r *Report) pairTable(out *strings.Builder) {
+	t := table{left: map[int]bool{0: true, 1: true, 5: true}}
+	t.row("a", "b", "a to b", "b to a", "min RTT", "fit", "offset b-a", "skew b-a", "bound")
+	for _, p := range r.Pairs {
+		t.row(printable(p.A), printable(p.B), count(p.MessagesAB), count(p.MessagesBA), optional(p.MinRTTNs, duration),
+			printable(p.Fit), optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM), bound(p.BoundNs))
+	}
+	t.write(out)
+}
+
+func (r *Report) summary(out *strings.Builder) {
+	q := r.Quality
+	fmt.Fprintf(out, "%s messages, %s inversions (%s beyond granularity)", count(q.Messages), count(q.Inversions),
+		count(q.InversionsBeyondGranularity))
+	if q.TooFast > 0 {
+		fmt.Fprintf(out, ", %s too fast", count(q.TooFast))
+	}
+	if b := q.BoundNs; b.Best != nil || b.Mean != nil || b.Worst != nil {
+		fmt.Fprintf(out, "; bound: best %s, mean %s, worst %s", bound(b.Best), bound(b.Mean), bound(b.Worst))
+	}
+	out.WriteByte('\n')
+	if r.Assumption != "" {
+		fmt.Fprintf(out, "bounds hold if: %s\n", printable(r.Assumption))
+	}
+}
+
+// optional writes a value, or a dash where there is none.
+func optional(ns *int64, write func(int64) string) string {
+	if ns == nil {
+		return "-"
+	}
+	return write(*ns)
+}
+
+// table lines up cells for a terminal. The tabwriter aligns all columns to the right; the cells of the left ones are
+// filled up beforehand.
+type table struct {
+	left map[int]bool
+	rows [][]string
+}
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) write(out *strings.Builder) {
+	for column := range t.left {
+		width := 0
+		for _, row := range t.rows {
+			width = max(width, utf8.RuneCountInString(row[column]))
+		}
+		for _, row := range t.rows {
+			row[column] += strings.Repeat(" ", width-utf8.RuneCountInString(row[column]))
+		}
+	}
+	var lines strings.Builder
+	// The first column needs no blanks before it: the padding of two is taken off again below.
+	tw := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range t.rows {
+		for _, cell := range row {
+			fmt.Fprintf(tw, "%s\t", cell)
+		}
+		fmt.Fprintln(tw)
+	}
+	tw.Flush() // into a builder, which never fails
+	for line := range strings.Lines(lines.String()) {
+		line = strings.TrimRight(strings.TrimPrefix(line, "  "), " \n")
+		out.WriteString(line + "\n")
+	}
+}

@@ -1,0 +1,83 @@
+package show
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files from what is written now")
+
+func ptr[T any](v T) *T { return &v }
+
+// twoComponents is a report with everything a table must cope with.
+func twoComponents() *Report {
+	return &Report{
+		Reference: "gateway", Method: "envelope smoother", Assumption: "frequencies wander by at most 0.1 ppm per second",
+		Hosts: []Host{
+			{Name: "gateway", Component: 0, Reference: "gateway", Events: 1234567, OffsetNs: ptr(int64(0)), SkewPPM: ptr(0.0), BoundNs: ptr(int64(0))},
+			{Name: "db", Component: 0, Reference: "gateway", Events: 999, OffsetNs: ptr(int64(-3600_000_000_001)), SkewPPM: ptr(-12.3456), BoundNs: ptr(int64(43210))},
+			{Name: "künstlich", Component: 0, Reference: "gateway", Events: 10, OffsetNs: ptr(int64(87654)), SkewLowPPM: ptr(-120.0), SkewHighPPM: ptr(80.0)},
+			{Name: "evil\x1b[31m\nname", Component: 1, Reference: "evil\x1b[31m\nname", Events: 3, OffsetNs: ptr(int64(0)), SkewPPM: ptr(0.0), BoundNs: ptr(int64(0))},
+			{Name: "alone", Component: 2, Reference: "alone"},
+		},
+		Pairs: []Pair{
+			{A: "gateway", B: "db", MessagesAB: 100000, MessagesBA: 99990, MinRTTNs: ptr(int64(123456)), Fit: "exact", OffsetNs: ptr(int64(3600_000_000_001)), SkewPPM: ptr(0.00123), BoundNs: ptr(int64(999_960))},
+			{A: "db", B: "künstlich", MessagesAB: 5, Fit: "one-way", SkewLowPPM: ptr(-3.5)},
+		},
+		Quality: Quality{Messages: 199995, Inversions: 12, InversionsBeyondGranularity: 2, TooFast: 1,
+			BoundNs: BoundRange{Best: ptr(int64(0)), Mean: ptr(int64(21000))}},
+	}
+}
+
+func TestTableSaysHowSureEachNumberIs(t *testing.T) {
+	for name, r := range map[string]*Report{
+		"two-components": twoComponents(),
+		"empty":          {},
+	} {
+		var got bytes.Buffer
+		if err := r.Table(&got); err != nil {
+			t.Fatal(err)
+		}
+		golden := filepath.Join("testdata", name+".table")
+		if *update {
+			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != string(want) {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, got.String(), want)
+		}
+	}
+}
+
+func TestNumbersKeepFourDigitsAndOffsetsAllOfThem(t *testing.T) {
+	for ns, want := range map[int64]string{
+		0: "0 ns", 999: "999 ns", 1000: "1.000 µs", 12345: "12.35 µs", 999_949: "999.9 µs", 999_960: "1.000 ms",
+		-1500: "-1.500 µs", 1_234_567_890: "1.235 s", 9_999_600_000: "10.00 s", 86400_000_000_000: "86400 s",
+	} {
+		if got := duration(ns); got != want {
+			t.Errorf("duration(%d) = %q, want %q", ns, got, want)
+		}
+	}
+	for ns, want := range map[int64]string{
+		0: "0 ns", 5: "+5 ns", -5: "-5 ns", 12345: "+12.35 µs", 1_000_000_001: "+1.000000001 s",
+		-1_000_000_001: "-1.000000001 s", -1 << 63: "-9223372036.854775808 s",
+	} {
+		if got := offset(ns); got != want {
+			t.Errorf("offset(%d) = %q, want %q", ns, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1 000", -1000: "-1 000", -100: "-100", 1234567: "1 234 567"} {
+		if got := count(n); strings.ReplaceAll(got, "\u202f", " ") != want {
+			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
