@@ -72,7 +72,7 @@ func TestSlopesAndFeasibilityAgreeWithAllPairsInExactRationals(t *testing.T) {
 		p, _ := drawProblem(t)
 		least, most, ok := feasible(p)
 		l, got := newCorridor(p).lines()
-		if most != nil && most.Sign() <= 0 {
+		if most != nil && most.Cmp(absurdlySlow.rat()) < 0 || least != nil && least.Cmp(absurdlyFast.rat()) > 0 {
 			ok = false
 		}
 		if got != ok {
@@ -178,13 +178,14 @@ func TestLinearClocksLieWithinTheBoundsAndNoMessageIsInverted(t *testing.T) {
 		if e.Map.Low == nil && e.Map.High == nil {
 			return // messages that no clock explains
 		}
+		const rounding = 2 // ns: of a knot and of the piece between two
 		for _, m := range p.AB {
-			if got := e.Map.At(m.Sent); got > m.Received+1 {
+			if got := e.Map.At(m.Sent); got > m.Received+rounding {
 				t.Fatalf("%v: sent %d ns after it was received", e.Fit, got-m.Received)
 			}
 		}
 		for _, m := range p.BA {
-			if got := e.Map.At(m.Received); got < m.Sent-1 {
+			if got := e.Map.At(m.Received); got < m.Sent-rounding {
 				t.Fatalf("%v: received %d ns before it was sent", e.Fit, m.Sent-got)
 			}
 		}

@@ -31,15 +31,20 @@ func (c *corridor) lines() (lines, bool) {
 	}
 	l.least, l.most = slowest, fastest
 	if haveMost {
-		switch {
-		case most.dy <= 0:
-			return l, false // a clock that stands still or runs back is no clock
-		case most.compare(slowest) < 0:
+		if most.compare(absurdlySlow) < 0 {
+			return l, false
+		}
+		if most.compare(slowest) < 0 {
 			l.least = most.halved()
 		}
 	}
-	if haveLeast && least.compare(fastest) > 0 {
-		l.most = least.doubled()
+	if haveLeast {
+		if least.compare(absurdlyFast) > 0 {
+			return l, false
+		}
+		if least.compare(fastest) > 0 {
+			l.most = least.doubled()
+		}
 	}
 	if haveMost && most.compare(l.most) < 0 {
 		l.most, l.mostAt, l.mostTouches = most, at, true
@@ -151,10 +156,10 @@ func reflected(points []point) []point {
 func (l *lines) curves(c *corridor) clock.Map {
 	m := clock.Map{}
 	if len(c.ceiling) > 0 {
-		m.High = l.envelope(c, c.ceiling, l.least, l.most, clock.Up)
+		m.High = c.envelope(c.ceiling, l.least, l.most, clock.Up)
 	}
 	if len(c.floor) > 0 {
-		m.Low = l.envelope(c, c.floor, l.most, l.least, clock.Down)
+		m.Low = c.envelope(c.floor, l.most, l.least, clock.Down)
 	}
 	if m.High == nil || m.Low == nil {
 		return m
@@ -170,10 +175,10 @@ func (l *lines) curves(c *corridor) clock.Map {
 }
 
 // envelope returns a bound: the hull between the points where lines of slope left and right touch it, and rays of those
-// slopes beyond.
-func (l *lines) envelope(c *corridor, hull []point, left, right slope, r clock.Rounding) clock.Curve {
-	turn := 1 // the direction in which the slopes of the hull change
-	if left.compare(right) > 0 {
+// slopes beyond. The slopes of the ceiling's hull rise and its bound is rounded up, those of the floor's fall.
+func (c *corridor) envelope(hull []point, left, right slope, r clock.Rounding) clock.Curve {
+	turn := 1
+	if r == clock.Down {
 		turn = -1
 	}
 	i, j := 0, len(hull)-1

@@ -24,6 +24,8 @@
 package pair
 
 import (
+	"math"
+
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -102,34 +104,38 @@ func Hull(p *Problem) Estimate {
 // shortestSkewSpan is how long messages must flow before a one-way hull's slope says anything of the skew, ns.
 const shortestSkewSpan = 10_000_000_000
 
-// Error returns the mean and the worst half-width of the bounds over the messages' extent, ns on b's clock; false
-// where a side is unbounded.
-func (e *Estimate) Error() (mean, worst int64, ok bool) {
-	return MapError(&e.Map, e.First, e.Last)
+// Spread is the error of a map over a stretch of host time, ns.
+type Spread struct {
+	Best, Mean, Worst int64
 }
 
-// MapError returns the mean and the worst error of a map between two host times; false where a side is unbounded.
-func MapError(m *clock.Map, first, last int64) (mean, worst int64, ok bool) {
+// Error returns the error of the estimate's map over the messages' extent; false where a side is unbounded.
+func (e *Estimate) Error() (Spread, bool) { return SpreadOf(&e.Map, e.First, e.Last) }
+
+// SpreadOf returns the error of a map between two host times, the mean over even steps; false where a side is
+// unbounded.
+func SpreadOf(m *clock.Map, first, last int64) (Spread, bool) {
+	if m.Low == nil || m.High == nil {
+		return Spread{}, false
+	}
 	const steps = 256
 	span := clock.Sub(last, first)
+	s := Spread{Best: math.MaxInt64}
 	var sum float64
 	for i := range int64(steps + 1) {
-		at := first + clock.MulDiv(span, i, steps, clock.Nearest)
-		err, bounded := m.Error(at)
-		if !bounded {
-			return 0, 0, false
-		}
+		err, _ := m.Error(first + clock.MulDiv(span, i, steps, clock.Nearest))
 		sum += float64(err)
-		worst = max(worst, err)
+		s.Best, s.Worst = min(s.Best, err), max(s.Worst, err)
 	}
-	// The error is piecewise linear, so the worst is at a corner.
+	// The error is piecewise linear, so its extremes are at corners.
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
 			if k.Host > first && k.Host < last {
 				err, _ := m.Error(k.Host)
-				worst = max(worst, err)
+				s.Best, s.Worst = min(s.Best, err), max(s.Worst, err)
 			}
 		}
 	}
-	return int64(sum / (steps + 1)), worst, true
+	s.Mean = int64(sum / (steps + 1))
+	return s, true
 }

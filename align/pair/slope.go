@@ -19,6 +19,9 @@ var (
 	slowest = slope{1, 2}
 	fastest = slope{2, 1}
 	even    = slope{1, 1}
+	// Messages that demand more than this contradict each other: no unit of time is mistaken by as much.
+	absurdlySlow = slope{1, 16}
+	absurdlyFast = slope{16, 1}
 )
 
 // compare orders slopes exactly.

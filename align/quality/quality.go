@@ -1,0 +1,63 @@
+// Package quality measures an alignment by the messages it was made from.
+//
+// In go the problem and the clocks' maps; out come, per channel and in all, the inversions (messages received before
+// they were sent on the timeline), those beyond granularity, and those too fast, after Ashton (1995) and Poirier (2010,
+// section 3.4), and the bound over all events. One pass over the messages, O(1) each.
+package quality
+
+import (
+	"math"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Counts is what the messages of one channel, or of all, show under the maps.
+type Counts struct {
+	Messages   int64
+	Inversions int64
+	// BeyondGranularity counts the inversions that the steps of the two stamps do not explain.
+	BeyondGranularity int64
+	// TooFast counts messages quicker than the minimum delay given.
+	TooFast int64
+	// Quickest is the least delay on the timeline, ns; MaxInt64 without messages.
+	Quickest int64
+}
+
+// rounding is what the maps' integer knots and results can add to a delay, ns.
+const rounding = 2
+
+// Channel counts one channel's messages under the maps of its clocks. minimum is the least delay possible, 0 where
+// nothing is known of it.
+func Channel(c *trace.Channel, clocks []trace.Clock, maps []clock.Map, minimum int64) Counts {
+	from, to := clock.NewCursor(maps[c.From].Mid), clock.NewCursor(maps[c.To].Mid)
+	// The receiver's stamp t means an instant of [t, t+step): it may look early by the step, and no more.
+	step := max(clocks[c.To].Granularity, 1) - 1
+	n := Counts{Messages: int64(len(c.Messages)), Quickest: math.MaxInt64}
+	for _, m := range c.Messages {
+		delay := clock.Sub(to.At(m.Received), from.At(m.Sent))
+		n.Quickest = min(n.Quickest, delay)
+		if delay >= minimum && delay >= 0 {
+			continue
+		}
+		if delay < minimum {
+			n.TooFast++
+		}
+		if delay < 0 {
+			n.Inversions++
+			if delay+step+rounding < 0 {
+				n.BeyondGranularity++
+			}
+		}
+	}
+	return n
+}
+
+// Add adds the counts of another channel.
+func (n *Counts) Add(o Counts) {
+	n.Messages += o.Messages
+	n.Inversions += o.Inversions
+	n.BeyondGranularity += o.BeyondGranularity
+	n.TooFast += o.TooFast
+	n.Quickest = min(n.Quickest, o.Quickest)
+}
