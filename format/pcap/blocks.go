@@ -1,0 +1,256 @@
+package pcap
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"math/bits"
+
+	"meridian/trace"
+)
+
+// Block types of pcapng. All others (names, statistics, secrets, custom ones) are passed over.
+const (
+	sectionBlock   = 0x0a0d0d0a
+	interfaceBlock = 1
+	packetBlock    = 2 // obsolete
+	simpleBlock    = 3
+	enhancedBlock  = 6
+)
+
+const (
+	byteOrderMagic = 0x1a2b3c4d
+	maxBlock       = maxFrame + 1<<20 // of a block that is looked into: a frame and its options
+)
+
+// isBlocks recognises pcapng: the type of its first block reads the same in both byte orders, the magic behind the
+// length says which it is.
+func isBlocks(head []byte) bool {
+	if len(head) < 4 || binary.LittleEndian.Uint32(head) != sectionBlock {
+		return false
+	}
+	if len(head) < 12 {
+		return true
+	}
+	magic := binary.LittleEndian.Uint32(head[8:])
+	return magic == byteOrderMagic || bits.ReverseBytes32(magic) == byteOrderMagic
+}
+
+func (r *Reader) u32(b []byte) uint32 {
+	v := binary.LittleEndian.Uint32(b)
+	if r.big {
+		v = bits.ReverseBytes32(v)
+	}
+	return v
+}
+
+// nextBlock reads blocks up to and including the next packet.
+func (r *Reader) nextBlock(f *trace.Frame) error {
+	w := &r.in
+	for {
+		r.at = w.offset()
+		if !w.need(12) {
+			return r.stop(cutBlock)
+		}
+		kind := r.u32(w.buf[w.lo:])
+		if kind == sectionBlock {
+			if magic := binary.LittleEndian.Uint32(w.buf[w.lo+8:]); magic == byteOrderMagic {
+				r.big, r.order = false, binary.LittleEndian
+			} else if bits.ReverseBytes32(magic) == byteOrderMagic {
+				r.big, r.order = true, binary.BigEndian
+			} else {
+				r.damage(badBlock)
+				return io.EOF
+			}
+		}
+		length := r.u32(w.buf[w.lo+4:])
+		if length < 12 || length%4 != 0 {
+			if kind|length == 0 {
+				r.damage(zeros)
+			} else {
+				r.damage(badBlock)
+			}
+			return io.EOF
+		}
+		looked := kind == enhancedBlock || kind == simpleBlock || kind == packetBlock ||
+			kind == interfaceBlock || kind == sectionBlock
+		if !looked || length > maxBlock {
+			if err := r.passOver(length, looked); err != nil {
+				return err
+			}
+			continue
+		}
+		if !w.need(int(length)) {
+			if kind == interfaceBlock || kind == sectionBlock {
+				return r.stop(cutBlock)
+			}
+			return r.stop(cutPacket)
+		}
+		block := w.buf[w.lo : w.lo+int(length)]
+		if r.u32(block[length-4:]) != length {
+			r.damage(badBlock)
+			return io.EOF
+		}
+		w.lo += int(length)
+		body := block[8 : length-4]
+		switch kind {
+		case enhancedBlock:
+			if r.enhanced(f, body) {
+				return nil
+			}
+		case simpleBlock:
+			if r.simple(f, body) {
+				return nil
+			}
+		case packetBlock:
+			if r.obsolete(f, body) {
+				return nil
+			}
+		case interfaceBlock:
+			r.describe(body)
+		case sectionBlock:
+			if !r.begin(body) {
+				return io.EOF
+			}
+		}
+	}
+}
+
+// passOver skips a block without bringing it into memory, provided that its two lengths agree.
+func (r *Reader) passOver(length uint32, bad bool) error {
+	w := &r.in
+	if !w.skip(int64(length)-4) || !w.need(4) {
+		return r.stop(cutBlock)
+	}
+	if r.u32(w.buf[w.lo:]) != length {
+		r.damage(badBlock)
+		return io.EOF
+	}
+	w.lo += 4
+	if bad {
+		r.damage(badContent)
+	}
+	return nil
+}
+
+// begin takes the header of a section: interfaces are counted anew.
+func (r *Reader) begin(body []byte) bool {
+	r.section = len(r.ifaces)
+	if len(body) >= 16 && r.order.Uint16(body[4:]) == 1 {
+		return true
+	}
+	r.damage(badVersion)
+	return false
+}
+
+// describe takes the description of an interface. Every one counts, or the numbers behind it would be wrong.
+func (r *Reader) describe(body []byte) {
+	i, u := trace.Interface{}, microseconds
+	if len(body) >= 8 {
+		i.LinkType = r.order.Uint16(body)
+		i.SnapLength = r.u32(body[4:])
+		var description string
+		eachOption(body[8:], r.order, func(code uint16, value []byte) {
+			switch {
+			case code == 2:
+				i.Name = text(value)
+			case code == 3:
+				description = text(value)
+			case code == 9 && len(value) == 1:
+				offset := u.offset
+				u = newUnit(value[0])
+				u.offset = offset
+			case code == 14 && len(value) == 8:
+				u.offset = int64(r.order.Uint64(value))
+			}
+		})
+		if i.Name == "" {
+			i.Name = description
+		}
+	} else {
+		r.damage(badContent)
+	}
+	r.step = max(r.step, u.step())
+	r.units = append(r.units, u)
+	r.addInterface(i)
+}
+
+// enhanced takes an enhanced packet block: interface, high and low half of the stamp, kept, wire, data, options.
+func (r *Reader) enhanced(f *trace.Frame, body []byte) bool {
+	if len(body) < 20 {
+		r.damage(badContent)
+		return false
+	}
+	return r.packet(f, r.u32(body), body[4:])
+}
+
+// obsolete takes a packet block: as the enhanced one, but for a count of drops in the upper half of the interface.
+func (r *Reader) obsolete(f *trace.Frame, body []byte) bool {
+	if len(body) < 20 {
+		r.damage(badContent)
+		return false
+	}
+	return r.packet(f, uint32(r.order.Uint16(body)), body[4:])
+}
+
+// packet takes what both have in common, from the stamp on.
+func (r *Reader) packet(f *trace.Frame, local uint32, b []byte) bool {
+	kept, wire := r.u32(b[8:]), r.u32(b[12:])
+	data := b[16:]
+	i := r.section + int(local)
+	if int64(kept) > int64(len(data)) || int64(local) >= int64(len(r.ifaces)-r.section) || kept > maxFrame {
+		r.damage(badContent)
+		return false
+	}
+	t, ok := r.units[i].time(uint64(r.u32(b))<<32 | uint64(r.u32(b[4:])))
+	if !ok {
+		r.damage(badStamp)
+		return false
+	}
+	f.Data = data[:kept:kept]
+	f.Options = nil
+	if padded := (int(kept) + 3) &^ 3; len(data) > padded {
+		f.Options = r.takeOptions(data[padded:])
+	}
+	f.Time, f.Interface, f.Wire = t, i, max(wire, kept)
+	f.Number = r.number
+	r.number++
+	r.last, r.unknown = t, false
+	return true
+}
+
+// simple takes a simple packet block: length on the wire and data, of the section's first interface, at no known time.
+func (r *Reader) simple(f *trace.Frame, body []byte) bool {
+	if len(body) < 4 || r.section == len(r.ifaces) {
+		r.damage(badContent)
+		return false
+	}
+	wire, data := r.u32(body), body[4:]
+	kept := min(wire, maxFrame)
+	if snap := r.ifaces[r.section].SnapLength; snap != 0 {
+		kept = min(kept, snap)
+	}
+	if int64(kept) > int64(len(data)) {
+		r.damage(badContent)
+		return false
+	}
+	r.damage(noStamp)
+	*f = trace.Frame{Number: r.number, Time: r.last, Interface: r.section, Wire: wire, Data: data[:kept:kept]}
+	r.number++
+	r.unknown = true
+	return true
+}
+
+// text makes an option's value a name: some writers end it with zeros.
+func text(value []byte) string {
+	for i, c := range value {
+		if c == 0 {
+			value = value[:i]
+			break
+		}
+	}
+	if len(value) > math.MaxUint8 {
+		value = value[:math.MaxUint8]
+	}
+	return string(value)
+}

@@ -1,0 +1,60 @@
+package pcap
+
+import "encoding/binary"
+
+// digested is how many bytes of a datagram's content its digest covers: what a short snap length still keeps.
+const digested = 32
+
+// digest hashes what is known and some content to 32 bits that are never 0. The constants are part of the format: they are
+// digits of pi, and must not change.
+func digest(known uint64, content []byte) uint32 {
+	h := fold(known^0x243f6a8885a308d3, 0x13198a2e03707345) ^ uint64(len(content))
+	for len(content) >= 8 {
+		h = fold(h^binary.LittleEndian.Uint64(content), 0xa4093822299f31d1)
+		content = content[8:]
+	}
+	if len(content) > 0 {
+		var last [8]byte
+		copy(last[:], content)
+		h = fold(h^binary.LittleEndian.Uint64(last[:]), 0x082efa98ec4e6c89)
+	}
+	if d := uint32(h>>32) ^ uint32(h); d != 0 {
+		return d
+	}
+	return 1
+}
+
+// contentDigest hashes the beginning of a payload of the given length on the wire, or returns 0 if too little of it was
+// kept.
+func contentDigest(known uint64, kept []byte, length uint32) uint32 {
+	n := int(min(digested, length))
+	if len(kept) < n {
+		return 0
+	}
+	return digest(known, kept[:n])
+}
+
+// icmpDigest hashes an ICMP or ICMPv6 message without what NAT rewrites in it.
+func icmpDigest(s *segment) uint32 {
+	b := s.body
+	if len(b) < 2 {
+		return 0
+	}
+	kind, code := b[0], b[1]
+	known := uint64(1)<<40 | uint64(kind)<<24 | uint64(code)<<16
+	echo := kind == 8 || kind == 0
+	failure := kind == 3 || kind == 4 || kind == 5 || kind == 11 || kind == 12
+	if s.six {
+		echo = kind == 128 || kind == 129
+		failure = kind < 128 || kind == 137
+	}
+	switch {
+	case failure:
+		return digest(known, nil)
+	case len(b) < 8:
+		return 0
+	case echo:
+		known |= uint64(binary.BigEndian.Uint16(b[6:]))
+	}
+	return contentDigest(known, b[8:], above(s.length, 8))
+}

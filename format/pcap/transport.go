@@ -1,0 +1,162 @@
+package pcap
+
+import (
+	"encoding/binary"
+
+	"meridian/trace"
+)
+
+// transport goes on at what an IP packet carries.
+func (d *Decoder) transport(p *trace.Packet, s *segment) {
+	switch {
+	case s.fragment:
+		d.fragment(p, s)
+	case s.protocol == tcp:
+		if !d.tcp(p, s) {
+			return
+		}
+	case headerWithPorts(s.protocol) > 0:
+		if !d.withPorts(p, s) {
+			return
+		}
+	case s.protocol == icmp4 && !s.six, s.protocol == icmp6 && s.six:
+		p.Kind = trace.Datagram
+		p.Length = above(s.length, 8)
+		p.Digest = icmpDigest(s)
+	default:
+		p.Kind = trace.Datagram
+		p.Length = s.length
+		p.Digest = contentDigest(0, s.body, s.length)
+	}
+	flow, first := d.flows.find(s.from, s.to, s.protocol, s.six)
+	p.Flow = flow
+	if first && d.source != noMAC {
+		f := &d.flows.flows[flow>>1]
+		copy(f.Source[flow&1][:], d.frame[d.source:])
+		if d.target != noMAC {
+			copy(f.Target[flow&1][:], d.frame[d.target:])
+		}
+	}
+}
+
+// headerWithPorts returns, for the protocols that begin with two ports and are matched by content, the length of the
+// header that is no content; 0 for all others.
+func headerWithPorts(protocol uint8) int {
+	switch protocol {
+	case udp, udpLite, dccp:
+		return 8
+	case sctp:
+		return 12
+	}
+	return 0
+}
+
+func (d *Decoder) withPorts(p *trace.Packet, s *segment) bool {
+	b := s.body
+	if len(b) < 4 {
+		d.drop(cutPorts)
+		return false
+	}
+	header := headerWithPorts(s.protocol)
+	s.from.port, s.to.port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	p.Kind = trace.Datagram
+	p.Length = above(s.length, header)
+	if s.protocol == udp && len(b) >= 6 {
+		// The datagram may be shorter than what carries it; 0 says that it is longer than the field can.
+		if n := uint32(binary.BigEndian.Uint16(b[4:])); n >= 8 {
+			p.Length = min(p.Length, n-8)
+		}
+	}
+	p.Digest = contentDigest(0, b[min(header, len(b)):], p.Length)
+	return true
+}
+
+// fragment takes a part of a datagram: ports stand in the first only, so that none are told apart by them.
+func (d *Decoder) fragment(p *trace.Packet, s *segment) {
+	p.Kind = trace.Datagram
+	p.Length = s.length
+	content, length := s.body, s.length
+	if s.part == 0 {
+		header := headerWithPorts(s.protocol)
+		switch s.protocol {
+		case tcp:
+			header = shortestTCP
+		case icmp4, icmp6:
+			header = 8
+		}
+		content, length = content[min(header, len(content)):], above(length, header)
+	}
+	p.Digest = contentDigest(1+uint64(s.part), content, length)
+}
+
+func (d *Decoder) tcp(p *trace.Packet, s *segment) bool {
+	b := s.body
+	if len(b) < 16 {
+		d.drop(cutTCP)
+		return false
+	}
+	header := int(b[12]>>4) * 4
+	if header < shortestTCP || s.length < uint32(header) {
+		d.drop(badTCP)
+		return false
+	}
+	s.from.port, s.to.port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	p.Kind = trace.TCP
+	p.Seq = binary.BigEndian.Uint32(b[4:])
+	p.Ack = binary.BigEndian.Uint32(b[8:])
+	p.Flags = b[13]
+	p.Length = s.length - uint32(header)
+	var o tcpOptions
+	if header > shortestTCP && len(b) > shortestTCP {
+		o.parse(b[shortestTCP:min(header, len(b))])
+	}
+	p.TSVal = o.tsVal
+	switch {
+	case p.Length > 0:
+		if p.Flags&trace.SYN != 0 {
+			p.Seq++ // fast open: the SYN comes before its first byte
+		}
+	case len(b) >= header:
+		known := uint64(p.Flags&(trace.URG<<1-1))<<48 | uint64(binary.BigEndian.Uint16(b[14:]))<<32 | uint64(o.tsEcho)
+		p.Digest = digest(known, o.sack)
+	}
+	return true
+}
+
+// tcpOptions is what matching needs of TCP's options.
+type tcpOptions struct {
+	tsVal, tsEcho uint32
+	sack          []byte
+}
+
+func (o *tcpOptions) parse(b []byte) {
+	// Nearly all segments with options hold nothing but the timestamp, padded in front.
+	if len(b) == 12 && binary.BigEndian.Uint32(b) == 0x0101080a {
+		o.tsVal, o.tsEcho = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
+		return
+	}
+	for len(b) > 0 {
+		if b[0] == 1 {
+			b = b[1:]
+			continue
+		}
+		if b[0] == 0 || len(b) < 2 || b[1] < 2 || len(b) < int(b[1]) {
+			return
+		}
+		switch value := b[2:b[1]]; {
+		case b[0] == 8 && len(value) == 8:
+			o.tsVal, o.tsEcho = binary.BigEndian.Uint32(value), binary.BigEndian.Uint32(value[4:])
+		case b[0] == 5:
+			o.sack = value
+		}
+		b = b[b[1]:]
+	}
+}
+
+// above returns how much of n bytes is left above a header.
+func above(n uint32, header int) uint32 {
+	if n < uint32(header) {
+		return 0
+	}
+	return n - uint32(header)
+}
