@@ -1,0 +1,178 @@
+// Package format finds out what a file is. It looks at the content, through gzip and zstd, and takes the name into
+// account only where the content leaves a choice.
+//
+//	Detect(file) --> Capture  --> format/pcap
+//	             \-> Messages --> format/messages
+//
+// A new format is one more [Kind] and one more line in [Detect].
+package format
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"meridian/format/internal/stream"
+	"meridian/format/pcap"
+)
+
+// Kind is what a file holds.
+type Kind int
+
+const (
+	Unknown  Kind = iota
+	Capture       // packets: pcap or pcapng
+	Messages      // a list of matched messages, as text
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Capture:
+		return "packet capture"
+	case Messages:
+		return "message list"
+	}
+	return "unknown"
+}
+
+// known is said to people whose file is none of these.
+const known = "known are pcap and pcapng captures and message lists (lines FROM TO SENT RECEIVED), plain or compressed with gzip or zstd"
+
+// looked is how much of a file decides.
+const looked = 64 << 10
+
+// Detect tells what a regular file holds. Its error names the file and says what was found instead.
+func Detect(path string) (Kind, error) {
+	s, err := stream.Open(path)
+	if err != nil {
+		return Unknown, err
+	}
+	defer s.Close()
+	head := make([]byte, looked)
+	n, err := io.ReadFull(s, head)
+	head = head[:n]
+	var damage *stream.Damage
+	whole := err == io.EOF || err == io.ErrUnexpectedEOF && !errors.As(err, &damage)
+	switch {
+	case err != nil && !whole && !errors.As(err, &damage):
+		return Unknown, fmt.Errorf("%s: %w", path, err)
+	case n == 0 && damage != nil:
+		return Unknown, fmt.Errorf("%s: %w", path, damage)
+	case n == 0:
+		return Unknown, fmt.Errorf("%s: empty file", path)
+	}
+	kind, reason := detect(head, whole, extension(path))
+	if kind == Unknown {
+		return Unknown, fmt.Errorf("%s: %s", path, reason)
+	}
+	return kind, nil
+}
+
+// detect decides by the beginning of a file, which may be all of it; otherwise it says why not.
+func detect(head []byte, whole bool, extension string) (Kind, string) {
+	if pcap.Recognises(head) {
+		return Capture, ""
+	}
+	if other := foreign(head); other != "" {
+		return Unknown, other + "; " + known
+	}
+	if !isText(head, whole) {
+		return Unknown, fmt.Sprintf("unknown format (begins with % x); %s", head[:min(8, len(head))], known)
+	}
+	line, listed := isList(head, whole)
+	switch {
+	case listed == yes:
+		return Messages, ""
+	case listed == perhaps && isListName(extension):
+		// Nothing but comments, or a bad line: reading it gives an empty list, or an error with the line's number.
+		return Messages, ""
+	case listed == perhaps && line == "":
+		return Unknown, "text without any message; " + known
+	}
+	return Unknown, fmt.Sprintf("text, but not a message list (%q); %s", line, known)
+}
+
+// foreign knows formats that people are likely to give, and says what to do with them.
+func foreign(head []byte) string {
+	for _, f := range []struct{ magic, say string }{
+		{"\xfd7zXZ\x00", "compressed with xz; decompress it with unxz first"},
+		{"BZh", "compressed with bzip2; decompress it with bunzip2 first"},
+		{"\x04\x22\x4d\x18", "compressed with lz4; decompress it with unlz4 first"},
+		{"PK\x03\x04", "a zip archive; unpack it first"},
+		{"XCP\x00", "a capture of NetXRay; convert it with editcap first"},
+		{"snoop\x00\x00\x00", "a capture of snoop; convert it with editcap first"},
+		{"\x7fELF", "a program"},
+	} {
+		if strings.HasPrefix(string(head), f.magic) {
+			return f.say
+		}
+	}
+	if len(head) >= 262 && string(head[257:262]) == "ustar" {
+		return "a tar archive; unpack it first"
+	}
+	return ""
+}
+
+// extension returns the file's extension without that of its compression.
+func extension(path string) string {
+	name := strings.ToLower(filepath.Base(path))
+	for _, c := range []string{".gz", ".zst", ".zstd"} {
+		name = strings.TrimSuffix(name, c)
+	}
+	return filepath.Ext(name)
+}
+
+// Text is a text file being read: decompressed, but Consumed counts the bytes of the file itself, for progress, and may
+// be called by another goroutine.
+type Text interface {
+	io.ReadCloser
+	Consumed() int64
+}
+
+// OpenText opens a text file, plain or compressed.
+func OpenText(path string) (Text, error) {
+	s, err := stream.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Files lists the files of a directory that [Detect] knows, sorted by name. It does not look into directories within,
+// nor at names that begin with a dot.
+func Files(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	var first error
+	for _, e := range entries {
+		name := filepath.Join(path, e.Name())
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if _, err := Detect(name); err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		files = append(files, name)
+	}
+	if len(files) == 0 {
+		if first != nil {
+			return nil, fmt.Errorf("%s: no file in it can be read, first: %w", path, first)
+		}
+		return nil, fmt.Errorf("%s: no file in it; %s", path, known)
+	}
+	sort.Strings(files)
+	return files, nil
+}

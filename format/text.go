@@ -1,0 +1,85 @@
+package format
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+type verdict int
+
+const (
+	perhaps verdict = iota
+	yes
+)
+
+// isText tells text by what it does not hold: control characters and broken UTF-8. The last rune of what was looked at
+// may be cut.
+func isText(head []byte, whole bool) bool {
+	for len(head) > 0 {
+		r, n := utf8.DecodeRune(head)
+		if r == utf8.RuneError && n <= 1 {
+			return !whole && !utf8.FullRune(head)
+		}
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r == 0x7f {
+			return false
+		}
+		head = head[n:]
+	}
+	return true
+}
+
+// isList looks for lines of a message list: FROM TO SENT RECEIVED, the last two being numbers, between comments and after
+// perhaps a line with a single number. Reading leaves bad lines out, so some are forgiven here too, such as a line of
+// headings; but most must be good. It returns the first bad one.
+func isList(head []byte, whole bool) (string, verdict) {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	count, good, bad, first := false, 0, 0, ""
+	for len(head) > 0 {
+		line, rest, ended := bytes.Cut(head, []byte("\n"))
+		if !ended && !whole {
+			break // cut by how far we looked
+		}
+		head = rest
+		text, _, _ := strings.Cut(string(line), "#")
+		fields := strings.Fields(text)
+		switch {
+		case len(fields) == 0:
+		case len(fields) == 1 && !count && isNumber(fields[0]):
+			count = true
+		case len(fields) == 4 && isNumber(fields[2]) && isNumber(fields[3]):
+			good++
+		default:
+			if bad++; bad == 1 {
+				first = clip(string(line))
+			}
+		}
+	}
+	if good > 0 && good >= bad {
+		return "", yes
+	}
+	return first, perhaps
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil && strings.ContainsAny(s, "0123456789")
+}
+
+func clip(s string) string {
+	s = strings.TrimRight(s, "\r")
+	if len(s) > 60 {
+		return s[:60] + "..."
+	}
+	return s
+}
+
+// isListName knows the extensions that people give to message lists.
+func isListName(extension string) bool {
+	switch extension {
+	case ".txt", ".messages", ".msg", ".msgs", ".list", ".dat", ".log":
+		return true
+	}
+	return false
+}

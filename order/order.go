@@ -1,0 +1,125 @@
+// Package order brings the frames of many captures into the order of the timeline.
+//
+//	source 0: Next --> keep --> batch --> in order of time --.
+//	source 1: Next --> keep --> batch --> in order of time ---+--> earliest first --> emit
+//	   ...       (a goroutine each)                       (one goroutine)
+//
+// Each source's stamps are carried to the timeline by its [clock.Map], whose estimate never runs backwards: frames that
+// are in order on the host's clock are so on the timeline. But captures are not quite in order: a card with several
+// queues, or a kernel with several cores, hands packets over some microseconds late. As long as no frame is later than
+// the source's window, the result is in order of time, ties broken by source and then by number. A clock that was stepped
+// back makes frames later than any window: [Runs] finds where, and each run becomes a source of its own.
+//
+// Merge costs no allocation per frame; its memory is the frames of one window, at most 64 MiB for each source.
+package order
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// DefaultWindow is how late a frame may come, in ns of its capture's clock, unless the source says otherwise.
+const DefaultWindow = 10_000_000
+
+// Source is one sequence of frames whose stamps are of one clock.
+type Source struct {
+	Frames trace.FrameReader
+	Map    *clock.Map
+	// Keep says whether a frame belongs to the source and whether any later one may. It allows one capture to be read as
+	// several sources. Nil keeps all.
+	Keep func(number int) (keep, more bool)
+	// Window is how late a frame may come after a later stamp, in ns of the capture's clock. 0 is DefaultWindow.
+	Window int64
+}
+
+// Stats counts what Merge did, by source.
+type Stats struct {
+	Frames []int64 // emitted
+	Late   []int64 // of these, emitted behind a later one, because they came later than the window or than memory allows
+}
+
+// Merge emits the frames of all sources in the order of the timeline, f.Time being on it. What f refers to is void after
+// emit returns. An error of a source or of emit, or the end of ctx, ends the merge; all goroutines have ended when Merge
+// returns, which has to wait for a Next that blocks. Emit is called by one goroutine, Next and Keep by one per source.
+func Merge(ctx context.Context, sources []Source, emit func(source int, f *trace.Frame) error) (Stats, error) {
+	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
+	for i := range sources {
+		if err := sources[i].Map.Mid.Check(); err != nil {
+			return stats, fmt.Errorf("order: source %d: %w", i, err)
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	heads := make([]*head, len(sources))
+	size := batchSize(len(sources))
+	for i := range sources {
+		f := newFeed(&sources[i], size)
+		heads[i] = newHead(i, f)
+		group.Go(func() error { return f.run(ctx) })
+	}
+	group.Go(func() error { return merge(ctx, heads, &stats, emit) })
+	return stats, group.Wait()
+}
+
+// merge takes the earliest head again and again. The heap is a plain binary one; with few sources it is a comparison or
+// two, and mostly none: as long as the first source stays ahead of the second, nothing moves.
+func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, *trace.Frame) error) error {
+	heap := heads[:0:0]
+	for _, h := range heads {
+		if ok, err := h.advance(ctx); err != nil {
+			return err
+		} else if ok {
+			heap = append(heap, h)
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		down(heap, i)
+	}
+	var f trace.Frame
+	last := int64(-1 << 63)
+	for len(heap) > 0 {
+		h := heap[0]
+		h.batch.frame(h.item, &f)
+		stats.Frames[h.source]++
+		if f.Time < last {
+			stats.Late[h.source]++
+		} else {
+			last = f.Time
+		}
+		if err := emit(h.source, &f); err != nil {
+			return err
+		}
+		ok, err := h.advance(ctx)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			heap[0] = heap[len(heap)-1]
+			heap = heap[:len(heap)-1]
+		}
+		down(heap, 0)
+	}
+	return nil
+}
+
+// down moves the head at i below all that come before it.
+func down(heap []*head, i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(heap) {
+			return
+		}
+		if c+1 < len(heap) && heap[c+1].before(heap[c]) {
+			c++
+		}
+		if !heap[c].before(heap[i]) {
+			return
+		}
+		heap[i], heap[c] = heap[c], heap[i]
+		i = c
+	}
+}
