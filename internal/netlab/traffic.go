@@ -1,0 +1,131 @@
+//go:build unix
+
+package netlab
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Traffic is what one host, the client, does with another, the server. All of it goes on at the same time.
+type Traffic struct {
+	From, To string
+	Via      netip.AddrPort // where From finds the TCP and UDP server behind a NAT; the zero value is To itself
+	Port     uint16         // TCP and UDP port of the server; 0 is 7000
+	IPv6     bool
+
+	Bulk      []int64       // one TCP connection for each, with so many bytes up and then down
+	Chats     int           // TCP connections of small requests and answers
+	Requests  int           // in each of them
+	Reuses    int           // short TCP connections, one after the other, all from one local port
+	Datagrams int           // UDP, each answered; one in ten is like all the others of the ten
+	Pings     int           // ICMP echo
+	Over      time.Duration // requests, datagrams and pings are spread evenly over it
+}
+
+// Mixed returns some of everything, about twenty thousand packets if segments are not larger than an Ethernet frame.
+func Mixed(from, to string) Traffic {
+	return Traffic{
+		From: from, To: to,
+		Bulk: []int64{4 << 20, 2 << 20}, Chats: 3, Requests: 500, Reuses: 20, Datagrams: 1000, Pings: 100,
+		Over: 2 * time.Second,
+	}
+}
+
+// errand is what a client is told.
+type errand struct {
+	Traffic
+	Server netip.AddrPort
+	Target netip.Addr // of pings
+}
+
+// Run sends all the traffics at once and returns when the last is done.
+func (l *Lab) Run(traffics ...Traffic) {
+	l.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		l.t.Fatalf("netlab: %v", err)
+	}
+	type place struct {
+		host string
+		port uint16
+	}
+	serving := make(map[place]bool)
+	errands := make([]errand, len(traffics))
+	for i, t := range traffics {
+		if t.Port == 0 {
+			t.Port = 7000
+		}
+		e := errand{Traffic: t, Target: l.Address(t.From, t.To), Server: t.Via}
+		if t.IPv6 {
+			e.Target = l.Address6(t.From, t.To)
+		}
+		if !e.Server.IsValid() {
+			e.Server = netip.AddrPortFrom(e.Target, t.Port)
+		}
+		errands[i] = e
+		if at := (place{t.To, t.Port}); !serving[at] {
+			serving[at] = true
+			stop := l.serve(self, at.host, at.port)
+			defer stop()
+		}
+	}
+	failures := make([]error, len(errands))
+	var all sync.WaitGroup
+	for i, e := range errands {
+		order, err := json.Marshal(e)
+		if err != nil {
+			l.t.Fatalf("netlab: %v", err)
+		}
+		c := asHelper(l.Command(e.From, self), "client")
+		c.Stdin = bytes.NewReader(order)
+		all.Go(func() {
+			if out, err := c.CombinedOutput(); err != nil {
+				failures[i] = fmt.Errorf("%s to %s: %w: %s", e.From, e.To, err, strings.TrimSpace(string(out)))
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range failures {
+		if err != nil {
+			l.t.Errorf("netlab: %v", err)
+		}
+	}
+}
+
+// serve starts a server on a host and returns, when it listens, what stops it.
+func (l *Lab) serve(self, host string, port uint16) (stop func()) {
+	l.t.Helper()
+	c := asHelper(l.Command(host, self), "server")
+	fail := func(err error) {
+		l.t.Helper()
+		if err != nil {
+			l.t.Fatalf("netlab: server on %s: %v", host, err)
+		}
+	}
+	c.Stderr = new(strings.Builder)
+	orders, err := c.StdinPipe() // a server lives until this ends, so it cannot outlive the test
+	fail(err)
+	answers, err := c.StdoutPipe()
+	fail(err)
+	fail(c.Start())
+	_, err = fmt.Fprintln(orders, port)
+	fail(err)
+	if said, err := bufio.NewReader(answers).ReadString('\n'); err != nil {
+		c.Wait()
+		fail(fmt.Errorf("%w: %s%s", err, said, c.Stderr))
+	}
+	return func() {
+		orders.Close()
+		if err := c.Wait(); err != nil {
+			l.t.Errorf("netlab: server on %s: %v: %s", host, err, c.Stderr)
+		}
+	}
+}

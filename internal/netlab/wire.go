@@ -1,0 +1,123 @@
+//go:build unix
+
+package netlab
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Link connects two hosts by a pair of virtual Ethernet interfaces with addresses of both families. A host's
+// interfaces are eth0, eth1 and so on, in the order of its links.
+func (l *Lab) Link(a, b string) {
+	l.t.Helper()
+	l.links++
+	ends := [2]struct{ host, peer string }{{a, b}, {b, a}}
+	var ports [2]port
+	for i, end := range ends {
+		ports[i] = port{
+			name: fmt.Sprintf("eth%d", len(l.host(end.host).ports)),
+			peer: end.peer,
+			v4:   netip.AddrFrom4([4]byte{10, 77, byte(l.links), byte(i + 1)}),
+			v6:   netip.MustParseAddr(fmt.Sprintf("fd77:%d::%d", l.links, i+1)),
+		}
+	}
+	l.run("ip", "link", "add", ports[0].name, "netns", l.host(a).namespace, "type", "veth",
+		"peer", "name", ports[1].name, "netns", l.host(b).namespace)
+	for i, end := range ends {
+		h, p := l.host(end.host), ports[i]
+		h.ports = append(h.ports, p)
+		ip := func(args ...string) { l.run("ip", append([]string{"-n", h.namespace}, args...)...) }
+		ip("address", "add", p.v4.String()+"/24", "dev", p.name)
+		// Without nodad the address is of no use for the first second.
+		ip("address", "add", p.v6.String()+"/64", "dev", p.name, "nodad")
+		ip("link", "set", p.name, "up")
+	}
+}
+
+// Router adds a host that forwards packets between two others, which are linked to it and not to each other.
+func (l *Lab) Router(name, a, b string) {
+	l.t.Helper()
+	l.forward(name, a, b)
+	for _, end := range []string{a, b} {
+		l.route(end, name)
+	}
+}
+
+func (l *Lab) forward(name, a, b string) {
+	l.t.Helper()
+	l.Hosts(name)
+	l.Link(a, name)
+	l.Link(name, b)
+	l.on(name, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward && echo 1 >/proc/sys/net/ipv6/conf/all/forwarding")
+}
+
+func (l *Lab) route(from, via string) {
+	l.t.Helper()
+	namespace := l.host(from).namespace
+	l.run("ip", "-n", namespace, "route", "add", "default", "via", l.Address(from, via).String())
+	l.run("ip", "-n", namespace, "-6", "route", "add", "default", "via", l.Address6(from, via).String())
+}
+
+// NAT adds a router that hides one host from another, and both ways: what inside sends appears at outside as sent by
+// the router, from ports between 20000 and 29999; and inside reaches the given TCP and UDP port of outside at the
+// address and port that NAT returns. Outside has no route to inside. NAT is for IPv4 alone.
+func (l *Lab) NAT(name, inside, outside string, port uint16) netip.AddrPort {
+	l.t.Helper()
+	need(l.t, "nft")
+	l.forward(name, inside, outside)
+	l.route(inside, name)
+	public := netip.AddrPortFrom(l.Address(inside, name), 8080)
+	l.nft(name, fmt.Sprintf(`table ip lab {
+		chain arriving {
+			type nat hook prerouting priority dstnat
+			iifname eth0 ip protocol { tcp, udp } th dport %d dnat to %s:%d
+		}
+		chain leaving {
+			type nat hook postrouting priority srcnat
+			oifname eth1 ip protocol { tcp, udp } masquerade to :20000-29999
+			oifname eth1 masquerade
+		}
+	}`, public.Port(), l.Address(name, outside), port))
+	return public
+}
+
+// Loss makes a host drop at random so many percent of the packets that it receives or forwards. A capture on the host
+// still has those it receives; of those that a router drops, the hosts behind it see nothing.
+func (l *Lab) Loss(host string, percent float64) {
+	l.t.Helper()
+	need(l.t, "nft")
+	drop := fmt.Sprintf("numgen random mod 100000 < %d drop", int(percent*1000))
+	l.nft(host, fmt.Sprintf(`table inet loss {
+		chain receive {
+			type filter hook input priority filter
+			%[1]s
+		}
+		chain pass {
+			type filter hook forward priority filter
+			%[1]s
+		}
+	}`, drop))
+}
+
+func (l *Lab) nft(host, rules string) {
+	l.t.Helper()
+	c := l.Command(host, "nft", "-f", "-")
+	c.Stdin = strings.NewReader(rules)
+	l.finish(c)
+}
+
+// Offloads switches segmentation and coalescing (TSO, GSO, GRO) on or off at all interfaces of a host. With them on,
+// captures have segments larger than any packet on a wire.
+func (l *Lab) Offloads(host string, on bool) {
+	l.t.Helper()
+	need(l.t, "ethtool")
+	state := "off"
+	if on {
+		state = "on"
+	}
+	for _, p := range l.host(host).ports {
+		l.on(host, "ethtool", "-K", p.name, "tso", state, "gso", state, "gro", state)
+	}
+}
