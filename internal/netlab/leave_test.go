@@ -1,0 +1,98 @@
+//go:build unix
+
+package netlab
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var doomed = flag.String("doomed", "", "end of the process that TestNothingOutlivesTheTest starts")
+
+// TestNothingOutlivesTheTest runs itself as another process, which builds a lab and comes to a bad end.
+func TestNothingOutlivesTheTest(t *testing.T) {
+	if *doomed != "" {
+		l := pairOf(t, true)
+		l.Capture("web")
+		if err := l.Command("db", "cat").Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(os.Stdout, "prefix", l.prefix)
+		switch *doomed {
+		case "panic":
+			panic("as asked")
+		case "elsewhere":
+			go panic("as asked")
+		case "fatal":
+			t.Fatal("as asked")
+		}
+		io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	New(t) // skips where no lab can be
+	for _, end := range []string{"killed", "interrupted", "panic", "elsewhere", "fatal"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Every process of the doomed one inherits this pipe, so it ends when the last of them has.
+			alive, held, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer alive.Close()
+			c := exec.Command(self, "-test.run=^TestNothingOutlivesTheTest$", "-doomed="+end)
+			c.ExtraFiles = []*os.File{held}
+			stdin, err := c.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stdin.Close()
+			stdout, err := c.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			held.Close()
+			line, err := bufio.NewReader(stdout).ReadString('\n')
+			prefix, ok := strings.CutPrefix(strings.TrimSpace(line), "prefix ")
+			if !ok {
+				t.Fatalf("%v: %s", err, line)
+			}
+			switch end {
+			case "killed":
+				c.Process.Kill()
+			case "interrupted":
+				c.Process.Signal(syscall.SIGINT)
+			}
+			if err := alive.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, alive); err != nil {
+				t.Errorf("processes remain: %v", err)
+			}
+			var failed *exec.ExitError
+			if err := c.Wait(); !errors.As(err, &failed) {
+				t.Errorf("the doomed process ended with %v", err)
+			}
+			left, err := filepath.Glob("/run/netns/" + prefix + "*")
+			if err != nil || len(left) > 0 {
+				t.Errorf("namespaces remain: %v %v", left, err)
+			}
+		})
+	}
+}
