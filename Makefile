@@ -1,0 +1,41 @@
+# What can be done with this house. CI runs the same words (.ci/run).
+
+FUZZTIME ?= 5s
+PACKETS  ?= 5000000
+FLAGS    ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint race fuzz bench bench-align demo
+
+help: ## list these words
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the command, as bin/meridian
+	go build -trimpath -o bin/meridian ./cmd/meridian
+
+test: ## all tests; as root it installs the programs that they need, else it says what it skips
+	go run ./internal/suite $(FLAGS) ./...
+
+lint: ## gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+race: ## all tests under the race detector
+	CGO_ENABLED=1 go run ./internal/suite -race $(FLAGS) ./...
+
+fuzz: ## every fuzz target for FUZZTIME (5s)
+	@set -e; grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | sed 's/:func / /' | sort | \
+	while read -r file name; do \
+		echo "$$(dirname $$file) $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$(dirname $$file) </dev/null; \
+	done
+
+bench: bench-align ## bench-align, then all benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+bench-align: build ## meridian align against mergecap on two captures of PACKETS (5000000) packets each
+	go run ./internal/speed -packets $(PACKETS)
+
+demo: ## three processes, clocks that disagree, one timeline
+	go run ./cmd/meridian demo

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// needs are the programs that tests run, under all their names, the Debian package that has them, and what is not tested
+// without them.
+var needs = []struct {
+	programs, pkg, without string
+	race                   bool // needed with -race alone
+}{
+	{programs: "ip", pkg: "iproute2", without: "real traffic between network namespaces"},
+	{programs: "tcpdump", pkg: "tcpdump", without: "captures of real traffic"},
+	{programs: "nft", pkg: "nftables", without: "traffic through NAT and with loss"},
+	{programs: "ethtool", pkg: "ethtool", without: "traffic with segmentation offloads"},
+	{programs: "tshark", pkg: "tshark", without: "what Wireshark says of our files"},
+	{programs: "mergecap", pkg: "wireshark-common", without: "comparison with mergecap"},
+	{programs: "zstd", pkg: "zstd", without: "captures compressed by zstd"},
+	{programs: "chromium chromium-browser google-chrome", pkg: "chromium", without: "the timeline page in a browser"},
+	{programs: "gcc clang", pkg: "gcc libc6-dev", without: "the race detector", race: true},
+}
+
+// install installs what is missing, as root and where there is apt-get; elsewhere it says what will not be tested. It
+// asks for nothing.
+func install(race bool) error {
+	_, err := exec.LookPath("apt-get")
+	able := err == nil && os.Geteuid() == 0
+	updated := false
+	var absent []error
+	for _, n := range needs {
+		if n.race && !race || installed(n.programs) {
+			continue
+		}
+		reason := fmt.Errorf("package %s is not installed, not tested: %s", n.pkg, n.without)
+		if able {
+			if !updated {
+				updated = true
+				if err := apt("update"); err != nil {
+					absent = append(absent, err)
+				}
+			}
+			// One by one: what this distribution does not have must not keep the others out.
+			fmt.Println("installing", n.pkg)
+			args := append([]string{"install", "-y", "--no-install-recommends"}, strings.Fields(n.pkg)...)
+			if err := apt(args...); err != nil {
+				reason = fmt.Errorf("%w: %w", reason, err)
+			}
+		}
+		if !installed(n.programs) {
+			absent = append(absent, reason)
+		}
+	}
+	return errors.Join(absent...)
+}
+
+func installed(programs string) bool {
+	for _, p := range strings.Fields(programs) {
+		if _, err := exec.LookPath(p); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// apt runs apt-get without questions, and shows what it said if it failed.
+func apt(args ...string) error {
+	c := exec.Command("apt-get", append([]string{"-q", "-o", "DPkg::Lock::Timeout=300"}, args...)...)
+	c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, out)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// event is a line of go test -json (go doc test2json).
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+}
+
+// result is what is known of a run so far.
+type result struct {
+	out    io.Writer
+	said   map[[2]string][]string // output of each package and of each test that has not ended
+	skips  map[string][]string    // reason to tests
+	passed int
+	failed int // tests, and packages that failed without one
+	broken map[string]bool
+}
+
+func newResult(out io.Writer) *result {
+	return &result{
+		out: out, said: make(map[[2]string][]string), skips: make(map[string][]string), broken: make(map[string]bool),
+	}
+}
+
+// read takes go test's events to their end and shows what a person wants to see on the way.
+func (r *result) read(in io.Reader) error {
+	for d := json.NewDecoder(in); ; {
+		var e event
+		if err := d.Decode(&e); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("go test's output: %w", err)
+		}
+		r.take(e)
+	}
+}
+
+func (r *result) take(e event) {
+	key := [2]string{e.Package, e.Test}
+	switch {
+	case e.Action == "build-output":
+		fmt.Fprint(r.out, e.Output)
+	case e.Action == "output":
+		r.said[key] = append(r.said[key], e.Output)
+	case e.Test != "":
+		switch e.Action {
+		case "pass":
+			r.passed++
+		case "skip":
+			reason := because(r.said[key])
+			r.skips[reason] = append(r.skips[reason], e.Package+"."+e.Test)
+		case "fail":
+			r.failed++
+			r.broken[e.Package] = true
+			r.show(key)
+		default:
+			return
+		}
+		delete(r.said, key)
+	case e.Action == "fail":
+		if !r.broken[e.Package] {
+			r.failed++ // it did not build, or ended outside of any test
+		}
+		// A test that was running when its package died has had no end of its own.
+		for other := range r.said {
+			if other[0] == e.Package && other[1] != "" {
+				r.show(other)
+				delete(r.said, other)
+			}
+		}
+		r.show(key)
+		delete(r.said, key)
+	case e.Action == "pass", e.Action == "skip":
+		for _, line := range r.said[key] {
+			if strings.HasPrefix(line, "ok ") || strings.HasPrefix(line, "Benchmark") {
+				fmt.Fprint(r.out, line)
+			}
+		}
+		delete(r.said, key)
+	}
+}
+
+func (r *result) show(key [2]string) {
+	for _, line := range r.said[key] {
+		if !strings.HasPrefix(line, "=== ") {
+			fmt.Fprint(r.out, line)
+		}
+	}
+}
+
+// place is where a message of a test comes from, as the testing package writes it before the message.
+var place = regexp.MustCompile(`^\s*\w+\.go:\d+: `)
+
+// because finds the reason of a skipped test in its output: the message it logged last.
+func because(output []string) string {
+	reason := "no reason given"
+	for _, line := range output {
+		if place.MatchString(line) {
+			reason = strings.TrimSpace(place.ReplaceAllString(line, ""))
+		}
+	}
+	return reason
+}
+
+func (r *result) summary() {
+	skipped := 0
+	var reasons []string
+	for reason, tests := range r.skips {
+		skipped += len(tests)
+		reasons = append(reasons, reason)
+	}
+	sort.Strings(reasons)
+	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped\n", r.passed, r.failed, skipped)
+	for _, reason := range reasons {
+		tests := r.skips[reason]
+		fmt.Fprintf(r.out, "  skipped, %s: %s", reason, tests[0])
+		if more := len(tests) - 1; more > 0 {
+			fmt.Fprintf(r.out, " and %d more", more)
+		}
+		fmt.Fprintln(r.out)
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// run is what go test -json of Go 1.26 wrote for a package with a test of each fate, shortened.
+const run = `{"Action":"start","Package":"p"}
+{"Action":"run","Package":"p","Test":"TestGood"}
+{"Action":"output","Package":"p","Test":"TestGood","Output":"=== RUN   TestGood\n"}
+{"Action":"output","Package":"p","Test":"TestGood","Output":"    p_test.go:6: chatter\n"}
+{"Action":"pass","Package":"p","Test":"TestGood","Elapsed":0}
+{"Action":"output","Package":"p","Test":"TestRoot","Output":"=== RUN   TestRoot\n"}
+{"Action":"output","Package":"p","Test":"TestRoot","Output":"    p_test.go:9: needs root\n"}
+{"Action":"output","Package":"p","Test":"TestRoot","Output":"--- SKIP: TestRoot (0.00s)\n"}
+{"Action":"skip","Package":"p","Test":"TestRoot","Elapsed":0}
+{"Action":"output","Package":"p","Test":"TestBad","Output":"=== RUN   TestBad\n"}
+{"Action":"output","Package":"p","Test":"TestBad","Output":"    p_test.go:12: bad thing\n"}
+{"Action":"output","Package":"p","Test":"TestBad","Output":"--- FAIL: TestBad (0.00s)\n"}
+{"Action":"fail","Package":"p","Test":"TestBad","Elapsed":0}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t0.002s\n"}
+{"Action":"fail","Package":"p","Elapsed":0.002}
+{"Action":"output","Package":"q","Output":"ok  \tq\t0.002s\n"}
+{"Action":"pass","Package":"q","Elapsed":0.002}
+{"Action":"output","Package":"r","Test":"TestStuck","Output":"panic: test timed out\n"}
+{"Action":"output","Package":"r","Output":"FAIL\tr\t9s\n"}
+{"Action":"fail","Package":"r","Elapsed":9}
+{"ImportPath":"s","Action":"build-output","Output":"s.go:3:1: syntax error\n"}
+{"ImportPath":"s","Action":"build-fail"}
+{"Action":"fail","Package":"s","FailedBuild":"s"}
+`
+
+func TestSummaryShowsFailuresAndWhySomeWereSkipped(t *testing.T) {
+	var out strings.Builder
+	r := newResult(&out)
+	if err := r.read(strings.NewReader(run)); err != nil {
+		t.Fatal(err)
+	}
+	r.summary()
+	for _, want := range []string{
+		"p_test.go:12: bad thing", "FAIL\tp", "ok  \tq", "panic: test timed out", "s.go:3:1: syntax error",
+		"1 tests passed, 3 failed, 1 skipped", "skipped, needs root: p.TestRoot",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	for _, unwanted := range []string{"chatter", "=== RUN"} {
+		if strings.Contains(out.String(), unwanted) {
+			t.Errorf("%q is in\n%s", unwanted, out.String())
+		}
+	}
+	if r.failed != 3 || len(r.skips) != 1 {
+		t.Errorf("%d failed, skipped %v", r.failed, r.skips)
+	}
+}
+
+func TestOutputThatIsNoReportIsAnError(t *testing.T) {
+	r := newResult(new(strings.Builder))
+	if r.read(strings.NewReader("go: cannot find main module\n")) == nil {
+		t.Error("no error")
+	}
+}
