@@ -103,8 +103,10 @@ func Solve(ctx context.Context, p *trace.Problem, o Options) (*Solution, error) 
 	if err != nil {
 		return nil, err
 	}
+	f := fold(p)
+	p = &f.Problem
 	s := &Solution{Method: m.name, Assumption: m.assumption, Pairs: pairsOf(p)}
-	if err := s.estimate(ctx, p, m, o); err != nil {
+	if err := s.estimate(ctx, f, m, o); err != nil {
 		return nil, err
 	}
 	s.Tree, err = network.Build(len(p.Clocks), s.edges(m), reference)
@@ -170,7 +172,7 @@ func pairsOf(p *trace.Problem) []Pair {
 }
 
 // estimate runs the method on every pair.
-func (s *Solution) estimate(ctx context.Context, p *trace.Problem, m method, o Options) error {
+func (s *Solution) estimate(ctx context.Context, p *folded, m method, o Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range s.Pairs {
@@ -181,9 +183,12 @@ func (s *Solution) estimate(ctx context.Context, p *trace.Problem, m method, o O
 			x := &s.Pairs[i]
 			e, err := m.estimate(&pair.Problem{
 				A: p.Clocks[x.A], B: p.Clocks[x.B],
-				AB: messages(p, x.A, x.B), BA: messages(p, x.B, x.A),
+				AB: messages(&p.Problem, x.A, x.B), BA: messages(&p.Problem, x.B, x.A),
 			}, o)
 			x.Estimate = e
+			if p.Clocks[x.A].Host != p.Clocks[x.B].Host {
+				x.Estimate = widened(e, p.widen[x.A]+p.widen[x.B])
+			}
 			return err
 		})
 	}

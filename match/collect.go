@@ -1,0 +1,83 @@
+package match
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/trace"
+)
+
+// link gathers the messages from one capture to another.
+type link struct {
+	from, to *index
+	messages []trace.Message
+}
+
+func (l *link) add(m trace.Message) { l.messages = append(l.messages, m) }
+
+// collector is what one worker finds.
+type collector struct {
+	links map[[2]*index]*link
+	last  *link // the one asked for last: units of one pair of captures come together
+	tally Tally
+}
+
+func (c *collector) link(from, to *index) *link {
+	if c.last != nil && c.last.from == from && c.last.to == to {
+		return c.last
+	}
+	key := [2]*index{from, to}
+	l, ok := c.links[key]
+	if !ok {
+		l = &link{from: from, to: to}
+		c.links[key] = l
+	}
+	c.last = l
+	return l
+}
+
+// matchUnits matches all conversations whose near end is known, several at a time.
+func matchUnits(ctx context.Context, units []unit, captures int) ([]*link, Tally, error) {
+	workers := min(runtime.GOMAXPROCS(0), max(len(units), 1))
+	collectors := make([]collector, workers)
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for w := range workers {
+		group.Go(func() error {
+			c := &collectors[w]
+			c.links = make(map[[2]*index]*link, captures)
+			var tcp tcpMatcher
+			var datagrams datagramMatcher
+			for i := next.Add(1) - 1; i < int64(len(units)); i = next.Add(1) - 1 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				u := &units[i]
+				switch {
+				case u.near == 0:
+				case u.connA != nil:
+					tcp.match(u, c)
+				default:
+					datagrams.match(u, c)
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, Tally{}, err
+	}
+	var links []*link
+	var tally Tally
+	for i := range collectors {
+		tally.add(collectors[i].tally)
+		for _, l := range collectors[i].links {
+			tally.Messages += int64(len(l.messages))
+			links = append(links, l)
+		}
+	}
+	return links, tally, nil
+}

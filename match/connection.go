@@ -1,0 +1,85 @@
+package match
+
+import (
+	"meridian/trace"
+)
+
+// connection is one life of a TCP flow: ports are used again, and then only the initial sequence numbers tell the lives
+// apart. Its packets are a stretch of the flow's.
+type connection struct {
+	flow     int
+	from, to int       // range in index.order
+	initial  [2]uint32 // sequence number of the SYN of each direction
+	known    [2]bool   // whether that SYN was captured
+}
+
+// cut divides a flow's packets into connections: a SYN with another initial sequence number than that of its direction
+// begins a new one. A SYN sent again keeps its number; one of an old connection that comes late is lost with a few
+// packets around it, and makes no wrong match, because connections are joined by their numbers.
+func (x *index) cut(flow int) {
+	c := connection{flow: flow, from: x.start[flow]}
+	seen := false // anything of the present connection
+	for i := x.start[flow]; i < x.start[flow+1]; i++ {
+		p := x.at(x.order[i])
+		if p.Kind != trace.TCP {
+			continue
+		}
+		d := direction(p)
+		if p.Flags&trace.SYN != 0 {
+			answer := p.Flags&trace.ACK != 0
+			fresh := !c.known[d] && seen && !answer || c.known[d] && c.initial[d] != p.Seq
+			if fresh {
+				c.to = i
+				x.connections = append(x.connections, c)
+				c = connection{flow: flow, from: i}
+			}
+			c.initial[d], c.known[d] = p.Seq, true
+		}
+		seen = true
+	}
+	if c.to = x.start[flow+1]; c.to > c.from {
+		x.connections = append(x.connections, c)
+	}
+}
+
+// identity returns what names a connection wherever it is seen: its two initial sequence numbers, the opener's first.
+// Only connections whose SYN and its answer were captured have one.
+func (c *connection) identity(opener int) uint64 {
+	return uint64(c.initial[opener])<<32 | uint64(c.initial[1-opener])
+}
+
+// members returns the numbers of the connection's packets.
+func (x *index) members(c *connection) []uint32 { return x.order[c.from:c.to] }
+
+// print is a packet's fingerprint within TCP, addresses aside: NAT keeps sequence numbers, acknowledgements and
+// timestamps, and the first packet of a divided super-segment has those of the whole.
+func print(p *trace.Packet) uint64 {
+	return mix(uint64(p.Seq)<<32|uint64(p.Ack), uint64(p.TSVal)<<8|uint64(p.Flags&(trace.SYN|trace.ACK|trace.RST)))
+}
+
+// mix hashes two words (the finaliser of SplitMix64 over both).
+func mix(a, b uint64) uint64 {
+	h := a*0x9e3779b97f4a7c15 ^ b
+	h ^= h >> 30
+	h *= 0xbf58476d1ce4e5b9
+	h ^= h >> 27
+	h *= 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// unwrap extends the 32-bit sequence numbers of one direction to 64 bits in file order. base is the value that the
+// number first takes.
+type unwrap struct {
+	started bool
+	last    int64
+}
+
+func (u *unwrap) at(seq uint32) int64 {
+	if !u.started {
+		u.started, u.last = true, int64(seq)
+		return u.last
+	}
+	v := u.last + int64(int32(seq-uint32(u.last)))
+	u.last = max(u.last, v)
+	return v
+}

@@ -1,0 +1,66 @@
+package match
+
+import (
+	"meridian/trace"
+)
+
+// index holds a capture's packets by flow, each flow's in file order, and its TCP flows cut into connections.
+type index struct {
+	*trace.Capture
+	host        int
+	order       []uint32 // packet numbers, flow by flow
+	start       []int    // of each flow in order, and the end
+	connections []connection
+	ofFlow      [][2]int // range of connections of each flow
+}
+
+// newIndex sorts by counting: two passes over the packets.
+func newIndex(c *trace.Capture, host int) *index {
+	x := &index{Capture: c, host: host, start: make([]int, len(c.Flows)+1)}
+	each(&c.Packets, func(_ uint32, p *trace.Packet) {
+		x.start[p.Flow>>1+1]++
+	})
+	for i := range c.Flows {
+		x.start[i+1] += x.start[i]
+	}
+	x.order = make([]uint32, x.start[len(c.Flows)])
+	next := append([]int(nil), x.start...)
+	each(&c.Packets, func(n uint32, p *trace.Packet) {
+		f := p.Flow >> 1
+		x.order[next[f]] = n
+		next[f]++
+	})
+	x.ofFlow = make([][2]int, len(c.Flows))
+	for f := range c.Flows {
+		from := len(x.connections)
+		if c.Flows[f].Protocol == protocolTCP {
+			x.cut(f)
+		}
+		x.ofFlow[f] = [2]int{from, len(x.connections)}
+	}
+	return x
+}
+
+const protocolTCP, protocolUDP = 6, 17
+
+// each calls f for every packet that belongs to a flow.
+func each(l *trace.Log, f func(n uint32, p *trace.Packet)) {
+	n := uint32(0)
+	for _, chunk := range l.Chunks() {
+		for i := range chunk {
+			if chunk[i].Flow != trace.NoFlow {
+				f(n, &chunk[i])
+			}
+			n++
+		}
+	}
+}
+
+// packets returns the numbers of a flow's packets in file order.
+func (x *index) packets(flow int) []uint32 { return x.order[x.start[flow]:x.start[flow+1]] }
+
+// at returns a packet by number.
+func (x *index) at(n uint32) *trace.Packet { return x.Packets.At(int(n)) }
+
+// direction is which end of the flow sent the packet: 0 for Low, 1 for High.
+func direction(p *trace.Packet) int { return int(p.Flow & 1) }

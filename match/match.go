@@ -1,0 +1,177 @@
+// Package match finds, in captures of several hosts, the packets that are the two ends of one message.
+//
+// In go captures ([trace.Capture]); out comes a [Result]: the clocks and the messages between them, and an account of
+// what was left out. Matching goes in steps, each a file:
+//
+//	index, connection   packets by flow; TCP flows cut into connections, since ports are used again
+//	pairing, nat        conversations that two captures saw, under the same addresses or under translated ones
+//	orient              which capture is nearer to the sender: addresses given, direction flags, who was first,
+//	                    TTL, MAC, addresses learnt elsewhere
+//	tcp                 for every received byte range, the one segment that sent its last byte; pure
+//	                    acknowledgements one to one
+//	datagram            UDP, QUIC, ICMP and the rest by content, addresses aside
+//	twoclocks           captures whose sent and received packets were stamped by two clocks
+//
+// A message is a byte range, not a packet: a sender's super-segment (TSO) arrives as many packets or as other
+// super-segments (GRO), and for every range received the send of its last byte happened before, however it was
+// divided:
+//
+//	sent      |--------- 64 KiB, at t --------|--------- ...
+//	received  |--1448--|--1448--|--2896--| ...          each gives: t before its own stamp
+//
+// A wrong message is worse than none, since one of them can void a bound. Whatever could be one of several (a byte sent
+// twice with the same timestamp, two datagrams of the same content) is left out, counted and said.
+//
+// The cost is O(n) for n packets, beside sorting what came out of order.
+package match
+
+import (
+	"context"
+	"net/netip"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/trace"
+)
+
+// Options says what the user knows.
+type Options struct {
+	// Addresses gives addresses of hosts by name. They override what the captures seem to say.
+	Addresses map[string][]netip.Addr
+}
+
+// Result is the messages found.
+type Result struct {
+	trace.Problem
+	Addresses [][]netip.Addr // of each clock's host, given and learnt, in order
+	Captures  []CaptureClocks
+	Tally     Tally
+}
+
+// CaptureClocks says which clock stamped each packet of a capture: Sent, or Received for those that came in. They are
+// the same unless the capture has two.
+type CaptureClocks struct {
+	Sent, Received int
+	// IsReceived tells the packets of the received clock by number, one bit each; nil for a capture of one clock.
+	IsReceived []uint64
+}
+
+// Of returns the clock of a packet.
+func (c *CaptureClocks) Of(packet int) int {
+	if c.IsReceived != nil && c.IsReceived[packet>>6]&(1<<(packet&63)) != 0 {
+		return c.Received
+	}
+	return c.Sent
+}
+
+// Tally counts what became of the packets that two captures saw.
+type Tally struct {
+	Messages   int64
+	Ambiguous  int64 // could be one of several
+	Unoriented int64 // conversations of which nothing tells who sent
+}
+
+func (t *Tally) add(o Tally) {
+	t.Messages += o.Messages
+	t.Ambiguous += o.Ambiguous
+	t.Unoriented += o.Unoriented
+}
+
+// Match finds the messages between captures of different hosts. Captures with the same Host share a clock. Warnings name
+// what was left out, and captures that seem to be of one host.
+func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.Warnings) (*Result, error) {
+	hosts := hostsOf(captures)
+	indexes := make([]*index, len(captures))
+	if err := inParallel(ctx, len(captures), func(i int) error {
+		indexes[i] = newIndex(captures[i], hosts.of[i])
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	units, err := conversations(ctx, indexes)
+	if err != nil {
+		return nil, err
+	}
+	orientation := newOrientation(indexes, hosts.names, o)
+	if err := orientation.decide(ctx, units, w); err != nil {
+		return nil, err
+	}
+	links, tally, err := matchUnits(ctx, units, len(captures))
+	if err != nil {
+		return nil, err
+	}
+	if tally.Ambiguous > 0 {
+		w.AddN("", "packets left out of matching: each could be one of several", "", tally.Ambiguous)
+	}
+	r := &Result{Tally: tally}
+	if err := r.stamp(ctx, indexes, hosts, newRoles(indexes, units, orientation), links); err != nil {
+		return nil, err
+	}
+	r.Addresses = orientation.addressesOf(r.Clocks)
+	return r, nil
+}
+
+// hosts names the hosts in order of appearance and the host of each capture.
+type hosts struct {
+	names []string
+	of    []int
+}
+
+func hostsOf(captures []*trace.Capture) hosts {
+	var h hosts
+	number := make(map[string]int)
+	for _, c := range captures {
+		n, ok := number[c.Host]
+		if !ok {
+			n = len(h.names)
+			number[c.Host] = n
+			h.names = append(h.names, c.Host)
+		}
+		h.of = append(h.of, n)
+	}
+	return h
+}
+
+// conversations pairs up every two captures of different hosts.
+func conversations(ctx context.Context, indexes []*index) ([]unit, error) {
+	var pairs [][2]int
+	for i := range indexes {
+		for j := i + 1; j < len(indexes); j++ {
+			if indexes[i].host != indexes[j].host {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+	}
+	found := make([][]unit, len(pairs))
+	err := inParallel(ctx, len(pairs), func(k int) error {
+		found[k] = pairUp(indexes[pairs[k][0]], indexes[pairs[k][1]])
+		return nil
+	})
+	var units []unit
+	for _, f := range found {
+		units = append(units, f...)
+	}
+	return units, err
+}
+
+// inParallel runs f for 0..n-1 on as many processors as there are and waits for all.
+func inParallel(ctx context.Context, n int, f func(i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return f(i)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}

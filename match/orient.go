@@ -1,0 +1,291 @@
+package match
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"meridian/trace"
+)
+
+// orientation finds, for every conversation, which capture is nearer to the sender of a's direction 0. Whatever the
+// network between, that is one bit for both directions.
+//
+// Evidence, the strongest first:
+//
+//	given      addresses that the user named
+//	flags      the captures say of their packets whether they came or went
+//	first      who saw a packet earlier, without knowing the clocks (witness.go)
+//	hops       the time to live is higher nearer to the sender
+//	learnt     the addresses of conversations decided so far, then the captures' own MAC addresses
+type orientation struct {
+	indexes []*index
+	names   []string
+	given   map[netip.Addr]int // host of an address that the user named
+	// learnt holds, per pair of captures, on whose side an address lies: votes for a less votes for b.
+	learnt map[sideKey]int
+	own    []map[netip.Addr]bool // addresses that belong to each host itself
+	macs   []trace.MAC           // each capture's own, zero where unknown
+}
+
+type sideKey struct {
+	a, b *index
+	addr netip.Addr
+}
+
+func newOrientation(indexes []*index, names []string, o Options) *orientation {
+	r := &orientation{indexes: indexes, names: names, given: make(map[netip.Addr]int), learnt: make(map[sideKey]int)}
+	r.own = make([]map[netip.Addr]bool, len(names))
+	for i, name := range names {
+		r.own[i] = make(map[netip.Addr]bool)
+		for _, a := range o.Addresses[name] {
+			r.given[a.Unmap()] = i
+			r.own[i][a.Unmap()] = true
+		}
+	}
+	r.macs = make([]trace.MAC, len(indexes))
+	for i, x := range indexes {
+		r.macs[i] = ownMAC(x)
+	}
+	return r
+}
+
+// evidence is what one conversation shows by itself.
+type evidence struct {
+	near     int  // +1 a, -1 b, 0 nothing
+	sameHost bool // both captures claim to have sent, or saw every packet at once
+	shared   int  // packets that both saw, as far as was looked
+}
+
+// decide sets the near end of every conversation, and says which could not be decided.
+func (r *orientation) decide(ctx context.Context, units []unit, w *trace.Warnings) error {
+	found := make([]evidence, len(units))
+	if err := inParallel(ctx, len(units), func(i int) error {
+		found[i] = r.examine(&units[i])
+		return nil
+	}); err != nil {
+		return err
+	}
+	for i := range units {
+		units[i].near = found[i].near
+		r.learn(&units[i])
+	}
+	r.warnOfSameHost(units, found, w)
+	for i := range units {
+		u := &units[i]
+		if u.near != 0 || found[i].sameHost {
+			continue
+		}
+		if u.near = r.fromLearnt(u); u.near == 0 {
+			u.near = r.fromMAC(u)
+		}
+		if u.near == 0 && found[i].shared > 0 {
+			w.Add("", "conversations left out because nothing tells which host sent; name an address with --address HOST=IP",
+				fmt.Sprintf("%s in %s and %s", u.a.Flows[u.flowA].String(), u.a.File, u.b.File))
+		}
+	}
+	for i := range units {
+		r.claim(&units[i])
+	}
+	return nil
+}
+
+// examine weighs a conversation's own evidence.
+func (r *orientation) examine(u *unit) evidence {
+	if near := r.fromGiven(u); near != 0 {
+		return evidence{near: near, shared: 1}
+	}
+	flagsA, flagsB := flagsOf(u.a, u.flowA, 0), flagsOf(u.b, u.flowB, u.otherDirection(0))
+	seen := watch(u)
+	e := evidence{shared: seen.shared}
+	switch {
+	case flagsA != 0 && flagsA == flagsB, seen.together:
+		e.sameHost = true
+	case flagsA > 0 || flagsB < 0:
+		e.near = 1
+	case flagsA < 0 || flagsB > 0:
+		e.near = -1
+	case seen.first != 0:
+		e.near = seen.first
+	default:
+		e.near = hops(u)
+	}
+	return e
+}
+
+// fromGiven uses the addresses that the user named: an address of host a lies on a's side.
+func (r *orientation) fromGiven(u *unit) int {
+	for d := range 2 {
+		atA, atB := u.sender(d)
+		near := 0
+		if h, ok := r.given[atA.Addr]; ok && h == u.a.host {
+			near = 1
+		} else if h, ok := r.given[atB.Addr]; ok && h == u.b.host {
+			near = -1
+		}
+		if near != 0 && d == 1 {
+			near = -near
+		}
+		if near != 0 {
+			return near
+		}
+	}
+	return 0
+}
+
+// flagsOf returns +1 if the capture says that it sent the flow's packets of direction d (and received the others), -1 if
+// it received them, 0 if it says nothing or both, as a router does.
+func flagsOf(x *index, flow, d int) int {
+	votes, total := 0, 0
+	for _, n := range spread(x.packets(flow)) {
+		p := x.at(n)
+		if p.From != trace.Sent && p.From != trace.Received {
+			continue
+		}
+		total++
+		if (p.From == trace.Sent) == (direction(p) == d) {
+			votes++
+		} else {
+			votes--
+		}
+	}
+	switch {
+	case total > 0 && 10*votes >= 9*total:
+		return 1
+	case total > 0 && -10*votes >= 9*total:
+		return -1
+	}
+	return 0
+}
+
+// hops compares the times to live of direction 0, or else of direction 1.
+func hops(u *unit) int {
+	for d := range 2 {
+		a, b := ttl(u.a, u.flowA, d), ttl(u.b, u.flowB, u.otherDirection(d))
+		near := 0
+		switch {
+		case a == 0 || b == 0 || a == b:
+		case a > b:
+			near = 1
+		default:
+			near = -1
+		}
+		if near != 0 && d == 1 {
+			near = -near
+		}
+		if near != 0 {
+			return near
+		}
+	}
+	return 0
+}
+
+func ttl(x *index, flow, d int) uint8 {
+	for _, n := range x.packets(flow) {
+		if p := x.at(n); direction(p) == d && p.TTL != 0 {
+			return p.TTL
+		}
+	}
+	return 0
+}
+
+// learn notes on whose side the addresses of a decided conversation lie.
+func (r *orientation) learn(u *unit) {
+	if u.near == 0 {
+		return
+	}
+	for d := range 2 {
+		atA, atB := u.sender(d)
+		vote := u.near
+		if d == 1 {
+			vote = -vote
+		}
+		r.learnt[sideKey{u.a, u.b, atA.Addr}] += vote
+		if atB.Addr != atA.Addr {
+			r.learnt[sideKey{u.a, u.b, atB.Addr}] += vote
+		}
+	}
+}
+
+// fromLearnt uses the sides of addresses met in other conversations.
+func (r *orientation) fromLearnt(u *unit) int {
+	sum := 0
+	for d := range 2 {
+		atA, atB := u.sender(d)
+		votes := sign(r.learnt[sideKey{u.a, u.b, atA.Addr}]) + sign(r.learnt[sideKey{u.a, u.b, atB.Addr}])
+		if d == 1 {
+			votes = -votes
+		}
+		sum += votes
+	}
+	return sign(sum)
+}
+
+func sign(v int) int {
+	switch {
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	}
+	return 0
+}
+
+// claim notes whose own address the near ends are: the address lies on the host's side and its packets pass there with
+// an initial time to live, so no router is in between.
+func (r *orientation) claim(u *unit) {
+	if u.near == 0 {
+		return
+	}
+	for d := range 2 {
+		x, flow, e := u.a, u.flowA, d
+		if (u.near > 0) != (d == 0) {
+			x, flow, e = u.b, u.flowB, u.otherDirection(d)
+		}
+		from, _ := x.Flows[flow].Ends(e)
+		switch ttl(x, flow, e) {
+		case 32, 64, 128, 255:
+			if _, taken := r.given[from.Addr]; !taken {
+				r.own[x.host][from.Addr] = true
+			}
+		}
+	}
+}
+
+// addressesOf lists the addresses of each clock's host.
+func (r *orientation) addressesOf(clocks []trace.Clock) [][]netip.Addr {
+	lists := make([][]netip.Addr, len(clocks))
+	for i, c := range clocks {
+		for a := range r.own[slices.Index(r.names, c.Host)] {
+			lists[i] = append(lists[i], a)
+		}
+		slices.SortFunc(lists[i], netip.Addr.Compare)
+	}
+	return lists
+}
+
+// warnOfSameHost names pairs of captures most of whose conversations look as if one host had recorded them twice.
+func (r *orientation) warnOfSameHost(units []unit, found []evidence, w *trace.Warnings) {
+	type count struct{ same, all int }
+	counts := make(map[[2]*index]count)
+	for i := range units {
+		key := [2]*index{units[i].a, units[i].b}
+		c := counts[key]
+		if found[i].shared > 0 {
+			c.all++
+		}
+		if found[i].sameHost {
+			c.same++
+		}
+		counts[key] = c
+	}
+	for i, a := range r.indexes {
+		for _, b := range r.indexes[i+1:] {
+			if c := counts[[2]*index{a, b}]; c.same > 0 && 2*c.same > c.all {
+				w.Add(b.File, fmt.Sprintf("looks like a second capture of the host of %s; if it is, give both one name: HOST=%s HOST=%s",
+					a.File, a.File, b.File), "")
+			}
+		}
+	}
+}

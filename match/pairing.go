@@ -1,0 +1,116 @@
+package match
+
+import (
+	"meridian/trace"
+)
+
+// unit is one conversation seen by two captures, not yet matched packet by packet.
+type unit struct {
+	a, b         *index
+	flowA, flowB int
+	connA, connB *connection // nil for datagrams
+	swapped      bool        // b's direction 0 is a's direction 1 (addresses rewritten in between)
+	near         int         // which capture is nearer to the sender of a's direction 0: +1 a, -1 b, 0 not known
+}
+
+// sender returns the end of a's flow that sends direction d, as each capture sees it.
+func (u *unit) sender(d int) (atA, atB trace.Endpoint) {
+	atA, _ = u.a.Flows[u.flowA].Ends(d)
+	atB, _ = u.b.Flows[u.flowB].Ends(u.otherDirection(d))
+	return atA, atB
+}
+
+// otherDirection translates a's direction to b's.
+func (u *unit) otherDirection(d int) int {
+	if u.swapped {
+		return 1 - d
+	}
+	return d
+}
+
+// flowKey names a flow in any capture.
+type flowKey struct {
+	low, high trace.Endpoint
+	protocol  uint8
+}
+
+func keyOf(f *trace.Flow) flowKey { return flowKey{f.Low, f.High, f.Protocol} }
+
+// pairUp finds the conversations that both captures saw: first under the same addresses, then, for those left over, by
+// what NAT keeps.
+func pairUp(a, b *index) []unit {
+	var units []unit
+	byKey := make(map[flowKey]int, len(b.Flows))
+	for f := range b.Flows {
+		byKey[keyOf(&b.Flows[f])] = f
+	}
+	joinedA, joinedB := make([]bool, len(a.connections)), make([]bool, len(b.connections))
+	lonelyA := make([]bool, len(a.Flows))
+	lonelyB := make([]bool, len(b.Flows))
+	for f := range lonelyB {
+		lonelyB[f] = true
+	}
+	for f := range a.Flows {
+		g, ok := byKey[keyOf(&a.Flows[f])]
+		lonelyA[f] = !ok
+		if !ok {
+			continue
+		}
+		lonelyB[g] = false
+		units = append(units, unit{a: a, b: b, flowA: f, flowB: g})
+		if a.Flows[f].Protocol == protocolTCP {
+			units = units[:len(units)-1]
+			units = joinConnections(units, a, b, f, g, joinedA, joinedB)
+		}
+	}
+	units = joinTranslated(units, a, b, joinedA, joinedB)
+	return joinTranslatedDatagrams(units, a, b, lonelyA, lonelyB)
+}
+
+// joinConnections joins the lives of one flow seen by both captures: by initial sequence numbers where both know them,
+// by packets in common otherwise.
+func joinConnections(units []unit, a, b *index, f, g int, joinedA, joinedB []bool) []unit {
+	rangeA, rangeB := a.ofFlow[f], b.ofFlow[g]
+	for i := rangeA[0]; i < rangeA[1]; i++ {
+		for j := rangeB[0]; j < rangeB[1]; j++ {
+			if joinedB[j] || !sameLife(a, b, &a.connections[i], &b.connections[j]) {
+				continue
+			}
+			joinedA[i], joinedB[j] = true, true
+			units = append(units, unit{a: a, b: b, flowA: f, flowB: g, connA: &a.connections[i], connB: &b.connections[j]})
+			break
+		}
+	}
+	return units
+}
+
+func sameLife(a, b *index, c, d *connection) bool {
+	compared := false
+	for end := range 2 {
+		if c.known[end] && d.known[end] {
+			if c.initial[end] != d.initial[end] {
+				return false
+			}
+			compared = true
+		}
+	}
+	return compared || inCommon(a, b, c, d)
+}
+
+// inCommon reports whether two connections of the same addresses share a packet.
+func inCommon(a, b *index, c, d *connection) bool {
+	prints := make(map[uint64]struct{}, c.to-c.from)
+	for _, n := range a.members(c) {
+		if p := a.at(n); p.Kind == trace.TCP {
+			prints[print(p)] = struct{}{}
+		}
+	}
+	for _, n := range b.members(d) {
+		if p := b.at(n); p.Kind == trace.TCP {
+			if _, ok := prints[print(p)]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,196 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+
+	"meridian/trace"
+)
+
+// repeatWithin is how soon a packet seen again in one capture is the same packet met at another interface (tcpdump -i
+// any) and not another sending, ns. The first sighting is kept at both ends, which is right even where it was another
+// sending: the first send precedes every reception.
+const repeatWithin = 10_000_000
+
+// segment is a stretch of a direction's bytes in one packet: [start, end), SYN and FIN counting one each as they do in
+// sequence numbers.
+type segment struct {
+	start, end int64
+	reach      int64 // greatest end of all segments up to this one
+	time       int64
+	stamp      uint32 // the sender's timestamp option
+}
+
+// acknowledgement is a packet without bytes: all that it says is in its key.
+type acknowledgement struct {
+	key  uint64
+	time int64
+}
+
+// half is one direction of a connection in one capture.
+type half struct {
+	segments         []segment
+	acknowledgements []acknowledgement
+}
+
+// tcpMatcher holds the buffers of one worker.
+type tcpMatcher struct {
+	a, b [2]half
+	seen table
+}
+
+// match finds the messages of a connection whose near end is known.
+func (m *tcpMatcher) match(u *unit, out *collector) {
+	m.load(u)
+	for d := range 2 {
+		up, down := &m.a[d], &m.b[u.otherDirection(d)]
+		from, to := u.a, u.b
+		if (u.near > 0) != (d == 0) {
+			up, down, from, to = down, up, to, from
+		}
+		link := out.link(from, to)
+		out.tally.Ambiguous += matchSegments(up.segments, down.segments, link)
+		out.tally.Ambiguous += m.seen.matchUnique(up.acknowledgements, down.acknowledgements, link)
+	}
+}
+
+// load fills both captures' halves with sequence numbers that mean the same byte in both.
+func (m *tcpMatcher) load(u *unit) {
+	ca, cb := u.connA, u.connB
+	for d := range 2 {
+		e := u.otherDirection(d)
+		m.a[d].load(u.a, ca, d)
+		m.b[e].load(u.b, cb, e)
+		if !(ca.known[d] && cb.known[e]) {
+			m.b[e].shift(roundsBetween(u, d))
+		}
+		m.a[d].sort()
+		m.b[e].sort()
+	}
+}
+
+func (h *half) load(x *index, c *connection, d int) {
+	h.segments, h.acknowledgements = h.segments[:0], h.acknowledgements[:0]
+	numbers := unwrap{started: c.known[d], last: int64(c.initial[d])}
+	for _, n := range x.members(c) {
+		p := x.at(n)
+		if p.Kind != trace.TCP || direction(p) != d {
+			continue
+		}
+		bytes := int64(p.Length)
+		if p.Flags&trace.SYN != 0 {
+			bytes++
+		}
+		if p.Flags&trace.FIN != 0 {
+			bytes++
+		}
+		if bytes == 0 {
+			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: mix(print(p), uint64(p.Digest)), time: p.Time})
+			continue
+		}
+		start := numbers.at(p.Seq)
+		h.segments = append(h.segments, segment{start: start, end: start + bytes, time: p.Time, stamp: p.TSVal})
+	}
+}
+
+func (h *half) shift(by int64) {
+	if by == 0 {
+		return
+	}
+	for i := range h.segments {
+		h.segments[i].start += by
+		h.segments[i].end += by
+	}
+}
+
+// sort orders the segments by their first byte, drops repeated sightings, and notes how far the segments so far reach.
+func (h *half) sort() {
+	byStart := func(s, t segment) int { return cmp.Or(cmp.Compare(s.start, t.start), cmp.Compare(s.end, t.end)) }
+	if !slices.IsSortedFunc(h.segments, byStart) {
+		slices.SortStableFunc(h.segments, byStart)
+	}
+	h.segments = slices.CompactFunc(h.segments, func(s, t segment) bool {
+		return s.start == t.start && s.end == t.end && s.stamp == t.stamp && within(s.time, t.time, repeatWithin)
+	})
+	reach := int64(-1) << 62
+	for i := range h.segments {
+		reach = max(reach, h.segments[i].end)
+		h.segments[i].reach = reach
+	}
+}
+
+func within(a, b, distance int64) bool { return a-b <= distance && b-a <= distance }
+
+// roundsBetween returns what must be added to b's unwrapped numbers of one direction so that they mean a's bytes: where
+// a capture began in mid-connection each side has unwrapped from its own first packet, and they may be whole rounds of
+// 2^32 apart. A packet that both saw tells.
+func roundsBetween(u *unit, d int) int64 {
+	seen := make(map[uint64]int64)
+	walk := func(x *index, c *connection, d int, visit func(print uint64, number int64) bool) {
+		numbers := unwrap{started: c.known[d], last: int64(c.initial[d])}
+		for _, n := range x.members(c) {
+			p := x.at(n)
+			if p.Kind == trace.TCP && direction(p) == d && !visit(print(p), numbers.at(p.Seq)) {
+				return
+			}
+		}
+	}
+	walk(u.a, u.connA, d, func(print uint64, number int64) bool {
+		if _, ok := seen[print]; !ok {
+			seen[print] = number
+		}
+		return true
+	})
+	by := int64(0)
+	walk(u.b, u.connB, u.otherDirection(d), func(print uint64, number int64) bool {
+		at, ok := seen[print]
+		by = at - number
+		return !ok
+	})
+	return by &^ (1<<32 - 1)
+}
+
+// matchSegments finds, for every range received, the one segment that sent its last byte, and returns how many ranges
+// were left out because several did, or because that byte was received more than once. Timestamps tell a
+// retransmission from the original wherever both packets carry them.
+func matchSegments(up, down []segment, link *link) (ambiguous int64) {
+	var cu, cd cover
+	for _, s := range down {
+		last := s.end - 1
+		sent, at := cu.find(up, last, s.stamp)
+		if sent == 0 {
+			continue
+		}
+		if received, _ := cd.find(down, last, s.stamp); sent > 1 || received > 1 {
+			ambiguous++
+			continue
+		}
+		link.add(trace.Message{Sent: up[at].time, Received: s.time})
+	}
+	return ambiguous
+}
+
+// cover looks up the segments over a byte; it remembers its place, since the bytes asked for mostly ascend.
+type cover struct{ after int }
+
+// find returns how many segments (2 stands for more) cover byte b with a timestamp that does not contradict stamp, and
+// the last of them.
+func (c *cover) find(segments []segment, b int64, stamp uint32) (count, at int) {
+	for c.after < len(segments) && segments[c.after].start <= b {
+		c.after++
+	}
+	for c.after > 0 && segments[c.after-1].start > b {
+		c.after--
+	}
+	for i := c.after - 1; i >= 0 && segments[i].reach > b; i-- {
+		s := &segments[i]
+		if s.end <= b || s.stamp != stamp && s.stamp != 0 && stamp != 0 {
+			continue
+		}
+		if count++; count > 1 {
+			return count, at
+		}
+		at = i
+	}
+	return count, at
+}

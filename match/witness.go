@@ -1,0 +1,175 @@
+package match
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"meridian/trace"
+)
+
+// Who was first, without knowing the clocks: let p go one way and q the other, both seen by a and by b, and let b's
+// clock be ahead by o. If a is nearer to the sender of p,
+//
+//	a saw p at t        b saw it at t + delay(p) + o
+//	b saw q at u + o    a saw it at u + delay(q)
+//	(a's q - b's q) - (a's p - b's p) = delay(q) + delay(p) > 0
+//
+// and less than 0 if b is: the offset cancels. Neighbours in time are compared, so that skew has no time to act.
+//
+// Where one capture's two directions are stamped by two clocks their offset does not cancel. But in file order the
+// packets of both directions alternate within microseconds, which tells that offset well enough to take it out.
+
+// sighting is what two captures say of one conversation.
+type sighting struct {
+	first    int  // +1: a is nearer to the sender of a's direction 0; -1: b; 0: cannot be told
+	shared   int  // packets that both saw
+	together bool // both saw every packet at the same instant: one clock, one host
+}
+
+// encounter is a packet that both captures saw.
+type encounter struct {
+	a, b      int64 // its stamps
+	direction int   // a's
+}
+
+// closest is how far apart in time two packets may be to be compared, ns.
+const closest = 2_000_000_000
+
+func watch(u *unit) sighting {
+	met := encounters(u, sampled)
+	if len(met) < 4 {
+		met = encounters(u, math.MaxInt)
+	}
+	s := sighting{shared: len(met)}
+	slices.SortFunc(met, func(m, n encounter) int { return cmp.Compare(m.a, n.a) })
+	splitA := splitOf(u.a, u.members(true))
+	splitB := splitOf(u.b, u.members(false))
+	if u.swapped {
+		splitB = splitB.reversed()
+	}
+	split := splitA.minus(splitB)
+	votes, total, at := 0, 0, 0
+	for i := 1; i < len(met); i++ {
+		p, q := met[i-1], met[i]
+		if p.direction == q.direction || q.a-p.a > closest {
+			continue
+		}
+		if p.direction == 1 {
+			p, q = q, p
+		}
+		both := (q.a - q.b) - (p.a - p.b)
+		total++
+		switch {
+		case both > split.high:
+			votes++
+		case both < split.low:
+			votes--
+		case both == 0:
+			at++
+		}
+	}
+	switch {
+	case 4*votes > 2*total:
+		s.first = 1
+	case -4*votes > 2*total:
+		s.first = -1
+	}
+	s.together = total > 0 && 10*at >= 9*total || total == 0 && len(met) > 3 && sameStamps(met)
+	return s
+}
+
+func sameStamps(met []encounter) bool {
+	for _, m := range met {
+		if m.a != m.b {
+			return false
+		}
+	}
+	return true
+}
+
+// members returns the packets of the conversation in one of its captures.
+func (u *unit) members(ofA bool) []uint32 {
+	switch {
+	case ofA && u.connA != nil:
+		return u.a.members(u.connA)
+	case ofA:
+		return u.a.packets(u.flowA)
+	case u.connB != nil:
+		return u.b.members(u.connB)
+	}
+	return u.b.packets(u.flowB)
+}
+
+// encounters returns packets that both captures saw exactly alike, looking at the first most of each.
+func encounters(u *unit, most int) []encounter {
+	type seen struct {
+		time      int64
+		direction int
+		count     int
+	}
+	inA := make(map[uint64]seen)
+	for _, n := range head(u.members(true), most) {
+		p := u.a.at(n)
+		key := exactKey(p)
+		s := inA[key]
+		if s.count == 0 {
+			s.time, s.direction = p.Time, direction(p)
+		}
+		s.count++
+		inA[key] = s
+	}
+	inB := make(map[uint64]int)
+	members := head(u.members(false), most)
+	for _, n := range members {
+		inB[exactKey(u.b.at(n))]++
+	}
+	var met []encounter
+	for _, n := range members {
+		p := u.b.at(n)
+		key := exactKey(p)
+		if s := inA[key]; s.count == 1 && inB[key] == 1 && u.otherDirection(s.direction) == direction(p) {
+			met = append(met, encounter{a: s.time, b: p.Time, direction: s.direction})
+		}
+	}
+	return met
+}
+
+func head(packets []uint32, most int) []uint32 { return packets[:min(most, len(packets))] }
+
+// exactKey is what a packet is recognised by when it was neither divided nor put together.
+func exactKey(p *trace.Packet) uint64 {
+	if p.Kind == trace.TCP {
+		return mix(print(p), uint64(p.Digest)<<32|uint64(p.Length))
+	}
+	return contentKey(p, p.Digest)
+}
+
+// span is an interval in which the offset of direction 1's clock against direction 0's lies, ns.
+type span struct{ low, high int64 }
+
+func (s span) minus(o span) span { return span{s.low - o.high, s.high - o.low} }
+func (s span) reversed() span    { return span{-s.high, -s.low} }
+
+// apart is the least offset that is taken for two clocks, ns: disorder among the queues of one adapter stays below.
+const apart = 1_000_000
+
+// splitOf returns the offset between the clocks that stamped the two directions, as the file's order tells it: a packet
+// that follows another in the file was captured no earlier. It is zero for a capture that one clock explains.
+func splitOf(x *index, packets []uint32) span {
+	after, before := int64(math.MaxInt64), int64(math.MaxInt64)
+	packets = head(packets, sampled)
+	for i := 1; i < len(packets); i++ {
+		p, q := x.at(packets[i-1]), x.at(packets[i])
+		switch step := q.Time - p.Time; {
+		case direction(p) < direction(q):
+			after = min(after, step) // 0, then 1: the offset is at most the step
+		case direction(p) > direction(q):
+			before = min(before, step)
+		}
+	}
+	if after == math.MaxInt64 || before == math.MaxInt64 || after > -apart && before > -apart {
+		return span{}
+	}
+	return span{min(-before, after), max(-before, after)}
+}
