@@ -15,7 +15,7 @@ const (
 	maxMessages   = 300_000
 	maxInversions = 10_000 // of the messages: the worst ones are embedded wherever they are
 	maxWindows    = 32     // around the worst inversions
-	maxCounters   = 1 << 19
+	maxCounters   = 1 << 21
 	maxText       = 32 << 20 // bytes of descriptions
 )
 
@@ -43,10 +43,11 @@ func (s *scene) choose(v *survey, budget int64) *choice {
 	if c.allEvents && c.allMessages {
 		return c
 	}
-	around := s.around(v, c, budget/2)
-	rest := budget
+	weight := budget * eventWeight
+	around := s.around(v, c, weight/2)
+	rest := weight
 	if len(around) > 0 {
-		rest -= budget / 2
+		rest -= weight / 2
 	}
 	c.windows = around
 	if end, ok := s.reach(v, c, rest); ok {
@@ -64,7 +65,7 @@ func (s *scene) around(v *survey, c *choice, budget int64) []window {
 		return nil
 	}
 	share := budget / int64(n)
-	half := clock.MulDiv(v.span(), share, max(2*(v.totalEvents+2*v.total), 1), clock.Down)
+	half := clock.MulDiv(v.span(), share, max(2*(eventWeight*v.totalEvents+2*v.total), 1), clock.Down)
 	windows := make([]window, n)
 	widths := make([]int64, n)
 	for i, r := range v.worst[:n] {
@@ -74,10 +75,10 @@ func (s *scene) around(v *survey, c *choice, budget int64) []window {
 	held := make([]int64, n)
 	for range 8 {
 		clear(held)
-		s.each(c, func(at int64) {
+		s.each(c, func(at, weight int64) {
 			for i, w := range windows {
 				if at >= clock.Sub(w.from, widths[i]) && at <= clock.Add(w.to, widths[i]) {
-					held[i]++
+					held[i] += weight
 				}
 			}
 		})
@@ -101,17 +102,16 @@ func (s *scene) around(v *survey, c *choice, budget int64) []window {
 	return united(chosen)
 }
 
-// reach returns how far from the beginning the budget reaches: the last instant up to which no more than budget ends
-// lie. It narrows the instant down by counting in ever finer steps; a pass divides them by 2^16.
+// reach returns how far from the beginning the budget reaches: the last instant up to which no more than that weighs. It narrows the instant down by counting in ever finer steps; a pass divides them by 2^16.
 func (s *scene) reach(v *survey, c *choice, budget int64) (int64, bool) {
 	const steps = 1 << 16
 	low, width, before := v.first, v.span()/steps+1, int64(0)
 	counts := make([]int64, steps)
 	for {
 		clear(counts)
-		s.each(c, func(at int64) {
+		s.each(c, func(at, weight int64) {
 			if d := clock.Sub(at, low); d >= 0 && d/width < steps {
-				counts[d/width]++
+				counts[d/width] += weight
 			}
 		})
 		i := 0
@@ -126,18 +126,22 @@ func (s *scene) reach(v *survey, c *choice, budget int64) (int64, bool) {
 	}
 }
 
-// each yields the instants that count against the budget: of what is not embedded as a whole anyway.
-func (s *scene) each(c *choice, yield func(at int64)) {
+// eventWeight is what an event weighs against an end of a message, so that neither events nor messages, which have two
+// ends, exceed the budget.
+const eventWeight = 2
+
+// each yields the instants that weigh against the budget: of what is not embedded as a whole anyway.
+func (s *scene) each(c *choice, yield func(at, weight int64)) {
 	if !c.allEvents {
 		for row := range s.Rows {
-			s.events(row, func(_ int, at int64) { yield(at) })
+			s.events(row, func(_ int, at int64) { yield(at, eventWeight) })
 		}
 	}
 	if !c.allMessages {
 		for channel := range s.Channels {
 			s.messages(channel, func(_ int, m trace.Message) {
-				yield(m.Sent)
-				yield(m.Received)
+				yield(m.Sent, 1)
+				yield(m.Received, 1)
 			})
 		}
 	}

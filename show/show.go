@@ -12,12 +12,12 @@
 // delay. What is too much to embed is counted and drawn as density, and the page says so:
 //
 //	T0                                                                    T1
-//	|####exact####|..........density, 2^16 steps a row..........|##|......|    ## around the worst inversions
+//	|####exact####|..........density, to 2^16 steps ..........|##|......|    ## around the worst inversions
 //
 // First a survey counts events and messages in equal steps of the span (see survey); then windows are chosen in which
 // every event and message is embedded (see choose); then columns of delta varints, deflated and in base64, carry both
 // to the page (see columns), whose code under page/ draws any zoom from sorted columns and running sums.
 //
 // The cost is two to some ten passes over the events, some 30 ns each, and memory for what is embedded: at most 300,000
-// events and as many messages, their descriptions, and half a million counters.
+// events and as many messages, their descriptions, and two million counters.
 package show

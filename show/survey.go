@@ -2,7 +2,6 @@ package show
 
 import (
 	"fmt"
-	"math/bits"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -127,7 +126,7 @@ type histogram struct {
 func (s *scene) density(v *survey, budget int) *histogram {
 	h := &histogram{}
 	lanes := max(1, len(s.Rows)+2*len(s.Channels))
-	h.steps = 1 << min(16, max(6, bits.Len(uint(budget/lanes))-1))
+	h.steps = min(1<<16, max(64, budget/lanes))
 	h.width = v.span()/int64(h.steps) + 1
 	counters := func(n int) [][]uint32 {
 		lanes := make([][]uint32, n)

@@ -26,7 +26,7 @@ function fillHeader(model) {
   document.getElementById("title").append(isolated(facts.title || "timeline"));
   const totals = document.getElementById("totals");
   const total = (n, one, many, bad) => totals.append(element("li", bad ? "bad" : "", element("b", "", grouped(n)), " " + (n === 1 ? one : many)));
-  total(facts.rows.length, "row", "rows");
+  total(facts.rows.length, "host", "hosts");
   total(facts.events, "event", "events");
   total(facts.messages, "message", "messages");
   total(facts.inversions, "inversion", "inversions", facts.inversions > 0);
@@ -101,12 +101,14 @@ function interval({ low, high, comparable }) {
 }
 
 // describeHit lists what is known of an event or a message: a headline and pairs of label and value.
-function describeHit(model, hit) {
+function describeHit(model, hit, reach) {
   const { times } = model;
   if (hit.kind === "event") {
     const t = model.rows[hit.row].times[hit.index], { below, above } = model.bounds(hit.row, t);
-    return { className: "event", lead: model.describe(hit.row, hit.index), lines: [
-      ["host", model.rows[hit.row].name], ["at", times.full(t)], ["since start", times.since(t)], ["within", margin(below, above)]] };
+    const lines = [["host", model.rows[hit.row].name], ["at", times.full(t)], ["since start", times.since(t)], ["within", margin(below, above)]];
+    const others = model.count(hit.row, t - reach, t + reach) - 1;
+    if (others > 0) lines.push(["beside it", `${grouped(others)} more within ${duration(reach)}: zoom in to tell them apart`]);
+    return { className: "event", lead: model.describe(hit.row, hit.index), lines };
   }
   const c = model.channels[hit.channel], s = c.sent[hit.index], r = c.received[hit.index];
   const delay = model.difference({ row: c.from, t: s }, { row: c.to, t: r });
@@ -118,20 +120,21 @@ function describeHit(model, hit) {
   return { className: r < s ? "inverted" : "message", lead: `${model.rows[c.from].name} → ${model.rows[c.to].name}`, lines };
 }
 
-function showTip(model, hit, x, y) {
+// showTip places the tip to the right of x, or to the left of left where there is no room.
+function showTip(model, hit, reach, x, y, left = x) {
   const tip = document.getElementById("tip");
   tip.hidden = !hit;
   if (!hit) return;
-  const { className, lead, lines } = describeHit(model, hit);
+  const { className, lead, lines } = describeHit(model, hit, reach);
   tip.className = className;
   const grid = element("div", "", element("span", "lead", isolated(lead)));
   for (const [label, value] of lines) grid.append(element("span", "label", label), element("span", "value", isolated(value)));
   tip.replaceChildren(grid);
   const { width, height } = tip.getBoundingClientRect();
-  const left = x + 16 + width > innerWidth ? x - 16 - width : x + 16;
-  const topEdge = y + 16 + height > innerHeight ? y - 16 - height : y + 16;
-  tip.style.left = `${Math.max(4, left)}px`;
-  tip.style.top = `${Math.max(4, topEdge)}px`;
+  const beside = x + 16 + width > innerWidth ? left - 16 - width : x + 16;
+  const under = y + 16 + height > innerHeight ? y - 16 - height : y + 16;
+  tip.style.left = `${Math.max(4, Math.min(beside, innerWidth - width - 4))}px`;
+  tip.style.top = `${Math.max(4, under)}px`;
 }
 
 // measurement says how long the measured span is, how sure that is, and whether the order of its ends is certain.

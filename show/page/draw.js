@@ -9,6 +9,8 @@ class Plot {
     this.view = view;
     this.canvas = document.getElementById("plot");
     this.ruler = document.getElementById("ruler");
+    this.still = document.createElement("canvas"); // what only changes with the view
+    this.stillOf = "";
     this.arrows = []; // as drawn, for the pointer to find
     this.recolor();
   }
@@ -38,27 +40,27 @@ class Plot {
   x(t) { return (t - this.view.from) / this.view.perPixel; }
   y(row) { return (row + 0.5) * this.view.rowHeight - this.view.scroll; }
 
+  // frame draws the picture of the view, and over it what belongs to the cursor. It returns how messages are drawn.
   frame(state) {
     const { view, model } = this;
     const g = this.begin(this.canvas, view.width, view.height);
-    this.g = g;
     const first = Math.max(0, Math.floor(view.scroll / view.rowHeight));
     const last = Math.min(model.rows.length - 1, Math.floor((view.scroll + view.height) / view.rowHeight));
-    this.lanes(g, first, last);
     const ticks = this.scales(state);
-    g.strokeStyle = this.color.line;
-    g.globalAlpha = 0.55;
-    g.beginPath();
-    for (const x of ticks) {
-      g.moveTo(Math.round(x) + 0.5, 0);
-      g.lineTo(Math.round(x) + 0.5, view.height);
+    const key = [view.from, view.perPixel, view.scroll, view.rowHeight, view.width, view.height, window.devicePixelRatio,
+      state.showMessages, this.color.ground].join();
+    if (key !== this.stillOf) {
+      const still = this.begin(this.still, view.width, view.height);
+      this.lanes(still, first, last);
+      this.grid(still, ticks);
+      this.drawn = drawMessages(this, still, state);
+      this.events(still, first, last);
+      this.stillOf = key;
     }
-    g.stroke();
-    g.globalAlpha = 1;
+    g.drawImage(this.still, 0, 0, view.width, view.height);
     if (state.measured) this.span(g, state.measured);
     if (state.cursor) this.bands(g, state.cursor.t, first, last);
-    const drawn = drawMessages(this, g, state);
-    this.events(g, first, last, state);
+    this.emphasis(g, state.pinned ?? state.hit);
     if (state.cursor) {
       g.strokeStyle = this.color.bound;
       g.beginPath();
@@ -66,7 +68,22 @@ class Plot {
       g.lineTo(Math.round(state.cursor.x) + 0.5, view.height);
       g.stroke();
     }
-    return drawn;
+    return this.drawn;
+  }
+
+  grid(g, ticks) {
+    g.fillStyle = this.color.line;
+    g.globalAlpha = 0.55;
+    for (const x of ticks) g.fillRect(Math.round(x), 0, 1, this.view.height);
+    g.globalAlpha = 1;
+  }
+
+  emphasis(g, hit) {
+    if (!hit) return;
+    if (hit.kind === "message") return emphasize(this, g, hit);
+    const x = this.x(this.model.rows[hit.row].times[hit.index]), y = this.y(hit.row);
+    g.fillStyle = this.color.text;
+    g.fillRect(x - 1.5, y - 15, 3, 30);
   }
 
   lanes(g, first, last) {
@@ -105,7 +122,8 @@ class Plot {
         g.fillStyle = this.color.line;
         g.fillRect(Math.round(x), y - 10, 1, 20);
         g.fillStyle = color;
-        if (x > -wide) g.fillText(label(t, step), x + 4, y);
+        const text = label(t, step);
+        if (x > -4 && x + 4 + g.measureText(text).width <= view.width) g.fillText(text, x + 4, y);
       }
       return places;
     };
@@ -144,7 +162,9 @@ class Plot {
     g.globalAlpha = 1;
   }
 
-  events(g, first, last, state) {
+  // events draws ticks while they can be told apart, else a bar per pixel column as high as there are many; paler
+  // where the count comes from the density.
+  events(g, first, last) {
     const { view, model } = this;
     const n = Math.ceil(view.width), reach = Math.max(5, Math.min(15, view.rowHeight * 0.24));
     const lanes = [];
@@ -166,16 +186,12 @@ class Plot {
       }
       for (let x = 0; x < n; x++) {
         if (counts[x] <= 0) continue;
-        const part = Math.min(1, counts[x]) * 0.25 + 0.75 * Math.log1p(counts[x]) / Math.log1p(max);
-        const h = Math.max(1, reach * part);
+        const from = view.from + x * view.perPixel;
+        const h = Math.max(1, reach * (Math.min(1, counts[x]) * 0.2 + 0.8 * Math.sqrt(counts[x] / max)));
+        g.globalAlpha = model.embedded(from, from + view.perPixel, model.facts.embedded.all_events) ? 1 : 0.6;
         g.fillRect(x, y - h, 1, 2 * h);
       }
-    }
-    const hit = state.hit;
-    if (hit && hit.kind === "event") {
-      const x = this.x(model.rows[hit.row].times[hit.index]), y = this.y(hit.row);
-      g.fillStyle = this.color.text;
-      g.fillRect(x - 1.5, y - reach, 3, reach * 2);
+      g.globalAlpha = 1;
     }
   }
 

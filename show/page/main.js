@@ -28,7 +28,7 @@ class App {
   resize() {
     const { view, canvas } = this.plot, whole = this.fitted;
     const height = this.scroller.clientHeight;
-    view.rowHeight = Math.max(48, Math.min(120, Math.floor(height / Math.max(1, this.model.rows.length))));
+    view.rowHeight = Math.max(48, Math.min(200, Math.floor(height / Math.max(1, this.model.rows.length))));
     document.documentElement.style.setProperty("--row", `${view.rowHeight}px`);
     view.width = Math.max(50, document.getElementById("hold").clientWidth);
     view.height = height;
@@ -155,7 +155,9 @@ class App {
     view.scroll = this.scroller.scrollTop;
     this.centre((s + r) / 2);
     this.state.pinned = { kind: "message", channel, index };
-    this.state.pinnedAt = { x: this.plot.x((s + r) / 2), y: middle - view.scroll };
+    // The tip goes beside the arrow and the bounds of its ends, not over them.
+    const ends = [s - (x.below ?? 0), s + (x.above ?? 0), r - (y.below ?? 0), r + (y.above ?? 0)].map((t) => this.plot.x(t));
+    this.state.pinnedAt = { x: Math.max(...ends), left: Math.min(...ends), y: middle - view.scroll };
     this.refresh();
   }
 
@@ -169,6 +171,7 @@ class App {
   }
 
   draw() {
+    const start = performance.now();
     const { state, model } = this, { view, canvas } = this.plot;
     view.scroll = this.scroller.scrollTop;
     const drawn = this.plot.frame(state);
@@ -176,11 +179,13 @@ class App {
     this.figures(drawn);
     const hit = state.pinned ?? state.hit, place = state.pinned ? state.pinnedAt : state.cursor;
     const box = canvas.getBoundingClientRect();
-    showTip(model, hit && place ? hit : null, box.left + (place?.x ?? 0), box.top + (place?.y ?? 0));
+    showTip(model, hit && place ? hit : null, 4 * view.perPixel,
+      box.left + (place?.x ?? 0), box.top + (place?.y ?? 0), box.left + (place?.left ?? place?.x ?? 0));
     document.body.classList.toggle("measuring", state.measuring);
     document.getElementById("measure").setAttribute("aria-pressed", String(state.measuring));
     Object.assign(document.getElementById("stage").dataset, {
       from: view.from, length: view.width * view.perPixel, arrows: drawn.arrows, washed: drawn.washed, inverted: drawn.inverted,
+      ms: performance.now() - start,
     });
   }
 

@@ -44,10 +44,8 @@ function drawMessages(plot, g, state) {
     if (!model.facts.embedded.all_messages) washDensity(plot, wash);
     wash.draw(plot, g);
   }
-  if (!many) drawArrows(plot, g, normal, plot.color.message, normal.length > 300 ? 0.55 : 0.9);
+  if (!many) drawArrows(plot, g, normal, plot.color.message, normal.length > 600 ? 0.4 : normal.length > 200 ? 0.6 : 0.9);
   drawArrows(plot, g, inverted, plot.color.inverted, 1);
-  const pinned = state.pinned ?? state.hit;
-  if (pinned && pinned.kind === "message") emphasize(plot, g, pinned);
   return { arrows: many ? 0 : count, washed: many ? count : 0, inverted: invertedCount };
 }
 
@@ -107,7 +105,6 @@ function washDensity(plot, wash) {
   for (const channel of model.channels) {
     const { step, count } = channel.lane;
     for (let i = lowerBound(step, Math.floor(view.from / width)); i < step.length && step[i] * width <= end; i++) {
-      if (model.embedded(step[i] * width, (step[i] + 1) * width, false)) continue;
       const [x0, x1] = columns(step[i]), share = count[i] * Math.min(1, view.perPixel / width);
       for (let x = x0; x < x1 && x < wash.n; x++) wash.add(channel, x, share);
     }

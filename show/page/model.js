@@ -26,7 +26,15 @@ class Model {
       }
     });
     this.inversions.sort((a, b) => a.at - b.at);
+    for (const channel of this.channels) if (channel.lane) channel.lane = this.beyondWindows(channel.lane);
     this.decoder = new TextDecoder();
+  }
+
+  // beyondWindows leaves out the steps of a lane in which every message is embedded anyway.
+  beyondWindows(lane) {
+    const width = this.facts.step_width;
+    const keep = Array.from(lane.step.keys()).filter((i) => !this.embedded(lane.step[i] * width, (lane.step[i] + 1) * width, false));
+    return { step: Float64Array.from(keep, (i) => lane.step[i]), count: Float64Array.from(keep, (i) => lane.count[i]) };
   }
 
   // bounds returns how far before and after t the true time of that instant of the row may lie; null: unbounded.

@@ -64,7 +64,7 @@ class Overview {
     const x0 = (view.from - this.first) / this.length * width;
     const w = Math.max(4, view.width * view.perPixel / this.length * width);
     g.fillStyle = color.bound;
-    g.globalAlpha = 0.16;
+    g.globalAlpha = w >= width * 0.95 ? 0.06 : 0.16;
     g.fillRect(x0, 0, w, height);
     g.globalAlpha = 1;
     g.strokeStyle = color.bound;

@@ -6,23 +6,23 @@ const units = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
 // duration writes ns with four significant digits, as show/units.go does.
 function duration(ns) {
   const size = Math.abs(ns);
-  if (size < 999.5) return `${Number.isInteger(ns) ? ns : ns.toFixed(size < 10 ? 1 : 0)} ns`;
+  if (size < 999.5) return minus(`${Number.isInteger(ns) ? ns : ns.toFixed(size < 10 ? 1 : 0)} ns`);
   const [name, unit] = size < 999.95e3 ? units[1] : size < 999.95e6 ? units[2] : units[3];
   const v = ns / unit, a = Math.abs(v);
-  return `${v.toFixed(a < 9.9995 ? 3 : a < 99.995 ? 2 : a < 999.95 ? 1 : 0)} ${name}`;
+  return minus(`${v.toFixed(a < 9.9995 ? 3 : a < 99.995 ? 2 : a < 999.95 ? 1 : 0)} ${name}`);
 }
 
-const signed = (ns) => (ns > 0 ? "+" : "") + duration(ns);
+const minus = (text) => text.replace("-", "−");
 
 // exactly writes all nanoseconds, with a blank between thousands.
-const exactly = (ns) => String(Math.round(ns)).replace(/\B(?=(\d{3})+$)/g, " ") + " ns";
+const exactly = (ns) => `${grouped(Math.round(ns))} ns`;
 
-const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, " ");
+const grouped = (n) => minus(String(n).replace(/\B(?=(\d{3})+$)/g, " "));
 
 // margin writes the interval [-below, +above] around an instant; null stands for an unbounded side.
 function margin(below, above) {
-  const low = below === null ? "−∞" : below === 0 ? "0" : `−${duration(Math.ceil(below))}`.replace("−-", "+");
-  const high = above === null ? "+∞" : above === 0 ? "0" : `+${duration(Math.ceil(above))}`.replace("+-", "−");
+  const low = below === null ? "−∞" : below === 0 ? "0" : `−${duration(Math.ceil(below))}`.replace("−−", "+");
+  const high = above === null ? "+∞" : above === 0 ? "0" : `+${duration(Math.ceil(above))}`.replace("+−", "−");
   return low === "0" && high === "0" ? "exact" : `${low} … ${high}`;
 }
 
