@@ -21,7 +21,7 @@ var needs = []struct {
 	{programs: "tshark", pkg: "tshark", without: "what Wireshark says of our files"},
 	{programs: "mergecap", pkg: "wireshark-common", without: "comparison with mergecap"},
 	{programs: "zstd", pkg: "zstd", without: "captures compressed by zstd"},
-	{programs: "chromium chromium-browser google-chrome", pkg: "chromium", without: "the timeline page in a browser"},
+	{programs: "chromium chromium-browser google-chrome", pkg: "chromium fonts-dejavu-core", without: "the timeline page in a browser"},
 	{programs: "gcc clang", pkg: "gcc libc6-dev", without: "the race detector", race: true},
 }
 
