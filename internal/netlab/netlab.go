@@ -10,6 +10,16 @@
 //	+------|---------------+ veth +--------------+ veth +---|----------+
 //	    web.pcap -- Warp(sim.Clock) -->                  db.pcap
 //
+// A test builds a network, captures, lets its hosts talk, and has two files:
+//
+//	lab := netlab.New(t)
+//	lab.Hosts("web", "db")
+//	lab.Link("web", "db")
+//	web, db := lab.Capture("web"), lab.Capture("db", "-i", "any", "-s", "96")
+//	lab.Run(netlab.Mixed("web", "db"))
+//	lab.StopCaptures()
+//	err := netlab.Warp(db.File, warped, sim.Clock{OffsetNs: -3e9, SkewPPM: 40})
+//
 // A test package that uses it hands its TestMain to [Main] (or calls [Helper] first in it), because the traffic inside
 // the namespaces, and the janitor that removes them should the test die, are the test binary started once more.
 //

@@ -60,8 +60,11 @@ func install(race bool) error {
 
 func installed(programs string) bool {
 	for _, p := range strings.Fields(programs) {
-		if _, err := exec.LookPath(p); err == nil {
-			return true
+		// An ordinary user's PATH may lack the directories of the system's programs.
+		for _, name := range []string{p, "/usr/sbin/" + p, "/sbin/" + p} {
+			if _, err := exec.LookPath(name); err == nil {
+				return true
+			}
 		}
 	}
 	return false
