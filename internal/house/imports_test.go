@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"experiment":  {"collect"},
 	"show":        {"trace", "clock", "format/..."},
 	"sim":         {"trace", "clock"},
-	"pipeline":    {"match", "align/...", "order", "show", "format/...", "trace", "clock"},
+	"pipeline":    {"match", "align/...", "order", "show", "sim", "format/...", "trace", "clock"},
 	"cmd":         {"..."},
 	"internal":    {"..."}, // tools of the house: generators, laboratories, measurements
 }
@@ -159,7 +159,7 @@ func TestTableRefusesWhatItShould(t *testing.T) {
 		{"show", "match", false},
 		{"pipeline", "align/quality", true},
 		{"pipeline", "cmd/meridian", false},
-		{"pipeline", "sim", false},
+		{"pipeline", "sensor", false},
 		{"align", "internal/netlab", false},
 		{"internal/netlab", "sim", true},
 		{"cmd/meridian", "sensor", true},
