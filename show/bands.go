@@ -13,6 +13,10 @@ type corner struct {
 	at, below, above int64
 }
 
+// rounding is by how much a band is wider than the bounds: the instants of corners are rounded to the nanosecond, so a
+// width interpolated between two of them may be a step or two off. A map that is exact everywhere stays so.
+const rounding = 2
+
 // band turns the three curves of a map into corners over the timeline from first to last. Between two corners all
 // three are straight, so the page interpolates; it never leaves the corners at the ends, because a slope between two
 // rounded corners a nanosecond apart leads nowhere. Maps with more corners than limit are widened, never narrowed.
@@ -27,7 +31,7 @@ func band(m *clock.Map, first, last int64, limit int) []corner {
 			}
 		}
 	}
-	corners := make([]corner, 0, len(hosts))
+	corners, exact := make([]corner, 0, len(hosts)), true
 	for _, h := range slices.Sorted(maps.Keys(hosts)) {
 		k := corner{at: m.At(h)}
 		low, high, lowOK, highOK := m.Bounds(h)
@@ -38,6 +42,13 @@ func band(m *clock.Map, first, last int64, limit int) []corner {
 			k.above = clock.Sub(high, k.at)
 		}
 		corners = append(corners, k)
+		exact = exact && k.below == 0 && k.above == 0
+	}
+	if !exact {
+		for i := range corners {
+			corners[i].below = min(clock.Add(corners[i].below, rounding), clock.Limit)
+			corners[i].above = min(clock.Add(corners[i].above, rounding), clock.Limit)
+		}
 	}
 	if len(corners) > limit {
 		corners = widened(corners, limit)

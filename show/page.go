@@ -167,7 +167,7 @@ func (s *scene) left(v *survey, c *choice, h *histogram, b *columns, f *facts) [
 		}
 		if len(c.windows) > 0 {
 			lines = append(lines, fmt.Sprintf("each event and message stands for itself in %d stretches: the beginning and around "+
-				"the worst inversions, underlined in the overview", len(c.windows)))
+				"the worst inversions, underlined in the overview; density is paler", len(c.windows)))
 		}
 	}
 	if n := v.inversions - b.inverted; n > 0 {

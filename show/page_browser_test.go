@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -115,12 +116,19 @@ func TestAMeasuredSpanSaysHowSureItIs(t *testing.T) {
 
 func TestHoveringAnEventDescribesIt(t *testing.T) {
 	timeline := few().timeline()
+	stamps := make(map[string]bool)
+	for _, at := range timeline.Rows[1].Events {
+		stamps[time.Unix(0, timeline.Rows[1].Map.At(at)).UTC().Format("2006-01-02 15:04:05.000000000 UTC")] = true
+	}
 	b := open(t, timeline, 1280, 720, "dark")
 	// Somewhere along the middle row there is an event.
 	for x := 300.0; x < 1270; x += 3 {
 		b.mouse(chromedp.MouseMoved, x, b.number(`(r => r.top + r.height / 2)(document.querySelectorAll(".host")[1].getBoundingClientRect())`))
 		if tip := b.eval(`document.getElementById("tip").innerText`); strings.Contains(tip, "packet ") && strings.Contains(tip, "within") {
 			b.shot("few-hover")
+			if at := b.eval(`document.querySelectorAll("#tip .value")[1].textContent`); !stamps[at] {
+				t.Errorf("no event of the row happened at %q", at)
+			}
 			return
 		}
 	}

@@ -132,7 +132,8 @@ function showTip(model, hit, reach, x, y, left = x) {
   tip.replaceChildren(grid);
   const { width, height } = tip.getBoundingClientRect();
   const beside = x + 16 + width > innerWidth ? left - 16 - width : x + 16;
-  const under = y + 16 + height > innerHeight ? y - 16 - height : y + 16;
+  let under = y + 16 + height > innerHeight ? y - 16 - height : y + 16;
+  if (beside < 4) under = innerHeight - height - 64; // no room on either side: below, out of the way
   tip.style.left = `${Math.max(4, Math.min(beside, innerWidth - width - 4))}px`;
   tip.style.top = `${Math.max(4, under)}px`;
 }

@@ -114,7 +114,6 @@ class App {
   pin(place, measuring) {
     this.state.pinned = this.hitAt(place);
     if (!this.state.pinned && !measuring) this.state.measured = null;
-    this.state.pinnedAt = place;
     this.refresh();
   }
 
@@ -153,12 +152,22 @@ class App {
     const middle = (Math.min(c.from, c.to) + Math.max(c.from, c.to) + 1) / 2 * view.rowHeight;
     this.scroller.scrollTop = middle - view.height / 2;
     view.scroll = this.scroller.scrollTop;
-    this.centre((s + r) / 2);
+    this.centre((s + r) / 2 + 0.12 * view.width * view.perPixel); // left of the middle: the tip needs room
     this.state.pinned = { kind: "message", channel, index };
-    // The tip goes beside the arrow and the bounds of its ends, not over them.
-    const ends = [s - (x.below ?? 0), s + (x.above ?? 0), r - (y.below ?? 0), r + (y.above ?? 0)].map((t) => this.plot.x(t));
-    this.state.pinnedAt = { x: Math.max(...ends), left: Math.min(...ends), y: middle - view.scroll };
     this.refresh();
+  }
+
+  // placeOf says where on the plot something pinned is, as far as its bounds reach; null if that is out of sight.
+  placeOf(hit) {
+    const { model, plot } = this, c = model.channels[hit.channel];
+    const ends = hit.kind === "event" ? [[hit.row, model.rows[hit.row].times[hit.index]]]
+      : [[c.from, c.sent[hit.index]], [c.to, c.received[hit.index]]];
+    const xs = ends.flatMap(([row, t]) => {
+      const { below, above } = model.bounds(row, t);
+      return [plot.x(t - (below ?? 0)), plot.x(t + (above ?? 0))];
+    });
+    const left = Math.min(...xs), x = Math.max(...xs), y = ends.reduce((sum, [row]) => sum + plot.y(row), 0) / ends.length;
+    return x < 0 || left > plot.view.width || y < 0 || y > plot.view.height ? null : { x: Math.min(x, plot.view.width), left: Math.max(left, 0), y };
   }
 
   refresh() {
@@ -177,7 +186,7 @@ class App {
     const drawn = this.plot.frame(state);
     this.overview.draw();
     this.figures(drawn);
-    const hit = state.pinned ?? state.hit, place = state.pinned ? state.pinnedAt : state.cursor;
+    const hit = state.pinned ?? state.hit, place = state.pinned ? this.placeOf(state.pinned) : state.cursor;
     const box = canvas.getBoundingClientRect();
     showTip(model, hit && place ? hit : null, 4 * view.perPixel,
       box.left + (place?.x ?? 0), box.top + (place?.y ?? 0), box.left + (place?.left ?? place?.x ?? 0));
