@@ -139,7 +139,7 @@ func newReader(s *stream.Stream, file string, w *trace.Warnings) (*Reader, error
 	switch {
 	case len(head) == 0 && r.in.err == io.EOF:
 		return nil, fmt.Errorf("%s: empty file", file)
-	case len(head) == 0:
+	case len(head) < 12 && r.in.err != io.EOF && !Recognises(head):
 		return nil, explain(file, fmt.Errorf("%s: %w", file, r.in.err))
 	case !Recognises(head):
 		return nil, fmt.Errorf("%s: neither pcap nor pcapng (begins with % x); give a capture as tcpdump -w, dumpcap or Wireshark write it",

@@ -47,6 +47,7 @@ func Read(ctx context.Context, path, host string, w *trace.Warnings, progress fu
 		progress(r.Consumed())
 	}
 	c.Flows = d.Flows()
+	c.Interfaces = r.Interfaces()
 	c.Granularity = r.step
 	if step.seen >= enoughStamps {
 		c.Granularity = max(r.step, step.at)
