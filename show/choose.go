@@ -11,10 +11,9 @@ import (
 
 // Budgets of what is embedded one by one. Beyond them a page takes longer to open than its reader's patience lasts.
 const (
-	maxEvents     = 300_000
-	maxMessages   = 300_000
-	maxInversions = 10_000 // of the messages: the worst ones are embedded wherever they are
-	maxWindows    = 32     // around the worst inversions
+	maxEvents     = 300_000 // and as many messages
+	maxInversions = 10_000  // of the messages: the worst ones are embedded wherever they are
+	maxWindows    = 32      // around the worst inversions
 	maxCounters   = 1 << 21
 	maxText       = 32 << 20 // bytes of descriptions
 )

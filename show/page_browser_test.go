@@ -22,7 +22,6 @@ func TestPageShowsARowPerHost(t *testing.T) {
 	if got := b.eval(`document.getElementById("totals").textContent`); !strings.Contains(got, "200 events") || !strings.Contains(got, "3 inversions") {
 		t.Errorf("totals %q", got)
 	}
-	b.run()
 	b.key("r")
 	b.shot("few-report")
 	b.key("r")
@@ -166,16 +165,15 @@ func TestHostileNamesDoNoHarm(t *testing.T) {
 
 func TestLargeTimelinesStayQuickAndSayWhatTheyLeaveOut(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		s        synthetic
-		leaves   bool
-		w, h     int64
-		maxFrame float64 // ms
+		name   string
+		s      synthetic
+		leaves bool
+		w, h   int64
 	}{
-		{"pair-100k", synthetic{hosts: 2, messages: 50_000, span: 60e9, delay: 200e3, inverted: 20, width: 30e3, seed: 2}, false, 1280, 720, 100},
-		{"dozen-1M", synthetic{hosts: 12, messages: 500_000, span: 600e9, delay: 200e3, inverted: 40, width: 300e3, seed: 3}, true, 1280, 720, 200},
-		{"fifty", synthetic{hosts: 50, messages: 3_000, span: 2e9, delay: 1e6, width: 3e6, seed: 4}, false, 1280, 720, 100},
-		{"narrow", synthetic{hosts: 5, messages: 300, span: 2e9, delay: 10e6, width: 3e6, inverted: 1, start: 5e9, seed: 5}, false, 420, 800, 100},
+		{"pair-100k", synthetic{hosts: 2, messages: 50_000, span: 60e9, delay: 200e3, inverted: 20, width: 30e3, seed: 2}, false, 1280, 720},
+		{"dozen-1M", synthetic{hosts: 12, messages: 500_000, span: 600e9, delay: 200e3, inverted: 40, width: 300e3, seed: 3}, true, 1280, 720},
+		{"fifty", synthetic{hosts: 50, messages: 3_000, span: 2e9, delay: 1e6, width: 3e6, seed: 4}, false, 1280, 720},
+		{"narrow", synthetic{hosts: 5, messages: 300, span: 2e9, delay: 10e6, width: 3e6, inverted: 1, start: 5e9, seed: 5}, false, 420, 800},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := open(t, c.s.timeline(), c.w, c.h, "dark")
@@ -188,7 +186,10 @@ func TestLargeTimelinesStayQuickAndSayWhatTheyLeaveOut(t *testing.T) {
 			b.mouse(chromedp.MouseMoved, x, 300)
 			b.shot(c.name + "-cursor")
 			b.wheel(x, 300, -10)
-			t.Logf("a frame of all took %s ms", b.eval(`document.getElementById("stage").dataset.ms`))
+			// It takes some 20 ms; the limit only tells a frame that depends on pixels from one that depends on events.
+			if ms := b.number(`document.getElementById("stage").dataset.ms`); ms > 1000 {
+				t.Errorf("a frame of all took %v ms", ms)
+			}
 			for range 6 {
 				b.wheel(x, 300, -240)
 			}
@@ -197,7 +198,6 @@ func TestLargeTimelinesStayQuickAndSayWhatTheyLeaveOut(t *testing.T) {
 				b.key("n")
 				b.shot(c.name + "-inversion")
 			}
-			t.Logf("the last frame took %s ms", b.eval(`document.getElementById("stage").dataset.ms`))
 			if overlap := b.eval(overlapping); overlap != "" {
 				t.Errorf("text overlaps: %s", overlap)
 			}
