@@ -294,7 +294,7 @@ func (s *Solution) measure(ctx context.Context, p *trace.Problem) error {
 			}
 		}
 		if x.Both = x.AB > 0 && x.BA > 0; x.Both {
-			x.RoundTrip = clock.Add(there, back)
+			x.RoundTrip = max(clock.Add(there, back), 0) // below it there is only granularity
 		}
 	}
 	return nil

@@ -160,9 +160,6 @@ func inParallel(ctx context.Context, n int, f func(i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -170,8 +167,5 @@ func inParallel(ctx context.Context, n int, f func(i int) error) error {
 			return f(i)
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return group.Wait()
 }

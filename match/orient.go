@@ -18,20 +18,41 @@ import (
 //	flags      the captures say of their packets whether they came or went
 //	first      who saw a packet earlier, without knowing the clocks (witness.go)
 //	hops       the time to live is higher nearer to the sender
-//	learnt     the addresses of conversations decided so far, then the captures' own MAC addresses
+//	learnt     the addresses and the link-layer addresses of conversations decided so far
+//	own        the captures' own link-layer addresses (mac.go)
 type orientation struct {
 	indexes []*index
 	names   []string
 	given   map[netip.Addr]int // host of an address that the user named
-	// learnt holds, per pair of captures, on whose side an address lies: votes for a less votes for b.
+	// learnt holds, per pair of captures, on whose side what is behind an address lies: votes for a less votes for b.
 	learnt map[sideKey]int
 	own    []map[netip.Addr]bool // addresses that belong to each host itself
 	macs   []trace.MAC           // each capture's own, zero where unknown
 }
 
+// sideKey is an address as one pair of captures knows it. A link-layer address means something in its own capture only.
 type sideKey struct {
-	a, b *index
-	addr netip.Addr
+	a, b, in *index
+	addr     netip.Addr
+	mac      trace.MAC
+}
+
+// keysOf returns the addresses that are behind the sender of a's direction d, as learnt knows them.
+func keysOf(u *unit, d int) []sideKey {
+	atA, atB := u.sender(d)
+	keys := []sideKey{{a: u.a, b: u.b, addr: atA.Addr}}
+	if atB.Addr != atA.Addr {
+		keys = append(keys, sideKey{a: u.a, b: u.b, addr: atB.Addr})
+	}
+	for _, in := range []struct {
+		x   *index
+		mac trace.MAC
+	}{{u.a, u.a.Flows[u.flowA].Source[d]}, {u.b, u.b.Flows[u.flowB].Source[u.otherDirection(d)]}} {
+		if in.mac != (trace.MAC{}) {
+			keys = append(keys, sideKey{a: u.a, b: u.b, in: in.x, mac: in.mac})
+		}
+	}
+	return keys
 }
 
 func newOrientation(indexes []*index, names []string, o Options) *orientation {
@@ -196,14 +217,12 @@ func (r *orientation) learn(u *unit) {
 		return
 	}
 	for d := range 2 {
-		atA, atB := u.sender(d)
 		vote := u.near
 		if d == 1 {
 			vote = -vote
 		}
-		r.learnt[sideKey{u.a, u.b, atA.Addr}] += vote
-		if atB.Addr != atA.Addr {
-			r.learnt[sideKey{u.a, u.b, atB.Addr}] += vote
+		for _, key := range keysOf(u, d) {
+			r.learnt[key] += vote
 		}
 	}
 }
@@ -212,8 +231,10 @@ func (r *orientation) learn(u *unit) {
 func (r *orientation) fromLearnt(u *unit) int {
 	sum := 0
 	for d := range 2 {
-		atA, atB := u.sender(d)
-		votes := sign(r.learnt[sideKey{u.a, u.b, atA.Addr}]) + sign(r.learnt[sideKey{u.a, u.b, atB.Addr}])
+		votes := 0
+		for _, key := range keysOf(u, d) {
+			votes += sign(r.learnt[key])
+		}
 		if d == 1 {
 			votes = -votes
 		}

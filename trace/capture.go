@@ -6,6 +6,7 @@ type Capture struct {
 	File        string
 	Packets     Log
 	Flows       []Flow
+	Interfaces  []Interface
 	Granularity int64 // step of the stamps in ns: of the file's resolution, or coarser where all stamps say so
 }
 

@@ -111,7 +111,7 @@ func thinned(hull []point) []point {
 
 // residuals returns all messages as points over the trend: y is the distance from it.
 func residuals(p *Problem, trend clock.Curve) (ceiling, floor []point) {
-	stepA, stepB := max(p.A.Granularity, 1)-1, max(p.B.Granularity, 1)-1
+	stepA, stepB := max(p.A.Granularity, 1), max(p.B.Granularity, 1)
 	ceiling = make([]point, 0, len(p.AB))
 	for _, m := range p.AB {
 		ceiling = append(ceiling, point{m.Sent, m.Received + stepB - trend.At(m.Sent, clock.Nearest)})

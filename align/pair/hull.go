@@ -23,10 +23,11 @@ type corridor struct {
 //
 // A stamp of granularity g stands for any instant of [t, t+g). The ceiling f(sent) <= received thus holds with the
 // latest instant of the receiver's stamp, the floor f(received) >= sent with that of the receiver's as well: each point
-// moves away from the line by the receiver's step.
+// moves away from the line by the receiver's step. Stamps of one nanosecond are no exception: they were cut or rounded
+// to it from something finer.
 func newCorridor(p *Problem) *corridor {
 	c := &corridor{}
-	stepA, stepB := max(p.A.Granularity, 1)-1, max(p.B.Granularity, 1)-1
+	stepA, stepB := max(p.A.Granularity, 1), max(p.B.Granularity, 1)
 	c.ceiling = hullOf(p.AB, func(m trace.Message) point { return point{m.Sent, m.Received + stepB} }, false)
 	c.floor = hullOf(p.BA, func(m trace.Message) point { return point{m.Received + stepA, m.Sent} }, true)
 	c.first, c.last = clock.Limit, -clock.Limit

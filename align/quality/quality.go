@@ -25,14 +25,14 @@ type Counts struct {
 }
 
 // rounding is what the maps' integer knots and results can add to a delay, ns.
-const rounding = 2
+const rounding = 1
 
 // Channel counts one channel's messages under the maps of its clocks. minimum is the least delay possible, 0 where
 // nothing is known of it.
 func Channel(c *trace.Channel, clocks []trace.Clock, maps []clock.Map, minimum int64) Counts {
 	from, to := clock.NewCursor(maps[c.From].Mid), clock.NewCursor(maps[c.To].Mid)
 	// The receiver's stamp t means an instant of [t, t+step): it may look early by the step, and no more.
-	step := max(clocks[c.To].Granularity, 1) - 1
+	step := max(clocks[c.To].Granularity, 1)
 	n := Counts{Messages: int64(len(c.Messages)), Quickest: math.MaxInt64}
 	for _, m := range c.Messages {
 		delay := clock.Sub(to.At(m.Received), from.At(m.Sent))

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"meridian/align"
+	"meridian/pipeline"
+)
+
+// alignFlags is what the command line says.
+type alignFlags struct {
+	outputs    []string
+	method     string
+	confidence int
+	reference  string
+	addresses  []string
+	quiet      bool
+	json       bool
+}
+
+func newAlign() *cobra.Command {
+	var f alignFlags
+	cmd := &cobra.Command{
+		Use:   "align [HOST=]TRACE... [-o FILE]...",
+		Short: "Put recorded traces on one time base",
+		Long: `Put traces recorded on several hosts on one time base, with a bound on the error.
+
+A TRACE is a capture (pcap or pcapng, of any tool), a list of messages as text, or a directory of those,
+plain or compressed with gzip or zstd; its content tells which. HOST names the host that recorded it; without
+it the file's base name does. Several traces of one HOST share its clock.
+
+A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each host's own clock.
+
+Outputs, by the ending of their names:
+  ` + strings.Join(pipeline.Endings(), "\n  ") + `
+
+Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, or an inversion
+remains; the reason is on stderr.`,
+		Example: `  meridian align client.pcap server.pcapng -o merged.pcapng -o timeline.html
+  meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
+  meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
+  meridian align messages.txt --method regression-filtered --confidence 95`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
+	flags.StringVar(&f.method, "method", align.Methods()[0], "estimator: "+strings.Join(align.Methods(), ", "))
+	flags.IntVar(&f.confidence, "confidence", 90, "keep exchanges within this confidence, `PERCENT` 90, 95, 99 or 100 (regression-filtered)")
+	flags.StringVar(&f.reference, "reference", "", "`HOST` whose clock the timeline follows (default: the one nearest to all)")
+	flags.StringArrayVar(&f.addresses, "address", nil, "`HOST=IP[,IP...]` of a host, where the captures do not tell; may be repeated")
+	flags.BoolVar(&f.json, "json", false, "print the report as JSON instead of the table")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
+	complete(cmd)
+	return cmd
+}
+
+// complete tells shells what may follow; files are what they offer anyway.
+func complete(cmd *cobra.Command) {
+	fixed := func(choices ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return choices, cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	for name, choices := range map[string][]string{
+		"method": align.Methods(), "confidence": {"90", "95", "99", "100"}, "reference": nil, "address": nil,
+	} {
+		if err := cmd.RegisterFlagCompletionFunc(name, fixed(choices...)); err != nil {
+			panic(err) // the name is not a flag's: a mistake in this file
+		}
+	}
+}
+
+func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
+	o := pipeline.Options{
+		Align:   align.Options{Method: f.method, Confidence: f.confidence, Reference: f.reference},
+		Outputs: f.outputs,
+	}
+	if cmd.Flags().Changed("confidence") && f.method != "regression-filtered" {
+		return &pipeline.UsageError{Reason: "--confidence belongs to --method regression-filtered"}
+	}
+	var err error
+	if o.Addresses, err = parseAddresses(f.addresses); err != nil {
+		return err
+	}
+	inputs, err := pipeline.ParseInputs(args)
+	if err != nil {
+		return err
+	}
+	var bar progress
+	if !f.quiet {
+		bar.start(cmd.ErrOrStderr())
+		o.Progress = bar.show
+	}
+	spareMemory()
+	outcome, err := pipeline.Run(cmd.Context(), inputs, o)
+	bar.stop()
+	if err != nil {
+		return err
+	}
+	if !f.quiet {
+		for _, line := range outcome.Report.Warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+		}
+	}
+	return printOutcome(cmd.OutOrStdout(), outcome, f.json)
+}
+
+// printOutcome prints the result and turns broken promises into an error.
+func printOutcome(w io.Writer, outcome *pipeline.Outcome, json bool) error {
+	show := outcome.Report.Table
+	if json {
+		show = outcome.Report.Write
+	}
+	if err := show(w); err != nil {
+		return err
+	}
+	if len(outcome.Broken) > 0 {
+		return &brokenPromise{strings.Join(outcome.Broken, "; ")}
+	}
+	return nil
+}
+
+// spareMemory makes the collector run more often once the heap is large: what a run holds it holds to the end, and twice
+// of that in reserve would be wasted.
+func spareMemory() {
+	const soft = 800 << 20
+	debug.SetMemoryLimit(soft)
+}
+
+// parseAddresses reads HOST=IP[,IP...].
+func parseAddresses(args []string) (map[string][]netip.Addr, error) {
+	addresses := make(map[string][]netip.Addr)
+	owner := make(map[netip.Addr]string)
+	for _, arg := range args {
+		host, list, ok := strings.Cut(arg, "=")
+		if !ok || host == "" {
+			return nil, &pipeline.UsageError{Reason: fmt.Sprintf("--address %s: want HOST=IP, such as web=10.0.0.1", arg)}
+		}
+		for text := range strings.SplitSeq(list, ",") {
+			addr, err := netip.ParseAddr(strings.TrimSpace(text))
+			if err != nil {
+				return nil, &pipeline.UsageError{Reason: fmt.Sprintf("--address %s: %q is no IP address", arg, text)}
+			}
+			addr = addr.Unmap().WithZone("")
+			if other, taken := owner[addr]; taken && other != host {
+				return nil, &pipeline.UsageError{Reason: fmt.Sprintf("--address: %s is given to both %s and %s", addr, other, host)}
+			}
+			owner[addr] = host
+			addresses[host] = append(addresses[host], addr)
+		}
+	}
+	return addresses, nil
+}

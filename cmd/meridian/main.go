@@ -1,0 +1,98 @@
+// Command meridian gives engineers one timeline for every machine: it puts the traces of many hosts on one time base
+// with a guaranteed bound on the error, orders their events, and shows them.
+//
+// Each subcommand has a file of its own, which parses, calls a room and prints. Results go to stdout, progress and
+// diagnostics to stderr. The exit code is 0 when all is done, 1 when it failed, 2 for wrong usage, 3 when it is done but
+// a promise could not be kept.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"meridian/pipeline"
+)
+
+const (
+	exitDone = iota
+	exitFailed
+	exitUsage
+	exitBroken
+)
+
+// brokenPromise ends a command that did its work but could not keep a promise.
+type brokenPromise struct{ reason string }
+
+func (e *brokenPromise) Error() string { return e.reason }
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run executes one command line and returns its exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	// After the first signal the default returns, so that a second one kills.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var broken *brokenPromise
+	var usage *pipeline.UsageError
+	switch {
+	case errors.As(err, &broken):
+		fmt.Fprintln(stderr, "meridian:", err)
+		return exitBroken
+	case errors.As(err, &usage), root.wrongUsage:
+		fmt.Fprintf(stderr, "meridian: %v\nTry 'meridian --help'.\n", err)
+		return exitUsage
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "meridian: interrupted; no output was written")
+		return exitFailed
+	}
+	fmt.Fprintln(stderr, "meridian:", err)
+	return exitFailed
+}
+
+// rootCommand remembers whether parsing got as far as running a command: errors before that are wrong usage.
+type rootCommand struct {
+	*cobra.Command
+	wrongUsage bool
+}
+
+func newRoot() *rootCommand {
+	root := &rootCommand{wrongUsage: true}
+	root.Command = &cobra.Command{
+		Use:           "meridian",
+		Short:         "One timeline for every machine",
+		Long:          "Meridian puts the traces of many hosts on one time base with a guaranteed bound on the error,\norders their events, and shows them as one timeline.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+		PersistentPreRun: func(*cobra.Command, []string) {
+			root.wrongUsage = false
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return cmd.Help()
+		},
+		Args: cobra.NoArgs,
+	}
+	root.AddCommand(newAlign(), newDemo())
+	for _, command := range root.Commands() {
+		command.DisableFlagsInUseLine = true
+	}
+	return root
+}

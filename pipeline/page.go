@@ -1,0 +1,143 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"meridian/show"
+	"meridian/trace"
+)
+
+// writePage writes the timeline page: a row per clock, its packets as marks, the messages as arrows.
+func (r *run) writePage(_ context.Context, w io.Writer) error {
+	r.report.Warnings = r.warnings.Lines()
+	t := show.Timeline{Title: "Timeline of " + r.hostNames(), Report: r.report, Channels: r.matched.Channels}
+	for i := range r.matched.Clocks {
+		row := show.Row{Map: &r.solution.Maps[i]}
+		if r.listed[i] != nil {
+			row.Events, row.Describe = r.messageEnds(i)
+		}
+		if captures := r.capturesOf(i); len(captures) > 0 {
+			row.Events, row.Describe = r.packets(i, captures)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t.WritePage(w)
+}
+
+func (r *run) hostNames() string {
+	var names []string
+	for _, c := range r.matched.Clocks {
+		names = append(names, c.Name)
+	}
+	if len(names) > 6 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
+	}
+	return strings.Join(names, ", ")
+}
+
+// capturesOf returns the captures that hold stamps of a clock.
+func (r *run) capturesOf(clock int) []int {
+	var found []int
+	for n, c := range r.matched.Captures {
+		if c.Sent == clock || c.Received == clock {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// packets yields the packets of a clock over all its captures, numbered through.
+func (r *run) packets(clock int, captures []int) (func(func(int, int64) bool), func(int) string) {
+	events := func(yield func(int, int64) bool) {
+		base := 0
+		for _, n := range captures {
+			clocks, c := &r.matched.Captures[n], r.captures[n]
+			i := 0
+			for _, chunk := range c.Packets.Chunks() {
+				for j := range chunk {
+					if clocks.Of(i) == clock && !yield(base+i, chunk[j].Time) {
+						return
+					}
+					i++
+				}
+			}
+			base += i
+		}
+	}
+	describe := func(number int) string {
+		for _, n := range captures {
+			c := r.captures[n]
+			if number < c.Packets.Len() {
+				return describePacket(c, number)
+			}
+			number -= c.Packets.Len()
+		}
+		return ""
+	}
+	return events, describe
+}
+
+// describePacket says what a packet is as tcpdump's readers know it.
+func describePacket(c *trace.Capture, number int) string {
+	p := c.Packets.At(number)
+	if p.Flow == trace.NoFlow {
+		return fmt.Sprintf("packet %d", number+1)
+	}
+	flow := &c.Flows[p.Flow>>1]
+	from, to := flow.Ends(int(p.Flow & 1))
+	var b strings.Builder
+	fmt.Fprintf(&b, "packet %d  %s %s > %s", number+1, trace.ProtocolName(flow.Protocol), from, to)
+	if p.Kind == trace.TCP {
+		b.WriteString(" [")
+		for i, letter := range "FSRP.U" {
+			if p.Flags&(1<<i) != 0 {
+				b.WriteRune(letter)
+			}
+		}
+		fmt.Fprintf(&b, "] seq %d ack %d", p.Seq, p.Ack)
+	}
+	fmt.Fprintf(&b, " length %d", p.Length)
+	return b.String()
+}
+
+// messageEnds yields the ends of the listed messages on a clock, for hosts that are known from lists alone.
+func (r *run) messageEnds(clock int) (func(func(int, int64) bool), func(int) string) {
+	events := func(yield func(int, int64) bool) {
+		n := 0
+		for _, ch := range r.matched.Channels {
+			if ch.From != clock && ch.To != clock {
+				continue
+			}
+			for _, m := range ch.Messages {
+				at := m.Sent
+				if ch.To == clock {
+					at = m.Received
+				}
+				if !yield(n, at) {
+					return
+				}
+				n++
+			}
+		}
+	}
+	describe := func(number int) string {
+		for _, ch := range r.matched.Channels {
+			if ch.From != clock && ch.To != clock {
+				continue
+			}
+			if number >= len(ch.Messages) {
+				number -= len(ch.Messages)
+				continue
+			}
+			if ch.From == clock {
+				return fmt.Sprintf("message to %s", r.matched.Clocks[ch.To].Name)
+			}
+			return fmt.Sprintf("message from %s", r.matched.Clocks[ch.From].Name)
+		}
+		return ""
+	}
+	return events, describe
+}
