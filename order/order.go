@@ -81,7 +81,10 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, *tra
 	}
 	var f trace.Frame
 	last := int64(-1 << 63)
-	for len(heap) > 0 {
+	for n := 1; len(heap) > 0; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		h := heap[0]
 		h.batch.frame(h.item, &f)
 		stats.Frames[h.source]++

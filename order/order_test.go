@@ -1,0 +1,343 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sort"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// frames is a reader of frames that a test made. Each frame's bytes are overwritten by the next, as a file's are.
+type frames struct {
+	list []trace.Frame
+	next int
+	err  error // after the last, instead of io.EOF
+	data []byte
+}
+
+func (s *frames) Next(f *trace.Frame) error {
+	for i := range s.data {
+		s.data[i] = 0xee
+	}
+	if s.next == len(s.list) {
+		if s.err != nil {
+			return s.err
+		}
+		return io.EOF
+	}
+	*f = s.list[s.next]
+	s.data = append(append(s.data[:0], f.Data...), f.Options...)
+	n := len(f.Data)
+	f.Data = s.data[:n]
+	if f.Options != nil {
+		f.Options = s.data[n:]
+	}
+	s.next++
+	return nil
+}
+
+func (s *frames) Interfaces() []trace.Interface { return nil }
+
+func label(source, number int) string { return fmt.Sprintf("frame %d of source %d", number, source) }
+
+// made makes frames with the given stamps.
+func made(source int, stamps []int64) *frames {
+	s := &frames{}
+	for i, t := range stamps {
+		f := trace.Frame{Number: i, Time: t, Interface: i % 3, Wire: uint32(1000 + i), Data: []byte(label(source, i))}
+		if i%5 == 0 {
+			f.Options = []byte("\x01\x00\x04\x00note")
+		}
+		s.list = append(s.list, f)
+	}
+	return s
+}
+
+type emitted struct {
+	time           int64
+	source, number int
+}
+
+// collect merges and checks each frame's content.
+func collect(t interface{ Fatalf(string, ...any) }, sources []Source) ([]emitted, Stats) {
+	var got []emitted
+	stats, err := Merge(context.Background(), sources, func(source int, f *trace.Frame) error {
+		if string(f.Data) != label(source, f.Number) || f.Wire != uint32(1000+f.Number) || f.Interface != f.Number%3 ||
+			(f.Options != nil) != (f.Number%5 == 0) || f.Options != nil && string(f.Options) != "\x01\x00\x04\x00note" {
+			t.Fatalf("source %d: %+v with %q", source, f, f.Data)
+		}
+		got = append(got, emitted{f.Time, source, f.Number})
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return got, stats
+}
+
+// disordered draws stamps none of which is more than window behind the latest before it.
+func disordered(t *rapid.T, n int, window int64) []int64 {
+	var stamps []int64
+	latest := int64(0)
+	for range n {
+		now := latest - rapid.Int64Range(0, window).Draw(t, "late")
+		if rapid.Bool().Draw(t, "forward") {
+			now = latest + rapid.Int64Range(0, 3*window).Draw(t, "step")
+		}
+		latest = max(latest, now)
+		stamps = append(stamps, now)
+	}
+	return stamps
+}
+
+func drawMap(t *rapid.T) *clock.Map {
+	c := clock.Curve{{Host: rapid.Int64Range(-1000, 1000).Draw(t, "host"), Timeline: rapid.Int64Range(-1000, 1000).Draw(t, "timeline")}}
+	for range rapid.IntRange(0, 5).Draw(t, "knots") {
+		last := c[len(c)-1]
+		c = append(c, clock.Knot{Host: last.Host + rapid.Int64Range(1, 500).Draw(t, "run"), Timeline: last.Timeline + rapid.Int64Range(0, 900).Draw(t, "rise")})
+	}
+	return &clock.Map{Mid: c}
+}
+
+func TestTheMergeIsTheSortByTimeThenSourceThenNumber(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var sources []Source
+		var want []emitted
+		for i := range rapid.IntRange(0, 6).Draw(t, "sources") {
+			window := rapid.Int64Range(1, 50).Draw(t, "window")
+			stamps := disordered(t, rapid.IntRange(0, 60).Draw(t, "frames"), window)
+			s := Source{Frames: made(i, stamps), Map: drawMap(t), Window: window}
+			every := rapid.IntRange(1, 3).Draw(t, "every")
+			end := rapid.IntRange(0, 80).Draw(t, "end")
+			if rapid.Bool().Draw(t, "some") {
+				s.Keep = func(n int) (bool, bool) { return n%every == 0 && n < end, n < end-1 }
+			}
+			for n, at := range stamps {
+				if s.Keep == nil || n%every == 0 && n < end {
+					want = append(want, emitted{s.Map.At(at), i, n})
+				}
+			}
+			sources = append(sources, s)
+		}
+		sort.Slice(want, func(i, j int) bool {
+			a, b := want[i], want[j]
+			if a.time != b.time {
+				return a.time < b.time
+			}
+			if a.source != b.source {
+				return a.source < b.source
+			}
+			return a.number < b.number
+		})
+		got, stats := collect(t, sources)
+		if len(got) != len(want) {
+			t.Fatalf("%d frames, want %d", len(got), len(want))
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("frame %d: %+v, want %+v", i, got[i], want[i])
+			}
+		}
+		for i := range sources {
+			if stats.Late[i] != 0 {
+				t.Fatalf("%+v", stats)
+			}
+		}
+	})
+}
+
+func TestManyBatchesStayInOrder(t *testing.T) {
+	var sources []Source
+	total := 0
+	identity := clock.Identity()
+	for i := range 5 {
+		var stamps []int64
+		for n := range 30_000 + i {
+			late := int64(0)
+			if n%11 == 0 {
+				late = int64(n*7919) % 9_000_000
+			}
+			stamps = append(stamps, int64(n)*1000*int64(i+1)-late)
+		}
+		total += len(stamps)
+		sources = append(sources, Source{Frames: made(i, stamps), Map: &identity})
+	}
+	got, stats := collect(t, sources)
+	if len(got) != total {
+		t.Fatalf("%d frames of %d", len(got), total)
+	}
+	for i := 1; i < len(got); i++ {
+		if got[i].time < got[i-1].time {
+			t.Fatalf("frame %d: %+v after %+v", i, got[i], got[i-1])
+		}
+	}
+	for i, n := range stats.Late {
+		if n != 0 || stats.Frames[i] != int64(30_000+i) {
+			t.Errorf("%+v", stats)
+		}
+	}
+}
+
+func TestFramesBeyondTheWindowAreEmittedAndCounted(t *testing.T) {
+	identity := clock.Identity()
+	stamps := make([]int64, 10_000)
+	for i := range stamps {
+		stamps[i] = int64(i) * 1000
+	}
+	stamps[9000] = 5
+	got, stats := collect(t, []Source{{Frames: made(0, stamps), Map: &identity, Window: 1_000_000}})
+	if len(got) != 10_000 || stats.Frames[0] != 10_000 || stats.Late[0] != 1 {
+		t.Errorf("%d frames, %+v", len(got), stats)
+	}
+}
+
+// A clock that stands still would keep all frames waiting; memory ends that.
+func TestEqualStampsDoNotFillTheMemory(t *testing.T) {
+	identity := clock.Identity()
+	const n = 3000
+	s := &giants{left: n}
+	most := 0
+	stats, err := Merge(context.Background(), []Source{{Frames: s, Map: &identity}}, func(_ int, f *trace.Frame) error {
+		most = max(most, int(s.read.Load())-f.Number)
+		return nil
+	})
+	if err != nil || stats.Frames[0] != n || stats.Late[0] != 0 {
+		t.Errorf("%v %+v", err, stats)
+	}
+	if most > 2*memory/giantSize {
+		t.Errorf("%d frames of %d bytes waited", most, giantSize)
+	}
+}
+
+const giantSize = 100_000
+
+type giants struct {
+	left int
+	read atomic.Int64
+	data [giantSize]byte
+}
+
+func (g *giants) Next(f *trace.Frame) error {
+	n := int(g.read.Add(1)) - 1
+	if n >= g.left {
+		return io.EOF
+	}
+	*f = trace.Frame{Number: n, Time: 1, Data: g.data[:]}
+	return nil
+}
+
+func (g *giants) Interfaces() []trace.Interface { return nil }
+
+func TestErrorsEndTheMergeAndAllItsGoroutines(t *testing.T) {
+	identity := clock.Identity()
+	ascending := make([]int64, 100_000)
+	for i := range ascending {
+		ascending[i] = int64(i)
+	}
+	broken, enough := errors.New("disk on fire"), errors.New("enough")
+	source := func(i int) Source { return Source{Frames: made(i, ascending), Map: &identity} }
+
+	bad := made(1, ascending[:500])
+	bad.err = broken
+	_, err := Merge(context.Background(), []Source{source(0), {Frames: bad, Map: &identity}}, func(int, *trace.Frame) error { return nil })
+	if !errors.Is(err, broken) {
+		t.Errorf("a source's error: %v", err)
+	}
+	n := 0
+	_, err = Merge(context.Background(), []Source{source(0), source(1)}, func(int, *trace.Frame) error {
+		if n++; n == 1000 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || n != 1000 {
+		t.Errorf("emit's error: %v after %d", err, n)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = Merge(ctx, []Source{source(0), source(1)}, func(int, *trace.Frame) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := Merge(context.Background(), []Source{{Frames: bad, Map: &clock.Map{}}}, nil); err == nil {
+		t.Error("a map without knots was taken")
+	}
+}
+
+func sequence(stamps []int64) iter.Seq2[int, int64] {
+	return func(yield func(int, int64) bool) {
+		for i, t := range stamps {
+			if !yield(i, t) {
+				return
+			}
+		}
+	}
+}
+
+func TestRunsCoverAllFramesAndEndWhereTheClockWasSteppedBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		window := rapid.Int64Range(0, 20).Draw(t, "window")
+		limit := rapid.IntRange(0, 4).Draw(t, "limit")
+		stamps := rapid.SliceOfN(rapid.Int64Range(-50, 50), 0, 60).Draw(t, "stamps")
+		runs := Runs(sequence(stamps), window, limit)
+		if limit > 0 && len(runs) > limit {
+			t.Fatalf("%d runs", len(runs))
+		}
+		at := 0
+		for i, r := range runs {
+			if r.From != at || r.To <= r.From {
+				t.Fatalf("%v", runs)
+			}
+			at = r.To
+			if i > 0 && i == limit-1 {
+				continue // the last that is allowed holds the rest
+			}
+			if limit == 1 {
+				continue
+			}
+			latest := stamps[r.From]
+			for n := r.From; n < r.To; n++ {
+				latest = max(latest, stamps[n])
+				if stamps[n] < latest-window {
+					t.Fatalf("frame %d is too late for its run: %v", n, runs)
+				}
+			}
+			if r.To < len(stamps) && stamps[r.To] >= latest-window {
+				t.Fatalf("run ends at %d for no reason: %v", r.To, runs)
+			}
+		}
+		if at != len(stamps) {
+			t.Fatalf("%v do not cover %d", runs, len(stamps))
+		}
+	})
+}
+
+func TestNothingIsAllocatedPerFrame(t *testing.T) {
+	identity := clock.Identity()
+	stamps := make([]int64, 200_000)
+	for i := range stamps {
+		stamps[i] = int64(i) * 1000
+	}
+	s := made(0, stamps)
+	allocations := testing.AllocsPerRun(1, func() {
+		s.next = 0
+		if _, err := Merge(context.Background(), []Source{{Frames: s, Map: &identity}}, func(int, *trace.Frame) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	// Batches, rings and goroutines, whose number grows with the window but not with the frames.
+	if allocations > 500 {
+		t.Errorf("%.0f allocations for %d frames", allocations, len(stamps))
+	}
+}
