@@ -48,9 +48,12 @@ func pairUp(a, b *index) []unit {
 	lonelyA := make([]bool, len(a.Flows))
 	lonelyB := make([]bool, len(b.Flows))
 	for f := range lonelyB {
-		lonelyB[f] = true
+		lonelyB[f] = !anonymous(&b.Flows[f])
 	}
 	for f := range a.Flows {
+		if anonymous(&a.Flows[f]) {
+			continue
+		}
 		g, ok := byKey[keyOf(&a.Flows[f])]
 		lonelyA[f] = !ok
 		if !ok {
@@ -66,6 +69,10 @@ func pairUp(a, b *index) []unit {
 	units = joinTranslated(units, a, b, joinedA, joinedB)
 	return joinTranslatedDatagrams(units, a, b, lonelyA, lonelyB)
 }
+
+// anonymous reports whether a flow has no sender of its own: hosts without an address yet (DHCP, duplicate address
+// detection) all send from the unspecified one, often the same bytes, and there is no telling whose they are.
+func anonymous(f *trace.Flow) bool { return f.Low.Addr.IsUnspecified() || f.High.Addr.IsUnspecified() }
 
 // joinConnections joins the lives of one flow seen by both captures: by initial sequence numbers where both know them,
 // by packets in common otherwise.

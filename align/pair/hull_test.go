@@ -178,7 +178,9 @@ func TestLinearClocksLieWithinTheBoundsAndNoMessageIsInverted(t *testing.T) {
 		if e.Map.Low == nil && e.Map.High == nil {
 			return // messages that no clock explains
 		}
-		const rounding = 3 // ns: the stamp's, of a knot, and of the piece between two
+		// A stamp's nanosecond on a clock that many times as fast, a knot's, and of the piece between two.
+		s := slopeOf(e.Map.Mid)
+		rounding := s.dy/s.dx + 4
 		for _, m := range p.AB {
 			if got := e.Map.At(m.Sent); got > m.Received+rounding {
 				t.Fatalf("%v: sent %d ns after it was received", e.Fit, got-m.Received)
