@@ -50,7 +50,6 @@ type Decoder struct {
 	number         int
 	frame          []byte
 	source, target int   // where the link-layer addresses stand in frame, or noMAC
-	hop            uint8 // TTL or hop limit
 }
 
 // NewDecoder returns a decoder without flows. File is the subject of its warnings; w may be nil.

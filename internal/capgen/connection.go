@@ -3,21 +3,21 @@ package main
 // connection is one TCP connection: it is opened, one side sends bursts of full segments, the other acknowledges, and it
 // is closed.
 type connection struct {
-	client       int // the host that opens it
-	sender       int // the host that sends the data
-	ports        [2]uint16
-	next         [2]uint32 // sequence number that each side sends next
-	wanted       [2]uint32 // and that it waits for
-	echo         [2]uint32 // the last timestamp that it received
-	life         int64
-	bursts       int
-	pause        int64
-	unanswered   int          // segments that the receiver has not acknowledged
-	timer40      bool         // it will do so when the timer runs out
-	gaps         [][2]uint32  // ranges that it received beyond a lost one
-	again        []sentBefore // what was lost, to be sent again
-	closed       [2]bool
-	key          uint64
+	client     int // the host that opens it
+	sender     int // the host that sends the data
+	ports      [2]uint16
+	next       [2]uint32 // sequence number that each side sends next
+	wanted     [2]uint32 // and that it waits for
+	echo       [2]uint32 // the last timestamp that it received
+	life       int64
+	bursts     int
+	pause      int64
+	unanswered int          // segments that the receiver has not acknowledged
+	timer40    bool         // it will do so when the timer runs out
+	gaps       [][2]uint32  // ranges that it received beyond a lost one
+	again      []sentBefore // what was lost, to be sent again
+	closed     [2]bool
+	key        uint64
 }
 
 type sentBefore struct {

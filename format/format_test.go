@@ -1,0 +1,172 @@
+package format
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+const list = "# hosts of the lab\n3\nweb db 1700000000.1 1700000000.2\n"
+
+func zip(t testing.TB, kind, content string) string {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&b)
+	if kind == "zstd" {
+		var err error
+		if w, err = zstd.NewWriter(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAFileIsWhatItsContentSays(t *testing.T) {
+	dir := t.TempDir()
+	pcap := "\xd4\xc3\xb2\xa1\x02\x00\x04\x00" + strings.Repeat("\x00", 16)
+	pcapng := "\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a" + strings.Repeat("\x00", 16)
+	random := make([]byte, 5000)
+	r := rand.NewChaCha8([32]byte{1})
+	if _, err := r.Read(random); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, content string
+		want          Kind
+		err           string
+	}{
+		{"a.pcap", pcap, Capture, ""},
+		{"b.txt", pcap, Capture, ""},
+		{"c", pcapng, Capture, ""},
+		{"d.pcap.gz", zip(t, "gzip", pcap), Capture, ""},
+		{"e.txt", zip(t, "zstd", pcapng), Capture, ""},
+		{"nano.pcap", "\xa1\xb2\x3c\x4d" + strings.Repeat("\x00", 20), Capture, ""},
+		{"list", list, Messages, ""},
+		{"list.pcap", list, Messages, ""},
+		{"list.gz", zip(t, "gzip", list), Messages, ""},
+		{"list.zst", zip(t, "zstd", list), Messages, ""},
+		{"long", list + strings.Repeat("web db 1 2\n", 100000), Messages, ""},
+		{"crlf", "web\tdb\t1\t2\r\n", Messages, ""},
+		{"no end of line", "a b 1 2", Messages, ""},
+		{"bytes in front", "\xef\xbb\xbfa b 1 2\n", Messages, ""},
+		{"headings", "FROM TO SENT RECEIVED\na b 1 2\nb a 3 4\n", Messages, ""},
+		{"names", "hôte-à 主机 1e9 1.5e9\n", Messages, ""},
+		{"comments.txt", "# nothing yet\n", Messages, ""},
+		{"bad.txt", "web db yesterday today\n", Messages, ""},
+		{"comments", "# nothing yet\n", Unknown, "text without any message"},
+		{"prose", "Dear reader,\nthis is no list.\n", Unknown, `text, but not a message list ("Dear reader,")`},
+		{"table", "a,b,1,2\n", Unknown, `text, but not a message list ("a,b,1,2")`},
+		{"empty.pcap", "", Unknown, "empty file"},
+		{"empty.gz", zip(t, "gzip", ""), Unknown, "empty file"},
+		{"cut.gz", zip(t, "gzip", list)[:9], Unknown, "gzip data cut short"},
+		{"random.txt", string(random), Unknown, "unknown format (begins with "},
+		{"nearly.txt", "a b 1 2\n\x00", Unknown, "unknown format (begins with 61 20 62 20 31 20 32 0a)"},
+		{"x.xz", "\xfd7zXZ\x00\x00", Unknown, "compressed with xz; decompress"},
+		{"x.tar", strings.Repeat("x", 257) + "ustar", Unknown, "a tar archive; unpack"},
+	} {
+		path := filepath.Join(dir, c.name)
+		if err := os.WriteFile(path, []byte(c.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Detect(path)
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.HasPrefix(err.Error(), path+": "+c.err) {
+			t.Errorf("%s: %v %v", c.name, got, err)
+		}
+	}
+	if _, err := Detect(filepath.Join(dir, "missing")); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Detect(dir); err == nil {
+		t.Error("a directory was detected")
+	}
+}
+
+func TestRandomBytesAreNoText(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		b := make([]byte, 8+r.IntN(200))
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		if kind, _ := detect(b, true, ".txt"); kind == Messages {
+			t.Fatalf("%q", b)
+		}
+	}
+}
+
+func TestTheFilesOfADirectoryAreThoseThatAreKnown(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Files(dir); err == nil || !strings.Contains(err.Error(), "no file in it") {
+		t.Errorf("%v", err)
+	}
+	put := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("README", "Dear reader\n")
+	if _, err := Files(dir); err == nil || !strings.Contains(err.Error(), "README: text, but not a message list") {
+		t.Errorf("%v", err)
+	}
+	put("b", list)
+	put("a.pcap", "\xd4\xc3\xb2\xa1\x02\x00\x04\x00"+strings.Repeat("\x00", 16))
+	put(".hidden", list)
+	if err := os.Mkdir(filepath.Join(dir, "within"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Files(dir)
+	if want := []string{filepath.Join(dir, "a.pcap"), filepath.Join(dir, "b")}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+func TestTextIsOpenedDecompressed(t *testing.T) {
+	for _, content := range []string{list, zip(t, "gzip", list), zip(t, "zstd", list)} {
+		path := filepath.Join(t.TempDir(), "x")
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := OpenText(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(f)
+		if err != nil || string(b) != list || f.Consumed() != int64(len(content)) {
+			t.Errorf("%q %v %d", b, err, f.Consumed())
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Whatever the bytes, detection answers with a kind or a reason, and text is only what a person could read.
+func FuzzDetect(f *testing.F) {
+	f.Add([]byte(list), true, ".txt")
+	f.Add([]byte("\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a"), false, "")
+	f.Add([]byte("web db 1 2"), false, ".pcap")
+	f.Add([]byte("\xef\xbb\xbf# x\n\xc3"), false, ".txt")
+	f.Fuzz(func(t *testing.T, head []byte, whole bool, extension string) {
+		kind, reason := detect(head, whole, extension)
+		if (kind == Unknown) != (reason != "") {
+			t.Fatalf("%v %q", kind, reason)
+		}
+		if kind == Messages && bytes.IndexByte(head, 0) >= 0 {
+			t.Fatalf("%q is no text", head)
+		}
+	})
+}
