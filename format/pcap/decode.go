@@ -49,7 +49,7 @@ type Decoder struct {
 	// Of the frame being decoded
 	number         int
 	frame          []byte
-	source, target int   // where the link-layer addresses stand in frame, or noMAC
+	source, target int // where the link-layer addresses stand in frame, or noMAC
 }
 
 // NewDecoder returns a decoder without flows. File is the subject of its warnings; w may be nil.
