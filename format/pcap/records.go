@@ -100,7 +100,7 @@ func (r *Reader) nextRecord(f *trace.Frame) error {
 	if !w.need(whole) {
 		return r.stop(cutPacket)
 	}
-	f.Data = w.buf[w.lo+r.header : w.lo+whole]
+	f.Data = w.buf[w.lo+r.header : w.lo+whole : w.lo+whole]
 	w.lo += whole
 	f.Number = r.number
 	r.number++
