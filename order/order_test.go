@@ -323,6 +323,45 @@ func TestRunsCoverAllFramesAndEndWhereTheClockWasSteppedBack(t *testing.T) {
 	})
 }
 
+// endless repeats one frame, later each time.
+type endless struct {
+	f    trace.Frame
+	left int
+}
+
+func (e *endless) Next(f *trace.Frame) error {
+	if e.left == 0 {
+		return io.EOF
+	}
+	e.left--
+	e.f.Number++
+	e.f.Time += 1000
+	*f = e.f
+	return nil
+}
+
+func (e *endless) Interfaces() []trace.Interface { return nil }
+
+func BenchmarkMerge(b *testing.B) {
+	const each = 500_000
+	m := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: 5}, {Host: 1e8, Timeline: 1e8 + 4000}, {Host: 2e8, Timeline: 2e8 + 4001}}}
+	for _, n := range []int{2, 16} {
+		b.Run(fmt.Sprintf("%d sources", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var sources []Source
+				for range n {
+					sources = append(sources, Source{Frames: &endless{trace.Frame{Data: make([]byte, 128), Wire: 1514}, each}, Map: &m})
+				}
+				if _, err := Merge(context.Background(), sources, func(int, *trace.Frame) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n*each), "ns/frame")
+		})
+	}
+}
+
 func TestNothingIsAllocatedPerFrame(t *testing.T) {
 	identity := clock.Identity()
 	stamps := make([]int64, 200_000)

@@ -74,6 +74,10 @@ func (r *Reader) nextBlock(f *trace.Frame) error {
 		}
 		looked := kind == enhancedBlock || kind == simpleBlock || kind == packetBlock ||
 			kind == interfaceBlock || kind == sectionBlock
+		if length > maxBlock && (kind == interfaceBlock || kind == sectionBlock) {
+			r.damage(badBlock) // what follows could not be understood without it
+			return io.EOF
+		}
 		if !looked || length > maxBlock {
 			if err := r.passOver(length, looked); err != nil {
 				return err
@@ -168,6 +172,7 @@ func (r *Reader) describe(body []byte) {
 			i.Name = description
 		}
 	} else {
+		i.LinkType = math.MaxUint16 // none, so that its packets are left out of matching
 		r.damage(badContent)
 	}
 	r.step = max(r.step, u.step())

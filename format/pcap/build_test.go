@@ -6,8 +6,12 @@ import (
 	"io"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"meridian/trace"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // record is a packet of a file that a test builds.
 type record struct {

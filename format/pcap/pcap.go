@@ -133,7 +133,7 @@ func explain(file string, err error) error {
 
 func newReader(s *stream.Stream, file string, w *trace.Warnings) (*Reader, error) {
 	r := &Reader{file: file, source: s, in: newWindow(s), step: 1, tally: tally{file: file, w: w}}
-	r.shown.Store(&r.ifaces)
+	r.shown.Store(new([]trace.Interface))
 	r.in.need(headerLength)
 	head := r.in.rest()
 	switch {
@@ -190,7 +190,7 @@ func (r *Reader) Consumed() int64 { return r.source.Consumed() }
 // Resolution returns the step in ns in which the file counts time: the coarsest of the interfaces met so far, at least 1.
 func (r *Reader) Resolution() int64 { return r.step }
 
-// Close ends all reading and closes what Open opened.
+// Close ends all reading and closes what Open opened. It must not be called while another goroutine is in Next.
 func (r *Reader) Close() error {
 	if r.end == nil {
 		r.end = io.EOF
