@@ -195,16 +195,12 @@ func (s *Solution) estimate(ctx context.Context, p *folded, m method, o Options)
 	return group.Wait()
 }
 
-// messages returns all messages from one clock to another; channels may name the same clocks more than once.
-func messages(p *trace.Problem, from, to int) []trace.Message {
-	var found []trace.Message
+// messages returns all messages from one clock to another, which several channels may hold.
+func messages(p *trace.Problem, from, to int) pair.Messages {
+	var found pair.Messages
 	for _, c := range p.Channels {
-		switch {
-		case c.From != from || c.To != to:
-		case found == nil:
-			found = c.Messages[:len(c.Messages):len(c.Messages)]
-		default:
-			found = append(found, c.Messages...)
+		if c.From == from && c.To == to {
+			found = append(found, c.Messages)
 		}
 	}
 	return found

@@ -10,13 +10,39 @@ import (
 	"meridian/trace"
 )
 
-// link gathers the messages from one capture to another.
+// link gathers the messages from one capture to another, in blocks: nothing is copied as they grow in number.
 type link struct {
 	from, to *index
-	messages []trace.Message
+	full     [][]trace.Message
+	block    []trace.Message
 }
 
-func (l *link) add(m trace.Message) { l.messages = append(l.messages, m) }
+const linkBlock = 1 << 15
+
+func (l *link) add(m trace.Message) {
+	if len(l.block) == cap(l.block) {
+		l.grow()
+	}
+	l.block = append(l.block, m)
+}
+
+// grow begins a block: small at first, since most pairs of captures share little or nothing.
+func (l *link) grow() {
+	if len(l.block) == linkBlock {
+		l.full = append(l.full, l.block)
+		l.block = make([]trace.Message, 0, linkBlock)
+		return
+	}
+	l.block = append(make([]trace.Message, 0, min(linkBlock, max(64, 4*len(l.block)))), l.block...)
+}
+
+// blocks returns all that was added.
+func (l *link) blocks() [][]trace.Message {
+	if len(l.block) == 0 {
+		return l.full
+	}
+	return append(l.full, l.block)
+}
 
 // collector is what one worker finds.
 type collector struct {
@@ -75,7 +101,9 @@ func matchUnits(ctx context.Context, units []unit, captures int) ([]*link, Tally
 	for i := range collectors {
 		tally.add(collectors[i].tally)
 		for _, l := range collectors[i].links {
-			tally.Messages += int64(len(l.messages))
+			for _, block := range l.blocks() {
+				tally.Messages += int64(len(block))
+			}
 			links = append(links, l)
 		}
 	}

@@ -13,32 +13,50 @@ type connection struct {
 	known    [2]bool   // whether that SYN was captured
 }
 
-// cut divides a flow's packets into connections: a SYN with another initial sequence number than that of its direction
-// begins a new one. A SYN sent again keeps its number; one of an old connection that comes late is lost with a few
-// packets around it, and makes no wrong match, because connections are joined by their numbers.
-func (x *index) cut(flow int) {
-	c := connection{flow: flow, from: x.start[flow]}
-	seen := false // anything of the present connection
-	for i := x.start[flow]; i < x.start[flow+1]; i++ {
-		p := x.at(x.order[i])
-		if p.Kind != trace.TCP {
-			continue
-		}
-		d := direction(p)
-		if p.Flags&trace.SYN != 0 {
-			answer := p.Flags&trace.ACK != 0
-			fresh := !c.known[d] && seen && !answer || c.known[d] && c.initial[d] != p.Seq
-			if fresh {
-				c.to = i
-				x.connections = append(x.connections, c)
-				c = connection{flow: flow, from: i}
-			}
-			c.initial[d], c.known[d] = p.Seq, true
-		}
-		seen = true
+// lives cuts the flows of a capture into connections while their packets go by: a SYN with another initial sequence
+// number than that of its direction begins a new one. A SYN sent again keeps its number; one of an old connection that
+// comes late is lost with a few packets around it, and makes no wrong match, because connections are joined by their
+// numbers.
+type lives struct {
+	*index
+	now   []connection // of each flow
+	seen  []bool       // anything of that connection
+	ended [][]connection
+}
+
+func newLives(x *index) *lives {
+	l := &lives{index: x, now: make([]connection, len(x.Flows)), seen: make([]bool, len(x.Flows)), ended: make([][]connection, len(x.Flows))}
+	for f := range l.now {
+		l.now[f] = connection{flow: f, from: x.start[f]}
 	}
-	if c.to = x.start[flow+1]; c.to > c.from {
-		x.connections = append(x.connections, c)
+	return l
+}
+
+// see takes the TCP packet at a place of the index's order.
+func (l *lives) see(flow, place int, p *trace.Packet) {
+	if p.Flags&trace.SYN != 0 {
+		c, d := &l.now[flow], direction(p)
+		answer := p.Flags&trace.ACK != 0
+		if !c.known[d] && l.seen[flow] && !answer || c.known[d] && c.initial[d] != p.Seq {
+			c.to = place
+			l.ended[flow] = append(l.ended[flow], *c)
+			*c = connection{flow: flow, from: place}
+		}
+		c.initial[d], c.known[d] = p.Seq, true
+	}
+	l.seen[flow] = true
+}
+
+// close ends the connections still open and lists all by flow.
+func (l *lives) close() {
+	l.ofFlow = make([][2]int, len(l.Flows))
+	for f := range l.Flows {
+		from := len(l.connections)
+		if l.seen[f] {
+			l.now[f].to = l.start[f+1]
+			l.connections = append(append(l.connections, l.ended[f]...), l.now[f])
+		}
+		l.ofFlow[f] = [2]int{from, len(l.connections)}
 	}
 }
 

@@ -1,6 +1,8 @@
 package match
 
 import (
+	"slices"
+
 	"meridian/trace"
 )
 
@@ -14,7 +16,8 @@ type index struct {
 	ofFlow      [][2]int // range of connections of each flow
 }
 
-// newIndex sorts by counting: two passes over the packets.
+// newIndex sorts by counting: two passes over the packets in file order. The second cuts the connections too; packet by
+// packet of each flow it would be a third, in which every packet is far from the one before.
 func newIndex(c *trace.Capture, host int) *index {
 	x := &index{Capture: c, host: host, start: make([]int, len(c.Flows)+1)}
 	each(&c.Packets, func(_ uint32, p *trace.Packet) {
@@ -24,20 +27,17 @@ func newIndex(c *trace.Capture, host int) *index {
 		x.start[i+1] += x.start[i]
 	}
 	x.order = make([]uint32, x.start[len(c.Flows)])
-	next := append([]int(nil), x.start...)
+	next := slices.Clone(x.start)
+	lives := newLives(x)
 	each(&c.Packets, func(n uint32, p *trace.Packet) {
 		f := p.Flow >> 1
 		x.order[next[f]] = n
+		if p.Kind == trace.TCP {
+			lives.see(int(f), next[f], p)
+		}
 		next[f]++
 	})
-	x.ofFlow = make([][2]int, len(c.Flows))
-	for f := range c.Flows {
-		from := len(x.connections)
-		if c.Flows[f].Protocol == protocolTCP {
-			x.cut(f)
-		}
-		x.ofFlow[f] = [2]int{from, len(x.connections)}
-	}
+	lives.close()
 	return x
 }
 

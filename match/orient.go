@@ -159,7 +159,7 @@ func (r *orientation) fromGiven(u *unit) int {
 // it received them, 0 if it says nothing or both, as a router does.
 func flagsOf(x *index, flow, d int) int {
 	votes, total := 0, 0
-	for _, n := range spread(x.packets(flow)) {
+	for _, n := range head(x.packets(flow), looked) {
 		p := x.at(n)
 		if p.From != trace.Sent && p.From != trace.Received {
 			continue

@@ -56,12 +56,11 @@ func (m *tcpMatcher) match(u *unit, out *collector) {
 
 // load fills both captures' halves with sequence numbers that mean the same byte in both.
 func (m *tcpMatcher) load(u *unit) {
-	ca, cb := u.connA, u.connB
+	loadHalves(&m.a, u.a, u.connA)
+	loadHalves(&m.b, u.b, u.connB)
 	for d := range 2 {
 		e := u.otherDirection(d)
-		m.a[d].load(u.a, ca, d)
-		m.b[e].load(u.b, cb, e)
-		if !(ca.known[d] && cb.known[e]) {
+		if !(u.connA.known[d] && u.connB.known[e]) {
 			m.b[e].shift(roundsBetween(u, d))
 		}
 		m.a[d].sort()
@@ -69,14 +68,20 @@ func (m *tcpMatcher) load(u *unit) {
 	}
 }
 
-func (h *half) load(x *index, c *connection, d int) {
-	h.segments, h.acknowledgements = h.segments[:0], h.acknowledgements[:0]
-	numbers := unwrap{started: c.known[d], last: int64(c.initial[d])}
+// loadHalves fills both directions of a connection as one capture saw it.
+func loadHalves(halves *[2]half, x *index, c *connection) {
+	var numbers [2]unwrap
+	for d := range halves {
+		h := &halves[d]
+		h.segments, h.acknowledgements = h.segments[:0], h.acknowledgements[:0]
+		numbers[d] = unwrap{started: c.known[d], last: int64(c.initial[d])}
+	}
 	for _, n := range x.members(c) {
 		p := x.at(n)
-		if p.Kind != trace.TCP || direction(p) != d {
+		if p.Kind != trace.TCP {
 			continue
 		}
+		h := &halves[direction(p)]
 		bytes := int64(p.Length)
 		if p.Flags&trace.SYN != 0 {
 			bytes++
@@ -88,7 +93,7 @@ func (h *half) load(x *index, c *connection, d int) {
 			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: mix(print(p), uint64(p.Digest)), time: p.Time})
 			continue
 		}
-		start := numbers.at(p.Seq)
+		start := numbers[direction(p)].at(p.Seq)
 		h.segments = append(h.segments, segment{start: start, end: start + bytes, time: p.Time, stamp: p.TSVal})
 	}
 }

@@ -57,9 +57,9 @@ func (r *Result) stamp(ctx context.Context, indexes []*index, h hosts, roles *ro
 		return cmp.Or(cmp.Compare(number[l.from], number[m.from]), cmp.Compare(number[l.to], number[m.to]))
 	})
 	for _, l := range links {
-		if len(l.messages) > 0 {
-			from, to := r.Captures[number[l.from]].Sent, r.Captures[number[l.to]].Received
-			r.Channels = append(r.Channels, trace.Channel{From: from, To: to, Messages: l.messages})
+		from, to := r.Captures[number[l.from]].Sent, r.Captures[number[l.to]].Received
+		for _, block := range l.blocks() {
+			r.Channels = append(r.Channels, trace.Channel{From: from, To: to, Messages: block})
 		}
 	}
 	for i, x := range indexes {

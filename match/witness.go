@@ -33,11 +33,14 @@ type encounter struct {
 	direction int   // a's
 }
 
+// looked is how many packets of a conversation are looked at in each capture, unless they have nothing in common.
+const looked = 96
+
 // closest is how far apart in time two packets may be to be compared, ns.
 const closest = 2_000_000_000
 
 func watch(u *unit) sighting {
-	met := encounters(u, sampled)
+	met := encounters(u, looked)
 	if len(met) < 4 {
 		met = encounters(u, math.MaxInt)
 	}
@@ -158,7 +161,7 @@ const apart = 1_000_000
 // that follows another in the file was captured no earlier. It is zero for a capture that one clock explains.
 func splitOf(x *index, packets []uint32) span {
 	after, before := int64(math.MaxInt64), int64(math.MaxInt64)
-	packets = head(packets, sampled)
+	packets = head(packets, looked)
 	for i := 1; i < len(packets); i++ {
 		p, q := x.at(packets[i-1]), x.at(packets[i])
 		switch step := q.Time - p.Time; {

@@ -1,12 +1,12 @@
 package pipeline
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"meridian/trace"
@@ -120,12 +120,14 @@ func (r *run) write(ctx context.Context, outputs []output) (err error) {
 	return nil
 }
 
-// release gives up the packets and messages in memory.
+// release gives up the packets and messages in memory and returns it at once: the kernel is about to need as much for the
+// file that is written.
 func (r *run) release() {
 	for _, c := range r.captures {
 		c.Packets, c.Flows = trace.Log{}, nil
 	}
 	r.matched.Channels = nil
+	debug.FreeOSMemory()
 }
 
 // writeBeside writes an output to a temporary file in its directory and returns that file's name, also on error.
@@ -134,10 +136,10 @@ func (r *run) writeBeside(ctx context.Context, out output) (name string, err err
 	if err != nil {
 		return "", err
 	}
-	buffered := bufio.NewWriterSize(file, 1<<16)
+	buffered := newBehind(file)
 	err = out.write(r, ctx, buffered)
-	if flushing := buffered.Flush(); err == nil {
-		err = flushing
+	if writing := buffered.Close(); err == nil {
+		err = writing
 	}
 	// What a person writes with > has these rights, and a file that was there keeps its own.
 	mode := os.FileMode(0o666) &^ umask()

@@ -26,8 +26,8 @@ type Message struct {
 	Sent, Received int64
 }
 
-// Channel holds the messages from one clock to another, clocks given by their index in the problem. The messages are in
-// no particular order.
+// Channel holds messages from one clock to another, clocks given by their index in the problem. The messages are in no
+// particular order, and several channels may join the same two clocks.
 type Channel struct {
 	From, To int
 	Messages []Message

@@ -112,12 +112,12 @@ func thinned(hull []point) []point {
 // residuals returns all messages as points over the trend: y is the distance from it.
 func residuals(p *Problem, trend clock.Curve) (ceiling, floor []point) {
 	stepA, stepB := max(p.A.Granularity, 1), max(p.B.Granularity, 1)
-	ceiling = make([]point, 0, len(p.AB))
-	for _, m := range p.AB {
+	ceiling = make([]point, 0, p.AB.Len())
+	for m := range p.AB.All() {
 		ceiling = append(ceiling, point{m.Sent, m.Received + stepB - trend.At(m.Sent, clock.Nearest)})
 	}
-	floor = make([]point, 0, len(p.BA))
-	for _, m := range p.BA {
+	floor = make([]point, 0, p.BA.Len())
+	for m := range p.BA.All() {
 		x := m.Received + stepA
 		floor = append(floor, point{x, m.Sent - trend.At(x, clock.Nearest)})
 	}

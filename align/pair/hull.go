@@ -3,6 +3,7 @@ package pair
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -28,8 +29,12 @@ type corridor struct {
 func newCorridor(p *Problem) *corridor {
 	c := &corridor{}
 	stepA, stepB := max(p.A.Granularity, 1), max(p.B.Granularity, 1)
-	c.ceiling = hullOf(p.AB, func(m trace.Message) point { return point{m.Sent, m.Received + stepB} }, false)
+	var other sync.WaitGroup
+	other.Go(func() {
+		c.ceiling = hullOf(p.AB, func(m trace.Message) point { return point{m.Sent, m.Received + stepB} }, false)
+	})
 	c.floor = hullOf(p.BA, func(m trace.Message) point { return point{m.Received + stepA, m.Sent} }, true)
+	other.Wait()
 	c.first, c.last = clock.Limit, -clock.Limit
 	for _, h := range [][]point{c.ceiling, c.floor} {
 		if len(h) > 0 {
@@ -42,22 +47,44 @@ func newCorridor(p *Problem) *corridor {
 	return c
 }
 
-// blockSize is how many points are sorted at a time. Messages come connection by connection and nearly in order, so
-// a few corners of each block are all that the whole hull has to sort.
+// blockSize is how many points are taken at a time. Messages come connection by connection, each nearly in order, so the
+// few corners of each ordered stretch are all that the whole hull has to sort.
 const blockSize = 8192
 
 // hullOf returns the hull of the points of all messages: the lower one, or the upper one.
-func hullOf(messages []trace.Message, at func(trace.Message) point, upper bool) []point {
+func hullOf(messages Messages, at func(trace.Message) point, upper bool) []point {
 	var corners []point
-	block := make([]point, 0, min(blockSize, len(messages)))
-	for chunk := range slices.Chunk(messages, blockSize) {
-		block = block[:0]
-		for _, m := range chunk {
-			block = append(block, at(m))
+	block := make([]point, 0, min(blockSize, messages.Len()))
+	for _, piece := range messages {
+		for chunk := range slices.Chunk(piece, blockSize) {
+			block = block[:0]
+			for _, m := range chunk {
+				block = append(block, at(m))
+			}
+			for rest := block; len(rest) > 0; {
+				n := ascending(rest)
+				if n < shortest {
+					n = min(8*shortest, len(rest)) // in no order worth the name: graham sorts it
+				}
+				corners = append(corners, graham(rest[:n], upper)...)
+				rest = rest[n:]
+			}
 		}
-		corners = append(corners, graham(block, upper)...)
 	}
 	return slices.Clone(graham(corners, upper))
+}
+
+// shortest is how many points in order are worth a hull of their own.
+const shortest = 32
+
+// ascending returns how many points from the first stand in ascending order of x.
+func ascending(points []point) int {
+	for i := 1; i < len(points); i++ {
+		if points[i].x <= points[i-1].x {
+			return i
+		}
+	}
+	return len(points)
 }
 
 // graham returns the lower hull (or the upper) of the points, in place: Graham's scan over points sorted by x, by

@@ -33,9 +33,9 @@ func drawProblem(t *rapid.T) (*Problem, bool) {
 		x := origin + rapid.Int64Range(0, span).Draw(t, "x")
 		d := rapid.Int64Range(least, delays).Draw(t, "delay")
 		if rapid.Bool().Draw(t, "there") {
-			p.AB = append(p.AB, trace.Message{Sent: x, Received: f(x) + d + 1})
+			p.AB = append(p.AB, []trace.Message{{Sent: x, Received: f(x) + d + 1}})
 		} else {
-			p.BA = append(p.BA, trace.Message{Received: x, Sent: f(x) - d - 1})
+			p.BA = append(p.BA, []trace.Message{{Received: x, Sent: f(x) - d - 1}})
 		}
 	}
 	return p, linear
@@ -44,8 +44,8 @@ func drawProblem(t *rapid.T) (*Problem, bool) {
 // feasible is the set of lines by brute force in exact rationals: the least and the greatest slope over all pairs.
 func feasible(p *Problem) (least, most *big.Rat, ok bool) {
 	least, most, ok = nil, nil, true
-	for _, c := range p.AB {
-		for _, o := range p.BA {
+	for c := range p.AB.All() {
+		for o := range p.BA.All() {
 			dx, dy := c.Sent-(o.Received+1), c.Received+1-o.Sent // a nanosecond's stamp is as wide as that
 			switch {
 			case dx == 0:
@@ -131,10 +131,10 @@ func TestBoundsAreTheExtremesOfTheLinearProgramAtEveryInstant(t *testing.T) {
 		}
 		e := Hull(p)
 		var ceilings, floors []point
-		for _, m := range p.AB {
+		for m := range p.AB.All() {
 			ceilings = append(ceilings, point{m.Sent, m.Received + 1})
 		}
-		for _, m := range p.BA {
+		for m := range p.BA.All() {
 			floors = append(floors, point{m.Received + 1, -m.Sent})
 		}
 		for range 8 {
@@ -181,12 +181,12 @@ func TestLinearClocksLieWithinTheBoundsAndNoMessageIsInverted(t *testing.T) {
 		// A stamp's nanosecond on a clock that many times as fast, a knot's, and of the piece between two.
 		s := slopeOf(e.Map.Mid)
 		rounding := s.dy/s.dx + 4
-		for _, m := range p.AB {
+		for m := range p.AB.All() {
 			if got := e.Map.At(m.Sent); got > m.Received+rounding {
 				t.Fatalf("%v: sent %d ns after it was received", e.Fit, got-m.Received)
 			}
 		}
-		for _, m := range p.BA {
+		for m := range p.BA.All() {
 			if got := e.Map.At(m.Received); got < m.Sent-rounding {
 				t.Fatalf("%v: received %d ns before it was sent", e.Fit, m.Sent-got)
 			}

@@ -14,7 +14,7 @@ import (
 func (l *lines) oneWay(c *corridor, p *Problem) (clock.Map, float64) {
 	m := l.curves(c)
 	hull, messages, stamp := c.ceiling, p.AB, func(m trace.Message) int64 { return m.Sent }
-	if len(p.AB) == 0 {
+	if p.AB.Len() == 0 {
 		hull, messages, stamp = c.floor, p.BA, func(m trace.Message) int64 { return m.Received }
 	}
 	i := edgeOver(hull, meanOf(messages, hull[0].x, stamp))
@@ -27,7 +27,7 @@ func (l *lines) oneWay(c *corridor, p *Problem) (clock.Map, float64) {
 	at := hull[i]
 	if s == even {
 		for _, q := range hull {
-			if side := s.side(at, q); side != 0 && (side < 0) == (len(p.AB) > 0) {
+			if side := s.side(at, q); side != 0 && (side < 0) == (p.AB.Len() > 0) {
 				at = q
 			}
 		}
@@ -37,12 +37,12 @@ func (l *lines) oneWay(c *corridor, p *Problem) (clock.Map, float64) {
 }
 
 // meanOf returns the mean stamp, summed as distances from origin so that no sum leaves float64's exact range unawares.
-func meanOf(messages []trace.Message, origin int64, stamp func(trace.Message) int64) int64 {
+func meanOf(messages Messages, origin int64, stamp func(trace.Message) int64) int64 {
 	var sum float64
-	for _, m := range messages {
+	for m := range messages.All() {
 		sum += float64(stamp(m) - origin)
 	}
-	return origin + int64(sum/float64(len(messages)))
+	return origin + int64(sum/float64(messages.Len()))
 }
 
 // edgeOver returns the corner that begins the hull's edge over x.

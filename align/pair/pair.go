@@ -24,6 +24,7 @@
 package pair
 
 import (
+	"iter"
 	"math"
 
 	"meridian/clock"
@@ -33,7 +34,32 @@ import (
 // Problem is two clocks and what was sent between them.
 type Problem struct {
 	A, B   trace.Clock
-	AB, BA []trace.Message // from a to b, from b to a, in any order
+	AB, BA Messages // from a to b, from b to a
+}
+
+// Messages is the messages of one direction, in pieces and in any order.
+type Messages [][]trace.Message
+
+// Len returns their number.
+func (m Messages) Len() int {
+	n := 0
+	for _, piece := range m {
+		n += len(piece)
+	}
+	return n
+}
+
+// All yields them one by one.
+func (m Messages) All() iter.Seq[trace.Message] {
+	return func(yield func(trace.Message) bool) {
+		for _, piece := range m {
+			for _, x := range piece {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Fit says what kind of estimate the messages allowed.
@@ -79,7 +105,7 @@ const UndeterminedPPM = 200
 // Hull returns the estimate by convex hulls with strict bounds (Poirier 2010, sections 3.2 and 3.3), and by fallback
 // where no line passes.
 func Hull(p *Problem) Estimate {
-	if len(p.AB) == 0 && len(p.BA) == 0 {
+	if p.AB.Len() == 0 && p.BA.Len() == 0 {
 		return Estimate{}
 	}
 	c := newCorridor(p)
@@ -88,7 +114,7 @@ func Hull(p *Problem) Estimate {
 		return c.fallback(p)
 	}
 	e := Estimate{Fit: Exact, Map: lines.curves(c), First: c.first, Last: c.last}
-	if len(p.AB) == 0 || len(p.BA) == 0 {
+	if p.AB.Len() == 0 || p.BA.Len() == 0 {
 		e.Fit = OneWay
 		e.Map, e.Skew = lines.oneWay(c, p)
 		e.Determined = c.last-c.first >= shortestSkewSpan

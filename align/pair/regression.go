@@ -56,8 +56,7 @@ func Regression(p *Problem, confidence int) (Estimate, error) {
 // exchangesOf pairs every message from a that b answered next, in the order of b's clock, with that answer: each
 // message belongs to at most one exchange. All offsets are relative to base.
 func exchangesOf(p *Problem) ([]exchange, int64) {
-	there := slices.Clone(p.AB)
-	back := slices.Clone(p.BA)
+	there, back := slices.Collect(p.AB.All()), slices.Collect(p.BA.All())
 	slices.SortFunc(there, func(m, n trace.Message) int { return cmp.Compare(m.Received, n.Received) })
 	slices.SortFunc(back, func(m, n trace.Message) int { return cmp.Compare(m.Sent, n.Sent) })
 	var out []exchange
