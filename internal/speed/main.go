@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,12 @@ func compare(meridian string, packets, runs int) error {
 	for range runs {
 		for i := range programs {
 			p := &programs[i]
+			// Each writes new files: what freeing an old one costs, or saves, is not what is measured.
+			for _, name := range []string{"m", "merged.pcapng", "report.json"} {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+			}
 			took, memory, err := run(p.command...)
 			if err != nil {
 				return err
