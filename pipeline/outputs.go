@@ -136,7 +136,7 @@ func (r *run) writeBeside(ctx context.Context, out output) (name string, err err
 	if err != nil {
 		return "", err
 	}
-	buffered := newBehind(file)
+	buffered := newBehind(newStreamed(file))
 	err = out.write(r, ctx, buffered)
 	if writing := buffered.Close(); err == nil {
 		err = writing
