@@ -46,7 +46,9 @@ const known = "known are pcap and pcapng captures and message lists (lines FROM 
 const looked = 64 << 10
 
 // Detect tells what a regular file holds. Its error names the file and says what was found instead.
-func Detect(path string) (Kind, error) {
+func Detect(path string) (Kind, error) { return detectFile(path, extension(path)) }
+
+func detectFile(path, extension string) (Kind, error) {
 	s, err := stream.Open(path)
 	if err != nil {
 		return Unknown, err
@@ -65,7 +67,7 @@ func Detect(path string) (Kind, error) {
 	case n == 0:
 		return Unknown, fmt.Errorf("%s: empty file", path)
 	}
-	kind, reason := detect(head, whole, extension(path))
+	kind, reason := detect(head, whole, extension)
 	if kind == Unknown {
 		return Unknown, fmt.Errorf("%s: %s", path, reason)
 	}
@@ -143,7 +145,7 @@ func OpenText(path string) (Text, error) {
 }
 
 // Files lists the files of a directory that [Detect] knows, sorted by name. It does not look into directories within,
-// nor at names that begin with a dot.
+// nor at names that begin with a dot, and no name makes a file a message list here: notes.txt beside captures is common.
 func Files(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -159,7 +161,7 @@ func Files(path string) ([]string, error) {
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if _, err := Detect(name); err != nil {
+		if _, err := detectFile(name, ""); err != nil {
 			if first == nil {
 				first = err
 			}

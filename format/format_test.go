@@ -170,3 +170,18 @@ func FuzzDetect(f *testing.F) {
 		}
 	})
 }
+
+func TestInADirectoryNoNameMakesAMessageList(t *testing.T) {
+	directory := t.TempDir()
+	for name, content := range map[string]string{
+		"notes.txt": "captured on a rainy day\n", "good.txt": "web db 1 2\n", "readme.log": "# nothing but a comment\n",
+	} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := Files(directory)
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "good.txt" {
+		t.Fatalf("%v, %v", files, err)
+	}
+}

@@ -96,8 +96,8 @@ func TestAFileWithoutAMessageSaysWhatIsExpected(t *testing.T) {
 		"\ufeff":                 "m.txt: empty: ",
 		"\n# nothing\n":          "m.txt: empty: ",
 		"3\n":                    "m.txt: no message: ",
-		"\nhello\n":              "m.txt: no message, line 2 has not the four fields FROM TO SENT RECEIVED: ",
-		"\xd4\xc3\xb2\xa1\x02\n": "m.txt: no message, line 1 has not the four fields FROM TO SENT RECEIVED: ",
+		"\nhello\n":              "m.txt: no message, line 2: not the four fields FROM TO SENT RECEIVED; ",
+		"\xd4\xc3\xb2\xa1\x02\n": "m.txt: no message, line 1: not the four fields FROM TO SENT RECEIVED; ",
 	} {
 		_, _, err := read(text)
 		if err == nil || err.Error() != want+Expected {

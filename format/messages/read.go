@@ -170,7 +170,7 @@ func (p *parser) nothing(file string) error {
 	if len(reasons) == 0 {
 		return fmt.Errorf("%s: no message: %s", file, Expected)
 	}
-	return fmt.Errorf("%s: no message, line %d has %w: %s", file, p.skipped[reasons[0]].first, reasons[0], Expected)
+	return fmt.Errorf("%s: no message, line %d: %w; %s", file, p.skipped[reasons[0]].first, reasons[0], Expected)
 }
 
 // reasons lists why lines were skipped, in the order in which it first happened.
