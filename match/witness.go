@@ -1,9 +1,7 @@
 package match
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"meridian/trace"
 )
@@ -36,7 +34,8 @@ type encounter struct {
 // looked is how many packets of a conversation are looked at in each capture, unless they have nothing in common.
 const looked = 96
 
-// closest is how far apart in time two packets may be to be compared, ns.
+// closest is how far apart in time two packets may be to be compared, ns, by one capture at least: in the other two
+// clocks may stand between them.
 const closest = 2_000_000_000
 
 func watch(u *unit) sighting {
@@ -45,7 +44,6 @@ func watch(u *unit) sighting {
 		met = encounters(u, math.MaxInt)
 	}
 	s := sighting{shared: len(met)}
-	slices.SortFunc(met, func(m, n encounter) int { return cmp.Compare(m.a, n.a) })
 	splitA := splitOf(u.a, u.members(true))
 	splitB := splitOf(u.b, u.members(false))
 	if u.swapped {
@@ -55,7 +53,7 @@ func watch(u *unit) sighting {
 	votes, total, at := 0, 0, 0
 	for i := 1; i < len(met); i++ {
 		p, q := met[i-1], met[i]
-		if p.direction == q.direction || q.a-p.a > closest {
+		if p.direction == q.direction || !within(q.a, p.a, closest) && !within(q.b, p.b, closest) {
 			continue
 		}
 		if p.direction == 1 {
@@ -104,7 +102,7 @@ func (u *unit) members(ofA bool) []uint32 {
 	return u.b.packets(u.flowB)
 }
 
-// encounters returns packets that both captures saw exactly alike, looking at the first most of each.
+// encounters returns packets that both captures saw once, looking at the first most of each, in the order of b's file.
 func encounters(u *unit, most int) []encounter {
 	type seen struct {
 		time      int64
@@ -140,10 +138,11 @@ func encounters(u *unit, most int) []encounter {
 
 func head(packets []uint32, most int) []uint32 { return packets[:min(most, len(packets))] }
 
-// exactKey is what a packet is recognised by when it was neither divided nor put together.
+// exactKey is what a packet is recognised by in both captures. Of a super-segment it recognises the first part, which has
+// the same numbers: the length is left aside.
 func exactKey(p *trace.Packet) uint64 {
 	if p.Kind == trace.TCP {
-		return mix(print(p), uint64(p.Digest)<<32|uint64(p.Length))
+		return mix(print(p), uint64(p.Digest)<<1|uint64(min(p.Length, 1)))
 	}
 	return contentKey(p, p.Digest)
 }
