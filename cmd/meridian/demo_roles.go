@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// demoHosts are the hosts of the demo, each asking the next.
+var demoHosts = []string{"web", "app", "db"}
+
+// web is several users, each of whom asks for something, waits for it and thinks.
+func (h *demoHost) web(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	end := time.Now().Add(h.order.Duration)
+	for user := range h.order.Callers {
+		group.Go(func() error {
+			app, err := h.call(ctx, "app")
+			if err != nil {
+				return err
+			}
+			defer app.Close()
+			random := h.random(uint64(user))
+			for number := uint64(user); ; number += uint64(h.order.Callers) {
+				thinking := random.pause(50 * time.Millisecond)
+				if time.Now().Add(thinking).After(end) {
+					return nil
+				}
+				if err := pause(ctx, thinking); err != nil {
+					return err
+				}
+				if err := app.ask(demoRequest, number, demoReply); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// app answers one user with what it asks the database for, once or several times.
+func (h *demoHost) app(ctx context.Context, web *demoConn, number uint64) error {
+	db, err := h.call(ctx, "db")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	random := h.random(number)
+	for query := uint64(0); ; {
+		request, err := web.receive(demoRequest)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for range 1 + random.IntN(3) {
+			if err := pause(ctx, random.pause(time.Millisecond)); err != nil {
+				return err
+			}
+			query++
+			if err := db.ask(demoQuery, query, demoAnswer); err != nil {
+				return err
+			}
+		}
+		if err := web.send(demoReply, request); err != nil {
+			return err
+		}
+	}
+}
+
+// db answers one connection of the application's.
+func (h *demoHost) db(ctx context.Context, app *demoConn, number uint64) error {
+	random := h.random(number)
+	for {
+		query, err := app.receive(demoQuery)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := pause(ctx, random.pause(2*time.Millisecond)); err != nil {
+			return err
+		}
+		if err := app.send(demoAnswer, query); err != nil {
+			return err
+		}
+	}
+}
+
+// demoRandom is the luck of one connection.
+type demoRandom struct{ *rand.Rand }
+
+func (h *demoHost) random(connection uint64) demoRandom {
+	return demoRandom{rand.New(rand.NewPCG(h.order.Seed, connection<<8+uint64(len(h.name))))}
+}
+
+// pause draws a length of the given mean, as people and queues take it, but none that would bore a spectator.
+func (r demoRandom) pause(mean time.Duration) time.Duration {
+	return time.Duration(float64(mean) * min(r.ExpFloat64(), 5))
+}
+
+// pause lets time pass.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("pause: %w", context.Cause(ctx))
+	}
+}
