@@ -202,3 +202,33 @@ func TestUnknownMethodAndReferenceAreNamedWithWhatThereIs(t *testing.T) {
 		}
 	}
 }
+
+func TestHostsWithTwoClocksAreBoundedThroughBoth(t *testing.T) {
+	// db sees web's sent packets by one clock and answers to another: each direction alone bounds nothing.
+	hosts := []sim.Clock{
+		{Origin: epoch, SkewPPM: 12},                               // web
+		{Origin: epoch, OffsetNs: 37_000_000_000, SkewPPM: -8},     // web/rx
+		{Origin: epoch, OffsetNs: -2_500_000_000, SkewPPM: 35},     // db
+		{Origin: epoch, OffsetNs: 1_000_000_000_000, SkewPPM: -31}, // cache, behind db
+	}
+	turn := sim.Delay{Min: 5 * time.Microsecond, Jitter: 20 * time.Microsecond}
+	traffic := sim.Traffic{Hosts: hosts, Start: epoch, Span: 90 * time.Second, Seed: 8, Links: []sim.Link{
+		{From: 0, To: 2, Period: 20 * time.Millisecond, Delay: quick},
+		{From: 2, To: 1, Period: 20 * time.Millisecond, Delay: quick},
+		{From: 1, To: 0, Period: 20 * time.Millisecond, Delay: turn},
+		{From: 0, To: 1, Period: 20 * time.Millisecond, Delay: sim.Delay{Min: 120 * time.Microsecond, Jitter: 20 * time.Microsecond}},
+		{From: 2, To: 3, Period: 20 * time.Millisecond, Delay: quick, Back: &quick},
+	}}
+	p, _ := traffic.Generate()
+	p.Clocks[0].Host, p.Clocks[1].Host, p.Clocks[1].Name = "web", "web", "web/rx"
+	s, err := align.Solve(context.Background(), &p, align.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.References) != 1 || s.Quality.BeyondGranularity > 0 {
+		t.Errorf("%d components, %d inversions", len(s.References), s.Quality.BeyondGranularity)
+	}
+	if worst := checkTruth(t, traffic, s, &p); worst > 200_000 {
+		t.Errorf("worst error %d ns", worst)
+	}
+}

@@ -91,6 +91,11 @@ func (c Curve) Then(next Curve, r Rounding) Curve {
 		}
 	}
 	sort.Slice(hosts, func(i, j int) bool { return hosts[i] < hosts[j] })
+	if first, last := hosts[0], hosts[len(hosts)-1]; first < last {
+		// Two corners a nanosecond apart say nothing of the slope beyond them.
+		far := max(last-first, int64(1)<<40)
+		hosts = append([]int64{Sub(first, far)}, append(hosts, Add(last, far))...)
+	}
 	out := make(Curve, 0, len(hosts))
 	for i, h := range hosts {
 		if i > 0 && h == hosts[i-1] {

@@ -36,7 +36,7 @@ func (c *corridor) fallback(p *Problem) Estimate {
 		Low:  onTrend(low, trend, -e.Wander, c, clock.Down),
 	}
 	if !possible {
-		e.Map.High, e.Map.Low = nil, nil
+		e.Map.High, e.Map.Low, e.Determined = nil, nil, false
 	}
 	return e
 }

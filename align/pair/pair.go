@@ -83,7 +83,7 @@ type Estimate struct {
 
 	// Skew is b's frequency against a's in ppm, SkewLow and SkewHigh enclose it. Where the span of the messages
 	// leaves more than UndeterminedPPM between them, Determined is false and Skew must not be believed. For OneWay and
-	// Fallback nothing encloses the skew.
+	// Fallback nothing encloses the skew, and messages that contradict each other under any clock do not determine it.
 	Skew, SkewLow, SkewHigh float64
 	Determined, Enclosed    bool
 

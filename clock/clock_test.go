@@ -1,0 +1,185 @@
+package clock
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestMulDivAgreesWithBigIntegersAndSaturates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.Int64().Draw(t, "a"), rapid.Int64().Draw(t, "b")
+		c := rapid.Int64Range(1, math.MaxInt64).Draw(t, "c")
+		r := Rounding(rapid.IntRange(0, 2).Draw(t, "rounding"))
+		exact := new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(a), big.NewInt(b)), big.NewInt(c))
+		want := round(exact, r)
+		if got := MulDiv(a, b, c, r); got != want {
+			t.Fatalf("%d*%d/%d rounded %d: %d, want %d", a, b, c, r, got, want)
+		}
+	})
+}
+
+func round(v *big.Rat, r Rounding) int64 {
+	n, d := v.Num(), v.Denom()
+	q := new(big.Int)
+	switch r {
+	case Down:
+		q.Div(n, d) // Euclidean: d > 0, so towards minus infinity
+	case Up:
+		q.Neg(q.Div(new(big.Int).Neg(n), d))
+	default:
+		twice := new(big.Int).Add(new(big.Int).Lsh(n, 1), d)
+		q.Div(twice, new(big.Int).Lsh(d, 1))
+	}
+	switch {
+	case q.IsInt64() && q.Int64() != math.MinInt64:
+		return q.Int64()
+	case q.Sign() < 0:
+		return math.MinInt64
+	}
+	return math.MaxInt64
+}
+
+func TestSumsAndDifferencesSaturate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.Int64().Draw(t, "a"), rapid.Int64().Draw(t, "b")
+		clamp := func(v *big.Int) int64 {
+			if v.IsInt64() {
+				return v.Int64()
+			}
+			return saturated(v.Sign() < 0)
+		}
+		if got, want := Add(a, b), clamp(new(big.Int).Add(big.NewInt(a), big.NewInt(b))); got != want {
+			t.Fatalf("%d+%d = %d, want %d", a, b, got, want)
+		}
+		if got, want := Sub(a, b), clamp(new(big.Int).Sub(big.NewInt(a), big.NewInt(b))); got != want {
+			t.Fatalf("%d-%d = %d, want %d", a, b, got, want)
+		}
+	})
+}
+
+// drawCurve draws a clock that runs between half and twice as fast, near zero or at nanoseconds since 1970.
+func drawCurve(t *rapid.T, name string) Curve {
+	host := rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000, -5}).Draw(t, name+" origin")
+	timeline := host + rapid.Int64Range(-1e10, 1e10).Draw(t, name+" offset")
+	var c Curve
+	for range rapid.IntRange(1, 6).Draw(t, name+" knots") {
+		c = append(c, Knot{host, timeline})
+		step := rapid.SampledFrom([]int64{1, 3, 1000, 86_400_000_000_000}).Draw(t, name+" step")
+		host += step
+		timeline += step/2 + rapid.Int64Range(0, 3*step/2).Draw(t, name+" rise") + step%2
+	}
+	return c
+}
+
+// exact returns the value of a curve in rationals.
+func (c Curve) exact(t *big.Rat) *big.Rat {
+	i := 0
+	for i+2 < len(c) && t.Cmp(new(big.Rat).SetInt64(c[i+1].Host)) >= 0 {
+		i++
+	}
+	slope := big.NewRat(1, 1)
+	if len(c) > 1 {
+		slope = big.NewRat(c[i+1].Timeline-c[i].Timeline, c[i+1].Host-c[i].Host)
+	}
+	v := new(big.Rat).Sub(t, new(big.Rat).SetInt64(c[i].Host))
+	return v.Add(v.Mul(v, slope), new(big.Rat).SetInt64(c[i].Timeline))
+}
+
+func (c Curve) near(t *rapid.T, name string) int64 {
+	k := rapid.SampledFrom(c).Draw(t, name)
+	return k.Host + rapid.SampledFrom([]int64{0, 1, -1, 7, 100_000_000, -100_000_000}).Draw(t, name+" off")
+}
+
+func TestCurveIsExactWithinAndBeyondItsKnots(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCurve(t, "c")
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+		u := NewCursor(c)
+		for range 5 {
+			at := c.near(t, "at")
+			exact := c.exact(new(big.Rat).SetInt64(at))
+			for _, r := range []Rounding{Nearest, Down, Up} {
+				if got, want := c.At(at, r), round(exact, r); got != want {
+					t.Fatalf("at %d rounded %d: %d, want %d", at, r, got, want)
+				}
+			}
+			if got, want := u.At(at), c.At(at, Nearest); got != want {
+				t.Fatalf("cursor at %d: %d, want %d", at, got, want)
+			}
+		}
+	})
+}
+
+func TestCompositionRoundsOutwardsAndByNoMoreThanItMust(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCurve(t, "first")
+		next := drawCurve(t, "second")
+		for i, by := 0, c[0].Timeline-next[0].Host; i < len(next); i++ {
+			next[i].Host += by // it continues where the first one leads
+		}
+		high, low := c.Then(next, Up), c.Then(next, Down)
+		if err := high.Check(); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			at := c.near(t, "at")
+			exact := next.exact(c.exact(new(big.Rat).SetInt64(at)))
+			for r, got := range map[Rounding]int64{Up: high.At(at, Up), Down: low.At(at, Down)} {
+				d := new(big.Rat).Sub(new(big.Rat).SetInt64(got), exact)
+				if r == Down {
+					d.Neg(d)
+				}
+				if d.Sign() < 0 {
+					f, _ := d.Float64()
+					t.Fatalf("at %d rounded %d: %g ns on the wrong side", at, r, f)
+				}
+			}
+		}
+	})
+}
+
+func TestInverseLeadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCurve(t, "c")
+		back := c.Inverse()
+		if err := back.Check(); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range c {
+			if got := back.At(k.Timeline, Nearest); got != k.Host {
+				t.Fatalf("from %d back to %d, want %d", k.Timeline, got, k.Host)
+			}
+		}
+	})
+}
+
+func TestBoundsOfAnInverseEncloseTheHost(t *testing.T) {
+	m := Map{Mid: Curve{{0, 100}, {1000, 1100}}, Low: Curve{{0, 90}, {1000, 1080}}, High: Curve{{0, 110}, {1000, 1120}}}
+	inv := m.Inverse()
+	low, high, _, _ := inv.Bounds(600)
+	if low > 500 || high < 500 || low < 480 || high > 520 {
+		t.Errorf("host time of 600 in [%d %d]", low, high)
+	}
+	if err, ok := m.Error(0); !ok || err != 10 {
+		t.Errorf("error %d, want 10", err)
+	}
+	m.High = nil
+	if _, ok := m.Error(0); ok {
+		t.Error("an unbounded side has an error")
+	}
+}
+
+func BenchmarkCursor(b *testing.B) {
+	c := Curve{{1_790_000_000_000_000_000, 5}, {1_790_000_600_000_000_000, 600_000_100_000}}
+	u := NewCursor(c)
+	at := c[0].Host
+	for b.Loop() {
+		at += 1000
+		u.At(at)
+	}
+}
