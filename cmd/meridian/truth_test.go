@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/gopacket/gopacket"
@@ -122,7 +123,10 @@ func (a *aligned) checkMerged(path string) error {
 	if err != nil {
 		return err
 	}
-	next := make(map[string]int) // frames of each host met so far
+	left := make(map[*capture][2][]*seen) // what is still to come, by clock
+	for _, c := range a.captures {
+		left[c] = c.byClock()
+	}
 	total := 0
 	for last := time.Unix(0, 0); ; total++ {
 		data, info, options, err := in.ReadPacketDataWithOptions()
@@ -143,14 +147,13 @@ func (a *aligned) checkMerged(path string) error {
 		if face.Resolution() != gopacket.TimestampResolutionNanosecond {
 			return fmt.Errorf("interface %s has the resolution %v", face.Name, face.Resolution())
 		}
-		if err := a.checkFrame(face.Name, next[face.Name], info.Timestamp.UnixNano(), data, options.Comments); err != nil {
-			return fmt.Errorf("frame %d: %w", total+1, err)
+		if err := a.checkFrame(left, face.Name, info.Timestamp.UnixNano(), data, options.Comments); err != nil {
+			return fmt.Errorf("frame %d on interface %s: %w", total+1, face.Name, err)
 		}
-		next[face.Name]++
 	}
-	for _, c := range a.captures {
-		if n := next[c.host.name]; n != len(c.frames) {
-			return fmt.Errorf("%d frames of %s, which has %d", n, c.host.name, len(c.frames))
+	for c, frames := range left {
+		if n := len(frames[0]) + len(frames[1]); n > 0 {
+			return fmt.Errorf("%d frames of %s are missing", n, c.path)
 		}
 	}
 	if in.NInterfaces() != len(a.captures) {
@@ -159,32 +162,44 @@ func (a *aligned) checkMerged(path string) error {
 	return nil
 }
 
-// checkFrame compares the nth frame of a host's interface with the nth that the host captured: aligning keeps their order.
-func (a *aligned) checkFrame(name string, n int, stamp int64, data []byte, comments []string) error {
+// byClock returns the frames that each of the capture's clocks stamped.
+func (c *capture) byClock() (frames [2][]*seen) {
+	for i := range c.frames {
+		f, clock := &c.frames[i], 0
+		if c.host.two && !f.sent {
+			clock = 1
+		}
+		frames[clock] = append(frames[clock], f)
+	}
+	return frames
+}
+
+// checkFrame takes the frame from those that are left of its host: aligning keeps the order of what one clock stamped, so
+// it is the next of one of the clocks.
+func (a *aligned) checkFrame(left map[*capture][2][]*seen, host string, stamp int64, data []byte, comments []string) error {
 	for _, c := range a.captures {
-		if c.host.name != name {
+		if c.host.name != host {
 			continue
 		}
-		if n >= len(c.frames) {
-			return fmt.Errorf("%s has only %d frames", name, len(c.frames))
+		frames := left[c]
+		for clock := range frames {
+			if len(frames[clock]) == 0 || !bytes.Equal(frames[clock][0].data, data) {
+				continue
+			}
+			f := frames[clock][0]
+			frames[clock] = frames[clock][1:]
+			left[c] = frames
+			if got := strings.Join(comments, "; "); got != f.comment {
+				return fmt.Errorf("its comment is %q, not %q", got, f.comment)
+			}
+			// The report's corners are rounded to nanoseconds, all of them to one set of places.
+			want := a.maps[c.clock(f)].At(f.stamp - f.stamp%c.step)
+			if stamp < want-1 || stamp > want+1 {
+				return fmt.Errorf("it stands at %d, not at %d", stamp, want)
+			}
+			return nil
 		}
-		f := &c.frames[n]
-		if !bytes.Equal(f.data, data) {
-			return fmt.Errorf("%s: its frame %d is another", name, n+1)
-		}
-		var comment string
-		if len(comments) > 0 {
-			comment = comments[0]
-		}
-		if comment != f.comment || len(comments) > 1 {
-			return fmt.Errorf("%s: its frame %d has the comments %q, not %q", name, n+1, comments, f.comment)
-		}
-		written := f.stamp - f.stamp%c.step
-		// The report's corners are rounded to nanoseconds, all of them to one set of places.
-		if want := a.maps[c.clock(f)].At(written); stamp < want-1 || stamp > want+1 {
-			return fmt.Errorf("%s: its frame %d stands at %d, not at %d", name, n+1, stamp, want)
-		}
-		return nil
+		return errors.New("it is not the next of its host")
 	}
-	return fmt.Errorf("interface %q is of no host", name)
+	return errors.New("there is no such host")
 }
