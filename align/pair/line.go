@@ -164,14 +164,19 @@ func (l *lines) curves(c *corridor) clock.Map {
 	if m.High == nil || m.Low == nil {
 		return m
 	}
-	one := l.least.compare(even) <= 0 && l.most.compare(even) >= 0
-	if one && l.most.ppm()-l.least.ppm() > UndeterminedPPM {
-		// The span is too short for a skew: equal rates are the better guess, and lie within the bounds.
+	if l.undetermined() && c.last-c.first < shortestSkewSpan {
+		// The bisector would be a slope made of jitter, and carry it over the whole trace; equal rates are the better
+		// guess, and lie within the bounds.
 		m.Mid = c.middle(even.rat())
 		return m
 	}
 	m.Mid = l.bisector(c)
 	return m
+}
+
+// undetermined reports whether the slopes leave more open than clocks of real machines differ by, equal rates included.
+func (l *lines) undetermined() bool {
+	return l.least.compare(even) <= 0 && l.most.compare(even) >= 0 && l.most.ppm()-l.least.ppm() > UndeterminedPPM
 }
 
 // envelope returns a bound: the hull between the points where lines of slope left and right touch it, and rays of those
