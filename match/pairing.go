@@ -105,19 +105,23 @@ func sameLife(a, b *index, c, d *connection) bool {
 }
 
 // inCommon reports whether two connections of the same addresses share a packet.
-func inCommon(a, b *index, c, d *connection) bool {
-	prints := make(map[uint64]struct{}, c.to-c.from)
-	for _, n := range a.members(c) {
-		if p := a.at(n); p.Kind == trace.TCP {
-			prints[print(p)] = struct{}{}
-		}
-	}
-	for _, n := range b.members(d) {
-		if p := b.at(n); p.Kind == trace.TCP {
-			if _, ok := prints[print(p)]; ok {
-				return true
+func inCommon(a, b *index, c, d *connection) (common bool) {
+	u := unit{a: a, b: b, connA: c, connB: d}
+	u.widening(looked, func(most int) bool {
+		prints := make(map[uint64]struct{}, min(most, c.to-c.from))
+		for _, n := range head(u.members(true), most) {
+			if p := a.at(n); p.Kind == trace.TCP {
+				prints[print(p)] = struct{}{}
 			}
 		}
-	}
-	return false
+		for _, n := range head(u.members(false), most) {
+			if p := b.at(n); p.Kind == trace.TCP {
+				if _, common = prints[print(p)]; common {
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return common
 }

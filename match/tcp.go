@@ -129,30 +129,36 @@ func within(a, b, distance int64) bool { return a-b <= distance && b-a <= distan
 // roundsBetween returns what must be added to b's unwrapped numbers of one direction so that they mean a's bytes: where
 // a capture began in mid-connection each side has unwrapped from its own first packet, and they may be whole rounds of
 // 2^32 apart. A packet that both saw tells.
-func roundsBetween(u *unit, d int) int64 {
-	seen := make(map[uint64]int64)
-	walk := func(x *index, c *connection, d int, visit func(print uint64, number int64) bool) {
-		numbers := unwrap{started: c.known[d], last: int64(c.initial[d])}
-		for _, n := range x.members(c) {
-			p := x.at(n)
-			if p.Kind == trace.TCP && direction(p) == d && !visit(print(p), numbers.at(p.Seq)) {
-				return
+func roundsBetween(u *unit, d int) (by int64) {
+	u.widening(looked, func(most int) (found bool) {
+		seen := make(map[uint64]int64)
+		eachNumber(u.a, u.connA, d, most, func(print uint64, number int64) bool {
+			if _, ok := seen[print]; !ok {
+				seen[print] = number
 			}
-		}
-	}
-	walk(u.a, u.connA, d, func(print uint64, number int64) bool {
-		if _, ok := seen[print]; !ok {
-			seen[print] = number
-		}
-		return true
-	})
-	by := int64(0)
-	walk(u.b, u.connB, u.otherDirection(d), func(print uint64, number int64) bool {
-		at, ok := seen[print]
-		by = at - number
-		return !ok
+			return true
+		})
+		eachNumber(u.b, u.connB, u.otherDirection(d), most, func(print uint64, number int64) bool {
+			var at int64
+			if at, found = seen[print]; found {
+				by = at - number
+			}
+			return !found
+		})
+		return found
 	})
 	return by &^ (1<<32 - 1)
+}
+
+// eachNumber yields the unwrapped sequence numbers of one direction, looking at the first most packets.
+func eachNumber(x *index, c *connection, d, most int, yield func(print uint64, number int64) bool) {
+	numbers := unwrap{started: c.known[d], last: int64(c.initial[d])}
+	for _, n := range head(x.members(c), most) {
+		p := x.at(n)
+		if p.Kind == trace.TCP && direction(p) == d && !yield(print(p), numbers.at(p.Seq)) {
+			return
+		}
+	}
 }
 
 // matchSegments finds, for every range received, the one segment that sent its last byte, and returns how many ranges

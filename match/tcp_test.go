@@ -26,10 +26,9 @@ type stream struct {
 }
 
 type arrival struct {
-	start, end  int64
-	time, left  int64
-	stamp       uint32
-	acknowledge bool
+	start, end int64
+	time, left int64
+	stamp      uint32
 }
 
 func (s *stream) seq(at int64) uint32 { return s.first + uint32(at) }

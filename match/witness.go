@@ -31,18 +31,29 @@ type encounter struct {
 	direction int   // a's
 }
 
-// looked is how many packets of a conversation are looked at in each capture, unless they have nothing in common.
-const looked = 96
+// looked is how many packets of a conversation are looked at first in each capture, enough how many of them they must
+// share.
+const looked, enough = 96, 4
+
+// widening calls try with ever more of the packets from the beginning of each capture to look at, until it is content or
+// has seen all. Mostly the beginnings overlap; where one capture began later, the cost is that of finding where.
+func (u *unit) widening(most int, try func(most int) bool) {
+	all := max(len(u.members(true)), len(u.members(false)))
+	for !try(most) && most < all {
+		most *= 16
+	}
+}
 
 // closest is how far apart in time two packets may be to be compared, ns, by one capture at least: in the other two
 // clocks may stand between them.
 const closest = 2_000_000_000
 
 func watch(u *unit) sighting {
-	met := encounters(u, looked)
-	if len(met) < 4 {
-		met = encounters(u, math.MaxInt)
-	}
+	var met []encounter
+	u.widening(looked, func(most int) bool {
+		met = encounters(u, most)
+		return len(met) >= enough
+	})
 	s := sighting{shared: len(met)}
 	splitA := splitOf(u.a, u.members(true))
 	splitB := splitOf(u.b, u.members(false))
