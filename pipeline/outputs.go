@@ -136,7 +136,7 @@ func (r *run) writeBeside(ctx context.Context, out output) (name string, err err
 	if err != nil {
 		return "", err
 	}
-	buffered := newBehind(newStreamed(file))
+	buffered := newBehind(until{ctx, newStreamed(file)})
 	err = out.write(r, ctx, buffered)
 	if writing := buffered.Close(); err == nil {
 		err = writing
@@ -153,6 +153,19 @@ func (r *run) writeBeside(ctx context.Context, out output) (name string, err err
 		err = closing
 	}
 	return file.Name(), err
+}
+
+// until fails once its context has ended, so that an interruption ends every output, whatever its writer looks at.
+type until struct {
+	context.Context
+	io.Writer
+}
+
+func (u until) Write(p []byte) (int, error) {
+	if err := u.Err(); err != nil {
+		return 0, err
+	}
+	return u.Writer.Write(p)
 }
 
 func (r *run) writeReport(_ context.Context, w io.Writer) error {

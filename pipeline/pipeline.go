@@ -82,6 +82,9 @@ func Run(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	r.solution, err = align.Solve(ctx, &r.matched.Problem, r.Align)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, &UsageError{err.Error()}
 	}
