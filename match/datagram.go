@@ -16,6 +16,8 @@ type datagramMatcher struct {
 	seen       table
 	sent, came []datagram
 	up, down   []acknowledgement
+	// What found no partner, without its length.
+	openUp, openDown []acknowledgement
 }
 
 // datagram is what tells a datagram from others: with its length, and without.
@@ -89,20 +91,14 @@ func (m *datagramMatcher) join(link *link) (ambiguous int64) {
 	for _, d := range m.came {
 		m.down = append(m.down, acknowledgement{d.exact, d.time})
 	}
-	ambiguous = m.seen.matchUnique(m.up, m.down, link)
-	if len(m.up) == 0 || len(m.down) == 0 {
-		return ambiguous
-	}
-	m.up, m.down = m.up[:0], m.down[:0]
-	for _, d := range m.sent {
-		if m.seen.find(d.exact).count[1] == 0 {
-			m.up = append(m.up, acknowledgement{d.open, d.time})
+	rest := &[2][]acknowledgement{m.openUp[:0], m.openDown[:0]}
+	ambiguous = m.seen.matchUnique(m.up, m.down, link, func(end, place int) {
+		d := m.sent
+		if end == 1 {
+			d = m.came
 		}
-	}
-	for _, d := range m.came {
-		if m.seen.find(d.exact).count[0] == 0 {
-			m.down = append(m.down, acknowledgement{d.open, d.time})
-		}
-	}
-	return ambiguous + m.seen.matchUnique(m.up, m.down, link)
+		rest[end] = append(rest[end], acknowledgement{d[place].open, d[place].time})
+	})
+	m.openUp, m.openDown = rest[0], rest[1]
+	return ambiguous + m.seen.matchUnique(m.openUp, m.openDown, link, nil)
 }

@@ -15,11 +15,14 @@ const repeatWithin = 10_000_000
 // segment is a stretch of a direction's bytes in one packet: [start, end), SYN and FIN counting one each as they do in
 // sequence numbers.
 type segment struct {
-	start, end int64
-	reach      int64 // greatest end of all segments up to this one
-	time       int64
-	stamp      uint32 // the sender's timestamp option
+	start int64
+	reach int64 // greatest end of all segments up to this one
+	time  int64
+	bytes uint32
+	stamp uint32 // the sender's timestamp option
 }
+
+func (s *segment) end() int64 { return s.start + int64(s.bytes) }
 
 // acknowledgement is a packet without bytes: all that it says is in its key.
 type acknowledgement struct {
@@ -50,7 +53,7 @@ func (m *tcpMatcher) match(u *unit, out *collector) {
 		}
 		link := out.link(from, to)
 		out.tally.Ambiguous += matchSegments(up.segments, down.segments, link)
-		out.tally.Ambiguous += m.seen.matchUnique(up.acknowledgements, down.acknowledgements, link)
+		out.tally.Ambiguous += m.seen.matchUnique(up.acknowledgements, down.acknowledgements, link, nil)
 	}
 }
 
@@ -82,7 +85,7 @@ func loadHalves(halves *[2]half, x *index, c *connection) {
 			continue
 		}
 		h := &halves[direction(p)]
-		bytes := int64(p.Length)
+		bytes := p.Length
 		if p.Flags&trace.SYN != 0 {
 			bytes++
 		}
@@ -94,7 +97,7 @@ func loadHalves(halves *[2]half, x *index, c *connection) {
 			continue
 		}
 		start := numbers[direction(p)].at(p.Seq)
-		h.segments = append(h.segments, segment{start: start, end: start + bytes, time: p.Time, stamp: p.TSVal})
+		h.segments = append(h.segments, segment{start: start, bytes: bytes, time: p.Time, stamp: p.TSVal})
 	}
 }
 
@@ -104,22 +107,21 @@ func (h *half) shift(by int64) {
 	}
 	for i := range h.segments {
 		h.segments[i].start += by
-		h.segments[i].end += by
 	}
 }
 
 // sort orders the segments by their first byte, drops repeated sightings, and notes how far the segments so far reach.
 func (h *half) sort() {
-	byStart := func(s, t segment) int { return cmp.Or(cmp.Compare(s.start, t.start), cmp.Compare(s.end, t.end)) }
+	byStart := func(s, t segment) int { return cmp.Or(cmp.Compare(s.start, t.start), cmp.Compare(s.bytes, t.bytes)) }
 	if !slices.IsSortedFunc(h.segments, byStart) {
 		slices.SortStableFunc(h.segments, byStart)
 	}
 	h.segments = slices.CompactFunc(h.segments, func(s, t segment) bool {
-		return s.start == t.start && s.end == t.end && s.stamp == t.stamp && within(s.time, t.time, repeatWithin)
+		return s.start == t.start && s.bytes == t.bytes && s.stamp == t.stamp && within(s.time, t.time, repeatWithin)
 	})
 	reach := int64(-1) << 62
 	for i := range h.segments {
-		reach = max(reach, h.segments[i].end)
+		reach = max(reach, h.segments[i].end())
 		h.segments[i].reach = reach
 	}
 }
@@ -167,7 +169,7 @@ func eachNumber(x *index, c *connection, d, most int, yield func(print uint64, n
 func matchSegments(up, down []segment, link *link) (ambiguous int64) {
 	var cu, cd cover
 	for _, s := range down {
-		last := s.end - 1
+		last := s.end() - 1
 		sent, at := cu.find(up, last, s.stamp)
 		if sent == 0 {
 			continue
@@ -195,7 +197,7 @@ func (c *cover) find(segments []segment, b int64, stamp uint32) (count, at int) 
 	}
 	for i := c.after - 1; i >= 0 && segments[i].reach > b; i-- {
 		s := &segments[i]
-		if s.end <= b || s.stamp != stamp && s.stamp != 0 && stamp != 0 {
+		if s.end() <= b || s.stamp != stamp && s.stamp != 0 && stamp != 0 {
 			continue
 		}
 		if count++; count > 1 {

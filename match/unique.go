@@ -14,37 +14,74 @@ type table struct {
 }
 
 type slot struct {
-	key          uint64
-	time         [2]int64 // first sighting at each end
-	count        [2]uint8 // sightings further apart than repeatWithin; 2 stands for more
-	used, settle bool
+	key           uint64
+	time          [2]int64 // first sighting at each end
+	count         [2]uint8 // sightings further apart than repeatWithin; 2 stands for more
+	used, settled bool
 }
 
+// most is how many keys are joined at a time. Longer lists are taken by parts of the keys' range, each a pass over both,
+// so that the table stays within a few tens of megabytes whatever one connection holds.
+const most = 1 << 19
+
 // matchUnique adds a message for every key that both ends saw once, and returns how many keys both saw of which one end
-// saw several.
-func (t *table) matchUnique(up, down []acknowledgement, link *link) (ambiguous int64) {
+// saw several. lonely, if not nil, is told the places in up (end 0) and down (end 1) whose key the other end never saw.
+func (t *table) matchUnique(up, down []acknowledgement, link *link, lonely func(end, place int)) (ambiguous int64) {
 	if len(up) == 0 || len(down) == 0 {
+		for end, list := range [][]acknowledgement{up, down} {
+			for i := range list {
+				if lonely != nil {
+					lonely(end, i)
+				}
+			}
+		}
 		return 0
 	}
-	t.reset(len(up) + len(down))
-	for i := range up {
-		t.sight(up[i], 0)
+	parts := uint64((len(up)+len(down))/most + 1)
+	for part := range parts {
+		ambiguous += t.matchPart([2][]acknowledgement{up, down}, part, parts, link, lonely)
 	}
-	for i := range down {
-		t.sight(down[i], 1)
+	return ambiguous
+}
+
+func (t *table) matchPart(ends [2][]acknowledgement, part, parts uint64, link *link, lonely func(end, place int)) (ambiguous int64) {
+	in := func(a *acknowledgement) bool { return parts == 1 || a.key%parts == part }
+	n := 0
+	for _, list := range ends { // counted and not guessed: who made the packets could have chosen their keys
+		for i := range list {
+			if in(&list[i]) {
+				n++
+			}
+		}
 	}
-	// In the order of the receiver, so that the messages come nearly in time order.
-	for i := range down {
-		s := t.find(down[i].key)
-		if s.settle || s.count[0] == 0 {
-			continue
+	t.reset(n)
+	for end, list := range ends {
+		for i := range list {
+			if in(&list[i]) {
+				t.sight(&list[i], end)
+			}
 		}
-		s.settle = true
-		if s.count[0] > 1 || s.count[1] > 1 {
-			ambiguous++
-			continue
+	}
+	for end, list := range ends { // the receiver's last, in its order: the messages come nearly in time order
+		for i := range list {
+			if !in(&list[i]) {
+				continue
+			}
+			s := t.find(list[i].key)
+			switch {
+			case s.count[1-end] == 0:
+				if lonely != nil {
+					lonely(end, i)
+				}
+			case end == 0 || s.settled:
+			case s.count[0] > 1 || s.count[1] > 1:
+				s.settled = true
+				ambiguous++
+			default:
+				s.settled = true
+				link.add(trace.Message{Sent: s.time[0], Received: s.time[1]})
+			}
 		}
-		link.add(trace.Message{Sent: s.time[0], Received: s.time[1]})
 	}
 	return ambiguous
 }
@@ -70,7 +107,7 @@ func (t *table) find(key uint64) *slot {
 	}
 }
 
-func (t *table) sight(a acknowledgement, end int) {
+func (t *table) sight(a *acknowledgement, end int) {
 	s := t.find(a.key)
 	s.used, s.key = true, a.key
 	switch {
