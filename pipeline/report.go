@@ -59,7 +59,7 @@ func (r *run) host(i int) show.Host {
 	m, h := &s.Maps[i], &s.Hosts[i]
 	out := show.Host{
 		Name: c.Name, Component: s.Component[i], Reference: r.matched.Clocks[s.References[s.Component[i]]].Name,
-		Addresses: []string{}, Events: c.Events, Map: show.Knots(m),
+		Addresses: []string{}, Events: c.Events, Map: show.Knots(m, c.First, c.Last),
 	}
 	for _, a := range r.matched.Addresses[i] {
 		out.Addresses = append(out.Addresses, a.String())

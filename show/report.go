@@ -80,9 +80,13 @@ type BoundRange struct {
 	Worst *int64 `json:"worst"`
 }
 
-// Knots lists the corners of a map's three curves as the report shows them.
-func Knots(m *clock.Map) []Knot {
+// Knots lists the corners of a map's three curves as the report shows them, and the map at the given instants: the ends
+// of a trace, so that nobody extends rounded corners by far to reach them.
+func Knots(m *clock.Map, ends ...int64) []Knot {
 	hosts := make(map[int64]bool)
+	for _, at := range ends {
+		hosts[at] = true
+	}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
 			hosts[k.Host] = true
