@@ -158,7 +158,8 @@ func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 2, 2)
 	target := ts.MkAbs(args[0])
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+args[1], "tmpfs", target).CombinedOutput(); err != nil {
-		benchOf(ts).t.Skip("no small disk can be mounted: " + strings.TrimSpace(string(out)))
+		said := strings.Split(strings.TrimSpace(string(out)), ": ")
+		benchOf(ts).t.Skip("no small disk can be mounted: " + said[len(said)-1])
 	}
 	ts.Defer(func() {
 		if out, err := exec.Command("umount", target).CombinedOutput(); err != nil {

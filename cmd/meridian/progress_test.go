@@ -10,12 +10,12 @@ func TestProgressIsDrawnOnATerminalAloneAndAfterASecond(t *testing.T) {
 	var out strings.Builder
 	for _, test := range []struct {
 		name  string
-		bar   progress
+		bar   *progress
 		drawn bool
 	}{
-		{"no terminal", progress{}, false},
-		{"a short run", progress{to: &out, begun: time.Now()}, false},
-		{"a long run", progress{to: &out, begun: time.Now().Add(-2 * time.Second)}, true},
+		{"no terminal", &progress{}, false},
+		{"a short run", &progress{to: &out, begun: time.Now()}, false},
+		{"a long run", &progress{to: &out, begun: time.Now().Add(-2 * time.Second)}, true},
 	} {
 		out.Reset()
 		test.bar.show("reading", 30, 100)
