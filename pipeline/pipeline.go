@@ -96,8 +96,16 @@ func Run(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 	return &Outcome{Report: r.report, Broken: r.broken}, nil
 }
 
-// checkNames refuses names that no input has, which would otherwise be passed over in silence.
+// checkNames refuses names that no input has, which would otherwise be passed over in silence, and names that two clocks
+// would share.
 func (r *run) checkNames() error {
+	named := make(map[string]bool)
+	for _, c := range r.matched.Clocks {
+		if named[c.Name] {
+			return usage("%s is the name of a host and of the second clock of another; name the host otherwise with HOST=FILE", c.Name)
+		}
+		named[c.Name] = true
+	}
 	for name := range r.Addresses {
 		known := false
 		for _, c := range r.matched.Clocks {
