@@ -8,7 +8,8 @@ const digested = 32
 // digest hashes what is known and some content to 32 bits that are never 0. The constants are part of the format: they are
 // digits of pi, and must not change.
 func digest(known uint64, content []byte) uint32 {
-	h := fold(known^0x243f6a8885a308d3, 0x13198a2e03707345) ^ uint64(len(content))
+	// The length goes in before the first round: beside the content it would cancel against it (02, and 01 00).
+	h := fold(known^0x243f6a8885a308d3, 0x13198a2e03707345^uint64(len(content))<<32)
 	for len(content) >= 8 {
 		h = fold(h^binary.LittleEndian.Uint64(content), 0xa4093822299f31d1)
 		content = content[8:]
