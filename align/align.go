@@ -104,17 +104,20 @@ func Solve(ctx context.Context, p *trace.Problem, o Options) (*Solution, error) 
 		return nil, err
 	}
 	f := fold(p)
-	p = &f.Problem
-	s := &Solution{Method: m.name, Assumption: m.assumption, Pairs: pairsOf(p)}
+	s := &Solution{Method: m.name, Assumption: m.assumption, Pairs: pairsOf(&f.Problem)}
 	if err := s.estimate(ctx, f, m, o); err != nil {
 		return nil, err
 	}
-	s.Tree, err = network.Build(len(p.Clocks), s.edges(m), reference)
+	s.Tree, err = network.Build(len(p.Clocks), s.edges(m), f.firstOf(reference))
 	if err != nil {
 		return nil, err
 	}
+	s.unfold(f, p)
+	if f.firstOf(reference) != reference {
+		s.follow(reference)
+	}
 	s.describe(p)
-	return s, s.measure(ctx, p)
+	return s, s.measure(ctx, p, f.first)
 }
 
 func (o Options) method() (method, error) {
@@ -172,7 +175,7 @@ func pairsOf(p *trace.Problem) []Pair {
 }
 
 // estimate runs the method on every pair.
-func (s *Solution) estimate(ctx context.Context, p *folded, m method, o Options) error {
+func (s *Solution) estimate(ctx context.Context, f *folded, m method, o Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range s.Pairs {
@@ -181,14 +184,17 @@ func (s *Solution) estimate(ctx context.Context, p *folded, m method, o Options)
 				return err
 			}
 			x := &s.Pairs[i]
+			for _, second := range f.seconds {
+				if second.first == x.A && second.clock == x.B {
+					x.Estimate = second.estimate
+					return nil
+				}
+			}
 			e, err := m.estimate(&pair.Problem{
-				A: p.Clocks[x.A], B: p.Clocks[x.B],
-				AB: messages(&p.Problem, x.A, x.B), BA: messages(&p.Problem, x.B, x.A),
+				A: f.Clocks[x.A], B: f.Clocks[x.B],
+				AB: messages(&f.Problem, x.A, x.B), BA: messages(&f.Problem, x.B, x.A),
 			}, o)
 			x.Estimate = e
-			if p.Clocks[x.A].Host != p.Clocks[x.B].Host {
-				x.Estimate = widened(e, p.widen[x.A]+p.widen[x.B])
-			}
 			return err
 		})
 	}
@@ -260,8 +266,8 @@ func (s *Solution) between(a, b int) *pair.Estimate {
 	return &s.Pairs[i].Estimate
 }
 
-// measure counts inversions and finds the quickest delays.
-func (s *Solution) measure(ctx context.Context, p *trace.Problem) error {
+// measure counts inversions and finds the quickest delays; first gives the clock by which a pair knows each one.
+func (s *Solution) measure(ctx context.Context, p *trace.Problem, first []int) error {
 	counts := make([]quality.Counts, len(p.Channels))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -282,10 +288,14 @@ func (s *Solution) measure(ctx context.Context, p *trace.Problem) error {
 		x := &s.Pairs[i]
 		there, back := int64(math.MaxInt64), int64(math.MaxInt64)
 		for j, c := range p.Channels {
+			from, to := first[c.From], first[c.To]
+			if from == to { // between a host's own clocks
+				from, to = c.From, c.To
+			}
 			switch {
-			case c.From == x.A && c.To == x.B:
+			case from == x.A && to == x.B:
 				there = min(there, counts[j].Quickest)
-			case c.From == x.B && c.To == x.A:
+			case from == x.B && to == x.A:
 				back = min(back, counts[j].Quickest)
 			}
 		}

@@ -1,55 +1,102 @@
 package align
 
 import (
+	"cmp"
+	"slices"
+
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/trace"
 )
 
 // A host may have two clocks, one for what it sends and one for what it receives. Each of them then has messages with
-// another host in one direction only, which bound nothing, though together they bound everything. So the two are
-// aligned with each other first, and the messages of the second are carried to the first: every other host sees one
-// clock with messages both ways. What the carrying may be wrong by widens the bounds of the pairs concerned.
+// another host in one direction only, which bound nothing, though together they bound everything:
+//
+//	host   --> db      from its first clock
+//	host   <-- db      to its second
+//	first <--> second  what the host passes to itself, and chains first --> db --> second
+//
+// So the two are aligned with each other first, and the messages of the second are carried to the first, each by the
+// bound that makes it say less: every other host sees one clock with messages both ways, and its bounds stay strict.
+// When all hosts are on the timeline, the second's estimate (not its bounds) is taken anew between all the messages it
+// has, so that none of them is inverted for want of knowing the others.
 
 // folded is a problem in which second clocks have messages with their host's first one only.
 type folded struct {
 	trace.Problem
-	widen []int64 // of each clock: the worst error of the messages carried to it, ns
+	first   []int // of each clock: the first clock of its host, itself as a rule
+	seconds []second
+}
+
+// second is a second clock and what is known of it.
+type second struct {
+	clock, first int
+	problem      pair.Problem // from the first to it
+	estimate     pair.Estimate
 }
 
 func fold(p *trace.Problem) *folded {
-	f := &folded{Problem: trace.Problem{Clocks: p.Clocks, Channels: p.Channels}, widen: make([]int64, len(p.Clocks))}
-	first := make(map[string]int)
+	f := &folded{Problem: trace.Problem{Clocks: p.Clocks, Channels: p.Channels}, first: make([]int, len(p.Clocks))}
+	known := make(map[string]int)
 	for i, c := range p.Clocks {
-		j, known := first[c.Host]
-		if !known || c.Host == "" {
-			first[c.Host] = i
+		f.first[i] = i
+		j, again := known[c.Host]
+		if !again || c.Host == "" {
+			known[c.Host] = i
 			continue
 		}
-		e := pair.Hull(&pair.Problem{A: p.Clocks[j], B: c, AB: messages(p, j, i), BA: messages(p, i, j)})
-		if spread, bounded := e.Error(); bounded {
-			f.carry(i, j, e.Map.Inverse())
-			f.widen[j] = max(f.widen[j], spread.Worst+spread.Worst/1000+1)
+		s := second{clock: i, first: j, problem: pair.Problem{
+			A: p.Clocks[j], B: c, AB: append(messages(p, j, i), chains(p, j, i)...), BA: messages(p, i, j),
+		}}
+		s.estimate = pair.Hull(&s.problem)
+		if _, bounded := s.estimate.Error(); bounded {
+			f.first[i] = j
+			f.seconds = append(f.seconds, s)
+			f.carry(i, j, s.estimate.Map.Inverse())
 		}
 	}
 	return f
 }
 
-// carry moves the messages that clock from has with others to clock to of the same host.
+// chains returns the messages from a host's first clock to its second that went over another host: it sent there before
+// the other sent back.
+func chains(p *trace.Problem, first, second int) pair.Messages {
+	var found pair.Messages
+	for x := range p.Clocks {
+		there, back := slices.Collect(messages(p, first, x).All()), slices.Collect(messages(p, x, second).All())
+		slices.SortFunc(there, func(m, n trace.Message) int { return cmp.Compare(m.Received, n.Received) })
+		slices.SortFunc(back, func(m, n trace.Message) int { return cmp.Compare(m.Sent, n.Sent) })
+		var over []trace.Message
+		i := 0
+		for _, b := range back {
+			for i < len(there) && there[i].Received <= b.Sent {
+				i++
+			}
+			if i > 0 {
+				over = append(over, trace.Message{Sent: there[i-1].Sent, Received: b.Received})
+			}
+		}
+		if len(over) > 0 {
+			found = append(found, over)
+		}
+	}
+	return found
+}
+
+// carry moves the messages that clock from has with other hosts to clock to of its own: sendings to the earliest instant
+// that m allows, receptions to the latest.
 func (f *folded) carry(from, to int, m clock.Map) {
-	channels := make([]trace.Channel, len(f.Channels))
-	for n, c := range f.Channels {
-		channels[n] = c
+	channels := slices.Clone(f.Channels)
+	for n, c := range channels {
 		if c.From == to || c.To == to || (c.From != from && c.To != from) {
 			continue
 		}
 		moved := make([]trace.Message, len(c.Messages))
-		cursor := clock.NewCursor(m.Mid)
 		for k, x := range c.Messages {
 			if c.From == from {
-				x.Sent = cursor.At(x.Sent)
+				x.Sent = m.Low.At(x.Sent, clock.Down)
 			} else {
-				x.Received = cursor.At(x.Received)
+				x.Received = m.High.At(x.Received, clock.Up)
 			}
 			moved[k] = x
 		}
@@ -63,23 +110,52 @@ func (f *folded) carry(from, to int, m clock.Map) {
 	f.Channels = channels
 }
 
-// widened returns the estimate of a pair with its bounds moved apart.
-func widened(e pair.Estimate, by int64) pair.Estimate {
-	if by == 0 {
-		return e
-	}
-	shift := func(c clock.Curve, by int64) clock.Curve {
-		out := make(clock.Curve, len(c))
-		for i, k := range c {
-			out[i] = clock.Knot{Host: k.Host, Timeline: clock.Add(k.Timeline, by)}
+// unfold takes the estimates of second clocks anew, from all their messages p with hosts that are on the timeline now.
+func (s *Solution) unfold(f *folded, p *trace.Problem) {
+	for _, x := range f.seconds {
+		base := &s.Maps[x.first]
+		back := base.Mid.Inverse()
+		onFirst := func(other int, stamp int64) int64 {
+			return back.At(s.Maps[other].Mid.At(stamp, clock.Nearest), clock.Nearest)
 		}
-		return out
+		problem := x.problem
+		for other := range p.Clocks {
+			if f.first[other] == x.first || s.Component[other] != s.Component[x.clock] {
+				continue
+			}
+			var to, from []trace.Message
+			for m := range messages(p, other, x.clock).All() {
+				to = append(to, trace.Message{Sent: onFirst(other, m.Sent), Received: m.Received})
+			}
+			for m := range messages(p, x.clock, other).All() {
+				from = append(from, trace.Message{Sent: m.Sent, Received: onFirst(other, m.Received)})
+			}
+			problem.AB, problem.BA = append(problem.AB, to), append(problem.BA, from)
+		}
+		if e := pair.Hull(&problem); e.Fit == pair.Exact {
+			s.Maps[x.clock].Mid = e.Map.Mid.Inverse().Then(base.Mid, clock.Nearest)
+		}
 	}
-	if e.Map.Low != nil {
-		e.Map.Low = shift(e.Map.Low, -by)
+}
+
+// firstOf returns the first clock of a chosen reference's host, or -1 if none was chosen.
+func (f *folded) firstOf(reference int) int {
+	if reference < 0 {
+		return reference
 	}
-	if e.Map.High != nil {
-		e.Map.High = shift(e.Map.High, by)
+	return f.first[reference]
+}
+
+// follow makes a second clock the reference of its component, of which its host's first clock is.
+func (s *Solution) follow(reference int) {
+	component := s.Component[reference]
+	base := s.Maps[reference].Inverse()
+	for i := range s.Maps {
+		if s.Component[i] == component {
+			s.Maps[i] = s.Maps[i].Then(&base)
+		}
 	}
-	return e
+	s.Maps[reference] = clock.Identity()
+	s.Parent[s.References[component]], s.Parent[reference] = reference, reference
+	s.References[component] = reference
 }

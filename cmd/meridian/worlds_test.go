@@ -35,8 +35,13 @@ func TestInAnyWorldTheTruthLiesWithinTheBounds(t *testing.T) {
 		if err != nil {
 			r.Fatalf("%v in\n%s", err, description)
 		}
-		if len(outcome.Broken) > 0 {
-			r.Fatalf("%v in\n%s", outcome.Broken, description)
+		// Where a host has two clocks and talks to several, pairs and trees may leave a message inverted, which is said;
+		// the bounds hold all the same.
+		split := strings.Contains(description, "rx=")
+		for _, reason := range outcome.Broken {
+			if !split || !strings.Contains(reason, "received before they were sent") {
+				r.Fatalf("%s in\n%s", reason, description)
+			}
 		}
 		a, err := w.aligned(report)
 		if err != nil {
@@ -54,9 +59,14 @@ func TestInAnyWorldTheTruthLiesWithinTheBounds(t *testing.T) {
 func drawWorld(r *rapid.T) string {
 	var b strings.Builder
 	hosts := rapid.IntRange(2, 4).Draw(r, "hosts")
+	split := rapid.IntRange(-3, hosts-1).Draw(r, "host with two clocks") // below 0: none has
 	for i := range hosts {
-		fmt.Fprintf(&b, "host h%d offset=%dms skew=%d\n", i, rapid.IntRange(-100_000, 100_000).Draw(r, "offset"),
+		fmt.Fprintf(&b, "host h%d offset=%dms skew=%d", i, rapid.IntRange(-100_000, 100_000).Draw(r, "offset"),
 			rapid.IntRange(-100, 100).Draw(r, "skew"))
+		if i == split {
+			fmt.Fprintf(&b, " rx=%dms", rapid.SampledFrom([]int{37_000, -37_000, 500, -2_000}).Draw(r, "ahead"))
+		}
+		b.WriteString("\n")
 	}
 	for i := 1; i < hosts; i++ {
 		other := rapid.SampledFrom([]int{0, i - 1}).Draw(r, "neighbour")
@@ -73,6 +83,10 @@ func drawWorld(r *rapid.T) string {
 		}
 	}
 	for i := range hosts {
+		if i == split {
+			fmt.Fprintf(&b, "capture h%d.pcapng h%d flags\n", i, i)
+			continue
+		}
 		file := rapid.SampledFrom([]string{"pcap h%d", "pcap h%d ns", "pcapng h%d", "pcapng h%d flags", "pcapng h%d comments"}).Draw(r, "file")
 		fmt.Fprintf(&b, "capture h%d."+file+"\n", i, i)
 	}
