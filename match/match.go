@@ -53,6 +53,8 @@ type Result struct {
 // the same unless the capture has two.
 type CaptureClocks struct {
 	Sent, Received int
+	// Met says that another host's capture has packets in common, whether or not they could be matched.
+	Met bool
 	// IsReceived tells the packets of the received clock by number, one bit each; nil for a capture of one clock.
 	IsReceived []uint64
 }
@@ -75,7 +77,6 @@ type Tally struct {
 func (t *Tally) add(o Tally) {
 	t.Messages += o.Messages
 	t.Ambiguous += o.Ambiguous
-	t.Unoriented += o.Unoriented
 }
 
 // Match finds the messages between captures of different hosts. Captures with the same Host share a clock. Warnings name
@@ -104,9 +105,13 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	if tally.Ambiguous > 0 {
 		w.AddN("", "packets left out of matching: each could be one of several", "", tally.Ambiguous)
 	}
+	tally.Unoriented = orientation.undecided
 	r := &Result{Tally: tally}
 	if err := r.stamp(ctx, indexes, hosts, newRoles(indexes, units, orientation), links); err != nil {
 		return nil, err
+	}
+	for i, x := range indexes {
+		r.Captures[i].Met = orientation.met[x]
 	}
 	r.Addresses = orientation.addressesOf(r.Clocks)
 	return r, nil

@@ -28,6 +28,9 @@ type orientation struct {
 	learnt map[sideKey]int
 	own    []map[netip.Addr]bool // addresses that belong to each host itself
 	macs   []trace.MAC           // each capture's own, zero where unknown
+
+	undecided int64           // conversations of which nothing tells who sent
+	met       map[*index]bool // captures that share packets with another host's
 }
 
 // sideKey is an address as one pair of captures knows it. A link-layer address means something in its own capture only.
@@ -56,7 +59,7 @@ func keysOf(u *unit, d int) []sideKey {
 }
 
 func newOrientation(indexes []*index, names []string, o Options) *orientation {
-	r := &orientation{indexes: indexes, names: names, given: make(map[netip.Addr]int), learnt: make(map[sideKey]int)}
+	r := &orientation{indexes: indexes, names: names, given: make(map[netip.Addr]int), learnt: make(map[sideKey]int), met: make(map[*index]bool)}
 	r.own = make([]map[netip.Addr]bool, len(names))
 	for i, name := range names {
 		r.own[i] = make(map[netip.Addr]bool)
@@ -91,6 +94,9 @@ func (r *orientation) decide(ctx context.Context, units []unit, w *trace.Warning
 	for i := range units {
 		units[i].near = found[i].near
 		r.learn(&units[i])
+		if found[i].shared > 0 {
+			r.met[units[i].a], r.met[units[i].b] = true, true
+		}
 	}
 	r.warnOfSameHost(units, found, w)
 	for i := range units {
@@ -102,6 +108,7 @@ func (r *orientation) decide(ctx context.Context, units []unit, w *trace.Warning
 			u.near = r.fromMAC(u)
 		}
 		if u.near == 0 && found[i].shared > 0 {
+			r.undecided++
 			w.Add("", "conversations left out because nothing tells which host sent; name an address with --address HOST=IP",
 				fmt.Sprintf("%s in %s and %s", u.a.Flows[u.flowA].String(), u.a.File, u.b.File))
 		}
@@ -121,7 +128,9 @@ func (r *orientation) examine(u *unit) evidence {
 	seen := watch(u)
 	e := evidence{shared: seen.shared}
 	switch {
-	case flagsA != 0 && flagsA == flagsB, seen.together:
+	case flagsA != 0 && flagsA == flagsB:
+		e.sameHost = true
+	case seen.together && flagsA*flagsB == 0:
 		e.sameHost = true
 	case flagsA > 0 || flagsB < 0:
 		e.near = 1

@@ -90,10 +90,14 @@ func TestOwnLinkAddressTellsTheSender(t *testing.T) {
 }
 
 func TestSecondCaptureOfOneHostIsNamed(t *testing.T) {
-	for _, flags := range []bool{true, false} {
+	for _, c := range []struct{ flags, micros bool }{{true, false}, {false, false}, {false, true}} {
+		flags := c.flags
 		w := newWorld(0)
+		if c.micros {
+			w.b.Granularity = 1000
+		}
 		for i := range int64(20) {
-			p := trace.Packet{Time: 1_000_000_000 + i*1_000_000, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK}
+			p := trace.Packet{Time: 1_000_000_000 + i*1_000_377, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK}
 			from, to := addrA, addrB
 			if i%2 == 1 {
 				from, to = to, from
@@ -102,11 +106,12 @@ func TestSecondCaptureOfOneHostIsNamed(t *testing.T) {
 				p.From = trace.Sent - trace.Direction(i%2)
 			}
 			w.record(false, protocolTCP, from, to, p)
+			p.Time -= p.Time % w.b.Granularity
 			w.record(true, protocolTCP, from, to, p)
 		}
 		ab, ba, _, warnings := w.match(t, Options{})
 		if len(ab)+len(ba) > 0 || !strings.Contains(strings.Join(warnings, "\n"), "second capture of the host of a.pcap") {
-			t.Errorf("flags %v: %d messages, %q", flags, len(ab)+len(ba), warnings)
+			t.Errorf("%+v: %d messages, %q", c, len(ab)+len(ba), warnings)
 		}
 	}
 }

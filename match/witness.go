@@ -61,7 +61,8 @@ func watch(u *unit) sighting {
 		splitB = splitB.reversed()
 	}
 	split := splitA.minus(splitB)
-	votes, total, at := 0, 0, 0
+	step := u.a.Granularity + u.b.Granularity
+	var before, after, near, total int
 	for i := 1; i < len(met); i++ {
 		p, q := met[i-1], met[i]
 		if p.direction == q.direction || !within(q.a, p.a, closest) && !within(q.b, p.b, closest) {
@@ -72,22 +73,27 @@ func watch(u *unit) sighting {
 		}
 		both := (q.a - q.b) - (p.a - p.b)
 		total++
+		if within(both, 0, step) {
+			near++
+		}
 		switch {
 		case both > split.high:
-			votes++
+			before++
 		case both < split.low:
-			votes--
-		case both == 0:
-			at++
+			after++
 		}
 	}
+	// On one host both are equal but for the steps of the stamps, which fall to either side; between two hosts, however
+	// quick the link, they fall to one.
+	even := 3*min(before, after) >= max(before, after)
+	s.together = total > 0 && 10*near >= 9*total && even || total == 0 && len(met) >= enough && sameStamps(met)
 	switch {
-	case 4*votes > 2*total:
+	case s.together:
+	case 2*(before-after) > total:
 		s.first = 1
-	case -4*votes > 2*total:
+	case 2*(after-before) > total:
 		s.first = -1
 	}
-	s.together = total > 0 && 10*at >= 9*total || total == 0 && len(met) > 3 && sameStamps(met)
 	return s
 }
 

@@ -181,7 +181,7 @@ func (r *run) warnOfIslands() {
 		if s.Component[i] != main {
 			apart = append(apart, c.Name)
 		}
-		if r.alone(i) {
+		if r.alone(i) && !r.met(i) {
 			r.warnings.Add(r.filesOf(i), "no message in common with any other input: recorded on other hosts, at another time, or behind a proxy?", "")
 		}
 	}
@@ -191,6 +191,17 @@ func (r *run) warnOfIslands() {
 		return
 	}
 	r.breakOnce(fmt.Sprintf("left unaligned with %s for want of messages: %s", r.report.Reference, strings.Join(apart, ", ")))
+}
+
+// met reports whether a clock's captures share packets with another host's, though none could be matched: then another
+// warning says why.
+func (r *run) met(i int) bool {
+	for _, c := range r.matched.Captures {
+		if c.Met && (c.Sent == i || c.Received == i) {
+			return true
+		}
+	}
+	return false
 }
 
 // alone reports whether a clock is its component's only one.
