@@ -69,9 +69,9 @@ func (c *connection) identity(opener int) uint64 {
 // members returns the numbers of the connection's packets.
 func (x *index) members(c *connection) []uint32 { return x.order[c.from:c.to] }
 
-// print is a packet's fingerprint within TCP, addresses aside: NAT keeps sequence numbers, acknowledgements and
+// fingerprint recognises a packet within TCP, addresses aside: NAT keeps sequence numbers, acknowledgements and
 // timestamps, and the first packet of a divided super-segment has those of the whole.
-func print(p *trace.Packet) uint64 {
+func fingerprint(p *trace.Packet) uint64 {
 	return mix(uint64(p.Seq)<<32|uint64(p.Ack), uint64(p.TSVal)<<8|uint64(p.Flags&(trace.SYN|trace.ACK|trace.RST)))
 }
 

@@ -29,7 +29,7 @@ func joinTranslated(units []unit, a, b *index, joinedA, joinedB []bool) []unit {
 		}
 		for _, n := range spread(b.members(c)) {
 			if p := b.at(n); distinctive(p) {
-				prints[print(p)] = j
+				prints[fingerprint(p)] = j
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func partner(a, b *index, c *connection, identities, prints map[uint64]int) (j i
 		if !distinctive(p) {
 			continue
 		}
-		j, found := prints[print(p)]
+		j, found := prints[fingerprint(p)]
 		if !found {
 			continue
 		}
@@ -100,7 +100,7 @@ func openerOf(x *index, c *connection) (int, bool) {
 // capture.
 func sentByOther(b *index, c *connection, p *trace.Packet) bool {
 	for _, n := range b.members(c) {
-		if q := b.at(n); q.Kind == trace.TCP && print(q) == print(p) {
+		if q := b.at(n); q.Kind == trace.TCP && fingerprint(q) == fingerprint(p) {
 			return direction(q) != direction(p)
 		}
 	}

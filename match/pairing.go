@@ -111,12 +111,12 @@ func inCommon(a, b *index, c, d *connection) (common bool) {
 		prints := make(map[uint64]struct{}, min(most, c.to-c.from))
 		for _, n := range head(u.members(true), most) {
 			if p := a.at(n); p.Kind == trace.TCP {
-				prints[print(p)] = struct{}{}
+				prints[fingerprint(p)] = struct{}{}
 			}
 		}
 		for _, n := range head(u.members(false), most) {
 			if p := b.at(n); p.Kind == trace.TCP {
-				if _, common = prints[print(p)]; common {
+				if _, common = prints[fingerprint(p)]; common {
 					return true
 				}
 			}

@@ -93,7 +93,7 @@ func loadHalves(halves *[2]half, x *index, c *connection) {
 			bytes++
 		}
 		if bytes == 0 {
-			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: mix(print(p), uint64(p.Digest)), time: p.Time})
+			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: mix(fingerprint(p), uint64(p.Digest)), time: p.Time})
 			continue
 		}
 		start := numbers[direction(p)].at(p.Seq)
@@ -157,7 +157,7 @@ func eachNumber(x *index, c *connection, d, most int, yield func(print uint64, n
 	numbers := unwrap{started: c.known[d], last: int64(c.initial[d])}
 	for _, n := range head(x.members(c), most) {
 		p := x.at(n)
-		if p.Kind == trace.TCP && direction(p) == d && !yield(print(p), numbers.at(p.Seq)) {
+		if p.Kind == trace.TCP && direction(p) == d && !yield(fingerprint(p), numbers.at(p.Seq)) {
 			return
 		}
 	}

@@ -159,7 +159,7 @@ func head(packets []uint32, most int) []uint32 { return packets[:min(most, len(p
 // the same numbers: the length is left aside.
 func exactKey(p *trace.Packet) uint64 {
 	if p.Kind == trace.TCP {
-		return mix(print(p), uint64(p.Digest)<<1|uint64(min(p.Length, 1)))
+		return mix(fingerprint(p), uint64(p.Digest)<<1|uint64(min(p.Length, 1)))
 	}
 	return contentKey(p, p.Digest)
 }
