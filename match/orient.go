@@ -98,10 +98,10 @@ func (r *orientation) decide(ctx context.Context, units []unit, w *trace.Warning
 			r.met[units[i].a], r.met[units[i].b] = true, true
 		}
 	}
-	r.warnOfSameHost(units, found, w)
+	same := r.sameHosts(units, found, w)
 	for i := range units {
 		u := &units[i]
-		if u.near != 0 || found[i].sameHost {
+		if u.near != 0 || found[i].sameHost || same[[2]*index{u.a, u.b}] {
 			continue
 		}
 		if u.near = r.fromLearnt(u); u.near == 0 {
@@ -295,8 +295,10 @@ func (r *orientation) addressesOf(clocks []trace.Clock) [][]netip.Addr {
 	return lists
 }
 
-// warnOfSameHost names pairs of captures most of whose conversations look as if one host had recorded them twice.
-func (r *orientation) warnOfSameHost(units []unit, found []evidence, w *trace.Warnings) {
+// sameHosts finds and names the pairs of captures most of whose conversations look as if one host had recorded them
+// twice.
+func (r *orientation) sameHosts(units []unit, found []evidence, w *trace.Warnings) map[[2]*index]bool {
+	same := make(map[[2]*index]bool)
 	type count struct{ same, all int }
 	counts := make(map[[2]*index]count)
 	for i := range units {
@@ -313,9 +315,11 @@ func (r *orientation) warnOfSameHost(units []unit, found []evidence, w *trace.Wa
 	for i, a := range r.indexes {
 		for _, b := range r.indexes[i+1:] {
 			if c := counts[[2]*index{a, b}]; c.same > 0 && 2*c.same > c.all {
+				same[[2]*index{a, b}] = true
 				w.Add(b.File, fmt.Sprintf("looks like a second capture of the host of %s; if it is, give both one name: HOST=%s HOST=%s",
 					a.File, a.File, b.File), "")
 			}
 		}
 	}
+	return same
 }

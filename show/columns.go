@@ -114,7 +114,7 @@ func (b *columns) channel(s *scene, channel int, v *survey, c *choice, worst map
 	s.messages(channel, func(i int, m trace.Message) {
 		if c.allMessages || c.contains(m.Sent) || c.contains(m.Received) || worst[[2]int{channel, i}] {
 			chosen = append(chosen, m)
-			if m.Received < m.Sent {
+			if s.inverted(channel, m) {
 				b.inverted++
 			}
 		}

@@ -71,10 +71,11 @@ type facts struct {
 	Span       float64      `json:"span"`
 	Margin     float64      `json:"margin"`
 	Rows       []rowFacts   `json:"rows"`
-	Channels   [][2]int     `json:"channels"`
+	Channels   [][3]int64   `json:"channels"` // from, to, and by how much a message may seem early, ns
 	Events     int64        `json:"events"`
 	Messages   int64        `json:"messages"`
 	Inversions int64        `json:"inversions"`
+	Within     int64        `json:"within"` // seemingly inverted, within a stamp's step
 	Embedded   embedded     `json:"embedded"`
 	Windows    [][2]float64 `json:"windows"`
 	StepWidth  int64        `json:"step_width"`
@@ -115,8 +116,8 @@ func (s *scene) facts(v *survey, c *choice, h *histogram, b *columns, margin int
 	r = r.complete()
 	f := &facts{
 		Title: s.Title, Base: fmt.Sprint(v.first), Span: float64(v.span()), Margin: float64(margin),
-		Rows: []rowFacts{}, Channels: [][2]int{}, Windows: [][2]float64{}, Pairs: [][]string{}, Left: []string{},
-		Events: v.totalEvents, Messages: v.total, Inversions: v.inversions,
+		Rows: []rowFacts{}, Channels: [][3]int64{}, Windows: [][2]float64{}, Pairs: [][]string{}, Left: []string{},
+		Events: v.totalEvents, Messages: v.total, Inversions: v.inversions, Within: v.within,
 		Embedded: embedded{AllEvents: c.allEvents, AllMessages: c.allMessages, Messages: b.messages, Inversions: b.inverted},
 		Method:   r.Method, Assumption: r.Assumption, Warnings: r.Warnings,
 	}
@@ -134,8 +135,8 @@ func (s *scene) facts(v *survey, c *choice, h *histogram, b *columns, margin int
 		x.LowOK, x.HighOK = s.maps[i].Low != nil, s.maps[i].High != nil
 		f.Rows = append(f.Rows, x)
 	}
-	for _, channel := range s.Channels {
-		f.Channels = append(f.Channels, [2]int{channel.From, channel.To})
+	for i, channel := range s.Channels {
+		f.Channels = append(f.Channels, [3]int64{int64(channel.From), int64(channel.To), s.step(i)})
 	}
 	for _, w := range c.windows {
 		f.Windows = append(f.Windows, [2]float64{float64(clock.Sub(w.from, v.first)), float64(clock.Sub(w.to, v.first))})

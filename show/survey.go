@@ -14,7 +14,8 @@ type survey struct {
 	messages    []int64
 	totalEvents int64
 	total       int64 // messages
-	inversions  int64
+	inversions  int64 // beyond what the steps of the stamps explain
+	within      int64 // received before it was sent, but by no more than that
 	worst       []ref // the worst inversions, deepest first
 }
 
@@ -92,7 +93,11 @@ func (s *scene) survey(keep int) *survey {
 	for c := range s.Channels {
 		s.messages(c, func(i int, m trace.Message) {
 			v.first, v.last = min(v.first, m.Sent, m.Received), max(v.last, m.Sent, m.Received)
-			if m.Received < m.Sent {
+			switch {
+			case m.Received >= m.Sent:
+			case !s.inverted(c, m):
+				v.within++
+			default:
 				v.inversions++
 				worst.add(ref{channel: c, index: i, depth: clock.Sub(m.Sent, m.Received)})
 			}
@@ -102,6 +107,16 @@ func (s *scene) survey(keep int) *survey {
 	}
 	v.worst = worst.deepestFirst()
 	return v
+}
+
+// step is by how much a channel's messages may seem to arrive early: the step of the receiver's stamps.
+func (s *scene) step(channel int) int64 {
+	return max(s.Rows[s.Channels[channel].To].Granularity, 1) + 1 // and the maps' rounding
+}
+
+// inverted reports whether a message, on the timeline, was received before it was sent by more than that.
+func (s *scene) inverted(channel int, m trace.Message) bool {
+	return clock.Add(m.Received, s.step(channel)) < m.Sent
 }
 
 // span is the extent as a length, saturated.
@@ -142,7 +157,7 @@ func (s *scene) density(v *survey, budget int) *histogram {
 	for c := range s.Channels {
 		s.messages(c, func(_ int, m trace.Message) {
 			h.channels[c][h.step(m.Sent, v)]++
-			if m.Received < m.Sent {
+			if s.inverted(c, m) {
 				h.inverted[c][h.step(m.Sent, v)]++
 			}
 		})

@@ -63,7 +63,7 @@ func (r *Report) summary(out *strings.Builder) {
 	q := r.Quality
 	fmt.Fprintf(out, "%s messages, %s inversions (%s beyond granularity)", count(q.Messages), count(q.Inversions),
 		count(q.InversionsBeyondGranularity))
-	if q.TooFast > 0 {
+	if q.TooFast > 0 && q.TooFast != q.Inversions { // they are the same where no minimum delay is known
 		fmt.Fprintf(out, ", %s too fast", count(q.TooFast))
 	}
 	if b := q.BoundNs; b.Best != nil || b.Mean != nil || b.Worst != nil {

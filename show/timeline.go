@@ -19,6 +19,9 @@ type Timeline struct {
 // Row is one clock's events.
 type Row struct {
 	Map *clock.Map
+	// Granularity is the step of this clock's stamps, ns: a message received up to so much before it was sent may only
+	// look it. 0 counts as 1.
+	Granularity int64
 	// Events yields each event's number and its time on the host's clock, in any order; it may be called several times.
 	Events iter.Seq2[int, int64]
 	// Describe says in one line what event number i is; it may be nil.

@@ -88,7 +88,7 @@ function sums(lane, steps) {
 async function decode(facts, base64) {
   const input = new Varints(await inflate(base64));
   const rows = facts.rows.map((fact) => ({ ...fact, ...decodeRow(input) }));
-  const channels = facts.channels.map(([from, to]) => ({ from, to, ...decodeChannel(input) }));
+  const channels = facts.channels.map(([from, to, step]) => ({ from, to, step, ...decodeChannel(input) }));
   const steps = input.unsigned();
   if (steps) {
     for (const row of rows) row.before = sums(decodeLane(input), steps);

@@ -30,6 +30,7 @@ function fillHeader(model) {
   total(facts.events, "event", "events");
   total(facts.messages, "message", "messages");
   total(facts.inversions, "inversion", "inversions", facts.inversions > 0);
+  if (facts.within) total(facts.within, "within a stamp's step", "within a stamp's step");
   totals.append(element("li", "", "over ", element("b", "", duration(facts.span))));
   const notice = document.getElementById("notice");
   if (facts.left.length) {
@@ -114,10 +115,14 @@ function describeHit(model, hit, reach) {
   const delay = model.difference({ row: c.from, t: s }, { row: c.to, t: r });
   const lines = [["sent", `${times.full(s)}  (${times.since(s)})`], ["received", `${times.full(r)}  (${times.since(r)})`],
     ["delay", `${duration(delay.delta)}  (${exactly(delay.delta)})`], ["within", interval(delay)]];
-  if (r < s) {
+  const wrong = inverted(c, s, r);
+  if (r < s && !wrong) {
+    lines.push(["early", "by less than the step of the receiver's stamps: no inversion"]);
+  }
+  if (wrong) {
     lines.push(["inversion", delay.high !== null && delay.high < 0 ? "certain: no clocks within the bounds explain it" : "undecided: the bounds allow the right order"]);
   }
-  return { className: r < s ? "inverted" : "message", lead: `${model.rows[c.from].name} → ${model.rows[c.to].name}`, lines };
+  return { className: wrong ? "inverted" : "message", lead: `${model.rows[c.from].name} → ${model.rows[c.to].name}`, lines };
 }
 
 // showTip places the tip to the right of x, or to the left of left where there is no room.

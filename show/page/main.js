@@ -34,7 +34,7 @@ class App {
     view.height = height;
     canvas.style.height = `${height}px`;
     if (whole) this.fit();
-    this.refresh();
+    this.draw(); // at once: until the next frame the old picture would be stretched to the new size
   }
 
   fit() {

@@ -22,12 +22,12 @@ function drawMessages(plot, g, state) {
   plot.arrows = [];
   if (!state.showMessages) return { arrows: 0, washed: 0, inverted: 0 };
   const gaps = Math.max(0, model.rows.length - 1), n = Math.ceil(view.width);
-  const normal = [], inverted = [];
+  const normal = [], wrong = [];
   let count = 0, invertedCount = 0;
   visible(plot, (channel, c, i, s, r) => {
-    if (r < s) {
+    if (inverted(channel, s, r)) {
       invertedCount++;
-      if (inverted.length < arrowLimit) inverted.push({ channel: c, index: i, s, r, from: channel.from, to: channel.to });
+      if (wrong.length < arrowLimit) wrong.push({ channel: c, index: i, s, r, from: channel.from, to: channel.to });
       return;
     }
     count++;
@@ -38,14 +38,14 @@ function drawMessages(plot, g, state) {
   if (wash) {
     if (many) {
       visible(plot, (channel, c, i, s, r) => {
-        if (r >= s) wash.add(channel, Math.floor(plot.x((s + r) / 2)), 1);
+        if (!inverted(channel, s, r)) wash.add(channel, Math.floor(plot.x((s + r) / 2)), 1);
       });
     }
     if (!model.facts.embedded.all_messages) washDensity(plot, wash);
     wash.draw(plot, g);
   }
   if (!many) drawArrows(plot, g, normal, plot.color.message, normal.length > 600 ? 0.4 : normal.length > 200 ? 0.6 : 0.9);
-  drawArrows(plot, g, inverted, plot.color.inverted, 1);
+  drawArrows(plot, g, wrong, plot.color.inverted, 1);
   return { arrows: many ? 0 : count, washed: many ? count : 0, inverted: invertedCount };
 }
 
@@ -148,7 +148,7 @@ function emphasize(plot, g, { channel, index }) {
   const { model } = plot, c = model.channels[channel];
   const s = c.sent[index], r = c.received[index];
   const place = { x0: plot.x(s), y0: plot.y(c.from), x1: plot.x(r), y1: plot.y(c.to) };
-  const color = r < s ? plot.color.inverted : plot.color.message;
+  const color = inverted(c, s, r) ? plot.color.inverted : plot.color.message;
   for (const [row, t] of [[c.from, s], [c.to, r]]) {
     const { below, above } = model.bounds(row, t);
     const from = below === null ? 0 : Math.max(0, plot.x(t - below));

@@ -10,6 +10,11 @@ function lowerBound(times, t, from = 0, to = times.length) {
   return from;
 }
 
+// inverted tells a message received before it was sent by more than the step of the receiver's stamps explains.
+function inverted(channel, sent, received) {
+  return received + channel.step < sent;
+}
+
 class Model {
   constructor(facts, data) {
     this.facts = facts;
@@ -22,7 +27,7 @@ class Model {
     this.inversions = [];
     this.channels.forEach((channel, c) => {
       for (let i = 0; i < channel.sent.length; i++) {
-        if (channel.received[i] < channel.sent[i]) this.inversions.push({ channel: c, index: i, at: channel.sent[i] });
+        if (inverted(channel, channel.sent[i], channel.received[i])) this.inversions.push({ channel: c, index: i, at: channel.sent[i] });
       }
     });
     this.inversions.sort((a, b) => a.at - b.at);
