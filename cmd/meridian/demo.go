@@ -3,28 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"meridian/format/messages"
+	"meridian/demo"
 	"meridian/pipeline"
-	"meridian/trace"
-)
-
-// The demo is three processes of this program that talk over loopback, each with a clock of its own that is wrong:
-//
-//	web ---request--> app ---query---> db        every process lists what it received, stamped by
-//	    <---reply---      <--answer---           its own clock: web.txt, app.txt, db.txt
-//
-// What they wrote goes through the pipeline like anybody's traces. Afterwards the result is held against the truth,
-// which is known because all three clocks are made from the machine's one.
-
-const (
-	shortestDemo = 200 * time.Millisecond // below it there may be too few messages for a bound on both sides
-	longestDemo  = 10 * time.Minute
 )
 
 // demoFlags is what the command line says.
@@ -78,61 +63,52 @@ still arrives before it was sent.`,
 	return cmd
 }
 
-func (f *demoFlags) run(cmd *cobra.Command) (err error) {
-	if f.duration < shortestDemo || f.duration > longestDemo {
-		return &pipeline.UsageError{Reason: fmt.Sprintf("--duration %v: want %v to %v", f.duration, shortestDemo, longestDemo)}
+// newDemoHost is the command that the demo runs its processes with.
+func newDemoHost() *cobra.Command {
+	return &cobra.Command{
+		Use:    demo.Command[1],
+		Short:  "One of the demo's hosts; the demo starts it",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return demo.Host(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
 	}
-	place, err := newDemoPlace(f.dir)
+}
+
+func (f *demoFlags) run(cmd *cobra.Command) error {
+	if f.duration < demo.Shortest || f.duration > demo.Longest {
+		return &pipeline.UsageError{Reason: fmt.Sprintf("--duration %v: want %v to %v", f.duration, demo.Shortest, demo.Longest)}
+	}
+	result, err := f.play(cmd)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closing := place.close(); err == nil {
-			err = closing
-		}
-	}()
-	steps := newStepWatch()
-	clocks := drawDemoClocks(f.seed, machineNow())
-	if err := f.record(cmd, place.work, clocks); err != nil {
-		return err
-	}
-	outcome, lists, err := alignDemo(cmd.Context(), place.work)
-	if err != nil {
-		return err
-	}
-	truth, err := judge(outcome.Report, lists, clocks)
-	if err != nil {
-		return err
-	}
-	if err := writeTruth(filepath.Join(place.work, "truth.json"), f.seed, clocks); err != nil {
-		return err
-	}
-	if err := place.publish(); err != nil {
-		return err
-	}
-	result := demoResult{outcome.Report, truth, place.dir}
 	if !f.quiet {
-		for _, line := range outcome.Report.Warnings {
+		for _, line := range result.Report.Warnings {
 			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
 		}
 	}
-	show := result.print
+	show := result.Print
 	if f.json {
-		show = result.printJSON
+		show = result.PrintJSON
 	}
 	if err := show(cmd.OutOrStdout()); err != nil {
 		return err
 	}
 	if f.open {
-		if err := openPage(result.page()); err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: cannot open the page: %v; open %s yourself\n", err, result.page())
+		if err := demo.Open(result.Page()); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: cannot open the page: %v; open %s yourself\n", err, result.Page())
 		}
 	}
-	return truth.verdict(outcome.Broken, steps.stepped())
+	if len(result.Broken) > 0 {
+		return &brokenPromise{strings.Join(result.Broken, "; ")}
+	}
+	return nil
 }
 
-// record lets the hosts talk and shows how far they are.
-func (f *demoFlags) record(cmd *cobra.Command, dir string, clocks []demoClock) error {
+// play runs the demo and shows how far the hosts are.
+func (f *demoFlags) play(cmd *cobra.Command) (*demo.Result, error) {
 	ctx, stop := context.WithCancel(cmd.Context())
 	shown := make(chan struct{})
 	go func() {
@@ -141,14 +117,17 @@ func (f *demoFlags) record(cmd *cobra.Command, dir string, clocks []demoClock) e
 			showTalk(ctx, cmd, f.duration)
 		}
 	}()
-	err := talk(cmd.Context(), dir, clocks, f.seed, f.duration, func(hosts string) {
-		if !f.json {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s talk over TCP for %v, each with a clock of its own that is wrong.\n", hosts, f.duration)
-		}
+	result, err := demo.Run(cmd.Context(), demo.Options{
+		Duration: f.duration, Seed: f.seed, Directory: f.dir,
+		Started: func(hosts string) {
+			if !f.json {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s talk over TCP for %v, each with a clock of its own that is wrong.\n", hosts, f.duration)
+			}
+		},
 	})
 	stop()
 	<-shown
-	return err
+	return result, err
 }
 
 func showTalk(ctx context.Context, cmd *cobra.Command, duration time.Duration) {
@@ -166,37 +145,4 @@ func showTalk(ctx context.Context, cmd *cobra.Command, duration time.Duration) {
 			bar.show("hosts talk", min(now.Sub(begun), duration).Milliseconds(), duration.Milliseconds())
 		}
 	}
-}
-
-// alignDemo aligns what the hosts wrote, like any lists of messages, and returns the lists as well.
-func alignDemo(ctx context.Context, dir string) (*pipeline.Outcome, []*trace.List, error) {
-	// The middle host's list comes first, for it names all three in the order of their talk, and the page keeps it.
-	var paths []string
-	var lists []*trace.List
-	for _, name := range []string{"app", "web", "db"} {
-		path := filepath.Join(dir, name+".txt")
-		l, err := readDemoList(path)
-		if err != nil {
-			return nil, nil, err
-		}
-		paths, lists = append(paths, path), append(lists, l)
-	}
-	inputs, err := pipeline.ParseInputs(paths)
-	if err != nil {
-		return nil, nil, err
-	}
-	outcome, err := pipeline.Run(ctx, inputs, pipeline.Options{
-		Outputs: []string{filepath.Join(dir, "timeline.html"), filepath.Join(dir, "report.json")},
-	})
-	return outcome, lists, err
-}
-
-func readDemoList(path string) (*trace.List, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	var warnings trace.Warnings
-	return messages.Read(file, path, &warnings)
 }

@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"experiment":  {"collect"},
 	"show":        {"trace", "clock", "format/..."},
 	"sim":         {"trace", "clock"},
+	"demo":        {"pipeline", "show", "format/...", "sim", "trace", "clock"},
 	"pipeline":    {"match", "align/...", "order", "show", "sim", "format/...", "trace", "clock"},
 	"cmd":         {"..."},
 	"internal":    {"..."}, // tools of the house: generators, laboratories, measurements

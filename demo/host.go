@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bufio"
@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"meridian/format/messages"
@@ -23,38 +22,25 @@ import (
 // errDemoAbandoned ends a host whose demo has ended, in whatever way.
 var errDemoAbandoned = errors.New("the demo that this host belongs to has ended")
 
-// demoHost is one of the demo's hosts, in a process of its own.
-type demoHost struct {
+// actor is one of the demo's hosts, in a process of its own.
+type actor struct {
 	name  string
-	order demoOrder
+	order orders
 	clock sim.Clock
 
 	mu       sync.Mutex
 	received map[string][]trace.Message // by sender
 }
 
-// newDemoHost is the command that the demo runs its processes with.
-func newDemoHost() *cobra.Command {
-	return &cobra.Command{
-		Use:    "host",
-		Short:  "One of the demo's hosts; the demo starts it",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemoHost(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
-		},
-	}
-}
-
-// runDemoHost reads the order from in, says on out where it listens, and at last that it is done. If in ends before,
+// Host reads the order from in, says on out where it listens, and at last that it is done. If in ends before,
 // the demo has ended and so does the host.
-func runDemoHost(ctx context.Context, in io.Reader, out io.Writer) error {
+func Host(ctx context.Context, in io.Reader, out io.Writer) error {
 	const longestOrder = 64 << 10
 	line, err := bufio.NewReader(io.LimitReader(in, longestOrder)).ReadBytes('\n')
 	if err != nil {
 		return fmt.Errorf("no order on stdin (%w); it is 'meridian demo' that starts hosts", err)
 	}
-	h := &demoHost{received: make(map[string][]trace.Message)}
+	h := &actor{received: make(map[string][]trace.Message)}
 	if err := json.Unmarshal(line, &h.order); err != nil {
 		return fmt.Errorf("order on stdin: %w", err)
 	}
@@ -88,7 +74,7 @@ func runDemoHost(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // play does what the host is there for, until those who ask have ended.
-func (h *demoHost) play(ctx context.Context, out io.Writer) error {
+func (h *actor) play(ctx context.Context, out io.Writer) error {
 	switch h.name {
 	case "web":
 		return h.web(ctx)
@@ -101,17 +87,17 @@ func (h *demoHost) play(ctx context.Context, out io.Writer) error {
 }
 
 // now reads the host's clock: the only time it knows.
-func (h *demoHost) now() int64 { return h.clock.At(machineNow()) }
+func (h *actor) now() int64 { return h.clock.At(machineNow()) }
 
 // note keeps a received message.
-func (h *demoHost) note(from string, m trace.Message) {
+func (h *actor) note(from string, m trace.Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.received[from] = append(h.received[from], m)
 }
 
 // writeList writes what the host received. A sender's half of a message came in the message itself.
-func (h *demoHost) writeList() (err error) {
+func (h *actor) writeList() (err error) {
 	l := trace.List{Hosts: demoHosts}
 	for to, name := range l.Hosts {
 		if name != h.name {
@@ -139,14 +125,14 @@ func (h *demoHost) writeList() (err error) {
 }
 
 // call connects to the host that this one asks. The connection closes when ctx ends.
-func (h *demoHost) call(ctx context.Context, peer string) (*demoConn, error) {
+func (h *actor) call(ctx context.Context, peer string) (*conn, error) {
 	dialer := net.Dialer{Timeout: demoPatience}
 	raw, err := dialer.DialContext(ctx, "tcp", h.order.Dial)
 	if err != nil {
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { raw.Close() })
-	c := newDemoConn(h, peer, raw)
+	c := newConn(h, peer, raw)
 	if err := c.hello(h.order.Token); err != nil {
 		raw.Close()
 		return nil, err
@@ -155,7 +141,7 @@ func (h *demoHost) call(ctx context.Context, peer string) (*demoConn, error) {
 }
 
 // serve lets as many callers in as the order says and answers each until it has ended.
-func (h *demoHost) serve(ctx context.Context, out io.Writer, caller string, answer func(context.Context, *demoConn, uint64) error) error {
+func (h *actor) serve(ctx context.Context, out io.Writer, caller string, answer func(context.Context, *conn, uint64) error) error {
 	listener, err := listenLoopback(ctx)
 	if err != nil {
 		return err
@@ -189,7 +175,7 @@ func (h *demoHost) serve(ctx context.Context, out io.Writer, caller string, answ
 		group.Go(func() error {
 			defer raw.Close()
 			defer context.AfterFunc(ctx, func() { raw.Close() })()
-			c := newDemoConn(h, caller, raw)
+			c := newConn(h, caller, raw)
 			if c.welcome(h.order.Token) != nil {
 				return nil
 			}

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 var demoHosts = []string{"web", "app", "db"}
 
 // web is several users, each of whom asks for something, waits for it and thinks.
-func (h *demoHost) web(ctx context.Context) error {
+func (h *actor) web(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	end := time.Now().Add(h.order.Duration)
 	for user := range h.order.Callers {
@@ -43,7 +43,7 @@ func (h *demoHost) web(ctx context.Context) error {
 }
 
 // app answers one user with what it asks the database for, once or several times.
-func (h *demoHost) app(ctx context.Context, web *demoConn, number uint64) error {
+func (h *actor) app(ctx context.Context, web *conn, number uint64) error {
 	db, err := h.call(ctx, "db")
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (h *demoHost) app(ctx context.Context, web *demoConn, number uint64) error 
 }
 
 // db answers one connection of the application's.
-func (h *demoHost) db(ctx context.Context, app *demoConn, number uint64) error {
+func (h *actor) db(ctx context.Context, app *conn, number uint64) error {
 	random := h.random(number)
 	for {
 		query, err := app.receive(demoQuery)
@@ -93,15 +93,15 @@ func (h *demoHost) db(ctx context.Context, app *demoConn, number uint64) error {
 	}
 }
 
-// demoRandom is the luck of one connection.
-type demoRandom struct{ *rand.Rand }
+// source is the luck of one connection.
+type source struct{ *rand.Rand }
 
-func (h *demoHost) random(connection uint64) demoRandom {
-	return demoRandom{rand.New(rand.NewPCG(h.order.Seed, connection<<8+uint64(len(h.name))))}
+func (h *actor) random(connection uint64) source {
+	return source{rand.New(rand.NewPCG(h.order.Seed, connection<<8+uint64(len(h.name))))}
 }
 
 // pause draws a length of the given mean, as people and queues take it, but none that would bore a spectator.
-func (r demoRandom) pause(mean time.Duration) time.Duration {
+func (r source) pause(mean time.Duration) time.Duration {
 	return time.Duration(float64(mean) * min(r.ExpFloat64(), 5))
 }
 

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bufio"
@@ -19,10 +19,10 @@ import (
 // demoPatience is how long one step of the demo may take on a machine that is busy with other things.
 const demoPatience = 20 * time.Second
 
-// demoOrder is what a host's process is told, as one line of JSON on its stdin. The stdin stays open as long as the
+// orders is what a host's process is told, as one line of JSON on its stdin. The stdin stays open as long as the
 // demo wants the host to live.
-type demoOrder struct {
-	Clock    demoClock     `json:"clock"`
+type orders struct {
+	Clock    wrongClock    `json:"clock"`
 	Dir      string        `json:"dir"`      // where its list goes
 	Dial     string        `json:"dial"`     // address of the host that it asks, if any
 	Token    []byte        `json:"token"`    // what a caller must know
@@ -31,8 +31,8 @@ type demoOrder struct {
 	Duration time.Duration `json:"duration"` // how long it asks
 }
 
-// demoProcess is one running host as the demo sees it.
-type demoProcess struct {
+// child is one running host as the demo sees it.
+type child struct {
 	name   string
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -41,19 +41,19 @@ type demoProcess struct {
 }
 
 // talk starts the hosts, tells started of them and returns when all have ended. One host's failure ends the others.
-func talk(ctx context.Context, dir string, clocks []demoClock, seed uint64, duration time.Duration, started func(hosts string)) error {
+func talk(ctx context.Context, dir string, clocks []wrongClock, seed uint64, duration time.Duration, started func(hosts string)) error {
 	whole, cancel := context.WithTimeout(ctx, duration+demoPatience)
 	defer cancel()
-	order := demoOrder{Dir: dir, Token: make([]byte, demoTokenSize), Callers: 4, Seed: seed, Duration: duration}
+	order := orders{Dir: dir, Token: make([]byte, demoTokenSize), Callers: 4, Seed: seed, Duration: duration}
 	rand.Read(order.Token) // never fails
 
 	// From the last host to the first, because each needs the address of the next.
-	var running []*demoProcess
+	var running []*child
 	var failure error
 	for i := len(clocks) - 1; i >= 0 && failure == nil; i-- {
 		order.Clock = clocks[i]
-		var p *demoProcess
-		if p, failure = startDemoProcess(whole, order); failure != nil {
+		var p *child
+		if p, failure = startChild(whole, order); failure != nil {
 			break
 		}
 		running = append(running, p)
@@ -98,7 +98,7 @@ func talk(ctx context.Context, dir string, clocks []demoClock, seed uint64, dura
 	return nil
 }
 
-func describeProcesses(running []*demoProcess) string {
+func describeProcesses(running []*child) string {
 	var names []string
 	for _, p := range running {
 		names = append([]string{fmt.Sprintf("%s (process %d)", p.name, p.cmd.Process.Pid)}, names...)
@@ -107,10 +107,10 @@ func describeProcesses(running []*demoProcess) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// startDemoProcess runs this program again as a host. When ctx ends, the host is asked to end by closing its stdin, and
+// startChild runs this program again as a host. When ctx ends, the host is asked to end by closing its stdin, and
 // killed if it does not.
-func startDemoProcess(ctx context.Context, order demoOrder) (*demoProcess, error) {
-	p := &demoProcess{name: order.Clock.Name}
+func startChild(ctx context.Context, order orders) (*child, error) {
+	p := &child{name: order.Clock.Name}
 	text, err := json.Marshal(order)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func startDemoProcess(ctx context.Context, order demoOrder) (*demoProcess, error
 	if err != nil {
 		return nil, err
 	}
-	p.cmd = exec.CommandContext(ctx, program, "demo", "host")
+	p.cmd = exec.CommandContext(ctx, program, Command...)
 	p.cmd.Stderr = &p.stderr
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.Cancel = func() error {
@@ -143,7 +143,7 @@ func startDemoProcess(ctx context.Context, order demoOrder) (*demoProcess, error
 }
 
 // says waits for a line that begins with a word and returns the rest of it.
-func (p *demoProcess) says(word string) (string, error) {
+func (p *child) says(word string) (string, error) {
 	line, err := p.stdout.ReadString('\n')
 	if err != nil {
 		return "", fmt.Errorf("%s ended too early", p.name)
@@ -156,7 +156,7 @@ func (p *demoProcess) says(word string) (string, error) {
 }
 
 // finish waits until the host has done its work and its process has ended. The error is the host's own if it gave one.
-func (p *demoProcess) finish() error {
+func (p *child) finish() error {
 	_, unfinished := p.says("done")
 	_ = p.stdin.Close()
 	_, _ = io.Copy(io.Discard, p.stdout) // Wait may be called only when all is read

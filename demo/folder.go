@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"path/filepath"
 )
 
-// demoPlace is where the demo's files go. They are made in a directory of their own and appear in dir all at once when
+// folder is where the demo's files go. They are made in a directory of their own and appear in dir all at once when
 // the demo is done; a demo that fails leaves nothing behind.
-type demoPlace struct {
+type folder struct {
 	dir, work string
 	made      []string // directories made for this demo, the innermost first
 	done      bool
 }
 
-// newDemoPlace prepares dir, or a fresh temporary directory if that is empty.
-func newDemoPlace(dir string) (p *demoPlace, err error) {
-	p = &demoPlace{}
+// newFolder prepares dir, or a fresh temporary directory if that is empty.
+func newFolder(dir string) (p *folder, err error) {
+	p = &folder{}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -54,7 +54,7 @@ func missing(dir string) []string {
 }
 
 // publish moves the files to where they were asked for.
-func (p *demoPlace) publish() error {
+func (p *folder) publish() error {
 	entries, err := os.ReadDir(p.work)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p *demoPlace) publish() error {
 }
 
 // close removes what is not to stay.
-func (p *demoPlace) close() error {
+func (p *folder) close() error {
 	var err error
 	if p.work != "" {
 		err = os.RemoveAll(p.work)

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// openPage shows a file in the user's browser.
-func openPage(path string) error {
+// Open shows a file in the user's browser.
+func Open(path string) error {
 	var command []string
 	switch runtime.GOOS {
 	case "windows":

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bufio"
@@ -23,10 +23,10 @@ import (
 //	+--------+------+---------------------------------+
 
 // kind of a frame.
-type demoKind byte
+type kind byte
 
 const (
-	demoHello demoKind = iota + 1 // the first on every connection
+	demoHello kind = iota + 1 // the first on every connection
 	demoRequest
 	demoReply
 	demoQuery
@@ -39,29 +39,29 @@ const (
 	demoBodySize  = 16
 )
 
-// demoConn is one connection between two hosts. One goroutine uses it.
-type demoConn struct {
+// conn is one connection between two hosts. One goroutine uses it.
+type conn struct {
 	net.Conn
-	host *demoHost
+	host *actor
 	peer string
 	in   *bufio.Reader
 	out  []byte
 }
 
-func newDemoConn(host *demoHost, peer string, c net.Conn) *demoConn {
+func newConn(host *actor, peer string, c net.Conn) *conn {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetNoDelay(true) // at worst the delays are longer
 	}
-	return &demoConn{Conn: c, host: host, peer: peer, in: bufio.NewReaderSize(c, 4*demoMaxFrame)}
+	return &conn{Conn: c, host: host, peer: peer, in: bufio.NewReaderSize(c, 4*demoMaxFrame)}
 }
 
 // hello introduces the host to the one that it called.
-func (c *demoConn) hello(token []byte) error {
+func (c *conn) hello(token []byte) error {
 	return c.write(demoHello, append(bytes.Clone(token), c.host.name...))
 }
 
 // welcome reads the caller's hello. Anybody on the machine can connect, so nothing else is read before it.
-func (c *demoConn) welcome(token []byte) error {
+func (c *conn) welcome(token []byte) error {
 	kind, body, err := c.read()
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (c *demoConn) welcome(token []byte) error {
 }
 
 // send sends one message with the host's stamp in it, taken as late as can be.
-func (c *demoConn) send(kind demoKind, number uint64) error {
+func (c *conn) send(kind kind, number uint64) error {
 	var body [demoBodySize]byte
 	binary.BigEndian.PutUint64(body[:8], number)
 	binary.BigEndian.PutUint64(body[8:], uint64(c.host.now()))
@@ -84,7 +84,7 @@ func (c *demoConn) send(kind demoKind, number uint64) error {
 
 // receive waits for a message, stamps it, notes it in the host's list and returns its number. The error is io.EOF if the
 // peer has ended between two messages.
-func (c *demoConn) receive(want demoKind) (uint64, error) {
+func (c *conn) receive(want kind) (uint64, error) {
 	kind, body, err := c.read()
 	received := c.host.now()
 	if err == io.EOF {
@@ -105,7 +105,7 @@ func (c *demoConn) receive(want demoKind) (uint64, error) {
 }
 
 // ask sends a message and waits for what answers it.
-func (c *demoConn) ask(kind demoKind, number uint64, answer demoKind) error {
+func (c *conn) ask(kind kind, number uint64, answer kind) error {
 	if err := c.send(kind, number); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (c *demoConn) ask(kind demoKind, number uint64, answer demoKind) error {
 	return err
 }
 
-func (c *demoConn) write(kind demoKind, body []byte) error {
+func (c *conn) write(kind kind, body []byte) error {
 	c.out = binary.BigEndian.AppendUint16(c.out[:0], uint16(1+len(body)))
 	c.out = append(append(c.out, byte(kind)), body...)
 	if err := c.SetWriteDeadline(time.Now().Add(demoPatience)); err != nil {
@@ -131,15 +131,15 @@ func (c *demoConn) write(kind demoKind, body []byte) error {
 	return nil
 }
 
-func (c *demoConn) read() (demoKind, []byte, error) {
+func (c *conn) read() (kind, []byte, error) {
 	if err := c.SetReadDeadline(time.Now().Add(demoPatience)); err != nil {
 		return 0, nil, err
 	}
-	return readDemoFrame(c.in)
+	return readFrame(c.in)
 }
 
-// readDemoFrame reads one frame; the body lasts until the next. The error is io.EOF only where no frame has begun.
-func readDemoFrame(in *bufio.Reader) (demoKind, []byte, error) {
+// readFrame reads one frame; the body lasts until the next. The error is io.EOF only where no frame has begun.
+func readFrame(in *bufio.Reader) (kind, []byte, error) {
 	head, err := in.Peek(2)
 	if err != nil {
 		if err == io.EOF && len(head) > 0 {
@@ -159,5 +159,5 @@ func readDemoFrame(in *bufio.Reader) (demoKind, []byte, error) {
 		return 0, nil, err
 	}
 	_, _ = in.Discard(len(frame)) // it is all in the buffer
-	return demoKind(frame[2]), frame[3:], nil
+	return kind(frame[2]), frame[3:], nil
 }

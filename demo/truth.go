@@ -1,8 +1,7 @@
-package main
+package demo
 
 import (
 	"fmt"
-	"strings"
 
 	"meridian/clock"
 	"meridian/show"
@@ -10,30 +9,30 @@ import (
 	"meridian/trace"
 )
 
-// demoTruth is the result held against what really was.
-type demoTruth struct {
-	Messages int64            `json:"messages"`
-	Before   demoInversions   `json:"raw"`     // by the hosts' own clocks
-	After    demoInversions   `json:"aligned"` // on the timeline
-	Worst    *demoMessage     `json:"worst"`   // the most inverted by the hosts' own clocks; null if none is
-	Hosts    []demoHostsTruth `json:"hosts"`
+// truth is the result held against what really was.
+type truth struct {
+	Messages int64         `json:"messages"`
+	Before   inversions    `json:"raw"`     // by the hosts' own clocks
+	After    inversions    `json:"aligned"` // on the timeline
+	Worst    *worstMessage `json:"worst"`   // the most inverted by the hosts' own clocks; null if none is
+	Hosts    []hostTruth   `json:"hosts"`
 }
 
-// demoInversions are messages that arrive before they were sent.
-type demoInversions struct {
+// inversions are messages that arrive before they were sent.
+type inversions struct {
 	Inversions int64 `json:"inversions"`
 	WorstNs    int64 `json:"worst_ns"` // how long before
 }
 
-func (v *demoInversions) add(sent, received int64) {
+func (v *inversions) add(sent, received int64) {
 	if early := sent - received; early > 0 {
 		v.Inversions++
 		v.WorstNs = max(v.WorstNs, early)
 	}
 }
 
-// demoMessage is one message as the clocks, the timeline and the truth have it.
-type demoMessage struct {
+// worstMessage is one message as the clocks, the timeline and the truth have it.
+type worstMessage struct {
 	From        string `json:"from"`
 	To          string `json:"to"`
 	SentNs      int64  `json:"sent_ns"`     // by the sender's clock
@@ -42,8 +41,8 @@ type demoMessage struct {
 	TrueDelayNs int64  `json:"true_delay_ns"`
 }
 
-// demoHostsTruth is one host's clock against the reference's, as it was and as it was estimated.
-type demoHostsTruth struct {
+// hostTruth is one host's clock against the reference's, as it was and as it was estimated.
+type hostTruth struct {
 	Name          string   `json:"name"`
 	OffsetNs      int64    `json:"offset_ns"` // the reference minus this host at the middle of its stamps
 	OffsetErrorNs int64    `json:"offset_error_ns"`
@@ -56,9 +55,9 @@ type demoHostsTruth struct {
 }
 
 // judge holds a report against the hosts' clocks. It believes nothing but the report's maps and the lists.
-func judge(r *show.Report, lists []*trace.List, clocks []demoClock) (*demoTruth, error) {
+func judge(r *show.Report, lists []*trace.List, clocks []wrongClock) (*truth, error) {
 	var reference *sim.Clock
-	truth := &demoTruth{}
+	truth := &truth{}
 	hosts := make(map[string]*judgedHost)
 	for _, c := range clocks {
 		h := &judgedHost{clock: c.sim()}
@@ -99,21 +98,21 @@ func judge(r *show.Report, lists []*trace.List, clocks []demoClock) (*demoTruth,
 }
 
 // message counts a message before and after.
-func (t *demoTruth) message(from, to *judgedHost, m trace.Message) {
+func (t *truth) message(from, to *judgedHost, m trace.Message) {
 	t.Messages++
 	before := t.Before.WorstNs
 	sent, received := from.timeline.At(m.Sent), to.timeline.At(m.Received)
 	t.Before.add(m.Sent, m.Received)
 	t.After.add(sent, received)
 	if t.Before.WorstNs > before {
-		t.Worst = &demoMessage{from.Name, to.Name, m.Sent, m.Received, received - sent,
+		t.Worst = &worstMessage{from.Name, to.Name, m.Sent, m.Received, received - sent,
 			to.clock.Inverse(m.Received) - from.clock.Inverse(m.Sent)}
 	}
 }
 
 // judgedHost gathers what is found of one host.
 type judgedHost struct {
-	demoHostsTruth
+	hostTruth
 	clock       sim.Clock
 	timeline    clock.Map
 	report      *show.Host
@@ -137,7 +136,7 @@ func (h *judgedHost) stamp(t int64, reference *sim.Clock) {
 }
 
 // sum compares offset and skew at the middle of the host's stamps, where the report gives them.
-func (h *judgedHost) sum(reference *sim.Clock, skew float64) demoHostsTruth {
+func (h *judgedHost) sum(reference *sim.Clock, skew float64) hostTruth {
 	middle := h.first + (h.last-h.first)/2
 	h.OffsetNs = reference.At(h.clock.Inverse(middle)) - middle
 	h.OffsetErrorNs = h.timeline.At(middle) - middle - h.OffsetNs
@@ -148,7 +147,7 @@ func (h *judgedHost) sum(reference *sim.Clock, skew float64) demoHostsTruth {
 		h.SkewErrorPPM = &off
 	}
 	h.BoundNs = h.report.BoundNs
-	return h.demoHostsTruth
+	return h.hostTruth
 }
 
 // mapOf returns a host's clock map as a reader of the report would make it.
@@ -173,23 +172,20 @@ func mapOf(h *show.Host) clock.Map {
 	return m
 }
 
-// verdict returns what keeps the demo from having proved its point, or nil.
-func (t *demoTruth) verdict(broken []string, stepped bool) error {
+// broken returns what keeps the demo from having proved its point, beside the promises that alignment could not keep.
+func (t *truth) broken(promises []string, stepped bool) []string {
 	var reasons []string
 	for _, h := range t.Hosts {
 		if out := h.Stamps - h.Inside; out > 0 {
 			reasons = append(reasons, fmt.Sprintf("the truth of %d of %s's %d stamps lies outside their bounds", out, h.Name, h.Stamps))
 		}
 	}
-	if n := t.After.Inversions; n > 0 && len(broken) == 0 {
+	if n := t.After.Inversions; n > 0 && len(promises) == 0 {
 		reasons = append(reasons, fmt.Sprintf("%d of %d messages still arrive before they were sent", n, t.Messages))
 	}
-	reasons = append(reasons, broken...)
-	if len(reasons) == 0 {
-		return nil
-	}
-	if stepped {
+	reasons = append(reasons, promises...)
+	if len(reasons) > 0 && stepped {
 		reasons = append(reasons, "somebody set this machine's clock meanwhile, so run the demo again")
 	}
-	return &brokenPromise{strings.Join(reasons, "; ")}
+	return reasons
 }
