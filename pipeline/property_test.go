@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/format/messages"
 	"meridian/pipeline"
 	"meridian/show"
@@ -241,4 +242,19 @@ func TestTruthLiesWithinTheReportedBoundsWhileClocksAreLinear(t *testing.T) {
 			}
 		}
 	})
+}
+
+// mapOf builds the clock map that a report describes.
+func mapOf(h show.Host) clock.Map {
+	var m clock.Map
+	for _, k := range h.Map {
+		m.Mid = append(m.Mid, clock.Knot{Host: k.HostNs, Timeline: k.TimelineNs})
+		if k.LowNs != nil {
+			m.Low = append(m.Low, clock.Knot{Host: k.HostNs, Timeline: *k.LowNs})
+		}
+		if k.HighNs != nil {
+			m.High = append(m.High, clock.Knot{Host: k.HostNs, Timeline: *k.HighNs})
+		}
+	}
+	return m
 }

@@ -16,11 +16,9 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/netlab"
 	"meridian/pipeline"
-	"meridian/show"
 	"meridian/sim"
 )
 
@@ -300,19 +298,4 @@ func stamps(t *testing.T, path string) []int64 {
 		all[i] = c.Packets.At(i).Time
 	}
 	return all
-}
-
-// mapOf builds the clock map that a report describes.
-func mapOf(h show.Host) clock.Map {
-	var m clock.Map
-	for _, k := range h.Map {
-		m.Mid = append(m.Mid, clock.Knot{Host: k.HostNs, Timeline: k.TimelineNs})
-		if k.LowNs != nil {
-			m.Low = append(m.Low, clock.Knot{Host: k.HostNs, Timeline: *k.LowNs})
-		}
-		if k.HighNs != nil {
-			m.High = append(m.High, clock.Knot{Host: k.HostNs, Timeline: *k.HighNs})
-		}
-	}
-	return m
 }
