@@ -23,12 +23,15 @@ type sighting struct {
 	first    int  // +1: a is nearer to the sender of a's direction 0; -1: b; 0: cannot be told
 	shared   int  // packets that both saw
 	together bool // both saw every packet at the same instant: one clock, one host
+	pairs    int  // of packets there and back that could be compared
 }
 
 // encounter is a packet that both captures saw.
 type encounter struct {
 	a, b      int64 // its stamps
 	direction int   // a's
+	seq       uint32
+	bytes     uint32 // 0 for a packet without data, else 1
 }
 
 // looked is how many packets of a conversation are looked at first in each capture, enough how many of them they must
@@ -51,9 +54,22 @@ const closest = 2_000_000_000
 func watch(u *unit) sighting {
 	var met []encounter
 	u.widening(looked, func(most int) bool {
-		met = encounters(u, most)
+		met = encounters(u, most, exactKey)
 		return len(met) >= enough
 	})
+	s := u.compare(met)
+	if s.pairs == 0 && u.connA != nil {
+		// Data that one end saw in super-segments, and acknowledgements one way: the first part of each must do.
+		if t := u.compare(u.onlyOnce(encounters(u, 16*looked, beginKey), 16*looked)); t.pairs > 0 {
+			t.shared = max(t.shared, s.shared)
+			return t
+		}
+	}
+	return s
+}
+
+// compare lets the packets that both captures saw vote.
+func (u *unit) compare(met []encounter) sighting {
 	s := sighting{shared: len(met)}
 	splitA := splitOf(u.a, u.members(true))
 	splitB := splitOf(u.b, u.members(false))
@@ -62,7 +78,7 @@ func watch(u *unit) sighting {
 	}
 	split := splitA.minus(splitB)
 	step := u.a.Granularity + u.b.Granularity
-	var before, after, near, total int
+	var before, after, near int
 	for i := 1; i < len(met); i++ {
 		p, q := met[i-1], met[i]
 		if p.direction == q.direction || !within(q.a, p.a, closest) && !within(q.b, p.b, closest) {
@@ -72,7 +88,7 @@ func watch(u *unit) sighting {
 			p, q = q, p
 		}
 		both := (q.a - q.b) - (p.a - p.b)
-		total++
+		s.pairs++
 		if within(both, 0, step) {
 			near++
 		}
@@ -86,12 +102,12 @@ func watch(u *unit) sighting {
 	// On one host both are equal but for the steps of the stamps, which fall to either side; between two hosts, however
 	// quick the link, they fall to one.
 	even := 3*min(before, after) >= max(before, after)
-	s.together = total > 0 && 10*near >= 9*total && even || total == 0 && len(met) >= enough && sameStamps(met)
+	s.together = s.pairs > 0 && 10*near >= 9*s.pairs && even || s.pairs == 0 && len(met) >= enough && sameStamps(met)
 	switch {
 	case s.together:
-	case 2*(before-after) > total:
+	case 2*(before-after) > s.pairs:
 		s.first = 1
-	case 2*(after-before) > total:
+	case 2*(after-before) > s.pairs:
 		s.first = -1
 	}
 	return s
@@ -119,8 +135,9 @@ func (u *unit) members(ofA bool) []uint32 {
 	return u.b.packets(u.flowB)
 }
 
-// encounters returns packets that both captures saw once, looking at the first most of each, in the order of b's file.
-func encounters(u *unit, most int) []encounter {
+// encounters returns packets that by their key both captures saw once, looking at the first most of each, in the order of
+// b's file.
+func encounters(u *unit, most int, keyOf func(*trace.Packet) uint64) []encounter {
 	type seen struct {
 		time      int64
 		direction int
@@ -129,7 +146,7 @@ func encounters(u *unit, most int) []encounter {
 	inA := make(map[uint64]seen)
 	for _, n := range head(u.members(true), most) {
 		p := u.a.at(n)
-		key := exactKey(p)
+		key := keyOf(p)
 		s := inA[key]
 		if s.count == 0 {
 			s.time, s.direction = p.Time, direction(p)
@@ -140,14 +157,14 @@ func encounters(u *unit, most int) []encounter {
 	inB := make(map[uint64]int)
 	members := head(u.members(false), most)
 	for _, n := range members {
-		inB[exactKey(u.b.at(n))]++
+		inB[keyOf(u.b.at(n))]++
 	}
 	var met []encounter
 	for _, n := range members {
 		p := u.b.at(n)
-		key := exactKey(p)
+		key := keyOf(p)
 		if s := inA[key]; s.count == 1 && inB[key] == 1 && u.otherDirection(s.direction) == direction(p) {
-			met = append(met, encounter{a: s.time, b: p.Time, direction: s.direction})
+			met = append(met, encounter{a: s.time, b: p.Time, direction: s.direction, seq: p.Seq, bytes: min(p.Length, 1)})
 		}
 	}
 	return met
@@ -155,13 +172,40 @@ func encounters(u *unit, most int) []encounter {
 
 func head(packets []uint32, most int) []uint32 { return packets[:min(most, len(packets))] }
 
-// exactKey is what a packet is recognised by in both captures. Of a super-segment it recognises the first part, which has
-// the same numbers: the length is left aside.
+// exactKey is what a packet is recognised by when it was neither divided nor put together.
 func exactKey(p *trace.Packet) uint64 {
 	if p.Kind == trace.TCP {
-		return mix(fingerprint(p), uint64(p.Digest)<<1|uint64(min(p.Length, 1)))
+		return mix(fingerprint(p), uint64(p.Digest)<<32|uint64(p.Length))
 	}
 	return contentKey(p, p.Digest)
+}
+
+// beginKey recognises a super-segment by its first part, which has the same numbers: the length is left aside.
+func beginKey(p *trace.Packet) uint64 {
+	return mix(fingerprint(p), uint64(p.Digest)<<1|uint64(min(p.Length, 1)))
+}
+
+// onlyOnce keeps the encounters whose first byte each capture saw once among its first most packets. Of a segment sent
+// again one capture may have seen one sending and the other the other, which would turn sender and receiver about.
+func (u *unit) onlyOnce(met []encounter, most int) []encounter {
+	once := func(x *index, members []uint32, d int, seq uint32) bool {
+		n := 0
+		for _, k := range head(members, most) {
+			p := x.at(k)
+			if p.Kind == trace.TCP && direction(p) == d && seq-p.Seq < p.Length {
+				n++
+			}
+		}
+		return n == 1
+	}
+	var kept []encounter
+	for _, m := range met {
+		if m.bytes == 0 || once(u.a, u.members(true), m.direction, m.seq) &&
+			once(u.b, u.members(false), u.otherDirection(m.direction), m.seq) {
+			kept = append(kept, m)
+		}
+	}
+	return kept
 }
 
 // span is an interval in which the offset of direction 1's clock against direction 0's lies, ns.
