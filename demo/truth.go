@@ -64,7 +64,7 @@ func judge(r *show.Report, lists []*trace.List, clocks []wrongClock) (*truth, er
 		h.Name = c.Name
 		for i := range r.Hosts {
 			if r.Hosts[i].Name == c.Name {
-				h.report, h.timeline = &r.Hosts[i], mapOf(&r.Hosts[i])
+				h.report, h.timeline = &r.Hosts[i], r.Hosts[i].ClockMap()
 			}
 		}
 		if h.report == nil {
@@ -148,28 +148,6 @@ func (h *judgedHost) sum(reference *sim.Clock, skew float64) hostTruth {
 	}
 	h.BoundNs = h.report.BoundNs
 	return h.hostTruth
-}
-
-// mapOf returns a host's clock map as a reader of the report would make it.
-func mapOf(h *show.Host) clock.Map {
-	var m clock.Map
-	low, high := true, true
-	for _, k := range h.Map {
-		m.Mid = append(m.Mid, clock.Knot{Host: k.HostNs, Timeline: k.TimelineNs})
-		if low = low && k.LowNs != nil; low {
-			m.Low = append(m.Low, clock.Knot{Host: k.HostNs, Timeline: *k.LowNs})
-		}
-		if high = high && k.HighNs != nil; high {
-			m.High = append(m.High, clock.Knot{Host: k.HostNs, Timeline: *k.HighNs})
-		}
-	}
-	if !low {
-		m.Low = nil
-	}
-	if !high {
-		m.High = nil
-	}
-	return m
 }
 
 // broken returns what keeps the demo from having proved its point, beside the promises that alignment could not keep.

@@ -37,21 +37,15 @@ func ownMAC(x *index) trace.MAC {
 
 // fromMAC asks whether the sender's frames carry a capture's own address.
 func (r *orientation) fromMAC(u *unit) int {
-	sum := 0
-	for d := range 2 {
-		votes := 0
+	return bothWays(func(d int) (votes int) {
 		if own := r.macOf(u.a); own != (trace.MAC{}) {
 			votes += bySource(&u.a.Flows[u.flowA], d, own)
 		}
 		if own := r.macOf(u.b); own != (trace.MAC{}) {
 			votes -= bySource(&u.b.Flows[u.flowB], u.otherDirection(d), own)
 		}
-		if d == 1 {
-			votes = -votes
-		}
-		sum += votes
-	}
-	return sign(sum)
+		return votes
+	})
 }
 
 func (r *orientation) macOf(x *index) trace.MAC {

@@ -146,23 +146,29 @@ func (r *orientation) examine(u *unit) evidence {
 
 // fromGiven uses the addresses that the user named: an address of host a lies on a's side.
 func (r *orientation) fromGiven(u *unit) int {
-	for d := range 2 {
+	return firstWay(func(d int) int {
 		atA, atB := u.sender(d)
-		near := 0
 		if h, ok := r.given[atA.Addr]; ok && h == u.a.host {
-			near = 1
-		} else if h, ok := r.given[atB.Addr]; ok && h == u.b.host {
-			near = -1
+			return 1
 		}
-		if near != 0 && d == 1 {
-			near = -near
+		if h, ok := r.given[atB.Addr]; ok && h == u.b.host {
+			return -1
 		}
-		if near != 0 {
-			return near
-		}
-	}
-	return 0
+		return 0
+	})
 }
+
+// firstWay asks of direction 0, and else of direction 1, who is nearer to its sender (+1 a, -1 b, 0 not known), and
+// returns the answer for direction 0.
+func firstWay(nearer func(d int) int) int {
+	if near := nearer(0); near != 0 {
+		return near
+	}
+	return -nearer(1)
+}
+
+// bothWays weighs the votes of both directions.
+func bothWays(votes func(d int) int) int { return sign(votes(0) - votes(1)) }
 
 // flagsOf returns +1 if the capture says that it sent the flow's packets of direction d (and received the others), -1 if
 // it received them, 0 if it says nothing or both, as a router does.
@@ -191,24 +197,13 @@ func flagsOf(x *index, flow, d int) int {
 
 // hops compares the times to live of direction 0, or else of direction 1.
 func hops(u *unit) int {
-	for d := range 2 {
+	return firstWay(func(d int) int {
 		a, b := ttl(u.a, u.flowA, d), ttl(u.b, u.flowB, u.otherDirection(d))
-		near := 0
-		switch {
-		case a == 0 || b == 0 || a == b:
-		case a > b:
-			near = 1
-		default:
-			near = -1
+		if a == 0 || b == 0 {
+			return 0
 		}
-		if near != 0 && d == 1 {
-			near = -near
-		}
-		if near != 0 {
-			return near
-		}
-	}
-	return 0
+		return sign(int(a) - int(b))
+	})
 }
 
 func ttl(x *index, flow, d int) uint8 {
@@ -238,18 +233,12 @@ func (r *orientation) learn(u *unit) {
 
 // fromLearnt uses the sides of addresses met in other conversations.
 func (r *orientation) fromLearnt(u *unit) int {
-	sum := 0
-	for d := range 2 {
-		votes := 0
+	return bothWays(func(d int) (votes int) {
 		for _, key := range keysOf(u, d) {
 			votes += sign(r.learnt[key])
 		}
-		if d == 1 {
-			votes = -votes
-		}
-		sum += votes
-	}
-	return sign(sum)
+		return votes
+	})
 }
 
 func sign(v int) int {

@@ -13,7 +13,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"meridian/clock"
 	"meridian/format/messages"
 	"meridian/pipeline"
 	"meridian/show"
@@ -224,7 +223,7 @@ func TestTruthLiesWithinTheReportedBoundsWhileClocksAreLinear(t *testing.T) {
 					continue
 				}
 				reference := slices.IndexFunc(problem.Clocks, func(c trace.Clock) bool { return c.Name == host.Reference })
-				m := mapOf(*host)
+				m := host.ClockMap()
 				for _, x := range channel.Messages {
 					stamp := x.Sent
 					if end == channel.To {
@@ -242,19 +241,4 @@ func TestTruthLiesWithinTheReportedBoundsWhileClocksAreLinear(t *testing.T) {
 			}
 		}
 	})
-}
-
-// mapOf builds the clock map that a report describes.
-func mapOf(h show.Host) clock.Map {
-	var m clock.Map
-	for _, k := range h.Map {
-		m.Mid = append(m.Mid, clock.Knot{Host: k.HostNs, Timeline: k.TimelineNs})
-		if k.LowNs != nil {
-			m.Low = append(m.Low, clock.Knot{Host: k.HostNs, Timeline: *k.LowNs})
-		}
-		if k.HighNs != nil {
-			m.High = append(m.High, clock.Knot{Host: k.HostNs, Timeline: *k.HighNs})
-		}
-	}
-	return m
 }

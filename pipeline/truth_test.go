@@ -172,7 +172,7 @@ func check(t *testing.T, n network, truth map[string]string, clocks map[string]s
 	instants := make(map[string][]int64) // where each packet belongs on the timeline
 	for i, host := range n.hosts {
 		h := report.Hosts[i]
-		m := mapOf(h)
+		m := h.ClockMap()
 		warped := stamps(t, inputs[i])
 		for k, real := range stamps(t, truth[host]) {
 			low, high, lowOK, highOK := m.Bounds(warped[k])

@@ -80,6 +80,28 @@ type BoundRange struct {
 	Worst *int64 `json:"worst"`
 }
 
+// ClockMap returns the host's clock map as the report has it; a side with a null bound anywhere is unbounded.
+func (h *Host) ClockMap() clock.Map {
+	var m clock.Map
+	low, high := true, true
+	for _, k := range h.Map {
+		m.Mid = append(m.Mid, clock.Knot{Host: k.HostNs, Timeline: k.TimelineNs})
+		if low = low && k.LowNs != nil; low {
+			m.Low = append(m.Low, clock.Knot{Host: k.HostNs, Timeline: *k.LowNs})
+		}
+		if high = high && k.HighNs != nil; high {
+			m.High = append(m.High, clock.Knot{Host: k.HostNs, Timeline: *k.HighNs})
+		}
+	}
+	if !low {
+		m.Low = nil
+	}
+	if !high {
+		m.High = nil
+	}
+	return m
+}
+
 // Knots lists the corners of a map's three curves as the report shows them, and the map at the given instants: the ends
 // of a trace, so that nobody extends rounded corners by far to reach them.
 func Knots(m *clock.Map, ends ...int64) []Knot {

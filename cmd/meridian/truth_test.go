@@ -36,24 +36,10 @@ func (w *world) aligned(path string) (*aligned, error) {
 	}
 	a := &aligned{world: w, Report: report, maps: make(map[string]*clock.Map)}
 	for _, h := range report.Hosts {
-		a.maps[h.Name] = mapOf(h.Map)
+		m := h.ClockMap()
+		a.maps[h.Name] = &m
 	}
 	return a, nil
-}
-
-// mapOf returns the map whose corners the report lists.
-func mapOf(knots []show.Knot) *clock.Map {
-	var m clock.Map
-	for _, k := range knots {
-		m.Mid = append(m.Mid, clock.Knot{Host: k.HostNs, Timeline: k.TimelineNs})
-		if k.LowNs != nil {
-			m.Low = append(m.Low, clock.Knot{Host: k.HostNs, Timeline: *k.LowNs})
-		}
-		if k.HighNs != nil {
-			m.High = append(m.High, clock.Knot{Host: k.HostNs, Timeline: *k.HighNs})
-		}
-	}
-	return &m
 }
 
 // timeline returns what the clock that a component follows showed at a true instant.
