@@ -61,7 +61,7 @@ func (r *Report) pairTable(out *strings.Builder) {
 
 func (r *Report) summary(out *strings.Builder) {
 	q := r.Quality
-	fmt.Fprintf(out, "%s messages, %s inversions (%s beyond granularity)", count(q.Messages), count(q.Inversions),
+	fmt.Fprintf(out, "%s, %s (%s beyond granularity)", counted(q.Messages, "message"), counted(q.Inversions, "inversion"),
 		count(q.InversionsBeyondGranularity))
 	if q.TooFast > 0 && q.TooFast != q.Inversions { // they are the same where no minimum delay is known
 		fmt.Fprintf(out, ", %s too fast", count(q.TooFast))
@@ -73,6 +73,14 @@ func (r *Report) summary(out *strings.Builder) {
 	if r.Assumption != "" {
 		fmt.Fprintf(out, "bounds hold if: %s\n", printable(r.Assumption))
 	}
+}
+
+// counted writes a number and what it counts.
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return count(n) + " " + what + "s"
 }
 
 // optional writes a value, or a dash where there is none.
