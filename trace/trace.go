@@ -33,8 +33,29 @@ type Channel struct {
 	Messages []Message
 }
 
+// Stamp is an instant of one clock of a problem.
+type Stamp struct {
+	Clock int
+	Time  int64
+}
+
+// Broadcast is one sending over a medium that reaches all its receivers at once, to within the difference of their
+// delays. The sender, where it is known, has ordinary messages to them as well.
+type Broadcast struct {
+	Receptions []Stamp
+}
+
+// Sample is one reading of a host's clock against a reference: at Host the reference showed Reference, give or take
+// Error (ns).
+type Sample struct {
+	Clock                  int
+	Host, Reference, Error int64
+}
+
 // Problem is what alignment is given: the clocks and what was sent between them.
 type Problem struct {
-	Clocks   []Clock
-	Channels []Channel
+	Clocks     []Clock
+	Channels   []Channel
+	Broadcasts []Broadcast
+	Samples    []Sample
 }
