@@ -35,6 +35,12 @@ import (
 type Problem struct {
 	A, B   trace.Clock
 	AB, BA Messages // from a to b, from b to a
+
+	// MinAB and MinBA are the least delays possible each way, ns; 0 where nothing is known of them. No message is
+	// quicker, so the corridor narrows by as much on each side (Ashton 1995; Poirier 2010, section 2.4.2). They are
+	// taken as spans of b's clock: over a delay the clocks' skew is far below a nanosecond. A least delay that is too
+	// long makes every bound wrong, or leaves no line at all. Negative ones count as 0, ones of over an hour as an hour.
+	MinAB, MinBA int64
 }
 
 // Messages is the messages of one direction, in pieces and in any order.

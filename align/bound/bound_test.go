@@ -1,0 +1,215 @@
+package bound
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/align/pair"
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// drawn is a problem whose offset is known and keeps the assumption: a parabola with steps of less than epsilon.
+type drawn struct {
+	problem    pair.Problem
+	assumption Assumption
+	offset     func(t float64) float64 // of b against a, t ns after the origin
+	origin     int64
+	span       int64
+}
+
+func draw(t *rapid.T) drawn {
+	d := drawn{
+		origin: rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000}).Draw(t, "origin"),
+		span:   rapid.SampledFrom([]int64{1_000, 1_000_000_000, 3_600_000_000_000}).Draw(t, "span"),
+		assumption: Assumption{
+			Wander:  rapid.SampledFrom([]float64{0, 3, 30, 1000}).Draw(t, "wander"),
+			Epsilon: rapid.SampledFrom([]float64{0, 100}).Draw(t, "epsilon"),
+		},
+	}
+	base := rapid.Float64Range(-1e9, 1e9).Draw(t, "base")
+	skew := rapid.Float64Range(-1e-4, 1e-4).Draw(t, "skew")
+	bend := rapid.Float64Range(-1, 1).Draw(t, "bend") * d.assumption.curvature()
+	step := rapid.Float64Range(0, 0.99).Draw(t, "step") * d.assumption.Epsilon
+	d.offset = func(x float64) float64 {
+		up := float64(int64(math.Floor(x/float64(d.span)*7)) & 1)
+		return base + skew*x + bend*x*x/2 + step*up
+	}
+	delays := rapid.SampledFrom([]float64{10, 1e5, 1e7}).Draw(t, "delays")
+	d.problem.A = trace.Clock{First: d.origin, Last: d.origin + d.span}
+	for range rapid.IntRange(1, 30).Draw(t, "n") {
+		x := rapid.Int64Range(0, d.span).Draw(t, "x")
+		y := d.origin + x + int64(math.Floor(d.offset(float64(x))))
+		delay := int64(rapid.Float64Range(0, delays).Draw(t, "delay"))
+		if rapid.Bool().Draw(t, "there") {
+			d.problem.AB = append(d.problem.AB, []trace.Message{{Sent: d.origin + x, Received: y + delay}})
+		} else {
+			d.problem.BA = append(d.problem.BA, []trace.Message{{Sent: y - delay, Received: d.origin + x}})
+		}
+	}
+	return d
+}
+
+// constraint is side*(v + slope*x) <= side*limit.
+type constraint struct{ x, limit, side float64 }
+
+// extremes solves one instant by brute force: of all points (v, y) where two constraints meet, those that break none.
+func (d *drawn) extremes(t int64) (low, high float64) {
+	k, e := d.assumption.curvature(), d.assumption.Epsilon
+	base := int64(d.offset(0)) // float64 keeps the last digits of small numbers only
+	var all []constraint
+	for m := range d.problem.AB.All() {
+		x := float64(m.Sent - t)
+		all = append(all, constraint{x, float64(m.Received-m.Sent-base) + 1 + e + k*x*x/2, 1})
+	}
+	for m := range d.problem.BA.All() {
+		x := float64(m.Received - t)
+		all = append(all, constraint{x, float64(m.Sent-m.Received-base) - 1 - e - k*x*x/2, -1})
+	}
+	low, high = math.Inf(1), math.Inf(-1)
+	consider := func(v, y float64) {
+		for _, c := range all {
+			if c.side*(v+y*c.x-c.limit) > 1e-9+1e-14*math.Abs(c.limit) {
+				return
+			}
+		}
+		low, high = min(low, v), max(high, v)
+	}
+	for i, c := range all {
+		for _, y := range []float64{-steepest, steepest} {
+			consider(c.limit-y*c.x, y)
+		}
+		if c.x == 0 {
+			consider(c.limit, 0)
+		}
+		for _, o := range all[:i] {
+			if c.x == o.x {
+				continue
+			}
+			y := (c.limit - o.limit) / (c.x - o.x)
+			if math.Abs(y) <= steepest {
+				consider(c.limit-y*c.x, y)
+			}
+		}
+	}
+	return low + float64(base), high + float64(base)
+}
+
+func TestBoundsAreTheExtremesOverAllLinesThatKeepTheAssumption(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t)
+		c := New(&d.problem, d.assumption)
+		for _, at := range []int64{d.origin, d.origin + d.span/3, d.origin + d.span, d.origin + 2*d.span} {
+			low, high, lowOK, highOK, ok := c.At(at)
+			if !ok {
+				t.Fatalf("at %d: messages of a clock within the assumption contradict it", at-d.origin)
+			}
+			if lowOK != (len(d.problem.BA) > 0) || highOK != (len(d.problem.AB) > 0) {
+				t.Fatalf("bounded %v %v with %d and %d messages", lowOK, highOK, len(d.problem.BA), len(d.problem.AB))
+			}
+			least, most := d.extremes(at)
+			// What is carried far beyond two messages that lie close together carries float64's last digits with it.
+			slack := 2 + 1e-9*float64(d.span) + 1e-5*min(math.Abs(most-float64(d.offset(0))), 1e6)
+			if highOK && (float64(high-at) < most-slack || float64(high-at) > most+slack) {
+				t.Fatalf("at %d: high %d, brute force %.3f", at-d.origin, high-at, most)
+			}
+			if lowOK && (float64(low-at) > least+slack || float64(low-at) < least-slack) {
+				t.Fatalf("at %d: low %d, brute force %.3f", at-d.origin, low-at, least)
+			}
+		}
+	})
+}
+
+func TestCurvesHoldTheTruthBetweenTheirKnotsToo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t)
+		c := New(&d.problem, d.assumption)
+		first, last := d.origin-d.span, d.origin+3*d.span
+		low, high, ok := c.Curves(first, last)
+		if !ok {
+			t.Fatal("messages of a clock within the assumption contradict it")
+		}
+		for range 40 {
+			x := rapid.Int64Range(-d.span, 3*d.span).Draw(t, "instant")
+			truth := d.origin + x + int64(math.Round(d.offset(float64(x))))
+			if low != nil {
+				if v := low.At(d.origin+x, clock.Down); v > truth+1 {
+					t.Fatalf("%d ns after the origin: low is %d above the truth", x, v-truth)
+				}
+			}
+			if high != nil {
+				if v := high.At(d.origin+x, clock.Up); v < truth-1 {
+					t.Fatalf("%d ns after the origin: high is %d below the truth", x, truth-v)
+				}
+			}
+		}
+		for _, curve := range []clock.Curve{low, high} {
+			if curve != nil && curve.Check() != nil {
+				t.Fatal(curve.Check())
+			}
+		}
+	})
+}
+
+func TestLeastWanderIsTheSmallestThatTheMessagesAllow(t *testing.T) {
+	// The offset bends by 500 ppb per second under delays of nothing: any smaller wander contradicts it.
+	var p pair.Problem
+	const bend = 500e-18
+	for i := range int64(200) {
+		x := i * 100_000_000
+		y := x + int64(bend*float64(x)*float64(x)/2)
+		p.AB = append(p.AB, []trace.Message{{Sent: x, Received: y + 1}})
+		p.BA = append(p.BA, []trace.Message{{Sent: y - 1, Received: x}})
+	}
+	got := Least(&p, 0)
+	if got < 450 || got > 510 {
+		t.Errorf("least wander %g ppb/s of a clock that bends by 500", got)
+	}
+	p.AB = append(p.AB, []trace.Message{{Sent: 1000, Received: -1_000_000_000}}, []trace.Message{{Sent: 1001, Received: 1_000_000_000_000}})
+	p.BA = append(p.BA, []trace.Message{{Sent: 1_000_000_000, Received: 1000}})
+	if got := Least(&p, 0); !math.IsInf(got, 1) {
+		t.Errorf("least wander %g ppb/s of messages that contradict each other at one instant", got)
+	}
+}
+
+func TestWalksKeepTheAssumptionMadeOfThem(t *testing.T) {
+	for _, sigma := range []float64{1e-10, 1e-9, 1e-8} {
+		a := FromWalk(sigma, 5, 100)
+		for s := 0.01; s < 1e4; s *= 1.1 {
+			walk := 5 * sigma * 1e9 / math.Sqrt(3) * math.Pow(s, 1.5)
+			if parabola := a.Epsilon + a.Wander*s*s/2; parabola < walk*(1-1e-9) {
+				t.Errorf("sigma %g after %g s: %g ns of the walk, %g assumed", sigma, s, walk, parabola)
+			}
+		}
+	}
+	if a := FromWalk(1e-9, 5, 100); a.Wander < 0.83 || a.Wander > 0.84 {
+		t.Errorf("a wander of %g ppb/s for a walk of 1e-9", a.Wander)
+	}
+}
+
+func BenchmarkCurves(b *testing.B) {
+	var p pair.Problem
+	var there, back []trace.Message
+	for i := range int64(100_000) {
+		x := i * 10_000_000
+		there = append(there, trace.Message{Sent: x, Received: x + 30_000 + i*7919%40_000})
+		back = append(back, trace.Message{Sent: x, Received: x + 30_000 + i*6133%40_000})
+	}
+	p.AB, p.BA = pair.Messages{there}, pair.Messages{back}
+	b.Run("build", func(b *testing.B) {
+		for b.Loop() {
+			New(&p, Default)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200_000, "ns/message")
+	})
+	c := New(&p, Default)
+	b.Run("bound", func(b *testing.B) {
+		t := int64(0)
+		for b.Loop() {
+			t = (t + 12_345_678_901) % 1_000_000_000_000
+			c.At(t)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package bound
+
+import (
+	"math"
+
+	"meridian/clock"
+)
+
+// Empty reports a corridor without messages.
+func (c *Corridor) Empty() bool { return len(c.ceiling) == 0 && len(c.floor) == 0 }
+
+// At returns the bounds of b's clock at an instant of a's, rounded outwards; lowOK and highOK are false on a side without
+// messages. ok is false where the messages contradict the assumption.
+func (c *Corridor) At(t int64) (low, high int64, lowOK, highOK, ok bool) {
+	p := c.program(float64(t - c.middle))
+	l, h, ok := p.bounds()
+	if !ok {
+		return 0, 0, false, false, false
+	}
+	if lowOK = !math.IsInf(l, 0); lowOK {
+		low = c.absolute(t, math.Floor(l-c.guard))
+	}
+	if highOK = !math.IsInf(h, 0); highOK {
+		high = c.absolute(t, math.Ceil(h+c.guard))
+	}
+	return low, high, lowOK, highOK, true
+}
+
+// absolute turns an offset at t into b's reading.
+func (c *Corridor) absolute(t int64, offset float64) int64 {
+	return clock.Add(t, clock.Add(c.base, int64(min(max(offset, -4e18), 4e18))))
+}
+
+// mostKnots bounds the knots of a curve over the messages' extent.
+const mostKnots = 4096
+
+// Instants returns the instants of a's clock at which curves over [first, last] have their knots: even steps over the
+// messages, so short that chords sag by a small part of epsilon, and ever longer ones beyond, where bounds widen.
+func (c *Corridor) Instants(first, last int64) []int64 {
+	from, to := c.middle+int64(c.first), c.middle+int64(c.last)
+	step := c.step()
+	n := int64(float64(to-from)/step) + 1
+	var at []int64
+	for h := int64(step); clock.Sub(from, h) > first; h += max(h/8, 1) {
+		at = append(at, from-h)
+	}
+	for i, j := 0, len(at)-1; i < j; i, j = i+1, j-1 {
+		at[i], at[j] = at[j], at[i]
+	}
+	if first < from {
+		at = append([]int64{first}, at...)
+	}
+	for i := range n {
+		at = append(at, from+clock.MulDiv(to-from, i, n, clock.Nearest))
+	}
+	at = append(at, to)
+	for h := int64(step); clock.Add(to, h) < last; h += max(h/8, 1) {
+		at = append(at, to+h)
+	}
+	if last > to {
+		at = append(at, last)
+	}
+	return compact(at)
+}
+
+// step returns the length of pieces over the messages, ns.
+func (c *Corridor) step() float64 {
+	span := max(c.last-c.first, 1)
+	if k := c.curvature(); k > 0 {
+		sag := max(c.Epsilon/16, 1)
+		return max(min(math.Sqrt(8*sag/k), span/2), span/mostKnots, 1)
+	}
+	return max(span/256, 1)
+}
+
+func compact(at []int64) []int64 {
+	out := at[:0]
+	for i, t := range at {
+		if i == 0 || t > out[len(out)-1] {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Curves returns the bounds as curves from a's clock to b's over [first, last], strict between their knots as well. A side
+// without messages is nil. ok is false where the messages contradict the assumption.
+func (c *Corridor) Curves(first, last int64) (low, high clock.Curve, ok bool) {
+	at := c.Instants(min(first, c.middle+int64(c.first)), max(last, c.middle+int64(c.last)))
+	lowOK, highOK := true, true
+	lows, highs := make([]int64, len(at)), make([]int64, len(at))
+	for i, t := range at {
+		if lows[i], highs[i], lowOK, highOK, ok = c.At(t); !ok {
+			return nil, nil, false
+		}
+	}
+	sag := func(i int) int64 {
+		h := 0.0
+		if i > 0 {
+			h = float64(at[i] - at[i-1])
+		}
+		if i+1 < len(at) {
+			h = max(h, float64(at[i+1]-at[i]))
+		}
+		return int64(math.Ceil(min(c.Sag(h), 1e17)))
+	}
+	if lowOK {
+		low = make(clock.Curve, len(at))
+		for i := len(at) - 1; i >= 0; i-- {
+			low[i] = clock.Knot{Host: at[i], Timeline: clock.Sub(lows[i], sag(i))}
+			if i+1 < len(at) { // no clock runs back, so no lower bound need
+				low[i].Timeline = min(low[i].Timeline, low[i+1].Timeline)
+			}
+		}
+	}
+	if highOK {
+		high = make(clock.Curve, len(at))
+		for i, t := range at {
+			high[i] = clock.Knot{Host: t, Timeline: clock.Add(highs[i], sag(i))}
+			if i > 0 {
+				high[i].Timeline = max(high[i].Timeline, high[i-1].Timeline)
+			}
+		}
+	}
+	return low, high, true
+}

@@ -1,0 +1,134 @@
+package bound
+
+import (
+	"math"
+	"sort"
+)
+
+// steepest is the greatest |x'| that is considered: a clock twice as fast as another is none.
+const steepest = 1.0
+
+// program is the linear program of one instant t: of all lines v + y (T-t) that keep the assumption, the highest and
+// the lowest v. With a given slope y the ceilings leave v <= top(y) and the floors v >= bottom(y); top is concave and
+// bottom convex in y, so every question is a search on one variable.
+type program struct {
+	c    *Corridor
+	t    float64
+	lift float64 // curvature * t: by how much the lifted slope differs from y
+	fall float64 // curvature * t²/2
+}
+
+func (c *Corridor) program(t float64) program {
+	k := c.curvature()
+	return program{c: c, t: t, lift: k * t, fall: k * t * t / 2}
+}
+
+// touch returns the corner of a hull that a line of the given slope touches from outside.
+func touch(hull []point, slope, side float64) point {
+	i := sort.Search(len(hull)-1, func(i int) bool {
+		return side*(hull[i+1].y-hull[i].y) >= side*slope*(hull[i+1].x-hull[i].x)
+	})
+	return hull[i]
+}
+
+// top returns the highest v that the ceilings allow with slope y. In lifted coordinates the line is
+// v + fall + (y + lift) (T - t).
+func (p *program) top(y float64) float64 {
+	q := touch(p.c.ceiling, y+p.lift, 1)
+	return q.y - (y+p.lift)*(q.x-p.t) - p.fall
+}
+
+// bottom returns the lowest v that the floors allow with slope y.
+func (p *program) bottom(y float64) float64 {
+	q := touch(p.c.floor, y-p.lift, -1)
+	return q.y - (y-p.lift)*(q.x-p.t) + p.fall
+}
+
+func (p *program) gap(y float64) float64 { return p.top(y) - p.bottom(y) }
+
+// summit returns the slope at which top is highest, valley that at which bottom is lowest: those of the hulls' edges
+// over t.
+func (p *program) summit() float64 { return considered(slopeOver(p.c.ceiling, p.t, 1) - p.lift) }
+func (p *program) valley() float64 { return considered(slopeOver(p.c.floor, p.t, -1) + p.lift) }
+
+func considered(y float64) float64 { return min(max(y, -steepest), steepest) }
+
+// slopeOver returns the slope of a hull's edge over t. Beyond the hull's ends the steeper is the further, without end.
+func slopeOver(hull []point, t, side float64) float64 {
+	last := len(hull) - 1
+	switch {
+	case t > hull[last].x:
+		return side * math.Inf(1)
+	case t < hull[0].x:
+		return side * math.Inf(-1)
+	case last == 0:
+		return 0
+	}
+	i := sort.Search(last, func(i int) bool { return hull[i+1].x >= t })
+	return (hull[i+1].y - hull[i].y) / (hull[i+1].x - hull[i].x)
+}
+
+// bounds solves the program; ok is false where no line keeps the assumption. A side without messages is infinite.
+func (p *program) bounds() (low, high float64, ok bool) {
+	low, high = math.Inf(-1), math.Inf(1)
+	switch c := p.c; {
+	case len(c.ceiling) == 0 && len(c.floor) == 0:
+		return low, high, true
+	case len(c.floor) == 0:
+		return low, p.top(p.summit()), true
+	case len(c.ceiling) == 0:
+		return p.bottom(p.valley()), high, true
+	}
+	summit, valley := p.summit(), p.valley()
+	slack := -p.c.guard / 2
+	if p.gap(summit) >= slack && p.gap(valley) >= slack {
+		return p.bottom(valley), p.top(summit), true
+	}
+	widest := p.widest(min(summit, valley), max(summit, valley))
+	if p.gap(widest) < slack {
+		return 0, 0, false
+	}
+	return p.bottom(p.towards(valley, widest)), p.top(p.towards(summit, widest)), true
+}
+
+// widest returns a slope of the greatest gap, by golden section. Top rises up to its summit and bottom falls down to its
+// valley, so the greatest difference lies between the two.
+func (p *program) widest(lo, hi float64) float64 {
+	const golden = 0.6180339887498949
+	a, b := hi-golden*(hi-lo), lo+golden*(hi-lo)
+	fa, fb := p.gap(a), p.gap(b)
+	for hi-lo > 1e-15 {
+		if fa < fb {
+			lo, a, fa = a, b, fb
+			b = lo + golden*(hi-lo)
+			fb = p.gap(b)
+		} else {
+			hi, b, fb = b, a, fa
+			a = hi - golden*(hi-lo)
+			fa = p.gap(a)
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// towards returns the slope nearest to the wanted one at which the gap is not negative: the end of the search that lies
+// outside, so that the bound taken there is never short of the true one.
+func (p *program) towards(wanted, inside float64) float64 {
+	slack := -p.c.guard / 2
+	if p.gap(wanted) >= slack {
+		return wanted
+	}
+	outside := wanted
+	for range 60 {
+		m := (inside + outside) / 2
+		if m == inside || m == outside {
+			break
+		}
+		if p.gap(m) >= slack {
+			inside = m
+		} else {
+			outside = m
+		}
+	}
+	return outside
+}
