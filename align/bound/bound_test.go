@@ -72,7 +72,7 @@ func (d *drawn) extremes(t int64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	consider := func(v, y float64) {
 		for _, c := range all {
-			if c.side*(v+y*c.x-c.limit) > 1e-6+1e-14*math.Abs(c.limit) {
+			if c.side*(v+y*c.x-c.limit) > 1e-6+1e-14*(math.Abs(c.limit)+math.Abs(y*c.x)+math.Abs(v)) {
 				return
 			}
 		}
