@@ -1,8 +1,15 @@
 // Package quality measures an alignment by the messages it was made from.
 //
-// In go the problem and the clocks' maps; out come, per channel and in all, the inversions (messages received before
-// they were sent on the timeline), those beyond granularity, and those too fast, after Ashton (1995) and Poirier (2010,
-// section 3.4), and the bound over all events. One pass over the messages, O(1) each.
+// In go the problem and the clocks' maps. Out come, after Ashton (1995) and Poirier (2010, section 3.4.1), three kinds of
+// metrics that need no truth:
+//
+//	messages    inversions (received before they were sent on the timeline), those beyond granularity, those too fast
+//	broadcasts  how far apart the receptions of one sending lie
+//	accuracy    the bound of the error at the best and the worst event, and on average
+//
+// and, where the truth is known, the error itself and how often the bounds held it (see [Against]).
+//
+// Each is one pass over the messages or the broadcasts, O(1) each but for messages out of order.
 package quality
 
 import (

@@ -1,0 +1,65 @@
+package quality
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// RoundTrip returns the time that two clocks' quickest exchange spent on the way, ns: a message and the next one back,
+// less the pause between the two. No offset changes it, so it is the same under every alignment; half of it is the least
+// delay that Poirier (2010, section 3.4.1) counts messages as too fast by, there measured with ping. It is false where
+// no message follows one of the other direction.
+//
+// Rates do change it, by what the clocks drift apart during the exchange. So the quickest is the one whose time is least
+// at worst, with clocks that differ by 200 ppm: a long pause counts against an exchange. The cost is O(n log n).
+func RoundTrip(there, back []trace.Message) (int64, bool) {
+	x, least := quickest(there, back, math.MaxInt64)
+	y, _ := quickest(back, there, least)
+	if y >= 0 {
+		return y, true
+	}
+	return max(x, 0), x >= 0
+}
+
+// driftPerNs is by how much an exchange may seem quicker for each nanosecond that it takes: clocks of real machines
+// differ by less than 200 ppm.
+const driftPerNs = 5000
+
+// quickest returns the quickest exchange that begins with a message of there, and its time at worst, which is below the
+// one given; -1 if there is none.
+func quickest(there, back []trace.Message, below int64) (roundTrip, worst int64) {
+	there, back = ordered(there, received), ordered(back, sent)
+	roundTrip, worst = -1, below
+	i := 0
+	for _, b := range back {
+		for i < len(there) && there[i].Received <= b.Sent {
+			i++
+		}
+		if i == 0 {
+			continue
+		}
+		a := there[i-1]
+		whole := clock.Sub(b.Received, a.Sent)
+		way := clock.Sub(whole, clock.Sub(b.Sent, a.Received))
+		if most := clock.Add(way, max(whole, 0)/driftPerNs); most < worst && way >= 0 {
+			roundTrip, worst = way, most
+		}
+	}
+	return roundTrip, worst
+}
+
+func sent(m trace.Message) int64     { return m.Sent }
+func received(m trace.Message) int64 { return m.Received }
+
+// ordered returns the messages in the order of a stamp, themselves if they are in it.
+func ordered(m []trace.Message, stamp func(trace.Message) int64) []trace.Message {
+	before := func(x, y trace.Message) int { return cmp.Compare(stamp(x), stamp(y)) }
+	if slices.IsSortedFunc(m, before) {
+		return m
+	}
+	return slices.SortedFunc(slices.Values(m), before)
+}

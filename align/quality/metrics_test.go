@@ -1,0 +1,201 @@
+package quality
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// shifted is the map of a clock that is ahead by a constant, with bounds at the given distances.
+func shifted(ahead, below, above int64) clock.Map {
+	line := func(by int64) clock.Curve { return clock.Curve{{Host: 0, Timeline: by - ahead}} }
+	return clock.Map{Mid: line(0), Low: line(-below), High: line(above)}
+}
+
+func TestDifferentialDelayIsLargestLessSmallestReceptionOnTheTimeline(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		maps := []clock.Map{shifted(0, 0, 0), shifted(5000, 1, 1), shifted(-300, 1, 1)}
+		ahead := []int64{0, 5000, -300}
+		var broadcasts []trace.Broadcast
+		var delays, signed []float64
+		for range rapid.IntRange(0, 20).Draw(t, "broadcasts") {
+			var b trace.Broadcast
+			var truly []int64
+			var by [3]int64
+			seen := [3]bool{}
+			for n := range 3 {
+				if rapid.Bool().Draw(t, "received") {
+					at := rapid.Int64Range(1e18, 1e18+1000).Draw(t, "at")
+					truly = append(truly, at)
+					by[n], seen[n] = at, true
+					b.Receptions = append(b.Receptions, trace.Stamp{Clock: n, Time: at + ahead[n]})
+				}
+			}
+			broadcasts = append(broadcasts, b)
+			if len(truly) > 1 {
+				delays = append(delays, float64(slices.Max(truly)-slices.Min(truly)))
+			}
+			if seen[0] && seen[2] {
+				signed = append(signed, float64(by[2]-by[0]))
+			}
+		}
+		checkDifferential(t, Broadcasts(broadcasts, maps), delays)
+		checkDifferential(t, Between(broadcasts, maps, 0, 2), signed)
+	})
+}
+
+func checkDifferential(t *rapid.T, d Differential, values []float64) {
+	if d.Broadcasts != int64(len(values)) {
+		t.Fatalf("%d broadcasts, not %d", d.Broadcasts, len(values))
+	}
+	if len(values) == 0 {
+		if d != (Differential{}) {
+			t.Fatalf("%+v of nothing", d)
+		}
+		return
+	}
+	mean, squares := 0.0, 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	deviation := math.Sqrt(squares / max(float64(len(values)-1), 1))
+	if float64(d.Min) != slices.Min(values) || float64(d.Max) != slices.Max(values) ||
+		math.Abs(d.Mean-mean) > 1e-6 || math.Abs(d.Deviation-deviation) > 1e-6 {
+		t.Fatalf("%+v of %v, mean %v, deviation %v", d, values, mean, deviation)
+	}
+}
+
+func TestAccuracyIsTheMapsErrorOverAllStamps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := clock.Map{
+			Mid: clock.Curve{{Host: 0, Timeline: 0}, {Host: 1000, Timeline: 1010}},
+			Low: clock.Curve{{Host: 0, Timeline: -100}, {Host: 400, Timeline: 390}, {Host: 1000, Timeline: 700}},
+			High: clock.Curve{{Host: 0, Timeline: rapid.Int64Range(0, 400).Draw(t, "high")},
+				{Host: 1000, Timeline: rapid.Int64Range(1010, 2000).Draw(t, "high end")}},
+		}
+		var p trace.Problem
+		var bounds []int64
+		for range rapid.IntRange(0, 4).Draw(t, "channels") {
+			c := trace.Channel{From: rapid.IntRange(0, 2).Draw(t, "from"), To: rapid.IntRange(0, 2).Draw(t, "to")}
+			for range rapid.IntRange(0, 5).Draw(t, "messages") {
+				x := trace.Message{Sent: rapid.Int64Range(0, 1000).Draw(t, "sent"), Received: rapid.Int64Range(0, 1000).Draw(t, "received")}
+				c.Messages = append(c.Messages, x)
+				if c.From == 1 {
+					e, _ := m.Error(x.Sent)
+					bounds = append(bounds, e)
+				}
+				if c.To == 1 {
+					e, _ := m.Error(x.Received)
+					bounds = append(bounds, e)
+				}
+			}
+			p.Channels = append(p.Channels, c)
+		}
+		a := AccuracyOf(&p, &m, 1)
+		open := AccuracyOf(&p, &clock.Map{Mid: m.Mid, Low: m.Low}, 1)
+		if a.Events != int64(len(bounds)) || a.Unbounded != 0 || open.Unbounded != a.Events || open.Events != 0 {
+			t.Fatalf("%+v and %+v of %d stamps", a, open, len(bounds))
+		}
+		if len(bounds) == 0 {
+			return
+		}
+		mean := 0.0
+		for _, b := range bounds {
+			mean += float64(b) / float64(len(bounds))
+		}
+		// The maps round bounds outwards, a cursor to the nearest.
+		if slices.Min(bounds)-a.Best > 1 || slices.Max(bounds)-a.Worst > 1 || math.Abs(mean-a.Mean) > 1 {
+			t.Fatalf("%+v of %v", a, bounds)
+		}
+		sum := a
+		sum.Add(Accuracy{Events: a.Events, Best: 0, Worst: 5000, Mean: a.Mean + 10})
+		if sum.Best != 0 || sum.Worst != 5000 || math.Abs(sum.Mean-a.Mean-5) > 1e-6 {
+			t.Fatalf("%+v", sum)
+		}
+	})
+}
+
+func TestRoundTripIsThatOfTheQuickestExchangeWhateverTheOffset(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		offset := rapid.Int64Range(-1e18, 1e18).Draw(t, "offset") // of b against a
+		draw := func(name string, sentBy, receivedBy int64) (stamped, truly []trace.Message) {
+			for range rapid.IntRange(0, 12).Draw(t, name) {
+				s := rapid.Int64Range(0, 100_000).Draw(t, "sent")
+				m := trace.Message{Sent: s, Received: s + rapid.Int64Range(10, 20_000).Draw(t, "delay")}
+				truly = append(truly, m)
+				stamped = append(stamped, trace.Message{Sent: m.Sent + sentBy, Received: m.Received + receivedBy})
+			}
+			return stamped, truly
+		}
+		there, thereTruly := draw("there", 0, offset)
+		back, backTruly := draw("back", offset, 0)
+		// Brute force: every message with the last that was received before it was sent. Several exchanges may be equally
+		// quick at worst; then any will do.
+		var quick []int64
+		worst := int64(math.MaxInt64)
+		exchanges := func(first, second []trace.Message) {
+			for _, b := range second {
+				latest := -1
+				for i, a := range first {
+					if a.Received <= b.Sent && (latest < 0 || a.Received > first[latest].Received) {
+						latest = i
+					}
+				}
+				if latest < 0 {
+					continue
+				}
+				a := first[latest]
+				way := a.Received - a.Sent + b.Received - b.Sent
+				most := way + (b.Received-a.Sent)/driftPerNs
+				if most < worst {
+					quick, worst = nil, most
+				}
+				if most == worst {
+					quick = append(quick, way)
+				}
+			}
+		}
+		unique := func(m []trace.Message, stamp func(trace.Message) int64) bool {
+			seen := make(map[int64]bool)
+			for _, x := range m {
+				if seen[stamp(x)] {
+					return false
+				}
+				seen[stamp(x)] = true
+			}
+			return true
+		}
+		if !unique(there, received) || !unique(back, received) {
+			return // which of two that come at once begins an exchange is left open
+		}
+		exchanges(thereTruly, backTruly)
+		exchanges(backTruly, thereTruly)
+		got, ok := RoundTrip(there, back)
+		if ok != (len(quick) > 0) || (ok && !slices.Contains(quick, got)) {
+			t.Fatalf("round trip %d, %v; want one of %v", got, ok, quick)
+		}
+	})
+}
+
+func TestQuickestExchangeIsNotOneThatDriftMadeQuick(t *testing.T) {
+	// b runs 100 ppm fast: over a pause of ten seconds that hides a millisecond of the way.
+	const ppm = 1e-4
+	b := func(at float64) int64 { return int64(at * (1 + ppm)) }
+	there := []trace.Message{{Sent: 0, Received: b(2e6)}, {Sent: 20e9, Received: b(20e9 + 1e6)}}
+	back := []trace.Message{{Sent: b(10e9), Received: 10e9 + 2e6}, {Sent: b(20e9 + 1.1e6), Received: 20e9 + 2.1e6}}
+	got, ok := RoundTrip(there, back)
+	if !ok || math.Abs(float64(got)-2e6) > 1000 {
+		t.Errorf("round trip %d, want 2 ms", got)
+	}
+	if _, ok := RoundTrip(there, nil); ok {
+		t.Error("a round trip one way")
+	}
+}
