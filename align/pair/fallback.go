@@ -111,15 +111,16 @@ func thinned(hull []point) []point {
 
 // residuals returns all messages as points over the trend: y is the distance from it.
 func residuals(p *Problem, trend clock.Curve) (ceiling, floor []point) {
-	stepA, stepB := max(p.A.Granularity, 1), max(p.B.Granularity, 1)
+	atCeiling, atFloor := p.points()
 	ceiling = make([]point, 0, p.AB.Len())
 	for m := range p.AB.All() {
-		ceiling = append(ceiling, point{m.Sent, m.Received + stepB - trend.At(m.Sent, clock.Nearest)})
+		q := atCeiling(m)
+		ceiling = append(ceiling, point{q.x, q.y - trend.At(q.x, clock.Nearest)})
 	}
 	floor = make([]point, 0, p.BA.Len())
 	for m := range p.BA.All() {
-		x := m.Received + stepA
-		floor = append(floor, point{x, m.Sent - trend.At(x, clock.Nearest)})
+		q := atFloor(m)
+		floor = append(floor, point{q.x, q.y - trend.At(q.x, clock.Nearest)})
 	}
 	byX := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(p.y, q.y)) }
 	slices.SortFunc(ceiling, byX)

@@ -25,15 +25,15 @@ type corridor struct {
 // A stamp of granularity g stands for any instant of [t, t+g). The ceiling f(sent) <= received thus holds with the
 // latest instant of the receiver's stamp, the floor f(received) >= sent with that of the receiver's as well: each point
 // moves away from the line by the receiver's step. Stamps of one nanosecond are no exception: they were cut or rounded
-// to it from something finer.
+// to it from something finer. The least delays move the points towards the line.
 func newCorridor(p *Problem) *corridor {
 	c := &corridor{}
-	stepA, stepB := max(p.A.Granularity, 1), max(p.B.Granularity, 1)
+	ceiling, floor := p.points()
 	var other sync.WaitGroup
 	other.Go(func() {
-		c.ceiling = hullOf(p.AB, func(m trace.Message) point { return point{m.Sent, m.Received + stepB} }, false)
+		c.ceiling = hullOf(p.AB, ceiling, false)
 	})
-	c.floor = hullOf(p.BA, func(m trace.Message) point { return point{m.Received + stepA, m.Sent} }, true)
+	c.floor = hullOf(p.BA, floor, true)
 	other.Wait()
 	c.first, c.last = clock.Limit, -clock.Limit
 	for _, h := range [][]point{c.ceiling, c.floor} {
@@ -45,6 +45,20 @@ func newCorridor(p *Problem) *corridor {
 	margin := clock.Add(clock.Sub(end, start), 10_000_000_000)
 	c.from, c.to = max(clock.Sub(start, margin), -clock.Limit), min(clock.Add(end, margin), clock.Limit)
 	return c
+}
+
+// points returns where a message from a to b, and one from b to a, stands in the plane.
+func (p *Problem) points() (ceiling, floor func(trace.Message) point) {
+	stepA, stepB := max(p.A.Granularity, 1), max(p.B.Granularity, 1)
+	there, back := p.leastDelays()
+	return func(m trace.Message) point { return point{m.Sent, m.Received + stepB - there} },
+		func(m trace.Message) point { return point{m.Received + stepA, m.Sent + back} }
+}
+
+// leastDelays returns MinAB and MinBA within what they can be.
+func (p *Problem) leastDelays() (there, back int64) {
+	const hour = 3_600_000_000_000
+	return min(max(p.MinAB, 0), hour), min(max(p.MinBA, 0), hour)
 }
 
 // blockSize is how many points are taken at a time. Messages come connection by connection, each nearly in order, so the

@@ -99,7 +99,8 @@ type Estimate struct {
 	// Wander is the assumed greatest departure of the rate from a straight line, in ppb, for Fallback.
 	Wander int64
 
-	// Residual is the residual standard deviation E_r in ns, Exchanges what it was taken over, for the regressions.
+	// Residual is the residual standard deviation E_r in ns, Exchanges the number it was taken over, for the
+	// estimators that work on exchanges.
 	Residual  float64
 	Exchanges int
 }
@@ -111,10 +112,20 @@ const UndeterminedPPM = 200
 // Hull returns the estimate by convex hulls with strict bounds (Poirier 2010, sections 3.2 and 3.3), and by fallback
 // where no line passes.
 func Hull(p *Problem) Estimate {
+	e, _ := hull(p)
+	return e
+}
+
+// hull returns the estimate with the corridor that it was taken from; it is nil where there are no messages.
+func hull(p *Problem) (Estimate, *corridor) {
 	if p.AB.Len() == 0 && p.BA.Len() == 0 {
-		return Estimate{}
+		return Estimate{}, nil
 	}
 	c := newCorridor(p)
+	return c.estimate(p), c
+}
+
+func (c *corridor) estimate(p *Problem) Estimate {
 	lines, ok := c.lines()
 	if !ok {
 		return c.fallback(p)

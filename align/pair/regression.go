@@ -1,21 +1,11 @@
 package pair
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
-
-	"meridian/trace"
 )
-
-// exchange is a message from a to b and one back, as Clément and Dagenais (2009) measure it.
-type exchange struct {
-	at     int64   // the middle between T1, when a sent, and T4, when it received, on a's clock
-	offset float64 // D of eq. (3), less the base that all exchanges share, ns
-	margin float64 // E: half of the round trip without the time spent on b, ns
-}
 
 // Regression returns the estimate by least squares over the offsets of all exchanges, eq. (2)-(8) of Clément and
 // Dagenais (2009): the line of least squared residuals, with its residual standard deviation. confidence (90, 95, 99 or
@@ -32,15 +22,22 @@ func Regression(p *Problem, confidence int) (Estimate, error) {
 	if !ok {
 		return Estimate{}, fmt.Errorf("confidence %d: 90, 95, 99 or 100 per cent", confidence)
 	}
-	e := Hull(p)
+	e, c := hull(p)
 	exchanges, base := exchangesOf(p)
 	exchanges = withinMargin(exchanges, z)
 	line, ok := leastSquares(exchanges)
-	if !ok {
-		return e, nil
+	if ok && e.follow(c, line, base) {
+		e.Exchanges, e.Residual = len(exchanges), line.residual
 	}
-	c := newCorridor(p)
-	// b = a + D(a), and D(a) = base + offset + skew (a - origin).
+	return e, nil
+}
+
+// follow makes a line of offsets the estimate: b = a + D(a), and D(a) = base + offset + skew (a - origin). It returns
+// false, and leaves the estimate, where the line is none that clocks follow: the exchanges span too little for a skew.
+func (e *Estimate) follow(c *corridor, line regressionLine, base int64) bool {
+	if math.IsNaN(line.skew) || math.IsInf(line.skew, 0) || math.IsNaN(line.offset) || math.IsInf(line.offset, 0) {
+		return false
+	}
 	s := new(big.Rat).SetFloat64(line.skew)
 	s.Add(s, big.NewRat(1, 1))
 	y := new(big.Rat).SetFloat64(line.offset)
@@ -48,42 +45,10 @@ func Regression(p *Problem, confidence int) (Estimate, error) {
 	y.Add(y, new(big.Rat).SetInt64(base))
 	mid := c.straight(s, new(big.Rat).SetInt64(line.origin), y)
 	if rate := slopeOf(mid); mid.Check() != nil || rate.compare(absurdlySlow) < 0 || rate.compare(absurdlyFast) > 0 {
-		return e, nil // the exchanges span too little for a skew
+		return false
 	}
 	e.Map.Mid, e.Skew = mid, line.skew*1e6
-	e.Exchanges, e.Residual = len(exchanges), line.residual
-	return e, nil
-}
-
-// exchangesOf pairs every message from a that b answered next, in the order of b's clock, with that answer: each
-// message belongs to at most one exchange. All offsets are relative to base.
-func exchangesOf(p *Problem) ([]exchange, int64) {
-	there, back := slices.Collect(p.AB.All()), slices.Collect(p.BA.All())
-	slices.SortFunc(there, func(m, n trace.Message) int { return cmp.Compare(m.Received, n.Received) })
-	slices.SortFunc(back, func(m, n trace.Message) int { return cmp.Compare(m.Sent, n.Sent) })
-	var out []exchange
-	var base int64
-	i := 0
-	for _, answer := range back {
-		asked := -1
-		for ; i < len(there) && there[i].Received <= answer.Sent; i++ {
-			asked = i
-		}
-		if asked < 0 {
-			continue
-		}
-		m := there[asked]
-		if out == nil {
-			base = m.Received - m.Sent
-		}
-		d1, d2 := m.Received-m.Sent-base, answer.Sent-answer.Received-base
-		out = append(out, exchange{
-			at:     m.Sent + (answer.Received-m.Sent)/2,
-			offset: (float64(d1) + float64(d2)) / 2,
-			margin: math.Abs(float64(d1)-float64(d2)) / 2,
-		})
-	}
-	return out, base
+	return true
 }
 
 // withinMargin keeps the exchanges whose margin lies within z standard deviations of the mean (K6).
