@@ -130,8 +130,18 @@ func TestWhatCouldNotBeReadBackIsNotWritten(t *testing.T) {
 		{Hosts: []string{"a", "c"}, Channels: []trace.Channel{{From: 0, To: 2, Messages: one}}},
 		{Hosts: []string{"a", "c"}, Channels: []trace.Channel{{From: 1, To: 1, Messages: one}}},
 		{Hosts: []string{"a", "c"}, Channels: []trace.Channel{{From: 0, To: 1, Messages: []trace.Message{{Sent: clock.Limit + 1}}}}},
+		{Hosts: []string{"@broadcast", "c"}, Channels: []trace.Channel{{From: 0, To: 1, Messages: one}}},
+		{Hosts: []string{"a"}, Collectives: []trace.Collective{{Name: "", Members: []trace.Member{{}}}}},
+		{Hosts: []string{"a"}, Collectives: []trace.Collective{{Name: "x y", Members: []trace.Member{{}}}}},
+		{Hosts: []string{"a"}, Collectives: []trace.Collective{{Name: "x", Members: []trace.Member{{}}}, {Name: "x", Members: []trace.Member{{}}}}},
+		{Hosts: []string{"a"}, Collectives: []trace.Collective{{Name: "x", Members: []trace.Member{{Clock: 1}}}}},
+		{Hosts: []string{"a"}, Collectives: []trace.Collective{{Name: "x", Members: []trace.Member{{Entered: 2, Left: 1}}}}},
+		{Hosts: []string{"a"}, Broadcasts: []trace.Broadcast{{Receptions: []trace.Stamp{{Clock: -1}}}}},
+		{Hosts: []string{"a"}, Broadcasts: []trace.Broadcast{{Receptions: []trace.Stamp{{Time: 1}, {Time: 2}}}}},
+		{Hosts: []string{"a"}, Broadcasts: []trace.Broadcast{{Receptions: []trace.Stamp{{Time: -clock.Limit - 1}}}}},
 	} {
-		if err := Write(new(bytes.Buffer), &l); err == nil {
+		var file bytes.Buffer
+		if err := Write(&file, &l); err == nil || file.Len() > 0 {
 			t.Errorf("%+v was written", l)
 		}
 	}
@@ -144,6 +154,22 @@ func byNames(l *trace.List) map[string][]trace.Message {
 		if len(c.Messages) > 0 {
 			key := l.Hosts[c.From] + " " + l.Hosts[c.To]
 			m[key] = append(m[key], c.Messages...)
+		}
+	}
+	for _, c := range l.Collectives {
+		for i, x := range c.Members {
+			key := fmt.Sprintf("@collective %s %d %s", c.Name, i, l.Hosts[x.Clock])
+			m[key] = append(m[key], trace.Message{Sent: x.Entered, Received: x.Left})
+		}
+	}
+	n := 0
+	for _, b := range l.Broadcasts {
+		for _, x := range b.Receptions {
+			key := fmt.Sprintf("@broadcast %d %s", n, l.Hosts[x.Clock])
+			m[key] = append(m[key], trace.Message{Received: x.Time})
+		}
+		if len(b.Receptions) > 0 {
+			n++
 		}
 	}
 	return m
@@ -162,6 +188,21 @@ func TestWrittenMessagesReadBackExactly(t *testing.T) {
 				c.Messages = append(c.Messages, trace.Message{Sent: stamp.Draw(t, "sent"), Received: stamp.Draw(t, "received")})
 			}
 			l.Channels = append(l.Channels, c)
+		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "collectives") {
+			c := trace.Collective{Name: fmt.Sprint("c", i)}
+			for range rapid.IntRange(0, 4).Draw(t, "members") {
+				a, b := stamp.Draw(t, "entered"), stamp.Draw(t, "left")
+				c.Members = append(c.Members, trace.Member{Clock: rapid.IntRange(0, len(l.Hosts)-1).Draw(t, "member"), Entered: min(a, b), Left: max(a, b)})
+			}
+			l.Collectives = append(l.Collectives, c)
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "broadcasts") {
+			var b trace.Broadcast
+			for _, h := range rapid.SliceOfDistinct(rapid.IntRange(0, len(l.Hosts)-1), rapid.ID[int]).Draw(t, "receivers") {
+				b.Receptions = append(b.Receptions, trace.Stamp{Clock: h, Time: stamp.Draw(t, "reception")})
+			}
+			l.Broadcasts = append(l.Broadcasts, b)
 		}
 		var file bytes.Buffer
 		if err := Write(&file, l); err != nil {
@@ -199,6 +240,7 @@ func TestReadingAllocatesNothingPerLine(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("2\na b 1.5 -2e3 # x\r\nb a .5 7.0000000001\n"))
 	f.Add([]byte("\ufeff# c\n3\n\na b 4611686018.427387904 1\n"))
+	f.Add([]byte("@collective s a 1 2\n@broadcast s a 3.5\n@collective s b 1.1 2\n@broadcast s b 3.6 # x\n@a b 1 2\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var w trace.Warnings
 		l, err := Read(bytes.NewReader(data), "f", &w)

@@ -1,4 +1,4 @@
-package messages
+package text
 
 import (
 	"math/big"
@@ -37,26 +37,26 @@ func TestStampsAreExactToTheNanosecond(t *testing.T) {
 		{"1e-99999999999999", 0, 1, nil, false},
 		{"4611686018.427387904", clock.Limit, clock.Limit, nil, true},
 		{"-4611686018.427387904", -clock.Limit, -clock.Limit, nil, true},
-		{"4611686018.427387905", 0, 0, errRange, false},
-		{"1e99999999999999", 0, 0, errRange, false},
-		{"99999999999999999999", 0, 0, errRange, false},
-		{strings.Repeat("9", 5000), 0, 0, errRange, false},
+		{"4611686018.427387905", 0, 0, ErrRange, false},
+		{"1e99999999999999", 0, 0, ErrRange, false},
+		{"99999999999999999999", 0, 0, ErrRange, false},
+		{strings.Repeat("9", 5000), 0, 0, ErrRange, false},
 		{strings.Repeat("0", 5000) + "7", 7e9, 7e9, nil, true},
-		{"", 0, 0, errNumber, false},
-		{".", 0, 0, errNumber, false},
-		{"-", 0, 0, errNumber, false},
-		{"1e", 0, 0, errNumber, false},
-		{"1e+", 0, 0, errNumber, false},
-		{"1.2.3", 0, 0, errNumber, false},
-		{"1,5", 0, 0, errNumber, false},
-		{"0x10", 0, 0, errNumber, false},
-		{"nan", 0, 0, errNumber, false},
-		{"inf", 0, 0, errNumber, false},
-		{"1e5x", 0, 0, errNumber, false},
-		{"--1", 0, 0, errNumber, false},
+		{"", 0, 0, ErrNumber, false},
+		{".", 0, 0, ErrNumber, false},
+		{"-", 0, 0, ErrNumber, false},
+		{"1e", 0, 0, ErrNumber, false},
+		{"1e+", 0, 0, ErrNumber, false},
+		{"1.2.3", 0, 0, ErrNumber, false},
+		{"1,5", 0, 0, ErrNumber, false},
+		{"0x10", 0, 0, ErrNumber, false},
+		{"nan", 0, 0, ErrNumber, false},
+		{"inf", 0, 0, ErrNumber, false},
+		{"1e5x", 0, 0, ErrNumber, false},
+		{"--1", 0, 0, ErrNumber, false},
 	} {
-		down, exact, err := parseStamp([]byte(c.text), clock.Down)
-		up, _, _ := parseStamp([]byte(c.text), clock.Up)
+		down, exact, err := Seconds([]byte(c.text), clock.Down)
+		up, _, _ := Seconds([]byte(c.text), clock.Up)
 		if err != c.whyNot || down != c.down || up != c.up || exact != c.notInexact {
 			t.Errorf("%.40q: got %d..%d exact %v, %v; want %d..%d exact %v, %v",
 				c.text, down, up, exact, err, c.down, c.up, c.notInexact, c.whyNot)
@@ -79,8 +79,8 @@ func TestStampsRoundAsRationalsDo(t *testing.T) {
 			ceil.Add(ceil, big.NewInt(1))
 		}
 		for r, want := range map[clock.Rounding]*big.Int{clock.Down: floor, clock.Up: ceil} {
-			got, exact, err := parseStamp([]byte(text), r)
-			if inRange := want.IsInt64() && within(want.Int64()); inRange != (err == nil) {
+			got, exact, err := Seconds([]byte(text), r)
+			if inRange := want.IsInt64() && Within(want.Int64()); inRange != (err == nil) {
 				t.Fatalf("%q: %v, but it is %v ns", text, err, want)
 			}
 			if err == nil && (got != want.Int64() || exact != value.IsInt()) {

@@ -1,9 +1,16 @@
-package messages
+package text
 
 import (
+	"errors"
 	"strconv"
 
 	"meridian/clock"
+)
+
+// Why a stamp cannot be taken.
+var (
+	ErrNumber = errors.New("a stamp is not a decimal number of seconds")
+	ErrRange  = errors.New("a stamp is beyond the years that a clock can show")
 )
 
 // maxExponent is where exponents stop to grow while they are read: far above what any stamp needs, far below what
@@ -18,12 +25,12 @@ type number struct {
 	whole    int
 }
 
-// parseStamp turns decimal seconds into nanoseconds; exact is false where they had to be rounded, as r says (Down or
-// Up).
-func parseStamp(b []byte, r clock.Rounding) (ns int64, exact bool, err error) {
+// Seconds turns decimal seconds into nanoseconds by their digits alone, never through a float; exact is false where they
+// had to be rounded, as r says (Down or Up). It fails with [ErrNumber] or [ErrRange].
+func Seconds(b []byte, r clock.Rounding) (ns int64, exact bool, err error) {
 	n, ok := split(b)
 	if !ok {
-		return 0, false, errNumber
+		return 0, false, ErrNumber
 	}
 	const digits = 19 // of clock.Limit
 	magnitude, position, rest, significant := uint64(0), 0, false, false
@@ -36,7 +43,7 @@ func parseStamp(b []byte, r clock.Rounding) (ns int64, exact bool, err error) {
 			if position-whole < 0 {
 				// Leading zeros are no digits of the value; any other pushes it up by its place.
 				if whole-position > digits {
-					return 0, false, errRange
+					return 0, false, ErrRange
 				}
 				magnitude = magnitude*10 + uint64(c-'0')
 				significant = true
@@ -49,7 +56,7 @@ func parseStamp(b []byte, r clock.Rounding) (ns int64, exact bool, err error) {
 	if magnitude > 0 {
 		for ; position < whole; position++ {
 			if magnitude > uint64(clock.Limit) {
-				return 0, false, errRange
+				return 0, false, ErrRange
 			}
 			magnitude *= 10
 		}
@@ -58,7 +65,7 @@ func parseStamp(b []byte, r clock.Rounding) (ns int64, exact bool, err error) {
 		magnitude++
 	}
 	if magnitude > uint64(clock.Limit) {
-		return 0, false, errRange
+		return 0, false, ErrRange
 	}
 	if n.negative {
 		return -int64(magnitude), !rest, nil
@@ -125,8 +132,9 @@ func parseExponent(b []byte) (int, bool) {
 	return e, true
 }
 
-// appendStamp writes nanoseconds as decimal seconds with no more decimals than they have.
-func appendStamp(b []byte, ns int64) []byte {
+// AppendSeconds writes nanoseconds as decimal seconds with no more decimals than they have, such that [Seconds] brings
+// them back exactly.
+func AppendSeconds(b []byte, ns int64) []byte {
 	u := uint64(ns)
 	if ns < 0 {
 		b = append(b, '-')
@@ -144,3 +152,6 @@ func appendStamp(b []byte, ns int64) []byte {
 	}
 	return b
 }
+
+// Within says whether a stamp is one that [Seconds] takes.
+func Within(t int64) bool { return t >= -clock.Limit && t <= clock.Limit }
