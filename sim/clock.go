@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sort"
 	"time"
+
+	"meridian/clock"
 )
 
 // Clock is a host's clock as a function of true time. The zero value is a perfect clock.
@@ -15,7 +17,17 @@ type Clock struct {
 	SkewPPM  float64 // constant frequency error
 	Wave     Wave    // periodic frequency error, as temperature makes it
 	Walk     *Walk   // random frequency error; nil for none
+	Steps    []Step  // where somebody set it, in order of time
 }
+
+// Step is a clock set forward or back: from the true instant At on it shows By ns more than it would have. A leap second
+// is a step of one second, back where it is inserted.
+type Step struct {
+	At, By int64
+}
+
+// maxSteps bounds what steps may add up to, which keeps readings within int64.
+const maxSteps = int64(1) << 59
 
 // Wave is a frequency error that swings as a sine. The zero value is none.
 type Wave struct {
@@ -28,7 +40,7 @@ type Wave struct {
 // one nanosecond.
 const maxRatePPM = 0.4e6
 
-// Check says what is wrong with a clock that could stand still or run backwards.
+// Check says what is wrong with a clock that could stand still or run backwards other than by its steps.
 func (c *Clock) Check() error {
 	fastest := math.Abs(c.SkewPPM)
 	if c.Wave.AmplitudePPM != 0 {
@@ -40,20 +52,55 @@ func (c *Clock) Check() error {
 	if c.Walk != nil {
 		fastest += c.Walk.largest
 	}
+	sum := int64(0)
+	for i, s := range c.Steps {
+		if sum = clock.Add(sum, s.By); sum > maxSteps || sum < -maxSteps || s.At > clock.Limit || s.At < -clock.Limit {
+			return fmt.Errorf("sim: a step of %d ns at %d is none that a clock takes", s.By, s.At)
+		}
+		if i > 0 && s.At <= c.Steps[i-1].At {
+			return fmt.Errorf("sim: the step at %d does not follow the one at %d", s.At, c.Steps[i-1].At)
+		}
+	}
 	if !(fastest < maxRatePPM) {
 		return fmt.Errorf("sim: frequency error of up to %g ppm; a clock keeps below %g", fastest, maxRatePPM)
 	}
 	return nil
 }
 
-// At returns what the clock shows at a true instant, to the nearest nanosecond. It never decreases.
+// At returns what the clock shows at a true instant, to the nearest nanosecond. It never decreases, except where a step
+// sets the clock back.
 func (c *Clock) At(t int64) int64 {
+	host := c.smooth(t)
+	for _, s := range c.Steps {
+		if t < s.At {
+			break
+		}
+		host += s.By
+	}
+	return host
+}
+
+// smooth is the clock without its steps.
+func (c *Clock) smooth(t int64) int64 {
 	return t + c.OffsetNs + int64(math.Round(c.deviation(float64(t-c.Origin))))
 }
 
 // Inverse returns the true time of a host stamp: the first instant at which the clock shows it or more. It never
-// decreases, and for a stamp that At returned it is at most one nanosecond before the instant At was asked about.
+// decreases. For a stamp that At returned it is at most one nanosecond before the instant At was asked about, unless a
+// step set the clock back and it showed the stamp twice.
 func (c *Clock) Inverse(host int64) int64 {
+	begin := int64(math.MinInt64)
+	for _, s := range c.Steps {
+		if c.smooth(s.At-1) >= host {
+			break
+		}
+		begin, host = s.At, host-s.By
+	}
+	return max(begin, c.smoothInverse(host))
+}
+
+// smoothInverse is Inverse without the steps.
+func (c *Clock) smoothInverse(host int64) int64 {
 	// Newton's steps on x + deviation(x) = y, in floats, lead to within a nanosecond or so; integers decide.
 	y := float64(host - c.OffsetNs - c.Origin)
 	x := y
@@ -65,14 +112,14 @@ func (c *Clock) Inverse(host int64) int64 {
 		}
 	}
 	guess := c.Origin + int64(math.Round(x))
-	low, high := guess-1, guess+1 // At(low) < host <= At(high)
-	for reach := int64(1); c.At(low) >= host; reach *= 2 {
+	low, high := guess-1, guess+1 // smooth(low) < host <= smooth(high)
+	for reach := int64(1); c.smooth(low) >= host; reach *= 2 {
 		high, low = low, low-reach
 	}
-	for reach := int64(1); c.At(high) < host; reach *= 2 {
+	for reach := int64(1); c.smooth(high) < host; reach *= 2 {
 		low, high = high, high+reach
 	}
-	return low + 1 + int64(sort.Search(int(high-low-1), func(i int) bool { return c.At(low+1+int64(i)) >= host }))
+	return low + 1 + int64(sort.Search(int(high-low-1), func(i int) bool { return c.smooth(low+1+int64(i)) >= host }))
 }
 
 // RatePPM returns the clock's frequency error x ns after its origin.

@@ -70,6 +70,43 @@ func TestInverseIsTheFirstInstantThatShowsTheStamp(t *testing.T) {
 	})
 }
 
+func TestStepsSetTheClockByWhatTheySay(t *testing.T) {
+	c := Clock{Steps: []Step{{At: 100, By: 50}, {At: 200, By: -30}}}
+	for at, want := range map[int64]int64{0: 0, 99: 99, 100: 150, 199: 249, 200: 220, 300: 320} {
+		if got := c.At(at); got != want {
+			t.Errorf("at %d it shows %d, not %d", at, got, want)
+		}
+	}
+	// 100 to 149 are never shown, 220 to 249 twice.
+	for host, want := range map[int64]int64{99: 99, 100: 100, 149: 100, 150: 100, 151: 101, 220: 170, 249: 199, 250: 230} {
+		if got := c.Inverse(host); got != want {
+			t.Errorf("%d is shown first at %d, not at %d", host, got, want)
+		}
+	}
+}
+
+func TestInverseOfSteppingClockIsTheFirstInstantThatShowsTheStamp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := Clock{SkewPPM: rapid.Float64Range(-2e5, 2e5).Draw(t, "skew"), OffsetNs: rapid.Int64Range(-50, 50).Draw(t, "offset")}
+		at := int64(0)
+		for range rapid.IntRange(0, 5).Draw(t, "steps") {
+			at += rapid.Int64Range(1, 60).Draw(t, "pause")
+			c.Steps = append(c.Steps, Step{at, rapid.Int64Range(-80, 80).Draw(t, "by")})
+		}
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+		host := rapid.Int64Range(-200, 600).Draw(t, "host")
+		first := int64(-2000)
+		for c.At(first) < host {
+			first++
+		}
+		if got := c.Inverse(host); got != first {
+			t.Fatalf("%d is shown first at %d, not at %d", host, first, got)
+		}
+	})
+}
+
 func TestLinearClockIsExactAtAnyEpoch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// A skew of a whole number of ppb has an exact reading in rationals.
@@ -126,6 +163,9 @@ func TestClockThatCouldStopIsRefused(t *testing.T) {
 		{SkewPPM: 3e5, Wave: Wave{AmplitudePPM: 2e5, Period: time.Second}},
 		{SkewPPM: math.NaN()},
 		{Wave: Wave{AmplitudePPM: 1}},
+		{Steps: []Step{{At: 5, By: 1}, {At: 5, By: 1}}},
+		{Steps: []Step{{At: math.MinInt64, By: 1}}},
+		{Steps: []Step{{At: 1, By: math.MaxInt64}, {At: 2, By: math.MaxInt64}}},
 	} {
 		if c.Check() == nil {
 			t.Errorf("%+v passed", c)

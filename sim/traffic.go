@@ -2,42 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"time"
 
 	"meridian/trace"
 )
-
-// Shape is the distribution of the random part of a delay.
-type Shape uint8
-
-const (
-	Exponential Shape = iota // queues under moderate load
-	HeavyTail                // a Pareto tail of index 1.5: rare, enormous delays; the variance is infinite
-)
-
-const tailIndex = 1.5
-
-// Delay is the time a message is on the way: Min, and a random part of mean Jitter.
-type Delay struct {
-	Min, Jitter time.Duration
-	Shape       Shape
-}
-
-// Draw returns one delay.
-func (d Delay) Draw(random *rand.Rand) time.Duration {
-	mean := float64(d.Jitter)
-	var more float64
-	switch d.Shape {
-	case Exponential:
-		more = mean * random.ExpFloat64()
-	case HeavyTail:
-		// Lomax: scale·(U^(-1/a) - 1) has the mean scale/(a-1). 1-U keeps zero out.
-		more = mean * (tailIndex - 1) * (math.Pow(1-random.Float64(), -1/tailIndex) - 1)
-	}
-	return d.Min + time.Duration(min(more, 1e15))
-}
 
 // Link sends messages from one host to another, at random instants that are Period apart in the mean.
 type Link struct {

@@ -105,6 +105,9 @@ func TestDelaysFollowTheirDistribution(t *testing.T) {
 	}{
 		{Exponential, math.Ln2, math.Log(100)},
 		{HeavyTail, (tailIndex - 1) * (math.Pow(0.5, -1/tailIndex) - 1), (tailIndex - 1) * (math.Pow(0.01, -1/tailIndex) - 1)},
+		{Gamma, 2.674060 / 3, 8.405947 / 3}, // quantiles of the gamma distribution of shape 3 from tables
+		{Weibull, weibullScale * math.Pow(math.Ln2, 1/weibullShape), weibullScale * math.Pow(math.Log(100), 1/weibullShape)},
+		{Pareto, (tailIndex - 1) * (math.Pow(0.5, -1/tailIndex) - 1), (tailIndex - 1) * (math.Pow(0.01, -1/tailIndex) - 1)},
 	} {
 		random := rand.New(rand.NewPCG(6, 6))
 		d := Delay{Min: time.Millisecond, Jitter: time.Millisecond, Shape: test.shape}
@@ -122,6 +125,33 @@ func TestDelaysFollowTheirDistribution(t *testing.T) {
 		if got := draws[n*99/100]; math.Abs(got/test.quantile99-1) > 0.05 {
 			t.Errorf("shape %d: 99%% quantile %g, want %g", test.shape, got, test.quantile99)
 		}
+	}
+}
+
+func TestShapesHaveTheMeanAskedFor(t *testing.T) {
+	const n = 1_000_000
+	for _, shape := range []Shape{Exponential, Gamma, Weibull} { // the mean of the others' tails comes too slowly
+		random := rand.New(rand.NewPCG(7, 7))
+		d := Delay{Jitter: time.Millisecond, Shape: shape}
+		var sum float64
+		for range n {
+			sum += float64(d.Draw(random))
+		}
+		if got := sum / n / 1e6; math.Abs(got-1) > 0.012 {
+			t.Errorf("%v: mean %g of the jitter", shape, got)
+		}
+	}
+}
+
+func TestParetoQueuesAreFullAt50Milliseconds(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 8))
+	d := Delay{Min: time.Millisecond, Jitter: 10 * time.Millisecond, Shape: Pareto}
+	var longest time.Duration
+	for range 100_000 {
+		longest = max(longest, d.Draw(random))
+	}
+	if longest != 51*time.Millisecond {
+		t.Errorf("longest delay %v", longest)
 	}
 }
 

@@ -1,0 +1,257 @@
+package sim
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"meridian/clock"
+)
+
+// Truth is what really was: the clocks and the least delays of a scenario.
+type Truth struct {
+	Seed  uint64
+	Hosts []TrueHost
+	Links []TrueLink // one for each direction in which two hosts can send
+}
+
+// TrueHost is a host's clock as it really was.
+type TrueHost struct {
+	Name string
+	// Clock leads from the host's time to true time, both in ns, to within a nanosecond: to the first instant at which
+	// the clock showed the time or a later one. It holds from the start of the traffic to its end and a second beyond
+	// both.
+	Clock clock.Curve
+	Steps []TrueStep // in order of time
+}
+
+// TrueStep is an instant at which a host's clock was set: at the true instant At from showing Before to By ns more.
+type TrueStep struct {
+	At     int64 `json:"at_ns"`
+	Before int64 `json:"before_ns"`
+	By     int64 `json:"by_ns"`
+}
+
+// Twice reports whether the clock may have shown a time more than once because a step had set it back. Of such a stamp
+// nobody can say from itself alone when it was taken; Clock has the first time.
+func (h *TrueHost) Twice(host int64) bool {
+	for _, s := range h.Steps {
+		if clock.Add(s.Before, s.By) <= host && host <= s.Before {
+			return true
+		}
+	}
+	return false
+}
+
+// TrueLink is what a message from one host to another took at least.
+type TrueLink struct {
+	From       string      `json:"from"`
+	To         string      `json:"to"`
+	MinDelayNs int64       `json:"min_delay_ns"`     // at the start
+	Routes     []TrueRoute `json:"routes,omitempty"` // in order of time
+}
+
+// TrueRoute is the least delay from a true instant on.
+type TrueRoute struct {
+	At         int64 `json:"at_ns"`
+	MinDelayNs int64 `json:"min_delay_ns"`
+}
+
+func (l *TrueLink) minimum(at int64) int64 {
+	least := l.MinDelayNs
+	for _, r := range l.Routes {
+		if at < r.At {
+			break
+		}
+		least = r.MinDelayNs
+	}
+	return least
+}
+
+// Asymmetry returns half of what the least delay from a to b exceeds that from b to a by at the start, in ns: the error
+// that no method can see in messages between the two, b's clock appearing ahead by that much. It is false where the two
+// do not have links both ways.
+func (t *Truth) Asymmetry(a, b string) (ns float64, ok bool) {
+	return t.AsymmetryAt(a, b, math.MinInt64)
+}
+
+// AsymmetryAt is [Truth.Asymmetry] at a true instant, which matters where routes change.
+func (t *Truth) AsymmetryAt(a, b string, at int64) (ns float64, ok bool) {
+	var least [2]*TrueLink
+	for i := range t.Links {
+		switch l := &t.Links[i]; {
+		case l.From == a && l.To == b:
+			least[0] = l
+		case l.From == b && l.To == a:
+			least[1] = l
+		}
+	}
+	if least[0] == nil || least[1] == nil {
+		return 0, false
+	}
+	return float64(least[0].minimum(at)-least[1].minimum(at)) / 2, true
+}
+
+// truth returns what was, once all messages have been sent.
+func (n *network) truth() *Truth {
+	t := &Truth{Seed: n.Seed}
+	from, to := n.Start-int64(time.Second), n.last+int64(time.Second)
+	for i := range n.clocks {
+		t.Hosts = append(t.Hosts, n.clocks[i].truth(hostName(i), from, to))
+	}
+	for i := range n.links {
+		l := &n.links[i]
+		least := TrueLink{From: hostName(l.from), To: hostName(l.to), MinDelayNs: l.min}
+		for _, r := range l.routes {
+			least.Routes = append(least.Routes, TrueRoute{r.At, l.minimum(r.At)})
+		}
+		t.Links = append(t.Links, least)
+	}
+	return t
+}
+
+// truth returns the clock's curve between two true instants.
+func (c *Clock) truth(name string, from, to int64) TrueHost {
+	h := TrueHost{Name: name}
+	instants := []int64{from, to}
+	if c.Walk != nil || c.Wave.AmplitudePPM != 0 {
+		step := int64(time.Second)
+		for c.Wave.AmplitudePPM != 0 && step > int64(c.Wave.Period)/8 && step%2 == 0 {
+			step /= 2
+		}
+		// All the walk's corners, which are whole seconds from the origin, are among them.
+		for t := c.Origin + (from-c.Origin)/step*step; t < to; t += step {
+			if t > from {
+				instants = append(instants, t)
+			}
+		}
+	}
+	for _, s := range c.Steps {
+		h.Steps = append(h.Steps, TrueStep{At: s.At, Before: c.At(s.At) - s.By, By: s.By})
+		if s.At > from && s.At <= to {
+			instants = append(instants, s.At-1, s.At)
+		}
+	}
+	slices.Sort(instants)
+	b := curveBuilder{clock: c}
+	for i, t := range slices.Compact(instants) {
+		if i > 0 {
+			b.between(b.at, t)
+		}
+		b.knot(t)
+	}
+	h.Clock = b.curve
+	return h
+}
+
+// curveBuilder makes a clock's inverse from instants in order.
+type curveBuilder struct {
+	clock  *Clock
+	curve  clock.Curve
+	at     int64 // the instant before
+	behind bool  // the clock shows what it showed before a step set it back
+}
+
+// finest is how far a curve may lie from the clock between two knots, ns; rounding adds half of one.
+const finest = 0.3
+
+// between adds the knots that a piece needs to follow the clock, which bends little and one way on it.
+func (b *curveBuilder) between(from, to int64) {
+	half := from + (to-from)/2
+	if half == from || half == to {
+		return
+	}
+	c := b.clock
+	at := func(t int64) float64 { return c.deviation(float64(t - c.Origin)) }
+	start, end := at(from), at(to)
+	chord := start + (end-start)*(float64(half-from)/float64(to-from))
+	if math.Abs(at(half)-chord) < finest {
+		return
+	}
+	b.between(from, half)
+	b.knot(half)
+	b.between(half, to)
+}
+
+// knot adds an instant.
+func (b *curveBuilder) knot(t int64) {
+	b.at = t
+	host := b.clock.At(t)
+	last := len(b.curve) - 1
+	if last >= 0 && host <= b.curve[last].Host {
+		b.behind = true
+		return
+	}
+	if b.behind {
+		// Here the clock shows something new again, a nanosecond after the latest of what it showed before.
+		b.behind = false
+		if first := b.clock.Inverse(b.curve[last].Host + 1); first < t && b.clock.At(first) < host {
+			b.curve = append(b.curve, clock.Knot{Host: b.clock.At(first), Timeline: first})
+		}
+	}
+	b.curve = append(b.curve, clock.Knot{Host: host, Timeline: t})
+}
+
+// Write writes the truth as JSON, a line for each host and each link.
+func (t *Truth) Write(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	var line []byte
+	flush := func() {
+		out.Write(line) // an error comes again at Flush
+		line = line[:0]
+	}
+	value := func(v any) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // numbers and strings
+		}
+		line = append(line, text...)
+	}
+	line = append(line, `{"seed":`...)
+	line = strconv.AppendUint(line, t.Seed, 10)
+	line = append(line, ",\n\"hosts\":["...)
+	for i, h := range t.Hosts {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = append(line, "\n{\"name\":"...)
+		value(h.Name)
+		if len(h.Steps) > 0 {
+			line = append(line, `,"steps":`...)
+			value(h.Steps)
+		}
+		line = append(line, ",\"clock\":\n["...)
+		for k, knot := range h.Clock {
+			if k > 0 {
+				line = append(line, ',')
+			}
+			line = append(line, '[')
+			line = strconv.AppendInt(line, knot.Host, 10)
+			line = append(line, ',')
+			line = strconv.AppendInt(line, knot.Timeline, 10)
+			line = append(line, ']')
+			if len(line) > 32<<10 {
+				flush()
+			}
+		}
+		line = append(line, "]}"...)
+	}
+	line = append(line, "],\n\"links\":["...)
+	for i := range t.Links {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = append(line, '\n')
+		value(&t.Links[i])
+		if len(line) > 32<<10 {
+			flush()
+		}
+	}
+	line = append(line, "]}\n"...)
+	flush()
+	return out.Flush()
+}

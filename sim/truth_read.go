@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"meridian/clock"
+)
+
+// ReadTruth reads what [Truth.Write] writes:
+//
+//	{"seed":1,
+//	"hosts":[
+//	{"name":"host0","clock":
+//	[[HOST,TRUE],[HOST,TRUE],...]},
+//	{"name":"host1","steps":[{"at_ns":TRUE,"before_ns":HOST,"by_ns":NS}],"clock":
+//	[...]}],
+//	"links":[
+//	{"from":"host0","to":"host1","min_delay_ns":NS,"routes":[{"at_ns":TRUE,"min_delay_ns":NS}]},
+//	...]}
+//
+// Whatever else the objects hold is passed over, so that a truth made otherwise than by a simulation may say more. The
+// error says where: the byte, the host or the link. What it returns without one has hosts whose curves pass
+// [clock.Curve.Check], and links between them.
+func ReadTruth(r io.Reader) (*Truth, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("truth: %w", err)
+	}
+	var file struct {
+		Seed  uint64
+		Hosts []struct {
+			Name  string
+			Steps []TrueStep
+			Clock [][]int64
+		}
+		Links []TrueLink
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("truth: %w", locate(err))
+	}
+	t := &Truth{Seed: file.Seed, Links: file.Links}
+	for i, h := range file.Hosts {
+		host := TrueHost{Name: h.Name, Steps: h.Steps, Clock: make(clock.Curve, len(h.Clock))}
+		for k, knot := range h.Clock {
+			if len(knot) != 2 {
+				return nil, fmt.Errorf("truth: host %d, %q: knot %d has %d numbers and not 2", i+1, h.Name, k, len(knot))
+			}
+			host.Clock[k] = clock.Knot{Host: knot[0], Timeline: knot[1]}
+		}
+		t.Hosts = append(t.Hosts, host)
+	}
+	if err := t.check(); err != nil {
+		return nil, fmt.Errorf("truth: %w", err)
+	}
+	return t, nil
+}
+
+// locate adds to an error of JSON the byte at which it was found.
+func locate(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("at byte %d: %w", syntax.Offset, err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("at byte %d: %w", kind.Offset, err)
+	}
+	return err
+}
+
+// check says what no truth can be.
+func (t *Truth) check() error {
+	if len(t.Hosts) == 0 {
+		return errors.New("no hosts in it")
+	}
+	known := make(map[string]bool)
+	for i := range t.Hosts {
+		h := &t.Hosts[i]
+		fail := func(err error) error { return fmt.Errorf("host %d, %q: %w", i+1, h.Name, err) }
+		switch {
+		case h.Name == "":
+			return fail(errors.New("no name"))
+		case known[h.Name]:
+			return fail(errors.New("a second host of this name"))
+		}
+		known[h.Name] = true
+		if err := h.Clock.Check(); err != nil {
+			return fail(err)
+		}
+		for _, k := range h.Clock {
+			if !shown(k.Host) || !shown(k.Timeline) {
+				return fail(fmt.Errorf("a knot at %d, %d is beyond what a clock can show", k.Host, k.Timeline))
+			}
+		}
+		for j, s := range h.Steps {
+			if !shown(s.At) || !shown(s.Before) || !shown(s.By) {
+				return fail(fmt.Errorf("a step of %d ns at %d is none that a clock takes", s.By, s.At))
+			}
+			if j > 0 && s.At <= h.Steps[j-1].At {
+				return fail(fmt.Errorf("the step at %d does not follow the one at %d", s.At, h.Steps[j-1].At))
+			}
+		}
+	}
+	joined := make(map[[2]string]bool)
+	for i, l := range t.Links {
+		fail := func(what string) error {
+			return fmt.Errorf("link %d, from %q to %q: %s", i+1, l.From, l.To, what)
+		}
+		key := [2]string{l.From, l.To}
+		switch {
+		case !known[l.From] || !known[l.To]:
+			return fail("one of them is no host of the truth")
+		case l.From == l.To:
+			return fail("from a host to itself")
+		case joined[key]:
+			return fail("there is a second one")
+		case l.MinDelayNs < 0 || !shown(l.MinDelayNs):
+			return fail(fmt.Sprintf("a delay of %d ns", l.MinDelayNs))
+		}
+		joined[key] = true
+		for j, r := range l.Routes {
+			if r.MinDelayNs < 0 || !shown(r.MinDelayNs) || !shown(r.At) {
+				return fail(fmt.Sprintf("a delay of %d ns from %d on", r.MinDelayNs, r.At))
+			}
+			if j > 0 && r.At < l.Routes[j-1].At {
+				return fail(fmt.Sprintf("the route at %d does not follow the one at %d", r.At, l.Routes[j-1].At))
+			}
+		}
+	}
+	return nil
+}
+
+// shown reports whether an instant is one that Meridian takes.
+func shown(t int64) bool { return t >= -clock.Limit && t <= clock.Limit }
