@@ -159,19 +159,26 @@ type curveBuilder struct {
 // finest is how far a curve may lie from the clock between two knots, ns; rounding adds half of one.
 const finest = 0.3
 
-// between adds the knots that a piece needs to follow the clock, which bends little and one way on it.
+// between adds the knots that a piece needs to follow the clock. Looking at the middle alone would overlook a clock that
+// bends one way before it and the other way after.
 func (b *curveBuilder) between(from, to int64) {
-	half := from + (to-from)/2
-	if half == from || half == to {
+	quarter := (to - from) / 4
+	if quarter == 0 {
 		return
 	}
 	c := b.clock
 	at := func(t int64) float64 { return c.deviation(float64(t - c.Origin)) }
 	start, end := at(from), at(to)
-	chord := start + (end-start)*(float64(half-from)/float64(to-from))
-	if math.Abs(at(half)-chord) < finest {
+	straight := true
+	for i := range int64(3) {
+		t := from + (i+1)*quarter
+		chord := start + (end-start)*(float64(t-from)/float64(to-from))
+		straight = straight && math.Abs(at(t)-chord) < finest
+	}
+	if straight {
 		return
 	}
+	half := from + 2*quarter
 	b.between(from, half)
 	b.knot(half)
 	b.between(half, to)
@@ -187,10 +194,10 @@ func (b *curveBuilder) knot(t int64) {
 		return
 	}
 	if b.behind {
-		// Here the clock shows something new again, a nanosecond after the latest of what it showed before.
+		// Since the knot before, the clock showed again what it had shown. A nanosecond later its time is new.
 		b.behind = false
-		if first := b.clock.Inverse(b.curve[last].Host + 1); first < t && b.clock.At(first) < host {
-			b.curve = append(b.curve, clock.Knot{Host: b.clock.At(first), Timeline: first})
+		if next := b.curve[last].Host + 1; next < host {
+			b.curve = append(b.curve, clock.Knot{Host: next, Timeline: b.clock.Inverse(next)})
 		}
 	}
 	b.curve = append(b.curve, clock.Knot{Host: host, Timeline: t})
