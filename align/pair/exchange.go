@@ -57,8 +57,8 @@ func exchangesBothWays(p *Problem) (out []exchange, base int64) {
 // answered pairs every question that its receiver answered next, in the order of that receiver's clock, with the answer:
 // each message belongs to at most one exchange. It takes O(n log n), O(n) for messages in order.
 func answered(questions, answers Messages) iter.Seq2[trace.Message, trace.Message] {
-	asked := inOrder(questions, func(m trace.Message) int64 { return m.Received })
-	back := inOrder(answers, func(m trace.Message) int64 { return m.Sent })
+	asked := inOrder(questions, received)
+	back := inOrder(answers, sent)
 	return func(yield func(trace.Message, trace.Message) bool) {
 		i := 0
 		for _, answer := range back {
@@ -72,6 +72,9 @@ func answered(questions, answers Messages) iter.Seq2[trace.Message, trace.Messag
 		}
 	}
 }
+
+func sent(m trace.Message) int64     { return m.Sent }
+func received(m trace.Message) int64 { return m.Received }
 
 // inOrder returns the messages in ascending order of a stamp, those of one stamp in the order of the other.
 func inOrder(messages Messages, stamp func(trace.Message) int64) []trace.Message {

@@ -1,0 +1,174 @@
+package pair
+
+import (
+	"math"
+	"sort"
+
+	"meridian/clock"
+)
+
+// joined returns one estimate of the estimates of consecutive segments; each but the first begins at a seam.
+func joined(pieces []Estimate, seams []int64) Estimate {
+	e := pieces[0]
+	var squares float64
+	bounded := true
+	e.Exchanges = 0
+	for i := range pieces {
+		x := &pieces[i]
+		e.Fit = min(e.Fit, x.Fit)
+		e.Determined, e.Enclosed = e.Determined && x.Determined, e.Enclosed && x.Enclosed
+		e.SkewLow, e.SkewHigh = min(e.SkewLow, x.SkewLow), max(e.SkewHigh, x.SkewHigh)
+		e.First, e.Last = min(e.First, x.First), max(e.Last, x.Last)
+		e.Wander = max(e.Wander, x.Wander)
+		e.Exchanges += x.Exchanges
+		squares += x.Residual * x.Residual * float64(x.Exchanges)
+		bounded = bounded && x.Map.Low != nil && x.Map.High != nil
+	}
+	if e.Residual = 0; e.Exchanges > 0 {
+		e.Residual = math.Sqrt(squares / float64(e.Exchanges))
+	}
+	e.Map = clock.Map{}
+	var levels []level
+	if bounded {
+		var ok bool
+		if levels, ok = levelsOf(pieces, seams); !ok {
+			e.Fit, levels = Fallback, nil
+		}
+	}
+	curves := func(of func(*clock.Map) clock.Curve) []clock.Curve {
+		out := make([]clock.Curve, len(pieces))
+		for i := range pieces {
+			out[i] = of(&pieces[i].Map)
+		}
+		return out
+	}
+	mids := curves(func(m *clock.Map) clock.Curve { return m.Mid })
+	floors, ceilings := make([]int64, len(pieces)), make([]int64, len(pieces))
+	for i := range pieces {
+		floors[i], ceilings[i] = math.MinInt64, math.MaxInt64
+	}
+	for k, seam := range seams {
+		// Before the seam the curve comes no higher than the level, after it no lower.
+		before, after := mids[k].At(seam-1, clock.Nearest), mids[k+1].At(seam, clock.Nearest)
+		if before <= after {
+			continue
+		}
+		v := after + (before-after)/2
+		if levels != nil {
+			v = min(max(v, levels[k].low), levels[k].high)
+		}
+		ceilings[k], floors[k+1] = v, v
+	}
+	e.Map.Mid = spliced(mids, seams, floors, ceilings, clock.Nearest)
+	if levels != nil {
+		lows := curves(func(m *clock.Map) clock.Curve { return m.Low })
+		highs := curves(func(m *clock.Map) clock.Curve { return m.High })
+		for i := range pieces {
+			floors[i], ceilings[i] = math.MinInt64, math.MaxInt64
+			if i > 0 {
+				floors[i] = levels[i-1].low
+			}
+			if i < len(seams) {
+				ceilings[i] = levels[i].high
+			}
+		}
+		open := func(v int64) []int64 {
+			out := make([]int64, len(pieces))
+			for i := range out {
+				out[i] = v
+			}
+			return out
+		}
+		e.Map.Low = spliced(lows, seams, floors, open(math.MaxInt64), clock.Down)
+		e.Map.High = spliced(highs, seams, open(math.MinInt64), ceilings, clock.Up)
+	}
+	e.Skew = 0
+	if span := clock.Sub(e.Last, e.First); span > 0 {
+		rise := clock.Sub(e.Map.At(e.Last), e.Map.At(e.First))
+		e.Skew = float64(clock.Sub(rise, span)) / float64(span) * 1e6
+	}
+	return e
+}
+
+// level is what bounds the timeline's time at a seam from both segments: what it was before at least, it is after.
+type level struct{ low, high int64 }
+
+// levelsOf returns the levels at the seams: no clock runs back, so the highest lower bound before a seam and the lowest
+// upper bound after it hold there. false means that they contradict each other.
+func levelsOf(pieces []Estimate, seams []int64) ([]level, bool) {
+	levels := make([]level, len(seams))
+	low := int64(math.MinInt64)
+	for k, seam := range seams {
+		low = max(low, pieces[k].Map.Low.At(seam-1, clock.Down))
+		levels[k].low = low
+	}
+	high := int64(math.MaxInt64)
+	for k := len(seams) - 1; k >= 0; k-- {
+		high = min(high, pieces[k+1].Map.High.At(seams[k], clock.Up))
+		levels[k].high = high
+		if levels[k].low > high {
+			return nil, false
+		}
+	}
+	return levels, true
+}
+
+// spliced returns the curve that follows each curve from its seam to the next, kept within its floor and its ceiling; values are
+// rounded as r says.
+// Where a floor or a ceiling cuts off a part of a piece the curve stands still.
+func spliced(curves []clock.Curve, seams, floors, ceilings []int64, r clock.Rounding) clock.Curve {
+	var out clock.Curve
+	for i, c := range curves {
+		from, to := c[0].Host, c[len(c)-1].Host
+		if i > 0 {
+			from = seams[i-1]
+		}
+		if i < len(seams) {
+			to = seams[i] - 1
+		}
+		if i == 0 {
+			from = min(from, to)
+		}
+		to = max(to, from)
+		hosts := []int64{from}
+		for _, k := range c {
+			if k.Host > from && k.Host < to {
+				hosts = append(hosts, k.Host)
+			}
+		}
+		if to > from {
+			hosts = append(hosts, to)
+		}
+		for _, h := range corners(c, hosts, floors[i], ceilings[i], r) {
+			v := min(max(c.At(h, r), floors[i]), ceilings[i])
+			if n := len(out); n > 0 {
+				v = max(v, out[n-1].Timeline)
+			}
+			out = append(out, clock.Knot{Host: h, Timeline: v})
+		}
+	}
+	return out
+}
+
+// corners adds to the places of a curve's corners those where it leaves its floor and where it reaches its ceiling.
+func corners(c clock.Curve, hosts []int64, floor, ceiling int64, r clock.Rounding) []int64 {
+	out := make([]int64, 0, len(hosts)+4)
+	out = append(out, hosts[0])
+	for _, h := range hosts[1:] {
+		before := out[len(out)-1]
+		for _, v := range []int64{floor, ceiling} {
+			if c.At(before, r) >= v || c.At(h, r) < v {
+				continue
+			}
+			// The curve comes to v in between: the corner is the last instant under it and the first not under it.
+			n := sort.Search(int(h-before), func(i int) bool { return c.At(before+int64(i), r) >= v })
+			for _, x := range []int64{before + int64(n) - 1, before + int64(n)} {
+				if x > out[len(out)-1] && x < h {
+					out = append(out, x)
+				}
+			}
+		}
+		out = append(out, h)
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+// Package sampled aligns a clock by samples of a reference that its recorder took, as tools do that synchronise around
+// the program under study instead of by its messages.
+//
+// In go the [trace.Sample]s of one clock: at Host the reference showed Reference, give or take Error. Out comes the
+// [clock.Map] from that clock to the reference. Which samples count is the [Mode] (Poirier 2010, section 2.2.4):
+//
+//	Before    the first: one offset for all                                         TAU
+//	After     the last: one offset for all                                          MPE
+//	Both      a line through the first and the last                                 Vampir, TAU with its tool
+//	Between   a line from each to the next (Doleschal and others 2008)              VampirTrace from 5.6, MPE
+//
+// The first and the last piece go on beyond the samples.
+//
+// Bounds. A sample bounds the reference at its own instant and, since no clock runs back, from one side before and after
+// it. More takes an assumption: with Both, that the clock is linear from the first sample on; with Between, that it is so
+// from each sample to the next, and beyond the ends as within the first and the last piece. Then the bounds are exact:
+//
+//	reference
+//	  ^                  |   .'    between two samples a line between their upper ends, one between their lower ends;
+//	  |        |------'' | .'      beyond them the steepest and the flattest line through both
+//	  |      . |------   |'
+//	  |    .'  |      ''-|
+//	  +--------------------------> host
+//
+// They say nothing of a clock that wanders between samples, which is what clocks do: half an hour apart, a wander of
+// 0.1 ppm makes 90 µs of it. One offset is no line, and Before and After have no bounds.
+//
+// Everything is integers, bounds are rounded outwards, and the cost is O(n log n) for n samples.
+package sampled
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Mode says which samples count.
+type Mode uint8
+
+const (
+	Between Mode = iota // all, with lines in between; the default
+	Both                // the first and the last, with one line
+	Before              // the first
+	After               // the last
+)
+
+// Modes are the names of all modes, by mode.
+var Modes = []string{"between", "both", "before", "after"}
+
+func (m Mode) String() string {
+	if int(m) < len(Modes) {
+		return Modes[m]
+	}
+	return fmt.Sprintf("mode %d", uint8(m))
+}
+
+// Map returns the map from the samples' clock to the reference. The samples may stand in any order; of several at one
+// instant the one with the smallest error counts.
+//
+// It is an error if there is no sample, or only one instant where a line needs two; if samples are of several clocks, have
+// a negative error, or stamps beyond [clock.Limit]; and if the reference ran back by more than the errors explain.
+func Map(samples []trace.Sample, mode Mode) (clock.Map, error) {
+	chosen, err := inOrder(samples)
+	if err != nil {
+		return clock.Map{}, err
+	}
+	first, last := chosen[0], chosen[len(chosen)-1]
+	switch mode {
+	case Before:
+		return clock.Map{Mid: clock.Curve{{Host: first.Host, Timeline: first.Reference}}}, nil
+	case After:
+		return clock.Map{Mid: clock.Curve{{Host: last.Host, Timeline: last.Reference}}}, nil
+	case Both:
+		chosen = []trace.Sample{first, last}
+	case Between:
+	default:
+		return clock.Map{}, fmt.Errorf("sampled: no %v", mode)
+	}
+	if first.Host == last.Host {
+		return clock.Map{}, fmt.Errorf("sampled: one sample of clock %d; a line needs two at different instants", first.Clock)
+	}
+	return through(chosen)
+}
+
+// inOrder checks the samples and returns them in order of the host's clock, one at an instant.
+func inOrder(samples []trace.Sample) ([]trace.Sample, error) {
+	if len(samples) == 0 {
+		return nil, fmt.Errorf("sampled: no samples")
+	}
+	for _, s := range samples {
+		switch {
+		case s.Clock != samples[0].Clock:
+			return nil, fmt.Errorf("sampled: samples of clocks %d and %d", samples[0].Clock, s.Clock)
+		case s.Error < 0 || s.Error > clock.Limit:
+			return nil, fmt.Errorf("sampled: an error of %d ns at host time %d", s.Error, s.Host)
+		case max(s.Host, s.Reference) > clock.Limit || min(s.Host, s.Reference) < -clock.Limit:
+			return nil, fmt.Errorf("sampled: host time %d, reference %d: beyond what a stamp can be", s.Host, s.Reference)
+		}
+	}
+	out := slices.Clone(samples)
+	slices.SortFunc(out, func(s, t trace.Sample) int {
+		return cmp.Or(cmp.Compare(s.Host, t.Host), cmp.Compare(s.Error, t.Error), cmp.Compare(s.Reference, t.Reference))
+	})
+	return slices.CompactFunc(out, func(s, t trace.Sample) bool { return s.Host == t.Host }), nil
+}
+
+// through returns the polyline through the samples with its bounds.
+func through(samples []trace.Sample) (clock.Map, error) {
+	n := len(samples)
+	low, mid, high := make(clock.Curve, n), make(clock.Curve, n), make(clock.Curve, n)
+	for i, s := range samples {
+		low[i] = clock.Knot{Host: s.Host, Timeline: s.Reference - s.Error}
+		high[i] = clock.Knot{Host: s.Host, Timeline: s.Reference + s.Error}
+	}
+	// The reference never runs back: it is nowhere lower than it was, nor higher than it will be.
+	for i := 1; i < n; i++ {
+		low[i].Timeline = max(low[i].Timeline, low[i-1].Timeline)
+		high[n-1-i].Timeline = min(high[n-1-i].Timeline, high[n-i].Timeline)
+	}
+	for i, s := range samples {
+		if low[i].Timeline > high[i].Timeline {
+			return clock.Map{}, fmt.Errorf("sampled: around host time %d of clock %d the reference runs back by %d ns more than the samples' errors explain",
+				s.Host, s.Clock, clock.Sub(low[i].Timeline, high[i].Timeline))
+		}
+		mid[i] = clock.Knot{Host: s.Host, Timeline: min(max(s.Reference, low[i].Timeline), high[i].Timeline)}
+		if i > 0 {
+			mid[i].Timeline = max(mid[i].Timeline, mid[i-1].Timeline)
+		}
+	}
+	return clock.Map{Mid: mid, Low: rays(low, high, clock.Down), High: rays(high, low, clock.Up)}, nil
+}
+
+// rays returns a bound that goes on beyond its ends along the lines that join it, over the first and over the last piece,
+// with the opposite bound.
+func rays(bound, opposite clock.Curve, r clock.Rounding) clock.Curve {
+	n := len(bound)
+	reach := clock.Add(clock.Sub(bound[n-1].Host, bound[0].Host), 10_000_000_000)
+	beyond := func(from, over clock.Knot, reach int64) clock.Knot {
+		to := clock.Knot{Host: min(max(clock.Add(from.Host, reach), -clock.Limit), clock.Limit)}
+		rise, run := clock.Sub(from.Timeline, over.Timeline), clock.Sub(from.Host, over.Host)
+		if run < 0 {
+			rise, run = -rise, -run
+		}
+		to.Timeline = clock.Add(from.Timeline, clock.MulDiv(clock.Sub(to.Host, from.Host), max(rise, 0), run, r))
+		return to
+	}
+	left, right := beyond(bound[0], opposite[1], -reach), beyond(bound[n-1], opposite[n-2], reach)
+	out := make(clock.Curve, 0, n+2)
+	if left.Host < bound[0].Host {
+		out = append(out, left)
+	}
+	out = append(out, bound...)
+	if right.Host > bound[n-1].Host {
+		out = append(out, right)
+	}
+	return out
+}
