@@ -1,0 +1,2 @@
+// Package envelope is the envelope smoother.
+package envelope

@@ -1,0 +1,174 @@
+package envelope
+
+import (
+	"math"
+	"slices"
+)
+
+// law is the density of a window's least delay, up to the delay's own minimum: a generalised logistic of type IV,
+//
+//	-log p(e) = b y + (a+b) log(1 + exp(-y)) + log s + log B(a,b),   y = (e - zero) / s
+//
+// steep below (a/s per ns: hardly anything is faster than the minimum) and flat above (b/s per ns: queues). It is fitted
+// to the law that the least of n messages follows, 1-(1-F)^n, with F the delays' empirical distribution.
+type law struct {
+	zero, s, a, b float64
+}
+
+// The shape is kept where the density stays proper and the search well behaved.
+const (
+	steepestShape = 12.0
+	flattestShape = 0.02
+	leastShape    = 0.1
+)
+
+func logBeta(a, b float64) float64 {
+	x, _ := math.Lgamma(a)
+	y, _ := math.Lgamma(b)
+	z, _ := math.Lgamma(a + b)
+	return x + y - z
+}
+
+// mean and deviation of the law's distance from zero, ns.
+func (l law) mean() float64      { return l.s * (digamma(l.a) - digamma(l.b)) }
+func (l law) deviation() float64 { return l.s * math.Sqrt(trigamma(l.a)+trigamma(l.b)) }
+
+// fitLaw returns the law of greatest likelihood for values given as evenly spaced quantiles, ascending.
+func fitLaw(e []float64) law {
+	n := len(e)
+	low, median, high := e[n/10], e[n/2], e[n*9/10]
+	spread := max(high-low, 1)
+	cost := func(p vector) float64 {
+		s, a, b := math.Exp(p[1]), math.Exp(p[2]), math.Exp(p[3])
+		if a > steepestShape || b > steepestShape || b < flattestShape || a < leastShape {
+			return math.Inf(1)
+		}
+		sum := 0.0
+		for _, x := range e {
+			y := (x - p[0]) / s
+			sum += b*y + (a+b)*softplus(-y)
+		}
+		return sum/float64(n) + p[1] + logBeta(a, b)
+	}
+	step := vector{spread * 0.1, 0.5, 0.5, 0.5}
+	// The likelihood has two kinds of maxima: a cliff with a long slope, and a bell.
+	cliff, atCliff := minimise(cost, vector{low, math.Log(spread * 0.05), math.Log(4), math.Log(0.1)}, step, 160)
+	bell, atBell := minimise(cost, vector{median, math.Log(spread / 4), 0, 0}, step, 160)
+	best := cliff
+	if atBell < atCliff {
+		best = bell
+	}
+	return law{best[0], math.Exp(best[1]), math.Exp(best[2]), math.Exp(best[3])}
+}
+
+type vector [4]float64
+
+// minimise is the simplex method of Nelder and Mead (1965).
+func minimise(f func(vector) float64, start, step vector, most int) (vector, float64) {
+	type vertex struct {
+		at vector
+		f  float64
+	}
+	var s [len(start) + 1]vertex
+	s[0] = vertex{start, f(start)}
+	for i := range start {
+		at := start
+		at[i] += step[i]
+		s[i+1] = vertex{at, f(at)}
+	}
+	worst := len(s) - 1
+	sort := func() {
+		slices.SortStableFunc(s[:], func(p, q vertex) int {
+			switch {
+			case p.f < q.f:
+				return -1
+			case p.f > q.f:
+				return 1
+			}
+			return 0
+		})
+	}
+	for range most {
+		sort()
+		if s[worst].f-s[0].f < 1e-5 {
+			break
+		}
+		var centre vector
+		for _, v := range s[:worst] {
+			for k := range centre {
+				centre[k] += v.at[k] / float64(worst)
+			}
+		}
+		along := func(t float64) vertex { // from the centre towards the worst vertex
+			var at vector
+			for k := range at {
+				at[k] = centre[k] + t*(s[worst].at[k]-centre[k])
+			}
+			return vertex{at, f(at)}
+		}
+		switch reflected := along(-1); {
+		case reflected.f < s[0].f:
+			if expanded := along(-2); expanded.f < reflected.f {
+				reflected = expanded
+			}
+			s[worst] = reflected
+		case reflected.f < s[worst-1].f:
+			s[worst] = reflected
+		default:
+			if contracted := along(0.5); contracted.f < s[worst].f {
+				s[worst] = contracted
+				continue
+			}
+			for i := 1; i <= worst; i++ {
+				for k := range centre {
+					s[i].at[k] = s[0].at[k] + 0.5*(s[i].at[k]-s[0].at[k])
+				}
+				s[i].f = f(s[i].at)
+			}
+		}
+	}
+	sort()
+	return s[0].at, s[0].f
+}
+
+// softplus is log(1+exp(z)).
+func softplus(z float64) float64 {
+	switch {
+	case z > 30:
+		return z
+	case z < -30:
+		return 0
+	}
+	return math.Log1p(math.Exp(z))
+}
+
+// sigmoid is the derivative of softplus.
+func sigmoid(z float64) float64 {
+	switch {
+	case z > 30:
+		return 1
+	case z < -30:
+		return 0
+	}
+	return 1 / (1 + math.Exp(-z))
+}
+
+// digamma and trigamma are the derivatives of log Gamma, by recurrence and the asymptotic series (Abramowitz and Stegun
+// 6.3.18, 6.4.12).
+func digamma(x float64) float64 {
+	r := 0.0
+	for ; x < 6; x++ {
+		r -= 1 / x
+	}
+	f := 1 / (x * x)
+	return r + math.Log(x) - 0.5/x - f*(1.0/12-f*(1.0/120-f/252))
+}
+
+func trigamma(x float64) float64 {
+	r := 0.0
+	for ; x < 6; x++ {
+		r += 1 / (x * x)
+	}
+	f := 1 / (x * x)
+	return r + 1/x + f/2 + f/x*(1.0/6-f*(1.0/30-f/42))
+}

@@ -1,0 +1,66 @@
+package envelope
+
+import (
+	"math"
+)
+
+// statistics is what an edge's residuals say about its least delay.
+type statistics struct {
+	extreme, extremeError float64
+	low, lowError         [3]float64 // low quantiles
+}
+
+// lowShares are the quantiles that may stand for the least delay: the delays of both ways are taken to be alike, and a
+// quantile of many is surer than the extreme.
+var lowShares = [3]float64{0.003, 0.01, 0.03}
+
+// statisticsOf returns an edge's statistics under the present curves.
+func (m *model) statisticsOf(d *edge) statistics {
+	const blocks = 8
+	var least [blocks]float64
+	for i := range least {
+		least[i] = math.Inf(1)
+	}
+	n := len(d.received)
+	for i, received := range d.received {
+		b := &least[i*blocks/n]
+		*b = min(*b, m.residual(d, d.sent[i], received))
+	}
+	s := statistics{extreme: d.least[0]}
+	s.extremeError = (median(least[:]) - least[0]) / 2
+	if math.IsInf(s.extremeError, 0) || math.IsNaN(s.extremeError) {
+		s.extremeError = math.Inf(1)
+	}
+	residuals := m.residuals(d, len(d.sample[0]), nil)
+	drawn := float64(len(residuals))
+	for i, share := range lowShares {
+		s.low[i] = quantile(residuals, share)
+		s.lowError[i] = (quantile(residuals, 1.5*share) - quantile(residuals, 0.5*share)) / math.Sqrt(share*drawn)
+	}
+	return s
+}
+
+// levelOf returns what must be added to the receiver's curve of the first edge, less the sender's, so that the least
+// delays of both ways are alike, and the error of that. What the two differ by in truth, no method can see.
+func levelOf(there, back *statistics) (level, deviation float64) {
+	extreme := (there.extreme - back.extreme) / 2
+	deviation = math.Hypot(there.extremeError, back.extremeError) / 2
+	chosen := -1
+	var low, lowError [3]float64
+	for i := range low {
+		low[i] = (there.low[i] - back.low[i]) / 2
+		lowError[i] = math.Hypot(there.lowError[i], back.lowError[i]) / 2
+		if lowError[i] < 0.7*deviation && math.Abs(low[i]-extreme) < 2*deviation &&
+			(chosen < 0 || lowError[i] < 0.7*lowError[chosen]) {
+			chosen = i
+		}
+	}
+	if chosen < 0 {
+		return extreme, deviation
+	}
+	level = low[chosen]
+	if -back.extreme <= there.extreme { // no delay is negative
+		level = max(-back.extreme, min(there.extreme, level))
+	}
+	return level, max(lowError[chosen], math.Abs(extreme-level)/2)
+}

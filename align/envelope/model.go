@@ -1,0 +1,239 @@
+package envelope
+
+import (
+	"math"
+)
+
+// edge is one direction between two clocks, reduced. Times are ns on the timeline after the model's origin, as the clocks'
+// affine maps have it.
+type edge struct {
+	from, to       int
+	sent, received []float64 // corners of the windows' hulls
+	weight         []float64 // messages: all of a window's at its first corner
+	sample         [2][]float64
+	messages       float64
+	granularity    float64
+	residuals      []float64 // of the sample under the present curves, ascending
+	least          []float64 // of the windows under the present curves, ascending
+}
+
+// point is the least delay of one window of an edge, with the law that it follows.
+type point struct {
+	edge             int32
+	sender, receiver int32   // index of the knot before the stamp among the unknowns, -1 for a clock that is the timeline
+	sFrac, rFrac     float64 // way to the next knot
+	base             float64 // received - sent
+	zero             float64 // of the law
+	width            float64 // its scale, ns
+	steep, flat      float64 // slopes of -log p below and above, per ns
+	flatNow          float64 // flat, less where a logarithmic tail is met by a tangent
+	tail, tailScale  float64 // where that tail begins, ns above zero, and its scale
+	excess           float64 // where the point stood when the tangent was taken
+	info             float64
+	hard             bool // a single message that must not be inverted
+}
+
+// model is the problem of maximum a posteriori: a curve for each column, piecewise linear on common knots, and a delay for
+// each edge.
+type model struct {
+	edges       []edge
+	column      []int // of each clock among the unknowns, -1 for one that is the timeline
+	columns     int
+	first, last float64
+	knots       int
+	step        float64   // between knots, ns
+	x           []float64 // column by column
+	delay       []float64 // of each edge, added to the law's zero
+	points      []point
+	sigma       []float64 // of each column: wander, fractional frequency per square root of a second
+	noise       float64   // of a window's minimum times the square root of the time between them: ns·s, see characteristic
+	solver      solver
+	rates       []float64 // scratch: first and second derivative of each point
+	bends       []float64
+	cost0       float64 // at the present x
+}
+
+// setKnots gives the curves so many knots and carries them over.
+func (m *model) setKnots(knots int) {
+	knots = max(knots, 3)
+	old, oldKnots, oldStep := m.x, m.knots, m.step
+	m.knots = knots
+	m.step = (m.last - m.first) / float64(knots-1) * (1 + 1e-9)
+	m.x = make([]float64, knots*m.columns)
+	for c := range m.columns {
+		if old == nil {
+			break
+		}
+		from, to := old[c*oldKnots:(c+1)*oldKnots], m.x[c*knots:(c+1)*knots]
+		for k := range to {
+			at := float64(k) * m.step / oldStep
+			i := min(int(at), oldKnots-2)
+			to[k] = from[i] + (at-float64(i))*(from[i+1]-from[i])
+		}
+	}
+	m.solver = nil
+}
+
+// locate returns the knot before t and how far t is on the way to the next.
+func (m *model) locate(t float64) (int, float64) {
+	u := (t - m.first) / m.step
+	k := min(max(int(u), 0), m.knots-2)
+	return k, u - float64(k)
+}
+
+// at returns a clock's curve at t.
+func (m *model) at(clock int, t float64) float64 {
+	c := m.column[clock]
+	if c < 0 {
+		return 0
+	}
+	k, f := m.locate(t)
+	x := m.x[c*m.knots+k:]
+	return x[0] + f*(x[1]-x[0])
+}
+
+// residual returns the delay of a message under the present curves.
+func (m *model) residual(e *edge, sent, received float64) float64 {
+	return received - sent - m.at(e.to, received) + m.at(e.from, sent)
+}
+
+// place fills in where a point's stamps lie.
+func (m *model) place(p *point, e *edge, sent, received float64) {
+	p.base = received - sent
+	p.sender, p.receiver = -1, -1
+	if c := m.column[e.from]; c >= 0 {
+		k, f := m.locate(sent)
+		p.sender, p.sFrac = int32(c*m.knots+k), f
+	}
+	if c := m.column[e.to]; c >= 0 {
+		k, f := m.locate(received)
+		p.receiver, p.rFrac = int32(c*m.knots+k), f
+	}
+}
+
+// excessOf returns how far a point lies above its law's zero under the given unknowns.
+func (p *point) excessOf(x, delay []float64) float64 {
+	g := p.base - p.zero
+	if !p.hard {
+		g -= delay[p.edge]
+	}
+	if i := p.receiver; i >= 0 {
+		g -= x[i] + p.rFrac*(x[i+1]-x[i])
+	}
+	if i := p.sender; i >= 0 {
+		g += x[i] + p.sFrac*(x[i+1]-x[i])
+	}
+	return g
+}
+
+// tailRoom scales the tail: beyond it the cost grows with the logarithm of the excess only, so that congestion does not
+// drag the curve.
+const tailRoom = 2.0
+
+// tangents takes the logarithmic tails at the present excess: the majorise-minimise step that makes them convex.
+func (m *model) tangents() {
+	for i := range m.points {
+		p := &m.points[i]
+		p.excess = p.excessOf(m.x, m.delay)
+		p.flatNow = p.flat
+		if over := p.excess - p.tail; over > 0 && !p.hard {
+			p.flatNow = p.flat / (1 + over/(tailRoom*p.tailScale))
+		}
+	}
+}
+
+// stiffness returns the weight of a column's squared second differences: the frequency walks by sigma per square root of a
+// second, so between knots h seconds apart they have the variance sigma² h³ 2/3.
+func (m *model) stiffness(column int) float64 {
+	h, s := m.step*1e-9, m.sigma[column]*1e9
+	return 1 / (s * s * h * h * h * 2 / 3)
+}
+
+// pin keeps each column near zero at its middle, where nothing else says which of two curves that differ by a constant is
+// meant: the delays take up the difference.
+const pin = 0.1
+
+// cost returns minus the logarithm of the posterior, less constants, with the laws' scale widened by mul.
+func (m *model) cost(x, delay []float64, mul float64) float64 {
+	f := 0.0
+	for i := range m.points {
+		p := &m.points[i]
+		e, s := p.excessOf(x, delay), p.width*mul
+		f += p.flatNow*e + (p.steep+p.flatNow)*s*softplus(-e/s)
+	}
+	for c := range m.columns {
+		x := x[c*m.knots : (c+1)*m.knots]
+		sum := 0.0
+		for k := 2; k < len(x); k++ {
+			d := x[k-2] - 2*x[k-1] + x[k]
+			sum += d * d
+		}
+		f += 0.5*m.stiffness(c)*sum + 0.5*pin*x[len(x)/2]*x[len(x)/2]
+	}
+	return f
+}
+
+// derive fills in the first and second derivatives of each point's cost by its excess.
+func (m *model) derive(mul float64) {
+	if len(m.rates) < len(m.points) {
+		m.rates, m.bends = make([]float64, len(m.points)), make([]float64, len(m.points))
+	}
+	for i := range m.points {
+		p := &m.points[i]
+		s := p.width * mul
+		below := sigmoid(-p.excessOf(m.x, m.delay) / s)
+		both := p.steep + p.flatNow
+		m.rates[i] = p.flatNow - both*below
+		m.bends[i] = both / s * below * (1 - below)
+	}
+}
+
+// solver finds the Newton step.
+type solver interface {
+	// solve fills dx and dd with the step for the derivatives that the model holds, and returns the derivative of the
+	// cost along it.
+	solve(m *model, dx, dd []float64) float64
+	// logDet returns the logarithm of the last Hessian's determinant.
+	logDet() float64
+}
+
+// newton minimises the cost with the laws' scale widened by mul.
+func (m *model) newton(mul float64, most int) {
+	if m.solver == nil {
+		if m.columns == 1 {
+			m.solver = newDirect(m)
+		} else {
+			m.solver = newIterative(m)
+		}
+	}
+	n, edges := len(m.x), len(m.delay)
+	dx, dd := make([]float64, n), make([]float64, edges)
+	nextX, nextD := make([]float64, n), make([]float64, edges)
+	m.cost0 = m.cost(m.x, m.delay, mul)
+	for range most {
+		m.derive(mul)
+		slope := m.solver.solve(m, dx, dd)
+		if -slope < 1e-9*(1+math.Abs(m.cost0)) {
+			return
+		}
+		moved := false
+		for step := 1.0; step > 1e-9; step /= 2 {
+			for i := range nextX {
+				nextX[i] = m.x[i] + step*dx[i]
+			}
+			for i := range nextD {
+				nextD[i] = m.delay[i] + step*dd[i]
+			}
+			if next := m.cost(nextX, nextD, mul); next <= m.cost0+1e-4*step*slope {
+				moved = m.cost0-next >= 1e-8*math.Abs(m.cost0)
+				m.cost0 = next
+				m.x, nextX = nextX, m.x
+				m.delay, nextD = nextD, m.delay
+				break
+			}
+		}
+		if !moved {
+			return
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package envelope
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"meridian/trace"
+)
+
+// Reducer takes the messages of one direction one by one and keeps what the smoother needs, in memory that does not grow
+// with their number: for each of at most limit windows of time their count and the corners of the lower hull over
+// (received, received - sent), and a random sample of them all.
+//
+// Whatever line is taken from the differences, the least message of a window is a corner of its hull, so the window's
+// minimum is exact for any clock that is straight within it. Windows start short and are merged in pairs when they get
+// too many; 8192 of them are finer than any spacing of knots that so many messages could support.
+type Reducer struct {
+	windows []window
+	width   int64 // of a window, ns
+	origin  int64 // start of the first, on the receiver's clock
+	used    int   // windows up to the last used
+	sample  []trace.Message
+	count   int64
+	state   uint64 // of the generator that draws the sample
+}
+
+type window struct {
+	count   int64
+	corners []trace.Message
+}
+
+const (
+	mostWindows  = 8192
+	fewestWindow = 64
+	sampleSize   = 65536
+	// lawSample is how much of the sample the laws are fitted to, again and again; levels take it all, once.
+	lawSample = 16384
+	// cornersKept is how many messages a window gathers before its hull is taken.
+	cornersKept = 64
+)
+
+// NewReducer returns a reducer for about the given number of messages; 0 if that is unknown.
+func NewReducer(messages int) *Reducer {
+	limit := mostWindows
+	for messages > 0 && limit > fewestWindow && limit > messages {
+		limit /= 2
+	}
+	return &Reducer{windows: make([]window, limit), width: 1 << 10, state: 88172645463325252}
+}
+
+// Add takes a message.
+func (r *Reducer) Add(m trace.Message) {
+	if r.count == 0 {
+		r.origin = m.Received
+	}
+	r.count++
+	i := r.index(m.Received)
+	w := &r.windows[i]
+	w.count++
+	if len(w.corners) == cornersKept {
+		w.corners = lowerHull(w.corners)
+	}
+	if len(w.corners) == cornersKept { // all of them corners: room for as many again
+		w.corners = slices.Grow(w.corners, cornersKept)
+	}
+	w.corners = append(w.corners, m)
+	r.draw(m)
+}
+
+// index returns the window of an instant, after making them wide enough.
+func (r *Reducer) index(t int64) int {
+	for {
+		d := t - r.origin
+		if d < 0 {
+			r.widen(len(r.windows))
+			continue
+		}
+		i := d / r.width
+		if i < int64(len(r.windows)) {
+			r.used = max(r.used, int(i)+1)
+			return int(i)
+		}
+		r.widen(0)
+	}
+}
+
+// widen merges windows in pairs, after moving them so many places to the right.
+func (r *Reducer) widen(by int) {
+	r.origin -= int64(by) * r.width
+	r.width *= 2
+	merged := make([]window, len(r.windows))
+	for i := range r.windows[:r.used] {
+		from := &r.windows[i]
+		if from.count == 0 {
+			continue
+		}
+		to := &merged[(i+by)/2]
+		to.count += from.count
+		if to.corners == nil {
+			to.corners = from.corners
+		} else {
+			to.corners = lowerHull(append(to.corners, from.corners...))
+		}
+	}
+	r.windows, r.used = merged, min((r.used+by+1)/2, len(merged))
+}
+
+// draw keeps a message in the sample with the chance that all others have (Vitter's algorithm R).
+func (r *Reducer) draw(m trace.Message) {
+	if len(r.sample) < sampleSize {
+		r.sample = append(r.sample, m)
+		return
+	}
+	r.state ^= r.state << 13
+	r.state ^= r.state >> 7
+	r.state ^= r.state << 17
+	if k := r.state % uint64(r.count); k < sampleSize {
+		r.sample[k] = m
+	}
+}
+
+// finish takes the last hulls.
+func (r *Reducer) finish() {
+	for i := range r.windows {
+		if w := &r.windows[i]; len(w.corners) > 1 {
+			w.corners = lowerHull(w.corners)
+		}
+	}
+}
+
+// lowerHull returns, in place, the corners of the lower hull over (received, received - sent), by time. Differences of
+// nearby stamps are exact in float64, and a corner lost to the rounding of a product is lost by less than a picosecond.
+func lowerHull(m []trace.Message) []trace.Message {
+	order := func(a, b trace.Message) int {
+		return cmp.Or(cmp.Compare(a.Received, b.Received), cmp.Compare(b.Sent, a.Sent))
+	}
+	if !slices.IsSortedFunc(m, order) {
+		slices.SortFunc(m, order)
+	}
+	hull := m[:0]
+	for _, p := range m {
+		if n := len(hull); n > 0 && hull[n-1].Received == p.Received {
+			continue
+		}
+		for n := len(hull); n > 1 && !below(hull[n-2], hull[n-1], p); n-- {
+			hull = hull[:n-1]
+		}
+		hull = append(hull, p)
+	}
+	return hull
+}
+
+// below reports whether b lies below the line from a to c.
+func below(a, b, c trace.Message) bool {
+	tb, tc := float64(b.Received-a.Received), float64(c.Received-a.Received)
+	vb, vc := tb-float64(b.Sent-a.Sent), tc-float64(c.Sent-a.Sent)
+	return tb*vc-tc*vb > 0
+}
+
+// affine carries a clock's stamps to the timeline, near enough that what is left is for the smoother: the instant At of
+// the clock is Timeline, and from there it runs at Rate.
+type affine struct {
+	at, timeline int64
+	rate         float64
+}
+
+// on returns a stamp in ns after an origin on the timeline.
+func (a *affine) on(stamp, origin int64) float64 {
+	return float64(a.timeline-origin) + a.rate*float64(stamp-a.at)
+}
+
+// stamp returns the clock's reading at t ns after an origin.
+func (a *affine) stamp(t float64, origin int64) int64 {
+	return a.at + int64(math.Round((t-float64(a.timeline-origin))/a.rate))
+}

@@ -1,0 +1,149 @@
+package envelope
+
+import "math"
+
+// The wander is sought among half decades.
+const (
+	leastSigma    = -12.0
+	greatestSigma = -7.5
+	// prior of the wander: a decade away from what quartz does costs an eighth of a square
+	usualSigma = -9.0
+)
+
+// evidence is what the data say for each wander tried: the logarithm of their probability, less a constant.
+type evidence struct {
+	exponent, value float64
+}
+
+// weigh returns the Laplace approximation of the logarithm of the evidence for the present wander.
+func (m *model) weigh() float64 {
+	f := m.cost0
+	for i := range m.points {
+		p := &m.points[i]
+		e := p.excessOf(m.x, m.delay)
+		if e <= 0 || p.hard {
+			continue
+		}
+		// The tail itself in the place of its tangent.
+		cost := p.flat * e
+		if e > p.tail {
+			room := tailRoom * p.tailScale
+			cost = p.flat * (p.tail + room*math.Log1p((e-p.tail)/room))
+		}
+		f += cost - p.flatNow*e
+	}
+	return -f + 0.5*float64(m.knots-2)*math.Log(m.stiffness(0)) - 0.5*m.solver.logDet()
+}
+
+// settle takes anew the points and their laws and minimises, through the given widths of the laws.
+func (m *model) settle(hard bool, most int, widths ...float64) {
+	m.reduce(hard)
+	m.tangents()
+	for _, w := range widths {
+		m.newton(w, most)
+	}
+}
+
+// findSigma tries all wanders and keeps the one of greatest evidence (MacKay 1992). It returns what each had.
+func (m *model) findSigma() []evidence {
+	best := math.Inf(-1)
+	var found []evidence
+	var x, delay []float64
+	sigma := m.sigma[0]
+	for exponent := greatestSigma; exponent >= leastSigma; exponent -= 0.5 {
+		m.sigma[0] = math.Pow(10, exponent)
+		for range 2 {
+			m.tangents()
+			m.newton(1, 10)
+		}
+		value := m.weigh()
+		found = append(found, evidence{exponent, value})
+		value -= (exponent - usualSigma) * (exponent - usualSigma) / 8
+		if value > best {
+			best, sigma = value, m.sigma[0]
+			x, delay = append(x[:0], m.x...), append(delay[:0], m.delay...)
+		}
+	}
+	m.sigma[0] = sigma
+	copy(m.x, x)
+	copy(m.delay, delay)
+	return found
+}
+
+// gain returns by how much the best wander explains the data better than none, in nats.
+func gain(tried []evidence) float64 {
+	best, none := math.Inf(-1), math.Inf(-1)
+	for _, e := range tried {
+		best = max(best, e.value)
+		if e.exponent == leastSigma {
+			none = e.value
+		}
+	}
+	return best - none
+}
+
+// characteristic returns the time over which the wander amounts to as much as the noise, s: over less the noise hides
+// it, over more the curve must bend.
+func (m *model) characteristic() float64 {
+	return math.Pow(math.Sqrt(3)*m.noise*1e-9/m.sigma[0], 0.4)
+}
+
+const (
+	mostKnots = 4000
+	// knotsPerTime is how many knots stand in a characteristic time: more change nothing.
+	knotsPerTime = 6
+	coarse       = 5
+	fine         = 5e9 // ns between knots at which the wander of real clocks shows
+)
+
+// fit is the whole schedule for one curve. From coarse knots to fine the law is hard and the curve at first stiff: a soft
+// law would take what coarse knots miss for noise, and keep it. With knots fine enough the laws are fitted, the wander is
+// found, and from both the final spacing follows.
+func (m *model) fit(most int) []evidence {
+	m.sigma[0] = 3e-8
+	seconds := (m.last - m.first) * 1e-9
+	wanted := func() int {
+		n := int(seconds*knotsPerTime/m.characteristic()) + 2
+		return max(min(n, most), min(9, most))
+	}
+	var tried []evidence
+	knots := coarse
+	for start := true; ; start = false {
+		m.setKnots(knots)
+		if start {
+			m.settle(true, 6, 6561, 2187, 729, 243, 81, 27, 9, 3, 1)
+		} else {
+			m.settle(true, 6, 81, 27, 9, 3, 1)
+		}
+		m.settle(true, 6, 9, 3, 1)
+		next := 3 * knots
+		if knots >= most || knots >= 40 && m.step <= fine {
+			m.settle(false, 8, 3, 1)
+			m.findSigma()
+			m.settle(false, 8, 3, 1)
+			tried = m.findSigma()
+			n := wanted()
+			if n <= knots*5/4 || knots >= most {
+				knots = n
+				break
+			}
+			next = min(n, next)
+		}
+		knots = min(next, most)
+	}
+	for last := range 2 {
+		m.setKnots(knots)
+		m.settle(false, 10, 27, 9, 3, 1)
+		m.settle(false, 10, 3, 1)
+		if last == 0 {
+			tried = m.findSigma()
+			m.settle(false, 10, 1)
+			knots = wanted()
+		}
+	}
+	for range 3 {
+		m.settle(false, 15, 1)
+	}
+	m.reduce(false)
+	return tried
+}

@@ -1,0 +1,187 @@
+package envelope
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// perWindow is how many messages a window should hold: fewer leave the minimum too noisy, more leave curves unseen.
+const perWindow = 6
+
+// reduce takes the least delay of each window under the present curves, and the law that it follows.
+//
+// A hard reduction does not trust the residuals yet, since they hold what the curves still miss: its law is a cliff at
+// the minimum, and the edge's delay is taken anew.
+func (m *model) reduce(hard bool) {
+	m.points = m.points[:0]
+	information := 0.0
+	span := m.last - m.first
+	for e := range m.edges {
+		d := &m.edges[e]
+		begin := len(m.points)
+		n := max(min(m.knots-1, int(d.messages/perWindow)), 2)
+		least := m.minima(e, n)
+		if len(d.least) == 0 {
+			continue
+		}
+		m.sortResiduals(d)
+		if hard {
+			m.cliffs(e, begin)
+		} else {
+			m.laws(e, begin, least, float64(n))
+			m.delay[e] = 0
+		}
+		information += float64(len(m.points)-begin) / (span * 1e-9) / spreadOf(m.points[begin:])
+	}
+	m.noise = 1 / (information / max(1, float64(len(m.column)-1)))
+}
+
+// minima appends a point for each of n windows of an edge in which a message was received, and returns how many messages
+// each point stands for.
+func (m *model) minima(number, n int) []float64 {
+	d := &m.edges[number]
+	length := (m.last - m.first) / float64(n) * (1 + 1e-9)
+	lowest := make([]float64, n)
+	index := make([]int32, n)
+	count := make([]float64, n)
+	for w := range index {
+		lowest[w], index[w] = math.Inf(1), -1
+	}
+	for i, received := range d.received {
+		g := m.residual(d, d.sent[i], received)
+		w := min(max(int((received-m.first)/length), 0), n-1)
+		count[w] += d.weight[i]
+		if g < lowest[w] {
+			lowest[w], index[w] = g, int32(i)
+		}
+	}
+	d.least = d.least[:0]
+	counts := count[:0]
+	for w, i := range index {
+		if i < 0 {
+			continue
+		}
+		p := point{edge: int32(number), excess: lowest[w]}
+		m.place(&p, d, d.sent[i], d.received[i])
+		m.points = append(m.points, p)
+		counts = append(counts, max(count[w], 1))
+		d.least = append(d.least, lowest[w])
+	}
+	slices.Sort(d.least)
+	for i := range counts {
+		m.points[len(m.points)-len(counts)+i].info = counts[i]
+	}
+	return counts
+}
+
+func (m *model) sortResiduals(d *edge) {
+	d.residuals = m.residuals(d, min(len(d.sample[0]), lawSample), d.residuals)
+}
+
+// residuals returns the residuals of the first n of an edge's sample, ascending. Any part of a random sample is one.
+func (m *model) residuals(d *edge, n int, out []float64) []float64 {
+	out = out[:0]
+	for i, sent := range d.sample[0][:n] {
+		out = append(out, m.residual(d, sent, d.sample[1][i]))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// quantile returns the value below which the share p of an ascending list lies, between its values by proportion.
+func quantile(sorted []float64, p float64) float64 {
+	at := p*float64(len(sorted)) - 0.5
+	i := int(math.Floor(at))
+	switch {
+	case i < 0:
+		return sorted[0]
+	case i+1 >= len(sorted):
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// cliffs gives the points of an edge a law that is all but a bound, as wide as the minima are apart.
+func (m *model) cliffs(number, begin int) {
+	d := &m.edges[number]
+	points := m.points[begin:]
+	m.delay[number] = d.least[len(d.least)/10]
+	floor := d.least[len(d.least)/50]
+	scaled := make([]float64, len(points))
+	for i := range points {
+		scaled[i] = (points[i].excess - floor) * points[i].info
+	}
+	each := median(scaled) / math.Ln2
+	for i := range points {
+		p := &points[i]
+		scale := max(each/p.info, 0.4*d.granularity, 2)
+		p.width = max(0.15*scale, 0.3*(d.granularity-1))
+		p.steep, p.flat = 8/scale, 1/scale
+		p.excess -= m.delay[number]
+		p.tail, p.tailScale = 3*scale, scale
+		p.info = 1
+	}
+}
+
+// laws gives the points of an edge the law of the least of as many messages as their window holds. Windows that hold
+// nearly as many share one.
+func (m *model) laws(number, begin int, counts []float64, windows float64) {
+	d := &m.edges[number]
+	fitted := make(map[int]law)
+	wide := m.correlation(d, windows)
+	for i := range m.points[begin:] {
+		p := &m.points[begin+i]
+		bucket := int(math.Round(math.Log2(counts[i]) * 4))
+		l, known := fitted[bucket]
+		if !known {
+			l = fitLaw(leastOf(d.residuals, math.Exp2(float64(bucket)/4)))
+			fitted[bucket] = l
+		}
+		s := max(l.s, 1)
+		p.zero = l.zero
+		p.excess -= l.zero
+		p.width = s * wide
+		p.steep, p.flat = l.a/s/wide, l.b/s/wide
+		p.tailScale = s * math.Sqrt(trigamma(l.a)+trigamma(l.b)) * wide
+		p.tail = max(0, s*(digamma(l.a)-digamma(l.b))*wide) + 3*p.tailScale
+		p.info = min(1, math.Sqrt((l.a+l.b+1)/(l.a*l.b)))
+	}
+}
+
+// leastOf returns 64 even quantiles of the least of n values drawn from an ascending list.
+func leastOf(sorted []float64, n float64) []float64 {
+	out := make([]float64, 64)
+	for k := range out {
+		u := (float64(k) + 0.5) / float64(len(out))
+		out[k] = quantile(sorted, 1-math.Pow(1-u, 1/n))
+	}
+	return out
+}
+
+// correlation returns by how much the windows' minima spread more than those of independent delays would: queues last
+// longer than a window.
+func (m *model) correlation(d *edge, windows float64) float64 {
+	if len(d.least) < 8 {
+		return 1
+	}
+	n := d.messages / windows
+	predicted := quantile(d.residuals, 1-math.Pow(0.5, 1/n)) - quantile(d.residuals, 1-math.Pow(0.9, 1/n))
+	actual := d.least[len(d.least)/2] - d.least[len(d.least)/10]
+	return min(max(0.8*actual/max(predicted, 1), 1), 5)
+}
+
+// spreadOf returns the median width of points' laws, ns.
+func spreadOf(points []point) float64 {
+	widths := make([]float64, len(points))
+	for i := range points {
+		p := &points[i]
+		widths[i] = max(p.width, 1/(p.steep+p.flat)) * 2 * p.info
+	}
+	return median(widths)
+}
+
+func median(values []float64) float64 {
+	sort.Float64s(values)
+	return values[len(values)/2]
+}
