@@ -14,10 +14,38 @@ type Truth struct {
 	Links  []Link
 }
 
-// Link is the least time that a message can take from one clock's host to another's, ns.
+// Link is the least time that a message can take from one clock's host to another's, ns, at first and after each change
+// of the route.
 type Link struct {
 	From, To int
 	Minimum  int64
+	Changes  []Change // in order of time
+}
+
+// Change is a least delay that holds from a true instant on.
+type Change struct {
+	At, Minimum int64
+}
+
+// at returns the least delay at a true instant.
+func (l *Link) at(instant int64) int64 {
+	minimum := l.Minimum
+	for _, c := range l.Changes {
+		if instant < c.At {
+			break
+		}
+		minimum = c.Minimum
+	}
+	return minimum
+}
+
+// Least returns the least delay that the link ever had.
+func (l *Link) Least() int64 {
+	minimum := l.Minimum
+	for _, c := range l.Changes {
+		minimum = min(minimum, c.Minimum)
+	}
+	return minimum
 }
 
 // Size is how large an error is over time, ns.
@@ -32,9 +60,9 @@ type Deviation struct {
 	Size
 	// Centred is the error less its mean over time: what is left when the offset is granted.
 	Centred Size
-	// Symmetric is the error less Asymmetry, where HasSymmetric: half the difference of the least delays to the
-	// reference and back, which no method can see (Haddad 1988). It is given for components of two clocks, where it is
-	// exactly that; among more it depends on how a method weighs the loops.
+	// Symmetric is the error less half the difference of the least delays to the reference and back, where HasSymmetric:
+	// no method can see that (Haddad 1988). It is given for components of two clocks, where it is exactly that; among
+	// more it depends on how a method weighs the loops. Asymmetry is the mean of what was taken off.
 	Symmetric    Size
 	Asymmetry    float64
 	HasSymmetric bool
@@ -45,8 +73,8 @@ type Deviation struct {
 	// WidthMedian and WidthP95 are quantiles of the distance between the bounds over the grid, ns.
 	WidthMedian, WidthP95 int64
 	// RoundTrip is the least time to the reference and back over links whose least delay is known, ns, where
-	// HasRoundTrip: no method's strict bounds can lie closer than that where nothing else is known of the delays.
-	// RatioMedian and RatioP95 are the widths in units of it.
+	// HasRoundTrip: bounds from messages alone come as close as that, but for the steps of the stamps. RatioMedian
+	// and RatioP95 are the widths in units of it.
 	RoundTrip             int64
 	HasRoundTrip          bool
 	RatioMedian, RatioP95 float64
@@ -95,11 +123,8 @@ func Against(t *Truth, clocks []trace.Clock, maps []clock.Map, reference []int) 
 		if way := ways[r][i]; way < math.MaxInt64 {
 			s.roundTrip, s.hasRoundTrip = way, true
 		}
-		if asymmetry, ok := t.asymmetry(i, r); ok && members[r] == 2 {
-			s.asymmetry, s.hasSymmetric = asymmetry, true
-			for _, e := range s.errors {
-				s.symmetric = append(s.symmetric, e-asymmetry)
-			}
+		if members[r] == 2 {
+			t.straighten(s, i, r)
 		}
 		s.relate()
 		all.join(s, len(c.Clocks) == 0)
@@ -114,6 +139,7 @@ func Against(t *Truth, clocks []trace.Clock, maps []clock.Map, reference []int) 
 
 // samples is what is found at the instants of the grid.
 type samples struct {
+	instants                   []int64 // true
 	errors, centred, symmetric []float64
 	widths                     []int64
 	ratios                     []float64 // of widths to the round trip
@@ -144,6 +170,7 @@ func (t *Truth) sample(clocks []trace.Clock, maps []clock.Map, i, r int) (*sampl
 		h := onI.At(at)
 		truth := maps[r].At(onR.At(at))
 		e := float64(clock.Sub(maps[i].At(h), truth))
+		s.instants = append(s.instants, at)
 		s.errors = append(s.errors, e)
 		sum += e
 		if s.bounded {
@@ -224,20 +251,28 @@ func quantile[T int64 | float64](values []T, percent int) T {
 	return sorted[max((len(sorted)*percent+99)/100-1, 0)]
 }
 
-// asymmetry returns half of what the way from a clock to its reference takes longer than the way back at least: an
+// straighten takes off half of what the way from a clock to its reference takes longer than the way back at least: an
 // estimate in the middle of the corridor is wrong by just that. Both directions must have a link.
-func (t *Truth) asymmetry(i, r int) (float64, bool) {
-	there, ok := t.minimum(i, r)
-	back, too := t.minimum(r, i)
-	return float64(there-back) / 2, ok && too
+func (t *Truth) straighten(s *samples, i, r int) {
+	for k, at := range s.instants {
+		there, ok := t.minimum(i, r, at)
+		back, too := t.minimum(r, i, at)
+		if !ok || !too {
+			return
+		}
+		asymmetry := float64(there-back) / 2
+		s.asymmetry += asymmetry / grid
+		s.symmetric = append(s.symmetric, s.errors[k]-asymmetry)
+	}
+	s.hasSymmetric = true
 }
 
-// minimum returns the least delay of the links from one clock to another.
-func (t *Truth) minimum(from, to int) (int64, bool) {
+// minimum returns the least delay of the links from one clock to another at a true instant.
+func (t *Truth) minimum(from, to int, at int64) (int64, bool) {
 	least := int64(math.MaxInt64)
-	for _, l := range t.Links {
-		if l.From == from && l.To == to {
-			least = min(least, l.Minimum)
+	for i := range t.Links {
+		if l := &t.Links[i]; l.From == from && l.To == to {
+			least = min(least, l.at(at))
 		}
 	}
 	return least, least < math.MaxInt64
@@ -253,8 +288,9 @@ func (t *Truth) roundTrips(r, n int) []int64 {
 	to[r], from[r] = 0, 0
 	for changed, round := true, 0; changed && round < n; round++ {
 		changed = false
-		for _, l := range t.Links {
-			minimum := max(l.Minimum, 0)
+		for k := range t.Links {
+			l := &t.Links[k]
+			minimum := max(l.Least(), 0)
 			if d := clock.Add(from[l.From], minimum); d < from[l.To] {
 				from[l.To], changed = d, true
 			}

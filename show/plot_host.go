@@ -1,0 +1,104 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"meridian/clock"
+)
+
+// HostPlot is how a clock wandered: its map less its mean line, with the bounds (Poirier 2010, figure 3.6).
+type HostPlot struct {
+	Name, Reference string
+	Map             *clock.Map
+	First, Last     int64       // the clock's time to be shown
+	Truth           clock.Curve // the clock's true map to the timeline; nil where it is not known
+}
+
+// WriteSVG draws the map's estimate and bounds, and the truth where it is known, less the least-squares line through
+// the estimate.
+func (h *HostPlot) WriteSVG(w io.Writer) error {
+	title := h.Name + " against " + h.Reference
+	first, last := h.First, max(h.Last, clock.Add(h.First, 1))
+	base := meanLine(h.Map.Mid, first, last)
+	c := newChart(title, "less its mean line: "+lineText(base, first, h.Name, "timeline"))
+	entries := []entry{{"mid", "estimate"}}
+	if h.Map.Low != nil || h.Map.High != nil {
+		entries = append(entries, entry{"band", "bounds"})
+	}
+	less := relative(base, first)
+	mid, low, high := along(h.Map.Mid, first, last, less), along(h.Map.Low, first, last, less), along(h.Map.High, first, last, less)
+	var truth []point
+	if h.Truth != nil {
+		entries = append(entries, entry{"truth", "truth"})
+		truth = along(h.Truth, first, last, less)
+	}
+	y := nothing()
+	for _, points := range [][]point{mid, low, high, truth} {
+		for _, k := range points {
+			y.include(k.y)
+		}
+	}
+	c.legend(entries)
+	p := c.panel("", interval{0, float64(clock.Sub(last, first))}, y.padded())
+	p.band(low, high)
+	p.line("mid", mid)
+	p.line("truth", truth)
+	p.end("time on "+h.Name+" since its first stamp", "timeline less the line")
+	return c.writeTo(w, title)
+}
+
+// meanLine is the straight line with the least square distance from a curve.
+func meanLine(c clock.Curve, first, last int64) clock.Curve {
+	line := chord(c, first, last)
+	points := along(c, first, last, relative(line, first))
+	n := float64(len(points))
+	var sumY, sumXY, sumXX float64
+	for i, k := range points {
+		x := float64(i)/(n-1) - 0.5 // -0.5 to 0.5, whose mean is 0
+		sumY, sumXY, sumXX = sumY+k.y, sumXY+x*k.y, sumXX+x*x
+	}
+	level, slope := sumY/n, sumXY/sumXX
+	line[0].Timeline = clock.Add(line[0].Timeline, int64(math.Round(level-slope/2)))
+	line[1].Timeline = clock.Add(line[1].Timeline, int64(math.Round(level+slope/2)))
+	return line
+}
+
+// BroadcastPlot is how far apart broadcasts were received, over time.
+type BroadcastPlot struct {
+	At, Delay []int64 // when each was first received on the timeline, and its differential delay, ns
+	// What says in words what Delay is.
+	What string
+}
+
+// WriteSVG draws every broadcast, thinned as messages are, and the mean.
+func (b *BroadcastPlot) WriteSVG(w io.Writer) error {
+	const title = "Broadcast differential delay"
+	c := newChart(title, fmt.Sprintf("%s; %s", counted(int64(len(b.At)), "broadcast"), b.What))
+	if len(b.At) == 0 {
+		return c.writeTo(w, title)
+	}
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, at := range b.At {
+		first, last = min(first, at), max(last, at)
+	}
+	last = max(last, clock.Add(first, 1))
+	x, y := interval{0, float64(clock.Sub(last, first))}, nothing()
+	y.include(0)
+	var points []point
+	mean := 0.0
+	for i, at := range b.At {
+		k := point{float64(clock.Sub(at, first)), float64(b.Delay[i])}
+		points = append(points, k)
+		y.include(k.y)
+		mean += k.y / float64(len(b.At))
+	}
+	y = y.padded()
+	c.legend([]entry{{"there", "broadcast"}, {"mid", "mean, " + duration(int64(math.Round(mean)))}})
+	p := c.panel("", x, y)
+	p.dots("there", thinned(points, x, y, mostDots))
+	p.line("mid", []point{{x.low, mean}, {x.high, mean}})
+	p.end("timeline since the first broadcast", "differential delay")
+	return c.writeTo(w, title)
+}

@@ -1,0 +1,248 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// PairPlot is the corridor between the messages of two clocks (Duda et al. 1987; Poirier 2010, figures 3.2 and 3.5).
+type PairPlot struct {
+	A, B   string
+	AB, BA []trace.Message // from a to b, from b to a, in any order
+	Map    *clock.Map      // a's clock to b's; without bounds where there are none
+}
+
+// WriteSVG draws every message at its stamp on a (x) and on b (y), less a straight line, so that microseconds show:
+// messages from a to b above, from b to a below, the estimate between them with its bounds, and the two convex hulls.
+// Where the estimate is not straight, a second panel shows all of it less the estimate. Of each direction no more than
+// 2,000 messages are drawn; at every pixel the highest and the lowest are among them.
+func (p *PairPlot) WriteSVG(w io.Writer) error {
+	title := fmt.Sprintf("%s and %s", p.A, p.B)
+	first, last, ok := p.extent()
+	c := newChart(title, fmt.Sprintf("%s from %s to %s, %s back", counted(int64(len(p.AB)), "message"), p.A, p.B, count(int64(len(p.BA)))))
+	if !ok {
+		return c.writeTo(w, title)
+	}
+	entries := []entry{{"there", p.A + " to " + p.B}, {"back", p.B + " to " + p.A}, {"there hull", "convex hulls"}, {"mid", "estimate"}}
+	if p.Map.Low != nil || p.Map.High != nil {
+		entries = append(entries, entry{"band", "bounds"})
+	}
+	c.legend(entries)
+	line := chord(p.Map.Mid, first, last)
+	y := p.draw(c, line, first, last, true)
+	// A bend shows in the first panel only if it is large against it; the second is worth its room from there on.
+	if bend := departure(p.Map.Mid, line, first, last); bend > (y.high-y.low)/50 {
+		p.draw(c, p.Map.Mid, first, last, false)
+	}
+	return c.writeTo(w, title)
+}
+
+// extent returns from when to when messages were stamped on a.
+func (p *PairPlot) extent() (first, last int64, ok bool) {
+	first, last = math.MaxInt64, math.MinInt64
+	for _, m := range p.AB {
+		first, last = min(first, m.Sent), max(last, m.Sent)
+	}
+	for _, m := range p.BA {
+		first, last = min(first, m.Received), max(last, m.Received)
+	}
+	return first, max(last, clock.Add(first, 1)), first <= last
+}
+
+// draw draws a panel of everything less a base, with hulls if the base is straight, and returns what its y axis shows.
+func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight bool) interval {
+	less := relative(base, first)
+	var there, back []point
+	for _, m := range p.AB {
+		there = append(there, less(m.Sent, m.Received))
+	}
+	for _, m := range p.BA {
+		back = append(back, less(m.Received, m.Sent))
+	}
+	mid, low, high := along(p.Map.Mid, first, last, less), along(p.Map.Low, first, last, less), along(p.Map.High, first, last, less)
+	var hulls [2][]point
+	if straight {
+		hulls[0], hulls[1] = hull(there, 1), hull(back, -1)
+	}
+	y := nothing()
+	for _, points := range [][]point{mid, low, high, hulls[0], hulls[1]} {
+		for _, k := range points {
+			y.include(k.y)
+		}
+	}
+	// Of delays with a long tail the quicker two thirds show the corridor; the rest would press it flat.
+	for _, k := range []struct {
+		points []point
+		from   float64
+	}{{there, 0}, {there, 0.66}, {back, 0.34}, {back, 1}} {
+		if len(k.points) > 0 {
+			y.include(level(k.points, k.from))
+		}
+	}
+	y = y.padded()
+	says := "less the estimate"
+	if straight {
+		says = "less a straight line: " + lineText(base, first, p.A, p.B)
+	}
+	x := interval{0, float64(clock.Sub(last, first))}
+	thereShown, backShown := thinned(there, x, y, mostDots/2), thinned(back, x, y, mostDots/2)
+	hidden := outside(there, y) + outside(back, y)
+	if total := int64(len(there) + len(back)); hidden > 0 {
+		says += fmt.Sprintf("; %s of %s lie beyond the edges", count(hidden), counted(total, "message"))
+	}
+	panel := c.panel(says, x, y)
+	panel.band(low, high)
+	panel.dots("there", thereShown)
+	panel.dots("back", backShown)
+	panel.line("there hull", hulls[0])
+	panel.line("back hull", hulls[1])
+	panel.line("mid", mid)
+	panel.end("time on "+p.A+" since "+p.A+"'s first message", p.B+" less the line")
+	return y
+}
+
+// chord is the straight line from one instant of a curve to another.
+func chord(c clock.Curve, first, last int64) clock.Curve {
+	return clock.Curve{{Host: first, Timeline: c.At(first, clock.Nearest)}, {Host: last, Timeline: c.At(last, clock.Nearest)}}
+}
+
+// lineText says which line it is.
+func lineText(line clock.Curve, first int64, a, b string) string {
+	rise, run := float64(clock.Sub(line[1].Timeline, line[0].Timeline)), float64(clock.Sub(line[1].Host, line[0].Host))
+	return fmt.Sprintf("%s = %s %s, %s ppm", b, a, offset(clock.Sub(line[0].Timeline, first)), ppm((rise/run-1)*1e6))
+}
+
+// relative returns the function that places an instant of a clock and its value: ns since first, and ns above the base.
+func relative(base clock.Curve, first int64) func(at, value int64) point {
+	cursor := clock.NewCursor(base)
+	return func(at, value int64) point {
+		return point{float64(clock.Sub(at, first)), float64(clock.Sub(value, cursor.At(at)))}
+	}
+}
+
+// along samples a curve once per pixel; nil for one that is not there.
+func along(c clock.Curve, first, last int64, less func(at, value int64) point) []point {
+	if c == nil {
+		return nil
+	}
+	var points []point
+	cursor := clock.NewCursor(c)
+	for i := range int64(panelWidth + 1) {
+		at := clock.Add(first, clock.MulDiv(clock.Sub(last, first), i, panelWidth, clock.Nearest))
+		points = append(points, less(at, cursor.At(at)))
+	}
+	return points
+}
+
+// departure is the largest distance of a curve from a line, ns.
+func departure(c, line clock.Curve, first, last int64) float64 {
+	most := 0.0
+	for _, k := range along(c, first, last, relative(line, first)) {
+		most = max(most, math.Abs(k.y))
+	}
+	return most
+}
+
+// hull returns the corners of the lower convex hull of points (side 1) or of the upper one (side -1), after Andrew
+// (1979). It is for the eye: differences from a line are small enough for float64.
+func hull(points []point, side float64) []point {
+	sorted := slices.SortedFunc(slices.Values(points), func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(side*a.y, side*b.y))
+	})
+	var corners []point
+	for _, k := range sorted {
+		if n := len(corners); n > 0 && corners[n-1].x == k.x {
+			continue // the first of an instant is the nearest to the corridor
+		}
+		for n := len(corners); n > 1; n = len(corners) {
+			a, b := corners[n-2], corners[n-1]
+			if side*((b.x-a.x)*(k.y-a.y)-(b.y-a.y)*(k.x-a.x)) > 0 {
+				break
+			}
+			corners = corners[:n-1]
+		}
+		corners = append(corners, k)
+	}
+	return corners
+}
+
+// level returns the value that a share of the points do not exceed.
+func level(points []point, share float64) float64 {
+	values := make([]float64, len(points))
+	for i, k := range points {
+		values[i] = k.y
+	}
+	slices.Sort(values)
+	return values[int(share*float64(len(values)-1))]
+}
+
+// outside counts the points that an axis does not show.
+func outside(points []point, y interval) int64 {
+	n := int64(0)
+	for _, k := range points {
+		if k.y < y.low || k.y > y.high {
+			n++
+		}
+	}
+	return n
+}
+
+// thinned returns at most so many of the points that an axis shows: in each of the columns the highest and the lowest,
+// so that the edges of a cloud stay where they are, and of the others evenly many.
+func thinned(points []point, x, y interval, most int) []point {
+	var shown []point
+	for _, k := range points {
+		if k.y >= y.low && k.y <= y.high {
+			shown = append(shown, k)
+		}
+	}
+	if len(shown) <= most {
+		return shown
+	}
+	columns := min(panelWidth, most*2/5) // which leaves a fifth at least
+	type extremes struct{ low, high int }
+	column := make([]extremes, columns)
+	for i := range column {
+		column[i] = extremes{-1, -1}
+	}
+	for i, k := range shown {
+		n := int(min(max((k.x-x.low)/(x.high-x.low)*float64(columns), 0), float64(columns-1)))
+		e := &column[n]
+		if e.low < 0 || k.y < shown[e.low].y {
+			e.low = i
+		}
+		if e.high < 0 || k.y > shown[e.high].y {
+			e.high = i
+		}
+	}
+	keep := make([]bool, len(shown))
+	left := most
+	for _, e := range column {
+		for _, i := range []int{e.low, e.high} {
+			if i >= 0 && !keep[i] {
+				keep[i] = true
+				left--
+			}
+		}
+	}
+	stride := (len(shown) + left - 1) / max(left, 1)
+	for i := 0; i < len(shown) && left > 0; i += stride {
+		if !keep[i] {
+			keep[i] = true
+			left--
+		}
+	}
+	var out []point
+	for i, k := range shown {
+		if keep[i] {
+			out = append(out, k)
+		}
+	}
+	return out
+}
