@@ -86,7 +86,7 @@ func (c *chart) legend(entries []entry) {
 	c.height = y + 10
 }
 
-// WriteTo ends the picture and writes it.
+// writeTo ends the picture and writes it.
 func (c *chart) writeTo(w io.Writer, title string) error {
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" viewBox="0 0 %d %s" width="%d" height="%s">`+
 		"\n<title>%s</title>\n%s"+`<rect class="ground" width="100%%" height="100%%"/>`+"\n%s</svg>\n",
@@ -127,7 +127,11 @@ type panel struct {
 // panel begins a panel below all that is there.
 func (c *chart) panel(says string, x, y interval) *panel {
 	p := &panel{chart: c, top: c.height + panelHead, x: x, y: y}
-	fmt.Fprintf(&c.body, `<text class="dim" x="%d" y="%s">%s</text>`+"\n", chartLeft, number(p.top-8), escaped(says))
+	if says == "" {
+		p.top = c.height + 4
+	} else {
+		fmt.Fprintf(&c.body, `<text class="dim" x="%d" y="%s">%s</text>`+"\n", chartLeft, number(p.top-8), escaped(says))
+	}
 	c.height = p.top + panelHeight + panelFoot
 	return p
 }

@@ -20,6 +20,9 @@ type HostPlot struct {
 // the estimate.
 func (h *HostPlot) WriteSVG(w io.Writer) error {
 	title := h.Name + " against " + h.Reference
+	if h.Name == h.Reference {
+		title = h.Name + ", the reference"
+	}
 	first, last := h.First, max(h.Last, clock.Add(h.First, 1))
 	base := meanLine(h.Map.Mid, first, last)
 	c := newChart(title, "less its mean line: "+lineText(base, first, h.Name, "timeline"))
@@ -97,7 +100,7 @@ func (b *BroadcastPlot) WriteSVG(w io.Writer) error {
 	y = y.padded()
 	c.legend([]entry{{"there", "broadcast"}, {"mid", "mean, " + duration(int64(math.Round(mean)))}})
 	p := c.panel("", x, y)
-	p.dots("there", thinned(points, x, y, mostDots))
+	p.dots("there", thinned(points, x, y, mostDots, true, true))
 	p.line("mid", []point{{x.low, mean}, {x.high, mean}})
 	p.end("timeline since the first broadcast", "differential delay")
 	return c.writeTo(w, title)

@@ -28,7 +28,7 @@ const plotPageHead = `<!DOCTYPE html>
 <style>
 body{margin:0 auto;max-width:1000px;padding:16px;font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;background:#fbfcfd;color:#17212b}
 h1{font-size:20px;margin:0 0 4px}p{margin:0 0 16px;color:#566575}
-figure{margin:0 0 24px;border:1px solid #d3dbe3}figure svg{display:block;max-width:100%%;height:auto}
+figure{margin:0 0 24px;border:1px solid #d3dbe3}figure>svg{display:block;width:100%%;height:auto}
 figcaption{padding:4px 12px;border-top:1px solid #d3dbe3;font-size:12px}a{color:#2563b0}
 @media (prefers-color-scheme:dark){body{background:#0f141a;color:#dbe3ea}p{color:#8a99a8}figure,figcaption{border-color:#2a3541}a{color:#8fbdf5}}
 </style>

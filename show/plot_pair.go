@@ -21,7 +21,7 @@ type PairPlot struct {
 // WriteSVG draws every message at its stamp on a (x) and on b (y), less a straight line, so that microseconds show:
 // messages from a to b above, from b to a below, the estimate between them with its bounds, and the two convex hulls.
 // Where the estimate is not straight, a second panel shows all of it less the estimate. Of each direction no more than
-// 2,000 messages are drawn; at every pixel the highest and the lowest are among them.
+// 2,000 messages are drawn; at every pixel the one nearest to the corridor is among them.
 func (p *PairPlot) WriteSVG(w io.Writer) error {
 	title := fmt.Sprintf("%s and %s", p.A, p.B)
 	first, last, ok := p.extent()
@@ -91,7 +91,7 @@ func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight 
 		says = "less a straight line: " + lineText(base, first, p.A, p.B)
 	}
 	x := interval{0, float64(clock.Sub(last, first))}
-	thereShown, backShown := thinned(there, x, y, mostDots/2), thinned(back, x, y, mostDots/2)
+	thereShown, backShown := thinned(there, x, y, mostDots/2, true, false), thinned(back, x, y, mostDots/2, false, true)
 	hidden := outside(there, y) + outside(back, y)
 	if total := int64(len(there) + len(back)); hidden > 0 {
 		says += fmt.Sprintf("; %s of %s lie beyond the edges", count(hidden), counted(total, "message"))
@@ -193,9 +193,9 @@ func outside(points []point, y interval) int64 {
 	return n
 }
 
-// thinned returns at most so many of the points that an axis shows: in each of the columns the highest and the lowest,
-// so that the edges of a cloud stay where they are, and of the others evenly many.
-func thinned(points []point, x, y interval, most int) []point {
+// thinned returns at most so many of the points that an axis shows: in each column of pixels the lowest or the highest or
+// both, so that the edges of a cloud stay where they are, and of the others evenly many, so that it is dense where it was.
+func thinned(points []point, x, y interval, most int, lowest, highest bool) []point {
 	var shown []point
 	for _, k := range points {
 		if k.y >= y.low && k.y <= y.high {
@@ -205,26 +205,21 @@ func thinned(points []point, x, y interval, most int) []point {
 	if len(shown) <= most {
 		return shown
 	}
-	columns := min(panelWidth, most*2/5) // which leaves a fifth at least
-	type extremes struct{ low, high int }
-	column := make([]extremes, columns)
-	for i := range column {
-		column[i] = extremes{-1, -1}
-	}
+	columns := min(panelWidth, most*2/5)                    // which leaves a fifth at least
+	low, high := make([]int, columns), make([]int, columns) // the number of a point plus one
 	for i, k := range shown {
 		n := int(min(max((k.x-x.low)/(x.high-x.low)*float64(columns), 0), float64(columns-1)))
-		e := &column[n]
-		if e.low < 0 || k.y < shown[e.low].y {
-			e.low = i
+		if lowest && (low[n] == 0 || k.y < shown[low[n]-1].y) {
+			low[n] = i + 1
 		}
-		if e.high < 0 || k.y > shown[e.high].y {
-			e.high = i
+		if highest && (high[n] == 0 || k.y > shown[high[n]-1].y) {
+			high[n] = i + 1
 		}
 	}
 	keep := make([]bool, len(shown))
 	left := most
-	for _, e := range column {
-		for _, i := range []int{e.low, e.high} {
+	for n := range columns {
+		for _, i := range []int{low[n] - 1, high[n] - 1} {
 			if i >= 0 && !keep[i] {
 				keep[i] = true
 				left--
@@ -232,15 +227,9 @@ func thinned(points []point, x, y interval, most int) []point {
 		}
 	}
 	stride := (len(shown) + left - 1) / max(left, 1)
-	for i := 0; i < len(shown) && left > 0; i += stride {
-		if !keep[i] {
-			keep[i] = true
-			left--
-		}
-	}
 	var out []point
 	for i, k := range shown {
-		if keep[i] {
+		if keep[i] || i%stride == 0 {
 			out = append(out, k)
 		}
 	}
