@@ -1,3 +1,185 @@
 package envelope
 
-func newIterative(m *model) solver { panic("not yet") }
+import (
+	"context"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Network is what the joint smoother is given: the clocks of one component, the messages between them, and a first
+// estimate of each clock, all to the clock of one reference.
+type Network struct {
+	Clocks    []trace.Clock
+	Channels  []trace.Channel // several may join the same clocks
+	Start     []clock.Curve   // each clock to the reference's
+	Sigma     []float64       // wander of each clock, fractional frequency per square root of a second
+	Least     []int64         // least delay possible of each channel, ns; nil for none
+	Reference int
+}
+
+// Joined is the estimate of all clocks at once.
+type Joined struct {
+	Curves []clock.Curve // each clock to the reference's, which is the identity
+	// Contradiction is by how much the least delays of some loop add up to less than nothing, ns: 0 as a rule.
+	Contradiction float64
+}
+
+// mostUnknowns bounds the knots of all curves together.
+const mostUnknowns = 400_000
+
+// Joint smooths all clocks of a component at once: every message counts for both its clocks, and a clock that many others
+// talk to is known by all of them.
+//
+// Laws of delays are taken from the residuals under the first estimate, so that must be near: within the delays' spread.
+// The cost of a Newton step is some tens of passes over the windows and knots.
+func Joint(ctx context.Context, n *Network) (*Joined, error) {
+	m := &model{columns: len(n.Clocks)}
+	origin := n.Clocks[n.Reference].First
+	affines := make([]affine, len(n.Clocks))
+	for i, c := range n.Clocks {
+		m.column = append(m.column, i)
+		affines[i] = straight(n.Start[i], c.First, c.Last)
+	}
+	if err := m.gather(ctx, n, affines, origin); err != nil {
+		return nil, err
+	}
+	m.extent()
+	m.sigma = n.Sigma
+	m.delay = make([]float64, len(m.edges))
+	m.setKnots(coarse)
+	m.start(n, affines, origin)
+	sigma := median(slices.Clone(n.Sigma))
+	for round := range 5 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if round > 0 {
+			m.settle(false, 8, 1)
+			continue
+		}
+		// With the knots of the first estimate the noise is found, with the noise the knots.
+		m.reduce(false)
+		seconds := (m.last - m.first) * 1e-9
+		wanted := int(seconds*knotsPerTime/m.characteristicOf(sigma)) + 2
+		m.setKnots(max(min(wanted, m.knotsFor(), mostUnknowns/m.columns), min(9, m.knotsFor())))
+		m.start(n, affines, origin)
+		m.settle(false, 8, 3, 1)
+	}
+	j := &Joined{}
+	level := m.levels(n, j)
+	base := m.x[n.Reference*m.knots : (n.Reference+1)*m.knots]
+	for i := range n.Clocks {
+		if i == n.Reference {
+			j.Curves = append(j.Curves, clock.Identity().Mid)
+			continue
+		}
+		column := m.x[i*m.knots : (i+1)*m.knots]
+		for k := range column {
+			column[k] -= base[k]
+		}
+		j.Curves = append(j.Curves, m.curve(i, &affines[i], origin, level[i]-level[n.Reference]))
+	}
+	return j, nil
+}
+
+// straight returns the line through a curve's values at two instants of its clock.
+func straight(c clock.Curve, first, last int64) affine {
+	last = max(last, first+1)
+	from, to := c.At(first, clock.Nearest), c.At(last, clock.Nearest)
+	return affine{at: first, timeline: from, rate: 1 + float64((to-from)-(last-first))/float64(last-first)}
+}
+
+// gather reduces the messages of all channels, those between the same two clocks in the same direction together.
+func (m *model) gather(ctx context.Context, n *Network, affines []affine, origin int64) error {
+	number := make(map[[2]int]int)
+	var parts [][]int
+	for i, c := range n.Channels {
+		if len(c.Messages) == 0 {
+			continue
+		}
+		key := [2]int{c.From, c.To}
+		e, known := number[key]
+		if !known {
+			e = len(parts)
+			number[key] = e
+			parts = append(parts, nil)
+		}
+		parts[e] = append(parts[e], i)
+	}
+	m.edges = make([]edge, len(parts))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for e, channels := range parts {
+		group.Go(func() error {
+			total := 0
+			for _, i := range channels {
+				total += len(n.Channels[i].Messages)
+			}
+			r := NewReducer(total)
+			for _, i := range channels {
+				for _, x := range n.Channels[i].Messages {
+					r.Add(x)
+				}
+			}
+			r.finish()
+			from, to := n.Channels[channels[0]].From, n.Channels[channels[0]].To
+			m.edges[e] = r.edge(from, to, affines[from], affines[to], origin)
+			m.edges[e].granularity = float64(max(n.Clocks[from].Granularity, n.Clocks[to].Granularity, 1))
+			return ctx.Err()
+		})
+	}
+	return group.Wait()
+}
+
+// start sets every column to what the first estimate has beside the clock's straight line.
+func (m *model) start(n *Network, affines []affine, origin int64) {
+	for c := range m.columns {
+		u := clock.NewCursor(n.Start[c])
+		for k := range m.knots {
+			t := m.first + float64(k)*m.step
+			host := affines[c].stamp(t, origin)
+			m.x[c*m.knots+k] = affines[c].on(host, origin) - float64(u.At(host)-origin)
+		}
+	}
+}
+
+// levels chooses among the curves that differ by constants: those under which the least delays of both ways between two
+// clocks are as alike as they can be over the whole network, and none is below what is possible. What asymmetry goes
+// around a loop without adding up is found so; what does not is left.
+func (m *model) levels(n *Network, j *Joined) []float64 {
+	pairs := make(map[[2]int]int)
+	for e := range m.edges {
+		pairs[[2]int{m.edges[e].from, m.edges[e].to}] = e
+	}
+	stats := make([]statistics, len(m.edges))
+	least := make([]float64, len(m.edges))
+	for e := range m.edges {
+		stats[e] = m.statisticsOf(&m.edges[e])
+	}
+	for i, c := range n.Channels {
+		if n.Least != nil && len(c.Messages) > 0 {
+			e := pairs[[2]int{c.From, c.To}]
+			least[e] = max(least[e], float64(n.Least[i]))
+		}
+	}
+	q := quadratic{n: len(n.Clocks)}
+	for e := range m.edges {
+		d := &m.edges[e]
+		q.limits = append(q.limits, limit{from: d.from, to: d.to, most: stats[e].extreme - least[e]})
+		back, both := pairs[[2]int{d.to, d.from}]
+		if !both || back < e {
+			continue
+		}
+		want, _ := levelOf(&stats[e], &stats[back])
+		trip := max((stats[e].extreme+stats[back].extreme)/2, 1000)
+		q.terms = append(q.terms, term{from: d.from, to: d.to, want: want, weight: 1e8 / (trip * trip)})
+	}
+	level, short := q.solve()
+	j.Contradiction = short
+	return level
+}

@@ -84,8 +84,11 @@ func gain(tried []evidence) float64 {
 
 // characteristic returns the time over which the wander amounts to as much as the noise, s: over less the noise hides
 // it, over more the curve must bend.
-func (m *model) characteristic() float64 {
-	return math.Pow(math.Sqrt(3)*m.noise*1e-9/m.sigma[0], 0.4)
+func (m *model) characteristic() float64 { return m.characteristicOf(m.sigma[0]) }
+
+// characteristicOf is characteristic for a given wander.
+func (m *model) characteristicOf(sigma float64) float64 {
+	return math.Pow(math.Sqrt(3)*m.noise*1e-9/sigma, 0.4)
 }
 
 const (
