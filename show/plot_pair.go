@@ -86,8 +86,9 @@ func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight 
 		}
 	}
 	y = y.padded()
-	says := "less the estimate"
+	says, yTitle := "less the estimate", p.B+" less the estimate"
 	if straight {
+		yTitle = p.B + " less the line"
 		says = "less a straight line: " + lineText(base, first, p.A, p.B)
 	}
 	x := interval{0, float64(clock.Sub(last, first))}
@@ -103,7 +104,7 @@ func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight 
 	panel.line("there hull", hulls[0])
 	panel.line("back hull", hulls[1])
 	panel.line("mid", mid)
-	panel.end("time on "+p.A+" since "+p.A+"'s first message", p.B+" less the line")
+	panel.end("time on "+p.A+" since "+p.A+"'s first message", yTitle)
 	return y
 }
 
