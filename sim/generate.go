@@ -43,6 +43,14 @@ func (s Scenario) Play(visit func(*Flight) error) (*Truth, error) {
 	return n.truth(), nil
 }
 
+// Expected returns about how many messages the scenario will send, or why it cannot be.
+func (s Scenario) Expected() (messages float64, err error) {
+	if s, err = s.complete(); err != nil {
+		return 0, err
+	}
+	return s.expected(len(s.edges())), nil
+}
+
 // Generate returns the messages as the hosts' clocks stamped them, and the truth. It fails as [Scenario.Play] does. A
 // direction without messages has no channel; a host without any has a clock without events.
 func (s Scenario) Generate() (trace.Problem, *Truth, error) {

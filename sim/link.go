@@ -15,6 +15,7 @@ const (
 	congestedTimes = 10
 	congestedOff   = 60e9 // mean of the times without, ns
 	congestedOn    = 15e9 // and with congestion
+	longestWait    = 3600e9
 )
 
 // link is one direction between two hosts.
@@ -81,7 +82,7 @@ func (l *link) wait(random *rand.Rand, t float64) int64 {
 			more = min(more, longestQueue)
 		}
 	}
-	return int64(min(more, 1e15))
+	return int64(min(more, longestWait))
 }
 
 // addRoutes gives the links their changes.

@@ -138,7 +138,7 @@ func (n *network) broadcast() error {
 		random := n.Scenario.random(senderStream, host)
 		err := n.periodic(1e9/n.Rate, random, func(t float64) error {
 			left := n.instant(t)
-			shared := int64(min(medium.wait(random), 1e15))
+			shared := int64(min(medium.wait(random), longestWait))
 			number++
 			f := Flight{Left: left, Sent: n.stamp(host, left), Broadcast: number}
 			for _, l := range n.out[host] {
@@ -160,9 +160,12 @@ func (n *network) broadcast() error {
 func (n *network) collective() error {
 	random := n.Scenario.random(senderStream, 0)
 	entered, left := make([]Flight, n.Hosts), make([]int64, n.Hosts)
-	ended := int64(0) // the last operation; the next does not begin before
+	ended := n.Start // the last operation; the next does not begin before
 	return n.periodic(1e9/n.Rate, random, func(t float64) error {
 		begin := max(n.instant(t), ended)
+		if begin >= n.Start+int64(n.Span) {
+			return nil
+		}
 		for i := range entered {
 			at := begin + int64(lateness*1e9/n.Rate*random.ExpFloat64())
 			entered[i] = Flight{Left: at, Sent: n.stamp(i, at)}

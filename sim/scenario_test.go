@@ -172,6 +172,17 @@ func TestNobodyLeavesACollectiveBeforeAllHaveEntered(t *testing.T) {
 	}
 }
 
+func TestOperationsThatTakeLongEndWithTheSpan(t *testing.T) {
+	s := Scenario{Hosts: 3, Topology: Full, Start: -1e18, Traffic: Collective, MinDelay: [2]time.Duration{50 * time.Second, 50 * time.Second}}
+	all, truth := flights(t, s)
+	if len(all) != 3*6 { // one after the other at 0, 50 and 100 s of two minutes
+		t.Errorf("%d messages", len(all))
+	}
+	if last := truth.Hosts[0].Clock[1].Timeline - s.Start; last > 160e9 {
+		t.Errorf("the truth goes to %d ns after the start", last)
+	}
+}
+
 func TestBroadcastsReachAllAtNearlyOneTime(t *testing.T) {
 	s := office(6)
 	s.Traffic, s.Topology, s.Congested = Broadcast, Star, false

@@ -90,7 +90,7 @@ func newRoot() *rootCommand {
 		},
 		Args: cobra.NoArgs,
 	}
-	root.AddCommand(newAlign(), newDemo(), newEvaluate())
+	root.AddCommand(newAlign(), newSimulate(), newDemo(), newEvaluate())
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}
