@@ -1,7 +1,10 @@
 package pair
 
 import (
+	"maps"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 
 	"meridian/trace"
@@ -31,10 +34,57 @@ func BenchmarkHullOfAMillionMessages(b *testing.B) {
 	}
 }
 
-func BenchmarkRegressionOfAMillionMessages(b *testing.B) {
+// BenchmarkHullOneCore is what one core does with messages in order.
+func BenchmarkHullOneCore(b *testing.B) {
 	p := million()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	n := p.AB.Len() + p.BA.Len()
 	for b.Loop() {
-		if _, err := Regression(p, 90); err != nil {
+		Hull(p)
+	}
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mmsg/s")
+}
+
+func BenchmarkHullOneCoreOneConnection(b *testing.B) {
+	p := million()
+	p.AB, p.BA = Messages{inOrder(p.AB, sent)}, Messages{inOrder(p.BA, received)}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	n := p.AB.Len() + p.BA.Len()
+	for b.Loop() {
+		Hull(p)
+	}
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mmsg/s")
+}
+
+// BenchmarkEstimatorsOfAMillionMessages is a table of the published estimators.
+func BenchmarkEstimatorsOfAMillionMessages(b *testing.B) {
+	p := million()
+	for _, name := range slices.Sorted(maps.Keys(estimators)) {
+		estimate := estimators[name]
+		if name == "segmented" {
+			estimate = func(p *Problem) (Estimate, error) { return Segmented(p, 60_000_000_000, byHull) }
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := estimate(p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("measured-minimum", func(b *testing.B) {
+		for b.Loop() {
+			MeasuredMinimum(p)
+		}
+	})
+}
+
+// BenchmarkBroadcastsToAHundredClocks is the size at which the paper's solver takes half a minute: a hundred clocks, a
+// hundred thousand receptions.
+func BenchmarkBroadcastsToAHundredClocks(b *testing.B) {
+	broadcasts, _ := heardBy(1, 100, 1333, 20_000)
+	for b.Loop() {
+		if _, err := Broadcasts(100, broadcasts); err != nil {
 			b.Fatal(err)
 		}
 	}

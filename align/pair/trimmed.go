@@ -15,6 +15,7 @@ const (
 	trimmedSample = 1500 // exchanges that the search looks at; all of them only judge what it brings
 	trimmedJudged = 3    // lines that are
 	trimmedSteps  = 100  // more than any line has taken to come to rest
+	trimmedRest   = 1e-6 // part of the sum by which a step that is the last makes it less
 )
 
 // LeastTrimmedSquares returns the estimate by the line over the offsets of exchanges whose smallest squared residuals,
@@ -55,14 +56,16 @@ func LeastTrimmedSquares(p *Problem, kept float64) (Estimate, error) {
 type trimmer struct {
 	all       []exchange
 	kept      float64
-	residuals []float64 // squared; the one nth shuffles
+	residuals []float64
+	shuffled  []float64 // a copy for nth
 	nearest   []exchange
 }
 
 func newTrimmer(exchanges []exchange, kept float64) *trimmer {
 	return &trimmer{
 		all: exchanges, kept: kept,
-		residuals: make([]float64, len(exchanges)), nearest: make([]exchange, 0, len(exchanges)),
+		residuals: make([]float64, len(exchanges)), shuffled: make([]float64, 0, len(exchanges)),
+		nearest: make([]exchange, 0, len(exchanges)),
 	}
 }
 
@@ -102,17 +105,18 @@ func (t *trimmer) search() (regressionLine, bool) {
 	for i := range starts {
 		starts[i] = t.concentrate(sample, starts[i].line, trimmedSteps)
 	}
+	// What the sample brings is nearly the same line many times over; all exchanges tell them apart in two steps.
 	if len(sample) < len(t.all) {
 		starts = best(starts, trimmedJudged)
 		for i := range starts {
-			starts[i] = t.concentrate(t.all, starts[i].line, trimmedSteps)
+			starts[i] = t.concentrate(t.all, starts[i].line, 2)
 		}
 	}
 	starts = best(starts, 1)
 	if len(starts) == 0 {
 		return regressionLine{}, false
 	}
-	return starts[0].line, true
+	return t.concentrate(t.all, starts[0].line, trimmedSteps).line, true
 }
 
 func best(candidates []candidate, n int) []candidate {
@@ -136,10 +140,13 @@ func (t *trimmer) concentrate(exchanges []exchange, line regressionLine, steps i
 			r := next.residualOf(x)
 			sum += r * r
 		}
-		if sum >= now.sum {
+		little := sum >= now.sum*(1-trimmedRest)
+		if sum < now.sum {
+			now = candidate{next, sum}
+		}
+		if little {
 			break
 		}
-		now = candidate{next, sum}
 	}
 	return now
 }
@@ -148,23 +155,22 @@ func (t *trimmer) concentrate(exchanges []exchange, line regressionLine, steps i
 func (t *trimmer) near(exchanges []exchange, line regressionLine) {
 	h := t.count(len(exchanges))
 	residuals := t.residuals[:len(exchanges)]
-	for i, x := range exchanges {
-		residuals[i] = math.Abs(line.residualOf(x))
+	for i := range exchanges {
+		residuals[i] = math.Abs(line.residualOf(exchanges[i]))
 	}
-	limit := nth(residuals, h-1)
-	t.nearest = t.nearest[:0]
+	limit := nth(append(t.shuffled[:0], residuals...), h-1)
 	ties := h
-	for _, x := range exchanges {
-		if math.Abs(line.residualOf(x)) < limit {
+	for _, r := range residuals {
+		if r < limit {
 			ties--
 		}
 	}
-	for _, x := range exchanges {
-		r := math.Abs(line.residualOf(x))
+	t.nearest = t.nearest[:0]
+	for i, r := range residuals {
 		if r < limit {
-			t.nearest = append(t.nearest, x)
+			t.nearest = append(t.nearest, exchanges[i])
 		} else if r == limit && ties > 0 {
-			t.nearest, ties = append(t.nearest, x), ties-1
+			t.nearest, ties = append(t.nearest, exchanges[i]), ties-1
 		}
 	}
 }
