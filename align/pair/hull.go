@@ -77,10 +77,12 @@ func hullOf(messages Messages, at func(trace.Message) point, upper bool) []point
 			}
 			for rest := block; len(rest) > 0; {
 				n := ascending(rest)
-				if n < shortest {
-					n = min(8*shortest, len(rest)) // in no order worth the name: graham sorts it
+				if n < shortest { // in no order worth the name
+					n = min(8*shortest, len(rest))
+					corners = append(corners, graham(rest[:n], upper)...)
+				} else {
+					corners = append(corners, scan(rest[:n], upper)...)
 				}
-				corners = append(corners, graham(rest[:n], upper)...)
 				rest = rest[n:]
 			}
 		}
@@ -101,17 +103,24 @@ func ascending(points []point) int {
 	return len(points)
 }
 
-// graham returns the lower hull (or the upper) of the points, in place: Graham's scan over points sorted by x, by
-// orientation tests that cannot overflow. Of several points over one x only the lowest (highest) counts.
+// graham returns the lower hull (or the upper) of the points, in place. Of several points over one x only the lowest
+// (highest) counts.
 func graham(points []point, upper bool) []point {
 	order := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(p.y, q.y)) }
-	turn := 1
 	if upper {
 		order = func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(q.y, p.y)) }
-		turn = -1
 	}
 	if !slices.IsSortedFunc(points, order) {
 		slices.SortFunc(points, order)
+	}
+	return scan(points, upper)
+}
+
+// scan is Graham's scan over points sorted by x, in place, by orientation tests that cannot overflow.
+func scan(points []point, upper bool) []point {
+	turn := 1
+	if upper {
+		turn = -1
 	}
 	hull := points[:0]
 	for _, p := range points {
