@@ -1,0 +1,280 @@
+package logical
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// execution draws events that can have happened, mixed as they might be found: each clock's in their order.
+func execution(t *rapid.T) []Event {
+	clocks := rapid.IntRange(1, 7).Draw(t, "clocks")
+	var happened []Event
+	sends := 0
+	for range rapid.IntRange(0, 60).Draw(t, "events") {
+		e := Event{Clock: rapid.IntRange(0, clocks-1).Draw(t, "clock"), Kind: Kind(rapid.IntRange(0, 2).Draw(t, "kind"))}
+		switch {
+		case e.Kind == Send:
+			e.Message = sends * 7
+			sends++
+		case e.Kind == Receive && sends > 0:
+			e.Message = rapid.IntRange(0, sends).Draw(t, "message") * 7 // the last was not sent
+			if e.Message == sends*7 {
+				e.Message = -1
+			}
+		default:
+			e.Kind = Local
+		}
+		happened = append(happened, e)
+	}
+	// Another interleaving of the same clocks.
+	perClock := make([][]Event, clocks)
+	for _, e := range happened {
+		perClock[e.Clock] = append(perClock[e.Clock], e)
+	}
+	var events []Event
+	for len(events) < len(happened) {
+		c := rapid.IntRange(0, clocks-1).Draw(t, "next")
+		for len(perClock[c]) == 0 {
+			c = (c + 1) % clocks
+		}
+		events = append(events, perClock[c][0])
+		perClock[c] = perClock[c][1:]
+	}
+	return events
+}
+
+// closure is the definition: earlier on a clock, or sent and received, and on from there.
+func closure(events []Event) [][]bool {
+	n := len(events)
+	before := make([][]bool, n)
+	for i, a := range events {
+		before[i] = make([]bool, n)
+		for j, b := range events {
+			before[i][j] = a.Clock == b.Clock && i < j ||
+				a.Kind == Send && b.Kind == Receive && a.Message == b.Message
+		}
+	}
+	for k := range n {
+		for i := range n {
+			for j := range n {
+				before[i][j] = before[i][j] || before[i][k] && before[k][j]
+			}
+		}
+	}
+	return before
+}
+
+func TestVectorsAndTreesSayWhatTheTransitiveClosureSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := execution(t)
+		want := closure(events)
+		vector, err := Vector(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := Tree(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for a := range events {
+			for b := range events {
+				if got := vector.HappenedBefore(a, b); got != want[a][b] {
+					t.Fatalf("vectors: %d before %d is %v: %v", a, b, got, events)
+				}
+				if got := tree.HappenedBefore(a, b); got != want[a][b] {
+					t.Fatalf("trees: %d before %d is %v: %v", a, b, got, events)
+				}
+				if got := tree.Concurrent(a, b); got != (a != b && !want[a][b] && !want[b][a]) {
+					t.Fatalf("%d and %d concurrent is %v", a, b, got)
+				}
+			}
+			if v, w := vector.At(a), tree.At(a); !reflect.DeepEqual(v, w) {
+				t.Fatalf("at %d: %v and %v", a, v, w)
+			}
+		}
+		if vector.Entries() != tree.Entries() {
+			t.Fatalf("%d and %d entries", vector.Entries(), tree.Entries())
+		}
+	})
+}
+
+// The number of an event is the length of the longest chain that ends with it.
+func TestLamportNumbersAreTheLongestChains(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := execution(t)
+		before := closure(events)
+		got, err := Lamport(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b := range events {
+			longest := int64(0)
+			for a := range events {
+				if before[a][b] {
+					longest = max(longest, got[a])
+				}
+			}
+			if got[b] != longest+1 {
+				t.Fatalf("event %d is %d after %d: %v", b, got[b], longest, events)
+			}
+		}
+	})
+}
+
+func TestWhatCannotHaveHappenedIsAnError(t *testing.T) {
+	for name, events := range map[string][]Event{
+		"a circle of two": {{0, Receive, 1}, {0, Send, 2}, {1, Receive, 2}, {1, Send, 1}},
+		"to itself":       {{0, Receive, 1}, {0, Send, 1}},
+		"sent twice":      {{0, Send, 1}, {1, Send, 1}},
+		"no clock":        {{-1, Local, 0}},
+		"a huge clock":    {{1 << 40, Local, 0}},
+	} {
+		_, lamport := Lamport(events)
+		_, vector := Vector(events)
+		_, tree := Tree(events)
+		if lamport == nil || vector == nil || tree == nil {
+			t.Errorf("%s: %v, %v, %v", name, lamport, vector, tree)
+		}
+	}
+}
+
+func TestNewsTravelsThroughALongChain(t *testing.T) {
+	const n = 20_000
+	var events []Event
+	for i := range n {
+		events = append(events, Event{i, Receive, i - 1}, Event{i, Send, i})
+	}
+	o, err := Tree(events[:2*200])
+	if err != nil || !o.HappenedBefore(0, 399) || o.HappenedBefore(399, 0) {
+		t.Error(err)
+	}
+	numbers, err := Lamport(events)
+	if err != nil || numbers[2*n-1] != 2*n {
+		t.Error(err)
+	}
+}
+
+// traffic is messages between clocks that a pattern chooses, each received at once.
+func traffic(clocks, messages int, pattern string) []Event {
+	rng := rand.New(rand.NewPCG(3, uint64(clocks)))
+	var events []Event
+	for m := range messages {
+		from := rng.IntN(clocks)
+		to := (from + 1 + rng.IntN(clocks-1)) % clocks
+		switch pattern {
+		case "ring":
+			to = (from + 1) % clocks
+		case "neighbours": // who mostly talk among themselves
+			if group := from &^ 7; rng.IntN(50) > 0 {
+				to = group + (from+1+rng.IntN(7))&7
+			}
+		case "star":
+			if m%2 == 0 {
+				from, to = 0, max(1, to)
+			} else {
+				from, to = max(1, from), 0
+			}
+		}
+		events = append(events, Event{from, Send, m}, Event{to, Receive, m})
+	}
+	return events
+}
+
+// A receive that brings news of few must not look at all: what Tree visits grows with what it learns.
+func TestATreeLooksOnlyAtWhatIsNews(t *testing.T) {
+	const clocks = 1000
+	a, b := NewTreeClock(0, clocks), NewTreeClock(1, clocks)
+	// Clock 0 learns of everybody, and 1 from it.
+	for c := 2; c < clocks; c++ {
+		o := NewTreeClock(c, clocks)
+		o.Increment()
+		a.Increment()
+		a.Join(o)
+	}
+	a.Increment()
+	b.Increment()
+	if n := len(b.Join(a)); n != clocks-1 {
+		t.Fatalf("learnt of %d", n)
+	}
+	o := NewTreeClock(7, clocks)
+	o.Increment()
+	o.Increment()
+	a.Increment()
+	a.Join(o)
+	b.Increment()
+	if got := b.Join(a); !reflect.DeepEqual(got, []int32{7, 0}) || b.Get(7) != 2 || b.Get(8) != 1 {
+		t.Errorf("learnt of %v", got)
+	}
+}
+
+// The clocks alone: a send copies its sender's clock into the message, a receive joins the message's.
+func BenchmarkJoin(b *testing.B) {
+	for _, pattern := range []string{"random", "ring", "star", "neighbours"} {
+		for _, clocks := range []int{16, 256, 2048} {
+			events := traffic(clocks, 50_000, pattern)
+			b.Run(fmt.Sprintf("%s/%d clocks/vector", pattern, clocks), func(b *testing.B) {
+				own := make([][]int32, clocks)
+				for i := range own {
+					own[i] = make([]int32, clocks)
+				}
+				message := make([]int32, clocks)
+				k := 0
+				for b.Loop() {
+					from, to := events[k].Clock, events[k+1].Clock
+					own[from][from]++
+					copy(message, own[from])
+					v := own[to]
+					v[to]++
+					for c, known := range message {
+						if known > v[c] {
+							v[c] = known
+						}
+					}
+					k = (k + 2) % len(events)
+				}
+			})
+			b.Run(fmt.Sprintf("%s/%d clocks/tree", pattern, clocks), func(b *testing.B) {
+				own, messages := make([]*TreeClock, clocks), make([]*TreeClock, clocks)
+				for i := range own {
+					own[i], messages[i] = NewTreeClock(i, clocks), NewTreeClock(i, clocks)
+				}
+				k, learnt := 0, 0
+				for b.Loop() {
+					from, to := events[k].Clock, events[k+1].Clock
+					own[from].Increment()
+					messages[from].Copy(own[from])
+					own[to].Increment()
+					learnt += len(own[to].Join(messages[from]))
+					k = (k + 2) % len(events)
+				}
+				b.ReportMetric(float64(learnt)/float64(b.N), "entries/join")
+			})
+		}
+	}
+}
+
+func BenchmarkOrder(b *testing.B) {
+	for _, pattern := range []string{"random", "ring", "star"} {
+		for _, clocks := range []int{16, 256} {
+			events := traffic(clocks, 20_000, pattern)
+			for i, order := range []func([]Event) (*Order, error){Vector, Tree} {
+				b.Run(fmt.Sprintf("%s/%d clocks/%s", pattern, clocks, []string{"vector", "tree"}[i]), func(b *testing.B) {
+					var o *Order
+					for b.Loop() {
+						var err error
+						if o, err = order(events); err != nil {
+							b.Fatal(err)
+						}
+					}
+					receives := float64(len(events) / 2)
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/receives, "ns/message")
+					b.ReportMetric(float64(o.Entries())/receives, "entries/message")
+				})
+			}
+		}
+	}
+}
