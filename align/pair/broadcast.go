@@ -20,7 +20,7 @@ type Group struct {
 }
 
 // Broadcasts returns the maximum likelihood estimate of all clocks at once from the receptions of broadcasts (Scheuermann,
-// Kiess, Roos, Jarre and Mauve 2009; Poirier 2010, section 2.4.2). A sending reaches all receivers of a local medium at one
+// Kiess, Roos, Jarre and Mauve 2009; Poirier 2010, section 2.2.3). A sending reaches all receivers of a local medium at one
 // instant T, and each stamps it a little later. Every clock i is linear against the reference,
 //
 //	T[k] + d[i,k] = offset[i] + rate[i] t[i,k],    d >= 0

@@ -240,3 +240,33 @@ func TestWildReceptionsStillGiveClocks(t *testing.T) {
 		}
 	}
 }
+
+func TestGroupsHeldTogetherByOneBroadcastRunEvenly(t *testing.T) {
+	// 0 and 1 hear much together, so do 2 and 3, but 1 and 2 one broadcast: what 2 and 3 share of a rate is left open.
+	var broadcasts []trace.Broadcast
+	drift := func(x, ppm int64) int64 { return x + clock.MulDiv(x, ppm, 1_000_000, clock.Nearest) }
+	at := func(c int, x int64) trace.Stamp { return trace.Stamp{Clock: c, Time: x} }
+	for k := range int64(50) {
+		x := k * 1_000_000_000
+		broadcasts = append(broadcasts,
+			trace.Broadcast{Receptions: []trace.Stamp{at(0, x), at(1, drift(x, 30))}},
+			trace.Broadcast{Receptions: []trace.Stamp{at(2, x+777), at(3, drift(x, 60)+777)}})
+	}
+	broadcasts = append(broadcasts, trace.Broadcast{Receptions: []trace.Stamp{at(1, drift(30e9, 30)), at(2, 30e9+777)}})
+	groups, err := Broadcasts(4, broadcasts)
+	if err != nil || len(groups) != 1 {
+		t.Fatal(groups, err)
+	}
+	maps := groups[0].Maps
+	for x := int64(0); x < 50e9; x += 7e9 {
+		if d := distance(maps[2].At(x+777), maps[3].At(drift(x, 60)+777)); d > 5 {
+			t.Errorf("2 and 3 are %d ns apart at %d", d, x)
+		}
+		if d := distance(maps[2].At(x+777), x); d > 50_000*100 { // 100 ppm
+			t.Errorf("2 is %d ns off at %d", d, x)
+		}
+	}
+	if d := distance(maps[2].At(30e9+777), 30e9); d > 5 {
+		t.Errorf("2 is %d ns off where it is held", d)
+	}
+}

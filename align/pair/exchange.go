@@ -92,7 +92,7 @@ func inOrder(messages Messages, stamp func(trace.Message) int64) []trace.Message
 }
 
 // MeasuredMinimum returns the least delay of a message that the exchanges show, in ns of b's clock: half of the quickest
-// round trip, eq. (2.6) of Poirier (2010), section 2.4.2. It is 0 where there is no exchange. It does not look at MinAB
+// round trip, eq. (2.6) of Poirier (2010), section 2.2.3. It is 0 where there is no exchange. It does not look at MinAB
 // and MinBA, for which it is meant.
 //
 // Eq. (2.6) takes the clocks to have one rate within an exchange. An answer that took a second, on clocks 50 ppm apart,

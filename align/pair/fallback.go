@@ -11,7 +11,7 @@ import (
 // fallback returns the estimate where no straight line passes the corridor: the clocks are not linear, or a message is
 // none.
 //
-// Ashton (1995; Poirier 2010, section 2.4.2) then takes, of all lines through a corner of each hull, the one with the
+// Ashton (1995; Poirier 2010, section 2.2.3) then takes, of all lines through a corner of each hull, the one with the
 // smallest sum of vertical distances of corners on its wrong side. That line leaves messages inverted and its bounds
 // are void. Here it serves as the trend: around it the clocks are taken to wander, the rate never further than w from
 // the line's. The smallest w that the messages allow is found, and twice that plus a margin is assumed, since messages

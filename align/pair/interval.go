@@ -21,7 +21,7 @@ func (v *interval) bounded() bool                { return !math.IsInf(v.low, 0) 
 func (v *interval) offset() float64              { return v.low + (v.high-v.low)/2 }
 
 // Interval returns the estimate in intervals that are short enough for an offset alone to put every message in order
-// (Hofmann and Hilgers 1998; Poirier 2010, section 2.4.2). An interval ends before the message that would leave it no
+// (Hofmann and Hilgers 1998; Poirier 2010, section 2.2.3). An interval ends before the message that would leave it no
 // offset, and when it is longest ns of a's clock long; 0 stands for a tenth of the messages' extent. Its offset is the
 // middle of what its messages leave. The skew is the regression line's over the offsets of all intervals, and the map
 // goes on with it beyond the messages. Exchanges is the number of intervals, Residual their deviation from that line in

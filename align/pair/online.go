@@ -169,8 +169,8 @@ func Cristian(p *Problem, o CristianOptions) (Estimate, error) {
 // exchanges the quickest counts, once, and only if it is later than the one that counted before. Between them the offset
 // is held. Exchanges is the number of settings, Residual the root mean square of δ/2 over the exchanges that counted, ns.
 //
-// The protocol's other half, the loop that disciplines the frequency, is left out: its time constants are those of days
-// of polling (the Allan intercept is 1500 s), and within a trace it does nothing. The error so grows with the skew while an
+// The protocol's other half, the loop that disciplines the frequency, is left out: it settles over hours (the
+// Allan intercept is 1500 s), and does next to nothing within most traces. The error so grows with the skew while an
 // old quick exchange keeps newer slow ones from counting, at most eight exchanges long.
 //
 // It takes O(n log n), O(n) for messages in order. It fails, and the hull's estimate is returned, where there is no

@@ -151,3 +151,26 @@ func TestRecordedExchangesOfAClockFastByALotStillCount(t *testing.T) {
 		}
 	}
 }
+
+func TestAnswersCountInTheOrderInWhichTheyCome(t *testing.T) {
+	// One question, and two answers of which the one sent first comes last.
+	p := &Problem{
+		AB: Messages{{{Sent: 100, Received: 1110}}},
+		BA: Messages{{{Sent: 1120, Received: 900}, {Sent: 1130, Received: 140}}},
+	}
+	found, base := readings(p)
+	if len(found) != 1 || found[0].at != 140 || found[0].delay != 20 || found[0].offset+float64(base) != 1000 {
+		t.Errorf("%+v from %d", found, base)
+	}
+}
+
+func TestQuestionNotYetAskedIsNotAnswered(t *testing.T) {
+	// By b's clock the second question came before the answer, by a's it was sent after: a's clock was set.
+	p := &Problem{
+		AB: Messages{{{Sent: 100, Received: 1110}, {Sent: 500, Received: 1115}}},
+		BA: Messages{{{Sent: 1120, Received: 130}}},
+	}
+	if found, _ := readings(p); len(found) != 1 || found[0].middle != 115 {
+		t.Errorf("%+v", found)
+	}
+}

@@ -16,8 +16,19 @@
 //
 // While both clocks are linear f is a straight line, only the corners of two convex hulls matter, and the set of all
 // lines through the corridor gives exact bounds at every instant (hull.go, line.go). Where no line fits, the clocks are
-// not linear, and the corridor is passed under a bound on their wander instead (fallback.go). The least squares of
-// Clément and Dagenais (2009) stand beside it (regression.go).
+// not linear, and the corridor is passed under a bound on their wander instead (fallback.go).
+//
+// The other published estimators stand beside it, for comparison and for those who need them; their bounds are the
+// hull's:
+//
+//	Regression            least squares over the offsets of exchanges
+//	LeastTrimmedSquares   the same over the better half of them
+//	TwoPoint              a line through two exchanges, quick and far apart
+//	WidestCorridor        the line farthest from both hulls
+//	Interval              an offset for each stretch in which one will do
+//	Cristian, NTP         what a client would have known at the time
+//	Segmented             any of them, piece by piece, for clocks that are not linear for long
+//	Broadcasts            all clocks at once, from what they heard together
 //
 // Everything that decides an order or an orientation is an exact integer: stamps are nanoseconds since 1970 and
 // products of their differences take 128 bits. The cost is O(n) for messages in order, a sort of blocks otherwise.
@@ -37,7 +48,7 @@ type Problem struct {
 	AB, BA Messages // from a to b, from b to a
 
 	// MinAB and MinBA are the least delays possible each way, ns; 0 where nothing is known of them. No message is
-	// quicker, so the corridor narrows by as much on each side (Ashton 1995; Poirier 2010, section 2.4.2). They are
+	// quicker, so the corridor narrows by as much on each side (Ashton 1995; Poirier 2010, section 2.2.3). They are
 	// taken as spans of b's clock: over a delay the clocks' skew is far below a nanosecond. A least delay that is too
 	// long makes every bound wrong, or leaves no line at all. Negative ones count as 0, ones of over an hour as an hour.
 	MinAB, MinBA int64

@@ -8,10 +8,10 @@ import (
 )
 
 // DefaultSegment is how long a segment is where nothing else is asked for: over half an hour the residuals of real clocks
-// still stay what they are over a minute (Clément and Dagenais 2009, section 9.2, table 4), ns.
+// still stay what they are over a minute (Clément and Dagenais 2009, section 13, table 4), ns.
 const DefaultSegment = 1_800_000_000_000
 
-// Segmented returns the estimates of a long trace's segments, joined (Clément and Dagenais 2009, section 9.2): clocks that
+// Segmented returns the estimates of a long trace's segments, joined (Clément and Dagenais 2009, section 13): clocks that
 // are not linear over hours are so over half of one. The messages' extent on a's clock is divided into even segments of
 // about the given length, ns; 0 stands for [DefaultSegment]. A segment with too few messages to say anything of a skew,
 // fewer than two each way or all within a quarter of it, has its neighbour's line: both are taken as one. Each is given to

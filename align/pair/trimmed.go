@@ -20,7 +20,7 @@ const (
 
 // LeastTrimmedSquares returns the estimate by the line over the offsets of exchanges whose smallest squared residuals,
 // as large a part of them as kept says, have the least sum (Rousseeuw 1984; for logs of distributed programs Proebstel
-// 2008; Poirier 2010, section 2.3). kept is 0.5 to 1, 0 stands for the customary half: up to as many exchanges as are left
+// 2008; Poirier 2010, section 2.2.3). kept is 0.5 to 1, 0 stands for the customary half: up to as many exchanges as are left
 // out may be wrong by any amount, and the line stays. Residual is the standard deviation of the kept ones alone, in ns;
 // Exchanges is their number.
 //

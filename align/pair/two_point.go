@@ -8,7 +8,7 @@ import (
 )
 
 // TwoPoint returns the estimate from the offsets of two exchanges, chosen to be quick and far apart (Ashton 1995;
-// Poirier 2010, section 2.4.2, eq. (2.31)-(2.34)). Trying all pairs is quadratic, so the choice is by heuristic
+// Poirier 2010, section 2.2.3, eq. (2.31)-(2.34)). Trying all pairs is quadratic, so the choice is by heuristic
 // (algorithm 2.1): the time that exchanges cover is divided into ten even intervals, in each the ten quickest are kept,
 // and of all pairs among these hundred the one counts whose skew has the smallest margin,
 //

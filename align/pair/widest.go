@@ -6,7 +6,7 @@ import (
 )
 
 // WidestCorridor returns the estimate whose distance from the messages is greatest: of all lines between the hulls, the
-// one with the widest vertical gap to the nearer of the two (Sirdey and Maurice 2008; Poirier 2010, section 2.4.2).
+// one with the widest vertical gap to the nearer of the two (Sirdey and Maurice 2008; Poirier 2010, section 2.2.3).
 // Where theirs is a linear program of three variables,
 //
 //	maximise w,  offset + skew x + w <= y for every ceiling,  offset + skew x - w >= y for every floor

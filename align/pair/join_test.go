@@ -1,0 +1,93 @@
+package pair
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+)
+
+func TestJoinedBoundsAreWhatHoldsInEitherSegment(t *testing.T) {
+	back := 0
+	rapid.Check(t, func(t *rapid.T) {
+		const length = 1_000
+		// A clock that never runs back, and segments that bound it by lines: how far off is drawn.
+		n := rapid.IntRange(2, 4).Draw(t, "segments")
+		var pieces []Estimate
+		var seams []int64
+		for i := range int64(n) {
+			from, to := i*length, (i+1)*length
+			draw := func(name string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, name) }
+			truth := clock.Curve{{Host: from, Timeline: from}, {Host: to, Timeline: to}}
+			shift := func(left, right int64) clock.Curve {
+				c := clock.Curve{{Host: from, Timeline: from + left}, {Host: to, Timeline: to + right}}
+				c[1].Timeline = max(c[1].Timeline, c[0].Timeline)
+				return c
+			}
+			e := Estimate{Fit: Exact, First: from, Last: to}
+			e.Map.Low = shift(-draw("low", 700), -draw("low", 700))
+			e.Map.High = shift(draw("high", 700), draw("high", 700))
+			if l := &e.Map.Low[0]; e.Map.Low[1].Timeline < l.Timeline || e.Map.Low[1].Timeline > to {
+				l.Timeline, e.Map.Low[1].Timeline = from-700, to-700
+			}
+			share := draw("mid", 100)
+			for k := range truth {
+				l, h := e.Map.Low[k].Timeline, e.Map.High[k].Timeline
+				truth[k].Timeline = l + (h-l)*share/100
+			}
+			e.Map.Mid = truth
+			pieces = append(pieces, e)
+			if i > 0 {
+				seams = append(seams, from)
+			}
+		}
+		for k, seam := range seams {
+			if pieces[k].Map.Mid.At(seam-1, clock.Nearest) > pieces[k+1].Map.Mid.At(seam, clock.Nearest) {
+				back++
+			}
+		}
+		e := joined(pieces, seams)
+		for _, c := range []clock.Curve{e.Map.Mid, e.Map.Low, e.Map.High} {
+			if err := c.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for x := int64(0); x < int64(n)*length; x++ {
+			low, high := int64(-1<<62), int64(1<<62)
+			for i := range pieces {
+				// Of every segment what it says of x itself, or of its end nearest to x.
+				from, to := int64(i)*length, int64(i+1)*length-1
+				m := &pieces[i].Map
+				if x >= from {
+					low = max(low, m.Low.At(min(x, to), clock.Down))
+				}
+				if x <= to {
+					high = min(high, m.High.At(max(x, from), clock.Up))
+				}
+			}
+			gotLow, gotHigh, _, _ := e.Map.Bounds(x)
+			if gotLow > low || gotLow < low-1 || gotHigh < high || gotHigh > high+1 {
+				t.Fatalf("at %d: [%d, %d], not [%d, %d]", x, gotLow, gotHigh, low, high)
+			}
+			if mid := e.Map.At(x); mid < low-1 || mid > high+1 {
+				t.Fatalf("at %d: estimate %d outside [%d, %d]", x, mid, low, high)
+			}
+		}
+	})
+	if back == 0 {
+		t.Fatal("no estimate stepped back")
+	}
+}
+
+func TestStepBackIsSharedBetweenItsSides(t *testing.T) {
+	line := func(from, to, offset int64) Estimate {
+		return Estimate{Map: clock.Map{Mid: clock.Curve{{Host: from, Timeline: from + offset}, {Host: to, Timeline: to + offset}}}}
+	}
+	e := joined([]Estimate{line(0, 999, 100), line(1000, 2000, 61)}, []int64{1000})
+	for x, want := range map[int64]int64{0: 100, 900: 1000, 979: 1079, 980: 1080, 990: 1080, 999: 1080, 1000: 1080, 1010: 1080, 1019: 1080, 1020: 1081, 2000: 2061} {
+		if got := e.Map.At(x); got != want {
+			t.Errorf("%d at %d, not %d", got, x, want)
+		}
+	}
+}
