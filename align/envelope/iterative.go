@@ -4,14 +4,17 @@ import "math"
 
 // iterative solves for many curves by conjugate gradients. The delays are eliminated: each is the weighted mean of its
 // edge's points, so that eliminating it is taking that mean out. What is left is preconditioned by the curves' own bands,
-// as if all other clocks stood still; a step then costs one pass over the points and over the knots.
+// as if all other clocks stood still, and by the band of the movement that all clocks share, which messages hardly resist
+// and which would otherwise take hundreds of steps. A step costs one pass over the points and over the knots.
 type iterative struct {
 	bands                 []band
+	shared                band
+	common                []float64
 	gradient              []float64
 	slope, curve          []float64 // first and second derivative by each delay
 	residual, z, along, q []float64
 	mean                  []float64
-	shift                 []float64 // of each point under a step
+	pull                  []float64 // of each point
 }
 
 func newIterative(m *model) *iterative {
@@ -20,6 +23,7 @@ func newIterative(m *model) *iterative {
 	for c := range s.bands {
 		s.bands[c] = make(band, m.knots)
 	}
+	s.shared, s.common = make(band, m.knots), make([]float64, m.knots)
 	s.slope, s.curve, s.mean = make([]float64, len(m.delay)), make([]float64, len(m.delay)), make([]float64, len(m.delay))
 	s.residual, s.z, s.along, s.q = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	return s
@@ -30,18 +34,29 @@ func (s *iterative) logDet() float64 { return math.NaN() }
 
 const (
 	mostSteps = 300
-	// exactness of a Newton step, relative to its right side: the next one corrects the rest
-	exactness = 1e-3
+	// exactness of a Newton step: by how much the square of the error, in nats, must fall; the next step corrects the
+	// rest. What is negligible is so beside the width of the posterior.
+	exactness  = 1e-4
+	negligible = 1e-2
 )
 
 func (s *iterative) solve(m *model, dx, dd []float64) float64 {
+	if len(s.pull) < len(m.points) {
+		s.pull = make([]float64, len(m.points))
+	}
 	s.derive(m)
 	for e := range s.slope {
 		dd[e] = -s.slope[e] / s.curve[e]
 	}
 	// The right side, after eliminating the delays.
 	copy(s.residual, s.gradient)
-	s.spread(m, s.residual, func(p *point, i int) float64 { return m.bends[i] * dd[p.edge] * free(p) * -1 })
+	for i := range m.points {
+		s.pull[i] = 0
+		if p := &m.points[i]; !p.hard {
+			s.pull[i] = -m.bends[i] * dd[p.edge]
+		}
+	}
+	s.spread(m, s.residual, s.pull)
 	for i := range s.residual {
 		s.residual[i] = -s.residual[i]
 		dx[i] = 0
@@ -49,7 +64,7 @@ func (s *iterative) solve(m *model, dx, dd []float64) float64 {
 	s.precondition(m)
 	copy(s.along, s.z)
 	rz := dot(s.residual, s.z)
-	for goal, step := rz*exactness*exactness, 0; step < mostSteps && rz > goal && rz > 0; step++ {
+	for goal, step := max(rz*exactness, negligible), 0; step < mostSteps && rz > goal; step++ {
 		s.multiply(m)
 		curvature := dot(s.along, s.q)
 		if curvature <= 0 {
@@ -82,13 +97,6 @@ func (s *iterative) solve(m *model, dx, dd []float64) float64 {
 	return down
 }
 
-func free(p *point) float64 {
-	if p.hard {
-		return 0
-	}
-	return 1
-}
-
 // shiftOf returns by how much a step of the curves raises a point's excess.
 func (p *point) shiftOf(v []float64) float64 {
 	g := 0.0
@@ -102,10 +110,9 @@ func (p *point) shiftOf(v []float64) float64 {
 }
 
 // spread adds to v what each point pulls with, at the knots beside it.
-func (s *iterative) spread(m *model, v []float64, pull func(p *point, i int) float64) {
+func (s *iterative) spread(m *model, v, pull []float64) {
 	for i := range m.points {
-		p := &m.points[i]
-		f := pull(p, i)
+		p, f := &m.points[i], pull[i]
 		if k := p.receiver; k >= 0 {
 			v[k] -= f * (1 - p.rFrac)
 			v[k+1] -= f * p.rFrac
@@ -148,16 +155,48 @@ func (s *iterative) derive(m *model) {
 			s.curve[p.edge] += bend
 		}
 	}
-	s.spread(m, s.gradient, func(_ *point, i int) float64 { return m.rates[i] })
+	s.spread(m, s.gradient, m.rates)
+	s.share(m)
 	for _, b := range s.bands {
 		b.factor()
 	}
 }
 
+// resistance is the share of the clocks' own bands that stands for what messages resist to a movement of all clocks: as
+// much as delays are shorter than the spacing of knots.
+const resistance = 1e-5
+
+// share takes the band of the movement shared by all clocks: their priors, and a little of everything else.
+func (s *iterative) share(m *model) {
+	total := 0.0
+	for c := range m.columns {
+		total += m.stiffness(c)
+	}
+	clear(s.common)
+	s.shared.smoothness(total, s.common, s.common)
+	for _, b := range s.bands {
+		for k := range b {
+			s.shared[k][2] += resistance * b[k][2]
+		}
+	}
+	s.shared.factor()
+}
+
 func (s *iterative) precondition(m *model) {
 	copy(s.z, s.residual)
+	clear(s.common)
 	for c, b := range s.bands {
-		b.solve(s.z[c*m.knots : (c+1)*m.knots])
+		part := s.z[c*m.knots : (c+1)*m.knots]
+		for k, v := range part {
+			s.common[k] += v
+		}
+		b.solve(part)
+	}
+	s.shared.solve(s.common)
+	for c := range s.bands {
+		for k, v := range s.common {
+			s.z[c*m.knots+k] += v
+		}
 	}
 }
 
@@ -177,21 +216,21 @@ func (s *iterative) multiply(m *model) {
 			q[k] += d
 		}
 	}
-	if len(s.shift) < len(m.points) {
-		s.shift = make([]float64, len(m.points))
-	}
 	clear(s.mean)
 	for i := range m.points {
 		p := &m.points[i]
-		s.shift[i] = p.shiftOf(s.along)
+		s.pull[i] = m.bends[i] * p.shiftOf(s.along)
 		if !p.hard {
-			s.mean[p.edge] += m.bends[i] * s.shift[i]
+			s.mean[p.edge] += s.pull[i]
 		}
 	}
 	for e := range s.mean {
 		s.mean[e] /= s.curve[e]
 	}
-	s.spread(m, s.q, func(p *point, i int) float64 {
-		return m.bends[i] * (s.shift[i] - s.mean[p.edge]*free(p))
-	})
+	for i := range m.points {
+		if p := &m.points[i]; !p.hard {
+			s.pull[i] -= m.bends[i] * s.mean[p.edge]
+		}
+	}
+	s.spread(m, s.q, s.pull)
 }

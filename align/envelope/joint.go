@@ -38,7 +38,7 @@ const mostUnknowns = 400_000
 // Laws of delays are taken from the residuals under the first estimate, so that must be near: within the delays' spread.
 // The cost of a Newton step is some tens of passes over the windows and knots.
 func Joint(ctx context.Context, n *Network) (*Joined, error) {
-	m := &model{columns: len(n.Clocks)}
+	m := &model{columns: len(n.Clocks), exactness: 1e-6}
 	origin := n.Clocks[n.Reference].First
 	affines := make([]affine, len(n.Clocks))
 	for i, c := range n.Clocks {
@@ -51,7 +51,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	m.extent()
 	m.sigma = n.Sigma
 	m.delay = make([]float64, len(m.edges))
-	m.setKnots(coarse)
+	m.setKnots(min(m.knotsFor(), mostUnknowns/m.columns, 500))
 	m.start(n, affines, origin)
 	sigma := median(slices.Clone(n.Sigma))
 	for round := range 5 {
@@ -68,6 +68,9 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		wanted := int(seconds*knotsPerTime/m.characteristicOf(sigma)) + 2
 		m.setKnots(max(min(wanted, m.knotsFor(), mostUnknowns/m.columns), min(9, m.knotsFor())))
 		m.start(n, affines, origin)
+		for e := range m.edges {
+			m.edges[e].laws = nil
+		}
 		m.settle(false, 8, 3, 1)
 	}
 	j := &Joined{}

@@ -13,6 +13,7 @@ import (
 // to the law that the least of n messages follows, 1-(1-F)^n, with F the delays' empirical distribution.
 type law struct {
 	zero, s, a, b float64
+	bell          bool // which of two maxima of the likelihood it is
 }
 
 // The shape is kept where the density stays proper and the search well behaved.
@@ -35,30 +36,58 @@ func (l law) deviation() float64 { return l.s * math.Sqrt(trigamma(l.a)+trigamma
 
 // fitLaw returns the law of greatest likelihood for values given as evenly spaced quantiles, ascending.
 func fitLaw(e []float64) law {
+	// The likelihood has two kinds of maxima: a cliff with a long slope, and a bell.
+	cliff, atCliff := fitFrom(e, false)
+	bell, atBell := fitFrom(e, true)
+	if atBell < atCliff {
+		return bell
+	}
+	return cliff
+}
+
+// refit returns the law for values that have changed little since l was fitted.
+func (l law) refit(e []float64) law {
+	again, _ := fitFrom(e, l.bell)
+	return again
+}
+
+func fitFrom(e []float64, bell bool) (law, float64) {
 	n := len(e)
 	low, median, high := e[n/10], e[n/2], e[n*9/10]
 	spread := max(high-low, 1)
-	cost := func(p vector) float64 {
+	start := vector{low, math.Log(spread * 0.05), math.Log(4), math.Log(0.1)}
+	if bell {
+		start = vector{median, math.Log(spread / 4), 0, 0}
+	}
+	v, cost := minimise(unlikely(e), start, vector{spread * 0.1, 0.5, 0.5, 0.5}, 160)
+	return law{v[0], math.Exp(v[1]), math.Exp(v[2]), math.Exp(v[3]), bell}, cost
+}
+
+// unlikely returns minus the mean logarithm of the likelihood of values as a function of a law's zero and the logarithms
+// of s, a and b.
+func unlikely(e []float64) func(vector) float64 {
+	return func(p vector) float64 {
 		s, a, b := math.Exp(p[1]), math.Exp(p[2]), math.Exp(p[3])
 		if a > steepestShape || b > steepestShape || b < flattestShape || a < leastShape {
 			return math.Inf(1)
 		}
-		sum := 0.0
+		sum, product := 0.0, 1.0
 		for _, x := range e {
 			y := (x - p[0]) / s
-			sum += b*y + (a+b)*softplus(-y)
+			sum += b * y
+			// softplus(-y) as the logarithm of a product of many 1+exp(-y): one logarithm instead of many.
+			if y < -30 {
+				sum -= (a + b) * y
+				continue
+			}
+			if product *= 1 + math.Exp(-y); product > 1e280 {
+				sum += (a + b) * math.Log(product)
+				product = 1
+			}
 		}
-		return sum/float64(n) + p[1] + logBeta(a, b)
+		sum += (a + b) * math.Log(product)
+		return sum/float64(len(e)) + p[1] + logBeta(a, b)
 	}
-	step := vector{spread * 0.1, 0.5, 0.5, 0.5}
-	// The likelihood has two kinds of maxima: a cliff with a long slope, and a bell.
-	cliff, atCliff := minimise(cost, vector{low, math.Log(spread * 0.05), math.Log(4), math.Log(0.1)}, step, 160)
-	bell, atBell := minimise(cost, vector{median, math.Log(spread / 4), 0, 0}, step, 160)
-	best := cliff
-	if atBell < atCliff {
-		best = bell
-	}
-	return law{best[0], math.Exp(best[1]), math.Exp(best[2]), math.Exp(best[3])}
 }
 
 type vector [4]float64

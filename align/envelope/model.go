@@ -15,6 +15,8 @@ type edge struct {
 	granularity    float64
 	residuals      []float64 // of the sample under the present curves, ascending
 	least          []float64 // of the windows under the present curves, ascending
+	points         []point
+	laws           map[int]law // by the number of messages in a window, in quarter octaves
 }
 
 // point is the least delay of one window of an edge, with the law that it follows.
@@ -51,6 +53,7 @@ type model struct {
 	rates       []float64 // scratch: first and second derivative of each point
 	bends       []float64
 	cost0       float64 // at the present x
+	exactness   float64 // share of the cost below which a Newton step is not worth taking
 }
 
 // setKnots gives the curves so many knots and carries them over.
@@ -213,7 +216,7 @@ func (m *model) newton(mul float64, most int) {
 	for range most {
 		m.derive(mul)
 		slope := m.solver.solve(m, dx, dd)
-		if -slope < 1e-9*(1+math.Abs(m.cost0)) {
+		if -slope < m.exactness*(1+math.Abs(m.cost0)) {
 			return
 		}
 		moved := false

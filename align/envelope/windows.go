@@ -2,8 +2,10 @@ package envelope
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"sort"
+	"sync"
 )
 
 // perWindow is how many messages a window should hold: fewer leave the minimum too noisy, more leave curves unseen.
@@ -14,32 +16,50 @@ const perWindow = 6
 // A hard reduction does not trust the residuals yet, since they hold what the curves still miss: its law is a cliff at
 // the minimum, and the edge's delay is taken anew.
 func (m *model) reduce(hard bool) {
+	var group sync.WaitGroup
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for e := range m.edges {
+		turns <- struct{}{}
+		group.Go(func() {
+			m.reduceEdge(e, hard)
+			<-turns
+		})
+	}
+	group.Wait()
+	// In the order of the edges, whoever was first.
 	m.points = m.points[:0]
 	information := 0.0
-	span := m.last - m.first
 	for e := range m.edges {
 		d := &m.edges[e]
-		begin := len(m.points)
-		n := max(min(m.knots-1, int(d.messages/perWindow)), 2)
-		least := m.minima(e, n)
-		if len(d.least) == 0 {
+		if len(d.points) == 0 {
 			continue
 		}
-		m.sortResiduals(d)
-		if hard {
-			m.cliffs(e, begin)
-		} else {
-			m.laws(e, begin, least, float64(n))
-			m.delay[e] = 0
-		}
-		information += float64(len(m.points)-begin) / (span * 1e-9) / spreadOf(m.points[begin:])
+		m.points = append(m.points, d.points...)
+		information += float64(len(d.points)) / ((m.last - m.first) * 1e-9) / spreadOf(d.points)
 	}
 	m.noise = 1 / (information / max(1, float64(len(m.column)-1)))
 }
 
-// minima appends a point for each of n windows of an edge in which a message was received, and returns how many messages
-// each point stands for.
-func (m *model) minima(number, n int) []float64 {
+// reduceEdge takes the points of one edge.
+func (m *model) reduceEdge(number int, hard bool) {
+	d := &m.edges[number]
+	n := max(min(m.knots-1, int(d.messages/perWindow)), 2)
+	m.minima(number, n)
+	if len(d.points) == 0 {
+		return
+	}
+	d.residuals = m.residuals(d, min(len(d.sample[0]), lawSample), d.residuals)
+	if hard {
+		m.cliffs(number)
+		return
+	}
+	m.laws(d, float64(n))
+	m.delay[number] = 0
+}
+
+// minima takes a point for each of n windows of an edge in which a message was received; its info is how many messages it
+// stands for.
+func (m *model) minima(number, n int) {
 	d := &m.edges[number]
 	length := (m.last - m.first) / float64(n) * (1 + 1e-9)
 	lowest := make([]float64, n)
@@ -56,27 +76,17 @@ func (m *model) minima(number, n int) []float64 {
 			lowest[w], index[w] = g, int32(i)
 		}
 	}
-	d.least = d.least[:0]
-	counts := count[:0]
+	d.least, d.points = d.least[:0], d.points[:0]
 	for w, i := range index {
 		if i < 0 {
 			continue
 		}
-		p := point{edge: int32(number), excess: lowest[w]}
+		p := point{edge: int32(number), excess: lowest[w], info: max(count[w], 1)}
 		m.place(&p, d, d.sent[i], d.received[i])
-		m.points = append(m.points, p)
-		counts = append(counts, max(count[w], 1))
+		d.points = append(d.points, p)
 		d.least = append(d.least, lowest[w])
 	}
 	slices.Sort(d.least)
-	for i := range counts {
-		m.points[len(m.points)-len(counts)+i].info = counts[i]
-	}
-	return counts
-}
-
-func (m *model) sortResiduals(d *edge) {
-	d.residuals = m.residuals(d, min(len(d.sample[0]), lawSample), d.residuals)
 }
 
 // residuals returns the residuals of the first n of an edge's sample, ascending. Any part of a random sample is one.
@@ -103,9 +113,9 @@ func quantile(sorted []float64, p float64) float64 {
 }
 
 // cliffs gives the points of an edge a law that is all but a bound, as wide as the minima are apart.
-func (m *model) cliffs(number, begin int) {
+func (m *model) cliffs(number int) {
 	d := &m.edges[number]
-	points := m.points[begin:]
+	points := d.points
 	m.delay[number] = d.least[len(d.least)/10]
 	floor := d.least[len(d.least)/50]
 	scaled := make([]float64, len(points))
@@ -126,16 +136,20 @@ func (m *model) cliffs(number, begin int) {
 
 // laws gives the points of an edge the law of the least of as many messages as their window holds. Windows that hold
 // nearly as many share one.
-func (m *model) laws(number, begin int, counts []float64, windows float64) {
-	d := &m.edges[number]
+func (m *model) laws(d *edge, windows float64) {
 	fitted := make(map[int]law)
 	wide := m.correlation(d, windows)
-	for i := range m.points[begin:] {
-		p := &m.points[begin+i]
-		bucket := int(math.Round(math.Log2(counts[i]) * 4))
+	for i := range d.points {
+		p := &d.points[i]
+		bucket := int(math.Round(math.Log2(p.info) * 4))
 		l, known := fitted[bucket]
 		if !known {
-			l = fitLaw(leastOf(d.residuals, math.Exp2(float64(bucket)/4)))
+			values := leastOf(d.residuals, math.Exp2(float64(bucket)/4))
+			if before, again := d.laws[bucket]; again {
+				l = before.refit(values)
+			} else {
+				l = fitLaw(values)
+			}
 			fitted[bucket] = l
 		}
 		s := max(l.s, 1)
@@ -147,6 +161,7 @@ func (m *model) laws(number, begin int, counts []float64, windows float64) {
 		p.tail = max(0, s*(digamma(l.a)-digamma(l.b))*wide) + 3*p.tailScale
 		p.info = min(1, math.Sqrt((l.a+l.b+1)/(l.a*l.b)))
 	}
+	d.laws = fitted
 }
 
 // leastOf returns 64 even quantiles of the least of n values drawn from an ascending list.
