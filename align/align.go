@@ -108,7 +108,7 @@ func Solve(ctx context.Context, p *trace.Problem, o Options) (*Solution, error) 
 	if err := s.estimate(ctx, f, m, o); err != nil {
 		return nil, err
 	}
-	s.Tree, err = network.Build(len(p.Clocks), s.edges(m), f.firstOf(reference))
+	s.Tree, err = network.Build("", len(p.Clocks), s.edges(m), f.firstOf(reference))
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestTreeIsTheLightestAndItsReferenceTheNearestToAll(t *testing.T) {
 			}
 		}
 		chosen := rapid.IntRange(-1, n-1).Draw(t, "chosen")
-		tree, err := Build(n, edges, chosen)
+		tree, err := Build("", n, edges, chosen)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,250 @@
+package network
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"math"
+	"slices"
+
+	"meridian/clock"
+)
+
+// graph is the edges in an order of their own, so that nothing depends on the order in which they came.
+type graph struct {
+	n     int
+	edges []Edge
+	near  [][]hop // of each clock
+}
+
+// hop leads over an edge to a neighbour.
+type hop struct {
+	to, edge int
+}
+
+func newGraph(n int, edges []Edge) (*graph, error) {
+	g := &graph{n: n, edges: make([]Edge, 0, len(edges)), near: make([][]hop, n)}
+	for i, e := range edges {
+		if err := e.check(n); err != nil {
+			return nil, fmt.Errorf("network: edge %d between clocks %d and %d: %w", i, e.A, e.B, err)
+		}
+		if e.A != e.B { // what a clock says of itself says nothing
+			g.edges = append(g.edges, e)
+		}
+	}
+	slices.SortStableFunc(g.edges, func(e, f Edge) int {
+		return cmp.Or(cmp.Compare(e.A, f.A), cmp.Compare(e.B, f.B), cmp.Compare(e.Weight, f.Weight),
+			compareCurves(e.Map.Mid, f.Map.Mid), compareCurves(e.Map.Low, f.Map.Low), compareCurves(e.Map.High, f.Map.High))
+	})
+	for i, e := range g.edges {
+		g.near[e.A] = append(g.near[e.A], hop{to: e.B, edge: i})
+		g.near[e.B] = append(g.near[e.B], hop{to: e.A, edge: i})
+	}
+	return g, nil
+}
+
+func (e *Edge) check(n int) error {
+	if min(e.A, e.B) < 0 || max(e.A, e.B) >= n {
+		return fmt.Errorf("there are %d clocks", n)
+	}
+	if !(e.Weight >= 0) {
+		return fmt.Errorf("weight %g", e.Weight)
+	}
+	if err := e.Map.Mid.Check(); err != nil {
+		return err
+	}
+	for _, bound := range []clock.Curve{e.Map.Low, e.Map.High} {
+		if bound == nil {
+			continue
+		}
+		if err := bound.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareCurves(c, d clock.Curve) int {
+	return slices.CompareFunc(c, d, func(k, l clock.Knot) int {
+		return cmp.Or(cmp.Compare(k.Host, l.Host), cmp.Compare(k.Timeline, l.Timeline))
+	})
+}
+
+// weights returns the edges' own.
+func (g *graph) weights() []float64 {
+	w := make([]float64, len(g.edges))
+	for i, e := range g.edges {
+		w[i] = e.Weight
+	}
+	return w
+}
+
+// unbounded is the width of a bound that is open to one side, ns: any bounded path is better.
+const unbounded = 1e15
+
+// widths returns the mean width of every edge's bounds in ns, over nine instants of its estimate's extent.
+func (g *graph) widths() []float64 {
+	const pieces = 8
+	w := make([]float64, len(g.edges))
+	for i := range g.edges {
+		m := &g.edges[i].Map
+		if m.Low == nil || m.High == nil {
+			w[i] = unbounded
+			continue
+		}
+		first, last := m.Mid[0].Host, m.Mid[len(m.Mid)-1].Host
+		for k := range int64(pieces + 1) {
+			at := clock.Add(first, clock.MulDiv(clock.Sub(last, first), k, pieces, clock.Nearest))
+			low, high, _, _ := m.Bounds(at)
+			w[i] += max(float64(clock.Sub(high, low)), 0) / (pieces + 1)
+		}
+	}
+	return w
+}
+
+// plant grows a tree in every component: reference names its root unless that is chosen, reach lists its clocks, every
+// one after the one over which it is reached.
+func (g *graph) plant(chosen int, reference func(members []int) int, reach func(reference int) []step) *Tree {
+	t := &Tree{Component: make([]int, g.n), Parent: make([]int, g.n), Maps: make([]clock.Map, g.n), Distance: make([]float64, g.n)}
+	for i := range t.Component {
+		t.Component[i] = -1
+	}
+	for first := range g.n {
+		if t.Component[first] >= 0 {
+			continue
+		}
+		members := g.collect(t, first)
+		root := chosen
+		if chosen < 0 || t.Component[chosen] != len(t.References) {
+			root = reference(members)
+		}
+		t.References = append(t.References, root)
+		for _, s := range reach(root) {
+			g.hang(t, root, s)
+		}
+	}
+	return t
+}
+
+// collect numbers the component of a clock and returns its members in order.
+func (g *graph) collect(t *Tree, first int) []int {
+	number := len(t.References)
+	t.Component[first] = number
+	members := []int{first}
+	for i := 0; i < len(members); i++ {
+		for _, h := range g.near[members[i]] {
+			if t.Component[h.to] < 0 {
+				t.Component[h.to] = number
+				members = append(members, h.to)
+			}
+		}
+	}
+	slices.Sort(members)
+	return members
+}
+
+// hang composes a clock's map from its parent's.
+func (g *graph) hang(t *Tree, root int, s step) {
+	t.Distance[s.clock] = s.distance
+	if s.edge < 0 {
+		t.Parent[s.clock], t.Maps[s.clock] = s.clock, clock.Identity()
+		return
+	}
+	e := &g.edges[s.edge]
+	parent, m := e.B, e.Map
+	if parent == s.clock {
+		parent, m = e.A, inverse(&m)
+	}
+	t.Parent[s.clock] = parent
+	if parent != root {
+		m = m.Then(&t.Maps[parent])
+	}
+	t.Maps[s.clock] = m
+}
+
+// inverse returns the map from B's clock to A's, whose bounds are bounds even where those of B stand still.
+func inverse(m *clock.Map) clock.Map {
+	return clock.Map{Mid: m.Mid.Inverse(), Low: outward(m.High, clock.Down), High: outward(m.Low, clock.Up)}
+}
+
+// lightest returns the tree of lightest paths, from the clock nearest to all.
+func (g *graph) lightest(weights []float64, chosen int) *Tree {
+	reach := func(from int) []step { return g.dijkstra(from, weights, true) }
+	return g.plant(chosen, func(members []int) int { return central(g.n, members, reach) }, reach)
+}
+
+// central returns the member with the smallest sum of distances to the others; of equals the first.
+func central(n int, members []int, reach func(from int) []step) int {
+	best, least := members[0], math.Inf(1)
+	distance := make([]float64, n)
+	for _, m := range members {
+		for _, s := range reach(m) {
+			distance[s.clock] = s.distance
+		}
+		sum := 0.0
+		for _, o := range members {
+			sum += distance[o]
+		}
+		if sum < least {
+			best, least = m, sum
+		}
+	}
+	return best
+}
+
+// step is a clock reached over an edge; the edge is -1 at the start.
+type step struct {
+	clock, edge int
+	distance    float64
+}
+
+// dijkstra returns the clocks in the order in which they are reached from one, each over the last edge of its lightest
+// path and with the path's weight. If they do not add, only the last edge's weight counts: the tree is then the
+// spanning tree of least weight (Prim).
+func (g *graph) dijkstra(from int, weights []float64, add bool) []step {
+	done := make([]bool, g.n)
+	var order []step
+	queue := &frontier{{clock: from, edge: -1}}
+	for queue.Len() > 0 {
+		s := heap.Pop(queue).(step)
+		if done[s.clock] {
+			continue
+		}
+		done[s.clock] = true
+		order = append(order, s)
+		for _, h := range g.near[s.clock] {
+			if done[h.to] {
+				continue
+			}
+			distance := weights[h.edge]
+			if add {
+				distance += s.distance
+			}
+			heap.Push(queue, step{clock: h.to, edge: h.edge, distance: distance})
+		}
+	}
+	return order
+}
+
+// frontier is the queue of clocks reached but not yet settled, nearest first; ties go to the lower clock and the lower
+// edge.
+type frontier []step
+
+func (f frontier) Len() int { return len(f) }
+func (f frontier) Less(i, j int) bool {
+	if f[i].distance != f[j].distance {
+		return f[i].distance < f[j].distance
+	}
+	if f[i].clock != f[j].clock {
+		return f[i].clock < f[j].clock
+	}
+	return f[i].edge < f[j].edge
+}
+func (f frontier) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
+func (f *frontier) Push(x any)   { *f = append(*f, x.(step)) }
+func (f *frontier) Pop() any {
+	old := *f
+	last := old[len(old)-1]
+	*f = old[:len(old)-1]
+	return last
+}

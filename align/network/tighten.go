@@ -1,0 +1,175 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"meridian/clock"
+)
+
+// Sampling says at which instants [Tighten] looks and what it may assume between them. The zero value is strict without
+// any assumption.
+type Sampling struct {
+	Instants int // how many pieces the trace is cut into at most; 0 means 512
+	// Margin says by how many ns the reading of one clock at an instant of another may leave the straight line between
+	// its readings at two instants h ns apart: for clocks whose rates wander by a per second, a h²/8 for each of the
+	// two. It is added to every bound between the instants. Under nil nothing is assumed of the clocks: bounds are
+	// then carried along paths between the instants too.
+	Margin func(h int64) int64
+}
+
+// Contradiction is a loop of clocks whose bounds cannot all hold: who follows them round comes back earlier than he may.
+// It proves that the assumption of the edges' bounds is wrong (a negative cycle among difference constraints).
+type Contradiction struct {
+	Clocks   []int // in the order of the loop, which goes back to the first; the lowest clock first
+	Timeline int64 // the instant of the component's reference at which it is worst, of those looked at
+	By       int64 // ns that are missing: what the loop's bounds together are too narrow
+}
+
+func (c Contradiction) String() string {
+	return fmt.Sprintf("the bounds around clocks %v are too narrow by %d ns at %d", c.Clocks, c.By, c.Timeline)
+}
+
+// Tighten returns the maps of a tree with bounds that intersect what all paths from the reference say; the estimates are
+// the tree's. Bounds are nil where no path bounds that side. Errors are those of the edges ([Build]).
+//
+// At each instant of the reference the greatest and the least reading of every other clock are shortest paths over the
+// edges' bounds: values compose along a path, since no bound decreases. The instants are the corners of the edges'
+// bounds, as far as they are further apart than the Sampling's pieces, and enough between.
+//
+// Between two instants a straight line through the best readings would not be strict: the best path may change, and a
+// greatest reading that turns from one path to another bends upwards. Any one path is strict everywhere, though. So
+// between two instants both their best paths hold, each as a straight line moved outwards by what corners of the edges'
+// bounds on its way stick out, and the bound is the tighter of the two lines. It is exact at the instants if all corners
+// are among them, and strict in any case. With a Margin the line through the best readings and the margin do instead.
+//
+// Contradictory bounds are found as loops; a component with one keeps the tree's bounds. The worst instant of each loop
+// that was met is returned, the worst loop first; others may be hidden behind it, and fewer ns than a loop has clocks may be lost
+// in rounding.
+//
+// The cost is O(e) for each instant where the best paths stay, O(n e) where all change; O(corners) beside it.
+func Tighten(edges []Edge, t *Tree, s Sampling) ([]clock.Map, []Contradiction, error) {
+	g, err := newGraph(len(t.Component), edges)
+	if err != nil {
+		return nil, nil, err
+	}
+	maps, contradictions := g.tighten(t, s)
+	return maps, contradictions, nil
+}
+
+func (g *graph) tighten(t *Tree, s Sampling) ([]clock.Map, []Contradiction) {
+	maps := slices.Clone(t.Maps)
+	up, down := newRelaxer(g, clock.Up), newRelaxer(g, clock.Down)
+	var all []Contradiction
+	for number, root := range t.References {
+		ts := g.instants(t, number, s)
+		if len(ts) == 0 {
+			continue
+		}
+		high, low := newSweep(up, root, s.Margin), newSweep(down, root, s.Margin)
+		high.run(ts)
+		if len(high.bad) == 0 { // each loop bounds both ways: one side finds them all but for rounding
+			low.run(ts)
+		}
+		bad := append(high.bad, low.bad...)
+		if len(bad) > 0 {
+			all = append(all, bad...)
+			continue
+		}
+		for c := range maps {
+			if t.Component[c] != number || c == root {
+				continue
+			}
+			// The greatest reading at an instant is the least instant of a reading.
+			maps[c].Low = outward(high.curve(c), clock.Down)
+			maps[c].High = outward(low.curve(c), clock.Up)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Contradiction) int {
+		return cmp.Or(cmp.Compare(b.By, a.By), slices.Compare(a.Clocks, b.Clocks))
+	})
+	return maps, all
+}
+
+// instants returns where to look in a component, on the timeline.
+func (g *graph) instants(t *Tree, number int, s Sampling) []int64 {
+	count := int64(s.Instants)
+	if count <= 0 {
+		count = 512
+	}
+	var corners []int64
+	for i := range g.edges {
+		e := &g.edges[i]
+		if t.Component[e.A] != number {
+			continue
+		}
+		m := &t.Maps[e.A]
+		mid := e.Map.Mid
+		for _, c := range []clock.Curve{e.Map.Low, e.Map.High, {mid[0], mid[len(mid)-1]}} {
+			if len(c) == 0 {
+				continue
+			}
+			pull := clock.NewCursor(m.Mid)
+			for _, k := range c {
+				corners = append(corners, pull.At(k.Host))
+			}
+			// All corners, wherever the bounds let them be, lie between the first instant and the last.
+			if low, _, ok, _ := m.Bounds(c[0].Host); ok {
+				corners = append(corners, low)
+			}
+			if _, high, _, ok := m.Bounds(c[len(c)-1].Host); ok {
+				corners = append(corners, high)
+			}
+		}
+	}
+	if len(corners) == 0 {
+		return nil
+	}
+	slices.Sort(corners)
+	if s.Margin != nil {
+		return filled(slices.Compact([]int64{corners[0], corners[len(corners)-1]}), count)
+	}
+	return filled(thinned(corners, int(count)), max(count/8, 1))
+}
+
+// thinned returns the first and the last of sorted instants and at most so many between, where they are densest the
+// most: corners that lie far outside the trace take none from those within.
+func thinned(sorted []int64, count int) []int64 {
+	first, last := sorted[0], sorted[len(sorted)-1]
+	near := clock.Sub(last, first) >> 24 // corners as close as that count as one
+	kept := []int64{first}
+	for _, c := range sorted {
+		if clock.Sub(c, kept[len(kept)-1]) > near && clock.Sub(last, c) > near {
+			kept = append(kept, c)
+		}
+	}
+	if len(kept) > count {
+		for i := range count {
+			kept[i] = kept[i*len(kept)/count]
+		}
+		kept = kept[:count]
+	}
+	if last > first {
+		kept = append(kept, last)
+	}
+	return kept
+}
+
+// filled divides pieces that are longer than a count-th of the whole.
+func filled(ts []int64, count int64) []int64 {
+	extent := clock.Sub(ts[len(ts)-1], ts[0])
+	out := ts[:1:1]
+	for _, to := range ts[1:] {
+		from := out[len(out)-1]
+		length := clock.Sub(to, from)
+		pieces := clock.MulDiv(length, count, extent, clock.Up)
+		for i := int64(1); i < pieces; i++ {
+			if at := from + clock.MulDiv(length, i, pieces, clock.Nearest); at > out[len(out)-1] && at < to {
+				out = append(out, at)
+			}
+		}
+		out = append(out, to)
+	}
+	return out
+}
