@@ -45,10 +45,10 @@ type Broadcast struct {
 	Receptions []Stamp
 }
 
-// Sample is one reading of a host's clock against a reference: at Host the reference showed Reference, give or take
-// Error (ns).
+// Sample is one reading of a clock against a reference, which is a clock of the problem like others: when Clock showed
+// Host, the clock Against showed Reference, give or take Error (ns).
 type Sample struct {
-	Clock                  int
+	Clock, Against         int
 	Host, Reference, Error int64
 }
 

@@ -18,13 +18,7 @@ type Smoothed struct {
 	Sigma, Gain float64
 	// Deviation is the statistical error at instants of a's clock: in 95 of 100 cases the truth is within twice as much
 	// of the curve, half the difference of the least delays both ways apart.
-	Deviation []Deviation
-}
-
-// Deviation is a standard deviation (ns) at an instant of a host's clock.
-type Deviation struct {
-	Host int64
-	Ns   float64
+	Deviation []pair.Deviation
 }
 
 // Pair smooths the offset of two clocks. It reports false where there are too few messages either way.
@@ -56,7 +50,7 @@ func Pair(p *pair.Problem) (*Smoothed, bool) {
 	for i := range min(m.knots, mostDeviations) {
 		k := i * (m.knots - 1) / (min(m.knots, mostDeviations) - 1)
 		t := m.first + float64(k)*m.step
-		s.Deviation = append(s.Deviation, Deviation{
+		s.Deviation = append(s.Deviation, pair.Deviation{
 			Host: origin + int64(math.Round(t)),
 			Ns:   calibration * math.Hypot(overconfidence*math.Sqrt(variances[k]), deviation),
 		})

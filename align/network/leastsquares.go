@@ -125,7 +125,8 @@ func rising(c clock.Curve) clock.Curve {
 		sum   float64 // of what lies over half the host's time, less that of the first knot
 		count int
 	}
-	base := func(i int) int64 { return clock.Add(c[0].Timeline, clock.Sub(c[i].Host, c[0].Host)/2) }
+	first := c[0]
+	base := func(i int) int64 { return clock.Add(first.Timeline, clock.Sub(c[i].Host, first.Host)/2) }
 	var pools []pool
 	steady := true
 	for i := range c {

@@ -114,6 +114,19 @@ type Estimate struct {
 	// estimators that work on exchanges.
 	Residual  float64
 	Exchanges int
+
+	// Sigma is the wander of the two clocks against each other, fractional frequency per square root of a second, and
+	// Gain by how many nats it explains the messages better than none: above six the clocks are not linear. Deviation is
+	// the statistical error, in ascending order of instants: 95 of 100 truths lie within twice as much of the estimate,
+	// half the difference of the least delays both ways apart, which no method can see. For the envelope smoother.
+	Sigma, Gain float64
+	Deviation   []Deviation
+}
+
+// Deviation is a standard deviation (ns) at an instant of a host's clock.
+type Deviation struct {
+	Host int64
+	Ns   float64
 }
 
 // UndeterminedPPM is the width of the skew's interval from which on the messages do not determine it: clocks of real
