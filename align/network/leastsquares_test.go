@@ -151,6 +151,24 @@ func TestClosedLoopsAverageTheErrorsOfTheEdges(t *testing.T) {
 	}
 }
 
+func TestLeastSquaresStaysWithinTheBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := draw(t)
+		w := quietWorld(rng, rng.IntN(6)+3, rng.IntN(9)+3)
+		tree, err := Build("least-squares", len(w.clocks), w.edges, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, m := range tree.Maps {
+			for _, k := range m.Mid {
+				if low, high, _, _ := m.Bounds(k.Host); k.Timeline < low || k.Timeline > high {
+					t.Fatalf("clock %d at %d outside [%d %d]", c, k.Timeline, low, high)
+				}
+			}
+		}
+	})
+}
+
 func TestRatesStayAboveOneHalfAndAsTheyWere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := draw(t)

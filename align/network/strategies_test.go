@@ -220,3 +220,20 @@ func TestMiddleOfAdjustedBoundsKeepsTheOrderBetweenAllClocks(t *testing.T) {
 		}
 	})
 }
+
+func TestBoundThatStandsStillIsInvertedToItsFarEnd(t *testing.T) {
+	m := clock.Map{
+		Mid:  clock.Curve{{Host: 0, Timeline: 150}, {Host: 300, Timeline: 450}},
+		Low:  clock.Curve{{Host: 0, Timeline: 0}, {Host: 100, Timeline: 100}, {Host: 200, Timeline: 100}, {Host: 300, Timeline: 200}},
+		High: clock.Curve{{Host: 0, Timeline: 300}, {Host: 300, Timeline: 600}},
+	}
+	for _, s := range Strategies() {
+		tree, err := Build(s, 2, []Edge{{A: 0, B: 1, Map: m, Weight: 1}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, high, _, ok := tree.Maps[1].Bounds(101); !ok || high < 201 {
+			t.Errorf("%s: clock 1 at 101 is at %d at most, its bound allows 201", s, high)
+		}
+	}
+}

@@ -167,6 +167,38 @@ func TestBoundsAreThoseOfTheBestPathsAtEveryInstantLookedAt(t *testing.T) {
 	})
 }
 
+func TestBoundsAllowWhatAllPathsAllowBetweenTheInstantsToo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := draw(t)
+		w := quietWorld(rng, rng.IntN(4)+2, rng.IntN(8))
+		g, err := newGraph(len(w.clocks), w.edges)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := clement(g, -1)
+		maps, _ := g.tighten(tree, Sampling{Instants: rng.IntN(3) + 1})
+		root := tree.References[0]
+		for range 5 {
+			at := w.somewhere(rng, root)
+			for _, up := range []bool{true, false} {
+				best, found := make([]int64, len(w.clocks)), make([]bool, len(w.clocks))
+				w.paths(root, at, up, make([]bool, len(w.clocks)), func(c int, v int64) {
+					if !found[c] || (v < best[c]) == up {
+						best[c], found[c] = v, true
+					}
+				})
+				rounded := int64(len(w.clocks)) // at most, on the way
+				for c, v := range best {
+					low, high, _, _ := maps[c].Bounds(v)
+					if up && low > at+rounded || !up && high < at-rounded {
+						t.Fatalf("clock %d may read %d at %d (the most: %v), bounds there [%d %d]", c, v, at, up, low-at, high-at)
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestContradictoryLoopIsNamedWithItsExtent(t *testing.T) {
 	// 0 -> 1 -> 2 -> 0 says that each is 100 ns ahead of the one before, give or take one.
 	edges := []Edge{
