@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"meridian/align/bound"
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/trace"
@@ -35,8 +36,11 @@ type second struct {
 	estimate     pair.Estimate
 }
 
-func fold(p *trace.Problem) *folded {
-	f := &folded{Problem: trace.Problem{Clocks: p.Clocks, Channels: p.Channels}, first: make([]int, len(p.Clocks))}
+// fold finds the hosts with two clocks. Bounds between the two rest on what all bounds do.
+func (s *solving) fold() {
+	p := s.problem
+	f := &s.folded
+	*f = folded{Problem: trace.Problem{Clocks: p.Clocks, Channels: p.Channels}, first: make([]int, len(p.Clocks))}
 	known := make(map[string]int)
 	for i, c := range p.Clocks {
 		f.first[i] = i
@@ -45,17 +49,48 @@ func fold(p *trace.Problem) *folded {
 			known[c.Host] = i
 			continue
 		}
-		s := second{clock: i, first: j, problem: pair.Problem{
+		if s.method.whole != nil {
+			continue
+		}
+		x := second{clock: i, first: j, problem: pair.Problem{
 			A: p.Clocks[j], B: c, AB: append(messages(p, j, i), chains(p, j, i)...), BA: messages(p, i, j),
 		}}
-		s.estimate = pair.Hull(&s.problem)
-		if _, bounded := s.estimate.Error(); bounded {
+		x.estimate = pair.Hull(&x.problem)
+		if !s.method.linear {
+			low, high, ok := bound.New(&x.problem, s.Assumed).Curves(s.reach(c.First, c.Last))
+			if ok && low != nil && high != nil {
+				x.estimate.Map = clock.Map{Mid: between(low, high), Low: low, High: high}
+				x.estimate.Fit = pair.Exact
+				rates(&x.estimate)
+			}
+		}
+		if _, bounded := x.estimate.Error(); bounded {
 			f.first[i] = j
-			f.seconds = append(f.seconds, s)
-			f.carry(i, j, s.estimate.Map.Inverse())
+			f.seconds = append(f.seconds, x)
+			f.carry(i, j, x.estimate.Map.Inverse())
 		}
 	}
-	return f
+}
+
+// secondOf returns what is known of a host's second clock where the pair is that and its first one, nil elsewhere.
+func (f *folded) secondOf(x *Pair) *second {
+	for i := range f.seconds {
+		if s := &f.seconds[i]; min(s.clock, s.first) == x.A && max(s.clock, s.first) == x.B {
+			return s
+		}
+	}
+	return nil
+}
+
+// messages returns all messages from one clock to another, which several channels may hold.
+func messages(p *trace.Problem, from, to int) pair.Messages {
+	var found pair.Messages
+	for _, c := range p.Channels {
+		if c.From == from && c.To == to {
+			found = append(found, c.Messages)
+		}
+	}
+	return found
 }
 
 // chains returns the messages from a host's first clock to its second that went over another host: it sent there before
@@ -110,9 +145,10 @@ func (f *folded) carry(from, to int, m clock.Map) {
 	f.Channels = channels
 }
 
-// unfold takes the estimates of second clocks anew, from all their messages p with hosts that are on the timeline now.
-func (s *Solution) unfold(f *folded, p *trace.Problem) {
-	for _, x := range f.seconds {
+// unfold takes the estimates of second clocks anew, from all their messages with hosts that are on the timeline now.
+func (s *solving) unfold() {
+	p := s.problem
+	for _, x := range s.seconds {
 		base := &s.Maps[x.first]
 		back := base.Mid.Inverse()
 		onFirst := func(other int, stamp int64) int64 {
@@ -120,7 +156,7 @@ func (s *Solution) unfold(f *folded, p *trace.Problem) {
 		}
 		problem := x.problem
 		for other := range p.Clocks {
-			if f.first[other] == x.first || s.Component[other] != s.Component[x.clock] {
+			if s.first[other] == x.first || s.Component[other] != s.Component[x.clock] {
 				continue
 			}
 			var to, from []trace.Message
@@ -147,7 +183,7 @@ func (f *folded) firstOf(reference int) int {
 }
 
 // follow makes a second clock the reference of its component, of which its host's first clock is.
-func (s *Solution) follow(reference int) {
+func (s *solving) follow(reference int) {
 	component := s.Component[reference]
 	base := s.Maps[reference].Inverse()
 	for i := range s.Maps {

@@ -124,3 +124,8 @@ func (c *Corridor) Curves(first, last int64) (low, high clock.Curve, ok bool) {
 	}
 	return low, high, true
 }
+
+// Extent returns the first and the last instant of a's clock that a message speaks of.
+func (c *Corridor) Extent() (first, last int64) {
+	return c.middle + int64(c.first), c.middle + int64(c.last)
+}

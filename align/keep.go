@@ -1,0 +1,86 @@
+package align
+
+import (
+	"context"
+	"slices"
+
+	"meridian/align/pair"
+	"meridian/align/quality"
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// keepRounds is how often the clocks are gone through: each is pushed aside by what all others say, and pushes others.
+const keepRounds = 6
+
+// keep pushes the estimates aside where messages are still inverted: each clock in turn, all others standing still. Only
+// the default method does so; the published ones are left as published.
+func (s *solving) keep(ctx context.Context) error {
+	if s.method.name != envelopeMethod || s.Network != joint {
+		return nil
+	}
+	for range keepRounds {
+		wrong, err := s.inverted(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(wrong, true) {
+			return nil
+		}
+		for i, any := range wrong {
+			if any && s.Parent[i] != i {
+				s.push(i)
+			}
+		}
+	}
+	return nil
+}
+
+// inverted reports for each clock whether a message that it sent or received is inverted beyond granularity.
+func (s *solving) inverted(ctx context.Context) ([]bool, error) {
+	wrong := make([]bool, len(s.problem.Clocks))
+	for i := range s.problem.Channels {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c := &s.problem.Channels[i]
+		if quality.Channel(c, s.problem.Clocks, s.Maps, 0).BeyondGranularity > 0 {
+			wrong[c.From], wrong[c.To] = true, true
+		}
+	}
+	return wrong, nil
+}
+
+// push takes a clock's estimate anew so that none of its messages is inverted under the others' maps: the problem of two
+// clocks of which one is the timeline.
+func (s *solving) push(i int) {
+	p := &pair.Problem{A: s.problem.Clocks[i], B: trace.Clock{Granularity: 1}}
+	for _, c := range s.problem.Channels {
+		if (c.From == i) == (c.To == i) {
+			continue
+		}
+		other := c.To
+		if c.To == i {
+			other = c.From
+		}
+		u := clock.NewCursor(s.Maps[other].Mid)
+		step := max(s.problem.Clocks[c.To].Granularity, 1) - 1
+		moved := make([]trace.Message, len(c.Messages))
+		for k, m := range c.Messages {
+			if c.From == i {
+				m.Received = clock.Add(u.At(m.Received), step)
+			} else {
+				m.Sent = u.At(m.Sent)
+			}
+			moved[k] = m
+		}
+		if c.From == i {
+			p.AB = append(p.AB, moved)
+		} else {
+			p.BA = append(p.BA, moved)
+		}
+	}
+	if mid, ok := pair.Keep(p, s.Maps[i].Mid); ok {
+		s.Maps[i].Mid = mid
+	}
+}

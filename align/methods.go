@@ -1,0 +1,64 @@
+package align
+
+import (
+	"meridian/align/envelope"
+	"meridian/align/network"
+	"meridian/align/pair"
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// method is one way to estimate. It has either an estimator of pairs, whose results a network strategy joins, or places
+// all clocks itself.
+type method struct {
+	name string
+	// linear says that its bounds are those of straight lines; otherwise they are those of the stated wander.
+	linear bool
+	pair   func(*pair.Problem, *Options) (pair.Estimate, error)
+	whole  func(*trace.Problem, *Options) (*network.Tree, error)
+}
+
+const envelopeMethod = "envelope"
+
+// methods lists them, the default first; to add one, add a line.
+var methods = []method{
+	{name: envelopeMethod, pair: smoothed},
+	{name: "hull", linear: true, pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.Hull(p), nil }},
+	{name: "corridor", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.WidestCorridor(p) }},
+	{name: "regression", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.Regression(p, 100) }},
+	{name: "regression-filtered", pair: func(p *pair.Problem, o *Options) (pair.Estimate, error) {
+		if o.Confidence == 0 {
+			return pair.Regression(p, 90)
+		}
+		return pair.Regression(p, o.Confidence)
+	}},
+	{name: "lts", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.LeastTrimmedSquares(p, 0) }},
+	{name: "two-point", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.TwoPoint(p) }},
+	{name: "interval", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.Interval(p, 0) }},
+	{name: "cristian", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) {
+		return pair.Cristian(p, pair.CristianOptions{})
+	}},
+	{name: "ntp", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.NTP(p) }},
+	{name: "broadcast", whole: heard},
+	{name: "sampled", whole: fromSamples},
+}
+
+// Methods returns the names of all methods, the default first.
+func Methods() []string {
+	names := make([]string, len(methods))
+	for i, m := range methods {
+		names[i] = m.name
+	}
+	return names
+}
+
+// smoothed is the envelope smoother of two clocks, or the hull's line where there are too few messages for a curve.
+func smoothed(p *pair.Problem, _ *Options) (pair.Estimate, error) {
+	s, ok := envelope.Pair(p)
+	if !ok {
+		return pair.Hull(p), nil
+	}
+	return pair.Estimate{
+		Fit: pair.Exact, Map: clock.Map{Mid: s.Curve}, Sigma: s.Sigma, Gain: s.Gain, Deviation: s.Deviation,
+	}, nil
+}

@@ -1,0 +1,101 @@
+package align
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"meridian/align/bound"
+	"meridian/align/network"
+	"meridian/align/sampled"
+	"meridian/trace"
+)
+
+// Options chooses the method. The zero value is the default.
+type Options struct {
+	Method     string // one of Methods; "" means the first
+	Network    string // one of Networks, by which pairs become one time base; "" means the method's own
+	Reference  string // name of the clock or host that the timeline follows; "" means the central one
+	Confidence int    // of regression-filtered: 90 (the default), 95, 99 or 100 per cent
+	Segment    time.Duration
+	// Assumption is what the strict bounds may assume of any two clocks; nil means [bound.Default]. The method hull and
+	// its kin assume linear clocks whatever it says.
+	Assumption *bound.Assumption
+	// MinDelay is the least delay possible of any message, ns (P4). With MeasureDelay each pair's is taken from its
+	// quickest exchange instead, as if both ways were alike: an estimate, no guarantee.
+	MinDelay     int64
+	MeasureDelay bool
+	Samples      sampled.Mode // of sampled
+}
+
+// Networks returns the names of the strategies by which the estimates of pairs become one time base. The first is the
+// envelope's own.
+func Networks() []string { return append([]string{joint}, network.Strategies()...) }
+
+// joint is the strategy that smooths all clocks at once; only the envelope smoother can.
+const joint = "joint"
+
+// Check refuses options that contradict each other or name what is not there.
+func (o *Options) Check() error {
+	m, err := o.method()
+	if err != nil {
+		return err
+	}
+	known := o.Network == ""
+	for _, name := range Networks() {
+		known = known || name == o.Network
+	}
+	switch {
+	case !known:
+		return fmt.Errorf("no network strategy %q; there are %s", o.Network, strings.Join(Networks(), ", "))
+	case o.Network == joint && m.name != envelopeMethod:
+		return fmt.Errorf("the network strategy %s belongs to the method %s", joint, envelopeMethod)
+	case o.Network != "" && m.pair == nil:
+		return fmt.Errorf("the method %s places all clocks itself and takes no network strategy", m.name)
+	case o.Segment < 0:
+		return fmt.Errorf("segments of %v", o.Segment)
+	case o.MinDelay < 0:
+		return fmt.Errorf("a least delay of %d ns: no message arrives before it was sent", o.MinDelay)
+	case o.MinDelay > 0 && o.MeasureDelay:
+		return fmt.Errorf("a least delay is given or measured, not both")
+	}
+	if o.Assumption != nil {
+		return o.Assumption.Check()
+	}
+	return nil
+}
+
+func (o *Options) method() (*method, error) {
+	for i := range methods {
+		if m := &methods[i]; m.name == o.Method || o.Method == "" {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("no method %q; there are %s", o.Method, strings.Join(Methods(), ", "))
+}
+
+// reference returns the clock of the wanted name, or -1.
+func (o *Options) reference(p *trace.Problem) (int, error) {
+	if o.Reference == "" {
+		return -1, nil
+	}
+	var names []string
+	for i, c := range p.Clocks {
+		if c.Name == o.Reference {
+			return i, nil
+		}
+		names = append(names, c.Name)
+	}
+	return 0, fmt.Errorf("no host %q to be the reference; there are %s", o.Reference, strings.Join(names, ", "))
+}
+
+// assumption returns what bounds of a method may assume.
+func (o *Options) assumption(m *method) bound.Assumption {
+	switch {
+	case m.linear:
+		return bound.Assumption{}
+	case o.Assumption != nil:
+		return *o.Assumption
+	}
+	return bound.Default
+}

@@ -1,0 +1,62 @@
+package pair
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const span = 10_000_000_000
+		p := &Problem{A: trace.Clock{Last: span}, B: trace.Clock{Last: span}}
+		for range rapid.IntRange(1, 40).Draw(t, "n") {
+			x := rapid.Int64Range(0, span).Draw(t, "x")
+			d := rapid.Int64Range(0, 50_000).Draw(t, "delay")
+			if rapid.Bool().Draw(t, "there") {
+				p.AB = append(p.AB, []trace.Message{{Sent: x, Received: x + d}})
+			} else {
+				p.BA = append(p.BA, []trace.Message{{Sent: x, Received: x + d}})
+			}
+		}
+		// The truth is the identity; the estimate strays from it.
+		var curve clock.Curve
+		for x := int64(-span); x <= 2*span; x += span / 4 {
+			curve = append(curve, clock.Knot{Host: x, Timeline: x + rapid.Int64Range(-30_000, 30_000).Draw(t, "stray")})
+		}
+		kept, ok := Keep(p, curve)
+		if !ok {
+			t.Fatal("messages of the identity contradict each other")
+		}
+		if err := kept.Check(); err != nil {
+			t.Fatal(err)
+		}
+		wrong := int64(0)
+		early := func(c clock.Curve, m trace.Message, there bool) int64 {
+			if there {
+				return c.At(m.Sent, clock.Nearest) - m.Received - 1
+			}
+			return m.Sent - c.At(m.Received+1, clock.Nearest)
+		}
+		for _, way := range []struct {
+			messages Messages
+			there    bool
+		}{{p.AB, true}, {p.BA, false}} {
+			for m := range way.messages.All() {
+				if e := early(kept, m, way.there); e > 1 {
+					t.Fatalf("%+v inverted by %d ns", m, e)
+				}
+				wrong = max(wrong, early(curve, m, way.there))
+			}
+		}
+		for _, k := range kept {
+			moved := k.Timeline - curve.At(k.Host, clock.Nearest)
+			if max(moved, -moved) > wrong+1 {
+				t.Fatalf("pushed aside by %d ns for inversions of %d", moved, wrong)
+			}
+		}
+	})
+}
