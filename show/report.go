@@ -14,13 +14,21 @@ import (
 // Report is the alignment report: what was aligned, how, and how sure it is. Times are int64 ns; a null bound means that
 // nothing bounds that side, a null skew that the messages do not determine it.
 type Report struct {
-	Reference  string   `json:"reference"`
-	Method     string   `json:"method"`
-	Assumption string   `json:"assumption"` // under which low_ns and high_ns are strict
-	Hosts      []Host   `json:"hosts"`
-	Pairs      []Pair   `json:"pairs"`
-	Quality    Quality  `json:"quality"`
-	Warnings   []string `json:"warnings"`
+	Reference  string `json:"reference"`
+	Method     string `json:"method"`
+	Network    string `json:"network"`    // the strategy by which pairs became one time base; "" where a method needs none
+	Assumption string `json:"assumption"` // under which low_ns and high_ns are strict
+	// WanderPPBS (ppb a second) and EpsilonNs are that assumption in numbers, null where clocks are taken for linear.
+	WanderPPBS *float64 `json:"wander_ppb_s"`
+	EpsilonNs  *float64 `json:"epsilon_ns"`
+	// LeastWanderPPBS is the smallest wander that the messages allow, null where the stated one does.
+	LeastWanderPPBS *float64 `json:"least_wander_ppb_s"`
+	Repair          *Repair  `json:"repair"` // of what the method left inverted; null if none was asked for
+	Steps           []Step   `json:"steps"`  // of clocks that were set
+	Hosts           []Host   `json:"hosts"`
+	Pairs           []Pair   `json:"pairs"`
+	Quality         Quality  `json:"quality"`
+	Warnings        []string `json:"warnings"`
 }
 
 // Host is one clock of the report.
@@ -36,6 +44,7 @@ type Host struct {
 	SkewHighPPM *float64 `json:"skew_high_ppm"`
 	BoundNs     *int64   `json:"bound_ns"` // worst error over its trace
 	Map         []Knot   `json:"map"`
+	Error       []Error  `json:"error"` // statistical, beside the bounds of the map; may be empty
 }
 
 // Knot is one corner of a host's clock map.
@@ -44,6 +53,27 @@ type Knot struct {
 	TimelineNs int64  `json:"timeline_ns"`
 	LowNs      *int64 `json:"low_ns"`
 	HighNs     *int64 `json:"high_ns"`
+}
+
+// Error is the standard deviation that an estimate gives itself at an instant, half the difference of the least delays
+// both ways apart, which no method can see. Between instants it is linear.
+type Error struct {
+	HostNs int64   `json:"host_ns"`
+	SDNs   float64 `json:"sd_ns"`
+}
+
+// Step is a clock that was set: at which instant before it, ns of the host, and by how much.
+type Step struct {
+	Host string `json:"host"`
+	AtNs int64  `json:"at_ns"`
+	ByNs int64  `json:"by_ns"`
+}
+
+// Repair is what was done about messages that the method lets arrive before they were sent.
+type Repair struct {
+	Method     string `json:"method"`
+	Inversions int64  `json:"inversions"` // repaired
+	LargestNs  int64  `json:"largest_ns"` // by how much the map of a host was moved at most
 }
 
 // Pair is what two clocks that exchanged messages say about each other. Offset and skew are b's against a.
@@ -59,6 +89,10 @@ type Pair struct {
 	SkewLowPPM  *float64 `json:"skew_low_ppm"`
 	SkewHighPPM *float64 `json:"skew_high_ppm"`
 	BoundNs     *int64   `json:"bound_ns"`
+	// Sigma is the wander of the two clocks against each other, fractional frequency per square root of a second, and
+	// EvidenceNats by how many nats it explains the messages better than none: above six the clocks are not linear.
+	Sigma        *float64 `json:"sigma"`
+	EvidenceNats *float64 `json:"evidence_nats"`
 }
 
 // Quality sums up the aligned messages. Inversions are messages received before they were sent on the timeline; those
@@ -161,13 +195,17 @@ func (r *Report) complete() *Report {
 		h := &c.Hosts[i]
 		h.Addresses = append([]string{}, h.Addresses...)
 		h.Map = append([]Knot{}, h.Map...)
+		h.Error = slices.DeleteFunc(append([]Error{}, h.Error...), func(e Error) bool { return finite(&e.SDNs) == nil })
 		h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM = finite(h.SkewPPM), finite(h.SkewLowPPM), finite(h.SkewHighPPM)
 	}
 	c.Pairs = append([]Pair{}, r.Pairs...)
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM = finite(p.SkewPPM), finite(p.SkewLowPPM), finite(p.SkewHighPPM)
+		p.Sigma, p.EvidenceNats = finite(p.Sigma), finite(p.EvidenceNats)
 	}
+	c.WanderPPBS, c.EpsilonNs, c.LeastWanderPPBS = finite(r.WanderPPBS), finite(r.EpsilonNs), finite(r.LeastWanderPPBS)
+	c.Steps = append([]Step{}, r.Steps...)
 	c.Warnings = append([]string{}, r.Warnings...)
 	return &c
 }

@@ -16,7 +16,7 @@ func TestArraysOfAReportAreNeverNull(t *testing.T) {
 		if err := r.Write(&out); err != nil {
 			t.Fatal(err)
 		}
-		for _, array := range []string{"hosts", "pairs", "warnings", "addresses", "map"} {
+		for _, array := range []string{"hosts", "pairs", "warnings", "addresses", "map", "error", "steps"} {
 			if strings.Contains(out.String(), `"`+array+`": null`) {
 				t.Errorf("%s is null in:\n%s", array, out.String())
 			}
@@ -28,6 +28,11 @@ func TestAReportReadsBackAsItWasWritten(t *testing.T) {
 	r := twoComponents()
 	r.Hosts[1].Map = []Knot{{HostNs: math.MaxInt64, TimelineNs: math.MinInt64, LowNs: ptr(int64(1<<53 + 1))}}
 	r.Warnings = []string{"a <b> & c"}
+	r.Network, r.WanderPPBS, r.EpsilonNs, r.LeastWanderPPBS = "joint", ptr(30.0), ptr(100.0), ptr(1234.5)
+	r.Repair = &Repair{Method: "clc", Inversions: 3, LargestNs: 17}
+	r.Steps = []Step{{Host: "web", AtNs: 1 << 60, ByNs: -1_000_000_000}}
+	r.Hosts[0].Error = []Error{{HostNs: 5, SDNs: 0.25}}
+	r.Pairs[0].Sigma, r.Pairs[0].EvidenceNats = ptr(1e-9), ptr(41.5)
 	var out bytes.Buffer
 	if err := r.Write(&out); err != nil {
 		t.Fatal(err)
@@ -45,7 +50,9 @@ func TestAReportReadsBackAsItWasWritten(t *testing.T) {
 }
 
 func TestANumberThatIsNoneIsWrittenAsNull(t *testing.T) {
-	r := &Report{Hosts: []Host{{SkewPPM: ptr(math.NaN())}}, Pairs: []Pair{{SkewHighPPM: ptr(math.Inf(1))}}}
+	r := &Report{Hosts: []Host{{SkewPPM: ptr(math.NaN())}}, Pairs: []Pair{{SkewHighPPM: ptr(math.Inf(1)), Sigma: ptr(math.NaN())}},
+		LeastWanderPPBS: ptr(math.Inf(1))}
+	r.Hosts[0].Error = []Error{{HostNs: 1, SDNs: math.NaN()}}
 	var out bytes.Buffer
 	if err := r.Write(&out); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -73,6 +74,40 @@ func (r *Report) summary(out *strings.Builder) {
 	if r.Assumption != "" {
 		fmt.Fprintf(out, "bounds hold if: %s\n", printable(r.Assumption))
 	}
+	if ns, ok := r.medianError(); ok {
+		fmt.Fprintf(out, "estimated error (2 sd): %s beside half the asymmetry of the least delays\n", rounded(2*ns))
+	}
+	r.Repair.line(out)
+}
+
+// line says what was repaired, if anything was asked for.
+func (x *Repair) line(out *strings.Builder) {
+	if x != nil {
+		fmt.Fprintf(out, "%s repaired by %s, moving no event by more than %s\n",
+			counted(x.Inversions, "inversion"), printable(x.Method), duration(x.LargestNs))
+	}
+}
+
+// medianError is the median over hosts of the median standard deviation of each; the reference has none.
+func (r *Report) medianError() (ns float64, ok bool) {
+	var hosts []float64
+	for _, h := range r.Hosts {
+		var own []float64
+		for _, e := range h.Error {
+			if finite(&e.SDNs) != nil {
+				own = append(own, e.SDNs)
+			}
+		}
+		if len(own) > 0 {
+			slices.Sort(own)
+			hosts = append(hosts, own[len(own)/2])
+		}
+	}
+	if len(hosts) == 0 {
+		return 0, false
+	}
+	slices.Sort(hosts)
+	return hosts[len(hosts)/2], true
 }
 
 // counted writes a number and what it counts.

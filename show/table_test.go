@@ -3,6 +3,7 @@ package show
 import (
 	"bytes"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,5 +80,37 @@ func TestNumbersKeepFourDigitsAndOffsetsAllOfThem(t *testing.T) {
 		if got := count(n); strings.ReplaceAll(got, "\u202f", " ") != want {
 			t.Errorf("count(%d) = %q, want %q", n, got, want)
 		}
+	}
+}
+
+func TestTheErrorOfTheTableIsTheMedianOverHostsThatHaveOne(t *testing.T) {
+	sd := func(values ...float64) (list []Error) {
+		for i, v := range values {
+			list = append(list, Error{HostNs: int64(i), SDNs: v})
+		}
+		return list
+	}
+	r := &Report{Hosts: []Host{{Error: nil}, {Error: sd(200, 1, 9000)}, {Error: sd(10)}, {Error: sd(math.NaN(), 500, 500)}}}
+	var out strings.Builder
+	r.summary(&out)
+	if want := "estimated error (2 sd): 400 ns beside half"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in %s", want, out.String())
+	}
+	for i := range r.Hosts {
+		r.Hosts[i].Error = nil
+	}
+	out.Reset()
+	r.summary(&out)
+	if strings.Contains(out.String(), "estimated error") {
+		t.Errorf("nothing was estimated: %s", out.String())
+	}
+}
+
+func TestRepairsAreSaidEvenWhereThereWereNone(t *testing.T) {
+	r := &Report{Repair: &Repair{Method: "clc\x1b"}}
+	var out strings.Builder
+	r.summary(&out)
+	if want := "0 inversions repaired by clc\uFFFD, moving no event by more than 0 ns\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("no %q in %s", want, out.String())
 	}
 }

@@ -42,7 +42,7 @@ func evaluation() *Evaluation {
 func TestEvaluationTablesSayHowSureEachNumberIs(t *testing.T) {
 	one, all := evaluation(), evaluation()
 	one.Methods = one.Methods[:1]
-	for name, e := range map[string]*Evaluation{"plot-detail": one, "plot-compare": all} {
+	for name, e := range map[string]*Evaluation{"evaluation-detail": one, "evaluation-compare": all} {
 		var got bytes.Buffer
 		if err := e.Table(&got); err != nil {
 			t.Fatal(err)
