@@ -54,7 +54,10 @@ func (s *solving) inverted(ctx context.Context) ([]bool, error) {
 // push takes a clock's estimate anew so that none of its messages is inverted under the others' maps: the problem of two
 // clocks of which one is the timeline.
 func (s *solving) push(i int) {
+	// What a stamp's step allows is given to the timeline's side, as quality counts it: on the clock's own a step would be
+	// stretched by the rate of the push.
 	p := &pair.Problem{A: s.problem.Clocks[i], B: trace.Clock{Granularity: 1}}
+	p.A.Granularity = 1
 	for _, c := range s.problem.Channels {
 		if (c.From == i) == (c.To == i) {
 			continue
@@ -70,7 +73,7 @@ func (s *solving) push(i int) {
 			if c.From == i {
 				m.Received = clock.Add(u.At(m.Received), step)
 			} else {
-				m.Sent = u.At(m.Sent)
+				m.Received, m.Sent = m.Received-1, clock.Sub(u.At(m.Sent), step+1)
 			}
 			moved[k] = m
 		}
