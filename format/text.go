@@ -30,9 +30,9 @@ func isText(head []byte, whole bool) bool {
 	return true
 }
 
-// isList looks for lines of a message list: FROM TO SENT RECEIVED, the last two being numbers, between comments and after
-// perhaps a line with a single number. Reading leaves bad lines out, so some are forgiven here too, such as a line of
-// headings; but most must be good. It returns the first bad one.
+// isList looks for lines of a message list: messages, collectives and broadcasts, between comments and after perhaps a line
+// with a single number. Reading leaves bad lines out, so some are forgiven here too, such as a line of headings; but most
+// must be good. It returns the first bad one.
 func isList(head []byte, whole bool) (string, verdict) {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	count, good, bad, first := false, 0, 0, ""
@@ -48,7 +48,7 @@ func isList(head []byte, whole bool) (string, verdict) {
 		case len(fields) == 0:
 		case len(fields) == 1 && !count && isNumber(fields[0]):
 			count = true
-		case len(fields) == 4 && isNumber(fields[2]) && isNumber(fields[3]):
+		case isListed(fields):
 			good++
 		default:
 			if bad++; bad == 1 {
@@ -60,6 +60,18 @@ func isList(head []byte, whole bool) (string, verdict) {
 		return "", yes
 	}
 	return first, perhaps
+}
+
+// isListed knows the lines of a list: FROM TO SENT RECEIVED, @collective NAME HOST ENTERED LEFT, and @broadcast NAME HOST
+// RECEIVED, of which those in seconds are numbers.
+func isListed(fields []string) bool {
+	switch {
+	case fields[0] == "@collective":
+		return len(fields) == 5 && isNumber(fields[3]) && isNumber(fields[4])
+	case fields[0] == "@broadcast":
+		return len(fields) == 4 && isNumber(fields[3])
+	}
+	return len(fields) == 4 && isNumber(fields[2]) && isNumber(fields[3])
 }
 
 func isNumber(s string) bool {

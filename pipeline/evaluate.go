@@ -11,7 +11,6 @@ import (
 	"meridian/align"
 	"meridian/align/quality"
 	"meridian/clock"
-	"meridian/match"
 	"meridian/show"
 )
 
@@ -46,21 +45,19 @@ type estimate struct {
 	reference          []int // of each clock
 	elapsed            time.Duration
 	solution           *align.Solution // nil as recorded
+	repaired           *show.Repair
 	refused            error
 }
 
 // Evaluate measures how well the traces are synchronised by one method or by each: what became of the messages, how
 // far apart broadcasts are received, how wide the bounds are, and how far from the truth it all is where that is known.
 func Evaluate(ctx context.Context, inputs []Input, o EvaluateOptions) (*Evaluation, error) {
-	r := &run{Options: o.Options, inputs: inputs}
-	if r.Progress == nil {
-		r.Progress = func(string, int64, int64) {}
-	}
+	r := &run{Options: o.Options, inputs: inputs, sampled: -1}
 	if err := checkPlots(o.Plots); err != nil {
 		return nil, err
 	}
-	if !o.Compare && o.Align.Method != "" && !slices.Contains(EvaluationMethods(), o.Align.Method) {
-		return nil, usage("no method %q; there are %s", o.Align.Method, strings.Join(EvaluationMethods(), ", "))
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	if err := r.gather(ctx); err != nil {
 		return nil, err
@@ -93,18 +90,15 @@ func Evaluate(ctx context.Context, inputs []Input, o EvaluateOptions) (*Evaluati
 	return &Evaluation{Evaluation: out, Broken: r.broken}, nil
 }
 
-// gather brings the inputs to the problem that alignment is given.
-func (r *run) gather(ctx context.Context) error {
-	if err := r.read(ctx); err != nil {
-		return err
+// check refuses, before any work is done, options that cannot be.
+func (o EvaluateOptions) check() error {
+	if o.Align.Method != "" && !slices.Contains(EvaluationMethods(), o.Align.Method) {
+		return usage("no method %q; there are %s", o.Align.Method, strings.Join(EvaluationMethods(), ", "))
 	}
-	var err error
-	r.matched, err = match.Match(ctx, r.captures, match.Options{Addresses: r.Addresses}, &r.warnings)
-	if err != nil {
-		return err
+	if o.Compare || o.Align.Method == AsRecorded {
+		o.Align.Method = "" // which takes all options
 	}
-	r.addLists()
-	return r.checkNames()
+	return o.Options.check()
 }
 
 // evaluator is a run and what its methods are measured by.
@@ -116,7 +110,8 @@ type evaluator struct {
 }
 
 // estimates runs the methods asked for. In a comparison all follow the reference that the first of them chose: errors
-// against different clocks cannot be compared.
+// against different clocks cannot be compared. A network strategy holds for the methods that take it, the others keep
+// their own.
 func (e *evaluator) estimates(ctx context.Context) ([]*estimate, error) {
 	methods := []string{e.Align.Method}
 	if e.options.Compare {
@@ -127,7 +122,10 @@ func (e *evaluator) estimates(ctx context.Context) ([]*estimate, error) {
 	options := e.Align
 	for i, method := range methods {
 		e.Progress("aligning", int64(i), int64(len(methods)))
-		options.Method = method
+		options.Method, options.Network = method, e.Align.Network
+		if e.options.Compare && options.Check() != nil {
+			options.Network = ""
+		}
 		var x *estimate
 		if method == AsRecorded {
 			var err error
@@ -143,6 +141,11 @@ func (e *evaluator) estimates(ctx context.Context) ([]*estimate, error) {
 		if x.refused != nil && !e.options.Compare {
 			return nil, &UsageError{x.refused.Error()}
 		}
+		if x.refused == nil {
+			if err := e.repairEstimate(ctx, x); err != nil {
+				return nil, err
+			}
+		}
 		if first == nil && x.refused == nil && x.solution != nil {
 			first = x
 			e.solution = x.solution
@@ -156,6 +159,14 @@ func (e *evaluator) estimates(ctx context.Context) ([]*estimate, error) {
 		return nil, &UsageError{errors.Join(estimates[0].refused, fmt.Errorf("no method takes this input")).Error()}
 	}
 	return estimates, nil
+}
+
+// repairEstimate repairs what a method left inverted.
+func (e *evaluator) repairEstimate(ctx context.Context, x *estimate) (err error) {
+	if x.repaired, err = e.repair(x.maps); err != nil || x.repaired == nil || x.solution == nil {
+		return err
+	}
+	return e.remeasure(ctx, x.solution)
 }
 
 // solve runs a method of package align.
@@ -218,13 +229,56 @@ func (e *evaluator) warn(estimates []*estimate, out *show.Evaluation) {
 	}
 	if e.options.Compare {
 		e.report = &show.Report{Reference: out.Reference}
-		e.warnOfIslands()
+		e.warnOfIslands(together(estimates), needs(""))
 		return
 	}
+	e.repaired = estimates[0].repaired
 	e.describe()
 	for _, h := range out.Methods[0].Hosts {
 		if t := h.Truth; t != nil && t.Always != nil && !*t.Always {
 			e.breakOnce(fmt.Sprintf("the truth of %s lies outside of its bounds", h.Name))
 		}
 	}
+}
+
+// together numbers the clocks' components when any method's way from one to another counts.
+func together(estimates []*estimate) []int {
+	var component []int
+	for _, x := range estimates {
+		if x.solution == nil {
+			continue
+		}
+		if component == nil {
+			component = slices.Clone(x.component)
+			continue
+		}
+		first := make(map[int]int) // of each of the method's components, one of those found so far
+		for i, c := range x.component {
+			into, known := first[c]
+			if !known {
+				first[c] = component[i]
+				continue
+			}
+			if from := component[i]; from != into {
+				for k := range component {
+					if component[k] == from {
+						component[k] = into
+					}
+				}
+				for k := range first {
+					if first[k] == from {
+						first[k] = into
+					}
+				}
+			}
+		}
+	}
+	number := make(map[int]int)
+	for i, c := range component {
+		if _, known := number[c]; !known {
+			number[c] = len(number)
+		}
+		component[i] = number[c]
+	}
+	return component
 }

@@ -51,22 +51,22 @@ func (e *evaluator) minima() {
 
 // measure applies all metrics to what a method says.
 func (e *evaluator) measure(ctx context.Context, x *estimate) (*show.Measured, error) {
-	m := &show.Measured{Method: x.method, Assumption: x.assumption, ElapsedNs: x.elapsed.Nanoseconds()}
+	m := &show.Measured{Method: x.method, Assumption: x.assumption, ElapsedNs: x.elapsed.Nanoseconds(), Repair: x.repaired}
+	if x.solution != nil {
+		m.Network = x.solution.Network
+	}
 	if x.refused != nil {
 		m.Refused = x.refused.Error()
 		return m, nil
 	}
 	p := &e.matched.Problem
-	counts := make([]quality.Counts, len(p.Channels))
+	counts, err := countAll(ctx, p, x.maps, func(i int) int64 { return e.least[i].ns })
+	if err != nil {
+		return nil, err
+	}
 	accuracy := make([]quality.Accuracy, len(p.Clocks))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range p.Channels {
-		group.Go(func() error {
-			counts[i] = quality.Channel(&p.Channels[i], p.Clocks, x.maps, e.least[i].ns)
-			return ctx.Err()
-		})
-	}
 	for i := range p.Clocks {
 		group.Go(func() error {
 			accuracy[i] = quality.AccuracyOf(p, &x.maps[i], i)

@@ -60,8 +60,8 @@ func (r *run) stretches() []stretch {
 	return all
 }
 
-// warnOfSteps names the captures whose clocks were set back.
-func (r *run) warnOfSteps(all []stretch) {
+// warnOfStretches names the captures whose clocks were set back.
+func (r *run) warnOfStretches(all []stretch) {
 	for i, s := range all {
 		if i == 0 || all[i-1].capture != s.capture || all[i-1].clock != s.clock {
 			continue

@@ -17,7 +17,7 @@ func (r *run) writePage(_ context.Context, w io.Writer) error {
 	for i := range r.matched.Clocks {
 		row := show.Row{Map: &r.solution.Maps[i], Granularity: r.matched.Clocks[i].Granularity}
 		if r.listed[i] != nil {
-			row.Events, row.Describe = r.messageEnds(i)
+			row.Events, row.Describe = r.listedEvents(i)
 		}
 		if captures := r.capturesOf(i); len(captures) > 0 {
 			row.Events, row.Describe = r.packets(i, captures)
@@ -32,10 +32,7 @@ func (r *run) hostNames() string {
 	for _, c := range r.matched.Clocks {
 		names = append(names, c.Name)
 	}
-	if len(names) > 6 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
-	}
-	return strings.Join(names, ", ")
+	return fewOf(names)
 }
 
 // capturesOf returns the captures that hold stamps of a clock.
@@ -101,43 +98,4 @@ func describePacket(c *trace.Capture, number int) string {
 	}
 	fmt.Fprintf(&b, " length %d", p.Length)
 	return b.String()
-}
-
-// messageEnds yields the ends of the listed messages on a clock, for hosts that are known from lists alone.
-func (r *run) messageEnds(clock int) (func(func(int, int64) bool), func(int) string) {
-	events := func(yield func(int, int64) bool) {
-		n := 0
-		for _, ch := range r.matched.Channels {
-			if ch.From != clock && ch.To != clock {
-				continue
-			}
-			for _, m := range ch.Messages {
-				at := m.Sent
-				if ch.To == clock {
-					at = m.Received
-				}
-				if !yield(n, at) {
-					return
-				}
-				n++
-			}
-		}
-	}
-	describe := func(number int) string {
-		for _, ch := range r.matched.Channels {
-			if ch.From != clock && ch.To != clock {
-				continue
-			}
-			if number >= len(ch.Messages) {
-				number -= len(ch.Messages)
-				continue
-			}
-			if ch.From == clock {
-				return fmt.Sprintf("message to %s", r.matched.Clocks[ch.To].Name)
-			}
-			return fmt.Sprintf("message from %s", r.matched.Clocks[ch.From].Name)
-		}
-		return ""
-	}
-	return events, describe
 }

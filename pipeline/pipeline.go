@@ -26,6 +26,8 @@ import (
 type Options struct {
 	Align     align.Options
 	Addresses map[string][]netip.Addr // by host, as match.Options
+	Samples   Samples                 // for the method sampled
+	Repair    string                  // one of Repairs, after any method; "" for none
 	Outputs   []string                // files to write; the name picks the format
 	// Progress is told how far each stage is, in units of its own, from several goroutines; it may be nil.
 	Progress func(stage string, done, total int64)
@@ -54,39 +56,31 @@ type run struct {
 	warnings trace.Warnings
 	matched  *match.Result
 	listed   map[int]*trace.List // by clock: where a clock is known from a list
+	marks    map[int][]mark      // by clock: what lists say of it beside messages
+	sampled  int                 // the clock that only samples were taken against, or -1
+	sent     int                 // channels of messages that were sent; those behind stand for collectives
 	cut      []stretch           // the captures, where a clock was set back in pieces
 	solution *align.Solution
+	repaired *show.Repair
 	report   *show.Report
 	broken   []string
 }
 
 // Run aligns the traces and writes the outputs.
 func Run(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
-	r := &run{Options: o, inputs: inputs}
-	if r.Progress == nil {
-		r.Progress = func(string, int64, int64) {}
-	}
+	r := &run{Options: o, inputs: inputs, sampled: -1}
 	writers, err := r.writers()
 	if err != nil {
 		return nil, err
 	}
-	if err := r.read(ctx); err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
-	r.matched, err = match.Match(ctx, r.captures, match.Options{Addresses: r.Addresses}, &r.warnings)
-	if err != nil {
+	if err := r.gather(ctx); err != nil {
 		return nil, err
 	}
-	r.addLists()
-	if err := r.checkNames(); err != nil {
+	if err := r.estimate(ctx); err != nil {
 		return nil, err
-	}
-	r.solution, err = align.Solve(ctx, &r.matched.Problem, r.Align)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		return nil, &UsageError{err.Error()}
 	}
 	r.describe()
 	if err := r.write(ctx, writers); err != nil {
@@ -96,66 +90,28 @@ func Run(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 	return &Outcome{Report: r.report, Broken: r.broken}, nil
 }
 
-// checkNames refuses names that no input has, which would otherwise be passed over in silence, and names that two clocks
-// would share.
-func (r *run) checkNames() error {
-	named := make(map[string]bool)
-	for _, c := range r.matched.Clocks {
-		if named[c.Name] {
-			return usage("%s is the name of a host and of the second clock of another; name the host otherwise with HOST=FILE", c.Name)
-		}
-		named[c.Name] = true
+// check refuses, before any work is done, options that cannot be.
+func (o *Options) check() error {
+	if err := o.Align.Check(); err != nil {
+		return &UsageError{err.Error()}
 	}
-	for name := range r.Addresses {
-		known := false
-		for _, c := range r.matched.Clocks {
-			known = known || c.Host == name
-		}
-		if !known {
-			return usage("--address names host %q, which no input is of", name)
-		}
-	}
-	return nil
+	return o.checkRepair()
 }
 
-// addLists joins the messages of lists to those matched. A host that a capture already named keeps its clock.
-func (r *run) addLists() {
-	p := &r.matched.Problem
-	r.listed = make(map[int]*trace.List)
-	number := make(map[string]int)
-	for i, c := range p.Clocks {
-		number[c.Name] = i
+// estimate aligns the problem, and repairs what is left.
+func (r *run) estimate(ctx context.Context) error {
+	s, err := align.Solve(ctx, &r.matched.Problem, r.Align)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	see := func(clock int, stamp int64) {
-		c := &p.Clocks[clock]
-		if c.Events == 0 {
-			c.First, c.Last = stamp, stamp
-		}
-		c.First, c.Last = min(c.First, stamp), max(c.Last, stamp)
-		c.Events++
+	if err != nil {
+		return &UsageError{err.Error()}
 	}
-	for _, l := range r.lists {
-		clocks := make([]int, len(l.Hosts))
-		for i, name := range l.Hosts {
-			n, known := number[name]
-			if !known {
-				n = len(p.Clocks)
-				number[name] = n
-				p.Clocks = append(p.Clocks, trace.Clock{Name: name, Host: name, Granularity: 1})
-				r.matched.Addresses = append(r.matched.Addresses, nil)
-			}
-			clocks[i] = n
-			r.listed[n] = l
-		}
-		for _, c := range l.Channels {
-			from, to := clocks[c.From], clocks[c.To]
-			for _, m := range c.Messages {
-				see(from, m.Sent)
-				see(to, m.Received)
-			}
-			p.Channels = append(p.Channels, trace.Channel{From: from, To: to, Messages: c.Messages})
-		}
+	r.solution = s
+	if r.repaired, err = r.repair(s.Maps); err != nil || r.repaired == nil {
+		return err
 	}
+	return r.remeasure(ctx, s)
 }
 
 // sameFile reports whether two paths lead to one file.

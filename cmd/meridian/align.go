@@ -15,13 +15,10 @@ import (
 
 // alignFlags is what the command line says.
 type alignFlags struct {
-	outputs    []string
-	method     string
-	confidence int
-	reference  string
-	addresses  []string
-	quiet      bool
-	json       bool
+	methodFlags
+	outputs []string
+	quiet   bool
+	json    bool
 }
 
 func newAlign() *cobra.Command {
@@ -35,7 +32,9 @@ A TRACE is a capture (pcap or pcapng, of any tool), a list of messages as text, 
 plain or compressed with gzip or zstd; its content tells which. HOST names the host that recorded it; without
 it the file's base name does. Several traces of one HOST share its clock.
 
-A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each host's own clock.
+A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each host's own clock, and, where
+there are such, @collective NAME HOST ENTERED LEFT of operations that nobody leaves before all have entered, and
+@broadcast NAME HOST RECEIVED of what several heard at once.
 
 Outputs, by the ending of their names:
   ` + strings.Join(pipeline.Endings(), "\n  ") + `
@@ -45,7 +44,9 @@ remains; the reason is on stderr.`,
 		Example: `  meridian align client.pcap server.pcapng -o merged.pcapng -o timeline.html
   meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
-  meridian align messages.txt --method regression-filtered --confidence 95`,
+  meridian align messages.txt --wander 5 --min-delay 20us --repair clc
+  meridian align messages.txt --method regression-filtered --confidence 95
+  meridian align messages.txt --method sampled --samples ntp=samples.txt --reference ntp`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &pipeline.UsageError{Reason: "align: no TRACE given; see 'meridian align --help' for examples"}
@@ -59,44 +60,18 @@ remains; the reason is on stderr.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
-	flags.StringVar(&f.method, "method", align.Methods()[0], "estimator: "+strings.Join(align.Methods(), ", "))
-	flags.IntVar(&f.confidence, "confidence", 90, "keep exchanges within this confidence, `PERCENT` 90, 95, 99 or 100 (regression-filtered)")
-	flags.StringVar(&f.reference, "reference", "", "`HOST` whose clock the timeline follows (default: the one nearest to all)")
-	flags.StringArrayVar(&f.addresses, "address", nil, "`HOST=IP[,IP...]` of a host, where the captures do not tell; may be repeated")
+	f.add(cmd, align.Methods())
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON instead of the table")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
-	complete(cmd)
 	return cmd
 }
 
-// complete tells shells what may follow; files are what they offer anyway.
-func complete(cmd *cobra.Command) {
-	fixed := func(choices ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return choices, cobra.ShellCompDirectiveNoFileComp
-		}
-	}
-	for name, choices := range map[string][]string{
-		"method": align.Methods(), "confidence": {"90", "95", "99", "100"}, "reference": nil, "address": nil,
-	} {
-		if err := cmd.RegisterFlagCompletionFunc(name, fixed(choices...)); err != nil {
-			panic(err) // the name is not a flag's: a mistake in this file
-		}
-	}
-}
-
 func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
-	o := pipeline.Options{
-		Align:   align.Options{Method: f.method, Confidence: f.confidence, Reference: f.reference},
-		Outputs: f.outputs,
-	}
-	if cmd.Flags().Changed("confidence") && f.method != "regression-filtered" {
-		return &pipeline.UsageError{Reason: "--confidence belongs to --method regression-filtered"}
-	}
-	var err error
-	if o.Addresses, err = parseAddresses(f.addresses); err != nil {
+	o, err := f.options(false)
+	if err != nil {
 		return err
 	}
+	o.Outputs = f.outputs
 	inputs, err := pipeline.ParseInputs(args)
 	if err != nil {
 		return err

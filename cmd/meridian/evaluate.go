@@ -6,20 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"meridian/align"
 	"meridian/pipeline"
 )
 
 // evaluateFlags is what the command line says.
 type evaluateFlags struct {
-	method    string
-	compare   bool
-	truth     string
-	plots     string
-	reference string
-	addresses []string
-	quiet     bool
-	json      bool
+	methodFlags
+	compare bool
+	truth   string
+	plots   string
+	quiet   bool
+	json    bool
 }
 
 func newEvaluate() *cobra.Command {
@@ -39,8 +36,9 @@ With the truth of a simulation also the error itself (root mean square and maxim
 the truth, and how wide they are in units of the true least round trip. Half the asymmetry of the least delays,
 which no method can see, is also taken off; where it is known for two hosts alone, the mean error instead (*).
 
---compare runs every method on the same messages and prints a row for each. --plots draws the corridor between
-the messages of each pair, each clock's wander with its bounds, and the broadcasts, as SVG and as one page.
+--compare runs every method on the same messages, each with the flags that are for it, and prints a row for each.
+--plots draws the corridor between the messages of each pair, each clock's wander with its bounds, and the
+broadcasts, as SVG and as one page.
 
 Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion
 remains, or the truth lies outside of the bounds; the reason is on stderr.`,
@@ -60,46 +58,28 @@ remains, or the truth lies outside of the bounds; the reason is on stderr.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	methods := pipeline.EvaluationMethods()
-	flags.StringVar(&f.method, "method", methods[0], "estimator: "+strings.Join(methods, ", "))
 	flags.BoolVar(&f.compare, "compare", false, "all methods on the same messages, a row for each")
 	flags.StringVar(&f.truth, "truth", "", "`FILE` with the truth of a simulation")
 	flags.StringVar(&f.plots, "plots", "", "draw pictures into `DIR`, made if missing")
-	flags.StringVar(&f.reference, "reference", "", "`HOST` whose clock the timeline follows (default: the one nearest to all)")
-	flags.StringArrayVar(&f.addresses, "address", nil, "`HOST=IP[,IP...]` of a host, where the captures do not tell; may be repeated")
+	f.add(cmd, pipeline.EvaluationMethods())
 	flags.BoolVar(&f.json, "json", false, "print the evaluation as JSON instead of the table")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
-	completeEvaluate(cmd)
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"truth": cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt),
+		"plots": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	})
 	return cmd
-}
-
-// completeEvaluate tells shells what may follow; files are what they offer anyway.
-func completeEvaluate(cmd *cobra.Command) {
-	for name, complete := range map[string]cobra.CompletionFunc{
-		"method":    cobra.FixedCompletions(pipeline.EvaluationMethods(), cobra.ShellCompDirectiveNoFileComp),
-		"truth":     cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt),
-		"plots":     cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
-		"reference": cobra.NoFileCompletions,
-		"address":   cobra.NoFileCompletions,
-	} {
-		if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
-			panic(err) // the name is not a flag's: a mistake in this file
-		}
-	}
 }
 
 func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 	if f.compare && cmd.Flags().Changed("method") {
 		return &pipeline.UsageError{Reason: "--compare runs all methods; leave out --method"}
 	}
-	o := pipeline.EvaluateOptions{
-		Options: pipeline.Options{Align: align.Options{Method: f.method, Reference: f.reference}},
-		Compare: f.compare, Truth: f.truth, Plots: f.plots,
-	}
-	var err error
-	if o.Addresses, err = parseAddresses(f.addresses); err != nil {
+	options, err := f.options(f.compare)
+	if err != nil {
 		return err
 	}
+	o := pipeline.EvaluateOptions{Options: options, Compare: f.compare, Truth: f.truth, Plots: f.plots}
 	inputs, err := pipeline.ParseInputs(args)
 	if err != nil {
 		return err

@@ -294,7 +294,3 @@ func hostNumber(text string, hosts int) (int, bool) {
 	n, err := strconv.Atoi(strings.TrimPrefix(text, "host"))
 	return n, err == nil && n >= 0 && n < hosts
 }
-
-func wrong(format string, args ...any) error {
-	return &pipeline.UsageError{Reason: fmt.Sprintf(format, args...)}
-}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"meridian/align"
+	"meridian/align/bound"
+	"meridian/align/sampled"
+	"meridian/pipeline"
+)
+
+// methodFlags is how to align, which every command that aligns lets people say.
+type methodFlags struct {
+	method, network, reference string
+	confidence                 int
+	segment                    time.Duration
+	wander                     float64
+	epsilon                    time.Duration
+	minDelay                   string
+	samples, samplesUse        string
+	repair                     string
+	addresses                  []string
+
+	flags   *pflag.FlagSet
+	methods []string
+}
+
+const (
+	measured       = "measured" // of --min-delay
+	methodFiltered = "regression-filtered"
+	methodHull     = "hull"
+	methodSampled  = "sampled"
+)
+
+// add gives a command the flags; methods are the names that --method takes there.
+func (f *methodFlags) add(cmd *cobra.Command, methods []string) {
+	f.flags, f.methods = cmd.Flags(), methods
+	f.flags.StringVar(&f.method, "method", methods[0], "estimator: "+strings.Join(methods, ", "))
+	f.flags.StringVar(&f.network, "network", "", "how pairs become one time base, `STRATEGY` (default: the method's own): "+strings.Join(align.Networks(), ", "))
+	f.flags.StringVar(&f.reference, "reference", "", "`HOST` whose clock the timeline follows (default: the one nearest to all)")
+	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds hold while no rate changes faster, `PPB` per second")
+	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "and while no clock jitters by more, `TIME`")
+	f.flags.StringVar(&f.minDelay, "min-delay", "", "what a message takes at least, `TIME`, or "+measured+": half of each pair's quickest exchange")
+	f.flags.DurationVar(&f.segment, "segment", 0, "estimate long traces piece by piece, `TIME` such as 30m")
+	f.flags.IntVar(&f.confidence, "confidence", 90, "keep exchanges within this confidence, `PERCENT` 90, 95, 99 or 100 ("+methodFiltered+")")
+	f.flags.StringVar(&f.samples, "samples", "", "`[NAME=]FILE` with lines HOST HOST_TIME REFERENCE_TIME ERROR, taken against the clock NAME ("+methodSampled+")")
+	f.flags.StringVar(&f.samplesUse, "samples-use", sampled.Modes[0], "which samples count, `MODE`: "+strings.Join(sampled.Modes, ", "))
+	f.flags.StringVar(&f.repair, "repair", "", "move what still arrives before it was sent, `METHOD`: "+strings.Join(pipeline.Repairs(), ", "))
+	f.flags.StringArrayVar(&f.addresses, "address", nil, "`HOST=IP[,IP...]` of a host, where the captures do not tell; may be repeated")
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"method": choices(methods...), "network": choices(align.Networks()...), "reference": choices(),
+		"wander": choices(), "epsilon": choices(), "min-delay": choices(measured), "segment": choices(),
+		"confidence": choices("90", "95", "99", "100"), "samples-use": choices(sampled.Modes...),
+		"repair": choices(pipeline.Repairs()...), "address": choices(),
+	})
+}
+
+// choices completes to fixed words, and to no file.
+func choices(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// completions tells shells what may follow flags; files are what they offer anyway.
+func completions(cmd *cobra.Command, of map[string]cobra.CompletionFunc) {
+	for name, complete := range of {
+		if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
+			panic(err) // the name is not a flag's: a mistake in this program
+		}
+	}
+}
+
+// options returns what the flags ask for, or which of them do not go together. With all, every method runs, each with the
+// flags that are for it.
+func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
+	if !slices.Contains(f.methods, f.method) {
+		return o, wrong("no method %q; there are %s", f.method, strings.Join(f.methods, ", "))
+	}
+	if !all {
+		if err := f.checkMethod(); err != nil {
+			return o, err
+		}
+	}
+	o.Align = align.Options{Method: f.method, Network: f.network, Reference: f.reference, Confidence: f.confidence, Segment: f.segment}
+	o.Repair = f.repair
+	if f.flags.Changed("wander") || f.flags.Changed("epsilon") {
+		o.Align.Assumption = &bound.Assumption{Wander: f.wander, Epsilon: float64(f.epsilon.Nanoseconds())}
+		if err := o.Align.Assumption.Check(); err != nil {
+			return o, wrong("--wander %g --epsilon %v: both must be finite and not negative", f.wander, f.epsilon)
+		}
+	}
+	if f.flags.Changed("segment") && f.segment <= 0 {
+		return o, wrong("--segment %v: want a time above 0, such as 30m", f.segment)
+	}
+	if o.Align.MinDelay, o.Align.MeasureDelay, err = f.parseMinDelay(); err != nil {
+		return o, err
+	}
+	mode := slices.Index(sampled.Modes, f.samplesUse)
+	switch {
+	case mode < 0:
+		return o, wrong("--samples-use %s: there are %s", f.samplesUse, strings.Join(sampled.Modes, ", "))
+	case f.samples == "" && f.flags.Changed("samples-use"):
+		return o, wrong("--samples-use says which samples count; give them with --samples FILE")
+	case f.samples == "" && f.flags.Changed("samples"):
+		return o, wrong("--samples: no file given")
+	}
+	o.Align.Samples = sampled.Mode(mode)
+	if o.Samples, err = parseSamples(f.samples); err != nil {
+		return o, err
+	}
+	o.Addresses, err = parseAddresses(f.addresses)
+	return o, err
+}
+
+// checkMethod refuses flags that the method would not heed.
+func (f *methodFlags) checkMethod() error {
+	if f.flags.Changed("confidence") && f.method != methodFiltered {
+		return wrong("--confidence belongs to --method %s", methodFiltered)
+	}
+	if f.flags.Changed("samples") && f.method != methodSampled {
+		return wrong("--samples belong to --method %s, not to %s, which aligns by messages", methodSampled, f.method)
+	}
+	if f.method == methodSampled && f.samples == "" {
+		return wrong("--method %s needs samples of a reference; give them with --samples FILE", methodSampled)
+	}
+	whole := slices.Contains([]string{methodSampled, "broadcast", pipeline.AsRecorded}, f.method)
+	for _, name := range []string{"network", "segment", "min-delay", "wander", "epsilon"} {
+		if !f.flags.Changed(name) {
+			continue
+		}
+		if whole {
+			return wrong("--%s is for methods that align pairs by their messages; leave it out with --method %s", name, f.method)
+		}
+		if f.method == methodHull && (name == "wander" || name == "epsilon") {
+			return wrong("--%s: the method %s takes clocks for linear; leave it out, or take --method %s", name, methodHull, f.methods[0])
+		}
+	}
+	return nil
+}
+
+func (f *methodFlags) parseMinDelay() (ns int64, measure bool, err error) {
+	switch {
+	case f.minDelay == measured:
+		return 0, true, nil
+	case !f.flags.Changed("min-delay"):
+		return 0, false, nil
+	}
+	d, err := time.ParseDuration(f.minDelay)
+	if err != nil || d < 0 {
+		return 0, false, wrong("--min-delay %s: want a time such as 20us, or %s", f.minDelay, measured)
+	}
+	return d.Nanoseconds(), false, nil
+}
+
+// parseSamples reads [NAME=]FILE; a file may have a = in its name.
+func parseSamples(arg string) (pipeline.Samples, error) {
+	name, file, named := strings.Cut(arg, "=")
+	if _, err := os.Stat(arg); err == nil || !named {
+		return pipeline.Samples{File: arg}, nil
+	}
+	if name == "" || file == "" {
+		return pipeline.Samples{}, wrong("--samples %s: want [NAME=]FILE, such as ntp=samples.txt", arg)
+	}
+	return pipeline.Samples{File: file, Reference: name}, nil
+}
+
+func wrong(format string, args ...any) error {
+	return &pipeline.UsageError{Reason: fmt.Sprintf(format, args...)}
+}

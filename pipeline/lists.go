@@ -1,0 +1,131 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"meridian/match"
+	"meridian/trace"
+)
+
+// mark is an event of a list that is no end of a message.
+type mark struct {
+	at   int64
+	what string // and of which name
+	name string
+}
+
+// addLists joins what lists hold to what was matched: their messages, the messages that their collectives amount to, and
+// their broadcasts. A host that a capture already named keeps its clock.
+func (r *run) addLists() {
+	p := &r.matched.Problem
+	r.listed = make(map[int]*trace.List)
+	r.marks = make(map[int][]mark)
+	number := r.numbers()
+	clocks := make([][]int, len(r.lists)) // by list, of each of its hosts
+	for n, l := range r.lists {
+		for _, name := range l.Hosts {
+			i, known := number[name]
+			if !known {
+				i = r.addClock(name)
+				number[name] = i
+			}
+			clocks[n] = append(clocks[n], i)
+			r.listed[i] = l
+		}
+		for _, c := range l.Channels {
+			from, to := clocks[n][c.From], clocks[n][c.To]
+			for _, m := range c.Messages {
+				r.see(from, m.Sent)
+				r.see(to, m.Received)
+			}
+			p.Channels = append(p.Channels, trace.Channel{From: from, To: to, Messages: c.Messages})
+		}
+	}
+	r.sent = len(p.Channels)
+	for n, l := range r.lists {
+		r.addCollectives(l, clocks[n])
+		r.addBroadcasts(l, clocks[n])
+	}
+}
+
+// addCollectives turns a list's operations into messages. Their members' events are when they entered and when they left,
+// however many messages that makes.
+func (r *run) addCollectives(l *trace.List, clocks []int) {
+	for _, c := range l.Collectives {
+		for _, m := range c.Members {
+			i := clocks[m.Clock]
+			r.see(i, m.Entered)
+			r.see(i, m.Left)
+			r.marks[i] = append(r.marks[i], mark{m.Entered, "enters", c.Name}, mark{m.Left, "leaves", c.Name})
+		}
+	}
+	for _, c := range match.Collectives(l.Collectives) {
+		c.From, c.To = clocks[c.From], clocks[c.To]
+		r.matched.Channels = append(r.matched.Channels, c)
+	}
+}
+
+// addBroadcasts translates a list's broadcasts.
+func (r *run) addBroadcasts(l *trace.List, clocks []int) {
+	for _, b := range l.Broadcasts {
+		receptions := make([]trace.Stamp, len(b.Receptions))
+		for k, x := range b.Receptions {
+			i := clocks[x.Clock]
+			receptions[k] = trace.Stamp{Clock: i, Time: x.Time}
+			r.see(i, x.Time)
+			r.marks[i] = append(r.marks[i], mark{x.Time, "hears", "a broadcast"})
+		}
+		r.matched.Broadcasts = append(r.matched.Broadcasts, trace.Broadcast{Receptions: receptions})
+	}
+}
+
+// listedEvents yields what lists say of a clock, for hosts that are known from lists alone: the ends of messages, then its
+// part in collectives and broadcasts.
+func (r *run) listedEvents(clock int) (func(func(int, int64) bool), func(int) string) {
+	channels := r.matched.Channels[:r.sent]
+	marks := r.marks[clock]
+	events := func(yield func(int, int64) bool) {
+		n := 0
+		for _, ch := range channels {
+			if ch.From != clock && ch.To != clock {
+				continue
+			}
+			for _, m := range ch.Messages {
+				at := m.Sent
+				if ch.To == clock {
+					at = m.Received
+				}
+				if !yield(n, at) {
+					return
+				}
+				n++
+			}
+		}
+		for _, m := range marks {
+			if !yield(n, m.at) {
+				return
+			}
+			n++
+		}
+	}
+	describe := func(number int) string {
+		for _, ch := range channels {
+			if ch.From != clock && ch.To != clock {
+				continue
+			}
+			if number >= len(ch.Messages) {
+				number -= len(ch.Messages)
+				continue
+			}
+			if ch.From == clock {
+				return fmt.Sprintf("message to %s", r.matched.Clocks[ch.To].Name)
+			}
+			return fmt.Sprintf("message from %s", r.matched.Clocks[ch.From].Name)
+		}
+		if number < len(marks) {
+			return marks[number].what + " " + marks[number].name
+		}
+		return ""
+	}
+	return events, describe
+}
