@@ -36,6 +36,8 @@ var tables = []table{
 	{"accuracy", 1000, accuracy},
 	{"bounds", 1000, bounds},
 	{"calibration", 1000, calibration},
+	{"networks", 10, networks},
+	{"speed", 5, speed},
 }
 
 // study is one run: what was asked for, and where the table goes.
