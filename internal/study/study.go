@@ -38,6 +38,7 @@ var tables = []table{
 	{"calibration", 1000, calibration},
 	{"networks", 10, networks},
 	{"speed", 5, speed},
+	{"clement", 10, clement},
 }
 
 // study is one run: what was asked for, and where the table goes.
