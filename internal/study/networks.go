@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"meridian/align"
@@ -51,7 +54,7 @@ func networks(s *study) error {
 		{8, sim.Ring, 0, 10}, {8, sim.Star, 0, 10}, {8, sim.Full, 0, 2.5},
 		{32, sim.Ring, 0, 5}, {32, sim.Star, 0, 5}, {32, sim.Full, 0, 0.5},
 	} {
-		if s.small && n.hosts > 8 {
+		if s.small && n.hosts > 8 || !strings.Contains(n.String(), s.only) {
 			continue
 		}
 		for _, asymmetric := range []bool{false, true} {
@@ -66,19 +69,24 @@ func networks(s *study) error {
 			}
 		}
 	}
-	if s.small {
-		return nil
+	large := net{256, sim.Random, 8, 0.5}
+	took := -1.0
+	if !s.small && strings.Contains(large.String(), s.only) {
+		once := *s
+		once.seeds = 1
+		results, err := once.solveAll(large, false, []string{""})
+		if err != nil {
+			return err
+		}
+		took = results[0][0].took.Seconds()
 	}
-	large := *s
-	large.seeds = 1
-	results, err := large.solveAll(net{256, sim.Random, 8, 0.5}, false, []string{""})
-	if err != nil {
-		return err
-	}
-	took := results[0][0].took.Seconds()
 	s.printf("\n")
-	s.bar(geometric(ratios) <= 0.25, "32 hosts, full: joint over tree %.3f (at most 0.25)", geometric(ratios))
-	s.bar(took < 60, "256 hosts, random of degree 8: %.1f s (under 60)", took)
+	if len(ratios) > 0 {
+		s.bar(geometric(ratios) <= 0.25, "32 hosts, full: joint over tree %.3f (at most 0.25), worst of %d seeds %.3f", geometric(ratios), len(ratios), slices.Max(ratios))
+	}
+	if took >= 0 {
+		s.bar(took < 60, "256 hosts, random of degree 8: %.1f s (under 60)", took)
+	}
 	return nil
 }
 
@@ -136,16 +144,26 @@ func solve(p *trace.Problem, truth *sim.Truth, strategy string) (solved, error) 
 		return r, fmt.Errorf("%d components of a network that is connected", len(solution.References))
 	}
 	r.inversions, r.strategy = solution.Quality.BeyondGranularity, solution.Network
+	var all, rest []float64
+	r.most, all, rest = against(solution, truth)
+	r.rms, _ = rootMeanSquare(all)
+	r.centred, _ = rootMeanSquare(rest)
+	return r, nil
+}
+
+// against returns the errors of a solution, those of every host against the first at even instants of true time, ns; the
+// greatest, all, and all with each host's mean removed.
+func against(solution *align.Solution, truth *sim.Truth) (most float64, all, rest []float64) {
 	const instants = 1001
-	var all, rest, first []float64
 	span := truth.Hosts[0].Clock
-	from, to := epoch, span[len(span)-1].Timeline-int64(time.Second)
+	from, to := int64(epoch), span[len(span)-1].Timeline-int64(time.Second)
+	var first []float64
 	for host := range truth.Hosts {
 		back := truth.Hosts[host].Clock.Inverse()
 		errs := make([]float64, instants)
 		for i := range errs {
-			t := int64(from) + clock.MulDiv(to-int64(from), int64(i), instants-1, clock.Nearest)
-			errs[i] = float64(solution.Maps[host].At(back.At(t, clock.Nearest)) - int64(from))
+			t := from + clock.MulDiv(to-from, int64(i), instants-1, clock.Nearest)
+			errs[i] = float64(solution.Maps[host].At(back.At(t, clock.Nearest)) - from)
 		}
 		if host == 0 {
 			first = errs
@@ -157,9 +175,8 @@ func solve(p *trace.Problem, truth *sim.Truth, strategy string) (solved, error) 
 		m := mean(errs)
 		for _, e := range errs {
 			all, rest = append(all, e), append(rest, e-m)
+			most = max(most, math.Abs(e))
 		}
 	}
-	r.rms, r.most = rootMeanSquare(all)
-	r.centred, _ = rootMeanSquare(rest)
-	return r, nil
+	return most, all, rest
 }

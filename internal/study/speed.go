@@ -12,9 +12,9 @@ import (
 	"meridian/sim"
 )
 
-// speed measures one pair of clocks by the number of its messages. Times are the median of -seeds runs on one trace.
+// speed measures one pair of clocks by the number of its messages. Times are the least of -seeds runs on one trace.
 func speed(s *study) error {
-	s.printf("one pair, walk 1e-9 + thermal 1e-7, periodic both ways; median of %d runs on %d cores, GOGC as it is by default\n",
+	s.printf("one pair, walk 1e-9 + thermal 1e-7, periodic both ways; least time of %d runs on %d cores, GOGC as it is by default\n",
 		s.seeds, runtime.GOMAXPROCS(0))
 	s.printf("heap: the most that lives beyond the input, and with garbage not yet collected; hull: pair.Hull of linear clocks on one core\n\n")
 	s.printf("%9s  %-7s %10s %9s %12s %14s %13s\n", "messages", "span", "envelope s", "µs/msg", "heap MiB", "+ garbage MiB", "hull Mmsg/s")
@@ -37,7 +37,7 @@ func speed(s *study) error {
 		if err != nil {
 			return err
 		}
-		hull := s.median(func() { pair.Hull(&linear.problem) }, 1)
+		hull := s.least(func() { pair.Hull(&linear.problem) }, 1)
 		linear = nil
 		c.Wander, c.Thermal = 1e-9, 1e-7
 		w, err := simulate(c)
@@ -46,7 +46,7 @@ func speed(s *study) error {
 		}
 		n := float64(w.problem.AB.Len() + w.problem.BA.Len())
 		smooth := func() { envelope.Pair(&w.problem) }
-		took := s.median(smooth, 0)
+		took := s.least(smooth, 0)
 		garbage := peak(smooth, 100)
 		live := peak(smooth, 2)
 		runtime.KeepAlive(w)
@@ -78,8 +78,8 @@ func speed(s *study) error {
 	return nil
 }
 
-// median returns the median time of some calls, on so many cores; 0 for all.
-func (s *study) median(do func(), cores int) time.Duration {
+// least returns the least time of some calls, on so many cores; 0 for all. What else runs on the machine only adds to it.
+func (s *study) least(do func(), cores int) time.Duration {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	var times []time.Duration
 	for range s.seeds {
@@ -88,8 +88,7 @@ func (s *study) median(do func(), cores int) time.Duration {
 		do()
 		times = append(times, time.Since(start))
 	}
-	slices.Sort(times)
-	return times[len(times)/2]
+	return slices.Min(times)
 }
 
 // peak returns by how many MiB the heap grows at most while do runs, sampled every millisecond: all objects that the

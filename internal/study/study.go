@@ -39,6 +39,7 @@ var tables = []table{
 	{"networks", 10, networks},
 	{"speed", 5, speed},
 	{"clement", 10, clement},
+	{"poirier", 5, poirier},
 }
 
 // study is one run: what was asked for, and where the table goes.
@@ -48,6 +49,7 @@ type study struct {
 	firstSeed uint64
 	workers   int
 	small     bool
+	only      string
 	failed    bool
 }
 
@@ -65,6 +67,7 @@ func main() {
 		flags.Uint64Var(&s.firstSeed, "first-seed", 20_000, "seed of the first trace; each has its own")
 		flags.IntVar(&s.workers, "workers", 2, "traces at a time")
 		flags.BoolVar(&s.small, "small", false, "leave out the largest sizes")
+		flags.StringVar(&s.only, "only", "", "networks: the rows whose name contains this")
 		flags.Parse(os.Args[2:])
 		if s.seeds < 1 || s.workers < 1 || flags.NArg() > 0 {
 			flags.Usage()
