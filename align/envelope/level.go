@@ -40,6 +40,22 @@ func (m *model) statisticsOf(d *edge) statistics {
 	return s
 }
 
+// quickest returns the statistics of the messages from one clock to another; of a route that changed, those of its
+// quickest part.
+func (m *model) quickest(from, to int) statistics {
+	best := statistics{extreme: math.Inf(1)}
+	for i := range m.edges {
+		d := &m.edges[i]
+		if d.from != from || d.to != to || len(d.least) == 0 {
+			continue
+		}
+		if s := m.statisticsOf(d); s.extreme < best.extreme {
+			best = s
+		}
+	}
+	return best
+}
+
 // levelOf returns what must be added to the receiver's curve of the first edge, less the sender's, so that the least
 // delays of both ways are alike, and the error of that. What the two differ by in truth, no method can see.
 func levelOf(there, back *statistics) (level, deviation float64) {

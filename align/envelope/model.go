@@ -12,9 +12,12 @@ type edge struct {
 	weight         []float64 // messages: all of a window's at its first corner
 	sample         [2][]float64
 	messages       float64
+	whole          float64 // messages with those of other routes: windows are as long for all
 	granularity    float64
 	residuals      []float64 // of the sample under the present curves, ascending
 	least          []float64 // of the windows under the present curves, ascending
+	series         []low     // the same by time
+	since          float64   // where its route began, if that changed
 	points         []point
 	laws           map[int]law // by the number of messages in a window, in quarter octaves
 }
@@ -32,7 +35,8 @@ type point struct {
 	tail, tailScale  float64 // where that tail begins, ns above zero, and its scale
 	excess           float64 // where the point stood when the tangent was taken
 	info             float64
-	hard             bool // a single message that must not be inverted
+	constant         float64 // of the law's -log p: what makes laws of different windows comparable
+	hard             bool    // a single message that must not be inverted
 }
 
 // model is the problem of maximum a posteriori: a curve for each column, piecewise linear on common knots, and a delay for

@@ -19,6 +19,7 @@ type Smoothed struct {
 	// Deviation is the statistical error at instants of a's clock: in 95 of 100 cases the truth is within twice as much
 	// of the curve, half the difference of the least delays both ways apart.
 	Deviation []pair.Deviation
+	Routes    []Route // 0 is a, 1 is b
 }
 
 // Pair smooths the offset of two clocks. It reports false where there are too few messages either way.
@@ -42,9 +43,9 @@ func Pair(p *pair.Problem) (*Smoothed, bool) {
 		return nil, false
 	}
 	tried := m.fit(m.knotsFor())
-	forth, return_ := m.statisticsOf(&m.edges[0]), m.statisticsOf(&m.edges[1])
-	level, deviation := levelOf(&forth, &return_)
-	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried)}
+	ab, ba := m.quickest(0, 1), m.quickest(1, 0)
+	level, deviation := levelOf(&ab, &ba)
+	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: m.routes([]affine{a, b}, origin)}
 	s.Curve = m.curve(1, &b, origin, level).Inverse()
 	variances := m.solver.(*direct).hessian.variances()
 	for i := range min(m.knots, mostDeviations) {
@@ -79,7 +80,7 @@ func reduced(messages pair.Messages) *Reducer {
 
 // edge returns what a reducer kept, on the timeline.
 func (r *Reducer) edge(from, to int, sender, receiver affine, origin int64) edge {
-	e := edge{from: from, to: to, messages: float64(r.count)}
+	e := edge{from: from, to: to, messages: float64(r.count), whole: float64(r.count)}
 	for i := range r.windows[:r.used] {
 		w := &r.windows[i]
 		for k, m := range w.corners {

@@ -20,6 +20,7 @@ func (m *model) weigh() float64 {
 	f := m.cost0
 	for i := range m.points {
 		p := &m.points[i]
+		f += p.constant
 		e := p.excessOf(m.x, m.delay)
 		if e <= 0 || p.hard {
 			continue
@@ -133,6 +134,11 @@ func (m *model) fit(most int) []evidence {
 			next = min(n, next)
 		}
 		knots = min(next, most)
+	}
+	m.setKnots(knots)
+	m.settle(false, 10, 27, 9, 3, 1)
+	if m.reroute() {
+		knots = wanted()
 	}
 	for last := range 2 {
 		m.setKnots(knots)

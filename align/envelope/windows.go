@@ -11,6 +11,10 @@ import (
 // perWindow is how many messages a window should hold: fewer leave the minimum too noisy, more leave curves unseen.
 const perWindow = 6
 
+// mostPerWindow bounds them from above: the law of the least of n delays is that of their lowest n-th part, of which a
+// sample must still hold some.
+const mostPerWindow = 128
+
 // reduce takes the least delay of each window under the present curves, and the law that it follows.
 //
 // A hard reduction does not trust the residuals yet, since they hold what the curves still miss: its law is a cliff at
@@ -43,7 +47,7 @@ func (m *model) reduce(hard bool) {
 // reduceEdge takes the points of one edge.
 func (m *model) reduceEdge(number int, hard bool) {
 	d := &m.edges[number]
-	n := max(min(m.knots-1, int(d.messages/perWindow)), 2)
+	n := max(min(m.knots-1, int(d.whole/perWindow)), min(int(d.whole/mostPerWindow), mostWindows), 2)
 	m.minima(number, n)
 	if len(d.points) == 0 {
 		return
@@ -76,7 +80,7 @@ func (m *model) minima(number, n int) {
 			lowest[w], index[w] = g, int32(i)
 		}
 	}
-	d.least, d.points = d.least[:0], d.points[:0]
+	d.least, d.points, d.series = d.least[:0], d.points[:0], d.series[:0]
 	for w, i := range index {
 		if i < 0 {
 			continue
@@ -85,6 +89,7 @@ func (m *model) minima(number, n int) {
 		m.place(&p, d, d.sent[i], d.received[i])
 		d.points = append(d.points, p)
 		d.least = append(d.least, lowest[w])
+		d.series = append(d.series, low{d.received[i], lowest[w]})
 	}
 	slices.Sort(d.least)
 }
@@ -160,6 +165,7 @@ func (m *model) laws(d *edge, windows float64) {
 		p.tailScale = s * math.Sqrt(trigamma(l.a)+trigamma(l.b)) * wide
 		p.tail = max(0, s*(digamma(l.a)-digamma(l.b))*wide) + 3*p.tailScale
 		p.info = min(1, math.Sqrt((l.a+l.b+1)/(l.a*l.b)))
+		p.constant = math.Log(s*wide) + logBeta(l.a, l.b)
 	}
 	d.laws = fitted
 }
@@ -180,7 +186,7 @@ func (m *model) correlation(d *edge, windows float64) float64 {
 	if len(d.least) < 8 {
 		return 1
 	}
-	n := d.messages / windows
+	n := d.whole / windows
 	predicted := quantile(d.residuals, 1-math.Pow(0.5, 1/n)) - quantile(d.residuals, 1-math.Pow(0.9, 1/n))
 	actual := d.least[len(d.least)/2] - d.least[len(d.least)/10]
 	return min(max(0.8*actual/max(predicted, 1), 1), 5)

@@ -1,0 +1,228 @@
+package envelope
+
+import (
+	"math"
+	"slices"
+)
+
+// A route that changes in the middle of a trace shifts the least delay of one direction from one instant on. To the
+// smoother that looks like minutes of queueing, which it must not follow, or, where the delay falls, like a floor that the
+// first part never reaches. So where the windows' minima of an edge show a shift that lasts, the edge is parted there: each
+// part has a delay and laws of its own, and the curve goes through.
+
+// Route is a change of the least delay from one clock to another.
+type Route struct {
+	From, To int
+	At       int64 // on the receiver's clock, ns
+	By       int64 // ns
+}
+
+const (
+	// shortestRoute is how many windows and what share of the trace a route must last: queues last shorter.
+	shortestRoute      = 24
+	shortestRouteShare = 0.03
+	shortestRouteTime  = 60e9 // ns
+	// routeGain is how many nats two levels must explain better than one. Queues come in bursts, so that windows are not
+	// independent, and a few nats mean nothing.
+	routeGain = 60
+	// routeDepth bounds how often a part is parted again.
+	routeDepth = 4
+	// lowShare is the quantile of the minima that stands for their level.
+	lowShare = 0.1
+)
+
+// low is the least delay of a window.
+type low struct{ at, delay float64 }
+
+// reroute parts the edges of two clocks where their routes changed, and reports whether any did.
+//
+// From the messages alone a delay that rises one way cannot be told from an offset that rises together with the delay of
+// the other way. The curve follows the way with more messages, and the change then shows on the other. What decides is that
+// clocks do not jump: both explanations are tried, and none, and the one of greatest evidence stays.
+func (m *model) reroute() bool {
+	found := make([][]float64, len(m.edges))
+	other := make([][]float64, len(m.edges))
+	any := false
+	for i := range m.edges {
+		found[i] = m.changes(m.edges[i].series, routeDepth)
+		any = any || len(found[i]) > 0
+	}
+	if !any {
+		return false
+	}
+	for i := range m.edges {
+		other[1-i] = found[i]
+	}
+	best, value := *m, m.explained()
+	none := value
+	for _, cuts := range [][][]float64{found, m.recut(other)} {
+		c := m.parted(cuts, 0)
+		c.anneal()
+		if v := c.explained() - routeGain/2; v > value {
+			best, value = *c, v
+		}
+	}
+	*m = best
+	return value > none
+}
+
+// anneal takes the curve anew from where it is. The laws of one explanation would keep it from another: hard ones let go.
+func (m *model) anneal() {
+	m.settle(true, 6, 81, 27, 9, 3, 1)
+	m.settle(true, 6, 9, 3, 1)
+	m.settle(false, 10, 27, 9, 3, 1)
+}
+
+// recut finds where exactly edges are to be cut of which it is known only about when, since the change showed on the other
+// way. Without the messages around, which hold the curve where the other explanation wants it, the curve goes as the other
+// way has it, and under that curve the change shows sharply.
+func (m *model) recut(about [][]float64) [][]float64 {
+	c := m.parted(about, recutTime)
+	c.anneal()
+	whole := m.parted(make([][]float64, len(about)), 0)
+	whole.x = c.x
+	out := make([][]float64, len(about))
+	for i := range about {
+		if len(about[i]) > 0 {
+			whole.minima(i, max(len(m.edges[i].series), 2))
+			out[i] = whole.changes(whole.edges[i].series, routeDepth)
+		}
+	}
+	return out
+}
+
+// recutTime is how far a change may lie from where it showed on the other way, ns.
+const recutTime = 100e9
+
+// explained finds the wander and returns the evidence.
+func (m *model) explained() float64 {
+	best := math.Inf(-1)
+	for _, e := range m.findSigma() {
+		best = max(best, e.value-(e.exponent-usualSigma)*(e.exponent-usualSigma)/8)
+	}
+	return best
+}
+
+// parted returns a copy of the model whose edges are split at the given instants, without what was received within gap ns
+// of them.
+func (m *model) parted(cuts [][]float64, gap float64) *model {
+	c := *m
+	c.edges, c.points, c.solver, c.rates, c.bends = nil, nil, nil, nil, nil
+	for i := range m.edges {
+		c.edges = append(c.edges, m.edges[i].split(cuts[i], gap)...)
+	}
+	c.x, c.sigma = slices.Clone(m.x), slices.Clone(m.sigma)
+	c.delay = make([]float64, len(c.edges))
+	return &c
+}
+
+// changes returns the instants at which the level of a series shifts for good, ascending.
+func (m *model) changes(series []low, depth int) []float64 {
+	shortest := max(shortestRoute, int(shortestRouteShare*float64(m.knots)))
+	if depth == 0 || len(series) < 2*shortest {
+		return nil
+	}
+	values := make([]float64, len(series))
+	for i, s := range series {
+		values[i] = s.delay
+	}
+	loss := func(part []float64) float64 { // of the asymmetric Laplace distribution about its quantile
+		sorted := slices.Clone(part)
+		slices.Sort(sorted)
+		q := quantile(sorted, lowShare)
+		sum := 0.0
+		for _, v := range sorted {
+			sum += max(lowShare*(v-q), (lowShare-1)*(v-q))
+		}
+		return sum
+	}
+	// The best place among even ones, then around it.
+	best, at := math.Inf(1), 0
+	try := func(k int) {
+		if k < shortest || k > len(series)-shortest {
+			return
+		}
+		if v := loss(values[:k]) + loss(values[k:]); v < best {
+			best, at = v, k
+		}
+	}
+	step := max(len(series)/48, 1)
+	for k := shortest; k <= len(series)-shortest; k += step {
+		try(k)
+	}
+	for step > 1 {
+		step = (step + 1) / 2
+		centre := at
+		try(centre - step)
+		try(centre + step)
+		if step == 1 {
+			break
+		}
+	}
+	if at == 0 || series[at-1].at-series[0].at < shortestRouteTime || series[len(series)-1].at-series[at].at < shortestRouteTime {
+		return nil
+	}
+	before, after := slices.Clone(values[:at]), slices.Clone(values[at:])
+	slices.Sort(before)
+	slices.Sort(after)
+	shift := math.Abs(quantile(before, lowShare) - quantile(after, lowShare))
+	spread := min(quantile(before, 0.5)-before[0], quantile(after, 0.5)-after[0])
+	n := float64(len(series))
+	if n*math.Log(loss(values)/max(best, 1e-9)) < routeGain || shift < spread/2 {
+		return nil
+	}
+	left, right := m.changes(series[:at], depth-1), m.changes(series[at:], depth-1)
+	return append(append(left, (series[at-1].at+series[at].at)/2), right...)
+}
+
+// split returns the parts of an edge between cuts, without what was received within gap ns of one.
+func (d *edge) split(cuts []float64, gap float64) []edge {
+	parts := make([]edge, len(cuts)+1)
+	for i := range parts {
+		parts[i] = edge{from: d.from, to: d.to, granularity: d.granularity, whole: d.whole}
+		if i > 0 {
+			parts[i].since = cuts[i-1]
+		}
+	}
+	part := func(received float64) *edge {
+		i, _ := slices.BinarySearch(cuts, received)
+		if gap > 0 && (i > 0 && received-cuts[i-1] < gap || i < len(cuts) && cuts[i]-received < gap) {
+			return nil
+		}
+		return &parts[i]
+	}
+	for i, received := range d.received {
+		p := part(received)
+		if p == nil {
+			continue
+		}
+		p.sent, p.received = append(p.sent, d.sent[i]), append(p.received, received)
+		p.weight = append(p.weight, d.weight[i])
+		p.messages += d.weight[i]
+	}
+	for i, received := range d.sample[1] {
+		p := part(received)
+		if p == nil {
+			continue
+		}
+		p.sample[0], p.sample[1] = append(p.sample[0], d.sample[0][i]), append(p.sample[1], received)
+	}
+	return parts
+}
+
+// routes returns the changes found, by the levels under the present curves.
+func (m *model) routes(affines []affine, origin int64) []Route {
+	var out []Route
+	for i := range m.edges {
+		d := &m.edges[i]
+		if d.since == 0 || len(d.least) == 0 || len(m.edges[i-1].least) == 0 {
+			continue
+		}
+		before := &m.edges[i-1]
+		out = append(out, Route{
+			From: d.from, To: d.to, At: affines[d.to].stamp(d.since, origin),
+			By: int64(math.Round(quantile(d.least, lowShare) - quantile(before.least, lowShare))),
+		})
+	}
+	return out
+}
