@@ -54,10 +54,13 @@ func networks(s *study) error {
 		{8, sim.Ring, 0, 10}, {8, sim.Star, 0, 10}, {8, sim.Full, 0, 2.5},
 		{32, sim.Ring, 0, 5}, {32, sim.Star, 0, 5}, {32, sim.Full, 0, 0.5},
 	} {
-		if s.small && n.hosts > 8 || !strings.Contains(n.String(), s.only) {
+		if s.small && n.hosts > 8 {
 			continue
 		}
 		for _, asymmetric := range []bool{false, true} {
+			if !s.wants(n, asymmetric) {
+				continue
+			}
 			results, err := s.solveAll(n, asymmetric, strategies)
 			if err != nil {
 				return err
@@ -71,7 +74,7 @@ func networks(s *study) error {
 	}
 	large := net{256, sim.Random, 8, 0.5}
 	took := -1.0
-	if !s.small && strings.Contains(large.String(), s.only) {
+	if !s.small && s.wants(large, false) {
 		once := *s
 		once.seeds = 1
 		results, err := once.solveAll(large, false, []string{""})
@@ -88,6 +91,18 @@ func networks(s *study) error {
 		s.bar(took < 60, "256 hosts, random of degree 8: %.1f s (under 60)", took)
 	}
 	return nil
+}
+
+// wants says whether a row was asked for.
+func (s *study) wants(n net, asymmetric bool) bool {
+	return strings.Contains(n.String()+" "+ways(asymmetric), s.only)
+}
+
+func ways(asymmetric bool) string {
+	if asymmetric {
+		return "apart"
+	}
+	return "alike"
 }
 
 // solveAll aligns a network's traces by some strategies, and prints a line for each.
@@ -111,10 +126,6 @@ func (s *study) solveAll(n net, asymmetric bool, strategies []string) ([][]solve
 			results[i] = append(results[i], r)
 		}
 	}
-	ways := "alike"
-	if asymmetric {
-		ways = "apart"
-	}
 	for i, strategy := range strategies {
 		var rms, centred, most, took []float64
 		inversions := int64(0)
@@ -126,7 +137,7 @@ func (s *study) solveAll(n net, asymmetric bool, strategies []string) ([][]solve
 		if strategy == "" {
 			strategy = "(" + results[i][0].strategy + ")"
 		}
-		s.printf("%-10v %-5s %8d  %-14s %9.1f %9.1f %9.1f %8d %7.2f\n", n, ways, messages, strategy,
+		s.printf("%-10v %-5s %8d  %-14s %9.1f %9.1f %9.1f %8d %7.2f\n", n, ways(asymmetric), messages, strategy,
 			geometric(rms), geometric(centred), geometric(most), inversions, geometric(took))
 	}
 	return results, nil
