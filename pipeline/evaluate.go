@@ -177,7 +177,7 @@ func (e *evaluator) solve(ctx context.Context, o align.Options) *estimate {
 		return &estimate{method: o.Method, refused: err}
 	}
 	x := &estimate{
-		method: s.Method, assumption: s.Assumption, maps: s.Maps, component: s.Component, solution: s,
+		method: s.Method, assumption: assumptionOf(s), maps: s.Maps, component: s.Component, solution: s,
 		elapsed: time.Since(begun),
 	}
 	for _, c := range s.Component {

@@ -16,8 +16,8 @@ import (
 func (r *run) describe() {
 	s, p := r.solution, &r.matched.Problem
 	r.cut = r.stretches()
-	r.report = &show.Report{Method: s.Method, Network: s.Network, Assumption: s.Assumption, Repair: r.repaired}
-	if s.Assumed != (bound.Assumption{}) {
+	r.report = &show.Report{Method: s.Method, Network: s.Network, Assumption: assumptionOf(s), Repair: r.repaired}
+	if s.Assumed != (bound.Assumption{}) && r.report.Assumption != "" {
 		r.report.WanderPPBS, r.report.EpsilonNs = &s.Assumed.Wander, &s.Assumed.Epsilon
 	}
 	if s.LeastWander > 0 {
@@ -40,10 +40,28 @@ func (r *run) describe() {
 	r.warnOfSteps()
 	r.warnOfPairs()
 	r.warnOfWander()
+	r.warnOfLoops()
 	r.warnOfIslands(s.Component, needs(s.Method))
 	if n := s.Quality.BeyondGranularity; n > 0 {
 		r.breakOnce(fmt.Sprintf("%d of %d messages are still received before they were sent", n, s.Quality.Messages))
 	}
+}
+
+// assumptionOf returns what the bounds of a solution rest on; "" where the method bounds no clock.
+func assumptionOf(s *align.Solution) string {
+	others := 0
+	for i := range s.Maps {
+		if s.Parent[i] == i {
+			continue
+		}
+		if others++; s.Maps[i].Low != nil || s.Maps[i].High != nil {
+			return s.Assumption
+		}
+	}
+	if others > 0 {
+		return ""
+	}
+	return s.Assumption
 }
 
 // breakOnce notes a promise that could not be kept.

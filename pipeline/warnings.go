@@ -47,6 +47,18 @@ func (r *run) hangsOn(x *align.Pair) bool {
 	return r.solution.Parent[x.A] == x.B || r.solution.Parent[x.B] == x.A
 }
 
+// warnOfLoops names the hosts around which strict bounds leave no room, though each pair's messages allow them.
+func (r *run) warnOfLoops() {
+	for _, c := range r.solution.Contradictions {
+		var names []string
+		for _, i := range c.Clocks {
+			names = append(names, r.matched.Clocks[i].Name)
+		}
+		r.warnings.Add(fewOf(names), "the bounds from each to the next and back to the first contradict each other, so a clock is not what they assume; state a larger --wander",
+			fmt.Sprintf("by %d ns at %s s", c.By, seconds(c.Timeline)))
+	}
+}
+
 // warnOfWander says in one line which pairs contradict the stated wander; the bounds of all rest on what they allow.
 func (r *run) warnOfWander() {
 	if r.report.LeastWanderPPBS == nil {
@@ -61,6 +73,9 @@ func (r *run) warnOfWander() {
 	stated := bound.Default
 	if r.Align.Assumption != nil {
 		stated = *r.Align.Assumption
+	}
+	if len(names) == 0 { // what is left of them has no bounds, which another line says
+		names = []string{"some hosts"}
 	}
 	r.warnings.Add(fewOf(names), fmt.Sprintf("their messages contradict the stated wander of %g ppb/s; the smallest that fits is %.3g ppb/s, and bounds rest on twice that",
 		stated.Wander, r.solution.LeastWander), "")
@@ -77,9 +92,17 @@ func fewOf(names []string) string {
 // warnOfSteps names the clocks that were set, as their messages tell.
 func (r *run) warnOfSteps() {
 	for _, x := range r.solution.Steps {
-		r.warnings.Add(r.matched.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s at %d.%09d s of its time; aligned piece by piece",
-			float64(x.By)/1e9, x.At/1e9, max(x.At%1e9, -(x.At%1e9))), "")
+		r.warnings.Add(r.matched.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s at %s s of its time; aligned piece by piece",
+			float64(x.By)/1e9, seconds(x.At)), "")
 	}
+}
+
+// seconds writes an instant as lists of messages have it.
+func seconds(ns int64) string {
+	if ns < 0 {
+		return fmt.Sprintf("-%d.%09d", -(ns / 1e9), -(ns % 1e9))
+	}
+	return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9)
 }
 
 // needs says of what a method lacks some where it leaves a host unaligned.

@@ -134,6 +134,9 @@ func (f *methodFlags) checkMethod() error {
 		if !f.flags.Changed(name) {
 			continue
 		}
+		if name == "min-delay" && f.repair != "" && f.minDelay != measured {
+			continue // the repair heeds it
+		}
 		if whole {
 			return wrong("--%s is for methods that align pairs by their messages; leave it out with --method %s", name, f.method)
 		}

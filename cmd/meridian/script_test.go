@@ -23,6 +23,7 @@ import (
 //	merged FILE REPORT        a merged capture holds the frames of all captures, as they should be
 //	field FILE PATH VALUE     a field of a JSON file, such as hosts.1.name, reads VALUE (null where it is absent)
 //	near FILE PATH VALUE REACH   a field is a number within REACH of VALUE
+//	narrower FILE FILE PATH LEAST   a field of the first is less than the second's by at least so much
 //	need PROGRAM              skip where a program is missing, fail if MERIDIAN_CI is 1
 //
 // and those of files_test.go.
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "world": makeWorld, "truth": checkTruth, "merged": checkMerged, "field": checkField,
-			"near": checkNear, "need": need, "snapshot": snapshot, "unchanged": unchanged, "cut": cut, "compress": compress,
+			"near": checkNear, "narrower": checkNarrower, "need": need, "snapshot": snapshot, "unchanged": unchanged, "cut": cut, "compress": compress,
 			"noise": noise, "interrupt": interrupt, "smalldisk": smallDisk,
 		},
 	})
@@ -125,6 +126,19 @@ func checkNear(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if distance := math.Abs(numbers[0] - numbers[1]); distance > numbers[2] {
 		ts.Fatalf("%s of %s is %v, which is %v from %s", args[1], args[0], numbers[0], distance, args[2])
+	}
+}
+
+func checkNarrower(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 4, 4)
+	var numbers [3]float64
+	for i, text := range []string{fmt.Sprint(field(ts, args[0], args[2])), fmt.Sprint(field(ts, args[1], args[2])), args[3]} {
+		var err error
+		numbers[i], err = strconv.ParseFloat(text, 64)
+		ts.Check(err)
+	}
+	if numbers[1]-numbers[0] < numbers[2] {
+		ts.Fatalf("%s is %v in %s and %v in %s", args[2], numbers[0], args[0], numbers[1], args[1])
 	}
 }
 

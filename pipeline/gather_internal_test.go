@@ -1,0 +1,156 @@
+package pipeline
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"meridian/align"
+	"meridian/align/network"
+	"meridian/match"
+	"meridian/show"
+	"meridian/trace"
+)
+
+// twoLists share the host b; c is known from a collective alone, d from a broadcast.
+func twoLists() *run {
+	r := &run{sampled: -1, matched: &match.Result{}, lists: []*trace.List{
+		{
+			File: "one", Hosts: []string{"a", "b"},
+			Channels:   []trace.Channel{{From: 0, To: 1, Messages: []trace.Message{{Sent: 10, Received: 20}}}},
+			Broadcasts: []trace.Broadcast{{Receptions: []trace.Stamp{{Clock: 1, Time: 25}}}},
+		},
+		{
+			File: "two", Hosts: []string{"c", "b", "d"},
+			Collectives: []trace.Collective{{Name: "step", Members: []trace.Member{{Clock: 0, Entered: 5, Left: 9}, {Clock: 1, Entered: 30, Left: 40}}}},
+			Broadcasts:  []trace.Broadcast{{Receptions: []trace.Stamp{{Clock: 2, Time: 7}, {Clock: 0, Time: 2}}}},
+		},
+	}}
+	r.addLists()
+	return r
+}
+
+func TestCollectivesAndBroadcastsOfListsKeepTheirClocks(t *testing.T) {
+	r := twoLists()
+	want := []trace.Clock{
+		{Name: "a", Host: "a", First: 10, Last: 10, Events: 1, Granularity: 1},
+		{Name: "b", Host: "b", First: 20, Last: 40, Events: 4, Granularity: 1},
+		{Name: "c", Host: "c", First: 2, Last: 9, Events: 3, Granularity: 1},
+		{Name: "d", Host: "d", First: 7, Last: 7, Events: 1, Granularity: 1},
+	}
+	if !slices.Equal(r.matched.Clocks, want) {
+		t.Errorf("clocks %+v, not %+v", r.matched.Clocks, want)
+	}
+	var channels [][2]int
+	for _, c := range r.matched.Channels {
+		channels = append(channels, [2]int{c.From, c.To})
+	}
+	if !slices.Equal(channels, [][2]int{{0, 1}, {1, 2}, {2, 1}}) && !slices.Equal(channels, [][2]int{{0, 1}, {2, 1}, {1, 2}}) {
+		t.Errorf("channels %v", channels)
+	}
+	for _, c := range r.matched.Channels[1:] {
+		if want := map[int]trace.Message{1: {Sent: 30, Received: 9}, 2: {Sent: 5, Received: 40}}[c.From]; !slices.Equal(c.Messages, []trace.Message{want}) {
+			t.Errorf("from %d: %v, not %v", c.From, c.Messages, want)
+		}
+	}
+	if b := r.matched.Broadcasts; len(b) != 2 || !slices.Equal(b[0].Receptions, []trace.Stamp{{Clock: 1, Time: 25}}) ||
+		!slices.Equal(b[1].Receptions, []trace.Stamp{{Clock: 3, Time: 7}, {Clock: 2, Time: 2}}) {
+		t.Errorf("broadcasts %v", b)
+	}
+	if len(r.matched.Addresses) != 4 {
+		t.Errorf("addresses of %d clocks", len(r.matched.Addresses))
+	}
+}
+
+func TestEventsOfAListAreAsManyAsItsClockCounts(t *testing.T) {
+	r := twoLists()
+	want := []string{
+		"10 message to b",
+		"20 message from a, 25 hears a broadcast, 30 enters step, 40 leaves step",
+		"5 enters step, 9 leaves step, 2 hears a broadcast",
+		"7 hears a broadcast",
+	}
+	for i, c := range r.matched.Clocks {
+		events, describe := r.listedEvents(i)
+		var got []string
+		for n, at := range events {
+			if n != len(got) {
+				t.Errorf("%s: event %d is numbered %d", c.Name, len(got), n)
+			}
+			got = append(got, strings.TrimLeft(seconds(at), "0.")+" "+describe(n))
+		}
+		// 25 is the first list's, which comes before the collectives of the second.
+		if strings.Join(got, ", ") != want[i] || int64(len(got)) != c.Events {
+			t.Errorf("%s: %q, %d events", c.Name, got, c.Events)
+		}
+		if describe(len(got)) != "" {
+			t.Errorf("%s: what is no event is %q", c.Name, describe(len(got)))
+		}
+	}
+}
+
+func TestSamplesAreOfTheClocksThatTheTracesHave(t *testing.T) {
+	r := twoLists()
+	r.Samples.File = filepath.Join(t.TempDir(), "samples")
+	if err := os.WriteFile(r.Samples.File, []byte("d 0.000000007 1 0\nmars 1 1 1\na 0.00000001 2 0.5\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.addSamples(); err != nil {
+		t.Fatal(err)
+	}
+	want := []trace.Sample{{Clock: 3, Against: 4, Host: 7, Reference: 1e9}, {Clock: 0, Against: 4, Host: 10, Reference: 2e9, Error: 5e8}}
+	if !slices.Equal(r.matched.Samples, want) {
+		t.Errorf("%v, not %v", r.matched.Samples, want)
+	}
+	if c := r.matched.Clocks[4]; c.Name != "reference" || c.First != 1e9 || c.Last != 2e9 || c.Events != 2 || r.matched.Clocks[0].Events != 1 {
+		t.Errorf("the reference is %+v", c)
+	}
+	if files := r.filesOf(4); files != r.Samples.File {
+		t.Errorf("the reference is known from %s", files)
+	}
+	if lines := r.warnings.Lines(); len(lines) != 1 || !strings.Contains(lines[0], "mars") {
+		t.Errorf("warnings %q", lines)
+	}
+}
+
+func TestHostsAreTogetherIfAnyMethodBringsThemTogether(t *testing.T) {
+	solved := func(component ...int) *estimate { return &estimate{component: component, solution: &align.Solution{}} }
+	for _, c := range []struct {
+		estimates []*estimate
+		want      []int
+	}{
+		{nil, nil},
+		{[]*estimate{{component: []int{0, 0, 0}}, solved(0, 1, 2)}, []int{0, 1, 2}},
+		{[]*estimate{solved(0, 0, 1, 2), solved(0, 1, 1, 2)}, []int{0, 0, 0, 1}},
+		{[]*estimate{solved(0, 1, 2, 1, 0), solved(0, 1, 0, 2, 3)}, []int{0, 1, 0, 1, 0}},
+		{[]*estimate{solved(0, 0, 1, 1, 2), solved(0, 1, 1, 2, 0)}, []int{0, 0, 0, 0, 0}},
+	} {
+		if got := together(c.estimates); !slices.Equal(got, c.want) {
+			t.Errorf("%v, not %v", got, c.want)
+		}
+	}
+}
+
+func TestStepsAndContradictedWanderAreSaidInOneLineEach(t *testing.T) {
+	r := twoLists()
+	r.solution = &align.Solution{
+		Tree:        &network.Tree{Contradictions: []network.Contradiction{{Clocks: []int{0, 2, 1}, Timeline: 2_500_000_000, By: 17}}},
+		LeastWander: 1234.5,
+		Steps:       []align.Step{{Clock: 0, At: 1_767_225_630_000_000_001, By: 1_000_000_000}, {Clock: 2, At: -500_000_000, By: -1_500}},
+	}
+	r.report = &show.Report{LeastWanderPPBS: &r.solution.LeastWander}
+	r.warnOfSteps()
+	r.warnOfWander()
+	r.warnOfLoops()
+	want := []string{
+		"a: its clock was set by +1.000000 s at 1767225630.000000001 s of its time; aligned piece by piece",
+		"c: its clock was set by -0.000002 s at -0.500000000 s of its time; aligned piece by piece",
+		"some hosts: their messages contradict the stated wander of 30 ppb/s; the smallest that fits is 1.23e+03 ppb/s, and bounds rest on twice that",
+		"a, c, b: the bounds from each to the next and back to the first contradict each other, so a clock is not what they assume; state a larger --wander (by 17 ns at 2.500000000 s)",
+	}
+	if got := r.warnings.Lines(); !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
