@@ -13,6 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/align"
+	"meridian/clock"
 	"meridian/format/messages"
 	"meridian/pipeline"
 	"meridian/show"
@@ -107,7 +109,9 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 		traffic := scenario(t)
 		problem, _ := traffic.Generate()
 		o := pipeline.Options{}
-		o.Align.Method = rapid.SampledFrom([]string{"hull", "regression", "regression-filtered"}).Draw(t, "method")
+		o.Align.Method = rapid.SampledFrom([]string{"envelope", "hull", "regression", "regression-filtered", "lts", "interval"}).Draw(t, "method")
+		o.Align.Network = rapid.SampledFrom(append([]string{""}, align.Networks()[1:]...)).Draw(t, "network")
+		o.Repair = rapid.SampledFrom(append([]string{""}, pipeline.Repairs()...)).Draw(t, "repair")
 		_, text := aligned(t, directory, &problem, o)
 		if text == nil {
 			return
@@ -118,9 +122,23 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 		if err := decoder.Decode(&report); err != nil {
 			t.Fatal(err)
 		}
-		has(t, report, "reference method assumption hosts pairs quality warnings")
+		has(t, report, "reference method network assumption wander_ppb_s epsilon_ns least_wander_ppb_s repair steps hosts pairs quality warnings")
+		for _, step := range report["steps"].([]any) {
+			has(t, step, "host at_ns by_ns")
+		}
+		if o.Repair != "" {
+			repair := has(t, report["repair"], "method inversions largest_ns")
+			if integer(t, repair["inversions"]) < 0 || integer(t, repair["largest_ns"]) < 0 {
+				t.Fatalf("repaired %v", repair)
+			}
+		}
+
 		for _, host := range report["hosts"].([]any) {
-			h := has(t, host, "name component addresses skew_ppm map")
+			h := has(t, host, "name component addresses skew_ppm map error")
+			for _, e := range h["error"].([]any) {
+				has(t, e, "host_ns sd_ns")
+			}
+
 			integer(t, h["component"])
 			knots := h["map"].([]any)
 			if len(knots) == 0 {
@@ -142,7 +160,7 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 					high = integer(t, k["high_ns"])
 				}
 				switch {
-				case o.Align.Method == "hull" && (low > middle || middle > high):
+				case o.Align.Method == "hull" && o.Align.Network == "" && o.Repair == "" && (low > middle || middle > high):
 					t.Fatalf("%v: the estimate is not between its bounds: %v", h["name"], k)
 				case k["low_ns"] != nil && k["high_ns"] != nil && low > high:
 					// A line of least squares may leave the bounds, which must be some nevertheless.
@@ -151,7 +169,7 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 			}
 		}
 		for _, pair := range report["pairs"].([]any) {
-			p := has(t, pair, "a b messages_ab messages_ba min_rtt_ns fit offset_ns skew_ppm bound_ns")
+			p := has(t, pair, "a b messages_ab messages_ba min_rtt_ns fit offset_ns skew_ppm bound_ns sigma evidence_nats")
 			integer(t, p["messages_ab"])
 			integer(t, p["messages_ba"])
 			if !slices.Contains([]string{"exact", "fallback", "one-way", "absent"}, p["fit"].(string)) {
@@ -234,7 +252,7 @@ func TestTruthLiesWithinTheReportedBoundsWhileClocksAreLinear(t *testing.T) {
 					low, high, lowOK, highOK := m.Bounds(stamp)
 					// Readings are rounded to the nearest nanosecond, on both clocks.
 					const rounding = 2
-					if lowOK && truth < low-rounding || highOK && truth > high+rounding {
+					if lowOK && truth < clock.Sub(low, rounding) || highOK && truth > clock.Add(high, rounding) {
 						t.Fatalf("%s: its %d is %d, which is not from %d to %d", host.Name, stamp, truth, low, high)
 					}
 				}
