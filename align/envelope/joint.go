@@ -2,11 +2,13 @@ package envelope
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -24,7 +26,9 @@ type Network struct {
 
 // Joined is the estimate of all clocks at once.
 type Joined struct {
-	Curves []clock.Curve // each clock to the reference's, which is the identity
+	Curves    []clock.Curve      // each clock to the reference's, which is the identity
+	Deviation [][]pair.Deviation // of each clock; of the reference none
+	Routes    []Route
 	// Contradiction is by how much the least delays of some loop add up to less than nothing, ns: 0 as a rule.
 	Contradiction float64
 }
@@ -59,6 +63,9 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 			return nil, err
 		}
 		if round > 0 {
+			if round == 1 {
+				m.part()
+			}
 			m.settle(false, 8, 1)
 			continue
 		}
@@ -74,7 +81,9 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		m.settle(false, 8, 3, 1)
 	}
 	j := &Joined{}
-	level := m.levels(n, j)
+	level, errors := m.levels(n, j)
+	j.Deviation = m.deviations(affines, origin, n.Reference, errors)
+	j.Routes = m.routes(affines, origin)
 	base := m.x[n.Reference*m.knots : (n.Reference+1)*m.knots]
 	for i := range n.Clocks {
 		if i == n.Reference {
@@ -154,15 +163,21 @@ func (m *model) start(n *Network, affines []affine, origin int64) {
 // levels chooses among the curves that differ by constants: those under which the least delays of both ways between two
 // clocks are as alike as they can be over the whole network, and none is below what is possible. What asymmetry goes
 // around a loop without adding up is found so; what does not is left.
-func (m *model) levels(n *Network, j *Joined) []float64 {
+func (m *model) levels(n *Network, j *Joined) (level, deviation []float64) {
 	pairs := make(map[[2]int]int)
-	for e := range m.edges {
-		pairs[[2]int{m.edges[e].from, m.edges[e].to}] = e
-	}
 	stats := make([]statistics, len(m.edges))
 	least := make([]float64, len(m.edges))
 	for e := range m.edges {
-		stats[e] = m.statisticsOf(&m.edges[e])
+		d := &m.edges[e]
+		if stats[e].extreme = math.Inf(1); len(d.least) == 0 {
+			continue
+		}
+		stats[e] = m.statisticsOf(d)
+		// Of a route that changed, the quickest part speaks for its way.
+		key := [2]int{d.from, d.to}
+		if other, known := pairs[key]; !known || stats[e].extreme < stats[other].extreme {
+			pairs[key] = e
+		}
 	}
 	for i, c := range n.Channels {
 		if n.Least != nil && len(c.Messages) > 0 {
@@ -171,18 +186,23 @@ func (m *model) levels(n *Network, j *Joined) []float64 {
 		}
 	}
 	q := quadratic{n: len(n.Clocks)}
+	var errors []float64
 	for e := range m.edges {
 		d := &m.edges[e]
+		if pairs[[2]int{d.from, d.to}] != e || len(d.least) == 0 {
+			continue
+		}
 		q.limits = append(q.limits, limit{from: d.from, to: d.to, most: stats[e].extreme - least[e]})
 		back, both := pairs[[2]int{d.to, d.from}]
 		if !both || back < e {
 			continue
 		}
-		want, _ := levelOf(&stats[e], &stats[back])
+		want, wantError := levelOf(&stats[e], &stats[back])
+		errors = append(errors, wantError)
 		trip := max((stats[e].extreme+stats[back].extreme)/2, 1000)
 		q.terms = append(q.terms, term{from: d.from, to: d.to, want: want, weight: 1e8 / (trip * trip)})
 	}
 	level, short := q.solve()
 	j.Contradiction = short
-	return level
+	return level, q.deviationOf(errors, n.Reference)
 }

@@ -94,6 +94,16 @@ func (m *model) recut(about [][]float64) [][]float64 {
 // recutTime is how far a change may lie from where it showed on the other way, ns.
 const recutTime = 100e9
 
+// part splits every edge of a network at the changes of its route. Here the other clocks hold the curves, and what shows
+// on an edge is the edge's.
+func (m *model) part() {
+	cuts := make([][]float64, len(m.edges))
+	for i := range m.edges {
+		cuts[i] = m.changes(m.edges[i].series, routeDepth)
+	}
+	*m = *m.parted(cuts, 0)
+}
+
 // explained finds the wander and returns the evidence.
 func (m *model) explained() float64 {
 	best := math.Inf(-1)

@@ -121,6 +121,13 @@ type Estimate struct {
 	// half the difference of the least delays both ways apart, which no method can see. For the envelope smoother.
 	Sigma, Gain float64
 	Deviation   []Deviation
+	Routes      []Route // changes of the least delay one way, as the envelope smoother finds them
+}
+
+// Route is a change of the least delay one way: from the instant At of the receiver's clock on it is longer by By, ns.
+type Route struct {
+	FromA  bool // from a to b; otherwise back
+	At, By int64
 }
 
 // Deviation is a standard deviation (ns) at an instant of a host's clock.
