@@ -142,6 +142,9 @@ func (e *evaluator) estimates(ctx context.Context) ([]*estimate, error) {
 			return nil, &UsageError{x.refused.Error()}
 		}
 		if x.refused == nil {
+			if e.options.Compare {
+				x.follow(e.numbers(), options.Reference)
+			}
 			if err := e.repairEstimate(ctx, x); err != nil {
 				return nil, err
 			}
@@ -159,6 +162,21 @@ func (e *evaluator) estimates(ctx context.Context) ([]*estimate, error) {
 		return nil, &UsageError{errors.Join(estimates[0].refused, fmt.Errorf("no method takes this input")).Error()}
 	}
 	return estimates, nil
+}
+
+// follow puts the clocks that share a timeline with the wanted reference on its own, where a method follows another.
+func (x *estimate) follow(number map[string]int, wanted string) {
+	to, known := number[wanted]
+	if !known || x.reference[to] == to {
+		return
+	}
+	from, back := x.reference[to], x.maps[to].Inverse()
+	for i := range x.maps {
+		if x.reference[i] == from {
+			x.maps[i], x.reference[i] = x.maps[i].Then(&back), to
+		}
+	}
+	x.maps[to] = clock.Identity()
 }
 
 // repairEstimate repairs what a method left inverted.

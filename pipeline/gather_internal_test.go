@@ -9,6 +9,7 @@ import (
 
 	"meridian/align"
 	"meridian/align/network"
+	"meridian/clock"
 	"meridian/match"
 	"meridian/show"
 	"meridian/trace"
@@ -129,6 +130,31 @@ func TestHostsAreTogetherIfAnyMethodBringsThemTogether(t *testing.T) {
 	} {
 		if got := together(c.estimates); !slices.Equal(got, c.want) {
 			t.Errorf("%v, not %v", got, c.want)
+		}
+	}
+}
+
+func TestAnEstimateThatFollowsAnotherReferenceKeepsWhatLiesBetweenItsClocks(t *testing.T) {
+	shift := func(by, within int64) clock.Map {
+		at := func(v int64) clock.Curve { return clock.Curve{{Host: 0, Timeline: v}} }
+		return clock.Map{Mid: at(by), Low: at(by - within), High: at(by + within)}
+	}
+	x := &estimate{
+		maps:      []clock.Map{shift(100, 3), clock.Identity(), shift(250, 4), shift(7, 0)},
+		reference: []int{1, 1, 1, 3},
+	}
+	x.follow(map[string]int{"a": 0}, "nobody")
+	if x.maps[0].At(0) != 100 {
+		t.Error("followed nobody")
+	}
+	x.follow(map[string]int{"a": 0}, "a")
+	if !slices.Equal(x.reference, []int{0, 0, 0, 3}) {
+		t.Errorf("references %v", x.reference)
+	}
+	for i, want := range [][3]int64{{0, 0, 0}, {-100, -103, -97}, {150, 143, 157}, {7, 7, 7}} {
+		low, high, _, _ := x.maps[i].Bounds(0)
+		if got := [3]int64{x.maps[i].At(0), low, high}; got != want {
+			t.Errorf("clock %d: %v, not %v", i, got, want)
 		}
 	}
 }

@@ -14,7 +14,13 @@ type Samples struct {
 	Reference string // the name of the clock that they were taken against; "" means "reference". It may be a host's.
 }
 
-const defaultReference = "reference"
+// Name is the reference's.
+func (s *Samples) Name() string {
+	if s.Reference == "" {
+		return "reference"
+	}
+	return s.Reference
+}
 
 // addSamples reads the samples. Their reference becomes a clock like others unless it is one; of hosts that no input is
 // of, nothing can be aligned.
@@ -31,10 +37,7 @@ func (r *run) addSamples() error {
 	for _, c := range r.matched.Clocks {
 		traced = append(traced, c.Name)
 	}
-	name := r.Samples.Reference
-	if name == "" {
-		name = defaultReference
-	}
+	name := r.Samples.Name()
 	against, isHost := number[name]
 	of := make([]int, len(hosts))
 	found := 0

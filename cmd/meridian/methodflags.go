@@ -129,6 +129,11 @@ func (f *methodFlags) checkMethod() error {
 	if f.method == methodSampled && f.samples == "" {
 		return wrong("--method %s needs samples of a reference; give them with --samples FILE", methodSampled)
 	}
+	if f.method == methodSampled {
+		if samples, err := parseSamples(f.samples); err == nil && f.reference != "" && f.reference != samples.Name() {
+			return wrong("--method %s follows the clock that its samples were taken against, here %s; leave out --reference", methodSampled, samples.Name())
+		}
+	}
 	whole := slices.Contains([]string{methodSampled, "broadcast", pipeline.AsRecorded}, f.method)
 	for _, name := range []string{"network", "segment", "min-delay", "wander", "epsilon"} {
 		if !f.flags.Changed(name) {
