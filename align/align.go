@@ -63,16 +63,22 @@ type Solution struct {
 	Hosts   []Host
 	Pairs   []Pair
 	Quality quality.Counts
-	// Steps are the clocks that were set during their trace, each aligned piece by piece.
+	// Routes are the changes of a least delay that were found.
+	Routes []Route
+	// Steps are the clocks that were set during their trace, each aligned piece by piece. Wrong counts the messages that
+	// were left out because they contradict all others; in Quality they are.
 	Steps []Step
+	Wrong int64
+	// Pieces are those of each clock that was set, in the order of time; nil where none was. Maps joins them, which for
+	// stamps that a clock showed twice is right about the first time, within bounds that hold both.
+	Pieces [][]Piece
 }
 
-// Step is a clock that was set.
-type Step struct {
-	Clock   int
-	At      int64 // its reading, ns, after which it was set
-	By      int64 // forward, ns
-	Between int64 // ns before At that may as well have been the instant: between two messages nobody saw it
+// Route is a way between two clocks whose least delay changed: from At (ns, of the receiver's clock) on it is longer by
+// By, ns.
+type Route struct {
+	From, To int
+	At, By   int64
 }
 
 // Solve aligns the clocks of a problem. Errors are wrong options and a method that cannot work on what it is given;
@@ -89,16 +95,41 @@ func Solve(ctx context.Context, p *trace.Problem, o Options) (*Solution, error) 
 	if err != nil {
 		return nil, err
 	}
+	s, err := solve(ctx, p, &o, m, reference, nil)
+	if err != nil {
+		return nil, err
+	}
+	if s.split != nil {
+		return s.split.solve(ctx, &o, m, reference)
+	}
+	return s.Solution, nil
+}
+
+// solve aligns a problem, or the pieces of one that was split. Where steps are found in one that was not, it returns
+// early and says how to split it.
+func solve(ctx context.Context, p *trace.Problem, o *Options, m *method, reference int, split *split) (*solving, error) {
 	s := &solving{
 		Solution: &Solution{Method: m.name, Assumed: o.assumption(m)},
-		options:  &o, method: m, problem: p,
+		options:  o, method: m, problem: p,
 	}
 	s.fold()
 	s.Pairs = pairsOf(&s.folded.Problem)
 	if err := s.estimate(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.place(ctx, s.firstOf(reference)); err != nil {
+	var err error
+	if split == nil && s.broken() {
+		if s.split, err = findSteps(ctx, p, s.Assumed.Epsilon, reference); err != nil || s.split != nil {
+			return s, err
+		}
+	}
+	first := s.firstOf(reference)
+	if split != nil && reference < 0 {
+		if first, err = s.unset(split); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.place(ctx, first); err != nil {
 		return nil, err
 	}
 	if err := s.enclose(); err != nil {
@@ -113,7 +144,7 @@ func Solve(ctx context.Context, p *trace.Problem, o Options) (*Solution, error) 
 	}
 	s.Assumption = s.Assumed.String()
 	s.describe()
-	return s.Solution, s.measure(ctx)
+	return s, s.measure(ctx)
 }
 
 // solving is a solution in the making.
@@ -123,6 +154,9 @@ type solving struct {
 	method  *method
 	problem *trace.Problem
 	folded
-	estimated []bool    // of each pair: its estimate is the method's
-	sigma     []float64 // of each clock, for the joint smoother
+	estimated  []bool             // of each pair: its estimate is the method's
+	smoothed   []bool             // of each component: all its clocks at once
+	deviations [][]pair.Deviation // of each clock, from that
+	routes     []Route            // from that
+	split      *split             // what the problem falls into, where a clock was set
 }
