@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"meridian/align/envelope"
@@ -32,13 +34,11 @@ const (
 
 // accurate is what one trace gave.
 type accurate struct {
-	environment string
-	seed        uint64
-	clocks      *wandering
-	span        time.Duration
-	rms         [methods]float64 // by method, ns
-	inversions  [methods]int64   // beyond granularity
-	smoothed    bool             // enough messages for the envelope
+	cell
+	seed       uint64
+	rms        [methods]float64 // by method, ns
+	inversions [methods]int64   // beyond granularity
+	smoothed   bool             // enough messages for the envelope
 }
 
 // ratio returns the envelope's error over the bisector's, 0 for no trace.
@@ -53,25 +53,49 @@ func (a *accurate) String() string {
 	if a == nil {
 		return "none"
 	}
-	return fmt.Sprintf("%s, %s, %s, seed %d: envelope %.1f ns, bisector %.1f, corridor %.1f, regression %.1f",
-		seconds(a.span), a.clocks.name, a.environment, a.seed, a.rms[byEnvelope], a.rms[byBisector], a.rms[byCorridor], a.rms[byRegression])
+	return fmt.Sprintf("%v, seed %d: envelope %.1f ns, bisector %.1f, corridor %.1f, regression %.1f",
+		a.cell, a.seed, a.rms[byEnvelope], a.rms[byBisector], a.rms[byCorridor], a.rms[byRegression])
+}
+
+// cell is a kind of trace.
+type cell struct {
+	environment sim.Environment
+	clocks      *wandering
+	span        time.Duration
+}
+
+func (c cell) String() string {
+	return fmt.Sprintf("%s, %s, %s", seconds(c.span), c.clocks.name, c.environment.Name)
+}
+
+// cells returns those that were asked for, long traces first, so that the workers end together.
+func (s *study) cells() (all []cell) {
+	for _, span := range slices.Backward(accuracySpans) {
+		for i := range accuracyClocks {
+			for _, e := range sim.Environments() {
+				c := cell{e, &accuracyClocks[i], span}
+				if strings.Contains(c.String(), s.only) {
+					all = append(all, c)
+				}
+			}
+		}
+	}
+	return all
 }
 
 func accuracy(s *study) error {
+	cells := s.cells()
+	if len(cells) == 0 {
+		return fmt.Errorf("no kind of trace contains %q", s.only)
+	}
 	traces := make([]accurate, s.seeds)
-	environments := sim.Environments()
-	cells := len(environments) * len(accuracyClocks) * len(accuracySpans)
 	err := s.each(len(traces), func(i int) error {
-		// Long traces first, so that the workers end together.
-		cell := i * cells / len(traces)
-		span := len(accuracySpans) - 1 - cell/(len(environments)*len(accuracyClocks))
-		clocks := cell / len(environments) % len(accuracyClocks)
-		e := environments[cell%len(environments)]
 		t := &traces[i]
-		*t = accurate{environment: e.Name, seed: s.firstSeed + uint64(i), clocks: &accuracyClocks[clocks], span: accuracySpans[span]}
-		e.Scenario.Span, e.Scenario.Seed = t.span, t.seed
-		e.Scenario.Wander, e.Scenario.Thermal = t.clocks.walk, t.clocks.thermal
-		return t.measure(e.Scenario)
+		*t = accurate{cell: cells[i*len(cells)/len(traces)], seed: s.firstSeed + uint64(i)}
+		scenario := t.environment.Scenario
+		scenario.Span, scenario.Seed = t.span, t.seed
+		scenario.Wander, scenario.Thermal = t.clocks.walk, t.clocks.thermal
+		return t.measure(scenario)
 	})
 	if err != nil {
 		return err
@@ -152,16 +176,21 @@ func (s *study) accuracyBars(traces []accurate) {
 	ratio := func(t *accurate) float64 { return t.ratio() }
 
 	ratios, worst := pick(traces, func(t *accurate) bool { return long(t) && !linear(t) }, ratio)
-	s.bar(geometric(ratios) <= 0.01, "clocks that are not linear, 30 min and more: envelope/bisector %.5f (at most 0.01)", geometric(ratios))
-	s.bar(worst.ratio() <= 0.1, "the worst of these traces %.4f (at most 0.1): %v", worst.ratio(), worst)
+	bar := func(kept bool, format string, a ...any) {
+		if len(ratios) > 0 {
+			s.bar(kept, format, a...)
+		}
+	}
+	bar(geometric(ratios) <= 0.01, "clocks that are not linear, 30 min and more: envelope/bisector %.5f (at most 0.01)", geometric(ratios))
+	bar(worst.ratio() <= 0.1, "the worst of these traces %.4f (at most 0.1): %v", worst.ratio(), worst)
 	ratios, worst = pick(traces, func(t *accurate) bool { return !long(t) }, ratio)
-	s.bar(geometric(ratios) <= 0.15, "2 min, all clocks: %.4f (at most 0.15); worst %.3f: %v", geometric(ratios), worst.ratio(), worst)
+	bar(geometric(ratios) <= 0.15, "2 min, all clocks: %.4f (at most 0.15); worst %.3f: %v", geometric(ratios), worst.ratio(), worst)
 	ratios, worst = pick(traces, func(t *accurate) bool { return long(t) && linear(t) }, ratio)
-	s.bar(geometric(ratios) <= 0.15, "linear clocks, 30 min and more: %.4f (at most 0.15); worst %.3f: %v", geometric(ratios), worst.ratio(), worst)
+	bar(geometric(ratios) <= 0.15, "linear clocks, 30 min and more: %.4f (at most 0.15); worst %.3f: %v", geometric(ratios), worst.ratio(), worst)
 	over, worst := pick(traces, func(t *accurate) bool {
 		return long(t) && linear(t) && t.rms[byEnvelope] > max(t.rms[byBisector], 1000)
 	}, func(t *accurate) float64 { return t.rms[byEnvelope] })
-	s.bar(len(over) == 0, "of these, above both the bisector and 1 µs: %d traces", len(over))
+	bar(len(over) == 0, "of these, above both the bisector and 1 µs: %d traces", len(over))
 	if worst != nil {
 		s.printf("      the worst: %v\n", worst)
 	}

@@ -67,7 +67,7 @@ func main() {
 		flags.Uint64Var(&s.firstSeed, "first-seed", 20_000, "seed of the first trace; each has its own")
 		flags.IntVar(&s.workers, "workers", 2, "traces at a time")
 		flags.BoolVar(&s.small, "small", false, "leave out the largest sizes")
-		flags.StringVar(&s.only, "only", "", "networks: the rows that contain this, such as \"32 full alike\"")
+		flags.StringVar(&s.only, "only", "", "accuracy and networks: only what contains this, such as \"4 h, thermal\" or \"32 full alike\"")
 		flags.Parse(os.Args[2:])
 		if s.seeds < 1 || s.workers < 1 || flags.NArg() > 0 {
 			flags.Usage()
