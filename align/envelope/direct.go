@@ -100,16 +100,20 @@ type direct struct {
 	hessian  band
 	gradient []float64
 	coupling [][]float64 // of each delay with the curve
-	complete []float64   // Schur complement, dense, lower half
+	shifted  [][]float64 // what a ns of each delay moves the curve by
+	slope    []float64   // first and second derivative by each delay
+	curve    []float64
+	complete []float64 // Schur complement, dense, lower half
 	log      float64
 }
 
 func newDirect(m *model) *direct {
 	s := &direct{hessian: make(band, m.knots), gradient: make([]float64, m.knots)}
-	s.coupling = make([][]float64, len(m.delay))
+	s.coupling, s.shifted = make([][]float64, len(m.delay)), make([][]float64, len(m.delay))
 	for i := range s.coupling {
-		s.coupling[i] = make([]float64, m.knots)
+		s.coupling[i], s.shifted[i] = make([]float64, m.knots), make([]float64, m.knots)
 	}
+	s.slope, s.curve = make([]float64, len(m.delay)), make([]float64, len(m.delay))
 	s.complete = make([]float64, len(m.delay)*len(m.delay))
 	return s
 }
@@ -120,7 +124,9 @@ func (s *direct) solve(m *model, dx, dd []float64) float64 {
 	edges := len(m.delay)
 	clear(s.gradient)
 	s.hessian.smoothness(m.stiffness(0), m.x, s.gradient)
-	slope, curve := make([]float64, edges), make([]float64, edges)
+	slope, curve, shifted := s.slope, s.curve, s.shifted
+	clear(slope)
+	clear(curve)
 	for e := range s.coupling {
 		clear(s.coupling[e])
 	}
@@ -150,9 +156,8 @@ func (s *direct) solve(m *model, dx, dd []float64) float64 {
 		dx[i] = -g
 	}
 	s.hessian.solve(dx)
-	shifted := make([][]float64, edges)
 	for e, b := range s.coupling {
-		shifted[e] = append([]float64(nil), b...)
+		copy(shifted[e], b)
 		s.hessian.solve(shifted[e])
 		dd[e] = -slope[e] - dot(b, dx)
 		for f := 0; f <= e; f++ {

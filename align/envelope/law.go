@@ -160,26 +160,18 @@ func minimise(f func(vector) float64, start, step vector, most int) (vector, flo
 	return s[0].at, s[0].f
 }
 
-// softplus is log(1+exp(z)).
-func softplus(z float64) float64 {
-	switch {
-	case z > 30:
-		return z
-	case z < -30:
-		return 0
+// softplus returns log(1+exp(z)), to within 1e-8, and its derivative 1/(1+exp(-z)).
+func softplus(z float64) (value, derivative float64) {
+	x := math.Exp(-math.Abs(z))
+	// log(1+x) = 2 artanh(x/(2+x)), whose series ends quickly since that is at most a third.
+	y := x / (2 + x)
+	q := y * y
+	value = 2 * y * (1 + q*(1.0/3+q*(1.0/5+q*(1.0/7+q*(1.0/9+q*(1.0/11+q*(1.0/13)))))))
+	derivative = 1 / (1 + x)
+	if z < 0 {
+		return value, x * derivative
 	}
-	return math.Log1p(math.Exp(z))
-}
-
-// sigmoid is the derivative of softplus.
-func sigmoid(z float64) float64 {
-	switch {
-	case z > 30:
-		return 1
-	case z < -30:
-		return 0
-	}
-	return 1 / (1 + math.Exp(-z))
+	return z + value, derivative
 }
 
 // digamma and trigamma are the derivatives of log Gamma, by recurrence and the asymptotic series (Abramowitz and Stegun

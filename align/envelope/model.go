@@ -54,6 +54,7 @@ type model struct {
 	sigma       []float64 // of each column: wander, fractional frequency per square root of a second
 	noise       float64   // of a window's minimum times the square root of the time between them: ns·s, see characteristic
 	solver      solver
+	scratch     []float64
 	rates       []float64 // scratch: first and second derivative of each point
 	bends       []float64
 	cost0       float64 // at the present x
@@ -160,13 +161,21 @@ func (m *model) stiffness(column int) float64 {
 // meant: the delays take up the difference.
 const pin = 0.1
 
-// cost returns minus the logarithm of the posterior, less constants, with the laws' scale widened by mul.
+// cost returns minus the logarithm of the posterior, less constants, with the laws' scale widened by mul. On the way it
+// takes the first and second derivatives of each point's part by its excess.
 func (m *model) cost(x, delay []float64, mul float64) float64 {
+	if len(m.rates) < len(m.points) {
+		m.rates, m.bends = make([]float64, len(m.points)), make([]float64, len(m.points))
+	}
 	f := 0.0
 	for i := range m.points {
 		p := &m.points[i]
 		e, s := p.excessOf(x, delay), p.width*mul
-		f += p.flatNow*e + (p.steep+p.flatNow)*s*softplus(-e/s)
+		both := p.steep + p.flatNow
+		soft, below := softplus(-e / s)
+		f += p.flatNow*e + both*s*soft
+		m.rates[i] = p.flatNow - both*below
+		m.bends[i] = both / s * below * (1 - below)
 	}
 	for c := range m.columns {
 		x := x[c*m.knots : (c+1)*m.knots]
@@ -180,24 +189,9 @@ func (m *model) cost(x, delay []float64, mul float64) float64 {
 	return f
 }
 
-// derive fills in the first and second derivatives of each point's cost by its excess.
-func (m *model) derive(mul float64) {
-	if len(m.rates) < len(m.points) {
-		m.rates, m.bends = make([]float64, len(m.points)), make([]float64, len(m.points))
-	}
-	for i := range m.points {
-		p := &m.points[i]
-		s := p.width * mul
-		below := sigmoid(-p.excessOf(m.x, m.delay) / s)
-		both := p.steep + p.flatNow
-		m.rates[i] = p.flatNow - both*below
-		m.bends[i] = both / s * below * (1 - below)
-	}
-}
-
 // solver finds the Newton step.
 type solver interface {
-	// solve fills dx and dd with the step for the derivatives that the model holds, and returns the derivative of the
+	// solve fills dx and dd with the step for the derivatives that the model's last cost left, and returns the derivative of the
 	// cost along it.
 	solve(m *model, dx, dd []float64) float64
 	// logDet returns the logarithm of the last Hessian's determinant.
@@ -214,13 +208,19 @@ func (m *model) newton(mul float64, most int) {
 		}
 	}
 	n, edges := len(m.x), len(m.delay)
-	dx, dd := make([]float64, n), make([]float64, edges)
-	nextX, nextD := make([]float64, n), make([]float64, edges)
+	if len(m.scratch) < 2*(n+edges) {
+		m.scratch = make([]float64, 2*(n+edges))
+	}
+	dx, dd, rest := m.scratch[:n], m.scratch[n:n+edges], m.scratch[n+edges:]
+	nextX, nextD := rest[:n], rest[n:n+edges]
+	enough := m.exactness
+	if mul > 1 { // on the way
+		enough = max(enough, 1e-6)
+	}
 	m.cost0 = m.cost(m.x, m.delay, mul)
 	for range most {
-		m.derive(mul)
 		slope := m.solver.solve(m, dx, dd)
-		if -slope < m.exactness*(1+math.Abs(m.cost0)) {
+		if -slope < enough*(1+math.Abs(m.cost0)) {
 			return
 		}
 		moved := false
@@ -232,10 +232,10 @@ func (m *model) newton(mul float64, most int) {
 				nextD[i] = m.delay[i] + step*dd[i]
 			}
 			if next := m.cost(nextX, nextD, mul); next <= m.cost0+1e-4*step*slope {
-				moved = m.cost0-next >= 1e-8*math.Abs(m.cost0)
+				moved = m.cost0-next >= 0.1*enough*math.Abs(m.cost0)
 				m.cost0 = next
-				m.x, nextX = nextX, m.x
-				m.delay, nextD = nextD, m.delay
+				copy(m.x, nextX)
+				copy(m.delay, nextD)
 				break
 			}
 		}

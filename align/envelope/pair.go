@@ -30,7 +30,7 @@ func Pair(p *pair.Problem) (*Smoothed, bool) {
 	there, back := reduced(p.AB), reduced(p.BA)
 	b := alignBy(there, back)
 	a := affine{at: b.timeline, timeline: b.timeline, rate: 1}
-	m := &model{column: []int{-1, 0}, columns: 1, sigma: make([]float64, 1), exactness: 1e-9}
+	m := &model{column: []int{-1, 0}, columns: 1, sigma: make([]float64, 1), exactness: 1e-7}
 	origin := a.at
 	m.edges = []edge{there.edge(0, 1, a, b, origin), back.edge(1, 0, b, a, origin)}
 	step := float64(max(p.A.Granularity, p.B.Granularity, 1))

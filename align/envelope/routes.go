@@ -107,7 +107,7 @@ func (m *model) part() {
 // explained finds the wander and returns the evidence.
 func (m *model) explained() float64 {
 	best := math.Inf(-1)
-	for _, e := range m.findSigma() {
+	for _, e := range m.findSigma(allSigmas) {
 		best = max(best, e.value-(e.exponent-usualSigma)*(e.exponent-usualSigma)/8)
 	}
 	return best
@@ -117,7 +117,7 @@ func (m *model) explained() float64 {
 // of them.
 func (m *model) parted(cuts [][]float64, gap float64) *model {
 	c := *m
-	c.edges, c.points, c.solver, c.rates, c.bends = nil, nil, nil, nil, nil
+	c.edges, c.points, c.solver, c.rates, c.bends, c.scratch = nil, nil, nil, nil, nil, nil
 	for i := range m.edges {
 		c.edges = append(c.edges, m.edges[i].split(cuts[i], gap)...)
 	}

@@ -8,7 +8,11 @@ const (
 	greatestSigma = -7.5
 	// prior of the wander: a decade away from what quartz does costs an eighth of a square
 	usualSigma = -9.0
+	allSigmas  = 2 * (greatestSigma - leastSigma)
 )
+
+// hopeless is by how many nats a wander must fall behind the best before stiffer ones are not tried any more.
+const hopeless = 100
 
 // evidence is what the data say for each wander tried: the logarithm of their probability, less a constant.
 type evidence struct {
@@ -45,13 +49,18 @@ func (m *model) settle(hard bool, most int, widths ...float64) {
 	}
 }
 
-// findSigma tries all wanders and keeps the one of greatest evidence (MacKay 1992). It returns what each had.
-func (m *model) findSigma() []evidence {
+// findSigma tries all wanders and keeps the one of greatest evidence (MacKay 1992). It returns what each had. Where one
+// was found before, near is how many half decades around it are tried, and none at all.
+func (m *model) findSigma(near float64) []evidence {
 	best := math.Inf(-1)
 	var found []evidence
 	var x, delay []float64
 	sigma := m.sigma[0]
+	known := math.Round(2*math.Log10(sigma)) / 2
 	for exponent := greatestSigma; exponent >= leastSigma; exponent -= 0.5 {
+		if math.Abs(exponent-known) > near/2 && exponent > leastSigma {
+			continue
+		}
 		m.sigma[0] = math.Pow(10, exponent)
 		for range 2 {
 			m.tangents()
@@ -60,6 +69,9 @@ func (m *model) findSigma() []evidence {
 		value := m.weigh()
 		found = append(found, evidence{exponent, value})
 		value -= (exponent - usualSigma) * (exponent - usualSigma) / 8
+		if value < best-hopeless {
+			break // and the stiffer the worse, at the greatest cost
+		}
 		if value > best {
 			best, sigma = value, m.sigma[0]
 			x, delay = append(x[:0], m.x...), append(delay[:0], m.delay...)
@@ -71,16 +83,17 @@ func (m *model) findSigma() []evidence {
 	return found
 }
 
-// gain returns by how much the best wander explains the data better than none, in nats.
+// gain returns by how much the best wander explains the data better than the least tried, in nats: none at all, unless
+// that was hopeless long before.
 func gain(tried []evidence) float64 {
-	best, none := math.Inf(-1), math.Inf(-1)
+	best, least := math.Inf(-1), evidence{exponent: math.Inf(1)}
 	for _, e := range tried {
 		best = max(best, e.value)
-		if e.exponent == leastSigma {
-			none = e.value
+		if e.exponent < least.exponent {
+			least = e
 		}
 	}
-	return best - none
+	return best - least.value
 }
 
 // characteristic returns the time over which the wander amounts to as much as the noise, s: over less the noise hides
@@ -123,9 +136,9 @@ func (m *model) fit(most int) []evidence {
 		next := 3 * knots
 		if knots >= most || knots >= 40 && m.step <= fine {
 			m.settle(false, 8, 3, 1)
-			m.findSigma()
+			m.findSigma(allSigmas)
 			m.settle(false, 8, 3, 1)
-			tried = m.findSigma()
+			tried = m.findSigma(3)
 			n := wanted()
 			if n <= knots*5/4 || knots >= most {
 				knots = n
@@ -145,7 +158,7 @@ func (m *model) fit(most int) []evidence {
 		m.settle(false, 10, 27, 9, 3, 1)
 		m.settle(false, 10, 3, 1)
 		if last == 0 {
-			tried = m.findSigma()
+			tried = m.findSigma(3)
 			m.settle(false, 10, 1)
 			knots = wanted()
 		}
