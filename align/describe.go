@@ -40,9 +40,33 @@ func (s *solving) describe() {
 		if h.Enclosed && h.SkewHigh-h.SkewLow > pair.UndeterminedPPM {
 			h.Determined = false
 		}
-		h.Deviation = s.deviation(i)
+		if s.smoothed != nil && s.smoothed[s.Component[i]] {
+			h.Deviation = s.deviations[i]
+		} else {
+			h.Deviation = s.deviation(i)
+		}
 	}
 	s.complete()
+	s.Routes = s.changes()
+}
+
+// changes gathers the routes that changed: those seen with all clocks at once, and elsewhere those of the pairs.
+func (s *solving) changes() []Route {
+	out := s.routes
+	for i := range s.Pairs {
+		x := &s.Pairs[i]
+		if s.smoothed != nil && s.smoothed[s.Component[x.A]] {
+			continue
+		}
+		for _, r := range x.Estimate.Routes {
+			route := Route{From: x.A, To: x.B, At: r.At, By: r.By}
+			if !r.FromA {
+				route.From, route.To = x.B, x.A
+			}
+			out = append(out, route)
+		}
+	}
+	return out
 }
 
 // slope returns the mean frequency of a clock against the timeline, ppm.

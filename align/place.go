@@ -30,6 +30,7 @@ func (s *solving) place(ctx context.Context, chosen int) error {
 	if s.Network != joint {
 		return nil
 	}
+	s.deviations, s.smoothed = make([][]pair.Deviation, len(s.Clocks)), make([]bool, len(s.References))
 	for c := range s.References {
 		if err := s.smooth(ctx, c); err != nil {
 			return err
@@ -72,9 +73,16 @@ func (s *solving) smooth(ctx context.Context, component int) error {
 	if err != nil || j == nil {
 		return err
 	}
+	clocks := make([]int, len(n.Clocks))
 	for i, k := range number {
+		clocks[k] = i
 		s.Maps[i].Mid = j.Curves[k]
+		s.deviations[i] = j.Deviation[k]
 	}
+	for _, r := range j.Routes {
+		s.routes = append(s.routes, Route{From: clocks[r.From], To: clocks[r.To], At: r.At, By: r.By})
+	}
+	s.smoothed[component] = true
 	return nil
 }
 
