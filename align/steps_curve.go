@@ -14,13 +14,36 @@ import (
 // that time does not run back. Where it was set back it showed stamps twice: the estimate is the first time's, and the
 // bounds hold both.
 func joined(pieces []Piece) clock.Map {
-	if len(pieces) == 1 {
+	switch len(pieces) {
+	case 0:
+		return clock.Identity()
+	case 1:
 		return pieces[0].Map
 	}
 	m := clock.Map{Mid: joinedMid(pieces)}
 	m.Low = joinedBound(pieces, false)
 	m.High = joinedBound(pieces, true)
 	return m
+}
+
+// Runs returns a map for each stretch of a clock's trace in which its stamps do not run back, in the order of time: one
+// for a clock that was never set back. Who reads a trace in the order in which it was recorded, and sees its stamps run
+// back as often, knows of which stretch each is.
+func (s *Solution) Runs(c int) []clock.Map {
+	if s.Pieces == nil || s.Pieces[c] == nil {
+		return s.Maps[c : c+1]
+	}
+	var runs []clock.Map
+	from := 0
+	for i, n := 0, 0; i < len(s.Steps); i++ {
+		if s.Steps[i].Clock != c {
+			continue
+		}
+		if n++; s.Steps[i].By < 0 {
+			runs, from = append(runs, joined(placed(s.Pieces[c][from:n]))), n
+		}
+	}
+	return append(runs, joined(placed(s.Pieces[c][from:])))
 }
 
 // far is how far before the first piece and behind the last one a curve has its outer knots, ns: the slope beyond them is

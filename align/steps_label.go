@@ -145,7 +145,7 @@ func broken(p *pair.Problem) *sweep {
 			best = v
 		}
 	}
-	if best == nil || best.cost() == 0 || best.wrong > max(fewest, len(best.points)/50) {
+	if best == nil || best.cost() == 0 || best.wrong > max(min(fewest, len(best.points)/16), len(best.points)/50) {
 		return nil
 	}
 	for _, c := range best.cuts {

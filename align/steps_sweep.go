@@ -7,7 +7,6 @@ import (
 
 	"meridian/align/pair"
 	"meridian/clock"
-	"meridian/trace"
 )
 
 // The rates within which clocks are followed from message to message. No two clocks differ by more than the first; around
@@ -428,11 +427,3 @@ func (v *sweep) through(s state, r rated, rate, w float64, forward bool, refused
 
 // cost weighs an axis against the other: wrong points and cuts, each of which a wrong order multiplies.
 func (v *sweep) cost() int { return v.wrong + fewest*len(v.cuts) }
-
-// message returns the message that a point stands for.
-func (p *point) message() trace.Message {
-	if p.floor {
-		return trace.Message{Sent: p.b, Received: p.a}
-	}
-	return trace.Message{Sent: p.a, Received: p.b}
-}

@@ -60,10 +60,14 @@ func (r *run) stretches() []stretch {
 	return all
 }
 
-// warnOfStretches names the captures whose clocks were set back.
+// warnOfStretches names the captures whose clocks were set back, except where messages told and each stretch has a map of
+// its own.
 func (r *run) warnOfStretches(all []stretch) {
 	for i, s := range all {
 		if i == 0 || all[i-1].capture != s.capture || all[i-1].clock != s.clock {
+			continue
+		}
+		if len(r.mapsOf(s)) > 1 {
 			continue
 		}
 		c := r.captures[s.capture]
@@ -102,7 +106,7 @@ func (r *run) writeMerged(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		readers[i] = reader
-		sources[i] = order.Source{Frames: reader, Map: r.solutionMap(s.clock), Keep: r.keep(s)}
+		sources[i] = order.Source{Frames: reader, Map: r.stretchMap(i), Keep: r.keep(s)}
 		total += r.matched.Clocks[s.clock].Events
 	}
 	out, err := pcap.NewWriter(w, nil, "clocks aligned by meridian, method "+r.report.Method)
@@ -142,7 +146,35 @@ func (r *run) writeMerged(ctx context.Context, w io.Writer) error {
 	return out.Flush()
 }
 
-func (r *run) solutionMap(number int) *clock.Map { return &r.solution.Maps[number] }
+// mapsOf returns the maps of the stretches of a capture's clock, nil where those that alignment knows of are others.
+func (r *run) mapsOf(s stretch) []clock.Map {
+	n := 0
+	for _, x := range r.cut {
+		if x.capture == s.capture && x.clock == s.clock {
+			n++
+		}
+	}
+	if maps := r.solution.Runs(s.clock); len(maps) == n && r.repaired == nil {
+		return maps
+	}
+	return nil
+}
+
+// stretchMap returns the map of a stretch: where a clock was set back that of its piece, since in the map of the whole
+// stamps that it showed twice have one time.
+func (r *run) stretchMap(i int) *clock.Map {
+	s := r.cut[i]
+	k := 0
+	for _, x := range r.cut[:i] {
+		if x.capture == s.capture && x.clock == s.clock {
+			k++
+		}
+	}
+	if maps := r.mapsOf(s); maps != nil {
+		return &maps[k]
+	}
+	return &r.solution.Maps[s.clock]
+}
 
 // keep selects a stretch's frames. It needs the clocks of the packets but not the packets.
 func (r *run) keep(s stretch) func(number int) (keep, more bool) {

@@ -89,11 +89,21 @@ func fewOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// warnOfSteps names the clocks that were set, as their messages tell.
+// warnOfSteps names the clocks that were set, as their messages tell, and counts the messages that contradict all others.
 func (r *run) warnOfSteps() {
 	for _, x := range r.solution.Steps {
-		r.warnings.Add(r.matched.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s at %s s of its time; aligned piece by piece",
-			float64(x.By)/1e9, seconds(x.At)), "")
+		how := ""
+		if x.Leap {
+			how = " for a leap second"
+		}
+		if x.Other >= 0 {
+			how += fmt.Sprintf(" (or that of %s the other way)", r.matched.Clocks[x.Other].Name)
+		}
+		r.warnings.Add(r.matched.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %d.%09d s of its time; aligned piece by piece",
+			float64(x.By)/1e9, how, x.At/1e9, max(x.At%1e9, -(x.At%1e9))), "")
+	}
+	if n := r.solution.Wrong; n > 0 {
+		r.warnings.Add("alignment", fmt.Sprintf("%d messages contradict all others and were left out", n), "")
 	}
 }
 
