@@ -164,7 +164,7 @@ func TestStepsAndContradictedWanderAreSaidInOneLineEach(t *testing.T) {
 	r.solution = &align.Solution{
 		Tree:        &network.Tree{Contradictions: []network.Contradiction{{Clocks: []int{0, 2, 1}, Timeline: 2_500_000_000, By: 17}}},
 		LeastWander: 1234.5,
-		Steps:       []align.Step{{Clock: 0, At: 1_767_225_630_000_000_001, By: 1_000_000_000}, {Clock: 2, At: -500_000_000, By: -1_500}},
+		Steps:       []align.Step{{Clock: 0, At: 1_767_225_630_000_000_001, By: 1_000_000_000, Other: -1}, {Clock: 2, At: -500_000_000, By: -1_500, Other: 1}},
 	}
 	r.report = &show.Report{LeastWanderPPBS: &r.solution.LeastWander}
 	r.warnOfSteps()
@@ -172,7 +172,7 @@ func TestStepsAndContradictedWanderAreSaidInOneLineEach(t *testing.T) {
 	r.warnOfLoops()
 	want := []string{
 		"a: its clock was set by +1.000000 s at 1767225630.000000001 s of its time; aligned piece by piece",
-		"c: its clock was set by -0.000002 s at -0.500000000 s of its time; aligned piece by piece",
+		"c: its clock was set by -0.000002 s (or that of b the other way) at -0.500000000 s of its time; aligned piece by piece",
 		"some hosts: their messages contradict the stated wander of 30 ppb/s; the smallest that fits is 1.23e+03 ppb/s, and bounds rest on twice that",
 		"a, c, b: the bounds from each to the next and back to the first contradict each other, so a clock is not what they assume; state a larger --wander (by 17 ns at 2.500000000 s)",
 	}

@@ -99,8 +99,8 @@ func (r *run) warnOfSteps() {
 		if x.Other >= 0 {
 			how += fmt.Sprintf(" (or that of %s the other way)", r.matched.Clocks[x.Other].Name)
 		}
-		r.warnings.Add(r.matched.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %d.%09d s of its time; aligned piece by piece",
-			float64(x.By)/1e9, how, x.At/1e9, max(x.At%1e9, -(x.At%1e9))), "")
+		r.warnings.Add(r.matched.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %s s of its time; aligned piece by piece",
+			float64(x.By)/1e9, how, seconds(x.At)), "")
 	}
 	if n := r.solution.Wrong; n > 0 {
 		r.warnings.Add("alignment", fmt.Sprintf("%d messages contradict all others and were left out", n), "")
