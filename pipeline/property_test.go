@@ -122,9 +122,12 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 		if err := decoder.Decode(&report); err != nil {
 			t.Fatal(err)
 		}
-		has(t, report, "reference method network assumption wander_ppb_s epsilon_ns least_wander_ppb_s repair steps hosts pairs quality warnings")
+		has(t, report, "reference method network assumption wander_ppb_s epsilon_ns least_wander_ppb_s repair steps routes hosts pairs quality warnings")
 		for _, step := range report["steps"].([]any) {
 			has(t, step, "host at_ns by_ns")
+		}
+		for _, route := range report["routes"].([]any) {
+			has(t, route, "from to at_ns by_ns")
 		}
 		if o.Repair != "" {
 			repair := has(t, report["repair"], "method inversions largest_ns")

@@ -35,6 +35,9 @@ func (r *run) describe() {
 	for _, x := range s.Steps {
 		r.report.Steps = append(r.report.Steps, show.Step{Host: p.Clocks[x.Clock].Name, AtNs: x.At, ByNs: x.By})
 	}
+	for _, x := range s.Routes {
+		r.report.Routes = append(r.report.Routes, show.Route{From: p.Clocks[x.From].Name, To: p.Clocks[x.To].Name, AtNs: x.At, ByNs: x.By})
+	}
 	r.quality()
 	r.warnOfStretches(r.cut)
 	r.warnOfSteps()

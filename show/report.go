@@ -25,6 +25,7 @@ type Report struct {
 	LeastWanderPPBS *float64 `json:"least_wander_ppb_s"`
 	Repair          *Repair  `json:"repair"` // of what the method left inverted; null if none was asked for
 	Steps           []Step   `json:"steps"`  // of clocks that were set
+	Routes          []Route  `json:"routes"` // of which the least delay changed
 	Hosts           []Host   `json:"hosts"`
 	Pairs           []Pair   `json:"pairs"`
 	Quality         Quality  `json:"quality"`
@@ -65,6 +66,15 @@ type Error struct {
 // Step is a clock that was set: at which instant before it, ns of the host, and by how much.
 type Step struct {
 	Host string `json:"host"`
+	AtNs int64  `json:"at_ns"`
+	ByNs int64  `json:"by_ns"`
+}
+
+// Route is a way between two hosts whose least delay changed: from an instant of the receiver's clock on it is longer by
+// ByNs.
+type Route struct {
+	From string `json:"from"`
+	To   string `json:"to"`
 	AtNs int64  `json:"at_ns"`
 	ByNs int64  `json:"by_ns"`
 }
@@ -205,7 +215,7 @@ func (r *Report) complete() *Report {
 		p.Sigma, p.EvidenceNats = finite(p.Sigma), finite(p.EvidenceNats)
 	}
 	c.WanderPPBS, c.EpsilonNs, c.LeastWanderPPBS = finite(r.WanderPPBS), finite(r.EpsilonNs), finite(r.LeastWanderPPBS)
-	c.Steps = append([]Step{}, r.Steps...)
+	c.Steps, c.Routes = append([]Step{}, r.Steps...), append([]Route{}, r.Routes...)
 	c.Warnings = append([]string{}, r.Warnings...)
 	return &c
 }

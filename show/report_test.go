@@ -16,7 +16,7 @@ func TestArraysOfAReportAreNeverNull(t *testing.T) {
 		if err := r.Write(&out); err != nil {
 			t.Fatal(err)
 		}
-		for _, array := range []string{"hosts", "pairs", "warnings", "addresses", "map", "error", "steps"} {
+		for _, array := range []string{"hosts", "pairs", "warnings", "addresses", "map", "error", "steps", "routes"} {
 			if strings.Contains(out.String(), `"`+array+`": null`) {
 				t.Errorf("%s is null in:\n%s", array, out.String())
 			}
@@ -31,6 +31,7 @@ func TestAReportReadsBackAsItWasWritten(t *testing.T) {
 	r.Network, r.WanderPPBS, r.EpsilonNs, r.LeastWanderPPBS = "joint", ptr(30.0), ptr(100.0), ptr(1234.5)
 	r.Repair = &Repair{Method: "clc", Inversions: 3, LargestNs: 17}
 	r.Steps = []Step{{Host: "web", AtNs: 1 << 60, ByNs: -1_000_000_000}}
+	r.Routes = []Route{{From: "web", To: "gateway", AtNs: 3, ByNs: -4}}
 	r.Hosts[0].Error = []Error{{HostNs: 5, SDNs: 0.25}}
 	r.Pairs[0].Sigma, r.Pairs[0].EvidenceNats = ptr(1e-9), ptr(41.5)
 	var out bytes.Buffer
