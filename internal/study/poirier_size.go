@@ -17,7 +17,7 @@ import (
 
 // hullPoints is table 3.6 and figure 3.9: time and corners by the number of events, two a message.
 func (s *study) hullPoints() error {
-	s.printf("\nTable 3.6 and figure 3.9: 960 s, Gigabit, linear clocks; one core, least of %d runs\n", s.seeds)
+	s.printf("\nTable 3.6 and figure 3.9: 960 s, Gigabit, linear clocks; time of one core, least of %d runs\n", s.seeds)
 	s.printf("%10s %10s %8s %9s  %9s %9s %9s %11s\n", "messages", "events", "corners", "ratio", "hulls ms", "bounds ms", "ns/event", "envelope s")
 	for _, n := range []float64{7690, 14295, 26926, 54019, 108530, 215714, 430429, 860032, 1718787, 3441245, 9e6} {
 		if s.small && n > 1e6 {
@@ -39,7 +39,7 @@ func (s *study) hullPoints() error {
 		count := w.problem.AB.Len() + w.problem.BA.Len()
 		points := corners(&w.problem, e.Map.Mid)
 		s.printf("%10d %10d %8d %8.4f%%  %9.2f %9.3f %9.2f %11.3f\n", count, 2*count, points, 100*float64(points)/float64(count),
-			hulls.Seconds()*1e3, bounds.Seconds()*1e3, hulls.Seconds()*1e9/float64(2*count), smooth.Seconds())
+			hulls.cores.Seconds()*1e3, bounds.cores.Seconds()*1e3, hulls.cores.Seconds()*1e9/float64(2*count), smooth.cores.Seconds())
 	}
 	return nil
 }
