@@ -3,6 +3,7 @@ package align
 import (
 	"context"
 	"math"
+	"slices"
 
 	"meridian/align/network"
 	"meridian/align/pair"
@@ -12,7 +13,7 @@ import (
 // A clock that was set in the midst of its trace (by settimeofday, by NTP, for a leap second, at the resumption of a
 // virtual machine) makes the messages with it contradict each other under any clock. Where they do,
 //
-//	every such pair is swept for steps of its offset      steps_sweep.go, steps_label.go
+//	every such pair is swept for steps of its offset      steps_sweep.go, steps_wrong.go, steps_label.go
 //	each step is laid to one clock                        steps_attribute.go
 //	that clock becomes several, one for each piece        steps_split.go
 //	the pieces are aligned like any clocks, then joined   steps_join.go
@@ -59,17 +60,76 @@ func (s *solving) broken() bool {
 	return false
 }
 
-// solve aligns the pieces and joins them. A chosen reference that was set is followed in its longest piece.
+// solve aligns the pieces and joins them. A chosen reference that was set is followed in its longest piece. Between pieces
+// of a few messages a step may be seen that better ones, once they are aligned, do not bear out: it is taken back.
 func (t *split) solve(ctx context.Context, o *Options, m *method, reference int) (*Solution, error) {
-	chosen := reference
-	if reference >= 0 {
-		chosen = t.longest(reference)
-	}
-	s, err := solve(ctx, &t.Problem, o, m, chosen, t)
+	s, err := t.solvePieces(ctx, o, m, reference)
 	if err != nil {
 		return nil, err
 	}
-	return t.join(s), nil
+	for {
+		kept := t.proven(s)
+		if len(kept) == len(t.events) {
+			return t.join(s), nil
+		}
+		broken := slices.Clone(t.broken)
+		for _, e := range t.events {
+			if !slices.ContainsFunc(kept, func(k event) bool { return k.seen[0] == e.seen[0] }) {
+				for _, x := range e.seen {
+					broken[x.pair].mute = true
+				}
+			}
+		}
+		fewer := splitAt(t.original, broken, kept)
+		again, err := fewer.solvePieces(ctx, o, m, reference)
+		if err != nil {
+			return nil, err
+		}
+		if again.broken() {
+			return t.join(s), nil
+		}
+		t, s = fewer, again
+	}
+}
+
+func (t *split) solvePieces(ctx context.Context, o *Options, m *method, reference int) (*solving, error) {
+	if reference >= 0 {
+		reference = t.longest(reference)
+	}
+	return solve(ctx, &t.Problem, o, m, reference, t)
+}
+
+// proven returns the events without those of which the maps of the pieces say that they may be none.
+func (t *split) proven(s *solving) []event {
+	var kept []event
+	for c := range t.pieces {
+		for k, e := range t.eventsOf(c) {
+			by, give, bounded := t.sizeOf(s, c, k)
+			if !bounded { // then by the estimates, roughly
+				give = max(e.by, -e.by) / 4
+			}
+			if max(by, -by) > give {
+				kept = append(kept, e)
+			}
+		}
+	}
+	return kept
+}
+
+// sizeOf returns by how much the maps of the pieces say that a clock was set between one and the next, and how far that
+// may be off; false where nothing bounds that.
+func (t *split) sizeOf(s *solving, c, k int) (by, give int64, bounded bool) {
+	one, two := t.pieces[c][k], t.pieces[c][k+1]
+	if s.Component[one] != s.Component[two] {
+		return t.eventsOf(c)[k].by, 0, false
+	}
+	m, n := &s.Maps[one], &s.Maps[two]
+	from, to := m.At(t.Clocks[one].Last), n.At(t.Clocks[two].First)
+	middle := from + clock.Sub(to, from)/2
+	back, forth := m.Inverse(), n.Inverse()
+	d, ok := back.Error(middle)
+	f, alike := forth.Error(middle)
+	return clock.Sub(forth.At(middle), back.At(middle)), clock.Add(d, f), ok && alike
 }
 
 // longest returns the piece of a clock with the most messages, of equals the first.

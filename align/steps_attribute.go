@@ -26,12 +26,13 @@ type event struct {
 type brokenPair struct {
 	*sweep
 	a, b int
+	mute bool // it showed a step that was none, and is no longer asked which message is of which piece
 }
 
 // attribute finds out which clocks were set: a clock that was set shows it to all its partners at once, its partners show
 // it to it alone. The clock that explains most of what is left comes first. Of two clocks alone their stamps may tell;
 // where they do not, it was the one that is not the reference.
-func attribute(broken []brokenPair, partners func(clock int) int, reference int) []event {
+func attribute(broken []brokenPair, against func(*event) int, reference int) []event {
 	var left []shown
 	for i := range broken {
 		for k := range broken[i].cuts {
@@ -41,20 +42,20 @@ func attribute(broken []brokenPair, partners func(clock int) int, reference int)
 	var events []event
 	for len(left) > 0 {
 		var best event
-		var most [3]int
 		for _, seed := range left {
-			for _, c := range []int{broken[seed.pair].a, broken[seed.pair].b} {
-				e := cluster(broken, left, seed, c)
-				weight := [3]int{2*len(e.seen) - partners(c), votes(broken, &e), boolToInt(c != reference)}
-				if best.seen == nil || slices.Compare(weight[:], most[:]) > 0 {
-					best, most = e, weight
-				}
+			e := cluster(broken, left, seed, broken[seed.pair].a)
+			f := cluster(broken, left, seed, broken[seed.pair].b)
+			switch order := moreLikely(broken, &e, &f, against); {
+			case order == 0 && e.clock == reference:
+				f.other = e.clock
+				e = f
+			case order == 0:
+				e.other = f.clock
+			case order < 0:
+				e = f
 			}
-		}
-		best.other = -1
-		if s := best.seen[0]; len(best.seen) == 1 && most[1] == 0 {
-			if b := &broken[s.pair]; partners(b.a) == partners(b.b) {
-				best.other = b.a + b.b - best.clock
+			if best.seen == nil || moreLikely(broken, &e, &best, against) > 0 {
+				best = e
 			}
 		}
 		left = slices.DeleteFunc(left, func(s shown) bool { return slices.Contains(best.seen, s) })
@@ -83,6 +84,14 @@ func boolToInt(b bool) int {
 	return 0
 }
 
+// moreLikely compares two events: positive where the first explains more.
+func moreLikely(broken []brokenPair, e, f *event, against func(*event) int) int {
+	if c := cmp.Compare(len(e.seen), len(f.seen)); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(against(f), against(e)), cmp.Compare(votes(broken, e), votes(broken, f)))
+}
+
 // votes counts the pairs whose stamps tell that the event's clock was set, less those whose tell that its partner was.
 func votes(broken []brokenPair, e *event) (n int) {
 	for _, s := range e.seen {
@@ -109,7 +118,7 @@ func seenAlone(broken []brokenPair, s shown, c int) event {
 	} else {
 		own = 1
 	}
-	e := event{clock: c, by: by, give: give, seen: []shown{s}, last: k.before[own], first: k.behind[own]}
+	e := event{clock: c, other: -1, by: by, give: give, seen: []shown{s}, last: k.before[own], first: k.behind[own]}
 	elapsed := max(k.behind[1-own]-k.before[1-own], 0)
 	elapsed += elapsed/16 + k.margin + 1 // no two clocks differ by more than 5%
 	e.before, e.begin = e.last+elapsed, e.first-elapsed

@@ -234,18 +234,14 @@ func (t *split) describe(s *solving, out *Solution) {
 			x := Step{Clock: c, At: e.before, By: e.by, Other: e.other}
 			give := e.give
 			one, two := t.pieces[c][k], t.pieces[c][k+1]
+			by, within, bounded := t.sizeOf(s, c, k)
+			if bounded {
+				give = min(give, within)
+			}
 			if s.Component[one] == s.Component[two] {
-				m, n := &s.Maps[one], &s.Maps[two]
-				from, to := m.At(t.Clocks[one].Last), n.At(t.Clocks[two].First)
-				middle := from + clock.Sub(to, from)/2
-				back, forth := m.Inverse(), n.Inverse()
-				x.At = max(back.At(to), t.Clocks[one].Last)
-				x.By = clock.Sub(forth.At(middle), back.At(middle))
-				if d, ok := back.Error(middle); ok {
-					if f, ok := forth.Error(middle); ok {
-						give = min(give, clock.Add(d, f))
-					}
-				}
+				back := s.Maps[one].Mid.Inverse()
+				x.By = by
+				x.At = max(back.At(s.Maps[two].At(t.Clocks[two].First), clock.Nearest), t.Clocks[one].Last)
 			}
 			x.Between = max(clock.Sub(x.At, t.Clocks[one].Last), 0)
 			x.Leap = leap(&x, give)

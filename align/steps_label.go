@@ -141,21 +141,26 @@ func (v *sweep) extents() {
 func broken(p *pair.Problem) *sweep {
 	var best *sweep
 	for _, alongB := range []bool{false, true} {
-		if v := newSweep(p, alongB); v.run() && (best == nil || v.cost() < best.cost()) {
+		if v := newSweep(p, alongB); v.run() && v.told() && (best == nil || v.cost() < best.cost()) {
 			best = v
 		}
 	}
 	if best == nil || best.cost() == 0 || best.wrong > max(min(fewest, len(best.points)/16), len(best.points)/50) {
 		return nil
 	}
-	for _, c := range best.cuts {
+	return best
+}
+
+// told reports whether every piece has points that are surely of it.
+func (v *sweep) told() bool {
+	for _, c := range v.cuts {
 		for n := range c.before {
 			if c.before[n] == math.MinInt64 || c.behind[n] == math.MaxInt64 {
-				return nil
+				return false
 			}
 		}
 	}
-	return best
+	return true
 }
 
 // by returns the size of a step and how far it may be off.

@@ -7,6 +7,7 @@ import (
 
 	"meridian/align/bound"
 	"meridian/align/pair"
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -24,6 +25,7 @@ func contradictory(p *pair.Problem, epsilon float64) bool {
 type split struct {
 	trace.Problem
 	original *trace.Problem
+	broken   []brokenPair
 	events   []event
 	pieces   [][]int   // of each original clock: its pieces in the order of time, nil if it was not set
 	clockOf  []int     // of each clock: the original one
@@ -45,9 +47,13 @@ func findSteps(ctx context.Context, p *trace.Problem, epsilon float64, reference
 	s.folded.Problem = *p
 	problems := s.messagesOf()
 	sweeps := make([]*sweep, len(pairs))
+	whole := make([]bool, len(pairs)) // they do not contradict each other
 	err := s.each(ctx, func(i int) error {
 		x := &pairs[i]
-		if x.AB > 0 && x.BA > 0 && contradictory(&problems[i], epsilon) {
+		if x.AB == 0 || x.BA == 0 {
+			return nil
+		}
+		if whole[i] = !contradictory(&problems[i], epsilon); !whole[i] {
 			sweeps[i] = broken(&problems[i])
 		}
 		return nil
@@ -58,16 +64,18 @@ func findSteps(ctx context.Context, p *trace.Problem, epsilon float64, reference
 	var found []brokenPair
 	for i, v := range sweeps {
 		if v != nil {
-			found = append(found, brokenPair{v, pairs[i].A, pairs[i].B})
+			found = append(found, brokenPair{sweep: v, a: pairs[i].A, b: pairs[i].B})
 		}
 	}
 	if found == nil {
 		return nil, nil
 	}
-	partners := func(c int) (n int) {
+	against := func(e *event) (n int) {
 		for i := range pairs {
-			if x := &pairs[i]; (x.A == c || x.B == c) && x.AB > 0 && x.BA > 0 {
-				n++
+			x := &pairs[i]
+			if whole[i] && (x.A == e.clock || x.B == e.clock) {
+				undone := e.undo(&problems[i], x.A == e.clock)
+				n += boolToInt(contradictory(&undone, epsilon))
 			}
 		}
 		return n
@@ -75,10 +83,41 @@ func findSteps(ctx context.Context, p *trace.Problem, epsilon float64, reference
 	if reference < 0 {
 		reference = 0
 	}
-	t := &split{original: p, events: attribute(found, partners, reference)}
+	return splitAt(p, found, attribute(found, against, reference)), nil
+}
+
+// splitAt splits a problem at events.
+func splitAt(p *trace.Problem, broken []brokenPair, events []event) *split {
+	t := &split{original: p, broken: broken, events: events}
 	t.makeClocks()
-	t.share(found)
-	return t, nil
+	t.share(broken)
+	return t
+}
+
+// undo returns the messages of a pair as they would be had the event's clock not been set, without those that may be of
+// either side of it. If they contradict each other then, the clock was not set.
+func (e *event) undo(p *pair.Problem, first bool) pair.Problem {
+	move := func(messages pair.Messages, sender bool) pair.Messages {
+		var moved []trace.Message
+		for m := range messages.All() {
+			stamp := &m.Received
+			if sender {
+				stamp = &m.Sent
+			}
+			before, behind := *stamp <= e.before, *stamp >= e.begin
+			if before == behind {
+				continue
+			}
+			if behind {
+				*stamp = clock.Sub(*stamp, e.by)
+			}
+			moved = append(moved, m)
+		}
+		return pair.Messages{moved}
+	}
+	q := *p
+	q.AB, q.BA = move(p.AB, first), move(p.BA, !first)
+	return q
 }
 
 // makeClocks makes a clock of every piece. Its host has no name: pieces are not two clocks of one host.
@@ -123,7 +162,9 @@ func (t *split) share(found []brokenPair) {
 	p := t.original
 	number := make(map[[2]int]int)
 	for i := range found {
-		number[[2]int{found[i].a, found[i].b}] = i
+		if !found[i].mute {
+			number[[2]int{found[i].a, found[i].b}] = i
+		}
 	}
 	labels := make([][]int16, len(found)) // by message, as the sweep numbered them
 	done := make([][2]int, len(found))    // so many of each direction

@@ -261,81 +261,8 @@ func (v *sweep) split(r rated, w float64) []int {
 	return starts[:len(starts)-1]
 }
 
-// neighbours is how many points to either side decide which of two that contradict each other is wrong.
-const neighbours = 64
-
-// blame marks points as wrong, so that of every two that contradict each other one is: the one that more of the points
-// around contradict, of equals the later.
-func (v *sweep) blame(pairs [][2]int, r rated, w float64) {
-	counts := make(map[int]int)
-	count := func(i int) int {
-		n, known := counts[i]
-		if !known {
-			n = v.opponents(i, r, w)
-			counts[i] = n
-		}
-		return n
-	}
-	for _, x := range pairs {
-		switch {
-		case v.points[x[0]].piece == wrongPoint || v.points[x[1]].piece == wrongPoint:
-		case count(x[0]) > count(x[1]):
-			v.points[x[0]].piece = wrongPoint
-		default:
-			v.points[x[1]].piece = wrongPoint
-		}
-	}
-}
-
-// opponents counts the points around one that contradict it.
-func (v *sweep) opponents(i int, r rated, w float64) (n int) {
-	p := &v.points[i]
-	t, y := v.at(p, r.rate)
-	for j := max(i-neighbours, r.from); j < min(i+neighbours, r.to); j++ {
-		q := &v.points[j]
-		if q.floor == p.floor {
-			continue
-		}
-		at, z := v.at(q, r.rate)
-		if p.floor && y-z > w*math.Abs(t-at) || !p.floor && z-y > w*math.Abs(t-at) {
-			n++
-		}
-	}
-	return n
-}
-
-// pardon takes back what was found wrong though nothing that is left of its piece contradicts it.
-func (v *sweep) pardon(w float64) {
-	for k, r := range v.everyPiece {
-		allowed := make(map[int]bool)
-		s := unknown()
-		visit := func(i int) bool {
-			p := &v.points[i]
-			t, y := v.at(p, r.rate)
-			s.move(t, v.slack(r, w))
-			ok := s.allows(y, p.floor)
-			if ok && p.piece != wrongPoint {
-				s.take(i, y, p.floor)
-			}
-			return ok
-		}
-		for i := r.from; i < r.to; i++ {
-			if visit(i) && v.points[i].piece == wrongPoint {
-				allowed[i] = true
-			}
-		}
-		s = unknown()
-		for i := r.to - 1; i >= r.from; i-- {
-			if allowed[i] && visit(i) {
-				v.points[i].piece = int16(k)
-			}
-			visit(i)
-		}
-	}
-}
-
-// rate finds the rate that prevails in a piece: that of the line that leaves most room to both sides, or, where none
-// passes, is contradicted least. The room is concave in the slope.
+// rate finds the rate that prevails in a piece: the least at which a line passes, or, where none does, that of the line
+// which is contradicted least. The room that a line has is concave in the slope.
 func (v *sweep) rate(from, to int) rated {
 	r := rated{from: from, to: to}
 	var floors, ceilings int
@@ -351,15 +278,18 @@ func (v *sweep) rate(from, to int) rated {
 	if floors == 0 || ceilings == 0 {
 		return r
 	}
+	corners := append(v.corners(from, to, true), v.corners(from, to, false)...)
 	room := func(rate float64) float64 {
 		s := unknown()
-		for i := from; i < to; i++ {
-			if p := &v.points[i]; p.piece != wrongPoint {
-				_, y := v.at(p, rate)
-				s.take(i, y, p.floor)
-			}
+		for _, i := range corners {
+			_, y := v.at(&v.points[i], rate)
+			s.take(i, y, v.points[i].floor)
 		}
 		return s.high - s.low
+	}
+	r.known = true
+	if room(0) >= 0 {
+		return r
 	}
 	lo, hi := -sweepRates[0], sweepRates[0]
 	for hi-lo > 1e-6 {
@@ -370,14 +300,58 @@ func (v *sweep) rate(from, to int) rated {
 			hi -= third
 		}
 	}
-	r.rate, r.known = (lo+hi)/2, true
+	r.rate = (lo + hi) / 2
+	if room(r.rate) < 0 {
+		return r
+	}
+	// Of the rates that do, the one nearest to none: a few messages at either end leave room for any.
+	near, far := 0.0, r.rate
+	for range 30 {
+		if m := (near + far) / 2; room(m) >= 0 {
+			far = m
+		} else {
+			near = m
+		}
+	}
+	r.rate = far
 	return r
+}
+
+// corners returns the points of the upper hull of a stretch's floors, or of the lower one of its ceilings: lines that pass
+// all others pass them.
+func (v *sweep) corners(from, to int, floors bool) (hull []int) {
+	side := 1.0
+	if floors {
+		side = -1
+	}
+	for i := from; i < to; i++ {
+		p := &v.points[i]
+		if p.floor != floors || p.piece == wrongPoint {
+			continue
+		}
+		x, y := v.at(p, 0)
+		for n := len(hull); n > 1; n-- {
+			x1, y1 := v.at(&v.points[hull[n-2]], 0)
+			x2, y2 := v.at(&v.points[hull[n-1]], 0)
+			if side*((x2-x1)*(y-y1)-(x-x1)*(y2-y1)) > 0 {
+				break
+			}
+			hull = hull[:n-1]
+		}
+		hull = append(hull, i)
+	}
+	return hull
 }
 
 // merge joins pieces of which too few points contradict the next: those are wrong, however the sweep came upon them.
 func (v *sweep) merge(w float64) {
 	for k := 0; k+1 < len(v.everyPiece); {
 		one, two := v.everyPiece[k], v.everyPiece[k+1]
+		if both := v.rate(one.from, two.to); both.known && v.holds(both, w) { // only the rates were wrong
+			v.everyPiece = slices.Replace(v.everyPiece, k, k+2, both)
+			k = max(k-1, 0)
+			continue
+		}
 		wrong, other := v.contradictions(two, one, w), v.contradictions(one, two, w)
 		if len(wrong) >= fewest && len(other) >= fewest {
 			k++
@@ -392,6 +366,13 @@ func (v *sweep) merge(w float64) {
 		v.everyPiece = slices.Replace(v.everyPiece, k, k+2, v.rate(one.from, two.to))
 		k = max(k-1, 0)
 	}
+}
+
+// holds reports whether no points of a stretch contradict each other.
+func (v *sweep) holds(r rated, w float64) bool {
+	ok := true
+	v.through(unknown(), r, r.rate, w, true, func(int) { ok = false })
+	return ok
 }
 
 // contradictions returns the points of a piece that its neighbour does not allow.
