@@ -142,13 +142,11 @@ func (s *direct) solve(m *model, dx, dd []float64) float64 {
 		s.hessian[k][2] += bend * c0 * c0
 		s.hessian[k+1][1] += bend * c0 * c1
 		s.hessian[k+1][2] += bend * c1 * c1
-		if !p.hard {
-			slope[p.edge] -= rate
-			curve[p.edge] += bend
-			v := s.coupling[p.edge]
-			v[k] -= bend * c0
-			v[k+1] -= bend * c1
-		}
+		slope[p.edge] -= rate
+		curve[p.edge] += bend
+		v := s.coupling[p.edge]
+		v[k] -= bend * c0
+		v[k+1] -= bend * c1
 	}
 	s.log = s.hessian.factor()
 	// The step of the curve is -H^-1 (g + B dd); what B dd adds is found from the delays' own system.

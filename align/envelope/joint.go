@@ -34,7 +34,7 @@ type Joined struct {
 }
 
 // mostUnknowns bounds the knots of all curves together.
-const mostUnknowns = 400_000
+const mostUnknowns = 200_000
 
 // Joint smooths all clocks of a component at once: every message counts for both its clocks, and a clock that many others
 // talk to is known by all of them.
@@ -58,7 +58,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	m.setKnots(min(m.knotsFor(), mostUnknowns/m.columns, 500))
 	m.start(n, affines, origin)
 	sigma := median(slices.Clone(n.Sigma))
-	for round := range 5 {
+	for round := range 4 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		for e := range m.edges {
 			m.edges[e].laws = nil
 		}
-		m.settle(false, 8, 3, 1)
+		m.settle(false, 4, 27, 9, 3, 1)
 	}
 	j := &Joined{}
 	level, errors := m.levels(n, j)

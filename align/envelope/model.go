@@ -36,7 +36,6 @@ type point struct {
 	excess           float64 // where the point stood when the tangent was taken
 	info             float64
 	constant         float64 // of the law's -log p: what makes laws of different windows comparable
-	hard             bool    // a single message that must not be inverted
 }
 
 // model is the problem of maximum a posteriori: a curve for each column, piecewise linear on common knots, and a delay for
@@ -58,6 +57,7 @@ type model struct {
 	rates       []float64 // scratch: first and second derivative of each point
 	bends       []float64
 	cost0       float64 // at the present x
+	damping     float64 // share of a bend's safe value that it has at least; 0 takes Newton's
 	exactness   float64 // share of the cost below which a Newton step is not worth taking
 }
 
@@ -121,10 +121,7 @@ func (m *model) place(p *point, e *edge, sent, received float64) {
 
 // excessOf returns how far a point lies above its law's zero under the given unknowns.
 func (p *point) excessOf(x, delay []float64) float64 {
-	g := p.base - p.zero
-	if !p.hard {
-		g -= delay[p.edge]
-	}
+	g := p.base - p.zero - delay[p.edge]
 	if i := p.receiver; i >= 0 {
 		g -= x[i] + p.rFrac*(x[i+1]-x[i])
 	}
@@ -144,7 +141,7 @@ func (m *model) tangents() {
 		p := &m.points[i]
 		p.excess = p.excessOf(m.x, m.delay)
 		p.flatNow = p.flat
-		if over := p.excess - p.tail; over > 0 && !p.hard {
+		if over := p.excess - p.tail; over > 0 {
 			p.flatNow = p.flat / (1 + over/(tailRoom*p.tailScale))
 		}
 	}
@@ -175,7 +172,11 @@ func (m *model) cost(x, delay []float64, mul float64) float64 {
 		soft, below := softplus(-e / s)
 		f += p.flatNow*e + both*s*soft
 		m.rates[i] = p.flatNow - both*below
-		m.bends[i] = both / s * below * (1 - below)
+		bend := below * (1 - below)
+		if m.damping > 0 {
+			bend = max(bend, m.damping*slack(-e/s, below))
+		}
+		m.bends[i] = both / s * bend
 	}
 	for c := range m.columns {
 		x := x[c*m.knots : (c+1)*m.knots]
@@ -187,6 +188,18 @@ func (m *model) cost(x, delay []float64, mul float64) float64 {
 		f += 0.5*m.stiffness(c)*sum + 0.5*pin*x[len(x)/2]*x[len(x)/2]
 	}
 	return f
+}
+
+// firstDamping is where damping starts; what it is then follows from how far steps could be taken.
+const firstDamping = 0.1
+
+// slack returns the curvature of the parabola that touches softplus at z and lies above it everywhere (Jaakkola and Jordan
+// 2000), given its derivative there. Far from zero, where softplus is straight, it keeps a step from going too far.
+func slack(z, derivative float64) float64 {
+	if math.Abs(z) < 1e-3 {
+		return 0.25
+	}
+	return (derivative - 0.5) / z
 }
 
 // solver finds the Newton step.
@@ -217,6 +230,10 @@ func (m *model) newton(mul float64, most int) {
 	if mul > 1 { // on the way
 		enough = max(enough, 1e-6)
 	}
+	m.damping = 0
+	if m.columns > 1 {
+		m.damping = firstDamping
+	}
 	m.cost0 = m.cost(m.x, m.delay, mul)
 	for range most {
 		slope := m.solver.solve(m, dx, dd)
@@ -232,6 +249,12 @@ func (m *model) newton(mul float64, most int) {
 				nextD[i] = m.delay[i] + step*dd[i]
 			}
 			if next := m.cost(nextX, nextD, mul); next <= m.cost0+1e-4*step*slope {
+				switch {
+				case step == 1:
+					m.damping /= 10
+				case step < 0.5:
+					m.damping = min(10*m.damping, 1)
+				}
 				moved = m.cost0-next >= 0.1*enough*math.Abs(m.cost0)
 				m.cost0 = next
 				copy(m.x, nextX)

@@ -26,7 +26,7 @@ func (m *model) weigh() float64 {
 		p := &m.points[i]
 		f += p.constant
 		e := p.excessOf(m.x, m.delay)
-		if e <= 0 || p.hard {
+		if e <= 0 {
 			continue
 		}
 		// The tail itself in the place of its tangent.
