@@ -142,7 +142,9 @@ func solve(ctx context.Context, p *trace.Problem, o *Options, m *method, referen
 	if err := s.keep(ctx); err != nil {
 		return nil, err
 	}
-	s.Assumption = s.Assumed.String()
+	if s.Assumption = s.Assumed.String(); m.whole != nil {
+		s.Assumption, s.Assumed = m.assumption, bound.Assumption{}
+	}
 	s.describe()
 	return s, s.measure(ctx)
 }

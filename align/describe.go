@@ -173,6 +173,10 @@ func (s *solving) measure(ctx context.Context) error {
 	for i := range p.Channels {
 		group.Go(func() error {
 			c := &p.Channels[i]
+			if s.Component[c.From] != s.Component[c.To] { // two timelines have no order
+				counts[i].Quickest = math.MaxInt64
+				return nil
+			}
 			counts[i] = quality.Channel(c, p.Clocks, s.Maps, s.leastOf(s.first[c.From], s.first[c.To]))
 			return ctx.Err()
 		})

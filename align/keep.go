@@ -36,7 +36,8 @@ func (s *solving) keep(ctx context.Context) error {
 	return nil
 }
 
-// inverted reports for each clock whether a message that it sent or received is inverted beyond granularity.
+// inverted reports for each clock whether a message that it sent or received is inverted beyond granularity; where stamps
+// are as fine as they can be, at all.
 func (s *solving) inverted(ctx context.Context) ([]bool, error) {
 	wrong := make([]bool, len(s.problem.Clocks))
 	for i := range s.problem.Channels {
@@ -44,7 +45,8 @@ func (s *solving) inverted(ctx context.Context) ([]bool, error) {
 			return nil, err
 		}
 		c := &s.problem.Channels[i]
-		if quality.Channel(c, s.problem.Clocks, s.Maps, 0).BeyondGranularity > 0 {
+		n := quality.Channel(c, s.problem.Clocks, s.Maps, 0)
+		if n.BeyondGranularity > 0 || n.Inversions > 0 && s.problem.Clocks[c.To].Granularity <= 1 {
 			wrong[c.From], wrong[c.To] = true, true
 		}
 	}
@@ -52,10 +54,19 @@ func (s *solving) inverted(ctx context.Context) ([]bool, error) {
 }
 
 // push takes a clock's estimate anew so that none of its messages is inverted under the others' maps: the problem of two
-// clocks of which one is the timeline.
+// clocks of which one is the timeline. Stamps of one nanosecond are first taken at their word, which noise can contradict.
 func (s *solving) push(i int) {
-	// What a stamp's step allows is given to the timeline's side, as quality counts it: on the clock's own a step would be
-	// stretched by the rate of the push.
+	for _, fine := range []int64{0, 1} {
+		if mid, ok := pair.Keep(s.against(i, fine), s.Maps[i].Mid); ok {
+			s.Maps[i].Mid = mid
+			return
+		}
+	}
+}
+
+// against returns the problem of a clock and the timeline. What a stamp's step allows (fine for those of a nanosecond) is
+// given to the timeline's side, as quality counts it: on the clock's own a step would be stretched by the rate of the push.
+func (s *solving) against(i int, fine int64) *pair.Problem {
 	p := &pair.Problem{A: s.problem.Clocks[i], B: trace.Clock{Granularity: 1}}
 	p.A.Granularity = 1
 	for _, c := range s.problem.Channels {
@@ -66,14 +77,18 @@ func (s *solving) push(i int) {
 		if c.To == i {
 			other = c.From
 		}
+		step := s.problem.Clocks[c.To].Granularity
+		if step <= 1 {
+			step = fine
+		}
 		u := clock.NewCursor(s.Maps[other].Mid)
-		step := max(s.problem.Clocks[c.To].Granularity, 1) - 1
 		moved := make([]trace.Message, len(c.Messages))
 		for k, m := range c.Messages {
+			// The problem adds a nanosecond of its own to each receiver's stamp.
 			if c.From == i {
-				m.Received = clock.Add(u.At(m.Received), step)
+				m.Received = clock.Add(u.At(m.Received), step-1)
 			} else {
-				m.Received, m.Sent = m.Received-1, clock.Sub(u.At(m.Sent), step+1)
+				m.Received, m.Sent = m.Received-1, clock.Sub(u.At(m.Sent), step)
 			}
 			moved[k] = m
 		}
@@ -83,7 +98,5 @@ func (s *solving) push(i int) {
 			p.BA = append(p.BA, moved)
 		}
 	}
-	if mid, ok := pair.Keep(p, s.Maps[i].Mid); ok {
-		s.Maps[i].Mid = mid
-	}
+	return p
 }

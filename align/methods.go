@@ -16,6 +16,8 @@ type method struct {
 	linear bool
 	pair   func(*pair.Problem, *Options) (pair.Estimate, error)
 	whole  func(*trace.Problem, *Options) (*network.Tree, error)
+	// assumption is what the bounds of a whole method rest on; "" for one that has none.
+	assumption string
 }
 
 const envelopeMethod = "envelope"
@@ -40,7 +42,8 @@ var methods = []method{
 	}},
 	{name: "ntp", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.NTP(p) }},
 	{name: "broadcast", whole: heard},
-	{name: "sampled", whole: fromSamples},
+	{name: "sampled", whole: fromSamples,
+		assumption: "every clock is linear from one sample to the next, and no sample is further off than it says"},
 }
 
 // Methods returns the names of all methods, the default first.

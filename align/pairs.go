@@ -75,17 +75,16 @@ func (s *solving) estimate(ctx context.Context) error {
 	}
 	problems := s.messagesOf()
 	s.estimated = make([]bool, len(s.Pairs))
-	if s.options.MeasureDelay {
-		for i := range problems {
+	if err := s.bound(ctx, problems); err != nil {
+		return err
+	}
+	// What was measured is an estimate, on which no bound may rest.
+	for i := range problems {
+		if s.options.MeasureDelay {
 			least := pair.MeasuredMinimum(&problems[i])
 			problems[i].MinAB, problems[i].MinBA = least, least
 		}
-	}
-	for i := range problems {
 		s.Pairs[i].Least = problems[i].MinAB
-	}
-	if err := s.bound(ctx, problems); err != nil {
-		return err
 	}
 	if s.strategy() != joint {
 		return s.each(ctx, func(i int) error { return s.estimateOne(i, &problems[i]) })

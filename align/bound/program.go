@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// steepest is the greatest |x'| that is considered: a clock twice as fast as another is none.
-const steepest = 1.0
+// steepest is the greatest change of the offset that is considered, ns per ns: a clock that gains more on another is none.
+const steepest = 0.5
 
 // program is the linear program of one instant t: of all lines v + y (T-t) that keep the assumption, the highest and
 // the lowest v. With a given slope y the ceilings leave v <= top(y) and the floors v >= bottom(y); top is concave and

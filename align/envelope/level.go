@@ -56,6 +56,15 @@ func (m *model) quickest(from, to int) statistics {
 	return best
 }
 
+// above takes the least delay possible off: what is left must not be negative.
+func (s statistics) above(least int64) statistics {
+	s.extreme -= float64(least)
+	for i := range s.low {
+		s.low[i] -= float64(least)
+	}
+	return s
+}
+
 // levelOf returns what must be added to the receiver's curve of the first edge, less the sender's, so that the least
 // delays of both ways are alike, and the error of that. What the two differ by in truth, no method can see.
 func levelOf(there, back *statistics) (level, deviation float64) {
@@ -71,12 +80,15 @@ func levelOf(there, back *statistics) (level, deviation float64) {
 			chosen = i
 		}
 	}
-	if chosen < 0 {
-		return extreme, deviation
+	level = extreme
+	if chosen >= 0 {
+		level = low[chosen]
 	}
-	level = low[chosen]
-	if -back.extreme <= there.extreme { // no delay is negative
+	if -back.extreme <= there.extreme { // no delay is below what is possible
 		level = max(-back.extreme, min(there.extreme, level))
+	}
+	if chosen < 0 {
+		return level, deviation
 	}
 	return level, max(lowError[chosen], math.Abs(extreme-level)/2)
 }

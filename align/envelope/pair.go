@@ -43,7 +43,7 @@ func Pair(p *pair.Problem) (*Smoothed, bool) {
 		return nil, false
 	}
 	tried := m.fit(m.knotsFor())
-	ab, ba := m.quickest(0, 1), m.quickest(1, 0)
+	ab, ba := m.quickest(0, 1).above(p.MinAB), m.quickest(1, 0).above(p.MinBA)
 	level, deviation := levelOf(&ab, &ba)
 	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: m.routes([]affine{a, b}, origin)}
 	s.Curve = m.curve(1, &b, origin, level).Inverse()
