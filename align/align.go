@@ -59,6 +59,9 @@ type Solution struct {
 	Assumption  string
 	Assumed     bound.Assumption
 	LeastWander float64
+	// ShownWander is the wander (ppb/s) that the messages show and the bounds therefore rest on, where none was stated
+	// and it is more than the default; 0 otherwise.
+	ShownWander float64
 	*network.Tree
 	Hosts   []Host
 	Pairs   []Pair
@@ -114,6 +117,7 @@ func solve(ctx context.Context, p *trace.Problem, o *Options, m *method, referen
 	}
 	s.fold()
 	s.Pairs = pairsOf(&s.folded.Problem)
+	s.chosen = s.firstOf(reference)
 	if err := s.estimate(ctx); err != nil {
 		return nil, err
 	}
@@ -123,7 +127,10 @@ func solve(ctx context.Context, p *trace.Problem, o *Options, m *method, referen
 			return s, err
 		}
 	}
-	first := s.firstOf(reference)
+	if err := s.widen(ctx); err != nil {
+		return nil, err
+	}
+	first := s.chosen
 	if split != nil && reference < 0 {
 		if first, err = s.unset(split); err != nil {
 			return nil, err
@@ -156,6 +163,8 @@ type solving struct {
 	method  *method
 	problem *trace.Problem
 	folded
+	problems   []pair.Problem     // of each pair
+	chosen     int                // the first clock of the wanted reference's host, -1 if none is wanted
 	estimated  []bool             // of each pair: its estimate is the method's
 	smoothed   []bool             // of each component: all its clocks at once
 	deviations [][]pair.Deviation // of each clock, from that

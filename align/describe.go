@@ -198,7 +198,7 @@ func (s *solving) measure(ctx context.Context) error {
 	}
 	for i := range s.Pairs {
 		x := &s.Pairs[i]
-		if x.Both = x.AB > 0 && x.BA > 0; x.Both {
+		if x.Both = x.AB > 0 && x.BA > 0 && s.Component[x.A] == s.Component[x.B]; x.Both {
 			x.RoundTrip = max(clock.Add(quickest[[2]int{x.A, x.B}], quickest[[2]int{x.B, x.A}]), 0) // below it there is only granularity
 		}
 	}

@@ -56,6 +56,11 @@ func (t *split) join(s *solving) *Solution {
 		tree.Contradictions = slices.Clone(tree.Contradictions)
 		tree.Contradictions[i] = c
 	}
+	out.Routes = slices.Clone(out.Routes)
+	for i := range out.Routes {
+		r := &out.Routes[i]
+		r.From, r.To = t.clockOf[r.From], t.clockOf[r.To]
+	}
 	out.Pairs = t.joinPairs(s)
 	t.count(s, out)
 	t.describe(s, out)

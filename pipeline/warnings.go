@@ -61,6 +61,10 @@ func (r *run) warnOfLoops() {
 
 // warnOfWander says in one line which pairs contradict the stated wander; the bounds of all rest on what they allow.
 func (r *run) warnOfWander() {
+	if w := r.solution.ShownWander; w > 0 {
+		r.warnings.Add("the clocks", fmt.Sprintf("the messages show that they wander, so bounds rest on %.3g ppb/s instead of %g; state another with --wander",
+			w, bound.Default.Wander), "")
+	}
 	if r.report.LeastWanderPPBS == nil {
 		return
 	}
