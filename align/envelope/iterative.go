@@ -23,6 +23,7 @@ type iterative struct {
 	springs               []spring
 	starts                []int // of each edge among the springs, and the end
 	groups                [groups]group
+	exactness, negligible float64
 }
 
 // spring is what a point does to the curves: it pulls at two stamps with bend times what they are apart.
@@ -43,7 +44,7 @@ type group struct {
 
 func newIterative(m *model) *iterative {
 	n := len(m.x)
-	s := &iterative{bands: make([]band, m.columns), gradient: make([]float64, n)}
+	s := &iterative{bands: make([]band, m.columns), gradient: make([]float64, n), exactness: exactness, negligible: negligible}
 	for c := range s.bands {
 		s.bands[c] = make(band, m.knots)
 	}
@@ -85,7 +86,7 @@ func (s *iterative) solve(m *model, dx, dd []float64) float64 {
 	s.precondition(m)
 	copy(s.along, s.z)
 	rz := dot(s.residual, s.z)
-	for goal, step := max(rz*exactness, negligible), 0; step < mostSteps && rz > goal; step++ {
+	for goal, step := max(rz*s.exactness, s.negligible), 0; step < mostSteps && rz > goal; step++ {
 		s.multiply(m)
 		curvature := dot(s.along, s.q)
 		if curvature <= 0 {

@@ -24,16 +24,44 @@ type Smoothed struct {
 
 // Pair smooths the offset of two clocks. It reports false where there are too few messages either way.
 func Pair(p *pair.Problem) (*Smoothed, bool) {
-	if p.AB.Len() < fewest || p.BA.Len() < fewest {
+	s := Stream{Granularity: max(p.A.Granularity, p.B.Granularity), MinAB: p.MinAB, MinBA: p.MinBA}
+	s.AB, s.BA = *NewReducer(p.AB.Len()), *NewReducer(p.BA.Len())
+	for _, way := range []struct {
+		r        *Reducer
+		messages pair.Messages
+	}{{&s.AB, p.AB}, {&s.BA, p.BA}} {
+		for _, piece := range way.messages {
+			for _, m := range piece {
+				way.r.Add(m)
+			}
+		}
+	}
+	return s.Smooth()
+}
+
+// Stream smooths two clocks whose messages come one by one, in any order, and need not be kept: some megabytes each way
+// hold all that matters of any number. The zero value is ready.
+type Stream struct {
+	AB, BA       Reducer
+	Granularity  int64 // step of the coarser clock's stamps, ns; 0 is 1
+	MinAB, MinBA int64 // the least delays possible, ns
+}
+
+// Smooth returns the estimate from the messages so far. It reports false where there are too few either way. More may be
+// added and Smooth called again.
+func (p *Stream) Smooth() (*Smoothed, bool) {
+	if p.AB.count < fewest || p.BA.count < fewest {
 		return nil, false
 	}
-	there, back := reduced(p.AB), reduced(p.BA)
+	there, back := &p.AB, &p.BA
+	there.finish()
+	back.finish()
 	b := alignBy(there, back)
 	a := affine{at: b.timeline, timeline: b.timeline, rate: 1}
 	m := &model{column: []int{-1, 0}, columns: 1, sigma: make([]float64, 1), exactness: 1e-7}
 	origin := a.at
 	m.edges = []edge{there.edge(0, 1, a, b, origin), back.edge(1, 0, b, a, origin)}
-	step := float64(max(p.A.Granularity, p.B.Granularity, 1))
+	step := float64(max(p.Granularity, 1))
 	for i := range m.edges {
 		m.edges[i].granularity = step
 	}
@@ -63,20 +91,9 @@ const (
 	mostDeviations = 257
 	// The posterior takes windows for independent and the law for known, and is overconfident.
 	overconfidence = 2
-	// calibration brings 95 of 100 truths within two standard deviations (make calibration).
+	// calibration brings 95 of 100 truths within two standard deviations (go run ./internal/study calibration).
 	calibration = 0.82
 )
-
-func reduced(messages pair.Messages) *Reducer {
-	r := NewReducer(messages.Len())
-	for _, piece := range messages {
-		for _, m := range piece {
-			r.Add(m)
-		}
-	}
-	r.finish()
-	return r
-}
 
 // edge returns what a reducer kept, on the timeline.
 func (r *Reducer) edge(from, to int, sender, receiver affine, origin int64) edge {

@@ -133,6 +133,33 @@ func TestChangeOfRouteIsNamedAndMovesNoClock(t *testing.T) {
 	}
 }
 
+func TestStreamThatIsAskedOnTheWayEndsWhereThePairDoes(t *testing.T) {
+	p, _, _ := world(t, scenario(4))
+	var s envelope.Stream
+	s.AB, s.BA = *envelope.NewReducer(p.AB.Len()), *envelope.NewReducer(p.BA.Len())
+	there, back := p.AB[0], p.BA[0]
+	for i := range max(len(there), len(back)) {
+		if i < len(there) {
+			s.AB.Add(there[i])
+		}
+		if i < len(back) {
+			s.BA.Add(back[i])
+		}
+		if i == 3000 {
+			if _, ok := s.Smooth(); !ok {
+				t.Fatal("no estimate on the way")
+			}
+		}
+	}
+	streamed, _ := s.Smooth()
+	whole, _ := envelope.Pair(p)
+	for _, k := range whole.Curve {
+		if d := streamed.Curve.At(k.Host, clock.Nearest) - k.Timeline; d < -5 || d > 5 {
+			t.Fatalf("%d ns from the curve of all messages at once", d)
+		}
+	}
+}
+
 func TestTooFewMessagesAreNoCurve(t *testing.T) {
 	p := &pair.Problem{}
 	for i := range int64(15) {

@@ -15,6 +15,8 @@ import (
 // Whatever line is taken from the differences, the least message of a window is a corner of its hull, so the window's
 // minimum is exact for any clock that is straight within it. Windows start short and are merged in pairs when they get
 // too many; 8192 of them are finer than any spacing of knots that so many messages could support.
+//
+// The zero value is ready, for any number of messages.
 type Reducer struct {
 	windows []window
 	width   int64 // of a window, ns
@@ -46,12 +48,20 @@ func NewReducer(messages int) *Reducer {
 	for messages > 0 && limit > fewestWindow && limit > messages {
 		limit /= 2
 	}
-	return &Reducer{windows: make([]window, limit), width: 1 << 10, state: 88172645463325252}
+	return &Reducer{windows: make([]window, limit), width: firstWidth, state: firstState}
 }
+
+const (
+	firstWidth = 1 << 10 // ns
+	firstState = 88172645463325252
+)
 
 // Add takes a message.
 func (r *Reducer) Add(m trace.Message) {
 	if r.count == 0 {
+		if r.windows == nil {
+			*r = *NewReducer(0)
+		}
 		r.origin = m.Received
 	}
 	r.count++
