@@ -38,16 +38,10 @@ func (m *Map) Error(t int64) (int64, bool) {
 	return max(Sub(mid, low), Sub(high, mid), 0), true
 }
 
-// Inverse returns the map from the timeline back to the host's clock.
+// Inverse returns the map from the timeline back to the host's clock. A bound that stands still for good bounds nothing
+// there.
 func (m *Map) Inverse() Map {
-	inv := Map{Mid: m.Mid.Inverse()}
-	if m.High != nil {
-		inv.Low = m.High.Inverse()
-	}
-	if m.Low != nil {
-		inv.High = m.Low.Inverse()
-	}
-	return inv
+	return Map{Mid: m.Mid.Inverse(), Low: m.High.InverseBound(Down), High: m.Low.InverseBound(Up)}
 }
 
 // Then returns the map that applies m first and next to its result: from host to host to the timeline.

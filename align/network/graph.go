@@ -153,18 +153,13 @@ func (g *graph) hang(t *Tree, root int, s step) {
 	e := &g.edges[s.edge]
 	parent, m := e.B, e.Map
 	if parent == s.clock {
-		parent, m = e.A, inverse(&m)
+		parent, m = e.A, m.Inverse()
 	}
 	t.Parent[s.clock] = parent
 	if parent != root {
 		m = m.Then(&t.Maps[parent])
 	}
 	t.Maps[s.clock] = m
-}
-
-// inverse returns the map from B's clock to A's, whose bounds are bounds even where those of B stand still.
-func inverse(m *clock.Map) clock.Map {
-	return clock.Map{Mid: m.Mid.Inverse(), Low: outward(m.High, clock.Down), High: outward(m.Low, clock.Up)}
 }
 
 // lightest returns the tree of lightest paths, from the clock nearest to all.

@@ -30,7 +30,7 @@ func (g *graph) passages(r clock.Rounding) []passage {
 			along, against = against, along
 		}
 		add(e.A, e.B, along)
-		add(e.B, e.A, outward(against, r))
+		add(e.B, e.A, against.InverseBound(r))
 	}
 	return ps
 }
@@ -84,41 +84,4 @@ func (p *passage) over(a, b int64) (int64, int64) {
 		}
 	}
 	return clock.Add(atA, out), clock.Add(atB, out)
-}
-
-// far is how far beyond its knots a curve is followed, ns: 18 minutes, over which a rounded nanosecond turns no slope.
-const far = int64(1) << 40
-
-// outward returns the inverse of a bound as the bound of the other direction: nowhere below the inverse if r is up,
-// nowhere above if it is down. Where the bound stands still its inverse jumps, and the outer end is kept; a bound whose
-// last (first) piece stands still bounds nothing that way, and nil is returned.
-func outward(c clock.Curve, r clock.Rounding) clock.Curve {
-	n := len(c)
-	if n == 0 {
-		return nil
-	}
-	up := r == clock.Up
-	still := func(i int) bool { return i >= 0 && i+1 < n && c[i].Timeline == c[i+1].Timeline }
-	if up && still(n-2) || !up && still(0) {
-		return nil
-	}
-	inv := make(clock.Curve, 0, n+1)
-	// A jump at the inner end of the piece that goes on without end would turn that piece: it is fixed far outside.
-	if up && still(1) && !still(0) {
-		rise := clock.MulDiv(far, c[1].Timeline-c[0].Timeline, c[1].Host-c[0].Host, clock.Up)
-		inv = append(inv, clock.Knot{Host: clock.Sub(c[0].Timeline, rise), Timeline: clock.Sub(c[0].Host, far)})
-	}
-	for _, k := range c {
-		if m := len(inv); m == 0 || inv[m-1].Host != k.Timeline {
-			inv = append(inv, clock.Knot{Host: k.Timeline, Timeline: k.Host})
-		} else if up {
-			inv[m-1].Timeline = k.Host
-		}
-	}
-	if !up && still(n-3) && !still(n-2) {
-		a, b := c[n-2], c[n-1]
-		rise := clock.MulDiv(far, b.Timeline-a.Timeline, b.Host-a.Host, clock.Up)
-		inv = append(inv, clock.Knot{Host: clock.Add(b.Timeline, rise), Timeline: clock.Add(b.Host, far)})
-	}
-	return inv
 }

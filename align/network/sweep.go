@@ -6,6 +6,9 @@ import (
 	"meridian/clock"
 )
 
+// far is how far beyond its knots a curve is followed, ns: 18 minutes, over which a rounded nanosecond turns no slope.
+const far = int64(1) << 40
+
 // sweep draws the greatest (or least) reading of every clock over the reference's time, from instant to instant.
 type sweep struct {
 	*relaxer

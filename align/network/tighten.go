@@ -82,8 +82,8 @@ func (g *graph) tighten(t *Tree, s Sampling) ([]clock.Map, []Contradiction) {
 				continue
 			}
 			// The greatest reading at an instant is the least instant of a reading.
-			maps[c].Low = outward(high.curve(c), clock.Down)
-			maps[c].High = outward(low.curve(c), clock.Up)
+			maps[c].Low = high.curve(c).InverseBound(clock.Down)
+			maps[c].High = low.curve(c).InverseBound(clock.Up)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Contradiction) int {

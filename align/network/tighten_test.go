@@ -335,35 +335,3 @@ func TestMarginHoldsClocksThatWanderBetweenTheInstants(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestInverseOfABoundIsABound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rng := draw(t)
-		c := clock.Curve{{Host: 0, Timeline: 0}}
-		for range rng.IntN(6) + 1 {
-			k := c[len(c)-1]
-			k.Host += 1 + rng.Int64N(5)
-			k.Timeline += rng.Int64N(3) * rng.Int64N(4)
-			c = append(c, k)
-		}
-		for _, r := range []clock.Rounding{clock.Up, clock.Down} {
-			inv := outward(c, r)
-			if inv == nil {
-				if n := len(c); r == clock.Up && c[n-1].Timeline > c[n-2].Timeline || r == clock.Down && c[1].Timeline > c[0].Timeline {
-					t.Fatalf("no inverse of %v", c)
-				}
-				continue
-			}
-			if err := inv.Check(); err != nil {
-				t.Fatalf("%v of %v: %v", inv, c, err)
-			}
-			for x := int64(-50); x < 50; x++ {
-				// Whoever reads x is not above (below) the inverse at any v that the curve allows at x.
-				v := c.At(x, r)
-				if y := inv.At(v, r); r == clock.Up && y < x || r == clock.Down && y > x {
-					t.Fatalf("%v at %d is %d, whose inverse %v rounded %d is %d", c, x, v, inv, r, y)
-				}
-			}
-		}
-	})
-}
