@@ -85,7 +85,28 @@ func (e *evaluator) measure(ctx context.Context, x *estimate) (*show.Measured, e
 	}
 	m.Broadcasts = differential(quality.Broadcasts(oneTimeline(p.Broadcasts, x.component), x.maps))
 	e.hosts(m, x, accuracy)
+	m.Error2SDNs = x.error2SD()
 	return m, nil
+}
+
+// error2SD is twice the standard deviation that a method gives its estimate, over the hosts as the report's table has
+// it; nil where it has none.
+func (x *estimate) error2SD() *float64 {
+	if x.solution == nil {
+		return nil
+	}
+	hosts := make([][]show.Error, len(x.solution.Hosts))
+	for i, h := range x.solution.Hosts {
+		for _, d := range h.Deviation {
+			hosts[i] = append(hosts[i], show.Error{HostNs: d.Host, SDNs: d.Ns})
+		}
+	}
+	sd, ok := show.MedianError(hosts)
+	if !ok {
+		return nil
+	}
+	sd *= 2
+	return &sd
 }
 
 // directions joins the channels between the same two clocks.

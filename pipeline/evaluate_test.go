@@ -96,7 +96,7 @@ func TestEvaluationCountsWhatAligningReports(t *testing.T) {
 	s := linear()
 	s.Hosts, s.Topology = 4, sim.Ring
 	inputs, _, _ := played(t, s)
-	for _, method := range []string{"hull", "regression"} {
+	for _, method := range []string{"hull", "regression", "envelope"} {
 		var o pipeline.EvaluateOptions
 		o.Align.Method = method
 		outcome, err := pipeline.Run(t.Context(), inputs, o.Options)
@@ -116,10 +116,22 @@ func TestEvaluationCountsWhatAligningReports(t *testing.T) {
 			t.Errorf("%s: bounds %d to %d, the report says %d to %d", method,
 				*m.BoundNs.Best, *m.BoundNs.Worst, *q.BoundNs.Best, *q.BoundNs.Worst)
 		}
+		var said, reported strings.Builder // the line of the estimated error, of methods that have one
+		if e.Table(&said) != nil || outcome.Report.Table(&reported) != nil || estimatedError(said.String()) != estimatedError(reported.String()) ||
+			(m.Error2SDNs != nil) != (method == "envelope") || (estimatedError(said.String()) != "") != (method == "envelope") {
+			t.Errorf("%s: %q, the report says %q", method, estimatedError(said.String()), estimatedError(reported.String()))
+		}
 		if e.Reference != outcome.Report.Reference || m.Truth != nil || len(m.Directions) != 8 {
 			t.Errorf("%s: reference %s, truth %v, %d directions", method, e.Reference, m.Truth, len(m.Directions))
 		}
 	}
+}
+
+// estimatedError is the line of a table that says it.
+func estimatedError(table string) string {
+	_, after, _ := strings.Cut(table, "estimated error")
+	line, _, _ := strings.Cut(after, "\n")
+	return line
 }
 
 func TestComparisonHasARowForEveryMethodAgainstOneReference(t *testing.T) {

@@ -24,11 +24,14 @@ type Measured struct {
 	Repair     *Repair `json:"repair"`               // of what the method left inverted; null if none was asked for
 	Quality
 	// UnboundedEvents are those of the messages' ends that nothing bounds on one side; BoundNs is null if there are any.
-	UnboundedEvents int64          `json:"unbounded_events"`
-	Broadcasts      *Differential  `json:"broadcasts"` // null without any
-	Directions      []Direction    `json:"directions"`
-	Hosts           []MeasuredHost `json:"hosts"`
-	Truth           *Deviation     `json:"truth"` // all hosts together; null where it is not known
+	UnboundedEvents int64 `json:"unbounded_events"`
+	// Error2SDNs is twice the median over hosts of the standard deviation that the estimate gives itself, half the
+	// asymmetry of the least delays apart; null where the method has none.
+	Error2SDNs *float64       `json:"error_2sd_ns"`
+	Broadcasts *Differential  `json:"broadcasts"` // null without any
+	Directions []Direction    `json:"directions"`
+	Hosts      []MeasuredHost `json:"hosts"`
+	Truth      *Deviation     `json:"truth"` // all hosts together; null where it is not known
 }
 
 // Direction is the messages from one clock to another. Too fast are those quicker than MinDelayNs, which Source says the
@@ -88,6 +91,7 @@ func (e *Evaluation) Write(w io.Writer) error {
 	c.Methods = append([]Measured{}, e.Methods...)
 	for i := range c.Methods {
 		m := &c.Methods[i]
+		m.Error2SDNs = finite(m.Error2SDNs)
 		m.Directions, m.Hosts = append([]Direction{}, m.Directions...), append([]MeasuredHost{}, m.Hosts...)
 	}
 	c.Warnings = append([]string{}, e.Warnings...)

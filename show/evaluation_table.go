@@ -86,6 +86,9 @@ func (m *Measured) detail(out *strings.Builder) {
 	if m.Assumption != "" {
 		fmt.Fprintf(out, "bounds hold if: %s\n", printable(m.Assumption))
 	}
+	if ns := finite(m.Error2SDNs); ns != nil {
+		errorLine(out, *ns)
+	}
 	m.Repair.line(out)
 }
 

@@ -22,7 +22,7 @@ func evaluation() *Evaluation {
 		WidthMedianNs: ptr(int64(1)), WidthP95Ns: ptr(int64(2))}
 	return &Evaluation{Reference: "web", Methods: []Measured{
 		{
-			Method: "hull", Assumption: "every clock is linear", ElapsedNs: 1234567,
+			Method: "hull", Assumption: "every clock is linear", ElapsedNs: 1234567, Error2SDNs: ptr(456.7),
 			Quality: Quality{Messages: 4666, Inversions: 3, InversionsBeyondGranularity: 1, TooFast: 1458,
 				BoundNs: BoundRange{Best: ptr(int64(21340)), Mean: ptr(int64(22540)), Worst: ptr(int64(29350))}},
 			Broadcasts: &Differential{Broadcasts: 120, MinNs: 3, MaxNs: 51000, MeanNs: 9876.5, DeviationNs: 12.3},

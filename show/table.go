@@ -71,13 +71,19 @@ func (r *Report) summary(out *strings.Builder) {
 		fmt.Fprintf(out, "; bound: best %s, mean %s, worst %s", bound(b.Best), bound(b.Mean), bound(b.Worst))
 	}
 	out.WriteByte('\n')
+	r.changes(out)
 	if r.Assumption != "" {
 		fmt.Fprintf(out, "bounds hold if: %s\n", printable(r.Assumption))
 	}
 	if ns, ok := r.medianError(); ok {
-		fmt.Fprintf(out, "estimated error (2 sd): %s beside half the asymmetry of the least delays\n", rounded(2*ns))
+		errorLine(out, 2*ns)
 	}
 	r.Repair.line(out)
+}
+
+// errorLine says how far off an estimate believes to be, and what it cannot know of.
+func errorLine(out *strings.Builder, ns float64) {
+	fmt.Fprintf(out, "estimated error (2 sd): %s beside half the asymmetry of the least delays\n", rounded(ns))
 }
 
 // line says what was repaired, if anything was asked for.
@@ -88,26 +94,58 @@ func (x *Repair) line(out *strings.Builder) {
 	}
 }
 
-// medianError is the median over hosts of the median standard deviation of each; the reference has none.
+// mostChanges is how many steps, and how many changes of routes, a terminal gets; a program gets them all.
+const mostChanges = 5
+
+// changes says which clocks were set, and of which routes the least delay changed.
+func (r *Report) changes(out *strings.Builder) {
+	for i, x := range r.Steps {
+		if i == mostChanges {
+			fmt.Fprintf(out, "and %s of clocks\n", counted(int64(len(r.Steps)-i), "more step"))
+			break
+		}
+		fmt.Fprintf(out, "%s's clock was set by %s at %s of its own time\n", printable(x.Host), change(x.ByNs), instant(x.AtNs))
+	}
+	for i, x := range r.Routes {
+		if i == mostChanges {
+			fmt.Fprintf(out, "and %s of least delays\n", counted(int64(len(r.Routes)-i), "more change"))
+			break
+		}
+		fmt.Fprintf(out, "the least delay from %s to %s changed by %s at %s of %s's clock\n",
+			printable(x.From), printable(x.To), change(x.ByNs), instant(x.AtNs), printable(x.To))
+	}
+}
+
+// medianError is that of the hosts together.
 func (r *Report) medianError() (ns float64, ok bool) {
-	var hosts []float64
-	for _, h := range r.Hosts {
+	hosts := make([][]Error, len(r.Hosts))
+	for i, h := range r.Hosts {
+		hosts[i] = h.Error
+	}
+	return MedianError(hosts)
+}
+
+// MedianError is the median over hosts of the median standard deviation of each, ns; the reference, and whoever else has
+// none, does not count. It is not ok where nobody has any.
+func MedianError(hosts [][]Error) (ns float64, ok bool) {
+	var medians []float64
+	for _, h := range hosts {
 		var own []float64
-		for _, e := range h.Error {
+		for _, e := range h {
 			if finite(&e.SDNs) != nil {
 				own = append(own, e.SDNs)
 			}
 		}
 		if len(own) > 0 {
 			slices.Sort(own)
-			hosts = append(hosts, own[len(own)/2])
+			medians = append(medians, own[len(own)/2])
 		}
 	}
-	if len(hosts) == 0 {
+	if len(medians) == 0 {
 		return 0, false
 	}
-	slices.Sort(hosts)
-	return hosts[len(hosts)/2], true
+	slices.Sort(medians)
+	return medians[len(medians)/2], true
 }
 
 // counted writes a number and what it counts.

@@ -114,3 +114,44 @@ func TestRepairsAreSaidEvenWhereThereWereNone(t *testing.T) {
 		t.Errorf("no %q in %s", want, out.String())
 	}
 }
+
+func TestStepsAndChangedRoutesAreSaidBeforeTheBounds(t *testing.T) {
+	const at = 1_767_225_600e9 // 2026-01-01
+	r := &Report{Assumption: "clocks are clocks",
+		Steps: []Step{{Host: "web\x1b", AtNs: at + 480_500_000_400, ByNs: 1e9}},
+		Routes: []Route{{From: "web", To: "db", AtNs: at + 480_500_000_000, ByNs: 20_000},
+			{From: "db", To: "web", AtNs: 12_345_678_901, ByNs: -999}}}
+	var out strings.Builder
+	r.summary(&out)
+	want := `web` + "\uFFFD" + `'s clock was set by +1.000 s at 2026-01-01 00:08:00.5 of its own time
+the least delay from web to db changed by +20.00 µs at 2026-01-01 00:08:00.5 of db's clock
+the least delay from db to web changed by -999 ns at 12.345679 s of web's clock
+bounds hold if: clocks are clocks
+`
+	if !strings.HasSuffix(out.String(), "\n"+want) {
+		t.Errorf("%s\nwant:\n%s", out.String(), want)
+	}
+	for range 5 {
+		r.Steps, r.Routes = append(r.Steps, r.Steps[0]), append(r.Routes, r.Routes[0])
+	}
+	out.Reset()
+	r.summary(&out)
+	for what, n := range map[string]int{"was set by": 5, "and 1 more step of clocks\n": 1, "changed by": 5, "and 2 more changes of least delays\n": 1} {
+		if got := strings.Count(out.String(), what); got != n {
+			t.Errorf("%q %d times, want %d, in %s", what, got, n, out.String())
+		}
+	}
+}
+
+func TestInstantsAreDatesWhereTheyCanBe(t *testing.T) {
+	for ns, want := range map[int64]string{
+		0: "0 s", 1: "0 s", -1: "0 s", 1_500: "0.000002 s", -2_500_000_000: "-2.5 s", 100_000_000_000: "100 s",
+		946_684_799_999_999_000: "946684799.999999 s", 946_684_800_000_000_000: "2000-01-01 00:00:00",
+		1_767_225_599_999_999_999: "2026-01-01 00:00:00", 1_767_225_600_123_456_789: "2026-01-01 00:00:00.123457",
+		1<<63 - 1: "2262-04-11 23:47:16.854776", -1 << 63: "-9223372036.854776 s",
+	} {
+		if got := instant(ns); got != want {
+			t.Errorf("instant(%d) = %q, want %q", ns, got, want)
+		}
+	}
+}

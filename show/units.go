@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -53,6 +54,9 @@ func offset(ns int64) string {
 	u := new(big.Int).Abs(big.NewInt(ns)).Uint64()
 	return signed(ns > 0, fmt.Sprintf("%s%d.%09d s", minus(ns < 0), u/1e9, u%1e9))
 }
+
+// change writes by how much something changed.
+func change(ns int64) string { return signed(ns > 0, duration(ns)) }
 
 func signed(positive bool, s string) string {
 	if positive {
@@ -104,6 +108,19 @@ func bound(ns *int64) string {
 		return "unbounded"
 	}
 	return duration(*ns)
+}
+
+// instant writes a stamp to the microsecond: from the year 2000 on, as page/time.js decides it, as a date in UTC, before in
+// seconds of a counter such as the time since boot.
+func instant(ns int64) string {
+	const year2000 = 946_684_800e9
+	if ns >= year2000 {
+		return time.Unix(0, ns).UTC().Round(time.Microsecond).Format("2006-01-02 15:04:05.999999")
+	}
+	u := new(big.Int).Abs(big.NewInt(ns)).Uint64()
+	u = (u + 500) / 1000 // µs
+	s := fmt.Sprintf("%s%d.%06d", minus(ns < 0 && u > 0), u/1e6, u%1e6)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") + " s"
 }
 
 // count writes a number with a blank between thousands, which no locale mistakes for a decimal sign.
