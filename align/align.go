@@ -169,5 +169,6 @@ type solving struct {
 	smoothed   []bool             // of each component: all its clocks at once
 	deviations [][]pair.Deviation // of each clock, from that
 	routes     []Route            // from that
+	counts     []quality.Counts   // of each channel under the present maps, nil where they changed
 	split      *split             // what the problem falls into, where a clock was set
 }

@@ -164,26 +164,35 @@ func (s *solving) between(a, b int) *pair.Estimate {
 	return &pair.Estimate{Map: clock.Identity()}
 }
 
-// measure counts inversions and finds the quickest delays.
-func (s *solving) measure(ctx context.Context) error {
+// count counts inversions and finds the quickest delays, channel by channel.
+func (s *solving) count(ctx context.Context) error {
 	p := s.problem
-	counts := make([]quality.Counts, len(p.Channels))
+	s.counts = make([]quality.Counts, len(p.Channels))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range p.Channels {
 		group.Go(func() error {
 			c := &p.Channels[i]
 			if s.Component[c.From] != s.Component[c.To] { // two timelines have no order
-				counts[i].Quickest = math.MaxInt64
+				s.counts[i].Quickest = math.MaxInt64
 				return nil
 			}
-			counts[i] = quality.Channel(c, p.Clocks, s.Maps, s.leastOf(s.first[c.From], s.first[c.To]))
+			s.counts[i] = quality.Channel(c, p.Clocks, s.Maps, s.leastOf(s.first[c.From], s.first[c.To]))
 			return ctx.Err()
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
+	return group.Wait()
+}
+
+// measure sums up what the channels' counts say.
+func (s *solving) measure(ctx context.Context) error {
+	p := s.problem
+	if s.counts == nil {
+		if err := s.count(ctx); err != nil {
+			return err
+		}
 	}
+	counts := s.counts
 	s.Quality = quality.Counts{Quickest: math.MaxInt64}
 	quickest := make(map[[2]int]int64)
 	for j, c := range p.Channels {

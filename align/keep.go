@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"meridian/align/pair"
-	"meridian/align/quality"
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -27,6 +26,7 @@ func (s *solving) keep(ctx context.Context) error {
 		if !slices.Contains(wrong, true) {
 			return nil
 		}
+		s.counts = nil
 		for i, any := range wrong {
 			if any && s.Parent[i] != i {
 				s.push(i)
@@ -39,13 +39,12 @@ func (s *solving) keep(ctx context.Context) error {
 // inverted reports for each clock whether a message that it sent or received is inverted beyond granularity; where stamps
 // are as fine as they can be, at all.
 func (s *solving) inverted(ctx context.Context) ([]bool, error) {
+	if err := s.count(ctx); err != nil {
+		return nil, err
+	}
 	wrong := make([]bool, len(s.problem.Clocks))
-	for i := range s.problem.Channels {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	for i, n := range s.counts {
 		c := &s.problem.Channels[i]
-		n := quality.Channel(c, s.problem.Clocks, s.Maps, 0)
 		if n.BeyondGranularity > 0 || n.Inversions > 0 && s.problem.Clocks[c.To].Granularity <= 1 {
 			wrong[c.From], wrong[c.To] = true, true
 		}

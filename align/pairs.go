@@ -76,6 +76,9 @@ func (s *solving) estimate(ctx context.Context) error {
 	problems := s.messagesOf()
 	s.problems = problems
 	s.estimated = make([]bool, len(s.Pairs))
+	if len(problems) == 1 && !s.options.MeasureDelay {
+		return s.estimateOnly(ctx, &problems[0])
+	}
 	if err := s.bound(ctx, problems); err != nil {
 		return err
 	}
@@ -129,22 +132,46 @@ func (s *solving) each(ctx context.Context, f func(i int) error) error {
 	return group.Wait()
 }
 
-// estimateOne runs the method on a pair and keeps the bounds that the pair has.
+// estimateOnly bounds and estimates a single pair, both at once.
+func (s *solving) estimateOnly(ctx context.Context, p *pair.Problem) error {
+	s.Pairs[0].Least = p.MinAB
+	group, inner := errgroup.WithContext(ctx)
+	var e pair.Estimate
+	group.Go(func() error { return s.bound(inner, s.problems) })
+	group.Go(func() (err error) {
+		e, err = s.run(p)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	s.take(0, e)
+	return ctx.Err()
+}
+
+// estimateOne runs the method on a pair.
 func (s *solving) estimateOne(i int, p *pair.Problem) error {
+	e, err := s.run(p)
+	if err == nil {
+		s.take(i, e)
+	}
+	return err
+}
+
+// run runs the method.
+func (s *solving) run(p *pair.Problem) (pair.Estimate, error) {
+	estimate := func(p *pair.Problem) (pair.Estimate, error) { return s.method.pair(p, s.options) }
+	if s.options.Segment > 0 {
+		return pair.Segmented(p, s.options.Segment.Nanoseconds(), estimate)
+	}
+	return estimate(p)
+}
+
+// take makes an estimate a pair's, with the bounds that the pair has.
+func (s *solving) take(i int, e pair.Estimate) {
 	x := &s.Pairs[i]
 	if s.secondOf(x) != nil {
-		return nil
-	}
-	estimate := func(p *pair.Problem) (pair.Estimate, error) { return s.method.pair(p, s.options) }
-	var e pair.Estimate
-	var err error
-	if s.options.Segment > 0 {
-		e, err = pair.Segmented(p, s.options.Segment.Nanoseconds(), estimate)
-	} else {
-		e, err = estimate(p)
-	}
-	if err != nil {
-		return err
+		return
 	}
 	if !s.method.linear {
 		known := x.Estimate
@@ -154,7 +181,6 @@ func (s *solving) estimateOne(i int, p *pair.Problem) error {
 		rates(&e)
 	}
 	x.Estimate, s.estimated[i] = e, true
-	return nil
 }
 
 // bound gives every pair the strict bounds of the stated wander. Where the messages of some contradict it, the smallest

@@ -79,10 +79,14 @@ func New(p *pair.Problem, a Assumption) *Corridor {
 	return c
 }
 
-const blockSize = 4096
+const (
+	blockSize = 4096
+	// shortest is how many points in order are worth a hull of their own.
+	shortest = 32
+)
 
-// hullOf returns the lower hull (side 1) or the upper one (side -1) of the points of all messages. Messages come in
-// stretches in order, of which only the corners are kept.
+// hullOf returns the lower hull (side 1) or the upper one (side -1) of the points of all messages. Messages come connection
+// by connection, each nearly in order: of each stretch in order only the corners are kept, and only corners are sorted.
 func hullOf(messages pair.Messages, side float64, at func(trace.Message) point) []point {
 	var corners []point
 	block := make([]point, 0, min(blockSize, messages.Len()))
@@ -92,7 +96,19 @@ func hullOf(messages pair.Messages, side float64, at func(trace.Message) point) 
 			for _, m := range chunk {
 				block = append(block, at(m))
 			}
-			corners = append(corners, graham(block, side)...)
+			for rest := block; len(rest) > 0; {
+				n := 1
+				for n < len(rest) && rest[n].x > rest[n-1].x {
+					n++
+				}
+				if n >= shortest {
+					corners = append(corners, scan(rest[:n], side)...)
+				} else {
+					n = min(8*shortest, len(rest)) // in no order worth the name
+					corners = append(corners, graham(rest[:n], side)...)
+				}
+				rest = rest[n:]
+			}
 			if len(corners) > 16*blockSize {
 				corners = graham(corners, side)
 			}
@@ -107,6 +123,11 @@ func graham(points []point, side float64) []point {
 	if !slices.IsSortedFunc(points, order) {
 		slices.SortFunc(points, order)
 	}
+	return scan(points, side)
+}
+
+// scan is Graham's scan over points in order.
+func scan(points []point, side float64) []point {
 	hull := points[:0]
 	for _, p := range points {
 		if n := len(hull); n > 0 && hull[n-1].x == p.x {

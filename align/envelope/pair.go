@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"math"
+	"sync"
 
 	"meridian/align/pair"
 	"meridian/clock"
@@ -26,16 +27,17 @@ type Smoothed struct {
 func Pair(p *pair.Problem) (*Smoothed, bool) {
 	s := Stream{Granularity: max(p.A.Granularity, p.B.Granularity), MinAB: p.MinAB, MinBA: p.MinBA}
 	s.AB, s.BA = *NewReducer(p.AB.Len()), *NewReducer(p.BA.Len())
-	for _, way := range []struct {
-		r        *Reducer
-		messages pair.Messages
-	}{{&s.AB, p.AB}, {&s.BA, p.BA}} {
-		for _, piece := range way.messages {
+	add := func(r *Reducer, messages pair.Messages) {
+		for _, piece := range messages {
 			for _, m := range piece {
-				way.r.Add(m)
+				r.Add(m)
 			}
 		}
 	}
+	var other sync.WaitGroup
+	other.Go(func() { add(&s.AB, p.AB) })
+	add(&s.BA, p.BA)
+	other.Wait()
 	return s.Smooth()
 }
 

@@ -15,6 +15,9 @@ const perWindow = 6
 // sample must still hold some.
 const mostPerWindow = 128
 
+// enoughWindows is how many are enough for that, however many the messages: so many leave less than a nanosecond.
+const enoughWindows = 2048
+
 // reduce takes the least delay of each window under the present curves, and the law that it follows.
 //
 // A hard reduction does not trust the residuals yet, since they hold what the curves still miss: its law is a cliff at
@@ -47,7 +50,7 @@ func (m *model) reduce(hard bool) {
 // reduceEdge takes the points of one edge.
 func (m *model) reduceEdge(number int, hard bool) {
 	d := &m.edges[number]
-	n := max(min(m.knots-1, int(d.whole/perWindow)), min(int(d.whole/mostPerWindow), mostWindows), 2)
+	n := max(min(m.knots-1, int(d.whole/perWindow)), min(int(d.whole/mostPerWindow), enoughWindows), 2)
 	m.minima(number, n)
 	if len(d.points) == 0 {
 		return
