@@ -5,7 +5,7 @@ PACKETS  ?= 5000000
 FLAGS    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint race fuzz bench bench-align truth demo
+.PHONY: help build test lint race fuzz bench bench-align truth study demo
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ bench-align: build ## meridian align against mergecap on two captures of PACKETS
 
 truth: ## real traffic held against the truth, with the figures; needs root
 	go test ./pipeline -run TestRealTraffic -count 1 -v
+
+study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 50000"); half an hour
+	@set -e; go build -o bin/study ./internal/study; status=0; \
+	for table in accuracy bounds calibration networks speed clement poirier; do \
+		bin/study $$table $(FLAGS) || status=1; \
+	done; exit $$status
 
 demo: ## three processes, clocks that disagree, one timeline
 	go run ./cmd/meridian demo
