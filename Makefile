@@ -28,7 +28,7 @@ fuzz: ## every fuzz target for FUZZTIME (5s)
 	@set -e; grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | sed 's/:func / /' | sort | \
 	while read -r file name; do \
 		echo "$$(dirname $$file) $$name"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$(dirname $$file) </dev/null; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$(dirname $$file) </dev/null; \
 	done
 
 bench: bench-align ## bench-align, then all benchmarks

@@ -142,6 +142,7 @@ func solve(ctx context.Context, p *trace.Problem, o *Options, m *method, referen
 	if err := s.enclose(); err != nil {
 		return nil, err
 	}
+	s.doubt()
 	s.unfold()
 	if first := s.firstOf(reference); first != reference {
 		s.follow(reference)

@@ -138,6 +138,39 @@ func (s *solving) enclose() error {
 	return nil
 }
 
+// doubt drops bounds that contradict each other, as they can where messages are no messages at all: decades apart, or
+// claiming rates that no clock has.
+func (s *solving) doubt() {
+	for i := range s.Maps {
+		m, c := &s.Maps[i], &s.Clocks[i]
+		m.Mid = rising(m.Mid)
+		if m.Low != nil && m.Low.Check() != nil || m.High != nil && m.High.Check() != nil {
+			m.Low, m.High = nil, nil
+		}
+		for k := range int64(9) {
+			low, high, lowOK, highOK := m.Bounds(c.First + clock.MulDiv(clock.Sub(c.Last, c.First), k, 8, clock.Nearest))
+			if lowOK && highOK && low > high {
+				m.Low, m.High = nil, nil
+			}
+		}
+	}
+}
+
+// rising returns a curve without the knots at which it would be no function of time: those that arithmetic drove to the ends
+// of what an int64 holds.
+func rising(c clock.Curve) clock.Curve {
+	if c.Check() == nil {
+		return c
+	}
+	out := make(clock.Curve, 0, len(c))
+	for _, k := range c {
+		if n := len(out); n == 0 || k.Host > out[n-1].Host && k.Timeline >= out[n-1].Timeline {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // sampling says how often bounds over the network are taken: so often that what the wander adds between two instants is
 // a small part of epsilon, as far as the number of clocks allows.
 func (s *solving) sampling() network.Sampling {
