@@ -15,7 +15,8 @@ func (r *run) writePage(_ context.Context, w io.Writer) error {
 	r.report.Warnings = r.warnings.Lines()
 	t := show.Timeline{Title: "Timeline of " + r.hostNames(), Report: r.report, Channels: r.matched.Channels}
 	for i := range r.matched.Clocks {
-		row := show.Row{Map: &r.solution.Maps[i], Granularity: r.matched.Clocks[i].Granularity}
+		c := &r.matched.Clocks[i]
+		row := show.Row{Map: &r.solution.Maps[i], Granularity: c.Granularity, First: c.First, Last: c.Last}
 		if r.listed[i] != nil {
 			row.Events, row.Describe = r.listedEvents(i)
 		}

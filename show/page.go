@@ -19,7 +19,7 @@ import (
 var pageFiles embed.FS
 
 // scripts are the parts of the page's code, in the order of the data; together they are one function.
-var scripts = []string{"decode", "time", "model", "draw", "messages", "overview", "details", "pointer", "main"}
+var scripts = []string{"decode", "time", "model", "draw", "messages", "overview", "details", "clocks", "pointer", "main"}
 
 // WritePage writes the timeline as one HTML file. It runs every row's Events several times.
 func (t *Timeline) WritePage(w io.Writer) error {
@@ -56,11 +56,17 @@ func (t *Timeline) writePage(w io.Writer, budget int64) error {
 	}
 	b.density(h)
 
-	facts, err := json.Marshal(s.facts(v, c, h, b, margin))
+	g, err := s.gallery()
+	if err != nil {
+		return err
+	}
+	all := s.facts(v, c, h, b, margin)
+	all.Clocks = clockFacts{g.hosts, g.pairs, g.left}
+	facts, err := json.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	return writeHTML(w, t.Title, facts, b)
+	return writeHTML(w, t.Title, facts, b, g)
 }
 
 // facts is what the page is told in words and single numbers; the columns hold the rest. Durations that are only read
@@ -85,6 +91,14 @@ type facts struct {
 	Pairs      [][]string   `json:"pairs"`
 	Warnings   []string     `json:"warnings"`
 	Left       []string     `json:"left"`
+	Clocks     clockFacts   `json:"clocks"`
+}
+
+// clockFacts says what pictures of clocks the page has, hosts before pairs.
+type clockFacts struct {
+	Hosts int    `json:"hosts"`
+	Pairs int    `json:"pairs"`
+	Left  string `json:"left"`
 }
 
 type rowFacts struct {
@@ -196,9 +210,9 @@ func (s *scene) describable(b *columns) int64 {
 
 // writeHTML fills the marks (@NAME@) of page.html. The policy lets nothing run but the code whose digest it names, and
 // nothing load at all. Title and facts cannot end their elements: html and json escape < and >.
-func writeHTML(w io.Writer, title string, facts []byte, b *columns) error {
+func writeHTML(w io.Writer, title string, facts []byte, b *columns, g *gallery) error {
 	out := bufio.NewWriterSize(w, 64<<10)
-	style := pageFile("page.css")
+	style := pageFile("page.css") + chartStyle
 	var code strings.Builder
 	code.WriteString("\"use strict\";\n(() => {\n")
 	for _, name := range scripts {
@@ -226,6 +240,10 @@ func writeHTML(w io.Writer, title string, facts []byte, b *columns) error {
 			out.Write(facts)
 		case "COLUMNS":
 			if err := b.write(out); err != nil {
+				return err
+			}
+		case "CLOCKS":
+			if err := g.write(out); err != nil {
 				return err
 			}
 		case "SCRIPT":

@@ -218,3 +218,38 @@ const overlapping = `(() => {
       return a.textContent + " / " + b.textContent;
   return "";
 })()`
+
+func TestClocksAreDrawnWhenSomebodyLooks(t *testing.T) {
+	timeline := few().timeline()
+	for i := range timeline.Rows {
+		r := &timeline.Rows[i]
+		for _, at := range r.Events {
+			if r.First == 0 {
+				r.First, r.Last = at, at
+			}
+			r.First, r.Last = min(r.First, at), max(r.Last, at)
+		}
+	}
+	timeline.Report.Hosts[1].Name = hostile
+	b := open(t, timeline, 1280, 900, "light")
+	const figures = `document.querySelectorAll("#pictures figure").length`
+	if n := b.number(figures); n != 0 {
+		t.Errorf("%v pictures before anybody looked", n)
+	}
+	b.run(chromedp.Click("#clocks > summary"), chromedp.WaitReady("#clocks[data-ready=true]"))
+	// A picture for each host beside the reference, and for each pair.
+	pairs := make(map[[2]int]bool)
+	for _, c := range timeline.Channels {
+		pairs[[2]int{min(c.From, c.To), max(c.From, c.To)}] = true
+	}
+	if n := b.number(figures); n != float64(len(timeline.Rows)-1+len(pairs)) {
+		t.Errorf("%v pictures of %d rows and %d pairs", n, len(timeline.Rows), len(pairs))
+	}
+	if n := b.number(`document.querySelectorAll("#pictures script, #pictures img, #pictures foreignObject").length`); n != 0 {
+		t.Errorf("%v elements that no picture has", n)
+	}
+	if got := b.eval(`[...document.querySelectorAll("#pictures text")].map(e => e.textContent).join("|")`); !strings.Contains(got, "<") {
+		t.Errorf("the hostile name is not in the texts %q", got)
+	}
+	b.shot("few-clocks")
+}

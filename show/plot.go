@@ -5,6 +5,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,9 +14,21 @@ import (
 // to a tenth of a pixel, so that equal data give equal bytes. Its colours are those of Okabe and Ito (2008), which the
 // colour-blind tell apart; a second set serves readers whose system is dark.
 type chart struct {
+	detail
+	title  string // whole; the picture may show it shortened
 	body   strings.Builder
 	height float64
 }
+
+// detail is how finely a picture is drawn, which decides how large it is.
+type detail struct {
+	dots int     // in a panel at most
+	bend float64 // pixels by which a line may leave out a corner
+}
+
+// finest is for pictures that are files of their own. Coordinates are written to a tenth of a pixel: half of that does
+// not show.
+var finest = detail{dots: mostDots, bend: 0.05}
 
 const (
 	chartWidth  = 960
@@ -29,7 +42,7 @@ const (
 )
 
 // chartStyle is the same in every picture, so that several may stand in one page.
-const chartStyle = `<style>
+const chartStyle = `
 .plot{--ground:#fff;--frame:#5d6975;--grid:#e3e8ed;--ink:#17212b;--dim:#566575;--there:#0072b2;--back:#c45500;--mid:#17212b;--band:#cc79a7;--truth:#007a5a;font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 @media (prefers-color-scheme:dark){.plot{--ground:#0f141a;--frame:#8a99a8;--grid:#232d38;--ink:#dbe3ea;--dim:#9aa8b6;--there:#56b4e9;--back:#f0a14a;--mid:#f2f5f8;--band:#d98fb8;--truth:#2fc79c}}
 .plot text{fill:var(--ink)}.plot .dim{fill:var(--dim)}.plot .head{font-size:15px;font-weight:600}
@@ -39,13 +52,12 @@ const chartStyle = `<style>
 .plot .hull{stroke-width:1.3;stroke-linecap:butt;stroke-dasharray:7 3}
 .plot .mid{fill:none;stroke:var(--mid);stroke-width:1.6}.plot .band{fill:var(--band);fill-opacity:.22;stroke:none}
 .plot .edge{fill:none;stroke:var(--band);stroke-width:1.2}.plot .truth{fill:none;stroke:var(--truth);stroke-width:1.6;stroke-dasharray:4 3}
-</style>
 `
 
 // newChart begins a picture.
-func newChart(title, note string) *chart {
-	c := &chart{height: 34}
-	fmt.Fprintf(&c.body, `<text class="head" x="%d" y="22">%s</text>`+"\n", 12, escaped(title))
+func newChart(d detail, title, note string) *chart {
+	c := &chart{detail: d, title: title, height: 34}
+	fmt.Fprintf(&c.body, `<text class="head" x="%d" y="22">%s</text>`+"\n", 12, escaped(brief(title, 100)))
 	if note != "" {
 		c.height += 18
 		fmt.Fprintf(&c.body, `<text class="dim" x="%d" y="41">%s</text>`+"\n", 12, escaped(note))
@@ -56,6 +68,17 @@ func newChart(title, note string) *chart {
 // escaped makes a text safe in SVG and HTML: names come from files that anybody may have written. Controls, which XML
 // does not allow at all, are replaced.
 func escaped(s string) string { return html.EscapeString(printable(s)) }
+
+// brief cuts a text that would not fit.
+func brief(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// mostOfName is how much of a host's name stands in a legend, of which a picture has room for several.
+const mostOfName = 32
 
 // entry is one line of a legend.
 type entry struct {
@@ -86,11 +109,16 @@ func (c *chart) legend(entries []entry) {
 	c.height = y + 10
 }
 
-// writeTo ends the picture and writes it.
-func (c *chart) writeTo(w io.Writer, title string) error {
+// writeTo writes the picture as a file of its own.
+func (c *chart) writeTo(w io.Writer) error {
+	return c.writeStyled(w, "<style>"+chartStyle+"</style>\n")
+}
+
+// writeStyled writes the picture with the style given, which is "" in a page that has it already.
+func (c *chart) writeStyled(w io.Writer, style string) error {
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" viewBox="0 0 %d %s" width="%d" height="%s">`+
 		"\n<title>%s</title>\n%s"+`<rect class="ground" width="100%%" height="100%%"/>`+"\n%s</svg>\n",
-		chartWidth, number(c.height), chartWidth, number(c.height), escaped(title), chartStyle, c.body.String())
+		chartWidth, number(c.height), chartWidth, number(c.height), escaped(c.title), style, c.body.String())
 	if err != nil {
 		return fmt.Errorf("plot: %w", err)
 	}
@@ -151,15 +179,60 @@ func (p *panel) line(class string, points []point) {
 	if len(points) == 0 {
 		return
 	}
-	fmt.Fprintf(&p.in, `<path class="%s" d="%s"/>`+"\n", class, p.path(points))
+	fmt.Fprintf(&p.in, `<path class="%s" d="%s"/>`+"\n", class, pathOf(p.pixels(points)))
 }
 
-func (p *panel) path(points []point) string {
-	var d strings.Builder
+// pixels places the points of a line and leaves out those that would not be missed.
+func (p *panel) pixels(points []point) []point {
+	placed := make([]point, len(points))
 	for i, k := range points {
+		placed[i].x, placed[i].y = p.at(k.x, k.y)
+	}
+	return straightened(placed, p.bend)
+}
+
+// straightened returns the first and the last point of a line and as many between as keep it within so many pixels,
+// upwards, of where it was (Douglas and Peucker 1973).
+func straightened(points []point, within float64) []point {
+	if len(points) < 3 {
+		return points
+	}
+	keep := make([]bool, len(points))
+	keep[0], keep[len(points)-1] = true, true
+	for todo := [][2]int{{0, len(points) - 1}}; len(todo) > 0; {
+		first, last := todo[len(todo)-1][0], todo[len(todo)-1][1]
+		todo = todo[:len(todo)-1]
+		a, b := points[first], points[last]
+		worst, off := first, within
+		for i := first + 1; i < last; i++ {
+			share := 0.5
+			if b.x != a.x {
+				share = (points[i].x - a.x) / (b.x - a.x)
+			}
+			if d := math.Abs(points[i].y - a.y - share*(b.y-a.y)); d > off {
+				worst, off = i, d
+			}
+		}
+		if worst > first {
+			keep[worst] = true
+			todo = append(todo, [2]int{first, worst}, [2]int{worst, last})
+		}
+	}
+	var kept []point
+	for i, k := range points {
+		if keep[i] {
+			kept = append(kept, k)
+		}
+	}
+	return kept
+}
+
+// pathOf writes a polyline.
+func pathOf(pixels []point) string {
+	var d strings.Builder
+	for i, k := range pixels {
 		d.WriteByte("ML"[min(i, 1)])
-		x, y := p.at(k.x, k.y)
-		d.WriteString(number(x) + " " + number(y))
+		d.WriteString(number(k.x) + " " + number(k.y))
 	}
 	return d.String()
 }
@@ -167,11 +240,10 @@ func (p *panel) path(points []point) string {
 // band fills what lies between two polylines and draws both.
 func (p *panel) band(low, high []point) {
 	if len(low) > 0 && len(high) > 0 {
-		round := append([]point(nil), low...)
-		for i := len(high) - 1; i >= 0; i-- {
-			round = append(round, high[i])
-		}
-		fmt.Fprintf(&p.in, `<path class="band" d="%sz"/>`+"\n", p.path(round))
+		back := p.pixels(high)
+		slices.Reverse(back)
+		round := append(slices.Clip(p.pixels(low)), back...)
+		fmt.Fprintf(&p.in, `<path class="band" d="%sz"/>`+"\n", pathOf(round))
 	}
 	p.line("edge", low)
 	p.line("edge", high)

@@ -18,14 +18,17 @@ type HostPlot struct {
 
 // WriteSVG draws the map's estimate and bounds, and the truth where it is known, less the least-squares line through
 // the estimate.
-func (h *HostPlot) WriteSVG(w io.Writer) error {
+func (h *HostPlot) WriteSVG(w io.Writer) error { return h.draw(finest).writeTo(w) }
+
+func (h *HostPlot) draw(d detail) *chart {
+	name := brief(h.Name, mostOfName)
 	title := h.Name + " against " + h.Reference
 	if h.Name == h.Reference {
 		title = h.Name + ", the reference"
 	}
 	first, last := h.First, max(h.Last, clock.Add(h.First, 1))
 	base := meanLine(h.Map.Mid, first, last)
-	c := newChart(title, "less its mean line: "+lineText(base, first, h.Name, "timeline"))
+	c := newChart(d, title, "less its mean line: "+lineText(base, first, name, "timeline"))
 	entries := []entry{{"mid", "estimate"}}
 	if h.Map.Low != nil || h.Map.High != nil {
 		entries = append(entries, entry{"band", "bounds"})
@@ -48,8 +51,8 @@ func (h *HostPlot) WriteSVG(w io.Writer) error {
 	p.band(low, high)
 	p.line("mid", mid)
 	p.line("truth", truth)
-	p.end("time on "+h.Name+" since its first stamp", "timeline less the line")
-	return c.writeTo(w, title)
+	p.end("time on "+name+" since its first stamp", "timeline less the line")
+	return c
 }
 
 // meanLine is the straight line with the least square distance from a curve.
@@ -78,9 +81,9 @@ type BroadcastPlot struct {
 // WriteSVG draws every broadcast, thinned as messages are, and the mean.
 func (b *BroadcastPlot) WriteSVG(w io.Writer) error {
 	const title = "Broadcast differential delay"
-	c := newChart(title, fmt.Sprintf("%s; %s", counted(int64(len(b.At)), "broadcast"), b.What))
+	c := newChart(finest, title, fmt.Sprintf("%s; %s", counted(int64(len(b.At)), "broadcast"), b.What))
 	if len(b.At) == 0 {
-		return c.writeTo(w, title)
+		return c.writeTo(w)
 	}
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, at := range b.At {
@@ -100,8 +103,8 @@ func (b *BroadcastPlot) WriteSVG(w io.Writer) error {
 	y = y.padded()
 	c.legend([]entry{{"there", "broadcast"}, {"mid", "mean, " + duration(int64(math.Round(mean)))}})
 	p := c.panel("", x, y)
-	p.dots("there", thinned(points, x, y, mostDots, true, true))
+	p.dots("there", thinned(points, x, y, c.dots, true, true))
 	p.line("mid", []point{{x.low, mean}, {x.high, mean}})
 	p.end("timeline since the first broadcast", "differential delay")
-	return c.writeTo(w, title)
+	return c.writeTo(w)
 }

@@ -16,20 +16,28 @@ type PairPlot struct {
 	A, B   string
 	AB, BA []trace.Message // from a to b, from b to a, in any order
 	Map    *clock.Map      // a's clock to b's; without bounds where there are none
+	// reduced counts the messages of which AB and BA are only a selection, in either direction.
+	reduced *[2]int64
 }
 
 // WriteSVG draws every message at its stamp on a (x) and on b (y), less a straight line, so that microseconds show:
 // messages from a to b above, from b to a below, the estimate between them with its bounds, and the two convex hulls.
 // Where the estimate is not straight, a second panel shows all of it less the estimate. Of each direction no more than
 // 2,000 messages are drawn; at every pixel the one nearest to the corridor is among them.
-func (p *PairPlot) WriteSVG(w io.Writer) error {
-	title := fmt.Sprintf("%s and %s", p.A, p.B)
+func (p *PairPlot) WriteSVG(w io.Writer) error { return p.picture(finest).writeTo(w) }
+
+func (p *PairPlot) picture(d detail) *chart {
+	a, b := brief(p.A, mostOfName), brief(p.B, mostOfName)
 	first, last, ok := p.extent()
-	c := newChart(title, fmt.Sprintf("%s from %s to %s, %s back", counted(int64(len(p.AB)), "message"), p.A, p.B, count(int64(len(p.BA)))))
-	if !ok {
-		return c.writeTo(w, title)
+	there, back := int64(len(p.AB)), int64(len(p.BA))
+	if p.reduced != nil {
+		there, back = p.reduced[0], p.reduced[1]
 	}
-	entries := []entry{{"there", p.A + " to " + p.B}, {"back", p.B + " to " + p.A}, {"there hull", "convex hulls"}, {"mid", "estimate"}}
+	c := newChart(d, fmt.Sprintf("%s and %s", p.A, p.B), fmt.Sprintf("%s from %s to %s, %s back", counted(there, "message"), a, b, count(back)))
+	if !ok {
+		return c
+	}
+	entries := []entry{{"there", a + " to " + b}, {"back", b + " to " + a}, {"there hull", "convex hulls"}, {"mid", "estimate"}}
 	if p.Map.Low != nil || p.Map.High != nil {
 		entries = append(entries, entry{"band", "bounds"})
 	}
@@ -40,7 +48,7 @@ func (p *PairPlot) WriteSVG(w io.Writer) error {
 	if bend := departure(p.Map.Mid, line, first, last); bend > (y.high-y.low)/50 {
 		p.draw(c, p.Map.Mid, first, last, false)
 	}
-	return c.writeTo(w, title)
+	return c
 }
 
 // extent returns from when to when messages were stamped on a.
@@ -86,15 +94,16 @@ func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight 
 		}
 	}
 	y = y.padded()
-	says, yTitle := "less the estimate", p.B+" less the estimate"
+	nameA, nameB := brief(p.A, mostOfName), brief(p.B, mostOfName)
+	says, yTitle := "less the estimate", nameB+" less the estimate"
 	if straight {
-		yTitle = p.B + " less the line"
-		says = "less a straight line: " + lineText(base, first, p.A, p.B)
+		yTitle = nameB + " less the line"
+		says = "less a straight line: " + lineText(base, first, nameA, nameB)
 	}
 	x := interval{0, float64(clock.Sub(last, first))}
-	thereShown, backShown := thinned(there, x, y, mostDots/2, true, false), thinned(back, x, y, mostDots/2, false, true)
+	thereShown, backShown := thinned(there, x, y, c.dots/2, true, false), thinned(back, x, y, c.dots/2, false, true)
 	hidden := outside(there, y) + outside(back, y)
-	if total := int64(len(there) + len(back)); hidden > 0 {
+	if total := int64(len(there) + len(back)); hidden > 0 && p.reduced == nil {
 		says += fmt.Sprintf("; %s of %s lie beyond the edges", count(hidden), counted(total, "message"))
 	}
 	panel := c.panel(says, x, y)
@@ -104,7 +113,7 @@ func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight 
 	panel.line("there hull", hulls[0])
 	panel.line("back hull", hulls[1])
 	panel.line("mid", mid)
-	panel.end("time on "+p.A+" since "+p.A+"'s first message", yTitle)
+	panel.end("time on "+nameA+" since "+nameA+"'s first message", yTitle)
 	return y
 }
 

@@ -22,6 +22,9 @@ type Row struct {
 	// Granularity is the step of this clock's stamps, ns: a message received up to so much before it was sent may only
 	// look it. 0 counts as 1.
 	Granularity int64
+	// First and Last are the clock's first and last stamp, between which it is drawn on its own; it is not where they are
+	// equal.
+	First, Last int64
 	// Events yields each event's number and its time on the host's clock, in any order; it may be called several times.
 	Events iter.Seq2[int, int64]
 	// Describe says in one line what event number i is; it may be nil.

@@ -82,7 +82,7 @@ const keys = [
   ["wheel, pinch", "zoom at the pointer"], ["drag, ← →", "move in time; with Shift + arrow, by a whole view"], ["↑ ↓, wheel over names", "scroll the hosts"],
   ["+ −", "zoom"], ["0, double click", "show all"], ["n p", "next, previous inversion"],
   ["Shift + drag, drag on the ruler, m", "measure between two instants, with the uncertainty of each"],
-  ["click", "pin what is under the pointer; Esc lets go"], ["h", "hide or show messages"], ["r", "open the report"], ["?", "this help"],
+  ["click", "pin what is under the pointer; Esc lets go"], ["h", "hide or show messages"], ["r c", "open the report, the clocks over time"], ["?", "this help"],
 ];
 
 function fillKeys() {

@@ -10,6 +10,7 @@ class App {
     this.overview = new Overview(this.plot, (t) => this.centre(t));
     fillHeader(model);
     fillReport(model);
+    fillClocks(model.facts.clocks);
     fillKeys();
     this.here = fillNames(model);
     this.scroller = document.getElementById("scroll");

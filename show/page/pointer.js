@@ -84,13 +84,15 @@ class Pointer {
   key(e) {
     const { app } = this, typing = e.target.closest?.("dialog, summary, button");
     if (e.ctrlKey || e.metaKey || e.altKey || (typing && (e.key === " " || e.key === "Enter"))) return;
+    if (e.key.startsWith("Arrow") && e.target.closest?.("#sheets, #pictures")) return; // they scroll what they are in
+    const toggle = (id) => { const d = document.getElementById(id); d.open = !d.hidden && !d.open; };
     const step = app.plot.view.width * (e.shiftKey ? 0.9 : 0.12);
     const actions = {
       ArrowLeft: () => app.move(-step, 0), ArrowRight: () => app.move(step, 0),
       ArrowUp: () => app.move(0, -app.plot.view.rowHeight), ArrowDown: () => app.move(0, app.plot.view.rowHeight),
       "+": () => app.zoom(1 / 1.6), "=": () => app.zoom(1 / 1.6), "-": () => app.zoom(1.6), _: () => app.zoom(1.6),
       0: () => app.fit(), n: () => app.jump(1), p: () => app.jump(-1), m: () => app.toggleMeasuring(),
-      h: () => app.toggleMessages(), r: () => { const d = document.getElementById("report"); d.open = !d.open; },
+      h: () => app.toggleMessages(), r: () => toggle("report"), c: () => toggle("clocks"),
       "?": () => document.getElementById("keys").showModal(), Escape: () => app.letGo(),
     };
     if (!actions[e.key] || document.getElementById("keys").open) return;
