@@ -230,8 +230,8 @@ func (s *solving) bound(ctx context.Context, problems []pair.Problem) error {
 const shownNats = 6
 
 // widen lets the bounds rest on the wander that the messages show, where nobody has stated one and it is more than what is
-// assumed of clocks otherwise: thrice the estimate, which is good to half a decade, and five standard deviations of the
-// walk. Over a thousand simulated traces this held every truth.
+// assumed of clocks otherwise: five standard deviations of the walk that was found. What clocks in ordinary rooms show stays
+// below the default.
 func (s *solving) widen(ctx context.Context) error {
 	if s.options.Assumption != nil || s.method.linear || s.method.whole != nil {
 		return nil
@@ -239,7 +239,7 @@ func (s *solving) widen(ctx context.Context) error {
 	shown := 0.0
 	for i := range s.Pairs {
 		if e := &s.Pairs[i].Estimate; e.Gain > shownNats {
-			shown = max(shown, bound.FromWalk(3*e.Sigma, 5, s.Assumed.Epsilon).Wander)
+			shown = max(shown, bound.FromWalk(e.Sigma, 5, s.Assumed.Epsilon).Wander)
 		}
 	}
 	if shown <= s.Assumed.Wander {
