@@ -181,8 +181,11 @@ func (s *scene) left(v *survey, c *choice, h *histogram, b *columns, f *facts) [
 			lines = append(lines, fmt.Sprintf("%s of %s messages are shown %s", count(n), count(v.total), where))
 		}
 		if len(c.windows) > 0 {
-			lines = append(lines, fmt.Sprintf("each event and message stands for itself in %d stretches: the beginning and around "+
-				"the worst inversions, underlined in the overview; density is paler", len(c.windows)))
+			stretches := "at the beginning"
+			if n := len(c.windows); n > 1 {
+				stretches = fmt.Sprintf("in %d stretches, at the beginning and around the worst inversions", n)
+			}
+			lines = append(lines, "each event and message stands for itself "+stretches+", underlined in the overview; density is paler")
 		}
 	}
 	if n := v.inversions - b.inverted; n > 0 {

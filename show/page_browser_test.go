@@ -152,6 +152,14 @@ func TestHostileNamesDoNoHarm(t *testing.T) {
 	b.key("n")
 	b.key("r")
 	b.shot("hostile")
+	openClocks(b)
+	b.shot("hostile-clocks")
+	if got := b.eval(foreign); got != "" {
+		t.Errorf("the pictures have %s", got)
+	}
+	if got := b.eval(`document.querySelector("#pictures svg").getAttribute("aria-label")`); !strings.HasPrefix(got, names[1]) {
+		t.Errorf("the first picture is named %q", got)
+	}
 	if got := b.eval(`document.querySelectorAll("script").length + " " + document.querySelectorAll("img").length`); got != "2 0" {
 		t.Errorf("scripts and images: %s", got)
 	}
@@ -252,4 +260,53 @@ func TestClocksAreDrawnWhenSomebodyLooks(t *testing.T) {
 		t.Errorf("the hostile name is not in the texts %q", got)
 	}
 	b.shot("few-clocks")
+}
+
+func openClocks(b *browser) {
+	b.t.Helper()
+	b.key("c")
+	b.run(chromedp.WaitVisible(`#clocks[data-ready="true"] svg.plot`), b.settle())
+}
+
+// foreign names what is in the pictures beside shapes and text, and attributes that could do more than place them.
+const foreign = `[...document.querySelectorAll("#pictures figure *")]
+  .flatMap(e => [e.localName, ...[...e.attributes].map(a => "@" + a.name)])
+  .filter(n => !["svg", "rect", "path", "text", "@class", "@role", "@aria-label", "@viewBox", "@x", "@y", "@width", "@height", "@d",
+    "@text-anchor", "@transform"].includes(n)).join(" ")`
+
+func TestClocksOpenToPicturesOfHostsAndPairs(t *testing.T) {
+	for _, scheme := range []string{"light", "dark"} {
+		timeline := synthetic{hosts: 4, messages: 4000, span: 600e9, delay: 20e3, width: 40e3, seed: 6}.timeline()
+		b := open(t, timeline, 1280, 900, scheme)
+		if got := b.eval(`document.getElementById("clocks").open + " " + document.querySelectorAll("#pictures *").length`); got != "false 0" {
+			t.Errorf("before anybody looked: %s", got)
+		}
+		openClocks(b)
+		b.shot("clocks-" + scheme)
+		if got := b.eval(`[...document.querySelectorAll("#pictures svg.plot[role=img]")].map(e => e.getAttribute("aria-label")).join("|")`); got !=
+			"host-01 against host-00|host-02 against host-00|host-03 against host-00|host-01 and host-02|host-01 and host-03|host-02 and host-03|"+
+				"host-00 and host-01|host-00 and host-02|host-00 and host-03" {
+			t.Errorf("pictures %s", got)
+		}
+		if got := b.eval(foreign); got != "" {
+			t.Errorf("the pictures have %s", got)
+		}
+		// Lines have the colours of the scheme, so the style is in force.
+		want := map[string]string{"light": "rgb(0, 114, 178)", "dark": "rgb(86, 180, 233)"}[scheme]
+		if got := b.eval(`getComputedStyle(document.querySelector("#pictures path.there")).stroke`); got != want {
+			t.Errorf("messages are %s, not %s", got, want)
+		}
+		if got := b.eval(`(s => s.clientHeight > 250 && s.scrollHeight > s.clientHeight)(document.getElementById("pictures"))`); got != "true" {
+			t.Error("the pictures have no room to scroll in")
+		}
+		b.eval(`document.querySelectorAll("#pictures figure")[3].scrollIntoView()`)
+		b.shot("clocks-pair-" + scheme)
+		b.key("r") // one at a time: the timeline keeps its room
+		if got := b.eval(`document.getElementById("clocks").open + " " + document.getElementById("report").open`); got != "false true" {
+			t.Errorf("with the report open: %s", got)
+		}
+		if overlap := b.eval(overlapping); overlap != "" {
+			t.Errorf("text overlaps: %s", overlap)
+		}
+	}
 }

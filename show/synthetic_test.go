@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -79,6 +80,9 @@ func (s synthetic) timeline() *Timeline {
 			return fmt.Sprintf("packet %d: TCP 10.0.0.%d:443 > 10.0.0.9:%d, seq %d, 1448 bytes", k, i+1, 40000+k%999, 1448*k)
 		}
 		report.Hosts[i].Events = int64(len(own))
+		if len(own) > 0 {
+			t.Rows[i].First, t.Rows[i].Last = slices.Min(own), slices.Max(own)
+		}
 	}
 	for i := 1; i < s.hosts; i++ {
 		report.Pairs = append(report.Pairs, Pair{A: "host-00", B: report.Hosts[i].Name, MessagesAB: 1234, MessagesBA: 1200, MinRTTNs: ptr(2 * s.delay),

@@ -43,7 +43,9 @@ function fillClocks({ hosts, pairs, left }) {
       ...group("Hosts: offset over time, with bounds", figures.slice(0, hosts)),
       ...group("Pairs: messages, hulls, estimate and bounds", figures.slice(hosts)));
   };
-  section.addEventListener("toggle", () => show().catch((error) => {
+  const opened = () => show().catch((error) => {
     place.replaceChildren(element("p", "", `The pictures cannot be shown: ${error.message}`));
-  }).finally(() => { section.dataset.ready = "true"; }), { once: true });
+  }).finally(() => { section.dataset.ready = "true"; });
+  if (section.open) opened(); // a browser that remembered it
+  else section.addEventListener("toggle", opened, { once: true });
 }
