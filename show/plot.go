@@ -51,7 +51,7 @@ const chartStyle = `
 .plot .there,.plot .back{fill:none;stroke-width:2.4;stroke-linecap:round}.plot .there{stroke:var(--there)}.plot .back{stroke:var(--back)}
 .plot .hull{stroke-width:1.3;stroke-linecap:butt;stroke-dasharray:7 3}
 .plot .mid{fill:none;stroke:var(--mid);stroke-width:1.6}.plot .band{fill:var(--band);fill-opacity:.22;stroke:none}
-.plot .edge{fill:none;stroke:var(--band);stroke-width:1.2}.plot .truth{fill:none;stroke:var(--truth);stroke-width:1.6;stroke-dasharray:4 3}
+.plot .edge{fill:none;stroke:var(--band);stroke-width:1.2}.plot .edged{stroke:var(--band);stroke-width:1.2}.plot .truth{fill:none;stroke:var(--truth);stroke-width:1.6;stroke-dasharray:4 3}
 `
 
 // newChart begins a picture.
@@ -243,7 +243,8 @@ func (p *panel) band(low, high []point) {
 		back := p.pixels(high)
 		slices.Reverse(back)
 		round := append(slices.Clip(p.pixels(low)), back...)
-		fmt.Fprintf(&p.in, `<path class="band" d="%sz"/>`+"\n", pathOf(round))
+		fmt.Fprintf(&p.in, `<path class="band edged" d="%sz"/>`+"\n", pathOf(round))
+		return // its ends lie under the frame
 	}
 	p.line("edge", low)
 	p.line("edge", high)
