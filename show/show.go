@@ -18,6 +18,9 @@
 // every event and message is embedded (see choose); then columns of delta varints, deflated and in base64, carry both
 // to the page (see columns), whose code under page/ draws any zoom from sorted columns and running sums.
 //
+// Below, the clocks themselves over time (see gallery): a dozen hosts and pairs at most, as pictures of some 60 kB drawn
+// from the maps and a selection of the messages, which the page unpacks when somebody opens them.
+//
 // The cost is two to some ten passes over the events, some 30 ns each, and memory for what is embedded: at most 300,000
 // events and as many messages, their descriptions, and two million counters.
 package show
