@@ -24,6 +24,7 @@ func (r *run) gather(ctx context.Context) error {
 	if err := r.addSamples(); err != nil {
 		return err
 	}
+	r.settle()
 	return r.checkNames()
 }
 
@@ -60,7 +61,9 @@ func (r *run) numbers() map[string]int {
 
 // addClock adds a clock that no capture knows and returns its number.
 func (r *run) addClock(name string) int {
-	r.matched.Clocks = append(r.matched.Clocks, trace.Clock{Name: name, Host: name, Granularity: 1})
+	// As coarse as a stamp can be, until one is seen that is not: [run.settle] decides.
+	r.matched.Clocks = append(r.matched.Clocks, trace.Clock{Name: name, Host: name, Granularity: coarsest})
+	r.listedFrom = min(r.listedFrom, len(r.matched.Clocks)-1)
 	r.matched.Addresses = append(r.matched.Addresses, nil)
 	return len(r.matched.Clocks) - 1
 }
@@ -73,4 +76,26 @@ func (r *run) see(clock int, stamp int64) {
 	}
 	c.First, c.Last = min(c.First, stamp), max(c.Last, stamp)
 	c.Events++
+	if clock >= r.listedFrom {
+		for c.Granularity > 1 && stamp%c.Granularity != 0 {
+			c.Granularity /= 10
+		}
+	}
+}
+
+const (
+	// coarsest is the widest step of stamps that is looked for in lists, ns.
+	coarsest = 1_000_000
+	// enoughStamps is how many must agree before they are believed to be coarser than the nanoseconds of a list.
+	enoughStamps = 100
+)
+
+// settle decides how coarse the stamps of lists are, as package pcap does for captures: a step that all of many stamps
+// keep is the clock's own, and an instant lies anywhere within it.
+func (r *run) settle() {
+	for i := r.listedFrom; i < len(r.matched.Clocks); i++ {
+		if c := &r.matched.Clocks[i]; c.Events < enoughStamps {
+			c.Granularity = 1
+		}
+	}
 }

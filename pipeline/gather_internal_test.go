@@ -30,6 +30,7 @@ func twoLists() *run {
 		},
 	}}
 	r.addLists()
+	r.settle()
 	return r
 }
 
@@ -178,5 +179,36 @@ func TestStepsAndContradictedWanderAreSaidInOneLineEach(t *testing.T) {
 	}
 	if got := r.warnings.Lines(); !slices.Equal(got, want) {
 		t.Errorf("%q, not %q", got, want)
+	}
+}
+
+func TestStampsOfListsAreAsCoarseAsAllOfManySay(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		stamps  int
+		step    int64
+		odd     bool // one stamp that keeps no step
+		granule int64
+	}{
+		{"microseconds", 200, 1000, false, 1000},
+		{"nanoseconds", 200, 1, false, 1},
+		{"one that is finer", 200, 1000, true, 1},
+		{"too few to tell", 40, 1000, false, 1},
+		{"seconds are no step of a clock", 200, 1_000_000_000, false, coarsest},
+	} {
+		l := &trace.List{Hosts: []string{"a", "b"}, Channels: []trace.Channel{{From: 0, To: 1}}}
+		for i := range c.stamps {
+			at := int64(i*i%9973) * c.step
+			l.Channels[0].Messages = append(l.Channels[0].Messages, trace.Message{Sent: at, Received: at + 7*c.step})
+		}
+		if c.odd {
+			l.Channels[0].Messages[3].Sent++
+		}
+		r := &run{matched: &match.Result{}, lists: []*trace.List{l}}
+		r.addLists()
+		r.settle()
+		if got := r.matched.Clocks[0].Granularity; got != c.granule {
+			t.Errorf("%s: granularity %d ns, want %d", c.name, got, c.granule)
+		}
 	}
 }

@@ -21,6 +21,7 @@ func (r *run) addLists() {
 	r.listed = make(map[int]*trace.List)
 	r.marks = make(map[int][]mark)
 	number := r.numbers()
+	r.listedFrom = len(p.Clocks)
 	clocks := make([][]int, len(r.lists)) // by list, of each of its hosts
 	for n, l := range r.lists {
 		for _, name := range l.Hosts {

@@ -50,20 +50,21 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Sprintf(fo
 // run is the state that the stages pass on.
 type run struct {
 	Options
-	inputs   []Input
-	captures []*trace.Capture
-	lists    []*trace.List
-	warnings trace.Warnings
-	matched  *match.Result
-	listed   map[int]*trace.List // by clock: where a clock is known from a list
-	marks    map[int][]mark      // by clock: what lists say of it beside messages
-	sampled  int                 // the clock that only samples were taken against, or -1
-	sent     int                 // channels of messages that were sent; those behind stand for collectives
-	cut      []stretch           // the captures, where a clock was set back in pieces
-	solution *align.Solution
-	repaired *show.Repair
-	report   *show.Report
-	broken   []string
+	inputs     []Input
+	captures   []*trace.Capture
+	lists      []*trace.List
+	warnings   trace.Warnings
+	matched    *match.Result
+	listed     map[int]*trace.List // by clock: where a clock is known from a list
+	listedFrom int                 // the first clock that only lists, or samples, name
+	marks      map[int][]mark      // by clock: what lists say of it beside messages
+	sampled    int                 // the clock that only samples were taken against, or -1
+	sent       int                 // channels of messages that were sent; those behind stand for collectives
+	cut        []stretch           // the captures, where a clock was set back in pieces
+	solution   *align.Solution
+	repaired   *show.Repair
+	report     *show.Report
+	broken     []string
 }
 
 // Run aligns the traces and writes the outputs.
