@@ -57,7 +57,7 @@ func (s *solving) fold() {
 		}}
 		x.estimate = pair.Hull(&x.problem)
 		if !s.method.linear {
-			low, high, ok := bound.New(&x.problem, s.Assumed).Curves(s.reach(c.First, c.Last))
+			low, high, ok := bound.New(&x.problem, s.Assumed).Curves(s.reach(x.problem.A.First, x.problem.A.Last))
 			if ok && low != nil && high != nil {
 				x.estimate.Map = clock.Map{Mid: between(low, high), Low: low, High: high}
 				x.estimate.Fit = pair.Exact

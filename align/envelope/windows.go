@@ -160,15 +160,15 @@ func (m *model) laws(d *edge, windows float64) {
 			}
 			fitted[bucket] = l
 		}
-		s := max(l.s, 1)
+		l.s = max(l.s, 1)
 		p.zero = l.zero
 		p.excess -= l.zero
-		p.width = s * wide
-		p.steep, p.flat = l.a/s/wide, l.b/s/wide
-		p.tailScale = s * math.Sqrt(trigamma(l.a)+trigamma(l.b)) * wide
-		p.tail = max(0, s*(digamma(l.a)-digamma(l.b))*wide) + 3*p.tailScale
+		p.width = l.s * wide
+		p.steep, p.flat = l.a/p.width, l.b/p.width
+		p.tailScale = l.deviation() * wide
+		p.tail = max(0, l.mean()*wide) + 3*p.tailScale
 		p.info = min(1, math.Sqrt((l.a+l.b+1)/(l.a*l.b)))
-		p.constant = math.Log(s*wide) + logBeta(l.a, l.b)
+		p.constant = math.Log(p.width) + logBeta(l.a, l.b)
 	}
 	d.laws = fitted
 }

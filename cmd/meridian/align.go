@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/netip"
 	"runtime/debug"
 	"strings"
@@ -16,9 +15,8 @@ import (
 // alignFlags is what the command line says.
 type alignFlags struct {
 	methodFlags
+	outputFlags
 	outputs []string
-	quiet   bool
-	json    bool
 }
 
 func newAlign() *cobra.Command {
@@ -60,9 +58,8 @@ remains; the reason is on stderr.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
-	f.add(cmd, align.Methods())
-	flags.BoolVar(&f.json, "json", false, "print the report as JSON instead of the table")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
+	f.methodFlags.add(cmd, align.Methods())
+	f.outputFlags.add(flags, "report")
 	return cmd
 }
 
@@ -87,27 +84,8 @@ func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !f.quiet {
-		for _, line := range outcome.Report.Warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
-		}
-	}
-	return printOutcome(cmd.OutOrStdout(), outcome, f.json)
-}
-
-// printOutcome prints the result and turns broken promises into an error.
-func printOutcome(w io.Writer, outcome *pipeline.Outcome, json bool) error {
-	show := outcome.Report.Table
-	if json {
-		show = outcome.Report.Write
-	}
-	if err := show(w); err != nil {
-		return err
-	}
-	if len(outcome.Broken) > 0 {
-		return &brokenPromise{strings.Join(outcome.Broken, "; ")}
-	}
-	return nil
+	r := outcome.Report
+	return f.print(cmd, r.Warnings, outcome.Broken, r.Table, r.Write)
 }
 
 // spareMemory makes the collector run earlier: what a run holds it holds to the end, so waiting until the heap has doubled

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"meridian/pipeline"
@@ -12,11 +9,10 @@ import (
 // evaluateFlags is what the command line says.
 type evaluateFlags struct {
 	methodFlags
+	outputFlags
 	compare bool
 	truth   string
 	plots   string
-	quiet   bool
-	json    bool
 }
 
 func newEvaluate() *cobra.Command {
@@ -61,9 +57,8 @@ remains, or the truth lies outside of the bounds; the reason is on stderr.`,
 	flags.BoolVar(&f.compare, "compare", false, "all methods on the same messages, a row for each")
 	flags.StringVar(&f.truth, "truth", "", "`FILE` with the truth of a simulation")
 	flags.StringVar(&f.plots, "plots", "", "draw pictures into `DIR`, made if missing")
-	f.add(cmd, pipeline.EvaluationMethods())
-	flags.BoolVar(&f.json, "json", false, "print the evaluation as JSON instead of the table")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
+	f.methodFlags.add(cmd, pipeline.EvaluationMethods())
+	f.outputFlags.add(flags, "evaluation")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"truth": cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt),
 		"plots": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
@@ -95,20 +90,5 @@ func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !f.quiet {
-		for _, line := range evaluation.Warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
-		}
-	}
-	write := evaluation.Table
-	if f.json {
-		write = evaluation.Write
-	}
-	if err := write(cmd.OutOrStdout()); err != nil {
-		return err
-	}
-	if len(evaluation.Broken) > 0 {
-		return &brokenPromise{strings.Join(evaluation.Broken, "; ")}
-	}
-	return nil
+	return f.print(cmd, evaluation.Warnings, evaluation.Broken, evaluation.Table, evaluation.Write)
 }
