@@ -1,0 +1,102 @@
+package trace
+
+// Event is one thing that happened on a host, as far as every format knows it; its fields are asked for apart.
+type Event struct {
+	Time   int64  // ns since 1970 on the clock of the source, or of the timeline in a [Record]
+	Slice  uint64 // Begin and End of one slice share it; 0: the row's slices nest, an End closes the last begun
+	Flow   uint64 // the message of which the event is an end, the same at both ends; 0 for none
+	Stream int    // index into the streams of its source
+	Class  int    // index into the classes of its source
+	Phase  Phase
+	Role   Role // which end of Flow: Sends or Receives; NoRole without one
+}
+
+// Phase says what an event does to its row.
+type Phase uint8
+
+const (
+	Instant Phase = iota
+	Begin         // a slice begins: a call, an interrupt, a span, a thread's time on a processor
+	End           // and ends
+	Counter       // the number fields are new values of counters that keep them until the next
+)
+
+// Class is a type of event.
+type Class struct {
+	Name     string
+	Category string // what switches it on and off together with others; "" if unknown
+	Fields   []Field
+	// Context is how many fields at the end of Fields the tracer added to what the program said: cpu_id, vtid, procname.
+	Context int
+}
+
+// Stream is a row of the timeline: something on a host on which one thing happens after another.
+type Stream struct {
+	Name   string // "nginx 1234", "CPU 0", "eth0"
+	Host   string // "" stands for the host of the input
+	Kind   StreamKind
+	ID     int64 // the host's own number of it: thread, process, processor, interrupt, goroutine
+	Parent int   // the row it belongs to, as a thread to its process, an index into the same streams; -1 for none
+}
+
+// StreamKind says what a row is.
+type StreamKind uint8
+
+const (
+	OtherStream StreamKind = iota
+	Process
+	Thread
+	CPU
+	Interrupt
+	Device      // a network interface, a disk
+	Messages    // ends of messages
+	Bounds      // counters of what is known of the host's clock
+	StreamKinds // how many there are
+)
+
+func (k StreamKind) String() string {
+	if k < StreamKinds {
+		return [...]string{"other", "process", "thread", "cpu", "interrupt", "device", "messages", "bounds"}[k]
+	}
+	return "unknown"
+}
+
+// Source brings the events of one trace, in order of time but for what its tracer wrote out of order.
+type Source interface {
+	// Next fills e with the next event, or returns io.EOF after the last. Any other error ends the source too; damage
+	// that leaves sound parts behind it is a warning, not an error.
+	Next(e *Event) error
+	// Values returns the fields of the event that Next brought last, in the order of its class's Fields; what is missing
+	// at the end is absent. They belong to the source until the next Next. Fields are decoded only here.
+	Values() []Value
+	// Streams and Classes return those known so far; both only grow. A stream's Name may be completed later.
+	Streams() []Stream
+	Classes() []Class
+	Close() error
+}
+
+// Legend is what records refer to. It only grows while they come.
+type Legend struct {
+	Title   string
+	Hosts   []string
+	Streams []Stream // Host is always given
+	Classes []Class
+	// Method and Assumption say how the clocks were brought together and when the bounds hold; empty: as recorded.
+	Method, Assumption string
+}
+
+// Record is an event on the timeline. Its Stream and Class are those of the [Legend].
+type Record struct {
+	Event
+	Host      int     // index into the legend's hosts
+	Recorded  int64   // the stamp as its host's clock showed it, ns since 1970
+	Low, High int64   // bounds of Time on the timeline, ns; both Time where there are none
+	Values    []Value // belong to the caller; a sink that keeps them copies them
+}
+
+// Sink takes the records of a timeline, in order of Time.
+type Sink interface {
+	Write(r *Record) error
+	// Close completes the output; without it there is none.
+	Close() error
+}

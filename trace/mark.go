@@ -1,0 +1,49 @@
+package trace
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Role says which end of a message, or of a stay in a collective, an event is.
+type Role uint8
+
+const (
+	NoRole   Role = iota
+	Sends         // the message left here
+	Receives      // it arrived here
+	Enters        // a member entered the collective
+	Leaves        // and left it
+)
+
+// Key names a message or a collective, the same at all its ends, in whatever file they stand.
+type Key [16]byte
+
+// KeyOf makes a key of what names a message: the kind of name first, so that those of different formats cannot meet.
+func KeyOf(parts ...string) Key {
+	h := sha256.New()
+	var length [8]byte
+	for _, p := range parts {
+		binary.LittleEndian.PutUint64(length[:], uint64(len(p)))
+		h.Write(length[:])
+		h.Write([]byte(p))
+	}
+	return Key(h.Sum(nil)[:16])
+}
+
+// Mark is an event that says itself of which message it is an end: a tagged send or receive, an end of a span, the entry
+// into a collective.
+type Mark struct {
+	Time   int64 // ns since 1970 on the clock of the host
+	Key    Key
+	Host   int // index into the hosts of its Marks
+	Stream int // the row on which it lies, as its source numbers it; -1 for none
+	Role   Role
+}
+
+// Marks is the marks of one file. A host named "" is the one that the user gave the input.
+type Marks struct {
+	File  string
+	Hosts []string
+	Marks []Mark
+}
