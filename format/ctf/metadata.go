@@ -61,21 +61,21 @@ type EventClass struct {
 type Kind uint8
 
 const (
-	Integer     Kind = iota // Size bits, Signed or not; with Labels an enumeration
-	VarInt                  // CTF 2: LEB128 of at most 64 bits, Signed or not; with Labels an enumeration
-	Boolean                 // CTF 2: Size bits, true unless all are 0
-	BitArray                // CTF 2: Size bits, read as an unsigned integer
-	Float                   // IEEE 754 of Size bits: 16, 32, 64, 80 to 128 where Exponent and Mantissa say so
-	CString                 // bytes up to one NUL code unit of Encoding
-	TextArray               // CTF 2: Length bytes of text, up to a NUL
-	TextSeq                 // CTF 2: as many bytes of text as LengthSlot says
-	BlobArray               // CTF 2: Length bytes
-	BlobSeq                 // CTF 2: as many bytes as LengthSlot says
-	Struct                  // Fields, one after another
-	Variant                 // the one of Fields that TagSlot selects
-	Optional                // Elem, or nothing, as TagSlot selects
-	FixedArray              // Length times Elem
-	Sequence                // as often Elem as LengthSlot says
+	Integer    Kind = iota // Size bits, Signed or not; with Labels an enumeration
+	VarInt                 // CTF 2: LEB128 of at most 64 bits, Signed or not; with Labels an enumeration
+	Boolean                // CTF 2: Size bits, true unless all are 0
+	BitArray               // CTF 2: Size bits, read as an unsigned integer
+	Float                  // IEEE 754 of Size bits: 16, 32, 64, 80 to 128 where Exponent and Mantissa say so
+	CString                // bytes up to one NUL code unit of Encoding
+	TextArray              // CTF 2: Length bytes of text, up to a NUL
+	TextSeq                // CTF 2: as many bytes of text as LengthSlot says
+	BlobArray              // CTF 2: Length bytes
+	BlobSeq                // CTF 2: as many bytes as LengthSlot says
+	Struct                 // Fields, one after another
+	Variant                // the one of Fields that TagSlot selects
+	Optional               // Elem, or nothing, as TagSlot selects
+	FixedArray             // Length times Elem
+	Sequence               // as often Elem as LengthSlot says
 )
 
 // Type is one node of a layout. The types of one trace form trees: no node is shared between places whose Slot differs.
