@@ -116,7 +116,10 @@ type Cursor struct {
 func NewCursor(c Curve) Cursor { return Cursor{curve: c} }
 
 // At returns the timeline's time at host time t to the nearest nanosecond.
-func (u *Cursor) At(t int64) int64 {
+func (u *Cursor) At(t int64) int64 { return u.Rounded(t, Nearest) }
+
+// Rounded returns the timeline's time at host time t, rounded as r says.
+func (u *Cursor) Rounded(t int64, r Rounding) int64 {
 	c := u.curve
 	for u.piece+2 < len(c) && t >= c[u.piece+1].Host {
 		u.piece++
@@ -124,5 +127,5 @@ func (u *Cursor) At(t int64) int64 {
 	for u.piece > 0 && t < c[u.piece].Host {
 		u.piece--
 	}
-	return c.on(u.piece, t, Nearest)
+	return c.on(u.piece, t, r)
 }

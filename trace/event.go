@@ -91,6 +91,7 @@ type Record struct {
 	Host      int     // index into the legend's hosts
 	Recorded  int64   // the stamp as its host's clock showed it, ns since 1970
 	Low, High int64   // bounds of Time on the timeline, ns; both Time where there are none
+	Bounded   bool    // there are
 	Values    []Value // belong to the caller; a sink that keeps them copies them
 }
 

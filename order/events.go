@@ -1,0 +1,321 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// EventSource is one sequence of events whose stamps are of one clock.
+type EventSource struct {
+	Events trace.Source
+	Host   int // of its events, an index into the legend's hosts
+	// Map carries its stamps to the timeline; nil leaves them as they are, unbounded.
+	Map *clock.Map
+	// Keep drops events before their fields are decoded. Nil keeps all.
+	Keep func(e *trace.Event) bool
+	// Window is how late an event may come after a later stamp, in ns of its clock. 0 is DefaultWindow.
+	Window int64
+}
+
+// Events emits the events of all sources in the order of the timeline, ties broken by source and then as they came. What
+// the sources' events refer to is entered into the legend before the first record that refers to it. A record is void
+// after emit returns. All is done in the caller's goroutine; an error of a source or of emit, or the end of ctx, ends it.
+//
+// Its memory is the events of one window, at most [mostHeld] for each source: one that is later still is emitted late,
+// and counted.
+func Events(ctx context.Context, sources []EventSource, legend *trace.Legend, emit func(*trace.Record) error) (Stats, error) {
+	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
+	shared := newEntries(legend)
+	var heap []*lane
+	for i := range sources {
+		l, err := newLane(i, &sources[i], shared)
+		if err != nil {
+			return stats, fmt.Errorf("order: source %d: %w", i, err)
+		}
+		if ok, err := l.advance(); err != nil {
+			return stats, err
+		} else if ok {
+			heap = append(heap, l)
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		settle(heap, i)
+	}
+	last := int64(math.MinInt64)
+	for n := 1; len(heap) > 0; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return stats, ctx.Err()
+		}
+		l := heap[0]
+		r := &l.head.record
+		stats.Frames[l.number]++
+		if r.Time < last {
+			stats.Late[l.number]++
+		}
+		last = max(last, r.Time)
+		if err := emit(r); err != nil {
+			return stats, err
+		}
+		ok, err := l.advance()
+		if err != nil {
+			return stats, err
+		}
+		if !ok {
+			heap[0] = heap[len(heap)-1]
+			heap = heap[:len(heap)-1]
+		}
+		settle(heap, 0)
+	}
+	return stats, ctx.Err()
+}
+
+// settle moves the lane at i below all that come before it.
+func settle(heap []*lane, i int) {
+	for 2*i+1 < len(heap) {
+		c := 2*i + 1
+		if c+1 < len(heap) && heap[c+1].before(heap[c]) {
+			c++
+		}
+		if !heap[c].before(heap[i]) {
+			return
+		}
+		heap[i], heap[c] = heap[c], heap[i]
+		i = c
+	}
+}
+
+// mostHeld is how many events of one source wait for one that may come before them.
+const mostHeld = 1 << 15
+
+// lane is a source with the events that were read ahead, in order.
+type lane struct {
+	*EventSource
+	number         int
+	shared         *entries
+	mid, low, high clock.Cursor
+	bounded        bool
+	streams        []int // of the source's streams, the legend's number
+	classes        []int
+	event          trace.Event
+	head           *held
+	waiting        []*held // in order; those before from were emitted
+	from           int
+	spare          []*held
+	latest         int64 // stamp read so far
+	ended          bool
+}
+
+func newLane(number int, s *EventSource, shared *entries) (*lane, error) {
+	l := &lane{EventSource: s, number: number, shared: shared, latest: math.MinInt64}
+	if l.Window == 0 {
+		l.Window = DefaultWindow
+	}
+	if s.Map == nil {
+		return l, nil
+	}
+	l.mid = clock.NewCursor(s.Map.Mid)
+	if err := s.Map.Mid.Check(); err != nil {
+		return nil, err
+	}
+	if l.bounded = s.Map.Low != nil && s.Map.High != nil; l.bounded {
+		l.low, l.high = clock.NewCursor(s.Map.Low), clock.NewCursor(s.Map.High)
+	}
+	return l, nil
+}
+
+func (l *lane) before(o *lane) bool {
+	a, b := l.head.record.Time, o.head.record.Time
+	return a < b || a == b && l.number < o.number
+}
+
+// advance gives the head back and goes on to the next; false if there is none.
+func (l *lane) advance() (bool, error) {
+	if l.head != nil {
+		l.spare = append(l.spare, l.head)
+		l.head = nil
+	}
+	for {
+		if n := len(l.waiting) - l.from; n > 0 {
+			first := l.waiting[l.from]
+			if l.ended || n >= mostHeld || first.record.Recorded <= clock.Sub(l.latest, l.Window) {
+				l.head = first
+				l.from++
+				return true, nil
+			}
+		} else if l.ended {
+			return false, nil
+		}
+		if err := l.read(); err == io.EOF {
+			l.ended = true
+			l.refresh()
+		} else if err != nil {
+			return false, err
+		}
+	}
+}
+
+// read takes one event in.
+func (l *lane) read() error {
+	e := &l.event
+	if err := l.Events.Next(e); err != nil {
+		return err
+	}
+	l.latest = max(l.latest, e.Time)
+	if l.Keep != nil && !l.Keep(e) {
+		return nil
+	}
+	h := l.take()
+	h.record = trace.Record{Event: *e, Host: l.Host, Recorded: e.Time, Low: e.Time, High: e.Time}
+	r := &h.record
+	r.Stream, r.Class = l.stream(e.Stream), l.class(e.Class)
+	if l.Map != nil {
+		r.Time = l.mid.At(e.Time)
+		r.Low, r.High = r.Time, r.Time
+		if l.bounded {
+			r.Bounded = true
+			r.Low, r.High = l.low.Rounded(e.Time, clock.Down), l.high.Rounded(e.Time, clock.Up)
+		}
+	}
+	h.keep(l.Events.Values())
+	l.line(h)
+	return nil
+}
+
+// line puts an event behind all that are not later: nearly always behind the last.
+func (l *lane) line(h *held) {
+	if l.from > len(l.waiting)/2 && l.from >= 1024 {
+		n := copy(l.waiting, l.waiting[l.from:])
+		l.waiting, l.from = l.waiting[:n], 0
+	}
+	l.waiting = append(l.waiting, h)
+	for i := len(l.waiting) - 1; i > l.from && h.record.Recorded < l.waiting[i-1].record.Recorded; i-- {
+		l.waiting[i], l.waiting[i-1] = l.waiting[i-1], h
+	}
+}
+
+func (l *lane) take() *held {
+	if n := len(l.spare); n > 0 {
+		h := l.spare[n-1]
+		l.spare = l.spare[:n-1]
+		return h
+	}
+	return new(held)
+}
+
+// stream returns the legend's number of a stream of the source.
+func (l *lane) stream(i int) int {
+	if i >= len(l.streams) {
+		l.refresh()
+	}
+	if i < 0 || i >= len(l.streams) {
+		// A source that brings an event before its stream is at fault; the event is worth more than the row.
+		l.streams = append(l.streams, l.shared.stream(&trace.Stream{Name: "?", Parent: -1}, l.Host))
+		return l.streams[len(l.streams)-1]
+	}
+	return l.streams[i]
+}
+
+// refresh enters new streams into the legend, and names that were completed.
+func (l *lane) refresh() {
+	legend := l.shared.legend
+	for i, s := range l.Events.Streams() {
+		if i < len(l.streams) {
+			legend.Streams[l.streams[i]].Name = s.Name
+			if s.Parent >= 0 && s.Parent < len(l.streams) {
+				legend.Streams[l.streams[i]].Parent = l.streams[s.Parent]
+			}
+			continue
+		}
+		if s.Parent >= 0 && s.Parent < i {
+			s.Parent = l.streams[s.Parent]
+		} else {
+			s.Parent = -1
+		}
+		l.streams = append(l.streams, l.shared.stream(&s, l.Host))
+	}
+}
+
+func (l *lane) class(i int) int {
+	if i >= len(l.classes) {
+		for _, c := range l.Events.Classes()[len(l.classes):] {
+			l.classes = append(l.classes, l.shared.class(&c))
+		}
+	}
+	return l.classes[i]
+}
+
+// entries enters streams and classes into the legend; classes that several sources have in common once.
+type entries struct {
+	legend *trace.Legend
+	named  map[string][]int
+}
+
+func newEntries(legend *trace.Legend) *entries {
+	e := &entries{legend: legend, named: make(map[string][]int)}
+	for i := range legend.Classes {
+		name := legend.Classes[i].Name
+		e.named[name] = append(e.named[name], i)
+	}
+	return e
+}
+
+func (e *entries) stream(s *trace.Stream, host int) int {
+	entry := *s
+	entry.Host = e.legend.Hosts[host]
+	e.legend.Streams = append(e.legend.Streams, entry)
+	return len(e.legend.Streams) - 1
+}
+
+func (e *entries) class(c *trace.Class) int {
+	for _, i := range e.named[c.Name] {
+		if reflect.DeepEqual(&e.legend.Classes[i], c) {
+			return i
+		}
+	}
+	e.legend.Classes = append(e.legend.Classes, *c)
+	i := len(e.legend.Classes) - 1
+	e.named[c.Name] = append(e.named[c.Name], i)
+	return i
+}
+
+// held is a record with its fields in memory of its own, which is used again.
+type held struct {
+	record trace.Record
+	values []trace.Value
+	items  []trace.Value
+	data   []byte
+}
+
+func (h *held) keep(values []trace.Value) {
+	h.values, h.items, h.data = h.values[:0], h.items[:0], h.data[:0]
+	for i := range values {
+		h.values = append(h.values, h.copy(&values[i]))
+	}
+	h.record.Values = h.values
+}
+
+// copy copies a value. Memory that grows moves, but what was copied before stays where it was, and is not changed.
+func (h *held) copy(v *trace.Value) trace.Value {
+	c := *v
+	if len(v.Data) > 0 {
+		n := len(h.data)
+		h.data = append(h.data, v.Data...)
+		c.Data = h.data[n:len(h.data):len(h.data)]
+	}
+	if len(v.Items) > 0 {
+		n, m := len(h.items), len(v.Items)
+		h.items = append(h.items, v.Items...)
+		for i := range m {
+			x := h.copy(&v.Items[i])
+			h.items[n+i] = x
+		}
+		c.Items = h.items[n : n+m : n+m]
+	}
+	return c
+}
