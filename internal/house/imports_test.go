@@ -28,12 +28,13 @@ var mayImport = map[string][]string{
 	"align":       {"clock", "trace"},
 	"probe":       {"clock", "trace"},
 	"order":       {"clock", "trace"},
+	"filter":      {"trace"},
 	"collect":     {"record", "probe", "order", "format/...", "trace", "clock"},
 	"experiment":  {"collect"},
 	"show":        {"trace", "clock", "format/..."},
 	"sim":         {"trace", "clock"},
 	"demo":        {"pipeline", "show", "format/...", "sim", "trace", "clock"},
-	"pipeline":    {"match", "align/...", "order", "show", "sim", "format/...", "trace", "clock"},
+	"pipeline":    {"match", "align/...", "order", "filter", "kernel", "show", "sim", "format/...", "trace", "clock"},
 	"cmd":         {"..."},
 	"internal":    {"..."}, // tools of the house: generators, laboratories, measurements
 }

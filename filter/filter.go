@@ -1,0 +1,286 @@
+// Package filter takes from a timeline what is wanted: hosts, rows, types of events, values of fields, a stretch of time
+// or the stretch between two events; and it measures pairs of events against thresholds.
+//
+//	Record --> hosts, rows, events, where --> crop --> pairs --> the next sink
+//	                                                     \--> Result of each pair
+//
+// In go [trace.Record]s in the order of the timeline, each passes or does not; a [Filter] is a [trace.Sink] before
+// another. Decisions about a host, a row or a type are taken once for each and looked up after that, so an event costs a
+// few loads beside the conditions on its fields. Memory is that of pairs still open, at most [mostOpen] of each kind.
+//
+// The rows that alignment adds, ends of messages and bounds of clocks, are no events of a type: only their host and
+// their time decide.
+//
+// The idea of pairs, named stretches and their warnings is the post-processing of KUSP (Dinkel 2013, chapter 5).
+package filter
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"meridian/trace"
+)
+
+// Options says what is wanted. The zero value wants all.
+type Options struct {
+	Hosts   []string    // patterns; see [Match]
+	Streams []string    // patterns of names of rows
+	Events  []string    // patterns of NAME or CATEGORY:NAME of events
+	Where   []Condition // all of which must hold
+	From    Edge        // what is earlier is left out
+	To      Edge        // what is later is left out
+	Fields  []string    // patterns of names of fields to keep; nil keeps all
+	Pairs   []Pair
+}
+
+// Edge is where a stretch begins or ends: at an instant of the timeline or at an event. The zero value is no edge.
+type Edge struct {
+	Time  int64  // ns since 1970, with Timed
+	Timed bool   // Time is meant
+	Event string // pattern of an event's name: the first such event, which itself is kept
+}
+
+func (e *Edge) set() bool { return e.Timed || e.Event != "" }
+
+// Check refuses patterns that cannot be read.
+func (o *Options) Check() error {
+	patterns := append(append(append(append([]string{}, o.Hosts...), o.Streams...), o.Events...), o.Fields...)
+	patterns = append(patterns, o.From.Event, o.To.Event)
+	for i := range o.Pairs {
+		patterns = append(patterns, o.Pairs[i].Begin, o.Pairs[i].End)
+	}
+	for _, p := range patterns {
+		if _, err := path.Match(strings.TrimPrefix(p, "!"), ""); err != nil {
+			return fmt.Errorf("pattern %q: %w; * and ? stand for anything, [abc] for one of these", p, err)
+		}
+	}
+	if o.From.Timed && o.To.Timed && o.To.Time < o.From.Time {
+		return fmt.Errorf("the stretch ends before it begins")
+	}
+	for i := range o.Pairs {
+		if err := o.Pairs[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Match reports whether something of one or several names is wanted by patterns in the manner of the shell: * and ? stand
+// for anything, and a pattern that begins with ! leaves out what it matches; of several that match, the last decides.
+// Where all patterns leave out, or there is none, what none matches is wanted.
+func Match(patterns []string, names ...string) bool {
+	wanted := true
+	for _, p := range patterns {
+		wanted = wanted && strings.HasPrefix(p, "!")
+	}
+	for _, p := range patterns {
+		p, leave := strings.CutPrefix(p, "!")
+		for _, name := range names {
+			if ok, _ := path.Match(escapeSlashes(p), escapeSlashes(name)); ok {
+				wanted = !leave
+				break
+			}
+		}
+	}
+	return wanted
+}
+
+// escapeSlashes makes * match over slashes too: names are no paths.
+func escapeSlashes(s string) string { return strings.ReplaceAll(s, "/", "\x01") }
+
+// Filter is a sink before another.
+type Filter struct {
+	o       Options
+	legend  *trace.Legend
+	next    trace.Sink
+	streams []verdict // by row: whether host and row are wanted
+	classes []class
+	started bool
+	ended   bool
+	pairs   []pairing
+	buffer  []trace.Value
+	scratch []byte
+	Passed  int64 // records that passed
+	Dropped int64
+}
+
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	wanted
+	unwanted
+	added // by alignment; its host is wanted
+)
+
+// class is what was decided about a type of events.
+type class struct {
+	verdict    verdict
+	from, to   bool
+	conditions []place // of each condition's field
+	keep       []int   // fields to keep; nil for all
+	kept       int     // the legend's class with these fields alone
+	roles      []role  // by pair
+}
+
+// New returns a filter that hands on to next what is wanted. The legend may grow while records come. Options were
+// checked.
+func New(next trace.Sink, legend *trace.Legend, o Options) *Filter {
+	f := &Filter{o: o, legend: legend, next: next, started: o.From.Event == ""}
+	for i := range o.Pairs {
+		f.pairs = append(f.pairs, newPairing(&f.o.Pairs[i]))
+	}
+	return f
+}
+
+// Write hands a record on if it is wanted.
+func (f *Filter) Write(r *trace.Record) error {
+	if f.ended || f.o.From.Timed && r.Time < f.o.From.Time || f.o.To.Timed && r.Time > f.o.To.Time {
+		f.Dropped++
+		return nil
+	}
+	v := f.stream(r.Stream)
+	if v == unwanted {
+		f.Dropped++
+		return nil
+	}
+	c := f.class(r.Class)
+	if v != added && (c.verdict == unwanted || !f.holds(c, r)) {
+		// An edge is an edge even where its own type is not wanted.
+		f.cross(c, r)
+		f.Dropped++
+		return nil
+	}
+	inside := f.cross(c, r)
+	if !inside {
+		f.Dropped++
+		return nil
+	}
+	if v == added {
+		f.Passed++
+		return f.next.Write(r)
+	}
+	if err := f.pair(c, r); err != nil {
+		return err
+	}
+	if c.keep != nil {
+		r = f.thin(c, r)
+	}
+	f.Passed++
+	return f.next.Write(r)
+}
+
+// Close ends the pairs and closes the next sink.
+func (f *Filter) Close() error {
+	for i := range f.pairs {
+		f.pairs[i].end()
+	}
+	return f.next.Close()
+}
+
+// cross takes account of edges that are events, and reports whether the record lies between them, edges included.
+func (f *Filter) cross(c *class, r *trace.Record) (inside bool) {
+	if !f.started && c.from {
+		f.started = true
+		return true
+	}
+	inside = f.started
+	if f.started && c.to {
+		f.ended = true
+	}
+	return inside
+}
+
+// Found reports whether the events were met that begin and end the stretch; true where none was asked for.
+func (f *Filter) Found() (from, to bool) {
+	return f.started, f.o.To.Event == "" || f.ended
+}
+
+func (f *Filter) stream(i int) verdict {
+	for len(f.streams) <= i {
+		f.streams = append(f.streams, undecided)
+	}
+	if f.streams[i] == undecided {
+		s := &f.legend.Streams[i]
+		switch {
+		case !Match(f.o.Hosts, s.Host):
+			f.streams[i] = unwanted
+		case s.Kind == trace.Messages || s.Kind == trace.Bounds:
+			f.streams[i] = added
+		case !Match(f.o.Streams, s.Name):
+			f.streams[i] = unwanted
+		default:
+			f.streams[i] = wanted
+		}
+	}
+	return f.streams[i]
+}
+
+func (f *Filter) class(i int) *class {
+	for len(f.classes) <= i {
+		f.classes = append(f.classes, class{})
+	}
+	c := &f.classes[i]
+	if c.verdict != undecided {
+		return c
+	}
+	of := &f.legend.Classes[i]
+	c.verdict = unwanted
+	if matchClass(f.o.Events, of) {
+		c.verdict = wanted
+	}
+	c.from, c.to = f.o.From.Event != "" && matchClass([]string{f.o.From.Event}, of), f.o.To.Event != "" && matchClass([]string{f.o.To.Event}, of)
+	for k := range f.o.Where {
+		c.conditions = append(c.conditions, find(of.Fields, f.o.Where[k].Field))
+	}
+	for k := range f.o.Pairs {
+		c.roles = append(c.roles, f.o.Pairs[k].role(of))
+	}
+	if f.o.Fields != nil {
+		f.thinned(c, of)
+	}
+	return c
+}
+
+// matchClass matches a type of events by its name and by CATEGORY:NAME.
+func matchClass(patterns []string, c *trace.Class) bool {
+	if c.Category == "" {
+		return Match(patterns, c.Name)
+	}
+	return Match(patterns, c.Name, c.Category+":"+c.Name)
+}
+
+// thinned enters a class with only the fields that are kept into the legend.
+func (f *Filter) thinned(c *class, of *trace.Class) {
+	c.keep = []int{}
+	less := trace.Class{Name: of.Name, Category: of.Category}
+	for i := range of.Fields {
+		if !Match(f.o.Fields, of.Fields[i].Name) {
+			continue
+		}
+		c.keep = append(c.keep, i)
+		less.Fields = append(less.Fields, of.Fields[i])
+		if i >= len(of.Fields)-of.Context {
+			less.Context++
+		}
+	}
+	f.legend.Classes = append(f.legend.Classes, less)
+	c.kept = len(f.legend.Classes) - 1
+}
+
+// thin returns a record with the fields that are kept.
+func (f *Filter) thin(c *class, r *trace.Record) *trace.Record {
+	less := *r
+	less.Class = c.kept
+	f.buffer = f.buffer[:0]
+	for _, i := range c.keep {
+		if i < len(r.Values) {
+			f.buffer = append(f.buffer, r.Values[i])
+		} else {
+			f.buffer = append(f.buffer, trace.Value{})
+		}
+	}
+	less.Values = f.buffer
+	return &less
+}

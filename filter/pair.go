@@ -1,0 +1,312 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"meridian/trace"
+)
+
+// Pair is two types of events that belong together, such as a request and its answer, and how far apart they may be.
+type Pair struct {
+	Name       string
+	Begin, End string        // patterns of the events' names
+	Key        []string      // fields that both have and that tell the pairs apart; none: the next End on the same row
+	Min, Max   time.Duration // thresholds; 0 for none
+}
+
+// ParsePair reads NAME=BEGIN..END[,key=FIELD]...[,min=DURATION][,max=DURATION].
+func ParsePair(s string) (Pair, error) {
+	wrong := func(why string) (Pair, error) {
+		return Pair{}, fmt.Errorf("%q is no pair: %s; want NAME=BEGIN..END[,key=FIELD][,min=1us][,max=5ms]", s, why)
+	}
+	name, rest, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return wrong("it has no name")
+	}
+	parts := strings.Split(rest, ",")
+	begin, end, ok := strings.Cut(parts[0], "..")
+	if !ok || begin == "" || end == "" {
+		return wrong("it has no two events")
+	}
+	p := Pair{Name: name, Begin: begin, End: end}
+	for _, part := range parts[1:] {
+		key, value, _ := strings.Cut(part, "=")
+		var err error
+		switch key {
+		case "key":
+			p.Key = append(p.Key, value)
+		case "min":
+			p.Min, err = time.ParseDuration(value)
+		case "max":
+			p.Max, err = time.ParseDuration(value)
+		default:
+			return wrong(fmt.Sprintf("it says %q", part))
+		}
+		if err != nil {
+			return wrong(err.Error())
+		}
+	}
+	return p, p.check()
+}
+
+func (p *Pair) check() error {
+	switch {
+	case p.Begin == "" || p.End == "":
+		return fmt.Errorf("pair %s needs the names of two events, begin and end", p.Name)
+	case p.Min < 0 || p.Max < 0 || p.Max > 0 && p.Max < p.Min:
+		return fmt.Errorf("pair %s: thresholds from %v to %v", p.Name, p.Min, p.Max)
+	}
+	return nil
+}
+
+// role is what a type of events is to a pair.
+type role struct {
+	begins, ends bool
+	key          []place
+}
+
+func (p *Pair) role(c *trace.Class) role {
+	r := role{begins: matchClass([]string{p.Begin}, c), ends: matchClass([]string{p.End}, c)}
+	if r.begins || r.ends {
+		for _, name := range p.Key {
+			r.key = append(r.key, find(c.Fields, name))
+		}
+	}
+	return r
+}
+
+// Result is what became of a pair. Durations are in ns.
+type Result struct {
+	Name       string  `json:"name"`
+	Count      int64   `json:"count"`
+	MinNs      int64   `json:"min_ns"`
+	MeanNs     float64 `json:"mean_ns"`
+	MedianNs   int64   `json:"median_ns"`
+	P99Ns      int64   `json:"p99_ns"`
+	MaxNs      int64   `json:"max_ns"`
+	BelowMin   int64   `json:"below_min"`    // shorter than the threshold
+	AboveMax   int64   `json:"above_max"`    // longer than the threshold
+	Undecided  int64   `json:"undecided"`    // of these, those that the clocks' bounds leave open
+	OutOfOrder int64   `json:"out_of_order"` // the end came before its begin
+	NoEnd      int64   `json:"no_end"`       // begins of which no end came
+	NoBegin    int64   `json:"no_begin"`     // ends of which no begin came
+	NoKey      int64   `json:"no_key"`       // events without the key's fields
+	Longest    *Case   `json:"longest,omitempty"`
+}
+
+// Case is one pair on the timeline.
+type Case struct {
+	BeginNs    int64  `json:"begin_ns"`
+	DurationNs int64  `json:"duration_ns"`
+	LowNs      int64  `json:"low_ns"` // of the duration, by the clocks' bounds
+	HighNs     int64  `json:"high_ns"`
+	From       string `json:"from"` // host
+	To         string `json:"to"`
+	Key        string `json:"key"`
+}
+
+// mostOpen is how many begins without an end, and ends without a begin, are remembered for each pair; older ones are
+// given up.
+const mostOpen = 1 << 20
+
+// mostDurations is how many durations quantiles are taken of; of more, each second is dropped, then each second again.
+const mostDurations = 1 << 20
+
+// waiting is one event of a pair that waits for the other.
+type waiting struct {
+	time, low, high int64
+	host, stream    int
+	bounded         bool
+}
+
+// pairing is a pair at work.
+type pairing struct {
+	*Pair
+	Result
+	sum       float64
+	durations []int64
+	every     int64 // of how many durations one is kept
+	begun     map[string]waiting
+	early     map[string]waiting // ends that came first
+	key       []byte
+}
+
+func newPairing(p *Pair) pairing {
+	return pairing{Pair: p, Result: Result{Name: p.Name}, every: 1, begun: make(map[string]waiting), early: make(map[string]waiting)}
+}
+
+// pair gives a record to the pairs whose begin or end it is.
+func (f *Filter) pair(c *class, r *trace.Record) error {
+	for i := range f.pairs {
+		role := &c.roles[i]
+		if !role.begins && !role.ends {
+			continue
+		}
+		p := &f.pairs[i]
+		if !p.keyOf(role, f.legend.Classes[r.Class].Fields, r) {
+			p.NoKey++
+			continue
+		}
+		w := waiting{r.Time, r.Low, r.High, r.Host, r.Stream, r.Bounded}
+		// What both begins and ends is one of a row of beats: it ends the last and begins the next.
+		if role.ends {
+			p.close(w, f.legend)
+		}
+		if role.begins {
+			p.open(w, f.legend)
+		}
+	}
+	return nil
+}
+
+// keyOf sets the key of a record; false if it lacks a field.
+func (p *pairing) keyOf(role *role, fields []trace.Field, r *trace.Record) bool {
+	p.key = p.key[:0]
+	if len(role.key) == 0 {
+		p.key = fmt.Appendf(p.key, "%d", r.Stream)
+		return true
+	}
+	for i, at := range role.key {
+		v, t := at.of(fields, r.Values)
+		if v == nil {
+			return false
+		}
+		if i > 0 {
+			p.key = append(p.key, ' ')
+		}
+		p.key = v.Append(p.key, t)
+	}
+	return true
+}
+
+func (p *pairing) open(w waiting, l *trace.Legend) {
+	if e, ok := p.early[string(p.key)]; ok && len(p.Key) > 0 {
+		delete(p.early, string(p.key))
+		p.OutOfOrder++
+		p.measure(w, e, l)
+		return
+	}
+	if _, ok := p.begun[string(p.key)]; ok {
+		p.NoEnd++
+	} else if len(p.begun) >= mostOpen {
+		p.NoEnd += int64(len(p.begun))
+		clear(p.begun)
+	}
+	p.begun[string(p.key)] = w
+}
+
+func (p *pairing) close(w waiting, l *trace.Legend) {
+	if b, ok := p.begun[string(p.key)]; ok {
+		delete(p.begun, string(p.key))
+		p.measure(b, w, l)
+		return
+	}
+	if len(p.Key) == 0 || p.Begin == p.End {
+		p.NoBegin++
+		return
+	}
+	if _, ok := p.early[string(p.key)]; ok {
+		p.NoBegin++
+	} else if len(p.early) >= mostOpen {
+		p.NoBegin += int64(len(p.early))
+		clear(p.early)
+	}
+	p.early[string(p.key)] = w
+}
+
+// measure takes a whole pair. On one host both ends are wrong by the same, so that the duration is exact; over two hosts
+// it lies between what their bounds allow.
+func (p *pairing) measure(b, e waiting, l *trace.Legend) {
+	d := e.time - b.time
+	low, high := d, d
+	if b.host != e.host {
+		low, high = math.MinInt64, math.MaxInt64
+		if b.bounded && e.bounded {
+			low, high = e.low-b.high, e.high-b.low
+		}
+	}
+	p.Count++
+	p.sum += float64(d)
+	if p.Count == 1 {
+		p.MinNs, p.MaxNs = d, d
+	}
+	p.MinNs = min(p.MinNs, d)
+	if d >= p.MaxNs {
+		p.MaxNs = d
+		p.Longest = &Case{b.time, d, low, high, l.Hosts[b.host], l.Hosts[e.host], ""}
+		if len(p.Key) > 0 {
+			p.Longest.Key = string(p.key)
+		}
+	}
+	if p.Min > 0 && d < int64(p.Min) {
+		p.BelowMin++
+		if high >= int64(p.Min) {
+			p.Undecided++
+		}
+	}
+	if p.Max > 0 && d > int64(p.Max) {
+		p.AboveMax++
+		if low <= int64(p.Max) {
+			p.Undecided++
+		}
+	}
+	if p.Count%p.every == 0 {
+		p.durations = append(p.durations, d)
+	}
+	if len(p.durations) >= mostDurations {
+		for i := range len(p.durations) / 2 {
+			p.durations[i] = p.durations[2*i]
+		}
+		p.durations = p.durations[:len(p.durations)/2]
+		p.every *= 2
+	}
+}
+
+// end counts what stayed open and sums up.
+func (p *pairing) end() {
+	p.NoEnd += int64(len(p.begun))
+	p.NoBegin += int64(len(p.early))
+	if p.Count == 0 {
+		return
+	}
+	p.MeanNs = p.sum / float64(p.Count)
+	slices.Sort(p.durations)
+	n := len(p.durations)
+	p.MedianNs, p.P99Ns = p.durations[n/2], p.durations[min(n-1, n*99/100)]
+}
+
+// Results returns what became of the pairs, after Close.
+func (f *Filter) Results() []Result {
+	results := make([]Result, len(f.pairs))
+	for i := range f.pairs {
+		results[i] = f.pairs[i].Result
+	}
+	return results
+}
+
+// Warnings says in words what the pairs found amiss.
+func (f *Filter) Warnings(w *trace.Warnings) {
+	for i := range f.pairs {
+		p := &f.pairs[i].Result
+		subject := "pair " + p.Name
+		add := func(n int64, kind string) {
+			if n > 0 {
+				w.AddN(subject, kind, "", n)
+			}
+		}
+		if p.Count == 0 {
+			w.Add(subject, "no pair was found", "")
+		}
+		add(p.NoEnd, "begins without an end")
+		add(p.NoBegin, "ends without a begin")
+		add(p.OutOfOrder, "ends before their begins")
+		add(p.NoKey, "events without the fields of the key")
+		add(p.BelowMin, fmt.Sprintf("shorter than %v", f.o.Pairs[i].Min))
+		add(p.AboveMax, fmt.Sprintf("longer than %v", f.o.Pairs[i].Max))
+		add(p.Undecided, "of those beyond a threshold not certainly so, by the bounds of the clocks")
+	}
+}
