@@ -1,0 +1,84 @@
+package table
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"meridian/trace"
+)
+
+// AppendJSON appends a value as JSON: integers with all their digits, what is no number (NaN, infinities) and bytes in
+// hexadecimal as strings, enumerations by label, a choice as an object of the alternative.
+func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
+	switch v.Kind {
+	case trace.Bool:
+		return strconv.AppendBool(b, v.Bits != 0)
+	case trace.Int, trace.Uint:
+		if label := t.Label(v); label != "" {
+			return appendString(b, []byte(label))
+		}
+		if v.Kind == trace.Int {
+			return strconv.AppendInt(b, v.Int(), 10)
+		}
+		return strconv.AppendUint(b, v.Uint(), 10)
+	case trace.Float:
+		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+			return strconv.AppendQuote(b, strconv.FormatFloat(f, 'g', -1, 64))
+		}
+		return strconv.AppendFloat(b, v.Float(), 'g', -1, 64)
+	case trace.Text:
+		return appendString(b, v.Data)
+	case trace.Bytes:
+		return append(v.Append(append(b, '"'), t), '"')
+	case trace.Struct:
+		b = append(b, '{')
+		for i := range min(len(v.Items), len(t.Fields)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendString(b, []byte(t.Fields[i].Name)), ':')
+			b = AppendJSON(b, &v.Items[i], &t.Fields[i].Type)
+		}
+		return append(b, '}')
+	case trace.Array:
+		b = append(b, '[')
+		if t.Elem != nil {
+			for i := range v.Items {
+				if i > 0 {
+					b = append(b, ',')
+				}
+				b = AppendJSON(b, &v.Items[i], t.Elem)
+			}
+		}
+		return append(b, ']')
+	case trace.Choice:
+		if v.Bits < uint64(len(t.Fields)) && len(v.Items) == 1 {
+			f := &t.Fields[v.Bits]
+			b = append(appendString(append(b, '{'), []byte(f.Name)), ':')
+			return append(AppendJSON(b, &v.Items[0], &f.Type), '}')
+		}
+	}
+	return append(b, "null"...)
+}
+
+// appendString quotes a text; bytes that are no UTF-8 become the replacement character, as in all of JSON.
+func appendString(b, text []byte) []byte {
+	const digits = "0123456789abcdef"
+	b = append(b, '"')
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r < 0x20 || r == 0x7f:
+			b = append(b, '\\', 'u', '0', '0', digits[r>>4], digits[r&15])
+		case r == utf8.RuneError:
+			b = utf8.AppendRune(b, utf8.RuneError)
+		default:
+			b = append(b, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,59 @@
+package table
+
+import (
+	"time"
+
+	"meridian/trace"
+)
+
+// Row is the part of a record that needs the legend: the names behind its numbers. A number that the legend does not
+// have gives "".
+type Row struct {
+	Host, Row, Kind, Event, Category, Phase, Role string
+}
+
+// RowOf looks a record's names up.
+func RowOf(l *trace.Legend, r *trace.Record) Row {
+	row := Row{Phase: phase(r.Phase), Role: role(r.Role)}
+	if r.Host >= 0 && r.Host < len(l.Hosts) {
+		row.Host = l.Hosts[r.Host]
+	}
+	if r.Stream >= 0 && r.Stream < len(l.Streams) {
+		row.Row, row.Kind = l.Streams[r.Stream].Name, l.Streams[r.Stream].Kind.String()
+	}
+	if r.Class >= 0 && r.Class < len(l.Classes) {
+		row.Event, row.Category = l.Classes[r.Class].Name, l.Classes[r.Class].Category
+	}
+	return row
+}
+
+func phase(p trace.Phase) string {
+	switch p {
+	case trace.Begin:
+		return "begin"
+	case trace.End:
+		return "end"
+	case trace.Counter:
+		return "counter"
+	}
+	return "instant"
+}
+
+func role(r trace.Role) string {
+	switch r {
+	case trace.Sends:
+		return "sends"
+	case trace.Receives:
+		return "receives"
+	case trace.Enters:
+		return "enters"
+	case trace.Leaves:
+		return "leaves"
+	}
+	return ""
+}
+
+// AppendTime appends an instant as RFC 3339 has it, in UTC with all nine digits, so that texts sort as instants do.
+func AppendTime(b []byte, ns int64) []byte {
+	return time.Unix(0, ns).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
+}
