@@ -10,6 +10,7 @@ type Metadata struct {
 	Clocks       []Clock
 	PacketHeader *Type // nil for none
 	Streams      []StreamClass
+	Slots        int // how many slots the types refer to: 0 to Slots-1
 }
 
 // Env is an entry of a trace's environment: who traced what, where.

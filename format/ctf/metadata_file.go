@@ -1,0 +1,128 @@
+package ctf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"meridian/trace"
+)
+
+// ParseMetadata reads the content of a metadata file: TSDL (CTF 1.8) as plain text or in packets, or CTF 2's sequence
+// of JSON texts. File is its name for messages. What is damaged but does not change the meaning of the rest is left
+// out, with a warning.
+func ParseMetadata(data []byte, file string, w *trace.Warnings) (*Metadata, error) {
+	if len(data) > maxMetadata {
+		return nil, fmt.Errorf("%s: the metadata is longer than %d MiB", file, maxMetadata>>20)
+	}
+	var text string
+	if order := metadataOrder(data); order != nil {
+		var err error
+		if text, err = unpackMetadata(data, order, file, w); err != nil {
+			return nil, err
+		}
+	} else {
+		text = string(data)
+	}
+	p := &tsdl{lexer: newLexer(text), file: file, w: w}
+	if err := p.read(); err != nil {
+		return nil, err
+	}
+	return p.metadata()
+}
+
+const (
+	maxMetadata = 64 << 20
+
+	// A packet of metadata: its header, text up to the content's size, padding up to the packet's.
+	//
+	//	0      4             20         24             28            32   33   34   35   36   37
+	//	+------+-------------+----------+--------------+-------------+----+----+----+----+----+----
+	//	| magic| trace's UUID| checksum | content bits | packet bits | z  | e  | c  | M  | m  | TSDL
+	//	+------+-------------+----------+--------------+-------------+----+----+----+----+----+----
+	//
+	// z, e and c are the schemes of compression, encryption and checksum, 0 for none; M.m is the version.
+	metadataMagic      = 0x75d11d57
+	metadataHeaderSize = 37
+)
+
+// metadataOrder returns the byte order of metadata in packets, nil for plain text.
+func metadataOrder(data []byte) binary.ByteOrder {
+	if len(data) < 4 {
+		return nil
+	}
+	for _, o := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		if o.Uint32(data) == metadataMagic {
+			return o
+		}
+	}
+	return nil
+}
+
+// unpackMetadata returns the text in the packets of metadata. Where a packet is damaged, a mark stands in its place.
+func unpackMetadata(data []byte, order binary.ByteOrder, file string, w *trace.Warnings) (string, error) {
+	var text bytes.Buffer
+	var first error
+	for at := 0; at < len(data); {
+		content, size, err := metadataPacket(data[at:], order)
+		if err != nil {
+			if first == nil {
+				first = fmt.Errorf("%s: packet at offset %d: %w", file, at, err)
+			}
+			w.Add(file, "a packet of the metadata cannot be read", fmt.Sprintf("offset %d: %v", at, err))
+			text.WriteString("\n" + string(rune(tornMark)) + "\n")
+			at = nextMetadataPacket(data, at+1, order)
+			continue
+		}
+		text.Write(content)
+		if size > len(data)-at {
+			w.Add(file, "the metadata is cut short", fmt.Sprintf("the packet at offset %d has %d bytes of %d", at, len(data)-at, size))
+		}
+		at += min(size, len(data)-at)
+	}
+	if text.Len() == 0 || first != nil && len(bytes.Trim(text.Bytes(), "\n\x1a")) == 0 {
+		return "", errors.Join(first, nil)
+	}
+	return text.String(), nil
+}
+
+var (
+	errMetadataHeader  = errors.New("its header is cut short")
+	errMetadataMagic   = errors.New("it does not begin with the magic number of metadata")
+	errMetadataSize    = errors.New("its sizes contradict each other")
+	errMetadataVersion = errors.New("it is not CTF 1")
+)
+
+// metadataPacket returns the text of the packet at the beginning of data and how long it says that it is.
+func metadataPacket(data []byte, order binary.ByteOrder) (content []byte, size int, err error) {
+	if len(data) < metadataHeaderSize {
+		return nil, 0, errMetadataHeader
+	}
+	if order.Uint32(data) != metadataMagic {
+		return nil, 0, errMetadataMagic
+	}
+	bits, all := order.Uint32(data[24:]), order.Uint32(data[28:])
+	if bits%8 != 0 || all%8 != 0 || bits < metadataHeaderSize*8 || bits > all {
+		return nil, 0, errMetadataSize
+	}
+	for i, what := range []string{"compressed", "encrypted", "secured by a checksum"} {
+		if data[32+i] != 0 {
+			return nil, 0, fmt.Errorf("it is %s (scheme %d), which is not read", what, data[32+i])
+		}
+	}
+	if data[35] != 1 {
+		return nil, 0, errMetadataVersion
+	}
+	return data[metadataHeaderSize:min(int(bits/8), len(data))], int(all / 8), nil
+}
+
+// nextMetadataPacket looks for the next magic number.
+func nextMetadataPacket(data []byte, from int, order binary.ByteOrder) int {
+	var magic [4]byte
+	order.PutUint32(magic[:], metadataMagic)
+	if n := bytes.Index(data[from:], magic[:]); n >= 0 {
+		return from + n
+	}
+	return len(data)
+}

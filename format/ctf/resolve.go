@@ -1,0 +1,383 @@
+package ctf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// resolver makes types of shapes: it binds native byte order and clocks, finds the fields in which lengths and
+// selectors stand, and gives those slots.
+//
+// A field is looked for outwards: in the structure around the place of use, as far as it is declared there, then in
+// the one around that, up to the root; then in the other structures of the event and its packet, the nearest before
+// first. While a structure is made, its Type has only the fields before the one that is being made, so that what is
+// found is what a reader has decoded already.
+//
+// Types that nothing tells apart are shared: most fields of a trace are one of a dozen integers. One that is given a
+// slot or a role is copied for its place first.
+type resolver struct {
+	m      *Metadata
+	file   string
+	native bool // big-endian
+	clocks map[string]int
+	roots  [dynamicScopes]node // what is complete of the event being resolved
+	now    dynamicScope        // what is being made
+	chain  []node              // the structures around the place, outermost first
+	shared map[scalar]*Type
+	slots  int
+	spent  int
+	// role gives a field its role by its place and name; CTF 2 says it in the shape.
+	role func(r *resolver, s *shape, t *Type, name string) *Type
+}
+
+// node is a structure or variant with the shape it came from, whose names have not lost their underscores.
+type node struct {
+	t *Type
+	s *shape
+}
+
+func (r *resolver) errorf(line int, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: "+format, append([]any{r.file, line}, args...)...)
+}
+
+// root makes the type of one of the dynamic scopes and keeps it for those that refer to it.
+func (r *resolver) root(scope dynamicScope, s *shape) (*Type, error) {
+	r.roots[scope] = node{}
+	if s == nil {
+		return nil, nil
+	}
+	r.now, r.chain = scope, r.chain[:0]
+	t, err := r.make(s)
+	if err != nil {
+		return nil, err
+	}
+	r.roots[scope] = node{t, s}
+	return t, nil
+}
+
+// forget drops the roots from a scope on, before those of another stream or event are made.
+func (r *resolver) forget(from dynamicScope) {
+	for i := from; i < dynamicScopes; i++ {
+		r.roots[i] = node{}
+	}
+}
+
+func (r *resolver) make(s *shape) (*Type, error) {
+	switch s.kind {
+	case Struct:
+		return r.structure(s)
+	case Variant:
+		return r.variant(s)
+	case FixedArray, Sequence, Optional:
+		return r.container(s)
+	case TextArray, BlobArray, TextSeq, BlobSeq:
+		return r.run(s)
+	}
+	return r.scalar(s)
+}
+
+// scalar returns the type of a value by itself, shared with all that look the same.
+func (r *resolver) scalar(s *shape) (*Type, error) {
+	if s.made != nil {
+		return s.made, nil
+	}
+	key := s.scalar
+	if key.order == nativeOrder {
+		key.order = littleEndian
+		if r.native {
+			key.order = bigEndian
+		}
+	}
+	t := r.shared[key]
+	if t != nil && s.labels == nil {
+		return t, nil
+	}
+	clock := -1
+	if key.clock != "" {
+		i, ok := r.clocks[key.clock]
+		if !ok {
+			return nil, r.errorf(s.line, "clock %.60q is not declared", key.clock)
+		}
+		clock = i
+	}
+	t, err := r.new(s)
+	if err != nil {
+		return nil, err
+	}
+	t.Size, t.Align, t.BigEndian, t.Reversed = key.size, max(key.align, 1), key.order == bigEndian, key.reversed
+	t.Signed, t.Base, t.Encoding, t.Clock = key.signed, key.base, key.encoding, clock
+	t.Exponent, t.Mantissa, t.Labels = key.exponent, key.mantissa, s.labels
+	if s.labels != nil {
+		s.made = t
+	} else {
+		r.shared[key] = t
+	}
+	return t, nil
+}
+
+// new returns an empty type, as long as there is memory for it.
+func (r *resolver) new(s *shape) (*Type, error) {
+	if r.spent += 272 + 24*len(s.fields); r.spent > maxSpend {
+		return nil, r.errorf(s.line, "the types need more than %d MiB", maxSpend>>20)
+	}
+	return &Type{Kind: s.kind, Align: 1, Base: 10, Clock: -1, Slot: -1, LengthSlot: -1, TagSlot: -1,
+		MediaType: s.media}, nil
+}
+
+func (r *resolver) structure(s *shape) (*Type, error) {
+	t, err := r.new(s)
+	if err != nil {
+		return nil, err
+	}
+	t.Align = max(s.align, 1)
+	t.Fields = make([]Field, 0, len(s.fields))
+	r.chain = append(r.chain, node{t, s})
+	for i := range s.fields {
+		if err := r.member(t, s, i); err != nil {
+			return nil, err
+		}
+		t.Align = max(t.Align, t.Fields[i].Type.Align)
+	}
+	r.chain = r.chain[:len(r.chain)-1]
+	return t, nil
+}
+
+// member makes the i-th field of a structure or a variant.
+func (r *resolver) member(t *Type, s *shape, i int) error {
+	f := &s.fields[i]
+	ft, err := r.make(f.shape)
+	if err != nil {
+		return err
+	}
+	if r.role != nil {
+		ft = r.role(r, f.shape, ft, f.name)
+	}
+	t.Fields = append(t.Fields, Field{strings.TrimPrefix(f.name, "_"), ft})
+	return nil
+}
+
+func (r *resolver) variant(s *shape) (*Type, error) {
+	t, err := r.new(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.place == nil {
+		return nil, r.errorf(s.line, "a variant has no tag that selects one of its fields")
+	}
+	tags, err := r.find(s.place, "selector")
+	if err != nil {
+		return nil, err
+	}
+	t.TagSlot, t.TagSigned = r.slot(tags), tags[0].field().Signed
+	if t.Select = s.choices; t.Select == nil {
+		if t.Select, err = r.labelled(s, tags[0].field()); err != nil {
+			return nil, err
+		}
+	}
+	t.Fields = make([]Field, 0, len(s.fields))
+	for i := range s.fields {
+		if err := r.member(t, s, i); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// labelled returns for each field of a variant the values of the tag that have its name. A field whose name the tag
+// does not know is never there.
+func (r *resolver) labelled(s *shape, tag *Type) ([][]Range, error) {
+	if tag.Labels == nil {
+		return nil, r.errorf(s.place.line, "selector %.60q is no enumeration", strings.Join(s.place.names, "."))
+	}
+	at := make(map[string][]Range, len(tag.Labels))
+	for i := range tag.Labels {
+		at[tag.Labels[i].Name] = tag.Labels[i].Ranges
+	}
+	chosen := make([][]Range, len(s.fields))
+	for i := range s.fields {
+		for _, n := range namesLike(s.fields[i].name) {
+			if chosen[i] = at[n]; chosen[i] != nil {
+				break
+			}
+		}
+	}
+	return chosen, nil
+}
+
+// namesLike returns a name as it stands, then without and with the underscore that guards it against keywords: who
+// refers to it may write it either way.
+func namesLike(n string) [3]string {
+	return [3]string{n, strings.TrimPrefix(n, "_"), "_" + n}
+}
+
+// container makes what holds another type some times over.
+func (r *resolver) container(s *shape) (*Type, error) {
+	t, err := r.new(s)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case s.kind == FixedArray:
+		t.Length = s.length
+	case s.place.scope == inEnvironment:
+		if t.Length, err = r.constant(s.place); err != nil {
+			return nil, err
+		}
+		t.Kind = FixedArray
+	case s.kind == Sequence:
+		targets, err := r.find(s.place, "length")
+		if err != nil {
+			return nil, err
+		}
+		t.LengthSlot = r.slot(targets)
+	default:
+		targets, err := r.find(s.place, "selector")
+		if err != nil {
+			return nil, err
+		}
+		t.TagSlot, t.TagSigned, t.Select = r.slot(targets), targets[0].field().Signed, s.choices
+	}
+	if t.Elem, err = r.make(s.elem); err != nil {
+		return nil, err
+	}
+	if s.kind != Optional { // what may be absent cannot move what comes after it
+		t.Align = max(s.align, t.Elem.Align)
+	}
+	return t, nil
+}
+
+// constant returns a length that stands in the environment.
+func (r *resolver) constant(l *location) (uint64, error) {
+	for i := range r.m.Env {
+		if e := &r.m.Env[i]; e.Name == strings.Join(l.names, ".") && !e.IsText && e.Number >= 0 {
+			return uint64(e.Number), nil
+		}
+	}
+	return 0, r.errorf(l.line, "the environment has no number %.60q for a length", strings.Join(l.names, "."))
+}
+
+// run makes bytes in a row: text or a blob.
+func (r *resolver) run(s *shape) (*Type, error) {
+	t, err := r.new(s)
+	if err != nil {
+		return nil, err
+	}
+	t.Align, t.Length, t.Encoding, t.Size = 8, s.length, s.scalar.encoding, 8
+	if s.kind == TextSeq || s.kind == BlobSeq {
+		targets, err := r.find(s.place, "length")
+		if err != nil {
+			return nil, err
+		}
+		t.LengthSlot = r.slot(targets)
+	}
+	return t, nil
+}
+
+// target is a field that another refers to: the i-th of its parent.
+type target struct {
+	parent *Type
+	i      int
+}
+
+func (t target) field() *Type { return t.parent.Fields[t.i].Type }
+
+// own returns the type of a field for its place alone, so that it can be changed.
+func (t target) own() *Type {
+	f := &t.parent.Fields[t.i]
+	c := *f.Type
+	f.Type = &c
+	return &c
+}
+
+// slot returns the slot of fields that one place refers to, of which a reader meets one.
+func (r *resolver) slot(targets []target) int {
+	slot := -1
+	for _, t := range targets {
+		if slot = max(slot, t.field().Slot); slot >= 0 {
+			break
+		}
+	}
+	if slot < 0 {
+		slot = r.slots
+		r.slots++
+	}
+	for _, t := range targets {
+		if t.field().Slot != slot {
+			t.own().Slot = slot
+		}
+	}
+	return slot
+}
+
+// find returns the fields that a location may mean.
+func (r *resolver) find(l *location, what string) ([]target, error) {
+	if r.spent += 1024; r.spent > maxSpend { // a copy and a slot
+		return nil, r.errorf(l.line, "the types need more than %d MiB", maxSpend>>20)
+	}
+	targets := r.search(l)
+	for _, t := range targets {
+		switch f := t.field(); f.Kind {
+		case Integer, VarInt, Boolean, BitArray:
+		default:
+			return nil, r.errorf(l.line, "%s %.60q is no integer", what, strings.Join(l.names, "."))
+		}
+	}
+	if len(targets) == 0 {
+		return nil, r.errorf(l.line, "%s %.60q is not among the fields before it", what, strings.Join(l.names, "."))
+	}
+	return targets, nil
+}
+
+func (r *resolver) search(l *location) (found []target) {
+	if l.strict {
+		return r.searchStrict(l)
+	}
+	if l.scope != inAnyScope && l.scope != r.now {
+		if l.scope < dynamicScopes {
+			return follow(r.roots[l.scope], l.names)
+		}
+		return nil
+	}
+	if l.scope == r.now {
+		return follow(r.chain[0], l.names)
+	}
+	for _, n := range slices.Backward(r.chain) {
+		if found = follow(n, l.names); found != nil {
+			return found
+		}
+	}
+	for scope := r.now - 1; scope >= 0; scope-- {
+		if found = follow(r.roots[scope], l.names); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// follow goes from a structure down by names to a field.
+func follow(n node, names []string) []target {
+	for n.t != nil && (n.t.Kind == Struct || n.t.Kind == Variant) && len(names) > 0 {
+		i := fieldLike(n.s, len(n.t.Fields), names[0])
+		if i < 0 {
+			return nil
+		}
+		if names = names[1:]; len(names) == 0 {
+			return []target{{n.t, i}}
+		}
+		n = node{n.t.Fields[i].Type, n.s.fields[i].shape}
+	}
+	return nil
+}
+
+// fieldLike returns the index of a name among the first n fields, -1 if it is not there.
+func fieldLike(s *shape, n int, name string) int {
+	for _, like := range namesLike(name) {
+		for i := range s.fields[:n] {
+			if s.fields[i].name == like {
+				return i
+			}
+		}
+	}
+	return -1
+}

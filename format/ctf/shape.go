@@ -1,0 +1,101 @@
+package ctf
+
+// shape is a type as the metadata declares it, before it is used somewhere: lengths and selectors are still paths, the
+// native byte order and the clocks are still names. One shape may be used in many places; resolver makes the [Type] of
+// each.
+type shape struct {
+	kind    Kind
+	scalar  scalar
+	labels  []Label      // of a scalar: an enumeration
+	fields  []shapeField // Struct, Variant
+	elem    *shape       // Optional, FixedArray, Sequence
+	length  uint64       // FixedArray, TextArray, BlobArray
+	place   *location    // where a length or a selector stands; nil: a variant without a tag yet
+	choices [][]Range    // CTF 2: what selects the options; CTF 1.8 takes them from the tag's labels
+	align   int          // Struct and arrays: at least so
+	media   string
+	line    int
+	roles   []string // CTF 2
+	depth   int      // of the tree below
+	nodes   int      // how many types a use of it makes
+	made    *Type    // of an enumeration once resolved
+}
+
+type shapeField struct {
+	name  string // as it stands, underscores and all
+	shape *shape
+}
+
+// scalar is the layout of one value. It is comparable, so that equal ones share a Type.
+type scalar struct {
+	kind               Kind
+	order              order
+	encoding           Encoding
+	signed, reversed   bool
+	size, align, base  int
+	exponent, mantissa int
+	clock              string
+}
+
+type order uint8
+
+const (
+	nativeOrder order = iota
+	littleEndian
+	bigEndian
+)
+
+// Bounds on what metadata can ask for. A type of twice the one before it, forty times over, is short to write down:
+// nothing is built before its size is known.
+const (
+	maxDepth = 64      // of types within types
+	maxNodes = 1 << 18 // types in one trace
+	maxSpend = 40 << 20
+)
+
+// measure fills depth and nodes from the children's and says whether the shape is within bounds.
+func (s *shape) measure() bool {
+	s.depth, s.nodes = 1, 1
+	add := func(c *shape) {
+		s.depth = max(s.depth, c.depth+1)
+		s.nodes = min(s.nodes+c.nodes, maxNodes+1)
+	}
+	for i := range s.fields {
+		add(s.fields[i].shape)
+	}
+	if s.elem != nil {
+		add(s.elem)
+	}
+	return s.depth <= maxDepth && s.nodes <= maxNodes
+}
+
+// location says where a length or a selector stands.
+type location struct {
+	scope dynamicScope // inAnyScope: to be looked for outwards from the place of use
+	names []string
+	line  int
+	// strict: CTF 2. The names start from the up-th structure around the place of use, and lead through arrays, optional
+	// fields and variants to whatever is there.
+	strict bool
+	up     int
+}
+
+// dynamicScope is one of the structures of which an event with its packet consists, in their order there.
+type dynamicScope int
+
+const (
+	inPacketHeader dynamicScope = iota
+	inPacketContext
+	inEventHeader
+	inStreamEventContext
+	inEventContext
+	inEventPayload
+	dynamicScopes
+	inAnyScope
+	inEnvironment
+)
+
+func (d dynamicScope) String() string {
+	return [...]string{"packet header", "packet context", "event header", "common event context", "event context",
+		"event payload", "", "", "environment"}[d]
+}

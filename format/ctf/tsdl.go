@@ -1,0 +1,378 @@
+package ctf
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"meridian/trace"
+)
+
+// tsdl reads the language in which CTF 1.8 describes a trace: C's declarations of types, and blocks that say what has
+// which. It goes down by recursion, one function for each rule of the grammar, and looks one token ahead. Types are
+// bound to names here, as a name means what was declared before it; native byte order and clocks, which may be
+// declared later, are bound by resolver, and so are lengths and selectors.
+type tsdl struct {
+	lexer
+	tok   token // the next, not yet taken
+	err   error // the first; after it there are no more tokens, so that every loop ends
+	file  string
+	w     *trace.Warnings
+	names *typeScope
+	depth int
+	spent int
+
+	trace   traceDecl
+	streams []streamDecl
+	events  []eventDecl
+	clocks  []Clock
+	env     []Env
+}
+
+type traceDecl struct {
+	there        bool
+	line         int
+	major, minor int
+	order        order
+	uuid         string
+	header       *shape
+}
+
+type streamDecl struct {
+	line                                     int
+	id                                       uint64
+	name                                     string
+	packetContext, eventHeader, eventContext *shape
+}
+
+type eventDecl struct {
+	line             int
+	class            EventClass
+	stream           uint64
+	hasID, hasStream bool
+	context, payload *shape
+}
+
+func (p *tsdl) fail(line int, format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s:%d: "+format, append([]any{p.file, line}, args...)...)
+	}
+	p.tok = token{line: p.tok.line, at: p.tok.at}
+}
+
+// advance takes the next token and returns it.
+func (p *tsdl) advance() token {
+	t := p.tok
+	if p.err != nil {
+		return t
+	}
+	p.tok = p.next()
+	if p.tok.kind == tokenBad {
+		p.fail(p.tok.line, "%s", p.tok.text)
+	}
+	return t
+}
+
+func (p *tsdl) is(sign string) bool   { return p.tok.kind == tokenSign && p.tok.text == sign }
+func (p *tsdl) word(name string) bool { return p.tok.kind == tokenName && p.tok.text == name }
+
+// accept takes a sign if it is next.
+func (p *tsdl) accept(sign string) bool {
+	if p.is(sign) {
+		p.advance()
+		return true
+	}
+	return false
+}
+
+// expect takes a sign that must be next.
+func (p *tsdl) expect(sign string) {
+	if !p.accept(sign) {
+		p.fail(p.tok.line, "%q expected, found %s", sign, p.found())
+	}
+}
+
+// found names the next token in messages.
+func (p *tsdl) found() string {
+	switch p.tok.kind {
+	case tokenEnd:
+		return "the end"
+	case tokenNumber:
+		return fmt.Sprint(p.tok.number)
+	}
+	return fmt.Sprintf("%.60q", p.tok.text)
+}
+
+// name takes a name that must be next.
+func (p *tsdl) name() string {
+	if p.tok.kind != tokenName {
+		p.fail(p.tok.line, "a name expected, found %s", p.found())
+		return ""
+	}
+	return p.advance().text
+}
+
+// spend counts memory that declarations take and refuses more than there is in any sane trace.
+func (p *tsdl) spend(bytes int) {
+	if p.spent += bytes; p.spent > maxSpend {
+		p.fail(p.tok.line, "the declarations need more than %d MiB", maxSpend>>20)
+	}
+}
+
+// typeScope holds the names of types; one declared inside hides one outside.
+type typeScope struct {
+	outer *typeScope
+	names map[string]*shape
+}
+
+func (p *tsdl) enter() { p.names = &typeScope{outer: p.names} }
+func (p *tsdl) leave() { p.names = p.names.outer }
+
+func (p *tsdl) declare(name string, s *shape, line int) {
+	if p.err != nil {
+		return
+	}
+	if p.names.names[name] != nil {
+		p.fail(line, "type %.60q is declared twice", name)
+		return
+	}
+	if p.names.names == nil {
+		p.names.names = map[string]*shape{}
+	}
+	p.spend(64)
+	p.names.names[name] = s
+}
+
+func (p *tsdl) lookup(name string) *shape {
+	for s := p.names; s != nil; s = s.outer {
+		if t := s.names[name]; t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// read reads all declarations. One that cannot be read is left out with a warning, where the rest means the same
+// without it; types that are missing then take only those with them that use them.
+func (p *tsdl) read() error {
+	p.enter()
+	top := p.names
+	p.advance()
+	for {
+		for p.accept(";") {
+		}
+		if p.tok.kind == tokenEnd && p.err == nil {
+			return nil
+		}
+		start := p.tok
+		kept := *p
+		p.declaration()
+		if p.err == nil {
+			continue
+		}
+		err, spent := p.err, p.spent
+		if start.kind == tokenName && (start.text == "trace" || start.text == "clock") {
+			return err // every stamp or byte depends on it
+		}
+		if spent > maxSpend {
+			return err
+		}
+		p.names, p.depth, p.err = top, 0, nil
+		p.streams, p.events, p.clocks, p.env = kept.streams, kept.events, kept.clocks, kept.env
+		p.w.Add(p.file, "a declaration cannot be read and is left out", strings.TrimPrefix(err.Error(), p.file+":"))
+		p.resume(start)
+	}
+}
+
+// resume goes on behind a declaration that failed: at the semicolon that ends it, or where a line begins with a word
+// that starts a declaration if that comes first, for it may be a brace that is damaged.
+func (p *tsdl) resume(start token) {
+	p.at, p.line = start.at, start.line
+	margin := start.at == 0 || p.src[start.at-1] == '\n'
+	depth := 0
+	for first := true; ; first = false {
+		t := p.next()
+		switch {
+		case t.kind == tokenEnd:
+			p.tok = t
+			return
+		case t.kind == tokenBad && p.src[t.at] == tornMark,
+			t.kind == tokenSign && t.text == ";" && depth <= 0:
+			p.advance()
+			return
+		case t.kind == tokenName && !first && margin && p.src[t.at-1] == '\n' && startsDeclaration(t.text):
+			p.at, p.line = t.at, t.line
+			p.advance()
+			return
+		case t.kind == tokenSign && t.text == "{":
+			depth++
+		case t.kind == tokenSign && t.text == "}":
+			depth--
+		}
+	}
+}
+
+func startsDeclaration(word string) bool {
+	switch word {
+	case "trace", "env", "clock", "stream", "event", "callsite", "typealias", "typedef", "struct", "enum", "variant":
+		return true
+	}
+	return false
+}
+
+// declaration reads one that stands outside all braces.
+func (p *tsdl) declaration() {
+	start := p.tok
+	if start.kind == tokenName {
+		block := map[string]func(int){"trace": p.traceBlock, "env": p.envBlock, "clock": p.clockBlock,
+			"stream": p.streamBlock, "event": p.eventBlock, "callsite": p.callsiteBlock}[start.text]
+		if block != nil {
+			p.advance()
+			p.expect("{")
+			p.enter()
+			block(start.line)
+			p.leave()
+			p.expect("}")
+			p.semicolon()
+			return
+		}
+	}
+	if !p.typeDeclaration() {
+		p.specifier(true)
+		p.semicolon()
+	}
+}
+
+// semicolon takes the end of a declaration; the last one of a file may lack it.
+func (p *tsdl) semicolon() {
+	if p.tok.kind != tokenEnd {
+		p.expect(";")
+	}
+}
+
+// entry is one line of a block: a name with a value or with a type.
+type entry struct {
+	name  string
+	line  int
+	value value
+	shape *shape
+}
+
+// value is what stands right of an equals sign.
+type value struct {
+	kind     tokenKind // tokenNumber, tokenText; tokenName for words and paths
+	text     string
+	number   uint64
+	negative bool
+}
+
+// entries calls use for every entry of a block up to its brace; types declared among them are declared.
+func (p *tsdl) entries(use func(e *entry)) {
+	for p.err == nil && !p.is("}") && p.tok.kind != tokenEnd {
+		if p.accept(";") || p.typeDeclaration() {
+			continue
+		}
+		if p.word("struct") || p.word("enum") || p.word("variant") {
+			p.specifier(true)
+			p.semicolon()
+			continue
+		}
+		e := entry{line: p.tok.line}
+		e.name = p.path()
+		if p.accept(":=") {
+			e.shape = p.typeUse()
+		} else {
+			p.expect("=")
+			e.value = p.value()
+		}
+		if !p.is("}") {
+			p.semicolon()
+		}
+		if p.err == nil {
+			use(&e)
+		}
+	}
+}
+
+// path reads names with dots between them.
+func (p *tsdl) path() string {
+	s := p.name()
+	for p.err == nil && (p.accept(".") || p.accept("->")) {
+		s += "." + p.name()
+	}
+	return s
+}
+
+func (p *tsdl) value() value {
+	negative := false
+	for p.is("-") || p.is("+") {
+		negative = negative != (p.advance().text == "-")
+	}
+	v := value{kind: p.tok.kind, negative: negative}
+	switch p.tok.kind {
+	case tokenNumber:
+		v.number = p.advance().number
+		if negative && v.number > 1<<63 {
+			p.fail(p.tok.line, "-%d needs more than 64 bits", v.number)
+		}
+	case tokenText:
+		v.text = p.advance().text
+	case tokenName:
+		v.text = p.path()
+	default:
+		p.fail(p.tok.line, "a value expected, found %s", p.found())
+	}
+	return v
+}
+
+// signed returns the number as it stands in 64 bits.
+func (v *value) signed() int64 {
+	if v.negative {
+		return -int64(v.number)
+	}
+	return int64(v.number)
+}
+
+// count returns the value as a number that is not negative.
+func (p *tsdl) count(e *entry) uint64 {
+	if e.value.kind != tokenNumber || e.value.negative && e.value.number != 0 {
+		p.fail(e.line, "%s needs a number that is not negative", e.name)
+	}
+	return e.value.number
+}
+
+// between returns a count that must lie within bounds.
+func (p *tsdl) between(e *entry, low, high uint64) int {
+	n := p.count(e)
+	if n < low || n > high {
+		p.fail(e.line, "%s is %d, possible are %d to %d", e.name, n, low, high)
+		return int(low)
+	}
+	return int(n)
+}
+
+// text returns the value as a text or a bare word.
+func (p *tsdl) text(e *entry) string {
+	if e.value.kind == tokenNumber || e.shape != nil {
+		p.fail(e.line, "%s needs a text", e.name)
+	}
+	return e.value.text
+}
+
+func (p *tsdl) truth(e *entry) bool {
+	switch {
+	case e.value.kind == tokenNumber:
+		return e.value.number != 0
+	case strings.EqualFold(e.value.text, "true"):
+		return true
+	case strings.EqualFold(e.value.text, "false"):
+		return false
+	}
+	p.fail(e.line, "%s is neither true nor false", e.name)
+	return false
+}
+
+// unknown warns of an entry that means nothing to us. It costs nothing else.
+func (p *tsdl) unknown(what string, e *entry) {
+	p.w.Add(p.file, "unknown entries of "+what+" are left out", "line "+strconv.Itoa(e.line)+", "+e.name)
+}

@@ -1,0 +1,187 @@
+package ctf
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The blocks: trace, env, clock, stream, event.
+
+func (p *tsdl) traceBlock(line int) {
+	t := traceDecl{there: true, line: line}
+	p.entries(func(e *entry) {
+		switch e.name {
+		case "major":
+			t.major = p.between(e, 0, 255)
+		case "minor":
+			t.minor = p.between(e, 0, 255)
+		case "uuid":
+			t.uuid = p.text(e)
+		case "byte_order":
+			t.order = p.byteOrder(e)
+			if t.order == nativeOrder {
+				p.fail(e.line, "the trace's byte order is neither le nor be")
+			}
+		case "packet.header":
+			t.header = p.root(e)
+		default:
+			p.unknown("trace", e)
+		}
+	})
+	if p.trace.there && p.err == nil {
+		p.fail(line, "a second trace block; the first is in line %d", p.trace.line)
+	}
+	if p.err == nil {
+		p.trace = t
+	}
+}
+
+// root returns the type of an entry that must be a structure.
+func (p *tsdl) root(e *entry) *shape {
+	if e.shape == nil || e.shape.kind != Struct {
+		p.fail(e.line, "%s needs a structure", e.name)
+		return nil
+	}
+	return e.shape
+}
+
+func (p *tsdl) byteOrder(e *entry) order {
+	switch strings.ToLower(p.text(e)) {
+	case "native":
+		return nativeOrder
+	case "le":
+		return littleEndian
+	case "be", "network":
+		return bigEndian
+	}
+	p.fail(e.line, "byte order %.40q is none of native, network, be, le", e.value.text)
+	return nativeOrder
+}
+
+func (p *tsdl) envBlock(int) {
+	p.entries(func(e *entry) {
+		p.spend(64)
+		switch e.value.kind {
+		case tokenNumber:
+			p.env = append(p.env, Env{Name: e.name, Number: e.value.signed()})
+		case tokenText, tokenName:
+			p.env = append(p.env, Env{Name: e.name, Text: e.value.text, IsText: true})
+		default:
+			p.fail(e.line, "%s is neither a text nor a number", e.name)
+		}
+	})
+}
+
+func (p *tsdl) clockBlock(line int) {
+	c := Clock{Frequency: 1e9, Epoch: true}
+	p.entries(func(e *entry) {
+		switch e.name {
+		case "name":
+			c.Name = p.text(e)
+		case "uuid":
+			c.UUID = p.text(e)
+		case "description":
+			c.Description = p.text(e)
+		case "freq":
+			if c.Frequency = p.count(e); c.Frequency == 0 {
+				p.fail(e.line, "the clock's frequency is 0")
+			}
+		case "precision":
+			c.Precision = p.count(e)
+		case "offset_s":
+			c.OffsetSeconds = p.number(e)
+		case "offset":
+			c.Offset = p.number(e)
+		case "absolute":
+			c.Absolute = p.truth(e)
+		default:
+			p.unknown("clock", e)
+		}
+	})
+	if c.Name == "" {
+		p.fail(line, "a clock has no name")
+	}
+	for i := range p.clocks {
+		if p.clocks[i].Name == c.Name {
+			p.fail(line, "clock %.60q is declared twice", c.Name)
+		}
+	}
+	if p.spend(128); p.err == nil {
+		p.clocks = append(p.clocks, c)
+	}
+}
+
+// number returns the value as a signed number.
+func (p *tsdl) number(e *entry) int64 {
+	if e.value.kind != tokenNumber || !e.value.negative && e.value.number > math.MaxInt64 {
+		p.fail(e.line, "%s needs a number of 64 bits with sign", e.name)
+	}
+	return e.value.signed()
+}
+
+func (p *tsdl) streamBlock(line int) {
+	s := streamDecl{line: line}
+	p.entries(func(e *entry) {
+		switch e.name {
+		case "id":
+			s.id = p.count(e)
+		case "name":
+			s.name = p.text(e)
+		case "packet.context":
+			s.packetContext = p.root(e)
+		case "event.header":
+			s.eventHeader = p.root(e)
+		case "event.context":
+			s.eventContext = p.root(e)
+		default:
+			p.unknown("stream", e)
+		}
+	})
+	for i := range p.streams {
+		if p.streams[i].id == s.id {
+			p.fail(line, "stream %d is declared twice", s.id)
+		}
+	}
+	if p.spend(128); p.err == nil {
+		p.streams = append(p.streams, s)
+	}
+}
+
+func (p *tsdl) eventBlock(line int) {
+	d := eventDecl{line: line}
+	p.entries(func(e *entry) {
+		switch e.name {
+		case "name":
+			if d.class.Name = e.value.text; e.value.kind == tokenNumber {
+				d.class.Name = strconv.FormatUint(e.value.number, 10)
+			}
+		case "id":
+			d.class.ID, d.hasID = p.count(e), true
+		case "stream_id":
+			d.stream, d.hasStream = p.count(e), true
+		case "loglevel":
+			if d.class.HasLevel = e.value.kind == tokenNumber; d.class.HasLevel {
+				d.class.LogLevel = int(e.value.signed())
+			} else {
+				p.unknown("event", e)
+			}
+		case "model.emf.uri":
+			d.class.URI = p.text(e)
+		case "context":
+			d.context = p.root(e)
+		case "fields":
+			d.payload = p.root(e)
+		default:
+			p.unknown("event", e)
+		}
+	})
+	if p.spend(256); p.err == nil {
+		p.events = append(p.events, d)
+	}
+}
+
+// callsiteBlock passes over where in a program an event is: nothing needs it.
+func (p *tsdl) callsiteBlock(int) {
+	p.entries(func(*entry) {})
+}

@@ -1,0 +1,219 @@
+package ctf
+
+import (
+	"math/bits"
+	"strings"
+)
+
+// sized reads integer {...}, floating_point {...} and string {...}.
+func (p *tsdl) sized(line int) *shape {
+	what := p.advance().text
+	s := &shape{line: line, scalar: scalar{base: 10}}
+	switch what {
+	case "integer":
+		s.kind = Integer
+	case "floating_point":
+		s.kind = Float
+	case "string":
+		s.kind = CString
+		s.scalar.align, s.scalar.size = 8, 8
+	}
+	s.scalar.kind = s.kind
+	if p.is("{") || s.kind != CString {
+		p.expect("{")
+		p.enter()
+		p.entries(func(e *entry) { p.sizedEntry(s, what, e) })
+		p.leave()
+		p.expect("}")
+	}
+	switch c := &s.scalar; {
+	case p.err != nil:
+	case s.kind == Integer && c.size == 0:
+		p.fail(line, "an integer has no size")
+	case s.kind == Integer && c.align == 0:
+		if c.align = 1; c.size%8 == 0 {
+			c.align = 8
+		}
+	case s.kind == Float:
+		if c.exponent == 0 || c.mantissa == 0 {
+			p.fail(line, "a floating point number needs exp_dig and mant_dig")
+		}
+		c.size = c.exponent + c.mantissa
+		c.align = max(c.align, 1)
+		switch c.size {
+		case 16, 32, 64, 80, 96, 128:
+		default:
+			p.fail(line, "a floating point number of %d bits; possible are 16, 32, 64, 80, 96 and 128", c.size)
+		}
+	}
+	return p.measured(s)
+}
+
+func (p *tsdl) sizedEntry(s *shape, what string, e *entry) {
+	c := &s.scalar
+	switch what + " " + e.name {
+	case "integer size":
+		c.size = p.between(e, 1, 64)
+	case "integer signed":
+		c.signed = p.truth(e)
+	case "integer base":
+		c.base = p.base(e)
+	case "integer map":
+		c.clock = p.mapped(e)
+	case "integer encoding", "string encoding":
+		c.encoding = p.encoding(e)
+	case "integer align", "floating_point align":
+		c.align = p.alignment(e)
+	case "integer byte_order", "floating_point byte_order":
+		c.order = p.byteOrder(e)
+	case "floating_point exp_dig":
+		c.exponent = p.between(e, 1, 30)
+	case "floating_point mant_dig":
+		c.mantissa = p.between(e, 1, 113)
+	default:
+		p.unknown(what, e)
+	}
+}
+
+// alignment returns a number of bits that is a power of two.
+func (p *tsdl) alignment(e *entry) int {
+	n := p.count(e)
+	if bits.OnesCount64(n) != 1 || n > 1<<30 {
+		p.fail(e.line, "alignment %d is no power of two up to 2^30", n)
+		return 1
+	}
+	return int(n)
+}
+
+func (p *tsdl) base(e *entry) int {
+	name := strings.ToLower(e.value.text)
+	if e.value.kind == tokenNumber {
+		switch e.value.number {
+		case 2, 8, 10, 16:
+			return int(e.value.number)
+		}
+		name = ""
+	}
+	switch name {
+	case "decimal", "dec", "d", "i", "u":
+		return 10
+	case "hexadecimal", "hex", "x", "p":
+		return 16
+	case "octal", "oct", "o":
+		return 8
+	case "binary", "bin", "b":
+		return 2
+	}
+	p.fail(e.line, "base is none of 2, 8, 10, 16")
+	return 10
+}
+
+func (p *tsdl) encoding(e *entry) Encoding {
+	switch strings.ToLower(p.text(e)) {
+	case "none":
+		return NoEncoding
+	case "utf8", "utf-8":
+		return UTF8
+	case "ascii":
+		return ASCII
+	}
+	p.fail(e.line, "encoding %.40q is none of none, UTF8, ASCII", e.value.text)
+	return NoEncoding
+}
+
+// mapped returns the clock of clock.NAME.value.
+func (p *tsdl) mapped(e *entry) string {
+	name, ok := strings.CutPrefix(p.text(e), "clock.")
+	if name, ok = strings.CutSuffix(name, ".value"); !ok || name == "" {
+		p.w.Add(p.file, "an integer is mapped to what is no clock's value", e.value.text)
+		return ""
+	}
+	return name
+}
+
+// enumeration reads enum NAME : container { labels }; name and container may be missing.
+func (p *tsdl) enumeration(line int) *shape {
+	p.advance()
+	name := ""
+	if p.tok.kind == tokenName {
+		name = p.advance().text
+	}
+	var in *shape
+	if p.accept(":") {
+		in = p.specifier(false)
+	}
+	if !p.is("{") {
+		if in != nil {
+			p.fail(line, "an enumeration has no labels")
+		}
+		return p.declared("enum", name, line)
+	}
+	if in == nil && p.err == nil {
+		if in = p.lookup("int"); in == nil {
+			p.fail(line, "an enumeration has no container, and there is no type \"int\" to stand for it")
+		}
+	}
+	if p.err == nil && (in.kind != Integer || in.labels != nil) {
+		p.fail(line, "an enumeration is not contained in an integer")
+	}
+	if p.err != nil {
+		return nil
+	}
+	s := &shape{kind: Integer, scalar: in.scalar, line: line, labels: p.enumerators(in.scalar.signed)}
+	p.measured(s)
+	if name != "" {
+		p.declare("enum "+name, s, line)
+	}
+	return s
+}
+
+// enumerators reads { a, b = 3, c = 5 ... 9 }. What has no value is one more than the last before it; a label that
+// comes again has all its ranges.
+func (p *tsdl) enumerators(signed bool) []Label {
+	labels := []Label{}
+	at := map[string]int{}
+	next := int64(0)
+	p.expect("{")
+	for p.err == nil && !p.is("}") {
+		line := p.tok.line
+		if p.tok.kind != tokenName && p.tok.kind != tokenText {
+			p.fail(line, "a label expected, found %s", p.found())
+			break
+		}
+		name := p.advance().text
+		r := Range{next, next}
+		if p.accept("=") {
+			r.Low = p.enumerator(signed)
+			r.High = r.Low
+			if p.accept("...") {
+				r.High = p.enumerator(signed)
+			}
+		}
+		if !signed && uint64(r.Low) > uint64(r.High) || signed && r.Low > r.High {
+			p.fail(line, "label %.60q goes from more to less", name)
+		}
+		next = r.High + 1
+		p.spend(64)
+		if i, again := at[name]; again {
+			labels[i].Ranges = append(labels[i].Ranges, r)
+		} else {
+			at[name] = len(labels)
+			labels = append(labels, Label{name, []Range{r}})
+			p.spend(64)
+		}
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.expect("}")
+	return labels
+}
+
+func (p *tsdl) enumerator(signed bool) int64 {
+	line := p.tok.line
+	v := p.value()
+	if v.kind != tokenNumber || !signed && v.negative && v.number > 0 || signed && !v.negative && v.number > 1<<63-1 {
+		p.fail(line, "a label's value is no number that the enumeration can have")
+	}
+	return v.signed()
+}

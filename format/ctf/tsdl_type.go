@@ -1,0 +1,289 @@
+package ctf
+
+import "strings"
+
+// specifier reads what stands before a declared name: integer {...}, struct ..., unsigned long, uint8_t. Alone is one
+// that no name follows: it declares what it names and may be nothing else.
+func (p *tsdl) specifier(alone bool) *shape {
+	if p.depth++; p.depth > maxDepth {
+		p.fail(p.tok.line, "types are nested deeper than %d", maxDepth)
+	}
+	defer func() { p.depth-- }()
+	for p.word("const") {
+		p.advance()
+	}
+	line := p.tok.line
+	switch {
+	case p.err != nil || p.tok.kind != tokenName:
+		p.fail(line, "a type expected, found %s", p.found())
+		return nil
+	case p.word("struct"):
+		return p.structure(line)
+	case p.word("variant"):
+		return p.variant(line)
+	case p.word("enum"):
+		return p.enumeration(line)
+	case p.word("integer"), p.word("floating_point"), p.word("string"):
+		return p.sized(line)
+	}
+	if alone {
+		p.fail(line, "a declaration expected, found %s", p.found())
+		return nil
+	}
+	name := p.typeName(false)
+	s := p.lookup(name)
+	if s == nil && p.err == nil {
+		p.fail(line, "type %.60q is not declared", name)
+	}
+	if s != nil && s.kind == Variant && s.place == nil && p.is("<") {
+		s = p.tagged(s, line)
+	}
+	return s
+}
+
+// isTypeWord says which words are C's own of types.
+func isTypeWord(s string) bool {
+	switch s {
+	case "unsigned", "signed", "long", "short", "int", "char", "float", "double", "void", "_Bool", "_Complex", "_Imaginary":
+		return true
+	}
+	return false
+}
+
+// typeName reads the name of a type: C's words in a row, or one other name, then a star for each pointer. Const is not
+// part of it. An alias's name may be both, up to the semicolon.
+func (p *tsdl) typeName(alias bool) string {
+	name := ""
+	own := true
+	for p.tok.kind == tokenName && p.err == nil {
+		if p.word("const") {
+			p.advance()
+			continue
+		}
+		if word := isTypeWord(p.tok.text); !word && (name != "" && !alias || !own) {
+			break
+		} else if !word {
+			own = false
+		}
+		if name != "" {
+			name += " "
+		}
+		name += p.advance().text
+		if !own && !alias {
+			break
+		}
+	}
+	if name == "" {
+		p.fail(p.tok.line, "the name of a type expected, found %s", p.found())
+	}
+	for p.is("*") && p.err == nil {
+		p.advance()
+		for p.word("const") {
+			p.advance()
+		}
+		name += " *"
+	}
+	if len(name) > 1000 {
+		p.fail(p.tok.line, "the name of a type is longer than 1000 bytes")
+	}
+	return name
+}
+
+// typeDeclaration reads a typealias or typedef, if one is next.
+func (p *tsdl) typeDeclaration() bool {
+	line := p.tok.line
+	switch {
+	case p.word("typealias"):
+		p.advance()
+		s := p.typeUse()
+		p.expect(":=")
+		p.declare(p.typeName(true), s, line)
+	case p.word("typedef"):
+		p.advance()
+		base := p.specifier(false)
+		for {
+			name, s := p.declarator(base)
+			p.declare(name, s, line)
+			if p.err != nil || !p.accept(",") {
+				break
+			}
+		}
+	default:
+		return false
+	}
+	p.semicolon()
+	return true
+}
+
+// typeUse reads a type with the lengths behind it, without a name.
+func (p *tsdl) typeUse() *shape {
+	return p.lengths(p.specifier(false))
+}
+
+// declarator reads a name with what changes the type around it: stars before, lengths behind.
+func (p *tsdl) declarator(base *shape) (string, *shape) {
+	name := p.name()
+	return name, p.lengths(base)
+}
+
+// lengths reads [4][n] behind a type: four times n times it.
+func (p *tsdl) lengths(of *shape) *shape {
+	line := p.tok.line
+	if !p.accept("[") {
+		return of
+	}
+	if p.depth++; p.depth > maxDepth {
+		p.fail(line, "types are nested deeper than %d", maxDepth)
+	}
+	s := &shape{kind: FixedArray, line: line}
+	if p.tok.kind == tokenNumber {
+		s.length = p.advance().number
+	} else {
+		s.kind = Sequence
+		s.place = p.location(line)
+	}
+	p.expect("]")
+	s.elem = p.lengths(of)
+	p.depth--
+	return p.measured(s)
+}
+
+// measured refuses a shape that would become too many types.
+func (p *tsdl) measured(s *shape) *shape {
+	p.spend(256 + 32*len(s.fields))
+	if p.err == nil && !s.measure() {
+		p.fail(s.line, "a type is nested deeper than %d or has more than %d parts", maxDepth, maxNodes)
+	}
+	return s
+}
+
+// location reads where a length or a selector stands.
+func (p *tsdl) location(line int) *location {
+	path := p.path()
+	l := &location{scope: inAnyScope, line: line}
+	for _, d := range [...]struct {
+		prefix string
+		scope  dynamicScope
+	}{
+		{"trace.packet.header.", inPacketHeader}, {"stream.packet.context.", inPacketContext},
+		{"stream.event.header.", inEventHeader}, {"stream.event.context.", inStreamEventContext},
+		{"event.context.", inEventContext}, {"event.fields.", inEventPayload},
+		{"env.", inEnvironment}, {"trace.env.", inEnvironment},
+	} {
+		if rest, ok := strings.CutPrefix(path, d.prefix); ok {
+			path, l.scope = rest, d.scope
+			break
+		}
+	}
+	l.names = strings.Split(path, ".")
+	return l
+}
+
+// structure reads struct NAME { fields } align(N), or struct NAME for one declared before.
+func (p *tsdl) structure(line int) *shape {
+	p.advance()
+	name := ""
+	if p.tok.kind == tokenName && !p.word("align") {
+		name = p.advance().text
+	}
+	if !p.is("{") {
+		return p.declared("struct", name, line)
+	}
+	s := &shape{kind: Struct, line: line, align: 1}
+	p.members(s)
+	if p.word("align") {
+		p.advance()
+		p.expect("(")
+		e := entry{name: "align", line: p.tok.line, value: p.value()}
+		s.align = p.alignment(&e)
+		p.expect(")")
+	}
+	s = p.measured(s)
+	if name != "" {
+		p.declare("struct "+name, s, line)
+	}
+	return s
+}
+
+// declared finds the type of a name that stands without a body.
+func (p *tsdl) declared(kind, name string, line int) *shape {
+	if name == "" {
+		p.fail(line, "%s has neither a name nor a body", kind)
+		return nil
+	}
+	s := p.lookup(kind + " " + name)
+	if s == nil && p.err == nil {
+		p.fail(line, "%s %.60q is not declared", kind, name)
+	}
+	return s
+}
+
+// members reads the braces of a structure or a variant.
+func (p *tsdl) members(s *shape) {
+	p.expect("{")
+	p.enter()
+	for p.err == nil && !p.is("}") && p.tok.kind != tokenEnd {
+		if p.accept(";") || p.typeDeclaration() {
+			continue
+		}
+		base := p.specifier(false)
+		if p.accept(";") {
+			continue // it only declared a name
+		}
+		for p.err == nil {
+			name, of := p.declarator(base)
+			s.fields = append(s.fields, shapeField{name, of})
+			p.spend(48)
+			if !p.accept(",") {
+				break
+			}
+		}
+		p.expect(";")
+	}
+	p.expect("}")
+	p.leave()
+}
+
+// variant reads variant NAME <tag> { options }; name, tag or body may be missing.
+func (p *tsdl) variant(line int) *shape {
+	p.advance()
+	name := ""
+	if p.tok.kind == tokenName {
+		name = p.advance().text
+	}
+	var tag *location
+	if p.accept("<") {
+		tag = p.location(line)
+		p.expect(">")
+	}
+	if !p.is("{") {
+		s := p.declared("variant", name, line)
+		if s != nil && tag != nil {
+			tied := *s
+			tied.place, tied.line = tag, line
+			return p.measured(&tied)
+		}
+		return s
+	}
+	s := &shape{kind: Variant, line: line, align: 1}
+	p.members(s)
+	s = p.measured(s)
+	if name != "" {
+		p.declare("variant "+name, s, line) // without its tag: each use has its own
+	}
+	if tag != nil {
+		tied := *s
+		tied.place = tag
+		s = p.measured(&tied)
+	}
+	return s
+}
+
+// tagged gives a tag to a variant that came by an alias without one.
+func (p *tsdl) tagged(s *shape, line int) *shape {
+	p.expect("<")
+	tied := *s
+	tied.place, tied.line = p.location(line), line
+	p.expect(">")
+	return p.measured(&tied)
+}
