@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"sensor":      {"sensor/ring", "clock"},
 	"sensor/ring": {},
 	"record":      {"sensor/ring", "format/...", "trace", "clock"},
+	"kernel":      {"trace", "clock"},
 	"match":       {"trace"},
 	"align":       {"clock", "trace"},
 	"probe":       {"clock", "trace"},

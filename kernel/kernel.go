@@ -1,0 +1,38 @@
+// Package kernel says what the events of an operating system's kernel mean, whatever format brought them.
+//
+// In goes a [trace.Source] of raw events, with names and fields as LTTng's kernel modules write them: today from CTF
+// files. Two things can be made of it:
+//
+//	Source --> Packets --> trace.Capture   the network events as packets, as a capture file would have given them
+//	Source --> Rows    --> trace.Source    everything as rows of a timeline: processors, threads, interrupts, devices
+//
+// Both look at each class of events once, by the names of it and of its fields, and keep what they found: an event costs
+// a look into a table, and only those that mean something have their fields decoded.
+//
+// Packets knows three generations of network events. All of them are read by one walk over names (header.go), since they
+// differ in how deep the same header fields lie:
+//
+//	net_dev_queue {len, name, network_header: ipv4 {saddr, ..., transport_header: tcp {source_port, seq, ...}}}
+//	net_dev_queue {len, name, network_header: ipv4 {saddr, ...}, transport_header: tcp {source, seq, ...}}
+//	dev_xmit_extended {skb, saddr, daddr, tot_len, ihl, source, dest, seq, ack_seq, doff, ack, rst, syn, fin}
+//
+// A packet is sent when the kernel queues it to the device, and received when the device hands it to the kernel. Where
+// the header is known only later (tcpv4_rcv_extended), it is joined to the arrival by the address of the packet's buffer.
+// Source: Clement and Dagenais 2009, section 8 and table 1.
+//
+// Rows follows what each processor does. A thread's row shows when it ran, its system calls, and what happened while it
+// ran; what happened in an interrupt is on the row of the processor's interrupts, whoever was interrupted:
+//
+//	process "nginx 1200"
+//	  thread "nginx 1234"     |--running--|  |-----running-----|
+//	                             |--read----------|     x block_rq_issue
+//	CPU 0                     |---nginx---|--cron--|---nginx---|
+//	  CPU 0 interrupts          |irq 27|softirq NET_RX|
+//	eth0                         x net_dev_queue
+//
+// Events lost by the tracer leave the state wrong for a while. Each sched_switch says who ran before, so it is put right
+// there, slices are closed, and all this is counted.
+//
+// Neither sorts. Memory is that of the packets, or of the threads and open slices; no event allocates once its class,
+// its thread and its flow were met.
+package kernel
