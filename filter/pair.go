@@ -102,8 +102,9 @@ type Result struct {
 type Case struct {
 	BeginNs    int64  `json:"begin_ns"`
 	DurationNs int64  `json:"duration_ns"`
-	LowNs      int64  `json:"low_ns"` // of the duration, by the clocks' bounds
+	LowNs      int64  `json:"low_ns"` // of the duration, by the clocks' bounds, if Bounded
 	HighNs     int64  `json:"high_ns"`
+	Bounded    bool   `json:"bounded"`
 	From       string `json:"from"` // host
 	To         string `json:"to"`
 	Key        string `json:"key"`
@@ -222,11 +223,11 @@ func (p *pairing) close(w waiting, l *trace.Legend) {
 // it lies between what their bounds allow.
 func (p *pairing) measure(b, e waiting, l *trace.Legend) {
 	d := e.time - b.time
-	low, high := d, d
+	low, high, bounded := d, d, true
 	if b.host != e.host {
-		low, high = math.MinInt64, math.MaxInt64
+		low, high, bounded = math.MinInt64, math.MaxInt64, false
 		if b.bounded && e.bounded {
-			low, high = e.low-b.high, e.high-b.low
+			low, high, bounded = e.low-b.high, e.high-b.low, true
 		}
 	}
 	p.Count++
@@ -237,7 +238,7 @@ func (p *pairing) measure(b, e waiting, l *trace.Legend) {
 	p.MinNs = min(p.MinNs, d)
 	if d >= p.MaxNs {
 		p.MaxNs = d
-		p.Longest = &Case{b.time, d, low, high, l.Hosts[b.host], l.Hosts[e.host], ""}
+		p.Longest = &Case{BeginNs: b.time, DurationNs: d, LowNs: low, HighNs: high, Bounded: bounded, From: l.Hosts[b.host], To: l.Hosts[e.host]}
 		if len(p.Key) > 0 {
 			p.Longest.Key = string(p.key)
 		}

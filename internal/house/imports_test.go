@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"filter":      {"trace"},
 	"collect":     {"record", "probe", "order", "format/...", "trace", "clock"},
 	"experiment":  {"collect"},
-	"show":        {"trace", "clock", "format/..."},
+	"show":        {"trace", "clock", "filter", "format/..."},
 	"sim":         {"trace", "clock"},
 	"demo":        {"pipeline", "show", "format/...", "sim", "trace", "clock"},
 	"pipeline":    {"match", "align/...", "order", "filter", "kernel", "show", "sim", "format/...", "trace", "clock"},
