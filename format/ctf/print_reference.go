@@ -1,0 +1,136 @@
+package ctf
+
+// printedScope is one of the places that CTF 1.8 knows by name: "stream.event.context".
+type printedScope struct {
+	name string
+	root *Type
+}
+
+// printedFrame is a structure that is being printed, and how many of its fields stand before this point.
+type printedFrame struct {
+	t      *Type
+	before int
+}
+
+// tagOption is what a variant wants of the enumeration that selects: that the values of the ranges have the label.
+type tagOption struct {
+	label    string
+	ranges   []Range
+	optional bool // it is the presence of an optional field; all other values mean its absence
+}
+
+// collectTags finds for every field that selects the labels that it needs, so that they can be printed with it: the
+// enumeration comes before the variant that speaks of it.
+func (p *printer) collectTags() {
+	var walk func(t *Type, depth int)
+	walk = func(t *Type, depth int) {
+		if t == nil || depth > deepest {
+			return
+		}
+		switch t.Kind {
+		case Variant:
+			names := p.fieldNames(t)
+			for i := range t.Fields {
+				if i < len(t.Select) {
+					p.wantLabel(t.TagSlot, tagOption{label: names[i], ranges: t.Select[i]})
+				}
+			}
+		case Optional:
+			if len(t.Select) == 1 {
+				p.wantLabel(t.TagSlot, tagOption{label: "_present", ranges: t.Select[0], optional: true})
+			}
+		}
+		for i := range t.Fields {
+			walk(t.Fields[i].Type, depth+1)
+		}
+		walk(t.Elem, depth+1)
+	}
+	walk(p.m.PacketHeader, 0)
+	for i := range p.m.Streams {
+		s := &p.m.Streams[i]
+		walk(s.PacketContext, 0)
+		walk(s.EventHeader, 0)
+		walk(s.EventContext, 0)
+		for j := range s.Events {
+			walk(s.Events[j].Context, 0)
+			walk(s.Events[j].Payload, 0)
+		}
+	}
+}
+
+// deepest is how far types may nest; no tracer comes near it, and recursion needs some end.
+const deepest = 200
+
+func (p *printer) wantLabel(slot int, want tagOption) {
+	if slot < 0 {
+		return
+	}
+	for _, o := range p.tags[slot] {
+		if o.label == want.label && sameRanges(o.ranges, want.ranges) {
+			return
+		}
+	}
+	p.tags[slot] = append(p.tags[slot], want)
+}
+
+func sameRanges(a, b []Range) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// reference returns the path of the field that stores into a slot, as the type at this point of the text refers to it.
+func (p *printer) reference(slot int) string {
+	if slot < 0 {
+		p.fail("a length or a selector that is in no field")
+		return "none"
+	}
+	// Outwards through the structures around: the first component of a relative path is looked for in each, and the
+	// nearest that has it wins, be it meant or not.
+	passed := map[string]bool{}
+	for i := len(p.frames) - 1; i >= 0; i-- {
+		f := &p.frames[i]
+		names := p.fieldNames(f.t)
+		for j := f.before - 1; j >= 0; j-- {
+			if path, ok := p.find(f.t.Fields[j].Type, slot, names[j], 0); ok && !passed[names[j]] {
+				return path
+			}
+		}
+		for _, name := range names[:f.before] {
+			passed[name] = true
+		}
+	}
+	for i := len(p.scopes) - 1; i >= 0; i-- {
+		if path, ok := p.find(p.scopes[i].root, slot, p.scopes[i].name, 0); ok {
+			return path
+		}
+	}
+	p.fail("the field of its length or selector cannot be named from here")
+	return "none"
+}
+
+// find looks for the field of a slot in t, whose own path is given, through structures alone: no path leads into an
+// array or a variant.
+func (p *printer) find(t *Type, slot int, path string, depth int) (string, bool) {
+	if t == nil || depth > deepest {
+		return "", false
+	}
+	if t.Slot == slot && t.Kind != Struct {
+		return path, true
+	}
+	if t.Kind == Struct {
+		names := p.fieldNames(t)
+		for i := range t.Fields {
+			if found, ok := p.find(t.Fields[i].Type, slot, path+"."+names[i], depth+1); ok {
+				return found, true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,245 @@
+package ctf
+
+import (
+	"fmt"
+	"math/bits"
+
+	"meridian/trace"
+)
+
+// encodeNode is a type made ready for writing.
+type encodeNode struct {
+	kind     Kind
+	size     int // bits
+	align    int
+	big      bool
+	signed   bool
+	role     Role
+	octets   bool // an array of bytes, which may come as one text
+	text     bool // and is meant as one
+	plain    bool // a little-endian integer of whole bytes that nobody else looks at and that needs no gap before it
+	slot     int  // where others look for the value, -1
+	from     int  // the slot of the length or the selector
+	length   int
+	fields   []encodeNode
+	elem     *encodeNode
+	sel      [][]Range
+	tagSign  bool
+	absent   uint64 // Optional: a selector that means it is not there
+	implied  bool   // the value is not given but follows from that of a later field of the structure:
+	by       int    // of this one among the values given,
+	byField  int    // which is this one among the fields,
+	byDepth  int    // inside so many arrays
+	capacity uint64 // Integer: the largest length or selector
+}
+
+// newEncodeNode makes a type ready. Where is its path, for errors.
+func newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
+	l := encodeNode{slot: -1, from: -1}
+	if t == nil {
+		return l, fmt.Errorf("%s: no type", where)
+	}
+	if depth > deepest {
+		return l, fmt.Errorf("%s: types nest deeper than %d", where, deepest)
+	}
+	l.kind, l.size, l.align, l.big, l.signed = t.Kind, t.Size, max(t.Align, 1), t.BigEndian, t.Signed
+	l.role, l.slot, l.tagSign = t.Role, t.Slot, t.TagSigned
+	if l.align&(l.align-1) != 0 || l.align > 1<<16 {
+		return l, fmt.Errorf("%s: an alignment of %d bits", where, t.Align)
+	}
+	if t.Reversed {
+		return l, fmt.Errorf("%s: bits in reversed order are not written", where)
+	}
+	var err error
+	switch t.Kind {
+	case Boolean, BitArray:
+		l.kind, l.signed = Integer, false
+		fallthrough
+	case Integer:
+		if t.Size < 1 || t.Size > 64 {
+			return l, fmt.Errorf("%s: an integer of %d bits", where, t.Size)
+		}
+		l.capacity = topOf(t.Size)
+		if l.signed {
+			l.capacity >>= 1
+		}
+		l.plain = !l.big && l.size%8 == 0 && l.align <= 8 && l.slot < 0
+	case Float:
+		if t.Size != 32 && t.Size != 64 {
+			return l, fmt.Errorf("%s: floating-point numbers of %d bits are not written", where, t.Size)
+		}
+	case CString:
+		if t.Encoding > ASCII {
+			return l, fmt.Errorf("%s: text is written in UTF-8 alone", where)
+		}
+		l.align = 8
+	case TextArray, TextSeq, BlobArray, BlobSeq:
+		if t.Encoding > ASCII {
+			return l, fmt.Errorf("%s: text is written in UTF-8 alone", where)
+		}
+		l.octets, l.text = true, t.Kind == TextArray || t.Kind == TextSeq
+		l.elem = &encodeNode{kind: Integer, size: 8, align: 8, slot: -1, from: -1, capacity: 255}
+		l.align = 8
+		if l.kind = FixedArray; t.Kind == TextSeq || t.Kind == BlobSeq {
+			l.kind = Sequence
+		}
+		err = l.compileLength(t, where)
+	case FixedArray, Sequence:
+		var elem encodeNode
+		if elem, err = newEncodeNode(t.Elem, where+"[]", depth+1); err != nil {
+			return l, err
+		}
+		l.elem, l.align = &elem, elem.align
+		l.octets = elem.kind == Integer && elem.size == 8 && elem.align <= 8 && elem.slot < 0
+		l.text = l.octets && t.Elem.Encoding != NoEncoding
+		err = l.compileLength(t, where)
+	case Struct:
+		err = l.compileStruct(t, where, depth)
+	case Variant:
+		l.align, l.from, l.sel = 1, t.TagSlot, t.Select
+		if len(t.Select) != len(t.Fields) {
+			return l, fmt.Errorf("%s: a variant whose alternatives are not all selected by something", where)
+		}
+		l.fields = make([]encodeNode, len(t.Fields))
+		for i := range t.Fields {
+			if l.fields[i], err = newEncodeNode(t.Fields[i].Type, where+"."+t.Fields[i].Name, depth+1); err != nil {
+				return l, err
+			}
+		}
+	case Optional:
+		l.align, l.from, l.sel = 1, t.TagSlot, t.Select
+		if len(t.Select) != 1 || len(t.Select[0]) == 0 {
+			return l, fmt.Errorf("%s: an optional field that nothing selects", where)
+		}
+		var elem encodeNode
+		if elem, err = newEncodeNode(t.Elem, where, depth+1); err != nil {
+			return l, err
+		}
+		l.elem = &elem
+		if rest := others(t.Select[0], 64, false); len(rest) > 0 {
+			l.absent = uint64(rest[0].Low)
+		}
+	default:
+		return l, fmt.Errorf("%s: a type of kind %d is not written", where, t.Kind)
+	}
+	return l, err
+}
+
+func (l *encodeNode) compileLength(t *Type, where string) error {
+	if l.kind == Sequence {
+		l.from = t.LengthSlot
+		return nil
+	}
+	if t.Length > 1<<28 {
+		return fmt.Errorf("%s: an array of %d", where, t.Length)
+	}
+	l.length = int(t.Length)
+	return nil
+}
+
+// compileStruct makes the fields ready and finds those whose values follow from others: a length that stands before its
+// sequence, a selector before its variant.
+func (l *encodeNode) compileStruct(t *Type, where string, depth int) error {
+	l.fields = make([]encodeNode, len(t.Fields))
+	for i := range t.Fields {
+		f, err := newEncodeNode(t.Fields[i].Type, where+"."+t.Fields[i].Name, depth+1)
+		if err != nil {
+			return err
+		}
+		l.fields[i] = f
+		l.align = max(l.align, f.align)
+	}
+	for i := range l.fields {
+		f := &l.fields[i]
+		if f.kind != Integer || f.slot < 0 {
+			continue
+		}
+		for j := i + 1; j < len(l.fields) && !f.implied; j++ {
+			for d, x := 0, &l.fields[j]; x != nil && !f.implied; d, x = d+1, x.elem {
+				if x.from == f.slot {
+					f.implied, f.byField, f.byDepth = true, j, d
+				}
+				if x.kind != FixedArray && x.kind != Sequence {
+					break
+				}
+			}
+		}
+	}
+	given := make([]int, len(l.fields)) // by field: which of the values given is its
+	n := 0
+	for i := range l.fields {
+		given[i] = n
+		if !l.fields[i].implied {
+			n++
+		}
+	}
+	for i := range l.fields {
+		if f := &l.fields[i]; f.implied {
+			f.by = given[f.byField]
+		}
+	}
+	return nil
+}
+
+// implication returns what the value of a length or selector f of l has to be for the values given.
+func (l *encodeNode) implication(f *encodeNode, values []trace.Value) uint64 {
+	x := &l.fields[f.byField]
+	var v *trace.Value
+	if f.by < len(values) {
+		v = &values[f.by]
+	}
+	for range f.byDepth {
+		x = x.elem
+		if v != nil && len(v.Items) > 0 {
+			v = &v.Items[0]
+		} else {
+			v = nil
+		}
+	}
+	switch x.kind {
+	case Sequence:
+		if v == nil {
+			return 0
+		}
+		return min(uint64(max(len(v.Items), len(v.Data))), f.capacity)
+	case Variant:
+		option := uint64(0)
+		if v != nil && v.Kind == trace.Choice && v.Bits < uint64(len(x.sel)) {
+			option = v.Bits
+		}
+		if option < uint64(len(x.sel)) && len(x.sel[option]) > 0 {
+			return uint64(x.sel[option][0].Low)
+		}
+	case Optional:
+		if v == nil || v.Kind == trace.None {
+			return x.absent
+		}
+		return uint64(x.sel[0][0].Low)
+	}
+	return 0
+}
+
+// selectedBy says whether a selector is in one of the ranges.
+func selectedBy(ranges []Range, tag uint64, signed bool) bool {
+	for _, r := range ranges {
+		if signed && int64(tag) >= r.Low && int64(tag) <= r.High || !signed && tag >= uint64(r.Low) && tag <= uint64(r.High) {
+			return true
+		}
+	}
+	return false
+}
+
+// widest returns how many bits of a stamp the header can hold at most: in any of its variants' alternatives.
+func (l *encodeNode) widest(role Role) int {
+	if l.kind == Integer && l.role == role {
+		return l.size
+	}
+	n := 0
+	for i := range l.fields {
+		n = max(n, l.fields[i].widest(role))
+	}
+	return n
+}
+
+// fitsIn says whether an integer of so many bits can have the value.
+func fitsIn(size int, v uint64) bool { return bits.Len64(v) <= size }

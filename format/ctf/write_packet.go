@@ -1,0 +1,125 @@
+package ctf
+
+import (
+	"fmt"
+
+	"meridian/trace"
+)
+
+// packetMagic is what every packet begins with.
+const packetMagic32 = 0xc1fc1fc1
+
+// Begin begins a packet at a time, if none is begun. It is written even if no event follows, by which a stream can say
+// what it is, or what was discarded, where nothing was recorded.
+func (s *StreamWriter) Begin(cycles uint64) {
+	if s.open {
+		return
+	}
+	s.open = true
+	if s.begun {
+		cycles = max(cycles, s.last)
+	}
+	s.last, s.begun = cycles, true
+	x := &s.encoder
+	x.at = 0
+	s.patches = s.patches[:0]
+	if h := s.class.header; h != nil {
+		s.packetFields(h, nil, cycles)
+	}
+	if c := s.class.packet; c != nil {
+		s.packetFields(c, s.o.Context, cycles)
+	}
+	s.body = x.at
+}
+
+// packetFields writes a packet's header or context: what its fields' roles ask for, and the values given for the rest.
+func (s *StreamWriter) packetFields(n *encodeNode, values []trace.Value, cycles uint64) {
+	x := &s.encoder
+	x.align(n.align)
+	next := 0
+	for i := range n.fields {
+		f := &n.fields[i]
+		if f.role == TraceUUID && f.kind == FixedArray {
+			x.value(f, &trace.Value{Kind: trace.Bytes, Data: s.enc.m.UUID[:]})
+			continue
+		}
+		if f.kind == Integer {
+			v, known := uint64(0), true
+			switch f.role {
+			case PacketMagic:
+				v = packetMagic32
+			case StreamClassID:
+				v = s.enc.m.Streams[s.id].ID
+			case StreamID:
+				v = s.o.Instance
+			case PacketBegin:
+				v = cycles
+			case PacketSequence:
+				v = s.sequence
+			case PacketEnd, PacketContent, PacketSize, EventsDiscarded:
+				x.align(f.align)
+				s.patches = append(s.patches, patch{x.at, f})
+			default:
+				known = false
+			}
+			if known {
+				x.integer(f, v)
+				continue
+			}
+			if f.implied {
+				x.integer(f, n.implication(f, values))
+				continue
+			}
+		}
+		v := &nothing
+		if next < len(values) {
+			v = &values[next]
+		}
+		next++
+		x.value(f, v)
+	}
+}
+
+// Discard counts events that the tracer had to leave out. The packet that is being filled tells it, or the next.
+func (s *StreamWriter) Discard(n uint64) { s.discarded += n }
+
+// SetContext gives the packet context new values, from the next packet on. It keeps them.
+func (s *StreamWriter) SetContext(values []trace.Value) { s.o.Context = values }
+
+// Buffered returns how many bytes the packet that is being filled keeps in memory.
+func (s *StreamWriter) Buffered() int { return len(s.encoder.b) }
+
+// Flush ends the packet and writes it out. Without a packet it does nothing.
+func (s *StreamWriter) Flush() error {
+	if !s.open {
+		return nil
+	}
+	x := &s.encoder
+	content := x.at
+	x.align(8)
+	size := (content + 7) >> 3
+	if s.o.Fixed {
+		size = (size + s.o.PacketSize - 1) / s.o.PacketSize * s.o.PacketSize
+	}
+	x.zeros(size - x.at>>3)
+	for _, p := range s.patches {
+		v := s.discarded
+		switch p.node.role {
+		case PacketEnd:
+			v = s.last
+		case PacketContent:
+			v = uint64(content)
+		case PacketSize:
+			v = uint64(size) * 8
+		}
+		x.over(p.at, v, p.node.size, p.node.big)
+	}
+	s.open = false
+	s.sequence++
+	if _, err := s.w.Write(x.b[:size]); err != nil {
+		return fmt.Errorf("ctf: stream class %d: %w", s.enc.m.Streams[s.id].ID, err)
+	}
+	s.Packets++
+	s.Bytes += uint64(size)
+	return nil
+}

@@ -1,0 +1,276 @@
+package ctf
+
+import (
+	"fmt"
+	"io"
+	"math/bits"
+
+	"meridian/trace"
+)
+
+// Encoder writes streams of the classes that a Metadata has. The metadata may get more stream and event classes while
+// streams are written, but none may change. One Encoder and its streams belong to one goroutine.
+type Encoder struct {
+	m       *Metadata
+	classes []*streamEncoder
+}
+
+// NewEncoder returns an encoder by m.
+func NewEncoder(m *Metadata) *Encoder { return &Encoder{m: m} }
+
+// streamEncoder is a stream class made ready, shared by its streams.
+type streamEncoder struct {
+	header, packet, event, context *encodeNode
+	events                         []*eventEncoder // nil until one is written
+	stamp                          int             // how many bits of a stamp an event can hold; 0 for none
+}
+
+type eventEncoder struct {
+	id               uint64
+	context, payload *encodeNode
+}
+
+// StreamOptions says how a stream is written; the zero value is ready.
+type StreamOptions struct {
+	PacketSize int           // bytes of a packet at most, unless one event needs more; 0 stands for 1 MiB
+	Fixed      bool          // packets are padded to PacketSize, or a multiple of it where one event needs more
+	Instance   uint64        // the number of the stream in its class, where packet headers have one
+	Context    []trace.Value // packet context: the fields that are not the packet's own accounts, in their order
+}
+
+// StreamWriter writes one stream: packets of events. What packets say of themselves (magic, UUID, begin, end, sizes,
+// sequence number, events discarded) it finds by the roles of the fields and fills in; so it does with the event
+// header's id and stamp, the shortest alternative first where the header is a variant, as LTTng's are.
+//
+// Values of fields are given as [trace.Source] has them. A length or a selector that directly precedes what it speaks of
+// follows from it and is left out, or else all fields of the structure are given. What does not fit its type is written
+// as near as can be, and counted.
+//
+// It allocates nothing per event, and holds one packet in memory.
+type StreamWriter struct {
+	Events, Packets, Bytes uint64
+	Raised                 uint64 // events with a stamp before the last one's: readers would give up, so they got that one
+	Misfits                uint64 // values that are not what their types say
+	NULs                   uint64 // NULs in texts, each replaced by its picture
+
+	w         io.Writer
+	encoder   encoder
+	enc       *Encoder
+	class     *streamEncoder
+	o         StreamOptions
+	id        uint64
+	open      bool // a packet has been begun
+	body      int  // where its events begin, in bits
+	patches   []patch
+	last      uint64 // stamp of the last event
+	begun     bool   // there has been one
+	discarded uint64
+	sequence  uint64
+}
+
+// patch is a field of the packet's context that is known only when the packet is whole.
+type patch struct {
+	at   int
+	node *encodeNode
+}
+
+// NewStream begins a stream of the class with this index in the metadata. It writes to w once a packet is full.
+func (c *Encoder) NewStream(w io.Writer, class int, o StreamOptions) (*StreamWriter, error) {
+	if class < 0 || class >= len(c.m.Streams) {
+		return nil, fmt.Errorf("ctf: no stream class %d", class)
+	}
+	for class >= len(c.classes) {
+		c.classes = append(c.classes, nil)
+	}
+	s := &c.m.Streams[class]
+	if c.classes[class] == nil {
+		e := &streamEncoder{}
+		for _, x := range []struct {
+			to   **encodeNode
+			t    *Type
+			name string
+		}{
+			{&e.header, c.m.PacketHeader, "packet header"}, {&e.packet, s.PacketContext, "packet context"},
+			{&e.event, s.EventHeader, "event header"}, {&e.context, s.EventContext, "event context"},
+		} {
+			var err error
+			if *x.to, err = rootNode(x.t, x.name); err != nil {
+				return nil, fmt.Errorf("ctf: stream class %d: %w", s.ID, err)
+			}
+		}
+		if e.event != nil {
+			e.stamp = e.event.widest(Stamp)
+		}
+		c.classes[class] = e
+	}
+	if o.PacketSize <= 0 {
+		o.PacketSize = 1 << 20
+	}
+	return &StreamWriter{w: w, enc: c, class: c.classes[class], o: o, id: uint64(class)}, nil
+}
+
+// rootNode makes the root of a scope ready; nil for none.
+func rootNode(t *Type, name string) (*encodeNode, error) {
+	if t == nil {
+		return nil, nil
+	}
+	n, err := newEncodeNode(t, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	if n.kind != Struct {
+		return nil, fmt.Errorf("%s: not a structure", name)
+	}
+	return &n, nil
+}
+
+// event returns the event class with an index, made ready.
+func (s *StreamWriter) event(index int) (*eventEncoder, error) {
+	events := s.class.events
+	if index >= 0 && index < len(events) && events[index] != nil {
+		return events[index], nil
+	}
+	class := &s.enc.m.Streams[s.id]
+	if index < 0 || index >= len(class.Events) {
+		return nil, fmt.Errorf("ctf: stream class %d has no event class with index %d", class.ID, index)
+	}
+	for len(s.class.events) <= index {
+		s.class.events = append(s.class.events, nil)
+	}
+	e := &class.Events[index]
+	made := &eventEncoder{id: e.ID}
+	var err error
+	if made.context, err = rootNode(e.Context, "context"); err == nil {
+		made.payload, err = rootNode(e.Payload, "fields")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ctf: event %s: %w", e.Name, err)
+	}
+	s.class.events[index] = made
+	return made, nil
+}
+
+// Write adds an event: the index of its class in the stream class, its stamp in cycles of the stream's clock, and the
+// values of the stream's event context, of its own context and of its fields.
+func (s *StreamWriter) Write(event int, cycles uint64, context, own, fields []trace.Value) error {
+	e, err := s.event(event)
+	if err != nil {
+		return err
+	}
+	if s.begun && cycles < s.last {
+		cycles = s.last
+		s.Raised++
+	}
+	if s.open && s.class.stamp > 0 && s.class.stamp < 64 && (cycles-s.last)>>s.class.stamp != 0 {
+		// Too long a silence for the header's stamp: a new packet says anew what time it is.
+		if err := s.Flush(); err != nil {
+			return err
+		}
+	}
+	if !s.open {
+		s.Begin(cycles)
+	}
+	start, misfits, nuls := s.encoder.at, s.encoder.misfits, s.encoder.nuls
+	if err := s.encode(e, cycles, context, own, fields); err != nil {
+		s.encoder.at = start
+		return err
+	}
+	if s.encoder.at > 8*s.o.PacketSize && start > s.body {
+		// It does not fit: the packet ends before it, and it is the first of the next.
+		s.encoder.at, s.encoder.misfits, s.encoder.nuls = start, misfits, nuls
+		if err := s.Flush(); err != nil {
+			return err
+		}
+		s.Begin(cycles)
+		if err := s.encode(e, cycles, context, own, fields); err != nil {
+			return err
+		}
+	}
+	s.last, s.begun = cycles, true
+	s.Events++
+	s.Misfits, s.NULs = s.encoder.misfits, s.encoder.nuls
+	if s.encoder.at >= 8*s.o.PacketSize {
+		return s.Flush()
+	}
+	return nil
+}
+
+func (s *StreamWriter) encode(e *eventEncoder, cycles uint64, context, own, fields []trace.Value) error {
+	x := &s.encoder
+	if s.class.event != nil {
+		if !s.eventHeader(s.class.event, e.id, cycles) {
+			return fmt.Errorf("ctf: the event header has no room for event id %d", e.id)
+		}
+	}
+	if s.class.context != nil {
+		x.structure(s.class.context, context)
+	}
+	if e.context != nil {
+		x.structure(e.context, own)
+	}
+	if e.payload != nil {
+		x.structure(e.payload, fields)
+	}
+	return nil
+}
+
+// eventHeader writes an id and a stamp into the fields that have these roles. Not ok: they do not fit.
+func (s *StreamWriter) eventHeader(n *encodeNode, id, cycles uint64) bool {
+	x := &s.encoder
+	x.align(n.align)
+	for i := range n.fields {
+		f := &n.fields[i]
+		switch {
+		case f.kind == Integer && f.role == Stamp:
+			x.integer(f, cycles)
+		case f.kind == Integer && f.implied && n.fields[f.byField].kind == Variant:
+			tag, ok := s.alternative(f, &n.fields[f.byField], id, cycles)
+			if !ok {
+				return false
+			}
+			x.integer(f, tag)
+		case f.kind == Integer && f.role == EventClassID:
+			if bits.Len64(id) > f.size {
+				return false
+			}
+			x.integer(f, id)
+		case f.kind == Struct:
+			if !s.eventHeader(f, id, cycles) {
+				return false
+			}
+		case f.kind == Variant:
+			option := chosen(f.sel, x.load(f.from), f.tagSign)
+			if option >= 0 && f.fields[option].kind == Struct {
+				if !s.eventHeader(&f.fields[option], id, cycles) {
+					return false
+				}
+			} else if option >= 0 {
+				x.value(&f.fields[option], &nothing)
+			}
+		default:
+			x.value(f, &nothing)
+		}
+	}
+	return true
+}
+
+// alternative returns the selector of the header's first alternative that can hold an id and a stamp: LTTng's compact
+// one while few bits are enough.
+func (s *StreamWriter) alternative(tag, v *encodeNode, id, cycles uint64) (uint64, bool) {
+	for i := range v.fields {
+		o := &v.fields[i]
+		if n := o.widest(Stamp); n > 0 && n < 64 && (cycles-s.last)>>n != 0 {
+			continue
+		}
+		if n := o.widest(EventClassID); n > 0 || tag.role != EventClassID {
+			if n > 0 && bits.Len64(id) > n || len(v.sel[i]) == 0 {
+				continue
+			}
+			return uint64(v.sel[i][0].Low), true
+		}
+		if chosen(v.sel, id, v.tagSign) == i {
+			return id, true
+		}
+	}
+	return 0, false
+}
