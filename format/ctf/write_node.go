@@ -243,3 +243,13 @@ func (l *encodeNode) widest(role Role) int {
 
 // fitsIn says whether an integer of so many bits can have the value.
 func fitsIn(size int, v uint64) bool { return bits.Len64(v) <= size }
+
+// selection returns which of a variant's alternatives a selector means, -1 for none.
+func selection(alternatives [][]Range, tag uint64, signed bool) int {
+	for i, ranges := range alternatives {
+		if selectedBy(ranges, tag, signed) {
+			return i
+		}
+	}
+	return -1
+}

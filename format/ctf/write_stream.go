@@ -239,7 +239,7 @@ func (s *StreamWriter) eventHeader(n *encodeNode, id, cycles uint64) bool {
 				return false
 			}
 		case f.kind == Variant:
-			option := chosen(f.sel, x.load(f.from), f.tagSign)
+			option := selection(f.sel, x.load(f.from), f.tagSign)
 			if option >= 0 && f.fields[option].kind == Struct {
 				if !s.eventHeader(&f.fields[option], id, cycles) {
 					return false
@@ -268,7 +268,7 @@ func (s *StreamWriter) alternative(tag, v *encodeNode, id, cycles uint64) (uint6
 			}
 			return uint64(v.sel[i][0].Low), true
 		}
-		if chosen(v.sel, id, v.tagSign) == i {
+		if selection(v.sel, id, v.tagSign) == i {
 			return id, true
 		}
 	}

@@ -215,7 +215,7 @@ func (e *encoder) zeros(n int) {
 }
 
 func (e *encoder) variant(n *encodeNode, v *trace.Value) {
-	option := chosen(n.sel, e.load(n.from), n.tagSign)
+	option := selection(n.sel, e.load(n.from), n.tagSign)
 	if option < 0 {
 		e.misfits++
 		return
