@@ -1,0 +1,185 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// memorySource is a source of events in memory, whose values are void after the next Next as a reader's are.
+type memorySource struct {
+	events  []trace.Event
+	fields  []int64
+	streams []trace.Stream
+	classes []trace.Class
+	n       int
+	values  []trace.Value
+	text    []byte
+}
+
+func (s *memorySource) Next(e *trace.Event) error {
+	if s.n == len(s.events) {
+		return io.EOF
+	}
+	*e = s.events[s.n]
+	s.n++
+	return nil
+}
+
+func (s *memorySource) Values() []trace.Value {
+	n := s.fields[s.n-1]
+	s.text = fmt.Appendf(s.text[:0], "<%d>", n)
+	if s.values == nil {
+		s.values = []trace.Value{{}, {}, {Kind: trace.Struct, Items: []trace.Value{{}, {Kind: trace.Array, Items: make([]trace.Value, 1)}}}}
+	}
+	s.values[0] = trace.OfInt(n)
+	s.values[1] = trace.Value{Kind: trace.Text, Data: s.text}
+	s.values[2].Items[0] = trace.OfInt(n + 1)
+	s.values[2].Items[1].Items[0] = trace.OfInt(n + 2)
+	return s.values
+}
+
+func (s *memorySource) Streams() []trace.Stream { return s.streams }
+func (s *memorySource) Classes() []trace.Class  { return s.classes }
+func (s *memorySource) Close() error            { return nil }
+
+func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type want struct{ time, recorded, field int64 }
+		var expected []want
+		var sources []EventSource
+		legend := &trace.Legend{Hosts: []string{"a", "b", "c", "d"}}
+		n := rapid.IntRange(0, 4).Draw(t, "sources")
+		for i := range n {
+			offset := rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "offset")
+			m := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: offset}, {Host: 1_000_000, Timeline: offset + 1_500_000}}}
+			s := &memorySource{
+				streams: []trace.Stream{{Name: "x", Parent: -1}, {Name: "y", Parent: 0}},
+				classes: []trace.Class{{Name: "own"}, {Name: fmt.Sprint("of ", i)}},
+			}
+			now := int64(0)
+			for range rapid.IntRange(0, 60).Draw(t, "events") {
+				now += rapid.Int64Range(0, 500).Draw(t, "step")
+				at := now - rapid.Int64Range(0, 1000).Draw(t, "late") // never later than the window
+				field := int64(len(expected))
+				s.events = append(s.events, trace.Event{Time: at, Stream: int(field % 2), Class: int(field / 2 % 2)})
+				s.fields = append(s.fields, field)
+				expected = append(expected, want{m.At(at), at, field})
+			}
+			sources = append(sources, EventSource{Events: s, Host: i, Map: &m, Window: 1000})
+		}
+		var got []want
+		_, err := Events(context.Background(), sources, legend, func(r *trace.Record) error {
+			if len(r.Values) != 3 || string(r.Values[1].Data) != fmt.Sprintf("<%d>", r.Values[0].Int()) ||
+				r.Values[2].Items[0].Int() != r.Values[0].Int()+1 || r.Values[2].Items[1].Items[0].Int() != r.Values[0].Int()+2 {
+				t.Fatalf("fields are not those of the event: %+v", r.Values)
+			}
+			field := r.Values[0].Int()
+			s := legend.Streams[r.Stream]
+			if s.Host != legend.Hosts[r.Host] || s.Name != "xy"[field%2:field%2+1] {
+				t.Fatalf("event %d is on row %+v of host %d", field, s, r.Host)
+			}
+			if s.Parent >= 0 && (legend.Streams[s.Parent].Host != s.Host || legend.Streams[s.Parent].Name != "x") {
+				t.Fatalf("row %+v has parent %+v", s, legend.Streams[s.Parent])
+			}
+			class := legend.Classes[r.Class].Name
+			if want := []string{"own", fmt.Sprint("of ", r.Host)}[field/2%2]; class != want {
+				t.Fatalf("event %d is of class %q, want %q", field, class, want)
+			}
+			got = append(got, want{r.Time, r.Recorded, field})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSortedFunc(got, func(a, b want) int { return int(a.time - b.time) }) {
+			t.Fatal("not in order")
+		}
+		slices.SortFunc(got, func(a, b want) int { return int(a.field - b.field) })
+		if !slices.Equal(got, expected) {
+			t.Fatalf("got %v\nwant %v", got, expected)
+		}
+	})
+}
+
+func TestClassesThatSourcesHaveInCommonAreOne(t *testing.T) {
+	class := trace.Class{Name: "c", Fields: []trace.Field{{Name: "f", Type: trace.Type{Kind: trace.Int}}}}
+	other := trace.Class{Name: "c", Fields: []trace.Field{{Name: "f", Type: trace.Type{Kind: trace.Uint}}}}
+	legend := &trace.Legend{Hosts: []string{"h"}}
+	var sources []EventSource
+	for _, c := range []trace.Class{class, other, class} {
+		sources = append(sources, EventSource{Events: &memorySource{
+			events: []trace.Event{{}}, fields: []int64{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{c},
+		}})
+	}
+	if _, err := Events(context.Background(), sources, legend, func(*trace.Record) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(legend.Classes) != 2 || len(legend.Streams) != 3 {
+		t.Errorf("%d classes and %d streams, want 2 and 3", len(legend.Classes), len(legend.Streams))
+	}
+}
+
+func TestEventsLaterThanTheWindowAreEmittedAndCounted(t *testing.T) {
+	s := &memorySource{streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
+	for _, at := range []int64{0, 5000, 10_000, 100, 20_000} {
+		s.events = append(s.events, trace.Event{Time: at})
+		s.fields = append(s.fields, at)
+	}
+	var got []int64
+	stats, err := Events(context.Background(), []EventSource{{Events: s, Window: 1000}}, &trace.Legend{Hosts: []string{"h"}},
+		func(r *trace.Record) error { got = append(got, r.Time); return nil })
+	if err != nil || stats.Late[0] != 1 || stats.Frames[0] != 5 || len(got) != 5 {
+		t.Errorf("%v, %+v, %v", err, stats, got)
+	}
+}
+
+func TestEventsEndWithTheErrorOfASourceOrOfWhoTakesThem(t *testing.T) {
+	legend := &trace.Legend{Hosts: []string{"h"}}
+	s := func() *memorySource {
+		return &memorySource{events: []trace.Event{{}}, fields: []int64{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
+	}
+	wrong := errors.New("wrong")
+	if _, err := Events(context.Background(), []EventSource{{Events: s()}}, legend, func(*trace.Record) error { return wrong }); err != wrong {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Events(context.Background(), []EventSource{{Events: failing{s(), wrong}}}, legend, func(*trace.Record) error { return nil }); err != wrong {
+		t.Errorf("got %v", err)
+	}
+}
+
+type failing struct {
+	*memorySource
+	err error
+}
+
+func (f failing) Next(*trace.Event) error { return f.err }
+
+func TestEventsOfAClockWithBoundsHaveThem(t *testing.T) {
+	m := clock.Map{
+		Mid: clock.Curve{{Host: 0, Timeline: 100}, {Host: 3, Timeline: 104}},
+		Low: clock.Curve{{Host: 0, Timeline: 90}, {Host: 3, Timeline: 94}}, High: clock.Curve{{Host: 0, Timeline: 110}, {Host: 3, Timeline: 114}},
+	}
+	s := &memorySource{streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
+	for i := range int64(4) {
+		s.events, s.fields = append(s.events, trace.Event{Time: i}), append(s.fields, i)
+	}
+	_, err := Events(context.Background(), []EventSource{{Events: s, Map: &m}}, &trace.Legend{Hosts: []string{"h"}}, func(r *trace.Record) error {
+		low, high, _, _ := m.Bounds(r.Recorded)
+		if !r.Bounded || r.Low != low || r.High != high || r.Time != m.At(r.Recorded) {
+			t.Errorf("%+v, want %d to %d around %d", r, low, high, m.At(r.Recorded))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
