@@ -1,0 +1,106 @@
+package perfetto
+
+import (
+	"encoding/hex"
+	"math"
+	"strconv"
+
+	"meridian/trace"
+)
+
+// annotations appends the fields of a record, and what is known of its time.
+func (w *Writer) annotations(b []byte, c *class, r *trace.Record) []byte {
+	fields := w.legend.Classes[r.Class].Fields
+	for i := range min(len(r.Values), len(fields)) {
+		if r.Values[i].Kind == trace.None {
+			continue
+		}
+		var at int
+		b, at = message(b, eventAnnotation)
+		b = number(b, noteName, c.fields[i].name)
+		b = value(b, &r.Values[i], &fields[i].Type, &c.fields[i])
+		b, _ = end(b, at)
+	}
+	if r.Recorded != r.Time {
+		b = w.extra(b, recorded, noteInt, uint64(r.Recorded))
+	}
+	if r.Low < r.Time {
+		b = w.extra(b, earlier, noteInt, uint64(r.Time-r.Low))
+	}
+	if r.High > r.Time {
+		b = w.extra(b, later, noteInt, uint64(r.High-r.Time))
+	}
+	return b
+}
+
+func (w *Writer) extra(b []byte, name int, kind int, v uint64) []byte {
+	b, at := message(b, eventAnnotation)
+	b = number(b, noteName, w.extraName(name))
+	if kind == noteBool {
+		b = number(b, noteBool, v)
+	} else {
+		b = number(b, noteInt, v)
+	}
+	b, _ = end(b, at)
+	return b
+}
+
+// value appends the value of an annotation. A value goes by its own kind where it is not of its field's.
+func value(b []byte, v *trace.Value, t *trace.Type, s *shape) []byte {
+	switch v.Kind {
+	case trace.Bool:
+		return number(b, noteBool, v.Bits)
+	case trace.Int, trace.Uint:
+		return integer(b, v, t)
+	case trace.Float:
+		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+			return text(b, noteText, strconv.FormatFloat(f, 'g', -1, 64)) // a database would make NULL of it
+		}
+		return fixed(b, noteReal, v.Bits)
+	case trace.Text:
+		return text(b, noteText, v.Data)
+	case trace.Bytes:
+		b, at := message(b, noteText)
+		b = hex.AppendEncode(b, v.Data)
+		b, _ = end(b, at)
+		return b
+	case trace.Struct:
+		for i := range min(len(v.Items), len(t.Fields), len(s.fields)) {
+			if v.Items[i].Kind == trace.None {
+				continue
+			}
+			var at int
+			b, at = message(b, noteEntries)
+			b = number(b, noteName, s.fields[i].name)
+			b = value(b, &v.Items[i], &t.Fields[i].Type, &s.fields[i])
+			b, _ = end(b, at)
+		}
+	case trace.Array:
+		if t.Elem == nil || s.elem == nil {
+			return b
+		}
+		for i := range v.Items {
+			var at int
+			b, at = message(b, noteItems)
+			b = value(b, &v.Items[i], t.Elem, s.elem)
+			b, _ = end(b, at)
+		}
+	case trace.Choice:
+		if v.Bits < uint64(min(len(t.Fields), len(s.fields))) && len(v.Items) == 1 {
+			return value(b, &v.Items[0], &t.Fields[v.Bits].Type, &s.fields[v.Bits])
+		}
+	}
+	return b
+}
+
+func integer(b []byte, v *trace.Value, t *trace.Type) []byte {
+	switch {
+	case len(t.Labels) > 0 && t.Label(v) != "":
+		return text(b, noteText, t.Label(v))
+	case v.Kind == trace.Int:
+		return number(b, noteInt, v.Bits)
+	case t.Base == 16:
+		return number(b, notePointer, v.Bits)
+	}
+	return number(b, noteUint, v.Bits)
+}

@@ -1,0 +1,130 @@
+package perfetto
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"meridian/trace"
+)
+
+// names gives numbers to texts that are said again and again, and knows for each class which it needs.
+type names struct {
+	ids     [internedNote + 1]map[string]uint64 // for each list of InternedData, from 1
+	classes []class
+	send    uint64
+	receive uint64
+	extra   [extras]uint64
+}
+
+// Annotations of our own beside an event's fields.
+const (
+	recorded = iota // the stamp on the host's clock
+	earlier         // how far the bounds are
+	later
+	inverted // a message that arrived before this, its send
+	extras
+)
+
+func (n *names) init() {
+	for i := range n.ids {
+		n.ids[i] = make(map[string]uint64)
+	}
+}
+
+// class is what the writer knows of a class.
+type class struct {
+	known    bool
+	name     uint64
+	category uint64 // 0 for none
+	fields   []shape
+}
+
+// shape has the numbers of a field's name and of those within it.
+type shape struct {
+	name   uint64
+	fields []shape
+	elem   *shape
+}
+
+// class returns what is known of a class, and writes its names when they are needed first.
+func (w *Writer) class(i int) *class {
+	for i >= len(w.names.classes) {
+		w.names.classes = append(w.names.classes, class{})
+	}
+	c, l := &w.names.classes[i], &w.legend.Classes[i]
+	if c.known && len(c.fields) == len(l.Fields) {
+		return c
+	}
+	name := l.Name
+	if name == "" {
+		name = "event"
+	}
+	c.known = true
+	c.name = w.intern(internedEvent, name)
+	if l.Category != "" {
+		c.category = w.intern(internedCategory, l.Category)
+	}
+	c.fields = w.shapes(l.Fields)
+	return c
+}
+
+func (w *Writer) shapes(fields []trace.Field) []shape {
+	out := make([]shape, len(fields))
+	for i := range fields {
+		out[i] = w.shape(&fields[i].Type)
+		out[i].name = w.intern(internedNote, fields[i].Name)
+	}
+	return out
+}
+
+func (w *Writer) shape(t *trace.Type) (s shape) {
+	if len(t.Fields) > 0 {
+		s.fields = w.shapes(t.Fields)
+	}
+	if t.Elem != nil {
+		e := w.shape(t.Elem)
+		s.elem = &e
+	}
+	return s
+}
+
+// intern returns the number of a text in one of InternedData's lists, and writes it when it is new.
+func (w *Writer) intern(list protowire.Number, s string) uint64 {
+	ids := w.names.ids[list]
+	if id, ok := ids[s]; ok {
+		return id
+	}
+	id := uint64(len(ids) + 1)
+	ids[s] = id
+	b, packet := message(w.head, tracePacket)
+	b = number(b, packetSequence, sequence)
+	b = number(b, packetFlags, stateNeeded)
+	b, data := message(b, packetInterned)
+	b, entry := message(b, list)
+	b = number(b, internedID, id)
+	b = text(b, internedName, s)
+	b, _ = end(b, entry)
+	b, _ = end(b, data)
+	w.head, _ = end(b, packet)
+	return id
+}
+
+// extraName returns the number of the name of an annotation of our own.
+func (w *Writer) extraName(i int) uint64 {
+	if w.names.extra[i] == 0 {
+		w.names.extra[i] = w.intern(internedNote, [extras]string{
+			recorded: "recorded_ns", earlier: "may_be_earlier_ns", later: "may_be_later_ns", inverted: "received_before_sent",
+		}[i])
+	}
+	return w.names.extra[i]
+}
+
+// endName returns the number of the name of a message's end.
+func (w *Writer) endName(r trace.Role) uint64 {
+	if w.names.send == 0 {
+		w.names.send, w.names.receive = w.intern(internedEvent, "send"), w.intern(internedEvent, "receive")
+	}
+	if r == trace.Sends {
+		return w.names.send
+	}
+	return w.names.receive
+}

@@ -1,0 +1,215 @@
+package perfetto
+
+import (
+	"fmt"
+	"strings"
+
+	"meridian/trace"
+)
+
+// tracks has the rows of the timeline and the numbers (uuid) under which Perfetto knows their tracks.
+type tracks struct {
+	uuid  uint64 // the last one given
+	hosts []uint64
+	named map[string]int // hosts by name
+	rows  []row
+}
+
+// row is what the writer knows of a stream.
+type row struct {
+	uuid     uint64 // 0: not described yet
+	parent   uint64
+	name     string // as it was described
+	rank     uint64
+	visiting bool            // its parent is being looked for: found again, it is its own ancestor
+	counters map[int][]count // by class
+	lanes    []lane
+	nested   int  // open slices without a number
+	nest     int  // the lane they lie on, -1 while there was none
+	numbered bool // there were slices with a number
+}
+
+func (w *Writer) newUUID() uint64 {
+	w.tracks.uuid++
+	return w.tracks.uuid
+}
+
+// track is what is said of a track.
+type track struct {
+	uuid, parent uint64
+	name         string
+	description  string
+	rank         uint64
+	counter      bool
+	unit         uint64
+}
+
+// describe writes a track's descriptor. No track is merged with its namesakes, which Perfetto does unless it is told.
+func (w *Writer) describe(t track) {
+	b, packet := message(w.head, tracePacket)
+	b = number(b, packetSequence, sequence)
+	b, d := message(b, packetDescriptor)
+	b = number(b, trackUUID, t.uuid)
+	b = text(b, trackName, t.name)
+	if t.parent != 0 {
+		b = number(b, trackParent, t.parent)
+	}
+	if t.counter {
+		var at int
+		b, at = message(b, trackCounter)
+		if t.unit != 0 {
+			b = number(b, counterUnit, t.unit)
+		}
+		b, _ = end(b, at)
+	} else {
+		b = number(b, trackOrdering, orderingExplicit)
+	}
+	b = number(b, trackRank, t.rank)
+	if t.description != "" {
+		b = text(b, trackDescription, t.description)
+	}
+	b = number(b, trackMerging, mergingNone)
+	b, _ = end(b, d)
+	w.head, _ = end(b, packet)
+}
+
+// host returns the track of a host.
+func (w *Writer) host(h int) uint64 {
+	for len(w.tracks.hosts) <= h {
+		w.tracks.hosts = append(w.tracks.hosts, 0)
+	}
+	if w.tracks.hosts[h] != 0 {
+		return w.tracks.hosts[h]
+	}
+	if w.tracks.named == nil {
+		w.tracks.named = make(map[string]int)
+		// The order of the tracks at the top is that of the children of track 0, which stands for all of them.
+		w.describeTop()
+	}
+	uuid, name := w.newUUID(), w.legend.Hosts[h]
+	w.tracks.hosts[h] = uuid
+	w.tracks.named[name] = h
+	if name == "" {
+		name = fmt.Sprintf("host %d", h+1)
+	}
+	w.describe(track{uuid: uuid, name: name, description: w.about(), rank: uint64(h)})
+	return uuid
+}
+
+func (w *Writer) describeTop() {
+	b, packet := message(w.head, tracePacket)
+	b = number(b, packetSequence, sequence)
+	b, d := message(b, packetDescriptor)
+	b = number(b, trackUUID, 0)
+	b = number(b, trackOrdering, orderingExplicit)
+	b, _ = end(b, d)
+	w.head, _ = end(b, packet)
+}
+
+// about says of the timeline what whoever looks at it must know.
+func (w *Writer) about() string {
+	var said []string
+	if w.legend.Title != "" {
+		said = append(said, w.legend.Title)
+	}
+	if w.legend.Method != "" {
+		said = append(said, "clocks by: "+w.legend.Method)
+	} else {
+		said = append(said, "clocks as recorded")
+	}
+	if w.legend.Assumption != "" {
+		said = append(said, "bounds hold under: "+w.legend.Assumption)
+	}
+	if w.tally.Shift != 0 {
+		said = append(said, fmt.Sprintf("times are %d s later than they were, to be after 1970", w.tally.Shift/1_000_000_000))
+	}
+	return strings.Join(said, "; ")
+}
+
+// row returns a stream's row, and describes it when it is needed first.
+func (w *Writer) row(stream, host int) *row {
+	if stream < len(w.tracks.rows) && w.tracks.rows[stream].uuid != 0 {
+		return &w.tracks.rows[stream]
+	}
+	for len(w.tracks.rows) < len(w.legend.Streams) {
+		w.tracks.rows = append(w.tracks.rows, row{nest: -1})
+	}
+	s := &w.legend.Streams[stream]
+	top := w.host(host)
+	if h, ok := w.tracks.named[s.Host]; ok {
+		top, host = w.host(h), h
+	}
+	parent := top
+	w.tracks.rows[stream].visiting = true
+	if p := s.Parent; p >= 0 && p < len(w.legend.Streams) && w.legend.Streams[p].Host == s.Host && !w.tracks.rows[p].visiting {
+		parent = w.row(p, host).uuid
+	}
+	r := &w.tracks.rows[stream] // what was added meanwhile may have moved it
+	r.visiting = false
+	r.uuid, r.parent, r.rank = w.newUUID(), parent, rank(s, stream)
+	r.lanes = append(r.lanes, lane{uuid: r.uuid})
+	w.describeRow(r, stream)
+	return r
+}
+
+func (w *Writer) describeRow(r *row, stream int) {
+	s := &w.legend.Streams[stream]
+	r.name = rowName(s)
+	about := fmt.Sprintf("%s %d on %s", s.Kind, s.ID, s.Host)
+	if s.Kind == trace.Messages || s.Kind == trace.Bounds {
+		about = fmt.Sprintf("%s of %s", s.Kind, s.Host)
+	}
+	w.describe(track{uuid: r.uuid, parent: r.parent, name: r.name, description: about, rank: r.rank})
+	for i := 1; i < len(r.lanes); i++ {
+		w.describeLane(r, i)
+	}
+}
+
+// describeLane describes one of the extra tracks of a row, right below it.
+func (w *Writer) describeLane(r *row, i int) {
+	w.describe(track{
+		uuid: r.lanes[i].uuid, parent: r.parent, name: fmt.Sprintf("%s #%d", r.name, i+1),
+		rank: r.rank + uint64(min(i, lanesRanked-1)), description: "what overlaps others of " + r.name,
+	})
+}
+
+// rename describes again the rows whose names were completed while records came.
+func (w *Writer) rename() {
+	for i := range w.tracks.rows {
+		if r := &w.tracks.rows[i]; r.uuid != 0 && r.name != rowName(&w.legend.Streams[i]) {
+			w.describeRow(r, i)
+		}
+	}
+}
+
+func rowName(s *trace.Stream) string {
+	if s.Name == "" {
+		return fmt.Sprintf("%s %d", s.Kind, s.ID)
+	}
+	return s.Name
+}
+
+// Ranks have 31 bits: the kind in four, then which of them, then its lanes.
+const (
+	lanesRanked = 16
+	rowsRanked  = 1 << 23
+)
+
+// order is how kinds of rows follow each other below a host or a row.
+var order = [trace.StreamKinds]uint64{
+	trace.Bounds: 0, trace.Messages: 1, trace.CPU: 2, trace.Interrupt: 3, trace.Device: 4,
+	trace.Process: 5, trace.Thread: 6, trace.OtherStream: 7,
+}
+
+// rank places a row among its siblings: by kind, processors and interrupts by their number, all else as they came.
+func rank(s *trace.Stream, index int) uint64 {
+	place := uint64(index)
+	if (s.Kind == trace.CPU || s.Kind == trace.Interrupt) && s.ID >= 0 {
+		place = uint64(s.ID)
+	}
+	kind := uint64(7)
+	if s.Kind < trace.StreamKinds {
+		kind = order[s.Kind]
+	}
+	return (kind*rowsRanked + min(place, rowsRanked-1)) * lanesRanked
+}
