@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"meridian/trace"
 )
@@ -25,7 +26,10 @@ func ParseMetadata(data []byte, file string, w *trace.Warnings) (*Metadata, erro
 	} else {
 		text = string(data)
 	}
-	p := &tsdl{lexer: newLexer(text), file: file, w: w}
+	if begin := strings.TrimLeft(text, " \t\r\n\x00\ufeff"); begin != "" && (begin[0] == recordSeparator || begin[0] == '{') {
+		return parseFragments(strings.TrimPrefix(text, "\ufeff"), file, w)
+	}
+	p := &tsdl{lexer: newLexer(text), file: file, w: w, sized: map[scalar]*shape{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -91,7 +95,7 @@ var (
 	errMetadataHeader  = errors.New("its header is cut short")
 	errMetadataMagic   = errors.New("it does not begin with the magic number of metadata")
 	errMetadataSize    = errors.New("its sizes contradict each other")
-	errMetadataVersion = errors.New("it is not CTF 1")
+	errMetadataVersion = errors.New("it is neither CTF 1 nor CTF 2")
 )
 
 // metadataPacket returns the text of the packet at the beginning of data and how long it says that it is.
@@ -111,7 +115,7 @@ func metadataPacket(data []byte, order binary.ByteOrder) (content []byte, size i
 			return nil, 0, fmt.Errorf("it is %s (scheme %d), which is not read", what, data[32+i])
 		}
 	}
-	if data[35] != 1 {
+	if data[35] != 1 && data[35] != 2 {
 		return nil, 0, errMetadataVersion
 	}
 	return data[metadataHeaderSize:min(int(bits/8), len(data))], int(all / 8), nil

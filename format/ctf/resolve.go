@@ -2,7 +2,6 @@ package ctf
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -20,13 +19,16 @@ type resolver struct {
 	m      *Metadata
 	file   string
 	native bool // big-endian
+	exact  bool // CTF 2: names are what they are
 	clocks map[string]int
 	roots  [dynamicScopes]node // what is complete of the event being resolved
 	now    dynamicScope        // what is being made
 	chain  []node              // the structures around the place, outermost first
 	shared map[scalar]*Type
 	slots  int
+	merged map[int]int // slots that turned out to be another
 	spent  int
+	steps  int // of searching
 	// role gives a field its role by its place and name; CTF 2 says it in the shape.
 	role func(r *resolver, s *shape, t *Type, name string) *Type
 }
@@ -153,7 +155,11 @@ func (r *resolver) member(t *Type, s *shape, i int) error {
 	if r.role != nil {
 		ft = r.role(r, f.shape, ft, f.name)
 	}
-	t.Fields = append(t.Fields, Field{strings.TrimPrefix(f.name, "_"), ft})
+	name := f.name
+	if !r.exact {
+		name = strings.TrimPrefix(name, "_")
+	}
+	t.Fields = append(t.Fields, Field{name, ft})
 	return nil
 }
 
@@ -169,9 +175,9 @@ func (r *resolver) variant(s *shape) (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.TagSlot, t.TagSigned = r.slot(tags), tags[0].field().Signed
+	t.TagSlot, t.TagSigned = r.slot(tags), (*tags[0]).Signed
 	if t.Select = s.choices; t.Select == nil {
-		if t.Select, err = r.labelled(s, tags[0].field()); err != nil {
+		if t.Select, err = r.labelled(s, *tags[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -190,6 +196,7 @@ func (r *resolver) labelled(s *shape, tag *Type) ([][]Range, error) {
 	if tag.Labels == nil {
 		return nil, r.errorf(s.place.line, "selector %.60q is no enumeration", strings.Join(s.place.names, "."))
 	}
+	r.steps += len(tag.Labels)
 	at := make(map[string][]Range, len(tag.Labels))
 	for i := range tag.Labels {
 		at[tag.Labels[i].Name] = tag.Labels[i].Ranges
@@ -207,8 +214,8 @@ func (r *resolver) labelled(s *shape, tag *Type) ([][]Range, error) {
 
 // namesLike returns a name as it stands, then without and with the underscore that guards it against keywords: who
 // refers to it may write it either way.
-func namesLike(n string) [3]string {
-	return [3]string{n, strings.TrimPrefix(n, "_"), "_" + n}
+func namesLike(n string) []string {
+	return []string{n, strings.TrimPrefix(n, "_"), "_" + n}
 }
 
 // container makes what holds another type some times over.
@@ -236,10 +243,19 @@ func (r *resolver) container(s *shape) (*Type, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.TagSlot, t.TagSigned, t.Select = r.slot(targets), targets[0].field().Signed, s.choices
+		t.TagSlot, t.TagSigned, t.Select = r.slot(targets), (*targets[0]).Signed, s.choices
+		if s.choices == nil { // any bit
+			t.TagSigned, t.Select = false, [][]Range{{{1, -1}}}
+			if k := (*targets[0]).Kind; k != Boolean {
+				return nil, r.errorf(s.line, "an optional field does not say for which values of its selector it is there")
+			}
+		}
 	}
 	if t.Elem, err = r.make(s.elem); err != nil {
 		return nil, err
+	}
+	if s.kind == Optional && r.role != nil {
+		t.Elem = r.role(r, s.elem, t.Elem, "")
 	}
 	if s.kind != Optional { // what may be absent cannot move what comes after it
 		t.Align = max(s.align, t.Elem.Align)
@@ -272,112 +288,4 @@ func (r *resolver) run(s *shape) (*Type, error) {
 		t.LengthSlot = r.slot(targets)
 	}
 	return t, nil
-}
-
-// target is a field that another refers to: the i-th of its parent.
-type target struct {
-	parent *Type
-	i      int
-}
-
-func (t target) field() *Type { return t.parent.Fields[t.i].Type }
-
-// own returns the type of a field for its place alone, so that it can be changed.
-func (t target) own() *Type {
-	f := &t.parent.Fields[t.i]
-	c := *f.Type
-	f.Type = &c
-	return &c
-}
-
-// slot returns the slot of fields that one place refers to, of which a reader meets one.
-func (r *resolver) slot(targets []target) int {
-	slot := -1
-	for _, t := range targets {
-		if slot = max(slot, t.field().Slot); slot >= 0 {
-			break
-		}
-	}
-	if slot < 0 {
-		slot = r.slots
-		r.slots++
-	}
-	for _, t := range targets {
-		if t.field().Slot != slot {
-			t.own().Slot = slot
-		}
-	}
-	return slot
-}
-
-// find returns the fields that a location may mean.
-func (r *resolver) find(l *location, what string) ([]target, error) {
-	if r.spent += 1024; r.spent > maxSpend { // a copy and a slot
-		return nil, r.errorf(l.line, "the types need more than %d MiB", maxSpend>>20)
-	}
-	targets := r.search(l)
-	for _, t := range targets {
-		switch f := t.field(); f.Kind {
-		case Integer, VarInt, Boolean, BitArray:
-		default:
-			return nil, r.errorf(l.line, "%s %.60q is no integer", what, strings.Join(l.names, "."))
-		}
-	}
-	if len(targets) == 0 {
-		return nil, r.errorf(l.line, "%s %.60q is not among the fields before it", what, strings.Join(l.names, "."))
-	}
-	return targets, nil
-}
-
-func (r *resolver) search(l *location) (found []target) {
-	if l.strict {
-		return r.searchStrict(l)
-	}
-	if l.scope != inAnyScope && l.scope != r.now {
-		if l.scope < dynamicScopes {
-			return follow(r.roots[l.scope], l.names)
-		}
-		return nil
-	}
-	if l.scope == r.now {
-		return follow(r.chain[0], l.names)
-	}
-	for _, n := range slices.Backward(r.chain) {
-		if found = follow(n, l.names); found != nil {
-			return found
-		}
-	}
-	for scope := r.now - 1; scope >= 0; scope-- {
-		if found = follow(r.roots[scope], l.names); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// follow goes from a structure down by names to a field.
-func follow(n node, names []string) []target {
-	for n.t != nil && (n.t.Kind == Struct || n.t.Kind == Variant) && len(names) > 0 {
-		i := fieldLike(n.s, len(n.t.Fields), names[0])
-		if i < 0 {
-			return nil
-		}
-		if names = names[1:]; len(names) == 0 {
-			return []target{{n.t, i}}
-		}
-		n = node{n.t.Fields[i].Type, n.s.fields[i].shape}
-	}
-	return nil
-}
-
-// fieldLike returns the index of a name among the first n fields, -1 if it is not there.
-func fieldLike(s *shape, n int, name string) int {
-	for _, like := range namesLike(name) {
-		for i := range s.fields[:n] {
-			if s.fields[i].name == like {
-				return i
-			}
-		}
-	}
-	return -1
 }

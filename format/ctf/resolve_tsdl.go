@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// metadata puts together what the declarations said: streams with their events, types resolved, roles given by name.
+// metadata puts together what the declarations said, roles given by name.
 func (p *tsdl) metadata() (*Metadata, error) {
 	if !p.trace.there {
 		return nil, p.errorf(p.line, "there is no trace block; is this the metadata of a CTF trace?")
@@ -24,89 +24,26 @@ func (p *tsdl) metadata() (*Metadata, error) {
 			p.w.Add(p.file, "the trace's UUID is none", strconv.Quote(p.trace.uuid))
 		}
 	}
-	r := &resolver{m: m, file: p.file, native: m.BigEndian, clocks: map[string]int{}, shared: map[scalar]*Type{},
-		role: roleByName, spent: p.spent}
+	a := &assembly{file: p.file, w: p.w, header: p.trace.header, streams: p.streams, events: p.events,
+		resolver: resolver{m: m, file: p.file, native: m.BigEndian, clocks: map[string]int{}, shared: map[scalar]*Type{},
+			role: roleByName}}
 	for i := range m.Clocks {
-		r.clocks[m.Clocks[i].Name] = i
+		a.resolver.clocks[m.Clocks[i].Name] = i
 	}
-	var err error
-	if m.PacketHeader, err = r.root(inPacketHeader, p.trace.header); err != nil {
-		return nil, err
+	if len(a.streams) == 0 {
+		a.streams = []streamDecl{{}} // a trace of one stream need not say so
 	}
-	if err := p.resolveStreams(r); err != nil {
-		return nil, err
-	}
-	m.Slots = r.slots
-	return m, nil
-}
-
-// resolveStreams makes the streams, each with its events. One that cannot be made is left out, unless it is the last.
-func (p *tsdl) resolveStreams(r *resolver) error {
-	if len(p.streams) == 0 {
-		p.streams = []streamDecl{{}} // a trace of one stream need not say so
-	}
-	events := p.eventsByStream()
-	for i := range p.streams {
-		s := &p.streams[i]
-		c, err := p.resolveStream(r, s)
-		if err != nil {
-			if i == len(p.streams)-1 && len(r.m.Streams) == 0 {
-				return err
-			}
-			p.leaveOut("a stream", err)
-			continue
+	a.done = func(c *StreamClass) {
+		if c.Clock = stampClock(c.EventHeader); c.Clock < 0 {
+			c.Clock = stampClock(c.PacketContext)
 		}
-		seen := make(map[uint64]bool, len(events[s.id]))
-		for _, d := range events[s.id] {
-			if seen[d.class.ID] {
-				p.leaveOut("an event", p.errorf(d.line, "stream %d has an event %d already", s.id, d.class.ID))
-				continue
-			}
-			r.forget(inEventContext)
-			e := d.class
-			if e.Context, err = r.root(inEventContext, d.context); err == nil {
-				e.Payload, err = r.root(inEventPayload, d.payload)
-			}
-			if err != nil {
-				p.leaveOut("an event", err)
-				continue
-			}
-			seen[e.ID] = true
-			c.Events = append(c.Events, e)
-		}
-		r.m.Streams = append(r.m.Streams, *c)
 	}
-	return nil
+	return a.assemble()
 }
 
 func (p *tsdl) errorf(line int, format string, args ...any) error {
 	r := resolver{file: p.file}
 	return r.errorf(line, format, args...)
-}
-
-func (p *tsdl) leaveOut(what string, err error) {
-	p.w.Add(p.file, what+" cannot be understood and is left out", strings.TrimPrefix(err.Error(), p.file+":"))
-}
-
-func (p *tsdl) resolveStream(r *resolver, s *streamDecl) (*StreamClass, error) {
-	c := &StreamClass{ID: s.id, Name: s.name, Clock: -1}
-	r.forget(inPacketContext)
-	var err error
-	if c.PacketContext, err = r.root(inPacketContext, s.packetContext); err != nil {
-		return nil, err
-	}
-	if c.EventHeader, err = r.root(inEventHeader, s.eventHeader); err != nil {
-		return nil, err
-	}
-	if c.EventContext, err = r.root(inStreamEventContext, s.eventContext); err != nil {
-		return nil, err
-	}
-	for _, t := range []*Type{c.EventHeader, c.PacketContext} {
-		if c.Clock < 0 {
-			c.Clock = stampClock(t)
-		}
-	}
-	return c, nil
 }
 
 // stampClock returns the clock of the first stamp in a type.
@@ -126,44 +63,19 @@ func stampClock(t *Type) int {
 	return stampClock(t.Elem)
 }
 
-// eventsByStream sorts the events to their streams, those that name none to the only one.
-func (p *tsdl) eventsByStream() map[uint64][]*eventDecl {
-	known := map[uint64]bool{}
-	for i := range p.streams {
-		known[p.streams[i].id] = true
-	}
-	of := map[uint64][]*eventDecl{}
-	for i := range p.events {
-		d := &p.events[i]
-		switch {
-		case !d.hasStream && len(p.streams) == 1:
-			d.stream = p.streams[0].id
-		case !known[d.stream]:
-			p.leaveOut("an event", p.errorf(d.line, "stream %d is not declared", d.stream))
-			continue
-		}
-		of[d.stream] = append(of[d.stream], d)
-	}
-	return of
+// roleOfName are the names of fields that CTF 1.8 gives a role, by the scope in which they have it.
+var roleOfName = map[dynamicScope]map[string]Role{
+	inPacketHeader: {"magic": PacketMagic, "uuid": TraceUUID, "stream_id": StreamClassID, "stream_instance_id": StreamID},
+	inPacketContext: {"timestamp_begin": PacketBegin, "timestamp_end": PacketEnd, "content_size": PacketContent,
+		"packet_size": PacketSize, "events_discarded": EventsDiscarded, "packet_seq_num": PacketSequence, "cpu_id": CPU},
+	inEventHeader: {"id": EventClassID, "timestamp": Stamp},
 }
 
 // roleByName gives a field of the headers and the packet context the role that CTF 1.8 ties to its name.
-func roleByName(r *resolver, s *shape, t *Type, name string) *Type {
-	role := NoRole
-	switch name = strings.TrimPrefix(name, "_"); r.now {
-	case inPacketHeader:
-		role = map[string]Role{"magic": PacketMagic, "uuid": TraceUUID, "stream_id": StreamClassID,
-			"stream_instance_id": StreamID}[name]
-	case inPacketContext:
-		role = map[string]Role{"timestamp_begin": PacketBegin, "timestamp_end": PacketEnd, "content_size": PacketContent,
-			"packet_size": PacketSize, "events_discarded": EventsDiscarded, "packet_seq_num": PacketSequence,
-			"cpu_id": CPU}[name]
-	case inEventHeader:
-		if name == "id" {
-			role = EventClassID
-		} else if t.Kind == Integer && (t.Clock >= 0 || name == "timestamp") {
-			role = Stamp
-		}
+func roleByName(r *resolver, _ *shape, t *Type, name string) *Type {
+	role := roleOfName[r.now][strings.TrimPrefix(name, "_")]
+	if r.now == inEventHeader && role == NoRole && t.Clock >= 0 {
+		role = Stamp
 	}
 	if role == NoRole || role == TraceUUID && (t.Kind != FixedArray || t.Length != 16) ||
 		role != TraceUUID && t.Kind != Integer {

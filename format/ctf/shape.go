@@ -48,9 +48,9 @@ const (
 // Bounds on what metadata can ask for. A type of twice the one before it, forty times over, is short to write down:
 // nothing is built before its size is known.
 const (
-	maxDepth = 64      // of types within types
-	maxNodes = 1 << 18 // types in one trace
-	maxSpend = 40 << 20
+	maxDepth = 64       // of types within types
+	maxNodes = 1 << 18  // types in one trace
+	maxSpend = 24 << 20 // bytes of declarations, and again of types
 )
 
 // measure fills depth and nodes from the children's and says whether the shape is within bounds.
@@ -74,8 +74,8 @@ type location struct {
 	scope dynamicScope // inAnyScope: to be looked for outwards from the place of use
 	names []string
 	line  int
-	// strict: CTF 2. The names start from the up-th structure around the place of use, and lead through arrays, optional
-	// fields and variants to whatever is there.
+	// strict: CTF 2. The names are exact, start from the up-th structure around the place of use, and lead through
+	// optional fields and variants to whatever is there.
 	strict bool
 	up     int
 }

@@ -21,6 +21,7 @@ type tsdl struct {
 	names *typeScope
 	depth int
 	spent int
+	sized map[scalar]*shape // most fields of a trace are one of a dozen integers
 
 	trace   traceDecl
 	streams []streamDecl
@@ -224,9 +225,7 @@ func startsDeclaration(word string) bool {
 func (p *tsdl) declaration() {
 	start := p.tok
 	if start.kind == tokenName {
-		block := map[string]func(int){"trace": p.traceBlock, "env": p.envBlock, "clock": p.clockBlock,
-			"stream": p.streamBlock, "event": p.eventBlock, "callsite": p.callsiteBlock}[start.text]
-		if block != nil {
+		if block := p.block(start.text); block != nil {
 			p.advance()
 			p.expect("{")
 			p.enter()
@@ -241,6 +240,25 @@ func (p *tsdl) declaration() {
 		p.specifier(true)
 		p.semicolon()
 	}
+}
+
+// block returns what reads the braces behind a word.
+func (p *tsdl) block(word string) func(line int) {
+	switch word {
+	case "trace":
+		return p.traceBlock
+	case "env":
+		return p.envBlock
+	case "clock":
+		return p.clockBlock
+	case "stream":
+		return p.streamBlock
+	case "event":
+		return p.eventBlock
+	case "callsite":
+		return p.callsiteBlock
+	}
+	return nil
 }
 
 // semicolon takes the end of a declaration; the last one of a file may lack it.
@@ -294,11 +312,15 @@ func (p *tsdl) entries(use func(e *entry)) {
 	}
 }
 
+const maxPath = 1000
+
 // path reads names with dots between them.
 func (p *tsdl) path() string {
 	s := p.name()
 	for p.err == nil && (p.accept(".") || p.accept("->")) {
-		s += "." + p.name()
+		if s += "." + p.name(); len(s) > maxPath {
+			p.fail(p.tok.line, "a path is longer than %d bytes", maxPath)
+		}
 	}
 	return s
 }

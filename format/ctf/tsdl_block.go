@@ -9,7 +9,7 @@ import (
 // The blocks: trace, env, clock, stream, event.
 
 func (p *tsdl) traceBlock(line int) {
-	t := traceDecl{there: true, line: line}
+	t := traceDecl{there: true, line: line, major: 1, minor: 8}
 	p.entries(func(e *entry) {
 		switch e.name {
 		case "major":

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// sized reads integer {...}, floating_point {...} and string {...}.
-func (p *tsdl) sized(line int) *shape {
+// scalar reads integer {...}, floating_point {...} and string {...}.
+func (p *tsdl) scalar(line int) *shape {
 	what := p.advance().text
 	s := &shape{line: line, scalar: scalar{base: 10}}
 	switch what {
@@ -45,6 +45,12 @@ func (p *tsdl) sized(line int) *shape {
 		default:
 			p.fail(line, "a floating point number of %d bits; possible are 16, 32, 64, 80, 96 and 128", c.size)
 		}
+	}
+	if known := p.sized[s.scalar]; known != nil && p.err == nil {
+		return known
+	}
+	if p.err == nil {
+		p.sized[s.scalar] = s
 	}
 	return p.measured(s)
 }
@@ -160,7 +166,7 @@ func (p *tsdl) enumeration(line int) *shape {
 		return nil
 	}
 	s := &shape{kind: Integer, scalar: in.scalar, line: line, labels: p.enumerators(in.scalar.signed)}
-	p.measured(s)
+	s = p.measured(s)
 	if name != "" {
 		p.declare("enum "+name, s, line)
 	}

@@ -24,7 +24,7 @@ func (p *tsdl) specifier(alone bool) *shape {
 	case p.word("enum"):
 		return p.enumeration(line)
 	case p.word("integer"), p.word("floating_point"), p.word("string"):
-		return p.sized(line)
+		return p.scalar(line)
 	}
 	if alone {
 		p.fail(line, "a declaration expected, found %s", p.found())
@@ -68,7 +68,9 @@ func (p *tsdl) typeName(alias bool) string {
 		if name != "" {
 			name += " "
 		}
-		name += p.advance().text
+		if name += p.advance().text; len(name) > maxPath {
+			p.fail(p.tok.line, "the name of a type is longer than %d bytes", maxPath)
+		}
 		if !own && !alias {
 			break
 		}
@@ -76,15 +78,12 @@ func (p *tsdl) typeName(alias bool) string {
 	if name == "" {
 		p.fail(p.tok.line, "the name of a type expected, found %s", p.found())
 	}
-	for p.is("*") && p.err == nil {
+	for p.is("*") && len(name) <= maxPath {
 		p.advance()
 		for p.word("const") {
 			p.advance()
 		}
 		name += " *"
-	}
-	if len(name) > 1000 {
-		p.fail(p.tok.line, "the name of a type is longer than 1000 bytes")
 	}
 	return name
 }

@@ -1,0 +1,200 @@
+package ctf
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxSteps bounds the time that searching takes, which in hostile metadata grows with the square of its length.
+const maxSteps = 1 << 28
+
+// find returns the fields that a location may mean: places where their types stand. There is more than one where a
+// variant leads there; a reader meets one of them.
+func (r *resolver) find(l *location, what string) ([]**Type, error) {
+	if r.spent += 1024; r.spent > maxSpend || r.steps > maxSteps { // a copy and a slot
+		return nil, r.errorf(l.line, "the types need more than %d MiB, or too much time to resolve", maxSpend>>20)
+	}
+	path := strings.Join(l.names, ".")
+	targets := r.search(l)
+	if len(targets) == 0 {
+		return nil, r.errorf(l.line, "%s %.60q is not among the fields before it", what, path)
+	}
+	for _, t := range targets {
+		switch (*t).Kind {
+		case Integer, VarInt, Boolean, BitArray:
+		default:
+			return nil, r.errorf(l.line, "%s %.60q is no integer", what, path)
+		}
+		if (*t).Signed != (*targets[0]).Signed {
+			return nil, r.errorf(l.line, "%s %.60q is sometimes with sign and sometimes without", what, path)
+		}
+	}
+	return targets, nil
+}
+
+// slot returns the slot of fields that one place refers to.
+func (r *resolver) slot(targets []**Type) int {
+	slot := -1
+	for _, t := range targets {
+		if slot = (*t).Slot; slot >= 0 {
+			break
+		}
+	}
+	if slot < 0 {
+		slot = r.slots
+		r.slots++
+	}
+	for _, t := range targets {
+		switch old := (*t).Slot; {
+		case old == slot:
+			continue
+		case old >= 0:
+			if r.merged == nil {
+				r.merged = map[int]int{}
+			}
+			r.merged[old] = slot // others read it under its old number
+		}
+		own := **t
+		own.Slot = slot
+		*t = &own
+	}
+	return slot
+}
+
+// settle gives slots that were merged one number each, wherever they stand.
+func (r *resolver) settle() {
+	if r.merged == nil {
+		return
+	}
+	settled := func(s *int) {
+		for range len(r.merged) { // no chain is longer
+			to, ok := r.merged[*s]
+			if !ok {
+				return
+			}
+			*s = to
+		}
+	}
+	var visit func(t *Type)
+	visit = func(t *Type) {
+		if t == nil {
+			return
+		}
+		settled(&t.Slot)
+		settled(&t.LengthSlot)
+		settled(&t.TagSlot)
+		for i := range t.Fields {
+			visit(t.Fields[i].Type)
+		}
+		visit(t.Elem)
+	}
+	visit(r.m.PacketHeader)
+	for i := range r.m.Streams {
+		c := &r.m.Streams[i]
+		visit(c.PacketContext)
+		visit(c.EventHeader)
+		visit(c.EventContext)
+		for j := range c.Events {
+			visit(c.Events[j].Context)
+			visit(c.Events[j].Payload)
+		}
+	}
+}
+
+func (r *resolver) search(l *location) []**Type {
+	switch {
+	case l.scope == r.now:
+		return r.follow(r.chain[0], l.names, l.strict)
+	case l.scope < dynamicScopes:
+		return r.follow(r.roots[l.scope], l.names, l.strict)
+	case l.scope != inAnyScope:
+		return nil
+	case l.strict:
+		if i := len(r.chain) - 1 - l.up; i >= 0 {
+			return r.follow(r.chain[i], l.names, true)
+		}
+		return nil
+	}
+	for _, n := range slices.Backward(r.chain) {
+		if found := r.follow(n, l.names, false); found != nil {
+			return found
+		}
+	}
+	for scope := r.now - 1; scope >= 0; scope-- {
+		if found := r.follow(r.roots[scope], l.names, false); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// follow goes from a structure down by names. Strict, as in CTF 2, names are exact, and what is optional or one of a
+// variant's is passed through to all that it can be.
+func (r *resolver) follow(n node, names []string, strict bool) []**Type {
+	if n.t == nil {
+		return nil
+	}
+	switch {
+	case n.t.Kind == Struct, n.t.Kind == Variant && !strict:
+		i := r.field(n.s.fields[:min(len(n.t.Fields)+1, len(n.s.fields))], names[0], strict)
+		switch {
+		case i < 0:
+			return nil
+		case i == len(n.t.Fields): // the one being made: go on at the structure within it
+			k := slices.IndexFunc(r.chain, func(c node) bool { return c.t == n.t })
+			if k < 0 || k+1 >= len(r.chain) || len(names) == 1 {
+				return nil
+			}
+			return r.follow(r.chain[k+1], names[1:], strict)
+		case len(names) == 1:
+			return r.ends(&n.t.Fields[i].Type, strict)
+		}
+		return r.follow(node{n.t.Fields[i].Type, n.s.fields[i].shape}, names[1:], strict)
+	case n.t.Kind == Variant:
+		var found []**Type
+		for i := range n.t.Fields {
+			found = append(found, r.follow(node{n.t.Fields[i].Type, n.s.fields[i].shape}, names, strict)...)
+		}
+		return found
+	case n.t.Kind == Optional && strict:
+		return r.follow(node{n.t.Elem, n.s.elem}, names, strict)
+	}
+	return nil
+}
+
+// ends returns what can stand at the end of a location.
+func (r *resolver) ends(at **Type, strict bool) []**Type {
+	r.steps++
+	switch t := *at; {
+	case t.Kind == Optional && strict:
+		return r.ends(&t.Elem, strict)
+	case t.Kind == Variant && strict:
+		var found []**Type
+		for i := range t.Fields {
+			found = append(found, r.ends(&t.Fields[i].Type, strict)...)
+		}
+		return found
+	}
+	return []**Type{at}
+}
+
+// field returns the index of a field by name, -1 without one.
+func (r *resolver) field(fields []shapeField, name string, exact bool) int {
+	r.steps += len(fields)
+	for i := range fields {
+		if fields[i].name == name {
+			return i
+		}
+	}
+	if exact {
+		return -1
+	}
+	for _, like := range namesLike(name)[1:] {
+		for i := range fields {
+			if fields[i].name == like {
+				return i
+			}
+		}
+	}
+	return -1
+}
