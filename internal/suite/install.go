@@ -22,6 +22,7 @@ var needs = []struct {
 	{programs: "mergecap", pkg: "wireshark-common", without: "comparison with mergecap"},
 	{programs: "zstd", pkg: "zstd", without: "captures compressed by zstd"},
 	{programs: "node", pkg: "nodejs", without: "what Perfetto's trace processor says of our files"},
+	{programs: "gnuplot", pkg: "gnuplot-nox", without: "whether gnuplot draws our scripts"},
 	{programs: "npm", pkg: "npm", without: "what Perfetto's trace processor says of our files"},
 	{programs: "chromium chromium-browser google-chrome", pkg: "chromium fonts-dejavu-core", without: "the timeline page in a browser"},
 	{programs: "gcc clang", pkg: "gcc libc6-dev", without: "the race detector", race: true},
