@@ -140,7 +140,11 @@ func (r *reducer) see(p *plan, time int64, values []trace.Value) {
 	h := &r.head
 	*h = header{}
 	h.read(p.nodes, values)
-	if string(h.device) == "lo" || h.has(networkSlot) && h.network != 0x0800 && h.network != 0x86dd {
+	if string(h.device) == "lo" {
+		return
+	}
+	// LTTng 0.x wrote all fields whatever the packet was: those of no TCP over IPv4 hold what was there before.
+	if h.has(networkSlot) && (h.network != 0x0800 || h.protocol != protocolTCP) {
 		return
 	}
 	if p.tcp && !h.has(protocolSlot) {
