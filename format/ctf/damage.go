@@ -1,0 +1,196 @@
+package ctf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// A packet that cannot be believed is left out, and the next one is found: where LTTng's index says that one begins, or
+// where the magic number and the trace's UUID stand, or, in traces without a magic number, behind the size that the
+// packet gives. An event that cannot be decoded takes the rest of its packet with it, for nothing says where the next
+// event begins. All of it is told, with the file and the place.
+
+// packetMark is what every packet of a trace begins with.
+type packetMark struct {
+	magic   bool
+	at      int64 // where the magic number stands, bytes
+	bytes   [4]byte
+	uuid    bool
+	uuidAt  int64
+	uuidHas [16]byte
+}
+
+// newMark finds the mark in the type of the packet header.
+func newMark(m *Metadata) packetMark {
+	var k packetMark
+	if m.PacketHeader == nil {
+		return k
+	}
+	plain := compiler{extents: map[*Type]extent{}}
+	pos := uint64(0)
+	for _, f := range m.PacketHeader.Fields {
+		if f.Type == nil {
+			break
+		}
+		x := plain.extent(f.Type)
+		pos = alignTo(pos, x.align-1)
+		switch {
+		case f.Type.Role == PacketMagic && f.Type.Size == 32 && pos%8 == 0:
+			k.magic, k.at = true, int64(pos/8)
+			binary.LittleEndian.PutUint32(k.bytes[:], packetMagic)
+			if f.Type.BigEndian {
+				binary.BigEndian.PutUint32(k.bytes[:], packetMagic)
+			}
+		case f.Type.Role == TraceUUID && m.HasUUID && x.size == 128 && pos%8 == 0:
+			k.uuid, k.uuidAt, k.uuidHas = true, int64(pos/8), m.UUID
+		}
+		if pos += x.size; !x.fixed && f.Type.Slot < 0 || pos > 1<<16 {
+			break
+		}
+	}
+	return k
+}
+
+// searchStep is how much of a file that is not mapped is searched at once.
+const searchStep = 1 << 20
+
+// search returns the first byte at or behind from, and before limit, at which a sound packet begins; -1 if there is none.
+func (r *Reader) search(from, limit int64) int64 {
+	k := &r.plan.mark
+	if !k.magic {
+		return -1
+	}
+	r.scan.size = r.win.size
+	for from < limit {
+		data := r.scan.from(from+k.at, searchStep)
+		if data = data[:min(int64(len(data)), limit-from+3)]; len(data) < 4 {
+			return -1
+		}
+		i := bytes.Index(data, k.bytes[:])
+		if i < 0 {
+			from += int64(len(data)) - 3
+			continue
+		}
+		from += int64(i)
+		if from >= limit {
+			return -1
+		}
+		if r.begins(from) {
+			return from
+		}
+		from++
+	}
+	return -1
+}
+
+// begins says whether a sound packet begins at offset. Without a UUID it must also end within the file.
+func (r *Reader) begins(offset int64) bool {
+	p, problem := r.parse(offset)
+	return problem == "" && (r.plan.mark.uuid || p.Size/8 <= uint64(r.win.size-offset))
+}
+
+// skipTo finds the next packet behind one that is damaged.
+func (r *Reader) skipTo(offset int64, p Packet) {
+	if at := after(r.s.index, offset); at >= 0 && r.begins(at) {
+		r.next = at
+		return
+	}
+	if r.plan.mark.magic {
+		if at := r.search(offset+1, r.win.size); at >= 0 {
+			r.next = at
+			return
+		}
+	} else if p.known && p.Size > 0 && p.Size%8 == 0 && p.Size/8 < uint64(r.win.size-offset) {
+		r.next = offset + int64(p.Size/8)
+		return
+	}
+	r.damage("no packet found behind a damaged one: the rest of the file is left out", offset)
+	r.next = r.win.size
+}
+
+// damage tells of a packet.
+func (r *Reader) damage(kind string, offset int64) {
+	r.w.Add(r.s.Path, kind, fmt.Sprintf("at offset %d", offset))
+}
+
+// breakOff gives up the rest of the packet, where an event cannot be decoded.
+func (r *Reader) breakOff() {
+	r.w.Add(r.s.Path, "rest of a packet left out: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d",
+		r.packet.Offset+int64(r.fault.pos/8), r.packet.Offset))
+	r.Broken++
+	r.pos = r.end
+}
+
+// Tally is what was counted while a stream was read.
+type Tally struct {
+	Events    int64
+	Packets   int64
+	Discarded int64 // events that the tracer discarded, having no room for them
+	Lost      int64 // packets missing by their sequence numbers, damaged ones aside
+	Damaged   int64 // packets left out
+	Broken    int64 // packets of which the rest was left out
+	StepsBack int64 // stamps earlier than the one before in their stream
+	Largest   int64 // of those steps, ns
+}
+
+// count takes a packet's counters. Both only grow, and start again from 0 when their bits are used up. What counts is the
+// way from the first packet's to the last one's, so that a damaged number in between does no harm.
+func (r *Reader) count(p *Packet) {
+	r.Packets++
+	seen := r.Packets + r.Damaged
+	if _, ok := r.role(PacketSequence); ok {
+		if r.Packets == 1 {
+			r.sequence, r.firstSeen = 1, seen
+		} else {
+			r.sequence += grown(r.before.Sequence, p.Sequence, r.width[PacketSequence])
+		}
+		r.Lost = max(0, r.sequence-(seen-r.firstSeen+1))
+	}
+	if _, ok := r.role(EventsDiscarded); ok {
+		switch {
+		case r.Packets > 1:
+			r.discarded += grown(r.before.Discarded, p.Discarded, r.width[EventsDiscarded])
+		case p.Sequence == 0 && p.Discarded < 1<<62:
+			// A stream's first packet; one that begins later follows what was thrown away on purpose.
+			r.discarded = int64(p.Discarded)
+		}
+		r.Discarded = max(0, r.discarded)
+	}
+	r.before = *p
+}
+
+// grown returns how much a counter of width bits has grown. One of 32 bits or more that seems to have grown by more than
+// half its range has stepped back.
+func grown(before, now uint64, width uint8) int64 {
+	if width == 0 || width > 64 {
+		width = 64
+	}
+	d := now - before
+	if width >= 32 {
+		return int64(signExtend(d, width))
+	}
+	return int64(d & (1<<width - 1))
+}
+
+// finish tells what was counted, once, and returns io.EOF.
+func (r *Reader) finish() error {
+	if r.over {
+		return io.EOF
+	}
+	r.over, r.pos, r.end = true, 0, 0
+	tell := func(n int64, kind, details string) {
+		if n > 0 {
+			r.w.AddN(r.s.Path, kind, details, n)
+		}
+	}
+	tell(r.Discarded, "event discarded by the tracer", "")
+	tell(r.Lost, "packet lost by the tracer", "")
+	tell(r.StepsBack, "stamp earlier than the one before", fmt.Sprintf("at offset %d; the largest step back is %d ns", r.firstStep, r.Largest))
+	tell(r.cut, "element of a long array left out", "")
+	if r.Events > 0 && r.untimed {
+		tell(r.Events, "event without a time", "")
+	}
+	return io.EOF
+}

@@ -1,0 +1,212 @@
+package ctf
+
+import (
+	"math"
+
+	"meridian/trace"
+)
+
+// makerKind is what a maker makes.
+type makerKind uint8
+
+const (
+	makeUint makerKind = iota
+	makeInt
+	makeReversed // an integer whose bits stand the other way round
+	makeBool
+	makeFloat64
+	makeFloat32
+	makeFloat // any other
+	makeVar
+	makeString
+	makeText  // length from count, or ref: text up to a NUL
+	makeBytes // the same: bytes
+	makeStruct
+	makeArray
+	makeVariant
+	makeOption
+)
+
+// maker says how a field becomes a trace.Value.
+type maker struct {
+	kind   makerKind
+	width  uint8
+	big    bool
+	signed bool
+	unit   uint8 // bytes of a code unit of text
+	slot   int32 // where others look for the value; -1
+	ref    int32 // where the length or the selector stands; -1
+	mask   uint64
+	count  uint64
+	kinds  trace.ValueKind // of an integer
+	fields []maker         // Struct, Variant
+	elem   []maker         // Array, Optional: the one
+	over   []op            // Array: the program that gets over it when it is cut
+	t      *Type
+}
+
+// maker compiles a type.
+func (c *compiler) maker(t *Type) maker {
+	x := c.extent(t)
+	n := maker{t: t, mask: x.align - 1, big: t.BigEndian, signed: t.Signed, width: uint8(min(t.Size, 255)),
+		slot: c.slot(t.Slot), ref: -1, unit: t.Encoding.unit(), kinds: trace.Uint}
+	if c.err != nil {
+		return n
+	}
+	switch t.Kind {
+	case Integer, BitArray:
+		n.kind = makeUint
+		if t.Signed && t.Kind == Integer {
+			n.kind, n.kinds = makeInt, trace.Int
+		}
+		if t.Reversed {
+			n.kind = makeReversed
+		}
+	case Boolean:
+		n.kind = makeBool
+	case VarInt:
+		n.kind = makeVar
+		if t.Signed {
+			n.kinds = trace.Int
+		}
+	case Float:
+		switch {
+		case t.Size == 64 && t.Exponent <= 11 && !t.Reversed:
+			n.kind = makeFloat64
+		case t.Size == 32 && (t.Exponent == 8 || t.Exponent == 0) && !t.Reversed:
+			n.kind = makeFloat32
+		default:
+			n.kind = makeFloat
+		}
+	case CString:
+		n.kind = makeString
+	case TextArray:
+		n.kind, n.count = makeText, t.Length
+	case TextSeq:
+		n.kind, n.ref = makeText, c.slot(t.LengthSlot)
+	case BlobArray:
+		n.kind, n.count = makeBytes, t.Length
+	case BlobSeq:
+		n.kind, n.ref = makeBytes, c.slot(t.LengthSlot)
+	case Struct:
+		n.kind = makeStruct
+		n.fields = c.makers(t)
+	case FixedArray, Sequence:
+		if t.Kind == FixedArray {
+			n.count = t.Length
+		} else {
+			n.ref = c.slot(t.LengthSlot)
+		}
+		switch {
+		case isText(t):
+			n.kind, n.unit = makeText, 1
+		case isBytes(t):
+			n.kind = makeBytes
+		default:
+			n.kind, n.elem, n.over = makeArray, []maker{c.maker(t.Elem)}, c.compile(t)
+		}
+	case Variant:
+		n.kind, n.ref, n.mask = makeVariant, c.slot(t.TagSlot), 0
+		n.fields = c.makers(t)
+	case Optional:
+		n.kind, n.ref, n.mask, n.elem = makeOption, c.slot(t.TagSlot), 0, []maker{c.maker(t.Elem)}
+	}
+	return n
+}
+
+// makers compiles the fields of a structure or a variant; of nil there are none.
+func (c *compiler) makers(t *Type) []maker {
+	if t == nil {
+		return nil
+	}
+	makers := make([]maker, len(t.Fields))
+	for i := range t.Fields {
+		if t.Fields[i].Type == nil {
+			c.fail(errType)
+			return nil
+		}
+		makers[i] = c.maker(t.Fields[i].Type)
+	}
+	return makers
+}
+
+// isByte says whether a type is a byte that stands on a byte's place whatever comes before it.
+func isByte(t *Type) bool {
+	return t.Kind == Integer && t.Size == 8 && t.Align >= 8 && !t.Reversed && t.Slot < 0
+}
+
+// isText says whether an array is the text that its characters make up.
+func isText(t *Type) bool {
+	return (t.Kind == FixedArray || t.Kind == Sequence) && isByte(t.Elem) && t.Elem.Encoding != NoEncoding &&
+		len(t.Elem.Labels) == 0
+}
+
+// isBytes says whether an array is best seen as raw bytes: unsigned ones, read in base 16.
+func isBytes(t *Type) bool {
+	return (t.Kind == FixedArray || t.Kind == Sequence) && isByte(t.Elem) && !t.Elem.Signed && t.Elem.Base == 16 &&
+		t.Elem.Encoding == NoEncoding && len(t.Elem.Labels) == 0
+}
+
+// shapeOf returns the type of the values that a maker makes of t, as the rest of Meridian sees it.
+func shapeOf(t *Type) trace.Type {
+	switch t.Kind {
+	case Integer, BitArray, VarInt:
+		s := trace.Type{Kind: trace.Uint, Bits: t.Size, Base: t.Base, Labels: labelsOf(t)}
+		if t.Signed && t.Kind != BitArray {
+			s.Kind = trace.Int
+		}
+		if t.Kind == VarInt {
+			s.Bits = 0
+		}
+		return s
+	case Boolean:
+		return trace.Type{Kind: trace.Bool}
+	case Float:
+		return trace.Type{Kind: trace.Float, Bits: t.Size}
+	case CString, TextArray, TextSeq:
+		return trace.Type{Kind: trace.Text}
+	case BlobArray, BlobSeq:
+		return trace.Type{Kind: trace.Bytes}
+	case Struct:
+		return trace.Type{Kind: trace.Struct, Fields: fieldsOf(t)}
+	case Variant:
+		return trace.Type{Kind: trace.Choice, Fields: fieldsOf(t)}
+	case Optional:
+		return shapeOf(t.Elem)
+	case FixedArray, Sequence:
+		if isText(t) {
+			return trace.Type{Kind: trace.Text}
+		}
+		if isBytes(t) {
+			return trace.Type{Kind: trace.Bytes}
+		}
+		elem := shapeOf(t.Elem)
+		s := trace.Type{Kind: trace.Array, Elem: &elem}
+		if t.Kind == FixedArray {
+			s.Length = int(min(t.Length, math.MaxInt32))
+		}
+		return s
+	}
+	return trace.Type{}
+}
+
+func fieldsOf(t *Type) []trace.Field {
+	if t == nil {
+		return nil
+	}
+	fields := make([]trace.Field, len(t.Fields))
+	for i, f := range t.Fields {
+		fields[i] = trace.Field{Name: f.Name, Type: shapeOf(f.Type)}
+	}
+	return fields
+}
+
+func labelsOf(t *Type) []trace.Label {
+	var labels []trace.Label
+	for _, l := range t.Labels {
+		for _, r := range l.Ranges {
+			labels = append(labels, trace.Label{Name: l.Name, Low: r.Low, High: r.High})
+		}
+	}
+	return labels
+}

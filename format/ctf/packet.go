@@ -1,0 +1,161 @@
+package ctf
+
+import "fmt"
+
+// Packet is what the header and the context of a packet say.
+type Packet struct {
+	Offset    int64  // of its first byte in the file
+	Size      uint64 // bits, padding included
+	Content   uint64 // bits that mean something
+	Begin     uint64 // cycles; 0 if not said
+	End       uint64 // cycles; 0 if not said
+	Discarded uint64 // the tracer's counter of events that it had to discard, in the stream so far
+	Sequence  uint64 // the packet's number in its stream
+	CPU       uint64
+	HasCPU    bool
+	Stream    uint64 // which stream of its class; 0 if not said
+
+	class  *streamPlan
+	header uint64 // bits of header and context
+	known  bool   // Size was said
+}
+
+const packetMagic = 0xC1FC1FC1
+
+// headerRoom is how much of a packet is looked at for its header and context.
+const headerRoom = 256 << 10
+
+// parse reads the header and the context of the packet at offset. Problem is "" if they can be believed as far as they
+// alone tell. A size beyond the end of the file is left to the caller.
+func (r *Reader) parse(offset int64) (p Packet, problem string) {
+	p.Offset = offset
+	r.data = r.win.from(offset, headerRoom)
+	rest := uint64(r.win.size-offset) * 8
+	r.end = min(uint64(len(r.data))*8, rest)
+	r.has, r.idle = 0, idleElements
+	pos, ok := r.run(r.plan.header, 0)
+	if !ok {
+		return p, "the packet header: " + r.fault.kind
+	}
+	if magic, ok := r.role(PacketMagic); ok && magic != packetMagic {
+		return p, fmt.Sprintf("no packet begins here: 0x%08x is not the magic number 0x%x", magic, packetMagic)
+	}
+	if at, ok := r.role(TraceUUID); ok && r.plan.m.HasUUID && !r.isUUID(at) {
+		return p, "the packet has the UUID of another trace"
+	}
+	id, ok := r.role(StreamClassID)
+	if p.class = r.plan.streams[id]; !ok && len(r.plan.streams) == 1 {
+		for _, p.class = range r.plan.streams {
+		}
+	}
+	if p.class == nil {
+		return p, fmt.Sprintf("the metadata does not know stream class %d", id)
+	}
+	if pos, ok = r.run(p.class.context, pos); !ok {
+		return p, "the packet context: " + r.fault.kind
+	}
+	p.header = pos
+	size, hasSize := r.role(PacketSize)
+	content, hasContent := r.role(PacketContent)
+	switch {
+	case !hasSize && !hasContent:
+		size, content = rest, rest
+	case !hasSize:
+		size = (content + 7) &^ 7
+	case !hasContent:
+		content = size
+	}
+	p.Size, p.Content, p.known = size, content, hasSize || hasContent
+	switch {
+	case size%8 != 0 || size == 0:
+		return p, fmt.Sprintf("a packet size of %d bits", size)
+	case content > size:
+		return p, fmt.Sprintf("a content of %d bits in a packet of %d", content, size)
+	case content < pos:
+		return p, fmt.Sprintf("a content of %d bits, of which header and context take %d", content, pos)
+	}
+	p.Begin, _ = r.role(PacketBegin)
+	p.Begin = extend(r.cycles, p.Begin, r.width[PacketBegin], 0, 0)
+	if p.End, ok = r.role(PacketEnd); ok {
+		p.End = extend(p.Begin, p.End, r.width[PacketEnd], 0, 0)
+	}
+	p.Discarded, _ = r.role(EventsDiscarded)
+	p.Sequence, _ = r.role(PacketSequence)
+	p.CPU, p.HasCPU = r.role(CPU)
+	p.Stream, _ = r.role(StreamID)
+	return p, ""
+}
+
+func (r *Reader) isUUID(at uint64) bool {
+	i := at >> 3
+	return at&7 == 0 && i+16 <= uint64(len(r.data)) && [16]byte(r.data[i:i+16]) == r.plan.m.UUID
+}
+
+// nextPacket goes to the next packet that can be used, or returns io.EOF.
+func (r *Reader) nextPacket() error {
+	for {
+		r.win.refresh()
+		if r.next >= r.win.size || r.over {
+			return r.finish()
+		}
+		offset := r.next
+		p, problem := r.parse(offset)
+		if problem != "" {
+			r.damage("packet left out: "+problem, offset)
+			r.Damaged++
+			r.skipTo(offset, p)
+			continue
+		}
+		limit := r.bound(&p)
+		r.next = limit
+		r.enter(&p, limit)
+		return nil
+	}
+}
+
+// bound returns where a packet ends and the next begins, in bytes of the file. The size in its context is not believed
+// where it says that the packet reaches into the next one, or behind the end of the file.
+func (r *Reader) bound(p *Packet) int64 {
+	limit := r.win.size
+	torn := p.Size/8 > uint64(limit-p.Offset)
+	from := p.Offset + int64((p.header+7)/8)
+	if !torn {
+		limit = p.Offset + int64(p.Size/8)
+		// Padding holds no packet.
+		from = p.Offset + int64((p.Content+7)/8)
+	}
+	found := int64(-1)
+	if torn || p.known && r.plan.mark.magic {
+		if found = r.search(from, limit); found >= 0 && found < limit {
+			limit = found
+		} else {
+			found = -1
+		}
+		if r.data = nil; found >= 0 {
+			r.damage("packet reaches over the next one: its size is not believed", p.Offset)
+		}
+	}
+	if torn && found < 0 {
+		r.damage("file cut short in a packet: its events are used as far as they go", p.Offset)
+	}
+	if gap := uint64(limit-p.Offset) * 8; p.Content > gap {
+		p.Content = gap
+	}
+	return limit
+}
+
+// enter makes a packet the one that is read.
+func (r *Reader) enter(p *Packet, limit int64) {
+	// What was searched has left other fields behind.
+	r.parse(p.Offset)
+	data := r.win.from(p.Offset, limit-p.Offset)
+	r.data, r.end = data, min(p.Content, uint64(len(data))*8)
+	r.idle = idleElements + int64(min(r.end, longest))
+	r.packet, r.sp = *p, p.class
+	r.pos = p.header
+	r.count(p)
+	if _, ok := r.role(PacketBegin); ok {
+		r.cycles = p.Begin
+	}
+	r.number++
+}

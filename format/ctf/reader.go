@@ -1,0 +1,284 @@
+package ctf
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"meridian/trace"
+)
+
+// Reader brings the events of one stream, one after another. Next finds an event's type, its time and its length;
+// fields are decoded only where Values asks for them. Nothing is allocated for an event.
+type Reader struct {
+	decoder
+	Tally
+	s    *Stream
+	plan *plan
+	w    *trace.Warnings
+	win  window // what is read
+	scan window // what is searched
+	next int64  // offset of the next packet
+	over bool
+
+	packet Packet
+	sp     *streamPlan
+	ev     *eventPlan
+	number int    // packets entered
+	start  uint64 // bits of the packet before the event
+	body   uint64 // before what follows the event's header
+	pos    uint64 // behind the event
+	cycles uint64 // the last stamp
+	now    int64  // as time
+	ticks  []ticker
+
+	values    []trace.Value
+	scratch   []trace.Value
+	before    Packet // the one before, for its counters
+	sequence  int64  // packets there should be
+	firstSeen int64
+	discarded int64
+	firstStep int64
+	untimed   bool
+}
+
+// Next goes to the next event of the stream. It returns io.EOF behind the last one: what is damaged is left out, and
+// told to the trace's warnings.
+func (r *Reader) Next() error {
+	for {
+		if r.pos < r.end {
+			if r.step() {
+				return nil
+			}
+			r.breakOff()
+			continue
+		}
+		if err := r.nextPacket(); err != nil {
+			return err
+		}
+	}
+}
+
+// step goes over one event.
+func (r *Reader) step() bool {
+	sp, data := r.sp, r.data
+	h := &sp.head
+	pos := (r.pos + h.mask) &^ h.mask
+	var id uint64
+	if i := pos >> 3; h.fast && i+h.need <= uint64(len(data)) {
+		b := data[i : i+h.need]
+		var f *headForm
+		if h.hasID {
+			id = h.id.load(b)
+			if f = h.form(id); f == nil {
+				return r.fail(faultSelector, pos)
+			}
+			if h.slot >= 0 {
+				r.slots[h.slot] = id
+			}
+			if f.hasID {
+				id = f.id.load(b)
+			}
+		} else {
+			f = &h.forms[0]
+		}
+		if f.hasStamp {
+			v := f.stamp.load(b)
+			if f.stamp.width < 64 {
+				v = extend(r.cycles, v, f.stamp.width, r.packet.Begin, r.packet.End)
+			}
+			r.cycles = v
+		}
+		r.start = pos
+		if pos += f.size; pos > r.end {
+			return r.fail(faultEnd, r.start)
+		}
+	} else {
+		r.start = r.pos
+		r.has &^= 1<<EventClassID | 1<<Stamp
+		next, ok := r.run(sp.header, r.pos)
+		if !ok {
+			return false
+		}
+		pos = next
+		if v, ok := r.role(EventClassID); ok {
+			id = v
+		}
+		if v, ok := r.role(Stamp); ok {
+			r.cycles = extend(r.cycles, v, r.width[Stamp], r.packet.Begin, r.packet.End)
+		}
+	}
+	ev := sp.event(id)
+	if ev == nil {
+		return r.fail(fmt.Sprintf("event of a class %d that the metadata does not know", id), r.start)
+	}
+	r.body = pos
+	if ev.fixed {
+		pos = (pos+ev.mask)&^ev.mask + ev.size
+		if pos > r.end {
+			return r.fail(faultEnd, r.start)
+		}
+	} else {
+		next, ok := r.run(ev.program, pos)
+		if !ok {
+			return false
+		}
+		pos = next
+	}
+	if pos == r.pos {
+		return r.fail("an event of no size", pos)
+	}
+	r.ev, r.pos = ev, pos
+	t := r.ticks[sp.number].at(r.cycles)
+	if t < r.now && r.Events > 0 {
+		r.stepBack(t)
+	}
+	r.now = t
+	r.Events++
+	return true
+}
+
+// stepBack counts a stamp that is earlier than the one before. Real tracers write such: the event stays as it is.
+func (r *Reader) stepBack(t int64) {
+	if r.StepsBack == 0 {
+		r.firstStep = r.Offset()
+	}
+	r.StepsBack++
+	r.Largest = max(r.Largest, r.now-t)
+}
+
+// Time returns the event's time, ns since 1970 if the clock's origin is known, and else since that origin.
+func (r *Reader) Time() int64 { return r.now }
+
+// Cycles returns the event's stamp as its clock counted it.
+func (r *Reader) Cycles() uint64 { return r.cycles }
+
+// Class returns the event's class in the metadata, and the class of its stream.
+func (r *Reader) Class() (*EventClass, *StreamClass) { return r.ev.class, r.sp.class }
+
+// Packet returns the packet of the event.
+func (r *Reader) Packet() *Packet { return &r.packet }
+
+// Offset returns where the event stands in the file, in bytes.
+func (r *Reader) Offset() int64 { return r.packet.Offset + int64(r.start/8) }
+
+// Stream returns what is read.
+func (r *Reader) Stream() *Stream { return r.s }
+
+// Values decodes the event's fields, in the order in which the class that its [Source] tells has them. They belong to
+// the reader until the next Next.
+func (r *Reader) Values() []trace.Value {
+	r.reset()
+	ev, sp := r.ev, r.sp
+	if n := ev.total; cap(r.values) < n {
+		r.values = make([]trace.Value, 2*n)
+	}
+	v := r.values[:ev.total]
+	payload, rest := v[:len(ev.payload)], v[len(ev.payload):]
+	if sp.hasCPU {
+		rest[0] = trace.OfUint(r.packet.CPU)
+		rest = rest[1:]
+	}
+	if len(sp.extra) > 0 {
+		fields := r.scope(EventHeaderScope)
+		for i, k := range sp.extra {
+			rest[i] = fields[k]
+		}
+		rest = rest[len(sp.extra):]
+	}
+	pos := r.body
+	if sp.commonMask > 0 {
+		pos = alignTo(pos, sp.commonMask)
+	}
+	pos = r.fields(sp.common, rest[:len(sp.common)], pos)
+	rest = rest[len(sp.common):]
+	pos = alignTo(pos, ev.contextMask)
+	pos = r.fields(ev.context, rest[:len(ev.context)], pos)
+	pos = alignTo(pos, ev.payloadMask)
+	r.fields(ev.payload, payload, pos)
+	if len(ev.taken) > 0 {
+		v = ev.without(v)
+	}
+	return v
+}
+
+// Scope is a group of fields of an event.
+type Scope uint8
+
+const (
+	PacketHeaderScope Scope = iota
+	PacketContextScope
+	EventHeaderScope
+	CommonContextScope // stream.event.context
+	EventContextScope
+	PayloadScope
+)
+
+// Fields decodes one group of the event's fields, and returns its type: a Struct, or nil where there are none. They
+// belong to the reader until the next Next, Fields or Values.
+func (r *Reader) Fields(s Scope) (*Type, []trace.Value) {
+	r.reset()
+	t := r.typeOf(s)
+	if t == nil {
+		return nil, nil
+	}
+	return t, r.scope(s)
+}
+
+func (r *Reader) typeOf(s Scope) *Type {
+	switch s {
+	case PacketHeaderScope:
+		return r.plan.m.PacketHeader
+	case PacketContextScope:
+		return r.sp.class.PacketContext
+	case EventHeaderScope:
+		return r.sp.class.EventHeader
+	case CommonContextScope:
+		return r.sp.class.EventContext
+	case EventContextScope:
+		return r.ev.class.Context
+	}
+	return r.ev.class.Payload
+}
+
+// scope decodes a group of fields and those before it on which it may depend.
+func (r *Reader) scope(s Scope) []trace.Value {
+	decode := func(t *Type, fields []maker, pos uint64) ([]trace.Value, uint64) {
+		if cap(r.scratch) < len(fields) {
+			r.scratch = make([]trace.Value, 2*len(fields))
+		}
+		v := r.scratch[:len(fields)]
+		if t == nil {
+			return v, pos
+		}
+		return v, r.fields(fields, v, alignTo(pos, r.plan.masks[t]))
+	}
+	sp, ev := r.sp, r.ev
+	if s <= PacketContextScope {
+		v, pos := decode(r.plan.m.PacketHeader, r.plan.headerMakers, 0)
+		if s == PacketContextScope {
+			v, _ = decode(sp.class.PacketContext, sp.contextMakers, pos)
+		}
+		return v
+	}
+	if s == EventHeaderScope {
+		v, _ := decode(sp.class.EventHeader, sp.headerMakers, r.start)
+		return v
+	}
+	v, pos := decode(sp.class.EventContext, sp.common, r.body)
+	if s >= EventContextScope {
+		v, pos = decode(ev.class.Context, ev.context, pos)
+	}
+	if s == PayloadScope {
+		v, _ = decode(ev.class.Payload, ev.payload, pos)
+	}
+	return v
+}
+
+// load reads an integer of a fixed place.
+func (f *headField) load(b []byte) uint64 {
+	b = b[f.at : f.at+8]
+	if f.big {
+		return binary.BigEndian.Uint64(b) << f.shift >> (64 - f.width)
+	}
+	return binary.LittleEndian.Uint64(b) >> f.shift & (^uint64(0) >> (64 - f.width))
+}

@@ -1,0 +1,107 @@
+package ctf
+
+import (
+	"math/bits"
+
+	"meridian/clock"
+)
+
+// ticker turns the stamps of one clock into nanoseconds, exactly: rounded down, whatever the frequency.
+//
+// With a frequency f and a base of b cycles for which (offset + b) * 10^9 = q * f + r has been divided once in 128 bits,
+// a stamp of b + d cycles is q + (r + d * 10^9) / f: a product and a division of 64 bits, as long as d stays below 2^33.
+type ticker struct {
+	clock Clock
+	known bool  // there is a clock
+	plain bool  // of 10^9 Hz: a stamp is only moved
+	shift int64 // plain: what is added
+
+	base uint64 // b
+	ns   int64  // q
+	rest uint64 // r
+}
+
+const second = 1_000_000_000
+
+func newTicker(m *Metadata, index int) ticker {
+	if index < 0 || index >= len(m.Clocks) {
+		return ticker{}
+	}
+	t := ticker{clock: m.Clocks[index], known: true}
+	if f := t.clock.Frequency; f == 0 || f > 1<<62 {
+		t.clock.Frequency = second
+	}
+	seconds, offset := t.clock.OffsetSeconds, t.clock.Offset
+	const far = clock.Limit / second
+	if t.clock.Frequency == second && seconds > -far && seconds < far && offset > -clock.Limit && offset < clock.Limit {
+		t.shift = seconds*second + offset
+		t.plain = t.shift > -clock.Limit && t.shift < clock.Limit
+	}
+	t.rebase(0)
+	return t
+}
+
+// at returns the time of a stamp in ns, at most clock.Limit away from the origin.
+func (t *ticker) at(cycles uint64) int64 {
+	if t.plain && cycles < uint64(clock.Limit) {
+		return within(t.shift + int64(cycles))
+	}
+	if !t.known {
+		return 0
+	}
+	d := cycles - t.base
+	if d >= 1<<33 {
+		t.rebase(cycles)
+		return within(t.ns)
+	}
+	return within(t.ns + int64((t.rest+d*second)/t.clock.Frequency))
+}
+
+// rebase divides anew.
+func (t *ticker) rebase(cycles uint64) {
+	f := t.clock.Frequency
+	if f == 0 {
+		return
+	}
+	s1, r1 := t.clock.Offset/int64(f), t.clock.Offset%int64(f)
+	if r1 < 0 {
+		s1, r1 = s1-1, r1+int64(f)
+	}
+	s2, r2 := cycles/f, cycles%f
+	r := uint64(r1) + r2
+	if r >= f {
+		r -= f
+		s2++
+	}
+	high, low := bits.Mul64(r, second)
+	q, rest := bits.Div64(high, low, f)
+	t.base, t.rest = cycles, rest
+	// What is far from the origin is damage or nonsense: it goes to the limit, and does not wrap to the other side.
+	const far = clock.Limit/second + 2
+	s := clampSum(clampSum(clampSum(0, t.clock.OffsetSeconds, far), s1, far), int64(min(s2, uint64(far))), far)
+	t.ns = s*second + int64(q)
+}
+
+// clampSum adds two numbers and keeps the sum within ±limit.
+func clampSum(a, b, limit int64) int64 {
+	return max(-limit, min(limit, a+max(-2*limit, min(2*limit, b))))
+}
+
+func within(ns int64) int64 { return max(-clock.Limit, min(clock.Limit, ns)) }
+
+// extend completes a stamp of fewer bits than a counter has: it is the next after the one before that ends with them.
+// Within a packet whose begin and end are known, one that would lie behind the end, but without the wrap not before
+// the begin, has stepped back instead.
+func extend(before, v uint64, width uint8, begin, end uint64) uint64 {
+	if width == 0 || width >= 64 {
+		return v
+	}
+	mask := uint64(1)<<width - 1
+	c := before&^mask | v&mask
+	if c < before {
+		if wrapped := c + mask + 1; end == 0 || wrapped <= end || c < begin {
+			return wrapped
+		}
+	}
+	return c
+}
