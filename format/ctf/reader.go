@@ -13,7 +13,7 @@ type Reader struct {
 	decoder
 	Tally
 	s    *Stream
-	plan *plan
+	plan *tracePlan
 	w    *trace.Warnings
 	win  window // what is read
 	scan window // what is searched

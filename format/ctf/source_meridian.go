@@ -10,7 +10,7 @@ import (
 // events do to their row, the event context says of which slice and which message an event is, and the packet context
 // names the row.
 
-var phaseEndings = []struct {
+var phaseSuffixes = []struct {
 	ending string
 	phase  trace.Phase
 }{{":begin", trace.Begin}, {":end", trace.End}, {":counter", trace.Counter}}
@@ -23,10 +23,10 @@ type markSlots struct {
 
 // takeMarks finds phase and marks of an event class of Meridian's, and lets its program remember them. The class becomes
 // one with the name and the fields that it was written from.
-func (p *plan) takeMarks(ep *eventPlan, c *compiler) {
+func (p *tracePlan) takeMarks(ep *eventPlan, c *compiler) {
 	ep.marks = markSlots{slice: -1, flow: -1, role: -1}
 	class := *ep.class
-	for _, e := range phaseEndings {
+	for _, e := range phaseSuffixes {
 		if name, ok := strings.CutSuffix(class.Name, e.ending); ok {
 			class.Name, ep.phase = name, e.phase
 			break

@@ -73,7 +73,7 @@ func (t *TextWriter) Event() error {
 	}
 	b = append(b, t.origin...)
 	name := r.ev.class.Name
-	for _, e := range phaseEndings { // as it was written
+	for _, e := range phaseSuffixes { // as it was written
 		if e.phase == r.ev.phase && e.phase != trace.Instant {
 			name += e.ending
 		}

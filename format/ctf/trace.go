@@ -20,7 +20,7 @@ type Trace struct {
 	Metadata *Metadata
 	Streams  []*Stream
 
-	plan    *plan
+	plan    *tracePlan
 	w       *trace.Warnings
 	readers []*Reader
 }

@@ -7,8 +7,8 @@ import (
 	"meridian/trace"
 )
 
-// plan is a trace's metadata, compiled. Readers share it; it does not change.
-type plan struct {
+// tracePlan is a trace's metadata, compiled. Readers share it; it does not change.
+type tracePlan struct {
 	m            *Metadata
 	mark         packetMark
 	header       []op
@@ -65,8 +65,8 @@ func (sp *streamPlan) event(id uint64) *eventPlan {
 }
 
 // newPlan compiles metadata. An event class that cannot be is left out, with a warning.
-func newPlan(m *Metadata, file string, w *trace.Warnings) (*plan, error) {
-	p := &plan{m: m, mark: newMark(m), streams: map[uint64]*streamPlan{}, masks: map[*Type]uint64{}}
+func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
+	p := &tracePlan{m: m, mark: newMark(m), streams: map[uint64]*streamPlan{}, masks: map[*Type]uint64{}}
 	p.slots = m.Slots
 	for _, e := range m.Env {
 		p.meridian = p.meridian || e.Name == "tracer_name" && e.IsText && e.Text == "meridian"
@@ -93,11 +93,11 @@ func newPlan(m *Metadata, file string, w *trace.Warnings) (*plan, error) {
 		}
 		p.slots = max(p.slots, roles.slots, plain.slots)
 		sp.head = newHeadPlan(class.EventHeader, roles, plain)
-		sp.hasCPU = hasRole(class.PacketContext, CPU)
+		sp.hasCPU = bearsRole(class.PacketContext, CPU)
 		sp.row = rowFieldsOf(class.PacketContext)
 		if class.EventHeader != nil {
 			for k, f := range class.EventHeader.Fields {
-				if !hasRole(f.Type, EventClassID) && !hasRole(f.Type, Stamp) {
+				if !bearsRole(f.Type, EventClassID) && !bearsRole(f.Type, Stamp) {
 					sp.extra = append(sp.extra, k)
 				}
 			}
@@ -130,7 +130,7 @@ func cmpErr(a, b error) error {
 }
 
 // group compiles the fields of a scope, and keeps its alignment.
-func (p *plan) group(c *compiler, t *Type) []maker {
+func (p *tracePlan) group(c *compiler, t *Type) []maker {
 	if t == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (p *plan) group(c *compiler, t *Type) []maker {
 	return c.makers(t)
 }
 
-func (p *plan) event(sp *streamPlan, class *EventClass, c *compiler) *eventPlan {
+func (p *tracePlan) event(sp *streamPlan, class *EventClass, c *compiler) *eventPlan {
 	ep := &eventPlan{class: class}
 	if p.meridian {
 		p.takeMarks(ep, c)
@@ -179,15 +179,15 @@ func (sp *streamPlan) add(ep *eventPlan) {
 	sp.dense[id] = ep
 }
 
-// hasRole says whether a type, or a part of it, has a role.
-func hasRole(t *Type, r Role) bool {
+// bearsRole says whether a type, or a part of it, has a role.
+func bearsRole(t *Type, r Role) bool {
 	if t == nil {
 		return false
 	}
 	if t.Role == r {
 		return true
 	}
-	return hasRole(t.Elem, r) || slices.ContainsFunc(t.Fields, func(f Field) bool { return hasRole(f.Type, r) })
+	return bearsRole(t.Elem, r) || slices.ContainsFunc(t.Fields, func(f Field) bool { return bearsRole(f.Type, r) })
 }
 
 // headPlan is the shortcut for event headers of integers on fixed places, perhaps in forms that a first one selects:
