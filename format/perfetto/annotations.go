@@ -5,42 +5,44 @@ import (
 	"math"
 	"strconv"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"meridian/trace"
 )
 
 // annotations appends the fields of a record, and what is known of its time.
 func (w *Writer) annotations(b []byte, c *class, r *trace.Record) []byte {
-	fields := w.legend.Classes[r.Class].Fields
-	for i := range min(len(r.Values), len(fields)) {
+	l := &w.legend.Classes[r.Class]
+	n, extra := min(len(r.Values), len(l.Fields)), recorded
+	if r.Phase == trace.End { // its annotations join those of the begin, and would take the place of their namesakes
+		n, extra = min(n, len(l.Fields)-l.Context), endRecorded
+	}
+	for i := range n {
 		if r.Values[i].Kind == trace.None {
 			continue
 		}
 		var at int
 		b, at = message(b, eventAnnotation)
 		b = number(b, noteName, c.fields[i].name)
-		b = value(b, &r.Values[i], &fields[i].Type, &c.fields[i])
+		b = value(b, &r.Values[i], &l.Fields[i].Type, &c.fields[i])
 		b, _ = end(b, at)
 	}
 	if r.Recorded != r.Time {
-		b = w.extra(b, recorded, noteInt, uint64(r.Recorded))
+		b = w.extra(b, extra, noteInt, uint64(r.Recorded))
 	}
 	if r.Low < r.Time {
-		b = w.extra(b, earlier, noteInt, uint64(r.Time-r.Low))
+		b = w.extra(b, extra+earlier, noteInt, uint64(r.Time-r.Low))
 	}
 	if r.High > r.Time {
-		b = w.extra(b, later, noteInt, uint64(r.High-r.Time))
+		b = w.extra(b, extra+later, noteInt, uint64(r.High-r.Time))
 	}
 	return b
 }
 
-func (w *Writer) extra(b []byte, name int, kind int, v uint64) []byte {
+func (w *Writer) extra(b []byte, name int, kind protowire.Number, v uint64) []byte {
 	b, at := message(b, eventAnnotation)
 	b = number(b, noteName, w.extraName(name))
-	if kind == noteBool {
-		b = number(b, noteBool, v)
-	} else {
-		b = number(b, noteInt, v)
-	}
+	b = number(b, kind, v)
 	b, _ = end(b, at)
 	return b
 }

@@ -30,6 +30,9 @@ func (w *Writer) event(b []byte, t int64, kind, uuid uint64) ([]byte, places) {
 	return append(b, make([]byte, slotSize)...), p
 }
 
+// start returns where the packet begins: at its tag, the one byte before its length.
+func (p *places) start() int { return p.packet - 1 }
+
 func (p *places) close(b []byte) []byte {
 	b, inner := end(b, p.event)
 	b, outer := end(b, p.packet)
@@ -67,7 +70,7 @@ type arrival struct {
 }
 
 // lateLimit bounds what waits, should very many records have one stamp.
-const lateLimit = chunk
+const lateLimit = chunkSize
 
 // messageEnd writes an instant that is an end of a message; c is nil for one that stands beside an event that is more.
 //

@@ -50,7 +50,8 @@ type slice struct {
 }
 
 type op struct {
-	at    int64 // where in the file the track's number is to be filled in
+	at    int64 // where in the file its packet is
+	slot  int32 // and where in that the track's number is to be filled in
 	slice int32
 	begin bool
 }
@@ -90,7 +91,7 @@ func (w *Writer) beginSlice(row *row, c *class, r *trace.Record) {
 	b, p := w.event(w.body, r.Time, typeBegin, 0)
 	b = w.describeEvent(b, c, r)
 	w.body = p.close(b)
-	l.ops = append(l.ops, op{at: w.base + int64(p.slot), slice: i, begin: true})
+	l.ops = append(l.ops, op{at: w.base + int64(p.start()), slot: int32(p.slot - p.start()), slice: i, begin: true})
 }
 
 func (w *Writer) endSlice(row *row, c *class, r *trace.Record) {
@@ -126,10 +127,11 @@ func (w *Writer) endNumbered(key numbered, i int32, t int64, c *class, r *trace.
 	s := &l.slices[i]
 	s.end, s.last, s.bare = l.count, t, len(b) == said
 	w.body = p.close(b)
-	l.ops = append(l.ops, op{at: w.base + int64(p.slot), slice: i})
+	l.ops = append(l.ops, op{at: w.base + int64(p.start()), slot: int32(p.slot - p.start()), slice: i})
 }
 
-// place gives all that begins or ends before a place in the file its track, and returns up to where the body is complete.
+// place gives all that begins or ends before a place in the file its track, and returns up to where the body is complete:
+// always the end of a packet, for what goes before the next part of the body must not come into the midst of one.
 func (w *Writer) place(limit int64) int {
 	l := &w.lanes
 	for ; l.done < len(l.ops) && l.ops[l.done].at < limit; l.done++ {
@@ -152,7 +154,7 @@ func (w *Writer) place(limit int64) int {
 			on.open = slices.Delete(on.open, k, k+1)
 			l.free = append(l.free, o.slice)
 		}
-		fillSlot(w.body[o.at-w.base:], row.lanes[s.lane].uuid)
+		fillSlot(w.body[o.at-w.base+int64(o.slot):], row.lanes[s.lane].uuid)
 	}
 	if l.done == len(l.ops) {
 		l.ops, l.done = l.ops[:0], 0

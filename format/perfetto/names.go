@@ -20,6 +20,9 @@ const (
 	recorded = iota // the stamp on the host's clock
 	earlier         // how far the bounds are
 	later
+	endRecorded
+	endEarlier
+	endLater
 	inverted // a message that arrived before this, its send
 	extras
 )
@@ -112,7 +115,9 @@ func (w *Writer) intern(list protowire.Number, s string) uint64 {
 func (w *Writer) extraName(i int) uint64 {
 	if w.names.extra[i] == 0 {
 		w.names.extra[i] = w.intern(internedNote, [extras]string{
-			recorded: "recorded_ns", earlier: "may_be_earlier_ns", later: "may_be_later_ns", inverted: "received_before_sent",
+			recorded: "recorded_ns", earlier: "may_be_earlier_ns", later: "may_be_later_ns",
+			endRecorded: "end_recorded_ns", endEarlier: "end_may_be_earlier_ns", endLater: "end_may_be_later_ns",
+			inverted: "received_before_sent",
 		}[i])
 	}
 	return w.names.extra[i]

@@ -1,7 +1,12 @@
 package perfetto
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"meridian/internal/traceprocessor"
@@ -12,8 +17,10 @@ func field(name string, kind trace.ValueKind) trace.Field {
 	return trace.Field{Name: name, Type: trace.Type{Kind: kind}}
 }
 
-func structure(values ...trace.Value) trace.Value { return trace.Value{Kind: trace.Struct, Items: values} }
-func array(values ...trace.Value) trace.Value     { return trace.Value{Kind: trace.Array, Items: values} }
+func structure(values ...trace.Value) trace.Value {
+	return trace.Value{Kind: trace.Struct, Items: values}
+}
+func array(values ...trace.Value) trace.Value { return trace.Value{Kind: trace.Array, Items: values} }
 
 // two is a timeline of two hosts with everything in it.
 func two() *story {
@@ -77,14 +84,114 @@ func TestTraceProcessorSeesEverything(t *testing.T) {
 		`SELECT a.key, display_value FROM args a JOIN slice s USING (arg_set_id) WHERE s.name = 'request' ORDER BY s.ts, a.id`,
 		`SELECT a.key, display_value FROM args a JOIN slice s USING (arg_set_id) WHERE s.name = 'packet' ORDER BY s.ts, a.id`,
 		`SELECT o.ts - 1700000000000000000, i.ts - 1700000000000000000 FROM flow f JOIN slice o ON o.id = slice_out JOIN slice i ON i.id = slice_in`,
-		`SELECT extract_arg(source_arg_set_id, 'description') FROM track WHERE name = 'web'`)
+		`SELECT extract_arg(source_arg_set_id, 'description') FROM track WHERE name = 'web'`,
+		`SELECT abs_time_str(min(ts)) FROM slice`)
 	for i, want := range []string{
-		"web|NULL|0\ndb|NULL|1\n" +
-			"nginx|web|671088640\nworker|nginx|805306384\nworker|nginx|805306400\n",
-		"", "", "", "", "", "", "",
+		"web|NULL|0\ndb|NULL|1\n" + // hosts, in the legend's order
+			"nginx|web|671088640\nworker|nginx|805306384\nworker|nginx|805306400\n" +
+			"bounds|db|96\nmessages|db|134217840\ncpu 0|db|268435456\ncpu 1|db|268435472\neth0|db|536870960\n" +
+			"clock bound|bounds|32\nnet rx_bytes|eth0|24\nnet load|eth0|25\n",
+		"10|30|request|http|0|worker\n11|0|packet|NULL|0|worker\n20|0|packet|NULL|1|worker\n21|9|request|http|1|worker\n" +
+			"22|0|all|NULL|0|cpu 1\n23|0|packet|NULL|0|cpu 0\n25|0|packet|NULL|0|messages\n",
+		"clock bound|26|7|ns\nnet load|27|0.25|NULL\nnet rx_bytes|27|100|bytes\nnet rx_bytes|28|200|bytes\n",
+		"debug.bool|bool|true\ndebug.int|int|-7\ndebug.uint|uint|18446744073709551615\ndebug.real|real|0.5\ndebug.nan|string|NaN\n" +
+			"debug.text|string|tëxt\ndebug.bytes|string|c0ff\ndebug.state|string|RUNNING\ndebug.address|pointer|0xbeef\n" +
+			"debug.peer.host|string|a\ndebug.peer.port|uint|80\ndebug.peers[0].host|string|b\ndebug.peers[0].port|uint|1\n" +
+			"debug.peers[1].host|string|c\ndebug.either|string|chosen\n",
+		"debug.path|/\ndebug.cpu_id|3\ndebug.status|404\ndebug.path|/inner\uFFFD\uFFFD\ndebug.cpu_id|3\ndebug.status|200\n",
+		"debug.recorded_ns|1700000000001000025\ndebug.may_be_earlier_ns|3\ndebug.may_be_later_ns|4\n",
+		"20|25\n",
+		"clocks by: envelope; bounds hold under: bounded wander\n",
+		"2023-11-14T22:13:20.000000010\n", // the viewer can show the time of day
 	} {
 		if got := answers[i].String(); got != want {
-			t.Errorf("answer %d:\n%s", i, got)
+			t.Errorf("answer %d is\n%s, not\n%s", i, got, want)
 		}
+	}
+}
+
+// TestOneArrowForEachMessageFromSenderToReceiver sends between three hosts, with stamps so coarse that many are equal and
+// arrivals may stand before their sends.
+func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
+	s := new(story)
+	rows := []int{s.row("a", "messages", trace.Messages, 0, -1), s.row("b", "messages", trace.Messages, 0, -1),
+		s.row("c", "messages", trace.Messages, 0, -1)}
+	type ends struct {
+		sent, received int64
+		from, to       int
+	}
+	const messages = 3000
+	random := rand.New(rand.NewPCG(1, 2))
+	all := make([]ends, messages)
+	for i := range all {
+		from := random.IntN(3)
+		sent := random.Int64N(500)
+		all[i] = ends{sent, sent + random.Int64N(3), from, (from + 1 + random.IntN(2)) % 3}
+	}
+	const inverted = 5
+	for i := range inverted {
+		all[i].sent, all[i].received = all[i].sent+3, all[i].sent
+	}
+	var want []string
+	s.class("call")
+	phases := []trace.Phase{trace.Instant, trace.Begin, trace.End}
+	for _, i := range random.Perm(messages) {
+		e := all[i]
+		r := s.message(rows[e.to], e.received, uint64(i+1)<<40|7, trace.Receives)
+		r.Phase, r.Slice = phases[i%3], uint64(i/3+1)
+		r = s.message(rows[e.from], e.sent, uint64(i+1)<<40|7, trace.Sends)
+		r.Phase, r.Slice = phases[i%3], uint64(i/3+1)
+		from, to := s.Hosts[e.from], s.Hosts[e.to]
+		if i < inverted {
+			e.sent, e.received, from, to = e.received, e.sent, to, from
+		}
+		want = append(want, fmt.Sprintf("%d|%d|%s|%s", e.sent, e.received, from, to))
+	}
+	slices.SortStableFunc(s.records, func(a, b trace.Record) int { return cmp.Compare(a.Time, b.Time) })
+	if _, tally := s.write(t); tally.Inverted != inverted {
+		t.Errorf("%d messages arrive before they were sent, not %d", tally.Inverted, inverted)
+	}
+	got := traceprocessor.Query(t, s.save(t), `
+		SELECT o.ts - 1700000000000000000, i.ts - 1700000000000000000, oh.name, ih.name
+		FROM flow JOIN slice o ON o.id = slice_out JOIN slice i ON i.id = slice_in
+		JOIN track ot ON ot.id = o.track_id JOIN track it ON it.id = i.track_id
+		JOIN track oh ON oh.id = ot.parent_id JOIN track ih ON ih.id = it.parent_id
+		WHERE o.dur = 0 AND i.dur = 0`,
+		`SELECT count(*) FROM slice WHERE extract_arg(arg_set_id, 'debug.received_before_sent')`)
+	have := strings.Split(strings.TrimSpace(got[0].String()), "\n")
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("%d arrows for %d messages, or others", len(have), len(want))
+		for i := range min(len(have), len(want)) {
+			if have[i] != want[i] {
+				t.Fatalf("the first that differs: %s, not %s", have[i], want[i])
+			}
+		}
+	}
+	if n := got[1].Rows[0][0]; n != fmt.Sprint(inverted) {
+		t.Errorf("%s sends are marked as late", n)
+	}
+}
+
+func TestTraceProcessorNestsWhatOverlapsAsRecorded(t *testing.T) {
+	var s story
+	row := s.row("h", "row", trace.Thread, 1, -1)
+	random := rand.New(rand.NewPCG(3, 4))
+	var all []span
+	for i := range 200 {
+		begin := random.Int64N(900)
+		all = append(all, span{fmt.Sprintf("s%03d", i), begin, begin + 1 + random.Int64N(90)})
+	}
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	s.spans(row, all)
+	var want strings.Builder
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.name, b.name) })
+	for _, x := range all {
+		fmt.Fprintf(&want, "%s|%d|%d\n", x.name, x.begin, x.end-x.begin)
+	}
+	got := traceprocessor.Query(t, s.save(t), `SELECT name, ts - 1700000000000000000, dur FROM slice ORDER BY name`)[0].String()
+	if got != want.String() {
+		t.Errorf("slices are\n%s, not\n%s", got, want.String())
 	}
 }

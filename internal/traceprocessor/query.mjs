@@ -128,7 +128,11 @@ const known = {
   },
   fd_close: () => 0,
   _timegm_js: () => 0n,
-  _gmtime_js: () => {},
+  _gmtime_js: (seconds, out) => {
+    const d = new Date(Number(seconds) * 1000);
+    [d.getUTCSeconds(), d.getUTCMinutes(), d.getUTCHours(), d.getUTCDate(), d.getUTCMonth(), d.getUTCFullYear() - 1900,
+      d.getUTCDay(), Math.floor((d - Date.UTC(d.getUTCFullYear())) / 86400e3), 0].forEach((n, i) => view().setInt32(out + 4 * i, n, true));
+  },
   _localtime_js: () => {},
   _tzset_js: () => {},
 };

@@ -1,0 +1,261 @@
+package perfetto
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"meridian/trace"
+)
+
+// tracksOf returns the tracks of a trace, the last word about each, as "name < parent < ... ".
+func tracksOf(t testing.TB, data []byte) string {
+	t.Helper()
+	all := map[uint64]*node{}
+	for _, p := range packets(t, data) {
+		if d := p.get("track_descriptor"); d != nil {
+			all[d.uint("uuid")] = d
+		}
+	}
+	var out strings.Builder
+	for uuid := uint64(1); all[uuid] != nil; uuid++ {
+		for d := all[uuid]; d != nil; d = all[d.uint("parent_uuid")] {
+			if d.get("name") == nil {
+				break
+			}
+			out.WriteString(strings.Trim(d.get("name").value, `"`) + " < ")
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+func TestRowsLieBelowTheirParentsAndHosts(t *testing.T) {
+	var s story
+	for i, x := range []trace.Stream{
+		{Name: "child", Host: "a", Parent: 1},
+		{Name: "parent", Host: "a", Parent: -1},
+		{Name: "own parent", Host: "a", Parent: 2},
+		{Name: "ring 1", Host: "a", Parent: 4},
+		{Name: "ring 2", Host: "a", Parent: 3},
+		{Name: "of no row", Host: "a", Parent: 99},
+		{Name: "of another host's row", Host: "b", Parent: 1},
+		{Name: "of an unknown host", Host: "", Parent: -1},
+	} {
+		s.Streams = append(s.Streams, x)
+		if x.Host != "" {
+			s.host(x.Host)
+		}
+		r := s.add(i, int64(i), trace.Instant, 0, "i")
+		r.Host = max(0, len(s.Hosts)-1)
+		if x.Host == "" {
+			s.Hosts = s.Hosts[:2]
+			r.Host = 1
+		}
+	}
+	data, _ := s.write(t)
+	want := "a < \nb < \nparent < a < \nchild < parent < a < \nown parent < a < \nring 2 < a < \nring 1 < ring 2 < a < \n" +
+		"of no row < a < \nof another host's row < b < \nof an unknown host < b < \n"
+	if got := tracksOf(t, data); got != want {
+		t.Errorf("tracks\n%s, not\n%s", got, want)
+	}
+}
+
+func TestLegendMayGrowAndNamesMayComeLate(t *testing.T) {
+	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Kind: trace.Thread, ID: 5, Parent: -1}}, Classes: []trace.Class{{}}}
+	var out strings.Builder
+	w, err := NewWriter(&out, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(r trace.Record) {
+		if err := w.Write(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(trace.Record{})
+	l.Hosts = append(l.Hosts, "b")
+	l.Streams = append(l.Streams, trace.Stream{Name: "new", Host: "b", Parent: -1})
+	l.Classes = append(l.Classes, trace.Class{Name: "grown"})
+	write(trace.Record{Host: 1, Event: trace.Event{Stream: 1, Class: 1}})
+	l.Streams[0].Name = "late"
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := tracksOf(t, []byte(out.String())); got != "a < \nlate < a < \nb < \nnew < b < \n" {
+		t.Errorf("tracks\n%s", got)
+	}
+}
+
+func TestTimelineBeforeTheEpochIsMovedByWholeSeconds(t *testing.T) {
+	const second = 1_000_000_000
+	for _, test := range []struct{ first, shift int64 }{{-1, second}, {-second, second}, {-second - 1, 2 * second}, {0, 0}, {1, 0}} {
+		var s story
+		s.row("h", "r", trace.Thread, 1, -1)
+		s.add(0, test.first-start, trace.Instant, 0, "i")
+		s.add(0, 7-start, trace.Instant, 0, "i")
+		data, tally := s.write(t)
+		if tally.Shift != test.shift {
+			t.Errorf("first at %d: moved by %d", test.first, tally.Shift)
+		}
+		all := packets(t, data)
+		if got := int64(all[len(all)-1].uint("timestamp")); got != 7+test.shift {
+			t.Errorf("first at %d: 7 is at %d", test.first, got)
+		}
+	}
+}
+
+func TestRecordsThatCannotBeWrittenAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		r    trace.Record
+		want string
+	}{
+		{trace.Record{Host: 1}, "record 2 is of host 1, stream 0 and class 0, and the legend has 1, 1 and 1"},
+		{trace.Record{Event: trace.Event{Stream: -1}}, "stream -1"},
+		{trace.Record{Event: trace.Event{Class: 1}}, "class 1"},
+		{trace.Record{Event: trace.Event{Time: -1}}, "sort the records by time"},
+	} {
+		w, err := NewWriter(io.Discard, &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(&trace.Record{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(&test.r); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v, not %s", err, test.want)
+		}
+		if w.Close() == nil {
+			t.Error("a refused trace was closed without an error")
+		}
+	}
+}
+
+type full struct{}
+
+var errFull = errors.New("no space left")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestFailureToWriteIsReported(t *testing.T) {
+	s := two()
+	w, err := NewWriter(full{}, &s.Legend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.chunk = 1
+	if err := w.Write(&s.records[0]); !errors.Is(err, errFull) {
+		t.Errorf("Write: %v", err)
+	}
+	if err := w.Close(); !errors.Is(err, errFull) {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestTraceWithoutRecordsHasItsHosts(t *testing.T) {
+	var s story
+	s.Hosts = []string{"a", ""}
+	data, _ := s.write(t)
+	if got := tracksOf(t, data); got != "a < \nhost 2 < \n" {
+		t.Errorf("tracks %s", got)
+	}
+}
+
+func TestLengthsOfEverySizeAreWritten(t *testing.T) {
+	for n := range 40_000 {
+		if n > 300 && n%1000 > 2 && (n < 16_370 || n > 16_400) {
+			continue
+		}
+		var s story
+		s.row("h", "r", trace.Thread, 1, -1)
+		s.class("i", field("text", trace.Text))
+		long := strings.Repeat("x", n)
+		s.add(0, 0, trace.Begin, 1, "i", trace.OfText(long))
+		s.add(0, 1, trace.End, 1, "i", trace.OfText(long))
+		data, _ := s.write(t)
+		if d := draw(t, data); len(d) != 1 || d[0].end != start+1 || strings.Count(string(data), long) < 2 {
+			t.Fatalf("texts of %d bytes: %v", n, d)
+		}
+	}
+}
+
+// many is records as traces have them: calls with two fields on rows that take turns, and a message in ten records.
+func many(n int) *story {
+	s := new(story)
+	for h := range 3 {
+		for r := range 4 {
+			s.row(fmt.Sprint("host", h), fmt.Sprint("worker", r), trace.Thread, int64(r), -1)
+		}
+	}
+	s.class("call", field("name", trace.Text), field("size", trace.Uint))
+	for i := range n / 10 {
+		row, flow := i%12, uint64(i+1)
+		r := s.add(row, int64(i*1000), trace.Instant, 0, "packet")
+		r.Flow, r.Role = flow, trace.Sends
+		for k := range 4 {
+			s.add(row, int64(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
+			s.add(row, int64(i*1000+100+k), trace.End, uint64(k), "call")
+		}
+		r = s.add((row+5)%12, int64(i*1000+200), trace.Instant, 0, "packet")
+		r.Flow, r.Role = flow, trace.Receives
+	}
+	return s
+}
+
+func TestRecordsAreWrittenWithoutAllocation(t *testing.T) {
+	s := many(10_000)
+	w, err := NewWriter(io.Discard, &s.Legend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.chunk = 1 << 14
+	i := 0
+	next := func() {
+		for range 1000 {
+			r := &s.records[i%len(s.records)]
+			r.Time += start
+			if err := w.Write(r); err != nil {
+				t.Fatal(err)
+			}
+			r.Time -= start
+			i++
+		}
+	}
+	next()
+	if n := testing.AllocsPerRun(20, next); n > 2 {
+		t.Errorf("%v allocations for 1000 records", n)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	s := many(100_000)
+	var size int64
+	for b.Loop() {
+		out := counter(0)
+		w, err := NewWriter(&out, &s.Legend)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range s.records {
+			if err := w.Write(&s.records[i]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+		size = int64(out)
+	}
+	n := float64(len(s.records))
+	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
+	b.ReportMetric(float64(size)/n, "B/record")
+}
+
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
