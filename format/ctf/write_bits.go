@@ -5,14 +5,19 @@ import "encoding/binary"
 // bitWriter puts values at bits of a packet. Bytes behind the position may hold anything; a value's own write clears the
 // bits that share its last byte.
 type bitWriter struct {
-	b  []byte // as long as its capacity
-	at int    // bits
+	b     []byte // as long as its capacity
+	at    int    // bits
+	usual int    // bytes that are mostly enough
 }
 
 // room makes sure that n bytes, and a few more that fast writes touch, can follow.
 func (w *bitWriter) room(n int) {
 	if need := w.at>>3 + n + 9; need > len(w.b) {
-		grown := make([]byte, max(need, 2*len(w.b), 4096))
+		size := max(2*len(w.b), 4096)
+		if len(w.b) < w.usual {
+			size = min(size, w.usual)
+		}
+		grown := make([]byte, max(need, size))
 		copy(grown, w.b[:(w.at+7)>>3])
 		w.b = grown
 	}

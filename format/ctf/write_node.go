@@ -26,6 +26,7 @@ type encodeNode struct {
 	sel      [][]Range
 	tagSign  bool
 	absent   uint64 // Optional: a selector that means it is not there
+	wrap     bool   // a structure around one value, which is given without it
 	implied  bool   // the value is not given but follows from that of a later field of the structure:
 	by       int    // of this one among the values given,
 	byField  int    // which is this one among the fields,
@@ -34,8 +35,8 @@ type encodeNode struct {
 }
 
 // newEncodeNode makes a type ready. Where is its path, for errors.
-func newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
-	l := encodeNode{slot: -1, from: -1}
+func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
+	l := encodeNode{slot: -1, from: -1, wrap: c.wraps[t]}
 	if t == nil {
 		return l, fmt.Errorf("%s: no type", where)
 	}
@@ -86,7 +87,7 @@ func newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
 		err = l.compileLength(t, where)
 	case FixedArray, Sequence:
 		var elem encodeNode
-		if elem, err = newEncodeNode(t.Elem, where+"[]", depth+1); err != nil {
+		if elem, err = c.newEncodeNode(t.Elem, where+"[]", depth+1); err != nil {
 			return l, err
 		}
 		l.elem, l.align = &elem, elem.align
@@ -94,7 +95,7 @@ func newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
 		l.text = l.octets && t.Elem.Encoding != NoEncoding
 		err = l.compileLength(t, where)
 	case Struct:
-		err = l.compileStruct(t, where, depth)
+		err = l.compileStruct(c, t, where, depth)
 	case Variant:
 		l.align, l.from, l.sel = 1, t.TagSlot, t.Select
 		if len(t.Select) != len(t.Fields) {
@@ -102,7 +103,7 @@ func newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
 		}
 		l.fields = make([]encodeNode, len(t.Fields))
 		for i := range t.Fields {
-			if l.fields[i], err = newEncodeNode(t.Fields[i].Type, where+"."+t.Fields[i].Name, depth+1); err != nil {
+			if l.fields[i], err = c.newEncodeNode(t.Fields[i].Type, where+"."+t.Fields[i].Name, depth+1); err != nil {
 				return l, err
 			}
 		}
@@ -112,7 +113,7 @@ func newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
 			return l, fmt.Errorf("%s: an optional field that nothing selects", where)
 		}
 		var elem encodeNode
-		if elem, err = newEncodeNode(t.Elem, where, depth+1); err != nil {
+		if elem, err = c.newEncodeNode(t.Elem, where, depth+1); err != nil {
 			return l, err
 		}
 		l.elem = &elem
@@ -139,10 +140,10 @@ func (l *encodeNode) compileLength(t *Type, where string) error {
 
 // compileStruct makes the fields ready and finds those whose values follow from others: a length that stands before its
 // sequence, a selector before its variant.
-func (l *encodeNode) compileStruct(t *Type, where string, depth int) error {
+func (l *encodeNode) compileStruct(c *Encoder, t *Type, where string, depth int) error {
 	l.fields = make([]encodeNode, len(t.Fields))
 	for i := range t.Fields {
-		f, err := newEncodeNode(t.Fields[i].Type, where+"."+t.Fields[i].Name, depth+1)
+		f, err := c.newEncodeNode(t.Fields[i].Type, where+"."+t.Fields[i].Name, depth+1)
 		if err != nil {
 			return err
 		}

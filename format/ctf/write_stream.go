@@ -13,10 +13,11 @@ import (
 type Encoder struct {
 	m       *Metadata
 	classes []*streamEncoder
+	wraps   map[*Type]bool // structures around one value, which is given without them
 }
 
 // NewEncoder returns an encoder by m.
-func NewEncoder(m *Metadata) *Encoder { return &Encoder{m: m} }
+func NewEncoder(m *Metadata) *Encoder { return &Encoder{m: m, wraps: map[*Type]bool{}} }
 
 // streamEncoder is a stream class made ready, shared by its streams.
 type streamEncoder struct {
@@ -94,7 +95,7 @@ func (c *Encoder) NewStream(w io.Writer, class int, o StreamOptions) (*StreamWri
 			{&e.event, s.EventHeader, "event header"}, {&e.context, s.EventContext, "event context"},
 		} {
 			var err error
-			if *x.to, err = rootNode(x.t, x.name); err != nil {
+			if *x.to, err = c.rootNode(x.t, x.name); err != nil {
 				return nil, fmt.Errorf("ctf: stream class %d: %w", s.ID, err)
 			}
 		}
@@ -106,15 +107,17 @@ func (c *Encoder) NewStream(w io.Writer, class int, o StreamOptions) (*StreamWri
 	if o.PacketSize <= 0 {
 		o.PacketSize = 1 << 20
 	}
-	return &StreamWriter{w: w, enc: c, class: c.classes[class], o: o, id: uint64(class)}, nil
+	x := &StreamWriter{w: w, enc: c, class: c.classes[class], o: o, id: uint64(class)}
+	x.encoder.usual = o.PacketSize + 4096
+	return x, nil
 }
 
 // rootNode makes the root of a scope ready; nil for none.
-func rootNode(t *Type, name string) (*encodeNode, error) {
+func (c *Encoder) rootNode(t *Type, name string) (*encodeNode, error) {
 	if t == nil {
 		return nil, nil
 	}
-	n, err := newEncodeNode(t, name, 0)
+	n, err := c.newEncodeNode(t, name, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +143,8 @@ func (s *StreamWriter) event(index int) (*eventEncoder, error) {
 	e := &class.Events[index]
 	made := &eventEncoder{id: e.ID}
 	var err error
-	if made.context, err = rootNode(e.Context, "context"); err == nil {
-		made.payload, err = rootNode(e.Payload, "fields")
+	if made.context, err = s.enc.rootNode(e.Context, "context"); err == nil {
+		made.payload, err = s.enc.rootNode(e.Payload, "fields")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ctf: event %s: %w", e.Name, err)

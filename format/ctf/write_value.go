@@ -104,6 +104,11 @@ func (e *encoder) value(n *encodeNode, v *trace.Value) {
 		e.align(8)
 		e.text(v)
 	case Struct:
+		if n.wrap {
+			one := [1]trace.Value{*v}
+			e.structure(n, one[:])
+			return
+		}
 		if v.Kind != trace.Struct && (v.Kind != trace.None || len(n.fields) > 0) {
 			e.misfits++
 		}

@@ -1,0 +1,324 @@
+package ctf
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"meridian/trace"
+)
+
+// Writer writes a timeline as CTF 1.8, which babeltrace2 and Trace Compass open: a trace for each host.
+//
+//	DIR/
+//	    HOST/            a trace of its own, with a UUID of its own; env names the host, the method and its assumption
+//	        metadata
+//	        ROW          a data stream for each row; from the 257th row on they share one
+//
+//	packet header    magic, uuid, stream_id, stream_instance_id (the row's index in the legend)
+//	packet context   timestamp_begin, timestamp_end, content_size, packet_size, packet_seq_num,
+//	                 cpu_id (rows of processors), row, row_kind, row_id, row_parent (rows that have one: its name)
+//	event header     id (32 bits), timestamp (64 bits): 12 bytes, which never run out, whatever comes
+//	stream context   row, row_kind, row_id, row_parent (where rows share the stream);
+//	                 recorded: the stamp as the host's clock showed it; early, late: how far below and above the time the
+//	                 event may lie (all three where there are bounds)
+//	event context    slice, flow, role (of records that have one), the class's context fields
+//	event fields     the class's other fields
+//
+// The clock "timeline" counts nanoseconds since 1970, or since the second of the first record if that is before 1970.
+//
+// A class becomes as many event classes of one name as its records have shapes: its name ends in ":begin", ":end" or
+// ":counter" for those phases, and fields that a record lacks are not there (after 32 such patterns, and inside
+// structures, a lacking field becomes a variant of absent and present). A name that has such an ending itself gets
+// ":instant" behind it. Types become:
+//
+//	Bool      enumeration of false and true in a byte       Struct   structure
+//	Int, Uint integer of as many bits, at a byte's place;   Array    array, or _NAME_length (32 bits) and a sequence
+//	          an enumeration where it has labels            Choice   _NAME_tag and a variant
+//	Float     32 or 64 bits                                 lacking  _NAME_present and a variant of absent and present
+//	Text      string up to a NUL                            Bytes    _NAME_length and a sequence of bytes in base 16
+//
+// Elements and alternatives that need such a second field are structures of it and of one named value. All is
+// little-endian and at places of whole bytes. The category of a class stands in its model.emf.uri, behind
+// "meridian:category:".
+//
+// Metadata can be written only when all classes are known, so nothing is at DIR before Close: all is beside it until
+// then, under the name DIR.partial. The writer holds at most WriterOptions.Memory bytes of packets, and no file open.
+type Writer struct {
+	dir, partial string
+	l            *trace.Legend
+	o            WriterOptions
+	bounds       bool
+	hosts        []*hostWriter // by index in the legend; nil until a record comes
+	plans        []*classPlan  // by class
+	names        map[string]bool
+	base         int64 // seconds of the clock's offset
+	started      bool
+	held         int // bytes of packets in memory
+	stats        WriterStats
+	err          error
+	closed       bool
+
+	common, own, fields []trace.Value // of the record that is being written
+}
+
+// WriterOptions says how a timeline is written; the zero value is ready.
+type WriterOptions struct {
+	PacketSize int             // bytes; 0 stands for 1 MiB
+	Memory     int             // bytes of packets to hold at most; 0 stands for 64 MiB
+	Rows       int             // how many rows of a host have streams of their own; 0 stands for 256
+	Bounds     Bounds          // whether events carry recorded, early and late
+	Replace    bool            // a trace that is at the place already gives way; anything else never does
+	Warnings   *trace.Warnings // told at Close what could not be written as it was; may be nil
+}
+
+// Bounds says whether events carry their recorded stamps and the bounds of their time.
+type Bounds uint8
+
+const (
+	BoundsIfKnown Bounds = iota // if the legend has a method
+	WithBounds
+	WithoutBounds
+)
+
+// WriterStats counts what was written.
+type WriterStats struct {
+	Events, Packets, Bytes uint64
+	Moved                  uint64 // records with a time that could not be kept: before the row's last, or no clock's
+	Misfits                uint64 // values that were not what their types say, written as near as can be
+	NULs                   uint64 // NULs in texts, each written as the picture that Unicode has of it
+}
+
+// NewWriter begins a timeline that will be at dir after Close. There must be nothing at dir, or an empty directory, or, if
+// the options say so, a trace that will be replaced.
+func NewWriter(dir string, l *trace.Legend, o WriterOptions) (*Writer, error) {
+	dir = filepath.Clean(dir)
+	if err := vacant(dir, o.Replace); err != nil {
+		return nil, err
+	}
+	partial, err := makeBeside(dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.PacketSize <= 0 {
+		o.PacketSize = 1 << 20
+	}
+	if o.Memory <= 0 {
+		o.Memory = 64 << 20
+	}
+	if o.Rows <= 0 {
+		o.Rows = 256
+	}
+	bounds := o.Bounds == WithBounds || o.Bounds == BoundsIfKnown && l.Method != ""
+	return &Writer{dir: dir, partial: partial, l: l, o: o, bounds: bounds, names: map[string]bool{}}, nil
+}
+
+// Write adds a record. It keeps nothing of it.
+func (w *Writer) Write(r *trace.Record) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.closed {
+		return fmt.Errorf("%s: a record after the end", w.dir)
+	}
+	if err := w.write(r); err != nil {
+		w.err = fmt.Errorf("%s: %w", w.dir, err)
+	}
+	return w.err
+}
+
+func (w *Writer) write(r *trace.Record) error {
+	if r.Stream < 0 || r.Stream >= len(w.l.Streams) || r.Class < 0 || r.Class >= len(w.l.Classes) || r.Host < 0 || r.Host >= len(w.l.Hosts) {
+		return fmt.Errorf("a record of row %d, class %d and host %d, which the legend does not have", r.Stream, r.Class, r.Host)
+	}
+	cycles := w.cycles(r.Time)
+	h, err := w.host(r.Host)
+	if err != nil {
+		return err
+	}
+	row, err := h.row(r.Stream)
+	if err != nil {
+		return err
+	}
+	p := w.plan(r.Class)
+	values := r.Values
+	if len(values) > len(p.class.Fields) {
+		values = values[:len(p.class.Fields)]
+		w.stats.Misfits++
+	}
+	key := shapeKey{missing: p.missing(values), phase: r.Phase}
+	w.own = w.own[:0]
+	if r.Slice != 0 {
+		key.extras |= hasSlice
+		w.own = append(w.own, trace.OfUint(r.Slice))
+	}
+	if r.Flow != 0 {
+		key.extras |= hasFlow
+		w.own = append(w.own, trace.OfUint(r.Flow))
+	}
+	if r.Role != trace.NoRole {
+		key.extras |= hasRole
+		w.own = append(w.own, trace.OfUint(uint64(r.Role)))
+	}
+	key.version = p.version
+	event := h.event(row.class, r.Class, key, p)
+
+	w.common = w.common[:0]
+	if row.shared {
+		w.common = append(w.common, h.rowValues(r.Stream)...)
+	}
+	if w.bounds {
+		w.common = append(w.common, trace.OfInt(r.Recorded), trace.OfUint(below(r.Low, r.Time)), trace.OfUint(below(r.Time, r.High)))
+	}
+	fields, own := w.split(p, key, values)
+	s := row.w
+	if err := s.Write(event, cycles, w.common, own, fields); err != nil {
+		return err
+	}
+	if n := s.Buffered(); n != row.held {
+		w.held += n - row.held
+		if row.held = n; w.held > w.o.Memory {
+			return w.flush()
+		}
+	}
+	return nil
+}
+
+// split returns the values of the event's fields and of its own context, those apart that are missing.
+func (w *Writer) split(p *classPlan, key shapeKey, values []trace.Value) (fields, own []trace.Value) {
+	n := min(len(p.class.Fields)-p.context, len(values))
+	fields, own = values[:n], values[n:]
+	if key.missing == 0 && key.extras == 0 {
+		return fields, own
+	}
+	w.fields = w.fields[:0]
+	for i := range values {
+		switch {
+		case i < 64 && key.missing>>i&1 != 0:
+		case i < n:
+			w.fields = append(w.fields, values[i])
+		default:
+			w.own = append(w.own, values[i])
+		}
+	}
+	return w.fields, w.own
+}
+
+// below returns how far low is below high; nothing if it is not.
+func below(low, high int64) uint64 {
+	if low >= high {
+		return 0
+	}
+	return uint64(high) - uint64(low)
+}
+
+// earliest is the first second whose nanoseconds since 1970 are an int64, rounded up.
+const earliest = math.MinInt64/1_000_000_000 + 1
+
+// cycles returns a time as the clock counts it. The first record decides from when it does.
+func (w *Writer) cycles(time int64) uint64 {
+	if !w.started {
+		w.started = true
+		if time < 0 {
+			w.base = max((time+1)/1_000_000_000-1, earliest)
+		}
+	}
+	since := uint64(time) - uint64(w.base*1_000_000_000)
+	if time < w.base*1_000_000_000 {
+		w.stats.Moved++
+		return 0
+	}
+	if since > math.MaxInt64 { // readers count signed nanoseconds
+		w.stats.Moved++
+		return math.MaxInt64
+	}
+	return since
+}
+
+// flush writes all packets out, as far as they are, and gives up their memory.
+func (w *Writer) flush() error {
+	for _, h := range w.hosts {
+		if h == nil {
+			continue
+		}
+		for _, row := range h.files {
+			if err := row.w.Flush(); err != nil {
+				return err
+			}
+			row.w.encoder.b, row.held = nil, 0
+		}
+	}
+	w.held = 0
+	return nil
+}
+
+// Close writes the metadata and puts the directory in its place.
+func (w *Writer) Close() error {
+	if w.closed {
+		return w.err
+	}
+	w.closed = true
+	if w.err == nil {
+		if err := w.finish(); err != nil {
+			w.err = fmt.Errorf("%s: %w", w.dir, err)
+		}
+	}
+	if w.err != nil {
+		os.RemoveAll(w.partial)
+	}
+	return w.err
+}
+
+func (w *Writer) finish() error {
+	for i := range w.l.Hosts {
+		h, err := w.host(i)
+		if err != nil {
+			return err
+		}
+		if err := h.parents(); err != nil {
+			return err
+		}
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	for _, h := range w.hosts {
+		if err := h.metadata(); err != nil {
+			return err
+		}
+		for _, row := range h.files {
+			s := row.w
+			w.stats.Events += s.Events
+			w.stats.Packets += s.Packets
+			w.stats.Bytes += s.Bytes
+			w.stats.Moved += s.Raised
+			w.stats.Misfits += s.Misfits
+			w.stats.NULs += s.NULs
+		}
+	}
+	w.warn("records whose time could not be kept moved to the nearest that can", w.stats.Moved)
+	w.warn("values that are not what their types say written as near as can be", w.stats.Misfits)
+	w.warn("NUL in a text written as ␀", w.stats.NULs)
+	return moveTo(w.partial, w.dir, w.o.Replace)
+}
+
+func (w *Writer) warn(kind string, n uint64) {
+	if n > 0 && w.o.Warnings != nil {
+		w.o.Warnings.AddN(w.dir, kind, "", int64(min(n, math.MaxInt64)))
+	}
+}
+
+// Abort gives the output up; nothing of it stays. After Close it does nothing.
+func (w *Writer) Abort() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	return os.RemoveAll(w.partial)
+}
+
+// Stats returns what was written; it is complete after Close.
+func (w *Writer) Stats() WriterStats { return w.stats }
+
+var _ trace.Sink = (*Writer)(nil)

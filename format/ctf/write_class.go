@@ -1,0 +1,242 @@
+package ctf
+
+import (
+	"strings"
+
+	"meridian/trace"
+)
+
+// classPlan is a class of the legend and what its records have shown of it so far.
+type classPlan struct {
+	class    trace.Class
+	context  int    // how many of the fields are context
+	version  uint32 // counts the changes of which fields are optional
+	fields   []part
+	nested   bool            // some field has parts, which may be absent too
+	patterns map[uint64]bool // of absent fields
+	last     uint64          // the pattern that came last
+}
+
+// part is a field or a part of one: whether it may be absent, as far as is known.
+type part struct {
+	optional bool
+	parts    []part // Struct, Choice: one for each; Array: one
+}
+
+// mostPatterns is how many sets of absent fields a class may have before they become optional.
+const mostPatterns = 32
+
+func (w *Writer) plan(class int) *classPlan {
+	for class >= len(w.plans) {
+		w.plans = append(w.plans, nil)
+	}
+	if p := w.plans[class]; p != nil {
+		return p
+	}
+	c := w.l.Classes[class]
+	p := &classPlan{class: c, context: min(max(c.Context, 0), len(c.Fields)), patterns: map[uint64]bool{0: true}}
+	p.fields = make([]part, len(c.Fields))
+	for i := range c.Fields {
+		p.fields[i] = newPart(&c.Fields[i].Type, 0)
+		p.nested = p.nested || len(p.fields[i].parts) > 0
+	}
+	w.plans[class] = p
+	return p
+}
+
+func newPart(t *trace.Type, depth int) part {
+	var p part
+	if depth > deepest {
+		return p
+	}
+	switch t.Kind {
+	case trace.Struct, trace.Choice:
+		p.parts = make([]part, len(t.Fields))
+		for i := range t.Fields {
+			p.parts[i] = newPart(&t.Fields[i].Type, depth+1)
+		}
+	case trace.Array:
+		if t.Elem != nil {
+			p.parts = []part{newPart(t.Elem, depth+1)}
+		}
+	}
+	return p
+}
+
+// missing returns the fields that are absent and not optional, a bit for each, and makes those optional that cannot be
+// told so: beyond the 64th, inside others, or in one pattern too many.
+func (p *classPlan) missing(values []trace.Value) uint64 {
+	m := uint64(0)
+	for i := range p.fields {
+		if (i >= len(values) || values[i].Kind == trace.None) && !p.fields[i].optional {
+			if i < 64 {
+				m |= 1 << i
+			} else {
+				p.fields[i].optional = true
+				p.version++
+			}
+		}
+	}
+	if p.nested {
+		for i := range values {
+			if len(p.fields[i].parts) > 0 && values[i].Kind != trace.None {
+				p.inside(&p.fields[i], &p.class.Fields[i].Type, &values[i])
+			}
+		}
+	}
+	if m == p.last {
+		return m
+	}
+	if !p.patterns[m] {
+		if len(p.patterns) >= mostPatterns {
+			for i := range p.fields {
+				if i < 64 && m>>i&1 != 0 {
+					p.fields[i].optional = true
+				}
+			}
+			p.version++
+			return 0
+		}
+		p.patterns[m] = true
+	}
+	p.last = m
+	return m
+}
+
+// inside finds parts of a value that are absent.
+func (p *classPlan) inside(x *part, t *trace.Type, v *trace.Value) {
+	look := func(x *part, t *trace.Type, v *trace.Value) {
+		if v.Kind == trace.None && t.Kind != trace.None {
+			if !x.optional {
+				x.optional = true
+				p.version++
+			}
+		} else if len(x.parts) > 0 {
+			p.inside(x, t, v)
+		}
+	}
+	switch t.Kind {
+	case trace.Struct:
+		for i := range x.parts {
+			if i < len(v.Items) {
+				look(&x.parts[i], &t.Fields[i].Type, &v.Items[i])
+			} else {
+				look(&x.parts[i], &t.Fields[i].Type, &nothing)
+			}
+		}
+	case trace.Array:
+		for i := range v.Items {
+			look(&x.parts[0], t.Elem, &v.Items[i])
+		}
+	case trace.Choice:
+		if v.Bits < uint64(len(x.parts)) && len(v.Items) == 1 {
+			look(&x.parts[v.Bits], &t.Fields[v.Bits].Type, &v.Items[0])
+		}
+	}
+}
+
+// shapeKey is what tells the event classes of one class apart.
+type shapeKey struct {
+	missing uint64
+	version uint32
+	phase   trace.Phase
+	extras  uint8
+}
+
+const (
+	hasSlice = 1 << iota
+	hasFlow
+	hasRole
+)
+
+// streamEvents are the event classes of a stream class, by class of the legend.
+type streamEvents []classEvents
+
+type classEvents struct {
+	last  shapeKey
+	index int // of the last one's event class in its stream class
+	byKey map[shapeKey]int
+}
+
+// event returns the index of the event class for a shape, which is made at its first record.
+func (h *hostWriter) event(stream, class int, key shapeKey, p *classPlan) int {
+	for class >= len(h.events[stream]) {
+		h.events[stream] = append(h.events[stream], classEvents{})
+	}
+	e := &h.events[stream][class]
+	if e.byKey != nil && e.last == key {
+		return e.index
+	}
+	index, ok := e.byKey[key]
+	if !ok {
+		s := &h.m.Streams[stream]
+		index = len(s.Events)
+		s.Events = append(s.Events, h.eventClass(uint64(index), key, p))
+		if e.byKey == nil {
+			e.byKey = map[shapeKey]int{}
+		}
+		e.byKey[key] = index
+	}
+	e.last, e.index = key, index
+	return index
+}
+
+// phaseEndings are what the names of event classes end in, by phase.
+var phaseEndings = [...]string{trace.Instant: "", trace.Begin: ":begin", trace.End: ":end", trace.Counter: ":counter"}
+
+const instantEnding = ":instant"
+
+// eventName returns the name of an event class: that of the class and what its phase adds. Who reads it takes one ending
+// off, so a name that has one by itself always gets another.
+func eventName(name string, phase trace.Phase) string {
+	if int(phase) < len(phaseEndings) && phase != trace.Instant {
+		return name + phaseEndings[phase]
+	}
+	for _, ending := range append(phaseEndings[1:], instantEnding) {
+		if strings.HasSuffix(name, ending) {
+			return name + instantEnding
+		}
+	}
+	return name
+}
+
+func (h *hostWriter) eventClass(id uint64, key shapeKey, p *classPlan) EventClass {
+	e := EventClass{ID: id, Name: eventName(p.class.Name, key.phase)}
+	if p.class.Category != "" {
+		e.URI = categoryURI + p.class.Category
+	}
+	var context, fields []Field
+	if key.extras&hasSlice != 0 {
+		context = append(context, Field{"slice", plainInteger(64, NoRole)})
+	}
+	if key.extras&hasFlow != 0 {
+		context = append(context, Field{"flow", plainInteger(64, NoRole)})
+	}
+	if key.extras&hasRole != 0 {
+		context = append(context, Field{"role", enumerationOf(8, trace.Leaves+1, roleName)})
+	}
+	for i := range p.class.Fields {
+		if i < 64 && key.missing>>i&1 != 0 {
+			continue
+		}
+		f := &p.class.Fields[i]
+		made := h.member(f.Name, &f.Type, &p.fields[i], 0)
+		if i < len(p.class.Fields)-p.context {
+			fields = append(fields, made...)
+		} else {
+			context = append(context, made...)
+		}
+	}
+	if len(context) > 0 {
+		e.Context = structOfFields(context...)
+	}
+	e.Payload = structOfFields(fields...)
+	return e
+}
+
+// categoryURI is what the model.emf.uri of an event class begins with, before its category.
+const categoryURI = "meridian:category:"
+
+func roleName(r trace.Role) string {
+	return [...]string{"none", "sends", "receives", "enters", "leaves"}[r]
+}
