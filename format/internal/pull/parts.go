@@ -10,7 +10,8 @@ import (
 )
 
 // Members calls yield with the name and the raw value of every member of an object, in their order, until it returns
-// false. It returns [ErrSyntax] where the object is none; what came before that was yielded.
+// false. It returns [ErrSyntax] where the object is none; what came before that was yielded, and
+// so was an object or an array that is cut by the end: its beginning may be sound.
 func Members(raw []byte, yield func(name, value []byte) bool) error {
 	i, ok := open(raw, '{')
 	if !ok {
@@ -34,6 +35,9 @@ func Members(raw []byte, yield func(name, value []byte) bool) error {
 		i = space(raw, i+1)
 		value := i
 		if i = pass(raw, i); i < 0 {
+			if torn(raw, value) {
+				yield(key, raw[value:])
+			}
 			return ErrSyntax
 		}
 		if bytes.IndexByte(key, '\\') >= 0 {
@@ -64,6 +68,9 @@ func Elements(raw []byte, yield func(value []byte) bool) error {
 		}
 		value := i
 		if i = pass(raw, i); i < 0 {
+			if torn(raw, value) {
+				yield(raw[value:])
+			}
 			return ErrSyntax
 		}
 		if !yield(raw[value:i]) {
@@ -103,6 +110,9 @@ func pass(raw []byte, i int) int {
 	}
 	return i + n
 }
+
+// torn says whether an object or an array begins at i.
+func torn(raw []byte, i int) bool { return i < len(raw) && (raw[i] == '{' || raw[i] == '[') }
 
 // IsText says whether a raw value is a string.
 func IsText(raw []byte) bool { return len(raw) >= 2 && raw[0] == '"' && raw[len(raw)-1] == '"' }

@@ -1,0 +1,273 @@
+// Package spans makes rows and ends of messages of the spans of distributed traces, for every format that holds such.
+//
+//	format/otlp, format/jaeger --> Span --> Set --> File: Events (a row for each process of a service), Marks
+//
+// A span is a stretch of work in one process. Where the work of one process asked for that of another there are two: a
+// client's and, as its child, a server's. Clocks that agree show the server's within the client's:
+//
+//	client   |--------------------------|      request: client's start -> server's start
+//	server        |--------------|             reply:   server's end   -> client's end
+//
+// Two messages, four constraints, since no span ends before it starts. A client that failed may have given up before its
+// server had finished, and one without an end is unknown: their replies are no messages. A server goes on after its reply
+// in rare instrumentations; nothing in a span tells, so that a bound made of spans holds if servers end before their
+// clients do.
+//
+// A producer's span and a consumer's are one message, from where the sending began to where something was surely
+// there: the start of a consumer that is the producer's child and processes what came, but the end of one that waited for
+// it or only links to it. Spans within a process say nothing of clocks.
+//
+// Ends are joined by name, since the other one may be in another file: the trace's and the client's (or producer's) number.
+package spans
+
+import (
+	"encoding/hex"
+
+	"meridian/format/internal/held"
+	"meridian/trace"
+)
+
+// TraceID names a trace.
+type TraceID [16]byte
+
+// ID names a span within its trace; zero is none.
+type ID [8]byte
+
+// ParseTrace reads a trace's number in hexadecimal; shorter ones stand for the same with zeros before.
+func ParseTrace(b []byte) (id TraceID, ok bool) { return id, parse(id[:], b) }
+
+// ParseID reads a span's number in hexadecimal.
+func ParseID(b []byte) (id ID, ok bool) { return id, parse(id[:], b) }
+
+func parse(id, b []byte) bool {
+	if len(b) == 0 || len(b) > 2*len(id) {
+		return false
+	}
+	var text [32]byte
+	for i := range text {
+		text[i] = '0'
+	}
+	copy(text[2*len(id)-len(b):], b)
+	_, err := hex.Decode(id, text[:2*len(id)])
+	return err == nil
+}
+
+// Kind says which part a span has in a message, numbered as OpenTelemetry does.
+type Kind uint8
+
+const (
+	Unspecified Kind = iota
+	Internal
+	Server
+	Client
+	Producer
+	Consumer
+)
+
+func (k Kind) String() string {
+	if k > Consumer {
+		k = Unspecified
+	}
+	return [...]string{"", "internal", "server", "client", "producer", "consumer"}[k]
+}
+
+// Link names another span that this one belongs to.
+type Link struct {
+	Trace TraceID
+	ID    ID
+}
+
+// Span is one span.
+type Span struct {
+	Trace       TraceID
+	ID, Parent  ID
+	Links       []Link
+	Kind        Kind
+	Ended       bool // End is known
+	Failed      bool
+	LocalParent bool // the parent is known to be of the same process
+	Start, End  int64
+	Name, Scope []byte
+	Operation   string // messaging.operation.type, as far as the span says it
+	Row         Row
+}
+
+// Row is a row and the host on which it lies.
+type Row struct{ Stream, Host int }
+
+// Set gathers the spans of a file.
+type Set struct {
+	*held.Builder // for fields and classes
+	marks         trace.Marks
+	hosts         map[string]int
+	rows          map[process]Row
+	seen          map[seen]struct{}
+	twice, early  int64
+	unnamed       int64
+	first         string // what ended early first
+}
+
+// process is what has a row of its own.
+type process struct {
+	host, service, instance string
+	pid                     int64
+}
+
+type seen struct {
+	Link
+	kind Kind
+}
+
+// NewSet returns an empty set of a file.
+func NewSet(file string) *Set {
+	return &Set{Builder: held.New(), marks: trace.Marks{File: file}, hosts: make(map[string]int),
+		rows: make(map[process]Row), seen: make(map[seen]struct{})}
+}
+
+// Process returns the row of a service's process on a host. Instance tells those apart that have no number of a process.
+func (s *Set) Process(host, service, instance string, pid int64) Row {
+	p := process{host, service, instance, pid}
+	if r, known := s.rows[p]; known {
+		return r
+	}
+	h, known := s.hosts[host]
+	if !known {
+		h = len(s.marks.Hosts)
+		s.hosts[host] = h
+		s.marks.Hosts = append(s.marks.Hosts, host)
+	}
+	name := service
+	if name == "" {
+		name = "unnamed service"
+	}
+	r := Row{Stream: s.Stream(trace.Stream{Name: name, Host: host, Kind: trace.Process, ID: pid, Parent: -1}), Host: h}
+	s.rows[p] = r
+	return r
+}
+
+// Add adds a span with the fields that were given to the set since the last.
+func (s *Set) Add(sp *Span) {
+	me := seen{Link{sp.Trace, sp.ID}, sp.Kind}
+	if sp.Trace == (TraceID{}) || sp.ID == (ID{}) {
+		s.unnamed++
+	} else if _, again := s.seen[me]; again {
+		s.twice++
+		s.Drop()
+		return
+	} else {
+		s.seen[me] = struct{}{}
+	}
+	it := held.Item{Kind: held.Slice, Time: sp.Start, End: sp.End, Stream: int32(sp.Row.Stream), Class: s.Class(sp.Name, sp.Scope)}
+	switch {
+	case !sp.Ended:
+		it.Kind, it.End = held.Open, 0
+	case sp.End < sp.Start:
+		if s.early++; s.early == 1 {
+			s.first = "span " + hex.EncodeToString(sp.ID[:]) + " of trace " + hex.EncodeToString(sp.Trace[:])
+		}
+		it.Kind, it.End = held.Instant, 0
+	}
+	if it.Kind != held.Instant && sp.Trace != (TraceID{}) {
+		s.ends(sp, &it)
+	}
+	s.Builder.Add(it)
+}
+
+// Event adds something that happened within a span, with the fields that were given to the set since the last.
+func (s *Set) Event(row Row, at int64, name, category []byte) {
+	s.Builder.Add(held.Item{Time: at, Stream: int32(row.Stream), Class: s.Class(name, category)})
+}
+
+// ends marks the ends of messages that a span is, and gives its item the first of each side.
+func (s *Set) ends(sp *Span, it *held.Item) {
+	switch sp.Kind {
+	case Client:
+		s.mark(sp, it, Link{sp.Trace, sp.ID}, "request", trace.Sends, false)
+		if sp.Ended && !sp.Failed {
+			s.mark(sp, it, Link{sp.Trace, sp.ID}, "reply", trace.Receives, true)
+		}
+	case Server:
+		if sp.LocalParent {
+			return
+		}
+		s.mark(sp, it, Link{sp.Trace, sp.Parent}, "request", trace.Receives, false)
+		if sp.Ended {
+			s.mark(sp, it, Link{sp.Trace, sp.Parent}, "reply", trace.Sends, true)
+		}
+	case Producer:
+		s.mark(sp, it, Link{sp.Trace, sp.ID}, "message", trace.Sends, false)
+	case Consumer:
+		parent := Link{sp.Trace, sp.Parent}
+		waits := sp.Operation == "receive" || sp.Operation == "poll"
+		if !sp.LocalParent && (sp.Ended || !waits) {
+			s.mark(sp, it, parent, "message", trace.Receives, waits)
+		}
+		processes := sp.Operation == "process" || sp.Operation == "deliver"
+		for i, l := range sp.Links {
+			if l != parent && (sp.Ended || processes) && !within(sp.Links[:min(i, 64)], l) {
+				s.mark(sp, it, l, "message", trace.Receives, !processes)
+			}
+		}
+	}
+}
+
+func within(list []Link, l Link) bool {
+	for _, x := range list {
+		if x == l {
+			return true
+		}
+	}
+	return false
+}
+
+// mark marks the start or the end of a span as an end of the message that the other span and a word name.
+func (s *Set) mark(sp *Span, it *held.Item, other Link, what string, role trace.Role, end bool) {
+	if other.ID == (ID{}) || other.Trace == (TraceID{}) {
+		return
+	}
+	key := trace.KeyOf("span", string(other.Trace[:]), string(other.ID[:]), what)
+	m := trace.Mark{Time: sp.Start, Key: key, Host: sp.Row.Host, Stream: sp.Row.Stream, Role: role}
+	flow, side := &it.Flow, &it.Role
+	if end {
+		m.Time = sp.End
+		flow, side = &it.EndFlow, &it.EndRole
+	}
+	if *side == trace.NoRole {
+		*flow, *side = held.Flow(key), role
+	}
+	s.marks.Marks = append(s.marks.Marks, m)
+}
+
+// File is the spans of a file.
+type File struct {
+	marks trace.Marks
+	held  *held.Trace
+}
+
+// Marks returns the ends of messages: requests, replies, and what producers sent.
+func (f *File) Marks() *trace.Marks { return &f.marks }
+
+// Events brings spans as slices, and what happened within them as instants; an event's Flow is the message of which it is
+// an end.
+func (f *File) Events() trace.Source { return f.held.Events() }
+
+// Done ends the gathering and warns of what was strange.
+func (s *Set) Done(w *trace.Warnings) *File {
+	file := s.marks.File
+	if s.twice > 0 {
+		w.AddN(file, "spans written more than once, used once", "", s.twice)
+	}
+	if s.early > 0 {
+		w.AddN(file, "spans that end before they start, shown as instants and no ends of messages", s.first, s.early)
+	}
+	if s.unnamed > 0 {
+		w.AddN(file, "spans without a number or a trace, which belong to no message", "", s.unnamed)
+	}
+	if s.Dropped > 0 {
+		w.AddN(file, "fields left out: a class has too many", "", s.Dropped)
+	}
+	return &File{marks: s.marks, held: s.Builder.Done()}
+}
+
+// Len returns how many spans and events there are so far.
+func (s *Set) Len() int { return s.Builder.Len() }
