@@ -87,6 +87,7 @@ type Span struct {
 	Failed      bool
 	LocalParent bool // the parent is known to be of the same process
 	Start, End  int64
+	Late        int64 // how much later than End it may have ended for the way in which the format rounds; stamps' own step aside
 	Name, Scope []byte
 	Operation   string // messaging.operation.type, as far as the span says it
 	Row         Row
@@ -230,6 +231,9 @@ func (s *Set) mark(sp *Span, it *held.Item, other Link, what string, role trace.
 	flow, side := &it.Flow, &it.Role
 	if end {
 		m.Time = sp.End
+		if role == trace.Receives {
+			m.Time += sp.Late
+		}
 		flow, side = &it.EndFlow, &it.EndRole
 	}
 	if *side == trace.NoRole {

@@ -1,0 +1,208 @@
+// Package jaeger reads traces as Jaeger's query service and its user interface hand them out. In goes a JSON file, plain or
+// compressed:
+//
+//	{"data": [ {"traceID": ..., "spans": [...], "processes": {"p1": {...}, ...}}, ... ]}
+//
+// or one such trace, or an array of them. Out comes a [File]: a row for each process with its spans as slices and their
+// logs as instants, tags as fields; and the ends of requests, replies and messages from producers to consumers, by which
+// they become messages between clocks (see format/internal/spans for which and why).
+//
+// Which part a span has is told by its tag span.kind; the span that it is a CHILD_OF is its parent, those that it
+// FOLLOWS_FROM are links. The host of a span is its process's tag host.name, else hostname, k8s.pod.name, host.id, ip,
+// service.instance.id, and at last the service's name.
+//
+// Stamps are microseconds, so that all are multiples of 1000 ns. Both the start and the duration were rounded down, so that
+// an end may be up to two of them later than it seems: where a reply is received the mark is one later, and the other is
+// within the stamps' step as everywhere. Jaeger moves spans of hosts whose clocks disagree unless it is asked not to, and then its stamps are no
+// clock's: fetch traces with ?raw=true. Where it says in a span's warnings that it did, so do we.
+//
+// The file is read trace by trace; a broken one costs itself. The cost is some 200 bytes of memory a span and its tags.
+// Source: Jaeger's API, as of 2.x.
+package jaeger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"meridian/format/internal/held"
+	"meridian/format/internal/pull"
+	"meridian/format/internal/spans"
+	"meridian/format/internal/stream"
+	"meridian/trace"
+)
+
+// File is a file's spans: Marks and Events.
+type File = spans.File
+
+// longest is how many bytes one trace may have.
+const longest = 256 << 20
+
+// Recognises says whether a file that begins so holds traces of Jaeger: it is certain, since it asks for the members that
+// only they have.
+func Recognises(head []byte) bool {
+	paths := pull.Outline(head, 4)
+	for _, at := range []string{".data[]", "", "[]"} {
+		if paths[at+".traceID"] && (paths[at+".spans"] || paths[at+".processes"]) || paths[at+".spans[].traceID"] && paths[at+".spans[].spanID"] {
+			return true
+		}
+	}
+	return paths[".data[].spans[]"] && paths[".data[].processes"]
+}
+
+// Read reads a file of traces.
+func Read(path string, w *trace.Warnings) (*File, error) {
+	s, err := stream.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return read(s, path, w)
+}
+
+// reader is the reading of one file.
+type reader struct {
+	path string
+	w    *trace.Warnings
+	set  *spans.Set
+}
+
+func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
+	r := &reader{path: path, w: w, set: spans.NewSet(path)}
+	p := pull.NewReader(s)
+	c, err := p.Peek()
+	switch {
+	case err != nil:
+		err = errors.New("empty")
+		if p.Err() != nil {
+			err = p.Err()
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case c == '[':
+		err = r.traces(p)
+	case c == '{':
+		err = r.answer(p)
+	default:
+		return nil, fmt.Errorf("%s: no JSON of Jaeger (begins with %q)", path, c)
+	}
+	var damage *stream.Damage
+	switch {
+	case errors.As(p.Err(), &damage):
+		w.Add(path, "damaged, what came before is used", damage.Error())
+	case p.Err() != nil:
+		return nil, fmt.Errorf("%s: %w", path, p.Err())
+	case err == io.ErrUnexpectedEOF:
+		w.Add(path, "cut short, what came before is used", fmt.Sprintf("at offset %d", p.Offset()))
+	case err != nil:
+		w.Add(path, "broken JSON, what came before is used", fmt.Sprintf("at offset %d", p.Offset()))
+	}
+	if r.set.Len() == 0 {
+		return nil, fmt.Errorf(`%s: no spans in it: expected {"data":[{"traceID":...,"spans":[...],"processes":{...}}]} as Jaeger's API answers`, path)
+	}
+	return r.set.Done(w), nil
+}
+
+// answer reads what the API answers, or a trace that stands alone, which has to be held whole.
+func (r *reader) answer(p *pull.Reader) error {
+	var alone bytes.Buffer
+	alone.WriteByte('{')
+	err := p.Object(func(name string) error {
+		switch name {
+		case "data":
+			return r.traces(p)
+		case "spans", "processes":
+			raw, err := p.Value(longest)
+			if err == pull.ErrLong {
+				r.w.Add(r.path, "traces left out: too many bytes", fmt.Sprintf("more than %d", longest))
+				return nil
+			}
+			if alone.Len() > 1 {
+				alone.WriteByte(',')
+			}
+			fmt.Fprintf(&alone, "%q:", name)
+			alone.Write(raw)
+			return err
+		}
+		return nil
+	})
+	if alone.Len() > 1 {
+		alone.WriteByte('}')
+		r.trace(alone.Bytes(), 0)
+	}
+	return err
+}
+
+// traces reads an array of traces.
+func (r *reader) traces(p *pull.Reader) error {
+	return p.Array(func() error {
+		at := p.Offset()
+		raw, err := p.Value(longest)
+		switch {
+		case err == pull.ErrLong:
+			r.w.Add(r.path, "traces left out: too many bytes", fmt.Sprintf("at offset %d, more than %d", at, longest))
+			return nil
+		case err == io.ErrUnexpectedEOF:
+			r.trace(raw, at)
+			return err
+		case err != nil:
+			return err
+		}
+		if r.trace(raw, at) != nil {
+			r.w.Add(r.path, "traces of broken JSON; their spans before the break are used", fmt.Sprintf("at offset %d", at))
+		}
+		return nil
+	})
+}
+
+// trace adds the spans of one trace. Its processes may stand behind them.
+func (r *reader) trace(raw []byte, at int64) error {
+	rows := make(map[string]spans.Row)
+	err := pull.Members(raw, func(name, v []byte) bool {
+		if string(name) == "processes" {
+			pull.Members(v, func(name, v []byte) bool {
+				rows[string(name)] = r.process(v)
+				return true
+			})
+		}
+		return true
+	})
+	pull.Members(raw, func(name, v []byte) bool {
+		if string(name) == "spans" {
+			pull.Elements(v, func(v []byte) bool {
+				if !r.span(v, rows) {
+					r.w.Add(r.path, "spans left out: broken, without a time, or one beyond what a clock can show", fmt.Sprintf("of the trace at offset %d", at))
+				}
+				return true
+			})
+		}
+		return true
+	})
+	return err
+}
+
+func (r *reader) process(raw []byte) spans.Row {
+	var of spans.Resource
+	pull.Members(raw, func(name, v []byte) bool {
+		switch string(name) {
+		case "serviceName":
+			if text, ok := pull.Text(nil, v); ok {
+				of.Set("service.name", trace.Value{Kind: trace.Text, Data: text})
+			}
+		case "tags":
+			tags(v, func(name []byte, v trace.Value) {
+				if string(name) != "service.name" {
+					of.Set(string(name), v)
+				}
+			})
+		}
+		return true
+	})
+	return r.set.ProcessOf(&of)
+}
+
+// nanoseconds turns microseconds into nanoseconds.
+func nanoseconds(raw []byte) (int64, bool) { return pull.Decimal(raw, 3) }
+
+// end returns when something ends that begins at and lasts so long.
+func end(at, lasts int64) int64 { return held.Add(at, lasts) }
