@@ -11,6 +11,7 @@ type connection struct {
 	from, to int       // range in index.order
 	initial  [2]uint32 // sequence number of the SYN of each direction
 	known    [2]bool   // whether that SYN was captured
+	stamped  bool      // any packet has TCP's timestamp option
 }
 
 // lives cuts the flows of a capture into connections while their packets go by: a SYN with another initial sequence
@@ -45,6 +46,9 @@ func (l *lives) see(flow, place int, p *trace.Packet) {
 		c.initial[d], c.known[d] = p.Seq, true
 	}
 	l.seen[flow] = true
+	if p.TSVal != 0 {
+		l.now[flow].stamped = true
+	}
 }
 
 // close ends the connections still open and lists all by flow.
@@ -73,6 +77,13 @@ func (x *index) members(c *connection) []uint32 { return x.order[c.from:c.to] }
 // timestamps, and the first packet of a divided super-segment has those of the whole.
 func fingerprint(p *trace.Packet) uint64 {
 	return mix(uint64(p.Seq)<<32|uint64(p.Ack), uint64(p.TSVal)<<8|uint64(p.Flags&(trace.SYN|trace.ACK|trace.RST)))
+}
+
+// plainPrint is fingerprint without TCP's options. Both ends agree on timestamps when a connection begins, so where one
+// capture has them and another has none, that one did not record options, as kernel tracers do not. The digest of a packet
+// without data is of no use there either, since it covers options too.
+func plainPrint(p *trace.Packet) uint64 {
+	return mix(uint64(p.Seq)<<32|uint64(p.Ack), uint64(p.Flags&(trace.SYN|trace.ACK|trace.RST)))
 }
 
 // mix hashes two words (the finaliser of SplitMix64 over both).

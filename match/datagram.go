@@ -1,6 +1,8 @@
 package match
 
 import (
+	"math"
+
 	"meridian/trace"
 )
 
@@ -34,7 +36,7 @@ type side struct {
 
 // match finds the messages of a conversation of datagrams whose near end is known.
 func (m *datagramMatcher) match(u *unit, out *collector) {
-	known := contentKept(u)
+	known := contentKept(u, math.MaxInt)
 	for d := range 2 {
 		up, down := side{u.a, u.flowA, d}, side{u.b, u.flowB, u.otherDirection(d)}
 		if (u.near > 0) != (d == 0) {
@@ -45,11 +47,11 @@ func (m *datagramMatcher) match(u *unit, out *collector) {
 	}
 }
 
-// contentKept reports whether both captures kept enough of every packet to know its content; where one did not, length
-// and identification must do.
-func contentKept(u *unit) bool {
+// contentKept reports whether both captures kept enough of every packet to know its content, as far as the first most of
+// them tell; where one did not, length and identification must do.
+func contentKept(u *unit, most int) bool {
 	for _, s := range []side{{u.a, u.flowA, 0}, {u.b, u.flowB, 0}} {
-		for _, n := range s.packets(s.flow) {
+		for _, n := range head(s.packets(s.flow), most) {
 			if p := s.at(n); p.Kind == trace.Datagram && p.Digest == 0 && p.Length > 0 {
 				return false
 			}

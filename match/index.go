@@ -14,6 +14,7 @@ type index struct {
 	start       []int    // of each flow in order, and the end
 	connections []connection
 	ofFlow      [][2]int // range of connections of each flow
+	bare        []uint32 // packets without addresses
 }
 
 // newIndex sorts by counting: two passes over the packets in file order. The second cuts the connections too; packet by
@@ -22,6 +23,10 @@ func newIndex(c *trace.Capture, host int) *index {
 	x := &index{Capture: c, host: host, start: make([]int, len(c.Flows)+1)}
 	each(&c.Packets, func(_ uint32, p *trace.Packet) {
 		x.start[p.Flow>>1+1]++
+	}, func(n uint32, p *trace.Packet) {
+		if p.Kind == trace.Bare && (p.From == trace.Sent || p.From == trace.Received) {
+			x.bare = append(x.bare, n)
+		}
 	})
 	for i := range c.Flows {
 		x.start[i+1] += x.start[i]
@@ -36,20 +41,22 @@ func newIndex(c *trace.Capture, host int) *index {
 			lives.see(int(f), next[f], p)
 		}
 		next[f]++
-	})
+	}, nil)
 	lives.close()
 	return x
 }
 
 const protocolTCP, protocolUDP = 6, 17
 
-// each calls f for every packet that belongs to a flow.
-func each(l *trace.Log, f func(n uint32, p *trace.Packet)) {
+// each calls f for every packet that belongs to a flow, and lone, if not nil, for all others.
+func each(l *trace.Log, f, lone func(n uint32, p *trace.Packet)) {
 	n := uint32(0)
 	for _, chunk := range l.Chunks() {
 		for i := range chunk {
 			if chunk[i].Flow != trace.NoFlow {
 				f(n, &chunk[i])
+			} else if lone != nil {
+				lone(n, &chunk[i])
 			}
 			n++
 		}

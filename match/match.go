@@ -10,6 +10,7 @@
 //	tcp                 for every received byte range, the one segment that sent its last byte; pure
 //	                    acknowledgements one to one
 //	datagram            UDP, QUIC, ICMP and the rest by content, addresses aside
+//	bare                TCP packets of which a kernel tracer recorded neither addresses nor ports
 //	twoclocks           captures whose sent and received packets were stamped by two clocks
 //
 // A message is a byte range, not a packet: a sender's super-segment (TSO) arrives as many packets or as other
@@ -102,6 +103,9 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	if err != nil {
 		return nil, err
 	}
+	bare, more := matchBare(indexes, orientation.met)
+	links = append(links, bare...)
+	tally.add(more)
 	if tally.Ambiguous > 0 {
 		w.AddN("", "packets left out of matching: each could be one of several", "", tally.Ambiguous)
 	}

@@ -28,6 +28,17 @@ func (u *unit) otherDirection(d int) int {
 	return d
 }
 
+// plain reports whether only one of the captures recorded the connection's TCP options.
+func (u *unit) plain() bool { return u.connA != nil && u.connA.stamped != u.connB.stamped }
+
+// printer returns the fingerprint by which both captures can recognise a packet.
+func (u *unit) printer() func(*trace.Packet) uint64 {
+	if u.plain() {
+		return plainPrint
+	}
+	return fingerprint
+}
+
 // flowKey names a flow in any capture.
 type flowKey struct {
 	low, high trace.Endpoint
@@ -107,16 +118,17 @@ func sameLife(a, b *index, c, d *connection) bool {
 // inCommon reports whether two connections of the same addresses share a packet.
 func inCommon(a, b *index, c, d *connection) (common bool) {
 	u := unit{a: a, b: b, connA: c, connB: d}
+	printOf := u.printer()
 	u.widening(looked, func(most int) bool {
 		prints := make(map[uint64]struct{}, min(most, c.to-c.from))
 		for _, n := range head(u.members(true), most) {
 			if p := a.at(n); p.Kind == trace.TCP {
-				prints[fingerprint(p)] = struct{}{}
+				prints[printOf(p)] = struct{}{}
 			}
 		}
 		for _, n := range head(u.members(false), most) {
 			if p := b.at(n); p.Kind == trace.TCP {
-				if _, common = prints[fingerprint(p)]; common {
+				if _, common = prints[printOf(p)]; common {
 					return true
 				}
 			}

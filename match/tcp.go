@@ -59,8 +59,9 @@ func (m *tcpMatcher) match(u *unit, out *collector) {
 
 // load fills both captures' halves with sequence numbers that mean the same byte in both.
 func (m *tcpMatcher) load(u *unit) {
-	loadHalves(&m.a, u.a, u.connA)
-	loadHalves(&m.b, u.b, u.connB)
+	plain := u.plain()
+	loadHalves(&m.a, u.a, u.connA, plain)
+	loadHalves(&m.b, u.b, u.connB, plain)
 	for d := range 2 {
 		e := u.otherDirection(d)
 		if !(u.connA.known[d] && u.connB.known[e]) {
@@ -71,8 +72,8 @@ func (m *tcpMatcher) load(u *unit) {
 	}
 }
 
-// loadHalves fills both directions of a connection as one capture saw it.
-func loadHalves(halves *[2]half, x *index, c *connection) {
+// loadHalves fills both directions of a connection as one capture saw it; plain leaves TCP's options aside.
+func loadHalves(halves *[2]half, x *index, c *connection, plain bool) {
 	var numbers [2]unwrap
 	for d := range halves {
 		h := &halves[d]
@@ -93,7 +94,11 @@ func loadHalves(halves *[2]half, x *index, c *connection) {
 			bytes++
 		}
 		if bytes == 0 {
-			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: mix(fingerprint(p), uint64(p.Digest)), time: p.Time})
+			key := plainPrint(p)
+			if !plain {
+				key = mix(fingerprint(p), uint64(p.Digest))
+			}
+			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: key, time: p.Time})
 			continue
 		}
 		start := numbers[direction(p)].at(p.Seq)
@@ -132,15 +137,16 @@ func within(a, b, distance int64) bool { return a-b <= distance && b-a <= distan
 // a capture began in mid-connection each side has unwrapped from its own first packet, and they may be whole rounds of
 // 2^32 apart. A packet that both saw tells.
 func roundsBetween(u *unit, d int) (by int64) {
+	printOf := u.printer()
 	u.widening(looked, func(most int) (found bool) {
 		seen := make(map[uint64]int64)
-		eachNumber(u.a, u.connA, d, most, func(print uint64, number int64) bool {
+		eachNumber(u.a, u.connA, d, most, printOf, func(print uint64, number int64) bool {
 			if _, ok := seen[print]; !ok {
 				seen[print] = number
 			}
 			return true
 		})
-		eachNumber(u.b, u.connB, u.otherDirection(d), most, func(print uint64, number int64) bool {
+		eachNumber(u.b, u.connB, u.otherDirection(d), most, printOf, func(print uint64, number int64) bool {
 			var at int64
 			if at, found = seen[print]; found {
 				by = at - number
@@ -153,11 +159,11 @@ func roundsBetween(u *unit, d int) (by int64) {
 }
 
 // eachNumber yields the unwrapped sequence numbers of one direction, looking at the first most packets.
-func eachNumber(x *index, c *connection, d, most int, yield func(print uint64, number int64) bool) {
+func eachNumber(x *index, c *connection, d, most int, printOf func(*trace.Packet) uint64, yield func(print uint64, number int64) bool) {
 	numbers := unwrap{started: c.known[d], last: int64(c.initial[d])}
 	for _, n := range head(x.members(c), most) {
 		p := x.at(n)
-		if p.Kind == trace.TCP && direction(p) == d && !yield(fingerprint(p), numbers.at(p.Seq)) {
+		if p.Kind == trace.TCP && direction(p) == d && !yield(printOf(p), numbers.at(p.Seq)) {
 			return
 		}
 	}

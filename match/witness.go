@@ -54,13 +54,13 @@ const closest = 2_000_000_000
 func watch(u *unit) sighting {
 	var met []encounter
 	u.widening(looked, func(most int) bool {
-		met = encounters(u, most, exactKey)
+		met = encounters(u, most, u.exactKey())
 		return len(met) >= enough
 	})
 	s := u.compare(met)
 	if s.pairs == 0 && u.connA != nil {
 		// Data that one end saw in super-segments, and acknowledgements one way: the first part of each must do.
-		if t := u.compare(u.onlyOnce(encounters(u, 16*looked, beginKey), 16*looked)); t.pairs > 0 {
+		if t := u.compare(u.onlyOnce(encounters(u, 16*looked, u.beginKey()), 16*looked)); t.pairs > 0 {
 			t.shared = max(t.shared, s.shared)
 			return t
 		}
@@ -173,16 +173,29 @@ func encounters(u *unit, most int, keyOf func(*trace.Packet) uint64) []encounter
 func head(packets []uint32, most int) []uint32 { return packets[:min(most, len(packets))] }
 
 // exactKey is what a packet is recognised by when it was neither divided nor put together.
-func exactKey(p *trace.Packet) uint64 {
-	if p.Kind == trace.TCP {
-		return mix(fingerprint(p), uint64(p.Digest)<<32|uint64(p.Length))
+func (u *unit) exactKey() func(*trace.Packet) uint64 {
+	if u.plain() {
+		return func(p *trace.Packet) uint64 { return mix(plainPrint(p), uint64(p.Length)) }
 	}
-	return contentKey(p, p.Digest)
+	if u.connA == nil && !contentKept(u, looked) {
+		return func(p *trace.Packet) uint64 { return contentKey(p, 0) }
+	}
+	return func(p *trace.Packet) uint64 {
+		if p.Kind == trace.TCP {
+			return mix(fingerprint(p), uint64(p.Digest)<<32|uint64(p.Length))
+		}
+		return contentKey(p, p.Digest)
+	}
 }
 
 // beginKey recognises a super-segment by its first part, which has the same numbers: the length is left aside.
-func beginKey(p *trace.Packet) uint64 {
-	return mix(fingerprint(p), uint64(p.Digest)<<1|uint64(min(p.Length, 1)))
+func (u *unit) beginKey() func(*trace.Packet) uint64 {
+	if u.plain() {
+		return func(p *trace.Packet) uint64 { return mix(plainPrint(p), uint64(min(p.Length, 1))) }
+	}
+	return func(p *trace.Packet) uint64 {
+		return mix(fingerprint(p), uint64(p.Digest)<<1|uint64(min(p.Length, 1)))
+	}
 }
 
 // onlyOnce keeps the encounters whose first byte each capture saw once among its first most packets. Of a segment sent

@@ -1,0 +1,173 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+
+	"meridian/trace"
+)
+
+// Some kernel tracers record of a TCP packet neither addresses nor ports nor its length, only sequence and acknowledgement
+// numbers, flags, window and checksum ([trace.Bare]). Nothing on the way changes those, and the two numbers alone are 64
+// bits, so they tell a packet from all others of two hosts, at one of three levels:
+//
+//	exact       all of them. With checksum offload the sender's checksum is not yet the one that travels.
+//	unchecked   without the checksum
+//	open        without PSH and FIN as well, which the first part of a divided super-segment leaves to the last
+//
+// A message is made where both hosts saw a key once, the sender sending and the receiver receiving. Whatever was received
+// again is left out. A packet sent again at once counts as once, since its first sending came before any reception. But a
+// packet that begins within what its socket sent before is never used: its bytes may have come as a part of the super-
+// segment that had them first, under the same numbers. Only where the part sent again is of the socket's last segment does
+// nothing show that it was sent before; it makes a wrong message if it is lost itself and the first one's part came alone.
+
+// Levels at which packets without addresses are compared, the finest first.
+const (
+	exact = iota
+	unchecked
+	open
+	levels
+)
+
+// bareKey is a packet in the list of one level, by what it is recognised by.
+type bareKey struct {
+	key     uint64
+	event   int // place among those sent, or received
+	several bool
+}
+
+// bares are a capture's packets without addresses: the stamps of those it sent (0) and received (1), and their keys in
+// order, each once.
+type bares struct {
+	*index
+	times [2][]int64
+	keys  [2][levels][]bareKey
+}
+
+// again is the farthest that a packet's first byte is taken to be behind its socket's last: half of what a window can be.
+const again = 1 << 29
+
+func newBares(x *index) *bares {
+	b := &bares{index: x}
+	last := make(map[uint32]uint32) // the greatest first byte that each socket sent
+	for _, n := range x.bare {
+		p := x.at(n)
+		way, resent := 1, false
+		if p.From == trace.Sent {
+			way = 0
+			if reached, ok := last[p.TSVal]; ok && p.TSVal != 0 && reached-p.Seq-1 < again {
+				resent = true
+			} else {
+				last[p.TSVal] = p.Seq
+			}
+		}
+		event := len(b.times[way])
+		b.times[way] = append(b.times[way], p.Time)
+		for level := range levels {
+			if level != exact && p.Ack == 0 {
+				break // a first SYN says too little of itself
+			}
+			b.keys[way][level] = append(b.keys[way][level], bareKey{bareKeyOf(p, level), event, resent})
+		}
+	}
+	for way := range b.keys {
+		for level := range b.keys[way] {
+			b.keys[way][level] = b.once(b.keys[way][level], way)
+		}
+	}
+	return b
+}
+
+func bareKeyOf(p *trace.Packet, level int) uint64 {
+	flags, rest := p.Flags, p.Digest
+	if level != exact {
+		rest >>= 16
+	}
+	if level == open {
+		flags &= trace.SYN | trace.ACK | trace.RST
+	}
+	return mix(uint64(p.Seq)<<32|uint64(p.Ack), uint64(flags)<<32|uint64(rest))
+}
+
+// once sorts the keys and leaves of each the first packet, which then stands for several or for itself alone.
+func (b *bares) once(keys []bareKey, way int) []bareKey {
+	slices.SortFunc(keys, func(k, l bareKey) int { return cmp.Or(cmp.Compare(k.key, l.key), cmp.Compare(k.event, l.event)) })
+	to := 0
+	for i := range keys {
+		if to == 0 || keys[to-1].key != keys[i].key {
+			keys[to] = keys[i]
+			to++
+			continue
+		}
+		first := &keys[to-1]
+		if way == 1 || keys[i].several || !within(b.times[way][first.event], b.times[way][keys[i].event], repeatWithin) {
+			first.several = true
+		}
+	}
+	return keys[:to]
+}
+
+// matchBare finds the messages between captures with packets without addresses, and notes which have any in common.
+func matchBare(indexes []*index, met map[*index]bool) (links []*link, tally Tally) {
+	var all []*bares
+	for _, x := range indexes {
+		if len(x.bare) > 0 {
+			all = append(all, newBares(x))
+		}
+	}
+	for _, from := range all {
+		for _, to := range all {
+			if from.host == to.host {
+				continue
+			}
+			l := &link{from: from.index, to: to.index}
+			common, ambiguous := joinBare(from, to, l)
+			tally.Ambiguous += ambiguous
+			if common {
+				met[from.index], met[to.index] = true, true
+			}
+			for _, block := range l.blocks() {
+				tally.Messages += int64(len(block))
+			}
+			links = append(links, l)
+		}
+	}
+	return links, tally
+}
+
+// joinBare matches what one capture sent with what another received, at each level what the finer ones left. It returns
+// whether any key is common to both, and how many packets were received that could be one of several.
+func joinBare(from, to *bares, l *link) (common bool, ambiguous int64) {
+	const undecided, done = 1, 2
+	used := make([]bool, len(from.times[0]))
+	state := make([]uint8, len(to.times[1]))
+	for level := range levels {
+		sent, came := from.keys[0][level], to.keys[1][level]
+		for i, j := 0, 0; i < len(sent) && j < len(came); {
+			s, r := &sent[i], &came[j]
+			switch {
+			case s.key < r.key:
+				i++
+				continue
+			case s.key > r.key:
+				j++
+				continue
+			}
+			i, j, common = i+1, j+1, true
+			switch {
+			case used[s.event] || state[r.event] == done:
+			case s.several || r.several:
+				state[r.event] = undecided
+			default:
+				used[s.event], state[r.event] = true, done
+				l.add(trace.Message{Sent: from.times[0][s.event], Received: to.times[1][r.event]})
+			}
+		}
+	}
+	for _, s := range state {
+		if s == undecided {
+			ambiguous++
+		}
+	}
+	return common, ambiguous
+}
