@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"meridian/format/internal/rows"
 	"meridian/trace"
 )
 
@@ -146,7 +147,7 @@ func (w *Writer) row(stream, host int) *row {
 	}
 	r := &w.tracks.rows[stream] // what was added meanwhile may have moved it
 	r.visiting = false
-	r.uuid, r.parent, r.rank = w.newUUID(), parent, rank(s, stream)
+	r.uuid, r.parent, r.rank = w.newUUID(), parent, uint64(rows.Place(s, stream))*lanesRanked
 	r.lanes = append(r.lanes, lane{uuid: r.uuid})
 	w.describeRow(r, stream)
 	return r
@@ -154,7 +155,7 @@ func (w *Writer) row(stream, host int) *row {
 
 func (w *Writer) describeRow(r *row, stream int) {
 	s := &w.legend.Streams[stream]
-	r.name = rowName(s)
+	r.name = rows.Name(s)
 	about := fmt.Sprintf("%s %d on %s", s.Kind, s.ID, s.Host)
 	if s.Kind == trace.Messages || s.Kind == trace.Bounds {
 		about = fmt.Sprintf("%s of %s", s.Kind, s.Host)
@@ -176,40 +177,11 @@ func (w *Writer) describeLane(r *row, i int) {
 // rename describes again the rows whose names were completed while records came.
 func (w *Writer) rename() {
 	for i := range w.tracks.rows {
-		if r := &w.tracks.rows[i]; r.uuid != 0 && r.name != rowName(&w.legend.Streams[i]) {
+		if r := &w.tracks.rows[i]; r.uuid != 0 && r.name != rows.Name(&w.legend.Streams[i]) {
 			w.describeRow(r, i)
 		}
 	}
 }
 
-func rowName(s *trace.Stream) string {
-	if s.Name == "" {
-		return fmt.Sprintf("%s %d", s.Kind, s.ID)
-	}
-	return s.Name
-}
-
-// Ranks have 31 bits: the kind in four, then which of them, then its lanes.
-const (
-	lanesRanked = 16
-	rowsRanked  = 1 << 23
-)
-
-// order is how kinds of rows follow each other below a host or a row.
-var order = [trace.StreamKinds]uint64{
-	trace.Bounds: 0, trace.Messages: 1, trace.CPU: 2, trace.Interrupt: 3, trace.Device: 4,
-	trace.Process: 5, trace.Thread: 6, trace.OtherStream: 7,
-}
-
-// rank places a row among its siblings: by kind, processors and interrupts by their number, all else as they came.
-func rank(s *trace.Stream, index int) uint64 {
-	place := uint64(index)
-	if (s.Kind == trace.CPU || s.Kind == trace.Interrupt) && s.ID >= 0 {
-		place = uint64(s.ID)
-	}
-	kind := uint64(7)
-	if s.Kind < trace.StreamKinds {
-		kind = order[s.Kind]
-	}
-	return (kind*rowsRanked + min(place, rowsRanked-1)) * lanesRanked
-}
+// lanesRanked is how many tracks of one row have ranks of their own, which have 31 bits in all.
+const lanesRanked = 16
