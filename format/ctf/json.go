@@ -42,6 +42,7 @@ func parseFragments(text, file string, w *trace.Warnings) (*Metadata, error) {
 	p := &fragments{file: file, w: w, lines: jsonReader{src: text, line: 1}, aliases: map[string]*shape{},
 		clocks: map[string]int{}, known: map[uint64]bool{}}
 	p.m.Major = 2
+	broken := 0
 	for {
 		start := p.lines.at
 		v, err := p.lines.next()
@@ -59,8 +60,8 @@ func parseFragments(text, file string, w *trace.Warnings) (*Metadata, error) {
 		if err == nil {
 			continue
 		}
-		err = p.located(err)
-		if !p.begun || what == "trace-class" || what == "clock-class" || p.spent > maxSpend {
+		err = p.located(err, v)
+		if broken++; broken > maxBroken || !p.begun || what == "trace-class" || what == "clock-class" || p.spent > maxSpend {
 			return nil, err // all the rest depends on it
 		}
 		p.w.Add(file, "a fragment of the metadata cannot be read and is left out", strings.TrimPrefix(err.Error(), file+":"))
@@ -71,10 +72,13 @@ func parseFragments(text, file string, w *trace.Warnings) (*Metadata, error) {
 	return p.metadata()
 }
 
-// located gives an error its file and line.
-func (p *fragments) located(err error) error {
+// located gives an error its file and line: what is missing has none but its fragment's.
+func (p *fragments) located(err error, in *jsonValue) error {
 	var e *jsonError
 	if errors.As(err, &e) {
+		if e.line == 0 && in != nil {
+			e.line = in.line
+		}
 		return fmt.Errorf("%s:%d: %s", p.file, e.line, e.what)
 	}
 	return err

@@ -25,6 +25,7 @@ type resolver struct {
 	now    dynamicScope        // what is being made
 	chain  []node              // the structures around the place, outermost first
 	shared map[scalar]*Type
+	labels map[*Label]map[string][]Range // of enumerations that select, by their first label
 	slots  int
 	merged map[int]int // slots that turned out to be another
 	spent  int
@@ -196,11 +197,19 @@ func (r *resolver) labelled(s *shape, tag *Type) ([][]Range, error) {
 	if tag.Labels == nil {
 		return nil, r.errorf(s.place.line, "selector %.60q is no enumeration", strings.Join(s.place.names, "."))
 	}
-	r.steps += len(tag.Labels)
-	at := make(map[string][]Range, len(tag.Labels))
-	for i := range tag.Labels {
-		at[tag.Labels[i].Name] = tag.Labels[i].Ranges
+	if len(tag.Labels) == 0 {
+		return make([][]Range, len(s.fields)), nil
 	}
+	at := r.labels[&tag.Labels[0]]
+	if at == nil {
+		at = make(map[string][]Range, len(tag.Labels))
+		for i := range tag.Labels {
+			at[tag.Labels[i].Name] = tag.Labels[i].Ranges
+		}
+		r.spent += 64 * len(tag.Labels)
+		r.labels[&tag.Labels[0]] = at
+	}
+	r.spent += 24 * len(s.fields)
 	chosen := make([][]Range, len(s.fields))
 	for i := range s.fields {
 		for _, n := range namesLike(s.fields[i].name) {

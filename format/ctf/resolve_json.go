@@ -5,7 +5,7 @@ import "slices"
 // metadata puts the fragments together.
 func (p *fragments) metadata() (*Metadata, error) {
 	if len(p.streams) == 0 {
-		return nil, p.located(&jsonError{p.lines.line, "there is no data stream class"})
+		return nil, p.located(&jsonError{p.lines.line, "there is no data stream class"}, nil)
 	}
 	a := &assembly{file: p.file, w: p.w, resolver: resolver{m: &p.m, file: p.file, exact: true, clocks: p.clocks,
 		shared: map[scalar]*Type{}}}

@@ -25,7 +25,7 @@ func (p *tsdl) metadata() (*Metadata, error) {
 		}
 	}
 	a := &assembly{file: p.file, w: p.w, header: p.trace.header, streams: p.streams, events: p.events,
-		resolver: resolver{m: m, file: p.file, native: m.BigEndian, clocks: map[string]int{}, shared: map[scalar]*Type{},
+		resolver: resolver{m: m, file: p.file, native: m.BigEndian, clocks: map[string]int{}, shared: map[scalar]*Type{}, labels: map[*Label]map[string][]Range{},
 			role: roleByName}}
 	for i := range m.Clocks {
 		a.resolver.clocks[m.Clocks[i].Name] = i

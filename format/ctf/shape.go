@@ -48,9 +48,10 @@ const (
 // Bounds on what metadata can ask for. A type of twice the one before it, forty times over, is short to write down:
 // nothing is built before its size is known.
 const (
-	maxDepth = 64       // of types within types
-	maxNodes = 1 << 18  // types in one trace
-	maxSpend = 24 << 20 // bytes of declarations, and again of types
+	maxDepth  = 64       // of types within types
+	maxNodes  = 1 << 18  // types in one trace
+	maxBroken = 10000    // declarations that cannot be read; with more it is no metadata
+	maxSpend  = 24 << 20 // bytes of declarations, and again of types
 )
 
 // measure fills depth and nodes from the children's and says whether the shape is within bounds.

@@ -157,7 +157,7 @@ func (p *tsdl) lookup(name string) *shape {
 // without it; types that are missing then take only those with them that use them.
 func (p *tsdl) read() error {
 	p.enter()
-	top := p.names
+	top, broken := p.names, 0
 	p.advance()
 	for {
 		for p.accept(";") {
@@ -175,7 +175,7 @@ func (p *tsdl) read() error {
 		if start.kind == tokenName && (start.text == "trace" || start.text == "clock") {
 			return err // every stamp or byte depends on it
 		}
-		if spent > maxSpend {
+		if broken++; broken > maxBroken || spent > maxSpend {
 			return err
 		}
 		p.names, p.depth, p.err = top, 0, nil

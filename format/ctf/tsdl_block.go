@@ -61,7 +61,7 @@ func (p *tsdl) byteOrder(e *entry) order {
 
 func (p *tsdl) envBlock(int) {
 	p.entries(func(e *entry) {
-		p.spend(64)
+		p.spend(128)
 		switch e.value.kind {
 		case tokenNumber:
 			p.env = append(p.env, Env{Name: e.name, Number: e.value.signed()})

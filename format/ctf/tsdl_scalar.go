@@ -98,7 +98,7 @@ func (p *tsdl) base(e *entry) int {
 		case 2, 8, 10, 16:
 			return int(e.value.number)
 		}
-		name = ""
+		name = strings.ToLower(string(rune(min(e.value.number, 127)))) // 'x'
 	}
 	switch name {
 	case "decimal", "dec", "d", "i", "u":
