@@ -45,7 +45,8 @@ func loadReversed(data []byte, pos uint64, width uint8, big bool) uint64 {
 
 // signExtend takes the lower width bits as a number in two's complement.
 func signExtend(v uint64, width uint8) uint64 {
-	return uint64(int64(v<<(64-width)) >> (64 - width))
+	shift := (64 - width) & 63
+	return uint64(int64(v<<shift) >> shift)
 }
 
 // loadVar reads a LEB128 integer at byte i and returns where it ends; ok is false if it has more than 64 bits or does

@@ -37,6 +37,8 @@ type maker struct {
 	slot   int32 // where others look for the value; -1
 	ref    int32 // where the length or the selector stands; -1
 	mask   uint64
+	plain  bool   // little-endian: where it begins at a byte, it is
+	keep   uint64 // those bits of a word
 	count  uint64
 	kinds  trace.ValueKind // of an integer
 	fields []maker         // Struct, Variant
@@ -53,6 +55,7 @@ func (c *compiler) maker(t *Type) maker {
 	if c.err != nil {
 		return n
 	}
+	n.plain, n.keep = !t.BigEndian, ^uint64(0)>>(64-min(n.width, 64)&63)
 	switch t.Kind {
 	case Integer, BitArray:
 		n.kind = makeUint

@@ -51,6 +51,8 @@ func (d *decoder) take(n uint64) []trace.Value {
 
 // fields decodes fields that follow each other.
 func (d *decoder) fields(makers []maker, values []trace.Value, pos uint64) uint64 {
+	data := d.data
+	values = values[:len(makers)]
 	for i := range makers {
 		n, v := &makers[i], &values[i]
 		if pos > d.end { // behind something that had no room
@@ -60,7 +62,12 @@ func (d *decoder) fields(makers []maker, values []trace.Value, pos uint64) uint6
 		switch n.kind {
 		case makeUint:
 			pos = (pos + n.mask) &^ n.mask
-			x := loadBits(d.data, pos, n.width, n.big)
+			var x uint64
+			if i := pos >> 3; n.plain && pos&7 == 0 && i+8 <= uint64(len(data)) {
+				x = binary.LittleEndian.Uint64(data[i:]) & n.keep
+			} else {
+				x = loadBits(data, pos, n.width, n.big)
+			}
 			*v = trace.Value{Kind: trace.Uint, Bits: x}
 			if n.slot >= 0 {
 				d.slots[n.slot] = x
@@ -68,7 +75,12 @@ func (d *decoder) fields(makers []maker, values []trace.Value, pos uint64) uint6
 			pos += uint64(n.width)
 		case makeInt:
 			pos = (pos + n.mask) &^ n.mask
-			x := signExtend(loadBits(d.data, pos, n.width, n.big), n.width)
+			var x uint64
+			if i := pos >> 3; n.plain && pos&7 == 0 && i+8 <= uint64(len(data)) {
+				x = signExtend(binary.LittleEndian.Uint64(data[i:]), n.width)
+			} else {
+				x = signExtend(loadBits(data, pos, n.width, n.big), n.width)
+			}
 			*v = trace.Value{Kind: trace.Int, Bits: x}
 			if n.slot >= 0 {
 				d.slots[n.slot] = x

@@ -16,7 +16,8 @@ import (
 // else the event header says, the context of the stream's events, and the event's own.
 type Source struct {
 	t       *Trace
-	heap    []cursor
+	cursors []cursor
+	heap    []turn
 	current *Reader
 	streams []trace.Stream
 	classes []trace.Class
@@ -25,13 +26,17 @@ type Source struct {
 	done    bool
 }
 
-// cursor is a reader that stands on an event not yet given out; for the first of the heap it may have been.
+// cursor is a reader and the row of the packet that it is in.
 type cursor struct {
-	time  int64
-	order int
+	r     *Reader
 	row   int
 	entry int // the packet of the row
-	r     *Reader
+}
+
+// turn is when a cursor's event comes. For the first of the heap it may have been given out.
+type turn struct {
+	time int64
+	k    int // the cursor
 }
 
 var _ trace.Source = (*Source)(nil)
@@ -40,14 +45,15 @@ var _ trace.Source = (*Source)(nil)
 func (t *Trace) Events() *Source {
 	s := &Source{t: t, rows: map[string]int{}, cpus: map[uint64]int{}}
 	s.classify()
-	for i, stream := range t.Streams {
+	for _, stream := range t.Streams {
 		r := stream.Reader()
 		if r.Next() != nil {
 			continue
 		}
-		c := cursor{time: r.now, order: i, r: r, entry: -1}
+		c := cursor{r: r, entry: -1}
 		s.place(&c)
-		s.heap = append(s.heap, c)
+		s.heap = append(s.heap, turn{r.now, len(s.cursors)})
+		s.cursors = append(s.cursors, c)
 	}
 	for i := len(s.heap)/2 - 1; i >= 0; i-- {
 		s.sink(i)
@@ -57,16 +63,16 @@ func (t *Trace) Events() *Source {
 
 // Next fills e with the next event.
 func (s *Source) Next(e *trace.Event) error {
-	if s.current != nil {
+	if r := s.current; r != nil {
 		// The reader is moved only now: until here its values were the caller's.
-		if c := &s.heap[0]; c.r.Next() == nil {
-			c.time = c.r.now
-			if c.entry != c.r.number {
+		if r.Next() == nil {
+			s.heap[0].time = r.now
+			if c := &s.cursors[s.heap[0].k]; c.entry != r.number {
 				s.place(c)
 			}
 		} else {
 			last := len(s.heap) - 1
-			s.heap[0], s.heap[last] = s.heap[last], cursor{}
+			s.heap[0] = s.heap[last]
 			s.heap = s.heap[:last]
 		}
 		s.sink(0)
@@ -75,12 +81,15 @@ func (s *Source) Next(e *trace.Event) error {
 		s.current = nil
 		return io.EOF
 	}
-	c := &s.heap[0]
-	s.current = c.r
-	ev := c.r.ev
-	*e = trace.Event{Time: c.time, Stream: c.row, Class: ev.number, Phase: ev.phase}
+	c := &s.cursors[s.heap[0].k]
+	r := c.r
+	if s.current != r {
+		s.current = r
+	}
+	ev := r.ev
+	*e = trace.Event{Time: r.now, Stream: c.row, Class: ev.number, Phase: ev.phase}
 	if ev.marks.any {
-		ev.mark(e, c.r.slots)
+		ev.mark(e, r.slots)
 	}
 	return nil
 }
@@ -97,10 +106,10 @@ func (s *Source) sink(i int) {
 		if k >= len(h) {
 			break
 		}
-		if k+1 < len(h) && h[k+1].before(&h[k]) {
+		if k+1 < len(h) && h[k+1].before(h[k]) {
 			k++
 		}
-		if !h[k].before(&c) {
+		if !h[k].before(c) {
 			break
 		}
 		h[i] = h[k]
@@ -109,8 +118,8 @@ func (s *Source) sink(i int) {
 	h[i] = c
 }
 
-func (c *cursor) before(d *cursor) bool {
-	return c.time < d.time || c.time == d.time && c.order < d.order
+func (a turn) before(b turn) bool {
+	return a.time < b.time || a.time == b.time && a.k < b.k
 }
 
 // Values returns the fields of the event.
