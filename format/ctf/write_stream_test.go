@@ -2,6 +2,10 @@ package ctf
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,23 +15,14 @@ import (
 	"meridian/trace"
 )
 
-// babeltrace returns what babeltrace2 prints of a trace, line by line, and fails at any warning of its own. Without
-// babeltrace2 the test is skipped, but where the tests guard a release, its absence is a failure.
+// babeltrace returns what babeltrace2 prints of a trace, line by line, and fails at any warning of its own.
 func babeltrace(t testing.TB, dir string, flags ...string) []string {
 	t.Helper()
-	path, err := exec.LookPath("babeltrace2")
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("babeltrace2 is not installed")
-		}
-		t.Skip("babeltrace2 is not installed")
-	}
-	cmd := exec.Command(path, append(flags, dir)...)
+	cmd := exec.Command(peer(t, "babeltrace2"), append(flags, dir)...)
 	cmd.Env = append(os.Environ(), "TZ=UTC", "BABELTRACE_TERM_COLOR=never", "LC_ALL=C.UTF-8")
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
-	err = cmd.Run()
-	if err != nil || problems.Len() > 0 {
+	if err := cmd.Run(); err != nil || problems.Len() > 0 {
 		t.Fatalf("babeltrace2 %s: %v\n%s", dir, err, problems.String())
 	}
 	text := strings.TrimSuffix(out.String(), "\n")
@@ -206,12 +201,319 @@ func TestEveryTypeOfCTF18IsWrittenAsBabeltraceReadsIt(t *testing.T) {
 	if w.Misfits != 0 || w.Events != 16 || w.Packets < 3 || w.Bytes != uint64(out.Len()) {
 		t.Errorf("%d misfits, %d events, %d packets, %d bytes of %d", w.Misfits, w.Events, w.Packets, w.Bytes, out.Len())
 	}
-	dir := save(t, m, out.Bytes())
-	if testing.Verbose() {
-		text, _ := os.ReadFile(filepath.Join(dir, "metadata"))
-		t.Logf("%s", text)
+	var got []string
+	for _, l := range babeltrace(t, save(t, m, out.Bytes()), "--no-delta") {
+		got = append(got, strings.Replace(strings.Replace(l, "{ cpu_id = 3 }, { outer = 2, odd_name__ = 1, odd_name___2 = 2, Bool_ = 3 }, ", "", 1), `web "1"\`, "HOST", 1))
 	}
-	for _, l := range babeltrace(t, dir) {
-		t.Log(l)
+	want := strings.Split(strings.TrimSpace(`
+[01:46:40.000000000] HOST int: ü "quoted\ 
+: { a = 255, b = -4096, c = -9223372036854775808, d = 0xBEEF, e = ( "red \"x\"" : container = -5 ), f = ( "top" : container = 18446744073709551615 ), g = ( "least" : container = -9223372036854775808 ) }
+[01:46:41.500000001] HOST int: ü "quoted\ 
+: { a = 0, b = 4095, c = 9223372036854775807, d = 0x0, e = ( "green" : container = 9 ), f = ( <unknown> : container = 0 ), g = ( <unknown> : container = 0 ) }
+[01:46:43.000000002] HOST odd bits: { a = 5, b = -64, c = 18446744073709551614, d = -4294967296, e = 1 }
+[01:46:44.500000003] HOST odd bits, big-endian: { a = 5, b = -64, c = 18446744073709551614, d = -4294967296, e = 258 }
+[01:46:46.000000004] HOST odd bits, big-endian: { a = 2, b = 63, c = 1, d = -2, e = 65534 }
+[01:46:47.500000005] HOST floats: { f = 1.5, d = -0.1, x = 3e+300 }
+[01:46:49.000000006] HOST texts: { s = "grün\"\n", a = "abc", n1 = 3, q = "xyz" }
+[01:46:50.500000007] HOST texts: { s = "", a = "abcdef", n1 = 0, q = "" }
+[01:46:52.000000008] HOST arrays: { m = [ [0] = [ [0] = 1, [1] = 2, [2] = 3 ], [1] = [ [0] = 4, [1] = 5, [2] = 6 ] ], n2 = 2, v = [ [0] = { x = 1, y = [ [0] = "p", [1] = "" ] }, [1] = { x = 2, y = [ [0] = "q", [1] = "r" ] } ], w = [ [0] = 8, [1] = 9 ] }
+[01:46:53.500000009] HOST variants: { tag = ( "_int" : container = 0 ), v = { -1 } }
+[01:46:55.000000010] HOST variants: { tag = ( "_text" : container = 1 ), v = { "text" } }
+[01:46:56.500000011] HOST variants: { tag = ( "_text" : container = 7 ), v = { "seven" } }
+[01:46:58.000000012] HOST variants: { tag = ( "_none" : container = 200 ), v = { { } } }
+[01:46:59.500000013] HOST optional: { there = ( "_present" : container = 1 ), o = { 2.5 } }
+[01:47:01.000000014] HOST optional: { there = ( "_absent" : container = 0 ), o = { { } } }
+[01:47:02.500000015] HOST nothing: { }
+`), "\n")
+	sameLines(t, got, want)
+}
+
+// sameLines tells the first lines that differ.
+func sameLines(t testing.TB, got, want []string) {
+	t.Helper()
+	wrong := 0
+	for i := range max(len(got), len(want)) {
+		g, w := "(nothing)", "(nothing)"
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if g != w {
+			t.Errorf("line %d:\n got %s\nwant %s", i+1, g, w)
+			if wrong++; wrong == 3 {
+				t.FailNow()
+			}
+		}
+	}
+}
+
+// lttngMetadata has the compact event header of LTTng's channels: 5 bits of id and 27 of the stamp while they are enough.
+func lttngMetadata() *Metadata {
+	m := usualMetadata()
+	s := &m.Streams[0]
+	bits := func(size, align int, r Role, clock int) *Type {
+		return with(roleType(size, r), func(t *Type) { t.Align, t.Clock = align, clock })
+	}
+	id := bits(5, 1, EventClassID, -1)
+	id.Slot = 0
+	v := with(kindType(Variant), func(t *Type) {
+		t.TagSlot, t.Select = 0, [][]Range{{{0, 30}}, {{31, 31}}}
+		t.Fields = []Field{
+			{"compact", structType(Field{"timestamp", bits(27, 1, Stamp, 0)})},
+			{"extended", structType(Field{"id", bits(32, 8, EventClassID, -1)}, Field{"timestamp", bits(64, 8, Stamp, 0)})},
+		}
+	})
+	s.EventHeader = with(structType(Field{"id", id}, Field{"v", v}), func(t *Type) { t.Align = 8 })
+	for i := range 40 {
+		s.Events = append(s.Events, EventClass{ID: uint64(i * i), Name: fmt.Sprint("e", i), Payload: structType(Field{"x", integerType(32)})})
+	}
+	return m
+}
+
+func TestHeadersOfLTTngTakeTheShortAlternativeWhileItIsEnough(t *testing.T) {
+	m := lttngMetadata()
+	var out bytes.Buffer
+	w, err := NewEncoder(m).NewStream(&out, 0, StreamOptions{PacketSize: 2000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var want []string
+	size, now := 0, uint64(0)
+	for i := range 3000 {
+		e := random.IntN(40)
+		step := uint64(1) << random.IntN(40) // over 2^27 often enough
+		now += step
+		if err := w.Write(e, now, nil, nil, []trace.Value{trace.OfUint(uint64(i))}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, fmt.Sprintf("[%d.%09d] e%d: { x = %d }", 1e9+now/1e9, now%1e9, e, i))
+		if size += 8; e*e > 30 || step >= 1<<27 {
+			size += 9
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	// Every packet begins with 84 bytes of its own; its first event's stamp needs no more than 27 bits.
+	if most := uint64(size) + 84*w.Packets; w.Bytes > most || w.Bytes < most-9*w.Packets {
+		t.Errorf("%d bytes in %d packets, not %d", w.Bytes, w.Packets, most)
+	}
+	var got []string
+	for _, l := range babeltrace(t, save(t, m, out.Bytes()), "--no-delta", "--clock-seconds") {
+		got = append(got, strings.Replace(strings.Replace(l, `web "1"\ `, "", 1), "{ cpu_id = 0 }, ", "", 1))
+	}
+	sameLines(t, got, want)
+}
+
+func TestStampsOfOneWidthBeginAPacketAfterALongSilence(t *testing.T) {
+	m := usualMetadata()
+	s := &m.Streams[0]
+	s.EventHeader = structType(Field{"id", roleType(8, EventClassID)}, Field{"timestamp", with(roleType(16, Stamp), func(t *Type) { t.Clock = 0 })})
+	s.Events = []EventClass{{Name: "e"}}
+	var out bytes.Buffer
+	w, err := NewEncoder(m).NewStream(&out, 0, StreamOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamps := []uint64{5, 6, 65541, 65542, 1 << 40, 1<<40 + 65535, 1<<40 + 2*65535 + 1}
+	for _, c := range stamps {
+		if err := w.Write(0, c, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if w.Packets != 3 {
+		t.Errorf("%d packets", w.Packets)
+	}
+	var got, want []string
+	for _, l := range babeltrace(t, save(t, m, out.Bytes()), "--no-delta", "--clock-cycles") {
+		got = append(got, strings.Fields(l)[0])
+	}
+	for _, c := range stamps {
+		want = append(want, fmt.Sprintf("[%020d]", c))
+	}
+	sameLines(t, got, want)
+}
+
+func TestPacketsAreAsLargeAsAskedAndGrowForOneEvent(t *testing.T) {
+	for _, fixed := range []bool{false, true} {
+		m := usualMetadata()
+		m.Streams[0].Events = []EventClass{{Name: "e", Payload: structType(Field{"s", kindType(CString)})}}
+		var out bytes.Buffer
+		sizes := &writes{to: &out}
+		w, err := NewEncoder(m).NewStream(sizes, 0, StreamOptions{PacketSize: 512, Fixed: fixed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i, n := range []int{100, 100, 100, 100, 3000, 100, 900, 10, 422, 421, 1} {
+			text := strings.Repeat("x", n)
+			if i == 5 {
+				w.Discard(7)
+			}
+			if err := w.Write(0, uint64(i), nil, nil, []trace.Value{trace.OfText(text)}); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprintf("{ s = %q }", text))
+		}
+		err = w.Flush()
+		w.Begin(100) // a packet without events
+		if err := errors.Join(err, w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		sameLines(t, strings.Fields(fmt.Sprint(sizes.sizes)), strings.Fields(map[bool]string{
+			false: "[417 195 3095 195 995 105 517 516 96 84]",
+			true:  "[512 512 3584 512 1024 512 1024 1024 512 512]",
+		}[fixed]))
+		dir := save(t, m, out.Bytes())
+		var got []string
+		path := peer(t, "babeltrace2")
+		text, err := exec.Command(path, "--no-delta", dir).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		discarded := 0
+		for _, l := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+			if _, fields, ok := strings.Cut(l, "{ cpu_id = 0 }, "); ok {
+				got = append(got, fields)
+			} else if strings.Contains(l, "Tracer discarded 7 events") {
+				discarded++
+			}
+		}
+		sameLines(t, got, want)
+		if discarded != 1 {
+			t.Errorf("babeltrace2 does not tell once of 7 events discarded:\n%.300s", text)
+		}
+	}
+}
+
+// writes notes how much is written at a time.
+type writes struct {
+	to    io.Writer
+	sizes []int
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.sizes = append(w.sizes, len(p))
+	return w.to.Write(p)
+}
+
+func TestWhatDoesNotFitItsTypeIsWrittenAsNearAsCanBeAndCounted(t *testing.T) {
+	m := usualMetadata()
+	length := integerType(8)
+	length.Slot = 0
+	sequence := with(kindType(Sequence), func(t *Type) { t.LengthSlot, t.Elem = 0, integerType(8) })
+	m.Streams[0].Events = []EventClass{{Name: "e", Payload: structType(Field{"a", integerType(8)}, Field{"b", signedType(8)},
+		Field{"f", floatType(64)}, Field{"s", kindType(CString)}, Field{"n", length}, Field{"q", sequence})}}
+	many := make([]trace.Value, 300)
+	for i := range many {
+		many[i] = trace.OfUint(7)
+	}
+	U, I, F, T := trace.OfUint, trace.OfInt, trace.OfFloat, trace.OfText
+	good := []trace.Value{U(1), I(-1), F(1), T("t"), arrayOf(U(1))}
+	for i, c := range []struct {
+		at      int
+		value   trace.Value
+		misfits uint64
+		want    string
+	}{
+		{0, U(255), 0, "a = 255,"}, {0, U(256), 1, "a = 0,"}, {0, I(-1), 1, "a = 255,"}, {0, T("x"), 1, "a = 0,"}, {0, F(12.7), 1, "a = 12,"},
+		{1, I(-129), 1, "b = 127,"}, {1, U(127), 0, "b = 127,"}, {1, U(128), 1, "b = -128,"}, {1, trace.Value{}, 1, "b = 0,"},
+		{2, I(-3), 0, "f = -3,"}, {2, T("1"), 1, "f = 0,"},
+		{3, I(-3), 1, `s = "-3",`}, {3, T("a\x00b\x00"), 0, `s = "a␀b␀",`},
+		{4, arrayOf(), 0, "n = 0, q = [ ]"}, {4, arrayOf(many...), 1, "n = 255,"}, {4, U(5), 1, "n = 0,"},
+		{4, trace.OfBytes([]byte{1, 2}), 0, "n = 2, q = [ [0] = 1, [1] = 2 ]"}, {4, arrayOf(T("x"), U(3)), 1, "q = [ [0] = 0, [1] = 3 ]"},
+	} {
+		var out bytes.Buffer
+		w, err := NewEncoder(m).NewStream(&out, 0, StreamOptions{Context: []trace.Value{U(0)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := append([]trace.Value{}, good...)
+		values[c.at] = c.value
+		if err := errors.Join(w.Write(0, 1, nil, nil, values), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(babeltrace(t, save(t, m, out.Bytes())), "\n")
+		if w.Misfits != c.misfits || !strings.Contains(got, c.want) {
+			t.Errorf("%d: %d misfits, not %d; no %s in %s", i, w.Misfits, c.misfits, c.want, got)
+		}
+	}
+}
+
+func TestStampsBeforeTheLastAreRaisedAndCounted(t *testing.T) {
+	m := usualMetadata()
+	m.Streams[0].Events = []EventClass{{Name: "e"}}
+	var out bytes.Buffer
+	w, err := NewEncoder(m).NewStream(&out, 0, StreamOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []uint64{9, 8, 10, 10, 3} {
+		if err := w.Write(0, c, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range babeltrace(t, save(t, m, out.Bytes()), "--no-delta", "--clock-cycles") {
+		got = append(got, strings.TrimLeft(strings.Fields(l)[0], "[0"))
+	}
+	if sameLines(t, got, []string{"9]", "9]", "10]", "10]", "10]"}); w.Raised != 2 {
+		t.Errorf("%d raised", w.Raised)
+	}
+}
+
+func TestWritingAnEventAllocatesNothing(t *testing.T) {
+	m := lttngMetadata()
+	w, err := NewEncoder(m).NewStream(io.Discard, 0, StreamOptions{PacketSize: 1 << 14})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, values := uint64(0), []trace.Value{trace.OfUint(1)}
+	event := func() {
+		now += 1 << 20
+		if err := w.Write(int(now>>20)%40, now, nil, nil, values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5000 {
+		event()
+	}
+	if n := testing.AllocsPerRun(5000, event); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestTypesThatCannotBeWrittenAreNamed(t *testing.T) {
+	for want, payload := range map[string]*Type{
+		"fields.x: a type of kind 1": structType(Field{"x", kindType(VarInt)}),
+		"fields.x: an integer of 65": structType(Field{"x", integerType(65)}),
+		"fields.x: no type":          structType(Field{"x", nil}),
+		"fields.x[].y: text is written": structType(Field{"x", with(kindType(FixedArray), func(t *Type) {
+			t.Elem = structType(Field{"y", with(kindType(CString), func(t *Type) { t.Encoding = UTF16LE })})
+		})}),
+		"fields.x: floating-point":       structType(Field{"x", floatType(80)}),
+		"fields.x: bits in reversed":     structType(Field{"x", with(integerType(8), func(t *Type) { t.Reversed = true })}),
+		"fields: not a structure":        integerType(8),
+		"fields.x: an alignment of 24":   structType(Field{"x", with(integerType(8), func(t *Type) { t.Align = 24 })}),
+		"fields.x: an array of 99999999": structType(Field{"x", with(kindType(FixedArray), func(t *Type) { t.Length, t.Elem = 9999999999, integerType(8) })}),
+	} {
+		m := usualMetadata()
+		m.Streams[0].Events = []EventClass{{Name: "e", Payload: payload}}
+		w, err := NewEncoder(m).NewStream(io.Discard, 0, StreamOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(0, 1, nil, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, not %s", err, want)
+		}
 	}
 }

@@ -117,10 +117,8 @@ func (e *encoder) value(n *encodeNode, v *trace.Value) {
 		e.array(n, v, n.length)
 	case Sequence:
 		count := e.load(n.from)
-		if have := uint64(max(len(v.Items), len(v.Data))); count != have {
-			if e.misfits++; count > have+1<<20 { // a length that stands elsewhere and has nothing to do with the values
-				count = have
-			}
+		if have := uint64(max(len(v.Items), len(v.Data))); count > have+1<<20 {
+			count = have // a length that stands elsewhere and has nothing to do with the values
 		}
 		e.array(n, v, int(count))
 	case Variant:
