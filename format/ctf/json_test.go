@@ -213,6 +213,7 @@ func TestWhatTheRestDependsOnIsAnError(t *testing.T) {
 		{"\x1e{\"type\":\"preamble\",\"version\":3}", "metadata:1: the trace is CTF 3"},
 		{"\x1e{\"type\":\"preamble\",\n\"version\":2,\n\"extensions\":{\"my.tracer\":{\"piano\":1}}}", `metadata:3: the trace needs the extension "my.tracer/piano"`},
 		{"\x1e{\"type\":\"preamble\"", "metadata:1: JSON"},
+		{jsonBegin + "\x1e{\"cut in an escape\\", "metadata:3: there is no data stream class"},
 		{jsonBegin, "metadata:3: there is no data stream class"},
 		{jsonBegin + "\x1e{\"type\":\"clock-class\",\"id\":\"a\"}", "metadata:3: frequency is missing"},
 		{"\x1e{\"type\":\"preamble\",\"version\":2}\x1e{\"type\":\"trace-class\",\"packet-header-field-class\":3}", "metadata:1: "},

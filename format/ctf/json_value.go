@@ -136,10 +136,12 @@ func (r *jsonReader) value() (*jsonValue, error) {
 		}
 		return v, nil
 	}
-	for word, is := range map[string]jsonValue{"null": {}, "true": {kind: jsonBool, truth: true}, "false": {kind: jsonBool}} {
+	for i, word := range [...]string{"null", "false", "true"} {
 		if strings.HasPrefix(r.src[r.at:], word) {
 			r.at += len(word)
-			v.kind, v.truth = is.kind, is.truth
+			if i > 0 {
+				v.kind, v.truth = jsonBool, i == 2
+			}
 			return v, nil
 		}
 	}
@@ -200,7 +202,7 @@ func (r *jsonReader) text() (string, error) {
 		}
 		r.at++
 	}
-	if r.at >= len(r.src) {
+	if r.at = min(r.at, len(r.src)); r.at == len(r.src) {
 		return "", r.fail("a text has no end")
 	}
 	raw := r.src[start:r.at]
