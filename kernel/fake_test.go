@@ -45,15 +45,6 @@ func (s *script) cpus(n int) *script {
 	return s
 }
 
-func (s *script) classOf(name string) int {
-	for i := range s.classes {
-		if s.classes[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // field is a named value of a test; its type is taken from the value.
 type field struct {
 	name  string
