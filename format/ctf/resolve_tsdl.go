@@ -31,6 +31,9 @@ func (p *tsdl) metadata() (*Metadata, error) {
 		a.resolver.clocks[m.Clocks[i].Name] = i
 	}
 	if len(a.streams) == 0 {
+		if p.lost != nil {
+			return nil, p.lost // that may have been the stream, and the events have a header that nobody knows
+		}
 		a.streams = []streamDecl{{}} // a trace of one stream need not say so
 	}
 	a.done = func(c *StreamClass) {

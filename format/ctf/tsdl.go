@@ -2,7 +2,6 @@ package ctf
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"meridian/trace"
@@ -21,6 +20,7 @@ type tsdl struct {
 	names *typeScope
 	depth int
 	spent int
+	lost  error             // the first that was left out
 	sized map[scalar]*shape // most fields of a trace are one of a dozen integers
 
 	trace   traceDecl
@@ -179,6 +179,9 @@ func (p *tsdl) read() error {
 			return err
 		}
 		p.names, p.depth, p.err = top, 0, nil
+		if p.lost == nil {
+			p.lost = err
+		}
 		p.streams, p.events, p.clocks, p.env = kept.streams, kept.events, kept.clocks, kept.env
 		p.w.Add(p.file, "a declaration cannot be read and is left out", strings.TrimPrefix(err.Error(), p.file+":"))
 		p.resume(start)
@@ -266,135 +269,4 @@ func (p *tsdl) semicolon() {
 	if p.tok.kind != tokenEnd {
 		p.expect(";")
 	}
-}
-
-// entry is one line of a block: a name with a value or with a type.
-type entry struct {
-	name  string
-	line  int
-	value value
-	shape *shape
-}
-
-// value is what stands right of an equals sign.
-type value struct {
-	kind     tokenKind // tokenNumber, tokenText; tokenName for words and paths
-	text     string
-	number   uint64
-	negative bool
-}
-
-// entries calls use for every entry of a block up to its brace; types declared among them are declared.
-func (p *tsdl) entries(use func(e *entry)) {
-	for p.err == nil && !p.is("}") && p.tok.kind != tokenEnd {
-		if p.accept(";") || p.typeDeclaration() {
-			continue
-		}
-		if p.word("struct") || p.word("enum") || p.word("variant") {
-			p.specifier(true)
-			p.semicolon()
-			continue
-		}
-		e := entry{line: p.tok.line}
-		e.name = p.path()
-		if p.accept(":=") {
-			e.shape = p.typeUse()
-		} else {
-			p.expect("=")
-			e.value = p.value()
-		}
-		if !p.is("}") {
-			p.semicolon()
-		}
-		if p.err == nil {
-			use(&e)
-		}
-	}
-}
-
-const maxPath = 1000
-
-// path reads names with dots between them.
-func (p *tsdl) path() string {
-	s := p.name()
-	for p.err == nil && (p.accept(".") || p.accept("->")) {
-		if s += "." + p.name(); len(s) > maxPath {
-			p.fail(p.tok.line, "a path is longer than %d bytes", maxPath)
-		}
-	}
-	return s
-}
-
-func (p *tsdl) value() value {
-	negative := false
-	for p.is("-") || p.is("+") {
-		negative = negative != (p.advance().text == "-")
-	}
-	v := value{kind: p.tok.kind, negative: negative}
-	switch p.tok.kind {
-	case tokenNumber:
-		v.number = p.advance().number
-		if negative && v.number > 1<<63 {
-			p.fail(p.tok.line, "-%d needs more than 64 bits", v.number)
-		}
-	case tokenText:
-		v.text = p.advance().text
-	case tokenName:
-		v.text = p.path()
-	default:
-		p.fail(p.tok.line, "a value expected, found %s", p.found())
-	}
-	return v
-}
-
-// signed returns the number as it stands in 64 bits.
-func (v *value) signed() int64 {
-	if v.negative {
-		return -int64(v.number)
-	}
-	return int64(v.number)
-}
-
-// count returns the value as a number that is not negative.
-func (p *tsdl) count(e *entry) uint64 {
-	if e.value.kind != tokenNumber || e.value.negative && e.value.number != 0 {
-		p.fail(e.line, "%s needs a number that is not negative", e.name)
-	}
-	return e.value.number
-}
-
-// between returns a count that must lie within bounds.
-func (p *tsdl) between(e *entry, low, high uint64) int {
-	n := p.count(e)
-	if n < low || n > high {
-		p.fail(e.line, "%s is %d, possible are %d to %d", e.name, n, low, high)
-		return int(low)
-	}
-	return int(n)
-}
-
-// text returns the value as a text or a bare word.
-func (p *tsdl) text(e *entry) string {
-	if e.value.kind == tokenNumber || e.shape != nil {
-		p.fail(e.line, "%s needs a text", e.name)
-	}
-	return e.value.text
-}
-
-func (p *tsdl) truth(e *entry) bool {
-	switch {
-	case e.value.kind == tokenNumber:
-		return e.value.number != 0
-	case strings.EqualFold(e.value.text, "true"):
-		return true
-	case strings.EqualFold(e.value.text, "false"):
-		return false
-	}
-	p.fail(e.line, "%s is neither true nor false", e.name)
-	return false
-}
-
-// unknown warns of an entry that means nothing to us. It costs nothing else.
-func (p *tsdl) unknown(what string, e *entry) {
-	p.w.Add(p.file, "unknown entries of "+what+" are left out", "line "+strconv.Itoa(e.line)+", "+e.name)
 }

@@ -129,8 +129,9 @@ func (p *tsdl) encoding(e *entry) Encoding {
 
 // mapped returns the clock of clock.NAME.value.
 func (p *tsdl) mapped(e *entry) string {
-	name, ok := strings.CutPrefix(p.text(e), "clock.")
-	if name, ok = strings.CutSuffix(name, ".value"); !ok || name == "" {
+	name, begins := strings.CutPrefix(p.text(e), "clock.")
+	name, ends := strings.CutSuffix(name, ".value")
+	if !begins || !ends || name == "" {
 		p.w.Add(p.file, "an integer is mapped to what is no clock's value", e.value.text)
 		return ""
 	}

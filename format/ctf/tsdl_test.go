@@ -179,6 +179,8 @@ func TestErrorsSayTheLine(t *testing.T) {
 		{tsdlTypes + "trace {\n\tbyte_order = middle;\n};", `metadata:7: byte order "middle"`},
 		{"trace { major = 2; byte_order = le; };", "metadata:1: the trace is CTF 2.8"},
 		{tsdlTypes + "trace {\n byte_order = le;\n packet.header := struct { foo_t x; };\n};", `metadata:8: type "foo_t" is not declared`},
+		{tsdlTypes + tsdlTrace + "strfam { };\nevent { name = e; };", "metadata:8: "},
+		{tsdlTypes + tsdlTrace + "stream { x };\nevent { name = e; };", "metadata:8: "},
 		{whole + "clock { freq = 1; };", "metadata:9: a clock has no name"},
 		{tsdlTypes + tsdlTrace + "stream {\n event.header := struct { uint8_t a[\nn]; };\n};", `metadata:9: length "n" is not among`},
 	} {
