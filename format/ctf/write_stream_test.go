@@ -69,7 +69,7 @@ func usualMetadata() *Metadata {
 		Major: 1, Minor: 8, HasUUID: true, UUID: [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
 		Env: []Env{{Name: "hostname", Text: "web \"1\"\\", IsText: true}, {Name: "tracer_major", Number: 3},
 			{Name: "least", Number: -1 << 63}, {Name: "string", Text: "ü", IsText: true}},
-		Clocks: []Clock{{Name: "monotonic", UUID: "01020304-0506-0708-090a-0b0c0d0e0f10", Frequency: 1e9, OffsetSeconds: 1_000_000_000, Absolute: true}},
+		Clocks: []Clock{{Name: "monotonic", UUID: "01020304-0506-0708-090a-0b0c0d0e0f10", Frequency: 1e9, OffsetSeconds: 1_000_000_000, Absolute: true, Epoch: true}},
 		PacketHeader: structType(Field{"magic", magic}, Field{"uuid", uuid}, Field{"stream_id", roleType(32, StreamClassID)},
 			Field{"stream_instance_id", roleType(64, StreamID)}),
 		Streams: []StreamClass{{
