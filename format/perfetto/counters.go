@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"meridian/format/internal/rows"
+	"meridian/format/internal/ranks"
 	"meridian/trace"
 )
 
@@ -68,7 +68,7 @@ func (w *Writer) describeCounters(r *row, class int) []count {
 			unit = unitBytes
 		}
 		// Above all rows below this one: their ranks begin where a kind of row does.
-		place := min(uint64(class)*8+uint64(min(t.field, 7)), rows.PerKind)
+		place := min(uint64(class)*8+uint64(min(t.field, 7)), ranks.PerKind)
 		w.describe(track{uuid: t.uuid, parent: r.uuid, name: name, rank: place, counter: true, unit: unit})
 	}
 	if r.counters == nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"meridian/format/internal/rows"
+	"meridian/format/internal/ranks"
 	"meridian/trace"
 )
 
@@ -147,7 +147,7 @@ func (w *Writer) row(stream, host int) *row {
 	}
 	r := &w.tracks.rows[stream] // what was added meanwhile may have moved it
 	r.visiting = false
-	r.uuid, r.parent, r.rank = w.newUUID(), parent, uint64(rows.Place(s, stream))*lanesRanked
+	r.uuid, r.parent, r.rank = w.newUUID(), parent, uint64(ranks.Place(s, stream))*lanesRanked
 	r.lanes = append(r.lanes, lane{uuid: r.uuid})
 	w.describeRow(r, stream)
 	return r
@@ -155,7 +155,7 @@ func (w *Writer) row(stream, host int) *row {
 
 func (w *Writer) describeRow(r *row, stream int) {
 	s := &w.legend.Streams[stream]
-	r.name = rows.Name(s)
+	r.name = ranks.Name(s)
 	about := fmt.Sprintf("%s %d on %s", s.Kind, s.ID, s.Host)
 	if s.Kind == trace.Messages || s.Kind == trace.Bounds {
 		about = fmt.Sprintf("%s of %s", s.Kind, s.Host)
@@ -177,7 +177,7 @@ func (w *Writer) describeLane(r *row, i int) {
 // rename describes again the rows whose names were completed while records came.
 func (w *Writer) rename() {
 	for i := range w.tracks.rows {
-		if r := &w.tracks.rows[i]; r.uuid != 0 && r.name != rows.Name(&w.legend.Streams[i]) {
+		if r := &w.tracks.rows[i]; r.uuid != 0 && r.name != ranks.Name(&w.legend.Streams[i]) {
 			w.describeRow(r, i)
 		}
 	}

@@ -1,10 +1,10 @@
-// Package rows says how the rows of a timeline are called and ordered where a format shows them: it goes from a
+// Package ranks says how the rows of a timeline are called and ordered where a format shows them: it goes from a
 // [trace.Stream] to a name and a place among its siblings.
 //
 //	bounds, messages, processors, interrupts, devices, processes, threads, others
 //
 // Within a kind processors and interrupts follow their numbers, all else comes as it came.
-package rows
+package ranks
 
 import (
 	"fmt"

@@ -1,0 +1,345 @@
+package chrome
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/trace"
+)
+
+// story is a timeline for tests: rows and classes by name, records as they come.
+type story struct {
+	trace.Legend
+	records []trace.Record
+}
+
+const storyStart = 1_700_000_000_123_456_000
+
+func (s *story) host(name string) int {
+	for i, h := range s.Hosts {
+		if h == name {
+			return i
+		}
+	}
+	s.Hosts = append(s.Hosts, name)
+	return len(s.Hosts) - 1
+}
+
+func (s *story) row(host, name string, kind trace.StreamKind, id int64, parent int) int {
+	s.host(host)
+	s.Streams = append(s.Streams, trace.Stream{Name: name, Host: host, Kind: kind, ID: id, Parent: parent})
+	return len(s.Streams) - 1
+}
+
+func (s *story) class(name string, fields ...trace.Field) int {
+	for i := range s.Classes {
+		if s.Classes[i].Name == name {
+			return i
+		}
+	}
+	s.Classes = append(s.Classes, trace.Class{Name: name, Fields: fields})
+	return len(s.Classes) - 1
+}
+
+// add adds a record at so many ns after the start.
+func (s *story) add(row int, at int64, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.Record {
+	t := storyStart + at
+	s.records = append(s.records, trace.Record{
+		Event: trace.Event{Time: t, Slice: slice, Stream: row, Class: s.class(class), Phase: phase},
+		Host:  s.host(s.Streams[row].Host), Recorded: t, Low: t, High: t, Values: values,
+	})
+	return &s.records[len(s.records)-1]
+}
+
+func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.Record {
+	r := s.add(row, at, trace.Instant, 0, "packet")
+	r.Flow, r.Role = flow, role
+	return r
+}
+
+func (s *story) write(t interface{ Fatal(...any) }) ([]byte, Tally) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &s.Legend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.records {
+		if err := w.Write(&s.records[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), w.Tally()
+}
+
+func (s *story) save(t testing.TB) string {
+	t.Helper()
+	data, _ := s.write(t)
+	path := filepath.Join(t.TempDir(), "timeline.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func storyField(name string, kind trace.ValueKind) trace.Field {
+	return trace.Field{Name: name, Type: trace.Type{Kind: kind}}
+}
+
+// twoHosts is a timeline with everything in it.
+func twoHosts() *story {
+	s := new(story)
+	s.Title, s.Method, s.Assumption = "two hosts", "envelope", "bounded wander"
+	s.Hosts = []string{"web", "db"}
+	s.class("request", storyField("path", trace.Text), storyField("cpu_id", trace.Uint))
+	s.Classes[0].Context = 1
+	s.Classes[0].Category = "http"
+	s.class("return", storyField("status", trace.Int))
+	state := trace.Field{Name: "state", Type: trace.Type{Kind: trace.Int, Labels: []trace.Label{{Name: "RUNNING", Low: 0, High: 0}}}}
+	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{storyField("host", trace.Text), storyField("port", trace.Uint)}}
+	either := trace.Type{Kind: trace.Choice, Fields: []trace.Field{storyField("number", trace.Int), storyField("name", trace.Text)}}
+	s.class("all", storyField("bool", trace.Bool), storyField("int", trace.Int), storyField("uint", trace.Uint), storyField("real", trace.Float),
+		storyField("nan", trace.Float), storyField("text", trace.Text), storyField("bytes", trace.Bytes), state,
+		trace.Field{Name: "peer", Type: pair}, trace.Field{Name: "peers", Type: trace.Type{Kind: trace.Array, Elem: &pair}},
+		trace.Field{Name: "either", Type: either}, storyField("absent", trace.Int))
+	s.class("net", storyField("rx_bytes", trace.Uint), storyField("load", trace.Float), storyField("cpu_id", trace.Uint))
+	s.Classes[len(s.Classes)-1].Context = 1
+	s.class("clock bound", storyField("bound_ns", trace.Uint))
+	s.class("packet")
+
+	worker := s.row("web", "worker", trace.Thread, 13, 1)
+	s.row("web", "nginx", trace.Process, 12, -1)
+	eth0 := s.row("db", "eth0", trace.Device, 2, -1)
+	cpu := s.row("db", "", trace.CPU, 1, -1)
+	bounds := s.row("db", "bounds", trace.Bounds, 0, -1)
+	messages := s.row("db", "messages", trace.Messages, 0, -1)
+
+	s.add(worker, 10, trace.Begin, 0, "request", trace.OfText("/"), trace.OfUint(3))
+	s.message(worker, 20, 1<<63|5, trace.Sends)
+	s.add(worker, 21, trace.Begin, 0, "request", trace.OfText("/</script>\u2028\x00\xff\"\\\n"), trace.OfUint(3))
+	s.add(cpu, 22, trace.Instant, 0, "all", trace.OfBool(true), trace.OfInt(math.MinInt64), trace.OfUint(1<<64-1), trace.OfFloat(0.5),
+		trace.OfFloat(math.NaN()), trace.OfText("tëxt"), trace.OfBytes([]byte{0xc0, 0xff}), trace.OfInt(0),
+		trace.Value{Kind: trace.Struct, Items: []trace.Value{trace.OfText("a"), trace.OfUint(80)}},
+		trace.Value{Kind: trace.Array, Items: []trace.Value{{Kind: trace.Struct, Items: []trace.Value{trace.OfText("b"), trace.OfUint(1)}}, {Kind: trace.Struct}}},
+		trace.Value{Kind: trace.Choice, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
+	r := s.message(messages, 25, 1<<63|5, trace.Receives)
+	r.Recorded, r.Low, r.High = r.Time+1_000_000, r.Time-3, r.Time+4
+	s.add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
+	s.add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
+	s.add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
+	r = s.add(worker, 30, trace.End, 0, "return", trace.OfInt(200))
+	r.Recorded--
+	s.add(worker, 40, trace.End, 0, "return", trace.OfInt(404))
+	s.add(messages, 50, trace.Begin, 9, "request", trace.OfText("a"))
+	s.add(messages, 51, trace.Begin, 8, "request", trace.OfText("b"))
+	s.add(messages, 52, trace.End, 9, "return", trace.OfInt(1))
+	s.add(messages, 86_400_000_000_053, trace.End, 8, "return", trace.OfInt(2)) // a day later
+	return s
+}
+
+// eventsOf reads a file with an implementation of JSON that is not ours.
+func eventsOf(t interface{ Fatal(...any) }, data []byte) (file map[string]any, events []map[string]any) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&file); err != nil {
+		t.Fatal(err, string(data))
+	}
+	for _, e := range file["traceEvents"].([]any) {
+		events = append(events, e.(map[string]any))
+	}
+	return file, events
+}
+
+func TestFileIsJSONThatHarmsNoPage(t *testing.T) {
+	data, tally := twoHosts().write(t)
+	file, events := eventsOf(t, data)
+	if got := fmt.Sprintf("%v %v", file["baseTimeNanoseconds"], file["otherData"]); got !=
+		"1700000000000000000 map[assumption:bounded wander method:envelope origin_ns:1700000000000000000 title:two hosts writer:meridian]" {
+		t.Error(got)
+	}
+	if bytes.Contains(data, []byte("</")) || bytes.Contains(data, []byte("\u2028")) || bytes.Contains(data, []byte("NaN,")) {
+		t.Errorf("%s", data)
+	}
+	if tally != (Tally{Records: 14, NoNumber: 1}) {
+		t.Errorf("%+v", tally)
+	}
+	found := false
+	for _, e := range events {
+		if args, ok := e["args"].(map[string]any); ok && args["path"] == "/</script>\u2028\uFFFD\uFFFD\"\\\n" {
+			found = true
+		}
+	}
+	if !found {
+		t.Error("a text has changed")
+	}
+}
+
+func TestSlicesThatNobodyBeganOrEndedAreCounted(t *testing.T) {
+	var s story
+	row := s.row("h", "row", trace.Thread, 1, -1)
+	s.add(row, 0, trace.End, 0, "n")
+	s.add(row, 1, trace.End, 9, "n")
+	s.add(row, 2, trace.Begin, 0, "n")
+	s.add(row, 3, trace.Begin, 4, "a")
+	s.add(row, 4, trace.Begin, 4, "b")
+	s.add(row, 5, trace.Begin, 5, "c")
+	s.add(row, 9, trace.Instant, 0, "i")
+	data, tally := s.write(t)
+	if tally.LoneEnds != 2 || tally.Open != 4 {
+		t.Errorf("%+v", tally)
+	}
+	_, events := eventsOf(t, data)
+	got := ""
+	for _, e := range events {
+		if ph := e["ph"].(string); strings.Contains("BEbe", ph) {
+			got += fmt.Sprint(ph, e["name"], e["ts"], " ")
+		}
+	}
+	if want := "Bn123456.002 ba123456.003 ea123456.004 bb123456.004 bc123456.005 ec123456.009 eb123456.009 En123456.009 "; got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+}
+
+func TestRecordsThatCannotBeWrittenAreRefusedAndFailuresReported(t *testing.T) {
+	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}}
+	for _, test := range []struct {
+		r    trace.Record
+		want string
+	}{
+		{trace.Record{Host: 1}, "record 2 is of host 1, stream 0 and class 0, and the legend has 1, 1 and 1"},
+		{trace.Record{Event: trace.Event{Stream: -1}}, "stream -1"},
+		{trace.Record{Event: trace.Event{Class: 1}}, "class 1"},
+		{trace.Record{Event: trace.Event{Time: -1}}, "sort the records by time"},
+	} {
+		w, err := NewWriter(io.Discard, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(&trace.Record{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(&test.r); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v, not %s", err, test.want)
+		}
+		if w.Close() == nil {
+			t.Error("a refused trace was closed without an error")
+		}
+	}
+	w, err := NewWriter(fullDisk{}, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); !errors.Is(err, errFull) {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+type fullDisk struct{}
+
+var errFull = errors.New("no space left")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+func TestTimelineBeforeTheEpochKeepsItsTimes(t *testing.T) {
+	for _, at := range []int64{-1, -1_000_000_000, -1_000_000_001, 0, 999} {
+		var s story
+		s.row("h", "r", trace.Thread, 1, -1)
+		s.add(0, at-storyStart, trace.Instant, 0, "i")
+		data, _ := s.write(t)
+		file, events := eventsOf(t, data)
+		base, err := file["baseTimeNanoseconds"].(json.Number).Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var us, ns int64
+		if _, err := fmt.Sscanf(string(events[len(events)-1]["ts"].(json.Number)), "%d.%03d", &us, &ns); err != nil {
+			t.Fatal(err)
+		}
+		if base+us*1000+ns != at || us < 0 {
+			t.Errorf("%d is %d + %d.%03d", at, base, us, ns)
+		}
+	}
+}
+
+func TestAnyTextIsQuotedAsJSON(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		raw := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(rt, "bytes")
+		var got string
+		if err := json.Unmarshal(appendText(nil, raw), &got); err != nil {
+			rt.Fatal(err)
+		}
+		want := strings.ReplaceAll(strings.Join(strings.Split(string([]rune(string(raw))), ""), ""), "\x00", "\uFFFD")
+		if got != want {
+			rt.Fatalf("%q is %q", raw, got)
+		}
+		if string(appendText(nil, string(raw))) != string(appendText(nil, raw)) {
+			rt.Fatal("strings and bytes differ")
+		}
+	})
+}
+
+// many is records as traces have them: calls with two fields on rows that take turns, and a message in ten records.
+func many(n int) *story {
+	s := new(story)
+	for h := range 3 {
+		for r := range 4 {
+			s.row(fmt.Sprint("host", h), fmt.Sprint("worker", r), trace.Thread, int64(r), -1)
+		}
+	}
+	s.class("call", storyField("name", trace.Text), storyField("size", trace.Uint))
+	for i := range n / 10 {
+		row, flow := i%12, uint64(i+1)
+		s.message(row, int64(i*1000), flow, trace.Sends)
+		for k := range 4 {
+			s.add(row, int64(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
+			s.add(row, int64(i*1000+100+k), trace.End, uint64(k), "call")
+		}
+		s.message((row+5)%12, int64(i*1000+200), flow, trace.Receives)
+	}
+	return s
+}
+
+func TestRecordsAreWrittenWithoutAllocation(t *testing.T) {
+	s := many(10_000)
+	w, err := NewWriter(io.Discard, &s.Legend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	next := func() {
+		for range 1000 {
+			if err := w.Write(&s.records[i%len(s.records)]); err != nil {
+				t.Fatal(err)
+			}
+			i++
+		}
+	}
+	next()
+	if n := testing.AllocsPerRun(20, next); n > 2 {
+		t.Errorf("%v allocations for 1000 records", n)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	s := many(100_000)
+	size := 0
+	for b.Loop() {
+		data, _ := s.write(b)
+		size = len(data)
+	}
+	n := float64(len(s.records))
+	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
+	b.ReportMetric(float64(size)/n, "B/record")
+}
