@@ -27,6 +27,7 @@ package gnuplot
 import (
 	"fmt"
 	"io"
+	"math/bits"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -106,7 +107,7 @@ func (g *Writer) Write(r *trace.Record) error {
 	w.count++
 	switch r.Phase {
 	case trace.Begin:
-		w.begin(slice{start: r.Time, id: r.Slice, class: int32(r.Class), depth: int32(len(w.open))})
+		w.begin(slice{start: r.Time, id: r.Slice, class: int32(r.Class)})
 	case trace.End:
 		if s, ok := w.close(r.Slice); ok {
 			g.slice(w, s, r.Time)
@@ -146,12 +147,18 @@ func (g *Writer) Close() error {
 	return nil
 }
 
+// begin opens a slice at the smallest depth that is free, so that those of one depth do not overlap.
 func (w *row) begin(s slice) {
-	if len(w.open) < deepest {
-		w.open = append(w.open, s)
-	} else {
+	if len(w.open) >= deepest {
 		w.deeper++
+		return
 	}
+	var taken uint64
+	for _, o := range w.open {
+		taken |= 1 << o.depth
+	}
+	s.depth = int32(bits.TrailingZeros64(^taken))
+	w.open = append(w.open, s)
 }
 
 // close ends a slice: the one of that number, or the last begun.
