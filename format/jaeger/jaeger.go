@@ -86,6 +86,7 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	default:
 		return nil, fmt.Errorf("%s: no JSON of Jaeger (begins with %q)", path, c)
 	}
+	p.Peek() // what is compressed has its checksum at the end
 	var damage *stream.Damage
 	switch {
 	case errors.As(p.Err(), &damage):
