@@ -44,6 +44,7 @@ type maker struct {
 	fields []maker         // Struct, Variant
 	elem   []maker         // Array, Optional: the one
 	over   []op            // Array: the program that gets over it when it is cut
+	empty  bool            // Array: of elements of no size, of which any number costs a packet nothing
 	t      *Type
 }
 
@@ -107,6 +108,8 @@ func (c *compiler) maker(t *Type) maker {
 			n.kind = makeBytes
 		default:
 			n.kind, n.elem, n.over = makeArray, []maker{c.maker(t.Elem)}, c.compile(t)
+			e := c.extent(t.Elem)
+			n.empty = e.fixed && e.size == 0
 		}
 	case Variant:
 		n.kind, n.ref, n.mask = makeVariant, c.slot(t.TagSlot), 0

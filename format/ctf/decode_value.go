@@ -209,6 +209,15 @@ func (d *decoder) array(n *maker, v *trace.Value, pos uint64) uint64 {
 	if n.ref >= 0 {
 		count = d.slots[n.ref]
 	}
+	if n.empty {
+		shown := min(count, uint64(max(d.idle, 0)))
+		d.idle -= int64(shown)
+		*v = trace.Value{Kind: trace.Array, Items: d.take(shown)}
+		for i := range v.Items {
+			d.fields(n.elem, v.Items[i:i+1], pos)
+		}
+		return pos
+	}
 	items := d.take(count)
 	*v = trace.Value{Kind: trace.Array, Items: items}
 	start := pos

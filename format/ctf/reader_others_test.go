@@ -25,7 +25,7 @@ func TestTracesOfOthersInCTF2AreRead(t *testing.T) {
 			for _, l := range w.Lines() {
 				t.Log(l)
 			}
-			t.Log(len(got), "\n"+strings.Join(got[:min(len(got),5)], "\n"))
+			t.Log(len(got), "\n"+strings.Join(got[:min(len(got), 5)], "\n"))
 		})
 	}
 }

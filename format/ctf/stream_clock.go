@@ -1,6 +1,7 @@
 package ctf
 
 import (
+	"math"
 	"math/bits"
 
 	"meridian/clock"
@@ -19,6 +20,7 @@ type ticker struct {
 	base uint64 // b
 	ns   int64  // q
 	rest uint64 // r
+	far  bool   // q is beyond the limit
 }
 
 const second = 1_000_000_000
@@ -50,7 +52,7 @@ func (t *ticker) at(cycles uint64) int64 {
 		return 0
 	}
 	d := cycles - t.base
-	if d >= 1<<33 {
+	if cycles < t.base || d >= 1<<33 || t.far {
 		t.rebase(cycles)
 		return within(t.ns)
 	}
@@ -76,15 +78,17 @@ func (t *ticker) rebase(cycles uint64) {
 	high, low := bits.Mul64(r, second)
 	q, rest := bits.Div64(high, low, f)
 	t.base, t.rest = cycles, rest
-	// What is far from the origin is damage or nonsense: it goes to the limit, and does not wrap to the other side.
-	const far = clock.Limit/second + 2
-	s := clampSum(clampSum(clampSum(0, t.clock.OffsetSeconds, far), s1, far), int64(min(s2, uint64(far))), far)
-	t.ns = s*second + int64(q)
-}
-
-// clampSum adds two numbers and keeps the sum within ±limit.
-func clampSum(a, b, limit int64) int64 {
-	return max(-limit, min(limit, a+max(-2*limit, min(2*limit, b))))
+	// What is far from the origin is damage or nonsense: it goes to the limit, and does not wrap to the other side. What
+	// is not far is right even if a sum on the way has wrapped.
+	t.far = false
+	if far := float64(t.clock.OffsetSeconds) + float64(s1) + float64(s2); math.Abs(far) > 5e9 {
+		t.far, t.ns = true, clock.Limit
+		if far < 0 {
+			t.ns = -clock.Limit
+		}
+		return
+	}
+	t.ns = (t.clock.OffsetSeconds+s1+int64(s2))*second + int64(q)
 }
 
 func within(ns int64) int64 { return max(-clock.Limit, min(clock.Limit, ns)) }
