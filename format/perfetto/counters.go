@@ -35,7 +35,7 @@ func (w *Writer) counters(row *row, r *trace.Record) {
 		}
 		b, at := w.event(w.body, r.Time, typeCounter, t.uuid)
 		if v.Kind == trace.Float || v.Kind == trace.Uint && v.Bits > math.MaxInt64 {
-			b = real(b, eventRealCount, n)
+			b = double(b, eventRealCount, n)
 		} else {
 			b = number(b, eventCount, v.Bits)
 		}

