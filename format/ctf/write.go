@@ -24,7 +24,8 @@ import (
 //	                 recorded: the stamp as the host's clock showed it; early, late: how far below and above the time the
 //	                 event may lie (all three where there are bounds)
 //	event context    slice, flow, role (of records that have one), the class's context fields
-//	event fields     the class's other fields
+//	event fields     the class's other fields, and _context: a structure of the context fields, if one of these needs a
+//	                 length or a selector, which babeltrace2 2.0 cannot bear in an event's own context
 //
 // The clock "timeline" counts nanoseconds since 1970, or since the second of the first record if that is before 1970.
 //
@@ -60,7 +61,7 @@ type Writer struct {
 	err          error
 	closed       bool
 
-	common, own, fields []trace.Value // of the record that is being written
+	common, own, fields, context []trace.Value // of the record that is being written
 }
 
 // WriterOptions says how a timeline is written; the zero value is ready.
@@ -189,18 +190,23 @@ func (w *Writer) write(r *trace.Record) error {
 func (w *Writer) split(p *classPlan, key shapeKey, values []trace.Value) (fields, own []trace.Value) {
 	n := min(len(p.class.Fields)-p.context, len(values))
 	fields, own = values[:n], values[n:]
-	if key.missing == 0 && key.extras == 0 {
+	if key.missing == 0 && key.extras == 0 && !p.heavy {
 		return fields, own
 	}
-	w.fields = w.fields[:0]
+	w.fields, w.context = w.fields[:0], w.context[:0]
 	for i := range values {
 		switch {
 		case i < 64 && key.missing>>i&1 != 0:
 		case i < n:
 			w.fields = append(w.fields, values[i])
+		case p.heavy:
+			w.context = append(w.context, values[i])
 		default:
 			w.own = append(w.own, values[i])
 		}
+	}
+	if p.heavy {
+		w.fields = append(w.fields, trace.Value{Kind: trace.Struct, Items: w.context})
 	}
 	return w.fields, w.own
 }
@@ -214,7 +220,7 @@ func below(low, high int64) uint64 {
 }
 
 // earliest is the first second whose nanoseconds since 1970 are an int64, rounded up.
-const earliest = math.MinInt64/1_000_000_000 + 1
+const earliest = math.MinInt64 / 1_000_000_000
 
 // cycles returns a time as the clock counts it. The first record decides from when it does.
 func (w *Writer) cycles(time int64) uint64 {
@@ -229,9 +235,9 @@ func (w *Writer) cycles(time int64) uint64 {
 		w.stats.Moved++
 		return 0
 	}
-	if since > math.MaxInt64 { // readers count signed nanoseconds
+	if since >= math.MaxInt64 { // readers count signed nanoseconds, and babeltrace2 takes the last of them for none
 		w.stats.Moved++
-		return math.MaxInt64
+		return math.MaxInt64 - 1
 	}
 	return since
 }

@@ -10,6 +10,8 @@ import (
 type classPlan struct {
 	class    trace.Class
 	context  int    // how many of the fields are context
+	heavy    bool   // the context has a part that needs a length or a selector
+	known    uint32 // the version for which heavy is known
 	version  uint32 // counts the changes of which fields are optional
 	fields   []part
 	nested   bool            // some field has parts, which may be absent too
@@ -40,8 +42,36 @@ func (w *Writer) plan(class int) *classPlan {
 		p.fields[i] = newPart(&c.Fields[i].Type, 0)
 		p.nested = p.nested || len(p.fields[i].parts) > 0
 	}
+	p.heavy = p.needsSecond()
 	w.plans[class] = p
 	return p
+}
+
+// needsSecond says whether a part of the context needs a length, a selector or a presence.
+func (p *classPlan) needsSecond() bool {
+	for i := len(p.fields) - p.context; i < len(p.fields); i++ {
+		if p.fields[i].needsSecond(&p.class.Fields[i].Type, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *part) needsSecond(t *trace.Type, depth int) bool {
+	if depth > deepest || x.optional || t.Kind == trace.Bytes || t.Kind == trace.Choice || t.Kind == trace.Array && t.Length == 0 {
+		return true
+	}
+	switch t.Kind {
+	case trace.Struct:
+		for i := range x.parts {
+			if x.parts[i].needsSecond(&t.Fields[i].Type, depth+1) {
+				return true
+			}
+		}
+	case trace.Array:
+		return t.Elem != nil && x.parts[0].needsSecond(t.Elem, depth+1)
+	}
+	return false
 }
 
 func newPart(t *trace.Type, depth int) part {
@@ -84,6 +114,9 @@ func (p *classPlan) missing(values []trace.Value) uint64 {
 			}
 		}
 	}
+	if p.version != p.known {
+		p.known, p.heavy = p.version, p.needsSecond()
+	}
 	if m == p.last {
 		return m
 	}
@@ -95,6 +128,7 @@ func (p *classPlan) missing(values []trace.Value) uint64 {
 				}
 			}
 			p.version++
+			p.known, p.heavy = p.version, p.needsSecond()
 			return 0
 		}
 		p.patterns[m] = true
@@ -215,6 +249,7 @@ func (h *hostWriter) eventClass(id uint64, key shapeKey, p *classPlan) EventClas
 	if key.extras&hasRole != 0 {
 		context = append(context, Field{"role", enumerationOf(8, trace.Leaves+1, roleName)})
 	}
+	var added []Field
 	for i := range p.class.Fields {
 		if i < 64 && key.missing>>i&1 != 0 {
 			continue
@@ -224,8 +259,18 @@ func (h *hostWriter) eventClass(id uint64, key shapeKey, p *classPlan) EventClas
 		if i < len(p.class.Fields)-p.context {
 			fields = append(fields, made...)
 		} else {
-			context = append(context, made...)
+			added = append(added, made...)
 		}
+	}
+	if p.heavy {
+		fields = append(fields, Field{"_context", structOfFields(added...)})
+	} else {
+		for i := range added {
+			if n := added[i].Name; n == "slice" || n == "flow" || n == "role" { // which mean something in this place
+				added[i].Name = n + "_"
+			}
+		}
+		context = append(context, added...)
 	}
 	if len(context) > 0 {
 		e.Context = structOfFields(context...)

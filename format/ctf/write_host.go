@@ -208,7 +208,7 @@ func (h *hostWriter) parents() error {
 			r.w.Begin(h.rows[index].w.last)
 		}
 		if s.Parent < index {
-			index = s.Parent // it may have a parent itself
+			index = s.Parent - 1 // it may have a parent itself
 		}
 	}
 	return nil
