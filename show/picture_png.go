@@ -140,9 +140,7 @@ func (p *pixels) face(f font) xfont.Face {
 }
 
 func (p *pixels) write(w io.Writer) error {
-	// Most of a picture is plain: the fastest level takes a quarter of the time and a tenth more bytes.
-	e := png.Encoder{CompressionLevel: png.DefaultCompression}
-	return e.Encode(w, p.img)
+	return png.Encode(w, p.img)
 }
 
 // typefaces are the Go fonts, which come with the program and so look the same everywhere.

@@ -10,15 +10,19 @@ import (
 	"meridian/trace"
 )
 
-// row appends a record's values, a column after the other.
-func (p *Writer) row(row parquet.Row, r *trace.Record) parquet.Row {
-	must := func(v parquet.Value) { row = append(row, v.Level(0, 0, len(row))) }
+// row appends a record's values to the columns of the batch.
+func (p *Writer) row(r *trace.Record) {
+	column := 0
+	must := func(v parquet.Value) {
+		p.batch[column] = append(p.batch[column], v.Level(0, 0, column))
+		column++
+	}
 	may := func(v parquet.Value, is bool) {
 		if is {
-			row = append(row, v.Level(0, 1, len(row)))
-		} else {
-			row = append(row, parquet.NullValue().Level(0, 0, len(row)))
+			p.pad(column)
+			p.batch[column] = append(p.batch[column], v.Level(0, 1, column))
 		}
+		column++
 	}
 	for _, n := range [...]int64{r.Time, r.Time, r.Low, r.High, r.Recorded} {
 		must(parquet.Int64Value(n))
@@ -33,7 +37,7 @@ func (p *Writer) row(row parquet.Row, r *trace.Record) parquet.Row {
 	p.layout.Place(r)
 	for i, c := range p.layout.Cells {
 		if c.Value == nil {
-			may(parquet.Value{}, false)
+			column++
 			continue
 		}
 		switch p.layout.Columns[i].Kind {
@@ -50,7 +54,6 @@ func (p *Writer) row(row parquet.Row, r *trace.Record) parquet.Row {
 		}
 	}
 	may(p.text(append(p.texts, p.layout.Rest...)), len(p.layout.Rest) > 0)
-	return row
 }
 
 // text makes a value of what was appended to the batch's texts, which stay where they are until the batch is handed over:
