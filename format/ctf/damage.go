@@ -189,7 +189,7 @@ func (r *Reader) finish() error {
 	tell(r.Lost, "packet lost by the tracer", "")
 	tell(r.StepsBack, "stamp earlier than the one before", fmt.Sprintf("at offset %d; the largest step back is %d ns", r.firstStep, r.Largest))
 	tell(r.cut, "element of a long array left out", "")
-	if r.Events > 0 && r.untimed {
+	if r.untimed {
 		tell(r.Events, "event without a time", "")
 	}
 	return io.EOF

@@ -56,7 +56,7 @@ func (c *compiler) maker(t *Type) maker {
 	if c.err != nil {
 		return n
 	}
-	n.plain, n.keep = !t.BigEndian, ^uint64(0)>>(64-min(n.width, 64)&63)
+	n.plain, n.keep = !t.BigEndian, ^uint64(0)>>(64-min(n.width, 64))
 	switch t.Kind {
 	case Integer, BitArray:
 		n.kind = makeUint

@@ -154,6 +154,7 @@ func (r *Reader) enter(p *Packet, limit int64) {
 	r.packet, r.sp = *p, p.class
 	r.pos = p.header
 	r.count(p)
+	r.untimed = r.untimed || !r.ticks[p.class.number].known
 	if _, ok := r.role(PacketBegin); ok {
 		r.cycles = p.Begin
 	}
