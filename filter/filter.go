@@ -93,6 +93,7 @@ func escapeSlashes(s string) string { return strings.ReplaceAll(s, "/", "\x01") 
 type Filter struct {
 	o       Options
 	legend  *trace.Legend
+	out     *trace.Legend
 	next    trace.Sink
 	streams []verdict // by row: whether host and row are wanted
 	classes []class
@@ -119,20 +120,31 @@ type class struct {
 	verdict    verdict
 	from, to   bool
 	conditions []place // of each condition's field
-	keep       []int   // fields to keep; nil for all
-	kept       int     // the legend's class with these fields alone
+	keep       []int   // fields to keep, with Options.Fields
 	roles      []role  // by pair
 }
 
-// New returns a filter that hands on to next what is wanted. The legend may grow while records come. Options were
-// checked.
-func New(next trace.Sink, legend *trace.Legend, o Options) *Filter {
-	f := &Filter{o: o, legend: legend, next: next, started: o.From.Event == ""}
+// New returns a filter of records that refer to a legend, which may grow while they come. Options were checked.
+func New(legend *trace.Legend, o Options) *Filter {
+	f := &Filter{o: o, legend: legend, out: legend, started: o.From.Event == ""}
+	if o.Fields != nil {
+		copied := *legend
+		copied.Classes = nil
+		f.out = &copied
+		f.thin()
+	}
 	for i := range o.Pairs {
 		f.pairs = append(f.pairs, newPairing(&f.o.Pairs[i]))
 	}
 	return f
 }
+
+// Legend returns the legend of the records that the filter hands on: that of those it is given, but for fields that are
+// left out.
+func (f *Filter) Legend() *trace.Legend { return f.out }
+
+// To says to whom records are handed on, before the first of them.
+func (f *Filter) To(next trace.Sink) { f.next = next }
 
 // Write hands a record on if it is wanted.
 func (f *Filter) Write(r *trace.Record) error {
@@ -157,18 +169,19 @@ func (f *Filter) Write(r *trace.Record) error {
 		f.Dropped++
 		return nil
 	}
-	if v == added {
-		f.Passed++
+	f.Passed++
+	if v != added {
+		if err := f.pair(c, r); err != nil {
+			return err
+		}
+	}
+	if f.out == f.legend {
 		return f.next.Write(r)
 	}
-	if err := f.pair(c, r); err != nil {
-		return err
-	}
-	if c.keep != nil {
-		r = f.thin(c, r)
-	}
-	f.Passed++
-	return f.next.Write(r)
+	f.out.Streams = f.legend.Streams
+	less := *r
+	less.Values = f.kept(c, r)
+	return f.next.Write(&less)
 }
 
 // Close ends the pairs and closes the next sink.
@@ -221,13 +234,16 @@ func (f *Filter) class(i int) *class {
 	for len(f.classes) <= i {
 		f.classes = append(f.classes, class{})
 	}
+	if f.out != f.legend && i >= len(f.out.Classes) {
+		f.thin()
+	}
 	c := &f.classes[i]
 	if c.verdict != undecided {
 		return c
 	}
 	of := &f.legend.Classes[i]
 	c.verdict = unwanted
-	if matchClass(f.o.Events, of) {
+	if f.o.WantsClass(of) {
 		c.verdict = wanted
 	}
 	c.from, c.to = f.o.From.Event != "" && matchClass([]string{f.o.From.Event}, of), f.o.To.Event != "" && matchClass([]string{f.o.To.Event}, of)
@@ -237,11 +253,16 @@ func (f *Filter) class(i int) *class {
 	for k := range f.o.Pairs {
 		c.roles = append(c.roles, f.o.Pairs[k].role(of))
 	}
-	if f.o.Fields != nil {
-		f.thinned(c, of)
+	for k := range of.Fields {
+		if Match(f.o.Fields, of.Fields[k].Name) {
+			c.keep = append(c.keep, k)
+		}
 	}
 	return c
 }
+
+// WantsClass reports whether events of a type can be wanted, by its names.
+func (o *Options) WantsClass(c *trace.Class) bool { return matchClass(o.Events, c) }
 
 // matchClass matches a type of events by its name and by CATEGORY:NAME.
 func matchClass(patterns []string, c *trace.Class) bool {
@@ -251,28 +272,26 @@ func matchClass(patterns []string, c *trace.Class) bool {
 	return Match(patterns, c.Name, c.Category+":"+c.Name)
 }
 
-// thinned enters a class with only the fields that are kept into the legend.
-func (f *Filter) thinned(c *class, of *trace.Class) {
-	c.keep = []int{}
-	less := trace.Class{Name: of.Name, Category: of.Category}
-	for i := range of.Fields {
-		if !Match(f.o.Fields, of.Fields[i].Name) {
-			continue
+// thin enters the classes that are not yet in the legend of what is handed on, with the fields that are kept.
+func (f *Filter) thin() {
+	for i := len(f.out.Classes); i < len(f.legend.Classes); i++ {
+		of := &f.legend.Classes[i]
+		less := trace.Class{Name: of.Name, Category: of.Category}
+		for k := range of.Fields {
+			if !Match(f.o.Fields, of.Fields[k].Name) {
+				continue
+			}
+			less.Fields = append(less.Fields, of.Fields[k])
+			if k >= len(of.Fields)-of.Context {
+				less.Context++
+			}
 		}
-		c.keep = append(c.keep, i)
-		less.Fields = append(less.Fields, of.Fields[i])
-		if i >= len(of.Fields)-of.Context {
-			less.Context++
-		}
+		f.out.Classes = append(f.out.Classes, less)
 	}
-	f.legend.Classes = append(f.legend.Classes, less)
-	c.kept = len(f.legend.Classes) - 1
 }
 
-// thin returns a record with the fields that are kept.
-func (f *Filter) thin(c *class, r *trace.Record) *trace.Record {
-	less := *r
-	less.Class = c.kept
+// kept returns the fields of a record that are kept.
+func (f *Filter) kept(c *class, r *trace.Record) []trace.Value {
 	f.buffer = f.buffer[:0]
 	for _, i := range c.keep {
 		if i < len(r.Values) {
@@ -281,6 +300,5 @@ func (f *Filter) thin(c *class, r *trace.Record) *trace.Record {
 			f.buffer = append(f.buffer, trace.Value{})
 		}
 	}
-	less.Values = f.buffer
-	return &less
+	return f.buffer
 }

@@ -64,8 +64,9 @@ func play(t *testing.T, o Options, records ...*trace.Record) (*kept, *Filter) {
 		t.Fatal(err)
 	}
 	l := world()
-	k := &kept{legend: l}
-	f := New(k, l, o)
+	f := New(l, o)
+	k := &kept{legend: f.Legend()}
+	f.To(k)
 	for _, r := range records {
 		if err := f.Write(r); err != nil {
 			t.Fatal(err)
@@ -313,7 +314,8 @@ func TestPairsAreThoseOfBruteForce(t *testing.T) {
 			}
 		}
 		l := world()
-		f := New(&kept{legend: l}, l, Options{Pairs: []Pair{{Name: "p", Begin: "ust:begin", End: "ust:end", Key: []string{"id"}}}})
+		f := New(l, Options{Pairs: []Pair{{Name: "p", Begin: "ust:begin", End: "ust:end", Key: []string{"id"}}}})
+		f.To(&kept{legend: l})
 		for _, r := range records {
 			if err := f.Write(r); err != nil {
 				t.Fatal(err)

@@ -2,7 +2,9 @@
 // account only where the content leaves a choice.
 //
 //	Detect(file) --> Capture  --> format/pcap
-//	             \-> Messages --> format/messages
+//	             |-> Messages --> format/messages
+//	             |-> OTLP, Jaeger, Chrome, GoTrace --> format/otlp, jaeger, chrome, gotrace
+//	Traces(dir)  --> CTF      --> format/ctf: a trace is a directory
 //
 // A new format is one more [Kind] and one more line in [Detect].
 package format
@@ -16,7 +18,12 @@ import (
 	"sort"
 	"strings"
 
+	"meridian/format/chrome"
+	"meridian/format/ctf"
+	"meridian/format/gotrace"
 	"meridian/format/internal/stream"
+	"meridian/format/jaeger"
+	"meridian/format/otlp"
 	"meridian/format/pcap"
 )
 
@@ -27,20 +34,26 @@ const (
 	Unknown  Kind = iota
 	Capture       // packets: pcap or pcapng
 	Messages      // a list of matched messages, as text
+	CTF           // a directory: a trace of LTTng or another tracer, CTF 1.8 or 2
+	OTLP          // spans of OpenTelemetry, JSON or protobuf
+	Jaeger        // spans as Jaeger's interface exports them
+	Chrome        // a Chrome trace, PyTorch's profiler's among them
+	GoTrace       // an execution trace of a Go program
 )
 
 func (k Kind) String() string {
-	switch k {
-	case Capture:
-		return "packet capture"
-	case Messages:
-		return "message list"
+	names := [...]string{"unknown", "packet capture", "message list", "CTF trace", "OpenTelemetry spans", "Jaeger spans", "Chrome trace", "Go execution trace"}
+	if k < 0 || int(k) >= len(names) {
+		k = Unknown
 	}
-	return "unknown"
+	return names[k]
 }
 
 // known is said to people whose file is none of these.
-const known = "known are pcap and pcapng captures and message lists (lines FROM TO SENT RECEIVED), plain or compressed with gzip or zstd"
+const known = "known are pcap and pcapng captures, directories of CTF traces (LTTng), spans (OTLP JSON or protobuf, Jaeger JSON), Chrome traces, Go execution traces and message lists (lines FROM TO SENT RECEIVED), files plain or compressed with gzip or zstd"
+
+// Traces returns the directories at or below path that are CTF traces.
+func Traces(path string) ([]string, error) { return ctf.Find(path) }
 
 // looked is how much of a file decides.
 const looked = 64 << 10
@@ -79,6 +92,9 @@ func detect(head []byte, whole bool, extension string) (Kind, string) {
 	if pcap.Recognises(head) {
 		return Capture, ""
 	}
+	if k := recorded(head); k != Unknown {
+		return k, ""
+	}
 	if other := foreign(head); other != "" {
 		return Unknown, other + "; " + known
 	}
@@ -98,6 +114,24 @@ func detect(head []byte, whole bool, extension string) (Kind, string) {
 	return Unknown, fmt.Sprintf("text, but not a message list (%q); %s", line, known)
 }
 
+// recorded knows formats of events that say what they are.
+func recorded(head []byte) Kind {
+	for _, f := range []struct {
+		recognises func([]byte) bool
+		kind       Kind
+	}{
+		{gotrace.Recognises, GoTrace},
+		{otlp.Recognises, OTLP},
+		{jaeger.Recognises, Jaeger},
+		{chrome.Recognises, Chrome},
+	} {
+		if f.recognises(head) {
+			return f.kind
+		}
+	}
+	return Unknown
+}
+
 // foreign knows formats that people are likely to give, and says what to do with them.
 func foreign(head []byte) string {
 	for _, f := range []struct{ magic, say string }{
@@ -108,6 +142,11 @@ func foreign(head []byte) string {
 		{"XCP\x00", "a capture of NetXRay; convert it with editcap first"},
 		{"snoop\x00\x00\x00", "a capture of snoop; convert it with editcap first"},
 		{"\x7fELF", "a program"},
+		{"/* CTF ", "the metadata of a CTF trace; give the directory that it is in"},
+		{"\x57\x1d\xd1\x75", "the metadata of a CTF trace; give the directory that it is in"},
+		{"\x75\xd1\x1d\x57", "the metadata of a CTF trace; give the directory that it is in"},
+		{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace; give the directory that it is in"},
+		{"\xc1\xfc\x1f\xc1", "a stream of a CTF trace; give the directory that it is in"},
 	} {
 		if strings.HasPrefix(string(head), f.magic) {
 			return f.say

@@ -75,6 +75,19 @@ func Events(ctx context.Context, sources []EventSource, legend *trace.Legend, em
 	return stats, ctx.Err()
 }
 
+// Enter enters the types of events that the sources know, as far as they are wanted, into the legend, for sinks that must
+// know them beforehand. Those that sources learn of later come when their first event does.
+func Enter(sources []EventSource, legend *trace.Legend, wanted func(source, class int) bool) {
+	shared := newEntries(legend)
+	for i := range sources {
+		for k, c := range sources[i].Events.Classes() {
+			if wanted(i, k) {
+				shared.class(&c)
+			}
+		}
+	}
+}
+
 // settle moves the lane at i below all that come before it.
 func settle(heap []*lane, i int) {
 	for 2*i+1 < len(heap) {
@@ -241,11 +254,14 @@ func (l *lane) refresh() {
 	}
 }
 
+// class returns the legend's number of a type of events, which is entered when its first event comes: a kernel's trace
+// declares hundreds that it has none of.
 func (l *lane) class(i int) int {
-	if i >= len(l.classes) {
-		for _, c := range l.Events.Classes()[len(l.classes):] {
-			l.classes = append(l.classes, l.shared.class(&c))
-		}
+	for i >= len(l.classes) {
+		l.classes = append(l.classes, -1)
+	}
+	if l.classes[i] < 0 {
+		l.classes[i] = l.shared.class(&l.Events.Classes()[i])
 	}
 	return l.classes[i]
 }

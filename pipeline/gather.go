@@ -20,12 +20,22 @@ func (r *run) gather(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.addLists()
+	r.join()
 	if err := r.addSamples(); err != nil {
 		return err
 	}
 	r.settle()
 	return r.checkNames()
+}
+
+// join adds to what was matched in captures what lists and recordings say of messages themselves: first what was sent, then
+// what collectives amount to.
+func (r *run) join() {
+	clocks := r.addLists()
+	collectives := r.addRecordings()
+	r.sent = len(r.matched.Channels)
+	r.addOperations(clocks)
+	r.matched.Channels = append(r.matched.Channels, match.Collectives(collectives)...)
 }
 
 // checkNames refuses names that no input has, which would otherwise be passed over in silence, and names that two clocks
@@ -76,10 +86,14 @@ func (r *run) see(clock int, stamp int64) {
 	}
 	c.First, c.Last = min(c.First, stamp), max(c.Last, stamp)
 	c.Events++
-	if clock >= r.listedFrom {
-		for c.Granularity > 1 && stamp%c.Granularity != 0 {
-			c.Granularity /= 10
-		}
+	r.refine(clock, stamp)
+}
+
+// refine notes the step of a stamp of a clock that no capture knows.
+func (r *run) refine(clock int, stamp int64) {
+	c := &r.matched.Clocks[clock]
+	for clock >= r.listedFrom && c.Granularity > 1 && stamp%c.Granularity != 0 {
+		c.Granularity /= 10
 	}
 }
 

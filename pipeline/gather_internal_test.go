@@ -29,7 +29,7 @@ func twoLists() *run {
 			Broadcasts:  []trace.Broadcast{{Receptions: []trace.Stamp{{Clock: 2, Time: 7}, {Clock: 0, Time: 2}}}},
 		},
 	}}
-	r.addLists()
+	r.join()
 	r.settle()
 	return r
 }

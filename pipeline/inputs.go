@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"meridian/format"
+	"meridian/format/ctf"
 	"meridian/format/messages"
 	"meridian/format/pcap"
 	"meridian/trace"
@@ -29,7 +30,7 @@ type Input struct {
 // host. A path without a host gives its base name, or as much more of the path as tells it from the others.
 func ParseInputs(args []string) ([]Input, error) {
 	var inputs []Input
-	var unnamed []int // inputs named by their path
+	var unnamed []group
 	for _, arg := range args {
 		host, path, named := strings.Cut(arg, "=")
 		if _, err := os.Stat(arg); err == nil || !named {
@@ -41,44 +42,90 @@ func ParseInputs(args []string) ([]Input, error) {
 		if path == "" {
 			return nil, usage("%q: no file after the =", arg)
 		}
-		files, err := filesOf(path)
+		found, err := tracesAt(path)
 		if err != nil {
 			return nil, err
 		}
-		isDirectory := len(files) != 1 || files[0] != path
-		for _, file := range files {
-			if i := slices.IndexFunc(inputs, func(in Input) bool { return sameFile(in.Path, file) }); i >= 0 {
-				return nil, usage("%s is given twice", file)
+		g := group{path: path}
+		for _, in := range found {
+			if i := slices.IndexFunc(inputs, func(other Input) bool { return sameFile(in.Path, other.Path) }); i >= 0 {
+				return nil, usage("%s is given twice", in.Path)
 			}
-			in := Input{Host: host, Path: file}
-			if !named {
+			switch {
+			case named:
+				in.Host = host
+			case in.Host == "":
 				in.Host = stem(path)
-				if !isDirectory {
-					unnamed = append(unnamed, len(inputs))
-				}
-			}
-			if in.kind, err = format.Detect(file); err != nil {
-				return nil, err
+				g.inputs = append(g.inputs, len(inputs))
 			}
 			inputs = append(inputs, in)
+		}
+		if len(g.inputs) > 0 {
+			unnamed = append(unnamed, g)
 		}
 	}
 	tellApart(inputs, unnamed)
 	return inputs, nil
 }
 
-func filesOf(path string) ([]string, error) {
+// tracesAt returns the traces that a path stands for. Those of a directory have a Host only if they say themselves that
+// they are of several.
+func tracesAt(path string) ([]Input, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w; give the path of a capture or of a message list", err)
+		return nil, fmt.Errorf("%w; give the path of a trace: a capture, a directory of LTTng, spans, a list of messages", err)
 	}
-	if info.IsDir() {
-		return format.Files(path)
-	}
-	if !info.Mode().IsRegular() {
+	if !info.IsDir() && !info.Mode().IsRegular() {
 		return nil, usage("%s is no regular file; a trace is read twice, so write it to a file first", path)
 	}
-	return []string{path}, nil
+	var found []Input
+	files := []string{path}
+	if info.IsDir() {
+		dirs, err := format.Traces(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range dirs {
+			found = append(found, Input{Path: dir, kind: format.CTF})
+		}
+		nameHosts(found)
+		files, err = format.Files(path)
+		if err != nil && len(found) > 0 {
+			return found, nil // the files beside a trace are its streams
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, file := range files {
+		kind, err := format.Detect(file)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Input{Path: file, kind: kind})
+	}
+	return found, nil
+}
+
+// nameHosts names the hosts of CTF traces in one directory, where these say that they are several hosts'.
+func nameHosts(traces []Input) {
+	names := make([]string, len(traces))
+	for i := range traces {
+		t, err := ctf.Open(traces[i].Path, new(trace.Warnings))
+		if err != nil {
+			return // reading it will say why
+		}
+		names[i] = t.Host()
+		t.Close()
+		if names[i] == "" {
+			return
+		}
+	}
+	for i := range traces {
+		if slices.ContainsFunc(names, func(n string) bool { return n != names[0] }) {
+			traces[i].Host = names[i]
+		}
+	}
 }
 
 // stem returns a path's base name without its extensions.
@@ -93,26 +140,34 @@ func stem(path string) string {
 	return name
 }
 
+// group is the inputs that one argument stands for, named by its path.
+type group struct {
+	path   string
+	inputs []int
+}
+
 // tellApart lengthens names that several paths share by the directories that differ: client/eth0.pcap and
 // server/eth0.pcap are two hosts, not one.
-func tellApart(inputs []Input, unnamed []int) {
+func tellApart(inputs []Input, unnamed []group) {
+	host := func(g *group) *string { return &inputs[g.inputs[0]].Host }
 	for depth := 1; ; depth++ {
-		holders := make(map[string][]int)
-		for _, i := range unnamed {
-			holders[inputs[i].Host] = append(holders[inputs[i].Host], i)
+		holders := make(map[string][]*group)
+		for i := range unnamed {
+			g := &unnamed[i]
+			holders[*host(g)] = append(holders[*host(g)], g)
 		}
 		again := false
 		for _, same := range holders {
 			if len(same) < 2 {
 				continue
 			}
-			for _, i := range same {
-				parent := filepath.Clean(inputs[i].Path)
+			for _, g := range same {
+				parent := filepath.Clean(g.path)
 				for range depth {
 					parent = filepath.Dir(parent)
 				}
 				if base := filepath.Base(parent); base != "." && base != string(filepath.Separator) {
-					inputs[i].Host = base + "/" + inputs[i].Host
+					*host(g) = base + "/" + *host(g)
 					again = true
 				}
 			}
@@ -123,12 +178,16 @@ func tellApart(inputs []Input, unnamed []int) {
 	}
 	// What only its extension tells apart keeps it: cap.pcap and cap.pcapng.
 	count := make(map[string]int)
-	for _, i := range unnamed {
-		count[inputs[i].Host]++
+	for i := range unnamed {
+		count[*host(&unnamed[i])]++
 	}
-	for _, i := range unnamed {
-		if count[inputs[i].Host] > 1 {
-			inputs[i].Host = filepath.Base(inputs[i].Path)
+	for i := range unnamed {
+		g := &unnamed[i]
+		if count[*host(g)] > 1 {
+			*host(g) = filepath.Base(filepath.Clean(g.path))
+		}
+		for _, k := range g.inputs {
+			inputs[k].Host = *host(g)
 		}
 	}
 }
@@ -151,12 +210,17 @@ func (r *run) read(ctx context.Context) error {
 	}
 	captures := make([]*trace.Capture, len(r.inputs))
 	lists := make([]*trace.List, len(r.inputs))
+	recorded := make([]*recording, len(r.inputs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, in := range r.inputs {
 		group.Go(func() (err error) {
-			if in.kind == format.Messages {
+			switch {
+			case in.kind == format.Messages:
 				lists[i], err = readList(in.Path, &r.warnings)
+				return err
+			case recordings[in.kind] != nil:
+				recorded[i], err = readRecording(ctx, in, &r.warnings)
 				return err
 			}
 			captures[i], err = pcap.Read(ctx, in.Path, in.Host, &r.warnings, advance())
@@ -175,6 +239,12 @@ func (r *run) read(ctx context.Context) error {
 		}
 		if lists[i] != nil {
 			r.lists = append(r.lists, lists[i])
+		}
+		if x := recorded[i]; x != nil {
+			r.recordings = append(r.recordings, x)
+			if x.capture != nil {
+				r.captures = append(r.captures, x.capture)
+			}
 		}
 	}
 	return nil

@@ -14,15 +14,14 @@ type mark struct {
 	name string
 }
 
-// addLists joins what lists hold to what was matched: their messages, the messages that their collectives amount to, and
-// their broadcasts. A host that a capture already named keeps its clock.
-func (r *run) addLists() {
+// addLists joins the messages of lists to what was matched, and returns the clocks of each list's hosts. A host that a
+// capture already named keeps its clock.
+func (r *run) addLists() (clocks [][]int) {
 	p := &r.matched.Problem
 	r.listed = make(map[int]*trace.List)
-	r.marks = make(map[int][]mark)
 	number := r.numbers()
 	r.listedFrom = len(p.Clocks)
-	clocks := make([][]int, len(r.lists)) // by list, of each of its hosts
+	clocks = make([][]int, len(r.lists))
 	for n, l := range r.lists {
 		for _, name := range l.Hosts {
 			i, known := number[name]
@@ -42,7 +41,12 @@ func (r *run) addLists() {
 			p.Channels = append(p.Channels, trace.Channel{From: from, To: to, Messages: c.Messages})
 		}
 	}
-	r.sent = len(p.Channels)
+	return clocks
+}
+
+// addOperations joins the messages that the collectives of lists amount to, and their broadcasts.
+func (r *run) addOperations(clocks [][]int) {
+	r.marks = make(map[int][]mark)
 	for n, l := range r.lists {
 		r.addCollectives(l, clocks[n])
 		r.addBroadcasts(l, clocks[n])

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"meridian/clock"
+	"meridian/filter"
 	"meridian/format/pcap"
 	"meridian/order"
 	"meridian/trace"
@@ -88,7 +90,11 @@ func (r *run) warnOfStretches(all []stretch) {
 // writeMerged writes all packets in the order of the timeline as pcapng, one interface for each host, or for each of a
 // host's link types.
 func (r *run) writeMerged(ctx context.Context, w io.Writer) error {
-	all := r.cut
+	all := slices.DeleteFunc(slices.Clone(r.cut), func(s stretch) bool { return !r.isFile(r.captures[s.capture]) })
+	o, err := r.wanted()
+	if err != nil {
+		return err
+	}
 	sources := make([]order.Source, len(all))
 	readers := make([]*pcap.Reader, len(all))
 	defer func() {
@@ -106,15 +112,22 @@ func (r *run) writeMerged(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		readers[i] = reader
-		sources[i] = order.Source{Frames: reader, Map: r.stretchMap(i), Keep: r.keep(s)}
+		sources[i] = order.Source{Frames: reader, Map: r.stretchMap(slices.Index(r.cut, s)), Keep: r.keep(s)}
 		total += r.matched.Clocks[s.clock].Events
 	}
 	out, err := pcap.NewWriter(w, nil, "clocks aligned by meridian, method "+r.report.Method)
 	if err != nil {
 		return err
 	}
+	hosts := make([]bool, len(all))
+	for i, s := range all {
+		hosts[i] = filter.Match(o.Hosts, r.captures[s.capture].Host)
+	}
 	faces := interfaces{out: out, number: make(map[faceKey]int), known: make([][]int, len(all))}
-	for _, s := range all { // the hosts' first interfaces in their order, before any packet
+	for i, s := range all { // the hosts' first interfaces in their order, before any packet
+		if !hosts[i] {
+			continue
+		}
 		host := r.captures[s.capture].Host
 		for _, face := range r.captures[s.capture].Interfaces {
 			if _, err := faces.add(host, face); err != nil {
@@ -124,9 +137,15 @@ func (r *run) writeMerged(ctx context.Context, w io.Writer) error {
 	}
 	var written int64
 	stats, err := order.Merge(ctx, sources, func(source int, f *trace.Frame) error {
+		if !hosts[source] {
+			return nil
+		}
 		face, err := faces.of(source, f.Interface, r.captures[all[source].capture].Host, readers[source])
 		if err != nil {
 			return err
+		}
+		if o.From.Timed && f.Time < o.From.Time || o.To.Timed && f.Time > o.To.Time {
+			return nil
 		}
 		if written++; written&0xffff == 0 {
 			r.Progress("merging", written, total)

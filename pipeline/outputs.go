@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"meridian/trace"
@@ -16,16 +17,30 @@ import (
 type outputFormat struct {
 	ending string
 	what   string
-	write  func(*run, context.Context, io.Writer) error
-	// packets says that the output needs captures.
-	packets bool
+	// One of these: of all that is known, or of events, as a file or as a directory.
+	write     func(*run, context.Context, io.Writer) error
+	sink      func(*run, io.Writer, *trace.Legend) (trace.Sink, error)
+	directory func(*run, string, *trace.Legend) (trace.Sink, error)
+	view      view // of sink and directory
+	packets   bool // the output needs captures
 }
+
+func (f *outputFormat) ofEvents() bool { return f.write == nil }
 
 func outputFormats() []outputFormat {
 	return []outputFormat{
-		{"report.json", "the alignment report", (*run).writeReport, false},
-		{".html", "the timeline as a page", (*run).writePage, false},
-		{".pcapng", "all packets at corrected times", (*run).writeMerged, true},
+		{ending: "report.json", what: "the alignment report", write: (*run).writeReport},
+		{ending: ".html", what: "the timeline as a page", write: (*run).writePage},
+		{ending: ".pcapng", what: "all packets at corrected times", write: (*run).writeMerged, packets: true},
+		{ending: ".pftrace", what: "all events for Perfetto (ui.perfetto.dev)", sink: perfettoSink},
+		{ending: ".json", what: "all events as a Chrome trace", sink: chromeSink},
+		{ending: ".ctf", what: "all events as CTF 1.8, a directory with one trace for each host", directory: ctfSink, view: asEvents},
+		{ending: ".csv", what: "all events as a table", sink: csvSink, view: asEvents},
+		{ending: ".parquet", what: "all events as a table, for DuckDB and its like", sink: parquetSink, view: asEvents},
+		{ending: ".picl", what: "all events in PICL, as BRISK and ParaGraph know it", sink: piclSink},
+		{ending: ".plot", what: "the timeline as a script for gnuplot, with its data", sink: gnuplotSink},
+		{ending: ".svg", what: "a picture of the timeline", sink: svgSink},
+		{ending: ".png", what: "the same in pixels", sink: pngSink},
 	}
 }
 
@@ -62,8 +77,14 @@ func (r *run) writers() ([]output, error) {
 				return nil, usage("%s is asked for twice", path)
 			}
 		}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		switch info, err := os.Stat(path); {
+		case err == nil && out.directory != nil:
+			return nil, usage("%s is there already, and a directory is never overwritten: remove it or name another", path)
+		case err == nil && info.IsDir():
 			return nil, usage("%s is a directory", path)
+		}
+		if out.packets && r.Filter.events() {
+			return nil, usage("%s: packets are not chosen by stream, event or field; leave these filters out or write another format", path)
 		}
 		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 			return nil, usage("%s: there is no directory %s", path, filepath.Dir(path))
@@ -75,9 +96,10 @@ func (r *run) writers() ([]output, error) {
 
 func outputOf(path string) (output, error) {
 	var endings []string
+	clean := filepath.Clean(path) // x.ctf/ is x.ctf
 	for _, f := range outputFormats() {
-		if strings.HasSuffix(strings.ToLower(path), f.ending) {
-			return output{path, f}, nil
+		if strings.HasSuffix(strings.ToLower(clean), f.ending) {
+			return output{clean, f}, nil
 		}
 		endings = append(endings, f.ending)
 	}
@@ -87,37 +109,103 @@ func outputOf(path string) (output, error) {
 // write writes all outputs beside their places and moves them there when all are whole. The merged capture comes last:
 // before it the packets in memory are given up.
 func (r *run) write(ctx context.Context, outputs []output) (err error) {
-	temporary := make([]string, len(outputs))
+	made := make([]*beside, len(outputs))
 	defer func() {
-		for _, name := range temporary {
-			if name != "" {
-				os.Remove(name)
-			}
+		for _, b := range made {
+			b.remove()
 		}
 	}()
-	for _, merging := range []bool{false, true} {
-		if merging {
-			r.release()
+	for i, out := range outputs {
+		if out.packets && !slices.ContainsFunc(r.captures, r.isFile) {
+			return usage("%s needs captures; no input is one", out.path)
 		}
-		for i, out := range outputs {
-			if out.packets != merging {
-				continue
-			}
-			if out.packets && len(r.captures) == 0 {
-				return usage("%s needs captures; message lists hold no packets", out.path)
-			}
-			if temporary[i], err = r.writeBeside(ctx, out); err != nil {
+		if !out.packets && !out.ofEvents() {
+			if made[i], err = r.writeBeside(ctx, out); err != nil {
 				return fmt.Errorf("%s: %w", out.path, err)
 			}
 		}
 	}
-	for i, out := range outputs {
-		if err := os.Rename(temporary[i], out.path); err != nil {
+	for _, v := range []view{asEvents, asRows} {
+		if err := r.writeEvents(ctx, v, outputs, made); err != nil {
 			return err
 		}
-		temporary[i] = ""
+	}
+	for i, out := range outputs {
+		if !out.packets {
+			continue
+		}
+		r.release()
+		if made[i], err = r.writeBeside(ctx, out); err != nil {
+			return fmt.Errorf("%s: %w", out.path, err)
+		}
+	}
+	for _, b := range made {
+		if err := b.place(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// writeEvents writes the outputs of one view in one pass over the events.
+func (r *run) writeEvents(ctx context.Context, v view, outputs []output, made []*beside) (err error) {
+	var open []*beside
+	defer func() {
+		for _, b := range open {
+			if finishing := b.finish(); err == nil {
+				err = finishing
+			}
+		}
+	}()
+	of := func(out *output) bool { return out.ofEvents() && out.view == v }
+	if !slices.ContainsFunc(outputs, func(out output) bool { return of(&out) }) {
+		return nil
+	}
+	return r.play(ctx, v, func(l *trace.Legend) (trace.Sink, error) {
+		var sinks tee
+		for i := range outputs {
+			out := &outputs[i]
+			if !of(out) {
+				continue
+			}
+			s, err := r.open(ctx, out, &made[i], &open, l)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", out.path, err)
+			}
+			sinks = append(sinks, named{s, out.path})
+		}
+		return sinks, nil
+	})
+}
+
+// open begins an output of events; a file is entered into open, to be finished in the end.
+func (r *run) open(ctx context.Context, out *output, made **beside, open *[]*beside, l *trace.Legend) (trace.Sink, error) {
+	b, err := newBeside(ctx, *out)
+	if err != nil {
+		return nil, err
+	}
+	*made = b
+	if out.directory != nil {
+		return out.directory(r, b.name, l)
+	}
+	*open = append(*open, b)
+	return out.sink(r, b, l)
+}
+
+// named is a sink whose errors name its file.
+type named struct {
+	trace.Sink
+	path string
+}
+
+func (n named) Write(r *trace.Record) error { return n.wrap(n.Sink.Write(r)) }
+func (n named) Close() error                { return n.wrap(n.Sink.Close()) }
+
+func (n named) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", n.path, err)
 }
 
 // release gives up the packets and messages in memory and returns it at once: the kernel is about to need as much for the
@@ -130,42 +218,21 @@ func (r *run) release() {
 	debug.FreeOSMemory()
 }
 
-// writeBeside writes an output to a temporary file in its directory and returns that file's name, also on error.
-func (r *run) writeBeside(ctx context.Context, out output) (name string, err error) {
-	file, err := os.CreateTemp(filepath.Dir(out.path), "."+filepath.Base(out.path)+".*")
+// writeBeside writes an output to a temporary file in its directory.
+func (r *run) writeBeside(ctx context.Context, out output) (*beside, error) {
+	b, err := newBeside(ctx, out)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	buffered := newBehind(until{ctx, newStreamed(file)})
-	err = out.write(r, ctx, buffered)
-	if writing := buffered.Close(); err == nil {
-		err = writing
+	err = out.write(r, ctx, b)
+	if finishing := b.finish(); err == nil {
+		err = finishing
 	}
-	// What a person writes with > has these rights, and a file that was there keeps its own.
-	mode := os.FileMode(0o666) &^ umask()
-	if info, statErr := os.Stat(out.path); statErr == nil {
-		mode = info.Mode().Perm()
+	if err != nil {
+		b.remove()
+		return nil, err
 	}
-	if chmod := file.Chmod(mode); err == nil {
-		err = chmod
-	}
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	return file.Name(), err
-}
-
-// until fails once its context has ended, so that an interruption ends every output, whatever its writer looks at.
-type until struct {
-	context.Context
-	io.Writer
-}
-
-func (u until) Write(p []byte) (int, error) {
-	if err := u.Err(); err != nil {
-		return 0, err
-	}
-	return u.Writer.Write(p)
+	return b, nil
 }
 
 func (r *run) writeReport(_ context.Context, w io.Writer) error {

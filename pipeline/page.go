@@ -17,7 +17,7 @@ func (r *run) writePage(_ context.Context, w io.Writer) error {
 	for i := range r.matched.Clocks {
 		c := &r.matched.Clocks[i]
 		row := show.Row{Map: &r.solution.Maps[i], Granularity: c.Granularity, First: c.First, Last: c.Last}
-		if r.listed[i] != nil {
+		if r.listed[i] != nil || r.isRecorded(i) {
 			row.Events, row.Describe = r.listedEvents(i)
 		}
 		if captures := r.capturesOf(i); len(captures) > 0 {
@@ -89,13 +89,7 @@ func describePacket(c *trace.Capture, number int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "packet %d  %s %s > %s", number+1, trace.ProtocolName(flow.Protocol), from, to)
 	if p.Kind == trace.TCP {
-		b.WriteString(" [")
-		for i, letter := range "FSRP.U" {
-			if p.Flags&(1<<i) != 0 {
-				b.WriteRune(letter)
-			}
-		}
-		fmt.Fprintf(&b, "] seq %d ack %d", p.Seq, p.Ack)
+		fmt.Fprintf(&b, " [%s] seq %d ack %d", flags(nil, p.Flags), p.Seq, p.Ack)
 	}
 	fmt.Fprintf(&b, " length %d", p.Length)
 	return b.String()

@@ -29,6 +29,8 @@ type Options struct {
 	Samples   Samples                 // for the method sampled
 	Repair    string                  // one of Repairs, after any method; "" for none
 	Outputs   []string                // files to write; the name picks the format
+	Filter    Wanted                  // what of the events, and of packets, is written
+	Since     bool                    // PICL: seconds since the start instead of UTC
 	// Progress is told how far each stage is, in units of its own, from several goroutines; it may be nil.
 	Progress func(stage string, done, total int64)
 }
@@ -38,6 +40,9 @@ type Outcome struct {
 	Report *show.Report
 	// Broken lists the promises that could not be kept: hosts left unaligned, inversions that remain.
 	Broken []string
+	// Played is what became of events; nil if none were written.
+	Played   *show.Conversion
+	Warnings []string
 }
 
 // UsageError is a mistake in what was asked for, not in the data.
@@ -53,6 +58,7 @@ type run struct {
 	inputs     []Input
 	captures   []*trace.Capture
 	lists      []*trace.List
+	recordings []*recording
 	warnings   trace.Warnings
 	matched    *match.Result
 	listed     map[int]*trace.List // by clock: where a clock is known from a list
@@ -60,6 +66,12 @@ type run struct {
 	marks      map[int][]mark      // by clock: what lists say of it beside messages
 	sampled    int                 // the clock that only samples were taken against, or -1
 	sent       int                 // channels of messages that were sent; those behind stand for collectives
+	drawn      [2]int              // from which to which channel arrows are the messages that marks named
+	arrows     []match.Arrow       // of messages that marks named
+	flows      []uint64            // by channel, how many messages came before it
+	arrowFlows uint64              // flows of channels, before those of arrows
+	played     *show.Conversion    // what became of events
+	saidOfRows bool                // what is amiss with events as rows was said
 	cut        []stretch           // the captures, where a clock was set back in pieces
 	solution   *align.Solution
 	repaired   *show.Repair
@@ -88,13 +100,16 @@ func Run(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	r.report.Warnings = r.warnings.Lines()
-	return &Outcome{Report: r.report, Broken: r.broken}, nil
+	return &Outcome{Report: r.report, Broken: r.broken, Played: r.played, Warnings: r.report.Warnings}, nil
 }
 
 // check refuses, before any work is done, options that cannot be.
 func (o *Options) check() error {
 	if err := o.Align.Check(); err != nil {
 		return &UsageError{err.Error()}
+	}
+	if err := o.Filter.check(); err != nil {
+		return err
 	}
 	return o.checkRepair()
 }

@@ -90,7 +90,7 @@ func newRoot() *rootCommand {
 		},
 		Args: cobra.NoArgs,
 	}
-	root.AddCommand(newAlign(), newSimulate(), newDemo(), newEvaluate())
+	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate())
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}

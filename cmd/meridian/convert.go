@@ -1,0 +1,223 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"meridian/align"
+	"meridian/filter"
+	"meridian/pipeline"
+	"meridian/show"
+)
+
+// convertFlags is what the command line says.
+type convertFlags struct {
+	methodFlags
+	outputFlags
+	filterFlags
+	outputs []string
+	dataset string
+	picl    string
+}
+
+// filterFlags is what of the events is wanted.
+type filterFlags struct {
+	from, to           string
+	fromEvent, toEvent string
+	hosts, streams     []string
+	events, fields     []string
+	where, pairs       []string
+}
+
+const (
+	piclUTC   = "utc"
+	piclStart = "start"
+)
+
+func newConvert() *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use:   "convert [HOST=]TRACE... -o FILE...",
+		Short: "Change the format of traces, crop, filter and merge them, measure pairs of events",
+		Long: `Write the events of one or several traces in other formats, or what is wanted of them.
+
+Traces of several hosts are put on one time base as by 'meridian align', whose flags hold here too; with
+--method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
+
+Outputs, by the ending of their names:
+  ` + strings.Join(pipeline.Endings(), "\n  ") + `
+
+Perfetto, Chrome, PICL, gnuplot and pictures show rows: threads, system calls, interrupts, spans. CTF, CSV and Parquet
+hold the events as they were recorded, at corrected times with bounds.
+
+--host, --stream, --event and --field take patterns such as 'net_*'; with ! before it a pattern leaves out. --where
+compares a field: 'pid=1234', 'len>=1500', 'comm~^nginx'; all must hold. --from and --to take an RFC 3339 time, seconds
+since 1970, +DURATION from the first event or -DURATION before the last.
+
+--pair NAME=BEGIN..END[,key=FIELD][,min=TIME][,max=TIME] measures how far apart two events are, over hosts too, and
+says which pairs are beyond a threshold, lack an end or come in the wrong order.
+
+A data set is a conversion kept in a YAML file, --dataset FILE:NAME; what flags say goes before it:
+  datasets:
+    checkout:
+      inputs: [web=web-trace, db=db.pcap]
+      outputs: [checkout.pftrace]
+      from: +10s
+      to: +20s
+      events: ["!sched_*"]
+      pairs:
+        - {name: handling, begin: request_start, end: request_end, key: [id], max: 5ms}
+
+Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, or an inversion
+remains; the reason is on stderr.`,
+		Example: `  meridian convert web=lttng-web/ db=lttng-db/ -o timeline.pftrace
+  meridian convert lttng-traces/auto-20261104/ --event 'net_*' --event 'sched_*' -o net.csv
+  meridian convert trace/ --from +1.5s --to +2s -o part.ctf
+  meridian convert trace/ --from-event app:start --to-event app:stop -o run.parquet
+  meridian convert spans.json --method none -o chrome.json
+  meridian convert trace/ --pair 'irq=irq_handler_entry..irq_handler_exit,key=irq,max=50us'
+  meridian convert --dataset traces.yaml:checkout`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
+	flags.StringVar(&f.from, "from", "", "leave out what is before `INSTANT`")
+	flags.StringVar(&f.to, "to", "", "leave out what is after `INSTANT`")
+	flags.StringVar(&f.fromEvent, "from-event", "", "leave out what is before the first event `NAME`")
+	flags.StringVar(&f.toEvent, "to-event", "", "leave out what is after the next event `NAME`")
+	flags.StringArrayVar(&f.hosts, "host", nil, "hosts of this name, `PATTERN`; may be repeated, like those that follow")
+	flags.StringArrayVar(&f.streams, "stream", nil, "rows of this name, `PATTERN`")
+	flags.StringArrayVar(&f.events, "event", nil, "events of this name, `PATTERN` of NAME or CATEGORY:NAME")
+	flags.StringArrayVar(&f.where, "where", nil, "events with a field like this, `CONDITION`")
+	flags.StringArrayVar(&f.fields, "field", nil, "keep only fields of this name, `PATTERN`")
+	flags.StringArrayVar(&f.pairs, "pair", nil, "measure pairs of events, `NAME=BEGIN..END[,...]`")
+	flags.StringVar(&f.dataset, "dataset", "", "take what flags do not say from `FILE:NAME`")
+	flags.StringVar(&f.picl, "picl-time", piclUTC, "times in PICL, `ORIGIN`: "+piclUTC+" or "+piclStart)
+	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
+	f.outputFlags.add(flags, "result")
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"from": choices(), "to": choices(), "from-event": choices(), "to-event": choices(), "host": choices(),
+		"stream": choices(), "event": choices(), "where": choices(), "field": choices(), "pair": choices(),
+		"picl-time": choices(piclUTC, piclStart),
+	})
+	return cmd
+}
+
+func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
+	wanted, err := f.filterFlags.wanted()
+	if err != nil {
+		return err
+	}
+	if f.dataset != "" {
+		if args, err = f.addDataset(args, &wanted); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(args) == 0:
+		return wrong("convert: no TRACE given; see 'meridian convert --help' for examples")
+	case len(f.outputs) == 0 && len(wanted.Pairs) == 0:
+		return wrong("convert: nothing to write; name a file with -o FILE or measure a --pair")
+	case !slices.Contains([]string{piclUTC, piclStart}, f.picl):
+		return wrong("--picl-time %s: there are %s and %s", f.picl, piclUTC, piclStart)
+	}
+	o, err := f.options(false)
+	if err != nil {
+		return err
+	}
+	o.Outputs, o.Filter, o.Since = f.outputs, wanted, f.picl == piclStart
+	inputs, err := pipeline.ParseInputs(args)
+	if err != nil {
+		return err
+	}
+	var bar progress
+	if !f.quiet {
+		bar.start(cmd.ErrOrStderr())
+		o.Progress = bar.show
+	}
+	spareMemory()
+	outcome, err := pipeline.Convert(cmd.Context(), inputs, o)
+	bar.stop()
+	if err != nil {
+		return err
+	}
+
+	c := outcome.Played
+	if c == nil { // packets and pages alone
+		c = &show.Conversion{}
+	}
+	return f.print(cmd, outcome.Warnings, outcome.Broken, c.Table, c.Write)
+}
+
+// wanted returns what the flags leave of the events.
+func (f *filterFlags) wanted() (pipeline.Wanted, error) {
+	w := pipeline.Wanted{FromTime: f.from, ToTime: f.to}
+	w.From.Event, w.To.Event = f.fromEvent, f.toEvent
+	w.Hosts, w.Streams, w.Events, w.Fields = f.hosts, f.streams, f.events, f.fields
+	for _, s := range f.where {
+		c, err := filter.ParseCondition(s)
+		if err != nil {
+			return w, wrong("--where: %v", err)
+		}
+		w.Where = append(w.Where, c)
+	}
+	for _, s := range f.pairs {
+		p, err := filter.ParsePair(s)
+		if err != nil {
+			return w, wrong("--pair: %v", err)
+		}
+		w.Pairs = append(w.Pairs, p)
+	}
+	return w, nil
+}
+
+// addDataset fills in from the data set what no flag says.
+func (f *convertFlags) addDataset(args []string, w *pipeline.Wanted) ([]string, error) {
+	d, err := pipeline.ReadDataset(f.dataset)
+	if err != nil {
+		return nil, err
+	}
+	other, err := d.Wanted()
+	if err != nil {
+		return nil, err
+	}
+	fill := func(flag string, to *string, from string) {
+		if !f.flags.Changed(flag) && from != "" {
+			*to = from
+		}
+	}
+	fill("from", &w.FromTime, other.FromTime)
+	fill("to", &w.ToTime, other.ToTime)
+	fill("from-event", &w.From.Event, other.From.Event)
+	fill("to-event", &w.To.Event, other.To.Event)
+	fill("method", &f.method, d.Method)
+	fill("reference", &f.reference, d.Reference)
+	if len(w.Hosts) == 0 {
+		w.Hosts = other.Hosts
+	}
+	if len(w.Streams) == 0 {
+		w.Streams = other.Streams
+	}
+	if len(w.Events) == 0 {
+		w.Events = other.Events
+	}
+	if len(w.Where) == 0 {
+		w.Where = other.Where
+	}
+	if len(w.Fields) == 0 {
+		w.Fields = other.Fields
+	}
+	if len(w.Pairs) == 0 {
+		w.Pairs = other.Pairs
+	}
+	if len(f.outputs) == 0 {
+		f.outputs = d.Outputs
+	}
+	if len(args) == 0 {
+		args = d.Inputs
+	}
+	return args, nil
+}

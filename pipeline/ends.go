@@ -1,0 +1,219 @@
+package pipeline
+
+import (
+	"cmp"
+	"io"
+	"slices"
+
+	"meridian/clock"
+	"meridian/match"
+	"meridian/trace"
+)
+
+// ends are the ends of messages as events of one clock: what draws arrows. A flow is a message's number from 1.
+type ends struct {
+	run    *run
+	clock  int
+	list   []messageEnd
+	at     int
+	values [4]trace.Value
+	hosts  []trace.Value // names as values
+}
+
+// messageEnd is one end of a message: of a channel's, counted through.
+type messageEnd struct {
+	time    int64
+	channel int32
+	message int32
+}
+
+// Classes of the ends of messages.
+const (
+	sendClass = iota
+	receiveClass
+)
+
+var endClasses = []trace.Class{
+	sendClass: {Name: "send", Category: "messages", Fields: []trace.Field{{Name: "to", Type: trace.Type{Kind: trace.Text}}}},
+	receiveClass: {Name: "receive", Category: "messages", Fields: []trace.Field{
+		{Name: "from", Type: trace.Type{Kind: trace.Text}},
+		{Name: "delay_ns", Type: trace.Type{Kind: trace.Int}},
+		{Name: "delay_low_ns", Type: trace.Type{Kind: trace.Int}},
+		{Name: "delay_high_ns", Type: trace.Type{Kind: trace.Int}},
+	}},
+}
+
+// newEnds gathers the ends of the messages of a clock in order of its time. Channels of which other events are the ends
+// are left out.
+func (r *run) newEnds(clock int) *ends {
+	x := &ends{run: r, clock: clock}
+	for c, ch := range r.matched.Channels[:r.sent] {
+		if ch.From != clock && ch.To != clock || c >= r.drawn[0] && c < r.drawn[1] {
+			continue
+		}
+		for m := range ch.Messages {
+			at := ch.Messages[m].Received
+			if ch.From == clock {
+				at = ch.Messages[m].Sent
+			}
+			x.list = append(x.list, messageEnd{at, int32(c), int32(m)})
+		}
+	}
+	slices.SortStableFunc(x.list, func(a, b messageEnd) int { return cmp.Compare(a.time, b.time) })
+	for i := range r.matched.Clocks {
+		x.hosts = append(x.hosts, trace.OfText(r.matched.Clocks[i].Name))
+	}
+	return x
+}
+
+func (x *ends) Next(e *trace.Event) error {
+	if x.at >= len(x.list) {
+		return io.EOF
+	}
+	n := &x.list[x.at]
+	x.at++
+	*e = trace.Event{Time: n.time, Flow: x.run.flows[n.channel] + uint64(n.message) + 1, Role: trace.Sends, Class: sendClass}
+	if x.run.matched.Channels[n.channel].To == x.clock {
+		e.Role, e.Class = trace.Receives, receiveClass
+	}
+	return nil
+}
+
+func (x *ends) Values() []trace.Value {
+	n := &x.list[x.at-1]
+	ch := &x.run.matched.Channels[n.channel]
+	if ch.From == x.clock {
+		x.values[0] = x.hosts[ch.To]
+		return x.values[:1]
+	}
+	x.values[0] = x.hosts[ch.From]
+	m := &ch.Messages[n.message]
+	if x.run.solution == nil {
+		x.values[1] = trace.OfInt(clock.Sub(m.Received, m.Sent))
+		return x.values[:2]
+	}
+	from, to := &x.run.solution.Maps[ch.From], &x.run.solution.Maps[ch.To]
+	x.values[1] = trace.OfInt(clock.Sub(to.At(m.Received), from.At(m.Sent)))
+	x.values[2], x.values[3] = trace.Value{}, trace.Value{}
+	sentLow, sentHigh, a, b := from.Bounds(m.Sent)
+	receivedLow, receivedHigh, c, d := to.Bounds(m.Received)
+	if b && c {
+		x.values[2] = trace.OfInt(clock.Sub(receivedLow, sentHigh))
+	}
+	if a && d {
+		x.values[3] = trace.OfInt(clock.Sub(receivedHigh, sentLow))
+	}
+	return x.values[:]
+}
+
+func (x *ends) Streams() []trace.Stream {
+	return []trace.Stream{{Name: x.run.rowName(x.clock, "messages"), Kind: trace.Messages, Parent: -1}}
+}
+func (x *ends) Classes() []trace.Class { return endClasses }
+func (x *ends) Close() error           { return nil }
+
+// rowName tells the rows of a host's second clock from those of its first.
+func (r *run) rowName(clock int, name string) string {
+	if c := &r.matched.Clocks[clock]; c.Name != c.Host {
+		return name + " (" + c.Name + ")"
+	}
+	return name
+}
+
+// arrowed is a recording's source among whose events stand, on their rows, the ends of messages that its marks named.
+type arrowed struct {
+	trace.Source
+	list    []arrowEnd
+	ahead   trace.Event // read from the source and not yet brought
+	have    bool
+	ended   bool
+	drawn   bool // the event brought last is an end
+	classes []trace.Class
+	send    int // number of the class of sends among classes; receives follow
+}
+
+type arrowEnd struct {
+	time   int64
+	stream int
+	flow   uint64
+	role   trace.Role
+}
+
+// withArrows returns a source with the ends of its messages.
+func (r *run) withArrows(s trace.Source, of *recording, clock int) trace.Source {
+	x := &arrowed{Source: s}
+	for n, a := range r.arrows {
+		if of.flows && a.From.Clock == a.To.Clock {
+			continue // its own events say so
+		}
+		for _, side := range []struct {
+			match.TagEnd
+			role trace.Role
+		}{{a.From, trace.Sends}, {a.To, trace.Receives}} {
+			if side.File == of.tagged && side.Clock == clock && side.Stream >= 0 {
+				x.list = append(x.list, arrowEnd{side.Time, side.Stream, r.arrowFlows + uint64(n) + 1, side.role})
+			}
+		}
+	}
+	if len(x.list) == 0 {
+		return s
+	}
+	slices.SortStableFunc(x.list, func(a, b arrowEnd) int { return cmp.Compare(a.time, b.time) })
+	return x
+}
+
+func (x *arrowed) Next(e *trace.Event) error {
+	if !x.have && !x.ended {
+		if err := x.Source.Next(&x.ahead); err == io.EOF {
+			x.ended = true
+		} else if err != nil {
+			return err
+		} else {
+			x.have = true
+		}
+	}
+	// A send stands within the slice that it begins with, a receive within the one that it ends with: sends come after
+	// the events of their instant that begin something, receives too, and both before those that end it.
+	if len(x.list) > 0 && (!x.have || x.list[0].time < x.ahead.Time || x.list[0].time == x.ahead.Time && x.ahead.Phase == trace.End) {
+		n := x.list[0]
+		x.list = x.list[1:]
+		if x.classes == nil {
+			x.extendClasses()
+		}
+		*e = trace.Event{Time: n.time, Stream: n.stream, Flow: n.flow, Role: n.role, Class: x.send}
+		if n.role == trace.Receives {
+			e.Class++
+		}
+		x.drawn = true
+		return nil
+	}
+	if !x.have {
+		return io.EOF
+	}
+	*e, x.have, x.drawn = x.ahead, false, false
+	if x.classes != nil && e.Class >= x.send {
+		e.Class += 2
+	}
+	return nil
+}
+
+// extendClasses puts the two classes of ends behind those known; classes that the source learns later come after them.
+func (x *arrowed) extendClasses() {
+	own := x.Source.Classes()
+	x.send = len(own)
+	x.classes = append(slices.Clone(own), trace.Class{Name: "send", Category: "messages"}, trace.Class{Name: "receive", Category: "messages"})
+}
+
+func (x *arrowed) Values() []trace.Value {
+	if x.drawn {
+		return nil
+	}
+	return x.Source.Values()
+}
+
+func (x *arrowed) Classes() []trace.Class {
+	if x.classes == nil {
+		return x.Source.Classes()
+	}
+	return append(x.classes, x.Source.Classes()[x.send:]...)
+}

@@ -1,0 +1,289 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"meridian/format"
+	"meridian/format/chrome"
+	"meridian/format/ctf"
+	"meridian/format/gotrace"
+	"meridian/format/jaeger"
+	"meridian/format/otlp"
+	"meridian/kernel"
+	"meridian/match"
+	"meridian/trace"
+)
+
+// recording is an input with events beside packets and lists of messages: a trace of a kernel or of programs, spans. Its
+// events are read again for each use, so that memory holds none of them.
+type recording struct {
+	Input
+	// open brings the events from the beginning, as recorded or as the rows of a timeline; what is amiss with them was
+	// said when they were first read.
+	open    func(rows bool, w *trace.Warnings) (trace.Source, error)
+	first   func() (trace.Source, error) // the same for the first time, when all that is amiss is said; nil: open
+	marks   *trace.Marks
+	capture *trace.Capture // the packets that a kernel's events tell of; nil without any
+	hosts   []*recorded    // in order of appearance
+	classes []bool         // of which types there are events
+	tagged  int            // its place among the files of marks, -1 without marks
+	flows   bool           // its events say themselves of which messages they are ends
+}
+
+// recorded is what a recording has of one host.
+type recorded struct {
+	name        string // as the file names it; "" stands for the input's
+	clock       int
+	first, last int64
+	events      int64
+}
+
+// readers of recordings, by what the file is.
+var recordings = map[format.Kind]func(string, *trace.Warnings) (*recording, error){
+	format.CTF:     readCTF,
+	format.OTLP:    readOTLP,
+	format.Jaeger:  readJaeger,
+	format.Chrome:  readChrome,
+	format.GoTrace: readGoTrace,
+}
+
+// readRecording reads what alignment needs of a recording.
+func readRecording(ctx context.Context, in Input, w *trace.Warnings) (*recording, error) {
+	x, err := recordings[in.kind](in.Path, w)
+	if err != nil {
+		return nil, err
+	}
+	x.Input = in
+	open := x.first
+	if open == nil {
+		open = func() (trace.Source, error) { return x.open(false, w) }
+	}
+	source, err := open()
+	if err != nil {
+		return nil, err
+	}
+	s := &surveyed{Source: source, ctx: ctx, of: x}
+	if in.kind == format.CTF {
+		x.capture, err = kernel.Packets(s, in.Host, in.Path, w)
+	} else {
+		err = drain(s)
+	}
+	if closing := source.Close(); err == nil {
+		err = closing
+	}
+	if x.capture != nil && x.capture.Packets.Len() == 0 {
+		x.capture = nil
+	}
+	return x, err
+}
+
+// drain reads all events of a source for what reading them tells.
+func drain(s trace.Source) error {
+	var e trace.Event
+	for {
+		if err := s.Next(&e); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// surveyed notes, while somebody reads a source, of which hosts it is and from when to when.
+type surveyed struct {
+	trace.Source
+	ctx     context.Context
+	of      *recording
+	streams []*recorded
+	n       int
+}
+
+func (s *surveyed) Next(e *trace.Event) error {
+	if s.n++; s.n&0xffff == 0 && s.ctx.Err() != nil {
+		return s.ctx.Err()
+	}
+	if err := s.Source.Next(e); err != nil {
+		return err
+	}
+	for len(s.streams) <= e.Stream {
+		s.streams = append(s.streams, nil)
+	}
+	h := s.streams[e.Stream]
+	if h == nil {
+		h = s.of.host(s.Source.Streams()[e.Stream].Host)
+		s.streams[e.Stream] = h
+	}
+	for len(s.of.classes) <= e.Class {
+		s.of.classes = append(s.of.classes, false)
+	}
+	s.of.classes[e.Class] = true
+	if h.events == 0 {
+		h.first, h.last = e.Time, e.Time
+	}
+	h.first, h.last = min(h.first, e.Time), max(h.last, e.Time)
+	h.events++
+	return nil
+}
+
+// host returns what a recording has of a host.
+func (x *recording) host(name string) *recorded {
+	for _, h := range x.hosts {
+		if h.name == name {
+			return h
+		}
+	}
+	h := &recorded{name: name}
+	x.hosts = append(x.hosts, h)
+	return h
+}
+
+func readCTF(path string, w *trace.Warnings) (*recording, error) {
+	events := func(w *trace.Warnings) (trace.Source, error) {
+		t, err := ctf.Open(path, w)
+		if err != nil {
+			return nil, err
+		}
+		return t.Events(), nil
+	}
+	return &recording{
+		first: func() (trace.Source, error) { return events(w) },
+		open: func(rows bool, w *trace.Warnings) (trace.Source, error) {
+			s, err := events(new(trace.Warnings))
+			if err != nil || !rows {
+				return s, err
+			}
+			return kernel.Rows(s, w), nil
+		},
+	}, nil
+}
+
+// file is what packages that read whole files of spans and slices return.
+type file interface {
+	Marks() *trace.Marks
+	Events() trace.Source
+}
+
+func readOTLP(path string, w *trace.Warnings) (*recording, error) {
+	return readFile(otlp.Read(path, w))
+}
+func readJaeger(path string, w *trace.Warnings) (*recording, error) {
+	return readFile(jaeger.Read(path, w))
+}
+
+func readFile[F file](f F, err error) (*recording, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &recording{
+		marks: f.Marks(),
+		open:  func(bool, *trace.Warnings) (trace.Source, error) { return f.Events(), nil },
+	}, nil
+}
+
+func readChrome(path string, w *trace.Warnings) (*recording, error) {
+	x, err := readFile(chrome.Read(path, w))
+	if err == nil {
+		x.flows = true
+	}
+	return x, err
+}
+
+// readGoTrace reads the file for each use, since it may be larger than memory.
+func readGoTrace(path string, w *trace.Warnings) (*recording, error) {
+	events := func(w *trace.Warnings) (trace.Source, error) {
+		f, err := gotrace.Read(path, w)
+		if err != nil {
+			return nil, err
+		}
+		return f.Events(), nil
+	}
+	return &recording{
+		first: func() (trace.Source, error) { return events(w) },
+		open:  func(bool, *trace.Warnings) (trace.Source, error) { return events(new(trace.Warnings)) },
+	}, nil
+}
+
+// addRecordings gives the hosts of recordings clocks, joins the messages that their marks name, and returns the collectives.
+func (r *run) addRecordings() []trace.Collective {
+	number := r.numbers()
+	clockOf := func(x *recording, name string) int {
+		if name == "" {
+			name = x.Host
+		}
+		i, known := number[name]
+		if !known {
+			i = r.addClock(name)
+			number[name] = i
+		}
+		return i
+	}
+	var tagged []match.TaggedFile
+	for _, x := range r.recordings {
+		x.tagged = -1
+		for _, h := range x.hosts {
+			h.clock = clockOf(x, h.name)
+			r.extend(h)
+		}
+		if x.marks == nil || len(x.marks.Marks) == 0 {
+			continue
+		}
+		clocks := make([]int, len(x.marks.Hosts))
+		for i, name := range x.marks.Hosts {
+			clocks[i] = clockOf(x, name)
+		}
+		for _, m := range x.marks.Marks {
+			r.refine(clocks[m.Host], m.Time)
+		}
+		x.tagged = len(tagged)
+		tagged = append(tagged, match.TaggedFile{Marks: x.marks, Clocks: clocks})
+	}
+	found := match.Tagged(tagged, &r.warnings)
+	r.drawn[0] = len(r.matched.Channels)
+	r.matched.Channels = append(r.matched.Channels, found.Channels...)
+	r.drawn[1] = len(r.matched.Channels)
+	r.arrows = found.Arrows
+	return found.Collectives
+}
+
+// extend extends a clock's trace to what a recording has of it.
+func (r *run) extend(h *recorded) {
+	c := &r.matched.Clocks[h.clock]
+	if h.events == 0 {
+		return
+	}
+	if c.Events == 0 {
+		c.First, c.Last = h.first, h.last
+	}
+	c.First, c.Last = min(c.First, h.first), max(c.Last, h.last)
+	c.Events += h.events
+}
+
+// only selects the events of one host: a source of several is read once for each.
+func (x *recording) only(name string, s trace.Source) func(*trace.Event) bool {
+	if len(x.hosts) < 2 {
+		return nil
+	}
+	var of []int8 // by stream: 1 this host's, -1 another's
+	return func(e *trace.Event) bool {
+		for len(of) <= e.Stream {
+			of = append(of, 0)
+		}
+		if of[e.Stream] == 0 {
+			of[e.Stream] = -1
+			if s.Streams()[e.Stream].Host == name {
+				of[e.Stream] = 1
+			}
+		}
+		return of[e.Stream] > 0
+	}
+}
+
+// isRecorded reports whether a recording has events of a clock.
+func (r *run) isRecorded(clock int) bool {
+	return slices.ContainsFunc(r.recordings, func(x *recording) bool {
+		return slices.ContainsFunc(x.hosts, func(h *recorded) bool { return h.clock == clock })
+	})
+}
