@@ -151,15 +151,23 @@ func (m *machine) role(r Role) (uint64, bool) {
 // chosen returns the first of alternatives that a selector chooses, -1 for none.
 func chosen(alts [][]Range, v uint64, signed bool) int {
 	for k, ranges := range alts {
-		for i := range ranges {
-			r := &ranges[i]
-			if signed && int64(v) >= r.Low && int64(v) <= r.High ||
-				!signed && v >= uint64(r.Low) && v <= uint64(r.High) {
-				return k
-			}
+		if holds(ranges, v, signed) {
+			return k
 		}
 	}
 	return -1
+}
+
+// holds says whether a value lies in one of the ranges.
+func holds(ranges []Range, v uint64, signed bool) bool {
+	for i := range ranges {
+		r := &ranges[i]
+		if signed && int64(v) >= r.Low && int64(v) <= r.High ||
+			!signed && v >= uint64(r.Low) && v <= uint64(r.High) {
+			return true
+		}
+	}
+	return false
 }
 
 // textEnd returns the byte at which the NUL of a string stands that begins at byte i.

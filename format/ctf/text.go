@@ -222,26 +222,15 @@ func (t *TextWriter) bytes(b []byte, kind *Type, data []byte) []byte {
 
 func (t *TextWriter) enumeration(b []byte, kind *Type, v *trace.Value) []byte {
 	b = append(b, "( "...)
-	n := 0
-	for _, l := range kind.Labels {
-		if chosen([][]Range{l.Ranges}, v.Bits, kind.Signed) == 0 {
-			n++
-		}
-	}
-	if n > 1 {
-		b = append(b, "{ "...)
-	}
 	sep := ""
-	for _, l := range kind.Labels {
-		if chosen([][]Range{l.Ranges}, v.Bits, kind.Signed) == 0 {
+	for i := range kind.Labels {
+		l := &kind.Labels[i]
+		if holds(l.Ranges, v.Bits, kind.Signed) {
 			b = appendQuoted(append(b, sep...), []byte(l.Name))
 			sep = ", "
 		}
 	}
-	switch {
-	case n > 1:
-		b = append(b, " }"...)
-	case n == 0:
+	if sep == "" {
 		b = append(b, "<unknown>"...)
 	}
 	b = append(b, " : container = "...)

@@ -73,7 +73,7 @@ func staleText(got, want string) bool {
 	for i, p := range parts {
 		parts[i] = regexp.QuoteMeta(p)
 	}
-	return len(parts) > 1 && regexp.MustCompile("^"+strings.Join(parts, `= "[^"]*"`)+"$").MatchString(want)
+	return len(parts) > 1 && regexp.MustCompile("^"+strings.Join(parts, `= "(?:[^"\\]|\\.)*"`)+"$").MatchString(want)
 }
 
 // nearlySame compares traces whose clock does not tick in nanoseconds: babeltrace2 converts in floating point, and rounds
