@@ -126,7 +126,7 @@ func (h *hostWriter) rowValues(index int) []trace.Value {
 	if p := h.parent(index); p != nil {
 		parent = p.Name
 	}
-	return []trace.Value{trace.OfText(s.Name), trace.OfUint(uint64(s.Kind)), trace.OfInt(s.ID), trace.OfText(parent)}
+	return []trace.Value{trace.OfText(s.Name), trace.OfText(s.Kind.String()), trace.OfInt(s.ID), trace.OfText(parent)}
 }
 
 // open begins a stream in a file of its own.
@@ -155,10 +155,7 @@ func (h *hostWriter) streamClass(id uint64, kind streamKind) StreamClass {
 		return t
 	}
 	row := []Field{
-		{"row", &Type{Kind: CString, Align: 8, Clock: -1, Slot: -1, LengthSlot: -1, TagSlot: -1}},
-		{"row_kind", enumerationOf(8, trace.StreamKinds, trace.StreamKind.String)},
-		{"row_id", signedInteger(64)},
-		{"row_parent", &Type{Kind: CString, Align: 8, Clock: -1, Slot: -1, LengthSlot: -1, TagSlot: -1}},
+		{"row", plainText()}, {"row_kind", plainText()}, {"row_id", signedInteger(64)}, {"row_parent", plainText()},
 	}
 	packet := []Field{
 		{"timestamp_begin", stamp(PacketBegin)}, {"timestamp_end", stamp(PacketEnd)},

@@ -2,7 +2,6 @@ package ctf
 
 import (
 	"fmt"
-	"math/bits"
 
 	"meridian/trace"
 )
@@ -241,9 +240,6 @@ func (l *encodeNode) widest(role Role) int {
 	}
 	return n
 }
-
-// fitsIn says whether an integer of so many bits can have the value.
-func fitsIn(size int, v uint64) bool { return bits.Len64(v) <= size }
 
 // selection returns which of a variant's alternatives a selector means, -1 for none.
 func selection(alternatives [][]Range, tag uint64, signed bool) int {

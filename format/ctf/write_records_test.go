@@ -29,7 +29,7 @@ func (l *timeline) expectedLine(r *trace.Record, bounds bool) string {
 	name := c.Name + []string{"", ":begin", ":end", ":counter"}[r.Phase]
 	fmt.Fprintf(&b, "[%s%d.%09d] %s %s: ", sign, ns/1e9, ns%1e9, l.legend.Hosts[r.Host], name)
 
-	row := []string{"row = " + expectedText(s.Name), fmt.Sprintf("row_kind = ( %q : container = %d )", s.Kind, s.Kind), fmt.Sprintf("row_id = %d", s.ID)}
+	row := []string{"row = " + expectedText(s.Name), fmt.Sprintf("row_kind = %q", s.Kind), fmt.Sprintf("row_id = %d", s.ID)}
 	if s.Kind == trace.CPU {
 		row = append([]string{fmt.Sprintf("cpu_id = %d", s.ID)}, row...)
 	}

@@ -19,6 +19,12 @@ func signedInteger(bits int) *Type {
 	return t
 }
 
+func plainText() *Type {
+	t := newType(CString)
+	t.Align = 8
+	return t
+}
+
 func structOfFields(fields ...Field) *Type {
 	t := newType(Struct)
 	t.Fields = fields
@@ -143,9 +149,7 @@ func scalarType(t *trace.Type) *Type {
 		}
 		return f
 	case trace.Text:
-		s := newType(CString)
-		s.Align = 8
-		return s
+		return plainText()
 	}
 	return structOfFields()
 }

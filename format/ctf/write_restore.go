@@ -1,0 +1,206 @@
+package ctf
+
+import (
+	"strings"
+
+	"meridian/trace"
+)
+
+// restorer takes what is read of an event of a [Writer]'s trace back to what the writer was given: lengths, selectors and
+// presences that stand before what they speak of go, and so do the structures around both; context fields that had to
+// stand in the payload go behind the other context fields.
+type restorer struct {
+	fields restored
+	moved  int // the field that holds context fields; -1 for none
+	values []trace.Value
+}
+
+// restored is how the values of one type are taken back.
+type restored struct {
+	drop     bool // the value only says something of the next
+	boolean  bool // an enumeration of false and true
+	optional bool // a variant of absent and present
+	wrapped  bool // a structure around one value
+	any      bool // something is to be done, here or below
+	parts    []restored
+}
+
+// newRestorer returns the class that one of a Writer's trace was made of, and what takes the values of its events back;
+// nil if they are what they were.
+func newRestorer(c trace.Class) (trace.Class, *restorer) {
+	r := &restorer{moved: -1}
+	n := len(c.Fields) - c.Context
+	if n > 0 && c.Fields[n-1].Name == "_context" && c.Fields[n-1].Type.Kind == trace.Struct {
+		r.moved = n - 1
+	}
+	made := c
+	made.Fields, made.Context = nil, 0
+	own, back := restoreFields(c.Fields)
+	r.fields = back
+	if !back.any && r.moved < 0 {
+		return c, nil
+	}
+	var last []trace.Field
+	next := 0
+	for i := range c.Fields {
+		if back.parts[i].drop {
+			continue
+		}
+		f := own[next]
+		next++
+		if i == r.moved {
+			last = f.Type.Fields
+			continue
+		}
+		made.Fields = append(made.Fields, f)
+		if i >= n {
+			made.Context++
+		}
+	}
+	made.Fields = append(made.Fields, last...)
+	made.Context += len(last)
+	return made, r
+}
+
+// restore takes the values of one event back. It changes them in place, so it may do so once; the result is good until
+// the next event.
+func (r *restorer) restore(values []trace.Value) []trace.Value {
+	if r == nil {
+		return values
+	}
+	if r.moved < 0 || r.moved >= len(values) {
+		return restoreItems(r.fields.parts, values)
+	}
+	last := values[r.moved]
+	r.fields.parts[r.moved].restore(&last)
+	r.values = append(r.values[:0], restoreItems(r.fields.parts[:r.moved], values[:r.moved])...)
+	r.values = append(r.values, restoreItems(r.fields.parts[r.moved+1:], values[r.moved+1:])...)
+	r.values = append(r.values, last.Items...)
+	return r.values
+}
+
+// restoreFields returns the fields that were given for those that are there, and how each of these is taken back.
+func restoreFields(fields []trace.Field) ([]trace.Field, restored) {
+	var own []trace.Field
+	back := restored{parts: make([]restored, len(fields))}
+	for i := 0; i < len(fields); i++ {
+		about := i + 1
+		if about < len(fields) && speaksOf(&fields[i], &fields[about]) {
+			back.parts[i], back.any = restored{drop: true, any: true}, true
+			if strings.HasSuffix(fields[i].Name, "_present") {
+				f := fields[about]
+				present := f.Type.Fields[1].Type
+				var there restored
+				f.Type, there = restoreType(&present)
+				back.parts[about] = restored{optional: true, any: true, parts: []restored{there}}
+				own = append(own, f)
+				i++
+				continue
+			}
+			i++
+		}
+		f := fields[i]
+		f.Type, back.parts[i] = restoreType(&fields[i].Type)
+		back.any = back.any || back.parts[i].any
+		own = append(own, f)
+	}
+	return own, back
+}
+
+// speaksOf says whether a field is the length, the selector or the presence of the next.
+func speaksOf(f, next *trace.Field) bool {
+	what, ok := strings.CutPrefix(f.Name, "_"+next.Name+"_")
+	if !ok || f.Type.Kind != trace.Uint {
+		return false
+	}
+	switch what {
+	case "length":
+		return next.Type.Kind == trace.Array || next.Type.Kind == trace.Bytes
+	case "tag":
+		return next.Type.Kind == trace.Choice
+	case "present":
+		return next.Type.Kind == trace.Choice && len(next.Type.Fields) == 2 && next.Type.Fields[0].Name == "absent"
+	}
+	return false
+}
+
+func restoreType(t *trace.Type) (trace.Type, restored) {
+	own := *t
+	var back restored
+	switch t.Kind {
+	case trace.Uint:
+		if l := t.Labels; t.Bits == 8 && len(l) == 2 && l[0] == (trace.Label{Name: "false"}) && l[1] == (trace.Label{Name: "true", Low: 1, High: 1}) {
+			return trace.Type{Kind: trace.Bool}, restored{boolean: true, any: true}
+		}
+	case trace.Struct:
+		own.Fields, back = restoreFields(t.Fields)
+		if len(t.Fields) == 2 && len(own.Fields) == 1 && own.Fields[0].Name == "value" {
+			return own.Fields[0].Type, restored{wrapped: true, any: true, parts: back.parts[1:]}
+		}
+	case trace.Choice:
+		own.Fields = make([]trace.Field, len(t.Fields))
+		back.parts = make([]restored, len(t.Fields))
+		for i := range t.Fields {
+			own.Fields[i].Name = t.Fields[i].Name
+			own.Fields[i].Type, back.parts[i] = restoreType(&t.Fields[i].Type)
+			back.any = back.any || back.parts[i].any
+		}
+	case trace.Array:
+		if t.Elem != nil {
+			elem, part := restoreType(t.Elem)
+			own.Elem, back.parts, back.any = &elem, []restored{part}, part.any
+		}
+	}
+	return own, back
+}
+
+// restoreItems takes the values of a structure back, in place.
+func restoreItems(parts []restored, items []trace.Value) []trace.Value {
+	kept := items[:0]
+	for i := range items {
+		v := items[i]
+		if i < len(parts) {
+			if parts[i].drop {
+				continue
+			}
+			parts[i].restore(&v)
+		}
+		kept = append(kept, v)
+	}
+	return kept
+}
+
+func (r *restored) restore(v *trace.Value) {
+	if !r.any {
+		return
+	}
+	switch {
+	case r.boolean:
+		if v.Kind == trace.Uint {
+			v.Kind = trace.Bool
+		}
+	case r.optional:
+		if v.Kind != trace.Choice || v.Bits != 1 || len(v.Items) != 1 {
+			*v = trace.Value{}
+			return
+		}
+		*v = v.Items[0]
+		r.parts[0].restore(v)
+	case r.wrapped:
+		if v.Kind != trace.Struct || len(v.Items) != 2 {
+			return // cut short
+		}
+		*v = v.Items[1]
+		r.parts[0].restore(v)
+	case v.Kind == trace.Struct:
+		v.Items = restoreItems(r.parts, v.Items)
+	case v.Kind == trace.Array:
+		for i := range v.Items {
+			r.parts[0].restore(&v.Items[i])
+		}
+	case v.Kind == trace.Choice:
+		if v.Bits < uint64(len(r.parts)) && len(v.Items) == 1 {
+			r.parts[v.Bits].restore(&v.Items[0])
+		}
+	}
+}
