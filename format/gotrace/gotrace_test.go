@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	rtrace "runtime/trace"
@@ -262,9 +263,13 @@ func TestATraceCutShortGivesWhatCameBefore(t *testing.T) {
 }
 
 func TestOldTracesKeepTheMonotonicClockAndSaySo(t *testing.T) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil && os.Getenv("MERIDIAN_CI") == "1" {
+		t.Fatal("no go command, and MERIDIAN_CI=1 says there must be one")
+	}
 	var found []string
 	for _, pattern := range []string{"src/internal/trace/internal/tracev1/testdata/*_1_2*_good", "src/internal/trace/tracev1/testdata/*_1_2*_good", "src/internal/trace/internal/oldtrace/testdata/*_1_2*_good"} {
-		list, _ := filepath.Glob(filepath.Join(runtime.GOROOT(), pattern))
+		list, _ := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), pattern))
 		found = append(found, list...)
 	}
 	if len(found) == 0 {

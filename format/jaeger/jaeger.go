@@ -13,8 +13,10 @@
 //
 // Stamps are microseconds, so that all are multiples of 1000 ns. Both the start and the duration were rounded down, so that
 // an end may be up to two of them later than it seems: where a reply is received the mark is one later, and the other is
-// within the stamps' step as everywhere. Jaeger moves spans of hosts whose clocks disagree unless it is asked not to, and then its stamps are no
-// clock's: fetch traces with ?raw=true. Where it says in a span's warnings that it did, so do we.
+// within the stamps' step as everywhere.
+//
+// Jaeger moves spans of hosts whose clocks disagree unless it is asked not to, and then its stamps are no clock's: fetch
+// traces with ?raw=true. Where a span's warnings say that it was moved, so do ours.
 //
 // The file is read trace by trace; a broken one costs itself. The cost is some 200 bytes of memory a span and its tags.
 // Source: Jaeger's API, as of 2.x.

@@ -6,7 +6,7 @@
 //	    in the file            A |-----------|            as events   A( B( )B C( )C )A
 //	(slices, any order)          B |--| C |--|                        t ------------->
 //
-// A slice is one [Item] of 72 bytes with its fields encoded behind it; only while events are brought does it become two.
+// A slice is one [Item] of 64 bytes with its fields encoded behind it; only while events are brought does it become two.
 // Slices of one row that nest are brought without a Slice number, outer ones beginning first and ending last; one that
 // overlaps another without nesting gets a number of its own. Begun slices whose end is unknown stay begun.
 //
