@@ -231,3 +231,38 @@ func TestWhatCTF18LaysOutAlikeIsPrintedSo(t *testing.T) {
 		t.Errorf("%s\nnot %s", got, want)
 	}
 }
+
+// FuzzPrint: whatever metadata is understood is printed so that it is understood again, as the same, or refused with an
+// error.
+func FuzzPrint(f *testing.F) {
+	for _, m := range []*Metadata{usualMetadata(), lttngMetadata()} {
+		var b bytes.Buffer
+		if err := m.WriteTSDL(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	f.Add([]byte("/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = be; }; env { a = \"\\x41\\\\\"; }; " +
+		"event { name = x; fields := struct { enum : integer { size = 3; } { a, b = 5 ... 6 } t; variant <t> { string a; integer { size = 7; signed = true; } b[2][3]; } v; } align(32); };"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var w trace.Warnings
+		m, err := ParseMetadata(text, "metadata", &w)
+		if err != nil {
+			return
+		}
+		var once, twice bytes.Buffer
+		if err := m.WriteTSDL(&once); err != nil {
+			return
+		}
+		again, err := ParseMetadata(once.Bytes(), "printed", &w)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, once.Bytes())
+		}
+		if err := again.WriteTSDL(&twice); err != nil {
+			t.Fatalf("%v in\n%s", err, once.Bytes())
+		}
+		if !bytes.Equal(once.Bytes(), twice.Bytes()) {
+			t.Fatalf("another text:\n%s", firstDifference(twice.String(), once.String()))
+		}
+	})
+}
