@@ -187,8 +187,8 @@ func (p *Picture) column(at int64) int32 { return int32(min(p.part(at)*p.columns
 
 // bound widens a host's band where the record lies.
 func (p *Picture) bound(r *trace.Record) {
-	width := clock.Sub(r.High, r.Low)
-	if width <= 0 {
+	width := max(clock.Sub(r.Time, r.Low), clock.Sub(r.High, r.Time))
+	if width <= 0 || !r.Bounded {
 		return
 	}
 	b := p.bands[r.Host]

@@ -30,7 +30,7 @@ func pictureScene(hosts, n int, name func(string) string) (*trace.Legend, []trac
 	at := int64(sceneStart)
 	add := func(ns int64, host, stream, class int, p trace.Phase, flow uint64, role trace.Role, v ...trace.Value) {
 		width := int64(6_000 + 5_000*((host*7+len(all)/13)%5))
-		all = append(all, trace.Record{Host: host, Low: at + ns - width, High: at + ns + width, Values: v,
+		all = append(all, trace.Record{Host: host, Bounded: true, Low: at + ns - width, High: at + ns + width, Values: v,
 			Event: trace.Event{Time: at + ns, Stream: host*3 + stream, Class: class, Phase: p, Flow: flow, Role: role}})
 	}
 	for i := range n {

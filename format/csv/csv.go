@@ -4,7 +4,7 @@
 //	time,time_ns,low_ns,high_ns,recorded_ns,host,row,row_kind,event,category,phase,slice,flow,role,<fields...>,fields
 //
 // time is RFC 3339 in UTC with nine digits; time_ns, its bounds low_ns and high_ns and the stamp as the host recorded it
-// are ns since 1970. slice and flow are numbers that begin and end, or both ends of a message, share; empty for none. Then
+// are ns since 1970; bounds are empty where there are none. slice and flow are numbers that begin and end, or both ends of a message, share; empty for none. Then
 // comes a column for each field (see format/internal/table), and the last one, fields, has as a JSON object what has no
 // column. Enumerations are written by label, other numbers in decimal; a field that an event does not have is empty.
 //
@@ -73,9 +73,14 @@ func (c *Writer) Write(r *trace.Record) error {
 	}
 	names := table.RowOf(c.legend, r)
 	c.line = append(table.AppendTime(c.line, r.Time), ',')
-	for _, n := range [...]int64{r.Time, r.Low, r.High, r.Recorded} {
-		c.line = append(strconv.AppendInt(c.line, n, 10), ',')
+	c.line = append(strconv.AppendInt(c.line, r.Time, 10), ',')
+	for _, n := range [...]int64{r.Low, r.High} {
+		if r.Bounded {
+			c.line = strconv.AppendInt(c.line, n, 10)
+		}
+		c.line = append(c.line, ',')
 	}
+	c.line = append(strconv.AppendInt(c.line, r.Recorded, 10), ',')
 	c.text(names.Host)
 	c.text(names.Row)
 	c.text(names.Kind)

@@ -40,7 +40,7 @@ func small() (*trace.Legend, []trace.Record) {
 			{Name: "len", Type: trace.Type{Kind: trace.Int}}, {Name: "ptr", Type: trace.Type{Kind: trace.Uint, Base: 16}},
 			{Name: "@SUM(1)", Type: trace.Type{Kind: trace.Text}}}}}}
 	r := trace.Record{Event: trace.Event{Time: 1_700_000_000_000_000_001, Phase: trace.Begin, Slice: 4, Flow: 1 << 63, Role: trace.Sends},
-		Recorded: -5, Low: 1_700_000_000_000_000_000, High: 1_700_000_000_000_000_002,
+		Recorded: -5, Bounded: true, Low: 1_700_000_000_000_000_000, High: 1_700_000_000_000_000_002,
 		Values: []trace.Value{trace.OfInt(-7), trace.OfUint(255), trace.OfText("a\"b\r\nc")}}
 	s := r
 	s.Host, s.Values = 1, []trace.Value{{}, {}, trace.OfText("'=x")}

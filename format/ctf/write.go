@@ -22,7 +22,7 @@ import (
 //	event header     id (32 bits), timestamp (64 bits): 12 bytes, which never run out, whatever comes
 //	stream context   row, row_kind, row_id, row_parent (where rows share the stream);
 //	                 recorded: the stamp as the host's clock showed it; early, late: how far below and above the time the
-//	                 event may lie (all three where there are bounds)
+//	                 event may lie, all bits set where nothing says so (all three in timelines that were aligned)
 //	event context    slice, flow, role (of records that have one), the class's context fields
 //	event fields     the class's other fields, and _context: a structure of the context fields, if one of these needs a
 //	                 length or a selector, which babeltrace2 2.0 cannot bear in an event's own context
@@ -170,7 +170,11 @@ func (w *Writer) write(r *trace.Record) error {
 		w.common = append(w.common, h.rowValues(r.Stream)...)
 	}
 	if w.bounds {
-		w.common = append(w.common, trace.OfInt(r.Recorded), trace.OfUint(below(r.Low, r.Time)), trace.OfUint(below(r.Time, r.High)))
+		early, late := below(r.Low, r.Time), below(r.Time, r.High)
+		if !r.Bounded {
+			early, late = math.MaxUint64, math.MaxUint64
+		}
+		w.common = append(w.common, trace.OfInt(r.Recorded), trace.OfUint(early), trace.OfUint(late))
 	}
 	fields, own := w.split(p, key, values)
 	s := row.w

@@ -320,6 +320,7 @@ func drawTimeline(t *rapid.T, shortest int) *timeline {
 		now += rapid.Int64Range(1, 3e9).Draw(t, "step")
 		var r trace.Record
 		r.Time, r.Recorded = now, now+rapid.Int64Range(-1e9, 1e9).Draw(t, "offset")
+		r.Bounded = true
 		r.Low, r.High = now-rapid.Int64Range(0, 1e6).Draw(t, "early"), now+rapid.Int64Range(0, 1e6).Draw(t, "late")
 		r.Stream = rapid.IntRange(0, len(l.Streams)-1).Draw(t, "row")
 		if l.Streams[r.Stream].Host == "db" {

@@ -64,7 +64,7 @@ func simple(rows ...trace.Stream) *timeline {
 }
 
 func (l *timeline) add(time int64, row int, values ...trace.Value) {
-	l.records = append(l.records, trace.Record{Event: trace.Event{Time: time, Stream: row}, Recorded: time, Low: time, High: time, Values: values})
+	l.records = append(l.records, trace.Record{Event: trace.Event{Time: time, Stream: row}, Recorded: time, Low: time, High: time, Bounded: true, Values: values})
 }
 
 func TestRowsBeyondTheMostShareOneStream(t *testing.T) {

@@ -103,6 +103,9 @@ func (g *Writer) Write(r *trace.Record) error {
 	for len(g.rows) <= r.Stream {
 		g.rows = append(g.rows, row{})
 	}
+	if g.legend.Streams[r.Stream].Kind == trace.Bounds {
+		return nil // bounds are drawn where messages end
+	}
 	w := &g.rows[r.Stream]
 	w.count++
 	switch r.Phase {

@@ -21,7 +21,7 @@ func scene(n int, name func(string) string) (*trace.Legend, []trace.Record) {
 	var all []trace.Record
 	at := int64(1_763_732_327_000_000_000)
 	add := func(ns int64, host, stream, class int, p trace.Phase, flow uint64, role trace.Role) {
-		all = append(all, trace.Record{Host: host, Low: at + ns - 15_000, High: at + ns + 20_000,
+		all = append(all, trace.Record{Host: host, Bounded: true, Low: at + ns - 15_000, High: at + ns + 20_000,
 			Event: trace.Event{Time: at + ns, Stream: host*2 + stream, Class: class, Phase: p, Flow: flow, Role: role}})
 	}
 	for i := range n {

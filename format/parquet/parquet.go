@@ -168,8 +168,10 @@ func newColumns(t *table.Layout) *columns {
 		switch name {
 		case "time":
 			add(name, delta(parquet.TimestampAdjusted(parquet.Nanosecond, true)))
-		case "time_ns", "low_ns", "high_ns", "recorded_ns":
+		case "time_ns", "recorded_ns":
 			add(name, delta(parquet.Int(64)))
+		case "low_ns", "high_ns":
+			add(name, parquet.Optional(delta(parquet.Int(64))))
 		case "slice", "flow":
 			add(name, parquet.Optional(parquet.Uint(64)))
 		default:

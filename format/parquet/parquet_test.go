@@ -149,6 +149,7 @@ func busy(n int) (*trace.Legend, func(i int) *trace.Record) {
 	values := [][]trace.Value{{trace.OfUint(0), trace.OfInt(64), url}, {trace.OfFloat(0)}}
 	return l, func(i int) *trace.Record {
 		r = trace.Record{Event: trace.Event{Time: 1_700_000_000e9 + int64(i)*1000, Class: i % 2, Stream: i % 2}, Host: i % 2, Values: values[i%2]}
+		r.Bounded = true
 		r.Low, r.High, r.Recorded = r.Time-50, r.Time+50, r.Time+int64(i)
 		if i%2 == 0 {
 			r.Values[0] = trace.OfUint(uint64(i))

@@ -24,9 +24,11 @@ func (p *Writer) row(r *trace.Record) {
 		}
 		column++
 	}
-	for _, n := range [...]int64{r.Time, r.Time, r.Low, r.High, r.Recorded} {
-		must(parquet.Int64Value(n))
-	}
+	must(parquet.Int64Value(r.Time))
+	must(parquet.Int64Value(r.Time))
+	may(parquet.Int64Value(r.Low), r.Bounded)
+	may(parquet.Int64Value(r.High), r.Bounded)
+	must(parquet.Int64Value(r.Recorded))
 	names := table.RowOf(p.legend, r)
 	for _, s := range [...]string{names.Host, names.Row, names.Kind, names.Event, names.Category, names.Phase} {
 		must(p.text(append(p.texts, s...)))

@@ -28,6 +28,7 @@ func Draw(t *rapid.T) (*trace.Legend, []trace.Record) {
 	for i := range records {
 		r := &records[i]
 		r.Time = rapid.OneOf(rapid.Int64Range(1_700_000_000e9, 1_700_000_001e9), rapid.Int64()).Draw(t, "time")
+		r.Bounded = true
 		r.Low, r.High, r.Recorded = r.Time-1, r.Time+1, rapid.Int64().Draw(t, "recorded")
 		r.Stream, r.Class = rapid.IntRange(-1, len(l.Streams)).Draw(t, "row"), rapid.IntRange(-1, len(l.Classes)).Draw(t, "event")
 		r.Host = rapid.IntRange(-1, len(l.Hosts)).Draw(t, "host")
