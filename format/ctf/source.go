@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"meridian/trace"
 )
@@ -21,8 +22,10 @@ type Source struct {
 	current *Reader
 	streams []trace.Stream
 	classes []trace.Class
-	rows    map[string]int // by name and kind
+	files   map[string]int // rows of files
 	cpus    map[uint64]int
+	table   rowTable
+	placed  []trace.Value
 	done    bool
 }
 
@@ -43,11 +46,14 @@ var _ trace.Source = (*Source)(nil)
 
 // Events returns the trace's events from the beginning. Closing the source closes the trace.
 func (t *Trace) Events() *Source {
-	s := &Source{t: t, rows: map[string]int{}, cpus: map[uint64]int{}}
+	s := &Source{t: t, files: map[string]int{}, cpus: map[uint64]int{}}
 	s.classify()
 	for _, stream := range t.Streams {
 		r := stream.Reader()
 		if r.Next() != nil {
+			if s.t.plan.meridian && r.Packets > 0 && r.sp.row.name >= 0 && r.sp.row.scope == PacketContextScope {
+				s.named(r) // a row to which others belong
+			}
 			continue
 		}
 		c := cursor{r: r, entry: -1}
@@ -67,7 +73,7 @@ func (s *Source) Next(e *trace.Event) error {
 		// The reader is moved only now: until here its values were the caller's.
 		if r.Next() == nil {
 			s.heap[0].time = r.now
-			if c := &s.cursors[s.heap[0].k]; c.entry != r.number {
+			if c := &s.cursors[s.heap[0].k]; c.entry != r.number || r.sp.row.scope == CommonContextScope {
 				s.place(c)
 			}
 		} else {
@@ -127,7 +133,21 @@ func (s *Source) Values() []trace.Value {
 	if s.current == nil {
 		return nil
 	}
-	return s.current.Values()
+	v := s.current.Values()
+	ev := s.current.ev
+	if ev.back != nil {
+		v = ev.back.restore(v)
+	}
+	if ev.place != nil {
+		n := len(s.classes[ev.number].Fields)
+		s.placed = slices.Grow(s.placed[:0], n)[:n]
+		clear(s.placed)
+		for i, k := range ev.place {
+			s.placed[k] = v[i]
+		}
+		v = s.placed
+	}
+	return v
 }
 
 // Reader returns the reader that stands on the event, for who wants to know more of it; it must not be moved.
@@ -145,21 +165,46 @@ func (s *Source) Close() error {
 	return s.t.Close()
 }
 
-// classify makes the classes. Event classes of one name and the same fields, in several channels, are one.
+// classify makes the classes. Event classes of one name and the same fields, in several channels, are one; so are those
+// of a trace of Meridian's that only lack some.
 func (s *Source) classify() {
-	seen := map[string]int{}
+	type made struct {
+		ep    *eventPlan
+		class trace.Class
+	}
+	var all []made
 	for _, sp := range s.t.plan.list {
 		for _, ep := range sp.events {
 			c := classOf(sp, ep)
-			key, _ := json.Marshal(c)
-			n, ok := seen[string(key)]
-			if !ok {
-				n = len(s.classes)
-				seen[string(key)] = n
-				s.classes = append(s.classes, c)
+			if s.t.plan.meridian {
+				c = ep.restoreClass(c)
 			}
-			ep.number = n
+			all = append(all, made{ep, c})
 		}
+	}
+	if s.t.plan.meridian {
+		slices.SortStableFunc(all, func(a, b made) int { return len(b.class.Fields) - len(a.class.Fields) })
+	}
+	seen := map[string]int{}
+	byName := map[string][]int{}
+	for _, m := range all {
+		key, _ := json.Marshal(m.class)
+		n, ok := seen[string(key)]
+		if !ok && s.t.plan.meridian {
+			for _, k := range byName[m.class.Name] {
+				if m.ep.place, ok = embed(&m.class, &s.classes[k]); ok {
+					n = k
+					break
+				}
+			}
+		}
+		if !ok {
+			n = len(s.classes)
+			seen[string(key)] = n
+			byName[m.class.Name] = append(byName[m.class.Name], n)
+			s.classes = append(s.classes, m.class)
+		}
+		m.ep.number = n
 	}
 }
 
@@ -193,7 +238,7 @@ func (s *Source) place(c *cursor) {
 	r := c.r
 	c.entry = r.number
 	switch {
-	case s.t.plan.meridian && r.sp.row.name >= 0:
+	case r.sp.row.name >= 0:
 		c.row = s.named(r)
 	case r.packet.HasCPU:
 		n, ok := s.cpus[r.packet.CPU]
@@ -204,10 +249,10 @@ func (s *Source) place(c *cursor) {
 		c.row = n
 	default:
 		name := filepath.Base(r.s.Path)
-		n, ok := s.rows[name]
+		n, ok := s.files[name]
 		if !ok {
 			n = s.add(trace.Stream{Name: name, ID: int64(r.packet.Stream)})
-			s.rows[name] = n
+			s.files[name] = n
 		}
 		c.row = n
 	}
@@ -217,25 +262,4 @@ func (s *Source) add(row trace.Stream) int {
 	row.Parent = -1
 	s.streams = append(s.streams, row)
 	return len(s.streams) - 1
-}
-
-// named finds the row that a packet context of Meridian's names.
-func (s *Source) named(r *Reader) int {
-	_, fields := r.Fields(PacketContextScope)
-	at := r.sp.row
-	row := trace.Stream{}
-	if at.kind >= 0 {
-		row.Kind = kindNamed(fields[at.kind].Data)
-	}
-	if at.id >= 0 {
-		row.ID = fields[at.id].Int()
-	}
-	key := fmt.Sprintf("%d %d %s", row.Kind, row.ID, fields[at.name].Data)
-	if n, ok := s.rows[key]; ok {
-		return n
-	}
-	row.Name = string(fields[at.name].Data)
-	n := s.add(row)
-	s.rows[key] = n
-	return n
 }

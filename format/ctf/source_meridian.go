@@ -1,6 +1,9 @@
 package ctf
 
 import (
+	"encoding/binary"
+	"reflect"
+	"slices"
 	"strings"
 
 	"meridian/trace"
@@ -13,7 +16,7 @@ import (
 var phaseSuffixes = []struct {
 	ending string
 	phase  trace.Phase
-}{{":begin", trace.Begin}, {":end", trace.End}, {":counter", trace.Counter}}
+}{{":begin", trace.Begin}, {":end", trace.End}, {":counter", trace.Counter}, {instantEnding, trace.Instant}}
 
 // markSlots is where a program leaves what an event is marked with; -1 for what its class does not have.
 type markSlots struct {
@@ -56,7 +59,7 @@ func (p *tracePlan) takeMarks(ep *eventPlan, c *compiler) {
 				p.slots = t.Slot + 1
 			}
 			f.Type, *to, ep.marks.any = &t, t.Slot, true
-			ep.taken = append(ep.taken, i)
+			ep.taken = append(ep.taken, i) // among the context so far
 		}
 		class.Context = &context
 	}
@@ -90,25 +93,54 @@ func (ep *eventPlan) without(v []trace.Value) []trace.Value {
 	return kept
 }
 
-// rowFields is where a packet context names its row; -1 for what it does not have.
-type rowFields struct{ name, kind, id int }
+// rowFields is where the packet context, or the context of a stream's events, names the row; -1 for what is not there.
+type rowFields struct {
+	scope                  Scope
+	name, kind, id, parent int
+}
 
-func rowFieldsOf(t *Type) rowFields {
-	f := rowFields{-1, -1, -1}
-	if t == nil {
-		return f
-	}
-	for i := range t.Fields {
-		switch t.Fields[i].Name {
-		case "row":
-			f.name = i
-		case "row_kind":
-			f.kind = i
-		case "row_id":
-			f.id = i
+// rowOf finds the row of a stream class of Meridian's. Rows that share a stream are named with each event.
+func rowOf(class *StreamClass) rowFields {
+	for _, scope := range []Scope{PacketContextScope, CommonContextScope} {
+		t := class.PacketContext
+		if scope == CommonContextScope {
+			t = class.EventContext
+		}
+		f := rowFields{scope, -1, -1, -1, -1}
+		if t == nil {
+			continue
+		}
+		for i := range t.Fields {
+			switch t.Fields[i].Name {
+			case "row":
+				f.name = i
+			case "row_kind":
+				f.kind = i
+			case "row_id":
+				f.id = i
+			case "row_parent":
+				f.parent = i
+			}
+		}
+		if f.name >= 0 {
+			return f
 		}
 	}
-	return f
+	return rowFields{name: -1}
+}
+
+// takenOf returns which of the fields of a class's events name the row, as they stand among the context of the stream.
+func (f *rowFields) takenOf(base int, taken []int) []int {
+	if f.name < 0 || f.scope != CommonContextScope {
+		return taken
+	}
+	for _, k := range []int{f.name, f.kind, f.id, f.parent} {
+		if k >= 0 {
+			taken = append(taken, base+k)
+		}
+	}
+	slices.Sort(taken)
+	return taken
 }
 
 func kindNamed(name []byte) trace.StreamKind {
@@ -118,4 +150,99 @@ func kindNamed(name []byte) trace.StreamKind {
 		}
 	}
 	return trace.OtherStream
+}
+
+// rowTable is the rows that Meridian's packets and events have named so far.
+type rowTable struct {
+	key   []byte
+	rows  map[string]int
+	named map[string]int // a row that is only known as a parent, by its name
+}
+
+// named returns the row that the reader's packet or event names.
+func (s *Source) named(r *Reader) int {
+	_, fields := r.Fields(r.sp.row.scope)
+	at := r.sp.row
+	part := func(i int) []byte {
+		if i < 0 || i >= len(fields) {
+			return nil
+		}
+		return fields[i].Data
+	}
+	id := int64(0)
+	if at.id >= 0 {
+		id = fields[at.id].Int()
+	}
+	t := &s.table
+	t.key = binary.LittleEndian.AppendUint64(t.key[:0], uint64(id))
+	t.key = append(append(append(t.key, part(at.kind)...), 0), part(at.name)...)
+	if n, ok := t.rows[string(t.key)]; ok {
+		return n
+	}
+	if t.rows == nil {
+		t.rows, t.named = map[string]int{}, map[string]int{}
+	}
+	row := trace.Stream{Name: string(part(at.name)), Kind: kindNamed(part(at.kind)), ID: id, Parent: -1}
+	n, known := t.named[row.Name]
+	if known {
+		delete(t.named, row.Name)
+		row.Parent = s.streams[n].Parent
+		s.streams[n] = row
+	} else {
+		n = s.add(row)
+	}
+	t.rows[string(t.key)] = n
+	if parent := string(part(at.parent)); parent != "" {
+		s.streams[n].Parent = s.parent(parent, n)
+	}
+	return n
+}
+
+// parent returns the row of a name; if there is none yet, one that will be completed.
+func (s *Source) parent(name string, child int) int {
+	for i := range s.streams {
+		if i != child && s.streams[i].Name == name {
+			return i
+		}
+	}
+	n := s.add(trace.Stream{Name: name})
+	s.table.named[name] = n
+	return n
+}
+
+// restoreClass gives a class of Meridian's the category and the fields that it was written from.
+func (ep *eventPlan) restoreClass(c trace.Class) trace.Class {
+	if category, ok := strings.CutPrefix(ep.class.URI, categoryURI); ok {
+		c.Category = category
+	}
+	c, ep.back = newRestorer(c)
+	return c
+}
+
+// embed returns where each of a class's fields stands among those of another one of the same name that has more; false if
+// they are not all there, in their order. Fields that all records of an event class lack are not in the file.
+func embed(c, wider *trace.Class) (place []int, ok bool) {
+	if c.Name != wider.Name || c.Category != wider.Category || len(c.Fields) > len(wider.Fields) || c.Context > wider.Context {
+		return nil, false
+	}
+	own, ownWide := len(c.Fields)-c.Context, len(wider.Fields)-wider.Context
+	k := 0
+	for i := range c.Fields {
+		if i == own {
+			k = max(k, ownWide)
+		}
+		end := len(wider.Fields)
+		if i < own {
+			end = ownWide
+		}
+		for k < end && !reflect.DeepEqual(c.Fields[i], wider.Fields[k]) {
+			k++
+		}
+		if k == end {
+			return nil, false
+		}
+		place = append(place, k)
+		k++
+	}
+	return place, true
 }

@@ -72,12 +72,7 @@ func (t *TextWriter) Event() error {
 		b = t.stamp(b, r.Time())
 	}
 	b = append(b, t.origin...)
-	name := r.ev.class.Name
-	for _, e := range phaseSuffixes { // as it was written
-		if e.phase == r.ev.phase && e.phase != trace.Instant {
-			name += e.ending
-		}
-	}
+	name := r.ev.written
 	if name == "" {
 		name = "<unknown>"
 	}

@@ -51,6 +51,9 @@ type eventPlan struct {
 	taken       []int // values that the event itself has: see meridian.go
 	marks       markSlots
 	number      int // in the classes of a Source
+	back        *restorer
+	place       []int  // where the values stand among its class's fields; nil: in their order
+	written     string // the class's name as it stands in the metadata
 	phase       trace.Phase
 }
 
@@ -94,7 +97,10 @@ func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
 		p.slots = max(p.slots, roles.slots, plain.slots)
 		sp.head = newHeadPlan(class.EventHeader, roles, plain)
 		sp.hasCPU = bearsRole(class.PacketContext, CPU)
-		sp.row = rowFieldsOf(class.PacketContext)
+		sp.row = rowFields{name: -1}
+		if p.meridian {
+			sp.row = rowOf(class)
+		}
 		if class.EventHeader != nil {
 			for k, f := range class.EventHeader.Fields {
 				if !bearsRole(f.Type, EventClassID) && !bearsRole(f.Type, Stamp) {
@@ -139,7 +145,7 @@ func (p *tracePlan) group(c *compiler, t *Type) []maker {
 }
 
 func (p *tracePlan) event(sp *streamPlan, class *EventClass, c *compiler) *eventPlan {
-	ep := &eventPlan{class: class}
+	ep := &eventPlan{class: class, written: class.Name}
 	if p.meridian {
 		p.takeMarks(ep, c)
 	}
@@ -157,8 +163,10 @@ func (p *tracePlan) event(sp *streamPlan, class *EventClass, c *compiler) *event
 	if sp.hasCPU {
 		ep.total++
 	}
-	for i, k := range ep.taken { // so far counted within the context
-		ep.taken[i] = ep.total - len(ep.context) + k
+	own := ep.taken
+	ep.taken = sp.row.takenOf(ep.total-len(ep.context)-len(sp.common), nil)
+	for _, k := range own {
+		ep.taken = append(ep.taken, ep.total-len(ep.context)+k)
 	}
 	return ep
 }
