@@ -41,8 +41,6 @@ type Edge struct {
 	Event string // pattern of an event's name: the first such event, which itself is kept
 }
 
-func (e *Edge) set() bool { return e.Timed || e.Event != "" }
-
 // Check refuses patterns that cannot be read.
 func (o *Options) Check() error {
 	patterns := append(append(append(append([]string{}, o.Hosts...), o.Streams...), o.Events...), o.Fields...)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"meridian/clock"
-	"meridian/match"
 	"meridian/trace"
 )
 
@@ -118,102 +117,4 @@ func (r *run) rowName(clock int, name string) string {
 		return name + " (" + c.Name + ")"
 	}
 	return name
-}
-
-// arrowed is a recording's source among whose events stand, on their rows, the ends of messages that its marks named.
-type arrowed struct {
-	trace.Source
-	list    []arrowEnd
-	ahead   trace.Event // read from the source and not yet brought
-	have    bool
-	ended   bool
-	drawn   bool // the event brought last is an end
-	classes []trace.Class
-	send    int // number of the class of sends among classes; receives follow
-}
-
-type arrowEnd struct {
-	time   int64
-	stream int
-	flow   uint64
-	role   trace.Role
-}
-
-// withArrows returns a source with the ends of its messages.
-func (r *run) withArrows(s trace.Source, of *recording, clock int) trace.Source {
-	x := &arrowed{Source: s}
-	for n, a := range r.arrows {
-		if of.flows && a.From.Clock == a.To.Clock {
-			continue // its own events say so
-		}
-		for _, side := range []struct {
-			match.TagEnd
-			role trace.Role
-		}{{a.From, trace.Sends}, {a.To, trace.Receives}} {
-			if side.File == of.tagged && side.Clock == clock && side.Stream >= 0 {
-				x.list = append(x.list, arrowEnd{side.Time, side.Stream, r.arrowFlows + uint64(n) + 1, side.role})
-			}
-		}
-	}
-	if len(x.list) == 0 {
-		return s
-	}
-	slices.SortStableFunc(x.list, func(a, b arrowEnd) int { return cmp.Compare(a.time, b.time) })
-	return x
-}
-
-func (x *arrowed) Next(e *trace.Event) error {
-	if !x.have && !x.ended {
-		if err := x.Source.Next(&x.ahead); err == io.EOF {
-			x.ended = true
-		} else if err != nil {
-			return err
-		} else {
-			x.have = true
-		}
-	}
-	// A send stands within the slice that it begins with, a receive within the one that it ends with: sends come after
-	// the events of their instant that begin something, receives too, and both before those that end it.
-	if len(x.list) > 0 && (!x.have || x.list[0].time < x.ahead.Time || x.list[0].time == x.ahead.Time && x.ahead.Phase == trace.End) {
-		n := x.list[0]
-		x.list = x.list[1:]
-		if x.classes == nil {
-			x.extendClasses()
-		}
-		*e = trace.Event{Time: n.time, Stream: n.stream, Flow: n.flow, Role: n.role, Class: x.send}
-		if n.role == trace.Receives {
-			e.Class++
-		}
-		x.drawn = true
-		return nil
-	}
-	if !x.have {
-		return io.EOF
-	}
-	*e, x.have, x.drawn = x.ahead, false, false
-	if x.classes != nil && e.Class >= x.send {
-		e.Class += 2
-	}
-	return nil
-}
-
-// extendClasses puts the two classes of ends behind those known; classes that the source learns later come after them.
-func (x *arrowed) extendClasses() {
-	own := x.Source.Classes()
-	x.send = len(own)
-	x.classes = append(slices.Clone(own), trace.Class{Name: "send", Category: "messages"}, trace.Class{Name: "receive", Category: "messages"})
-}
-
-func (x *arrowed) Values() []trace.Value {
-	if x.drawn {
-		return nil
-	}
-	return x.Source.Values()
-}
-
-func (x *arrowed) Classes() []trace.Class {
-	if x.classes == nil {
-		return x.Source.Classes()
-	}
-	return append(x.classes, x.Source.Classes()[x.send:]...)
 }

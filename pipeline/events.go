@@ -56,11 +56,7 @@ func (r *run) sources(v view, l *trace.Legend, w *trace.Warnings) (all []order.E
 				closeAll(all)
 				return nil, err
 			}
-			keep := x.only(h.name, s)
-			if v == asRows && x.tagged >= 0 {
-				s = r.withArrows(s, x, h.clock)
-			}
-			add(h.clock, s, keep, r.mapOf(h.clock))
+			add(h.clock, s, x.only(h.name, s), r.mapOf(h.clock))
 		}
 	}
 	for i, s := range r.cut {
@@ -112,7 +108,6 @@ func (r *run) numberFlows() {
 		r.flows = append(r.flows, next)
 		next += uint64(len(ch.Messages))
 	}
-	r.arrowFlows = next
 }
 
 func closeAll(sources []order.EventSource) {

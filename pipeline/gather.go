@@ -112,4 +112,8 @@ func (r *run) settle() {
 			c.Granularity = 1
 		}
 	}
+	for clock, step := range r.steps {
+		c := &r.matched.Clocks[clock]
+		c.Granularity = max(c.Granularity, step)
+	}
 }

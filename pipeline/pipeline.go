@@ -64,12 +64,11 @@ type run struct {
 	listed     map[int]*trace.List // by clock: where a clock is known from a list
 	listedFrom int                 // the first clock that only lists, or samples, name
 	marks      map[int][]mark      // by clock: what lists say of it beside messages
+	steps      map[int]int64       // by clock: the step of its stamps, where a format knows it
 	sampled    int                 // the clock that only samples were taken against, or -1
 	sent       int                 // channels of messages that were sent; those behind stand for collectives
-	drawn      [2]int              // from which to which channel arrows are the messages that marks named
-	arrows     []match.Arrow       // of messages that marks named
+	drawn      [2]int              // from which to which channel the ends of messages are events of recordings
 	flows      []uint64            // by channel, how many messages came before it
-	arrowFlows uint64              // flows of channels, before those of arrows
 	played     *show.Conversion    // what became of events
 	saidOfRows bool                // what is amiss with events as rows was said
 	cut        []stretch           // the captures, where a clock was set back in pieces

@@ -29,8 +29,6 @@ type recording struct {
 	capture *trace.Capture // the packets that a kernel's events tell of; nil without any
 	hosts   []*recorded    // in order of appearance
 	classes []bool         // of which types there are events
-	tagged  int            // its place among the files of marks, -1 without marks
-	flows   bool           // its events say themselves of which messages they are ends
 }
 
 // recorded is what a recording has of one host.
@@ -184,11 +182,7 @@ func readFile[F file](f F, err error) (*recording, error) {
 }
 
 func readChrome(path string, w *trace.Warnings) (*recording, error) {
-	x, err := readFile(chrome.Read(path, w))
-	if err == nil {
-		x.flows = true
-	}
-	return x, err
+	return readFile(chrome.Read(path, w))
 }
 
 // readGoTrace reads the file for each use, since it may be larger than memory.
@@ -209,6 +203,7 @@ func readGoTrace(path string, w *trace.Warnings) (*recording, error) {
 // addRecordings gives the hosts of recordings clocks, joins the messages that their marks name, and returns the collectives.
 func (r *run) addRecordings() []trace.Collective {
 	number := r.numbers()
+	r.steps = make(map[int]int64)
 	clockOf := func(x *recording, name string) int {
 		if name == "" {
 			name = x.Host
@@ -222,7 +217,6 @@ func (r *run) addRecordings() []trace.Collective {
 	}
 	var tagged []match.TaggedFile
 	for _, x := range r.recordings {
-		x.tagged = -1
 		for _, h := range x.hosts {
 			h.clock = clockOf(x, h.name)
 			r.extend(h)
@@ -233,18 +227,19 @@ func (r *run) addRecordings() []trace.Collective {
 		clocks := make([]int, len(x.marks.Hosts))
 		for i, name := range x.marks.Hosts {
 			clocks[i] = clockOf(x, name)
+			if step := x.marks.Granularity; step > 0 {
+				r.steps[clocks[i]] = max(r.steps[clocks[i]], step)
+			}
 		}
 		for _, m := range x.marks.Marks {
 			r.refine(clocks[m.Host], m.Time)
 		}
-		x.tagged = len(tagged)
 		tagged = append(tagged, match.TaggedFile{Marks: x.marks, Clocks: clocks})
 	}
 	found := match.Tagged(tagged, &r.warnings)
 	r.drawn[0] = len(r.matched.Channels)
 	r.matched.Channels = append(r.matched.Channels, found.Channels...)
 	r.drawn[1] = len(r.matched.Channels)
-	r.arrows = found.Arrows
 	return found.Collectives
 }
 

@@ -17,12 +17,6 @@ type Wanted struct {
 	FromTime, ToTime string
 }
 
-// any reports whether anything is left out.
-func (w *Wanted) any() bool {
-	return w.FromTime != "" || w.ToTime != "" || w.From.Event != "" || w.To.Event != "" || w.events() ||
-		len(w.Hosts) > 0 || len(w.Fields) > 0
-}
-
 // events reports whether events are chosen by what they are.
 func (w *Wanted) events() bool { return len(w.Streams) > 0 || len(w.Events) > 0 || len(w.Where) > 0 }
 

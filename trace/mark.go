@@ -46,4 +46,6 @@ type Marks struct {
 	File  string
 	Hosts []string
 	Marks []Mark
+	// Granularity is the step of the stamps in ns where the format knows it; 0 where the stamps themselves must tell.
+	Granularity int64
 }

@@ -72,6 +72,7 @@ type reader struct {
 
 func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	r := &reader{path: path, w: w, set: spans.NewSet(path)}
+	r.set.Step(1000)
 	p := pull.NewReader(s)
 	c, err := p.Peek()
 	switch {

@@ -72,7 +72,7 @@ func TestAnAnswerOfTheAPIIsRowsAndMessages(t *testing.T) {
 		{Time: 1729181197750161000, Key: key("reply"), Role: trace.Receives},
 		{Time: 1729181197749000000, Key: key("request"), Host: 1, Stream: 1, Role: trace.Receives},
 		{Time: 1729181197750000000, Key: key("reply"), Host: 1, Stream: 1, Role: trace.Sends},
-	}}
+	}, Granularity: 1000}
 	if got := f.Marks(); !reflect.DeepEqual(got, marks) {
 		t.Errorf("got %+v, want %+v", got, marks)
 	}

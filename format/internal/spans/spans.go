@@ -125,6 +125,9 @@ func NewSet(file string) *Set {
 		rows: make(map[process]Row), seen: make(map[seen]struct{})}
 }
 
+// Step says that all stamps are multiples of so many ns because the format has no more, not because a clock has none.
+func (s *Set) Step(ns int64) { s.marks.Granularity = ns }
+
 // Process returns the row of a service's process on a host. Instance tells those apart that have no number of a process.
 func (s *Set) Process(host, service, instance string, pid int64) Row {
 	p := process{host, service, instance, pid}
