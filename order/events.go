@@ -114,6 +114,7 @@ type lane struct {
 	mid, low, high clock.Cursor
 	bounded        bool
 	streams        []int // of the source's streams, the legend's number
+	refreshed      int   // how many streams there were when names were last taken over
 	classes        []int
 	event          trace.Event
 	head           *held
@@ -224,7 +225,7 @@ func (l *lane) take() *held {
 // stream returns the legend's number of a stream of the source.
 func (l *lane) stream(i int) int {
 	if i >= len(l.streams) {
-		l.refresh()
+		l.extend()
 	}
 	if i < 0 || i >= len(l.streams) {
 		// A source that brings an event before its stream is at fault; the event is worth more than the row.
@@ -234,23 +235,34 @@ func (l *lane) stream(i int) int {
 	return l.streams[i]
 }
 
-// refresh enters new streams into the legend, and names that were completed.
-func (l *lane) refresh() {
-	legend := l.shared.legend
-	for i, s := range l.Events.Streams() {
-		if i < len(l.streams) {
-			legend.Streams[l.streams[i]].Name = s.Name
-			if s.Parent >= 0 && s.Parent < len(l.streams) {
-				legend.Streams[l.streams[i]].Parent = l.streams[s.Parent]
-			}
-			continue
-		}
+// extend enters new streams into the legend. Names that were completed since are taken over whenever there are twice as
+// many streams, so that the whole costs no more than each stream twice.
+func (l *lane) extend() {
+	streams := l.Events.Streams()
+	if len(streams) >= 2*l.refreshed {
+		l.refresh()
+	}
+	for i := len(l.streams); i < len(streams); i++ {
+		s := streams[i]
 		if s.Parent >= 0 && s.Parent < i {
 			s.Parent = l.streams[s.Parent]
 		} else {
 			s.Parent = -1
 		}
 		l.streams = append(l.streams, l.shared.stream(&s, l.Host))
+	}
+}
+
+// refresh takes over what was completed of the streams entered.
+func (l *lane) refresh() {
+	legend, streams := l.shared.legend, l.Events.Streams()
+	l.refreshed = len(streams)
+	for i := range min(len(l.streams), len(streams)) {
+		s, of := &streams[i], &legend.Streams[l.streams[i]]
+		of.Name = s.Name
+		if s.Parent >= 0 && s.Parent < len(l.streams) {
+			of.Parent = l.streams[s.Parent]
+		}
 	}
 }
 

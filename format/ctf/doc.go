@@ -37,7 +37,7 @@
 // A [Trace] and all that is made of it belong to one goroutine.
 //
 // Cost, on one core of 2026: 30 to 60 million events a second without their fields, 14 to 22 million with six integers
-// and their context, 7 times babeltrace2 2.0.4 (internal/ctfspeed measures it); nothing is allocated for an event. A
+// and their context, 6 times babeltrace2 2.0.4 (internal/ctfspeed measures it); nothing is allocated for an event. A
 // trace takes the memory of its metadata, some 2 MB for LTTng's kernel tracer.
 //
 // The [TextWriter] prints events as babeltrace2 does, line by line, which is how the reader is tested: on traces of
