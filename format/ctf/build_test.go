@@ -114,6 +114,10 @@ func numbers(t testing.TB, dir string, w *trace.Warnings) []uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return numbersOf(tr)
+}
+
+func numbersOf(tr *Trace) []uint64 {
 	s := tr.Events()
 	defer s.Close()
 	var all []uint64

@@ -38,7 +38,7 @@ func (r *Reader) parse(offset int64) (p Packet, problem string) {
 		return p, "the packet header: " + r.fault.kind
 	}
 	if magic, ok := r.role(PacketMagic); ok && magic != packetMagic {
-		return p, fmt.Sprintf("no packet begins here: 0x%08x is not the magic number 0x%x", magic, packetMagic)
+		return p, fmt.Sprintf("no packet begins here: 0x%08x is not the magic number 0x%x", magic, uint32(packetMagic))
 	}
 	if at, ok := r.role(TraceUUID); ok && r.plan.m.HasUUID && !r.isUUID(at) {
 		return p, "the packet has the UUID of another trace"
