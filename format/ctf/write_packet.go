@@ -17,9 +17,9 @@ func (s *StreamWriter) Begin(cycles uint64) {
 	}
 	s.open = true
 	if s.begun {
-		cycles = max(cycles, s.last)
+		cycles = max(cycles, s.reach)
 	}
-	s.last, s.begun = cycles, true
+	s.last, s.reach, s.begun = cycles, cycles, true
 	x := &s.encoder
 	x.at = 0
 	s.patches = s.patches[:0]
@@ -106,7 +106,7 @@ func (s *StreamWriter) Flush() error {
 		v := s.discarded
 		switch p.node.role {
 		case PacketEnd:
-			v = s.last
+			v = s.reach
 		case PacketContent:
 			v = uint64(content)
 		case PacketSize:

@@ -36,6 +36,7 @@ type StreamOptions struct {
 	PacketSize int           // bytes of a packet at most, unless one event needs more; 0 stands for 1 MiB
 	Fixed      bool          // packets are padded to PacketSize, or a multiple of it where one event needs more
 	Instance   uint64        // the number of the stream in its class, where packet headers have one
+	StepsBack  bool          // stamps before the last one's stay, where the event header can hold 64 bits: real tracers write such
 	Context    []trace.Value // packet context: the fields that are not the packet's own accounts, in their order
 }
 
@@ -64,6 +65,7 @@ type StreamWriter struct {
 	body      int  // where its events begin, in bits
 	patches   []patch
 	last      uint64 // stamp of the last event
+	reach     uint64 // greatest stamp
 	begun     bool   // there has been one
 	discarded uint64
 	sequence  uint64
@@ -160,7 +162,7 @@ func (s *StreamWriter) Write(event int, cycles uint64, context, own, fields []tr
 	if err != nil {
 		return err
 	}
-	if s.begun && cycles < s.last {
+	if s.begun && cycles < s.last && !(s.o.StepsBack && s.class.stamp == 64) {
 		cycles = s.last
 		s.Raised++
 	}
@@ -189,7 +191,7 @@ func (s *StreamWriter) Write(event int, cycles uint64, context, own, fields []tr
 			return err
 		}
 	}
-	s.last, s.begun = cycles, true
+	s.last, s.reach, s.begun = cycles, max(s.reach, cycles), true
 	s.Events++
 	s.Misfits, s.NULs = s.encoder.misfits, s.encoder.nuls
 	if s.encoder.at >= 8*s.o.PacketSize {
