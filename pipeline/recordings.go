@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	"meridian/format"
 	"meridian/format/chrome"
@@ -65,6 +67,7 @@ func readRecording(ctx context.Context, in Input, w *trace.Warnings) (*recording
 	}
 	s := &surveyed{Source: source, ctx: ctx, of: x}
 	if in.kind == format.CTF {
+		s.marks = &trace.Marks{File: in.Path, Hosts: []string{""}}
 		x.capture, err = kernel.Packets(s, in.Host, in.Path, w)
 	} else {
 		err = drain(s)
@@ -74,6 +77,9 @@ func readRecording(ctx context.Context, in Input, w *trace.Warnings) (*recording
 	}
 	if x.capture != nil && x.capture.Packets.Len() == 0 {
 		x.capture = nil
+	}
+	if s.marks != nil && len(s.marks.Marks) > 0 {
+		x.marks = s.marks
 	}
 	return x, err
 }
@@ -97,6 +103,7 @@ type surveyed struct {
 	of      *recording
 	streams []*recorded
 	n       int
+	marks   *trace.Marks // of events that say themselves of which message they are an end; nil: they are not asked
 }
 
 func (s *surveyed) Next(e *trace.Event) error {
@@ -123,7 +130,17 @@ func (s *surveyed) Next(e *trace.Event) error {
 	}
 	h.first, h.last = min(h.first, e.Time), max(h.last, e.Time)
 	h.events++
+	if s.marks != nil && e.Flow != 0 && e.Role != trace.NoRole {
+		s.mark(e)
+	}
 	return nil
+}
+
+// mark notes an end of a message. Its number is unique among the traces that were written together: they lie side by
+// side.
+func (s *surveyed) mark(e *trace.Event) {
+	key := trace.KeyOf("flow", filepath.Dir(filepath.Clean(s.of.Path)), strconv.FormatUint(e.Flow, 10))
+	s.marks.Marks = append(s.marks.Marks, trace.Mark{Time: e.Time, Key: key, Stream: e.Stream, Role: e.Role})
 }
 
 // host returns what a recording has of a host.
