@@ -33,6 +33,7 @@
 // Events lost by the tracer leave the state wrong for a while. Each sched_switch says who ran before, so it is put right
 // there, slices are closed, and all this is counted.
 //
-// Neither sorts. Memory is that of the packets, or of the threads and open slices; no event allocates once its class,
-// its thread and its flow were met.
+// Tracers write some events a few us late. Packets puts those of packets where their times belong, a few places back;
+// Rows leaves them, for whom it feeds sorts. Memory is that of the packets, or of the threads and open slices; no event
+// allocates once its class, its thread and its flow were met.
 package kernel

@@ -180,6 +180,23 @@ func (r *reducer) see(p *plan, time int64, values []trace.Value) {
 		return // a packet of another protocol (ARP), or one that the kernel had not put its headers to yet
 	}
 	*r.capture.Packets.Append() = packet
+	r.settle()
+}
+
+// farthest is how many packets one may have to go back to its place.
+const farthest = 256
+
+// settle puts the last packet where its time belongs: tracers write some events late, and an arrival is known only when
+// its header is. Who follows connections reads packets in their order.
+func (r *reducer) settle() {
+	log := &r.capture.Packets
+	for n := log.Len() - 1; n > max(0, log.Len()-farthest); n-- {
+		last, before := log.At(n), log.At(n-1)
+		if before.Time <= last.Time {
+			return
+		}
+		*last, *before = *before, *last
+	}
 }
 
 // preferAddressed voids the packets without addresses where the same ones were seen with them, both ways.
