@@ -46,7 +46,7 @@ func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
 			there    bool
 		}{{p.AB, true}, {p.BA, false}} {
 			for m := range way.messages.All() {
-				if e := early(kept, m, way.there); e > 1 {
+				if e := early(kept, m, way.there); e > 2 {
 					t.Fatalf("%+v inverted by %d ns", m, e)
 				}
 				wrong = max(wrong, early(curve, m, way.there))

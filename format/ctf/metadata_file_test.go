@@ -11,21 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"meridian/internal/others"
 	"meridian/trace"
 )
 
-// othersMetadata returns the metadata files of traces that other people recorded, if they are there.
-func othersMetadata(t testing.TB) []string {
-	t.Helper()
-	files, _ := filepath.Glob("../../../shared/traces/*/*metadata")
-	if len(files) == 0 {
-		t.Skip("other people's traces are not here")
-	}
-	return files
-}
-
 func TestOthersMetadataIsReadWithoutWarnings(t *testing.T) {
-	for _, f := range othersMetadata(t) {
+	for _, f := range others.Files(t, "*/*metadata") {
 		t.Run(filepath.Base(filepath.Dir(f))+"/"+filepath.Base(f), func(t *testing.T) {
 			data, err := os.ReadFile(f)
 			if err != nil {
@@ -288,9 +279,9 @@ func walkMetadata(m *Metadata, visit func(*Type)) {
 }
 
 func BenchmarkMetadataOfAKernel(b *testing.B) {
-	data, err := os.ReadFile("../../../shared/traces/bug446190/metadata")
+	data, err := os.ReadFile(others.Trace(b, "bug446190/metadata"))
 	if err != nil {
-		b.Skip(err)
+		b.Fatal(err)
 	}
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()

@@ -3,7 +3,6 @@ package ctf
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
@@ -18,14 +17,4 @@ func peer(t testing.TB, name string) string {
 		t.Skipf("%s is not installed", name)
 	}
 	return path
-}
-
-// recorded returns the directory of a trace that somebody else recorded. They are kept beside the project, not in it.
-func recorded(t testing.TB, name string) string {
-	t.Helper()
-	dir := filepath.Join("../../../shared/traces", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no trace of others here: %v", err)
-	}
-	return dir
 }

@@ -295,7 +295,7 @@ func (p *printer) enumeration(t *Type, integer string) string {
 	}
 	for _, o := range wanted {
 		if o.optional && !slices.ContainsFunc(labels, func(l Label) bool { return sameLabel(l.Name, "_absent") }) {
-			parts = appendRanges(parts, "_absent", others(o.ranges, t.Size, signed), signed)
+			parts = appendRanges(parts, "_absent", otherRanges(o.ranges, t.Size, signed), signed)
 		}
 	}
 	if len(parts) == 0 {
@@ -327,8 +327,8 @@ func appendRanges(parts []string, label string, ranges []Range, signed bool) []s
 // topOf returns the largest value of so many bits.
 func topOf(bits int) uint64 { return ^uint64(0) >> (64 - min(max(bits, 1), 64)) }
 
-// others returns the values of an integer that are in none of the ranges.
-func others(ranges []Range, size int, signed bool) []Range {
+// otherRanges returns the values of an integer that are in none of the ranges.
+func otherRanges(ranges []Range, size int, signed bool) []Range {
 	// All are moved so that the least value is 0 and the order is that of unsigned numbers.
 	shift, top := uint64(0), topOf(size)
 	if signed {

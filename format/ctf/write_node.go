@@ -116,7 +116,7 @@ func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, e
 			return l, err
 		}
 		l.elem = &elem
-		if rest := others(t.Select[0], 64, false); len(rest) > 0 {
+		if rest := otherRanges(t.Select[0], 64, false); len(rest) > 0 {
 			l.absent = uint64(rest[0].Low)
 		}
 	default:
