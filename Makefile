@@ -5,7 +5,7 @@ PACKETS  ?= 5000000
 FLAGS    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint race fuzz bench bench-align truth study demo
+.PHONY: help build test lint race fuzz bench bench-align bench-ctf truth study demo
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ bench: bench-align ## bench-align, then all benchmarks
 
 bench-align: build ## meridian align against mergecap on two captures of PACKETS (5000000) packets each
 	go run ./internal/speed -packets $(PACKETS)
+
+bench-ctf: ## reading a CTF trace of ten million events beside babeltrace2, which must be installed
+	go run ./internal/ctfspeed
 
 truth: ## real traffic held against the truth, with the figures; needs root
 	go test ./pipeline -run TestRealTraffic -count 1 -v

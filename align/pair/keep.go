@@ -5,9 +5,10 @@ import (
 )
 
 // Keep returns the curve nearest to a given one, from a's clock to b's, that inverts none of the messages beyond their
-// granularity by more than the rounding of knots to whole ns, 2 ns: where the curve already keeps them it stays as it is, and around a message that it inverts it is pushed
-// aside by no more than it must, its rate by as little as lets all messages be kept (from 0.1 ppm up, in decades). It
-// reports false, and returns the curve as it was, where messages contradict each other under any clock.
+// granularity and 2 ns, to which knots at whole ns are rounded: where the curve already keeps them it stays as it is, and
+// around a message that it inverts it is pushed aside by no more than it must, its rate by as little as lets all messages
+// be kept (from 0.1 ppm up, in decades). It reports false, and returns the curve as it was, where messages contradict each
+// other under any clock.
 //
 // The correction is 0 clamped between the cones over all floors and under all ceilings (see fallback.go), so the cost is
 // a sort of the messages.
