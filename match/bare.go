@@ -47,19 +47,26 @@ type bares struct {
 // again is the farthest that a packet's first byte is taken to be behind its socket's last: half of what a window can be.
 const again = 1 << 29
 
+// sockets holds the greatest first byte that each socket sent.
+type sockets map[uint32]uint32
+
+// resent notes a packet sent, and reports whether it begins within what its socket sent before.
+func (s sockets) resent(p *trace.Packet) bool {
+	if reached, ok := s[p.TSVal]; ok && p.TSVal != 0 && reached-p.Seq-1 < again {
+		return true
+	}
+	s[p.TSVal] = p.Seq
+	return false
+}
+
 func newBares(x *index) *bares {
 	b := &bares{index: x}
-	last := make(map[uint32]uint32) // the greatest first byte that each socket sent
+	last := make(sockets)
 	for _, n := range x.bare {
 		p := x.at(n)
 		way, resent := 1, false
 		if p.From == trace.Sent {
-			way = 0
-			if reached, ok := last[p.TSVal]; ok && p.TSVal != 0 && reached-p.Seq-1 < again {
-				resent = true
-			} else {
-				last[p.TSVal] = p.Seq
-			}
+			way, resent = 0, last.resent(p)
 		}
 		event := len(b.times[way])
 		b.times[way] = append(b.times[way], p.Time)
@@ -72,7 +79,7 @@ func newBares(x *index) *bares {
 	}
 	for way := range b.keys {
 		for level := range b.keys[way] {
-			b.keys[way][level] = b.once(b.keys[way][level], way)
+			b.keys[way][level] = once(b.keys[way][level], b.times[way], way)
 		}
 	}
 	return b
@@ -89,8 +96,9 @@ func bareKeyOf(p *trace.Packet, level int) uint64 {
 	return mix(uint64(p.Seq)<<32|uint64(p.Ack), uint64(flags)<<32|uint64(rest))
 }
 
-// once sorts the keys and leaves of each the first packet, which then stands for several or for itself alone.
-func (b *bares) once(keys []bareKey, way int) []bareKey {
+// once sorts the keys of packets sent (way 0) or received (1) at the given times, and leaves of each key the first packet,
+// which then stands for several or for itself alone.
+func once(keys []bareKey, times []int64, way int) []bareKey {
 	slices.SortFunc(keys, func(k, l bareKey) int { return cmp.Or(cmp.Compare(k.key, l.key), cmp.Compare(k.event, l.event)) })
 	to := 0
 	for i := range keys {
@@ -100,7 +108,7 @@ func (b *bares) once(keys []bareKey, way int) []bareKey {
 			continue
 		}
 		first := &keys[to-1]
-		if way == 1 || keys[i].several || !within(b.times[way][first.event], b.times[way][keys[i].event], repeatWithin) {
+		if way == 1 || keys[i].several || !within(times[first.event], times[keys[i].event], repeatWithin) {
 			first.several = true
 		}
 	}
@@ -132,42 +140,66 @@ func matchBare(indexes []*index, met map[*index]bool) (links []*link, tally Tall
 			links = append(links, l)
 		}
 	}
-	return links, tally
+	beside, more := matchBeside(indexes, met)
+	tally.add(more)
+	return append(links, beside...), tally
 }
 
 // joinBare matches what one capture sent with what another received, at each level what the finer ones left. It returns
 // whether any key is common to both, and how many packets were received that could be one of several.
 func joinBare(from, to *bares, l *link) (common bool, ambiguous int64) {
-	const undecided, done = 1, 2
-	used := make([]bool, len(from.times[0]))
-	state := make([]uint8, len(to.times[1]))
+	j := newBareJoin(from.times[0], to.times[1], l)
 	for level := range levels {
-		sent, came := from.keys[0][level], to.keys[1][level]
-		for i, j := 0, 0; i < len(sent) && j < len(came); {
-			s, r := &sent[i], &came[j]
-			switch {
-			case s.key < r.key:
-				i++
-				continue
-			case s.key > r.key:
-				j++
-				continue
-			}
-			i, j, common = i+1, j+1, true
-			switch {
-			case used[s.event] || state[r.event] == done:
-			case s.several || r.several:
-				state[r.event] = undecided
-			default:
-				used[s.event], state[r.event] = true, done
-				l.add(trace.Message{Sent: from.times[0][s.event], Received: to.times[1][r.event]})
-			}
+		j.join(from.keys[0][level], to.keys[1][level])
+	}
+	return j.common, j.ambiguous()
+}
+
+// bareJoin is what became of the packets that one capture sent and another received, by what they are recognised by.
+type bareJoin struct {
+	sent, received []int64
+	link           *link
+	used           []bool
+	state          []uint8
+	common         bool
+}
+
+const undecided, done = 1, 2
+
+func newBareJoin(sent, received []int64, l *link) *bareJoin {
+	return &bareJoin{sent: sent, received: received, link: l, used: make([]bool, len(sent)), state: make([]uint8, len(received))}
+}
+
+// join matches by one kind of key what was not matched before.
+func (j *bareJoin) join(sent, came []bareKey) {
+	for len(sent) > 0 && len(came) > 0 {
+		s, r := &sent[0], &came[0]
+		switch {
+		case s.key < r.key:
+			sent = sent[1:]
+			continue
+		case s.key > r.key:
+			came = came[1:]
+			continue
+		}
+		sent, came, j.common = sent[1:], came[1:], true
+		switch {
+		case j.used[s.event] || j.state[r.event] == done:
+		case s.several || r.several:
+			j.state[r.event] = undecided
+		default:
+			j.used[s.event], j.state[r.event] = true, done
+			j.link.add(trace.Message{Sent: j.sent[s.event], Received: j.received[r.event]})
 		}
 	}
-	for _, s := range state {
+}
+
+// ambiguous counts what was received and could be one of several.
+func (j *bareJoin) ambiguous() (n int64) {
+	for _, s := range j.state {
 		if s == undecided {
-			ambiguous++
+			n++
 		}
 	}
-	return common, ambiguous
+	return n
 }

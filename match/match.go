@@ -10,7 +10,8 @@
 //	tcp                 for every received byte range, the one segment that sent its last byte; pure
 //	                    acknowledgements one to one
 //	datagram            UDP, QUIC, ICMP and the rest by content, addresses aside
-//	bare                TCP packets of which a kernel tracer recorded neither addresses nor ports
+//	bare, beside        TCP packets of which a kernel tracer recorded neither addresses nor ports; the same beside captures
+//	                    with addresses
 //	twoclocks           captures whose sent and received packets were stamped by two clocks
 //
 // A message is a byte range, not a packet: a sender's super-segment (TSO) arrives as many packets or as other
