@@ -4,9 +4,9 @@ import "meridian/trace"
 
 // A host whose tracer recorded no addresses (bare.go) may stand beside one that was captured with them. Both know of a
 // packet its sequence and acknowledgement numbers and its flags, and the one without addresses knows whether it sent the
-// packet, so the other one's part follows from that. What they have in common is matched by the rules of bare.go, at one
-// level: neither window nor checksum, which a capture does not keep apart, and neither PSH nor FIN. A packet of an
-// addressed capture that begins within what its sender sent before is a part sent again, and never used as a sending;
+// packet, so the other one's part follows from that. What they have in common is matched by the rules of bare.go, without
+// window and checksum, which a capture does not keep apart: with all flags, which tell an acknowledgement from the answer
+// that follows it, and then without PSH and FIN. A packet of an addressed capture that begins within what its sender sent before is a part sent again, and never used as a sending;
 // its lengths tell even where it is of the last segment.
 
 // sightings are what a capture saw of TCP: what may have been sent (0) and what may have been received (1), by keys, each
@@ -14,7 +14,7 @@ import "meridian/trace"
 type sightings struct {
 	*index
 	times [2][]int64
-	keys  [2][]bareKey
+	keys  [2][2][]bareKey // with all flags, and without PSH and FIN
 }
 
 // add notes a packet one way.
@@ -22,13 +22,18 @@ func (s *sightings) add(way int, p *trace.Packet, resent bool) {
 	if p.Ack == 0 {
 		return // a first SYN says too little of itself
 	}
-	s.keys[way] = append(s.keys[way], bareKey{plainPrint(p), len(s.times[way]), resent})
+	open := plainPrint(p)
+	for level, key := range [...]uint64{mix(open, uint64(p.Flags)), open} {
+		s.keys[way][level] = append(s.keys[way][level], bareKey{key, len(s.times[way]), resent})
+	}
 	s.times[way] = append(s.times[way], p.Time)
 }
 
 func (s *sightings) settle() *sightings {
 	for way := range s.keys {
-		s.keys[way] = once(s.keys[way], s.times[way], way)
+		for level := range s.keys[way] {
+			s.keys[way][level] = once(s.keys[way][level], s.times[way], way)
+		}
 	}
 	return s
 }
@@ -106,7 +111,9 @@ func matchBeside(indexes []*index, met map[*index]bool) (links []*link, tally Ta
 			for _, way := range [][2]*sightings{{a, b}, {b, a}} {
 				l := &link{from: way[0].index, to: way[1].index}
 				j := newBareJoin(way[0].times[0], way[1].times[1], l)
-				j.join(way[0].keys[0], way[1].keys[1])
+				for level := range way[0].keys[0] {
+					j.join(way[0].keys[0][level], way[1].keys[1][level])
+				}
 				tally.Ambiguous += j.ambiguous()
 				if j.common {
 					met[a.index], met[b.index] = true, true

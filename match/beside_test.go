@@ -151,3 +151,22 @@ func TestPartSentAgainBesideACaptureIsNoSending(t *testing.T) {
 		}
 	}
 }
+
+func TestAcknowledgementBeforeTheAnswerIsToldFromItBesideACapture(t *testing.T) {
+	for side := range 2 {
+		d := newDialogue(true)
+		for range 20 {
+			from := d.next[side]
+			for _, length := range []uint32{0, 800} {
+				for _, at := range []int{side, 1 - side} {
+					d.now += 30_000_000
+					d.see(at, side, from, length)
+				}
+			}
+			d.next[side] += 800
+		}
+		if there, back, _ := d.match(t); len(there)+len(back) != 40 {
+			t.Errorf("sent by side %d: %d messages there and %d back, not 40", side, len(there), len(back))
+		}
+	}
+}

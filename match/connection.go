@@ -12,6 +12,7 @@ type connection struct {
 	initial  [2]uint32 // sequence number of the SYN of each direction
 	known    [2]bool   // whether that SYN was captured
 	stamped  bool      // any packet has TCP's timestamp option
+	unknown  bool      // of any packet without data nothing but its numbers and flags is known
 }
 
 // lives cuts the flows of a capture into connections while their packets go by: a SYN with another initial sequence
@@ -48,6 +49,9 @@ func (l *lives) see(flow, place int, p *trace.Packet) {
 	l.seen[flow] = true
 	if p.TSVal != 0 {
 		l.now[flow].stamped = true
+	}
+	if p.Length == 0 && p.Digest == 0 {
+		l.now[flow].unknown = true
 	}
 }
 

@@ -28,8 +28,11 @@ func (u *unit) otherDirection(d int) int {
 	return d
 }
 
-// plain reports whether only one of the captures recorded the connection's TCP options.
-func (u *unit) plain() bool { return u.connA != nil && u.connA.stamped != u.connB.stamped }
+// plain reports whether only one of the captures knows more of the connection's packets than their numbers and flags: TCP's
+// options, or the windows of acknowledgements, which the oldest kernel tracers leave out too.
+func (u *unit) plain() bool {
+	return u.connA != nil && (u.connA.stamped != u.connB.stamped || u.connA.unknown != u.connB.unknown)
+}
 
 // printer returns the fingerprint by which both captures can recognise a packet.
 func (u *unit) printer() func(*trace.Packet) uint64 {

@@ -28,10 +28,15 @@ func TestNoMessageIsWrongWhereOneCaptureHasNoOptions(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawStream(t, 100)
-		if rapid.Bool().Draw(t, "the sender's") {
-			forget(s.a, addrA)
-		} else {
-			forget(s.b, addrB)
+		c, own := s.a, addrA
+		if rapid.Bool().Draw(t, "the receiver's") {
+			c, own = s.b, addrB
+		}
+		forget(c, own)
+		if rapid.Bool().Draw(t, "nor windows") {
+			for i := range c.Packets.Len() {
+				c.Packets.At(i).Digest = 0
+			}
 		}
 		ab, ba, _, _ := s.match(&testing.T{}, Options{})
 		matched += min(len(ab), len(ba))
@@ -58,6 +63,29 @@ func TestAcknowledgementsAreMatchedWhereOneCaptureHasNoOptions(t *testing.T) {
 		ab, ba, r, _ := w.match(t, Options{})
 		if len(ab) != 40 || len(ba) != 40 || !r.Captures[0].Met || !r.Captures[1].Met {
 			t.Errorf("%s without options: %d and %d messages, want 40 each; %+v", side, len(ab), len(ba), r.Captures)
+		}
+		w.check(t, ab, ba)
+	}
+}
+
+func TestAcknowledgementsAreMatchedWhereOneCaptureHasNoWindows(t *testing.T) {
+	for _, side := range []string{"a", "b"} {
+		w := newWorld(-3_000_000_000)
+		for i := range int64(40) {
+			now := 1_000_000_000 + i*1_000_000
+			w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK | trace.PSH}, 20_000)
+			w.pass(false, protocolTCP, trace.Packet{Time: now + 50_000, Kind: trace.TCP, Seq: 5, Ack: uint32(100 * (i + 1)), Digest: uint32(i + 1), Flags: trace.ACK}, 20_000)
+		}
+		c := w.a
+		if side == "b" {
+			c = w.b
+		}
+		for i := range c.Packets.Len() {
+			c.Packets.At(i).Digest, c.Packets.At(i).Flags = 0, trace.ACK // nor PSH
+		}
+		ab, ba, _, _ := w.match(t, Options{})
+		if len(ab) != 40 || len(ba) != 40 {
+			t.Errorf("%s without windows: %d and %d messages, want 40 each", side, len(ab), len(ba))
 		}
 		w.check(t, ab, ba)
 	}
