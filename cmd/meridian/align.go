@@ -73,11 +73,8 @@ func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	var bar progress
-	if !f.quiet {
-		bar.start(cmd.ErrOrStderr())
-		o.Progress = bar.show
-	}
+	bar := newProgress(cmd, f.quiet)
+	o.Progress = bar.show
 	spareMemory()
 	outcome, err := pipeline.Run(cmd.Context(), inputs, o)
 	bar.stop()

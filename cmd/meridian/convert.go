@@ -133,18 +133,14 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	var bar progress
-	if !f.quiet {
-		bar.start(cmd.ErrOrStderr())
-		o.Progress = bar.show
-	}
+	bar := newProgress(cmd, f.quiet)
+	o.Progress = bar.show
 	spareMemory()
 	outcome, err := pipeline.Convert(cmd.Context(), inputs, o)
 	bar.stop()
 	if err != nil {
 		return err
 	}
-
 	c := outcome.Played
 	if c == nil { // packets and pages alone
 		c = &show.Conversion{}

@@ -79,11 +79,8 @@ func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	var bar progress
-	if !f.quiet {
-		bar.start(cmd.ErrOrStderr())
-		o.Progress = bar.show
-	}
+	bar := newProgress(cmd, f.quiet)
+	o.Progress = bar.show
 	spareMemory()
 	evaluation, err := pipeline.Evaluate(cmd.Context(), inputs, o)
 	bar.stop()

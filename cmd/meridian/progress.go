@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
@@ -17,6 +18,15 @@ type progress struct {
 	begun time.Time
 	stage string
 	bar   *progressbar.ProgressBar
+}
+
+// newProgress returns the progress of a command, on stderr unless nobody wants it.
+func newProgress(cmd *cobra.Command, quiet bool) *progress {
+	p := new(progress)
+	if !quiet {
+		p.start(cmd.ErrOrStderr())
+	}
+	return p
 }
 
 func (p *progress) start(w io.Writer) {

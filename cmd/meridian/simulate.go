@@ -132,11 +132,8 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	o := pipeline.Simulation{Scenario: scenario, Dir: f.dir, Captures: f.format == "pcap"}
-	var bar progress
-	if !f.quiet {
-		bar.start(cmd.ErrOrStderr())
-		o.Progress = bar.show
-	}
+	bar := newProgress(cmd, f.quiet)
+	o.Progress = bar.show
 	done, err := pipeline.Simulate(cmd.Context(), o)
 	bar.stop()
 	if err != nil {
