@@ -115,6 +115,9 @@ func TestKernelTracesOfRealTrafficAlignAsItsCapturesDo(t *testing.T) {
 			for s := range lttng.Styles {
 				t.Run(s.String(), func(t *testing.T) { compareStyle(t, hosts, s) })
 			}
+			for _, first := range []lttng.Style{lttng.Beside, lttng.Extended} {
+				t.Run(first.String()+" beside other styles", func(t *testing.T) { holdUnlike(t, hosts, first) })
+			}
 		})
 	}
 }
@@ -146,11 +149,12 @@ func compareStyle(t *testing.T, hosts []recordedHost, s lttng.Style) {
 		}
 	}
 	base := hold(t, "captures", cut, hosts, told)
-	// Beside a capture, packets without addresses are known by less, and segments that were divided on the way by their
-	// first part alone.
+	// Where addresses are missing, segments that were divided on the way are known by their first part alone, and what was
+	// sent again is left out; beside a capture, acknowledgements that only a window or an option tells apart are, too. (Behind
+	// a NAT neither captures cut short nor kernels know datagrams, which have nothing but their contents.)
 	least := map[string]float64{"traces": 1, "mixed": 0.98}
 	if s == lttng.Bare {
-		least = map[string]float64{"traces": 0.9, "mixed": 0.85}
+		least = map[string]float64{"traces": 0.85, "mixed": 0.75}
 	}
 	for name, inputs := range map[string][]string{"traces": traces, "mixed": mixed} {
 		got := hold(t, name, inputs, hosts, told)
@@ -160,6 +164,28 @@ func compareStyle(t *testing.T, hosts []recordedHost, s lttng.Style) {
 		if got.width > base.width*1.05+50 {
 			t.Errorf("%s: bounds are %.0f ns wide, of captures of as much %.0f ns", name, got.width, base.width)
 		}
+	}
+}
+
+// holdUnlike aligns traces of hosts whose tracers are of different versions.
+func holdUnlike(t *testing.T, hosts []recordedHost, first lttng.Style) {
+	dir := t.TempDir()
+	var inputs []string
+	told := make(map[string]*instants)
+	packets := 0
+	for i, h := range hosts {
+		written, err := lttng.Write(filepath.Join(dir, h.name), h.packets, lttng.Options{
+			Host: h.name, Style: (first + lttng.Style(i)) % lttng.Styles, Clock: h.clock.At, Quiet: i == 0,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, written.Dir)
+		told[h.name] = &instants{events: written.Events}
+		packets += written.Packets
+	}
+	if got := hold(t, "traces", inputs, hosts, told); got.messages < int64(packets/5) {
+		t.Errorf("%d messages of %d packets", got.messages, packets)
 	}
 }
 
@@ -215,13 +241,13 @@ func hold(t *testing.T, what string, inputs []string, hosts []recordedHost, told
 	if outside > 0 || len(r.Hosts) != len(hosts) {
 		t.Errorf("%s: %d of %d events of %d hosts outside their bounds", what, outside, all, len(r.Hosts))
 	}
-	t.Logf("%s: %d messages, %d packets within bounds %.0f ns wide, %d events", what, r.Quality.Messages, packets, width/float64(packets), all)
+	t.Logf("%s: %d messages, %d packets within bounds %.0f ns wide, %d events", what, r.Quality.Messages, packets, width/float64(max(packets, 1)), all)
 	for _, line := range r.Warnings {
 		if strings.Contains(line, "rest of a packet") || strings.Contains(line, "packet left out") {
 			t.Errorf("%s: %s", what, line)
 		}
 	}
-	return result{r.Quality.Messages, width / float64(packets)}
+	return result{r.Quality.Messages, width / float64(max(packets, 1))}
 }
 
 // cutToHeaders copies a capture of the packets that a style tells of, as long as the headers that it knows.
