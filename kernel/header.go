@@ -135,7 +135,7 @@ func resolveField(f *trace.Field, names map[string]slot, depth int) node {
 // header is what an event says of a packet.
 type header struct {
 	seen           uint64 // which slots were filled, a bit each
-	from, to       end
+	from, to       trace.FlowEnd
 	six            bool
 	buffer, socket uint64
 	device         []byte
@@ -190,7 +190,7 @@ func (h *header) readField(n *node, v *trace.Value) {
 		if n.slot == targetSlot {
 			e = &h.to
 		}
-		if !e.address(v, &h.six) {
+		if !address(e, v, &h.six) {
 			return
 		}
 	case deviceSlot:
@@ -234,9 +234,9 @@ func (h *header) set(s slot, v uint64) {
 	case protocolSlot:
 		h.protocol = uint8(v)
 	case sourcePortSlot:
-		h.from.port = uint16(v)
+		h.from.Port = uint16(v)
 	case targetPortSlot:
-		h.to.port = uint16(v)
+		h.to.Port = uint16(v)
 	case seqSlot:
 		h.seq = uint32(v)
 	case ackSlot:
@@ -259,12 +259,12 @@ func (h *header) set(s slot, v uint64) {
 }
 
 // address takes an address as a number, as bytes, or as an array of 4 or 16 bytes or of 8 words.
-func (e *end) address(v *trace.Value, six *bool) bool {
+func address(e *trace.FlowEnd, v *trace.Value, six *bool) bool {
 	var b [16]byte
 	n := 0
 	switch v.Kind {
 	case trace.Int, trace.Uint:
-		e.hi, e.lo = 0, uint64(uint32(v.Uint()))
+		e.Hi, e.Lo = 0, uint64(uint32(v.Uint()))
 		return true
 	case trace.Bytes, trace.Text:
 		n = copy(b[:], v.Data)
@@ -287,9 +287,9 @@ func (e *end) address(v *trace.Value, six *bool) bool {
 	}
 	switch n {
 	case 4:
-		e.hi, e.lo = 0, uint64(binary.BigEndian.Uint32(b[:]))
+		e.Hi, e.Lo = 0, uint64(binary.BigEndian.Uint32(b[:]))
 	case 16:
-		e.hi, e.lo, *six = binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), true
+		e.Hi, e.Lo, *six = binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), true
 	default:
 		return false
 	}

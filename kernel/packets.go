@@ -83,7 +83,7 @@ func fills(nodes []node, s slot) bool {
 // reducer makes packets of network events.
 type reducer struct {
 	capture *trace.Capture
-	flows   flows
+	flows   trace.FlowTable
 	plans   []plan
 	pending arrivals
 	head    header
@@ -95,7 +95,7 @@ type reducer struct {
 // Packets reduces the network events of a trace to a capture, reading the source to its end. What the host says to
 // itself over its loopback device is left out. File is the subject of warnings; w may be nil.
 func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Capture, error) {
-	r := &reducer{capture: &trace.Capture{Host: host, File: file, Granularity: 1}}
+	r := &reducer{capture: &trace.Capture{Host: host, File: file, Granularity: 1}, flows: trace.NewFlowTable()}
 	var e trace.Event
 	for {
 		if err := src.Next(&e); errors.Is(err, io.EOF) {
@@ -119,7 +119,7 @@ func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Cap
 			r.see(p, e.Time, src.Values())
 		}
 	}
-	r.capture.Flows = r.flows.list
+	r.capture.Flows = r.flows.Flows()
 	r.preferAddressed()
 	if r.capture.Packets.Len() > 0 {
 		r.mute = 0

@@ -13,7 +13,7 @@ const (
 
 // packet makes a packet of a header with addresses, as format/pcap does of the same packet's bytes, and reports whether
 // the header holds together. Content is not known here: Digest stays 0 but for TCP without data.
-func (h *header) packet(p *trace.Packet, flows *flows) bool {
+func (h *header) packet(p *trace.Packet, flows *trace.FlowTable) bool {
 	body, ok := h.bodyLength(p.From)
 	if !ok {
 		return false
@@ -22,7 +22,7 @@ func (h *header) packet(p *trace.Packet, flows *flows) bool {
 	fragment := !h.six && h.part&0x3fff != 0
 	switch {
 	case fragment:
-		h.from.port, h.to.port = 0, 0
+		h.from.Port, h.to.Port = 0, 0
 		p.Kind, p.Length = trace.Datagram, body
 	case h.protocol == protocolTCP:
 		if !h.tcp(p, body) {
@@ -38,9 +38,9 @@ func (h *header) packet(p *trace.Packet, flows *flows) bool {
 		if h.protocol == 1 || h.protocol == 58 { // ICMP
 			p.Length = above(body, 8)
 		}
-		h.from.port, h.to.port = 0, 0
+		h.from.Port, h.to.Port = 0, 0
 	}
-	p.Flow = flows.find(h.from, h.to, h.protocol, h.six)
+	p.Flow, _ = flows.Find(h.from, h.to, h.protocol, h.six)
 	return true
 }
 

@@ -42,7 +42,7 @@ const (
 
 // Decoder reduces frames to packets and gathers their flows.
 type Decoder struct {
-	flows flowTable
+	flows trace.FlowTable
 	tally tally
 	links map[uint16]string // the warning about each unknown link type met
 
@@ -54,11 +54,11 @@ type Decoder struct {
 
 // NewDecoder returns a decoder without flows. File is the subject of its warnings; w may be nil.
 func NewDecoder(file string, w *trace.Warnings) *Decoder {
-	return &Decoder{flows: newFlowTable(), tally: tally{file: file, w: w}}
+	return &Decoder{flows: trace.NewFlowTable(), tally: tally{file: file, w: w}}
 }
 
 // Flows returns the flows met so far, in the order of their first packets.
-func (d *Decoder) Flows() []trace.Flow { return d.flows.flows }
+func (d *Decoder) Flows() []trace.Flow { return d.flows.Flows() }
 
 // Flush reports what was wrong with packets since the last call.
 func (d *Decoder) Flush() { d.tally.flush() }

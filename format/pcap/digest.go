@@ -1,6 +1,9 @@
 package pcap
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // digested is how many bytes of a datagram's content its digest covers: what a short snap length still keeps.
 const digested = 32
@@ -58,4 +61,10 @@ func icmpDigest(s *segment) uint32 {
 		known |= uint64(binary.BigEndian.Uint16(b[6:]))
 	}
 	return contentDigest(known, b[8:], above(s.length, 8))
+}
+
+// fold multiplies to 128 bits and folds the halves.
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
 }

@@ -28,7 +28,7 @@ const (
 
 // segment is what an IP packet carries.
 type segment struct {
-	from, to end
+	from, to trace.FlowEnd
 	protocol uint8
 	six      bool
 	body     []byte // what was kept of it, without the padding of the link
@@ -59,8 +59,8 @@ func (d *Decoder) ipv4(p *trace.Packet, b []byte, wire uint32) {
 	p.ID = binary.BigEndian.Uint16(b[4:])
 	p.TTL = b[8]
 	s := segment{
-		from:     end{lo: uint64(binary.BigEndian.Uint32(b[12:]))},
-		to:       end{lo: uint64(binary.BigEndian.Uint32(b[16:]))},
+		from:     trace.FlowEnd{Lo: uint64(binary.BigEndian.Uint32(b[12:]))},
+		to:       trace.FlowEnd{Lo: uint64(binary.BigEndian.Uint32(b[16:]))},
 		protocol: b[9],
 		body:     b[header:],
 		length:   total - uint32(header),
@@ -82,8 +82,8 @@ func (d *Decoder) ipv6(p *trace.Packet, b []byte, wire uint32) {
 		return
 	}
 	s := segment{
-		from:     end{hi: binary.BigEndian.Uint64(b[8:]), lo: binary.BigEndian.Uint64(b[16:])},
-		to:       end{hi: binary.BigEndian.Uint64(b[24:]), lo: binary.BigEndian.Uint64(b[32:])},
+		from:     trace.FlowEnd{Hi: binary.BigEndian.Uint64(b[8:]), Lo: binary.BigEndian.Uint64(b[16:])},
+		to:       trace.FlowEnd{Hi: binary.BigEndian.Uint64(b[24:]), Lo: binary.BigEndian.Uint64(b[32:])},
 		protocol: b[6],
 		six:      true,
 		body:     b[headerOfIPv6:],

@@ -28,10 +28,10 @@ func (d *Decoder) transport(p *trace.Packet, s *segment) {
 		p.Length = s.length
 		p.Digest = contentDigest(0, s.body, s.length)
 	}
-	flow, first := d.flows.find(s.from, s.to, s.protocol, s.six)
+	flow, first := d.flows.Find(s.from, s.to, s.protocol, s.six)
 	p.Flow = flow
 	if first && d.source != noMAC {
-		f := &d.flows.flows[flow>>1]
+		f := &d.flows.Flows()[flow>>1]
 		copy(f.Source[flow&1][:], d.frame[d.source:])
 		if d.target != noMAC {
 			copy(f.Target[flow&1][:], d.frame[d.target:])
@@ -58,7 +58,7 @@ func (d *Decoder) withPorts(p *trace.Packet, s *segment) bool {
 		return false
 	}
 	header := headerWithPorts(s.protocol)
-	s.from.port, s.to.port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	s.from.Port, s.to.Port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	p.Kind = trace.Datagram
 	p.Length = above(s.length, header)
 	if s.protocol == udp && len(b) >= 6 {
@@ -100,7 +100,7 @@ func (d *Decoder) tcp(p *trace.Packet, s *segment) bool {
 		d.drop(badTCP)
 		return false
 	}
-	s.from.port, s.to.port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	s.from.Port, s.to.Port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	p.Kind = trace.TCP
 	p.Seq = binary.BigEndian.Uint32(b[4:])
 	p.Ack = binary.BigEndian.Uint32(b[8:])

@@ -1,80 +1,82 @@
-package pcap
+package trace
 
 import (
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
 	"net/netip"
-
-	"meridian/trace"
 )
 
-// end is one end of a flow while it is looked up: an address as two words (an IPv4 address in the low one) and a port.
-type end struct {
-	hi, lo uint64
-	port   uint16
+// FlowEnd is one end of a flow while it is looked up: an address as two words (an IPv4 address in the low one) and a port.
+type FlowEnd struct {
+	Hi, Lo uint64
+	Port   uint16
 }
 
-func (e end) after(o end) bool {
-	if e.hi != o.hi {
-		return e.hi > o.hi
+func (e FlowEnd) after(o FlowEnd) bool {
+	if e.Hi != o.Hi {
+		return e.Hi > o.Hi
 	}
-	if e.lo != o.lo {
-		return e.lo > o.lo
+	if e.Lo != o.Lo {
+		return e.Lo > o.Lo
 	}
-	return e.port > o.port
+	return e.Port > o.Port
 }
 
-func (e end) endpoint(six bool) trace.Endpoint {
+func (e FlowEnd) endpoint(six bool) Endpoint {
 	if !six {
 		var a [4]byte
-		binary.BigEndian.PutUint32(a[:], uint32(e.lo))
-		return trace.Endpoint{Addr: netip.AddrFrom4(a), Port: e.port}
+		binary.BigEndian.PutUint32(a[:], uint32(e.Lo))
+		return Endpoint{Addr: netip.AddrFrom4(a), Port: e.Port}
 	}
 	var a [16]byte
-	binary.BigEndian.PutUint64(a[:], e.hi)
-	binary.BigEndian.PutUint64(a[8:], e.lo)
-	return trace.Endpoint{Addr: netip.AddrFrom16(a), Port: e.port}
+	binary.BigEndian.PutUint64(a[:], e.Hi)
+	binary.BigEndian.PutUint64(a[8:], e.Lo)
+	return Endpoint{Addr: netip.AddrFrom16(a), Port: e.Port}
 }
 
 // flowKey tells flows apart; low is not after high.
 type flowKey struct {
-	low, high end
+	low, high FlowEnd
 	protocol  uint8
 	six       bool
 }
 
-// flowTable numbers flows in the order of their first packets. It is an open-addressing hash of flow numbers, each with
+// FlowTable numbers the flows of a capture in the order of their first packets. It is an open-addressing hash of flow numbers, each with
 // 32 bits of its hash so that a probe rarely looks at another flow's key. The hash is seeded per process, lest a crafted
 // capture make all flows collide; the numbers do not depend on it.
-type flowTable struct {
+type FlowTable struct {
 	slots []uint64 // hash<<32 | number+1, 0 if empty; at most half are taken
 	keys  []flowKey
 	seen  []uint8 // directions that had a packet: bit 0 from Low, bit 1 from High
-	flows []trace.Flow
+	flows []Flow
 	seed  [4]uint64
 
 	lastKey flowKey // packets come in trains: the flow of the packet before
 	last    uint32
 }
 
-func newFlowTable() flowTable {
-	t := flowTable{slots: make([]uint64, 256), last: trace.NoFlow}
+// NewFlowTable returns an empty table.
+func NewFlowTable() FlowTable {
+	t := FlowTable{slots: make([]uint64, 256), last: NoFlow}
 	for i := range t.seed {
 		t.seed[i] = rand.Uint64() | 1
 	}
 	return t
 }
 
-// find returns the value of Packet.Flow for a packet between two ends, and whether it is the first of its direction.
-func (t *flowTable) find(from, to end, protocol uint8, six bool) (flow uint32, first bool) {
+// Flows returns the flows in the order of their first packets. They belong to the table until it is done.
+func (t *FlowTable) Flows() []Flow { return t.flows }
+
+// Find returns the value of Packet.Flow for a packet between two ends, and whether it is the first of its direction.
+func (t *FlowTable) Find(from, to FlowEnd, protocol uint8, six bool) (flow uint32, first bool) {
 	k := flowKey{low: from, high: to, protocol: protocol, six: six}
 	direction := uint32(0)
 	if from.after(to) {
 		k.low, k.high = to, from
 		direction = 1
 	}
-	if t.last == trace.NoFlow || k != t.lastKey {
+	if t.last == NoFlow || k != t.lastKey {
 		t.last = t.number(&k)
 		t.lastKey = k
 	}
@@ -83,7 +85,7 @@ func (t *flowTable) find(from, to end, protocol uint8, six bool) (flow uint32, f
 	return t.last<<1 | direction, first
 }
 
-func (t *flowTable) number(k *flowKey) uint32 {
+func (t *FlowTable) number(k *flowKey) uint32 {
 	h := t.hash(k)
 	mask := uint64(len(t.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
@@ -99,11 +101,11 @@ func (t *flowTable) number(k *flowKey) uint32 {
 	}
 }
 
-func (t *flowTable) add(k *flowKey, h, slot uint64) uint32 {
+func (t *FlowTable) add(k *flowKey, h, slot uint64) uint32 {
 	n := uint32(len(t.keys))
 	t.keys = append(t.keys, *k)
 	t.seen = append(t.seen, 0)
-	t.flows = append(t.flows, trace.Flow{
+	t.flows = append(t.flows, Flow{
 		Low: k.low.endpoint(k.six), High: k.high.endpoint(k.six), Protocol: k.protocol,
 	})
 	t.slots[slot] = h&^(1<<32-1) | uint64(n+1)
@@ -113,7 +115,7 @@ func (t *flowTable) add(k *flowKey, h, slot uint64) uint32 {
 	return n
 }
 
-func (t *flowTable) grow() {
+func (t *FlowTable) grow() {
 	t.slots = make([]uint64, 2*len(t.slots))
 	mask := uint64(len(t.slots) - 1)
 	for n := range t.keys {
@@ -126,11 +128,11 @@ func (t *flowTable) grow() {
 	}
 }
 
-func (t *flowTable) hash(k *flowKey) uint64 {
-	rest := uint64(k.low.port)<<32 | uint64(k.high.port)<<16 | uint64(k.protocol)
-	h := fold(k.low.lo^t.seed[0], k.high.lo^t.seed[1])
+func (t *FlowTable) hash(k *flowKey) uint64 {
+	rest := uint64(k.low.Port)<<32 | uint64(k.high.Port)<<16 | uint64(k.protocol)
+	h := fold(k.low.Lo^t.seed[0], k.high.Lo^t.seed[1])
 	if k.six {
-		h ^= fold(k.low.hi^t.seed[1], k.high.hi^t.seed[2]^h)
+		h ^= fold(k.low.Hi^t.seed[1], k.high.Hi^t.seed[2]^h)
 	}
 	return fold(h^rest, t.seed[3])
 }
