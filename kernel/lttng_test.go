@@ -14,6 +14,7 @@ import (
 
 	"meridian/format/ctf"
 	"meridian/format/pcap"
+	"meridian/internal/others"
 	"meridian/kernel"
 	"meridian/trace"
 )
@@ -207,19 +208,10 @@ func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
 	return c
 }
 
-// others returns a trace that other people recorded.
-func others(t *testing.T, name string) string {
-	dir := filepath.Join("../../shared/traces", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip(name, " is not here")
-	}
-	return dir
-}
-
 // TestRowsOfARealKernelAgreeWithItsSwitches holds the slices of a trace of four processors against sums made of its
 // sched_switch events alone.
 func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
-	dir := others(t, "bug446190")
+	dir := others.Trace(t, "bug446190")
 	var w trace.Warnings
 	tr, err := ctf.Open(dir, &w)
 	if err != nil {
