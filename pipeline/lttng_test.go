@@ -223,6 +223,9 @@ func hold(t *testing.T, what string, inputs []string, hosts []recordedHost, told
 	all, outside, packets, width := 0, 0, 0, 0.0
 	for _, h := range r.Hosts {
 		m := h.ClockMap()
+		if what == "traces" && h.Events != int64(len(told[h.Name].events)) {
+			t.Errorf("%s has %d events in the report, not %d", h.Name, h.Events, len(told[h.Name].events))
+		}
 		for _, e := range told[h.Name].events {
 			low, high, lowOK, highOK := m.Bounds(e.Shown)
 			at := hosts[reference].clock.At(e.True)

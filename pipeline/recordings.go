@@ -238,6 +238,9 @@ func (r *run) addRecordings() []trace.Collective {
 			h.clock = clockOf(x, h.name)
 			r.extend(h)
 		}
+		if x.capture != nil { // its packets are among its events
+			r.matched.Clocks[clockOf(x, "")].Events -= int64(x.capture.Packets.Len())
+		}
 		if x.marks == nil || len(x.marks.Marks) == 0 {
 			continue
 		}
