@@ -11,6 +11,7 @@ type connection struct {
 	from, to int       // range in index.order
 	initial  [2]uint32 // sequence number of the SYN of each direction
 	known    [2]bool   // whether that SYN was captured
+	asked    uint32    // the sequence number of the SYN that the other one answers
 	stamped  bool      // any packet has TCP's timestamp option
 	unknown  bool      // of any packet without data nothing but its numbers and flags is known
 }
@@ -39,12 +40,17 @@ func (l *lives) see(flow, place int, p *trace.Packet) {
 	if p.Flags&trace.SYN != 0 {
 		c, d := &l.now[flow], direction(p)
 		answer := p.Flags&trace.ACK != 0
-		if !c.known[d] && l.seen[flow] && !answer || c.known[d] && c.initial[d] != p.Seq {
+		// A SYN that stands in the file after its own answer, as it may where processors write apart, begins nothing.
+		late := c.known[1-d] && c.asked == p.Seq
+		if !c.known[d] && l.seen[flow] && !answer && !late || c.known[d] && c.initial[d] != p.Seq {
 			c.to = place
 			l.ended[flow] = append(l.ended[flow], *c)
 			*c = connection{flow: flow, from: place}
 		}
 		c.initial[d], c.known[d] = p.Seq, true
+		if answer {
+			c.asked = p.Ack - 1
+		}
 	}
 	l.seen[flow] = true
 	if p.TSVal != 0 {
