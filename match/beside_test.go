@@ -13,11 +13,10 @@ import (
 // dialogue plays TCP between host a, whose tracer records no addresses, and host b, which is captured with them. Segments
 // are lost, sent again in part or whole, and arrive in parts. Both clocks show true time.
 type dialogue struct {
-	a, b     *trace.Capture
-	now      int64
-	next     [2]uint32 // of each side: the first byte not sent yet
-	messages int       // that can be found where nothing was sent again
-	says     bool      // the capture says which way packets went
+	a, b *trace.Capture
+	now  int64
+	next [2]uint32 // of each side: the first byte not sent yet
+	says bool      // the capture says which way packets went
 }
 
 func newDialogue(says bool) *dialogue {
