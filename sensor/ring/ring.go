@@ -7,7 +7,7 @@
 // # The file, version 1
 //
 // All numbers are little-endian. Offsets and sizes are bytes. The file is made at its full size, sparse: pages that
-// nobody wrote cost nothing.
+// nobody wrote cost nothing. Each part begins at a multiple of 4096.
 //
 //	0                header, 4096 bytes
 //	4096             classes: ClassCapacity records of 256 bytes
@@ -21,7 +21,7 @@
 //	 12  4  header size, 4096           80  8  error of the frequency, in 10^-12 of it
 //	 16  8  size of the file            88  4  number of classes (atomic)
 //	 24  4  ShardCount                  92  4  ClassCapacity
-//	 28  4  BufferCount, 2^n            96  8  length of the metadata (atomic)
+//	 28  4  BufferCount, 2^n, from 2    96  8  length of the metadata (atomic)
 //	 32  4  BufferSize, 2^n            104  8  MetadataCapacity
 //	 36  4  mode: 0 discard,           112  8  offset of the classes
 //	         1 overwrite               120  8  offset of the metadata
@@ -56,7 +56,8 @@
 //
 // packed without alignment, which is how CTF lays out the structure {uint64 stamp; uint16 id; uint16 size} and the fields
 // declared for the class in the metadata, all aligned to bytes. What is left at the end of a sub-buffer when the next event
-// does not fit holds an event of length 0, or is shorter than an event's head: the reader goes on at the next sub-buffer.
+// does not fit begins with an event's head of 12 zero bytes, or is shorter than that: the reader goes on at the next
+// sub-buffer. The writer writes these zeros when it enters the next sub-buffer, not when it drops an event instead.
 //
 // The writer fills an event in and then stores produced with release order; before that nobody sees it. A writer that is
 // killed leaves nothing half. In discard mode it looks at consumed before it enters a sub-buffer, and where that still holds
@@ -84,7 +85,10 @@ const (
 	maxClasses   = 1 << 16
 	minBuffer    = 1 << 12
 	maxBuffer    = 1 << 24
+	minBuffers   = 2
 	maxBuffers   = 1 << 12
+	maxMetadata  = 1 << 26
+	pageSize     = 4096
 	maxEventSize = 1<<16 - 1
 )
 

@@ -1,0 +1,101 @@
+package ring
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+)
+
+// Class is a type of events.
+type Class struct {
+	Name     string // at most 160 bytes, no quotes, backslashes and control characters
+	Category string // at most 64 bytes of the same; may be empty
+	Fields   string // the members of the structure of fields, in TSDL, each with its semicolon; may be empty
+	Off      bool   // begins switched off
+}
+
+// Handle is what a program needs to emit events of a class.
+type Handle struct {
+	ID     uint16
+	Switch *uint32 // in the ring's memory: load it atomically before every event, 0 is off
+}
+
+// Register enters a class. Classes with the same name, category and fields are one.
+func (r *Ring) Register(c Class) (Handle, error) {
+	if err := c.check(); err != nil {
+		return Handle{}, fmt.Errorf("ring: class %q: %w", c.Name, err)
+	}
+	off := c.Off
+	c.Off = false
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, ok := r.known[c]; ok {
+		return h, nil
+	}
+	id := len(r.known)
+	switch {
+	case r.closed:
+		return Handle{}, fmt.Errorf("ring: class %q: the ring is closed", c.Name)
+	case id >= r.classCapacity:
+		return Handle{}, fmt.Errorf("ring: class %q: there are %d classes already and no room for more (Options.Classes)", c.Name, id)
+	}
+	text := c.declaration(id)
+	if uint64(len(text)) > uint64(r.metadataSize)-r.text {
+		return Handle{}, fmt.Errorf("ring: class %q: its declaration has %d bytes, and %d of %d are left for metadata (Options.Metadata)",
+			c.Name, len(text), uint64(r.metadataSize)-r.text, r.metadataSize)
+	}
+	if err := r.reserve(r.metadataAt+r.text, uint64(len(text))); err != nil {
+		return Handle{}, fmt.Errorf("ring: class %q: %w", c.Name, err)
+	}
+	record := r.class(id)
+	if err := r.reserve(record, classSize); err != nil {
+		return Handle{}, fmt.Errorf("ring: class %q: %w", c.Name, err)
+	}
+	copy(r.mem[r.metadataAt+r.text:], text)
+	r.text += uint64(len(text))
+	atomic.StoreUint64(word64(r.mem, atMetadataLength), r.text)
+
+	h := Handle{ID: uint16(id), Switch: word32(r.mem, record)}
+	b := r.mem[record : record+classSize]
+	b[8], b[9] = byte(len(c.Name)), byte(len(c.Category))
+	copy(b[16:], c.Name)
+	copy(b[176:], c.Category)
+	if !off {
+		binary.LittleEndian.PutUint32(b, 1)
+	}
+	atomic.StoreUint32(word32(r.mem, atClassCount), uint32(id+1))
+	r.known[c] = h
+	return h, nil
+}
+
+// check tells what the metadata could not hold as it is.
+func (c *Class) check() error {
+	for _, text := range []struct {
+		what, text string
+		most       int
+	}{{"name", c.Name, maxName}, {"category", c.Category, maxCategory}} {
+		if len(text.text) > text.most {
+			return fmt.Errorf("the %s has %d bytes, at most %d", text.what, len(text.text), text.most)
+		}
+		if !utf8.ValidString(text.text) || strings.ContainsFunc(text.text, func(c rune) bool { return c < ' ' || c == 0x7f || c == '"' || c == '\\' }) {
+			return fmt.Errorf("the %s %q has quotes, backslashes, control characters or is not UTF-8", text.what, text.text)
+		}
+	}
+	if c.Name == "" {
+		return fmt.Errorf("it has no name")
+	}
+	if !utf8.ValidString(c.Fields) || strings.ContainsRune(c.Fields, 0) {
+		return fmt.Errorf("the declaration of its fields is not UTF-8 or holds a NUL")
+	}
+	return nil
+}
+
+func (c *Class) declaration(id int) string {
+	name := c.Name
+	if c.Category != "" {
+		name = c.Category + ":" + name
+	}
+	return fmt.Sprintf("event {\n\tname = \"%s\";\n\tid = %d;\n\tstream_id = 0;\n\tfields := struct {%s};\n};\n", name, id, c.Fields)
+}

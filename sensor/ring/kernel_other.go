@@ -1,0 +1,11 @@
+//go:build !linux
+
+package ring
+
+import "os"
+
+// reservePages leaves it to the first store to take a page.
+func reservePages(*os.File, []byte, uint64, uint64) error { return nil }
+
+// thread is never 0; nothing but people who look into the file need it.
+func thread() uint32 { return uint32(os.Getpid()) }

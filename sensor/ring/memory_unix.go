@@ -1,0 +1,65 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd
+
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// createFile makes a file that was not there and follows no link that somebody laid.
+func createFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+}
+
+// openFile opens a ring that is there: no link, no pipe that would wait.
+func openFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+func mapFile(f *os.File, size uint64) ([]byte, error) {
+	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %d bytes: %w", size, err)
+	}
+	return mem, nil
+}
+
+func unmapFile(mem []byte) error { return unix.Munmap(mem) }
+
+// lockFile makes the caller the one reader; the kernel ends that with the process at the latest.
+func lockFile(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return ErrBusy
+		}
+		return err
+	}
+}
+
+// ours says whether this user may believe that he made the file: root may read everybody's.
+func ours(info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("not a regular file but %v", info.Mode().Type())
+	}
+	me := os.Geteuid()
+	if me == 0 {
+		return nil
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int64(stat.Uid) != int64(me) {
+		return errors.New("it belongs to another user; read it as that user or as root")
+	}
+	if mode := info.Mode().Perm(); mode != 0o600 {
+		return fmt.Errorf("its mode is %#o instead of 0600, so others may have written it", mode)
+	}
+	return nil
+}

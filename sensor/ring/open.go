@@ -1,0 +1,275 @@
+package ring
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+)
+
+var (
+	// ErrBusy says that another reader has the ring.
+	ErrBusy = errors.New("another reader has this ring; end that one first")
+	// ErrUnready says that the ring's writer has not finished making it.
+	ErrUnready = errors.New("this ring is still being made, or its writer died over it; try again or remove it")
+)
+
+// Reader takes events out of a ring. It believes nothing that it finds there: a file of nonsense is an error, at worst
+// nonsense for events, but no crash and no endless loop. One goroutine at a time may use it.
+type Reader struct {
+	shape
+	info   Info
+	file   *os.File
+	mem    []byte
+	places []place
+	turn   int    // shard at which Next goes on looking
+	copied []byte // of the sub-buffer that the last packet is from
+	broken error  // the file shrank: nothing more can be read
+}
+
+// Info is what the header says of a ring.
+type Info struct {
+	Path                        string
+	Program                     string
+	PID                         int
+	Started                     uint64 // start time of the process, 0 where unknown
+	UUID                        [16]byte
+	Clock                       Clock
+	Overwrite                   bool
+	Shards, Buffers, BufferSize int
+}
+
+var fileName = regexp.MustCompile(`^meridian-[0-9]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.ring$`)
+
+// Find returns the files of rings in a directory that this user may open, for root those of all users; without a
+// directory, in those where Create makes them.
+func Find(dir string) ([]string, error) {
+	where := []string{dir}
+	if dir == "" {
+		where = dirs()
+	}
+	var found []string
+	for _, d := range where {
+		entries, err := os.ReadDir(d)
+		if err != nil {
+			if dir == "" && errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			return nil, fmt.Errorf("ring: %w", err)
+		}
+		for _, entry := range entries {
+			if !fileName.MatchString(entry.Name()) {
+				continue
+			}
+			// A file that is gone meanwhile is none.
+			if info, err := entry.Info(); err == nil && ours(info) == nil {
+				found = append(found, filepath.Join(d, entry.Name()))
+			}
+		}
+	}
+	return found, nil
+}
+
+// Open makes the caller the ring's one reader, until Close or the process's end. It goes on where the last one
+// committed.
+func Open(path string) (_ *Reader, err error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("ring: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			err = fmt.Errorf("ring: %s: %w", path, err)
+		}
+	}()
+	stat, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := ours(stat); err != nil {
+		return nil, err
+	}
+	if swapped() {
+		return nil, fmt.Errorf("%s is big-endian, and rings are little-endian", runtime.GOARCH)
+	}
+	if stat.Size() < headerSize {
+		// The writer makes the file at its full size at once, so this is the instant before, or no ring.
+		if stat.Size() == 0 {
+			return nil, ErrUnready
+		}
+		return nil, fmt.Errorf("%d bytes, and the header alone has %d", stat.Size(), headerSize)
+	}
+	if err := lockFile(f); err != nil {
+		return nil, err
+	}
+	// The header is judged in a copy, which does not change under way.
+	head := make([]byte, headerSize)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return nil, err
+	}
+	if binary.LittleEndian.Uint32(head[atState:]) == 0 {
+		return nil, ErrUnready
+	}
+	s, err := readShape(head, stat.Size())
+	if err != nil {
+		return nil, err
+	}
+	mem, err := mapFile(f, s.size)
+	if err != nil {
+		return nil, err
+	}
+	r := newReader(s, mem, head)
+	r.info.Path, r.file = path, f
+	if err := r.begin(); err != nil {
+		unmapFile(mem)
+		return nil, err
+	}
+	return r, nil
+}
+
+// newReader is the reader's side of memory that has that shape.
+func newReader(s shape, mem, head []byte) *Reader {
+	le := binary.LittleEndian
+	program, _, _ := bytes.Cut(head[atProgram:atProgram+maxProgram], []byte{0})
+	info := Info{
+		Program: strings.ToValidUTF8(string(program), "\ufffd"),
+		PID:     int(int32(le.Uint32(head[atPid:]))),
+		Started: le.Uint64(head[atStartTime:]),
+		UUID:    [16]byte(head[atUUID : atUUID+16]),
+		Clock: Clock{Kind: le.Uint32(head[atClock:]), Frequency: le.Uint64(head[atFrequency:]),
+			Origin: int64(le.Uint64(head[atOrigin:])), FrequencyError: le.Uint64(head[atFrequencyError:])},
+		Overwrite: s.overwrite, Shards: s.shardCount, Buffers: s.bufferCount, BufferSize: s.bufferSize,
+	}
+	return &Reader{shape: s, info: info, mem: mem, places: make([]place, s.shardCount), copied: make([]byte, s.bufferSize)}
+}
+
+// begin goes to where the last reader committed.
+func (r *Reader) begin() (err error) {
+	defer r.fault(&err, debug.SetPanicOnFault(true))
+	for i := range r.places {
+		consumed := atomic.LoadUint64(word64(r.mem, r.control(i)+atConsumed))
+		r.places[i] = place{position: consumed, committed: consumed}
+	}
+	return nil
+}
+
+// fault, deferred, makes an error of the signal that comes where a file is shorter than it was when it was mapped. Other
+// panics go on.
+func (r *Reader) fault(err *error, before bool) {
+	debug.SetPanicOnFault(before)
+	caught := recover()
+	if caught == nil {
+		return
+	}
+	at, ok := caught.(interface{ Addr() uintptr })
+	if ok {
+		if offset := at.Addr() - uintptr(unsafe.Pointer(unsafe.SliceData(r.mem))); offset < uintptr(len(r.mem)) {
+			r.broken = fmt.Errorf("ring: %s: offset %d cannot be read any more: somebody made the file shorter, or its file system is full",
+				r.info.Path, offset)
+			*err = r.broken
+			return
+		}
+	}
+	panic(caught)
+}
+
+// Info returns what the header says.
+func (r *Reader) Info() Info { return r.info }
+
+// ClassInfo is a class as the file has it. Names are what the program chose, whatever that is.
+type ClassInfo struct {
+	ID             uint16
+	Name, Category string
+	On             bool
+}
+
+// classCount loads how many classes there are.
+func (r *Reader) classCount() int {
+	return min(int(atomic.LoadUint32(word32(r.mem, atClassCount))), r.classCapacity)
+}
+
+// Classes returns those registered so far; none from a file that cannot be read any more, of which Next tells.
+func (r *Reader) Classes() (all []ClassInfo) {
+	var err error
+	defer r.fault(&err, debug.SetPanicOnFault(true))
+	for id := range r.classCount() {
+		at := r.class(id)
+		record := slices.Clone(r.mem[at+8 : at+classSize])
+		text := func(at, n, most int) string {
+			return strings.ToValidUTF8(string(record[at:at+min(n, most)]), "\ufffd")
+		}
+		all = append(all, ClassInfo{
+			ID:       uint16(id),
+			Name:     text(8, int(record[0]), maxName),
+			Category: text(168, int(record[1]), maxCategory),
+			On:       atomic.LoadUint32(word32(r.mem, at)) != 0,
+		})
+	}
+	return all
+}
+
+// Metadata returns the declarations of all classes so far, as the file has them. Ask after Next: it has those of all
+// events that Next returned.
+func (r *Reader) Metadata() (text string) {
+	var err error
+	defer r.fault(&err, debug.SetPanicOnFault(true))
+	n := min(atomic.LoadUint64(word64(r.mem, atMetadataLength)), uint64(r.metadataSize))
+	return strings.ToValidUTF8(string(r.mem[r.metadataAt:r.metadataAt+n]), "\ufffd")
+}
+
+// Switch turns the classes that match on or off, in the program as it runs, and returns how many matched. Classes that it
+// registers later are as it says.
+func (r *Reader) Switch(match func(name, category string) bool, on bool) (n int) {
+	var err error
+	defer r.fault(&err, debug.SetPanicOnFault(true))
+	var value uint32
+	if on {
+		value = 1
+	}
+	for _, c := range r.Classes() {
+		if match(c.Name, c.Category) {
+			atomic.StoreUint32(word32(r.mem, r.class(int(c.ID))), value)
+			n++
+		}
+	}
+	return n
+}
+
+// Closed says that the writer has closed the ring. Ask before Next: what it then returns until there is no more is all.
+func (r *Reader) Closed() (closed bool) {
+	var err error
+	defer r.fault(&err, debug.SetPanicOnFault(true))
+	return atomic.LoadUint32(word32(r.mem, atState)) == stateClosed
+}
+
+// Alive says that the writer's process still runs. Ask before Next, as with Closed.
+func (r *Reader) Alive() bool { return alive(r.info.PID, r.info.Started) }
+
+// Remove removes the file's name; what was not taken is lost when reader and writer are gone.
+func (r *Reader) Remove() error {
+	if err := os.Remove(r.info.Path); err != nil {
+		return fmt.Errorf("ring: %w", err)
+	}
+	return nil
+}
+
+// Close lets the ring go, for another reader. What was not committed stays in it.
+func (r *Reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	err := errors.Join(unmapFile(r.mem), r.file.Close())
+	r.file, r.mem = nil, nil
+	r.broken = errors.New("ring: this reader is closed")
+	return err
+}
