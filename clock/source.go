@@ -97,9 +97,9 @@ func init() {
 	}
 }
 
-// Grain returns a length that the source's steps do not exceed, in its own unit: whoever reads v knows that the time is from v up to
-// v+Grain. It is measured, because nobody else tells: a TSC may count by 26, and a clock in nanoseconds made from
-// it then goes by 10 ns.
+// Grain returns by how much the time may be beyond what the source shows, in its own unit: whoever reads v knows that it is from
+// v up to v+Grain. It is measured, because nobody else tells: a TSC may count by 26, and a clock in nanoseconds made from
+// it then goes by 10 ns. The answer is up to 3 units too long, never too short.
 func (s Source) Grain() int64 {
 	if int(s) >= len(grains) {
 		return math.MaxInt64

@@ -12,11 +12,12 @@ const (
 	stillRead  = 1 << 21 // and one that never moves in so many readings has no steps
 )
 
-// grain returns a length that the steps of a counter, all alike but for rounding, do not exceed.
+// grain returns a length that the steps of a counter, all alike, do not exceed by more than they are rounded.
 //
-// Where the counter goes by g, the difference of two readings is k*g for some k, rounded down or up. So two differences that are
-// 2 or more apart belong to different k and are more than g-2 apart: the least such distance plus 2 is no less than g. And
-// three differences in a row, such as 28, 29 and 30, belong to at least two k that are 2 or less apart: g is below 3.
+// A counter that goes by g and shows whole numbers shows v while it stands from v up to v+1+g. The difference of two readings is
+// k*g for some k, rounded down or up. So two differences that are 2 or more apart belong to different k and are more than
+// g-2 apart: the least such distance plus 3 is more than 1+g. And three differences in a row, such as 28, 29 and 30, belong
+// to at least two k that are 2 or less apart: g is below 3.
 func grain(read func() uint64) int64 {
 	differences := stepsOf(read)
 	if len(differences) == 0 {
@@ -30,11 +31,11 @@ func grain(read func() uint64) int64 {
 		// 0 stands for k = 0 without rounding: what is next to it cannot be of the same k.
 		if gap == 1 && i > 1 {
 			if i > 2 && differences[i-2] == differences[i]-2 {
-				return 3
+				return 4
 			}
 			continue
 		}
-		least = min(least, Add(gap, 2))
+		least = min(least, Add(gap, 3))
 	}
 	return least
 }
