@@ -12,6 +12,7 @@ import (
 type Class struct {
 	Name     string // at most 160 bytes, no quotes, backslashes and control characters
 	Category string // at most 64 bytes of the same; may be empty
+	Context  string // the members of the event's context, which lie before its fields, as those are declared; may be empty
 	Fields   string // the members of the structure of fields, in TSDL, each with its semicolon; may be empty
 	Off      bool   // begins switched off
 }
@@ -22,7 +23,7 @@ type Handle struct {
 	Switch *uint32 // in the ring's memory: load it atomically before every event, 0 is off
 }
 
-// Register enters a class. Classes with the same name, category and fields are one.
+// Register enters a class. Classes that are the same in all but Off are one.
 func (r *Ring) Register(c Class) (Handle, error) {
 	if err := c.check(); err != nil {
 		return Handle{}, fmt.Errorf("ring: class %q: %w", c.Name, err)
@@ -86,16 +87,19 @@ func (c *Class) check() error {
 	if c.Name == "" {
 		return fmt.Errorf("it has no name")
 	}
-	if !utf8.ValidString(c.Fields) || strings.ContainsRune(c.Fields, 0) {
+	if text := c.Context + c.Fields; !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return fmt.Errorf("the declaration of its fields is not UTF-8 or holds a NUL")
 	}
 	return nil
 }
 
 func (c *Class) declaration(id int) string {
-	name := c.Name
+	name, context := c.Name, ""
 	if c.Category != "" {
 		name = c.Category + ":" + name
 	}
-	return fmt.Sprintf("event {\n\tname = \"%s\";\n\tid = %d;\n\tstream_id = 0;\n\tfields := struct {%s};\n};\n", name, id, c.Fields)
+	if c.Context != "" {
+		context = fmt.Sprintf("\tcontext := struct {%s};\n", c.Context)
+	}
+	return fmt.Sprintf("event {\n\tname = \"%s\";\n\tid = %d;\n\tstream_id = 0;\n%s\tfields := struct {%s};\n};\n", name, id, context, c.Fields)
 }
