@@ -90,7 +90,7 @@ func newRoot() *rootCommand {
 		},
 		Args: cobra.NoArgs,
 	}
-	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate())
+	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock())
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}
