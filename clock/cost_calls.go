@@ -6,10 +6,10 @@ import "time"
 type way struct {
 	name, way string
 	clock     Source
-	loop      func(n int)   // asks n times; the call stands in it as it would in a program
-	read      func() uint64 // what the call tells; nil if that is not the time
-	counts    bool          // it tells cycles, not ns
-	stamps    bool          // how sensors ask for this clock
+	loop      func(n int) uint64 // asks n times, the call standing there as it would in a program, and adds up what it was told
+	read      func() uint64      // what the call tells; nil if that is not the time
+	counts    bool               // it tells cycles, not ns
+	stamps    bool               // how sensors ask for this clock
 
 	batch      int
 	warm, cold []float64
