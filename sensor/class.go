@@ -1,0 +1,70 @@
+package sensor
+
+import (
+	"fmt"
+	"sync"
+	"unicode/utf8"
+)
+
+// class is what the program knows of one type of events, whatever its fields.
+type class struct {
+	// The gate leads to the switch in the ring, or to [off] where there is no ring. Who may write the ring's file switches.
+	gate
+	// number is the class's in the ring. Classes are entered in the order in which they were declared, so that it holds for
+	// every ring of the process.
+	number uint32
+
+	category, name  string
+	ending          string // of the name in the trace: what its events do to their row
+	context, fields []member
+}
+
+// off is the switch of all classes as long as there is no ring.
+var off uint32
+
+// Enabled says whether an event would be written, for who would first have to compute what it says.
+func (c *class) Enabled() bool { return c.open() }
+
+// Longest names.
+const (
+	maxName     = 160
+	maxCategory = 64
+)
+
+// classes is all that were declared.
+var classes struct {
+	sync.Mutex
+	all   []*class
+	known map[string]any // by declaration: what NewEvent and the others returned
+}
+
+// declare returns the event of a declaration: made by this call, or by an earlier one that said the same. Names that
+// cannot be are a mistake in the program, which ends at its start.
+func declare[E any](category, name, ending string, context, fields []member, made func(*E) *class) *E {
+	if name == "" || len(name)+len(ending) > maxName || !utf8.ValidString(name) {
+		panic(fmt.Sprintf("sensor: event %q: a name has 1 to %d bytes of UTF-8; give it another", name, maxName-len(ending)))
+	}
+	if len(category) > maxCategory || !utf8.ValidString(category) {
+		panic(fmt.Sprintf("sensor: event %q: its category %q has more than %d bytes or is not UTF-8; give it another", name, category, maxCategory))
+	}
+	e := new(E)
+	key := fmt.Sprintf("%T %q %q %v %v", e, category, name+ending, context, fields)
+	classes.Lock()
+	defer classes.Unlock()
+	if known, ok := classes.known[key].(*E); ok {
+		return known
+	}
+	if classes.known == nil {
+		classes.known = map[string]any{}
+	}
+	classes.known[key] = e
+	c := made(e)
+	c.category, c.name, c.ending, c.context, c.fields = category, name, ending, context, fields
+	c.number = uint32(len(classes.all))
+	c.lead(&off)
+	classes.all = append(classes.all, c)
+	if r := running.Load(); r != nil {
+		r.enter(c)
+	}
+	return e
+}

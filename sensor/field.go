@@ -1,0 +1,185 @@
+package sensor
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unsafe"
+)
+
+// Field is what an event's field may be: any integer, floating-point number, bool, string or bytes, or a type made of one.
+// A time.Duration is its nanoseconds; a time.Time is given as its UnixNano.
+type Field interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr |
+		~float32 | ~float64 | ~bool | ~string | ~[]byte
+}
+
+// The code of a generic event must not look its types up while the program runs. It need not: Go compiles it once for each
+// underlying type, and there the size of a value is a constant, so that only one branch of the functions below remains and a
+// number is a single store. On machines of 64 bits only a string has 16 bytes and only a slice 24 (field_64.go; the
+// others ask, field_32.go). All are inlined: what they cost the inliner is counted before the branches are cut.
+
+// size returns how many bytes a value takes in the ring.
+func size[T Field](v T) int {
+	if isText(v) {
+		return len(*(*string)(unsafe.Pointer(&v))) + 1
+	}
+	if isBytes(v) {
+		return len(*(*[]byte)(unsafe.Pointer(&v))) + 4
+	}
+	return int(unsafe.Sizeof(v))
+}
+
+// put writes a number at p, where there is room for it, and returns where the next one goes.
+func put[T Field](p unsafe.Pointer, v T) unsafe.Pointer {
+	*(*T)(p) = v
+	return unsafe.Add(p, unsafe.Sizeof(v))
+}
+
+// putLong is put for text and bytes.
+func putLong[T Field](p unsafe.Pointer, v T) unsafe.Pointer {
+	if isText(v) {
+		s := *(*string)(unsafe.Pointer(&v))
+		copy(unsafe.Slice((*byte)(p), len(s)), s)
+		p = unsafe.Add(p, len(s))
+		*(*byte)(p) = 0
+		return unsafe.Add(p, 1)
+	}
+	b := *(*[]byte)(unsafe.Pointer(&v))
+	*(*uint32)(p) = uint32(len(b))
+	p = unsafe.Add(p, 4)
+	copy(unsafe.Slice((*byte)(p), len(b)), b)
+	return unsafe.Add(p, len(b))
+}
+
+// putAny is put for both, where the call does not matter.
+func putAny[T Field](p unsafe.Pointer, v T) unsafe.Pointer {
+	if isLong(v) {
+		return putLong(p, v)
+	}
+	return put(p, v)
+}
+
+// MaxText is how many bytes of a string or of bytes an event keeps. What is longer is cut; a string that was cut ends
+// with "…". Each cut is counted by the counter meridian:cut.
+const MaxText = 4096
+
+// fit returns text as an event can keep it: CTF's strings end at the first NUL, and nothing is longer than MaxText.
+func fit[T Field](v T) T {
+	if isText(v) {
+		s := *(*string)(unsafe.Pointer(&v))
+		if len(s) > MaxText || strings.IndexByte(s, 0) >= 0 {
+			s = refit(s)
+			return *(*T)(unsafe.Pointer(&s))
+		}
+	}
+	if isBytes(v) {
+		b := *(*[]byte)(unsafe.Pointer(&v))
+		if len(b) > MaxText {
+			cut.Add(1)
+			b = b[:MaxText]
+			return *(*T)(unsafe.Pointer(&b))
+		}
+	}
+	return v
+}
+
+// cut counts strings and bytes that were longer than an event keeps.
+var cut = NewCounter("meridian", "cut")
+
+// refit is for the few strings that are not as they should be: a NUL becomes the picture that Unicode has of it.
+func refit(s string) string {
+	s = strings.ReplaceAll(s, "\x00", "␀")
+	if len(s) <= MaxText {
+		return s
+	}
+	cut.Add(1)
+	end := MaxText - len("…")
+	for end > MaxText-8 && s[end]&0xc0 == 0x80 { // not within a letter
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// member is one field as it is declared.
+type member struct {
+	name string
+	kind reflect.Kind
+}
+
+func memberOf[T Field](name string) member { return member{name, reflect.TypeFor[T]().Kind()} }
+
+// Kinds of fields that are none of Go's: the enumeration of roles, and a histogram's sequence of buckets.
+const (
+	roleKind    = reflect.Invalid
+	bucketsKind = reflect.UnsafePointer
+)
+
+// tsdl returns the declaration of fields in CTF's language, each of whole bytes and without padding. Other writers of rings, as
+// meridian.h, declare theirs in the same words.
+func tsdl(members []member) string {
+	var b strings.Builder
+	used := map[string]bool{}
+	for _, m := range members {
+		name := fieldName(m.name)
+		for n := 2; used[name]; n++ {
+			name = fmt.Sprintf("%s_%d", fieldName(m.name), n)
+		}
+		used[name] = true
+		integer := func(bits int, signed bool) string {
+			return fmt.Sprintf("integer { size = %d; align = 8; signed = %t; }", bits, signed)
+		}
+		switch k := m.kind; k {
+		case roleKind:
+			fmt.Fprintf(&b, `enum : %s { "none" = 0, "sends" = 1, "receives" = 2, "enters" = 3, "leaves" = 4 } _%s;`, integer(8, false), name)
+		case bucketsKind:
+			fmt.Fprintf(&b, "%s __%s_length; struct { %s _low; %s _count; } align(8) _%s[__%s_length];",
+				integer(32, false), name, integer(64, true), integer(64, true), name, name)
+		case reflect.String:
+			fmt.Fprintf(&b, "string _%s;", name)
+		case reflect.Slice:
+			fmt.Fprintf(&b, "%s __%s_length; integer { size = 8; align = 8; signed = false; base = 16; } _%s[__%s_length];",
+				integer(32, false), name, name, name)
+		case reflect.Bool:
+			fmt.Fprintf(&b, `enum : %s { "false" = 0, "true" = 1 } _%s;`, integer(8, false), name)
+		case reflect.Float32:
+			fmt.Fprintf(&b, "floating_point { exp_dig = 8; mant_dig = 24; align = 8; } _%s;", name)
+		case reflect.Float64:
+			fmt.Fprintf(&b, "floating_point { exp_dig = 11; mant_dig = 53; align = 8; } _%s;", name)
+		default:
+			bits, signed := integerOf(k)
+			fmt.Fprintf(&b, "%s _%s;", integer(bits, signed), name)
+		}
+		b.WriteByte(' ')
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+func integerOf(k reflect.Kind) (bits int, signed bool) {
+	switch k {
+	case reflect.Int8, reflect.Uint8:
+		bits = 8
+	case reflect.Int16, reflect.Uint16:
+		bits = 16
+	case reflect.Int32, reflect.Uint32:
+		bits = 32
+	case reflect.Int64, reflect.Uint64:
+		bits = 64
+	default:
+		bits = 8 * int(unsafe.Sizeof(0))
+	}
+	return bits, k >= reflect.Int && k <= reflect.Int64
+}
+
+// fieldName returns a name of letters, digits and underscores.
+func fieldName(s string) string {
+	if s == "" {
+		return "field"
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, s)
+}

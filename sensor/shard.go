@@ -1,0 +1,70 @@
+package sensor
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"meridian/sensor/ring"
+)
+
+// shard is the part of the ring that one goroutine at a time writes.
+type shard struct {
+	*ring.Shard
+	number uint64
+	slices uint64        // that began here
+	busy   atomic.Uint32 //lint:ignore U1000 only where shards are claimed (pin_claim.go)
+	_      [128]byte     // other shards are other processors'
+}
+
+// maxShards is how many processors (GOMAXPROCS) may emit. Events of those beyond are lost, and counted.
+const maxShards = 1 << 12
+
+const eventHead = ring.HeadSize
+
+var (
+	shards     [maxShards]atomic.Pointer[shard] // by processor; nil until its first event
+	shardCount atomic.Uint32                    // among how many a goroutine chooses, where shards are claimed
+	lost       atomic.Int64                     // events for which there was no shard
+)
+
+// nextSlice numbers a slice that begins here; no two of a process have the same.
+func (s *shard) nextSlice() uint64 {
+	s.slices++
+	return s.number<<40 | s.slices
+}
+
+func putHead(p unsafe.Pointer, stamp uint64, class uint32, n int) unsafe.Pointer {
+	ring.PutHead(p, uint16(class), n, stamp)
+	return unsafe.Add(p, eventHead)
+}
+
+// open makes the shard of a number; nil if the ring has no such or is closed.
+func (r *recorder) open(i int) *shard {
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	if s := shards[i].Load(); s != nil {
+		return s
+	}
+	if i >= r.ring.Shards() || r.closed {
+		return nil
+	}
+	s := &shard{Shard: r.ring.Shard(i), number: uint64(i + 1)}
+	shards[i].Store(s)
+	return s
+}
+
+// close takes all shards away and waits for who is writing to one.
+func (r *recorder) close() error {
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	r.closed = true
+	shardCount.Store(0)
+	var taken []*shard
+	for i := range shards {
+		if s := shards[i].Swap(nil); s != nil {
+			taken = append(taken, s)
+		}
+	}
+	retire(taken)
+	return r.ring.Close()
+}

@@ -1,0 +1,219 @@
+package sensor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"meridian/clock"
+	"meridian/sensor/ring"
+)
+
+// Options say how events are recorded; the zero value is ready.
+type Options struct {
+	Program string // its name in the trace; "" stands for the executable's
+	Events  string // what is switched on, as by MERIDIAN_EVENTS, which has the last word; "" stands for all
+
+	Dir        string // where the ring's file lies; "" stands for /dev/shm, or the directory for temporary files
+	Buffers    int    // sub-buffers for each processor, a power of two; 0 stands for 16
+	BufferSize int    // bytes of each, a power of two; 0 stands for 64 KiB
+	Overwrite  bool   // a flight recorder: where nobody reads, new events take the place of the oldest
+
+	Interval time.Duration // between histograms, and between snapshots of the clocks; 0 stands for a second
+	Host     string        // Record: the host's name in the trace; "" stands for the host's own
+	Title    string        // Record: what the trace says of itself
+}
+
+// recorder is a ring that events go to, and what goes with it.
+type recorder struct {
+	o     Options
+	ring  *ring.Ring
+	first clock.Snapshot
+	last  clock.Snapshot // beat's, until it has ended
+	hz    clock.Frequency
+	full  error // why classes could not be entered; guarded by classes' mutex
+	stop  chan struct{}
+	beats sync.WaitGroup
+
+	opening sync.Mutex // one shard at a time is made
+	closed  bool
+}
+
+// running is the recorder that events go to, nil for none.
+var running atomic.Pointer[recorder]
+
+// starting lets one Start or Stop after the other.
+var starting sync.Mutex
+
+// ErrStarted says that events are being recorded already.
+var ErrStarted = errors.New("sensor: events are being recorded already; Stop ends that")
+
+// Start makes a ring and switches events on. Without a reader, which is an agent or [Record], the ring keeps what fits.
+// If the program dies, the ring's file stays, and [Recover] reads it.
+func Start(o Options) error {
+	starting.Lock()
+	defer starting.Unlock()
+	return start(o)
+}
+
+func start(o Options) error {
+	if running.Load() != nil {
+		return ErrStarted
+	}
+	if o.Interval <= 0 {
+		o.Interval = time.Second
+	}
+	if o.Program == "" {
+		o.Program = filepath.Base(os.Args[0])
+	}
+	slow = !clock.Best().Source.CountsCycles()
+	r := &recorder{o: o, stop: make(chan struct{})}
+	var err error
+	if r.hz, err = clock.CalibrateQuick(); err != nil {
+		return fmt.Errorf("sensor: %w", err)
+	}
+	r.first = clock.Take(stampSource())
+	hz, uncertain := r.hz.Rounded()
+	r.ring, err = ring.Create(ring.Options{
+		Dir: o.Dir, Program: o.Program, Buffers: o.Buffers, BufferSize: o.BufferSize, Overwrite: o.Overwrite,
+		Clock: ring.Clock{Kind: uint32(stampSource()), Frequency: hz, Origin: r.first.Realtime.Origin(hz), FrequencyError: uncertain},
+	})
+	if err != nil {
+		return fmt.Errorf("sensor: %w", err)
+	}
+
+	classes.Lock()
+	environment := environmentRules(o.Events)
+	if e := os.Getenv("MERIDIAN_EVENTS"); e != "" {
+		environment = environmentRules(e)
+	}
+	rules = append(environment, rules...)
+	running.Store(r)
+	shardCount.Store(uint32(min(r.ring.Shards(), 2*runtime.GOMAXPROCS(0))))
+	for _, c := range classes.all {
+		r.enter(c)
+	}
+	full := r.full
+	classes.Unlock()
+	if full != nil {
+		stop()
+		return full
+	}
+	r.beats.Add(1)
+	go r.beat()
+	return nil
+}
+
+// enter enters a class into the ring and gives it its switch. The mutex of classes is held.
+func (r *recorder) enter(c *class) {
+	if r.full != nil {
+		return
+	}
+	on, _ := decide(rules, c)
+	h, err := r.ring.Register(ring.Class{Name: c.name + c.ending, Category: c.category, Context: tsdl(c.context), Fields: tsdl(c.fields), Off: !on})
+	if err == nil && uint32(h.ID) != c.number {
+		err = fmt.Errorf("class %d was entered as %d", c.number, h.ID)
+	}
+	if err != nil {
+		r.full = fmt.Errorf("sensor: event %s:%s and all that were declared later: %w", c.category, c.name, err)
+		return
+	}
+	c.lead(h.Switch)
+}
+
+// beat writes what is written at intervals.
+func (r *recorder) beat() {
+	defer r.beats.Done()
+	emitSnapshot(r.first)
+	t := time.NewTicker(r.o.Interval)
+	defer t.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-t.C:
+			r.flush()
+		}
+	}
+}
+
+// flush writes what was counted, and how the clocks stand.
+func (r *recorder) flush() {
+	histograms.flush()
+	if n := lost.Load(); n != lostEvents.Value() {
+		lostEvents.Set(n)
+	}
+	r.last = clock.Take(stampSource())
+	emitSnapshot(r.last)
+}
+
+// Stop ends recording: every event whose Emit returned before is in the ring, and none comes after. The ring's file stays
+// for who reads it. Its memory stays mapped, since an Emit may still be about to look at its switch.
+func Stop() error {
+	starting.Lock()
+	defer starting.Unlock()
+	return stop()
+}
+
+func stop() error {
+	r := running.Load()
+	if r == nil {
+		return nil
+	}
+	close(r.stop)
+	r.beats.Wait()
+	r.flush()
+	classes.Lock()
+	for _, c := range classes.all {
+		c.lead(&off)
+	}
+	running.Store(nil)
+	classes.Unlock()
+	return r.close()
+}
+
+// Ring returns the path of the file to which events go, "" for none.
+func Ring() string {
+	if r := running.Load(); r != nil {
+		return r.ring.Path()
+	}
+	return ""
+}
+
+// stampSource is what events are stamped by: the cycle counter where it is good. Else it is MONOTONIC, although MONOTONIC_RAW
+// has the steadier rate: that one costs a system call, which must not be where a shard is held.
+func stampSource() clock.Source {
+	if best := clock.Best().Source; best.CountsCycles() {
+		return best
+	}
+	return clock.Monotonic
+}
+
+// slow says that events are stamped by [clock.Monotonic]. It is set before events are switched on.
+var slow bool
+
+// init starts recording where the environment asks for it: MERIDIAN=1, or MERIDIAN=DIR for a ring in that directory.
+func init() {
+	switch dir := os.Getenv("MERIDIAN"); {
+	case dir == "" || dir == "0":
+	case strings.ContainsRune(dir, filepath.Separator):
+		complain(Start(Options{Dir: dir}))
+	case dir == "1":
+		complain(Start(Options{}))
+	default:
+		complain(fmt.Errorf("sensor: MERIDIAN=%s is neither 0, 1 nor a directory with a %c in its name", dir, filepath.Separator))
+	}
+}
+
+// complain says on stderr what is wrong with the environment: no caller could.
+func complain(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
