@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -29,6 +30,9 @@ func TestReaderInAnotherMappingGetsAll(t *testing.T) {
 func transfer(t *testing.T, w *Ring, r *Reader, n uint64) {
 	t.Helper()
 	var writers sync.WaitGroup
+	var stop atomic.Bool
+	defer writers.Wait()
+	defer stop.Store(true)
 	for i := range w.Shards() {
 		writers.Add(1)
 		go func() {
@@ -39,7 +43,7 @@ func transfer(t *testing.T, w *Ring, r *Reader, n uint64) {
 				return
 			}
 			s := w.Shard(i)
-			for k := uint64(0); k < n; {
+			for k := uint64(0); k < n && !stop.Load(); {
 				if emit(s, class.ID, HeadSize+int(k*7%90), k) {
 					k++
 				} else {
