@@ -185,7 +185,7 @@ func (f *Filter) Write(r *trace.Record) error {
 // Close ends the pairs and closes the next sink.
 func (f *Filter) Close() error {
 	for i := range f.pairs {
-		f.pairs[i].end()
+		f.pairs[i].end(f.legend)
 	}
 	return f.next.Close()
 }

@@ -246,6 +246,17 @@ func TestPairsWithoutAKeyBelongToARow(t *testing.T) {
 	}
 }
 
+// TestAnEndBeforeTheFirstBeginOfAKeyUsedAgainIsNobodys: a processor's number tells calls apart only one after another.
+func TestAnEndBeforeTheFirstBeginOfAKeyUsedAgainIsNobodys(t *testing.T) {
+	o := Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id")}}
+	begin := func(at int64) *trace.Record { return record(at, 0, 2, trace.OfInt(1)) }
+	end := func(at int64) *trace.Record { return record(at, 0, 3, trace.OfInt(1)) }
+	_, f := play(t, o, end(1), begin(10), end(12), end(13), begin(20), end(23), begin(30), begin(40), end(44))
+	if r := f.Results()[0]; r.Count != 3 || r.MinNs != 2 || r.MaxNs != 4 || r.OutOfOrder != 0 || r.NoBegin != 2 || r.NoEnd != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestABeatIsAPairOfOneType(t *testing.T) {
 	_, f := play(t, Options{Pairs: []Pair{pair(t, "beat=ust:end..ust:end")}}, record(0, 0, 3), record(10, 0, 3), record(30, 0, 3))
 	if r := f.Results()[0]; r.Count != 2 || r.MinNs != 10 || r.MaxNs != 20 || r.NoEnd != 1 || r.NoBegin != 1 {

@@ -122,6 +122,7 @@ type waiting struct {
 	time, low, high int64
 	host, stream    int
 	bounded         bool
+	early           *waiting // of a begin: an end that came before it, its own if no other comes
 }
 
 // pairing is a pair at work.
@@ -152,7 +153,7 @@ func (f *Filter) pair(c *class, r *trace.Record) error {
 			p.NoKey++
 			continue
 		}
-		w := waiting{r.Time, r.Low, r.High, r.Host, r.Stream, r.Bounded}
+		w := waiting{r.Time, r.Low, r.High, r.Host, r.Stream, r.Bounded, nil}
 		// What both begins and ends is one of a row of beats: it ends the last and begins the next.
 		if role.ends {
 			p.close(w, f.legend)
@@ -185,24 +186,42 @@ func (p *pairing) keyOf(role *role, fields []trace.Field, r *trace.Record) bool 
 }
 
 func (p *pairing) open(w waiting, l *trace.Legend) {
-	if e, ok := p.early[string(p.key)]; ok && len(p.Key) > 0 {
+	if e, ok := p.early[string(p.key)]; ok {
 		delete(p.early, string(p.key))
-		p.OutOfOrder++
-		p.measure(w, e, l)
-		return
+		w.early = &e
 	}
-	if _, ok := p.begun[string(p.key)]; ok {
-		p.NoEnd++
+	if b, ok := p.begun[string(p.key)]; ok {
+		p.giveUp(b, l)
 	} else if len(p.begun) >= mostOpen {
-		p.NoEnd += int64(len(p.begun))
-		clear(p.begun)
+		p.giveUpAll(l)
 	}
 	p.begun[string(p.key)] = w
+}
+
+// giveUp ends the waiting of a begin to which no end came: if one came before it, with the same key and no begin of its
+// own, the two are a pair in the wrong order.
+func (p *pairing) giveUp(b waiting, l *trace.Legend) {
+	if b.early == nil {
+		p.NoEnd++
+		return
+	}
+	p.OutOfOrder++
+	p.measure(b, *b.early, l)
+}
+
+func (p *pairing) giveUpAll(l *trace.Legend) {
+	for _, b := range p.begun {
+		p.giveUp(b, l)
+	}
+	clear(p.begun)
 }
 
 func (p *pairing) close(w waiting, l *trace.Legend) {
 	if b, ok := p.begun[string(p.key)]; ok {
 		delete(p.begun, string(p.key))
+		if b.early != nil {
+			p.NoBegin++
+		}
 		p.measure(b, w, l)
 		return
 	}
@@ -236,7 +255,7 @@ func (p *pairing) measure(b, e waiting, l *trace.Legend) {
 		p.MinNs, p.MaxNs = d, d
 	}
 	p.MinNs = min(p.MinNs, d)
-	if d >= p.MaxNs {
+	if p.Longest == nil || d > p.MaxNs || d == p.MaxNs && b.time < p.Longest.BeginNs {
 		p.MaxNs = d
 		p.Longest = &Case{BeginNs: b.time, DurationNs: d, LowNs: low, HighNs: high, Bounded: bounded, From: l.Hosts[b.host], To: l.Hosts[e.host]}
 		if len(p.Key) > 0 {
@@ -268,8 +287,8 @@ func (p *pairing) measure(b, e waiting, l *trace.Legend) {
 }
 
 // end counts what stayed open and sums up.
-func (p *pairing) end() {
-	p.NoEnd += int64(len(p.begun))
+func (p *pairing) end(l *trace.Legend) {
+	p.giveUpAll(l)
 	p.NoBegin += int64(len(p.early))
 	if p.Count == 0 {
 		return
