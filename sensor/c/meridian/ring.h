@@ -1,0 +1,368 @@
+// The part of meridian.h, which includes it, that makes rings: the file, the clock's frequency, which thread has which
+// shard, and what happens at fork. Of it only mdn_make_room is on the way of an event, at the end of each sub-buffer.
+//
+//	meridian_start --> mdn_create: file, header, clock --> mdn_register: every class --> switches on
+//	first event of a thread --> mdn_make_room --> mdn_claim: a shard that nobody owns
+//	fork --> mdn_after_fork, in the child: no ring, the switches as they stood --> its first event --> mdn_create again
+//
+// Everything here is done under mdn.lock, except what threads do with their shards: there the owner in the control block
+// decides.
+
+// Clocks.
+
+#ifdef MERIDIAN_TEST_CLOCK
+static inline void mdn_measure(struct mdn_header *h) { h->clock = MDN_MONOTONIC_RAW, h->frequency = 1000000000; }
+#else
+static inline size_t mdn_read(const char *path, char *text, size_t size) {
+	int f = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = f < 0 ? 0 : read(f, text, size - 1);
+	if (f >= 0) close(f);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? (size_t)n : 0;
+}
+
+// mdn_best chooses what to stamp with. The kernel watches whether the TSCs of all processors agree, and strikes it from its
+// list if they do not.
+static inline uint32_t mdn_best(void) {
+#if defined(__x86_64__) || defined(__i386__)
+	unsigned a, b, c, d;
+	char sources[256];
+	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8) &&
+		mdn_read("/sys/devices/system/clocksource/clocksource0/available_clocksource", sources, sizeof sources) &&
+		strstr(sources, "tsc"))
+		return MDN_TSC;
+#elif defined(__aarch64__)
+	return MDN_CNTVCT;
+#endif
+	return MDN_MONOTONIC_RAW;
+}
+
+// mdn_beside is a clock read between two readings of the counter, the closest of several.
+struct mdn_beside {
+	uint64_t counter, width;
+	int64_t ns;
+};
+static inline struct mdn_beside mdn_read_beside(uint32_t clock, clockid_t id) {
+	struct mdn_beside best = {0, UINT64_MAX, 0};
+	for (int i = 0; i < 32; i++) {
+		struct timespec t;
+		uint64_t before = mdn_now(clock);
+		clock_gettime(id, &t);
+		uint64_t width = mdn_now(clock) - before;
+		if (width >= best.width) continue;
+		best.counter = before + width / 2;
+		best.width = width;
+		best.ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	}
+	return best;
+}
+
+// mdn_measure finds the counter's frequency by MONOTONIC, in 3 ms, and what time it was when it was 0: equation (1) of
+// Tinetti et al. with the error of (2) and (3), to which the clocks' own steps add up to 50 ns at each end.
+static inline void mdn_measure(struct mdn_header *h) {
+	const double step = 50;
+	h->clock = mdn_best();
+	h->frequency = 1000000000;
+	if (h->clock != MDN_MONOTONIC_RAW) {
+		struct timespec wait = {0, 3000000};
+		struct mdn_beside a = mdn_read_beside(h->clock, CLOCK_MONOTONIC);
+		while (nanosleep(&wait, &wait) != 0 && errno == EINTR) {
+		}
+		struct mdn_beside b = mdn_read_beside(h->clock, CLOCK_MONOTONIC);
+		double counts = (double)(b.counter - a.counter), ns = (double)(b.ns - a.ns);
+		double off = (double)(a.width + b.width) / 2 / counts + 2 * step / ns;
+		h->frequency = (uint64_t)(counts / ns * 1e9 + 0.5);
+		h->frequency_error = (uint64_t)(off * 1e12);
+	}
+	struct mdn_beside now = mdn_read_beside(h->clock, CLOCK_REALTIME);
+	h->origin = now.ns - (int64_t)(now.counter / h->frequency * 1000000000 +
+		now.counter % h->frequency * 1000000000 / h->frequency);
+}
+#endif
+
+// The ring.
+
+static inline uint64_t mdn_pages(uint64_t n) { return (n + 4095) & ~(uint64_t)4095; }
+
+// mdn_prepare fills the header in. That it is in use is said last: until then no reader believes anything else.
+static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_header *shape) {
+	struct mdn_header *h = (struct mdn_header *)(void *)mdn.map;
+	char stat[1024];
+	int e = mdn_reserve(0, sizeof *h);
+	if (e == 0) e = mdn_reserve(shape->at_shards, shape->at_data - shape->at_shards);
+	if (e != 0) return e;
+	*h = *shape;
+	memcpy(h->magic, "MERIDIAN", 8);
+	h->version = 1;
+	h->header_size = 4096;
+	h->pid = (uint32_t)getpid();
+	memcpy(h->uuid, uuid, 16);
+	mdn_measure(h);
+	if (mdn_read("/proc/self/stat", stat, sizeof stat)) {
+		char *p = strrchr(stat, ')'); // the program's name may hold blanks and parentheses of its own
+		for (int field = 2; p && field < 22; field++) p = strchr(p + 1, ' ');
+		if (p) h->start_time = strtoull(p, NULL, 10);
+	}
+	memcpy(h->program, mdn.program, sizeof h->program);
+	for (struct mdn_class *c = mdn.first; c; c = c->next)
+		if ((e = mdn_register(c, mdn.generation ? c->local != 0 : mdn_begins_on(c))) != 0) return e;
+	mdn_control_of(0)->discarded = __atomic_exchange_n(&mdn.lost, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->state, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&mdn.ready, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+// mdn_create makes the file in a directory and maps it, without switching anything on.
+static inline int mdn_create(const char *dir) {
+	const struct meridian_options *o = &mdn.options;
+	unsigned char u[16];
+	struct mdn_header shape;
+	memset(&shape, 0, sizeof shape);
+	shape.shards = o->shards;
+	shape.buffers = o->buffers;
+	shape.buffer_size = o->buffer_size;
+	shape.mode = o->overwrite;
+	shape.class_capacity = o->classes;
+	shape.metadata_capacity = o->metadata;
+	shape.at_classes = 4096;
+	shape.at_metadata = mdn_pages(shape.at_classes + (uint64_t)o->classes * sizeof(struct mdn_record));
+	shape.at_shards = mdn_pages(shape.at_metadata + o->metadata);
+	shape.at_data = mdn_pages(shape.at_shards + (uint64_t)o->shards * sizeof(struct mdn_control));
+	shape.size = shape.at_data + (uint64_t)o->shards * o->buffers * o->buffer_size;
+	if (getrandom(u, sizeof u, 0) != sizeof u) return errno;
+	u[6] = (unsigned char)((u[6] & 0x0f) | 0x40); // version 4: random
+	u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
+	int n = snprintf(mdn.path, sizeof mdn.path,
+		"%s/meridian-%d-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x.ring", dir, (int)getpid(), u[0],
+		u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	if (n < 0 || (size_t)n >= sizeof mdn.path) return ENAMETOOLONG;
+	mdn.file = open(mdn.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (mdn.file < 0) return errno;
+	int e = ftruncate(mdn.file, (off_t)shape.size) != 0 ? errno : 0;
+	void *map = e == 0 ? mmap(NULL, shape.size, PROT_READ | PROT_WRITE, MAP_SHARED, mdn.file, 0) : MAP_FAILED;
+	if (e == 0 && map == MAP_FAILED) e = errno;
+	if (e == 0) {
+		mdn.map = (unsigned char *)map;
+		mdn.size = shape.size;
+		e = mdn_prepare(u, &shape);
+	}
+	if (e == 0) return 0;
+	if (map != MAP_FAILED) munmap(map, shape.size);
+	mdn.map = NULL;
+	close(mdn.file);
+	unlink(mdn.path);
+	return e;
+}
+
+// mdn_create_somewhere makes the ring where it shall be and switches on what shall be on.
+static inline int mdn_create_somewhere(void) {
+	const char *asked = getenv("MERIDIAN"), *temporary = getenv("TMPDIR");
+	int e;
+	if (*mdn.dir)
+		e = mdn_create(mdn.dir);
+	else if (asked && strchr(asked, '/'))
+		e = mdn_create(asked);
+	else if ((e = mdn_create("/dev/shm")) != 0 && e != EINVAL)
+		e = mdn_create(temporary && *temporary ? temporary : "/tmp");
+	if (e == 0)
+		for (struct mdn_class *c = mdn.first; c; c = c->next) mdn_connect(c);
+	return e;
+}
+
+// Threads and their shards.
+
+// mdn_drop counts an event that found no room.
+MDN_COLD void mdn_drop(struct mdn_writer *w) {
+	struct mdn_control *control = w->generation == mdn.generation ? w->control : NULL;
+	if (!control && __atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) control = mdn_control_of(0);
+	__atomic_fetch_add(control ? &control->discarded : &mdn.lost, 1, __ATOMIC_RELAXED);
+}
+
+// mdn_claim gives the thread a shard that no other one has; false if there is none.
+static inline bool mdn_claim(struct mdn_writer *w) {
+	const struct meridian_options *o = &mdn.options;
+	uint32_t me = (uint32_t)syscall(SYS_gettid);
+	w->control = NULL;
+	w->position = w->limit = 0;
+	if (!__atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) { // a child of fork
+		if (__atomic_exchange_n(&mdn.lock, 1, __ATOMIC_ACQUIRE)) return false; // its other threads make it: nobody waits
+		int e = mdn.ready || !mdn.started ? 0 : mdn_create_somewhere();
+		for (struct mdn_class *c = e ? mdn.first : NULL; c; c = c->next) c->local = 0;
+		mdn_unlock();
+		if (!mdn.ready) return false;
+	}
+	for (unsigned i = 0; i < o->shards; i++) {
+		struct mdn_control *control = mdn_control_of(i);
+		uint32_t nobody = 0;
+		if (__atomic_load_n(&control->owner, __ATOMIC_RELAXED) != 0 ||
+			!__atomic_compare_exchange_n(&control->owner, &nobody, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		uint64_t size = (uint64_t)o->buffers * o->buffer_size, last = o->buffer_size - 1;
+		w->generation = mdn.generation;
+		w->clock = ((struct mdn_header *)(void *)mdn.map)->clock;
+		w->mask = size - 1;
+		w->base = mdn.map + ((struct mdn_header *)(void *)mdn.map)->at_data + i * size;
+		w->slices = (uint64_t)(i + 1) << 48;
+		w->position = control->produced;
+		w->limit = (w->position + last) & ~last;
+		w->control = control;
+		pthread_setspecific(mdn.key, w);
+		return true;
+	}
+	return false;
+}
+
+// mdn_thread_ends gives the shard to the next thread. Whatever this one emits later claims again.
+MDN_COLD void mdn_thread_ends(void *writer) {
+	struct mdn_writer *w = (struct mdn_writer *)writer;
+	if (w->control && w->generation == mdn.generation) __atomic_store_n(&w->control->owner, 0, __ATOMIC_RELEASE);
+	w->control = NULL;
+	w->position = w->limit = 0;
+}
+
+// mdn_enter_buffer goes to the next sub-buffer, if a reader has taken what it holds, or if nobody needs to.
+static inline bool mdn_enter_buffer(struct mdn_writer *w) {
+	uint64_t total = w->mask + 1, next = w->limit, end = next + mdn.options.buffer_size;
+	unsigned char *rest = w->base + (w->position & w->mask);
+	if (end <= total) { // the first time round
+		if (w->full % 1024 == 0 && mdn_reserve((uint64_t)(w->base - mdn.map) + next, mdn.options.buffer_size) == 0) {
+			w->full = 0;
+		} else {
+			w->full++; // and asked again after some events
+			return false;
+		}
+	} else if (mdn.options.overwrite) {
+		// Who reads what is about to be overwritten must learn it before the first byte of it changes.
+		__atomic_store_n(&w->control->oldest, end - total, __ATOMIC_RELAXED);
+#if defined(__x86_64__) || defined(__i386__)
+		__atomic_signal_fence(__ATOMIC_SEQ_CST); // the processor keeps the order of stores
+#else
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+	} else if (__atomic_load_n(&w->control->consumed, __ATOMIC_ACQUIRE) < end - total) {
+		return false;
+	}
+	if (next - w->position >= MDN_EVENT_HEAD) memset(rest, 0, MDN_EVENT_HEAD);
+	w->position = next;
+	w->limit = end;
+	return true;
+}
+
+MDN_COLD bool mdn_make_room(struct mdn_writer *w, uint64_t size) {
+	int before = errno;
+	bool mine = (w->control && w->generation == mdn.generation) || mdn_claim(w);
+	bool room = mine && size <= MDN_LARGEST && size <= mdn.options.buffer_size &&
+		(w->position + size <= w->limit || mdn_enter_buffer(w));
+	if (!room) mdn_drop(w);
+	errno = before;
+	return room;
+}
+
+// fork: the child has the parent's memory, in which only the parent may write. So what lies there becomes memory of its own
+// that nobody reads (an event that a signal handler interrupted to fork still ends in it), and its first event makes a
+// ring. A child that only calls exec leaves no file behind.
+
+MDN_COLD void mdn_before_fork(void) { mdn_lock(); }
+MDN_COLD void mdn_after_fork(void) { mdn_unlock(); }
+MDN_COLD void mdn_after_fork_in_child(void) {
+	mdn.process = mdn.count = 0;
+	if (mdn.ready) {
+		int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+		for (struct mdn_class *c = mdn.first; c; c = c->next) {
+			c->local = mdn.started && c->on != &c->local && *c->on;
+			c->on = &c->local;
+		}
+		if (mmap(mdn.map, mdn.size, PROT_READ | PROT_WRITE, how, -1, 0) == MAP_FAILED) {
+			for (struct mdn_class *c = mdn.first; c; c = c->next) c->local = 0;
+			mdn.started = false;
+		}
+		close(mdn.file);
+		mdn.ready = false;
+		mdn.generation++;
+		mdn_thread.limit = 0;
+	}
+	mdn_unlock();
+}
+
+// mdn_prepare_process does once what all later starts need.
+static inline int mdn_prepare_process(void) {
+	if (mdn.prepared) return 0;
+	int e = pthread_key_create(&mdn.key, mdn_thread_ends);
+	if (e == 0) e = pthread_atfork(mdn_before_fork, mdn_after_fork, mdn_after_fork_in_child);
+	mdn.prepared = e == 0;
+	return e;
+}
+
+// Start and stop.
+
+static inline bool mdn_power(unsigned n, unsigned least, unsigned most) {
+	return n >= least && n <= most && (n & (n - 1)) == 0;
+}
+
+MDN_COLD int meridian_start_with(const char *program, const struct meridian_options *given) {
+	struct meridian_options *o = &mdn.options;
+	mdn_enter(&mdn_class_message);
+	mdn_enter(&mdn_class_cut);
+	mdn_lock();
+	int e = mdn.started || mdn.stopped ? EALREADY : mdn_prepare_process();
+	if (e == 0) {
+		memset(o, 0, sizeof *o);
+		if (given) *o = *given;
+		if (!o->shards) o->shards = 64;
+		if (!o->buffers) o->buffers = 16;
+		if (!o->buffer_size) o->buffer_size = 1 << 16;
+		if (!o->classes) o->classes = 1024;
+		if (!o->metadata) o->metadata = 1 << 20;
+		if (o->shards > 1 << 12 || !mdn_power(o->buffers, 2, 1 << 12) || !mdn_power(o->buffer_size, 1 << 12, 1 << 24) ||
+			o->classes > 1 << 16 || o->metadata > 1 << 26)
+			e = EINVAL;
+		if (o->dir && strlen(o->dir) >= sizeof mdn.dir) e = ENAMETOOLONG;
+	}
+	if (e == 0) {
+		memset(mdn.program, 0, sizeof mdn.program);
+		size_t n = program ? strlen(program) : mdn_read("/proc/self/comm", mdn.program, sizeof mdn.program);
+		if (n > sizeof mdn.program) // whole characters of UTF-8
+			for (n = sizeof mdn.program; n > 0 && ((unsigned char)program[n] & 0xc0) == 0x80; n--) {
+			}
+		if (program) memcpy(mdn.program, program, n);
+		if (!program && n) mdn.program[n - 1] = 0; // the line's end
+		snprintf(mdn.dir, sizeof mdn.dir, "%s", o->dir ? o->dir : "");
+		e = mdn_create_somewhere();
+		mdn.started = e == 0;
+	}
+	mdn_unlock();
+	return e;
+}
+
+MDN_COLD int meridian_start(const char *program) { return meridian_start_with(program, NULL); }
+
+// The memory stays mapped: a thread may be in an event.
+MDN_COLD void meridian_stop(void) {
+	mdn_lock();
+	if (mdn.started) {
+		for (struct mdn_class *c = mdn.first; c; c = c->next) {
+			c->local = 0;
+			__atomic_store_n(&c->on, &c->local, __ATOMIC_RELEASE);
+		}
+		if (mdn.ready) __atomic_store_n(&((struct mdn_header *)(void *)mdn.map)->state, 2, __ATOMIC_RELEASE);
+		mdn.started = false;
+		mdn.stopped = true;
+	}
+	mdn_unlock();
+}
+
+MDN_COLD int meridian_switch(const char *patterns, bool on) {
+	int n = 0;
+	mdn_lock();
+	for (struct mdn_class *c = mdn.started ? mdn.first : NULL; c; c = c->next) {
+		int said = mdn_decide(patterns, c, on, -1);
+		if (said < 0) continue;
+		__atomic_store_n(c->on, (uint32_t)said, __ATOMIC_RELAXED);
+		n += c->same == c;
+	}
+	mdn_unlock();
+	return n;
+}
+
+// The file's path; in a child of fork that has emitted nothing yet, "".
+MDN_COLD const char *meridian_path(void) { return mdn.ready ? mdn.path : ""; }
