@@ -26,9 +26,11 @@ func newAlign() *cobra.Command {
 		Short: "Put recorded traces on one time base",
 		Long: `Put traces recorded on several hosts on one time base, with a bound on the error.
 
-A TRACE is a capture (pcap or pcapng, of any tool), a list of messages as text, or a directory of those,
-plain or compressed with gzip or zstd; its content tells which. HOST names the host that recorded it; without
-it the file's base name does. Several traces of one HOST share its clock.
+A TRACE is a capture (pcap or pcapng, of any tool), a directory of LTTng's or another tracer in CTF, spans
+(OpenTelemetry's OTLP, Jaeger's JSON), a Chrome trace, a Go execution trace, a list of messages as text, or a
+directory of those, files plain or compressed with gzip or zstd; its content tells which. HOST names the host
+that recorded it; without it the file's base name does, or what spans say. Several traces of one HOST share its
+clock.
 
 A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each host's own clock, and, where
 there are such, @collective NAME HOST ENTERED LEFT of operations that nobody leaves before all have entered, and
@@ -42,6 +44,8 @@ remains; the reason is on stderr.`,
 		Example: `  meridian align client.pcap server.pcapng -o merged.pcapng -o timeline.html
   meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
+  meridian align web=lttng-web/ db=lttng-db/ -o timeline.pftrace
+  meridian align spans.json -o corrected.json -o report.json
   meridian align messages.txt --wander 5 --min-delay 20us --repair clc
   meridian align messages.txt --method regression-filtered --confidence 95
   meridian align messages.txt --method sampled --samples ntp=samples.txt --reference ntp`,
