@@ -7,7 +7,7 @@ TEXT ·cycles(SB), NOSPLIT, $0-8
 	RET
 
 // func orderedCycles() uint64
-// The counter may be read early unless ISB stands before it (Arm ARM, D12.2.1), and what follows may begin early too.
+// The counter may be read early unless ISB stands before it (Arm ARM, The Generic Timer), and what follows may begin early too.
 TEXT ·orderedCycles(SB), NOSPLIT, $0-8
 	ISB  $15
 	MRS  CNTVCT_EL0, R0

@@ -34,7 +34,7 @@ type Snapshot struct {
 const tries = 8
 
 // Take reads the clocks beside a counter, which is one of the sources; [Best] is what sensors use. It takes some 7 µs, and at
-// the first time half a millisecond more to learn the grains.
+// the first time a quarter of a millisecond more to learn the grains.
 func Take(counter Source) Snapshot {
 	return Snapshot{
 		Counter:   counter,
