@@ -47,15 +47,16 @@ func lockFile(f *os.File) error {
 }
 
 // ours says whether this user may believe that he made the file: root may read everybody's.
-func ours(info fs.FileInfo) error {
+func ours(info fs.FileInfo) error { return madeBy(os.Geteuid(), info) }
+
+func madeBy(user int, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("not a regular file but %v", info.Mode().Type())
 	}
-	me := os.Geteuid()
-	if me == 0 {
+	if user == 0 {
 		return nil
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int64(stat.Uid) != int64(me) {
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int64(stat.Uid) != int64(user) {
 		return errors.New("it belongs to another user; read it as that user or as root")
 	}
 	if mode := info.Mode().Perm(); mode != 0o600 {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -191,7 +192,7 @@ func TestFullRingCountsWhatItDrops(t *testing.T) {
 func TestEventsOfImpossibleSizesAreDroppedAndCounted(t *testing.T) {
 	w := made(t, Options{})
 	s := w.Shard(0)
-	for _, size := range []int{minBuffer + 1, 1 << 16, -1, -1 << 63} {
+	for _, size := range []int{minBuffer + 1, 1 << 16, -1, math.MinInt} {
 		if s.Reserve(size) != nil {
 			t.Errorf("an event of %d bytes found room", size)
 		}
