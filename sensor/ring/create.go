@@ -196,6 +196,9 @@ func uuidText(u [16]byte) string {
 // Path returns the name of the file.
 func (r *Ring) Path() string { return r.path }
 
+// String returns the name of the file, so that nobody prints the memory.
+func (r *Ring) String() string { return r.path }
+
 // Close says that no more events come. The file stays for its reader; the memory stays mapped, since somebody may yet hold
 // a shard or look at a switch (Unmap).
 func (r *Ring) Close() error {

@@ -186,6 +186,9 @@ func (r *Reader) fault(err *error, before bool) {
 // Info returns what the header says.
 func (r *Reader) Info() Info { return r.info }
 
+// String returns the name of the file, so that nobody prints the memory.
+func (r *Reader) String() string { return r.info.Path }
+
 // ClassInfo is a class as the file has it. Names are what the program chose, whatever that is.
 type ClassInfo struct {
 	ID             uint16
