@@ -24,6 +24,7 @@
 #if !defined(_GNU_SOURCE) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE 1
 #endif
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -171,8 +172,11 @@ MDN_COLD size_t mdn_cut(const char *s);
 MDN_COLD void mdn_enter(struct mdn_class *c);
 MDN_COLD void mdn_leave(struct mdn_class *c);
 
-#ifdef MERIDIAN_TEST_CLOCK
-static inline uint64_t mdn_now(uint32_t clock) { return (void)clock, (uint64_t)(MERIDIAN_TEST_CLOCK); }
+#ifdef MERIDIAN_TEST_CLOCK // for tests: counts its readings
+static inline uint64_t mdn_now(uint32_t clock) {
+	(void)clock;
+	return ++mdn.count;
+}
 #else
 static inline uint64_t mdn_now(uint32_t clock) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -201,13 +205,16 @@ static inline bool mdn_is_on(struct mdn_class *c) {
 // same place. Only the order of this thread's own instructions matters for that, hence the fences for signals.
 static inline unsigned char *mdn_begin(const struct mdn_class *c, uint64_t size) {
 	struct mdn_writer *w = &mdn_thread;
-	if (__builtin_expect(w->busy != 0, 0)) return mdn_drop(w), (unsigned char *)0;
+	if (__builtin_expect(w->busy != 0, 0)) {
+		mdn_drop(w);
+		return NULL;
+	}
 	w->busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(size > MDN_LARGEST || w->position + size > w->limit, 0) && !mdn_make_room(w, size)) {
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		w->busy = 0;
-		return 0;
+		return NULL;
 	}
 	unsigned char *p = w->base + (w->position & w->mask);
 	uint64_t stamp = mdn_now(w->clock);
@@ -362,7 +369,8 @@ static inline void mdn_number(const struct mdn_class *c, uint64_t number, unsign
 		if (MERIDIAN_ON(MDN_FIRST(__VA_ARGS__))) (void)MDN_CALL(__VA_ARGS__);                                          \
 	} while (0)
 #define MERIDIAN_ON(name) mdn_is_on(&MDN_JOIN(mdn_class_, name))
-#define MDN_CALL(...) MDN_JOIN(MDN_CALL_, MDN_COUNT_(__VA_ARGS__, more, more, more, more, more, more, more, more, one, ))(__VA_ARGS__)
+#define MDN_CALL(...)                                                                                                  \
+	MDN_JOIN(MDN_CALL_, MDN_COUNT_(__VA_ARGS__, more, more, more, more, more, more, more, more, one, ))(__VA_ARGS__)
 #define MDN_CALL_one(name) mdn_emit_##name(&mdn_class_##name)
 #define MDN_CALL_more(name, ...) mdn_emit_##name(&mdn_class_##name, __VA_ARGS__)
 

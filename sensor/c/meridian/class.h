@@ -45,9 +45,9 @@ MDN_COLD void mdn_print(char **at, size_t *room, const char *format, ...) {
 
 // mdn_print_field declares a field in CTF's language, in the words of package sensor.
 static inline void mdn_print_field(char **at, size_t *room, const struct mdn_field *f) {
-	const char *integer = "integer { size = %d; align = 8; signed = %s; }";
 	char word[64];
-	snprintf(word, sizeof word, integer, f->kind == 'y' ? 32 : f->size * 8, f->kind == 'i' ? "true" : "false");
+	snprintf(word, sizeof word, "integer { size = %d; align = 8; signed = %s; }", f->kind == 'y' ? 32 : f->size * 8,
+		f->kind == 'i' ? "true" : "false");
 	if (f->kind == 't')
 		mdn_print(at, room, "string _%s;", f->name);
 	else if (f->kind == 'y')
@@ -84,12 +84,12 @@ static inline int mdn_register(struct mdn_class *c, bool on) {
 	if (c->same != c) return 0;
 	uint32_t id = h->class_count;
 	struct mdn_record *r = (struct mdn_record *)(void *)(mdn.map + h->at_classes) + id;
-	size_t room = (size_t)(h->metadata_capacity - h->metadata_length), name = strlen(c->name), ending = strlen(c->ending);
+	uint64_t left = h->metadata_capacity - h->metadata_length;
+	size_t room = left < 16384 ? left : 16384, name = strlen(c->name), ending = strlen(c->ending);
 	char *begin = (char *)mdn.map + h->at_metadata + h->metadata_length, *at = begin;
 	if (!mdn_plain(c->category, sizeof r->category) || !mdn_plain(c->name, sizeof r->name - ending)) return EINVAL;
 	if (id >= h->class_capacity) return ENOSPC;
 	int e = mdn_reserve((uint64_t)((unsigned char *)r - mdn.map), sizeof *r);
-	if (room > 16384) room = 16384;
 	if (e == 0) e = mdn_reserve(h->at_metadata + h->metadata_length, room);
 	if (e != 0) return e;
 	mdn_print(&at, &room, "event {\n\tname = \"%s%s%s%s\";\n\tid = %u;\n\tstream_id = 0;\n", c->category,
@@ -190,7 +190,10 @@ MDN_COLD void mdn_leave(struct mdn_class *c) {
 	if (*at) *at = c->next;
 	for (struct mdn_class *o = mdn.first; o; o = o->next) {
 		if (o->same != c) continue;
-		if (!heir) heir = o, o->value = c->value;
+		if (!heir) {
+			heir = o;
+			heir->value = c->value;
+		}
 		o->same = heir;
 	}
 	c->on = &c->local;

@@ -10,9 +10,6 @@
 
 // Clocks.
 
-#ifdef MERIDIAN_TEST_CLOCK
-static inline void mdn_measure(struct mdn_header *h) { h->clock = MDN_MONOTONIC_RAW, h->frequency = 1000000000; }
-#else
 static inline size_t mdn_read(const char *path, char *text, size_t size) {
 	int f = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = f < 0 ? 0 : read(f, text, size - 1);
@@ -21,6 +18,9 @@ static inline size_t mdn_read(const char *path, char *text, size_t size) {
 	return n > 0 ? (size_t)n : 0;
 }
 
+#ifdef MERIDIAN_TEST_CLOCK
+static inline void mdn_measure(struct mdn_header *h) { h->clock = MDN_MONOTONIC_RAW, h->frequency = 1000000000; }
+#else
 // mdn_best chooses what to stamp with. The kernel watches whether the TSCs of all processors agree, and strikes it from its
 // list if they do not.
 static inline uint32_t mdn_best(void) {
@@ -52,7 +52,7 @@ static inline struct mdn_beside mdn_read_beside(uint32_t clock, clockid_t id) {
 		if (width >= best.width) continue;
 		best.counter = before + width / 2;
 		best.width = width;
-		best.ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+		best.ns = INT64_C(1000000000) * t.tv_sec + t.tv_nsec;
 	}
 	return best;
 }
@@ -133,7 +133,7 @@ static inline int mdn_create(const char *dir) {
 	u[6] = (unsigned char)((u[6] & 0x0f) | 0x40); // version 4: random
 	u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
 	int n = snprintf(mdn.path, sizeof mdn.path,
-		"%s/meridian-%d-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x.ring", dir, (int)getpid(), u[0],
+		"%s/meridian-%d-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x.ring", dir, getpid(), u[0],
 		u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
 	if (n < 0 || (size_t)n >= sizeof mdn.path) return ENAMETOOLONG;
 	mdn.file = open(mdn.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -213,7 +213,7 @@ static inline bool mdn_claim(struct mdn_writer *w) {
 }
 
 // mdn_thread_ends gives the shard to the next thread. Whatever this one emits later claims again.
-MDN_COLD void mdn_thread_ends(void *writer) {
+static inline void mdn_thread_ends(void *writer) {
 	struct mdn_writer *w = (struct mdn_writer *)writer;
 	if (w->control && w->generation == mdn.generation) __atomic_store_n(&w->control->owner, 0, __ATOMIC_RELEASE);
 	w->control = NULL;
@@ -262,9 +262,9 @@ MDN_COLD bool mdn_make_room(struct mdn_writer *w, uint64_t size) {
 // that nobody reads (an event that a signal handler interrupted to fork still ends in it), and its first event makes a
 // ring. A child that only calls exec leaves no file behind.
 
-MDN_COLD void mdn_before_fork(void) { mdn_lock(); }
-MDN_COLD void mdn_after_fork(void) { mdn_unlock(); }
-MDN_COLD void mdn_after_fork_in_child(void) {
+static inline void mdn_before_fork(void) { mdn_lock(); }
+static inline void mdn_after_fork(void) { mdn_unlock(); }
+static inline void mdn_after_fork_in_child(void) {
 	mdn.process = mdn.count = 0;
 	if (mdn.ready) {
 		int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;

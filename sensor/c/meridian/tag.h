@@ -44,11 +44,8 @@ MDN_COLD void meridian_tag_text(struct meridian_tag t, char text[34]) {
 // mdn_digits reads 1 to 16 hexadecimal digits and returns what stands behind them.
 static inline const char *mdn_digits(const char *s, uint64_t *n) {
 	const char *begin = s;
-	for (*n = 0; s - begin < 16; s++) {
-		unsigned digit = *s >= '0' && *s <= '9' ? *s - '0' : *s >= 'a' && *s <= 'f' ? *s - 'a' + 10 : *s >= 'A' && *s <= 'F' ? *s - 'A' + 10 : 16;
-		if (digit > 15) break;
-		*n = *n << 4 | digit;
-	}
+	for (*n = 0; s - begin < 16 && isxdigit((unsigned char)*s); s++)
+		*n = *n << 4 | (uint64_t)((*s & 15) + (*s > '9' ? 9 : 0)); // 'A' and 'a' end with the bits of 1
 	return s;
 }
 
