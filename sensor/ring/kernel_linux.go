@@ -23,7 +23,7 @@ func reservePages(f *os.File, mem []byte, at, size uint64) error {
 			continue
 		}
 		if err != 0 && err != unix.EOPNOTSUPP && err != unix.ENOSYS {
-			return fmt.Errorf("%s: no room for %d bytes at offset %d: %w", f.Name(), last-first, first, err)
+			return fmt.Errorf("no room for %d bytes at offset %d: %w", last-first, first, err)
 		}
 		break
 	}
