@@ -2,6 +2,7 @@ package sensor
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -41,11 +42,15 @@ var classes struct {
 // declare returns the event of a declaration: made by this call, or by an earlier one that said the same. Names that
 // cannot be are a mistake in the program, which ends at its start.
 func declare[E any](category, name, ending string, context, fields []member, made func(*E) *class) *E {
-	if name == "" || len(name)+len(ending) > maxName || !utf8.ValidString(name) {
-		panic(fmt.Sprintf("sensor: event %q: a name has 1 to %d bytes of UTF-8; give it another", name, maxName-len(ending)))
+	bad := func(s string) bool {
+		return !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f || c == '"' || c == '\\' })
 	}
-	if len(category) > maxCategory || !utf8.ValidString(category) {
-		panic(fmt.Sprintf("sensor: event %q: its category %q has more than %d bytes or is not UTF-8; give it another", name, category, maxCategory))
+	if name == "" || len(name)+len(ending) > maxName || bad(name) {
+		panic(fmt.Sprintf("sensor: event %q: a name has 1 to %d bytes of UTF-8, no quotes, backslashes and control characters", name, maxName-len(ending)))
+	}
+	if len(category) > maxCategory || bad(category) {
+		panic(fmt.Sprintf("sensor: event %q: its category %q must have at most %d bytes of UTF-8, no quotes, backslashes and control characters",
+			name, category, maxCategory))
 	}
 	e := new(E)
 	key := fmt.Sprintf("%T %q %q %v %v", e, category, name+ending, context, fields)

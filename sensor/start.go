@@ -102,8 +102,7 @@ func start(o Options) error {
 	full := r.full
 	classes.Unlock()
 	if full != nil {
-		stop()
-		return full
+		return errors.Join(full, halt(), r.ring.Remove())
 	}
 	r.beats.Add(1)
 	go r.beat()
@@ -158,10 +157,10 @@ func (r *recorder) flush() {
 func Stop() error {
 	starting.Lock()
 	defer starting.Unlock()
-	return stop()
+	return halt()
 }
 
-func stop() error {
+func halt() error {
 	r := running.Load()
 	if r == nil {
 		return nil

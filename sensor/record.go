@@ -1,0 +1,196 @@
+package sensor
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"meridian/clock"
+	"meridian/sensor/ring"
+)
+
+// Record records this program's events into a directory, as a trace in CTF 1.8, until stop is called: it starts them
+// (unless [Start] has), and a goroutine takes them out of the ring. What stop returns is what went wrong on the way.
+//
+// The directory can be read at any time, up to a few hundredths of a second ago. If the program dies, what was in the ring
+// is still there for [Recover].
+func Record(dir string, o Options) (stop func() error, err error) {
+	starting.Lock()
+	defer starting.Unlock()
+	r := running.Load()
+	started := r == nil
+	if started {
+		if err := start(o); err != nil {
+			return nil, err
+		}
+		r = running.Load()
+	}
+	d, err := newDrain(r.ring.Path(), dir, o)
+	if err != nil {
+		if started {
+			err = errors.Join(err, halt(), r.ring.Remove())
+		}
+		return nil, err
+	}
+	end := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.run(end)
+	}()
+	return sync.OnceValue(func() error {
+		var failed error
+		if started {
+			failed = Stop()
+		}
+		if !started {
+			histograms.flush()
+		}
+		close(end)
+		<-done
+		last := r.last
+		if !started {
+			last = clock.Take(stampSource())
+		}
+		d.t.calibrate(r.first, last)
+		failed = errors.Join(failed, d.finish())
+		if started {
+			failed = errors.Join(failed, r.ring.Remove())
+		}
+		return failed
+	}), nil
+}
+
+// Recover writes what a program that died has left in its ring (a file meridian-PID-....ring, usually in /dev/shm) as a trace of
+// its own, and removes the ring. If the program had been recording, it is what its trace lacks.
+func Recover(path, dir string, o Options) error {
+	d, err := newDrain(path, dir, o)
+	if err != nil {
+		return err
+	}
+	if !d.reader.Closed() && d.reader.Alive() {
+		return errors.Join(fmt.Errorf("sensor: %s: its program, process %d, still runs; stop that first", path, d.reader.Info().PID), d.finish())
+	}
+	d.t.info.UUID = newUUID()
+	for d.pass() {
+	}
+	failed := d.failed
+	if failed == nil {
+		failed = d.reader.Remove()
+	}
+	return errors.Join(failed, d.finish())
+}
+
+// newUUID returns a random UUID. Readers take traces of one UUID for parts of one.
+func newUUID() (u [16]byte) {
+	rand.Read(u[:])
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return u
+}
+
+// drain brings what is in a ring into a directory.
+type drain struct {
+	reader *ring.Reader
+	t      *traceFile
+	failed error // the directory cannot be written: nothing more is taken
+	damage error // what of the ring could not be understood first
+}
+
+func newDrain(path, dir string, o Options) (*drain, error) {
+	reader, err := ring.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("sensor: %w", err)
+	}
+	d := &drain{reader: reader}
+	if d.t, err = newTraceFile(dir, reader.Info(), o); err == nil {
+		err = d.metadata()
+	}
+	if err != nil {
+		reader.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Between passes over a ring that has nothing the drain rests longer and longer.
+const (
+	shortRest = time.Millisecond
+	longRest  = 50 * time.Millisecond
+)
+
+// run takes what comes until end is closed, and what there is then.
+func (d *drain) run(end <-chan struct{}) {
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	pause := shortRest
+	for {
+		select {
+		case <-end:
+			for d.pass() && d.reader.Closed() {
+			}
+			return
+		case <-rest.C:
+		}
+		if d.pass() {
+			pause = shortRest
+		} else {
+			pause = min(2*pause, longRest)
+		}
+		rest.Reset(pause)
+	}
+}
+
+// pass takes what is in the ring, no more than it holds at once, and says whether there was something.
+func (d *drain) pass() (some bool) {
+	var p ring.Packet
+	info := d.reader.Info()
+	for n := range info.Shards * info.Buffers {
+		if n%16 == 0 && d.failed == nil {
+			d.failed = d.reader.Commit() // what was written need not be kept
+		}
+		if d.failed != nil {
+			return false
+		}
+		ok, err := d.reader.Next(&p)
+		var damage *ring.DamageError
+		switch {
+		case errors.As(err, &damage):
+			if d.damage == nil {
+				d.damage = err
+			}
+			continue
+		case err != nil:
+			d.failed = err
+		case !ok:
+			d.failed = d.reader.Commit()
+			return some
+		default:
+			some = true
+			d.take(&p)
+		}
+	}
+	return some
+}
+
+func (d *drain) take(p *ring.Packet) {
+	if highest(p.Events) >= d.t.classes {
+		if d.failed = d.metadata(); d.failed != nil {
+			return
+		}
+	}
+	d.failed = d.t.write(p)
+}
+
+func (d *drain) metadata() error {
+	// Classes first: those registered between the two calls are then in the text, and asked for again.
+	classes := d.reader.Classes()
+	return d.t.writeMetadata(classes, d.reader.Metadata())
+}
+
+// finish completes the trace and lets the ring go.
+func (d *drain) finish() error {
+	failed := errors.Join(d.failed, d.damage, d.t.finish(d.reader.Discarded), d.metadata())
+	return errors.Join(failed, d.reader.Close())
+}

@@ -1,0 +1,256 @@
+package sensor
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"meridian/trace"
+)
+
+func TestEventsOfManyGoroutinesAreAllThere(t *testing.T) {
+	const writers, each = 8, 500
+	dir := record(t, Options{}, func() {
+		var all sync.WaitGroup
+		for w := range int64(writers) {
+			all.Go(func() {
+				for n := range int64(each) {
+					testNumbered.Emit(w, n)
+				}
+			})
+		}
+		all.Wait()
+	})
+	seen := map[[2]int64]int{}
+	for _, e := range named(read(t, dir, ""), "test:numbered") {
+		seen[[2]int64{e.values[0].Int(), e.values[1].Int()}]++
+	}
+	for w := range int64(writers) {
+		for n := range int64(each) {
+			if seen[[2]int64{w, n}] != 1 {
+				t.Fatalf("event %d of writer %d is there %d times", n, w, seen[[2]int64{w, n}])
+			}
+		}
+	}
+	babeltrace(t, dir)
+}
+
+func TestEveryEventIsRecordedOrCountedAsDiscarded(t *testing.T) {
+	const emitted = 5000
+	if err := Start(Options{Dir: t.TempDir(), Buffers: 2, BufferSize: 4096}); err != nil {
+		t.Fatal(err)
+	}
+	ringFile := Ring()
+	for i := range int64(emitted) {
+		testNumbered.Emit(0, i)
+	}
+	if err := Stop(); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "trace")
+	if err := Recover(ringFile, dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	all := read(t, dir, "discarded")
+	kept := len(named(all, "test:numbered"))
+	other := len(all) - kept // of the sensors' own, which may be among the discarded
+	discarded := discardedIn(t, dir)
+	if kept == 0 || kept == emitted || kept+discarded < emitted || kept+other+discarded > emitted+16 {
+		t.Errorf("%d events of %d are there, %d others, %d discarded", kept, emitted, other, discarded)
+	}
+}
+
+// discardedIn returns how many events the packets of a trace say were discarded.
+func discardedIn(t *testing.T, dir string) (n int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "sensor_*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no streams", err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := 0
+		for len(b) > 0 {
+			last = int(b[72]) | int(b[73])<<8 | int(b[74])<<16
+			size := int(b[56]) | int(b[57])<<8 | int(b[58])<<16
+			b = b[size/8:]
+		}
+		n += last
+	}
+	return n
+}
+
+func TestAnEventAllocatesNothing(t *testing.T) {
+	if err := Start(Options{Dir: t.TempDir(), Overwrite: true, Interval: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	defer Stop()
+	raw := []byte("raw")
+	for name, emit := range map[string]func(){
+		"other": func() { testOther.Emit(1, 2, true, "text", raw, time.Second, "label", false) },
+		"slice": func() { testSlice3.Begin(1, "text", true).End() },
+		"mark":  func() { Send(NewTag().ID()) },
+		"gauge": func() { testGauge.Set(1) },
+	} {
+		if n := testing.AllocsPerRun(100, emit); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func TestNothingIsRecordedThatIsSwitchedOff(t *testing.T) {
+	defer func(before []rule) { rules = before }(slices.Clone(rules))
+	quiet := NewEvent1[int64]("switched", "quiet", "n")
+	loud := NewEvent1[int64]("switched", "loud", "n")
+	dir := record(t, Options{Events: "switched:*, !switched:quiet"}, func() {
+		if quiet.Enabled() || !loud.Enabled() || testNothing.Enabled() {
+			t.Error("switches are not as the options say")
+		}
+		quiet.Emit(1)
+		loud.Emit(1)
+		testNothing.Emit()
+		Enable("*:qui?t")
+		Disable("switched:loud")
+		quiet.Emit(2)
+		loud.Emit(2)
+		late := NewEvent1[int64]("switched", "late", "n")
+		late.Emit(2)
+		Disable("switched")
+		late.Emit(3)
+		quiet.Emit(3)
+	})
+	quiet.Emit(4)
+	var got []string
+	for _, e := range read(t, dir, "") {
+		if e.class.Category != "meridian" {
+			got = append(got, e.class.Name+string('0'+rune(e.values[0].Int())))
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"switched:late2", "switched:loud1", "switched:quiet2"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestPatternsMatchAsGlobsDo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.SampledFrom([]string{"a", "b", "*", "?"})
+		pattern := strings.Join(rapid.SliceOfN(letters, 0, 6).Draw(t, "pattern"), "")
+		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 6).Draw(t, "s"), "")
+		want, err := filepath.Match(pattern, s)
+		if got := matches(pattern, s); err != nil || got != want {
+			t.Fatalf("%q and %q: %v, want %v (%v)", pattern, s, got, want, err)
+		}
+	})
+}
+
+func TestATagIsReadBackFromItsTextAndItsBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tag := Tag{rapid.Uint64().Draw(t, "process"), rapid.Uint64().Draw(t, "count")}
+		text, _ := tag.MarshalText()
+		var a, b Tag
+		if err := a.UnmarshalText(text); err != nil || a != tag {
+			t.Fatalf("%v from %s: %v", a, text, err)
+		}
+		raw, _ := tag.MarshalBinary()
+		if err := b.UnmarshalBinary(raw); err != nil || b != tag || len(raw) != 16 {
+			t.Fatalf("%v from %x: %v", b, raw, err)
+		}
+	})
+	if a, b := NewTag(), NewTag(); a == b || a.ID() == b.ID() || a.Process != b.Process {
+		t.Errorf("%v and %v", a, b)
+	}
+}
+
+func FuzzParseTag(f *testing.F) {
+	f.Add("6f1d0c4a9b3e5827-2a")
+	f.Add("-")
+	f.Fuzz(func(t *testing.T, s string) {
+		tag, err := ParseTag(s)
+		if err != nil {
+			return
+		}
+		if again, err := ParseTag(tag.String()); err != nil || again != tag {
+			t.Errorf("%q is %v, whose text is %v: %v", s, tag, again, err)
+		}
+	})
+}
+
+func TestBucketsHoldWhatTheirBoundsSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.Int64Range(0, math.MaxInt64).Draw(t, "v") >> rapid.IntRange(0, 63).Draw(t, "shift")
+		k := bucketOf(v)
+		if k < 0 || k >= bucketCount || lowest(k) > v || k+1 < bucketCount && lowest(k+1) <= v {
+			t.Fatalf("%d is in bucket %d from %d", v, k, lowest(k))
+		}
+		if low := lowest(k); v-low > low/8 {
+			t.Fatalf("%d is %d above its bucket's bound", v, v-low)
+		}
+	})
+	if k := bucketOf(math.MaxInt64); k != bucketCount-1 {
+		t.Errorf("the last bucket is %d of %d", k, bucketCount)
+	}
+}
+
+func TestAHistogramTellsWhatWasAddedToIt(t *testing.T) {
+	h := NewHistogram("test", "histogram")
+	dir := record(t, Options{}, func() {
+		for v := range int64(1000) {
+			h.Add(v)
+		}
+		h.Add(-1)
+	})
+	e := named(read(t, dir, ""), "test:histogram")
+	if len(e) != 1 || e[0].Phase != trace.Counter {
+		t.Fatalf("%+v", e)
+	}
+	v := e[0].values
+	for i, want := range []int64{1001, 499500, 0, 999} {
+		if v[i].Int() != want {
+			t.Errorf("%s is %d, not %d", e[0].class.Fields[i].Name, v[i].Int(), want)
+		}
+	}
+	for i, want := range map[int]int64{4: 499, 5: 899, 6: 989} {
+		if got := v[i].Int(); got > want || want-got > want/8 {
+			t.Errorf("%s is %d, and truly %d", e[0].class.Fields[i].Name, got, want)
+		}
+	}
+	total := int64(0)
+	for _, b := range v[len(v)-1].Items {
+		total += b.Items[1].Int()
+	}
+	if total != 1001 {
+		t.Errorf("the buckets hold %d: %v", total, v)
+	}
+	babeltrace(t, dir)
+}
+
+func TestADirectoryWithATraceIsNotWrittenInto(t *testing.T) {
+	dir := record(t, Options{}, func() {})
+	rings := t.TempDir()
+	if _, err := Record(dir, Options{Dir: rings}); err == nil || !strings.Contains(err.Error(), "a trace already") {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(rings); err != nil || len(left) > 0 || Ring() != "" {
+		t.Errorf("a ring is left: %v %v", left, err)
+	}
+}
+
+func TestADeclarationMadeTwiceIsOne(t *testing.T) {
+	if a, b := NewEvent1[int64]("test", "twice", "n"), NewEvent1[int64]("test", "twice", "n"); a != b {
+		t.Error("two events of one declaration")
+	}
+	if a, b := NewEvent1[int64]("test", "twice", "n"), NewEvent1[int64]("test", "twice", "m"); a == b {
+		t.Error("one event of two declarations")
+	}
+}
