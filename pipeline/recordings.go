@@ -29,6 +29,7 @@ type recording struct {
 	first   func() (trace.Source, error) // the same for the first time, when all that is amiss is said; nil: open
 	marks   *trace.Marks
 	capture *trace.Capture // the packets that a kernel's events tell of; nil without any
+	tagged  bool           // its marks bear tags, which no other process makes: sensors wrote it
 	hosts   []*recorded    // in order of appearance
 	classes []bool         // of which types there are events
 }
@@ -136,10 +137,14 @@ func (s *surveyed) Next(e *trace.Event) error {
 	return nil
 }
 
-// mark notes an end of a message. Its number is unique among the traces that were written together: they lie side by
-// side.
+// mark notes an end of a message. What sensors wrote bears tags, which mean the same everywhere. Else its number is unique
+// among the traces that were written together: they lie side by side.
 func (s *surveyed) mark(e *trace.Event) {
-	key := trace.KeyOf("flow", filepath.Dir(filepath.Clean(s.of.Path)), strconv.FormatUint(e.Flow, 10))
+	together := filepath.Dir(filepath.Clean(s.of.Path))
+	if s.of.tagged {
+		together = ""
+	}
+	key := trace.KeyOf("flow", together, strconv.FormatUint(e.Flow, 10))
 	s.marks.Marks = append(s.marks.Marks, trace.Mark{Time: e.Time, Key: key, Stream: e.Stream, Role: e.Role})
 }
 
@@ -163,8 +168,7 @@ func readCTF(path string, w *trace.Warnings) (*recording, error) {
 		}
 		return t.Events(), nil
 	}
-	return &recording{
-		first: func() (trace.Source, error) { return events(w) },
+	x := &recording{
 		open: func(rows bool, w *trace.Warnings) (trace.Source, error) {
 			s, err := events(new(trace.Warnings))
 			if err != nil || !rows {
@@ -172,7 +176,17 @@ func readCTF(path string, w *trace.Warnings) (*recording, error) {
 			}
 			return kernel.Rows(s, w), nil
 		},
-	}, nil
+	}
+	x.first = func() (trace.Source, error) {
+		t, err := ctf.Open(path, w)
+		if err != nil {
+			return nil, err
+		}
+		env := t.Env()
+		x.tagged = env["tracer_name"] == "meridian" && env["domain"] == "ust"
+		return t.Events(), nil
+	}
+	return x, nil
 }
 
 // file is what packages that read whole files of spans and slices return.

@@ -1,0 +1,126 @@
+package pipeline_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"meridian/internal/traceprocessor"
+	"meridian/pipeline"
+	"meridian/sensor"
+)
+
+var (
+	sensorRequest = sensor.NewMark("rpc", "request")
+	sensorWork    = sensor.NewSlice1[int64]("rpc", "work", "id")
+	sensorDone    = sensor.NewCounter("rpc", "done")
+)
+
+const sensorRounds = 50
+
+// TestSensorPeer is not a test but the program of the test below: it records itself while it answers tags by tags.
+func TestSensorPeer(t *testing.T) {
+	name, dir := os.Getenv("MERIDIAN_TEST_PEER"), os.Getenv("MERIDIAN_TEST_DIR")
+	if name == "" {
+		t.Skip("only as the program of another test")
+	}
+	stop, err := sensor.Record(dir, sensor.Options{Host: name, Program: name + "-program"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the testing package will say at the end must not go to the other program.
+	in, out := bufio.NewScanner(os.Stdin), os.Stdout
+	if os.Stdout, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+		t.Fatal(err)
+	}
+	receive := func() {
+		if !in.Scan() {
+			t.Fatal("the other end is gone: ", in.Err())
+		}
+		tag, err := sensor.ParseTag(in.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sensorRequest.Receive(tag.ID())
+	}
+	for i := range int64(sensorRounds) {
+		if name == "db" {
+			receive()
+		}
+		work := sensorWork.Begin(i)
+		tag := sensor.NewTag()
+		sensorRequest.Send(tag.ID())
+		fmt.Fprintln(out, tag)
+		if name == "web" {
+			receive()
+		}
+		work.End()
+		sensorDone.Add(1)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTagsOfTwoProgramsAreMessagesWhereverTheirTracesLie runs two programs that answer each other.
+func TestTagsOfTwoProgramsAreMessagesWhereverTheirTracesLie(t *testing.T) {
+	dirs := map[string]string{"web": filepath.Join(t.TempDir(), "web"), "db": filepath.Join(t.TempDir(), "elsewhere", "db")}
+	toDB, fromWeb, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	toWeb, fromDB, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := func(name string, in, out *os.File) *exec.Cmd {
+		c := exec.Command(os.Args[0], "-test.run=^TestSensorPeer$")
+		c.Env = append(os.Environ(), "MERIDIAN_TEST_PEER="+name, "MERIDIAN_TEST_DIR="+dirs[name])
+		c.Stdin, c.Stdout, c.Stderr = in, out, os.Stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	web, db := program("web", toWeb, fromWeb), program("db", toDB, fromDB)
+	for _, f := range []*os.File{toDB, fromWeb, toWeb, fromDB} {
+		f.Close()
+	}
+	if err := web.Wait(); err != nil {
+		t.Error("web: ", err)
+	}
+	if err := db.Wait(); err != nil {
+		t.Error("db: ", err)
+	}
+	if t.Failed() {
+		return
+	}
+
+	inputs, err := pipeline.ParseInputs([]string{"web=" + dirs["web"], "db=" + dirs["db"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	perfetto := filepath.Join(t.TempDir(), "x.pftrace")
+	out, err := pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{perfetto}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Broken) > 0 || len(out.Warnings) > 0 {
+		t.Errorf("%v %v", out.Broken, out.Warnings)
+	}
+	if q := out.Report.Quality; q.Messages != 2*sensorRounds || q.Inversions != 0 {
+		t.Errorf("%d messages, %d of them inverted", q.Messages, q.Inversions)
+	}
+	for i, a := range traceprocessor.Query(t, perfetto,
+		"select count(*) from flow",
+		"select count(*) from slice where name = 'rpc:work' and dur > 0",
+		"select max(value) from counter c join track t on c.track_id = t.id where t.name glob '*done*'") {
+		if want := []string{fmt.Sprintln(2 * sensorRounds), fmt.Sprintln(2 * sensorRounds), fmt.Sprintln(sensorRounds)}[i]; a.String() != want {
+			t.Errorf("answer %d is %q, not %q", i, a.String(), want)
+		}
+	}
+}
