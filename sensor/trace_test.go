@@ -209,7 +209,7 @@ var (
 )
 
 func TestSlicesMarksAndCountersAreReadForWhatTheyAre(t *testing.T) {
-	tag := NewTag()
+	tag, before := NewTag(), testCount.Value()
 	var outer, inner Span
 	dir := record(t, Options{}, func() {
 		outer = testSlice.Begin()
@@ -247,8 +247,8 @@ func TestSlicesMarksAndCountersAreReadForWhatTheyAre(t *testing.T) {
 	find("test:slice", 1, trace.Event{Phase: trace.End, Slice: outer.ID()})
 	find("test:slice3", 0, trace.Event{Phase: trace.Begin, Slice: inner.ID()}, trace.OfInt(5), trace.OfText("text"), trace.OfBool(true))
 	find("test:slice3", 1, trace.Event{Phase: trace.End, Slice: inner.ID()})
-	find("test:count", 0, trace.Event{Phase: trace.Counter}, trace.OfInt(3))
-	find("test:count", 1, trace.Event{Phase: trace.Counter}, trace.OfInt(-2))
+	find("test:count", 0, trace.Event{Phase: trace.Counter}, trace.OfInt(before+3))
+	find("test:count", 1, trace.Event{Phase: trace.Counter}, trace.OfInt(before-2))
 	find("test:gauge", 0, trace.Event{Phase: trace.Counter}, trace.OfFloat(0.5))
 	find("test:mark", 0, trace.Event{Flow: tag.ID(), Role: trace.Sends})
 	find("message:message", 0, trace.Event{Flow: tag.ID(), Role: trace.Receives})
