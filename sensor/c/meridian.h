@@ -163,8 +163,9 @@ struct mdn_state {
 	char program[64], dir[200], path[300];
 };
 MDN_SHARED struct mdn_state mdn;
-// initial-exec: a signal handler may ask for it, and it costs no call in a shared library.
-MDN_SHARED __thread struct mdn_writer mdn_thread __attribute__((tls_model("initial-exec")));
+// The second writer is for events in a signal handler that interrupted an event of the same thread: it has a shard of its
+// own. initial-exec: a handler may ask for it, and it costs no call in a shared library.
+MDN_SHARED __thread struct mdn_writer mdn_thread[2] __attribute__((tls_model("initial-exec")));
 
 MDN_COLD bool mdn_make_room(struct mdn_writer *w, uint64_t size);
 MDN_COLD void mdn_drop(struct mdn_writer *w);
@@ -201,11 +202,12 @@ static inline bool mdn_is_on(struct mdn_class *c) {
 
 // mdn_begin returns where the fields go, or NULL if the event is dropped, which is counted.
 //
-// busy keeps an event in a signal handler away from the event that it interrupted in the same thread: both would fill in the
-// same place. Only the order of this thread's own instructions matters for that, hence the fences for signals.
-static inline unsigned char *mdn_begin(const struct mdn_class *c, uint64_t size) {
-	struct mdn_writer *w = &mdn_thread;
-	if (__builtin_expect(w->busy != 0, 0)) {
+// busy says to a signal handler that it interrupted an event: both would fill in the same place. Only the order of this
+// thread's own instructions matters for that, hence the fences for signals. A handler that interrupted another one's
+// event, too, finds no writer.
+static inline unsigned char *mdn_begin(const struct mdn_class *c, uint64_t size, struct mdn_writer **writer) {
+	struct mdn_writer *w = mdn_thread;
+	if (__builtin_expect(w->busy != 0, 0) && (++w)->busy) {
 		mdn_drop(w);
 		return NULL;
 	}
@@ -222,12 +224,12 @@ static inline unsigned char *mdn_begin(const struct mdn_class *c, uint64_t size)
 	memcpy(p, &stamp, 8);
 	memcpy(p + 8, &head, 4);
 	w->control->stamp = stamp;
+	*writer = w;
 	return p + MDN_EVENT_HEAD;
 }
 
 // mdn_end publishes the event: what was stored before is there for whoever sees produced.
-static inline void mdn_end(uint64_t size) {
-	struct mdn_writer *w = &mdn_thread;
+static inline void mdn_end(struct mdn_writer *w, uint64_t size) {
 	w->position += size;
 	__atomic_store_n(&w->control->produced, w->position, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -330,28 +332,30 @@ static inline unsigned char *mdn_put(unsigned char *at, char kind, const void *v
 		const struct mdn_class *mdn_c MDN_MAP(MDN_PARAMETER, __VA_ARGS__)) {                                           \
 		MDN_MAP(MDN_LENGTH, __VA_ARGS__)                                                                               \
 		const uint64_t mdn_total = MDN_EVENT_HEAD + (slice ? 8 : 0) MDN_MAP(MDN_SIZE, __VA_ARGS__);                    \
-		unsigned char *mdn_p = mdn_begin(mdn_c, mdn_total);                                                            \
+		struct mdn_writer *mdn_w;                                                                                      \
+		unsigned char *mdn_p = mdn_begin(mdn_c, mdn_total, &mdn_w);                                                    \
 		uint64_t mdn_number = 1;                                                                                       \
 		if (!mdn_p) return 0;                                                                                          \
-		if (slice) mdn_p = mdn_put_slice(mdn_p, &mdn_number);                                                          \
+		if (slice) mdn_p = mdn_put_slice(mdn_w, mdn_p, &mdn_number);                                                   \
 		MDN_MAP(MDN_PUT, __VA_ARGS__)                                                                                  \
-		mdn_end(mdn_total);                                                                                            \
+		mdn_end(mdn_w, mdn_total);                                                                                     \
 		return mdn_number;                                                                                             \
 	}
 
-static inline unsigned char *mdn_put_slice(unsigned char *at, uint64_t *number) {
-	*number = mdn_thread.slices + mdn_thread.position;
+static inline unsigned char *mdn_put_slice(const struct mdn_writer *w, unsigned char *at, uint64_t *number) {
+	*number = w->slices + w->position;
 	memcpy(at, number, 8);
 	return at + 8;
 }
 
 // mdn_number writes an event that is a number, and a role of size 1 or 0.
 static inline void mdn_number(const struct mdn_class *c, uint64_t number, unsigned char role, size_t size) {
-	unsigned char *p = mdn_begin(c, MDN_EVENT_HEAD + 8 + size);
+	struct mdn_writer *w;
+	unsigned char *p = mdn_begin(c, MDN_EVENT_HEAD + 8 + size, &w);
 	if (!p) return;
 	memcpy(p, &number, 8);
 	memcpy(p + 8, &role, size);
-	mdn_end(MDN_EVENT_HEAD + 8 + size);
+	mdn_end(w, MDN_EVENT_HEAD + 8 + size);
 }
 
 

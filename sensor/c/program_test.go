@@ -77,6 +77,15 @@ func build(t testing.TB, with string, args ...string) string {
 	return p.path
 }
 
+// compile compiles a text with the strict flags, after the header, and returns what the compiler says.
+func compile(t testing.TB, text, with string, args ...string) (string, error) {
+	t.Helper()
+	c := exec.Command(compiler(t, with), slices.Concat(strict, args)...)
+	c.Stdin = strings.NewReader("#include \"meridian.h\"\n" + text + "\n")
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
 // command is a program that will make its ring in a directory of the test's.
 func command(t testing.TB, path string, args ...string) *exec.Cmd {
 	c := exec.Command(path, append([]string{t.TempDir()}, args...)...)

@@ -206,18 +206,20 @@ static inline bool mdn_claim(struct mdn_writer *w) {
 		w->position = control->produced;
 		w->limit = (w->position + last) & ~last;
 		w->control = control;
-		pthread_setspecific(mdn.key, w);
+		pthread_setspecific(mdn.key, mdn_thread);
 		return true;
 	}
 	return false;
 }
 
-// mdn_thread_ends gives the shard to the next thread. Whatever this one emits later claims again.
-static inline void mdn_thread_ends(void *writer) {
-	struct mdn_writer *w = (struct mdn_writer *)writer;
-	if (w->control && w->generation == mdn.generation) __atomic_store_n(&w->control->owner, 0, __ATOMIC_RELEASE);
-	w->control = NULL;
-	w->position = w->limit = 0;
+// mdn_thread_ends gives the shards to the next thread. Whatever this one emits later claims again.
+static inline void mdn_thread_ends(void *writers) {
+	struct mdn_writer *w = (struct mdn_writer *)writers;
+	for (int i = 0; i < 2; i++, w++) {
+		if (w->control && w->generation == mdn.generation) __atomic_store_n(&w->control->owner, 0, __ATOMIC_RELEASE);
+		w->control = NULL;
+		w->position = w->limit = 0;
+	}
 }
 
 // mdn_enter_buffer goes to the next sub-buffer, if a reader has taken what it holds, or if nobody needs to.
@@ -279,7 +281,7 @@ static inline void mdn_after_fork_in_child(void) {
 		close(mdn.file);
 		mdn.ready = false;
 		mdn.generation++;
-		mdn_thread.limit = 0;
+		mdn_thread[0].limit = mdn_thread[1].limit = 0;
 	}
 	mdn_unlock();
 }
