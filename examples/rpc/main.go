@@ -49,8 +49,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("rpc "+role, flag.ExitOnError)
 	calls := flags.Int("calls", 200, "how many requests by HTTP, and as many by gRPC")
-	switch role {
-	case "":
+	if role == "" {
 		dir := flags.String("dir", "", "where the traces go and stay; empty: a new temporary directory")
 		_ = flags.Parse(args)
 		return play(ctx, *dir, *calls)

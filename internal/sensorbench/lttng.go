@@ -32,10 +32,12 @@ func (b *bench) lttng() error {
 			return absent{tool + " is not installed (Debian: gcc, lttng-tools, liblttng-ust-dev)"}
 		}
 	}
-	d := &daemon{home: filepath.Join(b.dir, "lttng")}
-	if err := os.Mkdir(d.home, 0o755); err != nil {
+	home, err := os.MkdirTemp("", "sensorbench-lttng") // not within b.dir, where another user may not look
+	if err != nil {
 		return err
 	}
+	b.closing = append(b.closing, func() error { return os.RemoveAll(home) })
+	d := &daemon{home: home}
 	if err := os.CopyFS(d.home, lttngSources); err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func (b *bench) lttng() error {
 	}
 	if os.Geteuid() == 0 {
 		d.user = &syscall.Credential{Uid: nobody, Gid: nobody}
-		if err := errors.Join(os.Chmod(b.dir, 0o711), os.Chown(d.home, nobody, nobody)); err != nil {
+		if err := os.Chown(d.home, nobody, nobody); err != nil {
 			return err
 		}
 	}

@@ -81,13 +81,8 @@ func run(rounds int, sample time.Duration, only string, markdown bool) (missed i
 	}
 	b := &bench{dir: dir}
 	defer func() { err = errors.Join(err, b.close()) }()
-	for _, part := range []func() error{b.limits, b.sensors, b.header, b.lttng, b.executionTrace, b.logs, b.openTelemetry, b.handmade} {
-		var a absent
-		if err := part(); errors.As(err, &a) {
-			b.missing = append(b.missing, a.what)
-		} else if err != nil {
-			return 0, err
-		}
+	if err := b.assemble(); err != nil {
+		return 0, err
 	}
 	wanted := b.all[:0]
 	for _, c := range b.all {
@@ -101,4 +96,17 @@ func run(rounds int, sample time.Duration, only string, markdown bool) (missed i
 	}
 	b.print(os.Stdout, markdown)
 	return b.judge(os.Stdout), nil
+}
+
+// assemble brings in everybody who can be measured here.
+func (b *bench) assemble() error {
+	for _, part := range []func() error{b.limits, b.sensors, b.header, b.lttng, b.executionTrace, b.logs, b.openTelemetry, b.handmade} {
+		var a absent
+		if err := part(); errors.As(err, &a) {
+			b.missing = append(b.missing, a.what)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"meridian/internal/recorded"
+	"meridian/internal/traceprocessor"
+	"meridian/pipeline"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == "server" || os.Args[1] == "client") {
+		main() // the test's own processes
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// played lets client and server talk and aligns what they recorded.
+func played(t *testing.T, calls int) (dir string, outcome *pipeline.Outcome) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := record(t.Context(), dir, calls); err != nil {
+		t.Fatal(err)
+	}
+	inputs, err := pipeline.ParseInputs([]string{filepath.Join(dir, "client"), filepath.Join(dir, "server")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err = pipeline.Run(t.Context(), inputs, pipeline.Options{Outputs: []string{filepath.Join(dir, "timeline.pftrace")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, outcome
+}
+
+func TestEveryCallOfTwoProcessesIsTwoMessagesThatNobodyReceivesBeforeTheyAreSent(t *testing.T) {
+	const calls = 150
+	dir, outcome := played(t, calls)
+	if len(outcome.Broken)+len(outcome.Warnings) > 0 {
+		t.Errorf("broken %q, warnings %q", outcome.Broken, outcome.Warnings)
+	}
+	q := outcome.Report.Quality
+	if q.Messages != 2*2*calls || q.Inversions != 0 {
+		t.Errorf("%d messages and %d inversions, want %d and 0", q.Messages, q.Inversions, 2*2*calls)
+	}
+	if p := outcome.Report.Pairs; len(p) != 1 || p[0].MessagesAB != 2*calls || p[0].MessagesBA != 2*calls {
+		t.Errorf("pairs %+v, want one with %d messages each way", p, 2*calls)
+	}
+	client, server := clockOf(t, filepath.Join(dir, "client")), clockOf(t, filepath.Join(dir, "server"))
+	for _, h := range outcome.Report.Hosts {
+		of := server
+		if h.Name == "client" {
+			of = client
+		}
+		if len(h.Map) == 0 {
+			t.Errorf("%s has no map", h.Name)
+		}
+		for _, k := range h.Map {
+			truth := client.show(of.count(k.HostNs)) // the client's clock is the reference
+			if k.LowNs == nil || k.HighNs == nil || *k.LowNs-1 > truth || *k.HighNs+1 < truth {
+				t.Errorf("%s at %d: the truth %d is not within %v and %v", h.Name, k.HostNs, truth, k.LowNs, k.HighNs)
+			}
+		}
+	}
+	answers := traceprocessor.Query(t, filepath.Join(dir, "timeline.pftrace"),
+		`SELECT count(*) FROM flow`,
+		`SELECT count(*) FROM flow JOIN slice o ON o.id = slice_out JOIN slice i ON i.id = slice_in WHERE o.ts > i.ts`,
+		`SELECT count(*) FROM slice WHERE name IN ('http:call', 'http:serve', 'grpc:call', 'grpc:serve') AND dur > 0`,
+		`SELECT count(*) FROM slice WHERE name = 'example:round' AND dur > 0`)
+	for i, want := range []string{strconv.Itoa(4 * calls), "0", strconv.Itoa(4 * calls), strconv.Itoa(calls)} {
+		if got := answers[i].Rows[0][0]; got != want {
+			t.Errorf("question %d: %s, want %s", i+1, got, want)
+		}
+	}
+}
+
+func TestTheTracesSayWhatWasCalled(t *testing.T) {
+	dir := t.TempDir()
+	if err := record(t.Context(), dir, 3); err != nil {
+		t.Fatal(err)
+	}
+	all := recorded.Read(t, filepath.Join(dir, "client"))
+	said := 0
+	for _, e := range all {
+		if e.Name == "answer" && e.Fields["text"] == "hello, Go-http-client/1.1" && e.Fields["bytes"] == "25" {
+			said++
+		}
+	}
+	if said != 3 {
+		t.Errorf("%d answers of 3", said)
+	}
+}
+
+func TestAServerThatCannotListenIsAnErrorAndLeavesAWholeTrace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "server")
+	if err := server(context.Background(), dir, "localhost:-1", "localhost:0"); err == nil {
+		t.Fatal("no error")
+	}
+	recorded.Read(t, dir)
+}
+
+// counter is the clock of a trace as its metadata declares it: time = base + (offset + count) / frequency. Both processes
+// read one counter, so that a count is one instant for both.
+type counter struct{ base, offset, frequency *big.Rat }
+
+func clockOf(t *testing.T, dir string) counter {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "metadata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(name string) *big.Rat {
+		m := regexp.MustCompile(`\t` + name + ` = (-?\d+);`).FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s: no %s", dir, name)
+		}
+		r, _ := new(big.Rat).SetString(string(m[1]))
+		return r
+	}
+	return counter{number("offset_s"), number("offset"), number("freq")}
+}
+
+var billion = big.NewRat(1e9, 1)
+
+// count returns what the counter showed at an instant of the clock, ns.
+func (c counter) count(ns int64) *big.Rat {
+	s := new(big.Rat).Quo(new(big.Rat).SetInt64(ns), billion)
+	s.Sub(s, c.base)
+	return s.Sub(s.Mul(s, c.frequency), c.offset)
+}
+
+// show returns the instant, ns, at which the counter showed a count, rounded down.
+func (c counter) show(count *big.Rat) int64 {
+	s := new(big.Rat).Add(count, c.offset)
+	s.Add(s.Quo(s, c.frequency), c.base)
+	s.Mul(s, billion)
+	return new(big.Int).Div(s.Num(), s.Denom()).Int64()
+}
