@@ -3,7 +3,6 @@ package sensor
 import (
 	"encoding/hex"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,10 +144,10 @@ func bootID() string {
 	return ""
 }
 
-// calibrate takes the frequency anew, from a reading of the same clock long after the first one.
+// calibrate takes the frequency anew, from a reading long after the first one, if it is then known better.
 func (t *traceFile) calibrate(first, last clock.Snapshot) {
 	f, err := clock.Between(first.Monotonic, last.Monotonic)
-	if err != nil || math.IsNaN(f.Hz) || f.Error() > t.hz.Error() && t.hz.Error() > 0 {
+	if err != nil || f.Error() >= t.hz.Error() {
 		return
 	}
 	hz, _ := f.Rounded()

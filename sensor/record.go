@@ -83,6 +83,29 @@ func Recover(path, dir string, o Options) error {
 	return errors.Join(failed, d.finish())
 }
 
+// Snapshot writes what the ring holds now as a trace of its own, and takes nothing: of a program that was started with
+// Options.Overwrite, the last that happened. Nobody else may be reading the ring.
+func Snapshot(dir string, o Options) error {
+	starting.Lock()
+	defer starting.Unlock()
+	r := running.Load()
+	if r == nil {
+		return errors.New("sensor: nothing is being recorded; call Start before")
+	}
+	histograms.flush()
+	d, err := newDrain(r.ring.Path(), dir, o)
+	if err != nil {
+		return err
+	}
+	d.t.info.UUID = newUUID()
+	d.t.calibrate(r.first, clock.Take(stampSource()))
+	d.failed = d.reader.Snapshot(func(p *ring.Packet) error {
+		d.take(p)
+		return d.failed
+	})
+	return d.finish()
+}
+
 // newUUID returns a random UUID. Readers take traces of one UUID for parts of one.
 func newUUID() (u [16]byte) {
 	rand.Read(u[:])

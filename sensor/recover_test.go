@@ -16,10 +16,13 @@ var testNumbered = NewEvent2[int64, int64]("test", "numbered", "writer", "n")
 
 // beVictim is a program that emits, says so, and waits for its death.
 func beVictim(dir string) {
-	if err := Start(Options{Dir: dir}); err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+	if running.Load() == nil { // unless the environment has asked for it
+		if err := Start(Options{Dir: dir}); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
 	}
+	testNothing.Emit()
 	for i := range int64(1000) {
 		testNumbered.Emit(0, i)
 	}
@@ -27,10 +30,11 @@ func beVictim(dir string) {
 	select {}
 }
 
-func TestWhatAKilledProgramLeftIsRecovered(t *testing.T) {
-	dir := t.TempDir()
+// victim runs beVictim until it has emitted, and returns it and its ring.
+func victim(t *testing.T, dir string, environment ...string) (*exec.Cmd, string) {
+	t.Helper()
 	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), "MERIDIAN_SENSOR_TEST_VICTIM="+dir)
+	c.Env = append(append(os.Environ(), "MERIDIAN_SENSOR_TEST_VICTIM="+dir), environment...)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -38,21 +42,30 @@ func TestWhatAKilledProgramLeftIsRecovered(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || line != "emitted\n" {
-		t.Errorf("the victim says %q: %v", line, err)
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "emitted\n" {
+		t.Fatalf("the victim says %q: %v", line, err)
 	}
 	rings, err := ring.Find(dir)
 	if err != nil || len(rings) != 1 {
 		t.Fatalf("rings %v: %v", rings, err)
 	}
-	if err := Recover(rings[0], filepath.Join(t.TempDir(), "early"), Options{}); err == nil || !strings.Contains(err.Error(), "still runs") {
+	return c, rings[0]
+}
+
+func TestWhatAKilledProgramLeftIsRecovered(t *testing.T) {
+	dir := t.TempDir()
+	c, left := victim(t, dir)
+	if err := Recover(left, filepath.Join(t.TempDir(), "early"), Options{}); err == nil || !strings.Contains(err.Error(), "still runs") {
 		t.Errorf("recovered from a program that runs: %v", err)
 	}
 	c.Process.Kill()
 	c.Wait()
 	into := filepath.Join(t.TempDir(), "trace")
-	if err := Recover(rings[0], into, Options{}); err != nil {
+	if err := Recover(left, into, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	got := named(read(t, into, ""), "test:numbered")
@@ -68,4 +81,19 @@ func TestWhatAKilledProgramLeftIsRecovered(t *testing.T) {
 		t.Errorf("%v are still there", rings)
 	}
 	babeltrace(t, into)
+}
+
+func TestTheEnvironmentStartsAndSwitches(t *testing.T) {
+	dir := t.TempDir()
+	c, left := victim(t, dir, "MERIDIAN="+dir, "MERIDIAN_EVENTS=test:num*")
+	c.Process.Kill()
+	c.Wait()
+	into := filepath.Join(t.TempDir(), "trace")
+	if err := Recover(left, into, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	all := read(t, into, "")
+	if n := len(named(all, "test:numbered")); n != 1000 || len(all) != n {
+		t.Errorf("%d events, %d of them of the class that is on", len(all), n)
+	}
 }

@@ -1,6 +1,7 @@
 package sensor
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -243,6 +244,70 @@ func TestADirectoryWithATraceIsNotWrittenInto(t *testing.T) {
 	}
 	if left, err := os.ReadDir(rings); err != nil || len(left) > 0 || Ring() != "" {
 		t.Errorf("a ring is left: %v %v", left, err)
+	}
+}
+
+func TestASnapshotHoldsTheLastThatHappened(t *testing.T) {
+	const emitted = 5000
+	if err := Start(Options{Dir: t.TempDir(), Buffers: 2, BufferSize: 4096, Overwrite: true}); err != nil {
+		t.Fatal(err)
+	}
+	defer Stop()
+	for i := range int64(emitted) {
+		testNumbered.Emit(0, i)
+	}
+	dir := filepath.Join(t.TempDir(), "trace")
+	if err := Snapshot(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	last := map[int64]bool{}
+	for _, e := range named(read(t, dir, "lost"), "test:numbered") {
+		last[e.values[1].Int()] = true
+	}
+	if len(last) < 100 || len(last) >= emitted || !last[emitted-1] {
+		t.Errorf("%d events, the last among them: %v", len(last), last[emitted-1])
+	}
+}
+
+func TestWithoutAGoodCounterEventsAreStampedByTheMonotonicClock(t *testing.T) {
+	withoutCounter = true
+	defer func() { withoutCounter = false }()
+	before := time.Now().UnixNano()
+	dir := record(t, Options{}, func() { testNothing.Emit() })
+	e := named(read(t, dir, ""), "test:nothing")
+	if len(e) != 1 || e[0].Time < before-int64(time.Millisecond) || e[0].Time > time.Now().UnixNano()+int64(time.Millisecond) {
+		t.Errorf("%+v, begun at %d", e, before)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "metadata"))
+	if err != nil || !strings.Contains(string(text), "freq = 1000000000;") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	babeltrace(t, dir)
+}
+
+func TestTheFrequencyIsKnownBetterAtTheEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trace")
+	stop, err := Record(dir, Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := func() (ppm float64) {
+		text, err := os.ReadFile(filepath.Join(dir, "metadata"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "known to ")
+		if _, err := fmt.Sscanf(rest, "%g ppm", &ppm); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return ppm
+	}
+	before := known()
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if after := known(); after > before {
+		t.Errorf("known to %g ppm, and to %g at the beginning", after, before)
 	}
 }
 

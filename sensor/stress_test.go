@@ -1,0 +1,80 @@
+package sensor
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+var testChecked = NewEvent4[int64, string, int64, int64]("test", "checked", "writer", "text", "n", "again")
+
+// TestMoreProcessorsThanCoresTearNoEvent has goroutines that lose their cores within events, while the ring is emptied.
+func TestMoreProcessorsThanCoresTearNoEvent(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	const writers, each = 16, 2000
+	dir := record(t, Options{Buffers: 2, BufferSize: 4096}, func() {
+		var all sync.WaitGroup
+		for w := range int64(writers) {
+			all.Go(func() {
+				for n := range int64(each) {
+					testChecked.Emit(w, "0123456789"[:n%10], n, n)
+				}
+			})
+		}
+		all.Wait()
+	})
+	seen := map[[2]int64]bool{}
+	events := read(t, dir, "discarded")
+	kept := named(events, "test:checked")
+	for _, e := range kept {
+		w, n := e.values[0].Int(), e.values[2].Int()
+		if w < 0 || w >= writers || n < 0 || n >= each || e.values[3].Int() != n || string(e.values[1].Data) != "0123456789"[:n%10] {
+			t.Fatalf("torn: %v", e.values)
+		}
+		if seen[[2]int64{w, n}] {
+			t.Fatalf("twice: %v", e.values)
+		}
+		seen[[2]int64{w, n}] = true
+	}
+	if missing := writers*each - len(kept); missing > discardedIn(t, dir) || discardedIn(t, dir) > missing+16 {
+		t.Errorf("%d events missing, %d counted as discarded", missing, discardedIn(t, dir))
+	}
+}
+
+func TestEventsMayComeWhileRecordingStartsAndStops(t *testing.T) {
+	var all sync.WaitGroup
+	var over atomic.Bool
+	for w := range int64(4) {
+		all.Go(func() {
+			for n := int64(0); !over.Load(); n++ {
+				testChecked.Emit(w, "text", n, n)
+				testSlice.Begin().End()
+			}
+		})
+	}
+	for range 10 {
+		rings := t.TempDir()
+		dir := filepath.Join(t.TempDir(), "trace")
+		stop, err := Record(dir, Options{Dir: rings, Buffers: 2, BufferSize: 4096})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(rings); err != nil || len(left) > 0 {
+			t.Errorf("%v %v", left, err)
+		}
+		for _, e := range named(read(t, dir, "discarded"), "test:checked") {
+			if e.values[2].Int() != e.values[3].Int() || !strings.HasPrefix("text", string(e.values[1].Data)) {
+				t.Fatalf("torn: %v", e.values)
+			}
+		}
+	}
+	over.Store(true)
+	all.Wait()
+}
