@@ -28,7 +28,9 @@ var needs = []struct {
 	{programs: "babeltrace2", pkg: "babeltrace2", without: "what babeltrace2 says of CTF traces"},
 	{programs: "lttng-sessiond", pkg: "lttng-tools", without: "traces that LTTng records"},
 	{programs: "lttng-gen-tp", pkg: "liblttng-ust-dev", without: "traces that LTTng records"},
-	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records"},
+	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records, meridian.h in C programs"},
+	{programs: "g++", pkg: "g++", without: "meridian.h in C++ programs"},
+	{programs: "clang++", pkg: "clang", without: "meridian.h with clang"},
 	{programs: "gcc clang", pkg: "gcc libc6-dev", without: "the race detector", race: true},
 }
 

@@ -10,10 +10,8 @@ func TestHeaderCompilesWithoutAWarning(t *testing.T) {
 	t.Parallel()
 	for _, with := range []string{
 		"gcc -std=c11 -O3 -Wconversion -Wsign-conversion -Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla",
-		"gcc -std=gnu2x -O0",
-		"gcc -std=c17 -Os -fPIC -fvisibility=hidden",
+		"gcc -std=gnu2x -Os -fPIC -fvisibility=hidden",
 		"clang -std=c11 -O3 -Wconversion -Wcast-qual -Wstrict-prototypes -Wcomma -Wformat=2",
-		"clang -std=gnu17 -O0",
 		"g++ -x c++ -std=c++17 -O3 -Wconversion -Wzero-as-null-pointer-constant -Wuseless-cast -Wextra-semi",
 		"g++ -x c++ -std=c++20 -O0 -fno-exceptions -fno-rtti",
 		"clang++ -x c++ -std=c++17 -O3 -Wconversion -Wextra-semi -Wimplicit-fallthrough",
@@ -43,7 +41,7 @@ func TestWrongTypesDoNotCompile(t *testing.T) {
 		{`MERIDIAN_EVENT(test, event, (void **, n)); int main(void) { return 0; }`, "event"},
 		{`MERIDIAN_EVENT(test, event, (struct timespec, n)); int main(void) { return 0; }`, "event"},
 	} {
-		for _, with := range []string{"gcc -x c", "clang -x c", "g++ -x c++", "clang++ -x c++"} {
+		for _, with := range []string{"gcc -x c", "clang++ -x c++"} {
 			t.Run(with+" "+test.source, func(t *testing.T) {
 				t.Parallel()
 				cc := strings.Fields(with)

@@ -32,7 +32,6 @@ type writtenInGo struct {
 	clock uint64
 	at    uint64 // position in the shard, as the end of a sub-buffer leaves it
 	size  uint64 // of a sub-buffer
-	slice uint64 // that began last
 }
 
 func (w *writtenInGo) declare(category, name, context string, fields ...string) {
@@ -165,7 +164,7 @@ func TestRingsAreTheSameByteForByte(t *testing.T) {
 			t.Run(mode.name+" "+with, func(t *testing.T) {
 				t.Parallel()
 				cc := strings.Fields(with)
-				path := build(t, cc[0], append(cc[1:], "-DMERIDIAN_TEST_CLOCK", "testdata/types.c")...)
+				path := build(t, cc[0], append(cc[1:], "-O2", "-DMERIDIAN_TEST_CLOCK", "testdata/types.c")...)
 				overwrite := "overwrite=0"
 				if mode.overwrite {
 					overwrite = "overwrite=1"

@@ -63,7 +63,7 @@ func TestClassesAreDeclaredInTheWordsOfPackageSensor(t *testing.T) {
 func TestValuesAreWhatWasEmitted(t *testing.T) {
 	t.Parallel()
 	viewer := compiler(t, "babeltrace2")
-	path := run(t, command(t, build(t, "clang", "-std=c11", "testdata/types.c"), "buffers=4", "size=65536"))[0]
+	path := run(t, command(t, build(t, "gcc", "-std=c11", "testdata/types.c"), "buffers=4", "size=65536"))[0]
 	trace := filepath.Join(t.TempDir(), "trace")
 	if err := sensor.Recover(path, trace, sensor.Options{}); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // A library with events of its own, loaded and unloaded by loader.c.
 #include "units.h"
 MERIDIAN_EVENT(library, loaded, (int, times));
-void other_unit(void) {
+__attribute__((visibility("default"))) void other_unit(void) {
 	static int times;
 	MERIDIAN_EMIT(loaded, ++times);
 	MERIDIAN_EMIT(shared, 3);

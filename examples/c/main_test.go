@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"meridian/format/ctf"
+	"meridian/trace"
+)
+
+func TestTheProgramsTraceHasAllThatItDid(t *testing.T) {
+	if _, err := compiler(); err != nil {
+		if os.Getenv("MERIDIAN_CI") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	if err := run(dir, filepath.Join("..", ".."), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var warnings trace.Warnings
+	recorded, err := ctf.Open(filepath.Join(dir, "trace"), &warnings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := recorded.Events()
+	defer events.Close()
+	count, open, sent := map[string]int{}, map[uint64]bool{}, map[uint64]trace.Role{}
+	for {
+		var e trace.Event
+		if err := events.Next(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		count[events.Classes()[e.Class].Name]++
+		switch e.Phase {
+		case trace.Begin:
+			open[e.Slice] = true
+		case trace.End:
+			if !open[e.Slice] {
+				t.Fatalf("slice %d ends and never began", e.Slice)
+			}
+			delete(open, e.Slice)
+		}
+		if e.Role == trace.NoRole {
+			continue
+		}
+		if e.Role == trace.Receives && sent[e.Flow] != trace.Sends {
+			t.Fatalf("job %x is taken before it was put", e.Flow)
+		}
+		sent[e.Flow] = e.Role
+	}
+	want := map[string]int{"queue:handover": 2006, "queue:waiting": 2006, "work:compute": 2000, "work:job_done": 1000}
+	if !maps.Equal(count, want) || len(sent) != 1003 || len(open) != 0 || len(warnings.Lines()) != 0 {
+		t.Errorf("events %v, not %v; %d messages, %d slices without an end; %q", count, want, len(sent), len(open), warnings.Lines())
+	}
+}
