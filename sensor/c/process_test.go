@@ -16,7 +16,7 @@ import (
 // one. MERIDIAN_KILLS says how often; the default is small.
 func TestKilledWritersLeaveEverythingThatTheyPublished(t *testing.T) {
 	t.Parallel()
-	kills := 20
+	kills := 12
 	if s := os.Getenv("MERIDIAN_KILLS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {

@@ -129,7 +129,7 @@ func TestOverwrittenRingsKeepTheNewest(t *testing.T) {
 func TestSignalHandlersEmitAndNothingIsTorn(t *testing.T) {
 	t.Parallel()
 	path := build(t, "gcc", "-std=c11", "testdata/signals.c")
-	lines := run(t, command(t, path, "buffers=1024", "size=65536", "shards=2", "n=3000"))
+	lines := run(t, command(t, path, "buffers=256", "size=65536", "shards=2", "n=2000"))
 	var program, handler uint64
 	if _, err := fmt.Sscan(lines[1], &program, &handler); err != nil {
 		t.Fatal(err)

@@ -178,7 +178,8 @@ MDN_COLD void mdn_enter(struct mdn_class *c) {
 	if (!*end) {
 		c->next = NULL;
 		*end = c;
-		if (mdn.ready && mdn.started && mdn_register(c, mdn_begins_on(c)) == 0) mdn_connect(c);
+		if (mdn.started && !mdn.ready) c->local = mdn_begins_on(c); // a child of fork that has no ring yet
+		if (mdn.started && mdn.ready && mdn_register(c, mdn_begins_on(c)) == 0) mdn_connect(c);
 	}
 	mdn_unlock();
 }

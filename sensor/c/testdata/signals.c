@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
 	emitter = pthread_self();
 	if (pthread_create(&thread, NULL, interrupt, NULL) != 0) return 1;
 	uint64_t n = 0, least = argument("n", 1000);
-	for (; n < least || (handled < least && n < 1000000); n++) MERIDIAN_EMIT(program, n, "text");
+	for (; n < least || (handled < least && n < 300000); n++) MERIDIAN_EMIT(program, n, "text");
 	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	printf("%" PRIu64 " %" PRIu64 "\n", n, handled);
