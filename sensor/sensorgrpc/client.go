@@ -3,7 +3,7 @@ package sensorgrpc
 import (
 	"context"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -57,13 +57,14 @@ type clientStream struct {
 	span    sensor.Span
 	single  bool // the server sends one message
 	release func() bool
-	ended   atomic.Bool
+	ended   sync.Once
 
 	sent uint64
 
 	// What the receiving goroutine has.
 	reply    sensor.Tag
 	tagged   bool // there is a reply
+	over     bool // nothing more will be received
 	received uint64
 }
 
@@ -99,20 +100,21 @@ func (s *clientStream) count() {
 // finish marks the end of the stream, if the server's trailer came: an error may as well be one of this side, of which the
 // server knows nothing.
 func (s *clientStream) finish(err error) {
-	s.release()
-	if s.ended.Load() {
+	if s.over { // and was before
 		return
 	}
+	s.over = true
+	s.release()
 	if u, ok := tagOf(s.Trailer()); ok {
 		replies.Receive(u.ID())
 	}
 	s.end(int32(codeOf(err)))
 }
 
-// end ends the slice, once.
+// end ends the slice, once; afterwards it has ended, whoever did it.
 func (s *clientStream) end(code int32) {
-	if !s.ended.Swap(true) {
+	s.ended.Do(func() {
 		called.Emit(s.span.ID(), code)
 		s.span.End()
-	}
+	})
 }

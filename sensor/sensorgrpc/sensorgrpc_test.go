@@ -136,7 +136,6 @@ func TestTheEndOfAStreamOfOneReplyIsSeenWithThatReply(t *testing.T) {
 
 func TestACancelledStreamHasNoReply(t *testing.T) {
 	service, conn := start(t, ourServer, ourClient)
-	ended := make(chan struct{})
 	all := recorded.During(t, sensor.Options{}, func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := openStream(t, ctx, conn, &holdDesc)
@@ -145,9 +144,7 @@ func TestACancelledStreamHasNoReply(t *testing.T) {
 		if _, err := receiveAll(s); status.Code(err) != codes.Canceled {
 			t.Error(err)
 		}
-		close(ended)
 	})
-	<-ended
 	close(service.held)
 	if n := all.Messages("grpc", "reply"); n.Whole+n.Unsaid > 0 {
 		t.Errorf("%+v", n)
@@ -164,16 +161,16 @@ func TestNothingIsSentOrMarkedWhenSwitchedOff(t *testing.T) {
 		if _, err := one(t.Context(), conn, 1, grpc.Trailer(&trailer)); err != nil {
 			t.Error(err)
 		}
-		if len(service.seen[Key])+len(trailer[Key]) > 0 {
-			t.Errorf("%s: %v, %v", when, service.seen, trailer)
+		if len(service.seen()[Key])+len(trailer[Key]) > 0 {
+			t.Errorf("%s: %v, %v", when, service.seen(), trailer)
 		}
 		s := openStream(t, t.Context(), conn, &bothDesc)
 		sendAll(t, s, 1)
 		if _, err := receiveAll(s); err != nil {
 			t.Error(err)
 		}
-		if len(service.seen[Key])+len(s.Trailer()[Key]) > 0 {
-			t.Errorf("%s: stream %v, %v", when, service.seen, s.Trailer())
+		if len(service.seen()[Key])+len(s.Trailer()[Key]) > 0 {
+			t.Errorf("%s: stream %v, %v", when, service.seen(), s.Trailer())
 		}
 	}
 	call("not started")
@@ -234,8 +231,8 @@ func TestOtherMetadataGoesThrough(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got := service.seen["traceparent"]; !slices.Equal(got, []string{parent}) || len(service.seen[Key]) != 1 {
-		t.Errorf("%v", service.seen)
+	if got := service.seen()["traceparent"]; !slices.Equal(got, []string{parent}) || len(service.seen()[Key]) != 1 {
+		t.Errorf("%v", service.seen())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -23,12 +24,15 @@ func of(n int64) *number { return wrapperspb.Int64(n) }
 
 // tester is a service with a method of every kind; each fails where the number is negative.
 type tester struct {
-	seen metadata.MD   // what the last call came with
-	held chan struct{} // closed when a stream may end
+	met  atomic.Pointer[metadata.MD] // what the last call came with
+	held chan struct{}               // closed when a stream may end
 }
 
+func (s *tester) seen() metadata.MD { return *s.met.Load() }
+
 func (s *tester) check(ctx context.Context, n *number) error {
-	s.seen, _ = metadata.FromIncomingContext(ctx)
+	md, _ := metadata.FromIncomingContext(ctx)
+	s.met.Store(&md)
 	if n.GetValue() < 0 {
 		return status.Error(codes.OutOfRange, "negative")
 	}
