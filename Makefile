@@ -5,7 +5,7 @@ PACKETS  ?= 5000000
 FLAGS    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint race fuzz bench bench-align bench-ctf truth study demo
+.PHONY: help build test lint race fuzz bench bench-align bench-ctf bench-sensor truth study demo
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ bench-align: build ## meridian align against mergecap on two captures of PACKETS
 
 bench-ctf: ## reading a CTF trace of ten million events beside babeltrace2, which must be installed
 	go run ./internal/ctfspeed
+
+bench-sensor: ## an event of a sensor beside LTTng-UST, loggers and tracers, against its bars
+	go run ./internal/sensorbench -check
 
 truth: ## real traffic held against the truth, with the figures; needs root
 	go test ./pipeline -run TestRealTraffic -count 1 -v

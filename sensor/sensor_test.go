@@ -319,3 +319,24 @@ func TestADeclarationMadeTwiceIsOne(t *testing.T) {
 		t.Error("one event of two declarations")
 	}
 }
+
+// TestWhatAStartSwitchedOffIsOnAtTheNext holds Options.Events to one recording.
+func TestWhatAStartSwitchedOffIsOnAtTheNext(t *testing.T) {
+	t.Setenv("MERIDIAN_EVENTS", "")
+	e := NewEvent0("restart", "event")
+	for _, events := range []string{"", "!restart:*", "", "other:*", ""} {
+		if err := Start(Options{Dir: t.TempDir(), Events: events}); err != nil {
+			t.Fatal(err)
+		}
+		if on := e.Enabled(); on != (events == "") {
+			t.Errorf("with %q it is on: %t", events, on)
+		}
+		ring := Ring()
+		if err := Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(ring); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -91,11 +91,10 @@ func start(o Options) error {
 	}
 
 	classes.Lock()
-	environment := environmentRules(o.Events)
+	startRules = environmentRules(o.Events)
 	if e := os.Getenv("MERIDIAN_EVENTS"); e != "" {
-		environment = environmentRules(e)
+		startRules = environmentRules(e)
 	}
-	rules = append(environment, rules...)
 	running.Store(r)
 	shardCount.Store(uint32(min(r.ring.Shards(), 2*runtime.GOMAXPROCS(0))))
 	for _, c := range classes.all {
@@ -116,7 +115,10 @@ func (r *recorder) enter(c *class) {
 	if r.full != nil {
 		return
 	}
-	on, _ := decide(rules, c)
+	on, said := decide(rules, c)
+	if !said {
+		on, _ = decide(startRules, c)
+	}
 	h, err := r.ring.Register(ring.Class{Name: c.name + c.ending, Category: c.category, Context: tsdl(c.context), Fields: tsdl(c.fields), Off: !on})
 	if err == nil && uint32(h.ID) != c.number {
 		err = fmt.Errorf("class %d was entered as %d", c.number, h.ID)

@@ -11,8 +11,9 @@ type rule struct {
 	on      bool
 }
 
-// rules are applied in their order to each class: the last that fits it decides. Guarded by classes' mutex.
-var rules []rule
+// rules are applied in their order to each class: the last that fits it decides. What none fits is left to those of the
+// recording, by Options.Events or the environment, which end with it. Guarded by classes' mutex.
+var rules, startRules []rule
 
 // Enable switches events on, by patterns between commas: "http:request_done", "http:*", "http" for all of the category,
 // "*:error*"; "*" stands for any text and "?" for one character. A "!" before one switches off. It holds for classes that
