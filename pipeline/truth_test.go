@@ -5,6 +5,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -25,7 +26,16 @@ import (
 	"meridian/sim"
 )
 
-func TestMain(m *testing.M) { netlab.Main(m) }
+func TestMain(m *testing.M) {
+	if name := os.Getenv("MERIDIAN_TEST_PEER"); name != "" {
+		if err := sensorPeer(name, os.Getenv("MERIDIAN_TEST_DIR")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	netlab.Main(m)
+}
 
 // network is a small network with captures on its hosts; its packets are really sent, and one clock stamps them all.
 type network struct {
