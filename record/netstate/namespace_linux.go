@@ -1,0 +1,45 @@
+package netstate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Within calls f on a thread inside a network namespace, named as in [Options]. Sockets that f opens stay in that
+// namespace wherever they are used later. f must not start goroutines that count on it.
+func Within(name string, f func() error) error {
+	if name == "" {
+		return f()
+	}
+	path := name
+	if !strings.Contains(name, "/") {
+		path = "/run/netns/" + name
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("network namespace %s: there is none (no %s); \"ip netns list\" shows those with a name, a process has its own at /proc/PID/ns/net", name, path)
+	} else if err != nil {
+		return fmt.Errorf("network namespace %s: %w", name, err)
+	}
+	defer file.Close()
+	done := make(chan error, 1)
+	go func() {
+		// The thread is not unlocked: the runtime ends it with its goroutine, and nobody else meets the other namespace.
+		runtime.LockOSThread()
+		if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("network namespace %s: %w", name, err)
+			if errors.Is(err, unix.EPERM) {
+				err = fmt.Errorf("%w; entering it needs root (CAP_SYS_ADMIN)", err)
+			}
+			done <- err
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}
