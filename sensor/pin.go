@@ -19,30 +19,29 @@ func procPin() int
 func procUnpin()
 
 // enter returns a shard that is the goroutine's alone until leave, nil if there is none.
-func enter() *shard { return shards[procPin()&(maxShards-1)].Load() }
+func enter() *shard { return shardOf(procPin()) }
 
 // leave follows every enter.
 func leave(*shard) { procUnpin() }
 
 // enterNew is enter where that found none: it makes the processor's shard. Nil needs no leave.
 func enterNew() *shard {
-	for range 64 { // the goroutine may find itself on another processor each time
+	for { // the goroutine may find itself on another processor each time, but there are not more of these than shards
 		leave(nil)
 		r := running.Load()
-		i := procPin() & (maxShards - 1)
+		i := procPin()
 		procUnpin()
 		if r == nil {
-			break
+			return nil
 		}
 		if r.open(i) == nil {
 			lost.Add(1)
-			break
+			return nil
 		}
 		if s := enter(); s != nil {
 			return s
 		}
 	}
-	return nil
 }
 
 // retire returns when nobody is between enter and leave who has one of the shards, which no longer can be entered. It

@@ -25,9 +25,19 @@ var (
 	shards     [maxShards]atomic.Pointer[shard] // by processor; nil until its first event
 	shardCount atomic.Uint32                    // among how many a goroutine chooses, where shards are claimed
 	lost       atomic.Int64                     // events for which there was no shard
+	begun      [maxShards]uint64                // slices of recordings that have ended; only while one starts, stops or opens
 )
 
-// nextSlice numbers a slice that begins here; no two of a process have the same.
+// shardOf returns the shard of a processor, nil if it has none yet or is beyond those that may emit.
+func shardOf(processor int) *shard {
+	if uint(processor) >= maxShards {
+		return nil
+	}
+	return shards[processor].Load()
+}
+
+// nextSlice numbers a slice that begins here; no two of a process have the same, since one that began in a recording may
+// end in the next.
 func (s *shard) nextSlice() uint64 {
 	s.slices++
 	return s.number<<40 | s.slices
@@ -42,13 +52,13 @@ func putHead(p unsafe.Pointer, stamp uint64, class uint32, n int) unsafe.Pointer
 func (r *recorder) open(i int) *shard {
 	r.opening.Lock()
 	defer r.opening.Unlock()
-	if s := shards[i].Load(); s != nil {
+	if s := shardOf(i); s != nil {
 		return s
 	}
 	if i >= r.ring.Shards() || r.closed {
 		return nil
 	}
-	s := &shard{Shard: r.ring.Shard(i), number: uint64(i + 1)}
+	s := &shard{Shard: r.ring.Shard(i), number: uint64(i + 1), slices: begun[i]}
 	shards[i].Store(s)
 	return s
 }
@@ -66,5 +76,8 @@ func (r *recorder) close() error {
 		}
 	}
 	retire(taken)
+	for _, s := range taken {
+		begun[s.number-1] = s.slices
+	}
 	return r.ring.Close()
 }

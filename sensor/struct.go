@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"meridian/clock"
+	"meridian/sensor/ring"
 )
 
 // Struct is a type of events of any number of fields, for code that meridian-sensorgen makes of a struct. What it writes goes:
@@ -58,7 +59,9 @@ type Place struct{ p unsafe.Pointer }
 
 // Begin begins an event whose fields take n bytes.
 func (e *Struct) Begin(n int) (Writer, Place) {
-	n += eventHead
+	if n += eventHead; n > ring.MaxSize {
+		n = -1 // is discarded and counted, where 65536 would be written with a length of 0
+	}
 	s := enter()
 	if s == nil {
 		if s = enterNew(); s == nil {

@@ -27,8 +27,11 @@ type Shard struct {
 	_         [128 - 9*8]byte // the next shard's writer has cache lines of its own, also where they are fetched in pairs
 }
 
-// HeadSize is the bytes of an event in front of its fields.
-const HeadSize = eventHead
+// HeadSize is the bytes of an event in front of its fields, MaxSize the most that an event may have with them.
+const (
+	HeadSize = eventHead
+	MaxSize  = maxEventSize
+)
 
 func (s *Shard) init(r *Ring, i int) {
 	s.ring, s.number, s.mask = r, i, r.shardSize()-1
