@@ -1,0 +1,244 @@
+package record
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"meridian/clock"
+	"meridian/sensor/ring"
+	"meridian/trace"
+)
+
+// drain brings what is in a ring into the trace.
+type drain struct {
+	reader   *ring.Reader
+	info     ring.Info
+	t        *hostTrace
+	line     *line
+	warnings *trace.Warnings
+
+	class   int    // of its streams, as an index into the metadata's
+	id      uint64 // its number
+	classes int    // of events, in the metadata as it is written
+	shards  []*shardFile
+	packet  []byte // that is being made
+	counts  Counts
+	broken  error // the ring cannot be read any more
+}
+
+func newDrain(reader *ring.Reader, t *hostTrace, times *times, w *trace.Warnings) (*drain, error) {
+	d := &drain{reader: reader, info: reader.Info(), t: t, warnings: w, class: -1}
+	var err error
+	if d.line, err = times.line(clock.Source(d.info.Clock.Kind)); err != nil {
+		return nil, err
+	}
+	d.shards = make([]*shardFile, d.info.Shards)
+	if class, ok := t.old[d.info.UUID]; ok {
+		d.class, d.id = class, t.id(class)
+	}
+	d.counts.Name, d.counts.PID = d.info.Program, d.info.PID
+	// What an earlier recorder wrote is known before anything is read: so is what it told of.
+	for shard := range d.shards {
+		at, ok := t.tails[tailKey{d.info.UUID, uint64(shard)}]
+		if !ok {
+			continue
+		}
+		s := &shardFile{shard: shard, path: at.path, size: at.size, sequence: at.sequence, last: at.last, position: at.position,
+			discarded: at.discarded}
+		if consumed := reader.Position(shard); consumed < at.position {
+			s.overwritten = at.position - consumed // these may be overwritten: they are in the trace
+		}
+		d.shards[shard] = s
+	}
+	return d, d.declare()
+}
+
+// declare enters the classes that the ring has by now into the trace's metadata, which is then to be written.
+func (d *drain) declare() error {
+	// Classes first: those registered between the two calls are then in the text, and asked for again.
+	classes := d.reader.Classes()
+	c, slots, err := d.t.declared(d.info, classes, d.reader.Metadata())
+	if err != nil {
+		return err
+	}
+	if d.class < 0 {
+		d.class = d.t.add(c, slots)
+		d.id = d.t.id(d.class)
+	} else {
+		d.t.replace(d.class, c, slots)
+	}
+	d.classes = len(classes)
+	return nil
+}
+
+// over says that no more events will come than there are.
+func (d *drain) over() bool { return d.reader.Closed() || !d.reader.Alive() }
+
+// pass takes what is in the ring, no more than it holds at once, and returns how full the fullest shard was. An error is
+// the trace's: the ring's own are told to the warnings.
+func (d *drain) pass() (full float64, err error) {
+	var p ring.Packet
+	taken := make([]int, len(d.shards))
+	for n := range d.info.Shards * d.info.Buffers {
+		if n%16 == 15 && !d.commit() { // what was written need not be kept
+			return 0, nil
+		}
+		ok, err := d.reader.Next(&p)
+		var damage *ring.DamageError
+		switch {
+		case errors.As(err, &damage):
+			d.warnings.Add(d.info.Path, "part of the ring could not be understood", err.Error())
+			d.counts.Damaged++
+			continue
+		case err != nil:
+			d.breaks(err)
+			return 0, nil
+		case !ok:
+			d.commit()
+			return full, nil
+		}
+		if err := d.take(&p); err != nil || d.broken != nil {
+			return full, err
+		}
+		taken[p.Shard] += len(p.Events)
+		full = max(full, float64(taken[p.Shard])/float64(d.info.Buffers*d.info.BufferSize))
+	}
+	d.commit()
+	return full, nil
+}
+
+func (d *drain) commit() bool {
+	if err := d.reader.Commit(); err != nil {
+		d.breaks(err)
+	}
+	return d.broken == nil
+}
+
+// breaks gives the ring up.
+func (d *drain) breaks(err error) {
+	d.broken = err
+	d.warnings.Add(d.info.Path, "the ring is read no further", err.Error())
+}
+
+// take writes a packet of the ring.
+func (d *drain) take(p *ring.Packet) error {
+	s := d.shard(p.Shard)
+	events := d.fresh(s, p)
+	if highest(events) >= d.classes {
+		if err := d.declare(); err != nil {
+			d.breaks(err)
+			return nil
+		}
+		if err := d.t.writeMetadata(); err != nil {
+			return err
+		}
+	}
+	if p.Overwritten > s.overwritten {
+		lost := p.Overwritten - s.overwritten
+		d.counts.Overwritten += lost
+		size := uint64(d.info.BufferSize)
+		s.sequence += (lost + size - 1) / size // readers take packets that are missing for lost ones
+		s.overwritten = p.Overwritten
+	}
+	if len(events) == 0 && p.Discarded <= s.discarded {
+		return nil
+	}
+	d.line.reach(p.Last)
+	return d.write(s, events, p.Position+uint64(len(p.Events)), p.Discarded)
+}
+
+// fresh returns the events of a packet that an earlier recorder did not write.
+func (d *drain) fresh(s *shardFile, p *ring.Packet) []byte {
+	events, at := p.Events, p.Position
+	for at < s.position && len(events) >= eventHead {
+		size := uint64(binary.LittleEndian.Uint16(events[10:]))
+		if size < eventHead || size > uint64(len(events)) {
+			return nil
+		}
+		events, at = events[size:], at+size
+	}
+	return events
+}
+
+// shard returns what is known of a shard.
+func (d *drain) shard(shard int) *shardFile {
+	if d.shards[shard] == nil {
+		d.shards[shard] = &shardFile{shard: shard}
+	}
+	return d.shards[shard]
+}
+
+// tellDiscarded writes a packet without events for each shard that has discarded some since its last packet.
+func (d *drain) tellDiscarded() error {
+	for shard := range d.shards {
+		n := d.reader.Discarded(shard)
+		s := d.shards[shard]
+		if n == 0 || s != nil && n <= s.discarded {
+			continue
+		}
+		s = d.shard(shard)
+		if err := d.write(s, nil, s.position, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish lets the ring go. If its program is gone and all was taken, the ring is removed.
+func (d *drain) finish(remove bool) error {
+	var errs []error
+	if d.broken == nil {
+		errs = append(errs, d.tellDiscarded())
+	}
+	for _, s := range d.shards {
+		if s != nil && s.f != nil {
+			if err := s.f.Close(); err != nil {
+				errs = append(errs, fmt.Errorf("record: %w", err))
+			}
+		}
+	}
+	if remove && errors.Join(errs...) == nil {
+		if err := d.reader.Remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
+			d.warnings.Add(d.info.Path, "the ring of a program that has ended cannot be removed", err.Error())
+		}
+	}
+	d.reader.Close()
+	return errors.Join(errs...)
+}
+
+// file returns the name of a shard's file.
+func (d *drain) file(shard int) string {
+	return filepath.Join(d.t.dir, fmt.Sprintf("%s%d_%s_%d", sensorFiles, d.id, plain(d.info.Program), shard))
+}
+
+// plain makes a part of a file's name of a program's.
+func plain(name string) string {
+	name = strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' {
+			return c
+		}
+		return '-'
+	}, name)
+	return name[:min(len(name), 40)]
+}
+
+// eventHead is what an event in a ring begins with: stamp, class, length.
+const eventHead = 12
+
+// highest returns the highest class among events, -1 for none.
+func highest(events []byte) int {
+	class := -1
+	for len(events) >= eventHead {
+		class = max(class, int(binary.LittleEndian.Uint16(events[8:])))
+		size := int(binary.LittleEndian.Uint16(events[10:]))
+		if size < eventHead || size > len(events) {
+			break
+		}
+		events = events[size:]
+	}
+	return class
+}

@@ -1,0 +1,198 @@
+package record
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+
+	"meridian/clock"
+	"meridian/format/ctf"
+	"meridian/sensor/ring"
+	"meridian/trace"
+)
+
+const clockName = "monotonic"
+
+// preamble is what the declarations of a ring stand behind, so that they can be understood; the rest of the trace's
+// metadata is made from it too.
+const preamble = `/* CTF 1.8 */
+
+typealias integer { size = 8; align = 8; signed = false; } := uint8;
+typealias integer { size = 16; align = 8; signed = false; } := uint16;
+typealias integer { size = 32; align = 8; signed = false; } := uint32;
+typealias integer { size = 64; align = 8; signed = false; } := uint64;
+typealias integer { size = 64; align = 8; signed = true; } := int64;
+
+trace {
+	major = 1;
+	minor = 8;
+	uuid = "%s";
+	byte_order = le;
+	packet.header := struct {
+		uint32 magic;
+		uint8 uuid[16];
+		uint32 stream_id;
+		uint64 stream_instance_id;
+	};
+};
+
+clock { name = ` + clockName + `; freq = 1000000000; };
+
+typealias integer { size = 64; align = 8; signed = false; map = clock.` + clockName + `.value; } := stamp;
+`
+
+// ringStream is the stream class of a ring.
+const ringStream = `
+stream {
+	id = 0;
+	packet.context := struct {
+		stamp timestamp_begin;
+		stamp timestamp_end;
+		uint64 content_size;
+		uint64 packet_size;
+		uint64 packet_seq_num;
+		uint64 events_discarded;
+		uint32 _crc32c;
+		uint64 _ring_high;
+		uint64 _ring_low;
+		uint64 _position;
+		string _row;
+		string _row_kind;
+		int64 _row_id;
+	};
+	event.header := struct {
+		stamp timestamp;
+		uint16 id;
+	};
+};
+
+`
+
+// sourceStream is the stream class of what is no ring: rows that are processors have one more field than others.
+const sourceStream = `
+stream {
+	id = 0;
+	packet.context := struct {
+		stamp timestamp_begin;
+		stamp timestamp_end;
+		uint64 content_size;
+		uint64 packet_size;
+		uint64 packet_seq_num;
+		uint64 events_discarded;
+		%s
+		string _row;
+		string _row_kind;
+		int64 _row_id;
+	};
+	event.header := struct {
+		stamp timestamp;
+		uint32 id;
+	};
+};
+`
+
+// parsed returns what text behind the preamble declares.
+func parsed(uuid [16]byte, text, name string) (*ctf.Metadata, error) {
+	var w trace.Warnings
+	m, err := ctf.ParseMetadata(fmt.Appendf(nil, preamble+"%s", uuidText(uuid), text), name, &w)
+	if err != nil {
+		return nil, err
+	}
+	if lines := w.Lines(); len(lines) > 0 {
+		return nil, fmt.Errorf("its metadata: %s", lines[0])
+	}
+	return m, nil
+}
+
+// newMetadata returns the metadata of a trace that begins now.
+func newMetadata(o *Options, now clock.Snapshot) (*ctf.Metadata, error) {
+	m, err := parsed(newUUID(), "", o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	// Beside MONOTONIC a reading's counter is MONOTONIC.
+	offset := clock.Sub(now.Realtime.Ns, int64(now.Realtime.Counter))
+	c := &m.Clocks[0]
+	c.UUID, c.Description = bootID(), "CLOCK_MONOTONIC of the host, with what REALTIME was beyond it when the trace was begun"
+	c.OffsetSeconds, c.Offset, c.Absolute, c.Epoch = offset/1e9, offset%1e9, true, true
+	if c.Offset < 0 {
+		c.OffsetSeconds, c.Offset = c.OffsetSeconds-1, c.Offset+1e9
+	}
+	for _, e := range [][2]string{{"tracer_name", "meridian"}, {"domain", "ust"}, {"hostname", o.Host}, {"title", o.Title}} {
+		if e[1] != "" {
+			m.Env = append(m.Env, ctf.Env{Name: e[0], Text: e[1], IsText: true})
+		}
+	}
+	return m, nil
+}
+
+// declared returns the stream class of a ring, and how many slots its types use. The text comes from another program: all
+// that it may declare are the events of its own classes, each once.
+func (t *hostTrace) declared(info ring.Info, classes []ring.ClassInfo, text string) (ctf.StreamClass, int, error) {
+	none := ctf.StreamClass{}
+	m, err := parsed(t.m.UUID, ringStream+text, info.Path)
+	if err != nil {
+		return none, 0, err
+	}
+	if len(m.Streams) != 1 || len(m.Clocks) != 1 || len(m.Env) > 0 {
+		return none, 0, fmt.Errorf("%s: its metadata declares more than classes of events", info.Path)
+	}
+	c := m.Streams[0]
+	there := make([]bool, len(classes))
+	// What was registered since the classes were asked for is left for the next time.
+	c.Events = slices.DeleteFunc(c.Events, func(e ctf.EventClass) bool { return e.ID >= uint64(len(classes)) })
+	for i := range c.Events {
+		e := &c.Events[i]
+		if there[e.ID] {
+			return none, 0, fmt.Errorf("%s: its metadata declares class %d twice", info.Path, e.ID)
+		}
+		there[e.ID] = true
+		if e.URI = ""; classes[e.ID].Category != "" {
+			e.URI = "meridian:category:" + classes[e.ID].Category
+		}
+	}
+	for id, ok := range there {
+		if !ok {
+			return none, 0, fmt.Errorf("%s: its metadata does not declare class %d, %q", info.Path, id, classes[id].Name)
+		}
+	}
+	// A ring whose declarations cannot be written must not spoil those of all others.
+	if err := m.WriteTSDL(io.Discard); err != nil {
+		return none, 0, fmt.Errorf("%s: %w", info.Path, err)
+	}
+	return c, m.Slots, nil
+}
+
+// shifter gives types other slots, in a copy.
+type shifter struct {
+	by   int
+	done map[*ctf.Type]*ctf.Type // a type may stand in several places
+}
+
+func (s *shifter) of(t *ctf.Type) *ctf.Type {
+	if t == nil || s.by == 0 {
+		return t
+	}
+	if c := s.done[t]; c != nil {
+		return c
+	}
+	c := *t
+	s.done[t] = &c
+	for _, slot := range []*int{&c.Slot, &c.LengthSlot, &c.TagSlot} {
+		if *slot >= 0 {
+			*slot += s.by
+		}
+	}
+	c.Elem = s.of(t.Elem)
+	c.Fields = append([]ctf.Field(nil), t.Fields...)
+	for i := range c.Fields {
+		c.Fields[i].Type = s.of(c.Fields[i].Type)
+	}
+	return &c
+}
+
+func uuidText(u [16]byte) string {
+	x := hex.EncodeToString(u[:])
+	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
+}

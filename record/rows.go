@@ -1,0 +1,150 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"meridian/format/ctf"
+	"meridian/trace"
+)
+
+// rows writes the streams of a source: a stream class of the trace, a file for each stream. Each recorder begins classes
+// and files of its own.
+type rows struct {
+	t     *hostTrace
+	name  string
+	cpus  bool
+	class int           // in the trace's metadata
+	m     *ctf.Metadata // of this stream class alone: the encoder's
+	enc   *ctf.Encoder
+	files []*rowFile
+	at    uint64 // the latest stamp of all
+}
+
+// rowFile is the file of a stream.
+type rowFile struct {
+	stream trace.Stream
+	f      *os.File // nil until there is something to write
+	path   string
+	size   int64
+	w      *ctf.StreamWriter
+	lost   uint64
+}
+
+func newRows(t *hostTrace, name string, cpus bool) (*rows, error) {
+	cpu := ""
+	if cpus {
+		cpu = "uint32 cpu_id;"
+	}
+	m, err := parsed(t.m.UUID, fmt.Sprintf(sourceStream, cpu), name)
+	if err != nil {
+		return nil, fmt.Errorf("record: %s: %w", name, err)
+	}
+	r := &rows{t: t, name: name, cpus: cpus, m: m, enc: ctf.NewEncoder(m)}
+	r.class = t.add(m.Streams[0], m.Slots)
+	m.Streams[0].ID = t.id(r.class)
+	return r, nil
+}
+
+// declared returns how many classes the metadata has.
+func (r *rows) declared() int { return len(r.m.Streams[0].Events) }
+
+// declare enters the classes that are new into the metadata, which is then to be written.
+func (r *rows) declare(classes []trace.Class) error {
+	s := &r.m.Streams[0]
+	for i := len(s.Events); i < len(classes); i++ {
+		e, err := r.enc.Declare(uint64(i), &classes[i])
+		if err != nil {
+			return fmt.Errorf("record: %s: %w", r.name, err)
+		}
+		s.Events = append(s.Events, e)
+	}
+	r.t.replace(r.class, *s, r.m.Slots)
+	return nil
+}
+
+// add enters the streams that are new.
+func (r *rows) add(streams []trace.Stream) error {
+	for i := len(r.files); i < len(streams); i++ {
+		s := streams[i]
+		if r.cpus != (s.Kind == trace.CPU) {
+			return fmt.Errorf("record: %s: some of its streams are processors, and stream %d, %s, is not", r.name, i, s.Name)
+		}
+		f := &rowFile{stream: s, path: filepath.Join(r.t.dir, fmt.Sprintf("%s_%d_%d", plain(r.name), r.m.Streams[0].ID, i))}
+		var context []trace.Value
+		if r.cpus {
+			context = append(context, trace.OfUint(uint64(s.ID)))
+		}
+		context = append(context, trace.OfText(s.Name), trace.OfText(s.Kind.String()), trace.OfInt(s.ID))
+		var err error
+		if f.w, err = r.enc.NewStream(f, 0, ctf.StreamOptions{PacketSize: 256 << 10, Instance: uint64(i), Context: context}); err != nil {
+			return fmt.Errorf("record: %s: %w", r.name, err)
+		}
+		r.files = append(r.files, f)
+	}
+	return nil
+}
+
+func (r *rows) write(e *Event) error {
+	r.at = max(r.at, e.Stamp)
+	if err := r.files[e.Stream].w.Write(e.Class, e.Stamp, nil, nil, e.Values); err != nil {
+		return fmt.Errorf("record: %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// lose counts what a source lost of each stream so far.
+func (r *rows) lose(lost []uint64) {
+	for i, f := range r.files {
+		if i < len(lost) && lost[i] > f.lost {
+			f.w.Discard(lost[i] - f.lost)
+			f.lost = lost[i]
+			f.w.Begin(r.at) // so that it is told even if no event comes
+		}
+	}
+}
+
+func (r *rows) flush() error {
+	for _, f := range r.files {
+		if err := f.w.Flush(); err != nil {
+			return fmt.Errorf("record: %s: %w", r.name, err)
+		}
+	}
+	return nil
+}
+
+func (r *rows) close() error {
+	var errs []error
+	for _, f := range r.files {
+		if f.f != nil {
+			errs = append(errs, f.f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *rows) counts() (all []Counts) {
+	for _, f := range r.files {
+		all = append(all, Counts{Name: r.name + " " + f.stream.Name, Events: f.w.Events, Bytes: f.w.Bytes, Packets: f.w.Packets, Lost: f.lost, Moved: f.w.Raised})
+	}
+	return all
+}
+
+// Write writes a packet.
+func (f *rowFile) Write(packet []byte) (int, error) {
+	if f.f == nil {
+		var err error
+		if f.f, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
+			f.f = nil
+			return 0, full(err)
+		}
+	}
+	n, err := f.f.WriteAt(packet, f.size)
+	if err != nil {
+		return n, errors.Join(full(err), f.f.Truncate(f.size))
+	}
+	f.size += int64(n)
+	return n, nil
+}

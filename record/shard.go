@@ -1,0 +1,121 @@
+package record
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// shardFile is the file of a shard's packets.
+type shardFile struct {
+	shard                  int
+	path                   string // "" for none yet
+	f                      *os.File
+	size                   int64
+	sequence               uint64 // of the next packet
+	last                   uint64 // stamp, on the trace's clock
+	position               uint64 // of the shard, up to which its events are in a trace
+	discarded, overwritten uint64 // what was told of so far
+}
+
+// write writes a packet of events, which end at a position of the shard.
+func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) error {
+	if s.f == nil {
+		if err := d.open(s); err != nil {
+			return err
+		}
+	}
+	le := binary.LittleEndian
+	b := le.AppendUint32(d.packet[:0], packetMagic)
+	b = append(b, d.t.m.UUID[:]...)
+	b = le.AppendUint32(b, uint32(d.id))
+	b = le.AppendUint64(b, uint64(s.shard))
+	begin := len(b)
+	b = append(b, make([]byte, atSequence-begin)...) // begin, end and sizes
+	b = le.AppendUint64(b, s.sequence)
+	b = le.AppendUint64(b, discarded)
+	b = append(b, 0, 0, 0, 0) // checksum
+	b = le.AppendUint64(b, binary.BigEndian.Uint64(d.info.UUID[:]))
+	b = le.AppendUint64(b, binary.BigEndian.Uint64(d.info.UUID[8:]))
+	b = le.AppendUint64(b, position)
+	b = append(append(b, strings.ReplaceAll(d.info.Program, "\x00", "")...), 0)
+	b = append(append(b, "process"...), 0)
+	b = le.AppendUint64(b, uint64(d.info.PID))
+	content := len(b)
+
+	first, last := s.last, s.last
+	if len(events) >= eventHead {
+		first = max(first, d.line.at(le.Uint64(events)))
+		last = first
+	}
+	b, last, count := d.appendEvents(b, events, last)
+	le.PutUint64(b[begin:], first)
+	le.PutUint64(b[atEnd:], last)
+	le.PutUint64(b[atContent:], uint64(len(b))*8)
+	le.PutUint64(b[atSize:], uint64(len(b))*8)
+	le.PutUint32(b[atChecksum:], crc32.Checksum(b[content:], castagnoli))
+	d.packet = b
+	if _, err := s.f.WriteAt(b, s.size); err != nil {
+		// What was written of it would be a packet cut short, at which some readers stop.
+		return fmt.Errorf("record: %w", errors.Join(full(err), s.f.Truncate(s.size)))
+	}
+	s.size += int64(len(b))
+	s.sequence++
+	s.last, s.position = last, max(s.position, position)
+	if discarded > s.discarded {
+		d.counts.Lost += discarded - s.discarded
+		s.discarded = discarded
+	}
+	d.counts.Events += uint64(count)
+	d.counts.Bytes += uint64(len(b))
+	d.counts.Packets++
+	return nil
+}
+
+// appendEvents appends events as they lie in the ring, on the trace's clock and without their lengths, which a reader of
+// CTF knows from the classes. Stamps that lie before the one ahead, which readers do not bear, are raised to it: a goroutine's
+// next event may be on another core, whose counter may be a few cycles behind.
+func (d *drain) appendEvents(b, events []byte, last uint64) (_ []byte, _ uint64, count int) {
+	le := binary.LittleEndian
+	for len(events) >= eventHead {
+		size := int(le.Uint16(events[10:]))
+		if size < eventHead || size > len(events) {
+			break
+		}
+		last = max(last, d.line.at(le.Uint64(events)))
+		b = le.AppendUint64(b, last)
+		b = append(b, events[8], events[9])
+		b = append(b, events[eventHead:size]...)
+		events = events[size:]
+		count++
+	}
+	return b, last, count
+}
+
+// open opens the file of a shard: the one that an earlier recorder left, or a new one.
+func (d *drain) open(s *shardFile) (err error) {
+	flags := os.O_WRONLY
+	if s.path == "" {
+		s.path = d.file(s.shard)
+		flags |= os.O_CREATE | os.O_TRUNC // an earlier recorder may have been killed before its first packet
+	}
+	if s.f, err = os.OpenFile(s.path, flags, 0o666); err != nil {
+		s.f = nil
+		return fmt.Errorf("record: %w", full(err))
+	}
+	return nil
+}
+
+// full says what to do where there is no room.
+func full(err error) error {
+	for _, no := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, no) {
+			return fmt.Errorf("%w: recording has ended, and what was written before is whole; make room and record into the same directory again: what programs emit meanwhile waits in their rings", err)
+		}
+	}
+	return err
+}

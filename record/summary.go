@@ -1,0 +1,54 @@
+package record
+
+import "time"
+
+// Counts is what was recorded of a program or of a stream of a source.
+type Counts struct {
+	Name        string `json:"name"`
+	PID         int    `json:"pid,omitempty"`
+	Events      uint64 `json:"events"`
+	Bytes       uint64 `json:"bytes"` // of the packets
+	Packets     uint64 `json:"packets"`
+	Lost        uint64 `json:"lost"`                        // events that found no room before the recorder took them
+	Overwritten uint64 `json:"overwritten_bytes,omitempty"` // of a ring whose oldest events give way, before the recorder took them
+	Damaged     uint64 `json:"damaged,omitempty"`           // parts of a ring that could not be understood
+	Moved       uint64 `json:"moved,omitempty"`             // events of a source with a stamp before the last one's, which got that one
+	Open        bool   `json:"open,omitempty"`              // more may come
+}
+
+// Summary is what was recorded.
+type Summary struct {
+	Dir        string        `json:"dir"`
+	Streams    []Counts      `json:"streams"` // in the order in which they were found
+	Total      Counts        `json:"total"`
+	ClockError time.Duration `json:"clock_error_ns"` // of the worst reading by which stamps were put on the clock
+}
+
+func (r *Recorder) summary() Summary {
+	s := Summary{Dir: r.o.Dir}
+	for _, d := range r.ended {
+		s.Streams = append(s.Streams, d.counts)
+	}
+	for _, d := range r.rings {
+		c := d.counts
+		c.Open = true
+		s.Streams = append(s.Streams, c)
+	}
+	for _, w := range r.sources {
+		s.Streams = append(s.Streams, w.counts()...)
+	}
+	for _, c := range s.Streams {
+		s.Total.Events += c.Events
+		s.Total.Bytes += c.Bytes
+		s.Total.Packets += c.Packets
+		s.Total.Lost += c.Lost
+		s.Total.Overwritten += c.Overwritten
+		s.Total.Damaged += c.Damaged
+		s.Total.Moved += c.Moved
+	}
+	s.Total.Name = "total"
+	for _, l := range r.times.lines {
+		s.ClockError = max(s.ClockError, time.Duration(l.error))
+	}
+	return s
+}

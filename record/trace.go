@@ -1,0 +1,256 @@
+package record
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"meridian/clock"
+	"meridian/format/ctf"
+	"meridian/trace"
+)
+
+// hostTrace is the directory of a trace: its metadata, and who may write there.
+type hostTrace struct {
+	dir  string
+	lock *os.File // of the directory
+
+	mu    sync.Mutex // streams come from several goroutines
+	m     *ctf.Metadata
+	tails map[tailKey]tail // where earlier recorders, here or in Options.After, ended
+	old   map[[16]byte]int // stream classes of rings that earlier recorders here read, as an index into the metadata's
+}
+
+// openTrace begins a trace, or goes on with one.
+func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
+	if o.Dir == "" {
+		return nil, errors.New("record: no directory for the trace is given")
+	}
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	t := &hostTrace{dir: o.Dir, tails: map[tailKey]tail{}, old: map[[16]byte]int{}}
+	if t.lock, err = lockDirectory(o.Dir); err != nil {
+		return nil, fmt.Errorf("record: %s: %w", o.Dir, err)
+	}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	for _, dir := range o.After {
+		earlier, err := readMetadata(dir)
+		if err == nil {
+			err = t.takeTails(dir, earlier, false, o.Warnings)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("record: the trace to go on after: %w", err)
+		}
+	}
+	m, err := readMetadata(o.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := vacant(o.Dir); err != nil {
+			return nil, err
+		}
+		t.m, err = newMetadata(o, now)
+		return t, err
+	case err != nil:
+		return nil, fmt.Errorf("record: the trace to go on with: %w; name another directory or remove it", err)
+	}
+	t.m = m
+	if err := sameBoot(o.Dir, m); err != nil {
+		return nil, err
+	}
+	if err := t.takeTails(o.Dir, m, true, o.Warnings); err != nil {
+		return nil, fmt.Errorf("record: the trace to go on with: %w", err)
+	}
+	return t, nil
+}
+
+// vacant refuses a directory with other things in it. What begins with a dot is nobody's business, or our own.
+func vacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			return fmt.Errorf("record: %s holds %s and no trace; name another directory or an empty one", dir, e.Name())
+		}
+	}
+	return nil
+}
+
+// readMetadata reads what a recorder has written.
+func readMetadata(dir string) (*ctf.Metadata, error) {
+	path := filepath.Join(dir, "metadata")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var w trace.Warnings
+	m, err := ctf.ParseMetadata(text, path, &w)
+	if err != nil {
+		return nil, err
+	}
+	ours := len(w.Lines()) == 0 && m.HasUUID && len(m.Clocks) == 1 && m.PacketHeader != nil
+	for _, e := range m.Env {
+		if e.Name == "tracer_name" {
+			ours = ours && e.Text == "meridian"
+		}
+	}
+	if !ours || m.Clocks[0].Name != clockName {
+		return nil, fmt.Errorf("%s: not a trace of this recorder", path)
+	}
+	return m, nil
+}
+
+// sameBoot refuses a trace whose clock began when the machine was started before: MONOTONIC counts from then.
+func sameBoot(dir string, m *ctf.Metadata) error {
+	if boot := bootID(); m.Clocks[0].UUID != boot {
+		return fmt.Errorf("record: %s: the trace was recorded before the machine was last started, or on another one, and its clock is over; name another directory", dir)
+	}
+	return nil
+}
+
+// takeTails finds out where the rings' events in a trace end. In the trace that is to be gone on with, packets that were
+// cut short are cut off.
+func (t *hostTrace) takeTails(dir string, m *ctf.Metadata, own bool, w *trace.Warnings) error {
+	names, err := filepath.Glob(filepath.Join(escaped(dir), sensorFiles+"*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		got, cut, err := readTail(name, m.UUID, own)
+		if err != nil {
+			return err
+		}
+		if cut > 0 {
+			w.Add(name, "the end of a packet that was being written when its recorder was killed", fmt.Sprintf("%d bytes", cut))
+		}
+		if got.packets == 0 {
+			continue
+		}
+		key := tailKey{got.ring, got.shard}
+		if class := classWith(m, uint64(got.stream)); own && class >= 0 {
+			got.path = name
+			t.old[got.ring] = class
+		} else {
+			got = tail{position: got.position, last: got.last}
+		}
+		if before, ok := t.tails[key]; ok {
+			got.position = max(got.position, before.position)
+		}
+		t.tails[key] = got
+	}
+	return nil
+}
+
+// escaped makes a pattern of a directory's name that matches just it.
+func escaped(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+}
+
+func classWith(m *ctf.Metadata, id uint64) int {
+	for i := range m.Streams {
+		if m.Streams[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// add enters a stream class, whose number it gives, and which counts its slots from 0. The metadata must be written
+// before its first packet.
+func (t *hostTrace) add(c ctf.StreamClass, slots int) (class int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.ID = uint64(len(t.m.Streams))
+	for classWith(t.m, c.ID) >= 0 {
+		c.ID++
+	}
+	t.m.Streams = append(t.m.Streams, t.shifted(c, slots))
+	return len(t.m.Streams) - 1
+}
+
+// replace enters a stream class again, which has got more events.
+func (t *hostTrace) replace(class int, c ctf.StreamClass, slots int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.ID = t.m.Streams[class].ID
+	t.m.Streams[class] = t.shifted(c, slots)
+}
+
+// shifted gives a class slots that no other one has.
+func (t *hostTrace) shifted(c ctf.StreamClass, slots int) ctf.StreamClass {
+	s := shifter{by: t.m.Slots, done: map[*ctf.Type]*ctf.Type{}}
+	t.m.Slots += slots
+	c.PacketContext, c.EventHeader, c.EventContext = s.of(c.PacketContext), s.of(c.EventHeader), s.of(c.EventContext)
+	events := make([]ctf.EventClass, len(c.Events))
+	for i, e := range c.Events {
+		e.Context, e.Payload = s.of(e.Context), s.of(e.Payload)
+		events[i] = e
+	}
+	c.Events = events
+	return c
+}
+
+// id returns the number of a stream class.
+func (t *hostTrace) id(class int) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.m.Streams[class].ID
+}
+
+// writeMetadata puts the metadata in place, whole.
+func (t *hostTrace) writeMetadata() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var text bytes.Buffer
+	if err := t.m.WriteTSDL(&text); err != nil {
+		return fmt.Errorf("record: %s: %w", t.dir, err)
+	}
+	// Readers take files whose names begin with a dot for none of the trace's.
+	path := filepath.Join(t.dir, ".metadata.new")
+	err := os.WriteFile(path, text.Bytes(), 0o666)
+	if err == nil {
+		err = os.Rename(path, filepath.Join(t.dir, "metadata"))
+	}
+	if err != nil {
+		os.Remove(path)
+		return fmt.Errorf("record: %w", full(err))
+	}
+	return nil
+}
+
+func (t *hostTrace) close() error {
+	if t.lock == nil {
+		return nil
+	}
+	err := t.lock.Close()
+	t.lock = nil
+	return err
+}
+
+// newUUID returns a random UUID.
+func newUUID() (u [16]byte) {
+	rand.Read(u[:])
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return u
+}
+
+// bootID names the time since the machine was started, and so its clock MONOTONIC; "" where the system does not say.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if id := strings.TrimSpace(string(text)); err == nil && len(id) == 36 {
+		return id
+	}
+	return ""
+}
