@@ -157,7 +157,9 @@ func (t *hostTrace) declared(info ring.Info, classes []ring.ClassInfo, text stri
 			return none, 0, fmt.Errorf("%s: its metadata does not declare class %d, %q", info.Path, id, classes[id].Name)
 		}
 	}
-	// A ring whose declarations cannot be written must not spoil those of all others.
+	// A ring whose declarations cannot be written must not spoil those of all others. They are beside those in one trace, so
+	// that nothing can refer to the packet's header, which is the trace's.
+	m.PacketHeader = t.m.PacketHeader
 	if err := m.WriteTSDL(io.Discard); err != nil {
 		return none, 0, fmt.Errorf("%s: %w", info.Path, err)
 	}

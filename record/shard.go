@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"meridian/clock"
 )
 
 // shardFile is the file of a shard's packets.
@@ -50,6 +52,9 @@ func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) e
 	first, last := s.last, s.last
 	if len(events) >= eventHead {
 		first = max(first, d.line.at(le.Uint64(events)))
+		last = first
+	} else if last == 0 { // a packet that only tells of discarded events, and the first
+		first = clock.Monotonic.Now()
 		last = first
 	}
 	b, last, count := d.appendEvents(b, events, last)

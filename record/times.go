@@ -52,8 +52,9 @@ type line struct {
 	counter clock.Source
 	take    func(clock.Source) clock.Snapshot
 	knots   []knot
-	error   int64 // of the worst reading, ns
-	piece   piece // the one used last
+	error   int64  // of the worst reading, ns
+	piece   piece  // the one used last
+	now     uint64 // of the line of MONOTONIC itself: its last reading
 }
 
 type knot struct {
@@ -95,7 +96,12 @@ func (l *line) read() clock.Snapshot {
 
 // reach reads the clocks if a stamp lies behind the last reading, so that the line reaches beyond it.
 func (l *line) reach(stamp uint64) {
-	if l.counter != clock.Monotonic && stamp > l.knots[len(l.knots)-1].counter {
+	switch {
+	case l.counter == clock.Monotonic:
+		if stamp > l.now {
+			l.now = clock.Monotonic.Now()
+		}
+	case stamp > l.knots[len(l.knots)-1].counter:
 		l.read()
 	}
 }
@@ -104,7 +110,7 @@ func (l *line) reach(stamp uint64) {
 // was not a reading of this counter: it becomes the last one's time. A stamp of before 0 becomes 0.
 func (l *line) at(stamp uint64) uint64 {
 	if l.counter == clock.Monotonic {
-		return stamp
+		return min(stamp, l.now)
 	}
 	p := &l.piece
 	if stamp < p.from || stamp >= p.to {
