@@ -1,0 +1,455 @@
+//go:build linux
+
+package packet
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"meridian/format/pcap"
+	"meridian/internal/netlab"
+	"meridian/trace"
+)
+
+func TestMain(m *testing.M) {
+	netlab.Helper()
+	goleak.VerifyTestMain(m)
+}
+
+// kept is a frame that outlives its Read.
+type kept struct {
+	trace.Frame
+	direction trace.Direction
+}
+
+// running is a capture that is being read.
+type running struct {
+	*Capture
+	t      *testing.T
+	cancel context.CancelFunc
+	done   chan error
+	frames []kept
+	last   Stats
+}
+
+func namespace(lab *netlab.Lab, host string) string { return lab.Command(host, "true").Args[3] }
+
+// start captures until stop.
+func start(t *testing.T, o Options) *running {
+	t.Helper()
+	c, err := Open(o)
+	if err != nil {
+		t.Fatalf("%+v: %v", o, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{Capture: c, t: t, cancel: cancel, done: make(chan error, 1)}
+	go func() {
+		r.done <- c.Read(ctx, func(f *trace.Frame, d trace.Direction) error {
+			k := kept{*f, d}
+			k.Data, k.Options = bytes.Clone(f.Data), bytes.Clone(f.Options)
+			r.frames = append(r.frames, k)
+			return nil
+		})
+	}()
+	t.Cleanup(func() {
+		if r.cancel != nil {
+			r.stop()
+		}
+	})
+	return r
+}
+
+// stop returns all frames.
+func (r *running) stop() []kept {
+	r.t.Helper()
+	r.cancel()
+	if err := <-r.done; err != nil {
+		r.t.Error(err)
+	}
+	stats, err := r.Stats()
+	if err != nil || stats.Received != int64(len(r.frames)) {
+		r.t.Errorf("%+v, %v for %d frames", stats, err, len(r.frames))
+	}
+	r.last = stats
+	if err := r.Close(); err != nil {
+		r.t.Error(err)
+	}
+	r.cancel = nil
+	return r.frames
+}
+
+// write writes frames as the recorder will.
+func (r *running) write(frames []kept) string {
+	r.t.Helper()
+	path := filepath.Join(r.t.TempDir(), "ours.pcapng")
+	file, err := os.Create(path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer file.Close()
+	var ifaces []pcap.WriterInterface
+	for _, i := range r.Interfaces() {
+		ifaces = append(ifaces, pcap.WriterInterface{Name: i.Name, LinkType: i.LinkType, SnapLength: i.SnapLength})
+	}
+	w, err := pcap.NewWriter(file, ifaces, "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := range frames {
+		if err := w.Write(frames[i].Interface, &frames[i].Frame); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		r.t.Fatal(err)
+	}
+	return path
+}
+
+// read returns the frames of a file.
+func read(t *testing.T, path string) []trace.Frame {
+	t.Helper()
+	r, err := pcap.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var frames []trace.Frame
+	var f trace.Frame
+	for r.Next(&f) == nil {
+		g := f
+		g.Data = bytes.Clone(f.Data)
+		frames = append(frames, g)
+	}
+	return frames
+}
+
+// traffic is some of everything, in little time.
+var traffic = netlab.Traffic{From: "web", To: "db", Bulk: []int64{1 << 20, 1 << 19}, Chats: 2, Requests: 200, Reuses: 5, Datagrams: 200, Pings: 20,
+	Over: 200 * time.Millisecond}
+
+// pair is a lab of two hosts that are done with what new interfaces say on their own.
+func pair(t *testing.T) *netlab.Lab {
+	t.Helper()
+	lab := netlab.New(t)
+	lab.Hosts("web", "db")
+	lab.Link("web", "db")
+	return lab
+}
+
+// contents counts frames by length on the wire and bytes.
+func contents[F any](frames []F, frame func(*F) *trace.Frame) map[string]int {
+	m := make(map[string]int)
+	for i := range frames {
+		f := frame(&frames[i])
+		m[string(binary.BigEndian.AppendUint32(nil, f.Wire))+string(f.Data)]++
+	}
+	return m
+}
+
+func same(t *testing.T, what string, got []kept, want []trace.Frame) {
+	t.Helper()
+	a := contents(got, func(k *kept) *trace.Frame { return &k.Frame })
+	b := contents(want, func(f *trace.Frame) *trace.Frame { return f })
+	for k, n := range a {
+		if b[k] != n {
+			t.Errorf("%s: %d times, elsewhere %d: % x", what, n, b[k], k[:min(60, len(k))])
+			return
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d frames, elsewhere %d", what, len(got), len(want))
+	}
+}
+
+func TestBothSidesCaptureWhatTcpdumpCaptures(t *testing.T) {
+	lab := pair(t)
+	const only = "tcp or udp or icmp" // nothing that begins or ends with the capture itself
+	theirs := map[string]*netlab.Capture{}
+	ours := map[string]*running{}
+	for _, host := range []string{"web", "db"} {
+		theirs[host] = lab.Capture(host, "-s", "160", "--time-stamp-precision=nano", only)
+		ours[host] = start(t, Options{NetNS: namespace(lab, host), Interfaces: []string{"eth0"}, Filter: only})
+	}
+	lab.Run(traffic)
+	lab.StopCaptures()
+	sent := map[string][]kept{}
+	for host, r := range ours {
+		frames := r.stop()
+		want := read(t, theirs[host].File)
+		if len(want) < 100 {
+			t.Fatalf("%s: tcpdump has only %d frames", host, len(want))
+		}
+		same(t, host, frames, want)
+		stats := r.last
+		if stats.Dropped != 0 || stats.Unknown != 0 {
+			t.Errorf("%s: %+v", host, stats)
+		}
+		for i, f := range frames {
+			if len(f.Data) > DefaultSnaplen || f.Number != i {
+				t.Fatalf("%s: frame %d has number %d and %d bytes", host, i, f.Number, len(f.Data))
+			}
+			if f.direction == trace.Sent {
+				sent[host] = append(sent[host], f)
+			}
+		}
+	}
+	// One kernel stamps both sides: whatever one sent came to the other, later.
+	for host, peer := range map[string]string{"web": "db", "db": "web"} {
+		arrived := map[string][]int64{}
+		for _, f := range ours[peer].frames {
+			if f.direction == trace.Received {
+				arrived[string(f.Data)] = append(arrived[string(f.Data)], f.Time)
+			}
+		}
+		if len(sent[host]) == 0 {
+			t.Fatalf("%s sent nothing", host)
+		}
+		for _, f := range sent[host] {
+			at := arrived[string(f.Data)]
+			if len(at) == 0 {
+				continue // cut and alike, or segments that the receiver joined
+			}
+			if at[0] < f.Time {
+				t.Errorf("%s sent at %d what %s had received at %d", host, f.Time, peer, at[0])
+			}
+			arrived[string(f.Data)] = at[1:]
+		}
+	}
+}
+
+func TestTheFileSaysTheDirectionOfEveryPacketToWhoMatches(t *testing.T) {
+	lab := pair(t)
+	r := start(t, Options{NetNS: namespace(lab, "web"), Interfaces: []string{"eth0"}, Filter: "icmp or tcp"})
+	lab.Run(traffic)
+	frames := r.stop()
+	c, err := pcap.Read(context.Background(), r.write(frames), "web", nil, nil)
+	if err != nil || c.Packets.Len() != len(frames) {
+		t.Fatalf("%d packets of %d, %v", c.Packets.Len(), len(frames), err)
+	}
+	web := lab.Address("db", "web")
+	seen := map[trace.Direction]int{}
+	for i := range frames {
+		p := c.Packets.At(i)
+		d := frames[i].Data
+		want := trace.Received
+		if binary.BigEndian.Uint16(d[12:]) == typeIPv4 && bytes.Equal(d[26:30], web.AsSlice()) {
+			want = trace.Sent
+		} else if binary.BigEndian.Uint16(d[12:]) != typeIPv4 {
+			want = frames[i].direction
+		}
+		if p.From != want || frames[i].direction != want {
+			t.Fatalf("packet %d: file says %v, capture %v, its source address %v", i, p.From, frames[i].direction, want)
+		}
+		seen[want]++
+	}
+	if seen[trace.Sent] < 10 || seen[trace.Received] < 10 {
+		t.Errorf("directions: %v", seen)
+	}
+}
+
+func TestFiltersHoldWhereTcpdumpsHold(t *testing.T) {
+	lab := pair(t)
+	web, db := lab.Address("db", "web").String(), lab.Address("web", "db").String()
+	web6 := lab.Address6("db", "web").String()
+	expressions := []string{
+		"ip", "ip6", "arp", "rarp", "tcp", "udp", "sctp", "icmp", "icmp6", "igmp", "not tcp", "tcp or udp", "ip and not icmp",
+		"host " + web, "src host " + web, "dst " + web, "src or dst host " + web, "src and dst host " + web, "host " + web6, "src " + web6,
+		"ip host " + db, "arp host " + db, "net 10.0.0.0/8", "src net 10.0.0.0/9", "net fd00::/8", "dst net fd00::/17", "net 0.0.0.0/0", "ip6 net ::/0",
+		"port 80", "port 80 or 443 or 53", "tcp port 80", "udp src port 53", "dst portrange 50-100", "src and dst port 53", "tcp portrange 400-1000",
+		"ip proto 17", "ip6 proto 58", "proto 6", "less 80", "greater 100", "not (port 80 or port 443)", "! tcp && ! udp",
+		"src host " + web + " and (tcp port 80 or udp) or icmp6", "inbound", "outbound and tcp",
+		"not tcp port 80 and not port 443 or less 70",
+	}
+	all := start(t, Options{NetNS: namespace(lab, "db"), Interfaces: []string{"eth0"}, Snaplen: -1})
+	filtered := make([]*running, len(expressions))
+	for i, e := range expressions {
+		filtered[i] = start(t, Options{NetNS: namespace(lab, "db"), Interfaces: []string{"eth0"}, Snaplen: -1, Filter: e, BufferSize: 1 << 20})
+	}
+	sent := crafted(lab)
+	inject(t, namespace(lab, "web"), "eth0", sent)
+	for _, r := range append(filtered, all) {
+		r.cancel() // all at once: each takes a while
+	}
+	frames := between(all.stop(), sent[0], sent[len(sent)-1])
+	path := all.write(frames)
+	if len(frames) < 500 {
+		t.Fatalf("only %d frames to filter", len(frames))
+	}
+	for i, e := range expressions {
+		got := filtered[i].stop()
+		want := filepath.Join(t.TempDir(), "theirs.pcap")
+		if e == "inbound" || strings.HasPrefix(e, "outbound") { // tcpdump asks the kernel, a file cannot answer
+			for _, f := range got {
+				if (f.direction == trace.Sent) == (e == "inbound") {
+					t.Errorf("%s: %v", e, f.direction)
+				}
+			}
+			continue
+		}
+		if out, err := lab.Command("db", "tcpdump", "-r", path, "-w", want, e).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", e, err, out)
+		}
+		theirs := read(t, want)
+		same(t, e, during(got, frames), theirs)
+		if len(theirs) == len(frames) && e != "net 0.0.0.0/0" {
+			t.Errorf("%s: holds for all %d frames and tests nothing", e, len(frames))
+		}
+	}
+}
+
+// between returns the frames from one to another: the kernel may say something before all captures began or after the first ended.
+func between(frames []kept, first, last []byte) []kept {
+	same := func(data []byte) func(kept) bool { return func(f kept) bool { return bytes.Equal(f.Data, data) } }
+	if at := slices.IndexFunc(frames, same(first)); at >= 0 {
+		frames = frames[at:]
+	}
+	for len(frames) > 0 && !same(last)(frames[len(frames)-1]) {
+		frames = frames[:len(frames)-1]
+	}
+	return frames
+}
+
+// during leaves of a capture what lies in the time of another.
+func during(got, all []kept) []kept {
+	return slices.DeleteFunc(got, func(f kept) bool { return f.Time < all[0].Time || f.Time > all[len(all)-1].Time })
+}
+
+func TestWhatTheRingCannotHoldIsCounted(t *testing.T) {
+	lab := pair(t)
+	c, err := Open(Options{NetNS: namespace(lab, "db"), Interfaces: []string{"eth0"}, Snaplen: -1, Filter: "udp port 4242", BufferSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	frame := ethernetOf(lab, "web", "db", typeIPv4, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 1400)))
+	const many = 2000 // of 1442 bytes, into 512 KiB
+	frames := make([][]byte, many)
+	for i := range frames {
+		frames[i] = frame
+	}
+	inject(t, namespace(lab, "web"), "eth0", frames)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	read := int64(0)
+	if err := c.Read(ctx, func(f *trace.Frame, d trace.Direction) error {
+		if read++; len(f.Data) != len(frame) || d != trace.Received {
+			t.Errorf("%d bytes, %v", len(f.Data), d)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := c.Stats()
+	if err != nil || stats.Received != read || stats.Dropped == 0 || stats.Received+stats.Dropped != many {
+		t.Errorf("%+v for %d frames, of which %d were read, %v", stats, many, read, err)
+	}
+}
+
+func TestInterfacesThatAppearLaterAreCapturedAndLoopbackOnce(t *testing.T) {
+	lab := netlab.New(t)
+	lab.Hosts("web", "db")
+	r := start(t, Options{NetNS: namespace(lab, "web"), Filter: "udp port 4242"})
+	lab.Link("web", "db")
+	packet := ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 30))
+	inject(t, namespace(lab, "web"), "eth0", [][]byte{ethernetOf(lab, "web", "db", typeIPv4, packet)})
+	inject(t, namespace(lab, "db"), "eth0", [][]byte{ethernetOf(lab, "db", "web", typeIPv4, packet)})
+	inject(t, namespace(lab, "web"), "lo", [][]byte{append(append(make([]byte, 12), 8, 0), packet...)})
+	var got []string
+	for _, f := range r.stop() {
+		i := r.Interfaces()[f.Interface]
+		got = append(got, fmt.Sprint(i.Name, " ", f.direction == trace.Sent))
+	}
+	if want := []string{"eth0 true", "eth0 false", "lo false"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestSeveralInterfacesAndOnlyThose(t *testing.T) {
+	lab := pair(t)
+	lab.Hosts("other")
+	lab.Link("web", "other")
+	packet := ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 30))
+	frame := ethernetOf(lab, "web", "db", typeIPv4, packet)
+	for _, names := range [][]string{{"eth0", "eth1"}, {"eth1", "lo"}, {"eth1"}, nil} {
+		r := start(t, Options{NetNS: namespace(lab, "web"), Interfaces: names, Filter: "udp port 4242"})
+		for _, name := range []string{"eth0", "eth1"} {
+			inject(t, namespace(lab, "web"), name, [][]byte{frame})
+		}
+		seen := map[string]bool{}
+		for _, f := range r.stop() {
+			seen[r.Interfaces()[f.Interface].Name] = true
+		}
+		for _, name := range []string{"eth0", "eth1"} {
+			if seen[name] != (names == nil || slices.Contains(names, name)) {
+				t.Errorf("of %v: seen %v", names, seen)
+			}
+		}
+	}
+}
+
+// The kernel takes the tag out of the frame before anybody sees it.
+func TestATagOfAVLANIsPutBack(t *testing.T) {
+	lab := pair(t)
+	tagged := ethernetOf(lab, "web", "db", 0x8100, append([]byte{0x20, 0x2a, 8, 0}, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 300))...))
+	for _, snaplen := range []int{-1, 0, 64, 15} {
+		r := start(t, Options{NetNS: namespace(lab, "db"), Filter: "udp port 4242", Snaplen: snaplen})
+		inject(t, namespace(lab, "web"), "eth0", [][]byte{tagged})
+		frames := r.stop()
+		want := tagged
+		if snaplen == 0 {
+			snaplen = DefaultSnaplen
+		}
+		if snaplen > 0 {
+			want = want[:snaplen]
+		}
+		if len(frames) != 1 || frames[0].Wire != uint32(len(tagged)) || !bytes.Equal(frames[0].Data, want) {
+			t.Fatalf("snap length %d: %d frames of %x, want %x", snaplen, len(frames), frames, want)
+		}
+	}
+}
+
+func TestReadEndsWithItsCallersError(t *testing.T) {
+	lab := pair(t)
+	c, err := Open(Options{NetNS: namespace(lab, "db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	inject(t, namespace(lab, "web"), "eth0", [][]byte{ethernetOf(lab, "web", "db", typeIPv4, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(1, 2, 3)))})
+	full := errors.New("disk full")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := c.Read(ctx, func(*trace.Frame, trace.Direction) error { return full }); !errors.Is(err, full) {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	lab := pair(t)
+	for want, o := range map[string]Options{
+		"no interface eth7 in":                    {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
+		"there are lo, eth0":                      {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
+		"network namespace nobody: there is none": {NetNS: "nobody"},
+		"filter \"prot 80\"":                      {Filter: "prot 80"},
+		"name the interfaces":                     {Promiscuous: true},
+	} {
+		if c, err := Open(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+			if err == nil {
+				c.Close()
+			}
+		}
+	}
+}

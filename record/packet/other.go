@@ -1,0 +1,26 @@
+//go:build !linux
+
+package packet
+
+import (
+	"context"
+	"errors"
+
+	"meridian/trace"
+)
+
+var errLinux = errors.New("packets: only Linux has AF_PACKET; capture with tcpdump and align its file")
+
+// Capture is of no use on this system.
+type Capture struct{}
+
+// Open says so.
+func Open(Options) (*Capture, error)       { return nil, errLinux }
+func (c *Capture) Interfaces() []Interface { return nil }
+func (c *Capture) Stats() (Stats, error)   { return Stats{}, errLinux }
+func (c *Capture) Close() error            { return nil }
+
+// Read says so too.
+func (c *Capture) Read(context.Context, func(*trace.Frame, trace.Direction) error) error {
+	return errLinux
+}

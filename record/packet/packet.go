@@ -1,0 +1,121 @@
+// Package packet captures the packets of a host, or of one of its network namespaces, with the kernel's stamps.
+//
+// In go names of interfaces and an expression as for tcpdump. Out come frames as a capture file has them, each with its direction,
+// cut behind its headers, ready for format/pcap's Writer:
+//
+//	kernel: tap --> filter --> ring in shared memory --> Read --> trace.Frame, trace.Direction
+//	                    \ cut to Snaplen   \ full: dropped and counted
+//
+// # The ring
+//
+// It is AF_PACKET's third version (packet_mmap in the kernel's documentation). The kernel fills blocks and hands each over
+// when it is full or a while after its first packet; no packet costs a system call.
+//
+//	block   | version, private (4 each) | status, packets, first, length (4 each) | sequence (8) | stamps (16) | packets ... |
+//	packet  | next, sec, nsec, kept, wire, status (4 each) | mac, net (2 each) | hash, VLAN tag | sockaddr_ll | data |
+//
+// # Direction and stamps
+//
+// The kernel says of each packet whether it was sent (PACKET_OUTGOING) or for whom it arrived. A frame carries that as the
+// flags of pcapng, so that whoever matches the file's packets need not guess. A packet for another host, which a promiscuous interface
+// sees, has no direction. Of a loopback interface, whose packets are all sent and received by it, only the receptions
+// are kept, as tcpdump does.
+//
+// Stamps are ns of CLOCK_REALTIME: of a packet sent, when the kernel hands it to the device (dev_queue_xmit); of one received, when
+// the device hands it to the kernel (netif_receive_skb), not when it reaches the ring. They jump if that clock is set.
+//
+// # Link layers
+//
+// One ring serves all interfaces, also those that appear while it is captured. Ethernet and loopback begin with their header of
+// 14 bytes; tunnels, tun devices, WireGuard and PPP with the IP header. Packets of any other link layer are counted
+// in Stats.Unknown and left out. A VLAN's tag that the device has taken off is put back where it was.
+//
+// # Cost
+//
+// Privilege: CAP_NET_RAW; CAP_NET_ADMIN for Promiscuous; CAP_SYS_ADMIN to enter a namespace.
+// BenchmarkCapture has what a packet costs the reader; the kernel's part is paid by who sends or receives it.
+//
+// Sources: packet(7), Documentation/networking/packet_mmap.rst and filter.rst, pcap-filter(7), draft-ietf-opsawg-pcapng.
+package packet
+
+import (
+	"meridian/trace"
+)
+
+// DefaultSnaplen holds the longest headers of a TCP segment in Ethernet with two VLAN tags, 14 + 8 + 60 + 60 bytes, and of all
+// others at least the first 32 bytes of payload by which datagrams are matched.
+const DefaultSnaplen = 160
+
+// DefaultBuffer is the size of the ring: some 170,000 packets of headers.
+const DefaultBuffer = 32 << 20
+
+// Options say what to capture. The zero value captures the headers of all packets of all interfaces of the caller's namespace.
+type Options struct {
+	Interfaces  []string // all if empty; those that appear later belong to all
+	NetNS       string   // as in netstate.Options
+	Snaplen     int      // bytes kept of a packet; 0: DefaultSnaplen; negative: all
+	Filter      string   // as tcpdump's; see docs/decisions and the errors for what is known; empty: all packets
+	Promiscuous bool     // ask the interfaces named for packets to other hosts too
+	BufferSize  int      // bytes of the ring, which are locked in memory; 0: DefaultBuffer
+}
+
+// Stats counts packets that passed the filter.
+type Stats struct {
+	Received int64 // given to the caller of Read
+	Dropped  int64 // lost because the ring was full
+	Unknown  int64 // left out because their link layer is not known here
+}
+
+// Interface is one of a capture.
+type Interface struct {
+	trace.Interface
+	Index int // the kernel's number of it
+}
+
+// ARPHRD_ numbers of devices whose packets begin with the IP header.
+var rawHardware = []uint16{
+	65534,         // none: tun, WireGuard
+	512,           // PPP
+	519,           // raw IP: mobile modems
+	768, 769, 776, // IP in IP, in IPv6, IPv6 in IPv4
+	778, 823, // GRE without a remote of its own
+}
+
+// Link types of capture files.
+const (
+	linkEthernet = 1
+	linkRaw      = 101
+)
+
+// linkOf returns the link type of a device, false if its packets are not understood.
+func linkOf(hardware uint16) (link uint16, ok bool) {
+	if hardware == ethernet || hardware == loopback {
+		return linkEthernet, true
+	}
+	for _, h := range rawHardware {
+		if h == hardware {
+			return linkRaw, true
+		}
+	}
+	return 0, false
+}
+
+// flagsOf returns the direction of a packet by its sll_pkttype, and the word of pcapng's epb_flags that says so: bits 0 and 1 the
+// direction, 2 to 4 for whom it was.
+func flagsOf(kind uint8) (trace.Direction, uint32) {
+	const inbound, outbound = 1, 2
+	const unicast, multicast, broadcast, promiscuous = 1 << 2, 2 << 2, 3 << 2, 4 << 2
+	switch kind {
+	case 0: // PACKET_HOST
+		return trace.Received, inbound | unicast
+	case 1: // PACKET_BROADCAST
+		return trace.Received, inbound | broadcast
+	case 2: // PACKET_MULTICAST
+		return trace.Received, inbound | multicast
+	case 3: // PACKET_OTHERHOST
+		return trace.Foreign, promiscuous
+	case outgoing:
+		return trace.Sent, outbound
+	}
+	return trace.Unknown, 0
+}
