@@ -1,0 +1,170 @@
+// The scheduler, for the processes that are followed; and the following of their children.
+
+struct change {
+	struct head head;
+	s32 from, to, from_priority, to_priority;
+	s64 state; // in which the one before was left
+	char from_comm[16], to_comm[16];
+};
+
+enum { PREEMPTED = 0x100 }; // TASK_REPORT_MAX: it would go on
+
+INLINE s64 state_of(struct task_struct *t)
+{
+	if (has(t->__state))
+		return t->__state;
+	struct task_struct___old *old = (void *)t;
+	return has(old->state) ? old->state : 0;
+}
+
+SEC("tp_btf/sched_switch") int sched_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	if (!wanted(prev) && !wanted(next))
+		return 0;
+	struct change *c = reserve(sizeof(*c), SCHED_SWITCH, 0);
+	if (!c)
+		return 0;
+	c->from = prev->pid;
+	c->to = next->pid;
+	c->from_priority = prev->prio;
+	c->to_priority = next->prio;
+	c->state = (ctx[0] & 1) ? PREEMPTED : state_of(prev) & 0xff;
+	bpf_probe_read_kernel(c->from_comm, 16, &prev->comm);
+	bpf_probe_read_kernel(c->to_comm, 16, &next->comm);
+	submit(c);
+	return 0;
+}
+
+struct wake {
+	struct head head; // aux: the processor where it will run
+	s32 thread, priority;
+	char comm[16];
+};
+
+INLINE u32 processor_of(struct task_struct *t)
+{
+	if (has(t->thread_info.cpu))
+		return t->thread_info.cpu;
+	struct task_struct___old *old = (void *)t;
+	return has(old->cpu) ? old->cpu : 0;
+}
+
+INLINE int wake(struct task_struct *t, u16 kind)
+{
+	if (!wanted(t))
+		return 0;
+	struct wake *w = reserve(sizeof(*w), kind, processor_of(t));
+	if (!w)
+		return 0;
+	w->thread = t->pid;
+	w->priority = t->prio;
+	bpf_probe_read_kernel(w->comm, 16, &t->comm);
+	submit(w);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking") int sched_waking(u64 *ctx)
+{
+	return wake((void *)ctx[0], SCHED_WAKING);
+}
+
+SEC("tp_btf/sched_wakeup") int sched_wakeup(u64 *ctx)
+{
+	return wake((void *)ctx[0], SCHED_WAKEUP);
+}
+
+SEC("tp_btf/sched_wakeup_new") int sched_wakeup_new(u64 *ctx)
+{
+	return wake((void *)ctx[0], SCHED_WAKEUP_NEW);
+}
+
+struct fork {
+	struct head head;
+	s32 parent, parent_process, child, child_process;
+	char parent_comm[16], child_comm[16];
+};
+
+SEC("tp_btf/sched_process_fork") int sched_process_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	if (!wanted(parent))
+		return 0;
+	if (only_followed && child->tgid != parent->tgid)
+		follow(child->tgid);
+	if (!tell_sched)
+		return 0;
+	struct fork *f = reserve(sizeof(*f), PROCESS_FORK, 0);
+	if (!f)
+		return 0;
+	f->parent = parent->pid;
+	f->parent_process = parent->tgid;
+	f->child = child->pid;
+	f->child_process = child->tgid;
+	bpf_probe_read_kernel(f->parent_comm, 16, &parent->comm);
+	bpf_probe_read_kernel(f->child_comm, 16, &child->comm);
+	submit(f);
+	return 0;
+}
+
+struct life {
+	struct head head;
+	s32 thread, priority;
+	char comm[16];
+};
+struct exec {
+	struct life life; // priority: the thread's number before
+	char file[256];
+};
+
+SEC("tp_btf/sched_process_exec") int sched_process_exec(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	struct linux_binprm *program = (void *)ctx[2];
+	u64 comm[2] = {};
+	bpf_probe_read_kernel(comm, 16, &t->comm);
+	if (comm_mask[0] && (comm[0] & comm_mask[0]) == comm_want[0] && (comm[1] & comm_mask[1]) == comm_want[1])
+		follow(t->tgid);
+	if (!tell_sched || !wanted(t))
+		return 0;
+	struct exec *e = reserve(sizeof(*e), PROCESS_EXEC, 0);
+	if (!e)
+		return 0;
+	e->life.thread = t->pid;
+	e->life.priority = ctx[1];
+	__builtin_memcpy(e->life.comm, comm, 16);
+	if (bpf_probe_read_kernel_str(e->file, sizeof(e->file), program->filename) < 0)
+		e->file[0] = 0;
+	submit(e);
+	return 0;
+}
+
+INLINE void life(struct task_struct *t, u16 kind)
+{
+	if (!tell_sched || !wanted(t))
+		return;
+	struct life *l = reserve(sizeof(*l), kind, 0);
+	if (!l)
+		return;
+	l->thread = t->pid;
+	l->priority = t->prio;
+	bpf_probe_read_kernel(l->comm, 16, &t->comm);
+	submit(l);
+}
+
+SEC("tp_btf/sched_process_exit") int sched_process_exit(u64 *ctx)
+{
+	life((void *)ctx[0], PROCESS_EXIT);
+	return 0;
+}
+
+// A process is forgotten with its last thread, not when it ends: it is still switched away from then.
+SEC("tp_btf/sched_process_free") int sched_process_free(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	life(t, PROCESS_FREE);
+	u32 process = t->tgid;
+	if (only_followed && t->pid == t->tgid)
+		bpf_map_delete_elem(&followed, &process);
+	return 0;
+}

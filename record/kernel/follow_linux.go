@@ -1,0 +1,92 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Follow records a process and its children from now on, where only some processes are recorded.
+func (r *Recorder) Follow(pid int) error {
+	if pid <= 0 || int64(pid) > 1<<31 {
+		return fmt.Errorf("kernel events: there is no process %d", pid)
+	}
+	if err := r.programs.Maps["followed"].Put(uint32(pid), uint8(1)); err != nil {
+		return fmt.Errorf("kernel events: following process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// followPresent follows the processes that the options name and that run already, with their children. Children are
+// followed by the kernel before this begins, so that one which is born meanwhile is either seen here or followed there;
+// the second look finds those born of a process between it was seen and was followed.
+func (r *Recorder) followPresent() error {
+	o := &r.options
+	if len(o.Pids) == 0 && o.Command == "" || r.options.Groups&(Sched|Syscalls) == 0 {
+		return nil
+	}
+	for _, pid := range o.Pids {
+		if err := r.Follow(pid); err != nil {
+			return err
+		}
+	}
+	for range 2 {
+		all, err := processes()
+		if err != nil {
+			return err
+		}
+		for _, pid := range descendants(all, func(p *process) bool { return slices.Contains(o.Pids, p.pid) || r.name.matches(p.comm) }) {
+			if err := r.Follow(pid); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// processes lists those that run.
+func processes() ([]process, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("kernel events: which processes run: %w", err)
+	}
+	var all []process
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it has ended
+		}
+		if err != nil {
+			return nil, fmt.Errorf("kernel events: %w", err)
+		}
+		if p, ok := parseStat(string(b)); ok {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// cgroupID returns the kernel's number of a cgroup, which is the inode of its directory.
+func cgroupID(dir string) (uint64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, fmt.Errorf("cgroup %s: %w", dir, err)
+	}
+	if s.Type != unix.CGROUP2_SUPER_MAGIC {
+		return 0, fmt.Errorf("cgroup %s: not a directory of cgroup v2, which alone is supported", dir)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return 0, fmt.Errorf("cgroup %s: %w", dir, err)
+	}
+	return st.Ino, nil
+}
