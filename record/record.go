@@ -104,6 +104,11 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			return nil, fmt.Errorf("record: program %q: %w; a pattern is a name with * and ?, or the number of a process", p, err)
 		}
 	}
+	for _, dir := range o.Rings {
+		if _, err := ring.Find(dir); err != nil {
+			return nil, fmt.Errorf("record: looking for rings: %w", err)
+		}
+	}
 	r := &Recorder{o: o, times: newTimes(take), rings: map[string]*drain{}, known: map[string]bool{}}
 	if r.t, err = openTrace(&o, take(clock.Monotonic)); err != nil {
 		return nil, err
@@ -233,6 +238,9 @@ func (r *Recorder) pass() (full float64, err error) {
 		over := d.over()
 		n, err := d.pass()
 		full = max(full, n)
+		if err == nil && over && n > 0 {
+			n, err = d.pass() // which finds nothing, unless somebody still writes
+		}
 		if err != nil {
 			return full, err
 		}

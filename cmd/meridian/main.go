@@ -52,7 +52,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	var broken *brokenPromise
 	var usage *pipeline.UsageError
+	var ended *commandEnded
 	switch {
+	case errors.As(err, &ended):
+		fmt.Fprintln(stderr, "meridian:", err)
+		return ended.code
 	case errors.As(err, &broken):
 		fmt.Fprintln(stderr, "meridian:", err)
 		return exitBroken
@@ -90,7 +94,7 @@ func newRoot() *rootCommand {
 		},
 		Args: cobra.NoArgs,
 	}
-	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock())
+	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord())
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}

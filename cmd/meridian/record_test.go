@@ -1,0 +1,58 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"meridian/sensor"
+)
+
+func init() { processes["emit"] = emit }
+
+var emitted = sensor.NewEvent2[int, string]("test", "number", "n", "text")
+
+// emit is a program with sensors:
+//
+//	emit N              emits N events, if somebody switched its sensors on
+//	emit N CODE         and ends with this code
+//	emit N interrupt    and interrupts who started it, and ends when it is interrupted itself
+//	emit N small DIR    emits them into a ring in DIR that is too small for many
+func emit() {
+	n, err := strconv.Atoi(os.Args[1])
+	check := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "emit:", err)
+			os.Exit(99)
+		}
+	}
+	check(err)
+	what := ""
+	if len(os.Args) > 2 {
+		what = os.Args[2]
+	}
+	if what == "small" {
+		check(sensor.Start(sensor.Options{Dir: os.Args[3], Buffers: 2, BufferSize: 4096}))
+	}
+	for i := range n {
+		emitted.Emit(i, "event")
+	}
+	fmt.Println("emitted", n)
+	switch what {
+	case "", "small":
+		return
+	case "interrupt":
+		interrupted := make(chan os.Signal, 1)
+		signal.Notify(interrupted, os.Interrupt)
+		check(syscall.Kill(os.Getppid(), syscall.SIGINT))
+		<-interrupted
+		return
+	}
+	code, err := strconv.Atoi(what)
+	check(err)
+	os.Exit(code)
+}
