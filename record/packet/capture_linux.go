@@ -25,11 +25,14 @@ type Capture struct {
 	socket  *os.File // waits in the runtime's poller
 	raw     syscall.RawConn
 	ring    *ring
+	origin  int64 // Options.Origin
+	line    timeline
+	watcher *watcher    // of the clocks, where there is an origin
 	place   map[int]int // of an interface's index and link type in shown
 	options [8]byte
 	number  int
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // of what follows; taken is only written by Read
 	stats Stats
 	went  int64 // packets that the kernel put into the ring
 	taken int64 // and that were taken out
@@ -38,7 +41,7 @@ type Capture struct {
 
 // Open begins to capture: what the kernel sees from now on is kept for Read.
 func Open(o Options) (*Capture, error) {
-	c := &Capture{netns: o.NetNS, snaplen: 1<<32 - 1, place: make(map[int]int)}
+	c := &Capture{netns: o.NetNS, origin: o.Origin, snaplen: 1<<32 - 1, place: make(map[int]int)}
 	if o.Snaplen == 0 {
 		o.Snaplen = DefaultSnaplen
 	}
@@ -119,6 +122,14 @@ func (c *Capture) open(o *Options, f filter) error {
 	for _, i := range all {
 		if len(indices) == 0 || slices.Contains(indices, i.Index) {
 			c.describe(i.Index, i.Hardware, i.Name)
+		}
+	}
+	if c.origin != 0 {
+		if err := c.look(); err != nil {
+			return err
+		}
+		if c.watcher, err = watch(func() { _ = c.look() }); err != nil {
+			return err
 		}
 	}
 	bound := 0 // to all; the filter chooses among several
@@ -258,8 +269,16 @@ func (c *Capture) drain(f func(*trace.Frame, trace.Direction) error) error {
 	var frame trace.Frame
 	for c.ring.ready() {
 		taken, unknown := int64(0), int64(0)
+		if c.origin != 0 {
+			if err := c.look(); err != nil { // a step may be in this block before anybody was told
+				return err
+			}
+		}
 		err := eachPacket(c.ring.block(), func(p *raw) error {
 			taken++
+			if c.origin != 0 {
+				p.time = c.line.monotonic(c.taken+taken, p.time) + c.origin
+			}
 			i, ok := c.interfaceOf(p)
 			if !ok {
 				unknown++

@@ -22,7 +22,9 @@
 // are kept, as tcpdump does.
 //
 // Stamps are ns of CLOCK_REALTIME: of a packet sent, when the kernel hands it to the device (dev_queue_xmit); of one received, when
-// the device hands it to the kernel (netif_receive_skb), not when it reaches the ring. They jump if that clock is set.
+// the device hands it to the kernel (netif_receive_skb), not when it reaches the ring (but for TCP over veth, whose
+// segments bring the sender's pacing time where the stamp would be). AF_PACKET has no other clock. Those stamps jump if the clock is set; with Options.Origin they are led back to CLOCK_MONOTONIC, exactly but for the packets of the
+// few microseconds in which nobody has seen a step yet (timeline.go).
 //
 // # Link layers
 //
@@ -56,7 +58,10 @@ type Options struct {
 	Snaplen     int      // bytes kept of a packet; 0: DefaultSnaplen; negative: all
 	Filter      string   // as tcpdump's; see docs/decisions and the errors for what is known; empty: all packets
 	Promiscuous bool     // ask the interfaces named for packets to other hosts too
-	BufferSize  int      // bytes of the ring, which are locked in memory; 0: DefaultBuffer
+	// Origin, if it is not 0, makes all stamps those of CLOCK_MONOTONIC with so many ns added, as the clock of a host's trace is.
+	// 0: REALTIME as it is.
+	Origin     int64
+	BufferSize int // bytes of the ring, which are locked in memory; 0: DefaultBuffer
 }
 
 // Stats counts packets that passed the filter.
@@ -64,6 +69,7 @@ type Stats struct {
 	Received int64 // given to the caller of Read
 	Dropped  int64 // lost because the ring was full
 	Unknown  int64 // left out because their link layer is not known here
+	Steps    int64 // not of packets: how often REALTIME was set meanwhile, as far as Origin asked to know
 }
 
 // Interface is one of a capture.

@@ -11,6 +11,7 @@ func (c *Capture) Stats() (Stats, error) {
 	_, err := c.wentIn()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stats.Steps = c.line.count()
 	return c.stats, err
 }
 
@@ -36,6 +37,10 @@ func (c *Capture) wentIn() (int64, error) {
 // Close ends the capture. It must not be called during Read.
 func (c *Capture) Close() error {
 	var err error
+	if c.watcher != nil {
+		c.watcher.close()
+		c.watcher = nil
+	}
 	if c.socket != nil {
 		err = c.socket.Close()
 		c.socket = nil

@@ -1,0 +1,74 @@
+package packet
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A clock is set again and again while packets come; each step is seen a little later. Whatever the stamps say, each
+// packet is led back to its instant.
+func TestStepsOfTheClockMoveNoPacket(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var line timeline
+		const start = int64(1e15)
+		now, realtime := start, int64(1.7e18)-start
+		line.observe(offset{at: now, ns: realtime, error: 50}, 0)
+		var want, stamps []int64
+		n, read := int64(0), int64(0)
+		arrive := func(span int64) {
+			for range rapid.IntRange(0, 5).Draw(t, "packets") {
+				now += span / 6
+				n++
+				want, stamps = append(want, now), append(stamps, now+realtime)
+			}
+		}
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			arrive(rapid.Int64Range(6, 1e10).Draw(t, "span"))
+			size := rapid.Int64Range(5e6, 1e13).Draw(t, "size")
+			if rapid.Bool().Draw(t, "back") {
+				size = -size
+			}
+			if rapid.Bool().Draw(t, "look") {
+				now += 2 * slack
+				line.observe(offset{at: now, ns: realtime, error: 50}, n)
+			} else { // a packet is as good
+				now += 2 * slack
+				n++
+				want, stamps = append(want, now), append(stamps, now+realtime)
+			}
+			realtime += size
+			arrive(1e5) // before the step is seen
+			now += 2e5
+			line.observe(offset{at: now, ns: realtime + rapid.Int64Range(-100, 100).Draw(t, "error"), error: 100}, n)
+			if rapid.Bool().Draw(t, "read") {
+				for ; read < n; read++ {
+					if got := line.monotonic(read+1, stamps[read]); got < want[read]-300 || got > want[read]+300 {
+						t.Fatalf("packet %d at %d is led back to %d", read+1, want[read], got)
+					}
+				}
+			}
+		}
+		for ; read < n; read++ {
+			if got := line.monotonic(read+1, stamps[read]); got < want[read]-300 || got > want[read]+300 {
+				t.Fatalf("packet %d at %d is led back to %d", read+1, want[read], got)
+			}
+		}
+		if line.count() == 0 {
+			t.Fatal("no step was seen")
+		}
+	})
+}
+
+func TestReadingsThatDifferByTheirErrorAreNoStep(t *testing.T) {
+	var line timeline
+	line.observe(offset{at: 1e9, ns: 1e18, error: 900}, 0)
+	line.observe(offset{at: 2e9, ns: 1e18 + 800, error: 20}, 7)
+	line.observe(offset{at: 3e9, ns: 1e18 - 1500, error: 2000}, 9)
+	if line.count() != 0 {
+		t.Error("a step was seen")
+	}
+	if o := readOffset(); o.error < 0 || o.error > 1e9 || o.ns < 1e18 {
+		t.Errorf("the clocks of this machine: %+v", o)
+	}
+}
