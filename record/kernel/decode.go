@@ -58,7 +58,7 @@ func (d *decoder) decode(stamp uint64, cpu int, r []byte) *Event {
 	case irqEntry:
 		v[0].Bits, v[1].Data = signed(aux), untilNUL(r[16:48])
 	case irqExit:
-		v[0].Bits, v[1].Bits = signed(aux), le64(r[16:])
+		v[0].Bits, v[1].Bits = signed(aux), s32(r[16:])
 	case schedSwitch:
 		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = untilNUL(r[40:56]), s32(r[16:]), s32(r[24:]), le64(r[32:])
 		v[4].Data, v[5].Bits, v[6].Bits = untilNUL(r[56:72]), s32(r[20:]), s32(r[28:])

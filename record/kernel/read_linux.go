@@ -125,7 +125,8 @@ func (r *Recorder) counts() ([]count, error) {
 	return perCPU, nil
 }
 
-// Lost returns how many events each processor had no room for since Open, by its number. They only grow.
+// Lost returns how many events each processor had no room for since Open, by its number. They only grow. It
+// is asked before Close, as Missed is.
 func (r *Recorder) Lost() ([]uint64, error) {
 	counts, err := r.counts()
 	lost := make([]uint64, len(counts))
@@ -133,6 +134,20 @@ func (r *Recorder) Lost() ([]uint64, error) {
 		lost[i] = counts[i].Lost
 	}
 	return lost, err
+}
+
+// Missed returns how many events were not seen since Open because they happened on a processor while it was writing one
+// of the same kind. It is known of kernels from 5.12 on, and only grows.
+func (r *Recorder) Missed() (uint64, error) {
+	sum := uint64(0)
+	for name, p := range r.programs.Programs {
+		stats, err := p.Stats()
+		if err != nil {
+			return sum, fmt.Errorf("kernel events: what program %s missed: %w", name, err)
+		}
+		sum += stats.RecursionMisses
+	}
+	return sum, nil
 }
 
 // Close stops the recording and gives back what it holds in the kernel. Read must have returned.
