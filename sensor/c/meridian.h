@@ -2,9 +2,9 @@
 //
 //	#include "meridian.h"
 //
-//	MERIDIAN_EVENT(http, request_done, (int64_t, id), (const char *, path), (double, seconds))
+//	MERIDIAN_EVENT(http, request_done, (int64_t, id), (const char *, path), (double, seconds));
 //
-//	meridian_start("server", NULL);                        // NULL: default sizes and places
+//	meridian_start("server");                              // meridian_start_with takes sizes and places
 //	MERIDIAN_EMIT(request_done, 42, "/index.html", 0.25);  // type-checked; arguments are evaluated only when it is on
 //
 // What goes in are calls of MERIDIAN_EMIT in any thread; what comes out is a ring file as package sensor/ring of Meridian
@@ -30,6 +30,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,7 +67,7 @@ typedef struct {
 
 // meridian_options says where the ring is and how large; what is 0 stands for the value in brackets.
 struct meridian_options {
-	const char *dir;         // [MERIDIAN_DIR, else /dev/shm, else TMPDIR or /tmp]
+	const char *dir;         // [MERIDIAN, if it has a slash, else /dev/shm, else TMPDIR or /tmp]
 	unsigned shards;         // how many threads can write at a time [64]
 	unsigned buffers;        // sub-buffers of each, 2^n [16]
 	unsigned buffer_size;    // bytes of each, 2^n, at least 4096 [65536]
@@ -79,6 +80,7 @@ struct meridian_options {
 enum {
 	MDN_EVENT_HEAD = 12,
 	MDN_LARGEST = 65535, // bytes of an event
+	MDN_NOWHERE = 65535, // is no class
 	MDN_NO_CLOCK = 0, MDN_TSC, MDN_CNTVCT, MDN_MONOTONIC_RAW
 };
 struct mdn_header {
@@ -129,7 +131,7 @@ struct mdn_class {
 	const char *context;                  // TSDL of what stands before the fields
 	const struct mdn_field *fields;       // up to one without a name
 	uint32_t *on, local;
-	uint16_t id;
+	uint16_t id;            // MDN_NOWHERE if the ring has no room for it
 	struct mdn_class *same; // the first that says the same
 	struct mdn_class *next;
 	int64_t value; // of a counter
@@ -154,10 +156,14 @@ struct mdn_state {
 	uint64_t process; // of tags
 	uint64_t count;   // of tags
 	uint64_t size;
+	sigset_t mask; // of the thread that has the lock, before
+	int cancel;    // as mask
 	uint32_t lock, generation;
 	bool ready; // the ring can be written
 	bool started, stopped, prepared;
 	int file;
+	dev_t device; // of the file
+	ino_t inode;
 	pthread_key_t key;
 	struct meridian_options options;
 	char program[64], dir[200], path[300];
@@ -167,7 +173,7 @@ MDN_SHARED struct mdn_state mdn;
 // own. initial-exec: a handler may ask for it, and it costs no call in a shared library.
 MDN_SHARED __thread struct mdn_writer mdn_thread[2] __attribute__((tls_model("initial-exec")));
 
-MDN_COLD bool mdn_make_room(struct mdn_writer *w, uint64_t size);
+MDN_COLD bool mdn_make_room(const struct mdn_class *c, struct mdn_writer *w, uint64_t size);
 MDN_COLD void mdn_drop(struct mdn_writer *w);
 MDN_COLD size_t mdn_cut(const char *s);
 MDN_COLD void mdn_enter(struct mdn_class *c);
@@ -213,7 +219,7 @@ static inline unsigned char *mdn_begin(const struct mdn_class *c, uint64_t size,
 	}
 	w->busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(size > MDN_LARGEST || w->position + size > w->limit, 0) && !mdn_make_room(w, size)) {
+	if (__builtin_expect(size > MDN_LARGEST || w->position + size > w->limit, 0) && !mdn_make_room(c, w, size)) {
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		w->busy = 0;
 		return NULL;
@@ -442,7 +448,7 @@ MDN_COLD bool meridian_parse_tag(const char *text, struct meridian_tag *t);
 
 // meridian_start makes the ring and switches the events on that MERIDIAN_EVENTS names, or all. It returns 0, or an errno:
 // then nothing is recorded and the program may go on. A program starts once. meridian_stop ends it; the file stays for its
-// reader. meridian_switch turns all events on or off that patterns name, such as "http:*,!http:debug", and returns how many.
+// reader, who may miss an event that another thread is writing just then: stop when the others are done. meridian_switch turns all events on or off that patterns name, such as "http:*,!http:debug", and returns how many.
 MDN_COLD int meridian_start(const char *program);
 MDN_COLD int meridian_start_with(const char *program, const struct meridian_options *o);
 MDN_COLD void meridian_stop(void);

@@ -3,29 +3,63 @@
 //
 //	MERIDIAN_EVENT, before main --> mdn_enter: the list --> mdn_register: text and record --> mdn_connect: the switch
 //
-// All of it happens under mdn.lock, which spins, since a child of fork must be able to make it free again.
+// All of it happens under mdn.lock, which spins, since a child of fork must be able to make it free again. Who has it is
+// neither interrupted by a signal, whose handler might want it too, nor cancelled.
 
-static inline void mdn_lock(void) {
-	while (__atomic_exchange_n(&mdn.lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
+static inline bool mdn_try_lock(void) {
+	sigset_t all, mask;
+	int cancel;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	bool mine = __atomic_exchange_n(&mdn.lock, 1, __ATOMIC_ACQUIRE) == 0;
+	if (mine) {
+		mdn.mask = mask;
+		mdn.cancel = cancel;
+	} else {
+		pthread_setcancelstate(cancel, NULL);
+		pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	}
+	return mine;
 }
-static inline void mdn_unlock(void) { __atomic_store_n(&mdn.lock, 0, __ATOMIC_RELEASE); }
+static inline void mdn_lock(void) {
+	while (!mdn_try_lock()) sched_yield();
+}
+static inline void mdn_unlock(void) {
+	sigset_t mask = mdn.mask;
+	int cancel = mdn.cancel;
+	__atomic_store_n(&mdn.lock, 0, __ATOMIC_RELEASE);
+	pthread_setcancelstate(cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
 
 static inline struct mdn_control *mdn_control_of(unsigned shard) {
 	const struct mdn_header *h = (const struct mdn_header *)(void *)mdn.map;
 	return (struct mdn_control *)(void *)(mdn.map + h->at_shards) + shard;
 }
 
+// mdn_has_file says whether the descriptor still leads to the ring. A program may close all that it finds, as daemons do, and
+// its next file has the number.
+static inline bool mdn_has_file(void) {
+	struct stat s;
+	return fstat(mdn.file, &s) == 0 && s.st_dev == mdn.device && s.st_ino == mdn.inode;
+}
+
 // mdn_reserve takes the pages of a part of the file, so that a full file system is an error here and no signal (SIGBUS) at
 // some event, and maps them, so that events find no page fault.
 static inline int mdn_reserve(uint64_t at, uint64_t size) {
 	uint64_t first = at & ~(uint64_t)4095, last = (at + size + 4095) & ~(uint64_t)4095;
-	int e;
-	while ((e = posix_fallocate(mdn.file, (off_t)first, (off_t)(last - first))) == EINTR) {
+	int e = EBADF;
+	if (mdn_has_file()) {
+		while ((e = posix_fallocate(mdn.file, (off_t)first, (off_t)(last - first))) == EINTR) {
+		}
+		if (e == EOPNOTSUPP || e == EINVAL) e = 0;
 	}
 #ifdef MADV_POPULATE_WRITE // since Linux 5.14; otherwise pages come with the first store to each
-	if (e == 0) (void)madvise(mdn.map + first, last - first, MADV_POPULATE_WRITE);
+	if (e == 0 || e == EBADF)
+		if (madvise(mdn.map + first, last - first, MADV_POPULATE_WRITE) == 0) e = 0;
 #endif
-	return e == EOPNOTSUPP || e == EINVAL ? 0 : e;
+	return e;
 }
 
 // mdn_print appends to the text that ends at *at and has *room left; room is 0 once something did not fit.
@@ -82,13 +116,14 @@ static inline bool mdn_equal(const struct mdn_class *a, const struct mdn_class *
 static inline int mdn_register(struct mdn_class *c, bool on) {
 	struct mdn_header *h = (struct mdn_header *)(void *)mdn.map;
 	if (c->same != c) return 0;
+	c->id = MDN_NOWHERE;
 	uint32_t id = h->class_count;
 	struct mdn_record *r = (struct mdn_record *)(void *)(mdn.map + h->at_classes) + id;
 	uint64_t left = h->metadata_capacity - h->metadata_length;
 	size_t room = left < 16384 ? left : 16384, name = strlen(c->name), ending = strlen(c->ending);
 	char *begin = (char *)mdn.map + h->at_metadata + h->metadata_length, *at = begin;
 	if (!mdn_plain(c->category, sizeof r->category) || !mdn_plain(c->name, sizeof r->name - ending)) return EINVAL;
-	if (id >= h->class_capacity) return ENOSPC;
+	if (id >= h->class_capacity || id >= MDN_NOWHERE) return ENOSPC;
 	int e = mdn_reserve((uint64_t)((unsigned char *)r - mdn.map), sizeof *r);
 	if (e == 0) e = mdn_reserve(h->at_metadata + h->metadata_length, room);
 	if (e != 0) return e;
@@ -114,10 +149,14 @@ static inline int mdn_register(struct mdn_class *c, bool on) {
 	return 0;
 }
 
-// mdn_connect lets a class that is registered be emitted.
+// mdn_connect lets a class be emitted, if it is registered.
 static inline void mdn_connect(struct mdn_class *c) {
 	const struct mdn_header *h = (const struct mdn_header *)(void *)mdn.map;
-	c->id = c->same->id;
+	if (c->id != c->same->id) c->id = c->same->id;
+	if (c->id == MDN_NOWHERE) {
+		__atomic_store_n(&c->local, 0, __ATOMIC_RELAXED);
+		return;
+	}
 	__atomic_store_n(&c->on, &((struct mdn_record *)(void *)(mdn.map + h->at_classes))[c->id].on, __ATOMIC_RELEASE);
 }
 
@@ -197,7 +236,7 @@ MDN_COLD void mdn_leave(struct mdn_class *c) {
 		}
 		o->same = heir;
 	}
-	c->on = &c->local;
-	c->local = 0;
+	__atomic_store_n(&c->local, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->on, &c->local, __ATOMIC_RELEASE);
 	mdn_unlock();
 }

@@ -84,6 +84,13 @@ static inline void mdn_measure(struct mdn_header *h) {
 
 static inline uint64_t mdn_pages(uint64_t n) { return (n + 4095) & ~(uint64_t)4095; }
 
+// mdn_count_lost brings what no shard could count into the ring. It is called when the ring is ready, and by who counted
+// while it became so: one of the two finds the number.
+static inline void mdn_count_lost(void) {
+	uint64_t n = __atomic_exchange_n(&mdn.lost, 0, __ATOMIC_SEQ_CST);
+	if (n) __atomic_fetch_add(&mdn_control_of(0)->discarded, n, __ATOMIC_RELAXED);
+}
+
 // mdn_prepare fills the header in. That it is in use is said last: until then no reader believes anything else.
 static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_header *shape) {
 	struct mdn_header *h = (struct mdn_header *)(void *)mdn.map;
@@ -104,11 +111,14 @@ static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_hea
 		if (p) h->start_time = strtoull(p, NULL, 10);
 	}
 	memcpy(h->program, mdn.program, sizeof h->program);
-	for (struct mdn_class *c = mdn.first; c; c = c->next)
-		if ((e = mdn_register(c, mdn.generation ? c->local != 0 : mdn_begins_on(c))) != 0) return e;
-	mdn_control_of(0)->discarded = __atomic_exchange_n(&mdn.lost, 0, __ATOMIC_RELAXED);
+	for (struct mdn_class *c = mdn.first; c; c = c->next) {
+		e = mdn_register(c, mdn.generation ? c->local != 0 : mdn_begins_on(c));
+		if (e != 0 && !(e == ENOSPC && mdn.generation)) return e; // a library's may have been too many for the parent's ring, too
+	}
+	for (struct mdn_class *c = mdn.first; c; c = c->next) c->id = c->same->id; // a child's other threads emit from now on
 	__atomic_store_n(&h->state, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&mdn.ready, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&mdn.ready, true, __ATOMIC_SEQ_CST);
+	mdn_count_lost();
 	return 0;
 }
 
@@ -138,12 +148,15 @@ static inline int mdn_create(const char *dir) {
 	if (n < 0 || (size_t)n >= sizeof mdn.path) return ENAMETOOLONG;
 	mdn.file = open(mdn.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (mdn.file < 0) return errno;
-	int e = ftruncate(mdn.file, (off_t)shape.size) != 0 ? errno : 0;
+	struct stat s;
+	int e = ftruncate(mdn.file, (off_t)shape.size) != 0 || fstat(mdn.file, &s) != 0 ? errno : 0;
 	void *map = e == 0 ? mmap(NULL, shape.size, PROT_READ | PROT_WRITE, MAP_SHARED, mdn.file, 0) : MAP_FAILED;
 	if (e == 0 && map == MAP_FAILED) e = errno;
 	if (e == 0) {
 		mdn.map = (unsigned char *)map;
 		mdn.size = shape.size;
+		mdn.device = s.st_dev;
+		mdn.inode = s.st_ino;
 		e = mdn_prepare(u, &shape);
 	}
 	if (e == 0) return 0;
@@ -175,7 +188,8 @@ static inline int mdn_create_somewhere(void) {
 MDN_COLD void mdn_drop(struct mdn_writer *w) {
 	struct mdn_control *control = w->generation == mdn.generation ? w->control : NULL;
 	if (!control && __atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) control = mdn_control_of(0);
-	__atomic_fetch_add(control ? &control->discarded : &mdn.lost, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(control ? &control->discarded : &mdn.lost, 1, __ATOMIC_SEQ_CST);
+	if (!control && __atomic_load_n(&mdn.ready, __ATOMIC_SEQ_CST)) mdn_count_lost();
 }
 
 // mdn_claim gives the thread a shard that no other one has; false if there is none.
@@ -185,7 +199,7 @@ static inline bool mdn_claim(struct mdn_writer *w) {
 	w->control = NULL;
 	w->position = w->limit = 0;
 	if (!__atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) { // a child of fork
-		if (__atomic_exchange_n(&mdn.lock, 1, __ATOMIC_ACQUIRE)) return false; // its other threads make it: nobody waits
+		if (!mdn_try_lock()) return false; // its other threads make it: nobody waits
 		int e = mdn.ready || !mdn.started ? 0 : mdn_create_somewhere();
 		for (struct mdn_class *c = e ? mdn.first : NULL; c; c = c->next) c->local = 0;
 		mdn_unlock();
@@ -212,14 +226,22 @@ static inline bool mdn_claim(struct mdn_writer *w) {
 	return false;
 }
 
-// mdn_thread_ends gives the shards to the next thread. Whatever this one emits later claims again.
+// mdn_thread_ends gives the shards to the next thread. Whatever this one emits later claims again. A signal that comes
+// meanwhile finds the writers busy: it must not write to a shard that is another thread's already.
 static inline void mdn_thread_ends(void *writers) {
 	struct mdn_writer *w = (struct mdn_writer *)writers;
-	for (int i = 0; i < 2; i++, w++) {
-		if (w->control && w->generation == mdn.generation) __atomic_store_n(&w->control->owner, 0, __ATOMIC_RELEASE);
-		w->control = NULL;
-		w->position = w->limit = 0;
+	uint32_t before[2] = {w[0].busy, w[1].busy};
+	w[0].busy = w[1].busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	for (int i = 0; i < 2; i++) {
+		struct mdn_control *control = w[i].generation == mdn.generation ? w[i].control : NULL;
+		w[i].control = NULL;
+		w[i].position = w[i].limit = 0;
+		if (control) __atomic_store_n(&control->owner, 0, __ATOMIC_RELEASE);
 	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w[0].busy = before[0];
+	w[1].busy = before[1];
 }
 
 // mdn_enter_buffer goes to the next sub-buffer, if a reader has taken what it holds, or if nobody needs to.
@@ -235,7 +257,7 @@ static inline bool mdn_enter_buffer(struct mdn_writer *w) {
 		}
 	} else if (mdn.options.overwrite) {
 		// Who reads what is about to be overwritten must learn it before the first byte of it changes.
-		__atomic_store_n(&w->control->oldest, end - total, __ATOMIC_RELAXED);
+		__atomic_store_n(&w->control->oldest, end - total, __ATOMIC_RELEASE);
 #if defined(__x86_64__) || defined(__i386__)
 		__atomic_signal_fence(__ATOMIC_SEQ_CST); // the processor keeps the order of stores
 #else
@@ -250,19 +272,23 @@ static inline bool mdn_enter_buffer(struct mdn_writer *w) {
 	return true;
 }
 
-MDN_COLD bool mdn_make_room(struct mdn_writer *w, uint64_t size) {
-	int before = errno;
+// mdn_make_room is no point where a thread is cancelled, although what it calls may be: who emits does not expect it.
+MDN_COLD bool mdn_make_room(const struct mdn_class *c, struct mdn_writer *w, uint64_t size) {
+	int before = errno, cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	bool mine = (w->control && w->generation == mdn.generation) || mdn_claim(w);
-	bool room = mine && size <= MDN_LARGEST && size <= mdn.options.buffer_size &&
+	bool room = mine && c->id != MDN_NOWHERE && size <= MDN_LARGEST && size <= mdn.options.buffer_size &&
 		(w->position + size <= w->limit || mdn_enter_buffer(w));
 	if (!room) mdn_drop(w);
+	pthread_setcancelstate(cancel, NULL);
 	errno = before;
 	return room;
 }
 
 // fork: the child has the parent's memory, in which only the parent may write. So what lies there becomes memory of its own
 // that nobody reads (an event that a signal handler interrupted to fork still ends in it), and its first event makes a
-// ring. A child that only calls exec leaves no file behind.
+// ring. A child that only calls exec leaves no file behind. The lock keeps signals away until that is so: their handlers would
+// emit into the parent's.
 
 static inline void mdn_before_fork(void) { mdn_lock(); }
 static inline void mdn_after_fork(void) { mdn_unlock(); }
@@ -278,7 +304,7 @@ static inline void mdn_after_fork_in_child(void) {
 			for (struct mdn_class *c = mdn.first; c; c = c->next) c->local = 0;
 			mdn.started = false;
 		}
-		close(mdn.file);
+		if (mdn_has_file()) close(mdn.file);
 		mdn.ready = false;
 		mdn.generation++;
 		mdn_thread[0].limit = mdn_thread[1].limit = 0;
@@ -358,7 +384,7 @@ MDN_COLD int meridian_switch(const char *patterns, bool on) {
 	mdn_lock();
 	for (struct mdn_class *c = mdn.started ? mdn.first : NULL; c; c = c->next) {
 		int said = mdn_decide(patterns, c, on, -1);
-		if (said < 0) continue;
+		if (said < 0 || (mdn.ready && c->on == &c->local)) continue; // or the ring has no room for it
 		__atomic_store_n(c->on, (uint32_t)said, __ATOMIC_RELAXED);
 		n += c->same == c;
 	}

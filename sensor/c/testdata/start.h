@@ -24,6 +24,7 @@ static inline void start(char **argv) {
 	o.shards = (unsigned)argument("shards", 4);
 	o.buffers = (unsigned)argument("buffers", 2);
 	o.buffer_size = (unsigned)argument("size", 4096);
+	o.classes = (unsigned)argument("classes", 0);
 	o.overwrite = argument("overwrite", 0) != 0;
 	int e = meridian_start_with("test", &o);
 	if (e != 0) {

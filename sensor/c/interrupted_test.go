@@ -1,0 +1,94 @@
+package c_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// TestClassesBeyondTheRingsRoomStayOff: an event of theirs would bear the number of another class.
+func TestClassesBeyondTheRingsRoomStayOff(t *testing.T) {
+	t.Parallel()
+	library := build(t, "gcc", "-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "testdata/library.c")
+	c := command(t, build(t, "clang", "-std=c11", "-rdynamic", "testdata/crowded.c", "-ldl"), "classes=4")
+	c.Env = append(c.Env, "LIBRARY="+library)
+	if lines := run(t, c); lines[1] != "4" {
+		t.Errorf("%s classes are switched on, of the four in the ring", lines[1])
+	}
+	files := rings(t, c.Args[1])
+	if len(files) != 2 {
+		t.Errorf("rings of the program and its child: %v", names(files))
+	}
+	for _, file := range files {
+		_, got := takeAll(t, file)
+		var said []string
+		for _, e := range got.events {
+			said = append(said, fmt.Sprintf("%s %d", e.class, e.fields))
+		}
+		count := 100
+		if len(said) > 1 && said[1] == "units:shared_count:counter [200 0 0 0 0 0 0 0]" {
+			count = 200 // the child's
+		}
+		want := []string{"units:shared [3 0 0 0]", fmt.Sprintf("units:shared_count:counter [%d 0 0 0 0 0 0 0]", count)}
+		if !slices.Equal(said, want) {
+			t.Errorf("%q\nnot %q", said, want)
+		}
+	}
+}
+
+func TestAProgramMayCloseTheRingsFile(t *testing.T) {
+	t.Parallel()
+	c := command(t, build(t, "gcc", "-std=c11", "testdata/closed.c"), "n=1000", "buffers=16")
+	if lines := run(t, c); lines[1] != "0 5" {
+		t.Errorf("status of the child and size of the program's own file: %q", lines[1])
+	}
+	files := rings(t, c.Args[1])
+	if len(files) != 2 {
+		t.Fatal(names(files))
+	}
+	for _, file := range files {
+		if _, got := takeAll(t, file); len(got.events) != 1000 {
+			t.Errorf("%d events of 1000, discarded %v", len(got.events), got.discarded)
+		}
+	}
+}
+
+func TestAnEventIsNoPointWhereAThreadIsCancelled(t *testing.T) {
+	t.Parallel()
+	c := command(t, build(t, "gcc", "-std=gnu11", "testdata/cancelled.c"), "n=1000", "buffers=16")
+	if lines := run(t, c); !slices.Equal(lines[1:], []string{"1000", "1000"}) {
+		t.Errorf("%q", lines[1:])
+	}
+	for _, file := range rings(t, c.Args[1]) {
+		if _, got := takeAll(t, file); len(got.events) != 1000 {
+			t.Errorf("%d events of 1000, discarded %v", len(got.events), got.discarded)
+		}
+	}
+}
+
+// TestSignalsWhileThreadsEndAndChildrenBegin emit into no ring or shard that is another's.
+func TestSignalsWhileThreadsEndAndChildrenBegin(t *testing.T) {
+	t.Parallel()
+	path := build(t, "gcc", "-std=c11", "testdata/interrupted.c")
+	for _, fork := range []string{"fork=0", "fork=1"} {
+		c := command(t, path, "n=40", fork, "shards=8", "buffers=256", "size=65536")
+		lines := run(t, c)
+		var pid, emitted uint64
+		if _, err := fmt.Sscan(lines[1], &pid, &emitted); err != nil {
+			t.Fatal(err)
+		}
+		_, got := takeAll(t, lines[0])
+		total := uint64(len(got.events))
+		for _, e := range got.events {
+			if e.class != "interrupted:event" || e.u64(4) != pid*7 || e.u64(0)&0xffffffff != pid {
+				t.Fatalf("%s: %s %x of process %d", fork, e.class, e.fields, pid)
+			}
+		}
+		for _, n := range got.discarded {
+			total += n
+		}
+		if total != emitted {
+			t.Errorf("%s: %d events emitted, %d read or counted", fork, emitted, total)
+		}
+	}
+}
