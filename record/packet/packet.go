@@ -56,7 +56,7 @@ type Options struct {
 	Interfaces  []string // all if empty; those that appear later belong to all
 	NetNS       string   // as in netstate.Options
 	Snaplen     int      // bytes kept of a packet; 0: DefaultSnaplen; negative: all
-	Filter      string   // as tcpdump's; see docs/decisions and the errors for what is known; empty: all packets
+	Filter      string   // tcpdump's language, as much of it as parseFilter tells; empty: all packets
 	Promiscuous bool     // ask the interfaces named for packets to other hosts too
 	// Origin, if it is not 0, makes all stamps those of CLOCK_MONOTONIC with so many ns added, as the clock of a host's trace is.
 	// 0: REALTIME as it is.
