@@ -130,7 +130,7 @@ type Unavailable struct {
 }
 
 func (u *Unavailable) Error() string {
-	if u.Err == nil {
+	if u.Err == nil || u.Reason != NotSupported { // the others say all there is
 		return "kernel events by eBPF: " + u.Reason.String()
 	}
 	return fmt.Sprintf("kernel events by eBPF: %s (%v)", u.Reason, u.Err)
