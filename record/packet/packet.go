@@ -26,6 +26,14 @@
 // segments bring the sender's pacing time where the stamp would be). AF_PACKET has no other clock. Those stamps jump if the clock is set; with Options.Origin they are led back to CLOCK_MONOTONIC, exactly but for the packets of the
 // few microseconds in which nobody has seen a step yet (timeline.go).
 //
+// # Filters
+//
+//	ip ip6 arp rarp tcp udp sctp icmp icmp6 igmp | inbound outbound | less N | greater N | [ip|ip6] proto N
+//	[protocol] [src|dst|src or dst|src and dst] host ADDRESS | net PREFIX | port N | portrange N-N
+//
+// joined by and, or, not and parentheses, as in tcpdump; "port 80 or 443" takes the words of the test before. Names of hosts and services
+// are not looked up. A packet in a VLAN counts as one without.
+//
 // # Link layers
 //
 // One ring serves all interfaces, also those that appear while it is captured. Ethernet and loopback begin with their header of
@@ -56,7 +64,7 @@ type Options struct {
 	Interfaces  []string // all if empty; those that appear later belong to all
 	NetNS       string   // as in netstate.Options
 	Snaplen     int      // bytes kept of a packet; 0: DefaultSnaplen; negative: all
-	Filter      string   // tcpdump's language, as much of it as parseFilter tells; empty: all packets
+	Filter      string   // see above; empty: all packets
 	Promiscuous bool     // ask the interfaces named for packets to other hosts too
 	// Origin, if it is not 0, makes all stamps those of CLOCK_MONOTONIC with so many ns added, as the clock of a host's trace is.
 	// 0: REALTIME as it is.
