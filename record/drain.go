@@ -19,6 +19,7 @@ type drain struct {
 	info     ring.Info
 	t        *hostTrace
 	line     *line
+	past     *line // for older stamps; nil for none
 	warnings *trace.Warnings
 
 	class   int    // of its streams, as an index into the metadata's
@@ -36,6 +37,7 @@ func newDrain(reader *ring.Reader, t *hostTrace, times *times, w *trace.Warnings
 	if d.line, err = times.line(clock.Source(d.info.Clock.Kind)); err != nil {
 		return nil, err
 	}
+	d.past = past(reader, d.line)
 	d.shards = make([]*shardFile, d.info.Shards)
 	if class, ok := t.old[d.info.UUID]; ok {
 		d.class, d.id = class, t.id(class)

@@ -120,7 +120,7 @@ type process struct {
 func started(t testing.TB, role string, environment ...string) *process {
 	t.Helper()
 	c := exec.Command(os.Args[0])
-	c.Env = append(append(os.Environ(), "MERIDIAN_RECORD_TEST="+role), environment...)
+	c.Env = append(append(os.Environ(), "MERIDIAN_RECORD_TEST="+role, "GORACE=atexit_sleep_ms=0"), environment...)
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {

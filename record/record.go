@@ -13,7 +13,7 @@
 // by the processor's counter. The recorder reads the counter and MONOTONIC at one instant (clock.Take) whenever it
 // holds a stamp that lies behind its last such reading, so that every stamp it writes lies between two of them, on a straight
 // line; what that may be off is the error of the readings, some 50 ns. Stamps from before the recorder's first reading go
-// by the line through all of its readings.
+// by the readings that the program itself left in its ring, or else by the line through all of the recorder's.
 //
 // # The trace
 //

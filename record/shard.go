@@ -51,7 +51,7 @@ func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) e
 
 	first, last := s.last, s.last
 	if len(events) >= eventHead {
-		first = max(first, d.line.at(le.Uint64(events)))
+		first = max(first, d.at(le.Uint64(events)))
 		last = first
 	} else if last == 0 { // a packet that only tells of discarded events, and the first
 		first = clock.Monotonic.Now()
@@ -91,7 +91,7 @@ func (d *drain) appendEvents(b, events []byte, last uint64) (_ []byte, _ uint64,
 		if size < eventHead || size > len(events) {
 			break
 		}
-		last = max(last, d.line.at(le.Uint64(events)))
+		last = max(last, d.at(le.Uint64(events)))
 		b = le.AppendUint64(b, last)
 		b = append(b, events[8], events[9])
 		b = append(b, events[eventHead:size]...)
