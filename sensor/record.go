@@ -50,8 +50,10 @@ func Record(dir string, o Options) (stop func() error, err error) {
 		}
 		close(end)
 		<-done
-		last := r.last
-		if !started {
+		var last clock.Snapshot
+		if started {
+			last = r.last
+		} else {
 			last = clock.Take(stampSource())
 		}
 		d.t.calibrate(r.first, last)
@@ -64,7 +66,8 @@ func Record(dir string, o Options) (stop func() error, err error) {
 }
 
 // Recover writes what a program that died has left in its ring (a file meridian-PID-....ring, usually in /dev/shm) as a trace of
-// its own, and removes the ring. If the program had been recording, it is what its trace lacks.
+// its own, and removes the ring. If the program had been recording, it is what its trace lacks; of what was written there last
+// a few packets may be in both.
 func Recover(path, dir string, o Options) error {
 	d, err := newDrain(path, dir, o)
 	if err != nil {
@@ -183,7 +186,7 @@ func (d *drain) pass() (some bool) {
 			if d.damage == nil {
 				d.damage = err
 			}
-			continue
+			some = true // behind the damage there may be more
 		case err != nil:
 			d.failed = err
 		case !ok:
@@ -214,6 +217,9 @@ func (d *drain) metadata() error {
 
 // finish completes the trace and lets the ring go.
 func (d *drain) finish() error {
+	if d.failed == nil {
+		d.failed = d.reader.Commit() // or the next reader would have the last pass's packets again
+	}
 	failed := errors.Join(d.failed, d.damage, d.t.finish(d.reader.Discarded), d.metadata())
 	return errors.Join(failed, d.reader.Close())
 }

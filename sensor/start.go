@@ -100,10 +100,10 @@ func start(o Options) error {
 	for _, c := range classes.all {
 		r.enter(c)
 	}
-	full := r.full
+	full := r.full != nil
 	classes.Unlock()
-	if full != nil {
-		return errors.Join(full, halt(), r.ring.Remove())
+	if full {
+		return errors.Join(halt(), r.ring.Remove())
 	}
 	r.beats.Add(1)
 	go r.beat()
@@ -157,7 +157,8 @@ func (r *recorder) flush() {
 }
 
 // Stop ends recording: every event whose Emit returned before is in the ring, and none comes after. The ring's file stays
-// for who reads it. Its memory stays mapped, since an Emit may still be about to look at its switch.
+// for who reads it. Its memory stays mapped, since an Emit may still be about to look at its switch. Types of events that
+// were declared meanwhile and found no room in the ring are an error.
 func Stop() error {
 	starting.Lock()
 	defer starting.Unlock()
@@ -177,8 +178,9 @@ func halt() error {
 		c.lead(&off)
 	}
 	running.Store(nil)
+	full := r.full
 	classes.Unlock()
-	return r.close()
+	return errors.Join(full, r.close())
 }
 
 // Ring returns the path of the file to which events go, "" for none.

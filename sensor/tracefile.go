@@ -159,9 +159,25 @@ func (t *traceFile) stream(shard int) (*streamFile, error) {
 	return s, nil
 }
 
-// finish tells of events that were discarded behind the last packets, and closes the files.
+// finish tells of events that were discarded behind the last packets, or where there are none, and closes the files.
 func (t *traceFile) finish(discarded func(shard int) uint64) error {
 	var failed []error
+	latest := uint64(0)
+	for _, s := range t.streams {
+		latest = max(latest, s.last)
+	}
+	for shard := range t.info.Shards {
+		n := discarded(shard)
+		if n == 0 || t.streams[shard] != nil {
+			continue
+		}
+		s, err := t.stream(shard)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		s.last = latest
+	}
 	for shard, s := range t.streams {
 		if n := discarded(shard); n > s.discarded {
 			failed = append(failed, t.append(s, shard, s.last, n, nil))
