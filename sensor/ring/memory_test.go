@@ -132,3 +132,28 @@ func TestFullFileSystemCostsEventsAndNotTheProgram(t *testing.T) {
 		t.Errorf("read %v, %d of %d drops counted", got, r.Discarded(0), dropped)
 	}
 }
+
+// TestWriterIsNotDeadBecauseNobodyCanLook: its ring would be taken and removed.
+func TestWriterIsNotDeadBecauseNobodyCanLook(t *testing.T) {
+	start, err := started(os.Getpid())
+	if err != nil {
+		t.Skip("no /proc:", err)
+	}
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	none := before
+	none.Cur = 0
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	_, blind := started(os.Getpid())
+	lives := alive(os.Getpid(), start)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if blind == nil || !lives {
+		t.Errorf("alive: %t, where its start cannot be read: %v", lives, blind)
+	}
+}

@@ -38,13 +38,22 @@ func alive(pid int, start uint64) bool {
 		return false
 	}
 	if start == 0 {
-		p, err := os.FindProcess(pid)
-		if err != nil {
-			return false
-		}
-		err = p.Signal(syscall.Signal(0))
-		return err == nil || errors.Is(err, syscall.EPERM)
+		return signalled(pid)
 	}
 	now, err := started(pid)
-	return err == nil && now == start
+	if err == nil {
+		return now == start
+	}
+	// Who cannot look, as for want of a file descriptor, must not take a program for dead and remove its ring.
+	return !errors.Is(err, fs.ErrNotExist) && signalled(pid)
+}
+
+// signalled says whether there is a process of that number.
+func signalled(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, syscall.EPERM)
 }

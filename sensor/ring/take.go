@@ -104,10 +104,7 @@ func (r *Reader) Snapshot(each func(*Packet) error) (err error) {
 	var damage []error
 	for i, limit := range limits {
 		at := place{position: r.places[i].committed, givenUp: r.places[i].givenUp}
-		err := r.snapshot(i, &at, limit, each)
-		if d := (*DamageError)(nil); errors.As(err, &d) {
-			damage = append(damage, err) // of this shard alone
-		} else if err != nil {
+		if err := r.snapshot(i, &at, limit, each, &damage); err != nil {
 			return err
 		}
 	}
@@ -123,22 +120,47 @@ func (r *Reader) produced() (all []uint64, err error) {
 	return all, nil
 }
 
-func (r *Reader) snapshot(i int, at *place, limit uint64, each func(*Packet) error) error {
+func (r *Reader) snapshot(i int, at *place, limit uint64, each func(*Packet) error, damage *[]error) error {
 	step := func(p *Packet) (ok bool, err error) {
 		defer r.fault(&err, debug.SetPanicOnFault(true))
 		return r.take(i, at, limit, p)
 	}
-	// As many sub-buffers as there are and one for the part before the first: more is a writer that never stops.
-	for range r.bufferCount + 1 {
+	// As many sub-buffers as there are and one for the part before the first, each with damage in it: more is a writer that
+	// never stops.
+	for range 2 * (r.bufferCount + 1) {
 		var p Packet
-		if ok, err := step(&p); err != nil || !ok {
+		ok, err := step(&p)
+		switch d := (*DamageError)(nil); {
+		case errors.As(err, &d):
+			*damage = append(*damage, err)
+		case err != nil:
 			return err
-		}
-		if err := each(&p); err != nil {
-			return err
+		case ok:
+			if err := each(&p); err != nil {
+				return err
+			}
+		case !r.ahead(at, limit):
+			return nil
 		}
 	}
 	return nil
+}
+
+// ahead goes half of the way to limit in a shard whose writer outran the reader again and again: what is about to be
+// overwritten is given up for what is not. False says that there is nothing more.
+func (r *Reader) ahead(at *place, limit uint64) bool {
+	if at.givenUp || at.position >= limit {
+		return false
+	}
+	size := uint64(r.bufferSize)
+	half := at.position + (limit-at.position)/2
+	to := min(half+size-1, limit) &^ (size - 1)
+	if to <= at.position {
+		return false
+	}
+	at.overwritten += to - at.position
+	at.position = to
+	return true
 }
 
 // take fills p with what one sub-buffer holds from at.position on and before limit, and moves at behind it.
@@ -157,8 +179,8 @@ func (r *Reader) take(i int, at *place, limit uint64, p *Packet) (bool, error) {
 		if produced < at.position {
 			return false, r.damaged(i, at, 0, fmt.Sprintf("published up to %d, but %d are taken already", produced, at.position))
 		}
-		if produced < oldest { // entered sub-buffers and published nothing in them
-			return false, nil
+		if produced < oldest { // no writer enters two sub-buffers without an event between
+			return false, r.damaged(i, at, 0, fmt.Sprintf("published up to %d, but overwritten up to %d", produced, oldest))
 		}
 		if at.position < oldest {
 			at.overwritten += oldest - at.position
