@@ -29,6 +29,7 @@ type drain struct {
 	packet  []byte // that is being made
 	counts  Counts
 	broken  error // the ring cannot be read any more
+	removed bool  // the ring's file
 }
 
 func newDrain(reader *ring.Reader, t *hostTrace, times *times, w *trace.Warnings) (*drain, error) {
@@ -204,7 +205,8 @@ func (d *drain) finish(remove bool) error {
 		}
 	}
 	if remove && errors.Join(errs...) == nil {
-		if err := d.reader.Remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		err := d.reader.Remove()
+		if d.removed = err == nil || errors.Is(err, os.ErrNotExist); !d.removed {
 			d.warnings.Add(d.info.Path, "the ring of a program that has ended cannot be removed", err.Error())
 		}
 	}

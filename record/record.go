@@ -82,6 +82,7 @@ type Recorder struct {
 
 	rings   map[string]*drain // that are being read, by file
 	known   map[string]bool   // files that are not to be read, or could not be
+	busy    map[string]bool   // files that another reader has
 	ended   []*drain
 	sources []*sourceWriter
 	over    int // how many sources have ended
@@ -110,7 +111,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			return nil, fmt.Errorf("record: looking for rings: %w", err)
 		}
 	}
-	r := &Recorder{o: o, times: newTimes(take), rings: map[string]*drain{}, known: map[string]bool{}}
+	r := &Recorder{o: o, times: newTimes(take), rings: map[string]*drain{}, known: map[string]bool{}, busy: map[string]bool{}}
 	if r.t, err = openTrace(&o, take(clock.Monotonic)); err != nil {
 		return nil, err
 	}
@@ -150,8 +151,11 @@ func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 	for range len(r.sources) - r.over {
 		errs = append(errs, <-failed)
 	}
-	errs = append(errs, r.finish())
-	return r.summary(), errors.Join(errs...)
+	failure, last := errors.Join(errs...), r.finish()
+	if noRoom(failure) && noRoom(last) {
+		last = nil // it was told
+	}
+	return r.summary(), errors.Join(failure, last)
 }
 
 // Between passes over the rings the recorder rests. With what a shard of a usual ring holds, the longest of these rests
@@ -243,9 +247,11 @@ func (r *Recorder) pass() (full float64, err error) {
 		}
 		delete(r.rings, path)
 		r.ended = append(r.ended, d)
-		r.known[path] = d.broken != nil
 		if err := d.finish(over && d.broken == nil); err != nil {
 			return full, err
+		}
+		if !d.removed { // or it would be found again
+			r.known[path] = true
 		}
 	}
 	return full, nil
@@ -301,7 +307,10 @@ func (r *Recorder) open(path string) {
 	case errors.Is(err, ring.ErrUnready), errors.Is(err, os.ErrNotExist):
 		return // it will be ready, or is gone
 	case errors.Is(err, ring.ErrBusy):
-		r.o.Warnings.Add(path, "the ring has another reader, which has its events until it ends", "")
+		if !r.busy[path] {
+			r.busy[path] = true
+			r.o.Warnings.Add(path, "the ring has another reader, which has its events until it ends", "")
+		}
 		return
 	case err != nil:
 		r.known[path] = true

@@ -117,10 +117,12 @@ func (d *drain) open(s *shardFile) (err error) {
 
 // full says what to do where there is no room.
 func full(err error) error {
-	for _, no := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, no) {
-			return fmt.Errorf("%w: recording has ended, and what was written before is whole; make room and record into the same directory again: what programs emit meanwhile waits in their rings", err)
-		}
+	if noRoom(err) {
+		return fmt.Errorf("%w: recording has ended, and what was written before is whole; make room and record into the same directory again: what programs emit meanwhile waits in their rings", err)
 	}
 	return err
+}
+
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

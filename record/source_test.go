@@ -15,8 +15,8 @@ import (
 	"meridian/trace"
 )
 
-// kernel is a source of two processors, which learns of a class late and loses three events of the second one.
-type kernel struct {
+// fakeKernel is a source of two processors, which learns of a class late and loses three events of the second one.
+type fakeKernel struct {
 	cpus  bool
 	from  uint64
 	lost  atomic.Uint64
@@ -26,9 +26,9 @@ type kernel struct {
 
 const kernelEvents = 5000
 
-func (k *kernel) Name() string { return "kernel" }
+func (k *fakeKernel) Name() string { return "kernel" }
 
-func (k *kernel) Streams() []trace.Stream {
+func (k *fakeKernel) Streams() []trace.Stream {
 	kind := trace.Device
 	if k.cpus {
 		kind = trace.CPU
@@ -36,7 +36,7 @@ func (k *kernel) Streams() []trace.Stream {
 	return []trace.Stream{{Name: "zero", Kind: kind, ID: 0, Parent: -1}, {Name: "one", Kind: kind, ID: 1, Parent: -1}}
 }
 
-func (k *kernel) Classes() []trace.Class {
+func (k *fakeKernel) Classes() []trace.Class {
 	classes := []trace.Class{{Name: "sched_switch", Category: "sched", Fields: []trace.Field{
 		{Name: "prev_comm", Type: trace.Type{Kind: trace.Text}}, {Name: "prev_tid", Type: trace.Type{Kind: trace.Int, Bits: 32}},
 	}}}
@@ -56,9 +56,9 @@ func (k *kernel) Classes() []trace.Class {
 	return classes
 }
 
-func (k *kernel) Lost() []uint64 { return []uint64{0, k.lost.Load()} }
+func (k *fakeKernel) Lost() []uint64 { return []uint64{0, k.lost.Load()} }
 
-func (k *kernel) Read(ctx context.Context, each func(*Event) error) error {
+func (k *fakeKernel) Read(ctx context.Context, each func(*Event) error) error {
 	var e Event
 	for i := range kernelEvents {
 		e.Stamp, e.Stream, e.Class = k.from+uint64(i)*10, i%2, 0
@@ -91,7 +91,7 @@ func TestEventsOfSourcesAreReadAsTheyWereGiven(t *testing.T) {
 	for _, cpus := range []bool{true, false} {
 		dir := filepath.Join(t.TempDir(), "trace")
 		now := clock.Take(clock.Monotonic)
-		k := &kernel{cpus: cpus, from: uint64(now.Monotonic.Ns)}
+		k := &fakeKernel{cpus: cpus, from: uint64(now.Monotonic.Ns)}
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		r, err := New(Options{Dir: dir, Rings: []string{t.TempDir()}, Sources: []Source{k}, Interval: time.Millisecond, Counts: func(s Summary) {
@@ -144,7 +144,7 @@ func TestEventsOfSourcesAreReadAsTheyWereGiven(t *testing.T) {
 }
 
 func TestSourceThatFailsEndsTheRecording(t *testing.T) {
-	k := &kernel{cpus: true, err: errors.New("no more")}
+	k := &fakeKernel{cpus: true, err: errors.New("no more")}
 	r, err := New(Options{Dir: t.TempDir(), Rings: []string{t.TempDir()}, Sources: []Source{k}})
 	if err != nil {
 		t.Fatal(err)
