@@ -92,3 +92,29 @@ func TestSignalsWhileThreadsEndAndChildrenBegin(t *testing.T) {
 		}
 	}
 }
+
+// TestAChildMayBeginInTheMiddleOfAnEvent: that event is the parent's, all that follow are in a ring of the child's.
+func TestAChildMayBeginInTheMiddleOfAnEvent(t *testing.T) {
+	t.Parallel()
+	c := command(t, build(t, "gcc", "-std=c11", "testdata/forking.c"), "forks=30", "n=50", "buffers=4096")
+	lines := run(t, c)
+	files := rings(t, c.Args[1])
+	if fmt.Sprint(len(files)-1) != lines[1] {
+		t.Errorf("%s children, %d rings", lines[1], len(files))
+	}
+	for _, file := range files {
+		r, got := takeAll(t, file)
+		if r.Info().PID == c.Process.Pid {
+			continue
+		}
+		var numbers []uint64
+		for _, e := range got.events {
+			if e.class == "forking:child" {
+				numbers = append(numbers, e.u64(0))
+			}
+		}
+		if len(numbers) != 50 || numbers[0] != 0 || got.discarded[0] > 1 || len(got.discarded) > 1 { // perhaps the parent's
+			t.Errorf("child %d: events %v, discarded %v", r.Info().PID, numbers, got.discarded)
+		}
+	}
+}

@@ -213,6 +213,7 @@ static inline bool mdn_claim(struct mdn_writer *w) {
 			continue;
 		uint64_t size = (uint64_t)o->buffers * o->buffer_size, last = o->buffer_size - 1;
 		w->generation = mdn.generation;
+		w->full = 0;
 		w->clock = ((struct mdn_header *)(void *)mdn.map)->clock;
 		w->mask = size - 1;
 		w->base = mdn.map + ((struct mdn_header *)(void *)mdn.map)->at_data + i * size;
@@ -280,6 +281,10 @@ MDN_COLD bool mdn_make_room(const struct mdn_class *c, struct mdn_writer *w, uin
 	bool room = mine && c->id != MDN_NOWHERE && size <= MDN_LARGEST && size <= mdn.options.buffer_size &&
 		(w->position + size <= w->limit || mdn_enter_buffer(w));
 	if (!room) mdn_drop(w);
+	if (!mdn.ready || w->generation != mdn.generation) { // a signal's handler forked meanwhile: the next event makes the ring
+		w->limit = 0;
+		w->generation = mdn.generation - 1;
+	}
 	pthread_setcancelstate(cancel, NULL);
 	errno = before;
 	return room;
