@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
+	github.com/cilium/ebpf v0.22.0
 	github.com/gopacket/gopacket v1.7.7
 	github.com/klauspost/compress v1.20.3
 	github.com/schollz/progressbar/v3 v3.19.1
@@ -15,11 +16,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require (
-	github.com/cilium/ebpf v0.22.0 // indirect
-	github.com/vishvananda/netlink v1.3.1 // indirect
-	github.com/vishvananda/netns v0.0.5 // indirect
-)
+require github.com/vishvananda/netlink v1.3.1 // indirect
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -20,6 +20,7 @@ type rows struct {
 	m     *ctf.Metadata // of this stream class alone: the encoder's
 	enc   *ctf.Encoder
 	files []*rowFile
+	own   []int  // of each class, how many fields are not its context
 	at    uint64 // the latest stamp of all
 }
 
@@ -60,6 +61,7 @@ func (r *rows) declare(classes []trace.Class) error {
 			return fmt.Errorf("record: %s: %w", r.name, err)
 		}
 		s.Events = append(s.Events, e)
+		r.own = append(r.own, len(classes[i].Fields)-classes[i].Context)
 	}
 	r.t.replace(r.class, *s, r.m.Slots)
 	return nil
@@ -89,7 +91,8 @@ func (r *rows) add(streams []trace.Stream) error {
 
 func (r *rows) write(e *Event) error {
 	r.at = max(r.at, e.Stamp)
-	if err := r.files[e.Stream].w.Write(e.Class, e.Stamp, nil, nil, e.Values); err != nil {
+	n := min(r.own[e.Class], len(e.Values))
+	if err := r.files[e.Stream].w.Write(e.Class, e.Stamp, nil, e.Values[n:], e.Values[:n]); err != nil {
 		return fmt.Errorf("record: %s: %w", r.name, err)
 	}
 	return nil

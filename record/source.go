@@ -15,7 +15,7 @@ type Source interface {
 	// Name names the source's files.
 	Name() string
 	// Streams and Classes return those known so far; both only grow, and grow before an event says so. The streams of a
-	// source are all processors (trace.CPU) or none is. Classes have no fields of context.
+	// source are all processors (trace.CPU) or none is.
 	Streams() []trace.Stream
 	Classes() []trace.Class
 	// Read calls each with event after event, in order within a stream, until the context is done, and then with what

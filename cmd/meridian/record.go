@@ -27,6 +27,7 @@ type recordFlags struct {
 	dir, host, title string
 	programs, after  []string
 	rings            string
+	kernel, netns    string
 }
 
 func newRecord() *cobra.Command {
@@ -42,6 +43,12 @@ Recording goes on until COMMAND ends, or without one until it is interrupted. CO
 its sensors are on. Programs that run already, and those that start meanwhile, are recorded too; --program leaves only
 those that match. What programs have emitted and nobody has recorded yet is taken as well.
 
+--kernel records events of the kernel by eBPF beside them, as LTTng names them: net (packets with their headers, which
+'meridian align' matches as it does those of captures), sched, irq, syscalls. With a COMMAND, sched and syscalls are
+those of COMMAND and its children alone. It needs root, or CAP_BPF and CAP_PERFMON; where that or the kernel's support is
+missing, that is said in a line, and the rest is recorded. --netns takes the packets of one network namespace for those
+of the host, which is how several hosts on one machine are recorded.
+
 If DIR has a trace of a recorder that ended or was killed since the machine was started, it goes on: nothing is lost and
 nothing repeated. --after does so for a new DIR.
 
@@ -49,6 +56,7 @@ Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage,
 summary counts them.`,
 		Example: `  meridian record -o trace/ -- ./server --port 8080
   meridian record -o trace/ --program 'web*' --program 4711
+  meridian record -o web/ --kernel net,sched,irq -- ./server
   meridian convert trace/ -o timeline.pftrace`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -56,12 +64,17 @@ summary counts them.`,
 	flags.SortFlags = false
 	flags.StringVarP(&f.dir, "output", "o", "", "write the trace to `DIR`")
 	flags.StringArrayVar(&f.programs, "program", nil, "record programs of this name or process number, `PATTERN`; may be repeated")
+	flags.StringVar(&f.kernel, "kernel", "", "record kernel events of these `GROUPS`: net, sched, irq, syscalls")
+	flags.StringVar(&f.netns, "netns", "", "packets and interfaces of the network namespace `NAME` alone")
 	flags.StringVar(&f.host, "host", "", "`NAME` of this host in the trace (default: its own)")
 	flags.StringVar(&f.title, "title", "", "`TEXT` that the trace says of itself")
 	flags.StringArrayVar(&f.after, "after", nil, "do not repeat what is in the trace `DIR` of a recorder that was killed; may be repeated")
 	flags.StringVar(&f.rings, "rings", "", "programs have their rings in `DIR`, as by MERIDIAN=DIR (default: where they make them by themselves)")
 	f.outputFlags.add(flags, "summary")
-	completions(cmd, map[string]cobra.CompletionFunc{"program": choices(), "host": choices(), "title": choices()})
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"program": choices(), "host": choices(), "title": choices(), "netns": choices(),
+		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
+	})
 	return cmd
 }
 
@@ -95,6 +108,12 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		o.Rings, started = []string{rings}, rings
 	}
+	sources, err := f.openSources(len(args) > 0, o.Warnings)
+	if err != nil {
+		return err
+	}
+	defer sources.close()
+	o.Sources = sources.list
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
 	o.Counts = live.show
 	recorder, err := record.New(o)
@@ -117,6 +136,9 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 			_, failed := recorder.Run(ctx)
 			return errors.Join(fmt.Errorf("record: %w", err), failed)
 		}
+		if err := sources.follow(child.Process.Pid); err != nil {
+			o.Warnings.Add("kernel events", "the command could not be followed", err.Error())
+		}
 		go func() {
 			ended <- child.Wait()
 			cancel()
@@ -124,6 +146,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	defer cancel()
 	summary, failed := recorder.Run(ctx)
+	sources.close() // which tells what was not kept
 	live.clear()
 	var last error
 	if child != nil {

@@ -7,21 +7,28 @@ import (
 )
 
 // Declare returns the event class for events of a class, for who writes streams of his own with this encoder: as [Writer]
-// lays values out, so that a Source brings them back as they were. The class's context fields must be none. The metadata gets
-// the slots that it needs.
+// lays values out, so that a Source brings them back as they were: the class's context fields are the event's own context.
+// The metadata gets the slots that it needs.
 func (c *Encoder) Declare(id uint64, class *trace.Class) (EventClass, error) {
-	if class.Context != 0 {
-		return EventClass{}, fmt.Errorf("ctf: class %q: it has %d fields of context, and none can be declared here", class.Name, class.Context)
+	if class.Context < 0 || class.Context > len(class.Fields) {
+		return EventClass{}, fmt.Errorf("ctf: class %q: %d of its %d fields are context", class.Name, class.Context, len(class.Fields))
 	}
 	h := &hostWriter{enc: c, slots: c.m.Slots}
-	payload := structOfFields()
+	payload, context := structOfFields(), structOfFields()
 	for i := range class.Fields {
 		f := &class.Fields[i]
+		to := payload
+		if i >= len(class.Fields)-class.Context {
+			to = context
+		}
 		p := newPart(&f.Type, 0)
-		payload.Fields = append(payload.Fields, h.member(f.Name, &f.Type, &p, 0)...)
+		to.Fields = append(to.Fields, h.member(f.Name, &f.Type, &p, 0)...)
 	}
 	c.m.Slots = h.slots
 	e := EventClass{ID: id, Name: class.Name, Payload: payload}
+	if class.Context > 0 {
+		e.Context = context
+	}
 	if class.Category != "" {
 		e.URI = categoryURI + class.Category
 	}

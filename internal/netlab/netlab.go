@@ -136,6 +136,9 @@ func (l *Lab) command(ctx context.Context, host, program string, args ...string)
 	return exec.CommandContext(ctx, "ip", args...)
 }
 
+// Namespace returns the name of a host's network namespace.
+func (l *Lab) Namespace(host string) string { return l.host(host).namespace }
+
 // Address returns the address under which one host reaches another: on the link they share, else on the target's
 // first link.
 func (l *Lab) Address(from, to string) netip.Addr { return l.reach(from, to).v4 }

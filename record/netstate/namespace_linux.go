@@ -16,15 +16,9 @@ func Within(name string, f func() error) error {
 	if name == "" {
 		return f()
 	}
-	path := name
-	if !strings.Contains(name, "/") {
-		path = "/run/netns/" + name
-	}
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("network namespace %s: there is none (no %s); \"ip netns list\" shows those with a name, a process has its own at /proc/PID/ns/net", name, path)
-	} else if err != nil {
-		return fmt.Errorf("network namespace %s: %w", name, err)
+	file, err := openNamespace(name)
+	if err != nil {
+		return err
 	}
 	defer file.Close()
 	done := make(chan error, 1)
@@ -42,4 +36,32 @@ func Within(name string, f func() error) error {
 		done <- f()
 	}()
 	return <-done
+}
+
+func openNamespace(name string) (*os.File, error) {
+	path := name
+	if !strings.Contains(name, "/") {
+		path = "/run/netns/" + name
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("network namespace %s: there is none (no %s); \"ip netns list\" shows those with a name, a process has its own at /proc/PID/ns/net", name, path)
+	} else if err != nil {
+		return nil, fmt.Errorf("network namespace %s: %w", name, err)
+	}
+	return file, nil
+}
+
+// Inode returns the number by which the kernel knows a network namespace, named as in [Options].
+func Inode(name string) (uint32, error) {
+	file, err := openNamespace(name)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	var s unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &s); err != nil {
+		return 0, fmt.Errorf("network namespace %s: %w", name, err)
+	}
+	return uint32(s.Ino), nil
 }

@@ -1,0 +1,107 @@
+package pipeline_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"meridian/internal/netlab"
+	"meridian/pipeline"
+	"meridian/record"
+	"meridian/record/kernel"
+	"meridian/record/netstate"
+	"meridian/trace"
+)
+
+// recorded records the packets of a host of a laboratory until the function that it returns is called.
+func recorded(t *testing.T, lab *netlab.Lab, host, dir string) (stop func() record.Summary) {
+	t.Helper()
+	space := lab.Namespace(host)
+	inode, err := netstate.Inode(space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w trace.Warnings
+	events, err := kernel.Open(kernel.Options{Groups: kernel.Net, NetNS: inode}, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher, err := netstate.Open(netstate.Options{NetNS: space})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := record.Kernel(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.New(record.Options{Dir: dir, Host: host, Rings: []string{t.TempDir()}, Sources: []record.Source{source, record.Interfaces(watcher)}, Warnings: &w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	type outcome struct {
+		record.Summary
+		error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		s, err := r.Run(ctx)
+		done <- outcome{s, err}
+	}()
+	return func() record.Summary {
+		t.Helper()
+		cancel()
+		o := <-done
+		if o.error != nil {
+			t.Fatal(o.error)
+		}
+		for _, err := range []error{events.Close(), watcher.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		for _, line := range w.Lines() {
+			t.Error(line)
+		}
+		return o.Summary
+	}
+}
+
+// TestTwoNamespacesRecordedAsTwoHostsAreAligned records what really goes between two hosts that have one clock, the
+// kernel's, so that the true offset is 0 at every instant.
+func TestTwoNamespacesRecordedAsTwoHostsAreAligned(t *testing.T) {
+	lab := netlab.New(t)
+	lab.Hosts("web", "db")
+	lab.Link("web", "db")
+	dir := t.TempDir()
+	web, db := filepath.Join(dir, "web"), filepath.Join(dir, "db")
+	stopWeb, stopDB := recorded(t, lab, "web", web), recorded(t, lab, "db", db)
+	lab.Run(netlab.Mixed("web", "db"))
+	for _, s := range []record.Summary{stopWeb(), stopDB()} {
+		if s.Total.Lost != 0 || s.Total.Events < 100 {
+			t.Errorf("%d events, %d lost", s.Total.Events, s.Total.Lost)
+		}
+	}
+	inputs, err := pipeline.ParseInputs([]string{"web=" + web, "db=" + db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	csv := filepath.Join(dir, "all.csv")
+	out, err := pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{csv}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := out.Report.Quality
+	if len(out.Broken) > 0 || q.Messages < 500 || q.Inversions != 0 {
+		t.Errorf("%d messages, %d inversions, broken %q", q.Messages, q.Inversions, out.Broken)
+	}
+	for _, h := range out.Report.Hosts {
+		for _, k := range h.Map {
+			// Both traces count CLOCK_MONOTONIC from 1970 by what REALTIME was when each began, microseconds apart.
+			const begun = 1_000_000
+			if k.LowNs != nil && *k.LowNs > k.HostNs+begun || k.HighNs != nil && *k.HighNs < k.HostNs-begun {
+				t.Errorf("%s at %d lies between %d and %d", h.Name, k.HostNs, *k.LowNs, *k.HighNs)
+			}
+		}
+	}
+}
