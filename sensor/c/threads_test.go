@@ -163,6 +163,7 @@ func TestSanitizersFindNothing(t *testing.T) {
 		{"types", "-fsanitize=address,undefined", "n=3000 overwrite=1"},
 		{"threads", "-fsanitize=thread", "threads=4 rounds=3 n=3000 overwrite=1 shards=2"},
 		{"forked", "-fsanitize=address,undefined", "shards=8"},
+		{"forked", "-fsanitize=thread", "shards=8"},
 	} {
 		t.Run(test.source+" "+test.flag+" "+test.args, func(t *testing.T) {
 			t.Parallel()

@@ -203,7 +203,7 @@ static inline bool mdn_claim(struct mdn_writer *w) {
 		int e = mdn.ready || !mdn.started ? 0 : mdn_create_somewhere();
 		for (struct mdn_class *c = e ? mdn.first : NULL; c; c = c->next) c->local = 0;
 		mdn_unlock();
-		if (!mdn.ready) return false;
+		if (!__atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) return false;
 	}
 	for (unsigned i = 0; i < o->shards; i++) {
 		struct mdn_control *control = mdn_control_of(i);
@@ -281,7 +281,7 @@ MDN_COLD bool mdn_make_room(const struct mdn_class *c, struct mdn_writer *w, uin
 	bool room = mine && c->id != MDN_NOWHERE && size <= MDN_LARGEST && size <= mdn.options.buffer_size &&
 		(w->position + size <= w->limit || mdn_enter_buffer(w));
 	if (!room) mdn_drop(w);
-	if (!mdn.ready || w->generation != mdn.generation) { // a signal's handler forked meanwhile: the next event makes the ring
+	if (!__atomic_load_n(&mdn.ready, __ATOMIC_RELAXED) || w->generation != mdn.generation) { // a signal's handler forked meanwhile: the next event makes the ring
 		w->limit = 0;
 		w->generation = mdn.generation - 1;
 	}
@@ -398,4 +398,4 @@ MDN_COLD int meridian_switch(const char *patterns, bool on) {
 }
 
 // The file's path; in a child of fork that has emitted nothing yet, "".
-MDN_COLD const char *meridian_path(void) { return mdn.ready ? mdn.path : ""; }
+MDN_COLD const char *meridian_path(void) { return __atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE) ? mdn.path : ""; }
