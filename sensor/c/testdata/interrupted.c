@@ -21,6 +21,7 @@ static void handle(int number) {
 }
 
 static bool done;
+static unsigned rounds;
 
 // interrupt sends signals to all processes of the group, whoever forked or began to end a moment ago among them.
 static void *interrupt(void *p) {
@@ -29,10 +30,11 @@ static void *interrupt(void *p) {
 	sigemptyset(&s);
 	sigaddset(&s, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &s, NULL); // its own are for the others
-	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
-		kill(0, SIGUSR1);
-		for (int i = 0; i < 20; i++) sched_yield();
-	}
+	for (unsigned sent = 0; !__atomic_load_n(&done, __ATOMIC_ACQUIRE); sched_yield())
+		if (sent < 20 * __atomic_load_n(&rounds, __ATOMIC_ACQUIRE)) { // no more, or nobody gets any further
+			kill(0, SIGUSR1);
+			sent++;
+		}
 	return NULL;
 }
 
@@ -55,6 +57,7 @@ int main(int argc, char **argv) {
 	if (pthread_create(&interrupter, NULL, interrupt, NULL) != 0) return 1;
 	for (unsigned long n = argument("n", 100); n > 0; n--) {
 		int status;
+		__atomic_fetch_add(&rounds, 1, __ATOMIC_RELEASE);
 		for (int i = 0; i < 2; i++)
 			if (pthread_create(&threads[i], NULL, work, NULL) != 0) return 1;
 		pid_t child = argument("fork", 0) ? fork() : -1;
