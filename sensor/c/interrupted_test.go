@@ -96,7 +96,7 @@ func TestSignalsWhileThreadsEndAndChildrenBegin(t *testing.T) {
 // TestAChildMayBeginInTheMiddleOfAnEvent: that event is the parent's, all that follow are in a ring of the child's.
 func TestAChildMayBeginInTheMiddleOfAnEvent(t *testing.T) {
 	t.Parallel()
-	c := command(t, build(t, "gcc", "-std=c11", "testdata/forking.c"), "forks=30", "n=50", "buffers=4096")
+	c := command(t, build(t, "gcc", "-std=c11", "testdata/forking.c"), "forks=10", "n=50", "buffers=256")
 	lines := run(t, c)
 	files := rings(t, c.Args[1])
 	if fmt.Sprint(len(files)-1) != lines[1] {
