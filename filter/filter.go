@@ -262,12 +262,17 @@ func (f *Filter) class(i int) *class {
 // WantsClass reports whether events of a type can be wanted, by its names.
 func (o *Options) WantsClass(c *trace.Class) bool { return matchClass(o.Events, c) }
 
-// matchClass matches a type of events by its name and by CATEGORY:NAME.
+// matchClass matches a type of events by its name, by CATEGORY:NAME, and where the name itself is PROVIDER:NAME, as
+// LTTng's and our sensors' are, by what is behind the colon.
 func matchClass(patterns []string, c *trace.Class) bool {
-	if c.Category == "" {
-		return Match(patterns, c.Name)
+	names := []string{c.Name}
+	if _, short, ok := strings.Cut(c.Name, ":"); ok {
+		names = append(names, short)
 	}
-	return Match(patterns, c.Name, c.Category+":"+c.Name)
+	if c.Category != "" {
+		names = append(names, c.Category+":"+c.Name)
+	}
+	return Match(patterns, names...)
 }
 
 // thin enters the classes that are not yet in the legend of what is handed on, with the fields that are kept.

@@ -348,3 +348,19 @@ func sign(n int64) int {
 	}
 	return 1
 }
+
+func TestASlicesBeginAndItsEndAreAPair(t *testing.T) {
+	o := Options{Pairs: []Pair{pair(t, "p=ust:begin:begin..ust:begin:end,key=slice"), pair(t, "q=ust:begin..ust:end")}}
+	slice := func(at int64, phase trace.Phase, id uint64) *trace.Record {
+		r := record(at, 0, 2)
+		r.Phase, r.Slice = phase, id
+		return r
+	}
+	_, f := play(t, o, slice(0, trace.Begin, 1), slice(5, trace.Begin, 2), slice(9, trace.End, 1), slice(20, trace.End, 2), record(30, 0, 3))
+	if r := f.Results()[0]; r.Count != 2 || r.MinNs != 9 || r.MaxNs != 15 || r.NoBegin+r.NoEnd+r.NoKey != 0 {
+		t.Errorf("slices: %+v", r)
+	}
+	if r := f.Results()[1]; r.Count != 1 || r.MinNs != 25 || r.NoEnd != 1 {
+		t.Errorf("the end of a slice is no event of its own: %+v", r)
+	}
+}

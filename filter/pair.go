@@ -65,18 +65,42 @@ func (p *Pair) check() error {
 
 // role is what a type of events is to a pair.
 type role struct {
-	begins, ends bool
+	begins, ends occasion
 	key          []place
 }
 
 func (p *Pair) role(c *trace.Class) role {
-	r := role{begins: matchClass([]string{p.Begin}, c), ends: matchClass([]string{p.End}, c)}
-	if r.begins || r.ends {
+	r := role{begins: occasionOf(p.Begin, c), ends: occasionOf(p.End, c)}
+	if r.begins.any() || r.ends.any() {
 		for _, name := range p.Key {
 			r.key = append(r.key, find(c.Fields, name))
 		}
 	}
 	return r
+}
+
+// occasion says which events of a type a pattern means: those that are no end of a slice, which is no event of its own,
+// or by NAME:begin and NAME:end where slices called NAME begin and end.
+type occasion struct {
+	named bool
+	slice bool
+	phase trace.Phase // with slice
+}
+
+func occasionOf(pattern string, c *trace.Class) (o occasion) {
+	o.named = matchClass([]string{pattern}, c)
+	for suffix, phase := range map[string]trace.Phase{":begin": trace.Begin, ":end": trace.End} {
+		if name, ok := strings.CutSuffix(pattern, suffix); ok && name != "" && matchClass([]string{name}, c) {
+			o.slice, o.phase = true, phase
+		}
+	}
+	return o
+}
+
+func (o *occasion) any() bool { return o.named || o.slice }
+
+func (o *occasion) is(phase trace.Phase) bool {
+	return o.named && phase != trace.End || o.slice && phase == o.phase
 }
 
 // Result is what became of a pair. Durations are in ns.
@@ -109,6 +133,9 @@ type Case struct {
 	To         string `json:"to"`
 	Key        string `json:"key"`
 }
+
+// sliceKey as a key is the number of a slice, where no field is called so.
+const sliceKey = "slice"
 
 // mostOpen is how many begins without an end, and ends without a begin, are remembered for each pair; older ones are
 // given up.
@@ -145,20 +172,21 @@ func newPairing(p *Pair) pairing {
 func (f *Filter) pair(c *class, r *trace.Record) error {
 	for i := range f.pairs {
 		role := &c.roles[i]
-		if !role.begins && !role.ends {
+		p := &f.pairs[i]
+		begins, ends := role.begins.is(r.Phase), role.ends.is(r.Phase)
+		if !begins && !ends {
 			continue
 		}
-		p := &f.pairs[i]
 		if !p.keyOf(role, f.legend.Classes[r.Class].Fields, r) {
 			p.NoKey++
 			continue
 		}
 		w := waiting{r.Time, r.Low, r.High, r.Host, r.Stream, r.Bounded, nil}
 		// What both begins and ends is one of a row of beats: it ends the last and begins the next.
-		if role.ends {
+		if ends {
 			p.close(w, f.legend)
 		}
-		if role.begins {
+		if begins {
 			p.open(w, f.legend)
 		}
 	}
@@ -173,6 +201,10 @@ func (p *pairing) keyOf(role *role, fields []trace.Field, r *trace.Record) bool 
 		return true
 	}
 	for i, at := range role.key {
+		if at == nil && p.Pair.Key[i] == sliceKey && r.Slice != 0 {
+			p.key = fmt.Appendf(p.key, " slice %d", r.Slice)
+			continue
+		}
 		v, t := at.of(fields, r.Values)
 		if v == nil {
 			return false

@@ -12,6 +12,9 @@ import (
 
 // writePage writes the timeline page: a row per clock, its packets as marks, the messages as arrows.
 func (r *run) writePage(_ context.Context, w io.Writer) error {
+	if len(r.recordings) > 0 {
+		r.warnings.Add("the page", "it shows packets and ends of messages, not the rows of recordings; .pftrace, .json, .svg and .png do", "")
+	}
 	r.report.Warnings = r.warnings.Lines()
 	t := show.Timeline{Title: "Timeline of " + r.hostNames(), Report: r.report, Channels: r.matched.Channels}
 	for i := range r.matched.Clocks {

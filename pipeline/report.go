@@ -89,6 +89,9 @@ func (r *run) largest(component []int) int {
 	return slices.Index(counts, slices.Max(counts))
 }
 
+// unknownError is an error, in ns, that nobody means: three years.
+const unknownError = 1e17
+
 func (r *run) host(i int) show.Host {
 	s, c := r.solution, &r.matched.Clocks[i]
 	m, h := &s.Maps[i], &s.Hosts[i]
@@ -112,6 +115,9 @@ func (r *run) host(i int) show.Host {
 		out.BoundNs = &h.Spread.Worst
 	}
 	for _, d := range h.Deviation {
+		if float64(d.Ns) >= unknownError {
+			continue // the smoother could not say, which is no number
+		}
 		out.Error = append(out.Error, show.Error{HostNs: d.Host, SDNs: d.Ns})
 	}
 	return out

@@ -149,11 +149,29 @@ func (r *recorder) beat() {
 // flush writes what was counted, and how the clocks stand.
 func (r *recorder) flush() {
 	histograms.flush()
-	if n := lost.Load(); n != lostEvents.Value() {
-		lostEvents.Set(n)
-	}
+	tellLost()
 	r.last = clock.Take(stampSource())
 	emitSnapshot(r.last)
+}
+
+// toldLost is how many lost events the trace knows of. Only flush, of the one recording there is, touches it.
+var toldLost int64
+
+// tellLost writes how many events were lost on processors beyond the ring's shards. What says so may be lost on such a
+// processor too, which shows in the count; then it is tried again, after the scheduler had a chance to move this goroutine.
+func tellLost() {
+	for range 1 << 14 {
+		n := int64(lost.Load())
+		if n == toldLost {
+			return
+		}
+		lostEvents.Set(n)
+		if int64(lost.Load()) == n {
+			toldLost = n
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 // Stop ends recording: every event whose Emit returned before is in the ring, and none comes after. The ring's file stays
@@ -180,7 +198,11 @@ func halt() error {
 	running.Store(nil)
 	full := r.full
 	classes.Unlock()
-	return errors.Join(full, r.close())
+	var untold error
+	if n := int64(lost.Load()) - toldLost; n > 0 {
+		untold = fmt.Errorf("sensor: %d events were lost on processors beyond the ring's %d shards, and the trace does not say so", n, r.ring.Shards())
+	}
+	return errors.Join(full, untold, r.close())
 }
 
 // Ring returns the path of the file to which events go, "" for none.
