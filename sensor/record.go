@@ -58,7 +58,11 @@ func Record(dir string, o Options) (stop func() error, err error) {
 		}
 		d.t.calibrate(r.first, last)
 		failed = errors.Join(failed, d.finish())
-		if started {
+		switch {
+		case started && d.failed != nil:
+			// What could not be written is still there.
+			failed = errors.Join(failed, fmt.Errorf("sensor: %s keeps what the trace lacks; sensor.Recover makes a trace of it", r.ring.Path()))
+		case started:
 			failed = errors.Join(failed, r.ring.Remove())
 		}
 		return failed

@@ -41,6 +41,7 @@ type traceFile struct {
 // streamFile is the file of a shard.
 type streamFile struct {
 	f                      *os.File
+	size                   int64
 	sequence               uint64
 	last                   uint64 // stamp
 	discarded, overwritten uint64
@@ -109,8 +110,10 @@ func (t *traceFile) append(s *streamFile, shard int, first, discarded uint64, ev
 	s.sequence++
 	s.discarded = discarded
 	if _, err := s.f.Write(b); err != nil {
-		return fmt.Errorf("sensor: %w", err)
+		// Half a packet would keep other readers from those before it.
+		return fmt.Errorf("sensor: %w", errors.Join(err, s.f.Truncate(s.size)))
 	}
+	s.size += int64(len(b))
 	return nil
 }
 
