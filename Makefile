@@ -1,6 +1,7 @@
 # What can be done with this house. CI runs the same words (.ci/run).
 
-FUZZTIME ?= 5s
+# A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
+FUZZTIME ?= 10000x
 PACKETS  ?= 5000000
 FLAGS    ?=
 
@@ -24,7 +25,7 @@ lint: ## gofmt, go vet, staticcheck
 race: ## all tests under the race detector
 	CGO_ENABLED=1 go run ./internal/suite -race $(FLAGS) ./...
 
-fuzz: ## every fuzz target for FUZZTIME (5s)
+fuzz: ## every fuzz target FUZZTIME times (10000x)
 	@set -e; grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | sed 's/:func / /' | sort | \
 	while read -r file name; do \
 		echo "$$(dirname $$file) $$name"; \
