@@ -136,6 +136,13 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	return r, nil
 }
 
+// Origin is by how much the trace's clock is ahead of CLOCK_MONOTONIC, in ns: what REALTIME was beyond it when the trace was
+// begun. It stays the same when a recorder goes on with the trace.
+func (r *Recorder) Origin() int64 {
+	c := &r.t.m.Clocks[0]
+	return c.OffsetSeconds*1_000_000_000 + c.Offset
+}
+
 // Run records until the context is done, and then what there is by then; earlier only where the trace cannot be
 // written. What was written is readable in any case. It may be called once.
 func (r *Recorder) Run(ctx context.Context) (Summary, error) {

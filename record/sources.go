@@ -9,16 +9,25 @@ import (
 	"meridian/trace"
 )
 
+// KernelEvents is a recording of the kernel's events, however it comes by them: that of package record/kernel by eBPF, that of
+// record/tracefs by the kernel's own buffers.
+type KernelEvents interface {
+	Classes() []trace.Class
+	// Read returns when Stop was called and all was given that happened before.
+	Read(ctx context.Context, give func(*bpf.Event) error) error
+	Stop() error
+	Lost() ([]uint64, error) // by processor
+}
+
 // kernelSource brings the kernel's events.
 type kernelSource struct {
-	recorder *bpf.Recorder
+	recorder KernelEvents
 	streams  []trace.Stream
 	event    Event
 }
 
 // Kernel returns a recording of the kernel's events as a source, which ends and is given back when the recorder has run.
-// The error is a [bpf.Unavailable] where the machine is to blame.
-func Kernel(r *bpf.Recorder) (Source, error) {
+func Kernel(r KernelEvents) (Source, error) {
 	lost, err := r.Lost()
 	if err != nil {
 		return nil, fmt.Errorf("record: kernel: %w", err)
