@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -75,11 +76,12 @@ func Events(ctx context.Context, sources []EventSource, legend *trace.Legend, em
 	return stats, ctx.Err()
 }
 
-// Enter enters the types of events that the sources know, as far as they are wanted, into the legend, for sinks that must
-// know them beforehand. Those that sources learn of later come when their first event does.
+// Enter enters the maps of the sources, and the types of events that they know as far as they are wanted, into the legend,
+// for sinks that must know them beforehand. Those that sources learn of later come when their first event does.
 func Enter(sources []EventSource, legend *trace.Legend, wanted func(source, class int) bool) {
 	shared := newEntries(legend)
 	for i := range sources {
+		shared.mapOf(&sources[i])
 		for k, c := range sources[i].Events.Classes() {
 			if wanted(i, k) {
 				shared.class(&c)
@@ -109,7 +111,7 @@ const mostHeld = 1 << 15
 // lane is a source with the events that were read ahead, in order.
 type lane struct {
 	*EventSource
-	number         int
+	number, mapped int
 	shared         *entries
 	mid, low, high clock.Cursor
 	bounded        bool
@@ -126,7 +128,7 @@ type lane struct {
 }
 
 func newLane(number int, s *EventSource, shared *entries) (*lane, error) {
-	l := &lane{EventSource: s, number: number, shared: shared, latest: math.MinInt64}
+	l := &lane{EventSource: s, number: number, mapped: shared.mapOf(s), shared: shared, latest: math.MinInt64}
 	if l.Window == 0 {
 		l.Window = DefaultWindow
 	}
@@ -185,7 +187,7 @@ func (l *lane) read() error {
 		return nil
 	}
 	h := l.take()
-	h.record = trace.Record{Event: *e, Host: l.Host, Recorded: e.Time, Low: e.Time, High: e.Time}
+	h.record = trace.Record{Event: *e, Host: l.Host, Map: l.mapped, Recorded: e.Time, Low: e.Time, High: e.Time}
 	r := &h.record
 	r.Stream, r.Class = l.stream(e.Stream), l.class(e.Class)
 	if l.Map != nil {
@@ -298,6 +300,19 @@ func (e *entries) stream(s *trace.Stream, host int) int {
 	entry.Host = e.legend.Hosts[host]
 	e.legend.Streams = append(e.legend.Streams, entry)
 	return len(e.legend.Streams) - 1
+}
+
+// mapOf returns the legend's number of a source's map, which sources may have in common; -1 for none.
+func (e *entries) mapOf(s *EventSource) int {
+	if s.Map == nil {
+		return -1
+	}
+	m := trace.HostMap{Host: s.Host, Map: s.Map}
+	if i := slices.Index(e.legend.Maps, m); i >= 0 {
+		return i
+	}
+	e.legend.Maps = append(e.legend.Maps, m)
+	return len(e.legend.Maps) - 1
 }
 
 func (e *entries) class(c *trace.Class) int {

@@ -1,5 +1,7 @@
 package trace
 
+import "meridian/clock"
+
 // Event is one thing that happened on a host, as far as every format knows it; its fields are asked for apart.
 type Event struct {
 	Time   int64  // ns since 1970 on the clock of the source, or of the timeline in a [Record]
@@ -83,12 +85,21 @@ type Legend struct {
 	Classes []Class
 	// Method and Assumption say how the clocks were brought together and when the bounds hold; empty: as recorded.
 	Method, Assumption string
+	// Maps carried the stamps of the hosts' clocks here.
+	Maps []HostMap
+}
+
+// HostMap is how the stamps of one of a host's clocks, or of a stretch of it, came to the timeline.
+type HostMap struct {
+	Host int // index into the legend's hosts
+	Map  *clock.Map
 }
 
 // Record is an event on the timeline. Its Stream and Class are those of the [Legend].
 type Record struct {
 	Event
 	Host      int     // index into the legend's hosts
+	Map       int     // index into its maps; -1 where the stamp stayed as it was recorded
 	Recorded  int64   // the stamp as its host's clock showed it, ns since 1970
 	Low, High int64   // bounds of Time on the timeline, ns; both Time where there are none
 	Bounded   bool    // there are
