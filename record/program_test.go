@@ -21,21 +21,22 @@ import (
 	"time"
 
 	"meridian/format/ctf"
+	"meridian/internal/netlab"
 	"meridian/sensor"
 	"meridian/trace"
 )
 
 // The test binary is also the programs that are recorded, and the recorder that is killed.
 func TestMain(m *testing.M) {
-	switch os.Getenv("MERIDIAN_RECORD_TEST") {
-	case "program":
-		beProgram()
-	case "recorder":
-		beRecorder()
-	default:
-		os.Exit(m.Run())
+	netlab.Helper()
+	if be := roles[os.Getenv("MERIDIAN_RECORD_TEST")]; be != nil {
+		be()
+		return
 	}
+	os.Exit(m.Run())
 }
+
+var roles = map[string]func(){"program": beProgram, "recorder": beRecorder}
 
 var number = sensor.NewEvent3[int, int, string]("test", "number", "goroutine", "n", "text")
 
@@ -113,13 +114,18 @@ func beRecorder() {
 // process is a child of the test.
 type process struct {
 	*exec.Cmd
-	in    io.Closer
+	in    io.WriteCloser
 	lines *bufio.Scanner
 }
 
 func started(t testing.TB, role string, environment ...string) *process {
 	t.Helper()
-	c := exec.Command(os.Args[0])
+	return launched(t, exec.Command(os.Args[0]), role, environment...)
+}
+
+// launched starts a command that starts this binary.
+func launched(t testing.TB, c *exec.Cmd, role string, environment ...string) *process {
+	t.Helper()
 	c.Env = append(append(os.Environ(), "MERIDIAN_RECORD_TEST="+role, "GORACE=atexit_sleep_ms=0"), environment...)
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
