@@ -3,7 +3,7 @@
 // events are all on one clock.
 //
 //	rings in shared memory --> drain: take, put on the clock, write, commit --.
-//	sources ---------------> a writer each, in a goroutine of its own --------+--> DIR/metadata  and a file for each stream
+//	sources, packets ------> a writer each, in a goroutine of its own --------+--> DIR/metadata  and a file for each stream
 //	clocks of the kernel --> an event each for how they stand, every second --'
 //
 // # The clock
@@ -21,6 +21,7 @@
 //	    sensor_1_web_0     packets of shard 0 of a ring; 1 is its stream class, web the program
 //	    clocks_0_0         how the clocks stood
 //	    kernel_2_0         events of a source: kernel, stream class 2, its stream 0
+//	    packets/web.pcapng packets, stamped by the trace's clock; web-2 those of a second recorder, and so on
 //
 //	packet header      magic 4, uuid 16, stream_id 4, stream_instance_id 8 (the shard)
 //	packet context     timestamp_begin 8, timestamp_end 8, content_size 8, packet_size 8 (bits), packet_seq_num 8,
@@ -68,6 +69,7 @@ type Options struct {
 	After    []string      // traces of recorders that were killed, whose last events are not to be recorded again
 	Interval time.Duration // between readings of all clocks, and calls of Counts; 0 stands for a second
 	Sources  []Source      // of other events
+	Packets  Capture       // nil for none
 
 	Counts   func(Summary)   // told now and then what was recorded so far, by the goroutine of Run; may be nil
 	Warnings *trace.Warnings // told what went wrong without ending the recording; may be nil
@@ -84,7 +86,7 @@ type Recorder struct {
 	known   map[string]bool   // files that are not to be read, or could not be
 	busy    map[string]bool   // files that another reader has
 	ended   []*drain
-	sources []*sourceWriter
+	sources []writer
 	over    int // how many sources have ended
 }
 
@@ -133,7 +135,22 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if err := r.t.writeMetadata(); err != nil {
 		return nil, err
 	}
+	if o.Packets != nil {
+		w, err := newPacketWriter(&o, r.Origin())
+		if err != nil {
+			return nil, err
+		}
+		r.sources = append(r.sources, w)
+	}
 	return r, nil
+}
+
+// writer writes what a source brings. Run ends with the context, when all is written that was there by then; finish is for
+// after it.
+type writer interface {
+	run(context.Context) error
+	finish() error
+	counts() []Counts
 }
 
 // Origin is by how much the trace's clock is ahead of CLOCK_MONOTONIC, in ns: what REALTIME was beyond it when the trace was

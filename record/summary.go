@@ -2,7 +2,7 @@ package record
 
 import "time"
 
-// Counts is what was recorded of a program or of a stream of a source.
+// Counts is what was recorded of a program, of a stream of a source, or of a network interface, whose packets are its events.
 type Counts struct {
 	Name        string `json:"name"`
 	PID         int    `json:"pid,omitempty"`

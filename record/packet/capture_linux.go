@@ -41,7 +41,7 @@ type Capture struct {
 
 // Open begins to capture: what the kernel sees from now on is kept for Read.
 func Open(o Options) (*Capture, error) {
-	c := &Capture{netns: o.NetNS, origin: o.Origin, snaplen: 1<<32 - 1, place: make(map[int]int)}
+	c := &Capture{netns: o.NetNS, snaplen: 1<<32 - 1, place: make(map[int]int)}
 	if o.Snaplen == 0 {
 		o.Snaplen = DefaultSnaplen
 	}
@@ -124,13 +124,8 @@ func (c *Capture) open(o *Options, f filter) error {
 			c.describe(i.Index, i.Hardware, i.Name)
 		}
 	}
-	if c.origin != 0 {
-		if err := c.look(); err != nil {
-			return err
-		}
-		if c.watcher, err = watch(func() { _ = c.look() }); err != nil {
-			return err
-		}
+	if err := c.SetOrigin(o.Origin); err != nil {
+		return err
 	}
 	bound := 0 // to all; the filter chooses among several
 	if len(indices) == 1 {
@@ -138,6 +133,19 @@ func (c *Capture) open(o *Options, f filter) error {
 	}
 	address := unix.SockaddrLinklayer{Protocol: swapped(unix.ETH_P_ALL), Ifindex: bound}
 	return os.NewSyscallError("bind", unix.Bind(fd, &address))
+}
+
+// SetOrigin does what Options.Origin does, for those who learn it only when the capture is open. It is called before Read.
+func (c *Capture) SetOrigin(ns int64) error {
+	if c.origin = ns; ns == 0 || c.watcher != nil {
+		return nil
+	}
+	if err := c.look(); err != nil {
+		return err
+	}
+	var err error
+	c.watcher, err = watch(func() { _ = c.look() })
+	return err
 }
 
 // swapped returns a number in network byte order.

@@ -41,6 +41,15 @@ func parseFilter(expression string) (filter, error) {
 	return f, nil
 }
 
+// CheckFilter says what is wrong with an expression for Options.Filter, nil for nothing.
+func CheckFilter(expression string) error {
+	if strings.TrimSpace(expression) == "" {
+		return nil
+	}
+	_, err := parseFilter(expression)
+	return err
+}
+
 // words parts an expression; parentheses and signs need no spaces around them.
 func words(expression string) []string {
 	spaced := strings.NewReplacer("(", " ( ", ")", " ) ", "&&", " and ", "||", " or ", "!", " not ").Replace(expression)

@@ -5,11 +5,12 @@ package packet
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"meridian/trace"
 )
 
-var errLinux = errors.New("packets: only Linux has AF_PACKET; capture with tcpdump and align its file")
+var errLinux = fmt.Errorf("packets: only Linux has AF_PACKET (%w); capture with tcpdump and align its file", errors.ErrUnsupported)
 
 // Capture is of no use on this system.
 type Capture struct{}
@@ -18,6 +19,7 @@ type Capture struct{}
 func Open(Options) (*Capture, error)       { return nil, errLinux }
 func (c *Capture) Interfaces() []Interface { return nil }
 func (c *Capture) Stats() (Stats, error)   { return Stats{}, errLinux }
+func (c *Capture) SetOrigin(int64) error   { return errLinux }
 func (c *Capture) Close() error            { return nil }
 
 // Read says so too.

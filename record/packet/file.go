@@ -1,0 +1,160 @@
+package packet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"meridian/format/pcap"
+	"meridian/trace"
+)
+
+// File is a capture on disk, in pcapng. It is written by whole blocks, so that after a crash all but the last is readable:
+//
+//	section | interface ... | packet ... | interface (met later) | packet ... | statistics of each interface | packet ...
+//
+// Statistics stand wherever packets were lost since the last of them, and at the end. It is for one goroutine at a time.
+type File struct {
+	f       *os.File
+	w       *pcap.Writer
+	size    int64 // of the blocks that are whole
+	failed  error // after which nothing is written
+	pending []Written
+	written []Written // of pending what is in the file
+	dropped int64     // as the last statistics said
+}
+
+// Written is what a file has of an interface.
+type Written struct {
+	Interface      // as it was met
+	Packets, Bytes int64
+}
+
+// Create begins a file that is not there yet. The comment says what is in it; it may be empty.
+func Create(path, comment string) (*File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	x := &File{f: f}
+	x.w, err = pcap.NewWriter(blocks{x}, nil, comment)
+	if err == nil {
+		err = x.Flush()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(path))
+	}
+	return x, nil
+}
+
+// blocks writes what pcap.Writer has gathered, which are whole blocks.
+type blocks struct{ *File }
+
+func (b blocks) Write(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
+	n, err := b.f.WriteAt(p, b.size)
+	if err != nil {
+		// What was written of it ends in a block cut short, behind which nobody could go on.
+		b.failed = errors.Join(err, b.f.Truncate(b.size))
+		return n, b.failed
+	}
+	b.size += int64(n)
+	b.written = append(b.written[:0], b.pending...)
+	return n, nil
+}
+
+// Name returns the file's path.
+func (x *File) Name() string { return x.f.Name() }
+
+// Describe enters the interfaces that are new. The list may only grow; the frames' interfaces are places in it.
+func (x *File) Describe(all []Interface) error {
+	for _, i := range all[min(len(x.pending), len(all)):] {
+		if _, err := x.w.AddInterface(pcap.WriterInterface{Name: i.Name, LinkType: i.LinkType, SnapLength: i.SnapLength}); err != nil {
+			return err
+		}
+		x.pending = append(x.pending, Written{Interface: i})
+	}
+	return nil
+}
+
+// Write writes a frame of an interface that was described. It is in the file after Flush at the latest.
+func (x *File) Write(f *trace.Frame) error {
+	if f.Interface < 0 || f.Interface >= len(x.pending) {
+		return fmt.Errorf("packet %d of interface %d, which was not described", f.Number+1, f.Interface)
+	}
+	if err := x.w.Write(f.Interface, f); err != nil {
+		return err
+	}
+	c := &x.pending[f.Interface]
+	c.Packets++
+	c.Bytes += int64(32+(len(f.Data)+3)&^3) + int64(len(f.Options))
+	if len(f.Options) > 0 {
+		c.Bytes += 4
+	}
+	return nil
+}
+
+// Flush writes what is in memory.
+func (x *File) Flush() error { return x.w.Flush() }
+
+// Written returns what the file has of each interface, in their order.
+func (x *File) Written() []Written { return x.written }
+
+// Options of pcapng's interface statistics.
+const (
+	optionComment   = 1
+	optionDropped   = 7 // isb_osdrop
+	optionDelivered = 8 // isb_usrdeliv
+	statistics      = 5
+)
+
+// Tell flushes the file and writes the counts as they are at a time of the file's clock, if packets were dropped since they
+// were last written, or if it is asked to in any case. All interfaces share one ring, so that nobody knows of which a packet
+// was that found no room: the count stands with the first.
+func (x *File) Tell(s Stats, at int64, always bool) error {
+	err := x.Flush()
+	if err != nil || !always && s.Dropped == x.dropped {
+		return err
+	}
+	x.dropped = s.Dropped
+	le := binary.LittleEndian
+	var b []byte
+	for i := range x.written {
+		start := len(b)
+		b = le.AppendUint32(b, statistics)
+		b = le.AppendUint32(b, 0)
+		b = le.AppendUint32(b, uint32(i))
+		b = le.AppendUint32(b, uint32(uint64(at)>>32))
+		b = le.AppendUint32(b, uint32(at))
+		if i == 0 {
+			if len(x.written) > 1 {
+				b = appendOption(b, optionComment, []byte("dropped packets are those of all interfaces"))
+			}
+			b = appendOption(b, optionDropped, le.AppendUint64(nil, uint64(s.Dropped)))
+		}
+		b = appendOption(b, optionDelivered, le.AppendUint64(nil, uint64(x.written[i].Packets)))
+		b = appendOption(b, 0, nil)
+		length := uint32(len(b) - start + 4)
+		b = le.AppendUint32(b, length)
+		le.PutUint32(b[start+4:], length)
+	}
+	_, err = blocks{x}.Write(b)
+	return err
+}
+
+// appendOption appends an option of a block; 0 ends their list.
+func appendOption(b []byte, code uint16, value []byte) []byte {
+	b = binary.LittleEndian.AppendUint16(b, code)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(value)))
+	b = append(b, value...)
+	for len(b)%4 != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+// Close closes the file. What was not flushed is lost.
+func (x *File) Close() error { return x.f.Close() }
