@@ -1,0 +1,120 @@
+// dock: the header with its buttons, and the dock at the side in which panels lie as tabs. A panel is an element; what
+// is in it is its maker's. The dock is as wide as people drag it.
+
+const Dock = (() => {
+  const panels = new Map(), byId = (id) => document.getElementById(id);
+  let current = "";
+
+  function make(name, className, text) {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+
+  // button puts a command into the header; pressed says whether it is a switch that is on.
+  function button(entry) {
+    const made = make("button", "tool", entry.label || entry.title);
+    made.type = "button";
+    made.id = `do-${entry.id}`;
+    made.title = entry.key ? `${entry.title} (${Keys.label(entry.key)})` : entry.title;
+    if (entry.label) made.setAttribute("aria-label", entry.title);
+    const show = () => { if (entry.pressed) made.setAttribute("aria-pressed", String(Boolean(entry.pressed()))); };
+    made.addEventListener("click", () => { entry.run(); show(); });
+    for (const name of ["raw", "theme", "panel"]) App.on(name, show);
+    show();
+    byId("tools").append(made);
+  }
+
+  // panel makes one, closed; show opens it. options: key, a key that opens and closes it; hint, what it is for.
+  function panel(id, title, { key = "", hint = "" } = {}) {
+    if (panels.has(id)) return panels.get(id).body;
+    const body = make("section", "panel");
+    body.id = `panel-${id}`;
+    body.hidden = true;
+    body.setAttribute("role", "tabpanel");
+    const tab = make("button", "tab", title);
+    tab.type = "button";
+    tab.id = `tab-${id}`;
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", body.id);
+    tab.title = [hint, key && `(${Keys.label(key)})`].filter(Boolean).join(" ");
+    tab.addEventListener("click", () => show(id, true));
+    body.setAttribute("aria-labelledby", tab.id);
+    byId("tabs").append(tab);
+    byId("panels").append(body);
+    panels.set(id, { body, tab, title });
+    App.command({ id: `panel-${id}`, key, title: `${title}${hint ? `: ${hint}` : ""}`, group: "panels", run: () => show(id, current !== id || byId("dock").hidden) });
+    byId("do-dock").hidden = false;
+    mark();
+    return body;
+  }
+
+  function mark() {
+    for (const [id, p] of panels) {
+      const on = id === current && !byId("dock").hidden;
+      p.body.hidden = !on;
+      p.tab.setAttribute("aria-selected", String(on));
+      p.tab.tabIndex = on ? 0 : -1;
+    }
+    byId("do-dock").setAttribute("aria-pressed", String(!byId("dock").hidden));
+  }
+
+  function show(id, yes = true) {
+    if (yes && panels.has(id)) current = id;
+    byId("dock").hidden = !yes;
+    if (yes && !current && panels.size) [current] = panels.keys();
+    mark();
+    panels.get(current)?.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    App.emit("panel", current, yes);
+    App.redraw();
+  }
+
+  // tabsByKeys is what people expect of tabs: arrows go along them.
+  function tabsByKeys(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    const ids = [...panels.keys()], next = ids[(ids.indexOf(current) + step + ids.length) % ids.length];
+    show(next);
+    panels.get(next).tab.focus();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  function resizable() {
+    const bar = byId("sash"), dock = byId("dock");
+    const wide = (w) => { dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, w))}px`; App.redraw(); };
+    bar.addEventListener("pointerdown", (e) => { bar.setPointerCapture(e.pointerId); e.preventDefault(); });
+    bar.addEventListener("pointermove", (e) => { if (e.buttons) wide(innerWidth - e.clientX); });
+    bar.addEventListener("keydown", (e) => {
+      const step = { ArrowLeft: 24, ArrowRight: -24 }[e.key];
+      if (step) { wide(dock.offsetWidth + step); e.preventDefault(); e.stopPropagation(); }
+    });
+  }
+
+  function open(about) {
+    byId("title").textContent = about.title;
+    const many = (n, one) => `${Time.grouped(n)} ${one}${n === 1 ? "" : "s"}`;
+    const verdicts = about.verdicts ?? [];
+    const totals = [many(about.hosts.length, "host"), many(about.events, "event"), many(about.messages, "message")].map((t) => make("li", "", t));
+    for (const [verdict, name, one] of [[4, "certain", "certain inversion"], [3, "undecidable", "undecidable inversion"], [2, "quick", "too fast"]]) {
+      if (verdicts[verdict]) totals.push(make("li", name, verdict === 2 ? `${Time.grouped(verdicts[2])} ${one}` : many(verdicts[verdict], one)));
+    }
+    byId("totals").append(...totals);
+    if (about.warnings?.length || about.left?.length) {
+      const notice = byId("notice");
+      notice.append(...[...(about.warnings ?? []), ...(about.left ?? [])].map((line) => make("p", "", line)));
+      notice.hidden = false;
+      const close = make("button", "close", "×");
+      close.setAttribute("aria-label", "close this notice");
+      close.addEventListener("click", () => { notice.hidden = true; App.redraw(); });
+      notice.append(close);
+    }
+    byId("do-dock").addEventListener("click", () => show(current, byId("dock").hidden));
+    byId("undock").addEventListener("click", () => show(current, false));
+    byId("tabs").addEventListener("keydown", tabsByKeys);
+    resizable();
+  }
+
+  return { open, button, panel, show, make, get current() { return byId("dock").hidden ? "" : current; } };
+})();
