@@ -50,6 +50,11 @@ var running atomic.Pointer[recorder]
 // starting lets one Start or Stop after the other.
 var starting sync.Mutex
 
+// spareShards are for processors whose own shard is full while somebody reads: 32 MiB more of the usual ones, in memory only
+// once they were needed. Two processors of half a million events a second may thus wait a second for their reader, and a
+// program that got no processor for half a second may emit at once what it did not.
+const spareShards = 32
+
 // ErrStarted says that events are being recorded already.
 var ErrStarted = errors.New("sensor: events are being recorded already; Stop ends that")
 
@@ -83,7 +88,7 @@ func start(o Options) error {
 	r.first = clock.Take(stampSource())
 	frequency, uncertain := hz.Rounded()
 	r.ring, err = ring.Create(ring.Options{
-		Dir: o.Dir, Program: o.Program, Buffers: o.Buffers, BufferSize: o.BufferSize, Overwrite: o.Overwrite,
+		Dir: o.Dir, Program: o.Program, Spare: spareShards, Buffers: o.Buffers, BufferSize: o.BufferSize, Overwrite: o.Overwrite,
 		Clock: ring.Clock{Kind: uint32(stampSource()), Frequency: frequency, Origin: r.first.Realtime.Origin(frequency), FrequencyError: uncertain},
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ type Options struct {
 	Dir        string // where the file is made; empty: /dev/shm, or the directory for temporary files where that fails
 	Program    string // name of the program, at most 64 bytes are kept; empty: that of the executable
 	Shards     int    // how many may write at the same time; 0: twice the processors, at least 64
+	Spare      int    // how many more there are for writers whose own is full while a reader is there
 	Buffers    int    // sub-buffers a shard, a power of two from 2; 0: 16
 	BufferSize int    // bytes of each, a power of two from 4096; 0: 64 KiB
 	Classes    int    // how many classes may be registered; 0: 1024
@@ -42,6 +43,7 @@ type Ring struct {
 	file    *os.File
 	mem     []byte
 	shards  []Shard
+	spares  []spare
 	reserve func(at, size uint64) error // takes pages before they are touched
 
 	mu      sync.Mutex
@@ -51,15 +53,21 @@ type Ring struct {
 	closed  bool
 }
 
-func (o Options) shape() (shape, error) {
-	or := func(n, otherwise int) int {
-		if n == 0 {
-			return otherwise
-		}
-		return n
+// shards returns how many shards there are, spare ones aside.
+func (o Options) shards() int {
+	return or(o.Shards, min(max(64, 2*runtime.NumCPU()), maxShards-max(o.Spare, 0)))
+}
+
+func or(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
 	}
+	return n
+}
+
+func (o Options) shape() (shape, error) {
 	s := shape{
-		shardCount:    or(o.Shards, min(max(64, 2*runtime.NumCPU()), maxShards)),
+		shardCount:    o.shards() + max(o.Spare, 0),
 		bufferCount:   or(o.Buffers, 16),
 		bufferSize:    or(o.BufferSize, 64<<10),
 		classCapacity: or(o.Classes, 1024),
@@ -124,7 +132,7 @@ func create(o Options, s shape, dir string) (_ *Ring, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newRing(s, mem, func(at, size uint64) error { return reservePages(f, mem, at, size) })
+	r := newRing(s, o.shards(), mem, func(at, size uint64) error { return reservePages(f, mem, at, size) })
 	r.path, r.file = path, f
 	if err := r.prepare(o, uuid); err != nil {
 		unmapFile(mem)
@@ -133,12 +141,16 @@ func create(o Options, s shape, dir string) (_ *Ring, err error) {
 	return r, nil
 }
 
-// newRing is the writer's side of memory of the right size, wherever it lies.
-func newRing(s shape, mem []byte, reserve func(at, size uint64) error) *Ring {
-	r := &Ring{shape: s, mem: mem, reserve: reserve, claimed: make([]bool, s.shardCount), known: map[Class]Handle{}}
-	r.shards = make([]Shard, s.shardCount)
+// newRing is the writer's side of memory of the right size, wherever it lies. Of the shards those from a number on are
+// spare.
+func newRing(s shape, own int, mem []byte, reserve func(at, size uint64) error) *Ring {
+	r := &Ring{shape: s, mem: mem, reserve: reserve, claimed: make([]bool, own), known: map[Class]Handle{}}
+	r.shards, r.spares = make([]Shard, own), make([]spare, s.shardCount-own)
 	for i := range r.shards {
 		r.shards[i].init(r, i)
+	}
+	for i := range r.spares {
+		r.spares[i].shard.init(r, own+i)
 	}
 	return r
 }

@@ -42,7 +42,7 @@ func inMemory(t interface{ Fatal(...any) }, o Options) (*Ring, func() *Reader) {
 	}
 	words := make([]uint64, s.size/8)
 	mem := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), s.size)
-	w := newRing(s, mem, func(uint64, uint64) error { return nil })
+	w := newRing(s, o.shards(), mem, func(uint64, uint64) error { return nil })
 	if err := w.prepare(o, [16]byte{}); err != nil {
 		t.Fatal(err)
 	}

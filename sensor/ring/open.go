@@ -31,9 +31,10 @@ type Reader struct {
 	file   *os.File
 	mem    []byte
 	places []place
-	turn   int    // shard at which Next goes on looking
-	copied []byte // of the sub-buffer that the last packet is from
-	broken error  // the file shrank: nothing more can be read
+	turn   int      // shard at which Next goes on looking
+	limits []uint64 // of each shard, where Next ends its round; nil for nowhere
+	copied []byte   // of the sub-buffer that the last packet is from
+	broken error    // the file shrank: nothing more can be read
 }
 
 // Info is what the header says of a ring.
@@ -160,6 +161,7 @@ func (r *Reader) begin() (err error) {
 		consumed := atomic.LoadUint64(word64(r.mem, r.control(i)+atConsumed))
 		r.places[i] = place{position: consumed, committed: consumed}
 	}
+	atomic.StoreUint32(word32(r.mem, atReader), 1)
 	return nil
 }
 
@@ -271,8 +273,19 @@ func (r *Reader) Close() error {
 	if r.file == nil {
 		return nil
 	}
+	r.leave()
 	err := errors.Join(unmapFile(r.mem), r.file.Close())
 	r.file, r.mem = nil, nil
 	r.broken = errors.New("ring: this reader is closed")
 	return err
+}
+
+// leave says that the ring has no reader.
+func (r *Reader) leave() {
+	if r.broken != nil {
+		return
+	}
+	var err error
+	defer r.fault(&err, debug.SetPanicOnFault(true))
+	atomic.StoreUint32(word32(r.mem, atReader), 0)
 }

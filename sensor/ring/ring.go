@@ -28,7 +28,7 @@
 //	 40  4  clock: 0 none, 1 TSC,      128  8  offset of the shards
 //	         2 CNTVCT, 3 MONOTONIC_RAW, 136  8  offset of the data
 //	         4 MONOTONIC                144  4  state: 0 being made, 1 in use, 2 closed by its writer (atomic)
-//	 44  4  pid of the writer           148  4  reserved, 0
+//	 44  4  pid of the writer           148  4  1 while a reader has the ring, or was killed over it (atomic)
 //	 48 16  UUID of the trace           152  8  start time of the pid (clock ticks since boot, /proc/PID/stat field 22)
 //	                                    160 64  name of the program, UTF-8, NUL-padded
 //
@@ -68,6 +68,8 @@
 // beyond what is published or beyond a sub-buffer. What it took it makes into CTF packets, whose header it writes itself, so
 // that the writer spends nothing on them. It stores consumed only when told that the packets are safe (Commit): killed
 // before that, the next reader takes them again, and killed after, never.
+//
+// A shard is one writer's at a time. A writer whose shard is full may go on in another one that nobody writes (spare.go).
 package ring
 
 // Sizes and places of version 1.
@@ -115,6 +117,7 @@ const (
 	atShards         = 128
 	atData           = 136
 	atState          = 144
+	atReader         = 148
 	atStartTime      = 152
 	atProgram        = 160
 )

@@ -21,10 +21,12 @@ type Shard struct {
 	control  unsafe.Pointer // of its control block
 
 	ring      *Ring
-	number    int
+	number    int // of the part that it writes now
 	discarded uint64
-	again     uint64          // how many must be discarded before pages are asked for again
-	_         [128 - 9*8]byte // the next shard's writer has cache lines of its own, also where they are fetched in pairs
+	again     uint64           // how many must be discarded before pages are asked for again
+	handle    int              // its number for Claim, whatever part it writes
+	tired     int              // how many are to be discarded before a spare is looked for again
+	_         [128 - 11*8]byte // the next shard's writer has cache lines of its own, also where they are fetched in pairs
 }
 
 // HeadSize is the bytes of an event in front of its fields, MaxSize the most that an event may have with them.
@@ -34,7 +36,7 @@ const (
 )
 
 func (s *Shard) init(r *Ring, i int) {
-	s.ring, s.number, s.mask = r, i, r.shardSize()-1
+	s.ring, s.number, s.handle, s.mask = r, i, i, r.shardSize()-1
 	s.base = unsafe.Pointer(&r.mem[r.data(i)])
 	s.control = unsafe.Pointer(&r.mem[r.control(i)])
 }
@@ -83,7 +85,12 @@ func (s *Shard) enter(size int) unsafe.Pointer {
 		publish((*uint64)(unsafe.Add(s.control, atOldest)), end-total)
 		fence()
 	case atomic.LoadUint64((*uint64)(unsafe.Add(s.control, atConsumed))) < end-total:
-		return s.drop()
+		if !s.spare(size) {
+			return s.drop()
+		}
+		p := s.Reserve(size)
+		s.tired = 0 // not before: who changes what is consumed under our hands must not keep us here
+		return p
 	}
 	if s.end-s.position >= eventHead {
 		rest := unsafe.Add(s.base, s.position&s.mask)
@@ -99,7 +106,7 @@ func (s *Shard) drop() unsafe.Pointer {
 	return nil
 }
 
-// Shards returns how many there are.
+// Shards returns how many there are, spare ones aside.
 func (r *Ring) Shards() int { return len(r.shards) }
 
 // Shard returns one for a program that shares them out itself. Claim knows nothing of that: use the one or the other.
@@ -112,8 +119,9 @@ func (r *Ring) Claim() (*Shard, error) {
 	for i, taken := range r.claimed {
 		if !taken {
 			r.claimed[i] = true
-			atomic.StoreUint32(word32(r.mem, r.control(i)+atOwner), thread())
-			return &r.shards[i], nil
+			s := &r.shards[i]
+			atomic.StoreUint32(word32(r.mem, r.control(s.number)+atOwner), thread())
+			return s, nil
 		}
 	}
 	return nil, errors.New("ring: all shards are claimed; release one or make the ring with more (Options.Shards)")
@@ -123,6 +131,6 @@ func (r *Ring) Claim() (*Shard, error) {
 func (r *Ring) Release(s *Shard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.claimed[s.number] = false
+	r.claimed[s.handle] = false
 	atomic.StoreUint32(word32(r.mem, r.control(s.number)+atOwner), 0)
 }

@@ -55,11 +55,25 @@ func (r *Reader) Next(p *Packet) (ok bool, err error) {
 	for range r.places {
 		i := r.turn
 		r.turn = (i + 1) % len(r.places)
-		if ok, err := r.take(i, &r.places[i], math.MaxUint64, p); ok || err != nil {
+		limit := uint64(math.MaxUint64)
+		if r.limits != nil {
+			limit = r.limits[i]
+		}
+		if ok, err := r.take(i, &r.places[i], limit, p); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
+}
+
+// Round begins a round: until the next, Next returns what is published by now and no more, so that who takes all there
+// is has an end while the program goes on. Without rounds Next goes after every single event of a program that emits.
+func (r *Reader) Round() (err error) {
+	if r.broken != nil {
+		return r.broken
+	}
+	r.limits, err = r.produced(r.limits)
+	return err
 }
 
 // Commit stores in the ring that everything Next returned is safe: no reader will see it again, and the writer may use
@@ -97,7 +111,7 @@ func (r *Reader) Snapshot(each func(*Packet) error) (err error) {
 	if r.broken != nil {
 		return r.broken
 	}
-	limits, err := r.produced()
+	limits, err := r.produced(nil)
 	if err != nil {
 		return err
 	}
@@ -111,9 +125,12 @@ func (r *Reader) Snapshot(each func(*Packet) error) (err error) {
 	return errors.Join(damage...)
 }
 
-func (r *Reader) produced() (all []uint64, err error) {
+// produced returns up to where each shard is published, in a slice that may be given.
+func (r *Reader) produced(all []uint64) (_ []uint64, err error) {
 	defer r.fault(&err, debug.SetPanicOnFault(true))
-	all = make([]uint64, len(r.places))
+	if all == nil {
+		all = make([]uint64, len(r.places))
+	}
 	for i := range all {
 		all[i] = atomic.LoadUint64(word64(r.mem, r.control(i)+atProduced))
 	}

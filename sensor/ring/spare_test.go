@@ -1,0 +1,216 @@
+package ring
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestWriterWhoseShardIsFullGoesOnInASpareOne lets writers fill far more than their own shards at once, at random, and holds
+// what comes out against what went in: each event once, in order within its shard, none discarded before all is full.
+func TestWriterWhoseShardIsFullGoesOnInASpareOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := Options{Shards: 2, Spare: rapid.IntRange(0, 3).Draw(t, "spare"), Buffers: 2, BufferSize: minBuffer, Classes: 1, Metadata: 4096}
+		w, open := inMemory(t, o)
+		if _, err := w.Register(Class{Name: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		r := open()
+		stamp, discarded := uint64(0), uint64(0)
+		waiting := map[uint64]bool{}
+		last := make([]uint64, o.Shards+o.Spare)
+		told := make([]uint64, o.Shards+o.Spare)
+		committed := true
+		send := func(i, size int) {
+			stamp++
+			w.Shard(i).tired = 0
+			if emit(w.Shard(i), 0, size, stamp) {
+				waiting[stamp] = true
+				return
+			}
+			discarded++
+			for k := range w.spares {
+				if w.spares[k].shard.roomy(size) {
+					t.Fatalf("event %d is discarded, and spare %d has room for it", stamp, k)
+				}
+			}
+		}
+		round := func() {
+			if err := r.Round(); err != nil {
+				t.Fatal(err)
+			}
+			for {
+				var p Packet
+				ok, err := r.Next(&p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					return
+				}
+				for _, s := range stamps(t, &p) {
+					if !waiting[s] || s <= last[p.Shard] {
+						t.Fatalf("shard %d: event %d comes twice, or out of order", p.Shard, s)
+					}
+					delete(waiting, s)
+					last[p.Shard] = s
+				}
+				committed = false
+				told[p.Shard] = p.Discarded
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"burst": func(t *rapid.T) {
+				i, size := rapid.IntRange(0, 1).Draw(t, "writer"), rapid.IntRange(HeadSize, minBuffer).Draw(t, "size")
+				for range rapid.IntRange(1, 200).Draw(t, "events") {
+					send(i, size)
+				}
+			},
+			"take": func(*rapid.T) { round() },
+			"safe": func(t *rapid.T) {
+				if err := r.Commit(); err != nil {
+					t.Fatal(err)
+				}
+				committed = true
+			},
+			"die": func(t *rapid.T) {
+				if committed { // else it takes some again
+					r = open()
+				}
+			},
+		})
+		round()
+		if len(waiting) > 0 {
+			t.Fatalf("%d events were never taken", len(waiting))
+		}
+		sum := uint64(0)
+		for i := range told {
+			sum += r.Discarded(i)
+		}
+		if sum != discarded {
+			t.Fatalf("%d events were discarded, the ring counts %d", discarded, sum)
+		}
+	})
+}
+
+// fill emits until an event is discarded and returns how many found room.
+func fill(s *Shard) (n int) {
+	for emit(s, 0, 64, uint64(n)) {
+		n++
+	}
+	return n
+}
+
+func TestSparesAreForThoseWhomSomebodyReads(t *testing.T) {
+	o := Options{Shards: 1, Spare: 3, Buffers: 2, BufferSize: minBuffer, Classes: 1, Metadata: 4096}
+	one := 2 * minBuffer / 64
+	w, open := inMemory(t, o)
+	if n := fill(w.Shard(0)); n != one {
+		t.Errorf("without a reader %d events found room, want %d", n, one)
+	}
+	open()
+	for range restful { // it looks now and then
+		w.Shard(0).drop()
+	}
+	w.Shard(0).tired = 0
+	if n := fill(w.Shard(0)); n != 3*one {
+		t.Errorf("with a reader %d events more found room, want %d", n, 3*one)
+	}
+}
+
+func TestReaderThatHasLeftIsNone(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(Options{Dir: dir, Shards: 1, Spare: 1, Buffers: 2, BufferSize: minBuffer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Unmap()
+	there := func() uint32 { return atomic.LoadUint32(word32(w.mem, atReader)) }
+	r, err := Open(w.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if there() != 1 {
+		t.Error("the ring does not say that it has a reader")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if there() != 0 {
+		t.Error("the ring says that it has a reader which has left")
+	}
+}
+
+// TestWritersShareSpares has as many goroutines as shards after the same few spares, and a reader at the same time.
+func TestWritersShareSpares(t *testing.T) {
+	const writers, events = 4, 20_000
+	o := Options{Shards: writers, Spare: 3, Buffers: 2, BufferSize: minBuffer, Classes: 1, Metadata: 4096}
+	w, open := inMemory(t, o)
+	if _, err := w.Register(Class{Name: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	r := open()
+	var stamp, kept, dropped atomic.Uint64
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			s := w.Shard(i)
+			for range events {
+				p := s.Reserve(HeadSize)
+				if p == nil {
+					dropped.Add(1)
+					continue
+				}
+				at := stamp.Add(1) // not before: until then the part may have been another writer's
+				PutHead(p, 0, HeadSize, at)
+				s.Commit(HeadSize, at)
+				kept.Add(1)
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { all.Wait(); close(over) }()
+	last, got := make([]uint64, writers+o.Spare), uint64(0)
+	take := func() error {
+		if err := r.Round(); err != nil {
+			return err
+		}
+		for {
+			var p Packet
+			ok, err := r.Next(&p)
+			if err != nil || !ok {
+				return err
+			}
+			for _, s := range stamps(t, &p) {
+				if s <= last[p.Shard] {
+					return fmt.Errorf("shard %d: event %d after %d", p.Shard, s, last[p.Shard])
+				}
+				last[p.Shard] = s
+				got++
+			}
+			if err := r.Commit(); err != nil {
+				return err
+			}
+		}
+	}
+	for ended := false; !ended; {
+		select {
+		case <-over:
+			ended = true
+		default:
+		}
+		if err := take(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum := uint64(0)
+	for i := range last {
+		sum += r.Discarded(i)
+	}
+	if got != kept.Load() || sum != dropped.Load() || got+sum != writers*events {
+		t.Errorf("%d events taken of %d, %d counted as discarded of %d", got, kept.Load(), sum, dropped.Load())
+	}
+}
