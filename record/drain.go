@@ -26,6 +26,7 @@ type drain struct {
 	id      uint64 // its number
 	classes int    // of events, in the metadata as it is written
 	shards  []*shardFile
+	taken   []int  // bytes of each shard in this pass
 	packet  []byte // that is being made
 	counts  Counts
 	broken  error // the ring cannot be read any more
@@ -39,7 +40,7 @@ func newDrain(reader *ring.Reader, t *hostTrace, times *times, w *trace.Warnings
 		return nil, err
 	}
 	d.past = past(reader, d.line)
-	d.shards = make([]*shardFile, d.info.Shards)
+	d.shards, d.taken = make([]*shardFile, d.info.Shards), make([]int, d.info.Shards)
 	if class, ok := t.old[d.info.UUID]; ok {
 		d.class, d.id = class, t.id(class)
 	}
@@ -81,11 +82,15 @@ func (d *drain) declare() error {
 // over says that no more events will come than there are.
 func (d *drain) over() bool { return d.reader.Closed() || !d.reader.Alive() }
 
-// pass takes what is in the ring, no more than it holds at once, and returns how full the fullest shard was. An error is
-// the trace's: the ring's own are told to the warnings.
+// pass takes what is in the ring by now and returns how full the fullest shard was. An error is the trace's: the ring's own
+// are told to the warnings.
 func (d *drain) pass() (full float64, err error) {
 	var p ring.Packet
-	taken := make([]int, len(d.shards))
+	clear(d.taken)
+	if err := d.reader.Round(); err != nil {
+		d.breaks(err)
+		return 0, nil
+	}
 	for n := range d.info.Shards * d.info.Buffers {
 		if n%16 == 15 && !d.commit() { // what was written need not be kept
 			return 0, nil
@@ -107,8 +112,8 @@ func (d *drain) pass() (full float64, err error) {
 		if err := d.take(&p); err != nil || d.broken != nil {
 			return full, err
 		}
-		taken[p.Shard] += len(p.Events)
-		full = max(full, float64(taken[p.Shard])/float64(d.info.Buffers*d.info.BufferSize))
+		d.taken[p.Shard] += len(p.Events)
+		full = max(full, float64(d.taken[p.Shard])/float64(d.info.Buffers*d.info.BufferSize))
 	}
 	d.commit()
 	return 1, nil // there may be more

@@ -26,8 +26,13 @@ func hurry() (done func()) {
 }
 
 // rest stops the thread for so long, or less. A timer of Go's would wake another thread, without this one's priority, to
-// wake this one.
+// wake this one: that is good enough where nothing comes. A long system call is not: after 10 ms the runtime takes the thread's
+// processor away, and looks some fifty times in short succession what else is so long.
 func rest(d time.Duration) {
+	if d > busyRest {
+		time.Sleep(d)
+		return
+	}
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.Nanosleep(&t, nil) // a signal that ends it early costs a pass over the rings
 }

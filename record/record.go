@@ -182,11 +182,11 @@ func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 	return r.summary(), errors.Join(failure, last)
 }
 
-// Between passes over the rings the recorder rests. With what a shard of a usual ring holds, the longest of these rests
-// loses nothing below 20 MB/s and a shard.
+// Between passes over the rings the recorder rests, and it looks for new rings once in the longest of these rests. With what
+// a shard of a usual ring holds alone, that loses nothing below 20 MB/s and a shard.
 const (
 	shortRest = time.Millisecond
-	busyRest  = 10 * time.Millisecond // the longest while anything comes
+	busyRest  = 8 * time.Millisecond // the longest while anything comes; see rest
 	longRest  = 50 * time.Millisecond
 )
 
@@ -195,6 +195,7 @@ func (r *Recorder) drain(ctx context.Context, failed <-chan error) error {
 	defer hurry()()
 	pause := shortRest
 	next := time.Now() // when the clocks are read
+	look := next       // when new rings are looked for, which reads directories
 	for {
 		// What programs emitted until the end is taken; what they go on emitting is not waited for.
 		over := ctx.Err() != nil
@@ -206,8 +207,11 @@ func (r *Recorder) drain(ctx context.Context, failed <-chan error) error {
 			}
 		default:
 		}
-		if err := r.find(); err != nil {
-			return err
+		if now := time.Now(); over || !now.Before(look) {
+			look = now.Add(longRest)
+			if err := r.find(); err != nil {
+				return err
+			}
 		}
 		full, err := r.pass()
 		if err != nil || over {

@@ -172,10 +172,13 @@ func (d *drain) run(end <-chan struct{}) {
 	}
 }
 
-// pass takes what is in the ring, no more than it holds at once, and says whether there was something.
+// pass takes what is in the ring by now and says whether there was something.
 func (d *drain) pass() (some bool) {
 	var p ring.Packet
 	info := d.reader.Info()
+	if d.failed == nil {
+		d.failed = d.reader.Round()
+	}
 	for n := range info.Shards * info.Buffers {
 		if n%16 == 0 && d.failed == nil {
 			d.failed = d.reader.Commit() // what was written need not be kept
