@@ -1,0 +1,186 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"meridian/show"
+)
+
+const (
+	mostViolations = 2000 // in one file
+	chunkBytes     = 256 << 10
+	lookedAt       = 48 // violations around which finer tiles are held
+)
+
+// violation is what of one decides what is held.
+type violation struct {
+	Verdict int   `json:"verdict"`
+	Sent    int64 `json:"sent"`
+	Delay   int64 `json:"delay"`
+	From    int64 `json:"from"`
+	To      int64 `json:"to"`
+}
+
+// violations writes the list, and returns it with the worst first.
+func (f *file) violations() ([]violation, error) {
+	v, err := f.data.Violations(mostViolations)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Counts []int64     `json:"counts"`
+		List   []violation `json:"list"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, err
+	}
+	total := int64(0)
+	for _, n := range answer.Counts[min(1, len(answer.Counts)):] {
+		total += n
+	}
+	if n := int64(len(answer.List)); n < total && n >= mostViolations {
+		f.missing("the list of violations has the worst %s of %s%s", show.Count(n), show.Count(total), moreIn)
+	}
+	slices.SortStableFunc(answer.List, func(a, b violation) int {
+		return cmp.Or(cmp.Compare(b.Verdict, a.Verdict), cmp.Compare(a.Delay, b.Delay))
+	})
+	return answer.List, f.put("violations", packed(text))
+}
+
+// tiles writes tiles: level by level from the top down, until all are final or half of what is left of the budget is
+// used; then those around the worst violations and at the beginning, for half of the rest.
+//
+//	top      [       non-final        ]
+//	         [ non-final ][   final   ]     below a final tile there is nothing to be held
+//	         [ fin ][ nf ]
+//	                 .. and where the budget ends, paths down to a few instants
+func (f *file) tiles(worst []violation) error {
+	t := &tiling{file: f, final: make(map[Key]bool), most: f.left - f.left/2}
+	var level []Key
+	for g := range len(f.about.Hosts) + 1 {
+		level = append(level, Key{g, f.about.Top, 0})
+	}
+	floor := f.about.Top
+	for len(level) > 0 {
+		var next []Key
+		for _, k := range level {
+			final, err := t.hold(k)
+			if err != nil {
+				return err
+			}
+			if t.full {
+				break
+			}
+			if !final && k.Level > 0 {
+				next = append(next, k.child(0), k.child(1))
+			}
+		}
+		if err := t.flush(); err != nil { // so the first chunk is the first level, and what is held ends with one
+			return err
+		}
+		if t.full {
+			break
+		}
+		floor, level = level[0].Level, next
+	}
+	if !t.full {
+		return nil
+	}
+	t.full, t.most = false, f.left/2
+	paths := min(len(worst), lookedAt)
+	for i := -1; i < paths && !t.full; i++ {
+		at := int64(0)
+		if i >= 0 {
+			at = max(0, worst[i].Sent)
+		}
+		if err := t.path(at); err != nil {
+			return err
+		}
+	}
+	where := "at the beginning"
+	if paths > 0 {
+		where += " and around the worst violations"
+	}
+	f.missing("where much happens, steps of %s are the finest, but for stretches %s%s", show.Duration(1<<floor), where, moreIn)
+	return t.flush()
+}
+
+// child returns one of the two halves of a tile.
+func (k Key) child(half int64) Key { return Key{k.Group, k.Level - 1, 2*k.Number + half} }
+
+// tiling gathers tiles into chunks.
+type tiling struct {
+	*file
+	final map[Key]bool // of those that are held
+	keys  []Key
+	bytes []byte
+	most  int64 // that tiles may still take
+	full  bool
+}
+
+// hold takes a tile in, if it is not, and reports whether it is final.
+func (t *tiling) hold(k Key) (final bool, err error) {
+	if final, known := t.final[k]; known {
+		return final, nil
+	}
+	tile, err := t.data.Tile(k)
+	if err != nil {
+		return false, err
+	}
+	final = len(tile) == 0 || tile[0]&1 != 0
+	t.final[k] = final
+	t.keys, t.bytes = append(t.keys, k), appendTile(t.bytes, tile)
+	if len(t.bytes) >= min(chunkBytes, int(t.most)) {
+		err = t.flush()
+	}
+	return final, err
+}
+
+// flush writes a chunk if there is still room for it.
+func (t *tiling) flush() error {
+	if len(t.keys) == 0 || t.full {
+		return nil
+	}
+	text := packed(t.bytes)
+	if int64(len(text)) > t.most && len(t.held.Tiles) > 0 { // without the first chunk there is no picture
+		t.full = true
+		for _, k := range t.keys {
+			delete(t.final, k)
+		}
+	} else {
+		if err := t.put(fmt.Sprintf("tiles-%d", len(t.held.Tiles)), text); err != nil {
+			return err
+		}
+		names := make([]string, len(t.keys))
+		for i, k := range t.keys {
+			names[i] = k.String()
+		}
+		t.held.Tiles = append(t.held.Tiles, names)
+		t.most -= int64(len(text))
+	}
+	t.keys, t.bytes = t.keys[:0], t.bytes[:0]
+	return nil
+}
+
+// path takes in the tiles of all groups that hold an instant, from the top down.
+func (t *tiling) path(at int64) error {
+	for g := range len(t.about.Hosts) + 1 {
+		for level := t.about.Top; level >= 0 && !t.full; level-- {
+			final, err := t.hold(Key{g, level, at >> (level + 10)})
+			if err != nil {
+				return err
+			}
+			if final {
+				break
+			}
+		}
+	}
+	return nil
+}

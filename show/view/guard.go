@@ -1,0 +1,112 @@
+package view
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// guard lets only those ask who were given the address, and only from where they should.
+//
+// A trace says what programs do, so nobody may read it but who started the server. The machine's other users can connect
+// to loopback too, and pages of the web can make a browser do so:
+//
+//   - the path begins with a secret of 128 bits. It stands in no Referer (the page forbids that) and is compared in
+//     constant time; whoever does not know it learns only that there is nothing;
+//   - the secret is seen by others in a list of processes, while a browser is being started with it. So where the system
+//     tells whose a connection is, it must be one of the same user's (peer_linux.go); elsewhere the browser is given a
+//     file that only its user can read (browser.go);
+//   - a name that somebody's name server turns into 127.0.0.1 (DNS rebinding) is refused: Host must be an address, or a
+//     name that is known to be this machine's;
+//   - another site's page may neither fetch nor embed: Origin, Sec-Fetch-Site and the headers of answers see to that;
+//   - there is nothing to be changed, so only GET and HEAD are answered.
+type guard struct {
+	secret string
+	names  []string // that this machine is known by
+	next   http.Handler
+}
+
+// newGuard stands before a handler; listen is the host that the server was asked to listen on.
+func newGuard(listen string, next http.Handler) *guard {
+	g := &guard{secret: strings.ToLower(rand.Text()), names: []string{"localhost"}, next: next}
+	if listen != "" {
+		g.names = append(g.names, listen)
+	}
+	if name, err := os.Hostname(); err == nil && name != "" {
+		g.names = append(g.names, name)
+	}
+	return g
+}
+
+// path is where the page is.
+func (g *guard) path() string { return "/" + g.secret + "/" }
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		refuse(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered")
+		return
+	case !g.isOurs(r.Host):
+		refuse(w, http.StatusMisdirectedRequest, "this server is not known by that name; use its address")
+		return
+	case !sameOrigin(r):
+		refuse(w, http.StatusForbidden, "another site's page may not ask here")
+		return
+	case stranger(r.Context()):
+		refuse(w, http.StatusForbidden, "another user's timeline")
+		return
+	}
+	secret, rest, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if !found || subtle.ConstantTimeCompare([]byte(secret), []byte(g.secret)) != 1 {
+		refuse(w, http.StatusNotFound, "nothing is here; use the whole address that meridian view printed")
+		return
+	}
+	inner := new(http.Request)
+	*inner = *r
+	u := *r.URL
+	u.Path, u.RawPath = "/"+rest, ""
+	inner.URL = &u
+	g.next.ServeHTTP(w, inner)
+}
+
+// isOurs reports whether a Host header names this machine: an address, which no name server can turn, or one of its
+// names.
+func (g *guard) isOurs(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	if _, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		return true
+	}
+	for _, n := range g.names {
+		if strings.EqualFold(strings.TrimSuffix(name, "."), n) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameOrigin reports whether a request comes from the page itself or from a person: browsers say so, other programs say
+// nothing. The page alone may be opened from elsewhere, by a link or a file.
+func sameOrigin(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
+		return false
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return true
+	}
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}

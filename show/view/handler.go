@@ -1,0 +1,244 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Limits of what is asked for at once: a page asks for far less, and a mistake must not cost the memory of a machine.
+const (
+	mostKeys    = 256
+	mostEvents  = 1024
+	mostFound   = 1000
+	mostText    = 1000 // bytes of what is searched for
+	mostWorst   = 10_000
+	deepest     = 62 // levels: instants are int64
+	searchTime  = 2 * time.Second
+	smallAnswer = 4 << 10 // what is smaller is not compressed
+)
+
+// Handler answers the page at / and what it asks for under /api/. It does not know who asks: see [Server].
+func Handler(data Data) http.Handler {
+	h := &handler{data}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", h.page)
+	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	for name, answer := range map[string]func(context.Context, url.Values) ([]byte, string, error){
+		"about": h.about, "tiles": h.tiles, "events": h.events, "search": h.search, "violations": h.violations, "plots": h.plots,
+	} {
+		mux.HandleFunc("/api/"+name, func(w http.ResponseWriter, r *http.Request) {
+			query, err := url.ParseQuery(r.URL.RawQuery)
+			if err != nil {
+				refuse(w, http.StatusBadRequest, "the request cannot be read")
+				return
+			}
+			body, kind, err := answer(r.Context(), query)
+			var wrong *wrongRequest
+			switch {
+			case errors.As(err, &wrong):
+				refuse(w, http.StatusBadRequest, wrong.reason)
+			case err != nil:
+				refuse(w, http.StatusInternalServerError, err.Error())
+			default:
+				reply(w, r, kind, body)
+			}
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "nothing is here") })
+	return mux
+}
+
+type handler struct{ data Data }
+
+// wrongRequest is a parameter that cannot be.
+type wrongRequest struct{ reason string }
+
+func (e *wrongRequest) Error() string { return e.reason }
+
+func wrong(format string, args ...any) error { return &wrongRequest{fmt.Sprintf(format, args...)} }
+
+const (
+	kindJSON  = "application/json; charset=utf-8"
+	kindBytes = "application/octet-stream"
+)
+
+func (h *handler) page(w http.ResponseWriter, r *http.Request) {
+	p := thePage()
+	var b bytes.Buffer
+	if err := p.write(&b, "", true, func(io.Writer) error { return nil }); err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Security-Policy", p.policyOf(true)+"; frame-ancestors 'none'")
+	reply(w, r, "text/html; charset=utf-8", b.Bytes())
+}
+
+func (h *handler) about(context.Context, url.Values) ([]byte, string, error) {
+	return marshalled(h.data.About())
+}
+
+func (h *handler) plots(context.Context, url.Values) ([]byte, string, error) {
+	return marshalled(h.data.Plots())
+}
+
+func (h *handler) violations(context.Context, url.Values) ([]byte, string, error) {
+	return marshalled(h.data.Violations(mostWorst))
+}
+
+func (h *handler) events(_ context.Context, q url.Values) ([]byte, string, error) {
+	from, err := number(q, "from", 0, 1<<62, -1)
+	if err != nil {
+		return nil, "", err
+	}
+	count, err := number(q, "count", 1, mostEvents, 1)
+	if err != nil {
+		return nil, "", err
+	}
+	return marshalled(h.data.Events(from, int(count)))
+}
+
+func (h *handler) search(ctx context.Context, q url.Values) ([]byte, string, error) {
+	text := q.Get("q")
+	if text == "" || len(text) > mostText || !utf8.ValidString(text) {
+		return nil, "", wrong("q: want 1 to %d bytes of text", mostText)
+	}
+	after, err := number(q, "after", -1, 1<<62, -1)
+	if err != nil {
+		return nil, "", err
+	}
+	limit, err := number(q, "limit", 1, mostFound, 100)
+	if err != nil {
+		return nil, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	return marshalled(h.data.Search(ctx, text, after, int(limit)))
+}
+
+func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, error) {
+	text := q.Get("keys")
+	if n := strings.Count(text, ",") + 1; n > mostKeys {
+		return nil, "", wrong("keys: at most %d tiles at once, not %d", mostKeys, n)
+	}
+	var keys []Key
+	for s := range strings.SplitSeq(text, ",") {
+		k, err := parseKey(s)
+		if err != nil {
+			return nil, "", err
+		}
+		keys = append(keys, k)
+	}
+	var b []byte
+	for _, k := range keys {
+		if err := ctx.Err(); err != nil {
+			return nil, "", err
+		}
+		tile, err := h.data.Tile(k)
+		if err != nil {
+			return nil, "", err
+		}
+		b = appendTile(b, tile)
+	}
+	return b, kindBytes, nil
+}
+
+// appendTile appends a tile and its length before it.
+func appendTile(b, tile []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(tile))), tile...)
+}
+
+// parseKey reads GROUP.LEVEL.NUMBER.
+func parseKey(s string) (k Key, err error) {
+	fields := strings.Split(s, ".")
+	if len(fields) != 3 {
+		return k, wrong("keys: %q is no GROUP.LEVEL.NUMBER", shown(s))
+	}
+	group, err1 := strconv.ParseUint(fields[0], 10, 31)
+	level, err2 := strconv.ParseUint(fields[1], 10, 8)
+	n, err3 := strconv.ParseUint(fields[2], 10, 62)
+	if err := errors.Join(err1, err2, err3); err != nil || level > deepest {
+		return k, wrong("keys: %q is no GROUP.LEVEL.NUMBER", shown(s))
+	}
+	return Key{int(group), int(level), int64(n)}, nil
+}
+
+func (k Key) String() string { return fmt.Sprintf("%d.%d.%d", k.Group, k.Level, k.Number) }
+
+// number reads a parameter; a default below the least says that there is none.
+func number(q url.Values, name string, least, most, usual int64) (int64, error) {
+	text := q.Get(name)
+	if text == "" && (usual >= least) {
+		return usual, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, wrong("%s: want a number from %d to %d, not %q", name, least, most, shown(text))
+	}
+	return n, nil
+}
+
+// shown is what of a parameter is repeated in an answer.
+func shown(s string) string {
+	if len(s) > 40 {
+		s = s[:40] + "..."
+	}
+	return clean(s)
+}
+
+func marshalled(v any, err error) ([]byte, string, error) {
+	if err != nil {
+		return nil, "", err
+	}
+	b, err := json.Marshal(v)
+	return b, kindJSON, err
+}
+
+// refuse answers with an error, which is text for a person.
+func refuse(w http.ResponseWriter, status int, reason string) {
+	b, err := json.Marshal(struct {
+		Error string `json:"error"`
+	}{reason})
+	if err != nil { // it is a string
+		b = []byte(`{"error":"?"}`)
+	}
+	h := w.Header()
+	h.Set("Content-Type", kindJSON)
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	_, _ = w.Write(b)
+}
+
+// reply answers, compressed as fast as can be where that is worth it. That the reader is gone is no concern of ours.
+func reply(w http.ResponseWriter, r *http.Request, kind string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Vary", "Accept-Encoding")
+	if len(body) >= smallAnswer && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		var b bytes.Buffer
+		z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+		if err != nil {
+			panic(err) // the level is one
+		}
+		_, _ = z.Write(body) // into memory
+		_ = z.Close()
+		h.Set("Content-Encoding", "gzip")
+		body = b.Bytes()
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body)
+	}
+}

@@ -1,0 +1,110 @@
+package view
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"sync"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// scripts are the parts of the page's code in the order in which they run; together they are one function. First what draws
+// the timeline and what joins it all (main), then the panels, which register there.
+var scripts = []string{
+	"time", "elements", "decode", "data", "view", "colors", "rows", "draw", "links", "minimap", "pointer", "keys", "dock", "main",
+	"query", "tables", "details", "order", "measure", "search", "violations", "clocks", "delays", "chain", "switches", "share", "help",
+}
+
+var styles = []string{"page", "panels"}
+
+// page is the page without a timeline: text before its marks (@NAME@) and the marks, by turns.
+type page struct {
+	parts         []string
+	style, script string
+	policy        string
+}
+
+// thePage is put together once.
+var thePage = sync.OnceValue(func() *page {
+	p := &page{parts: strings.Split(pageFile("page.html"), "@")}
+	for _, name := range styles {
+		p.style += pageFile(name + ".css")
+	}
+	var code strings.Builder
+	code.WriteString("\"use strict\";\n(() => {\n")
+	for _, name := range scripts {
+		code.WriteString(pageFile(name + ".js"))
+	}
+	code.WriteString("})();\n")
+	p.script = code.String()
+	p.policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
+		digest(p.script), digest(p.style))
+	return p
+})
+
+// write writes the page. Served, it asks where it came from; a file asks nobody, and data writes what it holds.
+func (p *page) write(w io.Writer, title string, served bool, data func(io.Writer) error) error {
+	for i, part := range p.parts {
+		var err error
+		switch {
+		case i%2 == 0:
+			_, err = io.WriteString(w, part)
+		case part == "POLICY":
+			_, err = io.WriteString(w, p.policyOf(served))
+		case part == "TITLE":
+			_, err = io.WriteString(w, html.EscapeString(clean(title)))
+		case part == "STYLE":
+			_, err = io.WriteString(w, p.style)
+		case part == "DATA":
+			err = data(w)
+		case part == "SCRIPT":
+			_, err = io.WriteString(w, p.script)
+		default:
+			err = fmt.Errorf("view: page.html has the unknown mark %q", part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policyOf lets nothing run but the code whose digest it names, and nothing load but, served, answers from where the page
+// came from. That nobody may frame the page is for a header to say.
+func (p *page) policyOf(served bool) string {
+	if served {
+		return p.policy + "; connect-src 'self'"
+	}
+	return p.policy
+}
+
+// clean makes a title harmless: escaping is for markup, and what is no text or steers a terminal or the order of letters
+// is replaced.
+func clean(title string) string {
+	if title == "" {
+		return "timeline"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ', r == 0x7f, r >= 0x80 && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x2028, r == 0x2029:
+			return '\ufffd'
+		}
+		return r
+	}, strings.ToValidUTF8(title, "\ufffd"))
+}
+
+func pageFile(name string) string {
+	text, _ := pageFiles.ReadFile("page/" + name)
+	return string(text)
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
