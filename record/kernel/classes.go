@@ -80,6 +80,13 @@ func array(name string, length, bits int) trace.Field {
 	return trace.Field{Name: name, Type: trace.Type{Kind: trace.Array, Elem: &elem, Length: length}}
 }
 
+// ClassesOf returns the classes of groups, for who brings the same events another way. Those of system calls are in the
+// order of their numbers, and the last of entries and of exits is of calls without a name.
+func ClassesOf(g Groups) []trace.Class {
+	all, _ := classesOf(g)
+	return all
+}
+
 // classesOf returns the classes of groups, and where those of each kind begin; -1 for kinds that are not among them. A
 // system call has two, an entry and an exit, by its number; the last two are of calls without a name.
 func classesOf(g Groups) (all []trace.Class, of [kinds]int) {
