@@ -30,6 +30,9 @@
 //	  CPU 0 interrupts          |irq 27|softirq NET_RX|
 //	eth0                         x net_dev_queue
 //
+// Where only some threads are followed, switches say of both sides whether they are (prev_followed, next_followed). Who is
+// not has no slices, since it is not recorded when it stops: its processor's row then has a gap, which is otherwise idle.
+//
 // Events lost by the tracer leave the state wrong for a while. Each sched_switch says who ran before, so it is put right
 // there, slices are closed, and all this is counted.
 //

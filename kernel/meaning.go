@@ -48,7 +48,8 @@ type meaning struct {
 	cpu, hereTID, herePID, hereName int
 	tid, pid, comm, device, number  int
 	prevTID, prevComm, parentTID    int
-	kernelThread                    int
+	kernelThread, oldTID            int
+	prevFollowed, nextFollowed      int
 }
 
 // label says where a slice's name comes from.
@@ -70,6 +71,7 @@ func (r *rows) learn() {
 		names[classes[i].Name] = true
 		r.kernel = r.kernel || ofKernel(classes[i].Name)
 	}
+	r.scheduled = names["sched_switch"]
 	for i := range classes {
 		if i == len(r.meanings) {
 			r.meanings = append(r.meanings, meaning{})
@@ -107,7 +109,8 @@ func (r *rows) meaningOf(raw int, c *trace.Class, names map[string]bool) meaning
 	m.tid, m.pid, m.comm = place(&own, "tid", "next_tid", "child_tid"), place(&own, "pid", "child_pid"), place(&own, "comm", "next_comm", "child_comm", "name", "filename")
 	m.prevTID, m.prevComm, m.parentTID = place(&own, "prev_tid"), place(&own, "prev_comm"), place(&own, "parent_tid")
 	m.device, m.number = place(&own, "name", "dev_name"), place(&own, "irq", "vec", "addr")
-	m.kernelThread = place(&own, "type")
+	m.kernelThread, m.oldTID = place(&own, "type"), place(&own, "old_tid")
+	m.prevFollowed, m.nextFollowed = place(&own, "prev_followed"), place(&own, "next_followed")
 	if r.kernel {
 		m.hereTID, m.herePID, m.hereName = here("tid"), here("pid"), here("procname")
 		m.cpu = here("cpu_id")
@@ -137,7 +140,7 @@ func (r *rows) ofKernel(m *meaning, name string, names map[string]bool) {
 	m.what = happens
 	switch name {
 	case "sched_switch":
-		m.what, m.kind, m.name, m.category = switches, r.kindOf("running"), "running", "sched"
+		m.what, m.kind, m.name, m.category = switches, r.runs, "running", "sched"
 		if m.tid < 0 || m.prevTID < 0 {
 			m.what = happens
 		}

@@ -132,10 +132,13 @@ func (r *rows) placeLife(m *meaning, p *processor) {
 	case execs:
 		name := text(values, m.comm)
 		name = name[bytes.LastIndexByte(name, '/')+1:]
-		r.thread(tid, name[:min(len(name), 15)])
+		t := r.thread(tid, name[:min(len(name), 15)])
+		if old, ok := number(values, m.oldTID); ok && old != tid && t != nil {
+			r.becomes(m, p, old, t)
+		}
 	case exits, frees:
 		row := r.here(m, p)
-		r.leave(tid)
+		r.leave(r.threads[tid])
 		if m.what == frees {
 			r.forget(tid)
 		}
@@ -169,35 +172,20 @@ func (r *rows) state(m *meaning, values []trace.Value) {
 }
 
 // leave ends what a thread had open that will not end any more: exit does not return. The last switch ends its running.
-func (r *rows) leave(tid int64) {
-	t := r.threads[tid]
+func (r *rows) leave(t *thread) {
 	if t == nil || t.row < 0 {
 		return
 	}
 	for i := len(r.open[t.row]) - 1; i >= 0; i-- {
-		if s := r.open[t.row][i]; s.kind != r.kindOf("running") {
-			r.drop(t.row, i)
-			r.emit(t.row, s.class, trace.End, s.id, empty)
+		if r.open[t.row][i].kind != r.runs {
+			r.close(t.row, i)
 		}
 	}
 }
 
-// forget takes a thread off the books, since its number may become another's.
-func (r *rows) forget(tid int64) {
-	t := r.threads[tid]
-	if t == nil {
-		return
-	}
-	if p := t.on; p != nil {
-		t.on, p.running = nil, nil
-		for _, row := range []int{t.row, p.row} {
-			if at := r.find(row, r.kindOf("running")); at >= 0 {
-				r.cut(row, at)
-			}
-		}
-	}
-	delete(r.threads, tid)
-}
+// forget takes a thread off the books, since its number may become another's. If it seems to run, a switch was lost, or it has
+// just become the first one of its process, whose number it gave to that one to die with; the next switch tells.
+func (r *rows) forget(tid int64) { delete(r.threads, tid) }
 
 // device returns the row of a network interface.
 func (r *rows) device(name []byte) int {

@@ -147,7 +147,7 @@ func (r *rows) runningThread(m *meaning, p *processor) *thread {
 		if !ok {
 			return nil
 		}
-		if p != nil && !p.known {
+		if p != nil && !p.known && r.scheduled { // else nobody says when another one runs
 			p.current, p.known = tid, true
 		}
 		t := r.thread(tid, text(values, m.hereName))
@@ -186,38 +186,92 @@ func (r *rows) switchTo(m *meaning, p *processor) {
 	values := r.fields()
 	prev, _ := number(values, m.prevTID)
 	next, _ := number(values, m.tid)
-	r.thread(prev, text(values, m.prevComm))
-	r.stop(m, p, !p.known || p.current == prev)
-	p.current, p.known = next, true
-	t := r.thread(next, text(values, m.comm))
-	if t == nil {
-		return
+	if followed(values, m.prevFollowed) {
+		r.thread(prev, text(values, m.prevComm))
 	}
-	if t.on != nil { // it runs elsewhere, where a switch was lost
-		r.stop(m, t.on, false)
+	why := said
+	switch t := p.running; {
+	case !p.known || p.current == prev:
+	case t != nil && t.pid == prev: // it executes a program, which is told only when that is loaded
+		why = implied
+	default:
+		why = missing
 	}
-	t.on, p.running = p, t
-	r.begin(r.threadRow(t), m.kind, r.named(m, m.name), true)
-	comm := t.comm
-	if comm == "" {
-		comm = m.name
+	r.stop(m, p, why)
+	if p.known = followed(values, m.nextFollowed); !p.known {
+		return // who comes after it is not recorded, nor is when
 	}
-	r.begin(p.row, m.kind, r.named(m, comm), true)
+	p.current = next
+	if t := r.thread(next, text(values, m.comm)); t != nil {
+		r.run(m, p, t)
+	}
 }
 
-// stop ends the slices of what a processor runs; expected says that the event tells of their end.
-func (r *rows) stop(m *meaning, p *processor, expected bool) {
+// followed says whether a thread is one of those whose every switch is recorded, as all are where nothing says so.
+func followed(values []trace.Value, at int) bool {
+	yes, ok := number(values, at)
+	return !ok || yes != 0
+}
+
+// run begins the slices of a thread that a processor goes on with.
+func (r *rows) run(m *meaning, p *processor, t *thread) {
+	if t.on != nil { // it runs elsewhere, where a switch was lost
+		r.stop(m, t.on, missing)
+	}
+	t.on, p.running = p, t
+	r.begin(r.threadRow(t), r.runs, r.named(m, "running"), true)
+	comm := t.comm
+	if comm == "" {
+		comm = "running"
+	}
+	r.begin(p.row, r.runs, r.named(m, comm), true)
+}
+
+// becomes takes a thread that executed a program: it has the number of its process's first one from then on, which has ended
+// with all the others.
+func (r *rows) becomes(m *meaning, p *processor, old int64, t *thread) {
+	was := r.threads[old]
+	if was == nil && p != nil && p.running != nil && p.running.tid == old {
+		was = p.running
+	}
+	if was == nil {
+		return
+	}
+	r.leave(was)
+	delete(r.threads, old)
+	if p != nil && p.known && p.current == old {
+		p.current = t.tid
+	}
+	if on := was.on; on != nil {
+		r.stop(m, on, implied)
+		r.run(m, on, t)
+	}
+}
+
+// ending says why a slice ends.
+type ending uint8
+
+const (
+	said    ending = iota // src's event says so
+	implied               // it follows from what the event says
+	missing               // the event that says so is not there
+)
+
+// stop ends the slices of what a processor runs.
+func (r *rows) stop(m *meaning, p *processor, why ending) {
 	t := p.running
 	if t == nil {
 		return
 	}
 	p.running, t.on = nil, nil
 	for _, row := range []int{t.row, p.row} {
-		at := r.find(row, m.kind)
+		at := r.find(row, r.runs)
 		switch {
 		case at < 0:
-		case expected:
+		case why == said:
 			r.end(row, m)
+		case why == implied:
+			r.close(row, at)
 		default:
 			r.cut(row, at)
 		}

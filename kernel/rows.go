@@ -13,11 +13,13 @@ import (
 // with it. A slice that began before the trace is left out, one still open at its end ends with the last event. Warnings
 // say what had to be repaired; w may be nil.
 func Rows(src trace.Source, w *trace.Warnings) trace.Source {
-	return &rows{
+	r := &rows{
 		src: src, w: w, outs: make(map[outKey]int), kinds: make(map[string]int), own: make(map[int]int), dump: none,
 		threads: make(map[int64]*thread), processes: make(map[int64]int), processors: make(map[int64]*processor),
 		devices: make(map[string]int), labels: make(map[labelKey]string),
 	}
+	r.runs = r.kindOf("running")
+	return r
 }
 
 const none = -1
@@ -43,9 +45,11 @@ type rows struct {
 	outs    map[outKey]int
 	slices  uint64
 	kinds   map[string]int // numbers of the kinds of slices
+	runs    int            // that of a thread's running
 
-	meanings []meaning // of the classes of src
-	kernel   bool
+	meanings  []meaning // of the classes of src
+	kernel    bool
+	scheduled bool // switches are recorded
 
 	own        map[int]int // rows of src's own
 	dump       int         // the row of what was there when the trace began
@@ -214,10 +218,15 @@ func (r *rows) drop(row, at int) slice {
 	return s
 }
 
-// cut ends a slice whose end is missing.
-func (r *rows) cut(row, at int) {
+// close ends a slice of whose end src's event tells nothing.
+func (r *rows) close(row, at int) {
 	s := r.drop(row, at)
 	r.emit(row, s.class, trace.End, s.id, empty)
+}
+
+// cut ends a slice whose end is missing.
+func (r *rows) cut(row, at int) {
+	r.close(row, at)
 	r.lost++
 }
 

@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"meridian/trace"
 )
@@ -23,11 +24,19 @@ type decoder struct {
 	event   Event
 }
 
-func newDecoder(g Groups) *decoder {
+// followedFields say of both sides of a switch whether all its switches are recorded, where not all threads are followed.
+var followedFields = []trace.Field{number("prev_followed", 8), number("next_followed", 8)}
+
+func newDecoder(g Groups, filtered bool) *decoder {
 	d := &decoder{packets: newPackets()}
 	d.classes, d.of = classesOf(g)
 	for k := range records {
 		d.values[k] = blank(records[k].fields)
+	}
+	if at := d.of[schedSwitch]; filtered && at >= 0 {
+		c := &d.classes[at]
+		c.Fields = slices.Concat(c.Fields, followedFields)
+		d.values[schedSwitch] = blank(c.Fields)
 	}
 	return d
 }
@@ -62,6 +71,9 @@ func (d *decoder) decode(stamp uint64, cpu int, r []byte) *Event {
 	case schedSwitch:
 		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = untilNUL(r[40:56]), s32(r[16:]), s32(r[24:]), le64(r[32:])
 		v[4].Data, v[5].Bits, v[6].Bits = untilNUL(r[56:72]), s32(r[20:]), s32(r[28:])
+		if len(v) > 7 {
+			v[7].Bits, v[8].Bits = uint64(r[10]&1), uint64(r[10]>>1&1)
+		}
 	case schedWaking, schedWakeup, schedWakeupNew:
 		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = untilNUL(r[24:40]), s32(r[16:]), s32(r[20:]), signed(aux)
 	case processFork:

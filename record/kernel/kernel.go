@@ -19,7 +19,8 @@
 //	                         '--> lost, counted per CPU --------> Lost
 //
 // sched and syscalls can be restricted to processes by number, by cgroup and by name; their children are followed. This is
-// decided in the kernel: an event of another process costs a look into a hash table. Stamps are CLOCK_MONOTONIC.
+// decided in the kernel: an event of another process costs a look into a hash table. A switch is recorded if either side
+// is followed, and says which (prev_followed, next_followed): the other one's end is not. Stamps are CLOCK_MONOTONIC.
 //
 // Cost: 0.15 to 0.35 us of the recorded machine's time for an event (packets cost most), 0.15 to 0.2 us of the reader's:
 // 2% of a core for 150,000 events a second. No event allocates. Memory is that of the rings.

@@ -64,7 +64,7 @@ type lane struct {
 // Open loads the programs and attaches them: from its return on, events are recorded. W is told at Close what was not
 // kept, and may be nil. An error is an [Unavailable] where this machine cannot record kernel events at all.
 func Open(o Options, w *trace.Warnings) (*Recorder, error) {
-	r := &Recorder{options: o, warnings: w, decoder: newDecoder(o.Groups), stopped: make(chan struct{})}
+	r := &Recorder{options: o, warnings: w, decoder: newDecoder(o.Groups, o.filtered()), stopped: make(chan struct{})}
 	if err := r.open(); err != nil {
 		r.Close()
 		return nil, err

@@ -195,7 +195,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte("short"))
-	d := newDecoder(Net | Sched | IRQ | Syscalls)
+	d := newDecoder(Net|Sched|IRQ|Syscalls, true)
 	f.Fuzz(func(t *testing.T, record []byte) {
 		e := d.decode(1, 0, record)
 		if e == nil {
@@ -214,7 +214,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func TestRecordsOfGroupsNotAskedForAreNoEvents(t *testing.T) {
-	d := newDecoder(Sched)
+	d := newDecoder(Sched, false)
 	b := make([]byte, 512)
 	for k := kind(0); k < kinds+1; k++ {
 		b[8] = byte(k)
@@ -225,7 +225,7 @@ func TestRecordsOfGroupsNotAskedForAreNoEvents(t *testing.T) {
 }
 
 func TestDecodingAllocatesNothing(t *testing.T) {
-	d := newDecoder(Net | Sched | IRQ | Syscalls)
+	d := newDecoder(Net|Sched|IRQ|Syscalls, true)
 	b := make([]byte, 512)
 	b[28], b[29] = 6, protocolTCP
 	for k := kind(1); k < kinds; k++ {
@@ -262,7 +262,7 @@ func TestTheProgramsAreThoseOfTheSources(t *testing.T) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	d := newDecoder(Net)
+	d := newDecoder(Net, false)
 	r := make([]byte, fourSize)
 	r[8], r[28], r[29] = byte(netDevQueue), 4, protocolTCP
 	b.ReportAllocs()

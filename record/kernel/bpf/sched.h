@@ -1,7 +1,7 @@
 // The scheduler, for the processes that are followed; and the following of their children.
 
 struct change {
-	struct head head;
+	struct head head; // flags: 1 and 2 if the one before and the one after are followed
 	s32 from, to, from_priority, to_priority;
 	s64 state; // in which the one before was left
 	char from_comm[16], to_comm[16];
@@ -20,11 +20,13 @@ INLINE s64 state_of(struct task_struct *t)
 SEC("tp_btf/sched_switch") int sched_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	if (!wanted(prev) && !wanted(next))
+	u16 from = wanted(prev), to = wanted(next);
+	if (!from && !to)
 		return 0;
 	struct change *c = reserve(sizeof(*c), SCHED_SWITCH, 0);
 	if (!c)
 		return 0;
+	c->head.flags = from | to << 1;
 	c->from = prev->pid;
 	c->to = next->pid;
 	c->from_priority = prev->prio;
