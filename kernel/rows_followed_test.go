@@ -151,7 +151,7 @@ func TestAThreadThatIsAboutToExecuteAProgramIsTheFirstAlready(t *testing.T) {
 			ran = append(ran, l)
 		}
 	}
-	if got := strings.Join(ran, ", "); got != "2 tool 8: begin running, 4 tool 8: end running, 5 new 7: begin running, 7 new 7: end running" || len(warnings) > 0 {
+	if got := strings.Join(ran, ", "); got != "2 tool 8: begin running, 4 tool 8: end running, 5 tool 7: begin running, 7 new 7: end running" || len(warnings) > 0 {
 		t.Errorf("%s; %q", got, warnings)
 	}
 }
