@@ -89,6 +89,13 @@ func tracesAt(path string) ([]Input, error) {
 			found = append(found, Input{Path: dir, kind: format.CTF})
 		}
 		nameHosts(found)
+		for _, in := range slices.Clone(found) {
+			beside, err := packetsOf(in)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, beside...)
+		}
 		files, err = format.Files(path)
 		if err != nil && len(found) > 0 {
 			return found, nil // the files beside a trace are its streams
@@ -103,6 +110,31 @@ func tracesAt(path string) ([]Input, error) {
 			return nil, err
 		}
 		found = append(found, Input{Path: file, kind: kind})
+	}
+	return found, nil
+}
+
+// packetsOf returns the captures that a recorder has put into a trace's directory packets: they are of the trace's host and
+// stamped by its clock.
+func packetsOf(of Input) (found []Input, err error) {
+	dir := filepath.Join(of.Path, "packets")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil // there are none
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || strings.HasPrefix(e.Name(), ".") {
+			continue // without a byte it is of a recorder that was killed as it began
+		}
+		kind, err := format.Detect(path)
+		if err != nil {
+			return nil, err
+		}
+		if kind == format.Capture {
+			found = append(found, Input{Host: of.Host, Path: path, kind: kind})
+		}
 	}
 	return found, nil
 }
@@ -230,6 +262,7 @@ func (r *run) read(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	leaveOutTwice(captures, recorded)
 	for i := range r.inputs {
 		if captures[i] != nil {
 			r.captures = append(r.captures, captures[i])

@@ -183,7 +183,7 @@ func readCTF(path string, w *trace.Warnings) (*recording, error) {
 			return nil, err
 		}
 		env := t.Env()
-		x.tagged = env["tracer_name"] == "meridian" && env["domain"] == "ust"
+		x.tagged = env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host")
 		return t.Events(), nil
 	}
 	return x, nil

@@ -170,7 +170,7 @@ func (w *packetWriter) counts() (all []Counts) {
 	defer w.mu.Unlock()
 	for _, i := range w.file.Written() {
 		n := uint64(i.Packets)
-		all = append(all, Counts{Name: "packets " + i.Name, Events: n, Packets: n, Bytes: uint64(i.Bytes)})
+		all = append(all, Counts{Name: "packets " + i.Name, Interface: i.Name, Events: n, Packets: n, Bytes: uint64(i.Bytes)})
 	}
 	switch lost := uint64(w.stats.Dropped); {
 	case lost > 0 && len(all) == 1:

@@ -6,6 +6,7 @@ import "time"
 type Counts struct {
 	Name        string `json:"name"`
 	PID         int    `json:"pid,omitempty"`
+	Interface   string `json:"interface,omitempty"` // the network interface whose packets these are
 	Events      uint64 `json:"events"`
 	Bytes       uint64 `json:"bytes"` // of the packets
 	Packets     uint64 `json:"packets"`
