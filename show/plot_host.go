@@ -14,6 +14,8 @@ type HostPlot struct {
 	Map             *clock.Map
 	First, Last     int64       // the clock's time to be shown
 	Truth           clock.Curve // the clock's true map to the timeline; nil where it is not known
+
+	whole bool // a second panel shows the offset itself, which is mostly a line
 }
 
 // WriteSVG draws the map's estimate and bounds, and the truth where it is known, less the least-squares line through
@@ -52,7 +54,27 @@ func (h *HostPlot) draw(d detail) *chart {
 	p.line("mid", mid)
 	p.line("truth", truth)
 	p.end("time on "+name+" since its first stamp", "timeline less the line")
+	if h.whole {
+		h.offset(c, first, last)
+	}
 	return c
+}
+
+// offset draws by how much the timeline is ahead of the clock.
+func (h *HostPlot) offset(c *chart, first, last int64) {
+	name := brief(h.Name, mostOfName)
+	less := relative(clock.Identity().Mid, first)
+	mid, low, high := along(h.Map.Mid, first, last, less), along(h.Map.Low, first, last, less), along(h.Map.High, first, last, less)
+	y := nothing()
+	for _, points := range [][]point{mid, low, high} {
+		for _, k := range points {
+			y.include(k.y)
+		}
+	}
+	p := c.panel("the offset itself", interval{0, float64(clock.Sub(last, first))}, y.padded())
+	p.band(low, high)
+	p.line("mid", mid)
+	p.end("time on "+name+" since its first stamp", "timeline less "+name)
 }
 
 // meanLine is the straight line with the least square distance from a curve.

@@ -18,6 +18,7 @@ type PairPlot struct {
 	Map    *clock.Map      // a's clock to b's; without bounds where there are none
 	// reduced counts the messages of which AB and BA are only a selection, in either direction.
 	reduced *[2]int64
+	whole   bool // the residuals are shown however straight the estimate is
 }
 
 // WriteSVG draws every message at its stamp on a (x) and on b (y), less a straight line, so that microseconds show:
@@ -45,7 +46,7 @@ func (p *PairPlot) picture(d detail) *chart {
 	line := chord(p.Map.Mid, first, last)
 	y := p.draw(c, line, first, last, true)
 	// A bend shows in the first panel only if it is large against it; the second is worth its room from there on.
-	if bend := departure(p.Map.Mid, line, first, last); bend > (y.high-y.low)/50 {
+	if bend := departure(p.Map.Mid, line, first, last); p.whole || bend > (y.high-y.low)/50 {
 		p.draw(c, p.Map.Mid, first, last, false)
 	}
 	return c

@@ -1,7 +1,32 @@
 package show
 
+import "strings"
+
 // Duration writes a length of time in ns in the unit that suits it, as all that people read has it.
 func Duration(ns int64) string { return duration(ns) }
 
 // Count writes a number with a blank between thousands.
 func Count(n int64) string { return count(n) }
+
+// Texts says in words how far off a clock is, how fast it runs and how sure that is, as the table does.
+func (h *Host) Texts() (offsetText, skewText, boundText string) {
+	return optional(h.OffsetNs, offset), skew(h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM), bound(h.BoundNs)
+}
+
+// Summary is what the table says below its rows.
+func (r *Report) Summary() string {
+	var text strings.Builder
+	r.complete().summary(&text)
+	return strings.TrimSpace(text.String())
+}
+
+// PairTexts are the cells of the table of pairs: the two names, messages either way, the least round trip, the fit,
+// offset, skew and bound.
+func (r *Report) PairTexts() [][]string {
+	rows := [][]string{}
+	for _, p := range r.Pairs {
+		rows = append(rows, []string{p.A, p.B, count(p.MessagesAB), count(p.MessagesBA), optional(p.MinRTTNs, duration),
+			p.Fit, optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM), bound(p.BoundNs)})
+	}
+	return rows
+}

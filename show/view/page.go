@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"meridian/show"
 )
 
 //go:embed page
@@ -36,6 +38,7 @@ var thePage = sync.OnceValue(func() *page {
 	for _, name := range styles {
 		p.style += pageFile(name + ".css")
 	}
+	p.style += show.PlotStyle
 	var code strings.Builder
 	code.WriteString("\"use strict\";\n(() => {\n")
 	for _, name := range scripts {
