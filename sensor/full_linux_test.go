@@ -1,6 +1,7 @@
 package sensor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,11 +9,13 @@ import (
 	"testing"
 
 	"meridian/format/ctf"
+	"meridian/sensor/ring"
 	"meridian/trace"
 )
 
-// TestAFullDiskLeavesWholePacketsAndTheRing records into a disk of 256 KiB, as root, which alone may make one.
-func TestAFullDiskLeavesWholePacketsAndTheRing(t *testing.T) {
+// smallDisk makes a disk of 256 KiB, as root, who alone may.
+func smallDisk(t *testing.T) string {
+	t.Helper()
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
 		if os.Getenv("MERIDIAN_CI") == "1" {
@@ -20,9 +23,31 @@ func TestAFullDiskLeavesWholePacketsAndTheRing(t *testing.T) {
 		}
 		t.Skip("a small disk can be made by root alone: ", err)
 	}
-	defer syscall.Unmount(disk, 0)
+	t.Cleanup(func() { syscall.Unmount(disk, 0) })
+	return disk
+}
+
+// readable returns how many events a trace has, in which nothing is amiss.
+func readable(t *testing.T, dir string) (n int) {
+	t.Helper()
+	var w trace.Warnings
+	tr, err := ctf.Open(dir, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	source := tr.Events()
+	for e := new(trace.Event); source.Next(e) == nil; n++ {
+	}
+	if tally := tr.Tally(); tally.Damaged+tally.Broken != 0 || len(w.Lines()) > 0 {
+		t.Errorf("%d events are readable, %+v, %q", n, tally, w.Lines())
+	}
+	return n
+}
+
+func TestAFullDiskLeavesWholePacketsAndTheRing(t *testing.T) {
 	event := NewEvent2[int64, string]("full", "event", "i", "text")
-	dir := filepath.Join(disk, "trace")
+	dir := filepath.Join(smallDisk(t), "trace")
 	stop, err := Record(dir, Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -38,17 +63,35 @@ func TestAFullDiskLeavesWholePacketsAndTheRing(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the ring is gone: %v", err)
 	}
-	var w trace.Warnings
-	tr, err := ctf.Open(dir, &w)
+	if n := readable(t, dir); n < 1000 {
+		t.Errorf("%d events are readable", n)
+	}
+}
+
+func TestADiskTooFullForTheMetadataLeavesWhatWasThere(t *testing.T) {
+	dir := filepath.Join(smallDisk(t), "trace")
+	var info ring.Info
+	info.Clock.Frequency = 1e9
+	f, err := newTraceFile(dir, info, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.Close()
-	source := tr.Events()
-	n := 0
-	for e := new(trace.Event); source.Next(e) == nil; n++ {
+	if err := f.writeMetadata(nil, ""); err != nil {
+		t.Fatal(err)
 	}
-	if tally := tr.Tally(); n < 1000 || tally.Broken != 0 {
-		t.Errorf("%d events are readable, %+v, %q", n, tally, w.Lines())
+	before, err := os.ReadFile(filepath.Join(dir, "metadata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.writeMetadata(nil, strings.Repeat(" ", 300<<10)); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the metadata are written: %v", err)
+	}
+	after, err := os.ReadFile(filepath.Join(dir, "metadata"))
+	if err != nil || string(after) != string(before) {
+		t.Errorf("%v, %q", err, after)
+	}
+	// Any other file would be taken for a stream.
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", err, entries)
 	}
 }

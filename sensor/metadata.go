@@ -13,12 +13,16 @@ import (
 
 // writeMetadata puts the metadata in place.
 func (t *traceFile) writeMetadata(classes []ring.ClassInfo, declarations string) error {
-	path := filepath.Join(t.dir, "metadata")
 	text := t.head() + withCategories(declarations, classes)
-	if err := os.WriteFile(path+".new", []byte(text), 0o666); err != nil {
-		return fmt.Errorf("sensor: %w", err)
+	// Readers take files whose names begin with a dot for none of the trace's, any other for a stream. One is left where the
+	// program dies here.
+	path := filepath.Join(t.dir, ".metadata.new")
+	err := os.WriteFile(path, []byte(text), 0o666)
+	if err == nil {
+		err = os.Rename(path, filepath.Join(t.dir, "metadata"))
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err != nil {
+		os.Remove(path)
 		return fmt.Errorf("sensor: %w", err)
 	}
 	t.classes = len(classes)
