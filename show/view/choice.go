@@ -137,7 +137,7 @@ func (t *tiling) hold(k Key) (final bool, err error) {
 	final = len(tile) == 0 || tile[0]&1 != 0
 	t.final[k] = final
 	t.keys, t.bytes = append(t.keys, k), appendTile(t.bytes, tile)
-	if len(t.bytes) >= min(chunkBytes, int(t.most)) {
+	if len(t.held.Tiles) > 0 && int64(len(t.bytes)) >= min(chunkBytes, max(t.most, 1)) {
 		err = t.flush()
 	}
 	return final, err
@@ -149,7 +149,7 @@ func (t *tiling) flush() error {
 		return nil
 	}
 	text := packed(t.bytes)
-	if int64(len(text)) > t.most && len(t.held.Tiles) > 0 { // without the first chunk there is no picture
+	if int64(len(text)) > t.most && len(t.held.Tiles) > 0 { // without the first chunk, the top, there is no picture
 		t.full = true
 		for _, k := range t.keys {
 			delete(t.final, k)

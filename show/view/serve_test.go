@@ -1,0 +1,100 @@
+package view
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAServerAnswersUntilItIsToldToStop(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "0.0.0.0:0"} {
+		t.Run(address, func(t *testing.T) {
+			s, err := Listen(address, &fake{title: "T", hosts: 1, top: 10, tileBytes: 4})
+			if err != nil && strings.Contains(address, "::1") {
+				t.Skip("no IPv6 here: ", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- s.Serve(ctx) }()
+			get := func(url string) (int, string) {
+				r, err := http.Get(url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Body.Close()
+				b, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r.StatusCode, string(b)
+			}
+			if status, page := get(s.URL()); status != 200 || !strings.Contains(page, "Meridian") {
+				t.Errorf("%d %s", status, page)
+			}
+			if status, about := get(s.URL() + "api/about"); status != 200 || !strings.Contains(about, `"title":"T"`) {
+				t.Errorf("%d %s", status, about)
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Errorf("it ended with %v", err)
+			}
+			if _, err := http.Get(s.URL()); err == nil {
+				t.Error("it still answers")
+			}
+		})
+	}
+}
+
+func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, address := range []string{l.Addr().String(), "nowhere", "127.0.0.1:99999", "192.0.2.1:0"} {
+		if _, err := Listen(address, &fake{}); err == nil || !strings.Contains(err.Error(), address) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// peer is a connection that says its ends are others.
+type peer struct {
+	net.Conn
+	local, remote net.Addr
+}
+
+func (p peer) LocalAddr() net.Addr  { return p.local }
+func (p peer) RemoteAddr() net.Addr { return p.remote }
+
+func TestOurOwnConnectionsAreNoStrangers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.DialTimeout("tcp", l.Addr().String(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if foreign(server) {
+		t.Error("our own connection is another user's")
+	}
+	elsewhere := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}
+	if foreign(peer{server, server.LocalAddr(), elsewhere}) {
+		t.Error("of a connection from another machine nothing is known")
+	}
+}
