@@ -84,24 +84,14 @@ remains; the reason is on stderr.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
-	flags.StringVar(&f.from, "from", "", "leave out what is before `INSTANT`")
-	flags.StringVar(&f.to, "to", "", "leave out what is after `INSTANT`")
-	flags.StringVar(&f.fromEvent, "from-event", "", "leave out what is before the first event `NAME`")
-	flags.StringVar(&f.toEvent, "to-event", "", "leave out what is after the next event `NAME`")
-	flags.StringArrayVar(&f.hosts, "host", nil, "hosts of this name, `PATTERN`; may be repeated, like those that follow")
-	flags.StringArrayVar(&f.streams, "stream", nil, "rows of this name, `PATTERN`")
-	flags.StringArrayVar(&f.events, "event", nil, "events of this name, `PATTERN` of NAME or CATEGORY:NAME")
-	flags.StringArrayVar(&f.where, "where", nil, "events with a field like this, `CONDITION`")
-	flags.StringArrayVar(&f.fields, "field", nil, "keep only fields of this name, `PATTERN`")
+	f.filterFlags.add(cmd)
 	flags.StringArrayVar(&f.pairs, "pair", nil, "measure pairs of events, `NAME=BEGIN..END[,...]`")
 	flags.StringVar(&f.dataset, "dataset", "", "take what flags do not say from `FILE:NAME`")
 	flags.StringVar(&f.picl, "picl-time", piclUTC, "times in PICL, `ORIGIN`: "+piclUTC+" or "+piclStart)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
 	f.outputFlags.add(flags, "result")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"from": choices(), "to": choices(), "from-event": choices(), "to-event": choices(), "host": choices(),
-		"stream": choices(), "event": choices(), "where": choices(), "field": choices(), "pair": choices(),
-		"picl-time": choices(piclUTC, piclStart),
+		"pair": choices(), "picl-time": choices(piclUTC, piclStart),
 	})
 	return cmd
 }
@@ -146,6 +136,24 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 		c = &show.Conversion{}
 	}
 	return f.print(cmd, outcome.Warnings, outcome.Broken, c.Table, c.Write)
+}
+
+// add gives a command the flags that choose events.
+func (f *filterFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.from, "from", "", "leave out what is before `INSTANT`")
+	flags.StringVar(&f.to, "to", "", "leave out what is after `INSTANT`")
+	flags.StringVar(&f.fromEvent, "from-event", "", "leave out what is before the first event `NAME`")
+	flags.StringVar(&f.toEvent, "to-event", "", "leave out what is after the next event `NAME`")
+	flags.StringArrayVar(&f.hosts, "host", nil, "hosts of this name, `PATTERN`; may be repeated, like those that follow")
+	flags.StringArrayVar(&f.streams, "stream", nil, "rows of this name, `PATTERN`")
+	flags.StringArrayVar(&f.events, "event", nil, "events of this name, `PATTERN` of NAME or CATEGORY:NAME")
+	flags.StringArrayVar(&f.where, "where", nil, "events with a field like this, `CONDITION`")
+	flags.StringArrayVar(&f.fields, "field", nil, "keep only fields of this name, `PATTERN`")
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"from": choices(), "to": choices(), "from-event": choices(), "to-event": choices(), "host": choices(),
+		"stream": choices(), "event": choices(), "where": choices(), "field": choices(),
+	})
 }
 
 // wanted returns what the flags leave of the events.

@@ -10,6 +10,7 @@ import (
 
 	"meridian/demo"
 	"meridian/pipeline"
+	"meridian/show/view"
 )
 
 // demoFlags is what the command line says.
@@ -97,7 +98,7 @@ func (f *demoFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.open {
-		if err := demo.Open(result.Page()); err != nil {
+		if err := view.OpenFile(result.Page()); err != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: cannot open the page: %v; open %s yourself\n", err, result.Page())
 		}
 	}

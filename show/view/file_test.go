@@ -28,7 +28,7 @@ type opened struct {
 
 var element = regexp.MustCompile(`<script type="text/plain" id="([^"]*)">([^<]*)</script>`)
 
-func open(t *testing.T, page string) *opened {
+func unpack(t *testing.T, page string) *opened {
 	t.Helper()
 	o := &opened{elements: map[string]string{}, tiles: map[string][]byte{}, block: map[int64]int{}}
 	for _, m := range element.FindAllStringSubmatch(page, -1) {
@@ -88,7 +88,7 @@ func written(t *testing.T, d Data, budget int64) string {
 
 func TestASmallTimelineIsHeldWhole(t *testing.T) {
 	d := &fake{title: "small", hosts: 2, top: 12, final: 9, tileBytes: 100, count: 100_000, text: "n"}
-	o := open(t, written(t, d, 0))
+	o := unpack(t, written(t, d, 0))
 	if len(o.about.Left) != 0 {
 		t.Errorf("it says that it lacks %q", o.about.Left)
 	}
@@ -137,7 +137,7 @@ func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("a larger budget makes a smaller file: %d", len(text))
 		}
 		last = len(text)
-		o := open(t, text)
+		o := unpack(t, text)
 		left := strings.Join(o.about.Left, "\n")
 		if !strings.Contains(left, "of 10 000 000 events") || !strings.Contains(left, "steps of") {
 			t.Errorf("of %d bytes it lacks %q", budget, left)

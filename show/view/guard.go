@@ -18,8 +18,8 @@ import (
 //   - the path begins with a secret of 128 bits. It stands in no Referer (the page forbids that) and is compared in
 //     constant time; whoever does not know it learns only that there is nothing;
 //   - the secret is seen by others in a list of processes, while a browser is being started with it. So where the system
-//     tells whose a connection is, it must be one of the same user's (peer_linux.go); elsewhere the browser is given a
-//     file that only its user can read (browser.go);
+//     tells whose a connection is, it must be one of the same user's (foreign); elsewhere the browser is given a
+//     file that only its user can read (OpenURL);
 //   - a name that somebody's name server turns into 127.0.0.1 (DNS rebinding) is refused: Host must be an address, or a
 //     name that is known to be this machine's;
 //   - another site's page may neither fetch nor embed: Origin, Sec-Fetch-Site and the headers of answers see to that;

@@ -62,6 +62,9 @@ func (s *Server) URL() string {
 	return "http://" + net.JoinHostPort(host, fmt.Sprint(addr.Port)) + s.guard.path()
 }
 
+// Close gives the address back; Serve does so itself.
+func (s *Server) Close() error { return s.listener.Close() }
+
 // Serve answers until ctx ends, which is no error; then it lets answers under way be finished, for a second.
 func (s *Server) Serve(ctx context.Context) error {
 	stopped := make(chan struct{})

@@ -81,14 +81,14 @@ const Dock = (() => {
     event.stopPropagation();
   }
 
-  function resizable() {
-    const bar = byId("sash"), dock = byId("dock");
-    const wide = (w) => { dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, w))}px`; App.redraw(); };
+  // widen makes a bar move an edge, by pointer and by arrows; to is told where the bar shall be, now says where it is.
+  function widen(bar, to, now) {
+    const move = (x) => { to(x); App.redraw(); };
     bar.addEventListener("pointerdown", (e) => { bar.setPointerCapture(e.pointerId); e.preventDefault(); });
-    bar.addEventListener("pointermove", (e) => { if (e.buttons) wide(innerWidth - e.clientX); });
+    bar.addEventListener("pointermove", (e) => { if (e.buttons) move(e.clientX); });
     bar.addEventListener("keydown", (e) => {
-      const step = { ArrowLeft: 24, ArrowRight: -24 }[e.key];
-      if (step) { wide(dock.offsetWidth + step); e.preventDefault(); e.stopPropagation(); }
+      const step = { ArrowLeft: -24, ArrowRight: 24 }[e.key];
+      if (step) { move(now() + step); e.preventDefault(); e.stopPropagation(); }
     });
   }
 
@@ -113,8 +113,9 @@ const Dock = (() => {
     byId("do-dock").addEventListener("click", () => show(current, byId("dock").hidden));
     byId("undock").addEventListener("click", () => show(current, false));
     byId("tabs").addEventListener("keydown", tabsByKeys);
-    resizable();
+    const dock = byId("dock");
+    widen(byId("sash"), (x) => { dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, innerWidth - x))}px`; }, () => innerWidth - dock.offsetWidth);
   }
 
-  return { open, button, panel, show, make, get current() { return byId("dock").hidden ? "" : current; } };
+  return { open, button, panel, show, make, widen, get current() { return byId("dock").hidden ? "" : current; } };
 })();
