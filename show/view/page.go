@@ -19,7 +19,8 @@ var pageFiles embed.FS
 // scripts are the parts of the page's code in the order in which they run; together they are one function. First what draws
 // the timeline and what joins it all (main), then the panels, which register there.
 var scripts = []string{
-	"time", "elements", "decode", "data", "view", "colors", "rows", "draw", "links", "minimap", "pointer", "keys", "dock", "main",
+	"time", "elements", "decode", "data", "view", "colors", "layout", "lanes", "rows", "draw", "links", "minimap", "pointer", "keys",
+	"dock", "main",
 	"query", "tables", "details", "order", "measure", "search", "violations", "clocks", "delays", "chain", "switches", "share", "help",
 }
 
