@@ -13,8 +13,7 @@ import (
 )
 
 // Gallery is how the clocks of a timeline wandered, in pictures for a page: of clocks against their references (offset,
-// and what is left of it less a line, with bounds) and of pairs (messages, convex hulls, residuals). The style of the
-// pictures is [PlotStyle], which the page has once.
+// and what is left of it less a line, with bounds) and of pairs (messages, convex hulls, residuals).
 type Gallery struct {
 	Clocks   []GalleryClock
 	Channels []trace.Channel // between Clocks, stamps by them
@@ -29,14 +28,11 @@ type GalleryClock struct {
 	BoundNs         *int64 // its worst; nil for none
 }
 
-// Drawing is one picture, as SVG without a style.
+// Drawing is one picture, as SVG that needs no style of a page.
 type Drawing struct {
 	Title string `json:"title"`
 	SVG   string `json:"svg"`
 }
-
-// PlotStyle is the style of all pictures.
-const PlotStyle = chartStyle
 
 const (
 	mostPictures = 12       // of clocks, and of pairs
@@ -87,7 +83,7 @@ func drawing(title string, draw func(detail) *chart) (Drawing, error) {
 	var svg bytes.Buffer
 	for _, d := range details {
 		svg.Reset()
-		if err := draw(d).writeStyled(&svg, ""); err != nil {
+		if err := draw(d).writeTo(&svg); err != nil {
 			return Drawing{}, err
 		}
 		if svg.Len() <= mostPicture {

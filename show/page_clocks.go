@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"strings"
 )
 
 // gallery is the part of the page that shows how the clocks wandered: pictures of hosts, then of pairs.
@@ -26,7 +27,7 @@ func (s *scene) gallery() (*gallery, error) {
 	}
 	drawings, left, err := all.Draw()
 	for _, d := range drawings {
-		g.pictures = append(g.pictures, d.SVG)
+		g.pictures = append(g.pictures, strings.Replace(d.SVG, "<style>"+chartStyle+"</style>\n", "", 1))
 	}
 	g.hosts, g.left = min(len(all.drawnClocks()), mostPictures), left
 	g.pairs = len(drawings) - g.hosts

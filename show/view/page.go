@@ -9,8 +9,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-
-	"meridian/show"
 )
 
 //go:embed page
@@ -39,7 +37,6 @@ var thePage = sync.OnceValue(func() *page {
 	for _, name := range styles {
 		p.style += pageFile(name + ".css")
 	}
-	p.style += show.PlotStyle
 	var code strings.Builder
 	code.WriteString("\"use strict\";\n(() => {\n")
 	for _, name := range scripts {
