@@ -101,7 +101,7 @@ const Chain = (() => {
     };
     ctx.save();
     ctx.lineCap = ctx.lineJoin = "round";
-    for (const [width, color] of [[7, theme.ground ?? "#fff"], [3.5, theme.span ?? theme.text]]) {
+    for (const [width, color] of [[7, theme.ground], [3.5, theme.accent]]) {
       ctx.lineWidth = width;
       ctx.strokeStyle = color;
       ctx.beginPath();
@@ -141,7 +141,7 @@ const Chain = (() => {
       make("p", { class: "big" }, App.duration(total)),
       make("p", {}, `${plural(chain.hops.length, "message")} over ${plural(new Set(chain.hops.flatMap((h) => [h.sent.row, h.received.row]).map((r) => App.about.rows[r].host)).size, "host")}${chain.full ? ", and more: the chain was cut" : ""}`),
       make("div", { class: "shares", role: "list", "aria-label": "where the time went" }, ...bars.map(([label, time, kind]) => {
-        const bar = make("span", { class: `bar ${kind}` });
+        const bar = make("span", { class: `part-of ${kind}` });
         bar.style.width = `${total > 0 ? Math.max(0, Math.min(100, 100 * time / total)) : 0}%`;
         return make("div", { role: "listitem" }, make("span", { class: "label" }, name(label)), make("span", { class: "track" }, bar), make("span", { class: "figure" }, share(time)));
       })),
@@ -160,7 +160,7 @@ const Chain = (() => {
   }
 
   function start() {
-    const body = App.panel("chain", "Chain", { key: "c", hint: "follow messages across hosts" });
+    const body = App.panel("chain", "Chain", { hint: "follow messages across hosts" });
     const said = make("output", { class: "said", "aria-live": "polite" });
     const pause = choice("a pause on a host ends it after", [["Infinity", "never"], ["1000000", "1 ms"], ["10000000", "10 ms"], ["100000000", "100 ms"], ["1000000000", "1 s"]], () => run());
     const most = choice("at most", [["20", "20 messages"], ["50", "50 messages"], ["200", "200 messages"]], () => run());
@@ -212,7 +212,7 @@ const Chain = (() => {
     }
 
     body.append(make("h2", {}, "Message chain"), make("p", { class: "buttons" }, go, stop, clear), make("p", { class: "options" }, pause, most), said, parts, list);
-    App.command({ id: "follow", key: "f", title: "Follow the chain of messages from the selected event", group: "events", run: () => { App.show("chain"); run(); } });
+    App.command({ id: "follow", key: "c", title: "Follow the chain of messages from the selected event", group: "events", run: () => { App.show("chain"); run(); } });
     App.overlay(draw);
     fill();
   }

@@ -86,7 +86,7 @@ const Measure = (() => {
     const middle = (end) => { const p = App.rowY(end.row); return p ? p.top + p.height / 2 : plot.height / 2; };
     const top = Math.max(16, Math.min(middle(r.a), middle(r.b), plot.height - 24) - 12);
     ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = theme.span ?? theme.text;
+    ctx.strokeStyle = ctx.fillStyle = theme.accent;
     ctx.globalAlpha = 0.1;
     ctx.fillRect(x0, 0, x1 - x0, plot.height);
     ctx.globalAlpha = 1;
@@ -105,9 +105,9 @@ const Measure = (() => {
     const text = App.duration(r.delta) + (!r.oneClock && r.low !== null && r.high !== null && r.low !== r.high ? ` (${interval(r.low, r.high, App.duration)})` : "");
     ctx.font = "600 12px system-ui, sans-serif";
     const width = ctx.measureText(text).width + 12, at = Math.max(0, Math.min(plot.width - width, (x0 + x1 - width) / 2));
-    ctx.fillStyle = theme.ground ?? "#fff";
+    ctx.fillStyle = theme.ground;
     ctx.fillRect(at, top - 20, width, 17);
-    ctx.fillStyle = theme.span ?? theme.text;
+    ctx.fillStyle = theme.accent;
     ctx.textBaseline = "middle";
     ctx.fillText(text, at + 6, top - 11);
     ctx.restore();

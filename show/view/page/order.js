@@ -154,7 +154,7 @@ const Order = (() => {
     if (right < 0 || left > plot.width) return;
     const l = Math.max(-8, Math.min(left, x - 1)), r = Math.min(plot.width + 8, Math.max(right, x + 1)), middle = top + height / 2;
     ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = theme.text;
+    ctx.strokeStyle = ctx.fillStyle = letter === "A" ? theme.a : theme.b;
     ctx.globalAlpha = 0.13;
     ctx.fillRect(l, top, r - l, height);
     ctx.globalAlpha = 1;
@@ -172,7 +172,7 @@ const Order = (() => {
     ctx.beginPath();
     ctx.arc(at, Math.max(9, top - 2), 9, 0, 2 * Math.PI);
     ctx.fill();
-    ctx.fillStyle = theme.ground ?? "#fff";
+    ctx.fillStyle = theme.ground;
     ctx.textAlign = "center";
     ctx.textBaseline = "middle";
     ctx.fillText(letter, at, Math.max(9, top - 2) + 0.5);

@@ -6,9 +6,9 @@ const Violations = (() => {
   const verdicts = [
     { id: "ordered", name: "in order", mark: "✓", means: "received after it was sent" },
     { id: "step", name: "within a step", mark: "≈", means: "seems received before it was sent, by less than a step of the stamps: the stamps are too coarse to say more" },
-    { id: "quick", name: "too fast", mark: "»", means: "quicker than the least delay that is possible on this way" },
-    { id: "undecidable", name: "undecidable", mark: "?", means: "seems received before it was sent, but the bounds of the clocks allow the right order" },
-    { id: "certain", name: "certain", mark: "✗", means: "received before it was sent by more than the bounds of both clocks allow: an assumption about the clocks does not hold, or the message is matched wrongly" },
+    { id: "quick", name: "too fast", mark: "▷", means: "quicker than the least delay that is possible on this way" },
+    { id: "undecidable", name: "undecidable", mark: "◇", means: "seems received before it was sent, but the bounds of the clocks allow the right order" },
+    { id: "certain", name: "certain", mark: "◆", means: "received before it was sent by more than the bounds of both clocks allow: an assumption about the clocks does not hold, or the message is matched wrongly" },
   ];
 
   // judge says what the page can say by itself of a message with the delay {delta, low, high}; step is the receiver's.

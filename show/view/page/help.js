@@ -1,0 +1,57 @@
+// help: what one can do here, by keys and by pointer, and what the colours and shapes mean. The keys are those of the
+// commands as they are registered, so that this page cannot be behind them.
+
+const Help = (() => {
+  const { make, button, section } = Elements;
+
+  const gestures = [
+    ["wheel", "zoom at the pointer; over the names, scroll"], ["Shift + wheel", "move in time"], ["drag", "move in time and over the rows"],
+    ["Shift + drag", "measure between two points, with how sure that is"], ["click", "select an event or a message"],
+    ["Shift + click", "select as B, to compare with the selected one"], ["double click", "zoom in"],
+  ];
+
+  const shapes = [
+    ["mark", "an event; its colour is its name's"], ["slice", "something that lasts; what lies within it is below"],
+    ["message", "a message from where it was sent to where it was received"], ["certain", "◆ received before it was sent, beyond the bounds of the clocks: certain"],
+    ["undecidable", "◇ received before it was sent, within the bounds: undecidable"], ["quick", "▷ quicker than the least delay"],
+    ["bound", "the band in which an instant of this host truly lies"], ["hit", "an event that was searched for"],
+  ];
+
+  const order = ["view", "events", "messages", "search", "panels"];
+
+  // grouped sorts commands with a key by their groups; those known come first.
+  function groups(commands) {
+    const all = new Map();
+    for (const c of commands) {
+      if (!c.keys.length) continue;
+      if (!all.has(c.group)) all.set(c.group, []);
+      all.get(c.group).push(c);
+    }
+    const place = (g) => (order.includes(g) ? order.indexOf(g) : order.length);
+    return [...all].sort(([a], [b]) => place(a) - place(b));
+  }
+
+  const key = (text) => make("kbd", {}, Keys.label(text));
+
+  function keysOf(title, list) {
+    return section(title, make("table", {}, make("caption", {}, title), make("tbody", {}, ...list.map((c) => make("tr", {},
+      make("th", { scope: "row" }, ...c.keys.flatMap((k, i) => (i ? [" ", key(k)] : [key(k)]))), make("td", {}, c.title))))));
+  }
+
+  function start() {
+    const dialog = make("dialog", { id: "help", "aria-label": "Help" });
+    document.body.append(dialog);
+    const rows = (list, first) => make("table", {}, make("tbody", {}, ...list.map(([a, b]) => make("tr", {}, make("th", { scope: "row" }, first(a)), make("td", {}, b)))));
+    App.command({ id: "help", key: "?", title: "Help: keys, gestures, colours and shapes", button: true, label: "?", group: "view", run: () => {
+      dialog.replaceChildren(make("header", {}, make("h2", {}, "Help"), button("close", () => dialog.close())),
+        make("div", { class: "columns" }, ...groups(App.commands).map(([title, list]) => keysOf(title[0].toUpperCase() + title.slice(1), list)),
+          section("Pointer", rows(gestures, (g) => g)),
+          section("Colours and shapes", rows(shapes, (s) => make("span", { class: `sample ${s}`, "aria-hidden": "true" })))));
+      dialog.showModal();
+    } });
+  }
+
+  App.on("ready", start);
+
+  return { groups };
+})();

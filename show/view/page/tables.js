@@ -1,0 +1,110 @@
+// tables: what is in view, as tables for those who do not see the canvas or want the figures: up to 1,000 events and 1,000
+// messages of the stretch shown, of rows that are not hidden. They come from the same tiles as the picture; where a tile
+// only counts, the table says how many there are and that zooming in shows them.
+
+const Tables = (() => {
+  const { make, button, table, section, grouped, plural } = Elements;
+  const most = 1000;
+  let body = null, said = null, events = null, messages = null, asked = 0, open = false;
+
+  // levelFor is the finest level of which two tiles cover a stretch.
+  const levelFor = (from, to, top) => Math.max(0, Math.min(top, Math.ceil(Math.log2(Math.max(1, (to - from) / 1024)))));
+
+  // collect takes from lanes of a tile what lies in [from, to): exact items, and how many are only counted. want maps the
+  // number of a lane to what stands for it (a row, a link); others are left out.
+  function collect(tile, from, to, want, list) {
+    let counted = 0;
+    for (const lane of tile.lanes.values()) {
+      const of = want.get(lane.number);
+      if (of === undefined) continue;
+      for (let i = 0; i < lane.n; i++) {
+        if (lane.mode < 4) {
+          const begin = lane.at[i], end = begin + (lane.length?.[i] ?? Math.abs(lane.delay?.[i] ?? 0)); // a slice, a message
+          if (end >= from && begin < to) list.push({ of, at: begin, lane, i });
+        } else {
+          const begin = tile.from + lane.at[i] * tile.width;
+          if (begin + tile.width > from && begin < to) counted += lane.count?.[i] ?? 1;
+        }
+      }
+    }
+    return counted;
+  }
+
+  // gather asks for the tiles of groups over the stretch, and sorts what they hold; an item of two tiles counts once.
+  async function gather(groups, from, to, want) {
+    const { top } = App.about, level = levelFor(from, to, top), width = 1024 * 2 ** level;
+    const first = Math.max(0, Math.floor(from / width)), last = Math.max(first, Math.floor(Math.max(0, to) / width)), list = [];
+    let counted = 0;
+    const tiles = new Set();
+    for (const group of groups) for (let i = first; i <= Math.min(last, first + 2); i++) tiles.add(await App.data.load(group, level, i));
+    for (const tile of tiles) if (tile) counted += collect(tile, from, to, want, list);
+    const seen = new Set(), single = list.filter(({ lane, i }) => {
+      const key = `${lane.number} ${lane.event[i]}`;
+      return !seen.has(key) && seen.add(key);
+    });
+    single.sort((a, b) => a.at - b.at);
+    return { list: single, counted };
+  }
+
+  const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host);
+
+  async function fill() {
+    const mine = ++asked, { about, view } = App, [from, to] = [view.from, view.to];
+    said.textContent = "loading…";
+    const lanes = new Map(), links = new Map();
+    about.rows.forEach((r, row) => { if (shownRow(row)) for (const lane of r.lanes) lanes.set(lane.lane, { row, kind: lane.kind, name: lane.name }); });
+    about.links.forEach((l) => { if (!App.hidden.links.has(l.lane) && shownRow(l.from) && shownRow(l.to)) links.set(l.lane, l); });
+    const hosts = [...new Set([...lanes.values()].map((l) => about.rows[l.row].host))];
+    let found = null, sent = null;
+    try {
+      [found, sent] = [await gather(hosts, from, to, lanes), await gather([about.hosts.length], from, to, links)];
+    } catch (error) {
+      if (mine === asked) said.textContent = `The tables cannot be had: ${error.message}`;
+      return;
+    }
+    if (mine !== asked) return;
+    found.list = found.list.filter(({ of, lane, i }) => of.kind === "counter" || !App.hidden.classes.has(lane.name?.[i]));
+    events.update(found.list.slice(0, most));
+    messages.update(sent.list.slice(0, most));
+    const more = (what, { list, counted }) => `${plural(Math.min(list.length, most), what)}${list.length > most || counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
+    said.textContent = `From ${Time.since(from)} to ${Time.since(to)}: ${more("event", found)}, ${more("message", sent)}.`;
+  }
+
+  const value = (lane, i) => (lane.value ? String(lane.value[i]) : lane.length ? App.duration(lane.length[i]) : "");
+
+  function start() {
+    body = App.panel("tables", "Tables", { key: "t", hint: "what is in view, as tables" });
+    said = make("output", { class: "said", "aria-live": "polite" });
+    const host = (row) => App.hostOf(row).name, row = (r) => App.about.rows[r].name;
+    const pick = (x) => { App.select(x.lane.event[x.i], "a"); App.go({ at: x.at, row: x.of.row ?? x.of.from }); };
+    events = table({
+      caption: "Events in view", rows: [], empty: "No events are shown one by one.", pick,
+      columns: [
+        { title: "time", text: (x) => Time.since(x.at), value: (x) => x.at },
+        { title: "name", text: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])), value: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])) },
+        { title: "host", text: (x) => host(x.of.row), value: (x) => host(x.of.row) },
+        { title: "row", text: (x) => row(x.of.row), value: (x) => row(x.of.row) },
+        { title: "length or value", text: (x) => value(x.lane, x.i), number: true },
+      ],
+    });
+    messages = table({
+      caption: "Messages in view", rows: [], empty: "No messages are shown one by one.", pick,
+      columns: [
+        { title: "sent", text: (x) => Time.since(x.at), value: (x) => x.at },
+        { title: "from", text: (x) => `${host(x.of.from)}, ${row(x.of.from)}`, value: (x) => host(x.of.from) },
+        { title: "to", text: (x) => `${host(x.of.to)}, ${row(x.of.to)}`, value: (x) => host(x.of.to) },
+        { title: "delay", text: (x) => App.duration(x.lane.delay[x.i]), value: (x) => x.lane.delay[x.i], number: true },
+        { title: "verdict", text: (x) => { const v = Violations.verdicts[x.lane.verdict[x.i]] ?? Violations.verdicts[0]; return `${v.mark} ${v.name}`; }, value: (x) => x.lane.verdict[x.i] },
+      ],
+    });
+    body.append(make("h2", {}, "In view"), make("p", { class: "buttons" }, button("refresh", fill), said), section("Events", events), section("Messages", messages));
+    let pending = 0;
+    const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); }; // once the view has come to rest
+    App.on("panel", (id, yes) => { open = id === "tables" && yes; if (open) fill(); });
+    for (const event of ["view", "hidden"]) App.on(event, later);
+  }
+
+  App.on("ready", start);
+
+  return { levelFor, collect };
+})();
