@@ -225,3 +225,247 @@ func TestTwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs(t *testing.T) {
 		}
 	}
 }
+
+type message struct {
+	Sent     end `json:"sent"`
+	Received end `json:"received"`
+}
+
+func TestAChainOfMessagesOrdersEventsWhateverTheClocksSay(t *testing.T) {
+	l := panelLogic(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	type problem struct {
+		A, B     end
+		Messages []message
+	}
+	var problems []problem
+	var want [][2]bool
+	for range 300 {
+		// Events happen at true instants; each clock is off by a constant, so that the corrected times mislead.
+		offsets := make([]int, 8)
+		for i := range offsets {
+			offsets[i] = random.IntN(60) - 30
+		}
+		n := 6 + random.IntN(30)
+		ends, truth := make([]end, n), make([]int, n)
+		for i := range ends {
+			clock := random.IntN(len(offsets))
+			truth[i] = i * 3
+			at := truth[i] + offsets[clock]
+			ends[i] = end{Event: i, At: float64(at), Row: clock, Clock: clock, Recorded: fmt.Sprint(at)}
+		}
+		after := make([][]bool, n) // after[i][j]: i is known to be before j
+		for i := range after {
+			after[i] = make([]bool, n)
+			for j := i + 1; j < n; j++ {
+				after[i][j] = ends[i].Clock == ends[j].Clock
+			}
+		}
+		var p problem
+		for range random.IntN(24) {
+			i, j := random.IntN(n), random.IntN(n)
+			if i < j && ends[i].Clock != ends[j].Clock {
+				p.Messages = append(p.Messages, message{ends[i], ends[j]})
+				after[i][j] = true
+			}
+		}
+		for k := range n {
+			for i := range n {
+				for j := range n {
+					after[i][j] = after[i][j] || after[i][k] && after[k][j]
+				}
+			}
+		}
+		i, j := random.IntN(n), random.IntN(n)
+		if ends[i].Clock == ends[j].Clock {
+			continue
+		}
+		p.A, p.B = ends[i], ends[j]
+		problems = append(problems, p)
+		want = append(want, [2]bool{after[i][j], after[j][i]})
+	}
+	got := value[[][2][]message](l, fmt.Sprintf(`(() => { %s return %s.map(({ A, B, Messages }) => {
+		const a = withStamps(A), b = withStamps(B), m = (Messages ?? []).map(({ sent, received }) => ({ sent: withStamps(sent), received: withStamps(received) }));
+		const text = (hops) => (hops ?? []).map(({ sent, received }) => ({ sent: { ...sent, recorded: String(sent.recorded) }, received: { ...received, recorded: String(received.recorded) } }));
+		return [text(Order.through(a, b, m, () => 1)), text(Order.through(b, a, m, () => 1))];
+	}); })()`, withStamps, literal(problems)))
+	long := 0
+	for i, p := range problems {
+		for way, chain := range got[i] {
+			if (len(chain) > 0) != want[i][way] {
+				t.Fatalf("%s: a chain of %d messages, want one: %v", literal(p), len(chain), want[i][way])
+			}
+			from, to := p.A, p.B
+			if way == 1 {
+				from, to = to, from
+			}
+			for _, m := range chain { // each begins where the one before ended, or later on the same clock
+				if m.Sent.Clock != from.Clock || m.Sent.At < from.At {
+					t.Fatalf("%s: the chain %s is broken", literal(p), literal(chain))
+				}
+				from = m.Received
+			}
+			if len(chain) > 0 && (from.Clock != to.Clock || from.At > to.At) {
+				t.Fatalf("%s: the chain %s does not end there", literal(p), literal(chain))
+			}
+			if len(chain) > 1 {
+				long++
+			}
+		}
+	}
+	if long < 10 {
+		t.Errorf("only %d chains of several messages", long)
+	}
+	if got := value[string](l, `(() => { const e = (event, clock, at) => ({ event, clock, at, row: clock, recorded: BigInt(at), low: at, high: at, component: 0 });
+		const j = Order.judge(e(1, 0, 50), e(2, 1, 10), { path: { way: "ab", hops: [{}] } }); return j.answer + " " + j.why + " " + j.against; })()`); got != "yes message true" {
+		t.Errorf("a message against the clocks says %q", got)
+	}
+}
+
+func TestASpanBetweenTwoHostsIsNeverSurerThanBothBounds(t *testing.T) {
+	l := panelLogic(t)
+	got := value[string](l, `(() => {
+		const e = (clock, at, low, high, component = 0) => ({ clock, at, low, high, component, recorded: null });
+		const d = (a, b, g) => { const r = Measure.difference(a, b, g); return [r.delta, r.low, r.high, r.comparable].join(" "); };
+		return [d(e(0, 10, 8, 13), e(1, 100, 99, 104)), d(e(0, 10, null, 13), e(1, 100, 99, 104)), d(e(0, 10, 8, 13), e(0, 100, 99, 104), 2),
+			d(e(0, 10, 8, 13, 0), e(1, 100, 99, 104, 1)), d(e(-1, 10, 10, 10), e(1, 100, 99, 104))].join("|");
+	})()`)
+	if want := "90 86 96 true|90 86  true|90 88 92 true|90   false|90 89 94 true"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestTheChainOfARequestIsTheOneThatWasMade(t *testing.T) {
+	l := panelLogic(t)
+	// client row 0 -> web row 1 -> database row 2 and back, with other messages and events between.
+	const script = `(async () => {
+		const events = [];
+		const add = (row, at) => { const e = { event: events.length, row, at, class: 0, fields: [] }; events.push(e); return e; };
+		const link = (a, b) => { a.flow = { received: b.event }; b.flow = { sent: a.event }; };
+		const send1 = add(0, 10); add(0, 12); const other1 = add(3, 14); const get1 = add(1, 20); add(1, 25); const other2 = add(4, 26);
+		const send2 = add(1, 30); const get2 = add(2, 45); const send3 = add(2, 60); const get3 = add(1, 80); const send4 = add(1, 90); const get4 = add(0, 99); add(0, 101);
+		link(send1, get1); link(send2, get2); link(send3, get3); link(send4, get4); link(other1, other2);
+		const hostOf = (row) => [0, 1, 2, 1, 2][row];
+		const source = () => Chain.scanner(async (from, count) => events.slice(from, from + count), events.length, hostOf, { block: 4 });
+		const hops = (c) => c.hops.map((h) => h.sent.event + ">" + h.received.event).join(" ");
+		const out = [];
+		for (const e of [send1, get2, get4, events[events.length - 1]]) out.push(hops(await Chain.follow(e, source())));
+		out.push(hops(await Chain.follow(get2, source(), { most: 2 })));
+		out.push(hops(await Chain.follow(send3, source(), { pause: 10 })));
+		const s = Chain.sums(await Chain.follow(get2, source()), hostOf);
+		out.push(JSON.stringify(s));
+		return out.join("\n");
+	})()`
+	const all = "0>3 6>7 8>9 10>11"
+	want := strings.Join([]string{all, all, all, all, "0>3 6>7", "8>9 10>11", `{"total":89,"wire":54,"hosts":[{"host":1,"time":20},{"host":2,"time":15}]}`}, "\n")
+	if got := value[string](l, script); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	// A file may claim circles.
+	circle := value[float64](l, `(async () => {
+		const events = [{ event: 0, row: 0, at: 0, flow: { sent: 1, received: 1 } }, { event: 1, row: 0, at: 0, flow: { sent: 0, received: 0 } }];
+		const c = await Chain.follow(events[0], Chain.scanner(async (f, n) => events.slice(f, f + n), 2, () => 0));
+		return c.hops.length;
+	})()`)
+	if circle > 4 {
+		t.Errorf("a circle of two messages makes a chain of %v", circle)
+	}
+}
+
+func TestHistogramsKeepTheirOrderAndSharesWithinTheBox(t *testing.T) {
+	l := panelLogic(t)
+	random := rand.New(rand.NewPCG(3, 3))
+	type pair struct {
+		Buckets  [][3]float64 `json:"buckets"`
+		Least    float64      `json:"least"`
+		Greatest float64      `json:"greatest"`
+		Mean     float64      `json:"mean"`
+	}
+	pairs := []pair{
+		{Buckets: [][3]float64{{100, 100, 5}}, Least: 100, Greatest: 100, Mean: 100},
+		{Buckets: [][3]float64{{0, 1, 5}}, Least: 0, Greatest: 0, Mean: 0},
+		{Buckets: [][3]float64{{-2000, -1000, 5}, {0, 1, 0}, {1e6, 2e6, 50}}, Least: -1500, Greatest: 1.2e6, Mean: 8e5},
+		{},
+	}
+	for range 60 {
+		p := pair{}
+		at := float64(random.IntN(1_000_000)) + 1
+		if random.IntN(3) == 0 {
+			at = -at
+		}
+		p.Least = at
+		for range 1 + random.IntN(40) {
+			to := at + math.Abs(at)*0.2 + 10
+			p.Buckets = append(p.Buckets, [3]float64{at, to, float64(random.IntN(1000))})
+			at = to
+		}
+		p.Greatest, p.Mean = at, (p.Least+at)/2
+		pairs = append(pairs, p)
+	}
+	type bar struct{ X, Y, Width, Height, From, N float64 }
+	got := value[[]struct {
+		Bars  []bar
+		Most  float64
+		Ticks []struct{ X, Value float64 }
+		Marks map[string]struct{ X float64 }
+	}](l, literal(pairs)+`.map((p) => { const { bars, most, ticks, marks } = Delays.layout({ ...p, buckets: p.buckets ?? [] }, 400, 100); return { bars, most, ticks, marks }; })`)
+	for i, p := range pairs {
+		g := got[i]
+		full := slices.DeleteFunc(slices.Clone(p.Buckets), func(b [3]float64) bool { return b[2] == 0 })
+		if len(g.Bars) != len(full) {
+			t.Fatalf("%s: %d bars", literal(p), len(g.Bars))
+		}
+		for k, b := range g.Bars {
+			if b.X < 0 || b.X+b.Width > 401 || b.Width < 1 || b.Y < 0 || math.Abs(b.Y+b.Height-100) > 1e-9 || k > 0 && b.X < g.Bars[k-1].X {
+				t.Fatalf("%s: bar %d is %+v", literal(p), k, b)
+			}
+			if want := max(1, 100*b.N/g.Most); math.Abs(b.Height-want) > 1e-9 {
+				t.Fatalf("%s: bar %d has height %v, want %v", literal(p), k, b.Height, want)
+			}
+		}
+		for k, tick := range g.Ticks {
+			if tick.X < 0 || tick.X > 400 || k > 0 && (tick.X-g.Ticks[k-1].X < 40 || tick.Value <= g.Ticks[k-1].Value) {
+				t.Fatalf("%s: ticks %+v", literal(p), g.Ticks)
+			}
+		}
+		if m := g.Marks; m["least"].X > m["mean"].X || m["mean"].X > m["greatest"].X || m["least"].X < 0 || m["greatest"].X > 400 {
+			t.Fatalf("%s: marks %+v", literal(p), m)
+		}
+	}
+	if got := value[string](l, `JSON.stringify([Delays.uncertainty({ low: true, high: true, corners: [[0, 5, 7, 0], [9, 1, 2, 0]] }, { low: true, high: false, corners: [[0, 3, 4, 0]] }), Delays.uncertainty(null, null)])`); got != `[{"low":-10,"high":null},{"low":0,"high":0}]` {
+		t.Errorf("uncertainties %s", got)
+	}
+}
+
+func TestASharedAddressBringsBackTheViewAndNothingThatDoesNotFit(t *testing.T) {
+	l := panelLogic(t)
+	const limits = `{ events: 1000, hosts: 4, rows: 6, classes: 9, links: 3 }`
+	round := value[string](l, `(() => {
+		const s = { from: -1.5, to: 2e9, raw: true, a: 7, b: null, hidden: { hosts: [1], rows: [5, 0, 1, 2], classes: [], links: [2] }, collapsed: ["h1", "3", "k0.CPU, 1&2"], order: [5, 0, 1, 2, 4, 3], q: "len>5 \"a|b\" ü#&=%" };
+		const r = Share.read("#" + Share.write(s), `+limits+`);
+		r.hidden.rows.sort(); s.hidden.rows.sort();
+		return [JSON.stringify(r) === JSON.stringify({ ...s, collapsed: r.collapsed }), JSON.stringify(r.collapsed), Share.ranges([1, 2, 3, 7, 9, 8])].join(" ");
+	})()`)
+	if round != `true ["h1","3","k0.CPU, 1&2"] 1-3,7,9,8` {
+		t.Errorf("round trip %s", round)
+	}
+	for text, want := range map[string]string{
+		"":                           "null",
+		"#anything":                  "null",
+		"#v=1&t=5,1&a=1000&b=-1":     `{"from":null,"to":null,"raw":false,"a":null,"b":null,"hidden":{"hosts":[],"rows":[],"classes":[],"links":[]},"collapsed":[],"order":null,"q":""}`,
+		"#v=1&t=NaN,1&a=1e9&order=0": `{"from":null,"to":null,"raw":false,"a":null,"b":null,"hidden":{"hosts":[],"rows":[],"classes":[],"links":[]},"collapsed":[],"order":null,"q":""}`,
+		"#v=1&t=0,9&hosts=0-999999999,2,x,3-&rows=7&classes=8-2&links=1,1,1&fold=%25,h1,<b>,k1.%3Cb%3E&order=0-5,0-5": `{"from":0,"to":9,"raw":false,"a":null,"b":null,"hidden":{"hosts":[0,1,2,3],"rows":[],"classes":[],"links":[1]},"collapsed":["h1","k1.<b>"],"order":[0,1,2,3,4,5],"q":""}`,
+	} {
+		if got := value[string](l, fmt.Sprintf(`JSON.stringify(Share.read(%s, %s))`, literal(text), limits)); got != want {
+			t.Errorf("%s\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+func TestAVerdictOfThePageIsThatOfTheContract(t *testing.T) {
+	l := panelLogic(t)
+	got := value[string](l, `[[5, 1, 9, 0], [-5, -9, -1, 0], [-5, -9, 1, 0], [-5, -9, -1, 5], [-5, null, null, 0]].map(([delta, low, high, step]) => Violations.judge({ delta, low, high }, step).id).join(" ") + " " + Violations.verdicts.length`)
+	if got != "ordered certain undecidable step undecidable 5" {
+		t.Errorf("verdicts %s", got)
+	}
+}
