@@ -11,13 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-
 	"meridian/record"
+	"meridian/record/packet"
 	"meridian/trace"
 )
 
@@ -28,6 +25,9 @@ type recordFlags struct {
 	programs, after  []string
 	rings            string
 	kernel, netns    string
+	packets          []string
+	snaplen          int
+	filter           string
 }
 
 func newRecord() *cobra.Command {
@@ -35,9 +35,10 @@ func newRecord() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record -o DIR [-- COMMAND [ARG]...]",
 		Short: "Record the events of this host's programs into one trace",
-		Long: `Record what programs with sensors emit (packages sensor for Go and sensor/c for C and C++) into one trace in CTF,
-which 'meridian align', 'meridian convert', babeltrace2 and Trace Compass read. All events of the host are on one clock,
-which steps of the system's time do not disturb.
+		Long: `Record what programs with sensors emit (packages sensor for Go and sensor/c for C and C++), and on request what the
+kernel does and the packets of this host, on one clock, which steps of the system's time do not disturb. DIR is a trace
+in CTF, which 'meridian align', 'meridian convert', babeltrace2 and Trace Compass read; DIR/packets has its packets as
+pcapng, which Wireshark reads, and which come with DIR where that is given to 'meridian align' and 'meridian convert'.
 
 Recording goes on until COMMAND ends, or without one until it is interrupted. COMMAND is started with MERIDIAN=1, by which
 its sensors are on. Programs that run already, and those that start meanwhile, are recorded too; --program leaves only
@@ -45,9 +46,15 @@ those that match. What programs have emitted and nobody has recorded yet is take
 
 --kernel records events of the kernel by eBPF beside them, as LTTng names them: net (packets with their headers, which
 'meridian align' matches as it does those of captures), sched, irq, syscalls. With a COMMAND, sched and syscalls are
-those of COMMAND and its children alone. It needs root, or CAP_BPF and CAP_PERFMON; where that or the kernel's support is
-missing, that is said in a line, and the rest is recorded. --netns takes the packets of one network namespace for those
-of the host, which is how several hosts on one machine are recorded.
+those of COMMAND and its children alone, from its first instruction on. It needs root, or CAP_BPF and CAP_PERFMON.
+
+--packets captures packets as tcpdump does, of all interfaces or of those named (--packets=eth0,lo): the first bytes of
+each, with its direction. --filter leaves those that match an expression of tcpdump's: hosts, nets, ports, protocols,
+sizes, with and, or, not. It needs root, or CAP_NET_RAW. --netns takes the packets of one network namespace for those of
+the host, which is how several hosts on one machine are recorded.
+
+Where the system does not permit something, a line says what is missing, and the next best is recorded: kernel events
+by tracefs, packets for those of --kernel net, what programs emit.
 
 If DIR has a trace of a recorder that ended or was killed since the machine was started, it goes on: nothing is lost and
 nothing repeated. --after does so for a new DIR.
@@ -56,8 +63,9 @@ Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage,
 summary counts them.`,
 		Example: `  meridian record -o trace/ -- ./server --port 8080
   meridian record -o trace/ --program 'web*' --program 4711
+  meridian record -o trace/ --packets --filter 'tcp port 443' -- curl -s https://example.org
   meridian record -o web/ --kernel net,sched,irq -- ./server
-  meridian convert trace/ -o timeline.pftrace`,
+  meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	flags := cmd.Flags()
@@ -65,15 +73,22 @@ summary counts them.`,
 	flags.StringVarP(&f.dir, "output", "o", "", "write the trace to `DIR`")
 	flags.StringArrayVar(&f.programs, "program", nil, "record programs of this name or process number, `PATTERN`; may be repeated")
 	flags.StringVar(&f.kernel, "kernel", "", "record kernel events of these `GROUPS`: net, sched, irq, syscalls")
+	flags.StringSliceVar(&f.packets, "packets", nil, "record packets; of these `INTERFACES` alone as --packets=eth0,lo")
+	flags.Lookup("packets").NoOptDefVal = anyInterface
+	flags.IntVar(&f.snaplen, "snaplen", packet.DefaultSnaplen, "keep the first `BYTES` of each packet, which are its headers; 0: whole packets")
+	flags.StringVar(&f.filter, "filter", "", "record packets that match this `EXPRESSION`, as tcpdump's: 'tcp port 80 and not host 10.0.0.1'")
 	flags.StringVar(&f.netns, "netns", "", "packets and interfaces of the network namespace `NAME` alone")
-	flags.StringVar(&f.host, "host", "", "`NAME` of this host in the trace (default: its own)")
+	flags.StringVar(&f.host, "host", "", "`NAME` of this host in the trace (default: its own, or that of --netns)")
 	flags.StringVar(&f.title, "title", "", "`TEXT` that the trace says of itself")
 	flags.StringArrayVar(&f.after, "after", nil, "do not repeat what is in the trace `DIR` of a recorder that was killed; may be repeated")
 	flags.StringVar(&f.rings, "rings", "", "programs have their rings in `DIR`, as by MERIDIAN=DIR (default: where they make them by themselves)")
 	f.outputFlags.add(flags, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"program": choices(), "host": choices(), "title": choices(), "netns": choices(),
+		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
+		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp
+		},
 	})
 	return cmd
 }
@@ -92,12 +107,18 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		return wrong("record: no directory for the trace; name one with -o DIR")
 	}
 	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+		if slices.Contains(interfaceNames(), args[0]) {
+			return wrong("record: %s: interfaces stand behind =, as in --packets=%s", args[0], args[0])
+		}
 		return wrong("record: %s: a command to record stands behind --", args[0])
 	}
 	for _, p := range f.programs {
 		if _, err := filepath.Match(p, ""); err != nil {
 			return wrong("--program %s: %v; a pattern is a name with * and ?, or the number of a process", p, err)
 		}
+	}
+	if f.host == "" && !strings.Contains(f.netns, "/") {
+		f.host = f.netns // a host of its own on this machine
 	}
 	o := record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Warnings: new(trace.Warnings)}
 	started := "1"
@@ -108,12 +129,19 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		o.Rings, started = []string{rings}, rings
 	}
-	sources, err := f.openSources(len(args) > 0, o.Warnings)
+	sources, err := f.openSources(len(args) > 0, o.Warnings, func(line string) {
+		if !f.quiet { // now, and not when hours have been recorded in vain
+			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+		}
+	})
 	if err != nil {
 		return err
 	}
 	defer sources.close()
 	o.Sources = sources.list
+	if sources.packets != nil {
+		o.Packets = sources.packets
+	}
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
 	o.Counts = live.show
 	recorder, err := record.New(o)
@@ -127,17 +155,20 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	ended := make(chan error, 1)
 	if len(args) > 0 {
 		ctx, cancel = context.WithCancel(context.WithoutCancel(cmd.Context()))
-		child = exec.CommandContext(cmd.Context(), args[0], args[1:]...)
-		child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
-		child.Stdin, child.Stdout, child.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
-		child.Env = append(os.Environ(), "MERIDIAN="+started)
-		if err := child.Start(); err != nil {
+		child, err = startCommand(func() *exec.Cmd {
+			c := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
+			c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+			c.Stdin, c.Stdout, c.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
+			c.Env = append(os.Environ(), "MERIDIAN="+started)
+			return c
+		}, sources.follow())
+		var unfollowed *notFollowed
+		if errors.As(err, &unfollowed) {
+			o.Warnings.Add("kernel events", "the command could not be followed", unfollowed.Error())
+		} else if err != nil {
 			cancel()
 			_, failed := recorder.Run(ctx)
 			return errors.Join(fmt.Errorf("record: %w", err), failed)
-		}
-		if err := sources.follow(child.Process.Pid); err != nil {
-			o.Warnings.Add("kernel events", "the command could not be followed", err.Error())
 		}
 		go func() {
 			ended <- child.Wait()
@@ -158,7 +189,11 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	var broken []string
 	if n := summary.Total.Lost; n > 0 {
-		broken = append(broken, fmt.Sprintf("%d events found no room and are lost", n))
+		what := "events"
+		if sources.packets != nil {
+			what = "events or packets"
+		}
+		broken = append(broken, fmt.Sprintf("%d %s found no room and are lost", n, what))
 	}
 	if n := summary.Total.Overwritten; n > 0 {
 		broken = append(broken, fmt.Sprintf("%d bytes of events were overwritten before they could be recorded", n))
@@ -175,68 +210,4 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		return last
 	}
 	return err
-}
-
-// statusOf returns how a command ended, nil for well.
-func statusOf(name string, err error) error {
-	var exit *exec.ExitError
-	switch {
-	case errors.Is(err, context.Canceled): // interrupted, and it ended well
-		return nil
-	case !errors.As(err, &exit):
-		return err
-	}
-	code := exit.ExitCode()
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		code = 128 + int(status.Signal()) // as shells do
-	}
-	return &commandEnded{fmt.Errorf("%s: %v", name, exit), code}
-}
-
-// recordTable prints the summary for people.
-func recordTable(w io.Writer, s record.Summary) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "process\tevents\tbytes\tlost\t  stream")
-	for _, c := range slices.Concat(s.Streams, []record.Counts{s.Total}) {
-		pid := ""
-		if c.PID != 0 {
-			pid = fmt.Sprint(c.PID)
-		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t  %s\n", pid, c.Events, c.Bytes, c.Lost, strings.Map(printable, c.Name))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%s: %d events of %d streams on one clock, known to %v\n", s.Dir, s.Total.Events, len(s.Streams), s.ClockError)
-	return err
-}
-
-// printable keeps what a program calls itself from moving the cursor.
-func printable(c rune) rune {
-	if c < ' ' || c == 0x7f {
-		return '?'
-	}
-	return c
-}
-
-// counter shows on a terminal what was recorded so far.
-type counter struct{ to io.Writer }
-
-func liveCounts(w io.Writer, quiet bool) *counter {
-	if file, ok := w.(*os.File); ok && !quiet && term.IsTerminal(int(file.Fd())) {
-		return &counter{w}
-	}
-	return &counter{}
-}
-
-func (c *counter) show(s record.Summary) {
-	if c.to != nil {
-		fmt.Fprintf(c.to, "\r\x1b[K%d streams, %d events, %.1f MB, %d lost", len(s.Streams), s.Total.Events, float64(s.Total.Bytes)/1e6, s.Total.Lost)
-	}
-}
-
-func (c *counter) clear() {
-	if c.to != nil {
-		fmt.Fprint(c.to, "\r\x1b[K")
-	}
 }

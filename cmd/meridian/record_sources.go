@@ -2,57 +2,113 @@ package main
 
 import (
 	"errors"
+	"io/fs"
+	"net"
+	"slices"
 
 	"meridian/record"
 	"meridian/record/kernel"
 	"meridian/record/netstate"
+	"meridian/record/packet"
+	"meridian/record/tracefs"
 	"meridian/trace"
 )
 
 // recordSources is what is recorded beside programs.
 type recordSources struct {
 	list    []record.Source
-	kernel  *kernel.Recorder
+	kernel  kernelRecorder
+	packets *packet.Capture
 	watcher *netstate.Watcher
+
+	warnings *trace.Warnings
+	told     *trace.Warnings // what tracefs said; nil where it is not used
 }
 
-// openSources opens what the flags ask for. What this machine does not allow is said and left out.
-func (f *recordFlags) openSources(command bool, w *trace.Warnings) (*recordSources, error) {
-	s := &recordSources{}
+// kernelRecorder records the kernel's events, by whatever means.
+type kernelRecorder interface {
+	record.KernelEvents
+	Follow(pid int) error
+	Close() error
+}
+
+// anyInterface stands for all interfaces, as with tcpdump.
+const anyInterface = "any"
+
+// check refuses what cannot be meant, before anything is opened.
+func (f *recordFlags) check() (kernel.Groups, error) {
 	groups, err := kernel.ParseGroups(f.kernel)
+	switch {
+	case err != nil:
+		return 0, wrong("--kernel: %v", err)
+	case f.netns != "" && groups == 0 && f.packets == nil:
+		return 0, wrong("--netns says whose packets --packets or --kernel net records; give one of these too")
+	case f.filter != "" && f.packets == nil:
+		return 0, wrong("--filter says which packets --packets records; give that too")
+	case f.snaplen != packet.DefaultSnaplen && f.packets == nil:
+		return 0, wrong("--snaplen says how much of each packet --packets records; give that too")
+	case f.snaplen < 0:
+		return 0, wrong("--snaplen %d: packets have no bytes to keep before their first; 0 keeps all", f.snaplen)
+	}
+	if err := packet.CheckFilter(f.filter); err != nil {
+		return 0, wrong("--filter: %v", err)
+	}
+	return groups, nil
+}
+
+// openSources opens what the flags ask for. Of what this machine does not permit the next best is opened, and tell is told
+// a line for each such step:
+//
+//	kernel events by eBPF --> kernel events by tracefs --> none
+//	                    \ net among them \--> packets captured --> none
+func (f *recordFlags) openSources(command bool, w *trace.Warnings, tell func(string)) (_ *recordSources, err error) {
+	groups, err := f.check()
 	if err != nil {
-		return nil, wrong("--kernel: %v", err)
+		return nil, err
 	}
-	if groups == 0 {
-		if f.netns != "" {
-			return nil, wrong("--netns says whose packets --kernel net records; give that too")
+	s := &recordSources{warnings: w}
+	defer func() {
+		if err != nil {
+			s.close()
 		}
-		return s, nil
-	}
-	o := kernel.Options{Groups: groups, OnlyFollowed: command}
-	if f.netns != "" {
-		if o.NetNS, err = netstate.Inode(f.netns); err != nil {
+	}()
+	if f.packets != nil {
+		refused, err := s.openPackets(f)
+		if err != nil {
 			return nil, err
 		}
+		defer s.tellOfPackets(refused, tell)
 	}
-	s.kernel, err = kernel.Open(o, w)
-	var unavailable *kernel.Unavailable
-	if errors.As(err, &unavailable) {
-		w.Add("kernel events", "not recorded", unavailable.Error())
-		return s, nil
+	headers := false // the kernel's events have packets with their headers
+	if groups != 0 {
+		o := kernel.Options{Groups: groups, OnlyFollowed: command}
+		if f.netns != "" {
+			if o.NetNS, err = netstate.Inode(f.netns); err != nil {
+				return nil, err
+			}
+		}
+		ebpf, err := kernel.Open(o, w)
+		var unavailable *kernel.Unavailable
+		switch {
+		case errors.As(err, &unavailable):
+			if err := s.openInstead(f, o, unavailable, tell); err != nil {
+				return nil, err
+			}
+		case err != nil:
+			return nil, err
+		default:
+			s.kernel, headers = ebpf, groups&kernel.Net != 0
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	source, err := record.Kernel(s.kernel)
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	s.list = append(s.list, source)
-	if groups&kernel.Net != 0 {
-		s.watcher, err = netstate.Open(netstate.Options{NetNS: f.netns})
+	if s.kernel != nil {
+		source, err := record.Kernel(s.kernel)
 		if err != nil {
+			return nil, err
+		}
+		s.list = append(s.list, source)
+	}
+	if s.packets != nil || headers {
+		if s.watcher, err = netstate.Open(netstate.Options{NetNS: f.netns}); err != nil {
 			w.Add("interfaces", "their addresses and changes are not recorded", err.Error())
 			return s, nil
 		}
@@ -61,18 +117,99 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings) (*recordSourc
 	return s, nil
 }
 
-// follow records what a command does.
-func (s *recordSources) follow(pid int) error {
-	if s.kernel == nil {
-		return nil // there are none
+// openInstead opens what stands in for kernel events by eBPF. Packets are captured, since tracefs does not tell their headers,
+// by which they are matched.
+func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing error, tell func(string)) error {
+	captured, too := "", ""
+	if o.Groups&kernel.Net != 0 && f.packets == nil {
+		refused, err := s.openPackets(f)
+		if err != nil {
+			return err
+		}
+		defer s.tellOfPackets(refused, tell)
+		if s.packets != nil {
+			captured, too = "; packets are captured instead", ", and packets are captured"
+		}
 	}
-	return s.kernel.Follow(pid)
+	if s.packets != nil {
+		o.Groups &^= kernel.Net
+	}
+	if o.Groups == 0 {
+		tell(missing.Error() + captured)
+		return nil
+	}
+	said := new(trace.Warnings) // of what is not used nothing need be said
+	ftrace, err := tracefs.Open(o, said)
+	if err != nil {
+		tell(missing.Error())
+		tell(err.Error() + captured)
+		return nil
+	}
+	s.kernel, s.told = ftrace, said
+	tell(missing.Error() + "; tracefs is used instead" + too)
+	return nil
+}
+
+// openPackets opens the capture of packets, unless that is refused. An error is the fault of those who asked.
+func (s *recordSources) openPackets(f *recordFlags) (refused, err error) {
+	o := packet.Options{NetNS: f.netns, Snaplen: f.snaplen, Filter: f.filter}
+	if f.snaplen == 0 {
+		o.Snaplen = -1 // all
+	}
+	if !slices.Contains(f.packets, anyInterface) {
+		o.Interfaces = f.packets
+	}
+	capture, err := packet.Open(o)
+	switch {
+	case err == nil:
+		s.packets = capture
+	case f.packets == nil, errors.Is(err, fs.ErrPermission), errors.Is(err, errors.ErrUnsupported):
+		return err, nil
+	}
+	return nil, err
+}
+
+// tellOfPackets tells why there are none, if capturing was refused.
+func (s *recordSources) tellOfPackets(refused error, tell func(string)) {
+	switch {
+	case refused == nil:
+	case s.kernel != nil:
+		tell(refused.Error() + "; none are captured")
+	default:
+		tell(refused.Error() + "; only what programs emit is recorded")
+	}
+}
+
+// interfaceNames are those of this machine's network interfaces.
+func interfaceNames() (names []string) {
+	all, _ := net.Interfaces() // it is only for completions and hints
+	for _, i := range all {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
+// follow returns what records the doings of a command, nil where nothing does.
+func (s *recordSources) follow() func(pid int) error {
+	if s.kernel == nil {
+		return nil
+	}
+	return s.kernel.Follow
 }
 
 func (s *recordSources) close() {
 	if s.kernel != nil {
 		s.kernel.Close()
 		s.kernel = nil
+		if s.told != nil {
+			for _, line := range s.told.Lines() {
+				s.warnings.Add("", line, "")
+			}
+		}
+	}
+	if s.packets != nil {
+		s.packets.Close()
+		s.packets = nil
 	}
 	if s.watcher != nil {
 		s.watcher.Close()

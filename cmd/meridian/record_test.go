@@ -3,7 +3,9 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"strconv"
@@ -12,7 +14,7 @@ import (
 	"meridian/sensor"
 )
 
-func init() { processes["emit"] = emit }
+func init() { processes["emit"], processes["chat"] = emit, chat }
 
 var emitted = sensor.NewEvent2[int, string]("test", "number", "n", "text")
 
@@ -55,4 +57,26 @@ func emit() {
 	code, err := strconv.Atoi(what)
 	check(err)
 	os.Exit(code)
+}
+
+// chat PORT N sends N datagrams to itself, to a port of 127.0.0.1.
+func chat() {
+	to, err := net.ListenPacket("udp", "127.0.0.1:"+os.Args[1])
+	check := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "chat:", err)
+			os.Exit(99)
+		}
+	}
+	check(err)
+	n, err := strconv.Atoi(os.Args[2])
+	check(err)
+	b := make([]byte, 64)
+	for i := range n {
+		binary.BigEndian.PutUint32(b, uint32(i))
+		_, err := to.WriteTo(b, to.LocalAddr())
+		check(err)
+		_, _, err = to.ReadFrom(b)
+		check(err)
+	}
 }

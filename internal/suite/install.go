@@ -28,6 +28,8 @@ var needs = []struct {
 	{programs: "babeltrace2", pkg: "babeltrace2", without: "what babeltrace2 says of CTF traces"},
 	{programs: "lttng-sessiond", pkg: "lttng-tools", without: "traces that LTTng records"},
 	{programs: "lttng-gen-tp", pkg: "liblttng-ust-dev", without: "traces that LTTng records"},
+	{programs: "strace", pkg: "strace", without: "whether the first system calls of a command are recorded"},
+	{programs: "setpriv", pkg: "util-linux", without: "what is recorded where something is not permitted"},
 	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records, meridian.h in C programs"},
 	{programs: "g++", pkg: "g++", without: "meridian.h in C++ programs"},
 	{programs: "clang++", pkg: "clang", without: "meridian.h with clang"},

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"meridian/format/ctf"
+)
+
+// TestFirstSystemCallsOfACommandAreRecorded holds what is recorded of a command against what strace sees of it.
+func TestFirstSystemCallsOfACommandAreRecorded(t *testing.T) {
+	asRoot(t)
+	strace := needed(t, "strace")
+	dir := everybodys(t)
+	meridian := installed(t, dir, "meridian")
+	command := []string{"/bin/cat", "/dev/null"}
+	ran(t, dir, append([]string{strace, "-o", "truth", "--"}, command...)...)
+	truth, err := os.ReadFile(filepath.Join(dir, "truth"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, call := range regexp.MustCompile(`(?m)^(\w+)\(`).FindAllStringSubmatch(string(truth), -1) {
+		want = append(want, call[1])
+	}
+	if len(want) < 5 || want[0] != "execve" {
+		t.Fatalf("strace saw %q", want)
+	}
+	child := []string{"sh", "-c", strings.Join(command, " ") + "; true"}
+	noBPF := []string{needed(t, "setpriv"), "--bounding-set=-bpf,-perfmon,-sys_admin"} // which leaves tracefs
+	for i := range 24 { // it is a race that is to be won each time
+		os.RemoveAll(filepath.Join(dir, "t"))
+		args := append([]string{meridian, "record", "-q", "-o", "t", "--kernel", "syscalls", "--"}, [][]string{command, child}[i%2]...)
+		if i%4 >= 2 {
+			args = append(noBPF[:2:2], args...)
+		}
+		o := ran(t, dir, args...)
+		if o.code != 0 || o.stderr != "" {
+			t.Fatalf("exit code %d: %s", o.code, o.stderr)
+		}
+		// The call of execve began as meridian.
+		if got := calls(t, filepath.Join(dir, "t"), "cat"); !slices.Equal(named(got), named(want[1:])) {
+			t.Fatalf("try %d: recorded are\n%q, and there were\n%q", i, got, want[1:])
+		}
+	}
+}
+
+// named gives calls that the two may call by different names the same.
+func named(calls []string) (all []string) {
+	other := strings.NewReplacer("newfstatat", "fstatat", "pread64", "pread")
+	for _, c := range calls {
+		all = append(all, other.Replace(c))
+	}
+	return all
+}
+
+// calls returns the system calls of a program in a trace, in their order.
+func calls(t *testing.T, dir, program string) (names []string) {
+	t.Helper()
+	trace, err := ctf.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type call struct {
+		at   int64
+		name string
+	}
+	var all []call
+	source := trace.Events()
+	defer source.Close()
+	eachEvent(t, source, func(at int64, class string, fields map[string]string) {
+		if name, ok := strings.CutPrefix(class, "syscall_entry_"); ok && fields["procname"] == program {
+			all = append(all, call{at, name})
+		}
+	})
+	slices.SortStableFunc(all, func(a, b call) int { return int(a.at - b.at) })
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// TestACommandIsStartedAsEverWhereItIsHeld compares what a command is to the system with what it is where nothing is followed.
+func TestACommandIsStartedAsEverWhereItIsHeld(t *testing.T) {
+	asRoot(t)
+	dir := everybodys(t)
+	meridian := installed(t, dir, "meridian")
+	// Its group and session, its terminal, who traces it, its signals.
+	const show = `cut -d' ' -f5-7 /proc/$$/stat; grep -E '^(TracerPid|Sig|Shd|NoNew|Cap)' /proc/$$/status; ls -l /proc/$$/fd | wc -l; `
+	const ends = `exit 7`
+	held := ran(t, dir, meridian, "record", "-q", "-o", "a", "--kernel", "sched", "--", "sh", "-c", show+ends)
+	free := ran(t, dir, meridian, "record", "-q", "-o", "b", "--", "sh", "-c", show+ends)
+	head := func(o outcome) string { before, _, _ := strings.Cut(o.stdout, "  process"); return before }
+	if held.code != 7 || free.code != 7 || head(held) != head(free) || !strings.Contains(held.stdout, "TracerPid:\t0\n") {
+		t.Errorf("exit codes %d and %d\n%s\nwithout being held\n%s", held.code, free.code, held.stdout, free.stdout)
+	}
+	for code, script := range map[int]string{0: "true", 143: "kill -TERM $$", 137: "kill -KILL $$", 133: "kill -TRAP $$", 130: "kill -INT $$"} {
+		if o := ran(t, dir, meridian, "record", "-q", "-o", "c", "--kernel", "sched", "--", "sh", "-c", script); o.code != code {
+			t.Errorf("%s: exit code %d: %s", script, o.code, o.stderr)
+		}
+	}
+	if o := ran(t, dir, meridian, "record", "-q", "-o", "d", "--kernel", "sched", "--", filepath.Join(dir, "meridian-no")); o.code != 1 || !strings.Contains(o.stderr, "no such file") {
+		t.Errorf("a command that is not there: exit code %d: %s", o.code, o.stderr)
+	}
+}
+
+// TestACommandRunsThoughItCannotBeHeld: whoever is traced already cannot be traced by us.
+func TestACommandRunsThoughItCannotBeHeld(t *testing.T) {
+	asRoot(t)
+	strace := needed(t, "strace")
+	dir := everybodys(t)
+	meridian := installed(t, dir, "meridian")
+	o := ran(t, dir, strace, "-f", "-o", "/dev/null", "-e", "trace=none", meridian, "record", "-q", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "exit 9")
+	if o.code != 9 {
+		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	}
+}
+
+// TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot: a program with the rights of another user would be started without them.
+func TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot(t *testing.T) {
+	asRoot(t)
+	dir := everybodys(t)
+	plain, set := filepath.Join(dir, "plain"), filepath.Join(dir, "set")
+	for _, path := range []string{plain, set} {
+		if err := os.WriteFile(path, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(set, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	if !mayBeHeld(plain) || !mayBeHeld(set) {
+		t.Error("root may hold anything")
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never let go: the thread ends with its lack of capabilities
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var none [2]unix.CapUserData
+		err := unix.Capset(&header, &none[0])
+		if err == nil && (!mayBeHeld(plain) || mayBeHeld(set)) {
+			err = errors.New("a program with the rights of another user must not be held, and others may be")
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACommandStopsAndGoesOnWithItsGroup: job control is the terminal's and the command's affair.
+func TestACommandStopsAndGoesOnWithItsGroup(t *testing.T) {
+	asRoot(t)
+	dir := everybodys(t)
+	meridian := installed(t, dir, "meridian")
+	c := exec.Command(meridian, "record", "-q", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "echo $$; kill -STOP $$; echo on")
+	c.Dir = dir
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	text := lines(out)
+	pid := <-text
+	for state := ""; state != "T"; { // as a shell would see it: stopped, and not by a tracer (t)
+		stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = strings.Fields(string(stat))[2]
+	}
+	if err := exec.Command("kill", "-CONT", pid).Run(); err != nil {
+		t.Error(err)
+	}
+	if line := <-text; line != "on" {
+		t.Errorf("it says %q", line)
+	}
+	for range text {
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"meridian/trace"
+)
+
+// asRoot skips a test that only root can do.
+func asRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
+	}
+	if os.Getenv("MERIDIAN_CI") == "1" {
+		t.Fatal("this test needs root")
+	}
+	t.Skip("only root can record kernel events and packets")
+}
+
+// needed skips a test where a program is missing, and returns its path.
+func needed(t *testing.T, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err == nil {
+		return path
+	}
+	if os.Getenv("MERIDIAN_CI") == "1" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+	return ""
+}
+
+// everybodys returns a directory that every user may enter and write in.
+func everybodys(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "meridian-record-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// installed puts this test binary into a directory under the name of a process that it can be.
+func installed(t *testing.T, dir, name string) string {
+	t.Helper()
+	binary, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, binary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// outcome is what a command said, and how it ended.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+func ran(t *testing.T, dir string, args ...string) outcome {
+	t.Helper()
+	c := exec.Command(args[0], args[1:]...)
+	var stdout, stderr bytes.Buffer
+	c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
+	err := c.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return outcome{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
+}
+
+// lines returns the lines of a stream until it ends.
+func lines(r io.Reader) <-chan string {
+	c := make(chan string)
+	go func() {
+		defer close(c)
+		for s := bufio.NewScanner(r); s.Scan(); {
+			c <- s.Text()
+		}
+	}()
+	return c
+}
+
+// eachEvent calls f for the events of a source, with those of their fields that are texts.
+func eachEvent(t *testing.T, source trace.Source, f func(at int64, class string, fields map[string]string)) {
+	t.Helper()
+	var e trace.Event
+	for {
+		err := source.Next(&e)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		class := &source.Classes()[e.Class]
+		fields := make(map[string]string)
+		for i, v := range source.Values() {
+			if v.Kind == trace.Text && i < len(class.Fields) {
+				fields[class.Fields[i].Name] = string(v.Data)
+			}
+		}
+		f(e.Time, class.Name, fields)
+	}
+}
