@@ -242,11 +242,11 @@ func TestAChainOfMessagesOrdersEventsWhateverTheClocksSay(t *testing.T) {
 	var want [][2]bool
 	for range 300 {
 		// Events happen at true instants; each clock is off by a constant, so that the corrected times mislead.
-		offsets := make([]int, 8)
+		offsets := make([]int, 4)
 		for i := range offsets {
 			offsets[i] = random.IntN(60) - 30
 		}
-		n := 6 + random.IntN(30)
+		n := 6 + random.IntN(40)
 		ends, truth := make([]end, n), make([]int, n)
 		for i := range ends {
 			clock := random.IntN(len(offsets))
@@ -262,9 +262,9 @@ func TestAChainOfMessagesOrdersEventsWhateverTheClocksSay(t *testing.T) {
 			}
 		}
 		var p problem
-		for range random.IntN(24) {
+		for range random.IntN(60) {
 			i, j := random.IntN(n), random.IntN(n)
-			if i < j && ends[i].Clock != ends[j].Clock {
+			if d := ends[i].Clock - ends[j].Clock; i < j && (d == 1 || d == -1) { // only neighbours talk, so that chains are long
 				p.Messages = append(p.Messages, message{ends[i], ends[j]})
 				after[i][j] = true
 			}
