@@ -37,7 +37,7 @@ func TestFirstSystemCallsOfACommandAreRecorded(t *testing.T) {
 	}
 	child := []string{"sh", "-c", strings.Join(command, " ") + "; true"}
 	noBPF := []string{needed(t, "setpriv"), "--bounding-set=-bpf,-perfmon,-sys_admin"} // which leaves tracefs
-	for i := range 24 { // it is a race that is to be won each time
+	for i := range 24 {                                                                // it is a race that is to be won each time
 		os.RemoveAll(filepath.Join(dir, "t"))
 		args := append([]string{meridian, "record", "-q", "-o", "t", "--kernel", "syscalls", "--"}, [][]string{command, child}[i%2]...)
 		if i%4 >= 2 {

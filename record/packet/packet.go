@@ -1,10 +1,10 @@
 // Package packet captures the packets of a host, or of one of its network namespaces, with the kernel's stamps.
 //
 // In go names of interfaces and an expression as for tcpdump. Out come frames as a capture file has them, each with its direction,
-// cut behind its headers, ready for format/pcap's Writer:
+// cut behind its headers, and a pcapng file of them ([File]):
 //
-//	kernel: tap --> filter --> ring in shared memory --> Read --> trace.Frame, trace.Direction
-//	                    \ cut to Snaplen   \ full: dropped and counted
+//	kernel: tap --> filter --> ring in shared memory --> Read --> trace.Frame, trace.Direction --> File
+//	                    \ cut to Snaplen   \ full: dropped and counted --------------------------> its statistics
 //
 // # The ring
 //
