@@ -34,9 +34,9 @@
 // # Exactly once
 //
 // A packet is written to the file before the ring is told that its events may go. A recorder that is killed between the
-// two leaves events both in the trace and in the ring; one that is killed while it writes leaves a packet cut short. The
-// next recorder in the same directory cuts that off and leaves out what lies before the last packet's position. One in
-// another directory is told where its predecessor wrote (Options.After). Nothing is lost and nothing is recorded twice, except
+// two leaves events both in the trace and in the ring; one that is killed while it writes leaves a packet cut short, but for
+// those of sources, which are whole pages: between two of these alone the kernel breaks a write off. The next recorder in the
+// same directory cuts off what is torn and leaves out what lies before the last packet's position. One in another directory is told where its predecessor wrote (Options.After). Nothing is lost and nothing is recorded twice, except
 // that what never left the memory of a source, at most a quarter of a second, is lost with the recorder.
 //
 // # Cost

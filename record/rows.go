@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -24,15 +25,22 @@ type rows struct {
 	at    uint64 // the latest stamp of all
 }
 
-// rowFile is the file of a stream.
+// rowFile is the file of a stream. Its packets are pages, and it is written by many of them at once: where a recorder is
+// killed, the kernel breaks a write off between two pages, so that none is there in part. babeltrace2 would refuse the trace.
 type rowFile struct {
-	stream trace.Stream
-	f      *os.File // nil until there is something to write
-	path   string
-	size   int64
-	w      *ctf.StreamWriter
-	lost   uint64
+	stream  trace.Stream
+	f       *os.File // nil until there is something to write
+	path    string
+	size    int64
+	packets []byte // that are not written yet
+	w       *ctf.StreamWriter
+	lost    uint64
 }
+
+const (
+	page       = 4096
+	mostAtOnce = 256 << 10 // bytes of packets
+)
 
 func newRows(t *hostTrace, name string, cpus bool) (*rows, error) {
 	cpu := ""
@@ -81,7 +89,7 @@ func (r *rows) add(streams []trace.Stream) error {
 		}
 		context = append(context, trace.OfText(s.Name), trace.OfText(s.Kind.String()), trace.OfInt(s.ID))
 		var err error
-		if f.w, err = r.enc.NewStream(f, 0, ctf.StreamOptions{PacketSize: 256 << 10, Instance: uint64(i), Context: context}); err != nil {
+		if f.w, err = r.enc.NewStream(f, 0, ctf.StreamOptions{PacketSize: page, Fixed: true, Instance: uint64(i), Context: context}); err != nil {
 			return fmt.Errorf("record: %s: %w", r.name, err)
 		}
 		r.files = append(r.files, f)
@@ -111,7 +119,7 @@ func (r *rows) lose(lost []uint64) {
 
 func (r *rows) flush() error {
 	for _, f := range r.files {
-		if err := f.w.Flush(); err != nil {
+		if err := errors.Join(f.w.Flush(), f.flush()); err != nil {
 			return fmt.Errorf("record: %s: %w", r.name, err)
 		}
 	}
@@ -135,19 +143,44 @@ func (r *rows) counts() (all []Counts) {
 	return all
 }
 
-// Write writes a packet.
+// Write takes a packet.
 func (f *rowFile) Write(packet []byte) (int, error) {
+	f.packets = append(f.packets, packet...)
+	if len(f.packets) >= mostAtOnce {
+		return len(packet), f.flush()
+	}
+	return len(packet), nil
+}
+
+// flush writes the packets that are whole.
+func (f *rowFile) flush() error {
+	if len(f.packets) == 0 {
+		return nil
+	}
 	if f.f == nil {
 		var err error
 		if f.f, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
 			f.f = nil
-			return 0, full(err)
+			return full(err)
 		}
 	}
-	n, err := f.f.WriteAt(packet, f.size)
+	n, err := f.f.WriteAt(f.packets, f.size)
 	if err != nil {
-		return n, errors.Join(full(err), f.f.Truncate(f.size))
+		return errors.Join(full(err), f.f.Truncate(f.size+int64(wholePackets(f.packets[:n]))))
 	}
 	f.size += int64(n)
-	return n, nil
+	f.packets = f.packets[:0]
+	return nil
+}
+
+// wholePackets returns how long the packets are that are whole, of some that were written as far as there was room.
+func wholePackets(written []byte) (at int) {
+	for len(written)-at >= sourceHead {
+		size := binary.LittleEndian.Uint64(written[at+atSize:]) / 8
+		if size < sourceHead || size > uint64(len(written)-at) {
+			break
+		}
+		at += int(size)
+	}
+	return at
 }

@@ -133,7 +133,7 @@ func (t *hostTrace) takeTails(dir string, m *ctf.Metadata, own bool, w *trace.Wa
 			return err
 		}
 		if cut > 0 {
-			w.Add(name, "the end of a packet that was being written when its recorder was killed", fmt.Sprintf("%d bytes", cut))
+			w.Add(name, cutShort, fmt.Sprintf("%d bytes", cut))
 		}
 		if got.packets == 0 {
 			continue
@@ -150,8 +150,17 @@ func (t *hostTrace) takeTails(dir string, m *ctf.Metadata, own bool, w *trace.Wa
 		}
 		t.tails[key] = got
 	}
-	return nil
+	if !own {
+		return nil
+	}
+	torn, err := cutTorn(dir, m.UUID)
+	for name, cut := range torn {
+		w.Add(name, cutShort, fmt.Sprintf("%d bytes", cut))
+	}
+	return err
 }
+
+const cutShort = "the end of a packet that was being written when its recorder was killed"
 
 // escaped makes a pattern of a directory's name that matches just it.
 func escaped(dir string) string {
