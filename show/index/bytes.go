@@ -1,0 +1,82 @@
+package index
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+func appendFloat(b []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
+
+// decoder takes values from the front of some bytes. What is not there is 0, and bad says so afterwards.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) u() uint64 {
+	if len(d.b) > 0 && d.b[0] < 0x80 { // nearly all are
+		v := d.b[0]
+		d.b = d.b[1:]
+		return uint64(v)
+	}
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// length returns a number that is not more than limit.
+func (d *decoder) length(limit int) int {
+	v := d.u()
+	if v > uint64(max(limit, 0)) {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	return int(v)
+}
+
+func (d *decoder) s() int64 {
+	v := d.u()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.bad = true
+		return 0
+	}
+	v := d.b[0]
+	d.b = d.b[1:]
+	return v
+}
+
+func (d *decoder) word() uint64 {
+	if len(d.b) < 8 {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(d.b)
+	d.b = d.b[8:]
+	return v
+}
+
+func (d *decoder) float() float64 { return math.Float64frombits(d.word()) }
+
+// bytes returns the next n, which belong to what is decoded.
+func (d *decoder) bytes(n int) []byte {
+	if n > len(d.b) {
+		d.b, d.bad = nil, true
+		return nil
+	}
+	v := d.b[:n:n]
+	d.b = d.b[n:]
+	return v
+}
+
+// text returns a string with its length before it.
+func (d *decoder) text() string { return string(d.bytes(d.length(len(d.b)))) }

@@ -1,0 +1,264 @@
+package index
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+	"strings"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// The file begins with magic and the version, then come pages, then the directory, and a trailer at its end:
+//
+//	magic [8] version u32 0 u32 | pages, each with its CRC-32C | directory | at u64, size u64, its CRC u32, 0 u32, magic [8]
+const (
+	magic       = "\x89MerIdx\n"
+	version     = 1
+	headerSize  = 16
+	trailerSize = 32
+)
+
+// directory is all of an index that is held in memory.
+type directory struct {
+	about      *About
+	fields     [][]trace.Field // by class
+	violations *Violations
+	events     int64
+	blocks     []block
+	lanes      []laneRoot
+	attached   []attachment
+}
+
+// laneRoot is where the tree of a lane begins. Lanes are in order of their number.
+type laneRoot struct {
+	group int
+	kind  laneKind
+	owner int // row, or link
+	root  node
+}
+
+func (b *Builder) directory() (*directory, error) {
+	d := &directory{events: b.events, blocks: b.places, attached: b.attached, about: b.about()}
+	for i := range b.legend.Classes {
+		d.fields = append(d.fields, b.legend.Classes[i].Fields)
+	}
+	// A lane's number is its place in the directory.
+	root := func(l *lane, group, owner int) (int, *node, error) {
+		n, err := b.trees.finish(l)
+		d.lanes = append(d.lanes, laneRoot{group: group, kind: l.kind, owner: owner, root: n})
+		return len(d.lanes) - 1, &d.lanes[len(d.lanes)-1].root, err
+	}
+	for i, w := range b.rows {
+		into := &d.about.Rows[i].Lanes
+		add := func(l *lane, x Lane) error {
+			if l == nil {
+				return nil
+			}
+			number, n, err := root(l, w.host, i)
+			x.Lane, x.Kind, x.Items, x.Least, x.Greatest = number, l.kind.String(), l.items, n.least, n.greatest
+			*into = append(*into, x)
+			return err
+		}
+		if err := add(w.instants, Lane{}); err != nil {
+			return nil, err
+		}
+		for depth, l := range w.nest.lanes {
+			if err := add(l, Lane{Depth: depth}); err != nil {
+				return nil, err
+			}
+		}
+		for _, c := range w.counters {
+			if err := add(c.lane, Lane{Name: b.counterName(c)}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	numbers := make(map[*link]int)
+	for i, l := range b.pairs.order {
+		number, n, err := root(l.lane, len(b.hosts), i)
+		if err != nil {
+			return nil, err
+		}
+		numbers[l] = number
+		d.about.Links = append(d.about.Links, Link{Lane: number, From: int(l.from), To: int(l.to), Messages: l.lane.items, Worst: n.worst})
+	}
+	d.violations = b.pairs.list(func(l *link) int { return numbers[l] })
+	return d, nil
+}
+
+// counterName names a counter after its class, and after the field too where it has several.
+func (b *Builder) counterName(c counterLane) string {
+	class := &b.legend.Classes[c.class]
+	field := class.Fields[c.field].Name
+	if len(b.classes[c.class].numbers) > 1 || class.Name == "" {
+		return strings.TrimSpace(class.Name + " " + field)
+	}
+	return class.Name
+}
+
+// topLevel returns the least level whose tile 0 covers all.
+func topLevel(span int64) int { return max(bits.Len64(uint64(span))-tileBits, 0) }
+
+func (b *Builder) about() *About {
+	l := b.legend
+	a := &About{
+		Version: version, Title: l.Title, Origin: b.origin, Span: b.last, Top: topLevel(b.last), Events: b.events,
+		Verdicts: b.pairs.counts, Delays: histograms(b.pairs.delays), Method: l.Method, Assumption: l.Assumption,
+		Hosts: []Host{}, Clocks: []Clock{}, Rows: []Row{}, Classes: []Class{}, Links: []Link{},
+		Warnings: b.warnings(), Pairs: [][]string{}, Left: []string{},
+	}
+	for _, n := range a.Verdicts {
+		a.Messages += n
+	}
+	named := make(map[string]int)
+	for i, name := range l.Hosts {
+		if _, ok := named[name]; !ok {
+			named[name] = i
+		}
+		a.Hosts = append(a.Hosts, Host{Name: name, Addresses: []string{}, Events: b.hosts[i].events})
+	}
+	for i := range l.Maps {
+		a.Clocks = append(a.Clocks, b.clock(i))
+	}
+	for _, w := range b.rows {
+		s := &l.Streams[w.stream]
+		if w.host < 0 {
+			w.host = named[s.Host] // no event of it came
+		}
+		x := Row{Host: w.host, Clock: w.clock, Name: s.Name, Kind: s.Kind.String(), ID: s.ID, Parent: -1, Events: w.events, Lanes: []Lane{}}
+		if s.Parent >= 0 && s.Parent < len(b.streams) {
+			x.Parent = int(b.streams[s.Parent])
+		}
+		a.Rows = append(a.Rows, x)
+	}
+	for i := range l.Classes {
+		c := &l.Classes[i]
+		x := Class{Name: c.Name, Category: c.Category, Fields: []string{}, Events: b.classes[i].events}
+		for k := range c.Fields {
+			x.Fields = append(x.Fields, c.Fields[k].Name)
+		}
+		a.Classes = append(a.Classes, x)
+	}
+	return a
+}
+
+// mostCorners is how many corners all clocks have together, at least 64 each.
+const mostCorners = 1 << 16
+
+// clock describes a map of the legend. It is drawn over the whole timeline and somewhat beyond, but for one that is not its
+// host's only one: that is drawn where it brought stamps.
+func (b *Builder) clock(i int) Clock {
+	m := &b.legend.Maps[i]
+	c := Clock{Host: m.Host, Low: m.Map.Low != nil, High: m.Map.High != nil, Granularity: b.granularity(i), Corners: []Corner{}}
+	if m.Map.Mid.Check() != nil {
+		return c
+	}
+	first, last := int64(0), b.last
+	for k := range b.legend.Maps {
+		if s := &b.maps[i+1]; k != i && b.legend.Maps[k].Host == m.Host && s.used {
+			first, last = s.first, s.last
+		}
+	}
+	margin := max((last-first)/8, 1_000_000)
+	limit := max(64, min(2048, mostCorners/len(b.legend.Maps)))
+	c.Corners = Corners(m.Map, clock.Add(b.origin, first-margin), clock.Add(b.origin, clock.Add(last, margin)), limit)
+	for k := range c.Corners {
+		c.Corners[k].At = clock.Sub(c.Corners[k].At, b.origin)
+	}
+	return c
+}
+
+// warnings says what is not shown as it was.
+func (b *Builder) warnings() []string {
+	ends := b.lost.ends + int64(len(b.pairs.waiting))
+	open := int64(0)
+	for _, w := range b.rows {
+		for _, l := range w.nest.open {
+			if l.used {
+				open++
+			}
+		}
+	}
+	out := []string{}
+	for _, x := range []struct {
+		n   int64
+		say string
+	}{
+		{b.lost.late, "events came after later ones and are shown at the instant of these"},
+		{b.lost.far, "events lie more than 146 years behind the first and are shown there"},
+		{ends, "ends of messages are without their other end"},
+		{b.lost.folded, "messages are shown between the first rows of their hosts, as there are too many pairs of rows"},
+		{b.lost.noBegin, "slices have no begin"},
+		{b.lost.noEnd + open, "slices have no end and are shown to the last instant"},
+		{b.lost.reused, "slices have no end and are shown until another began under their number"},
+		{b.lost.deep, "slices overlap with more than 256 others of their row and are not shown"},
+		{b.lost.cut, "events have more in their fields than is shown"},
+		{b.lost.noNumber, "values of counters are infinite or no number and are not shown"},
+	} {
+		if x.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", x.n, x.say))
+		}
+	}
+	return out
+}
+
+// write lays the directory down at the end, with what frames the file.
+func (d *directory) write(s *store) error {
+	b, err := d.encode()
+	if err != nil {
+		return err
+	}
+	at := s.reserve(len(b) + trailerSize)
+	n := len(b)
+	sum := crc32.Checksum(b, castagnoli)
+	b = binary.LittleEndian.AppendUint64(b, uint64(at))
+	b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	b = binary.LittleEndian.AppendUint32(b, sum)
+	b = append(binary.LittleEndian.AppendUint32(b, 0), magic...)
+	if err := s.write(b, at); err != nil {
+		return err
+	}
+	head := binary.LittleEndian.AppendUint32([]byte(magic), version)
+	return s.write(binary.LittleEndian.AppendUint32(head, 0), 0)
+}
+
+func (d *directory) encode() ([]byte, error) {
+	var b []byte
+	for _, part := range []any{d.about, d.fields, d.violations} {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return nil, fmt.Errorf("index: %w", err)
+		}
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	b = binary.AppendUvarint(b, uint64(d.events))
+	b = binary.AppendUvarint(b, uint64(len(d.blocks)))
+	var before block
+	for _, x := range d.blocks {
+		b = binary.AppendVarint(b, x.at-before.at)
+		b = binary.AppendUvarint(b, uint64(x.size))
+		b = binary.AppendUvarint(b, uint64(x.first-before.first))
+		b = binary.LittleEndian.AppendUint64(b, x.classes)
+		b = binary.LittleEndian.AppendUint64(b, x.rows)
+		before = x
+	}
+	b = binary.AppendUvarint(b, uint64(len(d.lanes)))
+	for i := range d.lanes {
+		x := &d.lanes[i]
+		b = binary.AppendUvarint(b, uint64(x.group))
+		b = binary.AppendUvarint(b, uint64(x.owner))
+		b = append(b, byte(x.kind), byte(x.root.level))
+		b = appendNode(b, x.kind, &x.root, &node{})
+	}
+	b = binary.AppendUvarint(b, uint64(len(d.attached)))
+	for _, x := range d.attached {
+		b = append(binary.AppendUvarint(b, uint64(len(x.name))), x.name...)
+		b = binary.AppendUvarint(b, uint64(x.at))
+		b = binary.AppendUvarint(b, uint64(x.size))
+	}
+	return b, nil
+}

@@ -1,0 +1,72 @@
+package index
+
+// dominant finds which of many classes has most weight, in the room of few (Misra and Gries 1982, in the form that can be
+// merged: Agarwal et al. 2012). What it says a class weighs is never too much, and too little by at most a fifth of all
+// that was added; so a class of more than that is never missed, and the one it names weighs at most a fifth of all less
+// than the heaviest.
+type dominant struct {
+	few [4]weight
+	any uint32 // one of those added: what is named where all have outweighed each other
+}
+
+type weight struct {
+	class uint32
+	w     int64 // 0: free
+}
+
+func (d *dominant) add(class uint32, w int64) {
+	d.any = class
+	free, least := -1, w
+	few := &d.few
+	for i := range few {
+		switch {
+		case few[i].w == 0:
+			free = i
+		case few[i].class == class:
+			few[i].w = sum(few[i].w, w)
+			return
+		default:
+			least = min(least, few[i].w)
+		}
+	}
+	if free < 0 {
+		// Every class here and the new one give up as much as the lightest has.
+		for i := range few {
+			if few[i].w -= least; few[i].w == 0 {
+				free = i
+			}
+		}
+		w -= least
+	}
+	if w > 0 {
+		few[free] = weight{class, w}
+	}
+}
+
+func (d *dominant) merge(o *dominant) {
+	for _, x := range o.few {
+		if x.w > 0 {
+			d.add(x.class, x.w)
+		}
+	}
+	d.any = o.any
+}
+
+// most returns the heaviest class, of equals the first.
+func (d *dominant) most() uint32 {
+	best := weight{class: d.any}
+	for _, x := range d.few {
+		if x.w > best.w || x.w == best.w && x.w > 0 && x.class < best.class {
+			best = x
+		}
+	}
+	return best.class
+}
+
+// sum adds what is not negative, and stays at the largest number rather than leave it.
+func sum(a, b int64) int64 {
+	if s := a + b; s >= 0 {
+		return s
+	}
+	return 1<<63 - 1
+}

@@ -1,0 +1,170 @@
+package index
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"meridian/trace"
+)
+
+const (
+	// mostEvents is how many events are returned at once.
+	mostEvents = 1024
+	// longestText is how many bytes of one field's text are returned; mostText, of all fields together.
+	longestText = 1 << 16
+	mostText    = 16 << 20
+)
+
+// Events returns up to n events from number from on, fewer where they are large.
+func (x *Index) Events(from int64, n int) ([]Event, error) {
+	if from < 0 || n < 0 {
+		return nil, fmt.Errorf("index: no %d events from %d on", n, from)
+	}
+	out := []Event{}
+	n = min(n, mostEvents)
+	w := walker{x: x}
+	texts := texts{left: mostText}
+	err := x.scan(from, nil, func(number int64, h *head, values *decoder) (bool, error) {
+		if len(out) == n || texts.left <= 0 {
+			return false, nil
+		}
+		e := x.event(number, h)
+		fields := x.fields[h.class]
+		e.Fields = texts.of(fields, values)
+		if values.bad {
+			return false, damaged("the fields of event %d cannot be read", number)
+		}
+		out = append(out, e)
+		return true, x.ends(&w, &out[len(out)-1], h)
+	})
+	return out, err
+}
+
+// scan calls see for the events from one on, of the blocks that wanted does not refuse, until it returns false.
+func (x *Index) scan(from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) error {
+	a := x.about
+	r := blockReader{origin: a.Origin, limits: eventLimits{rows: len(a.Rows), classes: len(a.Classes), clocks: len(a.Clocks)}}
+	first := max(sort.Search(len(x.blocks), func(i int) bool { return x.blocks[i].first > from })-1, 0)
+	for i := first; i < len(x.blocks); i++ {
+		b := &x.blocks[i]
+		if wanted != nil && !wanted(b) {
+			continue
+		}
+		if err := x.openBlock(&r, i); err != nil {
+			return err
+		}
+		for {
+			number, h, values, ok, err := r.next()
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			if number < from {
+				continue
+			}
+			if on, err := see(number, &h, &values); err != nil || !on {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (x *Index) openBlock(r *blockReader, i int) error {
+	packed, err := x.pages.page(x.blocks[i].place)
+	if err != nil {
+		return err
+	}
+	end := x.events
+	if i+1 < len(x.blocks) {
+		end = x.blocks[i+1].first
+	}
+	return r.open(packed, x.blocks[i].first, int(end-x.blocks[i].first))
+}
+
+func (x *Index) event(number int64, h *head) Event {
+	e := Event{Event: number, At: h.at, Recorded: h.recorded, Row: h.row, Clock: h.clock, Class: int(h.class),
+		Phase: [...]string{"instant", "begin", "end", "counter"}[h.flags&phaseBits]}
+	if h.flags&boundedBit != 0 {
+		low, high := h.at-h.below, h.at+h.above
+		e.Low, e.High = &low, &high
+	}
+	return e
+}
+
+// ends finds the other end of an event's message and of its slice.
+func (x *Index) ends(w *walker, e *Event, h *head) error {
+	if h.flags&flowBit != 0 {
+		links := x.got[h.row]
+		if h.flags&sendsBit != 0 {
+			links = x.sent[h.row]
+		}
+		f := named{kind: messages, at: h.at, event: e.Event}
+		for _, n := range links {
+			if err := w.walk(&x.lanes[n], &f); err != nil {
+				return err
+			}
+			if f.found {
+				e.Flow = &Flow{Sent: f.is.event, Received: f.is.other}
+				break
+			}
+		}
+	}
+	if p := trace.Phase(h.flags & phaseBits); p != trace.Begin && p != trace.End {
+		return nil
+	}
+	f := named{kind: sliced, at: h.at, event: e.Event}
+	for i := range x.about.Rows[h.row].Lanes {
+		n := x.about.Rows[h.row].Lanes[i].Lane
+		if n < 0 || n >= len(x.lanes) || x.lanes[n].kind != sliced {
+			continue
+		}
+		if err := w.walk(&x.lanes[n], &f); err != nil {
+			return err
+		}
+		if f.found {
+			e.Slice = &Slice{Begin: f.is.event, End: f.is.other}
+			if f.is.flags&noBegin != 0 {
+				e.Slice.Begin = -1
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// texts writes the fields of events as people read them, as far as there is room.
+type texts struct {
+	left int
+	b    []byte
+}
+
+func (t *texts) of(fields []trace.Field, values *decoder) [][2]string {
+	out := [][2]string{}
+	for i := 0; len(values.b) > 0 && !values.bad; i++ {
+		v := values.value(0)
+		if v.Kind == trace.None {
+			continue
+		}
+		name, kind := fmt.Sprintf("field %d", i+1), trace.Type{}
+		if i < len(fields) {
+			name, kind = fields[i].Name, fields[i].Type
+		}
+		t.b = v.Append(t.b[:0], &kind)
+		text := t.b
+		if len(text) > longestText {
+			text = append(text[:longestText:longestText], "..."...)
+		}
+		s := string(text)
+		if !utf8.ValidString(s) {
+			s = strings.ToValidUTF8(s, "\ufffd")
+		}
+		t.left -= len(s)
+		out = append(out, [2]string{name, s})
+	}
+	return out
+}

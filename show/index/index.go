@@ -1,0 +1,258 @@
+// Package index keeps a timeline so that any stretch of it can be drawn at once, however many events there are: records go
+// in, in order of their time, once; out come tiles, the bytes from which the page of `meridian view` draws, and events,
+// searches and violations one by one. docs/viewer.md says what a tile is.
+//
+//	trace.Record --> row --> instants ---.                      .--> Tile
+//	                   \---> nest: slices -+--> trees of pages --+
+//	                   |---> counters ----'     in the file      |--> Events: the ends of a slice, of a message
+//	                   '---> pairs: messages --> links ----------'
+//	                   '---> blocks of 256 events, compressed -------> Events, Search
+//
+// What is on one lane does not overlap, so it is sorted by its begin and by its end alike; messages, which do overlap, lie
+// in the order in which they were complete. Over each lane stands a tree (node.go): a page of 48 to 128 items, a page of
+// 32 to 96 pages, and so on. Each page is summed up where it is named: how many, from when to when, how long busy, which
+// class has most, least, greatest and last value, the worst verdict. To fill a bin of a tile, pages that lie in it are taken
+// by their summary, and only those that lie across its border are opened. As pages end where bins of large tiles do, these are few.
+//
+// The file is header, pages, directory (about.go's structures, the roots of the trees, where the blocks are), and a trailer.
+// It is read in place; in memory is the directory, and some 16 MB of the file. Every page has its checksum, and
+// what a page says is still held against what led to it: a page that was made up cannot lead out of its file, around in a
+// circle, or to more than there is.
+//
+// Building costs a few hundred nanoseconds an event, reading a tile what it has of bins; memory while building is bounded: 40
+// bytes for each item not yet in a page, at most two million; half a million ends of messages that wait for their others,
+// and 20 bytes for each block of events.
+//
+// The summary by heaviest class is that of Misra and Gries, "Finding repeated elements" (1982); the buckets of delays are
+// those of HdrHistogram.
+package index
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"slices"
+)
+
+// Index answers what the page asks for. Any number of goroutines may ask at once.
+type Index struct {
+	directory
+	f       *os.File
+	unnamed string // a file without a name, to be removed where that could not be done before
+	pages   pageReader
+	groups  [][]int // of each, its lanes
+	sent    [][]int // of each row, the links from it
+	got     [][]int // and to it
+	limits  limits
+}
+
+// IsIndex reports whether a file looks like an index.
+func IsIndex(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var b [len(magic)]byte
+	_, err = io.ReadFull(f, b[:])
+	return err == nil && string(b[:]) == magic
+}
+
+// Open opens an index that was kept.
+func Open(path string) (*Index, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	var x *Index
+	if err == nil {
+		x, err = open(f, info.Size())
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return x, nil
+}
+
+func open(f *os.File, size int64) (*Index, error) {
+	x, err := read(f, size)
+	if err != nil {
+		return nil, err
+	}
+	x.f = f
+	return x, nil
+}
+
+// read reads the directory of an index of some size and believes nothing of it.
+func read(f io.ReaderAt, size int64) (*Index, error) {
+	if size < headerSize+trailerSize {
+		return nil, damaged("%d bytes are too few", size)
+	}
+	head, tail := make([]byte, headerSize), make([]byte, trailerSize)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	if string(head[:len(magic)]) != magic {
+		return nil, errors.New("index: this is no index")
+	}
+	if v := binary.LittleEndian.Uint32(head[len(magic):]); v != version {
+		return nil, fmt.Errorf("index: version %d; this program knows %d: make it again from the traces", v, version)
+	}
+	if _, err := f.ReadAt(tail, size-trailerSize); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	at, n := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
+	if string(tail[24:]) != magic || at < headerSize || n > uint64(size-trailerSize) || at != uint64(size-trailerSize)-n {
+		return nil, damaged("it has no end")
+	}
+	b := make([]byte, n)
+	if _, err := f.ReadAt(b, int64(at)); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	if crc32.Checksum(b, castagnoli) != binary.LittleEndian.Uint32(tail[16:]) {
+		return nil, damaged("its directory has a wrong checksum")
+	}
+	x := &Index{pages: pageReader{f: f, size: int64(at)}}
+	if err := x.decode(b); err != nil {
+		return nil, err
+	}
+	return x, x.arrange()
+}
+
+func (x *Index) decode(b []byte) error {
+	d := decoder{b: b}
+	for _, part := range []any{&x.about, &x.fields, &x.violations} {
+		text := d.bytes(d.length(len(d.b)))
+		if d.bad {
+			return damaged("its directory ends early")
+		}
+		if err := json.Unmarshal(text, part); err != nil {
+			return damaged("its directory: %v", err)
+		}
+	}
+	if x.about == nil || x.violations == nil || len(x.fields) != len(x.about.Classes) || x.about.Span < 0 || x.about.Span > far {
+		return damaged("its directory is incomplete")
+	}
+	x.about.Top = topLevel(x.about.Span)
+	x.events = int64(d.u())
+	if x.events < 0 || x.events != x.about.Events {
+		return damaged("it has %d events and says %d", x.events, x.about.Events)
+	}
+	x.limits = limits{classes: uint64(len(x.about.Classes)), events: x.events}
+	x.decodeBlocks(&d)
+	for range d.length(len(d.b)) {
+		l := laneRoot{group: d.length(len(x.about.Hosts)), owner: d.length(len(b))}
+		l.kind = laneKind(d.byte())
+		level := d.byte()
+		if l.kind >= laneKinds || level > 32 {
+			d.bad = true
+		}
+		l.root = d.node(l.kind, int(level), &node{}, x.limits)
+		if d.bad || l.root.count > x.events || l.root.end > x.about.Span && l.kind != messages {
+			return damaged("its lane %d", len(x.lanes))
+		}
+		x.lanes = append(x.lanes, l)
+	}
+	for range d.length(len(d.b)) {
+		x.attached = append(x.attached, attachment{d.text(), place{int64(d.u()), int64(d.u())}})
+	}
+	if d.bad || len(d.b) > 0 {
+		return damaged("its directory does not end where it should")
+	}
+	return nil
+}
+
+// decodeBlocks reads where the events are: blocks in order, of 1 to mostInBlock events each.
+func (x *Index) decodeBlocks(d *decoder) {
+	var before block
+	for i := range d.length(len(d.b)) {
+		y := block{place: place{before.at + d.s(), int64(d.u())}, first: before.first + int64(d.u()), classes: d.word(), rows: d.word()}
+		if n := y.first - before.first; i == 0 && n != 0 || i > 0 && (n < 1 || n > mostInBlock) {
+			d.bad = true
+		}
+		if d.bad {
+			return
+		}
+		x.blocks = append(x.blocks, y)
+		before = y
+	}
+	if n := x.events - before.first; (len(x.blocks) > 0) != (x.events > 0) || n > mostInBlock || x.events > 0 && n < 1 {
+		d.bad = true
+	}
+}
+
+// arrange groups the lanes and checks what the parts of the directory say of one another.
+func (x *Index) arrange() error {
+	a := x.about
+	for i := range a.Rows {
+		if r := &a.Rows[i]; r.Host < 0 || r.Host >= len(a.Hosts) || r.Clock < -1 || r.Clock >= len(a.Clocks) ||
+			r.Parent < -1 || r.Parent >= len(a.Rows) {
+			return damaged("its row %d", i)
+		}
+	}
+	for i := range a.Clocks {
+		if h := a.Clocks[i].Host; h < 0 || h >= len(a.Hosts) {
+			return damaged("its clock %d", i)
+		}
+	}
+	x.groups = make([][]int, len(a.Hosts)+1)
+	x.sent, x.got = make([][]int, len(a.Rows)), make([][]int, len(a.Rows))
+	for n := range x.lanes {
+		l := &x.lanes[n]
+		x.groups[l.group] = append(x.groups[l.group], n)
+		if l.kind != messages {
+			if l.owner >= len(a.Rows) || a.Rows[l.owner].Host != l.group {
+				return damaged("its lane %d is of no row", n)
+			}
+			continue
+		}
+		if l.owner >= len(a.Links) || l.group != len(a.Hosts) {
+			return damaged("its lane %d is no link", n)
+		}
+		k := &a.Links[l.owner]
+		if k.From < 0 || k.From >= len(a.Rows) || k.To < 0 || k.To >= len(a.Rows) {
+			return damaged("its link %d", l.owner)
+		}
+		x.sent[k.From] = append(x.sent[k.From], n)
+		x.got[k.To] = append(x.got[k.To], n)
+	}
+	return nil
+}
+
+// About returns what the index knows of the timeline. It is not to be changed.
+func (x *Index) About() *About { return x.about }
+
+// Violations returns the messages that are not in order. It is not to be changed.
+func (x *Index) Violations() *Violations { return x.violations }
+
+// Attachment returns what was attached under a name; nil if nothing was.
+func (x *Index) Attachment(name string) ([]byte, error) {
+	for _, a := range slices.Backward(x.attached) {
+		if a.name == name {
+			b, err := x.pages.page(a.place)
+			return slices.Clone(b), err
+		}
+	}
+	return nil, nil
+}
+
+// Close closes the file; one without a name is gone then.
+func (x *Index) Close() error {
+	if x.f == nil {
+		return nil
+	}
+	err := x.f.Close()
+	if x.unnamed != "" {
+		_ = os.Remove(x.unnamed)
+	}
+	return err
+}

@@ -1,0 +1,253 @@
+package index
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"meridian/clock"
+)
+
+// Verdict says what the stamps make of a message. The worse, the larger.
+type Verdict uint8
+
+const (
+	InOrder     Verdict = iota
+	WithinStep          // received before it was sent, by no more than the step of the stamps
+	TooFast             // quicker than the least delay
+	Undecidable         // received before it was sent, but within the bounds of the clocks
+	Certain             // received before it was sent, beyond the bounds
+)
+
+// end is one end of a message.
+type end struct {
+	event         int64
+	time          int64 // since the origin; before it too, where events came late
+	below, above  int64 // bounds
+	row           int32
+	host          int32
+	clock         int32
+	bounded, sent bool
+}
+
+// pairs brings the two ends of messages together, whichever comes first.
+type pairs struct {
+	waiting map[uint64]end
+	queue   []waiter // in the order in which they came, those that were met among them
+	from    int
+	links   map[[2]int32]*link
+	last    *link // messages come in trains
+	order   []*link
+	delays  map[[2]int32]*histogram
+	worst   worst
+	counts  [5]int64
+}
+
+type waiter struct {
+	flow  uint64
+	event int64
+}
+
+// link holds the messages from one row to another.
+type link struct {
+	from, to int32
+	lane     *lane
+}
+
+const (
+	// mostEnds is how many ends may wait for their others; of more, the oldest are given up.
+	mostEnds = 1 << 19
+	// mostLinks is how many pairs of rows are told apart; messages of others go between the first rows of their hosts.
+	mostLinks = 1 << 16
+	// mostListed is how many violations are listed.
+	mostListed = 10_000
+)
+
+func newPairs() pairs {
+	return pairs{waiting: make(map[uint64]end), links: make(map[[2]int32]*link), delays: make(map[[2]int32]*histogram)}
+}
+
+// meet takes an end in. If its other waited, the message goes onto its link.
+func (b *Builder) meet(flow uint64, e end) error {
+	p := &b.pairs
+	other, ok := p.waiting[flow]
+	if ok && other.sent != e.sent {
+		delete(p.waiting, flow)
+		if e.sent {
+			return b.message(&e, &other)
+		}
+		return b.message(&other, &e)
+	}
+	if ok {
+		b.lost.ends++ // the same end twice: the one before stays alone
+	} else if len(p.waiting) >= mostEnds {
+		b.giveUp()
+	}
+	p.waiting[flow] = e
+	p.queue = append(p.queue, waiter{flow, e.event})
+	if p.from > 1024 && p.from > len(p.queue)/2 {
+		p.queue = p.queue[:copy(p.queue, p.queue[p.from:])]
+		p.from = 0
+	}
+	if len(p.queue) > 2*len(p.waiting)+1024 {
+		p.queue = slices.DeleteFunc(p.queue[p.from:], func(w waiter) bool {
+			x, ok := p.waiting[w.flow]
+			return !ok || x.event != w.event
+		})
+		p.from = 0
+	}
+	return nil
+}
+
+// giveUp forgets the end that has waited longest.
+func (b *Builder) giveUp() {
+	p := &b.pairs
+	for p.from < len(p.queue) {
+		w := p.queue[p.from]
+		p.from++
+		if x, ok := p.waiting[w.flow]; ok && x.event == w.event {
+			delete(p.waiting, w.flow)
+			b.lost.ends++
+			return
+		}
+	}
+}
+
+// message enters a message whose ends are both known.
+func (b *Builder) message(s, r *end) error {
+	p := &b.pairs
+	l, err := b.link(s, r)
+	if err != nil {
+		return err
+	}
+	delay := clock.Sub(r.time, s.time)
+	low, high, known := between(s, r, delay)
+	v := b.judge(s, r, delay, high, known)
+	p.counts[v]++
+	key := [2]int32{s.host, r.host}
+	h := p.delays[key]
+	if h == nil {
+		h = &histogram{}
+		p.delays[key] = h
+	}
+	h.add(delay)
+	if v != InOrder {
+		p.worst.add(violation{verdict: v, sent: s.time, delay: delay, low: low, high: high, known: known, from: s.event, to: r.event,
+			link: l, depth: b.depth(v, delay)})
+	}
+	return b.trees.add(l.lane, item{at: min(max(s.time, 0), far), to: min(max(r.time, 0), far), event: s.event, other: r.event, flags: uint8(v)})
+}
+
+func (b *Builder) link(s, r *end) (*link, error) {
+	p := &b.pairs
+	key := [2]int32{s.row, r.row}
+	if p.last != nil && p.last.from == key[0] && p.last.to == key[1] {
+		return p.last, nil
+	}
+	l := p.links[key]
+	if l == nil && len(p.links) >= mostLinks {
+		b.lost.folded++
+		key = [2]int32{b.hosts[s.host].row, b.hosts[r.host].row}
+		l = p.links[key]
+	}
+	if l == nil {
+		l = &link{from: key[0], to: key[1], lane: b.trees.newLane(messages)}
+		p.links[key] = l
+		p.order = append(p.order, l)
+	}
+	p.last = l
+	return l, nil
+}
+
+// between returns the interval of a message's delay. On one clock it is what the stamps say.
+func between(s, r *end, delay int64) (low, high int64, known bool) {
+	if s.sameClock(r) {
+		return delay, delay, true
+	}
+	if !s.bounded || !r.bounded {
+		return 0, 0, false
+	}
+	return clock.Sub(clock.Sub(delay, r.below), s.above), clock.Add(clock.Add(delay, r.above), s.below), true
+}
+
+func (e *end) sameClock(o *end) bool { return e.host == o.host && e.clock == o.clock }
+
+// judge says what a message's stamps make of it. The receiver's stamp t means an instant of [t, t+step): it may look early
+// by the step, and by what the maps' rounding adds.
+func (b *Builder) judge(s, r *end, delay, high int64, known bool) Verdict {
+	switch {
+	case delay >= 0 && delay >= b.options.MinDelay:
+		return InOrder
+	case delay >= 0:
+		return TooFast
+	case clock.Add(delay, clock.Add(b.granularity(int(r.clock)), 1)) >= 0:
+		return WithinStep
+	case known && high < 0:
+		return Certain
+	}
+	return Undecidable
+}
+
+// depth is by how much a message is out of order.
+func (b *Builder) depth(v Verdict, delay int64) int64 {
+	if v == TooFast {
+		return b.options.MinDelay - delay
+	}
+	return clock.Sub(0, delay)
+}
+
+type violation struct {
+	verdict   Verdict
+	known     bool
+	depth     int64
+	sent      int64
+	delay     int64
+	low, high int64
+	from, to  int64
+	link      *link
+}
+
+// worst keeps the worst violations: a heap with the least of them on top.
+type worst []violation
+
+func (a *violation) less(o *violation) bool {
+	return cmp.Or(cmp.Compare(a.verdict, o.verdict), cmp.Compare(a.depth, o.depth), cmp.Compare(o.from, a.from)) < 0
+}
+
+func (w worst) Len() int           { return len(w) }
+func (w worst) Less(i, j int) bool { return w[i].less(&w[j]) }
+func (w worst) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+func (w *worst) Push(x any)        { *w = append(*w, x.(violation)) }
+func (w *worst) Pop() any {
+	n := len(*w) - 1
+	x := (*w)[n]
+	*w = (*w)[:n]
+	return x
+}
+
+func (w *worst) add(v violation) {
+	switch {
+	case len(*w) < mostListed:
+		heap.Push(w, v)
+	case (*w)[0].less(&v):
+		(*w)[0] = v
+		heap.Fix(w, 0)
+	}
+}
+
+// list returns them in order of time.
+func (p *pairs) list(number func(*link) int) *Violations {
+	v := &Violations{Counts: p.counts, List: []Violation{}}
+	slices.SortFunc(p.worst, func(a, b violation) int {
+		return cmp.Or(cmp.Compare(a.sent, b.sent), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+	})
+	for i := range p.worst {
+		x := &p.worst[i]
+		y := Violation{Verdict: x.verdict, Sent: x.sent, Delay: x.delay, From: x.from, To: x.to, Link: number(x.link)}
+		if x.known {
+			y.Low, y.High = &x.low, &x.high
+		}
+		v.List = append(v.List, y)
+	}
+	return v
+}

@@ -1,0 +1,315 @@
+package index
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// query is a search in the language of docs/viewer.md: alternatives, of each of which all terms must hold.
+type query [][]term
+
+type term struct {
+	negated  bool
+	field    string // "" with word: any text
+	word     bool
+	operator string
+	text     string  // folded for ":"
+	number   *number // of a value that is one; nil for none
+}
+
+// found is what a query is asked of.
+type found struct {
+	name, category, host, row string
+	fields                    [][2]string
+}
+
+var operators = []string{"!=", "<=", ">=", "=", "<", ">", ":"}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// parseQuery reads a query. An error says at which byte, from 1, what is wrong.
+func parseQuery(text string) (query, error) {
+	q := query{nil}
+	bar := 0 // position of the last |
+	for i := 0; i < len(text); {
+		switch {
+		case blank(text[i]):
+			i++
+		case text[i] == '|':
+			if i++; len(q[len(q)-1]) == 0 {
+				return nil, fmt.Errorf("search: at %d: before the | there is nothing to search for", i)
+			}
+			q, bar = append(q, nil), i
+		default:
+			t, n, err := parseTerm(text[i:])
+			if err != nil {
+				return nil, fmt.Errorf("search: at %d: %w", i+1, err)
+			}
+			q[len(q)-1] = append(q[len(q)-1], t)
+			i += n
+		}
+	}
+	if len(q[len(q)-1]) == 0 {
+		if bar > 0 {
+			return nil, fmt.Errorf("search: at %d: behind the | there is nothing to search for", bar)
+		}
+		return nil, fmt.Errorf("search: there is nothing to search for")
+	}
+	return q, nil
+}
+
+// parseTerm reads one term and returns how long it is.
+func parseTerm(text string) (t term, n int, err error) {
+	i, quoted := 0, false
+	if text[0] == '-' && len(text) > 1 && !blank(text[1]) && text[1] != '|' {
+		t.negated = true
+		i++
+	}
+	t.word = true
+	var plain strings.Builder
+	for i < len(text) && !blank(text[i]) && text[i] != '|' {
+		if text[i] == '"' {
+			opened := i
+			quoted = true
+			for i++; ; i++ {
+				if i >= len(text) {
+					return t, 0, fmt.Errorf("the \" in %q is not closed", text[opened:])
+				}
+				if text[i] == '"' {
+					break
+				}
+				if text[i] == '\\' && i+1 < len(text) {
+					i++
+				}
+				plain.WriteByte(text[i])
+			}
+			i++
+			continue
+		}
+		if t.word && plain.Len() > 0 {
+			if op := operatorAt(text[i:]); op != "" {
+				t.word, t.field, t.operator, quoted = false, plain.String(), op, false
+				plain.Reset()
+				i += len(op)
+				continue
+			}
+		}
+		plain.WriteByte(text[i])
+		i++
+	}
+	return t, i, t.finish(plain.String(), quoted)
+}
+
+func operatorAt(text string) string {
+	for _, op := range operators {
+		if strings.HasPrefix(text, op) {
+			return op
+		}
+	}
+	return ""
+}
+
+func (t *term) finish(value string, quoted bool) error {
+	if t.word {
+		if value == "" {
+			return fmt.Errorf("a word is empty")
+		}
+		t.operator, t.text = ":", fold(value)
+		return nil
+	}
+	t.text = value
+	if t.operator == ":" {
+		t.text = fold(value)
+	}
+	if n, ok := parseNumber(value); ok && !quoted {
+		t.number = &n
+	}
+	if strings.ContainsAny(t.operator, "<>") && t.number == nil {
+		return fmt.Errorf("%s compares numbers, and %q is none", t.operator, value)
+	}
+	return nil
+}
+
+// fold maps capitals of ASCII to small letters, and those only: of others that differs between languages.
+func fold(s string) string {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c >= 'A' && c <= 'Z' {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				if b[i] >= 'A' && b[i] <= 'Z' {
+					b[i] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}
+
+// number is an integer, exactly, or a decimal as a float64.
+type number struct {
+	integer *big.Int // of those that do not fit into small
+	small   int64
+	whole   bool
+	decimal float64
+}
+
+var (
+	wholeNumber   = regexp.MustCompile(`^[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)$`)
+	decimalNumber = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+)
+
+func parseNumber(s string) (number, bool) {
+	if s == "" || len(s) > 400 { // no number of a field is that long
+		return number{}, false
+	}
+	if c := s[0]; c != '+' && c != '-' && c != '.' && (c < '0' || c > '9') {
+		return number{}, false
+	}
+	if wholeNumber.MatchString(s) {
+		digits, base := strings.TrimLeft(s, "+-"), 10
+		if len(digits) > 1 && (digits[1] == 'x' || digits[1] == 'X') {
+			digits, base = digits[2:], 16
+		}
+		if v, err := strconv.ParseInt(digits, base, 64); err == nil {
+			if s[0] == '-' {
+				v = -v
+			}
+			return number{whole: true, small: v}, true
+		}
+		v, _ := new(big.Int).SetString(digits, base)
+		if s[0] == '-' {
+			v.Neg(v)
+		}
+		return number{whole: true, integer: v}, true
+	}
+	if decimalNumber.MatchString(s) {
+		v, err := strconv.ParseFloat(s, 64)
+		return number{decimal: v}, err == nil && !math.IsInf(v, 0)
+	}
+	return number{}, false
+}
+
+func (n *number) big() *big.Int {
+	if n.integer != nil {
+		return n.integer
+	}
+	return big.NewInt(n.small)
+}
+
+func (n *number) float() float64 {
+	switch {
+	case !n.whole:
+		return n.decimal
+	case n.integer != nil:
+		v, _ := new(big.Float).SetInt(n.integer).Float64()
+		return v
+	}
+	return float64(n.small)
+}
+
+// compare orders two numbers: exactly if both are integers, else as float64.
+func (n *number) compare(o *number) int {
+	if n.whole && o.whole {
+		return n.big().Cmp(o.big())
+	}
+	a, b := n.float(), o.float()
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// fulfils says whether one value is as the term wants it.
+func (t *term) fulfils(value string) bool {
+	switch t.operator {
+	case ":":
+		return contains(value, t.text)
+	case "=", "!=":
+		same := value == t.text
+		if t.number != nil {
+			if n, ok := parseNumber(value); ok {
+				same = n.compare(t.number) == 0
+			}
+		}
+		return same == (t.operator == "=")
+	}
+	n, ok := parseNumber(value)
+	if !ok {
+		return false
+	}
+	switch c := n.compare(t.number); t.operator {
+	case "<":
+		return c < 0
+	case "<=":
+		return c <= 0
+	case ">":
+		return c > 0
+	default:
+		return c >= 0
+	}
+}
+
+// contains reports whether a folded text is in another, as it is or folded.
+func contains(s, folded string) bool {
+	if strings.Contains(s, folded) {
+		return true
+	}
+	return strings.Contains(fold(s), folded)
+}
+
+// holds asks a term of an event.
+func (t *term) holds(f *found) bool { return t.some(f) != t.negated }
+
+func (t *term) some(f *found) bool {
+	if t.word {
+		if t.fulfils(f.name) {
+			return true
+		}
+	} else if own, ok := f.own(t.field); ok && t.fulfils(own) {
+		return true
+	}
+	for i := range f.fields {
+		if (t.word || f.fields[i][0] == t.field) && t.fulfils(f.fields[i][1]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *found) own(field string) (string, bool) {
+	switch field {
+	case "name":
+		return f.name, true
+	case "category":
+		return f.category, true
+	case "host":
+		return f.host, true
+	case "row":
+		return f.row, true
+	}
+	return "", false
+}
+
+// matches asks the query of an event.
+func (q query) matches(f *found) bool {
+	for _, all := range q {
+		good := true
+		for i := range all {
+			if good = all[i].holds(f); !good {
+				break
+			}
+		}
+		if good {
+			return true
+		}
+	}
+	return false
+}

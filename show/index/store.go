@@ -1,0 +1,217 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// store is the file while it is being written. Pages of one kind lie together in extents, so that whoever reads the trees
+// does not read past the events; extents are written in one go, and reserved before what they hold is known.
+type store struct {
+	f    *os.File
+	path string // its place; "" for a file that has no name
+	mu   sync.Mutex
+	end  int64
+}
+
+const extentSize = 1 << 20
+
+// newStore makes the file beside its place, so that a file is there whole or not at all.
+func newStore(path string) (*store, error) {
+	dir, pattern := "", "meridian-index-*"
+	if path != "" {
+		dir, pattern = filepath.Dir(path), "."+filepath.Base(path)+".*"
+	}
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	if path == "" {
+		// Where a file that is open cannot be removed, Close does it.
+		_ = os.Remove(f.Name())
+	}
+	return &store{f: f, path: path, end: headerSize}, nil
+}
+
+func (s *store) reserve(n int) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.end
+	s.end += int64(n)
+	return at
+}
+
+func (s *store) write(b []byte, at int64) error {
+	if _, err := s.f.WriteAt(b, at); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	return nil
+}
+
+// place gives the file its name.
+func (s *store) place() error {
+	if s.path == "" {
+		return nil
+	}
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(s.path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err := s.f.Chmod(mode); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	if err := os.Rename(s.f.Name(), s.path); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	return nil
+}
+
+// discard closes and removes what was not placed.
+func (s *store) discard() {
+	_ = s.f.Close()
+	_ = os.Remove(s.f.Name())
+}
+
+// extent is where pages of one kind are gathered.
+type extent struct {
+	s   *store
+	buf []byte
+	at  int64
+}
+
+// put lays a page down, followed by its checksum, and says where.
+func (e *extent) put(page []byte) (place, error) {
+	n := len(page) + crc32.Size
+	if len(e.buf)+n > extentSize {
+		if err := e.flush(); err != nil {
+			return place{}, err
+		}
+	}
+	sum := crc32.Checksum(page, castagnoli)
+	if n > extentSize {
+		at := e.s.reserve(n)
+		whole := binary.LittleEndian.AppendUint32(append(make([]byte, 0, n), page...), sum)
+		return place{at, int64(n)}, e.s.write(whole, at)
+	}
+	if len(e.buf) == 0 {
+		e.at = e.s.reserve(extentSize)
+	}
+	at := e.at + int64(len(e.buf))
+	e.buf = binary.LittleEndian.AppendUint32(append(e.buf, page...), sum)
+	return place{at, int64(n)}, nil
+}
+
+func (e *extent) flush() error {
+	if len(e.buf) == 0 {
+		return nil
+	}
+	err := e.s.write(e.buf, e.at)
+	e.buf = e.buf[:0]
+	return err
+}
+
+// place is where in the file a page lies, its checksum included.
+type place struct {
+	at, size int64
+}
+
+// errDamaged is what is wrong with an index that contradicts itself.
+var errDamaged = errors.New("the index is damaged; make it again from the traces")
+
+// damaged says what contradicts what.
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("index: "+format+": %w", append(args, errDamaged)...)
+}
+
+// pageReader reads pages through a cache of stretches of the file, each in the one slot that its number gives it.
+type pageReader struct {
+	f     io.ReaderAt
+	size  int64 // of the part that holds pages
+	slots [256]atomic.Pointer[stretch]
+}
+
+const stretchSize = 64 << 10
+
+type stretch struct {
+	number int64
+	data   []byte
+}
+
+// page returns the bytes of a page, which nobody may change.
+func (r *pageReader) page(p place) ([]byte, error) {
+	if p.at < headerSize || p.size < crc32.Size || p.size > r.size || p.at > r.size-p.size {
+		return nil, damaged("a page of %d bytes at %d of %d", p.size, p.at, r.size)
+	}
+	b, err := r.read(p)
+	if err != nil {
+		return nil, err
+	}
+	n := len(b) - crc32.Size
+	if crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) {
+		return nil, damaged("the page at offset %d has a wrong checksum", p.at)
+	}
+	return b[:n:n], nil
+}
+
+func (r *pageReader) read(p place) ([]byte, error) {
+	from, to := p.at/stretchSize, (p.at+p.size-1)/stretchSize
+	if to > from+1 {
+		b := make([]byte, p.size)
+		if _, err := r.f.ReadAt(b, p.at); err != nil {
+			return nil, fmt.Errorf("index: %w", err)
+		}
+		return b, nil
+	}
+	first, err := r.stretch(from)
+	if err != nil {
+		return nil, err
+	}
+	begin := p.at - from*stretchSize
+	if to == from {
+		return within(first, begin, p.size)
+	}
+	second, err := r.stretch(to)
+	if err != nil {
+		return nil, err
+	}
+	b, err := within(first, begin, stretchSize-begin)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := within(second, 0, p.size-int64(len(b)))
+	if err != nil {
+		return nil, err
+	}
+	return append(append(make([]byte, 0, p.size), b...), rest...), nil
+}
+
+func within(b []byte, at, n int64) ([]byte, error) {
+	if at+n > int64(len(b)) {
+		return nil, damaged("the file was cut short")
+	}
+	return b[at : at+n], nil
+}
+
+func (r *pageReader) stretch(number int64) ([]byte, error) {
+	slot := &r.slots[number%int64(len(r.slots))]
+	if s := slot.Load(); s != nil && s.number == number {
+		return s.data, nil
+	}
+	s := &stretch{number: number, data: make([]byte, stretchSize)}
+	n, err := r.f.ReadAt(s.data, number*stretchSize)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	s.data = s.data[:n]
+	slot.Store(s)
+	return s.data, nil
+}

@@ -1,0 +1,135 @@
+package index
+
+// visitor is told of a lane's pages and items in their order.
+type visitor interface {
+	// node reports whether the page is to be opened.
+	node(n *node) bool
+	item(it *item)
+}
+
+// walker goes over trees, with memory that it uses again.
+type walker struct {
+	x      *Index
+	items  []item
+	levels [][]node
+}
+
+// walk shows a visitor the tree of a lane.
+func (w *walker) walk(l *laneRoot, v visitor) error { return w.visit(l.kind, &l.root, v) }
+
+func (w *walker) visit(k laneKind, n *node, v visitor) error {
+	if !v.node(n) {
+		return nil
+	}
+	page, err := w.x.pages.page(n.place)
+	if err != nil {
+		return err
+	}
+	if n.level == 0 {
+		if w.items, err = decodeLeaf(w.items[:0], page, k, n, w.x.limits); err != nil {
+			return err
+		}
+		for i := range w.items {
+			v.item(&w.items[i])
+		}
+		return nil
+	}
+	for n.level >= len(w.levels) {
+		w.levels = append(w.levels, nil)
+	}
+	below, err := decodeFan(w.levels[n.level][:0], page, k, n, w.x.limits)
+	if err != nil {
+		return err
+	}
+	w.levels[n.level] = below
+	for i := range below {
+		if err := w.visit(k, &below[i], v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touches reports whether an item is there at some instant from from on and before to.
+func (it *item) touches(k laneKind, from, to int64) bool {
+	a, b := it.extent(k)
+	return a < to && (b > from || a >= from || k == messages && b >= from)
+}
+
+// tally counts the items that touch a stretch, until there are more than enough.
+type tally struct {
+	kind     laneKind
+	from, to int64
+	enough   int64
+	count    int64
+}
+
+func (t *tally) node(n *node) bool {
+	if t.count > t.enough || n.begin >= t.to || n.end < t.from {
+		return false
+	}
+	if n.first >= t.from && n.last < t.to {
+		t.count = sum(t.count, n.count)
+		return false
+	}
+	return true
+}
+
+func (t *tally) item(it *item) {
+	if it.touches(t.kind, t.from, t.to) {
+		t.count++
+	}
+}
+
+// collect gathers the items that touch a stretch.
+type collect struct {
+	kind     laneKind
+	from, to int64
+	items    []item
+}
+
+func (c *collect) node(n *node) bool { return n.begin < c.to && n.end >= c.from }
+
+func (c *collect) item(it *item) {
+	if it.touches(c.kind, c.from, c.to) {
+		c.items = append(c.items, *it)
+	}
+}
+
+// latest finds a counter's last value before an instant.
+type latest struct {
+	before int64
+	value  float64
+	known  bool
+}
+
+func (l *latest) node(n *node) bool {
+	if n.last < l.before {
+		l.value, l.known = n.final, true
+		return false
+	}
+	return n.first < l.before
+}
+
+func (l *latest) item(it *item) {
+	if it.at < l.before {
+		l.value, l.known = it.value(), true
+	}
+}
+
+// named finds the item that an event begins or ends, which is there at an instant.
+type named struct {
+	kind  laneKind
+	at    int64
+	event int64
+	found bool
+	is    item
+}
+
+func (x *named) node(n *node) bool { return !x.found && n.begin <= x.at && n.end >= x.at }
+
+func (x *named) item(it *item) {
+	if !x.found && (it.event == x.event || it.other == x.event) {
+		x.found, x.is = true, *it
+	}
+}
