@@ -135,7 +135,7 @@ func (w *packetWriter) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("record: %s: %w", w.file.Name(), full(err))
+	return fmt.Errorf("record: packets: %w", full(err))
 }
 
 // flush writes out what is in memory, and what was lost.

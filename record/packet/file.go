@@ -66,9 +66,6 @@ func (b blocks) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Name returns the file's path.
-func (x *File) Name() string { return x.f.Name() }
-
 // Describe enters the interfaces that are new. The list may only grow; the frames' interfaces are places in it.
 func (x *File) Describe(all []Interface) error {
 	for _, i := range all[min(len(x.pending), len(all)):] {
