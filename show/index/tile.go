@@ -74,7 +74,7 @@ func (t *tiler) lane(number int, l *laneRoot) error {
 		return nil
 	}
 	mode := byte(l.kind)
-	entries := int(count.count)
+	var entries int
 	if count.count > mostExact {
 		t.final = false
 		mode += inBins

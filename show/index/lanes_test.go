@@ -1,0 +1,194 @@
+package index
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// truth goes over the records of a timeline as they are shown: those of rows, each with its number and its instant.
+func (x *timeline) truth(see func(event int64, at int64, r *trace.Record)) (origin, last int64) {
+	event := int64(0)
+	for i := range x.records {
+		r := &x.records[i]
+		if x.legend.Streams[r.Stream].Kind == trace.Bounds {
+			continue
+		}
+		if event == 0 {
+			origin = r.Time
+		}
+		last = max(last, min(clock.Sub(r.Time, origin), far))
+		see(event, last, r)
+		event++
+	}
+	return origin, last
+}
+
+func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := drawTimeline(t, 600)
+		x := records.build(t, Options{})
+		defer x.Close()
+		wantMarks := make(map[[2]int64]item) // by row and event
+		wantCounts := make(map[int64][]float64)
+		type begun struct{ event, at int64 }
+		open := make(map[[2]int64][]begun) // by row and number of the slice
+		wantSlices := make(map[[2]int64]item)
+		events := int64(0)
+		_, last := records.truth(func(event, at int64, r *trace.Record) {
+			events++
+			key := [2]int64{int64(r.Stream), int64(r.Slice)}
+			switch r.Phase {
+			case trace.Begin:
+				if s := open[key]; r.Slice != 0 && len(s) > 0 {
+					wantSlices[[2]int64{key[0], s[0].event}] = item{at: s[0].at, to: at, other: -1, flags: noEnd}
+					open[key] = nil
+				}
+				open[key] = append(open[key], begun{event, at})
+			case trace.End:
+				s := open[key]
+				if len(s) == 0 {
+					wantSlices[[2]int64{key[0], event}] = item{to: at, other: event, flags: noBegin}
+					return
+				}
+				wantSlices[[2]int64{key[0], s[len(s)-1].event}] = item{at: s[len(s)-1].at, to: at, other: event}
+				open[key] = s[:len(s)-1]
+			case trace.Counter:
+				c := &records.legend.Classes[r.Class]
+				for i := range r.Values[:max(0, len(r.Values)-c.Context)] {
+					v, ok := r.Values[i].Number()
+					if ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+						wantCounts[event] = append(wantCounts[event], v)
+					}
+				}
+				if len(wantCounts[event]) == 0 {
+					wantMarks[[2]int64{key[0], event}] = item{at: at, class: uint32(r.Class)}
+				}
+			default:
+				wantMarks[[2]int64{key[0], event}] = item{at: at, class: uint32(r.Class)}
+			}
+		})
+		for key, s := range open {
+			for _, b := range s {
+				wantSlices[[2]int64{key[0], b.event}] = item{at: b.at, to: last, other: -1, flags: noEnd}
+			}
+		}
+		if x.about.Span != last || x.about.Events != events {
+			t.Fatalf("%d events over %d, wanted %d over %d", x.about.Events, x.about.Span, events, last)
+		}
+		gotCounts := make(map[int64][]float64)
+		for n := range x.lanes {
+			l := &x.lanes[n]
+			if l.kind == messages {
+				continue
+			}
+			before := int64(0)
+			for _, it := range everything(t, x, n) {
+				key := [2]int64{int64(l.owner), it.event}
+				if it.at < before {
+					t.Fatalf("lane %d: %+v begins before %d", n, it, before)
+				}
+				before = it.at
+				switch l.kind {
+				case instants:
+					if w, ok := wantMarks[key]; !ok || w.at != it.at || w.class != it.class {
+						t.Fatalf("instant %+v, wanted %+v", it, w)
+					}
+					delete(wantMarks, key)
+				case counter:
+					gotCounts[it.event] = append(gotCounts[it.event], it.value())
+				case sliced:
+					w, ok := wantSlices[key]
+					if it.flags == noBegin {
+						w.at = it.at // the instant of its end, or the first
+						ok = ok && (it.at == it.to || it.at == 0)
+					}
+					if !ok || w.at != it.at || w.to != it.to || w.other != it.other || w.flags != it.flags {
+						t.Fatalf("slice %+v, wanted %+v", it, w)
+					}
+					delete(wantSlices, key)
+					before = it.to
+				}
+			}
+		}
+		if len(wantMarks) > 0 || len(wantSlices) > 0 {
+			t.Fatalf("nowhere: instants %v, slices %v", wantMarks, wantSlices)
+		}
+		for event, w := range wantCounts {
+			g := gotCounts[event]
+			slices.Sort(g)
+			slices.Sort(w)
+			if !slices.Equal(g, w) {
+				t.Fatalf("event %d counts %v, wanted %v", event, g, w)
+			}
+		}
+	})
+}
+
+func TestSlicesNestInTheOrderInWhichTheyBegan(t *testing.T) {
+	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 4)}
+	x := &timeline{legend: l}
+	add := func(at int64, class int, phase trace.Phase, slice uint64) {
+		x.records = append(x.records, trace.Record{Event: trace.Event{Time: at, Class: class, Phase: phase, Slice: slice}, Map: -1})
+	}
+	add(0, 0, trace.Begin, 0)
+	add(10, 1, trace.Begin, 0)
+	add(20, 1, trace.End, 0)
+	add(20, 2, trace.Begin, 7) // overlaps what follows
+	add(30, 3, trace.Begin, 0)
+	add(40, 2, trace.End, 7)
+	add(50, 3, trace.End, 0)
+	add(60, 0, trace.End, 0)
+	n := x.build(t, Options{})
+	defer n.Close()
+	depths := map[uint32]int{}
+	for _, l := range n.about.Rows[0].Lanes {
+		for _, it := range everything(t, n, l.Lane) {
+			depths[it.class] = l.Depth
+		}
+	}
+	for class, depth := range map[uint32]int{0: 0, 1: 1, 2: 1, 3: 2} {
+		if depths[class] != depth {
+			t.Errorf("the slice of class %d lies at %d, not %d", class, depths[class], depth)
+		}
+	}
+}
+
+func TestMoreSlicesThanCanBeShownAreCountedAndTheOthersStayWhole(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
+		x := &timeline{legend: l}
+		const n = deepest + 50
+		for i := range 2 * n {
+			r := trace.Record{Event: trace.Event{Time: int64(i), Phase: trace.Begin}, Map: -1}
+			if named {
+				r.Slice = uint64(i%n) + 1
+			}
+			if i >= n {
+				r.Phase = trace.End
+			}
+			x.records = append(x.records, r)
+		}
+		n2 := x.build(t, Options{})
+		whole := 0
+		for i := range n2.lanes {
+			for _, it := range everything(t, n2, i) {
+				if it.flags == 0 {
+					whole++
+				}
+			}
+		}
+		if whole != deepest {
+			t.Errorf("named %v: %d slices are whole, not %d", named, whole, deepest)
+		}
+		if len(n2.about.Warnings) == 0 || n2.about.Warnings[len(n2.about.Warnings)-1][:2] != "50" {
+			t.Errorf("named %v: warnings %q", named, n2.about.Warnings)
+		}
+		n2.Close()
+	}
+}
