@@ -36,10 +36,12 @@ var mayImport = map[string][]string{
 	"filter":            {"trace"},
 	"collect":           {"record", "probe", "order", "format/...", "trace", "clock"},
 	"experiment":        {"collect"},
-	"show":              {"trace", "clock", "filter", "format/..."},
+	"show":              {"show/index", "trace", "clock", "filter", "format/..."},
+	"show/index":        {"trace", "clock"},
+	"show/view":         {"show", "show/index", "trace", "clock"},
 	"sim":               {"trace", "clock"},
 	"demo":              {"pipeline", "show", "format/...", "sim", "trace", "clock"},
-	"pipeline":          {"match", "align/...", "order", "filter", "kernel", "show", "sim", "format/...", "trace", "clock"},
+	"pipeline":          {"match", "align/...", "order", "filter", "kernel", "show/...", "sim", "format/...", "trace", "clock"},
 	"cmd":               {"..."},
 	"internal":          {"..."}, // tools of the house: generators, laboratories, measurements
 }
@@ -169,6 +171,8 @@ func TestTableRefusesWhatItShould(t *testing.T) {
 		{"pipeline", "examples/rpc", false},
 		{"show", "format/pcap", true},
 		{"show", "match", false},
+		{"show/index", "show", false},
+		{"show/view", "show", true},
 		{"pipeline", "align/quality", true},
 		{"pipeline", "cmd/meridian", false},
 		{"pipeline", "sensor", false},
