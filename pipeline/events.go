@@ -13,12 +13,12 @@ import (
 	"meridian/trace"
 )
 
-// view is how events are shown.
-type view uint8
+// shape is what becomes of events.
+type shape uint8
 
 const (
-	asRows   view = iota // what happens on the rows of a timeline: threads, interrupts, spans
-	asEvents             // the events as they were recorded
+	asRows   shape = iota // what happens on the rows of a timeline: threads, interrupts, spans
+	asEvents              // the events as they were recorded
 )
 
 // legend begins the legend of the timeline: its hosts, in the order of their clocks.
@@ -35,6 +35,14 @@ func (r *run) legend() *trace.Legend {
 	return l
 }
 
+func (r *run) hostNames() string {
+	var names []string
+	for _, c := range r.matched.Clocks {
+		names = append(names, c.Name)
+	}
+	return fewOf(names)
+}
+
 // mapOf returns the map of a clock; nil leaves its stamps as recorded, which one clock alone always does.
 func (r *run) mapOf(clock int) *clock.Map {
 	if r.solution == nil || len(r.matched.Clocks) == 1 {
@@ -44,7 +52,7 @@ func (r *run) mapOf(clock int) *clock.Map {
 }
 
 // sources opens all that has events: recordings, captures, the ends of messages, bounds. The caller closes their Events.
-func (r *run) sources(v view, l *trace.Legend, w *trace.Warnings) (all []order.EventSource, err error) {
+func (r *run) sources(v shape, l *trace.Legend, w *trace.Warnings) (all []order.EventSource, err error) {
 	add := func(clock int, s trace.Source, keep func(*trace.Event) bool, m *clockMap) {
 		host := slices.Index(l.Hosts, r.matched.Clocks[clock].Host)
 		all = append(all, order.EventSource{Events: s, Host: host, Map: m, Keep: keep})
@@ -74,6 +82,9 @@ func (r *run) sources(v view, l *trace.Legend, w *trace.Warnings) (all []order.E
 	for i := range r.matched.Clocks {
 		if e := r.newEnds(i); len(e.list) > 0 {
 			add(i, e, nil, r.mapOf(i))
+		}
+		if marks := r.marks[i]; len(marks) > 0 {
+			add(i, &marked{marks: marks, name: r.rowName(i, "operations")}, nil, r.mapOf(i))
 		}
 		c := &r.matched.Clocks[i]
 		if m := r.mapOf(i); m != nil && r.solution.Hosts[i].Bounded && r.solution.Parent[i] != i && c.Events > 0 {
@@ -136,9 +147,9 @@ func (r *run) extent() (first, last int64) {
 	return first, last
 }
 
-// play sends the events of one view, as far as they are wanted, to the sink that make makes for a legend, and closes it if
+// play sends the events in one shape, as far as they are wanted, to the sink that make makes for a legend, and closes it if
 // all went well.
-func (r *run) play(ctx context.Context, v view, make func(*trace.Legend) (trace.Sink, error)) error {
+func (r *run) play(ctx context.Context, v shape, make func(*trace.Legend) (trace.Sink, error)) error {
 	o, err := r.wanted()
 	if err != nil {
 		return err
@@ -185,7 +196,7 @@ func (r *run) play(ctx context.Context, v view, make func(*trace.Legend) (trace.
 
 // occurs reports whether events of a type may come from a source: recordings were read once, and come first among the
 // sources.
-func (r *run) occurs(v view, source, class int) bool {
+func (r *run) occurs(v shape, source, class int) bool {
 	for _, x := range r.recordings {
 		if source < len(x.hosts) {
 			return v == asRows || class < len(x.classes) && x.classes[class]

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
-
 	"meridian/match"
 	"meridian/trace"
 )
@@ -82,55 +80,4 @@ func (r *run) addBroadcasts(l *trace.List, clocks []int) {
 		}
 		r.matched.Broadcasts = append(r.matched.Broadcasts, trace.Broadcast{Receptions: receptions})
 	}
-}
-
-// listedEvents yields what lists say of a clock, for hosts that are known from lists alone: the ends of messages, then its
-// part in collectives and broadcasts.
-func (r *run) listedEvents(clock int) (func(func(int, int64) bool), func(int) string) {
-	channels := r.matched.Channels[:r.sent]
-	marks := r.marks[clock]
-	events := func(yield func(int, int64) bool) {
-		n := 0
-		for _, ch := range channels {
-			if ch.From != clock && ch.To != clock {
-				continue
-			}
-			for _, m := range ch.Messages {
-				at := m.Sent
-				if ch.To == clock {
-					at = m.Received
-				}
-				if !yield(n, at) {
-					return
-				}
-				n++
-			}
-		}
-		for _, m := range marks {
-			if !yield(n, m.at) {
-				return
-			}
-			n++
-		}
-	}
-	describe := func(number int) string {
-		for _, ch := range channels {
-			if ch.From != clock && ch.To != clock {
-				continue
-			}
-			if number >= len(ch.Messages) {
-				number -= len(ch.Messages)
-				continue
-			}
-			if ch.From == clock {
-				return fmt.Sprintf("message to %s", r.matched.Clocks[ch.To].Name)
-			}
-			return fmt.Sprintf("message from %s", r.matched.Clocks[ch.From].Name)
-		}
-		if number < len(marks) {
-			return marks[number].what + " " + marks[number].name
-		}
-		return ""
-	}
-	return events, describe
 }

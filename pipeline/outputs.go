@@ -21,8 +21,9 @@ type outputFormat struct {
 	write     func(*run, context.Context, io.Writer) error
 	sink      func(*run, io.Writer, *trace.Legend) (trace.Sink, error)
 	directory func(*run, string, *trace.Legend) (trace.Sink, error)
-	view      view // of sink and directory
-	packets   bool // the output needs captures
+	shape     shape // of sink and directory
+	packets   bool  // the output needs captures
+	raw       bool  // it can be written of stamps as recorded, as all of events can
 }
 
 func (f *outputFormat) ofEvents() bool { return f.write == nil }
@@ -30,13 +31,13 @@ func (f *outputFormat) ofEvents() bool { return f.write == nil }
 func outputFormats() []outputFormat {
 	return []outputFormat{
 		{ending: "report.json", what: "the alignment report", write: (*run).writeReport},
-		{ending: ".html", what: "the timeline as a page", write: (*run).writePage},
+		{ending: ".html", what: "the timeline as a page, one file", write: (*run).writePage, raw: true},
 		{ending: ".pcapng", what: "all packets at corrected times", write: (*run).writeMerged, packets: true},
 		{ending: ".pftrace", what: "all events for Perfetto (ui.perfetto.dev)", sink: perfettoSink},
 		{ending: ".json", what: "all events as a Chrome trace", sink: chromeSink},
-		{ending: ".ctf", what: "all events as CTF 1.8, a directory with one trace for each host", directory: ctfSink, view: asEvents},
-		{ending: ".csv", what: "all events as a table", sink: csvSink, view: asEvents},
-		{ending: ".parquet", what: "all events as a table, for DuckDB and its like", sink: parquetSink, view: asEvents},
+		{ending: ".ctf", what: "all events as CTF 1.8, a directory with one trace for each host", directory: ctfSink, shape: asEvents},
+		{ending: ".csv", what: "all events as a table", sink: csvSink, shape: asEvents},
+		{ending: ".parquet", what: "all events as a table, for DuckDB and its like", sink: parquetSink, shape: asEvents},
 		{ending: ".picl", what: "all events in PICL, as BRISK and ParaGraph know it", sink: piclSink},
 		{ending: ".plot", what: "the timeline as a script for gnuplot, with its data", sink: gnuplotSink},
 		{ending: ".svg", what: "a picture of the timeline", sink: svgSink},
@@ -125,7 +126,7 @@ func (r *run) write(ctx context.Context, outputs []output) (err error) {
 			}
 		}
 	}
-	for _, v := range []view{asEvents, asRows} {
+	for _, v := range []shape{asEvents, asRows} {
 		if err := r.writeEvents(ctx, v, outputs, made); err != nil {
 			return err
 		}
@@ -147,8 +148,8 @@ func (r *run) write(ctx context.Context, outputs []output) (err error) {
 	return nil
 }
 
-// writeEvents writes the outputs of one view in one pass over the events.
-func (r *run) writeEvents(ctx context.Context, v view, outputs []output, made []*beside) (err error) {
+// writeEvents writes the outputs of one shape in one pass over the events.
+func (r *run) writeEvents(ctx context.Context, v shape, outputs []output, made []*beside) (err error) {
 	var open []*beside
 	defer func() {
 		for _, b := range open {
@@ -157,7 +158,7 @@ func (r *run) writeEvents(ctx context.Context, v view, outputs []output, made []
 			}
 		}
 	}()
-	of := func(out *output) bool { return out.ofEvents() && out.view == v }
+	of := func(out *output) bool { return out.ofEvents() && out.shape == v }
 	if !slices.ContainsFunc(outputs, func(out output) bool { return of(&out) }) {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"meridian/format"
@@ -308,11 +307,4 @@ func (x *recording) only(name string, s trace.Source) func(*trace.Event) bool {
 		}
 		return of[e.Stream] > 0
 	}
-}
-
-// isRecorded reports whether a recording has events of a clock.
-func (r *run) isRecorded(clock int) bool {
-	return slices.ContainsFunc(r.recordings, func(x *recording) bool {
-		return slices.ContainsFunc(x.hosts, func(h *recorded) bool { return h.clock == clock })
-	})
 }

@@ -94,7 +94,7 @@ func newRoot() *rootCommand {
 		},
 		Args: cobra.NoArgs,
 	}
-	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord())
+	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newView())
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}

@@ -2,11 +2,11 @@ package view
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"meridian/show"
+	"meridian/show/index"
 )
 
 const (
@@ -15,43 +15,24 @@ const (
 	lookedAt       = 48 // violations around which finer tiles are held
 )
 
-// violation is what of one decides what is held.
-type violation struct {
-	Verdict int   `json:"verdict"`
-	Sent    int64 `json:"sent"`
-	Delay   int64 `json:"delay"`
-	From    int64 `json:"from"`
-	To      int64 `json:"to"`
-}
-
 // violations writes the list, and returns it with the worst first.
-func (f *file) violations() ([]violation, error) {
-	v, err := f.data.Violations(mostViolations)
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	var answer struct {
-		Counts []int64     `json:"counts"`
-		List   []violation `json:"list"`
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, err
-	}
-	total := int64(0)
-	for _, n := range answer.Counts[min(1, len(answer.Counts)):] {
-		total += n
-	}
-	if n := int64(len(answer.List)); n < total && n >= mostViolations {
-		f.missing("the list of violations has the worst %s of %s%s", show.Count(n), show.Count(total), moreIn)
-	}
-	slices.SortStableFunc(answer.List, func(a, b violation) int {
+func (f *file) violations() ([]index.Violation, error) {
+	all := f.data.Violations()
+	worst := slices.Clone(all.List)
+	slices.SortStableFunc(worst, func(a, b index.Violation) int {
 		return cmp.Or(cmp.Compare(b.Verdict, a.Verdict), cmp.Compare(a.Delay, b.Delay))
 	})
-	return answer.List, f.put("violations", packed(text))
+	worst = worst[:min(len(worst), mostViolations)]
+	total := int64(0)
+	for _, n := range all.Counts[1:] {
+		total += n
+	}
+	if n := int64(len(worst)); n < total {
+		f.missing("the list of violations has the worst %s of %s%s", show.Count(n), show.Count(total), moreIn)
+	}
+	held := index.Violations{Counts: all.Counts, List: slices.Clone(worst)}
+	slices.SortStableFunc(held.List, func(a, b index.Violation) int { return cmp.Compare(a.Sent, b.Sent) })
+	return worst, f.json("violations", held)
 }
 
 // tiles writes tiles: level by level from the top down, until all are final or half of what is left of the budget is
@@ -61,15 +42,15 @@ func (f *file) violations() ([]violation, error) {
 //	         [ non-final ][   final   ]     below a final tile there is nothing to be held
 //	         [ fin ][ nf ]
 //	                 .. and where the budget ends, paths down to a few instants
-func (f *file) tiles(worst []violation) error {
-	t := &tiling{file: f, final: make(map[Key]bool), most: f.left - f.left/2}
-	var level []Key
+func (f *file) tiles(worst []index.Violation) error {
+	t := &tiling{file: f, final: make(map[key]bool), most: f.left - f.left/2}
+	var level []key
 	for g := range len(f.about.Hosts) + 1 {
-		level = append(level, Key{g, f.about.Top, 0})
+		level = append(level, key{g, f.about.Top, 0})
 	}
 	floor := f.about.Top
 	for len(level) > 0 {
-		var next []Key
+		var next []key
 		for _, k := range level {
 			final, err := t.hold(k)
 			if err != nil {
@@ -78,7 +59,7 @@ func (f *file) tiles(worst []violation) error {
 			if t.full {
 				break
 			}
-			if !final && k.Level > 0 {
+			if !final && k.level > 0 {
 				next = append(next, k.child(0), k.child(1))
 			}
 		}
@@ -88,7 +69,7 @@ func (f *file) tiles(worst []violation) error {
 		if t.full {
 			break
 		}
-		floor, level = level[0].Level, next
+		floor, level = level[0].level, next
 	}
 	if !t.full {
 		return nil
@@ -112,25 +93,22 @@ func (f *file) tiles(worst []violation) error {
 	return t.flush()
 }
 
-// child returns one of the two halves of a tile.
-func (k Key) child(half int64) Key { return Key{k.Group, k.Level - 1, 2*k.Number + half} }
-
 // tiling gathers tiles into chunks.
 type tiling struct {
 	*file
-	final map[Key]bool // of those that are held
-	keys  []Key
+	final map[key]bool // of those that are held
+	keys  []key
 	bytes []byte
 	most  int64 // that tiles may still take
 	full  bool
 }
 
 // hold takes a tile in, if it is not, and reports whether it is final.
-func (t *tiling) hold(k Key) (final bool, err error) {
+func (t *tiling) hold(k key) (final bool, err error) {
 	if final, known := t.final[k]; known {
 		return final, nil
 	}
-	tile, err := t.data.Tile(k)
+	tile, err := t.data.Tile(k.group, k.level, k.number)
 	if err != nil {
 		return false, err
 	}
@@ -173,7 +151,7 @@ func (t *tiling) flush() error {
 func (t *tiling) path(at int64) error {
 	for g := range len(t.about.Hosts) + 1 {
 		for level := t.about.Top; level >= 0 && !t.full; level-- {
-			final, err := t.hold(Key{g, level, at >> (level + 10)})
+			final, err := t.hold(key{g, level, at >> (level + 10)})
 			if err != nil {
 				return err
 			}

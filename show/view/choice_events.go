@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"meridian/show"
+	"meridian/show/index"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 
 // events writes the fields of events, block by block: all of them if the budget allows, else first those in which the
 // worst violations begin and end, then those from the beginning on.
-func (f *file) events(worst []violation) error {
+func (f *file) events(worst []index.Violation) error {
 	blocks := (f.about.Events + blockEvents - 1) / blockEvents
 	taken := make(map[int64]bool)
 	var first []int64

@@ -1,8 +1,10 @@
 package view
 
 import (
-	"context"
 	"fmt"
+
+	"meridian/show"
+	"meridian/show/index"
 )
 
 // fake is an index of which every answer is known: tiles are final from a level down.
@@ -14,24 +16,21 @@ type fake struct {
 	tileBytes int
 	count     int64
 	text      string // in every name and field
-	worst     []violation
+	worst     []index.Violation
 }
 
-func (d *fake) About() (any, error) {
-	hosts := []map[string]string{}
+func (d *fake) About() *index.About {
+	a := &index.About{Version: 1, Title: d.title, Span: 1 << (d.top + 10), Top: d.top, Events: d.count, Classes: []index.Class{{Name: d.text, Fields: []string{d.text}}}}
 	for i := range d.hosts {
-		hosts = append(hosts, map[string]string{"name": fmt.Sprintf("%s%d", d.text, i)})
+		a.Hosts = append(a.Hosts, index.Host{Name: fmt.Sprintf("%s%d", d.text, i)})
 	}
-	return map[string]any{
-		"version": 1, "title": d.title, "origin": "0", "span": int64(1) << (d.top + 10), "top": d.top, "live": false, "hosts": hosts,
-		"clocks": []int{}, "rows": []int{}, "classes": []map[string]string{{"name": d.text}}, "links": []int{}, "events": d.count, "left": []string{},
-	}, nil
+	return a
 }
 
 // Tile returns bytes that no compression makes much smaller.
-func (d *fake) Tile(k Key) ([]byte, error) {
+func (d *fake) Tile(group, level int, number int64) ([]byte, error) {
 	tile := make([]byte, d.tileBytes)
-	x := uint64(k.Group)<<40 ^ uint64(k.Level)<<32 ^ uint64(k.Number) + 1
+	x := uint64(group)<<40 ^ uint64(level)<<32 ^ uint64(number) + 1
 	for i := range tile {
 		x ^= x << 13
 		x ^= x >> 7
@@ -39,28 +38,26 @@ func (d *fake) Tile(k Key) ([]byte, error) {
 		tile[i] = byte(x)
 	}
 	tile[0] = 0
-	if k.Level <= d.final {
+	if level <= d.final {
 		tile[0] = 1
 	}
 	return tile, nil
 }
 
-func (d *fake) Events(from int64, count int) (any, error) {
-	list := []map[string]any{}
+func (d *fake) Events(from int64, count int) ([]index.Event, error) {
+	list := []index.Event{}
 	for i := from; i < min(d.count, from+int64(count)); i++ {
-		list = append(list, map[string]any{"event": i, "at": 10 * i, "fields": [][2]string{{d.text, d.text}}})
+		list = append(list, index.Event{Event: i, At: 10 * i, Fields: [][2]string{{d.text, d.text}}})
 	}
 	return list, nil
 }
 
-func (d *fake) Search(_ context.Context, text string, after int64, limit int) (any, error) {
-	return map[string]any{"found": []string{fmt.Sprint(text, after, limit)}, "next": -1}, nil
+func (d *fake) Search(string, int64, int) (*index.Found, error) {
+	return &index.Found{Found: []index.Hit{}, Next: -1}, nil
 }
 
-func (d *fake) Violations(most int) (any, error) {
-	return map[string]any{"counts": []int{0, 0, 0, 0, len(d.worst)}, "list": d.worst[:min(most, len(d.worst))]}, nil
+func (d *fake) Violations() *index.Violations {
+	return &index.Violations{Counts: [5]int64{4: int64(len(d.worst))}, List: d.worst}
 }
 
-func (d *fake) Plots() (any, error) {
-	return []map[string]string{{"title": d.text, "svg": "<svg></svg>"}}, nil
-}
+func (d *fake) Plots() []show.Drawing { return []show.Drawing{{Title: d.text, SVG: "<svg></svg>"}} }

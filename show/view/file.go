@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"meridian/show/index"
 )
 
 // Options says what one file may hold. The zero value is for a file to be sent by mail.
@@ -26,11 +28,9 @@ func WriteFile(w io.Writer, data Data, o Options) error {
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
 	p := thePage()
-	about, err := readAbout(data)
-	if err != nil {
-		return err
-	}
-	f := &file{w: out, data: data, about: about, left: o.Budget - p.size(), held: held{Tiles: [][]string{}, Events: [][]int64{}}}
+	about := *data.About()
+	about.Left = append([]string{}, about.Left...)
+	f := &file{w: out, data: data, about: &about, left: o.Budget - p.size(), held: held{Tiles: [][]string{}, Events: [][]int64{}}}
 	if err := p.write(out, about.Title, false, func(io.Writer) error { return f.write() }); err != nil {
 		return fmt.Errorf("view: %w", err)
 	}
@@ -53,7 +53,7 @@ func (p *page) size() int64 {
 type file struct {
 	w     io.Writer
 	data  Data
-	about *about
+	about *index.About
 	left  int64 // of the budget
 	held  held
 }
@@ -64,45 +64,13 @@ type held struct {
 	Events [][]int64  `json:"events"`
 }
 
-// about is what of the answer to about matters here; the rest is passed on as it is.
-type about struct {
-	all    map[string]json.RawMessage
-	Title  string            `json:"title"`
-	Top    int               `json:"top"`
-	Span   int64             `json:"span"`
-	Hosts  []json.RawMessage `json:"hosts"`
-	Rows   []struct{ Host int }
-	Events int64    `json:"events"`
-	Left   []string `json:"left"`
-}
-
-func readAbout(data Data) (*about, error) {
-	v, err := data.About()
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	a := new(about)
-	if err := json.Unmarshal(text, a); err != nil {
-		return nil, fmt.Errorf("view: about: %w", err)
-	}
-	return a, json.Unmarshal(text, &a.all)
-}
-
 // write writes the elements. What says what is held comes last: the page's code runs after all of them.
 func (f *file) write() error {
 	list, err := f.violations()
 	if err != nil {
 		return err
 	}
-	plots, err := f.data.Plots()
-	if err != nil {
-		return err
-	}
-	if err := f.json("plots", plots); err != nil {
+	if err := f.json("plots", f.data.Plots()); err != nil {
 		return err
 	}
 	if err := f.tiles(list); err != nil {
@@ -114,10 +82,7 @@ func (f *file) write() error {
 	if err := f.json("held", f.held); err != nil {
 		return err
 	}
-	if f.about.all["left"], err = json.Marshal(append([]string{}, f.about.Left...)); err != nil {
-		return err
-	}
-	return f.json("about", f.about.all)
+	return f.json("about", f.about)
 }
 
 func (f *file) json(id string, v any) error {

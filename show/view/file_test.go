@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"meridian/show/index"
 )
 
 // opened is one file taken apart as page/data.js does it.
@@ -95,8 +97,8 @@ func TestASmallTimelineIsHeldWhole(t *testing.T) {
 	for g := range 3 {
 		for level := 9; level <= 12; level++ {
 			for n := range int64(1) << (12 - level) {
-				want, _ := d.Tile(Key{g, level, n})
-				if k := (Key{g, level, n}).String(); !bytes.Equal(o.tiles[k], want) {
+				want, _ := d.Tile(g, level, n)
+				if k := (key{g, level, n}).String(); !bytes.Equal(o.tiles[k], want) {
 					t.Errorf("tile %s is not held", k)
 				}
 			}
@@ -120,7 +122,7 @@ func TestASmallTimelineIsHeldWhole(t *testing.T) {
 func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
 	d := &fake{title: "large", hosts: 3, top: 30, final: 2, tileBytes: 20_000, count: 10_000_000, text: "n"}
 	for i := range 300 {
-		d.worst = append(d.worst, violation{Verdict: 3 + i%2, Sent: int64(i+1) << 31, Delay: int64(-i), From: int64(i * 30_000), To: int64(i*30_000 + 9)})
+		d.worst = append(d.worst, index.Violation{Verdict: index.Verdict(3 + i%2), Sent: int64(i+1) << 31, Delay: int64(-i), From: int64(i * 30_000), To: int64(i*30_000 + 9)})
 	}
 	page := thePage().size()
 	last := 0
@@ -143,17 +145,17 @@ func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("of %d bytes it lacks %q", budget, left)
 		}
 		for g := range 4 {
-			if _, there := o.tiles[(Key{g, 30, 0}).String()]; !there {
+			if _, there := o.tiles[(key{g, 30, 0}).String()]; !there {
 				t.Error("without the top there is no picture")
 			}
 		}
 		// The way to what is held is held: a page zooms level by level.
 		for k := range o.tiles {
-			key, err := parseKey(k)
+			at, err := parseKey(k)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if up := (Key{key.Group, key.Level + 1, key.Number / 2}).String(); key.Level < 30 && o.tiles[up] == nil {
+			if up := (key{at.group, at.level + 1, at.number / 2}).String(); at.level < 30 && o.tiles[up] == nil {
 				t.Errorf("%s is held, and %s above it is not", k, up)
 			}
 		}
@@ -162,8 +164,8 @@ func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
 		}
 		deepest := 30
 		for k := range o.tiles {
-			key, _ := parseKey(k)
-			deepest = min(deepest, key.Level)
+			at, _ := parseKey(k)
+			deepest = min(deepest, at.level)
 		}
 		if deepest > 5 {
 			t.Errorf("the finest tile is of level %d", deepest)
@@ -225,11 +227,11 @@ type broken struct {
 	tile int
 }
 
-func (d *broken) Tile(k Key) ([]byte, error) {
+func (d *broken) Tile(group, level int, number int64) ([]byte, error) {
 	if d.tile--; d.tile < 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	return d.fake.Tile(k)
+	return d.fake.Tile(group, level, number)
 }
 
 func TestAnIndexThatFailsMakesNoFile(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
@@ -23,10 +22,8 @@ const (
 	mostKeys    = 256
 	mostEvents  = 1024
 	mostFound   = 1000
-	mostText    = 1000 // bytes of what is searched for
-	mostWorst   = 10_000
-	deepest     = 62 // levels: instants are int64
-	searchTime  = 2 * time.Second
+	mostText    = 1000    // bytes of what is searched for
+	deepest     = 62      // levels: instants are int64
 	smallAnswer = 4 << 10 // what is smaller is not compressed
 )
 
@@ -87,15 +84,15 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) about(context.Context, url.Values) ([]byte, string, error) {
-	return marshalled(h.data.About())
+	return marshalled(h.data.About(), nil)
 }
 
 func (h *handler) plots(context.Context, url.Values) ([]byte, string, error) {
-	return marshalled(h.data.Plots())
+	return marshalled(h.data.Plots(), nil)
 }
 
 func (h *handler) violations(context.Context, url.Values) ([]byte, string, error) {
-	return marshalled(h.data.Violations(mostWorst))
+	return marshalled(h.data.Violations(), nil)
 }
 
 func (h *handler) events(_ context.Context, q url.Values) ([]byte, string, error) {
@@ -110,7 +107,7 @@ func (h *handler) events(_ context.Context, q url.Values) ([]byte, string, error
 	return marshalled(h.data.Events(from, int(count)))
 }
 
-func (h *handler) search(ctx context.Context, q url.Values) ([]byte, string, error) {
+func (h *handler) search(_ context.Context, q url.Values) ([]byte, string, error) {
 	text := q.Get("q")
 	if text == "" || len(text) > mostText || !utf8.ValidString(text) {
 		return nil, "", wrong("q: want 1 to %d bytes of text", mostText)
@@ -123,9 +120,11 @@ func (h *handler) search(ctx context.Context, q url.Values) ([]byte, string, err
 	if err != nil {
 		return nil, "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, searchTime)
-	defer cancel()
-	return marshalled(h.data.Search(ctx, text, after, int(limit)))
+	found, err := h.data.Search(text, after, int(limit))
+	if err != nil {
+		return nil, "", wrong("%v", err)
+	}
+	return marshalled(found, nil)
 }
 
 func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, error) {
@@ -133,7 +132,7 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 	if n := strings.Count(text, ",") + 1; n > mostKeys {
 		return nil, "", wrong("keys: at most %d tiles at once, not %d", mostKeys, n)
 	}
-	var keys []Key
+	var keys []key
 	for s := range strings.SplitSeq(text, ",") {
 		k, err := parseKey(s)
 		if err != nil {
@@ -146,7 +145,7 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
-		tile, err := h.data.Tile(k)
+		tile, err := h.data.Tile(k.group, k.level, k.number)
 		if err != nil {
 			return nil, "", err
 		}
@@ -161,7 +160,7 @@ func appendTile(b, tile []byte) []byte {
 }
 
 // parseKey reads GROUP.LEVEL.NUMBER.
-func parseKey(s string) (k Key, err error) {
+func parseKey(s string) (k key, err error) {
 	fields := strings.Split(s, ".")
 	if len(fields) != 3 {
 		return k, wrong("keys: %q is no GROUP.LEVEL.NUMBER", shown(s))
@@ -172,10 +171,8 @@ func parseKey(s string) (k Key, err error) {
 	if err := errors.Join(err1, err2, err3); err != nil || level > deepest {
 		return k, wrong("keys: %q is no GROUP.LEVEL.NUMBER", shown(s))
 	}
-	return Key{int(group), int(level), int64(n)}, nil
+	return key{int(group), int(level), int64(n)}, nil
 }
-
-func (k Key) String() string { return fmt.Sprintf("%d.%d.%d", k.Group, k.Level, k.Number) }
 
 // number reads a parameter; a default below the least says that there is none.
 func number(q url.Values, name string, least, most, usual int64) (int64, error) {

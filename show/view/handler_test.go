@@ -75,8 +75,8 @@ func TestTilesComeInTheOrderOfTheirKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []Key{{0, 20, 0}, {2, 3, 77}} {
-		want, _ := d.Tile(k)
+	for _, k := range []key{{0, 20, 0}, {2, 3, 77}} {
+		want, _ := d.Tile(k.group, k.level, k.number)
 		n := binary.LittleEndian.Uint32(b)
 		if string(b[4:4+n]) != string(want) {
 			t.Errorf("tile %v is another", k)

@@ -16,28 +16,38 @@
 // A served tile costs what the index takes to find it, some 0.1 ms, and its compression; a file some 50 ms a megabyte.
 package view
 
-import "context"
+import (
+	"fmt"
 
-// Data is what the page asks for; docs/viewer.md says what the answers mean. It is asked from several goroutines. Values
-// are marshalled as JSON.
+	"meridian/show"
+	"meridian/show/index"
+)
+
+// Data is what the page asks for; docs/viewer.md says what the answers mean. It is asked from several goroutines, and what
+// it returns is not changed. A [Timeline] is one.
 type Data interface {
 	// About is what the page is told first.
-	About() (any, error)
+	About() *index.About
 	// Tile returns a tile as bytes; what lies beyond the timeline is an empty tile.
-	Tile(k Key) ([]byte, error)
+	Tile(group, level int, number int64) ([]byte, error)
 	// Events returns at most count events from number from on.
-	Events(from int64, count int) (any, error)
-	// Search looks for a text in names and fields of the events behind number after, for at most limit of them and as long
-	// as ctx lasts.
-	Search(ctx context.Context, text string, after int64, limit int) (any, error)
-	// Violations returns the worst of the messages that break the rules, at most so many, in order of time.
-	Violations(most int) (any, error)
+	Events(from int64, count int) ([]index.Event, error)
+	// Search looks for at most limit events behind number after; it gives up after a while, to be asked again. An error is
+	// in the text.
+	Search(text string, after int64, limit int) (*index.Found, error)
+	// Violations returns the messages that break the rules, the worst of them in order of time.
+	Violations() *index.Violations
 	// Plots returns pictures of clocks and pairs over time.
-	Plots() (any, error)
+	Plots() []show.Drawing
 }
 
-// Key names a tile: Number·2^(Level+10) ns from the origin on, of one group of lanes.
-type Key struct {
-	Group, Level int
-	Number       int64
+// key names a tile: number·2^(level+10) ns from the origin on, of one group of lanes.
+type key struct {
+	group, level int
+	number       int64
 }
+
+func (k key) String() string { return fmt.Sprintf("%d.%d.%d", k.group, k.level, k.number) }
+
+// child returns one of the two halves of a tile.
+func (k key) child(half int64) key { return key{k.group, k.level - 1, 2*k.number + half} }

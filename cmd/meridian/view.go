@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"meridian/align"
+	"meridian/pipeline"
+	"meridian/show/view"
+)
+
+// viewFlags is what the command line says.
+type viewFlags struct {
+	methodFlags
+	filterFlags
+	quiet     bool
+	output    string
+	budget    int
+	index     string
+	listen    string
+	noBrowser bool
+}
+
+func newView() *cobra.Command {
+	var f viewFlags
+	cmd := &cobra.Command{
+		Use:   "view [HOST=]TRACE... [-o FILE.html]",
+		Short: "Show the timeline of traces in the browser",
+		Long: `Put traces on one time base as 'meridian align' does, whose inputs and flags hold here too, and show the timeline in the
+browser: a row for each thread, processor and interface of every host, messages between them, how sure each instant is,
+and which messages contradict the order. Press ? in the page for its keys.
+
+The address of the page is printed on stdout. Only programs of yours on this machine can read it: it has a secret in it,
+and is good until the command is interrupted. A trace on another machine is seen by way of ssh:
+  ssh -L 8080:127.0.0.1:8080 HOST meridian view --listen 127.0.0.1:8080 --no-browser TRACE...
+With --listen 0.0.0.0:PORT, whoever is told the address can read the trace, and it goes over the network as it is.
+
+-o writes the timeline as one file instead, which needs no server: small traces whole, of large ones as much as --size
+allows; the page says what it lacks.
+
+--index keeps what the page is drawn from. Such a file is a TRACE too, alone, and is shown at once.
+
+--from, --to, --host, --stream, --event, --where and --field choose events as for 'meridian convert'. With
+--method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
+
+Exit code: 0 done or interrupted while it served, 1 failed, 2 wrong usage; with -o also 3 done, but a host was left
+unaligned or unbounded, or an inversion remains; the reason is on stderr.`,
+		Example: `  meridian view client.pcap server.pcapng
+  meridian view web=lttng-web/ db=lttng-db/ --from +10s --to +12s
+  meridian view spans.json -o timeline.html
+  meridian view web=a.pcap db=b.pcap --index monday.mvx
+  meridian view monday.mvx --listen 127.0.0.1:8080 --no-browser`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.output, "output", "o", "", "write one `FILE` of HTML instead of serving")
+	flags.IntVar(&f.budget, "size", view.DefaultBudget>>20, "of FILE at most, about, `MB`")
+	flags.StringVar(&f.index, "index", "", "keep the index as `FILE`, to be viewed again without the traces")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "serve at `ADDRESS:PORT`; port 0 is any that is free")
+	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
+	f.filterFlags.add(cmd)
+	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"size": choices(), "listen": choices("127.0.0.1:8080"),
+		"output": cobra.FixedCompletions([]string{"html"}, cobra.ShellCompDirectiveFilterFileExt),
+	})
+	return cmd
+}
+
+func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return wrong("view: no TRACE given; see 'meridian view --help' for examples")
+	case f.output != "" && !strings.HasSuffix(strings.ToLower(f.output), ".html"):
+		return wrong("%s: the timeline is written as .html; 'meridian convert' knows other formats", f.output)
+	case f.output == "" && f.flags.Changed("size"):
+		return wrong("--size is of the file that -o writes")
+	case f.budget < 1 || f.budget > 1000:
+		return wrong("--size %d: want 1 to 1000 megabytes", f.budget)
+	case f.output != "" && (f.flags.Changed("listen") || f.noBrowser):
+		return wrong("-o writes a file and serves nothing; leave out --listen and --no-browser")
+	}
+	t, broken, err := f.timeline(cmd, args)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if f.output != "" {
+		if err := pipeline.WriteView(cmd.Context(), t, f.output, view.Options{Budget: int64(f.budget) << 20}); err != nil {
+			return err
+		}
+		if len(broken) > 0 {
+			return &brokenPromise{strings.Join(broken, "; ")}
+		}
+		return nil
+	}
+	for _, reason := range broken {
+		fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", reason)
+	}
+	return f.serve(cmd, t)
+}
+
+// timeline makes the timeline of the traces, or opens an index.
+func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timeline, broken []string, err error) {
+	if i := slices.IndexFunc(args, view.IsIndex); i >= 0 {
+		if len(args) > 1 || f.index != "" {
+			return nil, nil, wrong("%s is an index, which is viewed alone", args[i])
+		}
+		if err := f.forTraces(args[i]); err != nil {
+			return nil, nil, err
+		}
+		t, err := view.OpenIndex(args[i])
+		return t, nil, err
+	}
+	wanted, err := f.filterFlags.wanted()
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := f.options(false)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Filter = wanted
+	inputs, err := pipeline.ParseInputs(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	bar := newProgress(cmd, f.quiet)
+	o.Progress = bar.show
+	spareMemory()
+	t, outcome, err := pipeline.View(cmd.Context(), inputs, o, f.index)
+	bar.stop()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !f.quiet {
+		for _, line := range outcome.Warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+		}
+	}
+	return t, outcome.Broken, nil
+}
+
+// forTraces refuses flags that an index would not heed: what they say was decided when it was made.
+func (f *viewFlags) forTraces(path string) error {
+	served := []string{"output", "size", "listen", "no-browser", "quiet", "help"}
+	var err error
+	f.flags.Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(served, flag.Name) && err == nil {
+			err = wrong("--%s: %s is an index, made with what was said then; give the traces", flag.Name, path)
+		}
+	})
+	return err
+}
+
+// serve serves until it is interrupted.
+func (f *viewFlags) serve(cmd *cobra.Command, t *view.Timeline) error {
+	s, err := view.Listen(f.listen, t)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(cmd.Context())
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		if f.noBrowser {
+			return
+		}
+		done, err := view.OpenURL(ctx, s.URL())
+		defer done()
+		if err != nil && !f.quiet {
+			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: no browser was opened: %v; open the address yourself\n", err)
+		}
+		<-ctx.Done()
+	}()
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), s.URL())
+	if err == nil {
+		err = s.Serve(ctx)
+	} else {
+		s.Close()
+	}
+	stop()
+	<-opened
+	return err
+}

@@ -1,0 +1,193 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"meridian/align"
+	"meridian/clock"
+	"meridian/show"
+	"meridian/show/index"
+	"meridian/show/view"
+	"meridian/trace"
+)
+
+// View puts the traces on one timeline as [Run] does, or with the method [AsRecorded] as [Convert] does, and makes an index of it
+// that can be looked at: in the file named, or in one without a name, which is gone when the timeline is closed.
+func View(ctx context.Context, inputs []Input, o Options, path string) (*view.Timeline, *Outcome, error) {
+	raw := o.Align.Method == AsRecorded
+	if raw {
+		o.Align = align.Options{}
+	}
+	r := &run{Options: o, inputs: inputs, sampled: -1}
+	if err := o.check(); err != nil {
+		return nil, nil, err
+	}
+	if err := r.checkIndex(path); err != nil {
+		return nil, nil, err
+	}
+	if err := r.gather(ctx); err != nil {
+		return nil, nil, err
+	}
+	if raw {
+		r.cut = r.stretches()
+	} else {
+		if err := r.estimate(ctx); err != nil {
+			return nil, nil, err
+		}
+		r.describe()
+	}
+	t, err := r.timeline(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, &Outcome{Report: r.report, Broken: r.broken, Played: r.played, Warnings: r.warnings.Lines()}, nil
+}
+
+// checkIndex refuses a place for the index before any work is done.
+func (r *run) checkIndex(path string) error {
+	if path == "" {
+		return nil
+	}
+	for _, in := range r.inputs {
+		if sameFile(in.Path, path) {
+			return usage("%s is an input; it would be overwritten", path)
+		}
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return usage("%s is a directory", path)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return usage("%s: there is no directory %s", path, filepath.Dir(path))
+	}
+	return nil
+}
+
+// WriteView writes a timeline as one file, which appears whole or not at all.
+func WriteView(ctx context.Context, t *view.Timeline, path string, o view.Options) error {
+	b, err := newBeside(ctx, output{path: path})
+	if err != nil {
+		return err
+	}
+	defer b.remove()
+	err = view.WriteFile(b, t, o)
+	if finishing := b.finish(); err == nil {
+		err = finishing
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return b.place()
+}
+
+// writePage writes the timeline as one file that needs no server.
+func (r *run) writePage(ctx context.Context, w io.Writer) error {
+	t, err := r.timeline(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	return view.WriteFile(w, t, view.Options{})
+}
+
+// timeline plays the rows of the timeline into an index, and attaches what is known beside them.
+func (r *run) timeline(ctx context.Context, path string) (*view.Timeline, error) {
+	var b *index.Builder
+	var l *trace.Legend
+	err := r.play(ctx, asRows, func(legend *trace.Legend) (_ trace.Sink, err error) {
+		l = legend
+		b, err = index.NewBuilder(legend, index.Options{Path: path, MinDelay: r.Align.MinDelay, Granularity: r.granularityOf(legend)})
+		return unfinished{b}, err
+	})
+	if b != nil {
+		defer b.Discard()
+	}
+	if err != nil {
+		return nil, err
+	}
+	report, err := r.viewReport(l.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	if err := report.Attach(b); err != nil {
+		return nil, err
+	}
+	if err := b.Close(); err != nil {
+		return nil, err
+	}
+	x, err := b.Index()
+	if err != nil {
+		return nil, err
+	}
+	return view.NewTimeline(x)
+}
+
+// unfinished keeps an index open when its events have come: something is to be attached.
+type unfinished struct{ *index.Builder }
+
+func (unfinished) Close() error { return nil }
+
+// granularityOf returns the step of the stamps that came by a map of the legend, or that stayed as they were: of several
+// clocks that it may be of, the coarsest.
+func (r *run) granularityOf(l *trace.Legend) func(int) int64 {
+	of := make(map[*clock.Map]int64)
+	byHost, all := make(map[string]int64), int64(1)
+	for i := range r.matched.Clocks {
+		c := &r.matched.Clocks[i]
+		if m := r.mapOf(i); m != nil {
+			of[m] = c.Granularity
+		}
+		byHost[c.Host] = max(byHost[c.Host], c.Granularity)
+		all = max(all, c.Granularity)
+	}
+	return func(m int) int64 {
+		if m < 0 {
+			return all
+		}
+		if step, known := of[l.Maps[m].Map]; known {
+			return step
+		}
+		return byHost[l.Hosts[l.Maps[m].Host]] // of a stretch of a clock
+	}
+}
+
+// viewReport says in words and pictures what is known of the clocks.
+func (r *run) viewReport(hosts []string) (*view.Report, error) {
+	v := &view.Report{Warnings: r.warnings.Lines(), Hosts: make([]view.HostReport, len(hosts))}
+	for i, host := range hosts {
+		h := &v.Hosts[i]
+		*h = view.HostReport{Component: i, Reference: host, Addresses: []string{}}
+		for k, c := range r.matched.Clocks {
+			if c.Host != host {
+				continue
+			}
+			for _, a := range r.matched.Addresses[k] {
+				h.Addresses = append(h.Addresses, a.String())
+			}
+			if r.report != nil && c.Name == host { // the others are second clocks of it
+				of := &r.report.Hosts[k]
+				h.Component, h.Reference = of.Component, of.Reference
+				h.Offset, h.Skew, h.Bound = of.Texts()
+			}
+		}
+	}
+	if r.report == nil {
+		v.Summary = "Stamps are as they were recorded."
+		return v, nil
+	}
+	v.Method, v.Assumption, v.Summary, v.Pairs = r.report.Method, r.report.Assumption, r.report.Summary(), r.report.PairTexts()
+	g := show.Gallery{Channels: r.matched.Channels}
+	for i := range r.matched.Clocks {
+		c, h := &r.matched.Clocks[i], &r.report.Hosts[i]
+		g.Clocks = append(g.Clocks, show.GalleryClock{Name: h.Name, Reference: h.Reference, Component: h.Component,
+			Map: &r.solution.Maps[i], First: c.First, Last: c.Last, BoundNs: h.BoundNs})
+	}
+	plots, left, err := g.Draw()
+	if v.Plots = plots; left != "" {
+		v.Left = append(v.Left, "pictures of clocks: "+left)
+	}
+	return v, err
+}
