@@ -46,7 +46,7 @@ func Open(o Options) (*Capture, error) {
 		o.Snaplen = DefaultSnaplen
 	}
 	if o.Snaplen > 0 {
-		c.snaplen = uint32(o.Snaplen)
+		c.snaplen = uint32(min(uint64(o.Snaplen), 1<<32-1))
 	}
 	if o.BufferSize <= 0 {
 		o.BufferSize = DefaultBuffer

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -363,6 +364,25 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			if err == nil {
 				c.Close()
 			}
+		}
+	}
+}
+
+// A length of more than 32 bits is as good as all, and must not become none.
+func TestALengthBeyondAnyPacketKeepsAll(t *testing.T) {
+	t.Parallel()
+	lab := pair(t)
+	all := 1
+	all <<= strconv.IntSize / 2
+	r := start(t, Options{NetNS: namespace(lab, "web"), Interfaces: []string{"eth0"}, Filter: "icmp", Snaplen: all})
+	lab.Run(netlab.Traffic{From: "web", To: "db", Pings: 5})
+	frames := r.stop()
+	if len(frames) < 10 {
+		t.Fatalf("%d frames of 5 exchanges", len(frames))
+	}
+	for _, f := range frames {
+		if len(f.Data) != int(f.Wire) {
+			t.Errorf("%d bytes are kept of %d", len(f.Data), f.Wire)
 		}
 	}
 }
