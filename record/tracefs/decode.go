@@ -20,13 +20,22 @@ type decoder struct {
 	tasks    *tasks
 	follow   func(pid int32) // asks for another process to be followed
 	forget   func(pid int32) // tells that one that was followed has ended
-	dead     []int32         // the last thread that ended on each processor
+	cpus     []processor
 
 	values  [kinds][]trace.Value
 	comm    [16]byte
 	event   kernel.Event
 	damaged int64 // records that make no sense
+	gaps    int64 // switches that must have been, between those that are told
 }
+
+// processor is what the switches told so far say of one.
+type processor struct {
+	dead    int32 // the last thread that ended there
+	running int32 // the thread that runs; strange if that is not known, or not followed
+}
+
+const strange = -1
 
 // followedFields say of both sides of a switch whether all its switches are recorded, as the other recorder does.
 var followedFields = []trace.Field{
@@ -34,8 +43,9 @@ var followedFields = []trace.Field{
 	{Name: "next_followed", Type: trace.Type{Kind: trace.Uint, Bits: 8}},
 }
 
-func newDecoder(g kernel.Groups, filtered bool, l *layouts, t *tasks) *decoder {
+func newDecoder(g kernel.Groups, filtered bool, cpus int, l *layouts, t *tasks) *decoder {
 	d := &decoder{layouts: l, classes: kernel.ClassesOf(g), filtered: filtered, tasks: t, follow: func(int32) {}, forget: func(int32) {}}
+	d.cpus = slices.Repeat([]processor{{dead: strange, running: strange}}, cpus)
 	for k := range known {
 		d.of[k], d.values[k] = -1, make([]trace.Value, mostValues)
 		name := known[k].class
@@ -68,6 +78,9 @@ func newDecoder(g kernel.Groups, filtered bool, l *layouts, t *tasks) *decoder {
 // mostValues is what a class has at most.
 const mostValues = 9
 
+// noDevice is what ftrace calls the device of packets from one processor to another; the other recorder says nothing.
+const noDevice = "(no_device)"
+
 // blank returns a value for each field, of its kind; of a choice the first alternative, which is unknown.
 func blank(fields []trace.Field) []trace.Value {
 	values := make([]trace.Value, len(fields))
@@ -88,7 +101,7 @@ func (d *decoder) decode(stamp uint64, cpu int, everyone bool, r []byte) *kernel
 		d.damaged++
 		return nil
 	}
-	if b == nil {
+	if b == nil || cpu < 0 || cpu >= len(d.cpus) {
 		return nil
 	}
 	e := &d.event
@@ -126,6 +139,9 @@ func (d *decoder) fill(b *binding, e *kernel.Event, everyone bool, r []byte) (to
 		v[0].Bits, v[1].Bits, v[2].Data = n(0), n(1), text(2)
 	case napiPoll:
 		v[0].Bits, v[1].Data, v[2].Bits, v[3].Bits = n(0), text(1), n(2), n(3)
+		if string(v[1].Data) == noDevice {
+			v[1].Data = nil
+		}
 	case softirqEntry, softirqExit:
 		v[0].Bits = n(0)
 		told = v[0].Bits == netTX || v[0].Bits == netRX
@@ -136,7 +152,7 @@ func (d *decoder) fill(b *binding, e *kernel.Event, everyone bool, r []byte) (to
 	case schedSwitch:
 		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = text(0), n(1), n(2), n(3)
 		v[4].Data, v[5].Bits, v[6].Bits = text(4), n(5), n(6)
-		told = !d.filtered || d.switched(e.CPU, int32(n(1)), int32(n(5)), n(3), v[7:])
+		told = d.switched(e.CPU, int32(n(1)), int32(n(5)), n(3), v[7:])
 	case schedWaking, schedWakeup, schedWakeupNew:
 		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = text(0), n(1), n(2), n(3)
 		told = d.wanted(int32(n(1)))
@@ -145,7 +161,7 @@ func (d *decoder) fill(b *binding, e *kernel.Event, everyone bool, r []byte) (to
 		v[0].Data, v[1].Bits, v[2].Bits = text(0), n(1), signed(d.tasks.get(int32(n(1))).process)
 		v[3].Data, v[4].Bits, v[5].Bits = text(2), n(3), signed(child.process)
 		if d.filtered { // it would not be here if the kernel did not follow the parent
-			d.tasks.follow(int32(n(3)))
+			d.tasks.follow(int32(n(3)), true)
 		}
 	case processExec:
 		told = d.executed(int32(n(1)), int32(n(2)), text(0), everyone)
@@ -195,14 +211,30 @@ const ended = 0x30
 // switched fills in who is followed, and says whether a switch is told. That of a thread that ended may be in both
 // instances.
 func (d *decoder) switched(cpu int, from, to int32, state uint64, followed []trace.Value) bool {
-	if state&ended != 0 && cpu >= 0 && cpu < len(d.dead) {
-		if d.dead[cpu] == from {
+	p := &d.cpus[cpu]
+	if !d.filtered {
+		if p.running != strange && p.running != from {
+			d.gaps++
+		}
+		p.running = to
+		return true
+	}
+	if state&ended != 0 {
+		if p.dead == from {
 			return false
 		}
-		d.dead[cpu] = from
+		p.dead = from
 	}
 	before, after := d.tasks.isFollowed(from), d.tasks.isFollowed(to)
 	followed[0].Bits, followed[1].Bits = bit(before), bit(after)
+	if before && p.running != from && !d.tasks.mayRun(from) {
+		d.gaps++
+	}
+	p.running = strange
+	if after {
+		p.running = to
+		d.tasks.mayRun(to)
+	}
 	return before || after
 }
 
@@ -223,7 +255,7 @@ func (d *decoder) executed(tid, before int32, file []byte, everyone bool) (told 
 	}
 	if tid != before && d.filtered {
 		d.follow(tid) // the kernel forgot the number when the thread that had it ended
-		d.tasks.follow(tid)
+		d.tasks.follow(tid, false)
 	}
 	return true
 }

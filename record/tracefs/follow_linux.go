@@ -46,7 +46,7 @@ func (r *Recorder) followRoots() error {
 					continue
 				}
 				if t, ok := lookUp(tid); ok {
-					t.followed = true
+					t.followed, t.running = true, true
 					r.pending = append(r.pending, pendingTask{tid, t}) // before an event of it can come
 					missing = append(missing, strconv.Itoa(int(tid)))
 				}

@@ -100,7 +100,10 @@ func (r *Recorder) open() error {
 		}
 	}
 	t := newTasks(lookUp)
-	r.decoder = newDecoder(o.Groups, filtered, &r.layouts, t)
+	if err := r.countCPUs(); err != nil {
+		return err
+	}
+	r.decoder = newDecoder(o.Groups, filtered, r.cpus, &r.layouts, t)
 	r.decoder.own, r.decoder.command = int32(os.Getpid()), command
 	r.decoder.follow, r.decoder.forget = r.followFound, r.forget
 	if err := r.enable(groups); err != nil {
@@ -216,15 +219,11 @@ func (in *instance) enable(event, filter string) error {
 	return in.write("events/"+event+"/enable", "1")
 }
 
-// openRings opens the rings of all processors that are there. One that comes later is not recorded.
-func (r *Recorder) openRings() error {
+// countCPUs finds out for how many processors ftrace is prepared.
+func (r *Recorder) countCPUs() error {
 	entries, err := os.ReadDir(filepath.Join(r.all.dir, "per_cpu"))
 	if err != nil {
 		return unavailable("rings of the processors", err)
-	}
-	online, err := onlineCPUs()
-	if err != nil {
-		return err
 	}
 	for _, e := range entries {
 		if n, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "cpu")); err == nil && n >= 0 && n < 1<<16 {
@@ -232,7 +231,15 @@ func (r *Recorder) openRings() error {
 		}
 	}
 	r.last = make([]uint64, r.cpus)
-	r.decoder.dead = make([]int32, r.cpus)
+	return nil
+}
+
+// openRings opens the rings of all processors that are there. One that comes later is not recorded.
+func (r *Recorder) openRings() error {
+	online, err := onlineCPUs()
+	if err != nil {
+		return err
+	}
 	for _, in := range []*instance{r.all, r.some} {
 		if in == nil {
 			continue

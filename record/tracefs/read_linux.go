@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -155,18 +156,25 @@ func (r *Recorder) Close() error {
 
 // tell warns of what was not kept, but for what Lost tells.
 func (r *Recorder) tell() {
-	if r.closed || r.decoder == nil {
+	if r.closed || len(r.rings) == 0 {
 		return
 	}
 	damaged := r.decoder.damaged
 	for _, l := range r.merge.lanes {
 		damaged += l.damaged
 	}
+	online, _ := onlineCPUs()
+	for _, cpu := range online {
+		if !slices.ContainsFunc(r.rings, func(g *ring) bool { return g.lane != nil && g.lane.cpu == cpu }) {
+			r.warnings.Add(subject, "a processor came later and was not recorded", fmt.Sprintf("CPU %d", cpu))
+		}
+	}
 	for _, x := range []struct {
 		kind string
 		n    int64
 	}{
 		{"threads had ended before their process could be asked for, and are taken for one", r.decoder.tasks.guessed},
+		{"switches must have been of which the kernel told nothing", r.decoder.gaps},
 		{"stamps were raised to those before them", r.late},
 		{"records in a ring make no sense and were left out", damaged},
 	} {

@@ -12,6 +12,7 @@ type tasks struct {
 type task struct {
 	process  int32
 	followed bool
+	running  bool // it was followed while it may have been running, and was not switched to or from since
 	comm     [16]byte
 }
 
@@ -69,10 +70,22 @@ func (t *tasks) rename(tid int32, comm []byte) {
 	t.byTID[tid] = known
 }
 
-func (t *tasks) follow(tid int32) {
+// follow follows a thread. One that is being born does not run.
+func (t *tasks) follow(tid int32, born bool) {
 	known := t.get(tid)
-	known.followed = true
+	known.followed, known.running = true, !born
 	t.byTID[tid] = known
+}
+
+// mayRun says whether a thread that is followed may be running though no switch told so, which is so only once.
+func (t *tasks) mayRun(tid int32) bool {
+	known := t.byTID[tid]
+	if known.running {
+		known.running = false
+		t.byTID[tid] = known
+		return true
+	}
+	return false
 }
 
 func (t *tasks) isFollowed(tid int32) bool { return t.byTID[tid].followed }

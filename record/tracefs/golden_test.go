@@ -2,125 +2,30 @@ package tracefs
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"meridian/record/kernel"
 )
 
-var renew = flag.Bool("capture", false, "write testdata/linux from the rings of this machine's kernel, as root")
-
 // A captured directory holds header_page, header_event, NAME.format of each event, cpuN.raw with the pages of a
 // processor's ring, and cpuN.txt with what the kernel itself prints of them.
 
-// capture records some of everything into a directory.
-func capture(t *testing.T, dir string) {
-	t.Helper()
-	r := &Recorder{roots: map[int32]bool{}, warnings: warn(t)}
-	var err error
-	if r.mount, err = findMount(); err == nil {
-		r.all, err = newInstance(r.mount, 32<<10)
-	}
-	if err != nil {
-		missing(t, err)
-	}
-	defer func() {
-		for _, g := range r.rings {
-			g.pages.Close()
-			g.stats.Close()
-		}
-		if err := r.all.remove(); err != nil {
-			t.Error(err)
-		}
-		r.mount.close()
-	}()
-	if err := r.all.write("trace_options", "nohash-ptr"); err != nil {
-		t.Log(err)
-	}
-	r.decoder = newDecoder(kernel.Net|kernel.Sched|kernel.IRQ|kernel.Syscalls, false, &r.layouts, newTasks(nobody))
-	if err := r.enable(kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.openRings(); err != nil {
-		t.Fatal(err)
-	}
-	for _, tid := range threads(int32(os.Getpid())) { // the machine may be busy with other things
-		if err := r.all.append("set_event_pid", strconv.Itoa(int(tid))); err != nil {
-			t.Fatal(err)
+func TestPagesSayWhatTheKernelPrints(t *testing.T) {
+	dir := filepath.Join("testdata", "linux")
+	count := compare(t, dir)
+	for _, name := range []string{"net_dev_queue", "netif_receive_skb", "sched_switch", "sched_waking", "sched_process_fork", "sched_process_exec",
+		"sched_process_exit", "softirq_entry", "softirq_exit", "sys_enter", "sys_exit"} {
+		if count[name] == 0 {
+			t.Errorf("no %s in %v", name, count)
 		}
 	}
-	if err := r.all.begin(); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("true").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	chat(t)
-	time.Sleep(150 * time.Millisecond) // longer than the 27 bits of a difference
-	chat(t)
-	if err := r.all.end(); err != nil {
-		t.Fatal(err)
-	}
-
-	put := func(name, text string, err error) {
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"header_page", "header_event"} {
-		text, err := r.all.read("events/" + name)
-		put(name, text, err)
-	}
-	for k := kind(1); k < kinds; k++ {
-		text, err := r.all.read("events/" + known[k].event + "/format")
-		put(filepath.Base(known[k].event)+".format", text, err)
-	}
-	for _, l := range r.merge.lanes { // the text first: reading pages takes them out of the ring
-		name := "cpu" + strconv.Itoa(l.cpu)
-		text, err := r.all.read("per_cpu/" + name + "/trace")
-		put(name+".txt", text, err)
-		var pages []byte
-		for {
-			n, err := l.fill(l.buffer)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n == 0 {
-				break
-			}
-			pages = append(pages, l.buffer[:n]...)
-		}
-		put(name+".raw", string(pages), nil)
-	}
-}
-
-// chat sends some packets to ourselves.
-func chat(t *testing.T) {
-	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	c, err := net.Dial("tcp4", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	fmt.Fprintln(c, "hello")
 }
 
 func nobody(int32) (task, bool) { return task{}, false }
@@ -142,7 +47,11 @@ func line(d *decoder, k kind, e *kernel.Event) string {
 	case netDevQueue, netifReceive:
 		return fmt.Sprintf("dev=%s skbaddr=%016x len=%d", v[2].Data, v[0].Bits, v[1].Bits)
 	case napiPoll:
-		return fmt.Sprintf("napi poll on napi struct %016x for device %s work %d budget %d", v[0].Bits, v[1].Data, v[2].Int(), v[3].Int())
+		device := string(v[1].Data)
+		if device == "" {
+			device = noDevice
+		}
+		return fmt.Sprintf("napi poll on napi struct %016x for device %s work %d budget %d", v[0].Bits, device, v[2].Int(), v[3].Int())
 	case softirqEntry, softirqExit:
 		return fmt.Sprintf("vec=%d [action=%s]", v[0].Bits, map[uint64]string{netTX: "NET_TX", netRX: "NET_RX"}[v[0].Bits])
 	case irqEntry:
@@ -222,7 +131,7 @@ func compare(t *testing.T, dir string) (count map[string]int) {
 	}
 	count = map[string]int{}
 	for _, text := range texts {
-		d := newDecoder(kernel.Net|kernel.Sched|kernel.IRQ|kernel.Syscalls, false, layouts, newTasks(nobody))
+		d := newDecoder(kernel.Net|kernel.Sched|kernel.IRQ|kernel.Syscalls, false, 2, layouts, newTasks(nobody))
 		kindOf := map[string]kind{}
 		for k := kind(1); k < kinds; k++ {
 			if d.of[k] >= 0 {
@@ -284,27 +193,4 @@ func compare(t *testing.T, dir string) (count map[string]int) {
 		}
 	}
 	return count
-}
-
-func TestPagesSayWhatTheKernelPrints(t *testing.T) {
-	dir := filepath.Join("testdata", "linux")
-	if *renew {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		capture(t, dir)
-	}
-	count := compare(t, dir)
-	for _, name := range []string{"net_dev_queue", "netif_receive_skb", "sched_switch", "sched_waking", "sched_process_fork", "sched_process_exec",
-		"sched_process_exit", "softirq_entry", "softirq_exit", "sys_enter", "sys_exit"} {
-		if count[name] == 0 {
-			t.Errorf("no %s in %v", name, count)
-		}
-	}
-}
-
-func TestPagesOfThisKernelSayWhatItPrints(t *testing.T) {
-	dir := t.TempDir()
-	capture(t, dir)
-	t.Log(compare(t, dir))
 }
