@@ -21,6 +21,11 @@ func (d *decoder) u() uint64 {
 		d.b = d.b[1:]
 		return uint64(v)
 	}
+	return d.long()
+}
+
+// long is apart so that u is compiled into its callers.
+func (d *decoder) long() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {
 		d.b, d.bad = nil, true
