@@ -145,13 +145,21 @@ func (r *Recorder) counts() ([]count, error) {
 	return perCPU, nil
 }
 
-// Lost returns how many events each processor had no room for since Open, by its number. They only grow. It
-// is asked before Close, as Missed is.
+// Lost returns how many events each processor had no room for since Open, by its number, and with those of the first
+// processor the events that were missed: the kernel does not tell where that was. They only grow. It is asked before
+// Close, as Missed is.
 func (r *Recorder) Lost() ([]uint64, error) {
 	counts, err := r.counts()
+	if err != nil {
+		return nil, err
+	}
 	lost := make([]uint64, len(counts))
 	for i := range counts {
 		lost[i] = counts[i].Lost
+	}
+	missed, err := r.Missed()
+	if len(r.lanes) > 0 {
+		lost[r.lanes[0].cpu] += missed
 	}
 	return lost, err
 }
