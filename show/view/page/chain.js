@@ -4,23 +4,25 @@
 // is longer than asked for ends the chain, as does a number of messages: a trace has no mark where a request begins.
 
 const Chain = (() => {
-  // follow walks from an event by a source {before(event, from), after(event, from), other(event)}: the latest receive before
+  const isSend = (e) => Boolean(e.flow) && e.flow.received >= 0 && e.flow.received !== e.event;
+  const isReceive = (e) => Boolean(e.flow) && e.flow.sent >= 0 && e.flow.sent !== e.event;
+
+  // follow walks from an event by a source {before(event), after(event), other(event)}: the latest receive before
   // an event on its row or host, the next send after it, and the other end of a message; each a promise of an event or null.
-  // It returns {events, hops}: hops are {sent, received} in order. grown is called as it grows; it returns false to stop.
+  // It returns {start, hops, back, full}: hops are {sent, received} in order, `back` of them before the start. grown is called
+  // as it grows; it returns false to stop.
   async function follow(start, source, { most = 200, pause = Infinity, grown = () => true } = {}) {
     const hops = [], seen = new Set();
-    const isSend = (e) => e.flow && e.flow.received !== undefined && e.flow.received !== e.event;
-    const isReceive = (e) => e.flow && e.flow.sent !== undefined && e.flow.sent !== e.event;
     const take = (sent, received, front) => {
       const id = `${sent.event}>${received.event}`;
       if (seen.has(id)) return false; // files may claim circles
       seen.add(id);
       hops[front ? "unshift" : "push"]({ sent, received });
-      return grown(hops) !== false && hops.length < most;
+      return grown(hops) !== false && hops.length < (front ? Math.ceil(most / 2) : most); // the rest is for the other way
     };
     // Backwards: e is where the chain begins so far.
     let e = start, received = isReceive(e) ? e : await source.before(e);
-    while (received && Math.abs(e.at - received.at) <= pause) {
+    while (received && most > 0 && Math.abs(e.at - received.at) <= pause) {
       const sent = await source.other(received);
       if (!sent || !take(sent, received, true)) break;
       e = sent;
@@ -36,7 +38,7 @@ const Chain = (() => {
       e = arrived;
       sent = await source.after(arrived);
     }
-    return { start, hops, back, full: hops.length >= most };
+    return { start, hops, back, full: hops.length >= most || back >= Math.ceil(most / 2) };
   }
 
   // sums says where the time went: {total, wire, hosts: [{host, time}]}, over hops and with hostOf(row) a number. The event
@@ -74,10 +76,10 @@ const Chain = (() => {
       return stopped() ? null : onHost;
     }
     return {
-      before: (e) => look(e, -1, (x) => x.flow && x.flow.sent !== undefined && x.flow.sent !== x.event),
-      after: (e) => look(e, 1, (x) => x.flow && x.flow.received !== undefined && x.flow.received !== x.event),
+      before: (e) => look(e, -1, isReceive),
+      after: (e) => look(e, 1, isSend),
       other: async (e) => {
-        const number = e.flow.sent !== undefined && e.flow.sent !== e.event ? e.flow.sent : e.flow.received;
+        const number = isReceive(e) ? e.flow.sent : e.flow.received;
         return (await blockAt(Math.floor(number / block)))[number % block] ?? null;
       },
     };
@@ -101,8 +103,9 @@ const Chain = (() => {
     };
     ctx.save();
     ctx.lineCap = ctx.lineJoin = "round";
-    for (const [width, color] of [[7, theme.ground], [3.5, theme.accent]]) {
+    for (const [width, color, alpha] of [[5.5, theme.ground, 0.6], [2.5, theme.accent, 1]]) {
       ctx.lineWidth = width;
+      ctx.globalAlpha = alpha;
       ctx.strokeStyle = color;
       ctx.beginPath();
       chain.hops.forEach((hop, i) => {
@@ -139,7 +142,6 @@ const Chain = (() => {
     const bars = [...hosts.map(({ host, time }) => [App.about.hosts[host].name, time, "host"]), ["on the wire", wire, "wire"]];
     parts.append(
       make("p", { class: "big" }, App.duration(total)),
-      make("p", {}, `${plural(chain.hops.length, "message")} over ${plural(new Set(chain.hops.flatMap((h) => [h.sent.row, h.received.row]).map((r) => App.about.rows[r].host)).size, "host")}${chain.full ? ", and more: the chain was cut" : ""}`),
       make("div", { class: "shares", role: "list", "aria-label": "where the time went" }, ...bars.map(([label, time, kind]) => {
         const bar = make("span", { class: `part-of ${kind}` });
         bar.style.width = `${total > 0 ? Math.max(0, Math.min(100, 100 * time / total)) : 0}%`;
@@ -164,23 +166,22 @@ const Chain = (() => {
     const said = make("output", { class: "said", "aria-live": "polite" });
     const pause = choice("a pause on a host ends it after", [["Infinity", "never"], ["1000000", "1 ms"], ["10000000", "10 ms"], ["100000000", "100 ms"], ["1000000000", "1 s"]], () => run());
     const most = choice("at most", [["20", "20 messages"], ["50", "50 messages"], ["200", "200 messages"]], () => run());
-    most.list.value = "200";
+    
     const go = button("follow from the selected event", () => run(), { class: "main" });
     const stop = button("stop", () => { if (running) running.stopped = true; }, { hidden: true });
     const clear = button("clear", () => { if (running) running.stopped = true; chain = null; fill(); said.textContent = ""; App.redraw(2); });
     parts = make("div");
+    const end = (e) => `${App.hostOf(e.row).name} · ${App.about.rows[e.row].name}`;
     list = table({
       caption: "Messages of the chain", rows: [], empty: "Select an event, then follow it.", pick: (row) => { App.select(row.sent, "a"); App.go(row.sent); list.mark(row); },
       columns: [
         { title: "#", text: (r) => String(r.number), number: true },
-        { title: "from", text: (r) => App.hostOf(r.sent.row).name },
-        { title: "row", text: (r) => App.about.rows[r.sent.row].name },
-        { title: "to", text: (r) => App.hostOf(r.received.row).name },
-        { title: "row", text: (r) => App.about.rows[r.received.row].name },
-        { title: "sent", text: (r) => Time.since(r.sent.at), number: true },
-        { title: "on host before", text: (r) => (r.pause === null ? "–" : App.duration(r.pause)), number: true },
+        { title: "from", text: (r) => end(r.sent) },
+        { title: "to", text: (r) => end(r.received) },
+        { title: "on host", text: (r) => (r.pause === null ? "–" : App.duration(r.pause)), number: true },
         { title: "delay", text: (r) => App.duration(r.delay.delta), number: true },
-        { title: "truly", text: (r) => interval(r.delay.low, r.delay.high, App.duration) },
+        { title: "truly", text: (r) => interval(r.delay.low, r.delay.high, Time.brief) },
+        { title: "sent", text: (r) => Time.since(r.sent.at), number: true },
       ],
     });
 
@@ -208,7 +209,8 @@ const Chain = (() => {
       running = null;
       stop.hidden = true;
       fill(note);
-      said.textContent = `${plural(chain.hops.length, "message")}${mine.stopped ? ", stopped" : ""}`;
+      const over = new Set(chain.hops.flatMap((h) => [h.sent.row, h.received.row]).map((r) => App.about.rows[r].host)).size;
+      said.textContent = `${plural(chain.hops.length, "message")} over ${plural(over, "host")}${mine.stopped ? ", stopped" : chain.full ? ", and more: the chain was cut" : ""}`;
     }
 
     body.append(make("h2", {}, "Message chain"), make("p", { class: "buttons" }, go, stop, clear), make("p", { class: "options" }, pause, most), said, parts, list);

@@ -22,7 +22,8 @@ const Clocks = (() => {
       scale = Math.max(1, Math.min(8, scale * by));
       image.style.width = `${100 * scale}%`;
     };
-    const dialog = make("dialog", { class: "enlarged", "aria-label": title }, make("header", {}, make("b", {}, name(title)),
+    const dialog = Elements.dialog(title, { class: "enlarged" });
+    dialog.append(make("header", {}, make("b", {}, name(title)),
       button("−", () => zoom(1 / 1.5), { "aria-label": "smaller" }), button("+", () => zoom(1.5), { "aria-label": "larger" }), button("close", () => dialog.close())), frame);
     frame.addEventListener("wheel", (e) => {
       if (e.shiftKey) return;
@@ -34,7 +35,6 @@ const Clocks = (() => {
     }, { passive: false });
     dialog.addEventListener("keydown", (e) => { if (e.key === "+" || e.key === "=") zoom(1.5); if (e.key === "-") zoom(1 / 1.5); });
     dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
     dialog.showModal();
     frame.focus();
   }

@@ -61,7 +61,7 @@ const Delays = (() => {
     return { low: below === null ? null : -below, high: above };
   }
 
-  const { make, table, choice, grouped, name, interval, facts } = Elements;
+  const { make, table, choice, grouped, name, facts } = Elements;
   const svg = (tag, attributes, ...children) => {
     const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
@@ -89,7 +89,7 @@ const Delays = (() => {
       g.append(svg("text", { x: t.x.toFixed(1), y: height + 13, class: "tick", "text-anchor": t.x < 20 ? "start" : t.x > width - 20 ? "end" : "middle" }, App.duration(t.value).replace(/\.0+(?= )/, "")));
     }
     for (const b of bars) {
-      const bar = svg("rect", { class: b.to <= 0 ? "bar inverted" : "bar", x: b.x.toFixed(2), y: b.y.toFixed(2), width: Math.max(1, b.width - 0.6).toFixed(2), height: b.height.toFixed(2) });
+      const bar = svg("rect", { class: b.to <= 0 ? "column inverted" : "column", x: b.x.toFixed(2), y: b.y.toFixed(2), width: Math.max(1, b.width - 0.6).toFixed(2), height: b.height.toFixed(2) });
       bar.append(svg("title", {}, `${grouped(b.n)} from ${App.duration(b.from)} to ${App.duration(b.to)}`));
       g.append(bar);
     }
@@ -103,8 +103,8 @@ const Delays = (() => {
     root.append(g);
     const spread = pair.greatest - pair.least, wide = unsure.low === null || unsure.high === null ? Infinity : unsure.high - unsure.low;
     return make("figure", { class: "delay" }, make("figcaption", {}, make("b", {}, name(App.about.hosts[pair.from].name), " → ", name(App.about.hosts[pair.to].name)), ` ${grouped(pair.messages)} messages`), root,
-      facts([["least · mean · greatest", `${App.duration(pair.least)} · ${App.duration(pair.mean)} · ${App.duration(pair.greatest)}`],
-        ["all may be off by", wide === 0 ? "nothing" : interval(unsure.low, unsure.high, (v) => (v > 0 ? "+" : "") + App.duration(v))]]),
+      facts([["delays", `${App.duration(pair.least)} … ${App.duration(pair.greatest)}, mean ${App.duration(pair.mean)}`],
+        ["all off by", wide === 0 ? "nothing" : Time.margin(unsure.low === null ? null : -unsure.low, unsure.high)]]),
       make("p", { class: "note" }, wide === 0 ? "One clock, or clocks without error: these delays are as they were."
         : wide === Infinity ? "A clock has no bound on one side: these delays hold only against one another."
         : wide > spread ? "The bounds are wider than the delays differ: their shape is sure, their place is not."
@@ -127,7 +127,7 @@ const Delays = (() => {
         { title: "least", text: (p) => App.duration(p.least), value: (p) => p.least, number: true },
         { title: "mean", text: (p) => App.duration(p.mean), value: (p) => p.mean, number: true },
         { title: "greatest", text: (p) => App.duration(p.greatest), value: (p) => p.greatest, number: true },
-        { title: "off by up to", text: (p) => { const u = uncertainty(clockOfHost(p.from), clockOfHost(p.to)); return interval(u.low, u.high, App.duration); } },
+        { title: "off by up to", text: (p) => { const u = uncertainty(clockOfHost(p.from), clockOfHost(p.to)); return Time.margin(u.low === null ? null : -u.low, u.high); } },
       ],
     });
     const most = 24; // pictures at once

@@ -15,10 +15,7 @@ const Details = (() => {
   }
 
   // certainly writes the interval of an end around its instant.
-  function certainly({ at, low, high }) {
-    if (low === at && high === at) return "exact";
-    return interval(low === null ? null : low - at, high === null ? null : high - at, (ns) => (ns === 0 ? "0" : signed(ns)));
-  }
+  const certainly = ({ at, low, high }) => Time.margin(low === null ? null : at - low, high === null ? null : high - at);
 
   async function one(number) {
     try { return (await App.data.events(number, 1))[0] ?? null; } catch { return null; }
@@ -56,7 +53,7 @@ const Details = (() => {
       parts.push([title, [
         [side === "sent" ? "sent by" : "received by", `${App.hostOf(far.row).name}, ${App.about.rows[far.row].name}`, far],
         [side, Time.since(far.at)], ["delay", App.duration(d.delta)],
-        ["truly", !d.comparable ? "not comparable" : interval(d.low, d.high, App.duration)],
+        ["truly", !d.comparable ? "not comparable" : interval(d.low, d.high, Time.brief)],
         ["verdict", `${verdict.mark} ${verdict.name}`, null, verdict.id], verdict.id !== "ordered" && ["that is", verdict.means]].filter(Boolean)]);
     }
     return parts;

@@ -151,5 +151,22 @@ const Elements = (() => {
     }
   }
 
-  return { make, name, button, grouped, plural, interval, facts, section, table, check, choice, copy };
+  // dialog makes one that closes by its button, by Escape, and by a press beside it. Keys pressed in it are its own.
+  function dialog(title, props = {}) {
+    const whole = make("dialog", { "aria-label": title, ...props });
+    whole.addEventListener("keydown", (e) => {
+      e.stopPropagation();
+      if (e.key !== "Escape") return;
+      e.preventDefault();
+      whole.close();
+    });
+    whole.addEventListener("pointerdown", (e) => {
+      const box = whole.getBoundingClientRect();
+      if (e.target === whole && (e.clientX < box.left || e.clientX > box.right || e.clientY < box.top || e.clientY > box.bottom)) whole.close();
+    });
+    document.body.append(whole);
+    return whole;
+  }
+
+  return { make, name, dialog, button, grouped, plural, interval, facts, section, table, check, choice, copy };
 })();

@@ -5,9 +5,10 @@ const Help = (() => {
   const { make, button, section } = Elements;
 
   const gestures = [
-    ["wheel", "zoom at the pointer; over the names, scroll"], ["Shift + wheel", "move in time"], ["drag", "move in time and over the rows"],
-    ["Shift + drag", "measure between two points, with how sure that is"], ["click", "select an event or a message"],
-    ["Shift + click", "select as B, to compare with the selected one"], ["double click", "zoom in"],
+    ["wheel", "scroll the rows; zoom at the pointer where all fit"], ["Ctrl + wheel", "zoom at the pointer, as two fingers do"], ["Shift + wheel", "move in time"],
+    ["drag", "move in time and over the rows"], ["Shift + drag", "measure between two points, with how sure that is"],
+    ["Alt + drag", "zoom to a stretch; so does a drag along the time axis"], ["click", "select an event, or both ends of a message"],
+    ["Shift + click", "select as B, to compare with the selected one"], ["double click", "zoom to a slice, or in"],
   ];
 
   const shapes = [
@@ -39,10 +40,10 @@ const Help = (() => {
   }
 
   function start() {
-    const dialog = make("dialog", { id: "help", "aria-label": "Help" });
-    document.body.append(dialog);
+    const dialog = Elements.dialog("Help", { id: "help" });
     const rows = (list, first) => make("table", {}, make("tbody", {}, ...list.map(([a, b]) => make("tr", {}, make("th", { scope: "row" }, first(a)), make("td", {}, b)))));
     App.command({ id: "help", key: "?", title: "Help: keys, gestures, colours and shapes", button: true, label: "?", group: "view", run: () => {
+      if (dialog.open) return;
       dialog.replaceChildren(make("header", {}, make("h2", {}, "Help"), button("close", () => dialog.close())),
         make("div", { class: "columns" }, ...groups(App.commands).map(([title, list]) => keysOf(title[0].toUpperCase() + title.slice(1), list)),
           section("Pointer", rows(gestures, (g) => g)),

@@ -84,7 +84,7 @@ const Measure = (() => {
     if (!ends) return;
     const { plot, theme } = App, r = result(), x0 = App.x(r.a.at, r.a.clock), x1 = App.x(r.b.at, r.b.clock);
     const middle = (end) => { const p = App.rowY(end.row); return p ? p.top + p.height / 2 : plot.height / 2; };
-    const top = Math.max(16, Math.min(middle(r.a), middle(r.b), plot.height - 24) - 12);
+    const top = 27;
     ctx.save();
     ctx.strokeStyle = ctx.fillStyle = theme.accent;
     ctx.globalAlpha = 0.1;

@@ -94,7 +94,7 @@ const Order = (() => {
 
   // endOf makes an end of an event; what the index knows of its bounds goes before what the clock's corners say.
   function endOf(event) {
-    const clock = App.clockOf(event.row), bounds = boundsAt(clock, event.at);
+    const clock = event.clock ?? App.clockOf(event.row), bounds = boundsAt(clock, event.at);
     return {
       event: event.event, at: event.at, row: event.row, clock, component: App.hostOf(event.row).component,
       recorded: /^-?[0-9]+$/.test(String(event.recorded ?? "")) ? BigInt(event.recorded) : null,
@@ -136,7 +136,7 @@ const Order = (() => {
     return { a, b, far, ...judge(a, b, { granularity, path: sameClock(a, b) ? null : path }) };
   }
 
-  const { make, button, name, facts, interval } = Elements;
+  const { make, button, name, facts } = Elements;
   let result = null, asked = 0;
 
   // draw shows both intervals over the rows: a band with closed ends from lowest to highest, and its letter above it.
@@ -200,7 +200,7 @@ const Order = (() => {
     body.append(make("h2", {}, "Can these two events be ordered?"), slots, make("p", { class: "buttons" }, swap, asB), answer,
       make("p", { class: "note" }, "Each event happened somewhere in its interval, whatever the clocks did within their assumption. Only where the intervals do not meet, or a message leads from one to the other, is the order certain."));
     const both = () => make("div", {}, facts([["A", span(result.a)], ["B", span(result.b)]]));
-    const span = ({ at, low, high }) => (low === high && low === at ? "exact" : `${interval(low === null ? null : low - at, high === null ? null : high - at, (ns) => (ns > 0 ? "+" : "") + App.duration(ns))} around its instant`);
+    const span = (end) => `happened ${Details.certainly(end) === "exact" ? "exactly then" : `within ${Details.certainly(end)} of its instant`}`;
 
     async function fill() {
       const { a, b } = App.selection, mine = ++asked;
@@ -220,7 +220,7 @@ const Order = (() => {
       answer.dataset.answer = found.answer;
       answer.dataset.why = found.why;
       answer.replaceChildren(make("strong", { class: "verdict" }, make("span", { class: "mark", "aria-hidden": "true" }, mark), verdicts[found.answer]),
-        found.margin === null ? "" : make("p", { class: "margin" }, found.margin > 0 ? `by at least ${App.duration(found.margin)}` : `margin ${App.duration(found.margin)}`),
+        found.margin === null ? "" : make("p", { class: "margin" }, found.margin > 0 ? `by ${found.why === "clock" ? "" : "at least "}${App.duration(found.margin)}` : `margin ${App.duration(found.margin)}`),
         make("p", {}, name(sentence(found, hosts, App.duration))), both(),
         found.far && found.answer === "unknown" ? make("p", { class: "note" }, "Too many events lie between to follow all messages; a chain may still order them.") : "");
       if (found.path) answer.append(button("show the chain of messages", () => Chain.show(found.path.hops)));
@@ -228,7 +228,8 @@ const Order = (() => {
     }
     App.on("select", (which) => {
       fill();
-      if (which === "b" && App.selection.a && App.selection.b) App.show("order");
+      const { a, b } = App.selection, message = a?.flow && b && (a.flow.sent === b.event || a.flow.received === b.event);
+      if (which === "b" && a && b && !message && ["", "details"].includes(Dock.current)) App.show("order");
     });
     App.overlay(draw);
     App.command({ id: "as-b", key: "b", title: "Take the selected event as B, to compare with the next one", group: "events", run: () => { if (App.selection.a) App.select(App.selection.a, "b"); } });

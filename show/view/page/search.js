@@ -112,6 +112,37 @@ const Search = (() => {
     ctx.restore();
   }
 
+  // minimap marks hits over the map of all: a canvas of its own that lies on it and lets the pointer through.
+  let over = null, drawn = "";
+  function minimap() {
+    const map = document.getElementById("minimap");
+    if (!hits.length && !over) return;
+    if (!over) {
+      over = make("canvas", { class: "hits", "aria-hidden": "true" });
+      document.body.append(over);
+    }
+    const box = map.getBoundingClientRect(), ratio = devicePixelRatio || 1, { theme, view } = App;
+    const key = [box.left, box.top, box.width, box.height, ratio, hits.length, text, theme.accent, view.raw].join();
+    if (key === drawn) return;
+    drawn = key;
+    Object.assign(over.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
+    over.width = Math.max(1, Math.round(box.width * ratio));
+    over.height = Math.max(1, Math.round(box.height * ratio));
+    const g = over.getContext("2d"), [first, last] = View.whole(), seen = new Set();
+    g.scale(ratio, ratio);
+    g.fillStyle = theme.accent;
+    for (const h of hits) {
+      const x = Math.round((View.shown(h.at, App.clockOf(h.row)) - first) / (last - first) * box.width);
+      if (seen.has(x)) continue;
+      seen.add(x);
+      g.beginPath();
+      g.moveTo(x - 3, 0);
+      g.lineTo(x + 3, 0);
+      g.lineTo(x, 5);
+      g.fill();
+    }
+  }
+
   function start() {
     const body = App.panel("search", "Search", { hint: "events by name, field and value" });
     box = make("input", { type: "search", placeholder: "name, field=value, …", "aria-label": "search events", spellcheck: false, autocomplete: "off", maxLength: 1000 });
@@ -135,6 +166,7 @@ const Search = (() => {
     body.append(make("h2", {}, "Search"), form, make("p", { class: "note" }, make("code", {}, hint)),
       make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), cancel, said), list);
     App.overlay(draw);
+    App.on("redraw", minimap);
     App.command({ id: "search", key: "/", title: "Search events", group: "search", run: () => { App.show("search"); box.focus(); box.select(); } });
     App.command({ id: "next-hit", key: ">", title: "Next hit of the search", group: "search", run: () => next(1) });
     App.command({ id: "previous-hit", key: "<", title: "Previous hit of the search", group: "search", run: () => next(-1) });

@@ -114,14 +114,13 @@ const Share = (() => {
   }
 
   function start() {
-    const dialog = make("dialog", { id: "share", "aria-label": "Share this view" });
+    const dialog = Elements.dialog("Share this view", { id: "share" });
     const address = make("input", { type: "text", readOnly: true, "aria-label": "link to this view" });
     const said = make("output", { class: "said", "aria-live": "polite" });
     const copy = button("copy", async () => { said.textContent = (await Elements.copy(address.value)) ? "copied" : "select the link and copy it"; }, { class: "main" });
     dialog.append(make("h2", {}, "Share this view"),
       make("p", {}, App.data.served ? "Whoever has this page open at the same address sees the same stretch, selection and search." : "Whoever has this file sees the same stretch, selection and search with what follows the # of this link."),
       make("p", { class: "buttons" }, address, copy), said, make("p", { class: "buttons end" }, button("close", () => dialog.close())));
-    document.body.append(dialog);
     App.command({ id: "share", key: "l", title: "Share: copy a link to this view", button: true, label: "share", group: "view", run: () => {
       address.value = `${location.href.replace(/#.*/, "")}#${write(state())}`;
       said.textContent = "";

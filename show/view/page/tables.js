@@ -75,15 +75,14 @@ const Tables = (() => {
   function start() {
     body = App.panel("tables", "Tables", { key: "t", hint: "what is in view, as tables" });
     said = make("output", { class: "said", "aria-live": "polite" });
-    const host = (row) => App.hostOf(row).name, row = (r) => App.about.rows[r].name;
+    const where = (row) => `${App.hostOf(row).name} · ${App.about.rows[row].name}`;
     const pick = (x) => { App.select(x.lane.event[x.i], "a"); App.go({ at: x.at, row: x.of.row ?? x.of.from }); };
     events = table({
       caption: "Events in view", rows: [], empty: "No events are shown one by one.", pick,
       columns: [
         { title: "time", text: (x) => Time.since(x.at), value: (x) => x.at },
         { title: "name", text: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])), value: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])) },
-        { title: "host", text: (x) => host(x.of.row), value: (x) => host(x.of.row) },
-        { title: "row", text: (x) => row(x.of.row), value: (x) => row(x.of.row) },
+        { title: "where", text: (x) => where(x.of.row), value: (x) => where(x.of.row) },
         { title: "length or value", text: (x) => value(x.lane, x.i), number: true },
       ],
     });
@@ -91,10 +90,10 @@ const Tables = (() => {
       caption: "Messages in view", rows: [], empty: "No messages are shown one by one.", pick,
       columns: [
         { title: "sent", text: (x) => Time.since(x.at), value: (x) => x.at },
-        { title: "from", text: (x) => `${host(x.of.from)}, ${row(x.of.from)}`, value: (x) => host(x.of.from) },
-        { title: "to", text: (x) => `${host(x.of.to)}, ${row(x.of.to)}`, value: (x) => host(x.of.to) },
         { title: "delay", text: (x) => App.duration(x.lane.delay[x.i]), value: (x) => x.lane.delay[x.i], number: true },
         { title: "verdict", text: (x) => { const v = Violations.verdicts[x.lane.verdict[x.i]] ?? Violations.verdicts[0]; return `${v.mark} ${v.name}`; }, value: (x) => x.lane.verdict[x.i] },
+        { title: "from", text: (x) => where(x.of.from), value: (x) => where(x.of.from) },
+        { title: "to", text: (x) => where(x.of.to), value: (x) => where(x.of.to) },
       ],
     });
     body.append(make("h2", {}, "In view"), make("p", { class: "buttons" }, button("refresh", fill), said), section("Events", events), section("Messages", messages));

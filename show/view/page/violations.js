@@ -102,11 +102,11 @@ const Violations = (() => {
       caption: "Violations", rows: [], empty: "None of these.", pick: go,
       columns: [
         { title: "verdict", node: (v) => make("span", { class: `verdict ${verdicts[v.verdict].id}` }, `${verdicts[v.verdict].mark} ${verdicts[v.verdict].name}`), text: (v) => verdicts[v.verdict].name, value: (v) => v.verdict },
-        { title: "sent", text: (v) => Time.since(v.sent), value: (v) => v.sent },
         { title: "from", text: (v) => hostName(linkOf(v.link)?.from), value: (v) => hostName(linkOf(v.link)?.from) },
         { title: "to", text: (v) => hostName(linkOf(v.link)?.to), value: (v) => hostName(linkOf(v.link)?.to) },
         { title: "delay", text: (v) => App.duration(v.delay), value: (v) => v.delay, number: true },
-        { title: "truly", text: (v) => interval(v.low ?? null, v.high ?? null, App.duration), value: (v) => v.high ?? Infinity },
+        { title: "truly", text: (v) => interval(v.low ?? null, v.high ?? null, Time.brief), value: (v) => v.high ?? Infinity },
+        { title: "sent", text: (v) => Time.since(v.sent), value: (v) => v.sent },
       ],
     });
     const total = counts.slice(1).reduce((sum, n) => sum + n, 0);
@@ -114,6 +114,11 @@ const Violations = (() => {
       make("p", { class: "dim" }, `${plural(total, "message")} of ${grouped(App.about.messages)} out of the ordinary.`),
       filters, make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), said), list);
     App.on("panel", (id, yes) => { if (id === "violations" && yes) open(); });
+    // However one came to a violation, it is marked in the list.
+    App.on("select", () => {
+      const { a, b } = App.selection, here = a && b && (all ?? []).find((v) => v.from === a.event && v.to === b.event);
+      if (here && here !== current) { current = here; list.mark(here); }
+    });
   }
 
   App.on("ready", start);
