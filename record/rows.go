@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/trace"
 )
@@ -22,7 +23,7 @@ type rows struct {
 	enc   *ctf.Encoder
 	files []*rowFile
 	own   []int  // of each class, how many fields are not its context
-	at    uint64 // the latest stamp of all
+	first uint64 // the earliest stamp of all; 0 for none yet
 }
 
 // rowFile is the file of a stream. Its packets are pages, and it is written by many of them at once: where a recorder is
@@ -34,7 +35,9 @@ type rowFile struct {
 	size    int64
 	packets []byte // that are not written yet
 	w       *ctf.StreamWriter
+	at      uint64 // the latest stamp; 0 for none yet
 	lost    uint64
+	untold  bool // no packet says what was lost last
 }
 
 const (
@@ -98,21 +101,40 @@ func (r *rows) add(streams []trace.Stream) error {
 }
 
 func (r *rows) write(e *Event) error {
-	r.at = max(r.at, e.Stamp)
 	n := min(r.own[e.Class], len(e.Values))
-	if err := r.files[e.Stream].w.Write(e.Class, e.Stamp, nil, e.Values[n:], e.Values[:n]); err != nil {
+	f := r.files[e.Stream]
+	f.at = max(f.at, e.Stamp)
+	if r.first == 0 || e.Stamp < r.first {
+		r.first = e.Stamp
+	}
+	if err := f.w.Write(e.Class, e.Stamp, nil, e.Values[n:], e.Values[:n]); err != nil {
 		return fmt.Errorf("record: %s: %w", r.name, err)
 	}
 	return nil
 }
 
-// lose counts what a source lost of each stream so far.
+// lose counts what a source lost of each stream so far. It is told even if no event comes, in a packet that begins with the
+// stream's own latest one: sources bring the events of a stream after later ones of others, and an event cannot lie before
+// its packet. One of a stream without events begins with the first of all, before which there will hardly be any.
 func (r *rows) lose(lost []uint64) {
 	for i, f := range r.files {
 		if i < len(lost) && lost[i] > f.lost {
 			f.w.Discard(lost[i] - f.lost)
-			f.lost = lost[i]
-			f.w.Begin(r.at) // so that it is told even if no event comes
+			f.lost, f.untold = lost[i], true
+		}
+		if at := max(f.at, r.first); f.untold && at > 0 {
+			f.w.Begin(at)
+			f.untold = false
+		}
+	}
+}
+
+// end tells what was lost where there never was an event.
+func (r *rows) end() {
+	for _, f := range r.files {
+		if f.untold {
+			f.w.Begin(clock.Monotonic.Now())
+			f.untold = false
 		}
 	}
 }

@@ -138,6 +138,10 @@ func (w *sourceWriter) flush() error {
 func (w *sourceWriter) finish() error {
 	failed := w.failed
 	err := w.flush()
+	if w.failed == nil {
+		w.rows.end()
+		err = w.rows.flush()
+	}
 	if failed != nil {
 		err = nil // it was told
 	}
