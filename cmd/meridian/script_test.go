@@ -26,7 +26,7 @@ import (
 //	narrower FILE FILE PATH LEAST   a field of the first is less than the second's by at least so much
 //	need PROGRAM              skip where a program is missing, fail if MERIDIAN_CI is 1
 //
-// and those of files_test.go and lttng_test.go.
+// and those of files_test.go, lttng_test.go and view_test.go.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "world": makeWorld, "truth": checkTruth, "merged": checkMerged, "field": checkField,
 			"near": checkNear, "narrower": checkNarrower, "need": need, "snapshot": snapshot, "unchanged": unchanged, "cut": cut, "compress": compress,
-			"noise": noise, "interrupt": interrupt, "smalldisk": smallDisk, "lttng": writeLTTng, "flip": flip,
+			"noise": noise, "viewed": viewed, "interrupt": interrupt, "smalldisk": smallDisk, "lttng": writeLTTng, "flip": flip,
 		},
 	})
 }
