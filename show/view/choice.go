@@ -11,6 +11,7 @@ import (
 
 const (
 	mostViolations = 2000 // in one file
+	mostTiles      = 30_000  // small ones are dear in other ways than their bytes
 	chunkBytes     = 256 << 10
 	lookedAt       = 48 // violations around which finer tiles are held
 )
@@ -43,7 +44,7 @@ func (f *file) violations() ([]index.Violation, error) {
 //	         [ fin ][ nf ]
 //	                 .. and where the budget ends, paths down to a few instants
 func (f *file) tiles(worst []index.Violation) error {
-	t := &tiling{file: f, final: make(map[key]bool), most: f.left - f.left/2}
+	t := &tiling{file: f, final: make(map[key]bool), most: f.left - f.left/2, limit: mostTiles}
 	var level []key
 	for g := range len(f.about.Hosts) + 1 {
 		level = append(level, key{g, f.about.Top, 0})
@@ -74,7 +75,7 @@ func (f *file) tiles(worst []index.Violation) error {
 	if !t.full {
 		return nil
 	}
-	t.full, t.most = false, f.left/2
+	t.full, t.most, t.limit = false, f.left/2, mostTiles+mostTiles/4
 	paths := min(len(worst), lookedAt)
 	for i := -1; i < paths && !t.full; i++ {
 		at := int64(0)
@@ -100,6 +101,7 @@ type tiling struct {
 	keys  []key
 	bytes []byte
 	most  int64 // that tiles may still take
+	limit int   // how many tiles may be held
 	full  bool
 }
 
@@ -121,13 +123,13 @@ func (t *tiling) hold(k key) (final bool, err error) {
 	return final, err
 }
 
-// flush writes a chunk if there is still room for it.
+// flush writes a chunk if there is still room for it; the first one, the top, in any case, since there is no picture without.
 func (t *tiling) flush() error {
 	if len(t.keys) == 0 || t.full {
 		return nil
 	}
 	text := packed(t.bytes)
-	if int64(len(text)) > t.most && len(t.held.Tiles) > 0 { // without the first chunk, the top, there is no picture
+	if (int64(len(text)) > t.most || len(t.final) > t.limit) && len(t.held.Tiles) > 0 {
 		t.full = true
 		for _, k := range t.keys {
 			delete(t.final, k)
