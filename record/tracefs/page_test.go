@@ -223,6 +223,7 @@ func FuzzPage(f *testing.F) {
 		f.Add(b[:layout.size()])
 	}
 	l := load(f, filepath.Join("testdata", "linux"))
+	d := newDecoder(15, true, 2, l, nil) // once: there are hundreds of classes
 	f.Fuzz(func(t *testing.T, b []byte) {
 		given := false
 		a := &lane{layout: layout, fill: func(to []byte) (int, error) {
@@ -232,7 +233,7 @@ func FuzzPage(f *testing.F) {
 			given = true
 			return copy(to, b), nil
 		}, buffer: make([]byte, len(b))}
-		d := newDecoder(15, true, 2, l, newTasks(nobody))
+		d.tasks = newTasks(nobody)
 		total := 0
 		for {
 			ok, err := a.advance()

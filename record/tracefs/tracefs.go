@@ -23,7 +23,10 @@
 // An instance is removed at Close. One that a killed recorder left is removed by the next that opens. Where tracefs is not
 // mounted, it is mounted for this process alone, in no directory, and goes with it.
 //
-// Cost: no event allocates. Memory is that of the rings.
+// Cost: some 0.3 us of the recorded machine's time for an event, 0.1 us of the reader's, and 1% of a core while nothing
+// happens. No event allocates. Memory is that of the rings, twice where some processes are recorded. What was lost is
+// counted by the kernel; switches that must have been and were not told, as some kernels do for processors at rest, are
+// counted by the reader and warned of.
 //
 // It needs Linux 5.2 with event tracing, on a little-endian machine of 64 bits, and root; [Unavailable] says which of
 // these is missing. Sources: the kernel's Documentation/trace/ftrace.rst, events.rst and ring-buffer-design.rst.
@@ -36,7 +39,7 @@ import (
 )
 
 // Options says what is recorded. Of those of record/kernel, ftrace has no Cgroup; programs named by Command that start
-// later are followed from some 30 ms after their start; and with NetNS no packets are recorded, since they do not
+// later are followed from some 50 ms after their start; and with NetNS no packets are recorded, since they do not
 // say of which namespace they are.
 type Options = kernel.Options
 
