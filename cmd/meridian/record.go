@@ -149,15 +149,16 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 
-	// Recording ends when the command has: an interrupt is for the command first.
-	ctx, cancel := context.WithCancel(cmd.Context())
+	// Recording ends when the command has: what is to end the recording is for the command first.
+	ending, ends := endingsOf(cmd.Context())
+	ctx, cancel := context.WithCancel(ending)
 	var child *exec.Cmd
 	ended := make(chan error, 1)
 	if len(args) > 0 {
-		ctx, cancel = context.WithCancel(context.WithoutCancel(cmd.Context()))
+		ctx, cancel = context.WithCancel(context.WithoutCancel(ending))
 		child, err = startCommand(func() *exec.Cmd {
-			c := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
-			c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+			c := exec.CommandContext(ending, args[0], args[1:]...)
+			c.Cancel = func() error { return ends.passOn(c.Process) }
 			c.Stdin, c.Stdout, c.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			c.Env = append(os.Environ(), "MERIDIAN="+started)
 			return c

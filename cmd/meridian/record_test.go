@@ -22,7 +22,7 @@ var emitted = sensor.NewEvent2[int, string]("test", "number", "n", "text")
 //
 //	emit N              emits N events, if somebody switched its sensors on
 //	emit N CODE         and ends with this code
-//	emit N interrupt    and interrupts who started it, and ends when it is interrupted itself
+//	emit N interrupt    and has who started it end, and ends when it is told to itself
 //	emit N small DIR    emits them into a ring in DIR that is too small for many
 func emit() {
 	n, err := strconv.Atoi(os.Args[1])
@@ -49,8 +49,8 @@ func emit() {
 		return
 	case "interrupt":
 		interrupted := make(chan os.Signal, 1)
-		signal.Notify(interrupted, os.Interrupt)
-		check(syscall.Kill(os.Getppid(), syscall.SIGINT))
+		signal.Notify(interrupted, syscall.SIGTERM)
+		check(syscall.Kill(os.Getppid(), syscall.SIGTERM)) // an interrupt, where this runs at a terminal, is for all there
 		<-interrupted
 		return
 	}
