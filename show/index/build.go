@@ -266,7 +266,7 @@ func (b *Builder) vote(w *row, m int, at int64) {
 // mark puts an instant on its row.
 func (b *Builder) mark(w *row, class int, at, event int64) error {
 	if w.instants == nil {
-		w.instants = b.trees.newLane(instants)
+		w.instants = b.trees.newLane(instants, w.host)
 	}
 	return b.trees.add(w.instants, item{at: at, to: at, event: event, other: -1, class: uint32(class)})
 }
@@ -319,7 +319,7 @@ func (b *Builder) counterLane(w *row, class, field int) *lane {
 			return c.lane
 		}
 	}
-	l := b.trees.newLane(counter)
+	l := b.trees.newLane(counter, w.host)
 	w.counters = append(w.counters, counterLane{class, field, l})
 	return l
 }
@@ -340,7 +340,7 @@ func (b *Builder) Attach(name string, data []byte) error {
 		return errors.New("index: an attachment after the end")
 	}
 	var p place
-	if p, b.err = b.trees.put(data); b.err == nil {
+	if p, b.err = b.trees.extent(-1).put(data); b.err == nil {
 		b.attached = append(b.attached, attachment{name, p})
 	}
 	return b.err
@@ -374,9 +374,6 @@ func (b *Builder) complete() error {
 	}
 	d, err := b.directory()
 	if err != nil {
-		return err
-	}
-	if err := b.trees.flush(); err != nil {
 		return err
 	}
 	if err := d.write(b.store); err != nil {

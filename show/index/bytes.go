@@ -9,6 +9,32 @@ func appendFloat(b []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
+// varints appends all varints that b consists of; false if it does not.
+func varints(out []uint64, b []byte) ([]uint64, bool) {
+	for i := 0; i < len(b); {
+		v := uint64(b[i])
+		i++
+		if v >= 0x80 {
+			v &= 0x7f
+			for shift := 7; ; shift += 7 {
+				if i == len(b) || shift > 63 {
+					return out, false
+				}
+				c := b[i]
+				i++
+				v |= uint64(c&0x7f) << shift
+				if c < 0x80 {
+					break
+				}
+			}
+		}
+		out = append(out, v)
+	}
+	return out, true
+}
+
+func signed(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+
 // decoder takes values from the front of some bytes. What is not there is 0, and bad says so afterwards.
 type decoder struct {
 	b   []byte
@@ -16,10 +42,9 @@ type decoder struct {
 }
 
 func (d *decoder) u() uint64 {
-	if len(d.b) > 0 && d.b[0] < 0x80 { // nearly all are
-		v := d.b[0]
-		d.b = d.b[1:]
-		return uint64(v)
+	if b := d.b; len(b) > 0 && b[0] < 0x80 { // nearly all are
+		d.b = b[1:]
+		return uint64(b[0])
 	}
 	return d.long()
 }
@@ -46,8 +71,7 @@ func (d *decoder) length(limit int) int {
 }
 
 func (d *decoder) s() int64 {
-	v := d.u()
-	return int64(v>>1) ^ -int64(v&1)
+	return signed(d.u())
 }
 
 func (d *decoder) byte() byte {
@@ -71,6 +95,13 @@ func (d *decoder) word() uint64 {
 }
 
 func (d *decoder) float() float64 { return math.Float64frombits(d.word()) }
+
+// number returns a float that is one.
+func (d *decoder) number() float64 {
+	v := d.float()
+	d.bad = d.bad || math.IsNaN(v) || math.IsInf(v, 0)
+	return v
+}
 
 // bytes returns the next n, which belong to what is decoded.
 func (d *decoder) bytes(n int) []byte {

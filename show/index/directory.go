@@ -35,10 +35,11 @@ type directory struct {
 
 // laneRoot is where the tree of a lane begins. Lanes are in order of their number.
 type laneRoot struct {
-	group int
-	kind  laneKind
-	owner int // row, or link
-	root  node
+	group  int
+	kind   laneKind
+	owner  int // row, or link
+	root   node
+	coarse []coarse // from the finest on
 }
 
 func (b *Builder) directory() (*directory, error) {
@@ -46,10 +47,12 @@ func (b *Builder) directory() (*directory, error) {
 	for i := range b.legend.Classes {
 		d.fields = append(d.fields, b.legend.Classes[i].Fields)
 	}
+	var lanes []*lane
 	// A lane's number is its place in the directory.
 	root := func(l *lane, group, owner int) (int, *node, error) {
 		n, err := b.trees.finish(l)
 		d.lanes = append(d.lanes, laneRoot{group: group, kind: l.kind, owner: owner, root: n})
+		lanes = append(lanes, l)
 		return len(d.lanes) - 1, &d.lanes[len(d.lanes)-1].root, err
 	}
 	for i, w := range b.rows {
@@ -87,7 +90,32 @@ func (b *Builder) directory() (*directory, error) {
 		d.about.Links = append(d.about.Links, Link{Lane: number, From: int(l.from), To: int(l.to), Messages: l.lane.items, Worst: n.worst})
 	}
 	d.violations = b.pairs.list(func(l *link) int { return numbers[l] })
-	return d, nil
+	return d, b.coarsen(d, lanes)
+}
+
+// coarsen goes over all lanes once more and gives those that need it their coarse levels.
+func (b *Builder) coarsen(d *directory, lanes []*lane) error {
+	if err := b.trees.flush(); err != nil {
+		return err
+	}
+	x := &Index{pages: pageReader{f: b.store.f, size: b.store.end}, limits: limits{classes: uint64(len(b.classes)), events: b.events}}
+	w := walker{x: x}
+	for i, l := range lanes {
+		r := &d.lanes[i]
+		levels := l.coarseLevels(r.root.busy, b.last)
+		if len(levels) == 0 {
+			continue
+		}
+		c := newCoarsener(l.kind, levels, l.extent)
+		err := w.walk(r, c)
+		if err == nil {
+			r.coarse, err = c.finish()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return b.trees.flush()
 }
 
 // counterName names a counter after its class, and after the field too where it has several.
@@ -253,6 +281,18 @@ func (d *directory) encode() ([]byte, error) {
 		b = binary.AppendUvarint(b, uint64(x.owner))
 		b = append(b, byte(x.kind), byte(x.root.level))
 		b = appendNode(b, x.kind, &x.root, &node{})
+		b = binary.AppendUvarint(b, uint64(len(x.coarse)))
+		for _, c := range x.coarse {
+			b = binary.AppendUvarint(append(b, byte(c.level)), uint64(len(c.pages)))
+			end := int64(0)
+			for _, p := range c.pages {
+				b = binary.AppendUvarint(b, uint64(p.at-end))
+				b = binary.AppendUvarint(b, uint64(p.size))
+				b = binary.AppendUvarint(b, uint64(p.first))
+				b = binary.AppendUvarint(b, uint64(p.last-p.first))
+				end = p.at + p.size
+			}
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(d.attached)))
 	for _, x := range d.attached {

@@ -1,5 +1,10 @@
 package index
 
+import (
+	"encoding/binary"
+	"math"
+)
+
 // dominant finds which of many classes has most weight, in the room of few (Misra and Gries 1982, in the form that can be
 // merged: Agarwal et al. 2012). What it says a class weighs is never too much, and too little by at most a fifth of all
 // that was added; so a class of more than that is never missed, and the one it names weighs at most a fifth of all less
@@ -69,4 +74,44 @@ func sum(a, b int64) int64 {
 		return s
 	}
 	return 1<<63 - 1
+}
+
+// appendDominant encodes how many classes are left and each with its weight, or the one to be named where none is.
+func appendDominant(b []byte, d *dominant) []byte {
+	n := byte(0)
+	for _, x := range d.few {
+		if x.w > 0 {
+			n++
+		}
+	}
+	b = append(b, n)
+	if n == 0 {
+		return binary.AppendUvarint(b, uint64(d.any))
+	}
+	for _, x := range d.few {
+		if x.w > 0 {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.class)), uint64(x.w))
+		}
+	}
+	return b
+}
+
+func (d *decoder) dominant(l limits) (out dominant) {
+	n := int(d.byte())
+	if n == 0 {
+		class := d.u()
+		d.bad = d.bad || class >= l.classes
+		out.any = uint32(class)
+		return out
+	}
+	if n > len(out.few) {
+		d.bad = true
+		return out
+	}
+	for i := range n {
+		class, w := d.u(), d.u()
+		d.bad = d.bad || class >= l.classes || w == 0 || w > math.MaxInt64
+		out.few[i], out.any = weight{uint32(class), int64(w)}, uint32(class)
+	}
+	return out
 }

@@ -15,7 +15,7 @@
 // by their summary, and only those that lie across its border are opened. As pages end where bins of large tiles do, these are few.
 //
 // The file is header, pages, directory (about.go's structures, the roots of the trees, where the blocks are), and a trailer.
-// It is read in place; in memory is the directory, and some 16 MB of the file. Every page has its checksum, and
+// It is read in place; in memory is the directory, and at most 32 MB of the file. Every page has its checksum, and
 // what a page says is still held against what led to it: a page that was made up cannot lead out of its file, around in a
 // circle, or to more than there is.
 //
@@ -149,6 +149,7 @@ func (x *Index) decode(b []byte) error {
 	}
 	x.limits = limits{classes: uint64(len(x.about.Classes)), events: x.events}
 	x.decodeBlocks(&d)
+	items := int64(0)
 	for range d.length(len(d.b)) {
 		l := laneRoot{group: d.length(len(x.about.Hosts)), owner: d.length(len(b))}
 		l.kind = laneKind(d.byte())
@@ -159,6 +160,14 @@ func (x *Index) decode(b []byte) error {
 		l.root = d.node(l.kind, int(level), &node{}, x.limits)
 		if d.bad || l.root.count > x.events || l.root.end > x.about.Span && l.kind != messages {
 			return damaged("its lane %d", len(x.lanes))
+		}
+		l.coarse = d.coarse(x.about.Span)
+		if l.kind != counter {
+			items = sum(items, l.root.count)
+		}
+		// Each event is an instant or an end of a slice, and may be an end of a message.
+		if d.bad || items > 2*x.events {
+			return damaged("its lane %d has more than there is", len(x.lanes))
 		}
 		x.lanes = append(x.lanes, l)
 	}
@@ -188,6 +197,31 @@ func (x *Index) decodeBlocks(d *decoder) {
 	if n := x.events - before.first; (len(x.blocks) > 0) != (x.events > 0) || n > mostInBlock || x.events > 0 && n < 1 {
 		d.bad = true
 	}
+}
+
+// coarse reads where the coarse levels of a lane are. Pages of one level lie one behind the other.
+func (d *decoder) coarse(span int64) (out []coarse) {
+	for range d.length(64) {
+		c := coarse{level: int(d.byte())}
+		end := int64(0)
+		for range d.length(len(d.b)) {
+			p := coarsePage{place: place{end + int64(d.u()), int64(d.u())}, first: int64(d.u())}
+			p.last = p.first + int64(d.u())
+			if c.level > 62 || p.at < end || p.size < 0 || p.size > longestPage || p.first < 0 || p.last < p.first || p.last > span>>c.level {
+				d.bad = true
+			}
+			if d.bad {
+				return nil
+			}
+			end = p.at + p.size
+			c.pages = append(c.pages, p)
+		}
+		if n := len(out); n > 0 && out[n-1].level >= c.level {
+			d.bad = true
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // arrange groups the lanes and checks what the parts of the directory say of one another.

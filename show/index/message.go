@@ -121,7 +121,7 @@ func (b *Builder) message(s, r *end) error {
 		return err
 	}
 	delay := clock.Sub(r.time, s.time)
-	low, high, known := between(s, r, delay)
+	low, high, known := interval(s, r, delay)
 	v := b.judge(s, r, delay, high, known)
 	p.counts[v]++
 	key := [2]int32{s.host, r.host}
@@ -151,7 +151,7 @@ func (b *Builder) link(s, r *end) (*link, error) {
 		l = p.links[key]
 	}
 	if l == nil {
-		l = &link{from: key[0], to: key[1], lane: b.trees.newLane(messages)}
+		l = &link{from: key[0], to: key[1], lane: b.trees.newLane(messages, -1)}
 		p.links[key] = l
 		p.order = append(p.order, l)
 	}
@@ -159,8 +159,8 @@ func (b *Builder) link(s, r *end) (*link, error) {
 	return l, nil
 }
 
-// between returns the interval of a message's delay. On one clock it is what the stamps say.
-func between(s, r *end, delay int64) (low, high int64, known bool) {
+// interval returns the interval of a message's delay. On one clock it is what the stamps say.
+func interval(s, r *end, delay int64) (low, high int64, known bool) {
 	if s.sameClock(r) {
 		return delay, delay, true
 	}

@@ -103,7 +103,7 @@ func (n *nest) begun(name uint64) bool {
 func (b *Builder) slice(r *row, depth int, it item) error {
 	n := &r.nest
 	if n.lanes[depth] == nil {
-		n.lanes[depth] = b.trees.newLane(sliced)
+		n.lanes[depth] = b.trees.newLane(sliced, r.host)
 	}
 	return b.trees.add(n.lanes[depth], it)
 }

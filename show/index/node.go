@@ -154,24 +154,51 @@ func cut(least, n int, between func(i int) (last, first int64)) int {
 // lane is one lane while it is built: items wait until there are enough for a page, and so do pages.
 type lane struct {
 	kind    laneKind
+	extent  *extent
 	pending []item
 	up      [][]node // by level, pages without one above them
 	items   int64
+	deep    [65]int64 // see borders
+	before  int64     // at of the last item in a page
 }
 
 // trees is where lanes lay down their pages.
 type trees struct {
-	extent
-	page    []byte // being encoded
-	waiting int    // items of all lanes that are not yet in a page
+	s       *store
+	extents []*extent // of the links, and of each host's lanes: who reads one group reads past no other's
+	page    []byte    // being encoded
+	waiting int       // items of all lanes that are not yet in a page
 	lanes   []*lane
 }
 
 // mostWaiting is how many items all lanes together hold back (40 bytes each); beyond it pages become smaller.
 const mostWaiting = 1 << 21
 
-func (t *trees) newLane(k laneKind) *lane {
-	l := &lane{kind: k}
+// extent returns where the lanes of a host lie; -1 stands for links.
+func (t *trees) extent(host int) *extent {
+	for host+1 >= len(t.extents) {
+		t.extents = append(t.extents, &extent{s: t.s})
+	}
+	for _, e := range t.extents {
+		e.size = max(min(mostGathered/len(t.extents), 256<<10), 16<<10)
+	}
+	return t.extents[host+1]
+}
+
+// mostGathered is how many bytes all extents together wait for.
+const mostGathered = 32 << 20
+
+func (t *trees) flush() error {
+	for _, e := range t.extents {
+		if err := e.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trees) newLane(k laneKind, host int) *lane {
+	l := &lane{kind: k, extent: t.extent(host)}
 	t.lanes = append(t.lanes, l)
 	return l
 }
@@ -198,9 +225,10 @@ func (t *trees) leaf(l *lane, n int) error {
 	for i := range l.pending[:n] {
 		x.add(&l.pending[i], l.kind)
 	}
+	l.borders(l.pending[:n])
 	t.page = appendLeaf(t.page[:0], l.kind, l.pending[:n], &x.summary)
 	var err error
-	if x.place, err = t.put(t.page); err != nil {
+	if x.place, err = l.extent.put(t.page); err != nil {
 		return err
 	}
 	l.pending = l.pending[:copy(l.pending, l.pending[n:])]
@@ -230,7 +258,7 @@ func (t *trees) fan(l *lane, level, n int) error {
 	}
 	t.page = appendFan(t.page[:0], l.kind, below[:n])
 	var err error
-	if x.place, err = t.put(t.page); err != nil {
+	if x.place, err = l.extent.put(t.page); err != nil {
 		return err
 	}
 	l.up[level] = below[:copy(below, below[n:])]

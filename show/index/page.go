@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // A page of a tree: its kind and its level, a byte each, how many there are, and they.
@@ -58,59 +59,102 @@ type limits struct {
 	events  int64
 }
 
-// decodeLeaf appends the items of a page to items. What n says of them holds for each, or the page is refused.
-func decodeLeaf(items []item, page []byte, k laneKind, n *node, l limits) ([]item, error) {
+// leaf decodes the items of a page. What n says of them holds for each, or the page is refused.
+func (w *walker) leaf(page []byte, k laneKind, n *node) ([]item, error) {
+	l := &w.x.limits
 	d := decoder{b: page}
-	if laneKind(d.byte()) != k || d.byte() != 0 || d.u() != uint64(n.count) || n.count > int64(len(page)) {
-		return nil, damaged("the page at offset %d is not what leads to it says", n.at)
+	if laneKind(d.byte()) != k || d.byte() != 0 || d.u() != uint64(n.count) || n.count > int64(len(page)) || d.bad {
+		return nil, damaged("the page at offset %d is not what leads to it says", n.place.at)
 	}
-	at, event := n.first, int64(0)
-	for range n.count {
-		var it item
+	w.items = slices.Grow(w.items[:0], int(n.count))[:n.count]
+	items, good := w.items, true
+	if k == counter {
+		good = decodeCounter(items, d.b, n)
+	} else if w.varints, good = varints(w.varints[:0], d.b); good {
 		switch k {
 		case instants:
-			it.at = at + int64(d.u())
-			it.to = it.at
-			c := d.u()
-			d.bad = d.bad || c >= l.classes
-			it.class = uint32(c)
-			it.event = event + d.s()
-			d.bad = d.bad || it.at < at
-			at = it.at
+			good = decodeInstants(items, w.varints, n)
 		case sliced:
-			it.at = at + int64(d.u())
-			it.to = it.at + int64(d.u())
-			c := d.u()
-			d.bad = d.bad || c>>2 >= l.classes || it.at < at || it.to < it.at
-			it.class, it.flags = uint32(c>>2), uint8(c&3)
-			it.event = event + d.s()
-			it.other = it.event + d.s()
-			at = it.to
-		case counter:
-			it.at = at + int64(d.u())
-			it.to = int64(d.word())
-			it.event = event + d.s()
-			v := it.value()
-			d.bad = d.bad || it.at < at || math.IsNaN(v) || math.IsInf(v, 0)
-			at = it.at
+			good = decodeSlices(items, w.varints, n)
 		case messages:
-			it.at = at + d.s()
-			it.to = it.at + d.s()
-			it.flags = d.byte()
-			it.event = event + d.s()
-			it.other = it.event + d.s()
-			d.bad = d.bad || it.flags > uint8(Certain) || it.other < 0
-			at = it.at
+			good = decodeMessages(items, w.varints, n)
 		}
-		event = it.event
-		from, to := it.extent(k)
-		if d.bad || it.at < n.first || it.at > n.last || from < n.begin || to > n.end ||
-			event < 0 || event >= l.events || it.other < -1 || it.other >= l.events {
-			return nil, damaged("the page at offset %d contradicts what leads to it", n.place.at)
-		}
-		items = append(items, it)
+	}
+	for i := range items {
+		it := &items[i]
+		good = good && it.at >= n.first && it.at <= n.last && (uint64(it.class) < l.classes || k == counter || k == messages) &&
+			uint64(it.event) < uint64(l.events) && it.other >= -1 && it.other < l.events
+	}
+	if !good {
+		return nil, damaged("the page at offset %d contradicts what leads to it", n.place.at)
 	}
 	return items, nil
+}
+
+func decodeInstants(items []item, v []uint64, n *node) bool {
+	if len(v) != 3*len(items) {
+		return false
+	}
+	at, event, good := n.first, int64(0), true
+	for k := range items {
+		x := v[3*k : 3*k+3 : 3*k+3]
+		good = good && x[0] <= far && x[1] <= math.MaxUint32
+		at += int64(x[0])
+		event += signed(x[2])
+		items[k] = item{at: at, to: at, event: event, other: -1, class: uint32(x[1])}
+		good = good && at <= n.last
+	}
+	return good
+}
+
+func decodeSlices(items []item, v []uint64, n *node) bool {
+	if len(v) != 5*len(items) {
+		return false
+	}
+	at, event, good := n.first, int64(0), true
+	for k := range items {
+		x := v[5*k : 5*k+5 : 5*k+5]
+		good = good && x[0] <= far && x[1] <= far && x[2]>>2 <= math.MaxUint32
+		at += int64(x[0])
+		to := at + int64(x[1])
+		event += signed(x[3])
+		items[k] = item{at: at, to: to, event: event, other: event + signed(x[4]), class: uint32(x[2] >> 2), flags: uint8(x[2] & 3)}
+		at = to
+		good = good && at <= n.end && at >= 0
+	}
+	return good
+}
+
+func decodeMessages(items []item, v []uint64, n *node) bool {
+	if len(v) != 5*len(items) {
+		return false
+	}
+	at, event, good := n.first, int64(0), true
+	for k := range items {
+		x := v[5*k : 5*k+5 : 5*k+5]
+		at += signed(x[0])
+		event += signed(x[3])
+		it := item{at: at, to: at + signed(x[1]), event: event, other: event + signed(x[4]), flags: uint8(x[2])}
+		from, to := it.extent(messages)
+		good = good && x[2] <= uint64(n.worst) && from >= n.begin && to <= n.end && it.other >= 0
+		items[k] = it
+	}
+	return good
+}
+
+func decodeCounter(items []item, b []byte, n *node) bool {
+	d := decoder{b: b}
+	at, event, good := n.first, int64(0), true
+	for k := range items {
+		v := d.u()
+		bits := d.word()
+		at += int64(v)
+		event += d.s()
+		items[k] = item{at: at, to: int64(bits), event: event, other: -1}
+		x := math.Float64frombits(bits)
+		good = good && v <= far && at <= n.last && x >= n.least && x <= n.greatest
+	}
+	return good && !d.bad && len(d.b) == 0
 }
 
 // appendFan encodes nodes.
@@ -138,12 +182,7 @@ func appendNode(b []byte, k laneKind, n, before *node) []byte {
 		if k == sliced {
 			b = binary.AppendUvarint(b, uint64(n.busy))
 		}
-		for _, x := range n.top.few {
-			if b = binary.AppendUvarint(b, uint64(x.w)); x.w > 0 {
-				b = binary.AppendUvarint(b, uint64(x.class))
-			}
-		}
-		b = binary.AppendUvarint(b, uint64(n.top.any))
+		b = appendDominant(b, &n.top)
 	case counter:
 		b = appendFloat(appendFloat(appendFloat(b, n.least), n.greatest), n.final)
 	case messages:
@@ -171,23 +210,9 @@ func (d *decoder) node(k laneKind, level int, before *node, l limits) (n node) {
 			n.busy = int64(d.u())
 			d.bad = d.bad || n.busy < 0
 		}
-		for i := range n.top.few {
-			w := d.u()
-			if w == 0 {
-				continue
-			}
-			c := d.u()
-			d.bad = d.bad || c >= l.classes || w > math.MaxInt64
-			n.top.few[i] = weight{uint32(c), int64(w)}
-		}
-		c := d.u()
-		d.bad = d.bad || c >= l.classes
-		n.top.any = uint32(c)
+		n.top = d.dominant(l)
 	case counter:
-		n.least, n.greatest, n.final = d.float(), d.float(), d.float()
-		for _, v := range [...]float64{n.least, n.greatest, n.final} {
-			d.bad = d.bad || math.IsNaN(v) || math.IsInf(v, 0)
-		}
+		n.least, n.greatest, n.final = d.number(), d.number(), d.number()
 	case messages:
 		n.quickest, n.slowest = d.s(), d.s()
 		n.worst = Verdict(d.byte())

@@ -23,8 +23,6 @@ type store struct {
 	end  int64
 }
 
-const extentSize = 1 << 20
-
 // newStore makes the file beside its place, so that a file is there whole or not at all.
 func newStore(path string) (*store, error) {
 	dir, pattern := "", "meridian-index-*"
@@ -83,27 +81,30 @@ func (s *store) discard() {
 
 // extent is where pages of one kind are gathered.
 type extent struct {
-	s   *store
-	buf []byte
-	at  int64
+	s    *store
+	size int // of the next
+	buf  []byte
+	at   int64
+	end  int64 // of what is reserved
 }
 
 // put lays a page down, followed by its checksum, and says where.
 func (e *extent) put(page []byte) (place, error) {
 	n := len(page) + crc32.Size
-	if len(e.buf)+n > extentSize {
+	if e.at+int64(len(e.buf)+n) > e.end {
 		if err := e.flush(); err != nil {
 			return place{}, err
 		}
 	}
 	sum := crc32.Checksum(page, castagnoli)
-	if n > extentSize {
+	if n > e.size {
 		at := e.s.reserve(n)
 		whole := binary.LittleEndian.AppendUint32(append(make([]byte, 0, n), page...), sum)
 		return place{at, int64(n)}, e.s.write(whole, at)
 	}
 	if len(e.buf) == 0 {
-		e.at = e.s.reserve(extentSize)
+		e.at = e.s.reserve(e.size)
+		e.end = e.at + int64(e.size)
 	}
 	at := e.at + int64(len(e.buf))
 	e.buf = binary.LittleEndian.AppendUint32(append(e.buf, page...), sum)
@@ -115,7 +116,7 @@ func (e *extent) flush() error {
 		return nil
 	}
 	err := e.s.write(e.buf, e.at)
-	e.buf = e.buf[:0]
+	e.buf, e.end = e.buf[:0], 0
 	return err
 }
 
@@ -136,7 +137,7 @@ func damaged(format string, args ...any) error {
 type pageReader struct {
 	f     io.ReaderAt
 	size  int64 // of the part that holds pages
-	slots [256]atomic.Pointer[stretch]
+	slots [512]atomic.Pointer[stretch]
 }
 
 const stretchSize = 64 << 10

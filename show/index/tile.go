@@ -79,7 +79,13 @@ func (t *tiler) lane(number int, l *laneRoot) error {
 		t.final = false
 		mode += inBins
 		t.bins.reset(l.kind, t.level, t.from, t.to)
-		if err := t.walker.walk(l, &t.bins); err != nil {
+		var err error
+		if c := l.coarseAt(t.level); c != nil {
+			err = t.bins.steps(t.walker.x, c)
+		} else {
+			err = t.walker.walk(l, &t.bins)
+		}
+		if err != nil {
 			return err
 		}
 		if entries = t.bins.used(); entries == 0 {
@@ -215,9 +221,7 @@ func (b *bins) slice(it *item) {
 	for at, end := max(it.at, b.from), min(it.to, b.to); at < end; {
 		i := b.number(at)
 		next := min(b.from+int64(i+1)<<b.level, end)
-		s := b.at(i)
-		s.busy += next - at
-		s.top.add(it.class, next-at)
+		b.at(i).part(it.class, next-at)
 		at = next
 	}
 }

@@ -9,9 +9,10 @@ type visitor interface {
 
 // walker goes over trees, with memory that it uses again.
 type walker struct {
-	x      *Index
-	items  []item
-	levels [][]node
+	x       *Index
+	items   []item
+	varints []uint64
+	levels  [][]node
 }
 
 // walk shows a visitor the tree of a lane.
@@ -26,11 +27,12 @@ func (w *walker) visit(k laneKind, n *node, v visitor) error {
 		return err
 	}
 	if n.level == 0 {
-		if w.items, err = decodeLeaf(w.items[:0], page, k, n, w.x.limits); err != nil {
+		items, err := w.leaf(page, k, n)
+		if err != nil {
 			return err
 		}
-		for i := range w.items {
-			v.item(&w.items[i])
+		for i := range items {
+			v.item(&items[i])
 		}
 		return nil
 	}

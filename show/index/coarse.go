@@ -1,0 +1,267 @@
+package index
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// Between the tiles in which a lane has few items and those in which a bin has many pages of its tree lies a stretch of
+// levels at which each page would have to be opened for a few bins. There, and above, summaries in equal steps of time
+// stand ready: those of level c have steps of 2^c ns, of which those in which nothing is are left out. The first such level
+// is the least at which there is a step for three items; then comes each second, until there are no more than a
+// tile has bins. Together they are fewer than half as many as the items.
+//
+// A page of them: kind and level, a byte each, how many; then for each its step (signed, from the one before) and what it
+// sums up. Of messages, which are not in order of their sending, a step may come twice.
+const (
+	leastCoarse  = 1024 // items of a lane that has any
+	itemsAStep   = 3
+	stepsAPage   = 512
+	longestPage  = 64 << 10
+	openMessages = 32 // steps that wait for more messages
+)
+
+// coarse is one level of a lane.
+type coarse struct {
+	level int
+	pages []coarsePage
+}
+
+// coarsePage is where steps lie, which are from first to last.
+type coarsePage struct {
+	place
+	first, last int64
+}
+
+// borders counts how often each power of two lies between two items: at how many steps of any level a lane has something.
+func (l *lane) borders(items []item) {
+	for i := range items {
+		l.deep[bits.Len64(uint64(l.before^items[i].at))]++
+		l.before = items[i].at
+	}
+}
+
+// coarseLevels returns the levels that a lane is to have.
+func (l *lane) coarseLevels(busy, span int64) (levels []int) {
+	if l.items < leastCoarse {
+		return nil
+	}
+	steps := int64(1)
+	level := 63
+	for ; level > 0; level-- {
+		if n := steps + l.deep[level] + busy>>(level-1); n > l.items/itemsAStep {
+			break
+		}
+		steps += l.deep[level]
+	}
+	for ; level <= topLevel(span); level += 2 {
+		levels = append(levels, level)
+		n := int64(1) + busy>>level
+		for _, x := range l.deep[level+1:] {
+			n += x
+		}
+		if n <= tileBins {
+			break
+		}
+	}
+	return levels
+}
+
+// coarsener makes the levels of one lane, as a visitor of its items.
+type coarsener struct {
+	kind   laneKind
+	extent *extent
+	levels []*coarseLevel
+	err    error
+}
+
+type coarseLevel struct {
+	coarse
+	open  []step
+	body  []byte
+	count int
+	last  int64
+	page  coarsePage
+}
+
+type step struct {
+	number int64
+	summary
+}
+
+func newCoarsener(k laneKind, levels []int, e *extent) *coarsener {
+	c := &coarsener{kind: k, extent: e}
+	for _, level := range levels {
+		c.levels = append(c.levels, &coarseLevel{coarse: coarse{level: level}})
+	}
+	return c
+}
+
+func (c *coarsener) node(*node) bool { return c.err == nil }
+
+func (c *coarsener) item(it *item) {
+	level := c.levels[0].level
+	if c.kind != sliced {
+		c.at(0, it.at>>level).add(it, c.kind)
+		return
+	}
+	s := c.at(0, it.at>>level)
+	s.count++
+	if it.to == it.at {
+		s.top.add(it.class, sliceWeight(it.at, it.to))
+	}
+	for at := it.at; at < it.to; {
+		next := min((at>>level+1)<<level, it.to)
+		c.at(0, at>>level).part(it.class, next-at)
+		at = next
+	}
+}
+
+// part adds a part of a slice that lies in a step or a bin.
+func (s *summary) part(class uint32, length int64) {
+	s.busy += length
+	s.top.add(class, length)
+}
+
+// at returns a step of the i-th level to which something is to be added.
+func (c *coarsener) at(i int, number int64) *summary {
+	l := c.levels[i]
+	for k := len(l.open) - 1; k >= 0; k-- {
+		if l.open[k].number == number {
+			return &l.open[k].summary
+		}
+	}
+	if n := len(l.open); n >= openMessages || n > 0 && c.kind != messages {
+		c.close(i)
+	}
+	l.open = append(l.open, step{number: number})
+	return &l.open[len(l.open)-1].summary
+}
+
+// close writes the first open step of a level and adds it to the one above.
+func (c *coarsener) close(i int) {
+	l := c.levels[i]
+	first := 0
+	for k := range l.open {
+		if l.open[k].number < l.open[first].number {
+			first = k
+		}
+	}
+	s := l.open[first]
+	l.open = slices.Delete(l.open, first, first+1)
+	if l.count == 0 {
+		l.page, l.last = coarsePage{first: s.number, last: s.number}, 0
+	}
+	l.page.first, l.page.last = min(l.page.first, s.number), max(l.page.last, s.number)
+	l.body = appendStep(l.body, c.kind, &s, l.last)
+	l.last = s.number
+	if l.count++; l.count == stepsAPage {
+		c.write(l)
+	}
+	if i+1 < len(c.levels) {
+		c.at(i+1, s.number>>(c.levels[i+1].level-l.level)).merge(&s.summary, c.kind)
+	}
+}
+
+func (c *coarsener) write(l *coarseLevel) {
+	if l.count == 0 || c.err != nil {
+		return
+	}
+	head := binary.AppendUvarint([]byte{byte(c.kind), byte(l.level)}, uint64(l.count))
+	if l.page.place, c.err = c.extent.put(append(head, l.body...)); c.err == nil {
+		l.pages = append(l.pages, l.page)
+	}
+	l.body, l.count = l.body[:0], 0
+}
+
+// finish writes what is open and returns the levels.
+func (c *coarsener) finish() (out []coarse, err error) {
+	for i, l := range c.levels {
+		for len(l.open) > 0 {
+			c.close(i)
+		}
+		c.write(l)
+		out = append(out, l.coarse)
+	}
+	return out, c.err
+}
+
+func appendStep(b []byte, k laneKind, s *step, before int64) []byte {
+	b = binary.AppendVarint(b, s.number-before)
+	switch k {
+	case instants:
+		b = appendDominant(binary.AppendUvarint(b, uint64(s.count)), &s.top)
+	case sliced:
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(s.count)), uint64(s.busy))
+		b = appendDominant(b, &s.top)
+	case counter:
+		b = appendFloat(appendFloat(appendFloat(b, s.least), s.greatest), s.final)
+	case messages:
+		b = binary.AppendUvarint(b, uint64(s.count))
+		b = binary.AppendVarint(binary.AppendVarint(b, s.quickest), s.slowest)
+		b = append(b, byte(s.worst))
+	}
+	return b
+}
+
+func (d *decoder) step(k laneKind, before int64, l limits) (s step) {
+	s.number = before + d.s()
+	s.count = 1
+	switch k {
+	case instants:
+		s.count = int64(d.u())
+		s.top = d.dominant(l)
+	case sliced:
+		s.count, s.busy = int64(d.u()), int64(d.u())
+		s.top = d.dominant(l)
+	case counter:
+		s.least, s.greatest, s.final = d.number(), d.number(), d.number()
+	case messages:
+		s.count = int64(d.u())
+		s.quickest, s.slowest = d.s(), d.s()
+		s.worst = Verdict(d.byte())
+		d.bad = d.bad || s.worst > Certain
+	}
+	d.bad = d.bad || s.count < 0 || s.busy < 0
+	return s
+}
+
+// coarseAt returns the coarsest level of a lane that is no coarser than a tile's; nil if there is none.
+func (l *laneRoot) coarseAt(level int) *coarse {
+	for i := range slices.Backward(l.coarse) {
+		if l.coarse[i].level <= level {
+			return &l.coarse[i]
+		}
+	}
+	return nil
+}
+
+// steps fills bins from a level.
+func (b *bins) steps(x *Index, c *coarse) error {
+	first, end := b.from>>c.level, (b.to-1)>>c.level
+	for _, p := range c.pages {
+		if p.first > end || p.last < first {
+			continue
+		}
+		page, err := x.pages.page(p.place)
+		if err != nil {
+			return err
+		}
+		d := decoder{b: page}
+		if laneKind(d.byte()) != b.kind || int(d.byte()) != c.level {
+			return damaged("the page at offset %d is not what leads to it says", p.at)
+		}
+		number := int64(0)
+		for range d.length(len(page)) {
+			s := d.step(b.kind, number, x.limits)
+			if number = s.number; d.bad || number < p.first || number > p.last {
+				return damaged("the page at offset %d contradicts what leads to it", p.at)
+			}
+			if number >= first && number <= end {
+				b.at(b.number(number<<c.level)).merge(&s.summary, b.kind)
+			}
+		}
+	}
+	return nil
+}
