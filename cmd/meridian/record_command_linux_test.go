@@ -192,3 +192,15 @@ func TestACommandStopsAndGoesOnWithItsGroup(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestACommandThatCannotBeFollowedIsTold: in a container with numbers of processes of its own nobody knows the kernel's.
+func TestACommandThatCannotBeFollowedIsTold(t *testing.T) {
+	asRoot(t)
+	unshare := needed(t, "unshare")
+	dir := everybodys(t)
+	meridian := installed(t, dir, "meridian")
+	o := ran(t, dir, unshare, "--pid", "--fork", "--mount-proc", meridian, "record", "-o", "t", "--kernel", "sched,syscalls", "--", "sh", "-c", "exit 4")
+	if o.code != 4 || strings.Count(o.stderr, "the command could not be followed") != 1 || !strings.Contains(o.stderr, "numbers") {
+		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	}
+}

@@ -17,10 +17,26 @@ func (r *Recorder) Follow(pid int) error {
 	if pid <= 0 || int64(pid) > 1<<31 {
 		return fmt.Errorf("kernel events: there is no process %d", pid)
 	}
+	if err := ownNumbers(); err != nil {
+		return err
+	}
 	if err := r.programs.Maps["followed"].Put(uint32(pid), uint8(1)); err != nil {
 		return fmt.Errorf("kernel events: following process %d: %w", pid, err)
 	}
 	return nil
+}
+
+// firstNamespace is the inode of the first PID namespace, the same on every machine (PROC_PID_INIT_INO).
+const firstNamespace = 0xeffffffc
+
+// ownNumbers refuses to follow where processes have other numbers than for the kernel: others would be recorded, or none.
+func ownNumbers() error {
+	var s unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &s); err != nil || s.Ino == firstNamespace {
+		return nil // without /proc nobody knows, and mostly all is well
+	}
+	return errors.New("kernel events: processes have numbers of their own in this container, and cannot be found by those in the kernel; " +
+		"run it with those of the host (--pid=host), or record the host without a command")
 }
 
 // followPresent follows the processes that the options name and that run already, with their children. Children are
