@@ -1,6 +1,6 @@
 // Package pipeline joins the rooms into one run: traces in, one timeline out.
 //
-//	inputs --> format/* --> match --> align --> report, page
+//	inputs --> format/* --> match --> align --> report, view
 //	                 \--(frames again)--> order --> merged capture
 //
 // In go the paths of traces, each of a host; out come an [Outcome] and the files asked for. The rooms between know only
@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"meridian/align"
 	"meridian/match"
@@ -41,7 +42,9 @@ type Outcome struct {
 	// Broken lists the promises that could not be kept: hosts left unaligned, inversions that remain.
 	Broken []string
 	// Played is what became of events; nil if none were written.
-	Played   *show.Conversion
+	Played *show.Conversion
+	// Packets is how many packets were written as a capture; nil if no capture was written.
+	Packets  *int64
 	Warnings []string
 }
 
@@ -61,17 +64,18 @@ type run struct {
 	recordings []*recording
 	warnings   trace.Warnings
 	matched    *match.Result
-	listed     map[int]*trace.List // by clock: where a clock is known from a list
-	listedFrom int                 // the first clock that only lists, or samples, name
-	marks      map[int][]mark      // by clock: what lists say of it beside messages
-	steps      map[int]int64       // by clock: the step of its stamps, where a format knows it
-	sampled    int                 // the clock that only samples were taken against, or -1
-	sent       int                 // channels of messages that were sent; those behind stand for collectives
-	drawn      [2]int              // from which to which channel the ends of messages are events of recordings
-	flows      []uint64            // by channel, how many messages came before it
-	played     *show.Conversion    // what became of events
-	saidOfRows bool                // what is amiss with events as rows was said
-	cut        []stretch           // the captures, where a clock was set back in pieces
+	listed     map[int]*trace.List   // by clock: where a clock is known from a list
+	listedFrom int                   // the first clock that only lists, or samples, name
+	marks      map[int][]mark        // by clock: what lists say of it beside messages
+	steps      map[int]int64         // by clock: the step of its stamps, where a format knows it
+	sampled    int                   // the clock that only samples were taken against, or -1
+	sent       int                   // channels of messages that were sent; those behind stand for collectives
+	drawn      [2]int                // from which to which channel the ends of messages are events of recordings
+	flows      []uint64              // by channel, how many messages came before it
+	played     *show.Conversion      // what became of events
+	merged     atomic.Pointer[int64] // how many packets were written as a capture
+	saidOfRows bool                  // what is amiss with events as rows was said
+	cut        []stretch             // the captures, where a clock was set back in pieces
 	solution   *align.Solution
 	repaired   *show.Repair
 	report     *show.Report
@@ -99,7 +103,7 @@ func Run(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	r.report.Warnings = r.warnings.Lines()
-	return &Outcome{Report: r.report, Broken: r.broken, Played: r.played, Warnings: r.report.Warnings}, nil
+	return &Outcome{Report: r.report, Broken: r.broken, Played: r.played, Packets: r.merged.Load(), Warnings: r.report.Warnings}, nil
 }
 
 // check refuses, before any work is done, options that cannot be.

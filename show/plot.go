@@ -111,14 +111,9 @@ func (c *chart) legend(entries []entry) {
 
 // writeTo writes the picture as a file of its own.
 func (c *chart) writeTo(w io.Writer) error {
-	return c.writeStyled(w, "<style>"+chartStyle+"</style>\n")
-}
-
-// writeStyled writes the picture with the style given, which is "" in a page that has it already.
-func (c *chart) writeStyled(w io.Writer, style string) error {
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" viewBox="0 0 %d %s" width="%d" height="%s">`+
-		"\n<title>%s</title>\n%s"+`<rect class="ground" width="100%%" height="100%%"/>`+"\n%s</svg>\n",
-		chartWidth, number(c.height), chartWidth, number(c.height), escaped(c.title), style, c.body.String())
+		"\n<title>%s</title>\n<style>%s</style>\n"+`<rect class="ground" width="100%%" height="100%%"/>`+"\n%s</svg>\n",
+		chartWidth, number(c.height), chartWidth, number(c.height), escaped(c.title), chartStyle, c.body.String())
 	if err != nil {
 		return fmt.Errorf("plot: %w", err)
 	}

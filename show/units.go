@@ -110,7 +110,7 @@ func bound(ns *int64) string {
 	return duration(*ns)
 }
 
-// instant writes a stamp to the microsecond: from the year 2000 on, as page/time.js decides it, as a date in UTC, before in
+// instant writes a stamp to the microsecond: from the year 2000 on, as the page (view/page/time.js) decides it, as a date in UTC, before in
 // seconds of a counter such as the time since boot.
 func instant(ns int64) string {
 	const year2000 = 946_684_800e9

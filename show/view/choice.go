@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	mostViolations = 2000 // in one file
-	mostTiles      = 30_000  // small ones are dear in other ways than their bytes
+	mostViolations = 2000   // in one file
+	mostTiles      = 30_000 // small ones are dear in other ways than their bytes
 	chunkBytes     = 256 << 10
 	lookedAt       = 48 // violations around which finer tiles are held
 )

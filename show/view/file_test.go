@@ -178,7 +178,7 @@ func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
 
 func TestTheSameTimelineMakesTheSameFile(t *testing.T) {
 	d := &fake{title: "T", hosts: 3, top: 14, final: 3, tileBytes: 3000, count: 50_000, text: "x"}
-	if written(t, d, 1<<20) != written(t, d, 1<<20) {
+	if first, again := written(t, d, 1<<20), written(t, d, 1<<20); first != again {
 		t.Error("two files of one timeline differ")
 	}
 }

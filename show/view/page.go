@@ -17,9 +17,9 @@ var pageFiles embed.FS
 // scripts are the parts of the page's code in the order in which they run; together they are one function. First what draws
 // the timeline and what joins it all (main), then the panels, which register there.
 var scripts = []string{
-	"time", "elements", "decode", "data", "view", "colors", "layout", "lanes", "rows", "draw", "links", "minimap", "pointer", "keys",
-	"dock", "main",
-	"query", "tables", "details", "order", "measure", "search", "violations", "clocks", "delays", "chain", "switches", "share", "help",
+	"time", "elements", "decode", "query", "data", "colors", "view", "dock", "layout", "rows", "lanes", "links", "axis", "draw", "jump",
+	"pick", "minimap", "pointer", "keys", "main",
+	"details", "order", "measure", "search", "violations", "chain", "delays", "clocks", "switches", "tables", "share", "help",
 }
 
 var styles = []string{"page", "panels"}
@@ -101,7 +101,10 @@ func clean(title string) string {
 }
 
 func pageFile(name string) string {
-	text, _ := pageFiles.ReadFile("page/" + name)
+	text, err := pageFiles.ReadFile("page/" + name)
+	if err != nil {
+		panic(err) // the file was there when this was compiled
+	}
 	return string(text)
 }
 

@@ -1,13 +1,8 @@
 package show
 
 import (
-	"bytes"
-	"compress/flate"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,51 +12,48 @@ import (
 	"meridian/trace"
 )
 
-func galleryOf(t testing.TB, timeline *Timeline) *gallery {
+func drawAll(t testing.TB, g *Gallery) (pictures []Drawing, left string) {
 	t.Helper()
-	s, err := newScene(timeline)
+	pictures, left, err := g.Draw()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := s.gallery()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return pictures, left
 }
 
-func TestThePageDrawsTheClocksWithTheWidestBoundsAndSaysWhatItLeavesOut(t *testing.T) {
-	timeline := synthetic{hosts: 20, messages: 3000, span: 60e9, delay: 20e3, width: 40e3, seed: 9}.timeline()
-	for i := range timeline.Report.Hosts {
-		timeline.Report.Hosts[i].BoundNs = ptr(int64(i))
+func TestAGalleryDrawsTheClocksWithTheWidestBoundsAndSaysWhatItLeavesOut(t *testing.T) {
+	g := synthetic{hosts: 20, messages: 3000, span: 60e9, delay: 20e3, width: 40e3, seed: 9}.gallery()
+	for i := range g.Clocks {
+		g.Clocks[i].BoundNs = ptr(int64(i))
 	}
-	timeline.Report.Hosts[5].BoundNs = nil
-	g := galleryOf(t, timeline)
-	if g.hosts != mostPictures || g.pairs != mostPictures || len(g.pictures) != 2*mostPictures {
-		t.Fatalf("%d hosts, %d pairs, %d pictures", g.hosts, g.pairs, len(g.pictures))
+	g.Clocks[5].BoundNs = nil
+	pictures, left := drawAll(t, g)
+	if len(pictures) != 2*mostPictures {
+		t.Fatalf("%d pictures", len(pictures))
 	}
 	for i, row := range []int{5, 19, 18, 17} {
-		if want := fmt.Sprintf("<title>host-%02d against host-00</title>", row); !strings.Contains(g.pictures[i], want) {
-			t.Errorf("picture %d is not %s", i, want)
+		title := fmt.Sprintf("host-%02d against host-00", row)
+		if p := pictures[i]; p.Title != title || !strings.Contains(p.SVG, "<title>"+title+"</title>") {
+			t.Errorf("picture %d is not %s", i, title)
 		}
 	}
-	for _, p := range g.pictures[mostPictures:] { // all its pairs are unbounded, and more than there are pictures
-		if title, _, _ := strings.Cut(p, "</title>"); !strings.Contains(title, "host-05") {
-			t.Errorf("a pair before those of host-05: %s", title)
+	for _, p := range pictures[mostPictures:] { // all its pairs are unbounded, and more than there are pictures
+		if !strings.Contains(p.Title, "host-05") || !strings.Contains(p.Title, " and ") {
+			t.Errorf("a pair before those of host-05: %s", p.Title)
 		}
 	}
-	if want := "The widest bounds come first; 7 of 19 hosts and 178 of 190 pairs are left out."; g.left != want {
-		t.Errorf("%q, not %q", g.left, want)
+	if want := "The widest bounds come first; 7 of 19 hosts and 178 of 190 pairs are left out."; left != want {
+		t.Errorf("%q, not %q", left, want)
 	}
-	for i := range timeline.Report.Hosts {
-		timeline.Report.Hosts[i].Component, timeline.Report.Hosts[i].Reference = i, timeline.Report.Hosts[i].Name
+	for i := range g.Clocks {
+		g.Clocks[i].Component, g.Clocks[i].Reference = i, g.Clocks[i].Name
 	}
-	if g := galleryOf(t, timeline); len(g.pictures) != 0 || g.left != "" {
-		t.Errorf("hosts that share no timeline have %d pictures, %q", len(g.pictures), g.left)
+	if pictures, left := drawAll(t, g); len(pictures) != 0 || left != "" {
+		t.Errorf("hosts that share no timeline have %d pictures, %q", len(pictures), left)
 	}
 }
 
-func TestPicturesOfThePageStaySmallHoweverWildTheyAre(t *testing.T) {
+func TestPicturesOfAGalleryStaySmallHoweverWildTheyAre(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var m clock.Map // as jagged as pixels can show
 	for i := range int64(5000) {
@@ -72,39 +64,44 @@ func TestPicturesOfThePageStaySmallHoweverWildTheyAre(t *testing.T) {
 		m.High = append(m.High, clock.Knot{Host: at, Timeline: mid + r.Int64N(1e6)})
 	}
 	line := clock.Identity()
-	timeline := &Timeline{Rows: []Row{{Map: &line, Last: 5e12}, {Map: &m, Last: 5e12}}, Channels: []trace.Channel{{From: 0, To: 1}, {From: 1, To: 0}},
-		Report: &Report{Hosts: []Host{{Name: "a", Reference: "a"}, {Name: hostile, Reference: "a"}}}}
-	for c := range timeline.Channels {
+	g := &Gallery{Clocks: []GalleryClock{{Name: "a", Reference: "a", Map: &line, Last: 5e12}, {Name: hostile, Reference: "a", Map: &m, Last: 5e12}},
+		Channels: []trace.Channel{{From: 0, To: 1}, {From: 1, To: 0}}}
+	for c := range g.Channels {
 		for range 100_000 {
 			at := r.Int64N(5e12)
-			timeline.Channels[c].Messages = append(timeline.Channels[c].Messages, trace.Message{Sent: at, Received: at + r.Int64N(1e6)})
+			g.Channels[c].Messages = append(g.Channels[c].Messages, trace.Message{Sent: at, Received: at + r.Int64N(1e6)})
 		}
 	}
-	g := galleryOf(t, timeline)
-	if len(g.pictures) != 2 {
-		t.Fatalf("%d pictures", len(g.pictures))
+	pictures, _ := drawAll(t, g)
+	if len(pictures) != 2 {
+		t.Fatalf("%d pictures", len(pictures))
 	}
-	for _, p := range g.pictures {
-		checkSVG(t, []byte(p))
-		if len(p) > mostPicture+mostPicture/4 { // which is an aim
-			t.Errorf("%d bytes", len(p))
+	for _, p := range pictures {
+		checkSVG(t, []byte(p.SVG))
+		if len(p.SVG) > mostPicture+mostPicture/4 { // which is an aim
+			t.Errorf("%d bytes", len(p.SVG))
 		}
 	}
-	if !strings.Contains(g.pictures[1], "100 000 messages from a") {
+	if !strings.Contains(pictures[1].SVG, "100 000 messages from a") {
 		t.Error("the selection is counted, not the messages")
 	}
-	var page bytes.Buffer
-	if err := timeline.WritePage(&page); err != nil {
-		t.Fatal(err)
+}
+
+func TestAGalleryShowsOffsetAndResidualsHoweverStraightTheyAre(t *testing.T) {
+	g := synthetic{hosts: 2, messages: 200, span: 60e9, delay: 20e3, width: 40e3, seed: 9}.gallery()
+	pictures, _ := drawAll(t, g)
+	if len(pictures) != 2 {
+		t.Fatalf("%d pictures", len(pictures))
 	}
-	_, rest, _ := strings.Cut(page.String(), `id="drawings">`)
-	data, _, _ := strings.Cut(rest, "</script>")
-	var back []string
-	if err := json.NewDecoder(flate.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))).Decode(&back); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(back, g.pictures) {
-		t.Error("the page has other pictures")
+	for i, want := range [][]string{{"timeline less the line", "the offset itself", "bounds"}, {"convex hulls", "less the estimate", "bounds"}} {
+		for _, text := range want {
+			if !strings.Contains(pictures[i].SVG, text) {
+				t.Errorf("%s has no %q", pictures[i].Title, text)
+			}
+		}
+		if n := strings.Count(pictures[i].SVG, `class="frame"`); n != 2 {
+			t.Errorf("%s has %d panels", pictures[i].Title, n)
+		}
 	}
 }
 
@@ -186,8 +183,8 @@ func TestStraightenedLineStaysWithinItsPixels(t *testing.T) {
 }
 
 func BenchmarkPicturesOfTenMillionEvents(b *testing.B) {
-	timeline := synthetic{hosts: 2, messages: 5_000_000, span: 600e9, delay: 20e3, width: 40e3, seed: 9}.timeline()
+	g := synthetic{hosts: 2, messages: 5_000_000, span: 600e9, delay: 20e3, width: 40e3, seed: 9}.gallery()
 	for b.Loop() {
-		galleryOf(b, timeline)
+		drawAll(b, g)
 	}
 }
