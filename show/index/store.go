@@ -137,10 +137,10 @@ func damaged(format string, args ...any) error {
 type pageReader struct {
 	f     io.ReaderAt
 	size  int64 // of the part that holds pages
-	slots [512]atomic.Pointer[stretch]
+	slots [2048]atomic.Pointer[stretch]
 }
 
-const stretchSize = 64 << 10
+const stretchSize = 16 << 10
 
 type stretch struct {
 	number int64
