@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"meridian/record/kernel"
@@ -90,7 +91,9 @@ func TestProgramsOfANameAreFollowedOnceTheyAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if followed[int32(pid)] {
+		if on, err := r.some.read("tracing_on"); err != nil {
+			t.Fatal(err)
+		} else if followed[int32(pid)] && strings.HasPrefix(on, "1") {
 			break
 		}
 	}

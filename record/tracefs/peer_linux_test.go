@@ -122,7 +122,7 @@ func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 	lab := netlab.New(t)
 	lab.Hosts("web", "db")
 	lab.Link("web", "db")
-	o := Options{Groups: kernel.Net | kernel.IRQ}
+	o := Options{Groups: kernel.Net | kernel.IRQ, BufferSize: 32 << 20} // the machine may be busy
 	other := peer(t, o)
 	rec, _ := record(t, o)
 	begin, err1 := now()
@@ -164,10 +164,19 @@ func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 	t.Logf("%d events in common, %d not", common, different)
 }
 
-// source of room trace.
+// replay is a recording as a source of room trace.
 type replay struct {
-	rec *recording
-	at  int
+	rec     *recording
+	streams []trace.Stream
+	at      int
+}
+
+func newReplay(rec *recording) *replay {
+	s := &replay{rec: rec}
+	for cpu := range 1 << 10 {
+		s.streams = append(s.streams, trace.Stream{Name: fmt.Sprint("CPU ", cpu), Kind: trace.CPU, ID: int64(cpu), Parent: -1})
+	}
+	return s
 }
 
 func (s *replay) Next(e *trace.Event) error {
@@ -175,35 +184,28 @@ func (s *replay) Next(e *trace.Event) error {
 		return io.EOF
 	}
 	at := &s.rec.events[s.at]
-	classes := s.rec.source.Classes()
-	*e = trace.Event{Time: int64(at.stamp), Stream: at.cpu, Class: slices.IndexFunc(classes, func(c trace.Class) bool { return c.Name == at.class.Name })}
+	*e = trace.Event{Time: int64(at.stamp), Stream: at.cpu, Class: at.of}
 	s.at++
 	return nil
 }
 
-func (s *replay) Values() []trace.Value { return s.rec.events[s.at-1].values }
-func (s *replay) Streams() []trace.Stream {
-	var all []trace.Stream
-	for cpu := range 1 << 10 {
-		all = append(all, trace.Stream{Name: fmt.Sprint("CPU ", cpu), Kind: trace.CPU, ID: int64(cpu), Parent: -1})
-	}
-	return all
-}
-func (s *replay) Classes() []trace.Class { return s.rec.source.Classes() }
-func (s *replay) Close() error           { return nil }
+func (s *replay) Values() []trace.Value   { return s.rec.events[s.at-1].values }
+func (s *replay) Streams() []trace.Stream { return s.streams }
+func (s *replay) Classes() []trace.Class  { return s.rec.source.Classes() }
+func (s *replay) Close() error            { return nil }
 
 func TestRowsUnderstandTheEvents(t *testing.T) {
 	lab := netlab.New(t)
 	lab.Hosts("web", "db")
 	lab.Link("web", "db")
-	rec, _ := record(t, Options{Groups: kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls, Pids: []int{os.Getpid()}})
+	rec, _ := record(t, Options{Groups: kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls, Pids: []int{os.Getpid()}, BufferSize: 32 << 20})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 200})
 	rec.stop()
 	if n := rec.lost(); n != 0 {
 		t.Fatalf("%d events lost", n)
 	}
 	w := warn(t)
-	rows := meaning.Rows(&replay{rec: rec}, w)
+	rows := meaning.Rows(newReplay(rec), w)
 	found := map[string]int{}
 	var e trace.Event
 	for rows.Next(&e) == nil {
@@ -218,7 +220,7 @@ func TestRowsUnderstandTheEvents(t *testing.T) {
 		}
 	}
 	// Packets are taken for what they are: without headers.
-	c, err := meaning.Packets(&replay{rec: rec}, "web", "events", w)
+	c, err := meaning.Packets(newReplay(rec), "web", "events", w)
 	if err != nil || c.Packets.Len() != 0 && c.Packets.At(0).Flow != trace.NoFlow {
 		t.Errorf("%v, %d packets", err, c.Packets.Len())
 	}

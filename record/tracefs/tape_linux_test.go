@@ -35,6 +35,7 @@ type taped struct {
 	stamp  uint64
 	cpu    int
 	class  *trace.Class
+	of     int // its place among the classes
 	values []trace.Value
 }
 
@@ -95,7 +96,7 @@ func (rec *recording) read(ctx context.Context) {
 				rec.t.Errorf("processor %d: %d after %d", e.CPU, e.Stamp, last[e.CPU])
 			}
 			last[e.CPU] = e.Stamp
-			at := taped{stamp: e.Stamp, cpu: e.CPU, class: &classes[e.Class]}
+			at := taped{stamp: e.Stamp, cpu: e.CPU, class: &classes[e.Class], of: e.Class}
 			for i := range e.Values {
 				at.values = append(at.values, e.Values[i].Clone())
 			}
