@@ -51,7 +51,7 @@ func Convert(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 			return nil, err
 		}
 	}
-	out := &Outcome{Report: r.report, Broken: r.broken, Played: r.played, Warnings: r.warnings.Lines()}
+	out := &Outcome{Report: r.report, Broken: r.broken, Played: r.played, Packets: r.merged.Load(), Warnings: r.warnings.Lines()}
 	return out, nil
 }
 

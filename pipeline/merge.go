@@ -162,7 +162,11 @@ func (r *run) writeMerged(ctx context.Context, w io.Writer) error {
 	if late > 0 {
 		r.breakOnce(fmt.Sprintf("%d packets of the merged capture are out of order, because their capture steps back too often", late))
 	}
-	return out.Flush()
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	r.merged.Store(&written)
+	return nil
 }
 
 // mapsOf returns the maps of the stretches of a capture's clock, nil where those that alignment knows of are others.

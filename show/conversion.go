@@ -11,8 +11,9 @@ import (
 
 // Conversion is what became of the events of a run that wrote them.
 type Conversion struct {
-	Events  int64           `json:"events"`   // written, ends of messages and bounds of clocks among them
-	LeftOut int64           `json:"left_out"` // not wanted
+	Events  int64           `json:"events"`            // written, ends of messages and bounds of clocks among them
+	LeftOut int64           `json:"left_out"`          // not wanted
+	Packets *int64          `json:"packets,omitempty"` // written as a capture; nil for none
 	Pairs   []filter.Result `json:"pairs"`
 }
 
@@ -26,10 +27,20 @@ func (c *Conversion) Write(w io.Writer) error {
 // Table writes the conversion for a terminal: how many events, and a row for each kind of pair.
 func (c *Conversion) Table(w io.Writer) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s events", count(c.Events))
-	if c.LeftOut > 0 {
-		fmt.Fprintf(&out, ", %s left out", count(c.LeftOut))
+	packets := ""
+	if c.Packets != nil {
+		packets = count(*c.Packets) + " packets"
 	}
+	if packets == "" || c.Events > 0 || c.LeftOut > 0 {
+		fmt.Fprintf(&out, "%s events", count(c.Events))
+		if c.LeftOut > 0 {
+			fmt.Fprintf(&out, ", %s left out", count(c.LeftOut))
+		}
+		if packets != "" {
+			out.WriteString("; ")
+		}
+	}
+	out.WriteString(packets)
 	out.WriteByte('\n')
 	if len(c.Pairs) > 0 {
 		out.WriteByte('\n')

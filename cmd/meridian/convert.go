@@ -135,6 +135,7 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 	if c == nil { // packets and pages alone
 		c = &show.Conversion{}
 	}
+	c.Packets = outcome.Packets
 	return f.print(cmd, outcome.Warnings, outcome.Broken, c.Table, c.Write)
 }
 
