@@ -9,13 +9,14 @@ import (
 	"meridian/trace"
 )
 
-// Block types of pcapng. All others (names, statistics, secrets, custom ones) are passed over.
+// Block types of pcapng. All others (names, secrets, custom ones) are passed over, and so are statistics, which are only written.
 const (
-	sectionBlock   = 0x0a0d0d0a
-	interfaceBlock = 1
-	packetBlock    = 2 // obsolete
-	simpleBlock    = 3
-	enhancedBlock  = 6
+	sectionBlock    = 0x0a0d0d0a
+	interfaceBlock  = 1
+	packetBlock     = 2 // obsolete
+	simpleBlock     = 3
+	statisticsBlock = 5
+	enhancedBlock   = 6
 )
 
 const (

@@ -66,7 +66,7 @@ func (x *Writer) AddInterface(i WriterInterface) (int, error) {
 	x.option(3, i.Description)
 	x.option(9, "\x09") // if_tsresol: nanoseconds
 	if i.Offset != 0 {
-		x.option(14, string(binary.LittleEndian.AppendUint64(nil, uint64(i.Offset))))
+		x.count(14, uint64(i.Offset)) // if_tsoffset
 	}
 	x.u32(endOfOptions)
 	x.close(start)
@@ -124,6 +124,36 @@ func (x *Writer) Write(iface int, f *trace.Frame) error {
 	return nil
 }
 
+// Statistics are counts of an interface.
+type Statistics struct {
+	Received int64  // packets of it that are in the file
+	Dropped  int64  // packets that found no room; below 0: nothing is said of them
+	Comment  string // may be empty
+}
+
+// Statistics writes the counts of an interface as they are at a time of the file.
+func (x *Writer) Statistics(iface int, at int64, s Statistics) error {
+	if x.err != nil {
+		return x.err
+	}
+	if at < x.starts[iface] {
+		return errBefore
+	}
+	start, stamp := len(x.buf), uint64(at-x.starts[iface])
+	x.begin(statisticsBlock)
+	x.u32(uint32(iface))
+	x.u32(uint32(stamp >> 32))
+	x.u32(uint32(stamp))
+	x.option(1, s.Comment)
+	if s.Dropped >= 0 {
+		x.count(7, uint64(s.Dropped)) // isb_osdrop
+	}
+	x.count(8, uint64(s.Received)) // isb_usrdeliv
+	x.u32(endOfOptions)
+	x.close(start)
+	return nil
+}
+
 // Flush writes what is buffered. The file is complete after it.
 func (x *Writer) Flush() error {
 	if x.err != nil {
@@ -151,6 +181,11 @@ func (x *Writer) close(start int) {
 	length := uint32(len(x.buf) - start + 4)
 	x.u32(length)
 	binary.LittleEndian.PutUint32(x.buf[start+4:], length)
+}
+
+// count writes an option of 64 bits.
+func (x *Writer) count(code uint16, n uint64) {
+	x.option(code, string(binary.LittleEndian.AppendUint64(nil, n)))
 }
 
 // option writes an option with a value that is not empty.

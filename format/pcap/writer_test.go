@@ -43,6 +43,14 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			want = append(want, f)
+			if rapid.Bool().Draw(t, "counted") { // which readers pass over
+				if err := x.Statistics(f.Interface, f.Time, Statistics{Received: int64(i), Dropped: int64(i) - 5, Comment: "so far"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := x.Statistics(1, offset*1e9-1, Statistics{}); !errors.Is(err, errBefore) {
+			t.Fatalf("counts of before the file's first time: %v", err)
 		}
 		if err := x.Flush(); err != nil {
 			t.Fatal(err)

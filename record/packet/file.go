@@ -1,7 +1,6 @@
 package packet
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -100,14 +99,6 @@ func (x *File) Flush() error { return x.w.Flush() }
 // Written returns what the file has of each interface, in their order.
 func (x *File) Written() []Written { return x.written }
 
-// Options of pcapng's interface statistics.
-const (
-	optionComment   = 1
-	optionDropped   = 7 // isb_osdrop
-	optionDelivered = 8 // isb_usrdeliv
-	statistics      = 5
-)
-
 // Tell flushes the file and writes the counts as they are at a time of the file's clock, if packets were dropped since they
 // were last written, or if it is asked to in any case. All interfaces share one ring, so that nobody knows of which a packet
 // was that found no room: the count stands with the first.
@@ -117,40 +108,18 @@ func (x *File) Tell(s Stats, at int64, always bool) error {
 		return err
 	}
 	x.dropped = s.Dropped
-	le := binary.LittleEndian
-	var b []byte
 	for i := range x.written {
-		start := len(b)
-		b = le.AppendUint32(b, statistics)
-		b = le.AppendUint32(b, 0)
-		b = le.AppendUint32(b, uint32(i))
-		b = le.AppendUint32(b, uint32(uint64(at)>>32))
-		b = le.AppendUint32(b, uint32(at))
+		counts := pcap.Statistics{Received: x.written[i].Packets, Dropped: -1}
 		if i == 0 {
-			if len(x.written) > 1 {
-				b = appendOption(b, optionComment, []byte("dropped packets are those of all interfaces"))
+			if counts.Dropped = s.Dropped; len(x.written) > 1 {
+				counts.Comment = "dropped packets are those of all interfaces"
 			}
-			b = appendOption(b, optionDropped, le.AppendUint64(nil, uint64(s.Dropped)))
 		}
-		b = appendOption(b, optionDelivered, le.AppendUint64(nil, uint64(x.written[i].Packets)))
-		b = appendOption(b, 0, nil)
-		length := uint32(len(b) - start + 4)
-		b = le.AppendUint32(b, length)
-		le.PutUint32(b[start+4:], length)
+		if err := x.w.Statistics(i, at, counts); err != nil {
+			return err
+		}
 	}
-	_, err = blocks{x}.Write(b)
-	return err
-}
-
-// appendOption appends an option of a block; 0 ends their list.
-func appendOption(b []byte, code uint16, value []byte) []byte {
-	b = binary.LittleEndian.AppendUint16(b, code)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(value)))
-	b = append(b, value...)
-	for len(b)%4 != 0 {
-		b = append(b, 0)
-	}
-	return b
+	return x.Flush()
 }
 
 // Close closes the file. What was not flushed is lost.

@@ -133,13 +133,14 @@ func TestDroppedPacketsStandInTheFile(t *testing.T) {
 	// What the statistics say, block by block: interface, time, dropped, delivered.
 	var told []string
 	le := binary.LittleEndian
+	const statistics, comment = 5, 1
 	for b := data; len(b) > 0; b = b[le.Uint32(b[4:]):] {
 		if le.Uint32(b) != statistics {
 			continue
 		}
 		line := fmt.Sprint(le.Uint32(b[8:]), " ", uint64(le.Uint32(b[12:]))<<32|uint64(le.Uint32(b[16:])))
 		for o := b[20 : le.Uint32(b[4:])-4]; le.Uint16(o) != 0; o = o[4+(int(le.Uint16(o[2:]))+3)&^3:] {
-			if code := le.Uint16(o); code != optionComment {
+			if code := le.Uint16(o); code != comment {
 				line += fmt.Sprintf(" %d=%d", code, le.Uint64(o[4:]))
 			}
 		}
