@@ -79,7 +79,7 @@ func newBlockBuilder() *blockBuilder {
 
 // run writes blocks until there are no more, and returns where they are.
 func (b *blockBuilder) run(s *store) (blocks []block, err error) {
-	e := extent{s: s, size: 1 << 20}
+	e := extent{s: s, most: 1 << 20}
 	var packed []byte
 	for r := range b.full {
 		if err == nil {

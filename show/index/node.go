@@ -180,7 +180,7 @@ func (t *trees) extent(host int) *extent {
 		t.extents = append(t.extents, &extent{s: t.s})
 	}
 	for _, e := range t.extents {
-		e.size = max(min(mostGathered/len(t.extents), 256<<10), 16<<10)
+		e.most = max(min(mostGathered/len(t.extents), 256<<10), 16<<10)
 	}
 	return t.extents[host+1]
 }

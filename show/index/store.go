@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -25,11 +26,19 @@ type store struct {
 
 // newStore makes the file beside its place, so that a file is there whole or not at all.
 func newStore(path string) (*store, error) {
-	dir, pattern := "", "meridian-index-*"
-	if path != "" {
-		dir, pattern = filepath.Dir(path), "."+filepath.Base(path)+".*"
+	var f *os.File
+	var err error
+	if path == "" {
+		f, err = os.CreateTemp("", "meridian-index-*")
+	} else {
+		// With the rights of what a person writes, and those of a file that was there.
+		mode := os.FileMode(0o666)
+		if info, err := os.Stat(path); err == nil {
+			mode = info.Mode().Perm()
+		}
+		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d", filepath.Base(path), rand.Uint64()))
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	}
-	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
@@ -60,13 +69,6 @@ func (s *store) place() error {
 	if s.path == "" {
 		return nil
 	}
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(s.path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if err := s.f.Chmod(mode); err != nil {
-		return fmt.Errorf("index: %w", err)
-	}
 	if err := os.Rename(s.f.Name(), s.path); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
@@ -82,7 +84,8 @@ func (s *store) discard() {
 // extent is where pages of one kind are gathered.
 type extent struct {
 	s    *store
-	size int // of the next
+	most int // how large one becomes
+	size int // of this one, twice as large as the one before: a small index is a small file
 	buf  []byte
 	at   int64
 	end  int64 // of what is reserved
@@ -97,12 +100,13 @@ func (e *extent) put(page []byte) (place, error) {
 		}
 	}
 	sum := crc32.Checksum(page, castagnoli)
-	if n > e.size {
+	if n > e.most {
 		at := e.s.reserve(n)
 		whole := binary.LittleEndian.AppendUint32(append(make([]byte, 0, n), page...), sum)
 		return place{at, int64(n)}, e.s.write(whole, at)
 	}
 	if len(e.buf) == 0 {
+		e.size = min(max(2*e.size, 4<<10, n), e.most)
 		e.at = e.s.reserve(e.size)
 		e.end = e.at + int64(e.size)
 	}
@@ -135,9 +139,11 @@ func damaged(format string, args ...any) error {
 
 // pageReader reads pages through a cache of stretches of the file, each in the one slot that its number gives it.
 type pageReader struct {
-	f     io.ReaderAt
-	size  int64 // of the part that holds pages
-	slots [2048]atomic.Pointer[stretch]
+	f    io.ReaderAt
+	size int64 // of the part that holds pages
+	// unchecked takes pages whatever their checksum: whoever makes up an index makes that up too.
+	unchecked bool
+	slots     [2048]atomic.Pointer[stretch]
 }
 
 const stretchSize = 16 << 10
@@ -157,7 +163,7 @@ func (r *pageReader) page(p place) ([]byte, error) {
 		return nil, err
 	}
 	n := len(b) - crc32.Size
-	if crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) {
+	if !r.unchecked && crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) {
 		return nil, damaged("the page at offset %d has a wrong checksum", p.at)
 	}
 	return b[:n:n], nil
