@@ -61,15 +61,16 @@ import (
 
 // Options say what is recorded, and where. All but Dir may be left out.
 type Options struct {
-	Dir      string        // of the trace: none yet, or one of a recorder that has ended, which then goes on
-	Host     string        // name of the host in the trace; "" stands for its own
-	Title    string        // what the trace says of itself
-	Rings    []string      // directories in which programs have their rings; none: where they make them by themselves
-	Programs []string      // names with * and ?, or numbers of processes; none: all programs
-	After    []string      // traces of recorders that were killed, whose last events are not to be recorded again
-	Interval time.Duration // between readings of all clocks, and calls of Counts; 0 stands for a second
-	Sources  []Source      // of other events
-	Packets  Capture       // nil for none
+	Dir      string             // of the trace: none yet, or one of a recorder that has ended, which then goes on
+	Host     string             // name of the host in the trace; "" stands for its own
+	Title    string             // what the trace says of itself
+	Rings    []string           // directories in which programs have their rings; none: where they make them by themselves
+	Programs []string           // names with * and ?, or numbers of processes; none: all programs
+	Only     func(pid int) bool // says of which processes, before a ring is touched that another recorder may have; nil: of all
+	After    []string           // traces of recorders that were killed, whose last events are not to be recorded again
+	Interval time.Duration      // between readings of all clocks, and calls of Counts; 0 stands for a second
+	Sources  []Source           // of other events
+	Packets  Capture            // nil for none
 
 	Counts   func(Summary)   // told now and then what was recorded so far, by the goroutine of Run; may be nil
 	Warnings *trace.Warnings // told what went wrong without ending the recording; may be nil
@@ -330,6 +331,11 @@ func (r *Recorder) find() error {
 }
 
 func (r *Recorder) open(path string) {
+	pid := 0
+	if _, err := fmt.Sscanf(filepath.Base(path), "meridian-%d-", &pid); err == nil && r.o.Only != nil && !r.o.Only(pid) {
+		r.known[path] = true
+		return
+	}
 	reader, err := ring.Open(path)
 	switch {
 	case errors.Is(err, ring.ErrUnready), errors.Is(err, os.ErrNotExist):

@@ -50,8 +50,8 @@ those of COMMAND and its children alone, from its first instruction on. It needs
 
 --packets captures packets as tcpdump does, of all interfaces or of those named (--packets=eth0,lo): the first bytes of
 each, with its direction. --filter leaves those that match an expression of tcpdump's: hosts, nets, ports, protocols,
-sizes, with and, or, not. It needs root, or CAP_NET_RAW. --netns takes the packets of one network namespace for those of
-the host, which is how several hosts on one machine are recorded.
+sizes, with and, or, not. It needs root, or CAP_NET_RAW. --netns takes the packets, and the programs, of one network
+namespace for those of the host, which is how several hosts on one machine are recorded.
 
 Where the system does not permit something, a line says what is missing, and the next best is recorded: kernel events
 by tracefs, packets for those of --kernel net, what programs emit.
@@ -77,7 +77,7 @@ summary counts them.`,
 	flags.Lookup("packets").NoOptDefVal = anyInterface
 	flags.IntVar(&f.snaplen, "snaplen", packet.DefaultSnaplen, "keep the first `BYTES` of each packet, which are its headers; 0: whole packets")
 	flags.StringVar(&f.filter, "filter", "", "record packets that match this `EXPRESSION`, as tcpdump's: 'tcp port 80 and not host 10.0.0.1'")
-	flags.StringVar(&f.netns, "netns", "", "packets and interfaces of the network namespace `NAME` alone")
+	flags.StringVar(&f.netns, "netns", "", "packets, interfaces and programs of the network namespace `NAME` alone")
 	flags.StringVar(&f.host, "host", "", "`NAME` of this host in the trace (default: its own, or that of --netns)")
 	flags.StringVar(&f.title, "title", "", "`TEXT` that the trace says of itself")
 	flags.StringArrayVar(&f.after, "after", nil, "do not repeat what is in the trace `DIR` of a recorder that was killed; may be repeated")
@@ -142,6 +142,9 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if sources.packets != nil {
 		o.Packets = sources.packets
 	}
+	if sources.netns != 0 {
+		o.Only = inNamespace(sources.netns)
+	}
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
 	o.Counts = live.show
 	recorder, err := record.New(o)
@@ -191,7 +194,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	var broken []string
 	if n := summary.Total.Lost; n > 0 {
 		what := "events"
-		if sources.packets != nil {
+		if o.Packets != nil {
 			what = "events or packets"
 		}
 		broken = append(broken, fmt.Sprintf("%d %s found no room and are lost", n, what))

@@ -20,6 +20,7 @@ type recordSources struct {
 	kernel  kernelRecorder
 	packets *packet.Capture
 	watcher *netstate.Watcher
+	netns   uint32 // inode of the network namespace that is recorded; 0 for all
 
 	warnings *trace.Warnings
 	told     *trace.Warnings // what tracefs said; nil where it is not used
@@ -72,6 +73,11 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, tell func(str
 			s.close()
 		}
 	}()
+	if f.netns != "" {
+		if s.netns, err = netstate.Inode(f.netns); err != nil {
+			return nil, err
+		}
+	}
 	if f.packets != nil {
 		refused, err := s.openPackets(f)
 		if err != nil {
@@ -81,12 +87,7 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, tell func(str
 	}
 	headers := false // the kernel's events have packets with their headers
 	if groups != 0 {
-		o := kernel.Options{Groups: groups, OnlyFollowed: command}
-		if f.netns != "" {
-			if o.NetNS, err = netstate.Inode(f.netns); err != nil {
-				return nil, err
-			}
-		}
+		o := kernel.Options{Groups: groups, OnlyFollowed: command, NetNS: s.netns}
 		ebpf, err := kernel.Open(o, w)
 		var unavailable *kernel.Unavailable
 		switch {

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -14,7 +15,7 @@ import (
 	"meridian/sensor"
 )
 
-func init() { processes["emit"], processes["chat"] = emit, chat }
+func init() { processes["emit"], processes["chat"], processes["waiter"] = emit, chat, waiter }
 
 var emitted = sensor.NewEvent2[int, string]("test", "number", "n", "text")
 
@@ -79,4 +80,11 @@ func chat() {
 		_, _, err = to.ReadFrom(b)
 		check(err)
 	}
+}
+
+// waiter emits an event and waits for the end of its input.
+func waiter() {
+	emitted.Emit(1, "waiting")
+	fmt.Println("ready")
+	io.Copy(io.Discard, os.Stdin)
 }
