@@ -187,8 +187,13 @@ func (r *rows) leave(t *thread) {
 // just become the first one of its process, whose number it gave to that one to die with; the next switch tells.
 func (r *rows) forget(tid int64) { delete(r.threads, tid) }
 
+var noDevice = []byte("(no device)")
+
 // device returns the row of a network interface.
 func (r *rows) device(name []byte) int {
+	if len(name) == 0 {
+		name = noDevice // a processor's queue of packets is polled as one that has no device
+	}
 	row, ok := r.devices[string(name)]
 	if !ok {
 		if len(r.devices) == mostNames {

@@ -334,6 +334,19 @@ func TestEventsOfNeitherStayWhereTheyWere(t *testing.T) {
 	}
 }
 
+// The queue of a processor is polled as that of a device without a name.
+func TestAPollOfNoDeviceHasARowWithAName(t *testing.T) {
+	z := new(script).cpus(1)
+	z.add(0, 0, "irq_softirq_entry", u("vec", 3))
+	z.add(1, 0, "napi_poll", s("dev_name", ""), i("work", 3))
+	z.add(2, 0, "napi_poll", s("dev_name", "eth0"), i("work", 4))
+	expect(t, z, `
+		0 CPU 0 interrupts: begin softirq NET_RX vec=3
+		1 (no device): at napi_poll dev_name= work=3
+		2 eth0: at napi_poll dev_name=eth0 work=4
+		2 CPU 0 interrupts: end softirq NET_RX`)
+}
+
 func TestWhateverIsLostSlicesEndOnceAndInTheirRows(t *testing.T) {
 	names := []string{"irq_handler_entry", "irq_handler_exit", "softirq_entry", "softirq_exit", "syscall_entry_read", "syscall_exit_read",
 		"work_start", "work_end", "sched_wakeup", "sched_process_exit", "sched_process_free", "sched_process_fork", "kmem_kfree"}
