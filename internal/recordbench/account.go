@@ -1,0 +1,107 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"meridian/internal/netlab"
+)
+
+// account holds what a recorder wrote and what it says it lost against how often the kernel ran its programs, which is once
+// for each event that it lets them see, and counts for itself. All packets of this machine are in both.
+type account struct {
+	runs    uint64 // of the recorder's programs, and how often they were not run since they were at work
+	kept    tally
+	seconds float64
+}
+
+// accounts has the kernel count, which costs some ns a run and is no part of what is measured elsewhere.
+func (b *bench) accounts(l *netlab.Lab) error {
+	progress("account")
+	counting, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
+	if err != nil {
+		return fmt.Errorf("having the kernel count runs of programs: %w", err)
+	}
+	defer counting.Close()
+	before := map[ebpf.ProgramID]bool{}
+	eachProgram(func(id ebpf.ProgramID) { before[id] = true })
+	recorders, _ := b.recorders(l)
+	var ours *recorder
+	for _, r := range recorders {
+		if r.name == allName {
+			ours = r
+		}
+	}
+	run, err := ours.start(filepath.Join(b.dir, "account"))
+	if err != nil {
+		return err
+	}
+	var programs []*ebpf.Program
+	defer func() {
+		for _, p := range programs {
+			p.Close()
+		}
+	}()
+	eachProgram(func(id ebpf.ProgramID) {
+		if before[id] {
+			return
+		}
+		p, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			return // gone again, so it was somebody else's
+		}
+		// The kernel keeps 15 characters of a name.
+		if info, err := p.Info(); err == nil && (strings.HasPrefix(info.Name, "net_dev_queue") || strings.HasPrefix(info.Name, "netif_receive_s")) {
+			programs = append(programs, p) // whose counts outlast the recorder
+		} else {
+			p.Close()
+		}
+	})
+	tcp := &load{}
+	_, talking := talk(l, tcp, b.length)
+	time.Sleep(settle)
+	for _, err := range []error{run.stop(), talking} {
+		if err != nil {
+			return err
+		}
+	}
+	a := &account{seconds: b.length.Seconds()}
+	for _, p := range programs {
+		stats, err := p.Stats()
+		if err != nil {
+			return err
+		}
+		a.runs += stats.RunCount + stats.RecursionMisses
+	}
+	if a.kept, err = ours.result(run); err == nil {
+		b.gap = a
+	}
+	return err
+}
+
+func eachProgram(do func(ebpf.ProgramID)) {
+	for id := ebpf.ProgramID(0); ; {
+		next, err := ebpf.ProgramGetNextID(id)
+		if err != nil {
+			return // there are no more
+		}
+		do(next)
+		id = next
+	}
+}
+
+// gap returns how many events are neither recorded nor counted as lost.
+func (a *account) gap() int64 { return int64(a.runs) - int64(a.kept.events) - int64(a.kept.lost) }
+
+func (a *account) print(w io.Writer) {
+	fmt.Fprintf(w, "\naccount: the kernel ran the recorder's programs for %d packets in %.0f s: %d recorded, %d counted as lost, %d neither\n",
+		a.runs, a.seconds, a.kept.events, a.kept.lost, a.gap())
+}

@@ -1,0 +1,64 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"meridian/internal/netlab"
+)
+
+// lab stands where netlab has a test: what would fail or skip a test ends the measurement. What a laboratory does not ask
+// for is not there.
+type lab struct {
+	testing.TB
+	dir     string
+	ctx     context.Context
+	cleanup []func()
+	failed  []error
+}
+
+// inLab runs a function with two linked hosts, web and db, and removes them.
+func inLab(dir string, do func(*netlab.Lab) error) (err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &lab{dir: dir, ctx: ctx}
+	defer func() {
+		if stopped, ok := recover().(labStopped); ok {
+			err = stopped.error
+		}
+		cancel() // commands end before their namespaces are removed
+		for i := len(t.cleanup) - 1; i >= 0; i-- {
+			t.cleanup[i]()
+		}
+		err = errors.Join(append([]error{err}, t.failed...)...)
+	}()
+	l := netlab.New(t)
+	l.Hosts("web", "db")
+	l.Link("web", "db")
+	return do(l)
+}
+
+// labStopped is what a failed laboratory panics with.
+type labStopped struct{ error }
+
+func (t *lab) Helper()                           {}
+func (t *lab) Context() context.Context          { return t.ctx }
+func (t *lab) Cleanup(f func())                  { t.cleanup = append(t.cleanup, f) }
+func (t *lab) Fatal(args ...any)                 { panic(labStopped{errors.New(fmt.Sprint(args...))}) }
+func (t *lab) Fatalf(format string, args ...any) { panic(labStopped{fmt.Errorf(format, args...)}) }
+func (t *lab) Skip(args ...any)                  { t.Fatal(args...) }
+func (t *lab) Errorf(format string, args ...any) {
+	t.failed = append(t.failed, fmt.Errorf(format, args...))
+}
+
+func (t *lab) TempDir() string {
+	dir, err := os.MkdirTemp(t.dir, "lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
