@@ -89,6 +89,9 @@ const Decode = (() => {
     return next;
   }
 
+  // before is the value that stood when the tile begins, null if there was none.
+  const before = (r, lane) => { lane.before = r.byte() ? r.d() : null; };
+
   const kinds = [
     function instants(r, lane, n, from) {
       const at = lane.at = floats(n), name = lane.name = words(n), event = lane.event = floats(n);
@@ -111,6 +114,7 @@ const Decode = (() => {
       }
     },
     function counter(r, lane, n, from) {
+      before(r, lane);
       const at = lane.at = floats(n), value = lane.value = floats(n), event = lane.event = floats(n);
       for (let i = 0, t = from, e = 0; i < n; i++) {
         at[i] = t += r.u();
@@ -147,6 +151,7 @@ const Decode = (() => {
       }
     },
     function binnedCounter(r, lane, n) {
+      before(r, lane);
       const at = lane.at = new Uint16Array(n), least = lane.least = floats(n), greatest = lane.greatest = floats(n), last = lane.last = floats(n);
       for (let i = 0, b = -1; i < n; i++) {
         at[i] = b = bin(r, b);

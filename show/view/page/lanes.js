@@ -46,6 +46,9 @@ const Lanes = (() => {
     for (const [line, lines, y, h, p] of blits) if (p === pin) target.drawImage(canvas, 0, line, width, lines, 0, y, width, h);
   }
 
+  // upload puts lines on the canvas that were made after flush.
+  const upload = () => g.putImageData(image, 0, 0, 0, 0, width, used);
+
   // levelFor is the level whose bins are a pixel of the page wide at most, and half of one at least.
   const levelFor = (perPixel) => Math.max(0, Math.min(Data.about.top, Math.floor(Math.log2(perPixel))));
 
@@ -58,7 +61,7 @@ const Lanes = (() => {
   // keysFor lists the tiles of a group that a view wants.
   function keysFor(group, from, to, level, into) {
     if (!(to > from)) return;
-    const width = 2 ** level * Decode.Bins, first = Math.floor(from / width), last = Math.min(first + 32, Math.floor(to / width));
+    const width = 2 ** level * Decode.Bins, first = Math.max(0, Math.floor(from / width)), last = Math.min(first + 32, Math.floor(to / width));
     for (let i = first; i <= last; i++) if (!Data.covered(group, level, i)) into.push(`${group}.${level}.${i}`);
   }
 
@@ -110,7 +113,7 @@ const Lanes = (() => {
       const lane = tile.lanes.get(number);
       if (!lane) continue;
       if (lane.mode === Decode.Slices) {
-        const { at, length, name, event, flags } = lane;
+        const { at, length, name, flags } = lane;
         let i = after(at, lane.n, from);
         if (i > 0 && at[i - 1] + length[i - 1] > from) i--;
         for (; i < lane.n && at[i] < to; i++) {
@@ -123,7 +126,6 @@ const Lanes = (() => {
           if (x1 - x0 > 3 * gap && at[i] >= from) short(base + x0, base + x0 + gap, darker(color));
           if (flags[i]) open(base, x0, x1, flags[i], color, ratio);
           if (x1 - x0 > 22 * ratio) label(Math.max(left, x0), x1, name[i], lane, i);
-          void event;
         }
       } else if (lane.mode === Decode.BinnedSlices) {
         bins(lane, tile, from, to, k, x, (i, x0, x1) => {
@@ -201,9 +203,10 @@ const Lanes = (() => {
     };
     for (const { tile, from, to, k, x } of plan) {
       const data = tile.lanes.get(lane.lane);
+      if (data && from <= tile.from && data.before !== null) last = data.before;
       if (data?.mode === Decode.Counter) {
         let i = after(data.at, data.n, from);
-        if (i > 0) last = data.value[i - 1];
+        if (i > 0 || data.before !== null) last = i > 0 ? data.value[i - 1] : data.before;
         for (; i < data.n && data.at[i] < to; i++) {
           const x0 = Math.round(x + (data.at[i] - from) * k);
           hold(x0);
@@ -268,7 +271,7 @@ const Lanes = (() => {
   }
 
   return {
-    begin, take, blit, flush, levelFor, reach, keysFor, planFor, slices, instants, counter, density, bound, bins, after, labels,
+    begin, take, blit, flush, upload, levelFor, reach, keysFor, planFor, slices, instants, counter, density, bound, bins, after, labels,
     get pixels() { return pixels; },
     get width() { return width; },
     get canvas() { return canvas; },

@@ -34,7 +34,7 @@ const App = (() => {
     frame = 0;
     const begun = performance.now(), layers = dirty;
     dirty = 0;
-    if (View.step(now)) redraw(1);
+    if (View.step(now) | Keys.step(now)) redraw();
     Rows.place();
     if (layers & 1) {
       Draw.rows();
@@ -144,6 +144,7 @@ const App = (() => {
   return {
     on, emit, redraw, setView, setRaw, go, select, setHidden, setOrder, command, announce, describe,
     selection, hidden, commands,
+    get about() { return about; },
     get data() { return Data; },
     get view() { return View.state; },
     get order() { return Rows.order; },
