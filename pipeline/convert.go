@@ -24,7 +24,7 @@ func Convert(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 	}
 	if raw {
 		for _, out := range writers {
-			if !out.ofEvents() && !out.raw {
+			if !out.ofEvents() {
 				return nil, usage("%s is made by aligning; leave out --method %s", out.path, AsRecorded)
 			}
 		}

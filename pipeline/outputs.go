@@ -31,7 +31,7 @@ func (f *outputFormat) ofEvents() bool { return f.write == nil }
 func outputFormats() []outputFormat {
 	return []outputFormat{
 		{ending: "report.json", what: "the alignment report", write: (*run).writeReport},
-		{ending: ".html", what: "the timeline as a page, one file", write: (*run).writePage, raw: true},
+		{ending: ".html", what: "the timeline as a page, one file", sink: pageSink},
 		{ending: ".pcapng", what: "all packets at corrected times", write: (*run).writeMerged, packets: true},
 		{ending: ".pftrace", what: "all events for Perfetto (ui.perfetto.dev)", sink: perfettoSink},
 		{ending: ".json", what: "all events as a Chrome trace", sink: chromeSink},
@@ -157,6 +157,7 @@ func (r *run) writeEvents(ctx context.Context, v shape, outputs []output, made [
 				err = finishing
 			}
 		}
+		r.discard()
 	}()
 	of := func(out *output) bool { return out.ofEvents() && out.shape == v }
 	if !slices.ContainsFunc(outputs, func(out output) bool { return of(&out) }) {

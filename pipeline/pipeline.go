@@ -20,6 +20,7 @@ import (
 	"meridian/align"
 	"meridian/match"
 	"meridian/show"
+	"meridian/show/index"
 	"meridian/trace"
 )
 
@@ -80,6 +81,7 @@ type run struct {
 	repaired   *show.Repair
 	report     *show.Report
 	broken     []string
+	builders   []*index.Builder // of timelines to be looked at
 }
 
 // Run aligns the traces and writes the outputs.

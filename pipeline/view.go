@@ -83,39 +83,54 @@ func WriteView(ctx context.Context, t *view.Timeline, path string, o view.Option
 	return b.place()
 }
 
-// writePage writes the timeline as one file that needs no server.
-func (r *run) writePage(ctx context.Context, w io.Writer) error {
-	t, err := r.timeline(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	return view.WriteFile(w, t, view.Options{})
-}
-
-// timeline plays the rows of the timeline into an index, and attaches what is known beside them.
+// timeline plays the rows of the timeline into an index.
 func (r *run) timeline(ctx context.Context, path string) (*view.Timeline, error) {
-	var b *index.Builder
-	var l *trace.Legend
-	err := r.play(ctx, asRows, func(legend *trace.Legend) (_ trace.Sink, err error) {
-		l = legend
-		b, err = index.NewBuilder(legend, index.Options{Path: path, MinDelay: r.Align.MinDelay, Granularity: r.granularityOf(legend)})
+	defer r.discard()
+	var b *building
+	err := r.play(ctx, asRows, func(l *trace.Legend) (_ trace.Sink, err error) {
+		b, err = r.build(path, l)
 		return unfinished{b}, err
 	})
-	if b != nil {
-		defer b.Discard()
-	}
 	if err != nil {
 		return nil, err
 	}
-	report, err := r.viewReport(l.Hosts)
+	return b.timeline() // now, when all that is amiss with the events was said
+}
+
+// building is an index that is being built.
+type building struct {
+	*index.Builder
+	run    *run
+	legend *trace.Legend
+}
+
+func (r *run) build(path string, l *trace.Legend) (*building, error) {
+	b, err := index.NewBuilder(l, index.Options{Path: path, MinDelay: r.Align.MinDelay, Granularity: r.granularityOf(l)})
 	if err != nil {
 		return nil, err
 	}
-	if err := report.Attach(b); err != nil {
+	r.builders = append(r.builders, b)
+	return &building{b, r, l}, nil
+}
+
+// discard gives up what was not completed.
+func (r *run) discard() {
+	for _, b := range r.builders {
+		b.Discard()
+	}
+	r.builders = nil
+}
+
+// timeline attaches what is known beside the events and completes the index.
+func (b *building) timeline() (*view.Timeline, error) {
+	report, err := b.run.viewReport(b.legend.Hosts)
+	if err != nil {
 		return nil, err
 	}
-	if err := b.Close(); err != nil {
+	if err := report.Attach(b.Builder); err != nil {
+		return nil, err
+	}
+	if err := b.Builder.Close(); err != nil {
 		return nil, err
 	}
 	x, err := b.Index()
@@ -125,8 +140,28 @@ func (r *run) timeline(ctx context.Context, path string) (*view.Timeline, error)
 	return view.NewTimeline(x)
 }
 
+// page writes a timeline as one file that needs no server.
+type page struct {
+	*building
+	to io.Writer
+}
+
+func pageSink(r *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+	b, err := r.build("", l)
+	return page{b, w}, err
+}
+
+func (p page) Close() error {
+	t, err := p.timeline()
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	return view.WriteFile(p.to, t, view.Options{})
+}
+
 // unfinished keeps an index open when its events have come: something is to be attached.
-type unfinished struct{ *index.Builder }
+type unfinished struct{ *building }
 
 func (unfinished) Close() error { return nil }
 

@@ -43,7 +43,8 @@ With --listen 0.0.0.0:PORT, whoever is told the address can read the trace, and 
 -o writes the timeline as one file instead, which needs no server: small traces whole, of large ones as much as --size
 allows; the page says what it lacks.
 
---index keeps what the page is drawn from. Such a file is a TRACE too, alone, and is shown at once.
+--index keeps what the page is drawn from, which otherwise lies in the system's temporary directory (TMPDIR) until the command
+ends. Such a file is a TRACE too, alone, and is shown at once.
 
 --from, --to, --host, --stream, --event, --where and --field choose events as for 'meridian convert'. With
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.

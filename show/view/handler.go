@@ -10,11 +10,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sync/errgroup"
 )
 
 // Limits of what is asked for at once: a page asks for far less, and a mistake must not cost the memory of a machine.
@@ -132,23 +134,35 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 	if n := strings.Count(text, ",") + 1; n > mostKeys {
 		return nil, "", wrong("keys: at most %d tiles at once, not %d", mostKeys, n)
 	}
+	a := h.data.About()
 	var keys []key
 	for s := range strings.SplitSeq(text, ",") {
 		k, err := parseKey(s)
 		if err != nil {
 			return nil, "", err
 		}
+		if k.group > len(a.Hosts) || k.level > a.Top {
+			return nil, "", wrong("keys: there is no tile %v: there are groups to %d and levels to %d", k, len(a.Hosts), a.Top)
+		}
 		keys = append(keys, k)
 	}
+	tiles := make([][]byte, len(keys))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, k := range keys {
+		group.Go(func() (err error) {
+			if ctx.Err() != nil { // nobody waits for it any more
+				return ctx.Err()
+			}
+			tiles[i], err = h.data.Tile(k.group, k.level, k.number)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, "", err
+	}
 	var b []byte
-	for _, k := range keys {
-		if err := ctx.Err(); err != nil {
-			return nil, "", err
-		}
-		tile, err := h.data.Tile(k.group, k.level, k.number)
-		if err != nil {
-			return nil, "", err
-		}
+	for _, tile := range tiles {
 		b = appendTile(b, tile)
 	}
 	return b, kindBytes, nil
@@ -218,12 +232,13 @@ func refuse(w http.ResponseWriter, status int, reason string) {
 	_, _ = w.Write(b)
 }
 
-// reply answers, compressed as fast as can be where that is worth it. That the reader is gone is no concern of ours.
+// reply answers, text compressed as fast as can be; of tiles that would take longer than it saves on most ways, since they
+// are dense already. That the reader is gone is no concern of ours.
 func reply(w http.ResponseWriter, r *http.Request, kind string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Vary", "Accept-Encoding")
-	if len(body) >= smallAnswer && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if len(body) >= smallAnswer && kind != kindBytes && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		var b bytes.Buffer
 		z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 		if err != nil {

@@ -37,7 +37,7 @@ func TestParametersThatCannotBeAreRefusedWithAReason(t *testing.T) {
 	many := strings.Repeat("0.1.2,", 256) + "0.1.2"
 	for _, target := range []string{
 		"/api/tiles", "/api/tiles?keys=", "/api/tiles?keys=1.2", "/api/tiles?keys=1.2.3.4", "/api/tiles?keys=-1.2.3", "/api/tiles?keys=1.63.0",
-		"/api/tiles?keys=1.2.x", "/api/tiles?keys=99999999999.2.3", "/api/tiles?keys=1.2.99999999999999999999", "/api/tiles?keys=1.2.3,", "/api/tiles?keys=" + many,
+		"/api/tiles?keys=1.2.x", "/api/tiles?keys=3.2.0", "/api/tiles?keys=0.21.0", "/api/tiles?keys=0.20.0,0.20.-1", "/api/tiles?keys=99999999999.2.3", "/api/tiles?keys=1.2.99999999999999999999", "/api/tiles?keys=1.2.3,", "/api/tiles?keys=" + many,
 		"/api/tiles?keys=1.2.9223372036854775807", "/api/tiles?keys=+1.2.3", "/api/tiles?keys=%zz", "/api/tiles?keys=a;b",
 		"/api/events", "/api/events?from=-1&count=1", "/api/events?from=1&count=0", "/api/events?from=1&count=1025",
 		"/api/events?from=1e3&count=1", "/api/events?from=9223372036854775808&count=1", "/api/events?from=1&count=%00",
@@ -63,18 +63,7 @@ func TestParametersThatCannotBeAreRefusedWithAReason(t *testing.T) {
 
 func TestTilesComeInTheOrderOfTheirKeys(t *testing.T) {
 	d := &fake{hosts: 2, top: 20, tileBytes: 5000}
-	r := ask(Handler(d), "/api/tiles?keys=0.20.0,2.3.77", func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") })
-	if r.Header.Get("Content-Encoding") != "gzip" {
-		t.Error("10 kB are not compressed")
-	}
-	small, err := gzip.NewReader(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := []byte(body(t, ask(Handler(d), "/api/tiles?keys=0.20.0,2.3.77", nil)))
 	for _, k := range []key{{0, 20, 0}, {2, 3, 77}} {
 		want, _ := d.Tile(k.group, k.level, k.number)
 		n := binary.LittleEndian.Uint32(b)
@@ -85,6 +74,26 @@ func TestTilesComeInTheOrderOfTheirKeys(t *testing.T) {
 	}
 	if len(b) != 0 {
 		t.Errorf("%d bytes follow", len(b))
+	}
+}
+
+func TestLongTextIsCompressedForThoseWhoTakeIt(t *testing.T) {
+	h := Handler(&fake{hosts: 2, top: 20, count: 1000, text: strings.Repeat("text", 10)})
+	takes := func(r *http.Request) { r.Header.Set("Accept-Encoding", "br, gzip") }
+	whole := body(t, ask(h, "/api/events?from=0&count=900", nil))
+	r := ask(h, "/api/events?from=0&count=900", takes)
+	if r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Vary") != "Accept-Encoding" {
+		t.Fatal(r.Header)
+	}
+	small, err := gzip.NewReader(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(small); err != nil || string(b) != whole {
+		t.Errorf("%v, %d bytes of %d", err, len(b), len(whole))
+	}
+	if r := ask(h, "/api/events?from=0&count=1", takes); r.Header.Get("Content-Encoding") != "" {
+		t.Error("what is short is compressed")
 	}
 }
 
