@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"meridian/clock"
 	"meridian/filter"
@@ -124,15 +125,26 @@ func (r *run) writeMerged(ctx context.Context, w io.Writer) error {
 		hosts[i] = filter.Match(o.Hosts, r.captures[s.capture].Host)
 	}
 	faces := interfaces{out: out, number: make(map[faceKey]int), known: make([][]int, len(all))}
-	for i, s := range all { // the hosts' first interfaces in their order, before any packet
+	var keys []faceKey // in their order, before any packet
+	names := make(map[faceKey][]string)
+	for i, s := range all {
 		if !hosts[i] {
 			continue
 		}
 		host := r.captures[s.capture].Host
 		for _, face := range r.captures[s.capture].Interfaces {
-			if _, err := faces.add(host, face); err != nil {
-				return err
+			key := faceKey{host, face.LinkType}
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
 			}
+			if !slices.Contains(names[key], face.Name) && face.Name != "" {
+				names[key] = append(names[key], face.Name)
+			}
+		}
+	}
+	for _, key := range keys {
+		if _, err := faces.add(key, joined(names[key])); err != nil {
+			return err
 		}
 	}
 	var written int64
@@ -232,24 +244,33 @@ func (x *interfaces) of(source, own int, host string, frames trace.FrameReader) 
 	if n := x.known[source][own]; n > 0 {
 		return n - 1, nil
 	}
-	n, err := x.add(host, frames.Interfaces()[own])
+	face := frames.Interfaces()[own]
+	n, err := x.add(faceKey{host, face.LinkType}, face.Name)
 	x.known[source][own] = n + 1
 	return n, err
 }
 
-func (x *interfaces) add(host string, face trace.Interface) (int, error) {
-	key := faceKey{host, face.LinkType}
+// joined names the interfaces of a host of which one is made.
+func joined(names []string) string {
+	const most = 8
+	if n := len(names) - most; n > 0 {
+		return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(n) + " more"
+	}
+	return strings.Join(names, ", ")
+}
+
+func (x *interfaces) add(key faceKey, description string) (int, error) {
 	if n, ok := x.number[key]; ok {
 		return n, nil
 	}
 	if x.count == nil {
 		x.count = make(map[string]int)
 	}
-	name := host
-	if x.count[host]++; x.count[host] > 1 {
-		name += "/" + strconv.Itoa(x.count[host])
+	name := key.host
+	if x.count[key.host]++; x.count[key.host] > 1 {
+		name += "/" + strconv.Itoa(x.count[key.host])
 	}
-	n, err := x.out.AddInterface(pcap.WriterInterface{Name: name, Description: face.Name, LinkType: face.LinkType})
+	n, err := x.out.AddInterface(pcap.WriterInterface{Name: name, Description: description, LinkType: key.link})
 	x.number[key] = n
 	return n, err
 }
