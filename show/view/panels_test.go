@@ -1,94 +1,54 @@
 package view
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/chromedp/chromedp"
 )
 
-// logic is the code of the panels in a real Chromium, without a page: what it computes is asked for as JSON.
-type logic struct {
-	t   *testing.T
-	ctx context.Context
+// TestPanels runs all that is tested of panels: first what they compute, against brute force and examples; then, in the
+// page of a timeline of which all is known, what people see when they click and type.
+func TestPanels(t *testing.T) {
+	b := startPanelBrowser(t)
+	for _, rule := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"SearchFindsWhatTheExamplesSay", b.SearchFindsWhatTheExamplesSay},
+		{"TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs", b.TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs},
+		{"AChainOfMessagesOrdersEventsWhateverTheClocksSay", b.AChainOfMessagesOrdersEventsWhateverTheClocksSay},
+		{"ASpanBetweenTwoHostsIsNeverSurerThanBothBounds", b.ASpanBetweenTwoHostsIsNeverSurerThanBothBounds},
+		{"TheChainOfARequestIsTheOneThatWasMade", b.TheChainOfARequestIsTheOneThatWasMade},
+		{"HistogramsKeepTheirOrderAndSharesWithinTheBox", b.HistogramsKeepTheirOrderAndSharesWithinTheBox},
+		{"ASharedAddressBringsBackTheViewAndNothingThatDoesNotFit", b.ASharedAddressBringsBackTheViewAndNothingThatDoesNotFit},
+		{"AVerdictOfThePageIsThatOfTheContract", b.AVerdictOfThePageIsThatOfTheContract},
+		{"DetailsSayAllThatIsKnownOfAnEvent", b.DetailsSayAllThatIsKnownOfAnEvent},
+		{"TheOrderOfTwoEventsIsAnsweredWithItsReason", b.TheOrderOfTwoEventsIsAnsweredWithItsReason},
+		{"EventsThatNoMessageOrdersAreJudgedByTheirIntervals", b.EventsThatNoMessageOrdersAreJudgedByTheirIntervals},
+		{"ASpanIsMeasuredByDraggingAndByTwoClicks", b.ASpanIsMeasuredByDraggingAndByTwoClicks},
+		{"ViolationsAreListedByVerdictAndGoneTo", b.ViolationsAreListedByVerdictAndGoneTo},
+		{"DelaysAndClocksAreDrawnAndTold", b.DelaysAndClocksAreDrawnAndTold},
+		{"AChainIsFollowedAcrossHosts", b.AChainIsFollowedAcrossHosts},
+		{"ASearchGoesOnOverSeveralAnswersAndMarksWhatItFinds", b.ASearchGoesOnOverSeveralAnswersAndMarksWhatItFinds},
+		{"SwitchesHideWhatTheyName", b.SwitchesHideWhatTheyName},
+		{"ASharedLinkShowsTheSame", b.ASharedLinkShowsTheSame},
+		{"HelpListsEveryKeyOnce", b.HelpListsEveryKeyOnce},
+		{"TablesSayWhatIsInView", b.TablesSayWhatIsInView},
+		{"PanelsCanBeUsedWithoutSeeingThem", b.PanelsCanBeUsedWithoutSeeingThem},
+		{"NothingOfATraceIsMarkupInThePanels", b.NothingOfATraceIsMarkupInThePanels},
+		{"AFileFromADiskSearchesByItself", b.AFileFromADiskSearchesByItself},
+	} {
+		t.Run(rule.name, rule.test)
+	}
 }
 
-// panelLogic loads the files of page whose functions are to be asked; App is there so that they can register.
-func panelLogic(t *testing.T) *logic {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(panelChromium(t)), chromedp.NoSandbox)...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	l := &logic{t, ctx}
-	var code strings.Builder
-	code.WriteString(`"use strict"; (() => { const App = { on() {}, about: null };` + "\n")
-	names := []string{"Time", "Elements", "Query", "Tables", "Details", "Order", "Measure", "Search", "Violations", "Clocks", "Delays", "Chain", "Switches", "Share", "Help"}
-	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join("page", strings.ToLower(name)+".js"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		code.Write(text)
-	}
-	fmt.Fprintf(&code, "Object.assign(globalThis, { %s });\n})(); true", strings.Join(names, ", "))
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
-		t.Fatal(err)
-	}
-	if !value[bool](l, code.String()) {
-		t.Fatal("the code did not load")
-	}
-	return l
-}
-
-// panelChromium is where a Chromium is; without one a test is left out, but not in CI.
-func panelChromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("MERIDIAN_CI") == "1" {
-		t.Fatal("no Chromium, and MERIDIAN_CI=1 says there must be one")
-	}
-	t.Skip("no Chromium on this machine")
-	return ""
-}
-
-// value evaluates an expression; a promise is waited for.
-func value[T any](l *logic, script string) T {
-	l.t.Helper()
-	v, err := chromedp.Run(l.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
-	if err != nil {
-		l.t.Fatalf("%.200s: %v", script, err)
-	}
-	return v
-}
-
-// literal writes a value as JavaScript.
-func literal(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
-
-func TestSearchFindsWhatTheExamplesSay(t *testing.T) {
-	l := panelLogic(t)
+func (b *panelBrowser) SearchFindsWhatTheExamplesSay(t *testing.T) {
+	l := b.load(t)
 	text, err := os.ReadFile("../index/testdata/search.json")
 	if err != nil {
 		t.Fatal(err)
@@ -136,8 +96,8 @@ type end struct {
 // withStamps makes BigInts of stamps on the page's side.
 const withStamps = `const withStamps = (e) => ({ ...e, recorded: e.recorded === "" ? null : BigInt(e.recorded) });`
 
-func TestTwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs(t *testing.T) {
-	l := panelLogic(t)
+func (b *panelBrowser) TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs(t *testing.T) {
+	l := b.load(t)
 	random := rand.New(rand.NewPCG(7, 7))
 	type pair struct {
 		A, B        end
@@ -233,8 +193,8 @@ type message struct {
 	Received end `json:"received"`
 }
 
-func TestAChainOfMessagesOrdersEventsWhateverTheClocksSay(t *testing.T) {
-	l := panelLogic(t)
+func (b *panelBrowser) AChainOfMessagesOrdersEventsWhateverTheClocksSay(t *testing.T) {
+	l := b.load(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	type problem struct {
 		A, B     end
@@ -325,8 +285,8 @@ func TestAChainOfMessagesOrdersEventsWhateverTheClocksSay(t *testing.T) {
 	}
 }
 
-func TestASpanBetweenTwoHostsIsNeverSurerThanBothBounds(t *testing.T) {
-	l := panelLogic(t)
+func (b *panelBrowser) ASpanBetweenTwoHostsIsNeverSurerThanBothBounds(t *testing.T) {
+	l := b.load(t)
 	got := value[string](l, `(() => {
 		const e = (clock, at, low, high, component = 0) => ({ clock, at, low, high, component, recorded: null });
 		const d = (a, b, g) => { const r = Measure.difference(a, b, g); return [r.delta, r.low, r.high, r.comparable].join(" "); };
@@ -338,8 +298,8 @@ func TestASpanBetweenTwoHostsIsNeverSurerThanBothBounds(t *testing.T) {
 	}
 }
 
-func TestTheChainOfARequestIsTheOneThatWasMade(t *testing.T) {
-	l := panelLogic(t)
+func (b *panelBrowser) TheChainOfARequestIsTheOneThatWasMade(t *testing.T) {
+	l := b.load(t)
 	// client row 0 -> web row 1 -> database row 2 and back, with other messages and events between.
 	const script = `(async () => {
 		const events = [];
@@ -375,8 +335,8 @@ func TestTheChainOfARequestIsTheOneThatWasMade(t *testing.T) {
 	}
 }
 
-func TestHistogramsKeepTheirOrderAndSharesWithinTheBox(t *testing.T) {
-	l := panelLogic(t)
+func (b *panelBrowser) HistogramsKeepTheirOrderAndSharesWithinTheBox(t *testing.T) {
+	l := b.load(t)
 	random := rand.New(rand.NewPCG(3, 3))
 	type pair struct {
 		Buckets  [][3]float64 `json:"buckets"`
@@ -440,8 +400,8 @@ func TestHistogramsKeepTheirOrderAndSharesWithinTheBox(t *testing.T) {
 	}
 }
 
-func TestASharedAddressBringsBackTheViewAndNothingThatDoesNotFit(t *testing.T) {
-	l := panelLogic(t)
+func (b *panelBrowser) ASharedAddressBringsBackTheViewAndNothingThatDoesNotFit(t *testing.T) {
+	l := b.load(t)
 	const limits = `{ events: 1000, hosts: 4, rows: 6, classes: 9, links: 3 }`
 	round := value[string](l, `(() => {
 		const s = { from: -1.5, to: 2e9, raw: true, a: 7, b: null, hidden: { hosts: [1], rows: [5, 0, 1, 2], classes: [], links: [2] }, collapsed: ["h1", "3", "k0.CPU, 1&2"], order: [5, 0, 1, 2, 4, 3], q: "len>5 \"a|b\" ü#&=%" };
@@ -465,8 +425,8 @@ func TestASharedAddressBringsBackTheViewAndNothingThatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestAVerdictOfThePageIsThatOfTheContract(t *testing.T) {
-	l := panelLogic(t)
+func (b *panelBrowser) AVerdictOfThePageIsThatOfTheContract(t *testing.T) {
+	l := b.load(t)
 	got := value[string](l, `[[5, 1, 9, 0], [-5, -9, -1, 0], [-5, -9, 1, 0], [-5, -9, -1, 5], [-5, null, null, 0]].map(([delta, low, high, step]) => Violations.judge({ delta, low, high }, step).id).join(" ") + " " + Violations.verdicts.length`)
 	if got != "ordered certain undecidable step undecidable 5" {
 		t.Errorf("verdicts %s", got)

@@ -30,10 +30,11 @@ const Measure = (() => {
   const reach = 7; // pixels within which a point snaps to the selected or hovered event
   let mode = false, begun = null, ends = null, body = null, live = null;
 
-  // pointAt makes an end of a place on the plot.
+  // pointAt makes an end of a place on the plot, or of an event.
   function pointAt({ row, at, event = null }) {
-    if (event) return { ...Order.endOf(event), what: event };
+    if (event && typeof event === "object") return { ...Order.endOf(event), what: event };
     const clock = App.clockOf(row);
+    if (row < 0) return { event: null, at, row, clock, component: null, recorded: null, low: at, high: at, what: null };
     return { event: null, at, row, clock, component: App.hostOf(row).component, recorded: null, ...Order.boundsAt(clock, at), what: null };
   }
 
@@ -122,7 +123,7 @@ const Measure = (() => {
       live.textContent = "first point taken; click the second";
     } else {
       set(begun, point);
-      begun = null;
+      toggle(false);
       App.show("measure");
     }
     return true;

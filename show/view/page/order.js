@@ -211,10 +211,13 @@ const Order = (() => {
         result = null;
         answer.replaceChildren();
         answer.removeAttribute("data-answer");
+        answer.removeAttribute("aria-busy");
         return App.redraw(2);
       }
+      answer.setAttribute("aria-busy", "true"); // what stands there is of other events
       const found = await ask(a, b);
       if (mine !== asked) return;
+      answer.removeAttribute("aria-busy");
       result = found;
       const hosts = [a, b].map((e) => App.hostOf(e.row).name), mark = { yes: "A → B", no: "B → A", unknown: "A ? B" }[found.answer];
       answer.dataset.answer = found.answer;

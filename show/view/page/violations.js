@@ -19,7 +19,7 @@ const Violations = (() => {
   }
 
   const { make, button, name, table, check, interval, grouped, plural } = Elements;
-  let all = null, list = null, current = null, said = null;
+  let all = null, filled = false, list = null, current = null, said = null;
   const wanted = new Set([4, 3, 2]);
 
   // verdictOf finds what the index said of a message; what is not in the list of the worst is judged here.
@@ -35,7 +35,7 @@ const Violations = (() => {
   }
 
   async function load() {
-    all ??= (await App.data.violations()).list;
+    all ??= (await App.data.violations()).list ?? [];
     return all;
   }
 
@@ -71,10 +71,11 @@ const Violations = (() => {
   }
 
   async function open() {
-    if (all) return;
+    if (filled) return;
     said.textContent = "loading…";
     try {
       await load();
+      filled = true;
       said.textContent = "";
     } catch (error) {
       all = null;

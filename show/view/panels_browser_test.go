@@ -1,0 +1,302 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// logic is the code of the panels in a real Chromium, without a page: what it computes is asked for as JSON.
+type logic struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// load loads the files of page whose functions are to be asked; App is there so that they can register.
+func (b *panelBrowser) load(t *testing.T) *logic {
+	t.Helper()
+	l := &logic{t, b.tab(t)}
+	var code strings.Builder
+	code.WriteString(`"use strict"; (() => { const App = { on() {}, about: null };` + "\n")
+	names := []string{"Time", "Elements", "Query", "Tables", "Details", "Order", "Measure", "Search", "Violations", "Clocks", "Delays", "Chain", "Switches", "Share", "Help"}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join("page", strings.ToLower(name)+".js"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(text)
+	}
+	fmt.Fprintf(&code, "Object.assign(globalThis, { %s });\n})(); true", strings.Join(names, ", "))
+	if err := chromedp.Do(l.ctx, chromedp.Navigate("about:blank")); err != nil {
+		t.Fatal(err)
+	}
+	if !value[bool](l, code.String()) {
+		t.Fatal("the code did not load")
+	}
+	return l
+}
+
+// panelBrowser is a Chromium that the tests of panels share, each in a tab of its own: to start one takes longer than most
+// of them.
+type panelBrowser struct{ ctx context.Context }
+
+func startPanelBrowser(t *testing.T) *panelBrowser {
+	t.Helper()
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(panelChromium(t)), chromedp.NoSandbox,
+		chromedp.Flag("force-color-profile", "srgb"))...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		t.Fatal(err)
+	}
+	return &panelBrowser{ctx}
+}
+
+func (b *panelBrowser) tab(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// panelChromium is where a Chromium is; without one a test is left out, but not in CI.
+func panelChromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("MERIDIAN_CI") == "1" {
+		t.Fatal("no Chromium, and MERIDIAN_CI=1 says there must be one")
+	}
+	t.Skip("no Chromium on this machine")
+	return ""
+}
+
+// value evaluates an expression; a promise is waited for.
+func value[T any](l *logic, script string) T {
+	l.t.Helper()
+	v, err := chromedp.Run(l.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		l.t.Fatalf("%.200s: %v", script, err)
+	}
+	return v
+}
+
+// literal writes a value as JavaScript.
+func literal(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// panelPage is the page of a scene, served, in a real Chromium.
+type panelPage struct {
+	*logic
+	mu      sync.Mutex
+	trouble []string
+}
+
+// open serves the scene and opens its page; fragment goes behind the address.
+func (b *panelBrowser) open(t *testing.T, s *scene, scheme, fragment string) *panelPage {
+	t.Helper()
+	server := httptest.NewServer(Handler(s))
+	t.Cleanup(server.Close)
+	return b.address(t, server.URL+"/"+fragment, scheme)
+}
+
+func (b *panelBrowser) address(t *testing.T, address, scheme string) *panelPage {
+	t.Helper()
+	ctx := b.tab(t)
+	p := &panelPage{logic: &logic{t, ctx}}
+	if err := chromedp.Listen(ctx, p.listen); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		enable(ctx, log.Enable, cdp.Empty{}), enable(ctx, runtime.Enable, cdp.Empty{}),
+		enable(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}),
+		chromedp.Do(ctx, chromedp.EmulateViewport(1400, 860), chromedp.Navigate(address), chromedp.WaitVisible(`html[data-ready="true"]`)),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, text := range p.trouble {
+			t.Errorf("the page is not quiet: %s", text)
+		}
+	})
+	return p
+}
+
+func enable[P, R any](ctx context.Context, command cdp.Command[P, R], params P) error {
+	_, err := chromedp.Call(ctx, command, params)
+	return err
+}
+
+func (p *panelPage) listen(event any) {
+	text := ""
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		text = fmt.Sprintf("console %s:", e.Type)
+		for _, a := range e.Args {
+			text += " " + string(a.Value) + a.Description
+		}
+	case *runtime.EventExceptionThrown:
+		text = "exception: " + e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			text += " " + e.ExceptionDetails.Exception.Description
+		}
+	case *log.EventEntryAdded:
+		if !strings.Contains(e.Entry.Text, "willReadFrequently") { // it is the tests that read pixels
+			text = "log: " + e.Entry.Text
+		}
+	}
+	if text != "" {
+		p.mu.Lock()
+		p.trouble = append(p.trouble, text)
+		p.mu.Unlock()
+	}
+}
+
+// key presses a key, as a person does.
+func (p *panelPage) key(keys string) {
+	p.t.Helper()
+	if err := chromedp.Do(p.ctx, chromedp.KeyEvent(keys)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// typed writes into a box.
+func (p *panelPage) typed(selector, text string) {
+	p.t.Helper()
+	if err := chromedp.Do(p.ctx, chromedp.SendKeys(selector, text)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// clear empties a box. A key that brings the focus to a box is not typed into it, but by way of the debugger it is.
+func (p *panelPage) clear(selector string) {
+	p.t.Helper()
+	value[bool](p.logic, fmt.Sprintf(`(document.querySelector(%s).value = "", true)`, literal(selector)))
+}
+
+// panel opens the panels and one of them.
+func (p *panelPage) panel(id string) {
+	p.t.Helper()
+	if value[bool](p.logic, `document.getElementById("dock").hidden`) {
+		p.click("#do-dock", "")
+	}
+	p.click("#tab-"+id, "")
+}
+
+// click presses what a selector finds, or the button in it whose text is given.
+func (p *panelPage) click(selector, text string) {
+	p.t.Helper()
+	found := value[bool](p.logic, fmt.Sprintf(`(() => {
+		const all = [...document.querySelectorAll(%s)].filter((e) => !%s || e.textContent.trim() === %[2]s || e.getAttribute("aria-label") === %[2]s);
+		const e = all.find((e) => e.getClientRects().length && !e.disabled);
+		if (!e) return false;
+		document.querySelectorAll("[data-pressed]").forEach((e) => { delete e.dataset.pressed; });
+		e.dataset.pressed = "1";
+		e.scrollIntoView({ block: "nearest" });
+		return true;
+	})()`, literal(selector), literal(text)))
+	if !found {
+		p.t.Fatalf("there is no %s %q to press", selector, text)
+	}
+	if err := chromedp.Do(p.ctx, chromedp.Click(`[data-pressed]`)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// until waits for a condition; what is said then is for the failure.
+func (p *panelPage) until(condition, otherwise string) {
+	p.t.Helper()
+	done := value[bool](p.logic, fmt.Sprintf(`new Promise((done) => {
+		const until = performance.now() + 8000;
+		const look = () => { let is = false; try { is = Boolean(%s); } catch { is = false; } if (is || performance.now() > until) done(is); else requestAnimationFrame(look); };
+		look();
+	})`, condition))
+	if !done {
+		p.shot("failed-" + strings.ReplaceAll(p.t.Name(), "/", "-"))
+		p.t.Fatalf("%s: %s\n%s", otherwise, condition, value[string](p.logic, `document.getElementById("dock").innerText`))
+	}
+}
+
+// text is the text of the panel that is shown.
+func (p *panelPage) text() string {
+	p.t.Helper()
+	return value[string](p.logic, `[...document.querySelectorAll(".panel")].filter((e) => !e.hidden).map((e) => e.innerText).join("\n")`)
+}
+
+// shot keeps a picture where MERIDIAN_SHOTS says.
+func (p *panelPage) shot(name string) {
+	p.t.Helper()
+	dir := os.Getenv("MERIDIAN_SHOTS")
+	if dir == "" {
+		return
+	}
+	value[bool](p.logic, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "panel-"+name+".png"), png, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// spot is where an instant of a row lies on the screen, below the row's top, in the view that the address names.
+func (p *panelPage) spot(row string, at, from, to float64, below float64) (x, y float64) {
+	p.t.Helper()
+	xy := value[[]float64](p.logic, fmt.Sprintf(`(() => {
+		const box = document.getElementById("over").getBoundingClientRect();
+		const name = [...document.querySelectorAll(".name")].find((e) => e.querySelector(".text").textContent === %[1]s).getBoundingClientRect();
+		return [box.left + (%[2]v - %[3]v) / (%[4]v - %[3]v) * box.width, name.top + %[5]v];
+	})()`, literal(row), at, from, to, below))
+	return xy[0], xy[1]
+}
+
+// press clicks; an event is pressed a little beside it, since messages begin and end on it.
+func (p *panelPage) press(x, y float64, modifiers chromedp.Modifier) {
+	p.t.Helper()
+	with := func(e *input.DispatchMouseEventParams) { e.Modifiers = int64(modifiers) }
+	if err := chromedp.Do(p.ctx, chromedp.MouseEvent(chromedp.MouseMoved, x, y), chromedp.MouseClickXY(x, y, with)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// drawn says whether anything lies over the rows within a few pixels of a place.
+func (p *panelPage) drawn(x, y float64) bool {
+	p.t.Helper()
+	return value[bool](p.logic, fmt.Sprintf(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+		const c = document.getElementById("over"), box = c.getBoundingClientRect(), r = c.width / box.width;
+		const d = c.getContext("2d").getImageData((%v - box.left) * r - 2, (%v - box.top) * r - 2, 5, 5).data;
+		done(d.some((v, i) => i %% 4 === 3 && v > 200));
+	})))`, x, y))
+}
