@@ -23,7 +23,6 @@ type outputFormat struct {
 	directory func(*run, string, *trace.Legend) (trace.Sink, error)
 	shape     shape // of sink and directory
 	packets   bool  // the output needs captures
-	raw       bool  // it can be written of stamps as recorded, as all of events can
 }
 
 func (f *outputFormat) ofEvents() bool { return f.write == nil }
