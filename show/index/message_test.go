@@ -69,11 +69,20 @@ func (m *wantedMessage) verdict(granularity, least int64) Verdict {
 	return Undecidable
 }
 
+// interval is how long a message can have been on its way.
+func (m *wantedMessage) interval() (low, high int64, known bool) {
+	s, r := m.sent, m.received
+	if s.Host == r.Host && s.Map == r.Map {
+		return r.Time - s.Time, r.Time - s.Time, true
+	}
+	return clock.Sub(r.Low, s.High), clock.Sub(r.High, s.Low), s.Bounded && r.Bounded
+}
+
 func TestMessagesAreJudgedAsTheirStampsAndBoundsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := drawTimeline(t, 800)
 		least := rapid.Int64Range(0, 500).Draw(t, "least delay")
-		step := rapid.Int64Range(2, 500).Draw(t, "granularity")
+		step := rapid.SampledFrom([]int64{2, 2, 3, 500}).Draw(t, "granularity")
 		x := records.build(t, Options{MinDelay: least, Granularity: func(m int) int64 { return step + int64(m) }})
 		defer x.Close()
 		want, alone := records.messagesOf()
@@ -113,17 +122,20 @@ func TestMessagesAreJudgedAsTheirStampsAndBoundsSay(t *testing.T) {
 		if len(x.violations.List) != bad {
 			t.Fatalf("%d violations are listed of %d", len(x.violations.List), bad)
 		}
+		byEvent := make(map[int64]wantedMessage)
+		for _, m := range want {
+			byEvent[m.from] = m
+		}
 		before := int64(math.MinInt64)
 		for _, v := range x.violations.List {
 			if v.Sent < before || v.Verdict == InOrder || links[v.From] != v.Link {
 				t.Fatalf("violation %+v", v)
 			}
 			before = v.Sent
-			if v.Low != nil && (*v.Low > v.Delay || *v.High < v.Delay || v.Verdict == Certain && *v.High >= 0) {
-				t.Fatalf("violation %+v within %d to %d", v, *v.Low, *v.High)
-			}
-			if v.Low == nil && v.Verdict == Certain {
-				t.Fatalf("violation %+v is certain without bounds", v)
+			m := byEvent[v.From]
+			low, high, known := m.interval()
+			if (v.Low != nil) != known || v.Low != nil && (*v.Low != low || *v.High != high) || v.Delay != m.received.Time-m.sent.Time {
+				t.Fatalf("violation %+v, wanted from %d to %d", v, low, high)
 			}
 		}
 	})
@@ -214,5 +226,28 @@ func TestHistogramsCountEveryMessage(t *testing.T) {
 	if len(d) != 1 || d[0].From != 0 || d[0].To != 1 || d[0].Messages != 4 || d[0].Least != 5 || d[0].Greatest != 100_000 ||
 		d[0].Mean != 101_010.0/4 || len(d[0].Buckets) != 3 || d[0].Buckets[0] != [3]int64{5, 5, 2} {
 		t.Errorf("%+v", d)
+	}
+}
+
+func TestAMessageIsCertainlyInvertedOnlyBeyondTheBounds(t *testing.T) {
+	for _, c := range []struct {
+		received, above, below int64 // of a message sent at 1000 that can have been sent below earlier
+		want                   Verdict
+	}{
+		{1000, 0, 0, InOrder}, {1009, 0, 0, TooFast}, {1010, 0, 0, InOrder},
+		{999, 0, 0, WithinStep}, {994, 0, 0, WithinStep}, {993, 0, 0, Certain},
+		{990, 4, 6, Undecidable}, {990, 10, 0, Undecidable}, {990, 4, 5, Certain}, {990, 0, 0, Certain},
+	} {
+		least := int64(10)
+		if c.received == 1000 {
+			least = 0
+		}
+		b := &Builder{options: Options{MinDelay: least, Granularity: func(int) int64 { return 5 }}}
+		s := &end{time: 1000, below: c.below, bounded: true}
+		r := &end{time: c.received, above: c.above, bounded: true, host: 1, clock: 1}
+		_, high, known := interval(s, r, c.received-1000)
+		if v := b.judge(s, r, c.received-1000, high, known); v != c.want {
+			t.Errorf("%+v: verdict %d", c, v)
+		}
 	}
 }

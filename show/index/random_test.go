@@ -23,7 +23,7 @@ type timeline struct {
 // without their other, late events, counters without numbers, rows without events.
 func drawTimeline(t *rapid.T, most int) *timeline {
 	l := &trace.Legend{Title: "drawn", Hosts: []string{"a", "b", "<c>"}[:rapid.IntRange(1, 3).Draw(t, "hosts")]}
-	rows := rapid.IntRange(1, 5).Draw(t, "rows")
+	rows := rapid.SampledFrom([]int{1, 1, 2, 5}).Draw(t, "rows")
 	for i := range rows {
 		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprintf("row %d", i), Host: l.Hosts[i%len(l.Hosts)], Kind: trace.Thread,
 			ID: int64(i), Parent: i - 1})
@@ -48,14 +48,23 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 	x := &timeline{legend: l}
 	at := rapid.SampledFrom([]int64{0, 1_700_000_000_000_000_000, -5e9, -clock.Limit + 1}).Draw(t, "origin")
 	step := rapid.SampledFrom([]int64{0, 3, 1000, 1e9, 1 << 51}).Draw(t, "step")
-	n := rapid.IntRange(0, most).Draw(t, "records")
+	n := rapid.SampledFrom([]int{most, most / 2, most / 10, most / 100}).Draw(t, "records")
+	n -= rapid.IntRange(0, n/2).Draw(t, "fewer")
 	seed := rapid.Uint64().Draw(t, "seed")
 	r := random(seed)
 	phases := [][]trace.Phase{{trace.Instant}, {trace.Begin, trace.End}, {trace.Counter}, {trace.Instant, trace.Begin, trace.End, trace.Counter}}
 	phase := phases[rapid.IntRange(0, 3).Draw(t, "phases")]
 	flows := rapid.SampledFrom([]int{0, 1, 4}).Draw(t, "flows")
-	for range n {
-		at = clock.Add(at, r.n(step+1))
+	// Times that lie on borders of bins; all that happens at the end happening nearly at once; slices that do not overlap.
+	quantum := rapid.SampledFrom([]int64{1, 1, 512}).Draw(t, "quantum")
+	burst := rapid.SampledFrom([]int{n, n, n / 2}).Draw(t, "burst")
+	shallow := rapid.Bool().Draw(t, "shallow")
+	var begun [8]bool
+	for i := range n {
+		if i == burst {
+			step = min(step, 3)
+		}
+		at = clock.Add(at, r.n(step+1)/quantum*quantum)
 		stream := int(r.n(int64(len(l.Streams))))
 		host := 0
 		if stream < rows {
@@ -75,6 +84,12 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 		}
 		if r.n(2) == 0 {
 			e.Slice = uint64(r.n(5))
+		}
+		if slice := e.Phase == trace.Begin || e.Phase == trace.End; slice && shallow {
+			if e.Slice, e.Phase = 0, trace.Begin; begun[stream] {
+				e.Phase = trace.End
+			}
+			begun[stream] = !begun[stream]
 		}
 		if flows > 0 && r.n(2) == 0 {
 			e.Flow = uint64(r.n(int64(flows)*20)) + 1

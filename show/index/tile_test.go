@@ -9,7 +9,7 @@ import (
 
 func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := drawTimeline(t, 4000).build(t, Options{MinDelay: rapid.Int64Range(0, 100).Draw(t, "least delay")})
+		x := drawTimeline(t, 10_000).build(t, Options{MinDelay: rapid.Int64Range(0, 100).Draw(t, "least delay")})
 		defer x.Close()
 		items := make([][]item, len(x.lanes))
 		for n := range x.lanes {
