@@ -57,7 +57,7 @@ func (b *bench) emitter(e *emitted) error {
 	defer os.RemoveAll(rings)
 	out := filepath.Join(b.dir, "events")
 	defer os.RemoveAll(out)
-	r := &recorder{name: oursName, ready: began,
+	r := &recorder{name: oursName, summary: true, ready: began,
 		command: []string{b.meridian, "record", "--quiet", "--json", "--rings", rings, "--output", "OUT"}}
 	run, err := r.start(out)
 	if err != nil {

@@ -3,8 +3,8 @@
 // Recordbench measures what recording a host costs: what is left of a network's speed, how much of a core the recorder
 // needs, and whether all is there; in turn with tcpdump and trace-cmd, in one run on one machine.
 //
-//	namespace "web"                       namespace "db"             unrecorded | meridian | all | tcpdump | trace-cmd
-//	iperf3 -c ----- eth0 == veth == eth0 ----- iperf3 -s             meridian | all | tcpdump | trace-cmd | unrecorded
+//	namespace "web"                       namespace "db"             unrecorded | meridian ... | tcpdump | trace-cmd
+//	iperf3 -c ----- eth0 == veth == eth0 ----- iperf3 -s             meridian ... | tcpdump | trace-cmd | unrecorded
 //	     \__ recorded at this end, and by some at both __/           ...
 //
 //	emitter: 1,000,000 events/s of two goroutines --> rings --> meridian record     alone, spinning, beside other work

@@ -28,6 +28,7 @@ type recorder struct {
 	name    string
 	what    string   // is recorded
 	command []string // its trace goes to the path that is put for OUT
+	summary bool     // is what it prints
 	ready   func(r *running) bool
 	result  func(r *running) (tally, error) // when it has ended
 }
@@ -47,21 +48,23 @@ type running struct {
 }
 
 const (
-	unrecorded = "unrecorded"
-	oursName   = "meridian --netns"
-	allName    = "meridian, both ends"
+	unrecorded  = "unrecorded"
+	oursName    = "meridian --kernel net"
+	allName     = "the same, both ends"
+	packetsName = "meridian --packets"
 )
 
 // recorders returns everybody, and who could not be measured and why.
 func (b *bench) recorders(l *netlab.Lab) (all []*recorder, missing []string) {
 	ours := func(args ...string) []string {
 		// Rings are looked for where there are none: other programs of this machine are not to be recorded.
-		return append([]string{b.meridian, "record", "--quiet", "--json", "--rings", b.dir, "--output", "OUT", "--kernel", "net"}, args...)
+		return append([]string{b.meridian, "record", "--quiet", "--json", "--rings", b.dir, "--output", "OUT"}, args...)
 	}
 	all = []*recorder{
 		{name: unrecorded},
-		{name: oursName, what: "headers, times, buffers", command: ours("--netns", l.Namespace("web")), ready: began, result: summed},
-		{name: allName, what: "the same", command: ours(), ready: began, result: summed},
+		{name: oursName, what: "headers, times, buffers", command: ours("--netns", l.Namespace("web"), "--kernel", "net"), summary: true, ready: began, result: summed},
+		{name: allName, what: "the same", command: ours("--kernel", "net"), summary: true, ready: began, result: summed},
+		{name: packetsName, what: "headers, times", command: ours("--netns", l.Namespace("web"), "--packets=eth0", "--snaplen", "128"), summary: true, ready: began, result: summed},
 	}
 	if _, err := exec.LookPath("tcpdump"); err == nil {
 		all = append(all, &recorder{name: "tcpdump -s 128", what: "headers, times", ready: listens, result: captured,
@@ -112,9 +115,9 @@ func (r *recorder) start(out string) (*running, error) {
 		return nil, err
 	}
 	defer logs.Close()
-	run.Stdout, run.Stderr = &run.said, logs
-	if r.ready != nil && r.name != oursName && r.name != allName {
-		run.Stdout = logs
+	run.Stdout, run.Stderr = logs, logs
+	if r.summary {
+		run.Stdout = &run.said
 	}
 	if err := run.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.name, err)
@@ -177,7 +180,7 @@ func piping(r *running) bool {
 	return len(files) > 0
 }
 
-// summed reads the summary of meridian record. Only the kernel's streams are counted.
+// summed reads the summary of meridian record. Only packets are counted, of whose file the summary does not tell the size.
 func summed(r *running) (t tally, err error) {
 	var s record.Summary
 	if err := json.Unmarshal(r.said.Bytes(), &s); err != nil {
@@ -186,6 +189,15 @@ func summed(r *running) (t tally, err error) {
 	for _, c := range s.Streams {
 		if strings.HasPrefix(c.Name, "kernel") {
 			t.events, t.lost, t.bytes = t.events+c.Events, t.lost+c.Lost, t.bytes+int64(c.Bytes)
+		}
+		if c.Interface != "" {
+			t.events, t.lost = t.events+c.Events, t.lost+c.Lost
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(r.out, "packets", "*"))
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil {
+			t.bytes += info.Size()
 		}
 	}
 	return t, nil
