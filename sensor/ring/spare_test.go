@@ -214,3 +214,48 @@ func TestWritersShareSpares(t *testing.T) {
 		t.Errorf("%d events taken of %d, %d counted as discarded of %d", got, kept.Load(), sum, dropped.Load())
 	}
 }
+
+func TestRoundHasAnEndWhileTheProgramGoesOn(t *testing.T) {
+	o := Options{Shards: 2, Buffers: 4, BufferSize: minBuffer, Classes: 1, Metadata: 4096}
+	w, open := inMemory(t, o)
+	if _, err := w.Register(Class{Name: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	r, stamp := open(), uint64(0)
+	more := func() {
+		for i := range o.Shards {
+			stamp++
+			if !emit(w.Shard(i), 0, 40, stamp) {
+				t.Fatal("no room")
+			}
+		}
+	}
+	more()
+	for round := range 20 { // each takes what was there at its beginning, and all of it
+		if err := r.Round(); err != nil {
+			t.Fatal(err)
+		}
+		upto, got := stamp, 0
+		for {
+			var p Packet
+			ok, err := r.Next(&p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				break
+			}
+			got += p.Count
+			if p.Last > upto {
+				t.Fatalf("round %d: event %d was emitted after it had begun", round, p.Last)
+			}
+			more()
+		}
+		if want := []int{2, 4}[min(round, 1)]; got != want {
+			t.Fatalf("round %d took %d events, want %d", round, got, want)
+		}
+		if err := r.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
