@@ -158,6 +158,9 @@ func (w *packetWriter) finish() error {
 	if w.failed == nil { // else it was told
 		err = w.tell(true)
 	}
+	if gone := w.stats.Gone; gone != "" {
+		w.warnings.Add("packets", "interfaces were removed, and nothing is recorded of others that got their names since", gone)
+	}
 	if n := w.stats.Unknown; n > 0 {
 		w.warnings.AddN("packets", "those of interfaces whose link layer is not known here are left out", "", n)
 	}

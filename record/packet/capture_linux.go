@@ -31,11 +31,13 @@ type Capture struct {
 	place   map[int]int // of an interface's index and link type in shown
 	options [8]byte
 	number  int
+	named   []int // indices of the interfaces that were asked for, if not all were
 
 	mu    sync.Mutex // of what follows; taken is only written by Read
 	stats Stats
 	went  int64 // packets that the kernel put into the ring
 	taken int64 // and that were taken out
+	gone  []int // of named
 	shown []Interface
 }
 
@@ -88,6 +90,7 @@ func (c *Capture) open(o *Options, f filter) error {
 	if err != nil {
 		return err
 	}
+	c.named = indices
 	// The socket is made for no protocol, so that it takes nothing before its filter and its ring are there.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -78,6 +78,9 @@ type Stats struct {
 	Dropped  int64 // lost because the ring was full
 	Unknown  int64 // left out because their link layer is not known here
 	Steps    int64 // not of packets: how often REALTIME was set meanwhile, as far as Origin asked to know
+	// Gone names interfaces that were asked for and have been removed, with commas between. Of another one that gets such a name
+	// nothing is captured.
+	Gone string
 }
 
 // Interface is one of a capture.
