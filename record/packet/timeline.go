@@ -73,6 +73,9 @@ const slack = 1_000_000
 func (t *timeline) observe(o offset, packets int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if o.at < t.seen.at {
+		return // another goroutine has looked later and come first
+	}
 	before := t.seen
 	t.seen = reading{o.at, packets}
 	switch d := o.ns - t.last.ns; {

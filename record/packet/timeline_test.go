@@ -72,3 +72,19 @@ func TestReadingsThatDifferByTheirErrorAreNoStep(t *testing.T) {
 		t.Errorf("the clocks of this machine: %+v", o)
 	}
 }
+
+// Two goroutines look at the clocks; one may be held up between reading them and saying what it read.
+func TestAReadingThatComesLateIsNoStep(t *testing.T) {
+	var line timeline
+	line.observe(offset{at: 1e9, ns: 1e18, error: 50}, 5)
+	late := offset{at: 2e9, ns: 1e18, error: 50} // before the clock is set
+	line.observe(offset{at: 3e9, ns: 1e18 + 7e9, error: 50}, 9)
+	line.observe(late, 8)
+	line.observe(offset{at: 4e9, ns: 1e18 + 7e9, error: 50}, 12)
+	if n := line.count(); n != 1 {
+		t.Errorf("%d steps are seen of one", n)
+	}
+	if got := line.monotonic(10, 1e18+7e9+35e8); got != 35e8 {
+		t.Errorf("a packet at 3.5 s is led back to %d", got)
+	}
+}
