@@ -95,10 +95,16 @@ const Dock = (() => {
   function open(about) {
     byId("title").textContent = about.title;
     const many = (n, one) => `${Time.grouped(n)} ${one}${n === 1 ? "" : "s"}`;
-    const verdicts = about.verdicts ?? [];
     const totals = [many(about.hosts.length, "host"), many(about.events, "event"), many(about.messages, "message")].map((t) => make("li", "", t));
-    for (const [verdict, name, one] of [[4, "certain", "certain inversion"], [3, "undecidable", "undecidable inversion"], [2, "quick", "too fast"]]) {
-      if (verdicts[verdict]) totals.push(make("li", name, verdict === 2 ? `${Time.grouped(verdicts[2])} ${one}` : many(verdicts[verdict], one)));
+    for (const [verdict, name, what, why] of [
+      [4, "certain", "certain", "messages received before they were sent, beyond the bounds of the clocks"],
+      [3, "undecidable", "undecidable", "messages received before they were sent, but within the bounds of the clocks"],
+      [2, "quick", "too fast", "messages quicker than the least delay"]]) {
+      const n = about.verdicts?.[verdict];
+      if (!n) continue;
+      const item = make("li", name, `${Time.grouped(n)} ${what}`);
+      item.title = `${Time.grouped(n)} ${why}`;
+      totals.push(item);
     }
     byId("totals").append(...totals);
     if (about.warnings?.length || about.left?.length) {

@@ -82,9 +82,12 @@ const Draw = (() => {
     backgrounds(lines, W);
     for (const line of lines) if (line !== pin?.line) paint(line, line.y - Rows.scrolled, plans, false);
     if (pin) paint(pin.line, pin.top, plans, true);
+    Links.prepare(level);
+    Lanes.upload();
+    Links.under(g, ratio);
     Lanes.flush(g, false);
     text();
-    Links.draw(g, ratio, level);
+    Links.draw(g, ratio);
     if (pin) {
       header(pin.top, pin.line.h, W);
       Lanes.flush(g, true);
@@ -128,7 +131,7 @@ const Draw = (() => {
     for (const lane of line.lanes) {
       const y = top + lane.y, h = px(y + lane.h) - px(y);
       if (y > View.plot.height || y + lane.h < 0) continue;
-      const label = (x0, x1, name, data, i) => drawn.length < MaxLabels && drawn.push({ x0, x1, y: px(y) + h / 2, name, ticks: lane.kind === "instants", data, i });
+      const label = (x0, x1, name) => drawn.length < MaxLabels && drawn.push({ x0, x1, y: px(y) + h / 2, name, ticks: lane.kind === "instants" });
       if (lane.kind === "slices") Lanes.blit(Lanes.slices(plan, lane.lane, ratio, hidden, label), 1, px(y), h);
       else if (lane.kind === "instants") Lanes.blit(Lanes.instants(plan, lane.lane, ratio, hidden, label), 1, px(y), h);
       else Lanes.blit(Lanes.counter(plan, lane, h), h, px(y), h);
@@ -213,7 +216,8 @@ const Draw = (() => {
       const at = View.at(x, clock), { low, high } = View.bounds(clock, at);
       const x0 = low === null ? 0 : Math.max(-4, View.x(at - low, clock)), x1 = high === null ? width : Math.min(width + 4, View.x(at + high, clock));
       o.fillStyle = theme.bound;
-      o.globalAlpha = low === null || high === null ? 0.07 : 0.17;
+      // A band that is wider than the plot says that nothing in sight is sure: it may tint, but not hide.
+      o.globalAlpha = low === null || high === null || (x0 <= 0 && x1 >= width) ? 0.06 : 0.17;
       o.fillRect(Math.min(x0, x - 0.5), top, Math.max(1, x1 - x0), bottom - top);
       o.globalAlpha = 0.75;
       if (low !== null && x - x0 > 1.5) o.fillRect(x0, top, 1, bottom - top);
@@ -236,37 +240,23 @@ const Draw = (() => {
     o.globalAlpha = 1;
   }
 
-  // selected marks the two events that were chosen: a with a full line, b with a dashed one, each with its letter.
+  // selected draws a line through each of the two chosen events, a's full, b's dashed; Order adds their letters and bounds.
   function selected() {
     for (const which of ["a", "b"]) {
       const event = App.selection[which];
       if (!event) continue;
-      const x = View.x(event.at, App.clockOf(event.row)), y = Rows.end(event.row);
-      if (x < -20 || x > View.plot.width + 20) continue;
-      const line = Rows.y(event.row);
-      o.strokeStyle = o.fillStyle = Colors.theme[which];
+      const x = View.x(event.at, App.clockOf(event.row));
+      if (x < -2 || x > View.plot.width + 2) continue;
+      o.strokeStyle = Colors.theme[which];
       o.lineWidth = 1.25;
-      o.setLineDash(which === "a" ? [] : [5, 3]);
       o.globalAlpha = 0.7;
+      o.setLineDash(which === "a" ? [] : [5, 3]);
       o.beginPath();
       o.moveTo(x, 0);
       o.lineTo(x, View.plot.height);
       o.stroke();
-      o.globalAlpha = 1;
       o.setLineDash([]);
-      if (y === null) continue;
-      const top = line ? line.top : y - 8, h = line ? line.height : 16;
-      o.lineWidth = 2;
-      o.strokeRect(x - 3, top + 1, 6, h - 2);
-      o.beginPath();
-      o.arc(x, top, 7.5, 0, 7);
-      o.fill();
-      o.fillStyle = Colors.theme.ground;
-      o.font = "bold 10px system-ui, sans-serif";
-      o.textAlign = "center";
-      o.textBaseline = "middle";
-      o.fillText(which, x, top + 0.5);
-      o.textAlign = "start";
+      o.globalAlpha = 1;
     }
   }
 
@@ -275,7 +265,7 @@ const Draw = (() => {
     const at = x === null ? null : View.at(x, -1);
     const words = at === null ? "" : `${Time.full(at)}   ${Time.since(at)}`;
     if (now.textContent !== words) now.textContent = words;
-    const told = Pick.told();
+    const told = Pick.told() || (Data.busy ? "reading…" : "");
     if (here.textContent !== told) here.textContent = told;
   }
 

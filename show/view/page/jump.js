@@ -115,7 +115,9 @@ const Jump = (() => {
     if (item.event < 0 || item.event === undefined) return App.go({ at: item.at, row: link.from });
     const [[sent], [received]] = await Promise.all([Data.events(item.event, 1), Data.events(item.to, 1)]);
     const span = View.goal.to - View.goal.from, delay = Math.abs(item.delay ?? 0);
-    const wanted = delay && (delay < span / 100 || delay > span / 2) ? Math.max(delay * 8, 100) : 0;
+    // Wide enough to see how sure the two ends are, not only how far apart.
+    const sure = [link.from, link.to].reduce((sum, row) => { const { low, high } = View.bounds(App.clockOf(row), item.at); return sum + (low ?? 0) + (high ?? 0); }, 0);
+    const size = Math.max(delay * 6, sure * 2, 100), wanted = size > span * 0.9 || size < span / 60 ? size : 0;
     App.reveal(link.to);
     App.go({ at: item.at + (item.delay ?? 0) / 2, row: link.from }, { span: wanted });
     if (sent) await App.select(sent, "a");

@@ -41,13 +41,12 @@ const Lanes = (() => {
 
   function flush(target, pin) {
     if (!image || !used) return;
-    if (!pin) g.putImageData(image, 0, 0, 0, 0, width, used);
     target.imageSmoothingEnabled = false;
     for (const [line, lines, y, h, p] of blits) if (p === pin) target.drawImage(canvas, 0, line, width, lines, 0, y, width, h);
   }
 
-  // upload puts lines on the canvas that were made after flush.
-  const upload = () => g.putImageData(image, 0, 0, 0, 0, width, used);
+  // upload puts all lines that were painted on the canvas, from which flush takes them.
+  const upload = () => { if (image && used) g.putImageData(image, 0, 0, 0, 0, width, used); };
 
   // levelFor is the level whose bins are a pixel of the page wide at most, and half of one at least.
   const levelFor = (perPixel) => Math.max(0, Math.min(Data.about.top, Math.floor(Math.log2(perPixel))));
@@ -109,8 +108,8 @@ const Lanes = (() => {
   // slices paints one depth of a row. label is told of those that are wide enough to be named.
   function slices(plan, number, ratio, hidden, label) {
     const base = take(1), gap = Math.max(1, Math.round(ratio));
-    for (const { tile, from, to, k, x } of plan) {
-      const lane = tile.lanes.get(number);
+    for (const piece of plan) {
+      const { tile, from, to, k, x } = piece, lane = tile.lanes.get(number);
       if (!lane) continue;
       if (lane.mode === Decode.Slices) {
         const { at, length, name, flags } = lane;
@@ -118,14 +117,18 @@ const Lanes = (() => {
         if (i > 0 && at[i - 1] + length[i - 1] > from) i--;
         for (; i < lane.n && at[i] < to; i++) {
           if (hidden.has(name[i])) continue;
-          const left = x + (at[i] - from) * k, right = x + (Math.min(at[i] + length[i], to) - from) * k;
+          const right = x + (Math.min(at[i] + length[i], to) - from) * k;
           const x0 = Math.max(0, Math.round(x + (Math.max(at[i], from) - from) * k)), x1 = Math.min(width, Math.max(x0 + 1, Math.round(right)));
           if (x0 >= width || x1 <= 0) continue;
           const color = Colors.packed(name[i]);
           fill(base + x0, base + x1, color);
           if (x1 - x0 > 3 * gap && at[i] >= from) short(base + x0, base + x0 + gap, darker(color));
           if (flags[i]) open(base, x0, x1, flags[i], color, ratio);
-          if (x1 - x0 > 22 * ratio) label(Math.max(left, x0), x1, name[i], lane, i);
+          // A slice that goes over several tiles is named once, where it begins to be seen, for all its length.
+          if (at[i] >= from || piece === plan[0]) {
+            const end = Math.min(width, x + (at[i] + length[i] - from) * k);
+            if (end - x0 > 22 * ratio) label(x0, end, name[i]);
+          }
         }
       } else if (lane.mode === Decode.BinnedSlices) {
         bins(lane, tile, from, to, k, x, (i, x0, x1) => {
@@ -168,10 +171,10 @@ const Lanes = (() => {
         const { at, name } = lane;
         for (let i = after(at, lane.n, from); i < lane.n && at[i] < to; i++) {
           if (hidden.has(name[i])) continue;
-          const x0 = Math.round(x + (at[i] - from) * k), next = i + 1 < lane.n ? x + (at[i + 1] - from) * k : Infinity;
+          const x0 = Math.round(x + (at[i] - from) * k), next = x + ((i + 1 < lane.n ? at[i + 1] : Math.max(tile.to, to)) - from) * k;
           if (x0 < 0 || x0 >= width) continue;
           short(base + x0, base + Math.min(width, x0 + tick), Colors.packed(name[i]));
-          if (next - x0 > 26 * ratio) label(x0 + tick, Math.min(next, width + 200), name[i], lane, i);
+          if (next - x0 > 26 * ratio) label(x0 + tick, Math.min(next, width + 200), name[i]);
         }
       } else if (lane.mode === Decode.BinnedInstants) {
         bins(lane, tile, from, to, k, x, (i, x0, x1) => {

@@ -50,9 +50,11 @@ const Links = (() => {
     return list;
   }
 
-  function draw(g, ratio, fine) {
+  // prepare finds what there is to draw, and paints the ribbons' lines of pixels.
+  function prepare(fine) {
     arrows = [];
     marks = [];
+    ribbons = [];
     if (!about?.links.length) return;
     level = Math.max(fine, 0);
     const [a, b] = reach(View.state);
@@ -85,7 +87,13 @@ const Links = (() => {
       if (one.binned.length || (one.n && !asArrows)) many.push({ one, alsoExact: !asArrows });
       collect(one, asArrows);
     }
-    for (const { one, alsoExact } of many) ribbon(one, alsoExact);
+    // Ribbons lie over each other: the more there are, the paler each.
+    const strength = Math.max(1, many.length) ** -0.75;
+    for (const { one, alsoExact } of many) ribbon(one, alsoExact, strength);
+  }
+
+  function draw(g, ratio) {
+    if (!arrows.length) return;
     lines(g, ratio);
     texts(g, ratio);
   }
@@ -128,12 +136,12 @@ const Links = (() => {
   }
 
   // ribbon paints how many messages a link carries along time, leaning as they took on the way.
-  function ribbon(one, alsoExact) {
+  function ribbon(one, alsoExact, strength) {
     const base = Lanes.take(1), { width } = Lanes, { message } = Colors.theme.packed;
     const per = View.plot.width / width;
     let delays = 0, n = 0;
     const put = (x0, x1, count) => {
-      const each = count / Math.max(1, x1 - x0), alpha = Math.min(105, 18 + Math.round(14 * Math.log2(1 + each)));
+      const each = count / Math.max(1, x1 - x0), alpha = Math.max(4, Math.round(strength * Math.min(80, 22 + 9 * Math.log2(1 + each))));
       const color = Colors.faded(message, alpha);
       for (let p = x0; p < x1; p++) if (Lanes.pixels[base + p] >>> 24 < alpha) Lanes.pixels[base + p] = color;
     };
@@ -159,19 +167,17 @@ const Links = (() => {
     ribbons.push({ line: base / width, top, h, lean: one.y0 < one.y1 ? lean : -lean, from: one.y0 < one.y1 ? 0 : lean });
   }
 
-  function lines(g, ratio) {
-    if (ribbons.length) {
-      // The ribbons' lines of pixels came after the lanes were put on the canvas: put these on as well.
-      Lanes.upload();
-      g.imageSmoothingEnabled = false;
-      for (const r of ribbons) {
-        g.setTransform(1, 0, r.lean / r.h, 1, r.from * ratio, 0);
-        const shift = -r.lean / r.h * r.top * ratio;
-        g.drawImage(Lanes.canvas, 0, r.line, Lanes.width, 1, shift, r.top * ratio, Lanes.width, r.h * ratio);
-      }
-      g.setTransform(1, 0, 0, 1, 0, 0);
-      ribbons = [];
+  // under draws the ribbons, below what lies on the rows.
+  function under(g, ratio) {
+    g.imageSmoothingEnabled = false;
+    for (const r of ribbons) {
+      g.setTransform(1, 0, r.lean / r.h, 1, (r.from - r.lean / r.h * r.top) * ratio, 0);
+      g.drawImage(Lanes.canvas, 0, r.line, Lanes.width, 1, 0, r.top * ratio, Lanes.width, r.h * ratio);
     }
+    g.setTransform(1, 0, 0, 1, 0, 0);
+  }
+
+  function lines(g, ratio) {
     // Paths of few lines: one of thousands is slow to fill where lines cross.
     g.strokeStyle = Colors.theme.message;
     g.lineWidth = ratio;
@@ -246,7 +252,7 @@ const Links = (() => {
       if (m.verdict > 1) {
         g.lineWidth = m.verdict === 4 ? 2.25 : 1.25;
         g.setLineDash(m.verdict === 3 ? [5, 4] : m.verdict === 2 ? [1.5, 2.5] : []);
-        g.globalAlpha = marks.length > 250 ? 0.5 : 0.95;
+        g.globalAlpha = marks.length > 250 ? 0.4 : marks.length > 40 && Math.abs(m.x1 - m.x0) < 2 ? 0.6 : 0.95;
         g.beginPath();
         g.moveTo(m.x0, m.y0);
         g.lineTo(m.x1, m.y1);
@@ -307,7 +313,7 @@ const Links = (() => {
   }
 
   return {
-    want, draw, violations, near, shape, kinds,
+    want, prepare, under, draw, violations, near, shape, kinds,
     get count() { return arrows.length; },
     get marks() { return marks; },
     get arrows() { return arrows; },

@@ -40,6 +40,8 @@ const App = (() => {
       Draw.rows();
       Rows.paint();
       Minimap.draw();
+      if (View.moving) Pick.hover(null);
+      else Pointer.hoverAt();
       emit("redraw");
     }
     Draw.overlay(overlays);
@@ -134,6 +136,7 @@ const App = (() => {
     Keys.open();
     for (const kind of ["hidden", "order", "theme"]) on(kind, () => redraw());
     redraw();
+    globalThis.meridian = App; // for the console, for tests and for benchmarks
     emit("ready", about);
     document.documentElement.dataset.ready = "true";
   }
@@ -172,5 +175,6 @@ const App = (() => {
     show: (id, yes = true) => Dock.show(id, yes),
     fit: () => View.fit(),
     stats: () => Draw.stats.report(),
+    resetStats: () => Draw.stats.reset(),
   };
 })();

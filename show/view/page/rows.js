@@ -115,7 +115,6 @@ const Rows = (() => {
     if (line.folds) element.setAttribute("aria-expanded", String(!line.folded));
     if (line.type === "host") {
       const facts = about.hosts[line.host], bound = make("span", "bound");
-      bound.title = "by how much this host's instants may be off, at the cursor";
       element.append(bound);
       element.title = [line.name, facts.component ? `reference ${facts.reference || "-"}` : "", facts.offset && `offset ${facts.offset}`, facts.skew && `skew ${facts.skew}`, facts.bound && `bound ${facts.bound}`, (facts.addresses ?? []).join(" ")].filter(Boolean).join("\n");
     } else if (line.type === "row") {
@@ -138,8 +137,11 @@ const Rows = (() => {
     for (const [, element] of shown) {
       if (element.line.type !== "host") continue;
       const clock = clockOfHost(element.line.host), { low, high } = View.bounds(clock, at);
-      const words = clock < 0 ? "" : Time.margin(low, high), place = element.lastChild;
-      if (place.textContent !== words) place.textContent = words;
+      const words = clock < 0 ? "" : Time.bound(low, high), place = element.lastChild;
+      if (place.textContent !== words) {
+        place.textContent = words;
+        place.title = `by how much this host's instants may be off at the cursor: ${Time.margin(low, high)}`;
+      }
     }
   }
 

@@ -41,6 +41,20 @@ const Time = (() => {
     return `${low} … ${high}`;
   }
 
+  // bound is how far off an instant is at most, on either side: short enough to stand beside a name.
+  function bound(low, high) {
+    if (low === null && high === null) return "no bound";
+    if (low === null || high === null) return low === null ? `+${rough(high)}, −∞` : `−${rough(low)}, +∞`;
+    const most = Math.max(low, high);
+    return most <= 0 ? "exact" : `±${rough(most)}`;
+  }
+
+  // rough has three digits at most, rounded up so that a bound stays one.
+  function rough(ns) {
+    const n = Math.ceil(ns), step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, n))) - 2);
+    return brief(Math.ceil(n / step) * step);
+  }
+
   // split makes an instant whole seconds and the ns that are left.
   function split(t) {
     const ns = base + BigInt(Math.round(t));
@@ -106,5 +120,5 @@ const Time = (() => {
     return { at: span > 0.5e9 ? 0 : Math.floor(from / step) * step, step };
   }
 
-  return { open, duration, brief, exactly, grouped, margin, clock, date, full, since, stepFor, mark, anchor };
+  return { open, duration, brief, exactly, grouped, margin, bound, clock, date, full, since, stepFor, mark, anchor };
 })();
