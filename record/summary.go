@@ -26,7 +26,7 @@ type Summary struct {
 }
 
 func (r *Recorder) summary() Summary {
-	s := Summary{Dir: r.o.Dir}
+	s := Summary{Dir: r.o.Dir, Streams: []Counts{}} // an empty list in JSON, not null
 	for _, d := range r.ended {
 		s.Streams = append(s.Streams, d.counts)
 	}
