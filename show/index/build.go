@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -26,42 +27,27 @@ type Builder struct {
 	legend  *trace.Legend
 	options Options
 	store   *store
-	trees   trees
-	blocks  *blockBuilder
-	written chan struct{} // closed when all blocks are written
+	blocks  *blockBuilder // what is to be written of each event, in a goroutine
+	written chan struct{} // closed when all is
 	places  []block
-	failure error // of their writer
+	failure error   // of their writer
+	sorter  *sorter // puts events onto lanes, in another
+	batch   *batch  // that it is given next
 
 	origin, last int64
 	events       int64
-	rows         []*row
 	streams      []int32 // of the legend, their rows; -1 for none
+	byRow        []int   // streams of rows
 	classes      []classState
-	hosts        []hostState
+	hosts        []int64    // their events
 	maps         []mapState // by number+1
-	pairs        pairs
 	lost         losses
+	blobs        extent
 	attached     []attachment
 
 	err    error
 	closed bool
 	index  *Index
-}
-
-type row struct {
-	stream   int
-	host     int
-	clock    int // the one that most of its events have, as far as one has (Boyer and Moore 1981)
-	votes    int64
-	events   int64
-	instants *lane
-	counters []counterLane
-	nest     nest
-}
-
-type counterLane struct {
-	class, field int
-	lane         *lane
 }
 
 type classState struct {
@@ -70,27 +56,17 @@ type classState struct {
 	known   bool
 }
 
-type hostState struct {
-	events int64
-	row    int32 // its first
-}
-
 // mapState is between which instants a map brought stamps.
 type mapState struct {
 	used        bool
 	first, last int64
+	granularity int64
 }
 
-// losses counts what could not be shown as it was.
+// losses counts what of records could not be shown as it was.
 type losses struct {
 	late     int64 // came after a later event
 	far      int64 // more than 146 years from the first
-	ends     int64 // of messages, without their other
-	folded   int64 // messages on the link of other rows
-	noBegin  int64
-	noEnd    int64
-	reused   int64
-	deep     int64
 	cut      int64 // events whose values were too much
 	noNumber int64 // values of counters
 }
@@ -106,9 +82,10 @@ func NewBuilder(l *trace.Legend, o Options) (*Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Builder{legend: l, options: o, store: s, pairs: newPairs(), written: make(chan struct{})}
-	b.trees.s = s
-	b.blocks = newBlockBuilder()
+	b := &Builder{legend: l, options: o, store: s, blocks: newBlockBuilder(), written: make(chan struct{}), sorter: newSorter(s, o.MinDelay),
+		blobs: extent{s: s, most: 1 << 20}}
+	b.batch = b.sorter.empty()
+	go b.sorter.run()
 	go func() {
 		defer close(b.written)
 		b.places, b.failure = b.blocks.run(s)
@@ -133,50 +110,49 @@ func (b *Builder) write(r *trace.Record) error {
 		return err
 	}
 	at := b.instant(r.Time)
-	event := b.events
+	m := moment{event: b.events, at: at, time: clock.Sub(r.Time, b.origin), slice: r.Slice, row: int32(n), host: int32(r.Host),
+		clock: int32(r.Map), class: uint32(r.Class), phase: r.Phase}
+	h := head{at: at, row: n, class: m.class, clock: r.Map, recorded: r.Recorded, flags: uint8(r.Phase)}
 	b.events++
-	w := b.rows[n]
-	w.events++
 	b.classes[r.Class].events++
-	b.hosts[r.Host].events++
-	b.vote(w, r.Map, at)
-
-	h := head{at: at, row: n, class: uint32(r.Class), clock: r.Map, recorded: r.Recorded, flags: uint8(r.Phase)}
+	b.hosts[r.Host]++
+	s := &b.maps[r.Map+1]
+	if !s.used {
+		s.used, s.first = true, at
+	}
+	s.last, m.step = at, s.granularity
 	if r.Bounded {
 		h.flags |= boundedBit
 		h.below, h.above = max(clock.Sub(r.Time, r.Low), 0), max(clock.Sub(r.High, r.Time), 0)
+		m.bounded, m.below, m.above = true, h.below, h.above
 	}
-	message := r.Flow != 0 && (r.Role == trace.Sends || r.Role == trace.Receives)
-	if message {
+	if r.Flow != 0 && (r.Role == trace.Sends || r.Role == trace.Receives) {
 		h.flags |= flowBit
+		m.flow = r.Flow
 		if r.Role == trace.Sends {
 			h.flags |= sendsBit
+			m.sends = true
 		}
 	}
 	values := r.Values
 	if n := len(b.legend.Classes[r.Class].Fields); len(values) > n {
 		values, b.blocks.encoder.cut = values[:n], true
 	}
-	b.blocks.add(event, &h, b.origin, values)
+	b.blocks.add(m.event, &h, b.origin, values)
 	if b.blocks.encoder.cut {
 		b.blocks.encoder.cut = false
 		b.lost.cut++
 	}
-
-	switch r.Phase {
-	case trace.Begin:
-		err = b.beginSlice(w, r.Slice, uint32(r.Class), at, event)
-	case trace.End:
-		err = b.endSlice(w, r.Slice, uint32(r.Class), at, event)
-	case trace.Counter:
-		err = b.count(w, r, at, event)
-	default:
-		err = b.mark(w, r.Class, at, event)
+	m.first = len(b.batch.numbers)
+	if r.Phase == trace.Counter {
+		b.numbers(r)
 	}
-	if err == nil && message {
-		err = b.meet(r.Flow, end{event: event, time: clock.Sub(r.Time, b.origin), below: h.below, above: h.above, row: int32(n),
-			host: int32(r.Host), clock: int32(r.Map), bounded: r.Bounded, sent: r.Role == trace.Sends})
+	m.end = len(b.batch.numbers)
+	b.batch.moments = append(b.batch.moments, m)
+	if len(b.batch.moments) < batchSize {
+		return nil
 	}
+	b.batch, err = b.sorter.take(b.batch)
 	return err
 }
 
@@ -195,15 +171,6 @@ func (b *Builder) rowOf(r *trace.Record) (int, error) {
 	if n < 0 {
 		return -1, nil
 	}
-	w := b.rows[n]
-	if w.events == 0 {
-		w.host = r.Host
-	} else if w.host != r.Host {
-		return 0, fmt.Errorf("index: record %d is of host %d on a row of host %d", b.events, r.Host, w.host)
-	}
-	if h := &b.hosts[r.Host]; h.row < 0 {
-		h.row = n
-	}
 	return int(n), nil
 }
 
@@ -215,17 +182,17 @@ func (b *Builder) grow() {
 			b.streams = append(b.streams, -1)
 			continue
 		}
-		b.streams = append(b.streams, int32(len(b.rows)))
-		b.rows = append(b.rows, &row{stream: i, host: -1, clock: -1})
+		b.streams = append(b.streams, int32(len(b.byRow)))
+		b.byRow = append(b.byRow, i)
 	}
 	for len(b.classes) < len(l.Classes) {
 		b.classes = append(b.classes, classState{})
 	}
 	for len(b.hosts) < len(l.Hosts) {
-		b.hosts = append(b.hosts, hostState{row: -1})
+		b.hosts = append(b.hosts, 0)
 	}
-	for len(b.maps) < len(l.Maps)+1 {
-		b.maps = append(b.maps, mapState{})
+	for i := len(b.maps) - 1; i < len(l.Maps); i++ {
+		b.maps = append(b.maps, mapState{granularity: b.granularity(i)})
 	}
 }
 
@@ -247,37 +214,12 @@ func (b *Builder) instant(time int64) int64 {
 	return at
 }
 
-func (b *Builder) vote(w *row, m int, at int64) {
-	switch {
-	case w.votes == 0:
-		w.clock, w.votes = m, 1
-	case w.clock == m:
-		w.votes++
-	default:
-		w.votes--
-	}
-	s := &b.maps[m+1]
-	if !s.used {
-		s.used, s.first = true, at
-	}
-	s.last = at
-}
-
-// mark puts an instant on its row.
-func (b *Builder) mark(w *row, class int, at, event int64) error {
-	if w.instants == nil {
-		w.instants = b.trees.newLane(instants, w.host)
-	}
-	return b.trees.add(w.instants, item{at: at, to: at, event: event, other: -1, class: uint32(class)})
-}
-
-// count puts the numbers of a counter onto their lanes. An event without a number is an instant, lest it be nowhere.
-func (b *Builder) count(w *row, r *trace.Record, at, event int64) error {
+// numbers hands over the numbers of a counter.
+func (b *Builder) numbers(r *trace.Record) {
 	c := &b.classes[r.Class]
 	if !c.known {
 		c.known, c.numbers = true, numbers(&b.legend.Classes[r.Class])
 	}
-	any := false
 	for _, field := range c.numbers {
 		if field >= len(r.Values) {
 			break
@@ -290,16 +232,8 @@ func (b *Builder) count(w *row, r *trace.Record, at, event int64) error {
 			b.lost.noNumber++
 			continue
 		}
-		any = true
-		it := item{at: at, to: int64(math.Float64bits(v)), event: event, other: -1}
-		if err := b.trees.add(b.counterLane(w, r.Class, field), it); err != nil {
-			return err
-		}
+		b.batch.numbers = append(b.batch.numbers, counted{field, v})
 	}
-	if any {
-		return nil
-	}
-	return b.mark(w, r.Class, at, event)
 }
 
 // numbers lists the fields of a class that are counters: numbers, other than those that the tracer added.
@@ -311,17 +245,6 @@ func numbers(c *trace.Class) (fields []int) {
 		}
 	}
 	return fields
-}
-
-func (b *Builder) counterLane(w *row, class, field int) *lane {
-	for i := range w.counters {
-		if c := &w.counters[i]; c.class == class && c.field == field {
-			return c.lane
-		}
-	}
-	l := b.trees.newLane(counter, w.host)
-	w.counters = append(w.counters, counterLane{class, field, l})
-	return l
 }
 
 func (b *Builder) granularity(m int) int64 {
@@ -340,7 +263,7 @@ func (b *Builder) Attach(name string, data []byte) error {
 		return errors.New("index: an attachment after the end")
 	}
 	var p place
-	if p, b.err = b.trees.extent(-1).put(data); b.err == nil {
+	if p, b.err = b.blobs.put(data); b.err == nil {
 		b.attached = append(b.attached, attachment{name, p})
 	}
 	return b.err
@@ -354,9 +277,10 @@ func (b *Builder) Close() error {
 	b.closed = true
 	b.blocks.send()
 	close(b.blocks.full)
+	failure := b.sorter.finish(b.batch)
 	<-b.written
 	if b.err == nil {
-		b.err = b.failure
+		b.err = cmp.Or(b.failure, failure)
 	}
 	if b.err == nil {
 		b.err = b.complete()
@@ -369,7 +293,10 @@ func (b *Builder) Close() error {
 
 func (b *Builder) complete() error {
 	b.grow()
-	if err := b.closeSlices(); err != nil {
+	if err := b.sorter.closeSlices(b.last); err != nil {
+		return err
+	}
+	if err := b.blobs.flush(); err != nil {
 		return err
 	}
 	d, err := b.directory()

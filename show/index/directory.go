@@ -50,18 +50,18 @@ func (b *Builder) directory() (*directory, error) {
 	var lanes []*lane
 	// A lane's number is its place in the directory.
 	root := func(l *lane, group, owner int) (int, *node, error) {
-		n, err := b.trees.finish(l)
+		n, err := b.sorter.trees.finish(l)
 		d.lanes = append(d.lanes, laneRoot{group: group, kind: l.kind, owner: owner, root: n})
 		lanes = append(lanes, l)
 		return len(d.lanes) - 1, &d.lanes[len(d.lanes)-1].root, err
 	}
-	for i, w := range b.rows {
+	for i, w := range b.sorter.rows {
 		into := &d.about.Rows[i].Lanes
 		add := func(l *lane, x Lane) error {
 			if l == nil {
 				return nil
 			}
-			number, n, err := root(l, w.host, i)
+			number, n, err := root(l, int(w.host), i)
 			x.Lane, x.Kind, x.Items, x.Least, x.Greatest = number, l.kind.String(), l.items, n.least, n.greatest
 			*into = append(*into, x)
 			return err
@@ -81,7 +81,7 @@ func (b *Builder) directory() (*directory, error) {
 		}
 	}
 	numbers := make(map[*link]int)
-	for i, l := range b.pairs.order {
+	for i, l := range b.sorter.pairs.order {
 		number, n, err := root(l.lane, len(b.hosts), i)
 		if err != nil {
 			return nil, err
@@ -89,13 +89,13 @@ func (b *Builder) directory() (*directory, error) {
 		numbers[l] = number
 		d.about.Links = append(d.about.Links, Link{Lane: number, From: int(l.from), To: int(l.to), Messages: l.lane.items, Worst: n.worst})
 	}
-	d.violations = b.pairs.list(func(l *link) int { return numbers[l] })
+	d.violations = b.sorter.pairs.list(func(l *link) int { return numbers[l] })
 	return d, b.coarsen(d, lanes)
 }
 
 // coarsen goes over all lanes once more and gives those that need it their coarse levels.
 func (b *Builder) coarsen(d *directory, lanes []*lane) error {
-	if err := b.trees.flush(); err != nil {
+	if err := b.sorter.trees.flush(); err != nil {
 		return err
 	}
 	x := &Index{pages: pageReader{f: b.store.f, size: b.store.end}, limits: limits{classes: uint64(len(b.classes)), events: b.events}}
@@ -115,7 +115,7 @@ func (b *Builder) coarsen(d *directory, lanes []*lane) error {
 			return err
 		}
 	}
-	return b.trees.flush()
+	return b.sorter.trees.flush()
 }
 
 // counterName names a counter after its class, and after the field too where it has several.
@@ -135,7 +135,7 @@ func (b *Builder) about() *About {
 	l := b.legend
 	a := &About{
 		Version: version, Title: l.Title, Origin: b.origin, Span: b.last, Top: topLevel(b.last), Events: b.events,
-		Verdicts: b.pairs.counts, Delays: histograms(b.pairs.delays), Method: l.Method, Assumption: l.Assumption,
+		Verdicts: b.sorter.pairs.counts, Delays: histograms(b.sorter.pairs.delays), Method: l.Method, Assumption: l.Assumption,
 		Hosts: []Host{}, Clocks: []Clock{}, Rows: []Row{}, Classes: []Class{}, Links: []Link{},
 		Warnings: b.warnings(), Pairs: [][]string{}, Left: []string{},
 	}
@@ -147,17 +147,18 @@ func (b *Builder) about() *About {
 		if _, ok := named[name]; !ok {
 			named[name] = i
 		}
-		a.Hosts = append(a.Hosts, Host{Name: name, Addresses: []string{}, Events: b.hosts[i].events})
+		a.Hosts = append(a.Hosts, Host{Name: name, Addresses: []string{}, Events: b.hosts[i]})
 	}
 	for i := range l.Maps {
 		a.Clocks = append(a.Clocks, b.clock(i))
 	}
-	for _, w := range b.rows {
-		s := &l.Streams[w.stream]
-		if w.host < 0 {
-			w.host = named[s.Host] // no event of it came
+	for i, stream := range b.byRow {
+		s := &l.Streams[stream]
+		x := Row{Host: named[s.Host], Clock: -1, Name: s.Name, Kind: s.Kind.String(), ID: s.ID, Parent: -1, Lanes: []Lane{}}
+		if i < len(b.sorter.rows) && b.sorter.rows[i].events > 0 {
+			w := b.sorter.rows[i]
+			x.Host, x.Clock, x.Events = int(w.host), int(w.clock), w.events
 		}
-		x := Row{Host: w.host, Clock: w.clock, Name: s.Name, Kind: s.Kind.String(), ID: s.ID, Parent: -1, Events: w.events, Lanes: []Lane{}}
 		if s.Parent >= 0 && s.Parent < len(b.streams) {
 			x.Parent = int(b.streams[s.Parent])
 		}
@@ -181,7 +182,7 @@ const mostCorners = 1 << 16
 // host's only one: that is drawn where it brought stamps.
 func (b *Builder) clock(i int) Clock {
 	m := &b.legend.Maps[i]
-	c := Clock{Host: m.Host, Low: m.Map.Low != nil, High: m.Map.High != nil, Granularity: b.granularity(i), Corners: []Corner{}}
+	c := Clock{Host: m.Host, Low: m.Map.Low != nil, High: m.Map.High != nil, Granularity: b.maps[i+1].granularity, Corners: []Corner{}}
 	if m.Map.Mid.Check() != nil {
 		return c
 	}
@@ -202,15 +203,8 @@ func (b *Builder) clock(i int) Clock {
 
 // warnings says what is not shown as it was.
 func (b *Builder) warnings() []string {
-	ends := b.lost.ends + int64(len(b.pairs.waiting))
-	open := int64(0)
-	for _, w := range b.rows {
-		for _, l := range w.nest.open {
-			if l.used {
-				open++
-			}
-		}
-	}
+	of := &b.sorter.lost
+	ends := of.ends + int64(len(b.sorter.pairs.waiting))
 	out := []string{}
 	for _, x := range []struct {
 		n   int64
@@ -219,11 +213,11 @@ func (b *Builder) warnings() []string {
 		{b.lost.late, "events came after later ones and are shown at the instant of these"},
 		{b.lost.far, "events lie more than 146 years behind the first and are shown there"},
 		{ends, "ends of messages are without their other end"},
-		{b.lost.folded, "messages are shown between the first rows of their hosts, as there are too many pairs of rows"},
-		{b.lost.noBegin, "slices have no begin"},
-		{b.lost.noEnd + open, "slices have no end and are shown to the last instant"},
-		{b.lost.reused, "slices have no end and are shown until another began under their number"},
-		{b.lost.deep, "slices overlap with more than 256 others of their row and are not shown"},
+		{of.folded, "messages are shown between the first rows of their hosts, as there are too many pairs of rows"},
+		{of.noBegin, "slices have no begin"},
+		{of.noEnd, "slices have no end and are shown to the last instant"},
+		{of.reused, "slices have no end and are shown until another began under their number"},
+		{of.deep, "slices overlap with more than 256 others of their row and are not shown"},
 		{b.lost.cut, "events have more in their fields than is shown"},
 		{b.lost.noNumber, "values of counters are infinite or no number and are not shown"},
 	} {

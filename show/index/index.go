@@ -20,7 +20,7 @@
 // circle, or to more than there is.
 //
 // Building costs a few hundred nanoseconds an event, reading a tile what it has of bins; memory while building is bounded: 40
-// bytes for each item not yet in a page, at most two million; half a million ends of messages that wait for their others,
+// bytes for each item not yet in a page, at most a million; half a million ends of messages that wait for their others,
 // and 20 bytes for each block of events.
 //
 // The summary by heaviest class is that of Misra and Gries, "Finding repeated elements" (1982); the buckets of delays are

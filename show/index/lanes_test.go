@@ -1,6 +1,7 @@
 package index
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -40,12 +41,14 @@ func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
 		open := make(map[[2]int64][]begun) // by row and number of the slice
 		wantSlices := make(map[[2]int64]item)
 		events := int64(0)
+		reused, unended, unbegun := 0, 0, 0
 		_, last := records.truth(func(event, at int64, r *trace.Record) {
 			events++
 			key := [2]int64{int64(r.Stream), int64(r.Slice)}
 			switch r.Phase {
 			case trace.Begin:
 				if s := open[key]; r.Slice != 0 && len(s) > 0 {
+					reused++
 					wantSlices[[2]int64{key[0], s[0].event}] = item{at: s[0].at, to: at, other: -1, flags: noEnd}
 					open[key] = nil
 				}
@@ -53,6 +56,7 @@ func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
 			case trace.End:
 				s := open[key]
 				if len(s) == 0 {
+					unbegun++
 					wantSlices[[2]int64{key[0], event}] = item{to: at, other: event, flags: noBegin}
 					return
 				}
@@ -75,7 +79,14 @@ func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
 		})
 		for key, s := range open {
 			for _, b := range s {
+				unended++
 				wantSlices[[2]int64{key[0], b.event}] = item{at: b.at, to: last, other: -1, flags: noEnd}
+			}
+		}
+		for n, say := range map[*int]string{&unbegun: "slices have no begin", &unended: "slices have no end and are shown to the last",
+			&reused: "slices have no end and are shown until another"} {
+			if said := contains(fmt.Sprint(x.about.Warnings), fmt.Sprintf("%d %s", *n, say)); said != (*n > 0) {
+				t.Fatalf("%d %s, warnings %q", *n, say, x.about.Warnings)
 			}
 		}
 		if x.about.Span != last || x.about.Events != events {

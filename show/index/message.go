@@ -24,6 +24,7 @@ type end struct {
 	event         int64
 	time          int64 // since the origin; before it too, where events came late
 	below, above  int64 // bounds
+	step          int64 // of the stamps of its clock
 	row           int32
 	host          int32
 	clock         int32
@@ -68,20 +69,20 @@ func newPairs() pairs {
 }
 
 // meet takes an end in. If its other waited, the message goes onto its link.
-func (b *Builder) meet(flow uint64, e end) error {
-	p := &b.pairs
+func (s *sorter) meet(flow uint64, e end) error {
+	p := &s.pairs
 	other, ok := p.waiting[flow]
 	if ok && other.sent != e.sent {
 		delete(p.waiting, flow)
 		if e.sent {
-			return b.message(&e, &other)
+			return s.message(&e, &other)
 		}
-		return b.message(&other, &e)
+		return s.message(&other, &e)
 	}
 	if ok {
-		b.lost.ends++ // the same end twice: the one before stays alone
+		s.lost.ends++ // the same end twice: the one before stays alone
 	} else if len(p.waiting) >= mostEnds {
-		b.giveUp()
+		s.giveUp()
 	}
 	p.waiting[flow] = e
 	p.queue = append(p.queue, waiter{flow, e.event})
@@ -100,29 +101,29 @@ func (b *Builder) meet(flow uint64, e end) error {
 }
 
 // giveUp forgets the end that has waited longest.
-func (b *Builder) giveUp() {
-	p := &b.pairs
+func (s *sorter) giveUp() {
+	p := &s.pairs
 	for p.from < len(p.queue) {
 		w := p.queue[p.from]
 		p.from++
 		if x, ok := p.waiting[w.flow]; ok && x.event == w.event {
 			delete(p.waiting, w.flow)
-			b.lost.ends++
+			s.lost.ends++
 			return
 		}
 	}
 }
 
 // message enters a message whose ends are both known.
-func (b *Builder) message(s, r *end) error {
-	p := &b.pairs
-	l, err := b.link(s, r)
+func (x *sorter) message(s, r *end) error {
+	p := &x.pairs
+	l, err := x.link(s, r)
 	if err != nil {
 		return err
 	}
 	delay := clock.Sub(r.time, s.time)
 	low, high, known := interval(s, r, delay)
-	v := b.judge(s, r, delay, high, known)
+	v := x.judge(s, r, delay, high, known)
 	p.counts[v]++
 	key := [2]int32{s.host, r.host}
 	h := p.delays[key]
@@ -133,25 +134,25 @@ func (b *Builder) message(s, r *end) error {
 	h.add(delay)
 	if v != InOrder {
 		p.worst.add(violation{verdict: v, sent: s.time, delay: delay, low: low, high: high, known: known, from: s.event, to: r.event,
-			link: l, depth: b.depth(v, delay)})
+			link: l, depth: x.depth(v, delay)})
 	}
-	return b.trees.add(l.lane, item{at: min(max(s.time, 0), far), to: min(max(r.time, 0), far), event: s.event, other: r.event, flags: uint8(v)})
+	return x.trees.add(l.lane, item{at: min(max(s.time, 0), far), to: min(max(r.time, 0), far), event: s.event, other: r.event, flags: uint8(v)})
 }
 
-func (b *Builder) link(s, r *end) (*link, error) {
-	p := &b.pairs
+func (x *sorter) link(s, r *end) (*link, error) {
+	p := &x.pairs
 	key := [2]int32{s.row, r.row}
 	if p.last != nil && p.last.from == key[0] && p.last.to == key[1] {
 		return p.last, nil
 	}
 	l := p.links[key]
 	if l == nil && len(p.links) >= mostLinks {
-		b.lost.folded++
-		key = [2]int32{b.hosts[s.host].row, b.hosts[r.host].row}
+		x.lost.folded++
+		key = [2]int32{x.first[s.host], x.first[r.host]}
 		l = p.links[key]
 	}
 	if l == nil {
-		l = &link{from: key[0], to: key[1], lane: b.trees.newLane(messages, -1)}
+		l = &link{from: key[0], to: key[1], lane: x.trees.newLane(messages, -1)}
 		p.links[key] = l
 		p.order = append(p.order, l)
 	}
@@ -174,13 +175,13 @@ func (e *end) sameClock(o *end) bool { return e.host == o.host && e.clock == o.c
 
 // judge says what a message's stamps make of it. The receiver's stamp t means an instant of [t, t+step): it may look early
 // by the step, and by what the maps' rounding adds.
-func (b *Builder) judge(s, r *end, delay, high int64, known bool) Verdict {
+func (x *sorter) judge(s, r *end, delay, high int64, known bool) Verdict {
 	switch {
-	case delay >= 0 && delay >= b.options.MinDelay:
+	case delay >= 0 && delay >= x.minDelay:
 		return InOrder
 	case delay >= 0:
 		return TooFast
-	case clock.Add(delay, clock.Add(b.granularity(int(r.clock)), 1)) >= 0:
+	case clock.Add(delay, clock.Add(r.step, 1)) >= 0:
 		return WithinStep
 	case known && high < 0:
 		return Certain
@@ -189,9 +190,9 @@ func (b *Builder) judge(s, r *end, delay, high int64, known bool) Verdict {
 }
 
 // depth is by how much a message is out of order.
-func (b *Builder) depth(v Verdict, delay int64) int64 {
+func (x *sorter) depth(v Verdict, delay int64) int64 {
 	if v == TooFast {
-		return b.options.MinDelay - delay
+		return x.minDelay - delay
 	}
 	return clock.Sub(0, delay)
 }

@@ -242,9 +242,9 @@ func TestAMessageIsCertainlyInvertedOnlyBeyondTheBounds(t *testing.T) {
 		if c.received == 1000 {
 			least = 0
 		}
-		b := &Builder{options: Options{MinDelay: least, Granularity: func(int) int64 { return 5 }}}
+		b := &sorter{minDelay: least}
 		s := &end{time: 1000, below: c.below, bounded: true}
-		r := &end{time: c.received, above: c.above, bounded: true, host: 1, clock: 1}
+		r := &end{time: c.received, step: 5, above: c.above, bounded: true, host: 1, clock: 1}
 		_, high, known := interval(s, r, c.received-1000)
 		if v := b.judge(s, r, c.received-1000, high, known); v != c.want {
 			t.Errorf("%+v: verdict %d", c, v)

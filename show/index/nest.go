@@ -100,59 +100,59 @@ func (n *nest) begun(name uint64) bool {
 }
 
 // slice puts a slice that ended onto the lane of its depth.
-func (b *Builder) slice(r *row, depth int, it item) error {
-	n := &r.nest
+func (s *sorter) slice(w *row, depth int, it item) error {
+	n := &w.nest
 	if n.lanes[depth] == nil {
-		n.lanes[depth] = b.trees.newLane(sliced, r.host)
+		n.lanes[depth] = s.trees.newLane(sliced, int(w.host))
 	}
-	return b.trees.add(n.lanes[depth], it)
+	return s.trees.add(n.lanes[depth], it)
 }
 
-func (b *Builder) beginSlice(r *row, name uint64, class uint32, at, event int64) error {
-	if name != 0 && r.nest.begun(name) {
+func (s *sorter) beginSlice(w *row, m *moment) error {
+	if m.slice != 0 && w.nest.begun(m.slice) {
 		// The number is used again: the slice before it lost its end.
-		s, depth, _ := r.nest.end(name)
-		b.lost.reused++
-		if err := b.slice(r, depth, item{at: s.at, to: at, event: s.event, other: -1, class: s.class, flags: noEnd}); err != nil {
+		o, depth, _ := w.nest.end(m.slice)
+		s.lost.reused++
+		if err := s.slice(w, depth, item{at: o.at, to: m.at, event: o.event, other: -1, class: o.class, flags: noEnd}); err != nil {
 			return err
 		}
 	}
-	if r.nest.begin(name, openSlice{class: class, at: at, event: event}) < 0 {
-		b.lost.deep++
+	if w.nest.begin(m.slice, openSlice{class: m.class, at: m.at, event: m.event}) < 0 {
+		s.lost.deep++
 	}
 	return nil
 }
 
-func (b *Builder) endSlice(r *row, name uint64, class uint32, at, event int64) error {
-	s, depth, over := r.nest.end(name)
+func (s *sorter) endSlice(w *row, m *moment) error {
+	o, depth, over := w.nest.end(m.slice)
 	if over {
 		return nil // counted when it began
 	}
 	if depth >= 0 {
-		return b.slice(r, depth, item{at: s.at, to: at, event: s.event, other: event, class: s.class})
+		return s.slice(w, depth, item{at: o.at, to: m.at, event: o.event, other: m.event, class: o.class})
 	}
 	// It began before the recording did, or its begin was lost. What is known is that it was there when it ended; and if
 	// nothing was on its lane before, nothing stands against its having been there since the first instant.
-	b.lost.noBegin++
-	if depth = r.nest.free(0); depth < 0 {
+	s.lost.noBegin++
+	if depth = w.nest.free(0); depth < 0 {
 		return nil
 	}
-	from := at
-	if r.nest.lanes[depth] == nil {
+	from := m.at
+	if w.nest.lanes[depth] == nil {
 		from = 0
 	}
-	return b.slice(r, depth, item{at: from, to: at, event: event, other: event, class: class, flags: noBegin})
+	return s.slice(w, depth, item{at: from, to: m.at, event: m.event, other: m.event, class: m.class, flags: noBegin})
 }
 
 // closeSlices ends what is still open at the last instant, the innermost first.
-func (b *Builder) closeSlices() error {
-	for _, r := range b.rows {
-		for depth, s := range slices.Backward(r.nest.open) {
-			if !s.used {
+func (s *sorter) closeSlices(last int64) error {
+	for _, w := range s.rows {
+		for depth, o := range slices.Backward(w.nest.open) {
+			if !o.used {
 				continue
 			}
-			b.lost.noEnd++
-			if err := b.slice(r, depth, item{at: s.at, to: b.last, event: s.event, other: -1, class: s.class, flags: noEnd}); err != nil {
+			s.lost.noEnd++
+			if err := s.slice(w, depth, item{at: o.at, to: last, event: o.event, other: -1, class: o.class, flags: noEnd}); err != nil {
 				return err
 			}
 		}

@@ -172,7 +172,7 @@ type trees struct {
 }
 
 // mostWaiting is how many items all lanes together hold back (40 bytes each); beyond it pages become smaller.
-const mostWaiting = 1 << 21
+const mostWaiting = 1 << 20
 
 // extent returns where the lanes of a host lie; -1 stands for links.
 func (t *trees) extent(host int) *extent {
