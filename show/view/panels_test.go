@@ -324,6 +324,15 @@ func (b *panelBrowser) TheChainOfARequestIsTheOneThatWasMade(t *testing.T) {
 	if got := value[string](l, script); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	// Pauses between requests are found among those within them, and the chain is cut there, around its start.
+	cut := value[string](l, `(() => {
+		const hops = [0, 100, 5000, 5100, 9000, 9130].map((at) => ({ sent: { at }, received: { at: at + 20 } })), chain = { hops, back: 3, full: true, start: hops[2].received };
+		const limit = Chain.pauseOf(hops.slice(1).map((h, i) => h.sent.at - hops[i].received.at)), c = Chain.cut(chain, limit), all = Chain.cut(chain, Chain.pauseOf([5, 6, 9, 20]));
+		return [limit > 110 && limit < 3880, c.hops.map((h) => h.sent.at).join(), c.back, c.full, all.hops.length, all.full, Chain.cut({ hops: [], back: 0, start: null, full: false }, 5).hops.length].join(" ");
+	})()`)
+	if cut != "true 5000,5100 1 false 6 true 0" {
+		t.Errorf("cut at pauses: %s", cut)
+	}
 	// A file may claim circles.
 	circle := value[float64](l, `(async () => {
 		const events = [{ event: 0, row: 0, at: 0, flow: { sent: 1, received: 1 } }, { event: 1, row: 0, at: 0, flow: { sent: 0, received: 0 } }];

@@ -1,7 +1,8 @@
 // chain: the critical path of one request. From an event it goes back over the latest message that its row (else its host)
 // had received before, to where that was sent, and so on; and forward over the next message that the row sent, to where
-// that was received. What lies between two messages is time on a host, the rest is time on the wire. A pause on a host that
-// is longer than asked for ends the chain, as does a number of messages: a trace has no mark where a request begins.
+// that was received. What lies between two messages is time on a host, the rest is time on the wire. A trace has no mark
+// where a request begins: a pause on a host that is longer than asked for, or much longer than the others of the chain, ends
+// it, as does a number of messages.
 
 const Chain = (() => {
   const isSend = (e) => Boolean(e.flow) && e.flow.received >= 0 && e.flow.received !== e.event;
@@ -39,6 +40,29 @@ const Chain = (() => {
       sent = await source.after(arrived);
     }
     return { start, hops, back, full: hops.length >= most || back >= Math.ceil(most / 2) };
+  }
+
+  // pauseOf finds the pause between requests among those within them: where they, sorted, leap most, if it is a leap.
+  function pauseOf(pauses, leap = 4) {
+    const sorted = pauses.filter((p) => p > 0).sort((a, b) => a - b);
+    let limit = Infinity, most = leap;
+    for (let i = 1; i < sorted.length; i++) {
+      if (sorted[i] / sorted[i - 1] < most) continue;
+      most = sorted[i] / sorted[i - 1];
+      limit = Math.sqrt(sorted[i] * sorted[i - 1]);
+    }
+    return limit;
+  }
+
+  // cut keeps of a chain what hangs together with its start without a longer pause.
+  function cut(chain, limit) {
+    const { hops, back, start } = chain, joined = (i) => Math.abs(hops[i].sent.at - hops[i - 1].received.at) <= limit;
+    let from = back, to = back;
+    if (back > 0 && (back === hops.length || Math.abs(start.at - hops[back - 1].received.at) <= limit)) from = back - 1;
+    if (back < hops.length && (back === 0 || Math.abs(hops[back].sent.at - start.at) <= limit)) to = back + 1;
+    while (from > 0 && from < back && joined(from)) from--;
+    while (to > back && to < hops.length && joined(to)) to++;
+    return { ...chain, hops: hops.slice(from, to), back: back - from, full: chain.full && (from === 0 || to === hops.length) };
   }
 
   // sums says where the time went: {total, wire, hosts: [{host, time}]}, over hops and with hostOf(row) a number. The event
@@ -164,7 +188,7 @@ const Chain = (() => {
   function start() {
     const body = App.panel("chain", "Chain", { hint: "follow messages across hosts" });
     const said = make("output", { class: "said", "aria-live": "polite" });
-    const pause = choice("a pause on a host ends it after", [["Infinity", "never"], ["1000000", "1 ms"], ["10000000", "10 ms"], ["100000000", "100 ms"], ["1000000000", "1 s"]], () => run());
+    const pause = choice("a pause on a host ends it", [["auto", "if much longer than others"], ["Infinity", "never"], ["1000000", "after 1 ms"], ["10000000", "after 10 ms"], ["100000000", "after 100 ms"], ["1000000000", "after 1 s"]], () => run());
     const most = choice("at most", [["20", "20 messages"], ["50", "50 messages"], ["200", "200 messages"]], () => run());
     
     const go = button("follow from the selected event", () => run(), { class: "main" });
@@ -195,12 +219,12 @@ const Chain = (() => {
       const source = scanner((from, count) => App.data.events(from, count), App.about.events, (row) => App.about.rows[row].host, { stopped: () => mine.stopped });
       let note = "";
       try {
-        const found = await follow(event, source, { most: Number(most.list.value), pause: Number(pause.list.value), grown: (hops) => {
+        const found = await follow(event, source, { most: Number(most.list.value), pause: pause.list.value === "auto" ? Infinity : Number(pause.list.value), grown: (hops) => {
           said.textContent = `following messages… ${hops.length}`;
           return !mine.stopped;
         } });
         if (running !== mine) return;
-        chain = found;
+        chain = pause.list.value === "auto" ? cut(found, pauseOf(found.hops.slice(1).map((h, i) => h.sent.at - found.hops[i].received.at))) : found;
       } catch (error) {
         if (running !== mine) return;
         note = `The chain could not be followed further: ${error.message}`;
@@ -221,5 +245,5 @@ const Chain = (() => {
 
   App.on("ready", start);
 
-  return { follow, sums, scanner, show, get chain() { return chain; } };
+  return { follow, pauseOf, cut, sums, scanner, show, get chain() { return chain; } };
 })();

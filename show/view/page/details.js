@@ -11,7 +11,7 @@ const Details = (() => {
   function stamp(event) {
     if (!/^-?\d+$/.test(String(event.recorded ?? ""))) return "not known";
     const since = Number(BigInt(event.recorded) - BigInt(App.about.origin));
-    return `${App.time(since)} (${signed(since - event.at)} beside the timeline)`;
+    return `${App.time(since)}${since === event.at ? "" : ` (${signed(since - event.at)} beside the timeline)`}`;
   }
 
   // certainly writes the interval of an end around its instant.
