@@ -114,19 +114,41 @@ func (r *rows) belongs(t *thread, pid int64) {
 
 // process returns the row of a thread's process, or none.
 func (r *rows) process(t *thread) int {
-	if t.pid == 0 || t.inKernel {
+	if t.inKernel || t.tid <= 0 {
 		return none
 	}
-	row, ok := r.processes[t.pid]
-	if !ok {
+	if t.pid == 0 { // nobody has said yet: a process that tells of itself has its first thread's number
+		row := r.program(t.tid)
+		if row != none {
+			t.pid, r.processes[t.tid] = t.tid, row
+		}
+		return row
+	}
+	if row, ok := r.processes[t.pid]; ok {
+		return row
+	}
+	row := r.program(t.pid)
+	if row == none {
 		first := thread{tid: t.pid, comm: t.comm}
 		if leader := r.threads[t.pid]; leader != nil && leader.comm != "" {
 			first.comm = leader.comm
 		}
 		row = r.row(trace.Stream{Name: first.title(), Kind: trace.Process, ID: t.pid, Parent: none})
-		r.processes[t.pid] = row
 	}
+	r.processes[t.pid] = row
 	return row
+}
+
+// program returns the row on which a process's own events are, where it has told of itself, or none. A number that is used again
+// is that of another one.
+func (r *rows) program(pid int64) int {
+	for i, s := range r.src.Streams() {
+		if s.Kind == trace.Process && s.ID == pid && !r.adopted[i] {
+			r.adopted[i] = true
+			return r.ownRow(i)
+		}
+	}
+	return none
 }
 
 // threadRow returns the row of a thread.

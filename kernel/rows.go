@@ -14,7 +14,7 @@ import (
 // say what had to be repaired; w may be nil.
 func Rows(src trace.Source, w *trace.Warnings) trace.Source {
 	r := &rows{
-		src: src, w: w, outs: make(map[outKey]int), kinds: make(map[string]int), own: make(map[int]int), dump: none,
+		src: src, w: w, outs: make(map[outKey]int), kinds: make(map[string]int), own: make(map[int]int), adopted: make(map[int]bool), dump: none,
 		threads: make(map[int64]*thread), processes: make(map[int64]int), processors: make(map[int64]*processor),
 		devices: make(map[string]int), labels: make(map[labelKey]string),
 	}
@@ -51,8 +51,9 @@ type rows struct {
 	kernel    bool
 	scheduled bool // switches are recorded
 
-	own        map[int]int // rows of src's own
-	dump       int         // the row of what was there when the trace began
+	own        map[int]int  // rows of src's own
+	adopted    map[int]bool // which of them are those of processes too
+	dump       int          // the row of what was there when the trace began
 	threads    map[int64]*thread
 	processes  map[int64]int // rows
 	processors map[int64]*processor

@@ -257,6 +257,43 @@ func TestThreadsBelongToProcessesAsForkAndStateSay(t *testing.T) {
 	}
 }
 
+// What a program tells of itself, beside what the kernel tells of it, is on the row of its process; a later one of the same number is
+// another.
+func TestAProgramsOwnEventsAreWithItsThreads(t *testing.T) {
+	var z script
+	z.cpus(1)
+	z.streams = append(z.streams, trace.Stream{Name: "app", Kind: trace.Process, ID: 50, Parent: -1},
+		trace.Stream{Name: "bare", Kind: trace.Process, ID: 60, Parent: -1})
+	fork := func(time int64) {
+		z.add(time, 0, "sched_process_fork", text2("parent_comm", "sh"), i("parent_tid", 7), i("parent_pid", 7),
+			text2("child_comm", "app"), i("child_tid", 50), i("child_pid", 50))
+	}
+	fork(1)
+	z.switchTo(2, 0, "sh", 7, "app", 50)
+	z.add(3, 1, "app:note", u("n", 1))
+	z.switchTo(4, 0, "app", 50, "sh", 7)
+	fork(5)
+	z.switchTo(6, 0, "sh", 7, "app", 50)
+	z.switchTo(7, 0, "app", 50, "bare", 60) // of whose birth nobody told
+	r := Rows(&z, nil)
+	var e trace.Event
+	note := none
+	for r.Next(&e) == nil {
+		if r.Classes()[e.Class].Name == "app:note" {
+			note = e.Stream
+		}
+	}
+	var of []string
+	for _, s := range r.Streams() {
+		if s.Kind == trace.Thread && s.ID >= 50 {
+			of = append(of, fmt.Sprint(r.Streams()[s.Parent].Name, " ", s.Parent == note))
+		}
+	}
+	if want := []string{"app true", "app 50 false", "bare false"}; !slices.Equal(of, want) {
+		t.Errorf("threads of %q, want %q", of, want)
+	}
+}
+
 func TestContextNamesTheThreadWhereSwitchesAreNotRecorded(t *testing.T) {
 	var z script
 	z.cpus(1)
