@@ -12,6 +12,9 @@ import (
 // errInterrupted: the interfaces changed while the kernel listed them, and the list may lack some.
 var errInterrupted = errors.New("the list was interrupted by changes")
 
+// errRestless: every list that was asked for was interrupted.
+var errRestless = errors.New("interfaces: netlink: they change faster than the kernel lists them")
+
 // list asks for all interfaces and addresses.
 func (w *Watcher) list() ([]Interface, error) {
 	for range 100 {
@@ -27,7 +30,7 @@ func (w *Watcher) list() ([]Interface, error) {
 			return nil, fmt.Errorf("interfaces: netlink: %w", err)
 		}
 	}
-	return nil, fmt.Errorf("interfaces: netlink: they change faster than the kernel lists them")
+	return nil, errRestless
 }
 
 // dump sends one request and takes the answer, many messages in many datagrams up to NLMSG_DONE. An interrupted one is read to

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"meridian/trace"
@@ -148,4 +149,31 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Where interfaces change faster than the kernel lists them, the state is asked for again when the next message comes.
+func TestAListThatIsNeverWholeEndsNothing(t *testing.T) {
+	eth := Interface{Index: 2, Name: "eth0"}
+	answers := []error{errRestless, errRestless, nil}
+	w := &Watcher{state: state{interfaces: make(map[int]*Interface)}}
+	w.listing = func() ([]Interface, error) {
+		err := answers[0]
+		if answers = answers[1:]; err != nil {
+			return nil, err
+		}
+		return []Interface{eth}, nil
+	}
+	var told []Kind
+	for _, failed := range []error{unix.ENOBUFS, nil, unix.EINTR, nil, nil} {
+		if err := w.take(0, failed, func(c *Change) error { told = append(told, c.Kind); return nil }); err != nil {
+			t.Fatalf("%v: %v", failed, err)
+		}
+	}
+	if len(told) != 1 || told[0] != Added || w.Lost() != 1 || len(answers) > 0 {
+		t.Errorf("told %v, lost %d, %d answers are left", told, w.Lost(), len(answers))
+	}
+	w.listing = func() ([]Interface, error) { return nil, unix.EBADF }
+	if err := w.take(0, unix.ENOBUFS, nil); err != unix.EBADF {
+		t.Error(err)
+	}
 }

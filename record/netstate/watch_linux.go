@@ -24,6 +24,8 @@ type Watcher struct {
 	buf     []byte
 	started Stamp
 	told    bool // Read told what was present
+	listing func() ([]Interface, error)
+	stale   bool // messages were lost, and the state could not be asked for since
 
 	mu    sync.Mutex // of state
 	state state
@@ -34,6 +36,7 @@ type Watcher struct {
 // Open begins to watch and asks for the state, which Snapshot returns from then on.
 func Open(o Options) (*Watcher, error) {
 	w := &Watcher{ask: -1, buf: make([]byte, 1<<16), state: state{interfaces: make(map[int]*Interface)}}
+	w.listing = w.list
 	if err := Within(o.NetNS, func() error { return w.open(o.Buffer) }); err != nil {
 		w.Close()
 		return nil, err
@@ -172,14 +175,19 @@ func (w *Watcher) take(n int, failed error, f func(*Change) error) error {
 	at := now()
 	var all []Interface
 	lost := failed == unix.ENOBUFS || failed == nil && n > len(w.buf)
-	switch {
-	case lost:
+	if lost {
 		w.lost.Add(1)
+	}
+	switch {
+	case lost || w.stale && failed == nil:
 		var err error
-		if all, err = w.list(); err != nil {
+		all, err = w.listing()
+		if w.stale = errors.Is(err, errRestless); w.stale {
+			return nil // the next message is occasion to ask again
+		} else if err != nil {
 			return err
 		}
-		at = now()
+		lost, at = true, now()
 	case failed == unix.EINTR:
 		return nil
 	case failed != nil:
