@@ -282,7 +282,7 @@ func (p *panelPage) spot(row string, at, from, to float64, below float64) (x, y 
 	return xy[0], xy[1]
 }
 
-// press clicks; an event is pressed a little beside it, since messages begin and end on it.
+// press clicks.
 func (p *panelPage) press(x, y float64, modifiers chromedp.Modifier) {
 	p.t.Helper()
 	with := func(e *input.DispatchMouseEventParams) { e.Modifiers = int64(modifiers) }

@@ -20,13 +20,13 @@ const (
 	getRequest       = 20_146_000.0 // on worker
 	sendRows         = 20_455_000.0 // on engine
 	getRows          = 20_355_000.0 // on worker
-	instants         = 4.0          // how far below a row's top its instants are, and no message
+	instants         = 9.0          // how far below a row's top its instants are, and the ends of messages
 )
 
 func (b *panelBrowser) DetailsSayAllThatIsKnownOfAnEvent(t *testing.T) {
 	p := b.open(t, newScene(""), "light", viewed)
 	x, y := p.spot("engine", sendRows, viewFrom, viewTo, instants)
-	p.press(x+3, y, 0)
+	p.press(x, y, 0)
 	p.until(`document.querySelector("#panel-details .verdict")`, "a click on an event shows no details of its message")
 	p.shot("details")
 	text := p.text()
@@ -57,9 +57,9 @@ func (b *panelBrowser) TheOrderOfTwoEventsIsAnsweredWithItsReason(t *testing.T) 
 	ask := func(row string, at float64, other string, second float64, answer, why string, says ...string) {
 		t.Helper()
 		x, y := p.spot(row, at, viewFrom, viewTo, instants)
-		p.press(x+3, y, 0)
+		p.press(x, y, 0)
 		x, y = p.spot(other, second, viewFrom, viewTo, instants)
-		p.press(x+3, y, chromedp.ModifierShift)
+		p.press(x, y, chromedp.ModifierShift)
 		ends := fmt.Sprintf(`[...document.querySelectorAll(".slots .what")].map((e) => /[+](\d+)/.exec(e.textContent.replace(".", ""))[1]).join() === "%.0f,%.0f"`, at, second)
 		p.until(ends, "other events are selected")
 		p.until(fmt.Sprintf(`(({ ariaBusy, dataset: d }) => !ariaBusy && d.answer === %q && d.why === %q)(document.querySelector(".answer"))`, answer, why), "the answer is another one")
@@ -135,9 +135,9 @@ func (b *panelBrowser) ASpanIsMeasuredByDraggingAndByTwoClicks(t *testing.T) {
 	p.until(`document.querySelector("#panel-measure .said").textContent === ""`, "the span is not let go")
 	p.key("m")
 	x2, y2 := p.spot("worker", getRequest, viewFrom, viewTo, instants)
-	p.press(x2+3, y2, 0)
+	p.press(x2, y2, 0)
 	x2, y2 = p.spot("worker", getRows, viewFrom, viewTo, instants)
-	p.press(x2+3, y2, 0)
+	p.press(x2, y2, 0)
 	p.until(`document.querySelector("#panel-measure .said").textContent === "209.0 µs from web to web, by one clock, to within 1.000 µs"`, "two clicks measure something else")
 	if got := value[string](p.logic, `document.getElementById("do-measure").getAttribute("aria-pressed")`); got != "false" {
 		t.Errorf("after two clicks measuring is %q", got)

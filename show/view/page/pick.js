@@ -5,13 +5,16 @@ const Pick = (() => {
   const tip = document.getElementById("tip"), { make } = Dock;
   let hit = null, asked = 0, timer = 0;
 
-  // at finds what is under a point of the plot.
+  // at finds what is under a point of the plot: a message before what it goes over, but an event before the messages that
+  // begin and end on it.
   function at(x, y) {
-    const about = Data.about, line = Rows.lineAtY(y);
-    const message = Links.near(x, y, 4);
-    if (message) return { kind: "message", ...message, row: message.link.from };
-    if (!line || line.row < 0) return line ? { kind: line.type, row: -1, host: line.host, line } : null;
-    const { clock } = about.rows[line.row], top = line.y - Rows.scrolled, instant = View.at(x, clock);
+    const line = Rows.lineAtY(y), message = Links.near(x, y, 4), below = line && line.row >= 0 ? onRow(line, x, y) : null;
+    if (message && !(below?.kind === "instant" && Math.abs(x - below.x0) <= 3)) return { kind: "message", ...message, row: message.link.from };
+    return below ?? (line ? { kind: line.type, row: -1, host: line.host, line } : null);
+  }
+
+  function onRow(line, x, y) {
+    const { clock } = Data.about.rows[line.row], top = line.y - Rows.scrolled, instant = View.at(x, clock);
     const base = { row: line.row, host: line.host, line, at: instant };
     for (const lane of line.lanes) {
       if (y < top + lane.y - 1 || y > top + lane.y + lane.h) continue;
