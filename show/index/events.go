@@ -32,7 +32,7 @@ func (x *Index) Events(from int64, n int) ([]Event, error) {
 		}
 		e := x.event(number, h)
 		fields := x.fields[h.class]
-		e.Fields = texts.of(fields, values)
+		e.Fields = append([][2]string{}, texts.of(fields, values)...)
 		if values.bad {
 			return false, damaged("the fields of event %d cannot be read", number)
 		}
@@ -139,32 +139,44 @@ func (x *Index) ends(w *walker, e *Event, h *head) error {
 
 // texts writes the fields of events as people read them, as far as there is room.
 type texts struct {
-	left int
-	b    []byte
+	left   int
+	b      []byte
+	ends   []int
+	fields [][2]string
 }
 
+// of returns the fields of an event, good until the next: all their texts are parts of one string, as searches read many.
 func (t *texts) of(fields []trace.Field, values *decoder) [][2]string {
-	out := [][2]string{}
+	t.b, t.ends, t.fields = t.b[:0], t.ends[:0], t.fields[:0]
 	for i := 0; len(values.b) > 0 && !values.bad; i++ {
 		v := values.value(0)
 		if v.Kind == trace.None {
 			continue
 		}
-		name, kind := fmt.Sprintf("field %d", i+1), trace.Type{}
+		name, kind := "", &trace.Type{}
 		if i < len(fields) {
-			name, kind = fields[i].Name, fields[i].Type
+			name, kind = fields[i].Name, &fields[i].Type
+		} else {
+			name = fmt.Sprintf("field %d", i+1)
 		}
-		t.b = v.Append(t.b[:0], &kind)
-		text := t.b
-		if len(text) > longestText {
-			text = append(text[:longestText:longestText], "..."...)
+		begin := len(t.b)
+		t.b = v.Append(t.b, kind)
+		if len(t.b)-begin > longestText {
+			t.b = append(t.b[:begin+longestText], "..."...)
 		}
-		s := string(text)
-		if !utf8.ValidString(s) {
-			s = strings.ToValidUTF8(s, "\ufffd")
-		}
-		t.left -= len(s)
-		out = append(out, [2]string{name, s})
+		t.ends = append(t.ends, len(t.b))
+		t.b = append(t.b, 0) // lest two halves of a letter be taken for one
+		t.fields = append(t.fields, [2]string{name, ""})
 	}
-	return out
+	t.left -= len(t.b)
+	all, begin := string(t.b), 0
+	valid := utf8.ValidString(all)
+	for i, end := range t.ends {
+		text := all[begin:end]
+		if !valid {
+			text = strings.ToValidUTF8(text, "\ufffd")
+		}
+		t.fields[i][1], begin = text, end+1
+	}
+	return t.fields
 }

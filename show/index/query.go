@@ -259,10 +259,10 @@ func (t *term) fulfils(value string) bool {
 
 // contains reports whether a folded text is in another, as it is or folded.
 func contains(s, folded string) bool {
-	if strings.Contains(s, folded) {
-		return true
+	if len(s) < len(folded) {
+		return false
 	}
-	return strings.Contains(fold(s), folded)
+	return strings.Contains(s, folded) || strings.Contains(fold(s), folded)
 }
 
 // holds asks a term of an event.

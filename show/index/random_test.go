@@ -105,7 +105,7 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 			case trace.Uint:
 				v = trace.OfUint(uint64(r.n(8)))
 			case trace.Text:
-				v = trace.OfText([]string{"", "nginx", "<script>", "\xff\xfe", "a b"}[r.n(5)])
+				v = trace.OfText([]string{"", "nginx", "<script>", "\xff\xfe", "a b", "\xa9 \xc3"}[r.n(6)])
 			}
 			if r.n(10) > 0 {
 				e.Values = append(e.Values, v)

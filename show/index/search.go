@@ -25,7 +25,7 @@ func (x *Index) Search(text string, after int64, limit int) (*Found, error) {
 	}
 	scanned := int64(0)
 	texts := texts{left: 1 << 62}
-	err = x.scan(from, nil, func(number int64, h *head, values *decoder) (bool, error) {
+	err = x.scan(from, x.mayHold(q), func(number int64, h *head, values *decoder) (bool, error) {
 		if len(out.Found) == limit || scanned == mostScanned {
 			out.Next = number - 1
 			return false, nil
@@ -49,6 +49,51 @@ func (x *Index) Search(text string, after int64, limit int) (*Found, error) {
 		return true, nil
 	})
 	return out, err
+}
+
+// mayHold tells in which blocks there may be an event that the query finds: by the classes and the rows that occur there.
+func (x *Index) mayHold(q query) func(b *block) bool {
+	a := x.about
+	places := map[string]bool{"host": true, "row": true} // what a class does not decide
+	for _, fields := range x.fields {
+		for i := range fields {
+			delete(places, fields[i].Name) // but where it is a field as well
+		}
+	}
+	var classes, rows uint64
+	for i := range a.Classes {
+		f := found{name: a.Classes[i].Name, category: a.Classes[i].Category}
+		if q.possible(func(t *term) bool {
+			if !t.word && (t.field == "host" || t.field == "row") {
+				return true
+			}
+			w := t.foresee(&f, x.fields[i])
+			return !w.decided || w.holds
+		}) {
+			classes |= 1 << (i % 64)
+		}
+	}
+	for i := range a.Rows {
+		f := found{host: a.Hosts[a.Rows[i].Host].Name, row: a.Rows[i].Name}
+		if q.possible(func(t *term) bool { return t.word || !places[t.field] || t.holds(&f) }) {
+			rows |= 1 << (i % 64)
+		}
+	}
+	return func(b *block) bool { return b.classes&classes != 0 && b.rows&rows != 0 }
+}
+
+// possible reports whether all terms of some alternative may hold.
+func (q query) possible(may func(t *term) bool) bool {
+	for _, all := range q {
+		good := true
+		for i := range all {
+			good = good && may(&all[i])
+		}
+		if good {
+			return true
+		}
+	}
+	return false
 }
 
 // search knows what a query says of events by their row and class alone.
