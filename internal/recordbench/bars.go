@@ -36,9 +36,10 @@ func (b *bench) judge(w io.Writer) (missed int) {
 			say(false, "%s: not measured", l.name)
 			continue
 		}
-		ratio := ours.median(speedOf) / base.median(speedOf)
-		say(ratio >= leastSpeed, "%s: %.3f of the unrecorded throughput (at least %g)", l.name, ratio, leastSpeed)
-		if strings.HasPrefix(l.name, "udp") {
+		// The datagrams come at a rate that a machine with nothing else to do always keeps.
+		if ratio := ours.median(speedOf) / base.median(speedOf); strings.HasPrefix(l.name, "tcp") {
+			say(ratio >= leastSpeed, "%s: %.3f of the unrecorded throughput (at least %g)", l.name, ratio, leastSpeed)
+		} else {
 			core := ours.median(perRateOf)
 			say(core < mostCore, "%s: %.1f%% of a core for 100,000 events a second (below %g%%)", l.name, core, mostCore)
 		}

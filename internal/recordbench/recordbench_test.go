@@ -30,12 +30,16 @@ func TestCoreIsCountedForAHundredThousandEvents(t *testing.T) {
 // judged has one figure of each bar at its limit, or just beyond.
 func judged(speed, core float64, unseen, gap, lost uint64, worst float64) *bench {
 	kept := tally{events: 100_000 - unseen}
-	l := &load{name: "udp", all: []*measured{
-		{recorder: &recorder{name: unrecorded}, samples: []sample{{speed: 1}}},
-		{recorder: &recorder{name: oursName}, samples: []sample{{speed: speed, seconds: 1, cpu: core / 100 * float64(kept.events) / 1e5, packets: 100_000, tally: kept}}},
-	}}
+	loaded := func(name string) *load {
+		s := sample{speed: speed, seconds: 1, cpu: core / 100 * float64(kept.events) / 1e5, packets: 100_000, tally: kept}
+		if name == "tcp" {
+			s.packets = kept.events // udp's bar alone
+		}
+		return &load{name: name, all: []*measured{
+			{recorder: &recorder{name: unrecorded}, samples: []sample{{speed: 1}}}, {recorder: &recorder{name: oursName}, samples: []sample{s}}}}
+	}
 	e := &emitted{runs: []emission{{Events: 10}}, kept: []record.Counts{{Events: 12 - lost, Lost: lost}}, core: []float64{worst}}
-	return &bench{loads: []*load{l}, gap: &account{runs: 7 + gap, kept: tally{events: 5, lost: 2}}, events: []*emitted{e}}
+	return &bench{loads: []*load{loaded("tcp"), loaded("udp")}, gap: &account{runs: 7 + gap, kept: tally{events: 5, lost: 2}}, events: []*emitted{e}}
 }
 
 func TestEachBarCanBeMissed(t *testing.T) {
