@@ -208,9 +208,7 @@ func (p *panelPage) clear(selector string) {
 // panel opens the panels and one of them.
 func (p *panelPage) panel(id string) {
 	p.t.Helper()
-	if value[bool](p.logic, `document.getElementById("dock").hidden`) {
-		p.click("#do-dock", "")
-	}
+	value[bool](p.logic, `(document.getElementById("dock").hidden && document.getElementById("do-dock").click(), true)`) // at once: a selection opens it too
 	p.click("#tab-"+id, "")
 }
 
