@@ -3,7 +3,7 @@
 // wants is called off. Answers never reach the page but through here, so that a live session can push into it too.
 
 const Data = (() => {
-  const MaxKeys = 64, MaxUnder = 2, MaxBytes = 48 << 20, MaxTiles = 4000, MaxEvents = 4000;
+  const MaxKeys = 24, MaxUnder = 3, MaxBytes = 48 << 20, MaxTiles = 4000, MaxEvents = 4000;
   const tiles = new Map(); // key -> Tile, the least recently used first
   const asked = new Map(); // key -> request
   const waiting = new Map(); // key -> those who wait for it

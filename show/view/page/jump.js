@@ -127,7 +127,7 @@ const Jump = (() => {
   async function violation(dir) {
     const { list } = await Data.violations();
     const [t] = from(-1), links = new Map(Data.about.links.map((l) => [l.lane, l]));
-    const shown = list.filter((v) => links.has(v.link) && !App.hidden.links.has(v.link));
+    const shown = list.filter((v) => v.verdict > 1 && links.has(v.link) && !App.hidden.links.has(v.link));
     const { a } = App.selection, here = a ? shown.findIndex((v) => v.from === a.event && (!App.selection.b || v.to === App.selection.b.event)) : -1;
     let next = here >= 0 ? shown[here + dir] : dir > 0 ? shown.find((v) => v.sent > t) : shown.findLast((v) => v.sent < t);
     if (!next && shown.length) {

@@ -83,8 +83,10 @@ const Keys = (() => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || typing(e.target, e.key)) return;
     const low = e.key.toLowerCase();
     if ("wasd".includes(low) && low.length === 1 && !e.shiftKey) {
-      if (!held.has(low)) held.set(low, performance.now());
-      before = 0;
+      if (!held.has(low)) {
+        held.set(low, performance.now());
+        move(low, 0.05); // a tap is a step, even if no frame sees it
+      }
       e.preventDefault();
       return App.redraw();
     }
@@ -100,11 +102,14 @@ const Keys = (() => {
     const since = before ? Math.min(50, now - before) : 16;
     before = now;
     for (const [key, begun] of held) {
-      const speed = Math.min(2.5, 0.9 + (performance.now() - begun) / 900), by = since / 1000 * speed;
-      if (key === "a" || key === "d") View.pan(key === "a" ? -by : by);
-      else View.zoom(Math.exp((key === "w" ? -2.4 : 2.4) * by), middle());
+      move(key, since / 1000 * Math.min(2.5, 0.9 + (performance.now() - begun) / 900));
     }
     return true;
+  }
+
+  function move(key, by) {
+    if (key === "a" || key === "d") View.pan(key === "a" ? -by : by);
+    else View.zoom(Math.exp((key === "w" ? -2.4 : 2.4) * by), middle());
   }
 
   return { open, label, step, pressed };

@@ -7,7 +7,7 @@
 //   too quick    2  filled triangle, thin double line    within step  1  small ring, none
 
 const Links = (() => {
-  const MaxArrows = 2000, MaxMarks = 1500, MaxTexts = 60, Near = 7;
+  const MaxArrows = 2000, MaxMarks = 1500, MaxTexts = 60, Near = 7, Apart = 5;
   let about = null, level = 0;
   let arrows = [], marks = [], ribbons = [];
 
@@ -79,7 +79,8 @@ const Links = (() => {
     shown.sort((p, q) => p.n - q.n);
     let room = MaxArrows;
     for (const one of shown) {
-      const asArrows = one.n <= room;
+      // What is denser than arrows can be told apart, or is partly known by bins only, is a ribbon all along.
+      const asArrows = one.n <= room && !one.binned.length && one.n * Apart <= View.plot.width;
       if (asArrows) {
         room -= one.n;
         for (const e of one.exact) arrows.push(e);

@@ -81,10 +81,13 @@ const Rows = (() => {
     for (const line of [...inSight(), ...(pin ? [pin.line] : [])]) {
       let element = shown.get(line.id);
       if (element?.line !== line) {
-        const made = nameOf(line);
+        const made = nameOf(line), focused = element?.contains(document.activeElement);
         if (element) element.replaceWith(made);
         else names.append(made);
-        if (element?.contains(document.activeElement)) made.focus({ preventScroll: true });
+        if (focused) {
+          made.tabIndex = 0;
+          made.focus({ preventScroll: true });
+        }
         shown.set(line.id, (element = made));
       }
       seen.add(line.id);
