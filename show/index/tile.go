@@ -164,6 +164,7 @@ type bins struct {
 	low      int // bins that are not empty lie between these
 	high     int
 	bins     [tileBins]summary
+	words    []uint64
 }
 
 func (b *bins) reset(k laneKind, level int, from, to int64) {
