@@ -8,18 +8,36 @@
 const Layout = (() => {
   const HostHeight = 34, KindHeight = 19, Pad = 3, Least = 22, Depths = 5;
   const laneHeight = { instants: 12, slices: 17, counter: 30 };
-  let about = null, children = [], byHost = [], place = null, lines = [], lineOf = new Map(), height = 0;
+  let about = null, parents = [], children = [], byHost = [], place = null, lines = [], lineOf = new Map(), height = 0;
 
   function open(facts) {
     about = facts;
     children = about.rows.map(() => []);
     byHost = about.hosts.map(() => []);
+    parents = about.rows.map((row) => (about.rows[row.parent]?.host === row.host ? row.parent : -1));
     about.rows.forEach((row, n) => {
-      const parent = row.parent;
-      // A row is under its parent only where that is of the same host, and came before: a file could say otherwise.
-      if (parent >= 0 && parent < n && about.rows[parent].host === row.host) children[parent].push(n);
+      if (under(parents[n], n)) parents[n] = -1;
+      if (parents[n] >= 0) children[parents[n]].push(n);
       else byHost[row.host]?.push(n);
     });
+  }
+
+  // under says whether following parents from a row leads to another one, or round in a circle: a file could say so.
+  function under(row, to) {
+    for (let steps = 0; row >= 0; row = parents[row]) if (row === to || ++steps > 64) return true;
+    return false;
+  }
+
+  // apart gives the hosts room for what goes between them, where there is some to spare.
+  function apart(room) {
+    const hosts = lines.filter((l) => l.type === "host").length, gap = Math.min(120, Math.floor((room - height) / (hosts - 1)));
+    if (hosts < 2 || gap < 2) return;
+    let moved = -gap;
+    for (const line of lines) {
+      if (line.type === "host") moved += gap;
+      line.y += moved;
+    }
+    height += moved;
   }
 
   // lanesOf stacks a row's lanes: instants above, slices by depth, then counters.
@@ -37,8 +55,8 @@ const Layout = (() => {
     return { list, h: Math.max(Least, y + Pad), more };
   }
 
-  // make lays out everything; filter keeps what it accepts, with what that lies under.
-  function make({ order, hidden, filter, expanded }) {
+  // make lays out everything in a room of so many pixels, if that is enough; filter keeps what it accepts, with what that lies under.
+  function make({ order, hidden, filter, expanded, room }) {
     place = new Float64Array(about.rows.length);
     order.forEach((row, i) => { place[row] = i; });
     const inOrder = (rows) => [...rows].sort((a, b) => place[a] - place[b]);
@@ -86,6 +104,7 @@ const Layout = (() => {
       }
     }
     height = y;
+    apart(room);
 
     function branch(row, level) {
       const below = inOrder(children[row]).filter((child) => kept[child]);
@@ -112,18 +131,15 @@ const Layout = (() => {
   // standsFor is the line that shows a row, or what it is folded into; null if it is hidden.
   function standsFor(row) {
     const { host } = about.rows[row];
-    for (let r = row; r >= 0; r = about.rows[r].parent) {
-      if (lineOf.has(r)) return lineOf.get(r);
-      if (about.rows[r].parent >= r) break;
-    }
     let top = row;
-    while (about.rows[top].parent >= 0 && about.rows[top].parent < top) top = about.rows[top].parent;
+    for (; !lineOf.has(top); top = parents[top]) if (parents[top] < 0) break;
+    if (lineOf.has(top)) return lineOf.get(top);
     return lineOf.get(`k${host}.${about.rows[top].kind}`) ?? lineOf.get(`h${host}`) ?? null;
   }
 
   // siblings are the lines that one can be moved among, in the order in which they stand.
   function siblings(line) {
-    const parent = (l) => (l.type === "row" ? about.rows[l.row].parent : -1);
+    const parent = (l) => (l.type === "row" ? parents[l.row] : -1);
     const kind = (l) => (l.type === "row" && parent(l) < 0 ? about.rows[l.row].kind : "");
     return lines.filter((l) => l.type === line.type && (line.type === "host" || l.host === line.host) && parent(l) === parent(line) && kind(l) === kind(line));
   }
@@ -147,6 +163,7 @@ const Layout = (() => {
     open, make, find, standsFor, siblings, moved, HostHeight,
     get lines() { return lines; },
     get height() { return height; },
+    parent: (row) => parents[row],
     line: (id) => lineOf.get(id) ?? null,
   };
 })();

@@ -5,7 +5,7 @@ const Rows = (() => {
   const byId = (id) => document.getElementById(id);
   const shown = new Map(); // line id -> its element
   const expanded = new Set();
-  let about = null, order = [], stale = true, text = "", focusedId = "h0", moving = null, scrolled = 0, wasSize = "";
+  let about = null, order = [], stale = true, text = "", focusedId = "h0", moving = null, scrolled = 0, room = 0, wasSize = "";
 
   function open(facts) {
     about = facts;
@@ -39,9 +39,11 @@ const Rows = (() => {
 
   // place settles the layout and the sizes before a frame is drawn.
   function place() {
-    if (stale) {
+    const height = byId("scroll").clientHeight;
+    if (stale || height !== room) {
       stale = false;
-      Layout.make({ order, hidden: App.hidden, filter: filter(), expanded });
+      room = height;
+      Layout.make({ order, hidden: App.hidden, filter: filter(), expanded, room: room - 8 });
       byId("space").style.height = `${Math.max(Layout.height + 8, 1)}px`;
       byId("none").hidden = Layout.lines.length > 0;
       if (!Layout.line(focusedId) && Layout.lines.length) focusedId = Layout.lines[0].id;
@@ -256,7 +258,7 @@ const Rows = (() => {
   function reveal(row) {
     const { host, kind } = about.rows[row];
     for (const id of [`h${host}`, `k${host}.${kind}`]) App.setHidden("collapsed", id, false);
-    for (let r = about.rows[row].parent, was = row; r >= 0 && r < was; was = r, r = about.rows[r].parent) {
+    for (let r = Layout.parent(row); r >= 0; r = Layout.parent(r)) {
       App.setHidden("collapsed", r, false);
       App.setHidden("collapsed", `k${host}.${about.rows[r].kind}`, false);
     }
