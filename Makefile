@@ -6,7 +6,7 @@ PACKETS  ?= 5000000
 FLAGS    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint race fuzz bench bench-align bench-ctf bench-sensor bench-record truth study demo
+.PHONY: help build test lint race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study demo
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,10 @@ bench-sensor: ## an event of a sensor beside LTTng-UST, loggers and tracers, aga
 bench-record: build ## what recording costs beside tcpdump and trace-cmd, against its bars; needs root, ten minutes
 	go build -o bin/recordbench ./internal/recordbench
 	bin/recordbench -check $(FLAGS)
+
+bench-view: ## the timeline of ten million events in a browser, against its bars; needs Chromium
+	go build -o bin/viewbench ./internal/viewbench
+	bin/viewbench -browser -check $(FLAGS)
 
 truth: ## real traffic held against the truth, with the figures; needs root
 	go test ./pipeline -run TestRealTraffic -count 1 -v
