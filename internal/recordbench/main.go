@@ -9,7 +9,7 @@
 //
 //	emitter: 1,000,000 events/s of two goroutines --> rings --> meridian record     alone, spinning, beside other work
 //
-//	go run ./internal/recordbench [-rounds 3] [-seconds 20] [-runs 5] [-only TEXT] [-check] [-markdown]
+//	go run ./internal/recordbench [-rounds 10] [-seconds 20] [-runs 5] [-only TEXT] [-check] [-markdown]
 //
 // Two loads: TCP as fast as it goes, whose packets are few and large, and small datagrams, 100,000 a second. What is
 // printed are medians over the rounds, ratios of medians to the unrecorded, the recorder's time of a core, and what the
@@ -56,7 +56,7 @@ func main() {
 	}
 	b := &bench{}
 	flag.StringVar(&b.meridian, "meridian", "bin/meridian", "the command to measure")
-	flag.IntVar(&b.rounds, "rounds", 3, "how many times each recorder has its turn")
+	flag.IntVar(&b.rounds, "rounds", 10, "how many times each recorder has its turn")
 	seconds := flag.Float64("seconds", 20, "how long each load is recorded, all rounds together")
 	flag.IntVar(&b.runs, "runs", 5, "how many times a program's events are recorded in each way")
 	flag.StringVar(&b.only, "only", "", "measure only what has this text in its name: tcp, udp, account, events")
