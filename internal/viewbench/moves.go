@@ -80,6 +80,12 @@ func (h *hand) next(i int) (what string, err error) {
 	r := h.random
 	x, y := h.at.Left+h.at.Width*(0.1+0.8*r.Float64()), h.at.Top+h.at.Height*(0.1+0.8*r.Float64())
 	in := r.IntN(24) >= h.depth
+	switch i % 100 {
+	case 50: // all hosts are in sight, and what goes between them
+		return "fold all", chromedp.Do(h.ctx, chromedp.KeyEvent("F"))
+	case 80:
+		return "unfold all", chromedp.Do(h.ctx, chromedp.KeyEvent("U"))
+	}
 	switch i % 10 {
 	case 0, 5:
 		way := -1.0
@@ -109,7 +115,7 @@ func (h *hand) next(i int) (what string, err error) {
 		}
 		return "arrow", chromedp.Do(h.ctx, chromedp.KeyEvent(key))
 	case 8:
-		return "scroll", h.wheel(x, y, (r.Float64()-0.5)*900, 2, 0)
+		return "scroll", h.wheel(x, y, (r.Float64()-0.4)*2000, 3, 0)
 	default:
 		if i%40 == 39 {
 			h.depth = 0

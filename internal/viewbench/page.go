@@ -183,6 +183,13 @@ func (b *bench) load(f *figures, address string, last bool) error {
 	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch}); err != nil {
 		return err
 	}
+	stop := func() error { return nil }
+	if last {
+		var err error
+		if stop, err = b.profiled(ctx, f.name); err != nil {
+			return err
+		}
+	}
 	if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(`html[data-ready="true"]`)); err != nil {
 		return err
 	}
@@ -198,10 +205,6 @@ func (b *bench) load(f *figures, address string, last bool) error {
 		return nil
 	}
 	if err := b.shot(ctx, f.name+"-0"); err != nil {
-		return err
-	}
-	stop, err := b.profiled(ctx, f.name)
-	if err != nil {
 		return err
 	}
 	if err := b.move(ctx, f); err != nil {

@@ -3,7 +3,7 @@
 // wants is called off. Answers never reach the page but through here, so that a live session can push into it too.
 
 const Data = (() => {
-  const MaxKeys = 24, MaxUnder = 3, MaxBytes = 48 << 20, MaxTiles = 4000, MaxEvents = 4000;
+  const FirstKeys = 3, MaxKeys = 8, MaxUnder = 3, MaxBytes = 48 << 20, MaxTiles = 4000, MaxEvents = 4000;
   const tiles = new Map(); // key -> Tile, the least recently used first
   const asked = new Map(); // key -> request
   const waiting = new Map(); // key -> those who wait for it
@@ -24,7 +24,8 @@ const Data = (() => {
     },
     async json(name, query) { return (await this.ask(name, query)).json(); },
     has: () => true,
-    batch: (keys) => keys.slice(0, MaxKeys),
+    // The first request is small, so that there soon is something to see.
+    batch: (keys) => keys.slice(0, decoded + under ? MaxKeys : FirstKeys),
     async tiles(keys, signal) {
       const answer = await this.ask("tiles", { keys: keys.join(",") }, signal);
       return split(new Uint8Array(await answer.arrayBuffer()), keys);
@@ -153,10 +154,10 @@ const Data = (() => {
   }
 
   // want says what a frame would draw, what matters most first; hoped is what may be wanted next. Requests none of whose
-  // tiles are wanted any more are called off.
+  // tiles are wanted any more are called off; those that are hoped for only make room for what is wanted.
   function want(keys, hoped) {
     wanted = keys;
-    const still = new Set(keys);
+    const still = new Set(keys.some(fresh) ? keys : [...keys, ...hoped]);
     for (const request of new Set(asked.values())) {
       if (request.kept || request.keys.some((key) => still.has(key))) continue;
       request.abort.abort();
@@ -166,11 +167,13 @@ const Data = (() => {
     if (under === 0) ask(hoped, false);
   }
 
+  const fresh = (key) => !tiles.has(key) && !asked.has(key) && !missing.has(key) && source.has(key);
+
   function ask(keys, kept) {
-    let fresh = keys.filter((key) => !tiles.has(key) && !asked.has(key) && !missing.has(key) && source.has(key));
-    while (fresh.length && (kept || under < MaxUnder)) {
-      const some = source.batch(fresh), rest = new Set(some);
-      fresh = fresh.filter((key) => !rest.has(key));
+    let left = keys.filter(fresh);
+    while (left.length && (kept || under < MaxUnder)) {
+      const some = source.batch(left), rest = new Set(some);
+      left = left.filter((key) => !rest.has(key));
       request(some, kept);
     }
   }

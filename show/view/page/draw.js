@@ -53,8 +53,8 @@ const Draw = (() => {
         if (level < about.top) Lanes.keysFor(host, a, b, level + 1, hoped);
       }
     }
-    Minimap.want(keys);
     Links.want(level, keys, hoped);
+    Minimap.want(keys);
     Data.want([...new Set(keys)], [...new Set(hoped)]);
   }
 

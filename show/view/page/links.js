@@ -35,8 +35,8 @@ const Links = (() => {
     level = fine;
     while (level < about.top && (b - a) / (2 ** level * Decode.Bins) > 12) level++; // raw, hosts may be far apart
     Lanes.keysFor(group, a, b, level, keys);
-    Lanes.keysFor(group, a - (b - a) / 2, a, level, hoped);
-    Lanes.keysFor(group, b, b + (b - a) / 2, level, hoped);
+    Lanes.keysFor(group, Math.max(0, a - (b - a) / 2), a, level, hoped);
+    Lanes.keysFor(group, b, Math.min(about.span, b + (b - a) / 2), level, hoped);
   }
 
   // plan lists the tiles to draw; pieces are by the sender's clock when each is drawn.

@@ -45,7 +45,7 @@ const App = (() => {
       emit("redraw");
     }
     Draw.overlay(overlays);
-    if (Data.work(begun + 8)) redraw(1);
+    if (Data.work(begun + (Data.decoded ? 8 : 40))) redraw(1); // nobody can move what is not there yet
     Draw.stats.add(performance.now() - begun, layers);
   }
 
@@ -137,6 +137,7 @@ const App = (() => {
     for (const kind of ["hidden", "order", "theme"]) on(kind, () => redraw());
     redraw();
     globalThis.meridian = App; // for the console, for tests and for benchmarks
+    if (!location.hash) paint(performance.now()); // tiles are on their way while panels are made
     emit("ready", about);
     document.documentElement.dataset.ready = "true";
   }
