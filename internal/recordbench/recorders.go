@@ -108,7 +108,7 @@ func (r *recorder) start(out string) (*running, error) {
 		args = append(args, strings.ReplaceAll(a, "OUT", out))
 	}
 	run := &running{Cmd: exec.Command(args[0], args[1:]...), out: out, ended: make(chan error, 1)}
-	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
 	// What it says goes to files: it must be read while it runs.
 	logs, err := os.Create(out + ".log")
 	if err != nil {

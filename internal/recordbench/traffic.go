@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"meridian/internal/netlab"
@@ -66,6 +67,7 @@ func (b *bench) traffic(l *netlab.Lab) error {
 		return fmt.Errorf("%w (Debian: iperf3)", err)
 	}
 	server := l.Command("db", "iperf3", "-s")
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also where this program is killed
 	if err := server.Start(); err != nil {
 		return err
 	}
