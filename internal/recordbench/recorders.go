@@ -84,17 +84,21 @@ func (b *bench) recorders(l *netlab.Lab) (all []*recorder, missing []string) {
 // withoutFilters is for kernels that let nobody write the filters of the function tracer, which trace-cmd insists on
 // clearing before it records events: it finds other files in their place, in a mount namespace of its own.
 func withoutFilters() []string {
-	const dir = "/sys/kernel/tracing/"
-	f, err := os.OpenFile(dir+"set_ftrace_filter", os.O_WRONLY, 0)
+	f, err := os.OpenFile("/sys/kernel/tracing/set_ftrace_filter", os.O_WRONLY, 0)
 	if err == nil {
 		f.Close()
 	}
 	if !errors.Is(err, fs.ErrPermission) || os.Geteuid() != 0 {
 		return nil
 	}
-	const script = `for f in /proc/sys/kernel/ftrace_enabled ` + dir + `set_ftrace_filter ` + dir + `set_ftrace_notrace ` + dir + `set_ftrace_pid; do
-		mount --bind /dev/null $f
-	done; exec "$@"`
+	// It takes tracefs where it finds it first.
+	const script = `for dir in /sys/kernel/tracing /sys/kernel/debug/tracing; do
+		for f in $dir/set_ftrace_filter $dir/set_ftrace_notrace $dir/set_ftrace_pid; do
+			if [ -e $f ]; then mount --bind /dev/null $f; fi
+		done
+	done
+	mount --bind /dev/null /proc/sys/kernel/ftrace_enabled
+	exec "$@"`
 	return []string{"unshare", "-m", "sh", "-ec", script, "sh"}
 }
 
