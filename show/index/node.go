@@ -100,10 +100,10 @@ func (s *summary) add(it *item, k laneKind) {
 
 // merge takes in those of another summary, which come after.
 func (s *summary) merge(o *summary, k laneKind) {
-	if o.count == 0 {
+	if o.empty() { // a step or a bin may be busy with slices that began before it
 		return
 	}
-	if s.count == 0 && s.busy == 0 { // a bin may be busy with slices that began before it
+	if s.empty() {
 		*s = *o
 		return
 	}

@@ -1,0 +1,41 @@
+package index
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/trace"
+)
+
+func TestLongSlicesAmongManyShortOnesAreBusyInEveryBin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "row", Host: "a", Kind: trace.Thread, Parent: -1}},
+			Classes: []trace.Class{{Name: "short"}, {Name: "long"}}}
+		x := &timeline{legend: l}
+		at := int64(0)
+		slice := func(class int, length int64) {
+			for _, phase := range []trace.Phase{trace.Begin, trace.End} {
+				x.records = append(x.records, trace.Record{Event: trace.Event{Time: at, Class: class, Phase: phase}, Map: -1, Recorded: at})
+				at += length
+			}
+			at -= length
+		}
+		gap := rapid.Int64Range(1, 50).Draw(t, "gap")
+		for range rapid.IntRange(1, 3).Draw(t, "long ones") {
+			for range rapid.IntRange(600, 3000).Draw(t, "short ones") {
+				slice(0, 3)
+				at += gap
+			}
+			slice(1, rapid.Int64Range(1000, 1_000_000).Draw(t, "length"))
+		}
+		i := x.build(t, Options{})
+		defer i.Close()
+		items := [][]item{everything(t, i, 0)}
+		for level := i.about.Top; level >= 0; level-- {
+			for n := range min(i.about.Span>>(level+tileBits)+1, 16) {
+				checkTile(t, i, items, 0, level, n)
+			}
+		}
+	})
+}
