@@ -61,6 +61,7 @@ type mapState struct {
 	used        bool
 	first, last int64
 	granularity int64
+	high        *clock.Cursor // where it goes up to, if stamps have steps
 }
 
 // losses counts what of records could not be shown as it was.
@@ -123,8 +124,11 @@ func (b *Builder) write(r *trace.Record) error {
 	s.last, m.step = at, s.granularity
 	if r.Bounded {
 		h.flags |= boundedBit
-		h.below, h.above = max(clock.Sub(r.Time, r.Low), 0), max(clock.Sub(r.High, r.Time), 0)
-		m.bounded, m.below, m.above = true, h.below, h.above
+		high := b.latest(r, s)
+		m.bounded, m.below, m.above = true, max(clock.Sub(r.Time, r.Low), 0), max(clock.Sub(high, r.Time), 0)
+		// An event that came late is shown later than it was, but it did not happen later.
+		shown := clock.Add(b.origin, at)
+		h.below, h.above = max(clock.Sub(shown, r.Low), 0), max(clock.Sub(high, shown), 0)
 	}
 	if r.Flow != 0 && (r.Role == trace.Sends || r.Role == trace.Receives) {
 		h.flags |= flowBit
@@ -154,6 +158,20 @@ func (b *Builder) write(r *trace.Record) error {
 	}
 	b.batch, err = b.sorter.take(b.batch)
 	return err
+}
+
+// latest returns the end of the interval in which a record's event happened. Its bounds are those of an instant at which the
+// clock showed the stamp; but a stamp of step g stands for all of [t, t+g), and the clock may have shown any of that.
+func (b *Builder) latest(r *trace.Record, s *mapState) int64 {
+	more := s.granularity - 1
+	if more <= 0 {
+		return r.High
+	}
+	high := clock.Add(r.High, more)
+	if s.high != nil {
+		high = max(high, s.high.Rounded(clock.Add(r.Recorded, more), clock.Up))
+	}
+	return high
 }
 
 // rowOf checks what a record refers to and returns its row; -1 if it has none.
@@ -192,7 +210,12 @@ func (b *Builder) grow() {
 		b.hosts = append(b.hosts, 0)
 	}
 	for i := len(b.maps) - 1; i < len(l.Maps); i++ {
-		b.maps = append(b.maps, mapState{granularity: b.granularity(i)})
+		m := mapState{granularity: b.granularity(i)}
+		if i >= 0 && m.granularity > 1 && l.Maps[i].Map.High.Check() == nil {
+			high := clock.NewCursor(l.Maps[i].Map.High)
+			m.high = &high
+		}
+		b.maps = append(b.maps, m)
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 type end struct {
 	event         int64
 	time          int64 // since the origin; before it too, where events came late
-	below, above  int64 // bounds
+	below, above  int64 // bounds, the step of the stamp included
 	step          int64 // of the stamps of its clock
 	row           int32
 	host          int32
@@ -160,10 +160,10 @@ func (x *sorter) link(s, r *end) (*link, error) {
 	return l, nil
 }
 
-// interval returns the interval of a message's delay. On one clock it is what the stamps say.
+// interval returns the interval of a message's delay. On one clock it is what the stamps say, up to their step.
 func interval(s, r *end, delay int64) (low, high int64, known bool) {
 	if s.sameClock(r) {
-		return delay, delay, true
+		return clock.Sub(delay, r.step-1), clock.Add(delay, r.step-1), true
 	}
 	if !s.bounded || !r.bounded {
 		return 0, 0, false
