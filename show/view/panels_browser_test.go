@@ -1,12 +1,14 @@
+//go:build !race
+
 package view
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"meridian/internal/chromium"
 )
 
 // logic is the code of the panels in a real Chromium, without a page: what it computes is asked for as JSON.
@@ -51,45 +55,43 @@ func (b *panelBrowser) load(t *testing.T) *logic {
 	return l
 }
 
-// panelBrowser is a Chromium that the tests of panels share, each in a tab of its own: to start one takes longer than most
-// of them.
-type panelBrowser struct{ ctx context.Context }
+// panelBrowser is a Chromium that the tests share, each in a tab of its own: to start one takes longer than most of them.
+type panelBrowser struct{ *chromium.Browser }
 
+var browser struct {
+	sync.Once
+	*chromium.Browser
+	err error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if browser.Browser != nil {
+		browser.Stop()
+	}
+	os.Exit(code)
+}
+
+// startPanelBrowser starts it for the first test that asks; without a Chromium a test is left out, but not in CI.
 func startPanelBrowser(t *testing.T) *panelBrowser {
 	t.Helper()
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(panelChromium(t)), chromedp.NoSandbox,
-		chromedp.Flag("force-color-profile", "srgb"))...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
-		t.Fatal(err)
+	browser.Do(func() { browser.Browser, browser.err = chromium.Start(context.Background()) })
+	switch {
+	case errors.Is(browser.err, chromium.ErrNone) && os.Getenv("MERIDIAN_CI") != "1":
+		t.Skip(browser.err)
+	case browser.err != nil:
+		t.Fatal(browser.err)
 	}
-	return &panelBrowser{ctx}
+	return &panelBrowser{browser.Browser}
 }
 
 func (b *panelBrowser) tab(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(b.ctx)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, closed := b.Tab()
+	t.Cleanup(closed)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// panelChromium is where a Chromium is; without one a test is left out, but not in CI.
-func panelChromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("MERIDIAN_CI") == "1" {
-		t.Fatal("no Chromium, and MERIDIAN_CI=1 says there must be one")
-	}
-	t.Skip("no Chromium on this machine")
-	return ""
 }
 
 // value evaluates an expression; a promise is waited for.
@@ -252,19 +254,31 @@ func (p *panelPage) text() string {
 	return value[string](p.logic, `[...document.querySelectorAll(".panel")].filter((e) => !e.hidden).map((e) => e.innerText).join("\n")`)
 }
 
-// shot keeps a picture where MERIDIAN_SHOTS says.
+// shots is the folder for pictures: that of MERIDIAN_SHOTS, or in CI one that git ignores; empty: none are kept.
+func shots() string {
+	dir := os.Getenv("MERIDIAN_SHOTS")
+	if dir == "" && os.Getenv("MERIDIAN_CI") == "1" {
+		dir = "screenshots"
+	}
+	return dir
+}
+
+// shot keeps a picture.
 func (p *panelPage) shot(name string) {
 	p.t.Helper()
-	dir := os.Getenv("MERIDIAN_SHOTS")
+	dir := shots()
 	if dir == "" {
 		return
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		p.t.Fatal(err)
 	}
 	value[bool](p.logic, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "panel-"+name+".png"), png, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -272,11 +286,12 @@ func (p *panelPage) shot(name string) {
 // spot is where an instant of a row lies on the screen, below the row's top, in the view that the address names.
 func (p *panelPage) spot(row string, at, from, to float64, below float64) (x, y float64) {
 	p.t.Helper()
-	xy := value[[]float64](p.logic, fmt.Sprintf(`(() => {
+	// A frame settles where things are, after what was pressed before.
+	xy := value[[]float64](p.logic, fmt.Sprintf(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {
 		const box = document.getElementById("over").getBoundingClientRect();
 		const name = [...document.querySelectorAll(".name")].find((e) => e.querySelector(".text").textContent === %[1]s).getBoundingClientRect();
 		return [box.left + (%[2]v - %[3]v) / (%[4]v - %[3]v) * box.width, name.top + %[5]v];
-	})()`, literal(row), at, from, to, below))
+	})`, literal(row), at, from, to, below))
 	return xy[0], xy[1]
 }
 

@@ -1,3 +1,5 @@
+//go:build !race
+
 package view
 
 import (
@@ -398,21 +400,4 @@ func (b *panelBrowser) AFileFromADiskSearchesByItself(t *testing.T) {
 	p.shot("file")
 	p.click("#do-share", "")
 	p.until(`document.querySelector("#share input").value.startsWith("file:///")`, "the link is another one")
-}
-
-// TestPanelsLook keeps a picture of every panel in light and dark where MERIDIAN_SHOTS says, for people to look at.
-func TestPanelsLook(t *testing.T) {
-	if os.Getenv("MERIDIAN_SHOTS") == "" {
-		t.Skip("MERIDIAN_SHOTS does not say where pictures go")
-	}
-	b := startPanelBrowser(t)
-	for _, scheme := range []string{"light", "dark"} {
-		p := b.open(t, newScene(""), scheme, "#v=1&t=19900000,21100000&a=303&b=310&q=rows")
-		p.until(`document.querySelector(".details .facts")`, "no details")
-		for _, panel := range panelIDs {
-			p.panel(panel)
-			value[bool](p.logic, `new Promise((done) => setTimeout(() => done(true), 400))`)
-			p.shot(scheme + "-" + panel)
-		}
-	}
 }
