@@ -197,7 +197,7 @@ func (b *panelBrowser) ViolationsAreDrawnAtEveryScale(t *testing.T) {
 
 func (b *panelBrowser) TheBoundIsABandAroundTheCursor(t *testing.T) {
 	p := b.open(t, newScene(""), "light", "#v=1&t=20000000,20800000")
-	x, y := p.spot("engine", 20_400_000, 20_000_000, 20_800_000, 18)
+	x, y := p.spot("db", 20_400_000, 20_000_000, 20_800_000, 10)
 	p.mouse(chromedp.MouseMoved, x, y, nil)
 	band := fmt.Sprintf(`(() => {
 		const c = document.getElementById("over"), box = c.getBoundingClientRect(), r = c.width / box.width, d = c.getContext("2d").getImageData(0, Math.round((%v - box.top) * r), c.width, 1).data;

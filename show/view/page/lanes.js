@@ -238,15 +238,21 @@ const Lanes = (() => {
     if (sums.length !== width) sums = new Float32Array(width);
     else sums.fill(0);
     let most = 0;
+    const put = (x0, x1, each) => { for (let p = Math.max(0, x0); p < x1 && p < width; p++) { sums[p] += each; if (sums[p] > most) most = sums[p]; } };
     for (const { tile, from, to, k, x } of plan) {
+      if (tile.final && tile.width * k > 2) { // far below its own scale: all that is in it is known to the ns
+        for (const lane of tile.lanes.values()) {
+          for (let i = lane.mode === Decode.Counter ? lane.n : after(lane.at, lane.n, from); i < lane.n && lane.at[i] < to; i++) { const x0 = Math.round(x + (lane.at[i] - from) * k); put(x0, x0 + 1, 1); }
+        }
+        continue;
+      }
       const { count } = Decode.density(tile), w = tile.width, origin = x + (tile.from - from) * k;
       const first = Math.max(0, Math.floor((from - tile.from) / w)), last = Math.min(Decode.Bins, Math.ceil((to - tile.from) / w));
       for (let b = first; b < last; b++) {
         if (!count[b]) continue;
         const x0 = Math.max(0, Math.round(origin + b * w * k)), x1 = Math.min(width, Math.max(x0 + 1, Math.round(origin + (b + 1) * w * k)));
         // A coarse bin that is drawn wide holds less for each of its pixels.
-        const each = count[b] / Math.max(1, w * k);
-        for (let p = x0; p < x1; p++) { sums[p] += each; if (sums[p] > most) most = sums[p]; }
+        put(x0, x1, count[b] / Math.max(1, w * k));
       }
     }
     const scale = (lines - 1) / Math.log1p(most * 4 || 1), { accent } = Colors.theme.packed;

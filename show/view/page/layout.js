@@ -95,8 +95,9 @@ const Layout = (() => {
         if (!kinds.has(kind)) kinds.set(kind, []);
         kinds.get(kind).push(row);
       }
-      const headed = kinds.size > 1 && top.length > 6;
+      const many = kinds.size > 1 && top.length > 6;
       for (const [kind, rows] of kinds) {
+        const headed = many && rows.length > 1; // one row alone says by its name what it is
         const id = `k${h}.${kind}`, shut = headed && hidden.collapsed.has(id) && !filter;
         if (headed) push({ id, type: "kind", host: h, row: -1, name: kind, level: 2, folds: true, folded: shut, count: rows.length, lanes: [], more: 0 }, KindHeight);
         if (shut) continue;

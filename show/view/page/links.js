@@ -138,13 +138,13 @@ const Links = (() => {
 
   // ribbon paints how many messages a link carries along time, leaning as they took on the way.
   function ribbon(one, alsoExact, strength) {
-    const base = Lanes.take(1), { width } = Lanes, { message } = Colors.theme.packed;
+    const base = Lanes.take(1), { width, pixels } = Lanes, { message } = Colors.theme.packed;
     const per = View.plot.width / width;
     let delays = 0, n = 0;
     const put = (x0, x1, count) => {
       const each = count / Math.max(1, x1 - x0), alpha = Math.max(4, Math.round(strength * Math.min(80, 22 + 9 * Math.log2(1 + each))));
       const color = Colors.faded(message, alpha);
-      for (let p = x0; p < x1; p++) if (Lanes.pixels[base + p] >>> 24 < alpha) Lanes.pixels[base + p] = color;
+      for (let p = x0; p < x1; p++) if (pixels[base + p] >>> 24 < alpha) pixels[base + p] = color;
     };
     if (alsoExact) {
       for (const e of one.exact) {

@@ -4,7 +4,7 @@
 const Minimap = (() => {
   const canvas = document.getElementById("minimap"), g = canvas.getContext("2d"), picture = document.createElement("canvas");
   const Grip = 6, Foot = 11, MaxHosts = 12;
-  let about = null, madeFor = "", drag = null;
+  let about = null, madeFor = "", drag = null, decoded = -1, all = [], tiles = "";
 
   function open(facts) {
     about = facts;
@@ -42,7 +42,7 @@ const Minimap = (() => {
   };
 
   // make draws the picture: how much happens on each host, the darker the more.
-  function make(width, height, ratio, all) {
+  function make(width, height, ratio) {
     picture.width = Math.max(1, Math.round(width * ratio));
     picture.height = Math.max(1, Math.round(height * ratio));
     const p = picture.getContext("2d"), W = picture.width, [first, last] = View.whole(), scale = W / (last - first);
@@ -80,9 +80,9 @@ const Minimap = (() => {
     violations(p, height, ratio, W, first, scale, all[about.hosts.length]);
   }
 
-  function violations(p, height, ratio, W, first, scale, tiles) {
+  function violations(p, height, ratio, W, first, scale, own) {
     const worst = new Uint8Array(W);
-    for (const tile of tiles) {
+    for (const tile of own) {
       const sum = Decode.density(tile);
       for (let b = 0; b < Decode.Bins; b++) {
         if (sum.worst[b] < 2) continue;
@@ -110,11 +110,15 @@ const Minimap = (() => {
 
   function draw() {
     const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-    const all = Array.from({ length: about.hosts.length + 1 }, (_, group) => tilesOf(group));
-    const key = [width, height, ratio, Colors.theme.dark, View.state.raw, order().join(), all.map((list) => list.map((t) => t.key).join()).join(";")].join("|");
+    if (decoded !== Data.decoded) { // new tiles may be finer ones for here
+      decoded = Data.decoded;
+      all = Array.from({ length: about.hosts.length + 1 }, (_, group) => tilesOf(group));
+      tiles = all.map((list) => list.map((t) => t.key).join()).join(";");
+    }
+    const key = [width, height, ratio, Colors.theme.dark, View.state.raw, order().join(), tiles].join("|");
     if (key !== madeFor) {
       madeFor = key;
-      make(width, height, ratio, all);
+      make(width, height, ratio);
     }
     if (canvas.width !== picture.width) canvas.width = picture.width;
     if (canvas.height !== picture.height) canvas.height = picture.height;
