@@ -216,6 +216,8 @@ func (d *drain) finish(remove bool) error {
 		}
 	}
 	d.reader.Close()
+	// Of thousands of short programs nothing is kept but what the summary says.
+	d.shards, d.taken, d.packet, d.line, d.past = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

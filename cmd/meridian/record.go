@@ -40,9 +40,9 @@ kernel does and the packets of this host, on one clock, which steps of the syste
 in CTF, which 'meridian align', 'meridian convert', babeltrace2 and Trace Compass read; DIR/packets has its packets as
 pcapng, which Wireshark reads, and which come with DIR where that is given to 'meridian align' and 'meridian convert'.
 
-Recording goes on until COMMAND ends, or without one until it is interrupted. COMMAND is started with MERIDIAN=1, by which
-its sensors are on. Programs that run already, and those that start meanwhile, are recorded too; --program leaves only
-those that match. What programs have emitted and nobody has recorded yet is taken as well.
+Recording goes on until COMMAND ends, whatever it leaves running, or without one until it is interrupted. COMMAND is started
+with MERIDIAN=1, by which its sensors are on. Programs that run already, and those that start meanwhile, are recorded too;
+--program leaves only those that match. What programs have emitted and nobody has recorded yet is taken as well.
 
 --kernel records events of the kernel by eBPF beside them, as LTTng names them: net (packets with their headers, which
 'meridian align' matches as it does those of captures), sched, irq, syscalls. With a COMMAND, sched and syscalls are

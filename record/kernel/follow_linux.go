@@ -17,7 +17,7 @@ func (r *Recorder) Follow(pid int) error {
 	if pid <= 0 || int64(pid) > 1<<31 {
 		return fmt.Errorf("kernel events: there is no process %d", pid)
 	}
-	if err := ownNumbers(); err != nil {
+	if err := Followable(); err != nil {
 		return err
 	}
 	if err := r.programs.Maps["followed"].Put(uint32(pid), uint8(1)); err != nil {
@@ -29,8 +29,9 @@ func (r *Recorder) Follow(pid int) error {
 // firstNamespace is the inode of the first PID namespace, the same on every machine (PROC_PID_INIT_INO).
 const firstNamespace = 0xeffffffc
 
-// ownNumbers refuses to follow where processes have other numbers than for the kernel: others would be recorded, or none.
-func ownNumbers() error {
+// Followable returns an error where processes cannot be followed by their numbers, since
+// the kernel knows them by others: others would be recorded, or none.
+func Followable() error {
 	var s unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &s); err != nil || s.Ino == firstNamespace {
 		return nil // without /proc nobody knows, and mostly all is well

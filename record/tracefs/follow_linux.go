@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"meridian/record/kernel"
 )
 
 // Follow records a process and its children from now on, where only some processes are recorded.
@@ -15,6 +17,9 @@ func (r *Recorder) Follow(pid int) error {
 	}
 	if r.some == nil {
 		return nil
+	}
+	if err := kernel.Followable(); err != nil {
+		return err
 	}
 	r.following.Lock()
 	defer r.following.Unlock()
