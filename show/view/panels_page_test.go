@@ -32,8 +32,8 @@ func (b *panelBrowser) DetailsSayAllThatIsKnownOfAnEvent(t *testing.T) {
 	p.until(`document.querySelector("#panel-details .verdict")`, "a click on an event shows no details of its message")
 	p.shot("details")
 	text := p.text()
-	for _, want := range []string{"send rows", "db", "engine", "2023-11-14 22:13:20.020455000 UTC", "2023-11-14 22:13:20.020105000 UTC", "−350.0 µs", "±50 µs",
-		"web, worker", "−100.0 µs", "−155 µs … −45 µs", "◆ certain", "beyond", "rows\t0", "id\t20"} {
+	for _, want := range []string{"send rows", "db", "engine", "2023-11-14 22:13:20.020455000 UTC", "2023-11-14 22:13:20.020105000 UTC", "−350.0 µs", "±51 µs",
+		"web, worker", "−100.0 µs", "−156 µs … −44 µs", "◆ certain", "beyond", "rows\t0", "id\t20"} {
 		if want == "beyond" {
 			want = "more than the bounds of both clocks allow"
 		}
@@ -71,15 +71,15 @@ func (b *panelBrowser) TheOrderOfTwoEventsIsAnsweredWithItsReason(t *testing.T) 
 			}
 		}
 	}
-	ask("app", sendRequest, "worker", getRequest, "yes", "message", "Yes: A is before B", "by at least 41.00 µs", "A message leads from A to B")
+	ask("app", sendRequest, "worker", getRequest, "yes", "message", "Yes: A is before B", "by at least 40.00 µs", "A message leads from A to B")
 	p.shot("order-message")
 	ask("worker", getRequest, "app", sendRequest, "no", "message", "No: B is before A", "A message leads from B to A")
 	ask("app", sendRequest, "engine", sendRows, "yes", "message", "A chain of 2 messages")
 	// The answer of the database seems received before it was sent.
 	ask("engine", sendRows, "worker", getRows, "yes", "message", "the clocks' bounds say the opposite")
 	ask("worker", getRequest, "worker", getRows, "yes", "clock", "by 209.0 µs", "same clock")
-	// 52 us apart, and no message: the interval of the database's event is 50 us to either side, the web server's 5.
-	ask("worker", 20_200_000+0, "engine", 20_261_000, "yes", "message", "within ±5 µs of its instant", "within ±50 µs of its instant")
+	// 52 us apart, and no message: the interval of the database's event is 50 us to either side, the web server's 5, and the stamps hide 1.
+	ask("worker", 20_200_000+0, "engine", 20_261_000, "yes", "message", "within −5 µs … +5.999 µs of its instant", "within ±51 µs of its instant")
 	x, y := p.spot("engine", 20_261_000-50_000, viewFrom, viewTo, 17)
 	if !p.drawn(x, y) {
 		t.Error("the interval of B is not drawn to its lowest instant")
@@ -103,9 +103,9 @@ func (b *panelBrowser) EventsThatNoMessageOrdersAreJudgedByTheirIntervals(t *tes
 		return ""
 	}
 	for _, c := range []struct{ a, b, answer, why, says string }{
-		{number(11, 4, 20_000_000), number(1, 1, 20_000_000), "unknown", "intervals", "overlap by 9.000 µs"},
-		{number(11, 4, 20_000_000), number(2, 1, 20_000_000), "yes", "intervals", "by at least 45.00 µs"},
-		{number(2, 1, 20_000_000), number(11, 4, 20_000_000), "no", "intervals", "by at least 45.00 µs"},
+		{number(11, 4, 20_000_000), number(1, 1, 20_000_000), "unknown", "intervals", "overlap by 9.999 µs"},
+		{number(11, 4, 20_000_000), number(2, 1, 20_000_000), "yes", "intervals", "by at least 44.00 µs"},
+		{number(2, 1, 20_000_000), number(11, 4, 20_000_000), "no", "intervals", "by at least 44.00 µs"},
 	} {
 		value[bool](p.logic, fmt.Sprintf(`(location.hash = "%s&a=%s&b=%s", true)`, viewed[1:], c.a, c.b))
 		p.until(fmt.Sprintf(`(d => d.answer === %q && d.why === %q)(document.querySelector(".answer").dataset)`, c.answer, c.why), "the answer is another one")

@@ -10,10 +10,11 @@ const Order = (() => {
   const sameClock = (a, b) => a.clock === b.clock && a.clock >= 0; // without a clock, stamps are taken as true: points
 
   // judge answers "is a before b?" with {answer: yes, no or unknown; margin: ns or null; why}. granularity is that of the
-  // clock, if both are of one; path is what `through` found: {way: "ab" or "ba", hops}.
+  // clock, if both are of one; path is what `through` found: {way: "ab" or "ba", hops}, or "both", which cannot be.
   function judge(a, b, { granularity = 0, path = null } = {}) {
     const clocks = byClocks(a, b, granularity);
-    if (!path) return clocks;
+    if (!path || clocks.why === "same") return clocks;
+    if (path.way === "both") return { answer: "unknown", margin: null, why: "contradiction", path };
     const answer = path.way === "ab" ? "yes" : "no";
     return { answer, margin: clocks.answer === answer ? clocks.margin : null, why: "message", path, against: clocks.answer !== "unknown" && clocks.answer !== answer };
   }
@@ -37,9 +38,10 @@ const Order = (() => {
 
   // through looks for a chain of messages by which a happened before b: over messages [{sent: end, received: end}], the
   // least stamp of each clock that is known to be after a. What is later on the same clock, by its granularity, is after
-  // it too. It returns the messages of the chain, or null. Rounds are bounded, since files may claim anything.
+  // it too; stamps without a clock are of one time only where their hosts are connected. It returns the messages of the
+  // chain, or null. Rounds are bounded, since files may claim anything.
   function through(a, b, messages, granularityOf, { most = 200 } = {}) {
-    const key = (end) => (end.clock >= 0 ? `clock ${end.clock}` : "true time");
+    const key = (end) => (end.clock >= 0 ? `clock ${end.clock}` : `true time of ${end.component}`);
     const stamp = (end) => (end.clock >= 0 && end.recorded !== null ? end.recorded : BigInt(Math.round(end.at)));
     const step = (end) => BigInt(Math.max(1, Math.round(end.clock >= 0 ? granularityOf(end.clock) : 1)));
     const reached = new Map([[key(a), { end: a, message: null, before: null, hops: 0 }]]);
@@ -74,6 +76,7 @@ const Order = (() => {
       case "unconnected": return `No chain of messages connects ${a} and ${b}: their clocks cannot be compared.`;
       case "unbounded": return "A clock has no bound on the side that matters, so that no distance would be enough.";
       case "half": return "A clock is bounded on one side only, and that side does not decide.";
+      case "contradiction": return "Chains of messages lead from A to B and from B to A, which cannot be: one of them is matched or stamped wrongly.";
       case "message": {
         const by = path.hops.length === 1 ? "A message" : `A chain of ${path.hops.length} messages`;
         return `${by} leads from ${path.way === "ab" ? "A to B" : "B to A"}, and nothing is received before it was sent${against ? ", though the clocks' bounds say the opposite: an assumption of theirs does not hold" : ""}.`;
@@ -92,15 +95,19 @@ const Order = (() => {
     return { low: facts.low && low !== null ? at - low : null, high: facts.high && high !== null ? at + high : null };
   }
 
-  // endOf makes an end of an event; what the index knows of its bounds goes before what the clock's corners say.
+  // endOf makes an end of an event; what the index knows of its bounds goes before what the clock's corners say. A stamp
+  // stands for all that its clock showed until the next step. Beyond 2^53 ns, what came rounded is an interval itself.
   function endOf(event) {
-    const clock = event.clock ?? App.clockOf(event.row), bounds = boundsAt(clock, event.at);
+    const clock = event.clock ?? App.clockOf(event.row), bounds = boundsAt(clock, event.at), hidden = Math.max(0, granularityOf(clock) - 1);
+    const low = event.low ?? bounds.low, high = event.high ?? (bounds.high === null ? null : bounds.high + hidden);
     return {
       event: event.event, at: event.at, row: event.row, clock, component: App.hostOf(event.row).component,
       recorded: /^-?[0-9]+$/.test(String(event.recorded ?? "")) ? BigInt(event.recorded) : null,
-      low: event.low ?? bounds.low, high: event.high ?? bounds.high,
+      low: low === null ? null : low - rounded(low), high: high === null ? null : high + rounded(high),
     };
   }
+
+  const rounded = (t) => (Math.abs(t) < 2 ** 53 ? 0 : 2 ** (Math.floor(Math.log2(Math.abs(t))) - 52));
 
   const granularityOf = (clock) => App.about.clocks[clock]?.granularity ?? 0;
 
@@ -128,8 +135,8 @@ const Order = (() => {
     try {
       const found = await messagesBetween(first, second);
       far = found.far;
-      const ab = through(a, b, found.messages, granularityOf), ba = ab ? null : through(b, a, found.messages, granularityOf);
-      if (ab || ba) path = { way: ab ? "ab" : "ba", hops: ab ?? ba };
+      const ab = through(a, b, found.messages, granularityOf), ba = through(b, a, found.messages, granularityOf);
+      if (ab || ba) path = { way: ab && ba ? "both" : ab ? "ab" : "ba", hops: [...(ab ?? []), ...(ba ?? [])] };
     } catch {
       far = true; // what is not at hand cannot be followed: clocks alone answer
     }
