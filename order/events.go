@@ -20,9 +20,13 @@ type EventSource struct {
 	Map *clock.Map
 	// Keep drops events before their fields are decoded. Nil keeps all.
 	Keep func(e *trace.Event) bool
-	// Window is how late an event may come after a later stamp, in ns of its clock. 0 is DefaultWindow.
+	// Window is how late an event may come after a later stamp, in ns of its clock. 0 is DefaultWindow, InOrder says that
+	// none is late, so that none has to wait and be copied for it.
 	Window int64
 }
+
+// InOrder is the window of sources whose events come in order of their stamps.
+const InOrder = -1
 
 // Events emits the events of all sources in the order of the timeline, ties broken by source and then as they came. What
 // the sources' events refer to is entered into the legend before the first record that refers to it. A record is void
@@ -54,7 +58,7 @@ func Events(ctx context.Context, sources []EventSource, legend *trace.Legend, em
 			return stats, ctx.Err()
 		}
 		l := heap[0]
-		r := &l.head.record
+		r := l.record()
 		stats.Frames[l.number]++
 		if r.Time < last {
 			stats.Late[l.number]++
@@ -120,6 +124,7 @@ type lane struct {
 	classes        []int
 	event          trace.Event
 	head           *held
+	direct         bool    // nothing waits: head is the event that the source brought last, whose values are still its own
 	waiting        []*held // in order; those before from were emitted
 	from           int
 	spare          []*held
@@ -132,6 +137,7 @@ func newLane(number int, s *EventSource, shared *entries) (*lane, error) {
 	if l.Window == 0 {
 		l.Window = DefaultWindow
 	}
+	l.direct = l.Window < 0
 	if s.Map == nil {
 		return l, nil
 	}
@@ -150,8 +156,20 @@ func (l *lane) before(o *lane) bool {
 	return a < b || a == b && l.number < o.number
 }
 
+// record returns the record of the head.
+func (l *lane) record() *trace.Record {
+	r := &l.head.record
+	if l.direct {
+		r.Values = l.Events.Values()
+	}
+	return r
+}
+
 // advance gives the head back and goes on to the next; false if there is none.
 func (l *lane) advance() (bool, error) {
+	if l.direct {
+		return l.follow()
+	}
 	if l.head != nil {
 		l.spare = append(l.spare, l.head)
 		l.head = nil
@@ -176,6 +194,26 @@ func (l *lane) advance() (bool, error) {
 	}
 }
 
+// follow goes on to the next event of a source that has them in order.
+func (l *lane) follow() (bool, error) {
+	if l.head == nil {
+		l.head = new(held)
+	}
+	for {
+		if err := l.Events.Next(&l.event); err == io.EOF {
+			l.ended = true
+			l.refresh()
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+		if l.Keep == nil || l.Keep(&l.event) {
+			l.place(&l.event, l.head)
+			return true, nil
+		}
+	}
+}
+
 // read takes one event in.
 func (l *lane) read() error {
 	e := &l.event
@@ -187,6 +225,14 @@ func (l *lane) read() error {
 		return nil
 	}
 	h := l.take()
+	l.place(e, h)
+	h.keep(l.Events.Values())
+	l.line(h)
+	return nil
+}
+
+// place makes the record of an event, but for its values.
+func (l *lane) place(e *trace.Event, h *held) {
 	h.record = trace.Record{Event: *e, Host: l.Host, Map: l.mapped, Recorded: e.Time, Low: e.Time, High: e.Time}
 	r := &h.record
 	r.Stream, r.Class = l.stream(e.Stream), l.class(e.Class)
@@ -198,9 +244,6 @@ func (l *lane) read() error {
 			r.Low, r.High = l.low.Rounded(e.Time, clock.Down), l.high.Rounded(e.Time, clock.Up)
 		}
 	}
-	h.keep(l.Events.Values())
-	l.line(h)
-	return nil
 }
 
 // line puts an event behind all that are not later: nearly always behind the last.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"meridian/clock"
 	"meridian/format"
 	"meridian/format/chrome"
 	"meridian/format/ctf"
@@ -15,6 +16,7 @@ import (
 	"meridian/format/otlp"
 	"meridian/kernel"
 	"meridian/match"
+	"meridian/order"
 	"meridian/trace"
 )
 
@@ -31,6 +33,7 @@ type recording struct {
 	tagged  bool           // its marks bear tags, which no other process makes: sensors wrote it
 	hosts   []*recorded    // in order of appearance
 	classes []bool         // of which types there are events
+	late    int64          // ns that an event was behind a later one at most
 }
 
 // recorded is what a recording has of one host.
@@ -103,6 +106,7 @@ type surveyed struct {
 	of      *recording
 	streams []*recorded
 	n       int
+	latest  int64
 	marks   *trace.Marks // of events that say themselves of which message they are an end; nil: they are not asked
 }
 
@@ -112,6 +116,11 @@ func (s *surveyed) Next(e *trace.Event) error {
 	}
 	if err := s.Source.Next(e); err != nil {
 		return err
+	}
+	if s.n == 1 || e.Time > s.latest {
+		s.latest = e.Time
+	} else {
+		s.of.late = max(s.of.late, clock.Sub(s.latest, e.Time))
 	}
 	for len(s.streams) <= e.Stream {
 		s.streams = append(s.streams, nil)
@@ -145,6 +154,15 @@ func (s *surveyed) mark(e *trace.Event) {
 	}
 	key := trace.KeyOf("flow", together, strconv.FormatUint(e.Flow, 10))
 	s.marks.Marks = append(s.marks.Marks, trace.Mark{Time: e.Time, Key: key, Stream: e.Stream, Role: e.Role})
+}
+
+// window says how long its events have to wait for one that may be before them: as long as they had to when they were
+// first read, since they come in the same order each time.
+func (x *recording) window() int64 {
+	if x.late == 0 {
+		return order.InOrder
+	}
+	return min(x.late, order.DefaultWindow)
 }
 
 // host returns what a recording has of a host.
