@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"meridian/clock"
 	"meridian/record/packet"
@@ -78,40 +77,24 @@ func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
 
 // run writes until the capture ends.
 func (w *packetWriter) run(ctx context.Context) error {
-	inner, cancel := context.WithCancel(ctx)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		t := time.NewTicker(latest)
-		defer t.Stop()
-		for {
-			select {
-			case <-inner.Done():
-				return
-			case <-t.C:
-			}
-			w.mu.Lock()
-			if w.failed == nil {
-				w.failed = w.flush()
-			}
-			failed := w.failed
-			w.mu.Unlock()
-			if failed != nil {
-				cancel() // the capture need not wait for its next packet to learn it
-				return
-			}
-		}
-	}()
-	err := w.capture.Read(inner, func(f *trace.Frame, _ trace.Direction) error {
+	flush := func() error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.failed == nil {
-			w.failed = w.write(f)
+			w.failed = w.flush()
 		}
 		return w.failed
+	}
+	err := reading(ctx, flush, func(ctx context.Context) error {
+		return w.capture.Read(ctx, func(f *trace.Frame, _ trace.Direction) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.failed == nil {
+				w.failed = w.write(f)
+			}
+			return w.failed
+		})
 	})
-	cancel()
-	<-over
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failed != nil {

@@ -57,8 +57,9 @@ func newSourceWriter(t *hostTrace, s Source) (*sourceWriter, error) {
 	return &sourceWriter{source: s, rows: r}, nil
 }
 
-// run writes until the source ends.
-func (w *sourceWriter) run(ctx context.Context) error {
+// reading reads until read returns, and flushes beside it as often as [latest] asks. A flush that fails ends it, since read
+// would learn of that only when something comes.
+func reading(ctx context.Context, flush func() error, read func(context.Context) error) error {
 	inner, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
@@ -71,15 +72,21 @@ func (w *sourceWriter) run(ctx context.Context) error {
 				return
 			case <-t.C:
 			}
-			if err := w.flush(); err != nil {
-				cancel() // the source need not wait for its next event to learn it
+			if flush() != nil {
+				cancel()
 				return
 			}
 		}
 	}()
-	err := w.source.Read(inner, w.take)
+	err := read(inner)
 	cancel()
 	<-over
+	return err
+}
+
+// run writes until the source ends.
+func (w *sourceWriter) run(ctx context.Context) error {
+	err := reading(ctx, w.flush, func(ctx context.Context) error { return w.source.Read(ctx, w.take) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failed != nil {

@@ -3,13 +3,11 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"meridian/record/internal/proc"
 )
 
 // Follow records a process and its children from now on, where only some processes are recorded.
@@ -54,42 +52,17 @@ func (r *Recorder) followPresent() error {
 		}
 	}
 	for range 2 {
-		all, err := processes()
+		all, err := proc.Processes()
 		if err != nil {
 			return err
 		}
-		for _, pid := range descendants(all, func(p *process) bool { return slices.Contains(o.Pids, p.pid) || r.name.matches(p.comm) }) {
+		for _, pid := range proc.Descendants(all, func(p *proc.Process) bool { return slices.Contains(o.Pids, p.PID) || r.name.matches(p.Comm) }) {
 			if err := r.Follow(pid); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// processes lists those that run.
-func processes() ([]process, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("kernel events: which processes run: %w", err)
-	}
-	var all []process
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil {
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended
-		}
-		if err != nil {
-			return nil, fmt.Errorf("kernel events: %w", err)
-		}
-		if p, ok := parseStat(string(b)); ok {
-			all = append(all, p)
-		}
-	}
-	return all, nil
 }
 
 // cgroupID returns the kernel's number of a cgroup, which is the inode of its directory.

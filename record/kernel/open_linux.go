@@ -10,13 +10,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 
+	"meridian/record/internal/proc"
 	"meridian/trace"
 )
 
@@ -174,7 +174,7 @@ func ringSize(wished int) int {
 
 // openRings makes a ring for every processor that is there. Events of one that comes later are counted as lost.
 func (r *Recorder) openRings(inner *ebpf.MapSpec, possible int) error {
-	online, err := onlineCPUs()
+	online, err := proc.OnlineCPUs()
 	if err != nil {
 		return err
 	}
@@ -196,31 +196,6 @@ func (r *Recorder) openRings(inner *ebpf.MapSpec, possible int) error {
 		l.reader.SetDeadline(long) // it never waits: Read looks first whether there is something
 	}
 	return nil
-}
-
-// onlineCPUs reads "0-3,6" from the kernel.
-func onlineCPUs() ([]int, error) {
-	const file = "/sys/devices/system/cpu/online"
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("kernel events: %w", err)
-	}
-	var cpus []int
-	for part := range strings.SplitSeq(strings.TrimSpace(string(b)), ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		from, err1 := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err := errors.Join(err1, err2); err != nil || to-from > 1<<16 {
-			return nil, fmt.Errorf("kernel events: %s: %q is no list of processors", file, b)
-		}
-		for cpu := from; cpu <= to; cpu++ {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus, nil
 }
 
 // unavailable says what about this machine keeps programs from being loaded.

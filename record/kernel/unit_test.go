@@ -50,27 +50,6 @@ func TestNamesOfProgramsMatchWholeOrByTheirBeginning(t *testing.T) {
 	}
 }
 
-func TestChildrenOfChildrenAreFound(t *testing.T) {
-	var all []process
-	for _, s := range []string{"1 (init) S 0 1", "5 (a) b (c)) R 1 5", "6 (sh) S 5 1", "7 (x y) S 6 1", "8 (other) S 1 1"} {
-		p, ok := parseStat(s)
-		if !ok {
-			t.Fatal(s)
-		}
-		all = append(all, p)
-	}
-	slices.Reverse(all)
-	got := descendants(all, func(p *process) bool { return p.comm == "a) b (c)" })
-	if slices.Sort(got); !slices.Equal(got, []int{5, 6, 7}) {
-		t.Error(got)
-	}
-	for _, bad := range []string{"", "5", "5 )x( S 1", "x (y) S 1", "5 (y) S"} {
-		if p, ok := parseStat(bad); ok {
-			t.Errorf("%q is %v", bad, p)
-		}
-	}
-}
-
 // write plays a processor: a program reserves, may be interrupted before it takes its stamp, and then takes it. It
 // returns the ring's records by their places, which are not filled yet where a reader may not look.
 func write(t *rapid.T, clock *uint64, ring *[]uint64, depth int) {

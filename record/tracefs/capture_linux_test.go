@@ -36,7 +36,7 @@ func TestPagesOfThisKernelSayWhatItPrints(t *testing.T) {
 // capture records some of everything into a directory.
 func capture(t *testing.T, dir string) {
 	t.Helper()
-	r := &Recorder{roots: map[int32]bool{}, warnings: warn(t)}
+	r := &Recorder{roots: map[int]bool{}, warnings: warn(t)}
 	var err error
 	if r.mount, err = findMount(); err == nil {
 		r.all, err = newInstance(r.mount, 32<<10)
@@ -67,7 +67,7 @@ func capture(t *testing.T, dir string) {
 	if err := r.openRings(); err != nil {
 		t.Fatal(err)
 	}
-	for _, tid := range threads(int32(os.Getpid())) { // the machine may be busy with other things
+	for _, tid := range threads(os.Getpid()) { // the machine may be busy with other things
 		if err := r.all.append("set_event_pid", strconv.Itoa(int(tid))); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"meridian/record/internal/proc"
 	"meridian/record/kernel"
 )
 
@@ -23,7 +24,7 @@ func (r *Recorder) Follow(pid int) error {
 	}
 	r.following.Lock()
 	defer r.following.Unlock()
-	r.roots[int32(pid)] = true
+	r.roots[pid] = true
 	if err := r.followRoots(); err != nil {
 		return fmt.Errorf("kernel events: following process %d: %w", pid, err)
 	}
@@ -42,10 +43,13 @@ func (r *Recorder) followRoots() error {
 		if err != nil {
 			return err
 		}
-		all := processes()
+		all, err := proc.Processes()
+		if err != nil {
+			return err
+		}
 		r.addNamed(all)
 		var missing []string
-		for _, pid := range descendants(all, func(p *process) bool { return r.roots[p.pid] }) {
+		for _, pid := range proc.Descendants(all, func(p *proc.Process) bool { return r.roots[p.PID] }) {
 			for _, tid := range threads(pid) {
 				if followed[tid] {
 					continue
@@ -71,10 +75,10 @@ func (r *Recorder) followRoots() error {
 }
 
 // addNamed makes the processes of the wanted name roots.
-func (r *Recorder) addNamed(all []process) {
+func (r *Recorder) addNamed(all []proc.Process) {
 	for i := range all {
-		if r.decoder.command.matches(all[i].comm) {
-			r.roots[all[i].pid] = true
+		if r.decoder.command.matches(all[i].Comm) {
+			r.roots[all[i].PID] = true
 		}
 	}
 }
@@ -87,7 +91,7 @@ func (r *Recorder) followNamed() error {
 		if pid <= 0 || int64(pid) > 1<<31-1 {
 			return fmt.Errorf("kernel events: there is no process %d", pid)
 		}
-		r.roots[int32(pid)] = true
+		r.roots[pid] = true
 	}
 	if err := r.followRoots(); err != nil {
 		return fmt.Errorf("kernel events: following processes: %w", err)
@@ -105,7 +109,7 @@ func (r *Recorder) followFound(pid int32) {
 // forget is for a process that has ended: another may get its number.
 func (r *Recorder) forget(pid int32) {
 	r.following.Lock()
-	delete(r.roots, pid)
+	delete(r.roots, int(pid))
 	r.following.Unlock()
 }
 
@@ -125,21 +129,8 @@ func (r *Recorder) takePending() {
 	r.pending = r.pending[:0]
 }
 
-// processes lists those that run. One that ends meanwhile is left out.
-func processes() []process {
-	var all []process
-	for _, pid := range numbered("/proc") {
-		if b, err := os.ReadFile("/proc/" + strconv.Itoa(int(pid)) + "/stat"); err == nil {
-			if p, ok := parseStat(string(b)); ok {
-				all = append(all, p)
-			}
-		}
-	}
-	return all
-}
-
 // threads lists those of a process.
-func threads(pid int32) []int32 { return numbered("/proc/" + strconv.Itoa(int(pid)) + "/task") }
+func threads(pid int) []int32 { return numbered("/proc/" + strconv.Itoa(pid) + "/task") }
 
 // numbered returns the names in a directory that are numbers, in order.
 func numbered(dir string) []int32 {

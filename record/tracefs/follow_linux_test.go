@@ -105,7 +105,7 @@ func TestProgramsOfANameAreFollowedOnceTheyAreFound(t *testing.T) {
 }
 
 func TestAllThreadsAreFollowed(t *testing.T) {
-	own := threads(int32(os.Getpid()))
+	own := threads(os.Getpid())
 	if len(own) < 2 {
 		t.Fatal(own)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"meridian/record/internal/proc"
 	"meridian/record/kernel"
 	"meridian/trace"
 )
@@ -33,7 +34,7 @@ type Recorder struct {
 	late     int64
 
 	following sync.Mutex // Follow and the reader
-	roots     map[int32]bool
+	roots     map[int]bool
 	pending   []pendingTask
 
 	ending  sync.Once
@@ -59,7 +60,7 @@ func Open(o Options, w *trace.Warnings) (*Recorder, error) {
 	if w == nil {
 		w = new(trace.Warnings)
 	}
-	r := &Recorder{options: o, warnings: w, roots: make(map[int32]bool), stopped: make(chan struct{})}
+	r := &Recorder{options: o, warnings: w, roots: make(map[int]bool), stopped: make(chan struct{})}
 	if err := r.open(); err != nil {
 		r.Close()
 		return nil, err
@@ -120,7 +121,7 @@ func (r *Recorder) open() error {
 	}
 	if groups&(kernel.Sched|kernel.Syscalls) != 0 {
 		for _, pid := range numbered("/proc") {
-			for _, tid := range threads(pid) {
+			for _, tid := range threads(int(pid)) {
 				t.get(tid)
 			}
 		}
@@ -236,7 +237,7 @@ func (r *Recorder) countCPUs() error {
 
 // openRings opens the rings of all processors that are there. One that comes later is not recorded.
 func (r *Recorder) openRings() error {
-	online, err := onlineCPUs()
+	online, err := proc.OnlineCPUs()
 	if err != nil {
 		return err
 	}
@@ -284,29 +285,4 @@ func (r *Recorder) openRing(in *instance, cpu int) error {
 	}}
 	r.merge.lanes = append(r.merge.lanes, g.lane)
 	return nil
-}
-
-// onlineCPUs reads "0-3,6" from the kernel.
-func onlineCPUs() ([]int, error) {
-	const file = "/sys/devices/system/cpu/online"
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("kernel events: %w", err)
-	}
-	var cpus []int
-	for part := range strings.SplitSeq(strings.TrimSpace(string(b)), ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		from, err1 := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err := errors.Join(err1, err2); err != nil || to-from > 1<<16 {
-			return nil, fmt.Errorf("kernel events: %s: %q is no list of processors", file, b)
-		}
-		for cpu := from; cpu <= to; cpu++ {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus, nil
 }

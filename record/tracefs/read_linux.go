@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"meridian/record/internal/proc"
 	"meridian/record/kernel"
 	"meridian/trace"
 )
@@ -172,7 +173,7 @@ func (r *Recorder) tell() {
 	for _, l := range r.merge.lanes {
 		damaged += l.damaged
 	}
-	online, _ := onlineCPUs()
+	online, _ := proc.OnlineCPUs()
 	for _, cpu := range online {
 		if !slices.ContainsFunc(r.rings, func(g *ring) bool { return g.lane != nil && g.lane.cpu == cpu }) {
 			r.warnings.Add(subject, "a processor came later and was not recorded", fmt.Sprintf("CPU %d", cpu))

@@ -102,25 +102,6 @@ func TestNamesOfProgramsMatchWholeOrByTheirBeginning(t *testing.T) {
 }
 
 func TestWhatProcSaysIsUnderstood(t *testing.T) {
-	var all []process
-	for _, s := range []string{"1 (init) S 0 1", "5 (a) b (c)) R 1 5", "6 (sh) S 5 1", "7 (x y) S 6 1", "8 (other) S 1 1"} {
-		p, ok := parseStat(s)
-		if !ok {
-			t.Fatal(s)
-		}
-		all = append(all, p)
-	}
-	if all[1] != (process{5, 1, "a) b (c)"}) {
-		t.Errorf("%+v", all[1])
-	}
-	if got := descendants(all, func(p *process) bool { return p.pid == 5 }); !slices.Equal(got, []int32{5, 6, 7}) {
-		t.Error(got)
-	}
-	for _, bad := range []string{"", "1 init S 0", "x (y) S 1", "1 (y)", ")(", "1 (y) S z"} {
-		if p, ok := parseStat(bad); ok {
-			t.Errorf("%q is %+v", bad, p)
-		}
-	}
 	one, ok := parseStatus("Name:\ta program of names\nUmask:\t0022\nTgid:\t17\nPid:\t18\n")
 	if !ok || one.process != 17 || string(untilNUL(one.comm[:])) != "a program of na" {
 		t.Errorf("%+v", one)
