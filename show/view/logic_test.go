@@ -3,7 +3,10 @@
 package view
 
 import (
+	"fmt"
 	"testing"
+
+	"meridian/show/index"
 )
 
 // TestWhatThePageConcludes runs what the page computes of answers by itself, where it must not say more than it can know.
@@ -16,6 +19,9 @@ func TestWhatThePageConcludes(t *testing.T) {
 		{"NoChainLeadsOverHostsWithoutClocksThatNothingConnects", b.NoChainLeadsOverHostsWithoutClocksThatNothingConnects},
 		{"ChainsThatContradictEachOtherOrderNothing", b.ChainsThatContradictEachOtherOrderNothing},
 		{"AnEventEndsWithTheStepOfItsStamp", b.AnEventEndsWithTheStepOfItsStamp},
+		{"AChainGoesOverNoEventThatIsNotHeld", b.AChainGoesOverNoEventThatIsNotHeld},
+		{"TilesAreCountedOnceHoweverOftenTheyCome", b.TilesAreCountedOnceHoweverOftenTheyCome},
+		{"TilesThatFailedAreAskedForAgainAfterAWhile", b.TilesThatFailedAreAskedForAgainAfterAWhile},
 	} {
 		t.Run(rule.name, rule.test)
 	}
@@ -70,4 +76,85 @@ func (b *panelBrowser) AnEventEndsWithTheStepOfItsStamp(t *testing.T) {
 			t.Fatalf("intervals %v, want %v", got, want)
 		}
 	}
+}
+
+func (b *panelBrowser) AChainGoesOverNoEventThatIsNotHeld(t *testing.T) {
+	l := b.load(t)
+	// A file holds events 0 to 3 and 8 to 11 of 12, in blocks of 4; 9 was received from 2, and 3 is behind a gap.
+	got := value[[]any](l, `(async () => {
+		const all = Array.from({ length: 12 }, (_, event) => ({ event, row: 0, at: event, flow: event === 2 || event === 9 ? { sent: 2, received: 9 } : null }));
+		const held = all.filter((e) => e.event < 4 || e.event > 7);
+		const source = Chain.scanner(async (from, count) => held.filter((e) => e.event >= from && e.event < from + count), 12, () => 0, { block: 12 });
+		return [(await source.other(all[9])).event, (await source.other(all[2])).event, (await source.before(all[10])).event, await source.before(all[8]), await source.after(all[3])];
+	})()`)
+	if s := fmt.Sprint(got); s != "[2 9 9 <nil> <nil>]" {
+		t.Errorf("the other ends, and the next over a gap: %s", s)
+	}
+}
+
+// served answers what the page asks of tiles: all are the same. Its answers come when they are let go, and heed no signal.
+const served = `
+	App.redraw = () => {};
+	const asked = [];
+	globalThis.fetch = (url) => new Promise((resolve, reject) => {
+		if (url === "api/about") return resolve({ ok: true, json: async () => ({ origin: "0", top: 4, hosts: [] }) });
+		const keys = new URL(url, "http://x").searchParams.get("keys").split(",");
+		const answer = new Uint8Array(keys.flatMap(() => [tile.length % 256, tile.length >> 8, 0, 0, ...tile]));
+		asked.push({ keys, go: () => resolve({ ok: true, arrayBuffer: async () => answer.buffer }), fail: () => reject(new TypeError("network")) });
+	});
+	const later = () => new Promise((resolve) => setTimeout(resolve));`
+
+func (b *panelBrowser) TilesAreCountedOnceHoweverOftenTheyCome(t *testing.T) {
+	l := b.load(t)
+	timeline := timelineOf(t, "", 5000, plain)
+	tile, err := timeline.Tile(0, timeline.Index.About().Top, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := index.DecodeTile(tile, timeline.Index.About().Top, 0); err != nil || len(tile) < 1000 {
+		t.Fatalf("a tile of %d bytes, %v", len(tile), err)
+	}
+	got := value[[]float64](l, fmt.Sprintf(`(async () => { const tile = %s;`, literal(numbersOf(tile)))+served+`
+		await Data.open();
+		for (const keys of [["0.1.0"], ["0.1.1"], ["0.1.0"], ["0.1.1", "0.1.0"]]) Data.want(keys, []);
+		for (const one of asked) one.go();
+		await later();
+		while (Data.work(Infinity)) await later();
+		const sizes = ["0.1.0", "0.1.1"].map((key) => Data.get(key).size);
+		const lists = [...Data.get("0.1.0").lanes.values()].flatMap((lane) => Object.values(lane)).filter(ArrayBuffer.isView);
+		return [asked.length, Data.memory.bytes, sizes[0] + sizes[1], lists.reduce((n, list) => n + list.byteLength, 0)];
+	})()`)
+	if len(got) != 4 || got[0] < 3 || got[1] != got[2] || got[3] <= float64(len(tile)) || got[2] < 2*got[3] {
+		t.Errorf("asked %v times, counted %v bytes of %v, which are arrays of %v at least", got[0], got[1], got[2], got[3])
+	}
+}
+
+func (b *panelBrowser) TilesThatFailedAreAskedForAgainAfterAWhile(t *testing.T) {
+	l := b.load(t)
+	got := value[[]any](l, `(async () => { const tile = [1, 0];`+served+`
+		let now = 1000;
+		performance.now = () => now;
+		await Data.open();
+		Data.want(["0.1.0"], []);
+		asked[0].fail();
+		await later();
+		Data.want(["0.1.0"], []);
+		const soon = asked.length;
+		now += 60000;
+		Data.want(["0.1.0"], []);
+		asked[1]?.go();
+		await later();
+		Data.work(Infinity);
+		return [soon, asked.length, Data.get("0.1.0") !== null];
+	})()`)
+	if s := fmt.Sprint(got); s != "[1 2 true]" {
+		t.Errorf("asked at once, asked after a minute, is there: %s", s)
+	}
+}
+
+func numbersOf(b []byte) (out []int) {
+	for _, x := range b {
+		out = append(out, int(x))
+	}
+	return out
 }

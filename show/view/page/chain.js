@@ -80,20 +80,22 @@ const Chain = (() => {
     return { total: last.at - first.at, wire, hosts: [...hosts].map(([host, time]) => ({ host, time })).sort((a, b) => b.time - a.time) };
   }
 
-  // scanner is a source over the numbered events of a trace: events(from, count) is a promise of them. It looks at no more
-  // than `far` events for one step, and keeps the blocks it has seen. An event's flow names the other end's number.
+  // scanner is a source over the numbered events of a trace: events(from, count) is a promise of those that can be had. It
+  // looks at no more than `far` events for one step, and keeps the blocks it has seen. An event's flow names the other end's
+  // number. Where an event cannot be had, a message may be missed: there a step ends with nothing.
   function scanner(events, total, hostOf, { far = 32768, block = 1024, stopped = () => false } = {}) {
     const kept = new Map();
     const blockAt = (i) => {
-      if (!kept.has(i)) kept.set(i, events(i * block, Math.min(block, total - i * block)));
+      if (!kept.has(i)) kept.set(i, events(i * block, Math.min(block, total - i * block)).then((all) => new Map(all.map((e) => [e.event, e]))));
       if (kept.size > 96) kept.delete(kept.keys().next().value);
       return kept.get(i);
     };
     async function look(start, step, fits) {
       let onHost = null;
       for (let i = start.event + step, seen = 0; i >= 0 && i < total && seen < far && !stopped(); seen++, i += step) {
-        const e = (await blockAt(Math.floor(i / block)))[i % block];
-        if (!e || !fits(e)) continue;
+        const e = (await blockAt(Math.floor(i / block))).get(i);
+        if (!e) return null;
+        if (!fits(e)) continue;
         if (e.row === start.row) return e;
         if (!onHost && hostOf(e.row) === hostOf(start.row)) onHost = e;
       }
@@ -104,7 +106,7 @@ const Chain = (() => {
       after: (e) => look(e, 1, isSend),
       other: async (e) => {
         const number = isReceive(e) ? e.flow.sent : e.flow.received;
-        return (await blockAt(Math.floor(number / block)))[number % block] ?? null;
+        return (await blockAt(Math.floor(number / block))).get(number) ?? null;
       },
     };
   }

@@ -3,11 +3,11 @@
 // wants is called off. Answers never reach the page but through here, so that a live session can push into it too.
 
 const Data = (() => {
-  const FirstKeys = 3, MaxKeys = 8, MaxUnder = 3, MaxBytes = 48 << 20, MaxTiles = 4000, MaxEvents = 4000;
+  const FirstKeys = 3, MaxKeys = 8, MaxUnder = 3, MaxBytes = 192 << 20, Patience = 5000, MaxTiles = 4000, MaxEvents = 4000;
   const tiles = new Map(); // key -> Tile, the least recently used first
   const asked = new Map(); // key -> request
   const waiting = new Map(); // key -> those who wait for it
-  const missing = new Set(); // what cannot be had
+  const missing = new Map(); // what cannot be had, and until when it is not asked for again
   const events = new Map();
   let source = null, about = null, bytes = 0, toDecode = [], wanted = [], under = 0, decoded = 0, once = {};
 
@@ -136,7 +136,7 @@ const Data = (() => {
 
   // covered says that a coarser tile tells all of this one, or that this one cannot be had.
   function covered(group, level, index) {
-    if (missing.has(`${group}.${level}.${index}`)) return true;
+    if (lacks(`${group}.${level}.${index}`)) return true;
     for (let l = level + 1, i = Math.floor(index / 2); l <= about.top; l++, i = Math.floor(i / 2)) {
       const tile = tiles.get(`${group}.${l}.${i}`);
       if (tile?.final) return true;
@@ -167,7 +167,8 @@ const Data = (() => {
     if (under === 0) ask(hoped, false);
   }
 
-  const fresh = (key) => !tiles.has(key) && !asked.has(key) && !missing.has(key) && source.has(key);
+  const fresh = (key) => !tiles.has(key) && !asked.has(key) && !lacks(key) && source.has(key);
+  const lacks = (key) => missing.get(key) > performance.now();
 
   function ask(keys, kept) {
     let left = keys.filter(fresh);
@@ -187,7 +188,9 @@ const Data = (() => {
     } catch (error) {
       if (error.name !== "AbortError") {
         console.error(error);
-        for (const key of keys) fail(key, error);
+        // The server may be asleep with the machine it is on.
+        for (const key of keys) fail(key, error, performance.now() + Patience);
+        setTimeout(() => App.redraw(1), Patience + 50);
       }
     } finally {
       under--;
@@ -196,13 +199,15 @@ const Data = (() => {
     }
   }
 
-  function fail(key, error) {
-    missing.add(key);
+  function fail(key, error, until = Infinity) {
+    missing.set(key, until);
     for (const { reject } of waiting.get(key) ?? []) reject(error);
     waiting.delete(key);
   }
 
   function put(key, part) {
+    missing.delete(key);
+    if (tiles.has(key)) return; // called off too late, and asked for again
     try {
       const tile = new Decode.Tile(key, part);
       tiles.set(key, tile);
@@ -214,6 +219,12 @@ const Data = (() => {
     forget();
   }
 
+  function drop(tile) {
+    if (tiles.get(tile.key) !== tile) return;
+    bytes -= tile.size;
+    tiles.delete(tile.key);
+  }
+
   // forget lets the least recently used go; the coarsest stay, so that there is always something to draw.
   function forget() {
     if (bytes < MaxBytes && tiles.size < MaxTiles) return;
@@ -221,8 +232,7 @@ const Data = (() => {
     for (const [key, tile] of tiles) {
       if (bytes < MaxBytes * 0.9 && tiles.size < MaxTiles * 0.9) break;
       if (tile.level >= about.top - 1 || still.has(key) || waiting.has(key)) continue;
-      bytes -= tile.size;
-      tiles.delete(key);
+      drop(tile);
     }
   }
 
@@ -232,13 +242,18 @@ const Data = (() => {
     const still = new Set(wanted);
     toDecode.sort((a, b) => still.has(b.key) - still.has(a.key));
     while (toDecode.length && performance.now() < until) {
-      const tile = toDecode[0];
+      const tile = toDecode[0], was = tile.size;
+      if (tiles.get(tile.key) !== tile) { // forgotten meanwhile
+        toDecode.shift();
+        continue;
+      }
       try {
         tile.step(until);
+        bytes += tile.size - was;
       } catch (error) {
         console.error(error);
-        tiles.delete(tile.key);
-        bytes -= tile.size;
+        tile.size = was;
+        drop(tile);
         toDecode.shift();
         fail(tile.key, error);
         continue;
@@ -258,7 +273,7 @@ const Data = (() => {
       const here = best(group, level, index);
       if (here && (here.level === level || here.final)) return here;
       const key = `${group}.${level}.${index}`;
-      if (!source.has(key) || missing.has(key)) return here;
+      if (!source.has(key) || lacks(key)) return here;
       ask([key], true);
       await new Promise((resolve, reject) => {
         if (!waiting.has(key)) waiting.set(key, []);
@@ -284,6 +299,7 @@ const Data = (() => {
     get about() { return about; },
     get served() { return source === Served; },
     get decoded() { return decoded; },
+    get memory() { return { bytes, tiles: tiles.size }; },
     get busy() { return asked.size + toDecode.length; },
     // tiles says what a frame or a panel wants soon, without waiting for it.
     tiles: (keys) => ask(keys, true),

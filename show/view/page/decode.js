@@ -5,7 +5,7 @@
 
 const Decode = (() => {
   const Instants = 0, Slices = 1, Counter = 2, Messages = 3, BinnedInstants = 4, BinnedSlices = 5, BinnedCounter = 6, BinnedMessages = 7;
-  const Bins = 1024, MaxEntries = 1024;
+  const Bins = 1024, MaxEntries = 1024, Overhead = 200; // bytes of a typed array beside what it holds
 
   class Reader {
     constructor(bytes) {
@@ -50,7 +50,7 @@ const Decode = (() => {
       this.from = this.index * this.width * Bins;
       this.to = this.from + this.width * Bins;
       this.lanes = new Map();
-      this.size = bytes.length;
+      this.size = bytes.length; // what it takes of memory; it grows while it is decoded
       this.reader = new Reader(bytes);
       this.final = Boolean(this.reader.byte() & 1);
       this.left = this.reader.u();
@@ -76,6 +76,7 @@ const Decode = (() => {
       if (n > MaxEntries || mode > BinnedMessages) throw new Error(`tile ${this.key} has a lane of mode ${mode} with ${n} entries`);
       const lane = { number: this.number, mode, n, from: this.from, width: this.width };
       kinds[mode](r, lane, n, this.from);
+      for (const list of Object.values(lane)) if (ArrayBuffer.isView(list)) this.size += Overhead + list.byteLength;
       this.lanes.set(this.number, lane);
     }
   }
