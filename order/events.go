@@ -23,6 +23,8 @@ type EventSource struct {
 	// Window is how late an event may come after a later stamp, in ns of its clock. 0 is DefaultWindow, InOrder says that
 	// none is late, so that none has to wait and be copied for it.
 	Window int64
+	// Ahead asks for a goroutine that reads the source ahead, which pays where reading it is work. It calls Keep too.
+	Ahead bool
 }
 
 // InOrder is the window of sources whose events come in order of their stamps.
@@ -30,13 +32,16 @@ const InOrder = -1
 
 // Events emits the events of all sources in the order of the timeline, ties broken by source and then as they came. What
 // the sources' events refer to is entered into the legend before the first record that refers to it. A record is void
-// after emit returns. All is done in the caller's goroutine; an error of a source or of emit, or the end of ctx, ends it.
+// after emit returns, which is called by the caller's goroutine. An error of a source or of emit, or the end of ctx, ends
+// it, when all goroutines that read ahead have ended, which has to wait for a Next that blocks.
 //
 // Its memory is the events of one window, at most [mostHeld] for each source: one that is later still is emitted late,
 // and counted.
 func Events(ctx context.Context, sources []EventSource, legend *trace.Legend, emit func(*trace.Record) error) (Stats, error) {
 	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
 	shared := newEntries(legend)
+	sources, done := readAhead(ctx, sources)
+	defer done()
 	var heap []*lane
 	for i := range sources {
 		l, err := newLane(i, &sources[i], shared)
@@ -370,38 +375,14 @@ func (e *entries) class(c *trace.Class) int {
 	return i
 }
 
-// held is a record with its fields in memory of its own, which is used again.
+// held is a record with its fields in memory of its own.
 type held struct {
 	record trace.Record
-	values []trace.Value
-	items  []trace.Value
-	data   []byte
+	fields fields
 }
 
 func (h *held) keep(values []trace.Value) {
-	h.values, h.items, h.data = h.values[:0], h.items[:0], h.data[:0]
-	for i := range values {
-		h.values = append(h.values, h.copy(&values[i]))
-	}
-	h.record.Values = h.values
-}
-
-// copy copies a value. Memory that grows moves, but what was copied before stays where it was, and is not changed.
-func (h *held) copy(v *trace.Value) trace.Value {
-	c := *v
-	if len(v.Data) > 0 {
-		n := len(h.data)
-		h.data = append(h.data, v.Data...)
-		c.Data = h.data[n:len(h.data):len(h.data)]
-	}
-	if len(v.Items) > 0 {
-		n, m := len(h.items), len(v.Items)
-		h.items = append(h.items, v.Items...)
-		for i := range m {
-			x := h.copy(&v.Items[i])
-			h.items[n+i] = x
-		}
-		c.Items = h.items[n : n+m : n+m]
-	}
-	return c
+	h.fields.reset()
+	h.fields.add(values)
+	h.record.Values = h.fields.values
 }

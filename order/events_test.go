@@ -65,16 +65,19 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 				streams: []trace.Stream{{Name: "x", Parent: -1}, {Name: "y", Parent: 0}},
 				classes: []trace.Class{{Name: "own"}, {Name: fmt.Sprint("of ", i)}},
 			}
-			now := int64(0)
+			now, late, window := int64(0), int64(1000), int64(1000)
+			if rapid.Bool().Draw(t, "in order") {
+				late, window = 0, InOrder
+			}
 			for range rapid.IntRange(0, 60).Draw(t, "events") {
 				now += rapid.Int64Range(0, 500).Draw(t, "step")
-				at := now - rapid.Int64Range(0, 1000).Draw(t, "late") // never later than the window
+				at := now - rapid.Int64Range(0, late).Draw(t, "late") // never later than the window
 				field := int64(len(expected))
 				s.events = append(s.events, trace.Event{Time: at, Stream: int(field % 2), Class: int(field / 2 % 2)})
 				s.fields = append(s.fields, field)
 				expected = append(expected, want{m.At(at), at, field})
 			}
-			sources = append(sources, EventSource{Events: s, Host: i, Map: &m, Window: 1000})
+			sources = append(sources, EventSource{Events: s, Host: i, Map: &m, Window: window, Ahead: rapid.Bool().Draw(t, "ahead")})
 		}
 		var got []want
 		_, err := Events(context.Background(), sources, legend, func(r *trace.Record) error {

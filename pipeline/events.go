@@ -53,9 +53,9 @@ func (r *run) mapOf(clock int) *clock.Map {
 
 // sources opens all that has events: recordings, captures, the ends of messages, bounds. The caller closes their Events.
 func (r *run) sources(v shape, l *trace.Legend, w *trace.Warnings) (all []order.EventSource, err error) {
-	add := func(clock int, s trace.Source, keep func(*trace.Event) bool, m *clockMap, window int64) {
+	add := func(clock int, s trace.Source, keep func(*trace.Event) bool, m *clockMap, window int64, ahead bool) {
 		host := slices.Index(l.Hosts, r.matched.Clocks[clock].Host)
-		all = append(all, order.EventSource{Events: s, Host: host, Map: m, Keep: keep, Window: window})
+		all = append(all, order.EventSource{Events: s, Host: host, Map: m, Keep: keep, Window: window, Ahead: ahead})
 	}
 	for _, x := range r.recordings {
 		for _, h := range x.hosts {
@@ -64,7 +64,7 @@ func (r *run) sources(v shape, l *trace.Legend, w *trace.Warnings) (all []order.
 				closeAll(all)
 				return nil, err
 			}
-			add(h.clock, s, x.only(h.name, s), r.mapOf(h.clock), x.window())
+			add(h.clock, s, x.only(h.name, s), r.mapOf(h.clock), x.window(), x.worth())
 		}
 	}
 	for i, s := range r.cut {
@@ -76,19 +76,19 @@ func (r *run) sources(v shape, l *trace.Legend, w *trace.Warnings) (all []order.
 		if m != nil {
 			m = r.stretchMap(i)
 		}
-		add(s.clock, &packets{capture: c, keep: r.keep(s), name: r.rowName(s.clock, r.captureRow(c))}, nil, m, order.DefaultWindow)
+		add(s.clock, &packets{capture: c, keep: r.keep(s), name: r.rowName(s.clock, r.captureRow(c))}, nil, m, order.DefaultWindow, false)
 	}
 	r.numberFlows()
 	for i := range r.matched.Clocks {
 		if e := r.newEnds(i); len(e.list) > 0 {
-			add(i, e, nil, r.mapOf(i), order.InOrder)
+			add(i, e, nil, r.mapOf(i), order.InOrder, false)
 		}
 		if marks := r.marks[i]; len(marks) > 0 {
-			add(i, &marked{marks: marks, name: r.rowName(i, "operations")}, nil, r.mapOf(i), order.InOrder)
+			add(i, &marked{marks: marks, name: r.rowName(i, "operations")}, nil, r.mapOf(i), order.InOrder, false)
 		}
 		c := &r.matched.Clocks[i]
 		if m := r.mapOf(i); m != nil && r.solution.Hosts[i].Bounded && r.solution.Parent[i] != i && c.Events > 0 {
-			add(i, &bounds{m: m, first: c.First, last: c.Last, name: r.rowName(i, "clock bound")}, nil, m, order.InOrder)
+			add(i, &bounds{m: m, first: c.First, last: c.Last, name: r.rowName(i, "clock bound")}, nil, m, order.InOrder, false)
 		}
 	}
 	return all, nil

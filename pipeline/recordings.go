@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"runtime"
 	"strconv"
 
 	"meridian/clock"
@@ -163,6 +164,11 @@ func (x *recording) window() int64 {
 		return order.InOrder
 	}
 	return min(x.late, order.DefaultWindow)
+}
+
+// worth says whether its events are to be read ahead, each time by themselves: where they are decoded anew.
+func (x *recording) worth() bool {
+	return (x.kind == format.CTF || x.kind == format.GoTrace) && runtime.GOMAXPROCS(0) > 1
 }
 
 // host returns what a recording has of a host.
