@@ -58,7 +58,9 @@ func (r *run) newEnds(clock int) *ends {
 			x.list = append(x.list, messageEnd{at, int32(c), int32(m)})
 		}
 	}
-	slices.SortStableFunc(x.list, func(a, b messageEnd) int { return cmp.Compare(a.time, b.time) })
+	slices.SortFunc(x.list, func(a, b messageEnd) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.channel, b.channel), cmp.Compare(a.message, b.message))
+	})
 	for i := range r.matched.Clocks {
 		x.hosts = append(x.hosts, trace.OfText(r.matched.Clocks[i].Name))
 	}

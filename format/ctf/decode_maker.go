@@ -37,7 +37,7 @@ type maker struct {
 	slot   int32 // where others look for the value; -1
 	ref    int32 // where the length or the selector stands; -1
 	mask   uint64
-	plain  bool   // little-endian: where it begins at a byte, it is
+	plain  bool   // little-endian, or a byte: where it begins at a byte, it is
 	keep   uint64 // those bits of a word
 	count  uint64
 	kinds  trace.ValueKind // of an integer
@@ -56,7 +56,7 @@ func (c *compiler) maker(t *Type) maker {
 	if c.err != nil {
 		return n
 	}
-	n.plain, n.keep = !t.BigEndian, ^uint64(0)>>(64-min(n.width, 64))
+	n.plain, n.keep = !t.BigEndian || t.Size == 8, ^uint64(0)>>(64-min(n.width, 64))
 	switch t.Kind {
 	case Integer, BitArray:
 		n.kind = makeUint

@@ -221,6 +221,19 @@ func (d *decoder) array(n *maker, v *trace.Value, pos uint64) uint64 {
 	items := d.take(count)
 	*v = trace.Value{Kind: trace.Array, Items: items}
 	start := pos
+	if e := &n.elem[0]; len(items) > 0 && e.kind == makeUint && e.plain && e.slot < 0 && e.mask < 8 && e.width&7 == 0 && pos&7 == 0 {
+		step := uint64(e.width) >> 3
+		if i, last := pos>>3, pos>>3+step*uint64(len(items)-1); last+8 <= uint64(len(d.data)) && (last+step)<<3 <= d.end {
+			for k := range items {
+				items[k] = trace.Value{Kind: trace.Uint, Bits: binary.LittleEndian.Uint64(d.data[i:]) & e.keep}
+				i += step
+			}
+			if pos = i << 3; uint64(len(items)) == count {
+				return pos
+			}
+			pos = start
+		}
+	}
 	for i := range items {
 		pos = d.fields(n.elem, items[i:i+1], pos)
 	}

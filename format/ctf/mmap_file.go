@@ -50,6 +50,19 @@ type window struct {
 	size int64  // now
 	buf  []byte // where the file is not mapped: size bytes from at
 	at   int64
+	gone int64 // of a mapped file: up to where its memory was given back
+}
+
+// passEach is how much of a mapped file is given back at once, a multiple of any system's pages.
+const passEach = 256 << 10
+
+// pass says that nothing before offset is likely to be looked at again. Else a program that reads a large trace would seem
+// to hold all of it.
+func (w *window) pass(offset int64) {
+	if to := offset &^ (passEach - 1); w.d.mapped != nil && to > w.gone && to <= w.size {
+		giveBack(w.d.mapped[w.gone:to])
+		w.gone = to
+	}
 }
 
 // refresh looks how long the file is now, at most as long as it was.

@@ -95,6 +95,7 @@ func (r *Reader) isUUID(at uint64) bool {
 func (r *Reader) nextPacket() error {
 	for {
 		r.win.refresh()
+		r.win.pass(r.next)
 		if r.next >= r.win.size || r.over {
 			return r.finish()
 		}
