@@ -127,6 +127,7 @@ func (b *building) timeline() (*view.Timeline, error) {
 	if err != nil {
 		return nil, err
 	}
+	report.Clocks = b.run.clocksOf(b.legend, report.Hosts)
 	if err := report.Attach(b.Builder); err != nil {
 		return nil, err
 	}
@@ -187,6 +188,42 @@ func (r *run) granularityOf(l *trace.Legend) func(int) int64 {
 		}
 		return byHost[l.Hosts[l.Maps[m].Host]] // of a stretch of a clock
 	}
+}
+
+// clocksOf says which of the clocks that brought events can be compared with which: a host's second clock may be in another
+// component than its first. Of a stretch of a clock it is only known where all clocks of the host agree; else nothing is
+// comparable with it. Stamps that came by one map though the clock was set back between them have no order.
+func (r *run) clocksOf(l *trace.Legend, hosts []view.HostReport) []view.ClockReport {
+	out := make([]view.ClockReport, len(l.Maps))
+	for m := range l.Maps {
+		out[m].Component = hosts[l.Maps[m].Host].Component
+		for i := range r.matched.Clocks {
+			if r.report == nil || r.matched.Clocks[i].Host != l.Hosts[l.Maps[m].Host] {
+				continue
+			}
+			if r.mapOf(i) == l.Maps[m].Map {
+				out[m] = view.ClockReport{Component: r.solution.Component[i], Set: r.wasSet(i)}
+				break
+			}
+			if r.solution.Component[i] != out[m].Component {
+				out[m].Component = -1 - m
+			}
+		}
+	}
+	return out
+}
+
+// wasSet reports whether a clock was set while it was recorded, as messages or its own stamps tell.
+func (r *run) wasSet(i int) bool {
+	if i < len(r.solution.Pieces) && r.solution.Pieces[i] != nil {
+		return true
+	}
+	for k, s := range r.cut {
+		if k > 0 && s.clock == i && r.cut[k-1].clock == i && r.cut[k-1].capture == s.capture {
+			return true
+		}
+	}
+	return false
 }
 
 // viewReport says in words and pictures what is known of the clocks.

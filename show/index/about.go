@@ -44,6 +44,8 @@ type Host struct {
 // Clock is what stamped: a host's clock, or a stretch of it. Low and High say which sides are bounded.
 type Clock struct {
 	Host        int      `json:"host"`
+	Component   int      `json:"component"` // its host's, unless nothing connects it with its host's others
+	Set         bool     `json:"set"`       // it was set meanwhile: what it showed later may be less
 	Low         bool     `json:"low"`
 	High        bool     `json:"high"`
 	Granularity int64    `json:"granularity"`

@@ -19,6 +19,7 @@ func TestWhatThePageConcludes(t *testing.T) {
 		{"NoChainLeadsOverHostsWithoutClocksThatNothingConnects", b.NoChainLeadsOverHostsWithoutClocksThatNothingConnects},
 		{"ChainsThatContradictEachOtherOrderNothing", b.ChainsThatContradictEachOtherOrderNothing},
 		{"AnEventEndsWithTheStepOfItsStamp", b.AnEventEndsWithTheStepOfItsStamp},
+		{"StampsOfAClockThatWasSetHaveNoOrder", b.StampsOfAClockThatWasSetHaveNoOrder},
 		{"AChainGoesOverNoEventThatIsNotHeld", b.AChainGoesOverNoEventThatIsNotHeld},
 		{"TilesAreCountedOnceHoweverOftenTheyCome", b.TilesAreCountedOnceHoweverOftenTheyCome},
 		{"TilesThatFailedAreAskedForAgainAfterAWhile", b.TilesThatFailedAreAskedForAgainAfterAWhile},
@@ -75,6 +76,22 @@ func (b *panelBrowser) AnEventEndsWithTheStepOfItsStamp(t *testing.T) {
 		if len(got) != len(want) || got[i] != want[i] {
 			t.Fatalf("intervals %v, want %v", got, want)
 		}
+	}
+}
+
+func (b *panelBrowser) StampsOfAClockThatWasSetHaveNoOrder(t *testing.T) {
+	l := b.load(t)
+	got := value[[]any](l, `(() => { `+endsOf+`
+		App.about = { clocks: [{ set: true, component: 3 }, { component: 4 }, {}] };
+		App.hostOf = () => ({ component: 0 });
+		const wide = (e) => ({ ...e, low: e.at - 50, high: e.at + 50 }), a = wide(end(1, 0, 10)), b = wide(end(2, 0, 40)), c = wide(end(3, 0, 400));
+		const told = (j) => [j.answer, j.why].join(" "), d = Measure.difference(a, b, 1);
+		return [told(Order.judge(a, b)), told(Order.judge(a, c)), d.oneClock, d.low, d.high,
+			Order.through(a, end(9, 1, 5), [{ sent: b, received: end(8, 1, 4) }], () => 1), Order.through(a, end(9, 1, 5), [{ sent: a, received: end(8, 1, 4) }], () => 1)?.length,
+			[0, 1, 2].map((clock) => Order.componentOf(clock, 0)).join()];
+	})()`)
+	if s := fmt.Sprint(got); s != "[unknown intervals yes intervals false -70 130 <nil> 1 3,4,0]" {
+		t.Errorf("two events of a clock that was set: %s", s)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 
 // Report is what alignment knows of a timeline beside its events, in words. It lies in the index file as an attachment.
 type Report struct {
-	Hosts      []HostReport   `json:"hosts"` // of the index's hosts, in their order
+	Hosts      []HostReport   `json:"hosts"`  // of the index's hosts, in their order
+	Clocks     []ClockReport  `json:"clocks"` // of the index's clocks
 	Method     string         `json:"method"`
 	Assumption string         `json:"assumption"`
 	Summary    string         `json:"summary"`
@@ -28,6 +29,12 @@ type HostReport struct {
 	Offset    string   `json:"offset"`
 	Skew      string   `json:"skew"`
 	Bound     string   `json:"bound"`
+}
+
+// ClockReport is a clock's part.
+type ClockReport struct {
+	Component int  `json:"component"`
+	Set       bool `json:"set"`
 }
 
 const attachment = "report"
@@ -83,11 +90,19 @@ func (t *Timeline) About() *index.About {
 		h.Component, h.Reference, h.Addresses = of.Component, of.Reference, append([]string{}, of.Addresses...)
 		h.Offset, h.Skew, h.Bound = of.Offset, of.Skew, of.Bound
 	}
+	a.Clocks = append([]index.Clock{}, a.Clocks...)
+	for i := range a.Clocks {
+		if c := &a.Clocks[i]; i < len(r.Clocks) {
+			c.Component, c.Set = r.Clocks[i].Component, r.Clocks[i].Set
+		} else if c.Host < len(a.Hosts) {
+			c.Component = a.Hosts[c.Host].Component
+		}
+	}
 	if r.Method != "" {
 		a.Method, a.Assumption = r.Method, r.Assumption
 	}
 	a.Summary = r.Summary
-	a.Warnings = append([]string{}, r.Warnings...)
+	a.Warnings = append(append([]string{}, r.Warnings...), a.Warnings...)
 	a.Pairs = append([][]string{}, r.Pairs...)
 	a.Left = append(append([]string{}, a.Left...), r.Left...)
 	return &a

@@ -123,6 +123,38 @@ func TestAnIndexFileKeepsTheReport(t *testing.T) {
 	}
 }
 
+func TestNothingThatTheIndexLostIsSilent(t *testing.T) {
+	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
+	b, err := index.NewBuilder(l, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Write(&trace.Record{Event: trace.Event{Phase: trace.Begin}, Map: -1}); err != nil {
+		t.Fatal(err)
+	}
+	report := Report{Warnings: []string{"of the report"}}
+	if err := report.Attach(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x, err := b.Index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewTimeline(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for range 2 {
+		if got := d.About().Warnings; len(got) != 2 || got[0] != "of the report" || !strings.Contains(got[1], "slices have no end") {
+			t.Errorf("warnings %q", got)
+		}
+	}
+}
+
 func TestHostileTracesAreNoMarkupServedOrInAFile(t *testing.T) {
 	for _, bad := range hostile {
 		d := timelineOf(t, "", 100, func(s string) string { return s + bad })

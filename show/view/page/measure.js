@@ -7,7 +7,7 @@ const Measure = (() => {
   // for hosts that nothing connects.
   function difference(a, b, granularity = 0) {
     const delta = b.at - a.at;
-    if (a.clock >= 0 && a.clock === b.clock) {
+    if (Order.sameClock(a, b)) {
       return { delta, low: delta - granularity, high: delta + granularity, comparable: true, oneClock: true };
     }
     const comparable = a.component === b.component;
@@ -35,7 +35,7 @@ const Measure = (() => {
     if (event && typeof event === "object") return { ...Order.endOf(event), what: event };
     const clock = App.clockOf(row);
     if (row < 0) return { event: null, at, row, clock, component: null, recorded: null, low: at, high: at, what: null };
-    return { event: null, at, row, clock, component: App.hostOf(row).component, recorded: null, ...Order.boundsAt(clock, at), what: null };
+    return { event: null, at, row, clock, component: Order.componentOf(clock, row), recorded: null, ...Order.boundsAt(clock, at), what: null };
   }
 
   const result = () => {

@@ -7,7 +7,9 @@
 
 const Order = (() => {
   const distance = (a, b) => (a.recorded !== null && b.recorded !== null ? Number(b.recorded - a.recorded) : b.at - a.at);
-  const sameClock = (a, b) => a.clock === b.clock && a.clock >= 0; // without a clock, stamps are taken as true: points
+  // Without a clock, stamps are taken as true: points. One that was set meanwhile says nothing of the order of its stamps.
+  const wasSet = (clock) => Boolean(App.about?.clocks[clock]?.set);
+  const sameClock = (a, b) => a.clock === b.clock && a.clock >= 0 && !wasSet(a.clock);
 
   // judge answers "is a before b?" with {answer: yes, no or unknown; margin: ns or null; why}. granularity is that of the
   // clock, if both are of one; path is what `through` found: {way: "ab" or "ba", hops}, or "both", which cannot be.
@@ -41,7 +43,7 @@ const Order = (() => {
   // it too; stamps without a clock are of one time only where their hosts are connected. It returns the messages of the
   // chain, or null. Rounds are bounded, since files may claim anything.
   function through(a, b, messages, granularityOf, { most = 200 } = {}) {
-    const key = (end) => (end.clock >= 0 ? `clock ${end.clock}` : `true time of ${end.component}`);
+    const key = (end) => (wasSet(end.clock) ? `event ${end.event}` : end.clock >= 0 ? `clock ${end.clock}` : `true time of ${end.component}`);
     const stamp = (end) => (end.clock >= 0 && end.recorded !== null ? end.recorded : BigInt(Math.round(end.at)));
     const step = (end) => BigInt(Math.max(1, Math.round(end.clock >= 0 ? granularityOf(end.clock) : 1)));
     const reached = new Map([[key(a), { end: a, message: null, before: null, hops: 0 }]]);
@@ -101,12 +103,13 @@ const Order = (() => {
     const clock = event.clock ?? App.clockOf(event.row), bounds = boundsAt(clock, event.at), hidden = Math.max(0, granularityOf(clock) - 1);
     const low = event.low ?? bounds.low, high = event.high ?? (bounds.high === null ? null : bounds.high + hidden);
     return {
-      event: event.event, at: event.at, row: event.row, clock, component: App.hostOf(event.row).component,
+      event: event.event, at: event.at, row: event.row, clock, component: componentOf(clock, event.row),
       recorded: /^-?[0-9]+$/.test(String(event.recorded ?? "")) ? BigInt(event.recorded) : null,
       low: low === null ? null : low - rounded(low), high: high === null ? null : high + rounded(high),
     };
   }
 
+  const componentOf = (clock, row) => App.about.clocks[clock]?.component ?? App.hostOf(row).component;
   const rounded = (t) => (Math.abs(t) < 2 ** 53 ? 0 : 2 ** (Math.floor(Math.log2(Math.abs(t))) - 52));
 
   const granularityOf = (clock) => App.about.clocks[clock]?.granularity ?? 0;
@@ -248,5 +251,5 @@ const Order = (() => {
 
   App.on("ready", start);
 
-  return { judge, through, sentence, verdicts, distance, sameClock, boundsAt, endOf, ask, granularityOf };
+  return { judge, through, sentence, verdicts, distance, sameClock, componentOf, boundsAt, endOf, ask, granularityOf };
 })();
