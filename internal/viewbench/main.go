@@ -48,6 +48,7 @@ func main() {
 	flag.IntVar(&o.moves, "moves", 200, "how many zooms and moves are made")
 	flag.StringVar(&o.shots, "shots", "", "a folder for pictures of the page")
 	flag.StringVar(&o.pageProfile, "pageprofile", "", "a folder for profiles of the page's code")
+	flag.BoolVar(&o.verbose, "v", false, "tell of every move")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "viewbench:", err)
@@ -60,6 +61,7 @@ type options struct {
 	path, index, profile string
 	tiles, loads, moves  int
 	check, browser       bool
+	verbose              bool
 	shots, pageProfile   string
 }
 
@@ -97,7 +99,7 @@ func browse(ctx context.Context, t *view.Timeline, o options) ([]*figures, error
 		return nil, err
 	}
 	defer browser.Stop()
-	b := &bench{browser: browser, loads: o.loads, moves: o.moves, shots: o.shots, profile: o.pageProfile}
+	b := &bench{browser: browser, loads: o.loads, moves: o.moves, shots: o.shots, profile: o.pageProfile, verbose: o.verbose}
 	served, err := b.served(ctx, t)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
@@ -48,6 +49,9 @@ func (b *bench) move(ctx context.Context, f *figures) error {
 		}](ctx, `(() => { const { times } = meridian.stats(); meridian.resetStats(); return { times, length: meridian.view.to - meridian.view.from }; })()`)
 		if err != nil {
 			return err
+		}
+		if b.verbose {
+			fmt.Printf("move %d, %s: %d frames, longest %.1f ms, %.3g s in sight, at rest %v\n", i, what, len(one.Times), slices.Max(append(one.Times, 0)), one.Length/1e9, rest)
 		}
 		if len(one.Times) == 0 && what != "scroll" {
 			f.failed = append(f.failed, fmt.Sprintf("move %d, %s, drew no frame", i, what))

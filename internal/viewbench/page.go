@@ -122,6 +122,7 @@ type bench struct {
 	moves   int
 	shots   string // where pictures go; empty: nowhere
 	profile string // where a profile of the page's code goes; empty: nowhere
+	verbose bool   // every move is told
 }
 
 // served measures the page of a timeline as it is served.

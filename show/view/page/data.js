@@ -24,6 +24,7 @@ const Data = (() => {
     },
     async json(name, query) { return (await this.ask(name, query)).json(); },
     has: () => true,
+    nearest: (key) => key,
     // The first request is small, so that there soon is something to see.
     batch: (keys) => keys.slice(0, decoded + under ? MaxKeys : FirstKeys),
     async tiles(keys, signal) {
@@ -62,6 +63,15 @@ const Data = (() => {
       return this.parts.get(id);
     },
     has(key) { return this.chunk.has(key); },
+    // nearest is what is held of a tile's place: below a final tile, and where the file ends, that is a coarser one.
+    nearest(key) {
+      let [group, level, index] = key.split(".").map(Number);
+      for (; level <= about.top; level++, index = Math.floor(index / 2)) {
+        const coarser = `${group}.${level}.${index}`;
+        if (this.has(coarser)) return coarser;
+      }
+      return key;
+    },
     batch(keys) {
       const n = this.chunk.get(keys[0]);
       return keys.filter((key) => this.chunk.get(key) === n);
@@ -156,6 +166,7 @@ const Data = (() => {
   // want says what a frame would draw, what matters most first; hoped is what may be wanted next. Requests none of whose
   // tiles are wanted any more are called off; those that are hoped for only make room for what is wanted.
   function want(keys, hoped) {
+    [keys, hoped] = [keys.map(nearest), hoped.map(nearest)];
     wanted = keys;
     const still = new Set(keys.some(fresh) ? keys : [...keys, ...hoped]);
     for (const request of new Set(asked.values())) {
@@ -167,11 +178,12 @@ const Data = (() => {
     if (under === 0) ask(hoped, false);
   }
 
+  const nearest = (key) => source.nearest(key);
   const fresh = (key) => !tiles.has(key) && !asked.has(key) && !lacks(key) && source.has(key);
   const lacks = (key) => missing.get(key) > performance.now();
 
   function ask(keys, kept) {
-    let left = keys.filter(fresh);
+    let left = [...new Set(keys)].filter(fresh);
     while (left.length && (kept || under < MaxUnder)) {
       const some = source.batch(left), rest = new Set(some);
       left = left.filter((key) => !rest.has(key));
@@ -272,8 +284,8 @@ const Data = (() => {
     for (;;) {
       const here = best(group, level, index);
       if (here && (here.level === level || here.final)) return here;
-      const key = `${group}.${level}.${index}`;
-      if (!source.has(key) || lacks(key)) return here;
+      const key = nearest(`${group}.${level}.${index}`);
+      if (here?.key === key || !source.has(key) || lacks(key)) return here;
       ask([key], true);
       await new Promise((resolve, reject) => {
         if (!waiting.has(key)) waiting.set(key, []);
@@ -302,7 +314,7 @@ const Data = (() => {
     get memory() { return { bytes, tiles: tiles.size }; },
     get busy() { return asked.size + toDecode.length; },
     // tiles says what a frame or a panel wants soon, without waiting for it.
-    tiles: (keys) => ask(keys, true),
+    tiles: (keys) => ask(keys.map(nearest), true),
     events: getEvents,
     search: (q, after = -1, limit = 100) => source.search(q, after, limit),
     violations: () => again("violations"),

@@ -108,6 +108,7 @@ const Jump = (() => {
     found.sort((p, q) => dir * (p.item.at - q.item.at));
     if (!found.length) return App.announce(dir > 0 ? "no message comes after this" : "no message comes before this");
     await both(found[0].item, found[0].link);
+    if (focused.row >= 0) Rows.focus(focused.row, false); // the next one is of the same row again
   }
 
   // both shows a message with its two ends, wide enough to tell them apart.

@@ -45,7 +45,8 @@ const App = (() => {
       emit("redraw");
     }
     Draw.overlay(overlays);
-    if (Data.work(begun + (Data.decoded ? 8 : 40))) redraw(1); // nobody can move what is not there yet
+    // However long drawing took, some is decoded; and much before there is anything that somebody could move.
+    if (Data.work(Math.max(begun + (Data.decoded ? 8 : 40), performance.now() + 3))) redraw(1);
     Draw.stats.add(performance.now() - begun, layers);
   }
 

@@ -140,7 +140,7 @@ const Pointer = (() => {
   function wheel(e) {
     e.preventDefault();
     const unit = e.deltaMode === 1 ? 18 : e.deltaMode === 2 ? 400 : 1, here = place(e);
-    if (e.shiftKey && !e.ctrlKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) View.pan((e.deltaX || e.deltaY) * unit / View.plot.width);
+    if (e.shiftKey && !e.ctrlKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) View.pan((Math.abs(e.deltaX) > Math.abs(e.deltaY) ? e.deltaX : e.deltaY) * unit / View.plot.width);
     else if (e.ctrlKey || e.metaKey || e.altKey || e.currentTarget === ruler || !Rows.overflows) {
       View.zoom(Math.exp(Math.max(-240, Math.min(240, e.deltaY * unit)) * (e.ctrlKey && Math.abs(e.deltaY) < 40 ? 0.01 : 0.0025)), Math.max(0, here.x));
     } else Rows.scrollBy(e.deltaY * unit);

@@ -1,0 +1,109 @@
+//go:build !race
+
+package view
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// How far below a row's top its lanes are drawn: instants, then slices by depth; instants alone are lower.
+const (
+	onInstants, onFirst, onSecond = 4.0, 23.0, 40.0
+	alone                         = 6.0
+	handled, rendered             = 8, 10 // classes of slices
+)
+
+func (b *panelBrowser) EventsAreMarksAndSlicesAreBars(t *testing.T) {
+	p := b.open(t, newScene(""), "light", viewed)
+	p.still()
+	for _, is := range []string{
+		colored(1, 20_300_000, onFirst, handled), "!" + colored(1, 20_130_000, onFirst, handled), "!" + colored(1, 20_640_000, onFirst, handled),
+		colored(1, 20_560_000, onSecond, rendered), "!" + colored(1, 20_400_000, onSecond, rendered),
+		colored(0, sendRequest, alone, 0), colored(1, getRows, onInstants, 5), "!" + colored(0, sendRequest-20_000, alone, 0),
+	} {
+		p.draws(is, "the picture is another one")
+	}
+	// The steps of a counter: 10, 15, 20, 25, and down again.
+	p = b.open(t, newScene(""), "light", "#v=1&t=15900000,20900000")
+	p.still()
+	heights := drawnNow[[]float64](p, `[16.5, 17.5, 18.5, 19.5, 20.5].map((ms) => { let n = 0; const { height } = meridian.rowY(4);
+		for (let y = 0; y < height; y++) if (!near(pixel("rows", ...place(ms * 1e6, 4, y)), css(meridian.theme.ground), 8)) n++; return n; })`)
+	if !(heights[0] < heights[1] && heights[1] < heights[2] && heights[2] < heights[3] && heights[4] == heights[0]) {
+		t.Errorf("the counter's steps are %v pixels high", heights)
+	}
+	p.shot("marks")
+}
+
+func (b *panelBrowser) MessagesAreArrowsWithTheirDelay(t *testing.T) {
+	p := b.open(t, newScene(""), "light", "#v=1&t=20080000,20180000")
+	p.still()
+	if got := p.written(); !strings.Contains(got, "46 µs") {
+		t.Errorf("the delay is not written: %s", got)
+	}
+	const middle = `(() => { const x = (at, row) => meridian.x(at, meridian.clockOf(row)), y0 = meridian.endY(0), y1 = meridian.endY(1), part = 0.2;
+		return [meridian.plot.left + x(20100000, 0) + part * (x(20146000, 1) - x(20100000, 0)), meridian.plot.top + y0 + part * (y1 - y0)]; })()`
+	p.draws(fmt.Sprintf(`inked(meridian.theme.message, ...%s) > 0.5`, middle), "there is no arrow")
+	at := drawnNow[[]float64](p, middle)
+	p.mouse(chromedp.MouseMoved, at[0], at[1], nil)
+	p.until(`/message/.test(document.querySelector("#tip .lead").textContent) && !document.getElementById("tip").hidden`, "an arrow under the pointer is not told")
+	for _, want := range []string{"client", "worker", "46.00 µs", "41 µs … 51 µs"} { // both clocks are within 5 us of one another
+		p.until(fmt.Sprintf(`document.getElementById("tip").textContent.includes(%s)`, literal(want)), "what is told of a message is another thing")
+	}
+	p.shot("arrow")
+	p = b.open(t, newScene(""), "dark", "#v=1&t=20300000,20500000")
+	p.still()
+	if got := p.written(); !strings.Contains(got, "−100 µs") {
+		t.Errorf("a delay that goes back in time is not written: %s", got)
+	}
+}
+
+func (b *panelBrowser) WhatIsSwitchedOffIsNotDrawn(t *testing.T) {
+	p := b.open(t, newScene(""), "light", viewed)
+	p.still()
+	slice := colored(1, 20_300_000, onFirst, handled)
+	p.draws(slice, "there is no slice")
+	p.key("e")
+	p.typed(`section[aria-label="Event types"] input[type=search]`, "handle")
+	p.click(`section[aria-label="Event types"] .items .check`, "")
+	p.draws("!"+slice, "a type that is off is still drawn")
+	p.click(`section[aria-label="Event types"] .items .check`, "")
+	p.draws(slice, "a type that is on again is not drawn")
+	link := `meridian.about.links.length === 4 && [...Array(40)].some((_, i) => near(pixel("rows", place(20123000, 0, 0)[0] + i - 20, meridian.plot.top + (meridian.endY(0) + meridian.endY(1)) / 2), css(meridian.theme.message), 60))`
+	p.draws(link, "there is no arrow")
+	p.click(`section[aria-label="Messages"] button`, "hide all messages")
+	p.draws("!("+link+")", "messages that are off are still drawn")
+	p.click(`section[aria-label="Rows"] button`, "hide all rows")
+	p.until(`document.querySelectorAll(".name.row").length === 0`, "rows that are off are still there")
+	p.shot("switched-off")
+	p.do(chromedp.Focus("#over"))
+	p.key("H")
+	p.draws(slice+" && "+link, "H does not show all again")
+}
+
+func (b *panelBrowser) ManyEventsAreDrawnAsHowManyTheyAre(t *testing.T) {
+	d := busyTimeline(t, 60_000)
+	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+		p := open(t, d, "light", "")
+		p.still()
+		filled := drawnNow[[]float64](p, `(() => { const row = meridian.rowY(0), list = [];
+			for (const y of [6, 10, 14]) { let n = 0; for (let x = 40; x < meridian.plot.width - 40; x += 3) if (!near(pixel("rows", meridian.plot.left + x, meridian.plot.top + row.top + y), css(meridian.theme.ground), 6)) n++; list.push(n / ((meridian.plot.width - 80) / 3)); }
+			return list; })()`)
+		if filled[1] < 0.5 {
+			t.Errorf("%s: of a busy processor %v are drawn", kind, filled)
+		}
+		p.shot("many-" + kind)
+		// Down to single events: what was a bin becomes slices with names.
+		for range 14 {
+			p.key("+")
+		}
+		p.still()
+		if got := p.written(); !strings.Contains(got, "running") && !strings.Contains(got, "request") && !strings.Contains(got, "read") {
+			t.Errorf("%s: no slice has a name: %s", kind, got)
+		}
+		p.shot("few-" + kind)
+	}
+}
