@@ -15,22 +15,10 @@ type TaggedFile struct {
 	Clocks []int // by index of the file's hosts; -1: a host whose marks are not to be used
 }
 
-// TagEnd is one end of a message as its file showed it.
-type TagEnd struct {
-	Time   int64 // on the clock
-	Clock  int
-	File   int // index of the TaggedFile
-	Stream int // the row on which it lies, as the file's source numbers it; -1 for none
-}
-
-// Arrow joins the two ends of one message, which may be on one clock.
-type Arrow struct{ From, To TagEnd }
-
 // TaggedResult is what marks amount to.
 type TaggedResult struct {
 	Channels    []trace.Channel    // messages between two clocks, in order of From, then To
 	Collectives []trace.Collective // of members on two clocks at least, for [Collectives]; Name is the key in hexadecimal
-	Arrows      []Arrow            // every message, those on one clock too, in the order in which their keys first appear
 	Tally       TagTally
 }
 
@@ -83,7 +71,7 @@ type join struct {
 	next    [][]place
 	invalid int64
 	// The marks of the key at hand, by role.
-	sent, received []TagEnd
+	sent, received []tagEnd
 	members        []stay
 	rows           map[[3]int]int // members by file, stream and host
 }
@@ -131,6 +119,12 @@ func newJoin(files []TaggedFile) *join {
 func (j *join) mark(p place) *trace.Mark { return &j.files[p.file].Marks.Marks[p.mark] }
 func (j *join) key(k int) trace.Key      { return j.mark(j.first[k]).Key }
 
+// tagEnd is one end of a message.
+type tagEnd struct {
+	time  int64
+	clock int
+}
+
 // stay is one row's part in a collective.
 type stay struct {
 	clock          int
@@ -143,14 +137,14 @@ func (j *join) gather(k int) {
 	j.sent, j.received, j.members = j.sent[:0], j.received[:0], j.members[:0]
 	for p := j.first[k]; p != none; p = j.next[p.file][p.mark] {
 		m := j.mark(p)
-		end := TagEnd{Time: m.Time, Clock: j.files[p.file].Clocks[m.Host], File: int(p.file), Stream: m.Stream}
+		end := tagEnd{m.Time, j.files[p.file].Clocks[m.Host]}
 		switch m.Role {
 		case trace.Sends:
 			j.sent = append(j.sent, end)
 		case trace.Receives:
 			j.received = append(j.received, end)
 		default:
-			s := j.member(int(p.file), m.Stream, m.Host, end.Clock)
+			s := j.member(int(p.file), m.Stream, m.Host, end.clock)
 			if m.Role == trace.Enters {
 				s.entered = m.Time
 				s.enters++
@@ -191,19 +185,18 @@ func (r *TaggedResult) messages(j *join, index map[[2]int]int) {
 	}
 	from := j.sent[0]
 	for _, to := range j.received {
-		r.Arrows = append(r.Arrows, Arrow{from, to})
-		if from.Clock == to.Clock {
+		if from.clock == to.clock {
 			r.Tally.Local++
 			continue
 		}
 		r.Tally.Messages++
-		c, ok := index[[2]int{from.Clock, to.Clock}]
+		c, ok := index[[2]int{from.clock, to.clock}]
 		if !ok {
 			c = len(r.Channels)
-			index[[2]int{from.Clock, to.Clock}] = c
-			r.Channels = append(r.Channels, trace.Channel{From: from.Clock, To: to.Clock})
+			index[[2]int{from.clock, to.clock}] = c
+			r.Channels = append(r.Channels, trace.Channel{From: from.clock, To: to.clock})
 		}
-		r.Channels[c].Messages = append(r.Channels[c].Messages, trace.Message{Sent: from.Time, Received: to.Time})
+		r.Channels[c].Messages = append(r.Channels[c].Messages, trace.Message{Sent: from.time, Received: to.time})
 	}
 }
 

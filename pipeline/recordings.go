@@ -109,6 +109,8 @@ type surveyed struct {
 	n       int
 	latest  int64
 	marks   *trace.Marks // of events that say themselves of which message they are an end; nil: they are not asked
+	// together is the directory of the traces that share numbers of messages; "" if all do.
+	together string
 }
 
 func (s *surveyed) Next(e *trace.Event) error {
@@ -149,11 +151,10 @@ func (s *surveyed) Next(e *trace.Event) error {
 // mark notes an end of a message. What sensors wrote bears tags, which mean the same everywhere. Else its number is unique
 // among the traces that were written together: they lie side by side.
 func (s *surveyed) mark(e *trace.Event) {
-	together := filepath.Dir(filepath.Clean(s.of.Path))
-	if s.of.tagged {
-		together = ""
+	if s.together == "" && !s.of.tagged {
+		s.together = filepath.Dir(filepath.Clean(s.of.Path))
 	}
-	key := trace.KeyOf("flow", together, strconv.FormatUint(e.Flow, 10))
+	key := trace.KeyOf("flow", s.together, strconv.FormatUint(e.Flow, 10))
 	s.marks.Marks = append(s.marks.Marks, trace.Mark{Time: e.Time, Key: key, Stream: e.Stream, Role: e.Role})
 }
 
@@ -294,6 +295,9 @@ func (r *run) addRecordings() []trace.Collective {
 		tagged = append(tagged, match.TaggedFile{Marks: x.marks, Clocks: clocks})
 	}
 	found := match.Tagged(tagged, &r.warnings)
+	for _, x := range r.recordings {
+		x.marks = nil // of millions of messages they are a large part of what there is
+	}
 	r.drawn[0] = len(r.matched.Channels)
 	r.matched.Channels = append(r.matched.Channels, found.Channels...)
 	r.drawn[1] = len(r.matched.Channels)

@@ -21,14 +21,14 @@ type Key [16]byte
 
 // KeyOf makes a key of what names a message: the kind of name first, so that those of different formats cannot meet.
 func KeyOf(parts ...string) Key {
-	h := sha256.New()
-	var length [8]byte
+	var room [128]byte
+	b := room[:0]
 	for _, p := range parts {
-		binary.LittleEndian.PutUint64(length[:], uint64(len(p)))
-		h.Write(length[:])
-		h.Write([]byte(p))
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(p)))
+		b = append(b, p...)
 	}
-	return Key(h.Sum(nil)[:16])
+	sum := sha256.Sum256(b)
+	return Key(sum[:16])
 }
 
 // Mark is an event that says itself of which message it is an end: a tagged send or receive, an end of a span, the entry
