@@ -20,8 +20,10 @@ func TestWhatThePageConcludes(t *testing.T) {
 		{"ChainsThatContradictEachOtherOrderNothing", b.ChainsThatContradictEachOtherOrderNothing},
 		{"AnEventEndsWithTheStepOfItsStamp", b.AnEventEndsWithTheStepOfItsStamp},
 		{"StampsOfAClockThatWasSetHaveNoOrder", b.StampsOfAClockThatWasSetHaveNoOrder},
+		{"AHostIsNoSurerThanTheClockThatStampedItsEvents", b.AHostIsNoSurerThanTheClockThatStampedItsEvents},
 		{"AChainGoesOverNoEventThatIsNotHeld", b.AChainGoesOverNoEventThatIsNotHeld},
 		{"TilesAreCountedOnceHoweverOftenTheyCome", b.TilesAreCountedOnceHoweverOftenTheyCome},
+		{"WhoWaitsForATileGetsItThoughTheViewMovesOn", b.WhoWaitsForATileGetsItThoughTheViewMovesOn},
 		{"TilesThatFailedAreAskedForAgainAfterAWhile", b.TilesThatFailedAreAskedForAgainAfterAWhile},
 	} {
 		t.Run(rule.name, rule.test)
@@ -95,6 +97,24 @@ func (b *panelBrowser) StampsOfAClockThatWasSetHaveNoOrder(t *testing.T) {
 	}
 }
 
+func (b *panelBrowser) AHostIsNoSurerThanTheClockThatStampedItsEvents(t *testing.T) {
+	p := b.serve(t, twoClocks{newScene("")}, "light", viewed)
+	p.until(`document.querySelector("#line-h2 .bound").textContent === "±7 ms"`, "beside a host stands the bound of its surer clock")
+}
+
+// twoClocks is a scene in which the last row has a clock of its own.
+type twoClocks struct{ *scene }
+
+func (s twoClocks) About() *index.About {
+	a := s.scene.About()
+	r := &a.Rows[len(a.Rows)-1]
+	second := a.Clocks[r.Clock]
+	second.Corners = []index.Corner{{At: 0, Below: 7_000_000, Above: 7_000_000}}
+	r.Clock = len(a.Clocks)
+	a.Clocks = append(a.Clocks, second)
+	return a
+}
+
 func (b *panelBrowser) AChainGoesOverNoEventThatIsNotHeld(t *testing.T) {
 	l := b.load(t)
 	// A file holds events 0 to 3 and 8 to 11 of 12, in blocks of 4; 9 was received from 2, and 3 is behind a gap.
@@ -109,14 +129,16 @@ func (b *panelBrowser) AChainGoesOverNoEventThatIsNotHeld(t *testing.T) {
 	}
 }
 
-// served answers what the page asks of tiles: all are the same. Its answers come when they are let go, and heed no signal.
+// served answers what the page asks of tiles: all are the same. Its answers come when they are let go.
 const served = `
 	App.redraw = () => {};
 	const asked = [];
-	globalThis.fetch = (url) => new Promise((resolve, reject) => {
+	let heed = false; // signals
+	globalThis.fetch = (url, { signal } = {}) => new Promise((resolve, reject) => {
 		if (url === "api/about") return resolve({ ok: true, json: async () => ({ origin: "0", top: 4, hosts: [] }) });
 		const keys = new URL(url, "http://x").searchParams.get("keys").split(",");
 		const answer = new Uint8Array(keys.flatMap(() => [tile.length % 256, tile.length >> 8, 0, 0, ...tile]));
+		if (heed) signal?.addEventListener("abort", () => reject(new DOMException("called off", "AbortError")));
 		asked.push({ keys, go: () => resolve({ ok: true, arrayBuffer: async () => answer.buffer }), fail: () => reject(new TypeError("network")) });
 	});
 	const later = () => new Promise((resolve) => setTimeout(resolve));`
@@ -143,6 +165,26 @@ func (b *panelBrowser) TilesAreCountedOnceHoweverOftenTheyCome(t *testing.T) {
 	})()`)
 	if len(got) != 4 || got[0] < 3 || got[1] != got[2] || got[3] <= float64(len(tile)) || got[2] < 2*got[3] {
 		t.Errorf("asked %v times, counted %v bytes of %v, which are arrays of %v at least", got[0], got[1], got[2], got[3])
+	}
+}
+
+func (b *panelBrowser) WhoWaitsForATileGetsItThoughTheViewMovesOn(t *testing.T) {
+	l := b.load(t)
+	if got := value[string](l, `(async () => { const tile = [1, 0];`+served+`
+		heed = true;
+		await Data.open();
+		Data.want(["0.1.0"], []);
+		let came = "nothing";
+		Data.load(0, 1, 0).then((tile) => { came = tile.key; });
+		await later();
+		Data.want(["0.1.1"], []);
+		for (const one of asked) one.go();
+		await later();
+		Data.work(Infinity);
+		await later();
+		return came;
+	})()`); got != "0.1.0" {
+		t.Errorf("%s came", got)
 	}
 }
 

@@ -170,7 +170,7 @@ const Data = (() => {
     wanted = keys;
     const still = new Set(keys.some(fresh) ? keys : [...keys, ...hoped]);
     for (const request of new Set(asked.values())) {
-      if (request.kept || request.keys.some((key) => still.has(key))) continue;
+      if (request.kept || request.keys.some((key) => still.has(key) || waiting.has(key))) continue;
       request.abort.abort();
       for (const key of request.keys) asked.delete(key);
     }

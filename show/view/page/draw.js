@@ -123,7 +123,7 @@ const Draw = (() => {
     if (line.type === "host") {
       const clock = Rows.clockOfHost(line.host), high = px(20), low = px(8);
       Lanes.blit(Lanes.density(plans(line.host, clock), high), high, px(top + 2), high, pin);
-      if (clock >= 0) Lanes.blit(Lanes.bound(clock, low, ratio), low, px(top + 24), low, pin);
+      if (clock >= 0) Lanes.blit(Lanes.bound(line.host, clock, low, ratio), low, px(top + 24), low, pin);
       return;
     }
     if (line.type !== "row") return;
@@ -213,7 +213,7 @@ const Draw = (() => {
     for (const { host, top, bottom } of spans()) {
       const clock = Rows.clockOfHost(host);
       if (clock < 0) continue;
-      const at = View.at(x, clock), { low, high } = View.bounds(clock, at);
+      const at = View.at(x, clock), { low, high } = Rows.boundsOfHost(host, at);
       const x0 = low === null ? 0 : Math.max(-4, View.x(at - low, clock)), x1 = high === null ? width : Math.min(width + 4, View.x(at + high, clock));
       o.fillStyle = theme.bound;
       // A band that is wider than the plot says that nothing in sight is sure: it may tint, but not hide.

@@ -266,11 +266,11 @@ const Lanes = (() => {
   }
 
   // bound paints how sure a host's instants are over the time in sight: from 1 ns to 1 s, on a scale of logarithms.
-  function bound(clock, lines, ratio) {
+  function bound(host, clock, lines, ratio) {
     const base = take(lines), step = Math.max(1, Math.round(3 * ratio)), { bound: color } = Colors.theme.packed;
     const known = Colors.faded(color, 150), none = Colors.faded(color, 60);
     for (let p = 0; p < width; p += step) {
-      const { low, high } = View.bounds(clock, View.at((p + step / 2) / width * View.plot.width, clock));
+      const { low, high } = Rows.boundsOfHost(host, View.at((p + step / 2) / width * View.plot.width, clock));
       const free = low === null || high === null, wide = free ? Infinity : low + high;
       const h = free ? lines : wide <= 0 ? 1 : Math.max(1, Math.min(lines, Math.round(1 + Math.log10(1 + wide) / 9 * (lines - 1))));
       const top = (lines - h) >> 1, end = Math.min(width, p + step);

@@ -89,8 +89,8 @@ const Pick = (() => {
   // interval is how long a message can truly have been on the way.
   function interval({ link, at, delay }) {
     const [c, d] = [App.clockOf(link.from), App.clockOf(link.to)];
-    if (c === d) return [delay, delay];
-    const s = View.bounds(c, at), r = View.bounds(d, at + delay);
+    const s = View.happened(c, at), r = View.happened(d, at + delay);
+    if (c === d) return [delay - s.hidden, delay + s.hidden];
     return [r.low === null || s.high === null ? null : delay - r.low - s.high, r.high === null || s.low === null ? null : delay + r.high + s.low];
   }
 
@@ -118,7 +118,7 @@ const Pick = (() => {
       }
       if (hit.verdict) list.push(["verdict", verdictNames[hit.verdict]]);
     } else {
-      const bound = View.bounds(App.clockOf(hit.row), hit.begin ?? hit.at);
+      const bound = View.happened(App.clockOf(hit.row), hit.begin ?? hit.at);
       if (hit.kind === "many") lead.append(`${Time.grouped(hit.count)} event${hit.count === 1 ? "" : "s"}, most of them ${name}`);
       else if (hit.kind === "values") lead.append(`${hit.lane.name}: ${number(hit.least)} … ${number(hit.greatest)}`);
       else if (hit.kind === "value") lead.append(`${hit.lane.name} = ${number(hit.value)}`);

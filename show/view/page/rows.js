@@ -5,10 +5,11 @@ const Rows = (() => {
   const byId = (id) => document.getElementById(id);
   const shown = new Map(); // line id -> its element
   const expanded = new Set();
-  let about = null, order = [], stale = true, text = "", focusedId = "h0", moving = null, scrolled = 0, room = 0, wasSize = "";
+  let about = null, clocks = [], order = [], stale = true, text = "", focusedId = "h0", moving = null, scrolled = 0, room = 0, wasSize = "";
 
   function open(facts) {
     about = facts;
+    clocks = about.hosts.map((_, h) => clocksOf(h));
     order = about.rows.map((_, n) => n);
     Layout.open(about);
     // Where there are many hosts or rows, what is first seen is the hosts, and what goes between them.
@@ -141,7 +142,7 @@ const Rows = (() => {
   function bounds(at) {
     for (const [, element] of shown) {
       if (element.line.type !== "host") continue;
-      const clock = clockOfHost(element.line.host), { low, high } = View.bounds(clock, at);
+      const clock = clockOfHost(element.line.host), { low, high } = boundsOfHost(element.line.host, at);
       const words = clock < 0 ? "" : Time.bound(low, high), place = element.lastChild;
       if (place.textContent !== words) {
         place.textContent = words;
@@ -150,7 +151,27 @@ const Rows = (() => {
     }
   }
 
-  const clockOfHost = (host) => about.clocks.findIndex((c) => c.host === host);
+  // clocksOf lists the clocks of a host's events, the one of most first; of a host without events, all.
+  function clocksOf(host) {
+    const events = new Map();
+    for (const r of about.rows) if (r.host === host && r.clock >= 0 && r.events) events.set(r.clock, (events.get(r.clock) ?? 0) + r.events);
+    if (events.size) return [...events.keys()].sort((a, b) => events.get(b) - events.get(a) || a - b);
+    return about.clocks.flatMap((c, i) => (c.host === host ? [i] : []));
+  }
+
+  const clockOfHost = (host) => clocks[host][0] ?? -1;
+
+  // boundsOfHost holds for whichever of a host's clocks stamped an event.
+  function boundsOfHost(host, at) {
+    let low = 0, high = 0;
+    for (const clock of clocks[host]) {
+      const one = View.bounds(clock, at);
+      low = low === null || one.low === null ? null : Math.max(low, one.low);
+      high = high === null || one.high === null ? null : Math.max(high, one.high);
+    }
+    return { low, high };
+  }
+
   const lineAt = (e) => e.target.closest?.(".name")?.line ?? null;
 
   function fold(line, yes = !line.folded) {
@@ -272,7 +293,7 @@ const Rows = (() => {
   }
 
   return {
-    open, place, paint, inSight, pinned, bounds, reveal, fold, foldAll, clockOfHost,
+    open, place, paint, inSight, pinned, bounds, reveal, fold, foldAll, clockOfHost, boundsOfHost,
     get order() { return order; },
     setOrder(rows) { order = [...rows]; stale = true; },
     get scrolled() { return scrolled; },

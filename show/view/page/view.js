@@ -141,8 +141,15 @@ const View = (() => {
   // bounds says by how much an instant of a clock may be early (low) or late (high): it truly lies in [at-low, at+high].
   function bounds(clock, at) {
     const corners = cornersOf(clock), facts = about.clocks[clock];
-    if (!corners) return { low: 0, high: 0, known: clock >= 0 && Boolean(facts?.low && facts?.high) };
+    if (clock < 0) return { low: 0, high: 0, known: false };
+    if (!corners) return { low: null, high: null, known: false };
     return { low: facts.low ? value(corners, at, 1) : null, high: facts.high ? value(corners, at, 2) : null, known: Boolean(facts.low && facts.high) };
+  }
+
+  // happened is bounds for an event, whose stamp stands for all that the clock showed until the next step.
+  function happened(clock, at) {
+    const { low, high } = bounds(clock, at), hidden = Math.max(0, (about.clocks[clock]?.granularity ?? 1) - 1);
+    return { low, high: high === null ? null : high + hidden, hidden };
   }
 
   function resize(left, top, width, height) {
@@ -150,7 +157,7 @@ const View = (() => {
   }
 
   return {
-    open, set, step, setRaw, whole, resize, state, plot, bounds, pieces, instantOf, offset,
+    open, set, step, setRaw, whole, resize, state, plot, bounds, happened, pieces, instantOf, offset,
     get perPixel() { return (state.to - state.from) / plot.width; },
     // goal is where the view will be: what is asked for is for there.
     get goal() { return goal ?? state; },
