@@ -23,6 +23,14 @@ func TestFeatures(t *testing.T) {
 		{"TheMapMovesAndStretchesTheView", b.TheMapMovesAndStretchesTheView},
 		{"TheNextMessageIsSelectedWithBothEnds", b.TheNextMessageIsSelectedWithBothEnds},
 		{"AViewIsSharedAndOutlivesAReload", b.AViewIsSharedAndOutlivesAReload},
+		{"TheBoundIsABandAtEveryZoom", b.TheBoundIsABandAtEveryZoom},
+		{"RawTimeMovesWhatIsDrawnByTheOffset", b.RawTimeMovesWhatIsDrawnByTheOffset},
+		{"ViolationsDifferByShapeForEveryEye", b.ViolationsDifferByShapeForEveryEye},
+		{"ColoursCanBeToldFromTheGround", b.ColoursCanBeToldFromTheGround},
+		{"LightAndDarkAreChosenByTheSystemAndByHand", b.LightAndDarkAreChosenByTheSystemAndByHand},
+		{"AScreenReaderHasTheTables", b.AScreenReaderHasTheTables},
+		{"AScreenReaderHasTheRowsAndIsToldWhatHappens", b.AScreenReaderHasTheRowsAndIsToldWhatHappens},
+		{"NothingOfATraceRuns", b.NothingOfATraceRuns},
 	} {
 		t.Run(rule.name, rule.test)
 	}

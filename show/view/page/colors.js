@@ -6,7 +6,7 @@ const Colors = (() => {
   const hues = [250, 200, 165, 290, 225, 140, 320, 185, 270, 115, 235, 305];
   const names = ["ground", "panel", "lane", "line", "text", "dim", "accent", "message", "certain", "undecidable", "quick", "step", "bound", "a", "b"];
   const theme = { dark: false };
-  let classes = [], packed = new Uint32Array(0), texts = [];
+  let classes = [], packed = new Uint32Array(0), texts = [], inks = [];
 
   // hash is FNV-1a: names that differ in a letter get other colours.
   function hash(text) {
@@ -43,9 +43,11 @@ const Colors = (() => {
     const all = classes.map((c) => ofName(c.name));
     packed = Uint32Array.from(all, (c) => pack(c));
     texts = all.map(rgb);
-    theme.ink = theme.dark ? "#f2f6fa" : "#10181f";
+    inks = all.map((c) => (luminance(c) > 0.179 ? "#000000" : "#ffffff"));
   }
 
+  // luminance is that of WCAG; letters are black or white, whichever stands out more.
+  const luminance = (c) => { const [r, g, b] = c.map((v) => { const x = v / 255; return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
   const octets = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 
   // set chooses a theme: "light", "dark", or "" for what the system says.
@@ -67,6 +69,8 @@ const Colors = (() => {
   return {
     open, set, theme, read, hash,
     css: (c) => texts[c] ?? theme.dim,
+    // ink is the colour of letters on it.
+    ink: (c) => inks[c] ?? theme.text,
     packed: (c) => packed[c] ?? theme.packed.dim,
     // faded is a packed colour with another opacity, of 255.
     faded: (color, alpha) => ((color & 0xffffff) | (alpha << 24)) >>> 0,

@@ -167,9 +167,10 @@ const Draw = (() => {
     g.textBaseline = "middle";
     const pad = 4 * ratio;
     for (const ticks of [false, true]) {
-      g.fillStyle = ticks ? Colors.theme.dim : Colors.theme.ink;
+      let ink = g.fillStyle = Colors.theme.dim;
       for (const d of drawn) {
         if (d.ticks !== ticks) continue;
+        if (!ticks && Colors.ink(d.name) !== ink) ink = g.fillStyle = Colors.ink(d.name);
         const x = Math.max(d.x0, 0) + (ticks ? 2 * ratio : pad), shown = fitted(nameOf(d.name), d.x1 - x - (ticks ? 6 * ratio : pad));
         if (shown) g.fillText(shown, Math.round(x), Math.round(d.y + 0.5 * ratio));
       }

@@ -171,6 +171,7 @@ const App = (() => {
     time: (ns) => Time.full(ns),
     duration: (ns) => Time.duration(ns),
     color: (c) => Colors.css(c),
+    ink: (c) => Colors.ink(c),
     // theme has the colours of the page by name, for canvases: text, dim, line, certain, undecidable, quick, bound, ...
     get theme() { return Colors.theme; },
     panel: (id, title, options) => Dock.panel(id, title, options),

@@ -9,7 +9,7 @@ const Rows = (() => {
 
   function open(facts) {
     about = facts;
-    clocks = about.hosts.map((_, h) => clocksOf(h));
+    clocks = clocksOf();
     order = about.rows.map((_, n) => n);
     Layout.open(about);
     // Where there are many hosts or rows, what is first seen is the hosts, and what goes between them.
@@ -151,12 +151,15 @@ const Rows = (() => {
     }
   }
 
-  // clocksOf lists the clocks of a host's events, the one of most first; of a host without events, all.
-  function clocksOf(host) {
-    const events = new Map();
-    for (const r of about.rows) if (r.host === host && r.clock >= 0 && r.events) events.set(r.clock, (events.get(r.clock) ?? 0) + r.events);
-    if (events.size) return [...events.keys()].sort((a, b) => events.get(b) - events.get(a) || a - b);
-    return about.clocks.flatMap((c, i) => (c.host === host ? [i] : []));
+  // clocksOf lists for each host the clocks of its events, the one of most first; of a host without events, all.
+  function clocksOf() {
+    const events = about.clocks.map(() => 0), lists = about.hosts.map(() => []);
+    for (const r of about.rows) if (r.clock >= 0) events[r.clock] += r.events;
+    about.clocks.forEach((c, i) => lists[c.host]?.push(i));
+    return lists.map((list) => {
+      const used = list.filter((i) => events[i]);
+      return used.length ? used.sort((a, b) => events[b] - events[a] || a - b) : list;
+    });
   }
 
   const clockOfHost = (host) => clocks[host][0] ?? -1;
@@ -203,7 +206,8 @@ const Rows = (() => {
 
   // key is what people expect of a tree: up and down, left folds or goes up, right unfolds or goes down.
   function key(e) {
-    const line = lineAt(e), at = Layout.lines.indexOf(line);
+    place(); // what the key before this one changed
+    const line = Layout.line(lineAt(e)?.id), at = Layout.lines.indexOf(line);
     if (at < 0) return;
     const to = (n) => focusLine(Layout.lines[Math.max(0, Math.min(Layout.lines.length - 1, n))], true);
     const above = () => { let i = at; while (i > 0 && Layout.lines[i].level >= line.level) i--; return i; };
