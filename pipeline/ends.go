@@ -3,7 +3,10 @@ package pipeline
 import (
 	"cmp"
 	"io"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -40,6 +43,21 @@ var endClasses = []trace.Class{
 		{Name: "delay_low_ns", Type: trace.Type{Kind: trace.Int}},
 		{Name: "delay_high_ns", Type: trace.Type{Kind: trace.Int}},
 	}},
+}
+
+// allEnds returns the ends of the messages of each clock.
+func (r *run) allEnds() []*ends {
+	all := make([]*ends, len(r.matched.Clocks))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range all {
+		group.Go(func() error {
+			all[i] = r.newEnds(i)
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails
+	return all
 }
 
 // newEnds gathers the ends of the messages of a clock in order of its time. Channels of which other events are the ends

@@ -79,8 +79,8 @@ func (r *run) sources(v shape, l *trace.Legend, w *trace.Warnings) (all []order.
 		add(s.clock, &packets{capture: c, keep: r.keep(s), name: r.rowName(s.clock, r.captureRow(c))}, nil, m, order.DefaultWindow, false)
 	}
 	r.numberFlows()
-	for i := range r.matched.Clocks {
-		if e := r.newEnds(i); len(e.list) > 0 {
+	for i, e := range r.allEnds() {
+		if len(e.list) > 0 {
 			add(i, e, nil, r.mapOf(i), order.InOrder, false)
 		}
 		if marks := r.marks[i]; len(marks) > 0 {
