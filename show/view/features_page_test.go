@@ -2,7 +2,56 @@
 
 package view
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
+
+var features = []struct {
+	what  string
+	tests []string
+}{
+	{"rows fold", []string{"HostsAreFoldedByAClick", "HostsAreFoldedAndMovedByKeys"}},
+	{"rows are moved", []string{"HostsAndRowsAreMovedByDragging", "HostsAreFoldedAndMovedByKeys"}},
+	{"rows are searched", []string{"RowsAreFoundByTyping", "TheFilterKeepsRowsAndWhatTheyLieUnder"}},
+	{"marks and slices", []string{"EventsAreMarksAndSlicesAreBars", "ManyEventsAreDrawnAsHowManyTheyAre"}},
+	{"arrows with their delay", []string{"MessagesAreArrowsWithTheirDelay"}},
+	{"types, rows, hosts and links are switched", []string{"WhatIsSwitchedOffIsNotDrawn", "SwitchesHideWhatTheyName"}},
+	{"zoom and pan by wheel and drag", []string{"TheWheelZoomsAtThePointerAndDraggingMoves", "WheelRulerAndButtonsZoomAndMove"}},
+	{"zoom and pan by keys", []string{"HeldKeysMoveAndZoom", "KeysMoveZoomAndShowAll"}},
+	{"minimap", []string{"TheMapMovesAndStretchesTheView"}},
+	{"next and previous event", []string{"TheNextEventIsTheNextOneOfTheRow", "EverythingIsReachedByKeys"}},
+	{"next and previous message", []string{"TheNextMessageIsSelectedWithBothEnds"}},
+	{"next and previous inversion", []string{"EveryViolationIsOneKeyAway", "ViolationsAreListedByVerdictAndGoneTo"}},
+	{"measuring", []string{"ASpanIsMeasuredByDraggingAndByTwoClicks", "ASpanBetweenTwoHostsIsNeverSurerThanBothBounds"}},
+	{"details", []string{"DetailsSayAllThatIsKnownOfAnEvent", "WhatIsHoveredIsTold"}},
+	{"chain of a request", []string{"AChainIsFollowedAcrossHosts", "TheChainOfARequestIsTheOneThatWasMade"}},
+	{"search", []string{"ASearchGoesOnOverSeveralAnswersAndMarksWhatItFinds", "SearchFindsWhatTheExamplesSay", "AFileFromADiskSearchesByItself"}},
+	{"sharing", []string{"AViewIsSharedAndOutlivesAReload", "ASharedLinkShowsTheSame", "ASharedAddressBringsBackTheViewAndNothingThatDoesNotFit"}},
+	{"help", []string{"HelpListsEveryKeyOnce"}},
+	{"light and dark", []string{"LightAndDarkAreChosenByTheSystemAndByHand", "ColoursCanBeToldFromTheGround"}},
+	{"colour-blind", []string{"ViolationsDifferByShapeForEveryEye", "ColoursCanBeToldFromTheGround"}},
+	{"keyboard", []string{"EverythingIsReachedByKeys", "PanelsCanBeUsedWithoutSeeingThem"}},
+	{"screen reader", []string{"AScreenReaderHasTheTables", "AScreenReaderHasTheRowsAndIsToldWhatHappens", "TablesSayWhatIsInView"}},
+	{"bound at every zoom", []string{"TheBoundIsABandAtEveryZoom", "TheBoundIsABandAroundTheCursor"}},
+	{"can these two be ordered", []string{"TheOrderOfTwoEventsIsAnsweredWithItsReason", "EventsThatNoMessageOrdersAreJudgedByTheirIntervals", "TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs"}},
+	{"interval of a delay", []string{"MessagesAreArrowsWithTheirDelay", "DetailsSayAllThatIsKnownOfAnEvent"}},
+	{"raw and corrected", []string{"RawTimeMovesWhatIsDrawnByTheOffset", "RawTimeIsWhatTheHostsClockSaid"}},
+	{"inversions, certain and undecidable, too fast", []string{"ViolationsDifferByShapeForEveryEye", "ViolationsAreDrawnAtEveryScale", "ViolationsAreListedByVerdictAndGoneTo"}},
+	{"plots of clocks, histograms of delays", []string{"DelaysAndClocksAreDrawnAndTold", "HistogramsKeepTheirOrderAndSharesWithinTheBox"}},
+	{"hostile traces", []string{"NothingOfATraceRuns", "NothingOfATraceIsMarkupInThePanels"}},
+}
+
+func TestEveryFeatureHasATest(t *testing.T) {
+	all := reflect.TypeFor[*panelBrowser]()
+	for _, f := range features {
+		for _, name := range f.tests {
+			if _, is := all.MethodByName(name); !is {
+				t.Errorf("%s: there is no test %s", f.what, name)
+			}
+		}
+	}
+}
 
 func TestFeatures(t *testing.T) {
 	b := startPanelBrowser(t)
