@@ -66,7 +66,7 @@ const Lanes = (() => {
 
   // planFor lists which tile, or which coarser one until that is there, is drawn from where to where.
   function planFor(group, clock, from, to, level) {
-    const id = group * 4096 + clock + 1;
+    const id = group * (Data.about.clocks.length + 1) + clock + 1;
     if (plans.has(id)) return plans.get(id);
     const plan = [], width = 2 ** level * Decode.Bins;
     for (let i = Math.floor(from / width), end = Math.floor(to / width); i <= end && to > from;) {
