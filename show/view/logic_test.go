@@ -21,6 +21,7 @@ func TestWhatThePageConcludes(t *testing.T) {
 		{"AnEventEndsWithTheStepOfItsStamp", b.AnEventEndsWithTheStepOfItsStamp},
 		{"StampsOfAClockThatWasSetHaveNoOrder", b.StampsOfAClockThatWasSetHaveNoOrder},
 		{"AHostIsNoSurerThanTheClockThatStampedItsEvents", b.AHostIsNoSurerThanTheClockThatStampedItsEvents},
+		{"AnOrderThatMissedEventsSaysSo", b.AnOrderThatMissedEventsSaysSo},
 		{"AChainGoesOverNoEventThatIsNotHeld", b.AChainGoesOverNoEventThatIsNotHeld},
 		{"TilesAreCountedOnceHoweverOftenTheyCome", b.TilesAreCountedOnceHoweverOftenTheyCome},
 		{"WhoWaitsForATileGetsItThoughTheViewMovesOn", b.WhoWaitsForATileGetsItThoughTheViewMovesOn},
@@ -94,6 +95,21 @@ func (b *panelBrowser) StampsOfAClockThatWasSetHaveNoOrder(t *testing.T) {
 	})()`)
 	if s := fmt.Sprint(got); s != "[unknown intervals yes intervals false -70 130 <nil> 1 3,4,0]" {
 		t.Errorf("two events of a clock that was set: %s", s)
+	}
+}
+
+func (b *panelBrowser) AnOrderThatMissedEventsSaysSo(t *testing.T) {
+	l := b.load(t)
+	got := value[[]bool](l, `(async () => {
+		App.about = { clocks: [], rows: [], events: 1500 };
+		App.bounds = () => ({ low: 0, high: 0 });
+		App.hostOf = (row) => ({ component: row });
+		const all = Array.from({ length: 1500 }, (_, event) => ({ event, clock: -1, row: event % 2, at: event, recorded: String(event) }));
+		const asked = async (held) => { App.data = { events: async (from, count) => all.slice(from, from + count).filter(held) }; return (await Order.ask(all[100], all[1401])).far; };
+		return [await asked(() => true), await asked((e) => e.event !== 700)];
+	})()`)
+	if len(got) != 2 || got[0] || !got[1] {
+		t.Errorf("events missed among all, and where one cannot be had: %v", got)
 	}
 }
 

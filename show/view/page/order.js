@@ -115,12 +115,15 @@ const Order = (() => {
   const granularityOf = (clock) => App.about.clocks[clock]?.granularity ?? 0;
 
   // messagesBetween lists the messages among the events from one to the other and a few around them, both ends known; far
-  // says that there were more events than are looked at.
+  // says that there were more events than are looked at, or some that cannot be had.
   async function messagesBetween(a, b, most = 4096) {
     const from = Math.max(0, Math.min(a.event, b.event) - 128), to = Math.max(a.event, b.event) + 129;
     const events = new Map([[a.event, a], [b.event, b]]);
+    let far = to - from > most;
     for (let at = from; at < Math.min(to, from + most); at += 1024) {
-      for (const e of await App.data.events(at, Math.min(1024, to - at))) events.set(e.event, e);
+      const some = await App.data.events(at, Math.min(1024, to - at));
+      for (const e of some) events.set(e.event, e);
+      far ||= some.length < Math.min(1024, to - at, App.about.events - at);
     }
     const messages = [];
     for (const e of events.values()) {
@@ -128,7 +131,7 @@ const Order = (() => {
       const sent = events.get(e.flow.sent ?? e.event), received = events.get(e.flow.received ?? e.event);
       if (sent && received && sent !== received && received === e) messages.push({ sent: endOf(sent), received: endOf(received) });
     }
-    return { messages, far: to - from > most };
+    return { messages, far };
   }
 
   // ask answers for two events, with what messages say.
@@ -235,7 +238,7 @@ const Order = (() => {
       answer.replaceChildren(make("strong", { class: "verdict" }, make("span", { class: "mark", "aria-hidden": "true" }, mark), verdicts[found.answer]),
         found.margin === null ? "" : make("p", { class: "margin" }, found.margin > 0 ? `by ${found.why === "clock" ? "" : "at least "}${App.duration(found.margin)}` : `margin ${App.duration(found.margin)}`),
         make("p", {}, name(sentence(found, hosts, App.duration))), both(),
-        found.far && found.answer === "unknown" ? make("p", { class: "note" }, "Too many events lie between to follow all messages; a chain may still order them.") : "");
+        found.far && found.answer === "unknown" ? make("p", { class: "note" }, "Not all messages between could be followed; a chain of them may still order these events.") : "");
       if (found.path) answer.append(button("show the chain of messages", () => Chain.show(found.path.hops)));
       App.redraw(2);
     }
