@@ -98,7 +98,8 @@ func (t *tiler) lane(number int, l *laneRoot) error {
 		}
 		entries = len(t.exact.items)
 		if l.kind == messages {
-			slices.SortStableFunc(t.exact.items, func(a, b item) int { return cmp.Compare(a.at, b.at) })
+			// Of those sent at one instant in the order of their events, by which the page goes from one to the next.
+			slices.SortStableFunc(t.exact.items, func(a, b item) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.event, b.event)) })
 		}
 	}
 	t.out = binary.AppendUvarint(t.out, uint64(number-t.number))

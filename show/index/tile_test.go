@@ -114,7 +114,7 @@ func checkExact(t *rapid.T, l *DecodedLane, want []item, k laneKind) {
 		w := want[i]
 		if k == messages { // in order of their sending
 			w = byEvent[g.Event]
-			if i > 0 && g.At < l.Items[i-1].At {
+			if b := l.Items[max(i-1, 0)]; g.At < b.At || g.At == b.At && g.Event < b.Event {
 				t.Fatalf("lane %d: messages are out of order", l.Lane)
 			}
 		}
