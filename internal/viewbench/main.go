@@ -70,9 +70,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	t, err := view.NewTimeline(x)
+	t, err := opened(x)
 	if err != nil {
-		x.Close()
 		return err
 	}
 	defer t.Close()
@@ -90,6 +89,14 @@ func run(ctx context.Context, o options) error {
 		return nil
 	}
 	return errors.New(strings.Join(missed, "; "))
+}
+
+func opened(x *index.Index) (*view.Timeline, error) {
+	t, err := view.NewTimeline(x)
+	if err != nil {
+		x.Close()
+	}
+	return t, err
 }
 
 // browse measures the page of a timeline, served and as one file.

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 )
 
@@ -30,6 +33,10 @@ func (b *bench) move(ctx context.Context, f *figures) error {
 	if _, err := evaluate[bool](ctx, `(meridian.resetStats(), seen.between = [], true)`); err != nil {
 		return err
 	}
+	busy, err := b.processor(ctx)
+	if err != nil {
+		return err
+	}
 	worst := 0.0
 	for i := range b.moves {
 		what, err := h.next(i)
@@ -50,6 +57,14 @@ func (b *bench) move(ctx context.Context, f *figures) error {
 		if err != nil {
 			return err
 		}
+		now, err := b.processor(ctx)
+		if err != nil {
+			return err
+		}
+		if n := len(one.Times); n > 0 {
+			f.processor = append(f.processor, (now-busy)*1000/float64(n))
+		}
+		busy = now
 		if b.verbose {
 			fmt.Printf("move %d, %s: %d frames, longest %.1f ms, %.3g s in sight, at rest %v\n", i, what, len(one.Times), slices.Max(append(one.Times, 0)), one.Length/1e9, rest)
 		}
@@ -69,6 +84,21 @@ func (b *bench) move(ctx context.Context, f *figures) error {
 		}
 	}
 	return nil
+}
+
+// processor is for how many seconds the page's main thread has had a processor: unlike the wall clock, it does not tell
+// how much else the machine does.
+func (b *bench) processor(ctx context.Context) (float64, error) {
+	got, err := chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range got.Metrics {
+		if m.Name == "TaskDuration" {
+			return m.Value, nil
+		}
+	}
+	return 0, errors.New("Chromium does not tell how long the page's thread ran")
 }
 
 // hand is what moves the pointer and presses keys.

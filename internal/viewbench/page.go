@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 
 	"meridian/internal/chromium"
@@ -25,19 +26,20 @@ const (
 
 // figures are what was measured of one page.
 type figures struct {
-	name     string
-	paints   []float64 // ms from asking for the page to the first frame with events, of each load
-	complete []float64 // ms until nothing of the first picture was missing
-	moves    int
-	work     []float64 // ms that the page worked for each frame with rows, sorted
-	between  []float64 // ms from each such frame to the next frame, sorted
-	worst    string    // in which move the longest frame was
-	decoded  int       // tiles
-	drawn    float64   // share of the rows' pixels that are not background, at the end
-	failed   []string  // what went wrong in the page
+	name      string
+	paints    []float64 // ms from asking for the page to the first frame with events, of each load
+	complete  []float64 // ms until nothing of the first picture was missing
+	moves     int
+	work      []float64 // ms that the page worked for each frame with rows, sorted
+	between   []float64 // ms from each such frame to the next frame, sorted
+	processor []float64 // ms of a processor that the page's thread took for a frame of each move, on average, sorted
+	worst     string    // in which move the longest frame was
+	decoded   int       // tiles
+	drawn     float64   // share of the rows' pixels that are not background, at the end
+	failed    []string  // what went wrong in the page
 }
 
-// lasting is the n-th part of sorted values.
+// part is the value below which a part of sorted values lies.
 func part(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -73,6 +75,8 @@ func (f *figures) print() {
 	row("work of a frame, median, ms", part(f.work, 0.5), fmt.Sprintf("bar %.0f", medianBar))
 	row("work of a frame, p99, ms", part(f.work, 0.99), fmt.Sprintf("bar %.0f", p99Bar))
 	row("work of a frame, worst, ms", part(f.work, 1), f.worst)
+	row("processor for a frame, median of moves, ms", part(f.processor, 0.5), "whatever else the machine does")
+	row("processor for a frame, p99 of moves, ms", part(f.processor, 0.99), "")
 	row("from frame to frame, median, ms", part(f.between, 0.5), "")
 	row("from frame to frame, p99, ms", part(f.between, 0.99), "")
 	row("tiles decoded", float64(f.decoded), "")
@@ -170,6 +174,7 @@ func (b *bench) measure(name, address string) (*figures, error) {
 	}
 	slices.Sort(f.work)
 	slices.Sort(f.between)
+	slices.Sort(f.processor)
 	return f, nil
 }
 
@@ -182,6 +187,9 @@ func (b *bench) load(f *figures, address string, last bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch}); err != nil {
+		return err
+	}
+	if _, err := chromedp.Call(ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
 		return err
 	}
 	stop := func() error { return nil }
