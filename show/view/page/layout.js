@@ -8,7 +8,7 @@
 const Layout = (() => {
   const HostHeight = 34, KindHeight = 19, Pad = 3, Least = 22, Depths = 5;
   const laneHeight = { instants: 12, slices: 17, counter: 30 };
-  let about = null, parents = [], children = [], byHost = [], place = null, lines = [], lineOf = new Map(), height = 0;
+  let about = null, parents = [], talks = [], children = [], byHost = [], place = null, lines = [], lineOf = new Map(), height = 0;
 
   function open(facts) {
     about = facts;
@@ -20,6 +20,9 @@ const Layout = (() => {
       if (parents[n] >= 0) children[parents[n]].push(n);
       else byHost[row.host]?.push(n);
     });
+    // What messages go to or come from stands first, so that arrows are short.
+    const ends = new Set(about.links.flatMap((l) => [l.from, l.to])), within = (row) => ends.has(row) || children[row].some(within);
+    talks = about.rows.map((_, n) => within(n));
   }
 
   // under says whether following parents from a row leads to another one, or round in a circle: a file could say so.
@@ -96,7 +99,8 @@ const Layout = (() => {
         kinds.get(kind).push(row);
       }
       const many = kinds.size > 1 && top.length > 6;
-      for (const [kind, rows] of kinds) {
+      const later = ([, rows]) => (rows.some((row) => talks[row]) ? 0 : 1);
+      for (const [kind, rows] of [...kinds].sort((a, b) => later(a) - later(b))) {
         const headed = many && rows.length > 1; // one row alone says by its name what it is
         const id = `k${h}.${kind}`, shut = headed && hidden.collapsed.has(id) && !filter;
         if (headed) push({ id, type: "kind", host: h, row: -1, name: kind, level: 2, folds: true, folded: shut, count: rows.length, lanes: [], more: 0 }, KindHeight);
