@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,9 +58,9 @@ func TestEachStepDownIsSaidInOneLine(t *testing.T) {
 			continue
 		}
 		said := strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
-		if o.stderr == "" {
-			said = nil
-		}
+		said = slices.DeleteFunc(said, func(line string) bool { // some machines' kernels keep events to themselves, which is no step
+			return line == "" || strings.Contains(line, "of which the kernel told nothing")
+		})
 		if len(said) != len(test.lines) {
 			t.Errorf("%s: %d lines, not %d:\n%s", what, len(said), len(test.lines), o.stderr)
 			continue
