@@ -220,8 +220,10 @@ const Links = (() => {
     g.textBaseline = "middle";
     for (const a of arrows) {
       if (n >= MaxTexts) break;
-      const x = (a.x0 + a.x1) / 2, y = (a.y0 + a.y1) / 2;
-      if (Math.abs(a.y1 - a.y0) < 28 || x < 20 || x > View.plot.width - 60 || y < 8 || y > View.plot.height - 8) continue;
+      // In the middle of what is in sight of it.
+      const tall = a.y1 - a.y0, part = (y) => Math.max(0, Math.min(1, (y - a.y0) / tall)), middle = (part(0) + part(View.plot.height)) / 2;
+      const x = a.x0 + (a.x1 - a.x0) * middle, y = a.y0 + tall * middle;
+      if (Math.abs(tall) < 28 || x < 20 || x > View.plot.width - 60 || y < 8 || y > View.plot.height - 8) continue;
       const column = Math.floor(x / 74), row = Math.floor(y / 16);
       if ([-1, 0, 1].some((i) => [-1, 0, 1].some((j) => taken.has((column + i) * 10000 + row + j)))) continue;
       taken.add(column * 10000 + row);
