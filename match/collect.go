@@ -44,11 +44,12 @@ func (l *link) blocks() [][]trace.Message {
 	return append(l.full, l.block)
 }
 
-// collector is what one worker finds.
+// collector is what is found in one batch of conversations.
 type collector struct {
-	links map[[2]*index]*link
-	last  *link // the one asked for last: units of one pair of captures come together
-	tally Tally
+	links   map[[2]*index]*link
+	ordered []*link // as they were begun
+	last    *link   // the one asked for last: units of one pair of captures come together
+	tally   Tally
 }
 
 func (c *collector) link(from, to *index) *link {
@@ -60,34 +61,40 @@ func (c *collector) link(from, to *index) *link {
 	if !ok {
 		l = &link{from: from, to: to}
 		c.links[key] = l
+		c.ordered = append(c.ordered, l)
 	}
 	c.last = l
 	return l
 }
 
-// matchUnits matches all conversations whose near end is known, several at a time.
-func matchUnits(ctx context.Context, units []unit, captures int) ([]*link, Tally, error) {
-	workers := min(runtime.GOMAXPROCS(0), max(len(units), 1))
-	collectors := make([]collector, workers)
+// mostBatches is into how many batches conversations are divided at most: enough that no worker waits long for another.
+const mostBatches = 64
+
+// matchUnits matches all conversations whose near end is known, several at a time. What it returns is in the order of the
+// conversations, whoever was quicker: what follows must not depend on that.
+func matchUnits(ctx context.Context, units []unit) ([]*link, Tally, error) {
+	batches := make([]collector, min(mostBatches, len(units)))
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	for w := range workers {
+	for range min(runtime.GOMAXPROCS(0), len(batches)) {
 		group.Go(func() error {
-			c := &collectors[w]
-			c.links = make(map[[2]*index]*link, captures)
 			var tcp tcpMatcher
 			var datagrams datagramMatcher
-			for i := next.Add(1) - 1; i < int64(len(units)); i = next.Add(1) - 1 {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				u := &units[i]
-				switch {
-				case u.near == 0:
-				case u.connA != nil:
-					tcp.match(u, c)
-				default:
-					datagrams.match(u, c)
+			for i := int(next.Add(1) - 1); i < len(batches); i = int(next.Add(1) - 1) {
+				c := &batches[i]
+				c.links = make(map[[2]*index]*link)
+				for k := i * len(units) / len(batches); k < (i+1)*len(units)/len(batches); k++ {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					u := &units[k]
+					switch {
+					case u.near == 0:
+					case u.connA != nil:
+						tcp.match(u, c)
+					default:
+						datagrams.match(u, c)
+					}
 				}
 			}
 			return nil
@@ -98,14 +105,14 @@ func matchUnits(ctx context.Context, units []unit, captures int) ([]*link, Tally
 	}
 	var links []*link
 	var tally Tally
-	for i := range collectors {
-		tally.add(collectors[i].tally)
-		for _, l := range collectors[i].links {
+	for i := range batches {
+		tally.add(batches[i].tally)
+		for _, l := range batches[i].ordered {
 			for _, block := range l.blocks() {
 				tally.Messages += int64(len(block))
 			}
-			links = append(links, l)
 		}
+		links = append(links, batches[i].ordered...)
 	}
 	return links, tally, nil
 }

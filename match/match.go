@@ -100,7 +100,7 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	if err := orientation.decide(ctx, units, w); err != nil {
 		return nil, err
 	}
-	links, tally, err := matchUnits(ctx, units, len(captures))
+	links, tally, err := matchUnits(ctx, units)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (r *Result) stamp(ctx context.Context, indexes []*index, h hosts, roles *ro
 		r.Captures = append(r.Captures, c)
 		r.extend(x.Capture, &c)
 	}
-	slices.SortFunc(links, func(l, m *link) int {
+	slices.SortStableFunc(links, func(l, m *link) int {
 		return cmp.Or(cmp.Compare(number[l.from], number[m.from]), cmp.Compare(number[l.to], number[m.to]))
 	})
 	for _, l := range links {
