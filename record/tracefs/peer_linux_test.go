@@ -73,6 +73,9 @@ func of(t *testing.T, events []taped, family map[int64]bool) map[string]int {
 	return n
 }
 
+// mostUnseen is how many wake-ups may be hidden from eBPF.
+const mostUnseen = 6
+
 func TestTheEventsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 	pid, pass := gate(t, "studied", "/bin/true; (/bin/true; cat /proc/self/comm | /bin/cat); sleep 0.01")
 	o := Options{Groups: kernel.Sched | kernel.Syscalls, Pids: []int{pid}}
@@ -105,8 +108,14 @@ func TestTheEventsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 			}
 		}
 	}
+	unseen := 0
 	for s, n := range got {
 		if want[s] == 0 {
+			// Some machines run no eBPF program while an agent of theirs is the current process: whom an interrupt wakes then
+			// only ftrace tells.
+			if unseen += n; unseen <= mostUnseen && strings.Contains(s, " sched_wak") {
+				continue
+			}
 			if wrong++; wrong < 10 {
 				t.Errorf("%d too many: %s", n, s)
 			}
