@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -50,7 +51,9 @@ func main() {
 	flag.StringVar(&o.pageProfile, "pageprofile", "", "a folder for profiles of the page's code")
 	flag.BoolVar(&o.verbose, "v", false, "tell of every move")
 	flag.Parse()
-	if err := run(context.Background(), o); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // the browser's folder goes too
+	defer stop()
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "viewbench:", err)
 		os.Exit(1)
 	}
@@ -81,7 +84,6 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 		for _, f := range pages {
-			f.print()
 			missed = append(missed, f.missed()...)
 		}
 	}
@@ -111,8 +113,13 @@ func browse(ctx context.Context, t *view.Timeline, o options) ([]*figures, error
 	if err != nil {
 		return nil, err
 	}
+	served.print()
 	file, err := b.file(t)
-	return []*figures{served, file}, err
+	if err != nil {
+		return nil, err
+	}
+	file.print()
+	return []*figures{served, file}, nil
 }
 
 // indexed opens an index, or builds one and says which bars it misses.

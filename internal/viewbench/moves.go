@@ -98,7 +98,7 @@ func (b *bench) processor(ctx context.Context) (float64, error) {
 			return m.Value, nil
 		}
 	}
-	return 0, errors.New("Chromium does not tell how long the page's thread ran")
+	return 0, errors.New("how long the page's thread ran is not told by Chromium")
 }
 
 // hand is what moves the pointer and presses keys.
