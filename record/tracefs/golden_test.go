@@ -16,7 +16,7 @@ import (
 
 // A captured directory holds header_page, header_event, NAME.format of each event, cpuN.raw with the pages of a
 // processor's ring, and cpuN.txt with what the kernel itself prints of them. That in
-// testdata is of Linux 6.18 on x86-64, made by go test -run TestCaptureIsRenewed -capture.
+// testdata is of Linux 6.18 on x86-64, made by go test -run TestPagesOfThisKernel -capture.
 
 func TestPagesSayWhatTheKernelPrints(t *testing.T) {
 	dir := filepath.Join("testdata", "linux")
