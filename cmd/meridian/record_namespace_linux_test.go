@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestProgramsOfOtherNamespacesAreOtherHosts records two namespaces at the same time on one machine: in each runs a program that waits
@@ -50,6 +51,17 @@ func TestProgramsOfOtherNamespacesAreOtherHosts(t *testing.T) {
 	for name, h := range hosts { // both rings are there
 		if line := <-h.out; line != "ready" {
 			t.Fatalf("%s says %q: %s", name, line, h.said.String())
+		}
+	}
+	// A program that ends before a recorder has looked for it (every 50 ms) belongs to nobody's namespace that could be told.
+	for name := range hosts {
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			if found, _ := filepath.Glob(filepath.Join(dir, name, "sensor_*")); len(found) > 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s records no program: %s", name, hosts[name].said.String())
+			}
 		}
 	}
 	// A recorder looks for rings at least once more before it ends, while the other's program is still there.
