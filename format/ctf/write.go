@@ -40,9 +40,9 @@ import (
 //	Float     32 or 64 bits                                 lacking  _NAME_present and a variant of absent and present
 //	Text      string up to a NUL                            Bytes    _NAME_length and a sequence of bytes in base 16
 //
-// Elements and alternatives that need such a second field are structures of it and of one named value; a [restorer] takes
-// all this back. All is little-endian and at places of whole bytes. The category of a class stands in its model.emf.uri, behind
-// "meridian:category:".
+// An array of bytes in base 16 is Bytes, then. Elements and alternatives that need such a second field are structures of
+// it and of one named value; a [restorer] takes all this back. All is little-endian and at places of whole bytes. The
+// category of a class stands in its model.emf.uri, behind "meridian:category:".
 //
 // Metadata can be written only when all classes are known, so nothing is at DIR before Close: all is beside it until
 // then, under the name DIR.partial. The writer holds at most WriterOptions.Memory bytes of packets, and no file open.

@@ -230,6 +230,9 @@ func drawType(t *rapid.T, depth int) trace.Type {
 		x.Fields = drawFields(t, depth-1, rapid.IntRange(1, 3).Draw(t, "alternatives"))
 	case trace.Array:
 		elem := drawType(t, depth-1)
+		if elem.Kind == trace.Uint && elem.Bits == 8 && elem.Base == 16 && elem.Labels == nil {
+			return trace.Type{Kind: trace.Bytes} // which it is in CTF
+		}
 		x.Elem, x.Length = &elem, rapid.IntRange(0, 3).Draw(t, "length")
 	}
 	return x

@@ -54,15 +54,17 @@ func TestPagesSayHowManyEventsWereOverwritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := parseStats([]byte(text))
+		said, least := parseStats([]byte(text)), false
 		for {
 			if ok, err := l.advance(); err != nil {
 				t.Fatal(err)
 			} else if !ok {
 				break
 			}
+			// A page whose events leave no room for the number says only that there is a loss.
+			least = least || l.page.missed == 1
 		}
-		if l.missed.Load() != said {
+		if got := l.missed.Load(); got > said || (got == 0) != (said == 0) || got != said && !least {
 			t.Errorf("processor %d: %d by its pages, %d by its stats", l.cpu, l.missed.Load(), said)
 		}
 	}
