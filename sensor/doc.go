@@ -44,8 +44,8 @@
 // # Loss
 //
 // Where the reader is behind, new events are discarded (or the oldest are overwritten, Options.Overwrite) and counted: each packet
-// says how many. Texts that were cut (MaxText) and events of processors beyond the ring's shards have counters of their own,
-// meridian:cut and meridian:lost.
+// says how many. Texts that were cut (MaxText), events of processors beyond the ring's shards and sums of histograms that are
+// too large have counters of their own, meridian:cut, meridian:lost and meridian:saturated.
 //
 // # Cost
 //

@@ -18,7 +18,9 @@ import (
 //	values    0 1 ... 15    16-17 18-19 ... 30-31    32-35 36-39 ...    ... 2^62 ...
 //	bucket    0 1 ... 15     16    17   ...  23       24    25            up to 487
 //
-// Values below 0 count as 0. Add costs some ten nanoseconds, more where many processors share a histogram.
+// Values below 0 count as 0. A sum that would pass 2^63-1 stays there, which readers' integers of 64 bits can hold: read
+// it as "at least". The counter meridian:saturated counts the events that say so; their other numbers are as always.
+// Add costs some ten nanoseconds, more where many processors share a histogram.
 type Histogram struct {
 	class
 	sum, count atomic.Int64
@@ -50,13 +52,27 @@ func (h *Histogram) Add(v int64) {
 
 func (h *Histogram) add(v int64) {
 	h.buckets[bucketOf(v)].Add(1)
-	h.sum.Add(v)
+	h.addToSum(v)
 	for low := h.min.Load(); v < low && !h.min.CompareAndSwap(low, v); low = h.min.Load() {
 	}
 	for high := h.max.Load(); v > high && !h.max.CompareAndSwap(high, v); high = h.max.Load() {
 	}
 	h.count.Add(1)
 }
+
+// addToSum does not simply add and look afterwards: between the two others may add, too, and bring what wrapped back above 0.
+func (h *Histogram) addToSum(v int64) {
+	for {
+		before := h.sum.Load()
+		after := before + min(v, math.MaxInt64-before)
+		if h.sum.CompareAndSwap(before, after) {
+			return
+		}
+	}
+}
+
+// saturated counts the events of histograms whose sum is as large as it can be.
+var saturated = NewCounter("meridian", "saturated")
 
 func bucketOf(v int64) int {
 	if v < 16 {
@@ -111,6 +127,9 @@ func (h *Histogram) flush() {
 			}
 		}
 		return high
+	}
+	if sum == math.MaxInt64 {
+		saturated.Add(1)
 	}
 	h.emit([7]int64{n, sum, low, high, quantile(0.5), quantile(0.9), quantile(0.99)}, held)
 }

@@ -236,6 +236,40 @@ func TestAHistogramTellsWhatWasAddedToIt(t *testing.T) {
 	babeltrace(t, dir)
 }
 
+func TestASumThatIsTooLargeStaysAtTheLargestAndIsTold(t *testing.T) {
+	h := NewHistogram("test", "large")
+	before := saturated.Value()
+	dir := record(t, Options{Interval: time.Hour}, func() {
+		h.Add(math.MaxInt64 - 1)
+		h.Add(1)
+		histograms.flush() // as large as it can be, and true
+		h.Add(math.MaxInt64 - 1)
+		histograms.flush()
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 1000 { // wraps more than once, to every value that 64 bits have
+					h.Add(math.MaxInt64 / 3)
+				}
+			})
+		}
+		all.Wait()
+	})
+	all := read(t, dir, "")
+	var got [][2]int64
+	for _, e := range named(all, "test:large") {
+		got = append(got, [2]int64{e.values[0].Int(), e.values[1].Int()})
+	}
+	if want := [][2]int64{{2, math.MaxInt64}, {1, math.MaxInt64 - 1}, {8000, math.MaxInt64}}; !slices.Equal(got, want) {
+		t.Errorf("counts and sums are %d, not %d", got, want)
+	}
+	told := named(all, "meridian:saturated")
+	if len(told) != 2 || told[1].values[0].Int() != before+2 {
+		t.Errorf("meridian:saturated is there %d times, not 2: %v", len(told), told)
+	}
+	babeltrace(t, dir)
+}
+
 func TestADirectoryWithATraceIsNotWrittenInto(t *testing.T) {
 	dir := record(t, Options{}, func() {})
 	rings := t.TempDir()
