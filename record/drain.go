@@ -126,11 +126,8 @@ func (d *drain) commit() bool {
 	return d.broken == nil
 }
 
-// breaks gives the ring up.
-func (d *drain) breaks(err error) {
-	d.broken = err
-	d.warnings.Add(d.info.Path, "the ring is read no further", err.Error())
-}
+// breaks gives the ring up, of which the recorder tells.
+func (d *drain) breaks(err error) { d.broken = err }
 
 // take writes a packet of the ring.
 func (d *drain) take(p *ring.Packet) error {

@@ -37,7 +37,7 @@ type packetWriter struct {
 
 	mu     sync.Mutex // the capture's goroutine writes, another one flushes
 	file   *packet.File
-	failed error
+	failed error // what ended it: the output's fault or the capture's
 	stats  packet.Stats
 }
 
@@ -75,7 +75,9 @@ func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
 	}
 }
 
-// run writes until the capture ends.
+func (w *packetWriter) name() string { return packetFiles }
+
+// run writes until the capture ends. What it gave before it failed is in the file then.
 func (w *packetWriter) run(ctx context.Context) error {
 	flush := func() error {
 		w.mu.Lock()
@@ -97,13 +99,17 @@ func (w *packetWriter) run(ctx context.Context) error {
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed != nil {
-		return w.failed
+	switch {
+	case w.failed != nil:
+		err = w.failed
+	case ctx.Err() == nil && err == nil:
+		err = errEnded
 	}
-	if err != nil {
-		return fmt.Errorf("record: %w", err)
+	if err == nil || ofOutput(err) {
+		return err
 	}
-	return nil
+	w.failed = w.flush()
+	return errors.Join(err, w.failed)
 }
 
 func (w *packetWriter) write(f *trace.Frame) error {
@@ -111,14 +117,19 @@ func (w *packetWriter) write(f *trace.Frame) error {
 	if err == nil {
 		err = w.file.Write(f)
 	}
-	return w.wrap(err)
+	return wrapped(err)
 }
 
-func (w *packetWriter) wrap(err error) error {
+// wrapped tells what the file said. It refuses packets that make no sense, too, which is the capture's fault.
+func wrapped(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("record: packets: %w", full(err))
+	var system *fs.PathError
+	if err = fmt.Errorf("record: packets: %w", full(err)); errors.As(err, &system) {
+		err = &outputError{err}
+	}
+	return err
 }
 
 // flush writes out what is in memory, and what was lost.
@@ -126,19 +137,19 @@ func (w *packetWriter) flush() error { return w.tell(false) }
 
 func (w *packetWriter) tell(last bool) error {
 	if err := w.file.Describe(w.capture.Interfaces()); err != nil {
-		return w.wrap(err)
+		return wrapped(err)
 	}
 	if s, err := w.capture.Stats(); err == nil { // else they stay what they were
 		w.stats = s
 	}
-	return w.wrap(w.file.Tell(w.stats, int64(clock.Monotonic.Now())+w.origin, last))
+	return wrapped(w.file.Tell(w.stats, int64(clock.Monotonic.Now())+w.origin, last))
 }
 
 func (w *packetWriter) finish() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var err error
-	if w.failed == nil { // else it was told
+	if !ofOutput(w.failed) { // else it was told
 		err = w.tell(true)
 	}
 	if gone := w.stats.Gone; gone != "" {
@@ -147,7 +158,10 @@ func (w *packetWriter) finish() error {
 	if n := w.stats.Unknown; n > 0 {
 		w.warnings.AddN("packets", "those of interfaces whose link layer is not known here are left out", "", n)
 	}
-	return errors.Join(err, w.file.Close())
+	if shut := w.file.Close(); shut != nil {
+		err = errors.Join(err, &outputError{fmt.Errorf("record: packets: %w", full(shut))})
+	}
+	return err
 }
 
 // counts are those of each interface. What found no room is known only of all together, which have one ring.

@@ -74,7 +74,8 @@ type Options struct {
 	Packets  Capture            // nil for none
 
 	Counts   func(Summary)   // told now and then what was recorded so far, by the goroutine of Run; may be nil
-	Warnings *trace.Warnings // told what went wrong without ending the recording; may be nil
+	Failed   func(Failure)   // told at once of what is recorded no further, by the goroutine of Run; nil: Warnings are
+	Warnings *trace.Warnings // told what else went wrong without ending the recording; may be nil
 }
 
 // Recorder records a host.
@@ -90,6 +91,9 @@ type Recorder struct {
 	ended   []*drain
 	sources []writer
 	over    int // how many sources have ended
+
+	failures []Failure
+	unlisted int // failures beyond the most that are kept
 }
 
 // New begins a trace, or goes on with one whose recorder has ended. Nobody else may record into the same directory.
@@ -148,8 +152,9 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 }
 
 // writer writes what a source brings. Run ends with the context, when all is written that was there by then; finish is for
-// after it.
+// after it. An error is the source's own affair but for an [outputError].
 type writer interface {
+	name() string
 	run(context.Context) error
 	finish() error
 	counts() []Counts
@@ -163,25 +168,22 @@ func (r *Recorder) Origin() int64 {
 }
 
 // Run records until the context is done, and then what there is by then; earlier only where the trace cannot be
-// written. What was written is readable in any case. It may be called once.
+// written. A source or a ring that fails is recorded no further, and all else goes on: Options.Failed, the summary and the
+// trace tell of it, and it is no error. What was written is readable in any case. It may be called once.
 func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	failed := make(chan error, len(r.sources))
+	over := make(chan ended, len(r.sources))
 	for _, s := range r.sources {
-		go func() { failed <- s.run(inner) }()
+		go func() { over <- ended{s, s.run(inner)} }()
 	}
-	err := r.drain(inner, failed)
+	errs := []error{r.drain(inner, over)}
 	cancel()
-	errs := []error{err}
 	for range len(r.sources) - r.over {
-		errs = append(errs, <-failed)
+		errs = append(errs, r.sourceOver(<-over))
 	}
-	failure, last := errors.Join(errs...), r.finish()
-	if noRoom(failure) && noRoom(last) {
-		last = nil // it was told
-	}
-	return r.summary(), errors.Join(failure, last)
+	errs = append(errs, r.finish()...)
+	return r.summary(), joined(errs...)
 }
 
 // Between passes over the rings the recorder rests, and it looks for new rings once in the longest of these rests. With what
@@ -192,8 +194,8 @@ const (
 	longRest  = 50 * time.Millisecond
 )
 
-// drain takes what comes until the context is done or something fails, and what there is then.
-func (r *Recorder) drain(ctx context.Context, failed <-chan error) error {
+// drain takes what comes until the context is done or the trace cannot be written, and what there is then.
+func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 	defer hurry()()
 	pause := shortRest
 	next := time.Now() // when the clocks are read
@@ -202,9 +204,9 @@ func (r *Recorder) drain(ctx context.Context, failed <-chan error) error {
 		// What programs emitted until the end is taken; what they go on emitting is not waited for.
 		over := ctx.Err() != nil
 		select {
-		case err := <-failed:
+		case e := <-sources:
 			r.over++
-			if err != nil {
+			if err := r.sourceOver(e); err != nil {
 				return err
 			}
 		default:
@@ -280,6 +282,11 @@ func (r *Recorder) pass() (full float64, err error) {
 		if err := d.finish(over && d.broken == nil); err != nil {
 			return full, err
 		}
+		if d.broken != nil {
+			if err := r.fail(d.info.Program, d.info.PID, d.broken); err != nil {
+				return full, err
+			}
+		}
 		if !d.removed { // or it would be found again
 			r.known[path] = true
 		}
@@ -288,8 +295,7 @@ func (r *Recorder) pass() (full float64, err error) {
 }
 
 // finish completes the trace and lets go of everything.
-func (r *Recorder) finish() error {
-	var errs []error
+func (r *Recorder) finish() (errs []error) {
 	for path, d := range r.rings {
 		delete(r.rings, path)
 		r.ended = append(r.ended, d)
@@ -297,9 +303,9 @@ func (r *Recorder) finish() error {
 	}
 	errs = append(errs, r.own.finish())
 	for _, s := range r.sources {
-		errs = append(errs, s.finish())
+		errs = append(errs, r.sourceOver(ended{s, s.finish()}))
 	}
-	return errors.Join(append(errs, r.t.close())...)
+	return append(errs, r.t.close())
 }
 
 // directories returns where rings are looked for; "" stands for where programs make them by themselves.
@@ -321,7 +327,9 @@ func (r *Recorder) find() error {
 		}
 		for _, path := range paths {
 			if r.rings[path] == nil && !r.known[path] {
-				r.open(path)
+				if err := r.open(path); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -331,40 +339,42 @@ func (r *Recorder) find() error {
 	return r.t.writeMetadata()
 }
 
-func (r *Recorder) open(path string) {
+// open begins with a ring, if it is one of a chosen program and can be read. An error is the trace's.
+func (r *Recorder) open(path string) error {
 	pid := 0
 	if _, err := fmt.Sscanf(filepath.Base(path), "meridian-%d-", &pid); err == nil && r.o.Only != nil && !r.o.Only(pid) {
 		r.known[path] = true
-		return
+		return nil
 	}
 	reader, err := ring.Open(path)
 	switch {
 	case errors.Is(err, ring.ErrUnready), errors.Is(err, os.ErrNotExist):
-		return // it will be ready, or is gone
+		return nil // it will be ready, or is gone
 	case errors.Is(err, ring.ErrBusy):
 		if !r.busy[path] {
 			r.busy[path] = true
 			r.o.Warnings.Add(path, "the ring has another reader, which has its events until it ends", "")
 		}
-		return
-	case err != nil:
+		return nil
+	case err != nil: // perhaps another user's
 		r.known[path] = true
 		r.o.Warnings.Add(path, "the ring cannot be read", err.Error())
-		return
+		return nil
 	}
-	if !chosen(r.o.Programs, reader.Info()) {
+	info := reader.Info()
+	if !chosen(r.o.Programs, info) {
 		r.known[path] = true
 		reader.Close()
-		return
+		return nil
 	}
 	d, err := newDrain(reader, r.t, r.times, r.o.Warnings)
 	if err != nil {
 		r.known[path] = true
 		reader.Close()
-		r.o.Warnings.Add(path, "the ring is not recorded", err.Error())
-		return
+		return r.fail(info.Program, info.PID, err)
 	}
 	r.rings[path] = d
+	return nil
 }
 
 // chosen says whether a program is one of those that were asked for.

@@ -152,7 +152,9 @@ func (r *rows) close() error {
 	var errs []error
 	for _, f := range r.files {
 		if f.f != nil {
-			errs = append(errs, f.f.Close())
+			if err := f.f.Close(); err != nil {
+				errs = append(errs, &outputError{fmt.Errorf("record: %w", full(err))})
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -183,12 +185,12 @@ func (f *rowFile) flush() error {
 		var err error
 		if f.f, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
 			f.f = nil
-			return full(err)
+			return &outputError{full(err)}
 		}
 	}
 	n, err := f.f.WriteAt(f.packets, f.size)
 	if err != nil {
-		return errors.Join(full(err), f.f.Truncate(f.size+int64(wholePackets(f.packets[:n]))))
+		return &outputError{errors.Join(full(err), f.f.Truncate(f.size+int64(wholePackets(f.packets[:n]))))}
 	}
 	f.size += int64(n)
 	f.packets = f.packets[:0]

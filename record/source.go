@@ -84,18 +84,25 @@ func reading(ctx context.Context, flush func() error, read func(context.Context)
 	return err
 }
 
-// run writes until the source ends.
+func (w *sourceWriter) name() string { return w.source.Name() }
+
+// run writes until the source ends. What it gave before it failed is in the file then.
 func (w *sourceWriter) run(ctx context.Context) error {
 	err := reading(ctx, w.flush, func(ctx context.Context) error { return w.source.Read(ctx, w.take) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed != nil {
-		return w.failed
+	switch {
+	case w.failed != nil:
+		err = w.failed
+	case ctx.Err() == nil && err == nil:
+		err = errEnded
+	case errors.Is(err, ctx.Err()):
+		return nil
 	}
-	if err != nil && !errors.Is(err, ctx.Err()) {
-		return fmt.Errorf("record: %s: %w", w.source.Name(), err)
+	if err == nil || ofOutput(err) {
+		return err
 	}
-	return nil
+	return errors.Join(err, w.keep())
 }
 
 func (w *sourceWriter) take(e *Event) error {
@@ -141,16 +148,29 @@ func (w *sourceWriter) flush() error {
 	return w.failed
 }
 
+// keep writes what is in memory, whatever became of the source. An error is the output's.
+func (w *sourceWriter) keep() error {
+	w.rows.lose(w.source.Lost())
+	if err := w.rows.flush(); err != nil {
+		w.failed = err
+		return err
+	}
+	return nil
+}
+
 // finish is for after run.
 func (w *sourceWriter) finish() error {
-	failed := w.failed
-	err := w.flush()
-	if w.failed == nil {
-		w.rows.end()
-		err = w.rows.flush()
-	}
-	if failed != nil {
-		err = nil // it was told
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var err error
+	if !ofOutput(w.failed) { // else it was told
+		if w.failed == nil {
+			err = w.rows.add(w.source.Streams())
+		}
+		err = errors.Join(err, w.keep())
+		if w.rows.end(); !ofOutput(err) {
+			err = errors.Join(err, w.rows.flush())
+		}
 	}
 	return errors.Join(err, w.rows.close())
 }

@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Counts is what was recorded of a program, of a stream of a source, or of a network interface, whose packets are its events.
 type Counts struct {
@@ -23,10 +26,12 @@ type Summary struct {
 	Streams    []Counts      `json:"streams"` // in the order in which they were found
 	Total      Counts        `json:"total"`
 	ClockError time.Duration `json:"clock_error_ns"` // of the worst reading by which stamps were put on the clock
+	Failures   []Failure     `json:"failures,omitempty"`
+	Unlisted   int           `json:"failures_unlisted,omitempty"` // how many more there were than are listed
 }
 
 func (r *Recorder) summary() Summary {
-	s := Summary{Dir: r.o.Dir, Streams: []Counts{}} // an empty list in JSON, not null
+	s := Summary{Dir: r.o.Dir, Streams: []Counts{}, Failures: slices.Clone(r.failures), Unlisted: r.unlisted} // no streams are [] in JSON, not null
 	for _, d := range r.ended {
 		s.Streams = append(s.Streams, d.counts)
 	}

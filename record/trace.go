@@ -224,7 +224,7 @@ func (t *hostTrace) writeMetadata() error {
 	defer t.mu.Unlock()
 	var text bytes.Buffer
 	if err := t.m.WriteTSDL(&text); err != nil {
-		return fmt.Errorf("record: %s: %w", t.dir, err)
+		return &outputError{fmt.Errorf("record: %s: %w", t.dir, err)}
 	}
 	// Readers take files whose names begin with a dot for none of the trace's.
 	path := filepath.Join(t.dir, ".metadata.new")
@@ -234,9 +234,25 @@ func (t *hostTrace) writeMetadata() error {
 	}
 	if err != nil {
 		os.Remove(path)
-		return fmt.Errorf("record: %w", full(err))
+		return &outputError{fmt.Errorf("record: %w", full(err))}
 	}
 	return nil
+}
+
+// note enters a text into the environment, under a name with the first number that is free behind it. The metadata is then to be
+// written.
+func (t *hostTrace) note(name, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := map[string]bool{}
+	for _, e := range t.m.Env {
+		taken[e.Name] = true
+	}
+	n := 1
+	for taken[fmt.Sprint(name, "_", n)] {
+		n++
+	}
+	t.m.Env = append(t.m.Env, ctf.Env{Name: fmt.Sprint(name, "_", n), Text: text, IsText: true})
 }
 
 func (t *hostTrace) close() error {

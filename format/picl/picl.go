@@ -86,8 +86,8 @@ type task struct {
 }
 
 type slice struct {
-	id    uint64
-	event int
+	id          uint64
+	event, node int
 }
 
 // deepest is how many slices of a row may be open. An end whose begin was beyond is a mark.
@@ -121,12 +121,12 @@ func (p *Writer) Write(r *trace.Record) error {
 	event := 1 + max(r.Class, 0)
 	switch r.Phase {
 	case trace.Begin:
-		row.begin(slice{r.Slice, event})
+		row.begin(slice{r.Slice, event, node})
 		p.head(begin, event, r.Time, node, number)
 		p.values(c, r.Values)
 	case trace.End:
 		kind := end
-		if begun, ok := row.close(r.Slice); ok {
+		if begun, ok := row.close(r.Slice, node); ok {
 			event = begun
 		} else {
 			kind = mark
@@ -237,8 +237,9 @@ func (t *task) begin(s slice) {
 	}
 }
 
-// close ends a slice and returns the event that began it.
-func (t *task) close(id uint64) (event int, ok bool) {
+// close ends a slice and returns the event that began it. A record that names another host than its row's ends nothing of
+// the row's.
+func (t *task) close(id uint64, node int) (event int, ok bool) {
 	if t == nil {
 		return 0, false
 	}
@@ -247,7 +248,7 @@ func (t *task) close(id uint64) (event int, ok bool) {
 		return 0, false
 	}
 	for i := len(t.open) - 1; i >= 0; i-- {
-		if s := t.open[i]; id == 0 || s.id == id {
+		if s := t.open[i]; s.node == node && (id == 0 || s.id == id) {
 			t.open = append(t.open[:i], t.open[i+1:]...)
 			return s.event, true
 		}

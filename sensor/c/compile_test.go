@@ -1,6 +1,7 @@
 package c_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -51,5 +52,42 @@ func TestWrongTypesDoNotCompile(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestNinthFieldIsRefusedInWords: without a message of our own the compiler complains of what macros made of it, in one line for
+// each macro on the way.
+func TestNinthFieldIsRefusedInWords(t *testing.T) {
+	t.Parallel()
+	fields := func(n int) (s string) {
+		for i := range n {
+			s += fmt.Sprintf(", (int, f%d)", i)
+		}
+		return s
+	}
+	const says = "test:many has more than eight fields; declare an event of its own for the rest"
+	for _, with := range []string{"gcc -x c -std=c11", "clang -x c -std=c11", "g++ -x c++ -std=c++17", "clang++ -x c++ -std=c++17"} {
+		t.Run(with, func(t *testing.T) {
+			t.Parallel()
+			cc := strings.Fields(with)
+			check := func(source string) (string, error) {
+				return compile(t, source, cc[0], append(cc[1:], "-fsyntax-only", "-fno-diagnostics-color", "-")...)
+			}
+			if out, err := check("MERIDIAN_SLICE(test, many" + fields(8) + "); int main(void) { return 0; }"); err != nil {
+				t.Errorf("eight fields: %v\n%s", err, out)
+			}
+			for _, many := range []string{"MERIDIAN_EVENT(test, many" + fields(9), "MERIDIAN_SLICE(test, many" + fields(9), "MERIDIAN_EVENT(test, many" + fields(32)} {
+				out, err := check(many + "); int main(void) { return 0; }")
+				if err == nil || !strings.Contains(out, says) || strings.Count(out, "error:") != 1 {
+					t.Errorf("%s: %v\n%s", many, err, out)
+				}
+			}
+			// One value more than the fields is told by the name of the function, also behind the eighth.
+			eight := "MERIDIAN_EVENT(test, full" + fields(8) + "); int main(void) { MERIDIAN_EMIT(full, 0, 1, 2, 3, 4, 5, 6, 7, 8); return 0; }"
+			out, err := check(eight)
+			if err == nil || !strings.Contains(out, "too many arguments") && !strings.Contains(out, "no matching function") || !strings.Contains(out, "mdn_emit_full") {
+				t.Errorf("nine values: %v\n%s", err, out)
+			}
+		})
 	}
 }

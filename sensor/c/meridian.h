@@ -302,8 +302,16 @@ static inline unsigned char *mdn_put(unsigned char *at, char kind, const void *v
 #define MDN_JOIN(a, b) MDN_JOIN_(a, b)
 #define MDN_FIRST_(a, ...) a
 #define MDN_FIRST(...) MDN_FIRST_(__VA_ARGS__, )
-#define MDN_COUNT_(a, b, c, d, e, f, g, h, i, n, ...) n
-#define MDN_MAP(m, ...) MDN_JOIN(MDN_MAP_, MDN_COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0, ))(m, __VA_ARGS__)
+// MDN_COUNT is its 34th argument: of what stands behind a name and its fields the last for none, the one before it for
+// one field, and so on up to 32, so that more than eight get a message.
+#define MDN_COUNT(...) MDN_COUNT_(__VA_ARGS__)
+#define MDN_COUNT_(name, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, a2, b2, c2, d2, \
+	e2, f2, chosen, ...) chosen
+#define MDN_8(x) x, x, x, x, x, x, x, x
+#define MDN_24(x) MDN_8(x), MDN_8(x), MDN_8(x)
+#define MDN_FEW(...) MDN_COUNT(__VA_ARGS__, MDN_24(0), MDN_8(1), 1, )
+#define MDN_MAP(m, ...)                                                                                                \
+	MDN_JOIN(MDN_MAP_, MDN_COUNT(__VA_ARGS__, MDN_24(many), 8, 7, 6, 5, 4, 3, 2, 1, 0, ))(m, __VA_ARGS__)
 #define MDN_MAP_0(m, n)
 #define MDN_MAP_1(m, n, a) m(a)
 #define MDN_MAP_2(m, n, a, b) m(a) m(b)
@@ -313,6 +321,7 @@ static inline unsigned char *mdn_put(unsigned char *at, char kind, const void *v
 #define MDN_MAP_6(m, n, a, b, c, d, e, f) m(a) m(b) m(c) m(d) m(e) m(f)
 #define MDN_MAP_7(m, n, a, b, c, d, e, f, g) m(a) m(b) m(c) m(d) m(e) m(f) m(g)
 #define MDN_MAP_8(m, n, a, b, c, d, e, f, g, h) m(a) m(b) m(c) m(d) m(e) m(f) m(g) m(h)
+#define MDN_MAP_many(m, n, a, b, c, d, e, f, g, h, ...) MDN_MAP_8(m, n, a, b, c, d, e, f, g, h) // MDN_CLASS refuses them
 
 #define MDN_DESCRIBE(field) MDN_DESCRIBE_ field
 #define MDN_DESCRIBE_(type, name) {#name, MDN_KIND(type), sizeof(type)},
@@ -326,6 +335,7 @@ static inline unsigned char *mdn_put(unsigned char *at, char kind, const void *v
 #define MDN_PUT_(type, name) mdn_p = mdn_put(mdn_p, MDN_KIND(type), &name, mdn_length_##name);
 
 #define MDN_CLASS(symbol, category, label, ending, context, ...)                                                       \
+	MDN_ASSERT(MDN_FEW(__VA_ARGS__), category ":" label " has more than eight fields; declare an event of its own for the rest"); \
 	static const struct mdn_field mdn_fields_##symbol[] = {MDN_MAP(MDN_DESCRIBE, __VA_ARGS__){NULL, 0, 0}};            \
 	static struct mdn_class mdn_class_##symbol = {category, label, ending, context, mdn_fields_##symbol,               \
 		&mdn_class_##symbol.local, 0, 0, NULL, NULL, 0};                                                               \
@@ -367,7 +377,7 @@ static inline void mdn_number(const struct mdn_class *c, uint64_t number, unsign
 
 // What programs use. Declarations stand at file scope, once or in a header that several units include.
 
-// MERIDIAN_EVENT(category, name, (type, field)...) declares events of up to eight fields.
+// MERIDIAN_EVENT(category, name, (type, field)...) declares events of up to eight fields; the compiler says so where there are more.
 #define MERIDIAN_EVENT(category, ...) MDN_EVENT(#category, MDN_FIRST(__VA_ARGS__), __VA_ARGS__)
 #define MDN_EVENT(category, name, ...) MDN_EVENT_(category, name, __VA_ARGS__)
 #define MDN_EVENT_(category, name, ...)                                                                                \
@@ -380,7 +390,7 @@ static inline void mdn_number(const struct mdn_class *c, uint64_t number, unsign
 	} while (0)
 #define MERIDIAN_ON(name) mdn_is_on(&MDN_JOIN(mdn_class_, name))
 #define MDN_CALL(...)                                                                                                  \
-	MDN_JOIN(MDN_CALL_, MDN_COUNT_(__VA_ARGS__, more, more, more, more, more, more, more, more, one, ))(__VA_ARGS__)
+	MDN_JOIN(MDN_CALL_, MDN_COUNT(__VA_ARGS__, MDN_24(more), MDN_8(more), one, ))(__VA_ARGS__)
 #define MDN_CALL_one(name) mdn_emit_##name(&mdn_class_##name)
 #define MDN_CALL_more(name, ...) mdn_emit_##name(&mdn_class_##name, __VA_ARGS__)
 

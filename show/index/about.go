@@ -74,13 +74,31 @@ func (c *Corner) UnmarshalJSON(b []byte) error {
 // Row is a row of the timeline: a stream of the legend, without those that hold bounds of clocks.
 type Row struct {
 	Host   int    `json:"host"`
-	Clock  int    `json:"clock"` // of its events, of most if there are several; -1 for none
+	Clock  int    `json:"clock"`            // of its events, of most if there are several; -1 for none
+	Clocks []Run  `json:"clocks,omitempty"` // from when on its events came by which, where that changed
 	Name   string `json:"name"`
 	Kind   string `json:"kind"`
 	ID     int64  `json:"id"`
 	Parent int    `json:"parent"` // another row; -1 for none
 	Events int64  `json:"events"`
 	Lanes  []Lane `json:"lanes"`
+}
+
+// Run is a stretch of a row: from At on, until the next one's, its events came by Clock.
+type Run struct {
+	At    int64
+	Clock int
+}
+
+// MarshalJSON writes a run as an array.
+func (r Run) MarshalJSON() ([]byte, error) { return json.Marshal([2]int64{r.At, int64(r.Clock)}) }
+
+// UnmarshalJSON reads one.
+func (r *Run) UnmarshalJSON(b []byte) error {
+	var a [2]int64
+	err := json.Unmarshal(b, &a)
+	r.At, r.Clock = a[0], int(a[1])
+	return err
 }
 
 // Lane is a part of a row on which nothing overlaps.

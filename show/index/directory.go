@@ -157,7 +157,7 @@ func (b *Builder) about() *About {
 		x := Row{Host: named[s.Host], Clock: -1, Name: s.Name, Kind: s.Kind.String(), ID: s.ID, Parent: -1, Lanes: []Lane{}}
 		if i < len(b.sorter.rows) && b.sorter.rows[i].events > 0 {
 			w := b.sorter.rows[i]
-			x.Host, x.Clock, x.Events = int(w.host), int(w.clock), w.events
+			x.Host, x.Clock, x.Clocks, x.Events = int(w.host), int(w.clock), w.clocks(), w.events
 		}
 		if s.Parent >= 0 && s.Parent < len(b.streams) {
 			x.Parent = int(b.streams[s.Parent])
@@ -205,6 +205,12 @@ func (b *Builder) clock(i int) Clock {
 func (b *Builder) warnings() []string {
 	of := &b.sorter.lost
 	ends := of.ends + int64(len(b.sorter.pairs.waiting))
+	mixed := int64(0)
+	for _, w := range b.sorter.rows {
+		if w.mixed {
+			mixed++
+		}
+	}
 	out := []string{}
 	for _, x := range []struct {
 		n   int64
@@ -218,6 +224,7 @@ func (b *Builder) warnings() []string {
 		{of.noEnd, "slices have no end and are shown to the last instant"},
 		{of.reused, "slices have no end and are shown until another began under their number"},
 		{of.deep, "slices overlap with more than 256 others of their row and are not shown"},
+		{mixed, "rows have events by several clocks in turns, and in raw time are shown by one of them"},
 		{b.lost.cut, "events have more in their fields than is shown"},
 		{b.lost.noNumber, "values of counters are infinite or no number and are not shown"},
 	} {

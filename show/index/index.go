@@ -229,7 +229,7 @@ func (x *Index) arrange() error {
 	a := x.about
 	for i := range a.Rows {
 		if r := &a.Rows[i]; r.Host < 0 || r.Host >= len(a.Hosts) || r.Clock < -1 || r.Clock >= len(a.Clocks) ||
-			r.Parent < -1 || r.Parent >= len(a.Rows) {
+			r.Parent < -1 || r.Parent >= len(a.Rows) || !sound(r.Clocks, a.Span, len(a.Clocks)) {
 			return damaged("its row %d", i)
 		}
 	}

@@ -13,6 +13,7 @@ type sorter struct {
 	minDelay int64
 	trees    trees
 	rows     []*row
+	runs     int     // of all rows
 	first    []int32 // of each host, the first row; -1 for none
 	pairs    pairs
 	lost     lostLanes
@@ -67,6 +68,8 @@ type row struct {
 	host     int32
 	clock    int32 // the one that most of its events have, as far as one has (Boyer and Moore 1981)
 	votes    int64
+	runs     []Run
+	mixed    bool // there were too many
 	events   int64
 	instants *lane
 	counters []counterLane
@@ -149,6 +152,7 @@ func (s *sorter) sort(m *moment, b *batch) error {
 	}
 	w.events++
 	w.vote(m.clock)
+	s.turn(w, m.at, m.clock)
 	var err error
 	switch m.phase {
 	case trace.Begin:
