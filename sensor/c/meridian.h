@@ -377,7 +377,7 @@ static inline void mdn_number(const struct mdn_class *c, uint64_t number, unsign
 
 // What programs use. Declarations stand at file scope, once or in a header that several units include.
 
-// MERIDIAN_EVENT(category, name, (type, field)...) declares events of up to eight fields; the compiler says so where there are more.
+// MERIDIAN_EVENT(category, name, (type, field)...) declares events of up to eight fields; of more the compiler tells.
 #define MERIDIAN_EVENT(category, ...) MDN_EVENT(#category, MDN_FIRST(__VA_ARGS__), __VA_ARGS__)
 #define MDN_EVENT(category, name, ...) MDN_EVENT_(category, name, __VA_ARGS__)
 #define MDN_EVENT_(category, name, ...)                                                                                \
