@@ -37,7 +37,8 @@ type Builder struct {
 	origin, last int64
 	events       int64
 	streams      []int32 // of the legend, their rows; -1 for none
-	byRow        []int   // streams of rows
+	devices      map[trace.Stream]int32
+	byRow        []int // streams of rows
 	classes      []classState
 	hosts        []int64    // their events
 	maps         []mapState // by number+1
@@ -84,7 +85,7 @@ func NewBuilder(l *trace.Legend, o Options) (*Builder, error) {
 		return nil, err
 	}
 	b := &Builder{legend: l, options: o, store: s, blocks: newBlockBuilder(), written: make(chan struct{}), sorter: newSorter(s, o.MinDelay),
-		blobs: extent{s: s, most: 1 << 20}}
+		blobs: extent{s: s, most: 1 << 20}, devices: make(map[trace.Stream]int32)}
 	b.batch = b.sorter.empty()
 	go b.sorter.run()
 	go func() {
@@ -200,7 +201,16 @@ func (b *Builder) grow() {
 			b.streams = append(b.streams, -1)
 			continue
 		}
-		b.streams = append(b.streams, int32(len(b.byRow)))
+		row := int32(len(b.byRow))
+		// The packets of a capture whose clock was set back come as several streams, each by a clock of its own.
+		if s := &l.Streams[i]; s.Kind == trace.Device && s.Parent < 0 && s.Name != "" {
+			if before, known := b.devices[*s]; known {
+				b.streams = append(b.streams, before)
+				continue
+			}
+			b.devices[*s] = row
+		}
+		b.streams = append(b.streams, row)
 		b.byRow = append(b.byRow, i)
 	}
 	for len(b.classes) < len(l.Classes) {
