@@ -5,7 +5,6 @@ package record
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,21 +158,6 @@ func TestPacketsAreInTheFileWhileTheRecorderRuns(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
-	}
-}
-
-func TestACaptureThatFailsEndsTheRecording(t *testing.T) {
-	failed := errors.New("the network is gone")
-	dir := t.TempDir()
-	r, err := New(Options{Dir: dir, Rings: []string{t.TempDir()}, Host: "web", Packets: &endingCapture{fakeCapture{frames: 3, err: failed}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Run(context.Background()); !errors.Is(err, failed) {
-		t.Error(err)
-	}
-	if stamps, _ := captured(t, filepath.Join(dir, packetFiles, "web.pcapng")); len(stamps) != 3 {
-		t.Errorf("%d packets are left", len(stamps))
 	}
 }
 

@@ -4,9 +4,7 @@ package record
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -141,17 +139,4 @@ func TestEventsOfSourcesAreReadAsTheyWereGiven(t *testing.T) {
 			t.Errorf("babeltrace2 prints %d events of %d", n, len(all))
 		}
 	}
-}
-
-func TestSourceThatFailsEndsTheRecording(t *testing.T) {
-	k := &fakeKernel{cpus: true, err: errors.New("no more")}
-	r, err := New(Options{Dir: t.TempDir(), Rings: []string{t.TempDir()}, Sources: []Source{k}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := r.Run(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "kernel: no more") || s.Total.Events != kernelEvents {
-		t.Errorf("%v; %+v", err, s)
-	}
-	read(t, s.Dir)
 }

@@ -59,8 +59,10 @@ by tracefs, packets for those of --kernel net, what programs emit.
 If DIR has a trace of a recorder that ended or was killed since the machine was started, it goes on: nothing is lost and
 nothing repeated. --after does so for a new DIR.
 
+What fails meanwhile, one of these sources or the ring of a program, is told at once and recorded no further; all else is.
+
 Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost, as the
-summary counts them.`,
+summary counts them, or something failed before the end.`,
 		Example: `  meridian record -o trace/ -- ./server --port 8080
   meridian record -o trace/ --program 'web*' --program 4711
   meridian record -o trace/ --packets --filter 'tcp port 443' -- curl -s https://example.org
@@ -147,6 +149,12 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
 	o.Counts = live.show
+	o.Failed = func(part record.Failure) {
+		if !f.quiet {
+			live.clear()
+			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", strings.Map(printable, part.String()))
+		}
+	}
 	recorder, err := record.New(o)
 	if err != nil {
 		return err
@@ -191,20 +199,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		last = statusOf(args[0], <-ended)
 	}
-	var broken []string
-	if n := summary.Total.Lost; n > 0 {
-		what := "events"
-		if o.Packets != nil {
-			what = "events or packets"
-		}
-		broken = append(broken, fmt.Sprintf("%d %s found no room and are lost", n, what))
-	}
-	if n := summary.Total.Overwritten; n > 0 {
-		broken = append(broken, fmt.Sprintf("%d bytes of events were overwritten before they could be recorded", n))
-	}
-	if n := summary.Total.Damaged; n > 0 {
-		broken = append(broken, fmt.Sprintf("%d parts of rings could not be understood", n))
-	}
+	broken := notKept(&summary, o.Packets != nil)
 	err = f.print(cmd, o.Warnings.Lines(), broken, func(w io.Writer) error { return recordTable(w, summary) },
 		func(w io.Writer) error { return json.NewEncoder(w).Encode(summary) })
 	switch {

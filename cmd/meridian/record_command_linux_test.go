@@ -39,7 +39,7 @@ func TestFirstSystemCallsOfACommandAreRecorded(t *testing.T) {
 	noBPF := []string{needed(t, "setpriv"), "--bounding-set=-bpf,-perfmon,-sys_admin"} // which leaves tracefs
 	for i := range 24 {                                                                // it is a race that is to be won each time
 		os.RemoveAll(filepath.Join(dir, "t"))
-		args := append([]string{meridian, "record", "-q", "-o", "t", "--kernel", "syscalls", "--"}, [][]string{command, child}[i%2]...)
+		args := append([]string{meridian, "record", "-q", "--rings", ".", "-o", "t", "--kernel", "syscalls", "--"}, [][]string{command, child}[i%2]...)
 		if i%4 >= 2 {
 			args = append(noBPF[:2:2], args...)
 		}
@@ -98,18 +98,18 @@ func TestACommandIsStartedAsEverWhereItIsHeld(t *testing.T) {
 	// blocks all for moments. Its files are listed without a pipe, of which a shell holds an end for a while.
 	const show = `cut -d' ' -f5-7 /proc/$$/stat; grep -E '^(TracerPid|SigIgn|SigCgt|NoNew|Cap)' /proc/$$/status; grep SigBlk /proc/self/status; ls /proc/$$/fd; `
 	const ends = `exit 7`
-	held := ran(t, dir, meridian, "record", "-q", "-o", "a", "--kernel", "sched", "--", "sh", "-c", show+ends)
-	free := ran(t, dir, meridian, "record", "-q", "-o", "b", "--", "sh", "-c", show+ends)
+	held := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "a", "--kernel", "sched", "--", "sh", "-c", show+ends)
+	free := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "b", "--", "sh", "-c", show+ends)
 	head := func(o outcome) string { before, _, _ := strings.Cut(o.stdout, "  process"); return before }
 	if held.code != 7 || free.code != 7 || head(held) != head(free) || !strings.Contains(held.stdout, "TracerPid:\t0\n") {
 		t.Errorf("exit codes %d and %d\n%s\nwithout being held\n%s", held.code, free.code, held.stdout, free.stdout)
 	}
 	for code, script := range map[int]string{0: "true", 143: "kill -TERM $$", 137: "kill -KILL $$", 133: "kill -TRAP $$", 130: "kill -INT $$"} {
-		if o := ran(t, dir, meridian, "record", "-q", "-o", "c", "--kernel", "sched", "--", "sh", "-c", script); o.code != code {
+		if o := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "c", "--kernel", "sched", "--", "sh", "-c", script); o.code != code {
 			t.Errorf("%s: exit code %d: %s", script, o.code, o.stderr)
 		}
 	}
-	if o := ran(t, dir, meridian, "record", "-q", "-o", "d", "--kernel", "sched", "--", filepath.Join(dir, "meridian-no")); o.code != 1 || !strings.Contains(o.stderr, "no such file") {
+	if o := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "d", "--kernel", "sched", "--", filepath.Join(dir, "meridian-no")); o.code != 1 || !strings.Contains(o.stderr, "no such file") {
 		t.Errorf("a command that is not there: exit code %d: %s", o.code, o.stderr)
 	}
 }
@@ -120,7 +120,7 @@ func TestACommandRunsThoughItCannotBeHeld(t *testing.T) {
 	strace := needed(t, "strace")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
-	o := ran(t, dir, strace, "-f", "-o", "/dev/null", "-e", "trace=none", meridian, "record", "-q", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "exit 9")
+	o := ran(t, dir, strace, "-f", "-o", "/dev/null", "-e", "trace=none", meridian, "record", "-q", "--rings", ".", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "exit 9")
 	if o.code != 9 {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}
@@ -163,7 +163,7 @@ func TestACommandStopsAndGoesOnWithItsGroup(t *testing.T) {
 	asRoot(t)
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
-	c := exec.Command(meridian, "record", "-q", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "echo $$; kill -STOP $$; echo on")
+	c := exec.Command(meridian, "record", "-q", "--rings", ".", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "echo $$; kill -STOP $$; echo on")
 	c.Dir = dir
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -200,7 +200,7 @@ func TestACommandThatCannotBeFollowedIsTold(t *testing.T) {
 	unshare := needed(t, "unshare")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
-	o := ran(t, dir, unshare, "--pid", "--fork", "--mount-proc", meridian, "record", "-o", "t", "--kernel", "sched,syscalls", "--", "sh", "-c", "exit 4")
+	o := ran(t, dir, unshare, "--pid", "--fork", "--mount-proc", meridian, "record", "--rings", ".", "-o", "t", "--kernel", "sched,syscalls", "--", "sh", "-c", "exit 4")
 	if o.code != 4 || strings.Count(o.stderr, "the command could not be followed") != 1 || !strings.Contains(o.stderr, "numbers") {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}

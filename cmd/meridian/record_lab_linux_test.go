@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"meridian/trace"
 )
@@ -118,5 +119,24 @@ func eachEvent(t *testing.T, source trace.Source, f func(at int64, class string,
 			}
 		}
 		f(e.Time, class.Name, fields)
+	}
+}
+
+// untilContains waits for a text in a file.
+func untilContains(t *testing.T, path, text string) {
+	t.Helper()
+	until(t, path+" never says "+text, func() bool {
+		b, _ := os.ReadFile(path)
+		return bytes.Contains(b, []byte(text))
+	})
+}
+
+// until waits for what other processes do.
+func until(t *testing.T, otherwise string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(otherwise)
+		}
 	}
 }

@@ -30,12 +30,41 @@ func recordTable(w io.Writer, s record.Summary) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for _, f := range s.Failures {
+		fmt.Fprintf(w, "incomplete: %s\n", strings.Map(printable, f.String()))
+	}
+	if s.Unlisted > 0 {
+		fmt.Fprintf(w, "incomplete: %d more\n", s.Unlisted)
+	}
 	what := fmt.Sprintf("%d events", s.Total.Events)
 	if n, ok := packetsOf(&s); ok {
 		what = fmt.Sprintf("%d events and %d packets", s.Total.Events-n, n)
 	}
 	_, err := fmt.Fprintf(w, "%s: %s of %d streams on one clock, known to %v\n", s.Dir, what, len(shown), s.ClockError)
 	return err
+}
+
+// notKept returns what a recording promised and did not keep, a line for each.
+func notKept(s *record.Summary, packets bool) (broken []string) {
+	if n := len(s.Failures) + s.Unlisted; n == 1 {
+		broken = append(broken, fmt.Sprintf("the recording is incomplete: %s failed before its end", strings.Map(printable, s.Failures[0].Name)))
+	} else if n > 1 {
+		broken = append(broken, fmt.Sprintf("the recording is incomplete: %d of what was recorded failed before its end", n))
+	}
+	if n := s.Total.Lost; n > 0 {
+		what := "events"
+		if packets {
+			what = "events or packets"
+		}
+		broken = append(broken, fmt.Sprintf("%d %s found no room and are lost", n, what))
+	}
+	if n := s.Total.Overwritten; n > 0 {
+		broken = append(broken, fmt.Sprintf("%d bytes of events were overwritten before they could be recorded", n))
+	}
+	if n := s.Total.Damaged; n > 0 {
+		broken = append(broken, fmt.Sprintf("%d parts of rings could not be understood", n))
+	}
+	return broken
 }
 
 // packetsOf returns how many of the events are packets of an interface, and whether any interface was recorded.
