@@ -65,16 +65,20 @@ func writeTruth(path string, seed uint64, clocks []wrongClock) error {
 	return os.WriteFile(path, append(text, '\n'), 0o666)
 }
 
-// stepWatch notices when somebody sets the machine's clock. All hosts' clocks then step alike, but a message that is on
-// its way back in time has no truth to be held against.
-type stepWatch struct{ begun time.Time }
+// stepWatch notices when somebody sets the machine's clock, where that can be (now_windows.go). All hosts' clocks then step
+// alike, but a message that is on its way back in time has no truth to be held against.
+type stepWatch struct {
+	origin, machine int64
+	begun           time.Time
+}
 
-func newStepWatch() stepWatch { return stepWatch{time.Now()} }
+func newStepWatch(origin int64) stepWatch {
+	return stepWatch{origin, machineNow(origin), time.Now()}
+}
 
-// stepped reports whether the machine's clock and its monotonic one have moved apart by more than slewing and their
+// stepped reports whether the demo's time and the system's monotonic one have moved apart by more than slewing and their
 // granularity explain.
 func (w stepWatch) stepped() bool {
-	now := time.Now()
-	apart := now.Round(0).Sub(w.begun.Round(0)) - now.Sub(w.begun)
+	apart := time.Duration(machineNow(w.origin)-w.machine) - time.Since(w.begun)
 	return apart.Abs() > 50*time.Millisecond
 }

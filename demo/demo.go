@@ -48,9 +48,10 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 			err = closing
 		}
 	}()
-	steps := newStepWatch()
-	clocks := drawClocks(o.Seed, machineNow())
-	if err := talk(ctx, place.work, clocks, o.Seed, o.Duration, o.Started); err != nil {
+	origin := machineOrigin()
+	steps := newStepWatch(origin)
+	clocks := drawClocks(o.Seed, machineNow(origin))
+	if err := talk(ctx, place.work, origin, clocks, o.Seed, o.Duration, o.Started); err != nil {
 		return nil, err
 	}
 	outcome, lists, err := alignLists(ctx, place.work)

@@ -87,7 +87,7 @@ func (h *actor) play(ctx context.Context, out io.Writer) error {
 }
 
 // now reads the host's clock: the only time it knows.
-func (h *actor) now() int64 { return h.clock.At(machineNow()) }
+func (h *actor) now() int64 { return h.clock.At(machineNow(h.order.Origin)) }
 
 // note keeps a received message.
 func (h *actor) note(from string, m trace.Message) {

@@ -2,7 +2,14 @@
 
 package demo
 
-import "time"
+import (
+	"time"
 
-// machineNow is the demo's true time: a clock that all processes of the machine share, ns since 1970.
-func machineNow() int64 { return time.Now().UnixNano() }
+	"meridian/clock"
+)
+
+// machineOrigin is what machineNow adds: read once, and told to all hosts.
+func machineOrigin() int64 { return time.Now().UnixNano() - int64(clock.Monotonic.Now()) }
+
+// machineNow is the demo's true time: a clock that all processes of the machine share and that nobody sets, ns since 1970.
+func machineNow(origin int64) int64 { return origin + int64(clock.Monotonic.Now()) }

@@ -23,6 +23,7 @@ const demoPatience = 20 * time.Second
 // demo wants the host to live.
 type orders struct {
 	Clock    wrongClock    `json:"clock"`
+	Origin   int64         `json:"origin"`   // of the machine's time
 	Dir      string        `json:"dir"`      // where its list goes
 	Dial     string        `json:"dial"`     // address of the host that it asks, if any
 	Token    []byte        `json:"token"`    // what a caller must know
@@ -41,10 +42,10 @@ type child struct {
 }
 
 // talk starts the hosts, tells started of them and returns when all have ended. One host's failure ends the others.
-func talk(ctx context.Context, dir string, clocks []wrongClock, seed uint64, duration time.Duration, started func(hosts string)) error {
+func talk(ctx context.Context, dir string, origin int64, clocks []wrongClock, seed uint64, duration time.Duration, started func(hosts string)) error {
 	whole, cancel := context.WithTimeout(ctx, duration+demoPatience)
 	defer cancel()
-	order := orders{Dir: dir, Token: make([]byte, demoTokenSize), Callers: 4, Seed: seed, Duration: duration}
+	order := orders{Origin: origin, Dir: dir, Token: make([]byte, demoTokenSize), Callers: 4, Seed: seed, Duration: duration}
 	rand.Read(order.Token) // never fails
 
 	// From the last host to the first, because each needs the address of the next.
