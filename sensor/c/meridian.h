@@ -10,7 +10,7 @@
 // What goes in are calls of MERIDIAN_EMIT in any thread; what comes out is a ring file as package sensor/ring of Meridian
 // describes it (version 1), which a Go program or Meridian's recorder reads while the program runs or after its death.
 // Every thread writes into a shard of the ring of its own, which it claims at its first event and gives back when it
-// ends. On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs
+// ends, or earlier for a spare one, where a reader who is there does not come in time. On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs
 // the load of its switch and a branch. Events that find no room are counted, where the reader sees the count.
 //
 // Programs include this file alone; what is not on the way of an event lies in the folder meridian beside it. README.md
@@ -74,13 +74,16 @@ struct meridian_options {
 	unsigned classes;        // declarations of events, at most [1024]
 	unsigned metadata;       // bytes of their text, at most [1 MiB]
 	bool overwrite;          // the newest events replace the oldest, instead of being dropped
+	unsigned spare;          // more shards, for threads whose own is full while a reader is there; or MERIDIAN_NO_SPARE [32]
 };
+#define MERIDIAN_NO_SPARE UINT_MAX
 
 // The file, as sensor/ring/ring.go draws it.
 enum {
 	MDN_EVENT_HEAD = 12,
 	MDN_LARGEST = 65535, // bytes of an event
 	MDN_NOWHERE = 65535, // is no class
+	MDN_SHARDS = 4096,   // at most
 	MDN_NO_CLOCK = 0, MDN_TSC, MDN_CNTVCT, MDN_MONOTONIC_RAW
 };
 struct mdn_header {
@@ -94,7 +97,7 @@ struct mdn_header {
 	uint64_t frequency_error;
 	uint32_t class_count, class_capacity;
 	uint64_t metadata_length, metadata_capacity, at_classes, at_metadata, at_shards, at_data;
-	uint32_t state, reserved;
+	uint32_t state, reader;
 	uint64_t start_time;
 	char program[64];
 };
@@ -145,7 +148,9 @@ struct mdn_writer {
 	uint64_t slices;          // what makes a position a number of slices that no other thread has
 	unsigned char *base;      // the shard's data
 	struct mdn_control *control;
-	uint32_t busy, clock, generation, full;
+	uint32_t busy, generation;
+	uint16_t clock, place; // place: in mdn.shards
+	uint16_t full, tired;  // until pages, or a spare shard, are looked for again
 };
 
 // mdn_state is what a program has once. generation counts its rings: a child of fork has another one than its parent.
@@ -167,6 +172,7 @@ struct mdn_state {
 	pthread_key_t key;
 	struct meridian_options options;
 	char program[64], dir[200], path[300];
+	uint16_t shards[MDN_SHARDS]; // those for claiming, then the spare ones, as they are now
 };
 MDN_SHARED struct mdn_state mdn;
 // The second writer is for events in a signal handler that interrupted an event of the same thread: it has a shard of its
@@ -466,6 +472,7 @@ MDN_COLD int meridian_switch(const char *patterns, bool on);
 MDN_COLD const char *meridian_path(void);
 #include "meridian/class.h"
 #include "meridian/ring.h"
+#include "meridian/shard.h"
 #include "meridian/tag.h"
 #ifdef __cplusplus
 }

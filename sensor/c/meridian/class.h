@@ -33,9 +33,9 @@ static inline void mdn_unlock(void) {
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-static inline struct mdn_control *mdn_control_of(unsigned shard) {
-	const struct mdn_header *h = (const struct mdn_header *)(void *)mdn.map;
-	return (struct mdn_control *)(void *)(mdn.map + h->at_shards) + shard;
+static inline struct mdn_control *mdn_control_of(unsigned char *map, unsigned shard) {
+	const struct mdn_header *h = (const struct mdn_header *)(void *)map;
+	return (struct mdn_control *)(void *)(map + h->at_shards) + shard;
 }
 
 // mdn_has_file says whether the descriptor still leads to the ring. A program may close all that it finds, as daemons do, and

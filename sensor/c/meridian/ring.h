@@ -1,12 +1,10 @@
-// The part of meridian.h, which includes it, that makes rings: the file, the clock's frequency, which thread has which
-// shard, and what happens at fork. Of it only mdn_make_room is on the way of an event, at the end of each sub-buffer.
+// The part of meridian.h, which includes it, that makes rings: the file, the clock's frequency, and what happens at fork.
+// Nothing of it is on the way of an event.
 //
 //	meridian_start --> mdn_create: file, header, clock --> mdn_register: every class --> switches on
-//	first event of a thread --> mdn_make_room --> mdn_claim: a shard that nobody owns
 //	fork --> mdn_after_fork, in the child: no ring, the switches as they stood --> its first event --> mdn_create again
 //
-// Everything here is done under mdn.lock, except what threads do with their shards: there the owner in the control block
-// decides.
+// Everything here is done under mdn.lock.
 
 // Clocks.
 
@@ -88,7 +86,7 @@ static inline uint64_t mdn_pages(uint64_t n) { return (n + 4095) & ~(uint64_t)40
 // while it became so: one of the two finds the number.
 static inline void mdn_count_lost(void) {
 	uint64_t n = __atomic_exchange_n(&mdn.lost, 0, __ATOMIC_SEQ_CST);
-	if (n) __atomic_fetch_add(&mdn_control_of(0)->discarded, n, __ATOMIC_RELAXED);
+	if (n) __atomic_fetch_add(&mdn_control_of(mdn.map, 0)->discarded, n, __ATOMIC_RELAXED);
 }
 
 // mdn_prepare fills the header in. That it is in use is said last: until then no reader believes anything else.
@@ -98,6 +96,7 @@ static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_hea
 	int e = mdn_reserve(0, sizeof *h);
 	if (e == 0) e = mdn_reserve(shape->at_shards, shape->at_data - shape->at_shards);
 	if (e != 0) return e;
+	for (unsigned i = 0; i < shape->shards; i++) mdn.shards[i] = (uint16_t)i;
 	*h = *shape;
 	memcpy(h->magic, "MERIDIAN", 8);
 	h->version = 1;
@@ -128,7 +127,7 @@ static inline int mdn_create(const char *dir) {
 	unsigned char u[16];
 	struct mdn_header shape;
 	memset(&shape, 0, sizeof shape);
-	shape.shards = o->shards;
+	shape.shards = o->shards + o->spare;
 	shape.buffers = o->buffers;
 	shape.buffer_size = o->buffer_size;
 	shape.mode = o->overwrite;
@@ -137,8 +136,8 @@ static inline int mdn_create(const char *dir) {
 	shape.at_classes = 4096;
 	shape.at_metadata = mdn_pages(shape.at_classes + (uint64_t)o->classes * sizeof(struct mdn_record));
 	shape.at_shards = mdn_pages(shape.at_metadata + o->metadata);
-	shape.at_data = mdn_pages(shape.at_shards + (uint64_t)o->shards * sizeof(struct mdn_control));
-	shape.size = shape.at_data + (uint64_t)o->shards * o->buffers * o->buffer_size;
+	shape.at_data = mdn_pages(shape.at_shards + (uint64_t)shape.shards * sizeof(struct mdn_control));
+	shape.size = shape.at_data + (uint64_t)shape.shards * o->buffers * o->buffer_size;
 	if (getrandom(u, sizeof u, 0) != sizeof u) return errno;
 	u[6] = (unsigned char)((u[6] & 0x0f) | 0x40); // version 4: random
 	u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
@@ -182,114 +181,6 @@ static inline int mdn_create_somewhere(void) {
 	return e;
 }
 
-// Threads and their shards.
-
-// mdn_drop counts an event that found no room.
-MDN_COLD void mdn_drop(struct mdn_writer *w) {
-	struct mdn_control *control = w->generation == mdn.generation ? w->control : NULL;
-	if (!control && __atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) control = mdn_control_of(0);
-	__atomic_fetch_add(control ? &control->discarded : &mdn.lost, 1, __ATOMIC_SEQ_CST);
-	if (!control && __atomic_load_n(&mdn.ready, __ATOMIC_SEQ_CST)) mdn_count_lost();
-}
-
-// mdn_claim gives the thread a shard that no other one has; false if there is none.
-static inline bool mdn_claim(struct mdn_writer *w) {
-	const struct meridian_options *o = &mdn.options;
-	uint32_t me = (uint32_t)syscall(SYS_gettid);
-	w->control = NULL;
-	w->position = w->limit = 0;
-	if (!__atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) { // a child of fork
-		if (!mdn_try_lock()) return false; // its other threads make it: nobody waits
-		int e = mdn.ready || !mdn.started ? 0 : mdn_create_somewhere();
-		for (struct mdn_class *c = e ? mdn.first : NULL; c; c = c->next) c->local = 0;
-		mdn_unlock();
-		if (!__atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) return false;
-	}
-	for (unsigned i = 0; i < o->shards; i++) {
-		struct mdn_control *control = mdn_control_of(i);
-		uint32_t nobody = 0;
-		if (__atomic_load_n(&control->owner, __ATOMIC_RELAXED) != 0 ||
-			!__atomic_compare_exchange_n(&control->owner, &nobody, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			continue;
-		uint64_t size = (uint64_t)o->buffers * o->buffer_size, last = o->buffer_size - 1;
-		w->generation = mdn.generation;
-		w->full = 0;
-		w->clock = ((struct mdn_header *)(void *)mdn.map)->clock;
-		w->mask = size - 1;
-		w->base = mdn.map + ((struct mdn_header *)(void *)mdn.map)->at_data + i * size;
-		w->slices = (uint64_t)(i + 1) << 48;
-		w->position = control->produced;
-		w->limit = (w->position + last) & ~last;
-		w->control = control;
-		pthread_setspecific(mdn.key, mdn_thread);
-		return true;
-	}
-	return false;
-}
-
-// mdn_thread_ends gives the shards to the next thread. Whatever this one emits later claims again. A signal that comes
-// meanwhile finds the writers busy: it must not write to a shard that is another thread's already.
-static inline void mdn_thread_ends(void *writers) {
-	struct mdn_writer *w = (struct mdn_writer *)writers;
-	uint32_t before[2] = {w[0].busy, w[1].busy};
-	w[0].busy = w[1].busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	for (int i = 0; i < 2; i++) {
-		struct mdn_control *control = w[i].generation == mdn.generation ? w[i].control : NULL;
-		w[i].control = NULL;
-		w[i].position = w[i].limit = 0;
-		if (control) __atomic_store_n(&control->owner, 0, __ATOMIC_RELEASE);
-	}
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	w[0].busy = before[0];
-	w[1].busy = before[1];
-}
-
-// mdn_enter_buffer goes to the next sub-buffer, if a reader has taken what it holds, or if nobody needs to.
-static inline bool mdn_enter_buffer(struct mdn_writer *w) {
-	uint64_t total = w->mask + 1, next = w->limit, end = next + mdn.options.buffer_size;
-	unsigned char *rest = w->base + (w->position & w->mask);
-	if (end <= total) { // the first time round
-		if (w->full % 1024 == 0 && mdn_reserve((uint64_t)(w->base - mdn.map) + next, mdn.options.buffer_size) == 0) {
-			w->full = 0;
-		} else {
-			w->full++; // and asked again after some events
-			return false;
-		}
-	} else if (mdn.options.overwrite) {
-		// Who reads what is about to be overwritten must learn it before the first byte of it changes.
-		__atomic_store_n(&w->control->oldest, end - total, __ATOMIC_RELEASE);
-#if defined(__x86_64__) || defined(__i386__)
-		__atomic_signal_fence(__ATOMIC_SEQ_CST); // the processor keeps the order of stores
-#else
-		__atomic_thread_fence(__ATOMIC_RELEASE);
-#endif
-	} else if (__atomic_load_n(&w->control->consumed, __ATOMIC_ACQUIRE) < end - total) {
-		return false;
-	}
-	if (next - w->position >= MDN_EVENT_HEAD) memset(rest, 0, MDN_EVENT_HEAD);
-	w->position = next;
-	w->limit = end;
-	return true;
-}
-
-// mdn_make_room is no point where a thread is cancelled, although what it calls may be: who emits does not expect it.
-MDN_COLD bool mdn_make_room(const struct mdn_class *c, struct mdn_writer *w, uint64_t size) {
-	int before = errno, cancel;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	bool mine = (w->control && w->generation == mdn.generation) || mdn_claim(w);
-	bool room = mine && c->id != MDN_NOWHERE && size <= MDN_LARGEST && size <= mdn.options.buffer_size &&
-		(w->position + size <= w->limit || mdn_enter_buffer(w));
-	if (!room) mdn_drop(w);
-	if (!__atomic_load_n(&mdn.ready, __ATOMIC_RELAXED) || w->generation != mdn.generation) { // a signal's handler forked meanwhile: the next event makes the ring
-		w->limit = 0;
-		w->generation = mdn.generation - 1;
-	}
-	pthread_setcancelstate(cancel, NULL);
-	errno = before;
-	return room;
-}
-
 // fork: the child has the parent's memory, in which only the parent may write. So what lies there becomes memory of its own
 // that nobody reads (an event that a signal handler interrupted to fork still ends in it), and its first event makes a
 // ring. A child that only calls exec leaves no file behind. The lock keeps signals away until that is so: their handlers would
@@ -317,6 +208,8 @@ static inline void mdn_after_fork_in_child(void) {
 	mdn_unlock();
 }
 
+static inline void mdn_thread_ends(void *writers);
+
 // mdn_prepare_process does once what all later starts need.
 static inline int mdn_prepare_process(void) {
 	if (mdn.prepared) return 0;
@@ -342,11 +235,13 @@ MDN_COLD int meridian_start_with(const char *program, const struct meridian_opti
 		memset(o, 0, sizeof *o);
 		if (given) *o = *given;
 		if (!o->shards) o->shards = 64;
+		if (!o->spare) o->spare = MDN_SHARDS - o->shards < 32 ? MDN_SHARDS - o->shards : 32;
+		if (o->spare == MERIDIAN_NO_SPARE) o->spare = 0;
 		if (!o->buffers) o->buffers = 16;
 		if (!o->buffer_size) o->buffer_size = 1 << 16;
 		if (!o->classes) o->classes = 1024;
 		if (!o->metadata) o->metadata = 1 << 20;
-		if (o->shards > 1 << 12 || !mdn_power(o->buffers, 2, 1 << 12) || !mdn_power(o->buffer_size, 1 << 12, 1 << 24) ||
+		if (o->shards > MDN_SHARDS || o->spare > MDN_SHARDS - o->shards || !mdn_power(o->buffers, 2, 1 << 12) || !mdn_power(o->buffer_size, 1 << 12, 1 << 24) ||
 			o->classes > 1 << 16 || o->metadata > 1 << 26)
 			e = EINVAL;
 		if (o->dir && strlen(o->dir) >= sizeof mdn.dir) e = ENAMETOOLONG;

@@ -1,6 +1,6 @@
 // What the test programs begin with: the ring is made as the arguments say, and its path printed.
 //
-//	PROGRAM DIR [shards=N] [buffers=N] [size=N] [overwrite=1] [n=N] ...
+//	PROGRAM DIR [shards=N] [spare=N] [buffers=N] [size=N] [overwrite=1] [n=N] ...
 #ifndef START_H
 #define START_H
 #include "meridian.h"
@@ -25,6 +25,7 @@ static inline void start(char **argv) {
 	o.buffers = (unsigned)argument("buffers", 2);
 	o.buffer_size = (unsigned)argument("size", 4096);
 	o.classes = (unsigned)argument("classes", 0);
+	o.spare = (unsigned)argument("spare", MERIDIAN_NO_SPARE);
 	o.overwrite = argument("overwrite", 0) != 0;
 	int e = meridian_start_with("test", &o);
 	if (e != 0) {
