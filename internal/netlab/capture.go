@@ -117,7 +117,7 @@ func (c *Capture) stop() error {
 		if err := c.command.Process.Signal(syscall.SIGUSR1); err != nil {
 			return err
 		}
-		said := c.until(statistics, 10*time.Second)
+		said := c.until(statistics, time.Minute)
 		if said == nil {
 			return fmt.Errorf("tcpdump tells no statistics")
 		}
@@ -132,7 +132,7 @@ func (c *Capture) stop() error {
 	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
 		return err
 	}
-	said := c.until(dropped, 10*time.Second)
+	said := c.until(dropped, time.Minute)
 	if said == nil {
 		return fmt.Errorf("tcpdump does not say how many packets were dropped")
 	}
@@ -172,7 +172,7 @@ func (c *Capture) kill() {
 		return
 	}
 	c.over = true
-	hurry := time.AfterFunc(5*time.Second, func() { c.command.Process.Kill() })
+	hurry := time.AfterFunc(30*time.Second, func() { c.command.Process.Kill() })
 	if c.command.Process.Signal(syscall.SIGTERM) != nil {
 		c.command.Process.Kill()
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -40,6 +41,11 @@ func TestNothingOutlivesTheTest(t *testing.T) {
 		return
 	}
 	New(t) // skips where no lab can be
+	// A shell starts what is to run behind its back with interrupts ignored. What is caught here is not ignored by who is
+	// started from here.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt)
+	t.Cleanup(func() { signal.Stop(caught) })
 	for _, end := range []string{"killed", "interrupted", "panic", "elsewhere", "fatal"} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
@@ -79,12 +85,13 @@ func TestNothingOutlivesTheTest(t *testing.T) {
 			case "interrupted":
 				c.Process.Signal(syscall.SIGINT)
 			}
-			if err := alive.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			if err := alive.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := io.Copy(io.Discard, alive); err != nil {
 				t.Errorf("processes remain: %v", err)
 			}
+			stdin.Close() // by which it ends if nothing else has ended it
 			var failed *exec.ExitError
 			if err := c.Wait(); !errors.As(err, &failed) {
 				t.Errorf("the doomed process ended with %v", err)

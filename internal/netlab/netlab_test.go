@@ -116,7 +116,7 @@ func TestReceiverThatCoalescesSeesOtherSegmentsThanTheSender(t *testing.T) {
 	l.Link("web", "db")
 	l.Offloads("web", false)
 	l.Offloads("db", true)
-	web, db := l.Capture("web"), l.Capture("db")
+	web, db := l.Capture("web", "-s", "128"), l.Capture("db", "-s", "128") // all of it at once is more than tcpdump's buffer
 	traffic := Mixed("web", "db")
 	traffic.Bulk = []int64{32 << 20}
 	l.Run(traffic)
