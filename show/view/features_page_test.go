@@ -11,7 +11,7 @@ var features = []struct {
 	what  string
 	tests []string
 }{
-	{"rows fold", []string{"HostsAreFoldedByAClick", "HostsAreFoldedAndMovedByKeys"}},
+	{"rows fold", []string{"HostsAreFoldedByAClick", "HostsAreFoldedAndMovedByKeys", "WhatIsFoldedIsSummedUpAtEveryZoom"}},
 	{"rows are moved", []string{"HostsAndRowsAreMovedByDragging", "HostsAreFoldedAndMovedByKeys"}},
 	{"rows are searched", []string{"RowsAreFoundByTyping", "TheFilterKeepsRowsAndWhatTheyLieUnder"}},
 	{"marks and slices", []string{"EventsAreMarksAndSlicesAreBars", "ManyEventsAreDrawnAsHowManyTheyAre"}},
@@ -36,7 +36,7 @@ var features = []struct {
 	{"bound at every zoom", []string{"TheBoundIsABandAtEveryZoom", "TheBoundIsABandAroundTheCursor"}},
 	{"can these two be ordered", []string{"TheOrderOfTwoEventsIsAnsweredWithItsReason", "EventsThatNoMessageOrdersAreJudgedByTheirIntervals", "TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs"}},
 	{"interval of a delay", []string{"MessagesAreArrowsWithTheirDelay", "DetailsSayAllThatIsKnownOfAnEvent"}},
-	{"raw and corrected", []string{"RawTimeMovesWhatIsDrawnByTheOffset", "RawTimeIsWhatTheHostsClockSaid"}},
+	{"raw and corrected", []string{"RawTimeMovesWhatIsDrawnByTheOffset", "RawTimeIsWhatTheHostsClockSaid", "RawTimeOfAClockThatWasSetBackIsRightOnBothSides"}},
 	{"inversions, certain and undecidable, too fast", []string{"ViolationsDifferByShapeForEveryEye", "ViolationsAreDrawnAtEveryScale", "ViolationsAreListedByVerdictAndGoneTo"}},
 	{"plots of clocks, histograms of delays", []string{"DelaysAndClocksAreDrawnAndTold", "HistogramsKeepTheirOrderAndSharesWithinTheBox"}},
 	{"hostile traces", []string{"NothingOfATraceRuns", "NothingOfATraceIsMarkupInThePanels"}},
@@ -64,6 +64,7 @@ func TestFeatures(t *testing.T) {
 		{"WhatIsSwitchedOffIsNotDrawn", b.WhatIsSwitchedOffIsNotDrawn},
 		{"ManyEventsAreDrawnAsHowManyTheyAre", b.ManyEventsAreDrawnAsHowManyTheyAre},
 		{"HostsAreFoldedByAClick", b.HostsAreFoldedByAClick},
+		{"WhatIsFoldedIsSummedUpAtEveryZoom", b.WhatIsFoldedIsSummedUpAtEveryZoom},
 		{"HostsAndRowsAreMovedByDragging", b.HostsAndRowsAreMovedByDragging},
 		{"RowsAreFoundByTyping", b.RowsAreFoundByTyping},
 		{"EverythingIsReachedByKeys", b.EverythingIsReachedByKeys},
@@ -74,6 +75,7 @@ func TestFeatures(t *testing.T) {
 		{"AViewIsSharedAndOutlivesAReload", b.AViewIsSharedAndOutlivesAReload},
 		{"TheBoundIsABandAtEveryZoom", b.TheBoundIsABandAtEveryZoom},
 		{"RawTimeMovesWhatIsDrawnByTheOffset", b.RawTimeMovesWhatIsDrawnByTheOffset},
+		{"RawTimeOfAClockThatWasSetBackIsRightOnBothSides", b.RawTimeOfAClockThatWasSetBackIsRightOnBothSides},
 		{"ViolationsDifferByShapeForEveryEye", b.ViolationsDifferByShapeForEveryEye},
 		{"ColoursCanBeToldFromTheGround", b.ColoursCanBeToldFromTheGround},
 		{"LightAndDarkAreChosenByTheSystemAndByHand", b.LightAndDarkAreChosenByTheSystemAndByHand},

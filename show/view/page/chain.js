@@ -122,7 +122,7 @@ const Chain = (() => {
     const { theme, plot } = App, line = (from, to) => {
       const y0 = App.endY(from.row), y1 = App.endY(to.row);
       if (y0 === null || y1 === null) return;
-      const x0 = App.x(from.at, App.clockOf(from.row)), x1 = App.x(to.at, App.clockOf(to.row));
+      const x0 = App.x(from.at, App.clockOf(from.row, from.at)), x1 = App.x(to.at, App.clockOf(to.row, to.at));
       if (Math.max(x0, x1) < 0 || Math.min(x0, x1) > plot.width) return;
       ctx.moveTo(x0, y0);
       ctx.lineTo(x1, y1);

@@ -44,12 +44,13 @@ const Draw = (() => {
   function want(hosts) {
     const { from, to } = View.goal, level = Lanes.levelFor((to - from) / View.plot.width), keys = [], hoped = [];
     const length = to - from;
-    for (const [host, clocks] of hosts) {
-      for (const clock of clocks) {
-        const [a, b] = Lanes.reach(clock, View.goal);
+    for (const [host, lists] of hosts) {
+      for (const run of [...lists].flat()) {
+        const reach = Lanes.reach(run.clock, View.goal), a = Math.max(reach[0], run.from), b = Math.min(reach[1], run.to);
+        if (!(b > a)) continue;
         Lanes.keysFor(host, a, b, level, keys);
-        Lanes.keysFor(host, Math.max(0, a - length / 2), a, level, hoped);
-        Lanes.keysFor(host, b, Math.min(about.span, b + length / 2), level, hoped);
+        Lanes.keysFor(host, Math.max(0, run.from, a - length / 2), a, level, hoped);
+        Lanes.keysFor(host, b, Math.min(about.span, run.to, b + length / 2), level, hoped);
         if (level < about.top) Lanes.keysFor(host, a, b, level + 1, hoped);
       }
     }
@@ -58,12 +59,14 @@ const Draw = (() => {
     Data.want([...new Set(keys)], [...new Set(hoped)]);
   }
 
-  // hostsIn maps each host in sight to the clocks of its rows.
+  // hostsIn maps each host in sight to the runs of its rows, and of those below what is folded.
   function hostsIn(lines) {
     const hosts = new Map();
     for (const line of lines) {
-      if (!hosts.has(line.host)) hosts.set(line.host, new Set([Rows.clockOfHost(line.host)]));
-      if (line.row >= 0) hosts.get(line.host).add(about.rows[line.row].clock);
+      if (!hosts.has(line.host)) hosts.set(line.host, new Set());
+      const runs = hosts.get(line.host);
+      if (line.row >= 0) runs.add(Runs.of(line.row));
+      if (line.below) for (const part of Summary.partsOf(line)) runs.add(part.runs);
     }
     return hosts;
   }
@@ -71,17 +74,18 @@ const Draw = (() => {
   function rows() {
     const W = under.width, H = under.height, lines = Rows.inSight(), pin = Rows.pinned(), { theme } = Colors;
     Lanes.begin(W);
+    Summary.begin(W);
     const hosts = hostsIn(pin ? [pin.line, ...lines] : lines);
     want(hosts);
     g.setTransform(1, 0, 0, 1, 0, 0);
     g.fillStyle = theme.ground;
     g.fillRect(0, 0, W, H);
-    const level = Lanes.levelFor(View.perPixel), plans = (host, clock) => Lanes.planFor(host, clock, ...Lanes.reach(clock, View.state), level);
+    const level = Lanes.levelFor(View.perPixel);
     drawn = [];
     seen = lines;
     backgrounds(lines, W);
-    for (const line of lines) if (line !== pin?.line) paint(line, line.y - Rows.scrolled, plans, false);
-    if (pin) paint(pin.line, pin.top, plans, true);
+    for (const line of lines) if (line !== pin?.line) paint(line, line.y - Rows.scrolled, level, false);
+    if (pin) paint(pin.line, pin.top, level, true);
     Links.prepare(level);
     Lanes.upload();
     Links.under(g, ratio);
@@ -119,18 +123,21 @@ const Draw = (() => {
   }
 
   // paint makes the pixels of one line's lanes.
-  function paint(line, top, plans, pin) {
+  function paint(line, top, level, pin) {
     if (line.type === "host") {
       const clock = Rows.clockOfHost(line.host), high = px(20), low = px(8);
-      Lanes.blit(Lanes.density(plans(line.host, clock), high), high, px(top + 2), high, pin);
+      Lanes.blit(Summary.strip(line, high, level), high, px(top + 2), high, pin);
       if (clock >= 0) Lanes.blit(Lanes.bound(line.host, clock, low, ratio), low, px(top + 24), low, pin);
       return;
     }
-    if (line.type !== "row") return;
-    const clock = about.rows[line.row].clock, plan = plans(line.host, clock), hidden = App.hidden.classes;
+    const plan = line.row >= 0 ? Lanes.planOf(line.host, Runs.of(line.row), level) : [], hidden = App.hidden.classes;
     for (const lane of line.lanes) {
       const y = top + lane.y, h = px(y + lane.h) - px(y);
       if (y > View.plot.height || y + lane.h < 0) continue;
+      if (lane.kind === "summary") {
+        Lanes.blit(Summary.strip(line, h, level), h, px(y), h);
+        continue;
+      }
       const label = (x0, x1, name) => drawn.length < MaxLabels && drawn.push({ x0, x1, y: px(y) + h / 2, name, ticks: lane.kind === "instants" });
       if (lane.kind === "slices") Lanes.blit(Lanes.slices(plan, lane.lane, ratio, hidden, label), 1, px(y), h);
       else if (lane.kind === "instants") Lanes.blit(Lanes.instants(plan, lane.lane, ratio, hidden, label), 1, px(y), h);
@@ -246,7 +253,7 @@ const Draw = (() => {
     for (const which of ["a", "b"]) {
       const event = App.selection[which];
       if (!event) continue;
-      const x = View.x(event.at, App.clockOf(event.row));
+      const x = View.x(event.at, App.clockOf(event.row, event.at));
       if (x < -2 || x > View.plot.width + 2) continue;
       o.strokeStyle = Colors.theme[which];
       o.lineWidth = 1.25;

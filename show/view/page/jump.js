@@ -59,14 +59,15 @@ const Jump = (() => {
   function from(row) {
     const { a } = App.selection;
     if (a && (row < 0 || a.row === row)) {
-      const x = View.x(a.at, App.clockOf(a.row));
+      const x = View.x(a.at, App.clockOf(a.row, a.at));
       if (x >= -1 && x <= View.plot.width + 1) return [a.at, a.event];
     }
-    return [View.at(View.plot.width / 2, row >= 0 ? App.clockOf(row) : -1), -1];
+    return [row >= 0 ? Runs.under(row, View.plot.width / 2)[0].at : View.at(View.plot.width / 2), -1];
   }
 
-  // rowsOf lists the rows that a line stands for: its own, or all of a host.
+  // rowsOf lists the rows that a line stands for: its own, what is folded into it, or all of a host.
   function rowsOf({ row, host, line }) {
+    if (line?.folded && line.below?.length) return row >= 0 ? [row, ...line.below] : line.below;
     if (row >= 0 && (line?.lanes.length || Data.about.rows[row].lanes.length)) return [row];
     return Data.about.rows.map((_, n) => n).filter((n) => Data.about.rows[n].host === host);
   }
@@ -117,7 +118,7 @@ const Jump = (() => {
     const [[sent], [received]] = await Promise.all([Data.events(item.event, 1), Data.events(item.to, 1)]);
     const span = View.goal.to - View.goal.from, delay = Math.abs(item.delay ?? 0);
     // Wide enough to see how sure the two ends are, not only how far apart.
-    const sure = [link.from, link.to].reduce((sum, row) => { const { low, high } = View.bounds(App.clockOf(row), item.at); return sum + (low ?? 0) + (high ?? 0); }, 0);
+    const sure = [link.from, link.to].reduce((sum, row) => { const { low, high } = View.bounds(App.clockOf(row, item.at), item.at); return sum + (low ?? 0) + (high ?? 0); }, 0);
     const size = Math.max(delay * 6, sure * 2, 100), wanted = size > span * 0.9 || size < span / 60 ? size : 0;
     App.reveal(link.to);
     App.go({ at: item.at + (item.delay ?? 0) / 2, row: link.from }, { span: wanted });

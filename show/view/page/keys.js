@@ -60,7 +60,7 @@ const Keys = (() => {
       const [[begin], [end]] = await Promise.all([Data.events(a.slice.begin, 1), Data.events(a.slice.end, 1)]);
       if (begin && end) length = end.at - begin.at;
     }
-    const from = View.shown(a.at, App.clockOf(a.row)), room = (length || (View.state.to - View.state.from) / 4) * (length ? 0.1 : 0.5);
+    const from = View.shown(a.at, App.clockOf(a.row, a.at)), room = (length || (View.state.to - View.state.from) / 4) * (length ? 0.1 : 0.5);
     App.setView(from - room, from + length + room, { animate: true });
   }
 

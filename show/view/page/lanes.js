@@ -64,10 +64,22 @@ const Lanes = (() => {
     for (let i = first; i <= last; i++) if (!Data.covered(group, level, i)) into.push(`${group}.${level}.${i}`);
   }
 
+  // planOf lists what is drawn of rows that have some runs in common: what planFor does for each, of which the first piece
+  // says that it goes on elsewhere (jump).
+  function planOf(group, runs, level) {
+    if (!plans.has(runs)) plans.set(runs, new Map());
+    const known = plans.get(runs);
+    if (!known.has(group)) known.set(group, (View.part ? runs : runs.slice(0, 1)).flatMap(({ from, to, clock }, i) => {
+      const [a, b] = reach(clock, View.state), plan = View.part ? planFor(group, clock, Math.max(a, from), Math.min(b, to), level) : planFor(group, clock, a, b, level);
+      if (i && plan.length) plan[0].jump = true;
+      for (const piece of plan) piece.stop = View.part ? to : Infinity;
+      return plan;
+    }));
+    return known.get(group);
+  }
+
   // planFor lists which tile, or which coarser one until that is there, is drawn from where to where.
   function planFor(group, clock, from, to, level) {
-    const id = group * (Data.about.clocks.length + 1) + clock + 1;
-    if (plans.has(id)) return plans.get(id);
     const plan = [], width = 2 ** level * Decode.Bins;
     for (let i = Math.floor(from / width), end = Math.floor(to / width); i <= end && to > from;) {
       const tile = Data.best(group, level, i);
@@ -82,7 +94,6 @@ const Lanes = (() => {
       }
       i = next;
     }
-    plans.set(id, plan);
     return plan;
   }
 
@@ -109,7 +120,7 @@ const Lanes = (() => {
   function slices(plan, number, ratio, hidden, label) {
     const base = take(1), gap = Math.max(1, Math.round(ratio));
     for (const piece of plan) {
-      const { tile, from, to, k, x } = piece, lane = tile.lanes.get(number);
+      const { tile, from, to, k, x, stop } = piece, lane = tile.lanes.get(number);
       if (!lane) continue;
       if (lane.mode === Decode.Slices) {
         const { at, length, name, flags } = lane;
@@ -125,8 +136,8 @@ const Lanes = (() => {
           if (x1 - x0 > 3 * gap && at[i] >= from) short(base + x0, base + x0 + gap, darker(color));
           if (flags[i]) open(base, x0, x1, flags[i], color, ratio);
           // A slice that goes over several tiles is named once, where it begins to be seen, for all its length.
-          if (at[i] >= from || piece === plan[0]) {
-            const end = Math.min(width, x + (at[i] + length[i] - from) * k);
+          if (at[i] >= from || piece === plan[0] || piece.jump) {
+            const end = Math.min(width, x + (Math.min(at[i] + length[i], stop) - from) * k);
             if (end - x0 > 22 * ratio) label(x0, end, name[i]);
           }
         }
@@ -164,14 +175,14 @@ const Lanes = (() => {
   // instants paints ticks; where many fall together, the darker the more.
   function instants(plan, number, ratio, hidden, label) {
     const base = take(1), tick = Math.max(1, Math.round(1.5 * ratio));
-    for (const { tile, from, to, k, x } of plan) {
+    for (const { tile, from, to, k, x, stop } of plan) {
       const lane = tile.lanes.get(number);
       if (!lane) continue;
       if (lane.mode === Decode.Instants) {
         const { at, name } = lane;
         for (let i = after(at, lane.n, from); i < lane.n && at[i] < to; i++) {
           if (hidden.has(name[i])) continue;
-          const x0 = Math.round(x + (at[i] - from) * k), next = x + ((i + 1 < lane.n ? at[i + 1] : Math.max(tile.to, to)) - from) * k;
+          const x0 = Math.round(x + (at[i] - from) * k), next = x + (Math.min(stop, i + 1 < lane.n ? at[i + 1] : Math.max(tile.to, to)) - from) * k;
           if (x0 < 0 || x0 >= width) continue;
           short(base + x0, base + Math.min(width, x0 + tick), Colors.packed(name[i]));
           if (next - x0 > 26 * ratio) label(x0 + tick, Math.min(next, width + 200), name[i]);
@@ -204,8 +215,9 @@ const Lanes = (() => {
       const x0 = Math.max(0, reached), x1 = Math.min(width, until);
       if (last !== null && x1 > x0) column(x0, x1, high(last), high(last));
     };
-    for (const { tile, from, to, k, x } of plan) {
+    for (const { tile, from, to, k, x, jump } of plan) {
       const data = tile.lanes.get(lane.lane);
+      if (jump) reached = Math.round(x); // back, or forward over what the clock never said
       if (data && from <= tile.from && data.before !== null) last = data.before;
       if (data?.mode === Decode.Counter) {
         let i = after(data.at, data.n, from);
@@ -231,40 +243,6 @@ const Lanes = (() => {
     return base;
   }
 
-  // density paints how much happens on a host, all its rows together, on a scale of logarithms.
-  let sums = new Float32Array(0);
-  function density(plan, lines) {
-    const base = take(lines);
-    if (sums.length !== width) sums = new Float32Array(width);
-    else sums.fill(0);
-    let most = 0;
-    const put = (x0, x1, each) => { for (let p = Math.max(0, x0); p < x1 && p < width; p++) { sums[p] += each; if (sums[p] > most) most = sums[p]; } };
-    for (const { tile, from, to, k, x } of plan) {
-      if (tile.final && tile.width * k > 2) { // far below its own scale: all that is in it is known to the ns
-        for (const lane of tile.lanes.values()) {
-          for (let i = lane.mode === Decode.Counter ? lane.n : after(lane.at, lane.n, from); i < lane.n && lane.at[i] < to; i++) { const x0 = Math.round(x + (lane.at[i] - from) * k); put(x0, x0 + 1, 1); }
-        }
-        continue;
-      }
-      const { count } = Decode.density(tile), w = tile.width, origin = x + (tile.from - from) * k;
-      const first = Math.max(0, Math.floor((from - tile.from) / w)), last = Math.min(Decode.Bins, Math.ceil((to - tile.from) / w));
-      for (let b = first; b < last; b++) {
-        if (!count[b]) continue;
-        const x0 = Math.max(0, Math.round(origin + b * w * k)), x1 = Math.min(width, Math.max(x0 + 1, Math.round(origin + (b + 1) * w * k)));
-        // A coarse bin that is drawn wide holds less for each of its pixels.
-        put(x0, x1, count[b] / Math.max(1, w * k));
-      }
-    }
-    const scale = (lines - 1) / Math.log1p(most * 4 || 1), { accent } = Colors.theme.packed;
-    const body = Colors.faded(accent, 90), edge = Colors.faded(accent, 190);
-    for (let p = 0; p < width; p++) {
-      if (!sums[p]) continue;
-      const top = Math.max(1, Math.round(1 + Math.log1p(sums[p] * 4) * scale));
-      for (let y = 0; y < top && y < lines; y++) pixels[base + (lines - 1 - y) * width + p] = y >= top - 1 ? edge : body;
-    }
-    return base;
-  }
-
   // bound paints how sure a host's instants are over the time in sight: from 1 ns to 1 s, on a scale of logarithms.
   function bound(host, clock, lines, ratio) {
     const base = take(lines), step = Math.max(1, Math.round(3 * ratio)), { bound: color } = Colors.theme.packed;
@@ -280,7 +258,7 @@ const Lanes = (() => {
   }
 
   return {
-    begin, take, blit, flush, upload, levelFor, reach, keysFor, planFor, slices, instants, counter, density, bound, bins, after, labels,
+    begin, take, blit, flush, upload, levelFor, reach, keysFor, planOf, slices, instants, counter, bound, bins, after, labels,
     get pixels() { return pixels; },
     get width() { return width; },
     get canvas() { return canvas; },

@@ -1,12 +1,14 @@
 // layout: the tree of hosts, kinds and rows becomes a list of lines, each with its place from the top. It is made anew
 // when something is folded, hidden, filtered or moved, never for a frame; what is in sight is then found by halving.
 //
-//   line: { id, type "host|kind|row", host, row, name, level, y, h, folds, folded, lanes: [{ lane, kind, y, h, ... }], more }
+//   line: { id, type "host|kind|row", host, row, name, level, y, h, folds, folded, lanes: [{ lane, kind, y, h, ... }], more, below }
+//
+// below are the rows that a host stands over, or that are folded into a kind or row: what its strip (kind "summary") sums up.
 //
 // The id is what App.hidden.collapsed holds: "h" and the host's number, "k" host "." kind, or the number of a row.
 
 const Layout = (() => {
-  const HostHeight = 34, KindHeight = 19, Pad = 3, Least = 22, Depths = 5;
+  const HostHeight = 34, KindHeight = 19, StripHeight = 16, Pad = 3, Least = 22, Depths = 5;
   const laneHeight = { instants: 12, slices: 17, counter: 30 };
   let about = null, parents = [], talks = [], children = [], byHost = [], place = null, lines = [], lineOf = new Map(), height = 0;
 
@@ -43,8 +45,8 @@ const Layout = (() => {
     height += moved;
   }
 
-  // lanesOf stacks a row's lanes: instants above, slices by depth, then counters.
-  function lanesOf(row, expanded) {
+  // lanesOf stacks a row's lanes: instants above, slices by depth, then counters, then the strip of what is folded into it.
+  function lanesOf(row, expanded, folded) {
     const list = [], rank = { instants: 0, slices: 1, counter: 2 };
     const all = [...about.rows[row].lanes].sort((a, b) => rank[a.kind] - rank[b.kind] || (a.depth ?? 0) - (b.depth ?? 0) || a.lane - b.lane);
     let y = Pad, more = 0;
@@ -54,7 +56,10 @@ const Layout = (() => {
       list.push({ ...lane, y, h: h - 1 });
       y += h;
     }
-    if (all.length === 1 && y < Least - Pad) list[0].y += (Least - Pad - y) / 2 | 0;
+    if (folded) {
+      list.push({ kind: "summary", y, h: StripHeight - 1 });
+      y += StripHeight;
+    } else if (all.length === 1 && y < Least - Pad) list[0].y += (Least - Pad - y) / 2 | 0;
     return { list, h: Math.max(Least, y + Pad), more };
   }
 
@@ -90,7 +95,7 @@ const Layout = (() => {
       const top = inOrder(byHost[h]).filter((row) => mark(row, false));
       if (filter && !top.length) continue;
       const folded = hidden.collapsed.has(`h${h}`) && !filter;
-      push({ id: `h${h}`, type: "host", host: h, row: -1, name: about.hosts[h].name, level: 1, folds: top.length > 0, folded, lanes: [], more: 0 }, HostHeight);
+      push({ id: `h${h}`, type: "host", host: h, row: -1, name: about.hosts[h].name, level: 1, folds: top.length > 0, folded, lanes: [], more: 0, below: top.flatMap(within) }, HostHeight);
       if (folded) continue;
       const kinds = new Map();
       for (const row of top) {
@@ -103,7 +108,7 @@ const Layout = (() => {
       for (const [kind, rows] of [...kinds].sort((a, b) => later(a) - later(b))) {
         const headed = many && rows.length > 1; // one row alone says by its name what it is
         const id = `k${h}.${kind}`, shut = headed && hidden.collapsed.has(id) && !filter;
-        if (headed) push({ id, type: "kind", host: h, row: -1, name: kind, level: 2, folds: true, folded: shut, count: rows.length, lanes: [], more: 0 }, KindHeight);
+        if (headed) push({ id, type: "kind", host: h, row: -1, name: kind, level: 2, folds: true, folded: shut, count: rows.length, lanes: shut ? [{ kind: "summary", y: 2, h: KindHeight - 3 }] : [], more: 0, below: shut ? rows.flatMap(within) : null }, KindHeight);
         if (shut) continue;
         for (const row of rows) branch(row, headed ? 3 : 2);
       }
@@ -114,10 +119,13 @@ const Layout = (() => {
     function branch(row, level) {
       const below = inOrder(children[row]).filter((child) => kept[child]);
       const folded = below.length > 0 && hidden.collapsed.has(row) && !filter;
-      const { list, h, more } = lanesOf(row, expanded.has(row));
-      push({ id: row, type: "row", host: about.rows[row].host, row, name: about.rows[row].name, level: Math.min(level, 12), folds: below.length > 0, folded, lanes: list, more }, h);
+      const { list, h, more } = lanesOf(row, expanded.has(row), folded);
+      push({ id: row, type: "row", host: about.rows[row].host, row, name: about.rows[row].name, level: Math.min(level, 12), folds: below.length > 0, folded, lanes: list, more, below: folded ? below.flatMap(within) : null }, h);
       if (!folded) for (const child of below) branch(child, level + 1);
     }
+
+    // within is a row and all that is shown below it.
+    function within(row) { return [row, ...children[row].filter((child) => kept[child]).flatMap(within)]; }
   }
 
   const allOf = (host) => about.rows.map((r, n) => (r.host === host ? n : -1)).filter((n) => n >= 0);

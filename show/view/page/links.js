@@ -24,7 +24,8 @@ const Links = (() => {
   // reach is what any clock may show of messages.
   function reach(view) {
     if (!View.part) return Lanes.reach(-1, view);
-    const all = [...new Set(about.rows.map((r) => r.clock))].map((clock) => Lanes.reach(clock, view));
+    const all = Runs.all.map(({ from, to, clock }) => { const [a, b] = Lanes.reach(clock, view); return [Math.max(a, from), Math.min(b, to)]; }).filter(([a, b]) => b > a);
+    if (!all.length) return [0, 0];
     return [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
   }
 
@@ -65,8 +66,7 @@ const Links = (() => {
     for (const link of about.links) {
       const y = ends(link);
       if (!y) continue;
-      const clocks = [about.rows[link.from].clock, about.rows[link.to].clock];
-      const one = { link, y0: y[0], y1: y[1], clocks, exact: [], binned: [], n: 0 };
+      const one = { link, y0: y[0], y1: y[1], exact: [], binned: [], n: 0 };
       for (const { tile, from, to } of tiles) {
         const lane = tile.lanes.get(link.lane);
         if (!lane) continue;
@@ -99,12 +99,14 @@ const Links = (() => {
     texts(g, ratio);
   }
 
+  const sentX = (one, at) => View.x(at, Runs.at(one.link.from, at)), receivedX = (one, at) => View.x(at, Runs.at(one.link.to, at));
+
   // exact lists the messages of a link that may be in sight.
   function exact(one, lane, from, to) {
     const { at, delay, verdict, event, to: received } = lane, width = View.plot.width;
     let i = from === -Infinity ? 0 : Lanes.after(at, lane.n, from);
     for (; i < lane.n && at[i] < to; i++) {
-      const x0 = View.x(at[i], one.clocks[0]), x1 = View.x(at[i] + delay[i], one.clocks[1]);
+      const x0 = sentX(one, at[i]), x1 = receivedX(one, at[i] + delay[i]);
       if ((x0 < 0 && x1 < 0) || (x0 > width && x1 > width)) continue;
       one.exact.push({ x0, x1, y0: one.y0, y1: one.y1, verdict: verdict[i], delay: delay[i], at: at[i], link: one.link, event: event[i], to: received[i] });
       one.n++;
@@ -128,9 +130,9 @@ const Links = (() => {
         if (!lane.verdict[i]) continue;
         const at = tile.from + (lane.at[i] + 0.5) * tile.width;
         if (at < from || at >= to) continue;
-        const x0 = View.x(at, one.clocks[0]);
+        const x0 = sentX(one, at);
         if (x0 < -9 || x0 > View.plot.width + 9) continue;
-        put(x0, View.x(at + (lane.verdict[i] > 1 ? lane.least[i] : lane.greatest[i]), one.clocks[1]), lane.verdict[i], lane.count[i], null);
+        put(x0, receivedX(one, at + (lane.verdict[i] > 1 ? lane.least[i] : lane.greatest[i])), lane.verdict[i], lane.count[i], null);
       }
     }
     for (const mark of by.values()) if (mark.verdict > 1 || (asArrows && mark.message)) marks.push(mark);
@@ -155,12 +157,13 @@ const Links = (() => {
       }
     }
     for (const { lane, tile, from, to } of one.binned) {
-      for (const [a, b, x, y] of View.pieces(one.clocks[0], Math.max(from, tile.from), Math.min(to, tile.to))) {
+      const runs = Runs.cut(Runs.of(one.link.from), Math.max(from, tile.from), Math.min(to, tile.to));
+      for (const [a, b, x, y] of runs.flatMap((r) => View.pieces(r.clock, r.from, r.to))) {
         const k = (y - x) / (b - a) / View.perPixel / per;
         Lanes.bins(lane, tile, a, b, k, (x - View.state.from) / View.perPixel / per, (i, x0, x1) => put(x0, x1, lane.count[i]));
       }
       const i = lane.n >> 1, at = tile.from + lane.at[i] * tile.width;
-      delays += View.x(at + lane.least[i], one.clocks[1]) - View.x(at, one.clocks[0]);
+      delays += receivedX(one, at + lane.least[i]) - sentX(one, at);
       n++;
     }
     const lean = n ? delays / n : 0, top = Math.min(one.y0, one.y1), h = Math.abs(one.y1 - one.y0);

@@ -50,7 +50,8 @@ const App = (() => {
     Draw.stats.add(performance.now() - begun, layers);
   }
 
-  const clockOf = (row) => (row >= 0 && about.rows[row] ? about.rows[row].clock : -1);
+  // clockOf is the clock of a row's events, at an instant where it was another one before or after.
+  const clockOf = (row, at) => Runs.at(row, at);
 
   // setView shows [from, to) of the timeline; with animate the eye can follow the way there.
   function setView(from, to, { animate = false } = {}) {
@@ -69,7 +70,7 @@ const App = (() => {
   function go(target, { span = 0, animate = true } = {}) {
     const at = typeof target === "number" ? target : target.at, row = target.row ?? -1;
     if (row >= 0) Rows.reveal(row);
-    const shown = View.shown(at, clockOf(row)), half = (span || View.state.to - View.state.from) / 2;
+    const shown = View.shown(at, clockOf(row, at)), half = (span || View.state.to - View.state.from) / 2;
     setView(shown - half, shown + half, { animate });
   }
 
@@ -127,6 +128,7 @@ const App = (() => {
       notice.textContent = `The timeline could not be read: ${error.message}`;
       return;
     }
+    Runs.open(about);
     View.open(about);
     Rows.open(about);
     Colors.open(about);

@@ -33,7 +33,7 @@ const Measure = (() => {
   // pointAt makes an end of a place on the plot, or of an event.
   function pointAt({ row, at, event = null }) {
     if (event && typeof event === "object") return { ...Order.endOf(event), what: event };
-    const clock = App.clockOf(row);
+    const clock = App.clockOf(row, at);
     if (row < 0) return { event: null, at, row, clock, component: null, recorded: null, low: at, high: at, what: null };
     return { event: null, at, row, clock, component: Order.componentOf(clock, row), recorded: null, ...Order.boundsAt(clock, at), what: null };
   }

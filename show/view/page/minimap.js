@@ -4,6 +4,7 @@
 const Minimap = (() => {
   const canvas = document.getElementById("minimap"), g = canvas.getContext("2d"), picture = document.createElement("canvas");
   const Grip = 6, Foot = 11, MaxHosts = 12;
+  const lines = new Map();
   let about = null, madeFor = "", drag = null, decoded = -1, all = [], tiles = "";
 
   function open(facts) {
@@ -55,12 +56,11 @@ const Minimap = (() => {
       let most = 0;
       const group = hosts.filter((_, i) => Math.floor(i * strips / hosts.length) === s);
       for (const host of group) {
-        const clock = Rows.clockOfHost(host);
-        for (const tile of all[host]) {
-          const { count } = Decode.density(tile);
+        for (const { clock, from, to, tile, count } of places(host)) {
           for (let b = 0; b < Decode.Bins; b++) {
-            if (!count[b]) continue;
-            const a = tile.from + b * tile.width, x0 = Math.round((View.shown(a, clock) - first) * scale), x1 = Math.max(x0 + 1, Math.round((View.shown(a + tile.width, clock) - first) * scale));
+            const a = tile.from + b * tile.width;
+            if (!count[b] || a + tile.width <= from || a >= to) continue;
+            const x0 = Math.round((View.shown(a, clock) - first) * scale), x1 = Math.max(x0 + 1, Math.round((View.shown(a + tile.width, clock) - first) * scale));
             for (let x = Math.max(0, x0); x < x1 && x < W; x++) { sums[x] += count[b] / (x1 - x0); if (sums[x] > most) most = sums[x]; }
           }
         }
@@ -78,6 +78,22 @@ const Minimap = (() => {
     }
     p.globalAlpha = 1;
     violations(p, height, ratio, W, first, scale, all[about.hosts.length]);
+  }
+
+  // places lists how much happens on a host in the bins of its tiles, by which clock: all at once if it is one.
+  function places(host) {
+    const rows = about.rows.flatMap((r, n) => (r.host === host ? [n] : [])), runs = new Set(rows.map((n) => Runs.of(n)));
+    if (!View.state.raw || (runs.size === 1 && [...runs][0].length === 1)) {
+      const clock = Rows.clockOfHost(host);
+      return all[host].map((tile) => ({ clock, from: -Infinity, to: Infinity, tile, count: Decode.density(tile).count }));
+    }
+    return Summary.partsOf(everything(host, rows)).flatMap((part) => all[host].flatMap((tile) => { const { count } = Summary.sum(tile, part); return part.runs.map((run) => ({ ...run, tile, count })); }));
+  }
+
+  // everything is a line of all rows of a host, whatever is hidden.
+  function everything(host, rows) {
+    if (!lines.has(host)) lines.set(host, { host, below: rows });
+    return lines.get(host);
   }
 
   function violations(p, height, ratio, W, first, scale, own) {

@@ -100,7 +100,7 @@ const Order = (() => {
   // endOf makes an end of an event; what the index knows of its bounds goes before what the clock's corners say. A stamp
   // stands for all that its clock showed until the next step. Beyond 2^53 ns, what came rounded is an interval itself.
   function endOf(event) {
-    const clock = event.clock ?? App.clockOf(event.row), bounds = boundsAt(clock, event.at), hidden = Math.max(0, granularityOf(clock) - 1);
+    const clock = event.clock ?? App.clockOf(event.row, event.at), bounds = boundsAt(clock, event.at), hidden = Math.max(0, granularityOf(clock) - 1);
     const low = event.low ?? bounds.low, high = event.high ?? (bounds.high === null ? null : bounds.high + hidden);
     return {
       event: event.event, at: event.at, row: event.row, clock, component: componentOf(clock, event.row),

@@ -14,12 +14,13 @@ const Pick = (() => {
   }
 
   function onRow(line, x, y) {
-    const { clock } = Data.about.rows[line.row], top = line.y - Rows.scrolled, instant = View.at(x, clock);
-    const base = { row: line.row, host: line.host, line, at: instant };
+    const top = line.y - Rows.scrolled, places = Runs.under(line.row, x), base = { row: line.row, host: line.host, line, at: places[0].at };
     for (const lane of line.lanes) {
       if (y < top + lane.y - 1 || y > top + lane.y + lane.h) continue;
-      const found = inLane(lane, instant, clock, line.host);
-      if (found) return { ...base, ...found, y: top + lane.y, h: lane.h, lane };
+      for (const { at: instant, clock } of places) {
+        const found = inLane(lane, instant, clock, line.host);
+        if (found) return { ...base, at: instant, ...found, y: top + lane.y, h: lane.h, lane };
+      }
     }
     return { kind: "row", ...base };
   }
@@ -88,7 +89,7 @@ const Pick = (() => {
 
   // interval is how long a message can truly have been on the way.
   function interval({ link, at, delay }) {
-    const [c, d] = [App.clockOf(link.from), App.clockOf(link.to)];
+    const [c, d] = [App.clockOf(link.from, at), App.clockOf(link.to, at + delay)];
     const s = View.happened(c, at), r = View.happened(d, at + delay);
     if (c === d) return [delay - s.hidden, delay + s.hidden];
     return [r.low === null || s.high === null ? null : delay - r.low - s.high, r.high === null || s.low === null ? null : delay + r.high + s.low];
@@ -118,7 +119,7 @@ const Pick = (() => {
       }
       if (hit.verdict) list.push(["verdict", verdictNames[hit.verdict]]);
     } else {
-      const bound = View.happened(App.clockOf(hit.row), hit.begin ?? hit.at);
+      const clock = App.clockOf(hit.row, hit.begin ?? hit.at), bound = View.happened(clock, hit.begin ?? hit.at);
       if (hit.kind === "many") lead.append(`${Time.grouped(hit.count)} event${hit.count === 1 ? "" : "s"}, most of them ${name}`);
       else if (hit.kind === "values") lead.append(`${hit.lane.name}: ${number(hit.least)} … ${number(hit.greatest)}`);
       else if (hit.kind === "value") lead.append(`${hit.lane.name} = ${number(hit.value)}`);
@@ -127,7 +128,7 @@ const Pick = (() => {
       if (hit.begin !== undefined) list.push([hit.length === undefined ? "at" : "begin", Time.since(hit.begin)]);
       if (hit.length !== undefined) list.push([hit.kind === "slice" ? "length" : "in", `${Time.duration(hit.length)}${hit.flags & 1 ? ", no end was recorded" : ""}${hit.flags & 2 ? ", no begin was recorded" : ""}`]);
       if (hit.busy) list.push(["busy", `${Math.round(hit.busy * 100)} %`]);
-      if (App.clockOf(hit.row) >= 0 && hit.kind !== "many") list.push(["bound", Time.margin(bound.low, bound.high)]);
+      if (clock >= 0 && hit.kind !== "many") list.push(["bound", Time.margin(bound.low, bound.high)]);
     }
     tip.replaceChildren(lead, texts(list));
     place();

@@ -36,9 +36,9 @@ const Pointer = (() => {
   // point is what a place stands for: an instant on a row, and the event that is drawn there if there is one.
   function point({ x, y }) {
     const hit = Pick.at(x, y), line = Rows.lineAtY(y), row = line ? line.row : -1;
-    const clock = row >= 0 ? App.clockOf(row) : line ? Rows.clockOfHost(line.host) : -1;
+    const here = row >= 0 ? Runs.under(row, x)[0] : null, clock = here?.clock ?? (line ? Rows.clockOfHost(line.host) : -1);
     const exact = hit && (hit.kind === "slice" || hit.kind === "instant");
-    return { x, y, row, clock, host: line?.host ?? -1, at: exact ? (nearEnd(hit, x) ? hit.begin + hit.length : hit.begin) : Math.round(View.at(x, clock)), event: exact ? hit.event : -1 };
+    return { x, y, row, clock, host: line?.host ?? -1, at: exact ? (nearEnd(hit, x) ? hit.begin + hit.length : hit.begin) : Math.round(here?.at ?? View.at(x, clock)), event: exact ? hit.event : -1 };
   }
 
   // nearEnd says that the end of a slice is meant rather than its begin.
@@ -132,7 +132,7 @@ const Pointer = (() => {
   function twice(e) {
     const here = place(e), hit = Pick.at(here.x, here.y);
     if (hit?.kind === "slice" && hit.length > 0) {
-      const from = View.shown(hit.begin, App.clockOf(hit.row)), room = hit.length * 0.1;
+      const from = View.shown(hit.begin, App.clockOf(hit.row, hit.begin)), room = hit.length * 0.1;
       App.setView(from - room, from + hit.length + room, { animate: true });
     } else View.zoom(0.25, here.x, true);
   }

@@ -93,7 +93,7 @@ const Search = (() => {
     ctx.strokeStyle = theme.ground;
     ctx.lineWidth = 1;
     for (const h of hits) {
-      const x = Math.round(App.x(h.at, App.clockOf(h.row)));
+      const x = Math.round(App.x(h.at, App.clockOf(h.row, h.at)));
       if (x < -5 || x > plot.width + 5) continue;
       const key = x + h.row * 1e5;
       if (seen.has(key)) continue;
@@ -132,7 +132,7 @@ const Search = (() => {
     g.scale(ratio, ratio);
     g.fillStyle = theme.accent;
     for (const h of hits) {
-      const x = Math.round((View.shown(h.at, App.clockOf(h.row)) - first) / (last - first) * box.width);
+      const x = Math.round((View.shown(h.at, App.clockOf(h.row, h.at)) - first) / (last - first) * box.width);
       if (seen.has(x)) continue;
       seen.add(x);
       g.beginPath();

@@ -1,5 +1,5 @@
 // view: which stretch of the timeline is shown, and where in it an instant lies. Instants are of the timeline; shown raw,
-// each row's are moved to what its host's clock said (at + recorded). Moves are animated; the tiles asked for are those of
+// each row's are moved to what its host's clock said (at + recorded; runs.js). Moves are animated; the tiles asked for are those of
 // where a move ends.
 
 const View = (() => {
@@ -18,8 +18,8 @@ const View = (() => {
   function whole() {
     let from = 0, to = Math.max(about.span, 1);
     if (state.raw) {
-      const used = new Set(about.rows.map((r) => r.clock));
-      const ends = [...used].flatMap((c) => [shownBy(c, 0, 1), shownBy(c, about.span, 1)]);
+      const within = (at) => Math.max(0, Math.min(about.span, at));
+      const ends = Runs.all.flatMap(({ from, to, clock }) => [shownBy(clock, within(from), 1), shownBy(clock, within(to), 1)]);
       from = Math.min(...ends);
       to = Math.max(...ends, from + 1);
     }
