@@ -70,6 +70,9 @@ func TestChangesOfANamespaceAreSeenInTheirOrder(t *testing.T) {
 		if c.Address.IsValid() && c.Address.Addr().Is6() || c.Interface.Name == "peer0" {
 			return nil // the kernel's own link-local addresses, and the other end of the cable
 		}
+		if c.Kind == Changed && c.Interface.Name == "eth0" && c.Interface.MTU == 1500 {
+			return nil // that the cable carries something is told a while after it was put up
+		}
 		got = append(got, strings.TrimSpace(fmt.Sprint(c.Kind, " ", c.Interface.Name, " ", c.Interface.MTU, " ", c.Address)))
 		if c.Kind == Removed {
 			cancel()
