@@ -119,10 +119,10 @@ const Summary = (() => {
     for (let b = first; b < last; b++) {
       const n = made.count[b], share = made.busy[b];
       if (!n && !share) continue;
-      const left = origin + b * w, x0 = Math.max(0, Math.round(left)), x1 = Math.min(width, Math.max(x0 + 1, Math.round(left + w)));
+      const left = origin + b * w, right = Math.min(width, left + w);
       // Of a coarse bin that is drawn wide each pixel has a part; of several bins in a pixel each has its share.
-      const each = n / Math.max(1, w), part = share * Math.min(1, w);
-      for (let p = x0; p < x1; p++) { count[p] += each; take(p, part, made.name[b]); }
+      if (n) for (let p = Math.max(0, Math.round(left)), end = Math.min(width, Math.max(p + 1, Math.round(left + w))), each = n / Math.max(1, w); p < end; p++) count[p] += each;
+      if (share) for (let p = Math.max(0, Math.floor(left)); p < right; p++) take(p, share * (Math.min(p + 1, right) - Math.max(p, left)), made.name[b]);
     }
   }
 
