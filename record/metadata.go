@@ -14,6 +14,11 @@ import (
 
 const clockName = "monotonic"
 
+// domain is what the environment says of the events: they are the kernel's and programs' in one trace. Trace Compass opens a
+// trace of the domain "kernel" as one of LTTng's modules, "ust" as one of LTTng-UST, by whose events, fields and streams
+// it goes, and any other as CTF of whatever kind, which this one is; babeltrace2 prints it (--fields=trace:domain).
+const domain = "host"
+
 // preamble is what the declarations of a ring stand behind, so that they can be understood; the rest of the trace's
 // metadata is made from it too.
 const preamble = `/* CTF 1.8 */
@@ -119,7 +124,7 @@ func newMetadata(o *Options, now clock.Snapshot) (*ctf.Metadata, error) {
 	if c.Offset < 0 {
 		c.OffsetSeconds, c.Offset = c.OffsetSeconds-1, c.Offset+1e9
 	}
-	for _, e := range [][2]string{{"tracer_name", "meridian"}, {"domain", "ust"}, {"hostname", o.Host}, {"title", o.Title}} {
+	for _, e := range [][2]string{{"tracer_name", "meridian"}, {"domain", domain}, {"hostname", o.Host}, {"title", o.Title}} {
 		if e[1] != "" {
 			m.Env = append(m.Env, ctf.Env{Name: e[0], Text: e[1], IsText: true})
 		}

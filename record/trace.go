@@ -65,6 +65,11 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 		return nil, fmt.Errorf("record: the trace to go on with: %w; name another directory or remove it", err)
 	}
 	t.m = m
+	for i := range m.Env {
+		if e := &m.Env[i]; e.Name == "domain" {
+			e.Text = domain // recorders of earlier versions said otherwise
+		}
+	}
 	if err := sameBoot(o.Dir, m); err != nil {
 		return nil, err
 	}
