@@ -25,7 +25,7 @@ type recordFlags struct {
 	programs, after  []string
 	rings            string
 	kernel, netns    string
-	packets          []string
+	packets          interfaceList
 	snaplen          int
 	filter           string
 }
@@ -75,7 +75,7 @@ summary counts them, or something failed before the end.`,
 	flags.StringVarP(&f.dir, "output", "o", "", "write the trace to `DIR`")
 	flags.StringArrayVar(&f.programs, "program", nil, "record programs of this name or process number, `PATTERN`; may be repeated")
 	flags.StringVar(&f.kernel, "kernel", "", "record kernel events of these `GROUPS`: net, sched, irq, syscalls")
-	flags.StringSliceVar(&f.packets, "packets", nil, "record packets; of these `INTERFACES` alone as --packets=eth0,lo")
+	flags.Var(&f.packets, "packets", "record packets; of these `INTERFACES` alone as --packets=eth0,lo")
 	flags.Lookup("packets").NoOptDefVal = anyInterface
 	flags.IntVar(&f.snaplen, "snaplen", packet.DefaultSnaplen, "keep the first `BYTES` of each packet, which are its headers; 0: whole packets")
 	flags.StringVar(&f.filter, "filter", "", "record packets that match this `EXPRESSION`, as tcpdump's: 'tcp port 80 and not host 10.0.0.1'")

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"strings"
 
 	"meridian/record"
 	"meridian/record/kernel"
@@ -36,6 +37,17 @@ type kernelRecorder interface {
 // anyInterface stands for all interfaces, as with tcpdump.
 const anyInterface = "any"
 
+// interfaceList is the value of --packets. What is empty is not what was meant, as where a script's variable is, and is kept for
+// check to refuse.
+type interfaceList []string
+
+func (l *interfaceList) Set(text string) error {
+	*l = append(*l, strings.Split(text, ",")...)
+	return nil
+}
+func (l *interfaceList) String() string { return strings.Join(*l, ",") }
+func (l *interfaceList) Type() string   { return "interfaces" }
+
 // check refuses what cannot be meant, before anything is opened.
 func (f *recordFlags) check() (kernel.Groups, error) {
 	groups, err := kernel.ParseGroups(f.kernel)
@@ -48,6 +60,8 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 		return 0, wrong("--filter says which packets --packets records; give that too")
 	case f.snaplen != packet.DefaultSnaplen && f.packets == nil:
 		return 0, wrong("--snaplen says how much of each packet --packets records; give that too")
+	case slices.Contains(f.packets, ""):
+		return 0, wrong("--packets=%s: an interface has no name; --packets records all, --packets=eth0,lo some", &f.packets)
 	case f.snaplen < 0:
 		return 0, wrong("--snaplen %d: packets have no bytes to keep before their first; 0 keeps all", f.snaplen)
 	}
