@@ -11,7 +11,7 @@
 // describes it (version 1), which a Go program or Meridian's recorder reads while the program runs or after its death.
 // Every thread writes into a shard of the ring of its own, which it claims at its first event and gives back when it
 // ends, or earlier for a spare one, where a reader who is there does not come in time. On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs
-// the load of its switch and a branch. Events that find no room are counted, where the reader sees the count.
+// two loads, of where its switch is and of the switch, and a branch. Events that find no room are counted, where the reader sees the count.
 //
 // Programs include this file alone; what is not on the way of an event lies in the folder meridian beside it. README.md
 // has examples of everything. Names that begin with mdn_ or MDN_ are not for programs.

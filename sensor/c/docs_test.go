@@ -1,0 +1,57 @@
+package c_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestTheProgramOfTheDocumentationRuns compiles the C of docs/sensors.md as it says, and with the other compilers, and reads what
+// the program leaves.
+func TestTheProgramOfTheDocumentationRuns(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "sensors.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, source, _ := strings.Cut(string(text), "```c\n")
+	source, _, found := strings.Cut(source, "```")
+	if !found || !strings.Contains(string(text), "gcc -O2 -pthread -I sensor/c shop.c -o shop\n") {
+		t.Fatal("docs/sensors.md has no program in C, or no command for it")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "shop.c"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, with := range []string{"gcc", "clang", "g++ -x c++ -std=c++17", "clang++ -x c++ -std=c++17"} {
+		t.Run(with, func(t *testing.T) {
+			t.Parallel()
+			cc, to := strings.Fields(with), t.TempDir()
+			program := filepath.Join(to, "shop")
+			args := append(cc[1:], "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-I", ".", filepath.Join(dir, "shop.c"), "-o", program)
+			if out, err := exec.Command(compiler(t, cc[0]), args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			c := exec.Command(program)
+			c.Env = append(os.Environ(), "MERIDIAN_EVENTS=", "MERIDIAN="+to+"/")
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			left := rings(t, to)
+			if len(left) != 1 {
+				t.Fatal(names(left))
+			}
+			r, got := takeAll(t, left[0])
+			var said []string
+			for _, e := range got.events {
+				said = append(said, e.class)
+			}
+			if want := []string{"shop:handle:begin", "shop:request_done", "shop:handle:end"}; !slices.Equal(said, want) || r.Info().Program != "shop" {
+				t.Errorf("%s emitted %q, not %q", r.Info().Program, said, want)
+			}
+		})
+	}
+}
