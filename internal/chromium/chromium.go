@@ -15,12 +15,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
 
 // ErrNone says that there is no Chromium on this machine.
 var ErrNone = errors.New("no Chromium is installed (package chromium)")
+
+// patience is how long a Chromium may take to say where it listens: on a busy machine more than chromedp's 20 s.
+const patience = 3 * time.Minute
 
 // Path is where a Chromium is, or ErrNone.
 func Path() (string, error) {
@@ -49,7 +53,7 @@ func Start(ctx context.Context, flags ...chromedp.ExecAllocatorOption) (*Browser
 		return nil, err
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Env("TMPDIR="+dir),
-		chromedp.Flag("force-color-profile", "srgb"), chromedp.UserDataDir(dir+"/profile"))
+		chromedp.Flag("force-color-profile", "srgb"), chromedp.UserDataDir(dir+"/profile"), chromedp.WSURLReadTimeout(patience))
 	all, end := chromedp.NewExecAllocator(ctx, append(options, flags...)...)
 	first, cancel := chromedp.NewContext(all)
 	b := &Browser{ctx: first, stop: func() {

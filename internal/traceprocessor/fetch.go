@@ -54,10 +54,18 @@ func find() (string, error) {
 	if verify(path) == nil {
 		return path, nil
 	}
-	if err := fetch(path); err != nil {
-		return "", fmt.Errorf("the trace processor cannot be had: %w", err)
+	tries := 1
+	if os.Getenv("MERIDIAN_CI") == "1" {
+		tries = 4 // where it must be had, a network that fails for a moment is no reason
 	}
-	return path, nil
+	for {
+		if err = fetch(path); err == nil {
+			return path, nil
+		}
+		if tries--; tries == 0 {
+			return "", fmt.Errorf("the trace processor cannot be had: %w", err)
+		}
+	}
 }
 
 func fetch(path string) error {

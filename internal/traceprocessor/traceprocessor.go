@@ -71,7 +71,7 @@ func Query(t testing.TB, file string, questions ...string) []Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var out, said bytes.Buffer
 	c := exec.CommandContext(ctx, "node", run, wasm, file)

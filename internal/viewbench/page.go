@@ -109,7 +109,7 @@ const watch = `(() => {
 // resting waits until the page has nothing more to draw or to read.
 const resting = `new Promise((done) => {
 	let still = 0, last = -1;
-	const until = performance.now() + 10000;
+	const until = performance.now() + 120000;
 	requestAnimationFrame(function look() {
 		const { all } = meridian.stats(), same = all === last && !meridian.data.busy;
 		last = all;
