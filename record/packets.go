@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"meridian/clock"
@@ -27,7 +28,15 @@ type Capture interface {
 }
 
 // packetFiles is the directory in a trace's own that has its packets: what lies beside the metadata is taken for streams.
-const packetFiles = "packets"
+const (
+	packetFiles  = "packets"
+	packetSuffix = ".pcapng"
+)
+
+// stampedBy ends the comment of a file of packets.
+func stampedBy(origin int64) string {
+	return fmt.Sprintf(", stamped by CLOCK_MONOTONIC + %d ns as the trace beside them", origin)
+}
 
 // packetWriter writes what a capture brings into a file of its own.
 type packetWriter struct {
@@ -50,7 +59,7 @@ func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("record: %w", full(err))
 	}
-	comment := fmt.Sprintf("packets of %s, stamped by CLOCK_MONOTONIC + %d ns as the trace beside them", o.Host, origin)
+	comment := "packets of " + o.Host + stampedBy(origin)
 	host := plain(o.Host)
 	if host == "" || host[0] == '.' {
 		host = "host" + host // readers pass over files whose names begin with a dot
@@ -61,7 +70,7 @@ func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
 			name = fmt.Sprintf("%s-%d", name, n)
 		}
 		var err error
-		w.file, err = packet.Create(filepath.Join(dir, name+".pcapng"), comment)
+		w.file, err = packet.Create(filepath.Join(dir, name+packetSuffix), comment)
 		switch {
 		case errors.Is(err, fs.ErrExist): // an earlier recorder's
 			continue
@@ -152,8 +161,14 @@ func (w *packetWriter) finish() error {
 	if !ofOutput(w.failed) { // else it was told
 		err = w.tell(true)
 	}
-	if gone := w.stats.Gone; gone != "" {
-		w.warnings.Add("packets", "interfaces were removed, and nothing is recorded of others that got their names since", gone)
+	for _, of := range []struct{ interfaces, told string }{
+		{w.stats.Gone, "interfaces were removed and have not come again"},
+		{w.stats.Again, "interfaces were removed and came again; those of their first instant may be missing"},
+		{w.stats.Deaf, "those of interfaces that were removed and came again are missing, since nobody heard of these"},
+	} {
+		if of.interfaces != "" {
+			w.warnings.Add("packets", of.told, of.interfaces)
+		}
 	}
 	if n := w.stats.Unknown; n > 0 {
 		w.warnings.AddN("packets", "those of interfaces whose link layer is not known here are left out", "", n)
@@ -164,13 +179,19 @@ func (w *packetWriter) finish() error {
 	return err
 }
 
-// counts are those of each interface. What found no room is known only of all together, which have one ring.
+// counts are those of each name of interfaces, which several may have had one after another. What found no room is known only of all together, which have one ring.
 func (w *packetWriter) counts() (all []Counts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, i := range w.file.Written() {
-		n := uint64(i.Packets)
-		all = append(all, Counts{Name: "packets " + i.Name, Interface: i.Name, Events: n, Packets: n, Bytes: uint64(i.Bytes)})
+		at := slices.IndexFunc(all, func(c Counts) bool { return c.Interface == i.Name })
+		if at < 0 {
+			at = len(all)
+			all = append(all, Counts{Name: "packets " + i.Name, Interface: i.Name})
+		}
+		all[at].Events += uint64(i.Packets)
+		all[at].Packets += uint64(i.Packets)
+		all[at].Bytes += uint64(i.Bytes)
 	}
 	switch lost := uint64(w.stats.Dropped); {
 	case lost > 0 && len(all) == 1:

@@ -36,7 +36,7 @@
 // A packet is written to the file before the ring is told that its events may go. A recorder that is killed between the
 // two leaves events both in the trace and in the ring; one that is killed while it writes leaves a packet cut short, but for
 // those of sources, which are whole pages: between two of these alone the kernel breaks a write off. The next recorder in the
-// same directory cuts off what is torn and leaves out what lies before the last packet's position. One in another directory is told where its predecessor wrote (Options.After). Nothing is lost and nothing is recorded twice, except
+// same directory cuts off what is torn, of packets too, and leaves out what lies before the last packet's position. One in another directory is told where its predecessor wrote (Options.After). Nothing is lost and nothing is recorded twice, except
 // that what never left the memory of a source, at most a quarter of a second, is lost with the recorder.
 //
 // # Cost
@@ -56,6 +56,7 @@ import (
 	"time"
 
 	"meridian/clock"
+	"meridian/format/ctf"
 	"meridian/sensor/ring"
 	"meridian/trace"
 )
@@ -162,8 +163,10 @@ type writer interface {
 
 // Origin is by how much the trace's clock is ahead of CLOCK_MONOTONIC, in ns: what REALTIME was beyond it when the trace was
 // begun. It stays the same when a recorder goes on with the trace.
-func (r *Recorder) Origin() int64 {
-	c := &r.t.m.Clocks[0]
+func (r *Recorder) Origin() int64 { return originOf(r.t.m) }
+
+func originOf(m *ctf.Metadata) int64 {
+	c := &m.Clocks[0]
 	return c.OffsetSeconds*1_000_000_000 + c.Offset
 }
 

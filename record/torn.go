@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"meridian/record/packet"
 )
 
 // sourceHead is what of a packet of a source has its place whatever the texts behind it: up to and with its size.
@@ -29,6 +32,32 @@ func cutTorn(dir string, uuid [16]byte) (map[string]int64, error) {
 		}
 		path := filepath.Join(dir, name)
 		n, err := cutTornFile(path, uuid)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if n > 0 {
+			cut[path] = n
+		}
+	}
+	return cut, nil
+}
+
+// cutTornPackets does so for files of packets. They are known by what they say of their stamps, whatever their host was called.
+func cutTornPackets(dir string, origin int64) (map[string]int64, error) {
+	dir = filepath.Join(dir, packetFiles)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	cut := map[string]int64{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != packetSuffix {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		n, err := packet.CutTorn(path, func(comment string) bool { return strings.HasSuffix(comment, stampedBy(origin)) })
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

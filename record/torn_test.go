@@ -74,3 +74,59 @@ func TestNextRecorderCutsOffWhatIsTornOfASource(t *testing.T) {
 		t.Errorf("%d bytes of %d are left, %v", len(got), len(strange), err)
 	}
 }
+
+// TestNextRecorderCutsOffWhatIsTornOfPackets leaves the file of packets as a recorder does that dies within a write.
+func TestNextRecorderCutsOffWhatIsTornOfPackets(t *testing.T) {
+	dir, rings := filepath.Join(t.TempDir(), "trace"), t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := New(Options{Dir: dir, Host: "web", Rings: []string{rings}, Packets: &fakeCapture{frames: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, packetFiles, "web.pcapng")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndex(whole, []byte{0, 0, 0, 0, 0, 0, 0, 99}) - 28 // where the last packet begins
+	for _, torn := range [][]byte{whole[:last+1], whole[:last+7], whole[:last+8], whole[:last+200]} {
+		if err := os.WriteFile(path, torn, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		foreign := filepath.Join(dir, packetFiles, "other.pcapng")
+		if err := os.WriteFile(foreign, bytes.ReplaceAll(torn, []byte("CLOCK_MONOTONIC"), []byte("CLOCK_MONOTONOC")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var w trace.Warnings
+		r, err := New(Options{Dir: dir, Host: "db", Rings: []string{rings}, Warnings: &w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.t.close()
+		stamps, warnings := captured(t, path)
+		if left, err := os.Stat(path); err != nil || len(stamps) != 99 || len(warnings) > 0 || left.Size() != int64(last) {
+			t.Errorf("%d packets in %d bytes, %q, %v", len(stamps), left.Size(), warnings, err)
+		}
+		if lines := w.Lines(); len(lines) != 1 || !strings.Contains(lines[0], cutShort) || !strings.Contains(lines[0], "web.pcapng") {
+			t.Errorf("%q", lines)
+		}
+		if left, err := os.Stat(foreign); err != nil || left.Size() != int64(len(torn)) {
+			t.Errorf("somebody else's file is touched: %v", err)
+		}
+	}
+	// Where the packets of a trace are not to be gone on with, they are not touched either.
+	if err := os.WriteFile(path, whole[:last+50], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = New(Options{Dir: filepath.Join(t.TempDir(), "next"), Rings: []string{rings}, After: []string{dir}}); err != nil {
+		t.Fatal(err)
+	}
+	r.t.close()
+	if left, err := os.Stat(path); err != nil || left.Size() != int64(last+50) {
+		t.Errorf("a trace that another goes on after is cut: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,10 +160,18 @@ func (t *hostTrace) takeTails(dir string, m *ctf.Metadata, own bool, w *trace.Wa
 		return nil
 	}
 	torn, err := cutTorn(dir, m.UUID)
+	if err != nil {
+		return err
+	}
+	packets, err := cutTornPackets(dir, originOf(m))
+	if err != nil {
+		return err
+	}
+	maps.Copy(torn, packets)
 	for name, cut := range torn {
 		w.Add(name, cutShort, fmt.Sprintf("%d bytes", cut))
 	}
-	return err
+	return nil
 }
 
 const cutShort = "the end of a packet that was being written when its recorder was killed"

@@ -31,14 +31,13 @@ type Capture struct {
 	place   map[int]int // of an interface's index and link type in shown
 	options [8]byte
 	number  int
-	named   []int // indices of the interfaces that were asked for, if not all were
 
 	mu    sync.Mutex // of what follows; taken is only written by Read
 	stats Stats
 	went  int64 // packets that the kernel put into the ring
 	taken int64 // and that were taken out
-	gone  []int // of named
 	shown []Interface
+	names names // of the interfaces
 }
 
 // Open begins to capture: what the kernel sees from now on is kept for Read.
@@ -85,12 +84,11 @@ func (c *Capture) open(o *Options, f filter) error {
 		return err
 	}
 	all := w.Snapshot()
-	w.Close()
-	indices, err := choose(o.Interfaces, all, o.NetNS)
-	if err != nil {
+	c.names = names{wanted: o.Interfaces, filter: f, promiscuous: o.Promiscuous, watcher: w, called: map[int]string{}}
+	if c.names.bearers, err = choose(o.Interfaces, all, o.NetNS); err != nil {
 		return err
 	}
-	c.named = indices
+	indices := c.names.indices()
 	// The socket is made for no protocol, so that it takes nothing before its filter and its ring are there.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -100,11 +98,7 @@ func (c *Capture) open(o *Options, f filter) error {
 	if c.raw, err = c.socket.SyscallConn(); err != nil {
 		return err
 	}
-	code, err := compileFilter(f, indices, c.snaplen)
-	if err != nil {
-		return err
-	}
-	if err := attach(fd, code); err != nil {
+	if err := c.take(fd); err != nil { // by its filter alone, without a ring
 		return err
 	}
 	// Without it packets are stamped when they reach the ring; with it, when the device hands them over.
@@ -114,14 +108,6 @@ func (c *Capture) open(o *Options, f filter) error {
 	if c.ring, err = newRing(fd, o.BufferSize); err != nil {
 		return err
 	}
-	if o.Promiscuous {
-		for _, index := range indices {
-			m := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
-			if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m); err != nil {
-				return os.NewSyscallError("PACKET_MR_PROMISC", err)
-			}
-		}
-	}
 	for _, i := range all {
 		if len(indices) == 0 || slices.Contains(indices, i.Index) {
 			c.describe(i.Index, i.Hardware, i.Name)
@@ -130,12 +116,11 @@ func (c *Capture) open(o *Options, f filter) error {
 	if err := c.SetOrigin(o.Origin); err != nil {
 		return err
 	}
-	bound := 0 // to all; the filter chooses among several
-	if len(indices) == 1 {
-		bound = indices[0]
+	if err := c.take(fd); err != nil {
+		return err
 	}
-	address := unix.SockaddrLinklayer{Protocol: swapped(unix.ETH_P_ALL), Ifindex: bound}
-	return os.NewSyscallError("bind", unix.Bind(fd, &address))
+	c.begin()
+	return nil
 }
 
 // SetOrigin does what Options.Origin does, for those who learn it only when the capture is open. It is called before Read.
@@ -157,7 +142,7 @@ func swapped(v uint16) uint16 {
 }
 
 // choose finds the interfaces that are named.
-func choose(names []string, all []netstate.Interface, netns string) (indices []int, err error) {
+func choose(names []string, all []netstate.Interface, netns string) (found []bearer, err error) {
 	for _, name := range names {
 		at := slices.IndexFunc(all, func(i netstate.Interface) bool { return i.Name == name })
 		if at < 0 {
@@ -175,11 +160,11 @@ func choose(names []string, all []netstate.Interface, netns string) (indices []i
 			return nil, fmt.Errorf("interface %s has a link layer that is not known here (ARPHRD %d); Ethernet, loopback, tunnels and PPP are",
 				name, all[at].Hardware)
 		}
-		if !slices.Contains(indices, all[at].Index) {
-			indices = append(indices, all[at].Index)
+		if b := (bearer{all[at].Index, name}); !slices.Contains(found, b) {
+			found = append(found, b)
 		}
 	}
-	return indices, nil
+	return found, nil
 }
 
 // describe enters an interface into the list, if its link layer is known, and returns its place there.
@@ -208,7 +193,13 @@ func (c *Capture) interfaceOf(p *raw) (int, bool) {
 	if i, ok := c.place[p.index<<16|int(link)]; ok {
 		return i, true
 	}
-	name := fmt.Sprintf("if%d", p.index) // if it is gone already
+	c.mu.Lock()
+	name, heard := c.names.called[p.index]
+	c.mu.Unlock()
+	if heard {
+		return c.describe(p.index, p.hardware, name)
+	}
+	name = fmt.Sprintf("if%d", p.index) // if it is gone already
 	_ = netstate.Within(c.netns, func() error {
 		w, err := netstate.Open(netstate.Options{})
 		if err != nil {
@@ -331,6 +322,7 @@ func (c *Capture) flags(flags uint32) []byte {
 // finish reads what the kernel has taken: it refuses all that comes from now on and waits until as many packets came out of the
 // ring as its count says went in.
 func (c *Capture) finish(f func(*trace.Frame, trace.Direction) error) error {
+	c.names.end() // which would take packets again
 	var err error
 	if e := c.raw.Control(func(fd uintptr) { err = attach(int(fd), []instruction{{code: giveBack}}) }); e != nil || err != nil {
 		return fmt.Errorf("packets: %w", errors.Join(e, err))

@@ -386,29 +386,3 @@ func TestALengthBeyondAnyPacketKeepsAll(t *testing.T) {
 		}
 	}
 }
-
-// The kernel does not say so where a socket captures several.
-func TestAnInterfaceThatIsRemovedIsTold(t *testing.T) {
-	t.Parallel()
-	lab := pair(t)
-	var all []*running
-	for _, names := range [][]string{{"eth0"}, {"lo", "eth0"}, {"lo"}, nil} {
-		all = append(all, start(t, Options{NetNS: namespace(lab, "web"), Interfaces: names}))
-	}
-	for _, r := range all {
-		if stats, err := r.Stats(); err != nil || stats.Gone != "" {
-			t.Errorf("%+v, %v", stats, err)
-		}
-	}
-	for _, args := range [][]string{{"link", "del", "eth0"}, {"link", "add", "eth0", "type", "veth", "peer", "name", "eth1"}} {
-		if out, err := lab.Command("web", "ip", args...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	for i, want := range []string{"eth0", "eth0", "", ""} {
-		all[i].stop()
-		if got := all[i].last.Gone; got != want {
-			t.Errorf("capture %d: gone is %q, want %q", i, got, want)
-		}
-	}
-}

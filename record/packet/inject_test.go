@@ -4,10 +4,13 @@ package packet
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,21 +27,28 @@ func inject(t testing.TB, netns, name string, frames [][]byte) {
 			return err
 		}
 		defer unix.Close(fd)
-		w, err := netstate.Open(netstate.Options{})
-		if err != nil {
-			return err
-		}
-		defer w.Close()
-		for _, i := range w.Snapshot() {
-			if i.Name == name {
-				for _, f := range frames {
-					if err := unix.Sendto(fd, f, 0, &unix.SockaddrLinklayer{Ifindex: i.Index}); err != nil {
-						return err
-					}
+		// What is sent before the kernel's worker has seen that the wire is there, up to a second, it drops without a word.
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			w, err := netstate.Open(netstate.Options{})
+			if err != nil {
+				return err
+			}
+			all := w.Snapshot()
+			w.Close()
+			at := slices.IndexFunc(all, func(i netstate.Interface) bool { return i.Name == name && i.Running })
+			if at < 0 {
+				if time.Now().After(deadline) {
+					return fmt.Errorf("%s never runs: %+v", name, all)
+				}
+				continue
+			}
+			for _, f := range frames {
+				if err := unix.Sendto(fd, f, 0, &unix.SockaddrLinklayer{Ifindex: all[at].Index}); err != nil {
+					return err
 				}
 			}
+			return nil
 		}
-		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}

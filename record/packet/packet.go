@@ -36,7 +36,8 @@
 //
 // # Link layers
 //
-// One ring serves all interfaces, also those that appear while it is captured. Ethernet and loopback begin with their header of
+// One ring serves all interfaces, also those that appear while it is captured, and named ones that come again under their names
+// (again_linux.go). Ethernet and loopback begin with their header of
 // 14 bytes; tunnels, tun devices, WireGuard and PPP with the IP header. Packets of any other link layer are counted
 // in Stats.Unknown and left out. A VLAN's tag that the device has taken off is put back where it was.
 //
@@ -61,7 +62,7 @@ const DefaultBuffer = 32 << 20
 
 // Options say what to capture. The zero value captures the headers of all packets of all interfaces of the caller's namespace.
 type Options struct {
-	Interfaces  []string // all if empty; those that appear later belong to all
+	Interfaces  []string // all if empty; those that appear later belong to all, or to those of their name
 	NetNS       string   // as in netstate.Options
 	Snaplen     int      // bytes kept of a packet; 0: DefaultSnaplen; negative: all
 	Filter      string   // see above; empty: all packets
@@ -78,9 +79,9 @@ type Stats struct {
 	Dropped  int64 // lost because the ring was full
 	Unknown  int64 // left out because their link layer is not known here
 	Steps    int64 // not of packets: how often REALTIME was set meanwhile, as far as Origin asked to know
-	// Gone names interfaces that were asked for and have been removed, with commas between. Of another one that gets such a name
-	// nothing is captured.
-	Gone string
+	// Interfaces that were asked for, with commas between: those that have been removed, and those that came again under their
+	// names, which are captured but for the instant before that was heard of. Deaf says why nobody is heard of any more.
+	Gone, Again, Deaf string
 }
 
 // Interface is one of a capture.

@@ -2,8 +2,6 @@ package packet
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,37 +11,9 @@ func (c *Capture) Stats() (Stats, error) {
 	_, err := c.wentIn()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seek()
+	c.told()
 	c.stats.Steps = c.line.count()
 	return c.stats, err
-}
-
-// seek finds out which interfaces are gone. The kernel says so by itself only of one that a socket is bound to.
-func (c *Capture) seek() {
-	for _, index := range c.named {
-		if slices.Contains(c.gone, index) {
-			continue
-		}
-		request, _ := unix.NewIfreq("")
-		var missing error
-		if err := c.raw.Control(func(fd uintptr) {
-			request.SetUint32(uint32(index))
-			missing = unix.IoctlIfreq(int(fd), unix.SIOCGIFNAME, request)
-		}); err != nil || missing != unix.ENODEV {
-			continue
-		}
-		c.gone = append(c.gone, index)
-		name := strconv.Itoa(index)
-		for _, i := range c.shown {
-			if i.Index == index {
-				name = i.Name
-			}
-		}
-		if c.stats.Gone != "" {
-			c.stats.Gone += ", "
-		}
-		c.stats.Gone += name
-	}
 }
 
 // wentIn asks the kernel for its counts, which begin anew with every asking, and returns how many packets went into the ring.
@@ -68,6 +38,7 @@ func (c *Capture) wentIn() (int64, error) {
 // Close ends the capture. It must not be called during Read.
 func (c *Capture) Close() error {
 	var err error
+	c.names.end()
 	if c.watcher != nil {
 		c.watcher.close()
 		c.watcher = nil
