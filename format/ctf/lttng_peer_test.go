@@ -55,12 +55,12 @@ func startLTTng(t *testing.T) *lttng {
 		_ = d.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-dead:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			_ = d.Process.Kill()
 			<-dead
 		}
 	})
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(3 * time.Minute); ; {
 		if _, err := l.run("lttng", "--no-sessiond", "list"); err == nil {
 			return l
 		}
@@ -77,7 +77,7 @@ func startLTTng(t *testing.T) *lttng {
 }
 
 func (l *lttng) env() []string {
-	return append(os.Environ(), "LTTNG_HOME="+l.home, "HOME="+l.home, "LTTNG_UST_REGISTER_TIMEOUT=20000")
+	return append(os.Environ(), "LTTNG_HOME="+l.home, "HOME="+l.home, "LTTNG_UST_REGISTER_TIMEOUT=100000")
 }
 
 func (l *lttng) run(name string, args ...string) (string, error) {

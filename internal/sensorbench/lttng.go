@@ -98,7 +98,7 @@ type daemon struct {
 
 func (d *daemon) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
-	c.Env = append(os.Environ(), "LTTNG_HOME="+d.home, "HOME="+d.home, "LTTNG_UST_REGISTER_TIMEOUT=20000")
+	c.Env = append(os.Environ(), "LTTNG_HOME="+d.home, "HOME="+d.home, "LTTNG_UST_REGISTER_TIMEOUT=100000")
 	c.Dir = d.home
 	if d.user != nil {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: d.user}
@@ -124,7 +124,7 @@ func (d *daemon) start() error {
 	}
 	d.dead = make(chan error, 1)
 	go func() { d.dead <- d.cmd.Wait() }()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	ask := time.NewTicker(20 * time.Millisecond)
 	defer ask.Stop()

@@ -89,7 +89,7 @@ func (b *panelBrowser) tab(t *testing.T) context.Context {
 	t.Helper()
 	ctx, closed := b.Tab()
 	t.Cleanup(closed)
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -238,7 +238,7 @@ func (p *panelPage) click(selector, text string) {
 func (p *panelPage) until(condition, otherwise string) {
 	p.t.Helper()
 	done := value[bool](p.logic, fmt.Sprintf(`new Promise((done) => {
-		const until = performance.now() + 8000;
+		const until = performance.now() + 100000;
 		const look = () => { let is = false; try { is = Boolean(%s); } catch { is = false; } if (is || performance.now() > until) done(is); else requestAnimationFrame(look); };
 		look();
 	})`, condition))
