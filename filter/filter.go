@@ -32,6 +32,9 @@ type Options struct {
 	To      Edge        // what is later is left out
 	Fields  []string    // patterns of names of fields to keep; nil keeps all
 	Pairs   []Pair
+	// Clock returns what is known of the clock that stamped records of a host and a map of the legend, -1 for those that
+	// stayed as they were recorded; it is asked when a pair's events come. Nil stands for steps of 1 ns and one component.
+	Clock func(host, number int) Clock
 }
 
 // Edge is where a stretch begins or ends: at an instant of the timeline or at an event. The zero value is no edge.

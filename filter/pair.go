@@ -2,7 +2,6 @@ package filter
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -114,8 +113,9 @@ type Result struct {
 	MaxNs      int64   `json:"max_ns"`
 	BelowMin   int64   `json:"below_min"`    // shorter than the threshold
 	AboveMax   int64   `json:"above_max"`    // longer than the threshold
-	Undecided  int64   `json:"undecided"`    // of these, those that the clocks' bounds leave open
+	Undecided  int64   `json:"undecided"`    // of these, those that the clocks' bounds and steps leave open
 	OutOfOrder int64   `json:"out_of_order"` // the end came before its begin
+	OrderOpen  int64   `json:"order_open"`   // it is not certain which of the two was first
 	NoEnd      int64   `json:"no_end"`       // begins of which no end came
 	NoBegin    int64   `json:"no_begin"`     // ends of which no begin came
 	NoKey      int64   `json:"no_key"`       // events without the key's fields
@@ -126,10 +126,11 @@ type Result struct {
 type Case struct {
 	BeginNs    int64  `json:"begin_ns"`
 	DurationNs int64  `json:"duration_ns"`
-	LowNs      int64  `json:"low_ns"` // of the duration, by the clocks' bounds, if Bounded
+	LowNs      int64  `json:"low_ns"` // of the duration, by the clocks' bounds and steps, if Bounded
 	HighNs     int64  `json:"high_ns"`
 	Bounded    bool   `json:"bounded"`
-	From       string `json:"from"` // host
+	Order      Order  `json:"order"` // was its begin before its end?
+	From       string `json:"from"`  // host
 	To         string `json:"to"`
 	Key        string `json:"key"`
 }
@@ -146,10 +147,8 @@ const mostDurations = 1 << 20
 
 // waiting is one event of a pair that waits for the other.
 type waiting struct {
-	time, low, high int64
-	host, stream    int
-	bounded         bool
-	early           *waiting // of a begin: an end that came before it, its own if no other comes
+	stamp
+	early *waiting // of a begin: an end that came before it, its own if no other comes
 }
 
 // pairing is a pair at work.
@@ -181,7 +180,7 @@ func (f *Filter) pair(c *class, r *trace.Record) error {
 			p.NoKey++
 			continue
 		}
-		w := waiting{r.Time, r.Low, r.High, r.Host, r.Stream, r.Bounded, nil}
+		w := waiting{stamp: f.stampOf(r)}
 		// What both begins and ends is one of a row of beats: it ends the last and begins the next.
 		if ends {
 			p.close(w, f.legend)
@@ -270,16 +269,14 @@ func (p *pairing) close(w waiting, l *trace.Legend) {
 	p.early[string(p.key)] = w
 }
 
-// measure takes a whole pair. On one host both ends are wrong by the same, so that the duration is exact; over two hosts
-// it lies between what their bounds allow.
+// measure takes a whole pair. By one clock both ends are wrong by the same, so that the duration is exact to a step of its
+// stamps; by two it lies between what their bounds and steps allow.
 func (p *pairing) measure(b, e waiting, l *trace.Legend) {
 	d := e.time - b.time
-	low, high, bounded := d, d, true
-	if b.host != e.host {
-		low, high, bounded = math.MinInt64, math.MaxInt64, false
-		if b.bounded && e.bounded {
-			low, high, bounded = e.low-b.high, e.high-b.low, true
-		}
+	low, high, bounded := b.between(&e.stamp, d)
+	order := b.order(&e.stamp)
+	if order.Answer == "unknown" {
+		p.OrderOpen++
 	}
 	p.Count++
 	p.sum += float64(d)
@@ -289,7 +286,7 @@ func (p *pairing) measure(b, e waiting, l *trace.Legend) {
 	p.MinNs = min(p.MinNs, d)
 	if p.Longest == nil || d > p.MaxNs || d == p.MaxNs && b.time < p.Longest.BeginNs {
 		p.MaxNs = d
-		p.Longest = &Case{BeginNs: b.time, DurationNs: d, LowNs: low, HighNs: high, Bounded: bounded, From: l.Hosts[b.host], To: l.Hosts[e.host]}
+		p.Longest = &Case{BeginNs: b.time, DurationNs: d, LowNs: low, HighNs: high, Bounded: bounded, Order: order, From: l.Hosts[b.host], To: l.Hosts[e.host]}
 		if len(p.Key) > 0 {
 			p.Longest.Key = string(p.key)
 		}
@@ -359,6 +356,6 @@ func (f *Filter) Warnings(w *trace.Warnings) {
 		add(p.NoKey, "events without the fields of the key")
 		add(p.BelowMin, fmt.Sprintf("shorter than %v", f.o.Pairs[i].Min))
 		add(p.AboveMax, fmt.Sprintf("longer than %v", f.o.Pairs[i].Max))
-		add(p.Undecided, "of those beyond a threshold not certainly so, by the bounds of the clocks")
+		add(p.Undecided, "of those beyond a threshold not certainly so, by the bounds and steps of the clocks")
 	}
 }

@@ -168,6 +168,7 @@ func (r *run) play(ctx context.Context, v shape, make func(*trace.Legend) (trace
 	order.Enter(sources, l, func(source, class int) bool {
 		return r.occurs(v, source, class) && o.WantsClass(&sources[source].Events.Classes()[class])
 	})
+	o.Clock = r.clockFacts(l)
 	f := filter.New(l, o)
 	sink, err := make(f.Legend())
 	if err != nil {

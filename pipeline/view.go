@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"meridian/align"
-	"meridian/clock"
 	"meridian/show"
 	"meridian/show/index"
 	"meridian/show/view"
@@ -166,72 +165,12 @@ type unfinished struct{ *building }
 
 func (unfinished) Close() error { return nil }
 
-// granularityOf returns the step of the stamps that came by a map of the legend, or that stayed as they were: of several
-// clocks that it may be of, the coarsest.
-func (r *run) granularityOf(l *trace.Legend) func(int) int64 {
-	of := make(map[*clock.Map]int64)
-	byHost, all := make(map[string]int64), int64(1)
-	for i := range r.matched.Clocks {
-		c := &r.matched.Clocks[i]
-		if m := r.mapOf(i); m != nil {
-			of[m] = c.Granularity
-		}
-		byHost[c.Host] = max(byHost[c.Host], c.Granularity)
-		all = max(all, c.Granularity)
-	}
-	return func(m int) int64 {
-		if m < 0 {
-			return all
-		}
-		if step, known := of[l.Maps[m].Map]; known {
-			return step
-		}
-		return byHost[l.Hosts[l.Maps[m].Host]] // of a stretch of a clock
-	}
-}
-
-// clocksOf says which of the clocks that brought events can be compared with which: a host's second clock may be in another
-// component than its first. Of a stretch of a clock it is only known where all clocks of the host agree; else nothing is
-// comparable with it. Stamps that came by one map though the clock was set back between them have no order.
-func (r *run) clocksOf(l *trace.Legend, hosts []view.HostReport) []view.ClockReport {
-	out := make([]view.ClockReport, len(l.Maps))
-	for m := range l.Maps {
-		out[m].Component = hosts[l.Maps[m].Host].Component
-		for i := range r.matched.Clocks {
-			if r.report == nil || r.matched.Clocks[i].Host != l.Hosts[l.Maps[m].Host] {
-				continue
-			}
-			if r.mapOf(i) == l.Maps[m].Map {
-				out[m] = view.ClockReport{Component: r.solution.Component[i], Set: r.wasSet(i)}
-				break
-			}
-			if r.solution.Component[i] != out[m].Component {
-				out[m].Component = -1 - m
-			}
-		}
-	}
-	return out
-}
-
-// wasSet reports whether a clock was set while it was recorded, as messages or its own stamps tell.
-func (r *run) wasSet(i int) bool {
-	if i < len(r.solution.Pieces) && r.solution.Pieces[i] != nil {
-		return true
-	}
-	for k, s := range r.cut {
-		if k > 0 && s.clock == i && r.cut[k-1].clock == i && r.cut[k-1].capture == s.capture {
-			return true
-		}
-	}
-	return false
-}
-
 // viewReport says in words and pictures what is known of the clocks.
 func (r *run) viewReport(hosts []string) (*view.Report, error) {
 	v := &view.Report{Warnings: r.warnings.Lines(), Hosts: make([]view.HostReport, len(hosts))}
 	for i, host := range hosts {
 		h := &v.Hosts[i]
-		*h = view.HostReport{Component: i, Reference: host, Addresses: []string{}}
+		*h = view.HostReport{Component: r.componentOf(i, host), Reference: host, Addresses: []string{}}
 		for k, c := range r.matched.Clocks {
 			if c.Host != host {
 				continue
@@ -241,7 +180,7 @@ func (r *run) viewReport(hosts []string) (*view.Report, error) {
 			}
 			if r.report != nil && c.Name == host { // the others are second clocks of it
 				of := &r.report.Hosts[k]
-				h.Component, h.Reference = of.Component, of.Reference
+				h.Reference = of.Reference
 				h.Offset, h.Skew, h.Bound = of.Texts()
 			}
 		}

@@ -74,9 +74,12 @@ func longest(p *filter.Result) string {
 	fmt.Fprintf(&out, "longest %s: %s at %s on %s", printable(p.Name), duration(x.DurationNs), seconds(x.BeginNs), printable(x.From))
 	if x.From != x.To {
 		fmt.Fprintf(&out, " to %s", printable(x.To))
-		if x.Bounded {
-			fmt.Fprintf(&out, ", between %s and %s", duration(x.LowNs), duration(x.HighNs))
-		}
+	}
+	if x.Bounded && (x.From != x.To || x.LowNs != x.HighNs) {
+		fmt.Fprintf(&out, ", between %s and %s", duration(x.LowNs), duration(x.HighNs))
+	}
+	if x.Order.Answer == "unknown" {
+		out.WriteString(", it is not certain which was first")
 	}
 	if x.Key != "" {
 		fmt.Fprintf(&out, ", key %s", printable(x.Key))

@@ -12,6 +12,7 @@ type About struct {
 	Span       int64       `json:"span"`          // from there to the last
 	Top        int         `json:"top"`           // the least level whose tile 0 covers everything
 	Live       bool        `json:"live"`
+	Step       int64       `json:"step"` // of stamps that came by no clock
 	Hosts      []Host      `json:"hosts"`
 	Clocks     []Clock     `json:"clocks"` // by the number of their map in the legend
 	Rows       []Row       `json:"rows"`

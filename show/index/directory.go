@@ -134,7 +134,7 @@ func topLevel(span int64) int { return max(bits.Len64(uint64(span))-tileBits, 0)
 func (b *Builder) about() *About {
 	l := b.legend
 	a := &About{
-		Version: version, Title: l.Title, Origin: b.origin, Span: b.last, Top: topLevel(b.last), Events: b.events,
+		Version: version, Title: l.Title, Origin: b.origin, Span: b.last, Top: topLevel(b.last), Step: b.granularity(-1), Events: b.events,
 		Verdicts: b.sorter.pairs.counts, Delays: histograms(b.sorter.pairs.delays), Method: l.Method, Assumption: l.Assumption,
 		Hosts: []Host{}, Clocks: []Clock{}, Rows: []Row{}, Classes: []Class{}, Links: []Link{},
 		Warnings: b.warnings(), Pairs: [][]string{}, Left: []string{},

@@ -4,6 +4,7 @@ package view
 
 import (
 	"fmt"
+	"os"
 	"testing"
 
 	"meridian/show/index"
@@ -20,6 +21,7 @@ func TestWhatThePageConcludes(t *testing.T) {
 		{"ChainsThatContradictEachOtherOrderNothing", b.ChainsThatContradictEachOtherOrderNothing},
 		{"AnEventEndsWithTheStepOfItsStamp", b.AnEventEndsWithTheStepOfItsStamp},
 		{"StampsOfAClockThatWasSetHaveNoOrder", b.StampsOfAClockThatWasSetHaveNoOrder},
+		{"TheOrderOfTwoStampsIsThatOfTheFilter", b.TheOrderOfTwoStampsIsThatOfTheFilter},
 		{"AHostIsNoSurerThanTheClockThatStampedItsEvents", b.AHostIsNoSurerThanTheClockThatStampedItsEvents},
 		{"AnOrderThatMissedEventsSaysSo", b.AnOrderThatMissedEventsSaysSo},
 		{"AChainGoesOverNoEventThatIsNotHeld", b.AChainGoesOverNoEventThatIsNotHeld},
@@ -95,6 +97,28 @@ func (b *panelBrowser) StampsOfAClockThatWasSetHaveNoOrder(t *testing.T) {
 	})()`)
 	if s := fmt.Sprint(got); s != "[unknown intervals yes intervals false -70 130 <nil> 1 3,4,0]" {
 		t.Errorf("two events of a clock that was set: %s", s)
+	}
+}
+
+// What clocks say of two stamps is the same here and in the pairs of package filter.
+func (b *panelBrowser) TheOrderOfTwoStampsIsThatOfTheFilter(t *testing.T) {
+	l := b.load(t)
+	examples, err := os.ReadFile("../../filter/testdata/order.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := value[[]string](l, fmt.Sprintf(`(({ clocks, step, pairs }) => {
+		App.about = { step, clocks: clocks.map((c) => ({ granularity: c.step, low: !c.unbounded, high: !c.unbounded, component: c.component ?? 0, set: Boolean(c.set) })) };
+		App.bounds = (clock) => (clock < 0 ? { low: 0, high: 0 } : { low: clocks[clock].below ?? null, high: clocks[clock].above ?? null });
+		App.hostOf = () => ({ component: 0 });
+		return pairs.map(({ what, a, b, answer, margin }) => {
+			const [x, y] = [a, b].map(([clock, at], event) => Order.endOf({ event, clock, at, row: 0, recorded: String(at) }));
+			const got = Order.judge(x, y, { granularity: Order.granularityOf(x.clock) });
+			return got.answer === answer && got.margin === (margin ?? null) ? "" : what + ": " + got.answer + " " + got.margin;
+		}).filter(Boolean).concat(pairs.length < 20 ? "few examples" : []);
+	})(%s)`, examples))
+	for _, text := range wrong {
+		t.Error(text)
 	}
 }
 

@@ -7,7 +7,7 @@
 
 const Order = (() => {
   const distance = (a, b) => (a.recorded !== null && b.recorded !== null ? Number(b.recorded - a.recorded) : b.at - a.at);
-  // Without a clock, stamps are taken as true: points. One that was set meanwhile says nothing of the order of its stamps.
+  // Without a clock, stamps are taken as true but for their step. One that was set meanwhile says nothing of the order of its stamps.
   const wasSet = (clock) => Boolean(App.about?.clocks[clock]?.set);
   const sameClock = (a, b) => a.clock === b.clock && a.clock >= 0 && !wasSet(a.clock);
 
@@ -112,7 +112,7 @@ const Order = (() => {
   const componentOf = (clock, row) => App.about.clocks[clock]?.component ?? App.hostOf(row).component;
   const rounded = (t) => (Math.abs(t) < 2 ** 53 ? 0 : 2 ** (Math.floor(Math.log2(Math.abs(t))) - 52));
 
-  const granularityOf = (clock) => App.about.clocks[clock]?.granularity ?? 0;
+  const granularityOf = (clock) => (clock < 0 ? App.about.step : App.about.clocks[clock]?.granularity) ?? 0;
 
   // messagesBetween lists the messages among the events from one to the other and a few around them, both ends known; far
   // says that there were more events than are looked at, or some that cannot be had.

@@ -148,7 +148,7 @@ const View = (() => {
 
   // happened is bounds for an event, whose stamp stands for all that the clock showed until the next step.
   function happened(clock, at) {
-    const { low, high } = bounds(clock, at), hidden = Math.max(0, (about.clocks[clock]?.granularity ?? 1) - 1);
+    const { low, high } = bounds(clock, at), hidden = Math.max(0, ((clock < 0 ? about.step : about.clocks[clock]?.granularity) ?? 1) - 1);
     return { low, high: high === null ? null : high + hidden, hidden };
   }
 
