@@ -18,7 +18,8 @@ import (
 // A message is made where both hosts saw a key once, the sender sending and the receiver receiving. Whatever was received
 // again is left out. A packet sent again at once counts as once, since its first sending came before any reception. But a
 // packet that begins within what its socket sent before is never used: its bytes may have come as a part of the super-
-// segment that had them first, under the same numbers. Only where the part sent again is of the socket's last segment does
+// segment that had them first, under the same numbers; nor, behind such a packet, one that begins where the socket's last
+// segment did, because the packet sent again may have reached over it. Only where a part of the last segment is sent again does
 // nothing show that it was sent before; it makes a wrong message if it is lost itself and the first one's part came alone.
 
 // Levels at which packets without addresses are compared, the finest first.
@@ -47,15 +48,27 @@ type bares struct {
 // again is the farthest that a packet's first byte is taken to be behind its socket's last: half of what a window can be.
 const again = 1 << 29
 
-// sockets holds the greatest first byte that each socket sent.
-type sockets map[uint32]uint32
+// sockets holds what each socket has sent.
+type sockets map[uint32]reach
 
-// resent notes a packet sent, and reports whether it begins within what its socket sent before.
+// reach is the greatest first byte that a socket sent, and whether bytes before it were sent again since.
+type reach struct {
+	first  uint32
+	resent bool
+}
+
+// resent notes a packet sent, and reports whether it begins within what its socket sent before, as far as can be told.
 func (s sockets) resent(p *trace.Packet) bool {
-	if reached, ok := s[p.TSVal]; ok && p.TSVal != 0 && reached-p.Seq-1 < again {
-		return true
+	if before, ok := s[p.TSVal]; ok && p.TSVal != 0 {
+		switch {
+		case before.first-p.Seq-1 < again:
+			s[p.TSVal] = reach{before.first, true}
+			return true
+		case before.resent && p.Seq == before.first:
+			return true
+		}
 	}
-	s[p.TSVal] = p.Seq
+	s[p.TSVal] = reach{first: p.Seq}
 	return false
 }
 

@@ -207,6 +207,22 @@ func TestNoMessageIsWrongWithoutAddressesEither(t *testing.T) {
 	}
 }
 
+// What is sent again may reach over the last segment, of which a part sent again once more then has the numbers.
+func TestWhatBeginsAtTheLastSegmentBehindWhatWasSentAgainIsNotUsed(t *testing.T) {
+	sent := func(at int64, seq, ack uint32) trace.Packet {
+		return trace.Packet{Time: at, Seq: seq, Ack: ack, Flags: trace.ACK | trace.PSH, Digest: 5<<16 | 7, TSVal: 3, From: trace.Sent}
+	}
+	a := []trace.Packet{sent(1, 1, 77), sent(2, 4001, 77), sent(6, 1, 177), sent(1007, 4001, 177), sent(2000, 5001, 177)}
+	b := []trace.Packet{sent(1006, 4001, 177), sent(2500, 5001, 177)} // the end of the third, and what is new
+	for i := range b {
+		b[i].From = trace.Received
+	}
+	found, _ := bareMessages(t, bareCapture("a", a), bareCapture("b", b))
+	if want := []trace.Message{{Sent: 2000, Received: 2500}}; !slices.Equal(found, want) {
+		t.Errorf("%v, want %v", found, want)
+	}
+}
+
 func TestConversationWithoutAddressesIsMatchedBothWaysAndHostsHaveMet(t *testing.T) {
 	var a, b []trace.Packet
 	for i := range int64(50) {
