@@ -2,7 +2,10 @@ package c_test
 
 import (
 	"fmt"
+	"io"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -117,4 +120,86 @@ func TestAChildMayBeginInTheMiddleOfAnEvent(t *testing.T) {
 			t.Errorf("child %d: events %v, discarded %v", r.Info().PID, numbers, got.discarded)
 		}
 	}
+}
+
+// TestSignalsWhileShardsAreExchanged interrupt events that are on their way to a spare shard, most of the time: their handlers
+// emit into a writer of their own, or fork, so that a child goes on in the middle of it.
+func TestSignalsWhileShardsAreExchanged(t *testing.T) {
+	t.Parallel()
+	t.Run("emit", func(t *testing.T) {
+		t.Parallel()
+		c := command(t, build(t, "gcc", "-std=c11", "testdata/signals.c"), "shards=2", "spare=5", "n=2000", "reader=1")
+		got, said := whileReading(t, c)
+		var program, handler uint64
+		if _, err := fmt.Sscan(said, &program, &handler); err != nil {
+			t.Fatal(err)
+		}
+		total := uint64(len(got.events))
+		for _, n := range got.discarded {
+			total += n
+		}
+		for _, e := range got.events {
+			if e.class == "signals:program" && string(e.fields[8:]) != "text\x00" {
+				t.Fatalf("torn: %q", e.fields)
+			}
+		}
+		if total != program+handler {
+			t.Errorf("%d events emitted, %d read or counted", program+handler, total)
+		}
+	})
+	t.Run("fork", func(t *testing.T) {
+		t.Parallel()
+		c := command(t, build(t, "gcc", "-std=c11", "testdata/forking.c"), "forks=20", "n=50", "spare=5", "reader=1")
+		_, said := whileReading(t, c)
+		files := rings(t, c.Args[1])
+		if fmt.Sprint(len(files)-1) != said {
+			t.Errorf("%s children, %d rings", said, len(files))
+		}
+		for _, file := range files {
+			r, got := takeAll(t, file)
+			if r.Info().PID == c.Process.Pid {
+				continue
+			}
+			if n := len(slices.DeleteFunc(got.events, func(e event) bool { return e.class != "forking:child" })); n != 50 {
+				t.Errorf("child %d: %d events of 50, discarded %v", r.Info().PID, n, got.discarded)
+			}
+		}
+	})
+}
+
+// whileReading runs a program, with reader=1, and reads its ring meanwhile; it returns what was in it, and what the program said at the end.
+func whileReading(t *testing.T, c *exec.Cmd) (got taken, said string) {
+	t.Helper()
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, out := begin(t, c)
+	r := open(t, path)
+	defer r.Close()
+	fmt.Fprintln(in)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		all, err := io.ReadAll(out)
+		if err != nil {
+			t.Error(err)
+		}
+		said = strings.TrimSpace(string(all))
+	}()
+	for ended := false; !ended; {
+		select {
+		case <-over:
+			ended = true
+		default:
+		}
+		got.take(t, r)
+		if err := r.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, c.Stderr)
+	}
+	return got, said
 }

@@ -217,38 +217,9 @@ func TestThreadsShareSpareShards(t *testing.T) {
 	for _, flags := range [][]string{{"-std=c11", "-O2"}, {"-fsanitize=thread", "-fno-sanitize-recover=all"}} {
 		t.Run(flags[0], func(t *testing.T) {
 			t.Parallel()
-			c := command(t, build(t, "gcc", append(flags, "testdata/threads.c")...), "shards=4", "spare=3", "wait=1",
+			c := command(t, build(t, "gcc", append(flags, "testdata/threads.c")...), "shards=4", "spare=3", "reader=1",
 				fmt.Sprintf("threads=%d", threads), fmt.Sprintf("rounds=%d", rounds), fmt.Sprintf("n=%d", events))
-			in, err := c.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			path, out := begin(t, c)
-			r := open(t, path)
-			over := make(chan error, 1)
-			go func() {
-				fmt.Fprint(in, strings.Repeat("\n", rounds))
-				_, err := io.Copy(io.Discard, out)
-				over <- err
-			}()
-			var got taken
-			for ended := false; !ended; {
-				select {
-				case err := <-over:
-					if err != nil {
-						t.Fatal(err)
-					}
-					ended = true
-				default:
-				}
-				got.take(t, r)
-				if err := r.Commit(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := c.Wait(); err != nil {
-				t.Fatalf("%v\n%s", err, c.Stderr)
-			}
+			got, _ := whileReading(t, c)
 			inOrder(t, got.events)
 			total, spare := uint64(len(got.events)), false
 			for _, n := range got.discarded {

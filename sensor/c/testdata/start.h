@@ -1,6 +1,8 @@
 // What the test programs begin with: the ring is made as the arguments say, and its path printed.
 //
 //	PROGRAM DIR [shards=N] [spare=N] [buffers=N] [size=N] [overwrite=1] [n=N] ...
+//
+// With reader=1 it then waits for a character on stdin, until somebody reads the ring.
 #ifndef START_H
 #define START_H
 #include "meridian.h"
@@ -34,5 +36,6 @@ static inline void start(char **argv) {
 	}
 	printf("%s\n", meridian_path());
 	fflush(stdout);
+	if (argument("reader", 0)) getchar();
 }
 #endif
