@@ -5,6 +5,7 @@ package view
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"meridian/show/index"
@@ -22,6 +23,9 @@ func TestWhatThePageConcludes(t *testing.T) {
 		{"AnEventEndsWithTheStepOfItsStamp", b.AnEventEndsWithTheStepOfItsStamp},
 		{"StampsOfAClockThatWasSetHaveNoOrder", b.StampsOfAClockThatWasSetHaveNoOrder},
 		{"TheOrderOfTwoStampsIsThatOfTheFilter", b.TheOrderOfTwoStampsIsThatOfTheFilter},
+		{"AnInvertedMessageIsInViewWhereItIs", b.AnInvertedMessageIsInViewWhereItIs},
+		{"NoVerdictIsClaimedOfAMessageThatIsNotListed", b.NoVerdictIsClaimedOfAMessageThatIsNotListed},
+		{"TablesOfRawTimeHoldWhatIsDrawn", b.TablesOfRawTimeHoldWhatIsDrawn},
 		{"AHostIsNoSurerThanTheClockThatStampedItsEvents", b.AHostIsNoSurerThanTheClockThatStampedItsEvents},
 		{"AnOrderThatMissedEventsSaysSo", b.AnOrderThatMissedEventsSaysSo},
 		{"AChainGoesOverNoEventThatIsNotHeld", b.AChainGoesOverNoEventThatIsNotHeld},
@@ -120,6 +124,68 @@ func (b *panelBrowser) TheOrderOfTwoStampsIsThatOfTheFilter(t *testing.T) {
 	for _, text := range wrong {
 		t.Error(text)
 	}
+}
+
+// A message that seems received before it was sent lies between the two, not behind its sending.
+func (b *panelBrowser) AnInvertedMessageIsInViewWhereItIs(t *testing.T) {
+	l := b.load(t)
+	got := value[[]int](l, `(() => {
+		const lane = { number: 7, mode: 3, n: 2, at: [100, 1000], delay: [-40, 30], event: [1, 2] }, tile = { lanes: new Map([[7, lane]]), from: 0, width: 1 };
+		return [[0, 60], [50, 80], [61, 99], [100, 101], [101, 140], [990, 1001], [1031, 1100], [1030, 1031]].map(([from, to]) => { const list = []; Tables.collect(tile, from, to, new Map([[7, 0]]), list); return list.length; });
+	})()`)
+	if s := fmt.Sprint(got); s != "[0 1 1 1 0 1 0 1]" {
+		t.Errorf("messages from 100 back to 60 and from 1000 to 1030, in view: %s", s)
+	}
+}
+
+// fewListed is a scene of whose violations only the worst is listed.
+type fewListed struct{ *scene }
+
+func (s fewListed) Violations() *index.Violations {
+	v := s.scene.Violations()
+	v.List = slices.DeleteFunc(v.List, func(x index.Violation) bool { return x.Verdict != index.Certain })
+	return v
+}
+
+// blind is one that has no tiles of messages either.
+type blind struct{ fewListed }
+
+func (s blind) Tile(group, level int, number int64) ([]byte, error) {
+	if group == 3 {
+		return []byte{1, 0}, nil
+	}
+	return s.fewListed.Tile(group, level, number)
+}
+
+// What is beyond the list is looked up in the tiles; and where these do not tell, nothing is claimed.
+func (b *panelBrowser) NoVerdictIsClaimedOfAMessageThatIsNotListed(t *testing.T) {
+	s := newScene("")
+	for _, c := range []struct {
+		data Data
+		says map[[2]int]string // link and request
+	}{
+		{fewListed{s}, map[[2]int]string{{7, 30}: "▷ too fast", {8, 10}: "◇ undecidable", {10, 35}: "≈ within a step", {9, 20}: "◆ certain", {7, 3}: "✓ in order"}},
+		{blind{fewListed{s}}, map[[2]int]string{{7, 30}: "? not listed", {8, 10}: "◇ undecidable", {7, 3}: "? not listed", {9, 20}: "◆ certain"}},
+	} {
+		p := b.serve(t, c.data, "light", "")
+		p.panel("details")
+		for which, want := range c.says {
+			m := s.links[which[0]][which[1]]
+			value[bool](p.logic, fmt.Sprintf(`(meridian.select(%d, "a"), true)`, m[1].number))
+			p.until(fmt.Sprintf(`document.querySelector("#panel-details").innerText.includes("%d.%06d ms") && document.querySelector("#panel-details .verdict").textContent === %s`, m[1].at/1e6, m[1].at%1e6, literal(want)), fmt.Sprintf("of message %v something else is said than %s", which, want))
+		}
+		p.panel("violations")
+		p.until(`document.querySelector("#panel-violations .said").textContent === "the worst 1 are listed"`, "that others are not listed is not said")
+	}
+}
+
+// In raw time a row's events are in the tables when they are in sight, by the clock of each.
+func (b *panelBrowser) TablesOfRawTimeHoldWhatIsDrawn(t *testing.T) {
+	p := b.serve(t, setBack{newScene("")}, "light", "#v=1&raw=1&t=22400000,22930000&hosts=0,2")
+	p.until(`meridian.view.raw`, "it is not raw")
+	p.key("t")
+	const times = `[...document.querySelectorAll("#panel-tables section[aria-label=Events] tbody th")].map((e) => e.textContent).join()`
+	p.until(times+` === "+21.140000 ms,+21.150000 ms,+21.200000 ms,+21.505000 ms,+21.520000 ms,+21.625000 ms"`, "the events are others")
 }
 
 func (b *panelBrowser) AnOrderThatMissedEventsSaysSo(t *testing.T) {

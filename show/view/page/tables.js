@@ -10,6 +10,12 @@ const Tables = (() => {
   // levelFor is the finest level of which two tiles cover a stretch.
   const levelFor = (from, to, top) => Math.max(0, Math.min(top, Math.ceil(Math.log2(Math.max(1, (to - from) / 1024)))));
 
+  // extent is from when to when an item is there: a slice, or a message, which may seem to be received before it was sent.
+  function extent(lane, i) {
+    const at = lane.at[i], other = at + (lane.length?.[i] ?? lane.delay?.[i] ?? 0);
+    return [Math.min(at, other), Math.max(at, other)];
+  }
+
   // collect takes from lanes of a tile what lies in [from, to): exact items, and how many are only counted. want maps the
   // number of a lane to what stands for it (a row, a link); others are left out.
   function collect(tile, from, to, want, list) {
@@ -19,8 +25,8 @@ const Tables = (() => {
       if (of === undefined) continue;
       for (let i = 0; i < lane.n; i++) {
         if (lane.mode < 4) {
-          const begin = lane.at[i], end = begin + (lane.length?.[i] ?? Math.abs(lane.delay?.[i] ?? 0)); // a slice, a message
-          if (end >= from && begin < to) list.push({ of, at: begin, lane, i });
+          const [begin, end] = extent(lane, i);
+          if (end >= from && begin < to) list.push({ of, at: lane.at[i], lane, i });
         } else {
           const begin = tile.from + lane.at[i] * tile.width;
           if (begin + tile.width > from && begin < to) counted += lane.count?.[i] ?? 1;
@@ -30,20 +36,42 @@ const Tables = (() => {
     return counted;
   }
 
+  // stretches lists what of the timeline is in sight: in raw time another stretch by each clock.
+  function stretches(from, to) {
+    if (!App.view.raw) return [[from, to]];
+    const list = Runs.all.map((r) => [Math.max(r.from, View.instantOf(r.clock, from, 1)), Math.min(r.to, View.instantOf(r.clock, to, 1))]).filter(([a, b]) => b > a);
+    return list.sort(([a], [b]) => a - b).reduce((joined, [a, b]) => {
+      const last = joined[joined.length - 1];
+      if (last && a <= last[1]) last[1] = Math.max(last[1], b);
+      else joined.push([a, b]);
+      return joined;
+    }, []);
+  }
+
+  // inSight says that an item is drawn in [from, to), each end by its own row's clock.
+  function inSight({ of, lane, i }, from, to) {
+    const [begin, end] = extent(lane, i), rows = of.row === undefined ? [of.from, of.to] : [of.row, of.row];
+    const ends = lane.delay ? [View.shown(lane.at[i], App.clockOf(rows[0], lane.at[i])), View.shown(lane.at[i] + lane.delay[i], App.clockOf(rows[1], lane.at[i] + lane.delay[i]))]
+      : [begin, end].map((at) => View.shown(at, App.clockOf(rows[0], at)));
+    return Math.max(...ends) >= from && Math.min(...ends) < to;
+  }
+
   // gather asks for the tiles of groups over the stretch, and sorts what they hold; an item of two tiles counts once.
   async function gather(groups, from, to, want) {
-    const { top } = App.about, level = levelFor(from, to, top), width = 1024 * 2 ** level;
-    const first = Math.max(0, Math.floor(from / width)), last = Math.max(first, Math.floor(Math.max(0, to) / width)), list = [];
+    const { top } = App.about, level = levelFor(from, to, top), width = 1024 * 2 ** level, list = [];
     let counted = 0;
-    const tiles = new Set();
-    for (const group of groups) for (let i = first; i <= Math.min(last, first + 2); i++) tiles.add(await App.data.load(group, level, i));
-    for (const tile of tiles) if (tile) counted += collect(tile, from, to, want, list);
+    for (const [a, b] of stretches(from, to)) {
+      const first = Math.max(0, Math.floor(a / width)), last = Math.max(first, Math.floor(Math.max(0, b) / width)), tiles = new Set();
+      for (const group of groups) for (let i = first; i <= Math.min(last, first + 2); i++) tiles.add(await App.data.load(group, level, i));
+      for (const tile of tiles) if (tile) counted += collect(tile, a, b, want, list);
+    }
     const seen = new Set(), single = list.filter(({ lane, i }) => {
       const key = `${lane.number} ${lane.event[i]}`;
       return !seen.has(key) && seen.add(key);
     });
-    single.sort((a, b) => a.at - b.at);
-    return { list: single, counted };
+    const shown = App.view.raw ? single.filter((x) => inSight(x, from, to)) : single;
+    shown.sort((a, b) => a.at - b.at);
+    return { list: shown, counted };
   }
 
   const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host);
@@ -100,7 +128,7 @@ const Tables = (() => {
     let pending = 0;
     const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); }; // once the view has come to rest
     App.on("panel", (id, yes) => { open = id === "tables" && yes; if (open) fill(); });
-    for (const event of ["view", "hidden"]) App.on(event, later);
+    for (const event of ["view", "hidden", "raw"]) App.on(event, later);
   }
 
   App.on("ready", start);

@@ -11,6 +11,9 @@ const Violations = (() => {
     { id: "certain", name: "certain", mark: "◆", means: "received before it was sent by more than the bounds of both clocks allow: an assumption about the clocks does not hold, or the message is matched wrongly" },
   ];
 
+  // unlisted is said of a message of which neither the list nor a tile that is held tells the verdict.
+  const unlisted = { id: "unlisted", name: "not listed", mark: "?", means: "the list has only the worst messages, and this one is not among them; the tile that has its verdict is not held here" };
+
   // judge says what the page can say by itself of a message with the delay {delta, low, high}; step is the receiver's.
   function judge({ delta, low, high, comparable = true }, step = 0) {
     if (delta >= 0 || !comparable) return verdicts[0];
@@ -22,17 +25,22 @@ const Violations = (() => {
   let all = null, filled = false, list = null, current = null, said = null;
   const wanted = new Set([4, 3, 2]);
 
-  // verdictOf finds what the index said of a message; what is not in the list of the worst is judged here.
+  // verdictOf finds what the index said of a message: in the list of the worst, or in the tile in which the message lies by
+  // itself. Where neither can be had, only what bounds alone tell is said.
   async function verdictOf(sent, received, delay) {
-    const own = judge(delay, Order.granularityOf(App.clockOf(received.row)));
-    if (!(App.about.verdicts ?? []).slice(1).some((n) => n > 0)) return own;
-    try {
-      const found = (await load()).find((v) => v.from === sent.event && v.to === received.event);
-      return found ? verdicts[found.verdict] : own;
-    } catch {
-      return own;
-    }
+    const own = judge(delay, Order.granularityOf(received.clock ?? App.clockOf(received.row, received.at))), counts = App.about.verdicts ?? [];
+    if (!total()) return own;
+    const listed = await load().catch(() => null), found = listed?.find((v) => v.from === sent.event && v.to === received.event);
+    if (found) return verdicts[found.verdict];
+    if (listed && listed.length >= total()) return verdicts[0];
+    const link = App.about.links.find((l) => l.from === sent.row && l.to === received.row);
+    const item = link ? await Jump.seek(App.about.hosts.length, link.lane, sent.at, sent.event - 1, 1).catch(() => null) : null;
+    if (item?.exact && item.event === sent.event && item.to === received.event) return verdicts[item.verdict] ?? unlisted;
+    return own.id === "ordered" && (counts[2] || !delay.comparable) ? unlisted : own;
   }
+
+  // total is how many messages are out of the ordinary, listed or not.
+  const total = () => (App.about.verdicts ?? []).slice(1).reduce((sum, n) => sum + n, 0);
 
   async function load() {
     all ??= (await App.data.violations()).list ?? [];
@@ -76,7 +84,7 @@ const Violations = (() => {
     try {
       await load();
       filled = true;
-      said.textContent = "";
+      said.textContent = all.length < total() ? `the worst ${grouped(all.length)} are listed` : "";
     } catch (error) {
       all = null;
       said.textContent = `The list cannot be had: ${error.message}`;
@@ -110,9 +118,8 @@ const Violations = (() => {
         { title: "sent", text: (v) => Time.since(v.sent), value: (v) => v.sent },
       ],
     });
-    const total = counts.slice(1).reduce((sum, n) => sum + n, 0);
     body.append(make("h2", {}, "Violations"),
-      make("p", { class: "dim" }, `${plural(total, "message")} of ${grouped(App.about.messages)} out of the ordinary.`),
+      make("p", { class: "dim" }, `${plural(total(), "message")} of ${grouped(App.about.messages)} out of the ordinary.`),
       filters, make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), said), list);
     App.on("panel", (id, yes) => { if (id === "violations" && yes) open(); });
     // However one came to a violation, it is marked in the list.
@@ -124,5 +131,5 @@ const Violations = (() => {
 
   App.on("ready", start);
 
-  return { verdicts, judge, verdictOf, next };
+  return { verdicts, unlisted, judge, verdictOf, next };
 })();
