@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -26,7 +28,7 @@ import (
 //	narrower FILE FILE PATH LEAST   a field of the first is less than the second's by at least so much
 //	need PROGRAM              skip where a program is missing, fail if MERIDIAN_CI is 1
 //
-// and those of files_test.go, lttng_test.go and view_test.go.
+// and those of files_test.go, lttng_test.go and view_test.go. $PORT is a port of UDP that nobody has.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -34,7 +36,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Values["bench"] = &bench{t: e.T()}
-			return nil
+			port, err := freePort()
+			e.Setenv("PORT", port)
+			return err
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "root" {
@@ -48,6 +52,20 @@ func TestScripts(t *testing.T) {
 			"noise": noise, "viewed": viewed, "interrupt": interrupt, "smalldisk": smallDisk, "lttng": writeLTTng, "flip": flip,
 		},
 	})
+}
+
+// freePort returns a port of UDP that nobody has, and that no system gives to who asks for any.
+func freePort() (string, error) {
+	for tries := 0; ; tries++ {
+		port := fmt.Sprint(10_000 + rand.IntN(20_000))
+		c, err := net.ListenPacket("udp", "127.0.0.1:"+port)
+		if err == nil {
+			return port, c.Close()
+		}
+		if tries == 100 {
+			return "", err
+		}
+	}
 }
 
 // arguments ends the script unless there are from least to most of them and the word is not negated.
