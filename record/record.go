@@ -63,16 +63,16 @@ import (
 
 // Options say what is recorded, and where. All but Dir may be left out.
 type Options struct {
-	Dir      string             // of the trace: none yet, or one of a recorder that has ended, which then goes on
-	Host     string             // name of the host in the trace; "" stands for its own
-	Title    string             // what the trace says of itself
-	Rings    []string           // directories in which programs have their rings; none: where they make them by themselves
-	Programs []string           // names with * and ?, or numbers of processes; none: all programs
-	Only     func(pid int) bool // says of which processes, before a ring is touched that another recorder may have; nil: of all
-	After    []string           // traces of recorders that were killed, whose last events are not to be recorded again
-	Interval time.Duration      // between readings of all clocks, and calls of Counts; 0 stands for a second
-	Sources  []Source           // of other events
-	Packets  Capture            // nil for none
+	Dir      string               // of the trace: none yet, or one of a recorder that has ended, which then goes on
+	Host     string               // name of the host in the trace; "" stands for its own
+	Title    string               // what the trace says of itself
+	Rings    []string             // directories in which programs have their rings; none: where they make them by themselves
+	Programs []string             // names with * and ?, or numbers of processes; none: all programs
+	Only     func(ring.Info) bool // says of which, before a ring is touched that another recorder may have; nil: of all
+	After    []string             // traces of recorders that were killed, whose last events are not to be recorded again
+	Interval time.Duration        // between readings of all clocks, and calls of Counts; 0 stands for a second
+	Sources  []Source             // of other events
+	Packets  Capture              // nil for none
 
 	Counts   func(Summary)   // told now and then what was recorded so far, by the goroutine of Run; may be nil
 	Failed   func(Failure)   // told at once of what is recorded no further, by the goroutine of Run; nil: Warnings are
@@ -344,12 +344,15 @@ func (r *Recorder) find() error {
 
 // open begins with a ring, if it is one of a chosen program and can be read. An error is the trace's.
 func (r *Recorder) open(path string) error {
-	pid := 0
-	if _, err := fmt.Sscanf(filepath.Base(path), "meridian-%d-", &pid); err == nil && r.o.Only != nil && !r.o.Only(pid) {
+	info, err := ring.Look(path)
+	if err == nil && (!chosen(r.o.Programs, info) || r.o.Only != nil && !r.o.Only(info)) {
 		r.known[path] = true
 		return nil
 	}
-	reader, err := ring.Open(path)
+	var reader *ring.Reader
+	if err == nil {
+		reader, err = ring.Open(path)
+	}
 	switch {
 	case errors.Is(err, ring.ErrUnready), errors.Is(err, os.ErrNotExist):
 		return nil // it will be ready, or is gone
@@ -362,12 +365,6 @@ func (r *Recorder) open(path string) error {
 	case err != nil: // perhaps another user's
 		r.known[path] = true
 		r.o.Warnings.Add(path, "the ring cannot be read", err.Error())
-		return nil
-	}
-	info := reader.Info()
-	if !chosen(r.o.Programs, info) {
-		r.known[path] = true
-		reader.Close()
 		return nil
 	}
 	d, err := newDrain(reader, r.t, r.times, r.o.Warnings)

@@ -2,35 +2,36 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
-// TestProgramsOfOtherNamespacesAreOtherHosts records two namespaces at the same time on one machine: in each runs a program that waits
-// until both recorders have seen both rings.
-func TestProgramsOfOtherNamespacesAreOtherHosts(t *testing.T) {
+// namespaced is a recorder of a network namespace of its own, in which it has started a program that waits.
+type namespaced struct {
+	*exec.Cmd
+	in   *os.File
+	out  <-chan string
+	said bytes.Buffer
+}
+
+// twoNamespaces starts two recorders on one machine, web and db, which look for rings in one directory, and waits until the programs
+// of both are there.
+func twoNamespaces(t *testing.T, dir, rings string) map[string]*namespaced {
+	t.Helper()
 	asRoot(t)
 	unshare := needed(t, "unshare")
-	dir := everybodys(t)
 	meridian, waiter := installed(t, dir, "meridian"), installed(t, dir, "waiter")
-	rings := filepath.Join(dir, "rings")
 	if err := os.Mkdir(rings, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	type host struct {
-		*exec.Cmd
-		in   *os.File
-		out  <-chan string
-		said bytes.Buffer
-	}
-	hosts := map[string]*host{}
+	hosts := map[string]*namespaced{}
 	for _, name := range []string{"web", "db"} {
 		c := exec.Command(unshare, "--net", meridian, "record", "-o", name, "--rings", rings, "--netns", "/proc/self/ns/net", "--packets", "--", waiter, name)
-		h := &host{Cmd: c}
+		h := &namespaced{Cmd: c}
 		c.Dir, c.Stderr = dir, &h.said
 		read, write, err := os.Pipe()
 		if err != nil {
@@ -53,29 +54,55 @@ func TestProgramsOfOtherNamespacesAreOtherHosts(t *testing.T) {
 			t.Fatalf("%s says %q: %s", name, line, h.said.String())
 		}
 	}
-	// A program that ends before a recorder has looked for it (every 50 ms) belongs to nobody's namespace that could be told.
-	for name := range hosts {
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			if found, _ := filepath.Glob(filepath.Join(dir, name, "sensor_*")); len(found) > 0 {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s records no program: %s", name, hosts[name].said.String())
+	return hosts
+}
+
+// end lets the command of a recorder end and returns the summary.
+func (h *namespaced) end(t *testing.T) string {
+	t.Helper()
+	h.in.Close()
+	var summary []string
+	for line := range h.out {
+		summary = append(summary, line)
+	}
+	all := strings.Join(summary, "\n")
+	if err := h.Wait(); err != nil || h.said.Len() > 0 {
+		t.Errorf("%v\n%s%s", err, all, h.said.String())
+	}
+	return all
+}
+
+// TestProgramsOfOtherNamespacesAreOtherHosts records two namespaces at the same time on one machine: in each runs a program that waits
+// until it is told to end.
+func TestProgramsOfOtherNamespacesAreOtherHosts(t *testing.T) {
+	dir := everybodys(t)
+	hosts := twoNamespaces(t, dir, filepath.Join(dir, "rings"))
+	for _, name := range []string{"web", "db"} {
+		if all := hosts[name].end(t); strings.Count(all, " waiter") != 1 {
+			t.Errorf("%s has other programs than its own\n%s", name, all)
+		}
+	}
+}
+
+// TestProgramsThatEndAtOnceAreOfTheirOwnNamespace: when a recorder looks, they are gone, and their rings alone know whose they were.
+func TestProgramsThatEndAtOnceAreOfTheirOwnNamespace(t *testing.T) {
+	dir := everybodys(t)
+	rings := filepath.Join(dir, "rings")
+	hosts := twoNamespaces(t, dir, rings)
+	nsenter, emit := needed(t, "nsenter"), installed(t, dir, "emit")
+	const each = 8
+	for range each {
+		for _, name := range []string{"web", "db"} {
+			c := exec.Command(nsenter, fmt.Sprintf("--net=/proc/%d/ns/net", hosts[name].Process.Pid), emit, "3")
+			c.Env = append(os.Environ(), "MERIDIAN="+rings)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
 			}
 		}
 	}
-	// A recorder looks for rings at least once more before it ends, while the other's program is still there.
 	for _, name := range []string{"web", "db"} {
-		h := hosts[name]
-		h.in.Close()
-		var summary []string
-		for line := range h.out {
-			summary = append(summary, line)
-		}
-		err := h.Wait()
-		all := strings.Join(summary, "\n")
-		if n := strings.Count(all, " waiter"); err != nil || n != 1 || h.said.Len() > 0 {
-			t.Errorf("%s has %d programs, %v\n%s%s", name, n, err, all, h.said.String())
+		if all := hosts[name].end(t); strings.Count(all, " emit\n") != each || strings.Count(all, " waiter\n") != 1 {
+			t.Errorf("%s does not have %d programs and a waiting one, all its own\n%s", name, each, all)
 		}
 	}
 }

@@ -179,6 +179,7 @@ func (r *Ring) prepare(o Options, uuid [16]byte) error {
 		program = filepath.Base(os.Args[0])
 	}
 	copy(head[atProgram:atProgram+maxProgram], shorten(program))
+	le.PutUint64(head[atNetwork:], network())
 	atomic.StoreUint32(word32(r.mem, atState), stateInUse)
 	return nil
 }

@@ -44,3 +44,12 @@ func fallocate(fd uintptr, at, size uint64) unix.Errno {
 
 // thread is the number under which the kernel knows the thread that asks.
 func thread() uint32 { return uint32(unix.Gettid()) }
+
+// network returns the inode of this process's network namespace, 0 where that is not known.
+func network() uint64 {
+	var s unix.Stat_t
+	if unix.Stat("/proc/self/ns/net", &s) != nil {
+		return 0
+	}
+	return s.Ino
+}

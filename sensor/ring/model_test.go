@@ -52,7 +52,7 @@ func inMemory(t interface{ Fatal(...any) }, o Options) (*Ring, func() *Reader) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newReader(s, mem, head)
+		r := newReader(s, mem, head, "")
 		if err := r.begin(); err != nil {
 			t.Fatal(err)
 		}

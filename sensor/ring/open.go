@@ -43,6 +43,7 @@ type Info struct {
 	Program                     string
 	PID                         int
 	Started                     uint64 // start time of the process, 0 where unknown
+	Network                     uint64 // inode of its network namespace when it made the ring, as it says itself; 0 where unknown
 	UUID                        [16]byte
 	Clock                       Clock
 	Overwrite                   bool
@@ -80,6 +81,20 @@ func Find(dir string) ([]string, error) {
 	return found, nil
 }
 
+// Look returns what the header of a ring says, whoever reads the ring, and takes nothing.
+func Look(path string) (_ Info, err error) {
+	f, err := openFile(path)
+	if err != nil {
+		return Info{}, fmt.Errorf("ring: %w", err)
+	}
+	defer f.Close()
+	s, head, err := readHeader(f, func() error { return nil })
+	if err != nil {
+		return Info{}, fmt.Errorf("ring: %s: %w", path, err)
+	}
+	return infoOf(s, head, path), nil
+}
+
 // Open makes the caller the ring's one reader, until Close or the process's end. It goes on where the last one
 // committed.
 func Open(path string) (_ *Reader, err error) {
@@ -93,35 +108,7 @@ func Open(path string) (_ *Reader, err error) {
 			err = fmt.Errorf("ring: %s: %w", path, err)
 		}
 	}()
-	stat, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if err := ours(stat); err != nil {
-		return nil, err
-	}
-	if swapped() {
-		return nil, fmt.Errorf("%s is big-endian, and rings are little-endian", runtime.GOARCH)
-	}
-	if stat.Size() < headerSize {
-		// The writer makes the file at its full size at once, so this is the instant before, or no ring.
-		if stat.Size() == 0 {
-			return nil, ErrUnready
-		}
-		return nil, fmt.Errorf("%d bytes, and the header alone has %d", stat.Size(), headerSize)
-	}
-	if err := lockFile(f); err != nil {
-		return nil, err
-	}
-	// The header is judged in a copy, which does not change under way.
-	head := make([]byte, headerSize)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return nil, err
-	}
-	if binary.LittleEndian.Uint32(head[atState:]) == 0 {
-		return nil, ErrUnready
-	}
-	s, err := readShape(head, stat.Size())
+	s, head, err := readHeader(f, func() error { return lockFile(f) })
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +116,8 @@ func Open(path string) (_ *Reader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newReader(s, mem, head)
-	r.info.Path, r.file = path, f
+	r := newReader(s, mem, head, path)
+	r.file = f
 	if err := r.begin(); err != nil {
 		unmapFile(mem)
 		return nil, err
@@ -138,20 +125,60 @@ func Open(path string) (_ *Reader, err error) {
 	return r, nil
 }
 
-// newReader is the reader's side of memory that has that shape.
-func newReader(s shape, mem, head []byte) *Reader {
+// readHeader returns a copy of the header, which does not change while it is judged, and the shape that it tells. The file is
+// taken after it is known to be one that may be a ring.
+func readHeader(f *os.File, take func() error) (s shape, head []byte, err error) {
+	stat, err := f.Stat()
+	if err != nil {
+		return s, nil, err
+	}
+	if err := ours(stat); err != nil {
+		return s, nil, err
+	}
+	if swapped() {
+		return s, nil, fmt.Errorf("%s is big-endian, and rings are little-endian", runtime.GOARCH)
+	}
+	if stat.Size() < headerSize {
+		// The writer makes the file at its full size at once, so this is the instant before, or no ring.
+		if stat.Size() == 0 {
+			return s, nil, ErrUnready
+		}
+		return s, nil, fmt.Errorf("%d bytes, and the header alone has %d", stat.Size(), headerSize)
+	}
+	if err := take(); err != nil {
+		return s, nil, err
+	}
+	head = make([]byte, headerSize)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return s, nil, err
+	}
+	if binary.LittleEndian.Uint32(head[atState:]) == 0 {
+		return s, nil, ErrUnready
+	}
+	s, err = readShape(head, stat.Size())
+	return s, head, err
+}
+
+// infoOf returns what a header says.
+func infoOf(s shape, head []byte, path string) Info {
 	le := binary.LittleEndian
 	program, _, _ := bytes.Cut(head[atProgram:atProgram+maxProgram], []byte{0})
-	info := Info{
+	return Info{
+		Path:    path,
 		Program: strings.ToValidUTF8(string(program), "\ufffd"),
 		PID:     int(int32(le.Uint32(head[atPid:]))),
 		Started: le.Uint64(head[atStartTime:]),
+		Network: le.Uint64(head[atNetwork:]),
 		UUID:    [16]byte(head[atUUID : atUUID+16]),
 		Clock: Clock{Kind: le.Uint32(head[atClock:]), Frequency: le.Uint64(head[atFrequency:]),
 			Origin: int64(le.Uint64(head[atOrigin:])), FrequencyError: le.Uint64(head[atFrequencyError:])},
 		Overwrite: s.overwrite, Shards: s.shardCount, Buffers: s.bufferCount, BufferSize: s.bufferSize,
 	}
-	return &Reader{shape: s, info: info, mem: mem, places: make([]place, s.shardCount), copied: make([]byte, s.bufferSize)}
+}
+
+// newReader is the reader's side of memory that has that shape.
+func newReader(s shape, mem, head []byte, path string) *Reader {
+	return &Reader{shape: s, info: infoOf(s, head, path), mem: mem, places: make([]place, s.shardCount), copied: make([]byte, s.bufferSize)}
 }
 
 // begin goes to where the last reader committed.

@@ -31,6 +31,8 @@
 //	 44  4  pid of the writer           148  4  1 while a reader has the ring, or was killed over it (atomic)
 //	 48 16  UUID of the trace           152  8  start time of the pid (clock ticks since boot, /proc/PID/stat field 22)
 //	                                    160 64  name of the program, UTF-8, NUL-padded
+//	                                    224  8  inode of the writer's network namespace when it made the ring
+//	                                            (/proc/self/ns/net); 0 unknown, as writers leave it that do not know of it
 //
 //	class record (one for each type of events; its number is its place, from 0)
 //	  0  4  switch: 0 off, 1 on (atomic; written by anybody who may write the file, read before every event)
@@ -120,6 +122,7 @@ const (
 	atReader         = 148
 	atStartTime      = 152
 	atProgram        = 160
+	atNetwork        = 224
 )
 
 const (

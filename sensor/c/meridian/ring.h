@@ -89,6 +89,12 @@ static inline void mdn_count_lost(void) {
 	if (n) __atomic_fetch_add(&mdn_control_of(mdn.map, 0)->discarded, n, __ATOMIC_RELAXED);
 }
 
+// mdn_network returns the inode of the process's network namespace, 0 where that is not known.
+static inline uint64_t mdn_network(void) {
+	struct stat s;
+	return stat("/proc/self/ns/net", &s) == 0 ? s.st_ino : 0;
+}
+
 // mdn_prepare fills the header in. That it is in use is said last: until then no reader believes anything else.
 static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_header *shape) {
 	struct mdn_header *h = (struct mdn_header *)(void *)mdn.map;
@@ -110,6 +116,7 @@ static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_hea
 		if (p) h->start_time = strtoull(p, NULL, 10);
 	}
 	memcpy(h->program, mdn.program, sizeof h->program);
+	h->network = mdn_network();
 	for (struct mdn_class *c = mdn.first; c; c = c->next) {
 		e = mdn_register(c, mdn.generation ? c->local != 0 : mdn_begins_on(c));
 		if (e != 0 && !(e == ENOSPC && mdn.generation)) return e; // a library's may have been too many for the parent's ring, too
