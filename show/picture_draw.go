@@ -115,7 +115,13 @@ func (s *scenery) drawCurve(c canvas, k *curve, top, high float64) {
 		if k.high == k.low {
 			return top + high/2
 		}
-		return top + high - 1 - (v-k.low)/(k.high-k.low)*(high-2)
+		// Halves, because the distance of two numbers can be more than the greatest number; of small ones that loses nothing
+		// that can be seen, but all of the smallest.
+		part := (v/2 - k.low/2) / (k.high/2 - k.low/2)
+		if whole := k.high - k.low; !math.IsInf(whole, 1) {
+			part = (v - k.low) / whole
+		}
+		return top + high - 1 - part*(high-2)
 	}
 	line := classColours[0]
 	for i, w := range k.at {

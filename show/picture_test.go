@@ -125,6 +125,20 @@ func TestASliceIsWhereItWas(t *testing.T) {
 	}
 }
 
+// The distance of the lowest and the highest value may be more than any number.
+func TestACounterOfTheGreatestNumbersIsDrawn(t *testing.T) {
+	for _, values := range [][]float64{{-math.MaxFloat64, 1, math.MaxFloat64}, {0, math.SmallestNonzeroFloat64}} {
+		var all []trace.Record
+		for i, v := range values {
+			r := at(int64(100*i), trace.Counter, 0)
+			r.Values = []trace.Value{trace.OfFloat(v)}
+			all = append(all, r)
+		}
+		l, records := oneRow(all...)
+		checkSVG(t, drawn(t, l, records, PictureOptions{Width: 200, First: 0, Last: 1000}))
+	}
+}
+
 func TestOnlyInvertedMessagesAreRed(t *testing.T) {
 	l, records := pictureScene(3, 9, asIs)
 	o := PictureOptions{Format: PNG, Width: 800, Scale: 1}
