@@ -4,6 +4,9 @@
 //	b, err := chromium.Start(ctx)      a process and a folder of its own, both gone after b.Stop
 //	tab, stop := b.Tab(ctx)            what chromedp.Run and chromedp.Do are given
 //
+// Elements are named by chromedp.CSS: a plain string is looked for in the text of the page too, its style sheet included, and an
+// action that waits until all it found are visible then never ends.
+//
 // Everything that Chromium leaves behind (a profile, sockets, org.chromium.* folders) lies in that folder. Starting takes
 // about a second, a tab some milliseconds: tests share one browser. Nothing is fetched: what is shown is served on loopback
 // or lies on the disk.

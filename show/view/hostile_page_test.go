@@ -37,7 +37,7 @@ func (b *panelBrowser) NothingOfATraceRuns(t *testing.T) {
 			p.panel(panel)
 			p.until(fmt.Sprintf(`document.getElementById("panel-%s").innerText.length > 10`, panel), kind+": the panel is empty")
 		}
-		p.do(chromedp.Focus("#over"))
+		p.do(chromedp.Focus(chromedp.CSS("#over")))
 		for _, key := range []string{".", "]", "o", "c", "v", "t", "i", "r", "r", "l", kb.Escape, "?", kb.Escape, "f"} {
 			p.key(key)
 		}

@@ -79,7 +79,7 @@ func (b *panelBrowser) WhatIsSwitchedOffIsNotDrawn(t *testing.T) {
 	p.click(`section[aria-label="Rows"] button`, "hide all rows")
 	p.until(`document.querySelectorAll(".name.row").length === 0`, "rows that are off are still there")
 	p.shot("switched-off")
-	p.do(chromedp.Focus("#over"))
+	p.do(chromedp.Focus(chromedp.CSS("#over")))
 	p.key("H")
 	p.draws(slice+" && "+link, "H does not show all again")
 }

@@ -104,7 +104,7 @@ func (b *panelBrowser) TheMapMovesAndStretchesTheView(t *testing.T) {
 	p.shows(20e6, 30e6, "the window's edge is not dragged")
 	p.press(x(5e6), y, 0)
 	p.shows(0, 10e6, "a press beside the window does not bring it there")
-	p.do(chromedp.Focus("#minimap"))
+	p.do(chromedp.Focus(chromedp.CSS("#minimap")))
 	p.key(kb.ArrowRight)
 	p.shows(2.5e6, 12.5e6, "an arrow does not move the window")
 	p.until(`document.getElementById("minimap").getAttribute("aria-valuetext").startsWith("10.00 ms in sight")`, "what is in sight is not said")

@@ -139,7 +139,7 @@ func (b *panelBrowser) address(t *testing.T, address, scheme string) *panelPage 
 		enable(ctx, log.Enable, cdp.Empty{}), enable(ctx, runtime.Enable, cdp.Empty{}),
 		enable(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}),
-		chromedp.Do(ctx, chromedp.EmulateViewport(1400, 860), chromedp.Navigate(address), chromedp.WaitVisible(`html[data-ready="true"]`)),
+		chromedp.Do(ctx, chromedp.EmulateViewport(1400, 860), chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS(`html[data-ready="true"]`))),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -193,10 +193,11 @@ func (p *panelPage) key(keys string) {
 	}
 }
 
-// typed writes into a box.
+// typed writes into a box. A selector is a chromedp.CSS: a plain string is also searched for in the page's text, where the
+// style sheet has it too, and that it be visible would be waited for in vain.
 func (p *panelPage) typed(selector, text string) {
 	p.t.Helper()
-	if err := chromedp.Do(p.ctx, chromedp.SendKeys(selector, text)); err != nil {
+	if err := chromedp.Do(p.ctx, chromedp.SendKeys(chromedp.CSS(selector), text)); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -229,7 +230,7 @@ func (p *panelPage) click(selector, text string) {
 	if !found {
 		p.t.Fatalf("there is no %s %q to press", selector, text)
 	}
-	if err := chromedp.Do(p.ctx, chromedp.Click(`[data-pressed]`)); err != nil {
+	if err := chromedp.Do(p.ctx, chromedp.Click(chromedp.CSS(`[data-pressed]`))); err != nil {
 		p.t.Fatal(err)
 	}
 }

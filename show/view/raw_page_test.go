@@ -79,7 +79,7 @@ func (b *panelBrowser) RawTimeOfAClockThatWasSetBackIsRightOnBothSides(t *testin
 			x, y := p.spot("worker", c.raw, from, to, onFirst)
 			p.press(x, y, 0)
 			p.until(fmt.Sprintf(`meridian.selection.a?.at === %v`, c.at), kind+": another event is selected")
-			p.do(chromedp.Focus("#over"))
+			p.do(chromedp.Focus(chromedp.CSS("#over")))
 			p.key("\u001b")
 			p.until(`!meridian.selection.a`, kind+": it is not let go")
 			p.click("#undock", "")

@@ -68,6 +68,8 @@ func (b *panelBrowser) RowsAreFoundByTyping(t *testing.T) {
 	p.until(`!document.getElementById("none").hidden`, "that nothing is left is not said")
 	p.key(kb.Escape)
 	p.until(`document.querySelectorAll(".name.row").length > 8`, "Escape does not bring the rows back")
+	p.typed("#filter", "host1 1003")
+	p.until(names+`.startsWith("host1") && document.querySelectorAll(".name.row").length === 1 && document.activeElement.id === "filter"`, "what is typed into the box does not filter, or loses the focus")
 }
 
 // A person without a pointer: all that matters can be reached and done by keys.
