@@ -88,7 +88,7 @@ func TestChainsOfMessagesAreInTheOnlyPossibleOrder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			defer cancel()
 			var s Summary
 			done := make(chan error, 1)

@@ -97,7 +97,7 @@ func TestWhatFailsEndsNothingElse(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			rings := t.TempDir()
 			good := &fakeKernel{from: uint64(clock.Monotonic.Now())}
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			defer cancel()
 			var told []Failure
 			var late *process
@@ -172,7 +172,7 @@ func TestARingThatFailsEndsNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := program(t, "good", rings, "GOROUTINES=1") // which emits until it is told to end
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var failed atomic.Bool
 	after, cut := uint64(0), false

@@ -34,7 +34,7 @@ func TestFullDiskEndsTheRecordingAndLosesNothing(t *testing.T) {
 	dir := filepath.Join(disk, "trace")
 	p := program(t, "verbose", rings, "GOROUTINES=2", "EVENTS=8000")
 	each := p.emitted(t)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	r, err := New(Options{Dir: dir, Rings: []string{rings}})
 	if err != nil {

@@ -28,7 +28,7 @@ func TestFullDiskEndsARecordingOfKernelEvents(t *testing.T) {
 		return r, events
 	}
 	r, events := begin()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)
 	var s Summary

@@ -139,7 +139,7 @@ func TestPacketsAreInTheFileWhileTheRecorderRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
@@ -176,7 +176,7 @@ func TestFullDiskLeavesWholePackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	s, err := r.Run(ctx)
 	if err == nil || !strings.Contains(err.Error(), "no space left on device") || strings.Count(err.Error(), "recording has ended") != 1 {

@@ -182,7 +182,7 @@ func (p *process) end(t testing.TB) {
 // untilEnded records until so many programs were recorded and have ended.
 func untilEnded(t testing.TB, o Options, programs int) Summary {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	o.Interval = time.Millisecond
 	o.Counts = func(s Summary) {
@@ -204,7 +204,7 @@ func untilEnded(t testing.TB, o Options, programs int) Summary {
 		t.Fatal(err)
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		t.Fatalf("%d programs have not ended in a minute: %+v", programs, s)
+		t.Fatalf("%d programs have not ended in five minutes: %+v", programs, s)
 	}
 	return s
 }
