@@ -5,6 +5,7 @@ package view
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -145,5 +146,36 @@ func (b *panelBrowser) AViewIsSharedAndOutlivesAReload(t *testing.T) {
 		p.until(`document.documentElement.dataset.ready === "true" && meridian.view.raw`, kind+": after a reload it is shown corrected")
 		p.shows(from, to, kind+": after a reload the view is elsewhere")
 		p.until(names+` === "client app web worker CPU 0 db"`, kind+": after a reload other rows are folded")
+	}
+}
+
+// What is copied of a served page brings another page of the same timeline there, and nothing of another.
+func (b *panelBrowser) AViewIsFollowedOnlyOfTheSameTimeline(t *testing.T) {
+	p := b.serve(t, newScene(""), "light", viewed+"&a=309")
+	p.until(`meridian.selection.a?.event === 309`, "the event is not selected")
+	p.key("l")
+	p.until(`document.querySelector("#share input").value.includes("a=309")`, "the view is not shared")
+	shared := value[string](p.logic, `document.querySelector("#share input").value`)
+	if address := value[string](p.logic, `location.host`); strings.Contains(shared, address) || !strings.HasPrefix(shared, "#v=1&id=") {
+		t.Errorf("%s has more in it than the view", shared)
+	}
+	file := b.file(t, newScene(""), "light", "")
+	file.still()
+	file.key("l")
+	file.typed(`#share input[aria-label="a view that was shared"]`, "nothing\r")
+	file.until(`document.querySelector("#share .said").textContent.startsWith("That is no view")`, "nothing is taken for a view")
+	file.clear(`#share input[aria-label="a view that was shared"]`)
+	file.typed(`#share input[aria-label="a view that was shared"]`, "http://127.0.0.1/else/"+shared+"\r")
+	file.until(`meridian.selection.a?.event === 309 && !document.getElementById("share").open`, "a file does not follow what a served page shared")
+	file.shows(viewFrom, viewTo, "the view is elsewhere")
+	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+		p := open(t, timelineOf(t, "", 3000, plain), "dark", shared)
+		p.until(`[...document.querySelectorAll("#notice p")].filter((e) => e.textContent === "This view was shared of another timeline, and is not followed here.").length === 1`, kind+": that it is of another timeline is not said")
+		p.still()
+		if value[bool](p.logic, `meridian.selection.a !== null`) {
+			t.Errorf("%s: an event of another timeline is selected", kind)
+		}
+		p.until(`meridian.view.from < 0 && meridian.view.to > meridian.about.span`, kind+": the view is that of another timeline")
+		p.shot("refused-" + kind)
 	}
 }

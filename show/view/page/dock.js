@@ -92,6 +92,20 @@ const Dock = (() => {
     });
   }
 
+  // notice says a line above the timeline, until it is closed.
+  function notice(line) {
+    const place = byId("notice");
+    if (!place.querySelector(".close")) {
+      const close = make("button", "close", "×");
+      close.setAttribute("aria-label", "close this notice");
+      close.addEventListener("click", () => { place.replaceChildren(); place.hidden = true; App.redraw(); });
+      place.append(close);
+    }
+    place.lastChild.before(make("p", "", line));
+    place.hidden = false;
+    App.redraw();
+  }
+
   function open(about) {
     byId("title").textContent = about.title;
     const many = (n, one) => `${Time.grouped(n)} ${one}${n === 1 ? "" : "s"}`;
@@ -107,15 +121,7 @@ const Dock = (() => {
       totals.push(item);
     }
     byId("totals").append(...totals);
-    if (about.warnings?.length || about.left?.length) {
-      const notice = byId("notice");
-      notice.append(...[...(about.warnings ?? []), ...(about.left ?? [])].map((line) => make("p", "", line)));
-      notice.hidden = false;
-      const close = make("button", "close", "×");
-      close.setAttribute("aria-label", "close this notice");
-      close.addEventListener("click", () => { notice.hidden = true; App.redraw(); });
-      notice.append(close);
-    }
+    for (const line of [...(about.warnings ?? []), ...(about.left ?? [])]) notice(line);
     byId("do-dock").addEventListener("click", () => show(current, byId("dock").hidden));
     byId("undock").addEventListener("click", () => show(current, false));
     byId("tabs").addEventListener("keydown", tabsByKeys);
@@ -123,5 +129,5 @@ const Dock = (() => {
     widen(byId("sash"), (x) => { dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, innerWidth - x))}px`; }, () => innerWidth - dock.offsetWidth);
   }
 
-  return { open, button, panel, show, make, widen, get current() { return byId("dock").hidden ? "" : current; } };
+  return { open, notice, button, panel, show, make, widen, get current() { return byId("dock").hidden ? "" : current; } };
 })();

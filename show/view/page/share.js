@@ -1,8 +1,10 @@
-// share: the view as a piece of the page's address, after the "#", so that a link shows others the same. Only numbers of
-// the timeline go into it, and the text that was searched for. What comes out of an address may be anybody's: what does not
-// fit the timeline is left out.
+// share: the view as a piece of the page's address, after the "#", so that others see the same. Only numbers of the timeline
+// go into it, and the text that was searched for. What comes out of an address may be anybody's: what does not fit the
+// timeline is left out, and what says that it is of another timeline is not followed at all.
 //
-//   #v=1&t=FROM,TO&raw=1&a=EVENT&b=EVENT&hosts=0-3,7&rows=...&classes=...&links=...&fold=h0,3&order=4,0-3&q=TEXT
+// What is before the "#" of a served page is a secret, by which whoever has it can read the trace: it is never copied.
+//
+//   #v=1&id=TIMELINE&t=FROM,TO&raw=1&a=EVENT&b=EVENT&hosts=0-3,7&rows=...&classes=...&links=...&fold=h0,3&order=4,0-3&q=TEXT
 
 const Share = (() => {
   // ranges writes numbers as they come, those that follow one another as "from-to".
@@ -35,11 +37,22 @@ const Share = (() => {
 
   const kinds = ["hosts", "rows", "classes", "links"];
 
-  // write makes the text of a state {from, to, raw, a, b: numbers of events or null, hidden: {hosts, ...: numbers},
+  // identity is short and the same for the same timeline, served or in a file: of its hosts and from when to when it is.
+  function identity({ hosts, origin, span, live }) {
+    const text = [origin, live ? "" : span, ...hosts.map((h) => h.name)].join("\u0000");
+    const hash = (h) => { for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193); return ((h ^ (h >>> 15)) >>> 0).toString(36); };
+    return hash(0x811c9dc5) + hash(0x1b873593);
+  }
+
+  // idOf is the timeline that a text says it is of; "" where it does not.
+  const idOf = (text) => (new URLSearchParams(text.replace(/^#/, "")).get("id") ?? "").slice(0, 100);
+
+  // write makes the text of a state {id, from, to, raw, a, b: numbers of events or null, hidden: {hosts, ...: numbers},
   // collapsed: texts, order: rows or null if it is the natural one, q}.
   function write(state) {
     const list = new URLSearchParams();
     list.set("v", "1");
+    if (state.id) list.set("id", state.id);
     list.set("t", `${Math.round(state.from * 1000) / 1000},${Math.round(state.to * 1000) / 1000}`);
     if (state.raw) list.set("raw", "1");
     for (const end of ["a", "b"]) if (state[end] !== null && state[end] !== undefined) list.set(end, String(state[end]));
@@ -75,7 +88,7 @@ const Share = (() => {
   function state() {
     const natural = App.order.every((row, i) => row === i);
     return {
-      from: App.view.from, to: App.view.to, raw: App.view.raw, a: App.selection.a?.event ?? null, b: App.selection.b?.event ?? null,
+      id: identity(App.about), from: App.view.from, to: App.view.to, raw: App.view.raw, a: App.selection.a?.event ?? null, b: App.selection.b?.event ?? null,
       hidden: Object.fromEntries(kinds.map((kind) => [kind, [...App.hidden[kind]]])), collapsed: [...App.hidden.collapsed].map(String),
       order: natural ? null : [...App.order], q: Search.text,
     };
@@ -91,8 +104,9 @@ const Share = (() => {
   }
 
   async function restore() {
-    const s = read(location.hash, limits());
+    const s = read(location.hash, limits()), id = idOf(location.hash);
     if (!s) return;
+    if (id && id !== identity(App.about)) return Dock.notice("This view was shared of another timeline, and is not followed here.");
     restoring = true;
     try {
       if (s.order) App.setOrder(s.order);
@@ -115,15 +129,27 @@ const Share = (() => {
 
   function start() {
     const dialog = Elements.dialog("Share this view", { id: "share" });
-    const address = make("input", { type: "text", readOnly: true, "aria-label": "link to this view" });
+    const { served } = App.data;
+    const address = make("input", { type: "text", readOnly: true, "aria-label": served ? "this view, as text" : "link to this view" });
     const said = make("output", { class: "said", "aria-live": "polite" });
-    const copy = button("copy", async () => { said.textContent = (await Elements.copy(address.value)) ? "copied" : "select the link and copy it"; }, { class: "main" });
+    const given = make("input", { type: "text", "aria-label": "a view that was shared", placeholder: "a view that was shared: #v=1&…", autocomplete: "off", spellcheck: false });
+    const open = (e) => {
+      e.preventDefault();
+      const text = given.value.trim(), at = text.indexOf("#");
+      if (!read(text.slice(Math.max(0, at)), limits())) { said.textContent = "That is no view: one begins with #v=1."; return; }
+      dialog.close();
+      location.hash = text.slice(Math.max(0, at));
+    };
+    const copy = button("copy", async () => { said.textContent = (await Elements.copy(address.value)) ? "copied" : "select the text and copy it"; }, { class: "main" });
     dialog.append(make("h2", {}, "Share this view"),
-      make("p", {}, App.data.served ? "Whoever has this page open at the same address sees the same stretch, selection and search." : "Whoever has this file sees the same stretch, selection and search with what follows the # of this link."),
-      make("p", { class: "buttons" }, address, copy), said, make("p", { class: "buttons end" }, button("close", () => dialog.close())));
-    App.command({ id: "share", key: "l", title: "Share: copy a link to this view", button: true, label: "share", group: "view", run: () => {
-      address.value = `${location.href.replace(/#.*/, "")}#${write(state())}`;
-      said.textContent = "";
+      make("p", {}, served ? "Whoever looks at the same timeline, here or as a file, sees the same stretch, selection and search: paste this behind the address there, or into the box below." : "Whoever has this file sees the same stretch, selection and search with what follows the # of this link."),
+      make("p", { class: "buttons" }, address, copy),
+      served ? make("p", { class: "note" }, "The address of this page is not in it: that has a secret, and whoever is given it can read the whole trace while it is served.") : "",
+      said, make("form", { class: "buttons", onsubmit: open }, given, make("button", { type: "submit" }, "go there")),
+      make("p", { class: "buttons end" }, button("close", () => dialog.close())));
+    App.command({ id: "share", key: "l", title: "Share: copy this view, or go to one", button: true, label: "share", group: "view", run: () => {
+      address.value = `${served ? "" : location.href.replace(/#.*/, "")}#${write(state())}`;
+      said.textContent = given.value = "";
       dialog.showModal();
       address.select();
     } });
@@ -134,5 +160,5 @@ const Share = (() => {
 
   App.on("ready", start);
 
-  return { ranges, unranged, write, read, state };
+  return { ranges, unranged, write, read, state, identity, idOf };
 })();
