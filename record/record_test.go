@@ -11,20 +11,21 @@ import (
 	"testing"
 	"time"
 
+	"meridian/clock"
 	"meridian/sensor/ring"
 	"meridian/trace"
 )
 
 func TestProgramsAreRecordedWholeIntoOneTrace(t *testing.T) {
 	rings, dir := t.TempDir(), filepath.Join(t.TempDir(), "trace")
-	before := time.Now()
+	before := int64(clock.Monotonic.Now()) // which nobody sets
 	a := program(t, "first", rings, "GOROUTINES=2", "EVENTS=6000", "LATE=1")
 	b := program(t, "se/cond", rings, "GOROUTINES=3", "EVENTS=2000", "DIE=1")
 	a.emitted(t)
 	b.emitted(t)
 	b.Wait() // killed by itself
 	a.end(t)
-	after := time.Now()
+	after := int64(clock.Monotonic.Now())
 	s := untilEnded(t, Options{Dir: dir, Rings: []string{rings}, Host: "here", Title: "a test"}, 2)
 	if s.Total.Lost > 0 || len(s.Streams) != 2 {
 		t.Errorf("%+v", s)
@@ -33,6 +34,11 @@ func TestProgramsAreRecordedWholeIntoOneTrace(t *testing.T) {
 		t.Errorf("rings of programs that ended: %v", left)
 	}
 
+	m, err := readMetadata(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := m.Clocks[0].OffsetSeconds*1_000_000_000 + m.Clocks[0].Offset
 	all := read(t, dir)
 	for _, p := range []struct {
 		*process
@@ -53,8 +59,8 @@ func TestProgramsAreRecordedWholeIntoOneTrace(t *testing.T) {
 				t.Fatalf("%s: row %+v", p.name, e.row)
 			}
 			// The programs' clock and this one's are read apart from each other.
-			if at := time.Unix(0, e.Time); at.Before(before.Add(-time.Millisecond)) || at.After(after.Add(time.Millisecond)) {
-				t.Fatalf("%s: event %d at %v, recorded from %v to %v", p.name, n, at, before, after)
+			if at := e.Time - origin; at < before-int64(time.Millisecond) || at > after+int64(time.Millisecond) {
+				t.Fatalf("%s: event %d at %d, recorded from %d to %d", p.name, n, at, before, after)
 			}
 		}
 		if slices.ContainsFunc(next, func(n int) bool { return n != p.events }) {

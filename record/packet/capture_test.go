@@ -278,7 +278,7 @@ func TestStampsOnTheMonotonicClockLieBetweenReadingsOfIt(t *testing.T) {
 	if len(frames) != len(before) {
 		t.Fatalf("%d frames, %d sent", len(frames), len(before))
 	}
-	const reading = 2000 // ns by which the clocks' difference may be wrong
+	const reading = 50_000 // ns by which, on a slow and busy machine, the clocks' difference may be wrong
 	for i, f := range frames {
 		if f.Time-origin < before[i]-reading || f.Time-origin > end+reading || i > 0 && f.Time < frames[i-1].Time {
 			t.Errorf("frame %d is of %d, sent after %d and read before %d", i, f.Time-origin, before[i], end)
@@ -342,7 +342,7 @@ func TestReadEndsWithItsCallersError(t *testing.T) {
 	defer c.Close()
 	inject(t, namespace(lab, "web"), "eth0", [][]byte{ethernetOf(lab, "web", "db", typeIPv4, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(1, 2, 3)))})
 	full := errors.New("disk full")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := c.Read(ctx, func(*trace.Frame, trace.Direction) error { return full }); !errors.Is(err, full) {
 		t.Fatal(err)
