@@ -5,6 +5,8 @@ import "fmt"
 // Decoded is a tile as the page reads it.
 type Decoded struct {
 	Final bool
+	Shift int  // a bin is 2^(level+Shift) ns
+	Left  bool // lanes are missing at the end
 	Lanes []DecodedLane
 }
 
@@ -42,7 +44,11 @@ type DecodedBin struct {
 func DecodeTile(tile []byte, level int, i int64) (*Decoded, error) {
 	d := decoder{b: tile}
 	begin := i << (level + tileBits)
-	out := &Decoded{Final: d.byte()&1 != 0}
+	flags := d.byte()
+	out := &Decoded{Final: flags&isFinal != 0, Shift: int(flags >> shiftAt & 15), Left: flags&lanesLeft != 0}
+	if flags > knownTiles || out.Shift > tileBits {
+		return nil, fmt.Errorf("index: a tile has the flags %#x", flags)
+	}
 	number := -1
 	for range d.length(len(tile)) {
 		number += int(d.u())

@@ -48,6 +48,8 @@ type Index struct {
 	sent    [][]int // of each row, the links from it
 	got     [][]int // and to it
 	limits  limits
+	// mostTile is how many bytes a tile has at most.
+	mostTile int
 }
 
 // IsIndex reports whether a file looks like an index.
@@ -121,7 +123,7 @@ func read(f io.ReaderAt, size int64) (*Index, error) {
 	if crc32.Checksum(b, castagnoli) != binary.LittleEndian.Uint32(tail[16:]) {
 		return nil, damaged("its directory has a wrong checksum")
 	}
-	x := &Index{pages: pageReader{f: f, size: int64(at)}}
+	x := &Index{pages: pageReader{f: f, size: int64(at)}, mostTile: mostTile}
 	if err := x.decode(b); err != nil {
 		return nil, err
 	}

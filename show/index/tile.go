@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync"
 )
@@ -11,11 +12,21 @@ import (
 const (
 	tileBits  = 10
 	tileBins  = 1 << tileBits
-	mostExact = 512 // items of a lane that a tile has one by one
+	mostExact = 512     // items of a lane that a tile has one by one
+	mostTile  = 4 << 20 // bytes of a tile
 )
 
 // Modes of lanes in a tile: exact items by the kind of the lane, and bins behind these.
 const inBins = 4
+
+// Flags of a tile. Its lanes may be so many that they do not fit: then it has fewer and longer bins, and fewer exact items, by
+// a shift; and where even one bin a lane is too much, the last lanes are missing.
+const (
+	isFinal    = 1
+	shiftAt    = 1 // from this bit on four bits are the shift
+	lanesLeft  = 1 << 5
+	knownTiles = 1<<6 - 1
+)
 
 // Tile returns tile i of a level and a group, as docs/viewer.md has it.
 func (x *Index) Tile(group, level int, i int64) ([]byte, error) {
@@ -30,19 +41,48 @@ func (x *Index) Tile(group, level int, i int64) ([]byte, error) {
 	t.walker.x = x
 	t.level, t.from = level, i<<(level+tileBits)
 	t.to = t.from + tileBins<<level
-	t.out, t.lanes, t.number, t.final = t.out[:0], 0, -1, true
-	for _, n := range x.groups[group] {
-		if err := t.lane(n, &x.lanes[n]); err != nil {
+	flags := byte(0)
+	for t.shift = 0; ; {
+		done, err := t.fill(x, x.groups[group])
+		if err != nil {
 			return nil, err
 		}
+		if done == len(x.groups[group]) {
+			break
+		}
+		if t.shift == tileBits {
+			t.final, flags = false, lanesLeft
+			break
+		}
+		// Those that are there tell how much too much all are.
+		t.shift = min(t.shift+max(bits.Len(uint(len(x.groups[group])/max(done, 1)))-1, 1), tileBits)
 	}
-	head := []byte{0}
+	flags |= byte(t.shift) << shiftAt
 	if t.final {
-		head[0] = 1
+		flags |= isFinal
 	}
-	head = binary.AppendUvarint(head, uint64(t.lanes))
+	head := binary.AppendUvarint([]byte{flags}, uint64(t.lanes))
 	return append(head, t.out...), nil
 }
+
+// fill makes the lanes of a tile, and returns how many fitted.
+func (t *tiler) fill(x *Index, lanes []int) (int, error) {
+	t.out, t.lanes, t.number, t.final = t.out[:0], 0, -1, true
+	for i, n := range lanes {
+		before, count, number := len(t.out), t.lanes, t.number
+		if err := t.lane(n, &x.lanes[n]); err != nil {
+			return 0, err
+		}
+		if len(t.out)+tileHead > x.mostTile {
+			t.out, t.lanes, t.number = t.out[:before], count, number
+			return i, nil
+		}
+	}
+	return len(lanes), nil
+}
+
+// tileHead is how long flags and the number of lanes are at most.
+const tileHead = 1 + binary.MaxVarintLen32
 
 var tiles = sync.Pool{New: func() any { return new(tiler) }}
 
@@ -50,6 +90,7 @@ var tiles = sync.Pool{New: func() any { return new(tiler) }}
 type tiler struct {
 	walker   walker
 	level    int
+	shift    int // see lanesLeft
 	from, to int64
 	out      []byte
 	lanes    int
@@ -60,7 +101,8 @@ type tiler struct {
 }
 
 func (t *tiler) lane(number int, l *laneRoot) error {
-	count := tally{kind: l.kind, from: t.from, to: t.to, enough: mostExact}
+	most, level := int64(mostExact>>t.shift), t.level+t.shift
+	count := tally{kind: l.kind, from: t.from, to: t.to, enough: most}
 	if err := t.walker.walk(l, &count); err != nil {
 		return err
 	}
@@ -75,12 +117,12 @@ func (t *tiler) lane(number int, l *laneRoot) error {
 	}
 	mode := byte(l.kind)
 	var entries int
-	if count.count > mostExact {
+	if count.count > most {
 		t.final = false
 		mode += inBins
-		t.bins.reset(l.kind, t.level, t.from, t.to)
+		t.bins.reset(l.kind, level, t.from, t.to)
 		var err error
-		if c := l.coarseAt(t.level); c != nil {
+		if c := l.coarseAt(level); c != nil {
 			err = t.bins.steps(t.walker.x, c)
 		} else {
 			err = t.walker.walk(l, &t.bins)

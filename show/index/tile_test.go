@@ -11,6 +11,7 @@ func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 10_000).build(t, Options{MinDelay: rapid.Int64Range(0, 100).Draw(t, "least delay")})
 		defer x.Close()
+		x.mostTile = rapid.SampledFrom([]int{mostTile, mostTile, 20_000, 1000, 100, 10}).Draw(t, "bytes of a tile")
 		items := make([][]item, len(x.lanes))
 		for n := range x.lanes {
 			items[n] = everything(t, x, n)
@@ -43,9 +44,12 @@ func checkTile(t *rapid.T, x *Index, items [][]item, group, level int, i int64) 
 	if err != nil {
 		t.Fatalf("tile %d.%d.%d: %v", group, level, i, err)
 	}
+	if len(b) > max(x.mostTile, 2) || d.Left && d.Shift < tileBits {
+		t.Fatalf("tile %d.%d.%d has %d bytes of %d at most, shift %d", group, level, i, len(b), x.mostTile, d.Shift)
+	}
 	from := i << (level + tileBits)
 	to := from + 1<<(level+tileBits)
-	final, next := true, 0
+	final, next, most := !d.Left, 0, mostExact>>d.Shift
 	for _, n := range x.groups[group] {
 		kind := x.lanes[n].kind
 		var exact []item
@@ -62,12 +66,15 @@ func checkTile(t *rapid.T, x *Index, items [][]item, group, level int, i int64) 
 			}
 		}
 		var want []wantedBin
-		if len(exact) > mostExact {
+		if len(exact) > most {
 			final = false
-			want = wantedBins(exact, kind, level, from, to)
+			want = wantedBins(exact, kind, level+d.Shift, from, to)
 		}
-		if len(exact) == 0 && before == nil || len(exact) > mostExact && len(want) == 0 {
+		if len(exact) == 0 && before == nil || len(exact) > most && len(want) == 0 {
 			continue
+		}
+		if next == len(d.Lanes) && d.Left {
+			return
 		}
 		if next == len(d.Lanes) || d.Lanes[next].Lane != n {
 			t.Fatalf("tile %d.%d.%d lacks lane %d", group, level, i, n)
@@ -77,10 +84,10 @@ func checkTile(t *rapid.T, x *Index, items [][]item, group, level int, i int64) 
 		if kind == counter && (l.Before == nil) != (before == nil) || before != nil && *l.Before != *before {
 			t.Fatalf("tile %d.%d.%d lane %d: another value before", group, level, i, n)
 		}
-		if len(exact) <= mostExact {
+		if len(exact) <= most {
 			checkExact(t, &l, exact, kind)
 		} else {
-			checkBins(t, &l, want, kind, level)
+			checkBins(t, &l, want, kind, level+d.Shift)
 		}
 	}
 	if next != len(d.Lanes) || d.Final != final {
@@ -160,7 +167,7 @@ func wantedBins(items []item, k laneKind, level int, from, to int64) (out []want
 					b.weigh(it.class, 1)
 				}
 			}
-			for n := first; n < tileBins && from+n*length < it.to; n++ {
+			for n := first; n < tileBins && from+n*length < min(it.to, to); n++ {
 				part := min(it.to, from+(n+1)*length) - max(it.at, from+n*length)
 				bins[n].busy += part
 				bins[n].weigh(it.class, part)

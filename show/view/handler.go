@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
@@ -22,6 +23,7 @@ import (
 // Limits of what is asked for at once: a page asks for far less, and a mistake must not cost the memory of a machine.
 const (
 	mostKeys    = 256
+	mostAnswer  = 16 << 20 // bytes of tiles
 	mostEvents  = 1024
 	mostFound   = 1000
 	mostText    = 1000    // bytes of what is searched for
@@ -147,6 +149,7 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 		keys = append(keys, k)
 	}
 	tiles := make([][]byte, len(keys))
+	var total atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, k := range keys {
@@ -154,7 +157,11 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 			if ctx.Err() != nil { // nobody waits for it any more
 				return ctx.Err()
 			}
+			if i > 0 && total.Load() >= mostAnswer {
+				return nil
+			}
 			tiles[i], err = h.data.Tile(k.group, k.level, k.number)
+			total.Add(int64(len(tiles[i])))
 			return err
 		})
 	}
@@ -162,7 +169,10 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 		return nil, "", err
 	}
 	var b []byte
-	for _, tile := range tiles {
+	for i, tile := range tiles {
+		if i > 0 && len(b)+len(tile) > mostAnswer {
+			tile = nil // to be asked for again; no tile is empty
+		}
 		b = appendTile(b, tile)
 	}
 	return b, kindBytes, nil

@@ -77,6 +77,29 @@ func TestTilesComeInTheOrderOfTheirKeys(t *testing.T) {
 	}
 }
 
+// However many tiles are asked for, and however large they are, an answer is bounded; what it leaves out is asked for again.
+func TestAnAnswerOfTilesIsBounded(t *testing.T) {
+	d := &fake{hosts: 2, top: 20, tileBytes: 3 << 20}
+	b := []byte(body(t, ask(Handler(d), "/api/tiles?keys=0.20.0"+strings.Repeat(",1.10.5", mostKeys-1), nil)))
+	if len(b) > mostAnswer+4*mostKeys {
+		t.Errorf("an answer has %d bytes", len(b))
+	}
+	sent := 0
+	for i := range mostKeys {
+		n := binary.LittleEndian.Uint32(b)
+		if n != 0 && int(n) != d.tileBytes || i == 0 && n == 0 {
+			t.Fatalf("tile %d has %d bytes", i, n)
+		}
+		if n > 0 {
+			sent++
+		}
+		b = b[4+n:]
+	}
+	if len(b) != 0 || sent != mostAnswer/d.tileBytes {
+		t.Errorf("%d tiles are sent, %d bytes are left", sent, len(b))
+	}
+}
+
 func TestLongTextIsCompressedForThoseWhoTakeIt(t *testing.T) {
 	h := Handler(&fake{hosts: 2, top: 20, count: 1000, text: strings.Repeat("text", 10)})
 	takes := func(r *http.Request) { r.Header.Set("Accept-Encoding", "br, gzip") }

@@ -31,6 +31,8 @@ func TestWhatThePageConcludes(t *testing.T) {
 		{"AChainGoesOverNoEventThatIsNotHeld", b.AChainGoesOverNoEventThatIsNotHeld},
 		{"TilesAreCountedOnceHoweverOftenTheyCome", b.TilesAreCountedOnceHoweverOftenTheyCome},
 		{"WhoWaitsForATileGetsItThoughTheViewMovesOn", b.WhoWaitsForATileGetsItThoughTheViewMovesOn},
+		{"TilesThatAnAnswerHadNoRoomForAreAskedForAgain", b.TilesThatAnAnswerHadNoRoomForAreAskedForAgain},
+		{"ATileWithTooManyLanesIsDrawnCoarser", b.ATileWithTooManyLanesIsDrawnCoarser},
 		{"TilesThatFailedAreAskedForAgainAfterAWhile", b.TilesThatFailedAreAskedForAgainAfterAWhile},
 	} {
 		t.Run(rule.name, rule.test)
@@ -291,6 +293,42 @@ func (b *panelBrowser) WhoWaitsForATileGetsItThoughTheViewMovesOn(t *testing.T) 
 		return came;
 	})()`); got != "0.1.0" {
 		t.Errorf("%s came", got)
+	}
+}
+
+func (b *panelBrowser) TilesThatAnAnswerHadNoRoomForAreAskedForAgain(t *testing.T) {
+	l := b.load(t)
+	got := value[string](l, `(async () => { const tile = [1, 0];`+served+`
+		await Data.open();
+		// The first tile of each answer is there, of the others only the length.
+		const slow = globalThis.fetch;
+		globalThis.fetch = async (url, more) => {
+			const answer = await slow(url, more), n = url.includes("keys") ? new URL(url, "http://x").searchParams.get("keys").split(",").length : 0;
+			return n ? { ok: true, arrayBuffer: async () => new Uint8Array([2, 0, 0, 0, 1, 0, ...Array(4 * (n - 1)).fill(0)]).buffer } : answer;
+		};
+		let came = "";
+		Data.tiles(["0.1.0", "0.1.1"]);
+		Promise.all([Data.load(0, 1, 0), Data.load(0, 1, 1)]).then((all) => { came = all.map((tile) => tile.key).join(); });
+		for (let i = 0; i < 40 && !came; i++) { for (const one of asked) one.go(); await later(); while (Data.work(Infinity)) await later(); }
+		return asked.map((one) => one.keys.join("+")).join(" ") + ": " + came;
+	})()`)
+	if got != "0.1.0+0.1.1 0.1.1: 0.1.0,0.1.1" {
+		t.Errorf("asked for %s", got)
+	}
+}
+
+// A tile of bins twice as long says so, and all that is drawn of it is where it is.
+func (b *panelBrowser) ATileWithTooManyLanesIsDrawnCoarser(t *testing.T) {
+	l := b.load(t)
+	got := value[[]any](l, `(() => {
+		// Two bins of instants, 3 and 5 of 256 that are 4 times as long.
+		const tile = new Decode.Tile("0.4.2", new Uint8Array([2 << 1, 1, 1, 4, 2, 4, 7, 0, 2, 9, 0]));
+		tile.step(Infinity);
+		const { at, count } = tile.lanes.get(0), sum = Decode.density(tile);
+		return [tile.width, tile.from, tile.to, [...at].join(), [...count].join(), sum.count[3], sum.count[5], tile.final, tile.lacks, new Decode.Tile("0.4.2", new Uint8Array([32 | 10 << 1, 0])).lacks];
+	})()`)
+	if s := fmt.Sprint(got); s != "[64 32768 49152 3,5 7,9 7 9 false false true]" {
+		t.Errorf("the tile is %s", s)
 	}
 }
 

@@ -9,7 +9,7 @@ const Data = (() => {
   const waiting = new Map(); // key -> those who wait for it
   const missing = new Map(); // what cannot be had, and until when it is not asked for again
   const events = new Map();
-  let source = null, about = null, bytes = 0, toDecode = [], wanted = [], under = 0, decoded = 0, once = {};
+  let source = null, about = null, bytes = 0, toDecode = [], wanted = [], under = 0, decoded = 0, once = {}, lacking = false;
 
   // Served asks over HTTP, relative to the page's own address.
   const Served = {
@@ -122,7 +122,7 @@ const Data = (() => {
     for (const key of keys) {
       if (p + 4 > all.length || p + 4 + view.getUint32(p, true) > all.length) throw new Error("an answer is cut short");
       const n = view.getUint32(p, true);
-      parts.set(key, all.subarray(p + 4, p + 4 + n));
+      if (n) parts.set(key, all.subarray(p + 4, p + 4 + n));
       p += 4 + n;
     }
     return parts;
@@ -193,10 +193,14 @@ const Data = (() => {
 
   async function request(keys, kept) {
     const one = { keys, kept, abort: new AbortController() };
+    let left = []; // what the answer had no room for
     for (const key of keys) asked.set(key, one);
     under++;
     try {
-      for (const [key, part] of await source.tiles(keys, one.abort.signal)) put(key, part);
+      const got = await source.tiles(keys, one.abort.signal);
+      if (!got.size) throw new Error("an answer has no tile");
+      for (const [key, part] of got) put(key, part);
+      left = keys.filter((key) => !got.has(key));
     } catch (error) {
       if (error.name !== "AbortError") {
         console.error(error);
@@ -207,7 +211,8 @@ const Data = (() => {
     } finally {
       under--;
       for (const key of keys) if (asked.get(key) === one) asked.delete(key);
-      App.redraw(1);
+      ask(left.filter((key) => waiting.has(key)), true);
+      App.redraw(1); // its frame asks again for those that are still wanted
     }
   }
 
@@ -225,6 +230,7 @@ const Data = (() => {
       tiles.set(key, tile);
       bytes += tile.size;
       toDecode.push(tile);
+      if (tile.lacks && !lacking) { lacking = true; Dock.notice("Not all rows or messages are drawn: there are more on one host than can be. Filter the events or the hosts of the timeline."); }
     } catch (error) {
       fail(key, error);
     }

@@ -46,13 +46,17 @@ const Decode = (() => {
     constructor(key, bytes) {
       this.key = key;
       [this.group, this.level, this.index] = key.split(".").map(Number);
-      this.width = 2 ** this.level;
-      this.from = this.index * this.width * Bins;
-      this.to = this.from + this.width * Bins;
+      const length = 2 ** this.level * Bins;
+      this.from = this.index * length;
+      this.to = this.from + length;
       this.lanes = new Map();
       this.size = bytes.length; // what it takes of memory; it grows while it is decoded
       this.reader = new Reader(bytes);
-      this.final = Boolean(this.reader.byte() & 1);
+      const flags = this.reader.byte();
+      this.final = Boolean(flags & 1);
+      this.shift = (flags >> 1) & 15; // of a tile with too many lanes, whose bins are fewer and longer
+      this.lacks = Boolean(flags & 32); // even so some lanes are missing
+      this.width = 2 ** (this.level + this.shift);
       this.left = this.reader.u();
       this.number = -1;
       this.sum = null;
@@ -83,7 +87,7 @@ const Decode = (() => {
 
   const floats = (n) => new Float64Array(n), words = (n) => new Uint32Array(n), octets = (n) => new Uint8Array(n);
 
-  // bins reads the number of the next bin, counted from the one before.
+  // bin reads the number of the next bin, counted from the one before.
   function bin(r, before) {
     const next = before + r.u();
     if (next >= Bins) throw new Error("a tile has a bin beyond its end");
