@@ -30,7 +30,8 @@ func main() {
 	if slices.Equal(args, []string{"-install"}) {
 		return
 	}
-	c := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	// Ten minutes for a package, as go test has it, are few under the race detector on a busy machine.
+	c := exec.Command("go", append([]string{"test", "-json", "-timeout=40m"}, args...)...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err == nil {
