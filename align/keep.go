@@ -4,20 +4,65 @@ import (
 	"context"
 	"slices"
 
+	"meridian/align/keep"
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/trace"
 )
 
-// keepRounds is how often the clocks are gone through: each is pushed aside by what all others say, and pushes others.
-const keepRounds = 6
-
-// keep pushes the estimates aside where messages are still inverted: each clock in turn, all others standing still. Only
-// the default method does so; the published ones are left as published.
+// keep pushes the estimates aside where messages are still inverted: all clocks of a component at once. Only the default
+// method does so; the published ones are left as published.
 func (s *solving) keep(ctx context.Context) error {
 	if s.method.name != envelopeMethod || s.Network != joint {
 		return nil
 	}
+	wrong, err := s.inverted(ctx)
+	if err != nil || !slices.Contains(wrong, true) {
+		return err
+	}
+	contradict := false
+	for c := range s.References {
+		contradict = !s.keepComponent(c, wrong) || contradict
+	}
+	s.counts = nil
+	if contradict {
+		return s.keepEach(ctx)
+	}
+	return nil
+}
+
+// keepComponent pushes the clocks of a component aside if any is wrong. It reports false where their messages contradict
+// each other under any clocks.
+func (s *solving) keepComponent(component int, wrong []bool) bool {
+	p := &keep.Problem{Clocks: s.problem.Clocks, Maps: s.Maps, Fixed: make([]bool, len(s.Maps))}
+	any := false
+	for i := range wrong {
+		any = any || wrong[i] && s.Component[i] == component
+		p.Fixed[i] = s.Parent[i] == i
+	}
+	if !any {
+		return true
+	}
+	for _, c := range s.problem.Channels {
+		if s.Component[c.From] == component && s.Component[c.To] == component {
+			p.Channels = append(p.Channels, c)
+		}
+	}
+	curves, ok := keep.Curves(p)
+	if !ok {
+		return false
+	}
+	for i := range curves {
+		s.Maps[i].Mid = curves[i]
+	}
+	return true
+}
+
+// keepRounds is how often the clocks are gone through: each is pushed aside by what all others say, and pushes others.
+const keepRounds = 6
+
+// keepEach pushes each clock in turn, all others standing still: what can be kept is, where messages contradict each other.
+func (s *solving) keepEach(ctx context.Context) error {
 	for range keepRounds {
 		wrong, err := s.inverted(ctx)
 		if err != nil {

@@ -189,7 +189,7 @@ func within(m *clock.Map, first, last int64) clock.Curve {
 	if m.Low == nil || m.High == nil {
 		return m.Mid
 	}
-	var hosts []int64
+	hosts := []int64{first, last}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
 			if k.Host >= first && k.Host <= last {

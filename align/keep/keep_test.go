@@ -1,0 +1,166 @@
+package keep
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// world is clocks that all show the time of the timeline, and messages between them.
+type world struct{ Problem }
+
+func newWorld(clocks int, granularity int64) *world {
+	w := &world{}
+	for range clocks {
+		w.Clocks = append(w.Clocks, trace.Clock{Granularity: granularity, First: 1 << 62, Last: -1 << 62})
+		w.Maps = append(w.Maps, clock.Map{Mid: clock.Curve{{}}})
+	}
+	w.Fixed = make([]bool, clocks)
+	w.Fixed[clocks-1] = true
+	return w
+}
+
+func (w *world) send(from, to int, at, delay int64) {
+	stamp := func(c int, t int64) int64 {
+		k := &w.Clocks[c]
+		t -= t % k.Granularity
+		k.First, k.Last = min(k.First, t), max(k.Last, t)
+		return t
+	}
+	m := trace.Message{Sent: stamp(from, at), Received: stamp(to, at+delay)}
+	for i := range w.Channels {
+		if c := &w.Channels[i]; c.From == from && c.To == to {
+			c.Messages = append(c.Messages, m)
+			return
+		}
+	}
+	w.Channels = append(w.Channels, trace.Channel{From: from, To: to, Messages: []trace.Message{m}})
+}
+
+// kept moves the estimates and demands that they are curves which invert nothing and stay within the bounds.
+func (w *world) kept(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}) []clock.Curve {
+	t.Helper()
+	curves, ok := Curves(&w.Problem)
+	if !ok {
+		t.Fatalf("messages of one time contradict each other")
+	}
+	for i, c := range curves {
+		if err := c.Check(); err != nil {
+			t.Fatalf("clock %d: %v", i, err)
+		}
+		for _, k := range c {
+			low, high, lowOK, highOK := w.Maps[i].Bounds(k.Host)
+			if within := k.Host >= w.Clocks[i].First && k.Host <= w.Clocks[i].Last; within && (lowOK && k.Timeline < low || highOK && k.Timeline > high) {
+				t.Fatalf("clock %d at %d: %d outside [%d %d]", i, k.Host, k.Timeline, low, high)
+			}
+		}
+	}
+	if worst, _ := w.inversion(curves); worst > 0 {
+		t.Fatalf("a message is inverted by %d ns", worst)
+	}
+	return curves
+}
+
+func TestClocksThatHoldEachOtherMoveTogether(t *testing.T) {
+	w := newWorld(3, 1) // web, app, db
+	for at := int64(0); at < 1_000_000_000; at += 10_000_000 {
+		w.send(0, 1, at, 20_000)
+		w.send(1, 0, at, 20_000)
+		w.send(1, 2, at, 20_000)
+		w.send(2, 1, at, 20_000)
+	}
+	// Both are far too late: app alone could move by 20 µs before web's messages stop it.
+	for i := range 2 {
+		w.Maps[i].Mid = clock.Curve{{Timeline: 300_000}}
+	}
+	curves := w.kept(t)
+	for i := range 2 {
+		if off := curves[i].At(500_000_000, clock.Nearest) - 500_000_000; off < 19_000 || off > 20_000*int64(2-i) {
+			t.Errorf("clock %d is off by %d ns: to be moved until nothing is inverted, and no further", i, off)
+		}
+	}
+}
+
+func TestBothEndsOfAnInvertedMessageGiveWay(t *testing.T) {
+	w := newWorld(3, 1)
+	w.send(0, 1, 1_000_000, 100)
+	w.Maps[0].Mid = clock.Curve{{Timeline: 1_100}} // inverted by 1000
+	curves := w.kept(t)
+	if a, b := curves[0].At(1_000_000, clock.Nearest), curves[1].At(1_000_100, clock.Nearest); a != 1_000_598 || b != 1_000_602 {
+		t.Errorf("sent at %d, received at %d: want the middle of 1 001 100 and 1 000 100, 3 ns apart but for rounding", a, b)
+	}
+	if off := curves[0].At(1_000_000_000_000_000, clock.Nearest) - 1_000_000_000_000_000; off > 1_100 || off < 0 {
+		t.Errorf("off by %d ns far behind", off)
+	}
+}
+
+func TestCurvesThatInvertNothingStayAsTheyAre(t *testing.T) {
+	w := newWorld(2, 1)
+	w.send(0, 1, 0, 100)
+	w.send(1, 0, 500, 100)
+	w.Maps[0].Mid = clock.Curve{{Timeline: 100}}
+	if got := w.kept(t)[0]; len(got) != 1 || got[0].Timeline != 100 {
+		t.Errorf("moved to %v", got)
+	}
+}
+
+func TestMessagesThatContradictEachOtherUnderAnyClockAreRefused(t *testing.T) {
+	w := newWorld(3, 1)
+	w.send(0, 1, 1_000, 100)
+	w.send(1, 0, 1_200, -300) // received before what it answers was sent
+	if _, ok := Curves(&w.Problem); ok {
+		t.Error("a circle of messages that arrives before it began was taken")
+	}
+}
+
+func TestMessagesGoBeforeBounds(t *testing.T) {
+	w := newWorld(2, 1)
+	w.send(0, 1, 1_000, 100)
+	w.Maps[0].Mid = clock.Curve{{Timeline: 5_000}}
+	w.Maps[0].Low = clock.Curve{{Timeline: 4_000}} // wrong
+	curves, ok := Curves(&w.Problem)
+	if !ok || curves[0].At(1_000, clock.Nearest) > 1_100 {
+		t.Errorf("%v %v: the message is still inverted", curves, ok)
+	}
+}
+
+func TestWhateverTheEstimatesAreNothingStaysInverted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const span = 2_000_000_000
+		clocks := rapid.IntRange(2, 5).Draw(t, "clocks")
+		w := newWorld(clocks, rapid.SampledFrom([]int64{1, 1, 10, 1000}).Draw(t, "granularity"))
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		for range rapid.IntRange(1, 300).Draw(t, "messages") {
+			from, to := r.IntN(clocks), r.IntN(clocks)
+			if from != to {
+				w.send(from, to, r.Int64N(span), 10+int64(float64(50_000)*r.ExpFloat64()))
+			}
+		}
+		stray := rapid.SampledFrom([]int64{1, 30_000, 10_000_000, 1_000_000_000}).Draw(t, "stray")
+		bounded := rapid.Bool().Draw(t, "bounded")
+		for i := range w.Maps[:clocks-1] {
+			m := &w.Maps[i]
+			m.Mid = nil
+			last := int64(-1 << 62)
+			for x := int64(-span); x <= 2*span; x += span / int64(2+r.IntN(9)) {
+				last = max(last, x+r.Int64N(2*stray+1)-stray)
+				m.Mid = append(m.Mid, clock.Knot{Host: x, Timeline: last})
+			}
+			if bounded { // as narrow as hold both the truth and the estimate
+				low, high := int64(-2), int64(2)
+				for _, k := range m.Mid {
+					low, high = min(low, k.Timeline-k.Host), max(high, k.Timeline-k.Host)
+				}
+				m.Low, m.High = clock.Curve{{Timeline: low}}, clock.Curve{{Timeline: high}}
+			}
+		}
+		w.kept(t)
+	})
+}

@@ -1,0 +1,184 @@
+package keep
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// network is the stamps that count, clock by clock, and the messages that count between them.
+type network struct {
+	problem  *Problem
+	first    []int // of each clock its first node, and the end
+	nodes    []node
+	order    []int32 // the nodes by their time
+	messages []message
+	low      []float64 // of each node: what its correction may be
+	high     []float64
+	// earlier is the side of greatest solutions, later that of least ones with the sign changed, which makes them greatest ones.
+	earlier, later side
+	correction     []float64
+}
+
+// node is a stamp of a clock.
+type node struct {
+	clock          int
+	host, timeline int64
+	knot           bool // of the estimate: a corner that must stay
+}
+
+// message is one that counts, from node to node.
+type message struct {
+	from, to int32
+	delay    int64 // under the estimates
+	step     int64
+}
+
+// newNetwork takes the messages that take no longer than reach. Of a clock with such messages it also takes the corners of
+// the estimate and of the bounds, between which straight lines stay on the right sides.
+func newNetwork(p *Problem, reach int64) *network {
+	n := &network{problem: p, first: make([]int, len(p.Clocks)+1)}
+	stamps := make([][]int64, len(p.Clocks))
+	p.near(reach, func(c *trace.Channel, m trace.Message, _ int64) {
+		stamps[c.From] = append(stamps[c.From], m.Sent)
+		stamps[c.To] = append(stamps[c.To], m.Received)
+	})
+	for i := range p.Clocks {
+		if len(stamps[i]) > 0 && !p.Fixed[i] {
+			stamps[i] = append(stamps[i], p.corners(i)...)
+		}
+		slices.Sort(stamps[i])
+		knots := p.Maps[i].Mid
+		at := clock.NewCursor(knots)
+		for _, x := range slices.Compact(stamps[i]) {
+			for len(knots) > 0 && knots[0].Host < x {
+				knots = knots[1:]
+			}
+			n.nodes = append(n.nodes, node{clock: i, host: x, timeline: at.At(x), knot: len(knots) > 0 && knots[0].Host == x})
+		}
+		n.first[i+1] = len(n.nodes)
+	}
+	find := func(c int, stamp int64) int32 {
+		own := n.nodes[n.first[c]:n.first[c+1]]
+		k, _ := slices.BinarySearchFunc(own, stamp, func(v node, t int64) int { return cmp.Compare(v.host, t) })
+		return int32(n.first[c] + k)
+	}
+	p.near(reach, func(c *trace.Channel, m trace.Message, delay int64) {
+		n.messages = append(n.messages, message{find(c.From, m.Sent), find(c.To, m.Received), delay, step(&p.Clocks[c.To])})
+	})
+	n.order = make([]int32, len(n.nodes))
+	for i := range n.order {
+		n.order[i] = int32(i)
+	}
+	slices.SortStableFunc(n.order, func(i, j int32) int { return cmp.Compare(n.nodes[i].timeline, n.nodes[j].timeline) })
+	n.correction = make([]float64, len(n.nodes))
+	n.low, n.high = make([]float64, len(n.nodes)), make([]float64, len(n.nodes))
+	n.earlier = newSide(len(n.nodes), n.messages, func(m *message) (at, other int32) { return m.from, m.to })
+	n.later = newSide(len(n.nodes), n.messages, func(m *message) (at, other int32) { return m.to, m.from })
+	return n
+}
+
+// near calls f for every message that takes no longer than reach.
+func (p *Problem) near(reach int64, f func(c *trace.Channel, m trace.Message, delay int64)) {
+	for i := range p.Channels {
+		c := &p.Channels[i]
+		if c.From == c.To || p.Fixed[c.From] && p.Fixed[c.To] {
+			continue
+		}
+		from, to := clock.NewCursor(p.Maps[c.From].Mid), clock.NewCursor(p.Maps[c.To].Mid)
+		for _, m := range c.Messages {
+			if delay := clock.Sub(to.At(m.Received), from.At(m.Sent)); delay <= reach {
+				f(c, m, delay)
+			}
+		}
+	}
+}
+
+// corners returns the corners of a clock's estimate, and those of its bounds during its trace.
+func (p *Problem) corners(i int) []int64 {
+	var xs []int64
+	m, c := &p.Maps[i], &p.Clocks[i]
+	for _, k := range m.Mid {
+		xs = append(xs, k.Host)
+	}
+	for _, bound := range []clock.Curve{m.Low, m.High} {
+		for _, k := range bound {
+			if k.Host >= c.First && k.Host <= c.Last {
+				xs = append(xs, k.Host)
+			}
+		}
+	}
+	return xs
+}
+
+// limit says what corrections may be: what leaves estimates within the bounds, or anything but of what is fixed.
+func (n *network) limit(bounded bool) {
+	for i := range n.nodes {
+		v := &n.nodes[i]
+		n.low[i], n.high[i] = math.Inf(-1), math.Inf(1)
+		c := &n.problem.Clocks[v.clock]
+		switch {
+		case n.problem.Fixed[v.clock]:
+			n.low[i], n.high[i] = 0, 0
+		case bounded && v.host >= c.First && v.host <= c.Last:
+			low, high, lowOK, highOK := n.problem.Maps[v.clock].Bounds(v.host)
+			if lowOK {
+				n.low[i] = float64(clock.Sub(low, v.timeline))
+			}
+			if highOK {
+				n.high[i] = float64(clock.Sub(high, v.timeline))
+			}
+		}
+	}
+}
+
+// outside is how far beyond its last stamps a curve gets knots of its own, so that what is done to it between them does not
+// go on for ever, ns.
+const outside = 1_000_000_000_000
+
+// curves returns the estimates with the correction. Stamps between which it is straight get no knots.
+func (n *network) curves(estimates []clock.Curve) []clock.Curve {
+	out := slices.Clone(estimates)
+	for c := range out {
+		from, to := n.first[c], n.first[c+1]
+		if !slices.ContainsFunc(n.correction[from:to], func(e float64) bool { return e != 0 }) {
+			continue
+		}
+		own, e := n.nodes[from:to], n.correction[from:to]
+		last := len(own) - 1
+		curve := make(clock.Curve, 0, len(own)+2)
+		put := func(host, timeline int64, e float64) {
+			t := clock.Add(timeline, int64(math.Round(e)))
+			if k := len(curve); k > 0 {
+				t = max(t, curve[k-1].Timeline)
+			}
+			curve = append(curve, clock.Knot{Host: host, Timeline: t})
+		}
+		beyond := func(host int64, e float64) {
+			if host > -clock.Limit && host < clock.Limit {
+				put(host, estimates[c].At(host, clock.Nearest), e)
+			}
+		}
+		beyond(clock.Sub(own[0].host, outside), e[0])
+		kept := 0
+		for k := range own {
+			if k > 0 && k < last && !own[k].knot && straight(own, e, kept, k) {
+				continue
+			}
+			kept = k
+			put(own[k].host, own[k].timeline, e[k])
+		}
+		beyond(clock.Add(own[last].host, outside), e[last])
+		out[c] = curve
+	}
+	return out
+}
+
+// straight reports whether node k lies on the line from an earlier one to the next.
+func straight(own []node, e []float64, earlier, k int) bool {
+	f := float64(own[k].host-own[earlier].host) / float64(own[k+1].host-own[earlier].host)
+	return math.Abs(e[earlier]+f*(e[k+1]-e[earlier])-e[k]) < 1e-2
+}
