@@ -5,6 +5,7 @@ package view
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -100,10 +101,26 @@ func (b *panelBrowser) WhatIsFoldedIsSummedUpAtEveryZoom(t *testing.T) {
 		const classes = meridian.about.classes.map((c, i) => near(seen, mixed(meridian.color(i), 200), 6) ? c.name : "").filter(Boolean);
 		return classes[0] ?? (near(seen, mixed(meridian.theme.accent, 90), 6) || near(seen, mixed(meridian.theme.accent, 190), 6) ? "how many" : "? " + seen);
 	};`
-	shows := func(p *panelPage, line string, at, above float64, want string) {
+	type spot struct {
+		Line      string
+		At, Above float64
+		Want      string
+	}
+	// shows waits until all places have what they should.
+	shows := func(p *panelPage, spots ...spot) {
 		t.Helper()
-		got := fmt.Sprintf(`(() => { %s %s return strip(%s, %v, %v); })()`, canvas, strip, literal(line), at, above)
-		p.until(fmt.Sprintf(`%s === %s`, got, literal(want)), fmt.Sprintf("at %v, %v above the foot of %s, is not %q but %q", at, above, line, want, value[string](p.logic, got)))
+		wrong := value[[]string](p.logic, fmt.Sprintf(`new Promise((done) => { %s %s
+			const until = performance.now() + 8000, spots = %s;
+			(function look() {
+				const wrong = spots.map((s) => [s, strip(s.Line, s.At, s.Above)]).filter(([s, got]) => got !== s.Want);
+				if (!wrong.length || performance.now() > until) done(wrong.map(([s, got]) => s.Line + " at " + s.At + ", " + s.Above + " above its foot, has '" + got + "', not '" + s.Want + "'"));
+				else requestAnimationFrame(look);
+			})();
+		})`, canvas, strip, literal(spots)))
+		if len(wrong) > 0 {
+			p.shot("failed-strip")
+			t.Fatal(strings.Join(wrong, "\n"))
+		}
 	}
 	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, d, "light", "")
@@ -129,34 +146,30 @@ func (b *panelBrowser) WhatIsFoldedIsSummedUpAtEveryZoom(t *testing.T) {
 			p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`void meridian.setView(%v, %v)`, c.from, c.to)))
 			p.shows(c.from, c.to, kind+": the view is elsewhere")
 			p.still()
-			for at, want := range map[*[]float64]string{&c.long: "long", &c.short: "short", &c.beats: "how many", &c.none: ""} {
-				for _, at := range *at {
-					shows(p, "0", at, 0, want)
+			var spots []spot
+			for want, list := range map[string][]float64{"long": c.long, "short": c.short, "how many": c.beats, "": c.none} {
+				for _, at := range list {
+					spots = append(spots, spot{"0", at, 0, want})
 				}
 			}
-			// One of eight processors is busy: some of the strip, not all of it. One of eleven rows with slices on the host.
+			// One of eight processors is busy: some of the strip, not all of it.
 			for _, at := range []float64{c.from + 0.533*(c.to-c.from), c.from + 0.713*(c.to-c.from)} {
-				if want := map[bool]string{true: "turn", false: ""}[at < 80e6]; true {
-					shows(p, "k0.cpu", at, 0, want)
-					shows(p, "k0.cpu", at, 14, "")
-				}
+				spots = append(spots, spot{"k0.cpu", at, 0, map[bool]string{true: "turn"}[at < 80e6]}, spot{"k0.cpu", at, 14, ""})
 			}
+			shows(p, spots...)
 			p.shot(fmt.Sprintf("strip-%s-%v", kind, c.to-c.from))
 		}
 		// What is switched off is not summed up, and a host that is folded sums up all of its rows.
 		p.do(chromedp.Evaluate[chromedp.Void](`void meridian.setView(-2e6, 102e6)`))
 		p.shows(-2e6, 102e6, kind+": the view is elsewhere")
 		value[bool](p.logic, fmt.Sprintf(`(meridian.setHidden("classes", %d, true), true)`, longCall))
-		shows(p, "0", 50e6, 0, "")
+		shows(p, spot{"0", 50e6, 0, ""})
 		value[bool](p.logic, fmt.Sprintf(`(meridian.setHidden("classes", %d, false), true)`, longCall))
-		shows(p, "0", 50e6, 0, "long")
+		shows(p, spot{"0", 50e6, 0, "long"})
 		p.click("#line-h0 .fold", "")
 		p.until(names+` === "a"`, kind+": the host is not folded")
-		shows(p, "h0", 85e6, 0, "long")
-		shows(p, "h0", 3e6, 10, "how many")
-		shows(p, "h0", 95.5e6, 0, "short")
-		shows(p, "h0", 98e6, 0, "")
+		shows(p, spot{"h0", 85e6, 0, "long"}, spot{"h0", 3e6, 10, "how many"}, spot{"h0", 95.5e6, 0, "short"}, spot{"h0", 98e6, 0, ""})
 		value[bool](p.logic, `(meridian.setHidden("rows", 1, true), true)`)
-		shows(p, "h0", 85e6, 0, "")
+		shows(p, spot{"h0", 85e6, 0, ""})
 	}
 }

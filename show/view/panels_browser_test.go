@@ -215,10 +215,10 @@ func (p *panelPage) panel(id string) {
 	p.click("#tab-"+id, "")
 }
 
-// click presses what a selector finds, or the button in it whose text is given.
+// click presses what a selector finds, or the button in it whose text is given. A frame before settles where things are.
 func (p *panelPage) click(selector, text string) {
 	p.t.Helper()
-	found := value[bool](p.logic, fmt.Sprintf(`(() => {
+	found := value[bool](p.logic, fmt.Sprintf(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {
 		const all = [...document.querySelectorAll(%s)].filter((e) => !%s || e.textContent.trim() === %[2]s || e.getAttribute("aria-label") === %[2]s);
 		const e = all.find((e) => e.getClientRects().length && !e.disabled);
 		if (!e) return false;
@@ -226,7 +226,7 @@ func (p *panelPage) click(selector, text string) {
 		e.dataset.pressed = "1";
 		e.scrollIntoView({ block: "nearest" });
 		return true;
-	})()`, literal(selector), literal(text)))
+	})`, literal(selector), literal(text)))
 	if !found {
 		p.t.Fatalf("there is no %s %q to press", selector, text)
 	}
