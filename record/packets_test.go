@@ -190,3 +190,38 @@ func TestFullDiskLeavesWholePackets(t *testing.T) {
 		t.Errorf("%d packets in %d bytes, %d counted, %q %v", len(stamps), info.Size(), s.Streams[0].Events, warnings, err)
 	}
 }
+
+// renewedCapture has two interfaces of one name, one after the other.
+type renewedCapture struct{ fakeCapture }
+
+func (c *renewedCapture) Interfaces() []packet.Interface {
+	all := c.fakeCapture.Interfaces()
+	for i := range all {
+		all[i].Name, all[i].LinkType = "eth0", 1
+	}
+	return all
+}
+
+func (c *renewedCapture) Stats() (packet.Stats, error) {
+	return packet.Stats{Received: c.at.Load(), Again: "eth0", Gone: "tun0", Deaf: "no netlink"}, nil
+}
+
+func TestInterfacesOfOneNameAreCountedTogether(t *testing.T) {
+	var w trace.Warnings
+	r, err := New(Options{Dir: filepath.Join(t.TempDir(), "trace"), Host: "web", Rings: []string{t.TempDir()}, Packets: &renewedCapture{fakeCapture{frames: 100}}, Warnings: &w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s, err := r.Run(ctx)
+	if err != nil || len(s.Streams) != 1 || s.Streams[0].Events != 100 || s.Streams[0].Interface != "eth0" || s.Streams[0].Bytes < 100*frameSize {
+		t.Errorf("%+v, %v", s, err)
+	}
+	said := strings.Join(w.Lines(), "\n")
+	for _, want := range []string{"have not come again (tun0)", "came again; those of their first instant may be missing (eth0)", "nobody heard of these (no netlink)"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not said in %q", want, said)
+		}
+	}
+}

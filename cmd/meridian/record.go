@@ -40,7 +40,9 @@ kernel does and the packets of this host, on one clock, which steps of the syste
 in CTF, which 'meridian align', 'meridian convert', babeltrace2 and Trace Compass read; DIR/packets has its packets as
 pcapng, which Wireshark reads, and which come with DIR where that is given to 'meridian align' and 'meridian convert'.
 
-Recording goes on until COMMAND ends, whatever it leaves running, or without one until it is interrupted. COMMAND is started
+Recording goes on until COMMAND ends, or without one until it is interrupted. What COMMAND leaves running is recorded no
+longer; a line says how many processes these are, where --kernel sched or syscalls has followed them. To wait for what runs
+in the background, have a shell do so: -- sh -c 'server & client & wait'. COMMAND is started
 with MERIDIAN=1, by which its sensors are on. Programs that run already, and those that start meanwhile, are recorded too;
 --program leaves only those that match. What programs have emitted and nobody has recorded yet is taken as well.
 
@@ -189,8 +191,13 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	defer cancel()
 	summary, failed := recorder.Run(ctx)
-	sources.close() // which tells what was not kept
 	live.clear()
+	if child != nil && failed == nil && !f.quiet {
+		if line := sources.left(args[0]); line != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+		}
+	}
+	sources.close() // which tells what was not kept
 	var last error
 	if child != nil {
 		if failed != nil { // told now, since the command may run for long

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"slices"
@@ -31,6 +32,7 @@ type recordSources struct {
 type kernelRecorder interface {
 	record.KernelEvents
 	Follow(pid int) error
+	Following() ([]int, error) // processes that still run
 	Close() error
 }
 
@@ -210,6 +212,35 @@ func (s *recordSources) follow() func(pid int) error {
 		return nil
 	}
 	return s.kernel.Follow
+}
+
+// left returns a line on the processes that a command has left running, "" for none. As with perf and trace-cmd, and unlike with
+// strace -f, the command's end is that of the recording: a daemon that it starts would keep it up for ever.
+func (s *recordSources) left(command string) string {
+	if s.kernel == nil {
+		return ""
+	}
+	pids, err := s.kernel.Following()
+	if err != nil {
+		s.warnings.Add("kernel events", "whether the command has left processes running is not known", err.Error())
+		return ""
+	}
+	const most = 5
+	which := ""
+	for i, pid := range pids {
+		if i == most {
+			which += ", ..."
+			break
+		}
+		which += fmt.Sprintf(", %d", pid)
+	}
+	switch len(pids) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("1 process that %s has left running (%s) is recorded no longer", command, which[2:])
+	}
+	return fmt.Sprintf("%d processes that %s has left running (%s) are recorded no longer", len(pids), command, which[2:])
 }
 
 func (s *recordSources) close() {

@@ -24,6 +24,33 @@ func (r *Recorder) Follow(pid int) error {
 	return nil
 }
 
+// Following returns the processes that are followed and still run, in the order of their numbers; also after Stop.
+func (r *Recorder) Following() ([]int, error) {
+	var followed []uint32
+	var pid uint32
+	var yes uint8
+	entries := r.programs.Maps["followed"].Iterate()
+	for entries.Next(&pid, &yes) {
+		followed = append(followed, pid)
+	}
+	if err := entries.Err(); err != nil {
+		return nil, fmt.Errorf("kernel events: which processes are followed: %w", err)
+	}
+	return Running(func(pid int) bool { return slices.Contains(followed, uint32(pid)) })
+}
+
+// Running returns those processes that followed accepts, and their descendants, which still run, in the order of their numbers.
+func Running(followed func(pid int) bool) ([]int, error) {
+	all, err := proc.Processes()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(p proc.Process) bool { return p.Ended })
+	pids := proc.Descendants(all, func(p *proc.Process) bool { return followed(p.PID) })
+	slices.Sort(pids)
+	return pids, nil
+}
+
 // firstNamespace is the inode of the first PID namespace, the same on every machine (PROC_PID_INIT_INO).
 const firstNamespace = 0xeffffffc
 

@@ -20,8 +20,9 @@ func (r *Recorder) Classes() []trace.Class { return nil }
 func (r *Recorder) Read(context.Context, func(*Event) error) error {
 	return &Unavailable{Reason: NotSupported}
 }
-func (r *Recorder) Follow(pid int) error    { return &Unavailable{Reason: NotSupported} }
-func (r *Recorder) Stop() error             { return nil }
-func (r *Recorder) Lost() ([]uint64, error) { return nil, nil }
-func (r *Recorder) Missed() (uint64, error) { return 0, nil }
-func (r *Recorder) Close() error            { return nil }
+func (r *Recorder) Follow(pid int) error      { return &Unavailable{Reason: NotSupported} }
+func (r *Recorder) Following() ([]int, error) { return nil, nil }
+func (r *Recorder) Stop() error               { return nil }
+func (r *Recorder) Lost() ([]uint64, error)   { return nil, nil }
+func (r *Recorder) Missed() (uint64, error)   { return 0, nil }
+func (r *Recorder) Close() error              { return nil }

@@ -31,6 +31,24 @@ func (r *Recorder) Follow(pid int) error {
 	return nil
 }
 
+// Following returns the processes that are followed and still run, in the order of their numbers; also after Stop.
+func (r *Recorder) Following() ([]int, error) {
+	if r.some == nil {
+		return nil, nil
+	}
+	threads, err := r.some.numbers("set_event_pid")
+	if err != nil {
+		return nil, fmt.Errorf("kernel events: which processes are followed: %w", err)
+	}
+	processes := map[int]bool{}
+	for tid := range threads {
+		if t, ok := lookUp(tid); ok {
+			processes[int(t.process)] = true
+		}
+	}
+	return kernel.Running(func(pid int) bool { return processes[pid] })
+}
+
 // mostRounds ends the search for threads among programs that start them without end.
 const mostRounds = 16
 

@@ -22,6 +22,7 @@ func elsewhere() error {
 func (r *Recorder) Classes() []trace.Class                                { return nil }
 func (r *Recorder) Read(context.Context, func(*kernel.Event) error) error { return elsewhere() }
 func (r *Recorder) Follow(pid int) error                                  { return elsewhere() }
+func (r *Recorder) Following() ([]int, error)                             { return nil, nil }
 func (r *Recorder) Stop() error                                           { return nil }
 func (r *Recorder) Lost() ([]uint64, error)                               { return nil, nil }
 func (r *Recorder) Close() error                                          { return nil }

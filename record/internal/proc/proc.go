@@ -53,6 +53,7 @@ func parseList(s string) (cpus []int, ok bool) {
 type Process struct {
 	PID, Parent int
 	Comm        string
+	Ended       bool // and only waits for its parent to hear of that
 }
 
 // Processes lists those that run. One that ends meanwhile is left out.
@@ -92,7 +93,7 @@ func parseStat(s string) (p Process, ok bool) {
 	}
 	pid, err1 := strconv.ParseInt(strings.TrimSpace(s[:open]), 10, 32)
 	parent, err2 := strconv.ParseInt(behind[1], 10, 32)
-	return Process{int(pid), int(parent), s[open+1 : end]}, err1 == nil && err2 == nil
+	return Process{int(pid), int(parent), s[open+1 : end], behind[0] == "Z" || behind[0] == "X"}, err1 == nil && err2 == nil
 }
 
 // Descendants returns the numbers of those processes that chosen accepts, and of all their children.

@@ -14,8 +14,11 @@ func TestChildrenOfChildrenAreFound(t *testing.T) {
 		}
 		all = append(all, p)
 	}
-	if all[1] != (Process{5, 1, "a) b (c)"}) {
+	if all[1] != (Process{PID: 5, Parent: 1, Comm: "a) b (c)"}) {
 		t.Errorf("%+v", all[1])
+	}
+	if p, ok := parseStat("9 (gone) Z 5 1"); !ok || !p.Ended {
+		t.Errorf("%+v", p)
 	}
 	slices.Reverse(all)
 	got := Descendants(all, func(p *Process) bool { return p.Comm == "a) b (c)" })
