@@ -193,3 +193,20 @@ func TestLinearClocksLieWithinTheBoundsAndNoMessageIsInverted(t *testing.T) {
 		}
 	})
 }
+
+func TestSlopeThatMessagesLeaveOpenIsNoneThatClocksHardlyHave(t *testing.T) {
+	// One message there and two back over half a minute: nothing says that a does not run at half b's rate.
+	p := &Problem{A: trace.Clock{Last: 30_000_000_000}, B: trace.Clock{Last: 30_000_000_000},
+		AB: Messages{{{Sent: 20_000_000_000, Received: 20_000_100_000}}},
+		BA: Messages{{{Sent: 0, Received: 100_000}, {Sent: 10_000_000_000, Received: 10_000_100_000}}},
+	}
+	e := Hull(p)
+	if e.Fit != Exact || e.Determined || e.Skew != 0 {
+		t.Errorf("fit %v, determined %v, skew %g ppm between %g and %g: want equal rates", e.Fit, e.Determined, e.Skew, e.SkewLow, e.SkewHigh)
+	}
+	for _, x := range []int64{0, 30_000_000_000} {
+		if off := e.Map.At(x) - x; off > 100_000 || off < -100_000 {
+			t.Errorf("off by %d ns at %d", off, x)
+		}
+	}
+}

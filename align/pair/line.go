@@ -164,9 +164,9 @@ func (l *lines) curves(c *corridor) clock.Map {
 	if m.High == nil || m.Low == nil {
 		return m
 	}
-	if l.undetermined() && c.last-c.first < shortestSkewSpan {
-		// The bisector would be a slope made of jitter, and carry it over the whole trace; equal rates are the better
-		// guess, and lie within the bounds.
+	if l.undetermined() && (c.last-c.first < shortestSkewSpan || !l.leastTouches || !l.mostTouches) {
+		// The bisector would be a slope made of jitter, or of how far a clock can go at all, and carry it over the whole
+		// trace; equal rates are the better guess, and lie within the bounds.
 		m.Mid = c.middle(even.rat())
 		return m
 	}
