@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -148,7 +150,11 @@ func sameSteps(t *testing.T, program string, random *rand.Rand) {
 		case readers[0] == nil:
 			done = "a reader comes"
 			for i, path := range paths {
-				if readers[i], err = ring.Open(path); err != nil {
+				// A child that another test is starting has the lock of the reader who left, until it is another program.
+				for readers[i], err = ring.Open(path); errors.Is(err, ring.ErrBusy); readers[i], err = ring.Open(path) {
+					runtime.Gosched()
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
