@@ -5,13 +5,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -150,13 +148,7 @@ func sameSteps(t *testing.T, program string, random *rand.Rand) {
 		case readers[0] == nil:
 			done = "a reader comes"
 			for i, path := range paths {
-				// A child that another test is starting has the lock of the reader who left, until it is another program.
-				for readers[i], err = ring.Open(path); errors.Is(err, ring.ErrBusy); readers[i], err = ring.Open(path) {
-					runtime.Gosched()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				readers[i] = open(t, path)
 			}
 		case what < 7:
 			done = "the reader takes what there is"
