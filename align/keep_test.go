@@ -93,9 +93,23 @@ func (w *short) check(reference int) error {
 	if n := s.Quality; n.BeyondGranularity > 0 || w.Granularity == 1 && n.Inversions > 0 {
 		return fmt.Errorf("%d of %d messages are inverted, %d beyond granularity, the worst by %d ns", n.Inversions, n.Messages, n.BeyondGranularity, -n.Quickest)
 	}
+	return w.enclosed(s)
+}
+
+// within demands that estimates of any method, and the truth, lie within their bounds.
+func (w *short) within(o align.Options) error {
+	s, err := align.Solve(context.Background(), &w.problem, o)
+	if err != nil {
+		return err
+	}
+	return w.enclosed(s)
+}
+
+func (w *short) enclosed(s *align.Solution) error {
 	for i := range w.problem.Channels {
 		for _, m := range w.problem.Channels[i].Messages {
-			for c, stamp := range map[int]int64{w.problem.Channels[i].From: m.Sent, w.problem.Channels[i].To: m.Received} {
+			for end, stamp := range []int64{m.Sent, m.Received} {
+				c := [2]int{w.problem.Channels[i].From, w.problem.Channels[i].To}[end]
 				truth, estimate := w.On(s.References[s.Component[c]], c, stamp), s.Maps[c].At(stamp)
 				low, high, lowOK, highOK := s.Maps[c].Bounds(stamp)
 				if lowOK && truth < low-2 || highOK && truth > high+2 { // each rounded to a nanosecond
@@ -129,6 +143,17 @@ func TestClocksThatHoldEachOtherAreKeptTogether(t *testing.T) {
 	}{{411, 1}, {411, 2}, {1159, 1}, {33, 1}, {126, 0}, {477, 3}, {892, 0}, {1234, 1}} {
 		if err := drawShort(c.seed).check(c.reference); err != nil {
 			t.Errorf("seed %d, reference %d: %v", c.seed, c.reference, err)
+		}
+	}
+}
+
+func TestEstimatesOfAnyMethodStayWithinWhatBoundsThereAre(t *testing.T) {
+	for _, c := range []struct{ method, network string }{{"lts", "duda"}, {"cristian", "duda-chain"}, {"regression", ""}, {"interval", "least-squares"}} {
+		for seed := range uint64(60) {
+			w := drawShort(seed)
+			if err := w.within(align.Options{Method: c.method, Network: c.network}); err != nil {
+				t.Errorf("%v, seed %d: %v", c, seed, err)
+			}
 		}
 	}
 }

@@ -184,11 +184,9 @@ func (s *solving) sampling() network.Sampling {
 	return network.Sampling{Instants: int(n), Margin: func(h int64) int64 { return int64(math.Ceil(min(a.Sag(float64(h)), 1e17))) }}
 }
 
-// within returns the estimate of a map, moved into its bounds where it leaves them between two host times.
+// within returns the estimate of a map, moved into its bounds, as far as there are some, where it leaves them between two
+// host times.
 func within(m *clock.Map, first, last int64) clock.Curve {
-	if m.Low == nil || m.High == nil {
-		return m.Mid
-	}
 	hosts := []int64{first, last}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
@@ -197,13 +195,18 @@ func within(m *clock.Map, first, last int64) clock.Curve {
 			}
 		}
 	}
-	outside := false
-	for _, h := range hosts {
+	inside := func(h int64) int64 {
+		low, high, lowOK, highOK := m.Bounds(h)
 		v := m.At(h)
-		low, high, _, _ := m.Bounds(h)
-		outside = outside || v < low || v > high
+		if lowOK && v < low {
+			v = low
+		}
+		if highOK && v > high {
+			v = high
+		}
+		return v
 	}
-	if !outside {
+	if !slices.ContainsFunc(hosts, func(h int64) bool { return inside(h) != m.At(h) }) {
 		return m.Mid
 	}
 	for _, k := range m.Mid {
@@ -212,8 +215,7 @@ func within(m *clock.Map, first, last int64) clock.Curve {
 	slices.Sort(hosts)
 	out := make(clock.Curve, 0, len(hosts))
 	for _, h := range slices.Compact(hosts) {
-		low, high, _, _ := m.Bounds(h)
-		v := min(max(m.At(h), low), high)
+		v := inside(h)
 		if n := len(out); n > 0 {
 			v = max(v, out[n-1].Timeline)
 		}
