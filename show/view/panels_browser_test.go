@@ -287,6 +287,7 @@ func (p *panelPage) shot(name string) {
 // spot is where an instant of a row lies on the screen, below the row's top, in the view that the address names.
 func (p *panelPage) spot(row string, at, from, to float64, below float64) (x, y float64) {
 	p.t.Helper()
+	p.until(`meridian.data.busy === 0 && meridian.data.decoded > 0`, "the tiles do not come, so there is nothing to be pressed")
 	// A frame settles where things are, after what was pressed before.
 	xy := value[[]float64](p.logic, fmt.Sprintf(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {
 		const box = document.getElementById("over").getBoundingClientRect();
