@@ -106,6 +106,9 @@ func (w *short) within(o align.Options) error {
 }
 
 func (w *short) enclosed(s *align.Solution) error {
+	if len(s.Contradictions) > 0 {
+		return fmt.Errorf("bounds of linear clocks contradict each other: %v", s.Contradictions)
+	}
 	for i := range w.problem.Channels {
 		for _, m := range w.problem.Channels[i].Messages {
 			for end, stamp := range []int64{m.Sent, m.Received} {
@@ -154,6 +157,15 @@ func TestEstimatesOfAnyMethodStayWithinWhatBoundsThereAre(t *testing.T) {
 			if err := w.within(align.Options{Method: c.method, Network: c.network}); err != nil {
 				t.Errorf("%v, seed %d: %v", c, seed, err)
 			}
+		}
+	}
+}
+
+// Bounds of each pair reach as far as its own traces, and are carried on where those of others reach further.
+func TestBoundsOfLinearClocksNeverContradictEachOther(t *testing.T) {
+	for _, seed := range []uint64{111879, 135463, 202407, 246607, 376370} {
+		if err := drawShort(seed).check(-1); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
 		}
 	}
 }

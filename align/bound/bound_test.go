@@ -213,3 +213,31 @@ func BenchmarkCurves(b *testing.B) {
 		}
 	})
 }
+
+func TestBoundsNeverRunTowardsEachOtherBeyondTheirEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t)
+		first := d.origin - rapid.Int64Range(d.span, 3*d.span).Draw(t, "before")
+		last := d.origin + d.span + rapid.Int64Range(d.span, 3*d.span).Draw(t, "behind")
+		low, high, ok := New(&d.problem, d.assumption).Curves(first, last)
+		if !ok || low == nil || high == nil || len(low) < 2 {
+			t.Skip()
+		}
+		m := clock.Map{Low: low, High: high}
+		width := func(x int64) int64 {
+			l, h, _, _ := m.Bounds(x)
+			return h - l
+		}
+		for _, beyond := range []int64{d.span / 10, d.span} {
+			// A knot is rounded by a nanosecond, which a piece carries on as often as it is shorter than what is beyond.
+			n := len(low) - 1
+			left, right := 4*(1+beyond/(low[1].Host-low[0].Host)), 4*(1+beyond/(low[n].Host-low[n-1].Host))
+			if w := width(low[0].Host - beyond); w < width(low[0].Host)-left {
+				t.Fatalf("%d ns wide at the beginning, %d ns %d before", width(low[0].Host), w, beyond)
+			}
+			if w := width(low[n].Host + beyond); w < width(low[n].Host)-right {
+				t.Fatalf("%d ns wide at the end, %d ns %d behind", width(low[n].Host), w, beyond)
+			}
+		}
+	})
+}

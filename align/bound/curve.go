@@ -60,7 +60,19 @@ func (c *Corridor) Instants(first, last int64) []int64 {
 	if last > to {
 		at = append(at, last)
 	}
-	return compact(at)
+	return longEnds(compact(at))
+}
+
+// longEnds joins a first or last piece that is much shorter than the one beside it with that: beyond its ends a curve goes on
+// along its outermost pieces, and the direction of one of a few ns is made of rounding.
+func longEnds(at []int64) []int64 {
+	if len(at) > 2 && at[1]-at[0] < (at[2]-at[1])/2 {
+		at = append(at[:1], at[2:]...)
+	}
+	if n := len(at) - 1; n > 1 && at[n]-at[n-1] < (at[n-1]-at[n-2])/2 {
+		at = append(at[:n-1], at[n])
+	}
+	return at
 }
 
 // step returns the length of pieces over the messages, ns.
@@ -94,13 +106,12 @@ func (c *Corridor) Curves(first, last int64) (low, high clock.Curve, ok bool) {
 			return nil, nil, false
 		}
 	}
+	// Those of the ends are those of their neighbours at least: else the bounds would run towards each other beyond.
 	sag := func(i int) int64 {
+		i = min(max(i, min(1, len(at)-1)), max(len(at)-2, 0))
 		h := 0.0
-		if i > 0 {
-			h = float64(at[i] - at[i-1])
-		}
-		if i+1 < len(at) {
-			h = max(h, float64(at[i+1]-at[i]))
+		for k := max(i, 1); k <= min(i+1, len(at)-1); k++ {
+			h = max(h, float64(at[k]-at[k-1]))
 		}
 		return int64(math.Ceil(min(c.Sag(h), 1e17)))
 	}
