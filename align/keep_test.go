@@ -169,3 +169,15 @@ func TestBoundsOfLinearClocksNeverContradictEachOther(t *testing.T) {
 		}
 	}
 }
+
+// A clock with stamps at a single instant has no rate of its own, and one taken from a nanosecond may be none at all.
+func TestClocksSeenAtOneInstantAreAlignedLikeOthers(t *testing.T) {
+	for _, c := range []struct {
+		seed      uint64
+		reference int
+	}{{1028624, 0}, {1003808, 2}} {
+		if err := drawShort(c.seed).check(c.reference); err != nil {
+			t.Errorf("seed %d, reference %d: %v", c.seed, c.reference, err)
+		}
+	}
+}

@@ -99,11 +99,17 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	return j, nil
 }
 
-// straight returns the line through a curve's values at two instants of its clock.
+// shortestLine is over how long a curve's slope is taken at least, ns: over a few the rounding of its values is all there is.
+const shortestLine = 1_000_000
+
+// straight returns the line through a curve's values at two instants of its clock. Its rate is one that a clock can have,
+// since stamps are carried back by it: a curve that stands still there would lead anywhere.
 func straight(c clock.Curve, first, last int64) affine {
-	last = max(last, first+1)
+	last = max(last, clock.Add(first, shortestLine))
 	from, to := c.At(first, clock.Nearest), c.At(last, clock.Nearest)
-	return affine{at: first, timeline: from, rate: 1 + float64((to-from)-(last-first))/float64(last-first)}
+	span := clock.Sub(last, first)
+	skew := float64(clock.Sub(clock.Sub(to, from), span)) / float64(span)
+	return affine{at: first, timeline: from, rate: 1 + min(max(skew, -steepest), steepest)}
 }
 
 // gather reduces the messages of all channels, those between the same two clocks in the same direction together.

@@ -59,7 +59,7 @@ func Curves(p *Problem) ([]clock.Curve, bool) {
 	if worst == 0 {
 		return curves, true
 	}
-	for reach := min(widen*worst, slowest); ; reach = min(widen*reach, slowest) {
+	for reach := wider(worst, slowest); ; reach = wider(reach, slowest) {
 		n := newNetwork(p, reach)
 		if !n.solve() {
 			return nil, false
@@ -69,6 +69,14 @@ func Curves(p *Problem) ([]clock.Curve, bool) {
 			return moved, true
 		}
 	}
+}
+
+// wider returns so many times more, but no more than most.
+func wider(reach, most int64) int64 {
+	if reach > most/widen {
+		return most
+	}
+	return widen * reach
 }
 
 // step returns what a receiver's stamp leaves open, ns: nothing where it is as fine as it can be.
@@ -95,7 +103,7 @@ func (p *Problem) inversion(curves []clock.Curve) (worst, slowest int64) {
 			delay := clock.Sub(to.At(m.Received), from.At(m.Sent))
 			slowest = max(slowest, delay)
 			if delay+allowed < 0 {
-				worst = max(worst, -delay)
+				worst = max(worst, clock.Sub(0, delay))
 			}
 		}
 	}

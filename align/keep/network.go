@@ -179,6 +179,6 @@ func (n *network) curves(estimates []clock.Curve) []clock.Curve {
 
 // straight reports whether node k lies on the line from an earlier one to the next.
 func straight(own []node, e []float64, earlier, k int) bool {
-	f := float64(own[k].host-own[earlier].host) / float64(own[k+1].host-own[earlier].host)
+	f := float64(clock.Sub(own[k].host, own[earlier].host)) / float64(clock.Sub(own[k+1].host, own[earlier].host))
 	return math.Abs(e[earlier]+f*(e[k+1]-e[earlier])-e[k]) < 1e-2
 }

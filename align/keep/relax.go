@@ -1,6 +1,10 @@
 package keep
 
-import "math"
+import (
+	"math"
+
+	"meridian/clock"
+)
 
 // side is one direction of the constraints: v[i] <= v[other] + cost, of each node with those beside it on its clock and with
 // the other ends of its messages.
@@ -38,7 +42,7 @@ func (n *network) demand(margin int64) {
 	for _, s := range []*side{&n.earlier, &n.later} {
 		for k, i := range s.message {
 			m := &n.messages[i]
-			s.cost[k] = float64(m.delay + m.step - margin)
+			s.cost[k] = float64(m.delay) + float64(m.step-margin)
 		}
 	}
 }
@@ -72,7 +76,8 @@ func (n *network) allow(of limits) {
 			if n.problem.Fixed[c] {
 				continue
 			}
-			host, timeline := float64(n.nodes[i+1].host-n.nodes[i].host), float64(n.nodes[i+1].timeline-n.nodes[i].timeline)
+			one, two := &n.nodes[i], &n.nodes[i+1]
+			host, timeline := float64(clock.Sub(two.host, one.host)), float64(clock.Sub(two.timeline, one.timeline))
 			least, most := of(host, timeline)
 			n.earlier.next[i], n.earlier.previous[i+1] = timeline-least, most-timeline
 			n.later.next[i], n.later.previous[i+1] = most-timeline, timeline-least
