@@ -38,6 +38,24 @@ func tally(c *trace.Capture) map[string]int {
 }
 
 func TestEveryPacketThatTcpdumpSeesIsAmongTheEvents(t *testing.T) {
+	// Some machines run no eBPF program while an agent of theirs is the current process; packets that arrive just then
+	// are in no trace, so that a recording may lack a few. Not every one does.
+	var missing []string
+	for range 4 {
+		if missing = unseenPackets(t); len(missing) == 0 {
+			return
+		}
+		t.Logf("%d missing: %q", len(missing), missing[:min(len(missing), 4)])
+	}
+	for _, s := range missing[:min(len(missing), 10)] {
+		t.Error(s)
+	}
+}
+
+// unseenPackets lets two hosts talk, and returns what of the packets that tcpdump captures is not among the events.
+// Events of no packet, and events that are counted as lost, fail the test.
+func unseenPackets(t *testing.T) (missing []string) {
+	t.Helper()
 	lab := netlab.New(t)
 	lab.Hosts("web", "db")
 	lab.Link("web", "db")
@@ -80,18 +98,16 @@ func TestEveryPacketThatTcpdumpSeesIsAmongTheEvents(t *testing.T) {
 		if len(want) < 500 {
 			t.Fatalf("%s: only %d different packets captured", host, len(want))
 		}
-		wrong := 0
 		for s, n := range want {
-			if got[s] != n || alone[s] != n {
-				if wrong++; wrong < 10 {
-					t.Errorf("%s: %d events, %d of the namespace alone, of %d packets %s", host, got[s], alone[s], n, s)
-				}
+			if got[s] < n || alone[s] < n {
+				missing = append(missing, fmt.Sprintf("%s: %d events, %d of the namespace alone, of %d packets %s", host, got[s], alone[s], n, s))
 			}
 		}
+		wrong := 0
 		for s, n := range got {
-			if want[s] == 0 && !strings.Contains(s, "> ff02:") {
+			if (n > want[s] || alone[s] > want[s]) && !strings.Contains(s, "> ff02:") {
 				if wrong++; wrong < 10 {
-					t.Errorf("%s: %d events of no packet: %s", host, n, s)
+					t.Errorf("%s: %d events, %d of the namespace alone, of only %d packets %s", host, n, alone[s], want[s], s)
 				}
 			}
 		}
@@ -102,6 +118,7 @@ func TestEveryPacketThatTcpdumpSeesIsAmongTheEvents(t *testing.T) {
 			t.Fatalf("event of namespace %d", ofWeb.value(t, e, "netns").Bits)
 		}
 	}
+	return missing
 }
 
 func TestAddressesOfBuffersAreThere(t *testing.T) {

@@ -44,7 +44,7 @@ func newInstance(m *mount, bufferSize int) (*instance, error) {
 			return nil, unavailable("making an instance", err)
 		}
 		in.gate, err = os.OpenFile(filepath.Join(in.dir, "tracing_on"), os.O_WRONLY, 0)
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !gone(err) {
 			break
 		}
 	}
@@ -141,13 +141,20 @@ func (in *instance) numbers(name string) (map[int32]bool, error) {
 	return all, nil
 }
 
-// remove removes the instance, of which nothing may be open any more.
+// remove removes the instance, of which nothing may be open any more. Another recorder that begins just now may take
+// it for stale as soon as the gate is closed and be the one who removes it.
 func (in *instance) remove() error {
 	err := in.gate.Close()
-	if gone := unix.Rmdir(in.dir); gone != nil {
-		err = errors.Join(err, fmt.Errorf("removing instance %s: %w", in.dir, gone))
+	if failed := unix.Rmdir(in.dir); failed != nil && !gone(failed) {
+		err = errors.Join(err, fmt.Errorf("removing instance %s: %w", in.dir, failed))
 	}
 	return err
+}
+
+// gone says whether the error is that of an instance that another recorder has removed: its directory is not there, or
+// was found and had no instance behind it any more.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV)
 }
 
 // counters are the lines of per_cpu/cpuN/stats that count what was lost.

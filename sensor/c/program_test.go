@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -134,14 +133,10 @@ func rings(t testing.TB, dir string) []string {
 	return found
 }
 
-// open opens a ring until the test's end. A child that another test is starting has the lock of a reader who left, until it
-// becomes another program.
+// open opens a ring until the test's end.
 func open(t testing.TB, path string) *ring.Reader {
 	t.Helper()
 	r, err := ring.Open(path)
-	for ; errors.Is(err, ring.ErrBusy); r, err = ring.Open(path) {
-		runtime.Gosched()
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

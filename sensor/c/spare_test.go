@@ -83,10 +83,10 @@ func TestAThreadWhoseShardIsFullGoesOnInASpareOne(t *testing.T) {
 	if err := r.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	burst(4*whole + tired) // all that it had; it does not look at once, since it found none the last time
-	count(8*whole, 2+2*tired)
+	burst(4 * whole) // all that it had: where its own has room again, it looks for a spare one at once
+	count(8*whole, 2+tired)
 	s.emit(t, 1, whole, 128-12-8-1) // the other thread's own was never anybody else's
-	count(9*whole, 2+2*tired)
+	count(9*whole, 2+tired)
 	s.end(t)
 }
 

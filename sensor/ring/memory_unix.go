@@ -46,6 +46,10 @@ func lockFile(f *os.File) error {
 	}
 }
 
+// unlockFile ends what lockFile began, also for children on their way to become another program, which have the file until
+// they are that. An error would be that there is no lock.
+func unlockFile(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+
 // ours says whether this user may believe that he made the file: root may read everybody's.
 func ours(info fs.FileInfo) error { return madeBy(os.Geteuid(), info) }
 

@@ -301,6 +301,7 @@ func (r *Reader) Close() error {
 		return nil
 	}
 	r.leave()
+	unlockFile(r.file)
 	err := errors.Join(unmapFile(r.mem), r.file.Close())
 	r.file, r.mem = nil, nil
 	r.broken = errors.New("ring: this reader is closed")

@@ -97,6 +97,7 @@ func (s *Shard) enter(size int) unsafe.Pointer {
 		PutHead(rest, 0, 0, 0)
 	}
 	s.position, s.end = next, end
+	s.tired = 0 // a reader has come meanwhile
 	return unsafe.Add(s.base, next&s.mask)
 }
 

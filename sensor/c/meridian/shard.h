@@ -156,6 +156,7 @@ static inline bool mdn_enter_buffer(struct mdn_writer *w) {
 	if (next - w->position >= MDN_EVENT_HEAD) memset(rest, 0, MDN_EVENT_HEAD);
 	w->position = next;
 	w->limit = end;
+	w->tired = 0; // a reader has come meanwhile
 	return true;
 }
 
