@@ -40,6 +40,17 @@ func needed(t *testing.T, program string) string {
 	return ""
 }
 
+// bounded begins a command line that has only some of root's capabilities, as setpriv names them. Tracefs is mounted for it as on
+// most machines: without CAP_SYS_ADMIN it could not do that itself.
+func bounded(t *testing.T, capabilities string) []string {
+	t.Helper()
+	return []string{needed(t, "unshare"), "-m", "sh", "-c", `mount -t tracefs none /sys/kernel/tracing && exec "$@"`, "sh",
+		needed(t, "setpriv"), "--bounding-set=" + capabilities, "--"}
+}
+
+// noBPF are the capabilities that leave tracefs.
+const noBPF = "-bpf,-perfmon,-sys_admin"
+
 // everybodys returns a directory that every user may enter and write in.
 func everybodys(t *testing.T) string {
 	t.Helper()

@@ -16,13 +16,12 @@ func TestWhatACommandLeavesRunningIsTold(t *testing.T) {
 	asRoot(t)
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
-	noBPF := []string{needed(t, "setpriv"), "--bounding-set=-bpf,-perfmon,-sys_admin", "--"} // which leaves tracefs
 	const (
 		// Whoever held its output would hold up this test.
 		two  = `sleep 600 >/dev/null 2>&1 & echo $! >>pids; sh -c 'sleep 600 >/dev/null 2>&1 & echo $! >>pids'; sleep 0.01 & wait $!; exit 4`
 		none = `sleep 0.01 & wait`
 	)
-	for i, by := range [][]string{nil, noBPF} {
+	for i, by := range [][]string{nil, bounded(t, noBPF)} {
 		for _, c := range []struct {
 			script string
 			flags  []string

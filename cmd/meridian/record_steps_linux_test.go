@@ -15,7 +15,7 @@ func TestEachStepDownIsSaidInOneLine(t *testing.T) {
 	setpriv, unshare := needed(t, "setpriv"), needed(t, "unshare")
 	dir := everybodys(t)
 	meridian, emitter := installed(t, dir, "meridian"), installed(t, dir, "emit")
-	noBPF := []string{setpriv, "--bounding-set=-bpf,-perfmon,-sys_admin"}
+	tracefs := bounded(t, noBPF)
 	rawAlone := []string{setpriv, "--bounding-set=-all,+net_raw"}
 	nothing := []string{setpriv, "--bounding-set=-all"}
 	nobody := []string{setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"}
@@ -30,11 +30,11 @@ func TestEachStepDownIsSaidInOneLine(t *testing.T) {
 		packets       bool
 	}{
 		{nil, []string{"--kernel", "net,sched", "--packets"}, nil, true, true},
-		{noBPF, []string{"--kernel", "net,sched"}, []string{ebpf + "+; tracefs is used instead, and packets are captured"}, true, true},
-		{noBPF, []string{"--kernel", "sched"}, []string{ebpf + "+; tracefs is used instead"}, true, false},
-		{noBPF, []string{"--kernel", "sched", "--packets"}, []string{ebpf + "+; tracefs is used instead"}, true, true},
-		{noBPF, []string{"--kernel", "net"}, []string{ebpf + "+; packets are captured instead"}, false, true},
-		{nothing, []string{"--kernel", "net,sched"}, []string{ebpf + "+; tracefs is used instead", raw + "+; none are captured",
+		{tracefs, []string{"--kernel", "net,sched"}, []string{ebpf + "+; tracefs is used instead, and packets are captured"}, true, true},
+		{tracefs, []string{"--kernel", "sched"}, []string{ebpf + "+; tracefs is used instead"}, true, false},
+		{tracefs, []string{"--kernel", "sched", "--packets"}, []string{ebpf + "+; tracefs is used instead"}, true, true},
+		{tracefs, []string{"--kernel", "net"}, []string{ebpf + "+; packets are captured instead"}, false, true},
+		{bounded(t, "-all"), []string{"--kernel", "net,sched"}, []string{ebpf + "+; tracefs is used instead", raw + "+; none are captured",
 			"warning: kernel events by tracefs: packets come without headers"}, true, false},
 		{append(hidden, rawAlone...), []string{"--kernel", "net,sched"}, []string{ebpf, ftrace + "+; packets are captured instead"}, false, true},
 		{append(hidden, nothing...), []string{"--kernel", "sched"}, []string{ebpf, ftrace}, false, false},
