@@ -54,6 +54,41 @@ func TestRingOfNonsenseSpoilsNoOtherProgram(t *testing.T) {
 	}
 }
 
+// TestRingOfBeforeARestartIsLeftAsItIs: its stamps count from another moment, and it is all that is left of its program.
+func TestRingOfBeforeARestartIsLeftAsItIs(t *testing.T) {
+	rings, dir := t.TempDir(), filepath.Join(t.TempDir(), "trace")
+	p := program(t, "old", rings, "GOROUTINES=1", "EVENTS=100")
+	p.emitted(t)
+	p.end(t)
+	found, err := ring.Find(rings)
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	f, err := os.OpenFile(found[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const atBoot = 232
+	if _, err := f.WriteAt([]byte("another start..."), atBoot); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := ring.Look(found[0]); err != nil || !info.Elsewhere() {
+		t.Skipf("this system does not name its starts: %v", err)
+	}
+	var warnings trace.Warnings
+	p = program(t, "new", rings, "GOROUTINES=1", "EVENTS=10")
+	p.emitted(t)
+	p.end(t)
+	untilEnded(t, Options{Dir: dir, Rings: []string{rings}, Warnings: &warnings}, 1)
+	if lines := strings.Join(warnings.Lines(), "\n"); !strings.Contains(lines, found[0]) || !strings.Contains(lines, "sensor.Recover") {
+		t.Errorf("nobody was told: %q", lines)
+	}
+	if _, err := os.Stat(found[0]); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestStampsOfNonsenseStayWithinTheRecording: a stamp that no clock has shown yet would hold up all stamps behind it.
 func TestStampsOfNonsenseStayWithinTheRecording(t *testing.T) {
 	for _, counter := range []clock.Source{clock.Best().Source, clock.Monotonic, clock.MonotonicRaw} {

@@ -349,6 +349,11 @@ func (r *Recorder) open(path string) error {
 		r.known[path] = true
 		return nil
 	}
+	if err == nil && info.Elsewhere() {
+		r.known[path] = true
+		r.o.Warnings.Add(path, "the ring is of before this machine was started, or of another one, and is left as it is: make a trace of its own of it with sensor.Recover", "")
+		return nil
+	}
 	var reader *ring.Reader
 	if err == nil {
 		reader, err = ring.Open(path)

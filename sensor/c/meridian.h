@@ -101,6 +101,7 @@ struct mdn_header {
 	uint64_t start_time;
 	char program[64];
 	uint64_t network;
+	unsigned char boot[16];
 };
 struct mdn_record {
 	uint32_t on, reserved;
@@ -119,7 +120,7 @@ extern "C" {
 #else
 #define MDN_ASSERT _Static_assert
 #endif
-MDN_ASSERT(offsetof(struct mdn_header, program) == 160 && sizeof(struct mdn_header) == 232, "header");
+MDN_ASSERT(offsetof(struct mdn_header, program) == 160 && sizeof(struct mdn_header) == 248, "header");
 MDN_ASSERT(sizeof(struct mdn_record) == 256 && offsetof(struct mdn_record, category) == 176, "class record");
 MDN_ASSERT(sizeof(struct mdn_control) == 256 && offsetof(struct mdn_control, oldest) == 128, "control block");
 

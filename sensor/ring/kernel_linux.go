@@ -1,6 +1,8 @@
 package ring
 
 import (
+	"bytes"
+	"encoding/hex"
 	"fmt"
 	"math/bits"
 	"os"
@@ -44,6 +46,19 @@ func fallocate(fd uintptr, at, size uint64) unix.Errno {
 
 // thread is the number under which the kernel knows the thread that asks.
 func thread() uint32 { return uint32(unix.Gettid()) }
+
+// boot returns the UUID that the kernel gave to the machine's start, zeros where that is not known.
+func boot() (id [16]byte) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return id
+	}
+	digits := bytes.ReplaceAll(bytes.TrimSpace(text), []byte("-"), nil)
+	if n, err := hex.Decode(id[:], digits[:min(len(digits), 2*len(id))]); err != nil || n != len(id) {
+		return [16]byte{}
+	}
+	return id
+}
 
 // network returns the inode of this process's network namespace, 0 where that is not known.
 func network() uint64 {

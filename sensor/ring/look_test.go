@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -50,6 +51,26 @@ func look(t *testing.T, path string) Info {
 		t.Fatal(err)
 	}
 	return info
+}
+
+func TestARingOfAnotherStartOfTheMachineIsFromElsewhere(t *testing.T) {
+	w := made(t, Options{})
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Skip(err)
+	}
+	info := look(t, w.Path())
+	if got := uuidText(info.Boot); got != strings.TrimSpace(string(text)) || info.Elsewhere() {
+		t.Errorf("start %s, the system says %s; elsewhere: %v", got, text, info.Elsewhere())
+	}
+	w.mem[atBoot]++
+	if r := opened(t, w.Path()); !look(t, w.Path()).Elsewhere() || r.Alive() {
+		t.Error("a ring of another start of the machine is of this one, or a process of it lives")
+	}
+	clear(w.mem[atBoot : atBoot+16])
+	if look(t, w.Path()).Elsewhere() {
+		t.Error("an older writer's ring is from elsewhere")
+	}
 }
 
 // Old writers leave it 0, and old readers do not look: the version is the same.

@@ -42,12 +42,20 @@ type Info struct {
 	Path                        string
 	Program                     string
 	PID                         int
-	Started                     uint64 // start time of the process, 0 where unknown
-	Network                     uint64 // inode of its network namespace when it made the ring, as it says itself; 0 where unknown
+	Started                     uint64   // start time of the process, 0 where unknown
+	Network                     uint64   // inode of its network namespace when it made the ring, as it says itself; 0 where unknown
+	Boot                        [16]byte // of the start of the machine that its clock counts from; 0 where unknown
 	UUID                        [16]byte
 	Clock                       Clock
 	Overwrite                   bool
 	Shards, Buffers, BufferSize int
+}
+
+// Elsewhere says that the ring was written before this machine was started, or on another one, so that its stamps are not of
+// the counter that runs here. It is false where the ring or this system does not say.
+func (i Info) Elsewhere() bool {
+	here, unknown := boot(), [16]byte{}
+	return i.Boot != unknown && here != unknown && i.Boot != here
 }
 
 var fileName = regexp.MustCompile(`^meridian-[0-9]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.ring$`)
@@ -169,6 +177,7 @@ func infoOf(s shape, head []byte, path string) Info {
 		PID:     int(int32(le.Uint32(head[atPid:]))),
 		Started: le.Uint64(head[atStartTime:]),
 		Network: le.Uint64(head[atNetwork:]),
+		Boot:    [16]byte(head[atBoot : atBoot+16]),
 		UUID:    [16]byte(head[atUUID : atUUID+16]),
 		Clock: Clock{Kind: le.Uint32(head[atClock:]), Frequency: le.Uint64(head[atFrequency:]),
 			Origin: int64(le.Uint64(head[atOrigin:])), FrequencyError: le.Uint64(head[atFrequencyError:])},
@@ -285,7 +294,7 @@ func (r *Reader) Closed() (closed bool) {
 }
 
 // Alive says that the writer's process still runs. Ask before Next, as with Closed.
-func (r *Reader) Alive() bool { return alive(r.info.PID, r.info.Started) }
+func (r *Reader) Alive() bool { return !r.info.Elsewhere() && alive(r.info.PID, r.info.Started) }
 
 // Remove removes the file's name; what was not taken is lost when reader and writer are gone.
 func (r *Reader) Remove() error {

@@ -33,6 +33,8 @@
 //	                                    160 64  name of the program, UTF-8, NUL-padded
 //	                                    224  8  inode of the writer's network namespace when it made the ring
 //	                                            (/proc/self/ns/net); 0 unknown, as writers leave it that do not know of it
+//	                                    232 16  UUID of the start of the machine that the counter counts from
+//	                                            (/proc/sys/kernel/random/boot_id); 0 unknown
 //
 //	class record (one for each type of events; its number is its place, from 0)
 //	  0  4  switch: 0 off, 1 on (atomic; written by anybody who may write the file, read before every event)
@@ -123,6 +125,7 @@ const (
 	atStartTime      = 152
 	atProgram        = 160
 	atNetwork        = 224
+	atBoot           = 232
 )
 
 const (

@@ -95,6 +95,21 @@ static inline uint64_t mdn_network(void) {
 	return stat("/proc/self/ns/net", &s) == 0 ? s.st_ino : 0;
 }
 
+// mdn_boot fills in the UUID of the machine's start, zeros where that is not known.
+static inline void mdn_boot(unsigned char id[16]) {
+	char text[64];
+	unsigned n = 0;
+	mdn_read("/proc/sys/kernel/random/boot_id", text, sizeof text);
+	memset(id, 0, 16);
+	for (const char *p = text; *p && n < 32; p++) {
+		const char *digits = "0123456789abcdef", *d = strchr(digits, *p);
+		if (!d) continue;
+		id[n / 2] |= (unsigned char)((d - digits) << (n % 2 ? 0 : 4));
+		n++;
+	}
+	if (n < 32) memset(id, 0, 16);
+}
+
 // mdn_prepare fills the header in. That it is in use is said last: until then no reader believes anything else.
 static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_header *shape) {
 	struct mdn_header *h = (struct mdn_header *)(void *)mdn.map;
@@ -117,6 +132,7 @@ static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_hea
 	}
 	memcpy(h->program, mdn.program, sizeof h->program);
 	h->network = mdn_network();
+	mdn_boot(h->boot);
 	for (struct mdn_class *c = mdn.first; c; c = c->next) {
 		e = mdn_register(c, mdn.generation ? c->local != 0 : mdn_begins_on(c));
 		if (e != 0 && !(e == ENOSPC && mdn.generation)) return e; // a library's may have been too many for the parent's ring, too
