@@ -157,7 +157,8 @@ func (b *Builder) about() *About {
 		x := Row{Host: named[s.Host], Clock: -1, Name: s.Name, Kind: s.Kind.String(), ID: s.ID, Parent: -1, Lanes: []Lane{}}
 		if i < len(b.sorter.rows) && b.sorter.rows[i].events > 0 {
 			w := b.sorter.rows[i]
-			x.Host, x.Clock, x.Clocks, x.Events = int(w.host), int(w.clock), w.clocks(), w.events
+			x.Host, x.Events = int(w.host), w.events
+			x.Clock, x.Clocks = w.clocks()
 		}
 		if s.Parent >= 0 && s.Parent < len(b.streams) {
 			x.Parent = int(b.streams[s.Parent])

@@ -34,12 +34,12 @@ func (s *sorter) turn(w *row, at int64, clock int32) {
 	s.runs++
 }
 
-// clocks returns the runs of a row, if its events came by several clocks.
-func (w *row) clocks() []Run {
-	if len(w.runs) < 2 {
-		return nil
+// clocks returns the clock of a row, and its runs if its events came by several clocks.
+func (w *row) clocks() (clock int, runs []Run) {
+	if len(w.runs) == 1 { // perhaps not that of most: of those of one instant it is the last one's
+		return w.runs[0].Clock, nil
 	}
-	return w.runs
+	return int(w.clock), w.runs
 }
 
 // sound reports whether runs are in order, within the timeline and of clocks that there are.
