@@ -12,7 +12,7 @@ import (
 // Where a clock was set forward its stamps have a gap, into which stamps between the last message before and the first one
 // behind may fall: the estimate goes on along both pieces up to the middle of the silence, and the bounds say no more than
 // that time does not run back. Where it was set back it showed stamps twice: the estimate is the first time's, and the
-// bounds hold both.
+// bounds hold both. Pieces of which one ended after the next began, by what bounds them, are bounded by nothing.
 func joined(pieces []Piece) clock.Map {
 	switch len(pieces) {
 	case 0:
@@ -23,7 +23,19 @@ func joined(pieces []Piece) clock.Map {
 	m := clock.Map{Mid: joinedMid(pieces)}
 	m.Low = joinedBound(pieces, false)
 	m.High = joinedBound(pieces, true)
+	if crossed(m.Low, m.High) {
+		m.Low, m.High = nil, nil
+	}
 	return m
+}
+
+// crossed reports whether a lower bound lies above an upper one.
+func crossed(low, high clock.Curve) bool {
+	if low == nil || high == nil {
+		return false
+	}
+	return slices.ContainsFunc(low, func(k clock.Knot) bool { return k.Timeline > high.At(k.Host, clock.Up) }) ||
+		slices.ContainsFunc(high, func(k clock.Knot) bool { return k.Timeline < low.At(k.Host, clock.Down) })
 }
 
 // Runs returns a map for each stretch of a clock's trace in which its stamps do not run back, in the order of time: one

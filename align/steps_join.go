@@ -45,6 +45,9 @@ func (t *split) join(s *solving) *Solution {
 		}
 		tree.Maps[c] = joined(placed(out.Pieces[c]))
 		out.Hosts[c] = t.host(s, c, numbers)
+		if m := &tree.Maps[c]; m.Low == nil || m.High == nil {
+			out.Hosts[c].Bounded, out.Hosts[c].Spread = false, pair.Spread{}
+		}
 	}
 	tree.References = nil
 	t.renumber(out)
