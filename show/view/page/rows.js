@@ -143,7 +143,8 @@ const Rows = (() => {
     for (const [, element] of shown) {
       if (element.line.type !== "host") continue;
       const clock = clockOfHost(element.line.host), { low, high } = boundsOfHost(element.line.host, at);
-      const words = clock < 0 ? "" : Time.bound(low, high), place = element.lastChild;
+      const { name, reference } = about.hosts[element.line.host], followed = name === reference && low === 0 && high === 0;
+      const words = clock < 0 ? "" : followed ? "reference" : Time.bound(low, high), place = element.lastChild;
       if (place.textContent !== words) {
         place.textContent = words;
         place.title = `by how much this host's instants may be off at the cursor: ${Time.margin(low, high)}`;
