@@ -46,7 +46,7 @@ func MulDiv(a, b, c int64, r Rounding) int64 {
 // Add returns a+b, saturated to the int64 range.
 func Add(a, b int64) int64 {
 	s := a + b
-	if (a > 0) == (b > 0) && (s > 0) != (a > 0) && a != 0 && b != 0 {
+	if (a >= 0) == (b >= 0) && (s >= 0) != (a >= 0) {
 		return saturated(a < 0)
 	}
 	return s
