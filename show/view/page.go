@@ -17,7 +17,7 @@ var pageFiles embed.FS
 // scripts are the parts of the page's code in the order in which they run; together they are one function. First what draws
 // the timeline and what joins it all (main), then the panels, which register there.
 var scripts = []string{
-	"time", "elements", "decode", "query", "data", "colors", "runs", "view", "dock", "layout", "rows", "lanes", "summary", "links", "axis", "draw", "jump",
+	"time", "elements", "decode", "query", "data", "colors", "runs", "view", "dock", "layout", "rows", "lanes", "summary", "ribbons", "links", "axis", "draw", "jump",
 	"pick", "minimap", "pointer", "keys", "main",
 	"details", "order", "measure", "search", "violations", "chain", "delays", "clocks", "switches", "tables", "share", "help",
 }

@@ -88,7 +88,7 @@ const Draw = (() => {
     if (pin) paint(pin.line, pin.top, level, true);
     Links.prepare(level);
     Lanes.upload();
-    Links.under(g, ratio);
+    Ribbons.draw(g);
     Lanes.flush(g, false);
     text();
     Links.draw(g, ratio);

@@ -9,7 +9,7 @@
 const Links = (() => {
   const MaxArrows = 2000, MaxMarks = 1500, MaxTexts = 60, Near = 7, Apart = 5;
   let about = null, level = 0;
-  let arrows = [], marks = [], ribbons = [];
+  let arrows = [], marks = [];
 
   // shown says between which heights a link goes, or null: an end that is folded is at what stands for it.
   function ends(link) {
@@ -51,11 +51,11 @@ const Links = (() => {
     return list;
   }
 
-  // prepare finds what there is to draw, and paints the ribbons' lines of pixels.
+  // prepare finds what there is to draw, and makes the ribbons.
   function prepare(fine) {
     arrows = [];
     marks = [];
-    ribbons = [];
+    Ribbons.begin(Lanes.width);
     if (!about?.links.length) return;
     level = Math.max(fine, 0);
     const [a, b] = reach(View.state);
@@ -91,6 +91,7 @@ const Links = (() => {
     // Ribbons lie over each other: the more there are, the paler each.
     const strength = Math.max(1, many.length) ** -0.75;
     for (const { one, alsoExact } of many) ribbon(one, alsoExact, strength);
+    Ribbons.prepare();
   }
 
   function draw(g, ratio) {
@@ -138,15 +139,14 @@ const Links = (() => {
     for (const mark of by.values()) if (mark.verdict > 1 || (asArrows && mark.message)) marks.push(mark);
   }
 
-  // ribbon paints how many messages a link carries along time, leaning as they took on the way.
+  // ribbon notes how many messages a link carries along time, leaning as they took on the way.
   function ribbon(one, alsoExact, strength) {
-    const base = Lanes.take(1), { width, pixels } = Lanes, { message } = Colors.theme.packed;
+    const base = Ribbons.take(), { width } = Lanes, { alphas } = Ribbons;
     const per = View.plot.width / width;
     let delays = 0, n = 0;
     const put = (x0, x1, count) => {
       const each = count / Math.max(1, x1 - x0), alpha = Math.max(4, Math.round(strength * Math.min(80, 22 + 9 * Math.log2(1 + each))));
-      const color = Colors.faded(message, alpha);
-      for (let p = x0; p < x1; p++) if (pixels[base + p] >>> 24 < alpha) pixels[base + p] = color;
+      for (let p = x0; p < x1; p++) if (alphas[base + p] < alpha) alphas[base + p] = alpha;
     };
     if (alsoExact) {
       for (const e of one.exact) {
@@ -168,17 +168,7 @@ const Links = (() => {
     }
     const lean = n ? delays / n : 0, top = Math.min(one.y0, one.y1), h = Math.abs(one.y1 - one.y0);
     if (h < 1) return;
-    ribbons.push({ line: base / width, top, h, lean: one.y0 < one.y1 ? lean : -lean, from: one.y0 < one.y1 ? 0 : lean });
-  }
-
-  // under draws the ribbons, below what lies on the rows.
-  function under(g, ratio) {
-    g.imageSmoothingEnabled = false;
-    for (const r of ribbons) {
-      g.setTransform(1, 0, r.lean / r.h, 1, (r.from - r.lean / r.h * r.top) * ratio, 0);
-      g.drawImage(Lanes.canvas, 0, r.line, Lanes.width, 1, 0, r.top * ratio, Lanes.width, r.h * ratio);
-    }
-    g.setTransform(1, 0, 0, 1, 0, 0);
+    Ribbons.add(base, top, h, one.y0 < one.y1 ? 0 : lean, one.y0 < one.y1 ? lean : -lean);
   }
 
   function lines(g, ratio) {
@@ -319,7 +309,7 @@ const Links = (() => {
   }
 
   return {
-    want, prepare, under, draw, violations, near, shape, kinds,
+    want, prepare, draw, violations, near, shape, kinds,
     get count() { return arrows.length; },
     get marks() { return marks; },
     get arrows() { return arrows; },
