@@ -37,7 +37,7 @@ func (b *panelBrowser) load(t *testing.T) *logic {
 	l := &logic{t, b.tab(t)}
 	var code strings.Builder
 	code.WriteString(`"use strict"; (() => { const App = { on() {}, about: null };` + "\n")
-	names := []string{"Time", "Elements", "Decode", "Query", "Data", "Tables", "Details", "Order", "Measure", "Search", "Violations", "Clocks", "Delays", "Chain", "Switches", "Share", "Help"}
+	names := []string{"Time", "Elements", "Decode", "Query", "Data", "Tables", "Details", "Order", "Measure", "Search", "Violations", "Clocks", "Delays", "Chain", "Switches", "Share", "Help", "Ribbons"}
 	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join("page", strings.ToLower(name)+".js"))
 		if err != nil {
