@@ -5,7 +5,7 @@
 // between two such heights is painted once, from one line of pixels.
 
 const Ribbons = (() => {
-  const Unit = 256, Most = 6 * Unit, MaxSteps = 1500;
+  const Unit = 256, Most = 6 * Unit, MaxSteps = 800;
   // thick is how much light an opacity (of 255) takes; opacity is the way back, as the upper eight bits of a colour.
   const thick = Int32Array.from({ length: 256 }, (_, a) => Math.round(-Math.log(1 - Math.min(a, 254) / 255) * Unit));
   const opacity = Uint32Array.from({ length: Most + 1 }, (_, sum) => (Math.round(255 * (1 - Math.exp(-sum / Unit))) << 24) >>> 0);
