@@ -180,7 +180,7 @@ func (r *Ring) prepare(o Options, uuid [16]byte) error {
 	}
 	copy(head[atProgram:atProgram+maxProgram], shorten(program))
 	le.PutUint64(head[atNetwork:], network())
-	start := boot()
+	start := thisBoot()
 	copy(head[atBoot:], start[:])
 	atomic.StoreUint32(word32(r.mem, atState), stateInUse)
 	return nil

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -54,9 +55,11 @@ type Info struct {
 // Elsewhere says that the ring was written before this machine was started, or on another one, so that its stamps are not of
 // the counter that runs here. It is false where the ring or this system does not say.
 func (i Info) Elsewhere() bool {
-	here, unknown := boot(), [16]byte{}
-	return i.Boot != unknown && here != unknown && i.Boot != here
+	unknown := [16]byte{}
+	return i.Boot != unknown && thisBoot() != unknown && i.Boot != thisBoot()
 }
+
+var thisBoot = sync.OnceValue(boot)
 
 var fileName = regexp.MustCompile(`^meridian-[0-9]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.ring$`)
 
