@@ -58,9 +58,8 @@ func TestProgramsAreRecordedWholeIntoOneTrace(t *testing.T) {
 			if e.row.Name != p.name || e.row.Kind != trace.Process {
 				t.Fatalf("%s: row %+v", p.name, e.row)
 			}
-			// The programs' clock and this one's are read apart from each other, and may be slewed.
-			const apart = int64(10 * time.Millisecond)
-			if at := e.Time - origin; at < before-apart || at > after+apart {
+			// The programs' clock and this one's are read apart from each other.
+			if at := e.Time - origin; at < before-int64(time.Millisecond) || at > after+int64(time.Millisecond) {
 				t.Fatalf("%s: event %d at %d, recorded from %d to %d", p.name, n, at, before, after)
 			}
 		}

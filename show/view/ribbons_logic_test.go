@@ -29,7 +29,7 @@ func TestRibbonsTakeTheLightThatEachTakesByItself(t *testing.T) {
 		};
 		const add = (W, lean, line) => {
 			const base = Ribbons.take(), r = { line, top: next(View.plot.height) - 10, h: 1 + next(View.plot.height), from: lean ? next(9) - 4 : 0, lean };
-			line.forEach((a, x) => { Ribbons.alphas[base + x] = a; });
+			line.forEach((a, x) => { if (a) Ribbons.alphas[base + x] = a; }); // the rest is empty, whatever the frame before had, and however wide it was
 			Ribbons.add(base, r.top, r.h, r.from, r.lean);
 			return r;
 		};

@@ -13,12 +13,12 @@ const Ribbons = (() => {
 
   // begin forgets the ribbons of the frame before, for one of so many device pixels across.
   function begin(across) {
+    alphas.fill(0, 0, used * width); // as wide as that frame was
+    used = 0;
     if (across !== width) {
       width = across;
       sum = new Int32Array(width);
     }
-    alphas.fill(0, 0, used * width);
-    used = 0;
     list = [];
     bands = [];
   }
