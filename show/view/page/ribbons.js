@@ -1,8 +1,8 @@
 // ribbons: links with more messages than arrows can show. Each is a veil between the heights of its two rows, the denser
 // along time the more messages there are, and leaning by what they took on the way. Dozens lie over each other, and to paint
 // each by itself would cost a frame more than all else does. So it is added up how much light they take, in logarithms, going
-// down the picture: where a ribbon begins, ends or has leaned by a pixel its line is added or taken away, and what lies
-// between two such heights is painted once, from one line of pixels.
+// down the picture: where a ribbon begins, ends or has leaned by a pixel (by more where there are too many) its line is added or
+// taken away, and what lies between two such heights is painted once, from one line of pixels.
 
 const Ribbons = (() => {
   const Unit = 256, Most = 6 * Unit, MaxSteps = 800;
