@@ -15,15 +15,15 @@ build: ## the command, as bin/meridian
 	go build -trimpath -o bin/meridian ./cmd/meridian
 
 test: ## all tests; as root it installs the programs that they need, else it says what it skips
-	go run ./internal/suite $(FLAGS) ./...
+	go run ./tools/testall $(FLAGS) work
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
-	go vet ./...
-	go tool staticcheck ./...
+	go vet work
+	go tool staticcheck work
 
 race: ## all tests under the race detector
-	CGO_ENABLED=1 go run ./internal/suite -race $(FLAGS) ./...
+	CGO_ENABLED=1 go run ./tools/testall -race $(FLAGS) work
 
 fuzz: ## every fuzz target FUZZTIME times (10000x)
 	@set -e; grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | sed 's/:func / /' | sort | \
@@ -33,30 +33,30 @@ fuzz: ## every fuzz target FUZZTIME times (10000x)
 	done
 
 bench: bench-align ## bench-align, then all benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+	go test -run '^$$' -bench . -benchmem work
 
 bench-align: build ## meridian align against mergecap on two captures of PACKETS (5000000) packets each
-	go run ./internal/speed -packets $(PACKETS)
+	go run ./tools/speed -packets $(PACKETS)
 
 bench-ctf: ## reading a CTF trace of ten million events beside babeltrace2, which must be installed
-	go run ./internal/ctfspeed
+	go run ./tools/ctfspeed
 
 bench-sensor: ## an event of a sensor beside LTTng-UST, loggers and tracers, against its bars
-	go run ./internal/sensorbench -check
+	go run ./tools/sensorbench -check
 
 bench-record: build ## what recording costs beside tcpdump and trace-cmd, against its bars; needs root, ten minutes
-	go build -o bin/recordbench ./internal/recordbench
+	go build -o bin/recordbench ./tools/recordbench
 	bin/recordbench -check $(FLAGS)
 
 bench-view: ## the timeline of ten million events in a browser, against its bars; needs Chromium
-	go build -o bin/viewbench ./internal/viewbench
+	go build -o bin/viewbench ./tools/viewbench
 	bin/viewbench -browser -check $(FLAGS)
 
 truth: ## real traffic held against the truth, with the figures; needs root
-	go test ./pipeline -run TestRealTraffic -count 1 -v
+	go test ./internal/pipeline -run TestRealTraffic -count 1 -v
 
 study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 50000"); half an hour
-	@set -e; go build -o bin/study ./internal/study; status=0; \
+	@set -e; go build -o bin/study ./tools/study; status=0; \
 	for table in accuracy bounds calibration networks speed clement poirier; do \
 		bin/study $$table $(FLAGS) || status=1; \
 	done; exit $$status

@@ -10,7 +10,7 @@ import (
 
 	"meridian/align"
 	"meridian/align/pair"
-	"meridian/sim"
+	"meridian/internal/sim"
 	"meridian/trace"
 )
 

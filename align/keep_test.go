@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/align"
-	"meridian/sim"
+	"meridian/internal/sim"
 	"meridian/trace"
 )
 

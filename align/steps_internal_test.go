@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"meridian/align/pair"
-	"meridian/sim"
+	"meridian/internal/sim"
 )
 
 // simulatedPair is two hosts' messages as a pair.

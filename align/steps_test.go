@@ -12,7 +12,7 @@ import (
 	"meridian/align"
 	"meridian/align/pair"
 	"meridian/clock"
-	"meridian/sim"
+	"meridian/internal/sim"
 	"meridian/trace"
 )
 

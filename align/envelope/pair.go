@@ -93,7 +93,7 @@ const (
 	mostDeviations = 257
 	// The posterior takes windows for independent and the law for known, and is overconfident.
 	overconfidence = 2
-	// calibration brings 95 of 100 truths within two standard deviations (go run ./internal/study calibration).
+	// calibration brings 95 of 100 truths within two standard deviations (go run ./tools/study calibration).
 	calibration = 0.82
 )
 

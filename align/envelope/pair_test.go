@@ -11,7 +11,7 @@ import (
 	"meridian/align/envelope"
 	"meridian/align/pair"
 	"meridian/clock"
-	"meridian/sim"
+	"meridian/internal/sim"
 	"meridian/trace"
 )
 
@@ -101,7 +101,7 @@ func TestStatisticalErrorHoldsMostTruths(t *testing.T) {
 			}
 		}
 	}
-	// 95 of 100 over all environments (go run ./internal/study calibration); this one is an easy one.
+	// 95 of 100 over all environments (go run ./tools/study calibration); this one is an easy one.
 	if share := float64(inside) / float64(all); share < 0.9 {
 		t.Errorf("%.1f%% of the truths within two deviations", 100*share)
 	}

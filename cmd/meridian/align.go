@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"meridian/align"
-	"meridian/pipeline"
+	"meridian/internal/pipeline"
 )
 
 // alignFlags is what the command line says.

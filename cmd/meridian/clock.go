@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"meridian/clock"
-	"meridian/show"
+	"meridian/internal/show"
 )
 
 // newClock is the parent of all that measures clocks.

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"meridian/align"
-	"meridian/filter"
-	"meridian/pipeline"
-	"meridian/show"
+	"meridian/internal/filter"
+	"meridian/internal/pipeline"
+	"meridian/internal/show"
 )
 
 // convertFlags is what the command line says.

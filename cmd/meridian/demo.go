@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"meridian/demo"
-	"meridian/pipeline"
-	"meridian/show/view"
+	"meridian/internal/demo"
+	"meridian/internal/pipeline"
+	"meridian/internal/show/view"
 )
 
 // demoFlags is what the command line says.

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"meridian/pipeline"
+	"meridian/internal/pipeline"
 )
 
 // evaluateFlags is what the command line says.

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/lttng"
-	"meridian/pipeline"
+	"meridian/internal/pipeline"
 )
 
 // The words of scripts for traces of LTTng:

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"meridian/pipeline"
+	"meridian/internal/pipeline"
 )
 
 const (

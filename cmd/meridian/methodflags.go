@@ -13,7 +13,7 @@ import (
 	"meridian/align"
 	"meridian/align/bound"
 	"meridian/align/sampled"
-	"meridian/pipeline"
+	"meridian/internal/pipeline"
 )
 
 // methodFlags is how to align, which every command that aligns lets people say.

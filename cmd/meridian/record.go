@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"meridian/record"
-	"meridian/record/packet"
+	"meridian/internal/record"
+	"meridian/internal/record/packet"
 	"meridian/trace"
 )
 

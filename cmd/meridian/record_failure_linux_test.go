@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"meridian/clock"
-	"meridian/record"
+	"meridian/internal/record"
 	"meridian/sensor/ring"
 )
 

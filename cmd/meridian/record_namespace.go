@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"meridian/record/netstate"
+	"meridian/internal/record/netstate"
 	"meridian/sensor/ring"
 )
 

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"meridian/record"
-	"meridian/record/kernel"
-	"meridian/record/netstate"
-	"meridian/record/packet"
-	"meridian/record/tracefs"
+	"meridian/internal/record"
+	"meridian/internal/record/kernel"
+	"meridian/internal/record/netstate"
+	"meridian/internal/record/packet"
+	"meridian/internal/record/tracefs"
 	"meridian/trace"
 )
 

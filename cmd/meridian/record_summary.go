@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"meridian/record"
+	"meridian/internal/record"
 )
 
 // recordTable prints the summary for people.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"meridian/pipeline"
-	"meridian/sim"
+	"meridian/internal/pipeline"
+	"meridian/internal/sim"
 )
 
 // simulateFlags is what the command line says.

@@ -13,8 +13,8 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"meridian/clock"
-	"meridian/show"
-	"meridian/sim"
+	"meridian/internal/show"
+	"meridian/internal/sim"
 )
 
 // aligned is a report held against the world whose captures it is of.

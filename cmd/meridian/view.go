@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"meridian/align"
-	"meridian/pipeline"
-	"meridian/show/view"
+	"meridian/internal/pipeline"
+	"meridian/internal/show/view"
 )
 
 // viewFlags is what the command line says.

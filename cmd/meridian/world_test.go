@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"meridian/sim"
+	"meridian/internal/sim"
 )
 
 // world is hosts whose clocks are known and what they sent each other, made from a description such as

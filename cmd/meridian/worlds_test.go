@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"meridian/pipeline"
+	"meridian/internal/pipeline"
 )
 
 // TestInAnyWorldTheTruthLiesWithinTheBounds makes random worlds of hosts with linear clocks, in which every host talks to

@@ -30,7 +30,7 @@ import (
 	"strconv"
 	"strings"
 
-	"meridian/pipeline"
+	"meridian/internal/pipeline"
 )
 
 func main() {

@@ -13,9 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"meridian/internal/recorded"
+	"meridian/internal/pipeline"
+	"meridian/internal/sensortest"
 	"meridian/internal/traceprocessor"
-	"meridian/pipeline"
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// played lets client and server talk and aligns what they recorded.
+// played lets client and server talk and aligns what they sensortest.
 func played(t *testing.T, calls int) (dir string, outcome *pipeline.Outcome) {
 	t.Helper()
 	dir = t.TempDir()
@@ -93,7 +93,7 @@ func TestTheTracesSayWhatWasCalled(t *testing.T) {
 	if err := record(t.Context(), dir, 3); err != nil {
 		t.Fatal(err)
 	}
-	all := recorded.Read(t, filepath.Join(dir, "client"))
+	all := sensortest.Read(t, filepath.Join(dir, "client"))
 	said := 0
 	for _, e := range all {
 		if e.Name == "answer" && e.Fields["text"] == "hello, Go-http-client/1.1" && e.Fields["bytes"] == "25" {
@@ -110,7 +110,7 @@ func TestAServerThatCannotListenIsAnErrorAndLeavesAWholeTrace(t *testing.T) {
 	if err := server(context.Background(), dir, "localhost:-1", "localhost:0"); err == nil {
 		t.Fatal("no error")
 	}
-	recorded.Read(t, dir)
+	sensortest.Read(t, dir)
 }
 
 // counter is the clock of a trace as its metadata declares it: time = base + (offset + count) / frequency. Both processes

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"meridian/internal/others"
+	"meridian/internal/corpus"
 	"meridian/trace"
 )
 
 func TestOthersMetadataIsReadWithoutWarnings(t *testing.T) {
-	for _, f := range others.Files(t, "*/*metadata") {
+	for _, f := range corpus.Files(t, "*/*metadata") {
 		t.Run(filepath.Base(filepath.Dir(f))+"/"+filepath.Base(f), func(t *testing.T) {
 			data, err := os.ReadFile(f)
 			if err != nil {
@@ -279,7 +279,7 @@ func walkMetadata(m *Metadata, visit func(*Type)) {
 }
 
 func BenchmarkMetadataOfAKernel(b *testing.B) {
-	data, err := os.ReadFile(others.Trace(b, "bug446190/metadata"))
+	data, err := os.ReadFile(corpus.Trace(b, "bug446190/metadata"))
 	if err != nil {
 		b.Fatal(err)
 	}

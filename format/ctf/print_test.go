@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"meridian/internal/others"
+	"meridian/internal/corpus"
 	"meridian/trace"
 )
 
@@ -34,7 +34,7 @@ func parsed(t testing.TB, text string) *Metadata {
 func TestMetadataOfOthersPrintedAnewMeansTheSame(t *testing.T) {
 	for _, name := range []string{"bug446190", "ctf-sequence-empty", "double_counters", "flipping-endianness", "kernel_vm"} {
 		t.Run(name, func(t *testing.T) {
-			dir := others.Trace(t, name)
+			dir := corpus.Trace(t, name)
 			text, err := os.ReadFile(filepath.Join(dir, "metadata"))
 			if err != nil {
 				t.Fatal(err)

@@ -3,7 +3,7 @@ package ctf
 import (
 	"testing"
 
-	"meridian/internal/others"
+	"meridian/internal/corpus"
 	"meridian/trace"
 )
 
@@ -30,7 +30,7 @@ func TestTracesOfOthersInCTF2AreRead(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var w trace.Warnings
-			got := textOf(t, others.Trace(t, test.name), &w)
+			got := textOf(t, corpus.Trace(t, test.name), &w)
 			if l := w.Lines(); len(l) > 0 && test.name != "CTF2-7.0-succeed1" && test.name != "CTF2-vl-ints" { // those have no clock
 				t.Error(l)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"meridian/internal/others"
+	"meridian/internal/corpus"
 	"meridian/trace"
 )
 
@@ -122,7 +122,7 @@ func TestTracesOfOthersPrintAsBabeltracePrintsThem(t *testing.T) {
 		{"kernel_vm", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := others.Trace(t, test.name)
+			dir := corpus.Trace(t, test.name)
 			var w trace.Warnings
 			got := textOf(t, dir, &w)
 			for _, l := range w.Lines() {

@@ -21,8 +21,8 @@ import (
 
 	"meridian/format/ctf"
 	"meridian/format/pcap"
+	"meridian/internal/kernel"
 	"meridian/internal/lttng"
-	"meridian/kernel"
 	"meridian/trace"
 )
 

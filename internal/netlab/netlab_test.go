@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"meridian/sim"
+	"meridian/internal/sim"
 )
 
 var keep = flag.String("keep", "", "put the captures of the tests, true and warped, into directories under this one")

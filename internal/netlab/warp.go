@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"meridian/sim"
+	"meridian/internal/sim"
 )
 
 // Warp copies a classic capture file and gives each packet the stamp that the clock shows at its instant. The stamps

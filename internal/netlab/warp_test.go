@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"meridian/sim"
+	"meridian/internal/sim"
 )
 
 // captureOf writes a capture file by the format's description.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
-	"meridian/internal/recorded"
+	"meridian/internal/sensortest"
 	"meridian/sensor"
 	"meridian/trace"
 )
@@ -20,10 +20,10 @@ import (
 // wanted says how many whole messages there are of each name, and nothing else.
 type wanted struct{ request, reply, message int }
 
-func (w wanted) check(t *testing.T, all recorded.Events) {
+func (w wanted) check(t *testing.T, all sensortest.Events) {
 	t.Helper()
 	for name, n := range map[string]int{"request": w.request, "reply": w.reply, "message": w.message} {
-		if got := all.Messages("grpc", name); got != (recorded.Tally{Whole: n}) {
+		if got := all.Messages("grpc", name); got != (sensortest.Tally{Whole: n}) {
 			t.Errorf("%s: %+v, want %d whole ones", name, got, n)
 		}
 	}
@@ -36,7 +36,7 @@ func (w wanted) check(t *testing.T, all recorded.Events) {
 }
 
 // codesOf returns with which codes slices ended.
-func codesOf(all recorded.Events, side string) (codes []string) {
+func codesOf(all sensortest.Events, side string) (codes []string) {
 	for _, e := range all.Of("grpc", side, trace.Instant) {
 		codes = append(codes, e.Fields["code"])
 	}
@@ -52,7 +52,7 @@ func one(ctx context.Context, conn *grpc.ClientConn, n int64, options ...grpc.Ca
 func TestAUnaryCallIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 	_, conn := start(t, ourServer, ourClient)
 	const each, at = 20, 5
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		var done sync.WaitGroup
 		for range at {
 			done.Go(func() {
@@ -75,7 +75,7 @@ func TestAUnaryCallIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 
 func TestAnErrorIsAReplyTooAndItsCodeIsNoted(t *testing.T) {
 	_, conn := start(t, ourServer, ourClient)
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		if _, err := one(t.Context(), conn, -1); status.Code(err) != codes.OutOfRange {
 			t.Error(err)
 		}
@@ -108,7 +108,7 @@ func TestTheMessagesOfAStreamArePairedByTheirNumber(t *testing.T) {
 		{&bothDesc, nil, nil, wanted{1, 1, 0}},
 	} {
 		t.Run(test.desc.StreamName, func(t *testing.T) {
-			all := recorded.During(t, sensor.Options{}, func() {
+			all := sensortest.During(t, sensor.Options{}, func() {
 				s := openStream(t, t.Context(), conn, test.desc)
 				sendAll(t, s, test.send...)
 				if got, err := receiveAll(s); !slices.Equal(got, test.got) || err != nil {
@@ -123,7 +123,7 @@ func TestTheMessagesOfAStreamArePairedByTheirNumber(t *testing.T) {
 // A generated client calls RecvMsg once where the server sends one message.
 func TestTheEndOfAStreamOfOneReplyIsSeenWithThatReply(t *testing.T) {
 	_, conn := start(t, ourServer, ourClient)
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		s := openStream(t, t.Context(), conn, &upDesc)
 		sendAll(t, s, 1, 2)
 		var sum number
@@ -136,7 +136,7 @@ func TestTheEndOfAStreamOfOneReplyIsSeenWithThatReply(t *testing.T) {
 
 func TestACancelledStreamHasNoReply(t *testing.T) {
 	service, conn := start(t, ourServer, ourClient)
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := openStream(t, ctx, conn, &holdDesc)
 		sendAll(t, s, 1)
@@ -174,7 +174,7 @@ func TestNothingIsSentOrMarkedWhenSwitchedOff(t *testing.T) {
 		}
 	}
 	call("not started")
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		sensor.Disable("grpc")
 		defer sensor.Enable("grpc")
 		call("switched off")
@@ -198,7 +198,7 @@ func TestASideWithoutInterceptorsSeesNothingAndNothingIsReceivedThatNobodySent(t
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, conn := start(t, test.server, test.client)
-			all := recorded.During(t, sensor.Options{}, func() {
+			all := sensortest.During(t, sensor.Options{}, func() {
 				var trailer metadata.MD
 				if _, err := one(t.Context(), conn, 1, grpc.Trailer(&trailer)); err != nil || len(trailer[Key]) > 0 {
 					t.Error(err, trailer)
@@ -209,10 +209,10 @@ func TestASideWithoutInterceptorsSeesNothingAndNothingIsReceivedThatNobodySent(t
 					t.Error(err, s.Trailer())
 				}
 			})
-			if got := all.Messages("grpc", "request"); got != (recorded.Tally{Unheard: test.sent}) {
+			if got := all.Messages("grpc", "request"); got != (sensortest.Tally{Unheard: test.sent}) {
 				t.Errorf("requests %+v", got)
 			}
-			if got := all.Messages("grpc", "reply"); got != (recorded.Tally{}) {
+			if got := all.Messages("grpc", "reply"); got != (sensortest.Tally{}) {
 				t.Errorf("replies %+v", got)
 			}
 			if got := all.Messages("grpc", "message"); got.Whole+got.Unsaid > 0 {
@@ -225,7 +225,7 @@ func TestASideWithoutInterceptorsSeesNothingAndNothingIsReceivedThatNobodySent(t
 func TestOtherMetadataGoesThrough(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	service, conn := start(t, ourServer, ourClient)
-	recorded.During(t, sensor.Options{}, func() {
+	sensortest.During(t, sensor.Options{}, func() {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", parent)
 		if _, err := one(ctx, conn, 1); err != nil {
 			t.Error(err)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"meridian/internal/recorded"
+	"meridian/internal/sensortest"
 	"meridian/sensor"
 	"meridian/trace"
 )
@@ -42,10 +42,10 @@ func get(t testing.TB, client *http.Client, url string) (*http.Response, string)
 	return r, string(body)
 }
 
-func wantMessages(t *testing.T, all recorded.Events, n int) {
+func wantMessages(t *testing.T, all sensortest.Events, n int) {
 	t.Helper()
 	for _, name := range []string{"request", "reply"} {
-		if got := all.Messages("http", name); got != (recorded.Tally{Whole: n}) {
+		if got := all.Messages("http", name); got != (sensortest.Tally{Whole: n}) {
 			t.Errorf("%s: %+v, want %d whole ones", name, got, n)
 		}
 	}
@@ -54,7 +54,7 @@ func wantMessages(t *testing.T, all recorded.Events, n int) {
 func TestEveryRequestIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 	url, client := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	const each, at = 20, 5
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		var done sync.WaitGroup
 		for range at {
 			done.Go(func() {
@@ -103,7 +103,7 @@ func TestNothingIsSentOrMarkedWhenSwitchedOff(t *testing.T) {
 		}
 	}
 	check("not started")
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		sensor.Disable("http")
 		defer sensor.Enable("http")
 		check("switched off")
@@ -128,7 +128,7 @@ func TestOtherHeadersGoThroughAndTheRequestStaysAsItWas(t *testing.T) {
 	}
 	r.Header.Set("Traceparent", parent)
 	r.Header.Set("Tracestate", "congo=t61rcWkgMzE")
-	recorded.During(t, sensor.Options{}, func() {
+	sensortest.During(t, sensor.Options{}, func() {
 		reply, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestNoReplyIsTaggedWithoutATaggedRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header[Header] = tags
-		all := recorded.During(t, sensor.Options{}, func() {
+		all := sensortest.During(t, sensor.Options{}, func() {
 			reply, err := http.DefaultClient.Do(r)
 			if err != nil {
 				t.Fatal(err)
@@ -164,7 +164,7 @@ func TestNoReplyIsTaggedWithoutATaggedRequest(t *testing.T) {
 				t.Errorf("%v: replied with tag %q", tags, got)
 			}
 		})
-		if n := all.Messages("http", "request"); n != (recorded.Tally{}) {
+		if n := all.Messages("http", "request"); n != (sensortest.Tally{}) {
 			t.Errorf("%v: %+v", tags, n)
 		}
 	}
@@ -196,7 +196,7 @@ func TestEveryWayOfReplyingIsMarkedOnceWithItsStatus(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			url, client := serve(t, func(w http.ResponseWriter, _ *http.Request) { test.reply(w) })
-			all := recorded.During(t, sensor.Options{}, func() {
+			all := sensortest.During(t, sensor.Options{}, func() {
 				if _, body := get(t, client, url); body != test.body {
 					t.Errorf("body %q", body)
 				}
@@ -232,13 +232,13 @@ func TestAHandlerThatPanicsOrTakesTheConnectionOverEndsItsSliceWithoutReply(t *t
 			}))
 			defer s.Close()
 			client := &http.Client{Transport: &Transport{Base: &http.Transport{DisableKeepAlives: true}}}
-			all := recorded.During(t, sensor.Options{}, func() {
+			all := sensortest.During(t, sensor.Options{}, func() {
 				if r, err := client.Get(s.URL); err == nil {
 					r.Body.Close()
 				}
 				<-left
 			})
-			if n := all.Messages("http", "reply"); n != (recorded.Tally{}) {
+			if n := all.Messages("http", "reply"); n != (sensortest.Tally{}) {
 				t.Errorf("replies: %+v", n)
 			}
 			if begun, ended := all.Of("http", "serve", trace.Begin), all.Of("http", "serve", trace.End); len(begun) == 0 || len(begun) != len(ended) {
@@ -264,7 +264,7 @@ func TestARequestThatIsSentAgainHasOneSender(t *testing.T) {
 	})))
 	defer server.Close()
 	client := &http.Client{Transport: &Transport{Base: base}}
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		get(t, client, server.URL)
 		get(t, client, server.URL) // is idempotent, and sent again by net/http
 	})
@@ -285,7 +285,7 @@ func TestARequestThatIsSentAgainHasOneSender(t *testing.T) {
 			t.Errorf("a tag was sent %d times", times)
 		}
 	}
-	if replies := all.Messages("http", "reply"); replies != (recorded.Tally{Whole: 2}) {
+	if replies := all.Messages("http", "reply"); replies != (sensortest.Tally{Whole: 2}) {
 		t.Errorf("replies %+v", replies)
 	}
 }
@@ -296,7 +296,7 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) { return nil
 
 func TestAnErrorOfTheTransportEndsTheSliceAndIsReturned(t *testing.T) {
 	client := &http.Client{Transport: &Transport{Base: unreachable{}}}
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		if _, err := client.Get("http://nowhere/"); err == nil || !strings.Contains(err.Error(), "no way") {
 			t.Error(err)
 		}
@@ -321,7 +321,7 @@ func TestHTTP2IsMarkedAsWell(t *testing.T) {
 	defer s.Close()
 	client := s.Client()
 	client.Transport = &Transport{Base: client.Transport}
-	all := recorded.During(t, sensor.Options{}, func() {
+	all := sensortest.During(t, sensor.Options{}, func() {
 		for range 5 {
 			get(t, client, s.URL)
 		}

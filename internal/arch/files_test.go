@@ -1,0 +1,122 @@
+package arch
+
+import (
+	"bytes"
+	"go/format"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const longest = 500 // lines; one more is asking to be two files
+
+// unfinished words are put together here so that this file does not find itself.
+var unfinished = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "X" + "XX", "st" + "ub", "unimple" + "mented", "not imple" + "mented"}, "|") + `)\b`)
+
+// sources calls check with every file of the house that people write, by its path from the top.
+func sources(t *testing.T, check func(path string, text []byte)) {
+	t.Helper()
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if name == "testdata" || name == "bin" || name == ".git" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if name == ".git" { // a file in a linked work tree
+			return nil
+		}
+		switch filepath.Ext(name) {
+		case ".go", ".js", ".mjs", ".css", ".html", ".c", ".h", ".sh", ".md", ".yaml", ".yml", "":
+		default:
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			return nil // a program that somebody built here
+		}
+		short, err := filepath.Rel(top, path)
+		if err != nil {
+			return err
+		}
+		n++
+		check(short, text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n < 10 {
+		t.Fatalf("only %d files found", n)
+	}
+}
+
+func TestFilesStayShort(t *testing.T) {
+	sources(t, func(path string, text []byte) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".md") {
+			return
+		}
+		if n := bytes.Count(text, []byte("\n")); n > longest {
+			t.Errorf("%s has %d lines", path, n)
+		}
+	})
+}
+
+func TestGoFilesAreFormatted(t *testing.T) {
+	sources(t, func(path string, text []byte) {
+		if !strings.HasSuffix(path, ".go") {
+			return
+		}
+		want, err := format.Source(text)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		} else if !bytes.Equal(text, want) {
+			t.Errorf("%s is not as gofmt writes it", path)
+		}
+	})
+}
+
+func TestNothingIsLeftUnfinished(t *testing.T) {
+	sources(t, func(path string, text []byte) {
+		if strings.HasSuffix(path, ".md") {
+			return
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if word := unfinished.FindString(line); word != "" {
+				t.Errorf("%s:%d: %s", path, i+1, word)
+			}
+		}
+	})
+}
+
+// TestNoFileNamesThisCheckout holds against paths that are true on one machine alone.
+func TestNoFileNamesThisCheckout(t *testing.T) {
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(top, string(filepath.Separator)) < 2 {
+		t.Logf("%s is too short to look for", top)
+		return
+	}
+	sources(t, func(path string, text []byte) {
+		if bytes.Contains(text, []byte(top)) {
+			t.Errorf("%s names %s", path, top)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package pipeline_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"meridian/format/ctf"
+	"meridian/format/pcap"
+	"meridian/internal/kernel"
+	"meridian/internal/netlab"
+	"meridian/internal/pipeline"
+	"meridian/internal/record"
+	ebpf "meridian/internal/record/kernel"
+	"meridian/internal/record/netstate"
+	"meridian/internal/record/packet"
+	"meridian/trace"
+)
+
+// recordTwice records the packets of a host of a laboratory both as the kernel's events and by a capture, until the function
+// that it returns is called. Origin is as in recorded.
+func recordTwice(t *testing.T, lab *netlab.Lab, host, dir string) (stop func(), origin int64) {
+	t.Helper()
+	space := lab.Namespace(host)
+	inode, err := netstate.Inode(space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w trace.Warnings
+	events, err := ebpf.Open(ebpf.Options{Groups: ebpf.Net, NetNS: inode}, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	capture, err := packet.Open(packet.Options{NetNS: space})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := record.Kernel(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.New(record.Options{Dir: dir, Host: host, Rings: []string{t.TempDir()}, Sources: []record.Source{source}, Packets: capture, Warnings: &w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	var s record.Summary
+	go func() {
+		var err error
+		s, err = r.Run(ctx)
+		done <- err
+	}()
+	return func() {
+		t.Helper()
+		cancel()
+		for _, err := range []error{<-done, events.Close(), capture.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if s.Total.Lost > 0 || len(w.Lines()) > 0 {
+			t.Errorf("%s: %d lost, %q", host, s.Total.Lost, w.Lines())
+		}
+	}, r.Origin()
+}
+
+// alignedHosts returns the report of two hosts.
+func alignedHosts(t *testing.T, web, db, output string, origins map[string]int64) *pipeline.Outcome {
+	t.Helper()
+	inputs, err := pipeline.ParseInputs([]string{"web=" + web, "db=" + db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{filepath.Join(t.TempDir(), output)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Broken) > 0 || out.Report.Quality.Inversions != 0 {
+		t.Errorf("%s and %s: broken %q, %d inversions", web, db, out.Broken, out.Report.Quality.Inversions)
+	}
+	holdOrigins(t, out, origins)
+	return out
+}
+
+func TestPacketsRecordedTwiceAreMatchedOnce(t *testing.T) {
+	lab := netlab.New(t)
+	lab.Hosts("web", "db")
+	lab.Link("web", "db")
+	dir := t.TempDir()
+	web, db := filepath.Join(dir, "web"), filepath.Join(dir, "db")
+	stopWeb, originWeb := recordTwice(t, lab, "web", web)
+	stopDB, originDB := recordTwice(t, lab, "db", db)
+	origins := map[string]int64{"web": originWeb, "db": originDB}
+	lab.Run(netlab.Mixed("web", "db"))
+	stopWeb()
+	stopDB()
+	both := alignedHosts(t, web, db, "x.csv", origins).Report.Quality.Messages
+	captures := alignedHosts(t, filepath.Join(web, "packets", "web.pcapng"), filepath.Join(db, "packets", "db.pcapng"), "x.pcapng", origins).Report.Quality.Messages
+	mixed := alignedHosts(t, web, filepath.Join(db, "packets", "db.pcapng"), "x.pcapng", origins).Report.Quality.Messages
+	for _, host := range []string{"web", "db"} {
+		orderOfOneHost(t, filepath.Join(dir, host), host)
+		if err := os.RemoveAll(filepath.Join(dir, host, "packets")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := alignedHosts(t, web, db, "x.csv", origins).Report.Quality.Messages
+	t.Logf("messages: %d by captures, %d by the kernel's events, %d by both", captures, events, both)
+	// Beside those of the captures are at most those of what few packets one of the two began or ended with.
+	if captures < 500 || events < 500 || both < captures || both > captures+captures/50 || mixed < captures || mixed > captures+captures/50 {
+		t.Errorf("%d messages by both, %d where one has captures alone, %d by captures, %d by events", both, mixed, captures, events)
+	}
+}
+
+// orderOfOneHost holds a host's capture against its kernel's events: on one clock, TCP hands a packet over before the
+// device takes it.
+func orderOfOneHost(t *testing.T, dir, host string) {
+	t.Helper()
+	trc, err := ctf.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := trc.Events()
+	defer source.Close()
+	events, err := kernel.Packets(source, host, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	capture, err := pcap.Read(context.Background(), filepath.Join(dir, "packets", host+".pcapng"), host, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type key struct {
+		from, to trace.Endpoint
+		seq, ack uint32
+		length   uint32
+		flags    uint8
+	}
+	sent := func(c *trace.Capture) map[key][]int64 {
+		found := make(map[key][]int64)
+		for i := range c.Packets.Len() {
+			p := c.Packets.At(i)
+			if p.Kind != trace.TCP || p.From != trace.Sent {
+				continue
+			}
+			from, to := c.Flows[p.Flow>>1].Ends(int(p.Flow & 1))
+			k := key{from, to, p.Seq, p.Ack, p.Length, p.Flags}
+			found[k] = append(found[k], p.Time)
+		}
+		return found
+	}
+	queued, left := sent(events), sent(capture)
+	n := 0
+	const reading = 5000 // ns by which the difference of REALTIME and MONOTONIC may be known wrongly
+	for k, at := range left {
+		before := queued[k]
+		if len(at) != 1 || len(before) != 1 {
+			continue // sent again, or divided in between
+		}
+		if n++; before[0] > at[0]+reading || at[0] > before[0]+60_000_000_000 {
+			t.Fatalf("%s: %+v was handed over at %d and left at %d", host, k, before[0], at[0])
+		}
+	}
+	if n < 100 {
+		t.Errorf("%s: only %d packets are known by both", host, n)
+	}
+}

@@ -1,0 +1,66 @@
+package pipeline
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"meridian/format/pcap"
+	"meridian/internal/sim"
+	"meridian/trace"
+)
+
+func TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	s := sim.Scenario{
+		Hosts: 3, Topology: sim.Full, Start: begin, Span: 10 * time.Second, Rate: 30, Jitter: 20 * time.Microsecond,
+		MinDelay: [2]time.Duration{30 * time.Microsecond, 40 * time.Microsecond}, MaxOffset: time.Second, MaxSkewPPM: 50, Seed: 1,
+		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: begin + 4e9, By: -2e9}}, {Host: 1, Step: sim.Step{At: begin + 7e9, By: 1e9}}},
+	}
+	dir := t.TempDir()
+	done, err := Simulate(context.Background(), Simulation{Scenario: s, Dir: dir, Captures: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inputs []Input
+	for i, path := range done.Traces {
+		inputs = append(inputs, Input{Host: done.Truth.Hosts[i].Name, Path: path})
+	}
+	merged := filepath.Join(t.TempDir(), "merged.pcapng")
+	outcome, err := Run(context.Background(), inputs, Options{Outputs: []string{merged}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(outcome.Broken) > 0 || len(outcome.Report.Steps) != 2 || len(outcome.Report.Warnings) != 2 ||
+		!strings.Contains(outcome.Report.Warnings[0], "its clock was set by -2.000") {
+		t.Errorf("broken %q, steps %+v, warnings %q", outcome.Broken, outcome.Report.Steps, outcome.Report.Warnings)
+	}
+	// Each message is twice in the merged capture, and its first frame is the sender's.
+	sentBy := make(map[string]int)
+	reader, err := pcap.Open(merged, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	var f trace.Frame
+	frames, last := 0, int64(0)
+	for reader.Next(&f) == nil {
+		text := string(f.Data[42:])
+		from := int(f.Data[11]) // the last byte of the sender's address
+		if _, again := sentBy[text]; !again {
+			sentBy[text] = f.Interface
+			if f.Interface != from {
+				t.Fatalf("%s of host %d is first seen on host %d", text, from, f.Interface)
+			}
+		}
+		if f.Time < last {
+			t.Fatalf("frame %d runs back", frames)
+		}
+		frames, last = frames+1, f.Time
+	}
+	if frames != 2*int(done.Messages) {
+		t.Errorf("%d frames of %d messages", frames, done.Messages)
+	}
+}

@@ -1,0 +1,150 @@
+package kernel_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	meaning "meridian/internal/kernel"
+	"meridian/internal/record/kernel"
+	"meridian/trace"
+)
+
+// busy is a script of more work than there are processors, of processes that give way to each other.
+const busy = `for job in 1 2 3 4; do
+	( for i in 1 2 3 4 5 6 7 8 9 10; do j=0; while [ $j -lt 2000 ]; do j=$((j+1)); done; /bin/true; done ) &
+done; wait`
+
+func init() {
+	if os.Getenv("MERIDIAN_KERNEL_TEST") == "threads" {
+		beManyThreads()
+	}
+}
+
+// beManyThreads works on threads that come and go, and at last becomes another program from a thread that is not the first.
+func beManyThreads() {
+	runtime.LockOSThread() // to the first thread, where the others are not
+	var all sync.WaitGroup
+	for range 40 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			runtime.LockOSThread() // and so the thread ends with the goroutine
+			for i := range 20 {
+				for x := 0; x < 20_000; x++ {
+					runtime.KeepAlive(x)
+				}
+				if i%5 == 0 {
+					syscall.Nanosleep(&syscall.Timespec{Nsec: int64(10 * time.Microsecond)}, nil)
+				}
+			}
+		}()
+	}
+	all.Wait()
+	failed := make(chan error)
+	go func() {
+		failed <- syscall.Exec("/bin/true", []string{"true"}, nil)
+	}()
+	fmt.Fprintln(os.Stderr, <-failed)
+	os.Exit(1)
+}
+
+// slice is a stretch of a row.
+type slice struct{ begin, end int64 }
+
+// runs returns when each thread ran, by its number.
+func runs(t *testing.T, s *tape) (of map[int64][]slice, warnings []string) {
+	t.Helper()
+	var w trace.Warnings
+	rows := meaning.Rows(s, &w)
+	of = map[int64][]slice{}
+	began := map[uint64]int64{}
+	var e trace.Event
+	for rows.Next(&e) == nil {
+		row := &rows.Streams()[e.Stream]
+		if row.Kind != trace.Thread || rows.Classes()[e.Class].Name != "running" {
+			continue
+		}
+		if e.Phase == trace.Begin {
+			began[e.Slice] = e.Time
+		} else {
+			of[row.ID] = append(of[row.ID], slice{began[e.Slice], e.Time})
+		}
+	}
+	return of, w.Lines()
+}
+
+// TestFollowedThreadsRunWhenTheyRunAmongAll records the same twice: the processes under study, and everything.
+func TestFollowedThreadsRunWhenTheyRunAmongAll(t *testing.T) {
+	t.Run("processes", func(t *testing.T) { amongAll(t, busy, false) })
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("threads", func(t *testing.T) { amongAll(t, "MERIDIAN_KERNEL_TEST=threads exec "+binary, true) })
+}
+
+// amongAll studies what a script does, and whether a thread of it becomes the first one of its process.
+func amongAll(t *testing.T, script string, becomes bool) {
+	pid, pass := gate(t, "studied", script)
+	_, other := gate(t, "bystander", busy)
+	all := record(t, kernel.Options{Groups: kernel.Sched, BufferSize: 16 << 20})
+	some := record(t, kernel.Options{Groups: kernel.Sched, Pids: []int{pid}, BufferSize: 16 << 20})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		other()
+	}()
+	pass()
+	<-ended
+	few, many := some.stop(), all.stop()
+	if n := some.lost() + all.lost(); n != 0 {
+		t.Fatalf("%d events lost", n)
+	}
+
+	got, warnings := runs(t, few)
+	want, _ := runs(t, many)
+	if len(warnings) > 0 {
+		t.Errorf("%q", warnings)
+	}
+	family, became := map[int64]bool{int64(pid): true}, false
+	for i := range few.events {
+		switch e := &few.events[i]; few.name(e) {
+		case "sched_process_fork":
+			family[few.value(t, e, "child_tid").Int()] = true
+		case "sched_process_exec":
+			became = became || few.value(t, e, "old_tid").Int() != few.value(t, e, "tid").Int()
+		}
+	}
+	if became != becomes {
+		t.Errorf("a thread became the first one: %t", became)
+	}
+	total, slices := int64(0), 0
+	for tid, mine := range got {
+		if !family[tid] {
+			t.Errorf("thread %d, which is not followed, runs %d times", tid, len(mine))
+			continue
+		}
+		theirs := want[tid]
+		if len(theirs) != len(mine) {
+			t.Errorf("thread %d runs %d times, among all %d times", tid, len(mine), len(theirs))
+			continue
+		}
+		for i := range mine {
+			// At a switch the program of the recorder that was opened first takes its stamp first.
+			if mine[i].begin < theirs[i].begin || mine[i].begin > theirs[i].end || mine[i].end < theirs[i].end || i > 0 && mine[i-1].end > theirs[i].begin {
+				t.Fatalf("thread %d runs from %d to %d, among all from %d to %d", tid, mine[i].begin, mine[i].end, theirs[i].begin, theirs[i].end)
+			}
+			total += mine[i].end - mine[i].begin
+		}
+		slices += len(mine)
+	}
+	if slices < 100 || len(got) < 40 {
+		t.Errorf("%d threads run %d times", len(got), slices)
+	}
+	t.Logf("%d threads run %d times, %d ms in all; %d events among %d", len(got), slices, total/1e6, len(few.events), len(many.events))
+}

@@ -1,0 +1,231 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"meridian/format/ctf"
+	"meridian/internal/record/kernel"
+	"meridian/trace"
+)
+
+func init() { roles["kernel recorder"] = beKernelRecorder }
+
+const kernelRings = 16 << 20
+
+// beKernelRecorder records the kernel's events until it is killed, and says a word when it has begun.
+func beKernelRecorder() {
+	err := func() error {
+		events, err := kernel.Open(kernel.Options{Groups: kernel.Net | kernel.IRQ, BufferSize: kernelRings}, nil)
+		if err != nil {
+			return err
+		}
+		source, err := Kernel(events)
+		if err != nil {
+			return err
+		}
+		r, err := New(Options{Dir: os.Getenv("DIR"), Rings: []string{os.Getenv("RING")}, Sources: []Source{source}})
+		if err != nil {
+			return err
+		}
+		fmt.Println("recording")
+		_, err = r.Run(context.Background())
+		return err
+	}()
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// numbered sends datagrams that a packet shows the number of: by their length and the port that they go to, where nobody is.
+type numbered struct {
+	conn *net.UDPConn
+	port uint64
+}
+
+const (
+	firstNumbered = 52_000
+	eachPort      = 1000
+)
+
+func numberedDatagrams(t *testing.T) *numbered {
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &numbered{conn, uint64(conn.LocalAddr().(*net.UDPAddr).Port)}
+}
+
+func (d *numbered) send(n int) error {
+	to := net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: firstNumbered + n/eachPort}
+	_, err := d.conn.WriteToUDP(make([]byte, 1+n%eachPort), &to)
+	return err
+}
+
+// readNumbers returns how often a trace has each datagram when it was sent, how many events there are, and what reading it
+// warned of.
+func (d *numbered) readNumbers(t *testing.T, dir string) (found map[int]int, events int, warnings []string) {
+	t.Helper()
+	var w trace.Warnings
+	tr, err := ctf.Open(dir, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tr.Events()
+	defer s.Close()
+	found = map[int]int{}
+	for e := new(trace.Event); ; events++ {
+		if err := s.Next(e); errors.Is(err, io.EOF) {
+			return found, events, w.Lines()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		c := &s.Classes()[e.Class]
+		if c.Name != "net_dev_queue" {
+			continue
+		}
+		udp := header{c.Fields, s.Values()}.into("network_header").into("transport_header")
+		if to := udp.number("dest_port"); udp.number("source_port") == d.port && to >= firstNumbered {
+			found[int(to-firstNumbered)*eachPort+int(udp.number("len"))-8-1]++
+		}
+	}
+}
+
+// TestKernelEventsOfAKilledRecorderAreReadable kills recorders of the kernel's events while datagrams go out: whatever was
+// in the trace once stays, nothing is missing before the last that is there, and the next recorder goes on beside it.
+func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
+	probe, _ := kernelRecorder(t, kernel.Options{Groups: kernel.Net}, nil)
+	probe.Close()
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 6))
+	rings, dir := t.TempDir(), filepath.Join(t.TempDir(), "trace")
+	d := numberedDatagrams(t)
+	next := 0
+	for range 2 {
+		r := started(t, "kernel recorder", "RING="+rings, "DIR="+dir)
+		if !r.lines.Scan() {
+			t.Fatal("the recorder did not begin")
+		}
+		first := next
+		var over atomic.Bool
+		sent := make(chan error, 1)
+		go func() {
+			// On one processor, so that one stream has them all: at a kill each is as far as it was written.
+			runtime.LockOSThread()
+			var processors unix.CPUSet
+			err := unix.SchedGetaffinity(0, &processors)
+			for one := 0; err == nil; one++ {
+				if processors.IsSet(one) {
+					processors.Zero()
+					processors.Set(one)
+					err = unix.SchedSetaffinity(0, &processors)
+					break
+				}
+			}
+			if err != nil {
+				sent <- err
+				return
+			}
+			pace := time.NewTicker(2 * time.Millisecond)
+			defer pace.Stop()
+			for !over.Load() {
+				for range 50 {
+					if err := d.send(next); err != nil {
+						sent <- err
+						return
+					}
+					next++
+				}
+				<-pace.C
+			}
+			sent <- nil
+		}()
+		var seen int
+		for seen == 0 { // it is read while it is written
+			found, _, _ := d.readNumbers(t, dir)
+			for n := range found {
+				seen = max(seen, n-first+1)
+			}
+		}
+		<-time.After(time.Duration(random.Int64N(int64(300 * time.Millisecond))))
+		r.Process.Kill()
+		r.Process.Wait()
+		over.Store(true)
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+
+		found, events, warnings := d.readNumbers(t, dir)
+		kept := 0
+		for found[first+kept] == 1 {
+			kept++
+		}
+		last := 0
+		for n, times := range found {
+			if last = max(last, n); times != 1 {
+				t.Errorf("datagram %d is there %d times", n, times)
+			}
+		}
+		if kept < seen || first+kept != last+1 {
+			t.Errorf("of datagrams %d to %d the first %d are there, and others up to %d; %d were before the kill", first, next-1, kept, last, seen)
+		}
+		for _, line := range warnings {
+			if !strings.Contains(line, "cut short") {
+				t.Error(line)
+			}
+		}
+		printed, problems := babeltraceTorn(t, dir)
+		if len(warnings) == 0 && (printed != events || problems != "") || printed == 0 {
+			t.Errorf("babeltrace2 prints %d events of %d: %s", printed, events, problems)
+		}
+		t.Logf("%d events, of %d datagrams %d; %d before the kill; %q", events, next-first, kept, seen, warnings)
+	}
+	// The next recorder cuts off what is torn.
+	r, err := New(Options{Dir: dir, Rings: []string{rings}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	all := read(t, dir)
+	if n := babeltrace(t, dir); n != len(all) || n == 0 {
+		t.Errorf("babeltrace2 prints %d events of %d", n, len(all))
+	}
+}
+
+// babeltraceTorn is babeltrace for a trace that may end in the middle of a packet.
+func babeltraceTorn(t *testing.T, dir string) (lines int, problems string) {
+	t.Helper()
+	path, err := exec.LookPath("babeltrace2")
+	if err != nil {
+		if os.Getenv("MERIDIAN_CI") == "1" {
+			t.Fatal("babeltrace2 is not installed")
+		}
+		t.Skip("babeltrace2 is not installed")
+	}
+	c := exec.Command(path, dir)
+	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "BABELTRACE_TERM_COLOR=never")
+	var out, said bytes.Buffer
+	c.Stdout, c.Stderr = &out, &said
+	_ = c.Run() // what it says is what counts
+	return bytes.Count(out.Bytes(), []byte("\n")), said.String()
+}

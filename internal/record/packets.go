@@ -1,0 +1,203 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"meridian/clock"
+	"meridian/internal/record/packet"
+	"meridian/trace"
+)
+
+// Capture brings packets, as a [packet.Capture] does.
+type Capture interface {
+	// SetOrigin is called first: stamps are CLOCK_MONOTONIC with so many ns added.
+	SetOrigin(ns int64) error
+	// Interfaces only grows, before a frame is of a new one.
+	Interfaces() []packet.Interface
+	// Read calls each with frame after frame until the context is done, and then with what was there by then.
+	Read(ctx context.Context, each func(*trace.Frame, trace.Direction) error) error
+	// Stats may be called while Read runs.
+	Stats() (packet.Stats, error)
+}
+
+// packetFiles is the directory in a trace's own that has its packets: what lies beside the metadata is taken for streams.
+const (
+	packetFiles  = "packets"
+	packetSuffix = ".pcapng"
+)
+
+// stampedBy ends the comment of a file of packets.
+func stampedBy(origin int64) string {
+	return fmt.Sprintf(", stamped by CLOCK_MONOTONIC + %d ns as the trace beside them", origin)
+}
+
+// packetWriter writes what a capture brings into a file of its own.
+type packetWriter struct {
+	capture  Capture
+	warnings *trace.Warnings
+	origin   int64
+
+	mu     sync.Mutex // the capture's goroutine writes, another one flushes
+	file   *packet.File
+	failed error // what ended it: the output's fault or the capture's
+	stats  packet.Stats
+}
+
+func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
+	w := &packetWriter{capture: o.Packets, warnings: o.Warnings, origin: origin}
+	if err := w.capture.SetOrigin(origin); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	dir := filepath.Join(o.Dir, packetFiles)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("record: %w", full(err))
+	}
+	comment := "packets of " + o.Host + stampedBy(origin)
+	host := plain(o.Host)
+	if host == "" || host[0] == '.' {
+		host = "host" + host // readers pass over files whose names begin with a dot
+	}
+	for n := 1; ; n++ {
+		name := host
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", name, n)
+		}
+		var err error
+		w.file, err = packet.Create(filepath.Join(dir, name+packetSuffix), comment)
+		switch {
+		case errors.Is(err, fs.ErrExist): // an earlier recorder's
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("record: %w", full(err))
+		}
+		if err := w.flush(); err != nil {
+			return nil, errors.Join(err, w.file.Close())
+		}
+		return w, nil
+	}
+}
+
+func (w *packetWriter) name() string { return packetFiles }
+
+// run writes until the capture ends. What it gave before it failed is in the file then.
+func (w *packetWriter) run(ctx context.Context) error {
+	flush := func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.failed == nil {
+			w.failed = w.flush()
+		}
+		return w.failed
+	}
+	err := reading(ctx, flush, func(ctx context.Context) error {
+		return w.capture.Read(ctx, func(f *trace.Frame, _ trace.Direction) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.failed == nil {
+				w.failed = w.write(f)
+			}
+			return w.failed
+		})
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.failed != nil:
+		err = w.failed
+	case ctx.Err() == nil && err == nil:
+		err = errEnded
+	}
+	if err == nil || ofOutput(err) {
+		return err
+	}
+	w.failed = w.flush()
+	return errors.Join(err, w.failed)
+}
+
+func (w *packetWriter) write(f *trace.Frame) error {
+	err := w.file.Describe(w.capture.Interfaces())
+	if err == nil {
+		err = w.file.Write(f)
+	}
+	return wrapped(err)
+}
+
+// wrapped tells what the file said. It refuses packets that make no sense, too, which is the capture's fault.
+func wrapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	var system *fs.PathError
+	if err = fmt.Errorf("record: packets: %w", full(err)); errors.As(err, &system) {
+		err = &outputError{err}
+	}
+	return err
+}
+
+// flush writes out what is in memory, and what was lost.
+func (w *packetWriter) flush() error { return w.tell(false) }
+
+func (w *packetWriter) tell(last bool) error {
+	if err := w.file.Describe(w.capture.Interfaces()); err != nil {
+		return wrapped(err)
+	}
+	if s, err := w.capture.Stats(); err == nil { // else they stay what they were
+		w.stats = s
+	}
+	return wrapped(w.file.Tell(w.stats, int64(clock.Monotonic.Now())+w.origin, last))
+}
+
+func (w *packetWriter) finish() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var err error
+	if !ofOutput(w.failed) { // else it was told
+		err = w.tell(true)
+	}
+	for _, of := range []struct{ interfaces, told string }{
+		{w.stats.Gone, "interfaces were removed and have not come again"},
+		{w.stats.Again, "interfaces were removed and came again; those of their first instant may be missing"},
+		{w.stats.Deaf, "those of interfaces that were removed and came again are missing, since nobody heard of these"},
+	} {
+		if of.interfaces != "" {
+			w.warnings.Add("packets", of.told, of.interfaces)
+		}
+	}
+	if n := w.stats.Unknown; n > 0 {
+		w.warnings.AddN("packets", "those of interfaces whose link layer is not known here are left out", "", n)
+	}
+	if shut := w.file.Close(); shut != nil {
+		err = errors.Join(err, &outputError{fmt.Errorf("record: packets: %w", full(shut))})
+	}
+	return err
+}
+
+// counts are those of each name of interfaces, which several may have had one after another. What found no room is known only of all together, which have one ring.
+func (w *packetWriter) counts() (all []Counts) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, i := range w.file.Written() {
+		at := slices.IndexFunc(all, func(c Counts) bool { return c.Interface == i.Name })
+		if at < 0 {
+			at = len(all)
+			all = append(all, Counts{Name: "packets " + i.Name, Interface: i.Name})
+		}
+		all[at].Events += uint64(i.Packets)
+		all[at].Packets += uint64(i.Packets)
+		all[at].Bytes += uint64(i.Bytes)
+	}
+	switch lost := uint64(w.stats.Dropped); {
+	case lost > 0 && len(all) == 1:
+		all[0].Lost = lost
+	case lost > 0:
+		all = append(all, Counts{Name: "packets of all interfaces", Lost: lost})
+	}
+	return all
+}

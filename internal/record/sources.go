@@ -1,0 +1,92 @@
+package record
+
+import (
+	"context"
+	"fmt"
+
+	bpf "meridian/internal/record/kernel"
+	"meridian/internal/record/netstate"
+	"meridian/trace"
+)
+
+// KernelEvents is a recording of the kernel's events, however it comes by them: that of package record/kernel by eBPF, that of
+// record/tracefs by the kernel's own buffers.
+type KernelEvents interface {
+	Classes() []trace.Class
+	// Read returns when Stop was called and all was given that happened before.
+	Read(ctx context.Context, give func(*bpf.Event) error) error
+	Stop() error
+	Lost() ([]uint64, error) // by processor
+}
+
+// kernelSource brings the kernel's events.
+type kernelSource struct {
+	recorder KernelEvents
+	streams  []trace.Stream
+	event    Event
+}
+
+// Kernel returns a recording of the kernel's events as a source, which ends and is given back when the recorder has run.
+func Kernel(r KernelEvents) (Source, error) {
+	lost, err := r.Lost()
+	if err != nil {
+		return nil, fmt.Errorf("record: kernel: %w", err)
+	}
+	k := &kernelSource{recorder: r}
+	for cpu := range lost {
+		k.streams = append(k.streams, trace.Stream{Name: fmt.Sprintf("CPU %d", cpu), Kind: trace.CPU, ID: int64(cpu), Parent: -1})
+	}
+	return k, nil
+}
+
+func (k *kernelSource) Name() string            { return "kernel" }
+func (k *kernelSource) Streams() []trace.Stream { return k.streams }
+func (k *kernelSource) Classes() []trace.Class  { return k.recorder.Classes() }
+
+func (k *kernelSource) Read(ctx context.Context, each func(*Event) error) error {
+	// What happened before the end is still to come, so that the end stops the kernel and not the reading.
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { stopped <- k.recorder.Stop() })
+	err := k.recorder.Read(context.WithoutCancel(ctx), func(e *bpf.Event) error {
+		k.event = Event{Stamp: e.Stamp, Stream: e.CPU, Class: e.Class, Values: e.Values}
+		return each(&k.event)
+	})
+	if !stop() {
+		if stopping := <-stopped; err == nil {
+			err = stopping
+		}
+	}
+	return err
+}
+
+func (k *kernelSource) Lost() []uint64 {
+	lost, err := k.recorder.Lost()
+	if err != nil {
+		return nil
+	}
+	return lost
+}
+
+// interfaces brings the state of the network interfaces and its changes.
+type interfaces struct {
+	watcher *netstate.Watcher
+	event   Event
+}
+
+// Interfaces returns what a watcher sees as a source.
+func Interfaces(w *netstate.Watcher) Source { return &interfaces{watcher: w} }
+
+func (n *interfaces) Name() string { return "interfaces" }
+func (n *interfaces) Streams() []trace.Stream {
+	return []trace.Stream{{Name: "interfaces", Kind: trace.Device, Parent: -1}}
+}
+func (n *interfaces) Classes() []trace.Class { return netstate.Classes() }
+
+func (n *interfaces) Read(ctx context.Context, each func(*Event) error) error {
+	return n.watcher.Read(ctx, func(c *netstate.Change) error {
+		n.event.Stamp, n.event.Class, n.event.Values = uint64(c.Stamp.Monotonic), c.Class(), c.Values(n.event.Values[:0])
+		return each(&n.event)
+	})
+}
+
+func (n *interfaces) Lost() []uint64 { return []uint64{uint64(n.watcher.Lost())} }

@@ -1,0 +1,236 @@
+package tracefs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	meaning "meridian/internal/kernel"
+	"meridian/internal/netlab"
+	"meridian/internal/record/kernel"
+	"meridian/trace"
+)
+
+// peer opens the recorder by eBPF with the same options, or skips the test.
+func peer(t *testing.T, o Options) *recording {
+	t.Helper()
+	r, err := kernel.Open(o, warn(t))
+	if err != nil {
+		if os.Getenv("MERIDIAN_CI") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	rec := tape(t, r)
+	rec.read(context.Background())
+	return rec
+}
+
+// tell writes an event as both recorders should have it, but for its stamp.
+func tell(t *testing.T, e *taped) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "CPU %d %s", e.cpu, e.class.Name)
+	for i := range e.values {
+		v, f := &e.values[i], &e.class.Fields[i]
+		switch {
+		case f.Name == "prev_state" && (v.Bits >= 0x10 || !e.value(t, "prev_followed").Bool()):
+			continue // of threads that end, and of idle ones of the kernel's: ftrace has its own codes
+		case f.Type.Kind == trace.Text:
+			fmt.Fprintf(&b, " %s=%q", f.Name, v.Data)
+		default:
+			fmt.Fprintf(&b, " %s=%d", f.Name, v.Int())
+		}
+	}
+	return b.String()
+}
+
+// of counts the events of some processes, by what they tell.
+func of(t *testing.T, events []taped, family map[int64]bool) map[string]int {
+	n := map[string]int{}
+	for i := range events {
+		e := &events[i]
+		name := "tid"
+		switch e.class.Name {
+		case "sched_switch":
+			if family[e.value(t, "next_tid").Int()] || family[e.value(t, "prev_tid").Int()] {
+				n[tell(t, e)]++
+			}
+			continue
+		case "sched_process_fork":
+			name = "parent_tid"
+		case "sched_process_free": // at any time later
+			continue
+		}
+		if family[e.value(t, name).Int()] {
+			n[tell(t, e)]++
+		}
+	}
+	return n
+}
+
+// mostUnseen is how many wake-ups may be hidden from eBPF.
+const mostUnseen = 6
+
+func TestTheEventsAreThoseOfTheRecorderByEBPF(t *testing.T) {
+	pid, pass := gate(t, "studied", "/bin/true; (/bin/true; cat /proc/self/comm | /bin/cat); sleep 0.01")
+	o := Options{Groups: kernel.Sched | kernel.Syscalls, Pids: []int{pid}}
+	other := peer(t, o)
+	rec, r := record(t, o)
+	if !slices.EqualFunc(rec.source.Classes(), other.source.Classes(), func(a, b trace.Class) bool {
+		return a.Name == b.Name && a.Category == b.Category && a.Context == b.Context && fmt.Sprint(a.Fields) == fmt.Sprint(b.Fields)
+	}) {
+		t.Error("the classes differ")
+	}
+	pass()
+	events, theirs := rec.stop(), other.stop()
+	family := map[int64]bool{} // children alone: they began and ended while both recorded
+	for i := range theirs {
+		if e := &theirs[i]; e.class.Name == "sched_process_fork" {
+			family[e.value(t, "child_tid").Int()] = true
+		}
+	}
+	want, got := of(t, theirs, family), of(t, events, family)
+	wrong, withheld := 0, int64(0)
+	for s, n := range want {
+		// Some kernels' ftrace does not tell of switches that end a processor's rest; those are to be counted.
+		if got[s] < n && strings.Contains(s, " sched_switch ") && strings.Contains(s, "prev_tid=0 ") {
+			withheld += int64(n - got[s])
+			continue
+		}
+		if got[s] != n {
+			if wrong++; wrong < 10 {
+				t.Errorf("%d of %d: %s", got[s], n, s)
+			}
+		}
+	}
+	unseen := 0
+	for s, n := range got {
+		if want[s] == 0 {
+			// Some machines run no eBPF program while an agent of theirs is the current process: whom an interrupt wakes then
+			// only ftrace tells.
+			if unseen += n; unseen <= mostUnseen && strings.Contains(s, " sched_wak") {
+				continue
+			}
+			if wrong++; wrong < 10 {
+				t.Errorf("%d too many: %s", n, s)
+			}
+		}
+	}
+	if len(family) < 5 || len(want) < 100 || r.decoder.gaps < withheld {
+		t.Errorf("%d processes, %d events, %d switches missing of %d", len(family), len(want), r.decoder.gaps, withheld)
+	}
+	t.Logf("%d processes, %d different events, %d switches withheld", len(family), len(want), withheld)
+}
+
+func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
+	lab := netlab.New(t)
+	lab.Hosts("web", "db")
+	lab.Link("web", "db")
+	o := Options{Groups: kernel.Net | kernel.IRQ, BufferSize: 32 << 20} // the machine may be busy
+	other := peer(t, o)
+	rec, _ := record(t, o)
+	begin, err1 := now()
+	lab.Run(netlab.Traffic{From: "web", To: "db", Bulk: []int64{1 << 20}, Chats: 2, Requests: 50, Datagrams: 50, Pings: 10})
+	end, err2 := now()
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	events, theirs := rec.stop(), other.stop()
+	if n := rec.lost() + other.lost(); n != 0 {
+		t.Fatalf("%d events lost", n)
+	}
+	tally := func(events []taped) map[string]int {
+		n := map[string]int{}
+		for i := range events {
+			e := &events[i]
+			if e.stamp < begin || e.stamp > end { // one may have recorded sooner and longer
+				continue
+			}
+			switch e.class.Name {
+			case "net_dev_queue", "netif_receive_skb":
+				n[fmt.Sprintf("%s %d %x %d %s", e.class.Name, e.cpu, e.value(t, "skbaddr").Bits, e.value(t, "len").Bits, e.value(t, "name").Data)]++
+			case "napi_poll":
+				n[fmt.Sprintf("napi_poll %d %x %s %d %d", e.cpu, e.value(t, "napi").Bits, e.value(t, "dev_name").Data, e.value(t, "work").Int(), e.value(t, "budget").Int())]++
+			}
+		}
+		return n
+	}
+	// What else goes on in this machine at the very beginning and end, one may have within and the other not.
+	want, got := tally(theirs), tally(events)
+	common, different := 0, 0
+	for _, s := range slices.Collect(maps.Keys(want)) {
+		common += min(want[s], got[s])
+		different += max(want[s], got[s]) - min(want[s], got[s])
+	}
+	if common < 1000 || different > 10 {
+		t.Errorf("%d events in common, %d not", common, different)
+	}
+	t.Logf("%d events in common, %d not", common, different)
+}
+
+// replay is a recording as a source of room trace.
+type replay struct {
+	rec     *recording
+	streams []trace.Stream
+	at      int
+}
+
+func newReplay(rec *recording) *replay {
+	s := &replay{rec: rec}
+	for cpu := range 1 << 10 {
+		s.streams = append(s.streams, trace.Stream{Name: fmt.Sprint("CPU ", cpu), Kind: trace.CPU, ID: int64(cpu), Parent: -1})
+	}
+	return s
+}
+
+func (s *replay) Next(e *trace.Event) error {
+	if s.at == len(s.rec.events) {
+		return io.EOF
+	}
+	at := &s.rec.events[s.at]
+	*e = trace.Event{Time: int64(at.stamp), Stream: at.cpu, Class: at.of}
+	s.at++
+	return nil
+}
+
+func (s *replay) Values() []trace.Value   { return s.rec.events[s.at-1].values }
+func (s *replay) Streams() []trace.Stream { return s.streams }
+func (s *replay) Classes() []trace.Class  { return s.rec.source.Classes() }
+func (s *replay) Close() error            { return nil }
+
+func TestRowsUnderstandTheEvents(t *testing.T) {
+	lab := netlab.New(t)
+	lab.Hosts("web", "db")
+	lab.Link("web", "db")
+	rec, _ := record(t, Options{Groups: kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls, Pids: []int{os.Getpid()}, BufferSize: 32 << 20})
+	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 200})
+	rec.stop()
+	if n := rec.lost(); n != 0 {
+		t.Fatalf("%d events lost", n)
+	}
+	w := warn(t)
+	rows := meaning.Rows(newReplay(rec), w)
+	found := map[string]int{}
+	var e trace.Event
+	for rows.Next(&e) == nil {
+		row, c := &rows.Streams()[e.Stream], &rows.Classes()[e.Class]
+		if e.Phase == trace.Begin || row.Kind == trace.Device {
+			found[row.Kind.String()+" "+c.Name]++
+		}
+	}
+	for _, want := range []string{"thread running", "thread read", "thread write", "interrupt softirq NET_RX", "device net_dev_queue"} {
+		if found[want] == 0 {
+			t.Errorf("no %q in %v", want, found)
+		}
+	}
+	// Packets are taken for what they are: without headers.
+	c, err := meaning.Packets(newReplay(rec), "web", "events", w)
+	if err != nil || c.Packets.Len() != 0 && c.Packets.At(0).Flow != trace.NoFlow {
+		t.Errorf("%v, %d packets", err, c.Packets.Len())
+	}
+}

@@ -1,0 +1,153 @@
+// Package sensortest tells tests what a program recorded of itself with package sensor: events with their fields by name, and
+// what became of the messages whose ends they are.
+//
+//	func() --> sensor.Record --> DIR --> format/ctf --> Events --> Messages
+//
+// It is the reader that anybody has; a trace with anything amiss fails the test. The cost is a trace in memory.
+package sensortest
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"meridian/format/ctf"
+	"meridian/sensor"
+	"meridian/trace"
+)
+
+// Event is an event with its names.
+type Event struct {
+	trace.Event
+	Category, Name string
+	Fields         map[string]string // numbers in decimal
+}
+
+// Events are the events of a trace, in its order.
+type Events []Event
+
+// During records what happens while a function runs. Only one test of a process can at a time.
+func During(t testing.TB, o sensor.Options, what func()) Events {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "trace")
+	o.Dir = t.TempDir()
+	stop, err := sensor.Record(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	defer func() {
+		if !stopped { // the function gave up the test
+			_ = stop()
+		}
+	}()
+	what()
+	stopped = true
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	return Read(t, dir)
+}
+
+// Read reads a trace.
+func Read(t testing.TB, dir string) (all Events) {
+	t.Helper()
+	var w trace.Warnings
+	in, err := ctf.Open(dir, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	s := in.Events()
+	defer s.Close()
+	for {
+		var e Event
+		if err := s.Next(&e.Event); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		c := &s.Classes()[e.Class]
+		e.Name, e.Category, e.Fields = strings.TrimPrefix(c.Name, c.Category+":"), c.Category, map[string]string{}
+		for i, v := range s.Values() {
+			e.Fields[c.Fields[i].Name] = text(&v)
+		}
+		all = append(all, e)
+	}
+	if said := w.Lines(); len(said) > 0 {
+		t.Fatalf("%s: %q", dir, said)
+	}
+	return all
+}
+
+func text(v *trace.Value) string {
+	switch v.Kind {
+	case trace.Int:
+		return strconv.FormatInt(v.Int(), 10)
+	case trace.Uint:
+		return strconv.FormatUint(v.Uint(), 10)
+	case trace.Text:
+		return string(v.Data)
+	}
+	return ""
+}
+
+// Of returns the events of one name and phase.
+func (all Events) Of(category, name string, phase trace.Phase) (some Events) {
+	for _, e := range all {
+		if e.Category == category && e.Name == name && e.Phase == phase {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// Tally says what became of the messages of one name.
+type Tally struct {
+	Whole     int // sent once and received once
+	Unheard   int // sent, and not received
+	Unsaid    int // received, and not sent
+	Ambiguous int // sent or received more than once
+	Inverted  int // received before they were sent
+}
+
+// Messages counts the messages whose ends are marks of a name.
+func (all Events) Messages(category, name string) (n Tally) {
+	type ends struct {
+		sent, received int
+		from, to       int64
+	}
+	known := map[uint64]*ends{}
+	for _, e := range all.Of(category, name, trace.Instant) {
+		m := known[e.Flow]
+		if m == nil {
+			m = &ends{}
+			known[e.Flow] = m
+		}
+		switch e.Role {
+		case trace.Sends:
+			m.sent, m.from = m.sent+1, e.Time
+		case trace.Receives:
+			m.received, m.to = m.received+1, e.Time
+		}
+	}
+	for _, m := range known {
+		switch {
+		case m.sent > 1 || m.received > 1:
+			n.Ambiguous++
+		case m.received == 0:
+			n.Unheard++
+		case m.sent == 0:
+			n.Unsaid++
+		default:
+			n.Whole++
+			if m.to < m.from {
+				n.Inverted++
+			}
+		}
+	}
+	return n
+}

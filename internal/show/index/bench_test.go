@@ -1,0 +1,121 @@
+package index_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"meridian/internal/load"
+	"meridian/internal/show/index"
+	"meridian/trace"
+)
+
+// kept holds records, so that only the index is measured.
+type kept struct{ records []trace.Record }
+
+func (k *kept) Write(r *trace.Record) error {
+	c := *r
+	c.Values = append([]trace.Value{}, r.Values...)
+	k.records = append(k.records, c)
+	return nil
+}
+func (k *kept) Close() error { return nil }
+
+func BenchmarkBuild(b *testing.B) {
+	o := load.Options{Events: 500_000, Hosts: 8, Messages: 50_000}
+	l := load.Legend(o)
+	k := &kept{}
+	if err := load.Write(o, l, k); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		x := build(b, l, k)
+		x.Close()
+	}
+	b.ReportMetric(float64(o.Events)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+}
+
+func build(b *testing.B, l *trace.Legend, k *kept) *index.Index {
+	n, err := index.NewBuilder(l, index.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range k.records {
+		if err := n.Write(&k.records[i]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := n.Close(); err != nil {
+		b.Fatal(err)
+	}
+	x, err := n.Index()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return x
+}
+
+// large is an index of a million events.
+func large(b *testing.B) *index.Index {
+	o := load.Options{Events: 1_000_000, Hosts: 8, Messages: 100_000}
+	l := load.Legend(o)
+	k := &kept{}
+	if err := load.Write(o, l, k); err != nil {
+		b.Fatal(err)
+	}
+	x := build(b, l, k)
+	b.Cleanup(func() { x.Close() })
+	return x
+}
+
+func BenchmarkTile(b *testing.B) {
+	x := large(b)
+	a := x.About()
+	for level := a.Top; level >= 8; level -= 2 {
+		for _, group := range []int{0, len(a.Hosts)} {
+			b.Run(fmt.Sprintf("level=%d/group=%d", level, group), func(b *testing.B) {
+				r := rand.New(rand.NewPCG(1, 2))
+				bytes := 0
+				for b.Loop() {
+					tile, err := x.Tile(group, level, r.Int64N(a.Span>>(level+10)+1))
+					if err != nil {
+						b.Fatal(err)
+					}
+					bytes += len(tile)
+				}
+				b.ReportMetric(float64(bytes)/float64(b.N), "bytes")
+			})
+		}
+	}
+}
+
+func BenchmarkSearch(b *testing.B) {
+	x := large(b)
+	for _, q := range []string{"nowhere", "key=12345", "name=nothing", "row=\"worker 1003\" id<1000"} {
+		b.Run(q, func(b *testing.B) {
+			for b.Loop() {
+				for after := int64(-1); ; {
+					f, err := x.Search(q, after, 1000)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if after = f.Next; after < 0 {
+						break
+					}
+				}
+			}
+			b.ReportMetric(float64(x.About().Events)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+		})
+	}
+}
+
+func BenchmarkEvents(b *testing.B) {
+	x := large(b)
+	r := rand.New(rand.NewPCG(1, 2))
+	for b.Loop() {
+		if _, err := x.Events(r.Int64N(x.About().Events), 256); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

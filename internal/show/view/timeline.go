@@ -1,0 +1,112 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"meridian/internal/show"
+	"meridian/internal/show/index"
+)
+
+// Report is what alignment knows of a timeline beside its events, in words. It lies in the index file as an attachment.
+type Report struct {
+	Hosts      []HostReport   `json:"hosts"`  // of the index's hosts, in their order
+	Clocks     []ClockReport  `json:"clocks"` // of the index's clocks
+	Method     string         `json:"method"`
+	Assumption string         `json:"assumption"`
+	Summary    string         `json:"summary"`
+	Warnings   []string       `json:"warnings"`
+	Pairs      [][]string     `json:"pairs"`
+	Left       []string       `json:"left"` // what is not drawn
+	Plots      []show.Drawing `json:"plots"`
+}
+
+// HostReport is a host's part of it.
+type HostReport struct {
+	Component int      `json:"component"`
+	Reference string   `json:"reference"`
+	Addresses []string `json:"addresses"`
+	Offset    string   `json:"offset"`
+	Skew      string   `json:"skew"`
+	Bound     string   `json:"bound"`
+}
+
+// ClockReport is a clock's part.
+type ClockReport struct {
+	Component int  `json:"component"`
+	Set       bool `json:"set"`
+}
+
+const attachment = "report"
+
+// Attach puts the report into an index that is being built.
+func (r *Report) Attach(b *index.Builder) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return b.Attach(attachment, text)
+}
+
+// Timeline is an index with the report that lies in it.
+type Timeline struct {
+	*index.Index
+	report Report
+}
+
+// IsIndex reports whether a file is an index.
+func IsIndex(path string) bool { return index.IsIndex(path) }
+
+// OpenIndex opens an index file.
+func OpenIndex(path string) (*Timeline, error) {
+	x, err := index.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return NewTimeline(x)
+}
+
+// NewTimeline takes an index over.
+func NewTimeline(x *index.Index) (*Timeline, error) {
+	t := &Timeline{Index: x}
+	text, err := x.Attachment(attachment)
+	if err == nil && text != nil {
+		err = json.Unmarshal(text, &t.report)
+	}
+	if err != nil {
+		x.Close()
+		return nil, fmt.Errorf("index: the report in it: %w", err)
+	}
+	return t, nil
+}
+
+// About lays the report over what the index says of itself.
+func (t *Timeline) About() *index.About {
+	a := *t.Index.About()
+	r := &t.report
+	a.Hosts = append([]index.Host{}, a.Hosts...)
+	for i := range min(len(a.Hosts), len(r.Hosts)) {
+		h, of := &a.Hosts[i], &r.Hosts[i]
+		h.Component, h.Reference, h.Addresses = of.Component, of.Reference, append([]string{}, of.Addresses...)
+		h.Offset, h.Skew, h.Bound = of.Offset, of.Skew, of.Bound
+	}
+	a.Clocks = append([]index.Clock{}, a.Clocks...)
+	for i := range a.Clocks {
+		if c := &a.Clocks[i]; i < len(r.Clocks) {
+			c.Component, c.Set = r.Clocks[i].Component, r.Clocks[i].Set
+		} else if c.Host < len(a.Hosts) {
+			c.Component = a.Hosts[c.Host].Component
+		}
+	}
+	if r.Method != "" {
+		a.Method, a.Assumption = r.Method, r.Assumption
+	}
+	a.Summary = r.Summary
+	a.Warnings = append(append([]string{}, r.Warnings...), a.Warnings...)
+	a.Pairs = append([][]string{}, r.Pairs...)
+	a.Left = append(append([]string{}, a.Left...), r.Left...)
+	return &a
+}
+
+// Plots returns the pictures of clocks.
+func (t *Timeline) Plots() []show.Drawing { return append([]show.Drawing{}, t.report.Plots...) }

@@ -1,0 +1,175 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"meridian/internal/show"
+	"meridian/internal/show/index"
+	"meridian/trace"
+)
+
+// timelineOf builds a real index: events on two hosts, every tenth the end of a message, all names made with name.
+func timelineOf(t *testing.T, path string, events int, name func(string) string) *Timeline {
+	t.Helper()
+	text := trace.Type{Kind: trace.Text}
+	l := &trace.Legend{Title: name("title"), Hosts: []string{name("a"), name("b")},
+		Classes: []trace.Class{{Name: name("class"), Category: name("category"), Fields: []trace.Field{{Name: name("field"), Type: text}}}}}
+	for _, host := range l.Hosts {
+		l.Streams = append(l.Streams, trace.Stream{Name: name("row"), Host: host, Kind: trace.Thread, Parent: -1})
+	}
+	b, err := index.NewBuilder(l, index.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range events {
+		at := int64(1e18) + int64(i)*1000 + int64(i%7)
+		r := trace.Record{Event: trace.Event{Time: at, Stream: i % 2}, Host: i % 2, Map: -1, Recorded: at, Low: at, High: at,
+			Values: []trace.Value{trace.OfText(name(fmt.Sprint("value ", i)))}}
+		if i%10 < 2 {
+			r.Flow, r.Role = uint64(i/10+1), []trace.Role{trace.Sends, trace.Receives}[i%2]
+		}
+		if err := b.Write(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report := Report{Method: name("method"), Assumption: name("assumption"), Summary: name("summary"), Warnings: []string{name("warning")},
+		Pairs: [][]string{{name("a"), name("b")}}, Left: []string{name("left")}, Plots: []show.Drawing{{Title: name("plot"), SVG: name("<svg/>")}},
+		Hosts: []HostReport{{Reference: name("reference"), Offset: "1 s", Skew: "2 ppm", Bound: "3 s"}}}
+	if err := report.Attach(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x, err := b.Index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	timeline, err := NewTimeline(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { timeline.Close() })
+	return timeline
+}
+
+func plain(s string) string { return s }
+
+func TestOneFileHoldsWhatAboutSays(t *testing.T) {
+	d := timelineOf(t, "", 30_000, plain)
+	o := unpack(t, written(t, d, 0))
+	var about index.About
+	if err := json.Unmarshal([]byte(o.elements["about"]), &about); err != nil {
+		t.Fatal(err)
+	}
+	if want := d.About(); !reflect.DeepEqual(&about, want) {
+		t.Errorf("%+v is not what it was: %+v", about, want)
+	}
+	var follow func(k key)
+	follow = func(k key) {
+		tile, held := o.tiles[k.String()]
+		want, err := d.Tile(k.group, k.level, k.number)
+		if err != nil || !held || !bytes.Equal(tile, want) {
+			t.Fatalf("tile %v: held %v, %v", k, held, err)
+		}
+		if tile[0]&1 == 0 && k.level > 0 {
+			follow(k.child(0))
+			follow(k.child(1))
+		}
+	}
+	for g := range 3 {
+		follow(key{g, about.Top, 0})
+	}
+	for n, blocks := range o.held.Events {
+		var lists [][]index.Event
+		if err := json.Unmarshal([]byte(o.elements[fmt.Sprintf("events-%d", n)]), &lists); err != nil {
+			t.Fatal(err)
+		}
+		for i, b := range blocks {
+			if want, err := d.Events(b*blockEvents, blockEvents); err != nil || !reflect.DeepEqual(lists[i], want) {
+				t.Fatalf("block %d: %v", b, err)
+			}
+		}
+	}
+	if len(o.block) != (30_000+blockEvents-1)/blockEvents {
+		t.Errorf("%d blocks are held", len(o.block))
+	}
+}
+
+func TestAnIndexFileKeepsTheReport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kept.mvx")
+	d := timelineOf(t, path, 100, plain)
+	if !IsIndex(path) || IsIndex("timeline_test.go") || IsIndex(t.TempDir()) {
+		t.Error("an index is not known for one")
+	}
+	again, err := OpenIndex(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if a := again.About(); !reflect.DeepEqual(a, d.About()) || a.Method != "method" || a.Hosts[0].Offset != "1 s" || a.Hosts[1].Name != "b" ||
+		!slices.Equal(a.Warnings, []string{"warning"}) || !slices.Equal(a.Left, []string{"left"}) {
+		t.Errorf("%+v", a)
+	}
+	if !reflect.DeepEqual(again.Plots(), []show.Drawing{{Title: "plot", SVG: "<svg/>"}}) {
+		t.Errorf("%v", again.Plots())
+	}
+}
+
+func TestNothingThatTheIndexLostIsSilent(t *testing.T) {
+	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
+	b, err := index.NewBuilder(l, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Write(&trace.Record{Event: trace.Event{Phase: trace.Begin}, Map: -1}); err != nil {
+		t.Fatal(err)
+	}
+	report := Report{Warnings: []string{"of the report"}}
+	if err := report.Attach(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x, err := b.Index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewTimeline(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for range 2 {
+		if got := d.About().Warnings; len(got) != 2 || got[0] != "of the report" || !strings.Contains(got[1], "slices have no end") {
+			t.Errorf("warnings %q", got)
+		}
+	}
+}
+
+func TestHostileTracesAreNoMarkupServedOrInAFile(t *testing.T) {
+	for _, bad := range hostile {
+		d := timelineOf(t, "", 100, func(s string) string { return s + bad })
+		page := written(t, d, 0)
+		o := unpack(t, page)
+		if strings.Count(page, "<script") != strings.Count(page, "</script>") || strings.Count(page, "<script") != len(o.elements)+1 {
+			t.Errorf("%q changes the markup", bad)
+		}
+		h := Handler(d)
+		for _, name := range []string{"about", "events?from=0&count=100", "violations", "plots", "search?q=value"} {
+			r := ask(h, "/api/"+name, nil)
+			answer := body(t, r)
+			if r.StatusCode != 200 || !json.Valid([]byte(answer)) || strings.ContainsAny(answer, "<>\x00\u2028\u2029\x1b") {
+				t.Errorf("%s of %q: %d %s", name, bad, r.StatusCode, answer)
+			}
+		}
+	}
+}

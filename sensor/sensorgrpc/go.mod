@@ -1,0 +1,18 @@
+module meridian/sensor/sensorgrpc
+
+go 1.26.0
+
+require (
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
+	meridian/sensor v0.1.0
+	pgregory.net/rapid v1.3.0
+)
+
+require (
+	golang.org/x/net v0.61.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
+	meridian/clock v0.1.0 // indirect
+)

@@ -1,0 +1,130 @@
+// Ctfspeed measures how fast format/ctf reads a trace, beside babeltrace2 on the same trace and machine.
+//
+// It writes a trace as LTTng's kernel tracer would: a stream for each of four processors, packets of 1 MiB, compact
+// event headers, two context fields and six integers an event. Then each reader goes over it in turn, several times, in a
+// process of its own on one core: babeltrace2 with its output thrown away (-o dummy), which decodes all fields, our source
+// without and with all fields decoded. What is printed are the medians of the processor time they took, user's and
+// system's, which other work on the machine disturbs least, and their ratios.
+//
+//	go run ./tools/ctfspeed [-events 10000000] [-runs 5] [-dir DIR] [-least 5]
+//
+// With -least it fails where we are not so many times as fast.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"meridian/format/ctf"
+	"meridian/trace"
+)
+
+func main() {
+	events := flag.Int("events", 10_000_000, "how many events the trace has")
+	runs := flag.Int("runs", 5, "how often each reader goes over it")
+	dir := flag.String("dir", "", "where the trace is written and left; empty: a temporary directory")
+	least := flag.Float64("least", 0, "how many times as fast as babeltrace2 we must be, with all fields decoded")
+	only := flag.String("read", "", "read the trace at -dir once: times or fields")
+	flag.Parse()
+	if *only != "" {
+		runtime.GOMAXPROCS(1)
+		if err := read(*dir, *events, *only == "fields"); err != nil {
+			fmt.Fprintln(os.Stderr, "ctfspeed:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(*events, *runs, *dir, *least); err != nil {
+		fmt.Fprintln(os.Stderr, "ctfspeed:", err)
+		os.Exit(1)
+	}
+}
+
+func run(events, runs int, dir string, least float64) error {
+	if dir == "" {
+		temp, err := os.MkdirTemp("", "ctfspeed")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(temp)
+		dir = filepath.Join(temp, "trace")
+	}
+	if !ctf.IsTrace(dir) {
+		if err := write(dir, events); err != nil {
+			return err
+		}
+	}
+	babeltrace, err := exec.LookPath("babeltrace2")
+	if err != nil {
+		return fmt.Errorf("%w: install the package babeltrace2", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ours := func(what string) []string {
+		return []string{self, "-read", what, "-dir", dir, "-events", strconv.Itoa(events)}
+	}
+	readers := []struct {
+		name string
+		args []string
+	}{
+		{"babeltrace2 -o dummy", []string{babeltrace, "-o", "dummy", dir}},
+		{"ctf, times and classes", ours("times")},
+		{"ctf, all fields", ours("fields")},
+	}
+	times := make([][]float64, len(readers))
+	for range runs {
+		for i, r := range readers { // in turn, so that a slow minute of the machine is everybody's
+			c := exec.Command(r.args[0], r.args[1:]...)
+			if out, err := c.CombinedOutput(); err != nil {
+				return fmt.Errorf("%s: %w: %s", r.name, err, out)
+			}
+			times[i] = append(times[i], (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds())
+		}
+	}
+	median := func(i int) float64 { slices.Sort(times[i]); return times[i][len(times[i])/2] }
+	base := median(0)
+	for i, r := range readers {
+		m := median(i)
+		fmt.Printf("%-24s %8.3f s  %7.2f M events/s  %6.1f times babeltrace2\n", r.name, m, float64(events)/m/1e6, base/m)
+	}
+	if ratio := base / median(len(readers)-1); ratio < least {
+		return fmt.Errorf("%.1f times as fast as babeltrace2, not %g", ratio, least)
+	}
+	return nil
+}
+
+// read goes over the trace once.
+func read(dir string, events int, fields bool) error {
+	var w trace.Warnings
+	t, err := ctf.Open(dir, &w)
+	if err != nil {
+		return err
+	}
+	s := t.Events()
+	defer s.Close()
+	var e trace.Event
+	n := 0
+	for {
+		if err := s.Next(&e); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+		if n++; fields {
+			s.Values()
+		}
+	}
+	if n != events || len(w.Lines()) > 0 {
+		return fmt.Errorf("%d events of %d, %q", n, events, w.Lines())
+	}
+	return nil
+}
