@@ -1,4 +1,4 @@
-# What can be done with this house. CI runs the same words (.ci/run).
+# What can be done with this project. CI runs the same targets (.ci/run).
 
 # A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 FUZZTIME ?= 10000x

@@ -1,0 +1,237 @@
+package arch
+
+import (
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayImport is the table of rooms: the packages of this project that each may import besides its own. "x/..." stands for
+// x and all packages under it, "..." alone for all rooms except those of onlyCommands. A row "x/*" applies to each
+// package under x separately: such packages do not import each other. Test files are free to import what they need.
+var mayImport = map[string][]string{
+	// Public: others may import these.
+	"clock":             {},
+	"trace":             {"clock"},
+	"match":             {"trace", "clock"},
+	"align":             {"trace", "clock"},
+	"order":             {"trace", "clock"},
+	"format":            {"format/...", "trace", "clock"},
+	"format/*":          {"format/internal/...", "trace", "clock"},
+	"sensor":            {"sensor/ring", "clock"},
+	"sensor/ring":       {"clock"},
+	"sensor/c":          {},
+	"sensor/sensorhttp": {"sensor"},
+	"sensor/sensorgrpc": {"sensor"},
+
+	// What only our commands need.
+	"internal/record":         {"internal/record/tracefs", "sensor/ring", "format/...", "trace", "clock"},
+	"internal/record/tracefs": {"internal/record/kernel", "internal/record/internal/proc", "internal/kernel", "trace", "clock"},
+	"internal/kernel":         {"trace", "clock"},
+	"internal/filter":         {"trace", "clock"},
+	"internal/show":           {"internal/show/index", "internal/filter", "format/...", "trace", "clock"},
+	"internal/show/index":     {"trace", "clock"},
+	"internal/show/view":      {"internal/show", "internal/show/index", "trace", "clock"},
+	"internal/sim":            {"trace", "clock"},
+	"internal/demo":           {"internal/pipeline", "internal/show", "internal/sim", "format/...", "trace", "clock"},
+	"internal/pipeline": {"internal/filter", "internal/kernel", "internal/show/...", "internal/sim",
+		"match", "align/...", "order", "format/...", "trace", "clock"},
+
+	// What only tests and tools need.
+	"internal/arch":           {},
+	"internal/chromium":       {},
+	"internal/corpus":         {},
+	"internal/load":           {"trace", "clock"},
+	"internal/lttng":          {"format/ctf", "trace", "clock"},
+	"internal/netlab":         {"internal/sim"},
+	"internal/sensortest":     {"sensor", "format/ctf", "trace", "clock"},
+	"internal/traceprocessor": {},
+
+	// Imported by no other package.
+	"cmd":      {"..."},
+	"tools":    {"..."},
+	"examples": {"..."}, // but nothing under internal/
+}
+
+// onlyCommands are the rooms of programs: no other room may import them.
+var onlyCommands = []string{"cmd", "tools", "examples"}
+
+// internalOnlyFor are the rooms that may import what is under internal/.
+var internalOnlyFor = []string{"cmd", "internal", "tools"}
+
+// middle are the rooms between the model and the pipeline. They meet in trace and clock and never import each other.
+var middle = []string{"match", "align", "order", "probe", "format"}
+
+// exceptions are imports that the table refuses and that are still to go: importing package to imported package.
+var exceptions = map[string]string{
+	"examples/rpc": "internal/pipeline",
+}
+
+// row returns the row of the table that applies to a package, and the package's home: the folder whose packages may import
+// each other. It is the row of the longest path.
+func row(pkg string) (name, home string, ok bool) {
+	for home = pkg; home != "."; home = path.Dir(home) {
+		if mayImport[home] != nil {
+			return home, home, true
+		}
+		if each := path.Dir(home) + "/*"; mayImport[each] != nil {
+			return each, home, true
+		}
+	}
+	return "", "", false
+}
+
+// within says whether a package is a folder or lies under it.
+func within(pkg, folder string) bool { return strings.HasPrefix(pkg+"/", folder+"/") }
+
+func withinAny(pkg string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return within(pkg, f) })
+}
+
+// allowed returns why one package of this project must not import another, nil if it may.
+func allowed(from, to string) error {
+	name, home, ok := row(from)
+	switch {
+	case !ok:
+		return errors.New("has no row in the table of rooms (mayImport)")
+	case withinAny(to, onlyCommands):
+		if room, _, _ := strings.Cut(from, "/"); !within(to, room) {
+			return errors.New("programs are imported by nobody")
+		}
+	case within(to, "internal") && !withinAny(from, internalOnlyFor):
+		return errors.New("internal/ is for cmd, internal and tools only")
+	}
+	for _, target := range mayImport[name] {
+		folder, all := strings.CutSuffix(target, "/...")
+		if target == "..." || to == target || all && within(to, folder) {
+			return nil
+		}
+	}
+	// A room's own packages, except those that have a row of their own.
+	if within(to, home) && mayImport[to] == nil {
+		return nil
+	}
+	return errors.New("not in the table of rooms (mayImport)")
+}
+
+func TestRoomsImportOnlyWhatTheTableAllows(t *testing.T) {
+	excused := make(map[string]bool)
+	for _, p := range packages(t) {
+		if _, _, ok := row(p.room()); !ok {
+			t.Errorf("%s has no row in the table of rooms (mayImport)", p.room())
+		}
+		for _, imported := range p.Imports {
+			to, ours := strings.CutPrefix(imported, module+"/")
+			if !ours {
+				continue
+			}
+			err := allowed(p.room(), to)
+			if err != nil && exceptions[p.room()] == to {
+				excused[p.room()] = true
+			} else if err != nil {
+				t.Errorf("%s imports %s: %v", p.room(), to, err)
+			}
+		}
+	}
+	for from, to := range exceptions {
+		if !excused[from] {
+			t.Errorf("%s does not import %s any more: delete the exception", from, to)
+		}
+	}
+}
+
+func TestTableRefusesWhatItShould(t *testing.T) {
+	for _, test := range []struct {
+		from, to string
+		good     bool
+	}{
+		{"trace", "clock", true},
+		{"clock", "trace", false},
+		{"align", "align/pair", true},
+		{"align/network", "align/pair", true},
+		{"align/pair", "trace", true},
+		{"align/pair", "match", false},
+		{"match", "order", false},
+		{"match", "clock", true},
+		{"format", "format/pcap", true},
+		{"format/pcap", "format", false},
+		{"format/pcap", "format/messages", false},
+		{"format/pcap", "format/internal/stream", true},
+		{"format/internal/arrows", "format/internal/stream", true},
+		{"format/ctf", "format/ctf/packet", true},
+		{"sensor", "sensor/ring", true},
+		{"sensor/ring", "trace", false},
+		{"sensor/ring", "sensor", false},
+		{"sensor/sensorhttp", "sensor", true},
+		{"sensor/sensorgrpc", "sensor/ring", false},
+		{"sensor", "sensor/sensorhttp", false},
+		{"examples/rpc", "sensor", true},
+		{"examples/rpc", "internal/pipeline", false},
+		{"examples/rpc", "examples/c", true},
+		{"internal/pipeline", "examples/rpc", false},
+		{"internal/pipeline", "tools/study", false},
+		{"internal/pipeline", "align/quality", true},
+		{"internal/pipeline", "cmd/meridian", false},
+		{"internal/pipeline", "sensor", false},
+		{"internal/show", "format/pcap", true},
+		{"internal/show", "match", false},
+		{"internal/show/index", "internal/show", false},
+		{"internal/show/view", "internal/show", true},
+		{"internal/record", "internal/record/packet", true},
+		{"internal/record/kernel", "internal/record/internal/proc", true},
+		{"internal/record/packet", "internal/pipeline", false},
+		{"align", "internal/netlab", false},
+		{"format/pcap", "internal/filter", false},
+		{"internal/netlab", "internal/sim", true},
+		{"cmd/meridian", "sensor", true},
+		{"cmd/meridian", "tools/testall", false},
+		{"tools/study", "internal/sim", true},
+		{"tools/study", "cmd/meridian", false},
+		{"somewhere", "clock", false},
+		{"internal/somewhere", "clock", false},
+	} {
+		if err := allowed(test.from, test.to); (err == nil) != test.good {
+			t.Errorf("%s importing %s: %v", test.from, test.to, err)
+		}
+	}
+}
+
+// TestTableKeepsThePromisesOfTheDesign holds against a row that would undo a rule of the whole.
+func TestTableKeepsThePromisesOfTheDesign(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(mayImport)) {
+		from := strings.TrimSuffix(name, "/*")
+		public := !withinAny(from, internalOnlyFor) && !within(from, "examples")
+		for _, target := range mayImport[name] {
+			to := strings.TrimSuffix(target, "/...")
+			if target == "..." {
+				if !withinAny(from, onlyCommands) {
+					t.Errorf("row %s allows every room", name)
+				}
+				continue
+			}
+			if _, _, ok := row(to); !ok {
+				t.Errorf("row %s names %s, which has no row", name, target)
+			}
+			if target == name {
+				t.Errorf("row %s names itself", name)
+			}
+			if public && within(to, "internal") {
+				t.Errorf("row %s: the public room imports %s", name, target)
+			}
+			if withinAny(from, middle) && withinAny(to, middle) && !within(to, strings.Split(from, "/")[0]) {
+				t.Errorf("row %s: a middle room imports %s", name, target)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.GoFiles) > 0 && p.Doc == "" {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
