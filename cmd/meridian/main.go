@@ -46,7 +46,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
 	}
@@ -61,7 +61,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "meridian:", err)
 		return exitBroken
 	case errors.As(err, &usage), root.wrongUsage:
-		fmt.Fprintf(stderr, "meridian: %v\nTry 'meridian --help'.\n", err)
+		fmt.Fprintf(stderr, "meridian: %v\nTry '%s --help'.\n", err, cmd.CommandPath())
 		return exitUsage
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "meridian: interrupted; no output was written")
@@ -85,7 +85,7 @@ func newRoot() *rootCommand {
 		Long:          "Meridian puts the traces of many hosts on one time base with a guaranteed bound on the error,\norders their events, and shows them as one timeline.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
+		Version:       thisBuild().String(),
 		PersistentPreRun: func(*cobra.Command, []string) {
 			root.wrongUsage = false
 		},
@@ -94,7 +94,8 @@ func newRoot() *rootCommand {
 		},
 		Args: cobra.NoArgs,
 	}
-	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newView())
+	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newView(), newVersion())
+	explainUsage(root.Command)
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}

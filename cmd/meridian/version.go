@@ -1,21 +1,79 @@
 package main
 
-import "runtime/debug"
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
 
-// version returns what the build knows of itself: the module's version, or the commit it was built from.
-func version() string {
+	"github.com/spf13/cobra"
+)
+
+// build is what the binary knows of how it was built. Fields that the build did not record are empty.
+type build struct {
+	Version  string `json:"version"`  // of the module; "(devel)" for a build of a checkout
+	Commit   string `json:"commit"`   // the full hash
+	Time     string `json:"time"`     // of the commit, RFC 3339
+	Modified bool   `json:"modified"` // the checkout had changes beside the commit
+	Go       string `json:"go"`       // the toolchain
+	Platform string `json:"platform"` // GOOS/GOARCH
+}
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version [--json]",
+		Short: "Print the version of this program",
+		Long:  "Print the version of this program, the commit it was built from, the Go toolchain and the platform.",
+		Example: `  meridian version
+  meridian version --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := thisBuild()
+			if asJSON {
+				out := json.NewEncoder(cmd.OutOrStdout())
+				out.SetIndent("", "  ")
+				return out.Encode(b)
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "meridian", b.String())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// thisBuild reads what the linker recorded.
+func thisBuild() build {
+	b := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return b
 	}
-	v := info.Main.Version
+	if b.Version = info.Main.Version; b.Version == "" {
+		b.Version = "(devel)"
+	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = "built from " + s.Value[:min(12, len(s.Value))]
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
 		}
 	}
-	if v == "" {
-		v = "(devel)"
+	return b
+}
+
+// String returns the build in one line.
+func (b build) String() string {
+	s := b.Version
+	if b.Commit != "" {
+		s += " commit " + b.Commit[:min(12, len(b.Commit))]
+		if b.Modified {
+			s += " (modified)"
+		}
 	}
-	return v
+	return s + " " + b.Go + " " + b.Platform
 }
