@@ -1,10 +1,11 @@
 package sensor
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 	"unsafe"
+
+	"meridian/sensor/tsdl"
 )
 
 // Field is what an event's field may be: any integer, floating-point number, bool, string or bytes, or a type made of one.
@@ -115,44 +116,48 @@ const (
 	bucketsKind = reflect.UnsafePointer
 )
 
-// tsdl returns the declaration of fields in CTF's language, each of whole bytes and without padding. Other writers of rings, as
+// declaration returns the members of a structure in TSDL, each of whole bytes and without padding. Other writers of rings, as
 // meridian.h, declare theirs in the same words.
-func tsdl(members []member) string {
-	var b strings.Builder
-	used := map[string]bool{}
+func declaration(members []member) string {
+	var fields []tsdl.Field
+	taken := tsdl.Names{}
 	for _, m := range members {
-		name := fieldName(m.name)
-		for n := 2; used[name]; n++ {
-			name = fmt.Sprintf("%s_%d", fieldName(m.name), n)
+		name := tsdl.FieldName(m.name, taken)
+		switch m.kind {
+		case bucketsKind, reflect.Slice:
+			length := tsdl.FieldName(name+"_length", taken)
+			fields = append(fields, integer(32, false).Named(length))
+			name += "[" + length + "]"
 		}
-		used[name] = true
-		integer := func(bits int, signed bool) string {
-			return fmt.Sprintf("integer { size = %d; align = 8; signed = %t; }", bits, signed)
-		}
-		switch k := m.kind; k {
-		case roleKind:
-			fmt.Fprintf(&b, `enum : %s { "none" = 0, "sends" = 1, "receives" = 2, "enters" = 3, "leaves" = 4 } _%s;`, integer(8, false), name)
-		case bucketsKind:
-			fmt.Fprintf(&b, "%s __%s_length; struct { %s _low; %s _count; } align(8) _%s[__%s_length];",
-				integer(32, false), name, integer(64, true), integer(64, true), name, name)
-		case reflect.String:
-			fmt.Fprintf(&b, "string _%s;", name)
-		case reflect.Slice:
-			fmt.Fprintf(&b, "%s __%s_length; integer { size = 8; align = 8; signed = false; base = 16; } _%s[__%s_length];",
-				integer(32, false), name, name, name)
-		case reflect.Bool:
-			fmt.Fprintf(&b, `enum : %s { "false" = 0, "true" = 1 } _%s;`, integer(8, false), name)
-		case reflect.Float32:
-			fmt.Fprintf(&b, "floating_point { exp_dig = 8; mant_dig = 24; align = 8; } _%s;", name)
-		case reflect.Float64:
-			fmt.Fprintf(&b, "floating_point { exp_dig = 11; mant_dig = 53; align = 8; } _%s;", name)
-		default:
-			bits, signed := integerOf(k)
-			fmt.Fprintf(&b, "%s _%s;", integer(bits, signed), name)
-		}
-		b.WriteByte(' ')
+		fields = append(fields, typeOf(m.kind).Named(name))
 	}
-	return strings.TrimSuffix(b.String(), " ")
+	return tsdl.Members(fields...)
+}
+
+// typeOf returns the type of a field, or of its elements where it is a sequence.
+func typeOf(k reflect.Kind) tsdl.Type {
+	switch k {
+	case roleKind:
+		return tsdl.Enum(integer(8, false), false, tsdl.Labels("none", "sends", "receives", "enters", "leaves")...)
+	case bucketsKind:
+		pair := tsdl.Members(integer(64, true).Named("_low"), integer(64, true).Named("_count"))
+		return tsdl.Inline(" " + pair + " ").Aligned(8)
+	case reflect.String:
+		return tsdl.String
+	case reflect.Slice:
+		return tsdl.Integer{Size: 8, Align: 8, Base: 16}.Type()
+	case reflect.Bool:
+		return tsdl.Enum(integer(8, false), false, tsdl.Labels("false", "true")...)
+	case reflect.Float32:
+		return tsdl.Float{Exponent: 8, Mantissa: 24, Align: 8}.Type()
+	case reflect.Float64:
+		return tsdl.Float{Exponent: 11, Mantissa: 53, Align: 8}.Type()
+	}
+	return integer(integerOf(k))
+}
+
+func integer(bits int, signed bool) tsdl.Type {
+	return tsdl.Integer{Size: bits, Align: 8, Signed: signed}.Type()
 }
 
 func integerOf(k reflect.Kind) (bits int, signed bool) {
@@ -169,17 +174,4 @@ func integerOf(k reflect.Kind) (bits int, signed bool) {
 		bits = 8 * int(unsafe.Sizeof(0))
 	}
 	return bits, k >= reflect.Int && k <= reflect.Int64
-}
-
-// fieldName returns a name of letters, digits and underscores.
-func fieldName(s string) string {
-	if s == "" {
-		return "field"
-	}
-	return strings.Map(func(r rune) rune {
-		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, s)
 }

@@ -1,7 +1,6 @@
 package sensor
 
 import (
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 
 	"meridian/clock"
 	"meridian/sensor/ring"
+	"meridian/sensor/tsdl"
 )
 
 // writeMetadata puts the metadata in place.
@@ -29,79 +29,56 @@ func (t *traceFile) writeMetadata(classes []ring.ClassInfo, declarations string)
 	return nil
 }
 
-// head is all of the metadata but the classes.
+// head returns the metadata up to the classes.
 func (t *traceFile) head() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `/* CTF 1.8 */
+	var m tsdl.Metadata
+	m.Comment("CTF 1.8")
+	m.Blank()
+	m.Integers()
+	m.Blank()
+	m.Trace(tsdl.Trace{UUID: tsdl.UUID(t.info.UUID), PacketHeader: tsdl.Struct(1, tsdl.PacketHeader()...)})
+	m.Blank()
+	t.environment(&m)
+	m.Blank()
+	c := t.clock()
+	m.Clock(c)
+	m.Blank()
+	m.Stamp(c.Name)
+	m.Blank()
+	m.Comment("crc32c is of the events: the bytes behind the packet's context.")
+	m.Stream(tsdl.Stream{
+		PacketContext: tsdl.Struct(1, append(tsdl.PacketContext(),
+			tsdl.Uint32.Named("_crc32c"), tsdl.String.Named("_row"), tsdl.String.Named("_row_kind"), tsdl.Int64.Named("_row_id"))...),
+		EventHeader: tsdl.Struct(1, tsdl.EventHeader(tsdl.Uint16)...),
+	})
+	m.Blank()
+	return m.String()
+}
 
-typealias integer { size = 8; align = 8; signed = false; } := uint8;
-typealias integer { size = 16; align = 8; signed = false; } := uint16;
-typealias integer { size = 32; align = 8; signed = false; } := uint32;
-typealias integer { size = 64; align = 8; signed = false; } := uint64;
-typealias integer { size = 64; align = 8; signed = true; } := int64;
-
-trace {
-	major = 1;
-	minor = 8;
-	uuid = "%s";
-	byte_order = le;
-	packet.header := struct {
-		uint32 magic;
-		uint8 uuid[16];
-		uint32 stream_id;
-		uint64 stream_instance_id;
-	};
-};
-
-`, uuidText(t.info.UUID))
-	b.WriteString("env {\n\ttracer_name = \"meridian\";\n\tdomain = \"ust\";\n")
+func (t *traceFile) environment(m *tsdl.Metadata) {
+	env := []tsdl.Entry{tsdl.Text("tracer_name", "meridian"), tsdl.Text("domain", "ust")}
 	for _, e := range [][2]string{{"hostname", t.host}, {"procname", t.info.Program}, {"title", t.title}} {
 		if e[1] != "" {
-			fmt.Fprintf(&b, "\t%s = %s;\n", e[0], quoted(e[1]))
+			env = append(env, tsdl.Text(e[0], strings.ToValidUTF8(e[1], "\ufffd")))
 		}
 	}
-	fmt.Fprintf(&b, "\tvpid = %d;\n};\n\n", t.info.PID)
+	m.Env(append(env, tsdl.Number("vpid", int64(t.info.PID)))...)
+}
 
-	// A stamp is seconds + (offset + stamp) / hz, with the offset in cycles.
+// clock returns the clock of the stamps. A stamp is seconds + (offset + stamp) / hz, with the offset in cycles.
+func (t *traceFile) clock() tsdl.Clock {
 	hz, off := t.hz.Rounded()
 	seconds := t.origin / 1e9
 	ns := t.origin % 1e9
 	if ns < 0 {
 		seconds, ns = seconds-1, ns+1e9
 	}
-	offset := clock.MulDiv(ns, int64(hz), 1e9, clock.Nearest)
 	name := strings.ToLower(clock.Source(t.info.Clock.Kind).String())
-	fmt.Fprintf(&b, "clock {\n\tname = %s;\n", name)
-	if boot := bootID(); boot != "" {
-		fmt.Fprintf(&b, "\tuuid = %s;\n", quoted(boot))
+	return tsdl.Clock{
+		Name: name, UUID: bootID(),
+		Description: fmt.Sprintf("%s of the host; its frequency is known to %.3g ppm", name, float64(off)/1e6),
+		Frequency:   uint64(hz), OffsetSeconds: seconds, Offset: clock.MulDiv(ns, int64(hz), 1e9, clock.Nearest), Absolute: true,
 	}
-	fmt.Fprintf(&b, "\tdescription = \"%s of the host; its frequency is known to %.3g ppm\";\n", name, float64(off)/1e6)
-	fmt.Fprintf(&b, "\tfreq = %d;\n\toffset_s = %d;\n\toffset = %d;\n\tabsolute = true;\n};\n\n", hz, seconds, offset)
-	fmt.Fprintf(&b, `typealias integer { size = 64; align = 8; signed = false; map = clock.%s.value; } := stamp;
-
-/* crc32c is of the events: the bytes behind the packet's context. */
-stream {
-	id = 0;
-	packet.context := struct {
-		stamp timestamp_begin;
-		stamp timestamp_end;
-		uint64 content_size;
-		uint64 packet_size;
-		uint64 packet_seq_num;
-		uint64 events_discarded;
-		uint32 _crc32c;
-		string _row;
-		string _row_kind;
-		int64 _row_id;
-	};
-	event.header := struct {
-		stamp timestamp;
-		uint16 id;
-	};
-};
-
-`, name)
-	return b.String()
 }
 
 // withCategories adds to the declarations of a ring the categories, where Meridian's own reader looks for them.
@@ -109,34 +86,10 @@ func withCategories(declarations string, classes []ring.ClassInfo) string {
 	for _, c := range classes {
 		if c.Category != "" {
 			id := fmt.Sprintf("\tid = %d;\n", c.ID)
-			declarations = strings.Replace(declarations, id, id+"\tmodel.emf.uri = "+quoted("meridian:category:"+c.Category)+";\n", 1)
+			declarations = strings.Replace(declarations, id, id+"\t"+tsdl.URI("meridian:category:"+c.Category)+";\n", 1)
 		}
 	}
 	return declarations
-}
-
-// quoted returns a string of TSDL.
-func quoted(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range strings.ToValidUTF8(s, "\ufffd") {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(c)
-		case c < ' ' || c == 0x7f:
-			b.WriteByte('.')
-		default:
-			b.WriteRune(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-func uuidText(u [16]byte) string {
-	x := hex.EncodeToString(u[:])
-	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
 }
 
 // bootID names the counter: the same for all programs since the machine was started.

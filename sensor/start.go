@@ -124,7 +124,7 @@ func (r *recorder) enter(c *class) {
 	if !said {
 		on, _ = decide(startRules, c)
 	}
-	h, err := r.ring.Register(ring.Class{Name: c.name + c.ending, Category: c.category, Context: tsdl(c.context), Fields: tsdl(c.fields), Off: !on})
+	h, err := r.ring.Register(ring.Class{Name: c.name + c.ending, Category: c.category, Context: declaration(c.context), Fields: declaration(c.fields), Off: !on})
 	if err == nil && uint32(h.ID) != c.number {
 		err = fmt.Errorf("class %d was entered as %d", c.number, h.ID)
 	}

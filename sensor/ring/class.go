@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"meridian/sensor/tsdl"
 )
 
 // Class is a type of events.
@@ -94,12 +96,14 @@ func (c *Class) check() error {
 }
 
 func (c *Class) declaration(id int) string {
-	name, context := c.Name, ""
+	e := tsdl.Event{Name: c.Name, ID: uint64(id), Fields: tsdl.Inline(c.Fields)}
 	if c.Category != "" {
-		name = c.Category + ":" + name
+		e.Name = c.Category + ":" + c.Name
 	}
 	if c.Context != "" {
-		context = fmt.Sprintf("\tcontext := struct {%s};\n", c.Context)
+		e.Context = tsdl.Inline(c.Context)
 	}
-	return fmt.Sprintf("event {\n\tname = \"%s\";\n\tid = %d;\n\tstream_id = 0;\n%s\tfields := struct {%s};\n};\n", name, id, context, c.Fields)
+	var m tsdl.Metadata
+	m.Event(e)
+	return m.String()
 }

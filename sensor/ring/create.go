@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"meridian/sensor/tsdl"
 )
 
 // Options say what a ring shall be like. The zero value is good for most programs.
@@ -113,7 +115,7 @@ func create(o Options, s shape, dir string) (_ *Ring, err error) {
 	var uuid [16]byte
 	rand.Read(uuid[:])
 	uuid[6], uuid[8] = uuid[6]&0x0f|0x40, uuid[8]&0x3f|0x80 // version 4: random
-	path := filepath.Join(dir, fmt.Sprintf("meridian-%d-%s.ring", os.Getpid(), uuidText(uuid)))
+	path := filepath.Join(dir, fmt.Sprintf("meridian-%d-%s.ring", os.Getpid(), tsdl.UUID(uuid)))
 	f, err := createFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("ring: %w", err)
@@ -202,10 +204,6 @@ func shorten(name string) string {
 		n--
 	}
 	return name[:n]
-}
-
-func uuidText(u [16]byte) string {
-	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
 // Path returns the name of the file.

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"meridian/sensor/tsdl"
 )
 
 func TestLookSaysWhatOpenSaysAndTakesNothing(t *testing.T) {
@@ -60,7 +62,7 @@ func TestARingOfAnotherStartOfTheMachineIsFromElsewhere(t *testing.T) {
 		t.Skip(err)
 	}
 	info := look(t, w.Path())
-	if got := uuidText(info.Boot); got != strings.TrimSpace(string(text)) || info.Elsewhere() {
+	if got := tsdl.UUID(info.Boot); got != strings.TrimSpace(string(text)) || info.Elsewhere() {
 		t.Errorf("start %s, the system says %s; elsewhere: %v", got, text, info.Elsewhere())
 	}
 	w.mem[atBoot]++
