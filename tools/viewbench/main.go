@@ -28,7 +28,7 @@ import (
 	"syscall"
 	"time"
 
-	"meridian/internal/chromium"
+	"meridian/tools/chromium"
 	"meridian/internal/load"
 	"meridian/internal/show/index"
 	"meridian/internal/show/view"

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 
-	"meridian/internal/chromium"
+	"meridian/tools/chromium"
 	"meridian/internal/show/view"
 )
 

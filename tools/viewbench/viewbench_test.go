@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"meridian/internal/chromium"
+	"meridian/tools/chromium"
 	"meridian/internal/load"
 )
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
 )
 
 // opened is one file taken apart as page/data.js does it.
@@ -183,11 +184,6 @@ func TestTheSameTimelineMakesTheSameFile(t *testing.T) {
 	}
 }
 
-var hostile = []string{
-	`</script><script>alert(1)</script>`, `<!--<script>`, `--><img src=x onerror=alert(1)>`, `</title></style><svg onload=alert(1)>`,
-	"\u2028\u2029", "nul\x00", "bad\xff\xfeutf8", "\u202egnp.exe", `"><'&amp;`, "@SCRIPT@@POLICY@", "${`x`}\\", "]]>", "\x1b[31m",
-}
-
 func TestHostileNamesAreNoMarkupServedOrInAFile(t *testing.T) {
 	plain := written(t, &fake{title: "plain", hosts: 1, top: 3, final: 3, tileBytes: 9, count: 3, text: "plain"}, 0)
 	tags := func(page string) []string {
@@ -195,7 +191,7 @@ func TestHostileNamesAreNoMarkupServedOrInAFile(t *testing.T) {
 		_, data, _ = strings.Cut(data, "</title>")
 		return regexp.MustCompile(`<[^<>]*>`).FindAllString(data, -1)
 	}
-	for _, text := range hostile {
+	for _, text := range indextest.Hostile {
 		d := &fake{title: text, hosts: 2, top: 3, final: 3, tileBytes: 9, count: 3, text: text}
 		page := written(t, d, 0)
 		if got := tags(page); !slices.Equal(got, tags(plain)) {

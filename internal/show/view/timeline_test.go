@@ -12,47 +12,17 @@ import (
 
 	"meridian/internal/show"
 	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
 	"meridian/trace"
 )
 
-// timelineOf builds a real index: events on two hosts, every tenth the end of a message, all names made with name.
+// timelineOf is a timeline of indextest.TwoHosts, with a report whose every text is made with name.
 func timelineOf(t *testing.T, path string, events int, name func(string) string) *Timeline {
 	t.Helper()
-	text := trace.Type{Kind: trace.Text}
-	l := &trace.Legend{Title: name("title"), Hosts: []string{name("a"), name("b")},
-		Classes: []trace.Class{{Name: name("class"), Category: name("category"), Fields: []trace.Field{{Name: name("field"), Type: text}}}}}
-	for _, host := range l.Hosts {
-		l.Streams = append(l.Streams, trace.Stream{Name: name("row"), Host: host, Kind: trace.Thread, Parent: -1})
-	}
-	b, err := index.NewBuilder(l, index.Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range events {
-		at := int64(1e18) + int64(i)*1000 + int64(i%7)
-		r := trace.Record{Event: trace.Event{Time: at, Stream: i % 2}, Host: i % 2, Map: -1, Recorded: at, Low: at, High: at,
-			Values: []trace.Value{trace.OfText(name(fmt.Sprint("value ", i)))}}
-		if i%10 < 2 {
-			r.Flow, r.Role = uint64(i/10+1), []trace.Role{trace.Sends, trace.Receives}[i%2]
-		}
-		if err := b.Write(&r); err != nil {
-			t.Fatal(err)
-		}
-	}
 	report := Report{Method: name("method"), Assumption: name("assumption"), Summary: name("summary"), Warnings: []string{name("warning")},
 		Pairs: [][]string{{name("a"), name("b")}}, Left: []string{name("left")}, Plots: []show.Drawing{{Title: name("plot"), SVG: name("<svg/>")}},
 		Hosts: []HostReport{{Reference: name("reference"), Offset: "1 s", Skew: "2 ppm", Bound: "3 s"}}}
-	if err := report.Attach(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	x, err := b.Index()
-	if err != nil {
-		t.Fatal(err)
-	}
-	timeline, err := NewTimeline(x)
+	timeline, err := NewTimeline(indextest.TwoHosts(t, path, events, name, &report))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +30,8 @@ func timelineOf(t *testing.T, path string, events int, name func(string) string)
 	return timeline
 }
 
-func plain(s string) string { return s }
-
 func TestOneFileHoldsWhatAboutSays(t *testing.T) {
-	d := timelineOf(t, "", 30_000, plain)
+	d := timelineOf(t, "", 30_000, indextest.Plain)
 	o := unpack(t, written(t, d, 0))
 	var about index.About
 	if err := json.Unmarshal([]byte(o.elements["about"]), &about); err != nil {
@@ -105,7 +73,7 @@ func TestOneFileHoldsWhatAboutSays(t *testing.T) {
 
 func TestAnIndexFileKeepsTheReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept.mvx")
-	d := timelineOf(t, path, 100, plain)
+	d := timelineOf(t, path, 100, indextest.Plain)
 	if !IsIndex(path) || IsIndex("timeline_test.go") || IsIndex(t.TempDir()) {
 		t.Error("an index is not known for one")
 	}
@@ -125,25 +93,10 @@ func TestAnIndexFileKeepsTheReport(t *testing.T) {
 
 func TestNothingThatTheIndexLostIsSilent(t *testing.T) {
 	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
-	b, err := index.NewBuilder(l, index.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Write(&trace.Record{Event: trace.Event{Phase: trace.Begin}, Map: -1}); err != nil {
-		t.Fatal(err)
-	}
 	report := Report{Warnings: []string{"of the report"}}
-	if err := report.Attach(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	x, err := b.Index()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := NewTimeline(x)
+	d, err := NewTimeline(indextest.Build(t, l, "", &report, func(b *index.Builder) error {
+		return b.Write(&trace.Record{Event: trace.Event{Phase: trace.Begin}, Map: -1})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +109,7 @@ func TestNothingThatTheIndexLostIsSilent(t *testing.T) {
 }
 
 func TestHostileTracesAreNoMarkupServedOrInAFile(t *testing.T) {
-	for _, bad := range hostile {
+	for _, bad := range indextest.Hostile {
 		d := timelineOf(t, "", 100, func(s string) string { return s + bad })
 		page := written(t, d, 0)
 		o := unpack(t, page)

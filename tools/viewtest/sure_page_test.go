@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"meridian/internal/show/view"
 )
 
 // The bound is there at every zoom: on the headers of the hosts, and around the pointer as wide as it is.
@@ -39,7 +41,7 @@ func (b *panelBrowser) TheBoundIsABandAtEveryZoom(t *testing.T) {
 }
 
 func (b *panelBrowser) RawTimeMovesWhatIsDrawnByTheOffset(t *testing.T) {
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, newScene(""), "light", "#v=1&t=19500000,23500000")
 		p.still()
 		const edge = `(at) => { const x = meridian.plot.left + (at - meridian.view.from) / (meridian.view.to - meridian.view.from) * meridian.plot.width, y = meridian.plot.top + meridian.rowY(1).top + 23;

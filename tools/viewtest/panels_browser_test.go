@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"context"
@@ -22,7 +22,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"meridian/internal/chromium"
+	"meridian/internal/show/view"
+	"meridian/tools/chromium"
 )
 
 // logic is the code of the panels in a real Chromium, without a page: what it computes is asked for as JSON.
@@ -39,7 +40,7 @@ func (b *panelBrowser) load(t *testing.T) *logic {
 	code.WriteString(`"use strict"; (() => { const App = { on() {}, about: null };` + "\n")
 	names := []string{"Time", "Elements", "Decode", "Query", "Data", "Tables", "Details", "Order", "Measure", "Search", "Violations", "Clocks", "Delays", "Chain", "Switches", "Share", "Help", "Ribbons"}
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join("page", strings.ToLower(name)+".js"))
+		text, err := os.ReadFile(filepath.Join("../../internal/show/view/page", strings.ToLower(name)+".js"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +124,7 @@ type panelPage struct {
 // open serves the scene and opens its page; fragment goes behind the address.
 func (b *panelBrowser) open(t *testing.T, s *scene, scheme, fragment string) *panelPage {
 	t.Helper()
-	server := httptest.NewServer(Handler(s))
+	server := httptest.NewServer(view.Handler(s))
 	t.Cleanup(server.Close)
 	return b.address(t, server.URL+"/"+fragment, scheme)
 }

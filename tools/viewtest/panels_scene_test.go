@@ -1,4 +1,4 @@
-package view
+package viewtest
 
 import (
 	"encoding/binary"

@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"meridian/internal/show/view"
 )
 
 // Request 20 and what is around it: its answer of the database is received 100 us before it was sent.
@@ -389,7 +391,7 @@ func (b *panelBrowser) NothingOfATraceIsMarkupInThePanels(t *testing.T) {
 
 func (b *panelBrowser) AFileFromADiskSearchesByItself(t *testing.T) {
 	var file bytes.Buffer
-	if err := WriteFile(&file, newScene(""), Options{}); err != nil {
+	if err := view.WriteFile(&file, newScene(""), view.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "timeline.html")

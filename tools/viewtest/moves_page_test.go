@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"fmt"
@@ -11,6 +11,9 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"meridian/internal/show/index/indextest"
+	"meridian/internal/show/view"
 )
 
 // shows waits until the view is from one instant to another, up to a few pixels.
@@ -115,7 +118,7 @@ func (b *panelBrowser) TheMapMovesAndStretchesTheView(t *testing.T) {
 }
 
 func (b *panelBrowser) TheNextMessageIsSelectedWithBothEnds(t *testing.T) {
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, newScene(""), "light", viewed+"&a=306")
 		p.until(`meridian.selection.a?.event === 306`, "the event is not selected")
 		p.still()
@@ -132,7 +135,7 @@ func (b *panelBrowser) TheNextMessageIsSelectedWithBothEnds(t *testing.T) {
 }
 
 func (b *panelBrowser) AViewIsSharedAndOutlivesAReload(t *testing.T) {
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, newScene(""), "dark", "")
 		p.still()
 		ruler := p.box("#ruler")
@@ -168,8 +171,8 @@ func (b *panelBrowser) AViewIsFollowedOnlyOfTheSameTimeline(t *testing.T) {
 	file.typed(`#share input[aria-label="a view that was shared"]`, "http://127.0.0.1/else/"+shared+"\r")
 	file.until(`meridian.selection.a?.event === 309 && !document.getElementById("share").open`, "a file does not follow what a served page shared")
 	file.shows(viewFrom, viewTo, "the view is elsewhere")
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
-		p := open(t, timelineOf(t, "", 3000, plain), "dark", shared)
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+		p := open(t, twoHosts(t, "", 3000, indextest.Plain), "dark", shared)
 		p.until(`[...document.querySelectorAll("#notice p")].filter((e) => e.textContent === "This view was shared of another timeline, and is not followed here.").length === 1`, kind+": that it is of another timeline is not said")
 		p.still()
 		if value[bool](p.logic, `meridian.selection.a !== null`) {

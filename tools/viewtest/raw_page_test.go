@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"meridian/internal/show/index"
+	"meridian/internal/show/view"
 )
 
 // setBack is a scene in which the web server's clock was set back by 700 us in the midst of request 20: what worker did
@@ -53,7 +54,7 @@ func (b *panelBrowser) RawTimeOfAClockThatWasSetBackIsRightOnBothSides(t *testin
 		}
 		return "!" + place
 	}
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, setBack{newScene("")}, "light", fmt.Sprintf("#v=1&raw=1&t=%v,%v", int64(from), int64(to)))
 		p.until(`meridian.view.raw`, kind+": it is not raw")
 		p.still()

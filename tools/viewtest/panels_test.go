@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"encoding/json"
@@ -51,7 +51,7 @@ func TestPanels(t *testing.T) {
 
 func (b *panelBrowser) SearchFindsWhatTheExamplesSay(t *testing.T) {
 	l := b.load(t)
-	text, err := os.ReadFile("../index/testdata/search.json")
+	text, err := os.ReadFile("../../internal/show/index/testdata/search.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"bytes"
@@ -20,7 +20,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"meridian/internal/load"
+	"meridian/internal/show"
 	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
+	"meridian/internal/show/view"
 )
 
 // canvas gives scripts of tests what they read of the picture: pixel(id, x, y) is what a canvas has at a place of the
@@ -120,14 +123,14 @@ func (p *panelPage) box(selector string) (b struct{ X, Y, Width, Height float64 
 }
 
 // file writes a timeline as one file and opens it from the disk.
-func (b *panelBrowser) file(t *testing.T, d Data, scheme, fragment string) *panelPage {
+func (b *panelBrowser) file(t *testing.T, d view.Data, scheme, fragment string) *panelPage {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "timeline.html")
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFile(f, d, Options{}); err != nil {
+	if err := view.WriteFile(f, d, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
@@ -137,38 +140,39 @@ func (b *panelBrowser) file(t *testing.T, d Data, scheme, fragment string) *pane
 }
 
 // serve opens the page of a timeline as it is served.
-func (b *panelBrowser) serve(t *testing.T, d Data, scheme, fragment string) *panelPage {
+func (b *panelBrowser) serve(t *testing.T, d view.Data, scheme, fragment string) *panelPage {
 	t.Helper()
-	server := httptest.NewServer(Handler(d))
+	server := httptest.NewServer(view.Handler(d))
 	t.Cleanup(server.Close)
 	return b.address(t, server.URL+"/"+fragment, scheme)
 }
 
 // busyTimeline is a real index, with rows enough to be moved and events enough to be drawn in bins.
-func busyTimeline(t *testing.T, events int) *Timeline {
+func busyTimeline(t *testing.T, events int) *view.Timeline {
 	t.Helper()
 	o := load.Options{Events: events, Hosts: 3, Messages: events / 20}
 	l := load.Legend(o)
-	b, err := index.NewBuilder(l, index.Options{Path: filepath.Join(t.TempDir(), "load.mvx")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := load.Write(o, l, b); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	x, err := b.Index()
-	if err != nil {
-		t.Fatal(err)
-	}
-	timeline, err := NewTimeline(x)
+	return timelineOf(t, indextest.Build(t, l, filepath.Join(t.TempDir(), "load.mvx"), nil, func(b *index.Builder) error { return load.Write(o, l, b) }))
+}
+
+// timelineOf is the timeline of an index, closed at the end of the test.
+func timelineOf(t *testing.T, x *index.Index) *view.Timeline {
+	t.Helper()
+	timeline, err := view.NewTimeline(x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { timeline.Close() })
 	return timeline
+}
+
+// twoHosts is a timeline of indextest.TwoHosts, with a report whose every text is made with name.
+func twoHosts(t *testing.T, path string, events int, name func(string) string) *view.Timeline {
+	t.Helper()
+	report := view.Report{Method: name("method"), Assumption: name("assumption"), Summary: name("summary"), Warnings: []string{name("warning")},
+		Pairs: [][]string{{name("a"), name("b")}}, Left: []string{name("left")}, Plots: []show.Drawing{{Title: name("plot"), SVG: name("<svg/>")}},
+		Hosts: []view.HostReport{{Reference: name("reference"), Offset: "1 s", Skew: "2 ppm", Bound: "3 s"}}}
+	return timelineOf(t, indextest.TwoHosts(t, path, events, name, &report))
 }
 
 // names lists the names of the rows as they stand on the screen.

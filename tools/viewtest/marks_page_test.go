@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"meridian/internal/show/view"
 )
 
 // How far below a row's top its lanes are drawn: instants, then slices by depth; instants alone are lower.
@@ -86,7 +88,7 @@ func (b *panelBrowser) WhatIsSwitchedOffIsNotDrawn(t *testing.T) {
 
 func (b *panelBrowser) ManyEventsAreDrawnAsHowManyTheyAre(t *testing.T) {
 	d := busyTimeline(t, 60_000)
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, d, "light", "")
 		p.still()
 		filled := drawnNow[[]float64](p, `(() => { const row = meridian.rowY(0), list = [];

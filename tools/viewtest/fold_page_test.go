@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
+	"meridian/internal/show/view"
 	"meridian/trace"
 )
 
@@ -29,7 +31,7 @@ const (
 //	thread 2  4,000 beats from 2,000 to 4,000
 //	thread 3  1,000 calls of 0.5 between 95,000 and 96,000, one each
 //	CPU i     a turn from 10,000·i to 10,000·(i+1)
-func foldedTimeline(t *testing.T) *Timeline {
+func foldedTimeline(t *testing.T) *view.Timeline {
 	t.Helper()
 	l := &trace.Legend{Hosts: []string{"a"}, Classes: []trace.Class{{Name: "long"}, {Name: "short"}, {Name: "beat"}, {Name: "turn"}}}
 	row := func(name string, kind trace.StreamKind, parent int) {
@@ -63,28 +65,14 @@ func foldedTimeline(t *testing.T) *Timeline {
 		add(10e6*(i+1), 4+int(i), turn, trace.End)
 	}
 	slices.SortStableFunc(records, func(a, b trace.Record) int { return int(a.Time - b.Time) })
-	b, err := index.NewBuilder(l, index.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range records {
-		if err := b.Write(&records[i]); err != nil {
-			t.Fatal(err)
+	return timelineOf(t, indextest.Build(t, l, "", nil, func(b *index.Builder) error {
+		for i := range records {
+			if err := b.Write(&records[i]); err != nil {
+				return err
+			}
 		}
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	x, err := b.Index()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := NewTimeline(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d
+		return nil
+	}))
 }
 
 // What is folded is summed up in a strip, at every zoom, from what would be seen unfolded.
@@ -122,7 +110,7 @@ func (b *panelBrowser) WhatIsFoldedIsSummedUpAtEveryZoom(t *testing.T) {
 			t.Fatal(strings.Join(wrong, "\n"))
 		}
 	}
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, d, "light", "")
 		p.still()
 		p.click("#line-0 .fold", "")

@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
+	"meridian/internal/show/view"
 )
 
 // TestWhatThePageConcludes runs what the page computes of answers by itself, where it must not say more than it can know.
@@ -109,7 +111,7 @@ func (b *panelBrowser) StampsOfAClockThatWasSetHaveNoOrder(t *testing.T) {
 // What clocks say of two stamps is the same here and in the pairs of package filter.
 func (b *panelBrowser) TheOrderOfTwoStampsIsThatOfTheFilter(t *testing.T) {
 	l := b.load(t)
-	examples, err := os.ReadFile("../../filter/testdata/order.json")
+	examples, err := os.ReadFile("../../internal/filter/testdata/order.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +165,7 @@ func (s blind) Tile(group, level int, number int64) ([]byte, error) {
 func (b *panelBrowser) NoVerdictIsClaimedOfAMessageThatIsNotListed(t *testing.T) {
 	s := newScene("")
 	for _, c := range []struct {
-		data Data
+		data view.Data
 		says map[[2]int]string // link and request
 	}{
 		{fewListed{s}, map[[2]int]string{{7, 30}: "▷ too fast", {8, 10}: "◇ undecidable", {10, 35}: "≈ within a step", {9, 20}: "◆ certain", {7, 3}: "✓ in order"}},
@@ -253,7 +255,7 @@ const served = `
 
 func (b *panelBrowser) TilesAreCountedOnceHoweverOftenTheyCome(t *testing.T) {
 	l := b.load(t)
-	timeline := timelineOf(t, "", 5000, plain)
+	timeline := twoHosts(t, "", 5000, indextest.Plain)
 	tile, err := timeline.Tile(0, timeline.Index.About().Top, 0)
 	if err != nil {
 		t.Fatal(err)

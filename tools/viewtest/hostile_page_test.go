@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"fmt"
@@ -11,15 +11,18 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"meridian/internal/show/index/indextest"
+	"meridian/internal/show/view"
 )
 
 // A trace in which every name, field, value, host, title and picture is made to be taken for something else: nothing runs,
 // nothing becomes markup, nothing is asked of anybody, and the page stays in its place.
 func (b *panelBrowser) NothingOfATraceRuns(t *testing.T) {
-	bad := strings.Join(hostile, " ") + `<img src=x onerror="globalThis.pwned=1"><svg/onload="globalThis.pwned=2"><script>globalThis.pwned=3</script><a href="javascript:globalThis.pwned=4">x</a>` +
+	bad := strings.Join(indextest.Hostile, " ") + `<img src=x onerror="globalThis.pwned=1"><svg/onload="globalThis.pwned=2"><script>globalThis.pwned=3</script><a href="javascript:globalThis.pwned=4">x</a>` +
 		"<style>*{display:none}</style><base href=//example.invalid><iframe srcdoc='<script>parent.pwned=5</script>'></iframe>\u202e\u2066\u2028{{7*7}}" + strings.Repeat("very long ", 120)
-	d := timelineOf(t, "", 3000, func(s string) string { return s + bad })
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+	d := twoHosts(t, "", 3000, func(s string) string { return s + bad })
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, d, "light", "#v=1&t=1000000,1100000&q=value")
 		var dialogs sync.Map
 		if err := chromedp.Listen(p.ctx, func(event any) {

@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
+
+	"meridian/internal/show/view"
 )
 
 // spoken is an element as a screen reader has it.
@@ -73,7 +75,7 @@ func (s *spoken) names(role string) (list []string) {
 }
 
 func (b *panelBrowser) AScreenReaderHasTheTables(t *testing.T) {
-	for kind, open := range map[string]func(*testing.T, Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, newScene(""), "light", viewed+"&a=309&b=307")
 		p.still()
 		for _, c := range []struct {

@@ -1,6 +1,6 @@
 //go:build !race
 
-package view
+package viewtest
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"meridian/internal/show/view"
 )
 
 // TestCanvas runs what is tested of the timeline itself, by what people do with wheel, mouse and keys.
@@ -124,7 +126,7 @@ func (b *panelBrowser) EveryViolationIsOneKeyAway(t *testing.T) {
 
 // The events are of a real index, in which they lie far below the bins that are seen first.
 func (b *panelBrowser) TheNextEventIsTheNextOneOfTheRow(t *testing.T) {
-	server := httptest.NewServer(Handler(timelineOf(t, filepath.Join(t.TempDir(), "index"), 100_000, func(s string) string { return s })))
+	server := httptest.NewServer(view.Handler(twoHosts(t, filepath.Join(t.TempDir(), "index"), 100_000, func(s string) string { return s })))
 	t.Cleanup(server.Close)
 	p := b.address(t, server.URL, "light")
 	p.number(`(meridian.focus(1), 0)`)
