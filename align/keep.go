@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"meridian/align/keep"
+	"meridian/align/causal"
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/trace"
@@ -34,7 +34,7 @@ func (s *solving) keep(ctx context.Context) error {
 // keepComponent pushes the clocks of a component aside if any is wrong. It reports false where their messages contradict
 // each other under any clocks.
 func (s *solving) keepComponent(component int, wrong []bool) bool {
-	p := &keep.Problem{Clocks: s.problem.Clocks, Maps: s.Maps, Fixed: make([]bool, len(s.Maps))}
+	p := &causal.Problem{Clocks: s.problem.Clocks, Maps: s.Maps, Fixed: make([]bool, len(s.Maps))}
 	any := false
 	for i := range wrong {
 		any = any || wrong[i] && s.Component[i] == component
@@ -48,7 +48,7 @@ func (s *solving) keepComponent(component int, wrong []bool) bool {
 			p.Channels = append(p.Channels, c)
 		}
 	}
-	curves, ok := keep.Curves(p)
+	curves, ok := causal.RestoreOrder(p)
 	if !ok {
 		return false
 	}

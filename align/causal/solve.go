@@ -1,4 +1,4 @@
-package keep
+package causal
 
 import (
 	"math"
@@ -6,18 +6,18 @@ import (
 	"meridian/clock"
 )
 
-// side is one direction of the constraints: v[i] <= v[other] + cost, of each node with those beside it on its clock and with
-// the other ends of its messages.
-type side struct {
-	next, previous []float64 // cost to take the value of the clock's next node, and of the one before
-	start          []int32   // of each node among the messages, and the end
+// direction holds the constraints v[i] <= v[other] + cost of one direction: for each node, those with its neighbours on the
+// same clock and those with the other ends of its messages.
+type direction struct {
+	next, previous []float64 // of each node: cost of the constraints by the clock's next node and by the one before
+	start          []int32   // of each node: its first entry in the lists below; one more entry for the end
 	message, other []int32
 	cost           []float64
 }
 
-// newSide lists the messages by the node that they constrain.
-func newSide(nodes int, messages []message, ends func(*message) (at, other int32)) side {
-	s := side{
+// newDirection lists the messages by the node that they constrain; at is that node, other the one at their other end.
+func newDirection(nodes int, messages []message, ends func(*message) (at, other int32)) direction {
+	s := direction{
 		next: make([]float64, nodes), previous: make([]float64, nodes), start: make([]int32, nodes+1),
 		message: make([]int32, len(messages)), other: make([]int32, len(messages)), cost: make([]float64, len(messages)),
 	}
@@ -37,9 +37,9 @@ func newSide(nodes int, messages []message, ends func(*message) (at, other int32
 	return s
 }
 
-// demand says how much longer than their granularity's limit messages must take, ns.
-func (n *network) demand(margin int64) {
-	for _, s := range []*side{&n.earlier, &n.later} {
+// demand sets the costs of messages, so that each corrected delay exceeds its limit by margin, ns.
+func (n *constraints) demand(margin int64) {
+	for _, s := range []*direction{&n.earlier, &n.later} {
 		for k, i := range s.message {
 			m := &n.messages[i]
 			s.cost[k] = float64(m.delay) + float64(m.step-margin)
@@ -47,21 +47,22 @@ func (n *network) demand(margin int64) {
 	}
 }
 
-// limits says between which lengths a clock may show a stretch, of which the estimate is given, ns.
-type limits func(host, timeline float64) (least, most float64)
+// rateLimits returns the least and the greatest length, ns of the timeline, that a span of a clock may have after the
+// correction. host is its length on the clock, timeline its length under the estimate.
+type rateLimits func(host, timeline float64) (least, most float64)
 
-// around allows rates near the estimate's, as long as the clock does not run back.
-func around(rate float64) limits {
+// around allows rates that differ from the estimate's by at most rate, as long as the clock does not run back.
+func around(rate float64) rateLimits {
 	return func(host, timeline float64) (least, most float64) {
 		return max(timeline-rate*host, 0), timeline + rate*host
 	}
 }
 
-// anyClock allows what a clock can be, whatever the estimate is.
+// anyClock allows every rate from a half to two, whatever the estimate's.
 func anyClock(host, _ float64) (least, most float64) { return host / 2, 2 * host }
 
-// allow says how clocks may run under the correction.
-func (n *network) allow(of limits) {
+// allow sets the costs between neighbouring nodes of each clock.
+func (n *constraints) allow(of rateLimits) {
 	none := math.Inf(1)
 	for c := range n.problem.Clocks {
 		for i := n.first[c]; i < n.first[c+1]; i++ {
@@ -85,8 +86,8 @@ func (n *network) allow(of limits) {
 	}
 }
 
-// correct finds the correction that keeps clocks within limits, and reports whether there is one.
-func (n *network) correct(of limits) bool {
+// correct finds the correction under the given limits of rates. It returns false if there is none.
+func (n *constraints) correct(of rateLimits) bool {
 	n.allow(of)
 	greatest, least := make([]float64, len(n.nodes)), make([]float64, len(n.nodes))
 	negated := func(to, from []float64) {
@@ -94,19 +95,19 @@ func (n *network) correct(of limits) bool {
 			to[i] = -v
 		}
 	}
-	highest := make([]float64, len(n.nodes)) // of the least solutions with their sign changed
+	highest := make([]float64, len(n.nodes)) // upper limits of the negated least solutions
 	negated(highest, n.low)
 	copy(least, highest)
 	lowest := make([]float64, len(n.nodes))
 	negated(lowest, n.high)
 	copy(greatest, n.high)
-	if !n.settle(&n.earlier, greatest, n.low) || !n.settle(&n.later, least, lowest) {
+	if !n.lower(&n.earlier, greatest, n.low) || !n.lower(&n.later, least, lowest) {
 		return false
 	}
 	for i := range greatest {
 		greatest[i], least[i] = min(greatest[i], max(0, -least[i])), min(least[i], max(0, -greatest[i]))
 	}
-	if !n.settle(&n.earlier, greatest, n.low) || !n.settle(&n.later, least, lowest) {
+	if !n.lower(&n.earlier, greatest, n.low) || !n.lower(&n.later, least, lowest) {
 		return false
 	}
 	for i := range n.correction {
@@ -116,16 +117,17 @@ func (n *network) correct(of limits) bool {
 }
 
 const (
-	// slack is what float64 may have lost, ns: far below a stamp's step.
+	// slack is the rounding error that sums of float64 may have collected, ns: far below the step of a stamp.
 	slack = 1e-3
-	// sweeps is how often the nodes are gone through, forth and back. A path turns back in time only over an inverted
-	// message, so few are enough; where they are not, a greater rate needs fewer.
+	// sweeps limits the passes over the nodes, forward and back. A shortest path turns back in time only over an inverted
+	// message, so few passes suffice. Where they do not, a greater rate is tried, which needs fewer.
 	sweeps = 200
 )
 
-// settle lowers v to the greatest solution that is nowhere above it (Bellman and Ford, the nodes in the order of time and
-// back). It reports false where that falls below the floor: constraints go around in a circle and demand more each time.
-func (n *network) settle(s *side, v, floor []float64) bool {
+// lower changes v to the greatest solution that is nowhere above it, by the algorithm of Bellman and Ford with the nodes in
+// the order of time and back. It returns false as soon as a value falls below its floor: then there is no solution, or a
+// cycle of constraints lowers the values without end.
+func (n *constraints) lower(s *direction, v, floor []float64) bool {
 	visit := func(i int32) (changed, ok bool) {
 		best := v[i]
 		if c := s.next[i]; !math.IsInf(c, 1) {

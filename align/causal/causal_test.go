@@ -1,4 +1,4 @@
-package keep
+package causal
 
 import (
 	"math/rand/v2"
@@ -41,13 +41,13 @@ func (w *world) send(from, to int, at, delay int64) {
 	w.Channels = append(w.Channels, trace.Channel{From: from, To: to, Messages: []trace.Message{m}})
 }
 
-// kept moves the estimates and demands that they are curves which invert nothing and stay within the bounds.
-func (w *world) kept(t interface {
+// restored moves the estimates and demands that they are curves which invert nothing and stay within the bounds.
+func (w *world) restored(t interface {
 	Helper()
 	Fatalf(string, ...any)
 }) []clock.Curve {
 	t.Helper()
-	curves, ok := Curves(&w.Problem)
+	curves, ok := RestoreOrder(&w.Problem)
 	if !ok {
 		t.Fatalf("messages of one time contradict each other")
 	}
@@ -68,7 +68,7 @@ func (w *world) kept(t interface {
 	return curves
 }
 
-func TestClocksThatHoldEachOtherMoveTogether(t *testing.T) {
+func TestClocksThatConstrainEachOtherMoveTogether(t *testing.T) {
 	w := newWorld(3, 1) // web, app, db
 	for at := int64(0); at < 1_000_000_000; at += 10_000_000 {
 		w.send(0, 1, at, 20_000)
@@ -80,7 +80,7 @@ func TestClocksThatHoldEachOtherMoveTogether(t *testing.T) {
 	for i := range 2 {
 		w.Maps[i].Mid = clock.Curve{{Timeline: 300_000}}
 	}
-	curves := w.kept(t)
+	curves := w.restored(t)
 	for i := range 2 {
 		if off := curves[i].At(500_000_000, clock.Nearest) - 500_000_000; off < 19_000 || off > 20_000*int64(2-i) {
 			t.Errorf("clock %d is off by %d ns: to be moved until nothing is inverted, and no further", i, off)
@@ -92,7 +92,7 @@ func TestBothEndsOfAnInvertedMessageGiveWay(t *testing.T) {
 	w := newWorld(3, 1)
 	w.send(0, 1, 1_000_000, 100)
 	w.Maps[0].Mid = clock.Curve{{Timeline: 1_100}} // inverted by 1000
-	curves := w.kept(t)
+	curves := w.restored(t)
 	if a, b := curves[0].At(1_000_000, clock.Nearest), curves[1].At(1_000_100, clock.Nearest); a != 1_000_598 || b != 1_000_602 {
 		t.Errorf("sent at %d, received at %d: want the middle of 1 001 100 and 1 000 100, 3 ns apart but for rounding", a, b)
 	}
@@ -106,7 +106,7 @@ func TestCurvesThatInvertNothingStayAsTheyAre(t *testing.T) {
 	w.send(0, 1, 0, 100)
 	w.send(1, 0, 500, 100)
 	w.Maps[0].Mid = clock.Curve{{Timeline: 100}}
-	if got := w.kept(t)[0]; len(got) != 1 || got[0].Timeline != 100 {
+	if got := w.restored(t)[0]; len(got) != 1 || got[0].Timeline != 100 {
 		t.Errorf("moved to %v", got)
 	}
 }
@@ -115,23 +115,23 @@ func TestMessagesThatContradictEachOtherUnderAnyClockAreRefused(t *testing.T) {
 	w := newWorld(3, 1)
 	w.send(0, 1, 1_000, 100)
 	w.send(1, 0, 1_200, -300) // received before what it answers was sent
-	if _, ok := Curves(&w.Problem); ok {
+	if _, ok := RestoreOrder(&w.Problem); ok {
 		t.Error("a circle of messages that arrives before it began was taken")
 	}
 }
 
-func TestMessagesGoBeforeBounds(t *testing.T) {
+func TestMessagesTakePrecedenceOverBounds(t *testing.T) {
 	w := newWorld(2, 1)
 	w.send(0, 1, 1_000, 100)
 	w.Maps[0].Mid = clock.Curve{{Timeline: 5_000}}
 	w.Maps[0].Low = clock.Curve{{Timeline: 4_000}} // wrong
-	curves, ok := Curves(&w.Problem)
+	curves, ok := RestoreOrder(&w.Problem)
 	if !ok || curves[0].At(1_000, clock.Nearest) > 1_100 {
 		t.Errorf("%v %v: the message is still inverted", curves, ok)
 	}
 }
 
-func TestWhateverTheEstimatesAreNothingStaysInverted(t *testing.T) {
+func TestNoMessageStaysInvertedWhateverTheEstimates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const span = 2_000_000_000
 		clocks := rapid.IntRange(2, 5).Draw(t, "clocks")
@@ -161,6 +161,6 @@ func TestWhateverTheEstimatesAreNothingStaysInverted(t *testing.T) {
 				m.Low, m.High = clock.Curve{{Timeline: low}}, clock.Curve{{Timeline: high}}
 			}
 		}
-		w.kept(t)
+		w.restored(t)
 	})
 }

@@ -1,4 +1,4 @@
-package keep
+package causal
 
 import (
 	"cmp"
@@ -9,38 +9,41 @@ import (
 	"meridian/trace"
 )
 
-// network is the stamps that count, clock by clock, and the messages that count between them.
-type network struct {
+// constraints is the system of difference constraints: a node for every stamp that takes part, clock by clock, and the
+// messages between the nodes.
+type constraints struct {
 	problem  *Problem
-	first    []int // of each clock its first node, and the end
+	first    []int // of each clock: its first node; one more entry for the end
 	nodes    []node
 	order    []int32 // the nodes by their time
 	messages []message
-	low      []float64 // of each node: what its correction may be
+	low      []float64 // of each node: the interval of its correction, ns
 	high     []float64
-	// earlier is the side of greatest solutions, later that of least ones with the sign changed, which makes them greatest ones.
-	earlier, later side
+	// earlier constrains greatest solutions. later constrains least solutions; with their sign changed these are greatest
+	// solutions too, so that one algorithm serves both.
+	earlier, later direction
 	correction     []float64
 }
 
-// node is a stamp of a clock.
+// node is one stamp of one clock; its correction is one unknown.
 type node struct {
 	clock          int
 	host, timeline int64
-	knot           bool // of the estimate: a corner that must stay
+	knot           bool // a corner of the estimate, which the corrected curve must keep
 }
 
-// message is one that counts, from node to node.
+// message joins the nodes of its two stamps.
 type message struct {
 	from, to int32
-	delay    int64 // under the estimates
-	step     int64
+	delay    int64 // under the estimates, ns
+	step     int64 // by how much it may be inverted, ns
 }
 
-// newNetwork takes the messages that take no longer than reach. Of a clock with such messages it also takes the corners of
-// the estimate and of the bounds, between which straight lines stay on the right sides.
-func newNetwork(p *Problem, reach int64) *network {
-	n := &network{problem: p, first: make([]int, len(p.Clocks)+1)}
+// newConstraints builds the system from the messages whose delay is at most reach. For a clock with such messages, the
+// corners of its estimate and of its bounds become nodes as well: between two nodes all three are straight, so a correction
+// that respects the bounds at the nodes respects them everywhere.
+func newConstraints(p *Problem, reach int64) *constraints {
+	n := &constraints{problem: p, first: make([]int, len(p.Clocks)+1)}
 	stamps := make([][]int64, len(p.Clocks))
 	p.near(reach, func(c *trace.Channel, m trace.Message, _ int64) {
 		stamps[c.From] = append(stamps[c.From], m.Sent)
@@ -67,7 +70,7 @@ func newNetwork(p *Problem, reach int64) *network {
 		return int32(n.first[c] + k)
 	}
 	p.near(reach, func(c *trace.Channel, m trace.Message, delay int64) {
-		n.messages = append(n.messages, message{find(c.From, m.Sent), find(c.To, m.Received), delay, step(&p.Clocks[c.To])})
+		n.messages = append(n.messages, message{find(c.From, m.Sent), find(c.To, m.Received), delay, receiverStep(&p.Clocks[c.To])})
 	})
 	n.order = make([]int32, len(n.nodes))
 	for i := range n.order {
@@ -76,12 +79,12 @@ func newNetwork(p *Problem, reach int64) *network {
 	slices.SortStableFunc(n.order, func(i, j int32) int { return cmp.Compare(n.nodes[i].timeline, n.nodes[j].timeline) })
 	n.correction = make([]float64, len(n.nodes))
 	n.low, n.high = make([]float64, len(n.nodes)), make([]float64, len(n.nodes))
-	n.earlier = newSide(len(n.nodes), n.messages, func(m *message) (at, other int32) { return m.from, m.to })
-	n.later = newSide(len(n.nodes), n.messages, func(m *message) (at, other int32) { return m.to, m.from })
+	n.earlier = newDirection(len(n.nodes), n.messages, func(m *message) (at, other int32) { return m.from, m.to })
+	n.later = newDirection(len(n.nodes), n.messages, func(m *message) (at, other int32) { return m.to, m.from })
 	return n
 }
 
-// near calls f for every message that takes no longer than reach.
+// near calls f for every message whose delay is at most reach.
 func (p *Problem) near(reach int64, f func(c *trace.Channel, m trace.Message, delay int64)) {
 	for i := range p.Channels {
 		c := &p.Channels[i]
@@ -97,7 +100,7 @@ func (p *Problem) near(reach int64, f func(c *trace.Channel, m trace.Message, de
 	}
 }
 
-// corners returns the corners of a clock's estimate, and those of its bounds during its trace.
+// corners returns the host times of the corners of a clock's estimate, and of its bounds within the trace.
 func (p *Problem) corners(i int) []int64 {
 	var xs []int64
 	m, c := &p.Maps[i], &p.Clocks[i]
@@ -114,8 +117,9 @@ func (p *Problem) corners(i int) []int64 {
 	return xs
 }
 
-// limit says what corrections may be: what leaves estimates within the bounds, or anything but of what is fixed.
-func (n *network) limit(bounded bool) {
+// limit sets the interval of every correction: 0 for fixed clocks; for others, if bounded, what keeps the estimate within
+// its bounds, and otherwise any.
+func (n *constraints) limit(bounded bool) {
 	for i := range n.nodes {
 		v := &n.nodes[i]
 		n.low[i], n.high[i] = math.Inf(-1), math.Inf(1)
@@ -135,12 +139,12 @@ func (n *network) limit(bounded bool) {
 	}
 }
 
-// outside is how far beyond its last stamps a curve gets knots of its own, so that what is done to it between them does not
-// go on for ever, ns.
+// outside is how far beyond its outermost nodes a corrected curve gets one more knot, ns. It ends the slope that the
+// correction may have there, which would otherwise continue without end.
 const outside = 1_000_000_000_000
 
-// curves returns the estimates with the correction. Stamps between which it is straight get no knots.
-func (n *network) curves(estimates []clock.Curve) []clock.Curve {
+// curves returns the estimates plus the correction. Nodes on a straight piece of the result get no knot.
+func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 	out := slices.Clone(estimates)
 	for c := range out {
 		from, to := n.first[c], n.first[c+1]
@@ -177,7 +181,7 @@ func (n *network) curves(estimates []clock.Curve) []clock.Curve {
 	return out
 }
 
-// straight reports whether node k lies on the line from an earlier one to the next.
+// straight reports whether the correction at node k lies on the line from an earlier node to node k+1.
 func straight(own []node, e []float64, earlier, k int) bool {
 	f := float64(clock.Sub(own[k].host, own[earlier].host)) / float64(clock.Sub(own[k+1].host, own[earlier].host))
 	return math.Abs(e[earlier]+f*(e[k+1]-e[earlier])-e[k]) < 1e-2
