@@ -20,7 +20,8 @@ func Read(ctx context.Context, path, host string, w *trace.Warnings, progress fu
 	defer d.Flush()
 	c := &trace.Capture{Host: host, File: path}
 	var f trace.Frame
-	step := steps{at: 1_000_000_000}
+	var granularity trace.Granularity
+	stamps := int64(0)
 	for n := 0; ; n++ {
 		if n&(1<<14-1) == 0 {
 			if err := ctx.Err(); err != nil {
@@ -41,33 +42,14 @@ func Read(ctx context.Context, path, host string, w *trace.Warnings, progress fu
 			p.Kind = trace.Other // its stamp is made up
 			continue
 		}
-		step.add(f.Time, r.step)
+		granularity.Add(f.Time)
+		stamps++
 	}
 	if progress != nil {
 		progress(r.Consumed())
 	}
 	c.Flows = d.Flows()
 	c.Interfaces = r.Interfaces()
-	c.Granularity = r.step
-	if step.seen >= enoughStamps {
-		c.Granularity = max(r.step, step.at)
-	}
+	c.Granularity = granularity.Step(r.step, stamps)
 	return c, nil
-}
-
-// enoughStamps is how many stamps must agree before they are believed to be coarser than the file's unit.
-const enoughStamps = 100
-
-// steps finds the largest power of ten that divides every stamp.
-type steps struct {
-	at   int64
-	seen int
-}
-
-// add takes a stamp; no step finer than the file's own is looked for.
-func (s *steps) add(t, finest int64) {
-	s.seen++
-	for s.at > finest && t%s.at != 0 {
-		s.at /= 10
-	}
 }

@@ -71,8 +71,7 @@ func (r *run) numbers() map[string]int {
 
 // addClock adds a clock that no capture knows and returns its number.
 func (r *run) addClock(name string) int {
-	// As coarse as a stamp can be, until one is seen that is not: [run.settle] decides.
-	r.matched.Clocks = append(r.matched.Clocks, trace.Clock{Name: name, Host: name, Granularity: coarsest})
+	r.matched.Clocks = append(r.matched.Clocks, trace.Clock{Name: name, Host: name}) // its granularity: [run.settle]
 	r.listedFrom = min(r.listedFrom, len(r.matched.Clocks)-1)
 	r.matched.Addresses = append(r.matched.Addresses, nil)
 	return len(r.matched.Clocks) - 1
@@ -91,25 +90,22 @@ func (r *run) see(clock int, stamp int64) {
 
 // refine notes the step of a stamp of a clock that no capture knows.
 func (r *run) refine(clock int, stamp int64) {
-	c := &r.matched.Clocks[clock]
-	for clock >= r.listedFrom && c.Granularity > 1 && stamp%c.Granularity != 0 {
-		c.Granularity /= 10
+	if clock < r.listedFrom {
+		return
 	}
+	for len(r.granularity) <= clock {
+		r.granularity = append(r.granularity, trace.Granularity{})
+	}
+	r.granularity[clock].Add(stamp)
 }
 
-const (
-	// coarsest is the widest step of stamps that is looked for in lists, ns.
-	coarsest = 1_000_000
-	// enoughStamps is how many must agree before they are believed to be coarser than the nanoseconds of a list.
-	enoughStamps = 100
-)
-
-// settle decides how coarse the stamps of lists are, as package pcap does for captures: a step that all of many stamps
-// keep is the clock's own, and an instant lies anywhere within it.
+// settle decides how coarse the stamps of clocks are that no capture knows, and of those whose format says so.
 func (r *run) settle() {
 	for i := r.listedFrom; i < len(r.matched.Clocks); i++ {
-		if c := &r.matched.Clocks[i]; c.Events < enoughStamps {
-			c.Granularity = 1
+		c := &r.matched.Clocks[i]
+		c.Granularity = 1
+		if i < len(r.granularity) {
+			c.Granularity = r.granularity[i].Step(1, c.Events)
 		}
 	}
 	for clock, step := range r.steps {

@@ -198,7 +198,8 @@ func TestStampsOfListsAreAsCoarseAsAllOfManySay(t *testing.T) {
 		{"nanoseconds", 200, 1, false, 1},
 		{"one that is finer", 200, 1000, true, 1},
 		{"too few to tell", 40, 1000, false, 1},
-		{"seconds are no step of a clock", 200, 1_000_000_000, false, coarsest},
+		{"seconds", 200, 1_000_000_000, false, 1_000_000_000},
+		{"no coarser than seconds", 200, 60_000_000_000, false, 1_000_000_000},
 	} {
 		l := &trace.List{Hosts: []string{"a", "b"}, Channels: []trace.Channel{{From: 0, To: 1}}}
 		for i := range c.stamps {

@@ -59,29 +59,30 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Sprintf(fo
 // run is the state that the stages pass on.
 type run struct {
 	Options
-	inputs     []Input
-	captures   []*trace.Capture
-	lists      []*trace.List
-	recordings []*recording
-	warnings   trace.Warnings
-	matched    *match.Result
-	listed     map[int]*trace.List   // by clock: where a clock is known from a list
-	listedFrom int                   // the first clock that only lists, or samples, name
-	marks      map[int][]mark        // by clock: what lists say of it beside messages
-	steps      map[int]int64         // by clock: the step of its stamps, where a format knows it
-	sampled    int                   // the clock that only samples were taken against, or -1
-	sent       int                   // channels of messages that were sent; those behind stand for collectives
-	drawn      [2]int                // from which to which channel the ends of messages are events of recordings
-	flows      []uint64              // by channel, how many messages came before it
-	played     *show.Conversion      // what became of events
-	merged     atomic.Pointer[int64] // how many packets were written as a capture
-	saidOfRows bool                  // what is amiss with events as rows was said
-	cut        []stretch             // the captures, where a clock was set back in pieces
-	solution   *align.Solution
-	repaired   *show.Repair
-	report     *show.Report
-	broken     []string
-	builders   []*index.Builder // of timelines to be looked at
+	inputs      []Input
+	captures    []*trace.Capture
+	lists       []*trace.List
+	recordings  []*recording
+	warnings    trace.Warnings
+	matched     *match.Result
+	listed      map[int]*trace.List   // by clock: where a clock is known from a list
+	listedFrom  int                   // the first clock that only lists, or samples, name
+	granularity []trace.Granularity   // by clock: of the stamps of those that no capture knows
+	marks       map[int][]mark        // by clock: what lists say of it beside messages
+	steps       map[int]int64         // by clock: the step of its stamps, where a format knows it
+	sampled     int                   // the clock that only samples were taken against, or -1
+	sent        int                   // channels of messages that were sent; those behind stand for collectives
+	drawn       [2]int                // from which to which channel the ends of messages are events of recordings
+	flows       []uint64              // by channel, how many messages came before it
+	played      *show.Conversion      // what became of events
+	merged      atomic.Pointer[int64] // how many packets were written as a capture
+	saidOfRows  bool                  // what is amiss with events as rows was said
+	cut         []stretch             // the captures, where a clock was set back in pieces
+	solution    *align.Solution
+	repaired    *show.Repair
+	report      *show.Report
+	broken      []string
+	builders    []*index.Builder // of timelines to be looked at
 }
 
 // Run aligns the traces and writes the outputs.
