@@ -4,9 +4,10 @@
 FUZZTIME ?= 10000x
 PACKETS  ?= 5000000
 FLAGS    ?=
+PACKAGES ?= ./clock ./internal/filter ./match ./align/bound
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study demo
+.PHONY: help build test lint race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate demo
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +61,9 @@ study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 
 	for table in accuracy bounds calibration networks speed clement poirier; do \
 		bin/study $$table $(FLAGS) || status=1; \
 	done; exit $$status
+
+mutate: ## change the code of PACKAGES 25 times each: do the packages' own tests catch it? (FLAGS="-seed 7")
+	go run ./tools/mutate -least 23 $(FLAGS) $(PACKAGES)
 
 demo: ## three processes, clocks that disagree, one timeline
 	go run ./cmd/meridian demo
