@@ -136,7 +136,7 @@ func (s *solving) complete() {
 		if s.method.whole != nil {
 			e.Fit, e.First, e.Last = pair.Exact, s.Clocks[x.A].First, s.Clocks[x.A].Last
 		}
-		e.Map.Mid = s.Maps[x.A].Mid.Then(s.Maps[x.B].Mid.Inverse(), clock.Nearest)
+		e.Map.Mid = clock.ComposeCurves(s.Maps[x.A].Mid, s.Maps[x.B].Mid.Inverse(), clock.Nearest)
 		rates(e)
 	}
 }

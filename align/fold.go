@@ -169,7 +169,7 @@ func (s *solving) unfold() {
 			problem.AB, problem.BA = append(problem.AB, to), append(problem.BA, from)
 		}
 		if e := pair.Hull(&problem); e.Fit == pair.Exact {
-			s.Maps[x.clock].Mid = e.Map.Mid.Inverse().Then(base.Mid, clock.Nearest)
+			s.Maps[x.clock].Mid = clock.ComposeCurves(e.Map.Mid.Inverse(), base.Mid, clock.Nearest)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (s *solving) follow(reference int) {
 	base := s.Maps[reference].Inverse()
 	for i := range s.Maps {
 		if s.Component[i] == component {
-			s.Maps[i] = s.Maps[i].Then(&base)
+			s.Maps[i] = clock.ComposeMaps(&s.Maps[i], &base)
 		}
 	}
 	s.Maps[reference] = clock.Identity()

@@ -311,7 +311,7 @@ func (s *solving) reach(first, last int64) (from, to int64) {
 func between(low, high clock.Curve) clock.Curve {
 	mid := make(clock.Curve, len(low))
 	for i := range low {
-		mid[i] = clock.Knot{Host: low[i].Host, Timeline: low[i].Timeline + (high[i].Timeline-low[i].Timeline)/2}
+		mid[i] = clock.Knot{X: low[i].X, Y: low[i].Y + (high[i].Y-low[i].Y)/2}
 	}
 	return mid
 }

@@ -164,7 +164,7 @@ func rising(c clock.Curve) clock.Curve {
 	}
 	out := make(clock.Curve, 0, len(c))
 	for _, k := range c {
-		if n := len(out); n == 0 || k.Host > out[n-1].Host && k.Timeline >= out[n-1].Timeline {
+		if n := len(out); n == 0 || k.X > out[n-1].X && k.Y >= out[n-1].Y {
 			out = append(out, k)
 		}
 	}
@@ -190,8 +190,8 @@ func within(m *clock.Map, first, last int64) clock.Curve {
 	hosts := []int64{first, last}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
-			if k.Host >= first && k.Host <= last {
-				hosts = append(hosts, k.Host)
+			if k.X >= first && k.X <= last {
+				hosts = append(hosts, k.X)
 			}
 		}
 	}
@@ -210,16 +210,16 @@ func within(m *clock.Map, first, last int64) clock.Curve {
 		return m.Mid
 	}
 	for _, k := range m.Mid {
-		hosts = append(hosts, k.Host)
+		hosts = append(hosts, k.X)
 	}
 	slices.Sort(hosts)
 	out := make(clock.Curve, 0, len(hosts))
 	for _, h := range slices.Compact(hosts) {
 		v := inside(h)
 		if n := len(out); n > 0 {
-			v = max(v, out[n-1].Timeline)
+			v = max(v, out[n-1].Y)
 		}
-		out = append(out, clock.Knot{Host: h, Timeline: v})
+		out = append(out, clock.Knot{X: h, Y: v})
 	}
 	return out
 }

@@ -34,8 +34,8 @@ func crossed(low, high clock.Curve) bool {
 	if low == nil || high == nil {
 		return false
 	}
-	return slices.ContainsFunc(low, func(k clock.Knot) bool { return k.Timeline > high.At(k.Host, clock.Up) }) ||
-		slices.ContainsFunc(high, func(k clock.Knot) bool { return k.Timeline < low.At(k.Host, clock.Down) })
+	return slices.ContainsFunc(low, func(k clock.Knot) bool { return k.Y > high.At(k.X, clock.Up) }) ||
+		slices.ContainsFunc(high, func(k clock.Knot) bool { return k.Y < low.At(k.X, clock.Down) })
 }
 
 // Runs returns a map for each stretch of a clock's trace in which its stamps do not run back, in the order of time: one
@@ -67,36 +67,36 @@ func joinedMid(pieces []Piece) clock.Curve {
 	var out clock.Curve
 	add := func(host, timeline int64) {
 		if n := len(out); n > 0 {
-			if host <= out[n-1].Host {
+			if host <= out[n-1].X {
 				return
 			}
-			timeline = max(timeline, out[n-1].Timeline)
+			timeline = max(timeline, out[n-1].Y)
 		}
-		out = append(out, clock.Knot{Host: host, Timeline: timeline})
+		out = append(out, clock.Knot{X: host, Y: timeline})
 	}
 	for k, p := range pieces {
 		mid := p.Map.Mid
 		from, to := p.First, p.Last
 		if k == 0 {
-			from = clock.Sub(min(from, mid[0].Host), far)
+			from = clock.Sub(min(from, mid[0].X), far)
 		} else {
 			from = clock.Sub(from, half(&pieces[k-1], &p))
 		}
 		if k == len(pieces)-1 {
-			to = clock.Add(max(to, mid[len(mid)-1].Host), far)
+			to = clock.Add(max(to, mid[len(mid)-1].X), far)
 		} else {
 			to = clock.Add(to, half(&p, &pieces[k+1]))
 		}
 		if len(out) > 0 {
-			from = max(from, out[len(out)-1].Host+1)
+			from = max(from, out[len(out)-1].X+1)
 		}
 		if from > to {
 			continue
 		}
 		add(from, mid.At(from, clock.Nearest))
 		for _, x := range mid {
-			if x.Host > from && x.Host < to {
-				add(x.Host, x.Timeline)
+			if x.X > from && x.X < to {
+				add(x.X, x.Y)
 			}
 		}
 		add(to, mid.At(to, clock.Nearest))
@@ -202,14 +202,14 @@ func (p *part) first() int64 {
 	if p.curve == nil {
 		return p.from
 	}
-	return min(p.from, p.curve[0].Host)
+	return min(p.from, p.curve[0].X)
 }
 
 func (p *part) last() int64 {
 	if p.curve == nil {
 		return p.to
 	}
-	return max(p.to, p.curve[len(p.curve)-1].Host)
+	return max(p.to, p.curve[len(p.curve)-1].X)
 }
 
 func (p *part) at(t int64, r clock.Rounding) int64 {
@@ -232,8 +232,8 @@ func outermost(parts []part, upper bool) clock.Curve {
 			hosts = append(hosts, p.to+1)
 		}
 		for _, k := range p.curve {
-			if k.Host > p.from && k.Host < p.to {
-				hosts = append(hosts, k.Host)
+			if k.X > p.from && k.X < p.to {
+				hosts = append(hosts, k.X)
 			}
 		}
 	}
@@ -262,15 +262,15 @@ func outermost(parts []part, upper bool) clock.Curve {
 				v = math.MinInt64
 			}
 		}
-		out[i] = clock.Knot{Host: h, Timeline: v}
+		out[i] = clock.Knot{X: h, Y: v}
 	}
 	if upper {
 		for i := 1; i < len(out); i++ {
-			out[i].Timeline = max(out[i].Timeline, out[i-1].Timeline)
+			out[i].Y = max(out[i].Y, out[i-1].Y)
 		}
 	} else {
 		for i := len(out) - 2; i >= 0; i-- {
-			out[i].Timeline = min(out[i].Timeline, out[i+1].Timeline)
+			out[i].Y = min(out[i].Y, out[i+1].Y)
 		}
 	}
 	return out

@@ -66,7 +66,7 @@ func heard(p *trace.Problem, o *Options) (*network.Tree, error) {
 		for k, c := range g.Clocks {
 			t.Parent[c] = reference
 			if c != reference {
-				t.Maps[c] = g.Maps[k].Then(&back)
+				t.Maps[c] = clock.ComposeMaps(&g.Maps[k], &back)
 			}
 		}
 	}

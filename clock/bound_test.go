@@ -10,17 +10,17 @@ import (
 func TestInverseOfABoundIsABound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		c := Curve{{Host: 0, Timeline: 0}}
+		c := Curve{{X: 0, Y: 0}}
 		for range rng.IntN(6) + 1 {
 			k := c[len(c)-1]
-			k.Host += 1 + rng.Int64N(5)
-			k.Timeline += rng.Int64N(3) * rng.Int64N(4)
+			k.X += 1 + rng.Int64N(5)
+			k.Y += rng.Int64N(3) * rng.Int64N(4)
 			c = append(c, k)
 		}
 		for _, r := range []Rounding{Up, Down} {
 			inv := c.InverseBound(r)
 			if inv == nil {
-				if n := len(c); r == Up && c[n-1].Timeline > c[n-2].Timeline || r == Down && c[1].Timeline > c[0].Timeline {
+				if n := len(c); r == Up && c[n-1].Y > c[n-2].Y || r == Down && c[1].Y > c[0].Y {
 					t.Fatalf("no inverse of %v", c)
 				}
 				continue

@@ -75,22 +75,22 @@ func drawCurve(t *rapid.T, name string) Curve {
 }
 
 // exact returns the value of a curve in rationals.
-func (c Curve) exact(t *big.Rat) *big.Rat {
+func exactly(c Curve, t *big.Rat) *big.Rat {
 	i := 0
-	for i+2 < len(c) && t.Cmp(new(big.Rat).SetInt64(c[i+1].Host)) >= 0 {
+	for i+2 < len(c) && t.Cmp(new(big.Rat).SetInt64(c[i+1].X)) >= 0 {
 		i++
 	}
 	slope := big.NewRat(1, 1)
 	if len(c) > 1 {
-		slope = big.NewRat(c[i+1].Timeline-c[i].Timeline, c[i+1].Host-c[i].Host)
+		slope = big.NewRat(c[i+1].Y-c[i].Y, c[i+1].X-c[i].X)
 	}
-	v := new(big.Rat).Sub(t, new(big.Rat).SetInt64(c[i].Host))
-	return v.Add(v.Mul(v, slope), new(big.Rat).SetInt64(c[i].Timeline))
+	v := new(big.Rat).Sub(t, new(big.Rat).SetInt64(c[i].X))
+	return v.Add(v.Mul(v, slope), new(big.Rat).SetInt64(c[i].Y))
 }
 
-func (c Curve) near(t *rapid.T, name string) int64 {
+func near(c Curve, t *rapid.T, name string) int64 {
 	k := rapid.SampledFrom(c).Draw(t, name)
-	return k.Host + rapid.SampledFrom([]int64{0, 1, -1, 7, 100_000_000, -100_000_000}).Draw(t, name+" off")
+	return k.X + rapid.SampledFrom([]int64{0, 1, -1, 7, 100_000_000, -100_000_000}).Draw(t, name+" off")
 }
 
 func TestCurveIsExactWithinAndBeyondItsKnots(t *testing.T) {
@@ -101,8 +101,8 @@ func TestCurveIsExactWithinAndBeyondItsKnots(t *testing.T) {
 		}
 		u := NewCursor(c)
 		for range 5 {
-			at := c.near(t, "at")
-			exact := c.exact(new(big.Rat).SetInt64(at))
+			at := near(c, t, "at")
+			exact := exactly(c, new(big.Rat).SetInt64(at))
 			for _, r := range []Rounding{Nearest, Down, Up} {
 				if got, want := c.At(at, r), round(exact, r); got != want {
 					t.Fatalf("at %d rounded %d: %d, want %d", at, r, got, want)
@@ -119,16 +119,16 @@ func TestCompositionRoundsOutwardsAndByNoMoreThanItMust(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCurve(t, "first")
 		next := drawCurve(t, "second")
-		for i, by := 0, c[0].Timeline-next[0].Host; i < len(next); i++ {
-			next[i].Host += by // it continues where the first one leads
+		for i, by := 0, c[0].Y-next[0].X; i < len(next); i++ {
+			next[i].X += by // it continues where the first one leads
 		}
-		high, low := c.Then(next, Up), c.Then(next, Down)
+		high, low := ComposeCurves(c, next, Up), ComposeCurves(c, next, Down)
 		if err := high.Check(); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
-			at := c.near(t, "at")
-			exact := next.exact(c.exact(new(big.Rat).SetInt64(at)))
+			at := near(c, t, "at")
+			exact := exactly(next, exactly(c, new(big.Rat).SetInt64(at)))
 			for r, got := range map[Rounding]int64{Up: high.At(at, Up), Down: low.At(at, Down)} {
 				d := new(big.Rat).Sub(new(big.Rat).SetInt64(got), exact)
 				if r == Down {
@@ -151,8 +151,8 @@ func TestInverseLeadsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, k := range c {
-			if got := back.At(k.Timeline, Nearest); got != k.Host {
-				t.Fatalf("from %d back to %d, want %d", k.Timeline, got, k.Host)
+			if got := back.At(k.Y, Nearest); got != k.X {
+				t.Fatalf("from %d back to %d, want %d", k.Y, got, k.X)
 			}
 		}
 	})
@@ -174,12 +174,55 @@ func TestBoundsOfAnInverseEncloseTheHost(t *testing.T) {
 	}
 }
 
+// benchmarkCurve has 64 pieces of a second each.
+func benchmarkCurve() Curve {
+	k := Knot{X: 1_790_000_000_000_000_000, Y: 1_790_000_000_000_000_005}
+	c := Curve{k}
+	for range 64 {
+		k.X += 1e9
+		k.Y += 1e9 + 17
+		c = append(c, k)
+	}
+	return c
+}
+
 func BenchmarkCursor(b *testing.B) {
-	c := Curve{{1_790_000_000_000_000_000, 5}, {1_790_000_600_000_000_000, 600_000_100_000}}
+	c := benchmarkCurve()
 	u := NewCursor(c)
-	at := c[0].Host
+	at := c[0].X
 	for b.Loop() {
 		at += 1000
 		u.At(at)
+	}
+}
+
+func BenchmarkCurve(b *testing.B) {
+	c := benchmarkCurve()
+	at, end := c[0].X, c[64].X
+	for b.Loop() {
+		if at += 1_000_003; at > end {
+			at = c[0].X
+		}
+		c.At(at, Down)
+	}
+}
+
+func BenchmarkBounds(b *testing.B) {
+	c := benchmarkCurve()
+	m := Map{Mid: c, Low: c, High: c}
+	at, end := c[0].X, c[64].X
+	for b.Loop() {
+		if at += 1_000_003; at > end {
+			at = c[0].X
+		}
+		m.Bounds(at)
+	}
+}
+
+func BenchmarkCompose(b *testing.B) {
+	c := benchmarkCurve()
+	next := benchmarkCurve()
+	for b.Loop() {
+		ComposeCurves(c, next, Down)
 	}
 }

@@ -2,129 +2,146 @@ package clock
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 )
 
-// Limit bounds the instants that Meridian takes: beyond ±2^62 ns (the year 2116) the difference of two instants could
-// leave int64, and a stamp there is damage rather than time.
-const Limit = int64(1) << 62
-
-// Knot is one corner of a curve: the instant Host on the host's clock is Timeline on the timeline, both in ns.
-type Knot struct {
-	Host, Timeline int64
+// KnotOf is one corner of a curve: the instant X on one clock is the instant Y on the other, both in ns.
+type KnotOf[X, Y Time] struct {
+	X X
+	Y Y
 }
 
-// Curve is a polyline with strictly increasing Host and non-decreasing Timeline. Outside its knots it goes on along its
-// first and its last piece; a single knot stands for a line of slope one.
-type Curve []Knot
+// CurveOf is a polyline with strictly increasing X and non-decreasing Y. Outside its knots it goes on along its first and
+// its last piece; a single knot stands for a line of slope one. A curve without knots has no values.
+type CurveOf[X, Y Time] []KnotOf[X, Y]
 
-// Check says what is wrong with a curve that is not a function of the host's time or that runs backwards.
-func (c Curve) Check() error {
+// Curves between the clocks there are.
+type (
+	Knot         = KnotOf[int64, int64]
+	Curve        = CurveOf[int64, int64] // from a host's clock to the timeline
+	PairKnot     = KnotOf[HostTime, HostTime]
+	PairCurve    = CurveOf[HostTime, HostTime] // from one host's clock to another's
+	InverseKnot  = KnotOf[TimelineTime, HostTime]
+	InverseCurve = CurveOf[TimelineTime, HostTime] // from the timeline to a host's clock
+)
+
+// Check returns an error if the curve has no knots, is not a function of X, or runs backwards.
+func (c CurveOf[X, Y]) Check() error {
 	if len(c) == 0 {
-		return fmt.Errorf("clock: a curve without knots")
+		return fmt.Errorf("clock: curve has no knots")
 	}
 	for i := 1; i < len(c); i++ {
-		if c[i].Host <= c[i-1].Host {
-			return fmt.Errorf("clock: knot %d at host time %d does not follow %d", i, c[i].Host, c[i-1].Host)
+		if c[i].X <= c[i-1].X {
+			return fmt.Errorf("clock: knot %d at %d does not follow the one at %d", i, c[i].X, c[i-1].X)
 		}
-		if c[i].Timeline < c[i-1].Timeline {
-			return fmt.Errorf("clock: knot %d at timeline %d runs back from %d", i, c[i].Timeline, c[i-1].Timeline)
+		if c[i].Y < c[i-1].Y {
+			return fmt.Errorf("clock: knot %d runs back from %d to %d", i, c[i-1].Y, c[i].Y)
 		}
 	}
 	return nil
 }
 
-// At returns the timeline's time at host time t, rounded as r says.
-func (c Curve) At(t int64, r Rounding) int64 {
+// At returns the value of the curve at t, rounded as r says.
+func (c CurveOf[X, Y]) At(t X, r Rounding) Y {
 	return c.on(c.piece(t), t, r)
 }
 
-// piece returns the index of the knot that begins the piece on which t lies.
-func (c Curve) piece(t int64) int {
-	if len(c) <= 2 {
-		return 0
+// piece returns the index of the knot that begins the piece on which t lies. A corner belongs to the piece after it.
+func (c CurveOf[X, Y]) piece(t X) int {
+	// Invariant: knots up to low begin a piece at or before t, knots from high on begin one after it.
+	low, high := 0, len(c)-1
+	for low+1 < high {
+		if middle := int(uint(low+high) >> 1); c[middle].X > t {
+			high = middle
+		} else {
+			low = middle
+		}
 	}
-	i := sort.Search(len(c), func(i int) bool { return c[i].Host > t }) - 1
-	return min(max(i, 0), len(c)-2)
+	return low
 }
 
 // on evaluates the piece that begins at knot i.
-func (c Curve) on(i int, t int64, r Rounding) int64 {
+func (c CurveOf[X, Y]) on(i int, t X, r Rounding) Y {
 	a := c[i]
 	if len(c) == 1 {
-		return Add(a.Timeline, Sub(t, a.Host))
+		return Add(a.Y, Sub(t, a.X))
 	}
 	b := c[i+1]
-	return Add(a.Timeline, MulDiv(Sub(t, a.Host), b.Timeline-a.Timeline, b.Host-a.Host, r))
+	return Add(a.Y, MulDiv(Sub(t, a.X), int64(b.Y-a.Y), int64(b.X-a.X), r))
 }
 
-// Inverse returns the curve that leads from the timeline back to the host. Where the curve stands still (two knots at
-// one timeline instant) the inverse keeps the earlier knot, except at the end, where it keeps the later one.
-func (c Curve) Inverse() Curve {
-	inv := make(Curve, 0, len(c))
+// Inverse returns the curve that leads back from Y to X. Where the curve stands still (several knots with one Y) the
+// inverse keeps the first X, except at the end of a curve that moved before, where it keeps the last.
+func (c CurveOf[X, Y]) Inverse() CurveOf[Y, X] {
+	inv := make(CurveOf[Y, X], 0, len(c))
 	for i, k := range c {
-		if n := len(inv); n > 0 && inv[n-1].Host == k.Timeline {
+		if n := len(inv); n > 0 && inv[n-1].X == k.Y {
 			if i == len(c)-1 && n > 1 {
-				inv[n-1].Timeline = k.Host
+				inv[n-1].Y = k.X
 			}
 			continue
 		}
-		inv = append(inv, Knot{Host: k.Timeline, Timeline: k.Host})
+		inv = append(inv, KnotOf[Y, X]{X: k.Y, Y: k.X})
 	}
 	return inv
 }
 
-// Then returns the curve that applies c first and next to its result, each rounded as r says. At every integer instant
-// the result with r Up is nowhere below, and with r Down nowhere above, the exact composition.
-func (c Curve) Then(next Curve, r Rounding) Curve {
-	hosts := make([]int64, 0, len(c)+2*len(next))
+// ComposeCurves returns the curve that applies c first and next to its result, each rounded as r says. At every integer
+// instant the result with r Up is nowhere below, and with r Down nowhere above, the exact composition.
+func ComposeCurves[X, Y, Z Time](c CurveOf[X, Y], next CurveOf[Y, Z], r Rounding) CurveOf[X, Z] {
+	corners := make([]X, 0, len(c)+2*len(next)+2)
 	for _, k := range c {
-		hosts = append(hosts, k.Host)
+		corners = append(corners, k.X)
 	}
 	if len(c) > 1 || len(next) > 1 {
 		back := c.Inverse()
 		for _, k := range next {
-			// The corner of next lies between two nanoseconds of the host: both become knots, so that no
-			// integer instant is interpolated across it.
-			h := back.At(k.Host, Down)
-			hosts = append(hosts, h, Add(h, 1))
+			// The corner of next lies between two integers of X: both become knots, so that no integer instant
+			// is interpolated across it.
+			x := back.At(k.X, Down)
+			corners = append(corners, x, Add(x, 1))
 		}
 	}
-	sort.Slice(hosts, func(i, j int) bool { return hosts[i] < hosts[j] })
-	if first, last := hosts[0], hosts[len(hosts)-1]; first < last {
+	slices.Sort(corners)
+	if first, last := corners[0], corners[len(corners)-1]; first < last {
 		// Two corners a nanosecond apart say nothing of the slope beyond them.
-		far := max(last-first, int64(1)<<40)
-		hosts = append([]int64{Sub(first, far)}, append(hosts, Add(last, far))...)
+		beyond := max(Sub(last, first), far)
+		corners = slices.Insert(append(corners, Add(last, beyond)), 0, Add(first, -beyond))
 	}
-	out := make(Curve, 0, len(hosts))
-	for i, h := range hosts {
-		if i > 0 && h == hosts[i-1] {
-			continue
-		}
-		out = append(out, Knot{Host: h, Timeline: next.At(c.At(h, r), r)})
+	corners = slices.Compact(corners)
+	out := make(CurveOf[X, Z], 0, len(corners))
+	for _, x := range corners {
+		out = append(out, KnotOf[X, Z]{X: x, Y: next.At(c.At(x, r), r)})
 	}
 	return out
 }
 
-// Cursor evaluates a curve at instants that mostly move forward, without searching and without allocating.
-type Cursor struct {
-	curve Curve
+// CursorOf evaluates a curve at instants that mostly move forward, without searching and without allocating.
+type CursorOf[X, Y Time] struct {
+	curve CurveOf[X, Y]
 	piece int
 }
 
-// NewCursor returns a cursor at the beginning of a curve that passes [Curve.Check].
-func NewCursor(c Curve) Cursor { return Cursor{curve: c} }
+// Cursors on curves between the clocks there are.
+type (
+	Cursor        = CursorOf[int64, int64]
+	PairCursor    = CursorOf[HostTime, HostTime]
+	InverseCursor = CursorOf[TimelineTime, HostTime]
+)
 
-// At returns the timeline's time at host time t to the nearest nanosecond.
-func (u *Cursor) At(t int64) int64 { return u.Rounded(t, Nearest) }
+// NewCursor returns a cursor at the beginning of a curve that passes [CurveOf.Check].
+func NewCursor[X, Y Time](c CurveOf[X, Y]) CursorOf[X, Y] { return CursorOf[X, Y]{curve: c} }
 
-// Rounded returns the timeline's time at host time t, rounded as r says.
-func (u *Cursor) Rounded(t int64, r Rounding) int64 {
+// At returns the value of the curve at t to the nearest nanosecond.
+func (u *CursorOf[X, Y]) At(t X) Y { return u.Rounded(t, Nearest) }
+
+// Rounded returns the value of the curve at t, rounded as r says.
+func (u *CursorOf[X, Y]) Rounded(t X, r Rounding) Y {
 	c := u.curve
-	for u.piece+2 < len(c) && t >= c[u.piece+1].Host {
+	for u.piece+2 < len(c) && t >= c[u.piece+1].X {
 		u.piece++
 	}
-	for u.piece > 0 && t < c[u.piece].Host {
+	for u.piece > 0 && t < c[u.piece].X {
 		u.piece--
 	}
 	return c.on(u.piece, t, r)

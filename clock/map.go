@@ -1,24 +1,30 @@
 package clock
 
-// Map carries the clock of one host to the timeline. Low and High enclose the true timeline time of every instant under
-// the assumption that the map's maker names; a nil one says that nothing bounds that side.
-type Map struct {
-	Mid       Curve // the estimate
-	Low, High Curve
+// MapOf carries one clock to another. Low and High enclose the true value of every instant under the assumption that the
+// map's maker names; a nil one says that nothing bounds that side.
+type MapOf[X, Y Time] struct {
+	Mid       CurveOf[X, Y] // the estimate
+	Low, High CurveOf[X, Y]
 }
+
+// Maps between the clocks there are.
+type (
+	Map        = MapOf[int64, int64]           // from a host's clock to the timeline
+	PairMap    = MapOf[HostTime, HostTime]     // from one host's clock to another's
+	InverseMap = MapOf[TimelineTime, HostTime] // from the timeline to a host's clock
+)
 
 // Identity returns the map of the reference: its clock is the timeline, exactly.
 func Identity() Map {
-	line := Curve{{0, 0}}
+	line := Curve{{X: 0, Y: 0}}
 	return Map{Mid: line, Low: line, High: line}
 }
 
-// At returns the estimate at host time t.
-func (m *Map) At(t int64) int64 { return m.Mid.At(t, Nearest) }
+// At returns the estimate at t.
+func (m *MapOf[X, Y]) At(t X) Y { return m.Mid.At(t, Nearest) }
 
-// Bounds returns the interval around the timeline time of host time t; lowOK and highOK are false on a side that
-// nothing bounds.
-func (m *Map) Bounds(t int64) (low, high int64, lowOK, highOK bool) {
+// Bounds returns the interval around the true value at t; lowOK and highOK are false on a side that nothing bounds.
+func (m *MapOf[X, Y]) Bounds(t X) (low, high Y, lowOK, highOK bool) {
 	if m.Low != nil {
 		low, lowOK = m.Low.At(t, Down), true
 	}
@@ -28,8 +34,8 @@ func (m *Map) Bounds(t int64) (low, high int64, lowOK, highOK bool) {
 	return low, high, lowOK, highOK
 }
 
-// Error returns the larger distance from the estimate to a bound at host time t, and false if a side is unbounded.
-func (m *Map) Error(t int64) (int64, bool) {
+// Error returns the larger distance from the estimate to a bound at t in ns, and false if a side is unbounded.
+func (m *MapOf[X, Y]) Error(t X) (int64, bool) {
 	low, high, lowOK, highOK := m.Bounds(t)
 	if !lowOK || !highOK {
 		return 0, false
@@ -38,20 +44,20 @@ func (m *Map) Error(t int64) (int64, bool) {
 	return max(Sub(mid, low), Sub(high, mid), 0), true
 }
 
-// Inverse returns the map from the timeline back to the host's clock. A bound that stands still for good bounds nothing
-// there.
-func (m *Map) Inverse() Map {
-	return Map{Mid: m.Mid.Inverse(), Low: m.High.InverseBound(Down), High: m.Low.InverseBound(Up)}
+// Inverse returns the map that leads back. A bound whose outermost piece stands still bounds nothing there.
+func (m *MapOf[X, Y]) Inverse() MapOf[Y, X] {
+	return MapOf[Y, X]{Mid: m.Mid.Inverse(), Low: m.High.InverseBound(Down), High: m.Low.InverseBound(Up)}
 }
 
-// Then returns the map that applies m first and next to its result: from host to host to the timeline.
-func (m *Map) Then(next *Map) Map {
-	out := Map{Mid: m.Mid.Then(next.Mid, Nearest)}
+// ComposeMaps returns the map that applies m first and next to its result: from host to host to the timeline. A side that
+// either leaves unbounded is unbounded.
+func ComposeMaps[X, Y, Z Time](m *MapOf[X, Y], next *MapOf[Y, Z]) MapOf[X, Z] {
+	out := MapOf[X, Z]{Mid: ComposeCurves(m.Mid, next.Mid, Nearest)}
 	if m.Low != nil && next.Low != nil {
-		out.Low = m.Low.Then(next.Low, Down)
+		out.Low = ComposeCurves(m.Low, next.Low, Down)
 	}
 	if m.High != nil && next.High != nil {
-		out.High = m.High.Then(next.High, Up)
+		out.High = ComposeCurves(m.High, next.High, Up)
 	}
 	return out
 }

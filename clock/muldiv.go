@@ -43,24 +43,6 @@ func MulDiv(a, b, c int64, r Rounding) int64 {
 	return int64(q)
 }
 
-// Add returns a+b, saturated to the int64 range.
-func Add(a, b int64) int64 {
-	s := a + b
-	if (a >= 0) == (b >= 0) && (s >= 0) != (a >= 0) {
-		return saturated(a < 0)
-	}
-	return s
-}
-
-// Sub returns a-b, saturated to the int64 range.
-func Sub(a, b int64) int64 {
-	d := a - b
-	if (a >= 0) != (b >= 0) && (d >= 0) != (a >= 0) {
-		return saturated(a < 0)
-	}
-	return d
-}
-
 func magnitude(a int64) uint64 {
 	if a < 0 {
 		return -uint64(a)

@@ -47,7 +47,7 @@ func newCausality(p *trace.Problem, curves []clock.Curve, least []int64) (*causa
 		knots += len(c)
 		stamps[i] = make([]int64, 0, ends[i]+len(c))
 		for _, k := range c {
-			stamps[i] = append(stamps[i], k.Host)
+			stamps[i] = append(stamps[i], k.X)
 		}
 	}
 	if 2*count+knots > math.MaxInt32-1 {

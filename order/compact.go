@@ -30,7 +30,7 @@ func (g *causality) curve(c int, mid clock.Curve, r rates) clock.Curve {
 	ends := make([]int32, 0, len(mid)+2)
 	ends = append(ends, low)
 	for i, k := low, 0; k < len(mid); i++ {
-		if g.host[i] == mid[k].Host {
+		if g.host[i] == mid[k].X {
 			ends = append(ends, i)
 			k++
 		}
@@ -57,7 +57,7 @@ func (g *causality) curve(c int, mid clock.Curve, r rates) clock.Curve {
 		points = points[:0]
 		if i == 0 && before {
 			points = g.lead(points, low, mid, r)
-			out = append(out, clock.Knot{Host: points[0].host, Timeline: points[0].time})
+			out = append(out, clock.Knot{X: points[0].host, Y: points[0].time})
 		}
 		if touched[i] || i == 0 && before || i == last && after {
 			points = slices.Grow(points, int(ends[i+1]-ends[i])+16)
@@ -169,7 +169,7 @@ func (g *causality) trail(points []point, i int32, mid clock.Curve, r rates) []p
 
 // along returns how long the host's clock takes for a span of the timeline on the line through two knots.
 func along(a, b clock.Knot, span int64) int64 {
-	run, rise := clock.Sub(b.Host, a.Host), clock.Sub(b.Timeline, a.Timeline)
+	run, rise := clock.Sub(b.X, a.X), clock.Sub(b.Y, a.Y)
 	if run <= 0 || rise <= 0 {
 		return span
 	}
@@ -180,7 +180,7 @@ func along(a, b clock.Knot, span int64) int64 {
 // demands. A curve that is not empty ends at, or before, the first point. From the last knot every point that was passed
 // leaves a cone of slopes, which only narrows; the point at which a line leaves it is one too far.
 func simplify(out clock.Curve, points []point) clock.Curve {
-	if len(out) > 0 && len(points) > 0 && points[0].host == out[len(out)-1].Host {
+	if len(out) > 0 && len(points) > 0 && points[0].host == out[len(out)-1].X {
 		points = points[1:]
 	}
 	if len(points) == 0 {
@@ -188,7 +188,7 @@ func simplify(out clock.Curve, points []point) clock.Curve {
 	}
 	start := 0
 	if len(out) == 0 {
-		out = append(out, clock.Knot{Host: points[0].host, Timeline: points[0].time})
+		out = append(out, clock.Knot{X: points[0].host, Y: points[0].time})
 		start = 1
 	}
 	var lowest, highest ratio
@@ -198,7 +198,7 @@ func simplify(out clock.Curve, points []point) clock.Curve {
 		knot := out[len(out)-1]
 		if line := slopeOf(knot, p.host, p.time); !open && (line.below(lowest) || highest.below(line)) {
 			q := &points[i-1]
-			knot = clock.Knot{Host: q.host, Timeline: q.time}
+			knot = clock.Knot{X: q.host, Y: q.time}
 			out = append(out, knot)
 			open = true
 		}
@@ -213,7 +213,7 @@ func simplify(out clock.Curve, points []point) clock.Curve {
 	}
 	if len(points) > start {
 		p := &points[len(points)-1]
-		out = append(out, clock.Knot{Host: p.host, Timeline: p.time})
+		out = append(out, clock.Knot{X: p.host, Y: p.time})
 	}
 	return out
 }
@@ -222,7 +222,7 @@ func simplify(out clock.Curve, points []point) clock.Curve {
 type ratio struct{ rise, run int64 }
 
 func slopeOf(k clock.Knot, host, time int64) ratio {
-	return ratio{clock.Sub(time, k.Timeline), clock.Sub(host, k.Host)}
+	return ratio{clock.Sub(time, k.Y), clock.Sub(host, k.X)}
 }
 
 // below says whether a is less than b.

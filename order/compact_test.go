@@ -35,7 +35,7 @@ func TestASimplifiedCurvePassesEveryPointAsCloselyAsItDemands(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := points[len(points)-1]
-		if c[0].Host != points[0].host || c[len(c)-1] != (clock.Knot{Host: last.host, Timeline: last.time}) {
+		if c[0].X != points[0].host || c[len(c)-1] != (clock.Knot{X: last.host, Y: last.time}) {
 			t.Fatalf("%v from %v", c, points)
 		}
 		for _, p := range points {

@@ -121,8 +121,8 @@ func checkProblem(p *trace.Problem, maps []clock.Map) error {
 			return fmt.Errorf("order: clock %s: %w", p.Clocks[i].Name, err)
 		}
 		for _, k := range maps[i].Mid {
-			if !within(k.Host) || !within(k.Timeline) {
-				return fmt.Errorf("order: clock %s: a knot at %d, %d is beyond what a clock can show", p.Clocks[i].Name, k.Host, k.Timeline)
+			if !within(k.X) || !within(k.Y) {
+				return fmt.Errorf("order: clock %s: a knot at %d, %d is beyond what a clock can show", p.Clocks[i].Name, k.X, k.Y)
 			}
 		}
 	}

@@ -21,11 +21,11 @@ func execution(t *rapid.T) (*trace.Problem, []clock.Map) {
 	maps := make([]clock.Map, n)
 	now := make([]int64, n)
 	for i := range n {
-		c := clock.Curve{{Host: origin, Timeline: origin + rapid.Int64Range(-500, 500).Draw(t, "offset")}}
+		c := clock.Curve{{X: origin, Y: origin + rapid.Int64Range(-500, 500).Draw(t, "offset")}}
 		for range rapid.IntRange(0, 4).Draw(t, "knots") {
 			last := c[len(c)-1]
 			run := rapid.Int64Range(1, 2000).Draw(t, "run")
-			c = append(c, clock.Knot{Host: last.Host + run, Timeline: last.Timeline + rapid.Int64Range(run/2, 2*run).Draw(t, "rise")})
+			c = append(c, clock.Knot{X: last.X + run, Y: last.Y + rapid.Int64Range(run/2, 2*run).Draw(t, "rise")})
 		}
 		maps[i].Mid = c
 		now[i] = origin + rapid.Int64Range(-100, 100).Draw(t, "begin")
@@ -168,7 +168,7 @@ func TestContradictionsAreCountedAndTheRestIsRepaired(t *testing.T) {
 		p := &trace.Problem{Clocks: make([]trace.Clock, n)}
 		maps := make([]clock.Map, n)
 		for i := range maps {
-			maps[i].Mid = clock.Curve{{Host: 0, Timeline: rapid.Int64Range(-20, 20).Draw(t, "offset")}}
+			maps[i].Mid = clock.Curve{{X: 0, Y: rapid.Int64Range(-20, 20).Draw(t, "offset")}}
 		}
 		widest := rapid.SampledFrom([]int64{30, clock.Limit / 8, clock.Limit}).Draw(t, "widest")
 		stamp := rapid.OneOf(rapid.Int64Range(0, 30), rapid.Int64Range(-widest, widest))
@@ -226,7 +226,7 @@ func chatter(n int) (*trace.Problem, []clock.Map) {
 		p.Channels[0].Messages = append(p.Channels[0].Messages, trace.Message{Sent: at, Received: at + 2000})
 		p.Channels[1].Messages = append(p.Channels[1].Messages, trace.Message{Sent: at + 5000, Received: at + 7000})
 	}
-	maps := []clock.Map{clock.Identity(), {Mid: clock.Curve{{Host: 0, Timeline: 0}, {Host: 1 << 40, Timeline: 1 << 40}}}}
+	maps := []clock.Map{clock.Identity(), {Mid: clock.Curve{{X: 0, Y: 0}, {X: 1 << 40, Y: 1 << 40}}}}
 	return p, maps
 }
 

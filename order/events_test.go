@@ -60,7 +60,7 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 		n := rapid.IntRange(0, 4).Draw(t, "sources")
 		for i := range n {
 			offset := rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "offset")
-			m := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: offset}, {Host: 1_000_000, Timeline: offset + 1_500_000}}}
+			m := clock.Map{Mid: clock.Curve{{X: 0, Y: offset}, {X: 1_000_000, Y: offset + 1_500_000}}}
 			s := &memorySource{
 				streams: []trace.Stream{{Name: "x", Parent: -1}, {Name: "y", Parent: 0}},
 				classes: []trace.Class{{Name: "own"}, {Name: fmt.Sprint("of ", i)}},
@@ -168,8 +168,8 @@ func (f failing) Next(*trace.Event) error { return f.err }
 
 func TestEventsOfAClockWithBoundsHaveThem(t *testing.T) {
 	m := clock.Map{
-		Mid: clock.Curve{{Host: 0, Timeline: 100}, {Host: 3, Timeline: 104}},
-		Low: clock.Curve{{Host: 0, Timeline: 90}, {Host: 3, Timeline: 94}}, High: clock.Curve{{Host: 0, Timeline: 110}, {Host: 3, Timeline: 114}},
+		Mid: clock.Curve{{X: 0, Y: 100}, {X: 3, Y: 104}},
+		Low: clock.Curve{{X: 0, Y: 90}, {X: 3, Y: 94}}, High: clock.Curve{{X: 0, Y: 110}, {X: 3, Y: 114}},
 	}
 	s := &memorySource{streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
 	for i := range int64(4) {

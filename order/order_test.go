@@ -103,10 +103,10 @@ func disordered(t *rapid.T, n int, window int64) []int64 {
 }
 
 func drawMap(t *rapid.T) *clock.Map {
-	c := clock.Curve{{Host: rapid.Int64Range(-1000, 1000).Draw(t, "host"), Timeline: rapid.Int64Range(-1000, 1000).Draw(t, "timeline")}}
+	c := clock.Curve{{X: rapid.Int64Range(-1000, 1000).Draw(t, "host"), Y: rapid.Int64Range(-1000, 1000).Draw(t, "timeline")}}
 	for range rapid.IntRange(0, 5).Draw(t, "knots") {
 		last := c[len(c)-1]
-		c = append(c, clock.Knot{Host: last.Host + rapid.Int64Range(1, 500).Draw(t, "run"), Timeline: last.Timeline + rapid.Int64Range(0, 900).Draw(t, "rise")})
+		c = append(c, clock.Knot{X: last.X + rapid.Int64Range(1, 500).Draw(t, "run"), Y: last.Y + rapid.Int64Range(0, 900).Draw(t, "rise")})
 	}
 	return &clock.Map{Mid: c}
 }
@@ -344,7 +344,7 @@ func (e *endless) Interfaces() []trace.Interface { return nil }
 
 func BenchmarkMerge(b *testing.B) {
 	const each = 500_000
-	m := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: 5}, {Host: 1e8, Timeline: 1e8 + 4000}, {Host: 2e8, Timeline: 2e8 + 4001}}}
+	m := clock.Map{Mid: clock.Curve{{X: 0, Y: 5}, {X: 1e8, Y: 1e8 + 4000}, {X: 2e8, Y: 2e8 + 4001}}}
 	for _, n := range []int{2, 16} {
 		b.Run(fmt.Sprintf("%d sources", n), func(b *testing.B) {
 			b.ReportAllocs()

@@ -118,18 +118,18 @@ func (c *Corridor) Curves(first, last int64) (low, high clock.Curve, ok bool) {
 	if lowOK {
 		low = make(clock.Curve, len(at))
 		for i := len(at) - 1; i >= 0; i-- {
-			low[i] = clock.Knot{Host: at[i], Timeline: clock.Sub(lows[i], sag(i))}
+			low[i] = clock.Knot{X: at[i], Y: clock.Sub(lows[i], sag(i))}
 			if i+1 < len(at) { // no clock runs back, so no lower bound need
-				low[i].Timeline = min(low[i].Timeline, low[i+1].Timeline)
+				low[i].Y = min(low[i].Y, low[i+1].Y)
 			}
 		}
 	}
 	if highOK {
 		high = make(clock.Curve, len(at))
 		for i, t := range at {
-			high[i] = clock.Knot{Host: t, Timeline: clock.Add(highs[i], sag(i))}
+			high[i] = clock.Knot{X: t, Y: clock.Add(highs[i], sag(i))}
 			if i > 0 {
-				high[i].Timeline = max(high[i].Timeline, high[i-1].Timeline)
+				high[i].Y = max(high[i].Y, high[i-1].Y)
 			}
 		}
 	}

@@ -56,9 +56,9 @@ func (w *world) restored(t interface {
 			t.Fatalf("clock %d: %v", i, err)
 		}
 		for _, k := range c {
-			low, high, lowOK, highOK := w.Maps[i].Bounds(k.Host)
-			if within := k.Host >= w.Clocks[i].First && k.Host <= w.Clocks[i].Last; within && (lowOK && k.Timeline < low || highOK && k.Timeline > high) {
-				t.Fatalf("clock %d at %d: %d outside [%d %d]", i, k.Host, k.Timeline, low, high)
+			low, high, lowOK, highOK := w.Maps[i].Bounds(k.X)
+			if within := k.X >= w.Clocks[i].First && k.X <= w.Clocks[i].Last; within && (lowOK && k.Y < low || highOK && k.Y > high) {
+				t.Fatalf("clock %d at %d: %d outside [%d %d]", i, k.X, k.Y, low, high)
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func TestClocksThatConstrainEachOtherMoveTogether(t *testing.T) {
 	}
 	// Both are far too late: app alone could move by 20 µs before web's messages stop it.
 	for i := range 2 {
-		w.Maps[i].Mid = clock.Curve{{Timeline: 300_000}}
+		w.Maps[i].Mid = clock.Curve{{Y: 300_000}}
 	}
 	curves := w.restored(t)
 	for i := range 2 {
@@ -91,7 +91,7 @@ func TestClocksThatConstrainEachOtherMoveTogether(t *testing.T) {
 func TestBothEndsOfAnInvertedMessageGiveWay(t *testing.T) {
 	w := newWorld(3, 1)
 	w.send(0, 1, 1_000_000, 100)
-	w.Maps[0].Mid = clock.Curve{{Timeline: 1_100}} // inverted by 1000
+	w.Maps[0].Mid = clock.Curve{{Y: 1_100}} // inverted by 1000
 	curves := w.restored(t)
 	if a, b := curves[0].At(1_000_000, clock.Nearest), curves[1].At(1_000_100, clock.Nearest); a != 1_000_598 || b != 1_000_602 {
 		t.Errorf("sent at %d, received at %d: want the middle of 1 001 100 and 1 000 100, 3 ns apart but for rounding", a, b)
@@ -105,8 +105,8 @@ func TestCurvesThatInvertNothingStayAsTheyAre(t *testing.T) {
 	w := newWorld(2, 1)
 	w.send(0, 1, 0, 100)
 	w.send(1, 0, 500, 100)
-	w.Maps[0].Mid = clock.Curve{{Timeline: 100}}
-	if got := w.restored(t)[0]; len(got) != 1 || got[0].Timeline != 100 {
+	w.Maps[0].Mid = clock.Curve{{Y: 100}}
+	if got := w.restored(t)[0]; len(got) != 1 || got[0].Y != 100 {
 		t.Errorf("moved to %v", got)
 	}
 }
@@ -123,8 +123,8 @@ func TestMessagesThatContradictEachOtherUnderAnyClockAreRefused(t *testing.T) {
 func TestMessagesTakePrecedenceOverBounds(t *testing.T) {
 	w := newWorld(2, 1)
 	w.send(0, 1, 1_000, 100)
-	w.Maps[0].Mid = clock.Curve{{Timeline: 5_000}}
-	w.Maps[0].Low = clock.Curve{{Timeline: 4_000}} // wrong
+	w.Maps[0].Mid = clock.Curve{{Y: 5_000}}
+	w.Maps[0].Low = clock.Curve{{Y: 4_000}} // wrong
 	curves, ok := RestoreOrder(&w.Problem)
 	if !ok || curves[0].At(1_000, clock.Nearest) > 1_100 {
 		t.Errorf("%v %v: the message is still inverted", curves, ok)
@@ -151,14 +151,14 @@ func TestNoMessageStaysInvertedWhateverTheEstimates(t *testing.T) {
 			last := int64(-1 << 62)
 			for x := int64(-span); x <= 2*span; x += span / int64(2+r.IntN(9)) {
 				last = max(last, x+r.Int64N(2*stray+1)-stray)
-				m.Mid = append(m.Mid, clock.Knot{Host: x, Timeline: last})
+				m.Mid = append(m.Mid, clock.Knot{X: x, Y: last})
 			}
 			if bounded { // as narrow as hold both the truth and the estimate
 				low, high := int64(-2), int64(2)
 				for _, k := range m.Mid {
-					low, high = min(low, k.Timeline-k.Host), max(high, k.Timeline-k.Host)
+					low, high = min(low, k.Y-k.X), max(high, k.Y-k.X)
 				}
-				m.Low, m.High = clock.Curve{{Timeline: low}}, clock.Curve{{Timeline: high}}
+				m.Low, m.High = clock.Curve{{Y: low}}, clock.Curve{{Y: high}}
 			}
 		}
 		w.restored(t)

@@ -57,10 +57,10 @@ func newConstraints(p *Problem, reach int64) *constraints {
 		knots := p.Maps[i].Mid
 		at := clock.NewCursor(knots)
 		for _, x := range slices.Compact(stamps[i]) {
-			for len(knots) > 0 && knots[0].Host < x {
+			for len(knots) > 0 && knots[0].X < x {
 				knots = knots[1:]
 			}
-			n.nodes = append(n.nodes, node{clock: i, host: x, timeline: at.At(x), knot: len(knots) > 0 && knots[0].Host == x})
+			n.nodes = append(n.nodes, node{clock: i, host: x, timeline: at.At(x), knot: len(knots) > 0 && knots[0].X == x})
 		}
 		n.first[i+1] = len(n.nodes)
 	}
@@ -105,12 +105,12 @@ func (p *Problem) corners(i int) []int64 {
 	var xs []int64
 	m, c := &p.Maps[i], &p.Clocks[i]
 	for _, k := range m.Mid {
-		xs = append(xs, k.Host)
+		xs = append(xs, k.X)
 	}
 	for _, bound := range []clock.Curve{m.Low, m.High} {
 		for _, k := range bound {
-			if k.Host >= c.First && k.Host <= c.Last {
-				xs = append(xs, k.Host)
+			if k.X >= c.First && k.X <= c.Last {
+				xs = append(xs, k.X)
 			}
 		}
 	}
@@ -157,9 +157,9 @@ func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 		put := func(host, timeline int64, e float64) {
 			t := clock.Add(timeline, int64(math.Round(e)))
 			if k := len(curve); k > 0 {
-				t = max(t, curve[k-1].Timeline)
+				t = max(t, curve[k-1].Y)
 			}
-			curve = append(curve, clock.Knot{Host: host, Timeline: t})
+			curve = append(curve, clock.Knot{X: host, Y: t})
 		}
 		beyond := func(host int64, e float64) {
 			if host > -clock.Limit && host < clock.Limit {

@@ -155,10 +155,10 @@ func (m *model) curve(clockNumber int, a *affine, origin int64, level float64) c
 		host := a.stamp(t, origin)
 		on := a.on(host, origin)
 		timeline := origin + int64(math.Round(on-m.at(clockNumber, on)-level))
-		if n := len(out); n > 0 && (host <= out[n-1].Host || timeline < out[n-1].Timeline) {
+		if n := len(out); n > 0 && (host <= out[n-1].X || timeline < out[n-1].Y) {
 			continue
 		}
-		out = append(out, clock.Knot{Host: host, Timeline: timeline})
+		out = append(out, clock.Knot{X: host, Y: timeline})
 	}
 	return out
 }

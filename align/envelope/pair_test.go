@@ -154,7 +154,7 @@ func TestStreamThatIsAskedOnTheWayEndsWhereThePairDoes(t *testing.T) {
 	streamed, _ := s.Smooth()
 	whole, _ := envelope.Pair(p)
 	for _, k := range whole.Curve {
-		if d := streamed.Curve.At(k.Host, clock.Nearest) - k.Timeline; d < -5 || d > 5 {
+		if d := streamed.Curve.At(k.X, clock.Nearest) - k.Y; d < -5 || d > 5 {
 			t.Fatalf("%d ns from the curve of all messages at once", d)
 		}
 	}

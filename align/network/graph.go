@@ -66,7 +66,7 @@ func (e *Edge) check(n int) error {
 
 func compareCurves(c, d clock.Curve) int {
 	return slices.CompareFunc(c, d, func(k, l clock.Knot) int {
-		return cmp.Or(cmp.Compare(k.Host, l.Host), cmp.Compare(k.Timeline, l.Timeline))
+		return cmp.Or(cmp.Compare(k.X, l.X), cmp.Compare(k.Y, l.Y))
 	})
 }
 
@@ -92,7 +92,7 @@ func (g *graph) widths() []float64 {
 			w[i] = unbounded
 			continue
 		}
-		first, last := m.Mid[0].Host, m.Mid[len(m.Mid)-1].Host
+		first, last := m.Mid[0].X, m.Mid[len(m.Mid)-1].X
 		for k := range int64(pieces + 1) {
 			at := clock.Add(first, clock.MulDiv(clock.Sub(last, first), k, pieces, clock.Nearest))
 			low, high, _, _ := m.Bounds(at)
@@ -157,7 +157,7 @@ func (g *graph) hang(t *Tree, root int, s step) {
 	}
 	t.Parent[s.clock] = parent
 	if parent != root {
-		m = m.Then(&t.Maps[parent])
+		m = clock.ComposeMaps(&m, &t.Maps[parent])
 	}
 	t.Maps[s.clock] = m
 }

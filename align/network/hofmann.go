@@ -85,25 +85,25 @@ func (g *graph) halve(t *Tree) *Tree {
 // middle returns the curve halfway between two.
 func middle(low, high clock.Curve) clock.Curve {
 	if len(low) == 1 && len(high) == 1 {
-		at := low[0].Host
-		return clock.Curve{{Host: at, Timeline: half(low[0].Timeline, high.At(at, clock.Nearest))}}
+		at := low[0].X
+		return clock.Curve{{X: at, Y: half(low[0].Y, high.At(at, clock.Nearest))}}
 	}
 	mid := make(clock.Curve, 0, len(low)+len(high))
 	l, h := clock.NewCursor(low), clock.NewCursor(high)
 	for i, j := 0, 0; i < len(low) || j < len(high); {
 		var at int64
-		if j == len(high) || i < len(low) && low[i].Host <= high[j].Host {
-			at = low[i].Host
+		if j == len(high) || i < len(low) && low[i].X <= high[j].X {
+			at = low[i].X
 		} else {
-			at = high[j].Host
+			at = high[j].X
 		}
-		for i < len(low) && low[i].Host == at {
+		for i < len(low) && low[i].X == at {
 			i++
 		}
-		for j < len(high) && high[j].Host == at {
+		for j < len(high) && high[j].X == at {
 			j++
 		}
-		mid = append(mid, clock.Knot{Host: at, Timeline: half(l.At(at), h.At(at))})
+		mid = append(mid, clock.Knot{X: at, Y: half(l.At(at), h.At(at))})
 	}
 	return mid
 }

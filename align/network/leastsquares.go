@@ -46,7 +46,7 @@ func (g *graph) knots(t *Tree, number int) []int64 {
 		if e := &g.edges[i]; t.Component[e.A] == number {
 			pull := clock.NewCursor(t.Maps[e.A].Mid)
 			for _, k := range e.Map.Mid {
-				corners = append(corners, pull.At(k.Host))
+				corners = append(corners, pull.At(k.X))
 			}
 		}
 	}
@@ -93,8 +93,8 @@ func (g *graph) correct(t *Tree, maps []clock.Map, root int, ts []int64) {
 			disagreement[i] = float64(clock.Sub(there, at))
 		}
 		for i, y := range net.solve(disagreement) {
-			knot := clock.Knot{Host: reading[i], Timeline: clock.Add(at, nearest(y))}
-			if n := len(curves[i]); n == 0 || curves[i][n-1].Host < knot.Host {
+			knot := clock.Knot{X: reading[i], Y: clock.Add(at, nearest(y))}
+			if n := len(curves[i]); n == 0 || curves[i][n-1].X < knot.X {
 				curves[i] = append(curves[i], knot)
 			}
 		}
@@ -126,11 +126,11 @@ func rising(c clock.Curve) clock.Curve {
 		count int
 	}
 	first := c[0]
-	base := func(i int) int64 { return clock.Add(first.Timeline, clock.Sub(c[i].Host, first.Host)/2) }
+	base := func(i int) int64 { return clock.Add(first.Y, clock.Sub(c[i].X, first.X)/2) }
 	var pools []pool
 	steady := true
 	for i := range c {
-		p := pool{float64(clock.Sub(c[i].Timeline, base(i))), 1}
+		p := pool{float64(clock.Sub(c[i].Y, base(i))), 1}
 		for len(pools) > 0 {
 			last := pools[len(pools)-1]
 			if last.sum/float64(last.count) <= p.sum/float64(p.count) {
@@ -148,7 +148,7 @@ func rising(c clock.Curve) clock.Curve {
 	for _, p := range pools {
 		for range p.count {
 			if p.count > 1 {
-				c[i].Timeline = clock.Add(base(i), nearest(p.sum/float64(p.count)))
+				c[i].Y = clock.Add(base(i), nearest(p.sum/float64(p.count)))
 			}
 			i++
 		}
@@ -159,12 +159,12 @@ func rising(c clock.Curve) clock.Curve {
 // within moves the knots of an estimate between a map's bounds, as far as there are bounds.
 func within(c clock.Curve, m *clock.Map) clock.Curve {
 	for i := range c {
-		low, high, lowOK, highOK := m.Bounds(c[i].Host)
+		low, high, lowOK, highOK := m.Bounds(c[i].X)
 		if highOK {
-			c[i].Timeline = min(c[i].Timeline, high)
+			c[i].Y = min(c[i].Y, high)
 		}
 		if lowOK {
-			c[i].Timeline = max(c[i].Timeline, low)
+			c[i].Y = max(c[i].Y, low)
 		}
 	}
 	return c

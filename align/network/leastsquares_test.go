@@ -79,7 +79,7 @@ func TestLeastSquaresOverTheGraphEqualsADenseSolution(t *testing.T) {
 
 func TestWeightsFarApartCostNoMoreThanAMillionthOfTheWeakOne(t *testing.T) {
 	// A tight cluster that disagrees within itself hangs on the reference by one weak link: by what the link says.
-	line := func(by int64) clock.Map { return clock.Map{Mid: clock.Curve{{Host: 0, Timeline: by}}} }
+	line := func(by int64) clock.Map { return clock.Map{Mid: clock.Curve{{X: 0, Y: by}}} }
 	for _, weak := range []float64{1, 1e3, 1e6, 1e9} {
 		edges := []Edge{
 			{A: 0, B: 1, Map: line(1000), Weight: weak}, {A: 1, B: 2, Map: line(10), Weight: 1},
@@ -109,9 +109,9 @@ func bent(rng *rand.Rand, n int, pairs [][2]int, knots int) []Edge {
 			h := length * int64(k) / int64(knots-1)
 			truth := clock.MulDiv(h, int64(1e6+b), int64(1e6+a), clock.Nearest)
 			off := int64(shift + 300*math.Sin(phase+float64(k)/5))
-			m.Mid = append(m.Mid, clock.Knot{Host: h, Timeline: truth + off})
-			m.Low = append(m.Low, clock.Knot{Host: h, Timeline: truth - 10_000 - rng.Int64N(5000)})
-			m.High = append(m.High, clock.Knot{Host: h, Timeline: truth + 10_000 + rng.Int64N(5000)})
+			m.Mid = append(m.Mid, clock.Knot{X: h, Y: truth + off})
+			m.Low = append(m.Low, clock.Knot{X: h, Y: truth - 10_000 - rng.Int64N(5000)})
+			m.High = append(m.High, clock.Knot{X: h, Y: truth + 10_000 + rng.Int64N(5000)})
 		}
 		edges = append(edges, Edge{A: a, B: b, Map: m, Weight: 1000})
 	}
@@ -161,8 +161,8 @@ func TestLeastSquaresStaysWithinTheBounds(t *testing.T) {
 		}
 		for c, m := range tree.Maps {
 			for _, k := range m.Mid {
-				if low, high, _, _ := m.Bounds(k.Host); k.Timeline < low || k.Timeline > high {
-					t.Fatalf("clock %d at %d outside [%d %d]", c, k.Timeline, low, high)
+				if low, high, _, _ := m.Bounds(k.X); k.Y < low || k.Y > high {
+					t.Fatalf("clock %d at %d outside [%d %d]", c, k.Y, low, high)
 				}
 			}
 		}
@@ -175,20 +175,20 @@ func TestRatesStayAboveOneHalfAndAsTheyWere(t *testing.T) {
 		var c clock.Curve
 		at := rng.Int64N(1000)
 		for range rng.IntN(8) + 1 {
-			c = append(c, clock.Knot{Host: at, Timeline: at + rng.Int64N(60) - 30})
+			c = append(c, clock.Knot{X: at, Y: at + rng.Int64N(60) - 30})
 			at += 2 + rng.Int64N(40)
 		}
 		was := append(clock.Curve(nil), c...)
 		good := true
 		for i := 1; i < len(c); i++ {
-			good = good && 2*(c[i].Timeline-c[i-1].Timeline) >= c[i].Host-c[i-1].Host+2
+			good = good && 2*(c[i].Y-c[i-1].Y) >= c[i].X-c[i-1].X+2
 		}
 		r := rising(c)
 		for i := range r {
 			if good && r[i] != was[i] {
 				t.Fatalf("%v became %v", was, r)
 			}
-			if i > 0 && 2*(r[i].Timeline-r[i-1].Timeline) < r[i].Host-r[i-1].Host-2 {
+			if i > 0 && 2*(r[i].Y-r[i-1].Y) < r[i].X-r[i-1].X-2 {
 				t.Fatalf("%v became %v", was, r)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 
 // shifted is the map of a clock that is ahead by so many ns.
 func shifted(by int64) clock.Map {
-	line := clock.Curve{{Host: 0, Timeline: by}}
-	return clock.Map{Mid: line, Low: clock.Curve{{Host: 0, Timeline: by - 1}}, High: clock.Curve{{Host: 0, Timeline: by + 1}}}
+	line := clock.Curve{{X: 0, Y: by}}
+	return clock.Map{Mid: line, Low: clock.Curve{{X: 0, Y: by - 1}}, High: clock.Curve{{X: 0, Y: by + 1}}}
 }
 
 func TestTreeIsTheLightestAndItsReferenceTheNearestToAll(t *testing.T) {

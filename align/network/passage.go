@@ -39,18 +39,18 @@ func (g *graph) passages(r clock.Rounding) []passage {
 func (p *passage) at(x int64) int64 {
 	c := p.curve
 	if len(c) == 1 {
-		return clock.Add(c[0].Timeline, clock.Sub(x, c[0].Host))
+		return clock.Add(c[0].Y, clock.Sub(x, c[0].X))
 	}
 	i := p.piece
 	for steps := 0; ; steps++ {
 		switch {
 		case steps == 8: // far away
-			i = sort.Search(len(c), func(i int) bool { return c[i].Host > x }) - 1
+			i = sort.Search(len(c), func(i int) bool { return c[i].X > x }) - 1
 			i = min(max(i, 0), len(c)-2)
-		case i+2 < len(c) && x >= c[i+1].Host:
+		case i+2 < len(c) && x >= c[i+1].X:
 			i++
 			continue
-		case i > 0 && x < c[i].Host:
+		case i > 0 && x < c[i].X:
 			i--
 			continue
 		}
@@ -58,7 +58,7 @@ func (p *passage) at(x int64) int64 {
 	}
 	p.piece = i
 	a, b := c[i], c[i+1]
-	return clock.Add(a.Timeline, clock.MulDiv(clock.Sub(x, a.Host), b.Timeline-a.Timeline, b.Host-a.Host, p.r))
+	return clock.Add(a.Y, clock.MulDiv(clock.Sub(x, a.X), b.Y-a.Y, b.X-a.X, p.r))
 }
 
 // over returns the ends of a straight line over [a, b] which the bound nowhere leaves: its chord, moved outwards by as
@@ -73,14 +73,14 @@ func (p *passage) over(a, b int64) (int64, int64) {
 	}
 	out := int64(0)
 	for _, k := range p.curve[i+1 : max(p.piece, i)+1] {
-		if k.Host <= a || k.Host >= b {
+		if k.X <= a || k.X >= b {
 			continue
 		}
-		chord := clock.Add(atA, clock.MulDiv(clock.Sub(k.Host, a), clock.Sub(atB, atA), clock.Sub(b, a), inward))
+		chord := clock.Add(atA, clock.MulDiv(clock.Sub(k.X, a), clock.Sub(atB, atA), clock.Sub(b, a), inward))
 		if p.r == clock.Up {
-			out = max(out, clock.Sub(k.Timeline, chord))
+			out = max(out, clock.Sub(k.Y, chord))
 		} else {
-			out = min(out, clock.Sub(k.Timeline, chord))
+			out = min(out, clock.Sub(k.Y, chord))
 		}
 	}
 	return clock.Add(atA, out), clock.Add(atB, out)

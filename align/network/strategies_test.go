@@ -66,8 +66,8 @@ func TestEveryStrategyTakesTheChosenReferenceAndLeavesStrangersApart(t *testing.
 }
 
 func TestWrongInputIsAnError(t *testing.T) {
-	line := clock.Curve{{Host: 0, Timeline: 0}}
-	back := clock.Curve{{Host: 0, Timeline: 0}, {Host: 1, Timeline: -1}}
+	line := clock.Curve{{X: 0, Y: 0}}
+	back := clock.Curve{{X: 0, Y: 0}, {X: 1, Y: -1}}
 	for name, e := range map[string]Edge{
 		"no such clock":       {A: 0, B: 2, Map: shifted(1)},
 		"negative clock":      {A: -1, B: 1, Map: shifted(1)},
@@ -147,7 +147,7 @@ func offsets(rng *rand.Rand, n, extra int) (edges []Edge, ahead [][]int64) {
 		ahead[i] = slices.Repeat([]int64{1 << 50}, n)
 		ahead[i][i] = 0
 	}
-	line := func(by int64) clock.Curve { return clock.Curve{{Host: 0, Timeline: by}} }
+	line := func(by int64) clock.Curve { return clock.Curve{{X: 0, Y: by}} }
 	for i := range n - 1 + extra {
 		a, b := i+1, rng.IntN(min(i+1, n))
 		if i >= n-1 {
@@ -223,9 +223,9 @@ func TestMiddleOfAdjustedBoundsKeepsTheOrderBetweenAllClocks(t *testing.T) {
 
 func TestBoundThatStandsStillIsInvertedToItsFarEnd(t *testing.T) {
 	m := clock.Map{
-		Mid:  clock.Curve{{Host: 0, Timeline: 150}, {Host: 300, Timeline: 450}},
-		Low:  clock.Curve{{Host: 0, Timeline: 0}, {Host: 100, Timeline: 100}, {Host: 200, Timeline: 100}, {Host: 300, Timeline: 200}},
-		High: clock.Curve{{Host: 0, Timeline: 300}, {Host: 300, Timeline: 600}},
+		Mid:  clock.Curve{{X: 0, Y: 150}, {X: 300, Y: 450}},
+		Low:  clock.Curve{{X: 0, Y: 0}, {X: 100, Y: 100}, {X: 200, Y: 100}, {X: 300, Y: 200}},
+		High: clock.Curve{{X: 0, Y: 300}, {X: 300, Y: 600}},
 	}
 	for _, s := range Strategies() {
 		tree, err := Build(s, 2, []Edge{{A: 0, B: 1, Map: m, Weight: 1}}, 0)

@@ -118,11 +118,11 @@ func (l line) at(t, t0, t1 int64, r clock.Rounding) int64 {
 // draw adds a knot, or moves the last one outwards if it is of the same instant.
 func (w *sweep) draw(c int, t, v int64) {
 	knots := w.knots[c]
-	if n := len(knots); n > 0 && knots[n-1].Host == t {
-		knots[n-1].Timeline = w.outer(knots[n-1].Timeline, v)
+	if n := len(knots); n > 0 && knots[n-1].X == t {
+		knots[n-1].Y = w.outer(knots[n-1].Y, v)
 		return
 	}
-	w.knots[c] = append(knots, clock.Knot{Host: t, Timeline: v})
+	w.knots[c] = append(knots, clock.Knot{X: t, Y: v})
 }
 
 // curve returns what was drawn for a clock, nil if nothing bounds it. Lines moved outwards by different amounts may
@@ -131,12 +131,12 @@ func (w *sweep) curve(c int) clock.Curve {
 	knots := w.knots[c]
 	if w.up {
 		for i := 1; i < len(knots); i++ {
-			knots[i].Timeline = max(knots[i].Timeline, knots[i-1].Timeline)
+			knots[i].Y = max(knots[i].Y, knots[i-1].Y)
 		}
 		return knots
 	}
 	for i := len(knots) - 2; i >= 0; i-- {
-		knots[i].Timeline = min(knots[i].Timeline, knots[i+1].Timeline)
+		knots[i].Y = min(knots[i].Y, knots[i+1].Y)
 	}
 	return knots
 }

@@ -112,13 +112,13 @@ func (g *graph) instants(t *Tree, number int, s Sampling) []int64 {
 			}
 			pull := clock.NewCursor(m.Mid)
 			for _, k := range c {
-				corners = append(corners, pull.At(k.Host))
+				corners = append(corners, pull.At(k.X))
 			}
 			// All corners, wherever the bounds let them be, lie between the first instant and the last.
-			if low, _, ok, _ := m.Bounds(c[0].Host); ok {
+			if low, _, ok, _ := m.Bounds(c[0].X); ok {
 				corners = append(corners, low)
 			}
-			if _, high, _, ok := m.Bounds(c[len(c)-1].Host); ok {
+			if _, high, _, ok := m.Bounds(c[len(c)-1].X); ok {
 				corners = append(corners, high)
 			}
 		}

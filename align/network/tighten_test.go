@@ -79,7 +79,7 @@ func (w *world) paths(at int, value int64, up bool, seen []bool, visit func(c in
 func bisect(c clock.Curve, v int64, up bool) int64 {
 	want := new(big.Rat).SetInt64(v)
 	value := func(x int64) int { return exact(c, new(big.Rat).SetInt64(x)).Cmp(want) }
-	low, high := c[0].Host-1<<45, c[len(c)-1].Host+1<<45 // c is below v at low and above at high
+	low, high := c[0].X-1<<45, c[len(c)-1].X+1<<45 // c is below v at low and above at high
 	for high-low > 1 {
 		mid := low + (high-low)/2
 		if s := value(mid); s < 0 || up && s == 0 {
@@ -246,7 +246,7 @@ func TestEveryNegativeLoopIsFoundAndNoOther(t *testing.T) {
 		add := func(a, b int) {
 			low := rng.Int64N(40) - 30
 			high := low + rng.Int64N(40)
-			line := func(by int64) clock.Curve { return clock.Curve{{Host: 0, Timeline: by}} }
+			line := func(by int64) clock.Curve { return clock.Curve{{X: 0, Y: by}} }
 			edges = append(edges, Edge{A: a, B: b, Map: clock.Map{Mid: line(low), Low: line(low), High: line(high)}, Weight: 1})
 			ahead[a][b], ahead[b][a] = min(ahead[a][b], high), min(ahead[b][a], -low)
 		}
@@ -299,12 +299,12 @@ func TestMarginHoldsClocksThatWanderBetweenTheInstants(t *testing.T) {
 	bend := func(h int64) int64 { return int64(wander * 1e-9 / 2 * float64(h) * float64(h-length)) } // wander in 1/s
 	line := clock.Curve{}
 	for h := int64(0); h <= length; h += length / 1000 {
-		line = append(line, clock.Knot{Host: h, Timeline: h - bend(h)})
+		line = append(line, clock.Knot{X: h, Y: h - bend(h)})
 	}
 	bounds := clock.Map{Mid: line}
 	for _, k := range line {
-		bounds.Low = append(bounds.Low, clock.Knot{Host: k.Host, Timeline: k.Timeline - 5})
-		bounds.High = append(bounds.High, clock.Knot{Host: k.Host, Timeline: k.Timeline + 5})
+		bounds.Low = append(bounds.Low, clock.Knot{X: k.X, Y: k.Y - 5})
+		bounds.High = append(bounds.High, clock.Knot{X: k.X, Y: k.Y + 5})
 	}
 	edges := []Edge{{A: 0, B: 1, Map: bounds, Weight: 5}}
 	tree, err := Build("", 2, edges, 1)

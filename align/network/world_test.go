@@ -28,14 +28,14 @@ func risingWorld(rng *rand.Rand, n, extra int, rise int64) *world {
 	step := []int64{10, 10_000, 1_000_000_000}[rng.IntN(3)]
 	for range n {
 		begin := origin + rng.Int64N(10*step)
-		c := clock.Curve{{Host: -outer, Timeline: begin - outer}, {Host: 0, Timeline: begin}}
+		c := clock.Curve{{X: -outer, Y: begin - outer}, {X: 0, Y: begin}}
 		for range rng.IntN(5) + 1 {
 			last := c[len(c)-1]
 			d := rng.Int64N(step) + step
-			c = append(c, clock.Knot{Host: last.Host + d, Timeline: last.Timeline + d/2 + 1 + rng.Int64N(3*d/2)})
+			c = append(c, clock.Knot{X: last.X + d, Y: last.Y + d/2 + 1 + rng.Int64N(3*d/2)})
 		}
 		last := c[len(c)-1]
-		c = append(c, clock.Knot{Host: last.Host + outer, Timeline: last.Timeline + outer})
+		c = append(c, clock.Knot{X: last.X + outer, Y: last.Y + outer})
 		w.clocks = append(w.clocks, c)
 	}
 	for i := range n - 1 {
@@ -52,28 +52,28 @@ func risingWorld(rng *rand.Rand, n, extra int, rise int64) *world {
 // join adds an edge with bounds around the truth, sometimes on one side only.
 func (w *world) join(rng *rand.Rand, a, b int, step int64) {
 	truth := func(r clock.Rounding) clock.Curve {
-		return dense(w.clocks[a].Inverse().Then(w.clocks[b], r), rng, r)
+		return dense(clock.ComposeCurves(w.clocks[a].Inverse(), w.clocks[b], r), rng, r)
 	}
 	high, low := truth(clock.Up), truth(clock.Down)
 	for i := range high {
-		high[i].Timeline += 1 + rng.Int64N(step)
+		high[i].Y += 1 + rng.Int64N(step)
 		if i > 0 {
-			high[i].Timeline = max(high[i].Timeline, high[i-1].Timeline+w.rise)
+			high[i].Y = max(high[i].Y, high[i-1].Y+w.rise)
 		}
 	}
 	for i := len(low) - 1; i >= 0; i-- {
-		low[i].Timeline -= 1 + rng.Int64N(step)
+		low[i].Y -= 1 + rng.Int64N(step)
 		if i < len(low)-1 {
-			low[i].Timeline = min(low[i].Timeline, low[i+1].Timeline-w.rise)
+			low[i].Y = min(low[i].Y, low[i+1].Y-w.rise)
 		}
 	}
 	// The pieces that go on for ever stay at one distance from the truth.
 	for _, c := range []clock.Curve{high, low} {
 		n := len(c)
-		truth := w.clocks[a].Inverse().Then(w.clocks[b], clock.Nearest)
-		gap := func(i int) int64 { return c[i].Timeline - truth.At(c[i].Host, clock.Nearest) }
-		c[0].Timeline += gap(1) - gap(0)
-		c[n-1].Timeline += gap(n-2) - gap(n-1)
+		truth := clock.ComposeCurves(w.clocks[a].Inverse(), w.clocks[b], clock.Nearest)
+		gap := func(i int) int64 { return c[i].Y - truth.At(c[i].X, clock.Nearest) }
+		c[0].Y += gap(1) - gap(0)
+		c[n-1].Y += gap(n-2) - gap(n-1)
 	}
 	e := Edge{A: a, B: b, Map: clock.Map{Mid: middle(low, high), Low: low, High: high}, Weight: float64(rng.IntN(20) + 1)}
 	switch rng.IntN(8) {
@@ -89,9 +89,9 @@ func (w *world) join(rng *rand.Rand, a, b int, step int64) {
 func dense(c clock.Curve, rng *rand.Rand, r clock.Rounding) clock.Curve {
 	out := c[:1:1]
 	for i := 1; i < len(c); i++ {
-		if gap := c[i].Host - c[i-1].Host; gap > 4 && rng.IntN(2) == 0 {
-			at := c[i-1].Host + 1 + rng.Int64N(gap-2)
-			out = append(out, clock.Knot{Host: at, Timeline: c.At(at, r)})
+		if gap := c[i].X - c[i-1].X; gap > 4 && rng.IntN(2) == 0 {
+			at := c[i-1].X + 1 + rng.Int64N(gap-2)
+			out = append(out, clock.Knot{X: at, Y: c.At(at, r)})
 		}
 		out = append(out, c[i])
 	}
@@ -101,15 +101,15 @@ func dense(c clock.Curve, rng *rand.Rand, r clock.Rounding) clock.Curve {
 // exact returns a curve's value in rationals.
 func exact(c clock.Curve, t *big.Rat) *big.Rat {
 	i := 0
-	for i+2 < len(c) && t.Cmp(new(big.Rat).SetInt64(c[i+1].Host)) >= 0 {
+	for i+2 < len(c) && t.Cmp(new(big.Rat).SetInt64(c[i+1].X)) >= 0 {
 		i++
 	}
 	slope := big.NewRat(1, 1)
 	if len(c) > 1 {
-		slope = big.NewRat(c[i+1].Timeline-c[i].Timeline, c[i+1].Host-c[i].Host)
+		slope = big.NewRat(c[i+1].Y-c[i].Y, c[i+1].X-c[i].X)
 	}
-	v := new(big.Rat).Sub(t, new(big.Rat).SetInt64(c[i].Host))
-	return v.Add(v.Mul(v, slope), new(big.Rat).SetInt64(c[i].Timeline))
+	v := new(big.Rat).Sub(t, new(big.Rat).SetInt64(c[i].X))
+	return v.Add(v.Mul(v, slope), new(big.Rat).SetInt64(c[i].Y))
 }
 
 // truth returns what clock b showed when clock a showed h.
@@ -120,9 +120,9 @@ func (w *world) truth(a, b int, h int64) *big.Rat {
 // somewhere returns an instant of a clock within its trace, or near.
 func (w *world) somewhere(rng *rand.Rand, c int) int64 {
 	k := w.clocks[c]
-	first, last := k[0].Timeline, k[len(k)-1].Timeline
+	first, last := k[0].Y, k[len(k)-1].Y
 	if len(k) > 2 {
-		first, last = k[1].Timeline, k[len(k)-2].Timeline
+		first, last = k[1].Y, k[len(k)-2].Y
 		first, last = first-(last-first)/2, last+(last-first)/2
 	}
 	return first + rng.Int64N(last-first+1)
@@ -135,22 +135,22 @@ func quietWorld(rng *rand.Rand, n, extra int) *world {
 	w := &world{}
 	for range n {
 		from := rng.Int64N(2e9)
-		w.clocks = append(w.clocks, clock.Curve{{Host: 0, Timeline: from}, {Host: length, Timeline: from + length + rng.Int64N(60e6) - 30e6}})
+		w.clocks = append(w.clocks, clock.Curve{{X: 0, Y: from}, {X: length, Y: from + length + rng.Int64N(60e6) - 30e6}})
 	}
 	join := func(a, b int) {
-		truth := w.clocks[a].Inverse().Then(w.clocks[b], clock.Nearest)
-		first, last := w.clocks[a][0].Timeline, w.clocks[a][1].Timeline
+		truth := clock.ComposeCurves(w.clocks[a].Inverse(), w.clocks[b], clock.Nearest)
+		first, last := w.clocks[a][0].Y, w.clocks[a][1].Y
 		wide := rng.Int64N(100_000) + 10
 		line := func(by func() int64) clock.Curve {
-			return clock.Curve{{Host: first, Timeline: truth.At(first, clock.Nearest) + by()}, {Host: last, Timeline: truth.At(last, clock.Nearest) + by()}}
+			return clock.Curve{{X: first, Y: truth.At(first, clock.Nearest) + by()}, {X: last, Y: truth.At(last, clock.Nearest) + by()}}
 		}
 		m := clock.Map{
 			Low:  line(func() int64 { return -2 - rng.Int64N(wide) }),
 			High: line(func() int64 { return 2 + rng.Int64N(wide) }),
 		}
 		for i := range 2 {
-			gap := m.High[i].Timeline - m.Low[i].Timeline
-			m.Mid = append(m.Mid, clock.Knot{Host: m.Low[i].Host, Timeline: m.Low[i].Timeline + rng.Int64N(gap)})
+			gap := m.High[i].Y - m.Low[i].Y
+			m.Mid = append(m.Mid, clock.Knot{X: m.Low[i].X, Y: m.Low[i].Y + rng.Int64N(gap)})
 		}
 		w.edges = append(w.edges, Edge{A: a, B: b, Map: m, Weight: float64(wide)})
 	}

@@ -148,10 +148,10 @@ func (g *Group) solve(heard [][]trace.Stamp, apart []int64) {
 		curve := make(clock.Curve, 0, 2)
 		for _, t := range []int64{clock.Sub(first, margin), clock.Add(last, margin)} {
 			y := offset + rise*float64(clock.Sub(t, middle))/half
-			curve = append(curve, clock.Knot{Host: clock.Add(t, apart[c]), Timeline: clock.Add(t, int64(math.Round(y)))})
+			curve = append(curve, clock.Knot{X: clock.Add(t, apart[c]), Y: clock.Add(t, int64(math.Round(y)))})
 		}
 		if curve.Check() != nil { // beyond what instants can be
-			curve = clock.Curve{{Host: clock.Add(middle, apart[c]), Timeline: middle}}
+			curve = clock.Curve{{X: clock.Add(middle, apart[c]), Y: middle}}
 		}
 		g.Maps[i].Mid = curve
 	}

@@ -52,7 +52,7 @@ func TestEstimatesAreTheSameAtEpochNanosecondsAndNearZero(t *testing.T) {
 					t.Fatalf("%s: curve %d has %d knots near zero and %d at the epoch", name, i, len(c), len(d))
 				}
 				for k := range c {
-					if c[k].Host+since1970 != d[k].Host || c[k].Timeline+since1970 != d[k].Timeline {
+					if c[k].X+since1970 != d[k].X || c[k].Y+since1970 != d[k].Y {
 						t.Fatalf("%s: knot %v near zero is %v at the epoch", name, c[k], d[k])
 					}
 				}

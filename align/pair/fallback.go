@@ -73,8 +73,8 @@ func (c *corridor) ashton() clock.Curve {
 		}
 	}
 	return clock.Curve{
-		{Host: c.from, Timeline: best.from(bestAt, c.from, clock.Nearest)},
-		{Host: c.to, Timeline: best.from(bestAt, c.to, clock.Nearest)},
+		{X: c.from, Y: best.from(bestAt, c.from, clock.Nearest)},
+		{X: c.to, Y: best.from(bestAt, c.to, clock.Nearest)},
 	}
 }
 
@@ -269,9 +269,9 @@ func knotted(xs []int64, y func(int64) int64) clock.Curve {
 	for _, x := range xs {
 		v := y(x)
 		if n := len(curve); n > 0 {
-			v = max(v, curve[n-1].Timeline)
+			v = max(v, curve[n-1].Y)
 		}
-		curve = append(curve, clock.Knot{Host: x, Timeline: v})
+		curve = append(curve, clock.Knot{X: x, Y: v})
 	}
 	return curve
 }

@@ -128,12 +128,12 @@ func (c *corridor) stepping(intervals []interval, base int64, skew float64) cloc
 	add := func(x int64, y float64) {
 		v := clock.Add(clock.Add(x, base), int64(math.Round(y)))
 		if n := len(curve); n > 0 {
-			if x <= curve[n-1].Host {
+			if x <= curve[n-1].X {
 				return
 			}
-			v = max(v, curve[n-1].Timeline)
+			v = max(v, curve[n-1].Y)
 		}
-		curve = append(curve, clock.Knot{Host: x, Timeline: v})
+		curve = append(curve, clock.Knot{X: x, Y: v})
 	}
 	first, last := intervals[0], intervals[len(intervals)-1]
 	add(c.from, first.offset()+skew*float64(c.from-first.first))
@@ -141,7 +141,7 @@ func (c *corridor) stepping(intervals []interval, base int64, skew float64) cloc
 		// Where the curve stands still it must not do so for the whole interval, only until the offset is reached.
 		if n := len(curve); n > 1 {
 			before := curve[n-1]
-			reached := before.Timeline - base - int64(math.Round(v.offset()))
+			reached := before.Y - base - int64(math.Round(v.offset()))
 			if reached > v.first {
 				add(v.first, v.offset())
 				if reached < v.last {

@@ -119,7 +119,7 @@ func levelsOf(pieces []Estimate, seams []int64) ([]level, bool) {
 func spliced(curves []clock.Curve, seams, floors, ceilings []int64, r clock.Rounding) clock.Curve {
 	var out clock.Curve
 	for i, c := range curves {
-		from, to := c[0].Host, c[len(c)-1].Host
+		from, to := c[0].X, c[len(c)-1].X
 		if i > 0 {
 			from = seams[i-1]
 		}
@@ -132,8 +132,8 @@ func spliced(curves []clock.Curve, seams, floors, ceilings []int64, r clock.Roun
 		to = max(to, from)
 		hosts := []int64{from}
 		for _, k := range c {
-			if k.Host > from && k.Host < to {
-				hosts = append(hosts, k.Host)
+			if k.X > from && k.X < to {
+				hosts = append(hosts, k.X)
 			}
 		}
 		if to > from {
@@ -142,9 +142,9 @@ func spliced(curves []clock.Curve, seams, floors, ceilings []int64, r clock.Roun
 		for _, h := range corners(c, hosts, floors[i], ceilings[i], r) {
 			v := min(max(c.At(h, r), floors[i]), ceilings[i])
 			if n := len(out); n > 0 {
-				v = max(v, out[n-1].Timeline)
+				v = max(v, out[n-1].Y)
 			}
-			out = append(out, clock.Knot{Host: h, Timeline: v})
+			out = append(out, clock.Knot{X: h, Y: v})
 		}
 	}
 	return out

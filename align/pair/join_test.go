@@ -19,22 +19,22 @@ func TestJoinedBoundsAreWhatHoldsInEitherSegment(t *testing.T) {
 		for i := range int64(n) {
 			from, to := i*length, (i+1)*length
 			draw := func(name string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, name) }
-			truth := clock.Curve{{Host: from, Timeline: from}, {Host: to, Timeline: to}}
+			truth := clock.Curve{{X: from, Y: from}, {X: to, Y: to}}
 			shift := func(left, right int64) clock.Curve {
-				c := clock.Curve{{Host: from, Timeline: from + left}, {Host: to, Timeline: to + right}}
-				c[1].Timeline = max(c[1].Timeline, c[0].Timeline)
+				c := clock.Curve{{X: from, Y: from + left}, {X: to, Y: to + right}}
+				c[1].Y = max(c[1].Y, c[0].Y)
 				return c
 			}
 			e := Estimate{Fit: Exact, First: from, Last: to}
 			e.Map.Low = shift(-draw("low", 700), -draw("low", 700))
 			e.Map.High = shift(draw("high", 700), draw("high", 700))
-			if l := &e.Map.Low[0]; e.Map.Low[1].Timeline < l.Timeline || e.Map.Low[1].Timeline > to {
-				l.Timeline, e.Map.Low[1].Timeline = from-700, to-700
+			if l := &e.Map.Low[0]; e.Map.Low[1].Y < l.Y || e.Map.Low[1].Y > to {
+				l.Y, e.Map.Low[1].Y = from-700, to-700
 			}
 			share := draw("mid", 100)
 			for k := range truth {
-				l, h := e.Map.Low[k].Timeline, e.Map.High[k].Timeline
-				truth[k].Timeline = l + (h-l)*share/100
+				l, h := e.Map.Low[k].Y, e.Map.High[k].Y
+				truth[k].Y = l + (h-l)*share/100
 			}
 			e.Map.Mid = truth
 			pieces = append(pieces, e)
@@ -82,7 +82,7 @@ func TestJoinedBoundsAreWhatHoldsInEitherSegment(t *testing.T) {
 
 func TestStepBackIsSharedBetweenItsSides(t *testing.T) {
 	line := func(from, to, offset int64) Estimate {
-		return Estimate{Map: clock.Map{Mid: clock.Curve{{Host: from, Timeline: from + offset}, {Host: to, Timeline: to + offset}}}}
+		return Estimate{Map: clock.Map{Mid: clock.Curve{{X: from, Y: from + offset}, {X: to, Y: to + offset}}}}
 	}
 	e := joined([]Estimate{line(0, 999, 100), line(1000, 2000, 61)}, []int64{1000})
 	for x, want := range map[int64]int64{0: 100, 900: 1000, 979: 1079, 980: 1080, 990: 1080, 999: 1080, 1000: 1080, 1010: 1080, 1019: 1080, 1020: 1081, 2000: 2061} {

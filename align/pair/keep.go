@@ -24,7 +24,7 @@ func Keep(p *Problem, curve clock.Curve) (clock.Curve, bool) {
 	low := reflected(cones(reflected(floor), w))
 	var xs []int64
 	for _, k := range curve {
-		xs = append(xs, k.Host)
+		xs = append(xs, k.X)
 	}
 	touched := false
 	touch := func(corners []point, w int64, wrong func(int64) bool) {

@@ -25,7 +25,7 @@ func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
 		// The truth is the identity; the estimate strays from it.
 		var curve clock.Curve
 		for x := int64(-span); x <= 2*span; x += span / 4 {
-			curve = append(curve, clock.Knot{Host: x, Timeline: x + rapid.Int64Range(-30_000, 30_000).Draw(t, "stray")})
+			curve = append(curve, clock.Knot{X: x, Y: x + rapid.Int64Range(-30_000, 30_000).Draw(t, "stray")})
 		}
 		kept, ok := Keep(p, curve)
 		if !ok {
@@ -53,7 +53,7 @@ func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
 			}
 		}
 		for _, k := range kept {
-			moved := k.Timeline - curve.At(k.Host, clock.Nearest)
+			moved := k.Y - curve.At(k.X, clock.Nearest)
 			if max(moved, -moved) > wrong+1 {
 				t.Fatalf("pushed aside by %d ns for inversions of %d", moved, wrong)
 			}

@@ -195,13 +195,13 @@ func (c *corridor) envelope(hull []point, left, right slope, r clock.Rounding) c
 	}
 	curve := make(clock.Curve, 0, j-i+3)
 	if c.from < hull[i].x {
-		curve = append(curve, clock.Knot{Host: c.from, Timeline: left.from(hull[i], c.from, r)})
+		curve = append(curve, clock.Knot{X: c.from, Y: left.from(hull[i], c.from, r)})
 	}
 	for _, p := range hull[i : j+1] {
-		curve = append(curve, clock.Knot{Host: p.x, Timeline: p.y})
+		curve = append(curve, clock.Knot{X: p.x, Y: p.y})
 	}
 	if c.to > hull[j].x {
-		curve = append(curve, clock.Knot{Host: c.to, Timeline: right.from(hull[j], c.to, r)})
+		curve = append(curve, clock.Knot{X: c.to, Y: right.from(hull[j], c.to, r)})
 	}
 	return curve
 }
@@ -262,7 +262,7 @@ func (c *corridor) straight(slope, x, y *big.Rat) clock.Curve {
 		v := new(big.Rat).Sub(new(big.Rat).SetInt64(at), x)
 		v.Mul(v, slope)
 		v.Add(v, y)
-		curve = append(curve, clock.Knot{Host: at, Timeline: rounded(v)})
+		curve = append(curve, clock.Knot{X: at, Y: rounded(v)})
 	}
 	return curve
 }

@@ -60,32 +60,32 @@ func (c *corridor) client(settings []setting) clock.Curve {
 	var curve clock.Curve
 	first := settings[0]
 	if c.from < first.at {
-		curve = append(curve, clock.Knot{Host: c.from, Timeline: clock.Add(c.from, first.offset)})
+		curve = append(curve, clock.Knot{X: c.from, Y: clock.Add(c.from, first.offset)})
 	}
 	for i, s := range settings {
 		until := max(c.to, clock.Add(s.at, 1))
 		if i+1 < len(settings) {
 			until = settings[i+1].at - 1
 		}
-		if n := len(curve); n > 0 && curve[n-1].Timeline > clock.Add(s.at, s.offset) {
-			shown := curve[n-1].Timeline
-			curve = append(curve, clock.Knot{Host: s.at, Timeline: shown})
+		if n := len(curve); n > 0 && curve[n-1].Y > clock.Add(s.at, s.offset) {
+			shown := curve[n-1].Y
+			curve = append(curve, clock.Knot{X: s.at, Y: shown})
 			caught := clock.Sub(shown, s.offset)
 			if i+1 == len(settings) {
 				until = max(until, clock.Add(caught, 1))
 			}
 			if caught >= until {
 				if until > s.at {
-					curve = append(curve, clock.Knot{Host: until, Timeline: shown})
+					curve = append(curve, clock.Knot{X: until, Y: shown})
 				}
 				continue
 			}
-			curve = append(curve, clock.Knot{Host: caught, Timeline: shown})
+			curve = append(curve, clock.Knot{X: caught, Y: shown})
 		} else {
-			curve = append(curve, clock.Knot{Host: s.at, Timeline: clock.Add(s.at, s.offset)})
+			curve = append(curve, clock.Knot{X: s.at, Y: clock.Add(s.at, s.offset)})
 		}
-		if until > curve[len(curve)-1].Host {
-			curve = append(curve, clock.Knot{Host: until, Timeline: clock.Add(until, s.offset)})
+		if until > curve[len(curve)-1].X {
+			curve = append(curve, clock.Knot{X: until, Y: clock.Add(until, s.offset)})
 		}
 	}
 	return curve

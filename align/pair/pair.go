@@ -204,8 +204,8 @@ func SpreadOf(m *clock.Map, first, last int64) (Spread, bool) {
 	// The error is piecewise linear, so its extremes are at corners.
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
-			if k.Host > first && k.Host < last {
-				err, _ := m.Error(k.Host)
+			if k.X > first && k.X < last {
+				err, _ := m.Error(k.X)
 				s.Best, s.Worst = min(s.Best, err), max(s.Worst, err)
 			}
 		}

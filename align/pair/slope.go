@@ -60,7 +60,7 @@ func slopeOf(c clock.Curve) slope {
 	if first == last {
 		return even
 	}
-	return slope{last.Timeline - first.Timeline, last.Host - first.Host}
+	return slope{last.Y - first.Y, last.X - first.X}
 }
 
 // side says on which side of the line with slope s through p the point q lies: +1 above, -1 below, 0 on it.

@@ -13,7 +13,7 @@ import (
 
 // shifted is the map of a clock that is ahead by a constant, with bounds at the given distances.
 func shifted(ahead, below, above int64) clock.Map {
-	line := func(by int64) clock.Curve { return clock.Curve{{Host: 0, Timeline: by - ahead}} }
+	line := func(by int64) clock.Curve { return clock.Curve{{X: 0, Y: by - ahead}} }
 	return clock.Map{Mid: line(0), Low: line(-below), High: line(above)}
 }
 
@@ -76,10 +76,10 @@ func checkDifferential(t *rapid.T, d Differential, values []float64) {
 func TestAccuracyIsTheMapsErrorOverAllStamps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := clock.Map{
-			Mid: clock.Curve{{Host: 0, Timeline: 0}, {Host: 1000, Timeline: 1010}},
-			Low: clock.Curve{{Host: 0, Timeline: -100}, {Host: 400, Timeline: 390}, {Host: 1000, Timeline: 700}},
-			High: clock.Curve{{Host: 0, Timeline: rapid.Int64Range(0, 400).Draw(t, "high")},
-				{Host: 1000, Timeline: rapid.Int64Range(1010, 2000).Draw(t, "high end")}},
+			Mid: clock.Curve{{X: 0, Y: 0}, {X: 1000, Y: 1010}},
+			Low: clock.Curve{{X: 0, Y: -100}, {X: 400, Y: 390}, {X: 1000, Y: 700}},
+			High: clock.Curve{{X: 0, Y: rapid.Int64Range(0, 400).Draw(t, "high")},
+				{X: 1000, Y: rapid.Int64Range(1010, 2000).Draw(t, "high end")}},
 		}
 		var p trace.Problem
 		var bounds []int64

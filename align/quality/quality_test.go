@@ -8,7 +8,7 @@ import (
 )
 
 func TestInversionsAreCountedByWhatTheReceiversStampAllows(t *testing.T) {
-	ahead := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: -1000}}} // the receiver's clock
+	ahead := clock.Map{Mid: clock.Curve{{X: 0, Y: -1000}}} // the receiver's clock
 	maps := []clock.Map{clock.Identity(), ahead}
 	for _, c := range []struct {
 		name        string

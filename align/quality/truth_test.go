@@ -13,12 +13,12 @@ const second = int64(1e9)
 
 // crooked is a clock that is 3 s ahead and runs 50 ppm fast for a while, then 50 ppm slow.
 var crooked = clock.Curve{ // its time to true time
-	{Host: 3 * second, Timeline: 0},
-	{Host: 3*second + 50_002_500_000, Timeline: 50 * second},
-	{Host: 3*second + 50_002_500_000 + 49_997_500_000, Timeline: 100 * second},
+	{X: 3 * second, Y: 0},
+	{X: 3*second + 50_002_500_000, Y: 50 * second},
+	{X: 3*second + 50_002_500_000 + 49_997_500_000, Y: 100 * second},
 }
 
-var straight = clock.Curve{{Host: 0, Timeline: 0}}
+var straight = clock.Curve{{X: 0, Y: 0}}
 
 func twoClocks() []trace.Clock {
 	return []trace.Clock{{First: 0, Last: 90 * second}, {First: 8 * second, Last: 103 * second}}
@@ -28,7 +28,7 @@ func twoClocks() []trace.Clock {
 func off(c clock.Curve, by int64) clock.Curve {
 	var out clock.Curve
 	for _, k := range c {
-		out = append(out, clock.Knot{Host: k.Host, Timeline: k.Timeline + by})
+		out = append(out, clock.Knot{X: k.X, Y: k.Y + by})
 	}
 	return out
 }
@@ -64,7 +64,7 @@ func TestErrorIsTheMapsDistanceFromTheTruthAndHalfTheAsymmetryIsTakenOff(t *test
 
 func TestShareWithinBoundsIsThatOfTheInstantsAndNoneIsForgiven(t *testing.T) {
 	// A straight line through a bend: right at the ends of the reference's 90 s, 2.5 ms wrong at 50 s.
-	chord := clock.Curve{{Host: 3 * second, Timeline: 0}, {Host: 103 * second, Timeline: 100 * second}}
+	chord := clock.Curve{{X: 3 * second, Y: 0}, {X: 103 * second, Y: 100 * second}}
 	m := clock.Map{Mid: chord, Low: off(chord, -1_250_000), High: off(chord, 1_250_000)}
 	truth := &Truth{Clocks: []clock.Curve{straight, crooked}}
 	clocks := []trace.Clock{{First: 0, Last: 100 * second}, {First: 3 * second, Last: 103 * second}}
@@ -118,8 +118,8 @@ func TestQuantileIsTheSmallestValueThatSoManyDoNotExceed(t *testing.T) {
 func TestAsymmetryIsThatOfTheRouteOfTheTime(t *testing.T) {
 	// At 40 s the way to the reference becomes 100 us longer, and the estimate follows by half of it.
 	m := clock.Map{Mid: clock.Curve{
-		{Host: 0, Timeline: 0}, {Host: 40*second - 1, Timeline: 40*second - 1},
-		{Host: 40 * second, Timeline: 40*second + 50_000}, {Host: 100 * second, Timeline: 100*second + 50_000},
+		{X: 0, Y: 0}, {X: 40*second - 1, Y: 40*second - 1},
+		{X: 40 * second, Y: 40*second + 50_000}, {X: 100 * second, Y: 100*second + 50_000},
 	}}
 	truth := &Truth{Clocks: []clock.Curve{straight, straight}, Links: []Link{
 		{1, 0, 300_000, []Change{{40 * second, 400_000}}}, {0, 1, 300_000, nil},

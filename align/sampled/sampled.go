@@ -70,9 +70,9 @@ func Map(samples []trace.Sample, mode Mode) (clock.Map, error) {
 	first, last := chosen[0], chosen[len(chosen)-1]
 	switch mode {
 	case Before:
-		return clock.Map{Mid: clock.Curve{{Host: first.Host, Timeline: first.Reference}}}, nil
+		return clock.Map{Mid: clock.Curve{{X: first.Host, Y: first.Reference}}}, nil
 	case After:
-		return clock.Map{Mid: clock.Curve{{Host: last.Host, Timeline: last.Reference}}}, nil
+		return clock.Map{Mid: clock.Curve{{X: last.Host, Y: last.Reference}}}, nil
 	case Both:
 		chosen = []trace.Sample{first, last}
 	case Between:
@@ -112,22 +112,22 @@ func through(samples []trace.Sample) (clock.Map, error) {
 	n := len(samples)
 	low, mid, high := make(clock.Curve, n), make(clock.Curve, n), make(clock.Curve, n)
 	for i, s := range samples {
-		low[i] = clock.Knot{Host: s.Host, Timeline: s.Reference - s.Error}
-		high[i] = clock.Knot{Host: s.Host, Timeline: s.Reference + s.Error}
+		low[i] = clock.Knot{X: s.Host, Y: s.Reference - s.Error}
+		high[i] = clock.Knot{X: s.Host, Y: s.Reference + s.Error}
 	}
 	// The reference never runs back: it is nowhere lower than it was, nor higher than it will be.
 	for i := 1; i < n; i++ {
-		low[i].Timeline = max(low[i].Timeline, low[i-1].Timeline)
-		high[n-1-i].Timeline = min(high[n-1-i].Timeline, high[n-i].Timeline)
+		low[i].Y = max(low[i].Y, low[i-1].Y)
+		high[n-1-i].Y = min(high[n-1-i].Y, high[n-i].Y)
 	}
 	for i, s := range samples {
-		if low[i].Timeline > high[i].Timeline {
+		if low[i].Y > high[i].Y {
 			return clock.Map{}, fmt.Errorf("sampled: around host time %d of clock %d the reference runs back by %d ns more than the samples' errors explain",
-				s.Host, s.Clock, clock.Sub(low[i].Timeline, high[i].Timeline))
+				s.Host, s.Clock, clock.Sub(low[i].Y, high[i].Y))
 		}
-		mid[i] = clock.Knot{Host: s.Host, Timeline: min(max(s.Reference, low[i].Timeline), high[i].Timeline)}
+		mid[i] = clock.Knot{X: s.Host, Y: min(max(s.Reference, low[i].Y), high[i].Y)}
 		if i > 0 {
-			mid[i].Timeline = max(mid[i].Timeline, mid[i-1].Timeline)
+			mid[i].Y = max(mid[i].Y, mid[i-1].Y)
 		}
 	}
 	return clock.Map{Mid: mid, Low: rays(low, high, clock.Down), High: rays(high, low, clock.Up)}, nil
@@ -137,23 +137,23 @@ func through(samples []trace.Sample) (clock.Map, error) {
 // with the opposite bound.
 func rays(bound, opposite clock.Curve, r clock.Rounding) clock.Curve {
 	n := len(bound)
-	reach := clock.Add(clock.Sub(bound[n-1].Host, bound[0].Host), 10_000_000_000)
+	reach := clock.Add(clock.Sub(bound[n-1].X, bound[0].X), 10_000_000_000)
 	beyond := func(from, over clock.Knot, reach int64) clock.Knot {
-		to := clock.Knot{Host: min(max(clock.Add(from.Host, reach), -clock.Limit), clock.Limit)}
-		rise, run := clock.Sub(from.Timeline, over.Timeline), clock.Sub(from.Host, over.Host)
+		to := clock.Knot{X: min(max(clock.Add(from.X, reach), -clock.Limit), clock.Limit)}
+		rise, run := clock.Sub(from.Y, over.Y), clock.Sub(from.X, over.X)
 		if run < 0 {
 			rise, run = -rise, -run
 		}
-		to.Timeline = clock.Add(from.Timeline, clock.MulDiv(clock.Sub(to.Host, from.Host), max(rise, 0), run, r))
+		to.Y = clock.Add(from.Y, clock.MulDiv(clock.Sub(to.X, from.X), max(rise, 0), run, r))
 		return to
 	}
 	left, right := beyond(bound[0], opposite[1], -reach), beyond(bound[n-1], opposite[n-2], reach)
 	out := make(clock.Curve, 0, n+2)
-	if left.Host < bound[0].Host {
+	if left.X < bound[0].X {
 		out = append(out, left)
 	}
 	out = append(out, bound...)
-	if right.Host > bound[n-1].Host {
+	if right.X > bound[n-1].X {
 		out = append(out, right)
 	}
 	return out

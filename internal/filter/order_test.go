@@ -46,7 +46,7 @@ func TestTheOrderOfAPairIsThatOfTheViewer(t *testing.T) {
 		for _, c := range examples.Clocks {
 			m := clock.Map{Mid: clock.Curve{{}}}
 			if !c.Unbounded {
-				m.Low, m.High = clock.Curve{{Timeline: -c.Below}}, clock.Curve{{Timeline: c.Above}}
+				m.Low, m.High = clock.Curve{{Y: -c.Below}}, clock.Curve{{Y: c.Above}}
 			}
 			l.Maps = append(l.Maps, trace.HostMap{Map: &m})
 		}
@@ -99,7 +99,7 @@ func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
 			h.step = rapid.SampledFrom([]int64{1, 10, 1000}).Draw(t, "step")
 			h.below, h.above = rapid.Int64Range(0, 50).Draw(t, "below"), rapid.Int64Range(0, 50).Draw(t, "above")
 			h.off = rapid.Int64Range(-h.below, h.above).Draw(t, "off") // the true time less what the map says
-			l.Maps = append(l.Maps, trace.HostMap{Host: i, Map: &clock.Map{Mid: clock.Curve{{}}, Low: clock.Curve{{Timeline: -h.below}}, High: clock.Curve{{Timeline: h.above}}}})
+			l.Maps = append(l.Maps, trace.HostMap{Host: i, Map: &clock.Map{Mid: clock.Curve{{}}, Low: clock.Curve{{Y: -h.below}}, High: clock.Curve{{Y: h.above}}}})
 		}
 		f := New(l, Options{
 			Pairs: []Pair{{Name: "p", Begin: "ust:begin", End: "ust:end", Key: []string{"id"}}},

@@ -94,16 +94,16 @@ func clockOf(h int, span int64) *clock.Map {
 		host := Origin + offset + span*i/corners + i // no two corners at one instant
 		at := host - offset + r.Int64N(4000) - 2000
 		if n := len(m.Mid); n > 0 {
-			at = max(at, m.Mid[n-1].Timeline)
+			at = max(at, m.Mid[n-1].Y)
 		}
 		width := 20_000 + r.Int64N(20_000)
-		m.Mid = append(m.Mid, clock.Knot{Host: host, Timeline: at})
+		m.Mid = append(m.Mid, clock.Knot{X: host, Y: at})
 		low, high := at-width, at+width
 		if n := len(m.Low); n > 0 {
-			low, high = max(low, m.Low[n-1].Timeline), max(high, m.High[n-1].Timeline)
+			low, high = max(low, m.Low[n-1].Y), max(high, m.High[n-1].Y)
 		}
-		m.Low = append(m.Low, clock.Knot{Host: host, Timeline: low})
-		m.High = append(m.High, clock.Knot{Host: host, Timeline: high})
+		m.Low = append(m.Low, clock.Knot{X: host, Y: low})
+		m.High = append(m.High, clock.Knot{X: host, Y: high})
 	}
 	return &m
 }

@@ -173,7 +173,7 @@ func (x *estimate) follow(number map[string]int, wanted string) {
 	from, back := x.reference[to], x.maps[to].Inverse()
 	for i := range x.maps {
 		if x.reference[i] == from {
-			x.maps[i], x.reference[i] = x.maps[i].Then(&back), to
+			x.maps[i], x.reference[i] = clock.ComposeMaps(&x.maps[i], &back), to
 		}
 	}
 	x.maps[to] = clock.Identity()

@@ -98,7 +98,7 @@ func (e *evaluator) pairPlots(x *estimate) []*show.PairPlot {
 	var plots []*show.PairPlot
 	for _, key := range keys {
 		back := x.maps[key[1]].Inverse()
-		between := x.maps[key[0]].Then(&back)
+		between := clock.ComposeMaps(&x.maps[key[0]], &back)
 		at[key].Map = &between
 		plots = append(plots, at[key])
 	}
@@ -118,7 +118,7 @@ func (e *evaluator) hostPlots(x *estimate) []*show.HostPlot {
 		h := &show.HostPlot{Name: c.Name, Reference: e.matched.Clocks[r].Name, Map: &x.maps[i], First: c.First, Last: c.Last}
 		if e.truth != nil && len(e.truth.Clocks[i]) > 0 && len(e.truth.Clocks[r]) > 0 {
 			onReference := e.truth.Clocks[r].Inverse()
-			h.Truth = e.truth.Clocks[i].Then(onReference, clock.Nearest).Then(x.maps[r].Mid, clock.Nearest)
+			h.Truth = clock.ComposeCurves(clock.ComposeCurves(e.truth.Clocks[i], onReference, clock.Nearest), x.maps[r].Mid, clock.Nearest)
 		}
 		plots = append(plots, h)
 	}

@@ -141,7 +141,7 @@ func TestHostsAreTogetherIfAnyMethodBringsThemTogether(t *testing.T) {
 
 func TestAnEstimateThatFollowsAnotherReferenceKeepsWhatLiesBetweenItsClocks(t *testing.T) {
 	shift := func(by, within int64) clock.Map {
-		at := func(v int64) clock.Curve { return clock.Curve{{Host: 0, Timeline: v}} }
+		at := func(v int64) clock.Curve { return clock.Curve{{X: 0, Y: v}} }
 		return clock.Map{Mid: at(by), Low: at(by - within), High: at(by + within)}
 	}
 	x := &estimate{

@@ -149,7 +149,7 @@ func (g *Gallery) drawnPairs() []traffic {
 // pairPlot prepares the picture of a pair.
 func (g *Gallery) pairPlot(p traffic) *PairPlot {
 	back := g.Clocks[p.b].Map.Inverse()
-	m := g.Clocks[p.a].Map.Then(&back)
+	m := clock.ComposeMaps(g.Clocks[p.a].Map, &back)
 	plot := &PairPlot{A: g.Clocks[p.a].Name, B: g.Clocks[p.b].Name, Map: &m, whole: true}
 	var channels [2][]trace.Channel // from a to b, and back
 	var total [2]int64

@@ -59,9 +59,9 @@ func TestPicturesOfAGalleryStaySmallHoweverWildTheyAre(t *testing.T) {
 	for i := range int64(5000) {
 		at := i * 1e9
 		mid := at + r.Int64N(1e6)
-		m.Mid = append(m.Mid, clock.Knot{Host: at, Timeline: mid})
-		m.Low = append(m.Low, clock.Knot{Host: at, Timeline: mid - r.Int64N(1e6)})
-		m.High = append(m.High, clock.Knot{Host: at, Timeline: mid + r.Int64N(1e6)})
+		m.Mid = append(m.Mid, clock.Knot{X: at, Y: mid})
+		m.Low = append(m.Low, clock.Knot{X: at, Y: mid - r.Int64N(1e6)})
+		m.High = append(m.High, clock.Knot{X: at, Y: mid + r.Int64N(1e6)})
 	}
 	line := clock.Identity()
 	g := &Gallery{Clocks: []GalleryClock{{Name: "a", Reference: "a", Map: &line, Last: 5e12}, {Name: hostile, Reference: "a", Map: &m, Last: 5e12}},
@@ -107,7 +107,7 @@ func TestAGalleryShowsOffsetAndResidualsHoweverStraightTheyAre(t *testing.T) {
 
 func TestSelectedMessagesKeepTheEdgeOfTheCorridor(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	m := clock.Curve{{Host: 0, Timeline: 0}, {Host: 1e12, Timeline: 1e12 + 5e8}, {Host: 2e12, Timeline: 2e12}}
+	m := clock.Curve{{X: 0, Y: 0}, {X: 1e12, Y: 1e12 + 5e8}, {X: 2e12, Y: 2e12}}
 	const total, columns = 150_000, 2 * panelWidth
 	for _, side := range []int64{1, -1} {
 		channels := make([]trace.Channel, 3)

@@ -88,8 +88,8 @@ func meanLine(c clock.Curve, first, last int64) clock.Curve {
 		sumY, sumXY, sumXX = sumY+k.y, sumXY+x*k.y, sumXX+x*x
 	}
 	level, slope := sumY/n, sumXY/sumXX
-	line[0].Timeline = clock.Add(line[0].Timeline, int64(math.Round(level-slope/2)))
-	line[1].Timeline = clock.Add(line[1].Timeline, int64(math.Round(level+slope/2)))
+	line[0].Y = clock.Add(line[0].Y, int64(math.Round(level-slope/2)))
+	line[1].Y = clock.Add(line[1].Y, int64(math.Round(level+slope/2)))
 	return line
 }
 

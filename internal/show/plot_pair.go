@@ -120,13 +120,13 @@ func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight 
 
 // chord is the straight line from one instant of a curve to another.
 func chord(c clock.Curve, first, last int64) clock.Curve {
-	return clock.Curve{{Host: first, Timeline: c.At(first, clock.Nearest)}, {Host: last, Timeline: c.At(last, clock.Nearest)}}
+	return clock.Curve{{X: first, Y: c.At(first, clock.Nearest)}, {X: last, Y: c.At(last, clock.Nearest)}}
 }
 
 // lineText says which line it is.
 func lineText(line clock.Curve, first int64, a, b string) string {
-	rise, run := float64(clock.Sub(line[1].Timeline, line[0].Timeline)), float64(clock.Sub(line[1].Host, line[0].Host))
-	return fmt.Sprintf("%s = %s %s, %s ppm", b, a, offset(clock.Sub(line[0].Timeline, first)), ppm((rise/run-1)*1e6))
+	rise, run := float64(clock.Sub(line[1].Y, line[0].Y)), float64(clock.Sub(line[1].X, line[0].X))
+	return fmt.Sprintf("%s = %s %s, %s ppm", b, a, offset(clock.Sub(line[0].Y, first)), ppm((rise/run-1)*1e6))
 }
 
 // relative returns the function that places an instant of a clock and its value: ns since first, and ns above the base.

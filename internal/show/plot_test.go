@@ -63,7 +63,7 @@ func TestPicturesAreWholeWhateverTheNamesAndTheData(t *testing.T) {
 		message := rapid.Custom(func(t *rapid.T) trace.Message {
 			return trace.Message{Sent: instant.Draw(t, "sent"), Received: instant.Draw(t, "received")}
 		})
-		line := func(by int64) clock.Curve { return clock.Curve{{Host: 0, Timeline: by}} }
+		line := func(by int64) clock.Curve { return clock.Curve{{X: 0, Y: by}} }
 		m := &clock.Map{Mid: drawCurve(t, "mid", 0)}
 		if rapid.Bool().Draw(t, "low") {
 			m.Low = line(-50)
@@ -126,7 +126,7 @@ func TestPairPictureShowsTheHullsCornersAndAtMostFourThousandMessages(t *testing
 }
 
 func TestBentEstimateHasASecondPanel(t *testing.T) {
-	m := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: 0}, {Host: 1e9, Timeline: 1e9 + 5e5}, {Host: 2e9, Timeline: 2e9}}}
+	m := clock.Map{Mid: clock.Curve{{X: 0, Y: 0}, {X: 1e9, Y: 1e9 + 5e5}, {X: 2e9, Y: 2e9}}}
 	p := &PairPlot{A: "a", B: "b", AB: []trace.Message{{Sent: 0, Received: 100}, {Sent: 2e9, Received: 2e9 + 100}}, Map: &m}
 	var svg bytes.Buffer
 	if err := p.WriteSVG(&svg); err != nil {
@@ -232,7 +232,7 @@ func TestTicksAreRoundAndWithinTheAxis(t *testing.T) {
 }
 
 func TestMeanLineLeavesNothingOfALine(t *testing.T) {
-	line := clock.Curve{{Host: 1e18, Timeline: 5}, {Host: 1e18 + 1e12, Timeline: 5 + 1e12 + 7e6}}
+	line := clock.Curve{{X: 1e18, Y: 5}, {X: 1e18 + 1e12, Y: 5 + 1e12 + 7e6}}
 	got := meanLine(line, 1e18+3, 1e18+9e11)
 	for _, k := range along(line, 1e18+3, 1e18+9e11, relative(got, 1e18)) {
 		if math.Abs(k.y) > 1 {

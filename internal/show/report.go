@@ -129,12 +129,12 @@ func (h *Host) ClockMap() clock.Map {
 	var m clock.Map
 	low, high := true, true
 	for _, k := range h.Map {
-		m.Mid = append(m.Mid, clock.Knot{Host: k.HostNs, Timeline: k.TimelineNs})
+		m.Mid = append(m.Mid, clock.Knot{X: k.HostNs, Y: k.TimelineNs})
 		if low = low && k.LowNs != nil; low {
-			m.Low = append(m.Low, clock.Knot{Host: k.HostNs, Timeline: *k.LowNs})
+			m.Low = append(m.Low, clock.Knot{X: k.HostNs, Y: *k.LowNs})
 		}
 		if high = high && k.HighNs != nil; high {
-			m.High = append(m.High, clock.Knot{Host: k.HostNs, Timeline: *k.HighNs})
+			m.High = append(m.High, clock.Knot{X: k.HostNs, Y: *k.HighNs})
 		}
 	}
 	if !low {
@@ -155,7 +155,7 @@ func Knots(m *clock.Map, ends ...int64) []Knot {
 	}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
-			hosts[k.Host] = true
+			hosts[k.X] = true
 		}
 	}
 	knots := make([]Knot, 0, len(hosts))

@@ -72,7 +72,7 @@ func TestDamagedReportsAreErrors(t *testing.T) {
 }
 
 func TestKnotsHoldEveryCornerOfTheThreeCurves(t *testing.T) {
-	m := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: 0}, {Host: 10, Timeline: 20}}, Low: clock.Curve{{Host: 5, Timeline: 7}}}
+	m := clock.Map{Mid: clock.Curve{{X: 0, Y: 0}, {X: 10, Y: 20}}, Low: clock.Curve{{X: 5, Y: 7}}}
 	want := []Knot{
 		{HostNs: 0, TimelineNs: 0, LowNs: ptr(int64(2))},
 		{HostNs: 5, TimelineNs: 10, LowNs: ptr(int64(7))},

@@ -58,9 +58,9 @@ func (s synthetic) clockMap(r *rand.Rand, offset int64) clock.Map {
 	const pieces = 24
 	for i := range pieces + 1 {
 		t := syntheticStart + s.span*int64(i)/pieces
-		m.Mid = append(m.Mid, clock.Knot{Host: t + offset, Timeline: t})
-		m.Low = append(m.Low, clock.Knot{Host: t + offset, Timeline: t - s.width/4 - r.Int64N(s.width)})
-		m.High = append(m.High, clock.Knot{Host: t + offset, Timeline: t + s.width/4 + r.Int64N(s.width)})
+		m.Mid = append(m.Mid, clock.Knot{X: t + offset, Y: t})
+		m.Low = append(m.Low, clock.Knot{X: t + offset, Y: t - s.width/4 - r.Int64N(s.width)})
+		m.High = append(m.High, clock.Knot{X: t + offset, Y: t + s.width/4 + r.Int64N(s.width)})
 	}
 	return m
 }
@@ -71,7 +71,7 @@ func drawCurve(t *rapid.T, name string, shift int64) clock.Curve {
 	v := h + shift
 	var c clock.Curve
 	for range rapid.IntRange(1, 40).Draw(t, name+" knots") {
-		c = append(c, clock.Knot{Host: h, Timeline: v})
+		c = append(c, clock.Knot{X: h, Y: v})
 		step := rapid.SampledFrom([]int64{1, 2, 1000, 1e6, 1e9}).Draw(t, name+" step")
 		h += step
 		v += step + rapid.Int64Range(-step/2, step/2).Draw(t, name+" drift")

@@ -189,18 +189,18 @@ func (b *curveBuilder) knot(t int64) {
 	b.at = t
 	host := b.clock.At(t)
 	last := len(b.curve) - 1
-	if last >= 0 && host <= b.curve[last].Host {
+	if last >= 0 && host <= b.curve[last].X {
 		b.behind = true
 		return
 	}
 	if b.behind {
 		// Since the knot before, the clock showed again what it had shown. A nanosecond later its time is new.
 		b.behind = false
-		if next := b.curve[last].Host + 1; next < host {
-			b.curve = append(b.curve, clock.Knot{Host: next, Timeline: b.clock.Inverse(next)})
+		if next := b.curve[last].X + 1; next < host {
+			b.curve = append(b.curve, clock.Knot{X: next, Y: b.clock.Inverse(next)})
 		}
 	}
-	b.curve = append(b.curve, clock.Knot{Host: host, Timeline: t})
+	b.curve = append(b.curve, clock.Knot{X: host, Y: t})
 }
 
 // Write writes the truth as JSON, a line for each host and each link.
@@ -237,9 +237,9 @@ func (t *Truth) Write(w io.Writer) error {
 				line = append(line, ',')
 			}
 			line = append(line, '[')
-			line = strconv.AppendInt(line, knot.Host, 10)
+			line = strconv.AppendInt(line, knot.X, 10)
 			line = append(line, ',')
-			line = strconv.AppendInt(line, knot.Timeline, 10)
+			line = strconv.AppendInt(line, knot.Y, 10)
 			line = append(line, ']')
 			if len(line) > 32<<10 {
 				flush()

@@ -48,7 +48,7 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 			if len(knot) != 2 {
 				return nil, fmt.Errorf("truth: host %d, %q: knot %d has %d numbers and not 2", i+1, h.Name, k, len(knot))
 			}
-			host.Clock[k] = clock.Knot{Host: knot[0], Timeline: knot[1]}
+			host.Clock[k] = clock.Knot{X: knot[0], Y: knot[1]}
 		}
 		t.Hosts = append(t.Hosts, host)
 	}
@@ -91,8 +91,8 @@ func (t *Truth) check() error {
 			return fail(err)
 		}
 		for _, k := range h.Clock {
-			if !shown(k.Host) || !shown(k.Timeline) {
-				return fail(fmt.Errorf("a knot at %d, %d is beyond what a clock can show", k.Host, k.Timeline))
+			if !shown(k.X) || !shown(k.Y) {
+				return fail(fmt.Errorf("a knot at %d, %d is beyond what a clock can show", k.X, k.Y))
 			}
 		}
 		for j, s := range h.Steps {

@@ -37,7 +37,7 @@ func TestTruthFollowsTheClockToANanosecond(t *testing.T) {
 		if err := h.Clock.Check(); err != nil {
 			t.Fatal(err)
 		}
-		first, last := h.Clock[0].Host, h.Clock[len(h.Clock)-1].Host
+		first, last := h.Clock[0].X, h.Clock[len(h.Clock)-1].X
 		if first > c.At(start) || last < c.At(start+span) {
 			t.Fatalf("the curve goes from %d to %d", first, last)
 		}

@@ -218,8 +218,8 @@ func (s *study) clementHops() error {
 			if h == 1 {
 				way, smoothWay = step[1].Map.Mid, step[3].Map.Mid
 			} else {
-				way = way.Then(step[1].Map.Mid, clock.Nearest)
-				smoothWay = smoothWay.Then(step[3].Map.Mid, clock.Nearest)
+				way = clock.ComposeCurves(way, step[1].Map.Mid, clock.Nearest)
+				smoothWay = clock.ComposeCurves(smoothWay, step[3].Map.Mid, clock.Nearest)
 			}
 			sum += step[1].Residual
 			r.residual = [2]float64{direct[1].Residual / 1e3, sum / 1e3}

@@ -55,7 +55,7 @@ func leastViolation(p *pair.Problem) clock.Curve {
 	rate := (low + high) / 2
 	level, _ := bestLevel(limits, rate)
 	at := func(host int64) clock.Knot {
-		return clock.Knot{Host: host, Timeline: host + base + int64(math.Round(level+rate*float64(host-origin)))}
+		return clock.Knot{X: host, Y: host + base + int64(math.Round(level+rate*float64(host-origin)))}
 	}
 	return clock.Curve{at(p.A.First), at(p.A.Last)}
 }

@@ -167,7 +167,7 @@ func solve(p *trace.Problem, truth *sim.Truth, strategy string) (solved, error) 
 func against(solution *align.Solution, truth *sim.Truth) (most float64, all, rest []float64) {
 	const instants = 1001
 	span := truth.Hosts[0].Clock
-	from, to := int64(epoch), span[len(span)-1].Timeline-int64(time.Second)
+	from, to := int64(epoch), span[len(span)-1].Y-int64(time.Second)
 	var first []float64
 	for host := range truth.Hosts {
 		back := truth.Hosts[host].Clock.Inverse()

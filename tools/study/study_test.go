@@ -60,7 +60,7 @@ func TestLineOfLeastViolationIsNoWorseThanAnyThroughTwoMessages(t *testing.T) {
 				}
 				rate := float64(b.y-a.y) / float64(b.x-a.x)
 				if a.x < b.x && math.Abs(rate-1) < 4e-4 {
-					best = min(best, violation(&p, clock.Curve{{Host: a.x, Timeline: a.y}, {Host: b.x, Timeline: b.y}}))
+					best = min(best, violation(&p, clock.Curve{{X: a.x, Y: a.y}, {X: b.x, Y: b.y}}))
 				}
 			}
 		}
@@ -105,7 +105,7 @@ func TestErrorLeavesOutWhatAsymmetryHides(t *testing.T) {
 	if n := w.inversions(line); n != 0 {
 		t.Errorf("%d inversions", n)
 	}
-	if n := w.inversions(clock.Curve{{Host: epoch, Timeline: epoch + 3_000_000_000}}); n == 0 {
+	if n := w.inversions(clock.Curve{{X: epoch, Y: epoch + 3_000_000_000}}); n == 0 {
 		t.Error("no inversions of a clock that is seconds off")
 	}
 }

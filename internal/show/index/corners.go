@@ -20,8 +20,8 @@ func Corners(m *clock.Map, first, last int64, limit int) []Corner {
 	hosts := map[int64]bool{from: true, to: true}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
-			if k.Host > from && k.Host < to {
-				hosts[k.Host] = true
+			if k.X > from && k.X < to {
+				hosts[k.X] = true
 			}
 		}
 	}

@@ -15,7 +15,7 @@ func drawCurve(t *rapid.T, name string, shift int64) clock.Curve {
 	v := h + shift
 	var c clock.Curve
 	for range rapid.IntRange(1, 40).Draw(t, name+" knots") {
-		c = append(c, clock.Knot{Host: h, Timeline: v})
+		c = append(c, clock.Knot{X: h, Y: v})
 		step := rapid.SampledFrom([]int64{1, 2, 1000, 1e6, 1e9}).Draw(t, name+" step")
 		h += step
 		v += step + rapid.Int64Range(-step/2, step/2).Draw(t, name+" drift")

@@ -19,7 +19,7 @@ import (
 
 // small is a timeline that has something of everything.
 func small(events int) *timeline {
-	m := clock.Map{Mid: clock.Curve{{Host: 0, Timeline: 50}}, Low: clock.Curve{{Host: 0, Timeline: 20}}, High: clock.Curve{{Host: 0, Timeline: 90}}}
+	m := clock.Map{Mid: clock.Curve{{X: 0, Y: 50}}, Low: clock.Curve{{X: 0, Y: 20}}, High: clock.Curve{{X: 0, Y: 90}}}
 	one := clock.Identity()
 	l := &trace.Legend{Title: "<script>alert(1)</script>", Hosts: []string{"a</script>", "b\xff"},
 		Streams: []trace.Stream{{Name: "r\x00", Host: "a</script>", Parent: -1}, {Name: "<img onerror=x>", Host: "b\xff", Parent: 0}},

@@ -42,7 +42,7 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 	}
 	for i := range l.Hosts {
 		m := clock.Identity()
-		m.High = clock.Curve{{Host: 0, Timeline: int64(i * 100)}}
+		m.High = clock.Curve{{X: 0, Y: int64(i * 100)}}
 		l.Maps = append(l.Maps, trace.HostMap{Host: i, Map: &m})
 	}
 	x := &timeline{legend: l}
