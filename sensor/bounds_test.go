@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/sensor/internal/testtrace"
 	"meridian/sensor/ring"
 )
 
@@ -24,13 +25,13 @@ func TestAStructLargerThanAnEventMayBeIsDiscardedAndCounted(t *testing.T) {
 		}
 	})
 	var sizes []int
-	for _, e := range named(read(t, dir, "discarded"), "test:long") {
-		sizes = append(sizes, len(e.values[0].Data))
+	for _, e := range testtrace.ReadLossy(t, dir).Events.Named("test:long") {
+		sizes = append(sizes, len(e.Values[0].(string)))
 	}
 	if len(sizes) != 3 || sizes[0] != 99 || sizes[1] != ring.MaxSize-ring.HeadSize-1 || sizes[2] != 99 {
 		t.Errorf("events of %d bytes of text", sizes)
 	}
-	if n := discardedIn(t, dir); n != 2 {
+	if n := testtrace.ReadLossy(t, dir).Discarded; n != 2 {
 		t.Errorf("%d events counted as discarded, and two were too large", n)
 	}
 }

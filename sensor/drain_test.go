@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/sensor/internal/testtrace"
 	"meridian/sensor/ring"
 )
 
@@ -73,7 +74,7 @@ func TestEventsThatAShardDiscardedAreToldEvenIfItHasNoOther(t *testing.T) {
 	if err := d.finish(); err != nil {
 		t.Fatal(err)
 	}
-	if n := discardedIn(t, d.t.dir); n != 3 {
+	if n := testtrace.ReadLossy(t, d.t.dir).Discarded; n != 3 {
 		t.Errorf("%d events counted as discarded, of 3", n)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"meridian/format/ctf"
+	"meridian/sensor/internal/testtrace"
 	"meridian/sensor/ring"
-	"meridian/trace"
 )
 
 // smallDisk makes a disk of 256 KiB, as root, who alone may.
@@ -25,24 +24,6 @@ func smallDisk(t *testing.T) string {
 	}
 	t.Cleanup(func() { syscall.Unmount(disk, 0) })
 	return disk
-}
-
-// readable returns how many events a trace has, in which nothing is amiss.
-func readable(t *testing.T, dir string) (n int) {
-	t.Helper()
-	var w trace.Warnings
-	tr, err := ctf.Open(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	source := tr.Events()
-	for e := new(trace.Event); source.Next(e) == nil; n++ {
-	}
-	if tally := tr.Tally(); tally.Damaged+tally.Broken != 0 || len(w.Lines()) > 0 {
-		t.Errorf("%d events are readable, %+v, %q", n, tally, w.Lines())
-	}
-	return n
 }
 
 func TestAFullDiskLeavesWholePacketsAndTheRing(t *testing.T) {
@@ -63,7 +44,7 @@ func TestAFullDiskLeavesWholePacketsAndTheRing(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the ring is gone: %v", err)
 	}
-	if n := readable(t, dir); n < 1000 {
+	if n := len(testtrace.Read(t, dir)); n < 1000 {
 		t.Errorf("%d events are readable", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/sensor/internal/testtrace"
 	"meridian/sensor/ring"
 )
 
@@ -68,10 +69,10 @@ func TestWhatAKilledProgramLeftIsRecovered(t *testing.T) {
 	if err := Recover(left, into, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	got := named(read(t, into, ""), "test:numbered")
+	got := testtrace.Read(t, into).Named("test:numbered")
 	for i, e := range got {
-		if e.values[1].Int() != int64(i) {
-			t.Fatalf("event %d is %v", i, e.values)
+		if e.Int(1) != int64(i) {
+			t.Fatalf("event %d is %v", i, e.Values)
 		}
 	}
 	if len(got) != 1000 {
@@ -92,8 +93,8 @@ func TestTheEnvironmentStartsAndSwitches(t *testing.T) {
 	if err := Recover(left, into, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	all := read(t, into, "")
-	if n := len(named(all, "test:numbered")); n != 1000 || len(all) != n {
+	all := testtrace.Read(t, into)
+	if n := len(all.Named("test:numbered")); n != 1000 || len(all) != n {
 		t.Errorf("%d events, %d of them of the class that is on", len(all), n)
 	}
 }

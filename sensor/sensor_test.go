@@ -3,6 +3,7 @@ package sensor
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
-	"meridian/trace"
+	"meridian/sensor/internal/testrand"
+	"meridian/sensor/internal/testtrace"
 )
 
 func TestEventsOfManyGoroutinesAreAllThere(t *testing.T) {
@@ -30,8 +30,8 @@ func TestEventsOfManyGoroutinesAreAllThere(t *testing.T) {
 		all.Wait()
 	})
 	seen := map[[2]int64]int{}
-	for _, e := range named(read(t, dir, ""), "test:numbered") {
-		seen[[2]int64{e.values[0].Int(), e.values[1].Int()}]++
+	for _, e := range testtrace.Read(t, dir).Named("test:numbered") {
+		seen[[2]int64{e.Int(0), e.Int(1)}]++
 	}
 	for w := range int64(writers) {
 		for n := range int64(each) {
@@ -59,36 +59,13 @@ func TestEveryEventIsRecordedOrCountedAsDiscarded(t *testing.T) {
 	if err := Recover(ringFile, dir, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	all := read(t, dir, "discarded")
-	kept := len(named(all, "test:numbered"))
+	all := testtrace.ReadLossy(t, dir).Events
+	kept := len(all.Named("test:numbered"))
 	other := len(all) - kept // of the sensors' own, which may be among the discarded
-	discarded := discardedIn(t, dir)
+	discarded := testtrace.ReadLossy(t, dir).Discarded
 	if kept == 0 || kept == emitted || kept+discarded < emitted || kept+other+discarded > emitted+16 {
 		t.Errorf("%d events of %d are there, %d others, %d discarded", kept, emitted, other, discarded)
 	}
-}
-
-// discardedIn returns how many events the packets of a trace say were discarded.
-func discardedIn(t *testing.T, dir string) (n int) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "sensor_*"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no streams", err)
-	}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := 0
-		for len(b) > 0 {
-			last = int(b[72]) | int(b[73])<<8 | int(b[74])<<16
-			size := int(b[56]) | int(b[57])<<8 | int(b[58])<<16
-			b = b[size/8:]
-		}
-		n += last
-	}
-	return n
 }
 
 func TestAnEventAllocatesNothing(t *testing.T) {
@@ -132,9 +109,9 @@ func TestNothingIsRecordedThatIsSwitchedOff(t *testing.T) {
 	})
 	quiet.Emit(4)
 	var got []string
-	for _, e := range read(t, dir, "") {
-		if e.class.Category != "meridian" {
-			got = append(got, e.class.Name+string('0'+rune(e.values[0].Int())))
+	for _, e := range testtrace.Read(t, dir) {
+		if e.Category != "meridian" {
+			got = append(got, e.Category+":"+e.Name+string('0'+rune(e.Int(0))))
 		}
 	}
 	slices.Sort(got)
@@ -144,10 +121,8 @@ func TestNothingIsRecordedThatIsSwitchedOff(t *testing.T) {
 }
 
 func TestPatternsMatchAsGlobsDo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		letters := rapid.SampledFrom([]string{"a", "b", "*", "?"})
-		pattern := strings.Join(rapid.SliceOfN(letters, 0, 6).Draw(t, "pattern"), "")
-		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 6).Draw(t, "s"), "")
+	testrand.Check(t, func(t *testing.T, r *rand.Rand) {
+		pattern, s := testrand.Text(r, "ab*?", 0, 6), testrand.Text(r, "ab", 0, 6)
 		want, err := filepath.Match(pattern, s)
 		if got := matches(pattern, s); err != nil || got != want {
 			t.Fatalf("%q and %q: %v, want %v (%v)", pattern, s, got, want, err)
@@ -156,8 +131,8 @@ func TestPatternsMatchAsGlobsDo(t *testing.T) {
 }
 
 func TestATagIsReadBackFromItsTextAndItsBytes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		tag := Tag{rapid.Uint64().Draw(t, "process"), rapid.Uint64().Draw(t, "count")}
+	testrand.Check(t, func(t *testing.T, r *rand.Rand) {
+		tag := Tag{r.Uint64() >> r.IntN(65), r.Uint64() >> r.IntN(65)} // with few bits too, and 0
 		text, _ := tag.MarshalText()
 		var a, b Tag
 		if err := a.UnmarshalText(text); err != nil || a != tag {
@@ -188,8 +163,8 @@ func FuzzParseTag(f *testing.F) {
 }
 
 func TestBucketsHoldWhatTheirBoundsSay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.Int64Range(0, math.MaxInt64).Draw(t, "v") >> rapid.IntRange(0, 63).Draw(t, "shift")
+	testrand.Check(t, func(t *testing.T, r *rand.Rand) {
+		v := r.Int64() >> r.IntN(64)
 		k := bucketOf(v)
 		if k < 0 || k >= bucketCount || lowest(k) > v || k+1 < bucketCount && lowest(k+1) <= v {
 			t.Fatalf("%d is in bucket %d from %d", v, k, lowest(k))
@@ -211,27 +186,26 @@ func TestAHistogramTellsWhatWasAddedToIt(t *testing.T) {
 		}
 		h.Add(-1)
 	})
-	e := named(read(t, dir, ""), "test:histogram")
-	if len(e) != 1 || e[0].Phase != trace.Counter {
+	e := testtrace.Read(t, dir).Named("test:histogram")
+	if len(e) != 1 || e[0].Phase != testtrace.Counter {
 		t.Fatalf("%+v", e)
 	}
-	v := e[0].values
 	for i, want := range []int64{1001, 499500, 0, 999} {
-		if v[i].Int() != want {
-			t.Errorf("%s is %d, not %d", e[0].class.Fields[i].Name, v[i].Int(), want)
+		if e[0].Int(i) != want {
+			t.Errorf("field %d is %d, not %d", i, e[0].Int(i), want)
 		}
 	}
 	for i, want := range map[int]int64{4: 499, 5: 899, 6: 989} {
-		if got := v[i].Int(); got > want || want-got > want/8 {
-			t.Errorf("%s is %d, and truly %d", e[0].class.Fields[i].Name, got, want)
+		if got := e[0].Int(i); got > want || want-got > want/8 {
+			t.Errorf("field %d is %d, and truly %d", i, got, want)
 		}
 	}
 	total := int64(0)
-	for _, b := range v[len(v)-1].Items {
-		total += b.Items[1].Int()
+	for _, b := range e[0].Values[7].([][2]int64) {
+		total += b[1]
 	}
 	if total != 1001 {
-		t.Errorf("the buckets hold %d: %v", total, v)
+		t.Errorf("the buckets hold %d: %v", total, e[0].Values)
 	}
 	babeltrace(t, dir)
 }
@@ -255,16 +229,16 @@ func TestASumThatIsTooLargeStaysAtTheLargestAndIsTold(t *testing.T) {
 		}
 		all.Wait()
 	})
-	all := read(t, dir, "")
+	all := testtrace.Read(t, dir)
 	var got [][2]int64
-	for _, e := range named(all, "test:large") {
-		got = append(got, [2]int64{e.values[0].Int(), e.values[1].Int()})
+	for _, e := range all.Named("test:large") {
+		got = append(got, [2]int64{e.Int(0), e.Int(1)})
 	}
 	if want := [][2]int64{{2, math.MaxInt64}, {1, math.MaxInt64 - 1}, {8000, math.MaxInt64}}; !slices.Equal(got, want) {
 		t.Errorf("counts and sums are %d, not %d", got, want)
 	}
-	told := named(all, "meridian:saturated")
-	if len(told) != 2 || told[1].values[0].Int() != before+2 {
+	told := all.Named("meridian:saturated")
+	if len(told) != 2 || told[1].Int(0) != before+2 {
 		t.Errorf("meridian:saturated is there %d times, not 2: %v", len(told), told)
 	}
 	babeltrace(t, dir)
@@ -295,8 +269,8 @@ func TestASnapshotHoldsTheLastThatHappened(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := map[int64]bool{}
-	for _, e := range named(read(t, dir, "lost"), "test:numbered") {
-		last[e.values[1].Int()] = true
+	for _, e := range testtrace.ReadLossy(t, dir).Events.Named("test:numbered") {
+		last[e.Int(1)] = true
 	}
 	if len(last) < 100 || len(last) >= emitted || !last[emitted-1] {
 		t.Errorf("%d events, the last among them: %v", len(last), last[emitted-1])
@@ -308,7 +282,7 @@ func TestWithoutAGoodCounterEventsAreStampedByTheMonotonicClock(t *testing.T) {
 	defer func() { withoutCounter = false }()
 	before := time.Now().UnixNano()
 	dir := record(t, Options{}, func() { testNothing.Emit() })
-	e := named(read(t, dir, ""), "test:nothing")
+	e := testtrace.Read(t, dir).Named("test:nothing")
 	if len(e) != 1 || e[0].Time < before-int64(time.Millisecond) || e[0].Time > time.Now().UnixNano()+int64(time.Millisecond) {
 		t.Errorf("%+v, begun at %d", e, before)
 	}

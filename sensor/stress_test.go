@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"meridian/sensor/internal/testtrace"
 )
 
 var testChecked = NewEvent4[int64, string, int64, int64]("test", "checked", "writer", "text", "n", "again")
@@ -28,20 +30,20 @@ func TestMoreProcessorsThanCoresTearNoEvent(t *testing.T) {
 		all.Wait()
 	})
 	seen := map[[2]int64]bool{}
-	events := read(t, dir, "discarded")
-	kept := named(events, "test:checked")
+	events := testtrace.ReadLossy(t, dir).Events
+	kept := events.Named("test:checked")
 	for _, e := range kept {
-		w, n := e.values[0].Int(), e.values[2].Int()
-		if w < 0 || w >= writers || n < 0 || n >= each || e.values[3].Int() != n || string(e.values[1].Data) != "0123456789"[:n%10] {
-			t.Fatalf("torn: %v", e.values)
+		w, n := e.Int(0), e.Int(2)
+		if w < 0 || w >= writers || n < 0 || n >= each || e.Int(3) != n || e.Values[1].(string) != "0123456789"[:n%10] {
+			t.Fatalf("torn: %v", e.Values)
 		}
 		if seen[[2]int64{w, n}] {
-			t.Fatalf("twice: %v", e.values)
+			t.Fatalf("twice: %v", e.Values)
 		}
 		seen[[2]int64{w, n}] = true
 	}
-	if missing := writers*each - len(kept); missing > discardedIn(t, dir) || discardedIn(t, dir) > missing+16 {
-		t.Errorf("%d events missing, %d counted as discarded", missing, discardedIn(t, dir))
+	if missing := writers*each - len(kept); missing > testtrace.ReadLossy(t, dir).Discarded || testtrace.ReadLossy(t, dir).Discarded > missing+16 {
+		t.Errorf("%d events missing, %d counted as discarded", missing, testtrace.ReadLossy(t, dir).Discarded)
 	}
 }
 
@@ -69,9 +71,9 @@ func TestEventsMayComeWhileRecordingStartsAndStops(t *testing.T) {
 		if left, err := os.ReadDir(rings); err != nil || len(left) > 0 {
 			t.Errorf("%v %v", left, err)
 		}
-		for _, e := range named(read(t, dir, "discarded"), "test:checked") {
-			if e.values[2].Int() != e.values[3].Int() || !strings.HasPrefix("text", string(e.values[1].Data)) {
-				t.Fatalf("torn: %v", e.values)
+		for _, e := range testtrace.ReadLossy(t, dir).Events.Named("test:checked") {
+			if e.Int(2) != e.Int(3) || !strings.HasPrefix("text", e.Values[1].(string)) {
+				t.Fatalf("torn: %v", e.Values)
 			}
 		}
 	}

@@ -7,6 +7,7 @@
 package sensortest
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"path/filepath"
@@ -19,10 +20,13 @@ import (
 	"meridian/trace"
 )
 
-// Event is an event with its names.
+// Event is an event with its class, its row and its fields.
 type Event struct {
 	trace.Event
-	Category, Name string
+	Class          trace.Class
+	Row            trace.Stream
+	Values         []trace.Value
+	Category, Name string            // of the class, apart
 	Fields         map[string]string // numbers in decimal
 }
 
@@ -70,9 +74,12 @@ func Read(t testing.TB, dir string) (all Events) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		c := &s.Classes()[e.Class]
+		c := s.Classes()[e.Event.Class]
+		e.Class, e.Row = c, s.Streams()[e.Stream]
 		e.Name, e.Category, e.Fields = strings.TrimPrefix(c.Name, c.Category+":"), c.Category, map[string]string{}
 		for i, v := range s.Values() {
+			v.Data = bytes.Clone(v.Data)
+			e.Values = append(e.Values, v)
 			e.Fields[c.Fields[i].Name] = text(&v)
 		}
 		all = append(all, e)
@@ -99,6 +106,16 @@ func text(v *trace.Value) string {
 func (all Events) Of(category, name string, phase trace.Phase) (some Events) {
 	for _, e := range all {
 		if e.Category == category && e.Name == name && e.Phase == phase {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// Named returns the events of a name, "category:name", of all phases.
+func (all Events) Named(name string) (some Events) {
+	for _, e := range all {
+		if e.Class.Name == name {
 			some = append(some, e)
 		}
 	}
