@@ -2,11 +2,12 @@ package ring
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"unsafe"
 
-	"pgregory.net/rapid"
+	"meridian/sensor/internal/testrand"
 )
 
 // sent is an event of the model: a queue of these is all that a shard is.
@@ -60,127 +61,151 @@ func inMemory(t interface{ Fatal(...any) }, o Options) (*Ring, func() *Reader) {
 	}
 }
 
-// TestRingIsAQueue interleaves the steps of writer and reader at random and holds every packet against a queue. A reader
-// that dies is one whose place is forgotten.
+// model is a ring beside the queues that it must behave as.
+type model struct {
+	*testing.T
+	o      Options
+	w      *Ring
+	open   func() *Reader
+	r      *Reader
+	queues []queue
+	stamp  uint64
+}
+
+// TestRingIsAQueue interleaves the steps of writer and reader at random and compares every packet with a queue. A reader that
+// dies is one whose position is forgotten.
 func TestRingIsAQueue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		o := Options{Shards: 2, Buffers: 1 << rapid.IntRange(1, 3).Draw(t, "log buffers"), BufferSize: minBuffer, Classes: 3, Metadata: 4096,
-			Overwrite: rapid.Bool().Draw(t, "overwrite")}
-		w, open := inMemory(t, o)
+	testrand.Check(t, func(t *testing.T, r *rand.Rand) {
+		m := &model{T: t, o: Options{Shards: 2, Buffers: 1 << testrand.Between(r, 1, 3), BufferSize: minBuffer, Classes: 3, Metadata: 4096,
+			Overwrite: r.IntN(2) == 1}}
+		m.w, m.open = inMemory(t, m.o)
 		for c := range 3 {
-			if _, err := w.Register(Class{Name: fmt.Sprint(c)}); err != nil {
+			if _, err := m.w.Register(Class{Name: fmt.Sprint(c)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r := open()
-		queues := make([]queue, o.Shards)
-		stamp := uint64(0)
-
-		reserve := func(i, size int) {
-			q := &queues[i]
-			stamp++
-			q.reserved = nil
-			p := w.Shard(i).Reserve(size)
-			if p == nil {
-				q.discarded++
-				if o.Overwrite {
-					t.Fatalf("shard %d: dropped in overwrite mode", i)
-				}
-				if q.committed == len(q.all) {
-					t.Fatalf("shard %d: no room for %d bytes, and all was committed", i, size)
-				}
-				return
+		m.r, m.queues = m.open(), make([]queue, m.o.Shards)
+		size := func() int {
+			if r.IntN(2) == 0 {
+				return testrand.Between(r, HeadSize, 80)
 			}
-			if q.fill+size > o.BufferSize {
-				q.sub, q.fill = q.sub+1, 0
-			}
-			q.reserved = &sent{stamp, size, q.sub}
-			PutHead(p, uint16(stamp%3), size, stamp)
-			for k := HeadSize; k < size; k++ {
-				*(*byte)(unsafe.Add(p, k)) = byte(stamp) + byte(k)
-			}
+			return testrand.Between(r, 500, minBuffer)
 		}
-		commit := func(i int) {
-			if q := &queues[i]; q.reserved != nil {
-				w.Shard(i).Commit(q.reserved.size, q.reserved.stamp)
-				q.all = append(q.all, *q.reserved)
-				q.fill += q.reserved.size
-				q.reserved = nil
-			}
+		for range testrand.Between(r, 1, 100) {
+			i := r.IntN(m.o.Shards)
+			testrand.Pick(r,
+				func() { m.reserve(i, size()) },
+				func() { m.commit(i) },
+				func() {
+					for range testrand.Between(r, 1, 30) {
+						m.reserve(i, size())
+						m.commit(i)
+					}
+				},
+				m.take, m.safe, m.die, m.snapshot,
+			)()
 		}
-		shard := rapid.IntRange(0, o.Shards-1)
-		size := rapid.OneOf(rapid.IntRange(HeadSize, 80), rapid.IntRange(500, minBuffer))
-		t.Repeat(map[string]func(*rapid.T){
-			"reserve": func(t *rapid.T) { reserve(shard.Draw(t, "shard"), size.Draw(t, "size")) },
-			"commit":  func(t *rapid.T) { commit(shard.Draw(t, "shard")) },
-			"burst": func(t *rapid.T) {
-				i := shard.Draw(t, "shard")
-				for range rapid.IntRange(1, 30).Draw(t, "events") {
-					reserve(i, size.Draw(t, "size"))
-					commit(i)
-				}
-			},
-			"take": func(t *rapid.T) {
-				var p Packet
-				ok, err := r.Next(&p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !ok {
-					for i, q := range queues {
-						if q.first(q.read, o) != len(q.all) {
-							t.Fatalf("shard %d: nothing to take, and %d of %d events were", i, q.read, len(q.all))
-						}
-					}
-					return
-				}
-				q := &queues[p.Shard]
-				got := stamps(t, &p)
-				if first := q.first(q.read, o); first != q.read {
-					if p.Overwritten == 0 {
-						t.Fatalf("shard %d: %d events were overwritten, and the packet does not say so", p.Shard, first-q.read)
-					}
-					q.read = first
-				}
-				for _, s := range got {
-					if q.read == len(q.all) || q.all[q.read].stamp != s {
-						t.Fatalf("shard %d: event %d out of place", p.Shard, s)
-					}
-					q.read++
-				}
-				if p.Discarded != q.discarded {
-					t.Fatalf("shard %d: %d discarded, the packet says %d", p.Shard, q.discarded, p.Discarded)
-				}
-			},
-			"safe": func(t *rapid.T) {
-				if err := r.Commit(); err != nil {
-					t.Fatal(err)
-				}
-				for i := range queues {
-					queues[i].committed = queues[i].read
-				}
-			},
-			"die": func(t *rapid.T) {
-				r = open()
-				for i := range queues {
-					queues[i].read = queues[i].committed
-				}
-			},
-			"snapshot": func(t *rapid.T) {
-				got := make([][]uint64, o.Shards)
-				if err := r.Snapshot(func(p *Packet) error {
-					got[p.Shard] = append(got[p.Shard], stamps(t, p)...)
-					return nil
-				}); err != nil {
-					t.Fatal(err)
-				}
-				for i, q := range queues {
-					want := q.all[q.first(q.committed, o):]
-					if !slices.EqualFunc(got[i], want, func(s uint64, e sent) bool { return s == e.stamp }) {
-						t.Fatalf("shard %d: the snapshot has %v, the queue %v", i, got[i], want)
-					}
-				}
-			},
-		})
 	})
+}
+
+func (m *model) reserve(i, size int) {
+	q := &m.queues[i]
+	m.stamp++
+	q.reserved = nil
+	p := m.w.Shard(i).Reserve(size)
+	if p == nil {
+		q.discarded++
+		if m.o.Overwrite {
+			m.Fatalf("shard %d: dropped in overwrite mode", i)
+		}
+		if q.committed == len(q.all) {
+			m.Fatalf("shard %d: no room for %d bytes, and all was committed", i, size)
+		}
+		return
+	}
+	if q.fill+size > m.o.BufferSize {
+		q.sub, q.fill = q.sub+1, 0
+	}
+	q.reserved = &sent{m.stamp, size, q.sub}
+	PutHead(p, uint16(m.stamp%3), size, m.stamp)
+	for k := HeadSize; k < size; k++ {
+		*(*byte)(unsafe.Add(p, k)) = byte(m.stamp) + byte(k)
+	}
+}
+
+func (m *model) commit(i int) {
+	if q := &m.queues[i]; q.reserved != nil {
+		m.w.Shard(i).Commit(q.reserved.size, q.reserved.stamp)
+		q.all = append(q.all, *q.reserved)
+		q.fill += q.reserved.size
+		q.reserved = nil
+	}
+}
+
+// take takes a packet, if there is one.
+func (m *model) take() {
+	var p Packet
+	ok, err := m.r.Next(&p)
+	if err != nil {
+		m.Fatal(err)
+	}
+	if !ok {
+		for i, q := range m.queues {
+			if q.first(q.read, m.o) != len(q.all) {
+				m.Fatalf("shard %d: nothing to take, and %d of %d events were", i, q.read, len(q.all))
+			}
+		}
+		return
+	}
+	q := &m.queues[p.Shard]
+	got := stamps(m, &p)
+	if first := q.first(q.read, m.o); first != q.read {
+		if p.Overwritten == 0 {
+			m.Fatalf("shard %d: %d events were overwritten, and the packet does not say so", p.Shard, first-q.read)
+		}
+		q.read = first
+	}
+	for _, s := range got {
+		if q.read == len(q.all) || q.all[q.read].stamp != s {
+			m.Fatalf("shard %d: event %d out of order", p.Shard, s)
+		}
+		q.read++
+	}
+	if p.Discarded != q.discarded {
+		m.Fatalf("shard %d: %d discarded, the packet says %d", p.Shard, q.discarded, p.Discarded)
+	}
+}
+
+// safe commits what was taken.
+func (m *model) safe() {
+	if err := m.r.Commit(); err != nil {
+		m.Fatal(err)
+	}
+	for i := range m.queues {
+		m.queues[i].committed = m.queues[i].read
+	}
+}
+
+// die replaces the reader by one that knows only what is in the ring.
+func (m *model) die() {
+	m.r = m.open()
+	for i := range m.queues {
+		m.queues[i].read = m.queues[i].committed
+	}
+}
+
+func (m *model) snapshot() {
+	got := make([][]uint64, m.o.Shards)
+	if err := m.r.Snapshot(func(p *Packet) error {
+		got[p.Shard] = append(got[p.Shard], stamps(m, p)...)
+		return nil
+	}); err != nil {
+		m.Fatal(err)
+	}
+	for i, q := range m.queues {
+		want := q.all[q.first(q.committed, m.o):]
+		if !slices.EqualFunc(got[i], want, func(s uint64, e sent) bool { return s == e.stamp }) {
+			m.Fatalf("shard %d: the snapshot has %v, the queue %v", i, got[i], want)
+		}
+	}
 }

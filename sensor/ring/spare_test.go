@@ -2,98 +2,113 @@ package ring
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"pgregory.net/rapid"
+	"meridian/sensor/internal/testrand"
 )
 
-// TestWriterWhoseShardIsFullGoesOnInASpareOne lets writers fill far more than their own shards at once, at random, and holds
-// what comes out against what went in: each event once, in order within its shard, none discarded before all is full.
+// bursts is a ring whose writers emit more at once than their own shards hold.
+type bursts struct {
+	*testing.T
+	w         *Ring
+	open      func() *Reader
+	r         *Reader
+	stamp     uint64
+	waiting   map[uint64]bool // emitted and not taken yet
+	last      []uint64        // stamp, by shard
+	discarded uint64
+	committed bool // all that was taken
+}
+
+// TestWriterWhoseShardIsFullGoesOnInASpareOne lets writers fill far more than their own shards at once, at random, and compares
+// what comes out with what went in: each event once, in order within its shard, none discarded before all is full.
 func TestWriterWhoseShardIsFullGoesOnInASpareOne(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		o := Options{Shards: 2, Spare: rapid.IntRange(0, 3).Draw(t, "spare"), Buffers: 2, BufferSize: minBuffer, Classes: 1, Metadata: 4096}
-		w, open := inMemory(t, o)
-		if _, err := w.Register(Class{Name: "x"}); err != nil {
+	testrand.Check(t, func(t *testing.T, r *rand.Rand) {
+		o := Options{Shards: 2, Spare: testrand.Between(r, 0, 3), Buffers: 2, BufferSize: minBuffer, Classes: 1, Metadata: 4096}
+		b := &bursts{T: t, waiting: map[uint64]bool{}, last: make([]uint64, o.Shards+o.Spare), committed: true}
+		b.w, b.open = inMemory(t, o)
+		if _, err := b.w.Register(Class{Name: "x"}); err != nil {
 			t.Fatal(err)
 		}
-		r := open()
-		stamp, discarded := uint64(0), uint64(0)
-		waiting := map[uint64]bool{}
-		last := make([]uint64, o.Shards+o.Spare)
-		told := make([]uint64, o.Shards+o.Spare)
-		committed := true
-		send := func(i, size int) {
-			stamp++
-			w.Shard(i).tired = 0
-			if emit(w.Shard(i), 0, size, stamp) {
-				waiting[stamp] = true
-				return
-			}
-			discarded++
-			for k := range w.spares {
-				if w.spares[k].shard.roomy(size) {
-					t.Fatalf("event %d is discarded, and spare %d has room for it", stamp, k)
-				}
-			}
-		}
-		round := func() {
-			if err := r.Round(); err != nil {
-				t.Fatal(err)
-			}
-			for {
-				var p Packet
-				ok, err := r.Next(&p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !ok {
-					return
-				}
-				for _, s := range stamps(t, &p) {
-					if !waiting[s] || s <= last[p.Shard] {
-						t.Fatalf("shard %d: event %d comes twice, or out of order", p.Shard, s)
+		b.r = b.open()
+		for range testrand.Between(r, 1, 100) {
+			testrand.Pick(r,
+				func() {
+					i, size := r.IntN(2), testrand.Between(r, HeadSize, minBuffer)
+					for range testrand.Between(r, 1, 200) {
+						b.send(i, size)
 					}
-					delete(waiting, s)
-					last[p.Shard] = s
-				}
-				committed = false
-				told[p.Shard] = p.Discarded
-			}
+				},
+				b.round,
+				func() {
+					if err := b.r.Commit(); err != nil {
+						t.Fatal(err)
+					}
+					b.committed = true
+				},
+				func() {
+					if b.committed { // else the next reader takes some again
+						b.r = b.open()
+					}
+				},
+			)()
 		}
-		t.Repeat(map[string]func(*rapid.T){
-			"burst": func(t *rapid.T) {
-				i, size := rapid.IntRange(0, 1).Draw(t, "writer"), rapid.IntRange(HeadSize, minBuffer).Draw(t, "size")
-				for range rapid.IntRange(1, 200).Draw(t, "events") {
-					send(i, size)
-				}
-			},
-			"take": func(*rapid.T) { round() },
-			"safe": func(t *rapid.T) {
-				if err := r.Commit(); err != nil {
-					t.Fatal(err)
-				}
-				committed = true
-			},
-			"die": func(t *rapid.T) {
-				if committed { // else it takes some again
-					r = open()
-				}
-			},
-		})
-		round()
-		if len(waiting) > 0 {
-			t.Fatalf("%d events were never taken", len(waiting))
+		b.round()
+		if len(b.waiting) > 0 {
+			t.Fatalf("%d events were never taken", len(b.waiting))
 		}
 		sum := uint64(0)
-		for i := range told {
-			sum += r.Discarded(i)
+		for i := range b.last {
+			sum += b.r.Discarded(i)
 		}
-		if sum != discarded {
-			t.Fatalf("%d events were discarded, the ring counts %d", discarded, sum)
+		if sum != b.discarded {
+			t.Fatalf("%d events were discarded, the ring counts %d", b.discarded, sum)
 		}
 	})
+}
+
+// send emits an event, which may be discarded only if no spare has room.
+func (b *bursts) send(i, size int) {
+	b.stamp++
+	b.w.Shard(i).tired = 0
+	if emit(b.w.Shard(i), 0, size, b.stamp) {
+		b.waiting[b.stamp] = true
+		return
+	}
+	b.discarded++
+	for k := range b.w.spares {
+		if b.w.spares[k].shard.roomy(size) {
+			b.Fatalf("event %d is discarded, and spare %d has room for it", b.stamp, k)
+		}
+	}
+}
+
+// round takes all there is.
+func (b *bursts) round() {
+	if err := b.r.Round(); err != nil {
+		b.Fatal(err)
+	}
+	for {
+		var p Packet
+		ok, err := b.r.Next(&p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !ok {
+			return
+		}
+		for _, s := range stamps(b, &p) {
+			if !b.waiting[s] || s <= b.last[p.Shard] {
+				b.Fatalf("shard %d: event %d comes twice, or out of order", p.Shard, s)
+			}
+			delete(b.waiting, s)
+			b.last[p.Shard] = s
+		}
+		b.committed = false
+	}
 }
 
 // fill emits until an event is discarded and returns how many found room.

@@ -2,6 +2,7 @@ package sensorgrpc
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -10,25 +11,32 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"pgregory.net/rapid"
 
-	"meridian/internal/sensortest"
 	"meridian/sensor"
-	"meridian/trace"
+	"meridian/sensor/internal/testrand"
+	"meridian/sensor/internal/testtrace"
 )
+
+// during records what happens while a function runs.
+func during(t *testing.T, what func()) testtrace.Events {
+	t.Helper()
+	return testtrace.During(t, func(dir string) (func() error, error) {
+		return sensor.Record(dir, sensor.Options{Dir: t.TempDir()})
+	}, what)
+}
 
 // wanted says how many whole messages there are of each name, and nothing else.
 type wanted struct{ request, reply, message int }
 
-func (w wanted) check(t *testing.T, all sensortest.Events) {
+func (w wanted) check(t *testing.T, all testtrace.Events) {
 	t.Helper()
 	for name, n := range map[string]int{"request": w.request, "reply": w.reply, "message": w.message} {
-		if got := all.Messages("grpc", name); got != (sensortest.Tally{Whole: n}) {
+		if got := all.Messages("grpc", name); got != (testtrace.Tally{Whole: n}) {
 			t.Errorf("%s: %+v, want %d whole ones", name, got, n)
 		}
 	}
 	for _, side := range []string{"call", "serve"} {
-		begun, ended := all.Of("grpc", side, trace.Begin), all.Of("grpc", side, trace.End)
+		begun, ended := all.Of("grpc", side, testtrace.Begin), all.Of("grpc", side, testtrace.End)
 		if len(begun) != w.request || len(ended) != w.request {
 			t.Errorf("%d slices %s begin and %d end, want %d", len(begun), side, len(ended), w.request)
 		}
@@ -36,8 +44,8 @@ func (w wanted) check(t *testing.T, all sensortest.Events) {
 }
 
 // codesOf returns with which codes slices ended.
-func codesOf(all sensortest.Events, side string) (codes []string) {
-	for _, e := range all.Of("grpc", side, trace.Instant) {
+func codesOf(all testtrace.Events, side string) (codes []string) {
+	for _, e := range all.Of("grpc", side, testtrace.Instant) {
 		codes = append(codes, e.Fields["code"])
 	}
 	return codes
@@ -52,7 +60,7 @@ func one(ctx context.Context, conn *grpc.ClientConn, n int64, options ...grpc.Ca
 func TestAUnaryCallIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 	_, conn := start(t, ourServer, ourClient)
 	const each, at = 20, 5
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		var done sync.WaitGroup
 		for range at {
 			done.Go(func() {
@@ -66,7 +74,7 @@ func TestAUnaryCallIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 		done.Wait()
 	})
 	wanted{each * at, each * at, 0}.check(t, all)
-	for _, e := range append(all.Of("grpc", "call", trace.Begin), all.Of("grpc", "serve", trace.Begin)...) {
+	for _, e := range append(all.Of("grpc", "call", testtrace.Begin), all.Of("grpc", "serve", testtrace.Begin)...) {
 		if e.Fields["method"] != "/"+service+"/One" {
 			t.Fatalf("%s: %v", e.Name, e.Fields)
 		}
@@ -75,7 +83,7 @@ func TestAUnaryCallIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 
 func TestAnErrorIsAReplyTooAndItsCodeIsNoted(t *testing.T) {
 	_, conn := start(t, ourServer, ourClient)
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		if _, err := one(t.Context(), conn, -1); status.Code(err) != codes.OutOfRange {
 			t.Error(err)
 		}
@@ -108,7 +116,7 @@ func TestTheMessagesOfAStreamArePairedByTheirNumber(t *testing.T) {
 		{&bothDesc, nil, nil, wanted{1, 1, 0}},
 	} {
 		t.Run(test.desc.StreamName, func(t *testing.T) {
-			all := sensortest.During(t, sensor.Options{}, func() {
+			all := during(t, func() {
 				s := openStream(t, t.Context(), conn, test.desc)
 				sendAll(t, s, test.send...)
 				if got, err := receiveAll(s); !slices.Equal(got, test.got) || err != nil {
@@ -123,7 +131,7 @@ func TestTheMessagesOfAStreamArePairedByTheirNumber(t *testing.T) {
 // A generated client calls RecvMsg once where the server sends one message.
 func TestTheEndOfAStreamOfOneReplyIsSeenWithThatReply(t *testing.T) {
 	_, conn := start(t, ourServer, ourClient)
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		s := openStream(t, t.Context(), conn, &upDesc)
 		sendAll(t, s, 1, 2)
 		var sum number
@@ -136,7 +144,7 @@ func TestTheEndOfAStreamOfOneReplyIsSeenWithThatReply(t *testing.T) {
 
 func TestACancelledStreamHasNoReply(t *testing.T) {
 	service, conn := start(t, ourServer, ourClient)
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := openStream(t, ctx, conn, &holdDesc)
 		sendAll(t, s, 1)
@@ -149,7 +157,7 @@ func TestACancelledStreamHasNoReply(t *testing.T) {
 	if n := all.Messages("grpc", "reply"); n.Whole+n.Unsaid > 0 {
 		t.Errorf("%+v", n)
 	}
-	if begun, over := all.Of("grpc", "call", trace.Begin), all.Of("grpc", "call", trace.End); len(begun) != 1 || len(over) != 1 {
+	if begun, over := all.Of("grpc", "call", testtrace.Begin), all.Of("grpc", "call", testtrace.End); len(begun) != 1 || len(over) != 1 {
 		t.Errorf("%d slices begun, %d ended", len(begun), len(over))
 	}
 }
@@ -174,7 +182,7 @@ func TestNothingIsSentOrMarkedWhenSwitchedOff(t *testing.T) {
 		}
 	}
 	call("not started")
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		sensor.Disable("grpc")
 		defer sensor.Enable("grpc")
 		call("switched off")
@@ -198,7 +206,7 @@ func TestASideWithoutInterceptorsSeesNothingAndNothingIsReceivedThatNobodySent(t
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, conn := start(t, test.server, test.client)
-			all := sensortest.During(t, sensor.Options{}, func() {
+			all := during(t, func() {
 				var trailer metadata.MD
 				if _, err := one(t.Context(), conn, 1, grpc.Trailer(&trailer)); err != nil || len(trailer[Key]) > 0 {
 					t.Error(err, trailer)
@@ -209,10 +217,10 @@ func TestASideWithoutInterceptorsSeesNothingAndNothingIsReceivedThatNobodySent(t
 					t.Error(err, s.Trailer())
 				}
 			})
-			if got := all.Messages("grpc", "request"); got != (sensortest.Tally{Unheard: test.sent}) {
+			if got := all.Messages("grpc", "request"); got != (testtrace.Tally{Unheard: test.sent}) {
 				t.Errorf("requests %+v", got)
 			}
-			if got := all.Messages("grpc", "reply"); got != (sensortest.Tally{}) {
+			if got := all.Messages("grpc", "reply"); got != (testtrace.Tally{}) {
 				t.Errorf("replies %+v", got)
 			}
 			if got := all.Messages("grpc", "message"); got.Whole+got.Unsaid > 0 {
@@ -225,7 +233,7 @@ func TestASideWithoutInterceptorsSeesNothingAndNothingIsReceivedThatNobodySent(t
 func TestOtherMetadataGoesThrough(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	service, conn := start(t, ourServer, ourClient)
-	sensortest.During(t, sensor.Options{}, func() {
+	during(t, func() {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", parent)
 		if _, err := one(ctx, conn, 1); err != nil {
 			t.Error(err)
@@ -249,8 +257,8 @@ func TestOfSeveralTagsTheLastIsTheSenders(t *testing.T) {
 }
 
 func TestNumbersOfMessagesAreNotThoseOfOthers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		tag := sensor.Tag{Process: rapid.Uint64Range(1, 1<<63).Draw(t, "process"), Count: rapid.Uint64Range(1, 1<<40).Draw(t, "count")}
+	testrand.Check(t, func(t *testing.T, r *rand.Rand) {
+		tag := sensor.Tag{Process: 1 + r.Uint64N(1<<63), Count: 1 + r.Uint64N(1<<40)}
 		known := map[uint64]bool{0: true, tag.ID(): true}
 		for range 3 { // this stream's, and those of the streams after it
 			for n := range uint64(100) {

@@ -11,10 +11,17 @@ import (
 	"sync"
 	"testing"
 
-	"meridian/internal/sensortest"
 	"meridian/sensor"
-	"meridian/trace"
+	"meridian/sensor/internal/testtrace"
 )
+
+// during records what happens while a function runs.
+func during(t *testing.T, what func()) testtrace.Events {
+	t.Helper()
+	return testtrace.During(t, func(dir string) (func() error, error) {
+		return sensor.Record(dir, sensor.Options{Dir: t.TempDir()})
+	}, what)
+}
 
 // serve starts a server whose handlers are wrapped, and a client with a transport of its own.
 func serve(t *testing.T, h http.HandlerFunc) (url string, client *http.Client) {
@@ -42,10 +49,10 @@ func get(t testing.TB, client *http.Client, url string) (*http.Response, string)
 	return r, string(body)
 }
 
-func wantMessages(t *testing.T, all sensortest.Events, n int) {
+func wantMessages(t *testing.T, all testtrace.Events, n int) {
 	t.Helper()
 	for _, name := range []string{"request", "reply"} {
-		if got := all.Messages("http", name); got != (sensortest.Tally{Whole: n}) {
+		if got := all.Messages("http", name); got != (testtrace.Tally{Whole: n}) {
 			t.Errorf("%s: %+v, want %d whole ones", name, got, n)
 		}
 	}
@@ -54,7 +61,7 @@ func wantMessages(t *testing.T, all sensortest.Events, n int) {
 func TestEveryRequestIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 	url, client := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	const each, at = 20, 5
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		var done sync.WaitGroup
 		for range at {
 			done.Go(func() {
@@ -68,7 +75,7 @@ func TestEveryRequestIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 	wantMessages(t, all, each*at)
 	for _, side := range []struct{ slice, ended string }{{"call", "called"}, {"serve", "served"}} {
 		open := map[uint64]bool{}
-		for _, e := range all.Of("http", side.slice, trace.Begin) {
+		for _, e := range all.Of("http", side.slice, testtrace.Begin) {
 			open[e.Slice] = true
 			if e.Fields["method"] != "GET" || e.Fields["path"] != "/tea/pot" {
 				t.Fatalf("%s: %v", side.slice, e.Fields)
@@ -77,13 +84,13 @@ func TestEveryRequestIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 		if len(open) != each*at {
 			t.Fatalf("%d slices %s begin, want %d", len(open), side.slice, each*at)
 		}
-		said := all.Of("http", side.ended, trace.Instant)
+		said := all.Of("http", side.ended, testtrace.Instant)
 		for _, e := range said {
 			if e.Fields["status"] != "418" {
 				t.Fatalf("%s: %v", side.ended, e.Fields)
 			}
 		}
-		ends := all.Of("http", side.slice, trace.End)
+		ends := all.Of("http", side.slice, testtrace.End)
 		for _, e := range ends {
 			delete(open, e.Slice)
 		}
@@ -103,7 +110,7 @@ func TestNothingIsSentOrMarkedWhenSwitchedOff(t *testing.T) {
 		}
 	}
 	check("not started")
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		sensor.Disable("http")
 		defer sensor.Enable("http")
 		check("switched off")
@@ -128,7 +135,7 @@ func TestOtherHeadersGoThroughAndTheRequestStaysAsItWas(t *testing.T) {
 	}
 	r.Header.Set("Traceparent", parent)
 	r.Header.Set("Tracestate", "congo=t61rcWkgMzE")
-	sensortest.During(t, sensor.Options{}, func() {
+	during(t, func() {
 		reply, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +161,7 @@ func TestNoReplyIsTaggedWithoutATaggedRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header[Header] = tags
-		all := sensortest.During(t, sensor.Options{}, func() {
+		all := during(t, func() {
 			reply, err := http.DefaultClient.Do(r)
 			if err != nil {
 				t.Fatal(err)
@@ -164,7 +171,7 @@ func TestNoReplyIsTaggedWithoutATaggedRequest(t *testing.T) {
 				t.Errorf("%v: replied with tag %q", tags, got)
 			}
 		})
-		if n := all.Messages("http", "request"); n != (sensortest.Tally{}) {
+		if n := all.Messages("http", "request"); n != (testtrace.Tally{}) {
 			t.Errorf("%v: %+v", tags, n)
 		}
 	}
@@ -196,13 +203,13 @@ func TestEveryWayOfReplyingIsMarkedOnceWithItsStatus(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			url, client := serve(t, func(w http.ResponseWriter, _ *http.Request) { test.reply(w) })
-			all := sensortest.During(t, sensor.Options{}, func() {
+			all := during(t, func() {
 				if _, body := get(t, client, url); body != test.body {
 					t.Errorf("body %q", body)
 				}
 			})
 			wantMessages(t, all, 1)
-			if served := all.Of("http", "served", trace.Instant); len(served) != 1 || served[0].Fields["status"] != test.status {
+			if served := all.Of("http", "served", testtrace.Instant); len(served) != 1 || served[0].Fields["status"] != test.status {
 				t.Errorf("%+v, want status %s", served, test.status)
 			}
 		})
@@ -232,16 +239,16 @@ func TestAHandlerThatPanicsOrTakesTheConnectionOverEndsItsSliceWithoutReply(t *t
 			}))
 			defer s.Close()
 			client := &http.Client{Transport: &Transport{Base: &http.Transport{DisableKeepAlives: true}}}
-			all := sensortest.During(t, sensor.Options{}, func() {
+			all := during(t, func() {
 				if r, err := client.Get(s.URL); err == nil {
 					r.Body.Close()
 				}
 				<-left
 			})
-			if n := all.Messages("http", "reply"); n != (sensortest.Tally{}) {
+			if n := all.Messages("http", "reply"); n != (testtrace.Tally{}) {
 				t.Errorf("replies: %+v", n)
 			}
-			if begun, ended := all.Of("http", "serve", trace.Begin), all.Of("http", "serve", trace.End); len(begun) == 0 || len(begun) != len(ended) {
+			if begun, ended := all.Of("http", "serve", testtrace.Begin), all.Of("http", "serve", testtrace.End); len(begun) == 0 || len(begun) != len(ended) {
 				t.Errorf("%d slices begun, %d ended", len(begun), len(ended))
 			}
 		})
@@ -264,7 +271,7 @@ func TestARequestThatIsSentAgainHasOneSender(t *testing.T) {
 	})))
 	defer server.Close()
 	client := &http.Client{Transport: &Transport{Base: base}}
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		get(t, client, server.URL)
 		get(t, client, server.URL) // is idempotent, and sent again by net/http
 	})
@@ -272,8 +279,8 @@ func TestARequestThatIsSentAgainHasOneSender(t *testing.T) {
 		t.Fatalf("the server saw %d requests, want 3: one of two sent again", n)
 	}
 	sent := map[uint64]int{}
-	for _, e := range all.Of("http", "request", trace.Instant) {
-		if e.Role == trace.Sends {
+	for _, e := range all.Of("http", "request", testtrace.Instant) {
+		if e.Role == testtrace.Sends {
 			sent[e.Flow]++
 		}
 	}
@@ -285,7 +292,7 @@ func TestARequestThatIsSentAgainHasOneSender(t *testing.T) {
 			t.Errorf("a tag was sent %d times", times)
 		}
 	}
-	if replies := all.Messages("http", "reply"); replies != (sensortest.Tally{Whole: 2}) {
+	if replies := all.Messages("http", "reply"); replies != (testtrace.Tally{Whole: 2}) {
 		t.Errorf("replies %+v", replies)
 	}
 }
@@ -296,12 +303,12 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) { return nil
 
 func TestAnErrorOfTheTransportEndsTheSliceAndIsReturned(t *testing.T) {
 	client := &http.Client{Transport: &Transport{Base: unreachable{}}}
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		if _, err := client.Get("http://nowhere/"); err == nil || !strings.Contains(err.Error(), "no way") {
 			t.Error(err)
 		}
 	})
-	if n := len(all.Of("http", "call", trace.End)); n != 1 {
+	if n := len(all.Of("http", "call", testtrace.End)); n != 1 {
 		t.Errorf("%d slices ended", n)
 	}
 }
@@ -321,7 +328,7 @@ func TestHTTP2IsMarkedAsWell(t *testing.T) {
 	defer s.Close()
 	client := s.Client()
 	client.Transport = &Transport{Base: client.Transport}
-	all := sensortest.During(t, sensor.Options{}, func() {
+	all := during(t, func() {
 		for range 5 {
 			get(t, client, s.URL)
 		}
