@@ -6,7 +6,6 @@ require (
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 	meridian/sensor v0.1.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (

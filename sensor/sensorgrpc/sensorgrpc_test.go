@@ -46,7 +46,7 @@ func (w wanted) check(t *testing.T, all testtrace.Events) {
 // codesOf returns with which codes slices ended.
 func codesOf(all testtrace.Events, side string) (codes []string) {
 	for _, e := range all.Of("grpc", side, testtrace.Instant) {
-		codes = append(codes, e.Fields["code"])
+		codes = append(codes, e.Text("code"))
 	}
 	return codes
 }
@@ -75,8 +75,8 @@ func TestAUnaryCallIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 	})
 	wanted{each * at, each * at, 0}.check(t, all)
 	for _, e := range append(all.Of("grpc", "call", testtrace.Begin), all.Of("grpc", "serve", testtrace.Begin)...) {
-		if e.Fields["method"] != "/"+service+"/One" {
-			t.Fatalf("%s: %v", e.Name, e.Fields)
+		if e.Text("method") != "/"+service+"/One" {
+			t.Fatalf("%s: %v", e.Name, e.Values)
 		}
 	}
 }

@@ -77,8 +77,8 @@ func TestEveryRequestIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 		open := map[uint64]bool{}
 		for _, e := range all.Of("http", side.slice, testtrace.Begin) {
 			open[e.Slice] = true
-			if e.Fields["method"] != "GET" || e.Fields["path"] != "/tea/pot" {
-				t.Fatalf("%s: %v", side.slice, e.Fields)
+			if e.Text("method") != "GET" || e.Text("path") != "/tea/pot" {
+				t.Fatalf("%s: %v", side.slice, e.Values)
 			}
 		}
 		if len(open) != each*at {
@@ -86,8 +86,8 @@ func TestEveryRequestIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 		}
 		said := all.Of("http", side.ended, testtrace.Instant)
 		for _, e := range said {
-			if e.Fields["status"] != "418" {
-				t.Fatalf("%s: %v", side.ended, e.Fields)
+			if e.Text("status") != "418" {
+				t.Fatalf("%s: %v", side.ended, e.Values)
 			}
 		}
 		ends := all.Of("http", side.slice, testtrace.End)
@@ -209,7 +209,7 @@ func TestEveryWayOfReplyingIsMarkedOnceWithItsStatus(t *testing.T) {
 				}
 			})
 			wantMessages(t, all, 1)
-			if served := all.Of("http", "served", testtrace.Instant); len(served) != 1 || served[0].Fields["status"] != test.status {
+			if served := all.Of("http", "served", testtrace.Instant); len(served) != 1 || served[0].Text("status") != test.status {
 				t.Errorf("%+v, want status %s", served, test.status)
 			}
 		})

@@ -2,7 +2,7 @@ package testtrace
 
 import (
 	"fmt"
-	"math/big"
+	"math/bits"
 	"os"
 	"regexp"
 	"strconv"
@@ -20,10 +20,14 @@ type class struct {
 	category, name  string
 	phase           Phase
 	context, fields []field
+	names           []string // of the fields that a program declared
 }
 
 // field is a member of a structure: its type in TSDL, and in brackets behind the name which member is its length.
-type field struct{ name, typ, length string }
+type field struct {
+	name, typ, length string
+	isLength          bool // of another field
+}
 
 var (
 	eventBlock = regexp.MustCompile(`(?s)\nevent \{\n(.*?)\n\};`)
@@ -79,6 +83,11 @@ func parseClass(block string) (id uint16, c *class, err error) {
 			return 0, nil, err
 		}
 	}
+	for _, f := range c.fields {
+		if !f.isLength {
+			c.names = append(c.names, strings.TrimPrefix(f.name, "_"))
+		}
+	}
 	c.name = strings.TrimPrefix(c.name, c.category+":")
 	for ending, phase := range map[string]Phase{":begin": Begin, ":end": End, ":counter": Counter} {
 		if name, ok := strings.CutSuffix(c.name, ending); ok {
@@ -110,7 +119,10 @@ func members(text string) (list []field, err error) {
 				return nil, fmt.Errorf("%q declares no field", one)
 			}
 			name, length, _ := strings.Cut(strings.TrimSuffix(one[space+1:], "]"), "[")
-			list = append(list, field{name, one[:space], length})
+			list = append(list, field{name: name, typ: one[:space], length: length})
+			for k := range list {
+				list[k].isLength = list[k].isLength || list[k].name == length
+			}
 		}
 	}
 	return list, nil
@@ -118,9 +130,7 @@ func members(text string) (list []field, err error) {
 
 // time returns the time of a stamp, rounded down to nanoseconds.
 func (m *metadata) time(stamp uint64) int64 {
-	n := new(big.Int).SetUint64(stamp)
-	n.Add(n, big.NewInt(m.offset))
-	n.Mul(n, big.NewInt(1e9))
-	n.Div(n, big.NewInt(m.frequency))
-	return n.Int64() + m.offsetSeconds*1e9
+	high, low := bits.Mul64(stamp+uint64(m.offset), 1e9)
+	ns, _ := bits.Div64(high, low, uint64(m.frequency))
+	return int64(ns) + m.offsetSeconds*1e9
 }

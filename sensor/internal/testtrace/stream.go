@@ -94,7 +94,7 @@ func (m *metadata) event(b []byte) (e Event, rest []byte, err error) {
 	if c == nil {
 		return e, nil, fmt.Errorf("an event of class %d, which is not declared", id)
 	}
-	e = Event{Category: c.category, Name: c.name, Phase: c.phase, Time: m.time(binary.LittleEndian.Uint64(b)), Fields: map[string]string{}}
+	e = Event{Category: c.category, Name: c.name, Phase: c.phase, Time: m.time(binary.LittleEndian.Uint64(b))}
 	b = b[10:]
 	var context []any
 	if context, b, err = decode(c.context, b); err != nil {
@@ -114,20 +114,16 @@ func (m *metadata) event(b []byte) (e Event, rest []byte, err error) {
 	if e.Values, b, err = decode(c.fields, b); err != nil {
 		return e, nil, fmt.Errorf("%s: %w", c.name, err)
 	}
-	e.Values = withoutLengths(c.fields, e.Values, e.Fields)
+	e.Values, e.fields = withoutLengths(c.fields, e.Values), c.names
 	return e, b, nil
 }
 
-// withoutLengths returns the values of the fields that a program declared, and names them.
-func withoutLengths(fields []field, values []any, named map[string]string) (own []any) {
-	lengths := map[string]bool{}
-	for _, f := range fields {
-		lengths[f.length] = true
-	}
+// withoutLengths returns the values of the fields that a program declared.
+func withoutLengths(fields []field, values []any) []any {
+	own := values[:0]
 	for i, f := range fields {
-		if !lengths[f.name] {
+		if !f.isLength {
 			own = append(own, values[i])
-			named[strings.TrimPrefix(f.name, "_")] = fmt.Sprint(values[i])
 		}
 	}
 	return own

@@ -41,12 +41,20 @@ type Event struct {
 	Time           int64 // ns since 1970
 	Slice, Flow    uint64
 	Role           uint8
-	Values         []any             // of the fields: int64, uint64, float64, bool, string, []byte, [][2]int64 (buckets)
-	Fields         map[string]string // the same as text, by name
+	Values         []any // of the fields: int64, uint64, float64, bool, string, []byte, [][2]int64 (buckets)
+	fields         []string
 }
 
 // Int returns field i, an integer with a sign.
 func (e *Event) Int(i int) int64 { return e.Values[i].(int64) }
+
+// Text returns the value of a field as text; "" if there is no field of that name.
+func (e *Event) Text(name string) string {
+	if i := slices.Index(e.fields, name); i >= 0 {
+		return fmt.Sprint(e.Values[i])
+	}
+	return ""
+}
 
 // Events are events in the order of their times.
 type Events []Event

@@ -1,4 +1,4 @@
-package sensor
+package arch
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // TestTheGoOfTheDocumentationCompiles takes the pieces of Go in docs/sensors.md for one program each.
 func TestTheGoOfTheDocumentationCompiles(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "docs", "sensors.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "sensors.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
