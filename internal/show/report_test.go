@@ -3,7 +3,9 @@ package show
 import (
 	"bytes"
 	"math"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,5 +82,61 @@ func TestKnotsHoldEveryCornerOfTheThreeCurves(t *testing.T) {
 	}
 	if got := Knots(&m); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestEveryFieldOfTheReportIsDocumented holds docs/report.md against the type: a row for each field, and no row for another.
+func TestEveryFieldOfTheReportIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 {
+			continue
+		}
+		for _, name := range regexp.MustCompile("`[^`]+`").FindAllString(cells[1], -1) {
+			documented[strings.Trim(name, "`")] = true
+		}
+	}
+	fields := map[string]bool{} // whether a row is needed: objects may do without
+	var walk func(path string, t reflect.Type)
+	walk = func(path string, t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			if t.Kind() == reflect.Slice {
+				fields[path] = true
+				path += "[]"
+			}
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			fields[strings.TrimSuffix(path, "[]")] = true
+			return
+		}
+		for i := range t.NumField() {
+			f := t.Field(i)
+			walk(strings.TrimPrefix(path+"."+f.Tag.Get("json"), "."), f.Type)
+		}
+		fields[path] = fields[path] && path != ""
+	}
+	walk("", reflect.TypeFor[Report]())
+	needed := 0
+	for name, need := range fields {
+		if need {
+			needed++
+			if !documented[name] {
+				t.Errorf("docs/report.md has no row for %s", name)
+			}
+		}
+	}
+	for name := range documented {
+		if _, ok := fields[name]; !ok {
+			t.Errorf("docs/report.md has a row for %s, which the report lacks", name)
+		}
+	}
+	if needed < 50 {
+		t.Errorf("only %d fields found", needed)
 	}
 }
