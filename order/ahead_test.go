@@ -52,9 +52,9 @@ func TestWhatASourceLearnsTravelsWithTheEventsThatAreReadAhead(t *testing.T) {
 		{Events: &growing{most: events, err: io.EOF}, Window: InOrder, Ahead: true},
 		{Events: &growing{most: events, err: io.EOF}, Host: 1, Ahead: true},
 	}
-	legend := &trace.Legend{Hosts: []string{"a", "b"}}
+	legend := &trace.Schema{Hosts: []string{"a", "b"}}
 	var seen [2]int64
-	_, err := Events(context.Background(), sources, legend, func(r *trace.Record) error {
+	_, err := Events(context.Background(), sources, legend, func(r *trace.TimelineEvent) error {
 		n := seen[r.Host]
 		if r.Values[0].Int() != n || legend.Classes[r.Class].Name != fmt.Sprint("class ", n) || legend.Streams[r.Stream].ID != 0 {
 			t.Fatalf("event %d of host %d: %+v", n, r.Host, r)
@@ -83,7 +83,7 @@ func TestAnErrorComesBehindTheEventsBeforeItThoughTheyAreReadAhead(t *testing.T)
 		broken := errors.New("broken")
 		n := 0
 		sources := []EventSource{{Events: &growing{most: events, err: broken}, Window: InOrder, Ahead: true}}
-		_, err := Events(context.Background(), sources, &trace.Legend{Hosts: []string{"a"}}, func(*trace.Record) error { n++; return nil })
+		_, err := Events(context.Background(), sources, &trace.Schema{Hosts: []string{"a"}}, func(*trace.TimelineEvent) error { n++; return nil })
 		if !errors.Is(err, broken) || n != events {
 			t.Errorf("%d of %d events came before the error %v", n, events, err)
 		}
@@ -99,7 +99,7 @@ func TestNothingIsReadAfterEventsHasEnded(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		n := 0
-		_, err := Events(ctx, sources, &trace.Legend{Hosts: []string{"a"}}, func(*trace.Record) error {
+		_, err := Events(ctx, sources, &trace.Schema{Hosts: []string{"a"}}, func(*trace.TimelineEvent) error {
 			if n++; n == after {
 				return enough
 			}
@@ -117,7 +117,7 @@ func TestNothingIsReadAfterEventsHasEnded(t *testing.T) {
 func TestThoseThatKeepNoneEndToo(t *testing.T) {
 	sources := []EventSource{{Events: &growing{most: 5000, err: io.EOF}, Ahead: true, Keep: func(e *trace.Event) bool { return e.Stream%1000 == 7 }}}
 	var got []int64
-	_, err := Events(context.Background(), sources, &trace.Legend{Hosts: []string{"a"}}, func(r *trace.Record) error {
+	_, err := Events(context.Background(), sources, &trace.Schema{Hosts: []string{"a"}}, func(r *trace.TimelineEvent) error {
 		got = append(got, r.Values[0].Int())
 		return nil
 	})

@@ -37,7 +37,7 @@ const InOrder = -1
 //
 // Its memory is the events of one window, at most [mostHeld] for each source: one that is later still is emitted late,
 // and counted.
-func Events(ctx context.Context, sources []EventSource, legend *trace.Legend, emit func(*trace.Record) error) (Stats, error) {
+func Events(ctx context.Context, sources []EventSource, legend *trace.Schema, emit func(*trace.TimelineEvent) error) (Stats, error) {
 	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
 	shared := newEntries(legend)
 	sources, done := readAhead(ctx, sources)
@@ -87,7 +87,7 @@ func Events(ctx context.Context, sources []EventSource, legend *trace.Legend, em
 
 // Enter enters the maps of the sources, and the types of events that they know as far as they are wanted, into the legend,
 // for sinks that must know them beforehand. Those that sources learn of later come when their first event does.
-func Enter(sources []EventSource, legend *trace.Legend, wanted func(source, class int) bool) {
+func Enter(sources []EventSource, legend *trace.Schema, wanted func(source, class int) bool) {
 	shared := newEntries(legend)
 	for i := range sources {
 		shared.mapOf(&sources[i])
@@ -162,7 +162,7 @@ func (l *lane) before(o *lane) bool {
 }
 
 // record returns the record of the head.
-func (l *lane) record() *trace.Record {
+func (l *lane) record() *trace.TimelineEvent {
 	r := &l.head.record
 	if l.direct {
 		r.Values = l.Events.Values()
@@ -182,7 +182,7 @@ func (l *lane) advance() (bool, error) {
 	for {
 		if n := len(l.waiting) - l.from; n > 0 {
 			first := l.waiting[l.from]
-			if l.ended || n >= mostHeld || first.record.Recorded <= clock.Sub(l.latest, l.Window) {
+			if l.ended || n >= mostHeld || first.record.Event.Time <= clock.Sub(l.latest, l.Window) {
 				l.head = first
 				l.from++
 				return true, nil
@@ -238,7 +238,7 @@ func (l *lane) read() error {
 
 // place makes the record of an event, but for its values.
 func (l *lane) place(e *trace.Event, h *held) {
-	h.record = trace.Record{Event: *e, Host: l.Host, Map: l.mapped, Recorded: e.Time, Low: e.Time, High: e.Time}
+	h.record = trace.TimelineEvent{Event: *e, Time: e.Time, Host: l.Host, Map: l.mapped, Low: e.Time, High: e.Time}
 	r := &h.record
 	r.Stream, r.Class = l.stream(e.Stream), l.class(e.Class)
 	if l.Map != nil {
@@ -258,7 +258,7 @@ func (l *lane) line(h *held) {
 		l.waiting, l.from = l.waiting[:n], 0
 	}
 	l.waiting = append(l.waiting, h)
-	for i := len(l.waiting) - 1; i > l.from && h.record.Recorded < l.waiting[i-1].record.Recorded; i-- {
+	for i := len(l.waiting) - 1; i > l.from && h.record.Event.Time < l.waiting[i-1].record.Event.Time; i-- {
 		l.waiting[i], l.waiting[i-1] = l.waiting[i-1], h
 	}
 }
@@ -330,11 +330,11 @@ func (l *lane) class(i int) int {
 
 // entries enters streams and classes into the legend; classes that several sources have in common once.
 type entries struct {
-	legend *trace.Legend
+	legend *trace.Schema
 	named  map[string][]int
 }
 
-func newEntries(legend *trace.Legend) *entries {
+func newEntries(legend *trace.Schema) *entries {
 	e := &entries{legend: legend, named: make(map[string][]int)}
 	for i := range legend.Classes {
 		name := legend.Classes[i].Name
@@ -377,7 +377,7 @@ func (e *entries) class(c *trace.Class) int {
 
 // held is a record with its fields in memory of its own.
 type held struct {
-	record trace.Record
+	record trace.TimelineEvent
 	fields fields
 }
 

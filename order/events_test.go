@@ -56,7 +56,7 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 		type want struct{ time, recorded, field int64 }
 		var expected []want
 		var sources []EventSource
-		legend := &trace.Legend{Hosts: []string{"a", "b", "c", "d"}}
+		legend := &trace.Schema{Hosts: []string{"a", "b", "c", "d"}}
 		n := rapid.IntRange(0, 4).Draw(t, "sources")
 		for i := range n {
 			offset := rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "offset")
@@ -80,7 +80,7 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 			sources = append(sources, EventSource{Events: s, Host: i, Map: &m, Window: window, Ahead: rapid.Bool().Draw(t, "ahead")})
 		}
 		var got []want
-		_, err := Events(context.Background(), sources, legend, func(r *trace.Record) error {
+		_, err := Events(context.Background(), sources, legend, func(r *trace.TimelineEvent) error {
 			if len(r.Values) != 3 || string(r.Values[1].Data) != fmt.Sprintf("<%d>", r.Values[0].Int()) ||
 				r.Values[2].Items[0].Int() != r.Values[0].Int()+1 || r.Values[2].Items[1].Items[0].Int() != r.Values[0].Int()+2 {
 				t.Fatalf("fields are not those of the event: %+v", r.Values)
@@ -97,7 +97,7 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 			if want := []string{"own", fmt.Sprint("of ", r.Host)}[field/2%2]; class != want {
 				t.Fatalf("event %d is of class %q, want %q", field, class, want)
 			}
-			got = append(got, want{r.Time, r.Recorded, field})
+			got = append(got, want{r.Time, r.Event.Time, field})
 			return nil
 		})
 		if err != nil {
@@ -116,14 +116,14 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 func TestClassesThatSourcesHaveInCommonAreOne(t *testing.T) {
 	class := trace.Class{Name: "c", Fields: []trace.Field{{Name: "f", Type: trace.Type{Kind: trace.Int}}}}
 	other := trace.Class{Name: "c", Fields: []trace.Field{{Name: "f", Type: trace.Type{Kind: trace.Uint}}}}
-	legend := &trace.Legend{Hosts: []string{"h"}}
+	legend := &trace.Schema{Hosts: []string{"h"}}
 	var sources []EventSource
 	for _, c := range []trace.Class{class, other, class} {
 		sources = append(sources, EventSource{Events: &memorySource{
 			events: []trace.Event{{}}, fields: []int64{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{c},
 		}})
 	}
-	if _, err := Events(context.Background(), sources, legend, func(*trace.Record) error { return nil }); err != nil {
+	if _, err := Events(context.Background(), sources, legend, func(*trace.TimelineEvent) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(legend.Classes) != 2 || len(legend.Streams) != 3 {
@@ -138,23 +138,23 @@ func TestEventsLaterThanTheWindowAreEmittedAndCounted(t *testing.T) {
 		s.fields = append(s.fields, at)
 	}
 	var got []int64
-	stats, err := Events(context.Background(), []EventSource{{Events: s, Window: 1000}}, &trace.Legend{Hosts: []string{"h"}},
-		func(r *trace.Record) error { got = append(got, r.Time); return nil })
+	stats, err := Events(context.Background(), []EventSource{{Events: s, Window: 1000}}, &trace.Schema{Hosts: []string{"h"}},
+		func(r *trace.TimelineEvent) error { got = append(got, r.Time); return nil })
 	if err != nil || stats.Late[0] != 1 || stats.Frames[0] != 5 || len(got) != 5 {
 		t.Errorf("%v, %+v, %v", err, stats, got)
 	}
 }
 
 func TestEventsEndWithTheErrorOfASourceOrOfWhoTakesThem(t *testing.T) {
-	legend := &trace.Legend{Hosts: []string{"h"}}
+	legend := &trace.Schema{Hosts: []string{"h"}}
 	s := func() *memorySource {
 		return &memorySource{events: []trace.Event{{}}, fields: []int64{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
 	}
 	wrong := errors.New("wrong")
-	if _, err := Events(context.Background(), []EventSource{{Events: s()}}, legend, func(*trace.Record) error { return wrong }); err != wrong {
+	if _, err := Events(context.Background(), []EventSource{{Events: s()}}, legend, func(*trace.TimelineEvent) error { return wrong }); err != wrong {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Events(context.Background(), []EventSource{{Events: failing{s(), wrong}}}, legend, func(*trace.Record) error { return nil }); err != wrong {
+	if _, err := Events(context.Background(), []EventSource{{Events: failing{s(), wrong}}}, legend, func(*trace.TimelineEvent) error { return nil }); err != wrong {
 		t.Errorf("got %v", err)
 	}
 }
@@ -175,10 +175,10 @@ func TestEventsOfAClockWithBoundsHaveThem(t *testing.T) {
 	for i := range int64(4) {
 		s.events, s.fields = append(s.events, trace.Event{Time: i}), append(s.fields, i)
 	}
-	_, err := Events(context.Background(), []EventSource{{Events: s, Map: &m}}, &trace.Legend{Hosts: []string{"h"}}, func(r *trace.Record) error {
-		low, high, _, _ := m.Bounds(r.Recorded)
-		if !r.Bounded || r.Low != low || r.High != high || r.Time != m.At(r.Recorded) {
-			t.Errorf("%+v, want %d to %d around %d", r, low, high, m.At(r.Recorded))
+	_, err := Events(context.Background(), []EventSource{{Events: s, Map: &m}}, &trace.Schema{Hosts: []string{"h"}}, func(r *trace.TimelineEvent) error {
+		low, high, _, _ := m.Bounds(r.Event.Time)
+		if !r.Bounded || r.Low != low || r.High != high || r.Time != m.At(r.Event.Time) {
+			t.Errorf("%+v, want %d to %d around %d", r, low, high, m.At(r.Event.Time))
 		}
 		return nil
 	})

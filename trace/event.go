@@ -77,8 +77,8 @@ type Source interface {
 	Close() error
 }
 
-// Legend is what records refer to. It only grows while they come.
-type Legend struct {
+// Schema is what the events of a timeline refer to. It only grows while they come.
+type Schema struct {
 	Title   string
 	Hosts   []string
 	Streams []Stream // Host is always given
@@ -95,20 +95,21 @@ type HostMap struct {
 	Map  *clock.Map
 }
 
-// Record is an event on the timeline. Its Stream and Class are those of the [Legend].
-type Record struct {
+// TimelineEvent is an event that has been carried to the timeline. Event is what the host recorded: its Time is the stamp of the
+// host's clock. Stream and Class are those of the [Schema].
+type TimelineEvent struct {
 	Event
-	Host      int     // index into the legend's hosts
+	Time      int64   // on the timeline; for that of the host's clock see Event.Time
+	Host      int     // index into the schema's hosts
 	Map       int     // index into its maps; -1 where the stamp stayed as it was recorded
-	Recorded  int64   // the stamp as its host's clock showed it, ns since 1970
-	Low, High int64   // bounds of Time on the timeline, ns; both Time where there are none
+	Low, High int64   // bounds of Time; both equal Time where there are none
 	Bounded   bool    // there are
 	Values    []Value // belong to the caller; a sink that keeps them copies them
 }
 
 // Sink takes the records of a timeline, in order of Time.
 type Sink interface {
-	Write(r *Record) error
+	Write(r *TimelineEvent) error
 	// Close completes the output; without it there is none.
 	Close() error
 }

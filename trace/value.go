@@ -14,16 +14,16 @@ const (
 	Int
 	Uint
 	Float
-	Text   // UTF-8, though nothing from a trace is to be trusted to be
-	Bytes  // raw
-	Struct // a value for each of the type's fields
-	Array  // any number of values of one type
-	Choice // one of the type's fields
+	Text    // UTF-8, though nothing from a trace is to be trusted to be
+	Bytes   // raw
+	Struct  // a value for each of the type's fields
+	Array   // any number of values of one type
+	Variant // one of the type's fields
 )
 
 func (k ValueKind) String() string {
-	if k <= Choice {
-		return [...]string{"none", "bool", "int", "uint", "float", "text", "bytes", "struct", "array", "choice"}[k]
+	if k <= Variant {
+		return [...]string{"none", "bool", "int", "uint", "float", "text", "bytes", "struct", "array", "variant"}[k]
 	}
 	return "unknown"
 }
@@ -158,7 +158,7 @@ func (v *Value) Append(b []byte, t *Type) []byte {
 			}
 		}
 		return append(b, ']')
-	case Choice:
+	case Variant:
 		if v.Bits < uint64(len(t.Fields)) && len(v.Items) == 1 {
 			return v.Items[0].Append(b, &t.Fields[v.Bits].Type)
 		}

@@ -35,7 +35,7 @@ import (
 type Writer struct {
 	w      io.Writer
 	err    error
-	legend *trace.Legend
+	legend *trace.Schema
 	buf    []byte
 	ends   arrows.Ends
 	late   []byte // arrivals that wait for the end of their instant
@@ -89,7 +89,7 @@ const writeSize = 1 << 20
 const firstThread = 1_000_001
 
 // NewWriter begins a trace. The legend may grow while records come.
-func NewWriter(w io.Writer, l *trace.Legend) (*Writer, error) {
+func NewWriter(w io.Writer, l *trace.Schema) (*Writer, error) {
 	return &Writer{
 		w: w, legend: l, buf: make([]byte, 0, writeSize+1<<16), waits: make(map[uint64]bool),
 		hosts: make(map[string]int), open: make(map[numberedSlice]openSlice),
@@ -97,7 +97,7 @@ func NewWriter(w io.Writer, l *trace.Legend) (*Writer, error) {
 }
 
 // Write writes one record. It keeps nothing of r.
-func (w *Writer) Write(r *trace.Record) error {
+func (w *Writer) Write(r *trace.TimelineEvent) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -137,7 +137,7 @@ func (w *Writer) Write(r *trace.Record) error {
 	return w.err
 }
 
-func (w *Writer) check(r *trace.Record) error {
+func (w *Writer) check(r *trace.TimelineEvent) error {
 	if r.Stream < 0 || r.Stream >= len(w.legend.Streams) || r.Class < 0 || r.Class >= len(w.legend.Classes) ||
 		r.Host < 0 || r.Host >= len(w.legend.Hosts) {
 		return fmt.Errorf("chrome: record %d is of host %d, stream %d and class %d, and the legend has %d, %d and %d of them",

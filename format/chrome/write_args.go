@@ -65,11 +65,11 @@ func writtenType(t *trace.Type) (f writtenField) {
 }
 
 // args appends the fields of a record, and what is known of its time.
-func (w *Writer) args(b []byte, c *writtenClass, r *trace.Record) []byte {
+func (w *Writer) args(b []byte, c *writtenClass, r *trace.TimelineEvent) []byte {
 	return w.argsWith(b, c, r, false)
 }
 
-func (w *Writer) argsWith(b []byte, c *writtenClass, r *trace.Record, early bool) []byte {
+func (w *Writer) argsWith(b []byte, c *writtenClass, r *trace.TimelineEvent, early bool) []byte {
 	l := &w.legend.Classes[r.Class]
 	n, prefix := min(len(r.Values), len(l.Fields)), ""
 	if r.Phase == trace.End {
@@ -85,8 +85,8 @@ func (w *Writer) argsWith(b []byte, c *writtenClass, r *trace.Record, early bool
 		b = append(append(append(b, ','), c.fields[i].name...), ':')
 		b = appendValue(b, &r.Values[i], &l.Fields[i].Type, &c.fields[i])
 	}
-	if r.Recorded != r.Time {
-		b = appendExtra(b, prefix, "recorded_ns", r.Recorded)
+	if r.Event.Time != r.Time {
+		b = appendExtra(b, prefix, "recorded_ns", r.Event.Time)
 	}
 	if r.Low < r.Time {
 		b = appendExtra(b, prefix, "may_be_earlier_ns", r.Time-r.Low)
@@ -156,7 +156,7 @@ func appendValue(b []byte, v *trace.Value, t *trace.Type, f *writtenField) []byt
 			b = appendValue(b, &v.Items[i], t.Elem, f.elem)
 		}
 		return append(b, ']')
-	case trace.Choice:
+	case trace.Variant:
 		if v.Bits < uint64(min(len(t.Fields), len(f.fields))) && len(v.Items) == 1 {
 			return appendValue(b, &v.Items[0], &t.Fields[v.Bits].Type, &f.fields[v.Bits])
 		}

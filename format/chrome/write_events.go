@@ -30,7 +30,7 @@ func appendMicros(b []byte, ns int64) []byte {
 	return append(b, '.', byte('0'+part/100), byte('0'+part/10%10), byte('0'+part%10))
 }
 
-func (w *Writer) begin(row *writtenRow, c *writtenClass, r *trace.Record) {
+func (w *Writer) begin(row *writtenRow, c *writtenClass, r *trace.TimelineEvent) {
 	if r.Slice == 0 {
 		row.nested = append(row.nested, r.Class)
 		w.buf = w.close(w.args(w.head(w.buf, row, r.Time, "B", c), c, r))
@@ -53,7 +53,7 @@ func appendID(b []byte, number uint64) []byte {
 	return append(strconv.AppendUint(b, number, 16), `"}`...)
 }
 
-func (w *Writer) end(row *writtenRow, r *trace.Record) {
+func (w *Writer) end(row *writtenRow, r *trace.TimelineEvent) {
 	var b []byte
 	if r.Slice == 0 {
 		n := len(row.nested) - 1
@@ -103,7 +103,7 @@ func (w *Writer) closeSlices() {
 }
 
 // counter writes the number fields of an event as the series of one counter.
-func (w *Writer) counter(row *writtenRow, c *writtenClass, r *trace.Record) {
+func (w *Writer) counter(row *writtenRow, c *writtenClass, r *trace.TimelineEvent) {
 	l := &w.legend.Classes[r.Class]
 	name, ok := row.counters[r.Class]
 	if !ok {
@@ -139,7 +139,7 @@ func (w *Writer) counter(row *writtenRow, c *writtenClass, r *trace.Record) {
 
 // counterName names the counter of a class. It is the process's and not the thread's, so the row's name goes before it,
 // but where it speaks of the host.
-func (w *Writer) counterName(row *writtenRow, r *trace.Record) []byte {
+func (w *Writer) counterName(row *writtenRow, r *trace.TimelineEvent) []byte {
 	name := w.legend.Classes[r.Class].Name
 	if w.legend.Streams[r.Stream].Kind != trace.Bounds || name == "" {
 		name = strings.TrimSpace(row.name + " " + name)
@@ -161,7 +161,7 @@ type arrival struct {
 //
 // Readers take events of one stamp in the order of the file and know only arrows that start before they end. An arrival
 // whose send was not seen yet therefore waits until all records of its stamp are written.
-func (w *Writer) messageEnd(row *writtenRow, c *writtenClass, r *trace.Record) {
+func (w *Writer) messageEnd(row *writtenRow, c *writtenClass, r *trace.TimelineEvent) {
 	seen := w.ends.Seen(r.Flow)
 	waits := r.Role == trace.Receives && seen == trace.NoRole
 	if waits && w.waits[r.Flow] {

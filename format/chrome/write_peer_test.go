@@ -70,7 +70,7 @@ func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
 		r.Phase, r.Slice = phases[i%3], uint64(i/3+1)
 		want = append(want, fmt.Sprintf("%d|%d|%s|%s", 123_456_000+min(sent, received), 123_456_000+max(sent, received), s.Hosts[first], s.Hosts[second]))
 	}
-	slices.SortStableFunc(s.records, func(a, b trace.Record) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(s.records, func(a, b trace.TimelineEvent) int { return cmp.Compare(a.Time, b.Time) })
 	if _, tally := s.write(t); tally.Inverted != inverted {
 		t.Errorf("%d messages arrive before they were sent, not %d", tally.Inverted, inverted)
 	}

@@ -19,8 +19,8 @@ import (
 
 // story is a timeline for tests: rows and classes by name, records as they come.
 type story struct {
-	trace.Legend
-	records []trace.Record
+	trace.Schema
+	records []trace.TimelineEvent
 }
 
 const storyStart = 1_700_000_000_123_456_000
@@ -52,16 +52,16 @@ func (s *story) class(name string, fields ...trace.Field) int {
 }
 
 // add adds a record at so many ns after the start.
-func (s *story) add(row int, at int64, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.Record {
+func (s *story) add(row int, at int64, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.TimelineEvent {
 	t := storyStart + at
-	s.records = append(s.records, trace.Record{
+	s.records = append(s.records, trace.TimelineEvent{
 		Event: trace.Event{Time: t, Slice: slice, Stream: row, Class: s.class(class), Phase: phase},
-		Host:  s.host(s.Streams[row].Host), Recorded: t, Low: t, High: t, Values: values,
+		Host:  s.host(s.Streams[row].Host), Time: t, Low: t, High: t, Values: values,
 	})
 	return &s.records[len(s.records)-1]
 }
 
-func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.Record {
+func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.TimelineEvent {
 	r := s.add(row, at, trace.Instant, 0, "packet")
 	r.Flow, r.Role = flow, role
 	return r
@@ -69,7 +69,7 @@ func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.
 
 func (s *story) write(t interface{ Fatal(...any) }) ([]byte, Tally) {
 	var out bytes.Buffer
-	w, err := NewWriter(&out, &s.Legend)
+	w, err := NewWriter(&out, &s.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func twoHosts() *story {
 	s.class("return", storyField("status", trace.Int))
 	state := trace.Field{Name: "state", Type: trace.Type{Kind: trace.Int, Labels: []trace.Label{{Name: "RUNNING", Low: 0, High: 0}}}}
 	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{storyField("host", trace.Text), storyField("port", trace.Uint)}}
-	either := trace.Type{Kind: trace.Choice, Fields: []trace.Field{storyField("number", trace.Int), storyField("name", trace.Text)}}
+	either := trace.Type{Kind: trace.Variant, Fields: []trace.Field{storyField("number", trace.Int), storyField("name", trace.Text)}}
 	s.class("all", storyField("bool", trace.Bool), storyField("int", trace.Int), storyField("uint", trace.Uint), storyField("real", trace.Float),
 		storyField("nan", trace.Float), storyField("text", trace.Text), storyField("bytes", trace.Bytes), state,
 		trace.Field{Name: "peer", Type: pair}, trace.Field{Name: "peers", Type: trace.Type{Kind: trace.Array, Elem: &pair}},
@@ -133,14 +133,14 @@ func twoHosts() *story {
 		trace.OfFloat(math.NaN()), trace.OfText("tëxt"), trace.OfBytes([]byte{0xc0, 0xff}), trace.OfInt(0),
 		trace.Value{Kind: trace.Struct, Items: []trace.Value{trace.OfText("a"), trace.OfUint(80)}},
 		trace.Value{Kind: trace.Array, Items: []trace.Value{{Kind: trace.Struct, Items: []trace.Value{trace.OfText("b"), trace.OfUint(1)}}, {Kind: trace.Struct}}},
-		trace.Value{Kind: trace.Choice, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
+		trace.Value{Kind: trace.Variant, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
 	r := s.message(messages, 25, 1<<63|5, trace.Receives)
-	r.Recorded, r.Low, r.High = r.Time+1_000_000, r.Time-3, r.Time+4
+	r.Event.Time, r.Low, r.High = r.Time+1_000_000, r.Time-3, r.Time+4
 	s.add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
 	s.add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
 	s.add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
 	r = s.add(worker, 30, trace.End, 0, "return", trace.OfInt(200))
-	r.Recorded--
+	r.Event.Time--
 	s.add(worker, 40, trace.End, 0, "return", trace.OfInt(404))
 	s.add(messages, 50, trace.Begin, 9, "request", trace.OfText("a"))
 	s.add(messages, 51, trace.Begin, 8, "request", trace.OfText("b"))
@@ -213,21 +213,21 @@ func TestSlicesThatNobodyBeganOrEndedAreCounted(t *testing.T) {
 }
 
 func TestRecordsThatCannotBeWrittenAreRefusedAndFailuresReported(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}}
+	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}}
 	for _, test := range []struct {
-		r    trace.Record
+		r    trace.TimelineEvent
 		want string
 	}{
-		{trace.Record{Host: 1}, "record 2 is of host 1, stream 0 and class 0, and the legend has 1, 1 and 1"},
-		{trace.Record{Event: trace.Event{Stream: -1}}, "stream -1"},
-		{trace.Record{Event: trace.Event{Class: 1}}, "class 1"},
-		{trace.Record{Event: trace.Event{Time: -1}}, "sort the records by time"},
+		{trace.TimelineEvent{Host: 1}, "record 2 is of host 1, stream 0 and class 0, and the legend has 1, 1 and 1"},
+		{trace.TimelineEvent{Event: trace.Event{Stream: -1}}, "stream -1"},
+		{trace.TimelineEvent{Event: trace.Event{Class: 1}}, "class 1"},
+		{trace.TimelineEvent{Time: -1}, "sort the records by time"},
 	} {
 		w, err := NewWriter(io.Discard, l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Write(&trace.Record{}); err != nil {
+		if err := w.Write(&trace.TimelineEvent{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Write(&test.r); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -313,7 +313,7 @@ func many(n int) *story {
 
 func TestRecordsAreWrittenWithoutAllocation(t *testing.T) {
 	s := many(10_000)
-	w, err := NewWriter(io.Discard, &s.Legend)
+	w, err := NewWriter(io.Discard, &s.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}

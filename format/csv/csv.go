@@ -42,7 +42,7 @@ const mostColumns = 256
 // Writer is a sink that writes a table.
 type Writer struct {
 	out    *bufio.Writer
-	legend *trace.Legend
+	legend *trace.Schema
 	layout *table.Layout
 	raw    bool
 	line   []byte
@@ -51,7 +51,7 @@ type Writer struct {
 }
 
 // NewWriter writes the names of the columns, which are those of the fields that the legend's classes have now.
-func NewWriter(w io.Writer, l *trace.Legend, o Options) (*Writer, error) {
+func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}
@@ -67,7 +67,7 @@ func NewWriter(w io.Writer, l *trace.Legend, o Options) (*Writer, error) {
 }
 
 // Write writes one line.
-func (c *Writer) Write(r *trace.Record) error {
+func (c *Writer) Write(r *trace.TimelineEvent) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -80,7 +80,7 @@ func (c *Writer) Write(r *trace.Record) error {
 		}
 		c.line = append(c.line, ',')
 	}
-	c.line = append(strconv.AppendInt(c.line, r.Recorded, 10), ',')
+	c.line = append(strconv.AppendInt(c.line, r.Event.Time, 10), ',')
 	c.text(names.Host)
 	c.text(names.Row)
 	c.text(names.Kind)

@@ -17,7 +17,7 @@ import (
 	"meridian/trace"
 )
 
-func write(t interface{ Fatal(...any) }, l *trace.Legend, records []trace.Record, o Options) []byte {
+func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o Options) []byte {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l, o)
 	if err != nil {
@@ -34,17 +34,17 @@ func write(t interface{ Fatal(...any) }, l *trace.Legend, records []trace.Record
 	return out.Bytes()
 }
 
-func small() (*trace.Legend, []trace.Record) {
-	l := &trace.Legend{Hosts: []string{"web", "=cmd|' /C calc'!A0"}, Streams: []trace.Stream{{Name: "nginx 12", Kind: trace.Thread}},
+func small() (*trace.Schema, []trace.TimelineEvent) {
+	l := &trace.Schema{Hosts: []string{"web", "=cmd|' /C calc'!A0"}, Streams: []trace.Stream{{Name: "nginx 12", Kind: trace.Thread}},
 		Classes: []trace.Class{{Name: "-2+3", Category: "net", Fields: []trace.Field{
 			{Name: "len", Type: trace.Type{Kind: trace.Int}}, {Name: "ptr", Type: trace.Type{Kind: trace.Uint, Base: 16}},
 			{Name: "@SUM(1)", Type: trace.Type{Kind: trace.Text}}}}}}
-	r := trace.Record{Event: trace.Event{Time: 1_700_000_000_000_000_001, Phase: trace.Begin, Slice: 4, Flow: 1 << 63, Role: trace.Sends},
-		Recorded: -5, Bounded: true, Low: 1_700_000_000_000_000_000, High: 1_700_000_000_000_000_002,
+	r := trace.TimelineEvent{Event: trace.Event{Time: -5, Phase: trace.Begin, Slice: 4, Flow: 1 << 63, Role: trace.Sends},
+		Time: 1_700_000_000_000_000_001, Bounded: true, Low: 1_700_000_000_000_000_000, High: 1_700_000_000_000_000_002,
 		Values: []trace.Value{trace.OfInt(-7), trace.OfUint(255), trace.OfText("a\"b\r\nc")}}
 	s := r
 	s.Host, s.Values = 1, []trace.Value{{}, {}, trace.OfText("'=x")}
-	return l, []trace.Record{r, s}
+	return l, []trace.TimelineEvent{r, s}
 }
 
 func TestTableIsAsPromised(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAnyRecordComesBackAndNoTextRunsInASpreadsheet(t *testing.T) {
 			if at, err := time.Parse(time.RFC3339Nano, line[0]); err != nil || at.UnixNano() != r.Time {
 				t.Fatalf("time %q, %v", line[0], err)
 			}
-			for k, want := range map[int]string{1: strconv.FormatInt(r.Time, 10), 4: strconv.FormatInt(r.Recorded, 10)} {
+			for k, want := range map[int]string{1: strconv.FormatInt(r.Time, 10), 4: strconv.FormatInt(r.Event.Time, 10)} {
 				if line[k] != want {
 					t.Fatalf("%s is %q, not %q", lines[0][k], line[k], want)
 				}

@@ -176,7 +176,7 @@ func shapeOf(t *Type) trace.Type {
 	case Struct:
 		return trace.Type{Kind: trace.Struct, Fields: fieldsOf(t)}
 	case Variant:
-		return trace.Type{Kind: trace.Choice, Fields: fieldsOf(t)}
+		return trace.Type{Kind: trace.Variant, Fields: fieldsOf(t)}
 	case Optional:
 		return shapeOf(t.Elem)
 	case FixedArray, Sequence:

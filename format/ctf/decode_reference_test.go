@@ -178,7 +178,7 @@ func shownValue(v *trace.Value) string {
 		return fmt.Sprintf("%q", v.Data)
 	case trace.Bytes:
 		return fmt.Sprintf("%x", v.Data)
-	case trace.Choice:
+	case trace.Variant:
 		return shownValue(&v.Items[0])
 	}
 	parts := []string{}

@@ -184,7 +184,7 @@ func (d *decoder) value(n *maker, v *trace.Value, pos uint64) uint64 {
 			*v = trace.Value{}
 			return pos
 		}
-		*v = trace.Value{Kind: trace.Choice, Bits: uint64(k), Items: items}
+		*v = trace.Value{Kind: trace.Variant, Bits: uint64(k), Items: items}
 		return d.fields(n.fields[k:k+1], items, pos)
 	case makeOption:
 		*v = trace.Value{}

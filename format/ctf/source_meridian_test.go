@@ -10,13 +10,13 @@ import (
 )
 
 // markedTimeline is a small one with all that a record can say of itself.
-func markedTimeline() (*trace.Legend, []trace.Record) {
+func markedTimeline() (*trace.Schema, []trace.TimelineEvent) {
 	number := func(name string) trace.Field {
 		return trace.Field{Name: name, Type: trace.Type{Kind: trace.Int, Bits: 32, Base: 10}}
 	}
 	text := trace.Field{Name: "what", Type: trace.Type{Kind: trace.Text}}
 	truth := trace.Field{Name: "true", Type: trace.Type{Kind: trace.Bool}}
-	l := &trace.Legend{
+	l := &trace.Schema{
 		Hosts: []string{"web"},
 		Streams: []trace.Stream{
 			{Name: "CPU 3", Host: "web", Kind: trace.CPU, ID: 3, Parent: -1},
@@ -30,10 +30,10 @@ func markedTimeline() (*trace.Legend, []trace.Record) {
 			{Name: "load", Fields: []trace.Field{number("size")}},
 		},
 	}
-	var records []trace.Record
+	var records []trace.TimelineEvent
 	add := func(e trace.Event, values ...trace.Value) {
 		e.Time = 1_700_000_000_000_000_000 + int64(len(records))*1000
-		records = append(records, trace.Record{Event: e, Recorded: e.Time, Low: e.Time, High: e.Time, Values: values})
+		records = append(records, trace.TimelineEvent{Event: e, Time: e.Time, Low: e.Time, High: e.Time, Values: values})
 	}
 	for range 5 {
 		add(trace.Event{Stream: 0, Phase: trace.Begin, Slice: 5}, trace.OfInt(-1), trace.OfText("a"), trace.OfBool(true), trace.OfInt(9))

@@ -186,7 +186,7 @@ func (t *TextWriter) value(b []byte, kind *Type, v *trace.Value) []byte {
 			sep = ", ["
 		}
 		return append(b, " ]"...)
-	case trace.Choice:
+	case trace.Variant:
 		b = append(b, "{ "...)
 		if k := v.Bits; k < uint64(len(kind.Fields)) && len(v.Items) == 1 {
 			b = t.value(b, kind.Fields[k].Type, &v.Items[0])

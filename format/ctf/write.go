@@ -48,7 +48,7 @@ import (
 // then, under the name DIR.partial. The writer holds at most WriterOptions.Memory bytes of packets, and no file open.
 type Writer struct {
 	dir, partial string
-	l            *trace.Legend
+	l            *trace.Schema
 	o            WriterOptions
 	bounds       bool
 	hosts        []*hostWriter // by index in the legend; nil until a record comes
@@ -93,7 +93,7 @@ type WriterStats struct {
 
 // NewWriter begins a timeline that will be at dir after Close. There must be nothing at dir, or an empty directory, or, if
 // the options say so, a trace that will be replaced.
-func NewWriter(dir string, l *trace.Legend, o WriterOptions) (*Writer, error) {
+func NewWriter(dir string, l *trace.Schema, o WriterOptions) (*Writer, error) {
 	dir = filepath.Clean(dir)
 	if err := vacant(dir, o.Replace); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func NewWriter(dir string, l *trace.Legend, o WriterOptions) (*Writer, error) {
 }
 
 // Write adds a record. It keeps nothing of it.
-func (w *Writer) Write(r *trace.Record) error {
+func (w *Writer) Write(r *trace.TimelineEvent) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -129,7 +129,7 @@ func (w *Writer) Write(r *trace.Record) error {
 	return w.err
 }
 
-func (w *Writer) write(r *trace.Record) error {
+func (w *Writer) write(r *trace.TimelineEvent) error {
 	if r.Stream < 0 || r.Stream >= len(w.l.Streams) || r.Class < 0 || r.Class >= len(w.l.Classes) || r.Host < 0 || r.Host >= len(w.l.Hosts) {
 		return fmt.Errorf("a record of row %d, class %d and host %d, which the legend does not have", r.Stream, r.Class, r.Host)
 	}
@@ -174,7 +174,7 @@ func (w *Writer) write(r *trace.Record) error {
 		if !r.Bounded {
 			early, late = math.MaxUint64, math.MaxUint64
 		}
-		w.common = append(w.common, trace.OfInt(r.Recorded), trace.OfUint(early), trace.OfUint(late))
+		w.common = append(w.common, trace.OfInt(r.Event.Time), trace.OfUint(early), trace.OfUint(late))
 	}
 	fields, own := w.split(p, key, values)
 	s := row.w

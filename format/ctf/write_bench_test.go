@@ -19,7 +19,7 @@ func BenchmarkWriter(b *testing.B) {
 			l := simple(rows...)
 			c := &l.legend.Classes[0]
 			c.Fields = nil
-			r := trace.Record{}
+			r := trace.TimelineEvent{}
 			for i := range 6 {
 				c.Fields = append(c.Fields, trace.Field{Name: fmt.Sprint("f", i), Type: trace.Type{Kind: trace.Uint, Bits: 32 + i%2*32}})
 				r.Values = append(r.Values, trace.OfUint(uint64(i)))

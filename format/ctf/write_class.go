@@ -58,7 +58,7 @@ func (p *classPlan) needsSecond() bool {
 }
 
 func (x *part) needsSecond(t *trace.Type, depth int) bool {
-	if depth > deepest || x.optional || t.Kind == trace.Bytes || t.Kind == trace.Choice || t.Kind == trace.Array && t.Length == 0 {
+	if depth > deepest || x.optional || t.Kind == trace.Bytes || t.Kind == trace.Variant || t.Kind == trace.Array && t.Length == 0 {
 		return true
 	}
 	switch t.Kind {
@@ -80,7 +80,7 @@ func newPart(t *trace.Type, depth int) part {
 		return p
 	}
 	switch t.Kind {
-	case trace.Struct, trace.Choice:
+	case trace.Struct, trace.Variant:
 		p.parts = make([]part, len(t.Fields))
 		for i := range t.Fields {
 			p.parts[i] = newPart(&t.Fields[i].Type, depth+1)
@@ -162,7 +162,7 @@ func (p *classPlan) inside(x *part, t *trace.Type, v *trace.Value) {
 		for i := range v.Items {
 			look(&x.parts[0], t.Elem, &v.Items[i])
 		}
-	case trace.Choice:
+	case trace.Variant:
 		if v.Bits < uint64(len(x.parts)) && len(v.Items) == 1 {
 			look(&x.parts[v.Bits], &t.Fields[v.Bits].Type, &v.Items[0])
 		}

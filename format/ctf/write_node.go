@@ -204,7 +204,7 @@ func (l *encodeNode) implication(f *encodeNode, values []trace.Value) uint64 {
 		return min(uint64(max(len(v.Items), len(v.Data))), f.capacity)
 	case Variant:
 		option := uint64(0)
-		if v != nil && v.Kind == trace.Choice && v.Bits < uint64(len(x.sel)) {
+		if v != nil && v.Kind == trace.Variant && v.Bits < uint64(len(x.sel)) {
 			option = v.Bits
 		}
 		if option < uint64(len(x.sel)) && len(x.sel[option]) > 0 {

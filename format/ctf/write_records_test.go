@@ -13,13 +13,13 @@ import (
 
 // timeline is a legend with records, as tests make them.
 type timeline struct {
-	legend  *trace.Legend
-	records []trace.Record
+	legend  *trace.Schema
+	records []trace.TimelineEvent
 }
 
 // expectedLine returns what babeltrace2 prints of a record, with --clock-seconds and --no-delta: written down from the
 // description of the layout, not from the writer.
-func (l *timeline) expectedLine(r *trace.Record, bounds bool) string {
+func (l *timeline) expectedLine(r *trace.TimelineEvent, bounds bool) string {
 	c, s := l.legend.Classes[r.Class], l.legend.Streams[r.Stream]
 	var b strings.Builder
 	sign, ns := "", uint64(r.Time)
@@ -38,7 +38,7 @@ func (l *timeline) expectedLine(r *trace.Record, bounds bool) string {
 	}
 	fmt.Fprintf(&b, "{ %s }, ", strings.Join(row, ", "))
 	if bounds {
-		fmt.Fprintf(&b, "{ recorded = %d, early = %d, late = %d }, ", r.Recorded, r.Time-r.Low, r.High-r.Time)
+		fmt.Fprintf(&b, "{ recorded = %d, early = %d, late = %d }, ", r.Event.Time, r.Time-r.Low, r.High-r.Time)
 	}
 	var own, fields []string
 	if r.Slice != 0 {
@@ -83,7 +83,7 @@ func variable(t *trace.Type) bool {
 			return true
 		}
 	}
-	return t.Kind == trace.Bytes || t.Kind == trace.Choice || t.Kind == trace.Array && (t.Length == 0 || variable(t.Elem))
+	return t.Kind == trace.Bytes || t.Kind == trace.Variant || t.Kind == trace.Array && (t.Length == 0 || variable(t.Elem))
 }
 
 func expectedStruct(fields []string) string {
@@ -106,7 +106,7 @@ func expectedField(name string, t *trace.Type, v *trace.Value) string {
 		if t.Length == 0 {
 			return fmt.Sprintf("_%s_length = %d, %s = %s", name, len(v.Items), name, expectedValue(t, v))
 		}
-	case trace.Choice:
+	case trace.Variant:
 		return fmt.Sprintf("_%s_tag = ( \"_%s\" : container = %d ), %s = %s", name, t.Fields[v.Bits].Name, v.Bits, name, expectedValue(t, v))
 	}
 	return name + " = " + expectedValue(t, v)
@@ -114,7 +114,7 @@ func expectedField(name string, t *trace.Type, v *trace.Value) string {
 
 // expectedElement returns a value where there is no room for a second field: a structure around both then.
 func expectedElement(t *trace.Type, v *trace.Value) string {
-	if t.Kind == trace.Bytes || t.Kind == trace.Choice || t.Kind == trace.Array && t.Length == 0 {
+	if t.Kind == trace.Bytes || t.Kind == trace.Variant || t.Kind == trace.Array && t.Length == 0 {
 		return "{ " + expectedField("value", t, v) + " }"
 	}
 	return expectedValue(t, v)
@@ -164,7 +164,7 @@ func expectedValue(t *trace.Type, v *trace.Value) string {
 			parts = append(parts, expectedField(t.Fields[i].Name, &t.Fields[i].Type, &v.Items[i]))
 		}
 		return expectedStruct(parts)
-	case trace.Choice:
+	case trace.Variant:
 		return "{ " + expectedElement(&t.Fields[v.Bits].Type, &v.Items[0]) + " }"
 	}
 	return "?"
@@ -204,7 +204,7 @@ func expectedInteger(t *trace.Type, v *trace.Value) string {
 func drawType(t *rapid.T, depth int) trace.Type {
 	kinds := []trace.ValueKind{trace.Bool, trace.Int, trace.Uint, trace.Float, trace.Text, trace.Bytes}
 	if depth > 0 {
-		kinds = append(kinds, trace.Struct, trace.Array, trace.Choice)
+		kinds = append(kinds, trace.Struct, trace.Array, trace.Variant)
 	}
 	x := trace.Type{Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
 	switch x.Kind {
@@ -226,7 +226,7 @@ func drawType(t *rapid.T, depth int) trace.Type {
 		x.Bits = rapid.SampledFrom([]int{0, 32, 64}).Draw(t, "bits")
 	case trace.Struct:
 		x.Fields = drawFields(t, depth-1, rapid.IntRange(0, 3).Draw(t, "members"))
-	case trace.Choice:
+	case trace.Variant:
 		x.Fields = drawFields(t, depth-1, rapid.IntRange(1, 3).Draw(t, "alternatives"))
 	case trace.Array:
 		elem := drawType(t, depth-1)
@@ -288,7 +288,7 @@ func drawValue(t *rapid.T, x *trace.Type, shortest int) trace.Value {
 			n = rapid.IntRange(0, 3).Draw(t, "items")
 		}
 		return arrayOf(items(n, func(int) *trace.Type { return x.Elem })...)
-	case trace.Choice:
+	case trace.Variant:
 		i := rapid.IntRange(0, len(x.Fields)-1).Draw(t, "alternative")
 		return choiceOf(i, drawValue(t, &x.Fields[i].Type, shortest))
 	}
@@ -297,7 +297,7 @@ func drawValue(t *rapid.T, x *trace.Type, shortest int) trace.Value {
 
 // drawTimeline draws hosts, rows, classes and records with all that these can be, and no two at one time.
 func drawTimeline(t *rapid.T, shortest int) *timeline {
-	l := &trace.Legend{Hosts: []string{"web", "db"}}
+	l := &trace.Schema{Hosts: []string{"web", "db"}}
 	if rapid.Bool().Draw(t, "aligned") {
 		l.Method, l.Assumption = "envelope", "clocks wander by \"1 ppm\""
 	}
@@ -321,8 +321,8 @@ func drawTimeline(t *rapid.T, shortest int) *timeline {
 	now := rapid.Int64Range(-1e15, 2e18).Draw(t, "begin")
 	for range rapid.IntRange(1, 20).Draw(t, "records") {
 		now += rapid.Int64Range(1, 3e9).Draw(t, "step")
-		var r trace.Record
-		r.Time, r.Recorded = now, now+rapid.Int64Range(-1e9, 1e9).Draw(t, "offset")
+		var r trace.TimelineEvent
+		r.Time, r.Event.Time = now, now+rapid.Int64Range(-1e9, 1e9).Draw(t, "offset")
 		r.Bounded = true
 		r.Low, r.High = now-rapid.Int64Range(0, 1e6).Draw(t, "early"), now+rapid.Int64Range(0, 1e6).Draw(t, "late")
 		r.Stream = rapid.IntRange(0, len(l.Streams)-1).Draw(t, "row")

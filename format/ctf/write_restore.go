@@ -117,9 +117,9 @@ func speaksOf(f, next *trace.Field) bool {
 	case "length":
 		return next.Type.Kind == trace.Array || next.Type.Kind == trace.Bytes
 	case "tag":
-		return next.Type.Kind == trace.Choice
+		return next.Type.Kind == trace.Variant
 	case "present":
-		return next.Type.Kind == trace.Choice && len(next.Type.Fields) == 2 && next.Type.Fields[0].Name == "absent"
+		return next.Type.Kind == trace.Variant && len(next.Type.Fields) == 2 && next.Type.Fields[0].Name == "absent"
 	}
 	return false
 }
@@ -137,7 +137,7 @@ func restoreType(t *trace.Type) (trace.Type, restored) {
 		if len(t.Fields) == 2 && len(own.Fields) == 1 && own.Fields[0].Name == "value" {
 			return own.Fields[0].Type, restored{wrapped: true, any: true, parts: back.parts[1:]}
 		}
-	case trace.Choice:
+	case trace.Variant:
 		own.Fields = make([]trace.Field, len(t.Fields))
 		back.parts = make([]restored, len(t.Fields))
 		for i := range t.Fields {
@@ -180,7 +180,7 @@ func (r *restored) restore(v *trace.Value) {
 			v.Kind = trace.Bool
 		}
 	case r.optional:
-		if v.Kind != trace.Choice || v.Bits != 1 || len(v.Items) != 1 {
+		if v.Kind != trace.Variant || v.Bits != 1 || len(v.Items) != 1 {
 			*v = trace.Value{}
 			return
 		}
@@ -198,7 +198,7 @@ func (r *restored) restore(v *trace.Value) {
 		for i := range v.Items {
 			r.parts[0].restore(&v.Items[i])
 		}
-	case v.Kind == trace.Choice:
+	case v.Kind == trace.Variant:
 		if v.Bits < uint64(len(r.parts)) && len(v.Items) == 1 {
 			r.parts[v.Bits].restore(&v.Items[0])
 		}

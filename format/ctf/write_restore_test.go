@@ -50,7 +50,7 @@ func readBack(t testing.TB, dir string) []string {
 			c := classes[e.Class]
 			values := c.back.restore(s.Values())
 			row := s.Streams()[e.Stream]
-			r := trace.Record{Event: e}
+			r := trace.TimelineEvent{Event: e, Time: e.Time}
 			all = append(all, recordLine(tr.Host(), row, c.Class, &r, values))
 		}
 		if err := s.Close(); err != nil {
@@ -68,7 +68,7 @@ func readBack(t testing.TB, dir string) []string {
 var tracerFields = map[string]bool{"cpu_id": true, "recorded": true, "early": true, "late": true}
 
 // recordLine says of a record all that must survive.
-func recordLine(host string, row trace.Stream, c trace.Class, r *trace.Record, values []trace.Value) string {
+func recordLine(host string, row trace.Stream, c trace.Class, r *trace.TimelineEvent, values []trace.Value) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%020d %s/%s/%d/%d %s %d %d %d %d", uint64(r.Time)+1<<63, host, row.Name, row.Kind, row.ID, c.Name, r.Phase, r.Slice, r.Flow, r.Role)
 	for i, f := range c.Fields {
@@ -102,8 +102,8 @@ func valueLine(b *bytes.Buffer, t *trace.Type, v *trace.Value) {
 	switch v.Kind {
 	case trace.Text, trace.Bytes:
 		fmt.Fprintf(b, "%q", v.Data)
-	case trace.Struct, trace.Array, trace.Choice:
-		if v.Kind == trace.Choice {
+	case trace.Struct, trace.Array, trace.Variant:
+		if v.Kind == trace.Variant {
 			fmt.Fprintf(b, "%d", v.Bits)
 		}
 		b.WriteString("{")
@@ -112,7 +112,7 @@ func valueLine(b *bytes.Buffer, t *trace.Type, v *trace.Value) {
 			if v.Kind == trace.Struct {
 				x = &t.Fields[i].Type
 				b.WriteString(t.Fields[i].Name + ":")
-			} else if v.Kind == trace.Choice {
+			} else if v.Kind == trace.Variant {
 				x = &t.Fields[v.Bits].Type
 			}
 			valueLine(b, x, &v.Items[i])
@@ -161,7 +161,7 @@ func TestAbsentPartsAreReadBackAbsent(t *testing.T) {
 	number := trace.Type{Kind: trace.Uint, Bits: 8}
 	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{{Name: "a", Type: trace.Type{Kind: trace.Bool}}, {Name: "b", Type: trace.Type{Kind: trace.Array, Elem: &number}}}}
 	l.legend.Classes[0].Fields = []trace.Field{{Name: "l", Type: trace.Type{Kind: trace.Array, Elem: &pair}},
-		{Name: "c", Type: trace.Type{Kind: trace.Choice, Fields: []trace.Field{{Name: "n", Type: number}}}}, {Name: "stack", Type: trace.Type{Kind: trace.Array, Elem: &number}}}
+		{Name: "c", Type: trace.Type{Kind: trace.Variant, Fields: []trace.Field{{Name: "n", Type: number}}}}, {Name: "stack", Type: trace.Type{Kind: trace.Array, Elem: &number}}}
 	l.legend.Classes[0].Context = 1
 	U, none, yes := trace.OfUint, trace.Value{}, trace.OfBool(true)
 	for i, stack := range []trace.Value{arrayOf(), arrayOf(U(1), none), none} {

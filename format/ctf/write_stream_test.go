@@ -103,7 +103,7 @@ func save(t testing.TB, m *Metadata, stream []byte) string {
 func structOf(items ...trace.Value) trace.Value { return trace.Value{Kind: trace.Struct, Items: items} }
 func arrayOf(items ...trace.Value) trace.Value  { return trace.Value{Kind: trace.Array, Items: items} }
 func choiceOf(i int, v trace.Value) trace.Value {
-	return trace.Value{Kind: trace.Choice, Bits: uint64(i), Items: []trace.Value{v}}
+	return trace.Value{Kind: trace.Variant, Bits: uint64(i), Items: []trace.Value{v}}
 }
 
 func TestEveryTypeOfCTF18IsWrittenAsBabeltraceReadsIt(t *testing.T) {

@@ -59,12 +59,12 @@ func simple(rows ...trace.Stream) *timeline {
 	for i := range rows {
 		rows[i].Host = "web"
 	}
-	return &timeline{legend: &trace.Legend{Hosts: []string{"web"}, Streams: rows,
+	return &timeline{legend: &trace.Schema{Hosts: []string{"web"}, Streams: rows,
 		Classes: []trace.Class{{Name: "e", Fields: []trace.Field{{Name: "x", Type: trace.Type{Kind: trace.Uint, Bits: 32}}}}}}}
 }
 
 func (l *timeline) add(time int64, row int, values ...trace.Value) {
-	l.records = append(l.records, trace.Record{Event: trace.Event{Time: time, Stream: row}, Recorded: time, Low: time, High: time, Bounded: true, Values: values})
+	l.records = append(l.records, trace.TimelineEvent{Event: trace.Event{Time: time, Stream: row}, Time: time, Low: time, High: time, Bounded: true, Values: values})
 }
 
 func TestRowsBeyondTheMostShareOneStream(t *testing.T) {
@@ -161,7 +161,7 @@ func TestClassesAndRowsMayAppearWhileRecordsCome(t *testing.T) {
 		}
 		l.legend.Classes = append(l.legend.Classes, trace.Class{Name: fmt.Sprint("class ", i), Fields: []trace.Field{{Name: fmt.Sprint("y", i), Type: trace.Type{Kind: trace.Text}}}})
 		l.legend.Streams = append(l.legend.Streams, trace.Stream{Name: fmt.Sprint("row ", i), Host: l.legend.Hosts[i/100], Parent: -1})
-		r := trace.Record{Event: trace.Event{Time: int64(i), Stream: i + 1, Class: i + 1}, Host: i / 100, Values: []trace.Value{trace.OfText("v")}}
+		r := trace.TimelineEvent{Event: trace.Event{Stream: i + 1, Class: i + 1}, Time: int64(i), Host: i / 100, Values: []trace.Value{trace.OfText("v")}}
 		l.records = append(l.records, r)
 		if err := w.Write(&r); err != nil {
 			t.Fatal(err)
@@ -221,7 +221,7 @@ func TestPartsOfStructuresMayBeAbsent(t *testing.T) {
 	l := simple(trace.Stream{Name: "r", Parent: -1})
 	number := trace.Type{Kind: trace.Uint, Bits: 8}
 	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{{Name: "a", Type: number}, {Name: "b", Type: trace.Type{Kind: trace.Array, Elem: &number}}}}
-	l.legend.Classes[0].Fields = []trace.Field{{Name: "l", Type: trace.Type{Kind: trace.Array, Elem: &pair}}, {Name: "c", Type: trace.Type{Kind: trace.Choice, Fields: []trace.Field{{Name: "n", Type: number}}}}}
+	l.legend.Classes[0].Fields = []trace.Field{{Name: "l", Type: trace.Type{Kind: trace.Array, Elem: &pair}}, {Name: "c", Type: trace.Type{Kind: trace.Variant, Fields: []trace.Field{{Name: "n", Type: number}}}}}
 	U, none := trace.OfUint, trace.Value{}
 	l.add(1, 0, arrayOf(structOf(U(1), arrayOf(U(2)))), choiceOf(0, U(3)))
 	l.add(2, 0, arrayOf(structOf(U(1), arrayOf(none, U(2))), none, structOf(none)), choiceOf(0, none))
@@ -279,7 +279,7 @@ func TestMemoryIsBoundedWhateverTheRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := trace.Record{Values: []trace.Value{trace.OfUint(1)}}
+	r := trace.TimelineEvent{Values: []trace.Value{trace.OfUint(1)}}
 	for i := range 300_000 {
 		r.Time, r.Stream = int64(i), i%200
 		if err := w.Write(&r); err != nil {
@@ -305,7 +305,7 @@ func TestMemoryIsBoundedWhateverTheRows(t *testing.T) {
 }
 
 func TestRecordsThatTheLegendDoesNotHaveAreErrors(t *testing.T) {
-	for _, e := range []trace.Record{{Host: 1}, {Host: -1}, {Event: trace.Event{Stream: 1}}, {Event: trace.Event{Class: -1}}} {
+	for _, e := range []trace.TimelineEvent{{Host: 1}, {Host: -1}, {Event: trace.Event{Stream: 1}}, {Event: trace.Event{Class: -1}}} {
 		dir := filepath.Join(t.TempDir(), "out")
 		w, err := NewWriter(dir, simple(trace.Stream{Name: "r", Parent: -1}).legend, WriterOptions{})
 		if err != nil {

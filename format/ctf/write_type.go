@@ -72,7 +72,7 @@ func (h *hostWriter) member(name string, t *trace.Type, p *part, depth int) []Fi
 		octet := plainInteger(8, NoRole)
 		octet.Base = 16
 		return h.sequence(name, octet)
-	case trace.Choice:
+	case trace.Variant:
 		if len(t.Fields) == 0 {
 			return []Field{{name, structOfFields()}}
 		}

@@ -223,7 +223,7 @@ func (e *encoder) variant(n *encodeNode, v *trace.Value) {
 		e.misfits++
 		return
 	}
-	if v.Kind != trace.Choice || v.Bits != uint64(option) || len(v.Items) != 1 {
+	if v.Kind != trace.Variant || v.Bits != uint64(option) || len(v.Items) != 1 {
 		e.misfits++
 		e.value(&n.fields[option], &nothing)
 		return

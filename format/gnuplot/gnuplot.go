@@ -42,7 +42,7 @@ type Options struct {
 // Writer is a sink that writes a script.
 type Writer struct {
 	out     io.Writer
-	legend  *trace.Legend
+	legend  *trace.Schema
 	options Options
 
 	first, last int64
@@ -80,7 +80,7 @@ type slice struct {
 const deepest = 64
 
 // NewWriter prepares a script. It is written by Close: ranges and rows must be known before.
-func NewWriter(w io.Writer, l *trace.Legend, o Options) (*Writer, error) {
+func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if o.Events <= 0 {
 		o.Events = 200_000
 	}
@@ -91,7 +91,7 @@ func NewWriter(w io.Writer, l *trace.Legend, o Options) (*Writer, error) {
 }
 
 // Write gathers a record.
-func (g *Writer) Write(r *trace.Record) error {
+func (g *Writer) Write(r *trace.TimelineEvent) error {
 	if g.records == 0 {
 		g.first, g.last = r.Time, r.Time
 	}

@@ -20,7 +20,7 @@ var _ trace.Sink = (*Writer)(nil)
 
 func same(s string) string { return s }
 
-func write(t interface{ Fatal(...any) }, l *trace.Legend, records []trace.Record, o Options) string {
+func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o Options) string {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l, o)
 	if err != nil {
@@ -127,10 +127,10 @@ func TestNamesRunNothingAndBreakNothing(t *testing.T) {
 }
 
 func TestEmptyTimelinesAreDrawnToo(t *testing.T) {
-	gnuplot(t, write(t, &trace.Legend{}, nil, Options{}), "svg")
-	gnuplot(t, write(t, &trace.Legend{Hosts: []string{"a"}}, make([]trace.Record, 3), Options{}), "svg")
-	one := []trace.Record{{Event: trace.Event{Time: -5}}}
-	gnuplot(t, write(t, &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Name: "x"}}}, one, Options{}), "svg")
+	gnuplot(t, write(t, &trace.Schema{}, nil, Options{}), "svg")
+	gnuplot(t, write(t, &trace.Schema{Hosts: []string{"a"}}, make([]trace.TimelineEvent, 3), Options{}), "svg")
+	one := []trace.TimelineEvent{{Time: -5}}
+	gnuplot(t, write(t, &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Name: "x"}}}, one, Options{}), "svg")
 }
 
 func TestManyEventsAreThinnedAndTheTitleSaysSo(t *testing.T) {
@@ -197,12 +197,12 @@ func TestThinningLeavesNoRowAndNoBusyTimeOut(t *testing.T) {
 }
 
 func TestTheQuietestRowsOfAHostShareOne(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a"}}
-	var records []trace.Record
+	l := &trace.Schema{Hosts: []string{"a"}}
+	var records []trace.TimelineEvent
 	for i := range 100 {
 		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprint("thread ", i), Host: "a", Kind: trace.Thread, ID: int64(i)})
 		for k := range i%7 + 1 {
-			records = append(records, trace.Record{Event: trace.Event{Time: int64(i*10 + k), Stream: i}})
+			records = append(records, trace.TimelineEvent{Event: trace.Event{Stream: i}, Time: int64(i*10 + k)})
 		}
 	}
 	script := write(t, l, records, Options{Rows: 10})

@@ -8,8 +8,8 @@ import (
 
 // scene is three hosts that ask each other, with nested slices, ticks, bounds, and one message that arrives before it
 // was sent. Names are given, so that they may be hostile.
-func scene(n int, name func(string) string) (*trace.Legend, []trace.Record) {
-	l := &trace.Legend{Title: name("three hosts"), Method: name("envelope smoother"), Hosts: []string{name("web"), name("app"), name("db")}}
+func scene(n int, name func(string) string) (*trace.Schema, []trace.TimelineEvent) {
+	l := &trace.Schema{Title: name("three hosts"), Method: name("envelope smoother"), Hosts: []string{name("web"), name("app"), name("db")}}
 	for _, h := range l.Hosts {
 		l.Streams = append(l.Streams, trace.Stream{Name: name("worker 7"), Host: h, Kind: trace.Thread, ID: 7, Parent: -1},
 			trace.Stream{Name: name("CPU 0"), Host: h, Kind: trace.CPU, Parent: -1})
@@ -18,11 +18,11 @@ func scene(n int, name func(string) string) (*trace.Legend, []trace.Record) {
 		l.Classes = append(l.Classes, trace.Class{Name: name(c)})
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	var all []trace.Record
+	var all []trace.TimelineEvent
 	at := int64(1_763_732_327_000_000_000)
 	add := func(ns int64, host, stream, class int, p trace.Phase, flow uint64, role trace.Role) {
-		all = append(all, trace.Record{Host: host, Bounded: true, Low: at + ns - 15_000, High: at + ns + 20_000,
-			Event: trace.Event{Time: at + ns, Stream: host*2 + stream, Class: class, Phase: p, Flow: flow, Role: role}})
+		all = append(all, trace.TimelineEvent{Host: host, Bounded: true, Low: at + ns - 15_000, High: at + ns + 20_000,
+			Event: trace.Event{Stream: host*2 + stream, Class: class, Phase: p, Flow: flow, Role: role}, Time: at + ns})
 	}
 	for i := range n {
 		f := uint64(2*i + 2)

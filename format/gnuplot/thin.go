@@ -89,7 +89,7 @@ const mostEnds = 65_536
 func newEnds() ends { return ends{known: make(map[uint64]end)} }
 
 // message draws an arrow when its second end comes.
-func (g *Writer) message(r *trace.Record) {
+func (g *Writer) message(r *trace.TimelineEvent) {
 	e := end{r.Time, r.Low, r.High, r.Stream, r.Role == trace.Sends}
 	other, ok := g.ends.known[r.Flow]
 	switch {

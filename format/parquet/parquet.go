@@ -49,7 +49,7 @@ const (
 // Writer is a sink that writes a Parquet file.
 type Writer struct {
 	out    *parquet.GenericWriter[any]
-	legend *trace.Legend
+	legend *trace.Schema
 	layout *table.Layout
 	batch  [][]parquet.Value // a column each; one that is shorter than the batch ends in nulls
 	rows   int               // of the batch
@@ -60,7 +60,7 @@ type Writer struct {
 }
 
 // NewWriter begins a file whose columns are those of the fields that the legend's classes have now.
-func NewWriter(w io.Writer, l *trace.Legend, o Options) (*Writer, error) {
+func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}
@@ -84,7 +84,7 @@ func NewWriter(w io.Writer, l *trace.Legend, o Options) (*Writer, error) {
 }
 
 // Write adds a row.
-func (p *Writer) Write(r *trace.Record) error {
+func (p *Writer) Write(r *trace.TimelineEvent) error {
 	if p.err != nil {
 		return p.err
 	}

@@ -19,7 +19,7 @@ import (
 
 var _ trace.Sink = (*Writer)(nil)
 
-func write(t interface{ Fatal(...any) }, l *trace.Legend, records []trace.Record, o Options) []byte {
+func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o Options) []byte {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l, o)
 	if err != nil {
@@ -84,7 +84,7 @@ func TestAnyRecordComesBack(t *testing.T) {
 			r := &records[i]
 			n := table.RowOf(l, r)
 			layout.Place(r)
-			want := []any{r.Time, r.Time, r.Low, r.High, r.Recorded, clean(n.Host), clean(n.Row), n.Kind, clean(n.Event),
+			want := []any{r.Time, r.Time, r.Low, r.High, r.Event.Time, clean(n.Host), clean(n.Row), n.Kind, clean(n.Event),
 				clean(n.Category), n.Phase, int64(r.Slice), int64(r.Flow), n.Role}
 			for k := range 2 {
 				if want[11+k] == int64(0) {
@@ -136,21 +136,21 @@ func TestAnyRecordComesBack(t *testing.T) {
 }
 
 // busy is a timeline of many records and two classes, with a field that is an integer here and a fraction there.
-func busy(n int) (*trace.Legend, func(i int) *trace.Record) {
-	l := &trace.Legend{Title: "busy", Method: "envelope", Assumption: "bounded wander", Hosts: []string{"web", "db"},
+func busy(n int) (*trace.Schema, func(i int) *trace.TimelineEvent) {
+	l := &trace.Schema{Title: "busy", Method: "envelope", Assumption: "bounded wander", Hosts: []string{"web", "db"},
 		Streams: []trace.Stream{{Name: "nginx 12", Host: "web", Kind: trace.Thread}, {Name: "CPU 0", Host: "db", Kind: trace.CPU}},
 		Classes: []trace.Class{
 			{Name: "request", Fields: []trace.Field{{Name: "len", Type: trace.Type{Kind: trace.Uint}},
 				{Name: "ip.ttl", Type: trace.Type{Kind: trace.Int}}, {Name: "url", Type: trace.Type{Kind: trace.Text}}}},
 			{Name: "load", Fields: []trace.Field{{Name: "len", Type: trace.Type{Kind: trace.Float}}}},
 		}}
-	var r trace.Record
+	var r trace.TimelineEvent
 	url := trace.OfText("/index.html")
 	values := [][]trace.Value{{trace.OfUint(0), trace.OfInt(64), url}, {trace.OfFloat(0)}}
-	return l, func(i int) *trace.Record {
-		r = trace.Record{Event: trace.Event{Time: 1_700_000_000e9 + int64(i)*1000, Class: i % 2, Stream: i % 2}, Host: i % 2, Values: values[i%2]}
+	return l, func(i int) *trace.TimelineEvent {
+		r = trace.TimelineEvent{Event: trace.Event{Class: i % 2, Stream: i % 2}, Time: 1_700_000_000e9 + int64(i)*1000, Host: i % 2, Values: values[i%2]}
 		r.Bounded = true
-		r.Low, r.High, r.Recorded = r.Time-50, r.Time+50, r.Time+int64(i)
+		r.Low, r.High, r.Event.Time = r.Time-50, r.Time+50, r.Time+int64(i)
 		if i%2 == 0 {
 			r.Values[0] = trace.OfUint(uint64(i))
 			r.Flow, r.Role = uint64(i)+1, trace.Sends
@@ -204,8 +204,8 @@ func TestRowGroupsAreBoundedAndMetadataSaysTheMethod(t *testing.T) {
 }
 
 func TestHugeTextsEndRowGroupsEarly(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a"}, Classes: []trace.Class{{Fields: []trace.Field{{Name: "t", Type: trace.Type{Kind: trace.Text}}}}}}
-	records := make([]trace.Record, 600)
+	l := &trace.Schema{Hosts: []string{"a"}, Classes: []trace.Class{{Fields: []trace.Field{{Name: "t", Type: trace.Type{Kind: trace.Text}}}}}}
+	records := make([]trace.TimelineEvent, 600)
 	for i := range records {
 		records[i].Values = []trace.Value{trace.OfText(fmt.Sprint(i) + strings.Repeat("x", 256<<10))}
 	}

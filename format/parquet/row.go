@@ -11,7 +11,7 @@ import (
 )
 
 // row appends a record's values to the columns of the batch.
-func (p *Writer) row(r *trace.Record) {
+func (p *Writer) row(r *trace.TimelineEvent) {
 	column := 0
 	must := func(v parquet.Value) {
 		p.batch[column] = append(p.batch[column], v.Level(0, 0, column))
@@ -28,7 +28,7 @@ func (p *Writer) row(r *trace.Record) {
 	must(parquet.Int64Value(r.Time))
 	may(parquet.Int64Value(r.Low), r.Bounded)
 	may(parquet.Int64Value(r.High), r.Bounded)
-	must(parquet.Int64Value(r.Recorded))
+	must(parquet.Int64Value(r.Event.Time))
 	names := table.RowOf(p.legend, r)
 	for _, s := range [...]string{names.Host, names.Row, names.Kind, names.Event, names.Category, names.Phase} {
 		must(p.text(append(p.texts, s...)))

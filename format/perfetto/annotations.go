@@ -11,7 +11,7 @@ import (
 )
 
 // annotations appends the fields of a record, and what is known of its time.
-func (w *Writer) annotations(b []byte, c *class, r *trace.Record) []byte {
+func (w *Writer) annotations(b []byte, c *class, r *trace.TimelineEvent) []byte {
 	l := &w.legend.Classes[r.Class]
 	n, extra := min(len(r.Values), len(l.Fields)), recorded
 	if r.Phase == trace.End { // its annotations join those of the begin, and would take the place of their namesakes
@@ -27,8 +27,8 @@ func (w *Writer) annotations(b []byte, c *class, r *trace.Record) []byte {
 		b = value(b, &r.Values[i], &l.Fields[i].Type, &c.fields[i])
 		b, _ = end(b, at)
 	}
-	if r.Recorded != r.Time {
-		b = w.extra(b, extra, noteInt, uint64(r.Recorded))
+	if r.Event.Time != r.Time {
+		b = w.extra(b, extra, noteInt, uint64(r.Event.Time))
 	}
 	if r.Low < r.Time {
 		b = w.extra(b, extra+earlier, noteInt, uint64(r.Time-r.Low))
@@ -87,7 +87,7 @@ func value(b []byte, v *trace.Value, t *trace.Type, s *shape) []byte {
 			b = value(b, &v.Items[i], t.Elem, s.elem)
 			b, _ = end(b, at)
 		}
-	case trace.Choice:
+	case trace.Variant:
 		if v.Bits < uint64(min(len(t.Fields), len(s.fields))) && len(v.Items) == 1 {
 			return value(b, &v.Items[0], &t.Fields[v.Bits].Type, &s.fields[v.Bits])
 		}

@@ -15,7 +15,7 @@ type count struct {
 }
 
 // counters writes a value for each number field of the event's class, other than those that the tracer added.
-func (w *Writer) counters(row *row, r *trace.Record) {
+func (w *Writer) counters(row *row, r *trace.TimelineEvent) {
 	tracks, ok := row.counters[r.Class]
 	if !ok {
 		tracks = w.describeCounters(row, r.Class)

@@ -41,7 +41,7 @@ func (p *places) close(b []byte) []byte {
 }
 
 // describeEvent appends what an event is and holds.
-func (w *Writer) describeEvent(b []byte, c *class, r *trace.Record) []byte {
+func (w *Writer) describeEvent(b []byte, c *class, r *trace.TimelineEvent) []byte {
 	if c.category != 0 {
 		b = number(b, eventCategory, c.category)
 	}
@@ -53,7 +53,7 @@ func (w *Writer) describeEvent(b []byte, c *class, r *trace.Record) []byte {
 	return b
 }
 
-func (w *Writer) instant(uuid uint64, c *class, r *trace.Record) {
+func (w *Writer) instant(uuid uint64, c *class, r *trace.TimelineEvent) {
 	if r.Flow != 0 && (r.Role == trace.Sends || r.Role == trace.Receives) {
 		w.messageEnd(uuid, c, r)
 		return
@@ -76,7 +76,7 @@ const lateLimit = chunkSize
 //
 // Perfetto takes events of one stamp in the order of the file and draws the arrow from the first to the last. An arrival
 // whose send was not seen yet therefore waits until all records of its stamp are written.
-func (w *Writer) messageEnd(uuid uint64, c *class, r *trace.Record) {
+func (w *Writer) messageEnd(uuid uint64, c *class, r *trace.TimelineEvent) {
 	seen := w.ends.Seen(r.Flow)
 	waits := r.Role == trace.Receives && seen == trace.NoRole
 	if waits && w.waits[r.Flow] {

@@ -58,7 +58,7 @@ type op struct {
 
 func (l *lanes) init() { l.open = make(map[numbered]int32) }
 
-func (w *Writer) beginSlice(row *row, c *class, r *trace.Record) {
+func (w *Writer) beginSlice(row *row, c *class, r *trace.TimelineEvent) {
 	if r.Slice == 0 {
 		if row.nest < 0 {
 			if row.numbered {
@@ -94,7 +94,7 @@ func (w *Writer) beginSlice(row *row, c *class, r *trace.Record) {
 	l.ops = append(l.ops, op{at: w.base + int64(p.start()), slot: int32(p.slot - p.start()), slice: i, begin: true})
 }
 
-func (w *Writer) endSlice(row *row, c *class, r *trace.Record) {
+func (w *Writer) endSlice(row *row, c *class, r *trace.TimelineEvent) {
 	if r.Slice != 0 {
 		key := numbered{int32(r.Stream), r.Slice}
 		if i, ok := w.lanes.open[key]; ok {
@@ -115,7 +115,7 @@ func (w *Writer) endSlice(row *row, c *class, r *trace.Record) {
 }
 
 // endNumbered ends a slice; r is nil where nobody ended it.
-func (w *Writer) endNumbered(key numbered, i int32, t int64, c *class, r *trace.Record) {
+func (w *Writer) endNumbered(key numbered, i int32, t int64, c *class, r *trace.TimelineEvent) {
 	l := &w.lanes
 	delete(l.open, key)
 	b, p := w.event(w.body, t, typeEnd, 0)

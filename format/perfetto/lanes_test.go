@@ -165,7 +165,7 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 			most[row] = max(most[row], busy[row])
 		}
 		var out bytes.Buffer
-		w, err := NewWriter(&out, &s.Legend)
+		w, err := NewWriter(&out, &s.Schema)
 		if err != nil {
 			rt.Fatal(err)
 		}

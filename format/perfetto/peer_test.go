@@ -33,7 +33,7 @@ func two() *story {
 	s.class("return", field("status", trace.Int))
 	state := trace.Field{Name: "state", Type: trace.Type{Kind: trace.Int, Labels: []trace.Label{{Name: "RUNNING", Low: 0, High: 0}}}}
 	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{field("host", trace.Text), field("port", trace.Uint)}}
-	either := trace.Type{Kind: trace.Choice, Fields: []trace.Field{field("number", trace.Int), field("name", trace.Text)}}
+	either := trace.Type{Kind: trace.Variant, Fields: []trace.Field{field("number", trace.Int), field("name", trace.Text)}}
 	s.class("all", field("bool", trace.Bool), field("int", trace.Int), field("uint", trace.Uint), field("real", trace.Float),
 		field("nan", trace.Float), field("text", trace.Text), field("bytes", trace.Bytes), state,
 		trace.Field{Name: "address", Type: trace.Type{Kind: trace.Uint, Base: 16}},
@@ -61,10 +61,10 @@ func two() *story {
 	s.add(cpu1, 22, trace.Instant, 0, "all", trace.OfBool(true), trace.OfInt(-7), trace.OfUint(1<<64-1), trace.OfFloat(0.5),
 		trace.OfFloat(math.NaN()), trace.OfText("tëxt"), trace.OfBytes([]byte{0xc0, 0xff}), trace.OfInt(0), trace.OfUint(0xbeef),
 		structure(trace.OfText("a"), trace.OfUint(80)), array(structure(trace.OfText("b"), trace.OfUint(1)), structure(trace.OfText("c"))),
-		trace.Value{Kind: trace.Choice, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
+		trace.Value{Kind: trace.Variant, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
 	s.add(cpu0, 23, trace.Instant, 0, "packet")
 	r := s.message(messages, 25, 1<<63|5, trace.Receives)
-	r.Recorded, r.Low, r.High = r.Time+1_000_000, r.Time-3, r.Time+4
+	r.Event.Time, r.Low, r.High = r.Time+1_000_000, r.Time-3, r.Time+4
 	s.add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
 	s.add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
 	s.add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
@@ -147,7 +147,7 @@ func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
 		}
 		want = append(want, fmt.Sprintf("%d|%d|%s|%s", e.sent, e.received, from, to))
 	}
-	slices.SortStableFunc(s.records, func(a, b trace.Record) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(s.records, func(a, b trace.TimelineEvent) int { return cmp.Compare(a.Time, b.Time) })
 	if _, tally := s.write(t); tally.Inverted != inverted {
 		t.Errorf("%d messages arrive before they were sent, not %d", tally.Inverted, inverted)
 	}

@@ -47,7 +47,7 @@ type Writer struct {
 	w   io.Writer
 	err error // the first error, after which nothing is written
 
-	legend *trace.Legend
+	legend *trace.Schema
 	tracks tracks
 	names  names
 	chunk  int
@@ -81,7 +81,7 @@ type Tally struct {
 const chunkSize = 1 << 20
 
 // NewWriter begins a trace. The legend may grow while records come.
-func NewWriter(w io.Writer, l *trace.Legend) (*Writer, error) {
+func NewWriter(w io.Writer, l *trace.Schema) (*Writer, error) {
 	x := &Writer{
 		w: w, legend: l, chunk: chunkSize, waits: make(map[uint64]bool),
 		head: make([]byte, 0, 1<<16), body: make([]byte, 0, 2*chunkSize+1<<16),
@@ -92,7 +92,7 @@ func NewWriter(w io.Writer, l *trace.Legend) (*Writer, error) {
 }
 
 // Write writes one record. It keeps nothing of r.
-func (w *Writer) Write(r *trace.Record) error {
+func (w *Writer) Write(r *trace.TimelineEvent) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -125,7 +125,7 @@ func (w *Writer) Write(r *trace.Record) error {
 	return w.err
 }
 
-func (w *Writer) check(r *trace.Record) error {
+func (w *Writer) check(r *trace.TimelineEvent) error {
 	if r.Stream < 0 || r.Stream >= len(w.legend.Streams) || r.Class < 0 || r.Class >= len(w.legend.Classes) ||
 		r.Host < 0 || r.Host >= len(w.legend.Hosts) {
 		return fmt.Errorf("perfetto: record %d is of host %d, stream %d and class %d, and the legend has %d, %d and %d of them",

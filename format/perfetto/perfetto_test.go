@@ -11,8 +11,8 @@ import (
 
 // story is a timeline for tests: rows and classes by name, records as they come.
 type story struct {
-	trace.Legend
-	records []trace.Record
+	trace.Schema
+	records []trace.TimelineEvent
 }
 
 const start = 1_700_000_000_000_000_000
@@ -44,17 +44,17 @@ func (s *story) class(name string, fields ...trace.Field) int {
 }
 
 // add adds a record at so many ns after the start.
-func (s *story) add(row int, at int64, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.Record {
+func (s *story) add(row int, at int64, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.TimelineEvent {
 	t := start + at
-	s.records = append(s.records, trace.Record{
+	s.records = append(s.records, trace.TimelineEvent{
 		Event: trace.Event{Time: t, Slice: slice, Stream: row, Class: s.class(class), Phase: phase},
-		Host:  s.host(s.Streams[row].Host), Recorded: t, Low: t, High: t, Values: values,
+		Host:  s.host(s.Streams[row].Host), Time: t, Low: t, High: t, Values: values,
 	})
 	return &s.records[len(s.records)-1]
 }
 
 // message adds an end of a message, an instant.
-func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.Record {
+func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.TimelineEvent {
 	r := s.add(row, at, trace.Instant, 0, "packet")
 	r.Flow, r.Role = flow, role
 	return r
@@ -64,7 +64,7 @@ func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.
 func (s *story) write(t testing.TB) ([]byte, Tally) {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, &s.Legend)
+	w, err := NewWriter(&out, &s.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}

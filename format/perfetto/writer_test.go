@@ -64,22 +64,22 @@ func TestRowsLieBelowTheirParentsAndHosts(t *testing.T) {
 }
 
 func TestLegendMayGrowAndNamesMayComeLate(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Kind: trace.Thread, ID: 5, Parent: -1}}, Classes: []trace.Class{{}}}
+	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Kind: trace.Thread, ID: 5, Parent: -1}}, Classes: []trace.Class{{}}}
 	var out strings.Builder
 	w, err := NewWriter(&out, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(r trace.Record) {
+	write := func(r trace.TimelineEvent) {
 		if err := w.Write(&r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(trace.Record{})
+	write(trace.TimelineEvent{})
 	l.Hosts = append(l.Hosts, "b")
 	l.Streams = append(l.Streams, trace.Stream{Name: "new", Host: "b", Parent: -1})
 	l.Classes = append(l.Classes, trace.Class{Name: "grown"})
-	write(trace.Record{Host: 1, Event: trace.Event{Stream: 1, Class: 1}})
+	write(trace.TimelineEvent{Host: 1, Event: trace.Event{Stream: 1, Class: 1}})
 	l.Streams[0].Name = "late"
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -109,19 +109,19 @@ func TestTimelineBeforeTheEpochIsMovedByWholeSeconds(t *testing.T) {
 
 func TestRecordsThatCannotBeWrittenAreRefused(t *testing.T) {
 	for _, test := range []struct {
-		r    trace.Record
+		r    trace.TimelineEvent
 		want string
 	}{
-		{trace.Record{Host: 1}, "record 2 is of host 1, stream 0 and class 0, and the legend has 1, 1 and 1"},
-		{trace.Record{Event: trace.Event{Stream: -1}}, "stream -1"},
-		{trace.Record{Event: trace.Event{Class: 1}}, "class 1"},
-		{trace.Record{Event: trace.Event{Time: -1}}, "sort the records by time"},
+		{trace.TimelineEvent{Host: 1}, "record 2 is of host 1, stream 0 and class 0, and the legend has 1, 1 and 1"},
+		{trace.TimelineEvent{Event: trace.Event{Stream: -1}}, "stream -1"},
+		{trace.TimelineEvent{Event: trace.Event{Class: 1}}, "class 1"},
+		{trace.TimelineEvent{Time: -1}, "sort the records by time"},
 	} {
-		w, err := NewWriter(io.Discard, &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}})
+		w, err := NewWriter(io.Discard, &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Write(&trace.Record{}); err != nil {
+		if err := w.Write(&trace.TimelineEvent{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Write(&test.r); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -141,7 +141,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestFailureToWriteIsReported(t *testing.T) {
 	s := two()
-	w, err := NewWriter(full{}, &s.Legend)
+	w, err := NewWriter(full{}, &s.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func many(n int) *story {
 
 func TestRecordsAreWrittenWithoutAllocation(t *testing.T) {
 	s := many(10_000)
-	w, err := NewWriter(io.Discard, &s.Legend)
+	w, err := NewWriter(io.Discard, &s.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func BenchmarkWrite(b *testing.B) {
 	var size int64
 	for b.Loop() {
 		out := counter(0)
-		w, err := NewWriter(&out, &s.Legend)
+		w, err := NewWriter(&out, &s.Schema)
 		if err != nil {
 			b.Fatal(err)
 		}

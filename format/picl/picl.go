@@ -62,7 +62,7 @@ const (
 // Writer is a sink that writes a PICL trace.
 type Writer struct {
 	out     *bufio.Writer
-	legend  *trace.Legend
+	legend  *trace.Schema
 	options Options
 
 	started bool
@@ -94,12 +94,12 @@ type slice struct {
 const deepest = 4096
 
 // NewWriter begins a trace; the first lines are written with the first record, whose time they need.
-func NewWriter(w io.Writer, l *trace.Legend, o Options) (*Writer, error) {
+func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	return &Writer{out: bufio.NewWriterSize(w, 64<<10), legend: l, options: o, rows: make(map[string]int), waiting: newQueue()}, nil
 }
 
 // Write writes the lines of one record.
-func (p *Writer) Write(r *trace.Record) error {
+func (p *Writer) Write(r *trace.TimelineEvent) error {
 	if p.err != nil {
 		return p.err
 	}

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 var _ trace.Sink = (*Writer)(nil)
 
-func write(t interface{ Fatal(...any) }, l *trace.Legend, records []trace.Record, o Options) string {
+func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o Options) string {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l, o)
 	if err != nil {
@@ -104,7 +104,7 @@ func parse(t interface{ Fatalf(string, ...any) }, text string) (all []line) {
 	return all
 }
 
-func example() (*trace.Legend, []trace.Record) {
+func example() (*trace.Schema, []trace.TimelineEvent) {
 	number := func(names ...string) (f []trace.Field) {
 		for _, n := range names {
 			f = append(f, trace.Field{Name: n, Type: trace.Type{Kind: trace.Uint}})
@@ -112,19 +112,19 @@ func example() (*trace.Legend, []trace.Record) {
 		return f
 	}
 	load := append(number("runnable"), trace.Field{Name: "load", Type: trace.Type{Kind: trace.Float}})
-	l := &trace.Legend{Title: "two hosts", Hosts: []string{"web 1", "db"}, Method: "envelope smoother",
+	l := &trace.Schema{Title: "two hosts", Hosts: []string{"web 1", "db"}, Method: "envelope smoother",
 		Streams: []trace.Stream{{Name: "CPU 0", Host: "web 1", Kind: trace.CPU}, {Name: "postgres 7", Host: "db"}, {Name: "nginx 12", Host: "web 1"}},
 		Classes: []trace.Class{
 			{Name: "request", Fields: append(number("len", "status"), trace.Field{Name: "vtid", Type: trace.Type{Kind: trace.Int}}), Context: 1},
 			{Name: "query\n-4 -901 0 0 0 0"}, {Name: "load", Fields: load}, {Name: "sync"}}}
-	at := func(ns int64, host, stream, class int, phase trace.Phase, v ...trace.Value) trace.Record {
-		return trace.Record{Event: trace.Event{Time: 1_700_000_000e9 + ns, Stream: stream, Class: class, Phase: phase}, Host: host, Values: v}
+	at := func(ns int64, host, stream, class int, phase trace.Phase, v ...trace.Value) trace.TimelineEvent {
+		return trace.TimelineEvent{Event: trace.Event{Stream: stream, Class: class, Phase: phase}, Time: 1_700_000_000e9 + ns, Host: host, Values: v}
 	}
-	mark := func(r trace.Record, flow uint64, role trace.Role) trace.Record {
+	mark := func(r trace.TimelineEvent, flow uint64, role trace.Role) trace.TimelineEvent {
 		r.Flow, r.Role = flow, role
 		return r
 	}
-	return l, []trace.Record{
+	return l, []trace.TimelineEvent{
 		mark(at(1, 0, 2, 0, trace.Begin, trace.OfUint(512), trace.OfUint(200), trace.OfInt(12)), 77, trace.Sends),
 		at(20, 0, 0, 2, trace.Counter, trace.OfUint(3), trace.OfFloat(0.25)),
 		mark(at(1_000, 1, 1, 1, trace.Begin), 77, trace.Receives),

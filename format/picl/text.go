@@ -21,7 +21,7 @@ type class struct {
 const mostNumbers = 16
 
 // class returns a record's class, and names it when it occurs the first time.
-func (p *Writer) class(r *trace.Record, node, task int) *class {
+func (p *Writer) class(r *trace.TimelineEvent, node, task int) *class {
 	if r.Class < 0 || r.Class >= len(p.legend.Classes) {
 		return &class{bytes: -1}
 	}

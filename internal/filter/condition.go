@@ -102,7 +102,7 @@ func find(fields []trace.Field, name string) place {
 	// Alternatives of a choice may be passed over: network_header.ttl for network_header.ipv4.ttl.
 	for i := range fields {
 		t := &fields[i].Type
-		if t.Kind != trace.Choice {
+		if t.Kind != trace.Variant {
 			continue
 		}
 		rest, ok := strings.CutPrefix(name, fields[i].Name+".")
@@ -131,7 +131,7 @@ func (p place) of(fields []trace.Field, values []trace.Value) (*trace.Value, *tr
 				return nil, nil
 			}
 			v, t = &v.Items[i], &t.Fields[i].Type
-		case trace.Choice:
+		case trace.Variant:
 			if v.Bits != uint64(i) || len(v.Items) != 1 || i >= len(t.Fields) {
 				return nil, nil
 			}
@@ -140,7 +140,7 @@ func (p place) of(fields []trace.Field, values []trace.Value) (*trace.Value, *tr
 			return nil, nil
 		}
 	}
-	if v.Kind == trace.Choice && len(v.Items) == 1 && v.Bits < uint64(len(t.Fields)) {
+	if v.Kind == trace.Variant && len(v.Items) == 1 && v.Bits < uint64(len(t.Fields)) {
 		v, t = &v.Items[0], &t.Fields[v.Bits].Type
 	}
 	if v.Kind == trace.None {
@@ -150,7 +150,7 @@ func (p place) of(fields []trace.Field, values []trace.Value) (*trace.Value, *tr
 }
 
 // holds reports whether an event fulfils all conditions.
-func (f *Filter) holds(c *class, r *trace.Record) bool {
+func (f *Filter) holds(c *class, r *trace.TimelineEvent) bool {
 	for i := range f.o.Where {
 		v, t := c.conditions[i].of(f.legend.Classes[r.Class].Fields, r.Values)
 		if v == nil || !f.o.Where[i].holds(v, t, &f.scratch) {

@@ -93,8 +93,8 @@ func escapeSlashes(s string) string { return strings.ReplaceAll(s, "/", "\x01") 
 // Filter is a sink before another.
 type Filter struct {
 	o       Options
-	legend  *trace.Legend
-	out     *trace.Legend
+	legend  *trace.Schema
+	out     *trace.Schema
 	next    trace.Sink
 	streams []verdict // by row: whether host and row are wanted
 	classes []class
@@ -126,7 +126,7 @@ type class struct {
 }
 
 // New returns a filter of records that refer to a legend, which may grow while they come. Options were checked.
-func New(legend *trace.Legend, o Options) *Filter {
+func New(legend *trace.Schema, o Options) *Filter {
 	f := &Filter{o: o, legend: legend, out: legend, started: o.From.Event == ""}
 	if o.Fields != nil {
 		copied := *legend
@@ -142,13 +142,13 @@ func New(legend *trace.Legend, o Options) *Filter {
 
 // Legend returns the legend of the records that the filter hands on: that of those it is given, but for fields that are
 // left out.
-func (f *Filter) Legend() *trace.Legend { return f.out }
+func (f *Filter) Legend() *trace.Schema { return f.out }
 
 // To says to whom records are handed on, before the first of them.
 func (f *Filter) To(next trace.Sink) { f.next = next }
 
 // Write hands a record on if it is wanted.
-func (f *Filter) Write(r *trace.Record) error {
+func (f *Filter) Write(r *trace.TimelineEvent) error {
 	if f.ended || f.o.From.Timed && r.Time < f.o.From.Time || f.o.To.Timed && r.Time > f.o.To.Time {
 		f.Dropped++
 		return nil
@@ -194,7 +194,7 @@ func (f *Filter) Close() error {
 }
 
 // cross takes account of edges that are events, and reports whether the record lies between them, edges included.
-func (f *Filter) cross(c *class, r *trace.Record) (inside bool) {
+func (f *Filter) cross(c *class, r *trace.TimelineEvent) (inside bool) {
 	if !f.started && c.from {
 		f.started = true
 		return true
@@ -297,7 +297,7 @@ func (f *Filter) thin() {
 }
 
 // kept returns the fields of a record that are kept.
-func (f *Filter) kept(c *class, r *trace.Record) []trace.Value {
+func (f *Filter) kept(c *class, r *trace.TimelineEvent) []trace.Value {
 	f.buffer = f.buffer[:0]
 	for _, i := range c.keep {
 		if i < len(r.Values) {

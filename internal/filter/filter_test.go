@@ -14,12 +14,12 @@ import (
 
 // kept is a sink that remembers.
 type kept struct {
-	legend *trace.Legend
+	legend *trace.Schema
 	lines  []string
 	closed bool
 }
 
-func (k *kept) Write(r *trace.Record) error {
+func (k *kept) Write(r *trace.TimelineEvent) error {
 	c := &k.legend.Classes[r.Class]
 	line := fmt.Sprintf("%d %s %s %s", r.Time, k.legend.Hosts[r.Host], k.legend.Streams[r.Stream].Name, c.Name)
 	for i := range r.Values {
@@ -32,9 +32,9 @@ func (k *kept) Write(r *trace.Record) error {
 func (k *kept) Close() error { k.closed = true; return nil }
 
 // world is a small timeline of two hosts.
-func world() *trace.Legend {
+func world() *trace.Schema {
 	integer := trace.Type{Kind: trace.Int}
-	return &trace.Legend{
+	return &trace.Schema{
 		Hosts: []string{"web", "db"},
 		Streams: []trace.Stream{
 			{Name: "CPU 0", Host: "web", Kind: trace.CPU, Parent: -1}, {Name: "nginx 12", Host: "web", Kind: trace.Thread, Parent: -1},
@@ -50,15 +50,15 @@ func world() *trace.Legend {
 	}
 }
 
-func record(at int64, stream, class int, values ...trace.Value) *trace.Record {
+func record(at int64, stream, class int, values ...trace.Value) *trace.TimelineEvent {
 	host := 0
 	if stream >= 2 {
 		host = 1
 	}
-	return &trace.Record{Event: trace.Event{Time: at, Stream: stream, Class: class}, Host: host, Recorded: at, Low: at - 5, High: at + 5, Bounded: true, Values: values}
+	return &trace.TimelineEvent{Event: trace.Event{Time: at, Stream: stream, Class: class}, Host: host, Time: at, Low: at - 5, High: at + 5, Bounded: true, Values: values}
 }
 
-func play(t *testing.T, o Options, records ...*trace.Record) (*kept, *Filter) {
+func play(t *testing.T, o Options, records ...*trace.TimelineEvent) (*kept, *Filter) {
 	t.Helper()
 	if err := o.Check(); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func condition(t *testing.T, s string) Condition {
 }
 
 func TestOnlyWhatIsWantedPasses(t *testing.T) {
-	records := []*trace.Record{
+	records := []*trace.TimelineEvent{
 		record(10, 0, 0, trace.OfInt(100), trace.OfText("eth0")),
 		record(20, 1, 1, trace.OfInt(12)),
 		record(30, 2, 0, trace.OfInt(1500), trace.OfText("lo")),
@@ -140,7 +140,7 @@ func TestFieldsWithinStructuresAreFoundByTheirPath(t *testing.T) {
 	integer := trace.Type{Kind: trace.Uint}
 	fields := []trace.Field{
 		{Name: "plain", Type: integer},
-		{Name: "header", Type: trace.Type{Kind: trace.Choice, Fields: []trace.Field{
+		{Name: "header", Type: trace.Type{Kind: trace.Variant, Fields: []trace.Field{
 			{Name: "ipv4", Type: trace.Type{Kind: trace.Struct, Fields: []trace.Field{{Name: "ttl", Type: integer}}}},
 			{Name: "ipv6", Type: trace.Type{Kind: trace.Struct, Fields: []trace.Field{{Name: "hop", Type: integer}}}},
 		}}},
@@ -148,7 +148,7 @@ func TestFieldsWithinStructuresAreFoundByTheirPath(t *testing.T) {
 	}
 	values := []trace.Value{
 		trace.OfUint(1),
-		{Kind: trace.Choice, Bits: 0, Items: []trace.Value{{Kind: trace.Struct, Items: []trace.Value{trace.OfUint(64)}}}},
+		{Kind: trace.Variant, Bits: 0, Items: []trace.Value{{Kind: trace.Struct, Items: []trace.Value{trace.OfUint(64)}}}},
 		trace.OfUint(3),
 	}
 	for name, want := range map[string]int64{"plain": 1, "header.ipv4.ttl": 64, "header.ttl": 64, "a.b": 3, "header.ipv6.hop": -1, "header.hop": -1, "none": -1, "plain.x": -1} {
@@ -210,8 +210,12 @@ func pair(t *testing.T, s string) Pair {
 
 func TestPairsAreMeasuredAndHeldAgainstThresholds(t *testing.T) {
 	o := Options{Pairs: []Pair{pair(t, "call=ust:begin..ust:end,key=id,min=10ns,max=100ns")}}
-	begin := func(at int64, stream int, id int64) *trace.Record { return record(at, stream, 2, trace.OfInt(id)) }
-	end := func(at int64, stream int, id int64) *trace.Record { return record(at, stream, 3, trace.OfInt(id)) }
+	begin := func(at int64, stream int, id int64) *trace.TimelineEvent {
+		return record(at, stream, 2, trace.OfInt(id))
+	}
+	end := func(at int64, stream int, id int64) *trace.TimelineEvent {
+		return record(at, stream, 3, trace.OfInt(id))
+	}
 	_, f := play(t, o,
 		begin(0, 0, 1), begin(10, 0, 2), end(50, 1, 1), // 50
 		end(200, 2, 2),                   // 190 over two hosts, certainly too long
@@ -249,8 +253,8 @@ func TestPairsWithoutAKeyBelongToARow(t *testing.T) {
 // TestAnEndBeforeTheFirstBeginOfAKeyUsedAgainIsNobodys: a processor's number tells calls apart only one after another.
 func TestAnEndBeforeTheFirstBeginOfAKeyUsedAgainIsNobodys(t *testing.T) {
 	o := Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id")}}
-	begin := func(at int64) *trace.Record { return record(at, 0, 2, trace.OfInt(1)) }
-	end := func(at int64) *trace.Record { return record(at, 0, 3, trace.OfInt(1)) }
+	begin := func(at int64) *trace.TimelineEvent { return record(at, 0, 2, trace.OfInt(1)) }
+	end := func(at int64) *trace.TimelineEvent { return record(at, 0, 3, trace.OfInt(1)) }
 	_, f := play(t, o, end(1), begin(10), end(12), end(13), begin(20), end(23), begin(30), begin(40), end(44))
 	if r := f.Results()[0]; r.Count != 3 || r.MinNs != 2 || r.MaxNs != 4 || r.OutOfOrder != 0 || r.NoBegin != 2 || r.NoEnd != 1 {
 		t.Errorf("%+v", r)
@@ -297,7 +301,7 @@ func TestPatternsAreTheShells(t *testing.T) {
 func TestPairsAreThoseOfBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 30).Draw(t, "events")
-		var records []*trace.Record
+		var records []*trace.TimelineEvent
 		at := int64(0)
 		used := map[[2]int64]bool{}
 		times := map[[2]int64]int64{}
@@ -351,7 +355,7 @@ func sign(n int64) int {
 
 func TestASlicesBeginAndItsEndAreAPair(t *testing.T) {
 	o := Options{Pairs: []Pair{pair(t, "p=ust:begin:begin..ust:begin:end,key=slice"), pair(t, "q=ust:begin..ust:end")}}
-	slice := func(at int64, phase trace.Phase, id uint64) *trace.Record {
+	slice := func(at int64, phase trace.Phase, id uint64) *trace.TimelineEvent {
 		r := record(at, 0, 2)
 		r.Phase, r.Slice = phase, id
 		return r

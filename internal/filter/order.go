@@ -33,8 +33,8 @@ type stamp struct {
 
 // stampOf returns the stamp of a record. Its bounds are those of the instant at which the clock showed the stamp; but the
 // clock may have shown anything up to the next step. Without a map, a stamp is true but for its step.
-func (f *Filter) stampOf(r *trace.Record) stamp {
-	s := stamp{time: r.Time, recorded: r.Recorded, low: r.Low, high: r.High, host: r.Host, number: r.Map, bounded: r.Bounded}
+func (f *Filter) stampOf(r *trace.TimelineEvent) stamp {
+	s := stamp{time: r.Time, recorded: r.Event.Time, low: r.Low, high: r.High, host: r.Host, number: r.Map, bounded: r.Bounded}
 	if f.o.Clock != nil {
 		s.clock = f.o.Clock(r.Host, r.Map)
 	}
@@ -45,7 +45,7 @@ func (f *Filter) stampOf(r *trace.Record) stamp {
 	case r.Bounded && more > 0:
 		s.high = add(r.High, more)
 		if r.Map < len(f.legend.Maps) {
-			if _, high, _, known := f.legend.Maps[r.Map].Map.Bounds(add(r.Recorded, more)); known {
+			if _, high, _, known := f.legend.Maps[r.Map].Map.Bounds(add(r.Event.Time, more)); known {
 				s.high = max(s.high, high)
 			}
 		}

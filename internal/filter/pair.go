@@ -168,7 +168,7 @@ func newPairing(p *Pair) pairing {
 }
 
 // pair gives a record to the pairs whose begin or end it is.
-func (f *Filter) pair(c *class, r *trace.Record) error {
+func (f *Filter) pair(c *class, r *trace.TimelineEvent) error {
 	for i := range f.pairs {
 		role := &c.roles[i]
 		p := &f.pairs[i]
@@ -193,7 +193,7 @@ func (f *Filter) pair(c *class, r *trace.Record) error {
 }
 
 // keyOf sets the key of a record; false if it lacks a field.
-func (p *pairing) keyOf(role *role, fields []trace.Field, r *trace.Record) bool {
+func (p *pairing) keyOf(role *role, fields []trace.Field, r *trace.TimelineEvent) bool {
 	p.key = p.key[:0]
 	if len(role.key) == 0 {
 		p.key = fmt.Appendf(p.key, "%d", r.Stream)
@@ -216,7 +216,7 @@ func (p *pairing) keyOf(role *role, fields []trace.Field, r *trace.Record) bool 
 	return true
 }
 
-func (p *pairing) open(w waiting, l *trace.Legend) {
+func (p *pairing) open(w waiting, l *trace.Schema) {
 	if e, ok := p.early[string(p.key)]; ok {
 		delete(p.early, string(p.key))
 		w.early = &e
@@ -231,7 +231,7 @@ func (p *pairing) open(w waiting, l *trace.Legend) {
 
 // giveUp ends the waiting of a begin to which no end came: if one came before it, with the same key and no begin of its
 // own, the two are a pair in the wrong order.
-func (p *pairing) giveUp(b waiting, l *trace.Legend) {
+func (p *pairing) giveUp(b waiting, l *trace.Schema) {
 	if b.early == nil {
 		p.NoEnd++
 		return
@@ -240,14 +240,14 @@ func (p *pairing) giveUp(b waiting, l *trace.Legend) {
 	p.measure(b, *b.early, l)
 }
 
-func (p *pairing) giveUpAll(l *trace.Legend) {
+func (p *pairing) giveUpAll(l *trace.Schema) {
 	for _, b := range p.begun {
 		p.giveUp(b, l)
 	}
 	clear(p.begun)
 }
 
-func (p *pairing) close(w waiting, l *trace.Legend) {
+func (p *pairing) close(w waiting, l *trace.Schema) {
 	if b, ok := p.begun[string(p.key)]; ok {
 		delete(p.begun, string(p.key))
 		if b.early != nil {
@@ -271,7 +271,7 @@ func (p *pairing) close(w waiting, l *trace.Legend) {
 
 // measure takes a whole pair. By one clock both ends are wrong by the same, so that the duration is exact to a step of its
 // stamps; by two it lies between what their bounds and steps allow.
-func (p *pairing) measure(b, e waiting, l *trace.Legend) {
+func (p *pairing) measure(b, e waiting, l *trace.Schema) {
 	d := e.time - b.time
 	low, high, bounded := b.between(&e.stamp, d)
 	order := b.order(&e.stamp)
@@ -316,7 +316,7 @@ func (p *pairing) measure(b, e waiting, l *trace.Legend) {
 }
 
 // end counts what stayed open and sums up.
-func (p *pairing) end(l *trace.Legend) {
+func (p *pairing) end(l *trace.Schema) {
 	p.giveUpAll(l)
 	p.NoBegin += int64(len(p.early))
 	if p.Count == 0 {

@@ -84,7 +84,7 @@ func group(name string, fields ...field) field {
 
 // choice is a variant with the alternatives unknown and those given, of which the last is chosen.
 func choice(name string, fields ...field) field {
-	c := field{name, trace.Value{Kind: trace.Choice}, trace.Type{Kind: trace.Choice}}
+	c := field{name, trace.Value{Kind: trace.Variant}, trace.Type{Kind: trace.Variant}}
 	c.typ.Fields = []trace.Field{{Name: "unknown", Type: trace.Type{Kind: trace.Struct}}}
 	for _, f := range fields {
 		c.typ.Fields = append(c.typ.Fields, trace.Field{Name: f.name, Type: f.typ})

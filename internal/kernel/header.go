@@ -113,10 +113,10 @@ func resolveFields(fields []trace.Field, names map[string]slot, depth int) []nod
 
 func resolveField(f *trace.Field, names map[string]slot, depth int) node {
 	name := plain(f.Name)
-	if s, ok := names[name]; ok && f.Type.Kind != trace.Struct && f.Type.Kind != trace.Choice {
+	if s, ok := names[name]; ok && f.Type.Kind != trace.Struct && f.Type.Kind != trace.Variant {
 		return node{slot: s}
 	}
-	if f.Type.Kind != trace.Struct && f.Type.Kind != trace.Choice || depth == deepest {
+	if f.Type.Kind != trace.Struct && f.Type.Kind != trace.Variant || depth == deepest {
 		return node{}
 	}
 	switch name {
@@ -179,7 +179,7 @@ func (h *header) readField(n *node, v *trace.Value) {
 		switch v.Kind {
 		case trace.Struct:
 			h.read(n.parts, v.Items)
-		case trace.Choice:
+		case trace.Variant:
 			if v.Bits < uint64(len(n.parts)) && len(v.Items) == 1 {
 				h.readField(&n.parts[v.Bits], &v.Items[0])
 			}

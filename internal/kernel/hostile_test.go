@@ -10,7 +10,7 @@ import (
 
 // drawType draws the shape of a field and a value that need not fit it.
 func drawType(t *rapid.T, depth int) (typ trace.Type, v trace.Value) {
-	kinds := []trace.ValueKind{trace.None, trace.Bool, trace.Int, trace.Uint, trace.Float, trace.Text, trace.Bytes, trace.Array, trace.Struct, trace.Choice}
+	kinds := []trace.ValueKind{trace.None, trace.Bool, trace.Int, trace.Uint, trace.Float, trace.Text, trace.Bytes, trace.Array, trace.Struct, trace.Variant}
 	if depth == 0 {
 		kinds = kinds[:7]
 	}

@@ -266,8 +266,8 @@ func TestLoopbackAndOtherProtocolsAreLeftOut(t *testing.T) {
 	fields[2] = s("name", "lo")
 	z.cpus(1).add(1, 0, "net_dev_queue", fields...)
 	fields[2] = s("name", "eth0")
-	fields[4].value = trace.Value{Kind: trace.Choice, Items: []trace.Value{{Kind: trace.Struct}}} // the unknown one
-	z.add(2, 0, "net_dev_queue", fields...)                                                       // ARP
+	fields[4].value = trace.Value{Kind: trace.Variant, Items: []trace.Value{{Kind: trace.Struct}}} // the unknown one
+	z.add(2, 0, "net_dev_queue", fields...)                                                        // ARP
 	if c, warnings := capture(t, &z); c.Packets.Len() != 0 || len(warnings) != 0 {
 		t.Errorf("%d packets, %q", c.Packets.Len(), warnings)
 	}

@@ -48,9 +48,9 @@ const (
 )
 
 // Legend returns what the records refer to.
-func Legend(o Options) *trace.Legend {
+func Legend(o Options) *trace.Schema {
 	text, number := trace.Type{Kind: trace.Text}, trace.Type{Kind: trace.Uint, Bits: 32}
-	l := &trace.Legend{Title: "a busy service", Method: "made up", Assumption: "none", Classes: []trace.Class{
+	l := &trace.Schema{Title: "a busy service", Method: "made up", Assumption: "none", Classes: []trace.Class{
 		running: {Name: "running", Category: "sched", Fields: []trace.Field{{Name: "comm", Type: text}, {Name: "prio", Type: trace.Type{Kind: trace.Int, Bits: 32}}}},
 		call:    {Name: "request", Category: "app", Fields: []trace.Field{{Name: "path", Type: text}, {Name: "id", Type: number}}},
 		read:    {Name: "read", Category: "syscalls", Fields: []trace.Field{{Name: "fd", Type: number}, {Name: "count", Type: number}}},
@@ -109,7 +109,7 @@ func clockOf(h int, span int64) *clock.Map {
 }
 
 // Write gives the records to a sink, in order of time. It does not close it.
-func Write(o Options, l *trace.Legend, sink trace.Sink) error {
+func Write(o Options, l *trace.Schema, sink trace.Sink) error {
 	w := newWriter(o, l)
 	for w.written < o.Events {
 		if err := w.next(sink); err != nil {
@@ -121,7 +121,7 @@ func Write(o Options, l *trace.Legend, sink trace.Sink) error {
 
 type writer struct {
 	o         Options
-	legend    *trace.Legend
+	legend    *trace.Schema
 	random    *rand.Rand
 	now       int64
 	written   int
@@ -131,13 +131,13 @@ type writer struct {
 	low, high []clock.Cursor
 	depth     [][threads]int // open calls
 	busy      [][processors]bool
-	record    trace.Record
+	record    trace.TimelineEvent
 	names     []trace.Value
 	paths     []trace.Value
 	queue     []uint64
 }
 
-func newWriter(o Options, l *trace.Legend) *writer {
+func newWriter(o Options, l *trace.Schema) *writer {
 	w := &writer{o: o, legend: l, random: rand.New(rand.NewPCG(1, 2)), now: Origin, depth: make([][threads]int, o.Hosts),
 		busy: make([][processors]bool, o.Hosts), queue: make([]uint64, o.Hosts)}
 	for h := range o.Hosts {
@@ -223,8 +223,8 @@ func (w *writer) work(h int) {
 // event fills the record.
 func (w *writer) event(h, row, class int, phase trace.Phase, values ...trace.Value) {
 	recorded := w.back[h].At(w.now)
-	w.record = trace.Record{Event: trace.Event{Time: w.now, Stream: h*rows + row, Class: class, Phase: phase}, Host: h, Map: h,
-		Recorded: recorded, Low: min(w.low[h].Rounded(recorded, clock.Down), w.now), High: max(w.high[h].Rounded(recorded, clock.Up), w.now),
+	w.record = trace.TimelineEvent{Event: trace.Event{Time: recorded, Stream: h*rows + row, Class: class, Phase: phase}, Host: h, Map: h,
+		Time: w.now, Low: min(w.low[h].Rounded(recorded, clock.Down), w.now), High: max(w.high[h].Rounded(recorded, clock.Up), w.now),
 		Bounded: true, Values: values}
 }
 

@@ -238,7 +238,7 @@ func transportValue(h *header, s Style) trace.Value {
 }
 
 func chosen(which uint64, values ...trace.Value) trace.Value {
-	return trace.Value{Kind: trace.Choice, Bits: which, Items: []trace.Value{{Kind: trace.Struct, Items: values}}}
+	return trace.Value{Kind: trace.Variant, Bits: which, Items: []trace.Value{{Kind: trace.Struct, Items: values}}}
 }
 
 // numbers is an array of unsigned numbers of so many bytes each.

@@ -47,7 +47,7 @@ func Convert(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	if r.played == nil && len(o.Filter.Pairs) > 0 {
-		if err := r.play(ctx, asEvents, func(*trace.Legend) (trace.Sink, error) { return discard{}, nil }); err != nil {
+		if err := r.play(ctx, asEvents, func(*trace.Schema) (trace.Sink, error) { return discard{}, nil }); err != nil {
 			return nil, err
 		}
 	}
@@ -58,5 +58,5 @@ func Convert(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 // discard is a sink for those who want to know only what comes.
 type discard struct{}
 
-func (discard) Write(*trace.Record) error { return nil }
+func (discard) Write(*trace.TimelineEvent) error { return nil }
 func (discard) Close() error              { return nil }

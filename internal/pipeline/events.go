@@ -22,8 +22,8 @@ const (
 )
 
 // legend begins the legend of the timeline: its hosts, in the order of their clocks.
-func (r *run) legend() *trace.Legend {
-	l := &trace.Legend{Title: "Timeline of " + r.hostNames()}
+func (r *run) legend() *trace.Schema {
+	l := &trace.Schema{Title: "Timeline of " + r.hostNames()}
 	if r.report != nil && len(r.matched.Clocks) > 1 {
 		l.Method, l.Assumption = r.report.Method, r.report.Assumption
 	}
@@ -52,7 +52,7 @@ func (r *run) mapOf(clock int) *clock.Map {
 }
 
 // sources opens all that has events: recordings, captures, the ends of messages, bounds. The caller closes their Events.
-func (r *run) sources(v shape, l *trace.Legend, w *trace.Warnings) (all []order.EventSource, err error) {
+func (r *run) sources(v shape, l *trace.Schema, w *trace.Warnings) (all []order.EventSource, err error) {
 	add := func(clock int, s trace.Source, keep func(*trace.Event) bool, m *clockMap, window int64, ahead bool) {
 		host := slices.Index(l.Hosts, r.matched.Clocks[clock].Host)
 		all = append(all, order.EventSource{Events: s, Host: host, Map: m, Keep: keep, Window: window, Ahead: ahead})
@@ -149,7 +149,7 @@ func (r *run) extent() (first, last int64) {
 
 // play sends the events in one shape, as far as they are wanted, to the sink that make makes for a legend, and closes it if
 // all went well.
-func (r *run) play(ctx context.Context, v shape, make func(*trace.Legend) (trace.Sink, error)) error {
+func (r *run) play(ctx context.Context, v shape, make func(*trace.Schema) (trace.Sink, error)) error {
 	o, err := r.wanted()
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (r *run) play(ctx context.Context, v shape, make func(*trace.Legend) (trace
 	for i := range r.matched.Clocks {
 		total += r.matched.Clocks[i].Events
 	}
-	stats, err := order.Events(ctx, sources, l, func(rec *trace.Record) error {
+	stats, err := order.Events(ctx, sources, l, func(rec *trace.TimelineEvent) error {
 		if done++; done&0xffff == 0 {
 			r.Progress("writing events", min(done, total), total)
 		}
@@ -231,7 +231,7 @@ func (r *run) tellOf(stats order.Stats, f *filter.Filter) {
 // tee is several sinks as one.
 type tee []trace.Sink
 
-func (t tee) Write(r *trace.Record) error {
+func (t tee) Write(r *trace.TimelineEvent) error {
 	for _, s := range t {
 		if err := s.Write(r); err != nil {
 			return err

@@ -19,8 +19,8 @@ type outputFormat struct {
 	what   string
 	// One of these: of all that is known, or of events, as a file or as a directory.
 	write     func(*run, context.Context, io.Writer) error
-	sink      func(*run, io.Writer, *trace.Legend) (trace.Sink, error)
-	directory func(*run, string, *trace.Legend) (trace.Sink, error)
+	sink      func(*run, io.Writer, *trace.Schema) (trace.Sink, error)
+	directory func(*run, string, *trace.Schema) (trace.Sink, error)
 	shape     shape // of sink and directory
 	packets   bool  // the output needs captures
 }
@@ -162,7 +162,7 @@ func (r *run) writeEvents(ctx context.Context, v shape, outputs []output, made [
 	if !slices.ContainsFunc(outputs, func(out output) bool { return of(&out) }) {
 		return nil
 	}
-	return r.play(ctx, v, func(l *trace.Legend) (trace.Sink, error) {
+	return r.play(ctx, v, func(l *trace.Schema) (trace.Sink, error) {
 		var sinks tee
 		for i := range outputs {
 			out := &outputs[i]
@@ -180,7 +180,7 @@ func (r *run) writeEvents(ctx context.Context, v shape, outputs []output, made [
 }
 
 // open begins an output of events; a file is entered into open, to be finished in the end.
-func (r *run) open(ctx context.Context, out *output, made **beside, open *[]*beside, l *trace.Legend) (trace.Sink, error) {
+func (r *run) open(ctx context.Context, out *output, made **beside, open *[]*beside, l *trace.Schema) (trace.Sink, error) {
 	b, err := newBeside(ctx, *out)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ type named struct {
 	path string
 }
 
-func (n named) Write(r *trace.Record) error { return n.wrap(n.Sink.Write(r)) }
+func (n named) Write(r *trace.TimelineEvent) error { return n.wrap(n.Sink.Write(r)) }
 func (n named) Close() error                { return n.wrap(n.Sink.Close()) }
 
 func (n named) wrap(err error) error {

@@ -14,30 +14,30 @@ import (
 	"meridian/trace"
 )
 
-func perfettoSink(_ *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func perfettoSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	return perfetto.NewWriter(w, l)
 }
-func chromeSink(_ *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func chromeSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	return chrome.NewWriter(w, l)
 }
 
-func csvSink(_ *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func csvSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	return csv.NewWriter(w, l, csv.Options{})
 }
 
-func parquetSink(_ *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func parquetSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	return parquet.NewWriter(w, l, parquet.Options{})
 }
 
-func gnuplotSink(_ *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func gnuplotSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	return gnuplot.NewWriter(w, l, gnuplot.Options{})
 }
 
-func ctfSink(r *run, dir string, l *trace.Legend) (trace.Sink, error) {
+func ctfSink(r *run, dir string, l *trace.Schema) (trace.Sink, error) {
 	return ctf.NewWriter(dir, l, ctf.WriterOptions{Warnings: &r.warnings})
 }
 
-func piclSink(r *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func piclSink(r *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	o := picl.Options{}
 	if r.Since {
 		o.Origin, _ = r.span()
@@ -45,14 +45,14 @@ func piclSink(r *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
 	return picl.NewWriter(w, l, o)
 }
 
-func svgSink(r *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func svgSink(r *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	return r.picture(w, l, show.SVG)
 }
-func pngSink(r *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func pngSink(r *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	return r.picture(w, l, show.PNG)
 }
 
-func (r *run) picture(w io.Writer, l *trace.Legend, f show.PictureFormat) (trace.Sink, error) {
+func (r *run) picture(w io.Writer, l *trace.Schema, f show.PictureFormat) (trace.Sink, error) {
 	first, last := r.span()
 	return show.NewPicture(w, l, show.PictureOptions{Format: f, First: first, Last: last})
 }

@@ -86,7 +86,7 @@ func WriteView(ctx context.Context, t *view.Timeline, path string, o view.Option
 func (r *run) timeline(ctx context.Context, path string) (*view.Timeline, error) {
 	defer r.discard()
 	var b *building
-	err := r.play(ctx, asRows, func(l *trace.Legend) (_ trace.Sink, err error) {
+	err := r.play(ctx, asRows, func(l *trace.Schema) (_ trace.Sink, err error) {
 		b, err = r.build(path, l)
 		return unfinished{b}, err
 	})
@@ -100,10 +100,10 @@ func (r *run) timeline(ctx context.Context, path string) (*view.Timeline, error)
 type building struct {
 	*index.Builder
 	run    *run
-	legend *trace.Legend
+	legend *trace.Schema
 }
 
-func (r *run) build(path string, l *trace.Legend) (*building, error) {
+func (r *run) build(path string, l *trace.Schema) (*building, error) {
 	b, err := index.NewBuilder(l, index.Options{Path: path, MinDelay: r.Align.MinDelay, Granularity: r.granularityOf(l)})
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ type page struct {
 	to io.Writer
 }
 
-func pageSink(r *run, w io.Writer, l *trace.Legend) (trace.Sink, error) {
+func pageSink(r *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
 	b, err := r.build("", l)
 	return page{b, w}, err
 }

@@ -9,7 +9,7 @@ import (
 
 // granularityOf returns the step of the stamps that came by a map of the legend, or that stayed as they were: of several
 // clocks that it may be of, the coarsest.
-func (r *run) granularityOf(l *trace.Legend) func(int) int64 {
+func (r *run) granularityOf(l *trace.Schema) func(int) int64 {
 	of := make(map[*clock.Map]int64)
 	byHost, all := make(map[string]int64), int64(1)
 	for i := range r.matched.Clocks {
@@ -34,7 +34,7 @@ func (r *run) granularityOf(l *trace.Legend) func(int) int64 {
 // clocksOf says which of the clocks that brought events can be compared with which: a host's second clock may be in another
 // component than its first. Of a stretch of a clock it is only known where all clocks of the host agree; else nothing is
 // comparable with it. Stamps that came by one map though the clock was set back between them have no order.
-func (r *run) clocksOf(l *trace.Legend, hosts []view.HostReport) []view.ClockReport {
+func (r *run) clocksOf(l *trace.Schema, hosts []view.HostReport) []view.ClockReport {
 	out := make([]view.ClockReport, len(l.Maps))
 	for m := range l.Maps {
 		out[m].Component = hosts[l.Maps[m].Host].Component
@@ -79,7 +79,7 @@ func (r *run) componentOf(host int, name string) int {
 
 // clockFacts says of the clocks that stamp a legend's records what decides their order, to the filter as to the viewer. Its
 // maps are entered.
-func (r *run) clockFacts(l *trace.Legend) func(host, number int) filter.Clock {
+func (r *run) clockFacts(l *trace.Schema) func(host, number int) filter.Clock {
 	step, hosts := r.granularityOf(l), make([]view.HostReport, len(l.Hosts))
 	for i, name := range l.Hosts {
 		hosts[i].Component = r.componentOf(i, name)

@@ -30,7 +30,7 @@ func TestClocksAreComparableOnlyWhereSomethingConnectsThemAndOrderedOnlyIfTheyWe
 		r.matched.Clocks = []trace.Clock{{Name: "web", Host: "web"}, {Name: "web/rx", Host: "web"}, {Name: "db", Host: "db"}}
 		r.solution.Maps, r.solution.Component = []clock.Map{clock.Identity(), clock.Identity(), clock.Identity()}, c.components
 		r.solution.Pieces = c.pieces
-		l := &trace.Legend{Hosts: []string{"web", "db"}}
+		l := &trace.Schema{Hosts: []string{"web", "db"}}
 		for i, host := range []int{0, 0, 1} {
 			l.Maps = append(l.Maps, trace.HostMap{Host: host, Map: r.mapOf(i)})
 		}

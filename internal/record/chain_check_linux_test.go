@@ -227,7 +227,7 @@ func (h header) find(name string) (*trace.Type, *trace.Value) {
 // into returns what is in a choice.
 func (h header) into(name string) header {
 	t, v := h.find(name)
-	if v == nil || v.Kind != trace.Choice {
+	if v == nil || v.Kind != trace.Variant {
 		return header{}
 	}
 	return header{t.Fields[v.Bits].Type.Fields, v.Items[0].Items}

@@ -41,7 +41,7 @@ func (k *fakeKernel) Classes() []trace.Class {
 	if k.later.Load() {
 		classes = append(classes, trace.Class{Name: "net_dev_queue", Fields: []trace.Field{
 			{Name: "skbaddr", Type: trace.Type{Kind: trace.Uint, Base: 16}},
-			{Name: "network_header", Type: trace.Type{Kind: trace.Choice, Fields: []trace.Field{
+			{Name: "network_header", Type: trace.Type{Kind: trace.Variant, Fields: []trace.Field{
 				{Name: "unknown", Type: trace.Type{Kind: trace.Struct}},
 				{Name: "ipv4", Type: trace.Type{Kind: trace.Struct, Fields: []trace.Field{
 					{Name: "saddr", Type: trace.Type{Kind: trace.Array, Length: 4, Elem: &trace.Type{Kind: trace.Uint, Bits: 8}}},
@@ -70,7 +70,7 @@ func (k *fakeKernel) Read(ctx context.Context, each func(*Event) error) error {
 			}
 			e.Class = 1
 			e.Values = append(e.Values[:0], trace.OfUint(uint64(i)),
-				trace.Value{Kind: trace.Choice, Bits: 1, Items: []trace.Value{{Kind: trace.Struct, Items: []trace.Value{address, trace.OfUint(uint64(i))}}}},
+				trace.Value{Kind: trace.Variant, Bits: 1, Items: []trace.Value{{Kind: trace.Struct, Items: []trace.Value{address, trace.OfUint(uint64(i))}}}},
 				trace.OfBytes([]byte{1, 2, 3}[:i%4]))
 		}
 		if err := each(&e); err != nil {
@@ -126,7 +126,7 @@ func TestEventsOfSourcesAreReadAsTheyWereGiven(t *testing.T) {
 				if string(e.values[0].Data) != "swapper" || e.values[1].Int() != int64(-i) || e.class.Category != "sched" {
 					t.Fatalf("event %d: %v", i, e.values)
 				}
-			} else if v := e.values; v[0].Uint() != uint64(i) || v[1].Kind != trace.Choice || v[1].Bits != 1 ||
+			} else if v := e.values; v[0].Uint() != uint64(i) || v[1].Kind != trace.Variant || v[1].Bits != 1 ||
 				v[1].Items[0].Items[0].Items[3].Uint() != uint64(3+i)&0xff || v[1].Items[0].Items[1].Uint() != uint64(i) || len(v[2].Data) != i%4 {
 				t.Fatalf("event %d: %v", i, v)
 			}

@@ -42,7 +42,7 @@ type PictureOptions struct {
 // busiest; what was left out is said in the picture. Memory is bounded by that: some 100 bytes for each rectangle.
 type Picture struct {
 	out     io.Writer
-	legend  *trace.Legend
+	legend  *trace.Schema
 	options PictureOptions
 	columns float64 // steps of the stretch: what is in one of them shares a pixel
 
@@ -68,7 +68,7 @@ const (
 )
 
 // NewPicture prepares a picture; Close writes it.
-func NewPicture(w io.Writer, l *trace.Legend, o PictureOptions) (*Picture, error) {
+func NewPicture(w io.Writer, l *trace.Schema, o PictureOptions) (*Picture, error) {
 	if o.Format > PNG {
 		return nil, fmt.Errorf("picture: no format %d", o.Format)
 	}
@@ -94,7 +94,7 @@ func NewPicture(w io.Writer, l *trace.Legend, o PictureOptions) (*Picture, error
 }
 
 // Write gathers a record.
-func (p *Picture) Write(r *trace.Record) error {
+func (p *Picture) Write(r *trace.TimelineEvent) error {
 	p.records++
 	if r.Stream < 0 || r.Stream >= len(p.legend.Streams) {
 		p.homeless++
@@ -186,7 +186,7 @@ func (p *Picture) part(at int64) float64 {
 func (p *Picture) column(at int64) int32 { return int32(min(p.part(at)*p.columns, p.columns-1)) }
 
 // bound widens a host's band where the record lies.
-func (p *Picture) bound(r *trace.Record) {
+func (p *Picture) bound(r *trace.TimelineEvent) {
 	width := max(clock.Sub(r.Time, r.Low), clock.Sub(r.High, r.Time))
 	if width <= 0 || !r.Bounded {
 		return

@@ -49,7 +49,7 @@ func newArrowStore() arrowStore {
 }
 
 // meet takes an end of a message, and adds the arrow if it is the second one.
-func (s *arrowStore) meet(p *Picture, r *trace.Record) {
+func (s *arrowStore) meet(p *Picture, r *trace.TimelineEvent) {
 	if r.Flow == 0 {
 		return
 	}

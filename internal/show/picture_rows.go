@@ -59,7 +59,7 @@ const deepestLevel = 32
 
 // begin opens a slice on the lowest level that is free: nested slices lie one below the other, and those that only
 // overlap, as the spans of a process do, beside each other.
-func (w *pictureRow) begin(r *trace.Record) {
+func (w *pictureRow) begin(r *trace.TimelineEvent) {
 	if len(w.open) >= deepestLevel {
 		w.deeper++
 		return
@@ -126,7 +126,7 @@ func (p *Picture) tick(w *pictureRow, at int64) {
 }
 
 // counter follows the first number of the first counter that a row has; others are ticks.
-func (p *Picture) counter(w *pictureRow, r *trace.Record) {
+func (p *Picture) counter(w *pictureRow, r *trace.TimelineEvent) {
 	for i := range r.Values {
 		v, ok := r.Values[i].Number()
 		if !ok || v-v != 0 { // no number, infinite or NaN

@@ -12,8 +12,8 @@ const sceneStart = 1_763_732_327_000_000_000
 
 // pictureScene is hosts that ask each other, with nested slices, ticks, a counter, bounds, and one message that arrives
 // before it was sent.
-func pictureScene(hosts, n int, name func(string) string) (*trace.Legend, []trace.Record) {
-	l := &trace.Legend{Title: name("checkout, Friday evening"), Method: name("envelope smoother"), Assumption: name("bounded wander, 1 ppm in 10 s")}
+func pictureScene(hosts, n int, name func(string) string) (*trace.Schema, []trace.TimelineEvent) {
+	l := &trace.Schema{Title: name("checkout, Friday evening"), Method: name("envelope smoother"), Assumption: name("bounded wander, 1 ppm in 10 s")}
 	for h := range hosts {
 		host := name(fmt.Sprintf("%s-%d", []string{"web", "app", "db"}[h%3], h))
 		l.Hosts = append(l.Hosts, host)
@@ -26,12 +26,12 @@ func pictureScene(hosts, n int, name func(string) string) (*trace.Legend, []trac
 		l.Classes = append(l.Classes, trace.Class{Name: name(c)})
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	var all []trace.Record
+	var all []trace.TimelineEvent
 	at := int64(sceneStart)
 	add := func(ns int64, host, stream, class int, p trace.Phase, flow uint64, role trace.Role, v ...trace.Value) {
 		width := int64(6_000 + 5_000*((host*7+len(all)/13)%5))
-		all = append(all, trace.Record{Host: host, Bounded: true, Low: at + ns - width, High: at + ns + width, Values: v,
-			Event: trace.Event{Time: at + ns, Stream: host*3 + stream, Class: class, Phase: p, Flow: flow, Role: role}})
+		all = append(all, trace.TimelineEvent{Host: host, Bounded: true, Low: at + ns - width, High: at + ns + width, Values: v,
+			Event: trace.Event{Stream: host*3 + stream, Class: class, Phase: p, Flow: flow, Role: role}, Time: at + ns})
 	}
 	for i := range n {
 		f := uint64(2*i + 2)
@@ -61,7 +61,7 @@ func pictureScene(hosts, n int, name func(string) string) (*trace.Legend, []trac
 }
 
 // spanOf is the stretch of records.
-func spanOf(records []trace.Record) (first, last int64) {
+func spanOf(records []trace.TimelineEvent) (first, last int64) {
 	if len(records) == 0 {
 		return 0, 0
 	}
@@ -73,7 +73,7 @@ func spanOf(records []trace.Record) (first, last int64) {
 }
 
 // drawn makes a picture of records.
-func drawn(t interface{ Fatal(...any) }, l *trace.Legend, records []trace.Record, o PictureOptions) []byte {
+func drawn(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o PictureOptions) []byte {
 	if o.First == 0 && o.Last == 0 {
 		o.First, o.Last = spanOf(records)
 	}

@@ -90,12 +90,12 @@ func TestTimelinePicturesAreWholeWhateverTheNamesAndTheData(t *testing.T) {
 }
 
 // oneRow is a host with one row and the records of it.
-func oneRow(records ...trace.Record) (*trace.Legend, []trace.Record) {
-	return &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a"}}, Classes: []trace.Class{{Name: "c"}}}, records
+func oneRow(records ...trace.TimelineEvent) (*trace.Schema, []trace.TimelineEvent) {
+	return &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a"}}, Classes: []trace.Class{{Name: "c"}}}, records
 }
 
-func at(ns int64, p trace.Phase, slice uint64) trace.Record {
-	return trace.Record{Event: trace.Event{Time: ns, Phase: p, Slice: slice}, Low: ns, High: ns}
+func at(ns int64, p trace.Phase, slice uint64) trace.TimelineEvent {
+	return trace.TimelineEvent{Event: trace.Event{Phase: p, Slice: slice}, Time: ns, Low: ns, High: ns}
 }
 
 func TestASliceIsWhereItWas(t *testing.T) {
@@ -128,7 +128,7 @@ func TestASliceIsWhereItWas(t *testing.T) {
 // The distance of the lowest and the highest value may be more than any number.
 func TestACounterOfTheGreatestNumbersIsDrawn(t *testing.T) {
 	for _, values := range [][]float64{{-math.MaxFloat64, 1, math.MaxFloat64}, {0, math.SmallestNonzeroFloat64}} {
-		var all []trace.Record
+		var all []trace.TimelineEvent
 		for i, v := range values {
 			r := at(int64(100*i), trace.Counter, 0)
 			r.Values = []trace.Value{trace.OfFloat(v)}
@@ -160,7 +160,7 @@ func TestNoRowWithAnInvertedMessageGivesWayToABusyOne(t *testing.T) {
 	at := records[len(records)-1].Time
 	for h := range 3 {
 		for i := range 1000 {
-			r := trace.Record{Host: h, Event: trace.Event{Time: at + int64(i), Stream: 3*h + 1}}
+			r := trace.TimelineEvent{Host: h, Event: trace.Event{Stream: 3*h + 1}, Time: at + int64(i)}
 			records = append(records, r)
 		}
 	}
@@ -224,7 +224,7 @@ func TestSlicesOfOneLevelDoNotOverlap(t *testing.T) {
 }
 
 func TestRowsThatAreTooManyAreForgottenButCounted(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a"}}
+	l := &trace.Schema{Hosts: []string{"a"}}
 	p, _ := NewPicture(io.Discard, l, PictureOptions{First: 0, Last: 1000, Rows: 2})
 	for i := range 50 {
 		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprint(i), Host: "a"})
@@ -284,8 +284,8 @@ type refusing struct{}
 func (refusing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestHugePicturesStayWithinBounds(t *testing.T) {
-	l := &trace.Legend{}
-	var records []trace.Record
+	l := &trace.Schema{}
+	var records []trace.TimelineEvent
 	for i := range 200 {
 		l.Hosts = append(l.Hosts, fmt.Sprint("host ", i))
 		l.Streams = append(l.Streams, trace.Stream{Name: "x", Host: l.Hosts[i]})

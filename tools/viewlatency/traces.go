@@ -131,9 +131,9 @@ type asRecorded struct {
 	sent map[uint64]bool
 }
 
-func (a *asRecorded) Write(r *trace.Record) error {
+func (a *asRecorded) Write(r *trace.TimelineEvent) error {
 	x := *r
-	x.Time = r.Recorded
+	x.Time = r.Event.Time
 	switch {
 	case r.Flow == 0:
 	case a.sent[r.Flow] == (r.Role == trace.Receives):

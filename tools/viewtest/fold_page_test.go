@@ -33,7 +33,7 @@ const (
 //	CPU i     a turn from 10,000·i to 10,000·(i+1)
 func foldedTimeline(t *testing.T) *view.Timeline {
 	t.Helper()
-	l := &trace.Legend{Hosts: []string{"a"}, Classes: []trace.Class{{Name: "long"}, {Name: "short"}, {Name: "beat"}, {Name: "turn"}}}
+	l := &trace.Schema{Hosts: []string{"a"}, Classes: []trace.Class{{Name: "long"}, {Name: "short"}, {Name: "beat"}, {Name: "turn"}}}
 	row := func(name string, kind trace.StreamKind, parent int) {
 		l.Streams = append(l.Streams, trace.Stream{Name: name, Host: "a", Kind: kind, ID: int64(len(l.Streams)), Parent: parent})
 	}
@@ -44,10 +44,10 @@ func foldedTimeline(t *testing.T) *view.Timeline {
 	for i := range 8 {
 		row(fmt.Sprint("CPU ", i), trace.CPU, -1)
 	}
-	var records []trace.Record
+	var records []trace.TimelineEvent
 	add := func(ns int64, row, class int, phase trace.Phase) {
 		at := int64(1e18) + ns
-		records = append(records, trace.Record{Event: trace.Event{Time: at, Stream: row, Class: class, Phase: phase}, Map: -1, Recorded: at, Low: at, High: at})
+		records = append(records, trace.TimelineEvent{Event: trace.Event{Time: at, Stream: row, Class: class, Phase: phase}, Map: -1, Time: at, Low: at, High: at})
 	}
 	add(0, 0, beat, trace.Instant)
 	add(100e6, 0, beat, trace.Instant)
@@ -64,7 +64,7 @@ func foldedTimeline(t *testing.T) *view.Timeline {
 		add(10e6*i, 4+int(i), turn, trace.Begin)
 		add(10e6*(i+1), 4+int(i), turn, trace.End)
 	}
-	slices.SortStableFunc(records, func(a, b trace.Record) int { return int(a.Time - b.Time) })
+	slices.SortStableFunc(records, func(a, b trace.TimelineEvent) int { return int(a.Time - b.Time) })
 	return timelineOf(t, indextest.Build(t, l, "", nil, func(b *index.Builder) error {
 		for i := range records {
 			if err := b.Write(&records[i]); err != nil {

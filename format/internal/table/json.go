@@ -52,7 +52,7 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 			}
 		}
 		return append(b, ']')
-	case trace.Choice:
+	case trace.Variant:
 		if v.Bits < uint64(len(t.Fields)) && len(v.Items) == 1 {
 			f := &t.Fields[v.Bits]
 			b = append(appendString(append(b, '{'), []byte(f.Name)), ':')

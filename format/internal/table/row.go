@@ -13,7 +13,7 @@ type Row struct {
 }
 
 // RowOf looks a record's names up.
-func RowOf(l *trace.Legend, r *trace.Record) Row {
+func RowOf(l *trace.Schema, r *trace.TimelineEvent) Row {
 	row := Row{Phase: phase(r.Phase), Role: role(r.Role)}
 	if r.Host >= 0 && r.Host < len(l.Hosts) {
 		row.Host = l.Hosts[r.Host]

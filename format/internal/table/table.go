@@ -58,7 +58,7 @@ type Layout struct {
 	Cells   []Cell // of the record placed last, one for each column
 	Rest    []byte // its JSON object of what has no cell; empty if there is nothing
 
-	legend *trace.Legend
+	legend *trace.Schema
 	index  map[string]int // from key to column
 	plans  []plan         // for each class
 	used   []int          // the cells that are to be emptied
@@ -78,7 +78,7 @@ const deepest = 8
 
 // New lays out the fields of the classes known so far in at most so many columns: those that most classes have, in
 // the order in which classes name them.
-func New(l *trace.Legend, most int) *Layout {
+func New(l *trace.Schema, most int) *Layout {
 	t := &Layout{legend: l, index: make(map[string]int)}
 	type wish struct {
 		key   string
@@ -163,7 +163,7 @@ func planOf(fields []trace.Field, prefix string, depth int) plan {
 	return p
 }
 
-func nested(t *trace.Type) bool { return t.Kind == trace.Struct || t.Kind == trace.Choice }
+func nested(t *trace.Type) bool { return t.Kind == trace.Struct || t.Kind == trace.Variant }
 
 // each calls yield with every leaf that can have a column.
 func (p plan) each(fields []trace.Field, yield func(*place, *trace.Type)) {
@@ -215,7 +215,7 @@ func joined(a, b Kind) Kind {
 }
 
 // Place fills Cells and Rest with the values of a record.
-func (t *Layout) Place(r *trace.Record) {
+func (t *Layout) Place(r *trace.TimelineEvent) {
 	for _, c := range t.used {
 		t.Cells[c] = Cell{}
 	}
@@ -243,7 +243,7 @@ func (t *Layout) place(p plan, fields []trace.Field, values []trace.Value) {
 			t.put(&p[i], v, of)
 		case v.Kind == trace.Struct:
 			t.place(p[i].members, of.Fields, v.Items)
-		case v.Kind == trace.Choice:
+		case v.Kind == trace.Variant:
 			if k := v.Bits; k < uint64(len(p[i].members)) && len(v.Items) == 1 {
 				// The alternative stands alone among places of its own.
 				t.place(p[i].members[k:k+1], of.Fields[k:k+1], v.Items)

@@ -16,15 +16,15 @@ import (
 func of(k trace.ValueKind) trace.Type { return trace.Type{Kind: k} }
 
 // legend has classes that share names, nest and disagree about types.
-func legend() *trace.Legend {
+func legend() *trace.Schema {
 	enum := trace.Type{Kind: trace.Int, Labels: []trace.Label{{Name: "idle", Low: 0, High: 0}}}
-	return &trace.Legend{Hosts: []string{"web"}, Classes: []trace.Class{
+	return &trace.Schema{Hosts: []string{"web"}, Classes: []trace.Class{
 		{Name: "one", Fields: []trace.Field{{Name: "pid", Type: of(trace.Int)}, {Name: "name", Type: of(trace.Text)},
 			{Name: "ratio", Type: of(trace.Float)}, {Name: "time", Type: of(trace.Int)}, {Name: "state", Type: enum}}},
 		{Name: "two", Fields: []trace.Field{{Name: "pid", Type: of(trace.Uint)}, {Name: "ratio", Type: of(trace.Int)},
 			{Name: "PID", Type: of(trace.Int)}, {Name: "name", Type: of(trace.Int)}, {Name: "pid", Type: of(trace.Int)}}},
 		{Name: "three", Fields: []trace.Field{{Name: "ip", Type: trace.Type{Kind: trace.Struct, Fields: []trace.Field{
-			{Name: "ttl", Type: of(trace.Uint)}, {Name: "next", Type: trace.Type{Kind: trace.Choice, Fields: []trace.Field{
+			{Name: "ttl", Type: of(trace.Uint)}, {Name: "next", Type: trace.Type{Kind: trace.Variant, Fields: []trace.Field{
 				{Name: "tcp", Type: of(trace.Int)}, {Name: "udp", Type: of(trace.Int)}}}}}}}}},
 	}}
 }
@@ -43,7 +43,7 @@ func TestTheMostSharedFieldsHaveTheColumnsThatThereAre(t *testing.T) {
 	if want := []Column{{"pid", Integer}, {"name", Text}, {"ratio", Real}}; !slices.Equal(l.Columns, want) {
 		t.Fatalf("%v", l.Columns)
 	}
-	l.Place(&trace.Record{Event: trace.Event{Class: 0}, Values: []trace.Value{trace.OfInt(1), trace.OfText("x"), trace.OfFloat(0.5),
+	l.Place(&trace.TimelineEvent{Event: trace.Event{Class: 0}, Values: []trace.Value{trace.OfInt(1), trace.OfText("x"), trace.OfFloat(0.5),
 		trace.OfInt(7), trace.OfInt(0)}})
 	if got, want := string(l.Rest), `{"time":7,"state":"idle"}`; got != want {
 		t.Errorf("%s, not %s", got, want)
@@ -52,11 +52,11 @@ func TestTheMostSharedFieldsHaveTheColumnsThatThereAre(t *testing.T) {
 
 func TestWhatAColumnCannotHoldExactlyIsInTheRest(t *testing.T) {
 	l := New(legend(), 100)
-	l.Place(&trace.Record{Event: trace.Event{Class: 1}, Values: []trace.Value{trace.OfUint(math.MaxUint64), trace.OfInt(1<<53 + 1)}})
+	l.Place(&trace.TimelineEvent{Event: trace.Event{Class: 1}, Values: []trace.Value{trace.OfUint(math.MaxUint64), trace.OfInt(1<<53 + 1)}})
 	if got, want := string(l.Rest), `{"pid":18446744073709551615,"ratio":9007199254740993}`; got != want {
 		t.Errorf("%s, not %s", got, want)
 	}
-	l.Place(&trace.Record{Event: trace.Event{Class: 1}, Values: []trace.Value{trace.OfUint(3), trace.OfInt(1 << 53)}})
+	l.Place(&trace.TimelineEvent{Event: trace.Event{Class: 1}, Values: []trace.Value{trace.OfUint(3), trace.OfInt(1 << 53)}})
 	if len(l.Rest) > 0 || l.Cells[0].Value == nil || l.Cells[2].Value == nil {
 		t.Errorf("rest %s", l.Rest)
 	}
@@ -66,7 +66,7 @@ func TestAClassThatComesLaterUsesTheColumnsThatThereAre(t *testing.T) {
 	g := legend()
 	l := New(g, 100)
 	g.Classes = append(g.Classes, trace.Class{Fields: []trace.Field{{Name: "pid", Type: of(trace.Int)}, {Name: "new", Type: of(trace.Bytes)}}})
-	l.Place(&trace.Record{Event: trace.Event{Class: 3}, Values: []trace.Value{trace.OfInt(5), trace.OfBytes([]byte{1, 0xab})}})
+	l.Place(&trace.TimelineEvent{Event: trace.Event{Class: 3}, Values: []trace.Value{trace.OfInt(5), trace.OfBytes([]byte{1, 0xab})}})
 	if l.Cells[0].Value.Int() != 5 || string(l.Rest) != `{"new":"01ab"}` {
 		t.Errorf("%v %s", l.Cells[0], l.Rest)
 	}
@@ -82,7 +82,7 @@ func leaves(fields []trace.Field, values []trace.Value, depth int) (n int) {
 			n++
 		case v.Kind == trace.Struct:
 			n += leaves(of.Fields, v.Items, depth+1)
-		case v.Kind == trace.Choice && v.Bits < uint64(len(of.Fields)) && len(v.Items) == 1:
+		case v.Kind == trace.Variant && v.Bits < uint64(len(of.Fields)) && len(v.Items) == 1:
 			n += leaves(of.Fields[v.Bits:v.Bits+1], v.Items, depth+1)
 		}
 	}

@@ -72,7 +72,7 @@ func structure(name string, fields ...trace.Field) trace.Field {
 }
 
 func choice(name string, fields ...trace.Field) trace.Field {
-	return trace.Field{Name: name, Type: trace.Type{Kind: trace.Choice, Fields: fields}}
+	return trace.Field{Name: name, Type: trace.Type{Kind: trace.Variant, Fields: fields}}
 }
 
 func array(name string, length, bits int) trace.Field {

@@ -21,7 +21,7 @@ func TestATraceOfTheEventsSaysTheSameOfPackets(t *testing.T) {
 	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 50, Datagrams: 20, Pings: 3}, netlab.Traffic{From: "web", To: "db", IPv6: true, Chats: 1, Requests: 50})
 	s := rec.stop()
 
-	legend := &trace.Legend{Hosts: []string{"web"}, Classes: s.classes}
+	legend := &trace.Schema{Hosts: []string{"web"}, Classes: s.classes}
 	for _, row := range s.streams[:64] {
 		row.Host = "web"
 		legend.Streams = append(legend.Streams, row)
@@ -33,7 +33,7 @@ func TestATraceOfTheEventsSaysTheSameOfPackets(t *testing.T) {
 	}
 	for i := range s.events {
 		e := &s.events[i]
-		if err := w.Write(&trace.Record{Event: e.Event, Recorded: e.Time, Low: e.Time, High: e.Time, Values: e.values}); err != nil {
+		if err := w.Write(&trace.TimelineEvent{Event: e.Event, Time: e.Time, Low: e.Time, High: e.Time, Values: e.values}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -84,7 +84,7 @@ func blankOf(t *trace.Type) trace.Value {
 	switch t.Kind {
 	case trace.Struct:
 		v.Items = blank(t.Fields)
-	case trace.Choice:
+	case trace.Variant:
 		v.Items = make([]trace.Value, 1)
 	case trace.Array:
 		v.Items = make([]trace.Value, t.Length)

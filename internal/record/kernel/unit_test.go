@@ -139,7 +139,7 @@ func fits(v *trace.Value, f *trace.Type) error {
 		if f.Bits < 64 && v.Bits>>f.Bits != 0 {
 			return fmt.Errorf("%d has more than %d bits", v.Bits, f.Bits)
 		}
-	case trace.Choice:
+	case trace.Variant:
 		if v.Bits >= uint64(len(f.Fields)) || len(v.Items) != 1 {
 			return fmt.Errorf("alternative %d of %d", v.Bits, len(f.Fields))
 		}

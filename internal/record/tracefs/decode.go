@@ -86,7 +86,7 @@ func blank(fields []trace.Field) []trace.Value {
 	values := make([]trace.Value, len(fields))
 	for i := range fields {
 		values[i].Kind = fields[i].Type.Kind
-		if values[i].Kind == trace.Choice {
+		if values[i].Kind == trace.Variant {
 			values[i].Items = []trace.Value{{Kind: trace.Struct}}
 		}
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // kept holds records, so that only the index is measured.
-type kept struct{ records []trace.Record }
+type kept struct{ records []trace.TimelineEvent }
 
-func (k *kept) Write(r *trace.Record) error {
+func (k *kept) Write(r *trace.TimelineEvent) error {
 	c := *r
 	c.Values = append([]trace.Value{}, r.Values...)
 	k.records = append(k.records, c)
@@ -36,7 +36,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(float64(o.Events)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }
 
-func build(b *testing.B, l *trace.Legend, k *kept) *index.Index {
+func build(b *testing.B, l *trace.Schema, k *kept) *index.Index {
 	n, err := index.NewBuilder(l, index.Options{})
 	if err != nil {
 		b.Fatal(err)

@@ -24,7 +24,7 @@ type Options struct {
 // Builder makes an index of the records it is given, in order of their time: it is a [trace.Sink]. After Close, Index
 // returns what was made; a Builder that is given up is to be discarded.
 type Builder struct {
-	legend  *trace.Legend
+	legend  *trace.Schema
 	options Options
 	store   *store
 	blocks  *blockBuilder // what is to be written of each event, in a goroutine
@@ -79,7 +79,7 @@ type attachment struct {
 }
 
 // NewBuilder begins an index of records that refer to a legend.
-func NewBuilder(l *trace.Legend, o Options) (*Builder, error) {
+func NewBuilder(l *trace.Schema, o Options) (*Builder, error) {
 	s, err := newStore(o.Path)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func NewBuilder(l *trace.Legend, o Options) (*Builder, error) {
 }
 
 // Write takes the next record. After an error, all further ones return it too.
-func (b *Builder) Write(r *trace.Record) error {
+func (b *Builder) Write(r *trace.TimelineEvent) error {
 	if b.err == nil && b.closed {
 		b.err = errors.New("index: a record after the end")
 	}
@@ -106,7 +106,7 @@ func (b *Builder) Write(r *trace.Record) error {
 	return b.err
 }
 
-func (b *Builder) write(r *trace.Record) error {
+func (b *Builder) write(r *trace.TimelineEvent) error {
 	n, err := b.rowOf(r)
 	if n < 0 || err != nil {
 		return err
@@ -114,7 +114,7 @@ func (b *Builder) write(r *trace.Record) error {
 	at := b.instant(r.Time)
 	m := moment{event: b.events, at: at, time: clock.Sub(r.Time, b.origin), slice: r.Slice, row: int32(n), host: int32(r.Host),
 		clock: int32(r.Map), class: uint32(r.Class), phase: r.Phase}
-	h := head{at: at, row: n, class: m.class, clock: r.Map, recorded: r.Recorded, flags: uint8(r.Phase)}
+	h := head{at: at, row: n, class: m.class, clock: r.Map, recorded: r.Event.Time, flags: uint8(r.Phase)}
 	b.events++
 	b.classes[r.Class].events++
 	b.hosts[r.Host]++
@@ -163,20 +163,20 @@ func (b *Builder) write(r *trace.Record) error {
 
 // latest returns the end of the interval in which a record's event happened. Its bounds are those of an instant at which the
 // clock showed the stamp; but a stamp of step g stands for all of [t, t+g), and the clock may have shown any of that.
-func (b *Builder) latest(r *trace.Record, s *mapState) int64 {
+func (b *Builder) latest(r *trace.TimelineEvent, s *mapState) int64 {
 	more := s.granularity - 1
 	if more <= 0 {
 		return r.High
 	}
 	high := clock.Add(r.High, more)
 	if s.high != nil {
-		high = max(high, s.high.Rounded(clock.Add(r.Recorded, more), clock.Up))
+		high = max(high, s.high.Rounded(clock.Add(r.Event.Time, more), clock.Up))
 	}
 	return high
 }
 
 // rowOf checks what a record refers to and returns its row; -1 if it has none.
-func (b *Builder) rowOf(r *trace.Record) (int, error) {
+func (b *Builder) rowOf(r *trace.TimelineEvent) (int, error) {
 	l := b.legend
 	if r.Stream < 0 || r.Stream >= len(l.Streams) || r.Class < 0 || r.Class >= len(l.Classes) ||
 		r.Host < 0 || r.Host >= len(l.Hosts) || r.Map < -1 || r.Map >= len(l.Maps) || r.Phase > trace.Counter {
@@ -248,7 +248,7 @@ func (b *Builder) instant(time int64) int64 {
 }
 
 // numbers hands over the numbers of a counter.
-func (b *Builder) numbers(r *trace.Record) {
+func (b *Builder) numbers(r *trace.TimelineEvent) {
 	c := &b.classes[r.Class]
 	if !c.known {
 		c.known, c.numbers = true, numbers(&b.legend.Classes[r.Class])

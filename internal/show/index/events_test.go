@@ -13,7 +13,7 @@ import (
 )
 
 // wantedFields writes a record's fields by themselves.
-func wantedFields(l *trace.Legend, r *trace.Record) [][2]string {
+func wantedFields(l *trace.Schema, r *trace.TimelineEvent) [][2]string {
 	out := [][2]string{}
 	for i := range r.Values {
 		if r.Values[i].Kind != trace.None {
@@ -46,13 +46,13 @@ func TestEventsComeBackAsTheyWereWritten(t *testing.T) {
 		if want := min(x.events-from, mostEvents); int64(len(got)) != want {
 			t.Fatalf("%d events, wanted %d", len(got), want)
 		}
-		records.truth(func(event, at int64, r *trace.Record) {
+		records.truth(func(event, at int64, r *trace.TimelineEvent) {
 			late = late || x.about.Origin+at != r.Time
 			if event < from || event >= from+int64(len(got)) {
 				return
 			}
 			e := &got[event-from]
-			if e.Event != event || e.At != at || e.Recorded != r.Recorded || e.Row != r.Stream || e.Class != r.Class || e.Clock != r.Map ||
+			if e.Event != event || e.At != at || e.Recorded != r.Event.Time || e.Row != r.Stream || e.Class != r.Class || e.Clock != r.Map ||
 				e.Phase != [...]string{"instant", "begin", "end", "counter"}[r.Phase] || !slices.Equal(e.Fields, wantedFields(records.legend, r)) {
 				t.Fatalf("event %+v, wanted %+v", e, r)
 			}
@@ -89,7 +89,7 @@ func TestSearchFindsWhatTheFieldsSay(t *testing.T) {
 		}
 		var want, got []int64
 		l := records.legend
-		records.truth(func(event, _ int64, r *trace.Record) {
+		records.truth(func(event, _ int64, r *trace.TimelineEvent) {
 			f := found{name: l.Classes[r.Class].Name, host: l.Hosts[r.Host], row: l.Streams[r.Stream].Name, fields: wantedFields(l, r)}
 			if q.matches(&f) {
 				want = append(want, event)
@@ -130,12 +130,12 @@ func TestHugeFieldsAreCutAndCounted(t *testing.T) {
 	for i := range wide.Items {
 		wide.Items[i] = trace.OfText("12345678")
 	}
-	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}},
+	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}},
 		Classes: []trace.Class{{Name: "c", Fields: []trace.Field{{Name: "f"}, {Name: "g", Type: trace.Type{Kind: trace.Text}}}}}}
 	x := &timeline{legend: l}
 	long := trace.OfText(strings.Repeat("x", 3<<20))
 	for _, v := range []trace.Value{deep, wide, long, long, long, long, long, trace.OfText("short")} {
-		x.records = append(x.records, trace.Record{Map: -1, Values: []trace.Value{v, trace.OfText("g"), trace.OfInt(1)}})
+		x.records = append(x.records, trace.TimelineEvent{Map: -1, Values: []trace.Value{v, trace.OfText("g"), trace.OfInt(1)}})
 	}
 	x.records[7].Values = x.records[7].Values[:2]
 	n := x.build(t, Options{})

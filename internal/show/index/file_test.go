@@ -21,7 +21,7 @@ import (
 func small(events int) *timeline {
 	m := clock.Map{Mid: clock.Curve{{X: 0, Y: 50}}, Low: clock.Curve{{X: 0, Y: 20}}, High: clock.Curve{{X: 0, Y: 90}}}
 	one := clock.Identity()
-	l := &trace.Legend{Title: "<script>alert(1)</script>", Hosts: []string{"a</script>", "b\xff"},
+	l := &trace.Schema{Title: "<script>alert(1)</script>", Hosts: []string{"a</script>", "b\xff"},
 		Streams: []trace.Stream{{Name: "r\x00", Host: "a</script>", Parent: -1}, {Name: "<img onerror=x>", Host: "b\xff", Parent: 0}},
 		Classes: []trace.Class{{Name: "<b>", Category: "&amp;", Fields: []trace.Field{{Name: "\"", Type: trace.Type{Kind: trace.Int}}}}, {Name: ""}},
 		Maps:    []trace.HostMap{{Host: 0, Map: &m}, {Host: 1, Map: &one}}}
@@ -29,8 +29,8 @@ func small(events int) *timeline {
 	r := random(4)
 	for i := range events {
 		row := int(r.n(2))
-		e := trace.Record{Event: trace.Event{Time: int64(i) * 100, Stream: row, Class: int(r.n(2)), Phase: trace.Phase(r.n(4)),
-			Flow: uint64(i/2) + 1, Role: trace.Role(1 + i%2)}, Host: row, Map: row, Recorded: int64(i)*100 - 50}
+		e := trace.TimelineEvent{Event: trace.Event{Time: int64(i)*100 - 50, Stream: row, Class: int(r.n(2)), Phase: trace.Phase(r.n(4)),
+			Flow: uint64(i/2) + 1, Role: trace.Role(1 + i%2)}, Host: row, Map: row, Time: int64(i) * 100}
 		if e.Class == 0 {
 			e.Values = []trace.Value{trace.OfInt(r.n(100))}
 		}
@@ -121,7 +121,7 @@ func TestWhatIsDiscardedLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Discard()
-	if err := b.Write(&trace.Record{}); err == nil {
+	if err := b.Write(&trace.TimelineEvent{}); err == nil {
 		t.Error("it takes records on")
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -130,7 +130,7 @@ func TestWhatIsDiscardedLeavesNothing(t *testing.T) {
 }
 
 func TestRecordsThatContradictTheLegendAreRefused(t *testing.T) {
-	for _, r := range []trace.Record{
+	for _, r := range []trace.TimelineEvent{
 		{Event: trace.Event{Stream: 2}}, {Event: trace.Event{Stream: -1}}, {Event: trace.Event{Class: 2}}, {Host: 2}, {Map: 2}, {Map: -2},
 		{Event: trace.Event{Phase: 4}},
 	} {

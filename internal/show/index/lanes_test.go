@@ -13,7 +13,7 @@ import (
 )
 
 // truth goes over the records of a timeline as they are shown: those of rows, each with its number and its instant.
-func (x *timeline) truth(see func(event int64, at int64, r *trace.Record)) (origin, last int64) {
+func (x *timeline) truth(see func(event int64, at int64, r *trace.TimelineEvent)) (origin, last int64) {
 	event := int64(0)
 	for i := range x.records {
 		r := &x.records[i]
@@ -42,7 +42,7 @@ func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
 		wantSlices := make(map[[2]int64]item)
 		events := int64(0)
 		reused, unended, unbegun := 0, 0, 0
-		_, last := records.truth(func(event, at int64, r *trace.Record) {
+		_, last := records.truth(func(event, at int64, r *trace.TimelineEvent) {
 			events++
 			key := [2]int64{int64(r.Stream), int64(r.Slice)}
 			switch r.Phase {
@@ -142,10 +142,10 @@ func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
 }
 
 func TestSlicesNestInTheOrderInWhichTheyBegan(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 4)}
+	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 4)}
 	x := &timeline{legend: l}
 	add := func(at int64, class int, phase trace.Phase, slice uint64) {
-		x.records = append(x.records, trace.Record{Event: trace.Event{Time: at, Class: class, Phase: phase, Slice: slice}, Map: -1})
+		x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Class: class, Phase: phase, Slice: slice}, Time: at, Map: -1})
 	}
 	add(0, 0, trace.Begin, 0)
 	add(10, 1, trace.Begin, 0)
@@ -172,11 +172,11 @@ func TestSlicesNestInTheOrderInWhichTheyBegan(t *testing.T) {
 
 func TestMoreSlicesThanCanBeShownAreCountedAndTheOthersStayWhole(t *testing.T) {
 	for _, named := range []bool{false, true} {
-		l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
+		l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
 		x := &timeline{legend: l}
 		const n = deepest + 50
 		for i := range 2 * n {
-			r := trace.Record{Event: trace.Event{Time: int64(i), Phase: trace.Begin}, Map: -1}
+			r := trace.TimelineEvent{Event: trace.Event{Phase: trace.Begin}, Time: int64(i), Map: -1}
 			if named {
 				r.Slice = uint64(i%n) + 1
 			}

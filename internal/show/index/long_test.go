@@ -10,13 +10,13 @@ import (
 
 func TestLongSlicesAmongManyShortOnesAreBusyInEveryBin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "row", Host: "a", Kind: trace.Thread, Parent: -1}},
+		l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "row", Host: "a", Kind: trace.Thread, Parent: -1}},
 			Classes: []trace.Class{{Name: "short"}, {Name: "long"}}}
 		x := &timeline{legend: l}
 		at := int64(0)
 		slice := func(class int, length int64) {
 			for _, phase := range []trace.Phase{trace.Begin, trace.End} {
-				x.records = append(x.records, trace.Record{Event: trace.Event{Time: at, Class: class, Phase: phase}, Map: -1, Recorded: at})
+				x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Time: at, Class: class, Phase: phase}, Map: -1, Time: at})
 				at += length
 			}
 			at -= length

@@ -14,18 +14,18 @@ import (
 
 // wantedMessage is a message as the records say.
 type wantedMessage struct {
-	sent, received *trace.Record
+	sent, received *trace.TimelineEvent
 	from, to       int64 // events
 }
 
 // messagesOf pairs ends: each with the last of the other kind that waits under its flow.
 func (x *timeline) messagesOf() (all []wantedMessage, alone int64) {
 	type waiting struct {
-		r     *trace.Record
+		r     *trace.TimelineEvent
 		event int64
 	}
 	open := make(map[uint64]waiting)
-	x.truth(func(event, _ int64, r *trace.Record) {
+	x.truth(func(event, _ int64, r *trace.TimelineEvent) {
 		if r.Flow == 0 || r.Role != trace.Sends && r.Role != trace.Receives {
 			return
 		}
@@ -80,11 +80,11 @@ func (m *wantedMessage) interval(x *timeline, step func(m int) int64) (low, high
 }
 
 // latest is when an event can have happened at the latest: its clock may have shown all that its stamp stands for.
-func (x *timeline) latest(r *trace.Record, step func(m int) int64) int64 {
+func (x *timeline) latest(r *trace.TimelineEvent, step func(m int) int64) int64 {
 	hidden := step(r.Map) - 1
 	high := clock.Add(r.High, hidden)
 	if r.Map >= 0 {
-		high = max(high, x.legend.Maps[r.Map].Map.High.At(r.Recorded+hidden, clock.Up))
+		high = max(high, x.legend.Maps[r.Map].Map.High.At(r.Event.Time+hidden, clock.Up))
 	}
 	return high
 }
@@ -154,13 +154,13 @@ func TestMessagesAreJudgedAsTheirStampsAndBoundsSay(t *testing.T) {
 }
 
 func TestEndsThatWaitTooLongAreGivenUpAndCounted(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
+	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
 	b, err := NewBuilder(l, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	write := func(at int64, flow uint64, role trace.Role) {
-		if err := b.Write(&trace.Record{Event: trace.Event{Time: at, Flow: flow, Role: role}, Map: -1}); err != nil {
+		if err := b.Write(&trace.TimelineEvent{Event: trace.Event{Flow: flow, Role: role}, Time: at, Map: -1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestBucketsOfDelaysAreNarrowAndNeitherOverlapNorLeaveGaps(t *testing.T) {
 }
 
 func TestHistogramsCountEveryMessage(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a", "b"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}, {Name: "s", Host: "b", Parent: -1}},
+	l := &trace.Schema{Hosts: []string{"a", "b"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}, {Name: "s", Host: "b", Parent: -1}},
 		Classes: make([]trace.Class, 1), Maps: nil}
 	m := clock.Identity()
 	l.Maps = []trace.HostMap{{Host: 0, Map: &m}, {Host: 1, Map: &m}}
@@ -229,8 +229,8 @@ func TestHistogramsCountEveryMessage(t *testing.T) {
 	for i, delay := range []int64{5, 5, 1000, 100_000} {
 		at := int64(i) * 1_000_000
 		x.records = append(x.records,
-			trace.Record{Event: trace.Event{Time: at, Flow: uint64(i) + 1, Role: trace.Sends}},
-			trace.Record{Event: trace.Event{Time: at + delay, Flow: uint64(i) + 1, Role: trace.Receives, Stream: 1}, Host: 1, Map: 1})
+			trace.TimelineEvent{Event: trace.Event{Flow: uint64(i) + 1, Role: trace.Sends}, Time: at},
+			trace.TimelineEvent{Event: trace.Event{Flow: uint64(i) + 1, Role: trace.Receives, Stream: 1}, Time: at + delay, Host: 1, Map: 1})
 	}
 	n := x.build(t, Options{})
 	defer n.Close()

@@ -15,14 +15,14 @@ type fataler interface{ Fatal(args ...any) }
 
 // timeline is records and what they refer to.
 type timeline struct {
-	legend  *trace.Legend
-	records []trace.Record
+	legend  *trace.Schema
+	records []trace.TimelineEvent
 }
 
 // drawTimeline draws a timeline in which all that can be amiss is: ends without begins, numbers used twice, ends of messages
 // without their other, late events, counters without numbers, rows without events.
 func drawTimeline(t *rapid.T, most int) *timeline {
-	l := &trace.Legend{Title: "drawn", Hosts: []string{"a", "b", "<c>"}[:rapid.IntRange(1, 3).Draw(t, "hosts")]}
+	l := &trace.Schema{Title: "drawn", Hosts: []string{"a", "b", "<c>"}[:rapid.IntRange(1, 3).Draw(t, "hosts")]}
 	rows := rapid.SampledFrom([]int{1, 1, 2, 5}).Draw(t, "rows")
 	for i := range rows {
 		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprintf("row %d", i), Host: l.Hosts[i%len(l.Hosts)], Kind: trace.Thread,
@@ -70,8 +70,8 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 		if stream < rows {
 			host = stream % len(l.Hosts)
 		}
-		e := trace.Record{Event: trace.Event{Time: at, Stream: stream, Class: int(r.n(6)), Phase: phase[r.n(int64(len(phase)))]},
-			Host: host, Map: host, Recorded: at - r.n(1000), Bounded: r.n(4) > 0}
+		e := trace.TimelineEvent{Event: trace.Event{Time: at - r.n(1000), Stream: stream, Class: int(r.n(6)), Phase: phase[r.n(int64(len(phase)))]},
+			Host: host, Map: host, Time: at, Bounded: r.n(4) > 0}
 		if r.n(50) == 0 {
 			e.Time -= r.n(step + 1)
 		}

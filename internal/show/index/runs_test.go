@@ -14,7 +14,7 @@ import (
 // which that cannot be said are counted.
 func TestARowTellsByWhichClockEachOfItsEventsCame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &trace.Legend{Hosts: []string{"a"}, Classes: make([]trace.Class, 1), Streams: []trace.Stream{{Host: "a", Parent: -1}, {Host: "a", Parent: -1}}}
+		l := &trace.Schema{Hosts: []string{"a"}, Classes: make([]trace.Class, 1), Streams: []trace.Stream{{Host: "a", Parent: -1}, {Host: "a", Parent: -1}}}
 		clocks := rapid.IntRange(1, 4).Draw(t, "clocks")
 		for range clocks {
 			m := clock.Identity()
@@ -34,7 +34,7 @@ func TestARowTellsByWhichClockEachOfItsEventsCame(t *testing.T) {
 					changes[row]++
 				}
 			}
-			x.records = append(x.records, trace.Record{Event: trace.Event{Time: at, Stream: row}, Map: by[row]})
+			x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Stream: row}, Time: at, Map: by[row]})
 		}
 		n := x.build(t, Options{})
 		defer n.Close()
@@ -66,7 +66,7 @@ func TestARowTellsByWhichClockEachOfItsEventsCame(t *testing.T) {
 
 // A capture whose clock was set back comes as streams of one name: they are one row, which no time of it is missing from.
 func TestStretchesOfOneDeviceAreOneRow(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a", "b"}, Classes: make([]trace.Class, 1), Streams: []trace.Stream{
+	l := &trace.Schema{Hosts: []string{"a", "b"}, Classes: make([]trace.Class, 1), Streams: []trace.Stream{
 		{Name: "packets", Host: "a", Kind: trace.Device, Parent: -1}, {Name: "packets", Host: "a", Kind: trace.Device, Parent: -1},
 		{Name: "packets", Host: "b", Kind: trace.Device, Parent: -1}, {Name: "packets", Host: "a", Kind: trace.Thread, Parent: -1}}}
 	for range 2 {
@@ -75,7 +75,7 @@ func TestStretchesOfOneDeviceAreOneRow(t *testing.T) {
 	}
 	x := &timeline{legend: l}
 	for i := range 4 {
-		x.records = append(x.records, trace.Record{Event: trace.Event{Time: int64(10 * i), Stream: i}, Host: i % 3 / 2, Map: i % 2})
+		x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Stream: i}, Time: int64(10 * i), Host: i % 3 / 2, Map: i % 2})
 	}
 	n := x.build(t, Options{})
 	defer n.Close()

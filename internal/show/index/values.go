@@ -84,7 +84,7 @@ func (e *valueEncoder) append(b []byte, v *trace.Value, depth int) []byte {
 			b = e.append(b, &items[i], depth+1)
 		}
 		return b
-	case trace.Choice:
+	case trace.Variant:
 		if len(v.Items) == 1 {
 			return e.append(binary.AppendUvarint(append(b, tagChoice), v.Bits), &v.Items[0], depth+1)
 		}
@@ -118,7 +118,7 @@ func (d *decoder) value(depth int) (v trace.Value) {
 	case tagArray:
 		v.Kind, v.Items = trace.Array, d.values(depth)
 	case tagChoice:
-		v.Kind, v.Bits = trace.Choice, d.u()
+		v.Kind, v.Bits = trace.Variant, d.u()
 		if depth > deepestValue {
 			d.b, d.bad = nil, true
 			return trace.Value{}

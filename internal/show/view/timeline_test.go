@@ -92,10 +92,10 @@ func TestAnIndexFileKeepsTheReport(t *testing.T) {
 }
 
 func TestNothingThatTheIndexLostIsSilent(t *testing.T) {
-	l := &trace.Legend{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
+	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
 	report := Report{Warnings: []string{"of the report"}}
 	d, err := NewTimeline(indextest.Build(t, l, "", &report, func(b *index.Builder) error {
-		return b.Write(&trace.Record{Event: trace.Event{Phase: trace.Begin}, Map: -1})
+		return b.Write(&trace.TimelineEvent{Event: trace.Event{Phase: trace.Begin}, Map: -1})
 	}))
 	if err != nil {
 		t.Fatal(err)

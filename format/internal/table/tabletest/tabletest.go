@@ -13,9 +13,9 @@ import (
 var names = []string{"a", "A", "b", "pid", "time", "host", "a.b", "", "=1+1", "x,y", "q\"q", "new\nline", "\xff", "nul\x00", "-2", "fields"}
 
 // Draw returns a legend and records of it.
-func Draw(t *rapid.T) (*trace.Legend, []trace.Record) {
+func Draw(t *rapid.T) (*trace.Schema, []trace.TimelineEvent) {
 	name := rapid.OneOf(rapid.SampledFrom(names), rapid.String())
-	l := &trace.Legend{Title: name.Draw(t, "title"), Hosts: rapid.SliceOfN(name, 1, 3).Draw(t, "hosts")}
+	l := &trace.Schema{Title: name.Draw(t, "title"), Hosts: rapid.SliceOfN(name, 1, 3).Draw(t, "hosts")}
 	for i := range rapid.IntRange(0, 4).Draw(t, "streams") {
 		host := rapid.SampledFrom(l.Hosts).Draw(t, "stream's host")
 		l.Streams = append(l.Streams, trace.Stream{Name: name.Draw(t, "stream"), Host: host, ID: int64(i), Parent: -1,
@@ -24,12 +24,12 @@ func Draw(t *rapid.T) (*trace.Legend, []trace.Record) {
 	for range rapid.IntRange(0, 4).Draw(t, "classes") {
 		l.Classes = append(l.Classes, trace.Class{Name: name.Draw(t, "class"), Category: name.Draw(t, "category"), Fields: fields(t, 4, 0)})
 	}
-	records := make([]trace.Record, rapid.IntRange(0, 6).Draw(t, "records"))
+	records := make([]trace.TimelineEvent, rapid.IntRange(0, 6).Draw(t, "records"))
 	for i := range records {
 		r := &records[i]
 		r.Time = rapid.OneOf(rapid.Int64Range(1_700_000_000e9, 1_700_000_001e9), rapid.Int64()).Draw(t, "time")
 		r.Bounded = true
-		r.Low, r.High, r.Recorded = r.Time-1, r.Time+1, rapid.Int64().Draw(t, "recorded")
+		r.Low, r.High, r.Event.Time = r.Time-1, r.Time+1, rapid.Int64().Draw(t, "recorded")
 		r.Stream, r.Class = rapid.IntRange(-1, len(l.Streams)).Draw(t, "row"), rapid.IntRange(-1, len(l.Classes)).Draw(t, "event")
 		r.Host = rapid.IntRange(-1, len(l.Hosts)).Draw(t, "host")
 		r.Phase, r.Role = trace.Phase(rapid.IntRange(0, 4).Draw(t, "phase")), trace.Role(rapid.IntRange(0, 5).Draw(t, "role"))
@@ -52,7 +52,7 @@ func fields(t *rapid.T, most, depth int) []trace.Field {
 }
 
 func kind(t *rapid.T, depth int) trace.Type {
-	last := trace.Choice
+	last := trace.Variant
 	if depth > 2 {
 		last = trace.Bytes
 	}
@@ -63,7 +63,7 @@ func kind(t *rapid.T, depth int) trace.Type {
 		if rapid.IntRange(0, 3).Draw(t, "labels") == 0 {
 			of.Labels = []trace.Label{{Name: "=zero", Low: 0, High: 0}, {Name: "few", Low: 1, High: 5}}
 		}
-	case trace.Struct, trace.Choice:
+	case trace.Struct, trace.Variant:
 		of.Fields = fields(t, 3, depth+1)
 	case trace.Array:
 		elem := kind(t, depth+1)
@@ -102,7 +102,7 @@ func value(t *rapid.T, of *trace.Type) trace.Value {
 			v.Items = append(v.Items, value(t, of.Elem))
 		}
 		return v
-	case trace.Choice:
+	case trace.Variant:
 		if len(of.Fields) == 0 {
 			return trace.Value{Kind: k, Bits: 3}
 		}

@@ -31,7 +31,7 @@ type Attacher interface {
 func TwoHosts(t testing.TB, path string, events int, name func(string) string, report Attacher) *index.Index {
 	t.Helper()
 	text := trace.Type{Kind: trace.Text}
-	l := &trace.Legend{Title: name("title"), Hosts: []string{name("a"), name("b")},
+	l := &trace.Schema{Title: name("title"), Hosts: []string{name("a"), name("b")},
 		Classes: []trace.Class{{Name: name("class"), Category: name("category"), Fields: []trace.Field{{Name: name("field"), Type: text}}}}}
 	for _, host := range l.Hosts {
 		l.Streams = append(l.Streams, trace.Stream{Name: name("row"), Host: host, Kind: trace.Thread, Parent: -1})
@@ -39,7 +39,7 @@ func TwoHosts(t testing.TB, path string, events int, name func(string) string, r
 	return Build(t, l, path, report, func(b *index.Builder) error {
 		for i := range events {
 			at := int64(1e18) + int64(i)*1000 + int64(i%7)
-			r := trace.Record{Event: trace.Event{Time: at, Stream: i % 2}, Host: i % 2, Map: -1, Recorded: at, Low: at, High: at,
+			r := trace.TimelineEvent{Event: trace.Event{Time: at, Stream: i % 2}, Host: i % 2, Map: -1, Time: at, Low: at, High: at,
 				Values: []trace.Value{trace.OfText(name(fmt.Sprint("value ", i)))}}
 			if i%10 < 2 {
 				r.Flow, r.Role = uint64(i/10+1), []trace.Role{trace.Sends, trace.Receives}[i%2]
@@ -53,7 +53,7 @@ func TwoHosts(t testing.TB, path string, events int, name func(string) string, r
 }
 
 // Build builds an index of what write writes. The index is in memory if path is empty; report may be nil.
-func Build(t testing.TB, l *trace.Legend, path string, report Attacher, write func(*index.Builder) error) *index.Index {
+func Build(t testing.TB, l *trace.Schema, path string, report Attacher, write func(*index.Builder) error) *index.Index {
 	t.Helper()
 	b, err := index.NewBuilder(l, index.Options{Path: path})
 	if err != nil {
