@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"pgregory.net/rapid"
+	rapid "meridian/clock/internal/testrand"
 )
 
 func TestInverseOfABoundIsABound(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
+	rapid "meridian/clock/internal/testrand"
 )
 
 // bench is a simulated counter and a simulated clock in one time, which passes as they are read.

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"testing"
 
-	"pgregory.net/rapid"
+	rapid "meridian/clock/internal/testrand"
 )
 
 func TestMulDivAgreesWithBigIntegersAndSaturates(t *testing.T) {

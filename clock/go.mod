@@ -1,8 +1,5 @@
 module meridian/clock
 
-go 1.25.0
+go 1.24.0
 
-require (
-	golang.org/x/sys v0.40.0
-	pgregory.net/rapid v1.3.0
-)
+require golang.org/x/sys v0.30.0

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	rapid "meridian/clock/internal/testrand"
 )
 
 func TestCounterNeverGoesBackOnOneThread(t *testing.T) {

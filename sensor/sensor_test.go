@@ -21,11 +21,13 @@ func TestEventsOfManyGoroutinesAreAllThere(t *testing.T) {
 	dir := record(t, Options{}, func() {
 		var all sync.WaitGroup
 		for w := range int64(writers) {
-			all.Go(func() {
+			all.Add(1)
+			go func() {
+				defer all.Done()
 				for n := range int64(each) {
 					testNumbered.Emit(w, n)
 				}
-			})
+			}()
 		}
 		all.Wait()
 	})
@@ -221,11 +223,13 @@ func TestASumThatIsTooLargeStaysAtTheLargestAndIsTold(t *testing.T) {
 		histograms.flush()
 		var all sync.WaitGroup
 		for range 8 {
-			all.Go(func() {
+			all.Add(1)
+			go func() {
+				defer all.Done()
 				for range 1000 { // wraps more than once, to every value that 64 bits have
 					h.Add(math.MaxInt64 / 3)
 				}
-			})
+			}()
 		}
 		all.Wait()
 	})

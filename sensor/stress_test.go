@@ -21,11 +21,13 @@ func TestMoreProcessorsThanCoresTearNoEvent(t *testing.T) {
 	dir := record(t, Options{Buffers: 2, BufferSize: 4096}, func() {
 		var all sync.WaitGroup
 		for w := range int64(writers) {
-			all.Go(func() {
+			all.Add(1)
+			go func() {
+				defer all.Done()
 				for n := range int64(each) {
 					testChecked.Emit(w, "0123456789"[:n%10], n, n)
 				}
-			})
+			}()
 		}
 		all.Wait()
 	})
@@ -51,12 +53,14 @@ func TestEventsMayComeWhileRecordingStartsAndStops(t *testing.T) {
 	var all sync.WaitGroup
 	var over atomic.Bool
 	for w := range int64(4) {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			for n := int64(0); !over.Load(); n++ {
 				testChecked.Emit(w, "text", n, n)
 				testSlice.Begin().End()
 			}
-		})
+		}()
 	}
 	for range 10 {
 		rings := t.TempDir()

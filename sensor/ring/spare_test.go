@@ -171,7 +171,9 @@ func TestWritersShareSpares(t *testing.T) {
 	var stamp, kept, dropped atomic.Uint64
 	var all sync.WaitGroup
 	for i := range writers {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			s := w.Shard(i)
 			for range events {
 				p := s.Reserve(HeadSize)
@@ -184,7 +186,7 @@ func TestWritersShareSpares(t *testing.T) {
 				s.Commit(HeadSize, at)
 				kept.Add(1)
 			}
-		})
+		}()
 	}
 	over := make(chan struct{})
 	go func() { all.Wait(); close(over) }()

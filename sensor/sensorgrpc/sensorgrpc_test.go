@@ -63,13 +63,15 @@ func TestAUnaryCallIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 	all := during(t, func() {
 		var done sync.WaitGroup
 		for range at {
-			done.Go(func() {
+			done.Add(1)
+			go func() {
+				defer done.Done()
 				for i := range int64(each) {
 					if got, err := one(t.Context(), conn, i); got != 2*i || err != nil {
 						t.Errorf("%d: %d, %v", i, got, err)
 					}
 				}
-			})
+			}()
 		}
 		done.Wait()
 	})

@@ -64,11 +64,13 @@ func TestEveryRequestIsTwoMessagesAndASliceOnBothSides(t *testing.T) {
 	all := during(t, func() {
 		var done sync.WaitGroup
 		for range at {
-			done.Go(func() {
+			done.Add(1)
+			go func() {
+				defer done.Done()
 				for range each {
 					get(t, client, url+"/tea/pot?secret=1")
 				}
-			})
+			}()
 		}
 		done.Wait()
 	})
