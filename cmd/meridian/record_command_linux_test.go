@@ -14,12 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"meridian/format/ctf"
+	"meridian/internal/testneed"
 )
 
 // TestFirstSystemCallsOfACommandAreRecorded holds what is recorded of a command against what strace sees of it.
 func TestFirstSystemCallsOfACommandAreRecorded(t *testing.T) {
-	asRoot(t)
-	strace := needed(t, "strace")
+	testneed.Root(t, "recording kernel events and packets")
+	strace := testneed.Program(t, "strace")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	command := []string{"/bin/cat", "/dev/null"}
@@ -91,7 +92,7 @@ func calls(t *testing.T, dir, program string) (names []string) {
 
 // TestACommandIsStartedAsEverWhereItIsHeld compares what a command is to the system with what it is where nothing is followed.
 func TestACommandIsStartedAsEverWhereItIsHeld(t *testing.T) {
-	asRoot(t)
+	testneed.Root(t, "recording kernel events and packets")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	// Its group and session, its terminal, who traces it, its signals. What it blocks its children inherit: a shell itself
@@ -116,8 +117,8 @@ func TestACommandIsStartedAsEverWhereItIsHeld(t *testing.T) {
 
 // TestACommandRunsThoughItCannotBeHeld: whoever is traced already cannot be traced by us.
 func TestACommandRunsThoughItCannotBeHeld(t *testing.T) {
-	asRoot(t)
-	strace := needed(t, "strace")
+	testneed.Root(t, "recording kernel events and packets")
+	strace := testneed.Program(t, "strace")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	o := ran(t, dir, strace, "-f", "-o", "/dev/null", "-e", "trace=none", meridian, "record", "-q", "--rings", ".", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "exit 9")
@@ -128,7 +129,7 @@ func TestACommandRunsThoughItCannotBeHeld(t *testing.T) {
 
 // TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot: a program with the rights of another user would be started without them.
 func TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot(t *testing.T) {
-	asRoot(t)
+	testneed.Root(t, "recording kernel events and packets")
 	dir := everybodys(t)
 	plain, set := filepath.Join(dir, "plain"), filepath.Join(dir, "set")
 	for _, path := range []string{plain, set} {
@@ -160,7 +161,7 @@ func TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot(t *testing.T) {
 
 // TestACommandStopsAndGoesOnWithItsGroup: job control is the terminal's and the command's affair.
 func TestACommandStopsAndGoesOnWithItsGroup(t *testing.T) {
-	asRoot(t)
+	testneed.Root(t, "recording kernel events and packets")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	c := exec.Command(meridian, "record", "-q", "--rings", ".", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "echo $$; kill -STOP $$; echo on")
@@ -196,8 +197,8 @@ func TestACommandStopsAndGoesOnWithItsGroup(t *testing.T) {
 
 // TestACommandThatCannotBeFollowedIsTold: in a container with numbers of processes of its own nobody knows the kernel's.
 func TestACommandThatCannotBeFollowedIsTold(t *testing.T) {
-	asRoot(t)
-	unshare := needed(t, "unshare")
+	testneed.Root(t, "recording kernel events and packets")
+	unshare := testneed.Program(t, "unshare")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	o := ran(t, dir, unshare, "--pid", "--fork", "--mount-proc", meridian, "record", "--rings", ".", "-o", "t", "--kernel", "sched,syscalls", "--", "sh", "-c", "exit 4")

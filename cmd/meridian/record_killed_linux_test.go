@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"meridian/format/pcap"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -36,7 +37,7 @@ func numbersIn(t *testing.T, path string) (numbers []uint32, warnings []string) 
 
 // TestPacketsOutliveARecorderThatIsKilled sends numbered datagrams, kills the recorder in the middle and starts another one.
 func TestPacketsOutliveARecorderThatIsKilled(t *testing.T) {
-	asRoot(t)
+	testneed.Root(t, "recording kernel events and packets")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")

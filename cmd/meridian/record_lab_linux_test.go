@@ -11,41 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
-// asRoot skips a test that only root can do.
-func asRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("MERIDIAN_CI") == "1" {
-		t.Fatal("this test needs root")
-	}
-	t.Skip("only root can record kernel events and packets")
-}
-
-// needed skips a test where a program is missing, and returns its path.
-func needed(t *testing.T, program string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("MERIDIAN_CI") == "1" {
-		t.Fatal(err)
-	}
-	t.Skip(err)
-	return ""
-}
-
-// bounded begins a command line that has only some of root's capabilities, as setpriv names them. Tracefs is mounted for it as on
-// most machines: without CAP_SYS_ADMIN it could not do that itself.
+// bounded begins a command line that has only some of root's capabilities, as setpriv names them. Tracefs is mounted for it
+// where this machine has not mounted it: without CAP_SYS_ADMIN the command cannot.
 func bounded(t *testing.T, capabilities string) []string {
 	t.Helper()
-	return []string{needed(t, "unshare"), "-m", "sh", "-c", `mount -t tracefs none /sys/kernel/tracing && exec "$@"`, "sh",
-		needed(t, "setpriv"), "--bounding-set=" + capabilities, "--"}
+	return []string{testneed.Program(t, "unshare"), "-m", "sh", "-c", `[ -d /sys/kernel/tracing/instances ] || mount -t tracefs none /sys/kernel/tracing && exec "$@"`, "sh",
+		testneed.Program(t, "setpriv"), "--bounding-set=" + capabilities, "--"}
 }
 
 // noBPF are the capabilities that leave tracefs.

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"meridian/internal/testneed"
 )
 
 // TestWhatACommandLeavesRunningIsTold has a command leave two processes behind, one of them the child of a child that has ended, and
 // one that has ended in time; by eBPF and by tracefs.
 func TestWhatACommandLeavesRunningIsTold(t *testing.T) {
-	asRoot(t)
+	testneed.Root(t, "recording kernel events and packets")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	const (

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"meridian/internal/testneed"
 )
 
 // namespaced is a recorder of a network namespace of its own, in which it has started a program that waits.
@@ -22,8 +24,8 @@ type namespaced struct {
 // of both are there.
 func twoNamespaces(t *testing.T, dir, rings string) map[string]*namespaced {
 	t.Helper()
-	asRoot(t)
-	unshare := needed(t, "unshare")
+	testneed.Root(t, "recording kernel events and packets")
+	unshare := testneed.Program(t, "unshare")
 	meridian, waiter := installed(t, dir, "meridian"), installed(t, dir, "waiter")
 	if err := os.Mkdir(rings, 0o777); err != nil {
 		t.Fatal(err)
@@ -89,7 +91,7 @@ func TestProgramsThatEndAtOnceAreOfTheirOwnNamespace(t *testing.T) {
 	dir := everybodys(t)
 	rings := filepath.Join(dir, "rings")
 	hosts := twoNamespaces(t, dir, rings)
-	nsenter, emit := needed(t, "nsenter"), installed(t, dir, "emit")
+	nsenter, emit := testneed.Program(t, "nsenter"), installed(t, dir, "emit")
 	const each = 8
 	for range each {
 		for _, name := range []string{"web", "db"} {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"meridian/internal/testneed"
 )
 
 func init() { processes["signalled"], processes["passer"] = signalled, passer }
@@ -33,12 +35,12 @@ func signalled() {
 	}
 }
 
-// terminal is a pseudoterminal: who holds it, and what a process has of it.
+// terminal opens a pseudoterminal: the end that the test holds, and the end that a process has.
 func terminal(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		testneed.Missing(t, "no pseudoterminal can be opened: %v", err)
 	}
 	t.Cleanup(func() { master.Close() })
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {

@@ -1,55 +1,60 @@
 package kernel
 
-import "meridian/trace"
+import (
+	"slices"
 
-// kind is the number of a record's kind, as bpf/kernel.c has it.
-type kind uint16
-
-const (
-	netDevQueue kind = 1 + iota
-	netifReceive
-	napiPoll
-	softirqEntry
-	softirqExit
-	irqEntry
-	irqExit
-	schedSwitch
-	schedWaking
-	schedWakeup
-	schedWakeupNew
-	processFork
-	processExec
-	processExit
-	processFree
-	sysEnter
-	sysExit
-	kinds
+	"meridian/trace"
 )
 
-// what is known of each kind: its group, the smallest size of its record, and its class but for those of system calls.
-var records = [kinds]struct {
+// Kind is a kind of kernel event, numbered as in the records of bpf/kernel.c.
+type Kind uint16
+
+const (
+	NetDevQueue Kind = 1 + iota
+	NetifReceive
+	NapiPoll
+	SoftirqEntry
+	SoftirqExit
+	IRQEntry
+	IRQExit
+	SchedSwitch
+	SchedWaking
+	SchedWakeup
+	SchedWakeupNew
+	ProcessFork
+	ProcessExec
+	ProcessExit
+	ProcessFree
+	SysEnter
+	SysExit
+	Kinds
+)
+
+// records describes each kind: its group, the least size of its record, the name of its class (without that of the call
+// for system calls), and the class's fields.
+var records = [Kinds]struct {
 	group  Groups
 	size   int
 	name   string
 	fields []trace.Field
 }{
-	netDevQueue:    {Net, packetSize, "net_dev_queue", packetFields},
-	netifReceive:   {Net, packetSize, "netif_receive_skb", packetFields},
-	napiPoll:       {IRQ, 48, "napi_poll", []trace.Field{hex("napi", 64), text("dev_name"), integer("work", 32), integer("budget", 32)}},
-	softirqEntry:   {IRQ, 16, "irq_softirq_entry", []trace.Field{number("vec", 32)}},
-	softirqExit:    {IRQ, 16, "irq_softirq_exit", []trace.Field{number("vec", 32)}},
-	irqEntry:       {IRQ, 48, "irq_handler_entry", []trace.Field{integer("irq", 32), text("name")}},
-	irqExit:        {IRQ, 24, "irq_handler_exit", []trace.Field{integer("irq", 32), integer("ret", 32)}},
-	schedSwitch:    {Sched, 72, "sched_switch", []trace.Field{text("prev_comm"), integer("prev_tid", 32), integer("prev_prio", 32), integer("prev_state", 64), text("next_comm"), integer("next_tid", 32), integer("next_prio", 32)}},
-	schedWaking:    {Sched, 40, "sched_waking", wakeFields},
-	schedWakeup:    {Sched, 40, "sched_wakeup", wakeFields},
-	schedWakeupNew: {Sched, 40, "sched_wakeup_new", wakeFields},
-	processFork:    {Sched, 64, "sched_process_fork", []trace.Field{text("parent_comm"), integer("parent_tid", 32), integer("parent_pid", 32), text("child_comm"), integer("child_tid", 32), integer("child_pid", 32)}},
-	processExec:    {Sched, 296, "sched_process_exec", []trace.Field{text("filename"), text("comm"), integer("tid", 32), integer("old_tid", 32)}},
-	processExit:    {Sched, 40, "sched_process_exit", lifeFields},
-	processFree:    {Sched, 40, "sched_process_free", lifeFields},
-	sysEnter:       {Syscalls, 88, "syscall_entry_", append(argumentFields[:6:6], integer("tid", 32), integer("pid", 32), text("procname"))},
-	sysExit:        {Syscalls, 32, "syscall_exit_", []trace.Field{integer("ret", 64), integer("tid", 32), integer("pid", 32)}},
+	NetDevQueue:    {Net, packetSize, "net_dev_queue", packetFields},
+	NetifReceive:   {Net, packetSize, "netif_receive_skb", packetFields},
+	NapiPoll:       {IRQ, 48, "napi_poll", []trace.Field{hex("napi", 64), text("dev_name"), integer("work", 32), integer("budget", 32)}},
+	SoftirqEntry:   {IRQ, 16, "irq_softirq_entry", []trace.Field{number("vec", 32)}},
+	SoftirqExit:    {IRQ, 16, "irq_softirq_exit", []trace.Field{number("vec", 32)}},
+	IRQEntry:       {IRQ, 48, "irq_handler_entry", []trace.Field{integer("irq", 32), text("name")}},
+	IRQExit:        {IRQ, 24, "irq_handler_exit", []trace.Field{integer("irq", 32), integer("ret", 32)}},
+	SchedSwitch:    {Sched, 72, "sched_switch", []trace.Field{text("prev_comm"), integer("prev_tid", 32), integer("prev_prio", 32), integer("prev_state", 64), text("next_comm"), integer("next_tid", 32), integer("next_prio", 32)}},
+	SchedWaking:    {Sched, 40, "sched_waking", wakeFields},
+	SchedWakeup:    {Sched, 40, "sched_wakeup", wakeFields},
+	SchedWakeupNew: {Sched, 40, "sched_wakeup_new", wakeFields},
+	ProcessFork:    {Sched, 64, "sched_process_fork", []trace.Field{text("parent_comm"), integer("parent_tid", 32), integer("parent_pid", 32), text("child_comm"), integer("child_tid", 32), integer("child_pid", 32)}},
+	ProcessExec:    {Sched, 296, "sched_process_exec", []trace.Field{text("filename"), text("comm"), integer("tid", 32), integer("old_tid", 32)}},
+	ProcessExit:    {Sched, 40, "sched_process_exit", lifeFields},
+	ProcessFree:    {Sched, 40, "sched_process_free", lifeFields},
+	SysEnter:       {Syscalls, 88, "syscall_entry_", append(argumentFields[:6:6], integer("tid", 32), integer("pid", 32), text("procname"))},
+	SysExit:        {Syscalls, 32, "syscall_exit_", []trace.Field{integer("ret", 64), integer("tid", 32), integer("pid", 32)}},
 }
 
 var (
@@ -71,7 +76,7 @@ func structure(name string, fields ...trace.Field) trace.Field {
 	return trace.Field{Name: name, Type: trace.Type{Kind: trace.Struct, Fields: fields}}
 }
 
-func choice(name string, fields ...trace.Field) trace.Field {
+func variant(name string, fields ...trace.Field) trace.Field {
 	return trace.Field{Name: name, Type: trace.Type{Kind: trace.Variant, Fields: fields}}
 }
 
@@ -80,34 +85,76 @@ func array(name string, length, bits int) trace.Field {
 	return trace.Field{Name: name, Type: trace.Type{Kind: trace.Array, Elem: &elem, Length: length}}
 }
 
-// ClassesOf returns the classes of groups, for who brings the same events another way. Those of system calls are in the
-// order of their numbers, and the last of entries and of exits is of calls without a name.
-func ClassesOf(g Groups) []trace.Class {
-	all, _ := classesOf(g)
-	return all
+// Group returns the group that a kind belongs to, and no group for a number that is not a kind's.
+func (k Kind) Group() Groups {
+	if k >= Kinds {
+		return 0
+	}
+	return records[k].group
 }
 
-// classesOf returns the classes of groups, and where those of each kind begin; -1 for kinds that are not among them. A
-// system call has two, an entry and an exit, by its number; the last two are of calls without a name.
-func classesOf(g Groups) (all []trace.Class, of [kinds]int) {
-	for k := kind(1); k < kinds; k++ {
+// followedFields tell for both threads of a switch whether all their switches are recorded, where only some processes are.
+var followedFields = []trace.Field{number("prev_followed", 8), number("next_followed", 8)}
+
+// ClassesOf returns the classes of groups, and the index of each kind's first class, -1 for kinds of other groups. A kind
+// of the system calls has a class for each call, by its number, and a last one for calls without a name. Filtered means
+// that only some processes are recorded: switches then have [followedFields].
+func ClassesOf(g Groups, filtered bool) (classes []trace.Class, first [Kinds]int) {
+	for k := range Kinds {
 		r := &records[k]
-		of[k] = -1
+		first[k] = -1
 		if r.group&g == 0 {
 			continue
 		}
-		if of[k] = len(all); r.group != Syscalls {
-			all = append(all, trace.Class{Name: r.name, Category: r.group.String(), Fields: r.fields})
+		first[k] = len(classes)
+		c := trace.Class{Name: r.name, Category: r.group.String(), Fields: r.fields}
+		switch {
+		case k == SchedSwitch && filtered:
+			c.Fields = slices.Concat(c.Fields, followedFields)
+		case k == SysEnter:
+			c.Context = 3
+		case k == SysExit:
+			c.Context = len(r.fields) - 1
+		}
+		if r.group != Syscalls {
+			classes = append(classes, c)
 			continue
 		}
-		c := trace.Class{Category: r.group.String(), Fields: r.fields, Context: len(r.fields) - 1}
-		if k == sysEnter {
-			c.Context = 3
-		}
-		for _, call := range append(callNames[:len(callNames):len(callNames)], unknownCall) {
+		for _, call := range callNames {
 			c.Name = r.name + call
-			all = append(all, c)
+			classes = append(classes, c)
+		}
+		c.Name = r.name + unknownCall
+		classes = append(classes, c)
+	}
+	return classes, first
+}
+
+// CallIndex returns the index of a system call's class among those of its kind.
+func CallIndex(number uint64) int { return int(min(number, uint64(len(callNames)))) }
+
+// BlankValues returns a value of the right kind for each field. Values of arrays and structures have all their items, those
+// of variants an empty structure: the first alternative, which is unknown.
+func BlankValues(fields []trace.Field) []trace.Value {
+	values := make([]trace.Value, len(fields))
+	for i := range fields {
+		values[i] = blankValue(&fields[i].Type)
+	}
+	return values
+}
+
+func blankValue(t *trace.Type) trace.Value {
+	v := trace.Value{Kind: t.Kind}
+	switch t.Kind {
+	case trace.Struct:
+		v.Items = BlankValues(t.Fields)
+	case trace.Variant:
+		v.Items = []trace.Value{{Kind: trace.Struct}}
+	case trace.Array:
+		v.Items = make([]trace.Value, t.Length)
+		for i := range v.Items {
+			v.Items[i] = blankValue(t.Elem)
 		}
 	}
-	return all, of
+	return v
 }

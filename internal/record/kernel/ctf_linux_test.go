@@ -19,21 +19,23 @@ func TestATraceOfTheEventsSaysTheSameOfPackets(t *testing.T) {
 	lab.Link("web", "db")
 	rec := record(t, kernel.Options{Groups: kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls, Command: "nobody", NetNS: netns(t, lab, "web")})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 50, Datagrams: 20, Pings: 3}, netlab.Traffic{From: "web", To: "db", IPv6: true, Chats: 1, Requests: 50})
-	s := rec.stop()
+	events, s := rec.Stop(), rec.Source(nil)
 
-	legend := &trace.Schema{Hosts: []string{"web"}, Classes: s.classes}
-	for _, row := range s.streams[:64] {
+	schema := &trace.Schema{Hosts: []string{"web"}, Classes: s.Classes()}
+	for _, row := range s.Streams()[:64] {
 		row.Host = "web"
-		legend.Streams = append(legend.Streams, row)
+		schema.Streams = append(schema.Streams, row)
 	}
 	dir := filepath.Join(t.TempDir(), "trace")
-	w, err := ctf.NewWriter(dir, legend, ctf.WriterOptions{})
+	w, err := ctf.NewWriter(dir, schema, ctf.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range s.events {
-		e := &s.events[i]
-		if err := w.Write(&trace.TimelineEvent{Event: e.Event, Time: e.Time, Low: e.Time, High: e.Time, Values: e.values}); err != nil {
+	for i := range events {
+		e := &events[i]
+		at := int64(e.Stamp)
+		r := &trace.TimelineEvent{Event: trace.Event{Time: at, Stream: e.CPU, Class: e.Class}, Time: at, Low: at, High: at, Values: e.Values}
+		if err := w.Write(r); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	meaning "meridian/internal/kernel"
+	"meridian/internal/record/internal/kerneltest"
 	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
@@ -53,14 +54,13 @@ func beManyThreads() {
 	os.Exit(1)
 }
 
-// slice is a stretch of a row.
+// slice is a time in which a thread ran.
 type slice struct{ begin, end int64 }
 
 // runs returns when each thread ran, by its number.
-func runs(t *testing.T, s *tape) (of map[int64][]slice, warnings []string) {
-	t.Helper()
+func runs(rec *kerneltest.Recording) (of map[int64][]slice, warnings []string) {
 	var w trace.Warnings
-	rows := meaning.Rows(s, &w)
+	rows := meaning.Rows(rec.Source(nil), &w)
 	of = map[int64][]slice{}
 	began := map[uint64]int64{}
 	var e trace.Event
@@ -90,8 +90,8 @@ func TestFollowedThreadsRunWhenTheyRunAmongAll(t *testing.T) {
 
 // amongAll studies what a script does, and whether a thread of it becomes the first one of its process.
 func amongAll(t *testing.T, script string, becomes bool) {
-	pid, pass := gate(t, "studied", script)
-	_, other := gate(t, "bystander", busy)
+	pid, pass := kerneltest.Gate(t, "studied", script)
+	_, other := kerneltest.Gate(t, "bystander", busy)
 	all := record(t, kernel.Options{Groups: kernel.Sched, BufferSize: 16 << 20})
 	some := record(t, kernel.Options{Groups: kernel.Sched, Pids: []int{pid}, BufferSize: 16 << 20})
 	ended := make(chan struct{})
@@ -101,23 +101,23 @@ func amongAll(t *testing.T, script string, becomes bool) {
 	}()
 	pass()
 	<-ended
-	few, many := some.stop(), all.stop()
-	if n := some.lost() + all.lost(); n != 0 {
+	few, many := some.Stop(), all.Stop()
+	if n := some.Lost() + all.Lost(); n != 0 {
 		t.Fatalf("%d events lost", n)
 	}
 
-	got, warnings := runs(t, few)
-	want, _ := runs(t, many)
+	got, warnings := runs(some)
+	want, _ := runs(all)
 	if len(warnings) > 0 {
 		t.Errorf("%q", warnings)
 	}
 	family, became := map[int64]bool{int64(pid): true}, false
-	for i := range few.events {
-		switch e := &few.events[i]; few.name(e) {
+	for i := range few {
+		switch e := &few[i]; e.Name() {
 		case "sched_process_fork":
-			family[few.value(t, e, "child_tid").Int()] = true
+			family[e.Value(t, "child_tid").Int()] = true
 		case "sched_process_exec":
-			became = became || few.value(t, e, "old_tid").Int() != few.value(t, e, "tid").Int()
+			became = became || e.Value(t, "old_tid").Int() != e.Value(t, "tid").Int()
 		}
 	}
 	if became != becomes {
@@ -146,5 +146,5 @@ func amongAll(t *testing.T, script string, becomes bool) {
 	if slices < 100 || len(got) < 40 {
 		t.Errorf("%d threads run %d times", len(got), slices)
 	}
-	t.Logf("%d threads run %d times, %d ms in all; %d events among %d", len(got), slices, total/1e6, len(few.events), len(many.events))
+	t.Logf("%d threads run %d times, %d ms in all; %d events among %d", len(got), slices, total/1e6, len(few), len(many))
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"meridian/internal/netlab"
+	"meridian/internal/record/internal/kerneltest"
 	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
@@ -48,10 +49,10 @@ func sendFrame(frame string) error {
 }
 
 // headerOf returns the IP header of an event by its members' names, and which version it is: "unknown" for none.
-func headerOf(t *testing.T, s *tape, e *taped) (version string, members map[string]*trace.Value) {
+func headerOf(t *testing.T, e *kerneltest.Event) (version string, members map[string]*trace.Value) {
 	t.Helper()
-	h := s.value(t, e, "network_header")
-	fields := s.classes[e.Class].Fields
+	h := e.Value(t, "network_header")
+	fields := e.Type.Fields
 	as := &fields[len(fields)-1].Type.Fields[h.Bits]
 	members = make(map[string]*trace.Value)
 	for i := range as.Type.Fields {
@@ -60,85 +61,96 @@ func headerOf(t *testing.T, s *tape, e *taped) (version string, members map[stri
 	return as.Name, members
 }
 
-func TestFramesOfAllKindsAreUnderstoodOnBothEnds(t *testing.T) {
+// frame is an Ethernet frame, and how the kernel's events must describe it.
+type frame struct {
+	name      string
+	etherType uint16
+	rest      []byte
+	version   string
+	transport uint64 // alternative of transport_header
+}
+
+const udpHeader = 2
+
+func frames() []frame {
 	udp := []byte{0x30, 0x39, 0x30, 0x3a, 0, 12, 0, 0, 'a', 'b', 'c', 'd'}
 	four := append([]byte{0x46, 0, 0, 36, 0x12, 0x34, 0x40, 0, 64, 17, 0, 0, 10, 1, 2, 3, 10, 1, 2, 4, 1, 1, 1, 0}, udp...) // with an option
 	six := append(append([]byte{0x60, 0, 0, 0, 0, 12, 17, 64}, make([]byte, 32)...), udp...)
 	six[8], six[23], six[24], six[39] = 0xfd, 5, 0xfd, 6
 	part := append([]byte{}, four...)
 	part[6], part[7] = 0, 100 // a fragment that is not the first
-	tag := func(kind uint16, rest []byte) []byte {
-		return append(binary.BigEndian.AppendUint16([]byte{0, 7}, kind), rest...)
+	tag := func(etherType uint16, rest []byte) []byte {
+		return append(binary.BigEndian.AppendUint16([]byte{0, 7}, etherType), rest...)
 	}
-	const asUDP = 2
-	for _, test := range []struct {
-		name      string
-		kind      uint16
-		rest      []byte
-		version   string
-		transport uint64
-	}{
-		{"IPv4 with an option", 0x0800, four, "ipv4", asUDP},
-		{"IPv6", 0x86dd, six, "ipv6", asUDP},
-		{"IPv4 in a VLAN", 0x8100, tag(0x0800, four), "ipv4", asUDP},
-		{"IPv6 in a VLAN", 0x88a8, tag(0x86dd, six), "ipv6", asUDP},
+	return []frame{
+		{"IPv4 with an option", 0x0800, four, "ipv4", udpHeader},
+		{"IPv6", 0x86dd, six, "ipv6", udpHeader},
+		{"IPv4 in a VLAN", 0x8100, tag(0x0800, four), "ipv4", udpHeader},
+		{"IPv6 in a VLAN", 0x88a8, tag(0x86dd, six), "ipv6", udpHeader},
 		{"a later fragment", 0x0800, part, "ipv4", 0},
 		{"something else", 0x88b5, four, "unknown", 0},
 		{"IPv4 cut short", 0x0800, four[:10], "unknown", 0},
 		{"UDP cut short", 0x0800, four[:26], "ipv4", 0},
-	} {
+	}
+}
+
+func TestFramesOfAllKindsAreUnderstoodOnBothEnds(t *testing.T) {
+	for _, test := range frames() {
 		t.Run(test.name, func(t *testing.T) {
 			lab := netlab.New(t)
 			lab.Hosts("web", "db")
 			lab.Link("web", "db")
 			rec := record(t, kernel.Options{Groups: kernel.Net})
-			frame := append([]byte{255, 255, 255, 255, 255, 255, 2, 0xab, 0xcd, 0xef, 1, 2}, binary.BigEndian.AppendUint16(nil, test.kind)...)
-			frame = append(frame, test.rest...)
+			sent := append([]byte{255, 255, 255, 255, 255, 255, 2, 0xab, 0xcd, 0xef, 1, 2}, binary.BigEndian.AppendUint16(nil, test.etherType)...)
+			sent = append(sent, test.rest...)
 			c := lab.Command("web", os.Args[0])
-			c.Env = append(os.Environ(), frameVariable+"="+hex.EncodeToString(frame))
-			run(t, c)
+			c.Env = append(os.Environ(), frameVariable+"="+hex.EncodeToString(sent))
+			kerneltest.Run(t, c)
 			spaces := map[uint64]string{uint64(netns(t, lab, "web")): "net_dev_queue", uint64(netns(t, lab, "db")): "netif_receive_skb"}
-			s := rec.stop()
 			found := 0
-			for i := range s.events {
-				e := &s.events[i]
+			for _, e := range rec.Stop() {
 				// The buffer is as long as the frame, or without its Ethernet header. Few of the host's own are.
-				n := len(frame)
-				if s.name(e) == "netif_receive_skb" {
+				n := len(sent)
+				if e.Name() == "netif_receive_skb" {
 					n -= 14
 				}
-				if s.name(e) != spaces[s.value(t, e, "netns").Bits] || s.value(t, e, "len").Bits != uint64(n) {
-					continue
-				}
-				version, h := headerOf(t, s, e)
-				if version == "ipv6" && h["nexthdr"].Bits == 58 {
-					continue // the host looks for routers
-				}
-				if version != test.version {
-					t.Errorf("%s: %s header", s.name(e), version)
-					continue
-				}
-				found++
-				if version == "unknown" {
-					continue
-				}
-				transport := h["transport_header"]
-				if transport.Bits != test.transport {
-					t.Errorf("%s: transport header %d", s.name(e), transport.Bits)
-					continue
-				}
-				if last := h["daddr"].Items[len(h["daddr"].Items)-1].Bits; last != 4 && last != 6 {
-					t.Errorf("%s: to ...%d", s.name(e), last)
-				}
-				if test.transport == asUDP {
-					if u := transport.Items[0].Items; u[0].Bits != 12345 || u[1].Bits != 12346 || u[2].Bits != 12 {
-						t.Errorf("%s: UDP %v", s.name(e), u)
-					}
+				if e.Name() == spaces[e.Value(t, "netns").Bits] && e.Value(t, "len").Bits == uint64(n) && test.check(t, &e) {
+					found++
 				}
 			}
 			if found != 2 {
-				t.Errorf("%d ends of the frame among %d events", found, len(s.events))
+				t.Errorf("%d ends of the frame among %d events", found, len(rec.Events))
 			}
 		})
 	}
+}
+
+// check checks an event of the frame's length, and reports whether it is the frame's.
+func (f *frame) check(t *testing.T, e *kerneltest.Event) bool {
+	t.Helper()
+	version, h := headerOf(t, e)
+	if version == "ipv6" && h["nexthdr"].Bits == 58 {
+		return false // the host looks for routers
+	}
+	if version != f.version {
+		t.Errorf("%s: %s header", e.Name(), version)
+		return false
+	}
+	if version == "unknown" {
+		return true
+	}
+	transport := h["transport_header"]
+	if transport.Bits != f.transport {
+		t.Errorf("%s: transport header %d", e.Name(), transport.Bits)
+		return true
+	}
+	if last := h["daddr"].Items[len(h["daddr"].Items)-1].Bits; last != 4 && last != 6 {
+		t.Errorf("%s: to ...%d", e.Name(), last)
+	}
+	if f.transport == udpHeader {
+		if u := transport.Items[0].Items; u[0].Bits != 12345 || u[1].Bits != 12346 || u[2].Bits != 12 {
+			t.Errorf("%s: UDP %v", e.Name(), u)
+		}
+	}
+	return true
 }

@@ -32,7 +32,9 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"meridian/trace"
@@ -64,7 +66,7 @@ next:
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("no kernel events are called %q: choose among %s", name, strings.Join(groupNames[:], ", "))
+		return 0, fmt.Errorf("unknown kernel events %q (%s)", name, strings.Join(groupNames[:], ", "))
 	}
 	return g, nil
 }
@@ -138,3 +140,29 @@ func (u *Unavailable) Error() string {
 }
 
 func (u *Unavailable) Unwrap() error { return u.Err }
+
+// SupportedMachine reports whether this machine's records can be read: it is little-endian and has 64 bits.
+func SupportedMachine() bool {
+	return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && strconv.IntSize == 64
+}
+
+// Fault is a way in which events were not recorded as they happened, and how often that was.
+type Fault struct {
+	Kind  string
+	Count int64
+}
+
+// The faults of every recorder of kernel events.
+const (
+	LateStamps     = "stamps were raised to those before them"
+	DamagedRecords = "invalid records in a ring buffer were left out"
+)
+
+// ReportFaults warns of those that happened.
+func ReportFaults(w *trace.Warnings, subject string, faults ...Fault) {
+	for _, f := range faults {
+		if f.Count > 0 {
+			w.AddN(subject, f.Kind, "", f.Count)
+		}
+	}
+}

@@ -8,21 +8,22 @@ import (
 	"meridian/trace"
 )
 
-// Recorder is there on Linux alone.
-type Recorder struct{ none struct{} }
+// Recorder exists on Linux only.
+type Recorder struct{ unsupported }
 
 // Open always fails here.
-func Open(Options, *trace.Warnings) (*Recorder, error) {
-	return nil, &Unavailable{Reason: NotSupported}
-}
+func Open(Options, *trace.Warnings) (*Recorder, error) { return nil, errUnsupported }
 
-func (r *Recorder) Classes() []trace.Class { return nil }
-func (r *Recorder) Read(context.Context, func(*Event) error) error {
-	return &Unavailable{Reason: NotSupported}
-}
-func (r *Recorder) Follow(pid int) error      { return &Unavailable{Reason: NotSupported} }
-func (r *Recorder) Following() ([]int, error) { return nil, nil }
-func (r *Recorder) Stop() error               { return nil }
-func (r *Recorder) Lost() ([]uint64, error)   { return nil, nil }
-func (r *Recorder) Missed() (uint64, error)   { return 0, nil }
-func (r *Recorder) Close() error              { return nil }
+var errUnsupported = &Unavailable{Reason: NotSupported}
+
+// unsupported is a recorder of kernel events on a system that has none.
+type unsupported struct{}
+
+func (unsupported) Classes() []trace.Class                         { return nil }
+func (unsupported) Read(context.Context, func(*Event) error) error { return errUnsupported }
+func (unsupported) Follow(pid int) error                           { return errUnsupported }
+func (unsupported) Following() ([]int, error)                      { return nil, nil }
+func (unsupported) Stop() error                                    { return nil }
+func (unsupported) Lost() ([]uint64, error)                        { return nil, nil }
+func (unsupported) Missed() (uint64, error)                        { return 0, nil }
+func (unsupported) Close() error                                   { return nil }

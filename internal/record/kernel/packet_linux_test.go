@@ -9,6 +9,7 @@ import (
 	"meridian/format/pcap"
 	meaning "meridian/internal/kernel"
 	"meridian/internal/netlab"
+	"meridian/internal/record/internal/kerneltest"
 	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
@@ -64,9 +65,10 @@ func unseenPackets(t *testing.T) (missing []string) {
 	web := record(t, kernel.Options{Groups: kernel.Net, NetNS: netns(t, lab, "web")})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Bulk: []int64{1 << 20}, Chats: 2, Requests: 50, Reuses: 5, Datagrams: 50, Pings: 10},
 		netlab.Traffic{From: "db", To: "web", IPv6: true, Bulk: []int64{1 << 20}, Chats: 2, Requests: 50, Datagrams: 50, Pings: 10})
-	everything, ofWeb := all.stop(), web.stop()
+	all.Stop()
+	web.Stop()
 	lab.StopCaptures()
-	if n := all.lost() + web.lost(); n != 0 {
+	if n := all.Lost() + web.Lost(); n != 0 {
 		t.Fatalf("%d events lost", n)
 	}
 
@@ -76,12 +78,7 @@ func unseenPackets(t *testing.T) (missing []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		here := &tape{classes: everything.classes, streams: everything.streams}
-		for i := range everything.events {
-			if e := &everything.events[i]; everything.value(t, e, "netns").Bits == uint64(space[host]) {
-				here.events = append(here.events, *e)
-			}
-		}
+		here := all.Source(func(e *kerneltest.Event) bool { return e.Value(t, "netns").Bits == uint64(space[host]) })
 		recorded, err := meaning.Packets(here, host, "events", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +86,7 @@ func unseenPackets(t *testing.T) (missing []string) {
 		want, got := tally(captured), tally(recorded)
 		alone := got
 		if host == "web" {
-			c, err := meaning.Packets(ofWeb, host, "events", nil)
+			c, err := meaning.Packets(web.Source(nil), host, "events", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,9 +110,9 @@ func unseenPackets(t *testing.T) (missing []string) {
 		}
 		t.Logf("%s: %d packets, %d different", host, recorded.Packets.Len(), len(want))
 	}
-	for i := range ofWeb.events {
-		if e := &ofWeb.events[i]; ofWeb.value(t, e, "netns").Bits != uint64(space["web"]) {
-			t.Fatalf("event of namespace %d", ofWeb.value(t, e, "netns").Bits)
+	for i := range web.Events {
+		if of := web.Events[i].Value(t, "netns").Bits; of != uint64(space["web"]) {
+			t.Fatalf("event of namespace %d", of)
 		}
 	}
 	return missing
@@ -127,14 +124,14 @@ func TestAddressesOfBuffersAreThere(t *testing.T) {
 	lab.Link("web", "db")
 	rec := record(t, kernel.Options{Groups: kernel.Net, NetNS: netns(t, lab, "web")})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Pings: 5})
-	s := rec.stop()
-	for i := range s.events {
-		if s.value(t, &s.events[i], "skbaddr").Bits>>48 == 0 {
-			t.Errorf("%#x is no address of the kernel's", s.value(t, &s.events[i], "skbaddr").Bits)
+	events := rec.Stop()
+	for i := range events {
+		if at := events[i].Value(t, "skbaddr").Bits; at>>48 == 0 {
+			t.Errorf("%#x is not an address of the kernel", at)
 		}
 	}
-	if len(s.events) < 10 {
-		t.Errorf("%d events of 5 pings", len(s.events))
+	if len(events) < 10 {
+		t.Errorf("%d events of 5 pings", len(events))
 	}
 }
 
@@ -146,13 +143,13 @@ func TestWhatThereWasNoRoomForIsCounted(t *testing.T) {
 	whole := record(t, kernel.Options{Groups: kernel.Net, NetNS: space})
 	tiny := open(t, kernel.Options{Groups: kernel.Net, NetNS: space, BufferSize: 1}) // a page, and nobody reads it
 	lab.Run(netlab.Traffic{From: "web", To: "db", Bulk: []int64{1 << 20}, Datagrams: 500})
-	if err := tiny.r.Stop(); err != nil {
+	if err := tiny.Recorder.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	tiny.read()
-	kept, truth := len(tiny.stop().events), len(whole.stop().events)
-	lost := int(tiny.lost())
-	if whole.lost() != 0 || kept == 0 || lost == 0 || kept+lost > truth || kept+lost < 1000 {
+	tiny.Read(context.Background())
+	kept, truth := len(tiny.Stop()), len(whole.Stop())
+	lost := int(tiny.Lost())
+	if whole.Lost() != 0 || kept == 0 || lost == 0 || kept+lost > truth || kept+lost < 1000 {
 		t.Errorf("%d kept and %d lost of %d", kept, lost, truth)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/internal/record/internal/proc"
 	"meridian/trace"
 )
 
@@ -29,24 +30,31 @@ func TestGroupsAreReadByName(t *testing.T) {
 	}
 }
 
-func TestNamesOfProgramsMatchWholeOrByTheirBeginning(t *testing.T) {
-	for _, test := range []struct {
-		pattern, comm string
-		want          bool
-	}{
-		{"nginx", "nginx", true}, {"nginx", "nginx-2", false}, {"nginx", "ngin", false}, {"ngi*", "nginx", true}, {"ngi*", "ng", false},
-		{"fifteen-letters", "fifteen-letters", true}, {"fifteen-letter", "fifteen-letters", false}, {"fifteen-letter*", "fifteen-letters", true},
-		{"", "nginx", false}, {"eightlet", "eightlet", true}, {"eightlet", "eightlett", false},
-	} {
-		p, err := patternOf(test.pattern)
-		if err != nil || p.matches(test.comm) != test.want {
-			t.Errorf("%q matches %q: %v, %v", test.pattern, test.comm, !test.want, err)
+func TestThePatternOfANameComparesCommsAsTheNameDoes(t *testing.T) {
+	comms := []string{"", "nginx", "nginx-2", "ngin", "ng", "fifteen-letter", "fifteen-letters", "eightlet", "eightlett"}
+	for _, command := range []string{"nginx", "ngi*", "fifteen-letters", "fifteen-letter", "fifteen-letter*", "eightlet", "eightlet*"} {
+		name, err1 := proc.ParseNamePattern(command)
+		mask, want, err2 := commPattern(command)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		for _, comm := range comms {
+			var b [16]byte
+			copy(b[:], comm)
+			got := true
+			for i := range 2 {
+				got = got && binary.LittleEndian.Uint64(b[8*i:])&mask[i] == want[i]
+			}
+			if got != name.Matches(comm) {
+				t.Errorf("%q matches %q: %v", command, comm, got)
+			}
 		}
 	}
-	for _, bad := range []string{"*", "a*b", "a name that is longer", "sixteen-letters-"} {
-		if _, err := patternOf(bad); err == nil {
-			t.Errorf("%q is a name", bad)
-		}
+	if mask, _, err := commPattern(""); err != nil || mask != [2]uint64{} {
+		t.Errorf("without a command: mask %x, %v", mask, err)
+	}
+	if _, _, err := commPattern("*"); err == nil {
+		t.Error("* is a name")
 	}
 }
 
@@ -64,7 +72,7 @@ func write(t *rapid.T, clock *uint64, ring *[]uint64, depth int) {
 
 func TestRecordsOfInterruptsComeBeforeWhatTheyInterrupted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var q queue
+		var s stampSorter
 		var got, all []uint64
 		give := func(stamp uint64, record []byte) error {
 			if stampOf(record) != stamp {
@@ -80,43 +88,43 @@ func TestRecordsOfInterruptsComeBeforeWhatTheyInterrupted(t *testing.T) {
 				write(t, &clock, &ring, 0)
 			}
 			for _, stamp := range ring {
-				if err := q.put(binary.LittleEndian.AppendUint64(q.room(), stamp), give); err != nil {
+				if err := s.put(binary.LittleEndian.AppendUint64(s.buffer(), stamp), give); err != nil {
 					t.Fatal(err)
 				}
 			}
 			all = append(all, ring...)
 			if rapid.Bool().Draw(t, "empty") {
-				q.flush(give)
+				s.flush(give)
 			}
 		}
-		q.flush(give)
+		s.flush(give)
 		slices.Sort(all)
-		if !slices.Equal(got, all) || q.late != 0 {
-			t.Fatalf("%d raised, %v, want %v", q.late, got, all)
+		if !slices.Equal(got, all) || s.late != 0 {
+			t.Fatalf("%d raised, %v, want %v", s.late, got, all)
 		}
 	})
 }
 
 func TestAStampThatComesTooLateIsRaisedAndCounted(t *testing.T) {
-	var q queue
+	var s stampSorter
 	var got []uint64
 	give := func(stamp uint64, _ []byte) error { got = append(got, stamp); return nil }
 	for _, stamp := range []uint64{5, 7, 3} {
-		q.put(binary.LittleEndian.AppendUint64(nil, stamp), give)
-		q.flush(give)
+		s.put(binary.LittleEndian.AppendUint64(nil, stamp), give)
+		s.flush(give)
 	}
-	if !slices.Equal(got, []uint64{5, 7, 7}) || q.late != 1 {
-		t.Errorf("%v, %d raised", got, q.late)
+	if !slices.Equal(got, []uint64{5, 7, 7}) || s.late != 1 {
+		t.Errorf("%v, %d raised", got, s.late)
 	}
 }
 
 func TestAnErrorOfTheReaderEndsTheReading(t *testing.T) {
-	var q queue
+	var s stampSorter
 	enough := errors.New("enough")
 	n := 0
 	give := func(uint64, []byte) error { n++; return enough }
 	for _, stamp := range []uint64{9, 3, 4, 10} {
-		if err := q.put(binary.LittleEndian.AppendUint64(nil, stamp), give); (err != nil) != (stamp == 10) {
+		if err := s.put(binary.LittleEndian.AppendUint64(nil, stamp), give); (err != nil) != (stamp == 10) {
 			t.Error(stamp, err)
 		}
 	}
@@ -168,8 +176,8 @@ func fits(v *trace.Value, f *trace.Type) error {
 
 // FuzzDecode holds every event that any bytes make against its class.
 func FuzzDecode(f *testing.F) {
-	for k := kind(1); k < kinds; k++ {
-		b := make([]byte, sixSize)
+	for k := Kind(1); k < Kinds; k++ {
+		b := make([]byte, ipv6Size)
 		b[8], b[28], b[29] = byte(k), 6, protocolTCP
 		f.Add(b)
 	}
@@ -195,9 +203,9 @@ func FuzzDecode(f *testing.F) {
 func TestRecordsOfGroupsNotAskedForAreNoEvents(t *testing.T) {
 	d := newDecoder(Sched, false)
 	b := make([]byte, 512)
-	for k := kind(0); k < kinds+1; k++ {
+	for k := Kind(0); k < Kinds+1; k++ {
 		b[8] = byte(k)
-		if e := d.decode(1, 0, b); (e != nil) != (k < kinds && records[k].group == Sched) {
+		if e := d.decode(1, 0, b); (e != nil) != (k < Kinds && records[k].group == Sched) {
 			t.Errorf("kind %d: %v", k, e)
 		}
 	}
@@ -207,7 +215,7 @@ func TestDecodingAllocatesNothing(t *testing.T) {
 	d := newDecoder(Net|Sched|IRQ|Syscalls, true)
 	b := make([]byte, 512)
 	b[28], b[29] = 6, protocolTCP
-	for k := kind(1); k < kinds; k++ {
+	for k := Kind(1); k < Kinds; k++ {
 		b[8] = byte(k)
 		if n := testing.AllocsPerRun(100, func() { d.decode(1, 0, b) }); n != 0 {
 			t.Errorf("kind %d: %v allocations", k, n)
@@ -235,15 +243,15 @@ func TestTheProgramsAreThoseOfTheSources(t *testing.T) {
 		}
 		sum := sha256.Sum256(b)
 		if !strings.Contains(string(sums), hexadecimal.EncodeToString(sum[:])+"  "+f.Name()+"\n") {
-			t.Errorf("bpf/%s is not what kernel.bpf.o was compiled from: go generate ./record/kernel (it needs clang and llvm)", f.Name())
+			t.Errorf("bpf/%s is not what kernel.bpf.o was compiled from: run go generate ./internal/record/kernel (it needs clang and llvm)", f.Name())
 		}
 	}
 }
 
 func BenchmarkDecode(b *testing.B) {
 	d := newDecoder(Net, false)
-	r := make([]byte, fourSize)
-	r[8], r[28], r[29] = byte(netDevQueue), 4, protocolTCP
+	r := make([]byte, ipv4Size)
+	r[8], r[28], r[29] = byte(NetDevQueue), 4, protocolTCP
 	b.ReportAllocs()
 	for b.Loop() {
 		d.decode(1, 0, r)

@@ -28,46 +28,36 @@ func TestPagesOfThisKernelSayWhatItPrints(t *testing.T) {
 	t.Log(compare(t, dir))
 }
 
+const allGroups = kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls
+
 // capture records some of everything into a directory.
 func capture(t *testing.T, dir string) {
 	t.Helper()
-	r := &Recorder{roots: map[int]bool{}, warnings: warn(t)}
-	var err error
-	if r.mount, err = findMount(); err == nil {
-		r.all, err = newInstance(r.mount, 32<<10)
-	}
+	s, err := newSession(32<<10, false)
 	if err != nil {
 		missing(t, err)
 	}
 	defer func() {
-		for _, g := range r.rings {
-			g.pages.Close()
-			g.stats.Close()
-		}
-		if err := r.all.remove(); err != nil {
+		if err := s.close(); err != nil {
 			t.Error(err)
 		}
-		r.mount.close()
 	}()
-	if err := r.all.write("trace_options", "nohash-ptr"); err != nil {
+	if err := s.all.write("trace_options", "nohash-ptr"); err != nil {
 		t.Log(err)
 	}
-	r.decoder = newDecoder(kernel.Net|kernel.Sched|kernel.IRQ|kernel.Syscalls, false, 2, &r.layouts, newTasks(nobody))
-	if err := r.enable(kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls); err != nil {
+	l, err := s.enable(allGroups, false, warn(t))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.countCPUs(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.openRings(); err != nil {
+	if err := s.openRings(l.page); err != nil {
 		t.Fatal(err)
 	}
 	for _, tid := range threads(os.Getpid()) { // the machine may be busy with other things
-		if err := r.all.append("set_event_pid", strconv.Itoa(int(tid))); err != nil {
+		if err := s.all.append("set_event_pid", strconv.Itoa(int(tid))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.all.begin(); err != nil {
+	if err := s.all.begin(); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("true").CombinedOutput(); err != nil {
@@ -76,10 +66,15 @@ func capture(t *testing.T, dir string) {
 	chat(t)
 	time.Sleep(150 * time.Millisecond) // longer than the 27 bits of a difference
 	chat(t)
-	if err := r.all.end(); err != nil {
+	if err := s.all.end(); err != nil {
 		t.Fatal(err)
 	}
+	save(t, s, dir)
+}
 
+// save writes the formats, and each ring as text and as pages.
+func save(t *testing.T, s *session, dir string) {
+	t.Helper()
 	put := func(name, text string, err error) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)
@@ -89,27 +84,27 @@ func capture(t *testing.T, dir string) {
 		}
 	}
 	for _, name := range []string{"header_page", "header_event"} {
-		text, err := r.all.read("events/" + name)
+		text, err := s.all.read("events/" + name)
 		put(name, text, err)
 	}
-	for k := kind(1); k < kinds; k++ {
-		text, err := r.all.read("events/" + known[k].event + "/format")
+	for k := kernel.Kind(1); k < kinds; k++ {
+		text, err := s.all.read("events/" + known[k].event + "/format")
 		put(filepath.Base(known[k].event)+".format", text, err)
 	}
-	for _, l := range r.merge.lanes { // the text first: reading pages takes them out of the ring
-		name := "cpu" + strconv.Itoa(l.cpu)
-		text, err := r.all.read("per_cpu/" + name + "/trace")
+	for _, g := range s.rings { // the text first: reading pages takes them out of the ring
+		name := "cpu" + strconv.Itoa(g.cpu)
+		text, err := s.all.read("per_cpu/" + name + "/trace")
 		put(name+".txt", text, err)
 		var pages []byte
 		for {
-			n, err := l.fill(l.buffer)
+			n, err := g.readPage(g.buffer)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n == 0 {
 				break
 			}
-			pages = append(pages, l.buffer[:n]...)
+			pages = append(pages, g.buffer[:n]...)
 		}
 		put(name+".raw", string(pages), nil)
 	}

@@ -4,99 +4,63 @@ import (
 	"slices"
 	"strings"
 
+	"meridian/internal/record/internal/proc"
 	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
 
-// decoder makes events of records, which must come in the order of their stamps over all processors.
+// decoder makes events of records, which must come in the order of their stamps over all processors. It allocates nothing
+// for an event of threads that are known.
 type decoder struct {
 	layouts  *layouts
 	classes  []trace.Class
-	of       [kinds]int // the class of each kind, the first of system calls; -1 for kinds that are not told
-	calls    int        // system calls with names
-	filtered bool       // only threads that are followed
-	own      int32      // the process whose system calls are left out
-	command  pattern    // of programs that are to be followed when they start
+	first    [kernel.Kinds]int // the kind's first class, or -1
+	filtered bool              // only followed threads are recorded
+	own      int32             // this process, whose system calls are left out
+	command  proc.NamePattern  // of programs to follow from their start
 	tasks    *tasks
 	follow   func(pid int32) // asks for another process to be followed
-	forget   func(pid int32) // tells that one that was followed has ended
+	forget   func(pid int32) // reports that a followed process has ended
 	cpus     []processor
 
 	values  [kinds][]trace.Value
 	comm    [16]byte
 	event   kernel.Event
-	damaged int64 // records that make no sense
-	gaps    int64 // switches that must have been, between those that are told
+	damaged int64 // invalid records
+	gaps    int64 // switches that the kernel did not report, between those that it did
 }
 
-// processor is what the switches told so far say of one.
+// processor is what the switches so far say of a processor.
 type processor struct {
 	dead    int32 // the last thread that ended there
-	running int32 // the thread that runs; strange if that is not known, or not followed
+	running int32 // the thread that runs; unknown if it is not followed either
 }
 
-const strange = -1
-
-// followedFields say of both sides of a switch whether all its switches are recorded, as the other recorder does.
-var followedFields = []trace.Field{
-	{Name: "prev_followed", Type: trace.Type{Kind: trace.Uint, Bits: 8}},
-	{Name: "next_followed", Type: trace.Type{Kind: trace.Uint, Bits: 8}},
-}
+const unknown = -1
 
 func newDecoder(g kernel.Groups, filtered bool, cpus int, l *layouts, t *tasks) *decoder {
-	d := &decoder{layouts: l, classes: kernel.ClassesOf(g), filtered: filtered, tasks: t, follow: func(int32) {}, forget: func(int32) {}}
-	d.cpus = slices.Repeat([]processor{{dead: strange, running: strange}}, cpus)
-	for k := range known {
-		d.of[k], d.values[k] = -1, make([]trace.Value, mostValues)
-		name := known[k].class
-		if known[k].group&g == 0 {
-			continue
-		}
-		named := 0
-		for i := range d.classes {
-			c := &d.classes[i]
-			if known[k].group == kernel.Syscalls && strings.HasPrefix(c.Name, name) {
-				named++
-			} else if c.Name != name {
-				continue
-			}
-			if k == int(schedSwitch) && filtered {
-				c.Fields = slices.Concat(c.Fields, followedFields)
-			}
-			if d.of[k] < 0 {
-				d.of[k] = i
-				d.values[k] = blank(c.Fields)
-			}
-		}
-		if named > 0 {
-			d.calls = named - 1
+	d := &decoder{layouts: l, filtered: filtered, tasks: t, follow: func(int32) {}, forget: func(int32) {}}
+	d.cpus = slices.Repeat([]processor{{dead: unknown, running: unknown}}, cpus)
+	d.classes, d.first = kernel.ClassesOf(g, filtered)
+	for k := range d.values {
+		d.values[k] = make([]trace.Value, maxValues)
+		if k < len(d.first) && d.first[k] >= 0 {
+			d.values[k] = kernel.BlankValues(d.classes[d.first[k]].Fields)
 		}
 	}
 	return d
 }
 
-// mostValues is what a class has at most.
-const mostValues = 9
+// maxValues is the most values of a class.
+const maxValues = 9
 
-// noDevice is what ftrace calls the device of packets from one processor to another; the other recorder says nothing.
+// noDevice is ftrace's name of the device of packets between two processors; record/kernel has none.
 const noDevice = "(no_device)"
 
-// blank returns a value for each field, of its kind; of a choice the first alternative, which is unknown.
-func blank(fields []trace.Field) []trace.Value {
-	values := make([]trace.Value, len(fields))
-	for i := range fields {
-		values[i].Kind = fields[i].Type.Kind
-		if values[i].Kind == trace.Variant {
-			values[i].Items = []trace.Value{{Kind: trace.Struct}}
-		}
-	}
-	return values
-}
-
-// decode takes up what a record tells of threads, and returns its event, which lasts until the next, or nil if it has
-// none that is wanted. Everyone says that the record is of the instance that records all processes.
-func (d *decoder) decode(stamp uint64, cpu int, everyone bool, r []byte) *kernel.Event {
-	b, ok := d.layouts.find(r)
+// decode learns what a record tells of threads, and returns its event, or nil if it has none that is wanted. The event is
+// valid until the next call. Everyone means that the record is from the instance that records all processes.
+func (d *decoder) decode(stamp uint64, cpu int, everyone bool, data []byte) *kernel.Event {
+	b, ok := d.layouts.find(data)
 	if !ok {
 		d.damaged++
 		return nil
@@ -104,116 +68,142 @@ func (d *decoder) decode(stamp uint64, cpu int, everyone bool, r []byte) *kernel
 	if b == nil || cpu < 0 || cpu >= len(d.cpus) {
 		return nil
 	}
-	e := &d.event
-	e.Stamp, e.CPU, e.Class, e.Values = stamp, cpu, d.of[b.kind], d.values[b.kind]
-	told, ok := d.fill(b, e, everyone, r)
-	if !ok {
+	e, r := &d.event, &rawRecord{data: data, binding: b, tid: int32(d.layouts.tid.number(data))}
+	e.Stamp, e.CPU, e.Class, e.Values = stamp, cpu, -1, d.values[b.kind]
+	if b.kind < kernel.Kinds {
+		e.Class = d.first[b.kind]
+	}
+	wanted := true
+	switch b.kind.Group() {
+	case kernel.Net, kernel.IRQ:
+		wanted = fillDevice(e.Values, r)
+	case kernel.Sched:
+		wanted = d.fillSched(e, r, everyone)
+	case kernel.Syscalls:
+		wanted = d.fillCall(e, r)
+	default:
+		d.tasks.update(r)
+	}
+	if r.damaged {
 		d.damaged++
 		return nil
 	}
-	if !told || e.Class < 0 {
+	if !wanted || e.Class < 0 {
 		return nil
 	}
 	return e
 }
 
-// fill makes an event of a record. Told is whether it is wanted; ok is false for a record that makes no sense.
-func (d *decoder) fill(b *binding, e *kernel.Event, everyone bool, r []byte) (told, ok bool) {
-	v := e.Values
-	n := func(i int) uint64 { // a field's number
-		if f := &b.fields[i]; f.size > 0 {
-			return f.number(r)
-		}
-		return 0
+// rawRecord is a record of the ring with the layout of its fields.
+type rawRecord struct {
+	*binding
+	data    []byte
+	tid     int32 // the thread that the event is of
+	damaged bool  // a field's string is outside of the record
+}
+
+// number returns field i of the kind, or 0 if this kernel's records do not have it.
+func (r *rawRecord) number(i int) uint64 {
+	if f := &r.fields[i]; f.size > 0 {
+		return f.number(r.data)
 	}
-	ok = true
-	text := func(i int) []byte {
-		t, good := b.fields[i].text(r)
-		ok = ok && good
-		return t
-	}
-	tid := int32(d.layouts.tid.number(r))
-	told = true
-	switch b.kind {
-	case netDevQueue, netifReceive:
-		v[0].Bits, v[1].Bits, v[2].Data = n(0), n(1), text(2)
-	case napiPoll:
-		v[0].Bits, v[1].Data, v[2].Bits, v[3].Bits = n(0), text(1), n(2), n(3)
+	return 0
+}
+
+// pid returns field i as a number of a thread or process.
+func (r *rawRecord) pid(i int) int32 { return int32(r.number(i)) }
+
+func (r *rawRecord) text(i int) []byte {
+	t, ok := r.fields[i].text(r.data)
+	r.damaged = r.damaged || !ok
+	return t
+}
+
+// fillDevice fills in an event of packets or interrupts, and reports whether it is wanted.
+func fillDevice(v []trace.Value, r *rawRecord) bool {
+	switch r.kind {
+	case kernel.NetDevQueue, kernel.NetifReceive:
+		v[0].Bits, v[1].Bits, v[2].Data = r.number(0), r.number(1), r.text(2)
+	case kernel.NapiPoll:
+		v[0].Bits, v[1].Data, v[2].Bits, v[3].Bits = r.number(0), r.text(1), r.number(2), r.number(3)
 		if string(v[1].Data) == noDevice {
 			v[1].Data = nil
 		}
-	case softirqEntry, softirqExit:
-		v[0].Bits = n(0)
-		told = v[0].Bits == netTX || v[0].Bits == netRX
-	case irqEntry:
-		v[0].Bits, v[1].Data = n(0), text(1)
-	case irqExit:
-		v[0].Bits, v[1].Bits = n(0), n(1)
-	case schedSwitch:
-		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = text(0), n(1), n(2), n(3)
-		v[4].Data, v[5].Bits, v[6].Bits = text(4), n(5), n(6)
-		told = d.switched(e.CPU, int32(n(1)), int32(n(5)), n(3), v[7:])
-	case schedWaking, schedWakeup, schedWakeupNew:
-		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = text(0), n(1), n(2), n(3)
-		told = d.wanted(int32(n(1)))
-	case processFork:
-		child := d.tasks.forked(int32(n(3)), text(2))
-		v[0].Data, v[1].Bits, v[2].Bits = text(0), n(1), signed(d.tasks.get(int32(n(1))).process)
-		v[3].Data, v[4].Bits, v[5].Bits = text(2), n(3), signed(child.process)
-		if d.filtered { // it would not be here if the kernel did not follow the parent
-			d.tasks.follow(int32(n(3)), true)
-		}
-	case processExec:
-		told = d.executed(int32(n(1)), int32(n(2)), text(0), everyone)
-		d.comm = d.tasks.get(int32(n(1))).comm
-		v[0].Data, v[1].Data, v[2].Bits, v[3].Bits = text(0), untilNUL(d.comm[:]), n(1), n(2)
-	case processExit:
-		v[0].Data, v[1].Bits, v[2].Bits = text(0), n(1), n(2)
-		told = d.wanted(int32(n(1)))
-	case processFree:
-		v[0].Data, v[1].Bits, v[2].Bits = text(0), n(1), n(2)
-		told = d.wanted(int32(n(1)))
-		if told && d.filtered {
-			d.forget(int32(n(1)))
-		}
-		d.tasks.forget(int32(n(1)))
-	case sysEnter:
-		t := d.tasks.get(tid)
-		for i := range arguments {
-			v[i].Bits = b.fields[1].element(r, i)
-		}
-		d.comm = t.comm
-		v[6].Bits, v[7].Bits, v[8].Data = signed(tid), signed(t.process), untilNUL(d.comm[:])
-		e.Class += d.callOf(n(0))
-		told = t.process != d.own && d.wanted(tid)
-	case sysExit:
-		t := d.tasks.get(tid)
-		v[0].Bits, v[1].Bits, v[2].Bits = n(1), signed(tid), signed(t.process)
-		e.Class += d.callOf(n(0))
-		told = t.process != d.own && d.wanted(tid)
-	case newTask:
-		d.tasks.born(tid, int32(n(0)), text(1), n(2))
-	case rename:
-		if b.fields[1].size > 0 {
-			tid = int32(n(1))
-		}
-		d.tasks.rename(tid, text(0))
+	case kernel.SoftirqEntry, kernel.SoftirqExit:
+		v[0].Bits = r.number(0)
+		return v[0].Bits == netTX || v[0].Bits == netRX
+	case kernel.IRQEntry:
+		v[0].Bits, v[1].Data = r.number(0), r.text(1)
+	case kernel.IRQExit:
+		v[0].Bits, v[1].Bits = r.number(0), r.number(1)
 	}
-	return told, ok
+	return true
 }
 
-// wanted says whether the events of a thread are recorded.
+// fillSched fills in an event of the scheduler, and reports whether it is wanted.
+func (d *decoder) fillSched(e *kernel.Event, r *rawRecord, everyone bool) (wanted bool) {
+	v := e.Values
+	switch r.kind {
+	case kernel.SchedSwitch:
+		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = r.text(0), r.number(1), r.number(2), r.number(3)
+		v[4].Data, v[5].Bits, v[6].Bits = r.text(4), r.number(5), r.number(6)
+		return d.switched(e.CPU, r.pid(1), r.pid(5), r.number(3), v[7:])
+	case kernel.SchedWaking, kernel.SchedWakeup, kernel.SchedWakeupNew:
+		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = r.text(0), r.number(1), r.number(2), r.number(3)
+		return d.wanted(r.pid(1))
+	case kernel.ProcessFork:
+		child := d.tasks.forked(r.pid(3), r.text(2))
+		v[0].Data, v[1].Bits, v[2].Bits = r.text(0), r.number(1), signed(d.tasks.get(r.pid(1)).process)
+		v[3].Data, v[4].Bits, v[5].Bits = r.text(2), r.number(3), signed(child.process)
+		if d.filtered { // the kernel follows the parent: else there would be no record
+			d.tasks.follow(r.pid(3), true)
+		}
+		return true
+	case kernel.ProcessExec:
+		wanted = d.executed(r.pid(1), r.pid(2), r.text(0), everyone)
+		d.comm = d.tasks.get(r.pid(1)).comm
+		v[0].Data, v[1].Data, v[2].Bits, v[3].Bits = r.text(0), kernel.UntilNUL(d.comm[:]), r.number(1), r.number(2)
+		return wanted
+	}
+	v[0].Data, v[1].Bits, v[2].Bits = r.text(0), r.number(1), r.number(2)
+	wanted = d.wanted(r.pid(1))
+	if r.kind == kernel.ProcessFree {
+		if wanted && d.filtered {
+			d.forget(r.pid(1))
+		}
+		d.tasks.forget(r.pid(1))
+	}
+	return wanted
+}
+
+// fillCall fills in the entry or exit of a system call, and reports whether it is wanted.
+func (d *decoder) fillCall(e *kernel.Event, r *rawRecord) bool {
+	v, t := e.Values, d.tasks.get(r.tid)
+	if r.kind == kernel.SysEnter {
+		for i := range arguments {
+			v[i].Bits = r.fields[1].element(r.data, i)
+		}
+		d.comm = t.comm
+		v[6].Bits, v[7].Bits, v[8].Data = signed(r.tid), signed(t.process), kernel.UntilNUL(d.comm[:])
+	} else {
+		v[0].Bits, v[1].Bits, v[2].Bits = r.number(1), signed(r.tid), signed(t.process)
+	}
+	e.Class += kernel.CallIndex(r.number(0))
+	return t.process != d.own && d.wanted(r.tid)
+}
+
+// wanted reports whether the events of a thread are recorded.
 func (d *decoder) wanted(tid int32) bool { return !d.filtered || d.tasks.isFollowed(tid) }
 
 // ended are the states in which a thread is switched away for the last time: EXIT_DEAD and EXIT_ZOMBIE.
 const ended = 0x30
 
-// switched fills in who is followed, and says whether a switch is told. That of a thread that ended may be in both
-// instances.
+// switched fills in which threads are followed, and reports whether the switch is wanted. The last switch of a thread may be
+// in both instances.
 func (d *decoder) switched(cpu int, from, to int32, state uint64, followed []trace.Value) bool {
 	p := &d.cpus[cpu]
 	if !d.filtered {
-		if p.running != strange && p.running != from {
+		if p.running != unknown && p.running != from {
 			d.gaps++
 		}
 		p.running = to
@@ -225,17 +215,17 @@ func (d *decoder) switched(cpu int, from, to int32, state uint64, followed []tra
 		}
 		p.dead = from
 	}
-	before, after := d.tasks.isFollowed(from), d.tasks.isFollowed(to)
-	followed[0].Bits, followed[1].Bits = bit(before), bit(after)
-	if before && p.running != from && !d.tasks.mayRun(from) {
+	prev, next := d.tasks.isFollowed(from), d.tasks.isFollowed(to)
+	followed[0].Bits, followed[1].Bits = bit(prev), bit(next)
+	if prev && p.running != from && !d.tasks.mayRun(from) {
 		d.gaps++
 	}
-	p.running = strange
-	if after {
+	p.running = unknown
+	if next {
 		p.running = to
 		d.tasks.mayRun(to)
 	}
-	return before || after
+	return prev || next
 }
 
 func bit(b bool) uint64 {
@@ -245,30 +235,28 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// executed takes up a program that was started by a thread, whose number was another if others of its process had to end.
-func (d *decoder) executed(tid, before int32, file []byte, everyone bool) (told bool) {
-	if everyone && d.filtered { // to find those of a name; what is followed is told by the other instance
-		if !d.tasks.isFollowed(tid) && d.command.matches(baseName(file)) {
+// executed handles the start of a program by a thread, and reports whether it is wanted. The thread had another number before
+// if it was not its process's main thread, which then had to end.
+func (d *decoder) executed(tid, before int32, file []byte, everyone bool) (wanted bool) {
+	if everyone && d.filtered { // only to find programs by their name: the other instance has those that are followed
+		if !d.tasks.isFollowed(tid) && d.command.Matches(baseName(file)) {
 			d.follow(tid)
 		}
 		return false
 	}
 	if tid != before && d.filtered {
-		d.follow(tid) // the kernel forgot the number when the thread that had it ended
+		d.follow(tid) // the kernel stopped following that number when the main thread ended
 		d.tasks.follow(tid, false)
 	}
 	return true
 }
 
-// baseName returns a program's name as the kernel gives it to the thread.
+// baseName returns the comm that the kernel gives a thread that executes the file.
 func baseName(file []byte) string {
 	name := string(file)
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	return name[:min(len(name), longestName)]
+	return name[:min(len(name), maxComm)]
 }
 
-// callOf returns the place of a system call among the classes of its kind.
-func (d *decoder) callOf(number uint64) int { return int(min(number, uint64(d.calls))) }
-
-// signed widens a number of 32 bits as an Int keeps it.
+// signed sign-extends a 32-bit number, as the bits of an Int are kept.
 func signed(n int32) uint64 { return uint64(int64(n)) }

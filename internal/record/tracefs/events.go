@@ -6,70 +6,47 @@ import (
 	"meridian/internal/record/kernel"
 )
 
-// kind is a kind of event that is read. Those behind tasks make no events of their own: they tell of threads.
-type kind uint8
-
+// The kinds of event that are read: those of record/kernel, and two that make no event but tell of threads.
 const (
-	netDevQueue kind = 1 + iota
-	netifReceive
-	napiPoll
-	softirqEntry
-	softirqExit
-	irqEntry
-	irqExit
-	schedSwitch
-	schedWaking
-	schedWakeup
-	schedWakeupNew
-	processFork
-	processExec
-	processExit
-	processFree
-	sysEnter
-	sysExit
-	newTask
+	newTask kernel.Kind = kernel.Kinds + iota
 	rename
 	kinds
 )
 
-const tracking kernel.Groups = 0 // the group of what only tells of threads
-
 const (
-	netTX = 2 // of the softirqs, as the kernel numbers them
-	netRX = 3
+	netTX = 2 // NET_TX_SOFTIRQ
+	netRX = 3 // NET_RX_SOFTIRQ
 )
 
-// onlyNetwork keeps in the kernel what decode would leave out.
+// onlyNetwork is the filter for the soft interrupts that decode takes.
 var onlyNetwork = fmt.Sprintf("vec == %d || vec == %d", netTX, netRX)
 
-// known are the kinds: where ftrace has them, the class that they become ("syscall_entry_" and a name for system calls),
-// and the fields that decode takes, in this order. Those with ? may be missing.
+// known says for each kind which of ftrace's events it is, which fields decode takes, in this order, and the filter to set.
+// A field with ? may be missing.
 var known = [kinds]struct {
-	group  kernel.Groups
 	event  string
-	class  string
 	fields []string
-	filter string // in the kernel
+	filter string
 }{
-	netDevQueue:    {kernel.Net, "net/net_dev_queue", "net_dev_queue", []string{"skbaddr", "len", "name"}, ""},
-	netifReceive:   {kernel.Net, "net/netif_receive_skb", "netif_receive_skb", []string{"skbaddr", "len", "name"}, ""},
-	napiPoll:       {kernel.IRQ, "napi/napi_poll", "napi_poll", []string{"napi", "dev_name", "work?", "budget?"}, ""},
-	softirqEntry:   {kernel.IRQ, "irq/softirq_entry", "irq_softirq_entry", []string{"vec"}, onlyNetwork},
-	softirqExit:    {kernel.IRQ, "irq/softirq_exit", "irq_softirq_exit", []string{"vec"}, onlyNetwork},
-	irqEntry:       {kernel.IRQ, "irq/irq_handler_entry", "irq_handler_entry", []string{"irq", "name"}, ""},
-	irqExit:        {kernel.IRQ, "irq/irq_handler_exit", "irq_handler_exit", []string{"irq", "ret"}, ""},
-	schedSwitch:    {kernel.Sched, "sched/sched_switch", "sched_switch", []string{"prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"}, ""},
-	schedWaking:    {kernel.Sched, "sched/sched_waking", "sched_waking", wakeFields, ""},
-	schedWakeup:    {kernel.Sched, "sched/sched_wakeup", "sched_wakeup", wakeFields, ""},
-	schedWakeupNew: {kernel.Sched, "sched/sched_wakeup_new", "sched_wakeup_new", wakeFields, ""},
-	processFork:    {kernel.Sched, "sched/sched_process_fork", "sched_process_fork", []string{"parent_comm", "parent_pid", "child_comm", "child_pid"}, ""},
-	processExec:    {kernel.Sched, "sched/sched_process_exec", "sched_process_exec", []string{"filename", "pid", "old_pid"}, ""},
-	processExit:    {kernel.Sched, "sched/sched_process_exit", "sched_process_exit", lifeFields, ""},
-	processFree:    {kernel.Sched, "sched/sched_process_free", "sched_process_free", lifeFields, ""},
-	sysEnter:       {kernel.Syscalls, "raw_syscalls/sys_enter", "syscall_entry_", []string{"id", "args"}, ""},
-	sysExit:        {kernel.Syscalls, "raw_syscalls/sys_exit", "syscall_exit_", []string{"id", "ret"}, ""},
-	newTask:        {tracking, "task/task_newtask", "", []string{"pid", "comm", "clone_flags"}, ""},
-	rename:         {tracking, "task/task_rename", "", []string{"newcomm", "pid?"}, ""}, // without a number it is the thread's own
+	kernel.NetDevQueue:    {"net/net_dev_queue", []string{"skbaddr", "len", "name"}, ""},
+	kernel.NetifReceive:   {"net/netif_receive_skb", []string{"skbaddr", "len", "name"}, ""},
+	kernel.NapiPoll:       {"napi/napi_poll", []string{"napi", "dev_name", "work?", "budget?"}, ""},
+	kernel.SoftirqEntry:   {"irq/softirq_entry", []string{"vec"}, onlyNetwork},
+	kernel.SoftirqExit:    {"irq/softirq_exit", []string{"vec"}, onlyNetwork},
+	kernel.IRQEntry:       {"irq/irq_handler_entry", []string{"irq", "name"}, ""},
+	kernel.IRQExit:        {"irq/irq_handler_exit", []string{"irq", "ret"}, ""},
+	kernel.SchedSwitch:    {"sched/sched_switch", []string{"prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"}, ""},
+	kernel.SchedWaking:    {"sched/sched_waking", wakeFields, ""},
+	kernel.SchedWakeup:    {"sched/sched_wakeup", wakeFields, ""},
+	kernel.SchedWakeupNew: {"sched/sched_wakeup_new", wakeFields, ""},
+	kernel.ProcessFork:    {"sched/sched_process_fork", []string{"parent_comm", "parent_pid", "child_comm", "child_pid"}, ""},
+	kernel.ProcessExec:    {"sched/sched_process_exec", []string{"filename", "pid", "old_pid"}, ""},
+	kernel.ProcessExit:    {"sched/sched_process_exit", lifeFields, ""},
+	kernel.ProcessFree:    {"sched/sched_process_free", lifeFields, ""},
+	kernel.SysEnter:       {"raw_syscalls/sys_enter", []string{"id", "args"}, ""},
+	kernel.SysExit:        {"raw_syscalls/sys_exit", []string{"id", "ret"}, ""},
+	newTask:               {"task/task_newtask", []string{"pid", "comm", "clone_flags"}, ""},
+	rename:                {"task/task_rename", []string{"newcomm", "pid?"}, ""}, // without a pid it is the thread that the event is of
 }
 
 var (
@@ -77,22 +54,22 @@ var (
 	lifeFields = []string{"comm", "pid", "prio"}
 )
 
-// mostFields is what a kind has at most.
-const mostFields = 7
+// maxFields is the most fields of a kind.
+const maxFields = 7
 
-// binding is where the fields of a kind lie in this kernel's records.
+// binding is a kind with the layout of its fields in this kernel's records.
 type binding struct {
-	kind   kind
-	fields [mostFields]field // one that is missing has size 0
-	size   int               // of a record at least
+	kind   kernel.Kind
+	fields [maxFields]field // size 0 for a missing one
+	size   int              // the least of a record
 }
 
-// texts are the fields that are texts, in any kind; args is an array, and all others are numbers.
+// texts are the fields that are strings, in any kind; args is an array, and all others are numbers.
 var texts = map[string]bool{"name": true, "dev_name": true, "comm": true, "prev_comm": true, "next_comm": true, "parent_comm": true,
 	"child_comm": true, "filename": true, "newcomm": true}
 
 // bind finds the fields of a kind in its format.
-func bind(k kind, f *format) (binding, error) {
+func bind(k kernel.Kind, f *format) (binding, error) {
 	b := binding{kind: k}
 	for i, name := range known[k].fields {
 		optional := name[len(name)-1] == '?'
@@ -106,14 +83,14 @@ func bind(k kind, f *format) (binding, error) {
 		case !ok:
 			return b, fmt.Errorf("%s has no field %s", known[k].event, name)
 		case texts[name]:
-			ok = found.where != here || found.count > 0
+			ok = found.location != direct || found.count > 0
 		case name == "args":
-			ok = found.where == here && found.count == arguments && found.size == 8*arguments
+			ok = found.location == direct && found.count == arguments && found.size == 8*arguments
 		default:
 			ok = found.isNumber()
 		}
 		if !ok {
-			return b, fmt.Errorf("%s: field %s has a type that this program does not know", known[k].event, name)
+			return b, fmt.Errorf("%s: unknown type of field %s", known[k].event, name)
 		}
 		b.fields[i] = found
 		b.size = max(b.size, found.offset+found.size)
@@ -121,7 +98,7 @@ func bind(k kind, f *format) (binding, error) {
 	return b, nil
 }
 
-// arguments is how many a system call has.
+// arguments is the number of a system call's arguments.
 const arguments = 6
 
 // layouts finds the binding of a record by the number of its event.
@@ -132,8 +109,8 @@ type layouts struct {
 	bindings []binding
 }
 
-// add takes up a kind whose format was read.
-func (l *layouts) add(k kind, f *format) error {
+// add adds a kind by its format.
+func (l *layouts) add(k kernel.Kind, f *format) error {
 	b, err := bind(k, f)
 	if err != nil {
 		return err
@@ -141,7 +118,7 @@ func (l *layouts) add(k kind, f *format) error {
 	id, ok1 := f.field("common_type")
 	tid, ok2 := f.field("common_pid")
 	if f.id < 0 || !ok1 || !ok2 || !id.isNumber() || !tid.isNumber() || len(l.bindings) > 0 && (id != l.id || tid != l.tid) {
-		return fmt.Errorf("%s has no number, or another head than others", known[k].event)
+		return fmt.Errorf("%s has no ID, or its common fields differ from those of other events", known[k].event)
 	}
 	l.id, l.tid = id, tid
 	for len(l.byID) <= f.id {
@@ -153,7 +130,7 @@ func (l *layouts) add(k kind, f *format) error {
 	return nil
 }
 
-// find returns the binding of a record, or nil if it is not one of ours. Ok is false if it is one, and too short.
+// find returns the binding of a record, or nil for one of an event that is not read. Ok is false for a record that is too short.
 func (l *layouts) find(r []byte) (b *binding, ok bool) {
 	if len(r) < l.id.offset+l.id.size || len(l.bindings) == 0 {
 		return nil, false

@@ -6,39 +6,101 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"meridian/internal/record/internal/proc"
 	"meridian/internal/record/kernel"
+	"meridian/trace"
 )
 
-// Follow records a process and its children from now on, where only some processes are recorded.
-func (r *Recorder) Follow(pid int) error {
-	if pid <= 0 || int64(pid) > 1<<31-1 {
-		return fmt.Errorf("kernel events: there is no process %d", pid)
+// follower tells the kernel which processes are recorded: the roots, and all their descendants. Its methods may be called
+// from any goroutine.
+type follower struct {
+	in *instance // whose set_event_pid lists the threads; nil where all processes are recorded
+
+	mu      sync.Mutex
+	roots   map[int]bool
+	command proc.NamePattern // programs of that name become roots
+	pending []pendingTask
+}
+
+// pendingTask is a thread that is followed, which the decoder does not know yet.
+type pendingTask struct {
+	tid  int32
+	task task
+}
+
+func newFollower(in *instance) *follower { return &follower{in: in, roots: make(map[int]bool)} }
+
+// follow records a process and its descendants from now on.
+func (f *follower) follow(pid int) error {
+	if err := proc.CheckPID(pid); err != nil {
+		return err
 	}
-	if r.some == nil {
+	if f.in == nil {
 		return nil
 	}
 	if err := kernel.Followable(); err != nil {
 		return err
 	}
-	r.following.Lock()
-	defer r.following.Unlock()
-	r.roots[pid] = true
-	if err := r.followRoots(); err != nil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.roots[pid] = true
+	if err := f.update(); err != nil {
 		return fmt.Errorf("kernel events: following process %d: %w", pid, err)
 	}
 	return nil
 }
 
-// Following returns the processes that are followed and still run, in the order of their numbers; also after Stop.
-func (r *Recorder) Following() ([]int, error) {
-	if r.some == nil {
+// followNamed follows the processes of the options that run already.
+func (f *follower) followNamed(pids []int, command proc.NamePattern) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.command = command
+	for _, pid := range pids {
+		if err := proc.CheckPID(pid); err != nil {
+			return err
+		}
+		f.roots[pid] = true
+	}
+	if err := f.update(); err != nil {
+		return fmt.Errorf("kernel events: following processes: %w", err)
+	}
+	return nil
+}
+
+// followFound follows a process that the decoder has found.
+func (f *follower) followFound(pid int32, w *trace.Warnings) {
+	if err := f.follow(int(pid)); err != nil {
+		w.Add(subject, "processes could not be followed", err.Error())
+	}
+}
+
+// forget makes an ended process a root no longer: its number may be given to another process.
+func (f *follower) forget(pid int32) {
+	f.mu.Lock()
+	delete(f.roots, int(pid))
+	f.mu.Unlock()
+}
+
+// takePending tells the decoder's tasks about threads that are followed since the last call.
+func (f *follower) takePending(t *tasks) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.pending {
+		t.byTID[p.tid] = p.task
+	}
+	f.pending = f.pending[:0]
+}
+
+// following returns the processes that are followed and still run, by ascending number.
+func (f *follower) following() ([]int, error) {
+	if f.in == nil {
 		return nil, nil
 	}
-	threads, err := r.some.numbers("set_event_pid")
+	threads, err := f.in.numbers("set_event_pid")
 	if err != nil {
-		return nil, fmt.Errorf("kernel events: which processes are followed: %w", err)
+		return nil, fmt.Errorf("kernel events: listing the followed processes: %w", err)
 	}
 	processes := map[int]bool{}
 	for tid := range threads {
@@ -49,15 +111,15 @@ func (r *Recorder) Following() ([]int, error) {
 	return kernel.Running(func(pid int) bool { return processes[pid] })
 }
 
-// mostRounds ends the search for threads among programs that start them without end.
-const mostRounds = 16
+// maxRounds ends the search for threads of programs that start new ones without end.
+const maxRounds = 16
 
-// followRoots has the kernel follow all threads of the roots and of their descendants. The kernel follows what these
-// start from then on, but writes its list anew whenever ours is added, and forgets what was started in that moment: so
-// the search is repeated until nothing is missing.
-func (r *Recorder) followRoots() error {
-	for range mostRounds {
-		followed, err := r.some.numbers("set_event_pid")
+// update makes the kernel follow all threads of the roots and of their descendants. The kernel then follows what these
+// start (event-fork). But it replaces its list whenever we add to it, and loses threads that were started in that moment.
+// So the search is repeated until it finds nothing new. The caller holds the mutex.
+func (f *follower) update() error {
+	for range maxRounds {
+		followed, err := f.in.numbers("set_event_pid")
 		if err != nil {
 			return err
 		}
@@ -65,92 +127,56 @@ func (r *Recorder) followRoots() error {
 		if err != nil {
 			return err
 		}
-		r.addNamed(all)
-		var missing []string
-		for _, pid := range proc.Descendants(all, func(p *proc.Process) bool { return r.roots[p.PID] }) {
-			for _, tid := range threads(pid) {
-				if followed[tid] {
-					continue
-				}
-				if t, ok := lookUp(tid); ok {
-					t.followed, t.running = true, true
-					r.pending = append(r.pending, pendingTask{tid, t}) // before an event of it can come
-					missing = append(missing, strconv.Itoa(int(tid)))
-				}
+		for i := range all {
+			if f.command.Matches(all[i].Comm) {
+				f.roots[all[i].PID] = true
 			}
 		}
+		missing := f.addMissing(all, followed)
 		if len(missing) == 0 {
 			return nil
 		}
-		if err := r.some.append("set_event_pid", strings.Join(missing, " ")); err != nil {
+		if err := f.in.append("set_event_pid", strings.Join(missing, " ")); err != nil {
 			return err
 		}
-		if err := r.some.begin(); err != nil { // an empty list would have been everybody
+		if err := f.in.begin(); err != nil { // not before: an empty list selects all threads
 			return err
 		}
 	}
 	return nil
 }
 
-// addNamed makes the processes of the wanted name roots.
-func (r *Recorder) addNamed(all []proc.Process) {
-	for i := range all {
-		if r.decoder.command.matches(all[i].Comm) {
-			r.roots[all[i].PID] = true
+// addMissing makes the threads that are to be followed and are not yet pending, and returns their numbers.
+func (f *follower) addMissing(all []proc.Process, followed map[int32]bool) (missing []string) {
+	for _, pid := range proc.Descendants(all, func(p *proc.Process) bool { return f.roots[p.PID] }) {
+		for _, tid := range threads(pid) {
+			if followed[tid] {
+				continue
+			}
+			if t, ok := lookUp(tid); ok {
+				t.followed, t.running = true, true
+				f.pending = append(f.pending, pendingTask{tid, t}) // before the kernel can record an event of it
+				missing = append(missing, strconv.Itoa(int(tid)))
+			}
 		}
 	}
+	return missing
 }
 
-// followNamed follows what the options name and runs already.
-func (r *Recorder) followNamed() error {
-	r.following.Lock()
-	defer r.following.Unlock()
-	for _, pid := range r.options.Pids {
-		if pid <= 0 || int64(pid) > 1<<31-1 {
-			return fmt.Errorf("kernel events: there is no process %d", pid)
+// load looks up all threads of this machine.
+func (t *tasks) load() {
+	for _, pid := range numbered("/proc") {
+		for _, tid := range threads(int(pid)) {
+			t.get(tid)
 		}
-		r.roots[pid] = true
 	}
-	if err := r.followRoots(); err != nil {
-		return fmt.Errorf("kernel events: following processes: %w", err)
-	}
-	return nil
+	t.guessed = 0 // those that ended meanwhile
 }
 
-// followFound follows a process that the reader has found.
-func (r *Recorder) followFound(pid int32) {
-	if err := r.Follow(int(pid)); err != nil {
-		r.warnings.Add(subject, "processes could not be followed", err.Error())
-	}
-}
-
-// forget is for a process that has ended: another may get its number.
-func (r *Recorder) forget(pid int32) {
-	r.following.Lock()
-	delete(r.roots, int(pid))
-	r.following.Unlock()
-}
-
-// pendingTask is a thread that is followed, of which the reader is still to learn.
-type pendingTask struct {
-	tid  int32
-	task task
-}
-
-// takePending tells the decoder whom Follow has followed.
-func (r *Recorder) takePending() {
-	r.following.Lock()
-	defer r.following.Unlock()
-	for _, p := range r.pending {
-		r.decoder.tasks.byTID[p.tid] = p.task
-	}
-	r.pending = r.pending[:0]
-}
-
-// threads lists those of a process.
+// threads lists the threads of a process.
 func threads(pid int) []int32 { return numbered("/proc/" + strconv.Itoa(pid) + "/task") }
 
-// numbered returns the names in a directory that are numbers, in order.
+// numbered returns the names in a directory that are numbers, in ascending order.
 func numbered(dir string) []int32 {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -168,7 +194,7 @@ func numbered(dir string) []int32 {
 	return all
 }
 
-// lookUp asks /proc of a thread.
+// lookUp asks /proc about a thread.
 func lookUp(tid int32) (task, bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(int(tid)) + "/status")
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/internal/record/internal/kerneltest"
 	"meridian/internal/record/kernel"
 )
 
 func TestChildrenThatAreThereAreFollowedToo(t *testing.T) {
-	c := exec.Command("sh", "-c", program(t, "sh", "child")+" -c 'echo ready; read line; /bin/true'; :")
+	c := exec.Command("sh", "-c", kerneltest.Program(t, "sh", "child")+" -c 'echo ready; read line; /bin/true'; :")
 	in, err1 := c.StdinPipe()
 	out, err2 := c.StdoutPipe()
 	if err1 != nil || err2 != nil {
@@ -30,17 +31,17 @@ func TestChildrenThatAreThereAreFollowedToo(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	events := rec.stop()
+	events := rec.Stop()
 	for _, name := range []string{"sh", "child", "true"} {
-		if len(calls(t, events, name)) == 0 {
+		if len(kerneltest.Calls(t, events, name)) == 0 {
 			t.Errorf("no system calls of %s", name)
 		}
 	}
 }
 
-// Whenever a process is added the kernel writes its list anew, and forgets who was born meanwhile.
-func TestWhoIsBornWhileOthersAreAddedIsFollowed(t *testing.T) {
-	pid, pass := gate(t, "studied", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do (/bin/true); done")
+// Whenever a process is added the kernel replaces its list, and loses threads that were born meanwhile.
+func TestProcessesBornWhileOthersAreAddedAreFollowed(t *testing.T) {
+	pid, pass := kerneltest.Gate(t, "studied", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do (/bin/true); done")
 	rec, r := record(t, Options{Groups: kernel.Sched, Pids: []int{pid}})
 	done := make(chan struct{})
 	go func() {
@@ -61,14 +62,14 @@ func TestWhoIsBornWhileOthersAreAddedIsFollowed(t *testing.T) {
 	pass()
 	<-done
 	born, ended := map[int64]bool{int64(pid): true}, map[int64]int{}
-	for _, e := range rec.stop() {
-		switch e.class.Name {
+	for _, e := range rec.Stop() {
+		switch e.Name() {
 		case "sched_process_fork":
-			if born[e.value(t, "parent_pid").Int()] {
-				born[e.value(t, "child_pid").Int()] = true
+			if born[e.Value(t, "parent_pid").Int()] {
+				born[e.Value(t, "child_pid").Int()] = true
 			}
 		case "sched_process_exit":
-			ended[e.value(t, "tid").Int()]++
+			ended[e.Value(t, "tid").Int()]++
 		}
 	}
 	for tid := range born {
@@ -83,24 +84,24 @@ func TestWhoIsBornWhileOthersAreAddedIsFollowed(t *testing.T) {
 
 func TestProgramsOfANameAreFollowedOnceTheyAreFound(t *testing.T) {
 	rec, r := record(t, Options{Groups: kernel.Syscalls, Command: "studied-*"})
-	_, other := gate(t, "bystander", "/bin/true")
+	_, other := kerneltest.Gate(t, "bystander", "/bin/true")
 	other()
-	pid, pass := gate(t, "studied-sh", "/bin/true")
+	pid, pass := kerneltest.Gate(t, "studied-sh", "/bin/true")
 	for { // until the reader has found it
-		followed, err := r.some.numbers("set_event_pid")
+		followed, err := r.session.some.numbers("set_event_pid")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if on, err := r.some.read("tracing_on"); err != nil {
+		if on, err := r.session.some.read("tracing_on"); err != nil {
 			t.Fatal(err)
 		} else if followed[int32(pid)] && strings.HasPrefix(on, "1") {
 			break
 		}
 	}
 	pass()
-	events := rec.stop()
-	if len(calls(t, events, "studied-sh")) == 0 || len(calls(t, events, "true")) == 0 || len(calls(t, events, "bystander")) != 0 {
-		t.Errorf("%d, %d and %d calls", len(calls(t, events, "studied-sh")), len(calls(t, events, "true")), len(calls(t, events, "bystander")))
+	events := rec.Stop()
+	if len(kerneltest.Calls(t, events, "studied-sh")) == 0 || len(kerneltest.Calls(t, events, "true")) == 0 || len(kerneltest.Calls(t, events, "bystander")) != 0 {
+		t.Errorf("%d, %d and %d calls", len(kerneltest.Calls(t, events, "studied-sh")), len(kerneltest.Calls(t, events, "true")), len(kerneltest.Calls(t, events, "bystander")))
 	}
 }
 
@@ -110,7 +111,7 @@ func TestAllThreadsAreFollowed(t *testing.T) {
 		t.Fatal(own)
 	}
 	_, r := open(t, Options{Groups: kernel.Sched, Pids: []int{os.Getpid()}})
-	followed, err := r.some.numbers("set_event_pid")
+	followed, err := r.session.some.numbers("set_event_pid")
 	if err != nil {
 		t.Fatal(err)
 	}

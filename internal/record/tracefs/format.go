@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"meridian/internal/record/kernel"
 )
 
 // An event's format file:
@@ -25,27 +27,27 @@ type format struct {
 	fields []field
 }
 
-// field is a place in a record.
+// field is the layout of a field in a record.
 type field struct {
-	name   string
-	offset int
-	size   int
-	signed bool
-	where  where
-	count  int // elements of an array; 0 for what is none
+	name     string
+	offset   int
+	size     int
+	signed   bool
+	location location
+	count    int // elements of an array, else 0
 }
 
-// where says how a field's value is found.
-type where uint8
+// location says where a field's value is.
+type location uint8
 
 const (
-	here     where = iota
-	located        // __data_loc: 16 bits of the offset, 16 bits of the length
-	relative       // __rel_loc: the same, the offset from the field's end
+	direct   location = iota // in the field
+	absolute                 // __data_loc: the field has 16 bits of offset and 16 bits of length
+	relative                 // __rel_loc: the same, with the offset from the field's end
 )
 
-// longestRecord bounds offsets and sizes: a record lies in one page of the ring, and places have 16 bits.
-const longestRecord = 1 << 16
+// maxRecord bounds offsets and sizes: a record lies in one page of the ring, and locations have 16 bits.
+const maxRecord = 1 << 16
 
 // parseFormat reads an event's format file, or header_page.
 func parseFormat(text string) (*format, error) {
@@ -61,8 +63,8 @@ func parseFormat(text string) (*format, error) {
 		case "name":
 			f.name = rest
 		case "ID":
-			if f.id, err = strconv.Atoi(rest); err != nil || f.id < 0 || f.id > longestRecord {
-				err = fmt.Errorf("%q is no number of an event", rest)
+			if f.id, err = strconv.Atoi(rest); err != nil || f.id < 0 || f.id > maxRecord {
+				err = fmt.Errorf("invalid event ID %q", rest)
 			}
 		case "field":
 			var one field
@@ -90,8 +92,8 @@ func parseField(s string) (field, error) {
 			continue
 		}
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || n > longestRecord {
-			return f, fmt.Errorf("field %q: %s of %q", declaration, key, value)
+		if err != nil || n < 0 || n > maxRecord {
+			return f, fmt.Errorf("field %q: invalid %s %q", declaration, key, value)
 		}
 		switch key {
 		case "offset":
@@ -104,26 +106,26 @@ func parseField(s string) (field, error) {
 			f.signed = n != 0
 		}
 	}
-	if has != 3 || f.offset+f.size > longestRecord {
-		return f, fmt.Errorf("field %q has no place in a record", declaration)
+	if has != 3 || f.offset+f.size > maxRecord {
+		return f, fmt.Errorf("field %q has no offset or size in a record", declaration)
 	}
 	declaration = strings.TrimSpace(declaration)
 	switch {
 	case strings.HasPrefix(declaration, "__data_loc "):
-		f.where = located
+		f.location = absolute
 	case strings.HasPrefix(declaration, "__rel_loc "):
-		f.where = relative
+		f.location = relative
 	}
-	if f.where != here && f.size != 4 {
-		return f, fmt.Errorf("field %q: a place of %d bytes", declaration, f.size)
+	if f.location != direct && f.size != 4 {
+		return f, fmt.Errorf("field %q: invalid location of %d bytes", declaration, f.size)
 	}
-	at := strings.LastIndexAny(declaration, " *") // "[]" of what is located stands before the name
+	at := strings.LastIndexAny(declaration, " *") // "[]" of a located array precedes the name
 	f.name = declaration[at+1:]
 	if name, dimension, ok := strings.Cut(f.name, "["); ok {
 		f.name = name
 		count, err := strconv.Atoi(strings.TrimSuffix(dimension, "]"))
 		if err != nil || count <= 0 || f.size%count != 0 {
-			count = f.size // a dimension by a constant's name: only texts are so
+			count = f.size // the dimension is a constant's name, as only strings have
 		}
 		f.count = count
 	}
@@ -143,32 +145,32 @@ func (f *format) field(name string) (field, bool) {
 	return field{}, false
 }
 
-// isNumber says whether the field is one that [field.number] reads.
+// isNumber reports whether [field.number] can read the field.
 func (f *field) isNumber() bool {
-	return f.where == here && f.count == 0 && (f.size == 1 || f.size == 2 || f.size == 4 || f.size == 8)
+	return f.location == direct && f.count == 0 && (f.size == 1 || f.size == 2 || f.size == 4 || f.size == 8)
 }
 
 // number reads a number, widened to 64 bits. The record holds the field.
 func (f *field) number(r []byte) uint64 { return widen(r[f.offset:f.offset+f.size], f.signed) }
 
-// element reads one of an array's numbers.
+// element reads a number of an array.
 func (f *field) element(r []byte, i int) uint64 {
 	size := f.size / f.count
 	return widen(r[f.offset+i*size:][:size], f.signed)
 }
 
-// text reads a text up to its NUL. Ok is false if it is said to lie where the record is not.
+// text reads a string up to its NUL. Ok is false if its location is outside of the record.
 func (f *field) text(r []byte) (text []byte, ok bool) {
-	if f.where == here {
-		return untilNUL(r[f.offset : f.offset+f.size]), true
+	if f.location == direct {
+		return kernel.UntilNUL(r[f.offset : f.offset+f.size]), true
 	}
-	place := le32(r[f.offset:])
-	at, size := int(place&0xffff), int(place>>16)
-	if f.where == relative {
+	word := le32(r[f.offset:])
+	at, size := int(word&0xffff), int(word>>16)
+	if f.location == relative {
 		at += f.offset + f.size
 	}
 	if at+size > len(r) {
 		return nil, false
 	}
-	return untilNUL(r[at : at+size]), true
+	return kernel.UntilNUL(r[at : at+size]), true
 }

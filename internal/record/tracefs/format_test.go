@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"meridian/internal/record/kernel"
 )
 
 func TestFieldsAreReadFromTheirDeclarations(t *testing.T) {
@@ -22,14 +24,14 @@ func TestFieldsAreReadFromTheirDeclarations(t *testing.T) {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	want := []field{
-		{"common_type", 0, 2, false, here, 0},
-		{"comm", 8, 16, false, here, 16},
-		{"args", 24, 48, false, here, 6},
-		{"name", 72, 4, false, located, 0},
+		{"common_type", 0, 2, false, direct, 0},
+		{"comm", 8, 16, false, direct, 16},
+		{"args", 24, 48, false, direct, 6},
+		{"name", 72, 4, false, absolute, 0},
 		{"other", 76, 4, false, relative, 0},
-		{"skbaddr", 80, 8, false, here, 0},
-		{"name2", 88, 16, false, here, 16},
-		{"prev_state", 104, 8, true, here, 0},
+		{"skbaddr", 80, 8, false, direct, 0},
+		{"name2", 88, 16, false, direct, 16},
+		{"prev_state", 104, 8, true, direct, 0},
 	}
 	if len(f.fields) != len(want) {
 		t.Fatalf("%+v", f.fields)
@@ -66,10 +68,10 @@ func TestTextsLieWithinTheRecord(t *testing.T) {
 		want string
 		ok   bool
 	}{
-		{field{offset: 0, size: 4, where: located}, "ab", true},
-		{field{offset: 4, size: 4, where: relative}, "ab", true},
-		{field{offset: 8, size: 4, where: located}, "", false},
-		{field{offset: 8, size: 4, where: relative}, "", false},
+		{field{offset: 0, size: 4, location: absolute}, "ab", true},
+		{field{offset: 4, size: 4, location: relative}, "ab", true},
+		{field{offset: 8, size: 4, location: absolute}, "", false},
+		{field{offset: 8, size: 4, location: relative}, "", false},
 		{field{offset: 12, size: 4, count: 4}, "ab", true},
 		{field{offset: 12, size: 2, count: 2}, "ab", true},
 	} {
@@ -94,14 +96,14 @@ func TestNumbersKeepTheirSign(t *testing.T) {
 func TestKindsWhoseFieldsChangedTypeAreRefused(t *testing.T) {
 	const head = "name: x\nID: 5\nfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\nfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
 	for _, test := range []struct {
-		k    kind
+		k    kernel.Kind
 		rest string
 	}{
-		{softirqEntry, "field:unsigned int vec[2];\toffset:8;\tsize:8;\tsigned:0;"},
-		{softirqEntry, "field:unsigned int vec;\toffset:8;\tsize:3;\tsigned:0;"},
-		{softirqEntry, "field:unsigned int vector;\toffset:8;\tsize:4;\tsigned:0;"},
-		{irqEntry, "field:int irq;\toffset:8;\tsize:4;\tsigned:1;\nfield:int name;\toffset:12;\tsize:4;\tsigned:1;"},
-		{sysEnter, "field:long id;\toffset:8;\tsize:8;\tsigned:1;\nfield:unsigned long args[5];\toffset:16;\tsize:40;\tsigned:0;"},
+		{kernel.SoftirqEntry, "field:unsigned int vec[2];\toffset:8;\tsize:8;\tsigned:0;"},
+		{kernel.SoftirqEntry, "field:unsigned int vec;\toffset:8;\tsize:3;\tsigned:0;"},
+		{kernel.SoftirqEntry, "field:unsigned int vector;\toffset:8;\tsize:4;\tsigned:0;"},
+		{kernel.IRQEntry, "field:int irq;\toffset:8;\tsize:4;\tsigned:1;\nfield:int name;\toffset:12;\tsize:4;\tsigned:1;"},
+		{kernel.SysEnter, "field:long id;\toffset:8;\tsize:8;\tsigned:1;\nfield:unsigned long args[5];\toffset:16;\tsize:40;\tsigned:0;"},
 	} {
 		f, err := parseFormat(head + test.rest)
 		if err != nil {
@@ -115,7 +117,7 @@ func TestKindsWhoseFieldsChangedTypeAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := new(layouts).add(softirqEntry, f); err != nil {
+	if err := new(layouts).add(kernel.SoftirqEntry, f); err != nil {
 		t.Error(err)
 	}
 }
@@ -142,11 +144,11 @@ func FuzzFormat(f *testing.F) {
 			return
 		}
 		for i := range one.fields {
-			if x := &one.fields[i]; x.offset < 0 || x.size < 0 || x.offset+x.size > longestRecord || x.name == "" || strings.ContainsAny(x.name, " ;") {
+			if x := &one.fields[i]; x.offset < 0 || x.size < 0 || x.offset+x.size > maxRecord || x.name == "" || strings.ContainsAny(x.name, " ;") {
 				t.Fatalf("%+v", x)
 			}
 		}
-		for k := kind(1); k < kinds; k++ { // whatever it is bound to, nothing is read outside of the record
+		for k := kernel.Kind(1); k < kinds; k++ { // whatever it is bound to, nothing is read outside of the record
 			var l layouts
 			if l.add(k, one) == nil {
 				d := newDecoder(15, true, 2, &l, newTasks(nobody))

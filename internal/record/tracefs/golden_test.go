@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,41 +39,41 @@ var printed = regexp.MustCompile(`^ *.*-(\d+) +(?:\( *[-\d]+\) +)?\[(\d+)\] +\S+
 var states = map[uint64]string{0: "R", 1: "S", 2: "D", 4: "T", 8: "t", 0x10: "X", 0x20: "Z", 0x40: "P", 0x80: "I", 0x100: "R+"}
 
 // line writes an event as the kernel prints it.
-func line(d *decoder, k kind, e *kernel.Event) string {
+func line(d *decoder, k kernel.Kind, e *kernel.Event) string {
 	v := e.Values
-	number := e.Class - d.of[k]
-	if number == d.calls {
+	number := e.Class - d.first[k]
+	if number == kernel.CallIndex(math.MaxUint64) {
 		number = -1 // at the end of rt_sigreturn
 	}
 	switch k {
-	case netDevQueue, netifReceive:
+	case kernel.NetDevQueue, kernel.NetifReceive:
 		return fmt.Sprintf("dev=%s skbaddr=%016x len=%d", v[2].Data, v[0].Bits, v[1].Bits)
-	case napiPoll:
+	case kernel.NapiPoll:
 		device := string(v[1].Data)
 		if device == "" {
 			device = noDevice
 		}
 		return fmt.Sprintf("napi poll on napi struct %016x for device %s work %d budget %d", v[0].Bits, device, v[2].Int(), v[3].Int())
-	case softirqEntry, softirqExit:
+	case kernel.SoftirqEntry, kernel.SoftirqExit:
 		return fmt.Sprintf("vec=%d [action=%s]", v[0].Bits, map[uint64]string{netTX: "NET_TX", netRX: "NET_RX"}[v[0].Bits])
-	case irqEntry:
+	case kernel.IRQEntry:
 		return fmt.Sprintf("irq=%d name=%s", v[0].Int(), v[1].Data)
-	case irqExit:
+	case kernel.IRQExit:
 		return fmt.Sprintf("irq=%d ret=%s", v[0].Int(), map[bool]string{true: "handled", false: "unhandled"}[v[1].Int() != 0])
-	case schedSwitch:
+	case kernel.SchedSwitch:
 		return fmt.Sprintf("prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s next_pid=%d next_prio=%d",
 			v[0].Data, v[1].Int(), v[2].Int(), states[v[3].Bits], v[4].Data, v[5].Int(), v[6].Int())
-	case schedWaking, schedWakeup, schedWakeupNew:
+	case kernel.SchedWaking, kernel.SchedWakeup, kernel.SchedWakeupNew:
 		return fmt.Sprintf("comm=%s pid=%d prio=%d target_cpu=%03d", v[0].Data, v[1].Int(), v[2].Int(), v[3].Int())
-	case processFork:
+	case kernel.ProcessFork:
 		return fmt.Sprintf("comm=%s pid=%d child_comm=%s child_pid=%d", v[0].Data, v[1].Int(), v[3].Data, v[4].Int())
-	case processExec:
+	case kernel.ProcessExec:
 		return fmt.Sprintf("filename=%s pid=%d old_pid=%d", v[0].Data, v[2].Int(), v[3].Int())
-	case processExit, processFree:
+	case kernel.ProcessExit, kernel.ProcessFree:
 		return fmt.Sprintf("comm=%s pid=%d prio=%d", v[0].Data, v[1].Int(), v[2].Int())
-	case sysEnter:
+	case kernel.SysEnter:
 		return fmt.Sprintf("NR %d (%x, %x, %x, %x, %x, %x)", number, v[0].Bits, v[1].Bits, v[2].Bits, v[3].Bits, v[4].Bits, v[5].Bits)
-	case sysExit:
+	case kernel.SysExit:
 		return fmt.Sprintf("NR %d = %d", number, v[0].Int())
 	}
 	return ""
@@ -93,7 +94,7 @@ func load(t testing.TB, dir string) *layouts {
 	if l.page, err = parsePageLayout(read("header_page"), read("header_event")); err != nil {
 		t.Fatal(err)
 	}
-	for k := kind(1); k < kinds; k++ {
+	for k := kernel.Kind(1); k < kinds; k++ {
 		f, err := parseFormat(read(filepath.Base(known[k].event) + ".format"))
 		if err == nil {
 			err = l.add(k, f)
@@ -133,13 +134,14 @@ func compare(t *testing.T, dir string) (count map[string]int) {
 	count = map[string]int{}
 	for _, text := range texts {
 		d := newDecoder(kernel.Net|kernel.Sched|kernel.IRQ|kernel.Syscalls, false, 2, layouts, newTasks(nobody))
-		kindOf := map[string]kind{}
-		for k := kind(1); k < kinds; k++ {
-			if d.of[k] >= 0 {
+		kindOf := map[string]kernel.Kind{}
+		for k := range kernel.Kinds {
+			if d.first[k] >= 0 {
 				kindOf[filepath.Base(known[k].event)] = k
 			}
 		}
-		l := &lane{layout: layouts.page, buffer: make([]byte, layouts.page.size()), fill: pages(t, strings.TrimSuffix(text, ".txt")+".raw")}
+		c := newCursor(0, layouts.page)
+		c.readPage = pages(t, strings.TrimSuffix(text, ".txt")+".raw")
 		f, err := os.Open(text)
 		if err != nil {
 			t.Fatal(err)
@@ -159,18 +161,18 @@ func compare(t *testing.T, dir string) (count map[string]int) {
 			}
 			var e *kernel.Event
 			for e == nil { // records of kinds that make no events
-				ok, err := l.advance()
+				ok, err := c.advance()
 				if err != nil || !ok {
 					t.Fatalf("%s: no record for %q: %v", text, s.Text(), err)
 				}
-				e = d.decode(l.stamp, 0, true, l.record)
+				e = d.decode(c.stamp, 0, true, c.record)
 			}
 			us, _ := strconv.ParseUint(m[3]+m[4], 10, 64)
 			got := line(d, k, e)
 			if at := e.Stamp; (at+500)/1000 != us || !strings.HasPrefix(m[6], got) || got == "" {
 				t.Fatalf("%s:\n%d %s, where the kernel prints\n%s", text, e.Stamp, got, s.Text())
 			}
-			if k == sysEnter || k == sysExit {
+			if k == kernel.SysEnter || k == kernel.SysExit {
 				if tid := d.values[k][len(d.classes[e.Class].Fields)-d.classes[e.Class].Context]; strconv.FormatInt(tid.Int(), 10) != m[1] {
 					t.Fatalf("thread %d: %s", tid.Int(), s.Text())
 				}
@@ -178,19 +180,19 @@ func compare(t *testing.T, dir string) (count map[string]int) {
 			count[m[5]]++
 		}
 		for {
-			ok, err := l.advance()
+			ok, err := c.advance()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !ok {
 				break
 			}
-			if e := d.decode(l.stamp, 0, true, l.record); e != nil {
+			if e := d.decode(c.stamp, 0, true, c.record); e != nil {
 				t.Errorf("%s: the kernel does not print an event at %d", text, e.Stamp)
 			}
 		}
-		if d.damaged != 0 || l.damaged != 0 {
-			t.Errorf("%s: %d records and %d pages damaged", text, d.damaged, l.damaged)
+		if d.damaged != 0 || c.damaged != 0 {
+			t.Errorf("%s: %d records and %d pages damaged", text, d.damaged, c.damaged)
 		}
 	}
 	return count

@@ -14,23 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prefix begins the names of our instances, and only of ours.
+// prefix begins the names of our instances, and of no others.
 const prefix = "meridian-"
 
-// instance is a directory of ftrace's with settings, events and buffers of its own.
+// instance is an ftrace instance: a directory with settings, events and ring buffers of its own.
 type instance struct {
-	dir  string
-	gate *os.File // tracing_on; while it is open nobody can remove the instance
-	runs bool     // or ran
+	dir     string
+	gate    *os.File // tracing_on; while it is open the instance cannot be removed
+	started bool     // it records or has recorded
 }
 
-// newInstance makes an instance that is set up and does not run yet. First it removes what recorders that were killed
-// have left: an instance that somebody uses cannot be removed.
+// newInstance makes an instance that is set up and does not record yet. First it removes the instances that killed recorders
+// have left; one that is in use cannot be removed.
 func newInstance(m *mount, bufferSize int) (*instance, error) {
 	parent := filepath.Join(m.dir, "instances")
 	stale, err := os.ReadDir(parent)
 	if err != nil {
-		return nil, unavailable("looking for instances", err)
+		return nil, unavailable("listing instances", err)
 	}
 	for _, e := range stale {
 		if strings.HasPrefix(e.Name(), prefix) {
@@ -38,7 +38,7 @@ func newInstance(m *mount, bufferSize int) (*instance, error) {
 		}
 	}
 	in := &instance{}
-	for range 8 { // another recorder may take ours for stale before it is opened
+	for range 8 { // another recorder may remove ours as stale before it is opened
 		in.dir = filepath.Join(parent, prefix+rand.Text()[:12])
 		if err := os.Mkdir(in.dir, 0o700); err != nil {
 			return nil, unavailable("making an instance", err)
@@ -58,15 +58,15 @@ func newInstance(m *mount, bufferSize int) (*instance, error) {
 	return in, nil
 }
 
-// setUp sets what recording asks for. Without overwriting, a full buffer keeps what is older, and no page is lost
-// that an event before it asks for.
+// setUp sets the options of a recording. Without overwriting, a full buffer drops the newest events: pages that were written
+// stay, so that no event is lost before a later one of its page.
 func (in *instance) setUp(bufferSize int) error {
 	for _, s := range []struct{ file, value string }{
 		{"tracing_on", "0"},
 		{"trace_clock", "mono"},
 		{"options/overwrite", "0"},
 		{"options/event-fork", "1"},
-		{"options/record-cmd", "0"}, // the reader knows names by itself
+		{"options/record-cmd", "0"}, // the decoder learns names from events
 		{"options/record-tgid", "0"},
 		{"options/stacktrace", "0"},
 		{"options/userstacktrace", "0"},
@@ -79,24 +79,34 @@ func (in *instance) setUp(bufferSize int) error {
 	return nil
 }
 
-// begin lets the events in, if it did not yet.
+// begin starts the recording. It does nothing if that was started or ended before.
 func (in *instance) begin() error {
-	if in.runs {
+	if in.started {
 		return nil
 	}
-	in.runs = true
+	in.started = true
 	return in.set("1")
 }
 
-// end lets no more events in.
+// end stops the recording for good.
 func (in *instance) end() error {
-	in.runs = true // for good
+	in.started = true
 	return in.set("0")
 }
 
 func (in *instance) set(value string) error {
 	_, err := in.gate.WriteAt([]byte(value), 0)
 	return err
+}
+
+// enable enables an event, with a filter if that is not empty.
+func (in *instance) enable(event, filter string) error {
+	if filter != "" {
+		if err := in.write("events/"+event+"/filter", filter); err != nil {
+			return err
+		}
+	}
+	return in.write("events/"+event+"/enable", "1")
 }
 
 // read returns a file of the instance.
@@ -109,13 +119,13 @@ func (in *instance) write(name, value string) error {
 	return in.put(name, value, os.O_WRONLY|os.O_TRUNC)
 }
 
-// append adds to a file that is a list.
+// append adds to a file that holds a list.
 func (in *instance) append(name, value string) error {
 	return in.put(name, value, os.O_WRONLY|os.O_APPEND)
 }
 
-func (in *instance) put(name, value string, how int) error {
-	f, err := os.OpenFile(filepath.Join(in.dir, name), how, 0)
+func (in *instance) put(name, value string, flags int) error {
+	f, err := os.OpenFile(filepath.Join(in.dir, name), flags, 0)
 	if err != nil {
 		return err
 	}
@@ -126,7 +136,7 @@ func (in *instance) put(name, value string, how int) error {
 	return nil
 }
 
-// numbers returns those in a file that is a list of them.
+// numbers returns the numbers in a file that holds a list.
 func (in *instance) numbers(name string) (map[int32]bool, error) {
 	s, err := in.read(name)
 	if err != nil {
@@ -151,16 +161,16 @@ func (in *instance) remove() error {
 	return err
 }
 
-// gone says whether the error is that of an instance that another recorder has removed: its directory is not there, or
-// was found and had no instance behind it any more.
+// gone reports whether the error is that of an instance which another recorder has removed: its directory is missing, or
+// was found while the instance was being removed.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV)
 }
 
-// counters are the lines of per_cpu/cpuN/stats that count what was lost.
+// counters are the lines of per_cpu/cpuN/stats that count lost events.
 var counters = [][]byte{[]byte("overrun: "), []byte("commit overrun: "), []byte("dropped events: ")}
 
-// parseStats returns how many events a processor's stats say were lost.
+// parseStats returns how many events were lost by a processor's stats.
 func parseStats(s []byte) (lost uint64) {
 	for line := range bytes.Lines(s) {
 		for _, counter := range counters {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			os.Stdout.WriteString(err.Error() + "\n")
 			os.Exit(1)
 		}
-		os.Stdout.WriteString(r.all.dir + " " + r.some.dir + "\n")
+		os.Stdout.WriteString(r.session.all.dir + " " + r.session.some.dir + "\n")
 		_, _ = io.ReadAll(os.Stdin)
 	case "unmounted": // in a mount namespace of its own
 		os.Stdout.WriteString(recordUnmounted())
@@ -54,11 +54,11 @@ func exists(name string) bool {
 
 func TestNothingIsLeftAfterClose(t *testing.T) {
 	rec, r := record(t, Options{Groups: kernel.Net | kernel.Sched, OnlyFollowed: true})
-	all, some := r.all.dir, r.some.dir
+	all, some := r.session.all.dir, r.session.some.dir
 	if !exists(all) || !exists(some) {
 		t.Fatal("no instances")
 	}
-	rec.stop()
+	rec.Stop()
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestWhatAKilledRecorderLeftIsRemovedByTheNextAndNobodyElses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
-	here := filepath.Dir(living.all.dir)
+	here := filepath.Dir(living.session.all.dir)
 	for i := range dirs { // its way there may have been another
 		dirs[i] = filepath.Join(here, filepath.Base(dirs[i]))
 	}
@@ -105,7 +105,7 @@ func TestWhatAKilledRecorderLeftIsRemovedByTheNextAndNobodyElses(t *testing.T) {
 			t.Errorf("%s is left", dir)
 		}
 	}
-	if !exists(living.all.dir) || !exists(next.all.dir) {
+	if !exists(living.session.all.dir) || !exists(next.session.all.dir) {
 		t.Error("the instance of one that lives is gone")
 	}
 }
@@ -128,10 +128,10 @@ func recordUnmounted() string {
 	if err != nil {
 		return err.Error()
 	}
-	dir := r.all.dir
+	dir := r.session.all.dir
 	table, _ = os.ReadFile("/proc/self/mountinfo")
 	switch {
-	case r.mount.fd < 0:
+	case r.session.mount.fd < 0:
 		return "no mount of its own"
 	case !exists(dir):
 		return "no instance"

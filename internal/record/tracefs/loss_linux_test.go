@@ -31,10 +31,10 @@ func TestWhatThereWasNoRoomForIsCounted(t *testing.T) {
 	if err := r.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	lost := int(tiny.lost())
-	tiny.read(t.Context())
-	kept, truth := len(tiny.stop()), len(whole.stop())
-	if whole.lost() != 0 || kept == 0 || lost == 0 || int(tiny.lost()) != lost || kept+lost > truth || kept+lost < 4000 {
+	lost := int(tiny.Lost())
+	tiny.Read(t.Context())
+	kept, truth := len(tiny.Stop()), len(whole.Stop())
+	if whole.Lost() != 0 || kept == 0 || lost == 0 || int(tiny.Lost()) != lost || kept+lost > truth || kept+lost < 4000 {
 		t.Errorf("%d kept and %d lost of %d", kept, lost, truth)
 	}
 }
@@ -42,30 +42,30 @@ func TestWhatThereWasNoRoomForIsCounted(t *testing.T) {
 // Nothing of ours lets a ring be overwritten, but the pages of one that is say how much.
 func TestPagesSayHowManyEventsWereOverwritten(t *testing.T) {
 	_, r := open(t, Options{Groups: kernel.Net, BufferSize: 1})
-	if err := r.all.write("options/overwrite", "1"); err != nil {
+	if err := r.session.all.write("options/overwrite", "1"); err != nil {
 		t.Fatal(err)
 	}
 	datagrams(t, 2000)
 	if err := r.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range r.merge.lanes {
-		text, err := r.all.read(filepath.Join("per_cpu", "cpu"+strconv.Itoa(l.cpu), "stats"))
+	for _, c := range r.merge.cursors {
+		text, err := r.session.all.read(filepath.Join("per_cpu", "cpu"+strconv.Itoa(c.cpu), "stats"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		said, least := parseStats([]byte(text)), false
 		for {
-			if ok, err := l.advance(); err != nil {
+			if ok, err := c.advance(); err != nil {
 				t.Fatal(err)
 			} else if !ok {
 				break
 			}
 			// A page whose events leave no room for the number says only that there is a loss.
-			least = least || l.page.missed == 1
+			least = least || c.page.missed == 1
 		}
-		if got := l.missed.Load(); got > said || (got == 0) != (said == 0) || got != said && !least {
-			t.Errorf("processor %d: %d by its pages, %d by its stats", l.cpu, l.missed.Load(), said)
+		if got := c.missed.Load(); got > said || (got == 0) != (said == 0) || got != said && !least {
+			t.Errorf("processor %d: %d by its pages, %d by its stats", c.cpu, c.missed.Load(), said)
 		}
 	}
 }

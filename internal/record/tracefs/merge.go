@@ -2,73 +2,77 @@ package tracefs
 
 import "sync/atomic"
 
-// lane is a processor's ring in one of the instances, of which the page that is being read is in memory.
-type lane struct {
+// cursor reads the events of a processor's ring, page by page.
+type cursor struct {
 	cpu      int
-	everyone bool // of the instance that records all processes
-	fill     func([]byte) (int, error)
+	everyone bool // the ring is of the instance that records all processes
+	readPage func([]byte) (int, error)
 	layout   *pageLayout
 	buffer   []byte
 	page     page
-	record   []byte        // the next event's, or nil
-	stamp    uint64        // of it
-	damaged  int64         // pages, or rests of them
-	missed   atomic.Uint64 // events that its pages say were lost
+	record   []byte        // of the next event, or nil
+	stamp    uint64        // of the next event
+	damaged  int64         // pages that were skipped, from their beginning or from within
+	missed   atomic.Uint64 // events that were lost by what the pages say
 }
 
-// advance moves to the next event, reading as many pages as that takes. It says whether there is one.
-func (l *lane) advance() (bool, error) {
+func newCursor(cpu int, l *pageLayout) *cursor {
+	return &cursor{cpu: cpu, layout: l, buffer: make([]byte, l.size())}
+}
+
+// advance moves to the next event, reading pages as needed. It reports whether there is one.
+func (c *cursor) advance() (bool, error) {
 	for {
-		record, err := l.page.next()
+		record, err := c.page.next()
 		if err != nil {
-			l.damaged++
+			c.damaged++
 		}
-		if l.record = record; record != nil {
-			l.stamp = l.page.stamp
+		if c.record = record; record != nil {
+			c.stamp = c.page.stamp
 			return true, nil
 		}
-		n, err := l.fill(l.buffer)
+		n, err := c.readPage(c.buffer)
 		if n == 0 || err != nil {
 			return false, err
 		}
-		if err := l.page.open(l.layout, l.buffer[:n]); err != nil {
-			l.damaged++
+		if err := c.page.open(c.layout, c.buffer[:n]); err != nil {
+			c.damaged++
 		}
-		l.missed.Add(l.page.missed)
+		c.missed.Add(c.page.missed)
 	}
 }
 
-// merge gives the events of all lanes up to a stamp, in the order of their stamps, and says how many. Each lane must have
-// been found empty, or at a later event, after the last event of an earlier stamp was written; so the caller lets some
-// time pass. A lane's own order stands in any case.
+// merge merges the events of cursors by their stamps, with a heap. The events of one cursor stay in their order in any case.
 type merge struct {
-	lanes []*lane
-	heap  []*lane // those with an event, the earliest first
+	cursors []*cursor
+	heap    []*cursor // of those with an event, the earliest first
 }
 
-func (m *merge) until(limit uint64, give func(l *lane) error) (n int, err error) {
+// until passes on the events up to a stamp, in the order of their stamps, and returns how many. All these must have been
+// written when a cursor reads its ring: the caller waits until the limit is old enough.
+func (m *merge) until(limit uint64, each func(c *cursor) error) (n int, err error) {
 	m.heap = m.heap[:0]
-	for _, l := range m.lanes {
-		if l.record == nil {
-			if ok, err := l.advance(); err != nil {
+	for _, c := range m.cursors {
+		if c.record == nil {
+			if ok, err := c.advance(); err != nil {
 				return n, err
 			} else if !ok {
 				continue
 			}
 		}
-		m.heap = append(m.heap, l)
+		m.heap = append(m.heap, c)
 	}
 	for i := len(m.heap)/2 - 1; i >= 0; i-- {
 		m.sink(i)
 	}
 	for len(m.heap) > 0 && m.heap[0].stamp <= limit {
-		l := m.heap[0]
-		if err := give(l); err != nil {
-			l.record = nil // it was given
+		c := m.heap[0]
+		if err := each(c); err != nil {
+			c.record = nil // it was passed on
 			return n, err
 		}
 		n++
-		ok, err := l.advance()
+		ok, err := c.advance()
 		if err != nil {
 			return n, err
 		}
@@ -82,7 +86,7 @@ func (m *merge) until(limit uint64, give func(l *lane) error) (n int, err error)
 	return n, nil
 }
 
-// sink moves a lane down to where those below it are later.
+// sink restores the heap where the cursor at i may be later than those below it.
 func (m *merge) sink(i int) {
 	h := m.heap
 	for {

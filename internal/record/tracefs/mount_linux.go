@@ -12,18 +12,18 @@ import (
 	"meridian/internal/record/kernel"
 )
 
-// mount is where tracefs is.
+// mount is a mounted tracefs.
 type mount struct {
 	dir string
-	fd  int // of a mount of our own, in no directory; -1 for one that is there
+	fd  int // of a detached mount of our own, else -1
 }
 
-// findMount finds a tracefs that is mounted, or mounts one for this process alone: it hangs in no directory, is reached by
-// its descriptor, and goes with the process however that ends.
+// findMount finds a tracefs that is mounted. Without one it mounts one for this process alone (fsmount(2)): that mount is
+// attached to no directory, is reached by its descriptor, and is released when the process ends in whatever way.
 func findMount() (*mount, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("kernel events: which file systems are mounted: %w", err)
+		return nil, fmt.Errorf("kernel events: reading the mounted file systems: %w", err)
 	}
 	for _, dir := range mountsOf(string(table), "tracefs") {
 		if _, err := os.Stat(dir + "/instances"); err == nil {
@@ -52,35 +52,35 @@ func (m *mount) close() error {
 	return unix.Close(m.fd)
 }
 
-// mountsOf returns where file systems of a type are mounted whole, from mountinfo:
+// mountsOf returns where file systems of a type are mounted with their root, by mountinfo:
 //
 //	36 35 0:12 / /sys/kernel/tracing rw,nosuid shared:15 - tracefs tracefs rw
-func mountsOf(table, kind string) []string {
+func mountsOf(table, fsType string) []string {
 	var dirs []string
 	for line := range strings.Lines(table) {
 		before, after, ok := strings.Cut(line, " - ")
 		fields := strings.Fields(before)
-		if name, _, _ := strings.Cut(after, " "); ok && name == kind && len(fields) > 4 && fields[3] == "/" {
+		if name, _, _ := strings.Cut(after, " "); ok && name == fsType && len(fields) > 4 && fields[3] == "/" {
 			dirs = append(dirs, unescape(fields[4]))
 		}
 	}
 	return dirs
 }
 
-// unescape undoes \040 for a blank, and so on.
+// unescape decodes mountinfo's octal escapes.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
 
-// unavailable says what about this machine keeps tracefs from being used.
+// unavailable explains why this machine's tracefs cannot be used.
 func unavailable(doing string, err error) error {
 	u := &Unavailable{Reason: kernel.NotSupported, Err: fmt.Errorf("%s: %w", doing, err)}
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
 		u.Reason = kernel.NotPermitted
-		u.Missing = "not permitted: run as root, outside of containers that forbid it and of kernels locked down"
+		u.Missing = "not permitted: run as root; containers and kernel lockdown may forbid it even then"
 	case errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENOSYS):
 		u.Missing = "this kernel has no tracefs: Linux 5.2 with CONFIG_FTRACE and CONFIG_EVENT_TRACING is needed"
 	default:
-		u.Missing = "this kernel's tracefs is not one that this program knows"
+		u.Missing = "this kernel's tracefs has an unknown layout"
 	}
 	return u
 }

@@ -1,26 +1,25 @@
 package tracefs
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
 )
 
-// page takes a page of the ring buffer apart, as trace_pipe_raw gives it:
+// page decodes a page of the ring buffer, as trace_pipe_raw returns it:
 //
-//	 0 stamp 8                    of the beginning; those of events are differences
+//	 0 stamp 8                    of the beginning; events have differences
 //	 8 commit 4 or 8              length of the data, and two flags: events were lost before this page, and how many
-//	16 data: events, each with a head of 4 bytes: 5 bits type_len, 27 bits of difference to the stamp before
+//	16 data: events, each with a header of 4 bytes: 5 bits type_len, 27 bits of difference to the stamp before
 //	   1..28  as many words of data follow
 //	   0      a word with the length of itself and the data follows
 //	   29     discarded; a word with its length follows. A difference of 0: the rest of the page is empty
 //	   30     a word with the upper bits of a longer difference follows, and no data
 //	   31     the same of a stamp, of 59 bits
-//	.. count 8                    of what was lost, behind the data, if there is room
+//	.. count 8                    of the events lost, behind the data, if there is room
 type page struct {
 	layout *pageLayout
-	data   []byte // what is left
+	data   []byte // not decoded yet
 	stamp  uint64
 	missed uint64 // events lost before this page
 }
@@ -30,15 +29,15 @@ const (
 	typeExtend  = 30
 	typeStamp   = 31
 
-	headBytes = 4
-	deltaBits = 27
+	headerBytes = 4
+	deltaBits   = 27
 
 	missedFlag    = 1 << 31
 	countedFlag   = 1 << 30
-	highStampBits = uint64(0x1f) << 59 // a stamp in the data lacks them
+	highStampBits = uint64(0x1f) << 59 // missing in a stamp of the data
 )
 
-// pageLayout is what header_page says.
+// pageLayout is the layout of header_page.
 type pageLayout struct {
 	stamp, commit, data field
 }
@@ -46,7 +45,7 @@ type pageLayout struct {
 // size is that of a page, and of a read of trace_pipe_raw.
 func (l *pageLayout) size() int { return l.data.offset + l.data.size }
 
-// parsePageLayout reads header_page, and header_event for being the one that page knows.
+// parsePageLayout reads header_page, and checks that header_event is the layout that page decodes.
 func parsePageLayout(headerPage, headerEvent string) (*pageLayout, error) {
 	f, err := parseFormat(headerPage)
 	if err != nil {
@@ -67,21 +66,21 @@ func parsePageLayout(headerPage, headerEvent string) (*pageLayout, error) {
 		max(l.stamp.offset+l.stamp.size, l.commit.offset+l.commit.size) > l.data.offset {
 		return nil, fmt.Errorf("header_page: fields overlap or have unknown sizes")
 	}
-	said := strings.Join(strings.Fields(headerEvent), " ")
+	header := strings.Join(strings.Fields(headerEvent), " ")
 	for _, want := range []string{"type_len : 5 bits", "time_delta : 27 bits", "array : 32 bits", "padding : type == 29",
 		"time_extend : type == 30", "max type_len == 28"} {
-		if !strings.Contains(said, want) {
-			return nil, fmt.Errorf("header_event: not %q", want)
+		if !strings.Contains(header, want) {
+			return nil, fmt.Errorf("header_event: unknown layout, without %q", want)
 		}
 	}
 	return l, nil
 }
 
-// open begins a page. The buffer belongs to it until the next.
+// open begins a page. It keeps the buffer until the next page.
 func (p *page) open(l *pageLayout, b []byte) error {
 	*p = page{layout: l}
 	if len(b) < l.data.offset {
-		return fmt.Errorf("page of %d bytes, shorter than its head", len(b))
+		return fmt.Errorf("page of %d bytes, shorter than its header", len(b))
 	}
 	p.stamp = binary.LittleEndian.Uint64(b[l.stamp.offset:])
 	commit := uint64(le32(b[l.commit.offset:]))
@@ -100,16 +99,16 @@ func (p *page) open(l *pageLayout, b []byte) error {
 	return nil
 }
 
-// next returns the data of the next event, and makes stamp that of it. They are nil at the page's end, or with an error
-// where it makes no sense, and nothing comes after it.
+// next returns the data of the next event, and sets stamp to the event's. The data is nil at the page's end, and with an error
+// if the rest of the page is invalid and was skipped.
 func (p *page) next() ([]byte, error) {
-	for len(p.data) >= headBytes {
+	for len(p.data) >= headerBytes {
 		head := le32(p.data)
 		kind, delta := head&31, uint64(head>>5)
 		if kind == typePadding && delta == 0 {
 			break
 		}
-		start, length := headBytes, int(kind)*4
+		start, length := headerBytes, int(kind)*4
 		if kind == 0 || kind >= typePadding {
 			if len(p.data) < 8 {
 				return p.cut()
@@ -122,7 +121,7 @@ func (p *page) next() ([]byte, error) {
 				p.data = p.data[8:]
 				continue
 			case typeStamp:
-				p.stamp = absolute(delta+uint64(word)<<deltaBits, p.stamp)
+				p.stamp = completeStamp(delta+uint64(word)<<deltaBits, p.stamp)
 				p.data = p.data[8:]
 				continue
 			}
@@ -151,8 +150,8 @@ func (p *page) cut() ([]byte, error) {
 	return nil, fmt.Errorf("event cut short %d bytes before the end of its page", n)
 }
 
-// absolute completes a stamp of 59 bits from the one before, which it does not precede.
-func absolute(stamp, before uint64) uint64 {
+// completeStamp returns a stamp of which 59 bits are known, from the one before, which it does not precede.
+func completeStamp(stamp, before uint64) uint64 {
 	high := before & highStampBits
 	if stamp |= high; high != 0 && stamp < before {
 		stamp += 1 << 59
@@ -162,7 +161,7 @@ func absolute(stamp, before uint64) uint64 {
 
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
-// widen reads a number of 1, 2, 4 or 8 bytes, and of others nothing.
+// widen reads a number of 1, 2, 4 or 8 bytes, and returns 0 for other sizes.
 func widen(b []byte, signed bool) uint64 {
 	var n uint64
 	switch len(b) {
@@ -180,12 +179,4 @@ func widen(b []byte, signed bool) uint64 {
 		return uint64(int64(n<<unused) >> unused)
 	}
 	return n
-}
-
-// untilNUL returns a text of the kernel's, which is not ended where it fills its field.
-func untilNUL(b []byte) []byte {
-	if end := bytes.IndexByte(b, 0); end >= 0 {
-		return b[:end]
-	}
-	return b
 }

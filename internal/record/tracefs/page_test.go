@@ -226,7 +226,7 @@ func FuzzPage(f *testing.F) {
 	d := newDecoder(15, true, 2, l, nil) // once: there are hundreds of classes
 	f.Fuzz(func(t *testing.T, b []byte) {
 		given := false
-		a := &lane{layout: layout, fill: func(to []byte) (int, error) {
+		a := &cursor{layout: layout, readPage: func(to []byte) (int, error) {
 			if given {
 				return 0, nil
 			}
@@ -243,7 +243,7 @@ func FuzzPage(f *testing.F) {
 			if !ok {
 				break
 			}
-			if total += len(a.record) + headBytes; total > len(b) {
+			if total += len(a.record) + headerBytes; total > len(b) {
 				t.Fatal("more events than bytes")
 			}
 			if e := d.decode(a.stamp, 0, len(b)%2 == 0, a.record); e != nil && (e.Class < 0 || e.Class >= len(d.classes) || len(e.Values) != len(d.classes[e.Class].Fields)) {

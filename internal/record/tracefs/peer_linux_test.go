@@ -3,42 +3,39 @@ package tracefs
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	meaning "meridian/internal/kernel"
 	"meridian/internal/netlab"
+	"meridian/internal/record/internal/kerneltest"
 	"meridian/internal/record/kernel"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
-// peer opens the recorder by eBPF with the same options, or skips the test.
-func peer(t *testing.T, o Options) *recording {
+// peer opens the recorder by eBPF with the same options, or ends the test.
+func peer(t *testing.T, o Options) *kerneltest.Recording {
 	t.Helper()
 	r, err := kernel.Open(o, warn(t))
 	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		testneed.Missing(t, "%v", err)
 	}
-	rec := tape(t, r)
-	rec.read(context.Background())
+	rec := kerneltest.New(t, r)
+	rec.Read(context.Background())
 	return rec
 }
 
 // tell writes an event as both recorders should have it, but for its stamp.
-func tell(t *testing.T, e *taped) string {
+func tell(t *testing.T, e *kerneltest.Event) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "CPU %d %s", e.cpu, e.class.Name)
-	for i := range e.values {
-		v, f := &e.values[i], &e.class.Fields[i]
+	fmt.Fprintf(&b, "CPU %d %s", e.CPU, e.Name())
+	for i := range e.Values {
+		v, f := &e.Values[i], &e.Type.Fields[i]
 		switch {
-		case f.Name == "prev_state" && (v.Bits >= 0x10 || !e.value(t, "prev_followed").Bool()):
+		case f.Name == "prev_state" && (v.Bits >= 0x10 || !e.Value(t, "prev_followed").Bool()):
 			continue // of threads that end, and of idle ones of the kernel's: ftrace has its own codes
 		case f.Type.Kind == trace.Text:
 			fmt.Fprintf(&b, " %s=%q", f.Name, v.Data)
@@ -50,14 +47,14 @@ func tell(t *testing.T, e *taped) string {
 }
 
 // of counts the events of some processes, by what they tell.
-func of(t *testing.T, events []taped, family map[int64]bool) map[string]int {
+func of(t *testing.T, events []kerneltest.Event, family map[int64]bool) map[string]int {
 	n := map[string]int{}
 	for i := range events {
 		e := &events[i]
 		name := "tid"
-		switch e.class.Name {
+		switch e.Name() {
 		case "sched_switch":
-			if family[e.value(t, "next_tid").Int()] || family[e.value(t, "prev_tid").Int()] {
+			if family[e.Value(t, "next_tid").Int()] || family[e.Value(t, "prev_tid").Int()] {
 				n[tell(t, e)]++
 			}
 			continue
@@ -66,7 +63,7 @@ func of(t *testing.T, events []taped, family map[int64]bool) map[string]int {
 		case "sched_process_free": // at any time later
 			continue
 		}
-		if family[e.value(t, name).Int()] {
+		if family[e.Value(t, name).Int()] {
 			n[tell(t, e)]++
 		}
 	}
@@ -77,21 +74,21 @@ func of(t *testing.T, events []taped, family map[int64]bool) map[string]int {
 const mostUnseen = 6
 
 func TestTheEventsAreThoseOfTheRecorderByEBPF(t *testing.T) {
-	pid, pass := gate(t, "studied", "/bin/true; (/bin/true; cat /proc/self/comm | /bin/cat); sleep 0.01")
+	pid, pass := kerneltest.Gate(t, "studied", "/bin/true; (/bin/true; cat /proc/self/comm | /bin/cat); sleep 0.01")
 	o := Options{Groups: kernel.Sched | kernel.Syscalls, Pids: []int{pid}}
 	other := peer(t, o)
 	rec, r := record(t, o)
-	if !slices.EqualFunc(rec.source.Classes(), other.source.Classes(), func(a, b trace.Class) bool {
+	if !slices.EqualFunc(rec.Recorder.Classes(), other.Recorder.Classes(), func(a, b trace.Class) bool {
 		return a.Name == b.Name && a.Category == b.Category && a.Context == b.Context && fmt.Sprint(a.Fields) == fmt.Sprint(b.Fields)
 	}) {
 		t.Error("the classes differ")
 	}
 	pass()
-	events, theirs := rec.stop(), other.stop()
+	events, theirs := rec.Stop(), other.Stop()
 	family := map[int64]bool{} // children alone: they began and ended while both recorded
 	for i := range theirs {
-		if e := &theirs[i]; e.class.Name == "sched_process_fork" {
-			family[e.value(t, "child_tid").Int()] = true
+		if e := &theirs[i]; e.Name() == "sched_process_fork" {
+			family[e.Value(t, "child_tid").Int()] = true
 		}
 	}
 	want, got := of(t, theirs, family), of(t, events, family)
@@ -134,28 +131,28 @@ func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 	o := Options{Groups: kernel.Net | kernel.IRQ, BufferSize: 32 << 20} // the machine may be busy
 	other := peer(t, o)
 	rec, _ := record(t, o)
-	begin, err1 := now()
+	begin, err1 := monotonic()
 	lab.Run(netlab.Traffic{From: "web", To: "db", Bulk: []int64{1 << 20}, Chats: 2, Requests: 50, Datagrams: 50, Pings: 10})
-	end, err2 := now()
+	end, err2 := monotonic()
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	events, theirs := rec.stop(), other.stop()
-	if n := rec.lost() + other.lost(); n != 0 {
+	events, theirs := rec.Stop(), other.Stop()
+	if n := rec.Lost() + other.Lost(); n != 0 {
 		t.Fatalf("%d events lost", n)
 	}
-	tally := func(events []taped) map[string]int {
+	tally := func(events []kerneltest.Event) map[string]int {
 		n := map[string]int{}
 		for i := range events {
 			e := &events[i]
-			if e.stamp < begin || e.stamp > end { // one may have recorded sooner and longer
+			if e.Stamp < begin || e.Stamp > end { // one may have recorded sooner and longer
 				continue
 			}
-			switch e.class.Name {
+			switch e.Name() {
 			case "net_dev_queue", "netif_receive_skb":
-				n[fmt.Sprintf("%s %d %x %d %s", e.class.Name, e.cpu, e.value(t, "skbaddr").Bits, e.value(t, "len").Bits, e.value(t, "name").Data)]++
+				n[fmt.Sprintf("%s %d %x %d %s", e.Name(), e.CPU, e.Value(t, "skbaddr").Bits, e.Value(t, "len").Bits, e.Value(t, "name").Data)]++
 			case "napi_poll":
-				n[fmt.Sprintf("napi_poll %d %x %s %d %d", e.cpu, e.value(t, "napi").Bits, e.value(t, "dev_name").Data, e.value(t, "work").Int(), e.value(t, "budget").Int())]++
+				n[fmt.Sprintf("napi_poll %d %x %s %d %d", e.CPU, e.Value(t, "napi").Bits, e.Value(t, "dev_name").Data, e.Value(t, "work").Int(), e.Value(t, "budget").Int())]++
 			}
 		}
 		return n
@@ -173,63 +170,10 @@ func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 	t.Logf("%d events in common, %d not", common, different)
 }
 
-// replay is a recording as a source of room trace.
-type replay struct {
-	rec     *recording
-	streams []trace.Stream
-	at      int
-}
-
-func newReplay(rec *recording) *replay {
-	s := &replay{rec: rec}
-	for cpu := range 1 << 10 {
-		s.streams = append(s.streams, trace.Stream{Name: fmt.Sprint("CPU ", cpu), Kind: trace.CPU, ID: int64(cpu), Parent: -1})
-	}
-	return s
-}
-
-func (s *replay) Next(e *trace.Event) error {
-	if s.at == len(s.rec.events) {
-		return io.EOF
-	}
-	at := &s.rec.events[s.at]
-	*e = trace.Event{Time: int64(at.stamp), Stream: at.cpu, Class: at.of}
-	s.at++
-	return nil
-}
-
-func (s *replay) Values() []trace.Value   { return s.rec.events[s.at-1].values }
-func (s *replay) Streams() []trace.Stream { return s.streams }
-func (s *replay) Classes() []trace.Class  { return s.rec.source.Classes() }
-func (s *replay) Close() error            { return nil }
-
 func TestRowsUnderstandTheEvents(t *testing.T) {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
-	rec, _ := record(t, Options{Groups: kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls, Pids: []int{os.Getpid()}, BufferSize: 32 << 20})
-	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 200})
-	rec.stop()
-	if n := rec.lost(); n != 0 {
-		t.Fatalf("%d events lost", n)
-	}
-	w := warn(t)
-	rows := meaning.Rows(newReplay(rec), w)
-	found := map[string]int{}
-	var e trace.Event
-	for rows.Next(&e) == nil {
-		row, c := &rows.Streams()[e.Stream], &rows.Classes()[e.Class]
-		if e.Phase == trace.Begin || row.Kind == trace.Device {
-			found[row.Kind.String()+" "+c.Name]++
-		}
-	}
-	for _, want := range []string{"thread running", "thread read", "thread write", "interrupt softirq NET_RX", "device net_dev_queue"} {
-		if found[want] == 0 {
-			t.Errorf("no %q in %v", want, found)
-		}
-	}
+	rec := kerneltest.Rows(t, begin, 32<<20)
 	// Packets are taken for what they are: without headers.
-	c, err := meaning.Packets(newReplay(rec), "web", "events", w)
+	c, err := meaning.Packets(rec.Source(nil), "web", "events", warn(t))
 	if err != nil || c.Packets.Len() != 0 && c.Packets.At(0).Flow != trace.NoFlow {
 		t.Errorf("%v, %d packets", err, c.Packets.Len())
 	}

@@ -13,12 +13,12 @@ import (
 	"meridian/internal/record/kernel"
 )
 
-func TestLanesAreMergedByTheirStamps(t *testing.T) {
+func TestCursorsAreMergedByTheirStamps(t *testing.T) {
 	layout := pageLayoutOf(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := &merge{}
 		var all []uint64
-		for cpu := range rapid.IntRange(1, 5).Draw(t, "lanes") {
+		for cpu := range rapid.IntRange(1, 5).Draw(t, "cursors") {
 			var pages [][]byte
 			at := uint64(1000)
 			for range rapid.IntRange(0, 4).Draw(t, "pages") {
@@ -30,7 +30,7 @@ func TestLanesAreMergedByTheirStamps(t *testing.T) {
 				}
 				pages = append(pages, w.page(layout.size(), 0, false))
 			}
-			m.lanes = append(m.lanes, &lane{cpu: cpu, layout: layout, buffer: make([]byte, layout.size()), fill: func(b []byte) (int, error) {
+			m.cursors = append(m.cursors, &cursor{cpu: cpu, layout: layout, buffer: make([]byte, layout.size()), readPage: func(b []byte) (int, error) {
 				if len(pages) == 0 {
 					return 0, nil
 				}
@@ -48,7 +48,7 @@ func TestLanesAreMergedByTheirStamps(t *testing.T) {
 				want, all = append(want, all[0]), all[1:]
 			}
 			var got []uint64
-			n, err := m.until(limit, func(l *lane) error { got = append(got, l.stamp); return nil })
+			n, err := m.until(limit, func(l *cursor) error { got = append(got, l.stamp); return nil })
 			if err != nil || n != len(got) || !slices.Equal(got, want) {
 				t.Fatalf("up to %d: %v, %v, want %v", limit, got, err, want)
 			}
@@ -62,7 +62,7 @@ func TestTheReadersErrorEndsTheMerge(t *testing.T) {
 	w.put(make([]byte, 4), 1)
 	w.put(make([]byte, 4), 1)
 	pages := [][]byte{w.page(layout.size(), 0, false)}
-	m := &merge{lanes: []*lane{{layout: layout, buffer: make([]byte, layout.size()), fill: func(b []byte) (int, error) {
+	m := &merge{cursors: []*cursor{{layout: layout, buffer: make([]byte, layout.size()), readPage: func(b []byte) (int, error) {
 		if len(pages) == 0 {
 			return 0, errors.New("no more")
 		}
@@ -71,29 +71,15 @@ func TestTheReadersErrorEndsTheMerge(t *testing.T) {
 		return n, nil
 	}}}}
 	stop := errors.New("stop")
-	if n, err := m.until(10, func(*lane) error { return stop }); n != 0 || err != stop {
+	if n, err := m.until(10, func(*cursor) error { return stop }); n != 0 || err != stop {
 		t.Errorf("%d, %v", n, err)
 	}
-	if n, err := m.until(10, func(*lane) error { return nil }); n != 1 || err == nil || err.Error() != "no more" {
+	if n, err := m.until(10, func(*cursor) error { return nil }); n != 1 || err == nil || err.Error() != "no more" {
 		t.Errorf("%d, %v", n, err)
 	}
 }
 
-func TestNamesOfProgramsMatchWholeOrByTheirBeginning(t *testing.T) {
-	for _, test := range []struct {
-		pattern, comm string
-		want          bool
-	}{{"nginx", "nginx", true}, {"nginx", "nginx-2", false}, {"ngi*", "nginx", true}, {"ngi*", "ng", false}, {"", "nginx", false}, {"", "", false}} {
-		p, err := patternOf(test.pattern)
-		if err != nil || p.matches(test.comm) != test.want {
-			t.Errorf("%q matches %q: %v, %v", test.pattern, test.comm, !test.want, err)
-		}
-	}
-	for _, bad := range []string{"*", "a*b", "a name that is longer", "sixteen-letters-"} {
-		if _, err := patternOf(bad); err == nil {
-			t.Errorf("%q is a name", bad)
-		}
-	}
+func TestAProgramIsCalledAsItsFile(t *testing.T) {
 	for path, want := range map[string]string{"/bin/true": "true", "true": "true", "/a/sixteen-letters-": "sixteen-letters", "/": ""} {
 		if got := baseName([]byte(path)); got != want {
 			t.Errorf("%s is called %q", path, got)
@@ -103,7 +89,7 @@ func TestNamesOfProgramsMatchWholeOrByTheirBeginning(t *testing.T) {
 
 func TestWhatProcSaysIsUnderstood(t *testing.T) {
 	one, ok := parseStatus("Name:\ta program of names\nUmask:\t0022\nTgid:\t17\nPid:\t18\n")
-	if !ok || one.process != 17 || string(untilNUL(one.comm[:])) != "a program of na" {
+	if !ok || one.process != 17 || string(kernel.UntilNUL(one.comm[:])) != "a program of na" {
 		t.Errorf("%+v", one)
 	}
 	if _, ok := parseStatus("Name: x\n"); ok {
@@ -125,7 +111,7 @@ func TestThreadsHaveTheProcessAndNameThatEventsTell(t *testing.T) {
 			t.Errorf("thread %d is of process %d", tid, got.process)
 		}
 	}
-	if name := all.get(103).comm; string(untilNUL(name[:])) != "renamed" || asked != 2 || all.guessed != 1 {
+	if name := all.get(103).comm; string(kernel.UntilNUL(name[:])) != "renamed" || asked != 2 || all.guessed != 1 {
 		t.Errorf("%s, %d asked, %d guessed", name, asked, all.guessed)
 	}
 	all.follow(102, true)
@@ -152,7 +138,7 @@ func scheduled(id int, from int32, state uint64, to int32) []byte {
 
 func TestTheLastSwitchOfAThreadIsToldOnceWhicheverInstanceHasIt(t *testing.T) {
 	l := load(t, filepath.Join("testdata", "linux"))
-	id := slices.IndexFunc(l.byID, func(at uint8) bool { return at > 0 && l.bindings[at-1].kind == schedSwitch })
+	id := slices.IndexFunc(l.byID, func(at uint8) bool { return at > 0 && l.bindings[at-1].kind == kernel.SchedSwitch })
 	d := newDecoder(kernel.Sched, true, 2, l, newTasks(nobody))
 	d.tasks.follow(10, false)
 	d.tasks.follow(20, true)
@@ -184,7 +170,7 @@ func TestTheLastSwitchOfAThreadIsToldOnceWhicheverInstanceHasIt(t *testing.T) {
 
 func TestSwitchesThatMustHaveBeenAreCounted(t *testing.T) {
 	l := load(t, filepath.Join("testdata", "linux"))
-	id := slices.IndexFunc(l.byID, func(at uint8) bool { return at > 0 && l.bindings[at-1].kind == schedSwitch })
+	id := slices.IndexFunc(l.byID, func(at uint8) bool { return at > 0 && l.bindings[at-1].kind == kernel.SchedSwitch })
 	for _, test := range []struct {
 		filtered bool
 		switches [][2]int32
@@ -192,7 +178,7 @@ func TestSwitchesThatMustHaveBeenAreCounted(t *testing.T) {
 	}{
 		{false, [][2]int32{{5, 6}, {6, 0}, {0, 7}}, 0},
 		{false, [][2]int32{{5, 6}, {7, 0}, {6, 0}}, 2},
-		{true, [][2]int32{{10, 5}, {6, 20}, {20, 10}, {10, 0}}, 0}, // strangers come and go
+		{true, [][2]int32{{10, 5}, {6, 20}, {20, 10}, {10, 0}}, 0}, // unknownrs come and go
 		{true, [][2]int32{{10, 5}, {10, 5}, {20, 5}}, 2},
 	} {
 		d := newDecoder(kernel.Sched, test.filtered, 1, l, newTasks(nobody))

@@ -10,6 +10,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -119,4 +120,12 @@ func Descendants(all []Process, chosen func(*Process) bool) []int {
 		}
 	}
 	return found
+}
+
+// CheckPID returns an error if no process can have the number.
+func CheckPID(pid int) error {
+	if pid <= 0 || int64(pid) > math.MaxInt32 {
+		return fmt.Errorf("kernel events: invalid process number %d", pid)
+	}
+	return nil
 }

@@ -1,0 +1,212 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"meridian/trace"
+)
+
+// Recorder is a recording of kernel events from [Open] to Close. Read must be called by one goroutine at a time; all other
+// methods may be called by any.
+type Recorder struct {
+	warnings *trace.Warnings
+	decoder  *decoder
+	programs *ebpf.Collection
+	rings    []*ring
+	links    []link.Link
+	detach   sync.Once
+	stopped  chan struct{} // closed by Stop
+	stopErr  error
+	damaged  int64
+}
+
+// Open loads the programs and attaches them: events are recorded from its return on. Close reports to w what was not
+// recorded; w may be nil. The error is an [Unavailable] where this machine cannot record kernel events at all.
+func Open(o Options, w *trace.Warnings) (*Recorder, error) {
+	r := &Recorder{warnings: w, decoder: newDecoder(o.Groups, o.filtered()), stopped: make(chan struct{})}
+	if err := r.open(&o); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Recorder) open(o *Options) error {
+	if !SupportedMachine() {
+		return &Unavailable{Reason: NotSupported}
+	}
+	c, err := o.constants()
+	if err != nil {
+		return err
+	}
+	names := o.programs()
+	var inner *ebpf.MapSpec
+	if r.programs, inner, err = load(o, c, names); err != nil {
+		return err
+	}
+	if r.rings, err = openRings(r.programs.Maps["rings"], inner); err != nil {
+		return err
+	}
+	for _, name := range names {
+		l, err := link.AttachTracing(link.TracingOptions{Program: r.programs.Programs[name]})
+		if err != nil {
+			return unavailable(fmt.Errorf("tracepoint %s: %w", name, err))
+		}
+		r.links = append(r.links, l)
+	}
+	// The programs follow the children of every process that is found from here on.
+	return followRunning(r.programs, o)
+}
+
+// Classes returns the types of events, which do not change. They belong to the recorder.
+func (r *Recorder) Classes() []trace.Class { return r.decoder.classes }
+
+// Read calls each with every event, some ms after it happened. The events of one processor come in the order of their
+// stamps; those of different processors come in any order. An event belongs to each until it returns. Read ends with an
+// error of each, with nil when Stop was called and all earlier events were passed on, or with the context's error.
+func (r *Recorder) Read(ctx context.Context, each func(*Event) error) error {
+	pause := minPause
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	empty := 0 // rounds since Stop that found nothing: a program may still have been writing when it was detached
+	for {
+		stopping := isClosed(r.stopped)
+		n, backlog, fill, err := readRings(r.rings, func(stamp uint64, cpu int, record []byte) error {
+			if e := r.decoder.decode(stamp, cpu, record); e != nil {
+				return each(e)
+			}
+			r.damaged++
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if empty++; n > 0 || !stopping {
+			empty = 0
+		}
+		if empty == 2 {
+			return nil
+		}
+		pause = nextPause(pause, fill)
+		if stopping {
+			pause = minPause
+		}
+		if backlog {
+			continue
+		}
+		timer.Reset(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Follow records a process and its children from now on, where only some processes are recorded.
+func (r *Recorder) Follow(pid int) error { return follow(r.programs, pid) }
+
+// Following returns the processes that are followed and still run, by ascending number. It may be called after Stop.
+func (r *Recorder) Following() ([]int, error) { return following(r.programs) }
+
+// Stop ends the recording: later events are not recorded, and Read returns once it has passed on the earlier ones.
+func (r *Recorder) Stop() error {
+	r.detach.Do(func() {
+		var all []error
+		for _, l := range slices.Backward(r.links) {
+			all = append(all, l.Close())
+		}
+		if r.stopErr = errors.Join(all...); r.stopErr != nil {
+			r.stopErr = fmt.Errorf("kernel events: detaching programs: %w", r.stopErr)
+		}
+		close(r.stopped)
+	})
+	return r.stopErr
+}
+
+// Lost returns for each processor, by its number, how many events found its ring full since Open. The first processor's
+// count includes the [Recorder.Missed] events, whose processor the kernel does not report. Counts only grow. Lost and
+// Missed must not be called after Close.
+func (r *Recorder) Lost() ([]uint64, error) {
+	counts, err := countsOf(r.programs)
+	if err != nil {
+		return nil, err
+	}
+	lost := make([]uint64, len(counts))
+	for i := range counts {
+		lost[i] = counts[i].Lost
+	}
+	missed, err := r.Missed()
+	if len(r.rings) > 0 {
+		lost[r.rings[0].cpu] += missed
+	}
+	return lost, err
+}
+
+// Missed returns how many events were not recorded since Open because they interrupted the recording of one of the same
+// kind on their processor. Kernels before 5.12 report none. The count only grows.
+func (r *Recorder) Missed() (uint64, error) {
+	sum := uint64(0)
+	for name, p := range r.programs.Programs {
+		stats, err := p.Stats()
+		if err != nil {
+			return sum, fmt.Errorf("kernel events: events that program %s missed: %w", name, err)
+		}
+		sum += stats.RecursionMisses
+	}
+	return sum, nil
+}
+
+// Close stops the recording and releases its programs and rings. Read must have returned.
+func (r *Recorder) Close() error {
+	err := r.Stop()
+	if r.programs != nil {
+		r.reportFaults()
+	}
+	for _, g := range r.rings {
+		err = errors.Join(err, g.close())
+	}
+	if r.programs != nil {
+		r.programs.Close()
+	}
+	r.rings, r.programs = nil, nil
+	return err
+}
+
+// reportFaults warns of what was not recorded as it happened, except for what Lost counts.
+func (r *Recorder) reportFaults() {
+	if r.warnings == nil {
+		return
+	}
+	const subject = "kernel events"
+	counts, _ := countsOf(r.programs)
+	unfollowed, late := uint64(0), uint64(0)
+	for i := range counts {
+		unfollowed += counts[i].Unfollowed
+	}
+	for _, g := range r.rings {
+		late += g.sorter.late
+	}
+	ReportFaults(r.warnings, subject, Fault{"processes were not followed: too many at a time", int64(unfollowed)},
+		Fault{LateStamps, int64(late)}, Fault{DamagedRecords, r.damaged})
+}

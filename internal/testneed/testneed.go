@@ -1,0 +1,53 @@
+// Package testneed decides what a test does where the machine lacks something that it needs: the test is skipped with a
+// reason that names what is missing and what to install, and fails where everything must run (MERIDIAN_CI=1).
+package testneed
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// packages are the Debian packages of programs whose package has another name (tools/testall installs them in CI).
+var packages = map[string]string{
+	"ip": "iproute2", "nft": "nftables", "setpriv": "util-linux", "unshare": "util-linux", "lttng": "lttng-tools",
+	"lttng-sessiond": "lttng-tools", "lttng-gen-tp": "liblttng-ust-dev", "gcc": "gcc libc6-dev", "cc": "gcc libc6-dev",
+	"clang++": "clang", "capinfos": "wireshark-common", "mergecap": "wireshark-common", "node": "nodejs", "gnuplot": "gnuplot-nox",
+}
+
+// Package returns the Debian package of a program.
+func Package(program string) string {
+	if p := packages[program]; p != "" {
+		return p
+	}
+	return program
+}
+
+// Missing ends the test for the reason given, which says what is missing and how to mend it.
+func Missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	reason := fmt.Sprintf(format, args...)
+	if os.Getenv("MERIDIAN_CI") == "1" {
+		t.Fatalf("%s (with MERIDIAN_CI=1 no test is skipped)", reason)
+	}
+	t.Skip(reason)
+}
+
+// Program returns the path of a program, or ends the test.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Missing(t, "%s is not installed (apt-get install %s)", name, Package(name))
+	}
+	return path
+}
+
+// Root ends the test unless it runs as root. What says what needs root.
+func Root(t testing.TB, what string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Missing(t, "%s needs root: run the tests with sudo", what)
+	}
+}
