@@ -32,16 +32,14 @@ var (
 		"tools/sensorkill.writersKilled.one": true,
 	}
 	tooLarge = map[string]bool{
-		"align.solving":                    true,
-		"align.split":                      true,
-		"align.sweep":                      true,
-		"align/envelope.model":             true,
-		"align/network.graph":              true,
-		"internal/pipeline.evaluator":      true,
-		"internal/pipeline.run":            true,
-		"internal/record/kernel.Recorder":  true,
-		"internal/record/packet.Capture":   true,
-		"internal/record/tracefs.Recorder": true,
+		"align.solving":                  true,
+		"align.split":                    true,
+		"align.sweep":                    true,
+		"align/envelope.model":           true,
+		"align/network.graph":            true,
+		"internal/pipeline.evaluator":    true,
+		"internal/pipeline.run":          true,
+		"internal/record/packet.Capture": true,
 	}
 )
 

@@ -4,14 +4,29 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 )
 
 // module is the path of the main module; the paths of the others begin with it.
-const module = "meridian"
+var module = modulePath(filepath.Join(top, "go.mod"))
+
+func modulePath(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		panic(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if path, ok := strings.CutPrefix(line, "module "); ok {
+			return strings.TrimSpace(path)
+		}
+	}
+	panic(file + " names no module")
+}
 
 // top is the folder of the main module, from here.
 const top = "../.."
@@ -20,6 +35,8 @@ const top = "../.."
 type listed struct {
 	ImportPath, Dir, Doc string
 	Imports, GoFiles     []string
+	TestImports          []string
+	XTestImports         []string
 	Module               struct{ Path, Dir string }
 }
 
@@ -27,7 +44,7 @@ type listed struct {
 func (p listed) room() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
 var list = sync.OnceValues(func() ([]listed, error) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,Imports,GoFiles,Module", "work").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,Imports,GoFiles,TestImports,XTestImports,Module", "work").Output()
 	if err != nil {
 		var failed *exec.ExitError
 		if errors.As(err, &failed) {

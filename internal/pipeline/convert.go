@@ -59,4 +59,4 @@ func Convert(ctx context.Context, inputs []Input, o Options) (*Outcome, error) {
 type discard struct{}
 
 func (discard) Write(*trace.TimelineEvent) error { return nil }
-func (discard) Close() error              { return nil }
+func (discard) Close() error                     { return nil }

@@ -200,7 +200,7 @@ type named struct {
 }
 
 func (n named) Write(r *trace.TimelineEvent) error { return n.wrap(n.Sink.Write(r)) }
-func (n named) Close() error                { return n.wrap(n.Sink.Close()) }
+func (n named) Close() error                       { return n.wrap(n.Sink.Close()) }
 
 func (n named) wrap(err error) error {
 	if err == nil {

@@ -28,10 +28,10 @@ import (
 	"syscall"
 	"time"
 
-	"meridian/tools/chromium"
 	"meridian/internal/load"
 	"meridian/internal/show/index"
 	"meridian/internal/show/view"
+	"meridian/tools/chromium"
 )
 
 func main() {

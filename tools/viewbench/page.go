@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 
-	"meridian/tools/chromium"
 	"meridian/internal/show/view"
+	"meridian/tools/chromium"
 )
 
 // Bars of the page, in ms as the page measures them.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"meridian/tools/chromium"
 	"meridian/internal/load"
+	"meridian/tools/chromium"
 )
 
 // What make bench-view does, small and without a clock: every move draws, tiles come, and nothing goes wrong in the page.
