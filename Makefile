@@ -6,8 +6,17 @@ PACKETS  ?= 5000000
 FLAGS    ?=
 PACKAGES ?= ./clock ./internal/filter ./match ./align/bound
 
+# "make module PATH=..." sets PATH for the programs that make runs as well. They need the one that make was started with.
+ifeq ($(origin PATH),command line)
+MODULE := $(PATH)
+override PATH := $(shell { /usr/bin/tr '\0' '\n' </proc/$$PPID/environ | /usr/bin/sed -n 's/^PATH=//p'; } 2>/dev/null)
+ifeq ($(PATH),)
+override PATH := /usr/local/go/bin:/opt/homebrew/bin:/usr/local/bin:/usr/bin:/bin
+endif
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help build test lint race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate demo
+.PHONY: help build test lint race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +73,12 @@ study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 
 
 mutate: ## change the code of PACKAGES 25 times each: do the packages' own tests catch it? (FLAGS="-seed 7")
 	go run ./tools/mutate -least 23 $(FLAGS) $(PACKAGES)
+
+module: ## give the modules another path, in every file: PATH=host/owner/meridian
+	go run ./tools/modules rename "$(MODULE)"
+
+tidy: ## go mod tidy for every module
+	go run ./tools/modules tidy
 
 demo: ## three processes, clocks that disagree, one timeline
 	go run ./cmd/meridian demo
