@@ -9,7 +9,7 @@ import (
 
 func BenchmarkMatchOfHalfAMillionPackets(b *testing.B) {
 	w := newWorld(2_000_000_000)
-	conversation(w, 0, false)
+	talk(w, 0, false)
 	const copies = 40 // of a conversation of 12,000 packets, each between other ports
 	one := *w
 	for n := range copies {

@@ -48,7 +48,7 @@ func (l *link) blocks() [][]trace.Message {
 type collector struct {
 	links   map[[2]*index]*link
 	ordered []*link // as they were begun
-	last    *link   // the one asked for last: units of one pair of captures come together
+	last    *link   // the one asked for last: conversations of one pair of captures come together
 	tally   Tally
 }
 
@@ -67,13 +67,13 @@ func (c *collector) link(from, to *index) *link {
 	return l
 }
 
-// mostBatches is into how many batches conversations are divided at most: enough that no worker waits long for another.
-const mostBatches = 64
+// maxBatches is into how many batches conversations are divided at most: enough that no worker waits long for another.
+const maxBatches = 64
 
-// matchUnits matches all conversations whose near end is known, several at a time. What it returns is in the order of the
+// matchConversations matches all conversations whose near end is known, several at a time. What it returns is in the order of the
 // conversations, whoever was quicker: what follows must not depend on that.
-func matchUnits(ctx context.Context, units []unit) ([]*link, Tally, error) {
-	batches := make([]collector, min(mostBatches, len(units)))
+func matchConversations(ctx context.Context, conversations []conversation) ([]*link, Tally, error) {
+	batches := make([]collector, min(maxBatches, len(conversations)))
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for range min(runtime.GOMAXPROCS(0), len(batches)) {
@@ -83,11 +83,11 @@ func matchUnits(ctx context.Context, units []unit) ([]*link, Tally, error) {
 			for i := int(next.Add(1) - 1); i < len(batches); i = int(next.Add(1) - 1) {
 				c := &batches[i]
 				c.links = make(map[[2]*index]*link)
-				for k := i * len(units) / len(batches); k < (i+1)*len(units)/len(batches); k++ {
+				for k := i * len(conversations) / len(batches); k < (i+1)*len(conversations)/len(batches); k++ {
 					if err := ctx.Err(); err != nil {
 						return err
 					}
-					u := &units[k]
+					u := &conversations[k]
 					switch {
 					case u.near == 0:
 					case u.connA != nil:

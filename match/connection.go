@@ -20,15 +20,15 @@ type connection struct {
 // number than that of its direction begins a new one. A SYN sent again keeps its number; one of an old connection that
 // comes late is lost with a few packets around it, and makes no wrong match, because connections are joined by their
 // numbers.
-type lives struct {
+type connectionFinder struct {
 	*index
 	now   []connection // of each flow
 	seen  []bool       // anything of that connection
 	ended [][]connection
 }
 
-func newLives(x *index) *lives {
-	l := &lives{index: x, now: make([]connection, len(x.Flows)), seen: make([]bool, len(x.Flows)), ended: make([][]connection, len(x.Flows))}
+func newConnectionFinder(x *index) *connectionFinder {
+	l := &connectionFinder{index: x, now: make([]connection, len(x.Flows)), seen: make([]bool, len(x.Flows)), ended: make([][]connection, len(x.Flows))}
 	for f := range l.now {
 		l.now[f] = connection{flow: f, from: x.start[f]}
 	}
@@ -36,7 +36,7 @@ func newLives(x *index) *lives {
 }
 
 // see takes the TCP packet at a place of the index's order.
-func (l *lives) see(flow, place int, p *trace.Packet) {
+func (l *connectionFinder) see(flow, place int, p *trace.Packet) {
 	if p.Flags&trace.SYN != 0 {
 		c, d := &l.now[flow], direction(p)
 		answer := p.Flags&trace.ACK != 0
@@ -62,7 +62,7 @@ func (l *lives) see(flow, place int, p *trace.Packet) {
 }
 
 // close ends the connections still open and lists all by flow.
-func (l *lives) close() {
+func (l *connectionFinder) close() {
 	l.ofFlow = make([][2]int, len(l.Flows))
 	for f := range l.Flows {
 		from := len(l.connections)

@@ -35,7 +35,7 @@ type side struct {
 }
 
 // match finds the messages of a conversation of datagrams whose near end is known.
-func (m *datagramMatcher) match(u *unit, out *collector) {
+func (m *datagramMatcher) match(u *conversation, out *collector) {
 	known := contentKept(u, math.MaxInt)
 	for d := range 2 {
 		up, down := side{u.a, u.flowA, d}, side{u.b, u.flowB, u.otherDirection(d)}
@@ -49,7 +49,7 @@ func (m *datagramMatcher) match(u *unit, out *collector) {
 
 // contentKept reports whether both captures kept enough of every packet to know its content, as far as the first most of
 // them tell; where one did not, length and identification must do.
-func contentKept(u *unit, most int) bool {
+func contentKept(u *conversation, most int) bool {
 	for _, s := range []side{{u.a, u.flowA, 0}, {u.b, u.flowB, 0}} {
 		for _, n := range head(s.packets(s.flow), most) {
 			if p := s.at(n); p.Kind == trace.Datagram && p.Digest == 0 && p.Length > 0 {

@@ -14,7 +14,7 @@ type index struct {
 	start       []int    // of each flow in order, and the end
 	connections []connection
 	ofFlow      [][2]int // range of connections of each flow
-	bare        []uint32 // packets without addresses
+	unaddressed []uint32 // packets without addresses
 }
 
 // newIndex sorts by counting: two passes over the packets in file order. The second cuts the connections too; packet by
@@ -25,7 +25,7 @@ func newIndex(c *trace.Capture, host int) *index {
 		x.start[p.Flow>>1+1]++
 	}, func(n uint32, p *trace.Packet) {
 		if p.Kind == trace.Bare && (p.From == trace.Sent || p.From == trace.Received) {
-			x.bare = append(x.bare, n)
+			x.unaddressed = append(x.unaddressed, n)
 		}
 	})
 	for i := range c.Flows {
@@ -33,7 +33,7 @@ func newIndex(c *trace.Capture, host int) *index {
 	}
 	x.order = make([]uint32, x.start[len(c.Flows)])
 	next := slices.Clone(x.start)
-	lives := newLives(x)
+	lives := newConnectionFinder(x)
 	each(&c.Packets, func(n uint32, p *trace.Packet) {
 		f := p.Flow >> 1
 		x.order[next[f]] = n

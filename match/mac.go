@@ -36,7 +36,7 @@ func ownMAC(x *index) trace.MAC {
 }
 
 // fromMAC asks whether the sender's frames carry a capture's own address.
-func (r *orientation) fromMAC(u *unit) int {
+func (r *orientation) fromMAC(u *conversation) int {
 	return bothWays(func(d int) (votes int) {
 		if own := r.macOf(u.a); own != (trace.MAC{}) {
 			votes += bySource(&u.a.Flows[u.flowA], d, own)

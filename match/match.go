@@ -5,13 +5,13 @@
 //
 //	index, connection   packets by flow; TCP flows cut into connections, since ports are used again
 //	pairing, nat        conversations that two captures saw, under the same addresses or under translated ones
-//	orient              which capture is nearer to the sender: addresses given, direction flags, who was first,
+//	orient              which capture is nearer to the sender: addresses given, direction flags, round trips,
 //	                    TTL, MAC, addresses learnt elsewhere
 //	tcp                 for every received byte range, the one segment that sent its last byte; pure
 //	                    acknowledgements one to one
 //	datagram            UDP, QUIC, ICMP and the rest by content, addresses aside
-//	bare, beside        TCP packets of which a kernel tracer recorded neither addresses nor ports; the same beside captures
-//	                    with addresses
+//	unaddressed         TCP packets of which a kernel tracer recorded neither addresses nor ports
+//	addressed           the same between such a capture and one with addresses
 //	twoclocks           captures whose sent and received packets were stamped by two clocks
 //
 // A message is a byte range, not a packet: a sender's super-segment (TSO) arrives as many packets or as other
@@ -92,27 +92,27 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	}); err != nil {
 		return nil, err
 	}
-	units, err := conversations(ctx, indexes)
+	conversations, err := findConversations(ctx, indexes)
 	if err != nil {
 		return nil, err
 	}
 	orientation := newOrientation(indexes, hosts.names, o)
-	if err := orientation.decide(ctx, units, w); err != nil {
+	if err := orientation.decide(ctx, conversations, w); err != nil {
 		return nil, err
 	}
-	links, tally, err := matchUnits(ctx, units)
+	links, tally, err := matchConversations(ctx, conversations)
 	if err != nil {
 		return nil, err
 	}
-	bare, more := matchBare(indexes, orientation.met)
-	links = append(links, bare...)
+	unaddressed, more := matchUnaddressed(indexes, orientation.met)
+	links = append(links, unaddressed...)
 	tally.add(more)
 	if tally.Ambiguous > 0 {
 		w.AddN("", "packets left out of matching: each could be one of several", "", tally.Ambiguous)
 	}
 	tally.Unoriented = orientation.undecided
 	r := &Result{Tally: tally}
-	if err := r.stamp(ctx, indexes, hosts, newRoles(indexes, units, orientation), links); err != nil {
+	if err := r.stamp(ctx, indexes, hosts, newRoles(indexes, conversations, orientation), links); err != nil {
 		return nil, err
 	}
 	for i, x := range indexes {
@@ -143,8 +143,8 @@ func hostsOf(captures []*trace.Capture) hosts {
 	return h
 }
 
-// conversations pairs up every two captures of different hosts.
-func conversations(ctx context.Context, indexes []*index) ([]unit, error) {
+// findConversations pairs up every two captures of different hosts.
+func findConversations(ctx context.Context, indexes []*index) ([]conversation, error) {
 	var pairs [][2]int
 	for i := range indexes {
 		for j := i + 1; j < len(indexes); j++ {
@@ -153,16 +153,16 @@ func conversations(ctx context.Context, indexes []*index) ([]unit, error) {
 			}
 		}
 	}
-	found := make([][]unit, len(pairs))
+	found := make([][]conversation, len(pairs))
 	err := inParallel(ctx, len(pairs), func(k int) error {
 		found[k] = pairUp(indexes[pairs[k][0]], indexes[pairs[k][1]])
 		return nil
 	})
-	var units []unit
+	var conversations []conversation
 	for _, f := range found {
-		units = append(units, f...)
+		conversations = append(conversations, f...)
 	}
-	return units, err
+	return conversations, err
 }
 
 // inParallel runs f for 0..n-1 on as many processors as there are and waits for all.

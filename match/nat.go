@@ -9,14 +9,14 @@ import (
 // 2^64 pairs; where a capture began too late for them, by several packets with the same sequence number,
 // acknowledgement and timestamp.
 
-// sampled is how many packets of a connection without its SYNs are offered for recognition: the first ones, since the
+// maxSampled is how many packets of a connection without its SYNs are offered for recognition: the first ones, since the
 // captures that overlap at all mostly begin together, and every so many after.
-const sampled = 256
+const maxSampled = 256
 
-// agreeing is how many packets two such connections must share.
-const agreeing = 3
+// minAgreeing is how many packets two such connections must share.
+const minAgreeing = 3
 
-func joinTranslated(units []unit, a, b *index, joinedA, joinedB []bool) []unit {
+func joinTranslated(conversations []conversation, a, b *index, joinedA, joinedB []bool) []conversation {
 	identities := make(map[uint64]int)
 	prints := make(map[uint64]int)
 	for j := range b.connections {
@@ -34,7 +34,7 @@ func joinTranslated(units []unit, a, b *index, joinedA, joinedB []bool) []unit {
 		}
 	}
 	if len(identities) == 0 && len(prints) == 0 {
-		return units
+		return conversations
 	}
 	for i := range a.connections {
 		if joinedA[i] {
@@ -47,9 +47,9 @@ func joinTranslated(units []unit, a, b *index, joinedA, joinedB []bool) []unit {
 		}
 		joinedA[i], joinedB[j] = true, true
 		d := &b.connections[j]
-		units = append(units, unit{a: a, b: b, flowA: c.flow, flowB: d.flow, connA: c, connB: d, swapped: swapped})
+		conversations = append(conversations, conversation{a: a, b: b, flowA: c.flow, flowB: d.flow, connA: c, connB: d, swapped: swapped})
 	}
-	return units
+	return conversations
 }
 
 // partner finds the connection of b that is c of a under other addresses.
@@ -70,7 +70,7 @@ func partner(a, b *index, c *connection, identities, prints map[uint64]int) (j i
 		if !found {
 			continue
 		}
-		if hits[j]++; hits[j] >= agreeing {
+		if hits[j]++; hits[j] >= minAgreeing {
 			return j, sentByOther(b, &b.connections[j], p), true
 		}
 	}
@@ -107,15 +107,15 @@ func sentByOther(b *index, c *connection, p *trace.Packet) bool {
 	return false
 }
 
-// spread returns at most 2*sampled of the packets: the first ones and an even choice of the others.
+// spread returns at most 2*maxSampled of the packets: the first ones and an even choice of the others.
 func spread(packets []uint32) []uint32 {
-	if len(packets) <= 2*sampled {
+	if len(packets) <= 2*maxSampled {
 		return packets
 	}
-	out := append([]uint32(nil), packets[:sampled]...)
-	rest := packets[sampled:]
-	for i := range sampled {
-		out = append(out, rest[i*len(rest)/sampled])
+	out := append([]uint32(nil), packets[:maxSampled]...)
+	rest := packets[maxSampled:]
+	for i := range maxSampled {
+		out = append(out, rest[i*len(rest)/maxSampled])
 	}
 	return out
 }
@@ -123,14 +123,14 @@ func spread(packets []uint32) []uint32 {
 // joinTranslatedDatagrams joins the flows of datagrams that only one capture knows under their addresses, by packets of
 // equal content. An identification beside the digest makes chance unlikely with a single packet; without one, several
 // must agree.
-func joinTranslatedDatagrams(units []unit, a, b *index, lonelyA, lonelyB []bool) []unit {
+func joinTranslatedDatagrams(conversations []conversation, a, b *index, unmatchedA, unmatchedB []bool) []conversation {
 	type place struct {
 		flow, direction int
 		several         bool
 	}
 	places := make(map[uint64]place)
-	for f, lonely := range lonelyB {
-		if !lonely || b.Flows[f].Protocol == protocolTCP {
+	for f, unmatched := range unmatchedB {
+		if !unmatched || b.Flows[f].Protocol == protocolTCP {
 			continue
 		}
 		for _, n := range b.packets(f) {
@@ -144,10 +144,10 @@ func joinTranslatedDatagrams(units []unit, a, b *index, lonelyA, lonelyB []bool)
 		}
 	}
 	if len(places) == 0 {
-		return units
+		return conversations
 	}
-	for f, lonely := range lonelyA {
-		if !lonely || a.Flows[f].Protocol == protocolTCP {
+	for f, unmatched := range unmatchedA {
+		if !unmatched || a.Flows[f].Protocol == protocolTCP {
 			continue
 		}
 		if u, ok := translatedFlow(a, f, func(p *trace.Packet) (int, int, bool) {
@@ -155,14 +155,14 @@ func joinTranslatedDatagrams(units []unit, a, b *index, lonelyA, lonelyB []bool)
 			return q.flow, q.direction, ok && !q.several && b.Flows[q.flow].Protocol == a.Flows[f].Protocol
 		}); ok {
 			u.a, u.b = a, b
-			units = append(units, u)
+			conversations = append(conversations, u)
 		}
 	}
-	return units
+	return conversations
 }
 
 // translatedFlow returns the flow of the other capture in which most packets of flow f were found again.
-func translatedFlow(a *index, f int, find func(*trace.Packet) (flow, direction int, ok bool)) (unit, bool) {
+func translatedFlow(a *index, f int, find func(*trace.Packet) (flow, direction int, ok bool)) (conversation, bool) {
 	type partner struct {
 		flow    int
 		swapped bool
@@ -180,14 +180,14 @@ func translatedFlow(a *index, f int, find func(*trace.Packet) (flow, direction i
 		}
 		at := partner{flow, d != direction(p)}
 		if score[at]++; p.ID != 0 {
-			score[at] += agreeing
+			score[at] += minAgreeing
 		}
 		if score[at] > score[best] {
 			best = at
 		}
 	}
-	if score[best] < agreeing {
-		return unit{}, false
+	if score[best] < minAgreeing {
+		return conversation{}, false
 	}
-	return unit{flowA: f, flowB: best.flow, swapped: best.swapped}, true
+	return conversation{flowA: f, flowB: best.flow, swapped: best.swapped}, true
 }

@@ -16,7 +16,7 @@ import (
 //
 //	given      addresses that the user named
 //	flags      the captures say of their packets whether they came or went
-//	first      who saw a packet earlier, without knowing the clocks (witness.go)
+//	rtt        the sign of round trips, without knowing the clocks (senderside.go)
 //	hops       the time to live is higher nearer to the sender
 //	learnt     the addresses and the link-layer addresses of conversations decided so far
 //	own        the captures' own link-layer addresses (mac.go)
@@ -41,7 +41,7 @@ type sideKey struct {
 }
 
 // keysOf returns the addresses that are behind the sender of a's direction d, as learnt knows them.
-func keysOf(u *unit, d int) []sideKey {
+func keysOf(u *conversation, d int) []sideKey {
 	atA, atB := u.sender(d)
 	keys := []sideKey{{a: u.a, b: u.b, addr: atA.Addr}}
 	if atB.Addr != atA.Addr {
@@ -83,24 +83,24 @@ type evidence struct {
 }
 
 // decide sets the near end of every conversation, and says which could not be decided.
-func (r *orientation) decide(ctx context.Context, units []unit, w *trace.Warnings) error {
-	found := make([]evidence, len(units))
-	if err := inParallel(ctx, len(units), func(i int) error {
-		found[i] = r.examine(&units[i])
+func (r *orientation) decide(ctx context.Context, conversations []conversation, w *trace.Warnings) error {
+	found := make([]evidence, len(conversations))
+	if err := inParallel(ctx, len(conversations), func(i int) error {
+		found[i] = r.examine(&conversations[i])
 		return nil
 	}); err != nil {
 		return err
 	}
-	for i := range units {
-		units[i].near = found[i].near
-		r.learn(&units[i])
+	for i := range conversations {
+		conversations[i].near = found[i].near
+		r.learn(&conversations[i])
 		if found[i].shared > 0 {
-			r.met[units[i].a], r.met[units[i].b] = true, true
+			r.met[conversations[i].a], r.met[conversations[i].b] = true, true
 		}
 	}
-	same := r.sameHosts(units, found, w)
-	for i := range units {
-		u := &units[i]
+	same := r.sameHosts(conversations, found, w)
+	for i := range conversations {
+		u := &conversations[i]
 		if u.near != 0 || found[i].sameHost || same[[2]*index{u.a, u.b}] {
 			continue
 		}
@@ -113,19 +113,19 @@ func (r *orientation) decide(ctx context.Context, units []unit, w *trace.Warning
 				fmt.Sprintf("%s in %s and %s", u.a.Flows[u.flowA].String(), u.a.File, u.b.File))
 		}
 	}
-	for i := range units {
-		r.claim(&units[i])
+	for i := range conversations {
+		r.claim(&conversations[i])
 	}
 	return nil
 }
 
 // examine weighs a conversation's own evidence.
-func (r *orientation) examine(u *unit) evidence {
+func (r *orientation) examine(u *conversation) evidence {
 	if near := r.fromGiven(u); near != 0 {
 		return evidence{near: near, shared: 1}
 	}
 	flagsA, flagsB := flagsOf(u.a, u.flowA, 0), flagsOf(u.b, u.flowB, u.otherDirection(0))
-	seen := watch(u)
+	seen := senderSide(u)
 	e := evidence{shared: seen.shared}
 	switch {
 	case flagsA != 0 && flagsA == flagsB:
@@ -145,7 +145,7 @@ func (r *orientation) examine(u *unit) evidence {
 }
 
 // fromGiven uses the addresses that the user named: an address of host a lies on a's side.
-func (r *orientation) fromGiven(u *unit) int {
+func (r *orientation) fromGiven(u *conversation) int {
 	return firstWay(func(d int) int {
 		atA, atB := u.sender(d)
 		if h, ok := r.given[atA.Addr]; ok && h == u.a.host {
@@ -174,7 +174,7 @@ func bothWays(votes func(d int) int) int { return sign(votes(0) - votes(1)) }
 // it received them, 0 if it says nothing or both, as a router does.
 func flagsOf(x *index, flow, d int) int {
 	votes, total := 0, 0
-	for _, n := range head(x.packets(flow), looked) {
+	for _, n := range head(x.packets(flow), firstPackets) {
 		p := x.at(n)
 		if p.From != trace.Sent && p.From != trace.Received {
 			continue
@@ -196,7 +196,7 @@ func flagsOf(x *index, flow, d int) int {
 }
 
 // hops compares the times to live of direction 0, or else of direction 1.
-func hops(u *unit) int {
+func hops(u *conversation) int {
 	return firstWay(func(d int) int {
 		a, b := ttl(u.a, u.flowA, d), ttl(u.b, u.flowB, u.otherDirection(d))
 		if a == 0 || b == 0 {
@@ -216,7 +216,7 @@ func ttl(x *index, flow, d int) uint8 {
 }
 
 // learn notes on whose side the addresses of a decided conversation lie.
-func (r *orientation) learn(u *unit) {
+func (r *orientation) learn(u *conversation) {
 	if u.near == 0 {
 		return
 	}
@@ -232,7 +232,7 @@ func (r *orientation) learn(u *unit) {
 }
 
 // fromLearnt uses the sides of addresses met in other conversations.
-func (r *orientation) fromLearnt(u *unit) int {
+func (r *orientation) fromLearnt(u *conversation) int {
 	return bothWays(func(d int) (votes int) {
 		for _, key := range keysOf(u, d) {
 			votes += sign(r.learnt[key])
@@ -253,7 +253,7 @@ func sign(v int) int {
 
 // claim notes whose own address the near ends are: the address lies on the host's side and its packets pass there with
 // an initial time to live, so no router is in between.
-func (r *orientation) claim(u *unit) {
+func (r *orientation) claim(u *conversation) {
 	if u.near == 0 {
 		return
 	}
@@ -286,12 +286,12 @@ func (r *orientation) addressesOf(clocks []trace.Clock) [][]netip.Addr {
 
 // sameHosts finds and names the pairs of captures most of whose conversations look as if one host had recorded them
 // twice.
-func (r *orientation) sameHosts(units []unit, found []evidence, w *trace.Warnings) map[[2]*index]bool {
+func (r *orientation) sameHosts(conversations []conversation, found []evidence, w *trace.Warnings) map[[2]*index]bool {
 	same := make(map[[2]*index]bool)
 	type count struct{ same, all int }
 	counts := make(map[[2]*index]count)
-	for i := range units {
-		key := [2]*index{units[i].a, units[i].b}
+	for i := range conversations {
+		key := [2]*index{conversations[i].a, conversations[i].b}
 		c := counts[key]
 		if found[i].shared > 0 {
 			c.all++

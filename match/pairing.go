@@ -5,7 +5,7 @@ import (
 )
 
 // unit is one conversation seen by two captures, not yet matched packet by packet.
-type unit struct {
+type conversation struct {
 	a, b         *index
 	flowA, flowB int
 	connA, connB *connection // nil for datagrams
@@ -14,14 +14,14 @@ type unit struct {
 }
 
 // sender returns the end of a's flow that sends direction d, as each capture sees it.
-func (u *unit) sender(d int) (atA, atB trace.Endpoint) {
+func (u *conversation) sender(d int) (atA, atB trace.Endpoint) {
 	atA, _ = u.a.Flows[u.flowA].Ends(d)
 	atB, _ = u.b.Flows[u.flowB].Ends(u.otherDirection(d))
 	return atA, atB
 }
 
 // otherDirection translates a's direction to b's.
-func (u *unit) otherDirection(d int) int {
+func (u *conversation) otherDirection(d int) int {
 	if u.swapped {
 		return 1 - d
 	}
@@ -30,12 +30,12 @@ func (u *unit) otherDirection(d int) int {
 
 // plain reports whether only one of the captures knows more of the connection's packets than their numbers and flags: TCP's
 // options, or the windows of acknowledgements, which the oldest kernel tracers leave out too.
-func (u *unit) plain() bool {
+func (u *conversation) plain() bool {
 	return u.connA != nil && (u.connA.stamped != u.connB.stamped || u.connA.unknown != u.connB.unknown)
 }
 
 // printer returns the fingerprint by which both captures can recognise a packet.
-func (u *unit) printer() func(*trace.Packet) uint64 {
+func (u *conversation) printer() func(*trace.Packet) uint64 {
 	if u.plain() {
 		return plainPrint
 	}
@@ -52,36 +52,36 @@ func keyOf(f *trace.Flow) flowKey { return flowKey{f.Low, f.High, f.Protocol} }
 
 // pairUp finds the conversations that both captures saw: first under the same addresses, then, for those left over, by
 // what NAT keeps.
-func pairUp(a, b *index) []unit {
-	var units []unit
+func pairUp(a, b *index) []conversation {
+	var conversations []conversation
 	byKey := make(map[flowKey]int, len(b.Flows))
 	for f := range b.Flows {
 		byKey[keyOf(&b.Flows[f])] = f
 	}
 	joinedA, joinedB := make([]bool, len(a.connections)), make([]bool, len(b.connections))
-	lonelyA := make([]bool, len(a.Flows))
-	lonelyB := make([]bool, len(b.Flows))
-	for f := range lonelyB {
-		lonelyB[f] = !anonymous(&b.Flows[f])
+	unmatchedA := make([]bool, len(a.Flows))
+	unmatchedB := make([]bool, len(b.Flows))
+	for f := range unmatchedB {
+		unmatchedB[f] = !anonymous(&b.Flows[f])
 	}
 	for f := range a.Flows {
 		if anonymous(&a.Flows[f]) {
 			continue
 		}
 		g, ok := byKey[keyOf(&a.Flows[f])]
-		lonelyA[f] = !ok
+		unmatchedA[f] = !ok
 		if !ok {
 			continue
 		}
-		lonelyB[g] = false
-		units = append(units, unit{a: a, b: b, flowA: f, flowB: g})
+		unmatchedB[g] = false
 		if a.Flows[f].Protocol == protocolTCP {
-			units = units[:len(units)-1]
-			units = joinConnections(units, a, b, f, g, joinedA, joinedB)
+			conversations = joinConnections(conversations, a, b, f, g, joinedA, joinedB)
+			continue
 		}
+		conversations = append(conversations, conversation{a: a, b: b, flowA: f, flowB: g})
 	}
-	units = joinTranslated(units, a, b, joinedA, joinedB)
-	return joinTranslatedDatagrams(units, a, b, lonelyA, lonelyB)
+	conversations = joinTranslated(conversations, a, b, joinedA, joinedB)
+	return joinTranslatedDatagrams(conversations, a, b, unmatchedA, unmatchedB)
 }
 
 // anonymous reports whether a flow has no sender of its own: hosts without an address yet (DHCP, duplicate address
@@ -90,22 +90,22 @@ func anonymous(f *trace.Flow) bool { return f.Low.Addr.IsUnspecified() || f.High
 
 // joinConnections joins the lives of one flow seen by both captures: by initial sequence numbers where both know them,
 // by packets in common otherwise.
-func joinConnections(units []unit, a, b *index, f, g int, joinedA, joinedB []bool) []unit {
+func joinConnections(conversations []conversation, a, b *index, f, g int, joinedA, joinedB []bool) []conversation {
 	rangeA, rangeB := a.ofFlow[f], b.ofFlow[g]
 	for i := rangeA[0]; i < rangeA[1]; i++ {
 		for j := rangeB[0]; j < rangeB[1]; j++ {
-			if joinedB[j] || !sameLife(a, b, &a.connections[i], &b.connections[j]) {
+			if joinedB[j] || !sameConnection(a, b, &a.connections[i], &b.connections[j]) {
 				continue
 			}
 			joinedA[i], joinedB[j] = true, true
-			units = append(units, unit{a: a, b: b, flowA: f, flowB: g, connA: &a.connections[i], connB: &b.connections[j]})
+			conversations = append(conversations, conversation{a: a, b: b, flowA: f, flowB: g, connA: &a.connections[i], connB: &b.connections[j]})
 			break
 		}
 	}
-	return units
+	return conversations
 }
 
-func sameLife(a, b *index, c, d *connection) bool {
+func sameConnection(a, b *index, c, d *connection) bool {
 	compared := false
 	for end := range 2 {
 		if c.known[end] && d.known[end] {
@@ -120,9 +120,9 @@ func sameLife(a, b *index, c, d *connection) bool {
 
 // inCommon reports whether two connections of the same addresses share a packet.
 func inCommon(a, b *index, c, d *connection) (common bool) {
-	u := unit{a: a, b: b, connA: c, connB: d}
+	u := conversation{a: a, b: b, connA: c, connB: d}
 	printOf := u.printer()
-	u.widening(looked, func(most int) bool {
+	u.widening(firstPackets, func(most int) bool {
 		prints := make(map[uint64]struct{}, min(most, c.to-c.from))
 		for _, n := range head(u.members(true), most) {
 			if p := a.at(n); p.Kind == trace.TCP {

@@ -8,7 +8,7 @@ type roles struct {
 }
 
 // newRoles takes the roles from the conversations decided, and else from whose address is the host's own.
-func newRoles(indexes []*index, units []unit, r *orientation) *roles {
+func newRoles(indexes []*index, conversations []conversation, r *orientation) *roles {
 	out := &roles{of: make(map[*index][]int8, len(indexes))}
 	for _, x := range indexes {
 		flows := make([]int8, len(x.Flows))
@@ -23,8 +23,8 @@ func newRoles(indexes []*index, units []unit, r *orientation) *roles {
 		}
 		out.of[x] = flows
 	}
-	for i := range units {
-		u := &units[i]
+	for i := range conversations {
+		u := &conversations[i]
 		if u.near == 0 {
 			continue
 		}

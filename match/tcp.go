@@ -8,7 +8,7 @@ import (
 )
 
 // repeatWithin is how soon a packet seen again in one capture is the same packet met at another interface (tcpdump -i
-// any) and not another sending, ns. The first sighting is kept at both ends, which is right even where it was another
+// any) and not another sending, ns. The first rttVote is kept at both ends, which is right even where it was another
 // sending: the first send precedes every reception.
 const repeatWithin = 10_000_000
 
@@ -43,7 +43,7 @@ type tcpMatcher struct {
 }
 
 // match finds the messages of a connection whose near end is known.
-func (m *tcpMatcher) match(u *unit, out *collector) {
+func (m *tcpMatcher) match(u *conversation, out *collector) {
 	m.load(u)
 	for d := range 2 {
 		up, down := &m.a[d], &m.b[u.otherDirection(d)]
@@ -58,7 +58,7 @@ func (m *tcpMatcher) match(u *unit, out *collector) {
 }
 
 // load fills both captures' halves with sequence numbers that mean the same byte in both.
-func (m *tcpMatcher) load(u *unit) {
+func (m *tcpMatcher) load(u *conversation) {
 	plain := u.plain()
 	loadHalves(&m.a, u.a, u.connA, plain)
 	loadHalves(&m.b, u.b, u.connB, plain)
@@ -136,9 +136,9 @@ func within(a, b, distance int64) bool { return a-b <= distance && b-a <= distan
 // roundsBetween returns what must be added to b's unwrapped numbers of one direction so that they mean a's bytes: where
 // a capture began in mid-connection each side has unwrapped from its own first packet, and they may be whole rounds of
 // 2^32 apart. A packet that both saw tells.
-func roundsBetween(u *unit, d int) (by int64) {
+func roundsBetween(u *conversation, d int) (by int64) {
 	printOf := u.printer()
-	u.widening(looked, func(most int) (found bool) {
+	u.widening(firstPackets, func(most int) (found bool) {
 		seen := make(map[uint64]int64)
 		eachNumber(u.a, u.connA, d, most, printOf, func(print uint64, number int64) bool {
 			if _, ok := seen[print]; !ok {

@@ -134,7 +134,7 @@ func judge(after, before int64) (windows, excluded int) {
 	if after == math.MaxInt64 || before == math.MaxInt64 {
 		return 0, 0
 	}
-	if (after < -apart && before > apart) || (before < -apart && after > apart) {
+	if (after < -minClockOffset && before > minClockOffset) || (before < -minClockOffset && after > minClockOffset) {
 		return 1, 1
 	}
 	return 1, 0

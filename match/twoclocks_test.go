@@ -8,9 +8,9 @@ import (
 	"meridian/trace"
 )
 
-// conversation passes requests and answers, several on the way at a time, and lets a stamp what it receives by a clock
+// talk passes requests and answers, several on the way at a time, and lets a stamp what it receives by a clock
 // that is ahead. The captures stand in the order of their capture, whatever the stamps say.
-func conversation(w *world, ahead int64, flags bool) {
+func talk(w *world, ahead int64, flags bool) {
 	type event struct {
 		at       int64
 		atB      bool
@@ -63,7 +63,7 @@ func TestStampsOfTwoClocksInOneCaptureAreFound(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(5_000_000_000)
-			conversation(w, c.ahead, c.flags)
+			talk(w, c.ahead, c.flags)
 			var log trace.Warnings
 			r, err := Match(t.Context(), []*trace.Capture{w.a, w.b}, Options{}, &log)
 			if err != nil {

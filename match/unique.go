@@ -15,8 +15,8 @@ type table struct {
 
 type slot struct {
 	key           uint64
-	time          [2]int64 // first sighting at each end
-	count         [2]uint8 // sightings further apart than repeatWithin; 2 stands for more
+	time          [2]int64 // first rttVote at each end
+	count         [2]uint8 // occurrences further apart than repeatWithin; 2 stands for more
 	used, settled bool
 }
 
@@ -25,13 +25,13 @@ type slot struct {
 const most = 1 << 19
 
 // matchUnique adds a message for every key that both ends saw once, and returns how many keys both saw of which one end
-// saw several. lonely, if not nil, is told the places in up (end 0) and down (end 1) whose key the other end never saw.
-func (t *table) matchUnique(up, down []acknowledgement, link *link, lonely func(end, place int)) (ambiguous int64) {
+// saw several. unmatched, if not nil, is told the places in up (end 0) and down (end 1) whose key the other end never saw.
+func (t *table) matchUnique(up, down []acknowledgement, link *link, unmatched func(end, place int)) (ambiguous int64) {
 	if len(up) == 0 || len(down) == 0 {
 		for end, list := range [][]acknowledgement{up, down} {
 			for i := range list {
-				if lonely != nil {
-					lonely(end, i)
+				if unmatched != nil {
+					unmatched(end, i)
 				}
 			}
 		}
@@ -39,12 +39,12 @@ func (t *table) matchUnique(up, down []acknowledgement, link *link, lonely func(
 	}
 	parts := uint64((len(up)+len(down))/most + 1)
 	for part := range parts {
-		ambiguous += t.matchPart([2][]acknowledgement{up, down}, part, parts, link, lonely)
+		ambiguous += t.matchPart([2][]acknowledgement{up, down}, part, parts, link, unmatched)
 	}
 	return ambiguous
 }
 
-func (t *table) matchPart(ends [2][]acknowledgement, part, parts uint64, link *link, lonely func(end, place int)) (ambiguous int64) {
+func (t *table) matchPart(ends [2][]acknowledgement, part, parts uint64, link *link, unmatched func(end, place int)) (ambiguous int64) {
 	in := func(a *acknowledgement) bool { return parts == 1 || a.key%parts == part }
 	n := 0
 	for _, list := range ends { // counted and not guessed: who made the packets could have chosen their keys
@@ -58,7 +58,7 @@ func (t *table) matchPart(ends [2][]acknowledgement, part, parts uint64, link *l
 	for end, list := range ends {
 		for i := range list {
 			if in(&list[i]) {
-				t.sight(&list[i], end)
+				t.record(&list[i], end)
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func (t *table) matchPart(ends [2][]acknowledgement, part, parts uint64, link *l
 			s := t.find(list[i].key)
 			switch {
 			case s.count[1-end] == 0:
-				if lonely != nil {
-					lonely(end, i)
+				if unmatched != nil {
+					unmatched(end, i)
 				}
 			case end == 0 || s.settled:
 			case s.count[0] > 1 || s.count[1] > 1:
@@ -107,7 +107,7 @@ func (t *table) find(key uint64) *slot {
 	}
 }
 
-func (t *table) sight(a *acknowledgement, end int) {
+func (t *table) record(a *acknowledgement, end int) {
 	s := t.find(a.key)
 	s.used, s.key = true, a.key
 	switch {

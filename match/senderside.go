@@ -6,61 +6,65 @@ import (
 	"meridian/trace"
 )
 
-// Who was first, without knowing the clocks: let p go one way and q the other, both seen by a and by b, and let b's
-// clock be ahead by o. If a is nearer to the sender of p,
+// Which capture is on the sender's side can be told from a round trip, without knowing the clocks. Let packet p go one way
+// and q the other, both seen by a and by b, and let b's clock be ahead by o. If a is nearer to the sender of p,
 //
 //	a saw p at t        b saw it at t + delay(p) + o
 //	b saw q at u + o    a saw it at u + delay(q)
 //	(a's q - b's q) - (a's p - b's p) = delay(q) + delay(p) > 0
 //
-// and less than 0 if b is: the offset cancels. Neighbours in time are compared, so that skew has no time to act.
+// and less than 0 if b is: the offset cancels, and the sign of what is left votes. Neighbours in time are compared, so that
+// skew has no time to act.
 //
-// Where one capture's two directions are stamped by two clocks their offset does not cancel. But in file order the
-// packets of both directions alternate within microseconds, which tells that offset well enough to take it out.
+// Where one capture's two directions are stamped by two clocks their offset does not cancel. But in file order the packets
+// of both directions alternate within microseconds, which tells that offset well enough to take it out (splitOf).
 
-// sighting is what two captures say of one conversation.
-type sighting struct {
+// rttVote is what two captures say of the sender's side in one conversation.
+type rttVote struct {
 	first    int  // +1: a is nearer to the sender of a's direction 0; -1: b; 0: cannot be told
 	shared   int  // packets that both saw
 	together bool // both saw every packet at the same instant: one clock, one host
 	pairs    int  // of packets there and back that could be compared
 }
 
-// encounter is a packet that both captures saw.
-type encounter struct {
+// commonPacket is a packet that both captures saw.
+type commonPacket struct {
 	a, b      int64 // its stamps
 	direction int   // a's
 	seq       uint32
 	bytes     uint32 // 0 for a packet without data, else 1
 }
 
-// looked is how many packets of a conversation are looked at first in each capture, enough how many of them they must
-// share.
-const looked, enough = 96, 4
+const (
+	// firstPackets is how many packets of a conversation are looked at in each capture before more are.
+	firstPackets = 96
+	// minCommon is how many of them both captures must share to stop there.
+	minCommon = 4
+)
 
 // widening calls try with ever more of the packets from the beginning of each capture to look at, until it is content or
 // has seen all. Mostly the beginnings overlap; where one capture began later, the cost is that of finding where.
-func (u *unit) widening(most int, try func(most int) bool) {
+func (u *conversation) widening(most int, try func(most int) bool) {
 	all := max(len(u.members(true)), len(u.members(false)))
 	for !try(most) && most < all {
 		most *= 16
 	}
 }
 
-// closest is how far apart in time two packets may be to be compared, ns, by one capture at least: in the other two
-// clocks may stand between them.
-const closest = 2_000_000_000
+// maxGap is how far apart in time two packets may be to be compared, ns. One capture that says so is enough: in the other,
+// two clocks may stand between them.
+const maxGap = 2_000_000_000
 
-func watch(u *unit) sighting {
-	var met []encounter
-	u.widening(looked, func(most int) bool {
-		met = encounters(u, most, u.exactKey())
-		return len(met) >= enough
+func senderSide(u *conversation) rttVote {
+	var common []commonPacket
+	u.widening(firstPackets, func(most int) bool {
+		common = commonPackets(u, most, u.exactKey())
+		return len(common) >= minCommon
 	})
-	s := u.compare(met)
+	s := u.compare(common)
 	if s.pairs == 0 && u.connA != nil {
 		// Data that one end saw in super-segments, and acknowledgements one way: the first part of each must do.
-		if t := u.compare(u.onlyOnce(encounters(u, 16*looked, u.beginKey()), 16*looked)); t.pairs > 0 {
+		if t := u.compare(u.onlyOnce(commonPackets(u, 16*firstPackets, u.beginKey()), 16*firstPackets)); t.pairs > 0 {
 			t.shared = max(t.shared, s.shared)
 			return t
 		}
@@ -69,8 +73,8 @@ func watch(u *unit) sighting {
 }
 
 // compare lets the packets that both captures saw vote.
-func (u *unit) compare(met []encounter) sighting {
-	s := sighting{shared: len(met)}
+func (u *conversation) compare(common []commonPacket) rttVote {
+	s := rttVote{shared: len(common)}
 	splitA := splitOf(u.a, u.members(true))
 	splitB := splitOf(u.b, u.members(false))
 	if u.swapped {
@@ -79,9 +83,9 @@ func (u *unit) compare(met []encounter) sighting {
 	split := splitA.minus(splitB)
 	step := u.a.Granularity + u.b.Granularity
 	var before, after, near int
-	for i := 1; i < len(met); i++ {
-		p, q := met[i-1], met[i]
-		if p.direction == q.direction || !within(q.a, p.a, closest) && !within(q.b, p.b, closest) {
+	for i := 1; i < len(common); i++ {
+		p, q := common[i-1], common[i]
+		if p.direction == q.direction || !within(q.a, p.a, maxGap) && !within(q.b, p.b, maxGap) {
 			continue
 		}
 		if p.direction == 1 {
@@ -102,7 +106,7 @@ func (u *unit) compare(met []encounter) sighting {
 	// On one host both are equal but for the steps of the stamps, which fall to either side; between two hosts, however
 	// quick the link, they fall to one.
 	even := 3*min(before, after) >= max(before, after)
-	s.together = s.pairs > 0 && 10*near >= 9*s.pairs && even || s.pairs == 0 && len(met) >= enough && sameStamps(met)
+	s.together = s.pairs > 0 && 10*near >= 9*s.pairs && even || s.pairs == 0 && len(common) >= minCommon && sameStamps(common)
 	switch {
 	case s.together:
 	case 2*(before-after) > s.pairs:
@@ -113,8 +117,8 @@ func (u *unit) compare(met []encounter) sighting {
 	return s
 }
 
-func sameStamps(met []encounter) bool {
-	for _, m := range met {
+func sameStamps(common []commonPacket) bool {
+	for _, m := range common {
 		if m.a != m.b {
 			return false
 		}
@@ -123,7 +127,7 @@ func sameStamps(met []encounter) bool {
 }
 
 // members returns the packets of the conversation in one of its captures.
-func (u *unit) members(ofA bool) []uint32 {
+func (u *conversation) members(ofA bool) []uint32 {
 	switch {
 	case ofA && u.connA != nil:
 		return u.a.members(u.connA)
@@ -135,9 +139,9 @@ func (u *unit) members(ofA bool) []uint32 {
 	return u.b.packets(u.flowB)
 }
 
-// encounters returns packets that by their key both captures saw once, looking at the first most of each, in the order of
+// common packets returns packets that by their key both captures saw once, looking at the first most of each, in the order of
 // b's file.
-func encounters(u *unit, most int, keyOf func(*trace.Packet) uint64) []encounter {
+func commonPackets(u *conversation, most int, keyOf func(*trace.Packet) uint64) []commonPacket {
 	type seen struct {
 		time      int64
 		direction int
@@ -159,25 +163,25 @@ func encounters(u *unit, most int, keyOf func(*trace.Packet) uint64) []encounter
 	for _, n := range members {
 		inB[keyOf(u.b.at(n))]++
 	}
-	var met []encounter
+	var common []commonPacket
 	for _, n := range members {
 		p := u.b.at(n)
 		key := keyOf(p)
 		if s := inA[key]; s.count == 1 && inB[key] == 1 && u.otherDirection(s.direction) == direction(p) {
-			met = append(met, encounter{a: s.time, b: p.Time, direction: s.direction, seq: p.Seq, bytes: min(p.Length, 1)})
+			common = append(common, commonPacket{a: s.time, b: p.Time, direction: s.direction, seq: p.Seq, bytes: min(p.Length, 1)})
 		}
 	}
-	return met
+	return common
 }
 
 func head(packets []uint32, most int) []uint32 { return packets[:min(most, len(packets))] }
 
 // exactKey is what a packet is recognised by when it was neither divided nor put together.
-func (u *unit) exactKey() func(*trace.Packet) uint64 {
+func (u *conversation) exactKey() func(*trace.Packet) uint64 {
 	if u.plain() {
 		return func(p *trace.Packet) uint64 { return mix(plainPrint(p), uint64(p.Length)) }
 	}
-	if u.connA == nil && !contentKept(u, looked) {
+	if u.connA == nil && !contentKept(u, firstPackets) {
 		return func(p *trace.Packet) uint64 { return contentKey(p, 0) }
 	}
 	return func(p *trace.Packet) uint64 {
@@ -189,7 +193,7 @@ func (u *unit) exactKey() func(*trace.Packet) uint64 {
 }
 
 // beginKey recognises a super-segment by its first part, which has the same numbers: the length is left aside.
-func (u *unit) beginKey() func(*trace.Packet) uint64 {
+func (u *conversation) beginKey() func(*trace.Packet) uint64 {
 	if u.plain() {
 		return func(p *trace.Packet) uint64 { return mix(plainPrint(p), uint64(min(p.Length, 1))) }
 	}
@@ -198,9 +202,9 @@ func (u *unit) beginKey() func(*trace.Packet) uint64 {
 	}
 }
 
-// onlyOnce keeps the encounters whose first byte each capture saw once among its first most packets. Of a segment sent
+// onlyOnce returns the common packets whose first byte each capture saw once among its first most packets. Of a segment sent
 // again one capture may have seen one sending and the other the other, which would turn sender and receiver about.
-func (u *unit) onlyOnce(met []encounter, most int) []encounter {
+func (u *conversation) onlyOnce(common []commonPacket, most int) []commonPacket {
 	once := func(x *index, members []uint32, d int, seq uint32) bool {
 		n := 0
 		for _, k := range head(members, most) {
@@ -211,8 +215,8 @@ func (u *unit) onlyOnce(met []encounter, most int) []encounter {
 		}
 		return n == 1
 	}
-	var kept []encounter
-	for _, m := range met {
+	var kept []commonPacket
+	for _, m := range common {
 		if m.bytes == 0 || once(u.a, u.members(true), m.direction, m.seq) &&
 			once(u.b, u.members(false), u.otherDirection(m.direction), m.seq) {
 			kept = append(kept, m)
@@ -228,13 +232,13 @@ func (s span) minus(o span) span { return span{s.low - o.high, s.high - o.low} }
 func (s span) reversed() span    { return span{-s.high, -s.low} }
 
 // apart is the least offset that is taken for two clocks, ns: disorder among the queues of one adapter stays below.
-const apart = 1_000_000
+const minClockOffset = 1_000_000
 
 // splitOf returns the offset between the clocks that stamped the two directions, as the file's order tells it: a packet
 // that follows another in the file was captured no earlier. It is zero for a capture that one clock explains.
 func splitOf(x *index, packets []uint32) span {
 	after, before := int64(math.MaxInt64), int64(math.MaxInt64)
-	packets = head(packets, looked)
+	packets = head(packets, firstPackets)
 	for i := 1; i < len(packets); i++ {
 		p, q := x.at(packets[i-1]), x.at(packets[i])
 		switch step := q.Time - p.Time; {
@@ -244,7 +248,7 @@ func splitOf(x *index, packets []uint32) span {
 			before = min(before, step)
 		}
 	}
-	if after == math.MaxInt64 || before == math.MaxInt64 || after > -apart && before > -apart {
+	if after == math.MaxInt64 || before == math.MaxInt64 || after > -minClockOffset && before > -minClockOffset {
 		return span{}
 	}
 	return span{min(-before, after), max(-before, after)}
