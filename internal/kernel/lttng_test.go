@@ -16,6 +16,7 @@ import (
 	"meridian/format/pcap"
 	"meridian/internal/corpus"
 	"meridian/internal/kernel"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -177,12 +178,7 @@ func TestKernelTraceAndCaptureOfTheSameFramesAreTheSamePackets(t *testing.T) {
 
 // TestTraceOfTheTestIsOneAsOthersSeeIt keeps the trace above from being what only our own reader takes for LTTng's.
 func TestTraceOfTheTestIsOneAsOthersSeeIt(t *testing.T) {
-	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("babeltrace2 is not installed")
-		}
-		t.Skip("babeltrace2 is not installed")
-	}
+	testneed.Program(t, "babeltrace2")
 	frames := someFrames()
 	out, err := exec.Command("babeltrace2", lttng(t, frames)).CombinedOutput()
 	if err != nil {

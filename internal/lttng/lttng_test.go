@@ -23,6 +23,7 @@ import (
 	"meridian/format/pcap"
 	"meridian/internal/kernel"
 	"meridian/internal/lttng"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -124,12 +125,7 @@ func styles(t *testing.T, f func(*testing.T, lttng.Style)) {
 }
 
 func TestBabeltraceReadsEveryEventAtItsTime(t *testing.T) {
-	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("babeltrace2 is not installed")
-		}
-		t.Skip("babeltrace2 is not installed")
-	}
+	testneed.Program(t, "babeltrace2")
 	capture := traffic(t, 1500)
 	styles(t, func(t *testing.T, s lttng.Style) {
 		written := write(t, capture, lttng.Options{Host: "web", Style: s, Clock: fast, User: true, PacketSize: 8 << 10})

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/format/pcap"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -150,13 +151,7 @@ func TestDroppedPacketsStandInTheFile(t *testing.T) {
 	if fmt.Sprint(told) != fmt.Sprint(want) {
 		t.Errorf("%q, want %q", told, want)
 	}
-	capinfos, err := exec.LookPath("capinfos")
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("capinfos is not installed")
-		}
-		t.Skip("capinfos is not installed")
-	}
+	capinfos := testneed.Program(t, "capinfos")
 	out, err := exec.Command(capinfos, path).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Number of stat entries = 2") || !strings.Contains(string(out), "nanosecond") {
 		t.Errorf("%v: %s", err, out)

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -110,13 +111,7 @@ func TestWhatIsDamagedOtherwiseIsLeftAlone(t *testing.T) {
 }
 
 func TestOtherProgramsReadAFileThatWasTorn(t *testing.T) {
-	capinfos, err := exec.LookPath("capinfos")
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("capinfos is not installed")
-		}
-		t.Skip("capinfos is not installed")
-	}
+	capinfos := testneed.Program(t, "capinfos")
 	path := filepath.Join(t.TempDir(), "x.pcapng")
 	whole, ends := someFile(t, path, "ours", 20)
 	if err := os.WriteFile(path, whole[:ends[12]+9], 0o666); err != nil {
