@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"meridian/internal/testneed"
 )
 
 // TestScripts runs the real command as testdata/script says. Beside testscript's own words, scripts know
@@ -188,11 +190,14 @@ func field(ts *testscript.TestScript, file, path string) any {
 
 func need(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, 1)
+	if testing.Short() {
+		benchOf(ts).t.Skip("left out with -short: needs " + args[0])
+	}
 	if _, err := exec.LookPath(args[0]); err == nil {
 		return
 	}
 	if os.Getenv("MERIDIAN_CI") == "1" {
 		ts.Fatalf("%s is not installed", args[0])
 	}
-	benchOf(ts).t.Skip(args[0] + " is not installed")
+	benchOf(ts).t.Skip(fmt.Sprintf("%s is not installed (apt-get install %s)", args[0], testneed.Package(args[0])))
 }

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -41,13 +42,7 @@ func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.Timeli
 // say and left no other file.
 func gnuplot(t *testing.T, script, terminal string) []byte {
 	t.Helper()
-	program, err := exec.LookPath("gnuplot")
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("gnuplot is not installed")
-		}
-		t.Skip("gnuplot is not installed")
-	}
+	program := testneed.Program(t, "gnuplot")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "t.plot"), []byte(script), 0o644); err != nil {
 		t.Fatal(err)

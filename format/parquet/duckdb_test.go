@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"meridian/internal/testneed"
 )
 
 // duckdb is the package of npm that has DuckDB with its native library, and the version that these tests were written with.
@@ -16,24 +18,17 @@ const duckdbVersion = "1.5.6-r.1"
 // user's cache; elsewhere it is used if it is there.
 func duckdbHome(t *testing.T) string {
 	t.Helper()
-	strict := os.Getenv("MERIDIAN_CI") == "1"
-	give := t.Skipf
-	if strict {
-		give = t.Fatalf
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		give("node is not installed, which runs DuckDB")
-	}
+	testneed.Program(t, "node")
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		give("no directory for a cache: %v", err)
+		testneed.Missing(t, "no folder for a cache of DuckDB: %v", err)
 	}
 	home := filepath.Join(cache, "meridian", "duckdb-"+duckdbVersion)
 	if _, err := os.Stat(filepath.Join(home, "node_modules", duckdb, "package.json")); err == nil {
 		return home
 	}
-	if !strict {
-		t.Skipf("DuckDB is not there; fetch it with: npm install --prefix %s %s@%s", home, duckdb, duckdbVersion)
+	if os.Getenv("MERIDIAN_CI") != "1" {
+		t.Skipf("DuckDB is not installed: npm install --prefix %s %s@%s", home, duckdb, duckdbVersion)
 	}
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -16,20 +15,14 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
 // peer returns the path of another tool. Where the tests guard a release, its absence is a failure.
 func peer(t *testing.T, name string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("%s is not installed", name)
-	}
-	return path
+	return testneed.Program(t, name)
 }
 
 // golden lists the captures that other tools made.

@@ -46,9 +46,9 @@ var mayImport = map[string][]string{
 	"internal/corpus":         {},
 	"internal/load":           {"trace", "clock"},
 	"internal/lttng":          {"format/ctf", "sensor/tsdl", "trace", "clock"},
-	"internal/netlab":         {"internal/sim"},
+	"internal/netlab":         {"internal/sim", "internal/testneed"},
 	"internal/testneed":       {},
-	"internal/traceprocessor": {},
+	"internal/traceprocessor": {"internal/testneed"},
 
 	// Imported by no other package.
 	"cmd":      {"..."},

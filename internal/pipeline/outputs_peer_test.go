@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"meridian/internal/sim"
+	"meridian/internal/testneed"
 	"meridian/internal/traceprocessor"
 )
 
@@ -71,13 +71,7 @@ func TestOtherToolsSeeWhatWasAligned(t *testing.T) {
 
 // askBabeltrace has babeltrace2 read a directory of traces to its end.
 func askBabeltrace(t *testing.T, dir string, events int64) {
-	path, err := exec.LookPath("babeltrace2")
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("babeltrace2 is not installed")
-		}
-		t.Skip("babeltrace2 is not installed")
-	}
+	path := testneed.Program(t, "babeltrace2")
 	var said strings.Builder
 	c := exec.Command(path, dir)
 	c.Stderr = &said

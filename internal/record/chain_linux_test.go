@@ -19,9 +19,10 @@ import (
 	"meridian/trace"
 )
 
-// kernelRecorder opens a recording of kernel events, or ends the test where the machine cannot record them.
+// kernelRecorder opens a recording of kernel events, or skips the test where the machine has none for us.
 func kernelRecorder(t testing.TB, o kernel.Options, w *trace.Warnings) (*kernel.Recorder, Source) {
 	t.Helper()
+	testneed.Long(t, "records kernel events")
 	events, err := kernel.Open(o, w)
 	var u *kernel.Unavailable
 	if errors.As(err, &u) {

@@ -15,9 +15,10 @@ import (
 // smallDisk mounts a file system of so many bytes.
 func smallDisk(t *testing.T, bytes string) string {
 	t.Helper()
+	testneed.Root(t, "mounting a small file system")
 	dir := t.TempDir()
 	if err := unix.Mount("meridian", dir, "tmpfs", 0, "size="+bytes); err != nil {
-		testneed.Missing(t, "a small file system cannot be mounted (run as root): %v", err)
+		testneed.Missing(t, "only root can mount a small file system: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"meridian/internal/sensortest"
+	"meridian/internal/testneed"
 	"meridian/sensor"
 	"meridian/trace"
 )
@@ -33,13 +34,7 @@ func record(t testing.TB, emit func()) (dir string) {
 // babeltrace returns the lines that babeltrace2 prints of a trace; a word on stderr is a failure.
 func babeltrace(t testing.TB, dir string) []string {
 	t.Helper()
-	path, err := exec.LookPath("babeltrace2")
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("babeltrace2 is not installed")
-		}
-		t.Skip("babeltrace2 is not installed")
-	}
+	path := testneed.Program(t, "babeltrace2")
 	c := exec.Command(path, dir)
 	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "BABELTRACE_TERM_COLOR=never")
 	var out, problems bytes.Buffer

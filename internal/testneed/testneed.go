@@ -1,5 +1,8 @@
 // Package testneed decides what a test does where the machine lacks something that it needs: the test is skipped with a
 // reason that names what is missing and what to install, and fails where everything must run (MERIDIAN_CI=1).
+//
+// With -short ("make quick"), tests that need another program, a browser or root are skipped wherever they run, and random
+// tests try fewer cases. Under the race detector, which makes code five to ten times slower, they try fewer cases too.
 package testneed
 
 import (
@@ -34,9 +37,26 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skip(reason)
 }
 
+// Long ends the test with -short: it needs what the daily tests do without.
+func Long(t testing.TB, what string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("left out with -short: %s", what)
+	}
+}
+
+// Cases returns how many of n cases a random test tries: all of them, or a fifth with -short or under the race detector.
+func Cases(n int) int {
+	if testing.Short() || race {
+		return max(n/5, 1)
+	}
+	return n
+}
+
 // Program returns the path of a program, or ends the test.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	Long(t, "needs "+name)
 	path, err := exec.LookPath(name)
 	if err != nil {
 		Missing(t, "%s is not installed (apt-get install %s)", name, Package(name))
@@ -47,6 +67,7 @@ func Program(t testing.TB, name string) string {
 // Root ends the test unless it runs as root. What says what needs root.
 func Root(t testing.TB, what string) {
 	t.Helper()
+	Long(t, what+" needs root")
 	if os.Geteuid() != 0 {
 		Missing(t, "%s needs root: run the tests with sudo", what)
 	}

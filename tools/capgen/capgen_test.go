@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"meridian/format/pcap"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -81,13 +82,7 @@ func TestTheCapturesAreInOrderAndHoldWhatWasAskedFor(t *testing.T) {
 
 // All checksums must be right, which only whole packets show.
 func TestTsharkFindsNothingWrongWithThePackets(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	tshark := testneed.Program(t, "tshark")
 	whole := small
 	whole.packets, whole.snap = 5000, 2000
 	a, b := generated(t, whole, "pcap")

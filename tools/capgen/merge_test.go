@@ -10,6 +10,7 @@ import (
 
 	"meridian/clock"
 	"meridian/format/pcap"
+	"meridian/internal/testneed"
 	"meridian/order"
 	"meridian/trace"
 )
@@ -60,13 +61,7 @@ func mergedBy(t *testing.T, out string, paths ...string) {
 
 // With clocks that need no correction the merge is what mergecap makes, packet for packet.
 func TestMergingIsWhatMergecapDoes(t *testing.T) {
-	mergecap, err := exec.LookPath("mergecap")
-	if err != nil {
-		if os.Getenv("MERIDIAN_CI") == "1" {
-			t.Fatal("mergecap is not installed")
-		}
-		t.Skip("mergecap is not installed")
-	}
+	mergecap := testneed.Program(t, "mergecap")
 	a, b := generated(t, small, "pcap")
 	ours, theirs := filepath.Join(t.TempDir(), "ours.pcapng"), filepath.Join(t.TempDir(), "theirs.pcapng")
 	mergedBy(t, ours, a, b)
@@ -75,10 +70,12 @@ func TestMergingIsWhatMergecapDoes(t *testing.T) {
 	}
 	var readers [2]*pcap.Reader
 	for i, path := range []string{ours, theirs} {
-		if readers[i], err = pcap.Open(path, nil); err != nil {
+		r, err := pcap.Open(path, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		defer readers[i].Close()
+		defer r.Close()
+		readers[i] = r
 	}
 	for n := 0; ; n++ {
 		var f, g trace.Frame

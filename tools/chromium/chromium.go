@@ -24,7 +24,7 @@ import (
 )
 
 // ErrNone says that there is no Chromium on this machine.
-var ErrNone = errors.New("no Chromium is installed (package chromium)")
+var ErrNone = errors.New("no Chromium is installed (apt-get install chromium)")
 
 // patience is how long a Chromium may take to say where it listens: on a busy machine more than chromedp's 20 s.
 const patience = 3 * time.Minute

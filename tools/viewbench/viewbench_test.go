@@ -4,19 +4,20 @@ package main
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"meridian/internal/load"
+	"meridian/internal/testneed"
 	"meridian/tools/chromium"
 )
 
 // What make bench-view does, small and without a clock: every move draws, tiles come, and nothing goes wrong in the page.
 func TestEveryMoveIsDrawnServedAndInOneFile(t *testing.T) {
-	if _, err := chromium.Path(); errors.Is(err, chromium.ErrNone) && os.Getenv("MERIDIAN_CI") != "1" {
-		t.Skip(err)
+	testneed.Long(t, "needs a browser")
+	if _, err := chromium.Path(); errors.Is(err, chromium.ErrNone) {
+		testneed.Missing(t, "%v", err)
 	}
 	o := options{Options: load.Options{Events: 120_000, Hosts: 3, Messages: 12_000}, path: filepath.Join(t.TempDir(), "load.mvx"), tiles: 5}
 	x, _, err := indexed(o)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"meridian/internal/netlab"
+	"meridian/internal/testneed"
 )
 
 func TestMain(m *testing.M) {
@@ -168,9 +169,7 @@ func TestANamespaceThatIsNotThereIsNamed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("entering a namespace needs root")
-	}
+	testneed.Root(t, "entering a namespace")
 	if _, err := Open(Options{NetNS: os.DevNull}); err == nil || !strings.Contains(err.Error(), os.DevNull) {
 		t.Errorf("a file that is no namespace: %v", err)
 	}

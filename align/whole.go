@@ -10,8 +10,8 @@ import (
 	"meridian/trace"
 )
 
-// separate returns a tree in which every clock is its own reference.
-func separate(clocks int) *network.Tree {
+// alone returns a tree in which every clock is its own reference.
+func alone(clocks int) *network.Tree {
 	t := &network.Tree{
 		Component: make([]int, clocks), Parent: make([]int, clocks),
 		Maps: make([]clock.Map, clocks), Distance: make([]float64, clocks),
@@ -23,8 +23,8 @@ func separate(clocks int) *network.Tree {
 	return t
 }
 
-// numberComponents numbers the components from 0 in the order of their first clocks, after parents were set.
-func numberComponents(t *network.Tree) {
+// number renumbers the components from 0 in the order of their first clocks, after clocks were hung on parents.
+func number(t *network.Tree) {
 	t.References = nil
 	known := make(map[int]int)
 	for i := range t.Parent {
@@ -42,8 +42,8 @@ func numberComponents(t *network.Tree) {
 	}
 }
 
-// byBroadcasts places all clocks by the broadcasts that they received.
-func byBroadcasts(p *trace.Problem, chosen int, _ *Options) (*network.Tree, error) {
+// heard places all clocks by the broadcasts that they received.
+func heard(p *trace.Problem, o *Options) (*network.Tree, error) {
 	if len(p.Broadcasts) == 0 {
 		return nil, fmt.Errorf("the method broadcast needs broadcasts: @broadcast lines in a list of messages, or traces of a medium that several hosts hear")
 	}
@@ -51,7 +51,11 @@ func byBroadcasts(p *trace.Problem, chosen int, _ *Options) (*network.Tree, erro
 	if err != nil {
 		return nil, err
 	}
-	t := separate(len(p.Clocks))
+	chosen, err := o.reference(p)
+	if err != nil {
+		return nil, err
+	}
+	t := alone(len(p.Clocks))
 	for _, g := range groups {
 		reference, back := g.Reference, clock.Identity()
 		for k, c := range g.Clocks {
@@ -66,12 +70,12 @@ func byBroadcasts(p *trace.Problem, chosen int, _ *Options) (*network.Tree, erro
 			}
 		}
 	}
-	numberComponents(t)
+	number(t)
 	return t, nil
 }
 
-// bySamples places every clock on the reference that its samples were taken against.
-func bySamples(p *trace.Problem, _ int, o *Options) (*network.Tree, error) {
+// fromSamples places every clock on the reference that its samples were taken against.
+func fromSamples(p *trace.Problem, o *Options) (*network.Tree, error) {
 	if len(p.Samples) == 0 {
 		return nil, fmt.Errorf("the method sampled needs samples of a reference clock")
 	}
@@ -82,7 +86,7 @@ func bySamples(p *trace.Problem, _ int, o *Options) (*network.Tree, error) {
 		}
 		of[x.Clock] = append(of[x.Clock], x)
 	}
-	t := separate(len(p.Clocks))
+	t := alone(len(p.Clocks))
 	for c, samples := range of {
 		if len(samples) == 0 {
 			continue
@@ -97,6 +101,6 @@ func bySamples(p *trace.Problem, _ int, o *Options) (*network.Tree, error) {
 		}
 		t.Parent[c], t.Maps[c] = against, m
 	}
-	numberComponents(t)
+	number(t)
 	return t, nil
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package testneed
+
+const race = false
