@@ -8,15 +8,14 @@ import (
 	"meridian/trace"
 )
 
-// method is one way to estimate. It has either an estimator of pairs, whose results a network strategy joins, or places
-// all clocks itself.
+// method is one way to estimate. It either estimates pairs, which a network strategy joins, or places all clocks itself.
 type method struct {
 	name string
-	// linear says that its bounds are those of straight lines; otherwise they are those of the stated wander.
+	// linear says that its bounds assume linear clocks. Otherwise they assume the stated wander.
 	linear bool
 	pair   func(*pair.Problem, *Options) (pair.Estimate, error)
-	whole  func(*trace.Problem, *Options) (*network.Tree, error)
-	// assumption is what the bounds of a whole method rest on; "" for one that has none.
+	whole  func(p *trace.Problem, reference int, o *Options) (*network.Tree, error)
+	// assumption is what the bounds of a method that places all clocks rest on; "" for one without bounds.
 	assumption string
 }
 
@@ -41,8 +40,8 @@ var methods = []method{
 		return pair.Cristian(p, pair.CristianOptions{})
 	}},
 	{name: "ntp", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.NTP(p) }},
-	{name: "broadcast", whole: heard},
-	{name: "sampled", whole: fromSamples,
+	{name: "broadcast", whole: byBroadcasts},
+	{name: "sampled", whole: bySamples,
 		assumption: "every clock is linear from one sample to the next, and no sample is further off than it says"},
 }
 

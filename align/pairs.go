@@ -1,12 +1,8 @@
 package align
 
 import (
-	"context"
-	"math"
-	"runtime"
+	"cmp"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"meridian/align/bound"
 	"meridian/align/network"
@@ -15,9 +11,12 @@ import (
 	"meridian/trace"
 )
 
+// pairList is pairs ordered by clocks.
+type pairList []Pair
+
 // pairsOf returns a pair for every two clocks with messages between them, ordered by clocks.
-func pairsOf(p *trace.Problem) []Pair {
-	var pairs []Pair
+func pairsOf(p *trace.Problem) pairList {
+	var pairs pairList
 	known := make(map[[2]int]int)
 	for _, c := range p.Channels {
 		if len(c.Messages) == 0 || c.From == c.To {
@@ -36,279 +35,83 @@ func pairsOf(p *trace.Problem) []Pair {
 			pairs[i].BA += int64(len(c.Messages))
 		}
 	}
-	slices.SortFunc(pairs, func(p, q Pair) int {
-		if p.A != q.A {
-			return p.A - q.A
-		}
-		return p.B - q.B
-	})
+	slices.SortFunc(pairs, func(p, q Pair) int { return p.compare(q.A, q.B) })
 	return pairs
 }
 
-// messagesOf gathers the messages of every pair, both ways, in one pass over the channels.
-func (s *solving) messagesOf() []pair.Problem {
-	problems := make([]pair.Problem, len(s.Pairs))
+// compare orders pairs by their clocks.
+func (x *Pair) compare(a, b int) int { return cmp.Or(cmp.Compare(x.A, a), cmp.Compare(x.B, b)) }
+
+// index returns the place of the pair of two clocks; false if they exchanged no messages.
+func (l pairList) index(a, b int) (int, bool) {
+	return slices.BinarySearchFunc(l, [2]int{min(a, b), max(a, b)}, func(x Pair, key [2]int) int { return x.compare(key[0], key[1]) })
+}
+
+// between returns the estimate of two clocks, that of equal clocks if they exchanged no messages.
+func (l pairList) between(a, b int) *pair.Estimate {
+	if i, found := l.index(a, b); found {
+		return &l[i].Estimate
+	}
+	return &pair.Estimate{Map: clock.Identity()}
+}
+
+// leastDelay returns the least delay possible between two clocks, ns.
+func (l pairList) leastDelay(a, b int) int64 {
+	if i, found := l.index(a, b); found {
+		return l[i].Least
+	}
+	return 0
+}
+
+// problems gathers the messages of every pair, both ways, in one pass over the channels. The messages are shared.
+func (l pairList) problems(p *trace.Problem, minDelay int64) []pair.Problem {
+	problems := make([]pair.Problem, len(l))
 	number := make(map[[2]int]int)
-	for i := range s.Pairs {
-		x := &s.Pairs[i]
-		problems[i] = pair.Problem{A: s.Clocks[x.A], B: s.Clocks[x.B], MinAB: s.options.MinDelay, MinBA: s.options.MinDelay}
+	for i := range l {
+		x := &l[i]
+		problems[i] = pair.Problem{A: p.Clocks[x.A], B: p.Clocks[x.B], MinAB: minDelay, MinBA: minDelay}
 		number[[2]int{x.A, x.B}] = i
 	}
-	for _, c := range s.Channels {
+	for _, c := range p.Channels {
 		if len(c.Messages) == 0 || c.From == c.To {
 			continue
 		}
-		p := &problems[number[[2]int{min(c.From, c.To), max(c.From, c.To)}]]
+		x := &problems[number[[2]int{min(c.From, c.To), max(c.From, c.To)}]]
 		if c.From < c.To {
-			p.AB = append(p.AB, c.Messages)
+			x.AB = append(x.AB, c.Messages)
 		} else {
-			p.BA = append(p.BA, c.Messages)
+			x.BA = append(x.BA, c.Messages)
 		}
 	}
 	return problems
 }
 
-// estimate bounds every pair and estimates those that the strategy needs.
-func (s *solving) estimate(ctx context.Context) error {
-	if s.method.whole != nil {
-		return nil
-	}
-	problems := s.messagesOf()
-	s.problems = problems
-	s.estimated = make([]bool, len(s.Pairs))
-	if len(problems) == 1 && !s.options.MeasureDelay {
-		return s.estimateOnly(ctx, &problems[0])
-	}
-	if err := s.bound(ctx, problems); err != nil {
-		return err
-	}
-	// What was measured is an estimate, on which no bound may rest.
-	for i := range problems {
-		if s.options.MeasureDelay {
-			least := pair.MeasuredMinimum(&problems[i])
-			problems[i].MinAB, problems[i].MinBA = least, least
-		}
-		s.Pairs[i].Least = problems[i].MinAB
-	}
-	if s.strategy() != joint {
-		return s.each(ctx, func(i int) error { return s.estimateOne(i, &problems[i]) })
-	}
-	// Of a network only the pairs of a tree are smoothed one by one.
-	first, err := network.Build("", len(s.Clocks), s.edges(), s.chosen)
-	if err != nil {
-		return err
-	}
-	return s.each(ctx, func(i int) error {
-		if x := &s.Pairs[i]; first.Parent[x.A] == x.B || first.Parent[x.B] == x.A {
-			return s.estimateOne(i, &problems[i])
-		}
-		return nil
-	})
-}
-
-// strategy returns the network strategy in force.
-func (s *solving) strategy() string {
-	switch {
-	case s.options.Network != "":
-		return s.options.Network
-	case s.method.name == envelopeMethod:
-		return joint
-	}
-	return network.Strategies()[0]
-}
-
-// each runs a function for every pair, as many at a time as there are processors.
-func (s *solving) each(ctx context.Context, f func(i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range s.Pairs {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return f(i)
-		})
-	}
-	return group.Wait()
-}
-
-// estimateOnly bounds and estimates a single pair, both at once.
-func (s *solving) estimateOnly(ctx context.Context, p *pair.Problem) error {
-	s.Pairs[0].Least = p.MinAB
-	group, inner := errgroup.WithContext(ctx)
-	var e pair.Estimate
-	group.Go(func() error { return s.bound(inner, s.problems) })
-	group.Go(func() (err error) {
-		e, err = s.run(p)
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	s.take(0, e)
-	return ctx.Err()
-}
-
-// estimateOne runs the method on a pair.
-func (s *solving) estimateOne(i int, p *pair.Problem) error {
-	e, err := s.run(p)
-	if err == nil {
-		s.take(i, e)
-	}
-	return err
-}
-
-// run runs the method.
-func (s *solving) run(p *pair.Problem) (pair.Estimate, error) {
-	estimate := func(p *pair.Problem) (pair.Estimate, error) { return s.method.pair(p, s.options) }
-	if s.options.Segment > 0 {
-		return pair.Segmented(p, s.options.Segment.Nanoseconds(), estimate)
-	}
-	return estimate(p)
-}
-
-// take makes an estimate a pair's, with the bounds that the pair has.
-func (s *solving) take(i int, e pair.Estimate) {
-	x := &s.Pairs[i]
-	if s.secondOf(x) != nil {
-		return
-	}
-	if !s.method.linear {
-		known := x.Estimate
-		e.Fit, e.Wander = known.Fit, known.Wander
-		e.Map.Low, e.Map.High = known.Map.Low, known.Map.High
-		e.First, e.Last = known.First, known.Last
-		rates(&e)
-	}
-	x.Estimate, s.estimated[i] = e, true
-}
-
-// bound gives every pair the strict bounds of the stated wander. Where the messages of some contradict it, the smallest
-// wander that all allow is found, and all bounds rest on twice that: jitter hides a part of what clocks wander.
-func (s *solving) bound(ctx context.Context, problems []pair.Problem) error {
-	if s.method.linear {
-		return nil
-	}
-	refused := make([]bool, len(s.Pairs))
-	err := s.each(ctx, func(i int) error {
-		refused[i] = !s.boundOne(i, &problems[i])
-		return nil
-	})
-	if err != nil || !slices.Contains(refused, true) {
-		return err
-	}
-	least := make([]float64, len(s.Pairs))
-	err = s.each(ctx, func(i int) error {
-		if refused[i] {
-			least[i] = bound.Least(&problems[i], s.Assumed.Epsilon)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, w := range least {
-		if !math.IsInf(w, 1) {
-			s.LeastWander = max(s.LeastWander, w)
-		}
-	}
-	s.Assumed.Wander = max(s.Assumed.Wander, 2*s.LeastWander)
-	return s.each(ctx, func(i int) error {
-		if !s.boundOne(i, &problems[i]) { // contradictory under any clock
-			x := &s.Pairs[i]
-			x.Estimate = pair.Hull(&problems[i])
-			x.Estimate.Map.Low, x.Estimate.Map.High = nil, nil
-		} else if refused[i] {
-			s.Pairs[i].Estimate.Fit = pair.Fallback
-			s.Pairs[i].Estimate.Wander = int64(s.Assumed.Wander)
-		}
-		return nil
-	})
-}
-
-// shownNats is by how many nats a wander must explain the messages better than none to be taken as shown.
-const shownNats = 6
-
-// widen lets the bounds rest on the wander that the messages show, where nobody has stated one and it is more than what is
-// assumed of clocks otherwise: five standard deviations of the walk that was found. What clocks in ordinary rooms show stays
-// below the default.
-func (s *solving) widen(ctx context.Context) error {
-	if s.options.Assumption != nil || s.method.linear || s.method.whole != nil {
-		return nil
-	}
-	shown := 0.0
-	for i := range s.Pairs {
-		if e := &s.Pairs[i].Estimate; e.Gain > shownNats {
-			shown = max(shown, bound.FromWalk(e.Sigma, 5, s.Assumed.Epsilon).Wander)
-		}
-	}
-	if shown <= s.Assumed.Wander {
-		return nil
-	}
-	s.Assumed.Wander, s.ShownWander = shown, shown
-	return s.each(ctx, func(i int) error {
-		x := &s.Pairs[i]
-		if s.secondOf(x) != nil {
-			return nil
-		}
-		before := x.Estimate
-		if s.boundOne(i, &s.problems[i]) && before.Map.Mid != nil && before.Map.Low != nil {
-			after := x.Estimate
-			x.Estimate = before
-			x.Estimate.Map.Low, x.Estimate.Map.High = after.Map.Low, after.Map.High
-			if !s.estimated[i] {
-				x.Estimate.Map.Mid = after.Map.Mid
-			}
-			rates(&x.Estimate)
-			return nil
-		}
-		x.Estimate = before
-		return nil
-	})
-}
-
-// boundOne sets a pair's bounds and, for the time being, the middle between them as its estimate. It reports false where
-// the messages contradict the assumption.
-func (s *solving) boundOne(i int, p *pair.Problem) bool {
-	x := &s.Pairs[i]
-	if second := s.secondOf(x); second != nil {
-		x.Estimate = second.estimate
-		return true
-	}
-	x.Estimate = pair.Estimate{}
-	c := bound.New(p, s.Assumed)
-	if c.Empty() {
-		return true
-	}
-	low, high, ok := c.Curves(s.reach(p.A.First, p.A.Last))
-	if !ok {
-		return false
-	}
+// boundedEstimate returns the bounds of two clocks as an estimate, with the middle between them.
+func boundedEstimate(p *pair.Problem, c *bound.Corridor, low, high clock.Curve) pair.Estimate {
 	e := pair.Estimate{Fit: pair.Exact, Map: clock.Map{Low: low, High: high}}
 	e.First, e.Last = c.Extent()
 	if low == nil || high == nil {
-		one := pair.Hull(p)
-		e.Fit, e.Map.Mid, e.Skew, e.Determined = pair.OneWay, one.Map.Mid, one.Skew, one.Determined
-	} else {
-		e.Map.Mid = between(low, high)
-		rates(&e)
+		line := pair.Hull(p)
+		e.Fit, e.Map.Mid, e.Skew, e.Determined = pair.OneWay, line.Map.Mid, line.Skew, line.Determined
+		return e
 	}
-	x.Estimate = e
-	return true
+	e.Map.Mid = middle(low, high)
+	setRates(&e)
+	return e
 }
 
-// reach extends the extent of a trace so far that every other clock's trace, wherever it lies, is covered if it has
-// messages within this one.
-func (s *solving) reach(first, last int64) (from, to int64) {
+// reachOf returns over which interval of a clock, whose trace has the given extent, a pair must be bounded: every other
+// clock's trace, wherever it lies, is covered if it has messages within this one.
+func reachOf(clocks []trace.Clock, first, last int64) (from, to int64) {
 	span := int64(10_000_000_000)
-	for _, c := range s.Clocks {
+	for _, c := range clocks {
 		span = max(span, clock.Sub(c.Last, c.First))
 	}
 	return max(clock.Sub(first, span), -clock.Limit), min(clock.Add(last, span), clock.Limit)
 }
 
-// between returns the curve halfway between two that have the same knots.
-func between(low, high clock.Curve) clock.Curve {
+// middle returns the curve halfway between two with knots at the same host times.
+func middle(low, high clock.Curve) clock.Curve {
 	mid := make(clock.Curve, len(low))
 	for i := range low {
 		mid[i] = clock.Knot{X: low[i].X, Y: low[i].Y + (high[i].Y-low[i].Y)/2}
@@ -316,8 +119,8 @@ func between(low, high clock.Curve) clock.Curve {
 	return mid
 }
 
-// rates fills in what an estimate and its bounds say about the mean rate over the messages.
-func rates(e *pair.Estimate) {
+// setRates sets the skew of an estimate, and its interval, from the map: the mean rate over the messages.
+func setRates(e *pair.Estimate) {
 	span := float64(e.Last - e.First)
 	e.Determined, e.Enclosed = false, false
 	if span <= 0 || e.Map.Mid == nil {
@@ -328,7 +131,7 @@ func rates(e *pair.Estimate) {
 	low1, high1, _, _ := e.Map.Bounds(e.First)
 	low2, high2, lowOK, highOK := e.Map.Bounds(e.Last)
 	if !lowOK || !highOK {
-		e.Determined = span >= shortestSkewSpan
+		e.Determined = span >= minSkewSpan
 		return
 	}
 	e.SkewLow, e.SkewHigh = rate(high1, low2), rate(low1, high2)
@@ -336,17 +139,18 @@ func rates(e *pair.Estimate) {
 	e.Determined = e.SkewHigh-e.SkewLow <= pair.UndeterminedPPM
 }
 
-// shortestSkewSpan is how long messages must flow before the slope of an estimate without bounds says anything, ns.
-const shortestSkewSpan = 10_000_000_000
+// minSkewSpan is the least extent of the messages for which the slope of an estimate without bounds is taken as its skew, ns.
+const minSkewSpan = 10_000_000_000
 
-// unboundedWeight is the weight of a pair whose offset is open to one side: any bounded path is better.
+// unboundedWeight is the weight of a pair whose offset is unbounded on one side: any bounded path is better.
 const unboundedWeight = 1e15
 
-// edges weighs the pairs: by residual deviation where the method has one (K8), by mean bound otherwise.
-func (s *solving) edges() []network.Edge {
+// edges returns the pairs as edges of the network, weighted by the residual deviation where the method has one (K8) and by
+// the mean bound otherwise.
+func (l pairList) edges() []network.Edge {
 	var edges []network.Edge
-	for i := range s.Pairs {
-		x := &s.Pairs[i]
+	for i := range l {
+		x := &l[i]
 		if x.Estimate.Fit == pair.Absent {
 			continue
 		}

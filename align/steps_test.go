@@ -187,8 +187,8 @@ func TestClocksThatWereSetAreAlignedPieceByPiece(t *testing.T) {
 				if worst := w.check(t, s); worst > 50_000 {
 					t.Errorf("%s: worst error %d ns over links of 30 µs", method, worst)
 				}
-				if s.Quality.Messages != int64(len(w.flights)) || s.Wrong > 0 {
-					t.Errorf("%s: %d of %d messages, %d wrong", method, s.Quality.Messages, len(w.flights), s.Wrong)
+				if s.Quality.Messages != int64(len(w.flights)) || s.Outliers > 0 {
+					t.Errorf("%s: %d of %d messages, %d wrong", method, s.Quality.Messages, len(w.flights), s.Outliers)
 				}
 				if method == "envelope" && s.Quality.BeyondGranularity > 0 {
 					t.Errorf("%d inversions", s.Quality.BeyondGranularity)
@@ -290,11 +290,11 @@ func TestWrongMessagesAreNoStep(t *testing.T) {
 			if worst := w.check(t, s); worst > 50_000 {
 				t.Errorf("%v wrong by %d: worst error %d", wrong, by, worst)
 			}
-			if by > 0 && (s.Wrong == 0 || s.Quality.BeyondGranularity != s.Wrong) {
-				t.Errorf("%v early by %d: %d wrong, %d inversions", wrong, by, s.Wrong, s.Quality.BeyondGranularity)
+			if by > 0 && (s.Outliers == 0 || s.Quality.BeyondGranularity != s.Outliers) {
+				t.Errorf("%v early by %d: %d wrong, %d inversions", wrong, by, s.Outliers, s.Quality.BeyondGranularity)
 			}
-			if by < 0 && s.Wrong > 0 {
-				t.Errorf("%v late by %d: %d wrong, and a delay proves nothing", wrong, by, s.Wrong)
+			if by < 0 && s.Outliers > 0 {
+				t.Errorf("%v late by %d: %d wrong, and a delay proves nothing", wrong, by, s.Outliers)
 			}
 		}
 	}
@@ -348,8 +348,8 @@ func TestWorldsWithoutStepsHaveNone(t *testing.T) {
 		scenario.Congested = seed%5 == 0
 		w := playSteps(t, scenario)
 		s := w.solve(t, align.Options{Method: []string{"regression", "hull"}[seed%2]})
-		if len(s.Steps) > 0 || s.Wrong > 0 || s.Pieces != nil {
-			t.Errorf("seed %d: steps %+v, %d wrong", seed, s.Steps, s.Wrong)
+		if len(s.Steps) > 0 || s.Outliers > 0 || s.Pieces != nil {
+			t.Errorf("seed %d: steps %+v, %d wrong", seed, s.Steps, s.Outliers)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type dialogue struct {
 func newDialogue(says bool) *dialogue {
 	b := &trace.Capture{Host: "b", File: "b", Granularity: 1}
 	b.Flows = []trace.Flow{{Low: trace.Endpoint{Addr: netip.MustParseAddr("10.0.0.1"), Port: 4000}, High: trace.Endpoint{Addr: netip.MustParseAddr("10.0.0.2"), Port: 80}, Protocol: protocolTCP}}
-	return &dialogue{a: bareCapture("a", nil), b: b, now: 1_000_000, next: [2]uint32{1 << 31, 1<<32 - 3000}, says: says}
+	return &dialogue{a: unaddressedCapture("a", nil), b: b, now: 1_000_000, next: [2]uint32{1 << 31, 1<<32 - 3000}, says: says}
 }
 
 // see notes a packet of bytes [seq, seq+length) that side sent, at side a or b.
@@ -37,7 +37,7 @@ func (d *dialogue) see(at, side int, seq, length uint32) {
 	}
 	p := trace.Packet{Time: d.now, Seq: seq, Ack: d.next[1-side], Flags: flags, From: way}
 	if at == 0 {
-		p.Kind, p.Flow, p.TSVal, p.Digest = trace.Bare, trace.NoFlow, 9, 500<<16|seq&0xffff
+		p.Kind, p.Flow, p.TSVal, p.Digest = trace.Unaddressed, trace.NoFlow, 9, 500<<16|seq&0xffff
 		*d.a.Packets.Append() = p
 		return
 	}
@@ -67,7 +67,7 @@ func (d *dialogue) send(t *rapid.T, side int, seq, length uint32, lossy bool) {
 }
 
 func (d *dialogue) match(t interface{ Fatal(...any) }) (there, back []trace.Message, r *Result) {
-	there, r = bareMessages(t, d.a, d.b)
+	there, r = unaddressedMessages(t, d.a, d.b)
 	for _, c := range r.Channels {
 		if r.Clocks[c.From].Host == "b" {
 			back = append(back, c.Messages...)

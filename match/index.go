@@ -24,7 +24,7 @@ func newIndex(c *trace.Capture, host int) *index {
 	each(&c.Packets, func(_ uint32, p *trace.Packet) {
 		x.start[p.Flow>>1+1]++
 	}, func(n uint32, p *trace.Packet) {
-		if p.Kind == trace.Bare && (p.From == trace.Sent || p.From == trace.Received) {
+		if p.Kind == trace.Unaddressed && (p.From == trace.Sent || p.From == trace.Received) {
 			x.unaddressed = append(x.unaddressed, n)
 		}
 	})

@@ -115,7 +115,7 @@ func (h *half) shift(by int64) {
 	}
 }
 
-// sort orders the segments by their first byte, drops repeated sightings, and notes how far the segments so far reach.
+// sort orders the segments by their first byte, drops repeated packets, and notes how far the segments so far reach.
 func (h *half) sort() {
 	byStart := func(s, t segment) int { return cmp.Or(cmp.Compare(s.start, t.start), cmp.Compare(s.bytes, t.bytes)) }
 	if !slices.IsSortedFunc(h.segments, byStart) {

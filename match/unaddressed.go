@@ -8,7 +8,7 @@ import (
 )
 
 // Some kernel tracers record of a TCP packet neither addresses nor ports nor its length, only sequence and acknowledgement
-// numbers, flags, window and checksum ([trace.Bare]). Nothing on the way changes those, and the two numbers alone are 64
+// numbers, flags, window and checksum ([trace.Unaddressed]). Nothing on the way changes those, and the two numbers alone are 64
 // bits, so they tell a packet from all others of two hosts, at one of three levels:
 //
 //	exact       all of them. With checksum offload the sender's checksum is not yet the one that travels.

@@ -11,17 +11,17 @@ import (
 	"meridian/trace"
 )
 
-func bareCapture(host string, packets []trace.Packet) *trace.Capture {
+func unaddressedCapture(host string, packets []trace.Packet) *trace.Capture {
 	c := &trace.Capture{Host: host, File: host, Granularity: 1}
 	for _, p := range packets {
-		p.Kind, p.Flow = trace.Bare, trace.NoFlow
+		p.Kind, p.Flow = trace.Unaddressed, trace.NoFlow
 		*c.Packets.Append() = p
 	}
 	return c
 }
 
-// bareMessages matches captures and returns the messages from the first to the second host.
-func bareMessages(t interface{ Fatal(...any) }, captures ...*trace.Capture) ([]trace.Message, *Result) {
+// unaddressedMessages matches captures and returns the messages from the first to the second host.
+func unaddressedMessages(t interface{ Fatal(...any) }, captures ...*trace.Capture) ([]trace.Message, *Result) {
 	var w trace.Warnings
 	r, err := Match(context.Background(), captures, Options{}, &w)
 	if err != nil {
@@ -36,8 +36,8 @@ func bareMessages(t interface{ Fatal(...any) }, captures ...*trace.Capture) ([]t
 	return found, r
 }
 
-// drawBare draws packets with so few values that many are equal. Their sockets send ever later bytes.
-func drawBare(t *rapid.T, label string) []trace.Packet {
+// drawUnaddressed draws packets with so few values that many are equal. Their sockets send ever later bytes.
+func drawUnaddressed(t *rapid.T, label string) []trace.Packet {
 	var packets []trace.Packet
 	now, seq := int64(0), uint32(0)
 	for range rapid.IntRange(0, 14).Draw(t, label) {
@@ -108,8 +108,8 @@ func sorted(m []trace.Message) []trace.Message {
 func TestPacketsWithoutAddressesAreMatchedWhereBothHostsSawThemOnce(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := drawBare(t, "a"), drawBare(t, "b")
-		found, _ := bareMessages(t, bareCapture("a", a), bareCapture("b", b), bareCapture("c", nil))
+		a, b := drawUnaddressed(t, "a"), drawUnaddressed(t, "b")
+		found, _ := unaddressedMessages(t, unaddressedCapture("a", a), unaddressedCapture("b", b), unaddressedCapture("c", nil))
 		want := bruteForce(a, b)
 		matched += len(want)
 		if !slices.Equal(sorted(found), sorted(want)) {
@@ -121,8 +121,8 @@ func TestPacketsWithoutAddressesAreMatchedWhereBothHostsSawThemOnce(t *testing.T
 	}
 }
 
-// bareWire sends what one socket of a has to say to b and notes when what arrives had left.
-type bareWire struct {
+// unaddressedWire sends what one socket of a has to say to b and notes when what arrives had left.
+type unaddressedWire struct {
 	t          *rapid.T
 	now        int64
 	sent, came []trace.Packet
@@ -132,7 +132,7 @@ type bareWire struct {
 }
 
 // send sends bytes [start, end), in pieces some of which are lost and some put together.
-func (w *bareWire) send(start, end uint32) {
+func (w *unaddressedWire) send(start, end uint32) {
 	flags := uint8(trace.ACK)
 	if end > start {
 		flags |= trace.PSH
@@ -172,7 +172,7 @@ func (w *bareWire) send(start, end uint32) {
 func TestNoMessageIsWrongWithoutAddressesEither(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := &bareWire{t: t, left: make(map[int64]int64), ack: 77, full: rapid.Bool().Draw(t, "full"),
+		w := &unaddressedWire{t: t, left: make(map[int64]int64), ack: 77, full: rapid.Bool().Draw(t, "full"),
 			first: rapid.SampledFrom([]uint32{1, math.MaxUint32 - 20_000}).Draw(t, "first")}
 		sent, last := uint32(0), uint32(0)
 		for range rapid.IntRange(1, 25).Draw(t, "packets") {
@@ -194,7 +194,7 @@ func TestNoMessageIsWrongWithoutAddressesEither(t *testing.T) {
 		for i := range w.came {
 			w.came[i].Time += ahead
 		}
-		found, _ := bareMessages(t, bareCapture("a", w.sent), bareCapture("b", w.came))
+		found, _ := unaddressedMessages(t, unaddressedCapture("a", w.sent), unaddressedCapture("b", w.came))
 		matched += len(found)
 		for _, m := range found {
 			if left := w.left[m.Received-ahead]; m.Sent > left {
@@ -217,7 +217,7 @@ func TestWhatBeginsAtTheLastSegmentBehindWhatWasSentAgainIsNotUsed(t *testing.T)
 	for i := range b {
 		b[i].From = trace.Received
 	}
-	found, _ := bareMessages(t, bareCapture("a", a), bareCapture("b", b))
+	found, _ := unaddressedMessages(t, unaddressedCapture("a", a), unaddressedCapture("b", b))
 	if want := []trace.Message{{Sent: 2000, Received: 2500}}; !slices.Equal(found, want) {
 		t.Errorf("%v, want %v", found, want)
 	}
@@ -234,7 +234,7 @@ func TestConversationWithoutAddressesIsMatchedBothWaysAndHostsHaveMet(t *testing
 		a, b = append(a, reply), append(b, reply)
 		a[len(a)-1].Time, a[len(a)-1].From = now+400_000, trace.Received
 	}
-	ab, r := bareMessages(t, bareCapture("a", a), bareCapture("b", b))
+	ab, r := unaddressedMessages(t, unaddressedCapture("a", a), unaddressedCapture("b", b))
 	if len(ab) != 50 || r.Tally.Messages != 100 || r.Tally.Ambiguous != 0 || len(r.Clocks) != 2 {
 		t.Errorf("%d messages there, %+v, %d clocks", len(ab), r.Tally, len(r.Clocks))
 	}
@@ -243,7 +243,7 @@ func TestConversationWithoutAddressesIsMatchedBothWaysAndHostsHaveMet(t *testing
 			t.Errorf("capture %d met nobody", i)
 		}
 	}
-	if _, r := bareMessages(t, bareCapture("a", a), bareCapture("a", b)); r.Tally.Messages != 0 {
+	if _, r := unaddressedMessages(t, unaddressedCapture("a", a), unaddressedCapture("a", b)); r.Tally.Messages != 0 {
 		t.Errorf("%d messages within one host", r.Tally.Messages)
 	}
 }
@@ -252,7 +252,7 @@ func TestFirstSynWithoutAddressesSaysTooLittle(t *testing.T) {
 	syn := trace.Packet{Time: 5, Seq: 9, Flags: trace.SYN, Digest: 5<<16 | 7, From: trace.Sent}
 	got := syn
 	got.Time, got.From, got.Digest = 9, trace.Received, 5<<16|8
-	if m, _ := bareMessages(t, bareCapture("a", []trace.Packet{syn}), bareCapture("b", []trace.Packet{got})); len(m) != 0 {
+	if m, _ := unaddressedMessages(t, unaddressedCapture("a", []trace.Packet{syn}), unaddressedCapture("b", []trace.Packet{got})); len(m) != 0 {
 		t.Errorf("%v", m)
 	}
 }

@@ -53,14 +53,6 @@ func putLong[T Field](p unsafe.Pointer, v T) unsafe.Pointer {
 	return unsafe.Add(p, len(b))
 }
 
-// putAny is put for both, where the call does not matter.
-func putAny[T Field](p unsafe.Pointer, v T) unsafe.Pointer {
-	if isLong(v) {
-		return putLong(p, v)
-	}
-	return put(p, v)
-}
-
 // MaxText is how many bytes of a string or of bytes an event keeps. What is longer is cut; a string that was cut ends
 // with "…". Each cut is counted by the counter meridian:cut.
 const MaxText = 4096

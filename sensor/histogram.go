@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
-
-	"meridian/clock"
 )
 
 // Histogram counts values where there are too many for an event each: every interval (Options.Interval) it writes one event of
@@ -134,28 +132,17 @@ func (h *Histogram) flush() {
 	h.emit([7]int64{n, sum, low, high, quantile(0.5), quantile(0.9), quantile(0.99)}, held)
 }
 
-func (h *Histogram) emit(numbers [7]int64, held []bucket) {
-	n := eventHead + 7*8 + 4 + len(held)*int(unsafe.Sizeof(bucket{}))
-	s := enter()
-	if s == nil {
-		if s = enterNew(); s == nil {
-			return
-		}
+func (h *Histogram) emit(numbers [7]int64, buckets []bucket) {
+	w, at := h.begin(7*8 + 4 + len(buckets)*int(unsafe.Sizeof(bucket{})))
+	if !w.Writing() {
+		return
 	}
-	if p := s.Reserve(n); p != nil {
-		now := clock.Cycles()
-		if slow {
-			now = clock.Monotonic.Now()
-		}
-		p = putHead(p, now, h.number, n)
-		for _, v := range numbers {
-			p = put(p, v)
-		}
-		p = put(p, uint32(len(held)))
-		for _, b := range held {
-			p = put(put(p, b.low), b.count)
-		}
-		s.Commit(n, now)
+	for _, v := range numbers {
+		at = Put(at, v)
 	}
-	leave(s)
+	at = Put(at, uint32(len(buckets)))
+	for _, b := range buckets {
+		at = Put(Put(at, b.low), b.count)
+	}
+	w.End()
 }

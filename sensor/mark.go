@@ -1,10 +1,6 @@
 package sensor
 
-import (
-	"reflect"
-
-	"meridian/clock"
-)
+import "reflect"
 
 // Mark is a type of events that are the ends of messages: a reason, and its consequences, which cannot have been before
 // it (BRISK's X_REASON and X_CONSEQ). The end that sends and those that receive say the same number, and alignment
@@ -47,25 +43,6 @@ func (m *Mark) Receive(id uint64) {
 	if m.open() && id != 0 {
 		m.emit(id, receives)
 	}
-}
-
-func (m *Mark) emit(id uint64, role uint8) {
-	const n = eventHead + 9
-	s := enter()
-	if s == nil {
-		if s = enterNew(); s == nil {
-			return
-		}
-	}
-	if p := s.Reserve(n); p != nil {
-		now := clock.Cycles()
-		if slow {
-			now = clock.Monotonic.Now()
-		}
-		put(put(putHead(p, now, m.number, n), id), role)
-		s.Commit(n, now)
-	}
-	leave(s)
 }
 
 var messages = NewMark("message", "message")

@@ -58,7 +58,9 @@ type Writer struct {
 type Place struct{ p unsafe.Pointer }
 
 // Begin begins an event whose fields take n bytes.
-func (e *Struct) Begin(n int) (Writer, Place) {
+func (e *Struct) Begin(n int) (Writer, Place) { return e.begin(n) }
+
+func (c *class) begin(n int) (Writer, Place) {
 	if n += eventHead; n > ring.MaxSize {
 		n = -1 // is discarded and counted, where 65536 would be written with a length of 0
 	}
@@ -77,7 +79,7 @@ func (e *Struct) Begin(n int) (Writer, Place) {
 	if slow {
 		now = clock.Monotonic.Now()
 	}
-	return Writer{s, n, now}, Place{putHead(p, now, e.number, n)}
+	return Writer{s, n, now}, Place{putHead(p, now, c.number, n)}
 }
 
 // Writing says that there is room. If not, the event was counted as discarded, and there is no End.

@@ -12,9 +12,9 @@ const (
 	Other    Kind = iota // no network packet that anything could be matched with, or a damaged one
 	TCP                  // Seq, Ack, TSVal, Flags are set
 	Datagram             // UDP (QUIC too), ICMP and every other protocol over IP: by content
-	// Bare is a TCP packet of which neither addresses nor ports nor length are known, only whether it was Sent or Received:
+	// Unaddressed is a TCP packet of which neither addresses nor ports nor length are known, only whether it was Sent or Received:
 	// Seq, Ack and Flags are set, Digest is window<<16 | checksum, TSVal names its socket within the capture (0: not known).
-	Bare
+	Unaddressed
 )
 
 // TCP flags as they stand in the header (RFC 9293).

@@ -42,21 +42,22 @@ const mostUnknowns = 200_000
 // Laws of delays are taken from the residuals under the first estimate, so that must be near: within the delays' spread.
 // The cost of a Newton step is some tens of passes over the windows and knots.
 func Joint(ctx context.Context, n *Network) (*Joined, error) {
-	m := &model{columns: len(n.Clocks), exactness: 1e-6}
-	origin := n.Clocks[n.Reference].First
-	affines := make([]affine, len(n.Clocks))
+	m := &jointModel{
+		model:   &model{curves: curves{columns: len(n.Clocks)}, exactness: 1e-6},
+		network: n, affines: make([]affine, len(n.Clocks)), origin: n.Clocks[n.Reference].First,
+	}
 	for i, c := range n.Clocks {
 		m.column = append(m.column, i)
-		affines[i] = straight(n.Start[i], c.First, c.Last)
+		m.affines[i] = straight(n.Start[i], c.First, c.Last)
 	}
-	if err := m.gather(ctx, n, affines, origin); err != nil {
+	if err := m.gather(ctx); err != nil {
 		return nil, err
 	}
-	m.extent()
+	m.extent(m.edges)
 	m.sigma = n.Sigma
 	m.delay = make([]float64, len(m.edges))
 	m.setKnots(min(m.knotsFor(), mostUnknowns/m.columns, 500))
-	m.start(n, affines, origin)
+	m.start()
 	sigma := median(slices.Clone(n.Sigma))
 	for round := range 4 {
 		if err := ctx.Err(); err != nil {
@@ -64,26 +65,26 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		}
 		if round > 0 {
 			if round == 1 {
-				m.part()
+				(&router{m.model}).splitAll()
 			}
-			m.settle(false, 8, 1)
+			m.minimise(false, 8, 1)
 			continue
 		}
 		// With the knots of the first estimate the noise is found, with the noise the knots.
 		m.reduce(false)
 		seconds := (m.last - m.first) * 1e-9
-		wanted := int(seconds*knotsPerTime/m.characteristicOf(sigma)) + 2
+		wanted := int(seconds*knotsPerTime/characteristic(m.noise, sigma)) + 2
 		m.setKnots(max(min(wanted, m.knotsFor(), mostUnknowns/m.columns), min(9, m.knotsFor())))
-		m.start(n, affines, origin)
+		m.start()
 		for e := range m.edges {
 			m.edges[e].laws = nil
 		}
-		m.settle(false, 4, 27, 9, 3, 1)
+		m.minimise(false, 4, 27, 9, 3, 1)
 	}
 	j := &Joined{}
-	level, errors := m.levels(n, j)
-	j.Deviation = m.deviations(affines, origin, n.Reference, errors)
-	j.Routes = m.routes(affines, origin)
+	level, errors := m.levels(j)
+	j.Deviation = m.deviations(errors)
+	j.Routes = routesOf(m.edges, m.affines, m.origin)
 	base := m.x[n.Reference*m.knots : (n.Reference+1)*m.knots]
 	for i := range n.Clocks {
 		if i == n.Reference {
@@ -94,9 +95,17 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		for k := range column {
 			column[k] -= base[k]
 		}
-		j.Curves = append(j.Curves, m.curve(i, &affines[i], origin, level[i]-level[n.Reference]))
+		j.Curves = append(j.Curves, m.curve(i, &m.affines[i], m.origin, level[i]-level[n.Reference]))
 	}
 	return j, nil
+}
+
+// jointModel is the model of all clocks of a network. Every clock has a column, the reference too.
+type jointModel struct {
+	*model
+	network *Network
+	affines []affine // of each clock
+	origin  int64    // on the timeline, ns
 }
 
 // shortestLine is over how long a curve's slope is taken at least, ns: over a few the rounding of its values is all there is.
@@ -113,7 +122,8 @@ func straight(c clock.Curve, first, last int64) affine {
 }
 
 // gather reduces the messages of all channels, those between the same two clocks in the same direction together.
-func (m *model) gather(ctx context.Context, n *Network, affines []affine, origin int64) error {
+func (m *jointModel) gather(ctx context.Context) error {
+	n := m.network
 	number := make(map[[2]int]int)
 	var parts [][]int
 	for i, c := range n.Channels {
@@ -146,7 +156,7 @@ func (m *model) gather(ctx context.Context, n *Network, affines []affine, origin
 			}
 			r.finish()
 			from, to := n.Channels[channels[0]].From, n.Channels[channels[0]].To
-			m.edges[e] = r.edge(from, to, affines[from], affines[to], origin)
+			m.edges[e] = r.edge(from, to, m.affines[from], m.affines[to], m.origin)
 			m.edges[e].granularity = float64(max(n.Clocks[from].Granularity, n.Clocks[to].Granularity, 1))
 			return ctx.Err()
 		})
@@ -155,13 +165,13 @@ func (m *model) gather(ctx context.Context, n *Network, affines []affine, origin
 }
 
 // start sets every column to what the first estimate has beside the clock's straight line.
-func (m *model) start(n *Network, affines []affine, origin int64) {
+func (m *jointModel) start() {
 	for c := range m.columns {
-		u := clock.NewCursor(n.Start[c])
+		u := clock.NewCursor(m.network.Start[c])
 		for k := range m.knots {
 			t := m.first + float64(k)*m.step
-			host := affines[c].stamp(t, origin)
-			m.x[c*m.knots+k] = affines[c].on(host, origin) - float64(u.At(host)-origin)
+			host := m.affines[c].stamp(t, m.origin)
+			m.x[c*m.knots+k] = m.affines[c].on(host, m.origin) - float64(u.At(host)-m.origin)
 		}
 	}
 }
@@ -169,7 +179,8 @@ func (m *model) start(n *Network, affines []affine, origin int64) {
 // levels chooses among the curves that differ by constants: those under which the least delays of both ways between two
 // clocks are as alike as they can be over the whole network, and none is below what is possible. What asymmetry goes
 // around a loop without adding up is found so; what does not is left.
-func (m *model) levels(n *Network, j *Joined) (level, deviation []float64) {
+func (m *jointModel) levels(j *Joined) (level, deviation []float64) {
+	n := m.network
 	pairs := make(map[[2]int]int)
 	stats := make([]statistics, len(m.edges))
 	least := make([]float64, len(m.edges))

@@ -14,48 +14,6 @@ type statistics struct {
 // quantile of many is surer than the extreme.
 var lowShares = [3]float64{0.003, 0.01, 0.03}
 
-// statisticsOf returns an edge's statistics under the present curves.
-func (m *model) statisticsOf(d *edge) statistics {
-	const blocks = 8
-	var least [blocks]float64
-	for i := range least {
-		least[i] = math.Inf(1)
-	}
-	n := len(d.received)
-	for i, received := range d.received {
-		b := &least[i*blocks/n]
-		*b = min(*b, m.residual(d, d.sent[i], received))
-	}
-	s := statistics{extreme: d.least[0]}
-	s.extremeError = (median(least[:]) - least[0]) / 2
-	if math.IsInf(s.extremeError, 0) || math.IsNaN(s.extremeError) {
-		s.extremeError = math.Inf(1)
-	}
-	residuals := m.residuals(d, len(d.sample[0]), nil)
-	drawn := float64(len(residuals))
-	for i, share := range lowShares {
-		s.low[i] = quantile(residuals, share)
-		s.lowError[i] = (quantile(residuals, 1.5*share) - quantile(residuals, 0.5*share)) / math.Sqrt(share*drawn)
-	}
-	return s
-}
-
-// quickest returns the statistics of the messages from one clock to another; of a route that changed, those of its
-// quickest part.
-func (m *model) quickest(from, to int) statistics {
-	best := statistics{extreme: math.Inf(1)}
-	for i := range m.edges {
-		d := &m.edges[i]
-		if d.from != from || d.to != to || len(d.least) == 0 {
-			continue
-		}
-		if s := m.statisticsOf(d); s.extreme < best.extreme {
-			best = s
-		}
-	}
-	return best
-}
-
 // above takes the least delay possible off: what is left must not be negative.
 func (s statistics) above(least int64) statistics {
 	s.extreme -= float64(least)
@@ -91,4 +49,20 @@ func levelOf(there, back *statistics) (level, deviation float64) {
 		return level, deviation
 	}
 	return level, max(lowError[chosen], math.Abs(extreme-level)/2)
+}
+
+// quickest returns the statistics of the messages from one clock to another under the present curves; where a route changed,
+// those of its quickest part.
+func (v *curves) quickest(edges []edge, from, to int) statistics {
+	best := statistics{extreme: math.Inf(1)}
+	for i := range edges {
+		d := &edges[i]
+		if d.from != from || d.to != to || len(d.least) == 0 {
+			continue
+		}
+		if s := v.statisticsOf(d); s.extreme < best.extreme {
+			best = s
+		}
+	}
+	return best
 }

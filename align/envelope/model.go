@@ -41,24 +41,19 @@ type point struct {
 // model is the problem of maximum a posteriori: a curve for each column, piecewise linear on common knots, and a delay for
 // each edge.
 type model struct {
-	edges       []edge
-	column      []int // of each clock among the unknowns, -1 for one that is the timeline
-	columns     int
-	first, last float64
-	knots       int
-	step        float64   // between knots, ns
-	x           []float64 // column by column
-	delay       []float64 // of each edge, added to the law's zero
-	points      []point
-	sigma       []float64 // of each column: wander, fractional frequency per square root of a second
-	noise       float64   // of a window's minimum times the square root of the time between them: ns·s, see characteristic
-	solver      solver
-	scratch     []float64
-	rates       []float64 // scratch: first and second derivative of each point
-	bends       []float64
-	cost0       float64 // at the present x
-	damping     float64 // share of a bend's safe value that it has at least; 0 takes Newton's
-	exactness   float64 // share of the cost below which a Newton step is not worth taking
+	curves
+	edges     []edge
+	delay     []float64 // of each edge, added to the law's zero
+	points    []point
+	sigma     []float64 // of each column: wander, fractional frequency per square root of a second
+	noise     float64   // of a window's minimum times the square root of the time between them: ns·s, see characteristic
+	solver    solver
+	scratch   []float64
+	rates     []float64 // scratch: first and second derivative of each point
+	bends     []float64
+	cost0     float64 // at the present x
+	damping   float64 // share of a bend's safe value that it has at least; 0 takes Newton's
+	exactness float64 // share of the cost below which a Newton step is not worth taking
 }
 
 // setKnots gives the curves so many knots and carries them over.
@@ -80,43 +75,6 @@ func (m *model) setKnots(knots int) {
 		}
 	}
 	m.solver = nil
-}
-
-// locate returns the knot before t and how far t is on the way to the next.
-func (m *model) locate(t float64) (int, float64) {
-	u := (t - m.first) / m.step
-	k := min(max(int(u), 0), m.knots-2)
-	return k, u - float64(k)
-}
-
-// at returns a clock's curve at t.
-func (m *model) at(clock int, t float64) float64 {
-	c := m.column[clock]
-	if c < 0 {
-		return 0
-	}
-	k, f := m.locate(t)
-	x := m.x[c*m.knots+k:]
-	return x[0] + f*(x[1]-x[0])
-}
-
-// residual returns the delay of a message under the present curves.
-func (m *model) residual(e *edge, sent, received float64) float64 {
-	return received - sent - m.at(e.to, received) + m.at(e.from, sent)
-}
-
-// place fills in where a point's stamps lie.
-func (m *model) place(p *point, e *edge, sent, received float64) {
-	p.base = received - sent
-	p.sender, p.receiver = -1, -1
-	if c := m.column[e.from]; c >= 0 {
-		k, f := m.locate(sent)
-		p.sender, p.sFrac = int32(c*m.knots+k), f
-	}
-	if c := m.column[e.to]; c >= 0 {
-		k, f := m.locate(received)
-		p.receiver, p.rFrac = int32(c*m.knots+k), f
-	}
 }
 
 // excessOf returns how far a point lies above its law's zero under the given unknowns.

@@ -60,7 +60,7 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 	back.finish()
 	b := alignBy(there, back)
 	a := affine{at: b.timeline, timeline: b.timeline, rate: 1}
-	m := &model{column: []int{-1, 0}, columns: 1, sigma: make([]float64, 1), exactness: 1e-7}
+	m := &model{curves: curves{column: []int{-1, 0}, columns: 1}, sigma: make([]float64, 1), exactness: 1e-7}
 	origin := a.at
 	m.edges = []edge{there.edge(0, 1, a, b, origin), back.edge(1, 0, b, a, origin)}
 	step := float64(max(p.Granularity, 1))
@@ -68,14 +68,14 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 		m.edges[i].granularity = step
 	}
 	m.delay = make([]float64, 2)
-	m.extent()
+	m.extent(m.edges)
 	if m.last-m.first < 1 {
 		return nil, false
 	}
 	tried := m.fit(m.knotsFor())
-	ab, ba := m.quickest(0, 1).above(p.MinAB), m.quickest(1, 0).above(p.MinBA)
+	ab, ba := m.quickest(m.edges, 0, 1).above(p.MinAB), m.quickest(m.edges, 1, 0).above(p.MinBA)
 	level, deviation := levelOf(&ab, &ba)
-	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: m.routes([]affine{a, b}, origin)}
+	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: routesOf(m.edges, []affine{a, b}, origin)}
 	s.Curve = m.curve(1, &b, origin, level).Inverse()
 	variances := m.solver.(*direct).hessian.variances()
 	for i := range min(m.knots, mostDeviations) {
@@ -119,18 +119,6 @@ func (r *Reducer) edge(from, to int, sender, receiver affine, origin int64) edge
 	return e
 }
 
-// extent finds where the messages lie.
-func (m *model) extent() {
-	m.first, m.last = math.Inf(1), math.Inf(-1)
-	for i := range m.edges {
-		for k, received := range m.edges[i].received {
-			sent := m.edges[i].sent[k]
-			m.first = min(m.first, sent, received)
-			m.last = max(m.last, sent, received)
-		}
-	}
-}
-
 // knotsFor returns how many knots the messages support.
 func (m *model) knotsFor() int {
 	total, in, out := 0.0, make([]float64, len(m.column)), make([]float64, len(m.column))
@@ -145,20 +133,4 @@ func (m *model) knotsFor() int {
 		most = min(most, 2*min(in[i], out[i])/perWindow)
 	}
 	return max(min(int(most), mostKnots), 4)
-}
-
-// curve returns the map of a clock to the timeline: its affine map, less its smoothed curve, less its level.
-func (m *model) curve(clockNumber int, a *affine, origin int64, level float64) clock.Curve {
-	out := make(clock.Curve, 0, m.knots)
-	for k := range m.knots {
-		t := m.first + float64(k)*m.step
-		host := a.stamp(t, origin)
-		on := a.on(host, origin)
-		timeline := origin + int64(math.Round(on-m.at(clockNumber, on)-level))
-		if n := len(out); n > 0 && (host <= out[n-1].X || timeline < out[n-1].Y) {
-			continue
-		}
-		out = append(out, clock.Knot{X: host, Y: timeline})
-	}
-	return out
 }

@@ -96,7 +96,7 @@ func TestLawDescribesTheLeastOfManyDelays(t *testing.T) {
 			delays[i] = 15_000 + 20_000*random.ExpFloat64()
 		}
 		e := edge{sample: [2][]float64{make([]float64, len(delays)), delays}}
-		m := &model{column: []int{-1, -1}, knots: 3, step: 1e5}
+		m := &model{curves: curves{column: []int{-1, -1}, knots: 3, step: 1e5}}
 		sorted := m.residuals(&e, len(delays), nil)
 		l := fitLaw(leastOf(sorted, n))
 		// The least of n exponential delays is exponential with an n-th of their mean.

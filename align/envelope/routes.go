@@ -18,10 +18,10 @@ type Route struct {
 }
 
 const (
-	// shortestRoute is how many windows and what share of the trace a route must last: queues last shorter.
-	shortestRoute      = 24
-	shortestRouteShare = 0.03
-	shortestRouteTime  = 60e9 // ns
+	// minRouteWindows is how many windows and what share of the trace a route must last: queues last shorter.
+	minRouteWindows = 24
+	minRouteShare   = 0.03
+	minRouteTime    = 60e9 // ns
 	// routeGain is how many nats two levels must explain better than one. Queues come in bursts, so that windows are not
 	// independent, and a few nats mean nothing.
 	routeGain = 60
@@ -34,17 +34,21 @@ const (
 // low is the least delay of a window.
 type low struct{ at, delay float64 }
 
-// reroute parts the edges of two clocks where their routes changed, and reports whether any did.
+// router parts the edges of a model where their routes changed.
+type router struct{ *model }
+
+// split parts the edges of two clocks where their routes changed, and reports whether any did.
 //
 // From the messages alone a delay that rises one way cannot be told from an offset that rises together with the delay of
 // the other way. The curve follows the way with more messages, and the change then shows on the other. What decides is that
 // clocks do not jump: both explanations are tried, and none, and the one of greatest evidence stays.
-func (m *model) reroute() bool {
+func (r *router) split() bool {
+	m := r.model
 	found := make([][]float64, len(m.edges))
 	other := make([][]float64, len(m.edges))
 	any := false
 	for i := range m.edges {
-		found[i] = m.changes(m.edges[i].series, routeDepth)
+		found[i] = changes(m.edges[i].series, m.shortestRoute(), routeDepth)
 		any = any || len(found[i]) > 0
 	}
 	if !any {
@@ -55,8 +59,8 @@ func (m *model) reroute() bool {
 	}
 	best, value := *m, m.explained()
 	none := value
-	for _, cuts := range [][][]float64{found, m.recut(other)} {
-		c := m.parted(cuts, 0)
+	for _, cuts := range [][][]float64{found, r.recut(other)} {
+		c := r.parted(cuts, 0)
 		c.anneal()
 		if v := c.explained() - routeGain/2; v > value {
 			best, value = *c, v
@@ -66,26 +70,20 @@ func (m *model) reroute() bool {
 	return value > none
 }
 
-// anneal takes the curve anew from where it is. The laws of one explanation would keep it from another: hard ones let go.
-func (m *model) anneal() {
-	m.settle(true, 6, 81, 27, 9, 3, 1)
-	m.settle(true, 6, 9, 3, 1)
-	m.settle(false, 10, 27, 9, 3, 1)
-}
-
 // recut finds where exactly edges are to be cut of which it is known only about when, since the change showed on the other
 // way. Without the messages around, which hold the curve where the other explanation wants it, the curve goes as the other
 // way has it, and under that curve the change shows sharply.
-func (m *model) recut(about [][]float64) [][]float64 {
-	c := m.parted(about, recutTime)
+func (r *router) recut(about [][]float64) [][]float64 {
+	c := r.parted(about, recutTime)
 	c.anneal()
-	whole := m.parted(make([][]float64, len(about)), 0)
+	whole := r.parted(make([][]float64, len(about)), 0)
 	whole.x = c.x
 	out := make([][]float64, len(about))
 	for i := range about {
 		if len(about[i]) > 0 {
-			whole.minima(i, max(len(m.edges[i].series), 2))
-			out[i] = whole.changes(whole.edges[i].series, routeDepth)
+			d := &whole.edges[i]
+			whole.minima(d, i, max(len(r.edges[i].series), 2))
+			out[i] = changes(d.series, whole.shortestRoute(), routeDepth)
 		}
 	}
 	return out
@@ -94,28 +92,20 @@ func (m *model) recut(about [][]float64) [][]float64 {
 // recutTime is how far a change may lie from where it showed on the other way, ns.
 const recutTime = 100e9
 
-// part splits every edge of a network at the changes of its route. Here the other clocks hold the curves, and what shows
+// splitAll splits every edge of a network at the changes of its route. Here the other clocks hold the curves, and what shows
 // on an edge is the edge's.
-func (m *model) part() {
-	cuts := make([][]float64, len(m.edges))
-	for i := range m.edges {
-		cuts[i] = m.changes(m.edges[i].series, routeDepth)
+func (r *router) splitAll() {
+	cuts := make([][]float64, len(r.edges))
+	for i := range r.edges {
+		cuts[i] = changes(r.edges[i].series, r.shortestRoute(), routeDepth)
 	}
-	*m = *m.parted(cuts, 0)
-}
-
-// explained finds the wander and returns the evidence.
-func (m *model) explained() float64 {
-	best := math.Inf(-1)
-	for _, e := range m.findSigma(allSigmas) {
-		best = max(best, e.value-(e.exponent-usualSigma)*(e.exponent-usualSigma)/8)
-	}
-	return best
+	*r.model = *r.parted(cuts, 0)
 }
 
 // parted returns a copy of the model whose edges are split at the given instants, without what was received within gap ns
 // of them.
-func (m *model) parted(cuts [][]float64, gap float64) *model {
+func (r *router) parted(cuts [][]float64, gap float64) *model {
+	m := r.model
 	c := *m
 	c.edges, c.points, c.solver, c.rates, c.bends, c.scratch = nil, nil, nil, nil, nil, nil
 	for i := range m.edges {
@@ -126,9 +116,14 @@ func (m *model) parted(cuts [][]float64, gap float64) *model {
 	return &c
 }
 
-// changes returns the instants at which the level of a series shifts for good, ascending.
-func (m *model) changes(series []low, depth int) []float64 {
-	shortest := max(shortestRoute, int(shortestRouteShare*float64(m.knots)))
+// shortestRoute returns how many windows a route must last.
+func (m *model) shortestRoute() int {
+	return max(minRouteWindows, int(minRouteShare*float64(m.knots)))
+}
+
+// changes returns the instants at which the level of a series shifts for good, ascending. shortest is how many windows a
+// level must last.
+func changes(series []low, shortest, depth int) []float64 {
 	if depth == 0 || len(series) < 2*shortest {
 		return nil
 	}
@@ -169,7 +164,7 @@ func (m *model) changes(series []low, depth int) []float64 {
 			break
 		}
 	}
-	if at == 0 || series[at-1].at-series[0].at < shortestRouteTime || series[len(series)-1].at-series[at].at < shortestRouteTime {
+	if at == 0 || series[at-1].at-series[0].at < minRouteTime || series[len(series)-1].at-series[at].at < minRouteTime {
 		return nil
 	}
 	before, after := slices.Clone(values[:at]), slices.Clone(values[at:])
@@ -181,7 +176,7 @@ func (m *model) changes(series []low, depth int) []float64 {
 	if n*math.Log(loss(values)/max(best, 1e-9)) < routeGain || shift < spread/2 {
 		return nil
 	}
-	left, right := m.changes(series[:at], depth-1), m.changes(series[at:], depth-1)
+	left, right := changes(series[:at], shortest, depth-1), changes(series[at:], shortest, depth-1)
 	return append(append(left, (series[at-1].at+series[at].at)/2), right...)
 }
 
@@ -220,15 +215,15 @@ func (d *edge) split(cuts []float64, gap float64) []edge {
 	return parts
 }
 
-// routes returns the changes found, by the levels under the present curves.
-func (m *model) routes(affines []affine, origin int64) []Route {
+// routesOf returns the changes found, by the levels under the present curves.
+func routesOf(edges []edge, affines []affine, origin int64) []Route {
 	var out []Route
-	for i := range m.edges {
-		d := &m.edges[i]
-		if d.since == 0 || len(d.least) == 0 || len(m.edges[i-1].least) == 0 {
+	for i := range edges {
+		d := &edges[i]
+		if d.since == 0 || len(d.least) == 0 || len(edges[i-1].least) == 0 {
 			continue
 		}
-		before := &m.edges[i-1]
+		before := &edges[i-1]
 		out = append(out, Route{
 			From: d.from, To: d.to, At: affines[d.to].stamp(d.since, origin),
 			By: int64(math.Round(quantile(d.least, lowShare) - quantile(before.least, lowShare))),

@@ -40,8 +40,8 @@ func (m *model) weigh() float64 {
 	return -f + 0.5*float64(m.knots-2)*math.Log(m.stiffness(0)) - 0.5*m.solver.logDet()
 }
 
-// settle takes anew the points and their laws and minimises, through the given widths of the laws.
-func (m *model) settle(hard bool, most int, widths ...float64) {
+// minimise takes anew the points and their laws and minimises, through the given widths of the laws.
+func (m *model) minimise(hard bool, most int, widths ...float64) {
 	m.reduce(hard)
 	m.tangents()
 	for _, w := range widths {
@@ -96,13 +96,10 @@ func gain(tried []evidence) float64 {
 	return best - least.value
 }
 
-// characteristic returns the time over which the wander amounts to as much as the noise, s: over less the noise hides
-// it, over more the curve must bend.
-func (m *model) characteristic() float64 { return m.characteristicOf(m.sigma[0]) }
-
-// characteristicOf is characteristic for a given wander.
-func (m *model) characteristicOf(sigma float64) float64 {
-	return math.Pow(math.Sqrt(3)*m.noise*1e-9/sigma, 0.4)
+// characteristic returns the time over which a wander amounts to as much as the noise, s. Over less time the noise hides
+// the wander, over more the curve must bend.
+func characteristic(noise, sigma float64) float64 {
+	return math.Pow(math.Sqrt(3)*noise*1e-9/sigma, 0.4)
 }
 
 const (
@@ -120,7 +117,7 @@ func (m *model) fit(most int) []evidence {
 	m.sigma[0] = 3e-8
 	seconds := (m.last - m.first) * 1e-9
 	wanted := func() int {
-		n := int(seconds*knotsPerTime/m.characteristic()) + 2
+		n := int(seconds*knotsPerTime/characteristic(m.noise, m.sigma[0])) + 2
 		return max(min(n, most), min(9, most))
 	}
 	var tried []evidence
@@ -128,16 +125,16 @@ func (m *model) fit(most int) []evidence {
 	for start := true; ; start = false {
 		m.setKnots(knots)
 		if start {
-			m.settle(true, 6, 6561, 2187, 729, 243, 81, 27, 9, 3, 1)
+			m.minimise(true, 6, 6561, 2187, 729, 243, 81, 27, 9, 3, 1)
 		} else {
-			m.settle(true, 6, 81, 27, 9, 3, 1)
+			m.minimise(true, 6, 81, 27, 9, 3, 1)
 		}
-		m.settle(true, 6, 9, 3, 1)
+		m.minimise(true, 6, 9, 3, 1)
 		next := 3 * knots
 		if knots >= most || knots >= 40 && m.step <= fine {
-			m.settle(false, 8, 3, 1)
+			m.minimise(false, 8, 3, 1)
 			m.findSigma(allSigmas)
-			m.settle(false, 8, 3, 1)
+			m.minimise(false, 8, 3, 1)
 			tried = m.findSigma(3)
 			n := wanted()
 			if n <= knots*5/4 || knots >= most {
@@ -149,23 +146,39 @@ func (m *model) fit(most int) []evidence {
 		knots = min(next, most)
 	}
 	m.setKnots(knots)
-	m.settle(false, 10, 27, 9, 3, 1)
-	if m.reroute() {
+	m.minimise(false, 10, 27, 9, 3, 1)
+	if (&router{m}).split() {
 		knots = wanted()
 	}
 	for last := range 2 {
 		m.setKnots(knots)
-		m.settle(false, 10, 27, 9, 3, 1)
-		m.settle(false, 10, 3, 1)
+		m.minimise(false, 10, 27, 9, 3, 1)
+		m.minimise(false, 10, 3, 1)
 		if last == 0 {
 			tried = m.findSigma(3)
-			m.settle(false, 10, 1)
+			m.minimise(false, 10, 1)
 			knots = wanted()
 		}
 	}
 	for range 3 {
-		m.settle(false, 15, 1)
+		m.minimise(false, 15, 1)
 	}
 	m.reduce(false)
 	return tried
+}
+
+// explained finds the wander and returns the evidence.
+func (m *model) explained() float64 {
+	best := math.Inf(-1)
+	for _, e := range m.findSigma(allSigmas) {
+		best = max(best, e.value-(e.exponent-usualSigma)*(e.exponent-usualSigma)/8)
+	}
+	return best
+}
+
+// anneal takes the curve anew from where it is. The laws of one explanation would keep it from another: hard ones let go.
+func (m *model) anneal() {
+	m.minimise(true, 6, 81, 27, 9, 3, 1)
+	m.minimise(true, 6, 9, 3, 1)
+	m.minimise(false, 10, 27, 9, 3, 1)
 }

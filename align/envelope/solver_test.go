@@ -11,7 +11,7 @@ import (
 // drawModel draws a model of so many clocks with points at random; curves are near zero, so that Newton's step is finite.
 func drawModel(t *rapid.T, clocks int) *model {
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
-	m := &model{first: 0, last: 100e9, exactness: 1e-9}
+	m := &model{curves: curves{first: 0, last: 100e9}, exactness: 1e-9}
 	for c := range clocks {
 		if clocks == 2 {
 			c-- // two clocks: the first is the timeline

@@ -10,7 +10,8 @@ import (
 // variance of each clock while all others stand still, which its band has, times by how much more it is when they do not.
 // That ratio is the one of resistances in the network whose conductances are what the edges' points say: between the clock
 // and the reference, against that of both to everything else held together. To it comes the error of the level.
-func (m *model) deviations(affines []affine, origin int64, reference int, levels []float64) [][]pair.Deviation {
+func (m *jointModel) deviations(levels []float64) [][]pair.Deviation {
+	reference := m.network.Reference
 	s, ok := m.solver.(*iterative)
 	if !ok {
 		return nil
@@ -28,7 +29,7 @@ func (m *model) deviations(affines []affine, origin int64, reference int, levels
 			k := i * (m.knots - 1) / (n - 1)
 			t := m.first + float64(k)*m.step
 			sd := jointConfidence * math.Sqrt(ratio[c]*(own[k]+base[k]))
-			out[c] = append(out[c], pair.Deviation{Host: affines[c].stamp(t, origin), Ns: calibration * math.Hypot(sd, levels[c])})
+			out[c] = append(out[c], pair.Deviation{Host: m.affines[c].stamp(t, m.origin), Ns: calibration * math.Hypot(sd, levels[c])})
 		}
 	}
 	return out
@@ -39,7 +40,7 @@ const jointConfidence = 0.95
 
 // resistances returns for every clock the resistance between it and the reference, over that of the two to all others
 // shorted together.
-func (m *model) resistances(s *iterative, reference int) []float64 {
+func (m *jointModel) resistances(s *iterative, reference int) []float64 {
 	n := m.columns
 	laplacian := make([]float64, n*n)
 	for e := range m.edges {

@@ -3,7 +3,6 @@ package envelope
 import (
 	"math"
 	"runtime"
-	"slices"
 	"sort"
 	"sync"
 )
@@ -51,60 +50,17 @@ func (m *model) reduce(hard bool) {
 func (m *model) reduceEdge(number int, hard bool) {
 	d := &m.edges[number]
 	n := max(min(m.knots-1, int(d.whole/perWindow)), min(int(d.whole/mostPerWindow), enoughWindows), 2)
-	m.minima(number, n)
+	m.minima(d, number, n)
 	if len(d.points) == 0 {
 		return
 	}
 	d.residuals = m.residuals(d, min(len(d.sample[0]), lawSample), d.residuals)
 	if hard {
-		m.cliffs(number)
+		m.delay[number] = d.cliffs()
 		return
 	}
-	m.laws(d, float64(n))
+	d.fitLaws(float64(n))
 	m.delay[number] = 0
-}
-
-// minima takes a point for each of n windows of an edge in which a message was received; its info is how many messages it
-// stands for.
-func (m *model) minima(number, n int) {
-	d := &m.edges[number]
-	length := (m.last - m.first) / float64(n) * (1 + 1e-9)
-	lowest := make([]float64, n)
-	index := make([]int32, n)
-	count := make([]float64, n)
-	for w := range index {
-		lowest[w], index[w] = math.Inf(1), -1
-	}
-	for i, received := range d.received {
-		g := m.residual(d, d.sent[i], received)
-		w := min(max(int((received-m.first)/length), 0), n-1)
-		count[w] += d.weight[i]
-		if g < lowest[w] {
-			lowest[w], index[w] = g, int32(i)
-		}
-	}
-	d.least, d.points, d.series = d.least[:0], d.points[:0], d.series[:0]
-	for w, i := range index {
-		if i < 0 {
-			continue
-		}
-		p := point{edge: int32(number), excess: lowest[w], info: max(count[w], 1)}
-		m.place(&p, d, d.sent[i], d.received[i])
-		d.points = append(d.points, p)
-		d.least = append(d.least, lowest[w])
-		d.series = append(d.series, low{d.received[i], lowest[w]})
-	}
-	slices.Sort(d.least)
-}
-
-// residuals returns the residuals of the first n of an edge's sample, ascending. Any part of a random sample is one.
-func (m *model) residuals(d *edge, n int, out []float64) []float64 {
-	out = out[:0]
-	for i, sent := range d.sample[0][:n] {
-		out = append(out, m.residual(d, sent, d.sample[1][i]))
-	}
-	slices.Sort(out)
-	return out
 }
 
 // quantile returns the value below which the share p of an ascending list lies, between its values by proportion.
@@ -120,11 +76,11 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// cliffs gives the points of an edge a law that is all but a bound, as wide as the minima are apart.
-func (m *model) cliffs(number int) {
-	d := &m.edges[number]
+// cliffs gives the points of an edge a law that is nearly a bound, as wide as the minima are apart, and returns the delay
+// that goes with it.
+func (d *edge) cliffs() (delay float64) {
 	points := d.points
-	m.delay[number] = d.least[len(d.least)/10]
+	delay = d.least[len(d.least)/10]
 	floor := d.least[len(d.least)/50]
 	scaled := make([]float64, len(points))
 	for i := range points {
@@ -136,17 +92,18 @@ func (m *model) cliffs(number int) {
 		scale := max(each/p.info, 0.4*d.granularity, 2)
 		p.width = max(0.15*scale, 0.3*(d.granularity-1))
 		p.steep, p.flat = 8/scale, 1/scale
-		p.excess -= m.delay[number]
+		p.excess -= delay
 		p.tail, p.tailScale = 3*scale, scale
 		p.info = 1
 	}
+	return delay
 }
 
-// laws gives the points of an edge the law of the least of as many messages as their window holds. Windows that hold
+// fitLaws gives the points of an edge the law of the least of as many messages as their window holds. Windows that hold
 // nearly as many share one.
-func (m *model) laws(d *edge, windows float64) {
+func (d *edge) fitLaws(windows float64) {
 	fitted := make(map[int]law)
-	wide := m.correlation(d, windows)
+	wide := d.correlation(windows)
 	for i := range d.points {
 		p := &d.points[i]
 		bucket := int(math.Round(math.Log2(p.info) * 4))
@@ -185,7 +142,7 @@ func leastOf(sorted []float64, n float64) []float64 {
 
 // correlation returns by how much the windows' minima spread more than those of independent delays would: queues last
 // longer than a window.
-func (m *model) correlation(d *edge, windows float64) float64 {
+func (d *edge) correlation(windows float64) float64 {
 	if len(d.least) < 8 {
 		return 1
 	}

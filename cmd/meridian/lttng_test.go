@@ -123,7 +123,7 @@ func TestInAnyWorldKernelTracesKeepTheTruthWithinTheBounds(t *testing.T) {
 				arguments = append(arguments, filepath.Join(directory, c.path))
 				continue
 			}
-			bare = bare || o.Style == lttng.Bare
+			bare = bare || o.Style == lttng.Unaddressed
 			written, err := lttng.Write(filepath.Join(directory, "traces", c.host.name), w.lttngPackets(c.host), o)
 			if err != nil {
 				t.Fatal(err)

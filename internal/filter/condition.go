@@ -31,7 +31,7 @@ var operators = []string{"!=", "!~", "<=", ">=", "==", "=", "<", ">", "~"}
 func ParseCondition(s string) (Condition, error) {
 	at, op := len(s), ""
 	for _, o := range operators {
-		if i := strings.Index(s, o); i > 0 && (i < at || i == at && len(o) > len(op)) {
+		if i := strings.Index(s, o); i > 0 && i < at {
 			at, op = i, o
 		}
 	}
@@ -59,6 +59,9 @@ func ParseCondition(s string) (Condition, error) {
 	return c, nil
 }
 
+// maxNumber is how many characters of a fraction or a power are read as a number.
+const maxNumber = 40
+
 // number reads a number as people write fields: decimal, 0x and 0b, fractions and exponents. Huge exponents are none: a
 // number of a million digits compares like text.
 func number(s string) *big.Rat {
@@ -68,15 +71,13 @@ func number(s string) *big.Rat {
 	if n, err := strconv.ParseUint(s, 0, 64); err == nil {
 		return new(big.Rat).SetInt(new(big.Int).SetUint64(n))
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || len(s) > 40 {
+	if _, err := strconv.ParseFloat(s, 64); err != nil || len(s) > maxNumber {
 		return nil
 	}
-	r, ok := new(big.Rat).SetString(s)
-	if !ok {
-		return nil
+	if r, ok := new(big.Rat).SetString(s); ok { // not of NaN and infinities
+		return r
 	}
-	return r
+	return nil
 }
 
 // place is the way to a field: an index at each depth; nil for a field that the class does not have. Through a choice
@@ -118,7 +119,8 @@ func find(fields []trace.Field, name string) place {
 	return nil
 }
 
-// of returns the field's value and type in an event, nil where it is absent.
+// of returns the field's value and type in an event, nil where it is absent. The place was found in the same fields, the
+// values may be anything.
 func (p place) of(fields []trace.Field, values []trace.Value) (*trace.Value, *trace.Type) {
 	if len(p) == 0 || p[0] >= len(values) {
 		return nil, nil
@@ -127,12 +129,12 @@ func (p place) of(fields []trace.Field, values []trace.Value) (*trace.Value, *tr
 	for _, i := range p[1:] {
 		switch v.Kind {
 		case trace.Struct:
-			if i >= len(v.Items) || i >= len(t.Fields) {
+			if i >= len(v.Items) {
 				return nil, nil
 			}
 			v, t = &v.Items[i], &t.Fields[i].Type
 		case trace.Variant:
-			if v.Bits != uint64(i) || len(v.Items) != 1 || i >= len(t.Fields) {
+			if v.Bits != uint64(i) || len(v.Items) != 1 {
 				return nil, nil
 			}
 			v, t = &v.Items[0], &t.Fields[i].Type

@@ -235,7 +235,7 @@ func (f *Filter) class(i int) *class {
 	for len(f.classes) <= i {
 		f.classes = append(f.classes, class{})
 	}
-	if f.out != f.legend && i >= len(f.out.Classes) {
+	if i >= len(f.out.Classes) {
 		f.thin()
 	}
 	c := &f.classes[i]

@@ -3,6 +3,7 @@ package filter
 import (
 	"math"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -41,11 +42,11 @@ func (f *Filter) stampOf(r *trace.TimelineEvent) stamp {
 	more := max(s.clock.Step, 1) - 1
 	switch {
 	case r.Map < 0:
-		s.low, s.high, s.bounded = r.Time, add(r.Time, more), true
+		s.low, s.high, s.bounded = r.Time, clock.Add(r.Time, more), true
 	case r.Bounded && more > 0:
-		s.high = add(r.High, more)
+		s.high = clock.Add(r.High, more)
 		if r.Map < len(f.legend.Maps) {
-			if _, high, _, known := f.legend.Maps[r.Map].Map.Bounds(add(r.Event.Time, more)); known {
+			if _, high, _, known := f.legend.Maps[r.Map].Map.Bounds(clock.Add(r.Event.Time, more)); known {
 				s.high = max(s.high, high)
 			}
 		}
@@ -67,7 +68,7 @@ func (s *stamp) comparable(o *stamp) bool {
 func (s *stamp) order(o *stamp) Order {
 	said := func(answer string, margin int64) Order { return Order{answer, &margin} }
 	if s.sameClock(o) {
-		d, step := sub(o.recorded, s.recorded), max(s.clock.Step, 1)
+		d, step := clock.Sub(o.recorded, s.recorded), max(s.clock.Step, 1)
 		switch {
 		case d >= step:
 			return said("yes", d)
@@ -79,7 +80,7 @@ func (s *stamp) order(o *stamp) Order {
 	if !s.comparable(o) {
 		return Order{Answer: "unknown"}
 	}
-	before, after := sub(o.low, s.high), sub(s.low, o.high)
+	before, after := clock.Sub(o.low, s.high), clock.Sub(s.low, o.high)
 	switch {
 	case before > 0:
 		return said("yes", before)
@@ -94,32 +95,9 @@ func (s *stamp) between(o *stamp, d int64) (low, high int64, bounded bool) {
 	switch {
 	case s.sameClock(o):
 		more := max(s.clock.Step, 1) - 1
-		return sub(d, more), add(d, more), true
+		return clock.Sub(d, more), clock.Add(d, more), true
 	case s.comparable(o):
-		return sub(o.low, s.high), sub(o.high, s.low), true
+		return clock.Sub(o.low, s.high), clock.Sub(o.high, s.low), true
 	}
 	return math.MinInt64, math.MaxInt64, false
-}
-
-// add and sub stop at the ends of int64: a bound may be as good as none.
-func add(a, b int64) int64 {
-	c := a + b
-	switch {
-	case b > 0 && c < a:
-		return math.MaxInt64
-	case b < 0 && c > a:
-		return math.MinInt64
-	}
-	return c
-}
-
-func sub(a, b int64) int64 {
-	c := a - b
-	switch {
-	case b < 0 && c < a:
-		return math.MaxInt64
-	case b > 0 && c > a:
-		return math.MinInt64
-	}
-	return c
 }

@@ -128,3 +128,80 @@ func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
 		}
 	})
 }
+
+func TestOrderOfStampsThatAreNotAStepApartIsOpen(t *testing.T) {
+	stampAt := func(recorded, step int64, host, number int) stamp {
+		return stamp{time: recorded, recorded: recorded, low: recorded - 5, high: recorded + 5, bounded: true, host: host, number: number, clock: Clock{Step: step}}
+	}
+	for _, c := range []struct {
+		a, b   stamp
+		answer string
+		margin int64
+	}{
+		{stampAt(100, 10, 0, 0), stampAt(110, 10, 0, 0), "yes", 10},
+		{stampAt(100, 10, 0, 0), stampAt(109, 10, 0, 0), "unknown", -1},
+		{stampAt(109, 10, 0, 0), stampAt(100, 10, 0, 0), "unknown", -1},
+		{stampAt(107, 10, 0, 0), stampAt(100, 10, 0, 0), "unknown", -3},
+		{stampAt(110, 10, 0, 0), stampAt(100, 10, 0, 0), "no", 10},
+		{stampAt(100, 0, 0, 0), stampAt(101, 0, 0, 0), "yes", 1},
+		{stampAt(100, 0, 0, 0), stampAt(100, 0, 0, 0), "unknown", -1},
+		// Of two clocks, by bounds of 5 ns to either side: which touch at 10 ns.
+		{stampAt(100, 1, 0, 0), stampAt(110, 1, 1, 1), "unknown", 0},
+		{stampAt(100, 1, 0, 0), stampAt(111, 1, 1, 1), "yes", 1},
+		{stampAt(110, 1, 0, 0), stampAt(100, 1, 1, 1), "unknown", 0},
+		{stampAt(111, 1, 0, 0), stampAt(100, 1, 1, 1), "no", 1},
+		{stampAt(107, 1, 0, 0), stampAt(100, 1, 1, 1), "unknown", -3},
+		{stampAt(100, 1, 0, 0), stampAt(111, 1, 0, 1), "yes", 1},        // two maps of one host
+		{stampAt(100, 1, 0, 0), stampAt(105, 1, 1, 0), "unknown", -5},   // two hosts of one map
+		{stampAt(100, 1, 0, -1), stampAt(105, 1, 0, -1), "unknown", -5}, // stamps as they were recorded
+	} {
+		got := c.a.order(&c.b)
+		if got.Answer != c.answer || got.Margin == nil || *got.Margin != c.margin {
+			t.Errorf("%d to %d of step %d: %s by %v, want %s by %d", c.a.recorded, c.b.recorded, c.a.clock.Step, got.Answer, got.Margin, c.answer, c.margin)
+		}
+	}
+}
+
+func TestDurationByOneClockIsKnownToItsStepAndByTwoToTheirBounds(t *testing.T) {
+	a := stamp{recorded: 100, low: 90, high: 120, bounded: true, clock: Clock{Step: 10}}
+	b := stamp{recorded: 130, low: 125, high: 160, bounded: true, clock: Clock{Step: 10}}
+	if low, high, ok := a.between(&b, 30); low != 21 || high != 39 || !ok {
+		t.Errorf("by one clock: %d to %d", low, high)
+	}
+	b.host = 1
+	if low, high, ok := a.between(&b, 30); low != 5 || high != 70 || !ok {
+		t.Errorf("by two: %d to %d", low, high)
+	}
+	b.clock.Component = 1
+	if _, _, ok := a.between(&b, 30); ok {
+		t.Error("what is between two components was bounded")
+	}
+}
+
+// TestAStampOfACoarseClockReachesToItsNextStep: the upper bound is that of the last instant the stamp stands for.
+func TestAStampOfACoarseClockReachesToItsNextStep(t *testing.T) {
+	l := world()
+	l.Maps = []trace.HostMap{{Map: &clock.Map{Mid: clock.Curve{{}},
+		Low: clock.Curve{{X: 0, Y: -50}, {X: 1000, Y: 950}}, High: clock.Curve{{X: 0, Y: 50}, {X: 1000, Y: 2050}}}}}
+	for _, c := range []struct {
+		step      int64
+		number    int
+		bounded   bool
+		low, high int64 // of a stamp of 100 whose own bounds are 95 and 105
+		known     bool
+	}{
+		{0, 0, true, 95, 105, true}, {1, 0, true, 95, 105, true}, // its own bounds, whatever the map's are
+		{101, 0, true, 95, 450, true}, // the map's at 200
+		{101, 1, true, 95, 205, true}, // of no map: a step later
+		{101, -1, false, 100, 200, true}, {1, -1, false, 100, 100, true},
+		{101, 0, false, 95, 105, false},
+	} {
+		f := New(l, Options{Clock: func(int, int) Clock { return Clock{Step: c.step} }})
+		r := record(100, 0, 0)
+		r.Map, r.Bounded = c.number, c.bounded
+		s := f.stampOf(r)
+		if s.low != c.low || s.bounded != c.known || s.bounded && s.high != c.high {
+			t.Errorf("step %d, map %d: from %d to %d, %v; want %d to %d", c.step, c.number, s.low, s.high, s.bounded, c.low, c.high)
+		}
+	}
+}

@@ -161,10 +161,12 @@ type pairing struct {
 	begun     map[string]waiting
 	early     map[string]waiting // ends that came first
 	key       []byte
+	// How many begins, ends and durations are remembered.
+	maxOpen, maxDurations int
 }
 
 func newPairing(p *Pair) pairing {
-	return pairing{Pair: p, Result: Result{Name: p.Name}, every: 1, begun: make(map[string]waiting), early: make(map[string]waiting)}
+	return pairing{Pair: p, Result: Result{Name: p.Name}, every: 1, maxOpen: mostOpen, maxDurations: mostDurations, begun: make(map[string]waiting), early: make(map[string]waiting)}
 }
 
 // pair gives a record to the pairs whose begin or end it is.
@@ -223,7 +225,7 @@ func (p *pairing) open(w waiting, l *trace.Schema) {
 	}
 	if b, ok := p.begun[string(p.key)]; ok {
 		p.giveUp(b, l)
-	} else if len(p.begun) >= mostOpen {
+	} else if len(p.begun) >= p.maxOpen {
 		p.giveUpAll(l)
 	}
 	p.begun[string(p.key)] = w
@@ -262,7 +264,7 @@ func (p *pairing) close(w waiting, l *trace.Schema) {
 	}
 	if _, ok := p.early[string(p.key)]; ok {
 		p.NoBegin++
-	} else if len(p.early) >= mostOpen {
+	} else if len(p.early) >= p.maxOpen {
 		p.NoBegin += int64(len(p.early))
 		clear(p.early)
 	}
@@ -306,7 +308,7 @@ func (p *pairing) measure(b, e waiting, l *trace.Schema) {
 	if p.Count%p.every == 0 {
 		p.durations = append(p.durations, d)
 	}
-	if len(p.durations) >= mostDurations {
+	if len(p.durations) >= p.maxDurations {
 		for i := range len(p.durations) / 2 {
 			p.durations[i] = p.durations[2*i]
 		}
@@ -325,7 +327,7 @@ func (p *pairing) end(l *trace.Schema) {
 	p.MeanNs = p.sum / float64(p.Count)
 	slices.Sort(p.durations)
 	n := len(p.durations)
-	p.MedianNs, p.P99Ns = p.durations[n/2], p.durations[min(n-1, n*99/100)]
+	p.MedianNs, p.P99Ns = p.durations[n/2], p.durations[n*99/100]
 }
 
 // Results returns what became of the pairs, after Close.

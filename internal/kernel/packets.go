@@ -175,7 +175,7 @@ func (r *reducer) see(p *plan, time int64, values []trace.Value) {
 			r.addressed[from-trace.Received] = true
 		}
 	case h.hasAll(seqSlot, ackSlot, flagsSlot):
-		h.bare(&packet)
+		h.unaddressed(&packet)
 	default:
 		return // a packet of another protocol (ARP), or one that the kernel had not put its headers to yet
 	}
@@ -206,7 +206,7 @@ func (r *reducer) preferAddressed() {
 	}
 	for _, chunk := range r.capture.Packets.Chunks() {
 		for i := range chunk {
-			if chunk[i].Kind == trace.Bare {
+			if chunk[i].Kind == trace.Unaddressed {
 				chunk[i].Kind = trace.Other
 			}
 		}

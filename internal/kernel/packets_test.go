@@ -331,10 +331,10 @@ func TestEventsWithoutAddressesAreBare(t *testing.T) {
 			t.Fatal(c.Packets.Len(), "packets")
 		}
 		p, q := c.Packets.At(0), c.Packets.At(1)
-		if p.Kind != trace.Bare || p.From != trace.Sent || p.Seq != 3 || p.Ack != 4 || p.Flags != flags || p.Digest != 500<<16|0xbeef || p.TSVal == 0 {
+		if p.Kind != trace.Unaddressed || p.From != trace.Sent || p.Seq != 3 || p.Ack != 4 || p.Flags != flags || p.Digest != 500<<16|0xbeef || p.TSVal == 0 {
 			t.Fatalf("%+v, flags %#x", *p, flags)
 		}
-		if q.Kind != trace.Bare || q.From != trace.Received || q.Seq != 5 || q.Flow != trace.NoFlow {
+		if q.Kind != trace.Unaddressed || q.From != trace.Received || q.Seq != 5 || q.Flow != trace.NoFlow {
 			t.Fatalf("%+v", *q)
 		}
 	}

@@ -102,10 +102,10 @@ func (h *header) tcp(p *trace.Packet, body uint32) bool {
 	return true
 }
 
-// bare fills in what is known without addresses. LTTng's addons put the flags the other way round, behind reserved bits
+// unaddressed fills in what is known without addresses. LTTng's addons put the flags the other way round, behind reserved bits
 // and the data offset, and declared in network byte order what they stored in the host's.
-func (h *header) bare(p *trace.Packet) {
-	p.Kind, p.Seq, p.Ack = trace.Bare, h.seq, h.ack
+func (h *header) unaddressed(p *trace.Packet) {
+	p.Kind, p.Seq, p.Ack = trace.Unaddressed, h.seq, h.ack
 	word := h.flags
 	if swapped := bits.ReverseBytes16(word); addonFlags(swapped) || !addonFlags(word) {
 		word = swapped

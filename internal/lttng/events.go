@@ -56,7 +56,7 @@ func classes(s Style) ([]class, map[kind]int) {
 	}
 	add(switches, "sched_switch", comm("prev_comm")+integer("prev_tid", 32, "signed")+integer("prev_prio", 32, "signed")+integer("prev_state", 64, "signed")+
 		comm("next_comm")+integer("next_tid", 32, "signed")+integer("next_prio", 32, "signed"))
-	old := s == Extended || s == Bare
+	old := s == Extended || s == Unaddressed
 	softirq, entry := "irq_softirq", "syscall_entry_"
 	if old {
 		softirq, entry = "softirq", "sys_"
@@ -105,7 +105,7 @@ func packetEvents(s Style, add func(kind, string, string)) {
 		add(send, "dev_xmit_extended", skb+integer("network_protocol", 16)+integer("transport_protocol", 8)+tcp)
 		add(receive, "dev_receive", skb+integer("protocol", 16))
 		add(decode, "tcpv4_rcv_extended", skb+tcp)
-	case Bare:
+	case Unaddressed:
 		hex := func(name string, bits int) string { return integer(name, bits, "hex", "network") }
 		fields := integer("sk", 64, "hex") + hex("seq", 32) + hex("ack_seq", 32) + hex("check", 16) + hex("window", 16) + hex("flags", 16)
 		add(send, "inet_sock_local_out", fields)
@@ -140,7 +140,7 @@ func (e *event) values(s Style) []trace.Value {
 	case switches:
 		return []trace.Value{text(e.on.name), i(e.on.tid), i(20), i(1), text(e.other.name), i(e.other.tid), i(20)}
 	case wakes:
-		if s == Extended || s == Bare {
+		if s == Extended || s == Unaddressed {
 			return []trace.Value{i(e.other.tid)}
 		}
 		return []trace.Value{text(e.other.name), i(e.other.tid), i(20), i(int64(e.instance))}

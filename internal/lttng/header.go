@@ -72,7 +72,7 @@ func (h *header) told(s Style) bool {
 	switch s {
 	case Extended:
 		return h.protocol == protocolTCP && h.transport != nil && !h.six
-	case Bare:
+	case Unaddressed:
 		return h.protocol == protocolTCP && h.transport != nil
 	}
 	return true

@@ -174,7 +174,7 @@ func (p *processor) tell(e *event, next int64) {
 	if told {
 		h.packets++
 	}
-	if !told && (h.o.Style == Bare || e.kind == send) {
+	if !told && (h.o.Style == Unaddressed || e.kind == send) {
 		return
 	}
 	p.put(*e)

@@ -38,7 +38,7 @@ const (
 	Nested   Style = iota // 2.10 and later: the transport header lies within the network header
 	Beside                // 2.8: it lies beside it
 	Extended              // 0.x: flat, TCP over IPv4 alone; what came in is told by buffer first and by header later
-	Bare                  // addons of 2.4: TCP alone, without addresses or lengths
+	Unaddressed                  // addons of 2.4: TCP alone, without addresses or lengths
 	Styles                // how many there are
 )
 
@@ -46,7 +46,7 @@ func (s Style) String() string {
 	if s < 0 || s >= Styles {
 		return "unknown"
 	}
-	return [...]string{"nested", "beside", "extended", "bare"}[s]
+	return [...]string{"nested", "beside", "extended", "unaddressed"}[s]
 }
 
 // Packet is what passed a host's network interface.

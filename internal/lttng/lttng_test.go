@@ -185,8 +185,8 @@ func TestTheKernelsPacketsAreThoseOfTheCapture(t *testing.T) {
 			}
 			same := p.Kind == want.Kind && p.Length == want.Length && p.Flags == want.Flags && p.Flow&1 == want.Flow&1 && p.TTL == want.TTL && p.ID == want.ID
 			switch s {
-			case lttng.Bare:
-				same = p.Kind == trace.Bare && p.Flags == want.Flags
+			case lttng.Unaddressed:
+				same = p.Kind == trace.Unaddressed && p.Flags == want.Flags
 			case lttng.Extended:
 				same = p.Kind == want.Kind && p.Length == want.Length && p.Flags == want.Flags&^trace.PSH && p.Flow&1 == want.Flow&1
 			}

@@ -65,7 +65,7 @@ func comm(name string) string { return integer(name+"[16]", 8, "text") }
 // text returns the metadata of a domain.
 func (d *domain) text(o *Options, boot int64) string {
 	var b strings.Builder
-	version := [...]int{Nested: 13, Beside: 8, Extended: 0, Bare: 4}[o.Style]
+	version := [...]int{Nested: 13, Beside: 8, Extended: 0, Unaddressed: 4}[o.Style]
 	tracer, kind := "lttng-modules", "kernel"
 	if d.user {
 		tracer, kind = "lttng-ust", "ust"
@@ -171,7 +171,7 @@ func (d *domain) context(o *Options) string {
 	switch {
 	case d.user:
 		return integer("vpid", 32, "signed") + integer("vtid", 32, "signed") + comm("procname")
-	case o.Style == Bare:
+	case o.Style == Unaddressed:
 		return integer("tid", 32, "signed") + comm("procname")
 	}
 	return ""

@@ -96,7 +96,7 @@ func (d *domain) contextValues(o *Options, e *event) []trace.Value {
 	switch {
 	case d.user:
 		return []trace.Value{trace.OfInt(e.on.pid), trace.OfInt(e.on.tid), trace.OfText(e.on.name)}
-	case o.Style == Bare:
+	case o.Style == Unaddressed:
 		return []trace.Value{trace.OfInt(e.on.tid), trace.OfText(e.on.name)}
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 
 // Capture is a tcpdump that runs on a host.
 type Capture struct {
-	File string // whole after Stop
+	File string // complete after Stop
 
 	lab     *Lab
 	host    string
@@ -46,7 +46,7 @@ func (l *Lab) Capture(host string, args ...string) *Capture {
 	if !slices.Contains(args, "-i") {
 		all = append(all, "-i", "eth0")
 	}
-	c.command = l.command(context.Background(), host, "tcpdump", append(all, args...)...)
+	c.command = l.host(host).command(context.Background(), "tcpdump", append(all, args...)...)
 	stderr, err := c.command.StderrPipe()
 	if err != nil {
 		l.t.Fatalf("netlab: %v", err)
@@ -105,12 +105,12 @@ func (c *Capture) stop() error {
 	if c.over {
 		return nil
 	}
-	// The kernel hands packets over in blocks, once a second if they do not fill. Asked by SIGUSR1, tcpdump tells how
-	// many it has written and how many the kernel has taken; nothing tells when the two have become equal, so it is
-	// asked again and again. They never do if it listens to any interface and there was traffic on loopback, of which
-	// it leaves out one direction: then it is over when nothing moves for longer than a block waits.
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
+	// The kernel hands packets over in blocks, once a second if they do not fill. On SIGUSR1 tcpdump reports how many
+	// it has written and how many the kernel has captured. It does not report when the two become equal, so it is asked
+	// repeatedly. They never do if it listens to any interface and there was traffic on loopback, of which it leaves
+	// out one direction: then it is done when nothing changes for longer than a block waits.
+	retry := time.NewTicker(20 * time.Millisecond)
+	defer retry.Stop()
 	var before string
 	var moved time.Time
 	for {
@@ -119,7 +119,7 @@ func (c *Capture) stop() error {
 		}
 		said := c.until(statistics, time.Minute)
 		if said == nil {
-			return fmt.Errorf("tcpdump tells no statistics")
+			return fmt.Errorf("tcpdump reports no statistics")
 		}
 		if said[0] != before {
 			before, moved = said[0], time.Now()
@@ -127,7 +127,7 @@ func (c *Capture) stop() error {
 		if said[1] == said[2] || time.Since(moved) > 3*time.Second {
 			break
 		}
-		<-again.C
+		<-retry.C
 	}
 	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
 		return err
@@ -172,13 +172,13 @@ func (c *Capture) kill() {
 		return
 	}
 	c.over = true
-	hurry := time.AfterFunc(30*time.Second, func() { c.command.Process.Kill() })
+	killer := time.AfterFunc(30*time.Second, func() { c.command.Process.Kill() })
 	if c.command.Process.Signal(syscall.SIGTERM) != nil {
 		c.command.Process.Kill()
 	}
 	for range c.lines { // until it closes its standard error
 	}
 	c.command.Wait()
-	hurry.Stop()
+	killer.Stop()
 	c.lab.janitor.tell("-process", strconv.Itoa(c.command.Process.Pid))
 }

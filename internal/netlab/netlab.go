@@ -24,12 +24,11 @@
 // the namespaces, and the janitor that removes them should the test die, are the test binary started once more.
 //
 // It needs Linux, root, iproute2 and tcpdump; nftables for routers that translate or lose packets, ethtool for
-// offloads. Where one of them is missing the test is skipped, or fails if MERIDIAN_CI is 1. Building a network of two
+// offloads. Where one of them is missing the test is skipped, or fails if MERIDIAN_CI=1 (package testneed). Building a network of two
 // hosts takes some 50 ms, and stopping a capture up to a second.
 package netlab
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"os"
@@ -52,50 +51,38 @@ type Lab struct {
 	captures []*Capture
 }
 
-type host struct {
-	namespace string
-	ports     []port
-}
-
-// port is one interface of a host and where it leads to.
-type port struct {
-	name   string
-	peer   string
-	v4, v6 netip.Addr
-}
-
 var labs atomic.Int64
 
-// New returns a lab without hosts, or skips the test if this machine cannot hold one.
+// New returns a lab without hosts, or ends the test if this machine cannot hold one.
 func New(t testing.TB) *Lab {
 	t.Helper()
 	if !helping {
 		t.Fatal("netlab: the package's TestMain does not call netlab.Main or netlab.Helper")
 	}
-	testneed.Root(t, "making network namespaces")
-	need(t, "ip", "tcpdump")
+	testneed.Root(t, "a network of namespaces")
+	testneed.Program(t, "ip")
+	testneed.Program(t, "tcpdump")
 	l := &Lab{t: t, dir: t.TempDir(), hosts: make(map[string]*host)}
 	l.prefix = fmt.Sprintf("meridian-%d-%d-", os.Getpid(), labs.Add(1))
 	probe := l.prefix + "probe"
 	if out, err := exec.Command("ip", "netns", "add", probe).CombinedOutput(); err != nil {
-		testneed.Missing(t, "this machine allows no network namespaces: %s", strings.TrimSpace(string(out)))
+		testneed.Missing(t, "no network namespace can be made (in a container, run it with --privileged): %s", strings.TrimSpace(string(out)))
 	}
-	l.run("ip", "netns", "del", probe)
+	run(t, exec.Command("ip", "netns", "del", probe))
 
 	var err error
 	if l.janitor, err = startJanitor(); err != nil {
 		t.Fatalf("netlab: %v", err)
 	}
-	t.Cleanup(l.close)
+	t.Cleanup(func() {
+		for _, c := range l.captures {
+			c.kill()
+		}
+		if err := l.janitor.finish(); err != nil {
+			t.Errorf("netlab: %v", err)
+		}
+	})
 	return l
-}
-
-// need skips the test unless all the programs are installed.
-func need(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		testneed.Program(t, p)
-	}
 }
 
 // Hosts adds hosts.
@@ -105,11 +92,11 @@ func (l *Lab) Hosts(names ...string) {
 		if l.hosts[name] != nil {
 			l.t.Fatalf("netlab: two hosts called %s", name)
 		}
-		h := &host{namespace: l.prefix + name}
+		h := &host{t: l.t, name: name, namespace: l.prefix + name}
 		l.janitor.tell("+namespace", h.namespace)
-		l.run("ip", "netns", "add", h.namespace)
-		// Without a loopback address programs take it that there is no IPv6 (Go's net does).
-		l.run("ip", "-n", h.namespace, "link", "set", "lo", "up")
+		run(l.t, exec.Command("ip", "netns", "add", h.namespace))
+		// Without a loopback address programs assume that there is no IPv6 (Go's net does).
+		h.ip("link", "set", "lo", "up")
 		l.hosts[name] = h
 	}
 }
@@ -117,13 +104,7 @@ func (l *Lab) Hosts(names ...string) {
 // Command returns a command that runs on a host. It is killed when the test ends.
 func (l *Lab) Command(host, program string, args ...string) *exec.Cmd {
 	l.t.Helper()
-	return l.command(l.t.Context(), host, program, args...)
-}
-
-func (l *Lab) command(ctx context.Context, host, program string, args ...string) *exec.Cmd {
-	l.t.Helper()
-	args = append([]string{"netns", "exec", l.host(host).namespace, program}, args...)
-	return exec.CommandContext(ctx, "ip", args...)
+	return l.host(host).command(l.t.Context(), program, args...)
 }
 
 // Namespace returns the name of a host's network namespace.
@@ -131,24 +112,10 @@ func (l *Lab) Namespace(host string) string { return l.host(host).namespace }
 
 // Address returns the address under which one host reaches another: on the link they share, else on the target's
 // first link.
-func (l *Lab) Address(from, to string) netip.Addr { return l.reach(from, to).v4 }
+func (l *Lab) Address(from, to string) netip.Addr { return l.host(to).portTo(from).v4 }
 
 // Address6 is Address for IPv6.
-func (l *Lab) Address6(from, to string) netip.Addr { return l.reach(from, to).v6 }
-
-func (l *Lab) reach(from, to string) port {
-	l.t.Helper()
-	ports := l.host(to).ports
-	if len(ports) == 0 {
-		l.t.Fatalf("netlab: %s has no link", to)
-	}
-	for _, p := range ports {
-		if p.peer == from {
-			return p
-		}
-	}
-	return ports[0]
-}
+func (l *Lab) Address6(from, to string) netip.Addr { return l.host(to).portTo(from).v6 }
 
 func (l *Lab) host(name string) *host {
 	l.t.Helper()
@@ -157,32 +124,4 @@ func (l *Lab) host(name string) *host {
 		l.t.Fatalf("netlab: no host called %s", name)
 	}
 	return h
-}
-
-// run runs a command of this machine to its end.
-func (l *Lab) run(program string, args ...string) {
-	l.t.Helper()
-	l.finish(exec.Command(program, args...))
-}
-
-// on runs a command of a host to its end.
-func (l *Lab) on(host, program string, args ...string) {
-	l.t.Helper()
-	l.finish(l.Command(host, program, args...))
-}
-
-func (l *Lab) finish(c *exec.Cmd) {
-	l.t.Helper()
-	if out, err := c.CombinedOutput(); err != nil {
-		l.t.Fatalf("netlab: %s: %v: %s", strings.Join(c.Args, " "), err, strings.TrimSpace(string(out)))
-	}
-}
-
-func (l *Lab) close() {
-	for _, c := range l.captures {
-		c.kill()
-	}
-	if err := l.janitor.finish(); err != nil {
-		l.t.Errorf("netlab: %v", err)
-	}
 }

@@ -53,11 +53,11 @@ func (l *Lab) Run(traffics ...Traffic) {
 	if err != nil {
 		l.t.Fatalf("netlab: %v", err)
 	}
-	type place struct {
+	type server struct {
 		host string
 		port uint16
 	}
-	serving := make(map[place]bool)
+	serving := make(map[server]bool)
 	errands := make([]errand, len(traffics))
 	for i, t := range traffics {
 		if t.Port == 0 {
@@ -71,9 +71,9 @@ func (l *Lab) Run(traffics ...Traffic) {
 			e.Server = netip.AddrPortFrom(e.Target, t.Port)
 		}
 		errands[i] = e
-		if at := (place{t.To, t.Port}); !serving[at] {
+		if at := (server{t.To, t.Port}); !serving[at] {
 			serving[at] = true
-			stop := l.serve(self, at.host, at.port)
+			stop := l.host(at.host).serve(self, at.port)
 			defer stop()
 		}
 	}
@@ -100,32 +100,32 @@ func (l *Lab) Run(traffics ...Traffic) {
 	}
 }
 
-// serve starts a server on a host and returns, when it listens, what stops it.
-func (l *Lab) serve(self, host string, port uint16) (stop func()) {
-	l.t.Helper()
-	c := asHelper(l.Command(host, self), "server")
-	fail := func(err error) {
-		l.t.Helper()
+// serve starts a server on the host. It returns once that listens; stop stops it.
+func (h *host) serve(self string, port uint16) (stop func()) {
+	h.t.Helper()
+	c := asHelper(h.command(h.t.Context(), self), "server")
+	check := func(err error) {
+		h.t.Helper()
 		if err != nil {
-			l.t.Fatalf("netlab: server on %s: %v", host, err)
+			h.t.Fatalf("netlab: server on %s: %v", h.name, err)
 		}
 	}
 	c.Stderr = new(strings.Builder)
-	orders, err := c.StdinPipe() // a server lives until this ends, so it cannot outlive the test
-	fail(err)
+	orders, err := c.StdinPipe() // the server ends with it, and so with the test
+	check(err)
 	answers, err := c.StdoutPipe()
-	fail(err)
-	fail(c.Start())
+	check(err)
+	check(c.Start())
 	_, err = fmt.Fprintln(orders, port)
-	fail(err)
-	if said, err := bufio.NewReader(answers).ReadString('\n'); err != nil {
+	check(err)
+	if line, err := bufio.NewReader(answers).ReadString('\n'); err != nil {
 		c.Wait()
-		fail(fmt.Errorf("%w: %s%s", err, said, c.Stderr))
+		check(fmt.Errorf("%w: %s%s", err, line, c.Stderr))
 	}
 	return func() {
 		orders.Close()
 		if err := c.Wait(); err != nil {
-			l.t.Errorf("netlab: server on %s: %v: %s", host, err, c.Stderr)
+			h.t.Errorf("netlab: server on %s: %v: %s", h.name, err, c.Stderr)
 		}
 	}
 }

@@ -5,7 +5,9 @@ package netlab
 import (
 	"fmt"
 	"net/netip"
-	"strings"
+	"os/exec"
+
+	"meridian/internal/testneed"
 )
 
 // Link connects two hosts by a pair of virtual Ethernet interfaces with addresses of both families. A host's
@@ -23,41 +25,35 @@ func (l *Lab) Link(a, b string) {
 			v6:   netip.MustParseAddr(fmt.Sprintf("fd77:%d::%d", l.links, i+1)),
 		}
 	}
-	l.run("ip", "link", "add", ports[0].name, "netns", l.host(a).namespace, "type", "veth",
-		"peer", "name", ports[1].name, "netns", l.host(b).namespace)
+	run(l.t, exec.Command("ip", "link", "add", ports[0].name, "netns", l.host(a).namespace, "type", "veth",
+		"peer", "name", ports[1].name, "netns", l.host(b).namespace))
 	for i, end := range ends {
 		h, p := l.host(end.host), ports[i]
 		h.ports = append(h.ports, p)
-		ip := func(args ...string) { l.run("ip", append([]string{"-n", h.namespace}, args...)...) }
-		ip("address", "add", p.v4.String()+"/24", "dev", p.name)
+		h.ip("address", "add", p.v4.String()+"/24", "dev", p.name)
 		// Without nodad the address is of no use for the first second.
-		ip("address", "add", p.v6.String()+"/64", "dev", p.name, "nodad")
-		ip("link", "set", p.name, "up")
+		h.ip("address", "add", p.v6.String()+"/64", "dev", p.name, "nodad")
+		h.ip("link", "set", p.name, "up")
 	}
 }
 
 // Router adds a host that forwards packets between two others, which are linked to it and not to each other.
 func (l *Lab) Router(name, a, b string) {
 	l.t.Helper()
-	l.forward(name, a, b)
-	for _, end := range []string{a, b} {
-		l.route(end, name)
-	}
+	router := l.forward(name, a, b)
+	l.host(a).route(router)
+	l.host(b).route(router)
 }
 
-func (l *Lab) forward(name, a, b string) {
+// forward adds a host that forwards packets between two others.
+func (l *Lab) forward(name, a, b string) *host {
 	l.t.Helper()
 	l.Hosts(name)
 	l.Link(a, name)
 	l.Link(name, b)
-	l.on(name, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward && echo 1 >/proc/sys/net/ipv6/conf/all/forwarding")
-}
-
-func (l *Lab) route(from, via string) {
-	l.t.Helper()
-	namespace := l.host(from).namespace
-	l.run("ip", "-n", namespace, "route", "add", "default", "via", l.Address(from, via).String())
-	l.run("ip", "-n", namespace, "-6", "route", "add", "default", "via", l.Address6(from, via).String())
+	h := l.host(name)
+	h.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward && echo 1 >/proc/sys/net/ipv6/conf/all/forwarding")
+	return h
 }
 
 // NAT adds a router that hides one host from another, and both ways: what inside sends appears at outside as sent by
@@ -65,11 +61,11 @@ func (l *Lab) route(from, via string) {
 // address and port that NAT returns. Outside has no route to inside. NAT is for IPv4 alone.
 func (l *Lab) NAT(name, inside, outside string, port uint16) netip.AddrPort {
 	l.t.Helper()
-	need(l.t, "nft")
-	l.forward(name, inside, outside)
-	l.route(inside, name)
+	testneed.Program(l.t, "nft")
+	router := l.forward(name, inside, outside)
+	l.host(inside).route(router)
 	public := netip.AddrPortFrom(l.Address(inside, name), 8080)
-	l.nft(name, fmt.Sprintf(`table ip lab {
+	router.nft(fmt.Sprintf(`table ip lab {
 		chain arriving {
 			type nat hook prerouting priority dstnat
 			iifname eth0 ip protocol { tcp, udp } th dport %d dnat to %s:%d
@@ -87,9 +83,9 @@ func (l *Lab) NAT(name, inside, outside string, port uint16) netip.AddrPort {
 // still has those it receives; of those that a router drops, the hosts behind it see nothing.
 func (l *Lab) Loss(host string, percent float64) {
 	l.t.Helper()
-	need(l.t, "nft")
+	testneed.Program(l.t, "nft")
 	drop := fmt.Sprintf("numgen random mod 100000 < %d drop", int(percent*1000))
-	l.nft(host, fmt.Sprintf(`table inet loss {
+	l.host(host).nft(fmt.Sprintf(`table inet loss {
 		chain receive {
 			type filter hook input priority filter
 			%[1]s
@@ -101,23 +97,17 @@ func (l *Lab) Loss(host string, percent float64) {
 	}`, drop))
 }
 
-func (l *Lab) nft(host, rules string) {
-	l.t.Helper()
-	c := l.Command(host, "nft", "-f", "-")
-	c.Stdin = strings.NewReader(rules)
-	l.finish(c)
-}
-
 // Offloads switches segmentation and coalescing (TSO, GSO, GRO) on or off at all interfaces of a host. With them on,
 // captures have segments larger than any packet on a wire.
 func (l *Lab) Offloads(host string, on bool) {
 	l.t.Helper()
-	need(l.t, "ethtool")
+	testneed.Program(l.t, "ethtool")
 	state := "off"
 	if on {
 		state = "on"
 	}
-	for _, p := range l.host(host).ports {
-		l.on(host, "ethtool", "-K", p.name, "tso", state, "gso", state, "gro", state)
+	h := l.host(host)
+	for _, p := range h.ports {
+		h.run("ethtool", "-K", p.name, "tso", state, "gso", state, "gro", state)
 	}
 }

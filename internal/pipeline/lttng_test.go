@@ -153,7 +153,7 @@ func compareStyle(t *testing.T, hosts []recordedHost, s lttng.Style) {
 	// sent again is left out; beside a capture, acknowledgements that only a window or an option tells apart are, too. (Behind
 	// a NAT neither captures cut short nor kernels know datagrams, which have nothing but their contents.)
 	least := map[string]float64{"traces": 1, "mixed": 0.98}
-	if s == lttng.Bare {
+	if s == lttng.Unaddressed {
 		least = map[string]float64{"traces": 0.85, "mixed": 0.75}
 	}
 	for name, inputs := range map[string][]string{"traces": traces, "mixed": mixed} {
@@ -293,7 +293,7 @@ func cutToHeaders(t *testing.T, source, target string, s lttng.Style) {
 		case 0x86dd:
 			protocol = data[link+6]
 		}
-		if s == lttng.Extended && (kind != 0x0800 || protocol != 6) || s == lttng.Bare && protocol != 6 {
+		if s == lttng.Extended && (kind != 0x0800 || protocol != 6) || s == lttng.Unaddressed && protocol != 6 {
 			continue
 		}
 		data = data[:min(len(data), link+ip+map[byte]int{6: 20, 17: 8}[protocol])]

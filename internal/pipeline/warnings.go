@@ -106,7 +106,7 @@ func (r *run) warnOfSteps() {
 		r.warnings.Add(r.matched.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %s s of its time; aligned piece by piece",
 			float64(x.By)/1e9, how, seconds(x.At)), "")
 	}
-	if n := r.solution.Wrong; n > 0 {
+	if n := r.solution.Outliers; n > 0 {
 		r.warnings.Add("alignment", fmt.Sprintf("%d messages contradict all others and were left out", n), "")
 	}
 }

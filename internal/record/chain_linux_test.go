@@ -19,7 +19,7 @@ import (
 	"meridian/trace"
 )
 
-// kernelRecorder opens a recording of kernel events, or skips the test where the machine has none for us.
+// kernelRecorder opens a recording of kernel events, or ends the test where the machine cannot record them.
 func kernelRecorder(t testing.TB, o kernel.Options, w *trace.Warnings) (*kernel.Recorder, Source) {
 	t.Helper()
 	testneed.Long(t, "records kernel events")

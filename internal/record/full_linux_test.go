@@ -18,7 +18,7 @@ func smallDisk(t *testing.T, bytes string) string {
 	testneed.Root(t, "mounting a small file system")
 	dir := t.TempDir()
 	if err := unix.Mount("meridian", dir, "tmpfs", 0, "size="+bytes); err != nil {
-		testneed.Missing(t, "only root can mount a small file system: %v", err)
+		testneed.Missing(t, "a small file system cannot be mounted (run as root): %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {

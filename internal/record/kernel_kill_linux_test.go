@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -21,7 +19,6 @@ import (
 
 	"meridian/format/ctf"
 	"meridian/internal/record/kernel"
-	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -211,16 +208,4 @@ func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
 	if n := babeltrace(t, dir); n != len(all) || n == 0 {
 		t.Errorf("babeltrace2 prints %d events of %d", n, len(all))
 	}
-}
-
-// babeltraceTorn is babeltrace for a trace that may end in the middle of a packet.
-func babeltraceTorn(t *testing.T, dir string) (lines int, problems string) {
-	t.Helper()
-	path := testneed.Program(t, "babeltrace2")
-	c := exec.Command(path, dir)
-	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "BABELTRACE_TERM_COLOR=never")
-	var out, said bytes.Buffer
-	c.Stdout, c.Stderr = &out, &said
-	_ = c.Run() // what it says is what counts
-	return bytes.Count(out.Bytes(), []byte("\n")), said.String()
 }

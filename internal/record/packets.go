@@ -161,17 +161,17 @@ func (w *packetWriter) finish() error {
 	if !ofOutput(w.failed) { // else it was told
 		err = w.tell(true)
 	}
-	for _, of := range []struct{ interfaces, told string }{
-		{w.stats.Gone, "interfaces were removed and have not come again"},
-		{w.stats.Again, "interfaces were removed and came again; those of their first instant may be missing"},
-		{w.stats.Deaf, "those of interfaces that were removed and came again are missing, since nobody heard of these"},
+	for _, x := range []struct{ warning, details string }{
+		{"interfaces were removed", w.stats.Removed},
+		{"interfaces were removed and reappeared; their first packets may be missing", w.stats.Reappeared},
+		{"those of interfaces that reappeared may be missing: changes of interfaces could not be read", w.stats.Unwatched},
 	} {
-		if of.interfaces != "" {
-			w.warnings.Add("packets", of.told, of.interfaces)
+		if x.details != "" {
+			w.warnings.Add("packets", x.warning, x.details)
 		}
 	}
 	if n := w.stats.Unknown; n > 0 {
-		w.warnings.AddN("packets", "those of interfaces whose link layer is not known here are left out", "", n)
+		w.warnings.AddN("packets", "those of interfaces with an unsupported link layer were left out", "", n)
 	}
 	if shut := w.file.Close(); shut != nil {
 		err = errors.Join(err, &outputError{fmt.Errorf("record: packets: %w", full(shut))})

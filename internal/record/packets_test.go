@@ -205,7 +205,7 @@ func (c *renewedCapture) Interfaces() []packet.Interface {
 }
 
 func (c *renewedCapture) Stats() (packet.Stats, error) {
-	return packet.Stats{Received: c.at.Load(), Again: "eth0", Gone: "tun0", Deaf: "no netlink"}, nil
+	return packet.Stats{Received: c.at.Load(), Reappeared: "eth0", Removed: "tun0", Unwatched: "no netlink"}, nil
 }
 
 func TestInterfacesOfOneNameAreCountedTogether(t *testing.T) {
@@ -221,7 +221,7 @@ func TestInterfacesOfOneNameAreCountedTogether(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	said := strings.Join(w.Lines(), "\n")
-	for _, want := range []string{"have not come again (tun0)", "came again; those of their first instant may be missing (eth0)", "nobody heard of these (no netlink)"} {
+	for _, want := range []string{"interfaces were removed (tun0)", "reappeared; their first packets may be missing (eth0)", "could not be read (no netlink)"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not said in %q", want, said)
 		}

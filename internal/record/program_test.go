@@ -4,7 +4,6 @@ package record
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +21,6 @@ import (
 
 	"meridian/format/ctf"
 	"meridian/internal/netlab"
-	"meridian/internal/testneed"
 	"meridian/sensor"
 	"meridian/trace"
 )
@@ -250,37 +248,6 @@ func read(t testing.TB, dir string) (all []event) {
 		t.Errorf("%s: %+v", dir, tally)
 	}
 	return all
-}
-
-// babeltrace returns how many events babeltrace2 prints of a trace; a word on stderr is a failure.
-func babeltrace(t testing.TB, dir string) int {
-	t.Helper()
-	return babeltraceBut(t, dir, "")
-}
-
-// babeltraceWithLoss is babeltrace for a trace of which some events were discarded, which babeltrace2 warns of.
-func babeltraceWithLoss(t testing.TB, dir string) int {
-	t.Helper()
-	return babeltraceBut(t, dir, "discarded")
-}
-
-func babeltraceBut(t testing.TB, dir, expected string) (lines int) {
-	t.Helper()
-	path := testneed.Program(t, "babeltrace2")
-	c := exec.Command(path, dir)
-	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "BABELTRACE_TERM_COLOR=never")
-	var out, problems bytes.Buffer
-	c.Stdout, c.Stderr = &out, &problems
-	err := c.Run()
-	for _, line := range strings.Split(problems.String(), "\n") {
-		if line != "" && (expected == "" || !strings.Contains(line, expected)) {
-			t.Errorf("babeltrace2 %s: %s", dir, line)
-		}
-	}
-	if err != nil {
-		t.Fatalf("babeltrace2 %s: %v", dir, err)
-	}
-	return bytes.Count(out.Bytes(), []byte("\n"))
 }
 
 // numbers counts how often each number of each goroutine of a program is in events.

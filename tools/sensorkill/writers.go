@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,16 @@ func directory() (string, error) {
 	return os.MkdirTemp("", "sensorkill")
 }
 
+// trial is one writer that is killed, and the reader of its ring.
+type trial struct {
+	dir, role string
+	page      acknowledged
+	c         *exec.Cmd
+	dead      chan error
+	r         *ring.Reader // nil until there is a ring
+	last      [shards]uint64
+}
+
 // one starts a writer, reads while it emits, kills it at an instant after its first event (or its start), reads the rest and
 // counts.
 func (k *writersKilled) one(dir, role string, instant time.Duration, early bool) error {
@@ -75,82 +86,31 @@ func (k *writersKilled) one(dir, role string, instant time.Duration, early bool)
 	if err != nil {
 		return err
 	}
-	dead := make(chan error, 1)
-	defer func() {
-		if c.ProcessState == nil {
-			c.Process.Kill()
-			<-dead
-		}
-	}()
-	go func() { dead <- c.Wait() }()
-
-	var r *ring.Reader
-	defer func() {
-		if r != nil {
-			r.Close()
-		}
-	}()
-	var last [shards]uint64
-	limit := time.Now().Add(time.Minute)
-	var at time.Time // of the kill
-	if early {
-		at = time.Now().Add(2 * instant)
-	}
-	for at.IsZero() || time.Now().Before(at) {
-		select {
-		case err := <-dead:
-			return fmt.Errorf("it died by itself: %v", err)
-		default:
-		}
-		if time.Now().After(limit) {
-			return errors.New("no event in a minute")
-		}
-		if r == nil {
-			if r, err = lookFor(dir); err != nil {
-				return err
-			}
-		}
-		if at.IsZero() && atomic.LoadUint64(page.shard(0)) > 0 {
-			at = time.Now().Add(instant)
-		}
-		if r != nil && role == "writer" {
-			if err := drain(r, &last); err != nil {
-				return err
-			}
-		}
+	x := &trial{dir: dir, role: role, page: page, c: c, dead: make(chan error, 1)}
+	defer x.end()
+	go func() { x.dead <- c.Wait() }()
+	if err := x.readUntil(instant, early); err != nil {
+		return err
 	}
 	emitting := atomic.LoadUint64(page.shard(0)) > 0
 	if err := c.Process.Kill(); err != nil {
 		return err
 	}
-	<-dead
-	if r == nil {
-		if r, err = lookFor(dir); err != nil {
-			return err
-		}
+	<-x.dead
+	if err := x.look(); err != nil {
+		return err
 	}
-	if r == nil {
+	if x.r == nil {
 		if emitting {
 			return errors.New("events were acknowledged, and there is no ring")
 		}
 		k.starting++
 		return nil
 	}
-	if r.Alive() {
-		return errors.New("it is dead, and the reader thinks it alive")
-	}
-	if role == "writer" {
-		err = drain(r, &last)
-	} else {
-		err = r.Snapshot(func(p *ring.Packet) (err error) {
-			last[p.Shard], err = checked(p.Shard, p.Events, last[p.Shard])
-			return err
-		})
-	}
-	if err != nil {
+	if err := x.readRest(); err != nil {
 		return err
 	}
-	for i, n := range last {
+	for i, n := range x.last {
 		ack := atomic.LoadUint64(page.shard(i))
 		if n != ack && n != ack+1 {
 			return fmt.Errorf("shard %d: the last event read is %d, and %d were published", i, n, ack)
@@ -170,6 +130,70 @@ func (k *writersKilled) one(dir, role string, instant time.Duration, early bool)
 		k.overwriting++
 	}
 	return nil
+}
+
+// end ends the writer, if it still runs, and the reader.
+func (x *trial) end() {
+	if x.c.ProcessState == nil {
+		x.c.Process.Kill()
+		<-x.dead
+	}
+	if x.r != nil {
+		x.r.Close()
+	}
+}
+
+// look opens the ring, if there is one and it is not open yet.
+func (x *trial) look() (err error) {
+	if x.r == nil {
+		x.r, err = lookFor(x.dir)
+	}
+	return err
+}
+
+// readUntil reads until it is time to kill: an instant after the first event, or early, after the start.
+func (x *trial) readUntil(instant time.Duration, early bool) error {
+	limit := time.Now().Add(time.Minute)
+	var at time.Time // of the kill
+	if early {
+		at = time.Now().Add(2 * instant)
+	}
+	for at.IsZero() || time.Now().Before(at) {
+		select {
+		case err := <-x.dead:
+			return fmt.Errorf("it died by itself: %v", err)
+		default:
+		}
+		if time.Now().After(limit) {
+			return errors.New("no event in a minute")
+		}
+		if err := x.look(); err != nil {
+			return err
+		}
+		if at.IsZero() && atomic.LoadUint64(x.page.shard(0)) > 0 {
+			at = time.Now().Add(instant)
+		}
+		if x.r != nil && x.role == "writer" {
+			if err := drain(x.r, &x.last); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readRest reads what a dead writer left.
+func (x *trial) readRest() error {
+	if x.r.Alive() {
+		return errors.New("it is dead, and the reader thinks it alive")
+	}
+	if x.role == "writer" {
+		return drain(x.r, &x.last)
+	}
+	return x.r.Snapshot(func(p *ring.Packet) (err error) {
+		x.last[p.Shard], err = checked(p.Shard, p.Events, x.last[p.Shard])
+		return err
+	})
 }
 
 // lookFor returns a reader of the ring in a directory, nil where none is ready.

@@ -73,15 +73,15 @@ type Options struct {
 	BufferSize int // bytes of the ring, which are locked in memory; 0: DefaultBuffer
 }
 
-// Stats counts packets that passed the filter.
+// Stats counts the packets that passed the filter.
 type Stats struct {
-	Received int64 // given to the caller of Read
+	Received int64 // passed on by Read
 	Dropped  int64 // lost because the ring was full
-	Unknown  int64 // left out because their link layer is not known here
-	Steps    int64 // not of packets: how often REALTIME was set meanwhile, as far as Origin asked to know
-	// Interfaces that were asked for, with commas between: those that have been removed, and those that came again under their
-	// names, which are captured but for the instant before that was heard of. Deaf says why nobody is heard of any more.
-	Gone, Again, Deaf string
+	Unknown  int64 // left out because their link layer is not supported
+	Steps    int64 // not of packets: how often REALTIME was set, if there is an Origin
+	// Named interfaces, separated by commas: those that were removed, and those that were removed and made anew. Of the latter
+	// the packets before the kernel announced them are missing. Unwatched says why announcements are not read any more.
+	Removed, Reappeared, Unwatched string
 }
 
 // Interface is one of a capture.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -12,13 +11,13 @@ import (
 )
 
 const (
-	blockSize = 256 << 10 // longer than the longest frame; a block is also what a reader may be behind by
-	retire    = 50        // ms after which the kernel hands over a block that is not full
-	// What the kernel keeps free in front of a frame: a VLAN's tag that comes back pushes the addresses that far.
+	blockSize     = 256 << 10 // longer than the longest frame
+	retireTimeout = 50        // ms after which the kernel hands over a block that is not full
+	// The room that the kernel leaves in front of a frame: the addresses move there when a VLAN's tag is put back.
 	tagLength = 4
 )
 
-// Places in a block and in a packet (tpacket_block_desc, tpacket3_hdr), in the machine's byte order.
+// Offsets in a block and in a packet (tpacket_block_desc, tpacket3_hdr), in the machine's byte order.
 const (
 	blockStatus  = 8
 	blockPackets = 12
@@ -59,7 +58,7 @@ func newRing(fd, size int) (*ring, error) {
 	const frame = 2048 // no limit in this version, but it must divide the block
 	r := &ring{blocks: max(2, size/blockSize)}
 	request := unix.TpacketReq3{Block_size: blockSize, Block_nr: uint32(r.blocks), Frame_size: frame,
-		Frame_nr: uint32(r.blocks * blockSize / frame), Retire_blk_tov: retire}
+		Frame_nr: uint32(r.blocks * blockSize / frame), Retire_blk_tov: retireTimeout}
 	if err := unix.SetsockoptTpacketReq3(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &request); err != nil {
 		if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EINVAL) {
 			return nil, fmt.Errorf("no memory for a ring of %d MiB; ask for a smaller buffer: %w", r.blocks*blockSize>>20, err)
@@ -81,23 +80,24 @@ func (r *ring) close() {
 	}
 }
 
-// status is the word by which a block changes hands: the kernel writes it last, and we do.
+// status is the word that says whose the next block is. Each side writes it last, after all other accesses to the block.
 func (r *ring) status() *uint32 {
 	return (*uint32)(unsafe.Pointer(&r.memory[r.at*blockSize+blockStatus]))
 }
 
-// ready reports whether the next block is ours. The load orders what is read of the block behind it.
+// ready reports whether the kernel has handed over the next block. The atomic load (an acquire) orders the reads of the
+// block after it.
 func (r *ring) ready() bool { return atomic.LoadUint32(r.status())&unix.TP_STATUS_USER != 0 }
 
 func (r *ring) block() []byte { return r.memory[r.at*blockSize : (r.at+1)*blockSize] }
 
-// release gives the block back and goes to the next.
+// release hands the block back and goes to the next. The atomic store (a release) orders all reads of the block before it.
 func (r *ring) release() {
 	atomic.StoreUint32(r.status(), unix.TP_STATUS_KERNEL)
 	r.at = (r.at + 1) % r.blocks
 }
 
-var errRing = errors.New("the ring shared with the kernel contradicts itself")
+var errRing = errors.New("the ring shared with the kernel is inconsistent")
 
 // raw is a packet in a block.
 type raw struct {
@@ -109,8 +109,8 @@ type raw struct {
 	kind     uint8
 }
 
-// eachPacket calls visit for the packets of a block. It believes nothing that would lead out of the block, though only the
-// kernel writes there.
+// eachPacket calls visit for the packets of a block. It checks every offset against the block, though only the kernel
+// writes there.
 func eachPacket(block []byte, visit func(*raw) error) error {
 	order := binary.NativeEndian
 	next := uint64(order.Uint32(block[blockFirst:]))
@@ -145,19 +145,6 @@ func eachPacket(block []byte, visit func(*raw) error) error {
 		if err := visit(&p); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// attach sets the filter of a socket.
-func attach(fd int, code []instruction) error {
-	native := make([]unix.SockFilter, len(code))
-	for i, c := range code {
-		native[i] = unix.SockFilter{Code: c.code, Jt: c.jt, Jf: c.jf, K: c.k}
-	}
-	f := unix.SockFprog{Len: uint16(len(native)), Filter: &native[0]}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &f); err != nil {
-		return os.NewSyscallError("SO_ATTACH_FILTER", err)
 	}
 	return nil
 }

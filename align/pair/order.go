@@ -4,7 +4,7 @@ import (
 	"meridian/clock"
 )
 
-// Keep returns the curve nearest to a given one, from a's clock to b's, that inverts none of the messages beyond their
+// RestoreOrder returns the curve nearest to a given one, from a's clock to b's, that inverts none of the messages beyond their
 // granularity and 2 ns, to which knots at whole ns are rounded: where the curve already keeps them it stays as it is, and
 // around a message that it inverts it is pushed aside by no more than it must, its rate by as little as lets all messages
 // be kept (from 0.1 ppm up, in decades). It reports false, and returns the curve as it was, where messages contradict each
@@ -12,7 +12,7 @@ import (
 //
 // The correction is 0 clamped between the cones over all floors and under all ceilings (see fallback.go), so the cost is
 // a sort of the messages.
-func Keep(p *Problem, curve clock.Curve) (clock.Curve, bool) {
+func RestoreOrder(p *Problem, curve clock.Curve) (clock.Curve, bool) {
 	ceiling, floor := residuals(p, curve)
 	w := int64(100)
 	for ; !consistent(ceiling, floor, w); w *= 10 {

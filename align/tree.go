@@ -10,8 +10,8 @@ import (
 	"meridian/trace"
 )
 
-// alone returns a tree in which every clock is its own reference.
-func alone(clocks int) *network.Tree {
+// separate returns a tree in which every clock is its own reference.
+func separate(clocks int) *network.Tree {
 	t := &network.Tree{
 		Component: make([]int, clocks), Parent: make([]int, clocks),
 		Maps: make([]clock.Map, clocks), Distance: make([]float64, clocks),
@@ -23,8 +23,8 @@ func alone(clocks int) *network.Tree {
 	return t
 }
 
-// number renumbers the components from 0 in the order of their first clocks, after clocks were hung on parents.
-func number(t *network.Tree) {
+// numberComponents numbers the components from 0 in the order of their first clocks, after parents were set.
+func numberComponents(t *network.Tree) {
 	t.References = nil
 	known := make(map[int]int)
 	for i := range t.Parent {
@@ -42,8 +42,8 @@ func number(t *network.Tree) {
 	}
 }
 
-// heard places all clocks by the broadcasts that they received.
-func heard(p *trace.Problem, o *Options) (*network.Tree, error) {
+// byBroadcasts places all clocks by the broadcasts that they received.
+func byBroadcasts(p *trace.Problem, chosen int, _ *Options) (*network.Tree, error) {
 	if len(p.Broadcasts) == 0 {
 		return nil, fmt.Errorf("the method broadcast needs broadcasts: @broadcast lines in a list of messages, or traces of a medium that several hosts hear")
 	}
@@ -51,11 +51,7 @@ func heard(p *trace.Problem, o *Options) (*network.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := o.reference(p)
-	if err != nil {
-		return nil, err
-	}
-	t := alone(len(p.Clocks))
+	t := separate(len(p.Clocks))
 	for _, g := range groups {
 		reference, back := g.Reference, clock.Identity()
 		for k, c := range g.Clocks {
@@ -70,12 +66,12 @@ func heard(p *trace.Problem, o *Options) (*network.Tree, error) {
 			}
 		}
 	}
-	number(t)
+	numberComponents(t)
 	return t, nil
 }
 
-// fromSamples places every clock on the reference that its samples were taken against.
-func fromSamples(p *trace.Problem, o *Options) (*network.Tree, error) {
+// bySamples places every clock on the reference that its samples were taken against.
+func bySamples(p *trace.Problem, _ int, o *Options) (*network.Tree, error) {
 	if len(p.Samples) == 0 {
 		return nil, fmt.Errorf("the method sampled needs samples of a reference clock")
 	}
@@ -86,7 +82,7 @@ func fromSamples(p *trace.Problem, o *Options) (*network.Tree, error) {
 		}
 		of[x.Clock] = append(of[x.Clock], x)
 	}
-	t := alone(len(p.Clocks))
+	t := separate(len(p.Clocks))
 	for c, samples := range of {
 		if len(samples) == 0 {
 			continue
@@ -101,6 +97,6 @@ func fromSamples(p *trace.Problem, o *Options) (*network.Tree, error) {
 		}
 		t.Parent[c], t.Maps[c] = against, m
 	}
-	number(t)
+	numberComponents(t)
 	return t, nil
 }

@@ -1,4 +1,4 @@
-package align
+package steps
 
 import (
 	"math"
@@ -7,22 +7,30 @@ import (
 	"meridian/clock"
 )
 
-// joined returns one map of a clock's pieces.
+// Join returns one map for the pieces of a clock, in the order of time. Pieces without a map, which share no component with
+// the others, are left out.
 //
-// Where a clock was set forward its stamps have a gap, into which stamps between the last message before and the first one
-// behind may fall: the estimate goes on along both pieces up to the middle of the silence, and the bounds say no more than
-// that time does not run back. Where it was set back it showed stamps twice: the estimate is the first time's, and the
-// bounds hold both. Pieces of which one ended after the next began, by what bounds them, are bounded by nothing.
-func joined(pieces []Piece) clock.Map {
+// Where the clock was set forward its readings have a gap. Stamps of no message may lie in it: between the last message
+// before the step and the step, or between the step and the first message behind. The estimate follows both pieces up to the
+// middle of the silence. The bounds there state only that time does not run back.
+//
+// Where the clock was set back it showed readings twice. For these the estimate is that of the first time, and the bounds
+// enclose both times. If, by their bounds, a piece ended after the next began, both bounds are nil.
+func Join(all []Piece) clock.Map {
+	return join(slices.DeleteFunc(slices.Clone(all), func(p Piece) bool { return p.Map.Mid == nil }))
+}
+
+// join joins pieces that all have a map.
+func join(pieces []Piece) clock.Map {
 	switch len(pieces) {
 	case 0:
 		return clock.Identity()
 	case 1:
 		return pieces[0].Map
 	}
-	m := clock.Map{Mid: joinedMid(pieces)}
-	m.Low = joinedBound(pieces, false)
-	m.High = joinedBound(pieces, true)
+	m := clock.Map{Mid: joinEstimates(pieces)}
+	m.Low = joinBounds(pieces, false)
+	m.High = joinBounds(pieces, true)
 	if crossed(m.Low, m.High) {
 		m.Low, m.High = nil, nil
 	}
@@ -38,32 +46,12 @@ func crossed(low, high clock.Curve) bool {
 		slices.ContainsFunc(high, func(k clock.Knot) bool { return k.Y < low.At(k.X, clock.Down) })
 }
 
-// Runs returns a map for each stretch of a clock's trace in which its stamps do not run back, in the order of time: one
-// for a clock that was never set back. Who reads a trace in the order in which it was recorded, and sees its stamps run
-// back as often, knows of which stretch each is.
-func (s *Solution) Runs(c int) []clock.Map {
-	if s.Pieces == nil || s.Pieces[c] == nil {
-		return s.Maps[c : c+1]
-	}
-	var runs []clock.Map
-	from := 0
-	for i, n := 0, 0; i < len(s.Steps); i++ {
-		if s.Steps[i].Clock != c {
-			continue
-		}
-		if n++; s.Steps[i].By < 0 {
-			runs, from = append(runs, joined(placed(s.Pieces[c][from:n]))), n
-		}
-	}
-	return append(runs, joined(placed(s.Pieces[c][from:])))
-}
-
-// far is how far before the first piece and behind the last one a curve has its outer knots, ns: the slope beyond them is
-// that between them and the next.
+// far is how far before the first piece and behind the last one a curve has its outermost knots, ns. Beyond them it follows
+// the slope of its outermost pieces.
 const far = int64(1) << 40
 
-// joinedMid follows each piece over the stamps that none before it had.
-func joinedMid(pieces []Piece) clock.Curve {
+// joinEstimates returns the curve that follows each piece over the readings that no piece before it had.
+func joinEstimates(pieces []Piece) clock.Curve {
 	var out clock.Curve
 	add := func(host, timeline int64) {
 		if n := len(out); n > 0 {
@@ -80,12 +68,12 @@ func joinedMid(pieces []Piece) clock.Curve {
 		if k == 0 {
 			from = clock.Sub(min(from, mid[0].X), far)
 		} else {
-			from = clock.Sub(from, half(&pieces[k-1], &p))
+			from = clock.Sub(from, halfSilence(&pieces[k-1], &p))
 		}
 		if k == len(pieces)-1 {
 			to = clock.Add(max(to, mid[len(mid)-1].X), far)
 		} else {
-			to = clock.Add(to, half(&p, &pieces[k+1]))
+			to = clock.Add(to, halfSilence(&p, &pieces[k+1]))
 		}
 		if len(out) > 0 {
 			from = max(from, out[len(out)-1].X+1)
@@ -104,26 +92,26 @@ func joinedMid(pieces []Piece) clock.Curve {
 	return out
 }
 
-// half is half of the silence between two pieces, ns of the timeline.
-func half(p, q *Piece) int64 {
+// halfSilence returns half of the silence between two pieces, ns of the timeline.
+func halfSilence(p, q *Piece) int64 {
 	return max(clock.Sub(q.Map.At(q.First), p.Map.At(p.Last)), 0) / 2
 }
 
-// joinedBound returns the lower or the upper bound of all pieces that may have had a stamp: nil where nothing bounds one
-// of them.
-func joinedBound(pieces []Piece, upper bool) clock.Curve {
-	var parts []part
+// joinBounds returns the curve that encloses, on one side, the bounds of all pieces that may have shown a reading. It is nil
+// where one of them has no bound on that side.
+func joinBounds(pieces []Piece, upper bool) clock.Curve {
+	var spans []span
 	last := len(pieces) - 1
 	for k := range pieces {
 		p := &pieces[k]
-		x := part{curve: p.Map.Low, from: p.First, to: p.Last}
+		x := span{curve: p.Map.Low, from: p.First, to: p.Last}
 		if upper {
 			x.curve = p.Map.High
 		}
-		// A piece that nothing bounds lies before what follows it, or behind what went before.
+		// A piece without a bound of its own is bounded by its order: it lies before the next piece, and behind the last.
 		if x.curve == nil {
 			var ok bool
-			if x.flat, ok = beyond(pieces, k, upper); !ok {
+			if x.constant, ok = beyond(pieces, k, upper); !ok {
 				return nil
 			}
 		}
@@ -134,24 +122,32 @@ func joinedBound(pieces []Piece, upper bool) clock.Curve {
 			x.to = clock.Add(x.last(), far)
 		}
 		x.openLeft, x.openRight = k == 0, k == last
-		parts = append(parts, x)
+		spans = append(spans, x)
 		if k < last {
-			// What lies in the silence behind the piece: between its last message and the next piece's first.
+			// Readings in the silence behind the piece lie between its last message and the next piece's first.
 			edge, ok := silence(p, &pieces[k+1], upper)
 			if !ok {
-				if edge, ok = beyond(pieces, k+boolToInt(!upper), upper); !ok {
+				if edge, ok = beyond(pieces, edgeOf(k, upper), upper); !ok {
 					return nil
 				}
 			}
-			reach := widest(p, &pieces[k+1])
-			parts = append(parts, part{flat: edge, from: p.Last, to: clock.Add(p.Last, reach)})
-			parts = append(parts, part{flat: edge, from: clock.Sub(pieces[k+1].First, reach), to: pieces[k+1].First})
+			reach := maxReadings(p, &pieces[k+1])
+			spans = append(spans, span{constant: edge, from: p.Last, to: clock.Add(p.Last, reach)})
+			spans = append(spans, span{constant: edge, from: clock.Sub(pieces[k+1].First, reach), to: pieces[k+1].First})
 		}
 	}
-	return outermost(parts, upper)
+	return outermost(spans, upper)
 }
 
-// silence returns the bound of what lies between two pieces.
+// edgeOf returns the piece whose order bounds the silence behind piece k.
+func edgeOf(k int, upper bool) int {
+	if upper {
+		return k
+	}
+	return k + 1
+}
+
+// silence returns the bound of instants between two pieces: the first message of the later one, or the last of the earlier.
 func silence(p, q *Piece, upper bool) (int64, bool) {
 	if upper {
 		_, high, _, ok := q.Map.Bounds(q.First)
@@ -161,7 +157,7 @@ func silence(p, q *Piece, upper bool) (int64, bool) {
 	return low, ok
 }
 
-// beyond returns the bound of a piece that nothing else bounds: the nearest piece's before it, or behind it.
+// beyond returns the bound of piece k by its order: that of the nearest bounded piece behind it, or before it.
 func beyond(pieces []Piece, k int, upper bool) (int64, bool) {
 	if upper {
 		for j := k + 1; j < len(pieces); j++ {
@@ -179,8 +175,9 @@ func beyond(pieces []Piece, k int, upper bool) (int64, bool) {
 	return 0, false
 }
 
-// widest is how far a clock's readings may go between two pieces at most, ns: twice as fast as the timeline.
-func widest(p, q *Piece) int64 {
+// maxReadings returns how far a clock's readings can go in the silence between two pieces, ns: the clock may run twice as
+// fast as the timeline.
+func maxReadings(p, q *Piece) int64 {
 	low, _, okLow, _ := p.Map.Bounds(p.Last)
 	_, high, _, okHigh := q.Map.Bounds(q.First)
 	if !okLow || !okHigh {
@@ -190,40 +187,40 @@ func widest(p, q *Piece) int64 {
 	return clock.Add(clock.Add(d, d), 1)
 }
 
-// part is a bound over some stamps: a curve, or the same for all.
-type part struct {
+// span is a bound for the readings in an interval: a curve or, where that is nil, a constant.
+type span struct {
 	curve               clock.Curve
-	flat                int64
+	constant            int64
 	from, to            int64
-	openLeft, openRight bool // it holds for all stamps before, or behind, as well
+	openLeft, openRight bool // it also holds for all readings before from, or behind to
 }
 
-func (p *part) first() int64 {
+func (p *span) first() int64 {
 	if p.curve == nil {
 		return p.from
 	}
 	return min(p.from, p.curve[0].X)
 }
 
-func (p *part) last() int64 {
+func (p *span) last() int64 {
 	if p.curve == nil {
 		return p.to
 	}
 	return max(p.to, p.curve[len(p.curve)-1].X)
 }
 
-func (p *part) at(t int64, r clock.Rounding) int64 {
+func (p *span) at(t int64, r clock.Rounding) int64 {
 	if p.curve == nil {
-		return p.flat
+		return p.constant
 	}
 	return p.curve.At(t, r)
 }
 
-// outermost returns the outermost of all parts. Between two of its knots each part is straight, and the chord of the
-// outermost of straight lines lies outside them.
-func outermost(parts []part, upper bool) clock.Curve {
+// outermost returns the curve that encloses all spans on one side. Between two of its knots each span is straight; the
+// chord of the outermost of straight lines lies outside all of them.
+func outermost(spans []span, upper bool) clock.Curve {
 	var hosts []int64
-	for _, p := range parts {
+	for _, p := range spans {
 		hosts = append(hosts, p.from, p.to)
 		if !p.openLeft {
 			hosts = append(hosts, p.from-1)
@@ -242,8 +239,8 @@ func outermost(parts []part, upper bool) clock.Curve {
 	out := make(clock.Curve, len(hosts))
 	for i, h := range hosts {
 		v, any := int64(math.MaxInt64), false
-		for j := range parts {
-			p := &parts[j]
+		for j := range spans {
+			p := &spans[j]
 			if h < p.from && !p.openLeft || h > p.to && !p.openRight {
 				continue
 			}
@@ -256,7 +253,7 @@ func outermost(parts []part, upper bool) clock.Curve {
 		if upper {
 			v = -v
 		}
-		if !any { // no stamp is here
+		if !any { // no reading is here
 			v = math.MaxInt64
 			if upper {
 				v = math.MinInt64

@@ -27,7 +27,7 @@ func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
 		for x := int64(-span); x <= 2*span; x += span / 4 {
 			curve = append(curve, clock.Knot{X: x, Y: x + rapid.Int64Range(-30_000, 30_000).Draw(t, "stray")})
 		}
-		kept, ok := Keep(p, curve)
+		kept, ok := RestoreOrder(p, curve)
 		if !ok {
 			t.Fatal("messages of the identity contradict each other")
 		}

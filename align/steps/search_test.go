@@ -1,4 +1,4 @@
-package align
+package steps
 
 import (
 	"math"
@@ -27,8 +27,8 @@ func simulatedPair(t testing.TB, s sim.Scenario) *pair.Problem {
 	return q
 }
 
-// The sweep is asked only where messages contradict each other, but it must not depend on that.
-func TestSweepFindsNothingInWhatClocksDo(t *testing.T) {
+// The search runs only for messages that contradict each other, but it must not depend on that.
+func TestSearchFindsNoStepInClocksThatWereNotSet(t *testing.T) {
 	for seed := range uint64(40) {
 		p := simulatedPair(t, sim.Scenario{
 			Span: 10 * time.Minute, Rate: []float64{0.1, 1, 5}[seed%3], Jitter: 50 * time.Microsecond, Congested: seed%2 == 0,
@@ -41,21 +41,21 @@ func TestSweepFindsNothingInWhatClocksDo(t *testing.T) {
 			continue
 		}
 		for _, alongB := range []bool{false, true} {
-			if v := newSweep(p, alongB); !v.run() || v.cost() > 0 {
-				t.Errorf("seed %d, along b %v: %d cuts, %d wrong", seed, alongB, len(v.cuts), v.wrong)
+			if v, ok := partitionAlong(p, alongB); !ok || v.cost() > 0 {
+				t.Errorf("seed %d, along b %v: %+v", seed, alongB, v)
 			}
 		}
 	}
 }
 
-func BenchmarkSweep(b *testing.B) {
+func BenchmarkPartition(b *testing.B) {
 	start := int64(1_790_000_000_000_000_000)
 	p := simulatedPair(b, sim.Scenario{
 		Start: start, Span: 1000 * time.Second, Rate: 500, Jitter: 20 * time.Microsecond, MaxSkewPPM: 50, Wander: 1e-9, Seed: 1,
 		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: start + 500e9, By: -1e9}}},
 	})
 	for b.Loop() {
-		if v := broken(p); v == nil || len(v.cuts) != 1 {
+		if v := partitionOf(p); v == nil || len(v.cuts) != 1 {
 			b.Fatal("no step")
 		}
 	}

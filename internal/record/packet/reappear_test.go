@@ -21,7 +21,7 @@ func ip(t *testing.T, lab *netlab.Lab, host string, args ...string) {
 	}
 }
 
-// await waits until a capture has heard of what another process did.
+// await waits until a capture has noticed what another process did.
 func await(t *testing.T, r *running, what string, is func(Stats) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -46,7 +46,7 @@ func anew(t *testing.T, lab *netlab.Lab) {
 	}
 }
 
-func TestAnInterfaceThatComesAgainUnderItsNameIsCapturedAgain(t *testing.T) {
+func TestAnInterfaceThatReappearsIsCaptured(t *testing.T) {
 	t.Parallel()
 	const origin = 1_000_000_000_000_000_000
 	for _, names := range [][]string{{"eth0"}, {"lo", "eth0"}, {"lo"}, nil} {
@@ -56,7 +56,7 @@ func TestAnInterfaceThatComesAgainUnderItsNameIsCapturedAgain(t *testing.T) {
 			web := namespace(lab, "web")
 			named, wanted := len(names) > 0, len(names) != 1 || names[0] == "eth0"
 			r := start(t, Options{NetNS: web, Interfaces: names, Filter: "udp port 4242", Origin: origin})
-			if stats, err := r.Stats(); err != nil || stats.Gone+stats.Again+stats.Deaf != "" {
+			if stats, err := r.Stats(); err != nil || stats.Removed+stats.Reappeared+stats.Unwatched != "" {
 				t.Errorf("%+v, %v", stats, err)
 			}
 			const lives = 3
@@ -69,42 +69,39 @@ func TestAnInterfaceThatComesAgainUnderItsNameIsCapturedAgain(t *testing.T) {
 				if life > 0 {
 					ip(t, lab, "web", "link", "del", "eth0")
 					if named && wanted {
-						await(t, r, "nobody hears that it is gone", func(s Stats) bool { return s.Gone == "eth0" })
+						await(t, r, "its removal is not announced", func(s Stats) bool { return s.Removed == "eth0" })
 					}
 					anew(t, lab)
 					if named && wanted {
-						await(t, r, "nobody hears that it is there again", func(s Stats) bool { return s.Gone == "" && s.Again == "eth0" })
+						await(t, r, "its reappearance is not announced", func(s Stats) bool { return s.Removed == "" && s.Reappeared == "eth0" })
 					}
 				}
 				before = append(before, int64(clock.Monotonic.Now()))
 				inject(t, web, "eth0", [][]byte{datagrams[life]})
 			}
-			if named { // of others nothing is captured, as ever
+			if named { // other interfaces are not captured
 				inject(t, web, "peer0", [][]byte{datagrams[lives]})
 			}
 			frames := r.stop()
 			end := int64(clock.Monotonic.Now())
 			if !wanted {
-				if len(frames) > 0 || r.last.Gone+r.last.Again != "" {
-					t.Errorf("%d frames of an interface that nobody named, %+v", len(frames), r.last)
+				if len(frames) > 0 || r.last.Removed+r.last.Reappeared != "" {
+					t.Errorf("%d frames of an interface that was not named, %+v", len(frames), r.last)
 				}
 				return
 			}
-			// Sent by eth0, received by its peer.
-			sent := frames[:0:0]
-			for _, f := range frames {
-				if r.Interfaces()[f.Interface].Name == "eth0" && f.direction == trace.Sent {
-					sent = append(sent, f)
-				} else if named && r.Interfaces()[f.Interface].Name != "eth0" {
-					t.Errorf("a frame of %s", r.Interfaces()[f.Interface].Name)
-				}
+			want := Stats{Received: r.last.Received}
+			if named {
+				want.Reappeared = "eth0"
 			}
+			if r.last != want {
+				t.Errorf("%+v, want %+v", r.last, want)
+			}
+			sent := sentByEth0(t, r, frames, named)
 			if len(sent) != lives {
 				t.Fatalf("%d frames, of each of %d lives one", len(sent), lives)
 			}
-			indices := map[int]bool{}
 			for i, f := range sent {
-				indices[r.Interfaces()[f.Interface].Index] = true
 				if !bytes.Equal(f.Data, datagrams[i]) {
 					t.Errorf("frame %d: % x", i, f.Data)
 				}
@@ -113,19 +110,28 @@ func TestAnInterfaceThatComesAgainUnderItsNameIsCapturedAgain(t *testing.T) {
 					t.Errorf("frame %d is of %d, sent after %d", i, at, before[i])
 				}
 			}
-			if len(indices) != lives {
-				t.Errorf("%d interfaces, each life is another one", len(indices))
-			}
-			if want := (Stats{Received: r.last.Received}); named {
-				want.Again = "eth0"
-				if r.last != want {
-					t.Errorf("%+v, want %+v", r.last, want)
-				}
-			} else if r.last != want {
-				t.Errorf("%+v, want %+v", r.last, want)
-			}
 		})
 	}
+}
+
+// sentByEth0 returns the frames that eth0 sent and its peer received, each by another interface of that name. Where
+// interfaces are named there must be no others.
+func sentByEth0(t *testing.T, r *running, frames []kept, named bool) (sent []kept) {
+	t.Helper()
+	indices := map[int]bool{}
+	for _, f := range frames {
+		i := r.Interfaces()[f.Interface]
+		if i.Name == "eth0" && f.direction == trace.Sent {
+			sent = append(sent, f)
+			indices[i.Index] = true
+		} else if named && i.Name != "eth0" {
+			t.Errorf("a frame of %s", i.Name)
+		}
+	}
+	if len(indices) != len(sent) {
+		t.Errorf("%d frames of %d interfaces", len(sent), len(indices))
+	}
+	return sent
 }
 
 func TestAnInterfaceThatIsRemovedForGoodIsTold(t *testing.T) {
@@ -138,7 +144,7 @@ func TestAnInterfaceThatIsRemovedForGoodIsTold(t *testing.T) {
 	ip(t, lab, "web", "link", "del", "eth0")
 	for i, want := range []string{"eth0", "eth0", "", ""} {
 		all[i].stop()
-		if got := all[i].last; got.Gone != want || got.Again != "" {
+		if got := all[i].last; got.Removed != want || got.Reappeared != "" {
 			t.Errorf("capture %d: %+v, want %q gone", i, got, want)
 		}
 	}
@@ -154,19 +160,19 @@ func TestAnInterfaceThatGetsTheNameIsCapturedFromThenOn(t *testing.T) {
 	for _, args := range [][]string{{"link", "del", "eth0"}, {"link", "add", "made0", "type", "veth", "peer", "name", "peer0"}, {"link", "set", "peer0", "up"}, {"link", "set", "made0", "up"}} {
 		ip(t, lab, "web", args...)
 	}
-	await(t, r, "it is not gone", func(s Stats) bool { return s.Gone == "eth0" })
-	inject(t, web, "made0", [][]byte{frame}) // is nobody's
+	await(t, r, "it is not removed", func(s Stats) bool { return s.Removed == "eth0" })
+	inject(t, web, "made0", [][]byte{frame}) // not selected
 	ip(t, lab, "web", "link", "set", "made0", "down")
 	ip(t, lab, "web", "link", "set", "made0", "name", "eth0")
 	ip(t, lab, "web", "link", "set", "eth0", "up")
-	await(t, r, "it is not there again", func(s Stats) bool { return s.Again == "eth0" })
+	await(t, r, "it has not reappeared", func(s Stats) bool { return s.Reappeared == "eth0" })
 	inject(t, web, "eth0", [][]byte{frame})
 	// One that gets another name stays.
 	ip(t, lab, "web", "link", "set", "eth0", "down")
 	ip(t, lab, "web", "link", "set", "eth0", "name", "old0")
 	ip(t, lab, "web", "link", "set", "old0", "up")
 	inject(t, web, "old0", [][]byte{frame})
-	if frames := r.stop(); len(frames) != 2 || r.last.Gone != "" {
+	if frames := r.stop(); len(frames) != 2 || r.last.Removed != "" {
 		t.Errorf("%d frames of 2, %+v", len(frames), r.last)
 	}
 }

@@ -1,0 +1,155 @@
+package align
+
+import (
+	"math"
+	"slices"
+
+	"meridian/align/bound"
+	"meridian/align/network"
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Bounded is the third stage: the bounds of every clock tightened over all paths of the network, and the estimates within
+// them. The timelines follow the wanted reference from here on.
+//
+// It does not change, and [Bounded.Order] may be called any number of times.
+type Bounded struct {
+	placed *Placed
+	tree   *network.Tree
+}
+
+// Bound tightens the bounds over all paths. Loops whose bounds contradict each other prove that clocks wandered by more than
+// was assumed; they are the Contradictions of the tree.
+func (p *Placed) Bound() (*Bounded, error) {
+	e := p.estimated
+	b := &Bounded{placed: p, tree: cloneTree(p.tree)}
+	if !e.task.method.linear && e.task.method.whole == nil {
+		if err := b.tighten(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range b.tree.Maps {
+		dropCrossed(&b.tree.Maps[i], &e.task.problem.Clocks[i])
+	}
+	e.merged.estimateSecondClocks(e.task.problem, b.tree)
+	if r := e.task.reference; e.merged.firstOf(r) != r {
+		rebase(b.tree, r)
+	}
+	return b, nil
+}
+
+// Tree returns the timelines of the problem's clocks as this stage knows them. The bounds are final.
+func (b *Bounded) Tree() *network.Tree { return b.placed.estimated.task.treeOf(b.tree) }
+
+// cloneTree returns a copy of a tree whose curves are shared, since no stage changes a curve.
+func cloneTree(t *network.Tree) *network.Tree {
+	of := *t
+	of.Component, of.References, of.Parent = slices.Clone(t.Component), slices.Clone(t.References), slices.Clone(t.Parent)
+	of.Maps, of.Distance = slices.Clone(t.Maps), slices.Clone(t.Distance)
+	return &of
+}
+
+// tighten intersects the bounds of all paths, and moves the estimates into them.
+func (b *Bounded) tighten() error {
+	e, t := b.placed.estimated, b.tree
+	clocks := e.merged.Clocks
+	if len(e.pairs) > len(clocks)-len(t.References) || len(clocks) > 2 {
+		maps, contradictions, err := network.Tighten(e.pairs.edges(), t, samplingFor(clocks, e.assumed))
+		if err != nil {
+			return err
+		}
+		t.Contradictions = contradictions
+		for i := range maps {
+			t.Maps[i].Low, t.Maps[i].High = maps[i].Low, maps[i].High
+		}
+	}
+	for i := range t.Maps {
+		if t.Parent[i] != i {
+			t.Maps[i].Mid = within(&t.Maps[i], clocks[i].First, clocks[i].Last)
+		}
+	}
+	return nil
+}
+
+// samplingFor says at how many instants bounds over the network are taken: so many that what the wander adds between two of
+// them is a small part of epsilon, as far as the number of clocks allows.
+func samplingFor(clocks []trace.Clock, assumed bound.Assumption) network.Sampling {
+	span := int64(1)
+	for _, c := range clocks {
+		span = max(span, clock.Sub(c.Last, c.First))
+	}
+	const maxReadings = 1 << 18 // instants times clocks
+	n := min(span/4_000_000_000+64, max(maxReadings/int64(len(clocks)), 128), 4096)
+	return network.Sampling{Instants: int(n), Margin: func(h int64) int64 { return int64(math.Ceil(min(assumed.Sag(float64(h)), 1e17))) }}
+}
+
+// dropCrossed drops bounds of a clock that contradict each other, and makes its estimate a function of time. Both can be
+// needed where messages are none: decades apart, or demanding rates that no clock has.
+func dropCrossed(m *clock.Map, c *trace.Clock) {
+	m.Mid = rising(m.Mid)
+	if m.Low != nil && m.Low.Check() != nil || m.High != nil && m.High.Check() != nil {
+		m.Low, m.High = nil, nil
+	}
+	const instants = 8
+	for k := range int64(instants + 1) {
+		low, high, lowOK, highOK := m.Bounds(c.First + clock.MulDiv(clock.Sub(c.Last, c.First), k, instants, clock.Nearest))
+		if lowOK && highOK && low > high {
+			m.Low, m.High = nil, nil
+		}
+	}
+}
+
+// rising returns a curve without the knots at which it would not be a function of time or would run back, which are those
+// that saturated arithmetic put at the ends of int64.
+func rising(c clock.Curve) clock.Curve {
+	if c.Check() == nil {
+		return c
+	}
+	out := make(clock.Curve, 0, len(c))
+	for _, k := range c {
+		if n := len(out); n == 0 || k.X > out[n-1].X && k.Y >= out[n-1].Y {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// within returns the estimate of a map, moved to the nearer bound where it leaves them between two host times.
+func within(m *clock.Map, first, last int64) clock.Curve {
+	hosts := []int64{first, last}
+	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
+		for _, k := range c {
+			if k.X >= first && k.X <= last {
+				hosts = append(hosts, k.X)
+			}
+		}
+	}
+	inside := func(h int64) int64 {
+		low, high, lowOK, highOK := m.Bounds(h)
+		v := m.At(h)
+		if lowOK && v < low {
+			v = low
+		}
+		if highOK && v > high {
+			v = high
+		}
+		return v
+	}
+	if !slices.ContainsFunc(hosts, func(h int64) bool { return inside(h) != m.At(h) }) {
+		return m.Mid
+	}
+	for _, k := range m.Mid {
+		hosts = append(hosts, k.X)
+	}
+	slices.Sort(hosts)
+	out := make(clock.Curve, 0, len(hosts))
+	for _, h := range slices.Compact(hosts) {
+		v := inside(h)
+		if n := len(out); n > 0 {
+			v = max(v, out[n-1].Y)
+		}
+		out = append(out, clock.Knot{X: h, Y: v})
+	}
+	return out
+}

@@ -1,0 +1,381 @@
+package align
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/align/bound"
+	"meridian/align/network"
+	"meridian/align/pair"
+	"meridian/align/steps"
+	"meridian/trace"
+)
+
+// Estimated is the first stage: every two clocks that exchanged messages, with the estimate of the method and the strict
+// bounds. Clocks that were set are parted into pieces here, so that all later stages see clocks that were not.
+//
+// It does not change, and [Estimated.Place] may be called any number of times.
+type Estimated struct {
+	task     *task
+	merged   mergedProblem
+	pairs    pairList
+	byMethod []bool // of each pair: the method estimated it; otherwise the estimate is the middle of the bounds
+	assumed  bound.Assumption
+	// See the fields of Solution.
+	leastWander, shownWander float64
+}
+
+// task is what all stages need to know.
+type task struct {
+	problem   *trace.Problem // the one to be solved: as given, or parted
+	options   *Options
+	method    *method
+	reference int           // index of the clock that the timeline is to follow, -1 for any
+	parted    *steps.Parted // the problem with a clock for each piece; nil where no clock was set
+}
+
+// strategy returns the network strategy in force.
+func (t *task) strategy() string {
+	switch {
+	case t.options.Network != "":
+		return t.options.Network
+	case t.method.name == envelopeMethod:
+		return joint
+	}
+	return network.Strategies()[0]
+}
+
+// part returns the task of the parted problem. A wanted reference that was set is followed in its longest piece.
+func (t *task) part(parted *steps.Parted) *task {
+	of := *t
+	of.problem, of.parted = &parted.Problem, parted
+	if t.reference >= 0 {
+		of.reference = parted.Longest(t.reference)
+	}
+	return &of
+}
+
+// Estimate checks a problem and options, and estimates and bounds every pair of clocks. The problem is not changed, and must
+// not be by others as long as any stage made from it is in use. Errors are options and fields of the problem that are not
+// valid, and those of ctx.
+func Estimate(ctx context.Context, p *trace.Problem, o Options) (*Estimated, error) {
+	t, err := newTask(p, o)
+	if err != nil {
+		return nil, err
+	}
+	e, err := t.estimate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if e.contradictory() {
+		parted, err := e.findSteps(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if parted != nil {
+			if e, err = t.part(parted).estimate(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return e.widened(ctx)
+}
+
+// newTask checks what Estimate is given.
+func newTask(p *trace.Problem, o Options) (*task, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	m, err := o.method()
+	if err != nil {
+		return nil, err
+	}
+	if p, err = checked(p); err != nil {
+		return nil, err
+	}
+	reference, err := o.reference(p)
+	if err != nil {
+		return nil, err
+	}
+	return &task{problem: p, options: &o, method: m, reference: reference}, nil
+}
+
+// estimate estimates and bounds the pairs under the stated assumption, or the smallest one above it that the messages allow.
+func (t *task) estimate(ctx context.Context) (*Estimated, error) {
+	e := &Estimated{task: t, assumed: t.options.assumption(t.method)}
+	e.merged = mergeSecondClocks(t, e.assumed)
+	e.pairs = pairsOf(&e.merged.Problem)
+	e.byMethod = make([]bool, len(e.pairs))
+	if t.method.whole != nil {
+		return e, nil
+	}
+	x := estimator{Estimated: e, problems: e.pairs.problems(&e.merged.Problem, t.options.MinDelay)}
+	if err := x.run(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Pairs returns every two clocks of the problem that exchanged messages, with their estimates, ordered by clocks. The
+// fields that depend on the timeline are not filled in yet.
+func (e *Estimated) Pairs() []Pair {
+	if e.task.parted != nil {
+		return joinPairs(e.task.parted, e.pairs)
+	}
+	return slices.Clone(e.pairs)
+}
+
+// contradictory reports whether the messages of some pair contradict each other under any clocks.
+func (e *Estimated) contradictory() bool {
+	if e.task.method.whole != nil {
+		return false
+	}
+	if steps.Contradictory(e.leastWander) {
+		return true
+	}
+	return slices.ContainsFunc(e.pairs, func(x Pair) bool {
+		return x.Estimate.Fit == pair.Fallback && (e.task.method.linear || x.Estimate.Map.Low == nil)
+	})
+}
+
+// findSteps looks for clocks that were set; nil if there are none, and no outliers.
+func (e *Estimated) findSteps(ctx context.Context) (*steps.Parted, error) {
+	t := e.task
+	pairs := pairsOf(t.problem)
+	problems := pairs.problems(t.problem, 0)
+	messages := make([]steps.Pair, len(pairs))
+	for i := range pairs {
+		messages[i] = steps.Pair{A: pairs[i].A, B: pairs[i].B, Messages: problems[i]}
+	}
+	return steps.Find(ctx, t.problem, messages, e.assumed.Epsilon, t.reference)
+}
+
+// estimator makes an Estimated; it may change it as long as nobody else has it.
+type estimator struct {
+	*Estimated
+	problems []pair.Problem // of each pair
+}
+
+// run bounds every pair and estimates those that the strategy needs.
+func (x *estimator) run(ctx context.Context) error {
+	o := x.task.options
+	if len(x.problems) == 1 && !o.MeasureDelay {
+		return x.only(ctx)
+	}
+	if err := x.bound(ctx); err != nil {
+		return err
+	}
+	// A measured delay is an estimate, so no bound may rest on it: it is put in after the bounds.
+	for i := range x.problems {
+		if o.MeasureDelay {
+			least := pair.MeasuredMinimum(&x.problems[i])
+			x.problems[i].MinAB, x.problems[i].MinBA = least, least
+		}
+		x.pairs[i].Least = x.problems[i].MinAB
+	}
+	estimate := func(i int) error {
+		e, err := x.estimateOf(i)
+		if err == nil {
+			x.accept(i, e)
+		}
+		return err
+	}
+	if x.task.strategy() != joint {
+		return x.each(ctx, estimate)
+	}
+	// All clocks are smoothed at once later. That starts from a tree, of which alone the pairs are smoothed one by one.
+	first, err := network.Build("", len(x.merged.Clocks), x.pairs.edges(), x.merged.firstOf(x.task.reference))
+	if err != nil {
+		return err
+	}
+	return x.each(ctx, func(i int) error {
+		if p := &x.pairs[i]; first.Parent[p.A] == p.B || first.Parent[p.B] == p.A {
+			return estimate(i)
+		}
+		return nil
+	})
+}
+
+// only bounds and estimates a single pair, both at the same time.
+func (x *estimator) only(ctx context.Context) error {
+	x.pairs[0].Least = x.problems[0].MinAB
+	group, inner := errgroup.WithContext(ctx)
+	var e pair.Estimate
+	group.Go(func() error { return x.bound(inner) })
+	group.Go(func() (err error) {
+		e, err = x.estimateOf(0)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	x.accept(0, e)
+	return ctx.Err()
+}
+
+// each runs a function for every pair, as many at a time as there are processors.
+func (x *estimator) each(ctx context.Context, f func(i int) error) error {
+	return eachOf(ctx, len(x.pairs), f)
+}
+
+// eachOf runs a function for every number below n, as many at a time as there are processors.
+func eachOf(ctx context.Context, n int, f func(i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return f(i)
+		})
+	}
+	return group.Wait()
+}
+
+// estimateOf runs the method on a pair.
+func (x *estimator) estimateOf(i int) (pair.Estimate, error) {
+	o := x.task.options
+	estimate := func(p *pair.Problem) (pair.Estimate, error) { return x.task.method.pair(p, o) }
+	if o.Segment > 0 {
+		return pair.Segmented(&x.problems[i], o.Segment.Nanoseconds(), estimate)
+	}
+	return estimate(&x.problems[i])
+}
+
+// accept makes an estimate that of a pair, with the bounds that the pair has.
+func (x *estimator) accept(i int, e pair.Estimate) {
+	p := &x.pairs[i]
+	if x.merged.secondOf(p) != nil {
+		return
+	}
+	if !x.task.method.linear {
+		known := p.Estimate
+		e.Fit, e.Wander = known.Fit, known.Wander
+		e.Map.Low, e.Map.High = known.Map.Low, known.Map.High
+		e.First, e.Last = known.First, known.Last
+		setRates(&e)
+	}
+	p.Estimate, x.byMethod[i] = e, true
+}
+
+// bound gives every pair the strict bounds of the stated wander. Where the messages of some pair contradict it, the smallest
+// wander that all messages allow is found, and all bounds rest on twice that: jitter hides a part of what clocks wander.
+func (x *estimator) bound(ctx context.Context) error {
+	if x.task.method.linear {
+		return nil
+	}
+	refused := make([]bool, len(x.pairs))
+	err := x.each(ctx, func(i int) error {
+		refused[i] = !x.boundOne(i)
+		return nil
+	})
+	if err != nil || !slices.Contains(refused, true) {
+		return err
+	}
+	least := make([]float64, len(x.pairs))
+	err = x.each(ctx, func(i int) error {
+		if refused[i] {
+			least[i] = bound.Least(&x.problems[i], x.assumed.Epsilon)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range least {
+		if !math.IsInf(w, 1) {
+			x.leastWander = max(x.leastWander, w)
+		}
+	}
+	x.assumed.Wander = max(x.assumed.Wander, 2*x.leastWander)
+	return x.each(ctx, func(i int) error {
+		if !x.boundOne(i) { // contradictory under any clocks
+			p := &x.pairs[i]
+			p.Estimate = pair.Hull(&x.problems[i])
+			p.Estimate.Map.Low, p.Estimate.Map.High = nil, nil
+		} else if refused[i] {
+			x.pairs[i].Estimate.Fit = pair.Fallback
+			x.pairs[i].Estimate.Wander = int64(x.assumed.Wander)
+		}
+		return nil
+	})
+}
+
+// boundOne sets the bounds of a pair and, for the time being, the middle between them as its estimate. It returns false
+// where the messages contradict the assumption.
+func (x *estimator) boundOne(i int) bool {
+	p, problem := &x.pairs[i], &x.problems[i]
+	if second := x.merged.secondOf(p); second != nil {
+		p.Estimate = second.estimate
+		return true
+	}
+	p.Estimate = pair.Estimate{}
+	c := bound.New(problem, x.assumed)
+	if c.Empty() {
+		return true
+	}
+	low, high, ok := c.Curves(reachOf(x.merged.Clocks, problem.A.First, problem.A.Last))
+	if !ok {
+		return false
+	}
+	p.Estimate = boundedEstimate(problem, c, low, high)
+	return true
+}
+
+// minShownGain is how much better, in nats, a wander must explain the messages than none to be taken as shown by them.
+const minShownGain = 6
+
+// widened returns the stage with bounds that rest on the wander that the messages show, where the options state none and it
+// is more than the default: five standard deviations of the random walk that was found. Clocks in ordinary rooms show less
+// than the default.
+func (e *Estimated) widened(ctx context.Context) (*Estimated, error) {
+	t := e.task
+	if t.options.Assumption != nil || t.method.linear || t.method.whole != nil {
+		return e, nil
+	}
+	shown := 0.0
+	for i := range e.pairs {
+		if x := &e.pairs[i].Estimate; x.Gain > minShownGain {
+			shown = max(shown, bound.FromWalk(x.Sigma, 5, e.assumed.Epsilon).Wander)
+		}
+	}
+	if shown <= e.assumed.Wander {
+		return e, nil
+	}
+	of := *e
+	of.pairs = slices.Clone(e.pairs)
+	of.assumed.Wander, of.shownWander = shown, shown
+	x := estimator{Estimated: &of, problems: of.pairs.problems(&of.merged.Problem, t.options.MinDelay)}
+	for i := range x.problems {
+		x.problems[i].MinAB, x.problems[i].MinBA = of.pairs[i].Least, of.pairs[i].Least
+	}
+	return &of, x.each(ctx, func(i int) error {
+		x.boundAgain(i)
+		return nil
+	})
+}
+
+// boundAgain bounds a pair under a wider assumption. The estimate stays, unless it was the middle of the bounds.
+func (x *estimator) boundAgain(i int) {
+	p := &x.pairs[i]
+	if x.merged.secondOf(p) != nil {
+		return
+	}
+	before := p.Estimate
+	if !x.boundOne(i) || before.Map.Mid == nil || before.Map.Low == nil {
+		p.Estimate = before
+		return
+	}
+	after := p.Estimate
+	p.Estimate = before
+	p.Estimate.Map.Low, p.Estimate.Map.High = after.Map.Low, after.Map.High
+	if !x.byMethod[i] {
+		p.Estimate.Map.Mid = after.Map.Mid
+	}
+	setRates(&p.Estimate)
+}

@@ -1,0 +1,135 @@
+// Package steps finds clocks that were set during their trace, and parts the problem so that each piece of such a clock is
+// a clock of its own.
+//
+// In goes a [trace.Problem] some of whose messages contradict each other under any clock. Out comes a [Parted] problem,
+// which has no such contradiction. It is aligned like any other; from its maps Parted makes one map for each original clock
+// ([Join]) and says at which readings each clock was set, and by how much ([Parted.Steps]).
+//
+// A clock is set by settimeofday, by an NTP client, for a leap second, or when a virtual machine resumes. Let x be the
+// offset of two clocks, b - a. Each message bounds x from above (a to b) or from below (b to a). Where b was set, no
+// continuous curve satisfies both:
+//
+//	x = b - a
+//	  ^              o o  o o       o  floor: a message from b to a, x is at least this
+//	  |              ---------  x   c  ceiling: a message from a to b, x is at most this
+//	  |  c c  c
+//	  | -------- x
+//	  |  o o o   ^
+//	  +----------|--------------> a
+//	             cut: the floors behind it lie above the ceilings before it
+//
+// The stages:
+//
+//	series      the messages of two clocks as points, in the order of one clock's stamps       series.go
+//	search      segments of the series between which the offset steps                          search.go, outliers.go
+//	partition   of every message: the piece it belongs to ([label]), and the size of each cut  label.go
+//	attribute   which of the two clocks was set, from what all its partners show               attribute.go
+//	part        a problem with a clock for every piece                                         parted.go
+//	join        the maps of the pieces as one, and the steps                                   join.go, curve.go
+//
+// A message that contradicts all others is an outlier; fewer than four of them make no piece. Outliers are left out of the
+// parted problem and counted.
+//
+// Limits. A step is found if it moves the offset by more than the messages before and behind it leave open, which is about
+// a round trip, plus a thousandth of the silence around it. The step of a clock without any partner that exchanges messages
+// with it both ways is not found. If two clocks exchange messages with each other alone and both were set back, no stamp
+// tells the order of messages around the steps; these count as outliers.
+//
+// The cost is a sort of the messages of each contradictory pair and some ten passes over them.
+package steps
+
+import (
+	"context"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/align/bound"
+	"meridian/align/pair"
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Step is one setting of a clock.
+type Step struct {
+	Clock   int   // index among the clocks of the problem
+	At      int64 // the clock's last reading before it was set, ns
+	By      int64 // how far it was set forward, ns; negative for back
+	Between int64 // ns before At in which the step may have been as well: no message was stamped there
+	Leap    bool  // it was a leap second: by one second, at midnight UTC
+	// Other is the clock that would explain the messages as well if it was set the other way; -1 where the messages tell
+	// the two apart.
+	Other int
+}
+
+// Piece is the time between two steps of a clock.
+type Piece struct {
+	First, Last int64     // the extent of its messages' stamps, ns of the clock
+	Map         clock.Map // for stamps of this piece only; its curves are nil if the piece is in another component
+}
+
+// Pair is the messages of two clocks, A the lower index.
+type Pair struct {
+	A, B     int
+	Messages pair.Problem
+}
+
+// maxClockWander is the greatest change of rate, ppb/s, that is taken for a clock's own: within ten seconds the rate would
+// change by a thousandth. Messages that contradict each other even under this wander mean a step or an outlier.
+const maxClockWander = 1e5
+
+// Contradictory reports whether a wander that the messages demand, ppb/s, is more than any clock has.
+func Contradictory(wander float64) bool { return wander > maxClockWander }
+
+// contradictory reports whether the messages of a pair contradict each other under any clocks.
+func contradictory(p *pair.Problem, epsilon float64) bool {
+	return !bound.New(p, bound.Assumption{Wander: maxClockWander, Epsilon: epsilon}).Consistent()
+}
+
+// Find looks for steps and outliers in a problem. pairs are all pairs of its clocks that exchanged messages, epsilon is
+// that of the assumption of the bounds (ns), and reference is the clock that the timeline should follow, -1 for any: of two
+// clocks either of which may have been set, the reference is taken not to have been. Find returns nil if there are
+// neither steps nor outliers.
+func Find(ctx context.Context, p *trace.Problem, pairs []Pair, epsilon float64, reference int) (*Parted, error) {
+	partitions := make([]*partition, len(pairs))
+	consistent := make([]bool, len(pairs))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range pairs {
+		group.Go(func() error {
+			x := &pairs[i]
+			if err := inner.Err(); err != nil || x.Messages.AB.Len() == 0 || x.Messages.BA.Len() == 0 {
+				return err
+			}
+			if consistent[i] = !contradictory(&x.Messages, epsilon); !consistent[i] {
+				partitions[i] = partitionOf(&x.Messages)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var found []partedPair
+	for i, v := range partitions {
+		if v != nil {
+			found = append(found, partedPair{partition: v, a: pairs[i].A, b: pairs[i].B})
+		}
+	}
+	if found == nil {
+		return nil, nil
+	}
+	against := func(e *event) (n int) {
+		for i := range pairs {
+			x := &pairs[i]
+			if !consistent[i] || x.A != e.clock && x.B != e.clock {
+				continue
+			}
+			if undone := e.undo(&x.Messages, x.A == e.clock); contradictory(&undone, epsilon) {
+				n++
+			}
+		}
+		return n
+	}
+	return part(p, found, attribute(found, against, max(reference, 0))), nil
+}
