@@ -221,9 +221,10 @@ func TestBoundsNeverRunTowardsEachOtherBeyondTheirEnds(t *testing.T) {
 		p.AB = append(p.AB, []trace.Message{{Sent: x, Received: x + 50_000}})
 		p.BA = append(p.BA, []trace.Message{{Sent: x, Received: x + 50_000}})
 	}
+	c := New(p, Default)
 	// However far they reach: the last of ever longer pieces may be of any length.
 	for reach := 20 * second; reach < 200*second; reach += 37_000_001 {
-		low, high, ok := New(p, Default).Curves(-reach, 60*second+reach)
+		low, high, ok := c.Curves(-reach, 60*second+reach)
 		if !ok {
 			t.Fatal("linear clocks contradict the assumption")
 		}

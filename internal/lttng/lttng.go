@@ -35,11 +35,11 @@ import (
 type Style int
 
 const (
-	Nested   Style = iota // 2.10 and later: the transport header lies within the network header
-	Beside                // 2.8: it lies beside it
-	Extended              // 0.x: flat, TCP over IPv4 alone; what came in is told by buffer first and by header later
-	Unaddressed                  // addons of 2.4: TCP alone, without addresses or lengths
-	Styles                // how many there are
+	Nested      Style = iota // 2.10 and later: the transport header lies within the network header
+	Beside                   // 2.8: it lies beside it
+	Extended                 // 0.x: flat, TCP over IPv4 alone; what came in is told by buffer first and by header later
+	Unaddressed              // addons of 2.4: TCP alone, without addresses or lengths
+	Styles                   // how many there are
 )
 
 func (s Style) String() string {

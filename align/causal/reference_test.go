@@ -1,0 +1,265 @@
+package causal
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+)
+
+// reference is the correction by its definition, over all messages and by shortest paths between every two stamps (Floyd
+// and Warshall). It is cubic in their number.
+type reference struct {
+	w        *world
+	clocks   []int   // of each node
+	stamps   []int64 // on its clock
+	estimate []int64 // on the timeline
+	distance [][]float64
+}
+
+func newReference(w *world) *reference {
+	r := &reference{w: w}
+	for c := range w.Clocks {
+		var xs []int64
+		for _, ch := range w.Channels {
+			for _, m := range ch.Messages {
+				if ch.From == c {
+					xs = append(xs, int64(m.Sent))
+				}
+				if ch.To == c {
+					xs = append(xs, int64(m.Received))
+				}
+			}
+		}
+		if len(xs) > 0 && !w.Fixed[c] {
+			for _, k := range w.Maps[c].Mid {
+				xs = append(xs, int64(k.X))
+			}
+			for _, bound := range []clock.Curve{w.Maps[c].Low, w.Maps[c].High} {
+				for _, k := range bound {
+					if k.X >= w.Clocks[c].First && k.X <= w.Clocks[c].Last {
+						xs = append(xs, int64(k.X))
+					}
+				}
+			}
+		}
+		slices.Sort(xs)
+		for _, x := range slices.Compact(xs) {
+			r.clocks, r.stamps = append(r.clocks, c), append(r.stamps, x)
+			at := w.Maps[c].Mid.At(hostTime(x), clock.Nearest)
+			r.estimate = append(r.estimate, int64(at))
+		}
+	}
+	return r
+}
+
+func (r *reference) node(c int, x int64) int {
+	for i := range r.clocks {
+		if r.clocks[i] == c && r.stamps[i] == x {
+			return i
+		}
+	}
+	panic("a stamp that is none")
+}
+
+// solve returns the correction of each node, or nil.
+func (r *reference) solve() []float64 {
+	for _, bounded := range []bool{true, false} {
+		for _, margin := range []float64{3, 1, -1} {
+			for rate := 1e-7; rate < 1; rate *= 10 {
+				if e := r.correct(bounded, margin, func(host, line float64) (float64, float64) {
+					return max(line-rate*host, 0), line + rate*host
+				}); e != nil {
+					return e
+				}
+			}
+			if e := r.correct(bounded, margin, func(host, _ float64) (float64, float64) { return host / 2, 2 * host }); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// correct demands d[i] <= d[j] + distance[i][j] of all nodes, closed over all paths.
+func (r *reference) correct(bounded bool, margin float64, lengths func(host, line float64) (least, most float64)) []float64 {
+	n := len(r.clocks)
+	d := make([][]float64, n)
+	for i := range d {
+		d[i] = make([]float64, n)
+		for j := range d[i] {
+			d[i][j] = math.Inf(1)
+		}
+		d[i][i] = 0
+	}
+	w := r.w
+	for _, ch := range w.Channels {
+		if ch.From == ch.To || w.Fixed[ch.From] && w.Fixed[ch.To] {
+			continue
+		}
+		step := 0.0
+		if g := w.Clocks[ch.To].Granularity; g > 1 {
+			step = float64(g)
+		}
+		for _, m := range ch.Messages {
+			i, j := r.node(ch.From, int64(m.Sent)), r.node(ch.To, int64(m.Received))
+			d[i][j] = min(d[i][j], float64(r.estimate[j]-r.estimate[i])+step-margin)
+		}
+	}
+	low, high := make([]float64, n), make([]float64, n)
+	for i := range n {
+		c := r.clocks[i]
+		low[i], high[i] = math.Inf(-1), math.Inf(1)
+		x := hostTime(r.stamps[i])
+		if w.Fixed[c] {
+			low[i], high[i] = 0, 0
+		} else if bounded && x >= w.Clocks[c].First && x <= w.Clocks[c].Last {
+			if w.Maps[c].Low != nil {
+				low[i] = float64(int64(w.Maps[c].Low.At(x, clock.Down)) - r.estimate[i])
+			}
+			if w.Maps[c].High != nil {
+				high[i] = float64(int64(w.Maps[c].High.At(x, clock.Up)) - r.estimate[i])
+			}
+		}
+		if i+1 < n && r.clocks[i+1] == c && !w.Fixed[c] {
+			line := float64(r.estimate[i+1] - r.estimate[i])
+			least, most := lengths(float64(r.stamps[i+1]-r.stamps[i]), line)
+			d[i][i+1], d[i+1][i] = min(d[i][i+1], line-least), min(d[i+1][i], most-line)
+		}
+	}
+	for k := range n {
+		for i := range n {
+			for j := range n {
+				d[i][j] = min(d[i][j], d[i][k]+d[k][j])
+			}
+		}
+	}
+	above := func(v []float64) []float64 { // the least solution nowhere below v
+		out := make([]float64, n)
+		for i := range n {
+			out[i] = math.Inf(-1)
+			for j := range n {
+				out[i] = max(out[i], v[j]-d[j][i])
+			}
+		}
+		return out
+	}
+	below := func(v []float64) []float64 { // the greatest solution nowhere above v
+		out := make([]float64, n)
+		for i := range n {
+			out[i] = math.Inf(1)
+			for j := range n {
+				out[i] = min(out[i], v[j]+d[i][j])
+			}
+		}
+		return out
+	}
+	greatest, least := below(high), above(low)
+	for i := range n {
+		if d[i][i] < -1e-3 || least[i] > greatest[i]+1e-3 {
+			return nil
+		}
+	}
+	for i := range n {
+		greatest[i], least[i] = min(greatest[i], max(0, least[i])), max(least[i], min(0, greatest[i]))
+	}
+	greatest, least = below(greatest), above(least)
+	for i := range n {
+		greatest[i] = (greatest[i] + least[i]) / 2
+	}
+	return greatest
+}
+
+// TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest holds curves against the definition: at every stamp, and between
+// them, where the estimate's corners stay and the correction is straight.
+func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
+	corrected := 0
+	rapid.Check(t, func(t *rapid.T) {
+		origin := rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000, -3_000_000_000_000}).Draw(t, "origin")
+		clocks := rapid.IntRange(2, 4).Draw(t, "clocks")
+		w := newWorld(clocks, rapid.SampledFrom([]int64{1, 1, 100}).Draw(t, "granularity"))
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		const span = 1_000_000_000
+		for range rapid.IntRange(1, 14).Draw(t, "messages") {
+			if from, to := r.IntN(clocks), r.IntN(clocks); from != to {
+				w.send(from, to, origin+r.Int64N(span), 200+r.Int64N(20_000))
+			}
+		}
+		if len(w.Channels) == 0 {
+			return
+		}
+		for i := range w.Maps[:clocks-1] {
+			m := &w.Maps[i]
+			m.Mid = nil
+			for x := origin - span/2; x <= origin+span+span/2; x += span / int64(1+r.IntN(4)) {
+				m.Mid = append(m.Mid, clock.Knot{X: hostTime(x), Y: lineTime(x + r.Int64N(60_001) - 30_000)})
+			}
+			if r.IntN(2) == 0 {
+				low, high := int64(2), int64(2)
+				for _, k := range m.Mid {
+					low, high = max(low, int64(k.X)-int64(k.Y)), max(high, int64(k.Y)-int64(k.X))
+				}
+				at := func(x, off int64) clock.Knot { return clock.Knot{X: hostTime(x), Y: lineTime(x + off)} }
+				// Their corners are nearest to the truth in the middle, at the first and the last stamp and beyond.
+				first, last := int64(w.Clocks[i].First), int64(w.Clocks[i].Last)
+				m.Low = clock.Curve{at(origin-2*span, -2*low-9), at(origin+span/3, -low), at(origin+3*span, -3*low-9)}
+				m.High = clock.Curve{at(first-5, 3*high+9), at(first, high), at(last+1_000, high), at(last+2_000, 2*high+5)}
+			}
+		}
+		if worst := w.inverted(estimates(w)); worst == 0 || w.slowest() > reachGrowth*worst {
+			return // nothing to do, or messages that are looked at only if the correction inverts them
+		}
+		ref := newReference(w)
+		want := ref.solve()
+		got, ok := RestoreOrder(&w.Problem)
+		if !ok || want == nil {
+			t.Fatalf("found %v; by definition %v", ok, want)
+		}
+		corrected++
+		for i, e := range want {
+			c := ref.clocks[i]
+			if off := float64(int64(got[c].At(hostTime(ref.stamps[i]), clock.Nearest))-ref.estimate[i]) - e; math.Abs(off) > 2 { // knots and readings at whole ns, and knots left out
+				t.Fatalf("clock %d at %d: %g ns from the definition's correction of %g", c, ref.stamps[i]-origin, off, e)
+			}
+			if i == 0 || ref.clocks[i-1] != c {
+				continue
+			}
+			for part := range int64(4) {
+				x := ref.stamps[i-1] + (ref.stamps[i]-ref.stamps[i-1])*part/4
+				line := want[i-1] + (e-want[i-1])*float64(x-ref.stamps[i-1])/float64(ref.stamps[i]-ref.stamps[i-1])
+				estimate := w.Maps[c].Mid.At(hostTime(x), clock.Nearest)
+				if off := float64(int64(got[c].At(hostTime(x), clock.Nearest)-estimate)) - line; math.Abs(off) > 3 {
+					t.Fatalf("clock %d at %d, between its stamps: %g ns off", c, x-origin, off)
+				}
+			}
+		}
+	})
+	if corrected < 20 {
+		t.Errorf("only %d problems needed a correction", corrected)
+	}
+}
+
+// slowest returns how long the slowest message takes by the estimates.
+func (w *world) slowest() (delay int64) {
+	for _, c := range w.Channels {
+		for _, m := range c.Messages {
+			delay = max(delay, int64(w.Maps[c.To].Mid.At(m.Received, clock.Nearest)-w.Maps[c.From].Mid.At(m.Sent, clock.Nearest)))
+		}
+	}
+	return delay
+}
+
+func estimates(w *world) []clock.Curve {
+	var curves []clock.Curve
+	for i := range w.Maps {
+		curves = append(curves, w.Maps[i].Mid)
+	}
+	return curves
+}
+
+func hostTime(x int64) int64 { return x }
+func lineTime(x int64) int64 { return x }
