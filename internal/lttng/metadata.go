@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"meridian/sensor/tsdl"
 )
 
 // class is a type of event: its name and the declarations of its fields.
@@ -29,14 +31,19 @@ func integer(name string, bits int, more ...string) string {
 			encoding, signed = "UTF8", 1
 		}
 	}
-	align := 8
-	if bits%8 != 0 { // a bit field
-		align = 1
-		if bits == 4 {
-			align = 4
-		}
+	align := alignment(bits)
+	if bits == 4 {
+		align = 4
 	}
 	return fmt.Sprintf("integer { size = %d; align = %d; signed = %d; encoding = %s; base = %d;%s } _%s;\n", bits, align, signed, encoding, base, order, name)
+}
+
+// alignment is that of an integer: to the byte, or to the bit for a bit field.
+func alignment(bits int) int {
+	if bits%8 != 0 {
+		return 1
+	}
+	return 8
 }
 
 // network declares fields of a header, all of one width.
@@ -62,50 +69,35 @@ func choice(name string, options ...[2]string) string {
 // comm declares a thread's name.
 func comm(name string) string { return integer(name+"[16]", 8, "text") }
 
-// text returns the metadata of a domain.
+// Types that LTTng names.
+const (
+	uint8Type  tsdl.Type = "uint8_t"
+	uint32Type tsdl.Type = "uint32_t"
+	uint64Type tsdl.Type = "uint64_t"
+	ulongType  tsdl.Type = "unsigned long"
+	stamp64    tsdl.Type = "uint64_clock_monotonic_t"
+)
+
+// text returns the metadata of a domain. The clock and the header of events are laid out as LTTng does it: a parser must
+// cope with its comments, quotes and named structures.
 func (d *domain) text(o *Options, boot int64) string {
-	var b strings.Builder
-	version := [...]int{Nested: 13, Beside: 8, Extended: 0, Unaddressed: 4}[o.Style]
-	tracer, kind := "lttng-modules", "kernel"
-	if d.user {
-		tracer, kind = "lttng-ust", "ust"
+	var m tsdl.Metadata
+	m.Comment("CTF 1.8")
+	m.Blank()
+	unsigned := func(bits int) tsdl.Type { return tsdl.Integer{Size: bits, Align: alignment(bits)}.Type() }
+	for _, bits := range []int{8, 16, 32, 64} {
+		m.Alias(fmt.Sprintf("uint%d_t", bits), unsigned(bits))
 	}
-	fmt.Fprintf(&b, `/* CTF 1.8 */
-
-typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
-typealias integer { size = 16; align = 8; signed = false; } := uint16_t;
-typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
-typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
-typealias integer { size = 64; align = 8; signed = false; } := unsigned long;
-typealias integer { size = 5; align = 1; signed = false; } := uint5_t;
-typealias integer { size = 27; align = 1; signed = false; } := uint27_t;
-
-trace {
-	major = 1;
-	minor = 8;
-	uuid = "%s";
-	byte_order = le;
-	packet.header := struct {
-		uint32_t magic;
-		uint8_t  uuid[16];
-		uint32_t stream_id;
-		uint64_t stream_instance_id;
-	};
-};
-
-env {
-	hostname = "%s";
-	domain = "%s";
-	sysname = "Linux";
-	kernel_release = "6.1.0-amd64";
-	kernel_version = "#1 SMP PREEMPT_DYNAMIC";
-	tracer_name = "%s";
-	tracer_major = 2;
-	tracer_minor = %d;
-	tracer_patchlevel = 0;
-};
-
-clock {
+	m.Alias(string(ulongType), unsigned(64))
+	m.Alias("uint5_t", unsigned(5))
+	m.Alias("uint27_t", unsigned(27))
+	m.Blank()
+	m.Trace(tsdl.Trace{UUID: tsdl.UUID(d.uuid(o)), PacketHeader: tsdl.Struct(1, uint32Type.Named("magic"), uint8Type.Named("uuid[16]"),
+		uint32Type.Named("stream_id"), uint64Type.Named("stream_instance_id"))})
+	m.Blank()
+	d.environment(&m, o)
+	m.Blank()
+	m.Add(fmt.Sprintf(`clock {
 	name = "monotonic";
 	uuid = "%s";
 	description = "Monotonic Clock";
@@ -114,27 +106,18 @@ clock {
 	offset = %d;
 };
 
-`, uuidText(d.uuid(o)), o.Host, kind, tracer, version, uuidText(digest("clock", o.Host)), boot)
+`, tsdl.UUID(digest("clock", o.Host)), boot))
 	for _, bits := range []int{27, 32, 64} {
-		align := 8
-		if bits == 27 {
-			align = 1
-		}
-		fmt.Fprintf(&b, "typealias integer {\n\tsize = %d; align = %d; signed = false;\n\tmap = clock.monotonic.value;\n} := uint%d_clock_monotonic_t;\n\n", bits, align, bits)
+		m.Alias(fmt.Sprintf("uint%d_clock_monotonic_t", bits), tsdl.Integer{Size: bits, Align: alignment(bits), Clock: "monotonic"}.Type())
 	}
-	sequence := "\tuint64_t packet_seq_num;\n"
-	if !d.numbered(o) {
-		sequence = ""
+	m.Blank()
+	context := []tsdl.Field{stamp64.Named("timestamp_begin"), stamp64.Named("timestamp_end"), uint64Type.Named("content_size"), uint64Type.Named("packet_size")}
+	if d.numbered(o) {
+		context = append(context, uint64Type.Named("packet_seq_num"))
 	}
-	fmt.Fprintf(&b, `struct packet_context {
-	uint64_clock_monotonic_t timestamp_begin;
-	uint64_clock_monotonic_t timestamp_end;
-	uint64_t content_size;
-	uint64_t packet_size;
-%s	unsigned long events_discarded;
-	uint32_t cpu_id;
-};
-
+	context = append(context, ulongType.Named("events_discarded"), uint32Type.Named("cpu_id"))
+	m.Add("struct packet_context " + strings.TrimPrefix(string(tsdl.Struct(0, context...)), "struct ") + ";\n")
+	m.Add(`
 struct event_header_compact {
 	enum : uint5_t { compact = 0 ... 30, extended = 31 } id;
 	variant <id> {
@@ -148,22 +131,32 @@ struct event_header_compact {
 	} v;
 } align(8);
 
-stream {
-	id = 0;
-	event.header := struct event_header_compact;
-	packet.context := struct packet_context;
-`, sequence)
+`)
+	stream := tsdl.Stream{PacketContext: "struct packet_context", EventHeader: "struct event_header_compact"}
 	if context := d.context(o); context != "" {
-		fmt.Fprintf(&b, "\tevent.context := struct {\n%s\t};\n", context)
+		stream.EventContext = tsdl.Inline("\n" + context)
 	}
-	b.WriteString("};\n\n")
+	m.Stream(stream)
 	for id, c := range d.classes {
-		fmt.Fprintf(&b, "event {\n\tname = %q;\n\tid = %d;\n\tstream_id = 0;\n\tfields := struct {\n%s\t};\n};\n\n", c.name, id, c.fields)
+		m.Blank()
+		m.Event(tsdl.Event{Name: c.name, ID: uint64(id), Fields: tsdl.Inline("\n" + c.fields)})
 	}
-	return b.String()
+	return m.String()
 }
 
-// numbered says whether packets have sequence numbers: later versions' have.
+// environment declares the host, its kernel and the tracer, whose version goes by the style.
+func (d *domain) environment(m *tsdl.Metadata, o *Options) {
+	minor := [...]int64{Nested: 13, Beside: 8, Extended: 0, Unaddressed: 4}[o.Style]
+	tracer, kind := "lttng-modules", "kernel"
+	if d.user {
+		tracer, kind = "lttng-ust", "ust"
+	}
+	m.Env(tsdl.Text("hostname", o.Host), tsdl.Text("domain", kind), tsdl.Text("sysname", "Linux"), tsdl.Text("kernel_release", "6.1.0-amd64"),
+		tsdl.Text("kernel_version", "#1 SMP PREEMPT_DYNAMIC"), tsdl.Text("tracer_name", tracer), tsdl.Number("tracer_major", 2),
+		tsdl.Number("tracer_minor", minor), tsdl.Number("tracer_patchlevel", 0))
+}
+
+// numbered reports whether packets have sequence numbers, as those of later versions do.
 func (d *domain) numbered(o *Options) bool { return d.user || o.Style <= Beside }
 
 // context declares what the tracer adds to every event.
@@ -184,10 +177,6 @@ func (d *domain) uuid(o *Options) [16]byte {
 func digest(parts ...string) [16]byte {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return [16]byte(sum[:16])
-}
-
-func uuidText(u [16]byte) string {
-	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
 // inPackets divides metadata into packets, as LTTng's consumer writes it (CTF 1.8.3, 7.1).

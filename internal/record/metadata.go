@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/sensor/ring"
+	"meridian/sensor/tsdl"
 	"meridian/trace"
 )
 
@@ -19,88 +19,45 @@ const clockName = "monotonic"
 // it goes, and any other as CTF of whatever kind, which this one is; babeltrace2 prints it (--fields=trace:domain).
 const domain = "host"
 
-// preamble is what the declarations of a ring stand behind, so that they can be understood; the rest of the trace's
-// metadata is made from it too.
-const preamble = `/* CTF 1.8 */
+// preamble returns the declarations that those of a ring follow, so that they can be parsed. The rest of the trace's metadata
+// is made from it too.
+func preamble(uuid [16]byte) *tsdl.Metadata {
+	m := new(tsdl.Metadata)
+	m.Comment("CTF 1.8")
+	m.Integers()
+	m.Trace(tsdl.Trace{UUID: tsdl.UUID(uuid), PacketHeader: tsdl.Struct(1, tsdl.PacketHeader()...)})
+	m.Clock(tsdl.Clock{Name: clockName, Frequency: 1e9})
+	m.Stamp(clockName)
+	return m
+}
 
-typealias integer { size = 8; align = 8; signed = false; } := uint8;
-typealias integer { size = 16; align = 8; signed = false; } := uint16;
-typealias integer { size = 32; align = 8; signed = false; } := uint32;
-typealias integer { size = 64; align = 8; signed = false; } := uint64;
-typealias integer { size = 64; align = 8; signed = true; } := int64;
-
-trace {
-	major = 1;
-	minor = 8;
-	uuid = "%s";
-	byte_order = le;
-	packet.header := struct {
-		uint32 magic;
-		uint8 uuid[16];
-		uint32 stream_id;
-		uint64 stream_instance_id;
-	};
-};
-
-clock { name = ` + clockName + `; freq = 1000000000; };
-
-typealias integer { size = 64; align = 8; signed = false; map = clock.` + clockName + `.value; } := stamp;
-`
+// streamClass returns the declaration of a class of streams whose packets have, beside the common fields, those given and a row.
+func streamClass(id tsdl.Type, fields ...tsdl.Field) string {
+	var m tsdl.Metadata
+	context := append(tsdl.PacketContext(), fields...)
+	context = append(context, tsdl.String.Named("_row"), tsdl.String.Named("_row_kind"), tsdl.Int64.Named("_row_id"))
+	m.Stream(tsdl.Stream{PacketContext: tsdl.Struct(1, context...), EventHeader: tsdl.Struct(1, tsdl.EventHeader(id)...)})
+	return m.String()
+}
 
 // ringStream is the stream class of a ring.
-const ringStream = `
-stream {
-	id = 0;
-	packet.context := struct {
-		stamp timestamp_begin;
-		stamp timestamp_end;
-		uint64 content_size;
-		uint64 packet_size;
-		uint64 packet_seq_num;
-		uint64 events_discarded;
-		uint32 _crc32c;
-		uint64 _ring_high;
-		uint64 _ring_low;
-		uint64 _position;
-		string _row;
-		string _row_kind;
-		int64 _row_id;
-	};
-	event.header := struct {
-		stamp timestamp;
-		uint16 id;
-	};
-};
+var ringStream = streamClass(tsdl.Uint16, tsdl.Uint32.Named("_crc32c"),
+	tsdl.Uint64.Named("_ring_high"), tsdl.Uint64.Named("_ring_low"), tsdl.Uint64.Named("_position"))
 
-`
+// sourceStream returns the stream class of a source. Rows that are processors have one field more than others.
+func sourceStream(cpus bool) string {
+	if cpus {
+		return streamClass(tsdl.Uint32, tsdl.Uint32.Named("cpu_id"))
+	}
+	return streamClass(tsdl.Uint32)
+}
 
-// sourceStream is the stream class of what is no ring: rows that are processors have one more field than others.
-const sourceStream = `
-stream {
-	id = 0;
-	packet.context := struct {
-		stamp timestamp_begin;
-		stamp timestamp_end;
-		uint64 content_size;
-		uint64 packet_size;
-		uint64 packet_seq_num;
-		uint64 events_discarded;
-		%s
-		string _row;
-		string _row_kind;
-		int64 _row_id;
-	};
-	event.header := struct {
-		stamp timestamp;
-		uint32 id;
-	};
-};
-`
-
-// parsed returns what text behind the preamble declares.
+// parsed returns what text declares after the preamble.
 func parsed(uuid [16]byte, text, name string) (*ctf.Metadata, error) {
 	var w trace.Warnings
-	m, err := ctf.ParseMetadata(fmt.Appendf(nil, preamble+"%s", uuidText(uuid), text), name, &w)
+	all := preamble(uuid)
+	all.Add(text)
+	m, err := ctf.ParseMetadata(all.Bytes(), name, &w)
 	if err != nil {
 		return nil, err
 	}
@@ -197,9 +154,4 @@ func (s *shifter) of(t *ctf.Type) *ctf.Type {
 		c.Fields[i].Type = s.of(c.Fields[i].Type)
 	}
 	return &c
-}
-
-func uuidText(u [16]byte) string {
-	x := hex.EncodeToString(u[:])
-	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
 }

@@ -46,11 +46,7 @@ const (
 )
 
 func newRows(t *hostTrace, name string, cpus bool) (*rows, error) {
-	cpu := ""
-	if cpus {
-		cpu = "uint32 cpu_id;"
-	}
-	m, err := parsed(t.m.UUID, fmt.Sprintf(sourceStream, cpu), name)
+	m, err := parsed(t.m.UUID, sourceStream(cpus), name)
 	if err != nil {
 		return nil, fmt.Errorf("record: %s: %w", name, err)
 	}
