@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +15,7 @@ import (
 	"meridian/trace"
 )
 
-// recordFlags is what the command line says.
+// recordFlags are the flags of meridian record.
 type recordFlags struct {
 	outputFlags
 	dir, host, title string
@@ -35,36 +32,36 @@ func newRecord() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record -o DIR [-- COMMAND [ARG]...]",
 		Short: "Record the events of this host's programs into one trace",
-		Long: `Record what programs with sensors emit (packages sensor for Go and sensor/c for C and C++), and on request what the
-kernel does and the packets of this host, on one clock, which steps of the system's time do not disturb. DIR is a trace
-in CTF, which 'meridian align', 'meridian convert', babeltrace2 and Trace Compass read; DIR/packets has its packets as
-pcapng, which Wireshark reads, and which come with DIR where that is given to 'meridian align' and 'meridian convert'.
+		Long: `Record the events that programs with sensors emit (package sensor for Go, sensor/c for C and C++), and on request
+kernel events and packets of this host. All are stamped by one clock, CLOCK_MONOTONIC, which steps of the system's time do
+not disturb. DIR is a trace in CTF, which 'meridian align', 'meridian convert', babeltrace2 and Trace Compass read.
+DIR/packets has the packets as pcapng for Wireshark; 'meridian align' and 'meridian convert' read them with DIR.
 
-Recording goes on until COMMAND ends, or without one until it is interrupted. What COMMAND leaves running is recorded no
-longer; a line says how many processes these are, where --kernel sched or syscalls has followed them. To wait for what runs
-in the background, have a shell do so: -- sh -c 'server & client & wait'. COMMAND is started
-with MERIDIAN=1, by which its sensors are on. Programs that run already, and those that start meanwhile, are recorded too;
---program leaves only those that match. What programs have emitted and nobody has recorded yet is taken as well.
+Recording ends when COMMAND ends, or without a command when it is interrupted. Processes that COMMAND leaves running are no
+longer recorded then; with --kernel sched or syscalls, which follow them, a warning says how many there are. To wait for
+background processes, run a shell that does: -- sh -c 'server & client & wait'. COMMAND runs with MERIDIAN=1 in its
+environment, which switches its sensors on. Programs that run already or start meanwhile are recorded too; --program
+selects among them. Events that programs emitted before, and that no recorder has read, are recorded as well.
 
---kernel records events of the kernel by eBPF beside them, as LTTng names them: net (packets with their headers, which
-'meridian align' matches as it does those of captures), sched, irq, syscalls. With a COMMAND, sched and syscalls are
-those of COMMAND and its children alone, from its first instruction on. It needs root, or CAP_BPF and CAP_PERFMON.
+--kernel records kernel events by eBPF, named as LTTng names them: net (packets with their headers, which 'meridian align'
+matches like those of captures), sched, irq, syscalls. With a COMMAND, sched and syscalls are those of COMMAND and its
+children only, from its first instruction on. It needs root, or CAP_BPF and CAP_PERFMON.
 
 --packets captures packets as tcpdump does, of all interfaces or of those named (--packets=eth0,lo): the first bytes of
-each, with its direction. --filter leaves those that match an expression of tcpdump's: hosts, nets, ports, protocols,
-sizes, with and, or, not. It needs root, or CAP_NET_RAW. --netns takes the packets, and the programs, of one network
-namespace for those of the host, which is how several hosts on one machine are recorded.
+each packet, with its direction. --filter selects packets by an expression of tcpdump's: hosts, nets, ports, protocols,
+sizes, with and, or, not. It needs root, or CAP_NET_RAW. --netns records the packets, interfaces and programs of one network
+namespace as those of the host: several recorders then record several hosts on one machine.
 
-Where the system does not permit something, a line says what is missing, and the next best is recorded: kernel events
-by tracefs, packets for those of --kernel net, what programs emit.
+Where the system does not permit a source, a warning says what is missing, and the next best is recorded: kernel events by
+tracefs, captured packets instead of --kernel net, the events of programs.
 
-If DIR has a trace of a recorder that ended or was killed since the machine was started, it goes on: nothing is lost and
-nothing repeated. --after does so for a new DIR.
+If DIR has a trace of a recorder that ended or was killed since this machine was booted, recording continues it: no event of
+a program is lost or repeated. --after does the same for a new DIR.
 
-What fails meanwhile, one of these sources or the ring of a program, is told at once and recorded no further; all else is.
+When a source or the ring of a program fails, a warning says so at once; everything else is recorded further.
 
-Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost, as the
-summary counts them, or something failed before the end.`,
+Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost (the summary
+counts them) or a source or a ring failed before the end.`,
 		Example: `  meridian record -o trace/ -- ./server --port 8080
   meridian record -o trace/ --program 'web*' --program 4711
   meridian record -o trace/ --packets --filter 'tcp port 443' -- curl -s https://example.org
@@ -75,17 +72,17 @@ summary counts them, or something failed before the end.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.dir, "output", "o", "", "write the trace to `DIR`")
-	flags.StringArrayVar(&f.programs, "program", nil, "record programs of this name or process number, `PATTERN`; may be repeated")
+	flags.StringArrayVar(&f.programs, "program", nil, "record only programs whose name or process number matches `PATTERN`; may be repeated")
 	flags.StringVar(&f.kernel, "kernel", "", "record kernel events of these `GROUPS`: net, sched, irq, syscalls")
-	flags.Var(&f.packets, "packets", "record packets; of these `INTERFACES` alone as --packets=eth0,lo")
+	flags.Var(&f.packets, "packets", "record packets of all interfaces, or of `INTERFACES`, as in --packets=eth0,lo")
 	flags.Lookup("packets").NoOptDefVal = anyInterface
-	flags.IntVar(&f.snaplen, "snaplen", packet.DefaultSnaplen, "keep the first `BYTES` of each packet, which are its headers; 0: whole packets")
-	flags.StringVar(&f.filter, "filter", "", "record packets that match this `EXPRESSION`, as tcpdump's: 'tcp port 80 and not host 10.0.0.1'")
-	flags.StringVar(&f.netns, "netns", "", "packets, interfaces and programs of the network namespace `NAME` alone")
-	flags.StringVar(&f.host, "host", "", "`NAME` of this host in the trace (default: its own, or that of --netns)")
-	flags.StringVar(&f.title, "title", "", "`TEXT` that the trace says of itself")
-	flags.StringArrayVar(&f.after, "after", nil, "do not repeat what is in the trace `DIR` of a recorder that was killed; may be repeated")
-	flags.StringVar(&f.rings, "rings", "", "programs have their rings in `DIR`, as by MERIDIAN=DIR (default: where they make them by themselves)")
+	flags.IntVar(&f.snaplen, "snaplen", packet.DefaultSnaplen, "keep the first `BYTES` of each packet; 0 keeps whole packets")
+	flags.StringVar(&f.filter, "filter", "", "record only packets that match `EXPRESSION`, as for tcpdump: 'tcp port 80 and not host 10.0.0.1'")
+	flags.StringVar(&f.netns, "netns", "", "record only packets, interfaces and programs of the network namespace `NAME`")
+	flags.StringVar(&f.host, "host", "", "`NAME` of this host in the trace (default: its hostname, or NAME of --netns)")
+	flags.StringVar(&f.title, "title", "", "`TEXT` that describes the trace")
+	flags.StringArrayVar(&f.after, "after", nil, "continue after the trace `DIR` of a killed recorder, without repeating its events; may be repeated")
+	flags.StringVar(&f.rings, "rings", "", "directory `DIR` of the programs' rings, as set by MERIDIAN=DIR (default: that of sensors)")
 	f.outputFlags.add(flags, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(),
@@ -97,8 +94,8 @@ summary counts them, or something failed before the end.`,
 	return cmd
 }
 
-// commandEnded says with what exit code the recording ends: that of a command that did not end well, or our own even where an
-// interrupt came meanwhile, which is how recordings end.
+// commandEnded is an error with the exit code of meridian: that of a command that failed, or our own, also where an interrupt
+// came meanwhile, which is how recordings end.
 type commandEnded struct {
 	err  error
 	code int
@@ -107,113 +104,104 @@ type commandEnded struct {
 func (e *commandEnded) Error() string { return e.err.Error() }
 
 func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
-	if f.dir == "" {
-		return wrong("record: no directory for the trace; name one with -o DIR")
+	o, err := f.recordOptions(cmd, args)
+	if err != nil {
+		return err
 	}
-	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-		if slices.Contains(interfaceNames(), args[0]) {
-			return wrong("record: %s: interfaces stand behind =, as in --packets=%s", args[0], args[0])
-		}
-		return wrong("record: %s: a command to record stands behind --", args[0])
-	}
-	for _, p := range f.programs {
-		if _, err := filepath.Match(p, ""); err != nil {
-			return wrong("--program %s: %v; a pattern is a name with * and ?, or the number of a process", p, err)
-		}
-	}
-	if f.host == "" && !strings.Contains(f.netns, "/") {
-		f.host = f.netns // a host of its own on this machine
-	}
-	o := record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Warnings: new(trace.Warnings)}
-	started := "1"
-	if f.rings != "" {
-		rings, err := filepath.Abs(f.rings)
-		if err != nil {
-			return err
-		}
-		o.Rings, started = []string{rings}, rings
-	}
-	sources, err := f.openSources(len(args) > 0, o.Warnings, func(line string) {
-		if !f.quiet { // now, and not when hours have been recorded in vain
+	warn := func(line string) { // at once: not after hours of a recording that lacks what it was for
+		if !f.quiet {
 			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
 		}
-	})
+	}
+	sources, err := f.openSources(len(args) > 0, o.Warnings, warn)
 	if err != nil {
 		return err
 	}
 	defer sources.close()
-	o.Sources = sources.list
-	if sources.packets != nil {
-		o.Packets = sources.packets
-	}
-	if sources.netns != 0 {
-		o.Only = inNamespace(sources.netns)
-	}
+	sources.addTo(o)
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
 	o.Counts = live.show
 	o.Failed = func(part record.Failure) {
-		if !f.quiet {
-			live.clear()
-			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", strings.Map(printable, part.String()))
-		}
+		live.clear()
+		warn(strings.Map(printable, part.String()))
 	}
-	recorder, err := record.New(o)
+	recorder, err := record.New(*o)
 	if err != nil {
 		return err
 	}
-
-	// Recording ends when the command has: what is to end the recording is for the command first.
-	ending, ends := endingsOf(cmd.Context())
-	ctx, cancel := context.WithCancel(ending)
-	var child *exec.Cmd
-	ended := make(chan error, 1)
+	ctx, ends := endingsOf(cmd.Context())
+	child := &recordedCommand{args: args, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 	if len(args) > 0 {
-		ctx, cancel = context.WithCancel(context.WithoutCancel(ending))
-		child, err = startCommand(func() *exec.Cmd {
-			c := exec.CommandContext(ending, args[0], args[1:]...)
-			c.Cancel = func() error { return ends.passOn(c.Process) }
-			c.Stdin, c.Stdout, c.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
-			c.Env = append(os.Environ(), "MERIDIAN="+started)
-			return c
-		}, sources.follow())
-		var unfollowed *notFollowed
-		if errors.As(err, &unfollowed) {
+		if ctx, err = child.start(ctx, ends, f.ringVariable(o), sources.follow()); err != nil {
+			var unfollowed *notFollowed
+			if !errors.As(err, &unfollowed) {
+				_, failed := recorder.Run(ctx)
+				return errors.Join(fmt.Errorf("record: %w", err), failed)
+			}
 			o.Warnings.Add("kernel events", "the command could not be followed", unfollowed.Error())
-		} else if err != nil {
-			cancel()
-			_, failed := recorder.Run(ctx)
-			return errors.Join(fmt.Errorf("record: %w", err), failed)
 		}
-		go func() {
-			ended <- child.Wait()
-			cancel()
-		}()
 	}
-	defer cancel()
 	summary, failed := recorder.Run(ctx)
 	live.clear()
-	if child != nil && failed == nil && !f.quiet {
-		if line := sources.left(args[0]); line != "" {
-			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+	if child.running() && failed == nil {
+		if line := sources.stillRunning(args[0]); line != "" {
+			warn(line)
 		}
 	}
-	sources.close() // which tells what was not kept
-	var last error
-	if child != nil {
-		if failed != nil { // told now, since the command may run for long
+	sources.close() // which warns of faults
+	var status error
+	if child.running() {
+		if failed != nil { // printed now: the command may run for long
 			fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", failed)
 			failed = fmt.Errorf("%s was not recorded to its end", args[0])
 		}
-		last = statusOf(args[0], <-ended)
+		status = child.wait()
 	}
-	broken := notKept(&summary, o.Packets != nil)
-	err = f.print(cmd, o.Warnings.Lines(), broken, func(w io.Writer) error { return recordTable(w, summary) },
+	err = f.print(cmd, o.Warnings.Lines(), notKept(&summary, o.Packets != nil), func(w io.Writer) error { return recordTable(w, summary) },
 		func(w io.Writer) error { return json.NewEncoder(w).Encode(summary) })
 	switch {
 	case failed != nil:
 		return &commandEnded{failed, exitFailed}
-	case last != nil:
-		return last
+	case status != nil:
+		return status
 	}
 	return err
+}
+
+// recordOptions checks the command line and returns the options without the sources.
+func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.Options, error) {
+	if f.dir == "" {
+		return nil, wrong("record: no directory for the trace: name one with -o DIR")
+	}
+	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+		if slices.Contains(interfaceNames(), args[0]) {
+			return nil, wrong("record: unexpected argument %s: to name interfaces, write --packets=%s", args[0], args[0])
+		}
+		return nil, wrong("record: unexpected argument %s: a command to record stands after --", args[0])
+	}
+	for _, p := range f.programs {
+		if _, err := filepath.Match(p, ""); err != nil {
+			return nil, wrong("--program %s: %v; a pattern is a name with * and ?, or the number of a process", p, err)
+		}
+	}
+	if f.host == "" && !strings.Contains(f.netns, "/") {
+		f.host = f.netns // the namespace is a host of its own
+	}
+	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Warnings: new(trace.Warnings)}
+	if f.rings != "" {
+		rings, err := filepath.Abs(f.rings)
+		if err != nil {
+			return nil, err
+		}
+		o.Rings = []string{rings}
+	}
+	return o, nil
+}
+
+// ringVariable returns the value of MERIDIAN for the command: where it makes its rings.
+func (f *recordFlags) ringVariable(o *record.Options) string {
+	if f.rings == "" {
+		return "1"
+	}
+	return o.Rings[0]
 }

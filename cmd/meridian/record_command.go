@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
 )
 
-// statusOf returns how a command ended, nil for well.
+// statusOf returns the error of a command that failed, with its exit code, nil for success.
 func statusOf(name string, err error) error {
 	var exit *exec.ExitError
 	switch {
-	case errors.Is(err, context.Canceled): // interrupted, and it ended well
+	case errors.Is(err, context.Canceled): // interrupted, and it exited with 0
 		return nil
 	case !errors.As(err, &exit):
 		return err
@@ -25,12 +26,52 @@ func statusOf(name string, err error) error {
 	return &commandEnded{fmt.Errorf("%s: %v", name, exit), code}
 }
 
-// notFollowed is why what a command does is not recorded, though it runs.
+// notFollowed is the error of a command that runs but is not followed: what the kernel does for it is not recorded.
 type notFollowed struct{ error }
 
-// startCommand starts a command and has it followed, if follow is not nil, before it runs its first instruction where the
-// system lets it be held there, and else right behind. A command made anew is asked for with each try. An error is a
-// notFollowed if the command runs.
+// recordedCommand is the command that a recording runs, and with whose end it ends.
+type recordedCommand struct {
+	args           []string
+	stdout, stderr io.Writer
+
+	process *exec.Cmd // nil until it is started
+	ended   chan error
+}
+
+// start starts the command and has it followed, if follow is not nil. The context ending is done when the recording is to be
+// interrupted, which is passed on to the command. The context returned is done when the command has ended, or could not be
+// started. An error is a [notFollowed] if the command runs.
+func (r *recordedCommand) start(ending context.Context, ends *endings, rings string, follow func(pid int) error) (context.Context, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ending))
+	c, err := startCommand(func() *exec.Cmd {
+		c := exec.CommandContext(ending, r.args[0], r.args[1:]...)
+		c.Cancel = func() error { return ends.passOn(c.Process) }
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, r.stdout, r.stderr
+		c.Env = append(os.Environ(), "MERIDIAN="+rings)
+		return c
+	}, follow)
+	var unfollowed *notFollowed
+	if err != nil && !errors.As(err, &unfollowed) {
+		cancel()
+		return ctx, err
+	}
+	r.process, r.ended = c, make(chan error, 1)
+	go func() {
+		r.ended <- c.Wait()
+		cancel()
+	}()
+	return ctx, err
+}
+
+// running reports whether the command was started.
+func (r *recordedCommand) running() bool { return r.process != nil }
+
+// wait waits for the command's end and returns its status, nil for success.
+func (r *recordedCommand) wait() error { return statusOf(r.args[0], <-r.ended) }
+
+// startCommand starts a command and has it followed, if follow is not nil: before its first instruction where the system lets
+// it be stopped there, else right after. Command makes a new command for each attempt. An error is a [notFollowed] if the
+// command runs.
 func startCommand(command func() *exec.Cmd, follow func(pid int) error) (*exec.Cmd, error) {
 	c := command()
 	if follow == nil {
@@ -38,9 +79,9 @@ func startCommand(command func() *exec.Cmd, follow func(pid int) error) (*exec.C
 	}
 	var failed error
 	followed := false
-	if mayBeHeld(c.Path) {
-		err := startHeld(c, func() { failed, followed = follow(c.Process.Pid), true })
-		if errors.Is(err, os.ErrPermission) { // a debugger has us, or nobody may trace here
+	if canStopChild(c.Path) {
+		err := startStopped(c, func() { failed, followed = follow(c.Process.Pid), true })
+		if errors.Is(err, os.ErrPermission) { // this process is being debugged, or ptrace is forbidden
 			c = command()
 			err = c.Start()
 		}

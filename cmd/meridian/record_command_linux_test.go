@@ -90,8 +90,8 @@ func calls(t *testing.T, dir, program string) (names []string) {
 	return names
 }
 
-// TestACommandIsStartedAsEverWhereItIsHeld compares what a command is to the system with what it is where nothing is followed.
-func TestACommandIsStartedAsEverWhereItIsHeld(t *testing.T) {
+// TestACommandStoppedAtItsStartRunsAsOneThatIsNot compares a command that was stopped at its start with one that was not.
+func TestACommandStoppedAtItsStartRunsAsOneThatIsNot(t *testing.T) {
 	testneed.Root(t, "recording kernel events and packets")
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
@@ -99,11 +99,11 @@ func TestACommandIsStartedAsEverWhereItIsHeld(t *testing.T) {
 	// blocks all for moments. Its files are listed without a pipe, of which a shell holds an end for a while.
 	const show = `cut -d' ' -f5-7 /proc/$$/stat; grep -E '^(TracerPid|SigIgn|SigCgt|NoNew|Cap)' /proc/$$/status; grep SigBlk /proc/self/status; ls /proc/$$/fd; `
 	const ends = `exit 7`
-	held := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "a", "--kernel", "sched", "--", "sh", "-c", show+ends)
+	stopped := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "a", "--kernel", "sched", "--", "sh", "-c", show+ends)
 	free := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "b", "--", "sh", "-c", show+ends)
 	head := func(o outcome) string { before, _, _ := strings.Cut(o.stdout, "  process"); return before }
-	if held.code != 7 || free.code != 7 || head(held) != head(free) || !strings.Contains(held.stdout, "TracerPid:\t0\n") {
-		t.Errorf("exit codes %d and %d\n%s\nwithout being held\n%s", held.code, free.code, held.stdout, free.stdout)
+	if stopped.code != 7 || free.code != 7 || head(stopped) != head(free) || !strings.Contains(stopped.stdout, "TracerPid:\t0\n") {
+		t.Errorf("exit codes %d and %d\n%s\nwithout being stopped\n%s", stopped.code, free.code, stopped.stdout, free.stdout)
 	}
 	for code, script := range map[int]string{0: "true", 143: "kill -TERM $$", 137: "kill -KILL $$", 133: "kill -TRAP $$", 130: "kill -INT $$"} {
 		if o := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "c", "--kernel", "sched", "--", "sh", "-c", script); o.code != code {
@@ -115,8 +115,8 @@ func TestACommandIsStartedAsEverWhereItIsHeld(t *testing.T) {
 	}
 }
 
-// TestACommandRunsThoughItCannotBeHeld: whoever is traced already cannot be traced by us.
-func TestACommandRunsThoughItCannotBeHeld(t *testing.T) {
+// TestACommandRunsThoughItCannotBeStopped: a recorder that is traced itself cannot have its child traced.
+func TestACommandRunsThoughItCannotBeStopped(t *testing.T) {
 	testneed.Root(t, "recording kernel events and packets")
 	strace := testneed.Program(t, "strace")
 	dir := everybodys(t)
@@ -127,8 +127,8 @@ func TestACommandRunsThoughItCannotBeHeld(t *testing.T) {
 	}
 }
 
-// TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot: a program with the rights of another user would be started without them.
-func TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot(t *testing.T) {
+// TestAPrivilegedProgramIsStoppedOnlyByRoot: the kernel would start a set-user-ID program without its privileges.
+func TestAPrivilegedProgramIsStoppedOnlyByRoot(t *testing.T) {
 	testneed.Root(t, "recording kernel events and packets")
 	dir := everybodys(t)
 	plain, set := filepath.Join(dir, "plain"), filepath.Join(dir, "set")
@@ -140,7 +140,7 @@ func TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot(t *testing.T) {
 	if err := os.Chmod(set, 0o755|os.ModeSetuid); err != nil {
 		t.Fatal(err)
 	}
-	if !mayBeHeld(plain) || !mayBeHeld(set) {
+	if !canStopChild(plain) || !canStopChild(set) {
 		t.Error("root may hold anything")
 	}
 	done := make(chan error)
@@ -149,8 +149,8 @@ func TestWhoBecomesSomebodyElseIsNotHeldByWhoMayNot(t *testing.T) {
 		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 		var none [2]unix.CapUserData
 		err := unix.Capset(&header, &none[0])
-		if err == nil && (!mayBeHeld(plain) || mayBeHeld(set)) {
-			err = errors.New("a program with the rights of another user must not be held, and others may be")
+		if err == nil && (!canStopChild(plain) || canStopChild(set)) {
+			err = errors.New("a program with the rights of another user must not be stopped, and others may be")
 		}
 		done <- err
 	}()

@@ -51,7 +51,7 @@ func TestWhatACommandLeavesRunningIsTold(t *testing.T) {
 			if o.code != c.code || len(want) != 0 && len(want) != 2 {
 				t.Errorf("%s: exit code %d, %q: %s", what, o.code, want, o.stderr)
 			}
-			said := regexp.MustCompile(`(?m)^meridian: warning: (\d+) process.* that sh has left running \((.*)\) (is|are) recorded no longer$`).FindAllStringSubmatch(o.stderr, -1)
+			said := regexp.MustCompile(`(?m)^meridian: warning: (\d+) process.* that sh has left running \((.*)\) (is|are) no longer recorded$`).FindAllStringSubmatch(o.stderr, -1)
 			if !c.told {
 				if len(said) > 0 {
 					t.Errorf("%s: %s", what, o.stderr)

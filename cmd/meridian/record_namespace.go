@@ -8,10 +8,10 @@ import (
 	"meridian/sensor/ring"
 )
 
-// inNamespace returns what says whether a program runs in a network namespace: with --netns that is the host, and programs in
-// others are those of other hosts. Its ring names the one in which it began to record, also of a program that has ended or that has
-// another number in its container; what it says there decides about its own events alone. Of older rings /proc knows, while
-// the program runs; one of whom nobody can tell is taken.
+// inNamespace returns a filter of the programs that run in a network namespace: with --netns that namespace is the host, and
+// programs in others belong to other hosts. A ring names the namespace in which its program began to record, which also holds
+// for programs that have ended or have another number in their container. A ring of an earlier version does not: then /proc
+// decides while the program runs. A program of which neither is known is recorded.
 func inNamespace(inode uint32) func(ring.Info) bool {
 	return func(info ring.Info) bool {
 		if info.Network != 0 {

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// endings are the signals by which a recording ends. That its terminal is gone is one of them, unless it was told to outlive
-// that (nohup): what lies in memory is written then, and the summary is right.
+// endings are the signals that end a recording. A hangup of its terminal is one of them, unless it is ignored (nohup): the
+// buffered events are written then, and the summary is complete.
 type endings struct {
-	came chan os.Signal // the first
+	came chan os.Signal // holds the first
 }
 
-// endingsOf returns a context that is done when the recording is to end. As with our other commands, a second signal kills.
+// endingsOf returns a context that is done when the recording is to end. As with the other commands, a second signal kills.
 func endingsOf(parent context.Context) (context.Context, *endings) {
 	e := &endings{came: make(chan os.Signal, 1)}
 	signal.Notify(e.came, os.Interrupt, syscall.SIGTERM)
@@ -30,10 +30,10 @@ func endingsOf(parent context.Context) (context.Context, *endings) {
 
 func (e *endings) stop() { signal.Stop(e.came) }
 
-// passOn gives a command the signal that ends the recording. The interrupt of a terminal is for all in its foreground, and has come
-// to the command as it came to us: with a second one many programs drop what they are finishing.
+// passOn sends the signal that ends the recording to a command. An interrupt from the terminal goes to all processes in its
+// foreground, so the command has it already: at a second one many programs abandon what they are finishing.
 func (e *endings) passOn(command *os.Process) error {
-	e.stop() // which waits for whoever is being told of a signal
+	e.stop() // waits for signals that are being delivered
 	select {
 	case s := <-e.came:
 		if s == os.Interrupt && inForeground() {

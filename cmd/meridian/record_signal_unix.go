@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inForeground says whether what is typed at the terminal that has started us is for us.
+// inForeground reports whether this process is in the foreground of its terminal.
 func inForeground() bool {
 	terminal, err := os.Open("/dev/tty")
 	if err != nil {

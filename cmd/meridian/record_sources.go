@@ -16,7 +16,7 @@ import (
 	"meridian/trace"
 )
 
-// recordSources is what is recorded beside programs.
+// recordSources are the sources of events other than programs.
 type recordSources struct {
 	list    []record.Source
 	kernel  kernelRecorder
@@ -25,10 +25,10 @@ type recordSources struct {
 	netns   uint32 // inode of the network namespace that is recorded; 0 for all
 
 	warnings *trace.Warnings
-	told     *trace.Warnings // what tracefs said; nil where it is not used
+	ftrace   *trace.Warnings // of tracefs; nil where it is not used
 }
 
-// kernelRecorder records the kernel's events, by whatever means.
+// kernelRecorder records the kernel's events, by eBPF or by tracefs.
 type kernelRecorder interface {
 	record.KernelEvents
 	Follow(pid int) error
@@ -39,8 +39,7 @@ type kernelRecorder interface {
 // anyInterface stands for all interfaces, as with tcpdump.
 const anyInterface = "any"
 
-// interfaceList is the value of --packets. What is empty is not what was meant, as where a script's variable is, and is kept for
-// check to refuse.
+// interfaceList is the value of --packets. An empty name, as from an empty variable of a script, is kept for check to refuse.
 type interfaceList []string
 
 func (l *interfaceList) Set(text string) error {
@@ -50,22 +49,22 @@ func (l *interfaceList) Set(text string) error {
 func (l *interfaceList) String() string { return strings.Join(*l, ",") }
 func (l *interfaceList) Type() string   { return "interfaces" }
 
-// check refuses what cannot be meant, before anything is opened.
+// check refuses flags that contradict each other, before anything is opened.
 func (f *recordFlags) check() (kernel.Groups, error) {
 	groups, err := kernel.ParseGroups(f.kernel)
 	switch {
 	case err != nil:
 		return 0, wrong("--kernel: %v", err)
 	case f.netns != "" && groups == 0 && f.packets == nil:
-		return 0, wrong("--netns says whose packets --packets or --kernel net records; give one of these too")
+		return 0, wrong("--netns needs --packets or --kernel, whose events it selects")
 	case f.filter != "" && f.packets == nil:
-		return 0, wrong("--filter says which packets --packets records; give that too")
+		return 0, wrong("--filter needs --packets, whose packets it selects")
 	case f.snaplen != packet.DefaultSnaplen && f.packets == nil:
-		return 0, wrong("--snaplen says how much of each packet --packets records; give that too")
+		return 0, wrong("--snaplen needs --packets, whose packets it cuts")
 	case slices.Contains(f.packets, ""):
-		return 0, wrong("--packets=%s: an interface has no name; --packets records all, --packets=eth0,lo some", &f.packets)
+		return 0, wrong("--packets=%s: empty interface name; --packets records all interfaces, --packets=eth0,lo some", &f.packets)
 	case f.snaplen < 0:
-		return 0, wrong("--snaplen %d: packets have no bytes to keep before their first; 0 keeps all", f.snaplen)
+		return 0, wrong("--snaplen %d: must not be negative; 0 keeps whole packets", f.snaplen)
 	}
 	if err := packet.CheckFilter(f.filter); err != nil {
 		return 0, wrong("--filter: %v", err)
@@ -73,12 +72,12 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 	return groups, nil
 }
 
-// openSources opens what the flags ask for. Of what this machine does not permit the next best is opened, and tell is told
-// a line for each such step:
+// openSources opens the sources that the flags ask for. Where this machine does not permit one, the next best is opened, and
+// warn gets a line for each such step:
 //
 //	kernel events by eBPF --> kernel events by tracefs --> none
 //	                    \ net among them \--> packets captured --> none
-func (f *recordFlags) openSources(command bool, w *trace.Warnings, tell func(string)) (_ *recordSources, err error) {
+func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(string)) (_ *recordSources, err error) {
 	groups, err := f.check()
 	if err != nil {
 		return nil, err
@@ -99,16 +98,16 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, tell func(str
 		if err != nil {
 			return nil, err
 		}
-		defer s.tellOfPackets(refused, tell)
+		defer s.warnOfPackets(refused, warn)
 	}
-	headers := false // the kernel's events have packets with their headers
+	headers := false // kernel events include packets with headers
 	if groups != 0 {
 		o := kernel.Options{Groups: groups, OnlyFollowed: command, NetNS: s.netns}
 		ebpf, err := kernel.Open(o, w)
 		var unavailable *kernel.Unavailable
 		switch {
 		case errors.As(err, &unavailable):
-			if err := s.openInstead(f, o, unavailable, tell); err != nil {
+			if err := s.openInstead(f, o, unavailable, warn); err != nil {
 				return nil, err
 			}
 		case err != nil:
@@ -126,7 +125,7 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, tell func(str
 	}
 	if s.packets != nil || headers {
 		if s.watcher, err = netstate.Open(netstate.Options{NetNS: f.netns}); err != nil {
-			w.Add("interfaces", "their addresses and changes are not recorded", err.Error())
+			w.Add("interfaces", "addresses and their changes are not recorded", err.Error())
 			return s, nil
 		}
 		s.list = append(s.list, record.Interfaces(s.watcher))
@@ -134,16 +133,16 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, tell func(str
 	return s, nil
 }
 
-// openInstead opens what stands in for kernel events by eBPF. Packets are captured, since tracefs does not tell their headers,
-// by which they are matched.
-func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing error, tell func(string)) error {
+// openInstead opens what replaces kernel events by eBPF. Packets are captured, since the events of tracefs lack their headers,
+// which are needed to match them.
+func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing error, warn func(string)) error {
 	captured, too := "", ""
 	if o.Groups&kernel.Net != 0 && f.packets == nil {
 		refused, err := s.openPackets(f)
 		if err != nil {
 			return err
 		}
-		defer s.tellOfPackets(refused, tell)
+		defer s.warnOfPackets(refused, warn)
 		if s.packets != nil {
 			captured, too = "; packets are captured instead", ", and packets are captured"
 		}
@@ -152,22 +151,22 @@ func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing er
 		o.Groups &^= kernel.Net
 	}
 	if o.Groups == 0 {
-		tell(missing.Error() + captured)
+		warn(missing.Error() + captured)
 		return nil
 	}
-	said := new(trace.Warnings) // of what is not used nothing need be said
+	said := new(trace.Warnings) // reported only if tracefs is used
 	ftrace, err := tracefs.Open(o, said)
 	if err != nil {
-		tell(missing.Error())
-		tell(err.Error() + captured)
+		warn(missing.Error())
+		warn(err.Error() + captured)
 		return nil
 	}
-	s.kernel, s.told = ftrace, said
-	tell(missing.Error() + "; tracefs is used instead" + too)
+	s.kernel, s.ftrace = ftrace, said
+	warn(missing.Error() + "; tracefs is used instead" + too)
 	return nil
 }
 
-// openPackets opens the capture of packets, unless that is refused. An error is the fault of those who asked.
+// openPackets opens the capture of packets. Refused is why this machine does not permit it; err is a fault of the flags.
 func (s *recordSources) openPackets(f *recordFlags) (refused, err error) {
 	o := packet.Options{NetNS: f.netns, Snaplen: f.snaplen, Filter: f.filter}
 	if f.snaplen == 0 {
@@ -186,27 +185,27 @@ func (s *recordSources) openPackets(f *recordFlags) (refused, err error) {
 	return nil, err
 }
 
-// tellOfPackets tells why there are none, if capturing was refused.
-func (s *recordSources) tellOfPackets(refused error, tell func(string)) {
+// warnOfPackets warns if capturing was refused.
+func (s *recordSources) warnOfPackets(refused error, warn func(string)) {
 	switch {
 	case refused == nil:
 	case s.kernel != nil:
-		tell(refused.Error() + "; none are captured")
+		warn(refused.Error() + "; none are captured")
 	default:
-		tell(refused.Error() + "; only what programs emit is recorded")
+		warn(refused.Error() + "; only what programs emit is recorded")
 	}
 }
 
-// interfaceNames are those of this machine's network interfaces.
+// interfaceNames returns the names of this machine's network interfaces.
 func interfaceNames() (names []string) {
-	all, _ := net.Interfaces() // it is only for completions and hints
+	all, _ := net.Interfaces() // only for completions and hints
 	for _, i := range all {
 		names = append(names, i.Name)
 	}
 	return names
 }
 
-// follow returns what records the doings of a command, nil where nothing does.
+// follow returns the function that follows a command, or nil without kernel events.
 func (s *recordSources) follow() func(pid int) error {
 	if s.kernel == nil {
 		return nil
@@ -214,21 +213,21 @@ func (s *recordSources) follow() func(pid int) error {
 	return s.kernel.Follow
 }
 
-// left returns a line on the processes that a command has left running, "" for none. As with perf and trace-cmd, and unlike with
-// strace -f, the command's end is that of the recording: a daemon that it starts would keep it up for ever.
-func (s *recordSources) left(command string) string {
+// stillRunning returns a warning of processes that a command has left running, "" for none. As with perf and trace-cmd, and
+// unlike with strace -f, the recording ends with the command: a daemon that it starts would never let it end.
+func (s *recordSources) stillRunning(command string) string {
 	if s.kernel == nil {
 		return ""
 	}
 	pids, err := s.kernel.Following()
 	if err != nil {
-		s.warnings.Add("kernel events", "whether the command has left processes running is not known", err.Error())
+		s.warnings.Add("kernel events", "it is not known whether the command has left processes running", err.Error())
 		return ""
 	}
-	const most = 5
+	const maxShown = 5
 	which := ""
 	for i, pid := range pids {
-		if i == most {
+		if i == maxShown {
 			which += ", ..."
 			break
 		}
@@ -238,17 +237,28 @@ func (s *recordSources) left(command string) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("1 process that %s has left running (%s) is recorded no longer", command, which[2:])
+		return fmt.Sprintf("1 process that %s has left running (%s) is no longer recorded", command, which[2:])
 	}
-	return fmt.Sprintf("%d processes that %s has left running (%s) are recorded no longer", len(pids), command, which[2:])
+	return fmt.Sprintf("%d processes that %s has left running (%s) are no longer recorded", len(pids), command, which[2:])
+}
+
+// addTo adds the sources to the options of a recording.
+func (s *recordSources) addTo(o *record.Options) {
+	o.Sources = s.list
+	if s.packets != nil {
+		o.Packets = s.packets
+	}
+	if s.netns != 0 {
+		o.Only = inNamespace(s.netns)
+	}
 }
 
 func (s *recordSources) close() {
 	if s.kernel != nil {
 		s.kernel.Close()
 		s.kernel = nil
-		if s.told != nil {
-			for _, line := range s.told.Lines() {
+		if s.ftrace != nil {
+			for _, line := range s.ftrace.Lines() {
 				s.warnings.Add("", line, "")
 			}
 		}

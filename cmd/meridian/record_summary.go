@@ -13,12 +13,12 @@ import (
 	"meridian/internal/record"
 )
 
-// recordTable prints the summary for people.
+// recordTable prints the summary as a table.
 func recordTable(w io.Writer, s record.Summary) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "process\tevents\tbytes\tlost\t  stream")
 	shown := slices.DeleteFunc(slices.Clone(s.Streams), func(c record.Counts) bool {
-		return c.Interface != "" && c.Events == 0 // a host may have hundreds of interfaces on which nothing goes on
+		return c.Interface != "" && c.Events == 0 // a host may have hundreds of idle interfaces
 	})
 	for _, c := range append(shown, s.Total) {
 		pid := ""
@@ -44,25 +44,25 @@ func recordTable(w io.Writer, s record.Summary) error {
 	return err
 }
 
-// notKept returns what a recording promised and did not keep, a line for each.
+// notKept returns a line for each way in which a recording is incomplete.
 func notKept(s *record.Summary, packets bool) (broken []string) {
 	if n := len(s.Failures) + s.Unlisted; n == 1 {
 		broken = append(broken, fmt.Sprintf("the recording is incomplete: %s failed before its end", strings.Map(printable, s.Failures[0].Name)))
 	} else if n > 1 {
-		broken = append(broken, fmt.Sprintf("the recording is incomplete: %d of what was recorded failed before its end", n))
+		broken = append(broken, fmt.Sprintf("the recording is incomplete: %d sources or programs failed before its end", n))
 	}
 	if n := s.Total.Lost; n > 0 {
 		what := "events"
 		if packets {
 			what = "events or packets"
 		}
-		broken = append(broken, fmt.Sprintf("%d %s found no room and are lost", n, what))
+		broken = append(broken, fmt.Sprintf("%d %s were lost: their buffers were full", n, what))
 	}
 	if n := s.Total.Overwritten; n > 0 {
 		broken = append(broken, fmt.Sprintf("%d bytes of events were overwritten before they could be recorded", n))
 	}
 	if n := s.Total.Damaged; n > 0 {
-		broken = append(broken, fmt.Sprintf("%d parts of rings could not be understood", n))
+		broken = append(broken, fmt.Sprintf("%d parts of programs' rings were damaged and not recorded", n))
 	}
 	return broken
 }
@@ -77,7 +77,7 @@ func packetsOf(s *record.Summary) (n uint64, ok bool) {
 	return n, ok
 }
 
-// printable keeps what a program calls itself from moving the cursor.
+// printable replaces control characters, which a program's name may contain.
 func printable(c rune) rune {
 	if c < ' ' || c == 0x7f {
 		return '?'
@@ -85,7 +85,7 @@ func printable(c rune) rune {
 	return c
 }
 
-// counter shows on a terminal what was recorded so far.
+// counter shows the counts of a running recording on a terminal.
 type counter struct{ to io.Writer }
 
 func liveCounts(w io.Writer, quiet bool) *counter {

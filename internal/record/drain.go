@@ -99,7 +99,7 @@ func (d *drain) pass() (full float64, err error) {
 		var damage *ring.DamageError
 		switch {
 		case errors.As(err, &damage):
-			d.warnings.Add(d.info.Path, "part of the ring could not be understood", err.Error())
+			d.warnings.Add(d.info.Path, "part of the ring was damaged and not recorded", err.Error())
 			d.counts.Damaged++
 			continue
 		case err != nil:

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startHeld starts a command and calls held while it stands before its first instruction: a process that asks to be traced stops
-// when it has become the program (ptrace(2), PTRACE_TRACEME). Then it is let go for good, and is a child like any other:
-// signals, its terminal and how it ends are as ever.
-func startHeld(c *exec.Cmd, held func()) error {
-	// The thread that made a process is the only one that may let it go.
+// startStopped starts a command and calls stopped while the child stands before its first instruction: a child that asks to be
+// traced stops when it has become the program (ptrace(2), PTRACE_TRACEME, after execve). Then it is detached and is a child
+// like any other: signals, its terminal and its exit status are as without.
+func startStopped(c *exec.Cmd, stopped func()) error {
+	// Only the thread that started a traced process may detach it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
@@ -23,12 +23,12 @@ func startHeld(c *exec.Cmd, held func()) error {
 	}
 	pid := c.Process.Pid
 	for {
-		// Looked at without taking it: how it ended is for those who wait for it.
+		// WNOWAIT leaves the status of a child that ended for its Wait.
 		var info unix.Siginfo
 		switch err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT|unix.WALL, nil); {
 		case errors.Is(err, unix.EINTR):
 			continue
-		case err != nil, info.Code != trapped && info.Code != stopped:
+		case err != nil, info.Code != codeTrapped && info.Code != codeStopped:
 			return nil // it was killed
 		}
 		var status unix.WaitStatus
@@ -38,26 +38,26 @@ func startHeld(c *exec.Cmd, held func()) error {
 			return nil
 		}
 		if status.StopSignal() == unix.SIGTRAP {
-			held()
+			stopped()
 			_ = unix.PtraceDetach(pid) // fails only if it was killed
 			return nil
 		}
-		// A signal of somebody else's, which is its own affair.
+		// Another signal: pass it to the child.
 		if unix.PtraceCont(pid, int(status.StopSignal())) != nil {
 			return nil
 		}
 	}
 }
 
-// Codes of what Waitid tells (siginfo.h).
+// Values of si_code for SIGCHLD (siginfo.h): CLD_TRAPPED and CLD_STOPPED.
 const (
-	trapped = 4
-	stopped = 5
+	codeTrapped = 4
+	codeStopped = 5
 )
 
-// mayBeHeld says whether a program becomes what it would be if nobody held it: the kernel gives no rights to a traced one that
-// its tracer could not have (sudo, ping), unless that may trace everybody.
-func mayBeHeld(path string) bool {
+// canStopChild reports whether a program runs the same when it is traced at its start: to a traced set-user-ID program or one
+// with capabilities (sudo, ping) the kernel gives no privileges, unless the tracer has CAP_SYS_PTRACE.
+func canStopChild(path string) bool {
 	if effective(unix.CAP_SYS_PTRACE) {
 		return true
 	}
@@ -69,7 +69,7 @@ func mayBeHeld(path string) bool {
 	return err != nil
 }
 
-// effective says whether this thread has a capability.
+// effective reports whether this thread has a capability.
 func effective(capability int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package main
+
+import "os/exec"
+
+func canStopChild(string) bool { return false }
+
+func startStopped(c *exec.Cmd, _ func()) error { return c.Start() }
