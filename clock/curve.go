@@ -116,7 +116,7 @@ func ComposeCurves[X, Y, Z Time](c CurveOf[X, Y], next CurveOf[Y, Z], r Rounding
 	return out
 }
 
-// CursorOf evaluates a curve at instants that mostly move forward, without searching and without allocating.
+// CursorOf evaluates a curve at instants that mostly move forward by little, without searching and without allocating.
 type CursorOf[X, Y Time] struct {
 	curve CurveOf[X, Y]
 	piece int
@@ -138,11 +138,25 @@ func (u *CursorOf[X, Y]) At(t X) Y { return u.Rounded(t, Nearest) }
 // Rounded returns the value of the curve at t, rounded as r says.
 func (u *CursorOf[X, Y]) Rounded(t X, r Rounding) Y {
 	c := u.curve
-	for u.piece+2 < len(c) && t >= c[u.piece+1].X {
+	for n := 0; u.piece+2 < len(c) && t >= c[u.piece+1].X; n++ {
+		if n == maxCursorSteps {
+			u.piece = c.piece(t)
+			break
+		}
 		u.piece++
 	}
-	for u.piece > 0 && t < c[u.piece].X {
+	for n := 0; u.piece > 0 && t < c[u.piece].X; n++ {
+		if n == maxCursorSteps {
+			u.piece = c.piece(t)
+			break
+		}
 		u.piece--
 	}
 	return c.on(u.piece, t, r)
 }
+
+// maxCursorSteps is how many pieces a cursor moves one by one before it searches.
+const maxCursorSteps = 8
+
+// Piece returns the index of the knot that begins the piece on which the last instant lay.
+func (u *CursorOf[X, Y]) Piece() int { return u.piece }

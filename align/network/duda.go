@@ -10,6 +10,6 @@ package network
 // the path of narrowest bounds.
 func duda(g *graph, chosen int) *Tree {
 	widths := g.widths()
-	return g.halve(g.plant(chosen, func(members []int) int { return members[0] },
+	return g.halve(g.buildTrees(chosen, func(members []int) int { return members[0] },
 		func(from int) []step { return g.dijkstra(from, widths, true) }))
 }

@@ -8,7 +8,7 @@ func dudaChain(g *graph, chosen int) *Tree {
 	for i, e := range g.edges {
 		apart[i] = float64(max(e.A-e.B, e.B-e.A))
 	}
-	t := g.plant(chosen, func(members []int) int { return members[0] },
+	t := g.buildTrees(chosen, func(members []int) int { return members[0] },
 		func(from int) []step { return g.accumulated(g.dijkstra(from, apart, false)) })
 	return t
 }

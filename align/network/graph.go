@@ -102,9 +102,9 @@ func (g *graph) widths() []float64 {
 	return w
 }
 
-// plant grows a tree in every component: reference names its root unless that is chosen, reach lists its clocks, every
-// one after the one over which it is reached.
-func (g *graph) plant(chosen int, reference func(members []int) int, reach func(reference int) []step) *Tree {
+// buildTrees builds a tree in every component. Its root is chosen, if that is in the component, and otherwise what reference
+// returns. reach lists its clocks, every one after the one over which it is reached.
+func (g *graph) buildTrees(chosen int, reference func(members []int) int, reach func(reference int) []step) *Tree {
 	t := &Tree{Component: make([]int, g.n), Parent: make([]int, g.n), Maps: make([]clock.Map, g.n), Distance: make([]float64, g.n)}
 	for i := range t.Component {
 		t.Component[i] = -1
@@ -120,7 +120,7 @@ func (g *graph) plant(chosen int, reference func(members []int) int, reach func(
 		}
 		t.References = append(t.References, root)
 		for _, s := range reach(root) {
-			g.hang(t, root, s)
+			g.attach(t, root, s)
 		}
 	}
 	return t
@@ -143,8 +143,8 @@ func (g *graph) collect(t *Tree, first int) []int {
 	return members
 }
 
-// hang composes a clock's map from its parent's.
-func (g *graph) hang(t *Tree, root int, s step) {
+// attach composes a clock's map from its parent's.
+func (g *graph) attach(t *Tree, root int, s step) {
 	t.Distance[s.clock] = s.distance
 	if s.edge < 0 {
 		t.Parent[s.clock], t.Maps[s.clock] = s.clock, clock.Identity()
@@ -165,7 +165,7 @@ func (g *graph) hang(t *Tree, root int, s step) {
 // lightest returns the tree of lightest paths, from the clock nearest to all.
 func (g *graph) lightest(weights []float64, chosen int) *Tree {
 	reach := func(from int) []step { return g.dijkstra(from, weights, true) }
-	return g.plant(chosen, func(members []int) int { return central(g.n, members, reach) }, reach)
+	return g.buildTrees(chosen, func(members []int) int { return central(g.n, members, reach) }, reach)
 }
 
 // central returns the member with the smallest sum of distances to the others; of equals the first.

@@ -24,7 +24,7 @@ func hofmannHilgers(g *graph, chosen int) *Tree {
 		}
 	}
 	if again {
-		t = g.plant(chosen, func(members []int) int { return roots[t.Component[members[0]]] },
+		t = g.buildTrees(chosen, func(members []int) int { return roots[t.Component[members[0]]] },
 			func(from int) []step { return g.dijkstra(from, widths, true) })
 	}
 	return g.halve(t)

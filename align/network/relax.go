@@ -29,7 +29,7 @@ type loop struct {
 
 func newRelaxer(g *graph, r clock.Rounding) *relaxer {
 	x := &relaxer{
-		passages: g.passages(r), out: make([][]int, g.n), up: r == clock.Up, value: make([]int64, g.n),
+		passages: passagesOf(g.edges, r), out: make([][]int, g.n), up: r == clock.Up, value: make([]int64, g.n),
 		reached: make([]bool, g.n), via: make([]int, g.n), waiting: make([]bool, g.n),
 	}
 	for i, p := range x.passages {

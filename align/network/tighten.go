@@ -19,8 +19,9 @@ type Sampling struct {
 	Margin func(h int64) int64
 }
 
-// Contradiction is a loop of clocks whose bounds cannot all hold: who follows them round comes back earlier than he may.
-// It proves that the assumption of the edges' bounds is wrong (a negative cycle among difference constraints).
+// Contradiction is a loop of clocks whose bounds cannot all hold: carried round the loop, the greatest reading of a clock comes
+// out less than the reading it started from. It is a negative cycle among difference constraints, and proves that the
+// assumption of the edges' bounds is wrong.
 type Contradiction struct {
 	Clocks   []int // in the order of the loop, which goes back to the first; the lowest clock first
 	Timeline int64 // the instant of the component's reference at which it is worst, of those looked at

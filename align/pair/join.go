@@ -9,9 +9,31 @@ import (
 
 // joined returns one estimate of the estimates of consecutive segments; each but the first begins at a seam.
 func joined(pieces []Estimate, seams []int64) Estimate {
-	e := pieces[0]
+	e, bounded := summary(pieces)
+	var levels []level
+	if bounded {
+		var ok bool
+		if levels, ok = levelsOf(pieces, seams); !ok {
+			e.Fit, levels = Fallback, nil
+		}
+	}
+	e.Map = clock.Map{Mid: splicedEstimate(pieces, seams, levels)}
+	if levels != nil {
+		e.Map.Low, e.Map.High = splicedBounds(pieces, seams, levels)
+	}
+	e.Skew = 0
+	if span := clock.Sub(e.Last, e.First); span > 0 {
+		rise := clock.Sub(e.Map.At(e.Last), e.Map.At(e.First))
+		e.Skew = float64(clock.Sub(rise, span)) / float64(span) * 1e6
+	}
+	return e
+}
+
+// summary returns what the segments' estimates say together, but for map and skew, and whether all are bounded.
+func summary(pieces []Estimate) (e Estimate, bounded bool) {
+	e = pieces[0]
 	var squares float64
-	bounded := true
+	bounded = true
 	e.Exchanges = 0
 	for i := range pieces {
 		x := &pieces[i]
@@ -27,26 +49,22 @@ func joined(pieces []Estimate, seams []int64) Estimate {
 	if e.Residual = 0; e.Exchanges > 0 {
 		e.Residual = math.Sqrt(squares / float64(e.Exchanges))
 	}
-	e.Map = clock.Map{}
-	var levels []level
-	if bounded {
-		var ok bool
-		if levels, ok = levelsOf(pieces, seams); !ok {
-			e.Fit, levels = Fallback, nil
-		}
-	}
-	curves := func(of func(*clock.Map) clock.Curve) []clock.Curve {
-		out := make([]clock.Curve, len(pieces))
-		for i := range pieces {
-			out[i] = of(&pieces[i].Map)
-		}
-		return out
-	}
-	mids := curves(func(m *clock.Map) clock.Curve { return m.Mid })
-	floors, ceilings := make([]int64, len(pieces)), make([]int64, len(pieces))
+	return e, bounded
+}
+
+// curvesOf returns one curve of each segment's map.
+func curvesOf(pieces []Estimate, of func(*clock.Map) clock.Curve) []clock.Curve {
+	out := make([]clock.Curve, len(pieces))
 	for i := range pieces {
-		floors[i], ceilings[i] = math.MinInt64, math.MaxInt64
+		out[i] = of(&pieces[i].Map)
 	}
+	return out
+}
+
+// splicedEstimate joins the estimates of segments. levels may be nil, where not all are bounded.
+func splicedEstimate(pieces []Estimate, seams []int64, levels []level) clock.Curve {
+	mids := curvesOf(pieces, func(m *clock.Map) clock.Curve { return m.Mid })
+	floors, ceilings := repeated(math.MinInt64, len(pieces)), repeated(math.MaxInt64, len(pieces))
 	for k, seam := range seams {
 		// Before the seam the curve comes no higher than the level, after it no lower.
 		before, after := mids[k].At(seam-1, clock.Nearest), mids[k+1].At(seam, clock.Nearest)
@@ -59,35 +77,28 @@ func joined(pieces []Estimate, seams []int64) Estimate {
 		}
 		ceilings[k], floors[k+1] = v, v
 	}
-	e.Map.Mid = spliced(mids, seams, floors, ceilings, clock.Nearest)
-	if levels != nil {
-		lows := curves(func(m *clock.Map) clock.Curve { return m.Low })
-		highs := curves(func(m *clock.Map) clock.Curve { return m.High })
-		for i := range pieces {
-			floors[i], ceilings[i] = math.MinInt64, math.MaxInt64
-			if i > 0 {
-				floors[i] = levels[i-1].low
-			}
-			if i < len(seams) {
-				ceilings[i] = levels[i].high
-			}
-		}
-		open := func(v int64) []int64 {
-			out := make([]int64, len(pieces))
-			for i := range out {
-				out[i] = v
-			}
-			return out
-		}
-		e.Map.Low = spliced(lows, seams, floors, open(math.MaxInt64), clock.Down)
-		e.Map.High = spliced(highs, seams, open(math.MinInt64), ceilings, clock.Up)
+	return spliced(mids, seams, floors, ceilings, clock.Nearest)
+}
+
+// splicedBounds joins the bounds of segments, which the levels at the seams narrow.
+func splicedBounds(pieces []Estimate, seams []int64, levels []level) (low, high clock.Curve) {
+	lows := curvesOf(pieces, func(m *clock.Map) clock.Curve { return m.Low })
+	highs := curvesOf(pieces, func(m *clock.Map) clock.Curve { return m.High })
+	least, most := repeated(math.MinInt64, len(pieces)), repeated(math.MaxInt64, len(pieces))
+	floors, ceilings := repeated(math.MinInt64, len(pieces)), repeated(math.MaxInt64, len(pieces))
+	for k := range seams {
+		ceilings[k], floors[k+1] = levels[k].high, levels[k].low
 	}
-	e.Skew = 0
-	if span := clock.Sub(e.Last, e.First); span > 0 {
-		rise := clock.Sub(e.Map.At(e.Last), e.Map.At(e.First))
-		e.Skew = float64(clock.Sub(rise, span)) / float64(span) * 1e6
+	return spliced(lows, seams, floors, most, clock.Down), spliced(highs, seams, least, ceilings, clock.Up)
+}
+
+// repeated returns n times the same value.
+func repeated(v int64, n int) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = v
 	}
-	return e
+	return out
 }
 
 // level is what bounds the timeline's time at a seam from both segments: what it was before at least, it is after.
