@@ -7,19 +7,18 @@
 //
 //	go run ./examples/rpc [-calls 200] [-dir DIR]
 //
-// runs both and aligns their traces, as meridian align client server does. To have them on two machines, start them by hand:
+// runs both and aligns their traces by meridian align client server. To have them on two machines, start them by hand:
 //
 //	there    rpc server -trace server -http :8080 -grpc :8081          until it is interrupted
 //	here     rpc client -trace client -http there:8080 -grpc there:8081
 //
-// client.go and server.go are what a program needs; this file is the play.
+// client.go and server.go are what a program needs; this file starts them.
 package main
 
 import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -29,8 +28,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"meridian/internal/pipeline"
 )
 
 func main() {
@@ -75,30 +72,26 @@ func play(ctx context.Context, dir string, calls int) error {
 	if err := record(ctx, dir, calls); err != nil {
 		return err
 	}
-	inputs, err := pipeline.ParseInputs([]string{filepath.Join(dir, "client"), filepath.Join(dir, "server")})
-	if err != nil {
-		return err
-	}
-	timeline := filepath.Join(dir, "timeline.pftrace")
-	outcome, err := pipeline.Run(ctx, inputs, pipeline.Options{Outputs: []string{timeline}})
-	if err != nil {
-		return err
-	}
-	for _, line := range outcome.Warnings {
-		fmt.Fprintln(os.Stderr, "rpc: warning:", line)
-	}
-	if err := outcome.Report.Table(os.Stdout); err != nil {
-		return err
-	}
-	if len(outcome.Broken) > 0 {
-		return errors.New(strings.Join(outcome.Broken, "; "))
+	client, server, timeline := filepath.Join(dir, "client"), filepath.Join(dir, "server"), filepath.Join(dir, "timeline.pftrace")
+	align := meridian(ctx, "align", client, server, "-o", timeline, "-o", filepath.Join(dir, "report.json"))
+	align.Stdout, align.Stderr = os.Stdout, os.Stderr
+	if err := align.Run(); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(align.Args, " "), err)
 	}
 	fmt.Printf(`
 Both processes ran on this machine and have one clock, so the true offset is about 0, and lies within the bound. The client's %d
 requests and as many replies are the messages. Their arrows are in %s: open it in https://ui.perfetto.dev.
 The traces are %s and %s: meridian align and babeltrace2 read them.
-`, 2*calls, timeline, inputs[0].Path, inputs[1].Path)
+`, 2*calls, timeline, client, server)
 	return nil
+}
+
+// meridian returns the command of that name: the installed one, or that of this checkout.
+func meridian(ctx context.Context, args ...string) *exec.Cmd {
+	if path, err := exec.LookPath("meridian"); err == nil {
+		return exec.CommandContext(ctx, path, args...)
+	}
+	return exec.CommandContext(ctx, "go", append([]string{"run", "meridian/cmd/meridian"}, args...)...)
 }
 
 // record lets a client and a server talk, whose traces are then in dir.
