@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// class is what the program knows of one type of events, whatever its fields.
+// class is one type of events, whatever its fields.
 type class struct {
-	// The gate leads to the switch in the ring, or to [off] where there is no ring. Who may write the ring's file switches.
+	// The gate points to the switch in the ring, or to [off] if there is no ring. Any process that may write the ring's file may
+	// store the switch.
 	gate
 	// number is the class's in the ring. Classes are entered in the order in which they were declared, so that it holds for
 	// every ring of the process.
@@ -23,10 +24,10 @@ type class struct {
 // off is the switch of all classes as long as there is no ring.
 var off uint32
 
-// Enabled says whether an event would be written, for who would first have to compute what it says.
+// Enabled reports whether an event would be written. Ask it before computing expensive fields.
 func (c *class) Enabled() bool { return c.open() }
 
-// Longest names.
+// Longest names, in bytes.
 const (
 	maxName     = 160
 	maxCategory = 64
@@ -39,8 +40,8 @@ var classes struct {
 	known map[string]any // by declaration: what NewEvent and the others returned
 }
 
-// declare returns the event of a declaration: made by this call, or by an earlier one that said the same. Names that
-// cannot be are a mistake in the program, which ends at its start.
+// declare returns the event type of a declaration: a new one, or that of an earlier call with the same arguments. It panics for
+// invalid names: declarations are package variables, so that the program fails at its start.
 func declare[E any](category, name, ending string, context, fields []member, made func(*E) *class) *E {
 	bad := func(s string) bool {
 		return !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f || c == '"' || c == '\\' })

@@ -1,7 +1,8 @@
-// Package sensor records what happens inside a program, for a few nanoseconds an event.
+// Package sensor records events inside a program, for some ten nanoseconds an event.
 //
-// In go events whose types were declared once, with typed fields, slices of time, counters, histograms, and the ends of messages; out
-// comes shared memory (package ring) that an agent reads, or a directory in CTF 1.8 that this package writes itself:
+// A program declares the types of its events once: events with typed fields, slices (spans of time), counters, histograms, and the
+// two ends of messages. It emits them into shared memory (package ring), which an agent reads, or which this package writes
+// to a directory in CTF 1.8 itself:
 //
 //	var requestDone = sensor.NewEvent3[int64, string, float64]("http", "request_done", "id", "path", "seconds")
 //	var handle = sensor.NewSlice("http", "handle")
@@ -17,18 +18,18 @@
 //		requestDone.Emit(id, path, 0.25)
 //	}
 //
-// babeltrace2 and Trace Compass open the directory, and so does Meridian: meridian convert trace -o trace.pftrace.
+// babeltrace2, Trace Compass and Meridian read the directory: meridian convert trace -o trace.pftrace.
 //
-// # The idea
+// # Layout
 //
-// An event is the time and its fields, written one behind another where the memory of the ring lies:
+// An event is its stamp, its class and its fields, packed, in the memory of the ring:
 //
 //	stamp 8 | class 2, length 2 | fields ...        a number as the machine has it, a string up to a NUL, bytes behind their length
 //
-// Each processor of Go's scheduler (P) has a part of the ring of its own, a shard. A goroutine that writes is pinned to its P
-// for these few instructions, so the shard needs neither lock nor atomic operation, and processors share no cache line.
-// The stamp is the processor's counter, read within. Types of fields are known when the program is compiled, so nothing is
-// looked up, boxed or allocated.
+// Each processor of Go's scheduler (P) has a part of the ring of its own, a shard. A goroutine that emits is pinned to its P
+// for these few instructions. So a shard needs neither lock nor atomic read-modify-write, and processors share no cache line.
+// The stamp is the processor's cycle counter, read while pinned. The types of fields are known when the program is compiled, so
+// nothing is looked up, boxed or allocated.
 //
 // # On and off
 //
@@ -38,19 +39,19 @@
 //
 // # Rows
 //
-// Goroutines have no number that is cheap to get, and move between processors. So all events of a process are one row of the
-// timeline; slices carry numbers, and those that overlap are drawn beside each other.
+// Goroutines have no number that is cheap to read, and move between processors. So all events of a process are one row of the
+// timeline. Slices carry numbers, and those that overlap are drawn beside each other.
 //
 // # Loss
 //
-// Where the reader is behind, new events are discarded (or the oldest are overwritten, Options.Overwrite) and counted: each packet
-// says how many. Texts that were cut (MaxText), events of processors beyond the ring's shards and sums of histograms that are
-// too large have counters of their own, meridian:cut, meridian:lost and meridian:saturated.
+// If the ring is full, new events are discarded (with Options.Overwrite the oldest are overwritten) and counted: each packet of
+// the trace says how many. Three counters tell the other losses: meridian:cut (texts longer than MaxText), meridian:lost
+// (events of processors beyond the ring's shards) and meridian:saturated (sums of histograms beyond 2^63-1).
 //
 // # Cost
 //
-// Six numbers: 1.1 times of reading the counter and storing 64 bytes (12 ns on an AMD EPYC); a string some 3 ns more; switched
-// off 1 ns. See the benchmarks here, and internal/sensorbench for LTTng-UST, loggers and tracers beside it.
+// Six integers: 1.1 times of reading the counter and storing 64 bytes (12 ns on an AMD EPYC). A string: some 3 ns more. Switched
+// off: 1 ns. tools/sensorbench compares them with LTTng-UST, loggers and tracers.
 //
 // The sources are BRISK's internal sensors (Bakic, Mutka, Rover: typed fields, shared memory, marks of reason and consequence) and
 // LTTng's rings.

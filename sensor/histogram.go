@@ -103,14 +103,14 @@ func (h *Histogram) flush() {
 	}
 	n := h.count.Swap(0)
 	sum, low, high := h.sum.Swap(0), h.min.Swap(math.MaxInt64), h.max.Swap(0)
-	var held []bucket
+	var filled []bucket
 	total := int64(0)
 	for i := range h.buckets {
 		if h.buckets[i].Load() == 0 {
 			continue
 		}
 		if c := h.buckets[i].Swap(0); c > 0 {
-			held = append(held, bucket{lowest(i), c})
+			filled = append(filled, bucket{lowest(i), c})
 			total += c
 		}
 	}
@@ -118,9 +118,9 @@ func (h *Histogram) flush() {
 		low = high
 	}
 	quantile := func(q float64) int64 {
-		rest := int64(math.Ceil(q * float64(total)))
-		for _, b := range held {
-			if rest -= b.count; rest <= 0 {
+		left := int64(math.Ceil(q * float64(total)))
+		for _, b := range filled {
+			if left -= b.count; left <= 0 {
 				return min(max(b.low, low), high)
 			}
 		}
@@ -129,7 +129,7 @@ func (h *Histogram) flush() {
 	if sum == math.MaxInt64 {
 		saturated.Add(1)
 	}
-	h.emit([7]int64{n, sum, low, high, quantile(0.5), quantile(0.9), quantile(0.99)}, held)
+	h.emit([7]int64{n, sum, low, high, quantile(0.5), quantile(0.9), quantile(0.99)}, filled)
 }
 
 func (h *Histogram) emit(numbers [7]int64, buckets []bucket) {

@@ -2,15 +2,15 @@ package sensor
 
 import "reflect"
 
-// Mark is a type of events that are the ends of messages: a reason, and its consequences, which cannot have been before
-// it (BRISK's X_REASON and X_CONSEQ). The end that sends and those that receive say the same number, and alignment
-// takes every pair for a message between two clocks; [Tag] makes numbers that no other process makes.
+// Mark is a type of events that are the two ends of messages: the send, and the receive, which cannot be earlier (BRISK: X_REASON
+// and X_CONSEQ). Both ends record the same number, and alignment uses every pair as a message between two clocks. [Tag] makes
+// numbers that no other process makes.
 //
 //	tag := sensor.NewTag()
 //	sensor.Send(tag.ID())        // here, before the message with the tag in it is sent
 //	sensor.Receive(tag.ID())     // there, after the tag was read from the message
 //
-// A number stands for one sending. Where it is used again, nobody can say which one was received, and its messages are left out.
+// A number stands for one send. If it is sent again, the receive is ambiguous, and alignment leaves out all its messages.
 type Mark struct{ class }
 
 // roles are numbered as the timeline has them.
@@ -31,14 +31,14 @@ func NewMark(category, name string) *Mark {
 	return declare(category, name, "", []member{flowMember, roleMember}, nil, func(m *Mark) *class { return &m.class })
 }
 
-// Send says that the message id will be sent now. An id of 0 is none.
+// Send records that the message id is about to be sent. An id of 0 stands for no message and records nothing.
 func (m *Mark) Send(id uint64) {
 	if m.open() && id != 0 {
 		m.emit(id, sends)
 	}
 }
 
-// Receive says that the message id was received.
+// Receive records that the message id was received. An id of 0 records nothing.
 func (m *Mark) Receive(id uint64) {
 	if m.open() && id != 0 {
 		m.emit(id, receives)
@@ -47,8 +47,8 @@ func (m *Mark) Receive(id uint64) {
 
 var messages = NewMark("message", "message")
 
-// Send says that the message id, as of a [Tag], will be sent now.
+// Send records that the message id, of a [Tag], is about to be sent.
 func Send(id uint64) { messages.Send(id) }
 
-// Receive says that the message id was received.
+// Receive records that the message id was received.
 func Receive(id uint64) { messages.Receive(id) }

@@ -14,8 +14,8 @@ import (
 // writeMetadata puts the metadata in place.
 func (t *traceFile) writeMetadata(classes []ring.ClassInfo, declarations string) error {
 	text := t.head() + withCategories(declarations, classes)
-	// Readers take files whose names begin with a dot for none of the trace's, any other for a stream. One is left where the
-	// program dies here.
+	// Readers ignore files whose names begin with a dot, and take any other for a stream. The new file stays if the program
+	// dies here.
 	path := filepath.Join(t.dir, ".metadata.new")
 	err := os.WriteFile(path, []byte(text), 0o666)
 	if err == nil {

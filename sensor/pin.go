@@ -44,8 +44,8 @@ func enterNew() *shard {
 	}
 }
 
-// retire returns when nobody is between enter and leave who has one of the shards, which no longer can be entered. It
-// stops the world for an instant, which waits for those that are pinned.
+// retire returns when no goroutine is between enter and leave with one of the shards, which can no longer be entered. It
+// stops the world for an instant, which waits for goroutines that are pinned.
 func retire([]*shard) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

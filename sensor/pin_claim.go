@@ -8,7 +8,7 @@ import (
 )
 
 // Without pinning, a shard is claimed by an atomic exchange. The race detector, which knows nothing of pinning, sees by it
-// who has which shard when.
+// which goroutine has a shard when.
 
 // enter returns a shard that is the goroutine's alone until leave, nil if there is none.
 func enter() *shard {
@@ -46,7 +46,7 @@ func leave(s *shard) {
 	}
 }
 
-// retire returns when nobody has one of the shards, which no longer can be entered.
+// retire returns when no goroutine has one of the shards, which can no longer be entered.
 func retire(all []*shard) {
 	for _, s := range all {
 		for !s.busy.CompareAndSwap(0, 1) {

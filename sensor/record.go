@@ -11,11 +11,12 @@ import (
 	"meridian/sensor/ring"
 )
 
-// Record records this program's events into a directory, as a trace in CTF 1.8, until stop is called: it starts them
-// (unless [Start] has), and a goroutine takes them out of the ring. What stop returns is what went wrong on the way.
+// Record records this program's events into a directory, as a trace in CTF 1.8, until stop is called. It starts recording
+// unless [Start] has, and one goroutine moves the events from the ring to the directory, which must not hold a trace yet. stop
+// returns what failed meanwhile; it may be called more than once.
 //
-// The directory can be read at any time, up to a few hundredths of a second ago. If the program dies, what was in the ring
-// is still there for [Recover].
+// The directory is a valid trace at any time, up to some 50 ms ago. If the program dies, [Recover] reads what was still in the
+// ring. Options are used only as far as the recording is not started yet; Host and Title always.
 func Record(dir string, o Options) (stop func() error, err error) {
 	starting.Lock()
 	defer starting.Unlock()
@@ -69,9 +70,9 @@ func Record(dir string, o Options) (stop func() error, err error) {
 	}), nil
 }
 
-// Recover writes what a program that died has left in its ring (a file meridian-PID-....ring, usually in /dev/shm) as a trace of
-// its own, and removes the ring. If the program had been recording, it is what its trace lacks; of what was written there last
-// a few packets may be in both.
+// Recover writes the events that a dead program left in its ring (a file meridian-PID-....ring, usually in /dev/shm) as a trace of
+// its own, and removes the ring. If the program was recording, these are the events that its trace lacks; the last packets may
+// be in both. A ring whose program still runs is an error. Of the options only Host and Title are used.
 func Recover(path, dir string, o Options) error {
 	d, err := newDrain(path, dir, o)
 	if err != nil {
@@ -90,8 +91,9 @@ func Recover(path, dir string, o Options) error {
 	return errors.Join(failed, d.finish())
 }
 
-// Snapshot writes what the ring holds now as a trace of its own, and takes nothing: of a program that was started with
-// Options.Overwrite, the last that happened. Nobody else may be reading the ring.
+// Snapshot writes the events that the ring holds now as a trace of its own, and leaves them in the ring. In a program that was
+// started with Options.Overwrite these are the newest. The ring must have no other reader, such as [Record]. Of the options
+// only Host and Title are used.
 func Snapshot(dir string, o Options) error {
 	starting.Lock()
 	defer starting.Unlock()
@@ -113,19 +115,19 @@ func Snapshot(dir string, o Options) error {
 	return d.finish()
 }
 
-// newUUID returns a random UUID. Readers take traces of one UUID for parts of one.
+// newUUID returns a random UUID. Readers treat traces with one UUID as parts of one trace.
 func newUUID() (u [16]byte) {
 	rand.Read(u[:])
 	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
 	return u
 }
 
-// drain brings what is in a ring into a directory.
+// drain moves events from a ring to a directory.
 type drain struct {
 	reader *ring.Reader
 	t      *traceFile
 	failed error // the directory cannot be written: nothing more is taken
-	damage error // what of the ring could not be understood first
+	damage error // the first damage found in the ring
 }
 
 func newDrain(path, dir string, o Options) (*drain, error) {
@@ -144,31 +146,31 @@ func newDrain(path, dir string, o Options) (*drain, error) {
 	return d, nil
 }
 
-// Between passes over a ring that has nothing the drain rests longer and longer.
+// The drain pauses between passes over an empty ring, each time twice as long.
 const (
-	shortRest = time.Millisecond
-	longRest  = 50 * time.Millisecond
+	minPause = time.Millisecond
+	maxPause = 50 * time.Millisecond
 )
 
 // run takes what comes until end is closed, and what there is then.
 func (d *drain) run(end <-chan struct{}) {
-	rest := time.NewTimer(0)
-	defer rest.Stop()
-	pause := shortRest
+	next := time.NewTimer(0)
+	defer next.Stop()
+	pause := minPause
 	for {
 		select {
 		case <-end:
 			for d.pass() && d.reader.Closed() {
 			}
 			return
-		case <-rest.C:
+		case <-next.C:
 		}
 		if d.pass() {
-			pause = shortRest
+			pause = minPause
 		} else {
-			pause = min(2*pause, longRest)
+			pause = min(2*pause, maxPause)
 		}
-		rest.Reset(pause)
+		next.Reset(pause)
 	}
 }
 

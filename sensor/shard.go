@@ -63,7 +63,7 @@ func (r *recorder) open(i int) *shard {
 	return s
 }
 
-// close takes all shards away and waits for who is writing to one.
+// close removes all shards, and waits for the goroutines that are writing to one.
 func (r *recorder) close() error {
 	r.opening.Lock()
 	defer r.opening.Unlock()

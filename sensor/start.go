@@ -15,7 +15,7 @@ import (
 	"meridian/sensor/ring"
 )
 
-// Options say how events are recorded; the zero value is ready.
+// Options say how events are recorded. The zero value records all events into /dev/shm.
 type Options struct {
 	Program string // its name in the trace; "" stands for the executable's
 	Events  string // what is switched on, as by MERIDIAN_EVENTS, which has the last word; "" stands for all
@@ -23,7 +23,7 @@ type Options struct {
 	Dir        string // where the ring's file lies; "" stands for /dev/shm, or the directory for temporary files
 	Buffers    int    // sub-buffers for each processor, a power of two; 0 stands for 16
 	BufferSize int    // bytes of each, a power of two; 0 stands for 64 KiB
-	Overwrite  bool   // a flight recorder: where nobody reads, new events take the place of the oldest
+	Overwrite  bool   // a flight recorder: without a reader new events overwrite the oldest
 
 	Interval time.Duration // between histograms, and between snapshots of the clocks; 0 stands for a second
 	Host     string        // Record: the host's name in the trace; "" stands for the host's own
@@ -50,16 +50,15 @@ var running atomic.Pointer[recorder]
 // starting lets one Start or Stop after the other.
 var starting sync.Mutex
 
-// spareShards are for processors whose own shard is full while somebody reads: 32 MiB more of the usual ones, in memory only
-// once they were needed. Two processors of half a million events a second may thus wait a second for their reader, and a
-// program that got no processor for half a second may emit at once what it did not.
+// spareShards are for processors whose own shard is full while there is a reader: up to 32 MiB more at the default size, mapped
+// only when needed. Two processors with half a million events a second can thus wait a second for their reader.
 const spareShards = 32
 
 // ErrStarted says that events are being recorded already.
 var ErrStarted = errors.New("sensor: events are being recorded already; Stop ends that")
 
-// Start makes a ring and switches events on. Without a reader, which is an agent or [Record], the ring keeps what fits.
-// If the program dies, the ring's file stays, and [Recover] reads it.
+// Start makes a ring and switches events on. Without a reader (meridian record, or [Record]) the ring keeps the events that fit.
+// If the program dies, the ring's file stays, and [Recover] reads it. It returns [ErrStarted] if events are being recorded.
 func Start(o Options) error {
 	starting.Lock()
 	defer starting.Unlock()
@@ -179,9 +178,9 @@ func tellLost() {
 	}
 }
 
-// Stop ends recording: every event whose Emit returned before is in the ring, and none comes after. The ring's file stays
-// for who reads it. Its memory stays mapped, since an Emit may still be about to look at its switch. Types of events that
-// were declared meanwhile and found no room in the ring are an error.
+// Stop ends recording. Every event whose Emit returned before is in the ring, and no event comes after. The ring's file stays for
+// its reader, and its memory stays mapped, since an Emit may still be about to read its switch. Types of events that were
+// declared meanwhile and found no room in the ring are an error. Without a recording Stop does nothing.
 func Stop() error {
 	starting.Lock()
 	defer starting.Unlock()
@@ -210,7 +209,7 @@ func halt() error {
 	return errors.Join(full, untold, r.close())
 }
 
-// Ring returns the path of the file to which events go, "" for none.
+// Ring returns the path of the ring's file, "" if nothing is being recorded.
 func Ring() string {
 	if r := running.Load(); r != nil {
 		return r.ring.Path()

@@ -7,7 +7,7 @@ import (
 	"meridian/sensor/ring"
 )
 
-// Struct is a type of events of any number of fields, for code that meridian-sensorgen makes of a struct. What it writes goes:
+// Struct is a type of events with any number of fields, for code that meridian-sensorgen generates from a struct:
 //
 //	if e.Enabled() {
 //		text := sensor.Fit(r.Text)                              // of each string and slice of bytes
@@ -18,7 +18,8 @@ import (
 //		}
 //	}
 //
-// Between Begin and End nothing may happen but Put and PutLong: the goroutine is pinned, and a panic would leave it so.
+// Between Begin and End only Put and PutLong may be called: the goroutine is pinned, and a panic would leave it pinned. The sizes
+// of the values must add up to what Begin was given. Neither is checked.
 type Struct struct{ class }
 
 // StructField is a field of a Struct.
@@ -36,7 +37,7 @@ func NewStruct(category, name string, fields ...StructField) *Struct {
 	return declare(category, name, "", nil, members, func(s *Struct) *class { return &s.class })
 }
 
-// Fit returns a value as an event can keep it.
+// Fit returns a value as an event can hold it: without NULs, and cut to [MaxText] bytes.
 func Fit[T Field](v T) T {
 	if isLong(v) {
 		return fit(v)
@@ -44,7 +45,7 @@ func Fit[T Field](v T) T {
 	return v
 }
 
-// Size returns how many bytes a value that fits takes.
+// Size returns how many bytes a value takes that Fit returned.
 func Size[T Field](v T) int { return size(v) }
 
 // Writer is an event that is being written.
@@ -54,42 +55,43 @@ type Writer struct {
 	now  uint64
 }
 
-// Place is where the next field of an event goes.
-type Place struct{ p unsafe.Pointer }
+// Cursor points to where the next field of an event goes.
+type Cursor struct{ p unsafe.Pointer }
 
-// Begin begins an event whose fields take n bytes.
-func (e *Struct) Begin(n int) (Writer, Place) { return e.begin(n) }
+// Begin begins an event whose fields take n bytes. If there is no room, or the event would be larger than [ring.MaxSize], the event
+// is counted as discarded, and Writing returns false.
+func (e *Struct) Begin(n int) (Writer, Cursor) { return e.begin(n) }
 
-func (c *class) begin(n int) (Writer, Place) {
+func (c *class) begin(n int) (Writer, Cursor) {
 	if n += eventHead; n > ring.MaxSize {
 		n = -1 // is discarded and counted, where 65536 would be written with a length of 0
 	}
 	s := enter()
 	if s == nil {
 		if s = enterNew(); s == nil {
-			return Writer{}, Place{}
+			return Writer{}, Cursor{}
 		}
 	}
 	p := s.Reserve(n)
 	if p == nil {
 		leave(s)
-		return Writer{}, Place{}
+		return Writer{}, Cursor{}
 	}
 	now := clock.Cycles()
 	if slow {
 		now = clock.Monotonic.Now()
 	}
-	return Writer{s, n, now}, Place{putHead(p, now, c.number, n)}
+	return Writer{s, n, now}, Cursor{putHead(p, now, c.number, n)}
 }
 
-// Writing says that there is room. If not, the event was counted as discarded, and there is no End.
+// Writing reports whether there is room. If not, the event was counted as discarded, and End must not be called.
 func (w Writer) Writing() bool { return w.s != nil }
 
 // Put writes a number or a bool, and returns where the next field goes.
-func Put[T Field](at Place, v T) Place { return Place{put(at.p, v)} }
+func Put[T Field](at Cursor, v T) Cursor { return Cursor{put(at.p, v)} }
 
 // PutLong writes a string or bytes, and returns where the next field goes.
-func PutLong[T ~string | ~[]byte](at Place, v T) Place { return Place{putLong(at.p, v)} }
+func PutLong[T ~string | ~[]byte](at Cursor, v T) Cursor { return Cursor{putLong(at.p, v)} }
 
 // End ends the event.
 func (w Writer) End() {

@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 )
 
-// Tag names one message among all that are exchanged, to be carried in it: who made it and the how manieth it is.
+// Tag identifies one message among all that are exchanged, and is carried in it: the process that sent it, and a count.
 //
 //	text    6f1d0c4a9b3e5827-2a    both in hexadecimal, the first in 16 digits
 //	binary  16 bytes, both as big-endian uint64
 //
-// Process is drawn at random when the process begins. In the trace a message has the number Process + Count, which fits into
+// Process is a random number, drawn at the start of the process. In the trace a message has the number Process + Count, which fits into
 // 64 bits: those of a process are an interval, and two of a thousand processes with a million messages each have one
 // in common with a probability of 10^-7.
 type Tag struct{ Process, Count uint64 }
@@ -76,7 +76,7 @@ func ParseTag(s string) (Tag, error) {
 	if len(s) > 40 {
 		s = s[:40] + "…"
 	}
-	return Tag{}, fmt.Errorf("sensor: %q is no tag: 16 hexadecimal digits, a dash, and 1 to 16 more", s)
+	return Tag{}, fmt.Errorf("sensor: %q is not a tag (16 hexadecimal digits, a dash, 1 to 16 more)", s)
 }
 
 // AppendBinary appends the tag's 16 bytes.
@@ -90,7 +90,7 @@ func (t Tag) MarshalBinary() ([]byte, error) { return t.AppendBinary(nil) }
 // UnmarshalBinary reads a tag's 16 bytes.
 func (t *Tag) UnmarshalBinary(b []byte) error {
 	if len(b) != 16 {
-		return errors.New("sensor: " + strconv.Itoa(len(b)) + " bytes are no tag, which has 16")
+		return errors.New("sensor: " + strconv.Itoa(len(b)) + " bytes instead of the 16 of a tag")
 	}
 	*t = Tag{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 	return nil

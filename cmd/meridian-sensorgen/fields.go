@@ -32,7 +32,7 @@ func (f *field) size() int {
 
 func (f *field) long() bool { return f.kind == "string" || f.kind == "[]byte" }
 
-// maxFields is how many fields an event may have: beyond it somebody counts an array that he did not mean.
+// maxFields is how many fields an event may have: beyond it an array was probably meant to be something else.
 const maxFields = 4096
 
 // flatten returns the fields of a type, as it is used at a path in package pkg.

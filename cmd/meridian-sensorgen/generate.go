@@ -11,6 +11,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -36,14 +37,14 @@ func generate(dir, output, category string, names []string) ([]byte, error) {
 		}
 		s, ok := o.Type().Underlying().(*types.Struct)
 		if _, isType := o.(*types.TypeName); !ok || !isType {
-			return nil, usageError(fmt.Sprintf("%s: %s is no struct", dir, name))
+			return nil, usageError(fmt.Sprintf("%s: %s is not a struct", dir, name))
 		}
 		if named, ok := o.Type().(*types.Named); ok && named.TypeParams().Len() > 0 {
 			return nil, usageError(fmt.Sprintf("%s: %s has type parameters; name a struct without", dir, name))
 		}
 		fields, err := flattenStruct(pkg, s, "", "v", nil)
 		if err == nil && len(fields) == 0 {
-			err = errors.New("of none: the struct has nothing that an event could hold")
+			err = errors.New("list is empty: the struct has no field that an event can hold")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: field %w", dir, name, err)
@@ -55,6 +56,9 @@ func generate(dir, output, category string, names []string) ([]byte, error) {
 
 // load reads the types of a package. What does not compile yet because the file is not there is no hindrance.
 func load(dir, output string) (*types.Package, error) {
+	if err := findStandardLibrary(); err != nil {
+		return nil, err
+	}
 	found, err := build.ImportDir(dir, 0)
 	if err != nil {
 		return nil, err
@@ -77,6 +81,20 @@ func load(dir, output string) (*types.Package, error) {
 		return nil, err
 	}
 	return pkg, nil
+}
+
+// findStandardLibrary asks the go command where the sources of the standard library are, which a program built with -trimpath
+// does not know.
+func findStandardLibrary() error {
+	if build.Default.GOROOT != "" {
+		return nil
+	}
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOROOT: %w", err)
+	}
+	build.Default.GOROOT = strings.TrimSpace(string(out))
+	return nil
 }
 
 // emitter writes the event and the method of one struct.

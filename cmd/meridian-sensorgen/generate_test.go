@@ -95,9 +95,9 @@ func TestWhatNoEventCanHoldIsNamed(t *testing.T) {
 		"type T struct{ A []string }":                "field A is a []string",
 		"type T struct{ A *int }":                    "field A is a *int",
 		"type T struct{ A [5000]int8 }":              "more than 4096 fields",
-		"type T struct{ A int `sensor:\"-\"` }":      "nothing that an event could hold",
+		"type T struct{ A int `sensor:\"-\"` }":      "no field that an event can hold",
 		"type T struct{ A strings.Builder }":         "is not exported by package strings",
-		"type T int":                                 "T is no struct",
+		"type T int":                                 "T is not a struct",
 		"type U struct{}":                            "has no type T",
 		"type T[A any] struct{ a A }":                "type parameters",
 	} {

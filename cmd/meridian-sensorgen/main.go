@@ -61,7 +61,7 @@ func main() {
 	}
 }
 
-// usageError is a mistake of who calls.
+// usageError is a mistake in the arguments.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }

@@ -152,7 +152,7 @@ struct mdn_writer {
 	struct mdn_control *control;
 	uint32_t busy, generation;
 	uint16_t clock, place; // place: in mdn.shards
-	uint16_t full, tired;  // until pages, or a spare shard, are looked for again
+	uint16_t full, spare_retry_in;  // until pages, or a spare shard, are looked for again
 };
 
 // mdn_state is what a program has once. generation counts its rings: a child of fork has another one than its parent.

@@ -40,7 +40,7 @@ type Clock struct {
 
 // Ring is the writer's side of a file. Its methods may be called by any goroutine; a Shard belongs to one at a time.
 type Ring struct {
-	shape
+	layout
 	path    string
 	file    *os.File
 	mem     []byte
@@ -67,8 +67,8 @@ func or(n, otherwise int) int {
 	return n
 }
 
-func (o Options) shape() (shape, error) {
-	s := shape{
+func (o Options) layout() (layout, error) {
+	s := layout{
 		shardCount:    o.shards() + max(o.Spare, 0),
 		bufferCount:   or(o.Buffers, 16),
 		bufferSize:    or(o.BufferSize, 64<<10),
@@ -76,10 +76,10 @@ func (o Options) shape() (shape, error) {
 		metadataSize:  or(o.Metadata, 1<<20),
 		overwrite:     o.Overwrite,
 	}
-	return s, s.place()
+	return s, s.layOut()
 }
 
-// dirs are where rings lie when nobody says otherwise.
+// dirs are the directories for rings if Options.Dir is empty.
 func dirs() []string {
 	if temporary := os.TempDir(); temporary != "/dev/shm" {
 		return []string{"/dev/shm", temporary}
@@ -90,7 +90,7 @@ func dirs() []string {
 // Create makes a ring for this process: the file meridian-PID-UUID.ring, which only its user may read and write. A reader
 // that opens it meanwhile is told that it is being made (ErrUnready).
 func Create(o Options) (*Ring, error) {
-	s, err := o.shape()
+	s, err := o.layout()
 	if err != nil {
 		return nil, fmt.Errorf("ring: %w", err)
 	}
@@ -111,7 +111,7 @@ func Create(o Options) (*Ring, error) {
 	return nil, errors.Join(failed...)
 }
 
-func create(o Options, s shape, dir string) (_ *Ring, err error) {
+func create(o Options, s layout, dir string) (_ *Ring, err error) {
 	var uuid [16]byte
 	rand.Read(uuid[:])
 	uuid[6], uuid[8] = uuid[6]&0x0f|0x40, uuid[8]&0x3f|0x80 // version 4: random
@@ -145,8 +145,8 @@ func create(o Options, s shape, dir string) (_ *Ring, err error) {
 
 // newRing is the writer's side of memory of the right size, wherever it lies. Of the shards those from a number on are
 // spare.
-func newRing(s shape, own int, mem []byte, reserve func(at, size uint64) error) *Ring {
-	r := &Ring{shape: s, mem: mem, reserve: reserve, claimed: make([]bool, own), known: map[Class]Handle{}}
+func newRing(s layout, own int, mem []byte, reserve func(at, size uint64) error) *Ring {
+	r := &Ring{layout: s, mem: mem, reserve: reserve, claimed: make([]bool, own), known: map[Class]Handle{}}
 	r.shards, r.spares = make([]Shard, own), make([]spare, s.shardCount-own)
 	for i := range r.shards {
 		r.shards[i].init(r, i)
@@ -166,7 +166,7 @@ func (r *Ring) prepare(o Options, uuid [16]byte) error {
 		return err
 	}
 	le, head := binary.LittleEndian, r.mem[:headerSize]
-	r.shape.write(head)
+	r.layout.write(head)
 	le.PutUint32(head[atClock:], o.Clock.Kind)
 	le.PutUint64(head[atFrequency:], o.Clock.Frequency)
 	le.PutUint64(head[atOrigin:], uint64(o.Clock.Origin))
@@ -209,11 +209,11 @@ func shorten(name string) string {
 // Path returns the name of the file.
 func (r *Ring) Path() string { return r.path }
 
-// String returns the name of the file, so that nobody prints the memory.
+// String returns the name of the file, so that printing a ring does not print its memory.
 func (r *Ring) String() string { return r.path }
 
-// Close says that no more events come. The file stays for its reader; the memory stays mapped, since somebody may yet hold
-// a shard or look at a switch (Unmap).
+// Close says that no more events come. The file stays for its reader; the memory stays mapped, since goroutines may still hold
+// a shard or read a switch (Unmap).
 func (r *Ring) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +225,7 @@ func (r *Ring) Close() error {
 	return nil
 }
 
-// Remove removes the file's name. Who has it open goes on reading.
+// Remove removes the file's name. Readers that have it open go on reading.
 func (r *Ring) Remove() error {
 	if err := os.Remove(r.path); err != nil {
 		return fmt.Errorf("ring: %w", err)
@@ -233,7 +233,7 @@ func (r *Ring) Remove() error {
 	return nil
 }
 
-// Unmap gives the memory back after Close. Nobody may touch a shard or a switch of the ring any more: the program would
+// Unmap gives the memory back after Close. No shard and no switch of the ring may be used afterwards: the program would
 // end with a fault.
 func (r *Ring) Unmap() error {
 	r.Close()

@@ -7,7 +7,7 @@ import "os"
 // reservePages leaves it to the first store to take a page.
 func reservePages(*os.File, []byte, uint64, uint64) error { return nil }
 
-// thread is never 0; nothing but people who look into the file need it.
+// thread is never 0. Nothing reads it but people who inspect the file.
 func thread() uint32 { return uint32(os.Getpid()) }
 
 // boot is for systems that name each of their starts.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createFile makes a file that was not there and follows no link that somebody laid.
+// createFile makes a file that was not there, and follows no symbolic link.
 func createFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 }
@@ -50,7 +50,7 @@ func lockFile(f *os.File) error {
 // they are that. An error would be that there is no lock.
 func unlockFile(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
-// ours says whether this user may believe that he made the file: root may read everybody's.
+// ours returns an error unless the file was made by this user, or this is root.
 func ours(info fs.FileInfo) error { return madeBy(os.Geteuid(), info) }
 
 func madeBy(user int, info fs.FileInfo) error {

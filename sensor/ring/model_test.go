@@ -37,7 +37,7 @@ func (q *queue) first(from int, o Options) int {
 
 // inMemory returns both sides of a ring that lies in Go's own memory, where the race detector sees it.
 func inMemory(t interface{ Fatal(...any) }, o Options) (*Ring, func() *Reader) {
-	s, err := o.shape()
+	s, err := o.layout()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func inMemory(t interface{ Fatal(...any) }, o Options) (*Ring, func() *Reader) {
 	}
 	head := slices.Clone(mem[:headerSize])
 	return w, func() *Reader {
-		s, err := readShape(head, int64(len(mem)))
+		s, err := readLayout(head, int64(len(mem)))
 		if err != nil {
 			t.Fatal(err)
 		}

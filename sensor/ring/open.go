@@ -18,24 +18,24 @@ import (
 )
 
 var (
-	// ErrBusy says that another reader has the ring.
+	// ErrBusy is returned by Open if another reader has the ring.
 	ErrBusy = errors.New("another reader has this ring; end that one first")
-	// ErrUnready says that the ring's writer has not finished making it.
+	// ErrUnready is returned if the ring's writer has not finished making it.
 	ErrUnready = errors.New("this ring is still being made, or its writer died over it; try again or remove it")
 )
 
-// Reader takes events out of a ring. It believes nothing that it finds there: a file of nonsense is an error, at worst
-// nonsense for events, but no crash and no endless loop. One goroutine at a time may use it.
+// Reader takes events out of a ring. It validates all that it finds there: a file that is damaged, or was made up, is an error or
+// gives wrong events, but never a crash or an endless loop. One goroutine at a time may use it.
 type Reader struct {
-	shape
-	info   Info
-	file   *os.File
-	mem    []byte
-	places []place
-	turn   int      // shard at which Next goes on looking
-	limits []uint64 // of each shard, where Next ends its round; nil for nowhere
-	copied []byte   // of the sub-buffer that the last packet is from
-	broken error    // the file shrank: nothing more can be read
+	layout
+	info    Info
+	file    *os.File
+	mem     []byte
+	cursors []cursor
+	turn    int      // shard at which Next goes on looking
+	limits  []uint64 // of each shard, where Next ends its round; nil for nowhere
+	copied  []byte   // of the sub-buffer that the last packet is from
+	broken  error    // the file shrank: nothing more can be read
 }
 
 // Info is what the header says of a ring.
@@ -136,9 +136,9 @@ func Open(path string) (_ *Reader, err error) {
 	return r, nil
 }
 
-// readHeader returns a copy of the header, which does not change while it is judged, and the shape that it tells. The file is
+// readHeader returns a copy of the header, which does not change while it is judged, and the layout that it tells. The file is
 // taken after it is known to be one that may be a ring.
-func readHeader(f *os.File, take func() error) (s shape, head []byte, err error) {
+func readHeader(f *os.File, take func() error) (s layout, head []byte, err error) {
 	stat, err := f.Stat()
 	if err != nil {
 		return s, nil, err
@@ -166,12 +166,12 @@ func readHeader(f *os.File, take func() error) (s shape, head []byte, err error)
 	if binary.LittleEndian.Uint32(head[atState:]) == 0 {
 		return s, nil, ErrUnready
 	}
-	s, err = readShape(head, stat.Size())
+	s, err = readLayout(head, stat.Size())
 	return s, head, err
 }
 
 // infoOf returns what a header says.
-func infoOf(s shape, head []byte, path string) Info {
+func infoOf(s layout, head []byte, path string) Info {
 	le := binary.LittleEndian
 	program, _, _ := bytes.Cut(head[atProgram:atProgram+maxProgram], []byte{0})
 	return Info{
@@ -188,17 +188,17 @@ func infoOf(s shape, head []byte, path string) Info {
 	}
 }
 
-// newReader is the reader's side of memory that has that shape.
-func newReader(s shape, mem, head []byte, path string) *Reader {
-	return &Reader{shape: s, info: infoOf(s, head, path), mem: mem, places: make([]place, s.shardCount), copied: make([]byte, s.bufferSize)}
+// newReader is the reader's side of memory that has that layout.
+func newReader(s layout, mem, head []byte, path string) *Reader {
+	return &Reader{layout: s, info: infoOf(s, head, path), mem: mem, cursors: make([]cursor, s.shardCount), copied: make([]byte, s.bufferSize)}
 }
 
 // begin goes to where the last reader committed.
 func (r *Reader) begin() (err error) {
 	defer r.fault(&err, debug.SetPanicOnFault(true))
-	for i := range r.places {
+	for i := range r.cursors {
 		consumed := atomic.LoadUint64(word64(r.mem, r.control(i)+atConsumed))
-		r.places[i] = place{position: consumed, committed: consumed}
+		r.cursors[i] = cursor{position: consumed, committed: consumed}
 	}
 	atomic.StoreUint32(word32(r.mem, atReader), 1)
 	return nil
@@ -215,7 +215,7 @@ func (r *Reader) fault(err *error, before bool) {
 	at, ok := caught.(interface{ Addr() uintptr })
 	if ok {
 		if offset := at.Addr() - uintptr(unsafe.Pointer(unsafe.SliceData(r.mem))); offset < uintptr(len(r.mem)) {
-			r.broken = fmt.Errorf("ring: %s: offset %d cannot be read any more: somebody made the file shorter, or its file system is full",
+			r.broken = fmt.Errorf("ring: %s: offset %d cannot be read any more: the file was truncated, or its file system is full",
 				r.info.Path, offset)
 			*err = r.broken
 			return
@@ -227,7 +227,7 @@ func (r *Reader) fault(err *error, before bool) {
 // Info returns what the header says.
 func (r *Reader) Info() Info { return r.info }
 
-// String returns the name of the file, so that nobody prints the memory.
+// String returns the name of the file, so that printing a reader does not print the memory.
 func (r *Reader) String() string { return r.info.Path }
 
 // ClassInfo is a class as the file has it. Names are what the program chose, whatever that is.

@@ -44,7 +44,8 @@ func alive(pid int, start uint64) bool {
 	if err == nil {
 		return now == start
 	}
-	// Who cannot look, as for want of a file descriptor, must not take a program for dead and remove its ring.
+	// If /proc cannot be read, for want of a file descriptor for example, the program must not be taken for dead: its ring would be
+	// removed.
 	return !errors.Is(err, fs.ErrNotExist) && signalled(pid)
 }
 

@@ -1,13 +1,16 @@
-// Package ring is the shared memory into which programs write events and from which a reader, in the same process or
-// another, takes them: a file, usually under /dev/shm, that survives the death of either.
+// Package ring is a ring buffer for events in shared memory: a file, usually under /dev/shm, that one process writes and a reader
+// in the same process or another empties. The file survives the death of either.
 //
 //	writer: Create --> Register classes --> Shard.Reserve, fill, Commit     one writer for each shard, no lock, no system call
 //	reader: Open ----> Classes, Metadata --> Next, Commit                   one reader at a time, told by a lock on the file
 //
+// An event costs the writer two stores besides its own bytes. Entering the next sub-buffer costs one load that another
+// processor may have changed, and the first time a system call for the pages.
+//
 // # The file, version 1
 //
 // All numbers are little-endian. Offsets and sizes are bytes. The file is made at its full size, sparse: pages that
-// nobody wrote cost nothing. Each part begins at a multiple of 4096.
+// were never written cost nothing. Each part begins at a multiple of 4096.
 //
 //	0                header, 4096 bytes
 //	4096             classes: ClassCapacity records of 256 bytes
@@ -37,7 +40,7 @@
 //	                                            (/proc/sys/kernel/random/boot_id); 0 unknown
 //
 //	class record (one for each type of events; its number is its place, from 0)
-//	  0  4  switch: 0 off, 1 on (atomic; written by anybody who may write the file, read before every event)
+//	  0  4  switch: 0 off, 1 on (atomic; any process that may write the file may store it, read before every event)
 //	  4  4  reserved, 0
 //	  8  1  length of the name          9  1  length of the category
 //	 16 160 name, UTF-8               176 64  category, UTF-8
@@ -63,20 +66,47 @@
 // does not fit begins with an event's head of 12 zero bytes, or is shorter than that: the reader goes on at the next
 // sub-buffer. The writer writes these zeros when it enters the next sub-buffer, not when it drops an event instead.
 //
-// The writer fills an event in and then stores produced with release order; before that nobody sees it. A writer that is
-// killed leaves nothing half. In discard mode it looks at consumed before it enters a sub-buffer, and where that still holds
-// what was not read, the event is counted in discarded and dropped. In overwrite mode it stores oldest before it enters the
-// sub-buffer, and a reader that finds afterwards that oldest has passed what it copied throws the copy away.
+// The writer fills an event in and then stores produced; before that no reader looks at the event. So a writer that is killed
+// leaves no half event. In discard mode the writer loads consumed before it enters a sub-buffer; if that still holds events that
+// were not read, the new event is counted in discarded and dropped. In overwrite mode it stores oldest before it enters the
+// sub-buffer, and a reader that then finds oldest beyond what it copied drops the copy.
 //
-// The reader takes the bytes from consumed to produced, walks them by their lengths and believes none of these that leads
-// beyond what is published or beyond a sub-buffer. What it took it makes into CTF packets, whose header it writes itself, so
-// that the writer spends nothing on them. It stores consumed only when told that the packets are safe (Commit): killed
-// before that, the next reader takes them again, and killed after, never.
+// The reader copies the bytes from consumed to produced and walks them by their lengths. It trusts no length that leads
+// beyond what is published or beyond a sub-buffer. From the events it makes CTF packets, whose header it writes itself, so
+// that the writer spends nothing on them. It stores consumed only when told that the packets are safe (Commit): if it is killed
+// before, the next reader takes them again, and if after, never.
 //
-// A shard is one writer's at a time. A writer whose shard is full may go on in another one that nobody writes (spare.go).
+// One writer at a time has a shard. A writer whose shard is full may go on in a spare one (spare.go).
+//
+// # Memory order
+//
+// Writer and reader share memory without a lock, perhaps between two processes. Three pairs of accesses order everything else;
+// all are 8 bytes, aligned, so that none is torn:
+//
+//	writer                              reader                               what it guarantees
+//	bytes of an event, then             load produced (acquire), then        a reader that sees the position sees the
+//	  store produced (release)            the bytes before it                  whole event
+//	load consumed (acquire), then       the bytes, then store                discard mode: no byte changes while it
+//	  bytes of the next round             consumed (release)                   is copied
+//	store oldest, fence, then           copy the bytes, fence, then          overwrite mode: a copy that contains a new
+//	  bytes of the next round             load oldest                          byte is recognised and dropped
+//
+// The third is a sequence lock (Linux: seqcount_t; Boehm, "Can seqlocks get along with programming language memory models?",
+// 2012). The writer's fence orders its store of oldest before its later stores, the reader's fence orders the loads of the copy
+// before its load of oldest. If the copy has a byte of the next round, then oldest was stored before that byte, so the reader's
+// second load returns the new oldest. Both are needed: either one missing lets a processor with a weak order (arm64) show
+// the byte and the old oldest.
+//
+// On amd64 stores are seen in their order and loads are done in theirs (TSO), so that publish is a plain store and fence only
+// keeps the compiler from moving code. On arm64 publish is STLR, atomic loads are LDAR, and fence is DMB ISH. Under the race
+// detector publish is an atomic store, which the detector knows.
+//
+// The events themselves are read and written by plain accesses. Where the two could meet at one byte (overwrite mode), the result
+// is dropped unseen, which is why the detector is given only rings in Go's memory that do not overwrite (race_test.go). Which
+// shard a goroutine writes is the business of package sensor; the owner in the control block only names it.
 package ring
 
-// Sizes and places of version 1.
+// Sizes of version 1.
 const (
 	magic        = "MERIDIAN"
 	version      = 1

@@ -346,7 +346,7 @@ func TestFileThatShrinksIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	var p Packet
-	if _, err := r.Next(&p); err == nil || !strings.Contains(err.Error(), "shorter") {
+	if _, err := r.Next(&p); err == nil || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("Next: %v", err)
 	}
 	if err := r.Commit(); err == nil {

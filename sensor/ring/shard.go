@@ -6,13 +6,14 @@ import (
 	"unsafe"
 )
 
-// Shard is the part of a ring that one goroutine at a time writes. The three calls of an event:
+// Shard is the part of a ring that one goroutine at a time writes. An event takes three calls:
 //
-//	p := s.Reserve(size)         // nil: no room, and counted
+//	p := s.Reserve(size)         // nil: no room, and the event is counted as discarded
 //	PutHead(p, id, size, stamp)  // then the fields from p + HeadSize
 //	s.Commit(size, stamp)        // now readers see it
 //
-// An event that is reserved and not committed never was.
+// An event that is reserved and not committed does not exist; the next Reserve returns the same memory. A Shard is not safe
+// for concurrent use, and its methods are not interrupted by themselves: a signal handler needs a shard of its own.
 type Shard struct {
 	position uint64         // where the next event goes
 	end      uint64         // end of the sub-buffer that position is in
@@ -20,13 +21,13 @@ type Shard struct {
 	base     unsafe.Pointer // of its sub-buffers
 	control  unsafe.Pointer // of its control block
 
-	ring      *Ring
-	number    int // of the part that it writes now
-	discarded uint64
-	again     uint64           // how many must be discarded before pages are asked for again
-	handle    int              // its number for Claim, whatever part it writes
-	tired     int              // how many are to be discarded before a spare is looked for again
-	_         [128 - 11*8]byte // the next shard's writer has cache lines of its own, also where they are fetched in pairs
+	ring         *Ring
+	number       int // of the part that it writes now
+	discarded    uint64
+	pagesRetryAt uint64           // discarded events at which pages are requested again
+	handle       int              // its number for Claim, whatever part it writes
+	spareRetryIn int              // events to discard before the next look for a spare
+	_            [128 - 11*8]byte // the next shard's writer has cache lines of its own, also where they are fetched in pairs
 }
 
 // HeadSize is the bytes of an event in front of its fields, MaxSize the most that an event may have with them.
@@ -41,9 +42,9 @@ func (s *Shard) init(r *Ring, i int) {
 	s.control = unsafe.Pointer(&r.mem[r.control(i)])
 }
 
-// Reserve returns where an event of size bytes, head included, is to be written, or nil where there is no room: the event is
-// then counted as discarded. The size must be at least HeadSize, at most 65535 and at most that of a sub-buffer, or the
-// event is counted as discarded or breaks those behind it.
+// Reserve returns where an event of size bytes, head included, is to be written, or nil if there is no room: the event is
+// then counted as discarded. The size must be from HeadSize to MaxSize and at most that of a sub-buffer. A larger one is
+// counted as discarded; a smaller one is not checked on the fast path and makes the events behind it unreadable.
 func (s *Shard) Reserve(size int) unsafe.Pointer {
 	if uint64(size) > s.end-s.position {
 		return s.enter(size)
@@ -57,7 +58,8 @@ func PutHead(p unsafe.Pointer, id uint16, size int, stamp uint64) {
 	*(*uint32)(unsafe.Add(p, 8)) = uint32(id) | uint32(size)<<16
 }
 
-// Commit publishes the event that was reserved last, whose head says size, no more than was reserved, and stamp.
+// Commit publishes the event that was reserved last. size and stamp must be those of its head, and size at most what was
+// reserved. The store is a release: a reader that loads the new position also sees the bytes of the event.
 func (s *Shard) Commit(size int, stamp uint64) {
 	s.position += uint64(size)
 	*(*uint64)(unsafe.Add(s.control, atLastStamp)) = stamp
@@ -73,23 +75,27 @@ func (s *Shard) enter(size int) unsafe.Pointer {
 	end := next + uint64(r.bufferSize)
 	switch {
 	case end <= total: // the first time round
-		if s.discarded < s.again {
+		if s.discarded < s.pagesRetryAt {
 			return s.drop()
 		}
 		if r.reserve(r.data(s.number)+next, uint64(r.bufferSize)) != nil {
-			s.again = s.discarded + 1024
+			s.pagesRetryAt = s.discarded + 1024
 			return s.drop()
 		}
 	case r.overwrite:
-		// Who reads what is about to be overwritten must learn it before the first byte of it changes.
+		// A reader that copies this sub-buffer must learn that it is lost before the first byte of it changes. publish orders
+		// oldest behind the events that are already there, the fence orders the stores of the next event behind oldest: a
+		// reader that has copied one of these bytes finds, behind its own fence (Reader.take), the new oldest.
 		publish((*uint64)(unsafe.Add(s.control, atOldest)), end-total)
 		fence()
+	// An acquire: the reader's loads of these bytes are before its store of consumed (Commit), and the stores that
+	// follow here are behind this load. So no event is overwritten while it is being copied.
 	case atomic.LoadUint64((*uint64)(unsafe.Add(s.control, atConsumed))) < end-total:
 		if !s.spare(size) {
 			return s.drop()
 		}
 		p := s.Reserve(size)
-		s.tired = 0 // not before: who changes what is consumed under our hands must not keep us here
+		s.spareRetryIn = 0 // behind Reserve, so that a file in which consumed is changed by others cannot keep the writer here
 		return p
 	}
 	if s.end-s.position >= eventHead {
@@ -97,7 +103,7 @@ func (s *Shard) enter(size int) unsafe.Pointer {
 		PutHead(rest, 0, 0, 0)
 	}
 	s.position, s.end = next, end
-	s.tired = 0 // a reader has come meanwhile
+	s.spareRetryIn = 0 // a reader has come meanwhile
 	return unsafe.Add(s.base, next&s.mask)
 }
 
@@ -110,10 +116,11 @@ func (s *Shard) drop() unsafe.Pointer {
 // Shards returns how many there are, spare ones aside.
 func (r *Ring) Shards() int { return len(r.shards) }
 
-// Shard returns one for a program that shares them out itself. Claim knows nothing of that: use the one or the other.
+// Shard returns shard i, of 0 to Shards()-1, for a program that distributes them itself. Claim does not know of that: use the one
+// or the other.
 func (r *Ring) Shard(i int) *Shard { return &r.shards[i] }
 
-// Claim returns a shard that nobody has, until Release.
+// Claim returns a shard that is free, and reserves it until Release.
 func (r *Ring) Claim() (*Shard, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +135,7 @@ func (r *Ring) Claim() (*Shard, error) {
 	return nil, errors.New("ring: all shards are claimed; release one or make the ring with more (Options.Shards)")
 }
 
-// Release gives a claimed shard to the next who claims one.
+// Release makes a claimed shard free.
 func (r *Ring) Release(s *Shard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

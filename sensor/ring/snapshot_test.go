@@ -49,10 +49,10 @@ func TestAShardOverwrittenBeyondWhatIsPublishedIsTold(t *testing.T) {
 
 // TestAnOutrunSnapshotComesToTheNewest: from wherever, and it counts all that it passes over.
 func TestAnOutrunSnapshotComesToTheNewest(t *testing.T) {
-	r := &Reader{shape: shape{bufferCount: 16, bufferSize: minBuffer}}
+	r := &Reader{layout: layout{bufferCount: 16, bufferSize: minBuffer}}
 	for begin := range uint64(2 * minBuffer) {
 		for _, limit := range []uint64{begin, begin + 1, 3*minBuffer + 5, 16 * minBuffer} {
-			at := place{position: begin}
+			at := cursor{position: begin}
 			steps := 0
 			for r.ahead(&at, limit) {
 				steps++

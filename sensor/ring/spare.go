@@ -5,32 +5,32 @@ import (
 	"unsafe"
 )
 
-// A writer whose shard is full, because a reader that is there did not come in time or because the program emits all at
-// once what it had no time for, goes on in a spare one and leaves its own for the next who needs one. So a ring is as
-// large as the worst delay makes it, where a larger one for each processor would be that large always. For readers spare
-// shards are shards: the events of each are in order.
+// A shard is full if its reader did not come in time, or if the program emits a burst. Its writer then exchanges it for a spare
+// one, and the full one becomes a spare. So a ring takes as much memory as the worst delay needs, and not as much for every
+// processor all the time. To readers spare shards are shards: the events of each are in order.
 //
 //	writer 0:  shard 0 | full          spares: shard 64, 65, ...    -->    writer 0:  shard 64 |     spares: shard 0, 65, ...
 //
-// Without a reader no spare is taken, since nobody would empty the first.
+// Without a reader no spare is taken, since none would ever be emptied.
 
-// spare is a place among the spares. Who has set taken may use what it holds.
+// spare holds one spare shard. The writer that has set taken from 0 to 1 may use it, until it stores 0: the two are acquire
+// and release of a lock that is only ever tried.
 type spare struct {
 	taken atomic.Uint32
 	shard Shard
 }
 
-// restful is how many events are discarded between two looks for a spare, which cost much more than to discard one.
-const restful = 64
+// spareRetryInterval is how many events are discarded between two looks for a spare. A look costs much more than a discarded event.
+const spareRetryInterval = 64
 
-// spare exchanges the part of the ring that s writes for one with room for an event, and says whether there was one.
+// spare exchanges the memory that s writes for that of a spare with room for an event, and says whether there was one.
 func (s *Shard) spare(size int) bool {
 	r := s.ring
-	if s.tired > 0 {
-		s.tired--
+	if s.spareRetryIn > 0 {
+		s.spareRetryIn--
 		return false
 	}
-	s.tired = restful
+	s.spareRetryIn = spareRetryInterval
 	if atomic.LoadUint32(word32(r.mem, atReader)) == 0 {
 		return false
 	}
@@ -39,12 +39,12 @@ func (s *Shard) spare(size int) bool {
 		if !p.taken.CompareAndSwap(0, 1) {
 			continue // another writer is at it
 		}
-		found := p.shard.roomy(size)
+		found := p.shard.hasRoom(size)
 		if found {
 			owner := atomic.SwapUint32((*uint32)(unsafe.Add(s.control, atOwner)), 0)
 			handle := s.handle
 			*s, p.shard = p.shard, *s
-			s.handle, s.tired = handle, restful
+			s.handle, s.spareRetryIn = handle, spareRetryInterval
 			atomic.StoreUint32((*uint32)(unsafe.Add(s.control, atOwner)), owner)
 		}
 		p.taken.Store(0)
@@ -55,8 +55,8 @@ func (s *Shard) spare(size int) bool {
 	return false
 }
 
-// roomy says whether an event finds room, now or in the next sub-buffer.
-func (s *Shard) roomy(size int) bool {
+// hasRoom says whether an event of that size fits, in this sub-buffer or in the next.
+func (s *Shard) hasRoom(size int) bool {
 	end, total := s.end+uint64(s.ring.bufferSize), s.mask+1
 	return uint64(size) <= s.end-s.position || end <= total ||
 		atomic.LoadUint64((*uint64)(unsafe.Add(s.control, atConsumed))) >= end-total

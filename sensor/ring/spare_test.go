@@ -73,14 +73,14 @@ func TestWriterWhoseShardIsFullGoesOnInASpareOne(t *testing.T) {
 // send emits an event, which may be discarded only if no spare has room.
 func (b *bursts) send(i, size int) {
 	b.stamp++
-	b.w.Shard(i).tired = 0
+	b.w.Shard(i).spareRetryIn = 0
 	if emit(b.w.Shard(i), 0, size, b.stamp) {
 		b.waiting[b.stamp] = true
 		return
 	}
 	b.discarded++
 	for k := range b.w.spares {
-		if b.w.spares[k].shard.roomy(size) {
+		if b.w.spares[k].shard.hasRoom(size) {
 			b.Fatalf("event %d is discarded, and spare %d has room for it", b.stamp, k)
 		}
 	}
@@ -127,10 +127,10 @@ func TestSparesAreForThoseWhomSomebodyReads(t *testing.T) {
 		t.Errorf("without a reader %d events found room, want %d", n, one)
 	}
 	open()
-	for range restful { // it looks now and then
+	for range spareRetryInterval { // it looks now and then
 		w.Shard(0).drop()
 	}
-	w.Shard(0).tired = 0
+	w.Shard(0).spareRetryIn = 0
 	if n := fill(w.Shard(0)); n != 3*one {
 		t.Errorf("with a reader %d events more found room, want %d", n, 3*one)
 	}

@@ -39,35 +39,38 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("ring: %s: shard %d, position %d (offset %d of the file): %s; %s", e.Path, e.Shard, e.Position, e.Offset, e.Reason, rest)
 }
 
-// place is how far a reader has got in a shard.
-type place struct {
+// cursor is how far a reader has got in a shard. Bytes before committed belong to the writer again; those from committed to
+// position were returned by Next and are not safe yet.
+type cursor struct {
 	position, committed uint64
 	overwritten         uint64
 	givenUp             bool
 }
 
-// Next takes what is published in one sub-buffer, of each shard in turn, and says false where there is nothing now.
+// Next fills p with the events that are published in one sub-buffer, of each shard in turn. It returns false if there are none
+// now. p.Events is valid until the next call of Next or Snapshot. After a [DamageError] Next may be called again; after
+// any other error the reader is of no more use.
 func (r *Reader) Next(p *Packet) (ok bool, err error) {
 	if r.broken != nil {
 		return false, r.broken
 	}
 	defer r.fault(&err, debug.SetPanicOnFault(true))
-	for range r.places {
+	for range r.cursors {
 		i := r.turn
-		r.turn = (i + 1) % len(r.places)
+		r.turn = (i + 1) % len(r.cursors)
 		limit := uint64(math.MaxUint64)
 		if r.limits != nil {
 			limit = r.limits[i]
 		}
-		if ok, err := r.take(i, &r.places[i], limit, p); ok || err != nil {
+		if ok, err := r.take(i, &r.cursors[i], limit, p); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
 }
 
-// Round begins a round: until the next, Next returns what is published by now and no more, so that who takes all there
-// is has an end while the program goes on. Without rounds Next goes after every single event of a program that emits.
+// Round begins a round: until the next, Next returns what is published by now and no more. A loop that takes all there is
+// then ends while the program goes on. Without rounds Next returns a packet for nearly every event of a busy program.
 func (r *Reader) Round() (err error) {
 	if r.broken != nil {
 		return r.broken
@@ -83,8 +86,8 @@ func (r *Reader) Commit() (err error) {
 		return r.broken
 	}
 	defer r.fault(&err, debug.SetPanicOnFault(true))
-	for i := range r.places {
-		if at := &r.places[i]; at.position != at.committed {
+	for i := range r.cursors {
+		if at := &r.cursors[i]; at.position != at.committed {
 			atomic.StoreUint64(word64(r.mem, r.control(i)+atConsumed), at.position)
 			at.committed = at.position
 		}
@@ -92,12 +95,18 @@ func (r *Reader) Commit() (err error) {
 	return nil
 }
 
-// Position returns where in a shard the next packet begins, or a later one behind what is lost by then.
-func (r *Reader) Position(shard int) uint64 { return r.places[shard].position }
+// Position returns where in a shard the next packet begins, or a later one behind what is lost by then; 0 for a shard that the
+// ring does not have.
+func (r *Reader) Position(shard int) uint64 {
+	if shard < 0 || shard >= len(r.cursors) {
+		return 0
+	}
+	return r.cursors[shard].position
+}
 
-// Discarded returns how many events of a shard found no room so far.
+// Discarded returns how many events of a shard found no room so far; 0 for a shard that the ring does not have.
 func (r *Reader) Discarded(shard int) (n uint64) {
-	if r.broken != nil {
+	if r.broken != nil || shard < 0 || shard >= len(r.cursors) {
 		return 0
 	}
 	var err error
@@ -106,7 +115,8 @@ func (r *Reader) Discarded(shard int) (n uint64) {
 }
 
 // Snapshot calls each with all that the ring holds at this moment and no reader has committed, in order within a shard,
-// and takes nothing. What could not be understood is told at the end (DamageError). What the writer overwrites meanwhile is missing at the beginning of a shard.
+// and takes nothing. Damage is returned at the end, joined ([DamageError]). Events that the writer overwrites meanwhile are
+// missing at the beginning of a shard. An error of each ends the snapshot and is returned.
 func (r *Reader) Snapshot(each func(*Packet) error) (err error) {
 	if r.broken != nil {
 		return r.broken
@@ -117,7 +127,7 @@ func (r *Reader) Snapshot(each func(*Packet) error) (err error) {
 	}
 	var damage []error
 	for i, limit := range limits {
-		at := place{position: r.places[i].committed, givenUp: r.places[i].givenUp}
+		at := cursor{position: r.cursors[i].committed, givenUp: r.cursors[i].givenUp}
 		if err := r.snapshot(i, &at, limit, each, &damage); err != nil {
 			return err
 		}
@@ -129,7 +139,7 @@ func (r *Reader) Snapshot(each func(*Packet) error) (err error) {
 func (r *Reader) produced(all []uint64) (_ []uint64, err error) {
 	defer r.fault(&err, debug.SetPanicOnFault(true))
 	if all == nil {
-		all = make([]uint64, len(r.places))
+		all = make([]uint64, len(r.cursors))
 	}
 	for i := range all {
 		all[i] = atomic.LoadUint64(word64(r.mem, r.control(i)+atProduced))
@@ -137,7 +147,7 @@ func (r *Reader) produced(all []uint64) (_ []uint64, err error) {
 	return all, nil
 }
 
-func (r *Reader) snapshot(i int, at *place, limit uint64, each func(*Packet) error, damage *[]error) error {
+func (r *Reader) snapshot(i int, at *cursor, limit uint64, each func(*Packet) error, damage *[]error) error {
 	step := func(p *Packet) (ok bool, err error) {
 		defer r.fault(&err, debug.SetPanicOnFault(true))
 		return r.take(i, at, limit, p)
@@ -163,9 +173,9 @@ func (r *Reader) snapshot(i int, at *place, limit uint64, each func(*Packet) err
 	return nil
 }
 
-// ahead goes half of the way to limit in a shard whose writer outran the reader again and again: what is about to be
-// overwritten is given up for what is not. False says that there is nothing more.
-func (r *Reader) ahead(at *place, limit uint64) bool {
+// ahead moves the cursor half of the way to limit, in a shard whose writer outran the reader repeatedly: it gives up the events
+// that are about to be overwritten for those that are not. It returns false if there is nothing more.
+func (r *Reader) ahead(at *cursor, limit uint64) bool {
 	if at.givenUp || at.position >= limit {
 		return false
 	}
@@ -181,7 +191,7 @@ func (r *Reader) ahead(at *place, limit uint64) bool {
 }
 
 // take fills p with what one sub-buffer holds from at.position on and before limit, and moves at behind it.
-func (r *Reader) take(i int, at *place, limit uint64, p *Packet) (bool, error) {
+func (r *Reader) take(i int, at *cursor, limit uint64, p *Packet) (bool, error) {
 	// A writer in overwrite mode may outrun the copying. One that does so again and again is left for the next turn. Else
 	// each round goes on by a sub-buffer that holds nothing, and there are not more of these than the shard has.
 	for outrun := 0; outrun < 4; {
@@ -216,9 +226,11 @@ func (r *Reader) take(i int, at *place, limit uint64, p *Packet) (bool, error) {
 		copied := r.copied[:upto-at.position]
 		copy(copied, r.mem[r.data(i)+at.position&(r.shardSize()-1):])
 		if r.overwrite {
+			// The other half of enter's fence: the copy is good only if, after it, oldest still does not pass its first byte.
+			// Without the fence the load of oldest could be satisfied before the loads of the copy.
 			fence()
 			if now := atomic.LoadUint64(word64(r.mem, r.control(i)+atOldest)); now > at.position {
-				outrun++ // overwritten while it was copied, perhaps
+				outrun++ // perhaps overwritten while it was copied
 				continue
 			}
 		}
@@ -246,7 +258,8 @@ func (r *Reader) take(i int, at *place, limit uint64, p *Packet) (bool, error) {
 	return false, nil
 }
 
-// bounds loads what there is of a shard, and whether the two numbers belong together.
+// bounds loads the first and the last position of a shard, and says whether the two belong together: oldest is loaded before and
+// after produced, as with a sequence lock. A writer that moves faster than two loads leaves steady false.
 func (r *Reader) bounds(i int) (oldest, produced uint64, steady bool) {
 	control := r.control(i)
 	if !r.overwrite {
@@ -263,7 +276,7 @@ func (r *Reader) bounds(i int) (oldest, produced uint64, steady bool) {
 }
 
 // damaged leaves bytes out of a shard, or gives it up.
-func (r *Reader) damaged(i int, at *place, bytes uint64, reason string) error {
+func (r *Reader) damaged(i int, at *cursor, bytes uint64, reason string) error {
 	e := &DamageError{Path: r.info.Path, Shard: i, Position: at.position, Bytes: bytes, Reason: reason,
 		Offset: r.data(i) + at.position&(r.shardSize()-1)}
 	at.position += bytes

@@ -1,14 +1,14 @@
-// Package sensorgrpc makes messages of gRPC calls, unary and streams: a client and a server that have its interceptors
-// say in their traces when each was sent and received, so that alignment puts both on one time base, and mark every call
-// as a slice.
+// Package sensorgrpc records gRPC calls, unary and streams, as messages. A client and a server with its interceptors record in
+// their traces when each message was sent and received, so that alignment puts both on one time base, and every call as a
+// slice.
 //
 //	grpc.NewClient(addr, grpc.WithChainUnaryInterceptor(sensorgrpc.UnaryClient),
 //		grpc.WithChainStreamInterceptor(sensorgrpc.StreamClient))
 //	grpc.NewServer(grpc.ChainUnaryInterceptor(sensorgrpc.UnaryServer),
 //		grpc.ChainStreamInterceptor(sensorgrpc.StreamServer))
 //
-// In goes what gRPC hands to interceptors; out come events of package sensor, if they are switched on. A call carries a tag T
-// in the metadata meridian-tag, and its end a tag U of the server's in the trailer:
+// The events are those of package sensor, written if they are switched on. A call carries a tag T in the metadata meridian-tag,
+// and its end carries a tag U of the server in the trailer:
 //
 //	client                                                  server
 //	  grpc:request sends T      --- meridian-tag: T --->     grpc:request receives T    slice grpc:serve begins
@@ -21,8 +21,9 @@
 // The messages of a stream carry nothing: gRPC brings them in their order and loses none, so that both ends count them,
 // and T/n is the number of the n-th. A unary call has no messages but request and reply.
 //
-// A stamp lies on the safe side of what it tells of. That of a request is taken before gRPC looks for a connection, so those
-// that wait for one seem slow. A server answers with tags only where there was one. All other metadata goes through as it is.
+// The stamp of a send is before the message can leave, that of a receive after it has come. A request is stamped before gRPC looks
+// for a connection, so a request that waits for one seems slow. A server replies with tags only to a tagged call. All
+// other metadata is left alone.
 //
 // The cost with events off is a few loads; with events on, some ten nanoseconds for every mark, and what gRPC allocates for
 // the metadata. A message of a stream allocates nothing.
@@ -47,14 +48,14 @@ var (
 	calls  = sensor.NewSlice2[string, string]("grpc", "call", "method", "target")
 	serves = sensor.NewSlice1[string]("grpc", "serve", "method")
 
-	// How a slice ended: its number, and gRPC's code; -1 where nobody knows, since the client let a stream go.
+	// How a slice ended: its number, and gRPC's code; -1 if it is unknown, since the client cancelled the stream.
 	called = sensor.NewEvent2[uint64, int32]("grpc", "called", "slice_id", "code")
 	served = sensor.NewEvent2[uint64, int32]("grpc", "served", "slice_id", "code")
 )
 
 const unknown = -1
 
-// on says whether any of it is wanted: slices of one side, or marks.
+// on reports whether any of the events is switched on: the slices of one side, or marks.
 func on(slices bool) bool {
 	return slices || requests.Enabled() || replies.Enabled() || messages.Enabled()
 }

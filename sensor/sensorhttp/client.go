@@ -8,9 +8,10 @@ import (
 	"meridian/sensor"
 )
 
-// Transport is an http.RoundTripper that tags the requests which it sends by another one.
+// Transport is an http.RoundTripper that tags requests and sends them by another one. The zero value is ready. It is safe for
+// concurrent use if Base is.
 type Transport struct {
-	Base http.RoundTripper // nil stands for http.DefaultTransport
+	Base http.RoundTripper // what sends the requests; nil stands for http.DefaultTransport
 }
 
 // call is one request on its way.
@@ -21,7 +22,7 @@ type call struct {
 	trace httptrace.ClientTrace
 }
 
-// RoundTrip sends a request and returns its reply.
+// RoundTrip sends a request and returns its reply. The request itself is not changed: a copy carries the tag.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	base := t.Base
 	if base == nil {
@@ -46,7 +47,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	out.Header[Header] = c.value[:]
 
 	span := calls.Begin(r.Method, r.URL.Host, r.URL.Path)
-	if !direct { // others may not say when they have a connection
+	if !direct { // other transports may not report when they have a connection
 		c.send()
 	}
 	reply, err := base.RoundTrip(out)
@@ -62,8 +63,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-// send marks the request. A transport that finds its connection dead takes another and sends the request again: the first
-// time counts, since a tag has one sender.
+// send marks the request. A transport whose connection turns out to be closed takes another and sends the request again: only
+// the first send is marked, since a tag has one sender.
 func (c *call) send() {
 	if !c.sent.Swap(true) {
 		requests.Send(c.tag.ID())

@@ -1,21 +1,21 @@
-// Package sensorhttp makes messages of HTTP requests and replies: a client and a server that are wrapped in it say in their
-// traces when each was sent and received, so that alignment puts both on one time base, and mark every request as a slice.
+// Package sensorhttp records HTTP requests and replies as messages. A client and a server that are wrapped in it record in their
+// traces when each was sent and received, so that alignment puts both on one time base, and every request as a slice.
 //
 //	http.Handle("/", sensorhttp.Handler(mux))                         server
 //	client := &http.Client{Transport: &sensorhttp.Transport{}}        client
 //
-// In goes what net/http hands on; out come events of package sensor, if they are switched on. A request carries a tag in
-// the header Meridian-Tag, and its reply one of its own in the same header:
+// The events are those of package sensor, written if they are switched on. A request carries a tag in the header Meridian-Tag,
+// and its reply a tag of its own in the same header:
 //
 //	client                                                server
 //	  http:request sends T    --- Meridian-Tag: T --->     http:request receives T     slice http:serve begins
 //	  http:reply receives U   <--- Meridian-Tag: U ---     http:reply sends U          as the header is written
 //
-// A stamp lies on the safe side of what it tells of: before the first byte of the request can leave, once there is a
-// connection for it, and after the header of the reply has come. A server answers with a tag only where there was one,
-// so that browsers see nothing of it. All other headers, as W3C's traceparent, go through as they are. Who forwards
-// requests wraps his transport too: else the tag of his client goes on to the server behind him, as if his client had
-// sent it there. A reply tells nothing of its body: the slice at the client ends when the header is there.
+// The stamp of a send is before the first byte can leave (but after a connection was found), and the stamp of a receive is after
+// the header has come: so the delay is never recorded too short by the middleware. A server replies with a tag only to a
+// tagged request, so that browsers see none. All other headers, such as W3C's traceparent, are left alone. A proxy must wrap
+// its own transport too: otherwise the tag of its client goes on to the next server, as if that client had sent it there. The
+// slice at the client ends when the header of the reply has come, not its body.
 //
 // The cost with events off is a few loads. With events on it is four marks, two slices and two events of some ten
 // nanoseconds each, and what a header costs: the server allocates its writer and the tag's text, the client also the copy
@@ -45,10 +45,10 @@ var (
 	served = sensor.NewEvent2[uint64, int]("http", "served", "slice_id", "status")
 )
 
-// on says whether any of it is wanted: slices of one side, or marks.
+// on reports whether any of the events is switched on: the slices of one side, or marks.
 func on(slices bool) bool { return slices || requests.Enabled() || replies.Enabled() }
 
-// tagOf returns the tag in a header; none where there is no tag, no valid one, or several.
+// tagOf returns the tag in a header, and false if there is none, no valid one, or several.
 func tagOf(h http.Header) (sensor.Tag, bool) {
 	v := h[Header]
 	if len(v) != 1 {

@@ -6,8 +6,13 @@ import (
 	"meridian/sensor"
 )
 
-// Handler returns a handler that marks the requests of another one.
-func Handler(next http.Handler) http.Handler { return &handler{next} }
+// Handler returns a handler that records the requests which another one serves; nil stands for [http.DefaultServeMux].
+func Handler(next http.Handler) http.Handler {
+	if next == nil {
+		next = http.DefaultServeMux
+	}
+	return &handler{next}
+}
 
 type handler struct{ next http.Handler }
 
@@ -22,7 +27,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	span := serves.Begin(r.Method, r.URL.Path)
 	x := &writer{ResponseWriter: w, tagged: tagged}
-	defer func() { // a handler may end by a panic: net/http then breaks the connection
+	defer func() { // a handler may panic: net/http then closes the connection
 		served.Emit(span.ID(), x.status)
 		span.End()
 	}()

@@ -49,9 +49,9 @@ func (w *writer) wrap() http.ResponseWriter {
 	_, pushes := w.ResponseWriter.(http.Pusher)
 	switch {
 	case flushes && hijacks && copies:
-		return oneWriter{w}
+		return http1Writer{w}
 	case flushes && pushes:
-		return twoWriter{w}
+		return http2Writer{w}
 	case flushes:
 		return flusher{w}
 	}
@@ -68,18 +68,18 @@ func (w *writer) flush() {
 	w.ResponseWriter.(http.Flusher).Flush()
 }
 
-// oneWriter is a writer of HTTP/1.
-type oneWriter struct{ *writer }
+// http1Writer is a writer of HTTP/1.
+type http1Writer struct{ *writer }
 
-func (w oneWriter) Flush() { w.flush() }
+func (w http1Writer) Flush() { w.flush() }
 
-func (w oneWriter) ReadFrom(r io.Reader) (int64, error) {
+func (w http1Writer) ReadFrom(r io.Reader) (int64, error) {
 	w.leave(http.StatusOK)
 	return w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
 }
 
-// Hijack takes the connection over: what is then said on it is no reply of ours.
-func (w oneWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+// Hijack takes over the connection. What the handler then writes to it is not marked as a reply.
+func (w http1Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, b, err := w.ResponseWriter.(http.Hijacker).Hijack()
 	if err == nil {
 		w.replied = true
@@ -87,11 +87,11 @@ func (w oneWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, b, err
 }
 
-// twoWriter is a writer of HTTP/2.
-type twoWriter struct{ *writer }
+// http2Writer is a writer of HTTP/2.
+type http2Writer struct{ *writer }
 
-func (w twoWriter) Flush() { w.flush() }
+func (w http2Writer) Flush() { w.flush() }
 
-func (w twoWriter) Push(target string, o *http.PushOptions) error {
+func (w http2Writer) Push(target string, o *http.PushOptions) error {
 	return w.ResponseWriter.(http.Pusher).Push(target, o)
 }

@@ -67,7 +67,7 @@ static inline bool mdn_claim(struct mdn_writer *w) {
 		if (!mdn_take(map, i, me, &shard)) continue;
 		w->generation = generation;
 		w->place = (uint16_t)i;
-		w->tired = 0;
+		w->spare_retry_in = 0;
 		w->clock = (uint16_t)((struct mdn_header *)(void *)map)->clock;
 		w->mask = (uint64_t)o->buffers * o->buffer_size - 1;
 		mdn_use(w, map, shard);
@@ -107,11 +107,11 @@ static inline bool mdn_go_on(struct mdn_writer *w, uint64_t size) {
 	const struct meridian_options *o = &mdn.options;
 	unsigned char *map = mdn.map;
 	uint32_t me = 0;
-	if (w->tired > 0) {
-		w->tired--;
+	if (w->spare_retry_in > 0) {
+		w->spare_retry_in--;
 		return false;
 	}
-	w->tired = 64;
+	w->spare_retry_in = 64;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST); // map is of the writer's generation, or memory that nobody reads, as in mdn_claim
 	if (w->generation != mdn.generation || !__atomic_load_n(&((struct mdn_header *)(void *)map)->reader, __ATOMIC_RELAXED))
 		return false;
@@ -156,7 +156,7 @@ static inline bool mdn_enter_buffer(struct mdn_writer *w) {
 	if (next - w->position >= MDN_EVENT_HEAD) memset(rest, 0, MDN_EVENT_HEAD);
 	w->position = next;
 	w->limit = end;
-	w->tired = 0; // a reader has come meanwhile
+	w->spare_retry_in = 0; // a reader has come meanwhile
 	return true;
 }
 
@@ -167,7 +167,7 @@ static inline bool mdn_find_room(struct mdn_writer *w, uint64_t size) {
 	if (!mdn_go_on(w, size)) return false;
 	bool room = w->position + size <= w->limit ||
 		(!mdn_unread(w->control, w->limit + mdn.options.buffer_size) && mdn_enter_buffer(w));
-	w->tired = 0;
+	w->spare_retry_in = 0;
 	return room;
 }
 

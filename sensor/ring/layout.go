@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// shape says how many of everything a file holds and where it lies.
-type shape struct {
+// layout says how many of everything a file holds and where it lies.
+type layout struct {
 	size                                    uint64
 	shardCount, bufferCount, bufferSize     int
 	classCapacity, metadataSize             int
@@ -18,16 +18,16 @@ type shape struct {
 }
 
 // shardSize returns the bytes of all sub-buffers of a shard, a power of two.
-func (s *shape) shardSize() uint64 { return uint64(s.bufferCount) * uint64(s.bufferSize) }
+func (s *layout) shardSize() uint64 { return uint64(s.bufferCount) * uint64(s.bufferSize) }
 
-func (s *shape) class(i int) uint64   { return s.classesAt + uint64(i)*classSize }
-func (s *shape) control(i int) uint64 { return s.shardsAt + uint64(i)*controlSize }
-func (s *shape) data(i int) uint64    { return s.dataAt + uint64(i)*s.shardSize() }
+func (s *layout) class(i int) uint64   { return s.classesAt + uint64(i)*classSize }
+func (s *layout) control(i int) uint64 { return s.shardsAt + uint64(i)*controlSize }
+func (s *layout) data(i int) uint64    { return s.dataAt + uint64(i)*s.shardSize() }
 
 func pages(n uint64) uint64 { return (n + pageSize - 1) &^ (pageSize - 1) }
 
 // place lays the parts one behind another.
-func (s *shape) place() error {
+func (s *layout) layOut() error {
 	if err := s.check(); err != nil {
 		return err
 	}
@@ -43,24 +43,24 @@ func (s *shape) place() error {
 }
 
 // check tells numbers that version 1 does not allow.
-func (s *shape) check() error {
+func (s *layout) check() error {
 	power := func(n int) bool { return n > 0 && bits.OnesCount(uint(n)) == 1 }
 	switch {
 	case s.shardCount < 1 || s.shardCount > maxShards:
-		return fmt.Errorf("%d shards, of 1 to %d", s.shardCount, maxShards)
+		return fmt.Errorf("%d shards; 1 to %d are possible", s.shardCount, maxShards)
 	case s.bufferCount < minBuffers || s.bufferCount > maxBuffers || !power(s.bufferCount):
-		return fmt.Errorf("%d sub-buffers a shard, of %d to %d, a power of two", s.bufferCount, minBuffers, maxBuffers)
+		return fmt.Errorf("%d sub-buffers a shard; %d to %d are possible, a power of two", s.bufferCount, minBuffers, maxBuffers)
 	case s.bufferSize < minBuffer || s.bufferSize > maxBuffer || !power(s.bufferSize):
-		return fmt.Errorf("sub-buffers of %d bytes, of %d to %d, a power of two", s.bufferSize, minBuffer, maxBuffer)
+		return fmt.Errorf("sub-buffers of %d bytes; %d to %d are possible, a power of two", s.bufferSize, minBuffer, maxBuffer)
 	case s.classCapacity < 1 || s.classCapacity > maxClasses:
-		return fmt.Errorf("room for %d classes, of 1 to %d", s.classCapacity, maxClasses)
+		return fmt.Errorf("room for %d classes; 1 to %d are possible", s.classCapacity, maxClasses)
 	case s.metadataSize < 1 || s.metadataSize > maxMetadata:
-		return fmt.Errorf("room for %d bytes of metadata, of 1 to %d", s.metadataSize, maxMetadata)
+		return fmt.Errorf("room for %d bytes of metadata; 1 to %d are possible", s.metadataSize, maxMetadata)
 	}
 	return nil
 }
 
-func (s *shape) write(head []byte) {
+func (s *layout) write(head []byte) {
 	le := binary.LittleEndian
 	copy(head, magic)
 	le.PutUint32(head[atVersion:], version)
@@ -80,13 +80,13 @@ func (s *shape) write(head []byte) {
 	le.PutUint64(head[atData:], s.dataAt)
 }
 
-// readShape reads the copy of a header that anybody may have written and believes what fits into a file of that size.
-func readShape(head []byte, fileSize int64) (shape, error) {
+// readLayout reads the copy of a header that anybody may have written and believes what fits into a file of that size.
+func readLayout(head []byte, fileSize int64) (layout, error) {
 	le := binary.LittleEndian
-	var s shape
+	var s layout
 	switch {
 	case string(head[:len(magic)]) != magic:
-		return s, fmt.Errorf("offset 0: no ring of Meridian: the first bytes are %q", head[:len(magic)])
+		return s, fmt.Errorf("offset 0: not a ring of Meridian: the file begins with %q", head[:len(magic)])
 	case le.Uint32(head[atVersion:]) != version:
 		return s, fmt.Errorf("offset %d: version %d of the ring; this program reads version %d", atVersion, le.Uint32(head[atVersion:]), version)
 	case le.Uint32(head[atHeaderSize:]) != headerSize:
@@ -103,7 +103,7 @@ func readShape(head []byte, fileSize int64) (shape, error) {
 	case 0, 1:
 		s.overwrite = mode == 1
 	default:
-		return s, fmt.Errorf("offset %d: mode %d is none of version %d", atMode, mode, version)
+		return s, fmt.Errorf("offset %d: unknown mode %d (version %d has 0 and 1)", atMode, mode, version)
 	}
 	s.size = le.Uint64(head[atSize:])
 	if fileSize < headerSize || s.size != uint64(fileSize) || s.size > math.MaxInt {
