@@ -13,13 +13,13 @@ import (
 	"meridian/trace"
 )
 
-// drain brings what is in a ring into the trace.
+// drain records the events of a ring.
 type drain struct {
 	reader   *ring.Reader
 	info     ring.Info
 	t        *hostTrace
 	line     *line
-	past     *line // for older stamps; nil for none
+	past     *line // for stamps before the line's first reading; nil for none
 	warnings *trace.Warnings
 
 	class   int    // of its streams, as an index into the metadata's
@@ -27,10 +27,10 @@ type drain struct {
 	classes int    // of events, in the metadata as it is written
 	shards  []*shardFile
 	taken   []int  // bytes of each shard in this pass
-	packet  []byte // that is being made
+	packet  []byte // under construction
 	counts  Counts
-	broken  error // the ring cannot be read any more
-	removed bool  // the ring's file
+	broken  error // the ring cannot be read further
+	removed bool  // the ring's file was removed
 }
 
 func newDrain(reader *ring.Reader, t *hostTrace, times *times, w *trace.Warnings) (*drain, error) {
@@ -61,9 +61,9 @@ func newDrain(reader *ring.Reader, t *hostTrace, times *times, w *trace.Warnings
 	return d, d.declare()
 }
 
-// declare enters the classes that the ring has by now into the trace's metadata, which is then to be written.
+// declare adds the ring's classes to the trace's metadata, which the caller then writes.
 func (d *drain) declare() error {
-	// Classes first: those registered between the two calls are then in the text, and asked for again.
+	// Classes first: one that is registered between the two calls is then in the text only, and is added the next time.
 	classes := d.reader.Classes()
 	c, slots, err := d.t.declared(d.info, classes, d.reader.Metadata())
 	if err != nil {
@@ -79,11 +79,11 @@ func (d *drain) declare() error {
 	return nil
 }
 
-// over says that no more events will come than there are.
-func (d *drain) over() bool { return d.reader.Closed() || !d.reader.Alive() }
+// ended reports whether the ring will get no more events.
+func (d *drain) ended() bool { return d.reader.Closed() || !d.reader.Alive() }
 
-// pass takes what is in the ring by now and returns how full the fullest shard was. An error is the trace's: the ring's own
-// are told to the warnings.
+// pass records the events in the ring and returns the share in use of the fullest shard. An error means that the trace cannot
+// be written; damage of the ring is a warning.
 func (d *drain) pass() (full float64, err error) {
 	var p ring.Packet
 	clear(d.taken)
@@ -92,7 +92,7 @@ func (d *drain) pass() (full float64, err error) {
 		return 0, nil
 	}
 	for n := range d.info.Shards * d.info.Buffers {
-		if n%16 == 15 && !d.commit() { // what was written need not be kept
+		if n%16 == 15 && !d.commit() { // the ring need not keep what is written
 			return 0, nil
 		}
 		ok, err := d.reader.Next(&p)
@@ -126,7 +126,7 @@ func (d *drain) commit() bool {
 	return d.broken == nil
 }
 
-// breaks gives the ring up, of which the recorder tells.
+// breaks gives up the ring; the recorder reports it.
 func (d *drain) breaks(err error) { d.broken = err }
 
 // take writes a packet of the ring.
@@ -146,7 +146,7 @@ func (d *drain) take(p *ring.Packet) error {
 		lost := p.Overwritten - s.overwritten
 		d.counts.Overwritten += lost
 		size := uint64(d.info.BufferSize)
-		s.sequence += (lost + size - 1) / size // readers take packets that are missing for lost ones
+		s.sequence += (lost + size - 1) / size // readers count missing packets as lost
 		s.overwritten = p.Overwritten
 	}
 	if len(events) == 0 && p.Discarded <= s.discarded {
@@ -169,7 +169,7 @@ func (d *drain) fresh(s *shardFile, p *ring.Packet) []byte {
 	return events
 }
 
-// shard returns what is known of a shard.
+// shard returns the file of a shard, which may not be open yet.
 func (d *drain) shard(shard int) *shardFile {
 	if d.shards[shard] == nil {
 		d.shards[shard] = &shardFile{shard: shard}
@@ -193,7 +193,7 @@ func (d *drain) tellDiscarded() error {
 	return nil
 }
 
-// finish lets the ring go. If its program is gone and all was taken, the ring is removed.
+// finish closes the ring. With remove, for an ended program whose events are all recorded, it removes the ring.
 func (d *drain) finish(remove bool) error {
 	var errs []error
 	if d.broken == nil {
@@ -209,11 +209,11 @@ func (d *drain) finish(remove bool) error {
 	if remove && errors.Join(errs...) == nil {
 		err := d.reader.Remove()
 		if d.removed = err == nil || errors.Is(err, os.ErrNotExist); !d.removed {
-			d.warnings.Add(d.info.Path, "the ring of a program that has ended cannot be removed", err.Error())
+			d.warnings.Add(d.info.Path, "the ring of an ended program cannot be removed", err.Error())
 		}
 	}
 	d.reader.Close()
-	// Of thousands of short programs nothing is kept but what the summary says.
+	// There may be thousands of short programs: only the counts are kept.
 	d.shards, d.taken, d.packet, d.line, d.past = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
@@ -223,7 +223,7 @@ func (d *drain) file(shard int) string {
 	return filepath.Join(d.t.dir, fmt.Sprintf("%s%d_%s_%d", sensorFiles, d.id, plain(d.info.Program), shard))
 }
 
-// plain makes a part of a file's name of a program's.
+// plain returns a program's name as part of a file name.
 func plain(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' {
@@ -234,7 +234,7 @@ func plain(name string) string {
 	return name[:min(len(name), 40)]
 }
 
-// eventHead is what an event in a ring begins with: stamp, class, length.
+// eventHead is the size of an event's header in a ring: stamp, class, length.
 const eventHead = 12
 
 // highest returns the highest class among events, -1 for none.

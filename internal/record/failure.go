@@ -25,11 +25,11 @@ type Failure struct {
 }
 
 func (f Failure) String() string {
-	who := f.Name
+	what := f.Name
 	if f.PID != 0 {
-		who = fmt.Sprintf("%s (process %d)", f.Name, f.PID)
+		what = fmt.Sprintf("%s (process %d)", f.Name, f.PID)
 	}
-	return fmt.Sprintf("%s: %s; nothing more of it is recorded since %s", who, f.Reason, f.At.UTC().Format("2006-01-02T15:04:05.000Z"))
+	return fmt.Sprintf("%s: %s; not recorded since %s", what, f.Reason, f.At.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
 // mostFailures is how many are kept: programs that are up to no good may start others without end.
@@ -45,10 +45,10 @@ func ofOutput(err error) bool {
 	return errors.As(err, &output)
 }
 
-// errEnded is of a source that has no more events though nobody has ended it.
+// errEnded is the error of a source that ended without being stopped.
 var errEnded = errors.New("it ended by itself")
 
-// ended is a source whose writer has ended, and why, if nobody had asked for it.
+// ended is a source whose writer has ended, and its error, if it was not stopped.
 type ended struct {
 	writer
 	err error

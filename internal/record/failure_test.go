@@ -90,7 +90,7 @@ func TestWhatFailsEndsNothingElse(t *testing.T) {
 		{"the kernel's events", Options{Sources: []Source{source(Kernel(brokenKernel{failure}))}}, "kernel", "no more; of it", 10},
 		{"a source that just ends", Options{Sources: []Source{source(Kernel(brokenKernel{}))}}, "kernel", "ended by itself", 10},
 		{"netlink", Options{Sources: []Source{&brokenSource{err: failure}}}, "interfaces", "no more; of it", 1},
-		{"an event that cannot be", Options{Sources: []Source{&brokenSource{event: Event{Class: 7}}}}, "interfaces", "class 7, which it does not have", 0},
+		{"an event that cannot be", Options{Sources: []Source{&brokenSource{event: Event{Class: 7}}}}, "interfaces", "unknown stream 0 or class 7", 0},
 		{"packets", Options{Packets: &endingCapture{fakeCapture{frames: 40, err: failure}}}, "packets", "no more; of it", 40},
 		{"packets of nothing", Options{Packets: &strangeCapture{}}, "packets", "interface 9, which was not described", 0},
 	} {

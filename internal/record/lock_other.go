@@ -4,5 +4,5 @@ package record
 
 import "os"
 
-// lockDirectory keeps nobody out where the system has no such locks; there are no rings there either.
+// lockDirectory does nothing on systems without such locks, which have no rings either.
 func lockDirectory(dir string) (*os.File, error) { return os.Open(dir) }

@@ -15,30 +15,30 @@ import (
 	"meridian/trace"
 )
 
-// Capture brings packets, as a [packet.Capture] does.
+// Capture is a source of packets, as [packet.Capture] is.
 type Capture interface {
-	// SetOrigin is called first: stamps are CLOCK_MONOTONIC with so many ns added.
+	// SetOrigin is called first: stamps are CLOCK_MONOTONIC plus ns.
 	SetOrigin(ns int64) error
-	// Interfaces only grows, before a frame is of a new one.
+	// Interfaces returns a list that only grows, and grows before Read passes on a frame of a new one.
 	Interfaces() []packet.Interface
-	// Read calls each with frame after frame until the context is done, and then with what was there by then.
+	// Read calls each with every frame until the context is done, including the frames up to then.
 	Read(ctx context.Context, each func(*trace.Frame, trace.Direction) error) error
 	// Stats may be called while Read runs.
 	Stats() (packet.Stats, error)
 }
 
-// packetFiles is the directory in a trace's own that has its packets: what lies beside the metadata is taken for streams.
+// packetFiles is the directory of the packets in a trace's directory: readers of CTF take the files there for streams.
 const (
 	packetFiles  = "packets"
 	packetSuffix = ".pcapng"
 )
 
-// stampedBy ends the comment of a file of packets.
+// stampedBy returns the end of the comment in a file of packets.
 func stampedBy(origin int64) string {
 	return fmt.Sprintf(", stamped by CLOCK_MONOTONIC + %d ns as the trace beside them", origin)
 }
 
-// packetWriter writes what a capture brings into a file of its own.
+// packetWriter writes the packets of a capture to a file of their own.
 type packetWriter struct {
 	capture  Capture
 	warnings *trace.Warnings
@@ -46,7 +46,7 @@ type packetWriter struct {
 
 	mu     sync.Mutex // the capture's goroutine writes, another one flushes
 	file   *packet.File
-	failed error // what ended it: the output's fault or the capture's
+	failed error // of the output or the capture; nothing is written after it
 	stats  packet.Stats
 }
 
@@ -62,7 +62,7 @@ func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
 	comment := "packets of " + o.Host + stampedBy(origin)
 	host := plain(o.Host)
 	if host == "" || host[0] == '.' {
-		host = "host" + host // readers pass over files whose names begin with a dot
+		host = "host" + host // readers skip files whose names begin with a dot
 	}
 	for n := 1; ; n++ {
 		name := host
@@ -86,7 +86,7 @@ func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
 
 func (w *packetWriter) name() string { return packetFiles }
 
-// run writes until the capture ends. What it gave before it failed is in the file then.
+// run writes until the capture ends. Packets before its failure are in the file then.
 func (w *packetWriter) run(ctx context.Context) error {
 	flush := func() error {
 		w.mu.Lock()
@@ -129,7 +129,7 @@ func (w *packetWriter) write(f *trace.Frame) error {
 	return wrapped(err)
 }
 
-// wrapped tells what the file said. It refuses packets that make no sense, too, which is the capture's fault.
+// wrapped explains an error of the file. One of the file system is the output's, one of an invalid packet the capture's.
 func wrapped(err error) error {
 	if err == nil {
 		return nil
@@ -141,14 +141,14 @@ func wrapped(err error) error {
 	return err
 }
 
-// flush writes out what is in memory, and what was lost.
-func (w *packetWriter) flush() error { return w.tell(false) }
+// flush writes the buffered packets and the counts of lost ones.
+func (w *packetWriter) flush() error { return w.writeCounts(false) }
 
-func (w *packetWriter) tell(last bool) error {
+func (w *packetWriter) writeCounts(last bool) error {
 	if err := w.file.Describe(w.capture.Interfaces()); err != nil {
 		return wrapped(err)
 	}
-	if s, err := w.capture.Stats(); err == nil { // else they stay what they were
+	if s, err := w.capture.Stats(); err == nil { // else the last ones stand
 		w.stats = s
 	}
 	return wrapped(w.file.Tell(w.stats, int64(clock.Monotonic.Now())+w.origin, last))
@@ -158,8 +158,8 @@ func (w *packetWriter) finish() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var err error
-	if !ofOutput(w.failed) { // else it was told
-		err = w.tell(true)
+	if !ofOutput(w.failed) { // else it was reported
+		err = w.writeCounts(true)
 	}
 	for _, x := range []struct{ warning, details string }{
 		{"interfaces were removed", w.stats.Removed},
@@ -179,7 +179,8 @@ func (w *packetWriter) finish() error {
 	return err
 }
 
-// counts are those of each name of interfaces, which several may have had one after another. What found no room is known only of all together, which have one ring.
+// counts returns the counts by name of interface, which several interfaces may have had one after another. Lost packets are known
+// only for all together, which share a ring.
 func (w *packetWriter) counts() (all []Counts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

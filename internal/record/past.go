@@ -9,13 +9,13 @@ import (
 	"meridian/sensor/ring"
 )
 
-// past returns the line for the stamps of a ring that are from before the recorder's first reading of the clocks, nil
-// where the ring has none such or does not say. Programs leave readings of their own, an event meridian:clock each second,
+// past returns the line for the stamps of a ring before the recorder's first reading of the clocks, or nil without such stamps
+// or readings. Programs leave readings of their own, an event meridian:clock each second:
 //
 //	head 12, name of a clock up to a NUL, counter 8, its error 8, ns 8, their error 8
 //
-// of which those of MONOTONIC count, as far as they can be: a program that says nonsense misplaces its own events alone,
-// but not by much.
+// Those of MONOTONIC are used, unless they contradict the recorder's: so invalid readings of a program can misplace its own
+// events only, and not by much.
 func past(reader *ring.Reader, l *line) *line {
 	if l.counter == clock.Monotonic {
 		return nil
@@ -29,7 +29,7 @@ func past(reader *ring.Reader, l *line) *line {
 	first := l.knots[0]
 	var found []knot
 	le := binary.LittleEndian
-	// What of the ring cannot be understood is told when it is taken.
+	// Damage is reported when the packets are recorded.
 	_ = reader.Snapshot(func(p *ring.Packet) error {
 		if number < 0 || p.First >= first.counter {
 			return nil
@@ -63,7 +63,7 @@ func past(reader *ring.Reader, l *line) *line {
 		if n := len(p.knots); n > 0 && (k.counter <= p.knots[n-1].counter || k.ns <= p.knots[n-1].ns) {
 			continue
 		}
-		// MONOTONIC is never steered by more than 0.1 %.
+		// MONOTONIC is never slewed by more than 0.1%.
 		supposed, away := int64(l.at(k.counter)), first.ns-k.ns
 		if off := clock.Sub(k.ns, supposed); off > away/1000+1e6 || off < -away/1000-1e6 {
 			continue

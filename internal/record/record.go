@@ -1,50 +1,50 @@
-// Package record records one host: what goes in are the rings of the programs that emit events (sensor/ring), as they
-// start and end, and sources of other events (the kernel's, packets); what comes out is one trace in CTF 1.8, whose
-// events are all on one clock.
+// Package record records one host. In go the rings of the programs that emit events (sensor/ring), as they start and end, and
+// sources of other events (kernel events, packets). Out comes one trace in CTF 1.8, with all events on one clock.
 //
-//	rings in shared memory --> drain: take, put on the clock, write, commit --.
-//	sources, packets ------> a writer each, in a goroutine of its own --------+--> DIR/metadata  and a file for each stream
-//	clocks of the kernel --> an event each for how they stand, every second --'
+//	rings in shared memory --> drain: read, convert stamps, write, commit -----.
+//	sources, packets ------> a writer each, in a goroutine of its own ---------+--> DIR/metadata  and a file for each stream
+//	clocks of the kernel --> an event with the reading of each, every second --'
 //
 // # The clock
 //
 // The trace's clock is CLOCK_MONOTONIC, in ns, with the offset to 1970 that it had when the trace was begun. REALTIME may
-// be set or steered meanwhile: no stamp is made from it, and the events meridian:clock say how it went. Programs stamp
-// by the processor's counter. The recorder reads the counter and MONOTONIC at one instant (clock.Take) whenever it
-// holds a stamp that lies behind its last such reading, so that every stamp it writes lies between two of them, on a straight
-// line; what that may be off is the error of the readings, some 50 ns. Stamps from before the recorder's first reading go
-// by the readings that the program itself left in its ring, or else by the line through all of the recorder's.
+// be set or steered meanwhile: no stamp is made from it, and the events meridian:clock record its offset. Programs stamp by the
+// processor's counter. The recorder reads the counter and MONOTONIC at one instant (clock.Take) whenever it has a stamp
+// later than its last such reading. So every stamp that it writes lies between two readings, and is interpolated linearly; its
+// error is that of the readings, some 50 ns. Stamps before the recorder's first reading are interpolated between the
+// readings that the program itself left in its ring, or else extrapolated from the recorder's.
 //
 // # The trace
 //
-//	DIR/metadata           TSDL; put in place whole, before the first packet that needs it
+//	DIR/metadata           TSDL; replaced atomically, before the first packet that needs it
 //	    sensor_1_web_0     packets of shard 0 of a ring; 1 is its stream class, web the program
-//	    clocks_0_0         how the clocks stood
+//	    clocks_0_0         readings of the clocks
 //	    kernel_2_0         events of a source: kernel, stream class 2, its stream 0
-//	    packets/web.pcapng packets, stamped by the trace's clock; web-2 those of a second recorder, and so on
+//	    packets/web.pcapng packets, stamped by the trace's clock; web-2.pcapng those of a second recorder, and so on
 //
 //	packet header      magic 4, uuid 16, stream_id 4, stream_instance_id 8 (the shard)
 //	packet context     timestamp_begin 8, timestamp_end 8, content_size 8, packet_size 8 (bits), packet_seq_num 8,
 //	of a ring          events_discarded 8, crc32c 4 (of the events), ring_high 8, ring_low 8 (the ring's UUID),
-//	                   position 8 (in the shard, behind the last event), row, row_kind, row_id 8
+//	                   position 8 (in the shard, after the last event), row, row_kind, row_id 8
 //	event of a ring    timestamp 8, id 2, context, fields
 //
-// Each ring is a stream class of its own, because classes of events have numbers of their own in each.
+// Each ring is a stream class of its own, because each numbers its classes of events by itself.
 //
 // # Exactly once
 //
-// A packet is written to the file before the ring is told that its events may go. A recorder that is killed between the
-// two leaves events both in the trace and in the ring; one that is killed while it writes leaves a packet cut short, but for
-// those of sources, which are whole pages: between two of these alone the kernel breaks a write off. The next recorder in the
-// same directory cuts off what is torn, of packets too, and leaves out what lies before the last packet's position. One in another directory is told where its predecessor wrote (Options.After). Nothing is lost and nothing is recorded twice, except
-// that what never left the memory of a source, at most a quarter of a second, is lost with the recorder.
+// A packet is written to the file before its events are released in the ring. A recorder that is killed between the two leaves
+// events both in the trace and in the ring. One that is killed while it writes leaves a torn packet, except in the files of
+// sources: their packets are whole pages, and the kernel interrupts a write only between two pages. The next recorder in the same
+// directory cuts off torn packets, also of captures, and skips events before the last packet's position. One in another
+// directory is told where its predecessor wrote (Options.After). No event of a program is lost or recorded again. Events that
+// a source has buffered, at most a quarter of a second of them, are lost with the recorder.
 //
 // # Cost
 //
-// An event of a ring is copied twice and its stamp rewritten, some 0.1 us with what writing the file takes; a pass over
-// rings that have nothing takes about a microsecond each. Between passes the recorder rests 1 to 50 ms, the longer the
-// emptier the rings were. For root its thread comes before those of others (nice -20). What comes while it does not come is
-// kept by the rings, which grow for that (sensor/ring, spare.go): a queue of the recorder's own would be lost with it.
+// An event of a ring is copied two times and its stamp rewritten: some 0.1 us with the writing of the file. A pass over empty
+// rings takes about a microsecond each. Between passes the recorder pauses 1 to 50 ms, longer the emptier the rings were. As
+// root its thread has the highest priority (nice -20). While it does not run, events stay in the rings, which grow for that
+// (sensor/ring, spare.go): a queue in the recorder would be lost with it.
 package record
 
 import (
@@ -61,22 +61,22 @@ import (
 	"meridian/trace"
 )
 
-// Options say what is recorded, and where. All but Dir may be left out.
+// Options say what is recorded, and where. Only Dir is required.
 type Options struct {
-	Dir      string               // of the trace: none yet, or one of a recorder that has ended, which then goes on
-	Host     string               // name of the host in the trace; "" stands for its own
-	Title    string               // what the trace says of itself
-	Rings    []string             // directories in which programs have their rings; none: where they make them by themselves
+	Dir      string               // of the trace: new, or that of a recorder that has ended, which is continued
+	Host     string               // name of the host in the trace; "" for its hostname
+	Title    string               // description of the trace; "" for none
+	Rings    []string             // directories of the programs' rings; none for that of package sensor
 	Programs []string             // names with * and ?, or numbers of processes; none: all programs
-	Only     func(ring.Info) bool // says of which, before a ring is touched that another recorder may have; nil: of all
-	After    []string             // traces of recorders that were killed, whose last events are not to be recorded again
-	Interval time.Duration        // between readings of all clocks, and calls of Counts; 0 stands for a second
+	Only     func(ring.Info) bool // selects programs before their rings are opened, which another recorder may read; nil for all
+	After    []string             // traces of killed recorders, whose last events must not be recorded again
+	Interval time.Duration        // between readings of all clocks, and calls of Counts; 0 for a second
 	Sources  []Source             // of other events
 	Packets  Capture              // nil for none
 
-	Counts   func(Summary)   // told now and then what was recorded so far, by the goroutine of Run; may be nil
-	Failed   func(Failure)   // told at once of what is recorded no further, by the goroutine of Run; nil: Warnings are
-	Warnings *trace.Warnings // told what else went wrong without ending the recording; may be nil
+	Counts   func(Summary)   // called at each Interval with the counts so far, by the goroutine of Run; may be nil
+	Failed   func(Failure)   // called at once when a source or ring fails, by the goroutine of Run; nil: Warnings gets it
+	Warnings *trace.Warnings // gets all other faults that do not end the recording; may be nil
 }
 
 // Recorder records a host.
@@ -87,17 +87,17 @@ type Recorder struct {
 	own   *clocks
 
 	rings   map[string]*drain // that are being read, by file
-	known   map[string]bool   // files that are not to be read, or could not be
-	busy    map[string]bool   // files that another reader has
+	ignored map[string]bool   // files that must not be read, or could not be
+	busy    map[string]bool   // files that another recorder reads
 	ended   []*drain
 	sources []writer
-	over    int // how many sources have ended
+	done    int // how many sources have ended
 
 	failures []Failure
-	unlisted int // failures beyond the most that are kept
+	unlisted int // failures beyond maxFailures
 }
 
-// New begins a trace, or goes on with one whose recorder has ended. Nobody else may record into the same directory.
+// New begins a trace, or continues one whose recorder has ended. It fails while another recorder writes to the directory.
 func New(o Options) (*Recorder, error) { return newRecorder(o, clock.Take) }
 
 func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder, err error) {
@@ -120,7 +120,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			return nil, fmt.Errorf("record: looking for rings: %w", err)
 		}
 	}
-	r := &Recorder{o: o, times: newTimes(take), rings: map[string]*drain{}, known: map[string]bool{}, busy: map[string]bool{}}
+	r := &Recorder{o: o, times: newTimes(take), rings: map[string]*drain{}, ignored: map[string]bool{}, busy: map[string]bool{}}
 	if r.t, err = openTrace(&o, take(clock.Monotonic)); err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	return r, nil
 }
 
-// writer writes what a source brings. Run ends with the context, when all is written that was there by then; finish is for
-// after it. An error is the source's own affair but for an [outputError].
+// writer writes the events of a source. Run ends with the context, once the events up to then are written. Finish is called
+// after it. An [outputError] ends the recording, any other error only the source.
 type writer interface {
 	name() string
 	run(context.Context) error
@@ -161,8 +161,8 @@ type writer interface {
 	counts() []Counts
 }
 
-// Origin is by how much the trace's clock is ahead of CLOCK_MONOTONIC, in ns: what REALTIME was beyond it when the trace was
-// begun. It stays the same when a recorder goes on with the trace.
+// Origin returns by how many ns the trace's clock is ahead of CLOCK_MONOTONIC: the offset of REALTIME when the trace was begun. It
+// stays the same when another recorder continues the trace.
 func (r *Recorder) Origin() int64 { return originOf(r.t.m) }
 
 func originOf(m *ctf.Metadata) int64 {
@@ -170,9 +170,9 @@ func originOf(m *ctf.Metadata) int64 {
 	return c.OffsetSeconds*1_000_000_000 + c.Offset
 }
 
-// Run records until the context is done, and then what there is by then; earlier only where the trace cannot be
-// written. A source or a ring that fails is recorded no further, and all else goes on: Options.Failed, the summary and the
-// trace tell of it, and it is no error. What was written is readable in any case. It may be called once.
+// Run records until the context is done, including the events up to then. It ends earlier only where the trace cannot be written,
+// with an error. A source or a ring that fails is not recorded further and is no error: Options.Failed, the summary and the
+// trace report it, and all others are recorded on. The trace is readable in any case. Run must be called once.
 func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -182,73 +182,73 @@ func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 	}
 	errs := []error{r.drain(inner, over)}
 	cancel()
-	for range len(r.sources) - r.over {
+	for range len(r.sources) - r.done {
 		errs = append(errs, r.sourceOver(<-over))
 	}
 	errs = append(errs, r.finish()...)
 	return r.summary(), joined(errs...)
 }
 
-// Between passes over the rings the recorder rests, and it looks for new rings once in the longest of these rests. With what
-// a shard of a usual ring holds alone, that loses nothing below 20 MB/s and a shard.
+// The recorder pauses between passes over the rings, and looks for new rings once in the longest pause. A shard of the usual
+// size, without spare ones, loses nothing below 20 MB/s so.
 const (
-	shortRest = time.Millisecond
-	busyRest  = 8 * time.Millisecond // the longest while anything comes; see rest
-	longRest  = 50 * time.Millisecond
+	minPause     = time.Millisecond
+	maxBusyPause = 8 * time.Millisecond // while there are any events; see pause
+	maxPause     = 50 * time.Millisecond
 )
 
-// drain takes what comes until the context is done or the trace cannot be written, and what there is then.
+// drain records the rings until the context is done, including the events up to then, or until the trace cannot be written.
 func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
-	defer hurry()()
-	pause := shortRest
-	next := time.Now() // when the clocks are read
-	look := next       // when new rings are looked for, which reads directories
+	defer raisePriority()()
+	retryIn := minPause
+	nextInterval := time.Now()
+	nextFind := nextInterval // reading the directories costs more than a pass
 	for {
-		// What programs emitted until the end is taken; what they go on emitting is not waited for.
-		over := ctx.Err() != nil
+		// What programs emitted until the end is recorded by one more pass, and nothing that they emit later is waited for.
+		ending := ctx.Err() != nil
 		select {
 		case e := <-sources:
-			r.over++
+			r.done++
 			if err := r.sourceOver(e); err != nil {
 				return err
 			}
 		default:
 		}
-		if now := time.Now(); over || !now.Before(look) {
-			look = now.Add(longRest)
+		if now := time.Now(); ending || !now.Before(nextFind) {
+			nextFind = now.Add(maxPause)
 			if err := r.find(); err != nil {
 				return err
 			}
 		}
 		full, err := r.pass()
-		if err != nil || over {
+		if err != nil || ending {
 			return err
 		}
-		pause = longer(pause, full)
-		if now := time.Now(); !now.Before(next) {
-			next = now.Add(r.o.Interval)
+		retryIn = nextPause(retryIn, full)
+		if now := time.Now(); !now.Before(nextInterval) {
+			nextInterval = now.Add(r.o.Interval)
 			if err := r.beat(); err != nil {
 				return err
 			}
 		}
-		rest(pause)
+		pause(retryIn)
 	}
 }
 
-// longer returns the next rest, by how full the fullest shard was.
-func longer(pause time.Duration, full float64) time.Duration {
+// nextPause returns the pause after the given one. Fill is the share in use of the fullest shard.
+func nextPause(pause time.Duration, fill float64) time.Duration {
 	switch {
-	case full > 1./8:
-		return max(pause/2, shortRest)
-	case full > 1./16:
+	case fill > 1./8:
+		return max(pause/2, minPause)
+	case fill > 1./16:
 		return pause
-	case full > 0:
-		return min(2*pause, busyRest)
+	case fill > 0:
+		return min(2*pause, maxBusyPause)
 	}
-	return min(2*pause, longRest)
+	return min(2*pause, maxPause)
 }
 
-// beat does what is done at intervals.
+// beat does what Options.Interval asks for.
 func (r *Recorder) beat() error {
 	if err := r.own.write(); err != nil {
 		return err
@@ -264,25 +264,25 @@ func (r *Recorder) beat() error {
 	return nil
 }
 
-// pass takes what is in the rings, no more than they hold at once, and returns how full the fullest shard was. Rings whose
-// program is gone and which are empty are removed.
+// pass records the events in the rings, at most as many as they can hold at once, and returns the share in use of the fullest
+// shard. Empty rings of programs that have ended are removed.
 func (r *Recorder) pass() (full float64, err error) {
 	for path, d := range r.rings {
-		over := d.over()
+		ended := d.ended()
 		n, err := d.pass()
 		full = max(full, n)
-		if err == nil && over && n > 0 {
-			n, err = d.pass() // which finds nothing, unless somebody still writes
+		if err == nil && ended && n > 0 {
+			n, err = d.pass() // finds nothing, unless the ring is still written
 		}
 		if err != nil {
 			return full, err
 		}
-		if d.broken == nil && (!over || n > 0) {
+		if d.broken == nil && (!ended || n > 0) {
 			continue
 		}
 		delete(r.rings, path)
 		r.ended = append(r.ended, d)
-		if err := d.finish(over && d.broken == nil); err != nil {
+		if err := d.finish(ended && d.broken == nil); err != nil {
 			return full, err
 		}
 		if d.broken != nil {
@@ -290,14 +290,14 @@ func (r *Recorder) pass() (full float64, err error) {
 				return full, err
 			}
 		}
-		if !d.removed { // or it would be found again
-			r.known[path] = true
+		if !d.removed { // else find would open it again
+			r.ignored[path] = true
 		}
 	}
 	return full, nil
 }
 
-// finish completes the trace and lets go of everything.
+// finish completes the trace and closes everything.
 func (r *Recorder) finish() (errs []error) {
 	for path, d := range r.rings {
 		delete(r.rings, path)
@@ -311,7 +311,7 @@ func (r *Recorder) finish() (errs []error) {
 	return append(errs, r.t.close())
 }
 
-// directories returns where rings are looked for; "" stands for where programs make them by themselves.
+// directories returns where rings are looked for; "" for the directory of package sensor.
 func (r *Recorder) directories() []string {
 	if len(r.o.Rings) == 0 {
 		return []string{""}
@@ -319,17 +319,17 @@ func (r *Recorder) directories() []string {
 	return r.o.Rings
 }
 
-// find opens the rings of chosen programs that are new. An error is the trace's.
+// find opens the new rings of selected programs. An error means that the trace cannot be written.
 func (r *Recorder) find() error {
 	before := len(r.rings)
 	for _, dir := range r.directories() {
 		paths, err := ring.Find(dir)
 		if err != nil {
-			r.o.Warnings.Add(dir, "no rings can be looked for here", err.Error())
+			r.o.Warnings.Add(dir, "the directory of rings cannot be read", err.Error())
 			continue
 		}
 		for _, path := range paths {
-			if r.rings[path] == nil && !r.known[path] {
+			if r.rings[path] == nil && !r.ignored[path] {
 				if err := r.open(path); err != nil {
 					return err
 				}
@@ -342,16 +342,16 @@ func (r *Recorder) find() error {
 	return r.t.writeMetadata()
 }
 
-// open begins with a ring, if it is one of a chosen program and can be read. An error is the trace's.
+// open opens a ring, if its program is selected and it can be read. An error means that the trace cannot be written.
 func (r *Recorder) open(path string) error {
 	info, err := ring.Look(path)
-	if err == nil && (!chosen(r.o.Programs, info) || r.o.Only != nil && !r.o.Only(info)) {
-		r.known[path] = true
+	if err == nil && (!selected(r.o.Programs, info) || r.o.Only != nil && !r.o.Only(info)) {
+		r.ignored[path] = true
 		return nil
 	}
 	if err == nil && info.Elsewhere() {
-		r.known[path] = true
-		r.o.Warnings.Add(path, "the ring is of before this machine was started, or of another one, and is left as it is: make a trace of its own of it with sensor.Recover", "")
+		r.ignored[path] = true
+		r.o.Warnings.Add(path, "the ring is from before this machine was booted, or of another machine, and was not recorded: sensor.Recover makes a trace of it", "")
 		return nil
 	}
 	var reader *ring.Reader
@@ -360,21 +360,21 @@ func (r *Recorder) open(path string) error {
 	}
 	switch {
 	case errors.Is(err, ring.ErrUnready), errors.Is(err, os.ErrNotExist):
-		return nil // it will be ready, or is gone
+		return nil // not ready yet, or removed meanwhile
 	case errors.Is(err, ring.ErrBusy):
 		if !r.busy[path] {
 			r.busy[path] = true
-			r.o.Warnings.Add(path, "the ring has another reader, which has its events until it ends", "")
+			r.o.Warnings.Add(path, "another recorder reads the ring: its events are recorded there until that ends", "")
 		}
 		return nil
-	case err != nil: // perhaps another user's
-		r.known[path] = true
+	case err != nil: // for example another user's ring
+		r.ignored[path] = true
 		r.o.Warnings.Add(path, "the ring cannot be read", err.Error())
 		return nil
 	}
 	d, err := newDrain(reader, r.t, r.times, r.o.Warnings)
 	if err != nil {
-		r.known[path] = true
+		r.ignored[path] = true
 		reader.Close()
 		return r.fail(info.Program, info.PID, err)
 	}
@@ -382,8 +382,8 @@ func (r *Recorder) open(path string) error {
 	return nil
 }
 
-// chosen says whether a program is one of those that were asked for.
-func chosen(patterns []string, info ring.Info) bool {
+// selected reports whether the patterns select a program. No patterns select all.
+func selected(patterns []string, info ring.Info) bool {
 	for _, p := range patterns {
 		if ok, _ := filepath.Match(p, info.Program); ok || p == fmt.Sprint(info.PID) {
 			return true

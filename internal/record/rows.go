@@ -26,23 +26,23 @@ type rows struct {
 	first uint64 // the earliest stamp of all; 0 for none yet
 }
 
-// rowFile is the file of a stream. Its packets are pages, and it is written by many of them at once: where a recorder is
-// killed, the kernel breaks a write off between two pages, so that none is there in part. babeltrace2 would refuse the trace.
+// rowFile is the file of a stream. Its packets are whole pages, and are written many at once: when a recorder is killed, the
+// kernel interrupts a write only between two pages, so no packet is torn. babeltrace2 would refuse a torn one.
 type rowFile struct {
 	stream  trace.Stream
 	f       *os.File // nil until there is something to write
 	path    string
 	size    int64
-	packets []byte // that are not written yet
+	packets []byte // not written yet
 	w       *ctf.StreamWriter
 	at      uint64 // the latest stamp; 0 for none yet
 	lost    uint64
-	untold  bool // no packet says what was lost last
+	untold  bool // no packet has the last count of lost events
 }
 
 const (
-	page       = 4096
-	mostAtOnce = 256 << 10 // bytes of packets
+	page     = 4096
+	maxWrite = 256 << 10 // bytes of packets that are gathered
 )
 
 func newRows(t *hostTrace, name string, cpus bool) (*rows, error) {
@@ -166,7 +166,7 @@ func (r *rows) counts() (all []Counts) {
 // Write takes a packet.
 func (f *rowFile) Write(packet []byte) (int, error) {
 	f.packets = append(f.packets, packet...)
-	if len(f.packets) >= mostAtOnce {
+	if len(f.packets) >= maxWrite {
 		return len(packet), f.flush()
 	}
 	return len(packet), nil

@@ -118,7 +118,7 @@ func (d *drain) open(s *shardFile) (err error) {
 // full says what to do where there is no room.
 func full(err error) error {
 	if noRoom(err) {
-		return fmt.Errorf("%w: recording has ended, and what was written before is whole; make room and record into the same directory again: what programs emit meanwhile waits in their rings", err)
+		return fmt.Errorf("%w: the recording has ended, and the trace up to here is complete; free space and record to the same directory again: events that programs emit meanwhile stay in their rings", err)
 	}
 	return err
 }

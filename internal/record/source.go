@@ -10,22 +10,22 @@ import (
 	"meridian/trace"
 )
 
-// Source brings events that are not a program's: the kernel's, packets.
+// Source is a source of events that are not a program's: kernel events, changes of interfaces.
 type Source interface {
 	// Name names the source's files.
 	Name() string
-	// Streams and Classes return those known so far; both only grow, and grow before an event says so. The streams of a
-	// source are all processors (trace.CPU) or none is.
+	// Streams and Classes return those known so far. Both only grow, and grow before Read passes on an event that needs it. Either
+	// all streams of a source are processors (trace.CPU), or no stream is.
 	Streams() []trace.Stream
 	Classes() []trace.Class
-	// Read calls each with event after event, in order within a stream, until the context is done, and then with what
-	// was there by then. It returns nil then, and else what went wrong; an error of each ends it.
+	// Read calls each with every event, in order within a stream, until the context is done, including the events up to then.
+	// Then it returns nil. It ends earlier with an error of its own or of each.
 	Read(ctx context.Context, each func(*Event) error) error
-	// Lost returns how many events of each stream had to be left out so far. It may be called while Read runs.
+	// Lost returns how many events of each stream were lost so far. It may be called while Read runs.
 	Lost() []uint64
 }
 
-// Event is one of a source's. It belongs to the source again when each has returned.
+// Event is an event of a source. It belongs to each until that returns.
 type Event struct {
 	Stamp  uint64 // CLOCK_MONOTONIC, ns
 	Stream int    // index into the source's streams: for kernel events the processor
@@ -33,10 +33,10 @@ type Event struct {
 	Values []trace.Value
 }
 
-// latest is how long an event stays in memory at most.
-const latest = 250 * time.Millisecond
+// flushInterval is the longest time that an event stays in memory.
+const flushInterval = 250 * time.Millisecond
 
-// sourceWriter writes what a source brings.
+// sourceWriter writes the events of a source.
 type sourceWriter struct {
 	source Source
 	mu     sync.Mutex // the source's goroutine writes, another one flushes
@@ -57,14 +57,14 @@ func newSourceWriter(t *hostTrace, s Source) (*sourceWriter, error) {
 	return &sourceWriter{source: s, rows: r}, nil
 }
 
-// reading reads until read returns, and flushes beside it as often as [latest] asks. A flush that fails ends it, since read
-// would learn of that only when something comes.
+// reading runs read, and calls flush at each [flushInterval] meanwhile. A flush that fails ends it: read itself would notice the
+// failure only at the next event.
 func reading(ctx context.Context, flush func() error, read func(context.Context) error) error {
 	inner, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		t := time.NewTicker(latest)
+		t := time.NewTicker(flushInterval)
 		defer t.Stop()
 		for {
 			select {
@@ -86,7 +86,7 @@ func reading(ctx context.Context, flush func() error, read func(context.Context)
 
 func (w *sourceWriter) name() string { return w.source.Name() }
 
-// run writes until the source ends. What it gave before it failed is in the file then.
+// run writes until the source ends. Events before its failure are in the file then.
 func (w *sourceWriter) run(ctx context.Context) error {
 	err := reading(ctx, w.flush, func(ctx context.Context) error { return w.source.Read(ctx, w.take) })
 	w.mu.Lock()
@@ -102,7 +102,7 @@ func (w *sourceWriter) run(ctx context.Context) error {
 	if err == nil || ofOutput(err) {
 		return err
 	}
-	return errors.Join(err, w.keep())
+	return errors.Join(err, w.writeRest())
 }
 
 func (w *sourceWriter) take(e *Event) error {
@@ -129,12 +129,12 @@ func (w *sourceWriter) write(e *Event) error {
 		}
 	}
 	if e.Stream < 0 || e.Stream >= len(w.rows.files) || e.Class < 0 || e.Class >= w.rows.declared() {
-		return fmt.Errorf("record: %s: an event of stream %d and class %d, which it does not have", w.source.Name(), e.Stream, e.Class)
+		return fmt.Errorf("record: %s: event of unknown stream %d or class %d", w.source.Name(), e.Stream, e.Class)
 	}
 	return w.rows.write(e)
 }
 
-// flush writes out what is in memory, and what was lost.
+// flush writes the buffered events and the counts of lost ones.
 func (w *sourceWriter) flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,8 +148,8 @@ func (w *sourceWriter) flush() error {
 	return w.failed
 }
 
-// keep writes what is in memory, whatever became of the source. An error is the output's.
-func (w *sourceWriter) keep() error {
+// writeRest writes the buffered events, also of a source that has failed. An error is the output's.
+func (w *sourceWriter) writeRest() error {
 	w.rows.lose(w.source.Lost())
 	if err := w.rows.flush(); err != nil {
 		w.failed = err
@@ -158,7 +158,7 @@ func (w *sourceWriter) keep() error {
 	return nil
 }
 
-// finish is for after run.
+// finish is called after run.
 func (w *sourceWriter) finish() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,7 +167,7 @@ func (w *sourceWriter) finish() error {
 		if w.failed == nil {
 			err = w.rows.add(w.source.Streams())
 		}
-		err = errors.Join(err, w.keep())
+		err = errors.Join(err, w.writeRest())
 		if w.rows.end(); !ofOutput(err) {
 			err = errors.Join(err, w.rows.flush())
 		}

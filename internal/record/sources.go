@@ -9,24 +9,23 @@ import (
 	"meridian/trace"
 )
 
-// KernelEvents is a recording of the kernel's events, however it comes by them: that of package record/kernel by eBPF, that of
-// record/tracefs by the kernel's own buffers.
+// KernelEvents is a recording of kernel events: by eBPF (package record/kernel) or by ftrace (record/tracefs).
 type KernelEvents interface {
 	Classes() []trace.Class
-	// Read returns when Stop was called and all was given that happened before.
-	Read(ctx context.Context, give func(*bpf.Event) error) error
+	// Read returns when Stop was called and all earlier events were passed on.
+	Read(ctx context.Context, each func(*bpf.Event) error) error
 	Stop() error
 	Lost() ([]uint64, error) // by processor
 }
 
-// kernelSource brings the kernel's events.
+// kernelSource is a source of kernel events.
 type kernelSource struct {
 	recorder KernelEvents
 	streams  []trace.Stream
 	event    Event
 }
 
-// Kernel returns a recording of the kernel's events as a source, which ends and is given back when the recorder has run.
+// Kernel returns a recording of kernel events as a source. The caller closes the recording when the recorder has run.
 func Kernel(r KernelEvents) (Source, error) {
 	lost, err := r.Lost()
 	if err != nil {
@@ -44,7 +43,7 @@ func (k *kernelSource) Streams() []trace.Stream { return k.streams }
 func (k *kernelSource) Classes() []trace.Class  { return k.recorder.Classes() }
 
 func (k *kernelSource) Read(ctx context.Context, each func(*Event) error) error {
-	// What happened before the end is still to come, so that the end stops the kernel and not the reading.
+	// The end stops the recording in the kernel and not Read, which still passes on the earlier events.
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { stopped <- k.recorder.Stop() })
 	err := k.recorder.Read(context.WithoutCancel(ctx), func(e *bpf.Event) error {
@@ -67,13 +66,13 @@ func (k *kernelSource) Lost() []uint64 {
 	return lost
 }
 
-// interfaces brings the state of the network interfaces and its changes.
+// interfaces is a source of the states of network interfaces and of their changes.
 type interfaces struct {
 	watcher *netstate.Watcher
 	event   Event
 }
 
-// Interfaces returns what a watcher sees as a source.
+// Interfaces returns a watcher of network interfaces as a source.
 func Interfaces(w *netstate.Watcher) Source { return &interfaces{watcher: w} }
 
 func (n *interfaces) Name() string { return "interfaces" }

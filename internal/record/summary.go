@@ -13,9 +13,9 @@ type Counts struct {
 	Events      uint64 `json:"events"`
 	Bytes       uint64 `json:"bytes"` // of the packets
 	Packets     uint64 `json:"packets"`
-	Lost        uint64 `json:"lost"`                        // events that found no room before the recorder took them
-	Overwritten uint64 `json:"overwritten_bytes,omitempty"` // of a ring whose oldest events give way, before the recorder took them
-	Damaged     uint64 `json:"damaged,omitempty"`           // parts of a ring that could not be understood
+	Lost        uint64 `json:"lost"`                        // events that found a buffer full
+	Overwritten uint64 `json:"overwritten_bytes,omitempty"` // of a ring that overwrites its oldest events
+	Damaged     uint64 `json:"damaged,omitempty"`           // damaged parts of a ring
 	Moved       uint64 `json:"moved,omitempty"`             // events of a source with a stamp before the last one's, which got that one
 	Open        bool   `json:"open,omitempty"`              // more may come
 }

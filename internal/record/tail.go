@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// sensorFiles is what the names of files begin with that have the packets of a ring.
+// sensorFiles is the prefix of the names of files with packets of rings.
 const sensorFiles = "sensor_"
 
-// Places in a packet of a ring: the fields whose places do not depend on texts.
+// Offsets in a packet of a ring, of the fields before the first string.
 const (
 	packetMagic  = 0xc1fc1fc1
 	atTrace      = 4
@@ -35,20 +35,20 @@ type tailKey struct {
 	shard uint64
 }
 
-// tail is how far a file goes.
+// tail is the end of the whole packets of a file.
 type tail struct {
-	path                string // "" where it is not to be gone on with
-	size                int64  // of the packets that are whole
+	path                string // "" if the file is not continued
+	size                int64  // of the whole packets
 	packets             int
 	ring                [16]byte
 	shard               uint64
 	stream              uint32
-	position            uint64 // of the shard, behind the last event
+	position            uint64 // in the shard, after the last event
 	last                uint64 // stamp
 	sequence, discarded uint64
 }
 
-// readTail goes over the packets of a file to the last one that is whole, and cuts off what is behind it if told to.
+// readTail returns the tail of a file and the size of what follows it. With repair it cuts that off.
 func readTail(path string, uuid [16]byte, repair bool) (at tail, cut int64, err error) {
 	mode := os.O_RDONLY
 	if repair {
@@ -90,7 +90,7 @@ func readTail(path string, uuid [16]byte, repair bool) (at tail, cut int64, err 
 	return at, cut, nil
 }
 
-// next returns the tail with one more packet, or the same where there is no whole one.
+// next returns the tail with one more packet, or the same if the next packet is not whole.
 func (at tail) next(f io.ReaderAt, head []byte, size int64, uuid [16]byte) (tail, error) {
 	if size-at.size < packetFields {
 		return at, nil
@@ -119,12 +119,12 @@ func (at tail) next(f io.ReaderAt, head []byte, size int64, uuid [16]byte) (tail
 	}, nil
 }
 
-// largestPacket bounds what is read at once: a sub-buffer of 16 MiB and what stands before its events.
-const largestPacket = 1<<24 + 1<<12
+// maxPacket bounds what is read at once: a sub-buffer of 16 MiB and the fields before its events.
+const maxPacket = 1<<24 + 1<<12
 
-// whole checks the packet from one offset to another by its checksum.
+// whole reports whether the checksum of the packet between two offsets is right.
 func whole(f io.ReaderAt, from, to int64) (bool, error) {
-	if to-from > largestPacket {
+	if to-from > maxPacket {
 		return false, nil
 	}
 	b := make([]byte, to-from)

@@ -14,11 +14,11 @@ import (
 	"meridian/internal/record/packet"
 )
 
-// sourceHead is what of a packet of a source has its place whatever the texts behind it: up to and with its size.
+// sourceHead is the size of the fixed part of a source's packet: up to and including the packet's size.
 const sourceHead = atSize + 8
 
-// cutTorn cuts off what the recorder before was writing into the files of sources when it was killed, and returns how much
-// that was in each. Readers take such a packet as far as it goes at best; some stop at it.
+// cutTorn cuts off the torn packets that a killed recorder left in the files of sources, and returns their sizes by file. Some
+// readers stop at such a packet.
 func cutTorn(dir string, uuid [16]byte) (map[string]int64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func cutTorn(dir string, uuid [16]byte) (map[string]int64, error) {
 	return cut, nil
 }
 
-// cutTornPackets does so for files of packets. They are known by what they say of their stamps, whatever their host was called.
+// cutTornPackets does the same for the files of captures. The comment on their stamps shows that they are the trace's.
 func cutTornPackets(dir string, origin int64) (map[string]int64, error) {
 	dir = filepath.Join(dir, packetFiles)
 	entries, err := os.ReadDir(dir)
@@ -87,7 +87,7 @@ func cutTornFile(path string, uuid [16]byte) (cut int64, err error) {
 			return 0, err
 		}
 		if known := min(n, len(mark)); !bytes.Equal(head[:known], mark[:known]) {
-			return 0, nil // not of our writing, and so nobody's to cut
+			return 0, nil // not written by a recorder of this trace
 		}
 		rest := info.Size() - at
 		if length := le.Uint64(head[atSize:]); n == len(head) && length%8 == 0 && length/8 >= sourceHead && length/8 <= uint64(rest) {

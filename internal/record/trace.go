@@ -17,7 +17,7 @@ import (
 	"meridian/trace"
 )
 
-// hostTrace is the directory of a trace: its metadata, and who may write there.
+// hostTrace is the directory of a trace: its metadata, and the lock on it.
 type hostTrace struct {
 	dir  string
 	lock *os.File // of the directory
@@ -31,7 +31,7 @@ type hostTrace struct {
 // openTrace begins a trace, or goes on with one.
 func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 	if o.Dir == "" {
-		return nil, errors.New("record: no directory for the trace is given")
+		return nil, errors.New("record: Options.Dir is empty")
 	}
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
@@ -80,7 +80,7 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 	return t, nil
 }
 
-// vacant refuses a directory with other things in it. What begins with a dot is nobody's business, or our own.
+// vacant refuses a directory with other files in it, except those whose names begin with a dot.
 func vacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -118,7 +118,7 @@ func readMetadata(dir string) (*ctf.Metadata, error) {
 	return m, nil
 }
 
-// sameBoot refuses a trace whose clock began when the machine was started before: MONOTONIC counts from then.
+// sameBoot refuses a trace from before this machine was booted: MONOTONIC began anew then.
 func sameBoot(dir string, m *ctf.Metadata) error {
 	if boot := bootID(); m.Clocks[0].UUID != boot {
 		return fmt.Errorf("record: %s: the trace was recorded before the machine was last started, or on another one, and its clock is over; name another directory", dir)
@@ -232,7 +232,7 @@ func (t *hostTrace) id(class int) uint64 {
 	return t.m.Streams[class].ID
 }
 
-// writeMetadata puts the metadata in place, whole.
+// writeMetadata replaces the metadata atomically.
 func (t *hostTrace) writeMetadata() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,7 +240,7 @@ func (t *hostTrace) writeMetadata() error {
 	if err := t.m.WriteTSDL(&text); err != nil {
 		return &outputError{fmt.Errorf("record: %s: %w", t.dir, err)}
 	}
-	// Readers take files whose names begin with a dot for none of the trace's.
+	// Readers skip files whose names begin with a dot.
 	path := filepath.Join(t.dir, ".metadata.new")
 	err := os.WriteFile(path, text.Bytes(), 0o666)
 	if err == nil {

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package record
-
-import "time"
-
-func hurry() (done func()) { return func() {} }
-
-func rest(d time.Duration) { time.Sleep(d) }

@@ -1,0 +1,37 @@
+package record
+
+import (
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// raisePriority locks the goroutine to a thread and raises the thread's priority where the system permits it (root). Rings fill
+// fastest on a busy machine, and draining them takes little time but must not wait. Restore undoes both.
+func raisePriority() (restore func()) {
+	runtime.LockOSThread()
+	const thread = 0 // the caller's: on Linux each thread has its own priority, inherited by the children that it starts
+	before, err := unix.Getpriority(unix.PRIO_PROCESS, thread)
+	if err == nil {
+		err = unix.Setpriority(unix.PRIO_PROCESS, thread, -20)
+	}
+	return func() {
+		if err == nil {
+			unix.Setpriority(unix.PRIO_PROCESS, thread, 20-before) // the kernel returns 20 less the nice value
+		}
+		runtime.UnlockOSThread()
+	}
+}
+
+// pause stops the thread for at most d. A Go timer would wake it through another thread, which has not its priority: good enough
+// for long pauses, while the rings are empty. Short ones are a system call. Longer calls are not: after 10 ms the runtime
+// retakes the thread's processor (sysmon), and then polls about fifty times at short intervals.
+func pause(d time.Duration) {
+	if d > maxBusyPause {
+		time.Sleep(d)
+		return
+	}
+	t := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&t, nil) // a signal that ends it early costs a pass over the rings
+}
