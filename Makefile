@@ -16,7 +16,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
+.PHONY: help build test quick lint race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,23 +24,22 @@ help: ## list these words
 build: ## the command, as bin/meridian
 	go build -trimpath -o bin/meridian ./cmd/meridian
 
-test: ## all tests; as root it installs the programs that they need, else it says what it skips
+test: ## all tests; as root it installs the programs that they need, else it prints what it skips
 	go run ./tools/testall $(FLAGS) work
+
+quick: ## the daily tests, under a minute: no root, no browser, no other programs, fewer random cases
+	go run ./tools/testall -short $(FLAGS) work
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
 	go vet work
 	go tool staticcheck work
 
-race: ## all tests under the race detector
+race: ## the tests of packages with goroutines under the race detector
 	CGO_ENABLED=1 go run ./tools/testall -race $(FLAGS) work
 
-fuzz: ## every fuzz target FUZZTIME times (10000x)
-	@set -e; grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | sed 's/:func / /' | sort | \
-	while read -r file name; do \
-		echo "$$(dirname $$file) $$name"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$(dirname $$file) </dev/null; \
-	done
+fuzz: ## every fuzz target on FUZZTIME inputs (10000x)
+	go run ./tools/fuzzall -n $(FUZZTIME:x=) work
 
 bench: bench-align ## bench-align, then all benchmarks
 	go test -run '^$$' -bench . -benchmem work

@@ -1,11 +1,16 @@
-// Command suite runs the house's tests: it installs the programs that they need where that is possible, runs go test,
-// shows what failed and ends with one summary that names every skipped test and why it was skipped.
+// Command testall runs the tests: it installs the programs that they need where that is possible, runs go test, shows
+// what failed and ends with a summary that names every skipped test and the reason.
 //
-//	suite [go test's flags and packages]       suite -race ./...
-//	suite -install                             only installs
+//	testall [flags of go test] PACKAGES      testall -race work
+//	testall -short PACKAGES                  the daily tests: no other programs, no browser, no root, fewer cases
+//	testall -install                         only installs
+//
+// With -race, only packages that start goroutines or share memory between them are tested: in the others the race detector
+// finds nothing and makes every test five to ten times slower. Random tests try fewer cases, as with -short.
 //
 // With MERIDIAN_CI=1 in the environment everything must run: a program that cannot be installed or a skipped test is a
-// failure. The exit code is 0 if all is well and 1 otherwise.
+// failure, except with -short. A test that is skipped without a reason always is one. The exit code is 0 if all is well and 1
+// otherwise.
 package main
 
 import (
@@ -14,22 +19,49 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 
 	"meridian/internal/corpus"
 )
 
 func main() {
-	strict := os.Getenv("MERIDIAN_CI") == "1"
 	args := os.Args[1:]
-	if err := install(slices.Contains(args, "-race")); err != nil {
-		fmt.Fprintf(os.Stderr, "some tests will be skipped:\n%v\n", err)
-		if strict {
-			os.Exit(1)
+	has := func(flag string) bool { return slices.Contains(args, flag) }
+	strict := os.Getenv("MERIDIAN_CI") == "1" && !has("-short")
+	if !has("-short") {
+		if err := install(has("-race")); err != nil {
+			fmt.Fprintf(os.Stderr, "some tests will be skipped:\n%v\n", err)
+			if strict {
+				os.Exit(1)
+			}
 		}
 	}
 	if slices.Equal(args, []string{"-install"}) {
 		return
 	}
+	runs := [][]string{args}
+	if has("-race") {
+		var err error
+		if runs, err = raceRuns(args); err != nil {
+			fmt.Fprintln(os.Stderr, "testall:", err)
+			os.Exit(1)
+		}
+	}
+	r := newResult(os.Stdout)
+	failed := false
+	for _, run := range runs {
+		if err := test(r, run); err != nil {
+			failed = true
+		}
+	}
+	r.summary()
+	if failed || r.failed > 0 || r.wrong(strict) {
+		os.Exit(1)
+	}
+}
+
+// test runs go test with the arguments.
+func test(r *result, args []string) error {
 	// Ten minutes for a package, as go test has it, are few under the race detector on a busy machine.
 	c := exec.Command("go", append([]string{"test", "-json", "-timeout=40m"}, args...)...)
 	c.Stderr = os.Stderr
@@ -38,24 +70,32 @@ func main() {
 		err = c.Start()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "suite:", err)
-		os.Exit(1)
+		fmt.Fprintln(os.Stderr, "testall:", err)
+		return err
 	}
-	r := newResult(os.Stdout)
 	if err := r.read(out); err != nil {
-		fmt.Fprintln(os.Stderr, "suite:", err)
+		fmt.Fprintln(os.Stderr, "testall:", err)
 		// What cannot be read must still be drained, or go test would wait for ever.
 		io.Copy(os.Stderr, out)
 		r.failed++
 	}
-	failed := c.Wait() != nil || r.failed > 0
-	r.summary()
-	delete(r.skips, corpus.Absent) // which a clean machine may lack
-	if strict && len(r.skips) > 0 {
+	return c.Wait()
+}
+
+// wrong says whether tests were skipped that must not be.
+func (r *result) wrong(strict bool) bool {
+	wrong := false
+	if tests := r.skips[noReason]; len(tests) > 0 {
+		fmt.Println("FAIL: skipped without a reason:", strings.Join(tests, ", "))
+		wrong = true
+	}
+	skipped := len(r.skips)
+	if r.skips[corpus.Absent] != nil { // which a clean machine may lack
+		skipped--
+	}
+	if strict && skipped > 0 {
 		fmt.Println("FAIL: with MERIDIAN_CI=1 no test may be skipped")
-		failed = true
+		wrong = true
 	}
-	if failed {
-		os.Exit(1)
-	}
+	return wrong
 }

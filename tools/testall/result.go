@@ -97,15 +97,25 @@ func (r *result) show(key [2]string) {
 	}
 }
 
-// place is where a message of a test comes from, as the testing package writes it before the message.
-var place = regexp.MustCompile(`^\s*\w+\.go:\d+: `)
+// logged matches what the testing package writes before a message: the file and the line that logged it.
+var logged = regexp.MustCompile(`^\s*\w+\.go:\d+: `)
 
-// because finds the reason of a skipped test in its output: the message it logged last.
+// says matches a message of at least two words: a reason, and not a list without elements or a variable of a script.
+var says = regexp.MustCompile(`[a-zA-Z]+.* .*[a-zA-Z]+`)
+
+const noReason = "no reason given"
+
+// because finds the reason of a skipped test in its output: the last message that says something. Package testscript
+// logs a script's environment (WORK=...) after the reason, and brackets around it.
 func because(output []string) string {
-	reason := "no reason given"
+	reason := noReason
 	for _, line := range output {
-		if place.MatchString(line) {
-			reason = strings.TrimSpace(place.ReplaceAllString(line, ""))
+		if !logged.MatchString(line) {
+			continue
+		}
+		message := strings.Trim(strings.TrimSpace(logged.ReplaceAllString(line, "")), "[]")
+		if says.MatchString(message) && !strings.HasPrefix(message, "WORK=") {
+			reason = message
 		}
 	}
 	return reason

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"meridian/internal/corpus"
 )
 
 // run is what go test -json of Go 1.26 wrote for a package with a test of each fate, shortened.
@@ -53,6 +56,55 @@ func TestSummaryShowsFailuresAndWhySomeWereSkipped(t *testing.T) {
 	}
 	if r.failed != 3 || len(r.skips) != 1 {
 		t.Errorf("%d failed, skipped %v", r.failed, r.skips)
+	}
+}
+
+func TestReasonIsWhatSaysSomething(t *testing.T) {
+	for _, test := range []struct {
+		output []string
+		want   string
+	}{
+		{nil, noReason},
+		{[]string{"=== RUN   TestX\n", "--- SKIP: TestX (0.00s)\n"}, noReason},
+		{[]string{"    x_test.go:1: \n"}, noReason},
+		{[]string{"    x_test.go:1: []\n"}, noReason},
+		{[]string{"    testscript.go:1: WORK=$WORK\n"}, noReason},
+		{[]string{"    cmd.go:1: [needs two disks]\n", "    testscript.go:1: WORK=$WORK\n        PATH=x y\n"}, "needs two disks"},
+		{[]string{"    x_test.go:1: working on it\n", "    x_test.go:2: tshark is not installed\n"}, "tshark is not installed"},
+	} {
+		if got := because(test.output); got != test.want {
+			t.Errorf("%q: %q, want %q", test.output, got, test.want)
+		}
+	}
+}
+
+func TestSkipsFailWhereEverythingMustRunAndWithoutAReason(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		strict bool
+		wrong  bool
+	}{
+		{"needs root", false, false}, {"needs root", true, true}, {corpus.Absent, true, false}, {noReason, false, true},
+	} {
+		r := newResult(new(strings.Builder))
+		r.skips[test.reason] = []string{"p.TestX"}
+		if r.wrong(test.strict) != test.wrong {
+			t.Errorf("%+v", test)
+		}
+	}
+}
+
+func TestRaceDetectorRunsWhereGoroutinesMeet(t *testing.T) {
+	runs, err := raceRuns([]string{"-race", "meridian/match", "meridian/order", "meridian/align/quality", "meridian/internal/traceprocessor"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"-race", "meridian/internal/traceprocessor"},
+		{"-race", "meridian/match", "meridian/order", "-rapid.checks=20"},
+	}
+	if !slices.EqualFunc(runs, want, slices.Equal) {
+		t.Errorf("%q, want %q", runs, want)
 	}
 }
 

@@ -1,0 +1,160 @@
+// Command fuzzall runs every fuzz target of the packages a number of times each.
+//
+//	fuzzall [-n 10000] [-p 2] PACKAGES
+//
+// A package's tests are built once for all of its targets, and several packages are fuzzed at once, each by one worker: go
+// test would build and link them again for each target. What fails is kept where go test keeps it, in the package's folder
+// testdata/fuzz. The exit code is 0 if nothing failed and 1 otherwise.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// options are the command's flags.
+type options struct {
+	runs, parallel int
+	corpus         string
+}
+
+func main() {
+	var o options
+	// A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
+	flag.IntVar(&o.runs, "n", 10000, "run each target on `N` inputs")
+	flag.IntVar(&o.parallel, "p", runtime.GOMAXPROCS(0), "fuzz `N` packages at once")
+	flag.Parse()
+	ok, err := fuzz(o, flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fuzzall:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+// pkg is what go list prints of a package, and its fuzz targets.
+type pkg struct {
+	ImportPath, Dir           string
+	TestGoFiles, XTestGoFiles []string
+	targets                   []string
+}
+
+// fuzz runs all targets of the packages and says whether none failed.
+func fuzz(o options, patterns []string) (bool, error) {
+	packages, err := list(patterns)
+	if err != nil {
+		return false, err
+	}
+	scratch, err := os.MkdirTemp("", "fuzzall")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(scratch)
+	o.corpus = filepath.Join(scratch, "corpus")
+	var (
+		wait   sync.WaitGroup
+		mutex  sync.Mutex // of failed and of the output
+		failed int
+	)
+	room := make(chan struct{}, max(o.parallel, 1))
+	for i, p := range packages {
+		room <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-room }()
+			report, failures := p.fuzz(o, filepath.Join(scratch, fmt.Sprintf("%d.test", i)))
+			mutex.Lock()
+			defer mutex.Unlock()
+			fmt.Print(report)
+			failed += failures
+		})
+	}
+	wait.Wait()
+	targets := 0
+	for _, p := range packages {
+		targets += len(p.targets)
+	}
+	fmt.Printf("%d fuzz targets, %d failed\n", targets, failed)
+	return failed == 0 && targets > 0, nil
+}
+
+var target = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+
+// list returns the packages that have fuzz targets.
+func list(patterns []string) ([]pkg, error) {
+	out, err := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...).Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			err = fmt.Errorf("go list: %w\n%s", err, failed.Stderr)
+		}
+		return nil, err
+	}
+	var all []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p pkg
+		if err := d.Decode(&p); err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range target.FindAllSubmatch(text, -1) {
+				p.targets = append(p.targets, string(m[1]))
+			}
+		}
+		if len(p.targets) > 0 {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// fuzz builds a package's tests with the instrumentation of the fuzzer and runs its targets. It returns what a person wants
+// to read and the number of targets that failed.
+func (p pkg) fuzz(o options, binary string) (report string, failed int) {
+	var b strings.Builder
+	begin := time.Now()
+	if out, err := run(p.Dir, "go", "test", "-c", "-vet=off", "-fuzz=^"+p.targets[0]+"$", "-o", binary, "."); err != nil {
+		fmt.Fprintf(&b, "FAIL %s does not build\n%s", p.ImportPath, out)
+		return b.String(), len(p.targets)
+	}
+	defer os.Remove(binary)
+	fmt.Fprintf(&b, "%s built in %.1f s\n", p.ImportPath, time.Since(begin).Seconds())
+	for _, name := range p.targets {
+		begin := time.Now()
+		out, err := run(p.Dir, binary, "-test.run=^$", "-test.fuzz=^"+name+"$", fmt.Sprintf("-test.fuzztime=%dx", o.runs),
+			"-test.fuzzminimizetime=10x", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(o.corpus, p.ImportPath), "-test.timeout=20m")
+		verdict := "ok  "
+		if err != nil {
+			verdict = "FAIL"
+			failed++
+		}
+		fmt.Fprintf(&b, "%s %-32s %6.1f s\n", verdict, name, time.Since(begin).Seconds())
+		if err != nil {
+			fmt.Fprintf(&b, "%v\n%s", err, out)
+		}
+	}
+	return b.String(), failed
+}
+
+// run runs a command in a folder and returns all that it printed.
+func run(dir, name string, args ...string) ([]byte, error) {
+	c := exec.Command(name, args...)
+	c.Dir = dir
+	return c.CombinedOutput()
+}

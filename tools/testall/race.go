@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// raceCases is how many cases a random test of package rapid tries under the race detector: a fifth.
+const raceCases = 20
+
+// listed is what go list prints of a package.
+type listed struct {
+	ImportPath, Dir                    string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	TestImports, XTestImports          []string
+}
+
+// raceRuns turns the arguments of one run of go test into those of two: packages whose tests use package rapid, which has a
+// flag for the number of cases, and the others. Packages without goroutines are left out.
+func raceRuns(args []string) ([][]string, error) {
+	var flags, patterns []string
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			flags = append(flags, a)
+		} else {
+			patterns = append(patterns, a)
+		}
+	}
+	packages, err := list(patterns)
+	if err != nil {
+		return nil, err
+	}
+	random, others := slices.Clone(flags), slices.Clone(flags)
+	left := 0
+	for _, p := range packages {
+		shares, err := p.sharesMemory()
+		switch {
+		case err != nil:
+			return nil, err
+		case !shares:
+			left++
+		case slices.Contains(slices.Concat(p.TestImports, p.XTestImports), "pgregory.net/rapid"):
+			random = append(random, p.ImportPath)
+		default:
+			others = append(others, p.ImportPath)
+		}
+	}
+	fmt.Printf("%d packages without goroutines are not tested with -race\n", left)
+	var runs [][]string
+	if len(others) > len(flags) {
+		runs = append(runs, others)
+	}
+	if len(random) > len(flags) {
+		runs = append(runs, append(random, "-rapid.checks="+strconv.Itoa(raceCases)))
+	}
+	return runs, nil
+}
+
+func list(patterns []string) ([]listed, error) {
+	fields := "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,TestImports,XTestImports"
+	out, err := exec.Command("go", append([]string{"list", fields}, patterns...)...).Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			err = fmt.Errorf("go list: %w\n%s", err, failed.Stderr)
+		}
+		return nil, err
+	}
+	var all []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p listed
+		if err := d.Decode(&p); err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// sharesMemory says whether a package has tests, and a file of it or of its tests starts goroutines or imports what
+// protects memory that goroutines share.
+func (p listed) sharesMemory() (bool, error) {
+	tests := slices.Concat(p.TestGoFiles, p.XTestGoFiles)
+	if len(tests) == 0 {
+		return false, nil
+	}
+	for _, name := range slices.Concat(p.GoFiles, tests) {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return false, err
+		}
+		for _, i := range f.Imports {
+			switch i.Path.Value {
+			case `"sync"`, `"sync/atomic"`, `"golang.org/x/sync/errgroup"`:
+				return true, nil
+			}
+		}
+		starts := false
+		ast.Inspect(f, func(n ast.Node) bool {
+			_, isGo := n.(*ast.GoStmt)
+			starts = starts || isGo
+			return !starts
+		})
+		if starts {
+			return true, nil
+		}
+	}
+	return false, nil
+}
