@@ -10,7 +10,7 @@
 // What goes in are calls of MERIDIAN_EMIT in any thread; what comes out is a ring file as package sensor/ring of Meridian
 // describes it (version 1), which a Go program or Meridian's recorder reads while the program runs or after its death.
 // Every thread writes into a shard of the ring of its own, which it claims at its first event and gives back when it
-// ends, or earlier for a spare one, where a reader who is there does not come in time. On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs
+// ends, or earlier for a spare one, if there is a reader and it does not come in time. On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs
 // two loads, of where its switch is and of the switch, and a branch. Events that find no room are counted, where the reader sees the count.
 //
 // Programs include this file alone; what is not on the way of an event lies in the folder meridian beside it. README.md
@@ -466,7 +466,7 @@ MDN_COLD bool meridian_parse_tag(const char *text, struct meridian_tag *t);
 
 // meridian_start makes the ring and switches the events on that MERIDIAN_EVENTS names, or all. It returns 0, or an errno:
 // then nothing is recorded and the program may go on. A program starts once. meridian_stop ends it; the file stays for its
-// reader, who may miss an event that another thread is writing just then: stop when the others are done. meridian_switch turns all events on or off that patterns name, such as "http:*,!http:debug", and returns how many.
+// reader, which may miss an event that another thread is writing just then: stop when the others are done. meridian_switch turns all events on or off that patterns name, such as "http:*,!http:debug", and returns how many.
 MDN_COLD int meridian_start(const char *program);
 MDN_COLD int meridian_start_with(const char *program, const struct meridian_options *o);
 MDN_COLD void meridian_stop(void);

@@ -55,7 +55,7 @@ func (s *store) fill(n int) (time.Duration, error) {
 }
 
 // both runs two contenders at the same time, n events each, and returns how long the slower took: the time of an event
-// where nobody stands in another's way is what it was.
+// if the writers do not disturb each other, is that of one.
 func both(one, two func(int) (time.Duration, error)) func(int) (time.Duration, error) {
 	return func(n int) (time.Duration, error) {
 		var took [2]time.Duration

@@ -23,7 +23,7 @@ type absent struct{ what string }
 func (a absent) Error() string { return a.what }
 
 // lttng is a program with tracepoints under a session daemon of its own, which records into a ring of the size of
-// ours that overwrites what is oldest (a snapshot session), so that nobody reads while it is measured.
+// ours that overwrites what is oldest (a snapshot session), so that there is no reader while it is measured.
 //
 // Root's daemons all meet at one socket, so as root all this runs as the user nobody, whose daemon lies in LTTNG_HOME.
 func (b *bench) lttng() error {
@@ -87,10 +87,10 @@ const (
 	nobody    = 65534
 )
 
-// daemon is a session daemon of LTTng that nobody else uses.
+// daemon is a session daemon of LTTng for this program alone.
 type daemon struct {
 	home string
-	user *syscall.Credential // nil: who we are
+	user *syscall.Credential // nil: the user of this process
 	cmd  *exec.Cmd
 	dead chan error
 	said bytes.Buffer

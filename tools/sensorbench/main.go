@@ -1,9 +1,8 @@
-// Sensorbench measures what an event costs, Meridian's beside what people use instead, in one run on one machine.
+// Sensorbench measures the cost of an event, of Meridian's sensors and of other tools, in one run on one machine.
 //
-// Everybody notes the same: an event of six 64-bit integers, with a time. The limit is what no such thing can go below:
-// reading the cycle counter and storing 64 bytes. All are measured in turn, a sample of some milliseconds each, for many
-// rounds, so that other work on the machine hits all alike; what is printed are medians, and ratios of medians to the
-// limit.
+// All contenders record the same: an event of six 64-bit integers, with a time. The limit is reading the cycle counter and
+// storing 64 bytes, which no such tool can do without. All are measured in turn, a sample of some milliseconds each, for many
+// rounds, so that other work on the machine affects all alike. The output is medians, and their ratios to the limit.
 //
 //	round 1   limit | sensor | slog | ... | LTTng-UST (a C program that is told to)
 //	round 2   sensor | slog | ... | LTTng-UST | limit
@@ -11,7 +10,7 @@
 //
 //	go run ./tools/sensorbench [-rounds 41] [-sample 2ms] [-only TEXT] [-check] [-markdown]
 //
-// Whoever keeps the data does it in the cheapest way that it has: Meridian and LTTng in a ring of 1 MiB whose oldest part
+// A contender that keeps the data does it in its cheapest way: Meridian and LTTng in a ring of 1 MiB whose oldest part
 // is overwritten, loggers in a file through a buffer. The column "keeps" says what is left of an event. LTTng needs gcc and
 // the Debian packages lttng-tools and liblttng-ust-dev; without them its lines are missing, and with -check that fails. With
 // -check the exit code is 1 if a bar is missed (bars.go). Nothing here is a test: other work on the machine may not break
@@ -28,9 +27,9 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 41, "how many samples of each are taken")
-	sample := flag.Duration("sample", 2*time.Millisecond, "how long a sample is")
-	only := flag.String("only", "", "measure only those whose name has this text, and the limit")
+	rounds := flag.Int("rounds", 41, "samples of each contender")
+	sample := flag.Duration("sample", 2*time.Millisecond, "duration of a sample")
+	only := flag.String("only", "", "measure only the limit and the contenders whose names contain this text")
 	check := flag.Bool("check", false, "exit with 1 if a bar is missed")
 	markdown := flag.Bool("markdown", false, "print the table as Markdown")
 	flag.Parse()
@@ -45,24 +44,25 @@ func main() {
 	}
 }
 
-// bench is everybody who is measured, and what must be cleared away afterwards.
+// bench is the contenders, and what must be cleaned up afterwards.
 type bench struct {
 	dir     string
 	all     []*contender
 	closing []func() error // in the order of making
-	missing []string       // who could not be measured, and why
+	missing []string       // contenders that cannot be measured here, and why
 }
 
+// inside adds a contender of this process.
 func (b *bench) inside(name, keeps string, run func(int) (time.Duration, error)) {
 	b.all = append(b.all, &contender{name: name, keeps: keeps, run: run, inside: true})
 }
 
-// other adds one of those that people use instead.
+// other adds a tool that a Go program could use instead.
 func (b *bench) other(name, keeps string, run func(int) (time.Duration, error)) {
 	b.all = append(b.all, &contender{name: name, keeps: keeps, run: run, inside: true, other: true})
 }
 
-// outside adds one that runs in a process of its own.
+// outside adds a contender that runs in a process of its own.
 func (b *bench) outside(name, keeps string, run func(int) (time.Duration, error)) {
 	b.all = append(b.all, &contender{name: name, keeps: keeps, run: run})
 }
@@ -98,7 +98,7 @@ func run(rounds int, sample time.Duration, only string, markdown bool) (missed i
 	return b.judge(os.Stdout), nil
 }
 
-// assemble brings in everybody who can be measured here.
+// assemble adds the contenders that can be measured here.
 func (b *bench) assemble() error {
 	for _, part := range []func() error{b.limits, b.sensors, b.header, b.lttng, b.executionTrace, b.logs, b.openTelemetry, b.handmade} {
 		var a absent

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// contender is one way to note an event.
+// contender is one way to record an event.
 type contender struct {
 	name  string
 	keeps string // what is left of an event afterwards, and where; "" for nothing
-	// run notes n events and returns how long that took, preparations and clearing up aside.
+	// run records n events and returns how long that took, without preparation and cleaning up.
 	run func(n int) (time.Duration, error)
 	// inside says that run works in this process, so that its allocations can be counted.
 	inside bool
-	other  bool // what a Go programmer would use instead
+	other  bool // a tool that a Go program could use instead
 
 	batch   int       // events a sample
 	samples []float64 // ns an event
-	allocs  float64   // a event
+	allocs  float64   // an event
 }
 
-// measure takes samples of all contenders in turn, so that a slow minute of the machine is everybody's. A sample takes
+// measure takes samples of all contenders in turn, so that a slow minute of the machine affects all alike. A sample takes
 // about the time given.
 func measure(all []*contender, rounds int, sample time.Duration) error {
 	for _, c := range all {

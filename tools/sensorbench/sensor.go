@@ -24,7 +24,7 @@ var (
 	mark = sensor.NewMark("bench", "mark")
 )
 
-// sensors are ours. Nobody reads the ring: it is gone through again and again, as it is with a reader.
+// sensors adds Meridian's. The ring has no reader and overwrites: the writer goes through all of it repeatedly, as with a reader.
 func (b *bench) sensors() error {
 	if err := sensor.Start(sensor.Options{Overwrite: true, Events: "!bench:off", Interval: time.Hour}); err != nil {
 		return err

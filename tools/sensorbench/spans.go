@@ -12,7 +12,7 @@ import (
 )
 
 // executionTrace is the user log of Go's own execution tracer. The tracer runs for its own samples alone: it would
-// slow everybody.
+// slow all contenders.
 func (b *bench) executionTrace() error {
 	file, err := b.file("gotrace")
 	if err != nil {

@@ -3,7 +3,7 @@
 //
 //	MERIDIAN_EVENT, before main --> mdn_enter: the list --> mdn_register: text and record --> mdn_connect: the switch
 //
-// All of it happens under mdn.lock, which spins, since a child of fork must be able to make it free again. Who has it is
+// All of it happens under mdn.lock, which spins, since a child of fork must be able to make it free again. The thread that has it is
 // neither interrupted by a signal, whose handler might want it too, nor cancelled.
 
 static inline bool mdn_try_lock(void) {

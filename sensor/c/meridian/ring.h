@@ -82,7 +82,7 @@ static inline void mdn_measure(struct mdn_header *h) {
 
 static inline uint64_t mdn_pages(uint64_t n) { return (n + 4095) & ~(uint64_t)4095; }
 
-// mdn_count_lost brings what no shard could count into the ring. It is called when the ring is ready, and by who counted
+// mdn_count_lost brings what no shard could count into the ring. It is called when the ring is ready, and by a thread that counted
 // while it became so: one of the two finds the number.
 static inline void mdn_count_lost(void) {
 	uint64_t n = __atomic_exchange_n(&mdn.lost, 0, __ATOMIC_SEQ_CST);
@@ -205,7 +205,7 @@ static inline int mdn_create_somewhere(void) {
 }
 
 // fork: the child has the parent's memory, in which only the parent may write. So what lies there becomes memory of its own
-// that nobody reads (an event that a signal handler interrupted to fork still ends in it), and its first event makes a
+// that is never read (an event that a signal handler interrupted to fork still ends in it), and its first event makes a
 // ring. A child that only calls exec leaves no file behind. The lock keeps signals away until that is so: their handlers would
 // emit into the parent's.
 

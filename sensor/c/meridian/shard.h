@@ -1,16 +1,16 @@
 // The part of meridian.h, which includes it, that gives threads their shards and finds room in them. Of it only mdn_make_room
 // is on the way of an event, at the end of each sub-buffer.
 //
-//	first event of a thread --> mdn_make_room --> mdn_claim: a shard that nobody owns
+//	first event of a thread --> mdn_make_room --> mdn_claim: a free shard
 //	end of a sub-buffer -----> mdn_make_room --> mdn_enter_buffer: the next one
 //	                                        '--> mdn_go_on: the next is unread, so a spare shard
 //
-// There is no lock: who has set the owner in a shard's control block may write it. mdn.shards says which shards are for
+// There is no lock: the thread that has set the owner in a shard's control block may write it. mdn.shards says which shards are for
 // claiming and which are spare ones. A writer whose shard is full exchanges the two in it:
 //
 //	mdn.shards  | 0 1 2 ... 63 | 64 65 ... 95 |     the writer of 1 goes on in 64:   | 0 64 2 ... 63 | 1 65 ... 95 |
 //
-// so that the one it leaves is there for the next who needs one, once it was read. Rules and order are those of package
+// so that the one it leaves is there for the next thread, once it was read. Rules and order are those of package
 // sensor/ring (spare.go): the same events make the same ring.
 
 // mdn_drop counts an event that found no room.
@@ -22,12 +22,12 @@ MDN_COLD void mdn_drop(struct mdn_writer *w) {
 }
 
 // mdn_take makes the thread the owner of the shard that is at a place of mdn.shards, if it has none. A shard that came away
-// from there meanwhile is somebody else's to take.
+// from there meanwhile is another thread's to take.
 static inline bool mdn_take(unsigned char *map, unsigned place, uint32_t me, unsigned *shard) {
 	*shard = __atomic_load_n(&mdn.shards[place], __ATOMIC_RELAXED);
-	uint32_t *owner = &mdn_control_of(map, *shard)->owner, nobody = 0;
+	uint32_t *owner = &mdn_control_of(map, *shard)->owner, none = 0;
 	if (__atomic_load_n(owner, __ATOMIC_RELAXED) != 0 ||
-		!__atomic_compare_exchange_n(owner, &nobody, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		!__atomic_compare_exchange_n(owner, &none, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	if (__atomic_load_n(&mdn.shards[place], __ATOMIC_RELAXED) == *shard) return true;
 	__atomic_store_n(owner, 0, __ATOMIC_RELEASE);
@@ -52,7 +52,7 @@ static inline bool mdn_claim(struct mdn_writer *w) {
 	w->control = NULL;
 	w->position = w->limit = 0;
 	if (!__atomic_load_n(&mdn.ready, __ATOMIC_ACQUIRE)) { // a child of fork
-		if (!mdn_try_lock()) return false; // its other threads make it: nobody waits
+		if (!mdn_try_lock()) return false; // its other threads make it: none waits
 		int e = mdn.ready || !mdn.started ? 0 : mdn_create_somewhere();
 		for (struct mdn_class *c = e ? mdn.first : NULL; c; c = c->next) c->local = 0;
 		mdn_unlock();
@@ -102,7 +102,7 @@ static inline bool mdn_unread(const struct mdn_control *control, uint64_t end) {
 }
 
 // mdn_go_on exchanges the writer's shard for a spare one with room for an event. It looks for one now and then only, which
-// costs much more than to discard an event; and not without a reader, since nobody would empty the first.
+// costs much more than to discard an event; and not without a reader, since none would ever be emptied.
 static inline bool mdn_go_on(struct mdn_writer *w, uint64_t size) {
 	const struct meridian_options *o = &mdn.options;
 	unsigned char *map = mdn.map;
@@ -112,7 +112,7 @@ static inline bool mdn_go_on(struct mdn_writer *w, uint64_t size) {
 		return false;
 	}
 	w->spare_retry_in = 64;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST); // map is of the writer's generation, or memory that nobody reads, as in mdn_claim
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); // map is of the writer's generation, or memory that is never read, as in mdn_claim
 	if (w->generation != mdn.generation || !__atomic_load_n(&((struct mdn_header *)(void *)map)->reader, __ATOMIC_RELAXED))
 		return false;
 	for (unsigned i = o->shards, shard; i < o->shards + o->spare; i++) {
@@ -133,7 +133,7 @@ static inline bool mdn_go_on(struct mdn_writer *w, uint64_t size) {
 	return false;
 }
 
-// mdn_enter_buffer goes to the next sub-buffer, of which nobody needs what it holds.
+// mdn_enter_buffer goes to the next sub-buffer, whose old events are not needed any more.
 static inline bool mdn_enter_buffer(struct mdn_writer *w) {
 	uint64_t total = w->mask + 1, next = w->limit, end = next + mdn.options.buffer_size;
 	unsigned char *rest = w->base + (w->position & w->mask);
@@ -145,7 +145,7 @@ static inline bool mdn_enter_buffer(struct mdn_writer *w) {
 			return false;
 		}
 	} else if (mdn.options.overwrite) {
-		// Who reads what is about to be overwritten must learn it before the first byte of it changes.
+		// A reader that copies this sub-buffer must learn that it is lost before the first byte of it changes.
 		__atomic_store_n(&w->control->oldest, end - total, __ATOMIC_RELEASE);
 #if defined(__x86_64__) || defined(__i386__)
 		__atomic_signal_fence(__ATOMIC_SEQ_CST); // the processor keeps the order of stores
@@ -171,7 +171,7 @@ static inline bool mdn_find_room(struct mdn_writer *w, uint64_t size) {
 	return room;
 }
 
-// mdn_make_room is no point where a thread is cancelled, although what it calls may be: who emits does not expect it.
+// mdn_make_room is not a cancellation point, although functions that it calls are: a program does not expect one in an event.
 MDN_COLD bool mdn_make_room(const struct mdn_class *c, struct mdn_writer *w, uint64_t size) {
 	int before = errno, cancel;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
