@@ -111,7 +111,7 @@ const resting = `new Promise((done) => {
 	let still = 0, last = -1;
 	const until = performance.now() + 120000;
 	requestAnimationFrame(function look() {
-		const { all } = meridian.stats(), same = all === last && !meridian.data.busy;
+		const { all } = meridian.stats(), same = all === last && !meridian.data.busy();
 		last = all;
 		still = same ? still + 1 : 0;
 		if (still > 2 || performance.now() > until) done(still > 2);

@@ -271,7 +271,7 @@ func (b *panelBrowser) TilesAreCountedOnceHoweverOftenTheyCome(t *testing.T) {
 		while (Data.work(Infinity)) await later();
 		const sizes = ["0.1.0", "0.1.1"].map((key) => Data.get(key).size);
 		const lists = [...Data.get("0.1.0").lanes.values()].flatMap((lane) => Object.values(lane)).filter(ArrayBuffer.isView);
-		return [asked.length, Data.memory.bytes, sizes[0] + sizes[1], lists.reduce((n, list) => n + list.byteLength, 0)];
+		return [asked.length, Data.memory().bytes, sizes[0] + sizes[1], lists.reduce((n, list) => n + list.byteLength, 0)];
 	})()`)
 	if len(got) != 4 || got[0] < 3 || got[1] != got[2] || got[3] <= float64(len(tile)) || got[2] < 2*got[3] {
 		t.Errorf("asked %v times, counted %v bytes of %v, which are arrays of %v at least", got[0], got[1], got[2], got[3])

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,36 +27,6 @@ import (
 	"meridian/internal/testneed"
 	"meridian/tools/chromium"
 )
-
-// logic is the code of the panels in a real Chromium, without a page: what it computes is asked for as JSON.
-type logic struct {
-	t   *testing.T
-	ctx context.Context
-}
-
-// load loads the files of page whose functions are to be asked; App is there so that they can register.
-func (b *panelBrowser) load(t *testing.T) *logic {
-	t.Helper()
-	l := &logic{t, b.tab(t)}
-	var code strings.Builder
-	code.WriteString(`"use strict"; (() => { const App = { on() {}, about: null };` + "\n")
-	names := []string{"Time", "Elements", "Decode", "Query", "Data", "Tables", "Details", "Order", "Measure", "Search", "Violations", "Clocks", "Delays", "Chain", "Switches", "Share", "Help", "Ribbons"}
-	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join("../../internal/show/view/page", strings.ToLower(name)+".js"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		code.Write(text)
-	}
-	fmt.Fprintf(&code, "Object.assign(globalThis, { App, %s });\n})(); true", strings.Join(names, ", "))
-	if err := chromedp.Do(l.ctx, chromedp.Navigate("about:blank")); err != nil {
-		t.Fatal(err)
-	}
-	if !value[bool](l, code.String()) {
-		t.Fatal("the code did not load")
-	}
-	return l
-}
 
 // panelBrowser is a Chromium that the tests share, each in a tab of its own: to start one takes longer than most of them.
 type panelBrowser struct{ *chromium.Browser }
@@ -142,12 +113,13 @@ func (b *panelBrowser) address(t *testing.T, address, scheme string) *panelPage 
 		enable(ctx, log.Enable, cdp.Empty{}), enable(ctx, runtime.Enable, cdp.Empty{}),
 		enable(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}),
-		chromedp.Do(ctx, chromedp.EmulateViewport(1400, 860), chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS(`html[data-ready="true"]`))),
+		chromedp.Do(ctx, chromedp.EmulateViewport(1400, 860), chromedp.Navigate(address)),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	p.ready()
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -156,6 +128,27 @@ func (b *panelBrowser) address(t *testing.T, address, scheme string) *panelPage 
 		}
 	})
 	return p
+}
+
+// ready waits until the page has started; a page that throws an error does not.
+func (p *panelPage) ready() {
+	p.t.Helper()
+	const soon = `new Promise((done) => {
+		const until = performance.now() + 1000;
+		(function look() { const is = document.documentElement.dataset.ready === "true"; if (is || performance.now() > until) done(is); else setTimeout(look, 5); })();
+	})`
+	for range 100 {
+		if value[bool](p.logic, soon) {
+			return
+		}
+		p.mu.Lock()
+		trouble := slices.Clone(p.trouble)
+		p.mu.Unlock()
+		if len(trouble) > 0 {
+			p.t.Fatalf("the page does not start: %s", strings.Join(trouble, "\n"))
+		}
+	}
+	p.t.Fatal("the page does not start")
 }
 
 func enable[P, R any](ctx context.Context, command cdp.Command[P, R], params P) error {
@@ -290,7 +283,7 @@ func (p *panelPage) shot(name string) {
 // spot is where an instant of a row lies on the screen, below the row's top, in the view that the address names.
 func (p *panelPage) spot(row string, at, from, to float64, below float64) (x, y float64) {
 	p.t.Helper()
-	p.until(`meridian.data.busy === 0 && meridian.data.decoded > 0`, "the tiles do not come, so there is nothing to be pressed")
+	p.until(`meridian.data.busy() === 0 && meridian.data.decoded > 0`, "the tiles do not come, so there is nothing to be pressed")
 	// A frame settles where things are, after what was pressed before.
 	xy := value[[]float64](p.logic, fmt.Sprintf(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {
 		const box = document.getElementById("over").getBoundingClientRect();

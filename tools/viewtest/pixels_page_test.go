@@ -181,7 +181,7 @@ const names = `[...document.querySelectorAll(".name .text")].sort((a, b) => a.ge
 // still waits until the picture is complete.
 func (p *panelPage) still() {
 	p.t.Helper()
-	p.until(`meridian.data.busy === 0 && meridian.data.decoded > 0`, "the tiles do not come: "+value[string](p.logic, `meridian.data.busy + " " + meridian.data.decoded`))
+	p.until(`meridian.data.busy() === 0 && meridian.data.decoded > 0`, "the tiles do not come: "+value[string](p.logic, `meridian.data.busy() + " " + meridian.data.decoded`))
 	drawnNow[bool](p, `true`)
 }
 

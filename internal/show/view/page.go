@@ -2,7 +2,7 @@ package view
 
 import (
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html"
@@ -11,18 +11,19 @@ import (
 	"sync"
 )
 
-//go:embed page
-var pageFiles embed.FS
+//go:generate go run ../../../tools/pagebundle page page_bundle.js
 
-// scripts are the parts of the page's code in the order in which they run; together they are one function. First what draws
-// the timeline and what joins it all (main), then the panels, which register there.
-var scripts = []string{
-	"time", "elements", "decode", "query", "data", "colors", "runs", "view", "dock", "layout", "rows", "lanes", "summary", "ribbons", "links", "axis", "draw", "jump",
-	"pick", "minimap", "pointer", "keys", "main",
-	"details", "order", "measure", "search", "violations", "chain", "delays", "clocks", "switches", "tables", "share", "help",
-}
-
-var styles = []string{"page", "panels"}
+// What the page is made of: its markup, its style sheets and its script, which is the modules under page/ joined into one.
+var (
+	//go:embed page/page.html
+	pageMarkup string
+	//go:embed page/page.css
+	pageStyle string
+	//go:embed page/panels.css
+	panelStyle string
+	//go:embed page_bundle.js
+	pageScript string
+)
 
 // page is the page without a timeline: text before its marks (@NAME@) and the marks, by turns.
 type page struct {
@@ -33,17 +34,7 @@ type page struct {
 
 // thePage is put together once.
 var thePage = sync.OnceValue(func() *page {
-	p := &page{parts: strings.Split(pageFile("page.html"), "@")}
-	for _, name := range styles {
-		p.style += pageFile(name + ".css")
-	}
-	var code strings.Builder
-	code.WriteString("\"use strict\";\n(() => {\n")
-	for _, name := range scripts {
-		code.WriteString(pageFile(name + ".js"))
-	}
-	code.WriteString("})();\n")
-	p.script = code.String()
+	p := &page{parts: strings.Split(pageMarkup, "@"), style: pageStyle + panelStyle, script: pageScript}
 	p.policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		digest(p.script), digest(p.style))
 	return p
@@ -98,14 +89,6 @@ func clean(title string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(title, "\ufffd"))
-}
-
-func pageFile(name string) string {
-	text, err := pageFiles.ReadFile("page/" + name)
-	if err != nil {
-		panic(err) // the file was there when this was compiled
-	}
-	return string(text)
 }
 
 func digest(text string) string {

@@ -1,40 +1,46 @@
 package view
 
 import (
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestEveryFileOfThePageIsInIt(t *testing.T) {
-	files, err := pageFiles.ReadDir("page")
-	if err != nil {
-		t.Fatal(err)
+// No module may reach out of the page, nor have text taken for markup or code.
+func TestNoModuleOfThePageReachesOut(t *testing.T) {
+	modules, err := filepath.Glob("page/*.js")
+	if err != nil || len(modules) < 30 {
+		t.Fatalf("%d modules, %v", len(modules), err)
 	}
-	for _, f := range files {
-		name, ending, _ := strings.Cut(f.Name(), ".")
-		known := map[string][]string{"js": scripts, "css": styles, "html": {"page"}}[ending]
-		if !slices.Contains(known, name) {
-			t.Errorf("%s is in no list", f.Name())
+	for _, path := range append(modules, "page_bundle.js") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if n := len(scripts) + len(styles) + 1; n != len(files) {
-		t.Errorf("%d files are listed, %d are there", n, len(files))
-	}
-}
-
-// A part may not reach out of the page, nor have anything taken for markup or code.
-func TestEveryPartOfThePageIsQuiet(t *testing.T) {
-	for _, name := range scripts {
-		code := pageFile(name + ".js")
+		code := string(text)
 		for _, word := range []string{"</script", "<!--", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "XMLHttpRequest",
 			"WebSocket", "EventSource", "sendBeacon", "import(", "http:", "https:"} {
 			if strings.Contains(code, word) && !(word == "http:" && strings.Count(code, "http:") == strings.Count(code, "http://www.w3.org/")) {
-				t.Errorf("%s.js has %q", name, word)
+				t.Errorf("%s has %q", path, word)
 			}
 		}
-		if strings.Contains(code, "fetch(") && name != "data" {
-			t.Errorf("%s.js asks for something by itself: that is for data.js", name)
+		if strings.Contains(code, "fetch(") && path != "page/data.js" && path != "page_bundle.js" {
+			t.Errorf("%s makes a request: that is for data.js", path)
 		}
+	}
+}
+
+// What stands in the page cannot end its element, nor be taken for a mark of page.html.
+func TestThePartsOfThePageFit(t *testing.T) {
+	p := thePage()
+	if n := len(p.parts); n != 11 {
+		t.Errorf("page.html has %d parts", n)
+	}
+	if strings.Contains(p.style, "</") || strings.Contains(p.script, "</script") {
+		t.Error("a style or script ends early")
+	}
+	if first, _, _ := strings.Cut(strings.TrimPrefix(p.script, "// Code generated"), "("); !strings.Contains(first, "\n\"use strict\";\n") {
+		t.Errorf("the script begins with %q", first)
 	}
 }

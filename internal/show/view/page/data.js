@@ -2,328 +2,346 @@
 // their source (Served, Held). Tiles are kept while they are drawn, and asked for many at once; what a frame no longer
 // wants is called off. Answers never reach the page but through here, so that a live session can push into it too.
 
-const Data = (() => {
-  const FirstKeys = 3, MaxKeys = 8, MaxUnder = 3, MaxBytes = 192 << 20, Patience = 5000, MaxTiles = 4000, MaxEvents = 4000;
-  const tiles = new Map(); // key -> Tile, the least recently used first
-  const asked = new Map(); // key -> request
-  const waiting = new Map(); // key -> those who wait for it
-  const missing = new Map(); // what cannot be had, and until when it is not asked for again
-  const events = new Map();
-  let source = null, about = null, bytes = 0, toDecode = [], wanted = [], under = 0, decoded = 0, once = {}, lacking = false;
+import { App } from "./app.js";
+import * as Decode from "./decode.js";
+import * as Dock from "./dock.js";
+import * as Query from "./query.js";
+import * as Time from "./time.js";
 
-  // Served asks over HTTP, relative to the page's own address.
-  const Served = {
-    async open() { return this.json("about"); },
-    async ask(name, query, signal) {
-      const url = `api/${name}${query ? `?${new URLSearchParams(query)}` : ""}`;
-      const answer = await fetch(url, { signal });
-      if (answer.ok) return answer;
-      let reason = `${answer.status}`;
-      try { reason = (await answer.json()).error; } catch { /* it has no reason to give */ }
-      throw new Error(`${name}: ${reason}`);
-    },
-    async json(name, query) { return (await this.ask(name, query)).json(); },
-    has: () => true,
-    nearest: (key) => key,
-    // The first request is small, so that there soon is something to see.
-    batch: (keys) => keys.slice(0, decoded + under ? MaxKeys : FirstKeys),
-    async tiles(keys, signal) {
-      const answer = await this.ask("tiles", { keys: keys.join(",") }, signal);
-      return split(new Uint8Array(await answer.arrayBuffer()), keys);
-    },
-    events(from, count) { return this.json("events", { from, count }); },
-    search(q, after, limit) { return this.json("search", { q, after, limit }); },
-  };
+const FirstKeys = 3;
+const MaxKeys = 8;
+const MaxUnder = 3;
+const MaxBytes = 192 << 20;
+const Patience = 5000;
+const MaxTiles = 4000;
+const MaxEvents = 4000;
+const held = new Map(); // key -> Tile, the least recently used first
+const asked = new Map(); // key -> request
+const waiting = new Map(); // key -> those who wait for it
+const missing = new Map(); // what cannot be had, and until when it is not asked for again
+const known = new Map(); // the number of an event -> the event
+let source = null;
+export let about = null;
+let bytes = 0;
+const toDecode = [];
+let wanted = [];
+let under = 0;
+export let decoded = 0;
+const once = {};
+let lacking = false;
 
-  // Held takes the elements of one file, each unpacked when it is first needed.
-  const Held = {
-    async open() {
-      const held = await this.json("held");
-      this.chunk = new Map();
-      held.tiles.forEach((keys, n) => keys.forEach((key) => this.chunk.set(key, n)));
-      this.keys = held.tiles;
-      this.block = new Map();
-      held.events.forEach((blocks, n) => blocks.forEach((block, i) => this.block.set(block, [n, i])));
-      this.parts = new Map();
-      return this.json("about");
-    },
-    async json(id) {
-      const bytes = await this.element(id);
-      return JSON.parse(new TextDecoder().decode(bytes));
-    },
-    async element(id) {
-      const element = document.getElementById(id);
-      if (!element) throw new Error(`this file holds no ${id}`);
-      const bytes = await Decode.inflate(element.textContent.trim());
-      element.remove(); // the text would only take memory
-      return bytes;
-    },
-    part(id, make) {
-      if (!this.parts.has(id)) this.parts.set(id, this.element(id).then(make));
-      return this.parts.get(id);
-    },
-    has(key) { return this.chunk.has(key); },
-    // nearest is what is held of a tile's place: below a final tile, and where the file ends, that is a coarser one.
-    nearest(key) {
-      let [group, level, index] = key.split(".").map(Number);
-      for (; level <= about.top; level++, index = Math.floor(index / 2)) {
-        const coarser = `${group}.${level}.${index}`;
-        if (this.has(coarser)) return coarser;
-      }
-      return key;
-    },
-    batch(keys) {
-      const n = this.chunk.get(keys[0]);
-      return keys.filter((key) => this.chunk.get(key) === n);
-    },
-    async tiles(keys) {
-      const n = this.chunk.get(keys[0]);
-      const all = await this.part(`tiles-${n}`, (bytes) => split(bytes, this.keys[n]));
-      return new Map(keys.map((key) => [key, all.get(key)]));
-    },
-    async blockOf(event) {
-      const place = this.block.get(Math.floor(event / 256));
-      if (!place) return null;
-      const all = await this.part(`events-${place[0]}`, (bytes) => JSON.parse(new TextDecoder().decode(bytes)));
-      return all[place[1]];
-    },
-    async events(from, count) {
-      const found = [];
-      for (let e = from; e < from + count; e++) {
-        const block = await this.blockOf(e);
-        const event = block?.find((x) => x.event === e);
-        if (event) found.push(event);
-      }
-      return found;
-    },
-    // search looks at the events that the file holds, a block at a time; it gives up after a while, to be asked again.
-    async search(q, after, limit) {
-      const query = Query.parse(q), found = [], until = performance.now() + 200;
-      const blocks = [...this.block.keys()].sort((a, b) => a - b);
-      for (const block of blocks) {
-        if (block * 256 + 255 <= after) continue;
-        if (found.length >= limit || performance.now() > until) return { found, next: block * 256 - 1 };
-        for (const e of await this.blockOf(block * 256)) {
-          if (e.event <= after) continue;
-          const { name, category } = about.classes[e.class] ?? { name: "", category: "" }, row = about.rows[e.row];
-          if (Query.matches(query, { name, category, host: about.hosts[row.host].name, row: row.name, fields: e.fields ?? [] })) {
-            found.push({ event: e.event, at: e.at, row: e.row, class: e.class });
-          }
+// Served asks over HTTP, relative to the page's own address.
+const Served = {
+  async open() { return this.json("about"); },
+  async ask(name, query, signal) {
+    const url = `api/${name}${query ? `?${new URLSearchParams(query)}` : ""}`;
+    const answer = await fetch(url, { signal });
+    if (answer.ok) return answer;
+    let reason = `${answer.status}`;
+    try { reason = (await answer.json()).error; } catch { /* it has no reason to give */ }
+    throw new Error(`${name}: ${reason}`);
+  },
+  async json(name, query) { return (await this.ask(name, query)).json(); },
+  has: () => true,
+  nearest: (key) => key,
+  // The first request is small, so that there soon is something to see.
+  batch: (keys) => keys.slice(0, decoded + under ? MaxKeys : FirstKeys),
+  async tiles(keys, signal) {
+    const answer = await this.ask("tiles", { keys: keys.join(",") }, signal);
+    return split(new Uint8Array(await answer.arrayBuffer()), keys);
+  },
+  events(from, count) { return this.json("events", { from, count }); },
+  search(q, after, limit) { return this.json("search", { q, after, limit }); },
+};
+
+// Held takes the elements of one file, each unpacked when it is first needed.
+const Held = {
+  async open() {
+    const facts = await this.json("held");
+    this.chunk = new Map();
+    facts.tiles.forEach((keys, n) => keys.forEach((key) => this.chunk.set(key, n)));
+    this.keys = facts.tiles;
+    this.block = new Map();
+    facts.events.forEach((blocks, n) => blocks.forEach((block, i) => this.block.set(block, [n, i])));
+    this.parts = new Map();
+    return this.json("about");
+  },
+  async json(id) {
+    const bytes = await this.element(id);
+    return JSON.parse(new TextDecoder().decode(bytes));
+  },
+  async element(id) {
+    const element = document.getElementById(id);
+    if (!element) throw new Error(`this file holds no ${id}`);
+    const bytes = await Decode.inflate(element.textContent.trim());
+    element.remove(); // the text would only take memory
+    return bytes;
+  },
+  part(id, make) {
+    if (!this.parts.has(id)) this.parts.set(id, this.element(id).then(make));
+    return this.parts.get(id);
+  },
+  has(key) { return this.chunk.has(key); },
+  // nearest is what is held of a tile's place: below a final tile, and where the file ends, that is a coarser one.
+  nearest(key) {
+    let [group, level, index] = key.split(".").map(Number);
+    for (; level <= about.top; level++, index = Math.floor(index / 2)) {
+      const coarser = `${group}.${level}.${index}`;
+      if (this.has(coarser)) return coarser;
+    }
+    return key;
+  },
+  batch(keys) {
+    const n = this.chunk.get(keys[0]);
+    return keys.filter((key) => this.chunk.get(key) === n);
+  },
+  async tiles(keys) {
+    const n = this.chunk.get(keys[0]);
+    const all = await this.part(`tiles-${n}`, (bytes) => split(bytes, this.keys[n]));
+    return new Map(keys.map((key) => [key, all.get(key)]));
+  },
+  async blockOf(event) {
+    const place = this.block.get(Math.floor(event / 256));
+    if (!place) return null;
+    const all = await this.part(`events-${place[0]}`, (bytes) => JSON.parse(new TextDecoder().decode(bytes)));
+    return all[place[1]];
+  },
+  async events(from, count) {
+    const found = [];
+    for (let e = from; e < from + count; e++) {
+      const block = await this.blockOf(e);
+      const event = block?.find((x) => x.event === e);
+      if (event) found.push(event);
+    }
+    return found;
+  },
+  // search looks at the events that the file holds, a block at a time; it gives up after a while, to be asked again.
+  async search(q, after, limit) {
+    const query = Query.parse(q), found = [], until = performance.now() + 200;
+    const blocks = [...this.block.keys()].sort((a, b) => a - b);
+    for (const block of blocks) {
+      if (block * 256 + 255 <= after) continue;
+      if (found.length >= limit || performance.now() > until) return { found, next: block * 256 - 1 };
+      for (const e of await this.blockOf(block * 256)) {
+        if (e.event <= after) continue;
+        const { name, category } = about.classes[e.class] ?? { name: "", category: "" }, row = about.rows[e.row];
+        if (Query.matches(query, { name, category, host: about.hosts[row.host].name, row: row.name, fields: e.fields ?? [] })) {
+          found.push({ event: e.event, at: e.at, row: e.row, class: e.class });
         }
       }
-      return { found, next: -1 };
-    },
-  };
-
-  // split cuts an answer of several tiles.
-  function split(all, keys) {
-    const view = new DataView(all.buffer, all.byteOffset, all.byteLength), parts = new Map();
-    let p = 0;
-    for (const key of keys) {
-      if (p + 4 > all.length || p + 4 + view.getUint32(p, true) > all.length) throw new Error("an answer is cut short");
-      const n = view.getUint32(p, true);
-      if (n) parts.set(key, all.subarray(p + 4, p + 4 + n));
-      p += 4 + n;
     }
-    return parts;
-  }
+    return { found, next: -1 };
+  },
+};
 
-  async function open() {
-    source = document.getElementById("about") ? Held : Served;
-    about = await source.open();
-    Time.open(about.origin);
-    return about;
+// split cuts an answer of several tiles.
+function split(all, keys) {
+  const view = new DataView(all.buffer, all.byteOffset, all.byteLength), parts = new Map();
+  let p = 0;
+  for (const key of keys) {
+    if (p + 4 > all.length || p + 4 + view.getUint32(p, true) > all.length) throw new Error("an answer is cut short");
+    const n = view.getUint32(p, true);
+    if (n) parts.set(key, all.subarray(p + 4, p + 4 + n));
+    p += 4 + n;
   }
+  return parts;
+}
 
-  // get returns a tile if it is there, whole.
-  function get(key) {
-    const tile = tiles.get(key);
-    if (!tile) return null;
-    tiles.delete(key); // to the end: it was used
-    tiles.set(key, tile);
-    return tile.whole ? tile : null;
+export async function open() {
+  source = document.getElementById("about") ? Held : Served;
+  about = await source.open();
+  Time.open(about.origin);
+  return about;
+}
+
+// get returns a tile if it is there, whole.
+export function get(key) {
+  const tile = held.get(key);
+  if (!tile) return null;
+  held.delete(key); // to the end: it was used
+  held.set(key, tile);
+  return tile.whole ? tile : null;
+}
+
+// covered says that a coarser tile tells all of this one, or that this one cannot be had.
+export function covered(group, level, index) {
+  if (lacks(`${group}.${level}.${index}`)) return true;
+  for (let l = level + 1, i = Math.floor(index / 2); l <= about.top; l++, i = Math.floor(i / 2)) {
+    const tile = held.get(`${group}.${l}.${i}`);
+    if (tile?.final) return true;
   }
+  return false;
+}
 
-  // covered says that a coarser tile tells all of this one, or that this one cannot be had.
-  function covered(group, level, index) {
-    if (lacks(`${group}.${level}.${index}`)) return true;
-    for (let l = level + 1, i = Math.floor(index / 2); l <= about.top; l++, i = Math.floor(i / 2)) {
-      const tile = tiles.get(`${group}.${l}.${i}`);
-      if (tile?.final) return true;
+// best returns the tile that says most of a place: the one asked for, or the nearest coarser one.
+export function best(group, level, index) {
+  for (let l = level, i = index; l <= about.top; l++, i = Math.floor(i / 2)) {
+    const tile = get(`${group}.${l}.${i}`);
+    if (tile) return tile;
+  }
+  return null;
+}
+
+// want says what a frame would draw, what matters most first; hoped is what may be wanted next. Requests none of whose
+// tiles are wanted any more are called off; those that are hoped for only make room for what is wanted.
+export function want(keys, hoped) {
+  [keys, hoped] = [keys.map(nearest), hoped.map(nearest)];
+  wanted = keys;
+  const still = new Set(keys.some(fresh) ? keys : [...keys, ...hoped]);
+  for (const request of new Set(asked.values())) {
+    if (request.kept || request.keys.some((key) => still.has(key) || waiting.has(key))) continue;
+    request.abort.abort();
+    for (const key of request.keys) asked.delete(key);
+  }
+  ask(keys, false);
+  if (under === 0) ask(hoped, false);
+}
+
+const nearest = (key) => source.nearest(key);
+const fresh = (key) => !held.has(key) && !asked.has(key) && !lacks(key) && source.has(key);
+const lacks = (key) => missing.get(key) > performance.now();
+
+function ask(keys, kept) {
+  let left = [...new Set(keys)].filter(fresh);
+  while (left.length && (kept || under < MaxUnder)) {
+    const some = source.batch(left), rest = new Set(some);
+    left = left.filter((key) => !rest.has(key));
+    request(some, kept);
+  }
+}
+
+async function request(keys, kept) {
+  const one = { keys, kept, abort: new AbortController() };
+  let left = []; // what the answer had no room for
+  for (const key of keys) asked.set(key, one);
+  under++;
+  try {
+    const got = await source.tiles(keys, one.abort.signal);
+    if (!got.size) throw new Error("an answer has no tile");
+    for (const [key, part] of got) put(key, part);
+    left = keys.filter((key) => !got.has(key));
+  } catch (error) {
+    if (error.name !== "AbortError") {
+      console.error(error);
+      // The server may be asleep with the machine it is on.
+      for (const key of keys) fail(key, error, performance.now() + Patience);
+      setTimeout(() => App.redraw(1), Patience + 50);
     }
-    return false;
+  } finally {
+    under--;
+    for (const key of keys) if (asked.get(key) === one) asked.delete(key);
+    ask(left.filter((key) => waiting.has(key)), true);
+    App.redraw(1); // its frame asks again for those that are still wanted
   }
+}
 
-  // best returns the tile that says most of a place: the one asked for, or the nearest coarser one.
-  function best(group, level, index) {
-    for (let l = level, i = index; l <= about.top; l++, i = Math.floor(i / 2)) {
-      const tile = get(`${group}.${l}.${i}`);
-      if (tile) return tile;
-    }
-    return null;
+function fail(key, error, until = Infinity) {
+  missing.set(key, until);
+  for (const { reject } of waiting.get(key) ?? []) reject(error);
+  waiting.delete(key);
+}
+
+function put(key, part) {
+  missing.delete(key);
+  if (held.has(key)) return; // called off too late, and asked for again
+  try {
+    const tile = new Decode.Tile(key, part);
+    held.set(key, tile);
+    bytes += tile.size;
+    toDecode.push(tile);
+    if (tile.lacks && !lacking) { lacking = true; Dock.notice("Not all rows or messages are drawn: there are more on one host than can be. Filter the events or the hosts of the timeline."); }
+  } catch (error) {
+    fail(key, error);
   }
+  forget();
+}
 
-  // want says what a frame would draw, what matters most first; hoped is what may be wanted next. Requests none of whose
-  // tiles are wanted any more are called off; those that are hoped for only make room for what is wanted.
-  function want(keys, hoped) {
-    [keys, hoped] = [keys.map(nearest), hoped.map(nearest)];
-    wanted = keys;
-    const still = new Set(keys.some(fresh) ? keys : [...keys, ...hoped]);
-    for (const request of new Set(asked.values())) {
-      if (request.kept || request.keys.some((key) => still.has(key) || waiting.has(key))) continue;
-      request.abort.abort();
-      for (const key of request.keys) asked.delete(key);
-    }
-    ask(keys, false);
-    if (under === 0) ask(hoped, false);
+function drop(tile) {
+  if (held.get(tile.key) !== tile) return;
+  bytes -= tile.size;
+  held.delete(tile.key);
+}
+
+// forget lets the least recently used go; the coarsest stay, so that there is always something to draw.
+function forget() {
+  if (bytes < MaxBytes && held.size < MaxTiles) return;
+  const still = new Set(wanted);
+  for (const [key, tile] of held) {
+    if (bytes < MaxBytes * 0.9 && held.size < MaxTiles * 0.9) break;
+    if (tile.level >= about.top - 1 || still.has(key) || waiting.has(key)) continue;
+    drop(tile);
   }
+}
 
-  const nearest = (key) => source.nearest(key);
-  const fresh = (key) => !tiles.has(key) && !asked.has(key) && !lacks(key) && source.has(key);
-  const lacks = (key) => missing.get(key) > performance.now();
-
-  function ask(keys, kept) {
-    let left = [...new Set(keys)].filter(fresh);
-    while (left.length && (kept || under < MaxUnder)) {
-      const some = source.batch(left), rest = new Set(some);
-      left = left.filter((key) => !rest.has(key));
-      request(some, kept);
-    }
-  }
-
-  async function request(keys, kept) {
-    const one = { keys, kept, abort: new AbortController() };
-    let left = []; // what the answer had no room for
-    for (const key of keys) asked.set(key, one);
-    under++;
-    try {
-      const got = await source.tiles(keys, one.abort.signal);
-      if (!got.size) throw new Error("an answer has no tile");
-      for (const [key, part] of got) put(key, part);
-      left = keys.filter((key) => !got.has(key));
-    } catch (error) {
-      if (error.name !== "AbortError") {
-        console.error(error);
-        // The server may be asleep with the machine it is on.
-        for (const key of keys) fail(key, error, performance.now() + Patience);
-        setTimeout(() => App.redraw(1), Patience + 50);
-      }
-    } finally {
-      under--;
-      for (const key of keys) if (asked.get(key) === one) asked.delete(key);
-      ask(left.filter((key) => waiting.has(key)), true);
-      App.redraw(1); // its frame asks again for those that are still wanted
-    }
-  }
-
-  function fail(key, error, until = Infinity) {
-    missing.set(key, until);
-    for (const { reject } of waiting.get(key) ?? []) reject(error);
-    waiting.delete(key);
-  }
-
-  function put(key, part) {
-    missing.delete(key);
-    if (tiles.has(key)) return; // called off too late, and asked for again
-    try {
-      const tile = new Decode.Tile(key, part);
-      tiles.set(key, tile);
-      bytes += tile.size;
-      toDecode.push(tile);
-      if (tile.lacks && !lacking) { lacking = true; Dock.notice("Not all rows or messages are drawn: there are more on one host than can be. Filter the events or the hosts of the timeline."); }
-    } catch (error) {
-      fail(key, error);
-    }
-    forget();
-  }
-
-  function drop(tile) {
-    if (tiles.get(tile.key) !== tile) return;
-    bytes -= tile.size;
-    tiles.delete(tile.key);
-  }
-
-  // forget lets the least recently used go; the coarsest stay, so that there is always something to draw.
-  function forget() {
-    if (bytes < MaxBytes && tiles.size < MaxTiles) return;
-    const still = new Set(wanted);
-    for (const [key, tile] of tiles) {
-      if (bytes < MaxBytes * 0.9 && tiles.size < MaxTiles * 0.9) break;
-      if (tile.level >= about.top - 1 || still.has(key) || waiting.has(key)) continue;
-      drop(tile);
-    }
-  }
-
-  // work decodes until the time is up, and says whether there is something new to draw or more to do.
-  function work(until) {
-    if (!toDecode.length) return false;
-    const still = new Set(wanted);
-    toDecode.sort((a, b) => still.has(b.key) - still.has(a.key));
-    while (toDecode.length && performance.now() < until) {
-      const tile = toDecode[0], was = tile.size;
-      if (tiles.get(tile.key) !== tile) { // forgotten meanwhile
-        toDecode.shift();
-        continue;
-      }
-      try {
-        tile.step(until);
-        bytes += tile.size - was;
-      } catch (error) {
-        console.error(error);
-        tile.size = was;
-        drop(tile);
-        toDecode.shift();
-        fail(tile.key, error);
-        continue;
-      }
-      if (!tile.whole) break;
-      decoded++;
+// work decodes until the time is up, and says whether there is something new to draw or more to do.
+export function work(until) {
+  if (!toDecode.length) return false;
+  const still = new Set(wanted);
+  toDecode.sort((a, b) => still.has(b.key) - still.has(a.key));
+  while (toDecode.length && performance.now() < until) {
+    const tile = toDecode[0], was = tile.size;
+    if (held.get(tile.key) !== tile) { // forgotten meanwhile
       toDecode.shift();
-      for (const { resolve } of waiting.get(tile.key) ?? []) resolve(tile);
-      waiting.delete(tile.key);
+      continue;
     }
-    return true;
-  }
-
-  // load waits for a tile, or for the coarser one that says the same; null if nothing is held of it.
-  async function load(group, level, index) {
-    for (;;) {
-      const here = best(group, level, index);
-      if (here && (here.level === level || here.final)) return here;
-      const key = nearest(`${group}.${level}.${index}`);
-      if (here?.key === key || !source.has(key) || lacks(key)) return here;
-      ask([key], true);
-      await new Promise((resolve, reject) => {
-        if (!waiting.has(key)) waiting.set(key, []);
-        waiting.get(key).push({ resolve, reject });
-        App.redraw(1); // its frame decodes it
-      }).catch(() => {});
+    try {
+      tile.step(until);
+      bytes += tile.size - was;
+    } catch (error) {
+      console.error(error);
+      tile.size = was;
+      drop(tile);
+      toDecode.shift();
+      fail(tile.key, error);
+      continue;
     }
+    if (!tile.whole) break;
+    decoded++;
+    toDecode.shift();
+    for (const { resolve } of waiting.get(tile.key) ?? []) resolve(tile);
+    waiting.delete(tile.key);
   }
+  return true;
+}
 
-  // events brings events with their fields; one that was asked for before is remembered.
-  async function getEvents(from, count) {
-    if (count === 1 && events.has(from)) return [events.get(from)];
-    const found = await source.events(from, count);
-    for (const e of found) events.set(e.event, e);
-    while (events.size > MaxEvents) events.delete(events.keys().next().value);
-    return found;
+// load waits for a tile, or for the coarser one that says the same; null if nothing is held of it.
+export async function load(group, level, index) {
+  for (;;) {
+    const here = best(group, level, index);
+    if (here && (here.level === level || here.final)) return here;
+    const key = nearest(`${group}.${level}.${index}`);
+    if (here?.key === key || !source.has(key) || lacks(key)) return here;
+    ask([key], true);
+    await new Promise((resolve, reject) => {
+      if (!waiting.has(key)) waiting.set(key, []);
+      waiting.get(key).push({ resolve, reject });
+      App.redraw(1); // its frame decodes it
+    }).catch(() => {});
   }
+}
 
-  const again = (name) => (once[name] ??= source.json(name).catch((error) => { delete once[name]; throw error; }));
+// events brings events with their fields; one that was asked for before is remembered.
+export async function events(from, count) {
+  if (count === 1 && known.has(from)) return [known.get(from)];
+  const found = await source.events(from, count);
+  for (const e of found) known.set(e.event, e);
+  while (known.size > MaxEvents) known.delete(known.keys().next().value);
+  return found;
+}
 
-  return {
-    open, get, best, covered, want, work, load,
-    get about() { return about; },
-    get served() { return source === Served; },
-    get decoded() { return decoded; },
-    get memory() { return { bytes, tiles: tiles.size }; },
-    get busy() { return asked.size + toDecode.length; },
-    // tiles says what a frame or a panel wants soon, without waiting for it.
-    tiles: (keys) => ask(keys.map(nearest), true),
-    events: getEvents,
-    search: (q, after = -1, limit = 100) => source.search(q, after, limit),
-    violations: () => again("violations"),
-    plots: () => again("plots"),
-  };
-})();
+const again = (name) => (once[name] ??= source.json(name).catch((error) => { delete once[name]; throw error; }));
+
+export function served() { return source === Served; }
+
+export function memory() { return { bytes, tiles: held.size }; }
+
+export function busy() { return asked.size + toDecode.length; }
+
+// tiles says what a frame or a panel wants soon, without waiting for it.
+export const tiles = (keys) => ask(keys.map(nearest), true);
+
+export const search = (q, after = -1, limit = 100) => source.search(q, after, limit);
+
+export const violations = () => again("violations");
+
+export const plots = () => again("plots");

@@ -1,133 +1,136 @@
 // dock: the header with its buttons, and the dock at the side in which panels lie as tabs. A panel is an element; what
 // is in it is its maker's. The dock is as wide as people drag it.
 
-const Dock = (() => {
-  const panels = new Map(), byId = (id) => document.getElementById(id);
-  let current = "";
+import { App } from "./app.js";
+import * as Keys from "./keys.js";
+import * as Time from "./time.js";
 
-  function make(name, className, text) {
-    const made = document.createElement(name);
-    if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
-    return made;
+const panels = new Map();
+const byId = (id) => document.getElementById(id);
+let current = "";
+
+export function make(name, className, text) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// button puts a command into the header; pressed says whether it is a switch that is on.
+export function button(entry) {
+  const made = make("button", "tool", entry.label || entry.title);
+  made.type = "button";
+  made.id = `do-${entry.id}`;
+  made.title = entry.key ? `${entry.title} (${Keys.label(entry.key)})` : entry.title;
+  if (entry.label) made.setAttribute("aria-label", entry.title);
+  const show = () => { if (entry.pressed) made.setAttribute("aria-pressed", String(Boolean(entry.pressed()))); };
+  made.addEventListener("click", () => { entry.run(); show(); });
+  for (const name of ["raw", "theme", "panel"]) App.on(name, show);
+  show();
+  byId("tools").append(made);
+}
+
+// panel makes one, closed; show opens it. options: key, a key that opens and closes it; hint, what it is for.
+export function panel(id, title, { key = "", hint = "" } = {}) {
+  if (panels.has(id)) return panels.get(id).body;
+  const body = make("section", "panel");
+  body.id = `panel-${id}`;
+  body.hidden = true;
+  body.setAttribute("role", "tabpanel");
+  const tab = make("button", "tab", title);
+  tab.type = "button";
+  tab.id = `tab-${id}`;
+  tab.setAttribute("role", "tab");
+  tab.setAttribute("aria-controls", body.id);
+  tab.title = [hint, key && `(${Keys.label(key)})`].filter(Boolean).join(" ");
+  tab.addEventListener("click", () => show(id, true));
+  body.setAttribute("aria-labelledby", tab.id);
+  byId("tabs").append(tab);
+  byId("panels").append(body);
+  panels.set(id, { body, tab, title });
+  App.command({ id: `panel-${id}`, key, title: `${title}${hint ? `: ${hint}` : ""}`, group: "panels", run: () => show(id, current !== id || byId("dock").hidden) });
+  byId("do-dock").hidden = false;
+  mark();
+  return body;
+}
+
+function mark() {
+  for (const [id, p] of panels) {
+    const on = id === current && !byId("dock").hidden;
+    p.body.hidden = !on;
+    p.tab.setAttribute("aria-selected", String(on));
+    p.tab.tabIndex = on ? 0 : -1;
   }
+  byId("do-dock").setAttribute("aria-pressed", String(!byId("dock").hidden));
+}
 
-  // button puts a command into the header; pressed says whether it is a switch that is on.
-  function button(entry) {
-    const made = make("button", "tool", entry.label || entry.title);
-    made.type = "button";
-    made.id = `do-${entry.id}`;
-    made.title = entry.key ? `${entry.title} (${Keys.label(entry.key)})` : entry.title;
-    if (entry.label) made.setAttribute("aria-label", entry.title);
-    const show = () => { if (entry.pressed) made.setAttribute("aria-pressed", String(Boolean(entry.pressed()))); };
-    made.addEventListener("click", () => { entry.run(); show(); });
-    for (const name of ["raw", "theme", "panel"]) App.on(name, show);
-    show();
-    byId("tools").append(made);
+export function show(id, yes = true) {
+  if (yes && panels.has(id)) current = id;
+  byId("dock").hidden = !yes;
+  if (yes && !current && panels.size) [current] = panels.keys();
+  mark();
+  panels.get(current)?.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+  App.emit("panel", current, yes);
+  App.redraw();
+}
+
+// tabsByKeys is what people expect of tabs: arrows go along them.
+function tabsByKeys(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (!step) return;
+  const ids = [...panels.keys()], next = ids[(ids.indexOf(current) + step + ids.length) % ids.length];
+  show(next);
+  panels.get(next).tab.focus();
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+// widen makes a bar move an edge, by pointer and by arrows; to is told where the bar shall be, now says where it is.
+export function widen(bar, to, now) {
+  const move = (x) => { to(x); App.redraw(); };
+  bar.addEventListener("pointerdown", (e) => { bar.setPointerCapture(e.pointerId); e.preventDefault(); });
+  bar.addEventListener("pointermove", (e) => { if (e.buttons) move(e.clientX); });
+  bar.addEventListener("keydown", (e) => {
+    const step = { ArrowLeft: -24, ArrowRight: 24 }[e.key];
+    if (step) { move(now() + step); e.preventDefault(); e.stopPropagation(); }
+  });
+}
+
+// notice says a line above the timeline, until it is closed.
+export function notice(line) {
+  const place = byId("notice");
+  if (!place.querySelector(".close")) {
+    const close = make("button", "close", "×");
+    close.setAttribute("aria-label", "close this notice");
+    close.addEventListener("click", () => { place.replaceChildren(); place.hidden = true; App.redraw(); });
+    place.append(close);
   }
+  place.lastChild.before(make("p", "", line));
+  place.hidden = false;
+  App.redraw();
+}
 
-  // panel makes one, closed; show opens it. options: key, a key that opens and closes it; hint, what it is for.
-  function panel(id, title, { key = "", hint = "" } = {}) {
-    if (panels.has(id)) return panels.get(id).body;
-    const body = make("section", "panel");
-    body.id = `panel-${id}`;
-    body.hidden = true;
-    body.setAttribute("role", "tabpanel");
-    const tab = make("button", "tab", title);
-    tab.type = "button";
-    tab.id = `tab-${id}`;
-    tab.setAttribute("role", "tab");
-    tab.setAttribute("aria-controls", body.id);
-    tab.title = [hint, key && `(${Keys.label(key)})`].filter(Boolean).join(" ");
-    tab.addEventListener("click", () => show(id, true));
-    body.setAttribute("aria-labelledby", tab.id);
-    byId("tabs").append(tab);
-    byId("panels").append(body);
-    panels.set(id, { body, tab, title });
-    App.command({ id: `panel-${id}`, key, title: `${title}${hint ? `: ${hint}` : ""}`, group: "panels", run: () => show(id, current !== id || byId("dock").hidden) });
-    byId("do-dock").hidden = false;
-    mark();
-    return body;
+export function open(about) {
+  byId("title").textContent = about.title;
+  const many = (n, one) => `${Time.grouped(n)} ${one}${n === 1 ? "" : "s"}`;
+  const totals = [many(about.hosts.length, "host"), many(about.events, "event"), many(about.messages, "message")].map((t) => make("li", "", t));
+  for (const [verdict, name, what, why] of [
+    [4, "certain", "certain", "messages received before they were sent, beyond the bounds of the clocks"],
+    [3, "undecidable", "undecidable", "messages received before they were sent, but within the bounds of the clocks"],
+    [2, "quick", "too fast", "messages quicker than the least delay"]]) {
+    const n = about.verdicts?.[verdict];
+    if (!n) continue;
+    const item = make("li", name, `${Time.grouped(n)} ${what}`);
+    item.title = `${Time.grouped(n)} ${why}`;
+    totals.push(item);
   }
+  byId("totals").append(...totals);
+  for (const line of [...(about.warnings ?? []), ...(about.left ?? [])]) notice(line);
+  byId("do-dock").addEventListener("click", () => show(current, byId("dock").hidden));
+  byId("undock").addEventListener("click", () => show(current, false));
+  byId("tabs").addEventListener("keydown", tabsByKeys);
+  const dock = byId("dock");
+  widen(byId("sash"), (x) => { dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, innerWidth - x))}px`; }, () => innerWidth - dock.offsetWidth);
+}
 
-  function mark() {
-    for (const [id, p] of panels) {
-      const on = id === current && !byId("dock").hidden;
-      p.body.hidden = !on;
-      p.tab.setAttribute("aria-selected", String(on));
-      p.tab.tabIndex = on ? 0 : -1;
-    }
-    byId("do-dock").setAttribute("aria-pressed", String(!byId("dock").hidden));
-  }
-
-  function show(id, yes = true) {
-    if (yes && panels.has(id)) current = id;
-    byId("dock").hidden = !yes;
-    if (yes && !current && panels.size) [current] = panels.keys();
-    mark();
-    panels.get(current)?.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
-    App.emit("panel", current, yes);
-    App.redraw();
-  }
-
-  // tabsByKeys is what people expect of tabs: arrows go along them.
-  function tabsByKeys(event) {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step) return;
-    const ids = [...panels.keys()], next = ids[(ids.indexOf(current) + step + ids.length) % ids.length];
-    show(next);
-    panels.get(next).tab.focus();
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  // widen makes a bar move an edge, by pointer and by arrows; to is told where the bar shall be, now says where it is.
-  function widen(bar, to, now) {
-    const move = (x) => { to(x); App.redraw(); };
-    bar.addEventListener("pointerdown", (e) => { bar.setPointerCapture(e.pointerId); e.preventDefault(); });
-    bar.addEventListener("pointermove", (e) => { if (e.buttons) move(e.clientX); });
-    bar.addEventListener("keydown", (e) => {
-      const step = { ArrowLeft: -24, ArrowRight: 24 }[e.key];
-      if (step) { move(now() + step); e.preventDefault(); e.stopPropagation(); }
-    });
-  }
-
-  // notice says a line above the timeline, until it is closed.
-  function notice(line) {
-    const place = byId("notice");
-    if (!place.querySelector(".close")) {
-      const close = make("button", "close", "×");
-      close.setAttribute("aria-label", "close this notice");
-      close.addEventListener("click", () => { place.replaceChildren(); place.hidden = true; App.redraw(); });
-      place.append(close);
-    }
-    place.lastChild.before(make("p", "", line));
-    place.hidden = false;
-    App.redraw();
-  }
-
-  function open(about) {
-    byId("title").textContent = about.title;
-    const many = (n, one) => `${Time.grouped(n)} ${one}${n === 1 ? "" : "s"}`;
-    const totals = [many(about.hosts.length, "host"), many(about.events, "event"), many(about.messages, "message")].map((t) => make("li", "", t));
-    for (const [verdict, name, what, why] of [
-      [4, "certain", "certain", "messages received before they were sent, beyond the bounds of the clocks"],
-      [3, "undecidable", "undecidable", "messages received before they were sent, but within the bounds of the clocks"],
-      [2, "quick", "too fast", "messages quicker than the least delay"]]) {
-      const n = about.verdicts?.[verdict];
-      if (!n) continue;
-      const item = make("li", name, `${Time.grouped(n)} ${what}`);
-      item.title = `${Time.grouped(n)} ${why}`;
-      totals.push(item);
-    }
-    byId("totals").append(...totals);
-    for (const line of [...(about.warnings ?? []), ...(about.left ?? [])]) notice(line);
-    byId("do-dock").addEventListener("click", () => show(current, byId("dock").hidden));
-    byId("undock").addEventListener("click", () => show(current, false));
-    byId("tabs").addEventListener("keydown", tabsByKeys);
-    const dock = byId("dock");
-    widen(byId("sash"), (x) => { dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, innerWidth - x))}px`; }, () => innerWidth - dock.offsetWidth);
-  }
-
-  return { open, notice, button, panel, show, make, widen, get current() { return byId("dock").hidden ? "" : current; } };
-})();
+export function shown() { return byId("dock").hidden ? "" : current; }

@@ -1,172 +1,170 @@
 // elements: how text comes into the panels. Names and values come from files that anybody may have written: they only ever
 // become text nodes, each isolated in a <bdi>, so that neither markup nor direction marks of a name reach beyond it.
 
-const Elements = (() => {
-  // make builds an element: make("button", {class: "go", onclick: run}, "go"). Children are elements or text.
-  function make(tag, props = {}, ...children) {
-    const e = document.createElement(tag);
-    for (const [name, value] of Object.entries(props)) {
-      if (value === null || value === undefined || value === false) continue;
-      if (name === "class") e.className = value;
-      else if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
-      else if (name in e && !name.startsWith("aria")) e[name] = value;
-      else e.setAttribute(name, value === true ? "" : value);
+import * as Time from "./time.js";
+
+// make builds an element: make("button", {class: "go", onclick: run}, "go"). Children are elements or text.
+export function make(tag, props = {}, ...children) {
+  const e = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "class") e.className = value;
+    else if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
+    else if (name in e && !name.startsWith("aria")) e[name] = value;
+    else e.setAttribute(name, value === true ? "" : value);
+  }
+  e.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return e;
+}
+
+export const name = (text) => make("bdi", {}, String(text));
+export const button = (label, run, props = {}) => make("button", { type: "button", onclick: run, ...props }, label);
+export const grouped = (n) => Time.grouped(n);
+export const plural = (n, word) => `${grouped(n)} ${word}${n === 1 ? "" : "s"}`;
+
+// interval writes between which two lengths or instants something lies; null is a side without a bound.
+export function interval(low, high, write) {
+  if (low === null && high === null) return "without bounds";
+  return `${low === null ? "−∞" : write(low)} … ${high === null ? "+∞" : write(high)}`;
+}
+
+// facts makes a list of names and values; a value is text, or elements that stand for themselves.
+export function facts(pairs) {
+  return make("dl", { class: "facts" }, ...pairs.filter(Boolean).flatMap(([label, value]) => [
+    make("dt", {}, name(label)), make("dd", {}, ...(Array.isArray(value) ? value : [value instanceof Node ? value : name(value)]))]));
+}
+
+// section makes a headed part of a panel; its heading names it to screen readers.
+export function section(title, ...content) {
+  return make("section", { class: "part", "aria-label": title }, make("h3", {}, title), ...content);
+}
+
+const page = 200; // rows that a table shows at once; more come at a press
+
+// table makes an accessible table: {caption, columns, rows, pick, sort, empty}. A column is {title, text(row), node(row),
+// value(row): what to sort by, number: right-aligned}. With pick, the first column is a button that goes there, and so is
+// a click anywhere on the row. The table's own update(rows) replaces what it shows, mark(row) says which one is current.
+export function table({ caption, columns, rows, pick = null, sort = null, empty = "nothing" }) {
+  let all = rows, shown = page, by = sort, current = null;
+  const head = make("tr"), body = make("tbody"), more = button("more", () => { shown += page; fill(); }, { class: "more" });
+  const none = make("p", { class: "none" }, empty);
+  const made = make("table", {}, make("caption", {}, caption), make("thead", {}, head), body);
+  const whole = make("div", { class: "sheet" }, make("div", { class: "scroll", role: "region", tabIndex: 0, "aria-label": caption }, made), none, more);
+
+  columns.forEach((column, i) => {
+    const th = make("th", { scope: "col", class: column.number ? "number" : "" });
+    if (column.value) {
+      th.append(button(column.title, () => { by = { column: i, down: by?.column === i ? !by.down : Boolean(column.number) }; fill(); }, { class: "sort" }));
+    } else {
+      th.append(column.title);
     }
-    e.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
-    return e;
+    head.append(th);
+  });
+
+  function sorted() {
+    if (!by) return all;
+    const { value } = columns[by.column], sign = by.down ? -1 : 1;
+    return [...all].sort((a, b) => {
+      const x = value(a), y = value(b);
+      return x < y ? -sign : x > y ? sign : 0;
+    });
   }
 
-  const name = (text) => make("bdi", {}, String(text));
-  const button = (label, run, props = {}) => make("button", { type: "button", onclick: run, ...props }, label);
-  const grouped = (n) => Time.grouped(n);
-  const plural = (n, word) => `${grouped(n)} ${word}${n === 1 ? "" : "s"}`;
+  const content = (column, row) => (column.node ? column.node(row) : name(column.text(row)));
 
-  // interval writes between which two lengths or instants something lies; null is a side without a bound.
-  function interval(low, high, write) {
-    if (low === null && high === null) return "without bounds";
-    return `${low === null ? "−∞" : write(low)} … ${high === null ? "+∞" : write(high)}`;
+  function line(row) {
+    const tr = make("tr", {}, ...columns.map((column, i) => {
+      const cell = make(i ? "td" : "th", { class: column.number ? "number" : "", scope: i ? null : "row" });
+      cell.append(pick && !i ? button(content(column, row), () => pick(row), { class: "pick" }) : content(column, row));
+      if (!column.node) cell.title = column.text(row);
+      return cell;
+    }));
+    if (pick) {
+      tr.className = "picks";
+      tr.addEventListener("click", (e) => { if (!e.target.closest("button")) pick(row); });
+    }
+    if (row === current) tr.setAttribute("aria-current", "true");
+    tr.row = row;
+    return tr;
   }
 
-  // facts makes a list of names and values; a value is text, or elements that stand for themselves.
-  function facts(pairs) {
-    return make("dl", { class: "facts" }, ...pairs.filter(Boolean).flatMap(([label, value]) => [
-      make("dt", {}, name(label)), make("dd", {}, ...(Array.isArray(value) ? value : [value instanceof Node ? value : name(value)]))]));
+  function fill() {
+    [...head.children].forEach((th, i) => {
+      if (by?.column === i) th.setAttribute("aria-sort", by.down ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+    });
+    const lines = sorted();
+    body.replaceChildren(...lines.slice(0, shown).map(line));
+    made.hidden = !lines.length;
+    none.hidden = lines.length > 0;
+    more.hidden = lines.length <= shown;
+    more.textContent = `show more (${grouped(lines.length - shown)} left)`;
   }
 
-  // section makes a headed part of a panel; its heading names it to screen readers.
-  function section(title, ...content) {
-    return make("section", { class: "part", "aria-label": title }, make("h3", {}, title), ...content);
-  }
-
-  const page = 200; // rows that a table shows at once; more come at a press
-
-  // table makes an accessible table: {caption, columns, rows, pick, sort, empty}. A column is {title, text(row), node(row),
-  // value(row): what to sort by, number: right-aligned}. With pick, the first column is a button that goes there, and so is
-  // a click anywhere on the row. The table's own update(rows) replaces what it shows, mark(row) says which one is current.
-  function table({ caption, columns, rows, pick = null, sort = null, empty = "nothing" }) {
-    let all = rows, shown = page, by = sort, current = null;
-    const head = make("tr"), body = make("tbody"), more = button("more", () => { shown += page; fill(); }, { class: "more" });
-    const none = make("p", { class: "none" }, empty);
-    const made = make("table", {}, make("caption", {}, caption), make("thead", {}, head), body);
-    const whole = make("div", { class: "sheet" }, make("div", { class: "scroll", role: "region", tabIndex: 0, "aria-label": caption }, made), none, more);
-
-    columns.forEach((column, i) => {
-      const th = make("th", { scope: "col", class: column.number ? "number" : "" });
-      if (column.value) {
-        th.append(button(column.title, () => { by = { column: i, down: by?.column === i ? !by.down : Boolean(column.number) }; fill(); }, { class: "sort" }));
+  whole.update = (rows) => { all = rows; shown = page; fill(); };
+  whole.order = sorted;
+  // mark shows the row even if it is beyond those shown, and brings it into sight.
+  whole.mark = (row) => {
+    current = row;
+    const at = row ? sorted().indexOf(row) : -1;
+    if (at >= shown) { shown = at + page; fill(); }
+    for (const tr of body.children) {
+      if (tr.row === row) {
+        tr.setAttribute("aria-current", "true");
+        tr.scrollIntoView({ block: "nearest" });
       } else {
-        th.append(column.title);
+        tr.removeAttribute("aria-current");
       }
-      head.append(th);
-    });
-
-    function sorted() {
-      if (!by) return all;
-      const { value } = columns[by.column], sign = by.down ? -1 : 1;
-      return [...all].sort((a, b) => {
-        const x = value(a), y = value(b);
-        return x < y ? -sign : x > y ? sign : 0;
-      });
     }
+  };
+  fill();
+  return whole;
+}
 
-    const content = (column, row) => (column.node ? column.node(row) : name(column.text(row)));
+// check makes a labelled box to tick.
+export function check(label, checked, change) {
+  const box = make("input", { type: "checkbox", checked, onchange: () => change(box.checked) });
+  const whole = make("label", { class: "check" }, box, label);
+  whole.box = box;
+  return whole;
+}
 
-    function line(row) {
-      const tr = make("tr", {}, ...columns.map((column, i) => {
-        const cell = make(i ? "td" : "th", { class: column.number ? "number" : "", scope: i ? null : "row" });
-        cell.append(pick && !i ? button(content(column, row), () => pick(row), { class: "pick" }) : content(column, row));
-        if (!column.node) cell.title = column.text(row);
-        return cell;
-      }));
-      if (pick) {
-        tr.className = "picks";
-        tr.addEventListener("click", (e) => { if (!e.target.closest("button")) pick(row); });
-      }
-      if (row === current) tr.setAttribute("aria-current", "true");
-      tr.row = row;
-      return tr;
-    }
+// choice makes a labelled list of [value, text] to choose from.
+export function choice(label, options, change) {
+  const list = make("select", { onchange: () => change(list.value) }, ...options.map(([value, text]) => make("option", { value }, text)));
+  const whole = make("label", { class: "choice" }, make("span", {}, label), list);
+  whole.list = list;
+  return whole;
+}
 
-    function fill() {
-      [...head.children].forEach((th, i) => {
-        if (by?.column === i) th.setAttribute("aria-sort", by.down ? "descending" : "ascending");
-        else th.removeAttribute("aria-sort");
-      });
-      const lines = sorted();
-      body.replaceChildren(...lines.slice(0, shown).map(line));
-      made.hidden = !lines.length;
-      none.hidden = lines.length > 0;
-      more.hidden = lines.length <= shown;
-      more.textContent = `show more (${grouped(lines.length - shown)} left)`;
-    }
-
-    whole.update = (rows) => { all = rows; shown = page; fill(); };
-    whole.order = sorted;
-    // mark shows the row even if it is beyond those shown, and brings it into sight.
-    whole.mark = (row) => {
-      current = row;
-      const at = row ? sorted().indexOf(row) : -1;
-      if (at >= shown) { shown = at + page; fill(); }
-      for (const tr of body.children) {
-        if (tr.row === row) {
-          tr.setAttribute("aria-current", "true");
-          tr.scrollIntoView({ block: "nearest" });
-        } else {
-          tr.removeAttribute("aria-current");
-        }
-      }
-    };
-    fill();
-    return whole;
+// copy puts text on the clipboard; pages from a disk may not have one, and then a selection of old does it.
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = make("textarea", { value: text, class: "aside", readOnly: true });
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
   }
+}
 
-  // check makes a labelled box to tick.
-  function check(label, checked, change) {
-    const box = make("input", { type: "checkbox", checked, onchange: () => change(box.checked) });
-    const whole = make("label", { class: "check" }, box, label);
-    whole.box = box;
-    return whole;
-  }
-
-  // choice makes a labelled list of [value, text] to choose from.
-  function choice(label, options, change) {
-    const list = make("select", { onchange: () => change(list.value) }, ...options.map(([value, text]) => make("option", { value }, text)));
-    const whole = make("label", { class: "choice" }, make("span", {}, label), list);
-    whole.list = list;
-    return whole;
-  }
-
-  // copy puts text on the clipboard; pages from a disk may not have one, and then a selection of old does it.
-  async function copy(text) {
-    try {
-      await navigator.clipboard.writeText(text);
-      return true;
-    } catch {
-      const area = make("textarea", { value: text, class: "aside", readOnly: true });
-      document.body.append(area);
-      area.select();
-      const done = document.execCommand("copy");
-      area.remove();
-      return done;
-    }
-  }
-
-  // dialog makes one that closes by its button, by Escape, and by a press beside it. Keys pressed in it are its own.
-  function dialog(title, props = {}) {
-    const whole = make("dialog", { "aria-label": title, ...props });
-    whole.addEventListener("keydown", (e) => {
-      e.stopPropagation();
-      if (e.key !== "Escape") return;
-      e.preventDefault();
-      whole.close();
-    });
-    whole.addEventListener("pointerdown", (e) => {
-      const box = whole.getBoundingClientRect();
-      if (e.target === whole && (e.clientX < box.left || e.clientX > box.right || e.clientY < box.top || e.clientY > box.bottom)) whole.close();
-    });
-    document.body.append(whole);
-    return whole;
-  }
-
-  return { make, name, dialog, button, grouped, plural, interval, facts, section, table, check, choice, copy };
-})();
+// dialog makes one that closes by its button, by Escape, and by a press beside it. Keys pressed in it are its own.
+export function dialog(title, props = {}) {
+  const whole = make("dialog", { "aria-label": title, ...props });
+  whole.addEventListener("keydown", (e) => {
+    e.stopPropagation();
+    if (e.key !== "Escape") return;
+    e.preventDefault();
+    whole.close();
+  });
+  whole.addEventListener("pointerdown", (e) => {
+    const box = whole.getBoundingClientRect();
+    if (e.target === whole && (e.clientX < box.left || e.clientX > box.right || e.clientY < box.top || e.clientY > box.bottom)) whole.close();
+  });
+  document.body.append(whole);
+  return whole;
+}

@@ -7,176 +7,183 @@
 //
 // The id is what App.hidden.collapsed holds: "h" and the host's number, "k" host "." kind, or the number of a row.
 
-const Layout = (() => {
-  const HostHeight = 34, KindHeight = 19, StripHeight = 16, Pad = 3, Least = 22, Depths = 5;
-  const laneHeight = { instants: 12, slices: 17, counter: 30 };
-  let about = null, parents = [], talks = [], children = [], byHost = [], place = null, lines = [], lineOf = new Map(), height = 0;
+export const HostHeight = 34;
+const KindHeight = 19;
+const StripHeight = 16;
+const Pad = 3;
+const Least = 22;
+const Depths = 5;
+const laneHeight = { instants: 12, slices: 17, counter: 30 };
+let about = null;
+let parents = [];
+let talks = [];
+let children = [];
+let byHost = [];
+let place = null;
+export let lines = [];
+let lineOf = new Map();
+export let height = 0;
 
-  function open(facts) {
-    about = facts;
-    children = about.rows.map(() => []);
-    byHost = about.hosts.map(() => []);
-    parents = about.rows.map((row) => (about.rows[row.parent]?.host === row.host ? row.parent : -1));
-    about.rows.forEach((row, n) => {
-      if (under(parents[n], n)) parents[n] = -1;
-      if (parents[n] >= 0) children[parents[n]].push(n);
-      else byHost[row.host]?.push(n);
-    });
-    // What messages go to or come from stands first, so that arrows are short.
-    const ends = new Set(about.links.flatMap((l) => [l.from, l.to])), within = (row) => ends.has(row) || children[row].some(within);
-    talks = about.rows.map((_, n) => within(n));
+export function open(facts) {
+  about = facts;
+  children = about.rows.map(() => []);
+  byHost = about.hosts.map(() => []);
+  parents = about.rows.map((row) => (about.rows[row.parent]?.host === row.host ? row.parent : -1));
+  about.rows.forEach((row, n) => {
+    if (under(parents[n], n)) parents[n] = -1;
+    if (parents[n] >= 0) children[parents[n]].push(n);
+    else byHost[row.host]?.push(n);
+  });
+  // What messages go to or come from stands first, so that arrows are short.
+  const ends = new Set(about.links.flatMap((l) => [l.from, l.to])), within = (row) => ends.has(row) || children[row].some(within);
+  talks = about.rows.map((_, n) => within(n));
+}
+
+// under says whether following parents from a row leads to another one, or round in a circle: a file could say so.
+function under(row, to) {
+  for (let steps = 0; row >= 0; row = parents[row]) if (row === to || ++steps > 64) return true;
+  return false;
+}
+
+// apart gives the hosts room for what goes between them, where there is some to spare.
+function apart(room) {
+  const hosts = lines.filter((l) => l.type === "host").length, gap = Math.min(120, Math.floor((room - height) / (hosts - 1)));
+  if (hosts < 2 || gap < 2) return;
+  let moved = -gap;
+  for (const line of lines) {
+    if (line.type === "host") moved += gap;
+    line.y += moved;
   }
+  height += moved;
+}
 
-  // under says whether following parents from a row leads to another one, or round in a circle: a file could say so.
-  function under(row, to) {
-    for (let steps = 0; row >= 0; row = parents[row]) if (row === to || ++steps > 64) return true;
-    return false;
+// lanesOf stacks a row's lanes: instants above, slices by depth, then counters, then the strip of what is folded into it.
+function lanesOf(row, expanded, folded) {
+  const list = [], rank = { instants: 0, slices: 1, counter: 2 };
+  const all = [...about.rows[row].lanes].sort((a, b) => rank[a.kind] - rank[b.kind] || (a.depth ?? 0) - (b.depth ?? 0) || a.lane - b.lane);
+  let y = Pad, more = 0;
+  for (const lane of all) {
+    if (lane.kind === "slices" && (lane.depth ?? 0) >= Depths && !expanded) { more++; continue; }
+    const h = laneHeight[lane.kind] ?? 12;
+    list.push({ ...lane, y, h: h - 1 });
+    y += h;
   }
+  if (folded) {
+    list.push({ kind: "summary", y, h: StripHeight - 1 });
+    y += StripHeight;
+  } else if (all.length === 1 && y < Least - Pad) list[0].y += (Least - Pad - y) / 2 | 0;
+  return { list, h: Math.max(Least, y + Pad), more };
+}
 
-  // apart gives the hosts room for what goes between them, where there is some to spare.
-  function apart(room) {
-    const hosts = lines.filter((l) => l.type === "host").length, gap = Math.min(120, Math.floor((room - height) / (hosts - 1)));
-    if (hosts < 2 || gap < 2) return;
-    let moved = -gap;
-    for (const line of lines) {
-      if (line.type === "host") moved += gap;
-      line.y += moved;
-    }
-    height += moved;
-  }
-
-  // lanesOf stacks a row's lanes: instants above, slices by depth, then counters, then the strip of what is folded into it.
-  function lanesOf(row, expanded, folded) {
-    const list = [], rank = { instants: 0, slices: 1, counter: 2 };
-    const all = [...about.rows[row].lanes].sort((a, b) => rank[a.kind] - rank[b.kind] || (a.depth ?? 0) - (b.depth ?? 0) || a.lane - b.lane);
-    let y = Pad, more = 0;
-    for (const lane of all) {
-      if (lane.kind === "slices" && (lane.depth ?? 0) >= Depths && !expanded) { more++; continue; }
-      const h = laneHeight[lane.kind] ?? 12;
-      list.push({ ...lane, y, h: h - 1 });
-      y += h;
-    }
-    if (folded) {
-      list.push({ kind: "summary", y, h: StripHeight - 1 });
-      y += StripHeight;
-    } else if (all.length === 1 && y < Least - Pad) list[0].y += (Least - Pad - y) / 2 | 0;
-    return { list, h: Math.max(Least, y + Pad), more };
-  }
-
-  // make lays out everything in a room of so many pixels, if that is enough; filter keeps what it accepts, with what that lies under.
-  function make({ order, hidden, filter, expanded, room }) {
-    place = new Float64Array(about.rows.length);
-    order.forEach((row, i) => { place[row] = i; });
-    const inOrder = (rows) => [...rows].sort((a, b) => place[a] - place[b]);
-    const first = (host) => inOrder(allOf(host)).reduce((least, row) => Math.min(least, place[row]), Infinity);
-    const hosts = about.hosts.map((_, h) => h).sort((a, b) => (first(a) - first(b)) || a - b);
-    lines = [];
-    lineOf = new Map();
-    let y = 0;
-    const push = (line, h) => {
-      Object.assign(line, { y, h });
-      y += h;
-      lines.push(line);
-      lineOf.set(line.id, line);
-    };
-    // kept says which rows are shown: those that the filter takes, all below them, and all above them.
-    const kept = new Uint8Array(about.rows.length);
-    const mark = (row, taken) => {
-      const { name, kind, host } = about.rows[row];
-      let shown = taken || !filter || filter(`${about.hosts[host].name}\n${kind}\n${name}`);
-      const below = shown;
-      for (const child of children[row]) if (mark(child, below)) shown = true;
-      if (hidden.rows.has(row)) shown = false;
-      kept[row] = shown ? 1 : 0;
-      return shown;
-    };
-    for (const h of hosts) {
-      if (hidden.hosts.has(h)) continue;
-      const top = inOrder(byHost[h]).filter((row) => mark(row, false));
-      if (filter && !top.length) continue;
-      const folded = hidden.collapsed.has(`h${h}`) && !filter;
-      push({ id: `h${h}`, type: "host", host: h, row: -1, name: about.hosts[h].name, level: 1, folds: top.length > 0, folded, lanes: [], more: 0, below: top.flatMap(within) }, HostHeight);
-      if (folded) continue;
-      const kinds = new Map();
-      for (const row of top) {
-        const { kind } = about.rows[row];
-        if (!kinds.has(kind)) kinds.set(kind, []);
-        kinds.get(kind).push(row);
-      }
-      const many = kinds.size > 1 && top.length > 6;
-      const later = ([, rows]) => (rows.some((row) => talks[row]) ? 0 : 1);
-      for (const [kind, rows] of [...kinds].sort((a, b) => later(a) - later(b))) {
-        const headed = many && rows.length > 1; // one row alone says by its name what it is
-        const id = `k${h}.${kind}`, shut = headed && hidden.collapsed.has(id) && !filter;
-        if (headed) push({ id, type: "kind", host: h, row: -1, name: kind, level: 2, folds: true, folded: shut, count: rows.length, lanes: shut ? [{ kind: "summary", y: 2, h: KindHeight - 3 }] : [], more: 0, below: shut ? rows.flatMap(within) : null }, KindHeight);
-        if (shut) continue;
-        for (const row of rows) branch(row, headed ? 3 : 2);
-      }
-    }
-    height = y;
-    apart(room);
-
-    function branch(row, level) {
-      const below = inOrder(children[row]).filter((child) => kept[child]);
-      const folded = below.length > 0 && hidden.collapsed.has(row) && !filter;
-      const { list, h, more } = lanesOf(row, expanded.has(row), folded);
-      push({ id: row, type: "row", host: about.rows[row].host, row, name: about.rows[row].name, level: Math.min(level, 12), folds: below.length > 0, folded, lanes: list, more, below: folded ? below.flatMap(within) : null }, h);
-      if (!folded) for (const child of below) branch(child, level + 1);
-    }
-
-    // within is a row and all that is shown below it.
-    function within(row) { return [row, ...children[row].filter((child) => kept[child]).flatMap(within)]; }
-  }
-
-  const allOf = (host) => about.rows.map((r, n) => (r.host === host ? n : -1)).filter((n) => n >= 0);
-
-  // find returns the line at a height, or the nearest.
-  function find(y) {
-    let low = 0, high = lines.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (lines[middle].y <= y) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
-
-  // standsFor is the line that shows a row, or what it is folded into; null if it is hidden.
-  function standsFor(row) {
-    const { host } = about.rows[row];
-    let top = row;
-    for (; !lineOf.has(top); top = parents[top]) if (parents[top] < 0) break;
-    if (lineOf.has(top)) return lineOf.get(top);
-    return lineOf.get(`k${host}.${about.rows[top].kind}`) ?? lineOf.get(`h${host}`) ?? null;
-  }
-
-  // siblings are the lines that one can be moved among, in the order in which they stand.
-  function siblings(line) {
-    const parent = (l) => (l.type === "row" ? parents[l.row] : -1);
-    const kind = (l) => (l.type === "row" && parent(l) < 0 ? about.rows[l.row].kind : "");
-    return lines.filter((l) => l.type === line.type && (line.type === "host" || l.host === line.host) && parent(l) === parent(line) && kind(l) === kind(line));
-  }
-
-  // moved returns the order of rows in which a line stands where another stood.
-  function moved(order, line, to) {
-    const among = siblings(line), from = among.indexOf(line);
-    if (line.type === "kind" || from < 0 || to < 0 || to >= among.length || from === to) return order;
-    among.splice(to, 0, ...among.splice(from, 1));
-    if (line.type === "host") {
-      const shown = among.map((l) => l.host), rest = about.hosts.map((_, h) => h).filter((h) => !shown.includes(h));
-      return [...shown, ...rest].flatMap((h) => order.filter((row) => about.rows[row].host === h));
-    }
-    const rows = among.map((l) => l.row), slots = new Set(rows), next = [...order];
-    let i = 0;
-    order.forEach((row, at) => { if (slots.has(row)) next[at] = rows[i++]; });
-    return next;
-  }
-
-  return {
-    open, make, find, standsFor, siblings, moved, HostHeight,
-    get lines() { return lines; },
-    get height() { return height; },
-    parent: (row) => parents[row],
-    line: (id) => lineOf.get(id) ?? null,
+// make lays out everything in a room of so many pixels, if that is enough; filter keeps what it accepts, with what that lies under.
+export function make({ order, hidden, filter, expanded, room }) {
+  place = new Float64Array(about.rows.length);
+  order.forEach((row, i) => { place[row] = i; });
+  const inOrder = (rows) => [...rows].sort((a, b) => place[a] - place[b]);
+  const first = (host) => inOrder(allOf(host)).reduce((least, row) => Math.min(least, place[row]), Infinity);
+  const hosts = about.hosts.map((_, h) => h).sort((a, b) => (first(a) - first(b)) || a - b);
+  lines = [];
+  lineOf = new Map();
+  let y = 0;
+  const push = (line, h) => {
+    Object.assign(line, { y, h });
+    y += h;
+    lines.push(line);
+    lineOf.set(line.id, line);
   };
-})();
+  // kept says which rows are shown: those that the filter takes, all below them, and all above them.
+  const kept = new Uint8Array(about.rows.length);
+  const mark = (row, taken) => {
+    const { name, kind, host } = about.rows[row];
+    let shown = taken || !filter || filter(`${about.hosts[host].name}\n${kind}\n${name}`);
+    const below = shown;
+    for (const child of children[row]) if (mark(child, below)) shown = true;
+    if (hidden.rows.has(row)) shown = false;
+    kept[row] = shown ? 1 : 0;
+    return shown;
+  };
+  for (const h of hosts) {
+    if (hidden.hosts.has(h)) continue;
+    const top = inOrder(byHost[h]).filter((row) => mark(row, false));
+    if (filter && !top.length) continue;
+    const folded = hidden.collapsed.has(`h${h}`) && !filter;
+    push({ id: `h${h}`, type: "host", host: h, row: -1, name: about.hosts[h].name, level: 1, folds: top.length > 0, folded, lanes: [], more: 0, below: top.flatMap(within) }, HostHeight);
+    if (folded) continue;
+    const kinds = new Map();
+    for (const row of top) {
+      const { kind } = about.rows[row];
+      if (!kinds.has(kind)) kinds.set(kind, []);
+      kinds.get(kind).push(row);
+    }
+    const many = kinds.size > 1 && top.length > 6;
+    const later = ([, rows]) => (rows.some((row) => talks[row]) ? 0 : 1);
+    for (const [kind, rows] of [...kinds].sort((a, b) => later(a) - later(b))) {
+      const headed = many && rows.length > 1; // one row alone says by its name what it is
+      const id = `k${h}.${kind}`, shut = headed && hidden.collapsed.has(id) && !filter;
+      if (headed) push({ id, type: "kind", host: h, row: -1, name: kind, level: 2, folds: true, folded: shut, count: rows.length, lanes: shut ? [{ kind: "summary", y: 2, h: KindHeight - 3 }] : [], more: 0, below: shut ? rows.flatMap(within) : null }, KindHeight);
+      if (shut) continue;
+      for (const row of rows) branch(row, headed ? 3 : 2);
+    }
+  }
+  height = y;
+  apart(room);
+
+  function branch(row, level) {
+    const below = inOrder(children[row]).filter((child) => kept[child]);
+    const folded = below.length > 0 && hidden.collapsed.has(row) && !filter;
+    const { list, h, more } = lanesOf(row, expanded.has(row), folded);
+    push({ id: row, type: "row", host: about.rows[row].host, row, name: about.rows[row].name, level: Math.min(level, 12), folds: below.length > 0, folded, lanes: list, more, below: folded ? below.flatMap(within) : null }, h);
+    if (!folded) for (const child of below) branch(child, level + 1);
+  }
+
+  // within is a row and all that is shown below it.
+  function within(row) { return [row, ...children[row].filter((child) => kept[child]).flatMap(within)]; }
+}
+
+const allOf = (host) => about.rows.map((r, n) => (r.host === host ? n : -1)).filter((n) => n >= 0);
+
+// find returns the line at a height, or the nearest.
+export function find(y) {
+  let low = 0, high = lines.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (lines[middle].y <= y) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+// standsFor is the line that shows a row, or what it is folded into; null if it is hidden.
+export function standsFor(row) {
+  const { host } = about.rows[row];
+  let top = row;
+  for (; !lineOf.has(top); top = parents[top]) if (parents[top] < 0) break;
+  if (lineOf.has(top)) return lineOf.get(top);
+  return lineOf.get(`k${host}.${about.rows[top].kind}`) ?? lineOf.get(`h${host}`) ?? null;
+}
+
+// siblings are the lines that one can be moved among, in the order in which they stand.
+export function siblings(line) {
+  const parent = (l) => (l.type === "row" ? parents[l.row] : -1);
+  const kind = (l) => (l.type === "row" && parent(l) < 0 ? about.rows[l.row].kind : "");
+  return lines.filter((l) => l.type === line.type && (line.type === "host" || l.host === line.host) && parent(l) === parent(line) && kind(l) === kind(line));
+}
+
+// moved returns the order of rows in which a line stands where another stood.
+export function moved(order, line, to) {
+  const among = siblings(line), from = among.indexOf(line);
+  if (line.type === "kind" || from < 0 || to < 0 || to >= among.length || from === to) return order;
+  among.splice(to, 0, ...among.splice(from, 1));
+  if (line.type === "host") {
+    const shown = among.map((l) => l.host), rest = about.hosts.map((_, h) => h).filter((h) => !shown.includes(h));
+    return [...shown, ...rest].flatMap((h) => order.filter((row) => about.rows[row].host === h));
+  }
+  const rows = among.map((l) => l.row), slots = new Set(rows), next = [...order];
+  let i = 0;
+  order.forEach((row, at) => { if (slots.has(row)) next[at] = rows[i++]; });
+  return next;
+}
+
+export const parent = (row) => parents[row];
+
+export const line = (id) => lineOf.get(id) ?? null;

@@ -1,185 +1,59 @@
-// main: App joins the parts. It holds what the page shows (the view, the selection, what is hidden) and is all that the
-// panels know of the canvas. Nothing here draws: a change marks what it touched, and the next frame draws it.
-//
-//   App.on(name, fn)   ready, view, select, hover, hidden, raw, redraw, order, theme, focus, measure; returns how to stop
-//   an event           {event, at, row, class, recorded, fields, flow, slice, low, high}, as the request `events` answers it
-//   times              ns since the origin, of the timeline; pixels from the left and top of the plot
+// main starts the page: first what draws the timeline, then the panels.
 
-const App = (() => {
-  const listeners = new Map(), overlays = [], commands = [];
-  const selection = { a: null, b: null };
-  const hidden = { hosts: new Set(), rows: new Set(), classes: new Set(), links: new Set(), collapsed: new Set() };
-  let about = null, frame = 0, dirty = 3;
+import { App, open, paint } from "./app.js";
+import * as Chain from "./chain.js";
+import * as Clocks from "./clocks.js";
+import * as Colors from "./colors.js";
+import * as Data from "./data.js";
+import * as Delays from "./delays.js";
+import * as Details from "./details.js";
+import * as Dock from "./dock.js";
+import * as Draw from "./draw.js";
+import * as Help from "./help.js";
+import * as Keys from "./keys.js";
+import * as Measure from "./measure.js";
+import * as Minimap from "./minimap.js";
+import * as Order from "./order.js";
+import * as Pointer from "./pointer.js";
+import * as Rows from "./rows.js";
+import * as Runs from "./runs.js";
+import * as Search from "./search.js";
+import * as Share from "./share.js";
+import * as Switches from "./switches.js";
+import * as Tables from "./tables.js";
+import * as View from "./view.js";
+import * as Violations from "./violations.js";
 
-  function on(name, fn) {
-    if (!listeners.has(name)) listeners.set(name, new Set());
-    listeners.get(name).add(fn);
-    return () => listeners.get(name).delete(fn);
+// The panels, in the order of their tabs.
+const panels = [Details, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Tables, Share, Help];
+
+async function start() {
+  let about;
+  try {
+    about = await Data.open();
+  } catch (error) {
+    const notice = document.getElementById("notice");
+    notice.hidden = false;
+    notice.textContent = `The timeline could not be read: ${error.message}`;
+    return;
   }
+  open(about);
+  Runs.open(about);
+  View.open(about);
+  Rows.open(about);
+  Colors.open(about);
+  Draw.open(about);
+  Minimap.open(about);
+  Dock.open(about);
+  Pointer.open();
+  Keys.open();
+  for (const kind of ["hidden", "order", "theme"]) App.on(kind, () => App.redraw());
+  App.redraw();
+  globalThis.meridian = App; // for the console, for tests and for benchmarks
+  if (!location.hash) paint(performance.now()); // tiles are on their way while panels are made
+  for (const panel of panels) App.on("ready", panel.start);
+  App.emit("ready", about);
+  document.documentElement.dataset.ready = "true";
+}
 
-  // emit calls all that listen; one that fails must not keep the others from hearing.
-  function emit(name, ...what) {
-    for (const fn of [...(listeners.get(name) ?? [])]) {
-      try { fn(...what); } catch (error) { console.error(error); }
-    }
-  }
-
-  // redraw asks for a frame; layer 1 is the rows, 2 what lies over them (cursor, selection, measure).
-  function redraw(layer = 3) {
-    dirty |= layer;
-    if (!frame && about) frame = requestAnimationFrame(paint);
-  }
-
-  function paint(now) {
-    frame = 0;
-    const begun = performance.now(), layers = dirty;
-    dirty = 0;
-    if (View.step(now) | Keys.step(now)) redraw();
-    Rows.place();
-    if (layers & 1) {
-      Draw.rows();
-      Rows.paint();
-      Minimap.draw();
-      if (View.moving) Pick.hover(null);
-      else Pointer.hoverAt();
-      emit("redraw");
-    }
-    Draw.overlay(overlays);
-    // However long drawing took, some is decoded; and much before there is anything that somebody could move.
-    if (Data.work(Math.max(begun + (Data.decoded ? 8 : 40), performance.now() + 3))) redraw(1);
-    Draw.stats.add(performance.now() - begun, layers);
-  }
-
-  // clockOf is the clock of a row's events, at an instant where it was another one before or after.
-  const clockOf = (row, at) => Runs.at(row, at);
-
-  // setView shows [from, to) of the timeline; with animate the eye can follow the way there.
-  function setView(from, to, { animate = false } = {}) {
-    View.set(from, to, animate);
-    redraw();
-  }
-
-  function setRaw(raw) {
-    View.setRaw(raw);
-    emit("raw", View.state.raw);
-    announce(View.state.raw ? "raw time: every host by its own clock" : "corrected time");
-    redraw();
-  }
-
-  // go centres an instant, or an event with its row, without a change of scale unless the event would not be seen.
-  function go(target, { span = 0, animate = true } = {}) {
-    const at = typeof target === "number" ? target : target.at, row = target.row ?? -1;
-    if (row >= 0) Rows.reveal(row);
-    const shown = View.shown(at, clockOf(row, at)), half = (span || View.state.to - View.state.from) / 2;
-    setView(shown - half, shown + half, { animate });
-  }
-
-  // select takes an event or its number; null lets go.
-  async function select(event, which = "a") {
-    if (typeof event === "number") [event] = await Data.events(event, 1);
-    selection[which] = event ?? null;
-    if (event && which === "a") Rows.focus(event.row, false);
-    emit("select", which, selection[which]);
-    if (event) announce(`selected ${which}: ${describe(event)}`);
-    redraw();
-  }
-
-  const className = (c) => about.classes[c]?.name ?? `class ${c}`;
-  const hostOf = (row) => about.hosts[about.rows[row].host];
-  const describe = (e) => `${className(e.class)} on ${hostOf(e.row).name}, ${about.rows[e.row].name}, ${Time.since(e.at)}`;
-
-  // setHidden hides or shows a host, row, class or link; kind collapsed folds a row by its number, a host by "h" and its
-  // number, a heading by "k", its host's number, "." and its kind.
-  function setHidden(kind, id, yes) {
-    if (hidden[kind].has(id) === yes) return;
-    if (yes) hidden[kind].add(id);
-    else hidden[kind].delete(id);
-    emit("hidden", kind, id, yes);
-    redraw();
-  }
-
-  function setOrder(rows) {
-    Rows.setOrder(rows);
-    emit("order", Rows.order);
-    redraw();
-  }
-
-  // command gives an action a name, a key as KeyboardEvent.key writes it ("n", "Shift+N" as "N", "Alt+ArrowUp"), and
-  // with button a place in the header.
-  function command({ id, key = "", title, run, button = false, group = "panels", pressed = null, label = "" }) {
-    const keys = Array.isArray(key) ? key : key ? [key] : [];
-    const entry = { id, key: keys[0] ?? "", keys, title, run, button, group, pressed, label };
-    commands.push(entry);
-    if (button) Dock.button(entry);
-    return entry;
-  }
-
-  // announce tells people who do not see the page what happened.
-  function announce(text) {
-    document.getElementById("live").textContent = text;
-  }
-
-  async function start() {
-    try {
-      about = await Data.open();
-    } catch (error) {
-      const notice = document.getElementById("notice");
-      notice.hidden = false;
-      notice.textContent = `The timeline could not be read: ${error.message}`;
-      return;
-    }
-    Runs.open(about);
-    View.open(about);
-    Rows.open(about);
-    Colors.open(about);
-    Draw.open(about);
-    Minimap.open(about);
-    Dock.open(about);
-    Pointer.open();
-    Keys.open();
-    for (const kind of ["hidden", "order", "theme"]) on(kind, () => redraw());
-    redraw();
-    globalThis.meridian = App; // for the console, for tests and for benchmarks
-    if (!location.hash) paint(performance.now()); // tiles are on their way while panels are made
-    emit("ready", about);
-    document.documentElement.dataset.ready = "true";
-  }
-
-  // The panels' files follow this one in the same script: start once all of it has run.
-  queueMicrotask(start);
-
-  return {
-    on, emit, redraw, setView, setRaw, go, select, setHidden, setOrder, command, announce, describe,
-    selection, hidden, commands,
-    get about() { return about; },
-    get data() { return Data; },
-    get view() { return View.state; },
-    get order() { return Rows.order; },
-    get plot() { return View.plot; },
-    get hover() { return Pointer.hover; },
-    get cursor() { return Pointer.cursor; },
-    get focused() { return Rows.focused; },
-    x: (at, clock = -1) => View.x(at, clock),
-    at: (x, clock = -1) => View.at(x, clock),
-    rowY: (row) => Rows.y(row),
-    // endY is where an arrow to a row ends: its middle, or that of what stands for it while it is folded; null if hidden.
-    endY: (row) => Rows.end(row),
-    reveal: (row) => Rows.reveal(row),
-    focus: (row) => Rows.focus(row, true),
-    overlay: (fn) => { overlays.push(fn); redraw(2); },
-    bounds: (clock, at) => View.bounds(clock, at),
-    recorded: (clock, at) => View.recorded(clock, at),
-    clockOf, className, hostOf,
-    time: (ns) => Time.full(ns),
-    duration: (ns) => Time.duration(ns),
-    color: (c) => Colors.css(c),
-    ink: (c) => Colors.ink(c),
-    // theme has the colours of the page by name, for canvases: text, dim, line, certain, undecidable, quick, bound, ...
-    get theme() { return Colors.theme; },
-    panel: (id, title, options) => Dock.panel(id, title, options),
-    show: (id, yes = true) => Dock.show(id, yes),
-    fit: () => View.fit(),
-    stats: () => Draw.stats.report(),
-    resetStats: () => Draw.stats.reset(),
-  };
-})();
+start();

@@ -2,162 +2,164 @@
 // one is close. On one clock a span is what the clock counted, up to its granularity; between two it may be shorter or
 // longer by what both bounds allow.
 
-const Measure = (() => {
-  // difference of two ends as Order has them: {delta, low, high} with null for a side without bound; comparable is false
-  // for hosts that nothing connects.
-  function difference(a, b, granularity = 0) {
-    const delta = b.at - a.at;
-    if (Order.sameClock(a, b)) {
-      return { delta, low: delta - granularity, high: delta + granularity, comparable: true, oneClock: true };
-    }
-    const comparable = a.component === b.component;
-    const low = comparable && b.low !== null && a.high !== null ? b.low - a.high : null;
-    const high = comparable && b.high !== null && a.low !== null ? b.high - a.low : null;
-    return { delta, low, high, comparable, oneClock: false };
+import { App } from "./app.js";
+import { make, button, facts, interval } from "./elements.js";
+import * as Elements from "./elements.js";
+import * as Order from "./order.js";
+
+// difference of two ends as Order has them: {delta, low, high} with null for a side without bound; comparable is false
+// for hosts that nothing connects.
+export function difference(a, b, granularity = 0) {
+  const delta = b.at - a.at;
+  if (Order.sameClock(a, b)) {
+    return { delta, low: delta - granularity, high: delta + granularity, comparable: true, oneClock: true };
   }
+  const comparable = a.component === b.component;
+  const low = comparable && b.low !== null && a.high !== null ? b.low - a.high : null;
+  const high = comparable && b.high !== null && a.low !== null ? b.high - a.low : null;
+  return { delta, low, high, comparable, oneClock: false };
+}
 
-  // words says a difference in a sentence.
-  function words({ delta, low, high, comparable, oneClock }, [from, to], duration) {
-    const span = `${duration(Math.abs(delta))} from ${from} to ${to}`;
-    if (!comparable) return `${span}; not comparable: no messages connect the hosts`;
-    if (oneClock) return high > low ? `${span}, by one clock, to within ${duration((high - low) / 2)}` : `${span}, by one clock`;
-    if (low === null && high === null) return `${span}; without bounds`;
-    if (low === high) return `${span}, exactly`;
-    return `${span}; truly ${Elements.interval(low, high, duration)}${low > 0 ? "; the order is certain" : "; the order is undecided"}`;
+// words says a difference in a sentence.
+export function words({ delta, low, high, comparable, oneClock }, [from, to], duration) {
+  const span = `${duration(Math.abs(delta))} from ${from} to ${to}`;
+  if (!comparable) return `${span}; not comparable: no messages connect the hosts`;
+  if (oneClock) return high > low ? `${span}, by one clock, to within ${duration((high - low) / 2)}` : `${span}, by one clock`;
+  if (low === null && high === null) return `${span}; without bounds`;
+  if (low === high) return `${span}, exactly`;
+  return `${span}; truly ${Elements.interval(low, high, duration)}${low > 0 ? "; the order is certain" : "; the order is undecided"}`;
+}
+
+export const reach = 7; // pixels within which a point snaps to the selected or hovered event
+let mode = false;
+let begun = null;
+export let ends = null;
+let body = null;
+let live = null;
+
+// pointAt makes an end of a place on the plot, or of an event.
+function pointAt({ row, at, event = null }) {
+  if (event && typeof event === "object") return { ...Order.endOf(event), what: event };
+  const clock = App.clockOf(row, at);
+  if (row < 0) return { event: null, at, row, clock, component: null, recorded: null, low: at, high: at, what: null };
+  return { event: null, at, row, clock, component: Order.componentOf(clock, row), recorded: null, ...Order.boundsAt(clock, at), what: null };
+}
+
+const result = () => {
+  const [a, b] = ends[0].at <= ends[1].at ? ends : [ends[1], ends[0]];
+  return { a, b, ...difference(a, b, Order.granularityOf(a.clock)) };
+};
+
+const place = (end) => (end.what ? App.describe(end.what) : `${App.hostOf(end.row).name}, ${App.about.rows[end.row].name}`);
+
+// set measures between two places {row, at, event}; null lets go.
+export function set(from, to, quiet = false) {
+  ends = from && to ? [pointAt(from), pointAt(to)] : null;
+  fill(quiet);
+  App.redraw(2);
+}
+
+function fill(quiet) {
+  if (!body) return;
+  if (!ends) {
+    live.textContent = "";
+    body.replaceChildren(make("p", { class: "dim" }, "Hold Shift and drag on the timeline; or press m and click two points. Points snap to events."));
+    return;
   }
+  const r = result(), { a, b } = r, hosts = [a, b].map((end) => App.hostOf(end.row).name);
+  if (!quiet) live.textContent = words(r, hosts, App.duration);
+  const exact = (ns) => `${App.duration(ns)} (${Elements.grouped(Math.round(ns))} ns)`;
+  body.replaceChildren(
+    make("p", { class: "big" }, App.duration(r.delta)),
+    facts([
+      ["span", exact(r.delta)],
+      ["truly", !r.comparable ? "not comparable: no messages connect the hosts" : r.low === r.high && r.low !== null ? "exact" : interval(r.low, r.high, App.duration)],
+      ["because", r.oneClock ? "one clock counted it" : "the bounds of two clocks"],
+      r.delta > 0 && ["rate", `${perSecond(r.delta)} per second`],
+      ["from", place(a)], ["at", App.time(a.at)], ["to", place(b)], ["at", App.time(b.at)],
+    ]),
+    make("p", { class: "buttons" }, button("go to begin", () => App.go(a.what ?? { at: a.at, row: a.row })), button("go to end", () => App.go(b.what ?? { at: b.at, row: b.row })),
+      button("zoom to it", () => App.setView(a.at - r.delta * 0.1, b.at + r.delta * 0.1, { animate: true })), button("clear", () => set(null, null))));
+}
 
-  const { make, button, facts, section, name, interval } = Elements;
-  const reach = 7; // pixels within which a point snaps to the selected or hovered event
-  let mode = false, begun = null, ends = null, body = null, live = null;
+function perSecond(ns) {
+  const n = 1e9 / ns;
+  return n >= 1e6 ? `${(n / 1e6).toFixed(2)} million` : n >= 100 ? Elements.grouped(Math.round(n)) : n.toPrecision(3);
+}
 
-  // pointAt makes an end of a place on the plot, or of an event.
-  function pointAt({ row, at, event = null }) {
-    if (event && typeof event === "object") return { ...Order.endOf(event), what: event };
-    const clock = App.clockOf(row, at);
-    if (row < 0) return { event: null, at, row, clock, component: null, recorded: null, low: at, high: at, what: null };
-    return { event: null, at, row, clock, component: Order.componentOf(clock, row), recorded: null, ...Order.boundsAt(clock, at), what: null };
+// draw shows the span as two uprights with a bar between, and how far each may be off as thinner bars at its foot.
+function draw(ctx) {
+  if (!ends) return;
+  const { plot, theme } = App, r = result(), x0 = App.x(r.a.at, r.a.clock), x1 = App.x(r.b.at, r.b.clock);
+  const middle = (end) => { const p = App.rowY(end.row); return p ? p.top + p.height / 2 : plot.height / 2; };
+  const top = 27;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = theme.accent;
+  ctx.globalAlpha = 0.1;
+  ctx.fillRect(x0, 0, x1 - x0, plot.height);
+  ctx.globalAlpha = 1;
+  ctx.lineWidth = 1.5;
+  ctx.beginPath();
+  for (const [x, end] of [[x0, r.a], [x1, r.b]]) {
+    ctx.moveTo(x, 0);
+    ctx.lineTo(x, plot.height);
+    const y = middle(end), l = end.low === null ? 0 : App.x(end.low, end.clock), h = end.high === null ? plot.width : App.x(end.high, end.clock);
+    if (h - l > 2) { ctx.moveTo(l, y); ctx.lineTo(h, y); ctx.moveTo(l, y - 4); ctx.lineTo(l, y + 4); ctx.moveTo(h, y - 4); ctx.lineTo(h, y + 4); }
   }
+  ctx.moveTo(x0, top);
+  ctx.lineTo(x1, top);
+  for (const [x, way] of [[x0, 1], [x1, -1]]) { ctx.moveTo(x + 5 * way, top - 4); ctx.lineTo(x, top); ctx.lineTo(x + 5 * way, top + 4); }
+  ctx.stroke();
+  const text = App.duration(r.delta) + (!r.oneClock && r.low !== null && r.high !== null && r.low !== r.high ? ` (${interval(r.low, r.high, App.duration)})` : "");
+  ctx.font = "600 12px system-ui, sans-serif";
+  const width = ctx.measureText(text).width + 12, at = Math.max(0, Math.min(plot.width - width, (x0 + x1 - width) / 2));
+  ctx.fillStyle = theme.ground;
+  ctx.fillRect(at, top - 20, width, 17);
+  ctx.fillStyle = theme.accent;
+  ctx.textBaseline = "middle";
+  ctx.fillText(text, at + 6, top - 11);
+  ctx.restore();
+}
 
-  const result = () => {
-    const [a, b] = ends[0].at <= ends[1].at ? ends : [ends[1], ends[0]];
-    return { a, b, ...difference(a, b, Order.granularityOf(a.clock)) };
-  };
-
-  const place = (end) => (end.what ? App.describe(end.what) : `${App.hostOf(end.row).name}, ${App.about.rows[end.row].name}`);
-
-  // set measures between two places {row, at, event}; null lets go.
-  function set(from, to, quiet = false) {
-    ends = from && to ? [pointAt(from), pointAt(to)] : null;
-    fill(quiet);
-    App.redraw(2);
+// click takes a point in measure mode; the second one ends it.
+export function click(point) {
+  if (!mode || !point) return false;
+  if (!begun) {
+    begun = point;
+    set(point, point, true);
+    live.textContent = "first point taken; click the second";
+  } else {
+    set(begun, point);
+    toggle(false);
+    App.show("measure");
   }
+  return true;
+}
 
-  function fill(quiet) {
-    if (!body) return;
-    if (!ends) {
-      live.textContent = "";
-      body.replaceChildren(make("p", { class: "dim" }, "Hold Shift and drag on the timeline; or press m and click two points. Points snap to events."));
-      return;
-    }
-    const r = result(), { a, b } = r, hosts = [a, b].map((end) => App.hostOf(end.row).name);
-    if (!quiet) live.textContent = words(r, hosts, App.duration);
-    const exact = (ns) => `${App.duration(ns)} (${Elements.grouped(Math.round(ns))} ns)`;
-    body.replaceChildren(
-      make("p", { class: "big" }, App.duration(r.delta)),
-      facts([
-        ["span", exact(r.delta)],
-        ["truly", !r.comparable ? "not comparable: no messages connect the hosts" : r.low === r.high && r.low !== null ? "exact" : interval(r.low, r.high, App.duration)],
-        ["because", r.oneClock ? "one clock counted it" : "the bounds of two clocks"],
-        r.delta > 0 && ["rate", `${perSecond(r.delta)} per second`],
-        ["from", place(a)], ["at", App.time(a.at)], ["to", place(b)], ["at", App.time(b.at)],
-      ]),
-      make("p", { class: "buttons" }, button("go to begin", () => App.go(a.what ?? { at: a.at, row: a.row })), button("go to end", () => App.go(b.what ?? { at: b.at, row: b.row })),
-        button("zoom to it", () => App.setView(a.at - r.delta * 0.1, b.at + r.delta * 0.1, { animate: true })), button("clear", () => set(null, null))));
-  }
+export function toggle(yes = !mode) {
+  mode = yes;
+  begun = null;
+  document.body.classList.toggle("measuring", mode);
+  App.announce(mode ? "measuring: click two points" : "no longer measuring");
+  App.emit("panel");
+}
 
-  function perSecond(ns) {
-    const n = 1e9 / ns;
-    return n >= 1e6 ? `${(n / 1e6).toFixed(2)} million` : n >= 100 ? Elements.grouped(Math.round(n)) : n.toPrecision(3);
-  }
-
-  // draw shows the span as two uprights with a bar between, and how far each may be off as thinner bars at its foot.
-  function draw(ctx) {
-    if (!ends) return;
-    const { plot, theme } = App, r = result(), x0 = App.x(r.a.at, r.a.clock), x1 = App.x(r.b.at, r.b.clock);
-    const middle = (end) => { const p = App.rowY(end.row); return p ? p.top + p.height / 2 : plot.height / 2; };
-    const top = 27;
-    ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = theme.accent;
-    ctx.globalAlpha = 0.1;
-    ctx.fillRect(x0, 0, x1 - x0, plot.height);
-    ctx.globalAlpha = 1;
-    ctx.lineWidth = 1.5;
-    ctx.beginPath();
-    for (const [x, end] of [[x0, r.a], [x1, r.b]]) {
-      ctx.moveTo(x, 0);
-      ctx.lineTo(x, plot.height);
-      const y = middle(end), l = end.low === null ? 0 : App.x(end.low, end.clock), h = end.high === null ? plot.width : App.x(end.high, end.clock);
-      if (h - l > 2) { ctx.moveTo(l, y); ctx.lineTo(h, y); ctx.moveTo(l, y - 4); ctx.lineTo(l, y + 4); ctx.moveTo(h, y - 4); ctx.lineTo(h, y + 4); }
-    }
-    ctx.moveTo(x0, top);
-    ctx.lineTo(x1, top);
-    for (const [x, way] of [[x0, 1], [x1, -1]]) { ctx.moveTo(x + 5 * way, top - 4); ctx.lineTo(x, top); ctx.lineTo(x + 5 * way, top + 4); }
-    ctx.stroke();
-    const text = App.duration(r.delta) + (!r.oneClock && r.low !== null && r.high !== null && r.low !== r.high ? ` (${interval(r.low, r.high, App.duration)})` : "");
-    ctx.font = "600 12px system-ui, sans-serif";
-    const width = ctx.measureText(text).width + 12, at = Math.max(0, Math.min(plot.width - width, (x0 + x1 - width) / 2));
-    ctx.fillStyle = theme.ground;
-    ctx.fillRect(at, top - 20, width, 17);
-    ctx.fillStyle = theme.accent;
-    ctx.textBaseline = "middle";
-    ctx.fillText(text, at + 6, top - 11);
-    ctx.restore();
-  }
-
-  // click takes a point in measure mode; the second one ends it.
-  function click(point) {
-    if (!mode || !point) return false;
-    if (!begun) {
-      begun = point;
-      set(point, point, true);
-      live.textContent = "first point taken; click the second";
-    } else {
-      set(begun, point);
-      toggle(false);
-      App.show("measure");
-    }
-    return true;
-  }
-
-  function toggle(yes = !mode) {
-    mode = yes;
-    begun = null;
-    document.body.classList.toggle("measuring", mode);
-    App.announce(mode ? "measuring: click two points" : "no longer measuring");
-    App.emit("panel");
-  }
-
-  function start() {
-    const whole = App.panel("measure", "Measure", { hint: "between two points" });
-    live = make("output", { class: "said", "aria-live": "polite" });
-    body = make("div");
-    const between = button("measure between A and B", () => { const { a, b } = App.selection; if (a && b) set({ event: a }, { event: b }); });
-    const ready = () => { between.disabled = !App.selection.a || !App.selection.b; };
-    whole.append(make("h2", {}, "Measure"), body, make("p", { class: "buttons" }, between), live);
-    App.command({ id: "measure", key: "m", title: "Measure between two points", button: true, label: "measure", group: "events", pressed: () => mode, run: () => toggle() });
-    App.on("measure", (from, to, { done = true } = {}) => {
-      if (from && to) set(from, to, !done);
-      else if (from) click(from);
-      else set(null, null);
-      if (done && ends && !begun) { App.show("measure"); if (mode) toggle(false); }
-    });
-    App.on("select", ready);
-    App.overlay(draw);
-    ready();
-    fill();
-  }
-
-  App.on("ready", start);
-
-  return { difference, words, set, click, toggle, get on() { return mode; }, get ends() { return ends; }, reach };
-})();
+export function start() {
+  const whole = App.panel("measure", "Measure", { hint: "between two points" });
+  live = make("output", { class: "said", "aria-live": "polite" });
+  body = make("div");
+  const between = button("measure between A and B", () => { const { a, b } = App.selection; if (a && b) set({ event: a }, { event: b }); });
+  const ready = () => { between.disabled = !App.selection.a || !App.selection.b; };
+  whole.append(make("h2", {}, "Measure"), body, make("p", { class: "buttons" }, between), live);
+  App.command({ id: "measure", key: "m", title: "Measure between two points", button: true, label: "measure", group: "events", pressed: () => mode, run: () => toggle() });
+  App.on("measure", (from, to, { done = true } = {}) => {
+    if (from && to) set(from, to, !done);
+    else if (from) click(from);
+    else set(null, null);
+    if (done && ends && !begun) { App.show("measure"); if (mode) toggle(false); }
+  });
+  App.on("select", ready);
+  App.overlay(draw);
+  ready();
+  fill();
+}

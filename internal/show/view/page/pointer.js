@@ -5,167 +5,177 @@
 //   drag             moves the view; with Shift measures; with Alt, or along the ruler, zooms to the stretch
 //   click            selects (a); with Shift selects the second (b); double click zooms to a slice
 
-const Pointer = (() => {
-  const over = document.getElementById("over"), ruler = document.getElementById("ruler");
-  const cursor = { x: null, y: null }, down = new Map();
-  let drag = null, stretch = null;
+import { App } from "./app.js";
+import * as Colors from "./colors.js";
+import * as Jump from "./jump.js";
+import * as Pick from "./pick.js";
+import * as Rows from "./rows.js";
+import * as Runs from "./runs.js";
+import * as Time from "./time.js";
+import * as View from "./view.js";
 
-  function open() {
-    for (const target of [over, ruler]) {
-      target.addEventListener("pointerdown", press);
-      target.addEventListener("pointermove", move);
-      target.addEventListener("pointerup", release);
-      target.addEventListener("pointercancel", release);
-      target.addEventListener("pointerleave", () => { if (!down.size) leave(); });
-      target.addEventListener("wheel", wheel, { passive: false });
-    }
-    over.addEventListener("dblclick", twice);
-    ruler.addEventListener("dblclick", () => View.fit());
-    document.getElementById("names").addEventListener("wheel", (e) => { if (e.ctrlKey) { e.preventDefault(); wheel(e); } }, { passive: false });
-    App.overlay(drawStretch);
+const over = document.getElementById("over");
+const ruler = document.getElementById("ruler");
+export const cursor = { x: null, y: null };
+const down = new Map();
+let drag = null;
+let stretch = null;
+
+export function open() {
+  for (const target of [over, ruler]) {
+    target.addEventListener("pointerdown", press);
+    target.addEventListener("pointermove", move);
+    target.addEventListener("pointerup", release);
+    target.addEventListener("pointercancel", release);
+    target.addEventListener("pointerleave", () => { if (!down.size) leave(); });
+    target.addEventListener("wheel", wheel, { passive: false });
   }
+  over.addEventListener("dblclick", twice);
+  ruler.addEventListener("dblclick", () => View.fit());
+  document.getElementById("names").addEventListener("wheel", (e) => { if (e.ctrlKey) { e.preventDefault(); wheel(e); } }, { passive: false });
+  App.overlay(drawStretch);
+}
 
-  const place = (e) => ({ x: e.clientX - View.plot.left, y: e.clientY - View.plot.top });
+const place = (e) => ({ x: e.clientX - View.plot.left, y: e.clientY - View.plot.top });
 
-  function leave() {
-    cursor.x = cursor.y = null;
-    Pick.hover(null);
-    App.redraw(2);
-  }
+function leave() {
+  cursor.x = cursor.y = null;
+  Pick.hover(null);
+  App.redraw(2);
+}
 
-  // point is what a place stands for: an instant on a row, and the event that is drawn there if there is one.
-  function point({ x, y }) {
-    const hit = Pick.at(x, y), line = Rows.lineAtY(y), row = line ? line.row : -1;
-    const here = row >= 0 ? Runs.under(row, x)[0] : null, clock = here?.clock ?? (line ? Rows.clockOfHost(line.host) : -1);
-    const exact = hit && (hit.kind === "slice" || hit.kind === "instant");
-    return { x, y, row, clock, host: line?.host ?? -1, at: exact ? (nearEnd(hit, x) ? hit.begin + hit.length : hit.begin) : Math.round(here?.at ?? View.at(x, clock)), event: exact ? hit.event : -1 };
-  }
+// point is what a place stands for: an instant on a row, and the event that is drawn there if there is one.
+function point({ x, y }) {
+  const hit = Pick.at(x, y), line = Rows.lineAtY(y), row = line ? line.row : -1;
+  const here = row >= 0 ? Runs.under(row, x)[0] : null, clock = here?.clock ?? (line ? Rows.clockOfHost(line.host) : -1);
+  const exact = hit && (hit.kind === "slice" || hit.kind === "instant");
+  return { x, y, row, clock, host: line?.host ?? -1, at: exact ? (nearEnd(hit, x) ? hit.begin + hit.length : hit.begin) : Math.round(here?.at ?? View.at(x, clock)), event: exact ? hit.event : -1 };
+}
 
-  // nearEnd says that the end of a slice is meant rather than its begin.
-  const nearEnd = (hit, x) => hit.length !== undefined && Math.abs(x - hit.x1) < Math.abs(x - hit.x0);
+// nearEnd says that the end of a slice is meant rather than its begin.
+const nearEnd = (hit, x) => hit.length !== undefined && Math.abs(x - hit.x1) < Math.abs(x - hit.x0);
 
-  function press(e) {
-    if (e.button !== 0 && e.button !== 1) return;
-    e.preventDefault();
-    e.currentTarget.setPointerCapture(e.pointerId);
-    down.set(e.pointerId, place(e));
-    const here = place(e), kind = e.currentTarget === ruler || e.altKey ? "stretch" : e.shiftKey ? "measure" : "pan";
-    drag = { kind, ...here, moved: false, target: e.currentTarget, start: kind === "measure" ? point(here) : null };
-    over.focus({ preventScroll: true });
-  }
+function press(e) {
+  if (e.button !== 0 && e.button !== 1) return;
+  e.preventDefault();
+  e.currentTarget.setPointerCapture(e.pointerId);
+  down.set(e.pointerId, place(e));
+  const here = place(e), kind = e.currentTarget === ruler || e.altKey ? "stretch" : e.shiftKey ? "measure" : "pan";
+  drag = { kind, ...here, moved: false, target: e.currentTarget, start: kind === "measure" ? point(here) : null };
+  over.focus({ preventScroll: true });
+}
 
-  function move(e) {
-    const here = place(e), before = down.get(e.pointerId);
-    cursor.x = here.x;
-    cursor.y = e.currentTarget === ruler ? -1 : here.y;
-    if (!before) {
-      hoverAt();
-      return App.redraw(2);
-    }
-    if (down.size === 2) pinch(e.pointerId, before, here);
-    else if (drag) {
-      if (Math.hypot(here.x - drag.x, here.y - drag.y) > 3) drag.moved = true;
-      if (drag.moved) dragged(before, here);
-    }
-    down.set(e.pointerId, here);
-    App.redraw(2);
-  }
-
-  function dragged(before, here) {
-    Pick.hover(null);
-    if (drag.kind === "measure") App.emit("measure", drag.start, point(here), { done: false });
-    else if (drag.kind === "stretch") stretch = [drag.x, here.x];
-    else {
-      document.body.classList.add("dragging");
-      View.pan((before.x - here.x) / View.plot.width);
-      if (before.y !== here.y) Rows.scrollBy(before.y - here.y);
-    }
-  }
-
-  function pinch(id, before, here) {
-    const other = [...down].find(([key]) => key !== id)[1], was = Math.abs(before.x - other.x), is = Math.abs(here.x - other.x);
-    drag.moved = true;
-    if (was > 8 && is > 8) View.zoom(was / is, (here.x + other.x) / 2);
-    View.pan((before.x - here.x) / 2 / View.plot.width);
-    Rows.scrollBy((before.y - here.y) / 2);
-  }
-
-  function release(e) {
-    const one = drag, here = place(e);
-    down.delete(e.pointerId);
-    document.body.classList.remove("dragging");
-    if (down.size) return;
-    drag = null;
-    if (!one || e.type !== "pointerup") stretch = null;
-    else if (one.moved && one.kind === "measure") App.emit("measure", one.start, point(here), { done: true });
-    else if (one.moved && one.kind === "stretch") zoomTo();
-    else if (!one.moved && one.target === over) click(here, e.shiftKey);
-    stretch = null;
-    App.redraw();
-  }
-
-  function zoomTo() {
-    const [a, b] = stretch.map((x) => View.state.from + x * View.perPixel);
-    App.setView(Math.min(a, b), Math.max(a, b), { animate: true });
-  }
-
-  async function click(here, second) {
-    if (document.body.classList.contains("measuring")) return App.emit("measure", point(here), null, { done: false });
-    const hit = Pick.at(here.x, here.y), which = second ? "b" : "a";
-    if (!hit) return;
-    if (hit.kind === "message") {
-      if (hit.event >= 0) return Jump.both({ at: hit.at, delay: 0, event: hit.event, to: hit.to }, hit.link);
-      return View.zoom(0.2, here.x, true);
-    }
-    if (hit.row >= 0) Rows.focus(hit.row, false);
-    if (hit.event >= 0) return App.select(hit.event, which);
-    if (hit.kind === "many") {
-      const item = await Jump.near(hit.host, hit.lane.lane, hit.at);
-      if (item?.event >= 0) return App.select(item.event, which);
-    }
-    if (!second && (hit.kind === "row" || hit.kind === "host" || hit.kind === "kind")) {
-      App.select(null, "a");
-      App.select(null, "b");
-    }
-  }
-
-  function twice(e) {
-    const here = place(e), hit = Pick.at(here.x, here.y);
-    if (hit?.kind === "slice" && hit.length > 0) {
-      const from = View.shown(hit.begin, App.clockOf(hit.row, hit.begin)), room = hit.length * 0.1;
-      App.setView(from - room, from + hit.length + room, { animate: true });
-    } else View.zoom(0.25, here.x, true);
-  }
-
-  function wheel(e) {
-    e.preventDefault();
-    const unit = e.deltaMode === 1 ? 18 : e.deltaMode === 2 ? 400 : 1, here = place(e);
-    if (e.shiftKey && !e.ctrlKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) View.pan((Math.abs(e.deltaX) > Math.abs(e.deltaY) ? e.deltaX : e.deltaY) * unit / View.plot.width);
-    else if (e.ctrlKey || e.metaKey || e.altKey || e.currentTarget === ruler || !Rows.overflows) {
-      View.zoom(Math.exp(Math.max(-240, Math.min(240, e.deltaY * unit)) * (e.ctrlKey && Math.abs(e.deltaY) < 40 ? 0.01 : 0.0025)), Math.max(0, here.x));
-    } else Rows.scrollBy(e.deltaY * unit);
+function move(e) {
+  const here = place(e), before = down.get(e.pointerId);
+  cursor.x = here.x;
+  cursor.y = e.currentTarget === ruler ? -1 : here.y;
+  if (!before) {
     hoverAt();
+    return App.redraw(2);
   }
-
-  // hoverAt looks again at what is under the pointer, which may have moved or be drawn anew.
-  function hoverAt() {
-    if (cursor.x === null || cursor.y < 0 || drag) return Pick.hover(null);
-    Pick.hover(Pick.at(cursor.x, cursor.y));
+  if (down.size === 2) pinch(e.pointerId, before, here);
+  else if (drag) {
+    if (Math.hypot(here.x - drag.x, here.y - drag.y) > 3) drag.moved = true;
+    if (drag.moved) dragged(before, here);
   }
+  down.set(e.pointerId, here);
+  App.redraw(2);
+}
 
-  function drawStretch(o) {
-    if (!stretch) return;
-    const [a, b] = [Math.min(...stretch), Math.max(...stretch)];
-    o.fillStyle = Colors.theme.accent;
-    o.globalAlpha = 0.15;
-    o.fillRect(a, 0, b - a, View.plot.height);
-    o.globalAlpha = 1;
-    o.fillRect(a, 0, 1, View.plot.height);
-    o.fillRect(b, 0, 1, View.plot.height);
-    o.font = "11px system-ui, sans-serif";
-    o.textBaseline = "top";
-    o.fillText(Time.duration((b - a) * View.perPixel), a + 6, 6);
+function dragged(before, here) {
+  Pick.hover(null);
+  if (drag.kind === "measure") App.emit("measure", drag.start, point(here), { done: false });
+  else if (drag.kind === "stretch") stretch = [drag.x, here.x];
+  else {
+    document.body.classList.add("dragging");
+    View.pan((before.x - here.x) / View.plot.width);
+    if (before.y !== here.y) Rows.scrollBy(before.y - here.y);
   }
+}
 
-  return { open, cursor, hoverAt, get hover() { return Pick.hit; }, get down() { return down.size > 0; } };
-})();
+function pinch(id, before, here) {
+  const other = [...down].find(([key]) => key !== id)[1], was = Math.abs(before.x - other.x), is = Math.abs(here.x - other.x);
+  drag.moved = true;
+  if (was > 8 && is > 8) View.zoom(was / is, (here.x + other.x) / 2);
+  View.pan((before.x - here.x) / 2 / View.plot.width);
+  Rows.scrollBy((before.y - here.y) / 2);
+}
+
+function release(e) {
+  const one = drag, here = place(e);
+  down.delete(e.pointerId);
+  document.body.classList.remove("dragging");
+  if (down.size) return;
+  drag = null;
+  if (!one || e.type !== "pointerup") stretch = null;
+  else if (one.moved && one.kind === "measure") App.emit("measure", one.start, point(here), { done: true });
+  else if (one.moved && one.kind === "stretch") zoomTo();
+  else if (!one.moved && one.target === over) click(here, e.shiftKey);
+  stretch = null;
+  App.redraw();
+}
+
+function zoomTo() {
+  const [a, b] = stretch.map((x) => View.state.from + x * View.perPixel());
+  App.setView(Math.min(a, b), Math.max(a, b), { animate: true });
+}
+
+async function click(here, second) {
+  if (document.body.classList.contains("measuring")) return App.emit("measure", point(here), null, { done: false });
+  const hit = Pick.at(here.x, here.y), which = second ? "b" : "a";
+  if (!hit) return;
+  if (hit.kind === "message") {
+    if (hit.event >= 0) return Jump.both({ at: hit.at, delay: 0, event: hit.event, to: hit.to }, hit.link);
+    return View.zoom(0.2, here.x, true);
+  }
+  if (hit.row >= 0) Rows.focus(hit.row, false);
+  if (hit.event >= 0) return App.select(hit.event, which);
+  if (hit.kind === "many") {
+    const item = await Jump.near(hit.host, hit.lane.lane, hit.at);
+    if (item?.event >= 0) return App.select(item.event, which);
+  }
+  if (!second && (hit.kind === "row" || hit.kind === "host" || hit.kind === "kind")) {
+    App.select(null, "a");
+    App.select(null, "b");
+  }
+}
+
+function twice(e) {
+  const here = place(e), hit = Pick.at(here.x, here.y);
+  if (hit?.kind === "slice" && hit.length > 0) {
+    const from = View.shown(hit.begin, App.clockOf(hit.row, hit.begin)), room = hit.length * 0.1;
+    App.setView(from - room, from + hit.length + room, { animate: true });
+  } else View.zoom(0.25, here.x, true);
+}
+
+function wheel(e) {
+  e.preventDefault();
+  const unit = e.deltaMode === 1 ? 18 : e.deltaMode === 2 ? 400 : 1, here = place(e);
+  if (e.shiftKey && !e.ctrlKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) View.pan((Math.abs(e.deltaX) > Math.abs(e.deltaY) ? e.deltaX : e.deltaY) * unit / View.plot.width);
+  else if (e.ctrlKey || e.metaKey || e.altKey || e.currentTarget === ruler || !Rows.overflows()) {
+    View.zoom(Math.exp(Math.max(-240, Math.min(240, e.deltaY * unit)) * (e.ctrlKey && Math.abs(e.deltaY) < 40 ? 0.01 : 0.0025)), Math.max(0, here.x));
+  } else Rows.scrollBy(e.deltaY * unit);
+  hoverAt();
+}
+
+// hoverAt looks again at what is under the pointer, which may have moved or be drawn anew.
+export function hoverAt() {
+  if (cursor.x === null || cursor.y < 0 || drag) return Pick.hover(null);
+  Pick.hover(Pick.at(cursor.x, cursor.y));
+}
+
+function drawStretch(o) {
+  if (!stretch) return;
+  const [a, b] = [Math.min(...stretch), Math.max(...stretch)];
+  o.fillStyle = Colors.theme.accent;
+  o.globalAlpha = 0.15;
+  o.fillRect(a, 0, b - a, View.plot.height);
+  o.globalAlpha = 1;
+  o.fillRect(a, 0, 1, View.plot.height);
+  o.fillRect(b, 0, 1, View.plot.height);
+  o.font = "11px system-ui, sans-serif";
+  o.textBaseline = "top";
+  o.fillText(Time.duration((b - a) * View.perPixel()), a + 6, 6);
+}
+
+export function pressed() { return down.size > 0; }

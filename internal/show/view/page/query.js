@@ -2,126 +2,122 @@
 // list of terms that must all hold, and then asked of events one by one. show/index has the same language in Go for what
 // `meridian view` serves; show/index/testdata/search.json holds both to the same answers.
 
-const Query = (() => {
-  const operators = ["!=", "<=", ">=", "=", "<", ">", ":"];
-  const blanks = " \t\n\r";
+const operators = ["!=", "<=", ">=", "=", "<", ">", ":"];
+const blanks = " \t\n\r";
 
-  // fold maps the letters of ASCII only: what other letters have as small ones differs between languages and versions.
-  const fold = (text) => text.replace(/[A-Z]+/g, (s) => s.toLowerCase());
+// fold maps the letters of ASCII only: what other letters have as small ones differs between languages and versions.
+const fold = (text) => text.replace(/[A-Z]+/g, (s) => s.toLowerCase());
 
-  // number reads an integer as a BigInt, exactly, and a decimal as a Number; null is no number.
-  function number(text) {
-    if (/^[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)$/.test(text)) {
-      const n = BigInt(text.replace(/^[+-]/, ""));
-      return text[0] === "-" ? -n : n;
-    }
-    if (/^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(text)) {
-      const n = Number(text);
-      return Number.isFinite(n) ? n : null;
-    }
-    return null;
+// number reads an integer as a BigInt, exactly, and a decimal as a Number; null is no number.
+export function number(text) {
+  if (/^[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)$/.test(text)) {
+    const n = BigInt(text.replace(/^[+-]/, ""));
+    return text[0] === "-" ? -n : n;
   }
-
-  // compare orders two numbers: exactly if both are integers, else as doubles.
-  function compare(a, b) {
-    if (typeof a !== typeof b) [a, b] = [Number(a), Number(b)];
-    return a < b ? -1 : a > b ? 1 : 0;
+  if (/^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(text)) {
+    const n = Number(text);
+    return Number.isFinite(n) ? n : null;
   }
+  return null;
+}
 
-  // lex cuts a query into words; a word is a list of pieces, of which the quoted ones stand for themselves.
-  function lex(text) {
-    const words = [];
-    for (let i = 0; i < text.length;) {
-      if (blanks.includes(text[i])) {
+// compare orders two numbers: exactly if both are integers, else as doubles.
+function compare(a, b) {
+  if (typeof a !== typeof b) [a, b] = [Number(a), Number(b)];
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+// lex cuts a query into words; a word is a list of pieces, of which the quoted ones stand for themselves.
+function lex(text) {
+  const words = [];
+  for (let i = 0; i < text.length;) {
+    if (blanks.includes(text[i])) {
+      i++;
+      continue;
+    }
+    if (text[i] === "|") {
+      words.push("|");
+      i++;
+      continue;
+    }
+    let plain = "", operator = "", left = null, quoted = false, negated = false;
+    if (text[i] === "-" && i + 1 < text.length && !(blanks + "|").includes(text[i + 1])) {
+      negated = true;
+      i++;
+    }
+    while (i < text.length && !blanks.includes(text[i]) && text[i] !== "|") {
+      if (text[i] === '"') {
+        quoted = true;
+        for (i++; ; i++) {
+          if (i >= text.length) throw new Error('a " is not closed');
+          if (text[i] === '"') break;
+          if (text[i] === "\\" && i + 1 < text.length) i++;
+          plain += text[i];
+        }
         i++;
         continue;
       }
-      if (text[i] === "|") {
-        words.push("|");
-        i++;
+      const found = left === null && plain !== "" ? operators.find((o) => text.startsWith(o, i)) : undefined;
+      if (found) {
+        [left, plain, operator, quoted] = [plain, "", found, false];
+        i += found.length;
         continue;
       }
-      let plain = "", operator = "", left = null, quoted = false, negated = false;
-      if (text[i] === "-" && i + 1 < text.length && !(blanks + "|").includes(text[i + 1])) {
-        negated = true;
-        i++;
-      }
-      while (i < text.length && !blanks.includes(text[i]) && text[i] !== "|") {
-        if (text[i] === '"') {
-          quoted = true;
-          for (i++; ; i++) {
-            if (i >= text.length) throw new Error('a " is not closed');
-            if (text[i] === '"') break;
-            if (text[i] === "\\" && i + 1 < text.length) i++;
-            plain += text[i];
-          }
-          i++;
-          continue;
-        }
-        const found = left === null && plain !== "" ? operators.find((o) => text.startsWith(o, i)) : undefined;
-        if (found) {
-          [left, plain, operator, quoted] = [plain, "", found, false];
-          i += found.length;
-          continue;
-        }
-        plain += text[i++];
-      }
-      words.push({ negated, field: left, operator, value: plain, quoted });
+      plain += text[i++];
     }
-    return words;
+    words.push({ negated, field: left, operator, value: plain, quoted });
   }
+  return words;
+}
 
-  function term(word) {
-    const { negated, field, operator, value, quoted } = word;
-    if (field === null) {
-      if (value === "") throw new Error("a word is empty");
-      return { negated, field: null, operator: ":", text: fold(value) };
-    }
-    const n = quoted ? null : number(value);
-    if (operator !== ":" && operator !== "=" && operator !== "!=" && n === null) {
-      throw new Error(`${operator} compares numbers, and "${value}" is none`);
-    }
-    return { negated, field, operator, text: operator === ":" ? fold(value) : value, number: n };
+function term(word) {
+  const { negated, field, operator, value, quoted } = word;
+  if (field === null) {
+    if (value === "") throw new Error("a word is empty");
+    return { negated, field: null, operator: ":", text: fold(value) };
   }
-
-  // parse returns alternatives of terms, or throws an Error that a person can read.
-  function parse(text) {
-    const alternatives = [[]];
-    for (const word of lex(text)) {
-      if (word === "|") alternatives.push([]);
-      else alternatives[alternatives.length - 1].push(term(word));
-    }
-    if (alternatives.some((terms) => terms.length === 0)) {
-      throw new Error(alternatives.length > 1 ? "beside a | there is nothing to search for" : "there is nothing to search for");
-    }
-    return alternatives;
+  const n = quoted ? null : number(value);
+  if (operator !== ":" && operator !== "=" && operator !== "!=" && n === null) {
+    throw new Error(`${operator} compares numbers, and "${value}" is none`);
   }
+  return { negated, field, operator, text: operator === ":" ? fold(value) : value, number: n };
+}
 
-  // fulfils says whether one value is as a term wants it.
-  function fulfils({ operator, text, number: wanted }, value) {
-    if (operator === ":") return fold(value).includes(text);
-    const is = wanted === null ? null : number(value);
-    if (operator === "=" || operator === "!=") {
-      const same = is !== null ? compare(is, wanted) === 0 : value === text;
-      return same === (operator === "=");
-    }
-    if (is === null) return false;
-    const order = compare(is, wanted);
-    return operator === "<" ? order < 0 : operator === "<=" ? order <= 0 : operator === ">" ? order > 0 : order >= 0;
+// parse returns alternatives of terms, or throws an Error that a person can read.
+export function parse(text) {
+  const alternatives = [[]];
+  for (const word of lex(text)) {
+    if (word === "|") alternatives.push([]);
+    else alternatives[alternatives.length - 1].push(term(word));
   }
-
-  const own = ["name", "category", "host", "row"];
-
-  function holds(term, event) {
-    const { field, negated } = term;
-    const some = field === null
-      ? fulfils(term, event.name) || event.fields.some(([, value]) => fulfils(term, value))
-      : (own.includes(field) && fulfils(term, event[field])) || event.fields.some(([name, value]) => name === field && fulfils(term, value));
-    return some !== negated;
+  if (alternatives.some((terms) => terms.length === 0)) {
+    throw new Error(alternatives.length > 1 ? "beside a | there is nothing to search for" : "there is nothing to search for");
   }
+  return alternatives;
+}
 
-  // matches asks a parsed query of an event {name, category, host, row, fields: [[name, text], ...]}.
-  const matches = (alternatives, event) => alternatives.some((terms) => terms.every((t) => holds(t, event)));
+// fulfils says whether one value is as a term wants it.
+function fulfils({ operator, text, number: wanted }, value) {
+  if (operator === ":") return fold(value).includes(text);
+  const is = wanted === null ? null : number(value);
+  if (operator === "=" || operator === "!=") {
+    const same = is !== null ? compare(is, wanted) === 0 : value === text;
+    return same === (operator === "=");
+  }
+  if (is === null) return false;
+  const order = compare(is, wanted);
+  return operator === "<" ? order < 0 : operator === "<=" ? order <= 0 : operator === ">" ? order > 0 : order >= 0;
+}
 
-  return { parse, matches, number };
-})();
+const own = ["name", "category", "host", "row"];
+
+function holds(term, event) {
+  const { field, negated } = term;
+  const some = field === null
+    ? fulfils(term, event.name) || event.fields.some(([, value]) => fulfils(term, value))
+    : (own.includes(field) && fulfils(term, event[field])) || event.fields.some(([name, value]) => name === field && fulfils(term, value));
+  return some !== negated;
+}
+
+// matches asks a parsed query of an event {name, category, host, row, fields: [[name, text], ...]}.
+export const matches = (alternatives, event) => alternatives.some((terms) => terms.every((t) => holds(t, event)));

@@ -3,58 +3,54 @@
 //
 //	run: { from, to, clock }   from -Infinity to Infinity without a gap, in order of the timeline
 
-const Runs = (() => {
-  const alone = new Map(); // clock -> the only run of rows that have but one
-  let about = null, lists = [], all = [];
+import * as View from "./view.js";
 
-  function open(facts) {
-    about = facts;
-    lists = about.rows.map(({ clock, clocks }) => (clocks?.length > 1 ? several(clocks) : single(clock)));
-    all = [...new Set(lists)].flat();
+const alone = new Map(); // clock -> the only run of rows that have but one
+let about = null;
+let lists = [];
+export let all = [];
+
+export function open(facts) {
+  about = facts;
+  lists = about.rows.map(({ clock, clocks }) => (clocks?.length > 1 ? several(clocks) : single(clock)));
+  all = [...new Set(lists)].flat();
+}
+
+function single(clock) {
+  if (!alone.has(clock)) alone.set(clock, [{ from: -Infinity, to: Infinity, clock }]);
+  return alone.get(clock);
+}
+
+const several = (clocks) => clocks.map(([from, clock], i) => ({ from: i ? from : -Infinity, to: clocks[i + 1]?.[0] ?? Infinity, clock }));
+
+export const of = (row) => lists[row] ?? single(-1);
+
+// at is the clock of a row at an instant; without one, that of most of its events.
+export function at(row, instant) {
+  const runs = of(row);
+  if (runs.length === 1) return runs[0].clock;
+  if (instant === undefined) return about.rows[row].clock;
+  let i = runs.length - 1;
+  while (i > 0 && runs[i].from > instant) i--;
+  return runs[i].clock;
+}
+
+// under lists the instants of a row that are shown at a place, what is drawn over others first. Where nothing is, that is
+// the end of a run.
+export function under(row, x) {
+  const runs = of(row), found = [];
+  let nearest = null, least = Infinity;
+  for (let i = runs.length - 1; i >= 0; i--) {
+    const { from, to, clock } = runs[i], instant = View.at(x, clock);
+    if (instant >= from && instant < to) found.push({ at: instant, clock });
+    const beyond = Math.max(from - instant, instant - to);
+    if (beyond < least) { least = beyond; nearest = { at: Math.max(from, Math.min(to, instant)), clock }; }
   }
+  return found.length ? found : [nearest];
+}
 
-  function single(clock) {
-    if (!alone.has(clock)) alone.set(clock, [{ from: -Infinity, to: Infinity, clock }]);
-    return alone.get(clock);
-  }
-
-  const several = (clocks) => clocks.map(([from, clock], i) => ({ from: i ? from : -Infinity, to: clocks[i + 1]?.[0] ?? Infinity, clock }));
-
-  const of = (row) => lists[row] ?? single(-1);
-
-  // at is the clock of a row at an instant; without one, that of most of its events.
-  function at(row, instant) {
-    const runs = of(row);
-    if (runs.length === 1) return runs[0].clock;
-    if (instant === undefined) return about.rows[row].clock;
-    let i = runs.length - 1;
-    while (i > 0 && runs[i].from > instant) i--;
-    return runs[i].clock;
-  }
-
-  // under lists the instants of a row that are shown at a place, what is drawn over others first. Where nothing is, that is
-  // the end of a run.
-  function under(row, x) {
-    const runs = of(row), found = [];
-    let nearest = null, least = Infinity;
-    for (let i = runs.length - 1; i >= 0; i--) {
-      const { from, to, clock } = runs[i], instant = View.at(x, clock);
-      if (instant >= from && instant < to) found.push({ at: instant, clock });
-      const beyond = Math.max(from - instant, instant - to);
-      if (beyond < least) { least = beyond; nearest = { at: Math.max(from, Math.min(to, instant)), clock }; }
-    }
-    return found.length ? found : [nearest];
-  }
-
-  // cut lists what of [from, to) is of which run.
-  function cut(runs, from, to) {
-    if (runs.length === 1) return [{ from, to, clock: runs[0].clock }];
-    return runs.map((r) => ({ from: Math.max(r.from, from), to: Math.min(r.to, to), clock: r.clock })).filter((r) => r.to > r.from);
-  }
-
-  return {
-    open, of, at, under, cut,
-    // all are the runs of all rows, those that many rows share once.
-    get all() { return all; },
-  };
-})();
+// cut lists what of [from, to) is of which run.
+export function cut(runs, from, to) {
+  if (runs.length === 1) return [{ from, to, clock: runs[0].clock }];
+  return runs.map((r) => ({ from: Math.max(r.from, from), to: Math.min(r.to, to), clock: r.clock })).filter((r) => r.to > r.from);
+}

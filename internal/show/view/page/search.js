@@ -1,178 +1,185 @@
 // search: events by name, field and value, in the language of query.js. Answers come in pieces, so that the first are there
 // at once and a long search can be called off; what was found is marked on the rows, and listed.
 
-const Search = (() => {
-  const { make, button, name, table, plural } = Elements;
-  const most = 10000; // hits that are kept
-  let hits = [], text = "", running = null, list = null, said = null, box = null, cancel = null, current = -1;
+import { App } from "./app.js";
+import { make, button, table, plural } from "./elements.js";
+import * as Query from "./query.js";
+import * as Time from "./time.js";
+import * as View from "./view.js";
 
-  const hint = "name  field=value  field>5  host=web  \"two words\"  -not  a | b";
+const most = 10000; // hits that are kept
+export let hits = [];
+export let text = "";
+let running = null;
+let list = null;
+let said = null;
+let box = null;
+let cancel = null;
+let current = -1;
 
-  // run searches; what an earlier search still brings is left alone.
-  async function run(query, { quiet = false } = {}) {
-    if (running) running.over = true;
-    const mine = running = { over: false };
-    text = query.trim();
-    box.value = query;
-    hits = [];
-    current = -1;
-    list.update(hits);
-    box.removeAttribute("aria-invalid");
-    App.emit("search", text, hits);
-    if (text === "") {
-      said.textContent = "";
-      cancel.hidden = true;
-      running = null;
-      return App.redraw();
-    }
-    try {
-      Query.parse(text);
-    } catch (error) {
-      box.setAttribute("aria-invalid", "true");
-      said.textContent = `That is no search: ${error.message}.`;
-      running = null;
-      return App.redraw();
-    }
-    if (!quiet) App.show("search");
-    cancel.hidden = false;
-    said.textContent = "searching…";
-    let after = -1, shown = 0, failed = "";
-    try {
-      while (!mine.over && hits.length < most) {
-        const { found, next } = await App.data.search(text, after, 500);
-        if (mine.over) break;
-        hits.push(...found);
-        if (performance.now() - shown > 250) {
-          shown = performance.now();
-          said.textContent = `searching… ${plural(hits.length, "hit")}`;
-          list.update(hits);
-          App.redraw();
-        }
-        if (next < 0 || !(next > after)) break;
-        after = next;
-      }
-    } catch (error) {
-      failed = `The search failed: ${error.message}. `;
-    }
-    if (running !== mine) return;
-    running = null;
+const hint = "name  field=value  field>5  host=web  \"two words\"  -not  a | b";
+
+// run searches; what an earlier search still brings is left alone.
+export async function run(query, { quiet = false } = {}) {
+  if (running) running.over = true;
+  const mine = running = { over: false };
+  text = query.trim();
+  box.value = query;
+  hits = [];
+  current = -1;
+  list.update(hits);
+  box.removeAttribute("aria-invalid");
+  App.emit("search", text, hits);
+  if (text === "") {
+    said.textContent = "";
     cancel.hidden = true;
-    list.update(hits);
-    const where = App.data.served ? "" : " among what this file holds";
-    said.textContent = `${failed}${hits.length >= most ? `the first ${plural(most, "hit")}` : hits.length ? plural(hits.length, "hit") : "nothing found"}${where}${mine.over ? ", stopped" : ""}`;
-    App.emit("search", text, hits);
-    App.redraw();
+    running = null;
+    return App.redraw();
   }
-
-  async function go(i) {
-    if (!hits[i]) return;
-    current = i;
-    list.mark(hits[i]);
-    said.textContent = `${i + 1} of ${plural(hits.length, "hit")}`;
-    App.go(hits[i]);
-    await App.select(hits[i].event, "a").catch(() => {});
+  try {
+    Query.parse(text);
+  } catch (error) {
+    box.setAttribute("aria-invalid", "true");
+    said.textContent = `That is no search: ${error.message}.`;
+    running = null;
+    return App.redraw();
   }
-
-  // next goes to the hit behind the current one, else behind the middle of the view.
-  function next(step) {
-    if (!hits.length) return void App.announce(text ? "nothing found" : "search for something first");
-    if (current < 0) {
-      const middle = (App.view.from + App.view.to) / 2, later = hits.findIndex((h) => h.at > middle);
-      const i = step > 0 ? later : (later < 0 ? hits.length : later) - 1;
-      return go((i + hits.length) % hits.length);
+  if (!quiet) App.show("search");
+  cancel.hidden = false;
+  said.textContent = "searching…";
+  let after = -1, shown = 0, failed = "";
+  try {
+    while (!mine.over && hits.length < most) {
+      const { found, next } = await App.data.search(text, after, 500);
+      if (mine.over) break;
+      hits.push(...found);
+      if (performance.now() - shown > 250) {
+        shown = performance.now();
+        said.textContent = `searching… ${plural(hits.length, "hit")}`;
+        list.update(hits);
+        App.redraw();
+      }
+      if (next < 0 || !(next > after)) break;
+      after = next;
     }
-    return go((current + step + hits.length) % hits.length);
+  } catch (error) {
+    failed = `The search failed: ${error.message}. `;
   }
+  if (running !== mine) return;
+  running = null;
+  cancel.hidden = true;
+  list.update(hits);
+  const where = App.data.served() ? "" : " among what this file holds";
+  said.textContent = `${failed}${hits.length >= most ? `the first ${plural(most, "hit")}` : hits.length ? plural(hits.length, "hit") : "nothing found"}${where}${mine.over ? ", stopped" : ""}`;
+  App.emit("search", text, hits);
+  App.redraw();
+}
 
-  // draw marks hits with small triangles at the top of their rows: no more than one for a pixel of a row.
-  function draw(ctx) {
-    if (!hits.length) return;
-    const { plot, theme } = App, seen = new Set();
-    ctx.save();
-    ctx.fillStyle = theme.accent;
-    ctx.strokeStyle = theme.ground;
-    ctx.lineWidth = 1;
-    for (const h of hits) {
-      const x = Math.round(App.x(h.at, App.clockOf(h.row, h.at)));
-      if (x < -5 || x > plot.width + 5) continue;
-      const key = x + h.row * 1e5;
-      if (seen.has(key)) continue;
-      seen.add(key);
-      const place = App.rowY(h.row);
-      if (!place) continue;
-      const y = place.top + 1;
-      ctx.beginPath();
-      ctx.moveTo(x - 4.5, y);
-      ctx.lineTo(x + 4.5, y);
-      ctx.lineTo(x, y + 7);
-      ctx.closePath();
-      ctx.fill();
-      ctx.stroke();
-    }
-    ctx.restore();
+async function go(i) {
+  if (!hits[i]) return;
+  current = i;
+  list.mark(hits[i]);
+  said.textContent = `${i + 1} of ${plural(hits.length, "hit")}`;
+  App.go(hits[i]);
+  await App.select(hits[i].event, "a").catch(() => {});
+}
+
+// next goes to the hit behind the current one, else behind the middle of the view.
+export function next(step) {
+  if (!hits.length) return void App.announce(text ? "nothing found" : "search for something first");
+  if (current < 0) {
+    const middle = (App.view.from + App.view.to) / 2, later = hits.findIndex((h) => h.at > middle);
+    const i = step > 0 ? later : (later < 0 ? hits.length : later) - 1;
+    return go((i + hits.length) % hits.length);
   }
+  return go((current + step + hits.length) % hits.length);
+}
 
-  // minimap marks hits over the map of all: a canvas of its own that lies on it and lets the pointer through.
-  let over = null, drawn = "";
-  function minimap() {
-    const map = document.getElementById("minimap");
-    if (!hits.length && !over) return;
-    if (!over) {
-      over = make("canvas", { class: "hits", "aria-hidden": "true" });
-      document.body.append(over);
-    }
-    const box = map.getBoundingClientRect(), ratio = devicePixelRatio || 1, { theme, view } = App;
-    const key = [box.left, box.top, box.width, box.height, ratio, hits.length, text, theme.accent, view.raw].join();
-    if (key === drawn) return;
-    drawn = key;
-    Object.assign(over.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
-    over.width = Math.max(1, Math.round(box.width * ratio));
-    over.height = Math.max(1, Math.round(box.height * ratio));
-    const g = over.getContext("2d"), [first, last] = View.whole(), seen = new Set();
-    g.scale(ratio, ratio);
-    g.fillStyle = theme.accent;
-    for (const h of hits) {
-      const x = Math.round((View.shown(h.at, App.clockOf(h.row, h.at)) - first) / (last - first) * box.width);
-      if (seen.has(x)) continue;
-      seen.add(x);
-      g.beginPath();
-      g.moveTo(x - 3, 0);
-      g.lineTo(x + 3, 0);
-      g.lineTo(x, 5);
-      g.fill();
-    }
+// draw marks hits with small triangles at the top of their rows: no more than one for a pixel of a row.
+function draw(ctx) {
+  if (!hits.length) return;
+  const { plot, theme } = App, seen = new Set();
+  ctx.save();
+  ctx.fillStyle = theme.accent;
+  ctx.strokeStyle = theme.ground;
+  ctx.lineWidth = 1;
+  for (const h of hits) {
+    const x = Math.round(App.x(h.at, App.clockOf(h.row, h.at)));
+    if (x < -5 || x > plot.width + 5) continue;
+    const key = x + h.row * 1e5;
+    if (seen.has(key)) continue;
+    seen.add(key);
+    const place = App.rowY(h.row);
+    if (!place) continue;
+    const y = place.top + 1;
+    ctx.beginPath();
+    ctx.moveTo(x - 4.5, y);
+    ctx.lineTo(x + 4.5, y);
+    ctx.lineTo(x, y + 7);
+    ctx.closePath();
+    ctx.fill();
+    ctx.stroke();
   }
+  ctx.restore();
+}
 
-  function start() {
-    const body = App.panel("search", "Search", { hint: "events by name, field and value" });
-    box = make("input", { type: "search", placeholder: "name, field=value, …", "aria-label": "search events", spellcheck: false, autocomplete: "off", maxLength: 1000 });
-    said = make("output", { class: "said", "aria-live": "polite" });
-    cancel = button("cancel", () => { if (running) running.over = true; }, { hidden: true });
-    list = table({
-      caption: "Found events", rows: [], empty: "", pick: (hit) => go(hits.indexOf(hit)),
-      columns: [
-        { title: "time", text: (h) => Time.since(h.at), value: (h) => h.at },
-        { title: "name", text: (h) => App.className(h.class), value: (h) => App.className(h.class) },
-        { title: "host", text: (h) => App.hostOf(h.row).name, value: (h) => App.hostOf(h.row).name },
-        { title: "row", text: (h) => App.about.rows[h.row].name, value: (h) => App.about.rows[h.row].name },
-      ],
-    });
-    const form = make("form", { class: "buttons", role: "search", onsubmit: (e) => {
-      e.preventDefault();
-      if (box.value.trim() === text && hits.length) next(1);
-      else run(box.value);
-    } }, box, make("button", { type: "submit", class: "main" }, "search"));
-    box.addEventListener("search", () => { if (box.value === "" && text !== "") run(""); });
-    body.append(make("h2", {}, "Search"), form, make("p", { class: "note" }, make("code", {}, hint)),
-      make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), cancel, said), list);
-    App.overlay(draw);
-    App.on("redraw", minimap);
-    App.command({ id: "search", key: "/", title: "Search events", group: "search", run: () => { App.show("search"); box.focus(); box.select(); } });
-    App.command({ id: "next-hit", key: ">", title: "Next hit of the search", group: "search", run: () => next(1) });
-    App.command({ id: "previous-hit", key: "<", title: "Previous hit of the search", group: "search", run: () => next(-1) });
+// minimap marks hits over the map of all: a canvas of its own that lies on it and lets the pointer through.
+let over = null;
+let drawn = "";
+function minimap() {
+  const map = document.getElementById("minimap");
+  if (!hits.length && !over) return;
+  if (!over) {
+    over = make("canvas", { class: "hits", "aria-hidden": "true" });
+    document.body.append(over);
   }
+  const box = map.getBoundingClientRect(), ratio = devicePixelRatio || 1, { theme, view } = App;
+  const key = [box.left, box.top, box.width, box.height, ratio, hits.length, text, theme.accent, view.raw].join();
+  if (key === drawn) return;
+  drawn = key;
+  Object.assign(over.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
+  over.width = Math.max(1, Math.round(box.width * ratio));
+  over.height = Math.max(1, Math.round(box.height * ratio));
+  const g = over.getContext("2d"), [first, last] = View.whole(), seen = new Set();
+  g.scale(ratio, ratio);
+  g.fillStyle = theme.accent;
+  for (const h of hits) {
+    const x = Math.round((View.shown(h.at, App.clockOf(h.row, h.at)) - first) / (last - first) * box.width);
+    if (seen.has(x)) continue;
+    seen.add(x);
+    g.beginPath();
+    g.moveTo(x - 3, 0);
+    g.lineTo(x + 3, 0);
+    g.lineTo(x, 5);
+    g.fill();
+  }
+}
 
-  App.on("ready", start);
-
-  return { run, next, get hits() { return hits; }, get text() { return text; } };
-})();
+export function start() {
+  const body = App.panel("search", "Search", { hint: "events by name, field and value" });
+  box = make("input", { type: "search", placeholder: "name, field=value, …", "aria-label": "search events", spellcheck: false, autocomplete: "off", maxLength: 1000 });
+  said = make("output", { class: "said", "aria-live": "polite" });
+  cancel = button("cancel", () => { if (running) running.over = true; }, { hidden: true });
+  list = table({
+    caption: "Found events", rows: [], empty: "", pick: (hit) => go(hits.indexOf(hit)),
+    columns: [
+      { title: "time", text: (h) => Time.since(h.at), value: (h) => h.at },
+      { title: "name", text: (h) => App.className(h.class), value: (h) => App.className(h.class) },
+      { title: "host", text: (h) => App.hostOf(h.row).name, value: (h) => App.hostOf(h.row).name },
+      { title: "row", text: (h) => App.about.rows[h.row].name, value: (h) => App.about.rows[h.row].name },
+    ],
+  });
+  const form = make("form", { class: "buttons", role: "search", onsubmit: (e) => {
+    e.preventDefault();
+    if (box.value.trim() === text && hits.length) next(1);
+    else run(box.value);
+  } }, box, make("button", { type: "submit", class: "main" }, "search"));
+  box.addEventListener("search", () => { if (box.value === "" && text !== "") run(""); });
+  body.append(make("h2", {}, "Search"), form, make("p", { class: "note" }, make("code", {}, hint)),
+    make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), cancel, said), list);
+  App.overlay(draw);
+  App.on("redraw", minimap);
+  App.command({ id: "search", key: "/", title: "Search events", group: "search", run: () => { App.show("search"); box.focus(); box.select(); } });
+  App.command({ id: "next-hit", key: ">", title: "Next hit of the search", group: "search", run: () => next(1) });
+  App.command({ id: "previous-hit", key: "<", title: "Previous hit of the search", group: "search", run: () => next(-1) });
+}

@@ -2,136 +2,141 @@
 // messages of the stretch shown, of rows that are not hidden. They come from the same tiles as the picture; where a tile
 // only counts, the table says how many there are and that zooming in shows them.
 
-const Tables = (() => {
-  const { make, button, table, section, grouped, plural } = Elements;
-  const most = 1000;
-  let body = null, said = null, events = null, messages = null, asked = 0, open = false;
+import { App } from "./app.js";
+import { make, button, table, section, grouped, plural } from "./elements.js";
+import * as Runs from "./runs.js";
+import * as Time from "./time.js";
+import * as View from "./view.js";
+import * as Violations from "./violations.js";
 
-  // levelFor is the finest level of which two tiles cover a stretch.
-  const levelFor = (from, to, top) => Math.max(0, Math.min(top, Math.ceil(Math.log2(Math.max(1, (to - from) / 1024)))));
+const most = 1000;
+let body = null;
+let said = null;
+let events = null;
+let messages = null;
+let asked = 0;
+let open = false;
 
-  // extent is from when to when an item is there: a slice, or a message, which may seem to be received before it was sent.
-  function extent(lane, i) {
-    const at = lane.at[i], other = at + (lane.length?.[i] ?? lane.delay?.[i] ?? 0);
-    return [Math.min(at, other), Math.max(at, other)];
-  }
+// levelFor is the finest level of which two tiles cover a stretch.
+export const levelFor = (from, to, top) => Math.max(0, Math.min(top, Math.ceil(Math.log2(Math.max(1, (to - from) / 1024)))));
 
-  // collect takes from lanes of a tile what lies in [from, to): exact items, and how many are only counted. want maps the
-  // number of a lane to what stands for it (a row, a link); others are left out.
-  function collect(tile, from, to, want, list) {
-    let counted = 0;
-    for (const lane of tile.lanes.values()) {
-      const of = want.get(lane.number);
-      if (of === undefined) continue;
-      for (let i = 0; i < lane.n; i++) {
-        if (lane.mode < 4) {
-          const [begin, end] = extent(lane, i);
-          if (end >= from && begin < to) list.push({ of, at: lane.at[i], lane, i });
-        } else {
-          const begin = tile.from + lane.at[i] * tile.width;
-          if (begin + tile.width > from && begin < to) counted += lane.count?.[i] ?? 1;
-        }
+// extent is from when to when an item is there: a slice, or a message, which may seem to be received before it was sent.
+function extent(lane, i) {
+  const at = lane.at[i], other = at + (lane.length?.[i] ?? lane.delay?.[i] ?? 0);
+  return [Math.min(at, other), Math.max(at, other)];
+}
+
+// collect takes from lanes of a tile what lies in [from, to): exact items, and how many are only counted. want maps the
+// number of a lane to what stands for it (a row, a link); others are left out.
+export function collect(tile, from, to, want, list) {
+  let counted = 0;
+  for (const lane of tile.lanes.values()) {
+    const of = want.get(lane.number);
+    if (of === undefined) continue;
+    for (let i = 0; i < lane.n; i++) {
+      if (lane.mode < 4) {
+        const [begin, end] = extent(lane, i);
+        if (end >= from && begin < to) list.push({ of, at: lane.at[i], lane, i });
+      } else {
+        const begin = tile.from + lane.at[i] * tile.width;
+        if (begin + tile.width > from && begin < to) counted += lane.count?.[i] ?? 1;
       }
     }
-    return counted;
   }
+  return counted;
+}
 
-  // stretches lists what of the timeline is in sight: in raw time another stretch by each clock.
-  function stretches(from, to) {
-    if (!App.view.raw) return [[from, to]];
-    const list = Runs.all.map((r) => [Math.max(r.from, View.instantOf(r.clock, from, 1)), Math.min(r.to, View.instantOf(r.clock, to, 1))]).filter(([a, b]) => b > a);
-    return list.sort(([a], [b]) => a - b).reduce((joined, [a, b]) => {
-      const last = joined[joined.length - 1];
-      if (last && a <= last[1]) last[1] = Math.max(last[1], b);
-      else joined.push([a, b]);
-      return joined;
-    }, []);
+// stretches lists what of the timeline is in sight: in raw time another stretch by each clock.
+function stretches(from, to) {
+  if (!App.view.raw) return [[from, to]];
+  const list = Runs.all.map((r) => [Math.max(r.from, View.instantOf(r.clock, from, 1)), Math.min(r.to, View.instantOf(r.clock, to, 1))]).filter(([a, b]) => b > a);
+  return list.sort(([a], [b]) => a - b).reduce((joined, [a, b]) => {
+    const last = joined[joined.length - 1];
+    if (last && a <= last[1]) last[1] = Math.max(last[1], b);
+    else joined.push([a, b]);
+    return joined;
+  }, []);
+}
+
+// inSight says that an item is drawn in [from, to), each end by its own row's clock.
+function inSight({ of, lane, i }, from, to) {
+  const [begin, end] = extent(lane, i), rows = of.row === undefined ? [of.from, of.to] : [of.row, of.row];
+  const ends = lane.delay ? [View.shown(lane.at[i], App.clockOf(rows[0], lane.at[i])), View.shown(lane.at[i] + lane.delay[i], App.clockOf(rows[1], lane.at[i] + lane.delay[i]))]
+    : [begin, end].map((at) => View.shown(at, App.clockOf(rows[0], at)));
+  return Math.max(...ends) >= from && Math.min(...ends) < to;
+}
+
+// gather asks for the tiles of groups over the stretch, and sorts what they hold; an item of two tiles counts once.
+async function gather(groups, from, to, want) {
+  const { top } = App.about, level = levelFor(from, to, top), width = 1024 * 2 ** level, list = [];
+  let counted = 0;
+  for (const [a, b] of stretches(from, to)) {
+    const first = Math.max(0, Math.floor(a / width)), last = Math.max(first, Math.floor(Math.max(0, b) / width)), tiles = new Set();
+    for (const group of groups) for (let i = first; i <= Math.min(last, first + 2); i++) tiles.add(await App.data.load(group, level, i));
+    for (const tile of tiles) if (tile) counted += collect(tile, a, b, want, list);
   }
+  const seen = new Set(), single = list.filter(({ lane, i }) => {
+    const key = `${lane.number} ${lane.event[i]}`;
+    return !seen.has(key) && seen.add(key);
+  });
+  const shown = App.view.raw ? single.filter((x) => inSight(x, from, to)) : single;
+  shown.sort((a, b) => a.at - b.at);
+  return { list: shown, counted };
+}
 
-  // inSight says that an item is drawn in [from, to), each end by its own row's clock.
-  function inSight({ of, lane, i }, from, to) {
-    const [begin, end] = extent(lane, i), rows = of.row === undefined ? [of.from, of.to] : [of.row, of.row];
-    const ends = lane.delay ? [View.shown(lane.at[i], App.clockOf(rows[0], lane.at[i])), View.shown(lane.at[i] + lane.delay[i], App.clockOf(rows[1], lane.at[i] + lane.delay[i]))]
-      : [begin, end].map((at) => View.shown(at, App.clockOf(rows[0], at)));
-    return Math.max(...ends) >= from && Math.min(...ends) < to;
+const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host);
+
+async function fill() {
+  const mine = ++asked, { about, view } = App, [from, to] = [view.from, view.to];
+  said.textContent = "loading…";
+  const lanes = new Map(), links = new Map();
+  about.rows.forEach((r, row) => { if (shownRow(row)) for (const lane of r.lanes) lanes.set(lane.lane, { row, kind: lane.kind, name: lane.name }); });
+  about.links.forEach((l) => { if (!App.hidden.links.has(l.lane) && shownRow(l.from) && shownRow(l.to)) links.set(l.lane, l); });
+  const hosts = [...new Set([...lanes.values()].map((l) => about.rows[l.row].host))];
+  let found = null, sent = null;
+  try {
+    [found, sent] = [await gather(hosts, from, to, lanes), await gather([about.hosts.length], from, to, links)];
+  } catch (error) {
+    if (mine === asked) said.textContent = `The tables cannot be had: ${error.message}`;
+    return;
   }
+  if (mine !== asked) return;
+  found.list = found.list.filter(({ of, lane, i }) => of.kind === "counter" || !App.hidden.classes.has(lane.name?.[i]));
+  events.update(found.list.slice(0, most));
+  messages.update(sent.list.slice(0, most));
+  const more = (what, { list, counted }) => `${plural(Math.min(list.length, most), what)}${list.length > most || counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
+  said.textContent = `From ${Time.since(from)} to ${Time.since(to)}: ${more("event", found)}, ${more("message", sent)}.`;
+}
 
-  // gather asks for the tiles of groups over the stretch, and sorts what they hold; an item of two tiles counts once.
-  async function gather(groups, from, to, want) {
-    const { top } = App.about, level = levelFor(from, to, top), width = 1024 * 2 ** level, list = [];
-    let counted = 0;
-    for (const [a, b] of stretches(from, to)) {
-      const first = Math.max(0, Math.floor(a / width)), last = Math.max(first, Math.floor(Math.max(0, b) / width)), tiles = new Set();
-      for (const group of groups) for (let i = first; i <= Math.min(last, first + 2); i++) tiles.add(await App.data.load(group, level, i));
-      for (const tile of tiles) if (tile) counted += collect(tile, a, b, want, list);
-    }
-    const seen = new Set(), single = list.filter(({ lane, i }) => {
-      const key = `${lane.number} ${lane.event[i]}`;
-      return !seen.has(key) && seen.add(key);
-    });
-    const shown = App.view.raw ? single.filter((x) => inSight(x, from, to)) : single;
-    shown.sort((a, b) => a.at - b.at);
-    return { list: shown, counted };
-  }
+const value = (lane, i) => (lane.value ? String(lane.value[i]) : lane.length ? App.duration(lane.length[i]) : "");
 
-  const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host);
-
-  async function fill() {
-    const mine = ++asked, { about, view } = App, [from, to] = [view.from, view.to];
-    said.textContent = "loading…";
-    const lanes = new Map(), links = new Map();
-    about.rows.forEach((r, row) => { if (shownRow(row)) for (const lane of r.lanes) lanes.set(lane.lane, { row, kind: lane.kind, name: lane.name }); });
-    about.links.forEach((l) => { if (!App.hidden.links.has(l.lane) && shownRow(l.from) && shownRow(l.to)) links.set(l.lane, l); });
-    const hosts = [...new Set([...lanes.values()].map((l) => about.rows[l.row].host))];
-    let found = null, sent = null;
-    try {
-      [found, sent] = [await gather(hosts, from, to, lanes), await gather([about.hosts.length], from, to, links)];
-    } catch (error) {
-      if (mine === asked) said.textContent = `The tables cannot be had: ${error.message}`;
-      return;
-    }
-    if (mine !== asked) return;
-    found.list = found.list.filter(({ of, lane, i }) => of.kind === "counter" || !App.hidden.classes.has(lane.name?.[i]));
-    events.update(found.list.slice(0, most));
-    messages.update(sent.list.slice(0, most));
-    const more = (what, { list, counted }) => `${plural(Math.min(list.length, most), what)}${list.length > most || counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
-    said.textContent = `From ${Time.since(from)} to ${Time.since(to)}: ${more("event", found)}, ${more("message", sent)}.`;
-  }
-
-  const value = (lane, i) => (lane.value ? String(lane.value[i]) : lane.length ? App.duration(lane.length[i]) : "");
-
-  function start() {
-    body = App.panel("tables", "Tables", { key: "t", hint: "what is in view, as tables" });
-    said = make("output", { class: "said", "aria-live": "polite" });
-    const where = (row) => `${App.hostOf(row).name} · ${App.about.rows[row].name}`;
-    const pick = (x) => { App.select(x.lane.event[x.i], "a"); App.go({ at: x.at, row: x.of.row ?? x.of.from }); };
-    events = table({
-      caption: "Events in view", rows: [], empty: "No events are shown one by one.", pick,
-      columns: [
-        { title: "time", text: (x) => Time.since(x.at), value: (x) => x.at },
-        { title: "name", text: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])), value: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])) },
-        { title: "where", text: (x) => where(x.of.row), value: (x) => where(x.of.row) },
-        { title: "length or value", text: (x) => value(x.lane, x.i), number: true },
-      ],
-    });
-    messages = table({
-      caption: "Messages in view", rows: [], empty: "No messages are shown one by one.", pick,
-      columns: [
-        { title: "sent", text: (x) => Time.since(x.at), value: (x) => x.at },
-        { title: "delay", text: (x) => App.duration(x.lane.delay[x.i]), value: (x) => x.lane.delay[x.i], number: true },
-        { title: "verdict", text: (x) => { const v = Violations.verdicts[x.lane.verdict[x.i]] ?? Violations.verdicts[0]; return `${v.mark} ${v.name}`; }, value: (x) => x.lane.verdict[x.i] },
-        { title: "from", text: (x) => where(x.of.from), value: (x) => where(x.of.from) },
-        { title: "to", text: (x) => where(x.of.to), value: (x) => where(x.of.to) },
-      ],
-    });
-    body.append(make("h2", {}, "In view"), make("p", { class: "buttons" }, button("refresh", fill), said), section("Events", events), section("Messages", messages));
-    let pending = 0;
-    const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); }; // once the view has come to rest
-    App.on("panel", (id, yes) => { open = id === "tables" && yes; if (open) fill(); });
-    for (const event of ["view", "hidden", "raw"]) App.on(event, later);
-  }
-
-  App.on("ready", start);
-
-  return { levelFor, collect };
-})();
+export function start() {
+  body = App.panel("tables", "Tables", { key: "t", hint: "what is in view, as tables" });
+  said = make("output", { class: "said", "aria-live": "polite" });
+  const where = (row) => `${App.hostOf(row).name} · ${App.about.rows[row].name}`;
+  const pick = (x) => { App.select(x.lane.event[x.i], "a"); App.go({ at: x.at, row: x.of.row ?? x.of.from }); };
+  events = table({
+    caption: "Events in view", rows: [], empty: "No events are shown one by one.", pick,
+    columns: [
+      { title: "time", text: (x) => Time.since(x.at), value: (x) => x.at },
+      { title: "name", text: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])), value: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])) },
+      { title: "where", text: (x) => where(x.of.row), value: (x) => where(x.of.row) },
+      { title: "length or value", text: (x) => value(x.lane, x.i), number: true },
+    ],
+  });
+  messages = table({
+    caption: "Messages in view", rows: [], empty: "No messages are shown one by one.", pick,
+    columns: [
+      { title: "sent", text: (x) => Time.since(x.at), value: (x) => x.at },
+      { title: "delay", text: (x) => App.duration(x.lane.delay[x.i]), value: (x) => x.lane.delay[x.i], number: true },
+      { title: "verdict", text: (x) => { const v = Violations.verdicts[x.lane.verdict[x.i]] ?? Violations.verdicts[0]; return `${v.mark} ${v.name}`; }, value: (x) => x.lane.verdict[x.i] },
+      { title: "from", text: (x) => where(x.of.from), value: (x) => where(x.of.from) },
+      { title: "to", text: (x) => where(x.of.to), value: (x) => where(x.of.to) },
+    ],
+  });
+  body.append(make("h2", {}, "In view"), make("p", { class: "buttons" }, button("refresh", fill), said), section("Events", events), section("Messages", messages));
+  let pending = 0;
+  const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); }; // once the view has come to rest
+  App.on("panel", (id, yes) => { open = id === "tables" && yes; if (open) fill(); });
+  for (const event of ["view", "hidden", "raw"]) App.on(event, later);
+}
