@@ -18,10 +18,7 @@ import (
 // TestCanvas runs what is tested of the timeline itself, by what people do with wheel, mouse and keys.
 func TestCanvas(t *testing.T) {
 	b := startPanelBrowser(t)
-	for _, rule := range []struct {
-		name string
-		test func(*testing.T)
-	}{
+	run(t, []rule{
 		{"TheWheelZoomsAtThePointerAndDraggingMoves", b.TheWheelZoomsAtThePointerAndDraggingMoves},
 		{"KeysMoveZoomAndShowAll", b.KeysMoveZoomAndShowAll},
 		{"EveryViolationIsOneKeyAway", b.EveryViolationIsOneKeyAway},
@@ -32,9 +29,7 @@ func TestCanvas(t *testing.T) {
 		{"ViolationsAreDrawnAtEveryScale", b.ViolationsAreDrawnAtEveryScale},
 		{"TheBoundIsABandAroundTheCursor", b.TheBoundIsABandAroundTheCursor},
 		{"WhatIsHoveredIsTold", b.WhatIsHoveredIsTold},
-	} {
-		t.Run(rule.name, rule.test)
-	}
+	})
 }
 
 func (p *panelPage) number(script string) float64 {

@@ -55,10 +55,7 @@ func TestEveryFeatureHasATest(t *testing.T) {
 
 func TestFeatures(t *testing.T) {
 	b := startPanelBrowser(t)
-	for _, rule := range []struct {
-		name string
-		test func(*testing.T)
-	}{
+	run(t, []rule{
 		{"EventsAreMarksAndSlicesAreBars", b.EventsAreMarksAndSlicesAreBars},
 		{"MessagesAreArrowsWithTheirDelay", b.MessagesAreArrowsWithTheirDelay},
 		{"WhatIsSwitchedOffIsNotDrawn", b.WhatIsSwitchedOffIsNotDrawn},
@@ -83,7 +80,5 @@ func TestFeatures(t *testing.T) {
 		{"AScreenReaderHasTheTables", b.AScreenReaderHasTheTables},
 		{"AScreenReaderHasTheRowsAndIsToldWhatHappens", b.AScreenReaderHasTheRowsAndIsToldWhatHappens},
 		{"NothingOfATraceRuns", b.NothingOfATraceRuns},
-	} {
-		t.Run(rule.name, rule.test)
-	}
+	})
 }

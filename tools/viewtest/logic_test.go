@@ -16,10 +16,7 @@ import (
 // TestWhatThePageConcludes runs what the page computes of answers by itself, where it must not say more than it can know.
 func TestWhatThePageConcludes(t *testing.T) {
 	b := startPanelBrowser(t)
-	for _, rule := range []struct {
-		name string
-		test func(*testing.T)
-	}{
+	run(t, []rule{
 		{"NoChainLeadsOverHostsWithoutClocksThatNothingConnects", b.NoChainLeadsOverHostsWithoutClocksThatNothingConnects},
 		{"ChainsThatContradictEachOtherOrderNothing", b.ChainsThatContradictEachOtherOrderNothing},
 		{"AnEventEndsWithTheStepOfItsStamp", b.AnEventEndsWithTheStepOfItsStamp},
@@ -36,9 +33,7 @@ func TestWhatThePageConcludes(t *testing.T) {
 		{"TilesThatAnAnswerHadNoRoomForAreAskedForAgain", b.TilesThatAnAnswerHadNoRoomForAreAskedForAgain},
 		{"ATileWithTooManyLanesIsDrawnCoarser", b.ATileWithTooManyLanesIsDrawnCoarser},
 		{"TilesThatFailedAreAskedForAgainAfterAWhile", b.TilesThatFailedAreAskedForAgainAfterAWhile},
-	} {
-		t.Run(rule.name, rule.test)
-	}
+	})
 }
 
 // endsOf makes ends for scripts: of an event, a clock, a stamp and a component.

@@ -6,13 +6,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,46 +26,116 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/show/view"
 	"meridian/internal/testneed"
 	"meridian/tools/chromium"
 )
 
-// panelBrowser is a Chromium that the tests share, each in a tab of its own: to start one takes longer than most of them.
-type panelBrowser struct{ *chromium.Browser }
-
-var browser struct {
-	sync.Once
-	*chromium.Browser
-	err error
+// panelBrowser gives every test a Chromium for itself, as long as it runs: the focus, the clipboard and what a page stores
+// belong to one test at a time. There are as many as tests run at once; starting one takes longer than most tests, so that
+// they are used again.
+type panelBrowser struct {
+	idle  chan *chromium.Browser
+	taken sync.Map // the name of a test -> its *chromium.Browser
 }
 
+// browsers are started for the first test that asks, as many as tests may run at once.
+var browsers = sync.OnceValues(func() (*panelBrowser, error) {
+	n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	if err != nil {
+		return nil, err
+	}
+	b := &panelBrowser{idle: make(chan *chromium.Browser, n)}
+	var group errgroup.Group
+	for range n {
+		group.Go(func() error {
+			one, err := chromium.Start(context.Background())
+			if err == nil {
+				b.idle <- one
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		b.stop()
+		return nil, err
+	}
+	started.Store(true)
+	return b, nil
+})
+
+var started atomic.Bool
+
+func (b *panelBrowser) stop() {
+	close(b.idle)
+	for one := range b.idle {
+		one.Stop()
+	}
+}
+
+// A test waits for frames and answers more than it computes: two tests for each core keep the cores busy.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	parallel := false
+	flag.Visit(func(f *flag.Flag) { parallel = parallel || f.Name == "test.parallel" })
+	if !parallel {
+		if err := flag.Set("test.parallel", strconv.Itoa(min(2*goruntime.NumCPU(), 8))); err != nil {
+			panic(err) // the flag is testing's
+		}
+	}
 	code := m.Run()
-	if browser.Browser != nil {
-		browser.Stop()
+	if started.Load() {
+		b, _ := browsers()
+		b.stop()
 	}
 	os.Exit(code)
 }
 
-// startPanelBrowser starts it for the first test that asks; without a Chromium a test is left out, but not in CI.
+// rule is a test of its own name, run by run.
+type rule struct {
+	name string
+	test func(*testing.T)
+}
+
+// run runs rules, several at once.
+func run(t *testing.T, rules []rule) {
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
+			t.Parallel()
+			rule.test(t)
+		})
+	}
+}
+
+// startPanelBrowser skips a test where there is no Chromium, but not in CI.
 func startPanelBrowser(t *testing.T) *panelBrowser {
 	t.Helper()
 	testneed.Long(t, "needs a browser")
-	browser.Do(func() { browser.Browser, browser.err = chromium.Start(context.Background()) })
+	b, err := browsers()
 	switch {
-	case errors.Is(browser.err, chromium.ErrNone):
-		testneed.Missing(t, "%v", browser.err)
-	case browser.err != nil:
-		t.Fatal(browser.err)
+	case errors.Is(err, chromium.ErrNone):
+		testneed.Missing(t, "%v", err)
+	case err != nil:
+		t.Fatal(err)
 	}
-	return &panelBrowser{browser.Browser}
+	return b
 }
 
+// tab opens a tab in the test's own browser, for as long as the test runs.
 func (b *panelBrowser) tab(t *testing.T) context.Context {
 	t.Helper()
-	ctx, closed := b.Tab()
+	one, is := b.taken.Load(t.Name())
+	if !is {
+		one = <-b.idle
+		b.taken.Store(t.Name(), one)
+		t.Cleanup(func() { // runs when the tabs are closed
+			b.taken.Delete(t.Name())
+			b.idle <- one.(*chromium.Browser)
+		})
+	}
+	ctx, closed := one.(*chromium.Browser).Tab()
 	t.Cleanup(closed)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)

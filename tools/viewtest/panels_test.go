@@ -17,10 +17,7 @@ import (
 // page of a timeline of which all is known, what people see when they click and type.
 func TestPanels(t *testing.T) {
 	b := startPanelBrowser(t)
-	for _, rule := range []struct {
-		name string
-		test func(*testing.T)
-	}{
+	run(t, []rule{
 		{"SearchFindsWhatTheExamplesSay", b.SearchFindsWhatTheExamplesSay},
 		{"TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs", b.TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs},
 		{"AChainOfMessagesOrdersEventsWhateverTheClocksSay", b.AChainOfMessagesOrdersEventsWhateverTheClocksSay},
@@ -44,9 +41,7 @@ func TestPanels(t *testing.T) {
 		{"PanelsCanBeUsedWithoutSeeingThem", b.PanelsCanBeUsedWithoutSeeingThem},
 		{"NothingOfATraceIsMarkupInThePanels", b.NothingOfATraceIsMarkupInThePanels},
 		{"AFileFromADiskSearchesByItself", b.AFileFromADiskSearchesByItself},
-	} {
-		t.Run(rule.name, rule.test)
-	}
+	})
 }
 
 func (b *panelBrowser) SearchFindsWhatTheExamplesSay(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"meridian/internal/load"
@@ -68,14 +69,16 @@ func (p *panelPage) written() string {
 	})`)
 }
 
-// screenshot is the page as it is seen, every emulation included.
-func (p *panelPage) screenshot() image.Image {
+// screenshot is a part of the page as it is seen, every emulation included. Its first pixel is at (0, 0).
+func (p *panelPage) screenshot(x, y, width, height int) image.Image {
 	p.t.Helper()
-	data, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	fast := true
+	got, err := chromedp.Call(p.ctx, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{OptimizeForSpeed: &fast,
+		Clip: &cdppage.Viewport{X: float64(x), Y: float64(y), Width: float64(width), Height: float64(height), Scale: 1}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	picture, err := png.Decode(bytes.NewReader(data))
+	picture, err := png.Decode(bytes.NewReader(got.Data))
 	if err != nil {
 		p.t.Fatal(err)
 	}
