@@ -3,7 +3,7 @@
 //
 //	go generate ./internal/show/view
 //
-// The script is not minified: it can be read in a browser's debugger and in a diff. Comments are left out.
+// The script is not minified: it can be read in a browser's debugger and in a diff. Most comments are left out.
 package main
 
 import (

@@ -8,6 +8,24 @@
       __defProp(target, name3, { get: all4[name3], enumerable: true });
   };
 
+  // dom.js
+  var byId = (id) => (
+    /** @type {HTMLElement} */
+    document.getElementById(id)
+  );
+  var canvasById = (id) => (
+    /** @type {HTMLCanvasElement} */
+    document.getElementById(id)
+  );
+  var inputById = (id) => (
+    /** @type {HTMLInputElement} */
+    document.getElementById(id)
+  );
+  var context = (canvas4, settings) => (
+    /** @type {CanvasRenderingContext2D} */
+    canvas4.getContext("2d", settings)
+  );
+
   // colors.js
   var colors_exports = {};
   __export(colors_exports, {
@@ -182,7 +200,10 @@
   var Tile = class {
     constructor(key3, bytes2) {
       this.key = key3;
-      [this.group, this.level, this.index] = key3.split(".").map(Number);
+      const [group, level3, index] = key3.split(".").map(Number);
+      this.group = group;
+      this.level = level3;
+      this.index = index;
       const length = 2 ** this.level * Bins;
       this.from = this.index * length;
       this.to = this.from + length;
@@ -211,11 +232,18 @@
       this.reader = null;
     }
     lane() {
-      const r = this.reader, ahead = r.u();
+      const r = (
+        /** @type {Reader} */
+        this.reader
+      ), ahead = r.u();
       this.number += ahead;
       const mode2 = r.byte(), n = r.u();
       if (n > MaxEntries || mode2 > BinnedMessages) throw new Error(`tile ${this.key} has a lane of mode ${mode2} with ${n} entries`);
-      const lane = { number: this.number, mode: mode2, n, from: this.from, width: this.width };
+      const lane = (
+        /** @type {TileLane} */
+        /** @type {unknown} */
+        { number: this.number, mode: mode2, n, from: this.from, width: this.width }
+      );
       kinds[mode2](r, lane, n, this.from);
       for (const list5 of Object.values(lane)) if (ArrayBuffer.isView(list5)) this.size += Overhead + list5.byteLength;
       this.lanes.set(this.number, lane);
@@ -400,7 +428,7 @@
   }
   function bound(low, high) {
     if (low === null && high === null) return "no bound";
-    if (low === null || high === null) return low === null ? `+${rough(high)}, −∞` : `−${rough(low)}, +∞`;
+    if (low === null || high === null) return low === null ? `+${rough(high ?? 0)}, −∞` : `−${rough(low)}, +∞`;
     const most4 = Math.max(low, high);
     return most4 <= 0 ? "exact" : `±${rough(most4)}`;
   }
@@ -464,17 +492,20 @@
 
   // runs.js
   var alone = /* @__PURE__ */ new Map();
-  var about = null;
+  var about;
   var lists = [];
   var all = [];
   function open3(facts2) {
     about = facts2;
-    lists = about.rows.map(({ clock: clock2, clocks: clocks2 }) => clocks2?.length > 1 ? several(clocks2) : single(clock2));
+    lists = about.rows.map(({ clock: clock2, clocks: clocks2 }) => clocks2 && clocks2.length > 1 ? several(clocks2) : single(clock2));
     all = [...new Set(lists)].flat();
   }
   function single(clock2) {
     if (!alone.has(clock2)) alone.set(clock2, [{ from: -Infinity, to: Infinity, clock: clock2 }]);
-    return alone.get(clock2);
+    return (
+      /** @type {Run[]} */
+      alone.get(clock2)
+    );
   }
   var several = (clocks2) => clocks2.map(([from2, clock2], i) => ({ from: i ? from2 : -Infinity, to: clocks2[i + 1]?.[0] ?? Infinity, clock: clock2 }));
   var of = (row) => lists[row] ?? single(-1);
@@ -488,7 +519,7 @@
   }
   function under(row, x2) {
     const runs = of(row), found = [];
-    let nearest2 = null, least = Infinity;
+    let nearest2 = { at: 0, clock: -1 }, least = Infinity;
     for (let i = runs.length - 1; i >= 0; i--) {
       const { from: from2, to, clock: clock2 } = runs[i], instant = at(x2, clock2);
       if (instant >= from2 && instant < to) found.push({ at: instant, clock: clock2 });
@@ -510,7 +541,7 @@
   var state = { from: 0, to: 1, raw: false };
   var plot = { left: 0, top: 0, width: 1, height: 1 };
   var still = matchMedia("(prefers-reduced-motion: reduce)");
-  var about2 = null;
+  var about2;
   var goal = null;
   var begun = null;
   var shift = { now: 0, from: 0, to: 0, begun: null };
@@ -671,11 +702,12 @@
   }
 
   // axis.js
-  var canvas = document.getElementById("ruler");
-  var g = canvas.getContext("2d");
+  var canvas = canvasById("ruler");
+  var g = context(canvas);
   var Apart = 116;
   function ticks() {
-    const { from: from2, to } = state, step3 = stepFor(perPixel() * Apart), anchor2 = anchor(from2, to), list5 = [];
+    const { from: from2, to } = state, step3 = stepFor(perPixel() * Apart), anchor2 = anchor(from2, to);
+    const list5 = [];
     for (let n = Math.ceil((from2 - anchor2.at) / step3); list5.length < 100; n++) {
       const t = anchor2.at + n * step3;
       if (t > to) break;
@@ -794,7 +826,7 @@
   var MaxTexts = 60;
   var Near = 7;
   var Apart2 = 5;
-  var about4 = null;
+  var about4;
   var level = 0;
   var arrows = [];
   var marks = [];
@@ -843,7 +875,6 @@
     const [a, b] = reach2(state);
     while (level < about4.top && (b - a) / (2 ** level * Bins) > 12) level++;
     const tiles3 = plan(), many = [];
-    let total2 = 0;
     const shown6 = [];
     for (const link of about4.links) {
       const y2 = ends(link);
@@ -856,7 +887,6 @@
         else if (lane.mode === BinnedMessages) one2.binned.push({ lane, tile, from: from2, to });
       }
       if (one2.n || one2.binned.length) shown6.push(one2);
-      total2 += one2.n;
     }
     shown6.sort((p, q) => p.n - q.n);
     let room2 = MaxArrows;
@@ -1089,7 +1119,7 @@
   function partsOf(line2) {
     if (parts.has(line2)) return parts.get(line2);
     const groups2 = /* @__PURE__ */ new Map(), { rows: rows3 } = about3;
-    for (const row of line2.below) {
+    for (const row of line2.below ?? []) {
       const runs = of(row);
       if (!groups2.has(runs)) groups2.set(runs, { number: "", runs, lanes: /* @__PURE__ */ new Map(), wide: 0, rows: [] });
       const part2 = groups2.get(runs);
@@ -1228,14 +1258,14 @@
   }
 
   // minimap.js
-  var canvas3 = document.getElementById("minimap");
-  var g2 = canvas3.getContext("2d");
+  var canvas3 = canvasById("minimap");
+  var g2 = context(canvas3);
   var picture = document.createElement("canvas");
   var Grip = 6;
   var Foot = 11;
   var MaxHosts = 12;
   var lines2 = /* @__PURE__ */ new Map();
-  var about5 = null;
+  var about5;
   var madeFor = "";
   var drag = null;
   var decoded2 = -1;
@@ -1284,7 +1314,7 @@
   function make(width3, height2, ratio2) {
     picture.width = Math.max(1, Math.round(width3 * ratio2));
     picture.height = Math.max(1, Math.round(height2 * ratio2));
-    const p = picture.getContext("2d"), W = picture.width, [first, last] = whole(), scale2 = W / (last - first);
+    const p = context(picture), W = picture.width, [first, last] = whole(), scale2 = W / (last - first);
     const { theme: theme2 } = colors_exports, hosts2 = order2(), strips = Math.min(hosts2.length, MaxHosts), h = (height2 - Foot - 5) / Math.max(1, strips);
     p.fillStyle = theme2.panel;
     p.fillRect(0, 0, W, picture.height);
@@ -1434,9 +1464,9 @@
   }
 
   // pointer.js
-  var over = document.getElementById("over");
-  var ruler = document.getElementById("ruler");
-  var cursor = { x: null, y: null };
+  var over = canvasById("over");
+  var ruler = canvasById("ruler");
+  var cursor = { x: null, y: 0 };
   var down = /* @__PURE__ */ new Map();
   var drag2 = null;
   var stretch = null;
@@ -1453,7 +1483,7 @@
     }
     over.addEventListener("dblclick", twice);
     ruler.addEventListener("dblclick", () => fit());
-    document.getElementById("names").addEventListener("wheel", (e) => {
+    byId("names").addEventListener("wheel", (e) => {
       if (e.ctrlKey) {
         e.preventDefault();
         wheel(e);
@@ -1463,7 +1493,7 @@
   }
   var place = (e) => ({ x: e.clientX - plot.left, y: e.clientY - plot.top });
   function leave() {
-    cursor.x = cursor.y = null;
+    cursor.x = null;
     hover(null);
     App.redraw(2);
   }
@@ -1510,7 +1540,7 @@
     }
   }
   function pinch(id, before3, here) {
-    const other = [...down].find(([key3]) => key3 !== id)[1], was = Math.abs(before3.x - other.x), is = Math.abs(here.x - other.x);
+    const other = [...down].filter(([key3]) => key3 !== id)[0][1], was = Math.abs(before3.x - other.x), is = Math.abs(here.x - other.x);
     drag2.moved = true;
     if (was > 8 && is > 8) zoom(was / is, (here.x + other.x) / 2);
     pan((before3.x - here.x) / 2 / plot.width);
@@ -1544,8 +1574,8 @@
     if (hit2.row >= 0) focus(hit2.row, false);
     if (hit2.event >= 0) return App.select(hit2.event, which2);
     if (hit2.kind === "many") {
-      const item = await near2(hit2.host, hit2.lane.lane, hit2.at);
-      if (item?.event >= 0) return App.select(item.event, which2);
+      const item = await near2(hit2.host, hit2.lane.lane ?? -1, hit2.at);
+      if (item && item.event >= 0) return App.select(item.event, which2);
     }
     if (!second && (hit2.kind === "row" || hit2.kind === "host" || hit2.kind === "kind")) {
       App.select(null, "a");
@@ -1587,14 +1617,20 @@
   }
 
   // pick.js
-  var tip = document.getElementById("tip");
+  var tip = byId("tip");
   var hit = null;
   var asked = 0;
   var timer = 0;
   function at3(x2, y2) {
     const line2 = lineAtY(y2), message2 = near(x2, y2, 4), below = line2 && line2.row >= 0 ? onRow(line2, x2, y2) : null;
-    if (message2 && !(below?.kind === "instant" && Math.abs(x2 - below.x0) <= 3)) return { kind: "message", ...message2, row: message2.link.from };
-    return below ?? (line2 ? { kind: line2.type, row: -1, host: line2.host, line: line2 } : null);
+    if (message2 && !(below?.kind === "instant" && Math.abs(x2 - below.x0) <= 3)) return (
+      /** @type {any} */
+      { kind: "message", ...message2, row: message2.link.from }
+    );
+    return below ?? (line2 ? (
+      /** @type {any} */
+      { kind: line2.type, row: -1, host: line2.host, line: line2 }
+    ) : null);
   }
   function onRow(line2, x2, y2) {
     const top = line2.y - scrolled, places2 = under(line2.row, x2), base2 = { row: line2.row, host: line2.host, line: line2, at: places2[0].at };
@@ -1602,18 +1638,24 @@
       if (y2 < top + lane.y - 1 || y2 > top + lane.y + lane.h) continue;
       for (const { at: instant, clock: clock2 } of places2) {
         const found = inLane(lane, instant, clock2, line2.host);
-        if (found) return { ...base2, at: instant, ...found, y: top + lane.y, h: lane.h, lane };
+        if (found) return (
+          /** @type {any} */
+          { ...base2, at: instant, ...found, y: top + lane.y, h: lane.h, lane }
+        );
       }
     }
-    return { kind: "row", ...base2 };
+    return (
+      /** @type {any} */
+      { kind: "row", ...base2 }
+    );
   }
   function tileAt(host, instant) {
     const level3 = levelFor(perPixel());
     return best(host, level3, Math.floor(instant / (2 ** level3 * Bins)));
   }
   function inLane(lane, instant, clock2, host) {
-    const tile = tileAt(host, instant), data = tile?.lanes.get(lane.lane), per = perPixel();
-    if (!data) return null;
+    const tile = tileAt(host, instant), data = tile?.lanes.get(lane.lane ?? -1), per = perPixel();
+    if (!tile || !data) return null;
     const hidden3 = App.hidden.classes, box2 = (a2, b) => ({ x0: x(a2, clock2), x1: x(b, clock2) });
     if (data.mode === Slices) {
       const i2 = after(data.at, data.n, instant + 1) - 1;
@@ -1659,9 +1701,9 @@
     asked++;
     tell();
     App.emit("hover", hit);
-    if (hit?.event >= 0) {
-      const mine = asked;
-      timer = setTimeout(() => events(hit.event, 1).then(([event2]) => {
+    if (hit && hit.event >= 0) {
+      const mine = asked, { event: number4 } = hit;
+      timer = setTimeout(() => events(number4, 1).then(([event2]) => {
         if (mine === asked && event2) fields(event2);
       }).catch(() => {
       }), 90);
@@ -1681,11 +1723,15 @@
   }
   function tell() {
     const kinds4 = ["slice", "instant", "value", "values", "many", "message"];
-    tip.hidden = !hit || !kinds4.includes(hit.kind);
-    if (tip.hidden) return;
+    if (!hit || !kinds4.includes(hit.kind)) {
+      tip.hidden = true;
+      return;
+    }
+    tip.hidden = false;
     tip.className = hit.verdict ? kinds2[hit.verdict] : "";
     const about10 = about3, name3 = hit.class !== void 0 ? App.className(hit.class) : "";
-    const lead = make2("div", "lead"), list5 = [];
+    const lead = make2("div", "lead");
+    const list5 = [];
     if (hit.class !== void 0) {
       const swatch = make2("span", "swatch");
       swatch.style.background = css(hit.class);
@@ -1760,20 +1806,22 @@
   }
 
   // draw.js
-  var under2 = document.getElementById("rows");
-  var over2 = document.getElementById("over");
-  var g3 = under2.getContext("2d", { alpha: false });
-  var o = over2.getContext("2d");
+  var under2 = canvasById("rows");
+  var over2 = canvasById("over");
+  var g3 = context(under2, { alpha: false });
+  var o = context(over2);
   var MaxLabels = 700;
   var font = "11px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
   var widths = /* @__PURE__ */ new Map();
   var names2 = /* @__PURE__ */ new Map();
-  var about6 = null;
+  var about6;
   var ratio = 1;
   var drawn = [];
   var seen = [];
   var stats = {
+    /** @type {number[]} */
     times: [],
+    /** @type {number[]} */
     layers: [],
     add(ms, layers) {
       this.times.push(ms);
@@ -1862,7 +1910,7 @@
     }
     violations(g3, ratio, pin ? pin.top + pin.line.h : 0);
     draw();
-    document.getElementById("width").textContent = `${duration(perPixel())}/px`;
+    byId("width").textContent = `${duration(perPixel())}/px`;
   }
   var px = (y2) => Math.round(y2 * ratio);
   function header(top, h, W) {
@@ -1898,8 +1946,8 @@
         continue;
       }
       const label2 = (x0, x1, name3) => drawn.length < MaxLabels && drawn.push({ x0, x1, y: px(y2) + h / 2, name: name3, ticks: lane.kind === "instants" });
-      if (lane.kind === "slices") blit(slices2(plan2, lane.lane, ratio, hidden3, label2), 1, px(y2), h);
-      else if (lane.kind === "instants") blit(instants2(plan2, lane.lane, ratio, hidden3, label2), 1, px(y2), h);
+      if (lane.kind === "slices") blit(slices2(plan2, lane.lane ?? -1, ratio, hidden3, label2), 1, px(y2), h);
+      else if (lane.kind === "instants") blit(instants2(plan2, lane.lane ?? -1, ratio, hidden3, label2), 1, px(y2), h);
       else blit(counter2(plan2, lane, h), h, px(y2), h);
     }
   }
@@ -1989,7 +2037,7 @@
   function focus2() {
     const { line: line2 } = focused();
     if (!line2) return;
-    const top = line2.type === "host" && pinned()?.line === line2 ? pinned().top : line2.y - scrolled;
+    const pin = pinned(), top = line2.type === "host" && pin && pin.line === line2 ? pin.top : line2.y - scrolled;
     if (top > plot.height || top + line2.h < 0) return;
     o.fillStyle = theme.accent;
     o.globalAlpha = 0.07;
@@ -1997,7 +2045,11 @@
     o.globalAlpha = 1;
   }
   function selected() {
-    for (const which2 of ["a", "b"]) {
+    for (
+      const which2 of
+      /** @type {("a" | "b")[]} */
+      ["a", "b"]
+    ) {
       const event2 = App.selection[which2];
       if (!event2) continue;
       const x2 = x(event2.at, App.clockOf(event2.row, event2.at));
@@ -2015,7 +2067,7 @@
     }
   }
   function status(x2) {
-    const now = document.getElementById("now"), here = document.getElementById("here");
+    const now = byId("now"), here = byId("here");
     const at4 = x2 === null ? null : at(x2, -1);
     const words4 = at4 === null ? "" : `${full(at4)}   ${since(at4)}`;
     if (now.textContent !== words4) now.textContent = words4;
@@ -2031,12 +2083,12 @@
   var Least2 = 22;
   var Depths = 5;
   var laneHeight = { instants: 12, slices: 17, counter: 30 };
-  var about7 = null;
+  var about7;
   var parents = [];
   var talks = [];
   var children = [];
   var byHost = [];
-  var place3 = null;
+  var place3;
   var lines3 = [];
   var lineOf = /* @__PURE__ */ new Map();
   var height = 0;
@@ -2068,7 +2120,8 @@
     height += moved2;
   }
   function lanesOf(row, expanded2, folded) {
-    const list5 = [], rank = { instants: 0, slices: 1, counter: 2 };
+    const list5 = [];
+    const rank = { instants: 0, slices: 1, counter: 2 };
     const all4 = [...about7.rows[row].lanes].sort((a, b) => rank[a.kind] - rank[b.kind] || (a.depth ?? 0) - (b.depth ?? 0) || a.lane - b.lane);
     let y2 = Pad, more = 0;
     for (const lane of all4) {
@@ -2097,8 +2150,8 @@
     lines3 = [];
     lineOf = /* @__PURE__ */ new Map();
     let y2 = 0;
-    const push = (line2, h) => {
-      Object.assign(line2, { y: y2, h });
+    const push = (placeless, h) => {
+      const line2 = Object.assign(placeless, { y: y2, h });
       y2 += h;
       lines3.push(line2);
       lineOf.set(line2.id, line2);
@@ -2192,10 +2245,9 @@ ${name3}`);
   var line = (id) => lineOf.get(id) ?? null;
 
   // rows.js
-  var byId = (id) => document.getElementById(id);
   var shown2 = /* @__PURE__ */ new Map();
   var expanded = /* @__PURE__ */ new Set();
-  var about8 = null;
+  var about8;
   var clocks = [];
   var order = [];
   var stale = true;
@@ -2226,15 +2278,15 @@ ${name3}`);
     byId("scroll").addEventListener("scroll", () => {
       App.redraw();
     }, { passive: true });
-    byId("filter").addEventListener("input", (e) => {
-      text2 = e.target.value.trim();
+    inputById("filter").addEventListener("input", () => {
+      text2 = inputById("filter").value.trim();
       stale = true;
       byId("scroll").scrollTop = 0;
       App.redraw();
     });
-    byId("filter").addEventListener("keydown", (e) => {
+    inputById("filter").addEventListener("keydown", (e) => {
       if (e.key === "Escape") {
-        e.target.value = text2 = "";
+        inputById("filter").value = text2 = "";
         stale = true;
         byId("names").focus();
         App.redraw();
@@ -2296,7 +2348,7 @@ ${name3}`);
     const names3 = byId("names"), seen2 = /* @__PURE__ */ new Set(), pin = pinned();
     for (const line2 of [...inSight(), ...pin ? [pin.line] : []]) {
       let element = shown2.get(line2.id);
-      if (element?.line !== line2) {
+      if (!element || element.line !== line2) {
         const made = nameOf2(line2), focused2 = element?.contains(document.activeElement);
         if (element) element.replaceWith(made);
         else names3.append(made);
@@ -2307,7 +2359,7 @@ ${name3}`);
         shown2.set(line2.id, element = made);
       }
       seen2.add(line2.id);
-      const top = pin?.line === line2 ? pin.top : line2.y - scrolled;
+      const top = pin && pin.line === line2 ? pin.top : line2.y - scrolled;
       element.style.transform = `translateY(${top}px)`;
       element.classList.toggle("pinned", pin?.line === line2);
       element.tabIndex = line2.id === focusedId ? 0 : -1;
@@ -2320,8 +2372,7 @@ ${name3}`);
     }
   }
   function nameOf2(line2) {
-    const { make: make5 } = dock_exports, element = make5("div", `name ${line2.type}`);
-    element.line = line2;
+    const { make: make5 } = dock_exports, element = Object.assign(make5("div", `name ${line2.type}`), { line: line2 });
     element.id = `line-${line2.id}`;
     element.setAttribute("role", "treeitem");
     element.setAttribute("aria-level", String(line2.level));
@@ -2355,7 +2406,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       if (element.line.type !== "host") continue;
       const clock2 = clockOfHost(element.line.host), { low, high } = boundsOfHost(element.line.host, at4);
       const { name: name3, reference } = about8.hosts[element.line.host], followed = name3 === reference && low === 0 && high === 0;
-      const words4 = clock2 < 0 ? "" : followed ? "reference" : bound(low, high), place6 = element.lastChild;
+      const words4 = clock2 < 0 ? "" : followed ? "reference" : bound(low, high), place6 = (
+        /** @type {HTMLElement} */
+        element.lastChild
+      );
       if (place6.textContent !== words4) {
         place6.textContent = words4;
         place6.title = `by how much this host's instants may be off at the cursor: ${margin(low, high)}`;
@@ -2373,7 +2427,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   var clockOfHost = (host) => clocks[host][0] ?? -1;
   function boundsOfHost(host, at4) {
-    let low = 0, high = 0;
+    let low = 0;
+    let high = 0;
     for (const clock2 of clocks[host]) {
       const one2 = bounds(clock2, at4);
       low = low === null || one2.low === null ? null : Math.max(low, one2.low);
@@ -2381,7 +2436,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     }
     return { low, high };
   }
-  var lineAt = (e) => e.target.closest?.(".name")?.line ?? null;
+  var lineAt = (e) => (
+    /** @type {any} */
+    e.target.closest?.(".name")?.line ?? null
+  );
   function fold(line2, yes = !line2.folded) {
     if (line2.folds) App.setHidden("collapsed", line2.id, yes);
     App.announce(`${line2.name} ${yes ? "folded" : "unfolded"}`);
@@ -2399,9 +2457,18 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   function click2(e) {
     const line2 = lineAt(e);
     if (!line2) return;
-    if (e.target.className === "hide") return App.setHidden("rows", line2.row, true);
-    if (e.target.className === "more") return expand(line2);
-    if (e.target.className === "fold") return fold(line2);
+    if (
+      /** @type {Element} */
+      e.target.className === "hide"
+    ) return App.setHidden("rows", line2.row, true);
+    if (
+      /** @type {Element} */
+      e.target.className === "more"
+    ) return expand(line2);
+    if (
+      /** @type {Element} */
+      e.target.className === "fold"
+    ) return fold(line2);
     focusLine(line2, true);
   }
   function key(e) {
@@ -2442,7 +2509,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   function press3(e) {
     const line2 = lineAt(e);
-    if (!line2 || line2.type === "kind" || e.button || e.target.className !== "text") return;
+    if (!line2 || line2.type === "kind" || e.button || /** @type {Element} */
+    e.target.className !== "text") return;
     moving2 = { line: line2, y: e.clientY, begun: false };
     const move4 = (m) => {
       if (!moving2.begun && Math.abs(m.clientY - moving2.y) < 5) return;
@@ -2495,7 +2563,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     App.setHidden("rows", row, false);
     App.setHidden("hosts", host, false);
     if (filter() && !line(row)) {
-      byId("filter").value = text2 = "";
+      inputById("filter").value = text2 = "";
       stale = true;
     }
     place4();
@@ -2538,7 +2606,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
 
   // lanes.js
   var canvas2 = document.createElement("canvas");
-  var g4 = canvas2.getContext("2d");
+  var g4 = context(canvas2);
   var width2 = 0;
   var pixels = new Uint32Array(0);
   var image = null;
@@ -2602,7 +2670,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     return known3.get(group);
   }
   function planFor(group, clock2, from2, to, level3) {
-    const plan2 = [], width3 = 2 ** level3 * Bins;
+    const plan2 = [];
+    const width3 = 2 ** level3 * Bins;
     for (let i = Math.floor(from2 / width3), end2 = Math.floor(to / width3); i <= end2 && to > from2; ) {
       const tile = best(group, level3, i);
       let next3 = i + 1;
@@ -2636,7 +2705,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   function slices2(plan2, number4, ratio2, hidden3, label2) {
     const base2 = take(1), gap = Math.max(1, Math.round(ratio2));
     for (const piece of plan2) {
-      const { tile, from: from2, to, k, x: x2, stop } = piece, lane = tile.lanes.get(number4);
+      const { tile, from: from2, to, k, x: x2, stop = Infinity } = piece, lane = tile.lanes.get(number4);
       if (!lane) continue;
       if (lane.mode === Slices) {
         const { at: at4, length, name: name3, flags } = lane;
@@ -2684,7 +2753,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   function instants2(plan2, number4, ratio2, hidden3, label2) {
     const base2 = take(1), tick = Math.max(1, Math.round(1.5 * ratio2));
-    for (const { tile, from: from2, to, k, x: x2, stop } of plan2) {
+    for (const { tile, from: from2, to, k, x: x2, stop = Infinity } of plan2) {
       const lane = tile.lanes.get(number4);
       if (!lane) continue;
       if (lane.mode === Instants) {
@@ -2717,7 +2786,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
         short(row + x0, row + x1, y2 === top - 1 ? edge : y2 < low ? solid : pale);
       }
     };
-    let last = null, reached = 0;
+    let last = null;
+    let reached = 0;
     const hold = (until) => {
       const x0 = Math.max(0, reached), x1 = Math.min(width2, until);
       if (last !== null && x1 > x0) column(x0, x1, high(last), high(last));
@@ -2807,7 +2877,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     return null;
   }
   async function best3(group, numbers, t, event2, dir) {
-    const found = (await Promise.all(numbers.map((number4) => seek(group, number4, t, event2, dir)))).filter(Boolean);
+    const all4 = await Promise.all(numbers.map((number4) => seek(group, number4, t, event2, dir))), found = all4.flatMap((item) => item ? [item] : []);
     return found.sort((a, b) => dir * (a.at - b.at || a.event - b.event))[0] ?? null;
   }
   function from(row) {
@@ -2852,7 +2922,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     let links = about10.links.filter((l) => !App.hidden.links.has(l.lane) && (rows3.has(l.from) || rows3.has(l.to)));
     if (!links.length) links = about10.links.filter((l) => !App.hidden.links.has(l.lane));
     const [t, e] = from(-1);
-    const found = (await Promise.all(links.map(async (link) => ({ link, item: await seek(about10.hosts.length, link.lane, t, e, dir) })))).filter((f) => f.item);
+    const all4 = await Promise.all(links.map(async (link) => ({ link, item: await seek(about10.hosts.length, link.lane, t, e, dir) })));
+    const found = all4.flatMap(({ link, item }) => item ? [{ link, item }] : []);
     found.sort((p, q) => dir * (p.item.at - q.item.at));
     if (!found.length) return App.announce(dir > 0 ? "no message comes after this" : "no message comes before this");
     await both(found[0].item, found[0].link);
@@ -2860,7 +2931,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   async function both(item, link) {
     if (item.event < 0 || item.event === void 0) return App.go({ at: item.at, row: link.from });
-    const [[sent], [received]] = await Promise.all([events(item.event, 1), events(item.to, 1)]);
+    const [[sent], [received]] = await Promise.all([events(item.event, 1), events(item.to ?? -1, 1)]);
     const span = destination().to - destination().from, delay = Math.abs(item.delay ?? 0);
     const sure = [link.from, link.to].reduce((sum3, row) => {
       const { low, high } = bounds(App.clockOf(row, item.at), item.at);
@@ -2882,8 +2953,9 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       next3 = dir > 0 ? shown6[0] : shown6[shown6.length - 1];
       App.announce("from the other end again");
     }
-    if (!next3) return App.announce("there is no violation");
-    await both({ at: next3.sent, delay: next3.delay, event: next3.from, to: next3.to }, links.get(next3.link));
+    const link = next3 && links.get(next3.link);
+    if (!link) return App.announce("there is no violation");
+    await both({ at: next3.sent, delay: next3.delay, event: next3.from, to: next3.to }, link);
   }
   async function near2(group, number4, at4) {
     const [after2, before3] = await Promise.all([seek(group, number4, at4, -1, 1), seek(group, number4, at4, -Infinity, -1)]);
@@ -2929,7 +3001,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     ]);
     add3("rows", [
       ["filter", "f", "Filter rows by name", () => {
-        const box2 = document.getElementById("filter");
+        const box2 = inputById("filter");
         box2.focus();
         box2.select();
       }],
@@ -2948,17 +3020,25 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   var worst = () => (about3.verdicts ?? []).slice(2).some(Boolean);
   var middle = () => cursor.x ?? plot.width / 2;
   function letGo() {
-    for (const which2 of ["a", "b"]) App.select(null, which2);
+    for (
+      const which2 of
+      /** @type {("a" | "b")[]} */
+      ["a", "b"]
+    ) App.select(null, which2);
     App.emit("measure", null, null, {});
   }
   function showAll() {
-    for (const kind of ["hosts", "rows", "classes", "links"]) [...App.hidden[kind]].forEach((id) => App.setHidden(kind, id, false));
+    for (
+      const kind of
+      /** @type {HiddenKind[]} */
+      ["hosts", "rows", "classes", "links"]
+    ) [...App.hidden[kind]].forEach((id) => App.setHidden(kind, id, false));
   }
   async function zoomSelected() {
     const { a } = App.selection;
     if (!a) return;
     let length = 0;
-    if (a.slice?.end >= 0 && a.slice.begin >= 0) {
+    if (a.slice && a.slice.end >= 0 && a.slice.begin >= 0) {
       const [[begin4], [end2]] = await Promise.all([events(a.slice.begin, 1), events(a.slice.end, 1)]);
       if (begin4 && end2) length = end2.at - begin4.at;
     }
@@ -2990,10 +3070,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       e.preventDefault();
       return App.redraw();
     }
-    const entry = App.commands.find((c) => c.run && c.keys.includes(e.key));
+    const entry = App.commands.find((c) => c.run !== null && c.keys.includes(e.key));
     if (!entry) return;
     e.preventDefault();
-    entry.run();
+    entry.run?.();
   }
   function step2(now) {
     if (!held.size) {
@@ -3014,7 +3094,6 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
 
   // dock.js
   var panels = /* @__PURE__ */ new Map();
-  var byId2 = (id) => document.getElementById(id);
   var current = "";
   function make2(name3, className2, text4) {
     const made = document.createElement(name3);
@@ -3032,12 +3111,12 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       if (entry.pressed) made.setAttribute("aria-pressed", String(Boolean(entry.pressed())));
     };
     made.addEventListener("click", () => {
-      entry.run();
+      entry.run?.();
       show4();
     });
     for (const name3 of ["raw", "theme", "panel"]) App.on(name3, show4);
     show4();
-    byId2("tools").append(made);
+    byId("tools").append(made);
   }
   function panel(id, title, { key: key3 = "", hint: hint2 = "" } = {}) {
     if (panels.has(id)) return panels.get(id).body;
@@ -3053,26 +3132,26 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     tab.title = [hint2, key3 && `(${label(key3)})`].filter(Boolean).join(" ");
     tab.addEventListener("click", () => show2(id, true));
     body5.setAttribute("aria-labelledby", tab.id);
-    byId2("tabs").append(tab);
-    byId2("panels").append(body5);
+    byId("tabs").append(tab);
+    byId("panels").append(body5);
     panels.set(id, { body: body5, tab, title });
-    App.command({ id: `panel-${id}`, key: key3, title: `${title}${hint2 ? `: ${hint2}` : ""}`, group: "panels", run: () => show2(id, current !== id || byId2("dock").hidden) });
-    byId2("do-dock").hidden = false;
+    App.command({ id: `panel-${id}`, key: key3, title: `${title}${hint2 ? `: ${hint2}` : ""}`, group: "panels", run: () => show2(id, current !== id || Boolean(byId("dock").hidden)) });
+    byId("do-dock").hidden = false;
     mark2();
     return body5;
   }
   function mark2() {
     for (const [id, p] of panels) {
-      const on2 = id === current && !byId2("dock").hidden;
+      const on2 = id === current && !byId("dock").hidden;
       p.body.hidden = !on2;
       p.tab.setAttribute("aria-selected", String(on2));
       p.tab.tabIndex = on2 ? 0 : -1;
     }
-    byId2("do-dock").setAttribute("aria-pressed", String(!byId2("dock").hidden));
+    byId("do-dock").setAttribute("aria-pressed", String(!byId("dock").hidden));
   }
   function show2(id, yes = true) {
     if (yes && panels.has(id)) current = id;
-    byId2("dock").hidden = !yes;
+    byId("dock").hidden = !yes;
     if (yes && !current && panels.size) [current] = panels.keys();
     mark2();
     panels.get(current)?.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -3110,7 +3189,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     });
   }
   function notice(line2) {
-    const place6 = byId2("notice");
+    const place6 = byId("notice");
     if (!place6.querySelector(".close")) {
       const close = make2("button", "close", "×");
       close.setAttribute("aria-label", "close this notice");
@@ -3126,32 +3205,36 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     App.redraw();
   }
   function open12(about10) {
-    byId2("title").textContent = about10.title;
+    byId("title").textContent = about10.title;
     const many = (n, one2) => `${grouped(n)} ${one2}${n === 1 ? "" : "s"}`;
     const totals = [many(about10.hosts.length, "host"), many(about10.events, "event"), many(about10.messages, "message")].map((t) => make2("li", "", t));
-    for (const [verdict, name3, what, why] of [
-      [4, "certain", "certain", "messages received before they were sent, beyond the bounds of the clocks"],
-      [3, "undecidable", "undecidable", "messages received before they were sent, but within the bounds of the clocks"],
-      [2, "quick", "too fast", "messages quicker than the least delay"]
-    ]) {
+    for (
+      const [verdict, name3, what, why] of
+      /** @type {[number, string, string, string][]} */
+      [
+        [4, "certain", "certain", "messages received before they were sent, beyond the bounds of the clocks"],
+        [3, "undecidable", "undecidable", "messages received before they were sent, but within the bounds of the clocks"],
+        [2, "quick", "too fast", "messages quicker than the least delay"]
+      ]
+    ) {
       const n = about10.verdicts?.[verdict];
       if (!n) continue;
       const item = make2("li", name3, `${grouped(n)} ${what}`);
       item.title = `${grouped(n)} ${why}`;
       totals.push(item);
     }
-    byId2("totals").append(...totals);
+    byId("totals").append(...totals);
     for (const line2 of [...about10.warnings ?? [], ...about10.left ?? []]) notice(line2);
-    byId2("do-dock").addEventListener("click", () => show2(current, byId2("dock").hidden));
-    byId2("undock").addEventListener("click", () => show2(current, false));
-    byId2("tabs").addEventListener("keydown", tabsByKeys);
-    const dock = byId2("dock");
-    widen(byId2("sash"), (x2) => {
+    byId("do-dock").addEventListener("click", () => show2(current, Boolean(byId("dock").hidden)));
+    byId("undock").addEventListener("click", () => show2(current, false));
+    byId("tabs").addEventListener("keydown", tabsByKeys);
+    const dock = byId("dock");
+    widen(byId("sash"), (x2) => {
       dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, innerWidth - x2))}px`;
     }, () => innerWidth - dock.offsetWidth);
   }
   function shown4() {
-    return byId2("dock").hidden ? "" : current;
+    return byId("dock").hidden ? "" : current;
   }
 
   // query.js
@@ -3185,7 +3268,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
         i++;
         continue;
       }
-      let plain2 = "", operator = "", left = null, quoted = false, negated = false;
+      let plain2 = "", operator = "", quoted = false, negated = false;
+      let left = null;
       if (text4[i] === "-" && i + 1 < text4.length && !(blanks + "|").includes(text4[i + 1])) {
         negated = true;
         i++;
@@ -3229,7 +3313,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   function parse(text4) {
     const alternatives = [[]];
     for (const word of lex(text4)) {
-      if (word === "|") alternatives.push([]);
+      if (typeof word === "string") alternatives.push([]);
       else alternatives[alternatives.length - 1].push(term(word));
     }
     if (alternatives.some((terms) => terms.length === 0)) {
@@ -3241,17 +3325,21 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     if (operator === ":") return fold2(value3).includes(text4);
     const is = wanted3 === null ? null : number3(value3);
     if (operator === "=" || operator === "!=") {
-      const same2 = is !== null ? compare(is, wanted3) === 0 : value3 === text4;
+      const same2 = is !== null ? compare(is, wanted3 ?? 0) === 0 : value3 === text4;
       return same2 === (operator === "=");
     }
     if (is === null) return false;
-    const order4 = compare(is, wanted3);
+    const order4 = compare(is, wanted3 ?? 0);
     return operator === "<" ? order4 < 0 : operator === "<=" ? order4 <= 0 : operator === ">" ? order4 > 0 : order4 >= 0;
   }
   var own2 = ["name", "category", "host", "row"];
   function holds(term2, event2) {
     const { field, negated } = term2;
-    const some = field === null ? fulfils(term2, event2.name) || event2.fields.some(([, value3]) => fulfils(term2, value3)) : own2.includes(field) && fulfils(term2, event2[field]) || event2.fields.some(([name3, value3]) => name3 === field && fulfils(term2, value3));
+    const some = field === null ? fulfils(term2, event2.name) || event2.fields.some(([, value3]) => fulfils(term2, value3)) : own2.some((name3) => name3 === field && fulfils(
+      term2,
+      /** @type {string} */
+      event2[name3]
+    )) || event2.fields.some(([name3, value3]) => name3 === field && fulfils(term2, value3));
     return some !== negated;
   }
   var matches = (alternatives, event2) => alternatives.some((terms) => terms.every((t) => holds(t, event2)));
@@ -3269,8 +3357,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   var waiting = /* @__PURE__ */ new Map();
   var missing = /* @__PURE__ */ new Map();
   var known2 = /* @__PURE__ */ new Map();
-  var source = null;
-  var about3 = null;
+  var source;
+  var about3;
   var bytes = 0;
   var toDecode = [];
   var wanted = [];
@@ -3282,8 +3370,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     async open() {
       return this.json("about");
     },
-    async ask(name3, query, signal) {
-      const url = `api/${name3}${query ? `?${new URLSearchParams(query)}` : ""}`;
+    async ask(name3, query = {}, signal = null) {
+      const url = `api/${name3}${Object.keys(query).length ? `?${new URLSearchParams(query)}` : ""}`;
       const answer = await fetch(url, { signal });
       if (answer.ok) return answer;
       let reason = `${answer.status}`;
@@ -3293,7 +3381,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       }
       throw new Error(`${name3}: ${reason}`);
     },
-    async json(name3, query) {
+    async json(name3, query = {}) {
       return (await this.ask(name3, query)).json();
     },
     has: () => true,
@@ -3312,14 +3400,19 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     }
   };
   var Held = {
+    /** @type {Map<string, number>} a tile's key -> the number of its element */
+    chunk: /* @__PURE__ */ new Map(),
+    /** @type {string[][]} the keys of each element */
+    keys: [],
+    /** @type {Map<number, [number, number]>} a block of events -> its element, and its place there */
+    block: /* @__PURE__ */ new Map(),
+    /** @type {Map<string, Promise<any>>} an element's id -> what it holds */
+    parts: /* @__PURE__ */ new Map(),
     async open() {
       const facts2 = await this.json("held");
-      this.chunk = /* @__PURE__ */ new Map();
       facts2.tiles.forEach((keys, n) => keys.forEach((key3) => this.chunk.set(key3, n)));
       this.keys = facts2.tiles;
-      this.block = /* @__PURE__ */ new Map();
       facts2.events.forEach((blocks, n) => blocks.forEach((block, i) => this.block.set(block, [n, i])));
-      this.parts = /* @__PURE__ */ new Map();
       return this.json("about");
     },
     async json(id) {
@@ -3354,7 +3447,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       return keys.filter((key3) => this.chunk.get(key3) === n);
     },
     async tiles(keys) {
-      const n = this.chunk.get(keys[0]);
+      const n = this.chunk.get(keys[0]) ?? -1;
       const all4 = await this.part(`tiles-${n}`, (bytes2) => split2(bytes2, this.keys[n]));
       return new Map(keys.map((key3) => [key3, all4.get(key3)]));
     },
@@ -3515,7 +3608,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   function work(until) {
     if (!toDecode.length) return false;
     const still2 = new Set(wanted);
-    toDecode.sort((a, b) => still2.has(b.key) - still2.has(a.key));
+    toDecode.sort((a, b) => Number(still2.has(b.key)) - Number(still2.has(a.key)));
     while (toDecode.length && performance.now() < until) {
       const tile = toDecode[0], was = tile.size;
       if (held2.get(tile.key) !== tile) {
@@ -3587,7 +3680,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   var commands = [];
   var selection = { a: null, b: null };
   var hidden2 = { hosts: /* @__PURE__ */ new Set(), rows: /* @__PURE__ */ new Set(), classes: /* @__PURE__ */ new Set(), links: /* @__PURE__ */ new Set(), collapsed: /* @__PURE__ */ new Set() };
-  var about9 = null;
+  var about9;
   var frame = 0;
   var dirty = 3;
   function on(name3, fn) {
@@ -3612,7 +3705,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     frame = 0;
     const begun3 = performance.now(), layers = dirty;
     dirty = 0;
-    if (step(now) | step2(now)) redraw();
+    if (Number(step(now)) | Number(step2(now))) redraw();
     place4();
     if (layers & 1) {
       rows();
@@ -3638,13 +3731,13 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     redraw();
   }
   function go(target, { span = 0, animate = true } = {}) {
-    const at4 = typeof target === "number" ? target : target.at, row = target.row ?? -1;
+    const at4 = typeof target === "number" ? target : target.at, row = (typeof target === "number" ? -1 : target.row) ?? -1;
     if (row >= 0) reveal(row);
     const shown6 = shown(at4, clockOf(row, at4)), half = (span || state.to - state.from) / 2;
     setView(shown6 - half, shown6 + half, { animate });
   }
-  async function select(event2, which2 = "a") {
-    if (typeof event2 === "number") [event2] = await events(event2, 1);
+  async function select(what, which2 = "a") {
+    const event2 = typeof what === "number" ? (await events(what, 1))[0] : what;
     selection[which2] = event2 ?? null;
     if (event2 && which2 === "a") focus(event2.row, false);
     emit("select", which2, selection[which2]);
@@ -3674,7 +3767,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     return entry;
   }
   function announce(text4) {
-    document.getElementById("live").textContent = text4;
+    byId("live").textContent = text4;
   }
   function open14(facts2) {
     about9 = facts2;
@@ -3770,10 +3863,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       if (value3 === null || value3 === void 0 || value3 === false) continue;
       if (name3 === "class") e.className = value3;
       else if (name3.startsWith("on")) e.addEventListener(name3.slice(2), value3);
-      else if (name3 in e && !name3.startsWith("aria")) e[name3] = value3;
+      else if (name3 in e && !name3.startsWith("aria")) Object.assign(e, { [name3]: value3 });
       else e.setAttribute(name3, value3 === true ? "" : value3);
     }
-    e.append(...children2.filter((child) => child !== null && child !== void 0 && child !== false));
+    for (const child of children2) if (child !== null && child !== void 0 && child !== false) e.append(child);
     return e;
   }
   var name2 = (text4) => make4("bdi", {}, String(text4));
@@ -3785,7 +3878,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     return `${low === null ? "−∞" : write2(low)} … ${high === null ? "+∞" : write2(high)}`;
   }
   function facts(pairs) {
-    return make4("dl", { class: "facts" }, ...pairs.filter(Boolean).flatMap(([label2, value3]) => [
+    return make4("dl", { class: "facts" }, ...pairs.flatMap((pair) => pair ? [pair] : []).flatMap(([label2, value3]) => [
       make4("dt", {}, name2(label2)),
       make4("dd", {}, ...Array.isArray(value3) ? value3 : [value3 instanceof Node ? value3 : name2(value3)])
     ]));
@@ -3802,7 +3895,11 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     }, { class: "more" });
     const none = make4("p", { class: "none" }, empty);
     const made = make4("table", {}, make4("caption", {}, caption), make4("thead", {}, head2), body5);
-    const whole2 = make4("div", { class: "sheet" }, make4("div", { class: "scroll", role: "region", tabIndex: 0, "aria-label": caption }, made), none, more);
+    const whole2 = (
+      /** @type {Sheet<R>} */
+      /** @type {unknown} */
+      make4("div", { class: "sheet" }, make4("div", { class: "scroll", role: "region", tabIndex: 0, "aria-label": caption }, made), none, more)
+    );
     columns.forEach((column, i) => {
       const th = make4("th", { scope: "col", class: column.number ? "number" : "" });
       if (column.value) {
@@ -3817,28 +3914,33 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     });
     function sorted() {
       if (!by) return all4;
-      const { value: value3 } = columns[by.column], sign = by.down ? -1 : 1;
+      const { value: value3 = () => 0 } = columns[by.column], sign = by.down ? -1 : 1;
       return [...all4].sort((a, b) => {
         const x2 = value3(a), y2 = value3(b);
         return x2 < y2 ? -sign : x2 > y2 ? sign : 0;
       });
     }
+    const lineOf2 = /* @__PURE__ */ new WeakMap();
     const content = (column, row) => column.node ? column.node(row) : name2(column.text(row));
     function line2(row) {
       const tr = make4("tr", {}, ...columns.map((column, i) => {
         const cell = make4(i ? "td" : "th", { class: column.number ? "number" : "", scope: i ? null : "row" });
-        cell.append(pick && !i ? button2(content(column, row), () => pick(row), { class: "pick" }) : content(column, row));
+        cell.append(pick && !i ? button2(content(column, row), () => pick(row), { class: "pick" }) : (
+          /** @type {Node | string} */
+          content(column, row)
+        ));
         if (!column.node) cell.title = column.text(row);
         return cell;
       }));
       if (pick) {
         tr.className = "picks";
         tr.addEventListener("click", (e) => {
-          if (!e.target.closest("button")) pick(row);
+          if (!/** @type {Element} */
+          e.target.closest("button")) pick(row);
         });
       }
       if (row === current4) tr.setAttribute("aria-current", "true");
-      tr.row = row;
+      lineOf2.set(tr, row);
       return tr;
     }
     function fill8() {
@@ -3867,7 +3969,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
         fill8();
       }
       for (const tr of body5.children) {
-        if (tr.row === row) {
+        if (lineOf2.get(tr) === row) {
           tr.setAttribute("aria-current", "true");
           tr.scrollIntoView({ block: "nearest" });
         } else {
@@ -3881,14 +3983,12 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   function check(label2, checked, change) {
     const box2 = make4("input", { type: "checkbox", checked, onchange: () => change(box2.checked) });
     const whole2 = make4("label", { class: "check" }, box2, label2);
-    whole2.box = box2;
-    return whole2;
+    return Object.assign(whole2, { box: box2 });
   }
   function choice(label2, options, change) {
     const list5 = make4("select", { onchange: () => change(list5.value) }, ...options.map(([value3, text4]) => make4("option", { value: value3 }, text4)));
     const whole2 = make4("label", { class: "choice" }, make4("span", {}, label2), list5);
-    whole2.list = list5;
-    return whole2;
+    return Object.assign(whole2, { list: list5 });
   }
   async function copy(text4) {
     try {
@@ -3976,16 +4076,16 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     { id: "certain", name: "certain", mark: "◆", means: "received before it was sent by more than the bounds of both clocks allow: an assumption about the clocks does not hold, or the message is matched wrongly" }
   ];
   var unlisted = { id: "unlisted", name: "not listed", mark: "?", means: "the list has only the worst messages, and this one is not among them; the tile that has its verdict is not held here" };
-  function judge({ delta, low, high, comparable = true }, step3 = 0) {
+  function judge({ delta, high, comparable = true }, step3 = 0) {
     if (delta >= 0 || !comparable) return verdicts[0];
     if (-delta <= step3) return verdicts[1];
     return high !== null && high < 0 ? verdicts[4] : verdicts[3];
   }
   var all3 = null;
   var filled = false;
-  var list2 = null;
+  var list2;
   var current2 = null;
-  var said = null;
+  var said;
   var wanted2 = /* @__PURE__ */ new Set([4, 3, 2]);
   async function verdictOf(sent, received, delay) {
     const own3 = judge(delay, granularityOf(received.clock ?? App.clockOf(received.row, received.at))), counts = App.about.verdicts ?? [];
@@ -3995,7 +4095,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     if (listed && listed.length >= total()) return verdicts[0];
     const link = App.about.links.find((l) => l.from === sent.row && l.to === received.row);
     const item = link ? await seek(App.about.hosts.length, link.lane, sent.at, sent.event - 1, 1).catch(() => null) : null;
-    if (item?.exact && item.event === sent.event && item.to === received.event) return verdicts[item.verdict] ?? unlisted;
+    if (item?.exact && item.event === sent.event && item.to === received.event) return verdicts[item.verdict ?? -1] ?? unlisted;
     return own3.id === "ordered" && (counts[2] || !delay.comparable) ? unlisted : own3;
   }
   var total = () => (App.about.verdicts ?? []).slice(1).reduce((sum3, n) => sum3 + n, 0);
@@ -4037,7 +4137,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     try {
       await load2();
       filled = true;
-      said.textContent = all3.length < total() ? `the worst ${grouped2(all3.length)} are listed` : "";
+      said.textContent = all3 && all3.length < total() ? `the worst ${grouped2(all3.length)} are listed` : "";
     } catch (error) {
       all3 = null;
       said.textContent = `The list cannot be had: ${error.message}`;
@@ -4099,8 +4199,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
 
   // details.js
-  var body = null;
-  var shown5 = null;
+  var body;
+  var shown5 = "";
   var asked3 = 0;
   var signed = (ns) => (ns > 0 ? "+" : "") + App.duration(ns);
   function stamp(event2) {
@@ -4143,7 +4243,11 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   async function messages2(event2) {
     const parts3 = [];
-    for (const [side, other] of [["sent", event2.flow.sent], ["received", event2.flow.received]]) {
+    for (
+      const [side, other] of
+      /** @type {[string, number | null | undefined][]} */
+      [["sent", event2.flow?.sent], ["received", event2.flow?.received]]
+    ) {
       if (other === void 0 || other === null || other < 0 || other === event2.event) continue;
       const far = await one(other), [sent, received] = side === "sent" ? [far, event2] : [event2, far];
       const title = side === "sent" ? "Message received" : "Message sent";
@@ -4175,7 +4279,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   async function fill3() {
     const event2 = App.selection.a, mine = ++asked3;
     if (!event2) {
-      shown5 = null;
+      shown5 = "";
       body.replaceChildren(make4("p", { class: "dim" }, "Click an event, or go to one with the keys that ? lists. Its time, bounds, fields and message appear here."));
       return;
     }
@@ -4193,7 +4297,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
         button2("go there", () => App.go(event2)),
         button2("as B, to compare", () => App.select(event2, "b")),
         button2("follow messages", () => {
-          App.commands.find((c) => c.id === "follow")?.run();
+          App.commands.find((c) => c.id === "follow")?.run?.();
         }),
         button2("copy as text", async () => {
           said4.textContent = await copy(shown5) ? "copied" : "the browser did not allow it";
@@ -4273,7 +4377,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     let r = after2(b);
     if (!r || !r.message) return null;
     const hops = [];
-    for (; r.message; r = r.before) hops.unshift(r.message);
+    for (; r?.message; r = r.before) hops.unshift(r.message);
     return hops;
   }
   function sentence({ why, margin: margin2, path, against }, [a, b], duration2) {
@@ -4281,7 +4385,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       case "same":
         return "Both are the same event.";
       case "clock":
-        return `Both were stamped by the same clock of ${a}, which counted ${duration2(margin2)} between them.`;
+        return `Both were stamped by the same clock of ${a}, which counted ${duration2(margin2 ?? 0)} between them.`;
       case "granularity":
         return `Both were stamped by the same clock of ${a}, and lie within one step of its stamps.`;
       case "unconnected":
@@ -4293,11 +4397,11 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       case "contradiction":
         return "Chains of messages lead from A to B and from B to A, which cannot be: one of them is matched or stamped wrongly.";
       case "message": {
-        const by = path.hops.length === 1 ? "A message" : `A chain of ${path.hops.length} messages`;
-        return `${by} leads from ${path.way === "ab" ? "A to B" : "B to A"}, and nothing is received before it was sent${against ? ", though the clocks' bounds say the opposite: an assumption of theirs does not hold" : ""}.`;
+        const by = path?.hops.length === 1 ? "A message" : `A chain of ${path?.hops.length} messages`;
+        return `${by} leads from ${path?.way === "ab" ? "A to B" : "B to A"}, and nothing is received before it was sent${against ? ", though the clocks' bounds say the opposite: an assumption of theirs does not hold" : ""}.`;
       }
       default:
-        return margin2 > 0 ? `The intervals in which they happened for certain lie ${duration2(margin2)} apart.` : `The intervals in which they happened for certain overlap by ${duration2(-margin2)}.`;
+        return margin2 !== null && margin2 > 0 ? `The intervals in which they happened for certain lie ${duration2(margin2)} apart.` : `The intervals in which they happened for certain overlap by ${duration2(-(margin2 ?? 0))}.`;
     }
   }
   var verdicts2 = { yes: "Yes: A is before B", no: "No: B is before A", unknown: "Unknown: either may be the first" };
@@ -4342,7 +4446,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   async function ask2(first, second) {
     const a = endOf(first), b = endOf(second), granularity = granularityOf(a.clock);
-    let path = null, far = false;
+    let path = null;
+    let far;
     try {
       const found = await messagesBetween(first, second);
       far = found.far;
@@ -4454,7 +4559,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
         both2(),
         found.far && found.answer === "unknown" ? make4("p", { class: "note" }, "Not all messages between could be followed; a chain of them may still order these events.") : ""
       );
-      if (found.path) answer.append(button2("show the chain of messages", () => show3(found.path.hops)));
+      const { path } = found;
+      if (path) answer.append(button2("show the chain of messages", () => show3(path.hops)));
       App.redraw(2);
     }
     App.on("select", (which2) => {
@@ -4483,25 +4589,25 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   function words3({ delta, low, high, comparable, oneClock }, [from2, to], duration2) {
     const span = `${duration2(Math.abs(delta))} from ${from2} to ${to}`;
     if (!comparable) return `${span}; not comparable: no messages connect the hosts`;
-    if (oneClock) return high > low ? `${span}, by one clock, to within ${duration2((high - low) / 2)}` : `${span}, by one clock`;
+    if (oneClock) return low !== null && high !== null && high > low ? `${span}, by one clock, to within ${duration2((high - low) / 2)}` : `${span}, by one clock`;
     if (low === null && high === null) return `${span}; without bounds`;
     if (low === high) return `${span}, exactly`;
-    return `${span}; truly ${interval2(low, high, duration2)}${low > 0 ? "; the order is certain" : "; the order is undecided"}`;
+    return `${span}; truly ${interval2(low, high, duration2)}${low !== null && low > 0 ? "; the order is certain" : "; the order is undecided"}`;
   }
   var reach3 = 7;
   var mode = false;
   var begun2 = null;
   var ends3 = null;
-  var body2 = null;
-  var live = null;
+  var body2;
+  var live;
   function pointAt({ row, at: at4, event: event2 = null }) {
     if (event2 && typeof event2 === "object") return { ...endOf(event2), what: event2 };
     const clock2 = App.clockOf(row, at4);
     if (row < 0) return { event: null, at: at4, row, clock: clock2, component: null, recorded: null, low: at4, high: at4, what: null };
     return { event: null, at: at4, row, clock: clock2, component: componentOf(clock2, row), recorded: null, ...boundsAt(clock2, at4), what: null };
   }
-  var result2 = () => {
-    const [a, b] = ends3[0].at <= ends3[1].at ? ends3 : [ends3[1], ends3[0]];
+  var result2 = (ends4) => {
+    const [a, b] = ends4[0].at <= ends4[1].at ? ends4 : [ends4[1], ends4[0]];
     return { a, b, ...difference(a, b, granularityOf(a.clock)) };
   };
   var place5 = (end2) => end2.what ? App.describe(end2.what) : `${App.hostOf(end2.row).name}, ${App.about.rows[end2.row].name}`;
@@ -4510,14 +4616,14 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     fill4(quiet);
     App.redraw(2);
   }
-  function fill4(quiet) {
+  function fill4(quiet = false) {
     if (!body2) return;
     if (!ends3) {
       live.textContent = "";
       body2.replaceChildren(make4("p", { class: "dim" }, "Hold Shift and drag on the timeline; or press m and click two points. Points snap to events."));
       return;
     }
-    const r = result2(), { a, b } = r, hosts2 = [a, b].map((end2) => App.hostOf(end2.row).name);
+    const r = result2(ends3), { a, b } = r, hosts2 = [a, b].map((end2) => App.hostOf(end2.row).name);
     if (!quiet) live.textContent = words3(r, hosts2, App.duration);
     const exact2 = (ns) => `${App.duration(ns)} (${grouped2(Math.round(ns))} ns)`;
     body2.replaceChildren(
@@ -4548,7 +4654,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   function draw6(ctx) {
     if (!ends3) return;
-    const { plot: plot2, theme: theme2 } = App, r = result2(), x0 = App.x(r.a.at, r.a.clock), x1 = App.x(r.b.at, r.b.clock);
+    const { plot: plot2, theme: theme2 } = App, r = result2(ends3), x0 = App.x(r.a.at, r.a.clock), x1 = App.x(r.b.at, r.b.clock);
     const middle2 = (end2) => {
       const p = App.rowY(end2.row);
       return p ? p.top + p.height / 2 : plot2.height / 2;
@@ -4561,7 +4667,11 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     ctx.globalAlpha = 1;
     ctx.lineWidth = 1.5;
     ctx.beginPath();
-    for (const [x2, end2] of [[x0, r.a], [x1, r.b]]) {
+    for (
+      const [x2, end2] of
+      /** @type {[number, End][]} */
+      [[x0, r.a], [x1, r.b]]
+    ) {
       ctx.moveTo(x2, 0);
       ctx.lineTo(x2, plot2.height);
       const y2 = middle2(end2), l = end2.low === null ? 0 : App.x(end2.low, end2.clock), h = end2.high === null ? plot2.width : App.x(end2.high, end2.clock);
@@ -4618,7 +4728,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     body2 = make4("div");
     const between = button2("measure between A and B", () => {
       const { a, b } = App.selection;
-      if (a && b) set3({ event: a }, { event: b });
+      if (a && b) set3({ ...a, event: a }, { ...b, event: b });
     });
     const ready = () => {
       between.disabled = !App.selection.a || !App.selection.b;
@@ -4641,8 +4751,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
 
   // chain.js
-  var isSend = (e) => Boolean(e.flow) && e.flow.received >= 0 && e.flow.received !== e.event;
-  var isReceive = (e) => Boolean(e.flow) && e.flow.sent >= 0 && e.flow.sent !== e.event;
+  var isSend = (e) => e.flow !== void 0 && e.flow !== null && e.flow.received >= 0 && e.flow.received !== e.event;
+  var isReceive = (e) => e.flow !== void 0 && e.flow !== null && e.flow.sent >= 0 && e.flow.sent !== e.event;
   async function follow(start14, source2, { most: most4 = 200, pause = Infinity, grown = () => true } = {}) {
     const hops = [], seen2 = /* @__PURE__ */ new Set();
     const take4 = (sent2, received2, front) => {
@@ -4736,8 +4846,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   var chain = null;
   var running = null;
-  var list3 = null;
-  var parts2 = null;
+  var list3;
+  var parts2;
   var delayOf = ({ sent, received }) => difference(endOf(sent), endOf(received));
   function draw7(ctx) {
     if (!chain?.hops.length) return;
@@ -4799,7 +4909,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   function show3(hops, start14 = null) {
     chain = { hops, start: start14, back: 0, full: false };
-    Promise.all(hops.flatMap((h) => [h.sent, h.received]).map(async (e) => e.fields ? e : (await App.data.events(e.event, 1))[0])).then((events3) => {
+    Promise.all(hops.flatMap((h) => [h.sent, h.received]).map(async (e) => "fields" in e && e.fields ? e : (await App.data.events(e.event ?? -1, 1))[0])).then((events3) => {
       chain = { start: start14, back: 0, full: false, hops: hops.map((_, i) => ({ sent: events3[2 * i], received: events3[2 * i + 1] })) };
       fill5();
       App.show("chain");
@@ -4825,7 +4935,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     const end2 = (e) => `${App.hostOf(e.row).name} · ${App.about.rows[e.row].name}`;
     list3 = table({
       caption: "Messages of the chain",
-      rows: [],
+      rows: (
+        /** @type {any[]} */
+        []
+      ),
       empty: "Select an event, then follow it.",
       pick: (row) => {
         App.select(row.sent, "a");
@@ -4890,9 +5003,9 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   });
   var pairColumns = ["a", "b", "a to b", "b to a", "min RTT", "fit", "offset b−a", "skew b−a", "bound"];
   var plots2 = null;
-  var pictures = null;
-  var which = null;
-  var body3 = null;
+  var pictures;
+  var which;
+  var body3;
   var address = (svg2) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg2)}`;
   function picture2({ title, svg: svg2 }) {
     const image2 = make4("img", { src: address(svg2), alt: title, loading: "lazy" });
@@ -4934,7 +5047,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   var concerns = (title, host) => title.split(/[\s,:;()→↔–-]+/).includes(host) || title === host || title.startsWith(`${host} `) || title.includes(` ${host} `) || title.endsWith(` ${host}`);
   function fill6() {
     const host = which.list.value === "" ? null : App.about.hosts[Number(which.list.value)].name;
-    const chosen = plots2.filter((p) => host === null || concerns(p.title, host));
+    const chosen = (plots2 ?? []).filter((p) => host === null || concerns(p.title, host));
     pictures.replaceChildren(...chosen.map(picture2), chosen.length ? "" : make4("p", { class: "none" }, host === null ? "There are no pictures: no clock was aligned to another." : "There is no picture of this host: it may be the reference."));
   }
   async function open16() {
@@ -4968,16 +5081,19 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   function start6() {
     body3 = App.panel("clocks", "Clocks", { key: "k", hint: "offsets, bounds and how they wandered" });
     const { about: about10 } = App;
-    which = choice("pictures of", [["", "all hosts"], ...about10.hosts.map((h, i) => [String(i), h.name])], () => {
+    which = choice("pictures of", [["", "all hosts"], ...about10.hosts.map((h, i) => (
+      /** @type {[string, string]} */
+      [String(i), h.name]
+    ))], () => {
       if (plots2) fill6();
     });
     pictures = make4("div", { class: "figures" });
     body3.append(
       make4("h2", {}, "Clocks"),
-      facts([about10.method && ["method", about10.method], about10.assumption && ["assumption", about10.assumption]]),
+      facts([about10.method ? ["method", about10.method] : null, about10.assumption ? ["assumption", about10.assumption] : null]),
       ...(about10.summary ?? "").split("\n").filter(Boolean).map((line2) => make4("p", { class: "dim" }, name2(line2))),
       section("Hosts", hosts()),
-      about10.pairs?.length ? section("Pairs", table({ caption: "Pairs of hosts", rows: about10.pairs, columns: pairColumns.map((title, i) => ({ title, text: (p) => String(p[i] ?? ""), number: i > 1 && i !== 5, value: i < 2 ? (p) => String(p[i]) : null })) })) : "",
+      about10.pairs?.length ? section("Pairs", table({ caption: "Pairs of hosts", rows: about10.pairs, columns: pairColumns.map((title, i) => ({ title, text: (p) => String(p[i] ?? ""), number: i > 1 && i !== 5, value: i < 2 ? (p) => String(p[i]) : void 0 })) })) : "",
       section("Over time", make4("p", { class: "options" }, which), pictures)
     );
     App.on("panel", (id, yes) => {
@@ -5045,7 +5161,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   var svg = (tag, attributes, ...children2) => {
     const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, String(v));
     e.append(...children2);
     return e;
   };
@@ -5100,7 +5216,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     const pairs = App.about.delays ?? [], hosts2 = App.about.hosts;
     const figures = make4("div", { class: "figures" });
     const used3 = [...new Set(pairs.flatMap((p) => [p.from, p.to]))].sort((a, b) => a - b);
-    const which2 = choice("host", [["", "all"], ...used3.map((h) => [String(h), hosts2[h].name])], () => fill8());
+    const which2 = choice("host", [["", "all"], ...used3.map((h) => (
+      /** @type {[string, string]} */
+      [String(h), hosts2[h].name]
+    ))], () => fill8());
     const label2 = (h) => hosts2[h].name;
     const list5 = table({
       caption: "One-way delays",
@@ -5215,10 +5334,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   var hits = [];
   var text3 = "";
   var running2 = null;
-  var list4 = null;
-  var said2 = null;
-  var box = null;
-  var cancel = null;
+  var list4;
+  var said2;
+  var box;
+  var cancel;
   var current3 = -1;
   var hint = 'name  field=value  field>5  host=web  "two words"  -not  a | b';
   async function run(query, { quiet = false } = {}) {
@@ -5322,7 +5441,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   var over3 = null;
   var drawn2 = "";
   function minimap() {
-    const map = document.getElementById("minimap");
+    const map = canvasById("minimap");
     if (!hits.length && !over3) return;
     if (!over3) {
       over3 = make4("canvas", { class: "hits", "aria-hidden": "true" });
@@ -5335,7 +5454,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     Object.assign(over3.style, { left: `${box2.left}px`, top: `${box2.top}px`, width: `${box2.width}px`, height: `${box2.height}px` });
     over3.width = Math.max(1, Math.round(box2.width * ratio2));
     over3.height = Math.max(1, Math.round(box2.height * ratio2));
-    const g5 = over3.getContext("2d"), [first, last] = whole(), seen2 = /* @__PURE__ */ new Set();
+    const g5 = context(over3), [first, last] = whole(), seen2 = /* @__PURE__ */ new Set();
     g5.scale(ratio2, ratio2);
     g5.fillStyle = theme2.accent;
     for (const h of hits) {
@@ -5358,7 +5477,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     }, { hidden: true });
     list4 = table({
       caption: "Found events",
-      rows: [],
+      rows: (
+        /** @type {Hit[]} */
+        []
+      ),
       empty: "",
       pick: (hit2) => go4(hits.indexOf(hit2)),
       columns: [
@@ -5446,9 +5568,13 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     const list5 = new URLSearchParams();
     list5.set("v", "1");
     if (state4.id) list5.set("id", state4.id);
-    list5.set("t", `${Math.round(state4.from * 1e3) / 1e3},${Math.round(state4.to * 1e3) / 1e3}`);
+    list5.set("t", `${Math.round((state4.from ?? 0) * 1e3) / 1e3},${Math.round((state4.to ?? 0) * 1e3) / 1e3}`);
     if (state4.raw) list5.set("raw", "1");
-    for (const end2 of ["a", "b"]) if (state4[end2] !== null && state4[end2] !== void 0) list5.set(end2, String(state4[end2]));
+    for (
+      const end2 of
+      /** @type {("a" | "b")[]} */
+      ["a", "b"]
+    ) if (state4[end2] !== null && state4[end2] !== void 0) list5.set(end2, String(state4[end2]));
     for (const kind of kinds3) if (state4.hidden[kind]?.length) list5.set(kind, ranges([...state4.hidden[kind]].sort((x2, y2) => x2 - y2)));
     if (state4.collapsed?.length) list5.set("fold", state4.collapsed.map(encodeURIComponent).join(","));
     if (state4.order) list5.set("order", ranges(state4.order));
@@ -5460,7 +5586,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     if (list5.get("v") !== "1") return null;
     const [from2, to] = (list5.get("t") ?? "").split(",").map(Number);
     const event2 = (name3) => /^\d{1,15}$/.test(list5.get(name3) ?? "") && Number(list5.get(name3)) < limits2.events ? Number(list5.get(name3)) : null;
-    const order4 = list5.has("order") ? unranged(list5.get("order"), limits2.rows) : null;
+    const order4 = list5.has("order") ? unranged(list5.get("order") ?? "", limits2.rows) : null;
     return {
       from: Number.isFinite(from2) && Number.isFinite(to) && from2 < to ? from2 : null,
       to: Number.isFinite(from2) && Number.isFinite(to) && from2 < to ? to : null,
@@ -5517,8 +5643,12 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       for (const id2 of [...App.hidden.collapsed]) if (!folded.has(id2)) App.setHidden("collapsed", id2, false);
       for (const id2 of folded) App.setHidden("collapsed", id2, true);
       App.setRaw(s.raw);
-      if (s.from !== null) App.setView(s.from, s.to);
-      for (const end2 of ["a", "b"]) if (s[end2] !== null) await App.select(s[end2], end2).catch(() => {
+      if (s.from !== null && s.to !== null) App.setView(s.from, s.to);
+      for (
+        const end2 of
+        /** @type {("a" | "b")[]} */
+        ["a", "b"]
+      ) if (s[end2] !== null) await App.select(s[end2], end2).catch(() => {
       });
       if (s.q) run(s.q, { quiet: true });
     } finally {
@@ -5527,7 +5657,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   function start10() {
     const dialog2 = dialog("Share this view", { id: "share" });
-    const { served: served2 } = App.data;
+    const served2 = App.data.served();
     const address2 = make4("input", { type: "text", readOnly: true, "aria-label": served2 ? "this view, as text" : "link to this view" });
     const said4 = make4("output", { class: "said", "aria-live": "polite" });
     const given = make4("input", { type: "text", "aria-label": "a view that was shared", placeholder: "a view that was shared: #v=1&…", autocomplete: "off", spellcheck: false });
@@ -5575,7 +5705,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   var most2 = 1e3;
   var lists2 = [];
   var state3 = (ids, hidden3) => {
-    const off = ids.reduce((n, id) => n + hidden3.has(id), 0);
+    const off = ids.reduce((n, id) => n + Number(hidden3.has(id)), 0);
     return off === 0 ? "on" : off === ids.length ? "off" : "mixed";
   };
   function filtered(groups2, text4) {
@@ -5717,10 +5847,10 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     start: () => start12
   });
   var most3 = 1e3;
-  var body4 = null;
-  var said3 = null;
-  var events2 = null;
-  var messages3 = null;
+  var body4;
+  var said3;
+  var events2;
+  var messages3;
   var asked5 = 0;
   var open17 = false;
   var levelFor2 = (from2, to, top) => Math.max(0, Math.min(top, Math.ceil(Math.log2(Math.max(1, (to - from2) / 1024)))));
@@ -5747,13 +5877,20 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
   }
   function stretches(from2, to) {
     if (!App.view.raw) return [[from2, to]];
-    const list5 = all.map((r) => [Math.max(r.from, instantOf(r.clock, from2, 1)), Math.min(r.to, instantOf(r.clock, to, 1))]).filter(([a, b]) => b > a);
-    return list5.sort(([a], [b]) => a - b).reduce((joined, [a, b]) => {
-      const last = joined[joined.length - 1];
-      if (last && a <= last[1]) last[1] = Math.max(last[1], b);
-      else joined.push([a, b]);
-      return joined;
-    }, []);
+    const list5 = all.map((r) => (
+      /** @type {[number, number]} */
+      [Math.max(r.from, instantOf(r.clock, from2, 1)), Math.min(r.to, instantOf(r.clock, to, 1))]
+    )).filter(([a, b]) => b > a);
+    return list5.sort(([a], [b]) => a - b).reduce(
+      (joined, [a, b]) => {
+        const last = joined[joined.length - 1];
+        if (last && a <= last[1]) last[1] = Math.max(last[1], b);
+        else joined.push([a, b]);
+        return joined;
+      },
+      /** @type {[number, number][]} */
+      []
+    );
   }
   function inSight2({ of: of2, lane, i }, from2, to) {
     const [begin4, end2] = extent(lane, i), rows3 = of2.row === void 0 ? [of2.from, of2.to] : [of2.row, of2.row];
@@ -5788,7 +5925,8 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
       if (!App.hidden.links.has(l.lane) && shownRow(l.from) && shownRow(l.to)) links.set(l.lane, l);
     });
     const hosts2 = [...new Set([...lanes.values()].map((l) => about10.rows[l.row].host))];
-    let found = null, sent = null;
+    let found;
+    let sent;
     try {
       [found, sent] = [await gather2(hosts2, from2, to, lanes), await gather2([about10.hosts.length], from2, to, links)];
     } catch (error) {
@@ -5859,7 +5997,7 @@ ${row.kind}${row.id ? ` ${row.id}` : ""}, ${grouped(row.events)} events`;
     try {
       about10 = await open13();
     } catch (error) {
-      const notice2 = document.getElementById("notice");
+      const notice2 = byId("notice");
       notice2.hidden = false;
       notice2.textContent = `The timeline could not be read: ${error.message}`;
       return;

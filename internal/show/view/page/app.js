@@ -5,6 +5,7 @@
 //   an event           {event, at, row, class, recorded, fields, flow, slice, low, high}, as the request `events` answers it
 //   times              ns since the origin, of the timeline; pixels from the left and top of the plot
 
+import { byId } from "./dom.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
 import * as Dock from "./dock.js";
@@ -18,25 +19,40 @@ import * as Runs from "./runs.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
+/** @import { About, Command, HiddenKind, LineId, Overlay, TimelineEvent } from "./types.js" */
+
 const listeners = new Map();
+/** @type {Overlay[]} */
 const overlays = [];
+/** @type {Command[]} */
 const commands = [];
+/** @type {{ a: TimelineEvent | null, b: TimelineEvent | null }} */
 const selection = { a: null, b: null };
+/** @type {Record<HiddenKind, Set<any>>} */
 const hidden = { hosts: new Set(), rows: new Set(), classes: new Set(), links: new Set(), collapsed: new Set() };
-let about = null;
+/** @type {About} */
+let about;
 let frame = 0;
 let dirty = 3;
 
+/**
+ * @param {string} name
+ * @param {(...what: any[]) => unknown} fn
+ */
 function on(name, fn) {
   if (!listeners.has(name)) listeners.set(name, new Set());
   listeners.get(name).add(fn);
   return () => listeners.get(name).delete(fn);
 }
 
-// emit calls all that listen; one that fails must not keep the others from hearing.
+/**
+ * emit calls all that listen; one that fails must not keep the others from hearing.
+ * @param {string} name
+ * @param {...unknown} what
+ */
 function emit(name, ...what) {
   for (const fn of [...(listeners.get(name) ?? [])]) {
-    try { fn(...what); } catch (error) { console.error(error); }
+    try { fn(...what); } catch (/** @type {any} */ error) { console.error(error); }
   }
 }
 
@@ -46,12 +62,15 @@ function redraw(layer = 3) {
   if (!frame && about) frame = requestAnimationFrame(paint);
 }
 
-// paint draws a frame: what was touched since the last one, and decodes what came meanwhile.
+/**
+ * paint draws a frame: what was touched since the last one, and decodes what came meanwhile.
+ * @param {number} now
+ */
 export function paint(now) {
   frame = 0;
   const begun = performance.now(), layers = dirty;
   dirty = 0;
-  if (View.step(now) | Keys.step(now)) redraw();
+  if (Number(View.step(now)) | Number(Keys.step(now))) redraw();
   Rows.place();
   if (layers & 1) {
     Draw.rows();
@@ -67,15 +86,27 @@ export function paint(now) {
   Draw.stats.add(performance.now() - begun, layers);
 }
 
-// clockOf is the clock of a row's events, at an instant where it was another one before or after.
+/**
+ * clockOf is the clock of a row's events, at an instant where it was another one before or after.
+ * @param {number} row
+ * @param {number} [at]
+ */
 const clockOf = (row, at) => Runs.at(row, at);
 
-// setView shows [from, to) of the timeline; with animate the eye can follow the way there.
+/**
+ * setView shows [from, to) of the timeline; with animate the eye can follow the way there.
+ * @param {number} from
+ * @param {number} to
+ * @param {{ animate?: boolean }} [options2]
+ */
 function setView(from, to, { animate = false } = {}) {
   View.set(from, to, animate);
   redraw();
 }
 
+/**
+ * @param {boolean} raw
+ */
 function setRaw(raw) {
   View.setRaw(raw);
   emit("raw", View.state.raw);
@@ -83,17 +114,25 @@ function setRaw(raw) {
   redraw();
 }
 
-// go centres an instant, or an event with its row, without a change of scale unless the event would not be seen.
+/**
+ * go centres an instant, or an event with its row, without a change of scale unless the event would not be seen.
+ * @param {number | { at: number, row?: number }} target
+ * @param {{ span?: number, animate?: boolean }} [options1]
+ */
 function go(target, { span = 0, animate = true } = {}) {
-  const at = typeof target === "number" ? target : target.at, row = target.row ?? -1;
+  const at = typeof target === "number" ? target : target.at, row = (typeof target === "number" ? -1 : target.row) ?? -1;
   if (row >= 0) Rows.reveal(row);
   const shown = View.shown(at, clockOf(row, at)), half = (span || View.state.to - View.state.from) / 2;
   setView(shown - half, shown + half, { animate });
 }
 
-// select takes an event or its number; null lets go.
-async function select(event, which = "a") {
-  if (typeof event === "number") [event] = await Data.events(event, 1);
+/**
+ * select takes an event or its number; null lets go.
+ * @param {TimelineEvent | number | null} what
+ * @param {"a" | "b"} [which]
+ */
+async function select(what, which = "a") {
+  const event = typeof what === "number" ? (await Data.events(what, 1))[0] : what;
   selection[which] = event ?? null;
   if (event && which === "a") Rows.focus(event.row, false);
   emit("select", which, selection[which]);
@@ -101,12 +140,26 @@ async function select(event, which = "a") {
   redraw();
 }
 
+/**
+ * @param {number} c
+ */
 const className = (c) => about.classes[c]?.name ?? `class ${c}`;
+/**
+ * @param {number} row
+ */
 const hostOf = (row) => about.hosts[about.rows[row].host];
+/**
+ * @param {TimelineEvent} e
+ */
 const describe = (e) => `${className(e.class)} on ${hostOf(e.row).name}, ${about.rows[e.row].name}, ${Time.since(e.at)}`;
 
-// setHidden hides or shows a host, row, class or link; kind collapsed folds a row by its number, a host by "h" and its
-// number, a heading by "k", its host's number, "." and its kind.
+/**
+ * setHidden hides or shows a host, row, class or link; kind collapsed folds a row by its number, a host by "h" and its
+ * number, a heading by "k", its host's number, "." and its kind.
+ * @param {HiddenKind} kind
+ * @param {LineId} id
+ * @param {boolean} yes
+ */
 function setHidden(kind, id, yes) {
   if (hidden[kind].has(id) === yes) return;
   if (yes) hidden[kind].add(id);
@@ -115,14 +168,20 @@ function setHidden(kind, id, yes) {
   redraw();
 }
 
+/**
+ * @param {number[]} rows
+ */
 function setOrder(rows) {
   Rows.setOrder(rows);
   emit("order", Rows.order);
   redraw();
 }
 
-// command gives an action a name, a key as KeyboardEvent.key writes it ("n", "Shift+N" as "N", "Alt+ArrowUp"), and
-// with button a place in the header.
+/**
+ * command gives an action a name, a key as KeyboardEvent.key writes it ("n", "Shift+N" as "N", "Alt+ArrowUp"), and
+ * with button a place in the header.
+ * @param {{ id: string, key?: string | string[], title: string, run: (() => unknown) | null, button?: boolean, group?: string, pressed?: (() => unknown) | null, label?: string }} options
+ */
 function command({ id, key = "", title, run, button = false, group = "panels", pressed = null, label = "" }) {
   const keys = Array.isArray(key) ? key : key ? [key] : [];
   const entry = { id, key: keys[0] ?? "", keys, title, run, button, group, pressed, label };
@@ -131,12 +190,18 @@ function command({ id, key = "", title, run, button = false, group = "panels", p
   return entry;
 }
 
-// announce tells people who do not see the page what happened.
+/**
+ * announce tells people who do not see the page what happened.
+ * @param {string} text
+ */
 function announce(text) {
-  document.getElementById("live").textContent = text;
+  byId("live").textContent = text;
 }
 
-// open takes what the page is told first; until then nothing is drawn.
+/**
+ * open takes what the page is told first; until then nothing is drawn.
+ * @param {About} facts
+ */
 export function open(facts) {
   about = facts;
 }
@@ -152,25 +217,25 @@ export const App = {
   get hover() { return Pick.hit; },
   get cursor() { return Pointer.cursor; },
   get focused() { return Rows.focused(); },
-  x: (at, clock = -1) => View.x(at, clock),
-  at: (x, clock = -1) => View.at(x, clock),
-  rowY: (row) => Rows.y(row),
+  x: (/** @type {number} */ at, /** @type {number} */ clock = -1) => View.x(at, clock),
+  at: (/** @type {any} */ x, /** @type {number} */ clock = -1) => View.at(x, clock),
+  rowY: (/** @type {number} */ row) => Rows.y(row),
   // endY is where an arrow to a row ends: its middle, or that of what stands for it while it is folded; null if hidden.
-  endY: (row) => Rows.end(row),
-  reveal: (row) => Rows.reveal(row),
-  focus: (row) => Rows.focus(row, true),
-  overlay: (fn) => { overlays.push(fn); redraw(2); },
-  bounds: (clock, at) => View.bounds(clock, at),
-  recorded: (clock, at) => View.recorded(clock, at),
+  endY: (/** @type {number} */ row) => Rows.end(row),
+  reveal: (/** @type {number} */ row) => Rows.reveal(row),
+  focus: (/** @type {number} */ row) => Rows.focus(row, true),
+  overlay: (/** @type {Overlay} */ fn) => { overlays.push(fn); redraw(2); },
+  bounds: (/** @type {number} */ clock, /** @type {number} */ at) => View.bounds(clock, at),
+  recorded: (/** @type {number} */ clock, /** @type {number} */ at) => View.recorded(clock, at),
   clockOf, className, hostOf,
-  time: (ns) => Time.full(ns),
-  duration: (ns) => Time.duration(ns),
-  color: (c) => Colors.css(c),
-  ink: (c) => Colors.ink(c),
+  time: (/** @type {number} */ ns) => Time.full(ns),
+  duration: (/** @type {number} */ ns) => Time.duration(ns),
+  color: (/** @type {any} */ c) => Colors.css(c),
+  ink: (/** @type {any} */ c) => Colors.ink(c),
   // theme has the colours of the page by name, for canvases: text, dim, line, certain, undecidable, quick, bound, ...
   get theme() { return Colors.theme; },
-  panel: (id, title, options) => Dock.panel(id, title, options),
-  show: (id, yes = true) => Dock.show(id, yes),
+  panel: (/** @type {string} */ id, /** @type {string} */ title, /** @type {{ key?: string, hint?: string }} */ options) => Dock.panel(id, title, options),
+  show: (/** @type {string} */ id, /** @type {boolean} */ yes = true) => Dock.show(id, yes),
   fit: () => View.fit(),
   stats: () => Draw.stats.report(),
   resetStats: () => Draw.stats.reset(),

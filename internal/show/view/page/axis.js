@@ -1,17 +1,20 @@
 // axis: the ruler above the plot. Its first line names a whole instant in full, its ticks count from there, so that they
 // stay short at every scale, from nanoseconds to months.
 
+import { canvasById, context } from "./dom.js";
 import * as Colors from "./colors.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
-const canvas = document.getElementById("ruler");
-const g = canvas.getContext("2d");
+const canvas = canvasById("ruler");
+const g = context(canvas);
 const Apart = 116; // pixels between ticks with text, at least
 
 // ticks lists where ticks are in sight: [x, text], and the step between them.
 export function ticks() {
-  const { from, to } = View.state, step = Time.stepFor(View.perPixel() * Apart), anchor = Time.anchor(from, to), list = [];
+  const { from, to } = View.state, step = Time.stepFor(View.perPixel() * Apart), anchor = Time.anchor(from, to);
+  /** @type {[x: number, text: string][]} */
+  const list = [];
   for (let n = Math.ceil((from - anchor.at) / step); list.length < 100; n++) {
     const t = anchor.at + n * step;
     if (t > to) break;

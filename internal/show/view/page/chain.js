@@ -10,16 +10,29 @@ import * as Measure from "./measure.js";
 import * as Order from "./order.js";
 import * as Time from "./time.js";
 
-const isSend = (e) => Boolean(e.flow) && e.flow.received >= 0 && e.flow.received !== e.event;
-const isReceive = (e) => Boolean(e.flow) && e.flow.sent >= 0 && e.flow.sent !== e.event;
+/** @import { Followed, Hop, Passage, Source, TimelineEvent } from "./types.js" */
 
-// follow walks from an event by a source {before(event), after(event), other(event)}: the latest receive before
-// an event on its row or host, the next send after it, and the other end of a message; each a promise of an event or null.
-// It returns {start, hops, back, full}: hops are {sent, received} in order, `back` of them before the start. grown is called
-// as it grows; it returns false to stop.
+/**
+ * @param {TimelineEvent} e
+ */
+const isSend = (e) => e.flow !== undefined && e.flow !== null && e.flow.received >= 0 && e.flow.received !== e.event;
+/**
+ * @param {TimelineEvent} e
+ */
+const isReceive = (e) => e.flow !== undefined && e.flow !== null && e.flow.sent >= 0 && e.flow.sent !== e.event;
+
+/**
+ * follow walks from an event by a source {before(event), after(event), other(event)}: the latest receive before
+ * an event on its row or host, the next send after it, and the other end of a message; each a promise of an event or null.
+ * It returns {start, hops, back, full}: hops are {sent, received} in order, `back` of them before the start. grown is called
+ * as it grows; it returns false to stop.
+ * @param {TimelineEvent} start
+ * @param {Source} source
+ * @param {{ most?: number, pause?: number, grown?: (hops: Hop[]) => unknown }} [options2]
+ */
 export async function follow(start, source, { most = 200, pause = Infinity, grown = () => true } = {}) {
-  const hops = [], seen = new Set();
-  const take = (sent, received, front) => {
+  const /** @type {Hop[]} */ hops = [], seen = new Set();
+  const take = (/** @type {TimelineEvent} */ sent, /** @type {TimelineEvent} */ received, /** @type {boolean} */ front) => {
     const id = `${sent.event}>${received.event}`;
     if (seen.has(id)) return false; // files may claim circles
     seen.add(id);
@@ -47,7 +60,11 @@ export async function follow(start, source, { most = 200, pause = Infinity, grow
   return { start, hops, back, full: hops.length >= most || back >= Math.ceil(most / 2) };
 }
 
-// pauseOf finds the pause between requests among those within them: where they, sorted, leap most, if it is a leap.
+/**
+ * pauseOf finds the pause between requests among those within them: where they, sorted, leap most, if it is a leap.
+ * @param {number[]} pauses
+ * @param {number} [leap]
+ */
 export function pauseOf(pauses, leap = 4) {
   const sorted = pauses.filter((p) => p > 0).sort((a, b) => a - b);
   let limit = Infinity, most = leap;
@@ -59,9 +76,13 @@ export function pauseOf(pauses, leap = 4) {
   return limit;
 }
 
-// cut keeps of a chain what hangs together with its start without a longer pause.
+/**
+ * cut keeps of a chain what hangs together with its start without a longer pause.
+ * @param {Followed} chain
+ * @param {number} limit
+ */
 export function cut(chain, limit) {
-  const { hops, back, start } = chain, joined = (i) => Math.abs(hops[i].sent.at - hops[i - 1].received.at) <= limit;
+  const { hops, back, start } = chain, joined = (/** @type {number} */ i) => Math.abs(hops[i].sent.at - hops[i - 1].received.at) <= limit;
   let from = back, to = back;
   if (back > 0 && (back === hops.length || Math.abs(start.at - hops[back - 1].received.at) <= limit)) from = back - 1;
   if (back < hops.length && (back === 0 || Math.abs(hops[back].sent.at - start.at) <= limit)) to = back + 1;
@@ -70,10 +91,14 @@ export function cut(chain, limit) {
   return { ...chain, hops: hops.slice(from, to), back: back - from, full: chain.full && (from === 0 || to === hops.length) };
 }
 
-// sums says where the time went: {total, wire, hosts: [{host, time}]}, over hops and with hostOf(row) a number. The event
-// that the chain was asked from counts if it lies before the first or behind the last message.
+/**
+ * sums says where the time went: {total, wire, hosts: [{host, time}]}, over hops and with hostOf(row) a number. The event
+ * that the chain was asked from counts if it lies before the first or behind the last message.
+ * @param {{ hops: Hop[], start?: TimelineEvent | null }} options
+ * @param {(row: number) => number} hostOf
+ */
 export function sums({ hops, start = null }, hostOf) {
-  const hosts = new Map(), on = (row, time) => hosts.set(hostOf(row), (hosts.get(hostOf(row)) ?? 0) + time);
+  const hosts = new Map(), on = (/** @type {number} */ row, /** @type {number} */ time) => hosts.set(hostOf(row), (hosts.get(hostOf(row)) ?? 0) + time);
   if (!hops.length) return { total: 0, wire: 0, hosts: [] };
   let wire = 0, first = hops[0].sent, last = hops[hops.length - 1].received;
   hops.forEach(({ sent, received }, i) => {
@@ -85,17 +110,23 @@ export function sums({ hops, start = null }, hostOf) {
   return { total: last.at - first.at, wire, hosts: [...hosts].map(([host, time]) => ({ host, time })).sort((a, b) => b.time - a.time) };
 }
 
-// scanner is a source over the numbered events of a trace: events(from, count) is a promise of those that can be had. It
-// looks at no more than `far` events for one step, and keeps the blocks it has seen. An event's flow names the other end's
-// number. Where an event cannot be had, a message may be missed: there a step ends with nothing.
+/**
+ * scanner is a source over the numbered events of a trace: events(from, count) is a promise of those that can be had. It
+ * looks at no more than `far` events for one step, and keeps the blocks it has seen. An event's flow names the other end's
+ * number. Where an event cannot be had, a message may be missed: there a step ends with nothing.
+ * @param {(from: number, count: number) => Promise<TimelineEvent[]>} events
+ * @param {number} total
+ * @param {(row: number) => number} hostOf
+ * @param {{ far?: number, block?: number, stopped?: () => boolean }} [options3]
+ */
 export function scanner(events, total, hostOf, { far = 32768, block = 1024, stopped = () => false } = {}) {
   const kept = new Map();
-  const blockAt = (i) => {
+  const blockAt = (/** @type {number} */ i) => {
     if (!kept.has(i)) kept.set(i, events(i * block, Math.min(block, total - i * block)).then((all) => new Map(all.map((e) => [e.event, e]))));
     if (kept.size > 96) kept.delete(kept.keys().next().value);
     return kept.get(i);
   };
-  async function look(start, step, fits) {
+  async function look(/** @type {TimelineEvent} */ start, /** @type {number} */ step, /** @type {(e: TimelineEvent) => boolean} */ fits) {
     let onHost = null;
     for (let i = start.event + step, seen = 0; i >= 0 && i < total && seen < far && !stopped(); seen++, i += step) {
       const e = (await blockAt(Math.floor(i / block))).get(i);
@@ -107,26 +138,36 @@ export function scanner(events, total, hostOf, { far = 32768, block = 1024, stop
     return stopped() ? null : onHost;
   }
   return {
-    before: (e) => look(e, -1, isReceive),
-    after: (e) => look(e, 1, isSend),
-    other: async (e) => {
+    before: (/** @type {any} */ e) => look(e, -1, isReceive),
+    after: (/** @type {any} */ e) => look(e, 1, isSend),
+    other: async (/** @type {any} */ e) => {
       const number = isReceive(e) ? e.flow.sent : e.flow.received;
       return (await blockAt(Math.floor(number / block))).get(number) ?? null;
     },
   };
 }
 
+/** @type {any} */
 export let chain = null;
+/** @type {{ stopped: boolean } | null} */
 let running = null;
-let list = null;
-let parts = null;
+/** @type {any} */
+let list;
+/** @type {HTMLElement} */
+let parts;
 
+/**
+ * @param {Hop} options
+ */
 const delayOf = ({ sent, received }) => Measure.difference(Order.endOf(sent), Order.endOf(received));
 
-// draw goes over the chain: messages as thick lines, time on hosts as thick pieces of their rows.
+/**
+ * draw goes over the chain: messages as thick lines, time on hosts as thick pieces of their rows.
+ * @param {CanvasRenderingContext2D} ctx
+ */
 function draw(ctx) {
   if (!chain?.hops.length) return;
-  const { theme, plot } = App, line = (from, to) => {
+  const { theme, plot } = App, line = (/** @type {TimelineEvent} */ from, /** @type {TimelineEvent} */ to) => {
     const y0 = App.endY(from.row), y1 = App.endY(to.row);
     if (y0 === null || y1 === null) return;
     const x0 = App.x(from.at, App.clockOf(from.row, from.at)), x1 = App.x(to.at, App.clockOf(to.row, to.at));
@@ -141,7 +182,7 @@ function draw(ctx) {
     ctx.globalAlpha = alpha;
     ctx.strokeStyle = color;
     ctx.beginPath();
-    chain.hops.forEach((hop, i) => {
+    chain.hops.forEach((/** @type {any} */ hop, /** @type {number} */ i) => {
       line(hop.sent, hop.received);
       if (i) line(chain.hops[i - 1].received, hop.sent);
     });
@@ -156,7 +197,7 @@ function draw(ctx) {
 }
 
 function rows() {
-  return chain.hops.map((hop, i) => ({ ...hop, number: i + 1, pause: i ? hop.sent.at - chain.hops[i - 1].received.at : null, delay: delayOf(hop) }));
+  return chain.hops.map((/** @type {any} */ hop, /** @type {number} */ i) => ({ ...hop, number: i + 1, pause: i ? hop.sent.at - chain.hops[i - 1].received.at : null, delay: delayOf(hop) }));
 }
 
 function fill(note = "") {
@@ -171,7 +212,7 @@ function fill(note = "") {
     return App.redraw(2);
   }
   const { total, wire, hosts } = sums(chain, (row) => App.about.rows[row].host);
-  const share = (ns) => `${App.duration(ns)} · ${total > 0 ? Math.round(100 * ns / total) : 0} %`;
+  const share = (/** @type {number} */ ns) => `${App.duration(ns)} · ${total > 0 ? Math.round(100 * ns / total) : 0} %`;
   const bars = [...hosts.map(({ host, time }) => [App.about.hosts[host].name, time, "host"]), ["on the wire", wire, "wire"]];
   parts.append(
     make("p", { class: "big" }, App.duration(total)),
@@ -184,10 +225,14 @@ function fill(note = "") {
   App.redraw(2);
 }
 
-// show takes a chain that is known already.
+/**
+ * show takes a chain that is known already.
+ * @param {(Hop | Passage)[]} hops
+ * @param {TimelineEvent | null} [start]
+ */
 export function show(hops, start = null) {
   chain = { hops, start, back: 0, full: false };
-  Promise.all(hops.flatMap((h) => [h.sent, h.received]).map(async (e) => (e.fields ? e : (await App.data.events(e.event, 1))[0]))).then((events) => {
+  Promise.all(hops.flatMap((h) => [h.sent, h.received]).map(async (e) => ("fields" in e && e.fields ? e : (await App.data.events(e.event ?? -1, 1))[0]))).then((events) => {
     chain = { start, back: 0, full: false, hops: hops.map((_, i) => ({ sent: events[2 * i], received: events[2 * i + 1] })) };
     fill();
     App.show("chain");
@@ -204,9 +249,9 @@ export function start() {
   const stop = button("stop", () => { if (running) running.stopped = true; }, { hidden: true });
   const clear = button("clear", () => { if (running) running.stopped = true; chain = null; fill(); said.textContent = ""; App.redraw(2); });
   parts = make("div");
-  const end = (e) => `${App.hostOf(e.row).name} · ${App.about.rows[e.row].name}`;
+  const end = (/** @type {any} */ e) => `${App.hostOf(e.row).name} · ${App.about.rows[e.row].name}`;
   list = table({
-    caption: "Messages of the chain", rows: [], empty: "Select an event, then follow it.", pick: (row) => { App.select(row.sent, "a"); App.go(row.sent); list.mark(row); },
+    caption: "Messages of the chain", rows: /** @type {any[]} */ ([]), empty: "Select an event, then follow it.", pick: (row) => { App.select(row.sent, "a"); App.go(row.sent); list.mark(row); },
     columns: [
       { title: "#", text: (r) => String(r.number), number: true },
       { title: "from", text: (r) => end(r.sent) },
@@ -234,7 +279,7 @@ export function start() {
       } });
       if (running !== mine) return;
       chain = pause.list.value === "auto" ? cut(found, pauseOf(found.hops.slice(1).map((h, i) => h.sent.at - found.hops[i].received.at))) : found;
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (running !== mine) return;
       note = `The chain could not be followed further: ${error.message}`;
       chain = { start: event, hops: [], back: 0, full: false };
@@ -242,7 +287,7 @@ export function start() {
     running = null;
     stop.hidden = true;
     fill(note);
-    const over = new Set(chain.hops.flatMap((h) => [h.sent.row, h.received.row]).map((r) => App.about.rows[r].host)).size;
+    const over = new Set(chain.hops.flatMap((/** @type {any} */ h) => [h.sent.row, h.received.row]).map((/** @type {any} */ r) => App.about.rows[r].host)).size;
     said.textContent = `${plural(chain.hops.length, "message")} over ${plural(over, "host")}${mine.stopped ? ", stopped" : chain.full ? ", and more: the chain was cut" : ""}`;
   }
 

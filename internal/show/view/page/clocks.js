@@ -5,25 +5,41 @@ import { App } from "./app.js";
 import { make, button, name, table, choice, section, facts } from "./elements.js";
 import * as Elements from "./elements.js";
 
-const pairColumns = ["a", "b", "a to b", "b to a", "min RTT", "fit", "offset b−a", "skew b−a", "bound"];
-let plots = null;
-let pictures = null;
-let which = null;
-let body = null;
+/** @import { Plot } from "./types.js" */
 
+const pairColumns = ["a", "b", "a to b", "b to a", "min RTT", "fit", "offset b−a", "skew b−a", "bound"];
+/** @type {Plot[] | null} */
+let plots = null;
+/** @type {HTMLElement} */
+let pictures;
+/** @type {any} */
+let which;
+/** @type {HTMLElement} */
+let body;
+
+/**
+ * @param {any} svg
+ */
 export const address = (svg) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
 
+/**
+ * @param {any} options
+ */
 function picture({ title, svg }) {
   const image = make("img", { src: address(svg), alt: title, loading: "lazy" });
   return make("figure", { class: "plot" }, make("figcaption", {}, name(title)), make("button", { type: "button", class: "zoom", "aria-label": `enlarge: ${title}`, onclick: () => enlarge(title, svg) }, image));
 }
 
-// enlarge shows one picture as large as the window, and at a click at its own size, to be scrolled.
+/**
+ * enlarge shows one picture as large as the window, and at a click at its own size, to be scrolled.
+ * @param {string} title
+ * @param {any} svg
+ */
 function enlarge(title, svg) {
   const image = make("img", { src: address(svg), alt: title });
   const frame = make("div", { class: "frame", tabIndex: 0, role: "region", "aria-label": title }, image);
   let scale = 1;
-  const zoom = (by) => {
+  const zoom = (/** @type {number} */ by) => {
     scale = Math.max(1, Math.min(8, scale * by));
     image.style.width = `${100 * scale}%`;
   };
@@ -44,12 +60,16 @@ function enlarge(title, svg) {
   frame.focus();
 }
 
-// concerns says whether a picture is of a host: titles name the host, or both of a pair.
+/**
+ * concerns says whether a picture is of a host: titles name the host, or both of a pair.
+ * @param {string} title
+ * @param {string} host
+ */
 export const concerns = (title, host) => title.split(/[\s,:;()→↔–-]+/).includes(host) || title === host || title.startsWith(`${host} `) || title.includes(` ${host} `) || title.endsWith(` ${host}`);
 
 function fill() {
   const host = which.list.value === "" ? null : App.about.hosts[Number(which.list.value)].name;
-  const chosen = plots.filter((p) => host === null || concerns(p.title, host));
+  const chosen = (plots ?? []).filter((p) => host === null || concerns(p.title, host));
   pictures.replaceChildren(...chosen.map(picture), chosen.length ? "" : make("p", { class: "none" }, host === null ? "There are no pictures: no clock was aligned to another." : "There is no picture of this host: it may be the reference."));
 }
 
@@ -59,7 +79,7 @@ async function open() {
   try {
     plots = await App.data.plots();
     fill();
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     plots = null;
     pictures.replaceChildren(make("p", {}, `The pictures cannot be had: ${error.message}`));
   }
@@ -84,13 +104,13 @@ function hosts() {
 export function start() {
   body = App.panel("clocks", "Clocks", { key: "k", hint: "offsets, bounds and how they wandered" });
   const { about } = App;
-  which = choice("pictures of", [["", "all hosts"], ...about.hosts.map((h, i) => [String(i), h.name])], () => { if (plots) fill(); });
+  which = choice("pictures of", [["", "all hosts"], ...about.hosts.map((h, i) => /** @type {[string, string]} */ ([String(i), h.name]))], () => { if (plots) fill(); });
   pictures = make("div", { class: "figures" });
   body.append(make("h2", {}, "Clocks"),
-    facts([about.method && ["method", about.method], about.assumption && ["assumption", about.assumption]]),
+    facts([about.method ? ["method", about.method] : null, about.assumption ? ["assumption", about.assumption] : null]),
     ...(about.summary ?? "").split("\n").filter(Boolean).map((line) => make("p", { class: "dim" }, name(line))),
     section("Hosts", hosts()),
-    about.pairs?.length ? section("Pairs", table({ caption: "Pairs of hosts", rows: about.pairs, columns: pairColumns.map((title, i) => ({ title, text: (p) => String(p[i] ?? ""), number: i > 1 && i !== 5, value: i < 2 ? (p) => String(p[i]) : null })) })) : "",
+    about.pairs?.length ? section("Pairs", table({ caption: "Pairs of hosts", rows: about.pairs, columns: pairColumns.map((title, i) => ({ title, text: (p) => String(p[i] ?? ""), number: i > 1 && i !== 5, value: i < 2 ? (p) => String(p[i]) : undefined })) })) : "",
     section("Over time", make("p", { class: "options" }, which), pictures));
   App.on("panel", (id, yes) => { if (id === "clocks" && yes) open(); });
 }

@@ -4,22 +4,36 @@
 
 import { App } from "./app.js";
 
+/** @import { About, EventClass } from "./types.js" */
+
 const hues = [250, 200, 165, 290, 225, 140, 320, 185, 270, 115, 235, 305];
 const names = ["ground", "panel", "lane", "line", "text", "dim", "accent", "message", "certain", "undecidable", "quick", "step", "bound", "a", "b"];
+/** @type {any} */
 export const theme = { dark: false };
+/** @type {EventClass[]} */
 let classes = [];
 let words = new Uint32Array(0);
+/** @type {string[]} */
 let texts = [];
+/** @type {string[]} */
 let inks = [];
 
-// hash is FNV-1a: names that differ in a letter get other colours.
+/**
+ * hash is FNV-1a: names that differ in a letter get other colours.
+ * @param {string} text
+ */
 export function hash(text) {
   let h = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
   return (h ^ (h >>> 15)) >>> 0;
 }
 
-// oklch turns lightness, chroma and hue into sRGB octets (the matrices of Ottosson's Oklab).
+/**
+ * oklch turns lightness, chroma and hue into sRGB octets (the matrices of Ottosson's Oklab).
+ * @param {number} L
+ * @param {number} C
+ * @param {number} degrees
+ */
 function oklch(L, C, degrees) {
   const a = C * Math.cos(degrees * Math.PI / 180), b = C * Math.sin(degrees * Math.PI / 180);
   const l = (L + 0.3963377774 * a + 0.2158037573 * b) ** 3, m = (L - 0.1055613458 * a - 0.0638541728 * b) ** 3, s = (L - 0.0894841775 * a - 1.291485548 * b) ** 3;
@@ -30,9 +44,19 @@ function oklch(L, C, degrees) {
   });
 }
 
+/**
+ * @param {number[]} parts
+ */
 const rgb = ([r, g, b]) => `rgb(${r},${g},${b})`;
+/**
+ * @param {number[]} parts
+ * @param {number} [alpha]
+ */
 const pack = ([r, g, b], alpha = 255) => ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
+/**
+ * @param {string} text
+ */
 function ofName(text) {
   const h = hash(text), hue = hues[h % hues.length], step = Math.floor(h / hues.length) % 3;
   return theme.dark ? oklch([0.5, 0.59, 0.68][step], [0.085, 0.09, 0.085][step], hue) : oklch([0.62, 0.72, 0.81][step], [0.1, 0.09, 0.075][step], hue);
@@ -50,11 +74,20 @@ export function read() {
   inks = all.map((c) => (luminance(c) > 0.179 ? "#000000" : "#ffffff"));
 }
 
-// luminance is that of WCAG; letters are black or white, whichever stands out more.
+/**
+ * luminance is that of WCAG; letters are black or white, whichever stands out more.
+ * @param {number[]} c
+ */
 const luminance = (c) => { const [r, g, b] = c.map((v) => { const x = v / 255; return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+/**
+ * @param {string} hex
+ */
 const octets = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 
-// set chooses a theme: "light", "dark", or "" for what the system says.
+/**
+ * set chooses a theme: "light", "dark", or "" for what the system says.
+ * @param {string} choice
+ */
 export function set(choice) {
   if (choice) document.documentElement.dataset.theme = choice;
   else delete document.documentElement.dataset.theme;
@@ -63,6 +96,9 @@ export function set(choice) {
   App.emit("theme", theme.dark ? "dark" : "light");
 }
 
+/**
+ * @param {About} about
+ */
 export function open(about) {
   classes = about.classes;
   try { const kept = localStorage.getItem("meridian.theme"); if (kept) document.documentElement.dataset.theme = kept; } catch { /* likewise */ }
@@ -70,12 +106,25 @@ export function open(about) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { read(); App.emit("theme"); });
 }
 
+/**
+ * @param {number} c
+ */
 export const css = (c) => texts[c] ?? theme.dim;
 
-// ink is the colour of letters on it.
+/**
+ * ink is the colour of letters on it.
+ * @param {number} c
+ */
 export const ink = (c) => inks[c] ?? theme.text;
 
+/**
+ * @param {number} c
+ */
 export const packed = (c) => words[c] ?? theme.packed.dim;
 
-// faded is a packed colour with another opacity, of 255.
+/**
+ * faded is a packed colour with another opacity, of 255.
+ * @param {number} color
+ * @param {number} alpha
+ */
 export const faded = (color, alpha) => ((color & 0xffffff) | (alpha << 24)) >>> 0;

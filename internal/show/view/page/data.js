@@ -8,6 +8,8 @@ import * as Dock from "./dock.js";
 import * as Query from "./query.js";
 import * as Time from "./time.js";
 
+/** @import { About, Tile } from "./types.js" */
+
 const FirstKeys = 3;
 const MaxKeys = 8;
 const MaxUnder = 3;
@@ -20,70 +22,80 @@ const asked = new Map(); // key -> request
 const waiting = new Map(); // key -> those who wait for it
 const missing = new Map(); // what cannot be had, and until when it is not asked for again
 const known = new Map(); // the number of an event -> the event
-let source = null;
-export let about = null;
+/** @type {any} */
+let source;
+/** @type {About} */
+export let about;
 let bytes = 0;
+/** @type {Tile[]} */
 const toDecode = [];
+/** @type {string[]} */
 let wanted = [];
 let under = 0;
 export let decoded = 0;
+/** @type {Record<string, Promise<any>>} */
 const once = {};
 let lacking = false;
 
 // Served asks over HTTP, relative to the page's own address.
 const Served = {
   async open() { return this.json("about"); },
-  async ask(name, query, signal) {
-    const url = `api/${name}${query ? `?${new URLSearchParams(query)}` : ""}`;
+  async ask(/** @type {string} */ name, /** @type {Record<string, any>} */ query = {}, /** @type {AbortSignal | null} */ signal = null) {
+    const url = `api/${name}${Object.keys(query).length ? `?${new URLSearchParams(query)}` : ""}`;
     const answer = await fetch(url, { signal });
     if (answer.ok) return answer;
     let reason = `${answer.status}`;
     try { reason = (await answer.json()).error; } catch { /* it has no reason to give */ }
     throw new Error(`${name}: ${reason}`);
   },
-  async json(name, query) { return (await this.ask(name, query)).json(); },
+  async json(/** @type {string} */ name, /** @type {Record<string, any>} */ query = {}) { return (await this.ask(name, query)).json(); },
   has: () => true,
-  nearest: (key) => key,
+  nearest: (/** @type {string} */ key) => key,
   // The first request is small, so that there soon is something to see.
-  batch: (keys) => keys.slice(0, decoded + under ? MaxKeys : FirstKeys),
-  async tiles(keys, signal) {
+  batch: (/** @type {string[]} */ keys) => keys.slice(0, decoded + under ? MaxKeys : FirstKeys),
+  async tiles(/** @type {string[]} */ keys, /** @type {AbortSignal} */ signal) {
     const answer = await this.ask("tiles", { keys: keys.join(",") }, signal);
     return split(new Uint8Array(await answer.arrayBuffer()), keys);
   },
-  events(from, count) { return this.json("events", { from, count }); },
-  search(q, after, limit) { return this.json("search", { q, after, limit }); },
+  events(/** @type {number} */ from, /** @type {number} */ count) { return this.json("events", { from, count }); },
+  search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) { return this.json("search", { q, after, limit }); },
 };
 
 // Held takes the elements of one file, each unpacked when it is first needed.
 const Held = {
+  /** @type {Map<string, number>} a tile's key -> the number of its element */
+  chunk: new Map(),
+  /** @type {string[][]} the keys of each element */
+  keys: [],
+  /** @type {Map<number, [number, number]>} a block of events -> its element, and its place there */
+  block: new Map(),
+  /** @type {Map<string, Promise<any>>} an element's id -> what it holds */
+  parts: new Map(),
   async open() {
     const facts = await this.json("held");
-    this.chunk = new Map();
-    facts.tiles.forEach((keys, n) => keys.forEach((key) => this.chunk.set(key, n)));
+    facts.tiles.forEach((/** @type {string[]} */ keys, /** @type {number} */ n) => keys.forEach((/** @type {string} */ key) => this.chunk.set(key, n)));
     this.keys = facts.tiles;
-    this.block = new Map();
-    facts.events.forEach((blocks, n) => blocks.forEach((block, i) => this.block.set(block, [n, i])));
-    this.parts = new Map();
+    facts.events.forEach((/** @type {any} */ blocks, /** @type {number} */ n) => blocks.forEach((/** @type {any} */ block, /** @type {number} */ i) => this.block.set(block, [n, i])));
     return this.json("about");
   },
-  async json(id) {
+  async json(/** @type {string} */ id) {
     const bytes = await this.element(id);
     return JSON.parse(new TextDecoder().decode(bytes));
   },
-  async element(id) {
+  async element(/** @type {string} */ id) {
     const element = document.getElementById(id);
     if (!element) throw new Error(`this file holds no ${id}`);
     const bytes = await Decode.inflate(element.textContent.trim());
     element.remove(); // the text would only take memory
     return bytes;
   },
-  part(id, make) {
+  part(/** @type {string} */ id, /** @type {(bytes: Uint8Array<ArrayBuffer>) => any} */ make) {
     if (!this.parts.has(id)) this.parts.set(id, this.element(id).then(make));
     return this.parts.get(id);
   },
-  has(key) { return this.chunk.has(key); },
+  has(/** @type {string} */ key) { return this.chunk.has(key); },
   // nearest is what is held of a tile's place: below a final tile, and where the file ends, that is a coarser one.
-  nearest(key) {
+  nearest(/** @type {string} */ key) {
     let [group, level, index] = key.split(".").map(Number);
     for (; level <= about.top; level++, index = Math.floor(index / 2)) {
       const coarser = `${group}.${level}.${index}`;
@@ -91,32 +103,32 @@ const Held = {
     }
     return key;
   },
-  batch(keys) {
+  batch(/** @type {string[]} */ keys) {
     const n = this.chunk.get(keys[0]);
-    return keys.filter((key) => this.chunk.get(key) === n);
+    return keys.filter((/** @type {string} */ key) => this.chunk.get(key) === n);
   },
-  async tiles(keys) {
-    const n = this.chunk.get(keys[0]);
-    const all = await this.part(`tiles-${n}`, (bytes) => split(bytes, this.keys[n]));
-    return new Map(keys.map((key) => [key, all.get(key)]));
+  async tiles(/** @type {string[]} */ keys) {
+    const n = this.chunk.get(keys[0]) ?? -1;
+    const all = await this.part(`tiles-${n}`, (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => split(bytes, this.keys[n]));
+    return new Map(keys.map((/** @type {string} */ key) => [key, all.get(key)]));
   },
-  async blockOf(event) {
+  async blockOf(/** @type {number} */ event) {
     const place = this.block.get(Math.floor(event / 256));
     if (!place) return null;
-    const all = await this.part(`events-${place[0]}`, (bytes) => JSON.parse(new TextDecoder().decode(bytes)));
+    const all = await this.part(`events-${place[0]}`, (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
     return all[place[1]];
   },
-  async events(from, count) {
+  async events(/** @type {number} */ from, /** @type {number} */ count) {
     const found = [];
     for (let e = from; e < from + count; e++) {
       const block = await this.blockOf(e);
-      const event = block?.find((x) => x.event === e);
+      const event = block?.find((/** @type {any} */ x) => x.event === e);
       if (event) found.push(event);
     }
     return found;
   },
   // search looks at the events that the file holds, a block at a time; it gives up after a while, to be asked again.
-  async search(q, after, limit) {
+  async search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) {
     const query = Query.parse(q), found = [], until = performance.now() + 200;
     const blocks = [...this.block.keys()].sort((a, b) => a - b);
     for (const block of blocks) {
@@ -134,7 +146,11 @@ const Held = {
   },
 };
 
-// split cuts an answer of several tiles.
+/**
+ * split cuts an answer of several tiles.
+ * @param {Uint8Array} all
+ * @param {string[]} keys
+ */
 function split(all, keys) {
   const view = new DataView(all.buffer, all.byteOffset, all.byteLength), parts = new Map();
   let p = 0;
@@ -154,7 +170,10 @@ export async function open() {
   return about;
 }
 
-// get returns a tile if it is there, whole.
+/**
+ * get returns a tile if it is there, whole.
+ * @param {string} key
+ */
 export function get(key) {
   const tile = held.get(key);
   if (!tile) return null;
@@ -163,7 +182,12 @@ export function get(key) {
   return tile.whole ? tile : null;
 }
 
-// covered says that a coarser tile tells all of this one, or that this one cannot be had.
+/**
+ * covered says that a coarser tile tells all of this one, or that this one cannot be had.
+ * @param {number} group
+ * @param {number} level
+ * @param {number} index
+ */
 export function covered(group, level, index) {
   if (lacks(`${group}.${level}.${index}`)) return true;
   for (let l = level + 1, i = Math.floor(index / 2); l <= about.top; l++, i = Math.floor(i / 2)) {
@@ -173,7 +197,12 @@ export function covered(group, level, index) {
   return false;
 }
 
-// best returns the tile that says most of a place: the one asked for, or the nearest coarser one.
+/**
+ * best returns the tile that says most of a place: the one asked for, or the nearest coarser one.
+ * @param {number} group
+ * @param {number} level
+ * @param {number} index
+ */
 export function best(group, level, index) {
   for (let l = level, i = index; l <= about.top; l++, i = Math.floor(i / 2)) {
     const tile = get(`${group}.${l}.${i}`);
@@ -182,14 +211,18 @@ export function best(group, level, index) {
   return null;
 }
 
-// want says what a frame would draw, what matters most first; hoped is what may be wanted next. Requests none of whose
-// tiles are wanted any more are called off; those that are hoped for only make room for what is wanted.
+/**
+ * want says what a frame would draw, what matters most first; hoped is what may be wanted next. Requests none of whose
+ * tiles are wanted any more are called off; those that are hoped for only make room for what is wanted.
+ * @param {string[]} keys
+ * @param {string[]} hoped
+ */
 export function want(keys, hoped) {
   [keys, hoped] = [keys.map(nearest), hoped.map(nearest)];
   wanted = keys;
   const still = new Set(keys.some(fresh) ? keys : [...keys, ...hoped]);
   for (const request of new Set(asked.values())) {
-    if (request.kept || request.keys.some((key) => still.has(key) || waiting.has(key))) continue;
+    if (request.kept || request.keys.some((/** @type {string} */ key) => still.has(key) || waiting.has(key))) continue;
     request.abort.abort();
     for (const key of request.keys) asked.delete(key);
   }
@@ -197,10 +230,23 @@ export function want(keys, hoped) {
   if (under === 0) ask(hoped, false);
 }
 
+/**
+ * @param {string} key
+ */
 const nearest = (key) => source.nearest(key);
+/**
+ * @param {string} key
+ */
 const fresh = (key) => !held.has(key) && !asked.has(key) && !lacks(key) && source.has(key);
+/**
+ * @param {string} key
+ */
 const lacks = (key) => missing.get(key) > performance.now();
 
+/**
+ * @param {string[]} keys
+ * @param {boolean} kept
+ */
 function ask(keys, kept) {
   let left = [...new Set(keys)].filter(fresh);
   while (left.length && (kept || under < MaxUnder)) {
@@ -210,8 +256,13 @@ function ask(keys, kept) {
   }
 }
 
+/**
+ * @param {string[]} keys
+ * @param {boolean} kept
+ */
 async function request(keys, kept) {
   const one = { keys, kept, abort: new AbortController() };
+  /** @type {string[]} */
   let left = []; // what the answer had no room for
   for (const key of keys) asked.set(key, one);
   under++;
@@ -220,7 +271,7 @@ async function request(keys, kept) {
     if (!got.size) throw new Error("an answer has no tile");
     for (const [key, part] of got) put(key, part);
     left = keys.filter((key) => !got.has(key));
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     if (error.name !== "AbortError") {
       console.error(error);
       // The server may be asleep with the machine it is on.
@@ -235,12 +286,21 @@ async function request(keys, kept) {
   }
 }
 
+/**
+ * @param {string} key
+ * @param {Error} error
+ * @param {number} [until]
+ */
 function fail(key, error, until = Infinity) {
   missing.set(key, until);
   for (const { reject } of waiting.get(key) ?? []) reject(error);
   waiting.delete(key);
 }
 
+/**
+ * @param {string} key
+ * @param {Uint8Array<ArrayBuffer>} part
+ */
 function put(key, part) {
   missing.delete(key);
   if (held.has(key)) return; // called off too late, and asked for again
@@ -250,12 +310,15 @@ function put(key, part) {
     bytes += tile.size;
     toDecode.push(tile);
     if (tile.lacks && !lacking) { lacking = true; Dock.notice("Not all rows or messages are drawn: there are more on one host than can be. Filter the events or the hosts of the timeline."); }
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     fail(key, error);
   }
   forget();
 }
 
+/**
+ * @param {Tile} tile
+ */
 function drop(tile) {
   if (held.get(tile.key) !== tile) return;
   bytes -= tile.size;
@@ -273,11 +336,14 @@ function forget() {
   }
 }
 
-// work decodes until the time is up, and says whether there is something new to draw or more to do.
+/**
+ * work decodes until the time is up, and says whether there is something new to draw or more to do.
+ * @param {number} until
+ */
 export function work(until) {
   if (!toDecode.length) return false;
   const still = new Set(wanted);
-  toDecode.sort((a, b) => still.has(b.key) - still.has(a.key));
+  toDecode.sort((a, b) => Number(still.has(b.key)) - Number(still.has(a.key)));
   while (toDecode.length && performance.now() < until) {
     const tile = toDecode[0], was = tile.size;
     if (held.get(tile.key) !== tile) { // forgotten meanwhile
@@ -287,7 +353,7 @@ export function work(until) {
     try {
       tile.step(until);
       bytes += tile.size - was;
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       console.error(error);
       tile.size = was;
       drop(tile);
@@ -304,7 +370,12 @@ export function work(until) {
   return true;
 }
 
-// load waits for a tile, or for the coarser one that says the same; null if nothing is held of it.
+/**
+ * load waits for a tile, or for the coarser one that says the same; null if nothing is held of it.
+ * @param {number} group
+ * @param {number} level
+ * @param {number} index
+ */
 export async function load(group, level, index) {
   for (;;) {
     const here = best(group, level, index);
@@ -320,7 +391,11 @@ export async function load(group, level, index) {
   }
 }
 
-// events brings events with their fields; one that was asked for before is remembered.
+/**
+ * events brings events with their fields; one that was asked for before is remembered.
+ * @param {number} from
+ * @param {number} count
+ */
 export async function events(from, count) {
   if (count === 1 && known.has(from)) return [known.get(from)];
   const found = await source.events(from, count);
@@ -329,7 +404,10 @@ export async function events(from, count) {
   return found;
 }
 
-const again = (name) => (once[name] ??= source.json(name).catch((error) => { delete once[name]; throw error; }));
+/**
+ * @param {string} name
+ */
+const again = (name) => (once[name] ??= source.json(name).catch((/** @type {Error} */ error) => { delete once[name]; throw error; }));
 
 export function served() { return source === Served; }
 
@@ -337,9 +415,17 @@ export function memory() { return { bytes, tiles: held.size }; }
 
 export function busy() { return asked.size + toDecode.length; }
 
-// tiles says what a frame or a panel wants soon, without waiting for it.
+/**
+ * tiles says what a frame or a panel wants soon, without waiting for it.
+ * @param {string[]} keys
+ */
 export const tiles = (keys) => ask(keys.map(nearest), true);
 
+/**
+ * @param {string} q
+ * @param {number} [after]
+ * @param {number} [limit]
+ */
 export const search = (q, after = -1, limit = 100) => source.search(q, after, limit);
 
 export const violations = () => again("violations");

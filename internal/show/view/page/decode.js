@@ -3,6 +3,8 @@
 //
 //   lane: { number, mode, n, at (begin or bin), length, name (class), event, flags, value, least, greatest, verdict, to }
 
+/** @import { TileLane } from "./types.js" */
+
 export const Instants = 0;
 export const Slices = 1;
 export const Counter = 2;
@@ -17,7 +19,7 @@ const MaxEntries = 1024;
 const Overhead = 200;
 
 class Reader {
-  constructor(bytes) {
+  constructor(/** @type {Uint8Array} */ bytes) {
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.p = 0;
@@ -52,14 +54,19 @@ class Reader {
 
 // Tile is filled by steps; it can be drawn once whole is true.
 export class Tile {
-  constructor(key, bytes) {
+  constructor(/** @type {string} */ key, /** @type {Uint8Array} */ bytes) {
     this.key = key;
-    [this.group, this.level, this.index] = key.split(".").map(Number);
+    const [group, level, index] = key.split(".").map(Number);
+    this.group = group;
+    this.level = level;
+    this.index = index;
     const length = 2 ** this.level * Bins;
     this.from = this.index * length;
     this.to = this.from + length;
+    /** @type {Map<number, TileLane>} */
     this.lanes = new Map();
     this.size = bytes.length; // what it takes of memory; it grows while it is decoded
+    /** @type {Reader | null} */
     this.reader = new Reader(bytes);
     const flags = this.reader.byte();
     this.final = Boolean(flags & 1);
@@ -68,12 +75,13 @@ export class Tile {
     this.width = 2 ** (this.level + this.shift);
     this.left = this.reader.u();
     this.number = -1;
+    /** @type {{ count: Float32Array, worst: Uint8Array, most: number } | null} */
     this.sum = null;
   }
   get whole() { return this.left === 0; }
 
   // step decodes lanes until the time is up.
-  step(until) {
+  step(/** @type {number} */ until) {
     while (this.left > 0) {
       this.lane();
       this.left--;
@@ -83,29 +91,38 @@ export class Tile {
   }
 
   lane() {
-    const r = this.reader, ahead = r.u();
+    const r = /** @type {Reader} */ (this.reader), ahead = r.u();
     this.number += ahead;
     const mode = r.byte(), n = r.u();
     if (n > MaxEntries || mode > BinnedMessages) throw new Error(`tile ${this.key} has a lane of mode ${mode} with ${n} entries`);
-    const lane = { number: this.number, mode, n, from: this.from, width: this.width };
+    const lane = /** @type {TileLane} */ (/** @type {unknown} */ ({ number: this.number, mode, n, from: this.from, width: this.width })); // its columns follow
     kinds[mode](r, lane, n, this.from);
     for (const list of Object.values(lane)) if (ArrayBuffer.isView(list)) this.size += Overhead + list.byteLength;
     this.lanes.set(this.number, lane);
   }
 }
 
-const floats = (n) => new Float64Array(n), words = (n) => new Uint32Array(n), octets = (n) => new Uint8Array(n);
+const floats = (/** @type {number} */ n) => new Float64Array(n), words = (/** @type {number} */ n) => new Uint32Array(n), octets = (/** @type {number} */ n) => new Uint8Array(n);
 
-// bin reads the number of the next bin, counted from the one before.
+/**
+ * bin reads the number of the next bin, counted from the one before.
+ * @param {Reader} r
+ * @param {number} before
+ */
 function bin(r, before) {
   const next = before + r.u();
   if (next >= Bins) throw new Error("a tile has a bin beyond its end");
   return next;
 }
 
-// before is the value that stood when the tile begins, null if there was none.
+/**
+ * before is the value that stood when the tile begins, null if there was none.
+ * @param {Reader} r
+ * @param {TileLane} lane
+ */
 const before = (r, lane) => { lane.before = r.byte() ? r.d() : null; };
 
+/** @type {((r: Reader, lane: any, n: number, from: number) => void)[]} */
 const kinds = [
   function instants(r, lane, n, from) {
     const at = lane.at = floats(n), name = lane.name = words(n), event = lane.event = floats(n);
@@ -187,7 +204,10 @@ const kinds = [
   },
 ];
 
-// density adds up what happens in each bin of a tile, over all its lanes; worst is each bin's worst verdict.
+/**
+ * density adds up what happens in each bin of a tile, over all its lanes; worst is each bin's worst verdict.
+ * @param {Tile} tile
+ */
 export function density(tile) {
   if (tile.sum) return tile.sum;
   const count = new Float32Array(Bins), worst = octets(Bins);
@@ -204,6 +224,9 @@ export function density(tile) {
   return (tile.sum = { count, worst, most });
 }
 
+/**
+ * @param {string} base64
+ */
 export async function inflate(base64) {
   const text = atob(base64), small = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) small[i] = text.charCodeAt(i);

@@ -6,23 +6,33 @@ import { App } from "./app.js";
 import { make, table, choice, grouped, name, facts } from "./elements.js";
 import * as Time from "./time.js";
 
-// scale maps delays to [0, 1]: logarithmic if all are positive; else the middle, within `flat` of 0, is linear.
+/** @import { Clock, Histogram, Scale } from "./types.js" */
+
+/**
+ * scale maps delays to [0, 1]: logarithmic if all are positive; else the middle, within `flat` of 0, is linear.
+ * @param {number} least
+ * @param {number} greatest
+ */
 export function scale(least, greatest) {
   if (!(greatest > least)) greatest = least + 1;
   const flat = least > 0 ? 0 : 100; // ns: finer than what any network or clock does
-  const f = least > 0 ? Math.log10 : (v) => Math.sign(v) * Math.log10(1 + Math.abs(v) / flat);
-  const back = least > 0 ? (y) => 10 ** y : (y) => Math.sign(y) * flat * (10 ** Math.abs(y) - 1);
+  const f = least > 0 ? Math.log10 : (/** @type {any} */ v) => Math.sign(v) * Math.log10(1 + Math.abs(v) / flat);
+  const back = least > 0 ? (/** @type {number} */ y) => 10 ** y : (/** @type {number} */ y) => Math.sign(y) * flat * (10 ** Math.abs(y) - 1);
   let low = f(least), high = f(greatest);
   const room = Math.max((high - low) * 0.04, 0.02);
   low -= room;
   high += room;
-  return { place: (v) => (least > 0 && v <= 0 ? 0 : Math.max(0, Math.min(1, (f(v) - low) / (high - low)))), value: (p) => back(low + p * (high - low)), least: back(low), greatest: back(high), log: least > 0 };
+  return { place: (/** @type {any} */ v) => (least > 0 && v <= 0 ? 0 : Math.max(0, Math.min(1, (f(v) - low) / (high - low)))), value: (/** @type {any} */ p) => back(low + p * (high - low)), least: back(low), greatest: back(high), log: least > 0 };
 }
 
-// ticks are powers of ten within a scale, and where there are few of these 2 and 5 times them; their labels do not meet.
+/**
+ * ticks are powers of ten within a scale, and where there are few of these 2 and 5 times them; their labels do not meet.
+ * @param {Scale} scale
+ * @param {any} [most]
+ */
 export function ticks(scale, most = 7) {
-  const { least, greatest, place } = scale, values = [];
-  const powers = (from, to, steps) => {
+  const { least, greatest, place } = scale, /** @type {number[]} */ values = [];
+  const powers = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number[]} */ steps) => {
     for (let p = Math.floor(Math.log10(Math.max(from, 1))); p <= Math.ceil(Math.log10(Math.max(to, 1))); p++) for (const s of steps) values.push(s * 10 ** p);
   };
   for (const steps of [[1, 2, 5], [1]]) {
@@ -41,8 +51,13 @@ export function ticks(scale, most = 7) {
   return chosen;
 }
 
-// layout places the buckets [[from, to, n], ...] of a pair in a box: {bars: [{x, y, width, height, from, to, n}], ticks:
-// [{x, value}], marks}. The height of a bar is as its share of messages, the fullest bucket filling the box.
+/**
+ * layout places the buckets [[from, to, n], ...] of a pair in a box: {bars: [{x, y, width, height, from, to, n}], ticks:
+ * [{x, value}], marks}. The height of a bar is as its share of messages, the fullest bucket filling the box.
+ * @param {Histogram} options
+ * @param {number} width
+ * @param {number} height
+ */
 export function layout({ buckets, least, greatest, mean }, width, height) {
   const full = buckets.filter(([, , n]) => n > 0);
   const s = scale(Math.min(least, ...full.map(([from]) => Math.max(from, Math.min(least, from)))), Math.max(greatest, ...full.map(([, to]) => to)));
@@ -51,34 +66,49 @@ export function layout({ buckets, least, greatest, mean }, width, height) {
     const x = s.place(from) * width, end = s.place(to) * width, tall = Math.max(1, n / most * height);
     return { x, y: height - tall, width: Math.max(1, end - x), height: tall, from, to, n };
   });
-  const mark = (v) => ({ x: s.place(v) * width, value: v });
+  const mark = (/** @type {any} */ v) => ({ x: s.place(v) * width, value: v });
   return { bars, most, scale: s, ticks: ticks(s, Math.max(3, Math.floor(width / 62))).map(mark), marks: { least: mark(least), mean: mark(mean), greatest: mark(greatest) } };
 }
 
-// uncertainty of a pair: how far all its delays may be off together, as {low, high} to be added, over the corners of the
-// two clocks; a side is null without a bound. A clock is {low, high: whether bounded, corners} or null, a true one.
+/**
+ * uncertainty of a pair: how far all its delays may be off together, as {low, high} to be added, over the corners of the
+ * two clocks; a side is null without a bound. A clock is {low, high: whether bounded, corners} or null, a true one.
+ * @param {Clock | null} from
+ * @param {Clock | null} to
+ */
 export function uncertainty(from, to) {
-  const widest = (clock, side, column) => (clock === null ? 0 : clock[side] ? Math.max(0, ...clock.corners.map((c) => c[column])) : null);
-  const add = (a, b) => (a === null || b === null ? null : a + b);
+  const widest = (/** @type {Clock | null} */ clock, /** @type {"low" | "high"} */ side, /** @type {number} */ column) => (clock === null ? 0 : clock[side] ? Math.max(0, ...clock.corners.map((/** @type {any} */ c) => c[column])) : null);
+  const add = (/** @type {any} */ a, /** @type {any} */ b) => (a === null || b === null ? null : a + b);
   const below = add(widest(to, "low", 1), widest(from, "high", 2)), above = add(widest(to, "high", 2), widest(from, "low", 1));
   return { low: below === null ? null : -below, high: above };
 }
 
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {...any} children
+ */
 const svg = (tag, attributes, ...children) => {
   const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, String(v));
   e.append(...children);
   return e;
 };
 
-// clocksOf lists the clocks of a host's rows; the widest of them speaks for the host.
+/**
+ * clocksOf lists the clocks of a host's rows; the widest of them speaks for the host.
+ * @param {number} host
+ */
 export function clockOfHost(host) {
   const of = App.about.clocks.filter((c) => c.host === host);
   if (!of.length) return null;
-  const width = (c) => (c.low && c.high ? Math.max(0, ...c.corners.map((k) => k[1] + k[2])) : Infinity);
+  const width = (/** @type {any} */ c) => (c.low && c.high ? Math.max(0, ...c.corners.map((/** @type {any} */ k) => k[1] + k[2])) : Infinity);
   return of.reduce((a, b) => (width(b) > width(a) ? b : a));
 }
 
+/**
+ * @param {any} pair
+ */
 function picture(pair) {
   const width = 420, height = 110, left = 4, base = 14 + height, { bars, ticks, marks } = layout(pair, width, height);
   const unsure = uncertainty(clockOfHost(pair.from), clockOfHost(pair.to));
@@ -118,8 +148,8 @@ export function start() {
   const pairs = App.about.delays ?? [], hosts = App.about.hosts;
   const figures = make("div", { class: "figures" });
   const used = [...new Set(pairs.flatMap((p) => [p.from, p.to]))].sort((a, b) => a - b);
-  const which = choice("host", [["", "all"], ...used.map((h) => [String(h), hosts[h].name])], () => fill());
-  const label = (h) => hosts[h].name;
+  const which = choice("host", [["", "all"], ...used.map((h) => /** @type {[string, string]} */ ([String(h), hosts[h].name]))], () => fill());
+  const label = (/** @type {any} */ h) => hosts[h].name;
   const list = table({
     caption: "One-way delays", rows: pairs, empty: "No messages.", sort: { column: 2, down: true },
     columns: [

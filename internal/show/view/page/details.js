@@ -10,29 +10,49 @@ import * as Order from "./order.js";
 import * as Time from "./time.js";
 import * as Violations from "./violations.js";
 
-let body = null;
-let shown = null;
+/** @import { TimelineEvent } from "./types.js" */
+
+/** @type {HTMLElement} */
+let body;
+/** @type {string} */
+let shown = "";
 let asked = 0;
 
+/**
+ * @param {number} ns
+ */
 const signed = (ns) => (ns > 0 ? "+" : "") + App.duration(ns);
 
-// stamp writes what the host's clock said.
+/**
+ * stamp writes what the host's clock said.
+ * @param {TimelineEvent} event
+ */
 export function stamp(event) {
   if (!/^-?\d+$/.test(String(event.recorded ?? ""))) return "not known";
   const since = Number(BigInt(event.recorded) - BigInt(App.about.origin));
   return `${App.time(since)}${since === event.at ? "" : ` (${signed(since - event.at)} beside the timeline)`}`;
 }
 
-// certainly writes the interval of an end around its instant.
+/**
+ * certainly writes the interval of an end around its instant.
+ * @param {any} options
+ */
 export const certainly = ({ at, low, high }) => Time.margin(low === null ? null : at - low, high === null ? null : high - at);
 
+/**
+ * @param {number} number
+ */
 async function one(number) {
   try { return (await App.data.events(number, 1))[0] ?? null; } catch { return null; }
 }
 
-// gather collects what is to be said as parts [title, [[label, text, event to go to], ...]], for the page and for copying.
+/**
+ * gather collects what is to be said as parts [title, [[label, text, event to go to], ...]], for the page and for copying.
+ * @param {TimelineEvent} event
+ */
 async function gather(event) {
   const row = App.about.rows[event.row], host = App.hostOf(event.row), kind = App.about.classes[event.class];
+  /** @type {any[]} */
   const parts = [["Event", [
     ["name", App.className(event.class)], kind?.category && ["category", kind.category], ["number", Elements.grouped(event.event)],
     ["host", host.name], ["row", row.name], ["time", App.time(event.at)], ["since start", Time.since(event.at)],
@@ -47,10 +67,14 @@ async function gather(event) {
   return parts;
 }
 
-// messages: an event may receive one message and send another.
+/**
+ * messages: an event may receive one message and send another.
+ * @param {TimelineEvent} event
+ */
 async function messages(event) {
+  /** @type {any[]} */
   const parts = [];
-  for (const [side, other] of [["sent", event.flow.sent], ["received", event.flow.received]]) {
+  for (const [side, other] of /** @type {[string, number | null | undefined][]} */ ([["sent", event.flow?.sent], ["received", event.flow?.received]])) {
     if (other === undefined || other === null || other < 0 || other === event.event) continue;
     const far = await one(other), [sent, received] = side === "sent" ? [far, event] : [event, far];
     const title = side === "sent" ? "Message received" : "Message sent";
@@ -68,18 +92,25 @@ async function messages(event) {
   return parts;
 }
 
+/**
+ * @param {any} parts
+ * @param {TimelineEvent} event
+ */
 export function asText(parts, event) {
-  const lines = parts.flatMap(([title, pairs]) => [title, ...pairs.map(([label, value]) => `  ${label}: ${value}`)]);
+  const lines = parts.flatMap((/** @type {any} */ [title, pairs]) => [title, ...pairs.map((/** @type {any} */ [label, value]) => `  ${label}: ${value}`)]);
   if (event.fields?.length) lines.push("Fields", ...event.fields.map(([label, value]) => `  ${label}: ${value}`));
   return lines.join("\n") + "\n";
 }
 
+/**
+ * @param {TimelineEvent} event
+ */
 const go = (event) => () => { App.select(event, "a"); App.go(event); };
 
 async function fill() {
   const event = App.selection.a, mine = ++asked;
   if (!event) {
-    shown = null;
+    shown = "";
     body.replaceChildren(make("p", { class: "dim" }, "Click an event, or go to one with the keys that ? lists. Its time, bounds, fields and message appear here."));
     return;
   }
@@ -92,9 +123,9 @@ async function fill() {
   body.replaceChildren(
     make("h2", { class: "event" }, swatch, name(App.className(event.class))),
     make("p", { class: "buttons" }, button("go there", () => App.go(event)), button("as B, to compare", () => App.select(event, "b")),
-      button("follow messages", () => { App.commands.find((c) => c.id === "follow")?.run(); }),
+      button("follow messages", () => { App.commands.find((c) => c.id === "follow")?.run?.(); }),
       button("copy as text", async () => { said.textContent = (await Elements.copy(shown)) ? "copied" : "the browser did not allow it"; }), said),
-    ...parts.map(([title, pairs]) => section(title, facts(pairs.map(([label, value, target, verdict]) => [label,
+    ...parts.map(([title, pairs]) => section(title, facts(pairs.map((/** @type {any} */ [label, value, target, verdict]) => [label,
       [make("span", verdict ? { class: `verdict ${verdict}` } : {}, name(value)), target ? button("go", go(target), { "aria-label": `go to where it ${label}` }) : null].filter(Boolean)])))),
     event.fields?.length ? section("Fields", table({ caption: `Fields of event ${event.event}`, rows: event.fields,
       columns: [{ title: "name", text: (f) => f[0] }, { title: "value", text: (f) => f[1] }] })) : "");

@@ -1,14 +1,27 @@
 // dock: the header with its buttons, and the dock at the side in which panels lie as tabs. A panel is an element; what
 // is in it is its maker's. The dock is as wide as people drag it.
 
+import { byId } from "./dom.js";
 import { App } from "./app.js";
 import * as Keys from "./keys.js";
 import * as Time from "./time.js";
 
+/** @import { About, Command } from "./types.js" */
+
 const panels = new Map();
-const byId = (id) => document.getElementById(id);
+/**
+ * @param {string} id
+ */
 let current = "";
 
+/**
+ * make makes an element with a class and a text.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} name
+ * @param {string} [className]
+ * @param {string} [text]
+ * @returns {HTMLElementTagNameMap[K]}
+ */
 export function make(name, className, text) {
   const made = document.createElement(name);
   if (className) made.className = className;
@@ -16,7 +29,10 @@ export function make(name, className, text) {
   return made;
 }
 
-// button puts a command into the header; pressed says whether it is a switch that is on.
+/**
+ * button puts a command into the header; pressed says whether it is a switch that is on.
+ * @param {Command} entry
+ */
 export function button(entry) {
   const made = make("button", "tool", entry.label || entry.title);
   made.type = "button";
@@ -24,13 +40,18 @@ export function button(entry) {
   made.title = entry.key ? `${entry.title} (${Keys.label(entry.key)})` : entry.title;
   if (entry.label) made.setAttribute("aria-label", entry.title);
   const show = () => { if (entry.pressed) made.setAttribute("aria-pressed", String(Boolean(entry.pressed()))); };
-  made.addEventListener("click", () => { entry.run(); show(); });
+  made.addEventListener("click", () => { entry.run?.(); show(); });
   for (const name of ["raw", "theme", "panel"]) App.on(name, show);
   show();
   byId("tools").append(made);
 }
 
-// panel makes one, closed; show opens it. options: key, a key that opens and closes it; hint, what it is for.
+/**
+ * panel makes one, closed; show opens it. options: key, a key that opens and closes it; hint, what it is for.
+ * @param {string} id
+ * @param {string} title
+ * @param {{ key?: string, hint?: string }} [options2]
+ */
 export function panel(id, title, { key = "", hint = "" } = {}) {
   if (panels.has(id)) return panels.get(id).body;
   const body = make("section", "panel");
@@ -48,7 +69,7 @@ export function panel(id, title, { key = "", hint = "" } = {}) {
   byId("tabs").append(tab);
   byId("panels").append(body);
   panels.set(id, { body, tab, title });
-  App.command({ id: `panel-${id}`, key, title: `${title}${hint ? `: ${hint}` : ""}`, group: "panels", run: () => show(id, current !== id || byId("dock").hidden) });
+  App.command({ id: `panel-${id}`, key, title: `${title}${hint ? `: ${hint}` : ""}`, group: "panels", run: () => show(id, current !== id || Boolean(byId("dock").hidden)) });
   byId("do-dock").hidden = false;
   mark();
   return body;
@@ -64,6 +85,10 @@ function mark() {
   byId("do-dock").setAttribute("aria-pressed", String(!byId("dock").hidden));
 }
 
+/**
+ * @param {string} id
+ * @param {boolean} [yes]
+ */
 export function show(id, yes = true) {
   if (yes && panels.has(id)) current = id;
   byId("dock").hidden = !yes;
@@ -74,7 +99,10 @@ export function show(id, yes = true) {
   App.redraw();
 }
 
-// tabsByKeys is what people expect of tabs: arrows go along them.
+/**
+ * tabsByKeys is what people expect of tabs: arrows go along them.
+ * @param {KeyboardEvent} event
+ */
 function tabsByKeys(event) {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   if (!step) return;
@@ -85,9 +113,14 @@ function tabsByKeys(event) {
   event.stopPropagation();
 }
 
-// widen makes a bar move an edge, by pointer and by arrows; to is told where the bar shall be, now says where it is.
+/**
+ * widen makes a bar move an edge, by pointer and by arrows; to is told where the bar shall be, now says where it is.
+ * @param {HTMLElement} bar
+ * @param {(x: number) => void} to
+ * @param {() => number} now
+ */
 export function widen(bar, to, now) {
-  const move = (x) => { to(x); App.redraw(); };
+  const move = (/** @type {any} */ x) => { to(x); App.redraw(); };
   bar.addEventListener("pointerdown", (e) => { bar.setPointerCapture(e.pointerId); e.preventDefault(); });
   bar.addEventListener("pointermove", (e) => { if (e.buttons) move(e.clientX); });
   bar.addEventListener("keydown", (e) => {
@@ -96,7 +129,10 @@ export function widen(bar, to, now) {
   });
 }
 
-// notice says a line above the timeline, until it is closed.
+/**
+ * notice says a line above the timeline, until it is closed.
+ * @param {string} line
+ */
 export function notice(line) {
   const place = byId("notice");
   if (!place.querySelector(".close")) {
@@ -105,19 +141,22 @@ export function notice(line) {
     close.addEventListener("click", () => { place.replaceChildren(); place.hidden = true; App.redraw(); });
     place.append(close);
   }
-  place.lastChild.before(make("p", "", line));
+  /** @type {Element} */ (place.lastChild).before(make("p", "", line));
   place.hidden = false;
   App.redraw();
 }
 
+/**
+ * @param {About} about
+ */
 export function open(about) {
   byId("title").textContent = about.title;
-  const many = (n, one) => `${Time.grouped(n)} ${one}${n === 1 ? "" : "s"}`;
+  const many = (/** @type {number} */ n, /** @type {string} */ one) => `${Time.grouped(n)} ${one}${n === 1 ? "" : "s"}`;
   const totals = [many(about.hosts.length, "host"), many(about.events, "event"), many(about.messages, "message")].map((t) => make("li", "", t));
-  for (const [verdict, name, what, why] of [
+  for (const [verdict, name, what, why] of /** @type {[number, string, string, string][]} */ ([
     [4, "certain", "certain", "messages received before they were sent, beyond the bounds of the clocks"],
     [3, "undecidable", "undecidable", "messages received before they were sent, but within the bounds of the clocks"],
-    [2, "quick", "too fast", "messages quicker than the least delay"]]) {
+    [2, "quick", "too fast", "messages quicker than the least delay"]])) {
     const n = about.verdicts?.[verdict];
     if (!n) continue;
     const item = make("li", name, `${Time.grouped(n)} ${what}`);
@@ -126,7 +165,7 @@ export function open(about) {
   }
   byId("totals").append(...totals);
   for (const line of [...(about.warnings ?? []), ...(about.left ?? [])]) notice(line);
-  byId("do-dock").addEventListener("click", () => show(current, byId("dock").hidden));
+  byId("do-dock").addEventListener("click", () => show(current, Boolean(byId("dock").hidden)));
   byId("undock").addEventListener("click", () => show(current, false));
   byId("tabs").addEventListener("keydown", tabsByKeys);
   const dock = byId("dock");

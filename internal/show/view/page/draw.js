@@ -2,6 +2,7 @@
 // around it, selection, what the panels add) with every move of the pointer. Everything is in device pixels on the rows'
 // canvas, so that edges are sharp on every screen, and in the page's pixels on the one above.
 
+import { byId, canvasById, context } from "./dom.js";
 import { App } from "./app.js";
 import * as Axis from "./axis.js";
 import * as Colors from "./colors.js";
@@ -18,35 +19,46 @@ import * as Summary from "./summary.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
-const under = document.getElementById("rows");
-const over = document.getElementById("over");
-const g = under.getContext("2d", { alpha: false });
-const o = over.getContext("2d");
+/** @import { About, Label, Line, Overlay } from "./types.js" */
+
+const under = canvasById("rows");
+const over = canvasById("over");
+const g = context(under, { alpha: false });
+const o = context(over);
 const MaxLabels = 700;
 export const font = "11px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const widths = new Map();
 const names = new Map();
-let about = null;
+/** @type {About} */
+let about;
 export let ratio = 1;
+/** @type {Label[]} */
 let drawn = [];
+/** @type {Line[]} */
 let seen = [];
 
 // stats keeps what the last frames cost, for the benchmark and for those who wonder.
 export const stats = {
-  times: [], layers: [],
-  add(ms, layers) {
+  /** @type {number[]} */
+  times: [],
+  /** @type {number[]} */
+  layers: [],
+  add(/** @type {number} */ ms, /** @type {number} */ layers) {
     this.times.push(ms);
     this.layers.push(layers);
     if (this.times.length > 4000) { this.times.splice(0, 2000); this.layers.splice(0, 2000); }
   },
   report() {
     const rows = this.times.filter((_, i) => this.layers[i] & 1), sorted = [...rows].sort((a, b) => a - b);
-    const part = (p) => sorted[Math.min(sorted.length - 1, Math.floor(p * sorted.length))] ?? 0;
+    const part = (/** @type {any} */ p) => sorted[Math.min(sorted.length - 1, Math.floor(p * sorted.length))] ?? 0;
     return { frames: rows.length, all: this.times.length, median: part(0.5), p99: part(0.99), worst: part(1), times: [...rows], decoded: Data.decoded, busy: Data.busy(), arrows: Links.count() };
   },
   reset() { this.times = []; this.layers = []; },
 };
 
+/**
+ * @param {About} facts
+ */
 export function open(facts) {
   about = facts;
   App.on("theme", () => { widths.clear(); });
@@ -62,9 +74,12 @@ export function resize() {
   widths.clear();
 }
 
-// want asks for the tiles of where the view will be, and hopes for those beside and above.
+/**
+ * want asks for the tiles of where the view will be, and hopes for those beside and above.
+ * @param {any} hosts
+ */
 function want(hosts) {
-  const { from, to } = View.destination(), level = Lanes.levelFor((to - from) / View.plot.width), keys = [], hoped = [];
+  const { from, to } = View.destination(), level = Lanes.levelFor((to - from) / View.plot.width), /** @type {string[]} */ keys = [], /** @type {string[]} */ hoped = [];
   const length = to - from;
   for (const [host, lists] of hosts) {
     for (const run of [...lists].flat()) {
@@ -81,7 +96,10 @@ function want(hosts) {
   Data.want([...new Set(keys)], [...new Set(hoped)]);
 }
 
-// hostsIn maps each host in sight to the runs of its rows, and of those below what is folded.
+/**
+ * hostsIn maps each host in sight to the runs of its rows, and of those below what is folded.
+ * @param {Line[]} lines
+ */
 function hostsIn(lines) {
   const hosts = new Map();
   for (const line of lines) {
@@ -120,11 +138,19 @@ export function rows() {
   }
   Links.violations(g, ratio, pin ? pin.top + pin.line.h : 0);
   Axis.draw();
-  document.getElementById("width").textContent = `${Time.duration(View.perPixel())}/px`;
+  byId("width").textContent = `${Time.duration(View.perPixel())}/px`;
 }
 
+/**
+ * @param {number} y
+ */
 const px = (y) => Math.round(y * ratio);
 
+/**
+ * @param {number} top
+ * @param {number} h
+ * @param {number} W
+ */
 function header(top, h, W) {
   g.fillStyle = Colors.theme.panel;
   g.fillRect(0, px(top), W, px(top + h) - px(top));
@@ -132,6 +158,10 @@ function header(top, h, W) {
   g.fillRect(0, px(top + h) - Math.max(1, Math.round(ratio)), W, Math.max(1, Math.round(ratio)));
 }
 
+/**
+ * @param {Line[]} lines
+ * @param {number} W
+ */
 function backgrounds(lines, W) {
   const { theme } = Colors, hair = Math.max(1, Math.floor(ratio));
   g.fillStyle = theme.lane;
@@ -144,7 +174,13 @@ function backgrounds(lines, W) {
   for (const line of lines) if (line.type === "host") header(line.y - Rows.scrolled, line.h, W);
 }
 
-// paint makes the pixels of one line's lanes.
+/**
+ * paint makes the pixels of one line's lanes.
+ * @param {Line} line
+ * @param {number} top
+ * @param {number} level
+ * @param {boolean} pin
+ */
 function paint(line, top, level, pin) {
   if (line.type === "host") {
     const clock = Rows.clockOfHost(line.host), high = px(20), low = px(8);
@@ -160,20 +196,30 @@ function paint(line, top, level, pin) {
       Lanes.blit(Summary.strip(line, h, level), h, px(y), h);
       continue;
     }
-    const label = (x0, x1, name) => drawn.length < MaxLabels && drawn.push({ x0, x1, y: px(y) + h / 2, name, ticks: lane.kind === "instants" });
-    if (lane.kind === "slices") Lanes.blit(Lanes.slices(plan, lane.lane, ratio, hidden, label), 1, px(y), h);
-    else if (lane.kind === "instants") Lanes.blit(Lanes.instants(plan, lane.lane, ratio, hidden, label), 1, px(y), h);
+    const label = (/** @type {number} */ x0, /** @type {number} */ x1, /** @type {number} */ name) => drawn.length < MaxLabels && drawn.push({ x0, x1, y: px(y) + h / 2, name, ticks: lane.kind === "instants" });
+    if (lane.kind === "slices") Lanes.blit(Lanes.slices(plan, lane.lane ?? -1, ratio, hidden, label), 1, px(y), h);
+    else if (lane.kind === "instants") Lanes.blit(Lanes.instants(plan, lane.lane ?? -1, ratio, hidden, label), 1, px(y), h);
     else Lanes.blit(Lanes.counter(plan, lane, h), h, px(y), h);
   }
 }
 
-// nameOf is a class's name without what would steer the letters around it.
+/**
+ * nameOf is a class's name without what would steer the letters around it.
+ * @param {number} c
+ */
 function nameOf(c) {
   if (!names.has(c)) names.set(c, clean(App.className(c)));
   return names.get(c);
 }
+/**
+ * @param {string} t
+ */
+// eslint-disable-next-line no-control-regex
 export const clean = (t) => t.slice(0, 200).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
+/**
+ * @param {string} t
+ */
 export function widthOf(t) {
   let w = widths.get(t);
   if (w === undefined) {
@@ -183,7 +229,11 @@ export function widthOf(t) {
   return w;
 }
 
-// fitted is a text cut to a width, or nothing if little would be left.
+/**
+ * fitted is a text cut to a width, or nothing if little would be left.
+ * @param {string} t
+ * @param {number} room
+ */
 export function fitted(t, room) {
   const w = widthOf(t);
   if (w <= room) return t;
@@ -206,6 +256,9 @@ function text() {
   }
 }
 
+/**
+ * @param {Overlay[]} more
+ */
 export function overlay(more) {
   const { width, height } = View.plot;
   o.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -219,7 +272,7 @@ export function overlay(more) {
   selected();
   for (const fn of more) {
     o.save();
-    try { fn(o); } catch (error) { console.error(error); }
+    try { fn(o); } catch (/** @type {any} */ error) { console.error(error); }
     o.restore();
   }
   status(x);
@@ -227,6 +280,7 @@ export function overlay(more) {
 
 // spans joins the lines in sight into one stretch for each host.
 function spans() {
+  /** @type {{ host: number, top: number, bottom: number }[]} */
   const list = [];
   for (const line of seen) {
     const top = line.y - Rows.scrolled, last = list[list.length - 1];
@@ -236,8 +290,11 @@ function spans() {
   return list;
 }
 
-// cursor draws the line under the pointer, and around it, for each host, where an instant that is shown there may
-// truly lie.
+/**
+ * cursor draws the line under the pointer, and around it, for each host, where an instant that is shown there may
+ * truly lie.
+ * @param {number} x
+ */
 function cursor(x) {
   const { theme } = Colors, { width, height } = View.plot;
   for (const { host, top, bottom } of spans()) {
@@ -262,7 +319,7 @@ function cursor(x) {
 function focus() {
   const { line } = Rows.focused();
   if (!line) return;
-  const top = line.type === "host" && Rows.pinned()?.line === line ? Rows.pinned().top : line.y - Rows.scrolled;
+  const pin = Rows.pinned(), top = line.type === "host" && pin && pin.line === line ? pin.top : line.y - Rows.scrolled;
   if (top > View.plot.height || top + line.h < 0) return;
   o.fillStyle = Colors.theme.accent;
   o.globalAlpha = 0.07;
@@ -272,7 +329,7 @@ function focus() {
 
 // selected draws a line through each of the two chosen events, a's full, b's dashed; Order adds their letters and bounds.
 function selected() {
-  for (const which of ["a", "b"]) {
+  for (const which of /** @type {("a" | "b")[]} */ (["a", "b"])) {
     const event = App.selection[which];
     if (!event) continue;
     const x = View.x(event.at, App.clockOf(event.row, event.at));
@@ -290,8 +347,11 @@ function selected() {
   }
 }
 
+/**
+ * @param {number | null} x
+ */
 function status(x) {
-  const now = document.getElementById("now"), here = document.getElementById("here");
+  const now = byId("now"), here = byId("here");
   const at = x === null ? null : View.at(x, -1);
   const words = at === null ? "" : `${Time.full(at)}   ${Time.since(at)}`;
   if (now.textContent !== words) now.textContent = words;

@@ -3,53 +3,94 @@
 
 import * as Time from "./time.js";
 
-// make builds an element: make("button", {class: "go", onclick: run}, "go"). Children are elements or text.
+/** @import { Child, Column, Fact, Sheet, TableOptions } from "./types.js" */
+
+/**
+ * make builds an element: make("button", {class: "go", onclick: run}, "go"). Children are elements or text.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Record<string, any>} [props]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
 export function make(tag, props = {}, ...children) {
   const e = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "class") e.className = value;
     else if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
-    else if (name in e && !name.startsWith("aria")) e[name] = value;
+    else if (name in e && !name.startsWith("aria")) Object.assign(e, { [name]: value });
     else e.setAttribute(name, value === true ? "" : value);
   }
-  e.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  for (const child of children) if (child !== null && child !== undefined && child !== false) e.append(child);
   return e;
 }
 
+/**
+ * @param {unknown} text
+ */
 export const name = (text) => make("bdi", {}, String(text));
+/**
+ * @param {Child} label
+ * @param {() => unknown} run
+ * @param {Record<string, any>} [props]
+ */
 export const button = (label, run, props = {}) => make("button", { type: "button", onclick: run, ...props }, label);
+/**
+ * @param {number} n
+ */
 export const grouped = (n) => Time.grouped(n);
+/**
+ * @param {number} n
+ * @param {string} word
+ */
 export const plural = (n, word) => `${grouped(n)} ${word}${n === 1 ? "" : "s"}`;
 
-// interval writes between which two lengths or instants something lies; null is a side without a bound.
+/**
+ * interval writes between which two lengths or instants something lies; null is a side without a bound.
+ * @param {number | null} low
+ * @param {number | null} high
+ * @param {(ns: number) => string} write
+ */
 export function interval(low, high, write) {
   if (low === null && high === null) return "without bounds";
   return `${low === null ? "−∞" : write(low)} … ${high === null ? "+∞" : write(high)}`;
 }
 
-// facts makes a list of names and values; a value is text, or elements that stand for themselves.
+/**
+ * facts makes a list of names and values; a value is text, or elements that stand for themselves.
+ * @param {Fact[]} pairs
+ */
 export function facts(pairs) {
-  return make("dl", { class: "facts" }, ...pairs.filter(Boolean).flatMap(([label, value]) => [
+  return make("dl", { class: "facts" }, ...pairs.flatMap((pair) => (pair ? [pair] : [])).flatMap(([label, value]) => [
     make("dt", {}, name(label)), make("dd", {}, ...(Array.isArray(value) ? value : [value instanceof Node ? value : name(value)]))]));
 }
 
-// section makes a headed part of a panel; its heading names it to screen readers.
+/**
+ * section makes a headed part of a panel; its heading names it to screen readers.
+ * @param {string} title
+ * @param {...Child} content
+ */
 export function section(title, ...content) {
   return make("section", { class: "part", "aria-label": title }, make("h3", {}, title), ...content);
 }
 
 const page = 200; // rows that a table shows at once; more come at a press
 
-// table makes an accessible table: {caption, columns, rows, pick, sort, empty}. A column is {title, text(row), node(row),
-// value(row): what to sort by, number: right-aligned}. With pick, the first column is a button that goes there, and so is
-// a click anywhere on the row. The table's own update(rows) replaces what it shows, mark(row) says which one is current.
+/**
+ * table makes an accessible table: {caption, columns, rows, pick, sort, empty}. A column is {title, text(row), node(row),
+ * value(row): what to sort by, number: right-aligned}. With pick, the first column is a button that goes there, and so is
+ * a click anywhere on the row. The table's own update(rows) replaces what it shows, mark(row) says which one is current.
+ * @template R
+ * @param {TableOptions<R>} options
+ * @returns {Sheet<R>}
+ */
 export function table({ caption, columns, rows, pick = null, sort = null, empty = "nothing" }) {
-  let all = rows, shown = page, by = sort, current = null;
+  let all = rows, shown = page, by = sort, /** @type {any} */ current = null;
   const head = make("tr"), body = make("tbody"), more = button("more", () => { shown += page; fill(); }, { class: "more" });
   const none = make("p", { class: "none" }, empty);
   const made = make("table", {}, make("caption", {}, caption), make("thead", {}, head), body);
-  const whole = make("div", { class: "sheet" }, make("div", { class: "scroll", role: "region", tabIndex: 0, "aria-label": caption }, made), none, more);
+  const whole = /** @type {Sheet<R>} */ (/** @type {unknown} */ (make("div", { class: "sheet" }, make("div", { class: "scroll", role: "region", tabIndex: 0, "aria-label": caption }, made), none, more)));
 
   columns.forEach((column, i) => {
     const th = make("th", { scope: "col", class: column.number ? "number" : "" });
@@ -63,28 +104,30 @@ export function table({ caption, columns, rows, pick = null, sort = null, empty 
 
   function sorted() {
     if (!by) return all;
-    const { value } = columns[by.column], sign = by.down ? -1 : 1;
+    const { value = () => 0 } = columns[by.column], sign = by.down ? -1 : 1;
     return [...all].sort((a, b) => {
       const x = value(a), y = value(b);
       return x < y ? -sign : x > y ? sign : 0;
     });
   }
 
-  const content = (column, row) => (column.node ? column.node(row) : name(column.text(row)));
+  /** @type {WeakMap<Element, R>} */
+  const lineOf = new WeakMap();
+  const content = (/** @type {Column<R>} */ column, /** @type {R} */ row) => (column.node ? column.node(row) : name(column.text(row)));
 
-  function line(row) {
+  function line(/** @type {R} */ row) {
     const tr = make("tr", {}, ...columns.map((column, i) => {
       const cell = make(i ? "td" : "th", { class: column.number ? "number" : "", scope: i ? null : "row" });
-      cell.append(pick && !i ? button(content(column, row), () => pick(row), { class: "pick" }) : content(column, row));
+      cell.append(pick && !i ? button(content(column, row), () => pick(row), { class: "pick" }) : /** @type {Node | string} */ (content(column, row)));
       if (!column.node) cell.title = column.text(row);
       return cell;
     }));
     if (pick) {
       tr.className = "picks";
-      tr.addEventListener("click", (e) => { if (!e.target.closest("button")) pick(row); });
+      tr.addEventListener("click", (e) => { if (!(/** @type {Element} */ (e.target)).closest("button")) pick(row); });
     }
     if (row === current) tr.setAttribute("aria-current", "true");
-    tr.row = row;
+    lineOf.set(tr, row);
     return tr;
   }
 
@@ -101,15 +144,15 @@ export function table({ caption, columns, rows, pick = null, sort = null, empty 
     more.textContent = `show more (${grouped(lines.length - shown)} left)`;
   }
 
-  whole.update = (rows) => { all = rows; shown = page; fill(); };
+  whole.update = (/** @type {R[]} */ rows) => { all = rows; shown = page; fill(); };
   whole.order = sorted;
   // mark shows the row even if it is beyond those shown, and brings it into sight.
-  whole.mark = (row) => {
+  whole.mark = (/** @type {R | null} */ row) => {
     current = row;
     const at = row ? sorted().indexOf(row) : -1;
     if (at >= shown) { shown = at + page; fill(); }
     for (const tr of body.children) {
-      if (tr.row === row) {
+      if (lineOf.get(tr) === row) {
         tr.setAttribute("aria-current", "true");
         tr.scrollIntoView({ block: "nearest" });
       } else {
@@ -121,23 +164,34 @@ export function table({ caption, columns, rows, pick = null, sort = null, empty 
   return whole;
 }
 
-// check makes a labelled box to tick.
+/**
+ * check makes a labelled box to tick.
+ * @param {Child} label
+ * @param {boolean} checked
+ * @param {(on: boolean) => void} change
+ */
 export function check(label, checked, change) {
   const box = make("input", { type: "checkbox", checked, onchange: () => change(box.checked) });
   const whole = make("label", { class: "check" }, box, label);
-  whole.box = box;
-  return whole;
+  return Object.assign(whole, { box });
 }
 
-// choice makes a labelled list of [value, text] to choose from.
+/**
+ * choice makes a labelled list of [value, text] to choose from.
+ * @param {string} label
+ * @param {[value: string | number, text: string][]} options
+ * @param {(value: string) => void} change
+ */
 export function choice(label, options, change) {
   const list = make("select", { onchange: () => change(list.value) }, ...options.map(([value, text]) => make("option", { value }, text)));
   const whole = make("label", { class: "choice" }, make("span", {}, label), list);
-  whole.list = list;
-  return whole;
+  return Object.assign(whole, { list });
 }
 
-// copy puts text on the clipboard; pages from a disk may not have one, and then a selection of old does it.
+/**
+ * copy puts text on the clipboard; pages from a disk may not have one, and then a selection of old does it.
+ * @param {string} text
+ */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -152,7 +206,11 @@ export async function copy(text) {
   }
 }
 
-// dialog makes one that closes by its button, by Escape, and by a press beside it. Keys pressed in it are its own.
+/**
+ * dialog makes one that closes by its button, by Escape, and by a press beside it. Keys pressed in it are its own.
+ * @param {string} title
+ * @param {Record<string, any>} [props]
+ */
 export function dialog(title, props = {}) {
   const whole = make("dialog", { "aria-label": title, ...props });
   whole.addEventListener("keydown", (e) => {

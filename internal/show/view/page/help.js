@@ -6,6 +6,8 @@ import { make, button, section } from "./elements.js";
 import * as Elements from "./elements.js";
 import * as Keys from "./keys.js";
 
+/** @import { Command } from "./types.js" */
+
 const gestures = [
   ["wheel", "scroll the rows; zoom at the pointer where all fit"], ["Ctrl + wheel", "zoom at the pointer, as two fingers do"], ["Shift + wheel", "move in time"],
   ["drag", "move in time and over the rows"], ["Shift + drag", "measure between two points, with how sure that is"],
@@ -23,7 +25,10 @@ const shapes = [
 
 const order = ["view", "events", "messages", "search", "panels"];
 
-// grouped sorts commands with a key by their groups; those known come first.
+/**
+ * grouped sorts commands with a key by their groups; those known come first.
+ * @param {Command[]} commands
+ */
 export function groups(commands) {
   const all = new Map();
   for (const c of commands) {
@@ -31,12 +36,19 @@ export function groups(commands) {
     if (!all.has(c.group)) all.set(c.group, []);
     all.get(c.group).push(c);
   }
-  const place = (g) => (order.includes(g) ? order.indexOf(g) : order.length);
+  const place = (/** @type {any} */ g) => (order.includes(g) ? order.indexOf(g) : order.length);
   return [...all].sort(([a], [b]) => place(a) - place(b));
 }
 
+/**
+ * @param {string} text
+ */
 const key = (text) => make("kbd", {}, Keys.label(text));
 
+/**
+ * @param {string} title
+ * @param {Command[]} list
+ */
 function keysOf(title, list) {
   return section(title, make("table", {}, make("caption", {}, title), make("tbody", {}, ...list.map((c) => make("tr", {},
     make("th", { scope: "row" }, ...c.keys.flatMap((k, i) => (i ? [" ", key(k)] : [key(k)]))), make("td", {}, c.title))))));
@@ -44,13 +56,13 @@ function keysOf(title, list) {
 
 export function start() {
   const dialog = Elements.dialog("Help", { id: "help" });
-  const rows = (list, first) => make("table", {}, make("tbody", {}, ...list.map(([a, b]) => make("tr", {}, make("th", { scope: "row" }, first(a)), make("td", {}, b)))));
+  const rows = (/** @type {any} */ list, /** @type {(one: string) => any} */ first) => make("table", {}, make("tbody", {}, ...list.map((/** @type {any} */ [a, b]) => make("tr", {}, make("th", { scope: "row" }, first(a)), make("td", {}, b)))));
   App.command({ id: "help", key: "?", title: "Help: keys, gestures, colours and shapes", button: true, label: "?", group: "view", run: () => {
     if (dialog.open) return;
     dialog.replaceChildren(make("header", {}, make("h2", {}, "Help"), button("close", () => dialog.close())),
       make("div", { class: "columns" }, ...groups(App.commands).map(([title, list]) => keysOf(title[0].toUpperCase() + title.slice(1), list)),
-        section("Pointer", rows(gestures, (g) => g)),
-        section("Colours and shapes", rows(shapes, (s) => make("span", { class: `sample ${s}`, "aria-hidden": "true" })))));
+        section("Pointer", rows(gestures, (/** @type {any} */ g) => g)),
+        section("Colours and shapes", rows(shapes, (/** @type {any} */ s) => make("span", { class: `sample ${s}`, "aria-hidden": "true" })))));
     dialog.showModal();
   } });
 }

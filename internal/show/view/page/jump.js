@@ -10,10 +10,20 @@ import * as Rows from "./rows.js";
 import * as Runs from "./runs.js";
 import * as View from "./view.js";
 
+/** @import { Item, Line, Link, Tile, TileLane } from "./types.js" */
+
 const Steps = 64; // more than any two instants are apart in levels, up and down
 
-// seek finds on a lane the item nearest beyond (t, event), in the direction dir; null if there is none. What a file does
-// not hold in full is found as finely as it does.
+/**
+ * seek finds on a lane the item nearest beyond (t, event), in the direction dir; null if there is none. What a file does
+ * not hold in full is found as finely as it does.
+ * @param {number} group
+ * @param {number} number
+ * @param {number} t
+ * @param {number} event
+ * @param {number} dir
+ * @returns {Promise<Item | null>}
+ */
 export async function seek(group, number, t, event, dir) {
   const about = Data.about;
   let level = Math.min(about.top, Lanes.levelFor(View.perPixel()));
@@ -37,10 +47,20 @@ export async function seek(group, number, t, event, dir) {
   return null;
 }
 
-// within looks in one lane of a tile, between two instants: for an item, or for the bin that has one.
+/**
+ * within looks in one lane of a tile, between two instants: for an item, or for the bin that has one.
+ * @param {TileLane} lane
+ * @param {Tile} tile
+ * @param {number} t
+ * @param {number} event
+ * @param {number} dir
+ * @param {number} begin
+ * @param {number} end
+ * @returns {{ item: Item } | { item?: undefined, from: number, to: number } | null}
+ */
 function within(lane, tile, t, event, dir, begin, end) {
   const { at, n } = lane, exact = lane.mode < Decode.BinnedInstants;
-  const order = dir > 0 ? (i) => i : (i) => n - 1 - i;
+  const order = dir > 0 ? (/** @type {number} */ i) => i : (/** @type {number} */ i) => n - 1 - i;
   if (exact) {
     for (let j = 0; j < n; j++) {
       const i = order(j), beyond = dir > 0 ? at[i] > t || (at[i] === t && lane.event[i] > event) : at[i] < t || (at[i] === t && lane.event[i] < event);
@@ -56,13 +76,23 @@ function within(lane, tile, t, event, dir, begin, end) {
   return null;
 }
 
-// best is the nearest of several lanes' next items.
+/**
+ * best is the nearest of several lanes' next items.
+ * @param {number} group
+ * @param {number[]} numbers
+ * @param {number} t
+ * @param {number} event
+ * @param {number} dir
+ */
 async function best(group, numbers, t, event, dir) {
-  const found = (await Promise.all(numbers.map((number) => seek(group, number, t, event, dir)))).filter(Boolean);
+  const all = await Promise.all(numbers.map((number) => seek(group, number, t, event, dir))), found = all.flatMap((item) => (item ? [item] : []));
   return found.sort((a, b) => dir * (a.at - b.at || a.event - b.event))[0] ?? null;
 }
 
-// from is where jumps begin: at the selected event if it is in sight, else in the middle of the view.
+/**
+ * from is where jumps begin: at the selected event if it is in sight, else in the middle of the view.
+ * @param {number} row
+ */
 function from(row) {
   const { a } = App.selection;
   if (a && (row < 0 || a.row === row)) {
@@ -72,13 +102,19 @@ function from(row) {
   return [row >= 0 ? Runs.under(row, View.plot.width / 2)[0].at : View.at(View.plot.width / 2), -1];
 }
 
-// rowsOf lists the rows that a line stands for: its own, what is folded into it, or all of a host.
+/**
+ * rowsOf lists the rows that a line stands for: its own, what is folded into it, or all of a host.
+ * @param {{ row: number, host: number, line: Line | null }} options
+ */
 function rowsOf({ row, host, line }) {
   if (line?.folded && line.below?.length) return row >= 0 ? [row, ...line.below] : line.below;
   if (row >= 0 && (line?.lanes.length || Data.about.rows[row].lanes.length)) return [row];
   return Data.about.rows.map((_, n) => n).filter((n) => Data.about.rows[n].host === host);
 }
 
+/**
+ * @param {number} dir
+ */
 export async function event(dir) {
   const focused = Rows.focused();
   if (focused.host < 0) return;
@@ -88,6 +124,11 @@ export async function event(dir) {
   await arrive(found, rows[0], dir > 0 ? "no event comes after this on the row" : "no event comes before this on the row");
 }
 
+/**
+ * @param {Item | null} found
+ * @param {number} row
+ * @param {string} none
+ */
 async function arrive(found, row, none) {
   if (!found) return App.announce(none);
   if (found.event < 0) {
@@ -100,29 +141,40 @@ async function arrive(found, row, none) {
   await App.select(event, "a");
 }
 
-// spanFor leaves the scale as it is, unless what was jumped to would be too small or too large to be seen.
+/**
+ * spanFor leaves the scale as it is, unless what was jumped to would be too small or too large to be seen.
+ * @param {number} length
+ */
 function spanFor(length) {
   const span = View.destination().to - View.destination().from;
   if (length && length > span * 0.8) return length * 1.5;
   return 0;
 }
 
+/**
+ * @param {number} dir
+ */
 export async function message(dir) {
   const about = Data.about, focused = Rows.focused(), rows = new Set(focused.host < 0 ? [] : rowsOf(focused));
   let links = about.links.filter((l) => !App.hidden.links.has(l.lane) && (rows.has(l.from) || rows.has(l.to)));
   if (!links.length) links = about.links.filter((l) => !App.hidden.links.has(l.lane));
   const [t, e] = from(-1);
-  const found = (await Promise.all(links.map(async (link) => ({ link, item: await seek(about.hosts.length, link.lane, t, e, dir) })))).filter((f) => f.item);
+  const all = await Promise.all(links.map(async (link) => ({ link, item: await seek(about.hosts.length, link.lane, t, e, dir) })));
+  const found = all.flatMap(({ link, item }) => (item ? [{ link, item }] : []));
   found.sort((p, q) => dir * (p.item.at - q.item.at));
   if (!found.length) return App.announce(dir > 0 ? "no message comes after this" : "no message comes before this");
   await both(found[0].item, found[0].link);
   if (focused.row >= 0) Rows.focus(focused.row, false); // the next one is of the same row again
 }
 
-// both shows a message with its two ends, wide enough to tell them apart.
+/**
+ * both shows a message with its two ends, wide enough to tell them apart.
+ * @param {Item} item
+ * @param {Link} link
+ */
 export async function both(item, link) {
   if (item.event < 0 || item.event === undefined) return App.go({ at: item.at, row: link.from });
-  const [[sent], [received]] = await Promise.all([Data.events(item.event, 1), Data.events(item.to, 1)]);
+  const [[sent], [received]] = await Promise.all([Data.events(item.event, 1), Data.events(item.to ?? -1, 1)]);
   const span = View.destination().to - View.destination().from, delay = Math.abs(item.delay ?? 0);
   // Wide enough to see how sure the two ends are, not only how far apart.
   const sure = [link.from, link.to].reduce((sum, row) => { const { low, high } = View.bounds(App.clockOf(row, item.at), item.at); return sum + (low ?? 0) + (high ?? 0); }, 0);
@@ -133,21 +185,30 @@ export async function both(item, link) {
   if (received) await App.select(received, "b");
 }
 
+/**
+ * @param {number} dir
+ */
 export async function violation(dir) {
   const { list } = await Data.violations();
   const [t] = from(-1), links = new Map(Data.about.links.map((l) => [l.lane, l]));
-  const shown = list.filter((v) => v.verdict > 1 && links.has(v.link) && !App.hidden.links.has(v.link));
-  const { a } = App.selection, here = a ? shown.findIndex((v) => v.from === a.event && (!App.selection.b || v.to === App.selection.b.event)) : -1;
-  let next = here >= 0 ? shown[here + dir] : dir > 0 ? shown.find((v) => v.sent > t) : shown.findLast((v) => v.sent < t);
+  const shown = list.filter((/** @type {any} */ v) => v.verdict > 1 && links.has(v.link) && !App.hidden.links.has(v.link));
+  const { a } = App.selection, here = a ? shown.findIndex((/** @type {any} */ v) => v.from === a.event && (!App.selection.b || v.to === App.selection.b.event)) : -1;
+  let next = here >= 0 ? shown[here + dir] : dir > 0 ? shown.find((/** @type {any} */ v) => v.sent > t) : shown.findLast((/** @type {any} */ v) => v.sent < t);
   if (!next && shown.length) {
     next = dir > 0 ? shown[0] : shown[shown.length - 1];
     App.announce("from the other end again");
   }
-  if (!next) return App.announce("there is no violation");
-  await both({ at: next.sent, delay: next.delay, event: next.from, to: next.to }, links.get(next.link));
+  const link = next && links.get(next.link);
+  if (!link) return App.announce("there is no violation");
+  await both({ at: next.sent, delay: next.delay, event: next.from, to: next.to }, link);
 }
 
-// near finds the event of a lane that is closest to an instant, for a click where many are drawn as one.
+/**
+ * near finds the event of a lane that is closest to an instant, for a click where many are drawn as one.
+ * @param {number} group
+ * @param {number} number
+ * @param {number} at
+ */
 export async function near(group, number, at) {
   const [after, before] = await Promise.all([seek(group, number, at, -1, 1), seek(group, number, at, -Infinity, -1)]);
   if (!after || !before) return after ?? before;

@@ -1,6 +1,7 @@
 // keys: every action has a name and a key here or in a panel; this hands keys to them. W, A, S and D work as long as they
 // are held, a little faster the longer.
 
+import { inputById } from "./dom.js";
 import { App } from "./app.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
@@ -9,14 +10,20 @@ import * as Pointer from "./pointer.js";
 import * as Rows from "./rows.js";
 import * as View from "./view.js";
 
+/** @import { HiddenKind } from "./types.js" */
+
 const held = new Map(); // key -> when it was pressed
 let before = 0;
 
+/** @type {Record<string, string>} */
 const shown = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "Space", Escape: "Esc" };
+/**
+ * @param {string} key
+ */
 export const label = (key) => key.split("+").filter(Boolean).map((k) => shown[k] ?? (k.length === 1 && k >= "A" && k <= "Z" ? `Shift+${k}` : k)).join("+") || key;
 
 function own() {
-  const add = (group, list) => { for (const [id, key, title, run, more] of list) App.command({ id, key, title, run, group, ...more }); };
+  const add = (/** @type {string} */ group, /** @type {any[]} */ list) => { for (const [id, key, title, run, more] of list) App.command({ id, key, title, run, group, ...more }); };
   add("view", [
     ["pan-left", "a", "Move left, while held", null], ["pan-right", "d", "Move right, while held", null],
     ["zoom-in-held", "w", "Zoom in at the pointer, while held", null], ["zoom-out-held", "s", "Zoom out at the pointer, while held", null],
@@ -38,7 +45,7 @@ function own() {
     ["let-go", "Escape", "Let go of the selection", letGo],
   ]);
   add("rows", [
-    ["filter", "f", "Filter rows by name", () => { const box = document.getElementById("filter"); box.focus(); box.select(); }],
+    ["filter", "f", "Filter rows by name", () => { const box = inputById("filter"); box.focus(); box.select(); }],
     ["fold", "Enter", "Fold or unfold the focused row or host", () => { const { line } = Rows.focused(); if (line) Rows.fold(line); }],
     ["fold-all", "F", "Fold all hosts", () => Rows.foldAll(true)], ["unfold-all", "U", "Unfold all", () => Rows.foldAll(false)],
     ["names", "g", "Go to the names of the rows", () => Rows.focus(Rows.focused().row >= 0 ? Rows.focused().row : `h${Math.max(0, Rows.focused().host)}`, true)],
@@ -51,19 +58,19 @@ const worst = () => (Data.about.verdicts ?? []).slice(2).some(Boolean);
 const middle = () => Pointer.cursor.x ?? View.plot.width / 2;
 
 function letGo() {
-  for (const which of ["a", "b"]) App.select(null, which);
+  for (const which of /** @type {("a" | "b")[]} */ (["a", "b"])) App.select(null, which);
   App.emit("measure", null, null, {});
 }
 
 function showAll() {
-  for (const kind of ["hosts", "rows", "classes", "links"]) [...App.hidden[kind]].forEach((id) => App.setHidden(kind, id, false));
+  for (const kind of /** @type {HiddenKind[]} */ (["hosts", "rows", "classes", "links"])) [...App.hidden[kind]].forEach((id) => App.setHidden(kind, id, false));
 }
 
 async function zoomSelected() {
   const { a } = App.selection;
   if (!a) return;
   let length = 0;
-  if (a.slice?.end >= 0 && a.slice.begin >= 0) {
+  if (a.slice && a.slice.end >= 0 && a.slice.begin >= 0) {
     const [[begin], [end]] = await Promise.all([Data.events(a.slice.begin, 1), Data.events(a.slice.end, 1)]);
     if (begin && end) length = end.at - begin.at;
   }
@@ -78,7 +85,11 @@ export function open() {
   addEventListener("blur", () => held.clear());
 }
 
-// typing says that a key belongs to what has the focus.
+/**
+ * typing says that a key belongs to what has the focus.
+ * @param {any} target
+ * @param {string} key
+ */
 function typing(target, key) {
   if (target.closest?.("input, textarea, select, [contenteditable]")) return true;
   if (target.closest?.("dialog")) return key !== "Escape" && key !== "?";
@@ -86,6 +97,9 @@ function typing(target, key) {
   return key.startsWith("Arrow") || key.startsWith("Page") || key === "Home" || key === "End" ? Boolean(target.closest?.("#panels, #tabs, #tools, table")) : false;
 }
 
+/**
+ * @param {KeyboardEvent} e
+ */
 export function pressed(e) {
   if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || typing(e.target, e.key)) return;
   const low = e.key.toLowerCase();
@@ -97,13 +111,16 @@ export function pressed(e) {
     e.preventDefault();
     return App.redraw();
   }
-  const entry = App.commands.find((c) => c.run && c.keys.includes(e.key));
+  const entry = App.commands.find((c) => c.run !== null && c.keys.includes(e.key));
   if (!entry) return;
   e.preventDefault();
-  entry.run();
+  entry.run?.();
 }
 
-// step moves by what is held, and says whether there is more to come.
+/**
+ * step moves by what is held, and says whether there is more to come.
+ * @param {number} now
+ */
 export function step(now) {
   if (!held.size) { before = 0; return false; }
   const since = before ? Math.min(50, now - before) : 16;
@@ -114,6 +131,10 @@ export function step(now) {
   return true;
 }
 
+/**
+ * @param {string} key
+ * @param {number} by
+ */
 function move(key, by) {
   if (key === "a" || key === "d") View.pan(key === "a" ? -by : by);
   else View.zoom(Math.exp((key === "w" ? -2.4 : 2.4) * by), middle());

@@ -2,23 +2,32 @@
 // frame are in one buffer, which goes to a canvas at once; from there each is stretched to the height of its lane. So a
 // frame costs one write for each pixel column and lane, whatever the number of events, and a few dozen calls to the canvas.
 
+import { context } from "./dom.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
 import * as Decode from "./decode.js";
 import * as Rows from "./rows.js";
 import * as View from "./view.js";
 
+/** @import { Blit, Piece, Run, Span, Tile, TileLane } from "./types.js" */
+
 export const canvas = document.createElement("canvas");
-const g = canvas.getContext("2d");
+const g = context(canvas);
 export let width = 0;
 export let pixels = new Uint32Array(0);
+/** @type {ImageData | null} */
 let image = null;
 let used = 0;
+/** @type {Blit[]} */
 let blits = [];
 let plans = new Map();
+/** @type {any[]} */
 export const labels = [];
 
-// begin empties the buffer for a frame of so many device pixels across.
+/**
+ * begin empties the buffer for a frame of so many device pixels across.
+ * @param {number} across
+ */
 export function begin(across) {
   if (across !== width) {
     width = across;
@@ -32,7 +41,10 @@ export function begin(across) {
   plans = new Map();
 }
 
-// take returns where in the buffer so many lines begin.
+/**
+ * take returns where in the buffer so many lines begin.
+ * @param {number} lines
+ */
 export function take(lines) {
   const need = (used + lines) * width;
   if (!image || need > pixels.length) {
@@ -47,9 +59,20 @@ export function take(lines) {
   return (used - lines) * width;
 }
 
-// blit says where lines shall stand, in device pixels.
+/**
+ * blit says where lines shall stand, in device pixels.
+ * @param {number} offset
+ * @param {number} lines
+ * @param {number} y
+ * @param {number} h
+ * @param {boolean} [pin]
+ */
 export const blit = (offset, lines, y, h, pin = false) => blits.push([offset / width, lines, y, h, pin]);
 
+/**
+ * @param {CanvasRenderingContext2D} target
+ * @param {boolean} pin
+ */
 export function flush(target, pin) {
   if (!image || !used) return;
   target.imageSmoothingEnabled = false;
@@ -59,24 +82,43 @@ export function flush(target, pin) {
 // upload puts all lines that were painted on the canvas, from which flush takes them.
 export const upload = () => { if (image && used) g.putImageData(image, 0, 0, 0, 0, width, used); };
 
-// levelFor is the level whose bins are a pixel of the page wide at most, and half of one at least.
+/**
+ * levelFor is the level whose bins are a pixel of the page wide at most, and half of one at least.
+ * @param {number} perPixel
+ */
 export const levelFor = (perPixel) => Math.max(0, Math.min(Data.about.top, Math.floor(Math.log2(perPixel))));
 
-// reach is the stretch of the timeline that may be seen of a clock in a view.
+/**
+ * reach is the stretch of the timeline that may be seen of a clock in a view.
+ * @param {number} clock
+ * @param {Span} view
+ */
 export function reach(clock, view) {
   const span = Data.about.span;
   return [Math.max(0, View.instantOf(clock, view.from)), Math.min(span + 1, View.instantOf(clock, view.to))];
 }
 
-// keysFor lists the tiles of a group that a view wants.
+/**
+ * keysFor lists the tiles of a group that a view wants.
+ * @param {number} group
+ * @param {number} from
+ * @param {number} to
+ * @param {number} level
+ * @param {string[]} into
+ */
 export function keysFor(group, from, to, level, into) {
   if (!(to > from)) return;
   const width = 2 ** level * Decode.Bins, first = Math.max(0, Math.floor(from / width)), last = Math.min(first + 32, Math.floor(to / width));
   for (let i = first; i <= last; i++) if (!Data.covered(group, level, i)) into.push(`${group}.${level}.${i}`);
 }
 
-// planOf lists what is drawn of rows that have some runs in common: what planFor does for each, of which the first piece
-// says that it goes on elsewhere (jump).
+/**
+ * planOf lists what is drawn of rows that have some runs in common: what planFor does for each, of which the first piece
+ * says that it goes on elsewhere (jump).
+ * @param {number} group
+ * @param {Run[]} runs
+ * @param {number} level
+ */
 export function planOf(group, runs, level) {
   if (!plans.has(runs)) plans.set(runs, new Map());
   const known = plans.get(runs);
@@ -89,9 +131,18 @@ export function planOf(group, runs, level) {
   return known.get(group);
 }
 
-// planFor lists which tile, or which coarser one until that is there, is drawn from where to where.
+/**
+ * planFor lists which tile, or which coarser one until that is there, is drawn from where to where.
+ * @param {number} group
+ * @param {number} clock
+ * @param {number} from
+ * @param {number} to
+ * @param {number} level
+ */
 function planFor(group, clock, from, to, level) {
-  const plan = [], width = 2 ** level * Decode.Bins;
+  /** @type {Piece[]} */
+  const plan = [];
+  const width = 2 ** level * Decode.Bins;
   for (let i = Math.floor(from / width), end = Math.floor(to / width); i <= end && to > from;) {
     const tile = Data.best(group, level, i);
     let next = i + 1;
@@ -110,7 +161,12 @@ function planFor(group, clock, from, to, level) {
 
 const width_ = () => width / (View.state.to - View.state.from);
 
-// after finds the first entry at or beyond an instant.
+/**
+ * after finds the first entry at or beyond an instant.
+ * @param {Float64Array | Uint16Array} at
+ * @param {number} n
+ * @param {number} t
+ */
 export function after(at, n, t) {
   let low = 0, high = n;
   while (low < high) {
@@ -121,17 +177,37 @@ export function after(at, n, t) {
   return low;
 }
 
+/**
+ * @param {number} from
+ * @param {number} to
+ * @param {number} color
+ */
 const fill = (from, to, color) => (to - from > 24 ? pixels.fill(color, from, to) : short(from, to, color));
+/**
+ * @param {number} from
+ * @param {number} to
+ * @param {number} color
+ */
 function short(from, to, color) { for (let i = from; i < to; i++) pixels[i] = color; }
 
-// darker is a colour at the left edge of a slice, so that equal neighbours can be told apart.
+/**
+ * darker is a colour at the left edge of a slice, so that equal neighbours can be told apart.
+ * @param {number} c
+ */
 const darker = (c) => ((c & 0xff000000) | ((c >>> 1) & 0x7f7f7f)) >>> 0;
 
-// slices paints one depth of a row. label is told of those that are wide enough to be named.
+/**
+ * slices paints one depth of a row. label is told of those that are wide enough to be named.
+ * @param {Piece[]} plan
+ * @param {number} number
+ * @param {number} ratio
+ * @param {Set<number>} hidden
+ * @param {(x0: number, x1: number, name: number) => void} label
+ */
 export function slices(plan, number, ratio, hidden, label) {
   const base = take(1), gap = Math.max(1, Math.round(ratio));
   for (const piece of plan) {
-    const { tile, from, to, k, x, stop } = piece, lane = tile.lanes.get(number);
+    const { tile, from, to, k, x, stop = Infinity } = piece, lane = tile.lanes.get(number);
     if (!lane) continue;
     if (lane.mode === Decode.Slices) {
       const { at, length, name, flags } = lane;
@@ -153,7 +229,7 @@ export function slices(plan, number, ratio, hidden, label) {
         }
       }
     } else if (lane.mode === Decode.BinnedSlices) {
-      bins(lane, tile, from, to, k, x, (i, x0, x1) => {
+      bins(lane, tile, from, to, k, x, (/** @type {number} */ i, /** @type {number} */ x0, /** @type {number} */ x1) => {
         if (hidden.has(lane.name[i])) return;
         const alpha = 60 + Math.round(lane.busy[i] * 195 / 255), color = Colors.faded(Colors.packed(lane.name[i]), alpha);
         for (let p = base + x0; p < base + x1; p++) if (pixels[p] >>> 24 <= alpha) pixels[p] = color;
@@ -163,7 +239,15 @@ export function slices(plan, number, ratio, hidden, label) {
   return base;
 }
 
-// open leaves every other pixel out where a slice was cut off: it began before, or went on after, what was recorded.
+/**
+ * open leaves every other pixel out where a slice was cut off: it began before, or went on after, what was recorded.
+ * @param {number} base
+ * @param {number} x0
+ * @param {number} x1
+ * @param {any} flags
+ * @param {number} color
+ * @param {number} ratio
+ */
 function open(base, x0, x1, flags, color, ratio) {
   const n = Math.min(14 * ratio, (x1 - x0) / 2), pale = Colors.faded(color, 70), step = Math.max(1, Math.round(2 * ratio));
   for (let i = 0; i < n; i++) {
@@ -173,7 +257,16 @@ function open(base, x0, x1, flags, color, ratio) {
   }
 }
 
-// bins goes over the bins of a lane that lie in a piece, with the pixels that each takes, one at least.
+/**
+ * bins goes over the bins of a lane that lie in a piece, with the pixels that each takes, one at least.
+ * @param {TileLane} lane
+ * @param {Tile} tile
+ * @param {number} from
+ * @param {number} to
+ * @param {number} k
+ * @param {number} x
+ * @param {any} paint
+ */
 export function bins(lane, tile, from, to, k, x, paint) {
   const { at, n } = lane, w = tile.width, origin = x + (tile.from - from) * k;
   const first = after(at, n, Math.floor((from - tile.from) / w)), last = (to - tile.from) / w;
@@ -183,10 +276,17 @@ export function bins(lane, tile, from, to, k, x, paint) {
   }
 }
 
-// instants paints ticks; where many fall together, the darker the more.
+/**
+ * instants paints ticks; where many fall together, the darker the more.
+ * @param {Piece[]} plan
+ * @param {number} number
+ * @param {number} ratio
+ * @param {Set<number>} hidden
+ * @param {(x0: number, x1: number, name: number) => void} label
+ */
 export function instants(plan, number, ratio, hidden, label) {
   const base = take(1), tick = Math.max(1, Math.round(1.5 * ratio));
-  for (const { tile, from, to, k, x, stop } of plan) {
+  for (const { tile, from, to, k, x, stop = Infinity } of plan) {
     const lane = tile.lanes.get(number);
     if (!lane) continue;
     if (lane.mode === Decode.Instants) {
@@ -199,7 +299,7 @@ export function instants(plan, number, ratio, hidden, label) {
         if (next - x0 > 26 * ratio) label(x0 + tick, Math.min(next, width + 200), name[i]);
       }
     } else if (lane.mode === Decode.BinnedInstants) {
-      bins(lane, tile, from, to, k, x, (i, x0, x1) => {
+      bins(lane, tile, from, to, k, x, (/** @type {number} */ i, /** @type {number} */ x0, /** @type {number} */ x1) => {
         if (hidden.has(lane.name[i])) return;
         const alpha = Math.min(255, 110 + Math.round(32 * Math.log2(lane.count[i])));
         const color = Colors.faded(Colors.packed(lane.name[i]), alpha);
@@ -210,19 +310,26 @@ export function instants(plan, number, ratio, hidden, label) {
   return base;
 }
 
-// counter paints an area: what a value was until the next; in bins, from the least to the greatest paler.
+/**
+ * counter paints an area: what a value was until the next; in bins, from the least to the greatest paler.
+ * @param {Piece[]} plan
+ * @param {any} lane
+ * @param {number} lines
+ */
 export function counter(plan, lane, lines) {
   const base = take(lines), span = lane.greatest - lane.least || 1, { accent } = Colors.theme.packed;
   const solid = Colors.faded(accent, 130), pale = Colors.faded(accent, 60), edge = Colors.faded(accent, 255);
-  const high = (v) => Math.max(1, Math.min(lines, 1 + Math.round((v - lane.least) / span * (lines - 2))));
-  const column = (x0, x1, low, top) => {
+  const high = (/** @type {any} */ v) => Math.max(1, Math.min(lines, 1 + Math.round((v - lane.least) / span * (lines - 2))));
+  const column = (/** @type {number} */ x0, /** @type {number} */ x1, /** @type {number} */ low, /** @type {number} */ top) => {
     for (let y = 0; y < top; y++) {
       const row = base + (lines - 1 - y) * width;
       short(row + x0, row + x1, y === top - 1 ? edge : y < low ? solid : pale);
     }
   };
-  let last = null, reached = 0;
-  const hold = (until) => {
+  /** @type {number | null} */
+  let last = null;
+  let reached = 0;
+  const hold = (/** @type {number} */ until) => {
     const x0 = Math.max(0, reached), x1 = Math.min(width, until);
     if (last !== null && x1 > x0) column(x0, x1, high(last), high(last));
   };
@@ -240,7 +347,7 @@ export function counter(plan, lane, lines) {
         last = data.value[i];
       }
     } else if (data?.mode === Decode.BinnedCounter) {
-      bins(data, tile, from, to, k, x, (i, x0, x1) => {
+      bins(data, tile, from, to, k, x, (/** @type {number} */ i, /** @type {number} */ x0, /** @type {number} */ x1) => {
         hold(x0);
         column(x0, x1, high(data.least[i]), high(data.greatest[i]));
         reached = x1;
@@ -254,7 +361,13 @@ export function counter(plan, lane, lines) {
   return base;
 }
 
-// bound paints how sure a host's instants are over the time in sight: from 1 ns to 1 s, on a scale of logarithms.
+/**
+ * bound paints how sure a host's instants are over the time in sight: from 1 ns to 1 s, on a scale of logarithms.
+ * @param {number} host
+ * @param {number} clock
+ * @param {number} lines
+ * @param {number} ratio
+ */
 export function bound(host, clock, lines, ratio) {
   const base = take(lines), step = Math.max(1, Math.round(3 * ratio)), { bound: color } = Colors.theme.packed;
   const known = Colors.faded(color, 150), none = Colors.faded(color, 60);

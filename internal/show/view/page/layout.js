@@ -7,6 +7,8 @@
 //
 // The id is what App.hidden.collapsed holds: "h" and the host's number, "k" host "." kind, or the number of a row.
 
+/** @import { About, DrawnLane, HiddenKind, Line, LineId } from "./types.js" */
+
 export const HostHeight = 34;
 const KindHeight = 19;
 const StripHeight = 16;
@@ -14,16 +16,26 @@ const Pad = 3;
 const Least = 22;
 const Depths = 5;
 const laneHeight = { instants: 12, slices: 17, counter: 30 };
-let about = null;
+/** @type {About} */
+let about;
+/** @type {number[]} */
 let parents = [];
+/** @type {boolean[]} */
 let talks = [];
+/** @type {number[][]} */
 let children = [];
+/** @type {number[][]} */
 let byHost = [];
-let place = null;
+/** @type {Float64Array} */
+let place;
+/** @type {Line[]} */
 export let lines = [];
 let lineOf = new Map();
 export let height = 0;
 
+/**
+ * @param {About} facts
+ */
 export function open(facts) {
   about = facts;
   children = about.rows.map(() => []);
@@ -35,17 +47,24 @@ export function open(facts) {
     else byHost[row.host]?.push(n);
   });
   // What messages go to or come from stands first, so that arrows are short.
-  const ends = new Set(about.links.flatMap((l) => [l.from, l.to])), within = (row) => ends.has(row) || children[row].some(within);
+  const ends = new Set(about.links.flatMap((l) => [l.from, l.to])), within = (/** @type {number} */ row) => ends.has(row) || children[row].some(within);
   talks = about.rows.map((_, n) => within(n));
 }
 
-// under says whether following parents from a row leads to another one, or round in a circle: a file could say so.
+/**
+ * under says whether following parents from a row leads to another one, or round in a circle: a file could say so.
+ * @param {number} row
+ * @param {number} to
+ */
 function under(row, to) {
   for (let steps = 0; row >= 0; row = parents[row]) if (row === to || ++steps > 64) return true;
   return false;
 }
 
-// apart gives the hosts room for what goes between them, where there is some to spare.
+/**
+ * apart gives the hosts room for what goes between them, where there is some to spare.
+ * @param {number} room
+ */
 function apart(room) {
   const hosts = lines.filter((l) => l.type === "host").length, gap = Math.min(120, Math.floor((room - height) / (hosts - 1)));
   if (hosts < 2 || gap < 2) return;
@@ -57,9 +76,16 @@ function apart(room) {
   height += moved;
 }
 
-// lanesOf stacks a row's lanes: instants above, slices by depth, then counters, then the strip of what is folded into it.
+/**
+ * lanesOf stacks a row's lanes: instants above, slices by depth, then counters, then the strip of what is folded into it.
+ * @param {number} row
+ * @param {boolean} expanded
+ * @param {boolean} folded
+ */
 function lanesOf(row, expanded, folded) {
-  const list = [], rank = { instants: 0, slices: 1, counter: 2 };
+  /** @type {DrawnLane[]} */
+  const list = [];
+  const rank = { instants: 0, slices: 1, counter: 2 };
   const all = [...about.rows[row].lanes].sort((a, b) => rank[a.kind] - rank[b.kind] || (a.depth ?? 0) - (b.depth ?? 0) || a.lane - b.lane);
   let y = Pad, more = 0;
   for (const lane of all) {
@@ -75,25 +101,28 @@ function lanesOf(row, expanded, folded) {
   return { list, h: Math.max(Least, y + Pad), more };
 }
 
-// make lays out everything in a room of so many pixels, if that is enough; filter keeps what it accepts, with what that lies under.
+/**
+ * make lays out everything in a room of so many pixels, if that is enough; filter keeps what it accepts, with what that lies under.
+ * @param {{ order: number[], hidden: Record<HiddenKind, Set<any>>, filter: ((name: string) => boolean) | null, expanded: Set<number>, room: number }} options
+ */
 export function make({ order, hidden, filter, expanded, room }) {
   place = new Float64Array(about.rows.length);
   order.forEach((row, i) => { place[row] = i; });
-  const inOrder = (rows) => [...rows].sort((a, b) => place[a] - place[b]);
-  const first = (host) => inOrder(allOf(host)).reduce((least, row) => Math.min(least, place[row]), Infinity);
+  const inOrder = (/** @type {number[]} */ rows) => [...rows].sort((a, b) => place[a] - place[b]);
+  const first = (/** @type {number} */ host) => inOrder(allOf(host)).reduce((least, row) => Math.min(least, place[row]), Infinity);
   const hosts = about.hosts.map((_, h) => h).sort((a, b) => (first(a) - first(b)) || a - b);
   lines = [];
   lineOf = new Map();
   let y = 0;
-  const push = (line, h) => {
-    Object.assign(line, { y, h });
+  const push = (/** @type {Omit<Line, "y" | "h">} */ placeless, /** @type {number} */ h) => {
+    const line = Object.assign(placeless, { y, h });
     y += h;
     lines.push(line);
     lineOf.set(line.id, line);
   };
   // kept says which rows are shown: those that the filter takes, all below them, and all above them.
   const kept = new Uint8Array(about.rows.length);
-  const mark = (row, taken) => {
+  const mark = (/** @type {number} */ row, /** @type {boolean} */ taken) => {
     const { name, kind, host } = about.rows[row];
     let shown = taken || !filter || filter(`${about.hosts[host].name}\n${kind}\n${name}`);
     const below = shown;
@@ -116,7 +145,7 @@ export function make({ order, hidden, filter, expanded, room }) {
       kinds.get(kind).push(row);
     }
     const many = kinds.size > 1 && top.length > 6;
-    const later = ([, rows]) => (rows.some((row) => talks[row]) ? 0 : 1);
+    const later = (/** @type {any} */ [, rows]) => (rows.some((/** @type {number} */ row) => talks[row]) ? 0 : 1);
     for (const [kind, rows] of [...kinds].sort((a, b) => later(a) - later(b))) {
       const headed = many && rows.length > 1; // one row alone says by its name what it is
       const id = `k${h}.${kind}`, shut = headed && hidden.collapsed.has(id) && !filter;
@@ -128,7 +157,7 @@ export function make({ order, hidden, filter, expanded, room }) {
   height = y;
   apart(room);
 
-  function branch(row, level) {
+  function branch(/** @type {number} */ row, /** @type {number} */ level) {
     const below = inOrder(children[row]).filter((child) => kept[child]);
     const folded = below.length > 0 && hidden.collapsed.has(row) && !filter;
     const { list, h, more } = lanesOf(row, expanded.has(row), folded);
@@ -136,13 +165,23 @@ export function make({ order, hidden, filter, expanded, room }) {
     if (!folded) for (const child of below) branch(child, level + 1);
   }
 
-  // within is a row and all that is shown below it.
+  /**
+   * within is a row and all that is shown below it.
+   * @param {number} row
+   * @returns {number[]}
+   */
   function within(row) { return [row, ...children[row].filter((child) => kept[child]).flatMap(within)]; }
 }
 
+/**
+ * @param {number} host
+ */
 const allOf = (host) => about.rows.map((r, n) => (r.host === host ? n : -1)).filter((n) => n >= 0);
 
-// find returns the line at a height, or the nearest.
+/**
+ * find returns the line at a height, or the nearest.
+ * @param {number} y
+ */
 export function find(y) {
   let low = 0, high = lines.length - 1;
   while (low < high) {
@@ -153,7 +192,10 @@ export function find(y) {
   return low;
 }
 
-// standsFor is the line that shows a row, or what it is folded into; null if it is hidden.
+/**
+ * standsFor is the line that shows a row, or what it is folded into; null if it is hidden.
+ * @param {number} row
+ */
 export function standsFor(row) {
   const { host } = about.rows[row];
   let top = row;
@@ -162,14 +204,22 @@ export function standsFor(row) {
   return lineOf.get(`k${host}.${about.rows[top].kind}`) ?? lineOf.get(`h${host}`) ?? null;
 }
 
-// siblings are the lines that one can be moved among, in the order in which they stand.
+/**
+ * siblings are the lines that one can be moved among, in the order in which they stand.
+ * @param {Line} line
+ */
 export function siblings(line) {
-  const parent = (l) => (l.type === "row" ? parents[l.row] : -1);
-  const kind = (l) => (l.type === "row" && parent(l) < 0 ? about.rows[l.row].kind : "");
+  const parent = (/** @type {any} */ l) => (l.type === "row" ? parents[l.row] : -1);
+  const kind = (/** @type {any} */ l) => (l.type === "row" && parent(l) < 0 ? about.rows[l.row].kind : "");
   return lines.filter((l) => l.type === line.type && (line.type === "host" || l.host === line.host) && parent(l) === parent(line) && kind(l) === kind(line));
 }
 
-// moved returns the order of rows in which a line stands where another stood.
+/**
+ * moved returns the order of rows in which a line stands where another stood.
+ * @param {number[]} order
+ * @param {Line} line
+ * @param {number} to
+ */
 export function moved(order, line, to) {
   const among = siblings(line), from = among.indexOf(line);
   if (line.type === "kind" || from < 0 || to < 0 || to >= among.length || from === to) return order;
@@ -184,6 +234,12 @@ export function moved(order, line, to) {
   return next;
 }
 
+/**
+ * @param {number} row
+ */
 export const parent = (row) => parents[row];
 
+/**
+ * @param {LineId} id
+ */
 export const line = (id) => lineOf.get(id) ?? null;

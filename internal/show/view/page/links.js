@@ -18,17 +18,25 @@ import * as Runs from "./runs.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
+/** @import { About, Arrow, Link, LinkInSight, Span, TileLane } from "./types.js" */
+
 const MaxArrows = 2000;
 const MaxMarks = 1500;
 const MaxTexts = 60;
 const Near = 7;
 const Apart = 5;
-let about = null;
+/** @type {About} */
+let about;
 let level = 0;
+/** @type {Arrow[]} */
 export let arrows = [];
+/** @type {any[]} */
 export let marks = [];
 
-// shown says between which heights a link goes, or null: an end that is folded is at what stands for it.
+/**
+ * shown says between which heights a link goes, or null: an end that is folded is at what stands for it.
+ * @param {Link} link
+ */
 function ends(link) {
   if (App.hidden.links.has(link.lane)) return null;
   const y0 = Rows.end(link.from), y1 = Rows.end(link.to);
@@ -38,7 +46,10 @@ function ends(link) {
   return [y0, y1];
 }
 
-// reach is what any clock may show of messages.
+/**
+ * reach is what any clock may show of messages.
+ * @param {Span} view
+ */
 function reach(view) {
   if (!View.part()) return Lanes.reach(-1, view);
   const all = Runs.all.map(({ from, to, clock }) => { const [a, b] = Lanes.reach(clock, view); return [Math.max(a, from), Math.min(b, to)]; }).filter(([a, b]) => b > a);
@@ -46,6 +57,11 @@ function reach(view) {
   return [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
 }
 
+/**
+ * @param {number} fine
+ * @param {string[]} keys
+ * @param {string[]} hoped
+ */
 export function want(fine, keys, hoped) {
   about = Data.about;
   if (!about.links.length) return;
@@ -68,7 +84,10 @@ function plan() {
   return list;
 }
 
-// prepare finds what there is to draw, and makes the ribbons.
+/**
+ * prepare finds what there is to draw, and makes the ribbons.
+ * @param {number} fine
+ */
 export function prepare(fine) {
   arrows = [];
   marks = [];
@@ -78,11 +97,11 @@ export function prepare(fine) {
   const [a, b] = reach(View.state);
   while (level < about.top && (b - a) / (2 ** level * Decode.Bins) > 12) level++;
   const tiles = plan(), many = [];
-  let total = 0;
   const shown = [];
   for (const link of about.links) {
     const y = ends(link);
     if (!y) continue;
+    /** @type {LinkInSight} */
     const one = { link, y0: y[0], y1: y[1], exact: [], binned: [], n: 0 };
     for (const { tile, from, to } of tiles) {
       const lane = tile.lanes.get(link.lane);
@@ -91,7 +110,6 @@ export function prepare(fine) {
       else if (lane.mode === Decode.BinnedMessages) one.binned.push({ lane, tile, from, to });
     }
     if (one.n || one.binned.length) shown.push(one);
-    total += one.n;
   }
   shown.sort((p, q) => p.n - q.n);
   let room = MaxArrows;
@@ -111,15 +129,25 @@ export function prepare(fine) {
   Ribbons.prepare();
 }
 
+/**
+ * @param {CanvasRenderingContext2D} g
+ * @param {number} ratio
+ */
 export function draw(g, ratio) {
   if (!arrows.length) return;
   lines(g, ratio);
   texts(g, ratio);
 }
 
-const sentX = (one, at) => View.x(at, Runs.at(one.link.from, at)), receivedX = (one, at) => View.x(at, Runs.at(one.link.to, at));
+const sentX = (/** @type {LinkInSight} */ one, /** @type {number} */ at) => View.x(at, Runs.at(one.link.from, at)), receivedX = (/** @type {LinkInSight} */ one, /** @type {number} */ at) => View.x(at, Runs.at(one.link.to, at));
 
-// exact lists the messages of a link that may be in sight.
+/**
+ * exact lists the messages of a link that may be in sight.
+ * @param {LinkInSight} one
+ * @param {TileLane} lane
+ * @param {number} from
+ * @param {number} to
+ */
 function exact(one, lane, from, to) {
   const { at, delay, verdict, event, to: received } = lane, width = View.plot.width;
   let i = from === -Infinity ? 0 : Lanes.after(at, lane.n, from);
@@ -131,10 +159,14 @@ function exact(one, lane, from, to) {
   }
 }
 
-// collect keeps the worst violation of a link for each few pixels.
+/**
+ * collect keeps the worst violation of a link for each few pixels.
+ * @param {LinkInSight} one
+ * @param {boolean} asArrows
+ */
 function collect(one, asArrows) {
   const by = new Map();
-  const put = (x0, x1, verdict, n, message) => {
+  const put = (/** @type {number} */ x0, /** @type {number} */ x1, /** @type {number} */ verdict, /** @type {number} */ n, /** @type {Arrow | null} */ message) => {
     const column = Math.floor(x0 / Near), was = by.get(column);
     if (!was) by.set(column, { x0, x1, y0: one.y0, y1: one.y1, verdict, n, link: one.link, message });
     else {
@@ -156,12 +188,17 @@ function collect(one, asArrows) {
   for (const mark of by.values()) if (mark.verdict > 1 || (asArrows && mark.message)) marks.push(mark);
 }
 
-// ribbon notes how many messages a link carries along time, leaning as they took on the way.
+/**
+ * ribbon notes how many messages a link carries along time, leaning as they took on the way.
+ * @param {LinkInSight} one
+ * @param {boolean} alsoExact
+ * @param {number} strength
+ */
 function ribbon(one, alsoExact, strength) {
   const base = Ribbons.take(), { width } = Lanes, { alphas } = Ribbons;
   const per = View.plot.width / width;
   let delays = 0, n = 0;
-  const put = (x0, x1, count) => {
+  const put = (/** @type {number} */ x0, /** @type {number} */ x1, /** @type {number} */ count) => {
     const each = count / Math.max(1, x1 - x0), alpha = Math.max(4, Math.round(strength * Math.min(80, 22 + 9 * Math.log2(1 + each))));
     for (let p = x0; p < x1; p++) if (alphas[base + p] < alpha) alphas[base + p] = alpha;
   };
@@ -177,7 +214,7 @@ function ribbon(one, alsoExact, strength) {
     const runs = Runs.cut(Runs.of(one.link.from), Math.max(from, tile.from), Math.min(to, tile.to));
     for (const [a, b, x, y] of runs.flatMap((r) => View.pieces(r.clock, r.from, r.to))) {
       const k = (y - x) / (b - a) / View.perPixel() / per;
-      Lanes.bins(lane, tile, a, b, k, (x - View.state.from) / View.perPixel() / per, (i, x0, x1) => put(x0, x1, lane.count[i]));
+      Lanes.bins(lane, tile, a, b, k, (x - View.state.from) / View.perPixel() / per, (/** @type {number} */ i, /** @type {number} */ x0, /** @type {number} */ x1) => put(x0, x1, lane.count[i]));
     }
     const i = lane.n >> 1, at = tile.from + lane.at[i] * tile.width;
     delays += receivedX(one, at + lane.least[i]) - sentX(one, at);
@@ -188,6 +225,10 @@ function ribbon(one, alsoExact, strength) {
   Ribbons.add(base, top, h, one.y0 < one.y1 ? 0 : lean, one.y0 < one.y1 ? lean : -lean);
 }
 
+/**
+ * @param {CanvasRenderingContext2D} g
+ * @param {number} ratio
+ */
 function lines(g, ratio) {
   // Paths of few lines: one of thousands is slow to fill where lines cross.
   g.strokeStyle = Colors.theme.message;
@@ -212,6 +253,11 @@ function lines(g, ratio) {
   g.globalAlpha = 1;
 }
 
+/**
+ * @param {CanvasRenderingContext2D} g
+ * @param {any} options1
+ * @param {number} ratio
+ */
 function head(g, { x0, x1, y0, y1 }, ratio) {
   const dx = x1 - x0, dy = y1 - y0, length = Math.hypot(dx, dy);
   if (length < 12) return;
@@ -221,7 +267,11 @@ function head(g, { x0, x1, y0, y1 }, ratio) {
   g.lineTo((x1 - size * ux + size * 0.42 * uy) * ratio, (y1 - size * uy - size * 0.42 * ux) * ratio);
 }
 
-// texts writes delays beside arrows that have room for it, no two over each other.
+/**
+ * texts writes delays beside arrows that have room for it, no two over each other.
+ * @param {CanvasRenderingContext2D} g
+ * @param {number} ratio
+ */
 function texts(g, ratio) {
   if (arrows.length > 400) return;
   const taken = new Set();
@@ -231,7 +281,7 @@ function texts(g, ratio) {
   for (const a of arrows) {
     if (n >= MaxTexts) break;
     // In the middle of what is in sight of it.
-    const tall = a.y1 - a.y0, part = (y) => Math.max(0, Math.min(1, (y - a.y0) / tall)), middle = (part(0) + part(View.plot.height)) / 2;
+    const tall = a.y1 - a.y0, part = (/** @type {number} */ y) => Math.max(0, Math.min(1, (y - a.y0) / tall)), middle = (part(0) + part(View.plot.height)) / 2;
     const x = a.x0 + (a.x1 - a.x0) * middle, y = a.y0 + tall * middle;
     if (Math.abs(tall) < 28 || x < 20 || x > View.plot.width - 60 || y < 8 || y > View.plot.height - 8) continue;
     const column = Math.floor(x / 74), row = Math.floor(y / 16);
@@ -250,7 +300,12 @@ function texts(g, ratio) {
 
 export const kinds = ["", "step", "quick", "undecidable", "certain"];
 
-// violations draws the marks, the worst last so that nothing hides them.
+/**
+ * violations draws the marks, the worst last so that nothing hides them.
+ * @param {CanvasRenderingContext2D} g
+ * @param {number} ratio
+ * @param {any} clip
+ */
 export function violations(g, ratio, clip) {
   if (!marks.length) return;
   marks.sort((p, q) => p.verdict - q.verdict || p.n - q.n);
@@ -279,7 +334,14 @@ export function violations(g, ratio, clip) {
   g.restore();
 }
 
-// shape draws a mark of a verdict: filled is sure, hollow is not.
+/**
+ * shape draws a mark of a verdict: filled is sure, hollow is not.
+ * @param {CanvasRenderingContext2D} g
+ * @param {number} x
+ * @param {number} y
+ * @param {number} verdict
+ * @param {number} r
+ */
 export function shape(g, x, y, verdict, r) {
   const { theme } = Colors, color = theme[kinds[verdict]];
   g.beginPath();
@@ -304,7 +366,12 @@ export function shape(g, x, y, verdict, r) {
   g.stroke();
 }
 
-// near finds the message drawn closest to a point, a violation first.
+/**
+ * near finds the message drawn closest to a point, a violation first.
+ * @param {number} x
+ * @param {number} y
+ * @param {any} [reachOf]
+ */
 export function near(x, y, reachOf = 5) {
   let best = null, least = reachOf;
   for (const m of marks) {
@@ -319,6 +386,11 @@ export function near(x, y, reachOf = 5) {
   return best;
 }
 
+/**
+ * @param {number} x
+ * @param {number} y
+ * @param {any} options2
+ */
 function distance(x, y, { x0, x1, y0, y1 }) {
   const dx = x1 - x0, dy = y1 - y0, square = dx * dx + dy * dy;
   const t = square ? Math.max(0, Math.min(1, ((x - x0) * dx + (y - y0) * dy) / square)) : 0;

@@ -1,5 +1,6 @@
 // main starts the page: first what draws the timeline, then the panels.
 
+import { byId } from "./dom.js";
 import { App, open, paint } from "./app.js";
 import * as Chain from "./chain.js";
 import * as Clocks from "./clocks.js";
@@ -31,8 +32,8 @@ async function start() {
   let about;
   try {
     about = await Data.open();
-  } catch (error) {
-    const notice = document.getElementById("notice");
+  } catch (/** @type {any} */ error) {
+    const notice = byId("notice");
     notice.hidden = false;
     notice.textContent = `The timeline could not be read: ${error.message}`;
     return;

@@ -7,8 +7,15 @@ import { make, button, facts, interval } from "./elements.js";
 import * as Elements from "./elements.js";
 import * as Order from "./order.js";
 
-// difference of two ends as Order has them: {delta, low, high} with null for a side without bound; comparable is false
-// for hosts that nothing connects.
+/** @import { Difference, End, Point } from "./types.js" */
+
+/**
+ * difference of two ends as Order has them: {delta, low, high} with null for a side without bound; comparable is false
+ * for hosts that nothing connects.
+ * @param {End} a
+ * @param {End} b
+ * @param {number} [granularity]
+ */
 export function difference(a, b, granularity = 0) {
   const delta = b.at - a.at;
   if (Order.sameClock(a, b)) {
@@ -20,24 +27,37 @@ export function difference(a, b, granularity = 0) {
   return { delta, low, high, comparable, oneClock: false };
 }
 
-// words says a difference in a sentence.
+/**
+ * words says a difference in a sentence.
+ * @param {Difference} options
+ * @param {string[]} parts1
+ * @param {(ns: number) => string} duration
+ */
 export function words({ delta, low, high, comparable, oneClock }, [from, to], duration) {
   const span = `${duration(Math.abs(delta))} from ${from} to ${to}`;
   if (!comparable) return `${span}; not comparable: no messages connect the hosts`;
-  if (oneClock) return high > low ? `${span}, by one clock, to within ${duration((high - low) / 2)}` : `${span}, by one clock`;
+  if (oneClock) return low !== null && high !== null && high > low ? `${span}, by one clock, to within ${duration((high - low) / 2)}` : `${span}, by one clock`;
   if (low === null && high === null) return `${span}; without bounds`;
   if (low === high) return `${span}, exactly`;
-  return `${span}; truly ${Elements.interval(low, high, duration)}${low > 0 ? "; the order is certain" : "; the order is undecided"}`;
+  return `${span}; truly ${Elements.interval(low, high, duration)}${low !== null && low > 0 ? "; the order is certain" : "; the order is undecided"}`;
 }
 
 export const reach = 7; // pixels within which a point snaps to the selected or hovered event
 let mode = false;
+/** @type {Point | null} */
 let begun = null;
+/** @type {[End, End] | null} */
 export let ends = null;
-let body = null;
-let live = null;
+/** @type {HTMLElement} */
+let body;
+/** @type {HTMLElement} */
+let live;
 
-// pointAt makes an end of a place on the plot, or of an event.
+/**
+ * pointAt makes an end of a place on the plot, or of an event.
+ * @param {Point} options
+ * @returns {End}
+ */
 function pointAt({ row, at, event = null }) {
   if (event && typeof event === "object") return { ...Order.endOf(event), what: event };
   const clock = App.clockOf(row, at);
@@ -45,30 +65,45 @@ function pointAt({ row, at, event = null }) {
   return { event: null, at, row, clock, component: Order.componentOf(clock, row), recorded: null, ...Order.boundsAt(clock, at), what: null };
 }
 
-const result = () => {
+/**
+ * result measures between two ends, the earlier one first.
+ * @param {[End, End]} ends
+ */
+const result = (ends) => {
   const [a, b] = ends[0].at <= ends[1].at ? ends : [ends[1], ends[0]];
   return { a, b, ...difference(a, b, Order.granularityOf(a.clock)) };
 };
 
+/**
+ * @param {End} end
+ */
 const place = (end) => (end.what ? App.describe(end.what) : `${App.hostOf(end.row).name}, ${App.about.rows[end.row].name}`);
 
-// set measures between two places {row, at, event}; null lets go.
+/**
+ * set measures between two places {row, at, event}; null lets go.
+ * @param {Point | null} from
+ * @param {Point | null} to
+ * @param {boolean} [quiet]
+ */
 export function set(from, to, quiet = false) {
   ends = from && to ? [pointAt(from), pointAt(to)] : null;
   fill(quiet);
   App.redraw(2);
 }
 
-function fill(quiet) {
+/**
+ * @param {boolean} [quiet]
+ */
+function fill(quiet = false) {
   if (!body) return;
   if (!ends) {
     live.textContent = "";
     body.replaceChildren(make("p", { class: "dim" }, "Hold Shift and drag on the timeline; or press m and click two points. Points snap to events."));
     return;
   }
-  const r = result(), { a, b } = r, hosts = [a, b].map((end) => App.hostOf(end.row).name);
+  const r = result(ends), { a, b } = r, hosts = [a, b].map((end) => App.hostOf(end.row).name);
   if (!quiet) live.textContent = words(r, hosts, App.duration);
-  const exact = (ns) => `${App.duration(ns)} (${Elements.grouped(Math.round(ns))} ns)`;
+  const exact = (/** @type {number} */ ns) => `${App.duration(ns)} (${Elements.grouped(Math.round(ns))} ns)`;
   body.replaceChildren(
     make("p", { class: "big" }, App.duration(r.delta)),
     facts([
@@ -82,16 +117,22 @@ function fill(quiet) {
       button("zoom to it", () => App.setView(a.at - r.delta * 0.1, b.at + r.delta * 0.1, { animate: true })), button("clear", () => set(null, null))));
 }
 
+/**
+ * @param {number} ns
+ */
 function perSecond(ns) {
   const n = 1e9 / ns;
   return n >= 1e6 ? `${(n / 1e6).toFixed(2)} million` : n >= 100 ? Elements.grouped(Math.round(n)) : n.toPrecision(3);
 }
 
-// draw shows the span as two uprights with a bar between, and how far each may be off as thinner bars at its foot.
+/**
+ * draw shows the span as two uprights with a bar between, and how far each may be off as thinner bars at its foot.
+ * @param {CanvasRenderingContext2D} ctx
+ */
 function draw(ctx) {
   if (!ends) return;
-  const { plot, theme } = App, r = result(), x0 = App.x(r.a.at, r.a.clock), x1 = App.x(r.b.at, r.b.clock);
-  const middle = (end) => { const p = App.rowY(end.row); return p ? p.top + p.height / 2 : plot.height / 2; };
+  const { plot, theme } = App, r = result(ends), x0 = App.x(r.a.at, r.a.clock), x1 = App.x(r.b.at, r.b.clock);
+  const middle = (/** @type {End} */ end) => { const p = App.rowY(end.row); return p ? p.top + p.height / 2 : plot.height / 2; };
   const top = 27;
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = theme.accent;
@@ -100,7 +141,7 @@ function draw(ctx) {
   ctx.globalAlpha = 1;
   ctx.lineWidth = 1.5;
   ctx.beginPath();
-  for (const [x, end] of [[x0, r.a], [x1, r.b]]) {
+  for (const [x, end] of /** @type {[number, End][]} */ ([[x0, r.a], [x1, r.b]])) {
     ctx.moveTo(x, 0);
     ctx.lineTo(x, plot.height);
     const y = middle(end), l = end.low === null ? 0 : App.x(end.low, end.clock), h = end.high === null ? plot.width : App.x(end.high, end.clock);
@@ -121,7 +162,10 @@ function draw(ctx) {
   ctx.restore();
 }
 
-// click takes a point in measure mode; the second one ends it.
+/**
+ * click takes a point in measure mode; the second one ends it.
+ * @param {Point} point
+ */
 export function click(point) {
   if (!mode || !point) return false;
   if (!begun) {
@@ -148,7 +192,7 @@ export function start() {
   const whole = App.panel("measure", "Measure", { hint: "between two points" });
   live = make("output", { class: "said", "aria-live": "polite" });
   body = make("div");
-  const between = button("measure between A and B", () => { const { a, b } = App.selection; if (a && b) set({ event: a }, { event: b }); });
+  const between = button("measure between A and B", () => { const { a, b } = App.selection; if (a && b) set({ ...a, event: a }, { ...b, event: b }); });
   const ready = () => { between.disabled = !App.selection.a || !App.selection.b; };
   whole.append(make("h2", {}, "Measure"), body, make("p", { class: "buttons" }, between), live);
   App.command({ id: "measure", key: "m", title: "Measure between two points", button: true, label: "measure", group: "events", pressed: () => mode, run: () => toggle() });

@@ -1,6 +1,7 @@
 // minimap: the whole timeline in a strip above the plot, a line for each host, with the view as a window that can be
 // dragged and stretched, and all violations below. Its picture is made anew only when tiles come or hosts are moved.
 
+import { canvasById, context } from "./dom.js";
 import { App } from "./app.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
@@ -12,20 +13,28 @@ import * as Summary from "./summary.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
-const canvas = document.getElementById("minimap");
-const g = canvas.getContext("2d");
+/** @import { About, Part, Tile } from "./types.js" */
+
+const canvas = canvasById("minimap");
+const g = context(canvas);
 const picture = document.createElement("canvas");
 const Grip = 6;
 const Foot = 11;
 const MaxHosts = 12;
 const lines = new Map();
-let about = null;
+/** @type {About} */
+let about;
 let madeFor = "";
+/** @type {any} */
 let drag = null;
 let decoded = -1;
+/** @type {Tile[][]} */
 let all = [];
 let tiles = "";
 
+/**
+ * @param {About} facts
+ */
 export function open(facts) {
   about = facts;
   canvas.addEventListener("pointerdown", press);
@@ -47,7 +56,10 @@ export function open(facts) {
 
 const level = () => Math.max(0, about.top - 1);
 
-// want asks for the coarsest tiles of all, which also are what is drawn until finer ones are there.
+/**
+ * want asks for the coarsest tiles of all, which also are what is drawn until finer ones are there.
+ * @param {string[]} keys
+ */
 export function want(keys) {
   for (let group = 0; group <= about.hosts.length && group < 200; group++) {
     if (group === about.hosts.length && !about.links.length) continue;
@@ -55,17 +67,25 @@ export function want(keys) {
   }
 }
 
+/**
+ * @param {number} group
+ */
 const tilesOf = (group) => {
   const list = new Set();
   for (let i = 0; i <= Math.floor(about.span / (2 ** level() * Decode.Bins)); i++) { const tile = Data.best(group, level(), i); if (tile) list.add(tile); }
   return [...list];
 };
 
-// make draws the picture: how much happens on each host, the darker the more.
+/**
+ * make draws the picture: how much happens on each host, the darker the more.
+ * @param {number} width
+ * @param {number} height
+ * @param {number} ratio
+ */
 function make(width, height, ratio) {
   picture.width = Math.max(1, Math.round(width * ratio));
   picture.height = Math.max(1, Math.round(height * ratio));
-  const p = picture.getContext("2d"), W = picture.width, [first, last] = View.whole(), scale = W / (last - first);
+  const p = context(picture), W = picture.width, [first, last] = View.whole(), scale = W / (last - first);
   const { theme } = Colors, hosts = order(), strips = Math.min(hosts.length, MaxHosts), h = (height - Foot - 5) / Math.max(1, strips);
   p.fillStyle = theme.panel;
   p.fillRect(0, 0, W, picture.height);
@@ -99,22 +119,38 @@ function make(width, height, ratio) {
   violations(p, height, ratio, W, first, scale, all[about.hosts.length]);
 }
 
-// places lists how much happens on a host in the bins of its tiles, by which clock: all at once if it is one.
+/**
+ * places lists how much happens on a host in the bins of its tiles, by which clock: all at once if it is one.
+ * @param {number} host
+ */
 function places(host) {
   const rows = about.rows.flatMap((r, n) => (r.host === host ? [n] : [])), runs = new Set(rows.map((n) => Runs.of(n)));
   if (!View.state.raw || (runs.size === 1 && [...runs][0].length === 1)) {
     const clock = Rows.clockOfHost(host);
     return all[host].map((tile) => ({ clock, from: -Infinity, to: Infinity, tile, count: Decode.density(tile).count }));
   }
-  return Summary.partsOf(everything(host, rows)).flatMap((part) => all[host].flatMap((tile) => { const { count } = Summary.sum(tile, part); return part.runs.map((run) => ({ ...run, tile, count })); }));
+  return Summary.partsOf(everything(host, rows)).flatMap((/** @type {Part} */ part) => all[host].flatMap((tile) => { const { count } = Summary.sum(tile, part); return part.runs.map((run) => ({ ...run, tile, count })); }));
 }
 
-// everything is a line of all rows of a host, whatever is hidden.
+/**
+ * everything is a line of all rows of a host, whatever is hidden.
+ * @param {number} host
+ * @param {number[]} rows
+ */
 function everything(host, rows) {
   if (!lines.has(host)) lines.set(host, { host, below: rows });
   return lines.get(host);
 }
 
+/**
+ * @param {CanvasRenderingContext2D} p
+ * @param {number} height
+ * @param {number} ratio
+ * @param {number} W
+ * @param {number} first
+ * @param {number} scale
+ * @param {Tile[]} own
+ */
 function violations(p, height, ratio, W, first, scale, own) {
   const worst = new Uint8Array(W);
   for (const tile of own) {
@@ -183,9 +219,15 @@ function ends() {
   return [(View.state.from - first) * scale, (View.state.to - first) * scale];
 }
 
+/**
+ * @param {number} x
+ */
 const timeAt = (x) => { const [first, last] = View.whole(); return first + x / canvas.clientWidth * (last - first); };
 
-// press takes an edge of the window, the window, or, beside it, brings it there first.
+/**
+ * press takes an edge of the window, the window, or, beside it, brings it there first.
+ * @param {PointerEvent} e
+ */
 function press(e) {
   if (e.button) return;
   canvas.setPointerCapture(e.pointerId);
@@ -200,6 +242,9 @@ function press(e) {
   }
 }
 
+/**
+ * @param {PointerEvent} e
+ */
 function move(e) {
   const x = e.offsetX, [x0, x1] = ends(), { from, to } = View.destination();
   if (!drag) {

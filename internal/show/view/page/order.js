@@ -11,13 +11,32 @@ import * as Details from "./details.js";
 import * as Dock from "./dock.js";
 import { make, button, name, facts } from "./elements.js";
 
+/** @import { End, Judgement, Passage, Path, TimelineEvent } from "./types.js" */
+
+/**
+ * @param {End} a
+ * @param {End} b
+ */
 export const distance = (a, b) => (a.recorded !== null && b.recorded !== null ? Number(b.recorded - a.recorded) : b.at - a.at);
-// Without a clock, stamps are taken as true but for their step. One that was set meanwhile says nothing of the order of its stamps.
+/**
+ * Without a clock, stamps are taken as true but for their step. One that was set meanwhile says nothing of the order of its stamps.
+ * @param {number} clock
+ */
 const wasSet = (clock) => Boolean(App.about?.clocks[clock]?.set);
+/**
+ * @param {End} a
+ * @param {End} b
+ */
 export const sameClock = (a, b) => a.clock === b.clock && a.clock >= 0 && !wasSet(a.clock);
 
-// judge answers "is a before b?" with {answer: yes, no or unknown; margin: ns or null; why}. granularity is that of the
-// clock, if both are of one; path is what `through` found: {way: "ab" or "ba", hops}, or "both", which cannot be.
+/**
+ * judge answers "is a before b?" with {answer: yes, no or unknown; margin: ns or null; why}. granularity is that of the
+ * clock, if both are of one; path is what `through` found: {way: "ab" or "ba", hops}, or "both", which cannot be.
+ * @param {End} a
+ * @param {End} b
+ * @param {{ granularity?: number, path?: Path | null }} [options]
+ * @returns {Judgement}
+ */
 export function judge(a, b, { granularity = 0, path = null } = {}) {
   const clocks = byClocks(a, b, granularity);
   if (!path || clocks.why === "same") return clocks;
@@ -26,6 +45,12 @@ export function judge(a, b, { granularity = 0, path = null } = {}) {
   return { answer, margin: clocks.answer === answer ? clocks.margin : null, why: "message", path, against: clocks.answer !== "unknown" && clocks.answer !== answer };
 }
 
+/**
+ * @param {End} a
+ * @param {End} b
+ * @param {number} granularity
+ * @returns {Judgement}
+ */
 function byClocks(a, b, granularity) {
   if (a.event === b.event) return { answer: "unknown", margin: null, why: "same" };
   if (sameClock(a, b)) {
@@ -34,7 +59,7 @@ function byClocks(a, b, granularity) {
     return { answer: "unknown", margin: Math.abs(d) - step, why: "granularity" };
   }
   if (a.component !== b.component) return { answer: "unknown", margin: null, why: "unconnected" };
-  const gap = (early, late) => (early.high === null || late.low === null ? null : late.low - early.high);
+  const gap = (/** @type {End} */ early, /** @type {End} */ late) => (early.high === null || late.low === null ? null : late.low - early.high);
   const ab = gap(a, b), ba = gap(b, a);
   if (ab !== null && ab > 0) return { answer: "yes", margin: ab, why: "intervals" };
   if (ba !== null && ba > 0) return { answer: "no", margin: ba, why: "intervals" };
@@ -43,16 +68,25 @@ function byClocks(a, b, granularity) {
   return { answer: "unknown", margin: Math.max(ab, ba), why: "intervals" };
 }
 
-// through looks for a chain of messages by which a happened before b: over messages [{sent: end, received: end}], the
-// least stamp of each clock that is known to be after a. What is later on the same clock, by its granularity, is after
-// it too; stamps without a clock are of one time only where their hosts are connected. It returns the messages of the
-// chain, or null. Rounds are bounded, since files may claim anything.
+/**
+ * through looks for a chain of messages by which a happened before b: over messages [{sent: end, received: end}], the
+ * least stamp of each clock that is known to be after a. What is later on the same clock, by its granularity, is after
+ * it too; stamps without a clock are of one time only where their hosts are connected. It returns the messages of the
+ * chain, or null. Rounds are bounded, since files may claim anything.
+ * @param {End} a
+ * @param {End} b
+ * @param {Passage[]} messages
+ * @param {(clock: number) => number} granularityOf
+ * @param {any} [options4]
+ */
 export function through(a, b, messages, granularityOf, { most = 200 } = {}) {
-  const key = (end) => (wasSet(end.clock) ? `event ${end.event}` : end.clock >= 0 ? `clock ${end.clock}` : `true time of ${end.component}`);
-  const stamp = (end) => (end.clock >= 0 && end.recorded !== null ? end.recorded : BigInt(Math.round(end.at)));
-  const step = (end) => BigInt(Math.max(1, Math.round(end.clock >= 0 ? granularityOf(end.clock) : 1)));
+  const key = (/** @type {End} */ end) => (wasSet(end.clock) ? `event ${end.event}` : end.clock >= 0 ? `clock ${end.clock}` : `true time of ${end.component}`);
+  const stamp = (/** @type {End} */ end) => (end.clock >= 0 && end.recorded !== null ? end.recorded : BigInt(Math.round(end.at)));
+  const step = (/** @type {End} */ end) => BigInt(Math.max(1, Math.round(end.clock >= 0 ? granularityOf(end.clock) : 1)));
+  /** @typedef {{ end: End, message: Passage | null, before: Reached | null, hops: number }} Reached */
+  /** @type {Map<string, Reached>} */
   const reached = new Map([[key(a), { end: a, message: null, before: null, hops: 0 }]]);
-  const after = (end) => {
+  const after = (/** @type {End} */ end) => {
     const r = reached.get(key(end));
     return r && (r.end.event === end.event || stamp(end) - stamp(r.end) >= step(end)) ? r : null;
   };
@@ -69,41 +103,54 @@ export function through(a, b, messages, granularityOf, { most = 200 } = {}) {
   }
   let r = after(b);
   if (!r || !r.message) return null;
+  /** @type {Passage[]} */
   const hops = [];
-  for (; r.message; r = r.before) hops.unshift(r.message);
+  for (; r?.message; r = r.before) hops.unshift(r.message);
   return hops;
 }
 
-// sentence says why, in one sentence, to people. names are those of the two hosts.
+/**
+ * sentence says why, in one sentence, to people. names are those of the two hosts.
+ * @param {Judgement} options
+ * @param {string[]} parts1
+ * @param {(ns: number) => string} duration
+ */
 export function sentence({ why, margin, path, against }, [a, b], duration) {
   switch (why) {
     case "same": return "Both are the same event.";
-    case "clock": return `Both were stamped by the same clock of ${a}, which counted ${duration(margin)} between them.`;
+    case "clock": return `Both were stamped by the same clock of ${a}, which counted ${duration(margin ?? 0)} between them.`;
     case "granularity": return `Both were stamped by the same clock of ${a}, and lie within one step of its stamps.`;
     case "unconnected": return `No chain of messages connects ${a} and ${b}: their clocks cannot be compared.`;
     case "unbounded": return "A clock has no bound on the side that matters, so that no distance would be enough.";
     case "half": return "A clock is bounded on one side only, and that side does not decide.";
     case "contradiction": return "Chains of messages lead from A to B and from B to A, which cannot be: one of them is matched or stamped wrongly.";
     case "message": {
-      const by = path.hops.length === 1 ? "A message" : `A chain of ${path.hops.length} messages`;
-      return `${by} leads from ${path.way === "ab" ? "A to B" : "B to A"}, and nothing is received before it was sent${against ? ", though the clocks' bounds say the opposite: an assumption of theirs does not hold" : ""}.`;
+      const by = path?.hops.length === 1 ? "A message" : `A chain of ${path?.hops.length} messages`;
+      return `${by} leads from ${path?.way === "ab" ? "A to B" : "B to A"}, and nothing is received before it was sent${against ? ", though the clocks' bounds say the opposite: an assumption of theirs does not hold" : ""}.`;
     }
-    default: return margin > 0 ? `The intervals in which they happened for certain lie ${duration(margin)} apart.`
-      : `The intervals in which they happened for certain overlap by ${duration(-margin)}.`;
+    default: return margin !== null && margin > 0 ? `The intervals in which they happened for certain lie ${duration(margin)} apart.`
+      : `The intervals in which they happened for certain overlap by ${duration(-(margin ?? 0))}.`;
   }
 }
 
 export const verdicts = { yes: "Yes: A is before B", no: "No: B is before A", unknown: "Unknown: either may be the first" };
 
-// boundsAt is the interval in which an instant of a clock truly lies, as instants; null is a side without a bound.
+/**
+ * boundsAt is the interval in which an instant of a clock truly lies, as instants; null is a side without a bound.
+ * @param {number} clock
+ * @param {number} at
+ */
 export function boundsAt(clock, at) {
   const facts = App.about.clocks[clock], { low, high } = App.bounds(clock, at);
   if (clock < 0 || !facts) return { low: at, high: at };
   return { low: facts.low && low !== null ? at - low : null, high: facts.high && high !== null ? at + high : null };
 }
 
-// endOf makes an end of an event; what the index knows of its bounds goes before what the clock's corners say. A stamp
-// stands for all that its clock showed until the next step. Beyond 2^53 ns, what came rounded is an interval itself.
+/**
+ * endOf makes an end of an event; what the index knows of its bounds goes before what the clock's corners say. A stamp
+ * stands for all that its clock showed until the next step. Beyond 2^53 ns, what came rounded is an interval itself.
+ * @param {TimelineEvent} event
+ */
 export function endOf(event) {
   const clock = event.clock ?? App.clockOf(event.row, event.at), bounds = boundsAt(clock, event.at), hidden = Math.max(0, granularityOf(clock) - 1);
   const low = event.low ?? bounds.low, high = event.high ?? (bounds.high === null ? null : bounds.high + hidden);
@@ -114,13 +161,28 @@ export function endOf(event) {
   };
 }
 
+/**
+ * @param {number} clock
+ * @param {number} row
+ */
 export const componentOf = (clock, row) => App.about.clocks[clock]?.component ?? App.hostOf(row).component;
+/**
+ * @param {number} t
+ */
 const rounded = (t) => (Math.abs(t) < 2 ** 53 ? 0 : 2 ** (Math.floor(Math.log2(Math.abs(t))) - 52));
 
+/**
+ * @param {number} clock
+ */
 export const granularityOf = (clock) => (clock < 0 ? App.about.step : App.about.clocks[clock]?.granularity) ?? 0;
 
-// messagesBetween lists the messages among the events from one to the other and a few around them, both ends known; far
-// says that there were more events than are looked at, or some that cannot be had.
+/**
+ * messagesBetween lists the messages among the events from one to the other and a few around them, both ends known; far
+ * says that there were more events than are looked at, or some that cannot be had.
+ * @param {TimelineEvent} a
+ * @param {TimelineEvent} b
+ * @param {number} [most]
+ */
 async function messagesBetween(a, b, most = 4096) {
   const from = Math.max(0, Math.min(a.event, b.event) - 128), to = Math.max(a.event, b.event) + 129;
   const events = new Map([[a.event, a], [b.event, b]]);
@@ -139,10 +201,17 @@ async function messagesBetween(a, b, most = 4096) {
   return { messages, far };
 }
 
-// ask answers for two events, with what messages say.
+/**
+ * ask answers for two events, with what messages say.
+ * @param {TimelineEvent} first
+ * @param {TimelineEvent} second
+ */
 export async function ask(first, second) {
   const a = endOf(first), b = endOf(second), granularity = granularityOf(a.clock);
-  let path = null, far = false;
+  /** @type {Path | null} */
+  let path = null;
+  /** @type {boolean} */
+  let far;
   try {
     const found = await messagesBetween(first, second);
     far = found.far;
@@ -154,10 +223,14 @@ export async function ask(first, second) {
   return { a, b, far, ...judge(a, b, { granularity, path: sameClock(a, b) ? null : path }) };
 }
 
+/** @type {any} */
 let result = null;
 let asked = 0;
 
-// draw shows both intervals over the rows: a band with closed ends from lowest to highest, and its letter above it.
+/**
+ * draw shows both intervals over the rows: a band with closed ends from lowest to highest, and its letter above it.
+ * @param {CanvasRenderingContext2D} ctx
+ */
 function draw(ctx) {
   if (!result) return;
   for (const [letter, end] of [["A", result.a], ["B", result.b]]) {
@@ -166,6 +239,12 @@ function draw(ctx) {
   }
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} letter
+ * @param {End} end
+ * @param {any} options3
+ */
 function bracket(ctx, letter, end, { top, height }) {
   const { plot, theme } = App, x = App.x(end.at, end.clock);
   const left = end.low === null ? -8 : App.x(end.low, end.clock), right = end.high === null ? plot.width + 8 : App.x(end.high, end.clock);
@@ -197,6 +276,9 @@ function bracket(ctx, letter, end, { top, height }) {
   ctx.restore();
 }
 
+/**
+ * @param {"a" | "b"} letter
+ */
 function slot(letter) {
   const event = App.selection[letter];
   const label = letter.toUpperCase();
@@ -218,7 +300,7 @@ export function start() {
   body.append(make("h2", {}, "Can these two events be ordered?"), slots, make("p", { class: "buttons" }, swap, asB), answer,
     make("p", { class: "note" }, "Each event happened somewhere in its interval, whatever the clocks did within their assumption. Only where the intervals do not meet, or a message leads from one to the other, is the order certain."));
   const both = () => make("div", {}, facts([["A", span(result.a)], ["B", span(result.b)]]));
-  const span = (end) => `happened ${Details.certainly(end) === "exact" ? "exactly then" : `within ${Details.certainly(end)} of its instant`}`;
+  const span = (/** @type {End} */ end) => `happened ${Details.certainly(end) === "exact" ? "exactly then" : `within ${Details.certainly(end)} of its instant`}`;
 
   async function fill() {
     const { a, b } = App.selection, mine = ++asked;
@@ -244,7 +326,8 @@ export function start() {
       found.margin === null ? "" : make("p", { class: "margin" }, found.margin > 0 ? `by ${found.why === "clock" ? "" : "at least "}${App.duration(found.margin)}` : `margin ${App.duration(found.margin)}`),
       make("p", {}, name(sentence(found, hosts, App.duration))), both(),
       found.far && found.answer === "unknown" ? make("p", { class: "note" }, "Not all messages between could be followed; a chain of them may still order these events.") : "");
-    if (found.path) answer.append(button("show the chain of messages", () => Chain.show(found.path.hops)));
+    const { path } = found;
+    if (path) answer.append(button("show the chain of messages", () => Chain.show(path.hops)));
     App.redraw(2);
   }
   App.on("select", (which) => {

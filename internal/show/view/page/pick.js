@@ -1,6 +1,7 @@
 // pick: what is drawn under a point, and what is told of it: at once what the tile has, and after a moment the fields,
 // which are asked for.
 
+import { byId } from "./dom.js";
 import { App } from "./app.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
@@ -14,40 +15,64 @@ import * as Runs from "./runs.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
-const tip = document.getElementById("tip");
+/** @import { DrawnLane, Hovered, Line, Link, TimelineEvent } from "./types.js" */
+
+const tip = byId("tip");
+/** @type {Hovered | null} */
 export let hit = null;
 let asked = 0;
 let timer = 0;
 
-// at finds what is under a point of the plot: a message before what it goes over, but an event before the messages that
-// begin and end on it.
+/**
+ * at finds what is under a point of the plot: a message before what it goes over, but an event before the messages that
+ * begin and end on it.
+ * @param {number} x
+ * @param {number} y
+ * @returns {Hovered | null}
+ */
 export function at(x, y) {
   const line = Rows.lineAtY(y), message = Links.near(x, y, 4), below = line && line.row >= 0 ? onRow(line, x, y) : null;
-  if (message && !(below?.kind === "instant" && Math.abs(x - below.x0) <= 3)) return { kind: "message", ...message, row: message.link.from };
-  return below ?? (line ? { kind: line.type, row: -1, host: line.host, line } : null);
+  if (message && !(below?.kind === "instant" && Math.abs(x - below.x0) <= 3)) return /** @type {any} */ ({ kind: "message", ...message, row: message.link.from });
+  return below ?? (line ? /** @type {any} */ ({ kind: line.type, row: -1, host: line.host, line }) : null);
 }
 
+/**
+ * @param {Line} line
+ * @param {number} x
+ * @param {number} y
+ * @returns {Hovered}
+ */
 function onRow(line, x, y) {
   const top = line.y - Rows.scrolled, places = Runs.under(line.row, x), base = { row: line.row, host: line.host, line, at: places[0].at };
   for (const lane of line.lanes) {
     if (y < top + lane.y - 1 || y > top + lane.y + lane.h) continue;
     for (const { at: instant, clock } of places) {
       const found = inLane(lane, instant, clock, line.host);
-      if (found) return { ...base, at: instant, ...found, y: top + lane.y, h: lane.h, lane };
+      if (found) return /** @type {any} */ ({ ...base, at: instant, ...found, y: top + lane.y, h: lane.h, lane });
     }
   }
-  return { kind: "row", ...base };
+  return /** @type {any} */ ({ kind: "row", ...base });
 }
 
+/**
+ * @param {number} host
+ * @param {number} instant
+ */
 function tileAt(host, instant) {
   const level = Lanes.levelFor(View.perPixel());
   return Data.best(host, level, Math.floor(instant / (2 ** level * Decode.Bins)));
 }
 
+/**
+ * @param {DrawnLane} lane
+ * @param {number} instant
+ * @param {number} clock
+ * @param {number} host
+ */
 function inLane(lane, instant, clock, host) {
-  const tile = tileAt(host, instant), data = tile?.lanes.get(lane.lane), per = View.perPixel();
-  if (!data) return null;
-  const hidden = App.hidden.classes, box = (a, b) => ({ x0: View.x(a, clock), x1: View.x(b, clock) });
+  const tile = tileAt(host, instant), data = tile?.lanes.get(lane.lane ?? -1), per = View.perPixel();
+  if (!tile || !data) return null;
+  const hidden = App.hidden.classes, box = (/** @type {any} */ a, /** @type {any} */ b) => ({ x0: View.x(a, clock), x1: View.x(b, clock) });
   if (data.mode === Decode.Slices) {
     // The last that began; and one too short to be hit, if the pointer is close.
     const i = Lanes.after(data.at, data.n, instant + 1) - 1;
@@ -77,9 +102,16 @@ function inLane(lane, instant, clock, host) {
   return { kind: "many", count: data.count[i], class: data.name[i], busy: data.busy ? data.busy[i] / 255 : null, ...many };
 }
 
+/**
+ * @param {Hovered | null} a
+ * @param {Hovered | null} b
+ */
 const same = (a, b) => a?.kind === b?.kind && a?.row === b?.row && a?.event === b?.event && a?.begin === b?.begin && a?.x0 === b?.x0;
 
-// hover takes what is now under the pointer.
+/**
+ * hover takes what is now under the pointer.
+ * @param {Hovered | null} found
+ */
 export function hover(found) {
   if (same(found, hit)) { hit = found; return place(); }
   hit = found;
@@ -87,12 +119,15 @@ export function hover(found) {
   asked++;
   tell();
   App.emit("hover", hit);
-  if (hit?.event >= 0) {
-    const mine = asked;
-    timer = setTimeout(() => Data.events(hit.event, 1).then(([event]) => { if (mine === asked && event) fields(event); }).catch(() => {}), 90);
+  if (hit && hit.event >= 0) {
+    const mine = asked, { event: number } = hit;
+    timer = setTimeout(() => Data.events(number, 1).then(([event]) => { if (mine === asked && event) fields(event); }).catch(() => {}), 90);
   }
 }
 
+/**
+ * @param {[term: string, value: unknown][]} list
+ */
 const texts = (list) => {
   const dl = make("dl");
   for (const [term, value] of list) if (value !== "" && value !== null && value !== undefined) dl.append(make("dt", "", term), make("dd", "", String(value)));
@@ -101,7 +136,10 @@ const texts = (list) => {
 
 export const verdictNames = ["in order", "received within a step of the stamps before it was sent", "quicker than the least delay", "received before it was sent, within the bounds: undecidable", "received before it was sent, beyond the bounds: certain"];
 
-// interval is how long a message can truly have been on the way.
+/**
+ * interval is how long a message can truly have been on the way.
+ * @param {{ link: Link, at: number, delay: number }} options
+ */
 export function interval({ link, at, delay }) {
   const [c, d] = [App.clockOf(link.from, at), App.clockOf(link.to, at + delay)];
   const s = View.happened(c, at), r = View.happened(d, at + delay);
@@ -111,17 +149,22 @@ export function interval({ link, at, delay }) {
 
 function tell() {
   const kinds = ["slice", "instant", "value", "values", "many", "message"];
-  tip.hidden = !hit || !kinds.includes(hit.kind);
-  if (tip.hidden) return;
+  if (!hit || !kinds.includes(hit.kind)) {
+    tip.hidden = true;
+    return;
+  }
+  tip.hidden = false;
   tip.className = hit.verdict ? Links.kinds[hit.verdict] : "";
   const about = Data.about, name = hit.class !== undefined ? App.className(hit.class) : "";
-  const lead = make("div", "lead"), list = [];
+  const lead = make("div", "lead");
+  /** @type {[term: string, value: unknown][]} */
+  const list = [];
   if (hit.class !== undefined) {
     const swatch = make("span", "swatch");
     swatch.style.background = Colors.css(hit.class);
     lead.append(swatch);
   }
-  const place_ = (row) => `${App.hostOf(row).name} · ${about.rows[row].name}`;
+  const place_ = (/** @type {number} */ row) => `${App.hostOf(row).name} · ${about.rows[row].name}`;
   if (hit.kind === "message") {
     const single = hit.delay !== undefined;
     lead.append(single ? "message" : `${Time.grouped(hit.n)} message${hit.n === 1 ? "" : "s"}, the worst of them:`);
@@ -148,11 +191,18 @@ function tell() {
   place();
 }
 
+/**
+ * @param {number} v
+ */
 const number = (v) => (Number.isInteger(v) ? Time.grouped(v) : String(Number(v.toPrecision(7))));
 
+/**
+ * @param {TimelineEvent} event
+ */
 function fields(event) {
   const all = event.fields ?? [];
   if (!all.length || tip.hidden) return;
+  /** @type {[term: string, value: unknown][]} */
   const list = all.slice(0, 6).map(([name, value]) => [name, value.length > 160 ? `${value.slice(0, 160)}…` : value]);
   if (all.length > 6) list.push(["…", `${all.length - 6} more`]);
   tip.append(texts(list));
@@ -167,7 +217,10 @@ function place() {
   tip.style.transform = `translate(${Math.round(Math.max(4, px + w > innerWidth - 6 ? px - w - 28 : px))}px, ${Math.round(Math.max(4, py + h > innerHeight - 6 ? py - h - 30 : py))}px)`;
 }
 
-// outline draws around what is under the pointer.
+/**
+ * outline draws around what is under the pointer.
+ * @param {CanvasRenderingContext2D} o
+ */
 export function outline(o) {
   if (!hit || hit.x0 === undefined) return;
   const { theme } = Colors;

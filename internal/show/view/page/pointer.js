@@ -5,6 +5,7 @@
 //   drag             moves the view; with Shift measures; with Alt, or along the ruler, zooms to the stretch
 //   click            selects (a); with Shift selects the second (b); double click zooms to a slice
 
+import { byId, canvasById } from "./dom.js";
 import { App } from "./app.js";
 import * as Colors from "./colors.js";
 import * as Jump from "./jump.js";
@@ -14,11 +15,16 @@ import * as Runs from "./runs.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
-const over = document.getElementById("over");
-const ruler = document.getElementById("ruler");
-export const cursor = { x: null, y: null };
+/** @import { Hovered, Place } from "./types.js" */
+
+const over = canvasById("over");
+const ruler = canvasById("ruler");
+/** @type {{ x: number | null, y: number }} */
+export const cursor = { x: null, y: 0 }; // x is null while the pointer is elsewhere
 const down = new Map();
+/** @type {any} */
 let drag = null;
+/** @type {any} */
 let stretch = null;
 
 export function open() {
@@ -32,19 +38,25 @@ export function open() {
   }
   over.addEventListener("dblclick", twice);
   ruler.addEventListener("dblclick", () => View.fit());
-  document.getElementById("names").addEventListener("wheel", (e) => { if (e.ctrlKey) { e.preventDefault(); wheel(e); } }, { passive: false });
+  byId("names").addEventListener("wheel", (e) => { if (e.ctrlKey) { e.preventDefault(); wheel(e); } }, { passive: false });
   App.overlay(drawStretch);
 }
 
+/**
+ * @param {MouseEvent} e
+ */
 const place = (e) => ({ x: e.clientX - View.plot.left, y: e.clientY - View.plot.top });
 
 function leave() {
-  cursor.x = cursor.y = null;
+  cursor.x = null;
   Pick.hover(null);
   App.redraw(2);
 }
 
-// point is what a place stands for: an instant on a row, and the event that is drawn there if there is one.
+/**
+ * point is what a place stands for: an instant on a row, and the event that is drawn there if there is one.
+ * @param {{ x: number, y: number }} options
+ */
 function point({ x, y }) {
   const hit = Pick.at(x, y), line = Rows.lineAtY(y), row = line ? line.row : -1;
   const here = row >= 0 ? Runs.under(row, x)[0] : null, clock = here?.clock ?? (line ? Rows.clockOfHost(line.host) : -1);
@@ -52,19 +64,29 @@ function point({ x, y }) {
   return { x, y, row, clock, host: line?.host ?? -1, at: exact ? (nearEnd(hit, x) ? hit.begin + hit.length : hit.begin) : Math.round(here?.at ?? View.at(x, clock)), event: exact ? hit.event : -1 };
 }
 
-// nearEnd says that the end of a slice is meant rather than its begin.
+/**
+ * nearEnd says that the end of a slice is meant rather than its begin.
+ * @param {Hovered} hit
+ * @param {number} x
+ */
 const nearEnd = (hit, x) => hit.length !== undefined && Math.abs(x - hit.x1) < Math.abs(x - hit.x0);
 
+/**
+ * @param {PointerEvent} e
+ */
 function press(e) {
   if (e.button !== 0 && e.button !== 1) return;
   e.preventDefault();
-  e.currentTarget.setPointerCapture(e.pointerId);
+  /** @type {Element} */ (e.currentTarget).setPointerCapture(e.pointerId);
   down.set(e.pointerId, place(e));
   const here = place(e), kind = e.currentTarget === ruler || e.altKey ? "stretch" : e.shiftKey ? "measure" : "pan";
   drag = { kind, ...here, moved: false, target: e.currentTarget, start: kind === "measure" ? point(here) : null };
   over.focus({ preventScroll: true });
 }
 
+/**
+ * @param {PointerEvent} e
+ */
 function move(e) {
   const here = place(e), before = down.get(e.pointerId);
   cursor.x = here.x;
@@ -82,6 +104,10 @@ function move(e) {
   App.redraw(2);
 }
 
+/**
+ * @param {Place} before
+ * @param {Place} here
+ */
 function dragged(before, here) {
   Pick.hover(null);
   if (drag.kind === "measure") App.emit("measure", drag.start, point(here), { done: false });
@@ -93,14 +119,22 @@ function dragged(before, here) {
   }
 }
 
+/**
+ * @param {number} id
+ * @param {Place} before
+ * @param {Place} here
+ */
 function pinch(id, before, here) {
-  const other = [...down].find(([key]) => key !== id)[1], was = Math.abs(before.x - other.x), is = Math.abs(here.x - other.x);
+  const other = [...down].filter(([key]) => key !== id)[0][1], was = Math.abs(before.x - other.x), is = Math.abs(here.x - other.x);
   drag.moved = true;
   if (was > 8 && is > 8) View.zoom(was / is, (here.x + other.x) / 2);
   View.pan((before.x - here.x) / 2 / View.plot.width);
   Rows.scrollBy((before.y - here.y) / 2);
 }
 
+/**
+ * @param {PointerEvent} e
+ */
 function release(e) {
   const one = drag, here = place(e);
   down.delete(e.pointerId);
@@ -116,10 +150,14 @@ function release(e) {
 }
 
 function zoomTo() {
-  const [a, b] = stretch.map((x) => View.state.from + x * View.perPixel());
+  const [a, b] = stretch.map((/** @type {any} */ x) => View.state.from + x * View.perPixel());
   App.setView(Math.min(a, b), Math.max(a, b), { animate: true });
 }
 
+/**
+ * @param {any} here
+ * @param {boolean} second
+ */
 async function click(here, second) {
   if (document.body.classList.contains("measuring")) return App.emit("measure", point(here), null, { done: false });
   const hit = Pick.at(here.x, here.y), which = second ? "b" : "a";
@@ -131,8 +169,8 @@ async function click(here, second) {
   if (hit.row >= 0) Rows.focus(hit.row, false);
   if (hit.event >= 0) return App.select(hit.event, which);
   if (hit.kind === "many") {
-    const item = await Jump.near(hit.host, hit.lane.lane, hit.at);
-    if (item?.event >= 0) return App.select(item.event, which);
+    const item = await Jump.near(hit.host, hit.lane.lane ?? -1, hit.at);
+    if (item && item.event >= 0) return App.select(item.event, which);
   }
   if (!second && (hit.kind === "row" || hit.kind === "host" || hit.kind === "kind")) {
     App.select(null, "a");
@@ -140,6 +178,9 @@ async function click(here, second) {
   }
 }
 
+/**
+ * @param {MouseEvent} e
+ */
 function twice(e) {
   const here = place(e), hit = Pick.at(here.x, here.y);
   if (hit?.kind === "slice" && hit.length > 0) {
@@ -148,6 +189,9 @@ function twice(e) {
   } else View.zoom(0.25, here.x, true);
 }
 
+/**
+ * @param {WheelEvent} e
+ */
 function wheel(e) {
   e.preventDefault();
   const unit = e.deltaMode === 1 ? 18 : e.deltaMode === 2 ? 400 : 1, here = place(e);
@@ -164,6 +208,9 @@ export function hoverAt() {
   Pick.hover(Pick.at(cursor.x, cursor.y));
 }
 
+/**
+ * @param {CanvasRenderingContext2D} o
+ */
 function drawStretch(o) {
   if (!stretch) return;
   const [a, b] = [Math.min(...stretch), Math.max(...stretch)];

@@ -2,13 +2,21 @@
 // list of terms that must all hold, and then asked of events one by one. show/index has the same language in Go for what
 // `meridian view` serves; show/index/testdata/search.json holds both to the same answers.
 
+/** @import { Searched, Term, Word } from "./types.js" */
+
 const operators = ["!=", "<=", ">=", "=", "<", ">", ":"];
 const blanks = " \t\n\r";
 
-// fold maps the letters of ASCII only: what other letters have as small ones differs between languages and versions.
+/**
+ * fold maps the letters of ASCII only: what other letters have as small ones differs between languages and versions.
+ * @param {string} text
+ */
 const fold = (text) => text.replace(/[A-Z]+/g, (s) => s.toLowerCase());
 
-// number reads an integer as a BigInt, exactly, and a decimal as a Number; null is no number.
+/**
+ * number reads an integer as a BigInt, exactly, and a decimal as a Number; null is no number.
+ * @param {string} text
+ */
 export function number(text) {
   if (/^[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)$/.test(text)) {
     const n = BigInt(text.replace(/^[+-]/, ""));
@@ -21,14 +29,22 @@ export function number(text) {
   return null;
 }
 
-// compare orders two numbers: exactly if both are integers, else as doubles.
+/**
+ * compare orders two numbers: exactly if both are integers, else as doubles.
+ * @param {number | bigint} a
+ * @param {number | bigint} b
+ */
 function compare(a, b) {
   if (typeof a !== typeof b) [a, b] = [Number(a), Number(b)];
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-// lex cuts a query into words; a word is a list of pieces, of which the quoted ones stand for themselves.
+/**
+ * lex cuts a query into words; a word is a list of pieces, of which the quoted ones stand for themselves.
+ * @param {string} text
+ */
 function lex(text) {
+  /** @type {(Word | "|")[]} */
   const words = [];
   for (let i = 0; i < text.length;) {
     if (blanks.includes(text[i])) {
@@ -40,7 +56,9 @@ function lex(text) {
       i++;
       continue;
     }
-    let plain = "", operator = "", left = null, quoted = false, negated = false;
+    let plain = "", operator = "", quoted = false, negated = false;
+    /** @type {string | null} */
+    let left = null;
     if (text[i] === "-" && i + 1 < text.length && !(blanks + "|").includes(text[i + 1])) {
       negated = true;
       i++;
@@ -57,6 +75,7 @@ function lex(text) {
         i++;
         continue;
       }
+      /** @type {string | undefined} */
       const found = left === null && plain !== "" ? operators.find((o) => text.startsWith(o, i)) : undefined;
       if (found) {
         [left, plain, operator, quoted] = [plain, "", found, false];
@@ -70,6 +89,9 @@ function lex(text) {
   return words;
 }
 
+/**
+ * @param {Word} word
+ */
 function term(word) {
   const { negated, field, operator, value, quoted } = word;
   if (field === null) {
@@ -83,11 +105,15 @@ function term(word) {
   return { negated, field, operator, text: operator === ":" ? fold(value) : value, number: n };
 }
 
-// parse returns alternatives of terms, or throws an Error that a person can read.
+/**
+ * parse returns alternatives of terms, or throws an Error that a person can read.
+ * @param {string} text
+ */
 export function parse(text) {
+  /** @type {Term[][]} */
   const alternatives = [[]];
   for (const word of lex(text)) {
-    if (word === "|") alternatives.push([]);
+    if (typeof word === "string") alternatives.push([]);
     else alternatives[alternatives.length - 1].push(term(word));
   }
   if (alternatives.some((terms) => terms.length === 0)) {
@@ -96,28 +122,41 @@ export function parse(text) {
   return alternatives;
 }
 
-// fulfils says whether one value is as a term wants it.
+/**
+ * fulfils says whether one value is as a term wants it.
+ * @param {Term} options
+ * @param {string} value
+ */
 function fulfils({ operator, text, number: wanted }, value) {
   if (operator === ":") return fold(value).includes(text);
   const is = wanted === null ? null : number(value);
   if (operator === "=" || operator === "!=") {
-    const same = is !== null ? compare(is, wanted) === 0 : value === text;
+    const same = is !== null ? compare(is, wanted ?? 0) === 0 : value === text;
     return same === (operator === "=");
   }
   if (is === null) return false;
-  const order = compare(is, wanted);
+  const order = compare(is, wanted ?? 0);
   return operator === "<" ? order < 0 : operator === "<=" ? order <= 0 : operator === ">" ? order > 0 : order >= 0;
 }
 
+/** @type {(keyof Searched)[]} */
 const own = ["name", "category", "host", "row"];
 
+/**
+ * @param {Term} term
+ * @param {Searched} event
+ */
 function holds(term, event) {
   const { field, negated } = term;
   const some = field === null
     ? fulfils(term, event.name) || event.fields.some(([, value]) => fulfils(term, value))
-    : (own.includes(field) && fulfils(term, event[field])) || event.fields.some(([name, value]) => name === field && fulfils(term, value));
+    : own.some((name) => name === field && fulfils(term, /** @type {string} */ (event[name]))) || event.fields.some(([name, value]) => name === field && fulfils(term, value));
   return some !== negated;
 }
 
-// matches asks a parsed query of an event {name, category, host, row, fields: [[name, text], ...]}.
+/**
+ * matches asks a parsed query of an event {name, category, host, row, fields: [[name, text], ...]}.
+ * @param {Term[][]} alternatives
+ * @param {Searched} event
+ */
 export const matches = (alternatives, event) => alternatives.some((terms) => terms.every((t) => holds(t, event)));

@@ -8,6 +8,8 @@ import * as Colors from "./colors.js";
 import * as Lanes from "./lanes.js";
 import * as View from "./view.js";
 
+/** @import { Ribbon } from "./types.js" */
+
 const Unit = 256;
 const Most = 6 * Unit;
 const MaxSteps = 800;
@@ -18,10 +20,15 @@ let width = 0;
 export let alphas = new Uint8Array(0);
 let used = 0;
 let sum = new Int32Array(0);
+/** @type {Ribbon[]} */
 let list = [];
+/** @type {[line: number, y: number, h: number][]} */
 let bands = [];
 
-// begin forgets the ribbons of the frame before, for one of so many device pixels across.
+/**
+ * begin forgets the ribbons of the frame before, for one of so many device pixels across.
+ * @param {number} across
+ */
 export function begin(across) {
   alphas.fill(0, 0, used * width); // as wide as that frame was
   used = 0;
@@ -43,11 +50,23 @@ export function take() {
   return used++ * width;
 }
 
-// add notes a ribbon: from a height so far down that many pixels of the page, where it stands off its line by `from` at its top
-// and has leaned by `lean` more at its end.
+/**
+ * add notes a ribbon: from a height so far down that many pixels of the page, where it stands off its line by `from` at its top
+ * and has leaned by `lean` more at its end.
+ * @param {number} base
+ * @param {number} top
+ * @param {number} h
+ * @param {number} from
+ * @param {number} lean
+ */
 export const add = (base, top, h, from, lean) => list.push({ base, top, h, from, lean });
 
-// shed adds a ribbon's line, moved by some pixels, to the sum, or takes it away.
+/**
+ * shed adds a ribbon's line, moved by some pixels, to the sum, or takes it away.
+ * @param {number} base
+ * @param {number} moved
+ * @param {number} sign
+ */
 function shed(base, moved, sign) {
   const end = Math.min(width, width + moved);
   for (let x = Math.max(0, moved), i = base + x - moved; x < end; x++, i++) sum[x] += sign * thick[alphas[i]];
@@ -79,13 +98,20 @@ export function prepare() {
   }
 }
 
+/**
+ * @param {number} y0
+ * @param {number} y1
+ */
 function band(y0, y1) {
   const base = Lanes.take(1), { pixels } = Lanes, color = Colors.faded(Colors.theme.packed.message, 0);
   for (let x = 0; x < width; x++) if (sum[x]) pixels[base + x] = color | opacity[Math.min(sum[x], Most)];
   bands.push([base / width, y0, y1 - y0]);
 }
 
-// draw puts them on a canvas, once all lines of the frame are uploaded.
+/**
+ * draw puts them on a canvas, once all lines of the frame are uploaded.
+ * @param {CanvasRenderingContext2D} g
+ */
 export function draw(g) {
   g.imageSmoothingEnabled = false;
   for (const [line, y, h] of bands) g.drawImage(Lanes.canvas, 0, line, width, 1, 0, y, width, h);

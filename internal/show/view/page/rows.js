@@ -1,6 +1,7 @@
 // rows: the column of names beside the plot, and what is scrolled to. Only the names in sight are elements; they form a
 // tree for keyboards and screen readers, in which one at a time takes the focus.
 
+import { byId, inputById } from "./dom.js";
 import { App } from "./app.js";
 import * as Dock from "./dock.js";
 import * as Draw from "./draw.js";
@@ -8,20 +9,33 @@ import * as Layout from "./layout.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
-const byId = (id) => document.getElementById(id);
+/** @import { About, Line, LineId } from "./types.js" */
+
+/**
+ * @param {string} id
+ */
+/** @type {Map<LineId, HTMLElement & { line: Line }>} */
 const shown = new Map(); // line id -> its element
 const expanded = new Set();
-let about = null;
+/** @type {About} */
+let about;
+/** @type {number[][]} */
 let clocks = [];
+/** @type {number[]} */
 export let order = [];
 let stale = true;
 let text = "";
+/** @type {LineId} */
 let focusedId = "h0";
+/** @type {any} */
 let moving = null;
 export let scrolled = 0;
 let room = 0;
 let wasSize = "";
 
+/**
+ * @param {About} facts
+ */
 export function open(facts) {
   about = facts;
   clocks = clocksOf();
@@ -36,9 +50,9 @@ export function open(facts) {
   names.addEventListener("pointerdown", press);
   names.addEventListener("focusin", (e) => { const line = lineAt(e); if (line && line.id !== focusedId) focusLine(line, false); });
   byId("scroll").addEventListener("scroll", () => { App.redraw(); }, { passive: true });
-  byId("filter").addEventListener("input", (e) => { text = e.target.value.trim(); stale = true; byId("scroll").scrollTop = 0; App.redraw(); });
-  byId("filter").addEventListener("keydown", (e) => {
-    if (e.key === "Escape") { e.target.value = text = ""; stale = true; byId("names").focus(); App.redraw(); }
+  inputById("filter").addEventListener("input", () => { text = inputById("filter").value.trim(); stale = true; byId("scroll").scrollTop = 0; App.redraw(); });
+  inputById("filter").addEventListener("keydown", (e) => {
+    if (e.key === "Escape") { inputById("filter").value = text = ""; stale = true; byId("names").focus(); App.redraw(); }
     if (e.key === "ArrowDown") { e.preventDefault(); focusLine(Layout.lines[0], true); }
     e.stopPropagation();
   });
@@ -50,7 +64,7 @@ export function open(facts) {
 // filter makes of words what a name must hold, all of them.
 function filter() {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return words.length ? (name) => { const low = name.toLowerCase(); return words.every((w) => low.includes(w)); } : null;
+  return words.length ? (/** @type {string} */ name) => { const low = name.toLowerCase(); return words.every((w) => low.includes(w)); } : null;
 }
 
 // place settles the layout and the sizes before a frame is drawn.
@@ -78,6 +92,7 @@ export function place() {
 
 // inSight lists the lines between the top and the bottom of the plot.
 export function inSight() {
+  /** @type {Line[]} */
   const list = [];
   if (!Layout.lines.length) return list;
   for (let i = Layout.find(scrolled); i < Layout.lines.length && Layout.lines[i].y < scrolled + View.plot.height; i++) list.push(Layout.lines[i]);
@@ -98,7 +113,7 @@ export function paint() {
   const names = byId("names"), seen = new Set(), pin = pinned();
   for (const line of [...inSight(), ...(pin ? [pin.line] : [])]) {
     let element = shown.get(line.id);
-    if (element?.line !== line) {
+    if (!element || element.line !== line) {
       const made = nameOf(line), focused = element?.contains(document.activeElement);
       if (element) element.replaceWith(made);
       else names.append(made);
@@ -109,7 +124,7 @@ export function paint() {
       shown.set(line.id, (element = made));
     }
     seen.add(line.id);
-    const top = pin?.line === line ? pin.top : line.y - scrolled;
+    const top = pin && pin.line === line ? pin.top : line.y - scrolled;
     element.style.transform = `translateY(${top}px)`;
     element.classList.toggle("pinned", pin?.line === line);
     element.tabIndex = line.id === focusedId ? 0 : -1;
@@ -122,9 +137,11 @@ export function paint() {
   }
 }
 
+/**
+ * @param {Line} line
+ */
 function nameOf(line) {
-  const { make } = Dock, element = make("div", `name ${line.type}`);
-  element.line = line;
+  const { make } = Dock, element = Object.assign(make("div", `name ${line.type}`), { line });
   element.id = `line-${line.id}`;
   element.setAttribute("role", "treeitem");
   element.setAttribute("aria-level", String(line.level));
@@ -153,13 +170,16 @@ function nameOf(line) {
   return element;
 }
 
-// bounds writes beside each host in sight how sure its instants are at the cursor.
+/**
+ * bounds writes beside each host in sight how sure its instants are at the cursor.
+ * @param {number} at
+ */
 export function bounds(at) {
   for (const [, element] of shown) {
     if (element.line.type !== "host") continue;
     const clock = clockOfHost(element.line.host), { low, high } = boundsOfHost(element.line.host, at);
     const { name, reference } = about.hosts[element.line.host], followed = name === reference && low === 0 && high === 0;
-    const words = clock < 0 ? "" : followed ? "reference" : Time.bound(low, high), place = element.lastChild;
+    const words = clock < 0 ? "" : followed ? "reference" : Time.bound(low, high), place = /** @type {HTMLElement} */ (element.lastChild);
     if (place.textContent !== words) {
       place.textContent = words;
       place.title = `by how much this host's instants may be off at the cursor: ${Time.margin(low, high)}`;
@@ -169,7 +189,7 @@ export function bounds(at) {
 
 // clocksOf lists for each host the clocks of its events, the one of most first; of a host without events, all.
 function clocksOf() {
-  const events = about.clocks.map(() => 0), lists = about.hosts.map(() => []);
+  const events = about.clocks.map(() => 0), /** @type {number[][]} */ lists = about.hosts.map(() => []);
   for (const r of about.rows) if (r.clock >= 0) events[r.clock] += r.events;
   about.clocks.forEach((c, i) => lists[c.host]?.push(i));
   return lists.map((list) => {
@@ -178,11 +198,21 @@ function clocksOf() {
   });
 }
 
+/**
+ * @param {number} host
+ */
 export const clockOfHost = (host) => clocks[host][0] ?? -1;
 
-// boundsOfHost holds for whichever of a host's clocks stamped an event.
+/**
+ * boundsOfHost holds for whichever of a host's clocks stamped an event.
+ * @param {number} host
+ * @param {number} at
+ */
 export function boundsOfHost(host, at) {
-  let low = 0, high = 0;
+  /** @type {number | null} */
+  let low = 0;
+  /** @type {number | null} */
+  let high = 0;
   for (const clock of clocks[host]) {
     const one = View.bounds(clock, at);
     low = low === null || one.low === null ? null : Math.max(low, one.low);
@@ -191,19 +221,32 @@ export function boundsOfHost(host, at) {
   return { low, high };
 }
 
-const lineAt = (e) => e.target.closest?.(".name")?.line ?? null;
+/**
+ * @param {Event} e
+ */
+const lineAt = (e) => /** @type {any} */ (e.target).closest?.(".name")?.line ?? null;
 
+/**
+ * @param {Line} line
+ * @param {boolean} [yes]
+ */
 export function fold(line, yes = !line.folded) {
   if (line.folds) App.setHidden("collapsed", line.id, yes);
   App.announce(`${line.name} ${yes ? "folded" : "unfolded"}`);
 }
 
-// foldAll folds every host, or unfolds all.
+/**
+ * foldAll folds every host, or unfolds all.
+ * @param {boolean} yes
+ */
 export function foldAll(yes) {
   if (!yes) [...App.hidden.collapsed].forEach((id) => App.setHidden("collapsed", id, false));
   else about.hosts.forEach((_, h) => App.setHidden("collapsed", `h${h}`, true));
 }
 
+/**
+ * @param {Line | null} line
+ */
 function expand(line) {
   if (!line || line.type !== "row") return;
   if (!expanded.delete(line.row)) expanded.add(line.row);
@@ -211,22 +254,29 @@ function expand(line) {
   App.redraw();
 }
 
+/**
+ * @param {MouseEvent} e
+ */
 function click(e) {
   const line = lineAt(e);
   if (!line) return;
-  if (e.target.className === "hide") return App.setHidden("rows", line.row, true);
-  if (e.target.className === "more") return expand(line);
-  if (e.target.className === "fold") return fold(line);
+  if (/** @type {Element} */ (e.target).className === "hide") return App.setHidden("rows", line.row, true);
+  if (/** @type {Element} */ (e.target).className === "more") return expand(line);
+  if (/** @type {Element} */ (e.target).className === "fold") return fold(line);
   focusLine(line, true);
 }
 
-// key is what people expect of a tree: up and down, left folds or goes up, right unfolds or goes down.
+/**
+ * key is what people expect of a tree: up and down, left folds or goes up, right unfolds or goes down.
+ * @param {KeyboardEvent} e
+ */
 function key(e) {
   place(); // what the key before this one changed
   const line = Layout.line(lineAt(e)?.id), at = Layout.lines.indexOf(line);
   if (at < 0) return;
-  const to = (n) => focusLine(Layout.lines[Math.max(0, Math.min(Layout.lines.length - 1, n))], true);
+  const to = (/** @type {number} */ n) => focusLine(Layout.lines[Math.max(0, Math.min(Layout.lines.length - 1, n))], true);
   const above = () => { let i = at; while (i > 0 && Layout.lines[i].level >= line.level) i--; return i; };
+  /** @type {Record<string, () => void>} */
   const actions = {
     ArrowDown: () => to(at + 1), ArrowUp: () => to(at - 1), Home: () => to(0), End: () => to(Layout.lines.length - 1),
     PageDown: () => to(at + 12), PageUp: () => to(at - 12),
@@ -241,6 +291,10 @@ function key(e) {
   e.stopPropagation();
 }
 
+/**
+ * @param {Line} line
+ * @param {number} by
+ */
 function shiftLine(line, by) {
   const among = Layout.siblings(line);
   App.setOrder(Layout.moved(order, line, among.indexOf(line) + by));
@@ -249,11 +303,14 @@ function shiftLine(line, by) {
   focusLine(Layout.line(line.id), true);
 }
 
+/**
+ * @param {PointerEvent} e
+ */
 function press(e) {
   const line = lineAt(e);
-  if (!line || line.type === "kind" || e.button || e.target.className !== "text") return;
+  if (!line || line.type === "kind" || e.button || /** @type {Element} */ (e.target).className !== "text") return;
   moving = { line, y: e.clientY, begun: false };
-  const move = (m) => {
+  const move = (/** @type {PointerEvent} */ m) => {
     if (!moving.begun && Math.abs(m.clientY - moving.y) < 5) return;
     moving.begun = true;
     document.body.classList.add("moving");
@@ -277,6 +334,10 @@ function press(e) {
   addEventListener("pointercancel", up);
 }
 
+/**
+ * @param {Line | null | undefined} line
+ * @param {boolean} take
+ */
 function focusLine(line, take) {
   if (!line) return;
   focusedId = line.id;
@@ -288,14 +349,20 @@ function focusLine(line, take) {
   App.redraw(2);
 }
 
-// show scrolls as little as it takes to see a line below the header of its host.
+/**
+ * show scrolls as little as it takes to see a line below the header of its host.
+ * @param {Line} line
+ */
 function show(line) {
   const scroll = byId("scroll"), head = line.type === "host" ? 0 : Layout.HostHeight;
   if (line.y - head < scroll.scrollTop) scroll.scrollTop = line.y - head;
   else if (line.y + line.h > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = Math.min(line.y - head, line.y + line.h - scroll.clientHeight);
 }
 
-// reveal unfolds what a row is folded into, and scrolls to it.
+/**
+ * reveal unfolds what a row is folded into, and scrolls to it.
+ * @param {number} row
+ */
 export function reveal(row) {
   const { host, kind } = about.rows[row];
   for (const id of [`h${host}`, `k${host}.${kind}`]) App.setHidden("collapsed", id, false);
@@ -305,23 +372,39 @@ export function reveal(row) {
   }
   App.setHidden("rows", row, false);
   App.setHidden("hosts", host, false);
-  if (filter() && !Layout.line(row)) { byId("filter").value = text = ""; stale = true; }
+  if (filter() && !Layout.line(row)) { inputById("filter").value = text = ""; stale = true; }
   place();
   const line = Layout.standsFor(row);
   if (line) show(line);
   App.redraw();
 }
 
+/**
+ * @param {number[]} rows
+ */
 export function setOrder(rows) { order = [...rows]; stale = true; }
 
 export function focused() { const line = Layout.line(focusedId); return line ? { row: line.row, host: line.host, line } : { row: -1, host: -1, line: null }; }
 
+/**
+ * @param {number} row
+ * @param {boolean} take
+ */
 export function focus(row, take) { const line = Layout.line(row) ?? Layout.standsFor(row); if (line) focusLine(line, take); }
 
+/**
+ * @param {number} row
+ */
 export function y(row) { const line = Layout.line(row); return line ? { top: line.y - scrolled, height: line.h } : null; }
 
+/**
+ * @param {number} row
+ */
 export function end(row) { const line = about.rows[row] ? Layout.standsFor(row) : null; return line ? line.y - scrolled + (line.type === "host" ? line.h / 2 : Math.min(line.h / 2, 12)) : null; }
 
+/**
+ * @param {number} y
+ */
 export function lineAtY(y) {
   const pin = pinned();
   if (pin && y < pin.top + pin.line.h) return pin.line;
@@ -329,6 +412,9 @@ export function lineAtY(y) {
   return line && y + scrolled < line.y + line.h ? line : null;
 }
 
+/**
+ * @param {number} y
+ */
 export function scrollBy(y) { byId("scroll").scrollTop += y; }
 
 export function overflows() { return Layout.height + 8 > View.plot.height; }

@@ -1,25 +1,38 @@
 // search: events by name, field and value, in the language of query.js. Answers come in pieces, so that the first are there
 // at once and a long search can be called off; what was found is marked on the rows, and listed.
 
+import { canvasById, context } from "./dom.js";
 import { App } from "./app.js";
 import { make, button, table, plural } from "./elements.js";
 import * as Query from "./query.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
+/** @import { Hit } from "./types.js" */
+
 const most = 10000; // hits that are kept
+/** @type {Hit[]} */
 export let hits = [];
 export let text = "";
+/** @type {{ over: boolean } | null} */
 let running = null;
-let list = null;
-let said = null;
-let box = null;
-let cancel = null;
+/** @type {any} */
+let list;
+/** @type {HTMLElement} */
+let said;
+/** @type {HTMLInputElement} */
+let box;
+/** @type {HTMLButtonElement} */
+let cancel;
 let current = -1;
 
 const hint = "name  field=value  field>5  host=web  \"two words\"  -not  a | b";
 
-// run searches; what an earlier search still brings is left alone.
+/**
+ * run searches; what an earlier search still brings is left alone.
+ * @param {string} query
+ * @param {{ quiet?: boolean }} [options1]
+ */
 export async function run(query, { quiet = false } = {}) {
   if (running) running.over = true;
   const mine = running = { over: false };
@@ -38,7 +51,7 @@ export async function run(query, { quiet = false } = {}) {
   }
   try {
     Query.parse(text);
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     box.setAttribute("aria-invalid", "true");
     said.textContent = `That is no search: ${error.message}.`;
     running = null;
@@ -62,7 +75,7 @@ export async function run(query, { quiet = false } = {}) {
       if (next < 0 || !(next > after)) break;
       after = next;
     }
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     failed = `The search failed: ${error.message}. `;
   }
   if (running !== mine) return;
@@ -75,6 +88,9 @@ export async function run(query, { quiet = false } = {}) {
   App.redraw();
 }
 
+/**
+ * @param {number} i
+ */
 async function go(i) {
   if (!hits[i]) return;
   current = i;
@@ -84,7 +100,10 @@ async function go(i) {
   await App.select(hits[i].event, "a").catch(() => {});
 }
 
-// next goes to the hit behind the current one, else behind the middle of the view.
+/**
+ * next goes to the hit behind the current one, else behind the middle of the view.
+ * @param {number} step
+ */
 export function next(step) {
   if (!hits.length) return void App.announce(text ? "nothing found" : "search for something first");
   if (current < 0) {
@@ -95,7 +114,10 @@ export function next(step) {
   return go((current + step + hits.length) % hits.length);
 }
 
-// draw marks hits with small triangles at the top of their rows: no more than one for a pixel of a row.
+/**
+ * draw marks hits with small triangles at the top of their rows: no more than one for a pixel of a row.
+ * @param {CanvasRenderingContext2D} ctx
+ */
 function draw(ctx) {
   if (!hits.length) return;
   const { plot, theme } = App, seen = new Set();
@@ -124,10 +146,11 @@ function draw(ctx) {
 }
 
 // minimap marks hits over the map of all: a canvas of its own that lies on it and lets the pointer through.
+/** @type {HTMLCanvasElement | null} */
 let over = null;
 let drawn = "";
 function minimap() {
-  const map = document.getElementById("minimap");
+  const map = canvasById("minimap");
   if (!hits.length && !over) return;
   if (!over) {
     over = make("canvas", { class: "hits", "aria-hidden": "true" });
@@ -140,7 +163,7 @@ function minimap() {
   Object.assign(over.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
   over.width = Math.max(1, Math.round(box.width * ratio));
   over.height = Math.max(1, Math.round(box.height * ratio));
-  const g = over.getContext("2d"), [first, last] = View.whole(), seen = new Set();
+  const g = context(over), [first, last] = View.whole(), seen = new Set();
   g.scale(ratio, ratio);
   g.fillStyle = theme.accent;
   for (const h of hits) {
@@ -161,7 +184,7 @@ export function start() {
   said = make("output", { class: "said", "aria-live": "polite" });
   cancel = button("cancel", () => { if (running) running.over = true; }, { hidden: true });
   list = table({
-    caption: "Found events", rows: [], empty: "", pick: (hit) => go(hits.indexOf(hit)),
+    caption: "Found events", rows: /** @type {Hit[]} */ ([]), empty: "", pick: (hit) => go(hits.indexOf(hit)),
     columns: [
       { title: "time", text: (h) => Time.since(h.at), value: (h) => h.at },
       { title: "name", text: (h) => App.className(h.class), value: (h) => App.className(h.class) },
@@ -169,7 +192,7 @@ export function start() {
       { title: "row", text: (h) => App.about.rows[h.row].name, value: (h) => App.about.rows[h.row].name },
     ],
   });
-  const form = make("form", { class: "buttons", role: "search", onsubmit: (e) => {
+  const form = make("form", { class: "buttons", role: "search", onsubmit: (/** @type {any} */ e) => {
     e.preventDefault();
     if (box.value.trim() === text && hits.length) next(1);
     else run(box.value);

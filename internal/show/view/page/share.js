@@ -12,7 +12,12 @@ import { make, button } from "./elements.js";
 import * as Elements from "./elements.js";
 import * as Search from "./search.js";
 
-// ranges writes numbers as they come, those that follow one another as "from-to".
+/** @import { About, Limits, SharedState } from "./types.js" */
+
+/**
+ * ranges writes numbers as they come, those that follow one another as "from-to".
+ * @param {number[]} numbers
+ */
 export function ranges(numbers) {
   const parts = [];
   for (let i = 0; i < numbers.length;) {
@@ -24,7 +29,11 @@ export function ranges(numbers) {
   return parts.join(",");
 }
 
-// unranged reads them back; numbers that are not below `limit`, and those that came before, are left out.
+/**
+ * unranged reads them back; numbers that are not below `limit`, and those that came before, are left out.
+ * @param {string} text
+ * @param {number} limit
+ */
 export function unranged(text, limit) {
   const found = new Set();
   for (const part of text.split(",")) {
@@ -35,32 +44,45 @@ export function unranged(text, limit) {
   return [...found];
 }
 
-// plain undoes what a kind of rows in "fold" was written with; what is damaged is nothing.
+/**
+ * plain undoes what a kind of rows in "fold" was written with; what is damaged is nothing.
+ * @param {string} text
+ */
 function plain(text) {
   try { return decodeURIComponent(text); } catch { return ""; }
 }
 
+/** @type {("hosts" | "rows" | "classes" | "links")[]} */
 const kinds = ["hosts", "rows", "classes", "links"];
 
-// identity is short and the same for the same timeline, served or in a file: of its hosts and from when to when it is.
+/**
+ * identity is short and the same for the same timeline, served or in a file: of its hosts and from when to when it is.
+ * @param {Pick<About, "hosts" | "origin" | "span" | "live">} options
+ */
 export function identity({ hosts, origin, span, live }) {
   const text = [origin, live ? "" : span, ...hosts.map((h) => h.name)].join("\u0000");
-  const hash = (h) => { for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193); return ((h ^ (h >>> 15)) >>> 0).toString(36); };
+  const hash = (/** @type {number} */ h) => { for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193); return ((h ^ (h >>> 15)) >>> 0).toString(36); };
   return hash(0x811c9dc5) + hash(0x1b873593);
 }
 
-// idOf is the timeline that a text says it is of; "" where it does not.
+/**
+ * idOf is the timeline that a text says it is of; "" where it does not.
+ * @param {string} text
+ */
 export const idOf = (text) => (new URLSearchParams(text.replace(/^#/, "")).get("id") ?? "").slice(0, 100);
 
-// write makes the text of a state {id, from, to, raw, a, b: numbers of events or null, hidden: {hosts, ...: numbers},
-// collapsed: texts, order: rows or null if it is the natural one, q}.
+/**
+ * write makes the text of a state {id, from, to, raw, a, b: numbers of events or null, hidden: {hosts, ...: numbers},
+ * collapsed: texts, order: rows or null if it is the natural one, q}.
+ * @param {SharedState} state
+ */
 export function write(state) {
   const list = new URLSearchParams();
   list.set("v", "1");
   if (state.id) list.set("id", state.id);
-  list.set("t", `${Math.round(state.from * 1000) / 1000},${Math.round(state.to * 1000) / 1000}`);
+  list.set("t", `${Math.round((state.from ?? 0) * 1000) / 1000},${Math.round((state.to ?? 0) * 1000) / 1000}`);
   if (state.raw) list.set("raw", "1");
-  for (const end of ["a", "b"]) if (state[end] !== null && state[end] !== undefined) list.set(end, String(state[end]));
+  for (const end of /** @type {("a" | "b")[]} */ (["a", "b"])) if (state[end] !== null && state[end] !== undefined) list.set(end, String(state[end]));
   for (const kind of kinds) if (state.hidden[kind]?.length) list.set(kind, ranges([...state.hidden[kind]].sort((x, y) => x - y)));
   if (state.collapsed?.length) list.set("fold", state.collapsed.map(encodeURIComponent).join(","));
   if (state.order) list.set("order", ranges(state.order));
@@ -68,13 +90,17 @@ export function write(state) {
   return list.toString().replaceAll("%2C", ",");
 }
 
-// read makes a state of such a text, within limits {events, hosts, rows, classes, links}; null is no state of ours.
+/**
+ * read makes a state of such a text, within limits {events, hosts, rows, classes, links}; null is no state of ours.
+ * @param {string} text
+ * @param {Limits} limits
+ */
 export function read(text, limits) {
   const list = new URLSearchParams(text.replace(/^#/, ""));
   if (list.get("v") !== "1") return null;
   const [from, to] = (list.get("t") ?? "").split(",").map(Number);
-  const event = (name) => (/^\d{1,15}$/.test(list.get(name) ?? "") && Number(list.get(name)) < limits.events ? Number(list.get(name)) : null);
-  const order = list.has("order") ? unranged(list.get("order"), limits.rows) : null;
+  const event = (/** @type {string} */ name) => (/^\d{1,15}$/.test(list.get(name) ?? "") && Number(list.get(name)) < limits.events ? Number(list.get(name)) : null);
+  const order = list.has("order") ? unranged(list.get("order") ?? "", limits.rows) : null;
   return {
     from: Number.isFinite(from) && Number.isFinite(to) && from < to ? from : null, to: Number.isFinite(from) && Number.isFinite(to) && from < to ? to : null,
     raw: list.get("raw") === "1", a: event("a"), b: event("b"),
@@ -124,8 +150,8 @@ async function restore() {
     for (const id of [...App.hidden.collapsed]) if (!folded.has(id)) App.setHidden("collapsed", id, false);
     for (const id of folded) App.setHidden("collapsed", id, true);
     App.setRaw(s.raw);
-    if (s.from !== null) App.setView(s.from, s.to);
-    for (const end of ["a", "b"]) if (s[end] !== null) await App.select(s[end], end).catch(() => {});
+    if (s.from !== null && s.to !== null) App.setView(s.from, s.to);
+    for (const end of /** @type {("a" | "b")[]} */ (["a", "b"])) if (s[end] !== null) await App.select(s[end], end).catch(() => {});
     if (s.q) Search.run(s.q, { quiet: true });
   } finally {
     restoring = false;
@@ -134,11 +160,11 @@ async function restore() {
 
 export function start() {
   const dialog = Elements.dialog("Share this view", { id: "share" });
-  const { served } = App.data;
+  const served = App.data.served();
   const address = make("input", { type: "text", readOnly: true, "aria-label": served ? "this view, as text" : "link to this view" });
   const said = make("output", { class: "said", "aria-live": "polite" });
   const given = make("input", { type: "text", "aria-label": "a view that was shared", placeholder: "a view that was shared: #v=1&…", autocomplete: "off", spellcheck: false });
-  const open = (e) => {
+  const open = (/** @type {Event} */ e) => {
     e.preventDefault();
     const text = given.value.trim(), at = text.indexOf("#");
     if (!read(text.slice(Math.max(0, at)), limits())) { said.textContent = "That is no view: one begins with #v=1."; return; }

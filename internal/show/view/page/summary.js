@@ -12,6 +12,8 @@ import * as Decode from "./decode.js";
 import * as Lanes from "./lanes.js";
 import * as Runs from "./runs.js";
 
+/** @import { Line, Part, Piece, Sums, Tile } from "./types.js" */
+
 const MaxSums = 1200; // 12 KB each
 const parts = new WeakMap();
 const sums = new Map();
@@ -22,11 +24,14 @@ let busy = count;
 let best = count;
 let name = new Uint32Array(0);
 
-// partsOf groups the rows below a line by the clocks that they came by.
+/**
+ * partsOf groups the rows below a line by the clocks that they came by.
+ * @param {Pick<Line, "host" | "below">} line
+ */
 export function partsOf(line) {
   if (parts.has(line)) return parts.get(line);
   const groups = new Map(), { rows } = Data.about;
-  for (const row of line.below) {
+  for (const row of line.below ?? []) {
     const runs = Runs.of(row);
     if (!groups.has(runs)) groups.set(runs, { number: "", runs, lanes: new Map(), wide: 0, rows: [] });
     const part = groups.get(runs);
@@ -45,7 +50,10 @@ export function partsOf(line) {
   return list;
 }
 
-// number is the same for the same rows, however often they are laid out.
+/**
+ * number is the same for the same rows, however often they are laid out.
+ * @param {number[]} rows
+ */
 function number(rows) {
   let a = 0x811c9dc5, b = 0x9dc5811c; // FNV-1a, twice
   for (const row of rows) {
@@ -55,7 +63,10 @@ function number(rows) {
   return `${rows.length}.${a}.${b}`;
 }
 
-// begin takes over what is hidden, before the strips of a frame.
+/**
+ * begin takes over what is hidden, before the strips of a frame.
+ * @param {number} width
+ */
 export function begin(width) {
   const now = [...App.hidden.classes].join();
   if (now !== known) { known = now; sums.clear(); }
@@ -65,7 +76,11 @@ export function begin(width) {
   name = new Uint32Array(width);
 }
 
-// sum adds up the lanes of a part in the bins of a tile.
+/**
+ * sum adds up the lanes of a part in the bins of a tile.
+ * @param {Tile} tile
+ * @param {Part} part
+ */
 export function sum(tile, part) {
   const key = `${tile.key} ${part.number}`;
   let made = sums.get(key);
@@ -76,9 +91,13 @@ export function sum(tile, part) {
   return made;
 }
 
+/**
+ * @param {Tile} tile
+ * @param {Part} part
+ */
 function add(tile, part) {
   const { Bins } = Decode, made = { count: new Float32Array(Bins), busy: new Float32Array(Bins), name: new Uint32Array(Bins) }, most = new Float32Array(Bins);
-  const take = (b, share, c) => {
+  const take = (/** @type {any} */ b, /** @type {any} */ share, /** @type {any} */ c) => {
     made.busy[b] += share;
     if (share > most[b]) { most[b] = share; made.name[b] = c; }
   };
@@ -103,7 +122,12 @@ function add(tile, part) {
   return made;
 }
 
-// strip paints what is below a line on lines of pixels, and returns where they begin.
+/**
+ * strip paints what is below a line on lines of pixels, and returns where they begin.
+ * @param {Line} line
+ * @param {number} lines
+ * @param {number} level
+ */
 export function strip(line, lines, level) {
   const base = Lanes.take(lines), { width } = Lanes, list = partsOf(line);
   for (const all of [count, busy, best]) all.fill(0);
@@ -120,11 +144,21 @@ export function strip(line, lines, level) {
   return base;
 }
 
+/**
+ * @param {number} p
+ * @param {any} share
+ * @param {number} c
+ */
 function take(p, share, c) {
   busy[p] += share;
   if (share > best[p]) { best[p] = share; name[p] = c; }
 }
 
+/**
+ * @param {Piece} options
+ * @param {Sums} made
+ * @param {number} width
+ */
 function binned({ tile, from, to, k, x }, made, width) {
   const w = tile.width * k, origin = x + (tile.from - from) * k;
   const first = Math.max(0, Math.floor((from - tile.from) / tile.width)), last = Math.min(Decode.Bins, Math.ceil((to - tile.from) / tile.width));
@@ -138,6 +172,11 @@ function binned({ tile, from, to, k, x }, made, width) {
   }
 }
 
+/**
+ * @param {Piece} options
+ * @param {Part} part
+ * @param {number} width
+ */
 function exactly({ tile, from, to, k, x }, part, width) {
   for (const [number, first] of part.lanes) {
     const lane = tile.lanes.get(number);
@@ -155,6 +194,12 @@ function exactly({ tile, from, to, k, x }, part, width) {
   }
 }
 
+/**
+ * @param {number} base
+ * @param {number} width
+ * @param {number} lines
+ * @param {number} wide
+ */
 function paint(base, width, lines, wide) {
   const { pixels } = Lanes, { accent } = Colors.theme.packed, body = Colors.faded(accent, 90), edge = Colors.faded(accent, 190);
   let most = 0;

@@ -9,25 +9,47 @@ import * as Time from "./time.js";
 import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
+/** @import { Listed, Tile, TileLane } from "./types.js" */
+
 const most = 1000;
-let body = null;
-let said = null;
-let events = null;
-let messages = null;
+/** @type {HTMLElement} */
+let body;
+/** @type {HTMLElement} */
+let said;
+/** @type {any} */
+let events;
+/** @type {any} */
+let messages;
 let asked = 0;
 let open = false;
 
-// levelFor is the finest level of which two tiles cover a stretch.
+/**
+ * levelFor is the finest level of which two tiles cover a stretch.
+ * @param {number} from
+ * @param {number} to
+ * @param {number} top
+ */
 export const levelFor = (from, to, top) => Math.max(0, Math.min(top, Math.ceil(Math.log2(Math.max(1, (to - from) / 1024)))));
 
-// extent is from when to when an item is there: a slice, or a message, which may seem to be received before it was sent.
+/**
+ * extent is from when to when an item is there: a slice, or a message, which may seem to be received before it was sent.
+ * @param {TileLane} lane
+ * @param {number} i
+ */
 function extent(lane, i) {
   const at = lane.at[i], other = at + (lane.length?.[i] ?? lane.delay?.[i] ?? 0);
   return [Math.min(at, other), Math.max(at, other)];
 }
 
-// collect takes from lanes of a tile what lies in [from, to): exact items, and how many are only counted. want maps the
-// number of a lane to what stands for it (a row, a link); others are left out.
+/**
+ * collect takes from lanes of a tile what lies in [from, to): exact items, and how many are only counted. want maps the
+ * number of a lane to what stands for it (a row, a link); others are left out.
+ * @param {Tile} tile
+ * @param {number} from
+ * @param {number} to
+ * @param {Map<number, any>} want
+ * @param {Listed[]} list
+ */
 export function collect(tile, from, to, want, list) {
   let counted = 0;
   for (const lane of tile.lanes.values()) {
@@ -46,19 +68,28 @@ export function collect(tile, from, to, want, list) {
   return counted;
 }
 
-// stretches lists what of the timeline is in sight: in raw time another stretch by each clock.
+/**
+ * stretches lists what of the timeline is in sight: in raw time another stretch by each clock.
+ * @param {number} from
+ * @param {number} to
+ */
 function stretches(from, to) {
   if (!App.view.raw) return [[from, to]];
-  const list = Runs.all.map((r) => [Math.max(r.from, View.instantOf(r.clock, from, 1)), Math.min(r.to, View.instantOf(r.clock, to, 1))]).filter(([a, b]) => b > a);
+  const list = Runs.all.map((r) => /** @type {[number, number]} */ ([Math.max(r.from, View.instantOf(r.clock, from, 1)), Math.min(r.to, View.instantOf(r.clock, to, 1))])).filter(([a, b]) => b > a);
   return list.sort(([a], [b]) => a - b).reduce((joined, [a, b]) => {
     const last = joined[joined.length - 1];
     if (last && a <= last[1]) last[1] = Math.max(last[1], b);
     else joined.push([a, b]);
     return joined;
-  }, []);
+  }, /** @type {[number, number][]} */ ([]));
 }
 
-// inSight says that an item is drawn in [from, to), each end by its own row's clock.
+/**
+ * inSight says that an item is drawn in [from, to), each end by its own row's clock.
+ * @param {any} options
+ * @param {number} from
+ * @param {number} to
+ */
 function inSight({ of, lane, i }, from, to) {
   const [begin, end] = extent(lane, i), rows = of.row === undefined ? [of.from, of.to] : [of.row, of.row];
   const ends = lane.delay ? [View.shown(lane.at[i], App.clockOf(rows[0], lane.at[i])), View.shown(lane.at[i] + lane.delay[i], App.clockOf(rows[1], lane.at[i] + lane.delay[i]))]
@@ -66,9 +97,15 @@ function inSight({ of, lane, i }, from, to) {
   return Math.max(...ends) >= from && Math.min(...ends) < to;
 }
 
-// gather asks for the tiles of groups over the stretch, and sorts what they hold; an item of two tiles counts once.
+/**
+ * gather asks for the tiles of groups over the stretch, and sorts what they hold; an item of two tiles counts once.
+ * @param {any} groups
+ * @param {number} from
+ * @param {number} to
+ * @param {any} want
+ */
 async function gather(groups, from, to, want) {
-  const { top } = App.about, level = levelFor(from, to, top), width = 1024 * 2 ** level, list = [];
+  const { top } = App.about, level = levelFor(from, to, top), width = 1024 * 2 ** level, /** @type {any[]} */ list = [];
   let counted = 0;
   for (const [a, b] of stretches(from, to)) {
     const first = Math.max(0, Math.floor(a / width)), last = Math.max(first, Math.floor(Math.max(0, b) / width)), tiles = new Set();
@@ -84,6 +121,9 @@ async function gather(groups, from, to, want) {
   return { list: shown, counted };
 }
 
+/**
+ * @param {number} row
+ */
 const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host);
 
 async function fill() {
@@ -93,10 +133,13 @@ async function fill() {
   about.rows.forEach((r, row) => { if (shownRow(row)) for (const lane of r.lanes) lanes.set(lane.lane, { row, kind: lane.kind, name: lane.name }); });
   about.links.forEach((l) => { if (!App.hidden.links.has(l.lane) && shownRow(l.from) && shownRow(l.to)) links.set(l.lane, l); });
   const hosts = [...new Set([...lanes.values()].map((l) => about.rows[l.row].host))];
-  let found = null, sent = null;
+  /** @type {{ list: any[], counted: number }} */
+  let found;
+  /** @type {{ list: any[], counted: number }} */
+  let sent;
   try {
     [found, sent] = [await gather(hosts, from, to, lanes), await gather([about.hosts.length], from, to, links)];
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     if (mine === asked) said.textContent = `The tables cannot be had: ${error.message}`;
     return;
   }
@@ -104,17 +147,21 @@ async function fill() {
   found.list = found.list.filter(({ of, lane, i }) => of.kind === "counter" || !App.hidden.classes.has(lane.name?.[i]));
   events.update(found.list.slice(0, most));
   messages.update(sent.list.slice(0, most));
-  const more = (what, { list, counted }) => `${plural(Math.min(list.length, most), what)}${list.length > most || counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
+  const more = (/** @type {any} */ what, /** @type {any} */ { list, counted }) => `${plural(Math.min(list.length, most), what)}${list.length > most || counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
   said.textContent = `From ${Time.since(from)} to ${Time.since(to)}: ${more("event", found)}, ${more("message", sent)}.`;
 }
 
+/**
+ * @param {TileLane} lane
+ * @param {number} i
+ */
 const value = (lane, i) => (lane.value ? String(lane.value[i]) : lane.length ? App.duration(lane.length[i]) : "");
 
 export function start() {
   body = App.panel("tables", "Tables", { key: "t", hint: "what is in view, as tables" });
   said = make("output", { class: "said", "aria-live": "polite" });
-  const where = (row) => `${App.hostOf(row).name} · ${App.about.rows[row].name}`;
-  const pick = (x) => { App.select(x.lane.event[x.i], "a"); App.go({ at: x.at, row: x.of.row ?? x.of.from }); };
+  const where = (/** @type {number} */ row) => `${App.hostOf(row).name} · ${App.about.rows[row].name}`;
+  const pick = (/** @type {any} */ x) => { App.select(x.lane.event[x.i], "a"); App.go({ at: x.at, row: x.of.row ?? x.of.from }); };
   events = table({
     caption: "Events in view", rows: [], empty: "No events are shown one by one.", pick,
     columns: [

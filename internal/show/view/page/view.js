@@ -5,15 +5,24 @@
 import { App } from "./app.js";
 import * as Runs from "./runs.js";
 
+/** @import { About, Corner, Span } from "./types.js" */
+
 const Least = 8; // ns across the whole plot
 export const state = { from: 0, to: 1, raw: false };
 export const plot = { left: 0, top: 0, width: 1, height: 1 };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-let about = null;
+/** @type {About} */
+let about;
+/** @type {(Span & { was: Span }) | null} */
 let goal = null;
+/** @type {number | null} */
 let begun = null;
+/** @type {{ now: number, from: number, to: number, begun: number | null }} */
 let shift = { now: 0, from: 0, to: 0, begun: null };
 
+/**
+ * @param {About} facts
+ */
 export function open(facts) {
   about = facts;
   [state.from, state.to] = whole();
@@ -23,7 +32,7 @@ export function open(facts) {
 export function whole() {
   let from = 0, to = Math.max(about.span, 1);
   if (state.raw) {
-    const within = (at) => Math.max(0, Math.min(about.span, at));
+    const within = (/** @type {number} */ at) => Math.max(0, Math.min(about.span, at));
     const ends = Runs.all.flatMap(({ from, to, clock }) => [shownBy(clock, within(from), 1), shownBy(clock, within(to), 1)]);
     from = Math.min(...ends);
     to = Math.max(...ends, from + 1);
@@ -32,7 +41,11 @@ export function whole() {
   return [from - room, to + room];
 }
 
-// limit keeps a view within what there is, give or take, and no finer than a few ns.
+/**
+ * limit keeps a view within what there is, give or take, and no finer than a few ns.
+ * @param {number} from
+ * @param {number} to
+ */
 function limit(from, to) {
   const [first, last] = whole();
   let length = Math.max(Least, Math.min(to - from, (last - first) * 1.5)), middle = (from + to) / 2;
@@ -41,6 +54,11 @@ function limit(from, to) {
   return [middle - length / 2, middle + length / 2];
 }
 
+/**
+ * @param {number} from
+ * @param {number} to
+ * @param {boolean} animate
+ */
 export function set(from, to, animate) {
   [from, to] = limit(from, to);
   if (animate && !still.matches) {
@@ -53,7 +71,10 @@ export function set(from, to, animate) {
   App.emit("view", from, to);
 }
 
-// step moves what is on its way by one frame, and says whether it goes on.
+/**
+ * step moves what is on its way by one frame, and says whether it goes on.
+ * @param {number} now
+ */
 export function step(now) {
   let moving = false;
   if (goal) {
@@ -77,13 +98,20 @@ export function step(now) {
   return moving;
 }
 
+/**
+ * @param {boolean} raw
+ */
 export function setRaw(raw) {
   if (state.raw === Boolean(raw)) return;
   state.raw = Boolean(raw);
   shift = { now: shift.now, from: shift.now, to: raw ? 1 : 0, begun: 0 };
 }
 
-// locate finds the corner before an instant; corners are few, and sorted.
+/**
+ * locate finds the corner before an instant; corners are few, and sorted.
+ * @param {Corner[]} corners
+ * @param {number} at
+ */
 function locate(corners, at) {
   let low = 0, high = corners.length - 1;
   while (low < high) {
@@ -94,27 +122,49 @@ function locate(corners, at) {
   return low;
 }
 
-// value is straight between corners, and what the nearest says beyond them.
+/**
+ * value is straight between corners, and what the nearest says beyond them.
+ * @param {Corner[]} corners
+ * @param {number} at
+ * @param {number} column
+ */
 function value(corners, at, column) {
   const i = locate(corners, at), a = corners[i], b = corners[i + 1];
   if (!b || at <= a[0]) return a[column];
   return a[column] + (b[column] - a[column]) * ((at - a[0]) / (b[0] - a[0]));
 }
 
+/**
+ * @param {number} clock
+ */
 const cornersOf = (clock) => {
   const corners = clock >= 0 ? about.clocks[clock]?.corners : null;
   return corners?.length ? corners : null;
 };
 
+/**
+ * @param {number} clock
+ * @param {number} at
+ */
 export function offset(clock, at) {
   const corners = cornersOf(clock);
   return corners ? value(corners, at, 3) : 0;
 }
 
-// shownBy is where an instant is shown: part of the way to what the clock said while the switch is on its way.
+/**
+ * shownBy is where an instant is shown: part of the way to what the clock said while the switch is on its way.
+ * @param {number} clock
+ * @param {number} at
+ * @param {number} [part]
+ */
 const shownBy = (clock, at, part = shift.now) => (part && clock >= 0 ? at + part * offset(clock, at) : at);
 
-// instantOf is the instant shown at a place. A clock goes forward, so a few steps back by the offset converge.
+/**
+ * instantOf is the instant shown at a place. A clock goes forward, so a few steps back by the offset converge.
+ * @param {number} clock
+ * @param {number} shown
+ * @param {number} [part]
+ */
 export function instantOf(clock, shown, part = shift.now) {
   if (!part || clock < 0) return shown;
   let at = shown - part * offset(clock, shown);
@@ -122,14 +172,19 @@ export function instantOf(clock, shown, part = shift.now) {
   return at;
 }
 
-// pieces cuts [from, to) of the timeline where a clock bends, so that each piece [from, to, shown begin, shown end] is
-// straight to within a quarter of a pixel.
+/**
+ * pieces cuts [from, to) of the timeline where a clock bends, so that each piece [from, to, shown begin, shown end] is
+ * straight to within a quarter of a pixel.
+ * @param {number} clock
+ * @param {number} from
+ * @param {number} to
+ */
 export function pieces(clock, from, to) {
   const corners = shift.now ? cornersOf(clock) : null;
   if (!corners) return [[from, to, from, to]];
-  const list = [], fine = (state.to - state.from) / plot.width / 4;
+  const /** @type {[from: number, to: number, begin: number, end: number][]} */ list = [], fine = (state.to - state.from) / plot.width / 4;
   let begin = from, i = locate(corners, from) + 1;
-  const end = (at) => {
+  const end = (/** @type {number} */ at) => {
     list.push([begin, at, shownBy(clock, begin), shownBy(clock, at)]);
     begin = at;
   };
@@ -143,7 +198,11 @@ export function pieces(clock, from, to) {
   return list;
 }
 
-// bounds says by how much an instant of a clock may be early (low) or late (high): it truly lies in [at-low, at+high].
+/**
+ * bounds says by how much an instant of a clock may be early (low) or late (high): it truly lies in [at-low, at+high].
+ * @param {number} clock
+ * @param {number} at
+ */
 export function bounds(clock, at) {
   const corners = cornersOf(clock), facts = about.clocks[clock];
   if (clock < 0) return { low: 0, high: 0, known: false };
@@ -151,12 +210,22 @@ export function bounds(clock, at) {
   return { low: facts.low ? value(corners, at, 1) : null, high: facts.high ? value(corners, at, 2) : null, known: Boolean(facts.low && facts.high) };
 }
 
-// happened is bounds for an event, whose stamp stands for all that the clock showed until the next step.
+/**
+ * happened is bounds for an event, whose stamp stands for all that the clock showed until the next step.
+ * @param {number} clock
+ * @param {number} at
+ */
 export function happened(clock, at) {
   const { low, high } = bounds(clock, at), hidden = Math.max(0, ((clock < 0 ? about.step : about.clocks[clock]?.granularity) ?? 1) - 1);
   return { low, high: high === null ? null : high + hidden, hidden };
 }
 
+/**
+ * @param {number} left
+ * @param {number} top
+ * @param {number} width
+ * @param {number} height
+ */
 export function resize(left, top, width, height) {
   Object.assign(plot, { left, top, width: Math.max(1, width), height: Math.max(1, height) });
 }
@@ -170,12 +239,28 @@ export function moving() { return Boolean(goal) || shift.begun !== null; }
 
 export function part() { return shift.now; }
 
+/**
+ * @param {number} at
+ * @param {number} [clock]
+ */
 export const x = (at, clock = -1) => (shownBy(clock, at) - state.from) / (state.to - state.from) * plot.width;
 
+/**
+ * @param {number} x
+ * @param {number} [clock]
+ */
 export const at = (x, clock = -1) => instantOf(clock, state.from + x / plot.width * (state.to - state.from));
 
+/**
+ * @param {number} at
+ * @param {number} [clock]
+ */
 export const shown = (at, clock = -1) => shownBy(clock, at, state.raw ? 1 : 0);
 
+/**
+ * @param {number} clock
+ * @param {number} at
+ */
 export const recorded = (clock, at) => at + offset(clock, at);
 
 export function fit(animate = true) {
@@ -183,12 +268,21 @@ export function fit(animate = true) {
   App.setView(from, to, { animate });
 }
 
+/**
+ * @param {number} part
+ * @param {boolean} [animate]
+ */
 export function pan(part, animate = false) {
   const { from, to } = goal ?? state, by = part * (to - from);
   App.setView(from + by, to + by, { animate });
 }
 
-// zoom keeps what is shown at x where it is.
+/**
+ * zoom keeps what is shown at x where it is.
+ * @param {number} factor
+ * @param {number} [x]
+ * @param {boolean} [animate]
+ */
 export function zoom(factor, x = plot.width / 2, animate = false) {
   const { from, to } = goal ?? state, here = from + x / plot.width * (to - from);
   const length = Math.max(Least, (to - from) * factor), part = x / plot.width;

@@ -7,6 +7,8 @@ import * as Jump from "./jump.js";
 import * as Order from "./order.js";
 import * as Time from "./time.js";
 
+/** @import { Difference, TimelineEvent, Violation } from "./types.js" */
+
 // By number, as tiles and requests have them. The marks differ in shape, for those who do not see the colours.
 export const verdicts = [
   { id: "ordered", name: "in order", mark: "✓", means: "received after it was sent" },
@@ -19,22 +21,35 @@ export const verdicts = [
 // unlisted is said of a message of which neither the list nor a tile that is held tells the verdict.
 export const unlisted = { id: "unlisted", name: "not listed", mark: "?", means: "the list has only the worst messages, and this one is not among them; the tile that has its verdict is not held here" };
 
-// judge says what the page can say by itself of a message with the delay {delta, low, high}; step is the receiver's.
-export function judge({ delta, low, high, comparable = true }, step = 0) {
+/**
+ * judge says what the page can say by itself of a message with the delay {delta, low, high}; step is the receiver's.
+ * @param {{ delta: number, low: number | null, high: number | null, comparable?: boolean }} options
+ * @param {number} [step]
+ */
+export function judge({ delta, high, comparable = true }, step = 0) {
   if (delta >= 0 || !comparable) return verdicts[0];
   if (-delta <= step) return verdicts[1];
   return high !== null && high < 0 ? verdicts[4] : verdicts[3];
 }
 
+/** @type {Violation[] | null} */
 let all = null;
 let filled = false;
-let list = null;
+/** @type {any} */
+let list;
+/** @type {Violation | null} */
 let current = null;
-let said = null;
+/** @type {HTMLElement} */
+let said;
 const wanted = new Set([4, 3, 2]);
 
-// verdictOf finds what the index said of a message: in the list of the worst, or in the tile in which the message lies by
-// itself. Where neither can be had, only what bounds alone tell is said.
+/**
+ * verdictOf finds what the index said of a message: in the list of the worst, or in the tile in which the message lies by
+ * itself. Where neither can be had, only what bounds alone tell is said.
+ * @param {TimelineEvent} sent
+ * @param {TimelineEvent} received
+ * @param {Difference} delay
+ */
 export async function verdictOf(sent, received, delay) {
   const own = judge(delay, Order.granularityOf(received.clock ?? App.clockOf(received.row, received.at))), counts = App.about.verdicts ?? [];
   if (!total()) return own;
@@ -43,7 +58,7 @@ export async function verdictOf(sent, received, delay) {
   if (listed && listed.length >= total()) return verdicts[0];
   const link = App.about.links.find((l) => l.from === sent.row && l.to === received.row);
   const item = link ? await Jump.seek(App.about.hosts.length, link.lane, sent.at, sent.event - 1, 1).catch(() => null) : null;
-  if (item?.exact && item.event === sent.event && item.to === received.event) return verdicts[item.verdict] ?? unlisted;
+  if (item?.exact && item.event === sent.event && item.to === received.event) return verdicts[item.verdict ?? -1] ?? unlisted;
   return own.id === "ordered" && (counts[2] || !delay.comparable) ? unlisted : own;
 }
 
@@ -55,10 +70,19 @@ async function load() {
   return all;
 }
 
+/**
+ * @param {number} lane
+ */
 const linkOf = (lane) => App.about.links.find((l) => l.lane === lane);
+/**
+ * @param {number | undefined} row
+ */
 const hostName = (row) => (row === undefined ? "?" : App.hostOf(row).name);
 
-// go shows a violation with both of its ends and their bounds.
+/**
+ * go shows a violation with both of its ends and their bounds.
+ * @param {Violation} v
+ */
 async function go(v) {
   current = v;
   list.mark(v);
@@ -71,7 +95,10 @@ async function go(v) {
   await App.select(v.to, "b").catch(() => {});
 }
 
-// next goes on from where one is: the current violation, else the middle of the view.
+/**
+ * next goes on from where one is: the current violation, else the middle of the view.
+ * @param {number} step
+ */
 export async function next(step) {
   await open();
   const order = [...list.order()].sort((a, b) => a.sent - b.sent);
@@ -92,8 +119,8 @@ async function open() {
   try {
     await load();
     filled = true;
-    said.textContent = all.length < total() ? `the worst ${grouped(all.length)} are listed` : "";
-  } catch (error) {
+    said.textContent = all && all.length < total() ? `the worst ${grouped(all.length)} are listed` : "";
+  } catch (/** @type {any} */ error) {
     all = null;
     said.textContent = `The list cannot be had: ${error.message}`;
   }

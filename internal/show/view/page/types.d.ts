@@ -1,0 +1,529 @@
+// What the page is told by the index (docs/viewer.md, internal/show/index), and what its modules hand to each other. Instants are
+// ns since the origin of the timeline, lengths are ns, places are CSS pixels from the left and top of the plot.
+
+import type { Tile } from "./decode.js";
+
+export type { Tile };
+
+/** A corner of a clock's map: [instant, bound below, bound above, what the clock showed minus the instant]. */
+export type Corner = [at: number, below: number, above: number, recorded: number];
+
+export interface About {
+  version: number;
+  title: string;
+  origin: string; // an integer: ns since 1970
+  span: number;
+  top: number; // the least level whose tile 0 covers everything
+  live: boolean;
+  step: number;
+  hosts: Host[];
+  clocks: Clock[];
+  rows: Row[];
+  classes: EventClass[];
+  links: Link[];
+  events: number;
+  messages: number;
+  verdicts: number[]; // messages by verdict
+  delays: Histogram[];
+  method: string;
+  assumption: string;
+  summary: string;
+  warnings: string[];
+  pairs: string[][];
+  left: string[];
+}
+
+export interface Host {
+  name: string;
+  component: number;
+  reference: string;
+  addresses: string[];
+  offset: string;
+  skew: string;
+  bound: string;
+  events: number;
+}
+
+export interface Clock {
+  host: number;
+  component: number;
+  set: boolean;
+  low: boolean;
+  high: boolean;
+  granularity: number;
+  corners: Corner[];
+}
+
+export interface Row {
+  host: number;
+  clock: number; // -1 for none
+  clocks?: [at: number, clock: number][];
+  name: string;
+  kind: string;
+  id: number;
+  parent: number; // -1 for none
+  events: number;
+  lanes: RowLane[];
+}
+
+export interface RowLane {
+  lane: number;
+  kind: "instants" | "slices" | "counter";
+  depth: number;
+  name: string;
+  items: number;
+  least: number;
+  greatest: number;
+}
+
+export interface EventClass {
+  name: string;
+  category: string;
+  fields: string[];
+  events: number;
+}
+
+export interface Link {
+  lane: number;
+  from: number;
+  to: number;
+  messages: number;
+  worst: number;
+}
+
+export interface Histogram {
+  from: number;
+  to: number;
+  messages: number;
+  least: number;
+  greatest: number;
+  mean: number;
+  buckets: [least: number, greatest: number, count: number][];
+}
+
+export interface TimelineEvent {
+  event: number;
+  at: number;
+  recorded: string; // an integer: the stamp, ns since 1970
+  row: number;
+  clock: number;
+  class: number;
+  phase: string;
+  fields: [name: string, value: string][] | null;
+  low?: number;
+  high?: number;
+  flow?: { sent: number; received: number };
+  slice?: { begin: number; end: number };
+}
+
+export interface Hit {
+  event: number;
+  at: number;
+  row: number;
+  class: number;
+}
+
+export interface Found {
+  found: Hit[];
+  next: number; // where to go on; -1 at the end
+}
+
+export interface Violation {
+  verdict: number;
+  sent: number;
+  delay: number;
+  low?: number;
+  high?: number;
+  from: number;
+  to: number;
+  link: number;
+}
+
+export interface Violations {
+  counts: number[];
+  list: Violation[] | null;
+}
+
+export interface Plot {
+  title: string;
+  svg: string;
+}
+
+/** A lane of a tile. Which of its columns there are depends on its mode; each has n entries. */
+export interface TileLane {
+  number: number;
+  mode: number;
+  n: number;
+  at: Float64Array | Uint16Array; // instants, or the numbers of bins
+  length: Float64Array;
+  name: Uint32Array; // classes
+  event: Float64Array;
+  flags: Uint8Array;
+  value: Float64Array;
+  least: Float64Array;
+  greatest: Float64Array;
+  last: Float64Array;
+  verdict: Uint8Array;
+  to: Float64Array;
+  delay: Float64Array;
+  count: Float64Array;
+  busy: Uint8Array;
+  before: number | null; // of a counter: its value at the beginning
+}
+
+/** Bounds of an instant: it lies in [at-low, at+high]; null is a side without a bound. */
+export interface Bounds {
+  low: number | null;
+  high: number | null;
+}
+
+/** A part of a row's events that came by one clock. */
+export interface Run {
+  from: number;
+  to: number;
+  clock: number;
+}
+
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** A lane as it is drawn on a line: one of the row's, or a summary of what is folded into it. */
+export interface DrawnLane extends Partial<Omit<RowLane, "kind">> {
+  kind: "instants" | "slices" | "counter" | "summary";
+  y: number;
+  h: number;
+}
+
+/** What a line is known by: "h" and a host's number, "k", a host's number, "." and a kind, or the number of a row. */
+export type LineId = string | number;
+
+export interface Line {
+  id: LineId;
+  type: "host" | "kind" | "row";
+  host: number;
+  row: number; // -1 for a host or kind
+  name: string;
+  level: number;
+  y: number;
+  h: number;
+  folds: boolean;
+  folded: boolean;
+  count?: number;
+  lanes: DrawnLane[];
+  more: number; // lanes that are not shown
+  below: number[] | null; // the rows that are summed up here
+}
+
+/** A piece of a tile that is drawn: [from, to) of the timeline, whose pixel is (t-from)*k+x. */
+export interface Piece {
+  tile: Tile;
+  from: number;
+  to: number;
+  k: number;
+  x: number;
+  jump?: boolean;
+  stop?: number;
+}
+
+/** An arrow, or a mark where a violation is received. */
+export interface Arrow {
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+  verdict: number;
+  delay: number;
+  at: number;
+  link: Link;
+  event: number;
+  to: number;
+}
+
+/** What is under the pointer; which parts there are depends on its kind. */
+export interface Hovered {
+  kind: string;
+  row: number;
+  host: number;
+  line: Line;
+  lane: DrawnLane;
+  at: number;
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+  y: number;
+  h: number;
+  begin: number;
+  length: number;
+  class: number;
+  event: number;
+  flags: number;
+  value: number;
+  least: number;
+  greatest: number;
+  count: number;
+  busy: number | null;
+  n: number;
+  link: Link;
+  delay: number;
+  verdict: number;
+  to: number;
+}
+
+/** One of two events, or places, that are compared. */
+export interface End {
+  event: number | null;
+  at: number;
+  row: number;
+  clock: number;
+  component: number | null;
+  recorded: bigint | null;
+  low: number | null;
+  high: number | null;
+  what?: TimelineEvent | null;
+}
+
+/** A message of a chain. */
+export interface Hop {
+  sent: TimelineEvent;
+  received: TimelineEvent;
+}
+
+export interface Difference {
+  delta: number;
+  low: number | null;
+  high: number | null;
+  comparable: boolean;
+  oneClock: boolean;
+}
+
+export interface Judgement {
+  answer: "yes" | "no" | "unknown";
+  why: string;
+  margin: number | null;
+  path?: Path | null;
+  against?: boolean;
+}
+
+/** Messages by which one of two events happened before the other; "both" is a contradiction. */
+export interface Path {
+  way: "ab" | "ba" | "both";
+  hops: Passage[];
+}
+
+export type HiddenKind = "hosts" | "rows" | "classes" | "links" | "collapsed";
+
+export interface Command {
+  id: string;
+  key: string;
+  keys: string[];
+  title: string;
+  run: (() => unknown) | null; // null where holding the key does it
+  button: boolean;
+  group: string;
+  pressed: (() => unknown) | null;
+  label: string;
+}
+
+export type Overlay = (ctx: CanvasRenderingContext2D) => void;
+
+declare global {
+  /** The page's interface, for the console, for tests and for benchmarks. */
+  var meridian: object;
+}
+
+/** What the page asks for events by; chain.js walks along one. */
+export interface Source {
+  before(e: TimelineEvent): Promise<TimelineEvent | null>;
+  after(e: TimelineEvent): Promise<TimelineEvent | null>;
+  other(e: TimelineEvent): Promise<TimelineEvent | null>;
+}
+
+/** A chain: `back` of its messages are before its start; full says that it is longer than asked for. */
+export interface Followed {
+  start: TimelineEvent;
+  hops: Hop[];
+  back: number;
+  full: boolean;
+}
+
+/** A logarithmic axis of delays: place maps a delay to [0, 1], value is its inverse. */
+export interface Scale {
+  place(ns: number): number;
+  value(part: number): number;
+  least: number;
+  greatest: number;
+  log: boolean;
+}
+
+/** What stands in an element: elements and text; the others stand for nothing. */
+export type Child = Node | string | null | undefined | false;
+
+/** A name and its value, of a list of facts. */
+export type Fact = [label: string, value: unknown] | null | undefined | false | 0;
+
+export interface Column<R> {
+  title: string;
+  text(row: R): string;
+  node?(row: R): Child;
+  value?(row: R): number | string; // what to sort by
+  number?: boolean;
+}
+
+export interface TableOptions<R> {
+  caption: string;
+  columns: Column<R>[];
+  rows: R[];
+  pick?: ((row: R) => unknown) | null;
+  sort?: { column: number; down: boolean } | null;
+  empty?: string;
+}
+
+/** A table in its frame. */
+export interface Sheet<R> extends HTMLElement {
+  update(rows: R[]): void;
+  order(): R[];
+  mark(row: R | null): void;
+}
+
+/** What a jump arrives at; event is -1 where events are not held one by one. */
+export interface Item {
+  at: number;
+  event: number;
+  exact?: boolean;
+  length?: number;
+  delay?: number;
+  to?: number;
+  verdict?: number;
+}
+
+/** The messages of a link that a frame draws. */
+export interface LinkInSight {
+  link: Link;
+  y0: number;
+  y1: number;
+  exact: Arrow[];
+  binned: { lane: TileLane; tile: Tile; from: number; to: number }[];
+  n: number;
+}
+
+/** A place of the plot, or an event, between which is measured. */
+export interface Point {
+  row: number;
+  at: number;
+  event?: TimelineEvent | number | null;
+}
+
+export interface Place {
+  x: number;
+  y: number;
+}
+
+export interface Word {
+  negated: boolean;
+  field: string | null;
+  operator: string;
+  value: string;
+  quoted: boolean;
+}
+
+export interface Term {
+  negated: boolean;
+  field: string | null;
+  operator: string;
+  text: string;
+  number?: bigint | number | null;
+}
+
+export interface Searched {
+  name: string;
+  category: string;
+  host: string;
+  row: string;
+  fields: [name: string, value: string][];
+}
+
+/** A view as a shared address has it. */
+export interface SharedState {
+  id?: string;
+  from: number | null;
+  to: number | null;
+  raw: boolean;
+  a: number | null;
+  b: number | null;
+  hidden: Record<string, number[]>;
+  collapsed: string[];
+  order: number[] | null;
+  q: string;
+}
+
+export interface Limits {
+  events: number;
+  hosts: number;
+  rows: number;
+  classes: number;
+  links: number;
+}
+
+/** Rows below a line that came by the same clocks: lanes are 1 for a first depth of slices, 0 for others. */
+export interface Part {
+  number: string;
+  runs: Run[];
+  lanes: Map<number, number>;
+  wide: number;
+  rows: number[];
+}
+
+/** What lanes have in the bins of a tile. */
+export interface Sums {
+  count: Float32Array;
+  busy: Float32Array;
+  name: Uint32Array;
+}
+
+/** A message between two ends. */
+export interface Passage {
+  sent: End;
+  received: End;
+}
+
+/** A name that is written on a slice or mark. */
+export interface Label {
+  x0: number;
+  x1: number;
+  y: number;
+  name: number;
+  ticks: boolean;
+}
+
+export type Blit = [line: number, lines: number, y: number, h: number, pin: boolean];
+
+export interface Ribbon {
+  base: number;
+  top: number;
+  h: number;
+  from: number;
+  lean: number;
+}
+
+/** An entry of a lane, as a table lists it. */
+export interface Listed {
+  at: number;
+  lane: TileLane;
+  i: number;
+  of: any;
+}
+
+/** What answers the page: a server, or the elements of one file. */
+export interface DataSource {
+  open(): Promise<About>;
+  json(name: string, query?: Record<string, unknown>): Promise<any>;
+  has(key: string): boolean;
+  nearest(key: string): string;
+  batch(keys: string[]): string[];
+  tiles(keys: string[], signal: AbortSignal): Promise<Map<string, Uint8Array<ArrayBuffer>>>;
+  events(from: number, count: number): Promise<TimelineEvent[]>;
+  search(q: string, after: number, limit: number): Promise<Found>;
+}
