@@ -16,7 +16,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
+.PHONY: help build test quick lint lint-page race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,10 +30,16 @@ test: ## all tests; as root it installs the programs that they need, else it pri
 quick: ## the daily tests, under a minute: no root, no browser, no other programs, fewer random cases
 	go run ./tools/testall -short $(FLAGS) work
 
-lint: ## gofmt, go vet, staticcheck
-	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
+lint: lint-page ## gofmt, go vet, staticcheck, lint-page
+	@unformatted=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
 	go vet work
 	go tool staticcheck work
+
+lint-page: ## types and rules of the timeline page's modules; npm fetches the checkers once, pinned
+	@command -v npm >/dev/null || { echo "lint-page: npm is missing; the page's modules are not checked"; exit $${MERIDIAN_CI:-0}; }; \
+	cd internal/show/view/page && \
+	{ cmp -s package-lock.json node_modules/.lint-page || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json node_modules/.lint-page; }; } && \
+	npm run --silent lint
 
 race: ## the tests of packages with goroutines under the race detector
 	CGO_ENABLED=1 go run ./tools/testall -race $(FLAGS) work

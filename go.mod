@@ -2,6 +2,9 @@ module meridian
 
 go 1.26.0
 
+// The checkers of the timeline page (make lint-page) have a Go file among them.
+ignore node_modules
+
 require (
 	github.com/cilium/ebpf v0.22.0
 	github.com/gopacket/gopacket v1.7.7

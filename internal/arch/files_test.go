@@ -19,6 +19,9 @@ var unfinished = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "
 // skipped are the folders that hold nothing that people write.
 var skipped = map[string]bool{"testdata": true, "bin": true, ".git": true, "node_modules": true}
 
+// generated is the first line of a file that a program writes.
+var generated = regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.\n`)
+
 // sources calls check with every file that people write, by its path from the top of the repository.
 func sources(t *testing.T, check func(path string, text []byte)) {
 	t.Helper()
@@ -52,6 +55,9 @@ func sources(t *testing.T, check func(path string, text []byte)) {
 		short, err := filepath.Rel(top, path)
 		if err != nil {
 			return err
+		}
+		if generated.Match(text) {
+			return nil
 		}
 		n++
 		check(short, text)

@@ -5,9 +5,9 @@
 //	Data (an index) ----|
 //	                    '--> WriteFile       the page with the answers that fit a budget
 //
-// The page under page/ is plain scripts, put together in one function (page.go); nothing is built. It draws tiles, each
-// of which sums up what happened in a stretch in at most 1024 entries a lane, so that neither the page nor the server
-// ever holds the events. docs/viewer.md is the contract between index, server and page.
+// The page under page/ is ES modules, joined into page_bundle.js by go generate. It draws tiles: a tile sums up an interval
+// of the timeline in at most 1024 entries a lane, so that neither the page nor the server ever holds all events.
+// docs/viewer.md is the contract between index, server and page.
 //
 // Names, fields and titles in a trace are what anybody may have written. They reach the page as JSON or in base64, never as
 // markup; the page puts them into text nodes; and its policy lets nothing run but the code whose digest it names, and
