@@ -19,9 +19,10 @@ import (
 // The zero value is ready, for any number of messages.
 type Reducer struct {
 	windows []window
-	width   int64 // of a window, ns
-	origin  int64 // start of the first, on the receiver's clock
-	used    int   // windows up to the last used
+	width   int64  // of a window, ns
+	start   int64  // stamp of the first message, on the receiver's clock
+	before  uint64 // how far before it the first window starts, ns
+	used    int    // windows up to the last used
 	sample  []trace.Message
 	count   int64
 	state   uint64 // of the generator that draws the sample
@@ -62,7 +63,7 @@ func (r *Reducer) Add(m trace.Message) {
 		if r.windows == nil {
 			*r = *NewReducer(0)
 		}
-		r.origin = m.Received
+		r.start = m.Received
 	}
 	r.count++
 	i := r.index(m.Received)
@@ -81,13 +82,14 @@ func (r *Reducer) Add(m trace.Message) {
 // index returns the window of an instant, after making them wide enough.
 func (r *Reducer) index(t int64) int {
 	for {
-		d := t - r.origin
-		if d < 0 {
+		// Two instants can be 2^63 ns apart, and the windows reach further: less than 2^64, as they start a power of
+		// two times their doubled width before the first message.
+		if t < r.start && uint64(r.start)-uint64(t) > r.before {
 			r.widen(len(r.windows))
 			continue
 		}
-		i := d / r.width
-		if i < int64(len(r.windows)) {
+		i := (uint64(t) - uint64(r.start) + r.before) / uint64(r.width)
+		if i < uint64(len(r.windows)) {
 			r.used = max(r.used, int(i)+1)
 			return int(i)
 		}
@@ -97,7 +99,7 @@ func (r *Reducer) index(t int64) int {
 
 // widen merges windows in pairs, after moving them so many places to the right.
 func (r *Reducer) widen(by int) {
-	r.origin -= int64(by) * r.width
+	r.before += uint64(by) * uint64(r.width)
 	r.width *= 2
 	merged := make([]window, len(r.windows))
 	for i := range r.windows[:r.used] {

@@ -33,7 +33,7 @@ func TestReducerKeepsTheLeastDelayOfEveryWindowUnderAnyLine(t *testing.T) {
 		least := func(messages []trace.Message, rate float64) float64 {
 			v := math.Inf(1)
 			for _, m := range messages {
-				v = min(v, float64(m.Received-m.Sent)-rate*float64(m.Received-r.origin))
+				v = min(v, float64(m.Received-m.Sent)-rate*float64(m.Received-r.start))
 			}
 			return v
 		}
@@ -41,7 +41,7 @@ func TestReducerKeepsTheLeastDelayOfEveryWindowUnderAnyLine(t *testing.T) {
 		rate := rapid.Float64Range(-1e-3, 1e-3).Draw(t, "rate")
 		within := make([][]trace.Message, len(r.windows))
 		for _, m := range all {
-			i := (m.Received - r.origin) / r.width
+			i := (m.Received - r.start + int64(r.before)) / r.width
 			within[i] = append(within[i], m)
 		}
 		for i, w := range r.windows {
