@@ -23,7 +23,7 @@ func Within(name string, f func() error) error {
 	defer file.Close()
 	done := make(chan error, 1)
 	go func() {
-		// The thread is not unlocked: the runtime ends it with its goroutine, and nobody else meets the other namespace.
+		// The thread is not unlocked: the runtime ends it with its goroutine, so that no other goroutine runs in the other namespace.
 		runtime.LockOSThread()
 		if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
 			err = fmt.Errorf("network namespace %s: %w", name, err)
@@ -45,7 +45,7 @@ func openNamespace(name string) (*os.File, error) {
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("network namespace %s: there is none (no %s); \"ip netns list\" shows those with a name, a process has its own at /proc/PID/ns/net", name, path)
+		return nil, fmt.Errorf("network namespace %s not found (no %s): \"ip netns list\" shows those with a name, /proc/PID/ns/net is that of a process", name, path)
 	} else if err != nil {
 		return nil, fmt.Errorf("network namespace %s: %w", name, err)
 	}

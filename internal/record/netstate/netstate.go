@@ -3,22 +3,22 @@
 // In goes the kernel's routing netlink. Out come the interfaces as they were at the start, every change of them in the order
 // in which the kernel made it, and at any time what they are now:
 //
-//	Open --> Snapshot                                    who the host is: names, MACs, MTUs, addresses
+//	Open --> Snapshot                                    the host: names, MACs, MTUs, addresses
 //	     \-> Read: present, present, ... | added | address added | changed | ...   as changes, or as [trace] events by Values
 //
-// Packets say an address; only this says whose it was, and when. An address may move to another host in the
-// middle of a recording, which is why changes have stamps.
+// Packets have addresses; only this says to which host an address belonged, and when. An address may move to another host during a
+// recording: hence the stamps of changes.
 //
-// The socket that hears of changes is bound before the state is asked for, so no change falls between them. What is heard is held
-// against what is known, and only what differs is told: the kernel repeats itself. Should the kernel drop messages
-// because nobody read them, the state is asked for again, what differs is told with the stamp of that moment, and
-// [Watcher.Lost] counts it.
+// The socket for changes is bound before the state is requested, so that no change is missed between the two. Each message is
+// compared with the state, and only differences are reported, since the kernel repeats itself. When the kernel drops messages
+// that were not read in time, the state is requested again. Differences then get the stamp of that moment, and
+// [Watcher.Lost] counts the loss.
 //
 // # Stamps
 //
-// The kernel does not stamp netlink messages. A change is stamped when it is read, on CLOCK_MONOTONIC and on REALTIME, so
-// it happened before its stamp, by the wake-up of a thread (some 50 us on an idle machine). MONOTONIC is what orders: it goes on
-// while REALTIME is set.
+// The kernel does not stamp netlink messages. A change is stamped when it is read, on CLOCK_MONOTONIC and on REALTIME. So it
+// happened before its stamp, by the wakeup of a thread (some 50 us on an idle machine). Use MONOTONIC for order: REALTIME may
+// be set meanwhile.
 //
 // A change costs a few microseconds and there are few. No privilege is needed but to enter another network namespace
 // (CAP_SYS_ADMIN). Sources: rtnetlink(7), netlink(7), RFC 3549; Clement and Dagenais 2009, section 8.
@@ -40,7 +40,7 @@ type Interface struct {
 	Hardware  uint16 // ARPHRD_ number: 1 Ethernet, 772 loopback, 65534 none
 	MAC       net.HardwareAddr
 	MTU       int
-	Up        bool // somebody switched it on
+	Up        bool // switched on
 	Running   bool // and it has a carrier
 	Addresses []netip.Prefix
 }
@@ -85,7 +85,7 @@ type Stamp struct {
 	Error int64
 }
 
-// now reads both clocks, MONOTONIC on either side of REALTIME.
+// now reads both clocks, MONOTONIC before and after REALTIME.
 func now() Stamp {
 	before := clock.Monotonic.Now()
 	real := clock.Realtime.Now()

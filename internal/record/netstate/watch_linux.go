@@ -90,21 +90,19 @@ func routeSocket(flags int, groups uint32) (int, error) {
 	return fd, nil
 }
 
-// Snapshot returns the interfaces as they are known now, in the order of their indices: while nobody reads, as they were when
-// Read last returned.
+// Snapshot returns the interfaces by ascending index, as of the last change that Read has handled.
 func (w *Watcher) Snapshot() []Interface {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state.snapshot()
 }
 
-// Lost returns how often the kernel dropped messages because they were not read in time. The state was asked for again each
-// time; what came and went in between was not seen.
+// Lost returns how often the kernel dropped messages because they were not read in time. The state was requested again each
+// time; changes that were undone in between were missed.
 func (w *Watcher) Lost() int64 { return w.lost.Load() }
 
-// Read calls f with what was present at Open, then with every change, in order, until ctx is done (which is no error), f
-// returns an error (which Read returns), or the kernel fails. What had happened before ctx was done is told before
-// Read returns.
+// Read calls f with the interfaces present at Open, then with every change, in order. It ends when ctx is done, which is no error
+// and after the changes up to then, when f returns an error, which Read returns, or when netlink fails.
 func (w *Watcher) Read(ctx context.Context, f func(*Change) error) error {
 	if !w.told {
 		w.told = true
@@ -125,7 +123,7 @@ func (w *Watcher) Read(ctx context.Context, f func(*Change) error) error {
 			return failed != unix.EAGAIN
 		})
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return w.rest(f)
+			return w.drain(f)
 		} else if err != nil {
 			return fmt.Errorf("interfaces: netlink: %w", err)
 		}
@@ -135,8 +133,8 @@ func (w *Watcher) Read(ctx context.Context, f func(*Change) error) error {
 	}
 }
 
-// rest takes what lies in the socket and waits for nothing.
-func (w *Watcher) rest(f func(*Change) error) error {
+// drain handles the messages in the socket without waiting.
+func (w *Watcher) drain(f func(*Change) error) error {
 	for {
 		n, done := 0, false
 		var failed error
@@ -170,7 +168,7 @@ func (w *Watcher) present(f func(*Change) error) error {
 	return nil
 }
 
-// take brings what the socket gave, or why it did not, into the state and tells what changed.
+// take applies a message, or an error of the socket, to the state and reports the changes.
 func (w *Watcher) take(n int, failed error, f func(*Change) error) error {
 	at := now()
 	var all []Interface
@@ -183,7 +181,7 @@ func (w *Watcher) take(n int, failed error, f func(*Change) error) error {
 		var err error
 		all, err = w.listing()
 		if w.stale = errors.Is(err, errRestless); w.stale {
-			return nil // the next message is occasion to ask again
+			return nil // requested again at the next message
 		} else if err != nil {
 			return err
 		}
@@ -213,7 +211,7 @@ func (w *Watcher) take(n int, failed error, f func(*Change) error) error {
 	return nil
 }
 
-// Close ends the watch. It must not be called during Read.
+// Close closes the watcher. It must not be called during Read.
 func (w *Watcher) Close() error {
 	var err error
 	if w.news != nil {

@@ -165,7 +165,7 @@ func TestReadEndsWithItsCallersErrorAndTellsThePresentOnce(t *testing.T) {
 func TestANamespaceThatIsNotThereIsNamed(t *testing.T) {
 	for _, name := range []string{"no-such-host", "/proc/self/ns/no-such"} {
 		_, err := Open(Options{NetNS: name})
-		if err == nil || !strings.Contains(err.Error(), "namespace "+name+": there is none") {
+		if err == nil || !strings.Contains(err.Error(), "namespace "+name+" not found") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -207,7 +207,7 @@ const maxFinishRounds = 100
 // packets came out of the ring as the kernel's count says went in.
 func (c *Capture) finish(f func(*trace.Frame, trace.Direction) error) error {
 	c.selection.end() // which would set the filter again
-	if err := c.socket.attach([]instruction{{code: giveBack}}); err != nil {
+	if err := c.socket.attach([]instruction{{code: ret}}); err != nil {
 		return fmt.Errorf("packets: %w", err)
 	}
 	for round := 0; ; round++ {

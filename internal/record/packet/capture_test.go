@@ -153,13 +153,19 @@ func TestFiltersHoldWhereTcpdumpsHold(t *testing.T) {
 		"src host " + web + " and (tcp port 80 or udp) or icmp6", "inbound", "outbound and tcp",
 		"not tcp port 80 and not port 443 or less 70",
 	}
-	all := start(t, Options{NetNS: namespace(lab, "db"), Interfaces: []string{"eth0"}, Snaplen: -1})
+	sent := crafted(lab)
+	// The kernel gives a packet to the sockets that were opened later first: what this one has captured, all have.
+	all, arrived := startAwaiting(t, Options{NetNS: namespace(lab, "db"), Interfaces: []string{"eth0"}, Snaplen: -1}, sent[len(sent)-1])
 	filtered := make([]*running, len(expressions))
 	for i, e := range expressions {
 		filtered[i] = start(t, Options{NetNS: namespace(lab, "db"), Interfaces: []string{"eth0"}, Snaplen: -1, Filter: e, BufferSize: 1 << 20})
 	}
-	sent := crafted(lab)
 	inject(t, namespace(lab, "web"), "eth0", sent)
+	select {
+	case <-arrived:
+	case <-time.After(time.Minute):
+		t.Fatal("the last frame does not arrive")
+	}
 	var stopped sync.WaitGroup
 	for _, r := range filtered {
 		r.cancel()
@@ -355,7 +361,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	for want, o := range map[string]Options{
 		"no interface eth7 in":                    {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
 		"there are lo, eth0":                      {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
-		"network namespace nobody: there is none": {NetNS: "nobody"},
+		"network namespace nobody not found": {NetNS: "nobody"},
 		"filter \"prot 80\"":                      {Filter: "prot 80"},
 		"name the interfaces":                     {Promiscuous: true},
 	} {

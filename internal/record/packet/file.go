@@ -9,28 +9,28 @@ import (
 	"meridian/trace"
 )
 
-// File is a capture on disk, in pcapng. It is written by whole blocks, so that after a crash all but the last is readable:
+// File is a capture on disk, in pcapng. It is written in whole blocks, so that after a crash all but the last can be read:
 //
 //	section | interface ... | packet ... | interface (met later) | packet ... | statistics of each interface | packet ...
 //
-// Statistics stand wherever packets were lost since the last of them, and at the end. It is for one goroutine at a time.
+// Statistics follow whenever packets were lost since the last ones, and at the end. A File is for one goroutine at a time.
 type File struct {
 	f       *os.File
 	w       *pcap.Writer
-	size    int64 // of the blocks that are whole
+	size    int64 // of the whole blocks
 	failed  error // after which nothing is written
 	pending []Written
-	written []Written // of pending what is in the file
-	dropped int64     // as the last statistics said
+	written []Written // the part of pending that is in the file
+	dropped int64     // as of the last statistics
 }
 
-// Written is what a file has of an interface.
+// Written counts an interface's packets in a file.
 type Written struct {
-	Interface      // as it was met
+	Interface      // as it was first seen
 	Packets, Bytes int64
 }
 
-// Create begins a file that is not there yet. The comment says what is in it; it may be empty.
+// Create creates a file, which must not exist. The comment says what is in it; it may be empty.
 func Create(path, comment string) (*File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -47,7 +47,7 @@ func Create(path, comment string) (*File, error) {
 	return x, nil
 }
 
-// blocks writes what pcap.Writer has gathered, which are whole blocks.
+// blocks writes the buffer of pcap.Writer, which holds whole blocks.
 type blocks struct{ *File }
 
 func (b blocks) Write(p []byte) (int, error) {
@@ -56,7 +56,7 @@ func (b blocks) Write(p []byte) (int, error) {
 	}
 	n, err := b.f.WriteAt(p, b.size)
 	if err != nil {
-		// What was written of it ends in a block cut short, behind which nobody could go on.
+		// A torn block must not stay in the middle of the file.
 		b.failed = errors.Join(err, b.f.Truncate(b.size))
 		return n, b.failed
 	}
@@ -65,7 +65,7 @@ func (b blocks) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Describe enters the interfaces that are new. The list may only grow; the frames' interfaces are places in it.
+// Describe adds the interfaces that are new. The list may only grow; the frames' interfaces are indices into it.
 func (x *File) Describe(all []Interface) error {
 	for _, i := range all[min(len(x.pending), len(all)):] {
 		if _, err := x.w.AddInterface(pcap.WriterInterface{Name: i.Name, LinkType: i.LinkType, SnapLength: i.SnapLength}); err != nil {
@@ -93,16 +93,16 @@ func (x *File) Write(f *trace.Frame) error {
 	return nil
 }
 
-// Flush writes what is in memory.
+// Flush writes the buffered blocks.
 func (x *File) Flush() error { return x.w.Flush() }
 
-// Written returns what the file has of each interface, in their order.
+// Written returns the counts of each interface, in their order.
 func (x *File) Written() []Written { return x.written }
 
-// Tell flushes the file and writes the counts as they are at a time of the file's clock, if packets were dropped since they
-// were last written, or if it is asked to in any case. All interfaces share one ring, so that nobody knows of which a packet
-// was that found no room: the count stands with the first.
-func (x *File) Tell(s Stats, at int64, always bool) error {
+// WriteStatistics flushes the file and writes the counts as of a time of the file's clock, if packets were dropped since the last
+// ones, or always. All interfaces share one ring, so the interface of a dropped packet is not known: their number stands with
+// the first interface.
+func (x *File) WriteStatistics(s Stats, at int64, always bool) error {
 	err := x.Flush()
 	if err != nil || !always && s.Dropped == x.dropped {
 		return err

@@ -68,7 +68,7 @@ func TestAFileCutAnywhereHoldsWhatWasFlushedBefore(t *testing.T) {
 			if rapid.Bool().Draw(t, "flush") {
 				err := x.Flush()
 				if rapid.Bool().Draw(t, "dropped") {
-					err = x.Tell(Stats{Dropped: int64(i)}, f.Time, false)
+					err = x.WriteStatistics(Stats{Dropped: int64(i)}, f.Time, false)
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -76,7 +76,7 @@ func TestAFileCutAnywhereHoldsWhatWasFlushedBefore(t *testing.T) {
 				flushed[len(all)] = x.size
 			}
 		}
-		if err := x.Tell(Stats{}, 1, true); err != nil {
+		if err := x.WriteStatistics(Stats{}, 1, true); err != nil {
 			t.Fatal(err)
 		}
 		flushed[len(all)] = x.size
@@ -122,7 +122,7 @@ func TestDroppedPacketsStandInTheFile(t *testing.T) {
 	}
 	const at = 1_800_000_000_000_000_123
 	f := trace.Frame{Time: at, Interface: 1, Data: make([]byte, 21), Wire: 1000}
-	for _, err := range []error{x.Write(&f), x.Tell(Stats{}, at, false), x.Tell(Stats{Dropped: 7}, at, false), x.Tell(Stats{Dropped: 7}, at, false), x.Tell(Stats{Dropped: 9}, at+1, true), x.Close()} {
+	for _, err := range []error{x.Write(&f), x.WriteStatistics(Stats{}, at, false), x.WriteStatistics(Stats{Dropped: 7}, at, false), x.WriteStatistics(Stats{Dropped: 7}, at, false), x.WriteStatistics(Stats{Dropped: 9}, at+1, true), x.Close()} {
 		if err != nil {
 			t.Fatal(err)
 		}

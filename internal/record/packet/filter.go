@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// filter is a condition on a packet: one of not, both, either, and the tests in test.go.
+// filter is a condition on a packet: one of not, both, either, and the tests in primitive.go.
 type filter interface {
-	// compile puts code in front of what p already has that goes on at yes or at no.
-	compile(p *program, yes, no place) place
+	// compile puts code in front of that in p. It continues at yes or at no.
+	compile(p *program, yes, no label) label
 }
 
 type not struct{ of filter }
@@ -28,12 +28,12 @@ type either struct{ a, b filter }
 //	direction   src dst "src or dst" "src and dst"
 //
 // A value without a word in front takes the words of the test before it ("port 80 or 443"), or is a host. Names of hosts and
-// services are not looked up: what a name means now is not what it meant.
+// services are not looked up: a name may mean another address by the time the capture is read.
 func parseFilter(expression string) (filter, error) {
 	p := parser{words: words(expression), last: question{kind: "host"}}
 	f, err := p.expression()
 	if err == nil && p.at < len(p.words) {
-		err = fmt.Errorf("%q is more than an expression; join tests by \"and\" or \"or\"", p.words[p.at])
+		err = fmt.Errorf("unexpected %q: join tests with \"and\" or \"or\"", p.words[p.at])
 	}
 	if err != nil {
 		return nil, fmt.Errorf("filter %q: %w", expression, err)
@@ -41,7 +41,7 @@ func parseFilter(expression string) (filter, error) {
 	return f, nil
 }
 
-// CheckFilter says what is wrong with an expression for Options.Filter, nil for nothing.
+// CheckFilter returns an error if an expression is not valid for Options.Filter.
 func CheckFilter(expression string) error {
 	if strings.TrimSpace(expression) == "" {
 		return nil
@@ -50,7 +50,7 @@ func CheckFilter(expression string) error {
 	return err
 }
 
-// words parts an expression; parentheses and signs need no spaces around them.
+// words splits an expression; parentheses and operators need no spaces around them.
 func words(expression string) []string {
 	spaced := strings.NewReplacer("(", " ( ", ")", " ) ", "&&", " and ", "||", " or ", "!", " not ").Replace(expression)
 	return strings.Fields(spaced)

@@ -19,8 +19,8 @@ func TestExpressionsThatAreNotKnownSayWhatIs(t *testing.T) {
 		"net 10.0.0.1/8":               "did you mean 10.0.0.0/8 or host 10.0.0.1?",
 		"net 10":                       "write it as 10.0.0.0/8",
 		"(tcp":                         "a parenthesis is not closed",
-		"tcp )":                        `")" is more than an expression`,
-		"tcp udp":                      `"udp" is more than an expression; join`,
+		"tcp )":                        `unexpected ")"`,
+		"tcp udp":                      `unexpected "udp": join tests`,
 		"tcp[13] & 2 != 0":             `"tcp[13]" is not known here`,
 		"tcp and":                      "an address is missing at the end",
 		"icmp port 3":                  "icmp has no ports",
@@ -48,7 +48,7 @@ func check(t interface{ Fatalf(string, ...any) }, code []instruction) {
 			to = []int{i + 1 + int(c.k)}
 		case c.code&7 == 5:
 			to = []int{i + 1 + int(c.jt), i + 1 + int(c.jf)}
-		case c.code == giveBack:
+		case c.code == ret:
 			to = nil
 		}
 		for _, n := range to {
@@ -118,7 +118,7 @@ func run(code []instruction, packet uint32) uint32 {
 		case loadImmX, storeX:
 		case jump:
 			i += int(c.k)
-		case giveBack:
+		case ret:
 			return c.k
 		case jumpEqual:
 			holds = a == c.k

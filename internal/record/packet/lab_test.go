@@ -32,11 +32,19 @@ type running struct {
 	last   Stats
 }
 
-func namespace(lab *netlab.Lab, host string) string { return lab.Command(host, "true").Args[3] }
+func namespace(lab *netlab.Lab, host string) string { return lab.Namespace(host) }
 
 // start captures until stop.
 func start(t *testing.T, o Options) *running {
 	t.Helper()
+	r, _ := startAwaiting(t, o, nil)
+	return r
+}
+
+// startAwaiting is start, and returns a channel that is closed when a frame with these bytes has been captured.
+func startAwaiting(t *testing.T, o Options, awaited []byte) (*running, <-chan struct{}) {
+	t.Helper()
+	captured := make(chan struct{})
 	c, err := Open(o)
 	if err != nil {
 		t.Fatalf("%+v: %v", o, err)
@@ -48,6 +56,10 @@ func start(t *testing.T, o Options) *running {
 			k := kept{*f, d}
 			k.Data, k.Options = bytes.Clone(f.Data), bytes.Clone(f.Options)
 			r.frames = append(r.frames, k)
+			if awaited != nil && bytes.Equal(f.Data, awaited) {
+				close(captured)
+				awaited = nil
+			}
 			return nil
 		})
 	}()
@@ -56,7 +68,7 @@ func start(t *testing.T, o Options) *running {
 			r.stop()
 		}
 	})
-	return r
+	return r, captured
 }
 
 // stop returns all frames.

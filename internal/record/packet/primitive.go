@@ -32,7 +32,7 @@ var protocols = map[string]filter{
 // network holds for packets of a network protocol. The kernel says which it is, below a VLAN's tag where there is one.
 type network uint16
 
-func (f network) compile(p *program, yes, no place) place {
+func (f network) compile(p *program, yes, no label) label {
 	return p.branchAfterLoad(aboutProtocol, uint32(f), yes, no)
 }
 
@@ -42,7 +42,7 @@ func field(load uint16, at uint32) []instruction {
 }
 
 // equals tests a field of the network header.
-func (p *program) equals(load uint16, at, k uint32, yes, no place) place {
+func (p *program) equals(load uint16, at, k uint32, yes, no label) label {
 	p.branch(jumpEqual, k, yes, no)
 	return p.put(field(load, at)...)
 }
@@ -54,7 +54,7 @@ type carries struct {
 	v4, v6   bool
 }
 
-func (f carries) compile(p *program, yes, no place) place {
+func (f carries) compile(p *program, yes, no label) label {
 	at := no
 	if f.v6 {
 		inner := p.equals(loadByteX, 40, uint32(f.protocol), yes, no)
@@ -89,7 +89,7 @@ type addresses struct {
 	direction string
 }
 
-func (f addresses) compile(p *program, yes, no place) place {
+func (f addresses) compile(p *program, yes, no label) label {
 	at := func(source, destination uint32) filter {
 		return way(f.direction, masked{f.prefix, source}, masked{f.prefix, destination})
 	}
@@ -106,7 +106,7 @@ type masked struct {
 	at     uint32
 }
 
-func (f masked) compile(p *program, yes, no place) place {
+func (f masked) compile(p *program, yes, no label) label {
 	address := f.prefix.Addr().AsSlice()
 	words := (f.prefix.Bits() + 31) / 32
 	at := yes
@@ -129,11 +129,11 @@ type ports struct {
 	direction string
 }
 
-func (f ports) compile(p *program, yes, no place) place {
+func (f ports) compile(p *program, yes, no label) label {
 	// X becomes the place of the transport header, so that both versions have one test.
 	way(f.direction, port{f.low, f.high, 0}, port{f.low, f.high, 2}).compile(p, yes, no)
 	test := p.put(instruction{code: moveAtoX})
-	among := func(load uint16, at uint32, then place) place {
+	among := func(load uint16, at uint32, then label) label {
 		next := no
 		for i := len(f.protocols) - 1; i >= 0; i-- {
 			next = p.branch(jumpEqual, uint32(f.protocols[i]), then, next)
@@ -159,7 +159,7 @@ type port struct {
 	at        uint32
 }
 
-func (f port) compile(p *program, yes, no place) place {
+func (f port) compile(p *program, yes, no label) label {
 	if f.low == f.high {
 		p.branch(jumpEqual, uint32(f.low), yes, no)
 	} else {
@@ -175,7 +175,7 @@ type length struct {
 	greater bool
 }
 
-func (f length) compile(p *program, yes, no place) place {
+func (f length) compile(p *program, yes, no label) label {
 	if f.greater {
 		p.branch(jumpFrom, f.bytes, yes, no)
 	} else {
@@ -187,7 +187,7 @@ func (f length) compile(p *program, yes, no place) place {
 // outbound holds for packets that this host sends; inbound, if it is false, for all others.
 type outbound bool
 
-func (f outbound) compile(p *program, yes, no place) place {
+func (f outbound) compile(p *program, yes, no label) label {
 	if !f {
 		yes, no = no, yes
 	}

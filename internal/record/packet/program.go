@@ -30,10 +30,10 @@ const (
 	jumpAbove  = 0x25 // A > k
 	jumpFrom   = 0x35 // A >= k
 	jumpSet    = 0x45 // A & k
-	giveBack   = 0x06 // keep k bytes of the packet; none: pass it over
+	ret        = 0x06 // accept k bytes of the packet; 0 rejects it
 )
 
-// Where words about the packet stand that are not in it (SKF_AD_OFF, linux/filter.h).
+// Offsets at which words about the packet are loaded that are not in it (SKF_AD_OFF, linux/filter.h).
 const (
 	aboutProtocol  = 0xfffff000
 	aboutDirection = 0xfffff004
@@ -43,35 +43,35 @@ const (
 
 const (
 	outgoing   = 4    // PACKET_OUTGOING
-	longest    = 4096 // BPF_MAXINSNS
+	maxProgram = 4096 // BPF_MAXINSNS
 	ethernet   = 1
 	loopback   = 772
-	headerOfIP = 0 // place in M of where the network header begins
+	headerOfIP = 0 // index in M of the offset of the network header
 )
 
-// place is an instruction of a program, counted from its end, so that it stays the same while code is put in front.
-type place int
+// label is an instruction of a program, counted from its end, so that it stays the same while code is put in front.
+type label int
 
-// program is code in the order from its last instruction to its first. All jumps of BPF go forward, so whoever builds from the
-// end knows where every jump leads.
+// program is code in the order from its last instruction to its first. All jumps of classic BPF go forward: built from the end,
+// the target of every jump is known.
 type program struct {
 	reversed []instruction
 }
 
 // put puts instructions, in the order in which they run, in front, and returns the place of the first.
-func (p *program) put(code ...instruction) place {
+func (p *program) put(code ...instruction) label {
 	for i := len(code) - 1; i >= 0; i-- {
 		p.reversed = append(p.reversed, code[i])
 	}
-	return place(len(p.reversed))
+	return label(len(p.reversed))
 }
 
 // far returns how many instructions a jump that is put in front next passes over to arrive there.
-func (p *program) far(to place) int { return len(p.reversed) - int(to) }
+func (p *program) far(to label) int { return len(p.reversed) - int(to) }
 
 // branch puts a jump in front that goes to yes if the test holds and to no if not. Where they are too far for its 8 bits, it
 // goes over jumps of 32.
-func (p *program) branch(code uint16, k uint32, yes, no place) place {
+func (p *program) branch(code uint16, k uint32, yes, no label) label {
 	const reach = 255
 	if p.far(yes) > reach-1 {
 		yes = p.put(instruction{code: jump, k: uint32(p.far(yes))})
@@ -82,31 +82,31 @@ func (p *program) branch(code uint16, k uint32, yes, no place) place {
 	return p.put(instruction{code: code, k: k, jt: uint8(p.far(yes)), jf: uint8(p.far(no))})
 }
 
-func (f not) compile(p *program, yes, no place) place { return f.of.compile(p, no, yes) }
-func (f both) compile(p *program, yes, no place) place {
+func (f not) compile(p *program, yes, no label) label { return f.of.compile(p, no, yes) }
+func (f both) compile(p *program, yes, no label) label {
 	return f.a.compile(p, f.b.compile(p, yes, no), no)
 }
-func (f either) compile(p *program, yes, no place) place {
+func (f either) compile(p *program, yes, no label) label {
 	return f.a.compile(p, yes, f.b.compile(p, yes, no))
 }
 
-// compileFilter makes the program of a capture: what of a packet is kept. A nil filter holds for all packets. Without
-// interfaces all of them count.
+// compileFilter makes the program of a capture, which returns how many bytes of a packet are captured. A nil filter accepts all
+// packets. Without interfaces those of all are captured.
 //
-//	is it of another interface, or one that loopback sends to itself and will bring again?     pass over
-//	is its link layer unknown?                                                                   keep: the reader counts it
-//	M[0] = where its network header begins
-//	does the filter hold?                                                                        keep, else pass over
+//	other interface, or loopback and outgoing (it will also arrive)?   reject
+//	unknown link layer?                                                accept: the reader counts it
+//	M[0] = offset of the network header
+//	filter holds?                                                      accept, else reject
 func compileFilter(f filter, interfaces []int, snaplen uint32) ([]instruction, error) {
 	p := &program{}
-	no := p.put(instruction{code: giveBack})
-	yes := p.put(instruction{code: giveBack, k: snaplen})
+	no := p.put(instruction{code: ret})
+	yes := p.put(instruction{code: ret, k: snaplen})
 	body := yes
 	if f != nil {
 		body = f.compile(p, yes, no)
 	}
 	body = p.put(instruction{code: storeX, k: headerOfIP})
-	header := func(n uint32) place {
+	header := func(n uint32) label {
 		return p.put(instruction{code: loadImmX, k: n}, instruction{code: jump, k: uint32(p.far(body))})
 	}
 	none := header(0)
@@ -123,14 +123,14 @@ func compileFilter(f filter, interfaces []int, snaplen uint32) ([]instruction, e
 		for i, index := range interfaces {
 			otherwise := no
 			if i > 0 {
-				otherwise = place(len(p.reversed))
+				otherwise = label(len(p.reversed))
 			}
 			p.branch(jumpEqual, uint32(index), at, otherwise)
 		}
 		p.put(instruction{code: loadWord, k: aboutInterface})
 	}
-	if len(p.reversed) > longest {
-		return nil, fmt.Errorf("the filter has %d instructions, the kernel takes %d; make it shorter", len(p.reversed), longest)
+	if len(p.reversed) > maxProgram {
+		return nil, fmt.Errorf("the filter has %d instructions, the kernel takes %d; make it shorter", len(p.reversed), maxProgram)
 	}
 	code := make([]instruction, 0, len(p.reversed))
 	for i := len(p.reversed) - 1; i >= 0; i-- {
@@ -140,7 +140,7 @@ func compileFilter(f filter, interfaces []int, snaplen uint32) ([]instruction, e
 }
 
 // branchAfterLoad tests a word about the packet for equality.
-func (p *program) branchAfterLoad(about, k uint32, yes, no place) place {
+func (p *program) branchAfterLoad(about, k uint32, yes, no label) label {
 	p.branch(jumpEqual, k, yes, no)
 	return p.put(instruction{code: loadWord, k: about})
 }

@@ -148,7 +148,7 @@ func (s *selection) changed(change *netstate.Change) error {
 func (s *selection) apply(receive bool) error {
 	indices := s.indices()
 	none := len(indices) == 0 && len(s.wanted) > 0
-	code := []instruction{{code: giveBack}}
+	code := []instruction{{code: ret}}
 	if !none {
 		var err error
 		if code, err = compileFilter(s.filter, indices, s.snaplen); err != nil {

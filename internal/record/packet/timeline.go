@@ -8,12 +8,12 @@ import (
 	"meridian/clock"
 )
 
-// offset is by how much REALTIME was ahead of MONOTONIC, at an instant of the latter, and how far that may be off.
+// offset is REALTIME less MONOTONIC at an instant of the latter, and the error of that difference. All are ns.
 type offset struct {
 	at, ns, error int64
 }
 
-// readOffset reads both clocks, one on either side of the other, and keeps the narrowest of a few readings.
+// readOffset reads MONOTONIC before and after REALTIME, and returns the narrowest of a few readings.
 func readOffset() offset {
 	best := offset{error: math.MaxInt64}
 	for range 5 {
@@ -27,77 +27,77 @@ func readOffset() offset {
 	return best
 }
 
-// timeline leads stamps of REALTIME back to MONOTONIC.
+// timeline converts stamps of REALTIME to MONOTONIC.
 //
-// Whatever slews one of these clocks slews the other: the kernel keeps their difference constant until somebody sets REALTIME
-// or a leap second comes. So all that must be known of a packet is how many times the clock had been set when it was stamped. A
-// stamp itself cannot tell where the clock was set back, but the packet's place in the ring can: when a step is seen, the
-// kernel's count of packets says which are from before.
+// Slewing one of these clocks slews the other: the kernel keeps their difference constant until REALTIME is set or a leap second
+// comes. So a packet's stamp can be converted if it is known how many times the clock had been set before. The stamp itself
+// does not show it where the clock was set back, but the packet's number in the ring does: when a step is noticed, the kernel's
+// count of packets says which of them are older.
 //
-//	packets put into the ring   1 2 3 4 5 | 6 7 8        the step was seen when there were 5
-//	offset that leads back      ----a---- | --b--
+//	packets put into the ring   1 2 3 4 5 | 6 7 8        the step was noticed when there were 5
+//	offset that is subtracted   ----a---- | --b--
 //
-// Between the step and its being seen, the wake-up of a thread, lie a few packets that count as from before. Those whose
-// stamps would then be in the future, or fall behind other packets or the last look at the clocks, are known to be from after it.
-// What remains: a clock set back by less than has passed since then, and a packet in those microseconds. It is put too
-// early by as much.
+// A few packets between the step and its notice (the wakeup of a thread) are taken for older than the step. Those whose converted
+// stamps would be in the future, or before earlier packets or the last reading of the clocks, are recognized as younger. One
+// case remains: the clock was set back by less than the time since that reading, and the packet lies in those
+// microseconds. Its stamp is then too early by the size of the step.
 type timeline struct {
 	mu      sync.Mutex
 	now     offset // as of the last packet
 	last    offset // as of the last step
 	pending []step
-	seen    reading // the last time that anybody looked
+	read    reading // the last one
 	stamp   int64   // of the last packet, REALTIME
-	steps   int64   // seen so far
+	steps   int64   // noticed so far
 }
 
-// reading is when the clocks were read, and how many packets had gone into the ring by then.
+// reading is when the clocks were read, on MONOTONIC, and how many packets had gone into the ring by then.
 type reading struct {
 	at, packets int64
 }
 
 // step is one of REALTIME.
 type step struct {
-	packets int64 // that had gone into the ring when it was seen
+	packets int64 // that had gone into the ring when it was noticed
 	to      offset
-	before  reading // when it was not yet there
+	before  reading // the last one without it
 }
 
-// Readings below this are taken for one another's error, and a step as small does no harm.
-const smallestStep = 2_000
+// minStep is the least difference of readings, in ns beyond their errors, that counts as a step. A smaller step does no harm.
+const minStep = 2_000
 
-// slack is by how much packets of different processors may be out of order in the ring.
-const slack = 1_000_000
+// maxDisorder is by how many ns packets of different processors may be out of order in the ring.
+const maxDisorder = 1_000_000
 
 // observe takes a reading of the clocks, made when so many packets had gone into the ring.
 func (t *timeline) observe(o offset, packets int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o.at < t.seen.at {
-		return // another goroutine has looked later and come first
+	if o.at < t.read.at {
+		return // another goroutine has read the clocks later and got the lock first
 	}
-	before := t.seen
-	t.seen = reading{o.at, packets}
+	before := t.read
+	t.read = reading{o.at, packets}
 	switch d := o.ns - t.last.ns; {
 	case t.last == offset{}:
 		t.now, t.last = o, o
-	case max(d, -d) > o.error+t.last.error+smallestStep:
+	case max(d, -d) > o.error+t.last.error+minStep:
 		t.last = o
 		t.steps++
 		t.pending = append(t.pending, step{packets, o, before})
-	case o.error < t.last.error: // the same, better known
+	case o.error < t.last.error: // the same with a smaller error
 		t.last.ns, t.last.error = o.ns, o.error
 	}
 }
 
-// monotonic returns when a packet was stamped, which is the n-th of the ring, from 1.
+// monotonic returns the stamp of the n-th packet of the ring, from 1, on MONOTONIC.
 func (t *timeline) monotonic(n, stamp int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.pending) > 0 {
 		s := t.pending[0]
-		ahead := stamp-t.now.ns > s.to.at+slack
-		back := t.stamp != 0 && stamp < t.stamp-slack || n > s.before.packets && stamp-t.now.ns < s.before.at-slack
+		ahead := stamp-t.now.ns > s.to.at+maxDisorder
+		back := t.stamp != 0 && stamp < t.stamp-maxDisorder || n > s.before.packets && stamp-t.now.ns < s.before.at-maxDisorder
 		if n <= s.packets && !ahead && (!back || s.to.ns > t.now.ns) {
 			break
 		}
@@ -108,7 +108,7 @@ func (t *timeline) monotonic(n, stamp int64) int64 {
 	return stamp - t.now.ns
 }
 
-// count returns how many steps were seen.
+// count returns how many steps were noticed.
 func (t *timeline) count() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,10 +30,10 @@ func TestStepsOfTheClockMoveNoPacket(t *testing.T) {
 				size = -size
 			}
 			if rapid.Bool().Draw(t, "look") {
-				now += 2 * slack
+				now += 2 * maxDisorder
 				line.observe(offset{at: now, ns: realtime, error: 50}, n)
 			} else { // a packet is as good
-				now += 2 * slack
+				now += 2 * maxDisorder
 				n++
 				want, stamps = append(want, now), append(stamps, now+realtime)
 			}

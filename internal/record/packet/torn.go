@@ -8,26 +8,26 @@ import (
 	"os"
 )
 
-// Blocks that a File has.
+// Types of the blocks of a File.
 const (
 	sectionBlock   = 0x0a0d0d0a
 	interfaceBlock = 1
 	countsBlock    = 5
 	packetBlock    = 6
 
-	byteOrder    = 0x1a2b3c4d
-	longestBlock = 1 << 24 // of ours none is near it
+	byteOrder = 0x1a2b3c4d
+	maxBlock  = 1 << 24 // far above those of a File
 )
 
 var le = binary.LittleEndian
 
-// CutTorn cuts off the block that the writer of a File was writing when it was killed, and returns how long that was. Readers
-// give what stands before it, but many call it an error: tshark and capinfos then fail, which ends scripts. A file of which
-// ours does not accept the comment is left alone, and so is one that is damaged otherwise: what somebody else may have done
-// is nobody's to cut. One without a byte, whose writer was killed over making it, is removed.
+// CutTorn cuts off the torn block that a killed writer of a File has left, and returns its size. Readers return the packets before
+// it, but many report an error: tshark and capinfos then fail, which ends scripts. A file whose comment own does not accept
+// is left as it is, and so is a file that is damaged in another way: it may not be of this program's writing. An empty file,
+// whose writer was killed while creating it, is removed.
 //
-// Mostly the last block is whole, which its two lengths say, and nothing else is read.
-func CutTorn(path string, ours func(comment string) bool) (cut int64, err error) {
+// If the last block is whole by its two lengths, as mostly, nothing else is read.
+func CutTorn(path string, own func(comment string) bool) (cut int64, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return 0, err
@@ -41,7 +41,7 @@ func CutTorn(path string, ours func(comment string) bool) (cut int64, err error)
 	if size == 0 {
 		return 0, os.Remove(path)
 	}
-	if comment, ok := commentOf(f, size); !ok || !ours(comment) || endsWhole(f, size) {
+	if comment, ok := commentOf(f, size); !ok || !own(comment) || endsWhole(f, size) {
 		return 0, nil
 	}
 	at, err := lastWhole(f, size)
@@ -51,7 +51,7 @@ func CutTorn(path string, ours func(comment string) bool) (cut int64, err error)
 	return size - at, f.Truncate(at)
 }
 
-// commentOf returns the comment of a file's section, false if that is none that Create writes.
+// commentOf returns the comment of a file's section; ok is false for a section that Create does not write.
 func commentOf(f io.ReaderAt, size int64) (string, bool) {
 	var head [28]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil || le.Uint32(head[:]) != sectionBlock || le.Uint32(head[8:]) != byteOrder {
@@ -66,14 +66,14 @@ func commentOf(f io.ReaderAt, size int64) (string, bool) {
 	return string(b), err == nil
 }
 
-// endsWhole says that the last block is whole, as far as its two lengths tell.
+// endsWhole reports whether the last block is whole by its two lengths.
 func endsWhole(f io.ReaderAt, size int64) bool {
 	var b [8]byte
 	if _, err := f.ReadAt(b[:4], size-4); err != nil {
 		return false
 	}
 	length := int64(le.Uint32(b[:]))
-	if length < 12 || length > longestBlock || length > size {
+	if length < 12 || length > maxBlock || length > size {
 		return false
 	}
 	_, err := f.ReadAt(b[:], size-length)
@@ -84,7 +84,7 @@ func written(kind uint32) bool {
 	return kind == sectionBlock || kind == interfaceBlock || kind == countsBlock || kind == packetBlock
 }
 
-// lastWhole returns where the last whole block ends, if what stands behind it is the beginning of one; else the size.
+// lastWhole returns the end of the last whole block if the beginning of another follows it, else the size.
 func lastWhole(f io.ReaderAt, size int64) (int64, error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), 1<<20)
 	for at := int64(0); at < size; {
@@ -100,7 +100,7 @@ func lastWhole(f io.ReaderAt, size int64) (int64, error) {
 		}
 		length := int64(le.Uint32(head[4:]))
 		switch {
-		case length < 12 || length%4 != 0 || length > longestBlock:
+		case length < 12 || length%4 != 0 || length > maxBlock:
 			return size, nil
 		case length > size-at:
 			return at, nil
@@ -108,11 +108,11 @@ func lastWhole(f io.ReaderAt, size int64) (int64, error) {
 		if _, err := r.Discard(int(length) - 4); err != nil {
 			return 0, err
 		}
-		var again [4]byte
-		if _, err := io.ReadFull(r, again[:]); err != nil {
+		var trailer [4]byte
+		if _, err := io.ReadFull(r, trailer[:]); err != nil {
 			return 0, err
 		}
-		if int64(le.Uint32(again[:])) != length {
+		if int64(le.Uint32(trailer[:])) != length {
 			return size, nil
 		}
 		at += length

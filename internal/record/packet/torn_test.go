@@ -35,7 +35,7 @@ func someFile(t interface {
 		f := trace.Frame{Number: i, Time: int64(i), Data: bytes.Repeat([]byte{byte(i)}, i%50), Wire: 1500, Options: []byte{2, 0, 4, 0, 1, 0, 0, 0}}
 		check(x.Write(&f))
 	}
-	check(x.Tell(Stats{Dropped: 3}, 77, true))
+	check(x.WriteStatistics(Stats{Dropped: 3}, 77, true))
 	check(x.Close())
 	whole, err = os.ReadFile(path)
 	check(err)
