@@ -166,14 +166,14 @@ func (b *panelBrowser) AViewIsFollowedOnlyOfTheSameTimeline(t *testing.T) {
 	file.still()
 	file.key("l")
 	file.typed(`#share input[aria-label="a view that was shared"]`, "nothing\r")
-	file.until(`document.querySelector("#share .said").textContent.startsWith("That is no view")`, "nothing is taken for a view")
+	file.until(`document.querySelector("#share .said").textContent.startsWith("Not a shared view")`, "nothing is taken for a view")
 	file.clear(`#share input[aria-label="a view that was shared"]`)
 	file.typed(`#share input[aria-label="a view that was shared"]`, "http://127.0.0.1/else/"+shared+"\r")
 	file.until(`meridian.selection.a?.event === 309 && !document.getElementById("share").open`, "a file does not follow what a served page shared")
 	file.shows(viewFrom, viewTo, "the view is elsewhere")
 	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, twoHosts(t, "", 3000, indextest.Plain), "dark", shared)
-		p.until(`[...document.querySelectorAll("#notice p")].filter((e) => e.textContent === "This view was shared of another timeline, and is not followed here.").length === 1`, kind+": that it is of another timeline is not said")
+		p.until(`[...document.querySelectorAll("#notice p")].filter((e) => e.textContent === "The address describes a view of another timeline. It was ignored.").length === 1`, kind+": that it is of another timeline is not said")
 		p.still()
 		if value[bool](p.logic, `meridian.selection.a !== null`) {
 			t.Errorf("%s: an event of another timeline is selected", kind)

@@ -243,7 +243,7 @@ func (b *panelBrowser) ASearchGoesOnOverSeveralAnswersAndMarksWhatItFinds(t *tes
 	p.until(`document.querySelector("#panel-search .said").textContent === "43 of 80 hits"`, "the next hit is another one")
 	p.click("#panel-search button", "◂ previous")
 	p.until(`document.querySelector("#panel-search tr[aria-current]").innerText.includes("20.455")`, "the previous hit is another one")
-	for text, says := range map[string]string{"len>x\r": `That is no search: > compares numbers, and "x" is none.`, "missing\r": "nothing found"} {
+	for text, says := range map[string]string{"len>x\r": `Invalid search: operator > needs a number, not "x".`, "missing\r": "nothing found"} {
 		p.clear("#panel-search input")
 		p.typed("#panel-search input", text)
 		p.until(fmt.Sprintf(`document.querySelector("#panel-search .said").textContent === %s`, literal(says)), "a search says something else")
@@ -280,7 +280,7 @@ func (b *panelBrowser) ASharedLinkShowsTheSame(t *testing.T) {
 	// Served, what is copied is the view alone: before it stands the secret by which the trace can be read.
 	p.until(`/^#v=1&id=[0-9a-z]{6,14}&t=19900000,21100000&raw=1&a=309&b=307&hosts=0&rows=4&classes=8&links=7&fold=h1&q=rows$/.test(document.querySelector("#share input").value)`,
 		"the link is another one: "+value[string](p.logic, `document.querySelector("#share input").value`))
-	if text := value[string](p.logic, `document.getElementById("share").innerText`); !strings.Contains(text, "can read the whole trace") {
+	if text := value[string](p.logic, `document.getElementById("share").innerText`); !strings.Contains(text, "gives access to the whole trace") {
 		t.Errorf("that the address is a secret is not said: %s", text)
 	}
 	p.shot("share")

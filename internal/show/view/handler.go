@@ -22,13 +22,13 @@ import (
 
 // Limits of what is asked for at once: a page asks for far less, and a mistake must not cost the memory of a machine.
 const (
-	mostKeys    = 256
-	mostAnswer  = 16 << 20 // bytes of tiles
-	mostEvents  = 1024
-	mostFound   = 1000
-	mostText    = 1000    // bytes of what is searched for
-	deepest     = 62      // levels: instants are int64
-	smallAnswer = 4 << 10 // what is smaller is not compressed
+	maxKeys     = 256
+	maxAnswer   = 16 << 20 // bytes of tiles
+	maxEvents   = 1024
+	maxFound    = 1000
+	maxText     = 1000    // bytes of what is searched for
+	maxLevel    = 62      // levels: instants are int64
+	minCompress = 4 << 10 // what is smaller is not compressed
 )
 
 // Handler answers the page at / and what it asks for under /api/. It does not know who asks: see [Server].
@@ -43,7 +43,7 @@ func Handler(data Data) http.Handler {
 		mux.HandleFunc("/api/"+name, func(w http.ResponseWriter, r *http.Request) {
 			query, err := url.ParseQuery(r.URL.RawQuery)
 			if err != nil {
-				refuse(w, http.StatusBadRequest, "the request cannot be read")
+				refuse(w, http.StatusBadRequest, "invalid query string")
 				return
 			}
 			body, kind, err := answer(r.Context(), query)
@@ -58,7 +58,7 @@ func Handler(data Data) http.Handler {
 			}
 		})
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "nothing is here") })
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "not found") })
 	return mux
 }
 
@@ -104,7 +104,7 @@ func (h *handler) events(_ context.Context, q url.Values) ([]byte, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	count, err := number(q, "count", 1, mostEvents, 1)
+	count, err := number(q, "count", 1, maxEvents, 1)
 	if err != nil {
 		return nil, "", err
 	}
@@ -113,14 +113,14 @@ func (h *handler) events(_ context.Context, q url.Values) ([]byte, string, error
 
 func (h *handler) search(_ context.Context, q url.Values) ([]byte, string, error) {
 	text := q.Get("q")
-	if text == "" || len(text) > mostText || !utf8.ValidString(text) {
-		return nil, "", wrong("q: want 1 to %d bytes of text", mostText)
+	if text == "" || len(text) > maxText || !utf8.ValidString(text) {
+		return nil, "", wrong("q: want 1 to %d bytes of text", maxText)
 	}
 	after, err := number(q, "after", -1, 1<<62, -1)
 	if err != nil {
 		return nil, "", err
 	}
-	limit, err := number(q, "limit", 1, mostFound, 100)
+	limit, err := number(q, "limit", 1, maxFound, 100)
 	if err != nil {
 		return nil, "", err
 	}
@@ -133,8 +133,8 @@ func (h *handler) search(_ context.Context, q url.Values) ([]byte, string, error
 
 func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, error) {
 	text := q.Get("keys")
-	if n := strings.Count(text, ",") + 1; n > mostKeys {
-		return nil, "", wrong("keys: at most %d tiles at once, not %d", mostKeys, n)
+	if n := strings.Count(text, ",") + 1; n > maxKeys {
+		return nil, "", wrong("keys: at most %d tiles at once, not %d", maxKeys, n)
 	}
 	a := h.data.About()
 	var keys []key
@@ -144,7 +144,7 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 			return nil, "", err
 		}
 		if k.group > len(a.Hosts) || k.level > a.Top {
-			return nil, "", wrong("keys: there is no tile %v: there are groups to %d and levels to %d", k, len(a.Hosts), a.Top)
+			return nil, "", wrong("keys: tile %v does not exist: groups go up to %d, levels up to %d", k, len(a.Hosts), a.Top)
 		}
 		keys = append(keys, k)
 	}
@@ -157,7 +157,7 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 			if ctx.Err() != nil { // nobody waits for it any more
 				return ctx.Err()
 			}
-			if i > 0 && total.Load() >= mostAnswer {
+			if i > 0 && total.Load() >= maxAnswer {
 				return nil
 			}
 			tiles[i], err = h.data.Tile(k.group, k.level, k.number)
@@ -170,7 +170,7 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 	}
 	var b []byte
 	for i, tile := range tiles {
-		if i > 0 && len(b)+len(tile) > mostAnswer {
+		if i > 0 && len(b)+len(tile) > maxAnswer {
 			tile = nil // to be asked for again; no tile is empty
 		}
 		b = appendTile(b, tile)
@@ -187,18 +187,18 @@ func appendTile(b, tile []byte) []byte {
 func parseKey(s string) (k key, err error) {
 	fields := strings.Split(s, ".")
 	if len(fields) != 3 {
-		return k, wrong("keys: %q is no GROUP.LEVEL.NUMBER", shown(s))
+		return k, wrong("keys: invalid tile key %q: want GROUP.LEVEL.NUMBER", shown(s))
 	}
 	group, err1 := strconv.ParseUint(fields[0], 10, 31)
 	level, err2 := strconv.ParseUint(fields[1], 10, 8)
 	n, err3 := strconv.ParseUint(fields[2], 10, 62)
-	if err := errors.Join(err1, err2, err3); err != nil || level > deepest {
-		return k, wrong("keys: %q is no GROUP.LEVEL.NUMBER", shown(s))
+	if err := errors.Join(err1, err2, err3); err != nil || level > maxLevel {
+		return k, wrong("keys: invalid tile key %q: want GROUP.LEVEL.NUMBER", shown(s))
 	}
 	return key{int(group), int(level), int64(n)}, nil
 }
 
-// number reads a parameter; a default below the least says that there is none.
+// number reads a parameter from least to most. Without the parameter it returns usual, or an error if usual is below least.
 func number(q url.Values, name string, least, most, usual int64) (int64, error) {
 	text := q.Get(name)
 	if text == "" && (usual >= least) {
@@ -248,7 +248,7 @@ func reply(w http.ResponseWriter, r *http.Request, kind string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Vary", "Accept-Encoding")
-	if len(body) >= smallAnswer && kind != kindBytes && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if len(body) >= minCompress && kind != kindBytes && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		var b bytes.Buffer
 		z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 		if err != nil {

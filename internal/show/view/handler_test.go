@@ -80,12 +80,12 @@ func TestTilesComeInTheOrderOfTheirKeys(t *testing.T) {
 // However many tiles are asked for, and however large they are, an answer is bounded; what it leaves out is asked for again.
 func TestAnAnswerOfTilesIsBounded(t *testing.T) {
 	d := &fake{hosts: 2, top: 20, tileBytes: 3 << 20}
-	b := []byte(body(t, ask(Handler(d), "/api/tiles?keys=0.20.0"+strings.Repeat(",1.10.5", mostKeys-1), nil)))
-	if len(b) > mostAnswer+4*mostKeys {
+	b := []byte(body(t, ask(Handler(d), "/api/tiles?keys=0.20.0"+strings.Repeat(",1.10.5", maxKeys-1), nil)))
+	if len(b) > maxAnswer+4*maxKeys {
 		t.Errorf("an answer has %d bytes", len(b))
 	}
 	sent := 0
-	for i := range mostKeys {
+	for i := range maxKeys {
 		n := binary.LittleEndian.Uint32(b)
 		if n != 0 && int(n) != d.tileBytes || i == 0 && n == 0 {
 			t.Fatalf("tile %d has %d bytes", i, n)
@@ -95,7 +95,7 @@ func TestAnAnswerOfTilesIsBounded(t *testing.T) {
 		}
 		b = b[4+n:]
 	}
-	if len(b) != 0 || sent != mostAnswer/d.tileBytes {
+	if len(b) != 0 || sent != maxAnswer/d.tileBytes {
 		t.Errorf("%d tiles are sent, %d bytes are left", sent, len(b))
 	}
 }

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +33,26 @@ func TestNoModuleOfThePageReachesOut(t *testing.T) {
 	}
 }
 
+// The digest of the modules is in the script that is made of them (tools/pagebundle).
+func TestTheScriptIsMadeOfTheModules(t *testing.T) {
+	modules, err := filepath.Glob("page/*.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	for _, path := range modules {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(sum, "%s\x00%s\x00", filepath.Base(path), text)
+	}
+	first, _, _ := strings.Cut(pageScript, "\n")
+	if want := fmt.Sprintf("(sha256:%x)", sum.Sum(nil)[:8]); !strings.Contains(first, want) {
+		t.Errorf("page_bundle.js is out of date: go generate ./internal/show/view (%s, want %s)", first, want)
+	}
+}
+
 // What stands in the page cannot end its element, nor be taken for a mark of page.html.
 func TestThePartsOfThePageFit(t *testing.T) {
 	p := thePage()
@@ -40,7 +62,7 @@ func TestThePartsOfThePageFit(t *testing.T) {
 	if strings.Contains(p.style, "</") || strings.Contains(p.script, "</script") {
 		t.Error("a style or script ends early")
 	}
-	if first, _, _ := strings.Cut(strings.TrimPrefix(p.script, "// Code generated"), "("); !strings.Contains(first, "\n\"use strict\";\n") {
+	if first, _, _ := strings.Cut(p.script, "(() =>"); !strings.HasSuffix(first, "DO NOT EDIT.\n\"use strict\";\n") {
 		t.Errorf("the script begins with %q", first)
 	}
 }

@@ -81,7 +81,7 @@ async function open() {
     fill();
   } catch (/** @type {any} */ error) {
     plots = null;
-    pictures.replaceChildren(make("p", {}, `The pictures cannot be had: ${error.message}`));
+    pictures.replaceChildren(make("p", {}, `Loading the pictures failed: ${error.message}`));
   }
 }
 

@@ -84,7 +84,7 @@ const Held = {
   },
   async element(/** @type {string} */ id) {
     const element = document.getElementById(id);
-    if (!element) throw new Error(`this file holds no ${id}`);
+    if (!element) throw new Error(`the file has no element ${id}`);
     const bytes = await Decode.inflate(element.textContent.trim());
     element.remove(); // the text would only take memory
     return bytes;
@@ -155,7 +155,7 @@ function split(all, keys) {
   const view = new DataView(all.buffer, all.byteOffset, all.byteLength), parts = new Map();
   let p = 0;
   for (const key of keys) {
-    if (p + 4 > all.length || p + 4 + view.getUint32(p, true) > all.length) throw new Error("an answer is cut short");
+    if (p + 4 > all.length || p + 4 + view.getUint32(p, true) > all.length) throw new Error("truncated answer");
     const n = view.getUint32(p, true);
     if (n) parts.set(key, all.subarray(p + 4, p + 4 + n));
     p += 4 + n;
@@ -268,7 +268,7 @@ async function request(keys, kept) {
   under++;
   try {
     const got = await source.tiles(keys, one.abort.signal);
-    if (!got.size) throw new Error("an answer has no tile");
+    if (!got.size) throw new Error("the answer has no tile");
     for (const [key, part] of got) put(key, part);
     left = keys.filter((key) => !got.has(key));
   } catch (/** @type {any} */ error) {
@@ -309,7 +309,7 @@ function put(key, part) {
     held.set(key, tile);
     bytes += tile.size;
     toDecode.push(tile);
-    if (tile.lacks && !lacking) { lacking = true; Dock.notice("Not all rows or messages are drawn: there are more on one host than can be. Filter the events or the hosts of the timeline."); }
+    if (tile.lacks && !lacking) { lacking = true; Dock.notice("Not all rows or messages are drawn: one host has more than fit into a tile. Filter the events or the hosts of the timeline."); }
   } catch (/** @type {any} */ error) {
     fail(key, error);
   }

@@ -25,7 +25,7 @@ class Reader {
     this.p = 0;
   }
   byte() {
-    if (this.p >= this.bytes.length) throw new Error("a tile is cut short");
+    if (this.p >= this.bytes.length) throw new Error("truncated tile");
     return this.bytes[this.p++];
   }
   u() {
@@ -38,7 +38,7 @@ class Reader {
       value += (b & 127) * unit;
       unit *= 128;
     } while (b > 127);
-    if (b === undefined || unit > 2 ** 70) throw new Error("a tile is cut short");
+    if (b === undefined || unit > 2 ** 70) throw new Error("truncated tile");
     return value;
   }
   s() {
@@ -46,7 +46,7 @@ class Reader {
     return u % 2 ? -(u + 1) / 2 : u / 2;
   }
   d() {
-    if (this.p + 8 > this.bytes.length) throw new Error("a tile is cut short");
+    if (this.p + 8 > this.bytes.length) throw new Error("truncated tile");
     this.p += 8;
     return this.view.getFloat64(this.p - 8, true);
   }
@@ -111,7 +111,7 @@ const floats = (/** @type {number} */ n) => new Float64Array(n), words = (/** @t
  */
 function bin(r, before) {
   const next = before + r.u();
-  if (next >= Bins) throw new Error("a tile has a bin beyond its end");
+  if (next >= Bins) throw new Error("a bin lies beyond the end of its tile");
   return next;
 }
 

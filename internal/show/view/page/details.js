@@ -79,7 +79,7 @@ async function messages(event) {
     const far = await one(other), [sent, received] = side === "sent" ? [far, event] : [event, far];
     const title = side === "sent" ? "Message received" : "Message sent";
     if (!far) {
-      parts.push([title, [[side, `event ${Elements.grouped(other)}, which is not held here`]]]);
+      parts.push([title, [[side, `event ${Elements.grouped(other)}, which this file does not have`]]]);
       continue;
     }
     const d = Measure.difference(Order.endOf(sent), Order.endOf(received)), verdict = await Violations.verdictOf(sent, received, d);

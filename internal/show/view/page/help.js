@@ -11,7 +11,7 @@ import * as Keys from "./keys.js";
 const gestures = [
   ["wheel", "scroll the rows; zoom at the pointer where all fit"], ["Ctrl + wheel", "zoom at the pointer, as two fingers do"], ["Shift + wheel", "move in time"],
   ["drag", "move in time and over the rows"], ["Shift + drag", "measure between two points, with how sure that is"],
-  ["Alt + drag", "zoom to a stretch; so does a drag along the time axis"], ["click", "select an event, or both ends of a message"],
+  ["Alt + drag", "zoom to an interval; so does a drag along the time axis"], ["click", "select an event, or both ends of a message"],
   ["Shift + click", "select as B, to compare with the selected one"], ["double click", "zoom to a slice, or in"],
 ];
 

@@ -132,7 +132,7 @@ export async function event(dir) {
 async function arrive(found, row, none) {
   if (!found) return App.announce(none);
   if (found.event < 0) {
-    App.announce("what is here is not held event by event");
+    App.announce("the file has no single events here");
     return App.go({ at: found.at, row });
   }
   const [event] = await Data.events(found.event, 1);
@@ -196,10 +196,10 @@ export async function violation(dir) {
   let next = here >= 0 ? shown[here + dir] : dir > 0 ? shown.find((/** @type {any} */ v) => v.sent > t) : shown.findLast((/** @type {any} */ v) => v.sent < t);
   if (!next && shown.length) {
     next = dir > 0 ? shown[0] : shown[shown.length - 1];
-    App.announce("from the other end again");
+    App.announce("continued from the other end");
   }
   const link = next && links.get(next.link);
-  if (!link) return App.announce("there is no violation");
+  if (!link) return App.announce("no violations");
   await both({ at: next.sent, delay: next.delay, event: next.from, to: next.to }, link);
 }
 

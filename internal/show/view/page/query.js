@@ -67,7 +67,7 @@ function lex(text) {
       if (text[i] === '"') {
         quoted = true;
         for (i++; ; i++) {
-          if (i >= text.length) throw new Error('a " is not closed');
+          if (i >= text.length) throw new Error('missing closing "');
           if (text[i] === '"') break;
           if (text[i] === "\\" && i + 1 < text.length) i++;
           plain += text[i];
@@ -95,12 +95,12 @@ function lex(text) {
 function term(word) {
   const { negated, field, operator, value, quoted } = word;
   if (field === null) {
-    if (value === "") throw new Error("a word is empty");
+    if (value === "") throw new Error("empty word");
     return { negated, field: null, operator: ":", text: fold(value) };
   }
   const n = quoted ? null : number(value);
   if (operator !== ":" && operator !== "=" && operator !== "!=" && n === null) {
-    throw new Error(`${operator} compares numbers, and "${value}" is none`);
+    throw new Error(`operator ${operator} needs a number, not "${value}"`);
   }
   return { negated, field, operator, text: operator === ":" ? fold(value) : value, number: n };
 }
@@ -117,7 +117,7 @@ export function parse(text) {
     else alternatives[alternatives.length - 1].push(term(word));
   }
   if (alternatives.some((terms) => terms.length === 0)) {
-    throw new Error(alternatives.length > 1 ? "beside a | there is nothing to search for" : "there is nothing to search for");
+    throw new Error(alternatives.length > 1 ? "no term beside |" : "no term");
   }
   return alternatives;
 }

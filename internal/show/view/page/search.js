@@ -53,7 +53,7 @@ export async function run(query, { quiet = false } = {}) {
     Query.parse(text);
   } catch (/** @type {any} */ error) {
     box.setAttribute("aria-invalid", "true");
-    said.textContent = `That is no search: ${error.message}.`;
+    said.textContent = `Invalid search: ${error.message}.`;
     running = null;
     return App.redraw();
   }

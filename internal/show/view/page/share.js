@@ -137,7 +137,7 @@ function soon() {
 async function restore() {
   const s = read(location.hash, limits()), id = idOf(location.hash);
   if (!s) return;
-  if (id && id !== identity(App.about)) return Dock.notice("This view was shared of another timeline, and is not followed here.");
+  if (id && id !== identity(App.about)) return Dock.notice("The address describes a view of another timeline. It was ignored.");
   restoring = true;
   try {
     if (s.order) App.setOrder(s.order);
@@ -167,15 +167,15 @@ export function start() {
   const open = (/** @type {Event} */ e) => {
     e.preventDefault();
     const text = given.value.trim(), at = text.indexOf("#");
-    if (!read(text.slice(Math.max(0, at)), limits())) { said.textContent = "That is no view: one begins with #v=1."; return; }
+    if (!read(text.slice(Math.max(0, at)), limits())) { said.textContent = "Not a shared view: it must begin with #v=1."; return; }
     dialog.close();
     location.hash = text.slice(Math.max(0, at));
   };
   const copy = button("copy", async () => { said.textContent = (await Elements.copy(address.value)) ? "copied" : "select the text and copy it"; }, { class: "main" });
   dialog.append(make("h2", {}, "Share this view"),
-    make("p", {}, served ? "Whoever looks at the same timeline, here or as a file, sees the same stretch, selection and search: paste this behind the address there, or into the box below." : "Whoever has this file sees the same stretch, selection and search with what follows the # of this link."),
+    make("p", {}, served ? "This text shows the same interval, selection and search of the same timeline, served or in a file. Paste it behind the address there, or into the box below." : "What follows the # of this link shows the same interval, selection and search in every copy of this file."),
     make("p", { class: "buttons" }, address, copy),
-    served ? make("p", { class: "note" }, "The address of this page is not in it: that has a secret, and whoever is given it can read the whole trace while it is served.") : "",
+    served ? make("p", { class: "note" }, "The address of this page is left out: it contains a secret that gives access to the whole trace while it is served.") : "",
     said, make("form", { class: "buttons", onsubmit: open }, given, make("button", { type: "submit" }, "go there")),
     make("p", { class: "buttons end" }, button("close", () => dialog.close())));
   App.command({ id: "share", key: "l", title: "Share: copy this view, or go to one", button: true, label: "share", group: "view", run: () => {

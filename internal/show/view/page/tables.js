@@ -140,7 +140,7 @@ async function fill() {
   try {
     [found, sent] = [await gather(hosts, from, to, lanes), await gather([about.hosts.length], from, to, links)];
   } catch (/** @type {any} */ error) {
-    if (mine === asked) said.textContent = `The tables cannot be had: ${error.message}`;
+    if (mine === asked) said.textContent = `Loading the tables failed: ${error.message}`;
     return;
   }
   if (mine !== asked) return;

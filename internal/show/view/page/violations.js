@@ -19,7 +19,7 @@ export const verdicts = [
 ];
 
 // unlisted is said of a message of which neither the list nor a tile that is held tells the verdict.
-export const unlisted = { id: "unlisted", name: "not listed", mark: "?", means: "the list has only the worst messages, and this one is not among them; the tile that has its verdict is not held here" };
+export const unlisted = { id: "unlisted", name: "not listed", mark: "?", means: "the list has only the worst messages, without this one; the tile with its verdict is not loaded" };
 
 /**
  * judge says what the page can say by itself of a message with the delay {delta, low, high}; step is the receiver's.
@@ -122,7 +122,7 @@ async function open() {
     said.textContent = all && all.length < total() ? `the worst ${grouped(all.length)} are listed` : "";
   } catch (/** @type {any} */ error) {
     all = null;
-    said.textContent = `The list cannot be had: ${error.message}`;
+    said.textContent = `Loading the list failed: ${error.message}`;
   }
   fill();
 }
