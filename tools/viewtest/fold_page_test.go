@@ -75,41 +75,45 @@ func foldedTimeline(t *testing.T) *view.Timeline {
 	}))
 }
 
+// strip tells what the strip of a line has at an instant, so many pixels above its foot: "" for nothing, else the
+// class whose colour it is, or "how many".
+const strip = `const strip = (id, at, above) => {
+	const { line } = document.getElementById("line-" + id), lane = line.lanes.find((l) => l.kind === "summary") ?? { y: 2, h: 20 };
+	const y = document.getElementById("line-" + id).getBoundingClientRect().top + lane.y + lane.h - 1 - above, x = meridian.plot.left + meridian.x(at);
+	const seen = pixel("rows", x, y), under = css(line.type === "host" ? meridian.theme.panel : line.type === "kind" ? meridian.theme.lane : meridian.theme.ground);
+	const mixed = (c, a) => css(c).map((v, i) => v * a / 255 + under[i] * (1 - a / 255));
+	if (near(seen, under, 6)) return "";
+	const classes = meridian.about.classes.map((c, i) => near(seen, mixed(meridian.color(i), 200), 6) ? c.name : "").filter(Boolean);
+	return classes[0] ?? (near(seen, mixed(meridian.theme.accent, 90), 6) || near(seen, mixed(meridian.theme.accent, 190), 6) ? "how many" : "? " + seen);
+};`
+
+// stripSpot is an instant of a line's strip, so far above its foot, and what strip tells of it.
+type stripSpot struct {
+	Line      string
+	At, Above float64
+	Want      string
+}
+
+// strips waits until all spots have what they should.
+func (p *panelPage) strips(spots ...stripSpot) {
+	p.t.Helper()
+	wrong := value[[]string](p.logic, fmt.Sprintf(`new Promise((done) => { %s %s
+		const until = performance.now() + 20000, spots = %s;
+		(function look() {
+			const wrong = spots.map((s) => [s, strip(s.Line, s.At, s.Above)]).filter(([s, got]) => got !== s.Want);
+			if (!wrong.length || performance.now() > until) done(wrong.map(([s, got]) => s.Line + " at " + s.At + ", " + s.Above + " above its foot, has '" + got + "', not '" + s.Want + "'"));
+			else requestAnimationFrame(look);
+		})();
+	})`, canvas, strip, literal(spots)))
+	if len(wrong) > 0 {
+		p.shot("failed-strip")
+		p.t.Fatal(strings.Join(wrong, "\n"))
+	}
+}
+
 // What is folded is summed up in a strip, at every zoom, from what would be seen unfolded.
 func (b *panelBrowser) WhatIsFoldedIsSummedUpAtEveryZoom(t *testing.T) {
 	d := foldedTimeline(t)
-	// strip tells what the strip of a line has at an instant, so many pixels above its foot: "" for nothing, else the
-	// class whose colour it is, or "how many".
-	const strip = `const strip = (id, at, above) => {
-		const { line } = document.getElementById("line-" + id), lane = line.lanes.find((l) => l.kind === "summary") ?? { y: 2, h: 20 };
-		const y = document.getElementById("line-" + id).getBoundingClientRect().top + lane.y + lane.h - 1 - above, x = meridian.plot.left + meridian.x(at);
-		const seen = pixel("rows", x, y), under = css(line.type === "host" ? meridian.theme.panel : line.type === "kind" ? meridian.theme.lane : meridian.theme.ground);
-		const mixed = (c, a) => css(c).map((v, i) => v * a / 255 + under[i] * (1 - a / 255));
-		if (near(seen, under, 6)) return "";
-		const classes = meridian.about.classes.map((c, i) => near(seen, mixed(meridian.color(i), 200), 6) ? c.name : "").filter(Boolean);
-		return classes[0] ?? (near(seen, mixed(meridian.theme.accent, 90), 6) || near(seen, mixed(meridian.theme.accent, 190), 6) ? "how many" : "? " + seen);
-	};`
-	type spot struct {
-		Line      string
-		At, Above float64
-		Want      string
-	}
-	// shows waits until all places have what they should.
-	shows := func(p *panelPage, spots ...spot) {
-		t.Helper()
-		wrong := value[[]string](p.logic, fmt.Sprintf(`new Promise((done) => { %s %s
-			const until = performance.now() + 20000, spots = %s;
-			(function look() {
-				const wrong = spots.map((s) => [s, strip(s.Line, s.At, s.Above)]).filter(([s, got]) => got !== s.Want);
-				if (!wrong.length || performance.now() > until) done(wrong.map(([s, got]) => s.Line + " at " + s.At + ", " + s.Above + " above its foot, has '" + got + "', not '" + s.Want + "'"));
-				else requestAnimationFrame(look);
-			})();
-		})`, canvas, strip, literal(spots)))
-		if len(wrong) > 0 {
-			p.shot("failed-strip")
-			t.Fatal(strings.Join(wrong, "\n"))
-		}
-	}
 	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, d, "light", "")
 		p.still()
@@ -134,30 +138,30 @@ func (b *panelBrowser) WhatIsFoldedIsSummedUpAtEveryZoom(t *testing.T) {
 			p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`void meridian.setView(%v, %v)`, c.from, c.to)))
 			p.shows(c.from, c.to, kind+": the view is elsewhere")
 			p.still()
-			var spots []spot
+			var spots []stripSpot
 			for want, list := range map[string][]float64{"long": c.long, "short": c.short, "how many": c.beats, "": c.none} {
 				for _, at := range list {
-					spots = append(spots, spot{"0", at, 0, want})
+					spots = append(spots, stripSpot{"0", at, 0, want})
 				}
 			}
 			// One of eight processors is busy: some of the strip, not all of it.
 			for _, at := range []float64{c.from + 0.533*(c.to-c.from), c.from + 0.713*(c.to-c.from)} {
-				spots = append(spots, spot{"k0.cpu", at, 0, map[bool]string{true: "turn"}[at < 80e6]}, spot{"k0.cpu", at, 14, ""})
+				spots = append(spots, stripSpot{"k0.cpu", at, 0, map[bool]string{true: "turn"}[at < 80e6]}, stripSpot{"k0.cpu", at, 14, ""})
 			}
-			shows(p, spots...)
+			p.strips(spots...)
 			p.shot(fmt.Sprintf("strip-%s-%v", kind, c.to-c.from))
 		}
 		// What is switched off is not summed up, and a host that is folded sums up all of its rows.
 		p.do(chromedp.Evaluate[chromedp.Void](`void meridian.setView(-2e6, 102e6)`))
 		p.shows(-2e6, 102e6, kind+": the view is elsewhere")
 		value[bool](p.logic, fmt.Sprintf(`(meridian.setHidden("classes", %d, true), true)`, longCall))
-		shows(p, spot{"0", 50e6, 0, ""})
+		p.strips(stripSpot{"0", 50e6, 0, ""})
 		value[bool](p.logic, fmt.Sprintf(`(meridian.setHidden("classes", %d, false), true)`, longCall))
-		shows(p, spot{"0", 50e6, 0, "long"})
+		p.strips(stripSpot{"0", 50e6, 0, "long"})
 		p.click("#line-h0 .fold", "")
 		p.until(names+` === "a"`, kind+": the host is not folded")
-		shows(p, spot{"h0", 85e6, 0, "long"}, spot{"h0", 3e6, 10, "how many"}, spot{"h0", 95.5e6, 0, "short"}, spot{"h0", 98e6, 0, ""})
+		p.strips(stripSpot{"h0", 85e6, 0, "long"}, stripSpot{"h0", 3e6, 10, "how many"}, stripSpot{"h0", 95.5e6, 0, "short"}, stripSpot{"h0", 98e6, 0, ""})
 		value[bool](p.logic, `(meridian.setHidden("rows", 1, true), true)`)
-		shows(p, spot{"h0", 85e6, 0, ""})
+		p.strips(stripSpot{"h0", 85e6, 0, ""})
 	}
 }

@@ -163,89 +163,117 @@ func (s *scene) Tile(group, level int, number int64) ([]byte, error) {
 	if group > 3 {
 		return append(out, 0), nil
 	}
-	touches := func(from, to int64) bool { return max(from, to) >= begin && min(from, to) < end }
 	u := func(v int64) { out = binary.AppendUvarint(out, uint64(v)) }
-	z := func(v int64) { out = binary.AppendVarint(out, v) }
 	lanes := [][]int{{0}, {1, 2, 3}, {4, 5, 6}, {7, 8, 9, 10}}[group]
 	u(int64(len(lanes)))
 	before := -1
 	for _, lane := range lanes {
 		u(int64(lane - before))
 		before = lane
-		var event, other int64
-		at := begin
-		switch lane {
-		case 0, 1, 4, 6:
-			row := map[int]int{0: 0, 1: 1, 4: 3, 6: 4}[lane]
-			var list []*sceneEvent
-			for _, e := range s.events {
-				if e.row == row && e.phase == "instant" && touches(e.at, e.at) {
-					list = append(list, e)
-				}
-			}
-			mode := byte(0)
-			if lane == 6 {
-				mode = 2
-			}
-			out = append(out, mode)
-			u(int64(len(list)))
-			level := func(e *sceneEvent) {
-				var v float64
-				fmt.Sscan(e.fields[0][1], &v)
-				out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v))
-			}
-			if mode == 2 {
-				stood := len(s.events) - 1
-				for stood >= 0 && (s.events[stood].row != row || s.events[stood].at >= begin) {
-					stood--
-				}
-				if stood < 0 {
-					out = append(out, 0)
-				} else {
-					out = append(out, 1)
-					level(s.events[stood])
-				}
-			}
-			for _, e := range list {
-				u(e.at - at)
-				at = e.at
-				if mode == 2 {
-					level(e)
-				} else {
-					u(int64(e.class))
-				}
-				z(int64(e.number) - event)
-				event = int64(e.number)
-			}
-		case 2, 3, 5:
-			list := slices.DeleteFunc(slices.Clone(s.slices[lane]), func(p [2]*sceneEvent) bool { return !touches(p[0].at, p[1].at) })
-			out = append(out, 1)
-			u(int64(len(list)))
-			for _, p := range list {
-				z(p[0].at - at)
-				u(p[1].at - p[0].at)
-				at = p[1].at
-				out = append(out, 0)
-				u(int64(p[0].class))
-				z(int64(p[0].number) - event)
-				event = int64(p[0].number)
-			}
-		default:
-			list := slices.DeleteFunc(slices.Clone(s.links[lane]), func(p [2]*sceneEvent) bool { return !touches(p[0].at, p[1].at) })
-			out = append(out, 3)
-			u(int64(len(list)))
-			for _, p := range list {
-				z(p[0].at - at)
-				at = p[0].at
-				z(p[1].at - p[0].at)
-				out = append(out, byte(s.verdict(lane, slices.Index(s.links[lane], p))))
-				z(int64(p[0].number) - event)
-				z(int64(p[1].number) - other)
-				event, other = int64(p[0].number), int64(p[1].number)
-			}
-		}
+		out = s.lane(out, lane, begin, end)
 	}
 	return out, nil
+}
+
+// lane appends what a lane has from begin to end, without its number.
+func (s *scene) lane(out []byte, lane int, begin, end int64) []byte {
+	touches := func(from, to int64) bool { return max(from, to) >= begin && min(from, to) < end }
+	switch lane {
+	case 0, 1, 4, 6:
+		return s.instants(out, lane, begin, touches)
+	case 2, 3, 5:
+		return s.sliced(out, lane, begin, touches)
+	}
+	return s.messages(out, lane, begin, touches)
+}
+
+func (s *scene) instants(out []byte, lane int, begin int64, touches func(from, to int64) bool) []byte {
+	var event int64
+	at := begin
+	u := func(v int64) { out = binary.AppendUvarint(out, uint64(v)) }
+	z := func(v int64) { out = binary.AppendVarint(out, v) }
+	row := map[int]int{0: 0, 1: 1, 4: 3, 6: 4}[lane]
+	var list []*sceneEvent
+	for _, e := range s.events {
+		if e.row == row && e.phase == "instant" && touches(e.at, e.at) {
+			list = append(list, e)
+		}
+	}
+	mode := byte(0)
+	if lane == 6 {
+		mode = 2
+	}
+	out = append(out, mode)
+	u(int64(len(list)))
+	level := func(e *sceneEvent) {
+		var v float64
+		fmt.Sscan(e.fields[0][1], &v)
+		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v))
+	}
+	if mode == 2 {
+		stood := len(s.events) - 1
+		for stood >= 0 && (s.events[stood].row != row || s.events[stood].at >= begin) {
+			stood--
+		}
+		if stood < 0 {
+			out = append(out, 0)
+		} else {
+			out = append(out, 1)
+			level(s.events[stood])
+		}
+	}
+	for _, e := range list {
+		u(e.at - at)
+		at = e.at
+		if mode == 2 {
+			level(e)
+		} else {
+			u(int64(e.class))
+		}
+		z(int64(e.number) - event)
+		event = int64(e.number)
+	}
+	return out
+}
+
+func (s *scene) sliced(out []byte, lane int, begin int64, touches func(from, to int64) bool) []byte {
+	var event int64
+	at := begin
+	u := func(v int64) { out = binary.AppendUvarint(out, uint64(v)) }
+	z := func(v int64) { out = binary.AppendVarint(out, v) }
+	list := slices.DeleteFunc(slices.Clone(s.slices[lane]), func(p [2]*sceneEvent) bool { return !touches(p[0].at, p[1].at) })
+	out = append(out, 1)
+	u(int64(len(list)))
+	for _, p := range list {
+		z(p[0].at - at)
+		u(p[1].at - p[0].at)
+		at = p[1].at
+		out = append(out, 0)
+		u(int64(p[0].class))
+		z(int64(p[0].number) - event)
+		event = int64(p[0].number)
+	}
+	return out
+}
+
+func (s *scene) messages(out []byte, lane int, begin int64, touches func(from, to int64) bool) []byte {
+	var event, other int64
+	at := begin
+	u := func(v int64) { out = binary.AppendUvarint(out, uint64(v)) }
+	z := func(v int64) { out = binary.AppendVarint(out, v) }
+	list := slices.DeleteFunc(slices.Clone(s.links[lane]), func(p [2]*sceneEvent) bool { return !touches(p[0].at, p[1].at) })
+	out = append(out, 3)
+	u(int64(len(list)))
+	for _, p := range list {
+		z(p[0].at - at)
+		at = p[0].at
+		z(p[1].at - p[0].at)
+		out = append(out, byte(s.verdict(lane, slices.Index(s.links[lane], p))))
+		z(int64(p[0].number) - event)
+		z(int64(p[1].number) - other)
+		event, other = int64(p[0].number), int64(p[1].number)
+	}
+	return out
 }
 
 // verdict is that of the message of request i on a lane.

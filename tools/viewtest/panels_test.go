@@ -130,49 +130,13 @@ func (b *panelBrowser) TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs(t *t
 	}](l, fmt.Sprintf(`(() => { %s return %s.map(({ A, B, Granularity }) => Order.judge(withStamps(A), withStamps(B), { granularity: Granularity })); })()`, withStamps, literal(pairs)))
 	counts := map[string]int{}
 	for i, p := range pairs {
-		// All instants, at half a ns, at which each may have happened; without a bound, as far as the others reach.
-		times := func(e end) (ts []float64) {
-			low, high := -100.0, 200.0
-			if e.Low != nil {
-				low = *e.Low
-			}
-			if e.High != nil {
-				high = *e.High
-			}
-			for x := low; x <= high; x += 0.5 {
-				ts = append(ts, x)
-			}
-			return ts
-		}
-		as, bs := times(p.A), times(p.B)
-		want := "unknown"
-		switch {
-		case p.A.Clock >= 0 && p.A.Clock == p.B.Clock:
-			step := max(1, p.Granularity)
-			if p.B.At-p.A.At >= step {
-				want = "yes"
-			} else if p.A.At-p.B.At >= step {
-				want = "no"
-			}
-		case p.A.Component != p.B.Component:
-		case slices.Max(as) < slices.Min(bs) && p.A.High != nil && p.B.Low != nil:
-			want = "yes"
-		case slices.Max(bs) < slices.Min(as) && p.B.High != nil && p.A.Low != nil:
-			want = "no"
-		}
+		want := orderOf(p.A, p.B, p.Granularity)
 		if got[i].Answer != want {
 			t.Fatalf("%s: %+v, want %s", literal(p), got[i], want)
 		}
 		counts[got[i].Why]++
 		if got[i].Why == "intervals" {
-			// The margin is the distance of the intervals, or by how much they overlap.
-			gap := math.Inf(-1)
-			if p.A.High != nil && p.B.Low != nil {
-				gap = *p.B.Low - *p.A.High
-			}
-			if p.B.High != nil && p.A.Low != nil {
-				gap = max(gap, *p.A.Low-*p.B.High)
-			}
+			gap := gapOf(p.A, p.B)
 			if *got[i].Margin != gap {
 				t.Fatalf("%s: margin %v, want %v", literal(p), *got[i].Margin, gap)
 			}
@@ -185,64 +149,118 @@ func (b *panelBrowser) TwoEventsAreOrderedIfAndOnlyIfEveryPairOfTrueTimesIs(t *t
 	}
 }
 
+// instants lists all instants, at half a ns, at which an event may have happened; without a bound, as far as the others reach.
+func (e end) instants() (ts []float64) {
+	low, high := -100.0, 200.0
+	if e.Low != nil {
+		low = *e.Low
+	}
+	if e.High != nil {
+		high = *e.High
+	}
+	for x := low; x <= high; x += 0.5 {
+		ts = append(ts, x)
+	}
+	return ts
+}
+
+// orderOf answers whether a is before b by the definition: at all instants at which both may have happened.
+func orderOf(a, b end, granularity float64) string {
+	as, bs := a.instants(), b.instants()
+	switch {
+	case a.Clock >= 0 && a.Clock == b.Clock:
+		step := max(1, granularity)
+		if b.At-a.At >= step {
+			return "yes"
+		} else if a.At-b.At >= step {
+			return "no"
+		}
+	case a.Component != b.Component:
+	case slices.Max(as) < slices.Min(bs) && a.High != nil && b.Low != nil:
+		return "yes"
+	case slices.Max(bs) < slices.Min(as) && b.High != nil && a.Low != nil:
+		return "no"
+	}
+	return "unknown"
+}
+
+// gapOf is the distance of two intervals, or, negative, by how much they overlap.
+func gapOf(a, b end) float64 {
+	gap := math.Inf(-1)
+	if a.High != nil && b.Low != nil {
+		gap = *b.Low - *a.High
+	}
+	if b.High != nil && a.Low != nil {
+		gap = max(gap, *a.Low-*b.High)
+	}
+	return gap
+}
+
 type message struct {
 	Sent     end `json:"sent"`
 	Received end `json:"received"`
 }
 
+// chainProblem is two events and the messages by which one may be known to be before the other.
+type chainProblem struct {
+	A, B     end
+	Messages []message
+}
+
+// newChainProblem makes one at random, and says by the closure of all messages whether A is before B, and B before A.
+func newChainProblem(random *rand.Rand) (p chainProblem, before [2]bool) {
+	// Events happen at true instants; each clock is off by a constant, so that the corrected times mislead.
+	offsets := make([]int, 4)
+	for i := range offsets {
+		offsets[i] = random.IntN(60) - 30
+	}
+	n := 6 + random.IntN(40)
+	ends, truth := make([]end, n), make([]int, n)
+	for i := range ends {
+		clock := random.IntN(len(offsets))
+		truth[i] = i * 3
+		at := truth[i] + offsets[clock]
+		ends[i] = end{Event: i, At: float64(at), Row: clock, Clock: clock, Recorded: fmt.Sprint(at)}
+	}
+	after := make([][]bool, n) // after[i][j]: i is known to be before j
+	for i := range after {
+		after[i] = make([]bool, n)
+		for j := i + 1; j < n; j++ {
+			after[i][j] = ends[i].Clock == ends[j].Clock
+		}
+	}
+	for range random.IntN(100) {
+		i := random.IntN(n)
+		j := min(n-1, i+1+random.IntN(8))
+		if d := ends[i].Clock - ends[j].Clock; i < j && (d == 1 || d == -1) { // only neighbours talk, so that chains are long
+			p.Messages = append(p.Messages, message{ends[i], ends[j]})
+			after[i][j] = true
+		}
+	}
+	for k := range n {
+		for i := range n {
+			for j := range n {
+				after[i][j] = after[i][j] || after[i][k] && after[k][j]
+			}
+		}
+	}
+	i, j := random.IntN(n), random.IntN(n)
+	p.A, p.B = ends[i], ends[j]
+	return p, [2]bool{after[i][j], after[j][i]}
+}
+
 func (b *panelBrowser) AChainOfMessagesOrdersEventsWhateverTheClocksSay(t *testing.T) {
 	l := b.load(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	type problem struct {
-		A, B     end
-		Messages []message
-	}
-	var problems []problem
+	var problems []chainProblem
 	var want [][2]bool
 	for range 300 {
-		// Events happen at true instants; each clock is off by a constant, so that the corrected times mislead.
-		offsets := make([]int, 4)
-		for i := range offsets {
-			offsets[i] = random.IntN(60) - 30
-		}
-		n := 6 + random.IntN(40)
-		ends, truth := make([]end, n), make([]int, n)
-		for i := range ends {
-			clock := random.IntN(len(offsets))
-			truth[i] = i * 3
-			at := truth[i] + offsets[clock]
-			ends[i] = end{Event: i, At: float64(at), Row: clock, Clock: clock, Recorded: fmt.Sprint(at)}
-		}
-		after := make([][]bool, n) // after[i][j]: i is known to be before j
-		for i := range after {
-			after[i] = make([]bool, n)
-			for j := i + 1; j < n; j++ {
-				after[i][j] = ends[i].Clock == ends[j].Clock
-			}
-		}
-		var p problem
-		for range random.IntN(100) {
-			i := random.IntN(n)
-			j := min(n-1, i+1+random.IntN(8))
-			if d := ends[i].Clock - ends[j].Clock; i < j && (d == 1 || d == -1) { // only neighbours talk, so that chains are long
-				p.Messages = append(p.Messages, message{ends[i], ends[j]})
-				after[i][j] = true
-			}
-		}
-		for k := range n {
-			for i := range n {
-				for j := range n {
-					after[i][j] = after[i][j] || after[i][k] && after[k][j]
-				}
-			}
-		}
-		i, j := random.IntN(n), random.IntN(n)
-		if ends[i].Clock == ends[j].Clock {
+		p, after := newChainProblem(random)
+		if p.A.Clock == p.B.Clock {
 			continue
 		}
-		p.A, p.B = ends[i], ends[j]
 		problems = append(problems, p)
-		want = append(want, [2]bool{after[i][j], after[j][i]})
+		want = append(want, after)
 	}
 	got := value[[][2][]message](l, fmt.Sprintf(`(() => { %s return %s.map(({ A, B, Messages }) => {
 		const a = withStamps(A), b = withStamps(B), m = (Messages ?? []).map(({ sent, received }) => ({ sent: withStamps(sent), received: withStamps(received) }));
