@@ -12,6 +12,8 @@ import (
 
 // FuzzSolve makes a problem of any bytes and demands maps that are functions of time that never run back, bounds on the
 // right sides, and estimates within them.
+//
+//fuzzall:cost 20
 func FuzzSolve(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 0, 10, 0, 0, 0, 20, 1, 0, 0, 0, 0, 30, 0, 0, 0, 40}, byte(0))
 	long := []byte{}

@@ -12,6 +12,7 @@ import (
 
 	"meridian/align"
 	"meridian/internal/sim"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -152,7 +153,7 @@ func TestClocksThatHoldEachOtherAreKeptTogether(t *testing.T) {
 
 func TestEstimatesOfAnyMethodStayWithinWhatBoundsThereAre(t *testing.T) {
 	for _, c := range []struct{ method, network string }{{"lts", "duda"}, {"cristian", "duda-chain"}, {"regression", ""}, {"interval", "least-squares"}} {
-		for seed := range uint64(60) {
+		for seed := range uint64(testneed.Cases(60)) {
 			w := drawShort(seed)
 			if err := w.within(align.Options{Method: c.method, Network: c.network}); err != nil {
 				t.Errorf("%v, seed %d: %v", c, seed, err)

@@ -13,6 +13,7 @@ import (
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/internal/sim"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -301,7 +302,7 @@ func TestWrongMessagesAreNoStep(t *testing.T) {
 }
 
 func TestStepsAreFoundInRandomWorlds(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(testneed.Cases(20)) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		scenario := steppedWorld(seed)
 		scenario.Span = 20 * time.Second

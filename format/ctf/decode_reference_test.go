@@ -241,8 +241,9 @@ func drawLayout(t *rapid.T, depth int, slots *[]int, next *int) *Type {
 }
 
 func TestAnyTypeIsDecodedAsTheSpecificationTellsIt(t *testing.T) {
-	decoded := 0
+	drawn, decoded := 0, 0
 	check := func(t *rapid.T) {
+		drawn++
 		var slots []int
 		next := 0
 		top := newType(Struct)
@@ -295,7 +296,7 @@ func TestAnyTypeIsDecodedAsTheSpecificationTellsIt(t *testing.T) {
 	for range 20 {
 		rapid.Check(t, check)
 	}
-	if decoded < 500 {
-		t.Errorf("only %d drawn types had enough data", decoded)
+	if decoded < drawn/4 {
+		t.Errorf("only %d of %d drawn types had enough data", decoded, drawn)
 	}
 }

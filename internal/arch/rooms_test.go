@@ -65,11 +65,6 @@ var internalOnlyFor = []string{"cmd", "internal", "tools"}
 // middle are the rooms between the model and the pipeline. They meet in trace and clock and never import each other.
 var middle = []string{"match", "align", "order", "probe", "format"}
 
-// exceptions are imports that the table refuses and that are still to go: importing package to imported package.
-var exceptions = map[string]string{
-	"examples/rpc": "internal/pipeline",
-}
-
 // row returns the row of the table that applies to a package, and the package's home: the folder whose packages may import
 // each other. It is the row of the longest path.
 func row(pkg string) (name, home string, ok bool) {
@@ -126,7 +121,6 @@ func allowed(from, to string) error {
 }
 
 func TestRoomsImportOnlyWhatTheTableAllows(t *testing.T) {
-	excused := make(map[string]bool)
 	for _, p := range packages(t) {
 		if _, _, ok := row(p.room()); !ok && !isForTests(p.room()) {
 			t.Errorf("%s has no row in the table of rooms (mayImport)", p.room())
@@ -136,10 +130,7 @@ func TestRoomsImportOnlyWhatTheTableAllows(t *testing.T) {
 			if !ours {
 				continue
 			}
-			err := allowed(p.room(), to)
-			if err != nil && exceptions[p.room()] == to {
-				excused[p.room()] = true
-			} else if err != nil {
+			if err := allowed(p.room(), to); err != nil {
 				t.Errorf("%s imports %s: %v", p.room(), to, err)
 			}
 		}
@@ -147,11 +138,6 @@ func TestRoomsImportOnlyWhatTheTableAllows(t *testing.T) {
 	for name := range mayImport {
 		if !slices.ContainsFunc(packages(t), func(p listed) bool { return within(p.room(), strings.TrimSuffix(name, "/*")) }) {
 			t.Errorf("row %s: no such package", name)
-		}
-	}
-	for from, to := range exceptions {
-		if !excused[from] {
-			t.Errorf("%s does not import %s any more: delete the exception", from, to)
 		}
 	}
 }

@@ -4,7 +4,12 @@
 //
 // A package's tests are built once for all of its targets, and several packages are fuzzed at once, each by one worker: go
 // test would build and link them again for each target. What fails is kept where go test keeps it, in the package's folder
-// testdata/fuzz. The exit code is 0 if nothing failed and 1 otherwise.
+// testdata/fuzz. A target whose inputs are costly says so in a line of its comment and gets fewer of them:
+//
+//	//fuzzall:cost 20
+//	func FuzzSolve(f *testing.F) {
+//
+// The exit code is 0 if nothing failed and 1 otherwise.
 package main
 
 import (
@@ -19,6 +24,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -49,7 +55,7 @@ func main() {
 type pkg struct {
 	ImportPath, Dir           string
 	TestGoFiles, XTestGoFiles []string
-	targets                   []string
+	targets                   []target
 }
 
 // fuzz runs all targets of the packages and says whether none failed.
@@ -90,7 +96,13 @@ func fuzz(o options, patterns []string) (bool, error) {
 	return failed == 0 && targets > 0, nil
 }
 
-var target = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+// target is a fuzz target. It gets the options' number of inputs divided by its cost.
+type target struct {
+	name string
+	cost int
+}
+
+var declared = regexp.MustCompile(`(?m)^(?://fuzzall:cost ([1-9]\d*)\n)?func (Fuzz\w+)\(`)
 
 // list returns the packages that have fuzz targets.
 func list(patterns []string) ([]pkg, error) {
@@ -113,8 +125,12 @@ func list(patterns []string) ([]pkg, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, m := range target.FindAllSubmatch(text, -1) {
-				p.targets = append(p.targets, string(m[1]))
+			for _, m := range declared.FindAllSubmatch(text, -1) {
+				f := target{name: string(m[2]), cost: 1}
+				if len(m[1]) > 0 {
+					f.cost, _ = strconv.Atoi(string(m[1])) // digits alone
+				}
+				p.targets = append(p.targets, f)
 			}
 		}
 		if len(p.targets) > 0 {
@@ -129,22 +145,22 @@ func list(patterns []string) ([]pkg, error) {
 func (p pkg) fuzz(o options, binary string) (report string, failed int) {
 	var b strings.Builder
 	begin := time.Now()
-	if out, err := run(p.Dir, "go", "test", "-c", "-vet=off", "-fuzz=^"+p.targets[0]+"$", "-o", binary, "."); err != nil {
+	if out, err := run(p.Dir, "go", "test", "-c", "-vet=off", "-fuzz=^"+p.targets[0].name+"$", "-o", binary, "."); err != nil {
 		fmt.Fprintf(&b, "FAIL %s does not build\n%s", p.ImportPath, out)
 		return b.String(), len(p.targets)
 	}
 	defer os.Remove(binary)
 	fmt.Fprintf(&b, "%s built in %.1f s\n", p.ImportPath, time.Since(begin).Seconds())
-	for _, name := range p.targets {
-		begin := time.Now()
-		out, err := run(p.Dir, binary, "-test.run=^$", "-test.fuzz=^"+name+"$", fmt.Sprintf("-test.fuzztime=%dx", o.runs),
+	for _, f := range p.targets {
+		begin, runs := time.Now(), max(o.runs/f.cost, 1)
+		out, err := run(p.Dir, binary, "-test.run=^$", "-test.fuzz=^"+f.name+"$", fmt.Sprintf("-test.fuzztime=%dx", runs),
 			"-test.fuzzminimizetime=10x", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(o.corpus, p.ImportPath), "-test.timeout=20m")
 		verdict := "ok  "
 		if err != nil {
 			verdict = "FAIL"
 			failed++
 		}
-		fmt.Fprintf(&b, "%s %-32s %6.1f s\n", verdict, name, time.Since(begin).Seconds())
+		fmt.Fprintf(&b, "%s %-32s %6d inputs %6.1f s\n", verdict, f.name, runs, time.Since(begin).Seconds())
 		if err != nil {
 			fmt.Fprintf(&b, "%v\n%s", err, out)
 		}
