@@ -37,17 +37,20 @@ func draw(t *rapid.T) drawn {
 		up := float64(int64(math.Floor(x/float64(d.span)*7)) & 1)
 		return base + skew*x + bend*x*x/2 + step*up
 	}
+	steps, least := rapid.SampledFrom([]int64{0, 1, 1000}), rapid.SampledFrom([]int64{0, 0, 500})
+	d.problem.A.Granularity, d.problem.B.Granularity = steps.Draw(t, "a's step"), steps.Draw(t, "b's step")
+	d.problem.MinAB, d.problem.MinBA = least.Draw(t, "least there"), least.Draw(t, "least back")
 	delays := rapid.SampledFrom([]float64{10, 1e5, 1e7}).Draw(t, "delays")
-	d.problem.A = trace.Clock{First: d.origin, Last: d.origin + d.span}
+	d.problem.A.First, d.problem.A.Last = d.origin, d.origin+d.span
 	for range rapid.IntRange(1, 30).Draw(t, "n") {
 		// On a grid: what lies a nanosecond apart and is carried on for seconds carries float64's last digits too.
 		x := rapid.Int64Range(0, 100).Draw(t, "x") * (d.span / 100)
 		y := d.origin + x + int64(math.Floor(d.offset(float64(x))))
 		delay := int64(rapid.Float64Range(0, delays).Draw(t, "delay"))
 		if rapid.Bool().Draw(t, "there") {
-			d.problem.AB = append(d.problem.AB, []trace.Message{{Sent: d.origin + x, Received: y + delay}})
+			d.problem.AB = append(d.problem.AB, []trace.Message{{Sent: d.origin + x, Received: y + d.problem.MinAB + delay}})
 		} else {
-			d.problem.BA = append(d.problem.BA, []trace.Message{{Sent: y - delay, Received: d.origin + x}})
+			d.problem.BA = append(d.problem.BA, []trace.Message{{Sent: y - d.problem.MinBA - delay, Received: d.origin + x}})
 		}
 	}
 	return d
@@ -63,11 +66,11 @@ func (d *drawn) extremes(t int64) (low, high float64) {
 	var all []constraint
 	for m := range d.problem.AB.All() {
 		x := float64(m.Sent - t)
-		all = append(all, constraint{x, float64(m.Received-m.Sent-base) + 1 + e + k*x*x/2, 1})
+		all = append(all, constraint{x, float64(m.Received-m.Sent-base) + float64(max(d.problem.B.Granularity, 1)-d.problem.MinAB) + e + k*x*x/2, 1})
 	}
 	for m := range d.problem.BA.All() {
 		x := float64(m.Received - t)
-		all = append(all, constraint{x, float64(m.Sent-m.Received-base) - 1 - e - k*x*x/2, -1})
+		all = append(all, constraint{x, float64(m.Sent-m.Received-base) - float64(max(d.problem.A.Granularity, 1)-d.problem.MinBA) - e - k*x*x/2, -1})
 	}
 	low, high = math.Inf(1), math.Inf(-1)
 	consider := func(v, y float64) {

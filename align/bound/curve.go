@@ -34,7 +34,7 @@ func (c *Corridor) absolute(t int64, offset float64) int64 {
 // mostKnots bounds the knots of a curve over the messages' extent.
 const mostKnots = 4096
 
-// Instants returns the instants of a's clock at which curves over [first, last] have their knots: even steps over the
+// Instants returns the instants of a's clock at which curves over [first, last] and over the messages have their knots: even steps over the
 // messages, so short that chords sag by a small part of epsilon, and ever longer ones beyond, where bounds widen.
 func (c *Corridor) Instants(first, last int64) []int64 {
 	from, to := c.middle+int64(c.first), c.middle+int64(c.last)
@@ -98,7 +98,7 @@ func compact(at []int64) []int64 {
 // Curves returns the bounds as curves from a's clock to b's over [first, last], strict between their knots as well. A side
 // without messages is nil. ok is false where the messages contradict the assumption.
 func (c *Corridor) Curves(first, last int64) (low, high clock.Curve, ok bool) {
-	at := c.Instants(min(first, c.middle+int64(c.first)), max(last, c.middle+int64(c.last)))
+	at := c.Instants(first, last)
 	lowOK, highOK := true, true
 	lows, highs := make([]int64, len(at)), make([]int64, len(at))
 	for i, t := range at {
