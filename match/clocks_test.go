@@ -1,0 +1,185 @@
+package match
+
+import (
+	"slices"
+	"testing"
+
+	"meridian/trace"
+)
+
+// told is a capture whose packets say which way they went: at the given instants, sent or received.
+func told(stamps []int64, received func(i int) bool) (*index, *roles) {
+	c := &trace.Capture{Flows: []trace.Flow{{Low: addrA, High: addrB, Protocol: protocolUDP}}, Granularity: 1}
+	for i, at := range stamps {
+		from := trace.Sent
+		if received(i) {
+			from = trace.Received
+		}
+		*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Time: at, From: from}
+	}
+	x := newIndex(c, 0)
+	return x, &roles{of: map[*index][]int8{x: {0}}}
+}
+
+func TestTwoClocksAreThereInNineOfTenWindowsThatExcludeOne(t *testing.T) {
+	for _, c := range []struct {
+		windows, excluding int
+		want               bool
+	}{{1, 1, true}, {1, 0, false}, {10, 9, true}, {10, 8, false}, {20, 18, true}, {20, 17, false}, {9, 8, false}, {19, 17, false}, {12, 11, true}} {
+		var stamps []int64
+		now := int64(0)
+		for w := range c.windows {
+			for i := range window {
+				now += 1000
+				at := now
+				if i%2 == 1 && w < c.excluding {
+					at += 5 * minClockOffset
+				}
+				stamps = append(stamps, at)
+			}
+			now += 1_000_000_000
+		}
+		x, roles := told(stamps, func(i int) bool { return i%2 == 1 })
+		if got := twoClocks(x, roles); got != c.want {
+			t.Errorf("%d of %d windows: %v", c.excluding, c.windows, got)
+		}
+	}
+	x, roles := told(nil, nil)
+	if twoClocks(x, roles) {
+		t.Error("two clocks stamped nothing")
+	}
+	// Packets of which nothing tells the way do not part those before and behind them.
+	x, roles = told([]int64{0, 0, 10_000_000, 20, 0, 10_000_020, 40}, func(i int) bool { return i == 2 || i == 5 })
+	x.Packets.At(1).From, x.Packets.At(4).From = trace.Unknown, trace.Unknown
+	x.Packets.At(4).Flow = trace.NoFlow
+	if !twoClocks(x, roles) {
+		t.Error("packets of unknown direction hide two clocks")
+	}
+}
+
+func TestEveryPacketBelongsToTheClockOfItsDirection(t *testing.T) {
+	const n = 200
+	stamps := make([]int64, n)
+	received := func(i int) bool { return i%3 == 1 || i == 64 || i == 127 || i == 199 }
+	x, roles := told(stamps, received)
+	x.Packets.At(5).From, x.Packets.At(130).From = trace.Unknown, trace.Unknown // taken to have come in
+	c := CaptureClocks{Sent: 3, Received: 8, IsReceived: receivedBits(x, roles)}
+	if len(c.IsReceived) != 4 {
+		t.Errorf("%d words for %d packets", len(c.IsReceived), n)
+	}
+	for i := range n {
+		want := 3
+		if received(i) || i == 5 || i == 130 {
+			want = 8
+		}
+		if got := c.Of(i); got != want {
+			t.Errorf("packet %d is of clock %d, want %d", i, got, want)
+		}
+	}
+	x, _ = told(make([]int64, 128), func(int) bool { return true })
+	if n := len(receivedBits(x, roles)); n != 2 {
+		t.Errorf("%d words for 128 packets", n)
+	}
+	one := CaptureClocks{Sent: 3, Received: 3}
+	if one.Of(77) != 3 {
+		t.Error("of one clock")
+	}
+}
+
+func TestClocksExtendOverTheirPacketsAndCountThem(t *testing.T) {
+	r := &Result{}
+	r.Clocks = []trace.Clock{{}, {}}
+	x, roles := told([]int64{50, -20, 70, 10, 60}, func(i int) bool { return i == 1 || i == 4 })
+	x.Granularity = 10
+	r.extend(x.Capture, &CaptureClocks{Sent: 0, Received: 1, IsReceived: receivedBits(x, roles)})
+	want := []trace.Clock{{First: 10, Last: 70, Events: 3, Granularity: 10}, {First: -20, Last: 60, Events: 2, Granularity: 10}}
+	if !slices.Equal(r.Clocks, want) {
+		t.Errorf("%+v", r.Clocks)
+	}
+	y, _ := told([]int64{90}, func(int) bool { return false })
+	r.extend(y.Capture, &CaptureClocks{})
+	if c := r.Clocks[0]; c.First != 10 || c.Last != 90 || c.Events != 4 || c.Granularity != 10 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestASegmentIsAcknowledgedByTheFirstPacketThatReachesItsEnd(t *testing.T) {
+	sent := func(at int64, seq, length uint32, flags uint8) trace.Packet {
+		return trace.Packet{Time: at, Seq: seq, Length: length, Flags: flags | trace.ACK, From: trace.Sent}
+	}
+	came := func(at int64, ack uint32, flags uint8) trace.Packet {
+		return trace.Packet{Time: at, Ack: ack, Flags: flags, From: trace.Received, Flow: 1}
+	}
+	m := func(pairs ...int64) (list []trace.Message) {
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, trace.Message{Sent: pairs[i], Received: pairs[i+1]})
+		}
+		return list
+	}
+	const ack = trace.ACK
+	unknown := sent(3, 100, 50, 0)
+	unknown.From = trace.Unknown
+	for name, c := range map[string]struct {
+		packets []trace.Packet
+		want    []trace.Message
+	}{
+		"one":                         {[]trace.Packet{sent(1, 100, 10, 0), came(5, 110, ack)}, m(1, 5)},
+		"not yet":                     {[]trace.Packet{sent(1, 100, 10, 0), came(5, 109, ack), came(6, 110, ack)}, m(1, 6)},
+		"the last of several":         {[]trace.Packet{sent(1, 100, 10, 0), sent(2, 110, 10, 0), sent(3, 120, 10, 0), came(5, 120, ack), came(6, 130, ack)}, m(2, 5, 3, 6)},
+		"sent again":                  {[]trace.Packet{sent(1, 100, 10, 0), sent(2, 100, 10, 0), came(5, 110, ack)}, m(1, 5)},
+		"more sent again":             {[]trace.Packet{sent(1, 100, 10, 0), sent(2, 105, 10, 0), came(5, 110, ack), came(6, 115, ack)}, m(1, 5, 2, 6)},
+		"acknowledged again":          {[]trace.Packet{sent(1, 100, 10, 0), came(5, 110, ack), came(6, 110, ack)}, m(1, 5)},
+		"a SYN takes a number":        {[]trace.Packet{sent(1, 100, 0, trace.SYN), came(4, 100, ack), came(5, 101, ack)}, m(1, 5)},
+		"a FIN takes a number":        {[]trace.Packet{sent(1, 100, 10, trace.FIN), came(4, 110, ack), came(5, 111, ack)}, m(1, 5)},
+		"nothing sent":                {[]trace.Packet{sent(1, 100, 0, 0), came(5, 100, ack)}, nil},
+		"without ACK":                 {[]trace.Packet{sent(1, 100, 10, 0), came(5, 110, 0), came(6, 110, ack)}, m(1, 6)},
+		"a reset":                     {[]trace.Packet{sent(1, 100, 10, 0), came(5, 110, ack|trace.RST), came(6, 110, ack)}, m(1, 6)},
+		"before anything was sent":    {[]trace.Packet{came(5, 110, ack), sent(6, 100, 10, 0), came(7, 110, ack)}, m(6, 7)},
+		"round the end of the number": {[]trace.Packet{sent(1, 1<<32-5, 10, 0), came(5, 5, ack)}, m(1, 5)},
+		"nobody knows the way":        {[]trace.Packet{sent(1, 100, 10, 0), unknown, came(5, 150, ack)}, m(1, 5)},
+		"no TCP":                      {[]trace.Packet{{Kind: trace.Datagram, Time: 1, Seq: 100, Length: 10, From: trace.Sent}, came(5, 110, ack)}, nil},
+	} {
+		x := indexed(c.packets...)
+		all := connection{to: len(c.packets)}
+		if got := acknowledged(nil, x, &all, &roles{of: map[*index][]int8{x: {0}}}); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestTheCounterOfMessagesIsTheirNumber(t *testing.T) {
+	w := newWorld(1_000_000)
+	now := int64(1_000_000_000)
+	for i := range int64(10) {
+		w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK}, 20_000)
+		w.pass(false, protocolTCP, trace.Packet{Time: now + 30_000, Kind: trace.TCP, Seq: 5, Ack: uint32(100*i + 100), Flags: trace.ACK}, 20_000)
+		now += 1_000_000
+	}
+	twice := trace.Packet{Kind: trace.TCP, Seq: 5000, Ack: 5, Length: 100, Flags: trace.ACK} // sent twice, and received once
+	for _, at := range []int64{now, now + 100_000_000} {
+		p := twice
+		p.Time = at
+		w.record(false, protocolTCP, addrA, addrB, p)
+	}
+	twice.Time = now + 100_020_000
+	w.record(true, protocolTCP, addrA, addrB, twice)
+	again := trace.Packet{Kind: trace.TCP, Seq: 5, Ack: 9_999, Flags: trace.ACK} // an acknowledgement seen twice at each end
+	for _, at := range []int64{now + 200_000_000, now + 400_000_000} {
+		p := again
+		p.Time = at
+		w.pass(false, protocolTCP, p, 20_000)
+	}
+	// A FIN counts a byte, so the range of data and FIN ends behind the data.
+	fin := trace.Packet{Time: now + 500_000_000, Kind: trace.TCP, Seq: 7000, Ack: 5, Length: 10, Flags: trace.ACK | trace.FIN}
+	w.pass(true, protocolTCP, fin, 20_000)
+	part := trace.Packet{Time: now + 700_000_000, Kind: trace.TCP, Seq: 7000, Ack: 5, Length: 10, Flags: trace.ACK}
+	w.record(false, protocolTCP, addrA, addrB, part)
+	ab, ba, r, warnings := w.match(t, Options{})
+	if len(ab) != 11 || len(ba) != 10 || r.Tally != (Tally{Messages: 21, Ambiguous: 2}) || len(warnings) != 1 {
+		t.Errorf("%d and %d messages, %+v, %q", len(ab), len(ba), r.Tally, warnings)
+	}
+	w = newWorld(0)
+	if _, _, r, warnings := w.match(t, Options{}); r.Tally != (Tally{}) || len(warnings) != 0 {
+		t.Errorf("of nothing: %+v, %q", r.Tally, warnings)
+	}
+}
