@@ -77,31 +77,9 @@ func TestAProgramWhoseRingFailsIsToldAtOnceAndTheRecordingGoesOn(t *testing.T) {
 			t.Fatalf("%v: %s", err, text)
 		}
 		in.Close()
-		var summary, rest []string
-		for results != nil || diagnostics != nil {
-			select {
-			case line, ok := <-results:
-				if summary = append(summary, line); !ok {
-					results = nil
-				}
-			case line, ok := <-diagnostics:
-				if ok {
-					rest = append(rest, line)
-				} else {
-					diagnostics = nil
-				}
-			}
-		}
+		summary, rest := drained(results, diagnostics)
 		_ = c.Wait() // the exit code says all
-		text := strings.Join(summary, "\n")
-		if as == "--json" {
-			var s record.Summary
-			if err := json.Unmarshal([]byte(text), &s); err != nil || len(s.Failures) != 1 || s.Failures[0].Name != "short" || len(s.Streams) != 3 {
-				t.Errorf("%v: %s", err, text)
-			}
-		} else if strings.Count(text, "incomplete: short (process ") != 1 || strings.Count(text, " emit") != 1 {
-			t.Errorf("%s", text)
-		}
+		checkIncomplete(t, as, strings.Join(summary, "\n"))
 		if code := c.ProcessState.ExitCode(); code != 3 || len(rest) != 1 || rest[0] != "meridian: the recording is incomplete: short failed before its end" {
 			t.Errorf("exit code %d, %q", code, rest)
 		}
@@ -109,5 +87,37 @@ func TestAProgramWhoseRingFailsIsToldAtOnceAndTheRecordingGoesOn(t *testing.T) {
 		if err != nil || !bytes.Contains(metadata, []byte(`incomplete_1 = "short (process `)) {
 			t.Errorf("the trace does not say so: %v", err)
 		}
+	}
+}
+
+// drained returns the lines that are left of a command's results and diagnostics.
+func drained(results, diagnostics <-chan string) (summary, rest []string) {
+	for results != nil || diagnostics != nil {
+		select {
+		case line, ok := <-results:
+			if summary = append(summary, line); !ok {
+				results = nil
+			}
+		case line, ok := <-diagnostics:
+			if ok {
+				rest = append(rest, line)
+			} else {
+				diagnostics = nil
+			}
+		}
+	}
+	return summary, rest
+}
+
+// checkIncomplete checks that a summary names the failed program and has another one.
+func checkIncomplete(t *testing.T, flag, text string) {
+	t.Helper()
+	if flag == "--json" {
+		var s record.Summary
+		if err := json.Unmarshal([]byte(text), &s); err != nil || len(s.Failures) != 1 || s.Failures[0].Name != "short" || len(s.Streams) != 3 {
+			t.Errorf("%v: %s", err, text)
+		}
+	} else if strings.Count(text, "incomplete: short (process ") != 1 || strings.Count(text, " emit") != 1 {
+		t.Errorf("%s", text)
 	}
 }

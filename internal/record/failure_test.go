@@ -70,6 +70,26 @@ func envOf(t *testing.T, dir string) (incomplete []string) {
 	return incomplete
 }
 
+// countEvents returns how many different events of a program and how many of the failing source or capture a trace has.
+func countEvents(t *testing.T, o *Options, pid int) (program, source int) {
+	t.Helper()
+	all := read(t, o.Dir)
+	found := map[[2]int]int{}
+	numbers(all, pid, found)
+	for _, e := range all {
+		if n := e.class.Name; n == "irq_handler_entry" || n == "change" {
+			source++
+		}
+	}
+	if o.Packets != nil {
+		stamps, warnings := captured(t, filepath.Join(o.Dir, packetFiles, "web.pcapng"))
+		if source = len(stamps); len(warnings) > 0 {
+			t.Errorf("%q", warnings)
+		}
+	}
+	return len(found), source
+}
+
 // TestWhatFailsEndsNothingElse: each kind of source fails at once, and what a program emits from then on is recorded; what
 // the source had brought by then too.
 func TestWhatFailsEndsNothingElse(t *testing.T) {
@@ -135,22 +155,9 @@ func TestWhatFailsEndsNothingElse(t *testing.T) {
 				t.Errorf("the trace says %q, the summary %q", env, f.String())
 			}
 			late.end(t)
-			all := read(t, o.Dir)
-			found, brought := map[[2]int]int{}, 0
-			numbers(all, late.Process.Pid, found)
-			for _, e := range all {
-				if n := e.class.Name; n == "irq_handler_entry" || n == "change" {
-					brought++
-				}
-			}
-			if o.Packets != nil {
-				stamps, warnings := captured(t, filepath.Join(o.Dir, packetFiles, "web.pcapng"))
-				if brought = len(stamps); len(warnings) > 0 {
-					t.Errorf("%q", warnings)
-				}
-			}
-			if len(found) != 100 || brought != c.events {
-				t.Errorf("%d events of 100 that came after the failure, %d of %d that the source brought", len(found), brought, c.events)
+			found, brought := countEvents(t, &o, late.Process.Pid)
+			if found != 100 || brought != c.events {
+				t.Errorf("%d events of 100 that came after the failure, %d of %d that the source brought", found, brought, c.events)
 			}
 			babeltraceWithLoss(t, o.Dir)
 		})

@@ -75,6 +75,37 @@ func (d *numbered) send(n int) error {
 	return err
 }
 
+// sendUntil sends datagrams from a number on until over is set, and returns the next number. It runs on one processor, so that
+// one stream has them all: at a kill the streams are written up to different events.
+func (d *numbered) sendUntil(over *atomic.Bool, next int) (int, error) {
+	runtime.LockOSThread() // and stays so: the thread ends with its goroutine
+	var processors unix.CPUSet
+	err := unix.SchedGetaffinity(0, &processors)
+	for one := 0; err == nil; one++ {
+		if processors.IsSet(one) {
+			processors.Zero()
+			processors.Set(one)
+			err = unix.SchedSetaffinity(0, &processors)
+			break
+		}
+	}
+	if err != nil {
+		return next, err
+	}
+	pace := time.NewTicker(2 * time.Millisecond)
+	defer pace.Stop()
+	for !over.Load() {
+		for range 50 {
+			if err := d.send(next); err != nil {
+				return next, err
+			}
+			next++
+		}
+		<-pace.C
+	}
+	return next, nil
+}
+
 // readNumbers returns how often a trace has each datagram when it was sent, how many events there are, and what reading it
 // warned of.
 func (d *numbered) readNumbers(t *testing.T, dir string) (found map[int]int, events int, warnings []string) {
@@ -124,35 +155,9 @@ func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
 		var over atomic.Bool
 		sent := make(chan error, 1)
 		go func() {
-			// On one processor, so that one stream has them all: at a kill each is as far as it was written.
-			runtime.LockOSThread()
-			var processors unix.CPUSet
-			err := unix.SchedGetaffinity(0, &processors)
-			for one := 0; err == nil; one++ {
-				if processors.IsSet(one) {
-					processors.Zero()
-					processors.Set(one)
-					err = unix.SchedSetaffinity(0, &processors)
-					break
-				}
-			}
-			if err != nil {
-				sent <- err
-				return
-			}
-			pace := time.NewTicker(2 * time.Millisecond)
-			defer pace.Stop()
-			for !over.Load() {
-				for range 50 {
-					if err := d.send(next); err != nil {
-						sent <- err
-						return
-					}
-					next++
-				}
-				<-pace.C
-			}
-			sent <- nil
+			n, err := d.sendUntil(&over, first)
+			next = n
+			sent <- err
 		}()
 		var seen int
 		for seen == 0 { // it is read while it is written

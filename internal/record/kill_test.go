@@ -24,29 +24,9 @@ func TestKilledRecordersLoseAndRepeatNothing(t *testing.T) {
 			t.Parallel()
 			seed := uint64(time.Now().UnixNano())
 			t.Log("seed", seed)
-			random := rand.New(rand.NewPCG(seed, 3))
 			rings, root := t.TempDir(), t.TempDir()
 			p := program(t, "victim", rings, "GOROUTINES=2", "BUFFERS=64")
-			dirs := []string{filepath.Join(root, "0")}
-			for kill := range 12 {
-				r := started(t, "recorder", "RING="+rings, "DIR="+dirs[len(dirs)-1], "AFTER="+strings.Join(dirs[:len(dirs)-1], string(os.PathListSeparator)))
-				for events := 0; events == 0; {
-					if !r.lines.Scan() {
-						t.Fatal("a recorder died by itself")
-					}
-					fmt.Sscanf(r.lines.Text(), "counted %d", &events)
-				}
-				go func() { // or it would wait for somebody to read
-					for r.lines.Scan() {
-					}
-				}()
-				<-time.After(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
-				r.Process.Kill()
-				r.Process.Wait()
-				if !same {
-					dirs = append(dirs, filepath.Join(root, fmt.Sprint(kill+1)))
-				}
-			}
+			dirs := killRecorders(t, rand.New(rand.NewPCG(seed, 3)), rings, root, same)
 			p.in.Close()
 			each := p.emitted(t)
 			if err := p.Wait(); err != nil {
@@ -59,34 +39,16 @@ func TestKilledRecordersLoseAndRepeatNothing(t *testing.T) {
 			discarded := map[tailKey]uint64{}
 			for i, dir := range dirs {
 				if i < last { // killed, so its last packet may be cut short
-					m, err := readMetadata(dir)
-					if err != nil {
-						t.Fatal(err)
-					}
-					paths, _ := filepath.Glob(filepath.Join(dir, sensorFiles+"*"))
-					for _, path := range paths {
-						if _, _, err := readTail(path, m.UUID, true); err != nil {
-							t.Fatal(err)
-						}
-					}
+					eachTail(t, dir, true, func(tail) {})
 				}
 				numbers(read(t, dir), p.Process.Pid, found)
 				if babeltrace(t, dir) == 0 {
 					t.Errorf("%s is empty", dir)
 				}
-				m, err := readMetadata(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
-				paths, _ := filepath.Glob(filepath.Join(dir, sensorFiles+"*"))
-				for _, path := range paths {
-					at, _, err := readTail(path, m.UUID, false)
-					if err != nil {
-						t.Fatal(err)
-					}
+				eachTail(t, dir, false, func(at tail) {
 					key := tailKey{at.ring, at.shard}
 					discarded[key] = max(discarded[key], at.discarded)
-				}
+				})
 			}
 			for _, n := range discarded {
 				lost += n
@@ -108,6 +70,50 @@ func TestKilledRecordersLoseAndRepeatNothing(t *testing.T) {
 	}
 }
 
+// killRecorders kills one recorder after another and returns the directories that they recorded to, of which the last is for
+// one more: the same, or a new one each time.
+func killRecorders(t *testing.T, random *rand.Rand, rings, root string, same bool) []string {
+	t.Helper()
+	dirs := []string{filepath.Join(root, "0")}
+	for kill := range 12 {
+		r := started(t, "recorder", "RING="+rings, "DIR="+dirs[len(dirs)-1], "AFTER="+strings.Join(dirs[:len(dirs)-1], string(os.PathListSeparator)))
+		for events := 0; events == 0; {
+			if !r.lines.Scan() {
+				t.Fatal("a recorder died by itself")
+			}
+			fmt.Sscanf(r.lines.Text(), "counted %d", &events)
+		}
+		go func() { // else it would wait for a reader
+			for r.lines.Scan() {
+			}
+		}()
+		<-time.After(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
+		r.Process.Kill()
+		r.Process.Wait()
+		if !same {
+			dirs = append(dirs, filepath.Join(root, fmt.Sprint(kill+1)))
+		}
+	}
+	return dirs
+}
+
+// eachTail reads the tails of a trace's files of rings, and repairs the files if told to.
+func eachTail(t *testing.T, dir string, repair bool, visit func(tail)) {
+	t.Helper()
+	m, err := readMetadata(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, sensorFiles+"*"))
+	for _, path := range paths {
+		at, _, err := readTail(path, m.UUID, repair)
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(at)
+	}
+}
+
 // TestNextRecorderGoesOnWhereTheLastWasKilled is the worst instant: packets are written, none is committed, and one is
 // half written.
 func TestNextRecorderGoesOnWhereTheLastWasKilled(t *testing.T) {
@@ -125,31 +131,7 @@ func TestNextRecorderGoesOnWhereTheLastWasKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			written := 0
-			for _, d := range r.rings {
-				for packet := (ring.Packet{}); written < 4; {
-					ok, err := d.reader.Next(&packet)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if ok {
-						if err := d.take(&packet); err != nil {
-							t.Fatal(err)
-						}
-						written++
-					}
-				}
-				for _, s := range d.shards {
-					if s != nil && s.f != nil {
-						if _, err := s.f.WriteAt(d.packet[:len(d.packet)/2], s.size); err != nil {
-							t.Fatal(err)
-						}
-						s.f.Close()
-					}
-				}
-				d.reader.Close()
-			}
-			r.t.close()
+			written := writeAndTear(t, r)
 
 			// What is there is read as far as it is whole.
 			var w trace.Warnings
@@ -194,4 +176,35 @@ func TestNextRecorderGoesOnWhereTheLastWasKilled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// writeAndTear writes some packets of each ring without committing them, and half of one more, and closes the recorder's
+// files as a kill does. It returns how many packets are whole.
+func writeAndTear(t *testing.T, r *Recorder) (written int) {
+	t.Helper()
+	for _, d := range r.rings {
+		for packet := (ring.Packet{}); written < 4; {
+			ok, err := d.reader.Next(&packet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok {
+				if err := d.take(&packet); err != nil {
+					t.Fatal(err)
+				}
+				written++
+			}
+		}
+		for _, s := range d.shards {
+			if s != nil && s.f != nil {
+				if _, err := s.f.WriteAt(d.packet[:len(d.packet)/2], s.size); err != nil {
+					t.Fatal(err)
+				}
+				s.f.Close()
+			}
+		}
+		d.reader.Close()
+	}
+	r.t.close()
+	return written
 }

@@ -359,11 +359,11 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	lab := pair(t)
 	for want, o := range map[string]Options{
-		"no interface eth7 in":                    {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
-		"there are lo, eth0":                      {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
+		"no interface eth7 in":               {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
+		"there are lo, eth0":                 {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
 		"network namespace nobody not found": {NetNS: "nobody"},
-		"filter \"prot 80\"":                      {Filter: "prot 80"},
-		"name the interfaces":                     {Promiscuous: true},
+		"filter \"prot 80\"":                 {Filter: "prot 80"},
+		"name the interfaces":                {Promiscuous: true},
 	} {
 		if c, err := Open(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
