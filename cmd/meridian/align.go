@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/netip"
 	"runtime/debug"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"meridian/align"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 )
 
 // alignFlags is what the command line says.
@@ -51,7 +51,7 @@ remains; the reason is on stderr.`,
   meridian align messages.txt --method sampled --samples ntp=samples.txt --reference ntp`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &pipeline.UsageError{Reason: "align: no TRACE given; see 'meridian align --help' for examples"}
+				return wrong("align: no TRACE given; see 'meridian align --help' for examples")
 			}
 			return nil
 		},
@@ -73,7 +73,7 @@ func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	o.Outputs = f.outputs
-	inputs, err := pipeline.ParseInputs(args)
+	inputs, err := input.Parse(args)
 	if err != nil {
 		return err
 	}
@@ -100,16 +100,16 @@ func parseAddresses(args []string) (map[string][]netip.Addr, error) {
 	for _, arg := range args {
 		host, list, ok := strings.Cut(arg, "=")
 		if !ok || host == "" {
-			return nil, &pipeline.UsageError{Reason: fmt.Sprintf("--address %s: want HOST=IP, such as web=10.0.0.1", arg)}
+			return nil, wrong("--address %s: want HOST=IP, such as web=10.0.0.1", arg)
 		}
 		for text := range strings.SplitSeq(list, ",") {
 			addr, err := netip.ParseAddr(strings.TrimSpace(text))
 			if err != nil {
-				return nil, &pipeline.UsageError{Reason: fmt.Sprintf("--address %s: %q is no IP address", arg, text)}
+				return nil, wrong("--address %s: invalid IP address %q", arg, text)
 			}
 			addr = addr.Unmap().WithZone("")
 			if other, taken := owner[addr]; taken && other != host {
-				return nil, &pipeline.UsageError{Reason: fmt.Sprintf("--address: %s is given to both %s and %s", addr, other, host)}
+				return nil, wrong("--address: %s is given to both %s and %s", addr, other, host)
 			}
 			owner[addr] = host
 			addresses[host] = append(addresses[host], addr)

@@ -9,6 +9,7 @@ import (
 	"meridian/align"
 	"meridian/internal/filter"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/show"
 )
 
@@ -118,15 +119,15 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Outputs, o.Filter, o.Since = f.outputs, wanted, f.picl == piclStart
-	inputs, err := pipeline.ParseInputs(args)
+	o.Outputs, o.Select, o.PICLFromStart = f.outputs, wanted, f.picl == piclStart
+	inputs, err := input.Parse(args)
 	if err != nil {
 		return err
 	}
 	bar := newProgress(cmd, f.quiet)
 	o.Progress = bar.show
 	spareMemory()
-	outcome, err := pipeline.Convert(cmd.Context(), inputs, o)
+	outcome, err := pipeline.Run(cmd.Context(), inputs, o)
 	bar.stop()
 	if err != nil {
 		return err
@@ -158,8 +159,8 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 }
 
 // wanted returns what the flags leave of the events.
-func (f *filterFlags) wanted() (pipeline.Wanted, error) {
-	w := pipeline.Wanted{FromTime: f.from, ToTime: f.to}
+func (f *filterFlags) wanted() (pipeline.Selection, error) {
+	w := pipeline.Selection{FromTime: f.from, ToTime: f.to}
 	w.From.Event, w.To.Event = f.fromEvent, f.toEvent
 	w.Hosts, w.Streams, w.Events, w.Fields = f.hosts, f.streams, f.events, f.fields
 	for _, s := range f.where {
@@ -180,12 +181,12 @@ func (f *filterFlags) wanted() (pipeline.Wanted, error) {
 }
 
 // addDataset fills in from the data set what no flag says.
-func (f *convertFlags) addDataset(args []string, w *pipeline.Wanted) ([]string, error) {
+func (f *convertFlags) addDataset(args []string, w *pipeline.Selection) ([]string, error) {
 	d, err := pipeline.ReadDataset(f.dataset)
 	if err != nil {
 		return nil, err
 	}
-	other, err := d.Wanted()
+	other, err := d.Selection()
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"meridian/internal/demo"
-	"meridian/internal/pipeline"
 	"meridian/internal/show/view"
 )
 
@@ -79,7 +78,7 @@ func newDemoHost() *cobra.Command {
 
 func (f *demoFlags) run(cmd *cobra.Command) error {
 	if f.duration < demo.Shortest || f.duration > demo.Longest {
-		return &pipeline.UsageError{Reason: fmt.Sprintf("--duration %v: want %v to %v", f.duration, demo.Shortest, demo.Longest)}
+		return wrong("--duration %v: want %v to %v", f.duration, demo.Shortest, demo.Longest)
 	}
 	result, err := f.play(cmd)
 	if err != nil {

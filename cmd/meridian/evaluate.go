@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/evaluate"
+	"meridian/internal/pipeline/input"
 )
 
 // evaluateFlags is what the command line says.
@@ -44,7 +46,7 @@ remains, or the truth lies outside of the bounds; the reason is on stderr.`,
   meridian evaluate client.pcap server.pcap --plots plots --json > evaluation.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &pipeline.UsageError{Reason: "evaluate: no TRACE given; see 'meridian evaluate --help' for examples"}
+				return wrong("evaluate: no TRACE given; see 'meridian evaluate --help' for examples")
 			}
 			return nil
 		},
@@ -57,7 +59,7 @@ remains, or the truth lies outside of the bounds; the reason is on stderr.`,
 	flags.BoolVar(&f.compare, "compare", false, "all methods on the same messages, a row for each")
 	flags.StringVar(&f.truth, "truth", "", "`FILE` with the truth of a simulation")
 	flags.StringVar(&f.plots, "plots", "", "draw pictures into `DIR`, made if missing")
-	f.methodFlags.add(cmd, pipeline.EvaluationMethods())
+	f.methodFlags.add(cmd, evaluate.Methods())
 	f.outputFlags.add(flags, "evaluation")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"truth": cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -68,21 +70,21 @@ remains, or the truth lies outside of the bounds; the reason is on stderr.`,
 
 func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 	if f.compare && cmd.Flags().Changed("method") {
-		return &pipeline.UsageError{Reason: "--compare runs all methods; leave out --method"}
+		return wrong("--compare runs all methods; leave out --method")
 	}
 	options, err := f.options(f.compare)
 	if err != nil {
 		return err
 	}
-	o := pipeline.EvaluateOptions{Options: options, Compare: f.compare, Truth: f.truth, Plots: f.plots}
-	inputs, err := pipeline.ParseInputs(args)
+	o := evaluate.Options{Match: options.Match, Align: options.Align, Compare: f.compare, Truth: f.truth, Plots: f.plots}
+	inputs, err := input.Parse(args)
 	if err != nil {
 		return err
 	}
 	bar := newProgress(cmd, f.quiet)
 	o.Progress = bar.show
 	spareMemory()
-	evaluation, err := pipeline.Evaluate(cmd.Context(), inputs, o)
+	evaluation, err := evaluate.Run(cmd.Context(), inputs, o)
 	bar.stop()
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"meridian/internal/lttng"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 )
 
 // The words of scripts for traces of LTTng:
@@ -130,7 +131,7 @@ func TestInAnyWorldKernelTracesKeepTheTruthWithinTheBounds(t *testing.T) {
 			}
 			arguments = append(arguments, written.Dir)
 		}
-		inputs, err := pipeline.ParseInputs(arguments)
+		inputs, err := input.Parse(arguments)
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/usage"
 )
 
 const (
@@ -51,7 +51,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	var broken *brokenPromise
-	var usage *pipeline.UsageError
+	var mistake *usage.Error
 	var ended *commandEnded
 	switch {
 	case errors.As(err, &ended):
@@ -60,7 +60,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &broken):
 		fmt.Fprintln(stderr, "meridian:", err)
 		return exitBroken
-	case errors.As(err, &usage), root.wrongUsage:
+	case errors.As(err, &mistake), root.wrongUsage:
 		fmt.Fprintf(stderr, "meridian: %v\nTry '%s --help'.\n", err, cmd.CommandPath())
 		return exitUsage
 	case ctx.Err() != nil:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"meridian/align/bound"
 	"meridian/align/sampled"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/usage"
 )
 
 // methodFlags is how to align, which every command that aligns lets people say.
@@ -87,8 +87,8 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 			return o, err
 		}
 	}
-	o.Align = align.Options{Method: f.method, Network: f.network, Reference: f.reference, Confidence: f.confidence, Segment: f.segment}
-	o.Repair = f.repair
+	o.Align.Options = align.Options{Method: f.method, Network: f.network, Reference: f.reference, Confidence: f.confidence, Segment: f.segment}
+	o.Align.Repair = f.repair
 	if f.flags.Changed("wander") || f.flags.Changed("epsilon") {
 		o.Align.Assumption = &bound.Assumption{Wander: f.wander, Epsilon: float64(f.epsilon.Nanoseconds())}
 		if err := o.Align.Assumption.Check(); err != nil {
@@ -111,10 +111,10 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 		return o, wrong("--samples: no file given")
 	}
 	o.Align.Samples = sampled.Mode(mode)
-	if o.Samples, err = parseSamples(f.samples); err != nil {
+	if o.Match.Samples, err = parseSamples(f.samples); err != nil {
 		return o, err
 	}
-	o.Addresses, err = parseAddresses(f.addresses)
+	o.Match.Addresses, err = parseAddresses(f.addresses)
 	return o, err
 }
 
@@ -179,5 +179,5 @@ func parseSamples(arg string) (pipeline.Samples, error) {
 }
 
 func wrong(format string, args ...any) error {
-	return &pipeline.UsageError{Reason: fmt.Sprintf(format, args...)}
+	return usage.Errorf(format, args...)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/simulate"
 	"meridian/internal/sim"
 )
 
@@ -131,10 +131,10 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o := pipeline.Simulation{Scenario: scenario, Dir: f.dir, Captures: f.format == "pcap"}
+	o := simulate.Options{Scenario: scenario, Dir: f.dir, Captures: f.format == "pcap"}
 	bar := newProgress(cmd, f.quiet)
 	o.Progress = bar.show
-	done, err := pipeline.Simulate(cmd.Context(), o)
+	done, err := simulate.Run(cmd.Context(), o)
 	bar.stop()
 	if err != nil {
 		return err

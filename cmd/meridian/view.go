@@ -11,6 +11,7 @@ import (
 
 	"meridian/align"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/show/view"
 )
 
@@ -128,8 +129,8 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Filter = wanted
-	inputs, err := pipeline.ParseInputs(args)
+	o.Select = wanted
+	inputs, err := input.Parse(args)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 )
 
 // TestInAnyWorldTheTruthLiesWithinTheBounds makes random worlds of hosts with linear clocks, in which every host talks to
@@ -26,7 +27,7 @@ func TestInAnyWorldTheTruthLiesWithinTheBounds(t *testing.T) {
 		for _, c := range w.captures {
 			arguments = append(arguments, filepath.Join(directory, c.path))
 		}
-		inputs, err := pipeline.ParseInputs(arguments)
+		inputs, err := input.Parse(arguments)
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"meridian/format/messages"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/trace"
 )
 
@@ -84,7 +85,7 @@ func alignLists(ctx context.Context, dir string) (*pipeline.Outcome, []*trace.Li
 		}
 		paths, lists = append(paths, path), append(lists, l)
 	}
-	inputs, err := pipeline.ParseInputs(paths)
+	inputs, err := input.Parse(paths)
 	if err != nil {
 		return nil, nil, err
 	}

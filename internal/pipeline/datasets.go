@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"meridian/internal/filter"
+	"meridian/internal/pipeline/usage"
 )
 
 // Dataset is a conversion that has a name, for repeated use. A file of them reads
@@ -71,18 +72,18 @@ func ReadDataset(reference string) (*Dataset, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usage("data set %s: %v; want FILE:NAME", reference, err)
+		return nil, usage.Errorf("data set %s: %v; want FILE:NAME", reference, err)
 	}
 	var file struct {
 		Datasets map[string]*Dataset `yaml:"datasets"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
-		return nil, usage("%s: %s", path, yaml.FormatError(err, false, true))
+		return nil, usage.Errorf("%s: %s", path, yaml.FormatError(err, false, true))
 	}
 	var names []string
 	for n, d := range file.Datasets {
 		if d == nil {
-			return nil, usage("%s: data set %s is empty", path, n)
+			return nil, usage.Errorf("%s: data set %s is empty", path, n)
 		}
 		names = append(names, n)
 	}
@@ -93,11 +94,11 @@ func ReadDataset(reference string) (*Dataset, error) {
 	d := file.Datasets[name]
 	switch {
 	case len(names) == 0:
-		return nil, usage("%s: no data sets in it; it begins with datasets:", path)
+		return nil, usage.Errorf("%s: no data sets in it; it begins with datasets:", path)
 	case name == "":
-		return nil, usage("%s has several data sets, say which: %s:%s", path, path, strings.Join(names, ", "))
+		return nil, usage.Errorf("%s has several data sets, say which: %s:%s", path, path, strings.Join(names, ", "))
 	case d == nil:
-		return nil, usage("%s: no data set %q; there are %s", path, name, strings.Join(names, ", "))
+		return nil, usage.Errorf("%s: no data set %q; there are %s", path, name, strings.Join(names, ", "))
 	}
 	d.from(filepath.Dir(path))
 	return d, nil
@@ -125,15 +126,15 @@ func (d *Dataset) from(dir string) {
 	}
 }
 
-// Wanted returns what the data set leaves of the events.
-func (d *Dataset) Wanted() (Wanted, error) {
-	w := Wanted{FromTime: d.From, ToTime: d.To}
+// Selection returns which events the data set chooses.
+func (d *Dataset) Selection() (Selection, error) {
+	w := Selection{FromTime: d.From, ToTime: d.To}
 	w.From.Event, w.To.Event = d.FromEvent, d.ToEvent
 	w.Hosts, w.Streams, w.Events, w.Fields = d.Hosts, d.Streams, d.Events, d.Fields
 	for _, s := range d.Where {
 		c, err := filter.ParseCondition(s)
 		if err != nil {
-			return w, &UsageError{err.Error()}
+			return w, &usage.Error{Reason: err.Error()}
 		}
 		w.Where = append(w.Where, c)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
+	"meridian/internal/pipeline/usage"
 )
 
 // fuse is a context that ends when it is looked at for the nth time.
@@ -98,7 +100,7 @@ func datagram(t *testing.T, from, to byte, id uint16) []byte {
 // it comes through.
 func TestWhereverItIsInterruptedNothingIsLeft(t *testing.T) {
 	directory := t.TempDir()
-	inputs, err := pipeline.ParseInputs(twoCaptures(t, directory))
+	inputs, err := input.Parse(twoCaptures(t, directory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func TestWhereverItIsInterruptedNothingIsLeft(t *testing.T) {
 			}
 			break
 		}
-		var usage *pipeline.UsageError
+		var usage *usage.Error
 		if !errors.Is(err, context.Canceled) || errors.As(err, &usage) {
 			t.Fatalf("look %d: %v", looks, err)
 		}

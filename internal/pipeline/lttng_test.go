@@ -25,6 +25,7 @@ import (
 	"meridian/internal/lttng"
 	"meridian/internal/netlab"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/sim"
 )
 
@@ -205,13 +206,13 @@ type result struct {
 // hold aligns inputs and holds every event of every host's kernel against its bounds.
 func hold(t *testing.T, what string, inputs []string, hosts []recordedHost, told map[string]*instants) result {
 	t.Helper()
-	parsed, err := pipeline.ParseInputs(inputs)
+	parsed, err := input.Parse(inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The wander of the clocks of this test, doubled.
 	stated := bound.Assumption{Wander: 2 * tracedPPM * 1000 * 2 * math.Pi / wavePeriod.Seconds(), Epsilon: 100}
-	outcome, err := pipeline.Run(context.Background(), parsed, pipeline.Options{Align: align.Options{Assumption: &stated}})
+	outcome, err := pipeline.Run(context.Background(), parsed, pipeline.Options{Align: pipeline.AlignOptions{Options: align.Options{Assumption: &stated}}})
 	if err != nil {
 		t.Fatal(err)
 	}

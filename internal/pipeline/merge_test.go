@@ -9,6 +9,7 @@ import (
 
 	"meridian/format/pcap"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/trace"
 )
 
@@ -33,11 +34,11 @@ func TestAMergedCaptureNamesAllInterfacesOfAHost(t *testing.T) {
 	if err := os.WriteFile(in, file.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	inputs, err := pipeline.ParseInputs([]string{in})
+	inputs, err := input.Parse([]string{in})
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := pipeline.Convert(context.Background(), inputs, pipeline.Options{Outputs: []string{out}, Progress: func(string, int64, int64) {}})
+	outcome, err := pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{out}, Progress: func(string, int64, int64) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"meridian/internal/pipeline/input"
+	"meridian/internal/pipeline/simulate"
+	"meridian/internal/pipeline/source"
 	"meridian/internal/sim"
 	"meridian/internal/testneed"
 	"meridian/internal/traceprocessor"
@@ -22,11 +25,11 @@ func TestOtherToolsSeeWhatWasAligned(t *testing.T) {
 		Hosts: 3, Topology: sim.Full, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), Span: 2 * time.Second,
 		Traffic: sim.Periodic, Rate: 40, Jitter: 20 * time.Microsecond, MaxOffset: time.Second, MaxSkewPPM: 50, Wander: 1e-9, Seed: 3,
 	}
-	done, err := Simulate(context.Background(), Simulation{Scenario: s, Dir: filepath.Join(dir, "sim"), Captures: true})
+	done, err := simulate.Run(context.Background(), simulate.Options{Scenario: s, Dir: filepath.Join(dir, "sim"), Captures: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inputs, err := ParseInputs(done.Traces)
+	inputs, err := input.Parse(done.Traces)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,7 @@ func TestOtherToolsSeeWhatWasAligned(t *testing.T) {
 			"select count(*) from counter where value > 0",
 		)
 		for i, want := range []string{
-			"host0\nhost1\nhost2\n", "6\n", fmt.Sprintln(2 * messages), fmt.Sprintln(messages), fmt.Sprintln(messages), fmt.Sprintln(2 * (boundPoints + 1)),
+			"host0\nhost1\nhost2\n", "6\n", fmt.Sprintln(2 * messages), fmt.Sprintln(messages), fmt.Sprintln(messages), fmt.Sprintln(2 * (source.BoundIntervals + 1)),
 		} {
 			if got := answers[i].String(); got != want {
 				t.Errorf("answer %d is %q, not %q", i, got, want)

@@ -17,6 +17,7 @@ import (
 	"meridian/clock"
 	"meridian/format/messages"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/show"
 	"meridian/internal/sim"
 	"meridian/trace"
@@ -87,7 +88,7 @@ func aligned(t *rapid.T, directory string, p *trace.Problem, o pipeline.Options)
 	if err := messages.Write(file, &list); err != nil {
 		t.Fatal(err)
 	}
-	inputs, err := pipeline.ParseInputs([]string{path})
+	inputs, err := input.Parse([]string{path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 		o := pipeline.Options{}
 		o.Align.Method = rapid.SampledFrom([]string{"envelope", "hull", "regression", "regression-filtered", "lts", "interval"}).Draw(t, "method")
 		o.Align.Network = rapid.SampledFrom(append([]string{""}, align.Networks()[1:]...)).Draw(t, "network")
-		o.Repair = rapid.SampledFrom(append([]string{""}, pipeline.Repairs()...)).Draw(t, "repair")
+		o.Align.Repair = rapid.SampledFrom(append([]string{""}, pipeline.Repairs()...)).Draw(t, "repair")
 		_, text := aligned(t, directory, &problem, o)
 		if text == nil {
 			return
@@ -129,7 +130,7 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 		for _, route := range report["routes"].([]any) {
 			has(t, route, "from to at_ns by_ns")
 		}
-		if o.Repair != "" {
+		if o.Align.Repair != "" {
 			repair := has(t, report["repair"], "method inversions largest_ns")
 			if integer(t, repair["inversions"]) < 0 || integer(t, repair["largest_ns"]) < 0 {
 				t.Fatalf("repaired %v", repair)
@@ -163,7 +164,7 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 					high = integer(t, k["high_ns"])
 				}
 				switch {
-				case o.Align.Method == "hull" && o.Align.Network == "" && o.Repair == "" && (low > middle || middle > high):
+				case o.Align.Method == "hull" && o.Align.Network == "" && o.Align.Repair == "" && (low > middle || middle > high):
 					t.Fatalf("%v: the estimate is not between its bounds: %v", h["name"], k)
 				case k["low_ns"] != nil && k["high_ns"] != nil && low > high:
 					// A line of least squares may leave the bounds, which must be some nevertheless.

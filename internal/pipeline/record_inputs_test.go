@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"meridian/format/pcap"
-	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/record"
 )
 
@@ -65,7 +65,7 @@ func TestPacketsBesideATraceAreOfItsHost(t *testing.T) {
 		{root, []string{"db two", "db two/packets/db.pcapng", "web one", "web one/packets/web-2.pcapng", "web one/packets/web.pcapng"}},
 		{"a=" + filepath.Join(two, "packets"), []string{"a two/packets/db.pcapng"}},
 	} {
-		inputs, err := pipeline.ParseInputs([]string{test.argument})
+		inputs, err := input.Parse([]string{test.argument})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestPacketsBesideATraceAreOfItsHost(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.argument, got, test.want)
 		}
 	}
-	if _, err := pipeline.ParseInputs([]string{one, filepath.Join(one, "packets", "web.pcapng")}); err == nil {
+	if _, err := input.Parse([]string{one, filepath.Join(one, "packets", "web.pcapng")}); err == nil {
 		t.Error("packets beside a trace may be given twice")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"meridian/internal/netlab"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/record"
 	"meridian/internal/record/kernel"
 	"meridian/internal/record/netstate"
@@ -84,7 +85,7 @@ func TestTwoNamespacesRecordedAsTwoHostsAreAligned(t *testing.T) {
 			t.Errorf("%d events, %d lost", s.Total.Events, s.Total.Lost)
 		}
 	}
-	inputs, err := pipeline.ParseInputs([]string{"web=" + web, "db=" + db})
+	inputs, err := input.Parse([]string{"web=" + web, "db=" + db})
 	if err != nil {
 		t.Fatal(err)
 	}

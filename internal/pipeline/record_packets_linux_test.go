@@ -11,6 +11,7 @@ import (
 	"meridian/internal/kernel"
 	"meridian/internal/netlab"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/record"
 	ebpf "meridian/internal/record/kernel"
 	"meridian/internal/record/netstate"
@@ -69,7 +70,7 @@ func recordTwice(t *testing.T, lab *netlab.Lab, host, dir string) (stop func(), 
 // alignedHosts returns the report of two hosts.
 func alignedHosts(t *testing.T, web, db, output string, origins map[string]int64) *pipeline.Outcome {
 	t.Helper()
-	inputs, err := pipeline.ParseInputs([]string{"web=" + web, "db=" + db})
+	inputs, err := input.Parse([]string{"web=" + web, "db=" + db})
 	if err != nil {
 		t.Fatal(err)
 	}

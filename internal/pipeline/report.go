@@ -12,46 +12,60 @@ import (
 	"meridian/trace"
 )
 
-// describe turns the solution into the report, and names what is not as promised.
-func (r *run) describe() {
-	s, p := r.solution, &r.matched.Problem
-	r.cut = r.stretches()
-	r.report = &show.Report{Method: s.Method, Network: s.Network, Assumption: assumptionOf(s), Repair: r.repaired}
-	if s.Assumed != (bound.Assumption{}) && r.report.Assumption != "" {
-		r.report.WanderPPBS, r.report.EpsilonNs = &s.Assumed.Wander, &s.Assumed.Epsilon
+// Describe turns a solution into the report. Warnings, and the promises that could not be kept, name what is wrong.
+func (s *Solved) Describe(w *trace.Warnings) *Aligned {
+	a := &Aligned{Matched: s.Matched, Options: s.Options, Solution: s.Solution, segments: s.findSegments()}
+	a.Report = newReport(s)
+	f := &findings{a, w}
+	f.warnOfSegments()
+	f.warnOfSteps()
+	f.warnOfPairs()
+	f.warnOfWander()
+	f.warnOfLoops()
+	f.warnOfIslands()
+	if n := s.Solution.Quality.BeyondGranularity; n > 0 {
+		f.breakPromise(fmt.Sprintf("%d of %d messages are still received before they were sent", n, s.Solution.Quality.Messages))
 	}
-	if s.LeastWander > 0 {
-		r.report.LeastWanderPPBS = &s.LeastWander
-	}
-	if len(p.Clocks) > 0 {
-		r.report.Reference = p.Clocks[s.References[r.mainComponent()]].Name
-	}
-	for i := range p.Clocks {
-		r.report.Hosts = append(r.report.Hosts, r.host(i))
-	}
-	for i := range s.Pairs {
-		r.report.Pairs = append(r.report.Pairs, reportPair(&s.Pairs[i], p.Clocks))
-	}
-	for _, x := range s.Steps {
-		r.report.Steps = append(r.report.Steps, show.Step{Host: p.Clocks[x.Clock].Name, AtNs: x.At, ByNs: x.By})
-	}
-	for _, x := range s.Routes {
-		r.report.Routes = append(r.report.Routes, show.Route{From: p.Clocks[x.From].Name, To: p.Clocks[x.To].Name, AtNs: x.At, ByNs: x.By})
-	}
-	r.quality()
-	r.warnOfStretches(r.cut)
-	r.warnOfSteps()
-	r.warnOfPairs()
-	r.warnOfWander()
-	r.warnOfLoops()
-	r.warnOfIslands(s.Component, needs(s.Method))
-	if n := s.Quality.BeyondGranularity; n > 0 {
-		r.breakOnce(fmt.Sprintf("%d of %d messages are still received before they were sent", n, s.Quality.Messages))
-	}
+	return a
 }
 
-// assumptionOf returns what the bounds of a solution rest on; "" where the method bounds no clock.
-func assumptionOf(s *align.Solution) string {
+func newReport(s *Solved) *show.Report {
+	x := s.Solution
+	out := &show.Report{
+		Method: x.Method, Network: x.Network, Assumption: AssumptionOf(x), Repair: s.Repair,
+		Reference: s.referenceName(), Quality: qualityOf(s),
+	}
+	if x.Assumed != (bound.Assumption{}) && out.Assumption != "" {
+		out.WanderPPBS, out.EpsilonNs = &x.Assumed.Wander, &x.Assumed.Epsilon
+	}
+	if x.LeastWander > 0 {
+		out.LeastWanderPPBS = &x.LeastWander
+	}
+	for i := range s.Clocks {
+		out.Hosts = append(out.Hosts, reportHost(s, i))
+	}
+	for i := range x.Pairs {
+		out.Pairs = append(out.Pairs, reportPair(&x.Pairs[i], s.Clocks))
+	}
+	for _, step := range x.Steps {
+		out.Steps = append(out.Steps, show.Step{Host: s.Clocks[step.Clock].Name, AtNs: step.At, ByNs: step.By})
+	}
+	for _, r := range x.Routes {
+		out.Routes = append(out.Routes, show.Route{From: s.Clocks[r.From].Name, To: s.Clocks[r.To].Name, AtNs: r.At, ByNs: r.By})
+	}
+	return out
+}
+
+// referenceName names the clock that the largest component follows.
+func (s *Solved) referenceName() string {
+	if len(s.Clocks) == 0 {
+		return ""
+	}
+	return s.Clocks[s.Solution.References[s.Largest(s.Solution.Component, s.Options.Reference)]].Name
+}
+
+// AssumptionOf returns what the bounds of a solution rest on; "" where the method bounds no clock.
+func AssumptionOf(s *align.Solution) string {
 	others := 0
 	for i := range s.Maps {
 		if s.Parent[i] == i {
@@ -67,44 +81,31 @@ func assumptionOf(s *align.Solution) string {
 	return s.Assumption
 }
 
-// breakOnce notes a promise that could not be kept.
-func (r *run) breakOnce(reason string) {
-	if !slices.Contains(r.broken, reason) {
-		r.broken = append(r.broken, reason)
-	}
-}
-
-// mainComponent is the solution's largest.
-func (r *run) mainComponent() int { return r.largest(r.solution.Component) }
-
-// largest is the component with the most clocks, the chosen reference's if one was chosen.
-func (r *run) largest(component []int) int {
+// Largest returns the component of the wanted reference, "" for any, or else the one with the most clocks.
+func (m *Matched) Largest(component []int, reference string) int {
 	counts := make([]int, slices.Max(component)+1)
 	for i, c := range component {
 		counts[c]++
-		if r.Align.Reference != "" && r.matched.Clocks[i].Name == r.Align.Reference {
+		if reference != "" && m.Clocks[i].Name == reference {
 			return c
 		}
 	}
 	return slices.Index(counts, slices.Max(counts))
 }
 
-// unknownError is an error, in ns, that nobody means: three years.
-const unknownError = 1e17
+// maxDeviation is the standard deviation, in ns, from which on an estimate's own is taken for unknown: three years.
+const maxDeviation = 1e17
 
-func (r *run) host(i int) show.Host {
-	s, c := r.solution, &r.matched.Clocks[i]
-	m, h := &s.Maps[i], &s.Hosts[i]
+func reportHost(s *Solved, i int) show.Host {
+	x, c := s.Solution, &s.Clocks[i]
+	m, h := &x.Maps[i], &x.Hosts[i]
 	out := show.Host{
-		Name: c.Name, Component: s.Component[i], Reference: r.matched.Clocks[s.References[s.Component[i]]].Name,
-		Addresses: []string{}, Events: c.Events, Map: show.Knots(m, c.First, c.Last),
+		Name: c.Name, Component: x.Component[i], Reference: s.Clocks[x.References[x.Component[i]]].Name,
+		Addresses: []string{}, Events: c.Events, Map: show.Knots(m, c.First, c.Last), OffsetNs: offsetIn(m, c.First, c.Last),
 	}
-	for _, a := range r.matched.Addresses[i] {
+	for _, a := range s.Addresses[i] {
 		out.Addresses = append(out.Addresses, a.String())
 	}
-	middle := c.First + (c.Last-c.First)/2
-	offset := clock.Sub(m.At(middle), middle)
-	out.OffsetNs = &offset
 	if h.Determined {
 		out.SkewPPM = &h.Skew
 	}
@@ -115,12 +116,18 @@ func (r *run) host(i int) show.Host {
 		out.BoundNs = &h.Spread.Worst
 	}
 	for _, d := range h.Deviation {
-		if float64(d.Ns) >= unknownError {
-			continue // the smoother could not say, which is no number
+		if float64(d.Ns) < maxDeviation {
+			out.Error = append(out.Error, show.Error{HostNs: d.Host, SDNs: d.Ns})
 		}
-		out.Error = append(out.Error, show.Error{HostNs: d.Host, SDNs: d.Ns})
 	}
 	return out
+}
+
+// offsetIn returns by how much a map moves the instant in the middle between two.
+func offsetIn(m *clock.Map, first, last int64) *int64 {
+	middle := first + (last-first)/2
+	offset := clock.Sub(m.At(middle), middle)
+	return &offset
 }
 
 func reportPair(x *align.Pair, clocks []trace.Clock) show.Pair {
@@ -132,9 +139,7 @@ func reportPair(x *align.Pair, clocks []trace.Clock) show.Pair {
 	if e.Fit == pair.Absent {
 		return out
 	}
-	middle := e.First + (e.Last-e.First)/2
-	offset := clock.Sub(e.Map.At(middle), middle)
-	out.OffsetNs = &offset
+	out.OffsetNs = offsetIn(&e.Map, e.First, e.Last)
 	if e.Determined {
 		out.SkewPPM = &e.Skew
 	}
@@ -150,21 +155,21 @@ func reportPair(x *align.Pair, clocks []trace.Clock) show.Pair {
 	return out
 }
 
-// quality sums up messages and bounds; the bounds are weighed by events, the reference's own apart.
-func (r *run) quality() {
-	s := r.solution
-	q := &r.report.Quality
-	q.Messages, q.Inversions = s.Quality.Messages, s.Quality.Inversions
-	q.InversionsBeyondGranularity, q.TooFast = s.Quality.BeyondGranularity, s.Quality.TooFast
+// qualityOf sums up messages and bounds. The mean bound weighs clocks by their events; references, whose bound is 0, do
+// not count.
+func qualityOf(s *Solved) (q show.Quality) {
+	x := s.Solution
+	q.Messages, q.Inversions = x.Quality.Messages, x.Quality.Inversions
+	q.InversionsBeyondGranularity, q.TooFast = x.Quality.BeyondGranularity, x.Quality.TooFast
 	var sum, events float64
 	var best, worst int64
-	for i, c := range r.matched.Clocks {
-		if s.Parent[i] == i {
+	for i, c := range s.Clocks {
+		if x.Parent[i] == i {
 			continue
 		}
-		h := &s.Hosts[i]
+		h := &x.Hosts[i]
 		if !h.Bounded {
-			return
+			return q
 		}
 		if events == 0 {
 			best, worst = h.Spread.Best, h.Spread.Worst
@@ -177,4 +182,5 @@ func (r *run) quality() {
 		mean := int64(sum / events)
 		q.BoundNs = show.BoundRange{Best: &best, Mean: &mean, Worst: &worst}
 	}
+	return q
 }

@@ -5,6 +5,7 @@ import (
 
 	"meridian/format"
 	"meridian/format/samples"
+	"meridian/internal/pipeline/usage"
 	"meridian/trace"
 )
 
@@ -22,54 +23,52 @@ func (s *Samples) Name() string {
 	return s.Reference
 }
 
-// addSamples reads the samples. Their reference becomes a clock like others unless it is one; of hosts that no input is
-// of, nothing can be aligned.
-func (r *run) addSamples() error {
-	if r.Samples.File == "" {
+// addSamples reads the samples. Their reference becomes a clock like others unless it is one. Samples of hosts that no
+// input is of are left out.
+func (j *joiner) addSamples(from Samples, w *trace.Warnings) error {
+	if from.File == "" {
 		return nil
 	}
-	hosts, list, err := readSamples(r.Samples.File, &r.warnings)
+	hosts, list, err := readSamples(from.File, w)
 	if err != nil {
 		return err
 	}
-	number := r.numbers()
 	var traced []string
-	for _, c := range r.matched.Clocks {
+	for _, c := range j.Clocks {
 		traced = append(traced, c.Name)
 	}
-	name := r.Samples.Name()
-	against, isHost := number[name]
-	of := make([]int, len(hosts))
+	reference, isHost := j.number[from.Name()]
+	clocks := make([]int, len(hosts)) // by host of the file; -1: no input is of it
 	found := 0
 	for k, host := range hosts {
-		i, known := number[host]
-		if isHost && i == against && known {
-			return usage("%s: samples of %s against itself", r.Samples.File, host)
+		i, known := j.number[host]
+		if isHost && i == reference && known {
+			return usage.Errorf("%s: samples of %s against itself", from.File, host)
 		}
-		if of[k] = -1; known {
-			of[k] = i
+		if clocks[k] = -1; known {
+			clocks[k] = i
 			found++
 			continue
 		}
-		r.warnings.Add(r.Samples.File, "samples of "+host+", which no input is of, are left out", "")
+		w.Add(from.File, "samples of "+host+" left out: no input is of this host", "")
 	}
 	if found == 0 {
-		return usage("%s is of the hosts %s, the traces of %s: name the traces as HOST=TRACE",
-			r.Samples.File, strings.Join(hosts, ", "), strings.Join(traced, ", "))
+		return usage.Errorf("%s is of the hosts %s, the traces of %s: name the traces as HOST=TRACE",
+			from.File, strings.Join(hosts, ", "), strings.Join(traced, ", "))
 	}
 	if !isHost {
-		against = r.addClock(name)
-		r.sampled = against
+		reference = j.clock(from.Name())
+		j.files[reference] = append(j.files[reference], from.File)
 	}
 	for _, s := range list {
-		if of[s.Clock] < 0 {
+		if clocks[s.Clock] < 0 {
 			continue
 		}
 		if !isHost {
-			r.see(against, s.Reference)
+			j.addStamp(reference, s.Reference)
 		}
-		s.Clock, s.Against = of[s.Clock], against
-		r.matched.Samples = append(r.matched.Samples, s)
+		s.Clock, s.Against = clocks[s.Clock], reference
+		j.Samples = append(j.Samples, s)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/traceprocessor"
 	"meridian/sensor"
 )
@@ -100,7 +101,7 @@ func TestTagsOfTwoProgramsAreMessagesWhereverTheirTracesLie(t *testing.T) {
 		return
 	}
 
-	inputs, err := pipeline.ParseInputs([]string{"web=" + dirs["web"], "db=" + dirs["db"]})
+	inputs, err := input.Parse([]string{"web=" + dirs["web"], "db=" + dirs["db"]})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,59 +14,89 @@ import (
 	"meridian/trace"
 )
 
-func perfettoSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
-	return perfetto.NewWriter(w, l)
-}
-func chromeSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
-	return chrome.NewWriter(w, l)
-}
-
-func csvSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
-	return csv.NewWriter(w, l, csv.Options{})
+// sinkContext is what sinks need beside the events.
+type sinkContext struct {
+	ordered       *Ordered
+	warnings      *trace.Warnings
+	piclFromStart bool
 }
 
-func parquetSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
-	return parquet.NewWriter(w, l, parquet.Options{})
+func perfettoSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return perfetto.NewWriter(w, schema)
 }
 
-func gnuplotSink(_ *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
-	return gnuplot.NewWriter(w, l, gnuplot.Options{})
+func chromeSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return chrome.NewWriter(w, schema)
 }
 
-func ctfSink(r *run, dir string, l *trace.Schema) (trace.Sink, error) {
-	return ctf.NewWriter(dir, l, ctf.WriterOptions{Warnings: &r.warnings})
+func csvSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return csv.NewWriter(w, schema, csv.Options{})
 }
 
-func piclSink(r *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
+func parquetSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return parquet.NewWriter(w, schema, parquet.Options{})
+}
+
+func gnuplotSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return gnuplot.NewWriter(w, schema, gnuplot.Options{})
+}
+
+func ctfSink(c *sinkContext, dir string, schema *trace.Schema) (trace.Sink, error) {
+	return ctf.NewWriter(dir, schema, ctf.WriterOptions{Warnings: c.warnings})
+}
+
+func piclSink(c *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
 	o := picl.Options{}
-	if r.Since {
-		o.Origin, _ = r.span()
+	if c.piclFromStart {
+		o.Origin = c.ordered.first
 	}
-	return picl.NewWriter(w, l, o)
+	return picl.NewWriter(w, schema, o)
 }
 
-func svgSink(r *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
-	return r.picture(w, l, show.SVG)
-}
-func pngSink(r *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
-	return r.picture(w, l, show.PNG)
+func svgSink(c *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return c.picture(w, schema, show.SVG)
 }
 
-func (r *run) picture(w io.Writer, l *trace.Schema, f show.PictureFormat) (trace.Sink, error) {
-	first, last := r.span()
-	return show.NewPicture(w, l, show.PictureOptions{Format: f, First: first, Last: last})
+func pngSink(c *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return c.picture(w, schema, show.PNG)
 }
 
-// span returns the stretch of the timeline that is written.
-func (r *run) span() (first, last int64) {
-	first, last = r.extent()
-	if o, err := r.wanted(); err == nil { // it was checked before
-		if o.From.Timed {
-			first = max(first, o.From.Time)
-		}
-		if o.To.Timed {
-			last = min(last, o.To.Time)
+func (c *sinkContext) picture(w io.Writer, schema *trace.Schema, f show.PictureFormat) (trace.Sink, error) {
+	return show.NewPicture(w, schema, show.PictureOptions{Format: f, First: c.ordered.first, Last: c.ordered.last})
+}
+
+// tee is several sinks as one.
+type tee []trace.Sink
+
+func (t tee) Write(r *trace.TimelineEvent) error {
+	for _, s := range t {
+		if err := s.Write(r); err != nil {
+			return err
 		}
 	}
-	return first, max(first, last)
+	return nil
 }
+
+func (t tee) Close() error {
+	for _, s := range t {
+		if err := s.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namedSink is a sink whose errors name its file.
+type namedSink struct {
+	trace.Sink
+	path string
+}
+
+func (n namedSink) Write(r *trace.TimelineEvent) error { return nameError(n.path, n.Sink.Write(r)) }
+func (n namedSink) Close() error                       { return nameError(n.path, n.Sink.Close()) }
+
+// discardSink is a sink for passes of which only the statistics matter.
+type discardSink struct{}
+
+func (discardSink) Write(*trace.TimelineEvent) error { return nil }
+func (discardSink) Close() error                     { return nil }

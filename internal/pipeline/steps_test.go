@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"meridian/format/pcap"
+	"meridian/internal/pipeline/input"
+	"meridian/internal/pipeline/simulate"
 	"meridian/internal/sim"
 	"meridian/trace"
 )
@@ -20,13 +22,13 @@ func TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder(t *testing.T) {
 		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: begin + 4e9, By: -2e9}}, {Host: 1, Step: sim.Step{At: begin + 7e9, By: 1e9}}},
 	}
 	dir := t.TempDir()
-	done, err := Simulate(context.Background(), Simulation{Scenario: s, Dir: dir, Captures: true})
+	done, err := simulate.Run(context.Background(), simulate.Options{Scenario: s, Dir: dir, Captures: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var inputs []Input
+	var inputs []input.Trace
 	for i, path := range done.Traces {
-		inputs = append(inputs, Input{Host: done.Truth.Hosts[i].Name, Path: path})
+		inputs = append(inputs, input.Trace{Host: done.Truth.Hosts[i].Name, Path: path})
 	}
 	merged := filepath.Join(t.TempDir(), "merged.pcapng")
 	outcome, err := Run(context.Background(), inputs, Options{Outputs: []string{merged}})

@@ -23,6 +23,7 @@ import (
 	"meridian/format/pcap"
 	"meridian/internal/netlab"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/sim"
 )
 
@@ -169,12 +170,12 @@ func check(t *testing.T, n network, truth map[string]string, clocks map[string]s
 		}
 		inputs = append(inputs, path)
 	}
-	parsed, err := pipeline.ParseInputs(inputs)
+	parsed, err := input.Parse(inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	merged := filepath.Join(dir, "merged.pcapng")
-	outcome, err := pipeline.Run(context.Background(), parsed, pipeline.Options{Outputs: []string{merged}, Align: align.Options{Assumption: a}})
+	outcome, err := pipeline.Run(context.Background(), parsed, pipeline.Options{Outputs: []string{merged}, Align: pipeline.AlignOptions{Options: align.Options{Assumption: a}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,131 +2,89 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
-	"meridian/align"
+	"meridian/internal/pipeline/input"
+	"meridian/internal/pipeline/output"
 	"meridian/internal/show"
 	"meridian/internal/show/index"
 	"meridian/internal/show/view"
 	"meridian/trace"
 )
 
-// View puts the traces on one timeline as [Run] does, or with the method [AsRecorded] as [Convert] does, and makes an index of it
-// that can be looked at: in the file named, or in one without a name, which is gone when the timeline is closed.
-func View(ctx context.Context, inputs []Input, o Options, path string) (*view.Timeline, *Outcome, error) {
-	raw := o.Align.Method == AsRecorded
-	if raw {
-		o.Align = align.Options{}
-	}
-	r := &run{Options: o, inputs: inputs, sampled: -1}
+// View orders the traces as [Run] does, and makes an index of the timeline for viewers: in the file named, or in one
+// without a name, which is gone when the timeline is closed.
+func View(ctx context.Context, traces []input.Trace, o Options, path string) (*view.Timeline, *Outcome, error) {
 	if err := o.check(); err != nil {
 		return nil, nil, err
 	}
-	if err := r.checkIndex(path); err != nil {
-		return nil, nil, err
-	}
-	if err := r.gather(ctx); err != nil {
-		return nil, nil, err
-	}
-	if raw {
-		r.cut = r.stretches()
-	} else {
-		if err := r.estimate(ctx); err != nil {
+	if path != "" {
+		if err := checkPath(path, traces, false); err != nil {
 			return nil, nil, err
 		}
-		r.describe()
 	}
-	t, err := r.timeline(ctx, path)
+	w := new(trace.Warnings)
+	ordered, err := o.order(ctx, traces, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	return t, &Outcome{Report: r.report, Broken: r.broken, Played: r.played, Warnings: r.warnings.Lines()}, nil
-}
-
-// checkIndex refuses a place for the index before any work is done.
-func (r *run) checkIndex(path string) error {
-	if path == "" {
-		return nil
+	var b *timelineBuilder
+	p, err := ordered.play(ctx, rowPass, w, o.Progress, func(schema *trace.Schema) (_ trace.Sink, err error) {
+		b, err = newTimelineBuilder(ordered, path, schema, w)
+		return b, err
+	})
+	if b != nil {
+		defer b.Discard()
 	}
-	for _, in := range r.inputs {
-		if sameFile(in.Path, path) {
-			return usage("%s is an input; it would be overwritten", path)
-		}
+	if err != nil {
+		return nil, nil, err
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return usage("%s is a directory", path)
+	out := newOutcome(ordered)
+	out.Played = p.describe(&ordered.selection, w)
+	t, err := b.timeline() // after all warnings, which it contains
+	if err != nil {
+		return nil, nil, err
 	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return usage("%s: there is no directory %s", path, filepath.Dir(path))
-	}
-	return nil
+	out.setWarnings(w)
+	return t, out, nil
 }
 
 // WriteView writes a timeline as one file, which appears whole or not at all.
 func WriteView(ctx context.Context, t *view.Timeline, path string, o view.Options) error {
-	b, err := newBeside(ctx, output{path: path})
-	if err != nil {
-		return err
+	var set output.Set
+	defer set.Remove()
+	if err := set.Write(ctx, path, func(w io.Writer) error { return view.WriteFile(w, t, o) }); err != nil {
+		return nameError(path, err)
 	}
-	defer b.remove()
-	err = view.WriteFile(b, t, o)
-	if finishing := b.finish(); err == nil {
-		err = finishing
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return b.place()
+	return set.Publish()
 }
 
-// timeline plays the rows of the timeline into an index.
-func (r *run) timeline(ctx context.Context, path string) (*view.Timeline, error) {
-	defer r.discard()
-	var b *building
-	err := r.play(ctx, asRows, func(l *trace.Schema) (_ trace.Sink, err error) {
-		b, err = r.build(path, l)
-		return unfinished{b}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return b.timeline() // now, when all that is amiss with the events was said
-}
-
-// building is an index that is being built.
-type building struct {
+// timelineBuilder is a sink that builds the index of a timeline.
+type timelineBuilder struct {
 	*index.Builder
-	run    *run
-	legend *trace.Schema
+	ordered  *Ordered
+	schema   *trace.Schema
+	warnings *trace.Warnings
 }
 
-func (r *run) build(path string, l *trace.Schema) (*building, error) {
-	b, err := index.NewBuilder(l, index.Options{Path: path, MinDelay: r.Align.MinDelay, Granularity: r.granularityOf(l)})
+func newTimelineBuilder(o *Ordered, path string, schema *trace.Schema, w *trace.Warnings) (*timelineBuilder, error) {
+	b, err := index.NewBuilder(schema, index.Options{Path: path, MinDelay: o.Options.MinDelay, Granularity: o.granularityOf(schema)})
 	if err != nil {
 		return nil, err
 	}
-	r.builders = append(r.builders, b)
-	return &building{b, r, l}, nil
+	return &timelineBuilder{b, o, schema, w}, nil
 }
 
-// discard gives up what was not completed.
-func (r *run) discard() {
-	for _, b := range r.builders {
-		b.Discard()
-	}
-	r.builders = nil
-}
+// Close leaves the index open: what is known beside the events is still to be attached.
+func (b *timelineBuilder) Close() error { return nil }
 
 // timeline attaches what is known beside the events and completes the index.
-func (b *building) timeline() (*view.Timeline, error) {
-	report, err := b.run.viewReport(b.legend.Hosts)
+func (b *timelineBuilder) timeline() (*view.Timeline, error) {
+	report, err := b.ordered.viewReport(b.schema.Hosts, b.warnings)
 	if err != nil {
 		return nil, err
 	}
-	report.Clocks = b.run.clocksOf(b.legend, report.Hosts)
+	report.Clocks = b.ordered.clocksOf(b.schema, report.Hosts)
 	if err := report.Attach(b.Builder); err != nil {
 		return nil, err
 	}
@@ -140,14 +98,14 @@ func (b *building) timeline() (*view.Timeline, error) {
 	return view.NewTimeline(x)
 }
 
-// page writes a timeline as one file that needs no server.
+// page is a sink that writes a timeline as one file that needs no server.
 type page struct {
-	*building
+	*timelineBuilder
 	to io.Writer
 }
 
-func pageSink(r *run, w io.Writer, l *trace.Schema) (trace.Sink, error) {
-	b, err := r.build("", l)
+func pageSink(c *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	b, err := newTimelineBuilder(c.ordered, "", schema, c.warnings)
 	return page{b, w}, err
 }
 
@@ -160,41 +118,36 @@ func (p page) Close() error {
 	return view.WriteFile(p.to, t, view.Options{})
 }
 
-// unfinished keeps an index open when its events have come: something is to be attached.
-type unfinished struct{ *building }
-
-func (unfinished) Close() error { return nil }
-
-// viewReport says in words and pictures what is known of the clocks.
-func (r *run) viewReport(hosts []string) (*view.Report, error) {
-	v := &view.Report{Warnings: r.warnings.Lines(), Hosts: make([]view.HostReport, len(hosts))}
+// viewReport is what is known of the clocks, in words and pictures.
+func (o *Ordered) viewReport(hosts []string, w *trace.Warnings) (*view.Report, error) {
+	v := &view.Report{Warnings: w.Lines(), Hosts: make([]view.HostReport, len(hosts))}
 	for i, host := range hosts {
 		h := &v.Hosts[i]
-		*h = view.HostReport{Component: r.componentOf(i, host), Reference: host, Addresses: []string{}}
-		for k, c := range r.matched.Clocks {
+		*h = view.HostReport{Component: o.componentOf(i, host), Reference: host, Addresses: []string{}}
+		for k, c := range o.Clocks {
 			if c.Host != host {
 				continue
 			}
-			for _, a := range r.matched.Addresses[k] {
+			for _, a := range o.Addresses[k] {
 				h.Addresses = append(h.Addresses, a.String())
 			}
-			if r.report != nil && c.Name == host { // the others are second clocks of it
-				of := &r.report.Hosts[k]
+			if o.Report != nil && c.Name == host { // the others are second clocks of it
+				of := &o.Report.Hosts[k]
 				h.Reference = of.Reference
 				h.Offset, h.Skew, h.Bound = of.Texts()
 			}
 		}
 	}
-	if r.report == nil {
+	if o.Report == nil {
 		v.Summary = "Stamps are as they were recorded."
 		return v, nil
 	}
-	v.Method, v.Assumption, v.Summary, v.Pairs = r.report.Method, r.report.Assumption, r.report.Summary(), r.report.PairTexts()
-	g := show.Gallery{Channels: r.matched.Channels}
-	for i := range r.matched.Clocks {
-		c, h := &r.matched.Clocks[i], &r.report.Hosts[i]
+	v.Method, v.Assumption, v.Summary, v.Pairs = o.Report.Method, o.Report.Assumption, o.Report.Summary(), o.Report.PairTexts()
+	g := show.Gallery{Channels: o.Channels}
+	for i := range o.Clocks {
+		c, h := &o.Clocks[i], &o.Report.Hosts[i]
 		g.Clocks = append(g.Clocks, show.GalleryClock{Name: h.Name, Reference: h.Reference, Component: h.Component,
-			Map: &r.solution.Maps[i], First: c.First, Last: c.Last, BoundNs: h.BoundNs})
+			Map: &o.Solution.Maps[i], First: c.First, Last: c.Last, BoundNs: h.BoundNs})
 	}
 	plots, left, err := g.Draw()
 	if v.Plots = plots; left != "" {

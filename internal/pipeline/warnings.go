@@ -8,14 +8,29 @@ import (
 	"meridian/align"
 	"meridian/align/bound"
 	"meridian/align/pair"
+	"meridian/trace"
 )
 
+// findings is an alignment that is being described: what is wrong with it goes to the warnings, to its broken promises
+// and to its report.
+type findings struct {
+	*Aligned
+	warnings *trace.Warnings
+}
+
+// breakPromise notes a promise that could not be kept.
+func (f *findings) breakPromise(reason string) {
+	if !slices.Contains(f.Broken, reason) {
+		f.Broken = append(f.Broken, reason)
+	}
+}
+
 // warnOfPairs names the pairs whose messages do not allow the strict bounds.
-func (r *run) warnOfPairs() {
+func (f *findings) warnOfPairs() {
 	var wander []string
-	for i := range r.solution.Pairs {
-		x := &r.solution.Pairs[i]
-		a, b := r.matched.Clocks[x.A], r.matched.Clocks[x.B]
+	for i := range f.Solution.Pairs {
+		x := &f.Solution.Pairs[i]
+		a, b := f.Clocks[x.A], f.Clocks[x.B]
 		name := a.Name + " and " + b.Name
 		e := &x.Estimate
 		switch {
@@ -24,90 +39,91 @@ func (r *run) warnOfPairs() {
 			if x.AB == 0 {
 				from, to = to, from
 			}
-			r.warnings.Add(name, fmt.Sprintf("messages from %s to %s only (%s), so the offset is bounded on one side only", from, to, r.filesOf(x.A, x.B)), "")
-			if r.hangsOn(x) {
-				r.breakOnce(fmt.Sprintf("nothing bounds the offset of %s on one side: there are messages from %s to %s only", name, from, to))
+			f.warnings.Add(name, fmt.Sprintf("messages from %s to %s only (%s), so the offset is bounded on one side only", from, to, f.filesOf(x.A, x.B)), "")
+			if f.onTree(x) {
+				f.breakPromise(fmt.Sprintf("the offset of %s is not bounded on one side: there are messages from %s to %s only", name, from, to))
 			}
 		case e.Fit == pair.Fallback && e.Map.Low == nil:
-			r.warnings.Add(name, fmt.Sprintf("their messages contradict each other under any clock (%s): a clock was set, or a capture is not what it seems", r.filesOf(x.A, x.B)), "")
-			r.breakOnce("nothing bounds the offset of " + name + ": their messages contradict each other")
-		case e.Fit == pair.Fallback && r.report.WanderPPBS == nil: // of methods that take clocks for linear
+			f.warnings.Add(name, fmt.Sprintf("their messages contradict each other under any clock (%s): a clock was set, or a capture is of another host", f.filesOf(x.A, x.B)), "")
+			f.breakPromise("the offset of " + name + " is not bounded: their messages contradict each other")
+		case e.Fit == pair.Fallback && f.Report.WanderPPBS == nil: // of methods that take clocks for linear
 			ppm := float64(e.Wander) / 1e3
-			r.warnings.Add(name, fmt.Sprintf("no straight line passes between their messages, so a clock is not linear; the bounds hold while the rates wander by less than %.3g ppm", ppm), "")
-			wander = append(wander, fmt.Sprintf("%s wander by less than %.3g ppm", name, ppm))
+			f.warnings.Add(name, fmt.Sprintf("no constant skew fits all their messages, so a clock is not linear; the bounds hold while the skew changes by less than %.3g ppm", ppm), "")
+			wander = append(wander, fmt.Sprintf("the skew of %s changes by less than %.3g ppm", name, ppm))
 		}
 	}
 	if len(wander) > 0 {
-		r.report.Assumption += "; but " + strings.Join(wander, ", ")
+		f.Report.Assumption += "; but " + strings.Join(wander, ", ")
 	}
 }
 
-// hangsOn reports whether a clock's way to the reference goes over the pair.
-func (r *run) hangsOn(x *align.Pair) bool {
-	return r.solution.Parent[x.A] == x.B || r.solution.Parent[x.B] == x.A
+// onTree reports whether a clock's path to its reference leads over the pair.
+func (f *findings) onTree(x *align.Pair) bool {
+	return f.Solution.Parent[x.A] == x.B || f.Solution.Parent[x.B] == x.A
 }
 
-// warnOfLoops names the hosts around which strict bounds leave no room, though each pair's messages allow them.
-func (r *run) warnOfLoops() {
-	for _, c := range r.solution.Contradictions {
+// warnOfLoops names the hosts around which strict bounds contradict each other, though each pair's messages allow them.
+func (f *findings) warnOfLoops() {
+	for _, c := range f.Solution.Contradictions {
 		var names []string
 		for _, i := range c.Clocks {
-			names = append(names, r.matched.Clocks[i].Name)
+			names = append(names, f.Clocks[i].Name)
 		}
-		r.warnings.Add(fewOf(names), "the bounds from each to the next and back to the first contradict each other, so a clock is not what they assume; state a larger --wander",
+		f.warnings.Add(firstOf(names), "the bounds along the loop of these hosts contradict each other, so a clock wanders more than assumed; state a larger --wander",
 			fmt.Sprintf("by %d ns at %s s", c.By, seconds(c.Timeline)))
 	}
 }
 
-// warnOfWander says in one line which pairs contradict the stated wander; the bounds of all rest on what they allow.
-func (r *run) warnOfWander() {
-	if w := r.solution.ShownWander; w > 0 {
-		r.warnings.Add("the clocks", fmt.Sprintf("the messages show that they wander, so bounds rest on %.3g ppb/s instead of %g; state another with --wander",
-			w, bound.Default.Wander), "")
+// warnOfWander names in one line the pairs that contradict the stated wander; the bounds of all pairs rest on what they
+// allow.
+func (f *findings) warnOfWander() {
+	if w := f.Solution.ShownWander; w > 0 {
+		f.warnings.Add("the clocks", fmt.Sprintf("they wander by more than the default %g ppb/s, as the messages show, so bounds rest on %.3g ppb/s; state another with --wander",
+			bound.Default.Wander, w), "")
 	}
-	if r.report.LeastWanderPPBS == nil {
+	if f.Report.LeastWanderPPBS == nil {
 		return
 	}
 	var names []string
-	for i := range r.solution.Pairs {
-		if x := &r.solution.Pairs[i]; x.Estimate.Fit == pair.Fallback && x.Estimate.Map.Low != nil {
-			names = append(names, r.matched.Clocks[x.A].Name+" and "+r.matched.Clocks[x.B].Name)
+	for i := range f.Solution.Pairs {
+		if x := &f.Solution.Pairs[i]; x.Estimate.Fit == pair.Fallback && x.Estimate.Map.Low != nil {
+			names = append(names, f.Clocks[x.A].Name+" and "+f.Clocks[x.B].Name)
 		}
 	}
 	stated := bound.Default
-	if r.Align.Assumption != nil {
-		stated = *r.Align.Assumption
+	if f.Options.Assumption != nil {
+		stated = *f.Options.Assumption
 	}
-	if len(names) == 0 { // what is left of them has no bounds, which another line says
+	if len(names) == 0 { // those that contradict it have no bounds, which another line says
 		names = []string{"some hosts"}
 	}
-	r.warnings.Add(fewOf(names), fmt.Sprintf("their messages contradict the stated wander of %g ppb/s; the smallest that fits is %.3g ppb/s, and bounds rest on twice that",
-		stated.Wander, r.solution.LeastWander), "")
+	f.warnings.Add(firstOf(names), fmt.Sprintf("their messages contradict the stated wander of %g ppb/s; the smallest that fits is %.3g ppb/s, and bounds rest on twice that",
+		stated.Wander, f.Solution.LeastWander), "")
 }
 
-// fewOf joins the first names of a list that may be long.
-func fewOf(names []string) string {
+// firstOf joins names, only the first of many.
+func firstOf(names []string) string {
 	if len(names) > 6 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
 	}
 	return strings.Join(names, ", ")
 }
 
-// warnOfSteps names the clocks that were set, as their messages tell, and counts the messages that contradict all others.
-func (r *run) warnOfSteps() {
-	for _, x := range r.solution.Steps {
+// warnOfSteps names the clocks that were set, as their messages show, and counts the messages that contradict all others.
+func (f *findings) warnOfSteps() {
+	for _, x := range f.Solution.Steps {
 		how := ""
 		if x.Leap {
 			how = " for a leap second"
 		}
 		if x.Other >= 0 {
-			how += fmt.Sprintf(" (or that of %s the other way)", r.matched.Clocks[x.Other].Name)
+			how += fmt.Sprintf(" (or that of %s the other way)", f.Clocks[x.Other].Name)
 		}
-		r.warnings.Add(r.matched.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %s s of its time; aligned piece by piece",
+		f.warnings.Add(f.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %s s of its time; aligned in pieces",
 			float64(x.By)/1e9, how, seconds(x.At)), "")
 	}
-	if n := r.solution.Outliers; n > 0 {
-		r.warnings.Add("alignment", fmt.Sprintf("%d messages contradict all others and were left out", n), "")
+	if n := f.Solution.Outliers; n > 0 {
+		f.warnings.Add("alignment", fmt.Sprintf("%d messages left out: they contradict all others", n), "")
 	}
 }
 
@@ -119,50 +135,51 @@ func seconds(ns int64) string {
 	return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9)
 }
 
-// needs says of what a method lacks some where it leaves a host unaligned.
-func needs(method string) string {
+// warnOfIslands names the hosts that nothing connects with the largest component.
+func (f *findings) warnOfIslands() {
+	if broken := f.WarnOfIslands(f.Solution.Component, f.Options.Reference, f.Report.Reference, missing(f.Solution.Method), f.warnings); broken != "" {
+		f.breakPromise(broken)
+	}
+}
+
+// missing says what a method lacks where it leaves a host unaligned.
+func missing(method string) string {
 	switch method {
-	case methodBroadcast:
+	case "broadcast":
 		return "broadcasts"
-	case methodSampled:
+	case "sampled":
 		return "samples"
 	}
 	return "messages"
 }
 
-// The methods that align by something else than messages.
-const (
-	methodBroadcast = "broadcast"
-	methodSampled   = "sampled"
-)
-
-// warnOfIslands names the hosts that share nothing with the main component, and the likely cause; want is what they lack.
-func (r *run) warnOfIslands(component []int, want string) {
+// WarnOfIslands names the hosts outside of the largest component, and the likely causes. It returns the promise that is
+// broken by it; "" if all hosts are connected. wanted is the reference asked for, if any, reference the one chosen, and
+// lacking what connects hosts.
+func (m *Matched) WarnOfIslands(component []int, wanted, reference, lacking string, w *trace.Warnings) (broken string) {
 	if len(component) == 0 || slices.Max(component) == 0 {
-		return
+		return ""
 	}
-	main := r.largest(component)
+	largest := m.Largest(component, wanted)
 	var apart []string
-	for i, c := range r.matched.Clocks {
-		if component[i] != main {
+	for i, c := range m.Clocks {
+		if component[i] != largest {
 			apart = append(apart, c.Name)
 		}
-		if want == "messages" && alone(component, i) && !r.met(i) {
-			r.warnings.Add(r.filesOf(i), "no message in common with any other input: recorded on other hosts, at another time, or behind a proxy?", "")
+		if lacking == "messages" && alone(component, i) && !m.sharesPackets(i) {
+			w.Add(m.filesOf(i), "no messages in common with any other input: recorded on other hosts, at another time, or behind a proxy?", "")
 		}
 	}
-	if len(apart) == len(r.matched.Clocks)-1 && slices.Max(component) == len(apart) {
-		apart = append([]string{r.report.Reference}, apart...)
-		r.breakOnce("no " + want + " between any of the hosts: " + strings.Join(apart, ", "))
-		return
+	if len(apart) == len(m.Clocks)-1 && slices.Max(component) == len(apart) {
+		return "no " + lacking + " between any of the hosts: " + strings.Join(append([]string{reference}, apart...), ", ")
 	}
-	r.breakOnce(fmt.Sprintf("left unaligned with %s for want of %s: %s", r.report.Reference, want, strings.Join(apart, ", ")))
+	return fmt.Sprintf("not aligned with %s for lack of %s: %s", reference, lacking, strings.Join(apart, ", "))
 }
 
-// met reports whether a clock's captures share packets with another host's, though none could be matched: then another
-// warning says why.
-func (r *run) met(i int) bool {
-	for _, c := range r.matched.Captures {
+// sharesPackets reports whether a clock's captures share packets with another host's, though none could be matched: then
+// another warning gives the reason.
+func (m *Matched) sharesPackets(i int) bool {
+	for _, c := range m.Captures {
 		if c.Met && (c.Sent == i || c.Received == i) {
 			return true
 		}
@@ -179,28 +196,4 @@ func alone(component []int, i int) bool {
 		}
 	}
 	return n == 1
-}
-
-// filesOf names the files in which the clocks' stamps stand.
-func (r *run) filesOf(clocks ...int) string {
-	var files []string
-	add := func(name string) {
-		if !slices.Contains(files, name) {
-			files = append(files, name)
-		}
-	}
-	for _, i := range clocks {
-		for n, c := range r.matched.Captures {
-			if c.Sent == i || c.Received == i {
-				add(r.captures[n].File)
-			}
-		}
-		if l := r.listed[i]; l != nil {
-			add(l.File)
-		}
-		if i == r.sampled {
-			add(r.Samples.File)
-		}
-	}
-	return strings.Join(files, ", ")
 }

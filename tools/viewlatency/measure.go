@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/show/index"
 )
 
@@ -150,7 +151,7 @@ func profiled(ctx context.Context, traces []string, path string) error {
 		return err
 	}
 	defer f.Close()
-	inputs, err := pipeline.ParseInputs(traces)
+	inputs, err := input.Parse(traces)
 	if err != nil {
 		return err
 	}

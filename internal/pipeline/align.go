@@ -1,0 +1,109 @@
+package pipeline
+
+import (
+	"context"
+	"math"
+
+	"meridian/align"
+	"meridian/clock"
+	"meridian/internal/pipeline/usage"
+	"meridian/internal/show"
+	"meridian/trace"
+)
+
+// AsRecorded is the method that aligns nothing: stamps stay as recorded, on one timeline by assumption. It has no bounds.
+const AsRecorded = "none"
+
+// AlignOptions says how to align.
+type AlignOptions struct {
+	align.Options        // the method may be AsRecorded where a function says so
+	Repair        string // one of Repairs, after any method; "" for none
+}
+
+// check refuses, before any work is done, options that cannot be.
+func (o *AlignOptions) check() error {
+	if o.Method != AsRecorded {
+		if err := o.Options.Check(); err != nil {
+			return &usage.Error{Reason: err.Error()}
+		}
+	}
+	return o.CheckRepair()
+}
+
+// Solved is a matched problem with the maps of its clocks.
+type Solved struct {
+	*Matched
+	Solution *align.Solution
+	Repair   *show.Repair // of what the method left inverted; nil if none was asked for
+	Options  AlignOptions
+}
+
+// Solve aligns the clocks, and repairs what is left inverted.
+func Solve(ctx context.Context, m *Matched, o AlignOptions) (*Solved, error) {
+	s, err := align.Solve(ctx, &m.Problem, o.Options)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, &usage.Error{Reason: err.Error()}
+	}
+	solved := &Solved{Matched: m, Solution: s, Options: o}
+	maps, repair, err := Repair(&m.Problem, s.Maps, o)
+	if err != nil || repair == nil {
+		return solved, err
+	}
+	solved.Repair = repair
+	solved.Solution, err = Remeasure(ctx, &m.Problem, s, maps)
+	return solved, err
+}
+
+// Aligned is a matched problem on a timeline, with the report of how it came there; or as it was recorded.
+type Aligned struct {
+	*Matched
+	Options  AlignOptions
+	Solution *align.Solution // nil as recorded
+	Report   *show.Report    // nil as recorded
+	Broken   []string        // promises that could not be kept
+	segments []segment       // of the captures
+}
+
+// Align aligns the clocks, repairs what is left inverted, and reports the result. With the method AsRecorded stamps stay
+// as they are.
+func Align(ctx context.Context, m *Matched, o AlignOptions, w *trace.Warnings) (*Aligned, error) {
+	if o.Method == AsRecorded {
+		return &Aligned{Matched: m, segments: m.findSegments()}, nil
+	}
+	s, err := Solve(ctx, m, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.Describe(w), nil
+}
+
+// mapOf returns the map of a clock. It is nil, which leaves stamps as they are, as recorded and for one clock alone.
+func (a *Aligned) mapOf(clock int) *clock.Map {
+	if a.Solution == nil || len(a.Clocks) == 1 {
+		return nil
+	}
+	return &a.Solution.Maps[clock]
+}
+
+// extent returns the first and the last instant of the timeline.
+func (a *Aligned) extent() (first, last int64) {
+	first, last = math.MaxInt64, math.MinInt64
+	for i := range a.Clocks {
+		c := &a.Clocks[i]
+		if c.Events == 0 {
+			continue
+		}
+		from, to := c.First, c.Last
+		if m := a.mapOf(i); m != nil {
+			from, to = m.At(from), m.At(to)
+		}
+		first, last = min(first, from), max(last, to)
+	}
+	if first > last {
+		return 0, 0
+	}
+	return first, last
+}

@@ -1,0 +1,76 @@
+package input
+
+import (
+	"meridian/format"
+	"meridian/format/chrome"
+	"meridian/format/ctf"
+	"meridian/format/gotrace"
+	"meridian/format/jaeger"
+	"meridian/format/otlp"
+	"meridian/trace"
+)
+
+// events is how the events of a recording are read.
+type events struct {
+	// open returns the events from the beginning.
+	open func(w *trace.Warnings) (trace.Source, error)
+	// first is a source that was opened already for the first reading; nil: open it.
+	first trace.Source
+	// marks are the message endpoints that the format states beside its events; nil where it states none.
+	marks  *trace.Marks
+	tagged bool // message endpoints in events are keyed by tags, which are unique everywhere
+}
+
+// recordingFormats opens recordings, by their format. To add a format, add a line.
+var recordingFormats = map[format.Kind]func(string, *trace.Warnings) (events, error){
+	format.CTF:     openCTF,
+	format.GoTrace: openGoTrace,
+	format.OTLP:    func(path string, w *trace.Warnings) (events, error) { return inMemory(otlp.Read(path, w)) },
+	format.Jaeger:  func(path string, w *trace.Warnings) (events, error) { return inMemory(jaeger.Read(path, w)) },
+	format.Chrome:  func(path string, w *trace.Warnings) (events, error) { return inMemory(chrome.Read(path, w)) },
+}
+
+// openCTF opens a directory. Sensors and recorders of Meridian key messages by tags; the traces that Meridian writes of
+// a timeline, and those of other tracers, do not.
+func openCTF(path string, w *trace.Warnings) (events, error) {
+	t, err := ctf.Open(path, w)
+	if err != nil {
+		return events{}, err
+	}
+	env := t.Env()
+	return events{
+		first: t.Events(),
+		open: func(w *trace.Warnings) (trace.Source, error) {
+			t, err := ctf.Open(path, w)
+			if err != nil {
+				return nil, err
+			}
+			return t.Events(), nil
+		},
+		tagged: env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host"),
+	}, nil
+}
+
+// openGoTrace reads the file at each opening, since it may be larger than memory.
+func openGoTrace(path string, _ *trace.Warnings) (events, error) {
+	return events{open: func(w *trace.Warnings) (trace.Source, error) {
+		f, err := gotrace.Read(path, w)
+		if err != nil {
+			return nil, err
+		}
+		return f.Events(), nil
+	}}, nil
+}
+
+// file is a format whose files are read whole.
+type file interface {
+	Marks() *trace.Marks
+	Events() trace.Source
+}
+
+func inMemory[F file](f F, err error) (events, error) {
+	if err != nil {
+		return events{}, err
+	}
+	return events{marks: f.Marks(), open: func(*trace.Warnings) (trace.Source, error) { return f.Events(), nil }}, nil
+}

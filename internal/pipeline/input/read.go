@@ -1,0 +1,110 @@
+package input
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/format"
+	"meridian/format/messages"
+	"meridian/format/pcap"
+	"meridian/trace"
+)
+
+// Set is what alignment needs of all traces, each kind in the order in which they were given.
+type Set struct {
+	// Captures are the files of packets, and the packets among the events of kernels.
+	Captures   []*trace.Capture
+	Lists      []*trace.List
+	Recordings []*Recording
+	// Marks are the message endpoints in each recording; nil where it has none. They are apart because they are large,
+	// and nobody needs them after matching.
+	Marks []*trace.Marks
+}
+
+// content is what one trace holds: one of these, and marks with a recording.
+type content struct {
+	capture   *trace.Capture
+	list      *trace.List
+	recording *Recording
+	marks     *trace.Marks
+}
+
+// Read reads all traces, several at a time. It calls progress from several goroutines, with bytes.
+func Read(ctx context.Context, traces []Trace, w *trace.Warnings, progress func(done, total int64)) (*Set, error) {
+	var total int64
+	for _, in := range traces {
+		if info, err := os.Stat(in.Path); err == nil {
+			total += info.Size()
+		}
+	}
+	var done atomic.Int64
+	contents := make([]content, len(traces))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, in := range traces {
+		group.Go(func() (err error) {
+			var before int64
+			contents[i], err = read(ctx, in, w, func(read int64) {
+				progress(done.Add(read-before), total)
+				before = read
+			})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	dropDuplicates(contents)
+	return newSet(contents, w), nil
+}
+
+// read reads one trace. It calls advance with the bytes read so far.
+func read(ctx context.Context, in Trace, w *trace.Warnings, advance func(read int64)) (c content, err error) {
+	switch {
+	case in.kind == format.Messages:
+		c.list, err = readList(in.Path, w)
+	case recordingFormats[in.kind] != nil:
+		c.recording, c.marks, err = readRecording(ctx, in, w)
+	default:
+		c.capture, err = pcap.Read(ctx, in.Path, in.Host, w, advance)
+	}
+	return c, err
+}
+
+func newSet(contents []content, w *trace.Warnings) *Set {
+	s := new(Set)
+	for _, c := range contents {
+		switch {
+		case c.capture != nil:
+			s.Captures = append(s.Captures, c.capture)
+			if c.capture.Packets.Len() == 0 {
+				w.Add(c.capture.File, "no packets in it", "")
+			}
+		case c.list != nil:
+			s.Lists = append(s.Lists, c.list)
+		case c.recording != nil:
+			s.Recordings = append(s.Recordings, c.recording)
+			s.Marks = append(s.Marks, c.marks)
+			if c.recording.Capture != nil {
+				s.Captures = append(s.Captures, c.recording.Capture)
+			}
+		}
+	}
+	return s
+}
+
+func readList(path string, w *trace.Warnings) (*trace.List, error) {
+	text, err := format.OpenText(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := messages.Read(text, path, w)
+	if closing := text.Close(); err == nil && closing != nil {
+		return nil, closing
+	}
+	return l, err
+}

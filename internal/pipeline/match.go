@@ -1,0 +1,226 @@
+package pipeline
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"meridian/internal/pipeline/input"
+	"meridian/internal/pipeline/source"
+	"meridian/internal/pipeline/usage"
+	"meridian/match"
+	"meridian/trace"
+)
+
+// MatchOptions says what the user knows beside the traces.
+type MatchOptions struct {
+	Addresses map[string][]netip.Addr // by host, as match.Options
+	Samples   Samples                 // for the method sampled
+}
+
+// Matched is the inputs as one problem: the clocks, and the messages between them.
+type Matched struct {
+	*match.Result
+	captures   []*trace.Capture
+	recordings []recording
+	files      [][]string           // by clock: where its stamps stand
+	operations [][]source.Operation // by clock: its part in the operations of message lists
+	// The channels are those of messages that were sent, up to sent, and then those that collectives amount to. Events of
+	// recordings are the endpoints of messages from recorded[0] to recorded[1].
+	sent     int
+	recorded [2]int
+}
+
+// recording is a recording with the clocks of its hosts.
+type recording struct {
+	*input.Recording
+	clocks []int // by host
+}
+
+// Match finds the messages in the inputs. Warnings name what was left out.
+func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warnings) (*Matched, error) {
+	found, err := match.Match(ctx, set.Captures, match.Options{Addresses: o.Addresses}, w)
+	if err != nil {
+		return nil, err
+	}
+	j := newJoiner(found, set.Captures)
+	j.addTraces(set, w)
+	if err := j.addSamples(o.Samples, w); err != nil {
+		return nil, err
+	}
+	j.settleGranularity()
+	return j.Matched, j.checkNames(o.Addresses)
+}
+
+// joiner adds to the messages of captures what message lists, recordings and samples say.
+type joiner struct {
+	*Matched
+	number      map[string]int // of the clocks, by name
+	captured    int            // how many clocks captures have; those behind are of other inputs alone
+	granularity []granularity
+	stated      map[int]int64 // by clock: the granularity that a format states
+}
+
+// granularity finds how coarse the stamps of a clock are. Stamps are counted that it was given: those of a recording's
+// other events, which may be computed, do not make a step of a few round stamps the clock's own.
+type granularity struct {
+	trace.Granularity
+	stamps int64
+}
+
+func newJoiner(found *match.Result, captures []*trace.Capture) *joiner {
+	j := &joiner{
+		Matched: &Matched{Result: found, captures: captures},
+		number:  make(map[string]int), captured: len(found.Clocks), stated: make(map[int]int64),
+	}
+	j.files = make([][]string, len(found.Clocks))
+	j.operations = make([][]source.Operation, len(found.Clocks))
+	for i, c := range found.Clocks {
+		j.number[c.Name] = i
+		for n, of := range found.Captures {
+			if of.Sent == i || of.Received == i {
+				j.files[i] = append(j.files[i], captures[n].File)
+			}
+		}
+	}
+	return j
+}
+
+// addTraces adds all message lists and recordings: first the messages that were sent, then those that collectives amount
+// to.
+func (j *joiner) addTraces(set *input.Set, w *trace.Warnings) {
+	clocks := make([][]int, len(set.Lists))
+	for n, l := range set.Lists {
+		clocks[n] = j.addMessages(l)
+	}
+	collectives := j.addRecordings(set, w)
+	j.sent = len(j.Channels)
+	for n, l := range set.Lists {
+		j.addCollectives(l, clocks[n])
+		j.addBroadcasts(l, clocks[n])
+	}
+	j.Channels = append(j.Channels, match.Collectives(collectives)...)
+}
+
+// clock returns the number of a clock, which it adds if no input had it so far.
+func (j *joiner) clock(name string) int {
+	i, known := j.number[name]
+	if !known {
+		i = len(j.Clocks)
+		j.number[name] = i
+		j.Clocks = append(j.Clocks, trace.Clock{Name: name, Host: name}) // its granularity: settleGranularity
+		j.Addresses = append(j.Addresses, nil)
+		j.files, j.operations = append(j.files, nil), append(j.operations, nil)
+	}
+	return i
+}
+
+// addStamp counts a stamp of a clock, and extends the clock's trace to it.
+func (j *joiner) addStamp(clock int, stamp int64) {
+	j.extend(clock, stamp, stamp, 1)
+	j.addGranularity(clock, stamp)
+}
+
+// extend extends the trace of a clock to some events of it.
+func (j *joiner) extend(clock int, first, last, events int64) {
+	c := &j.Clocks[clock]
+	if events == 0 {
+		return
+	}
+	if c.Events == 0 {
+		c.First, c.Last = first, last
+	}
+	c.First, c.Last = min(c.First, first), max(c.Last, last)
+	c.Events += events
+}
+
+// addGranularity takes account of a stamp of a clock that no capture has. Package pcap does so for those of captures.
+func (j *joiner) addGranularity(clock int, stamp int64) {
+	if clock < j.captured {
+		return
+	}
+	for len(j.granularity) <= clock {
+		j.granularity = append(j.granularity, granularity{})
+	}
+	g := &j.granularity[clock]
+	g.Add(stamp)
+	g.stamps++
+}
+
+// settleGranularity decides how coarse the stamps of clocks are that no capture has, and of those whose format states it.
+func (j *joiner) settleGranularity() {
+	for i := j.captured; i < len(j.Clocks); i++ {
+		c := &j.Clocks[i]
+		c.Granularity = 1
+		if i < len(j.granularity) {
+			c.Granularity = j.granularity[i].Step(1, j.granularity[i].stamps)
+		}
+	}
+	for clock, step := range j.stated {
+		c := &j.Clocks[clock]
+		c.Granularity = max(c.Granularity, step)
+	}
+}
+
+// checkNames refuses names that no input has, which would otherwise be ignored, and names that two clocks would share.
+func (j *joiner) checkNames(addresses map[string][]netip.Addr) error {
+	named := make(map[string]bool)
+	for _, c := range j.Clocks {
+		if named[c.Name] {
+			return usage.Errorf("%s is the name of a host and of the second clock of another; give the host another name with HOST=FILE", c.Name)
+		}
+		named[c.Name] = true
+	}
+	for name := range addresses {
+		if !slices.ContainsFunc(j.Clocks, func(c trace.Clock) bool { return c.Host == name }) {
+			return usage.Errorf("--address: no input is of a host %q", name)
+		}
+	}
+	return nil
+}
+
+// HostNames names the clocks, the first of them where there are many.
+func (m *Matched) HostNames() string {
+	var names []string
+	for _, c := range m.Clocks {
+		names = append(names, c.Name)
+	}
+	return firstOf(names)
+}
+
+// filesOf names the files in which the stamps of clocks stand.
+func (m *Matched) filesOf(clocks ...int) string {
+	var files []string
+	for _, i := range clocks {
+		for _, name := range m.files[i] {
+			if !slices.Contains(files, name) {
+				files = append(files, name)
+			}
+		}
+	}
+	return strings.Join(files, ", ")
+}
+
+// rowName distinguishes the rows of a host's second clock from those of its first.
+func (m *Matched) rowName(clock int, name string) string {
+	if c := &m.Clocks[clock]; c.Name != c.Host {
+		return name + " (" + c.Name + ")"
+	}
+	return name
+}
+
+// isFile reports whether a capture is a file; others were made of a kernel's events.
+func (m *Matched) isFile(c *trace.Capture) bool {
+	return !slices.ContainsFunc(m.recordings, func(x recording) bool { return x.Capture == c })
+}
+
+// captureRow names the row of a capture's packets: after its file where a host has several.
+func (m *Matched) captureRow(c *trace.Capture) string {
+	for _, other := range m.captures {
+		if other != c && other.Host == c.Host && m.isFile(other) {
+			return "packets " + input.Stem(c.File)
+		}
+	}
+	return "packets"
+}

@@ -1,0 +1,192 @@
+package pipeline
+
+import (
+	"context"
+	"slices"
+
+	"meridian/internal/filter"
+	"meridian/internal/pipeline/source"
+	"meridian/internal/show"
+	"meridian/order"
+	"meridian/trace"
+)
+
+// Ordered is the events and packets of a timeline, in its order and as far as they are selected. It holds none of them:
+// each pass reads the inputs again.
+type Ordered struct {
+	*Aligned
+	selection filter.Options
+	// First and last instant of the timeline within the selection.
+	first, last int64
+}
+
+// Order selects events and packets of a timeline.
+func Order(a *Aligned, s Selection) (*Ordered, error) {
+	first, last := a.extent()
+	selection, err := s.resolve(first, last)
+	if err != nil {
+		return nil, err
+	}
+	if selection.From.Timed {
+		first = max(first, selection.From.Time)
+	}
+	if selection.To.Timed {
+		last = min(last, selection.To.Time)
+	}
+	o := &Ordered{Aligned: a, selection: selection, first: first, last: max(first, last)}
+	return o, nil
+}
+
+// passKind is the form in which a pass brings the events of recordings.
+type passKind uint8
+
+const (
+	rowPass   passKind = iota // what happens on the rows of a timeline: threads, interrupts, spans
+	eventPass                 // the events as they were recorded
+)
+
+// schema begins the schema of the timeline: its hosts, in the order of their clocks.
+func (o *Ordered) schema() *trace.Schema {
+	schema := &trace.Schema{Title: "Timeline of " + o.HostNames()}
+	if o.Report != nil && len(o.Clocks) > 1 {
+		schema.Method, schema.Assumption = o.Report.Method, o.Report.Assumption
+	}
+	for i := range o.Clocks {
+		if host := o.Clocks[i].Host; !slices.Contains(schema.Hosts, host) {
+			schema.Hosts = append(schema.Hosts, host)
+		}
+	}
+	return schema
+}
+
+// sources opens all sources of events: recordings, captures, endpoints of messages, operations, bounds. The caller closes
+// their Events. What is wrong with rows is added to w.
+func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings) (all []order.EventSource, err error) {
+	host := func(clock int) int { return slices.Index(schema.Hosts, o.Clocks[clock].Host) }
+	for _, x := range o.recordings {
+		for k, h := range x.Hosts {
+			s, err := x.Open(kind == rowPass, w)
+			if err != nil {
+				closeAll(all)
+				return nil, err
+			}
+			all = append(all, order.EventSource{
+				Events: s, Host: host(x.clocks[k]), Map: o.mapOf(x.clocks[k]), Keep: x.Only(h.Name, s), Window: x.Window(), Ahead: x.ReadAhead(),
+			})
+		}
+	}
+	for i, s := range o.segments {
+		c := o.captures[s.capture]
+		if !o.isFile(c) {
+			continue // its events are those of a recording
+		}
+		m := o.mapOf(s.clock)
+		if m != nil {
+			m = o.segmentMap(i)
+		}
+		packets := source.Packets(o.rowName(s.clock, o.captureRow(c)), c, o.packetFilter(s))
+		all = append(all, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Window: order.DefaultWindow})
+	}
+	messages := source.Messages{Clocks: o.Clocks, Channels: o.Channels[:o.sent], Skip: o.isRecorded}
+	if o.Solution != nil {
+		messages.Maps = o.Solution.Maps
+	}
+	for i, endpoints := range messages.Endpoints(func(clock int) string { return o.rowName(clock, "messages") }) {
+		add := func(s trace.Source) {
+			all = append(all, order.EventSource{Events: s, Host: host(i), Map: o.mapOf(i), Window: order.InOrder})
+		}
+		if endpoints != nil {
+			add(endpoints)
+		}
+		if len(o.operations[i]) > 0 {
+			add(source.Operations(o.rowName(i, "operations"), o.operations[i]))
+		}
+		c := &o.Clocks[i]
+		if m := o.mapOf(i); m != nil && o.Solution.Hosts[i].Bounded && o.Solution.Parent[i] != i && c.Events > 0 {
+			add(source.Bounds(o.rowName(i, "clock bound"), m, c.First, c.Last))
+		}
+	}
+	return all, nil
+}
+
+// isRecorded reports whether events of recordings are the endpoints of a channel's messages.
+func (o *Ordered) isRecorded(channel int) bool {
+	return channel >= o.recorded[0] && channel < o.recorded[1]
+}
+
+func closeAll(sources []order.EventSource) {
+	for _, s := range sources {
+		s.Events.Close()
+	}
+}
+
+// occurs reports whether events of a class may come from a source. Recordings come first among the sources, one for each
+// host, and are known to have events of a class or not.
+func (o *Ordered) occurs(kind passKind, source, class int) bool {
+	for _, x := range o.recordings {
+		if source < len(x.Hosts) {
+			return kind == rowPass || x.Occurs(class)
+		}
+		source -= len(x.Hosts)
+	}
+	return true
+}
+
+// passResult is one pass over the events that has ended.
+type passResult struct {
+	stats  order.Stats
+	filter *filter.Filter
+}
+
+// play sends the selected events to the sink that open returns for a schema, and closes it if all went well.
+func (o *Ordered) play(ctx context.Context, kind passKind, w *trace.Warnings, p Progress, open func(*trace.Schema) (trace.Sink, error)) (*passResult, error) {
+	schema := o.schema()
+	sources, err := o.sources(kind, schema, w)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(sources)
+	selection := o.selection
+	order.Enter(sources, schema, func(source, class int) bool {
+		return o.occurs(kind, source, class) && selection.WantsClass(&sources[source].Events.Classes()[class])
+	})
+	selection.Clock = o.clockFacts(schema)
+	f := filter.New(schema, selection)
+	sink, err := open(f.Legend())
+	if err != nil {
+		return nil, err
+	}
+	f.To(sink)
+	var total, done int64
+	for i := range o.Clocks {
+		total += o.Clocks[i].Events
+	}
+	stats, err := order.Events(ctx, sources, schema, func(rec *trace.TimelineEvent) error {
+		if done++; done&0xffff == 0 {
+			p.Report("writing events", min(done, total), total)
+		}
+		return f.Write(rec)
+	})
+	if err == nil {
+		err = f.Close()
+	}
+	return &passResult{stats, f}, err
+}
+
+// describe says what became of the events.
+func (p *passResult) describe(selection *filter.Options, w *trace.Warnings) *show.Conversion {
+	late := int64(0)
+	for _, n := range p.stats.Late {
+		late += n
+	}
+	if late > 0 {
+		w.AddN("", "events came later than the window allows; the outputs are out of order there", "", late)
+	}
+	if from, to := p.filter.Found(); !from {
+		w.Add("", "no event matches --from-event, so no events were written", selection.From.Event)
+	} else if !to {
+		w.Add("", "no event matches --to-event, so events were written to the end", selection.To.Event)
+	}
+	p.filter.Warnings(w)
+	return &show.Conversion{Events: p.filter.Passed, LeftOut: p.filter.Dropped, Pairs: p.filter.Results()}
+}

@@ -1,0 +1,130 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"meridian/clock"
+	"meridian/order"
+)
+
+// maxSegments is how many times a clock of a capture may step back before the rest is merged as it comes: each step costs
+// another reading of the file.
+const maxSegments = 64
+
+// segment is what one reader brings of a capture: the packets of one clock between two steps back of it.
+type segment struct {
+	capture int
+	clock   int
+	packets order.Run
+	whole   bool // it is all of the capture
+}
+
+// findSegments divides the captures where a clock was set back.
+func (m *Matched) findSegments() []segment {
+	var all []segment
+	for i := range m.captures {
+		clocks := &m.Captures[i]
+		numbers := []int{clocks.Sent}
+		if clocks.Received != clocks.Sent {
+			numbers = append(numbers, clocks.Received)
+		}
+		for _, number := range numbers {
+			runs := order.Runs(m.stampsOf(i, number), order.DefaultWindow, maxSegments)
+			for _, run := range runs {
+				all = append(all, segment{i, number, run, len(runs) == 1 && len(numbers) == 1})
+			}
+		}
+	}
+	return all
+}
+
+// stampsOf iterates over the packets of a capture with the latest stamp of one of its clocks: packets of the other clock
+// neither begin nor end a run.
+func (m *Matched) stampsOf(capture, clock int) func(yield func(int, int64) bool) {
+	clocks := &m.Captures[capture]
+	return func(yield func(int, int64) bool) {
+		var last int64
+		seen, n := false, 0
+		for _, chunk := range m.captures[capture].Packets.Chunks() {
+			for j := range chunk {
+				if clocks.Of(n) == clock {
+					last, seen = chunk[j].Time, true
+				}
+				if seen && !yield(n, last) {
+					return
+				}
+				n++
+			}
+		}
+	}
+}
+
+// packetFilter returns a filter for the packets of a segment, by number, nil for all packets. It needs the clocks of the packets
+// but not the packets.
+func (m *Matched) packetFilter(s segment) func(number int) (pass, more bool) {
+	if s.whole {
+		return nil
+	}
+	clocks := m.Captures[s.capture]
+	return func(n int) (pass, more bool) {
+		return n >= s.packets.From && n < s.packets.To && clocks.Of(n) == s.clock, n+1 < s.packets.To
+	}
+}
+
+// follows reports whether a segment is of the same clock of the same capture as the one before it: the clock was set back
+// in between.
+func (a *Aligned) follows(i int) bool {
+	return i > 0 && a.segments[i-1].capture == a.segments[i].capture && a.segments[i-1].clock == a.segments[i].clock
+}
+
+// segmentMaps returns the maps of the segments of a capture's clock; nil where alignment divided the clock otherwise.
+func (a *Aligned) segmentMaps(s segment) []clock.Map {
+	n := 0
+	for _, x := range a.segments {
+		if x.capture == s.capture && x.clock == s.clock {
+			n++
+		}
+	}
+	if maps := a.Solution.Runs(s.clock); len(maps) == n && a.Report.Repair == nil {
+		return maps
+	}
+	return nil
+}
+
+// segmentMap returns the map of a segment. Where a clock was set back it is the map of that piece, since the map of the
+// whole clock gives one instant to stamps that the clock showed twice.
+func (a *Aligned) segmentMap(i int) *clock.Map {
+	s := a.segments[i]
+	if maps := a.segmentMaps(s); maps != nil {
+		k := 0
+		for _, x := range a.segments[:i] {
+			if x.capture == s.capture && x.clock == s.clock {
+				k++
+			}
+		}
+		return &maps[k]
+	}
+	return &a.Solution.Maps[s.clock]
+}
+
+// warnOfSegments names the captures whose clocks were set back, except where messages told so and each segment has a map
+// of its own.
+func (f *findings) warnOfSegments() {
+	for i, s := range f.segments {
+		if !f.follows(i) || len(f.segmentMaps(s)) > 1 {
+			continue
+		}
+		c := f.captures[s.capture]
+		at := s.packets.From
+		highest := c.Packets.At(max(at-1, 0)).Time
+		for n := f.segments[i-1].packets.From; n < at; n++ {
+			if f.Captures[s.capture].Of(n) == s.clock {
+				highest = max(highest, c.Packets.At(n).Time)
+			}
+		}
+		back := highest - c.Packets.At(at).Time
+		f.warnings.Add(c.File, "stamps go backwards: the clock was set during the capture",
+			fmt.Sprintf("by %.6f s at packet %d", float64(back)/1e9, at+1))
+		f.breakPromise(fmt.Sprintf("the clock of %s was set during the capture", c.Host))
+	}
+}

@@ -1,0 +1,97 @@
+package pipeline
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"meridian/clock"
+	"meridian/internal/filter"
+	"meridian/internal/pipeline/usage"
+)
+
+// Selection says which events, and which packets, are written.
+type Selection struct {
+	filter.Options
+	// FromTime and ToTime crop the timeline: an RFC 3339 time, decimal seconds since 1970, +DURATION from its first event
+	// or -DURATION before its last; "" for no limit.
+	FromTime, ToTime string
+}
+
+// ofEvents reports whether events are chosen by what they are, not only by host and time.
+func (s *Selection) ofEvents() bool {
+	return len(s.Streams) > 0 || len(s.Events) > 0 || len(s.Where) > 0
+}
+
+// check refuses what cannot be read, before any work is done.
+func (s *Selection) check() error {
+	for _, text := range []string{s.FromTime, s.ToTime} {
+		if _, err := parseInstant(text, 0, 0); err != nil {
+			return err
+		}
+	}
+	if err := s.Options.Check(); err != nil {
+		return &usage.Error{Reason: err.Error()}
+	}
+	return nil
+}
+
+// resolve returns the options of the filter for a timeline from first to last.
+func (s *Selection) resolve(first, last int64) (filter.Options, error) {
+	o := s.Options
+	for _, edge := range []struct {
+		text string
+		to   *filter.Edge
+	}{{s.FromTime, &o.From}, {s.ToTime, &o.To}} {
+		if edge.text == "" {
+			continue
+		}
+		t, err := parseInstant(edge.text, first, last)
+		if err != nil {
+			return o, err
+		}
+		edge.to.Time, edge.to.Timed = t, true
+	}
+	if o.From.Timed && o.To.Timed && o.To.Time < o.From.Time {
+		return o, usage.Errorf("--from %s is later than --to %s", s.FromTime, s.ToTime)
+	}
+	return o, nil
+}
+
+// parseInstant reads an instant of a timeline that reaches from first to last.
+func parseInstant(s string, first, last int64) (int64, error) {
+	invalid := func() (int64, error) {
+		return 0, usage.Errorf("invalid instant %q; want 2026-01-02T15:04:05.5Z, seconds since 1970, +DURATION from the first event such as +1.5s, or -DURATION before the last", s)
+	}
+	if s == "" {
+		return 0, nil
+	}
+	if s[0] == '+' || s[0] == '-' {
+		d, err := time.ParseDuration(s[1:])
+		if err != nil || d < 0 {
+			return invalid()
+		}
+		if s[0] == '+' {
+			return clock.Add(first, int64(d)), nil
+		}
+		return clock.Sub(last, int64(d)), nil
+	}
+	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		if t.Year() < 1900 || t.Year() > 2200 {
+			return invalid()
+		}
+		return t.UnixNano(), nil
+	}
+	whole, part, _ := strings.Cut(s, ".")
+	seconds, err := strconv.ParseUint(whole, 10, 33)
+	if err != nil || len(part) > 9 {
+		return invalid()
+	}
+	ns := uint64(0)
+	if part != "" {
+		if ns, err = strconv.ParseUint(part+"000000000"[len(part):], 10, 32); err != nil {
+			return invalid()
+		}
+	}
+	return int64(seconds)*1e9 + int64(ns), nil
+}

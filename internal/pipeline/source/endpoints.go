@@ -1,0 +1,151 @@
+package source
+
+import (
+	"cmp"
+	"io"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Messages is the messages whose endpoints become events. Its fields must not be changed while sources are read.
+type Messages struct {
+	Clocks   []trace.Clock
+	Channels []trace.Channel
+	// Skip reports whether the endpoints of a channel are left out, because recorded events are these. Nil skips none.
+	Skip func(channel int) bool
+	// Maps are those of the clocks, by which the delays of messages are told; nil where nothing was aligned.
+	Maps []clock.Map
+}
+
+// endpointSource is the endpoints of messages of one clock as events. A message is a flow, which viewers draw as an
+// arrow. Flows are numbered from 1, by channel and then by message.
+type endpointSource struct {
+	row
+	of        *Messages
+	clock     int
+	endpoints []endpoint
+	n         int
+	before    []uint64 // by channel: the messages of all channels before it
+	names     []trace.Value
+	values    [4]trace.Value
+}
+
+// endpoint is one end of a message.
+type endpoint struct {
+	time    int64
+	channel int32
+	message int32
+}
+
+// Classes of endpoints.
+const (
+	sendClass = iota
+	receiveClass
+)
+
+var endpointClasses = []trace.Class{
+	sendClass: {Name: "send", Category: "messages", Fields: []trace.Field{{Name: "to", Type: trace.Type{Kind: trace.Text}}}},
+	receiveClass: {Name: "receive", Category: "messages", Fields: []trace.Field{
+		{Name: "from", Type: trace.Type{Kind: trace.Text}},
+		{Name: "delay_ns", Type: trace.Type{Kind: trace.Int}},
+		{Name: "delay_low_ns", Type: trace.Type{Kind: trace.Int}},
+		{Name: "delay_high_ns", Type: trace.Type{Kind: trace.Int}},
+	}},
+}
+
+// Endpoints returns the endpoints of each clock as events on a row, nil for a clock without any.
+func (m *Messages) Endpoints(rowName func(clock int) string) []trace.Source {
+	var before []uint64
+	next := uint64(0)
+	for _, c := range m.Channels {
+		before = append(before, next)
+		next += uint64(len(c.Messages))
+	}
+	var names []trace.Value
+	for i := range m.Clocks {
+		names = append(names, trace.OfText(m.Clocks[i].Name))
+	}
+	all := make([]trace.Source, len(m.Clocks))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range all {
+		group.Go(func() error {
+			if endpoints := m.endpointsOf(i); len(endpoints) > 0 {
+				all[i] = &endpointSource{
+					row: newRow(rowName(i), trace.Messages, endpointClasses),
+					of:  m, clock: i, endpoints: endpoints, before: before, names: names,
+				}
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails
+	return all
+}
+
+// endpointsOf returns the endpoints of a clock in order of its time.
+func (m *Messages) endpointsOf(clock int) (all []endpoint) {
+	for c, ch := range m.Channels {
+		if ch.From != clock && ch.To != clock || m.Skip != nil && m.Skip(c) {
+			continue
+		}
+		for i := range ch.Messages {
+			at := ch.Messages[i].Received
+			if ch.From == clock {
+				at = ch.Messages[i].Sent
+			}
+			all = append(all, endpoint{at, int32(c), int32(i)})
+		}
+	}
+	slices.SortFunc(all, func(a, b endpoint) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.channel, b.channel), cmp.Compare(a.message, b.message))
+	})
+	return all
+}
+
+func (x *endpointSource) Next(e *trace.Event) error {
+	if x.n >= len(x.endpoints) {
+		return io.EOF
+	}
+	p := &x.endpoints[x.n]
+	x.n++
+	*e = trace.Event{Time: p.time, Flow: x.before[p.channel] + uint64(p.message) + 1, Role: trace.Sends, Class: sendClass}
+	if x.of.Channels[p.channel].To == x.clock {
+		e.Role, e.Class = trace.Receives, receiveClass
+	}
+	return nil
+}
+
+// Values returns the other host, and for the receiver the delay: by the clocks where nothing was aligned, on the timeline
+// otherwise, with its bounds where both endpoints have them.
+func (x *endpointSource) Values() []trace.Value {
+	p := &x.endpoints[x.n-1]
+	ch := &x.of.Channels[p.channel]
+	if ch.From == x.clock {
+		x.values[0] = x.names[ch.To]
+		return x.values[:1]
+	}
+	x.values[0] = x.names[ch.From]
+	m := &ch.Messages[p.message]
+	if x.of.Maps == nil {
+		x.values[1] = trace.OfInt(clock.Sub(m.Received, m.Sent))
+		return x.values[:2]
+	}
+	from, to := &x.of.Maps[ch.From], &x.of.Maps[ch.To]
+	x.values[1] = trace.OfInt(clock.Sub(to.At(m.Received), from.At(m.Sent)))
+	x.values[2], x.values[3] = trace.Value{}, trace.Value{}
+	sentLow, sentHigh, sentHasLow, sentHasHigh := from.Bounds(m.Sent)
+	receivedLow, receivedHigh, receivedHasLow, receivedHasHigh := to.Bounds(m.Received)
+	if sentHasHigh && receivedHasLow {
+		x.values[2] = trace.OfInt(clock.Sub(receivedLow, sentHigh))
+	}
+	if sentHasLow && receivedHasHigh {
+		x.values[3] = trace.OfInt(clock.Sub(receivedHigh, sentLow))
+	}
+	return x.values[:]
+}
