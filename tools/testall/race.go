@@ -87,14 +87,13 @@ func list(patterns []string) ([]listed, error) {
 	return all, nil
 }
 
-// sharesMemory says whether a package has tests, and a file of it or of its tests starts goroutines or imports what
-// protects memory that goroutines share.
+// sharesMemory says whether a package has tests and its code, tests aside, starts goroutines or imports what protects
+// memory that goroutines share.
 func (p listed) sharesMemory() (bool, error) {
-	tests := slices.Concat(p.TestGoFiles, p.XTestGoFiles)
-	if len(tests) == 0 {
+	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
 		return false, nil
 	}
-	for _, name := range slices.Concat(p.GoFiles, tests) {
+	for _, name := range p.GoFiles {
 		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			return false, err
