@@ -4,7 +4,7 @@
 FUZZTIME ?= 10000x
 PACKETS  ?= 5000000
 FLAGS    ?=
-PACKAGES ?= ./clock ./internal/filter ./match ./align/bound
+PACKAGES ?= ./clock ./internal/filter ./match ./align/bound ./align/causal
 
 # "make module PATH=..." sets PATH for the programs that make runs as well. They need the one that make was started with.
 ifeq ($(origin PATH),command line)
@@ -18,7 +18,7 @@ endif
 .DEFAULT_GOAL := help
 .PHONY: help build test quick lint lint-page race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
 
-help: ## list these words
+help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the command, as bin/meridian
@@ -56,10 +56,10 @@ bench-align: build ## meridian align against mergecap on two captures of PACKETS
 bench-ctf: ## reading a CTF trace of ten million events beside babeltrace2, which must be installed
 	go run ./tools/ctfspeed
 
-bench-sensor: ## an event of a sensor beside LTTng-UST, loggers and tracers, against its bars
+bench-sensor: ## the cost of a sensor's event beside LTTng-UST, loggers and tracers, against its bars
 	go run ./tools/sensorbench -check
 
-bench-record: build ## what recording costs beside tcpdump and trace-cmd, against its bars; needs root, ten minutes
+bench-record: build ## the cost of recording beside tcpdump and trace-cmd, against its bars; needs root, ten minutes
 	go build -o bin/recordbench ./tools/recordbench
 	bin/recordbench -check $(FLAGS)
 
@@ -67,7 +67,7 @@ bench-view: ## the timeline of ten million events in a browser, against its bars
 	go build -o bin/viewbench ./tools/viewbench
 	bin/viewbench -browser -check $(FLAGS)
 
-truth: ## real traffic held against the truth, with the figures; needs root
+truth: ## bounds of real traffic compared with the true times, with figures; needs root
 	go test ./internal/pipeline -run TestRealTraffic -count 1 -v
 
 study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 50000"); half an hour
@@ -76,7 +76,7 @@ study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 
 		bin/study $$table $(FLAGS) || status=1; \
 	done; exit $$status
 
-mutate: ## change the code of PACKAGES 25 times each: do the packages' own tests catch it? (FLAGS="-seed 7")
+mutate: ## how many of 25 random changes to PACKAGES their own tests catch (FLAGS="-seed 7")
 	go run ./tools/mutate -least 23 $(FLAGS) $(PACKAGES)
 
 module: ## give the modules another path, in every file: PATH=host/owner/meridian
