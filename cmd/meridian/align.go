@@ -2,21 +2,18 @@ package main
 
 import (
 	"net/netip"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"meridian/align"
 	"meridian/internal/pipeline"
-	"meridian/internal/pipeline/input"
 )
 
 // alignFlags is what the command line says.
 type alignFlags struct {
 	methodFlags
 	outputFlags
-	outputs []string
 }
 
 func newAlign() *cobra.Command {
@@ -49,21 +46,12 @@ remains; the reason is on stderr.`,
   meridian align messages.txt --wander 5 --min-delay 20us --repair clc
   meridian align messages.txt --method regression-filtered --confidence 95
   meridian align messages.txt --method sampled --samples ntp=samples.txt --reference ntp`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return wrong("align: no TRACE given; see 'meridian align --help' for examples")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args)
-		},
+		Args: needTraces,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
+	f.addFiles(cmd)
 	f.methodFlags.add(cmd, align.Methods())
-	f.outputFlags.add(flags, "report")
+	f.outputFlags.add(cmd, "report")
 	return cmd
 }
 
@@ -72,26 +60,13 @@ func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Outputs = f.outputs
-	inputs, err := input.Parse(args)
-	if err != nil {
-		return err
-	}
-	bar := newProgress(cmd, f.quiet)
-	o.Progress = bar.show
-	spareMemory()
-	outcome, err := pipeline.Run(cmd.Context(), inputs, o)
-	bar.stop()
+	outcome, err := f.pipeline(cmd, args, o)
 	if err != nil {
 		return err
 	}
 	r := outcome.Report
 	return f.print(cmd, r.Warnings, outcome.Broken, r.Table, r.Write)
 }
-
-// spareMemory makes the collector run earlier: what a run holds it holds to the end, so waiting until the heap has doubled
-// would keep as much again in reserve. Collections are cheap here, since packets hold no pointers.
-func spareMemory() { debug.SetGCPercent(25) }
 
 // parseAddresses reads HOST=IP[,IP...].
 func parseAddresses(args []string) (map[string][]netip.Addr, error) {

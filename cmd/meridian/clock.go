@@ -61,7 +61,7 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.DurationVar(&f.duration, "duration", 2*time.Second, "how long to measure, `TIME` such as 500ms or 30s")
-	f.outputFlags.add(flags, "costs")
+	f.outputFlags.add(cmd, "costs")
 	return cmd
 }
 

@@ -9,7 +9,6 @@ import (
 	"meridian/align"
 	"meridian/internal/filter"
 	"meridian/internal/pipeline"
-	"meridian/internal/pipeline/input"
 	"meridian/internal/show"
 )
 
@@ -18,7 +17,6 @@ type convertFlags struct {
 	methodFlags
 	outputFlags
 	filterFlags
-	outputs []string
 	dataset string
 	picl    string
 }
@@ -83,14 +81,13 @@ remains; the reason is on stderr.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
+	f.addFiles(cmd)
 	f.filterFlags.add(cmd)
 	flags.StringArrayVar(&f.pairs, "pair", nil, "measure pairs of events, `NAME=BEGIN..END[,...]`")
 	flags.StringVar(&f.dataset, "dataset", "", "take what flags do not say from `FILE:NAME`")
 	flags.StringVar(&f.picl, "picl-time", piclUTC, "times in PICL, `ORIGIN`: "+piclUTC+" or "+piclStart)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
-	f.outputFlags.add(flags, "result")
+	f.outputFlags.add(cmd, "result")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"pair": choices(), "picl-time": choices(piclUTC, piclStart),
 	})
@@ -107,9 +104,10 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if err := needTraces(cmd, args); err != nil {
+		return err
+	}
 	switch {
-	case len(args) == 0:
-		return wrong("convert: no TRACE given; see 'meridian convert --help' for examples")
 	case len(f.outputs) == 0 && len(wanted.Pairs) == 0:
 		return wrong("convert: nothing to write; name a file with -o FILE or measure a --pair")
 	case !slices.Contains([]string{piclUTC, piclStart}, f.picl):
@@ -119,16 +117,8 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Outputs, o.Select, o.PICLFromStart = f.outputs, wanted, f.picl == piclStart
-	inputs, err := input.Parse(args)
-	if err != nil {
-		return err
-	}
-	bar := newProgress(cmd, f.quiet)
-	o.Progress = bar.show
-	spareMemory()
-	outcome, err := pipeline.Run(cmd.Context(), inputs, o)
-	bar.stop()
+	o.Select, o.PICLFromStart = wanted, f.picl == piclStart
+	outcome, err := f.pipeline(cmd, args, o)
 	if err != nil {
 		return err
 	}

@@ -44,15 +44,8 @@ remains, or the truth lies outside of the bounds; the reason is on stderr.`,
   meridian evaluate web=a.pcap db=b.pcap --method none
   meridian evaluate messages.txt --truth truth.json --compare
   meridian evaluate client.pcap server.pcap --plots plots --json > evaluation.json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return wrong("evaluate: no TRACE given; see 'meridian evaluate --help' for examples")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args)
-		},
+		Args: needTraces,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -60,7 +53,7 @@ remains, or the truth lies outside of the bounds; the reason is on stderr.`,
 	flags.StringVar(&f.truth, "truth", "", "`FILE` with the truth of a simulation")
 	flags.StringVar(&f.plots, "plots", "", "draw pictures into `DIR`, made if missing")
 	f.methodFlags.add(cmd, evaluate.Methods())
-	f.outputFlags.add(flags, "evaluation")
+	f.outputFlags.add(cmd, "evaluation")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"truth": cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt),
 		"plots": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
@@ -77,15 +70,12 @@ func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	o := evaluate.Options{Match: options.Match, Align: options.Align, Compare: f.compare, Truth: f.truth, Plots: f.plots}
-	inputs, err := input.Parse(args)
-	if err != nil {
+	var evaluation *evaluate.Evaluation
+	err = withTraces(cmd, args, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
+		o.Progress = p
+		evaluation, err = evaluate.Run(cmd.Context(), traces, o)
 		return err
-	}
-	bar := newProgress(cmd, f.quiet)
-	o.Progress = bar.show
-	spareMemory()
-	evaluation, err := evaluate.Run(cmd.Context(), inputs, o)
-	bar.stop()
+	})
 	if err != nil {
 		return err
 	}

@@ -6,27 +6,61 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 )
 
-// outputFlags is how a command that works on traces tells what it came to.
-type outputFlags struct {
-	quiet, json bool
+// quietFlag silences what a command prints beside its result.
+type quietFlag struct{ quiet bool }
+
+func (f *quietFlag) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
 }
 
-// add gives a command the flags; what is printed is named by result.
-func (f *outputFlags) add(flags *pflag.FlagSet, result string) {
-	flags.BoolVar(&f.json, "json", false, "print the "+result+" as JSON instead of the table")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
+// printWarnings prints warnings unless the command is quiet.
+func (f *quietFlag) printWarnings(cmd *cobra.Command, warnings []string) {
+	if f.quiet {
+		return
+	}
+	for _, line := range warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+	}
+}
+
+// outputFlags is how a command gives its result: files, and what it prints.
+type outputFlags struct {
+	quietFlag
+	json    bool
+	outputs []string
+}
+
+// addFiles gives a command the flag for files.
+func (f *outputFlags) addFiles(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
+}
+
+// add gives a command the flags for what is printed: a result of the given name.
+func (f *outputFlags) add(cmd *cobra.Command, result string) {
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the "+result+" as JSON instead of the table")
+	f.quietFlag.add(cmd)
+}
+
+// pipeline runs the pipeline on the traces that arguments name, and writes the files.
+func (f *outputFlags) pipeline(cmd *cobra.Command, args []string, o pipeline.Options) (outcome *pipeline.Outcome, err error) {
+	o.Outputs = f.outputs
+	err = withTraces(cmd, args, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
+		o.Progress = p
+		outcome, err = pipeline.Run(cmd.Context(), traces, o)
+		return err
+	})
+	return outcome, err
 }
 
 // print prints warnings and the result, and turns broken promises into an error.
 func (f *outputFlags) print(cmd *cobra.Command, warnings, broken []string, table, json func(io.Writer) error) error {
-	if !f.quiet {
-		for _, line := range warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
-		}
-	}
+	f.printWarnings(cmd, warnings)
 	show := table
 	if f.json {
 		show = json

@@ -83,7 +83,7 @@ counts them) or a source or a ring failed before the end.`,
 	flags.StringVar(&f.title, "title", "", "`TEXT` that describes the trace")
 	flags.StringArrayVar(&f.after, "after", nil, "continue after the trace `DIR` of a killed recorder, without repeating its events; may be repeated")
 	flags.StringVar(&f.rings, "rings", "", "directory `DIR` of the programs' rings, as set by MERIDIAN=DIR (default: that of sensors)")
-	f.outputFlags.add(flags, "summary")
+	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),

@@ -19,7 +19,7 @@ import (
 type viewFlags struct {
 	methodFlags
 	filterFlags
-	quiet     bool
+	quietFlag
 	output    string
 	budget    int
 	index     string
@@ -68,7 +68,7 @@ unaligned or unbounded, or an inversion remains; the reason is on stderr.`,
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
 	f.filterFlags.add(cmd)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
+	f.quietFlag.add(cmd)
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"size": choices(), "listen": choices("127.0.0.1:8080"),
 		"output": cobra.FixedCompletions([]string{"html"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -77,9 +77,10 @@ unaligned or unbounded, or an inversion remains; the reason is on stderr.`,
 }
 
 func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
+	if err := needTraces(cmd, args); err != nil {
+		return err
+	}
 	switch {
-	case len(args) == 0:
-		return wrong("view: no TRACE given; see 'meridian view --help' for examples")
 	case f.output != "" && !strings.HasSuffix(strings.ToLower(f.output), ".html"):
 		return wrong("%s: the timeline is written as .html; 'meridian convert' knows other formats", f.output)
 	case f.output == "" && f.flags.Changed("size"):
@@ -130,23 +131,16 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 		return nil, nil, err
 	}
 	o.Select = wanted
-	inputs, err := input.Parse(args)
+	var outcome *pipeline.Outcome
+	err = withTraces(cmd, args, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
+		o.Progress = p
+		t, outcome, err = pipeline.View(cmd.Context(), traces, o, f.index)
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	bar := newProgress(cmd, f.quiet)
-	o.Progress = bar.show
-	spareMemory()
-	t, outcome, err := pipeline.View(cmd.Context(), inputs, o, f.index)
-	bar.stop()
-	if err != nil {
-		return nil, nil, err
-	}
-	if !f.quiet {
-		for _, line := range outcome.Warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
-		}
-	}
+	f.printWarnings(cmd, outcome.Warnings)
 	return t, outcome.Broken, nil
 }
 
