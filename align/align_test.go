@@ -10,6 +10,7 @@ import (
 
 	"meridian/align"
 	"meridian/align/pair"
+	"meridian/clock"
 	"meridian/internal/sim"
 	"meridian/trace"
 )
@@ -44,7 +45,7 @@ func solve(t *testing.T, traffic sim.Traffic, o align.Options) (*align.Solution,
 func checkTruth(t *testing.T, traffic sim.Traffic, s *align.Solution, p *trace.Problem) int64 {
 	t.Helper()
 	worst := int64(0)
-	check := func(c int, stamp int64) {
+	check := func(c int, stamp clock.HostTime) {
 		reference := s.References[s.Component[c]]
 		truth := traffic.On(reference, c, stamp)
 		low, high, lowOK, highOK := s.Maps[c].Bounds(stamp)
@@ -53,9 +54,9 @@ func checkTruth(t *testing.T, traffic sim.Traffic, s *align.Solution, p *trace.P
 		}
 		// The stamp and the inverse of its clock are each rounded to a nanosecond.
 		if truth < low-2 || truth > high+2 {
-			t.Fatalf("clock %d at %d: truth %d outside [%d %d]", c, stamp, truth, low-truth, high-truth)
+			t.Fatalf("clock %d at %d: truth %d outside [%d %d]", c, stamp, truth, int64(low-truth), int64(high-truth))
 		}
-		worst = max(worst, max(s.Maps[c].At(stamp)-truth, truth-s.Maps[c].At(stamp)))
+		worst = max(worst, max(int64(s.Maps[c].At(stamp)-truth), int64(truth-s.Maps[c].At(stamp))))
 	}
 	for _, ch := range p.Channels {
 		for _, m := range ch.Messages {
@@ -170,7 +171,7 @@ func TestClocksThatAreNotLinearLeaveNoInversion(t *testing.T) {
 
 func TestStraightEstimatesAreExactAtEpochNanoseconds(t *testing.T) {
 	fixed := sim.Delay{Min: 100 * time.Microsecond}
-	for _, start := range []int64{0, epoch} {
+	for _, start := range []clock.TimelineTime{0, epoch} {
 		hosts := []sim.Clock{{Origin: start}, {Origin: start, OffsetNs: -7_000_000_000, SkewPPM: 4350}}
 		traffic := sim.Traffic{Hosts: hosts, Start: start, Span: 46 * time.Second, Seed: 7, Links: []sim.Link{
 			{From: 0, To: 1, Period: 100 * time.Millisecond, Delay: fixed, Back: &fixed},
@@ -184,7 +185,7 @@ func TestStraightEstimatesAreExactAtEpochNanoseconds(t *testing.T) {
 					if ch.From == 0 {
 						stamp = m.Received
 					}
-					worst = max(worst, max(s.Maps[1].At(stamp)-traffic.On(0, 1, stamp), traffic.On(0, 1, stamp)-s.Maps[1].At(stamp)))
+					worst = max(worst, max(int64(s.Maps[1].At(stamp)-traffic.On(0, 1, stamp)), int64(traffic.On(0, 1, stamp)-s.Maps[1].At(stamp))))
 				}
 			}
 			if worst > 1000 {

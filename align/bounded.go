@@ -93,7 +93,7 @@ func dropCrossed(m *clock.Map, c *trace.Clock) {
 	}
 	const instants = 8
 	for k := range int64(instants + 1) {
-		low, high, lowOK, highOK := m.Bounds(c.First + clock.MulDiv(clock.Sub(c.Last, c.First), k, instants, clock.Nearest))
+		low, high, lowOK, highOK := m.Bounds(c.First + clock.HostTime(clock.MulDiv(clock.Sub(c.Last, c.First), k, instants, clock.Nearest)))
 		if lowOK && highOK && low > high {
 			m.Low, m.High = nil, nil
 		}
@@ -116,8 +116,8 @@ func rising(c clock.Curve) clock.Curve {
 }
 
 // within returns the estimate of a map, moved to the nearer bound where it leaves them between two host times.
-func within(m *clock.Map, first, last int64) clock.Curve {
-	hosts := []int64{first, last}
+func within(m *clock.Map, first, last clock.HostTime) clock.Curve {
+	hosts := []clock.HostTime{first, last}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
 			if k.X >= first && k.X <= last {
@@ -125,7 +125,7 @@ func within(m *clock.Map, first, last int64) clock.Curve {
 			}
 		}
 	}
-	inside := func(h int64) int64 {
+	inside := func(h clock.HostTime) clock.TimelineTime {
 		low, high, lowOK, highOK := m.Bounds(h)
 		v := m.At(h)
 		if lowOK && v < low {
@@ -136,7 +136,7 @@ func within(m *clock.Map, first, last int64) clock.Curve {
 		}
 		return v
 	}
-	if !slices.ContainsFunc(hosts, func(h int64) bool { return inside(h) != m.At(h) }) {
+	if !slices.ContainsFunc(hosts, func(h clock.HostTime) bool { return inside(h) != m.At(h) }) {
 		return m.Mid
 	}
 	for _, k := range m.Mid {

@@ -31,11 +31,11 @@ type checker struct {
 }
 
 type extent struct {
-	first, last int64
+	first, last clock.HostTime
 	events      int64
 }
 
-func (x *extent) add(stamp int64) {
+func (x *extent) add(stamp clock.HostTime) {
 	if x.events == 0 {
 		x.first, x.last = stamp, stamp
 	}
@@ -44,7 +44,7 @@ func (x *extent) add(stamp int64) {
 }
 
 // valid reports whether an instant is one that a clock can show.
-func valid(t int64) bool { return t >= -clock.Limit && t <= clock.Limit }
+func valid(t clock.HostTime) bool { return t >= -clock.Limit && t <= clock.Limit }
 
 func (c *checker) clocks() error {
 	known := make(map[string]int)

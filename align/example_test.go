@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"meridian/align"
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -17,11 +18,11 @@ func twoHosts() *trace.Problem {
 	var requests, answers []trace.Message
 	for i := range int64(600) {
 		sent := i * 100_000_000
-		arrived := sent + 100_000 + i*7919%30_000
+		arrived := clock.HostTime(sent+100_000) + clock.HostTime(i*7919%30_000)
 		left := arrived + 250_000
-		back := left + 100_000 + i*104_729%30_000
-		requests = append(requests, trace.Message{Sent: sent, Received: onDB(arrived)})
-		answers = append(answers, trace.Message{Sent: onDB(left), Received: back})
+		back := left + 100_000 + clock.HostTime(i*104_729%30_000)
+		requests = append(requests, trace.Message{Sent: clock.HostTime(sent), Received: clock.HostTime(onDB(int64(arrived)))})
+		answers = append(answers, trace.Message{Sent: clock.HostTime(onDB(int64(left))), Received: back})
 	}
 	return &trace.Problem{
 		// The extents of the clocks are left zero: they are those of the messages then.

@@ -9,6 +9,7 @@ import (
 
 	"meridian/align"
 	"meridian/align/sampled"
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -48,7 +49,7 @@ func (r *problemReader) problem() *trace.Problem {
 		name := string(rune('a' + i))
 		c := trace.Clock{Name: name, Host: name}
 		if flags := r.byte(); flags%4 == 0 { // mostly as it should be: extents left zero
-			c.First, c.Last, c.Granularity, c.Events = r.number(), r.number(), r.number(), r.number()
+			c.First, c.Last, c.Granularity, c.Events = clock.HostTime(r.number()), clock.HostTime(r.number()), r.number(), r.number()
 		} else if flags%4 == 1 {
 			c.Name, c.Host = string(rune('a'+r.index())), "a"
 		}
@@ -58,7 +59,7 @@ func (r *problemReader) problem() *trace.Problem {
 		c := trace.Channel{From: r.index(), To: r.index()}
 		at, step := r.number(), r.number()
 		for range r.byte() % 64 {
-			c.Messages = append(c.Messages, trace.Message{Sent: at, Received: at + r.number()})
+			c.Messages = append(c.Messages, trace.Message{Sent: clock.HostTime(at), Received: clock.HostTime(at + r.number())})
 			at += step
 		}
 		p.Channels = append(p.Channels, c)
@@ -66,10 +67,10 @@ func (r *problemReader) problem() *trace.Problem {
 	for range r.byte() % 4 {
 		var b trace.Broadcast
 		for range r.byte() % 4 {
-			b.Receptions = append(b.Receptions, trace.Stamp{Clock: r.index(), Time: r.number()})
+			b.Receptions = append(b.Receptions, trace.Stamp{Clock: r.index(), Time: clock.HostTime(r.number())})
 		}
 		p.Broadcasts = append(p.Broadcasts, b)
-		p.Samples = append(p.Samples, trace.Sample{Clock: r.index(), Against: r.index(), Host: r.number(), Reference: r.number(), Error: r.number()})
+		p.Samples = append(p.Samples, trace.Sample{Clock: r.index(), Against: r.index(), Host: clock.HostTime(r.number()), Reference: clock.HostTime(r.number()), Error: r.number()})
 	}
 	return p
 }

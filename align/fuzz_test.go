@@ -29,7 +29,7 @@ func FuzzSolve(f *testing.F) {
 		for i := range hosts {
 			p.Clocks = append(p.Clocks, trace.Clock{Name: string(rune('a' + i)), Host: string(rune('a' + i)), Granularity: 1})
 		}
-		see := func(c int, at int64) {
+		see := func(c int, at clock.HostTime) {
 			k := &p.Clocks[c]
 			if k.Events == 0 {
 				k.First, k.Last = at, at
@@ -46,8 +46,8 @@ func FuzzSolve(f *testing.F) {
 			// From nanoseconds to decades, by the first byte's upper half.
 			scale := int64(1) << (3 * (data[0] >> 4) % 31)
 			m := trace.Message{
-				Sent:     scale * int64(int32(binary.BigEndian.Uint32(data[2:]))),
-				Received: scale * int64(int32(binary.BigEndian.Uint32(data[6:]))),
+				Sent:     clock.HostTime(scale * int64(int32(binary.BigEndian.Uint32(data[2:])))),
+				Received: clock.HostTime(scale * int64(int32(binary.BigEndian.Uint32(data[6:])))),
 			}
 			if m.Sent > clock.Limit || m.Sent < -clock.Limit || m.Received > clock.Limit || m.Received < -clock.Limit {
 				continue
@@ -76,7 +76,7 @@ func FuzzSolve(f *testing.F) {
 			if m.Low == nil || m.High == nil || p.Clocks[i].Events == 0 {
 				continue
 			}
-			for _, at := range []int64{p.Clocks[i].First, p.Clocks[i].Last} {
+			for _, at := range []clock.HostTime{p.Clocks[i].First, p.Clocks[i].Last} {
 				if low, high, _, _ := m.Bounds(at); low > high {
 					t.Fatalf("clock %d at %d: low %d above high %d", i, at, low, high)
 				}

@@ -60,7 +60,7 @@ func smoothed(p *pair.Problem, _ *Options) (pair.Estimate, error) {
 	if !ok {
 		return pair.Hull(p), nil
 	}
-	e := pair.Estimate{Fit: pair.Exact, Map: clock.Map{Mid: s.Curve}, Sigma: s.Sigma, Gain: s.Gain, Deviation: s.Deviation}
+	e := pair.Estimate{Fit: pair.Exact, Map: clock.PairMap{Mid: s.Curve}, Sigma: s.Sigma, Gain: s.Gain, Deviation: s.Deviation}
 	for _, r := range s.Routes {
 		e.Routes = append(e.Routes, pair.Route{FromA: r.From == 0, At: r.At, By: r.By})
 	}

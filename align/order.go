@@ -149,8 +149,10 @@ func (o *Ordered) inverted(ctx context.Context) ([]bool, error) {
 // of two clocks, one of which is the timeline. Stamps of 1 ns are at first taken as exact, which noise can contradict.
 func (o *Ordered) restoreClock(i int) {
 	for _, fine := range []int64{0, 1} {
-		if mid, ok := pair.RestoreOrder(o.againstTimeline(i, fine), o.tree.Maps[i].Mid); ok {
-			o.tree.Maps[i].Mid = mid
+		// The second clock of the problem is the timeline.
+		estimate := clock.ConvertCurve[clock.HostTime, clock.HostTime](o.tree.Maps[i].Mid)
+		if mid, ok := pair.RestoreOrder(o.againstTimeline(i, fine), estimate); ok {
+			o.tree.Maps[i].Mid = clock.ConvertCurve[clock.HostTime, clock.TimelineTime](mid)
 			return
 		}
 	}
@@ -179,9 +181,9 @@ func (o *Ordered) againstTimeline(i int, fine int64) *pair.Problem {
 		for k, m := range c.Messages {
 			// Package pair adds a nanosecond of its own to each receiver's stamp.
 			if c.From == i {
-				m.Received = clock.Add(u.At(m.Received), step-1)
+				m.Received = clock.HostTime(clock.Add(u.At(m.Received), step-1))
 			} else {
-				m.Received, m.Sent = m.Received-1, clock.Sub(u.At(m.Sent), step)
+				m.Received, m.Sent = m.Received-1, clock.HostTime(clock.Add(u.At(m.Sent), -step))
 			}
 			moved[k] = m
 		}

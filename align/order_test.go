@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/align"
+	"meridian/clock"
 	"meridian/internal/sim"
 	"meridian/internal/testneed"
 	"meridian/trace"
@@ -112,15 +113,15 @@ func (w *short) enclosed(s *align.Solution) error {
 	}
 	for i := range w.problem.Channels {
 		for _, m := range w.problem.Channels[i].Messages {
-			for end, stamp := range []int64{m.Sent, m.Received} {
+			for end, stamp := range []clock.HostTime{m.Sent, m.Received} {
 				c := [2]int{w.problem.Channels[i].From, w.problem.Channels[i].To}[end]
 				truth, estimate := w.On(s.References[s.Component[c]], c, stamp), s.Maps[c].At(stamp)
 				low, high, lowOK, highOK := s.Maps[c].Bounds(stamp)
 				if lowOK && truth < low-2 || highOK && truth > high+2 { // each rounded to a nanosecond
-					return fmt.Errorf("clock %d at %d: truth %d outside [%d %d]", c, stamp, truth, low-truth, high-truth)
+					return fmt.Errorf("clock %d at %d: truth %d outside [%d %d]", c, stamp, truth, int64(low-truth), int64(high-truth))
 				}
 				if lowOK && estimate < low-1 || highOK && estimate > high+1 {
-					return fmt.Errorf("clock %d at %d: estimate %d outside [%d %d]", c, stamp, estimate, low-estimate, high-estimate)
+					return fmt.Errorf("clock %d at %d: estimate %d outside [%d %d]", c, stamp, estimate, int64(low-estimate), int64(high-estimate))
 				}
 			}
 		}

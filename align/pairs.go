@@ -52,7 +52,7 @@ func (l pairList) between(a, b int) *pair.Estimate {
 	if i, found := l.index(a, b); found {
 		return &l[i].Estimate
 	}
-	return &pair.Estimate{Map: clock.Identity()}
+	return &pair.Estimate{Map: clock.PairIdentity()}
 }
 
 // leastDelay returns the least delay possible between two clocks, ns.
@@ -87,8 +87,8 @@ func (l pairList) problems(p *trace.Problem, minDelay int64) []pair.Problem {
 }
 
 // boundedEstimate returns the bounds of two clocks as an estimate, with the middle between them.
-func boundedEstimate(p *pair.Problem, c *bound.Corridor, low, high clock.Curve) pair.Estimate {
-	e := pair.Estimate{Fit: pair.Exact, Map: clock.Map{Low: low, High: high}}
+func boundedEstimate(p *pair.Problem, c *bound.Corridor, low, high clock.PairCurve) pair.Estimate {
+	e := pair.Estimate{Fit: pair.Exact, Map: clock.PairMap{Low: low, High: high}}
 	e.First, e.Last = c.Extent()
 	if low == nil || high == nil {
 		line := pair.Hull(p)
@@ -102,19 +102,19 @@ func boundedEstimate(p *pair.Problem, c *bound.Corridor, low, high clock.Curve) 
 
 // reachOf returns over which interval of a clock, whose trace has the given extent, a pair must be bounded: every other
 // clock's trace, wherever it lies, is covered if it has messages within this one.
-func reachOf(clocks []trace.Clock, first, last int64) (from, to int64) {
+func reachOf(clocks []trace.Clock, first, last clock.HostTime) (from, to clock.HostTime) {
 	span := int64(10_000_000_000)
 	for _, c := range clocks {
 		span = max(span, clock.Sub(c.Last, c.First))
 	}
-	return max(clock.Sub(first, span), -clock.Limit), min(clock.Add(last, span), clock.Limit)
+	return max(clock.Add(first, -span), -clock.Limit), min(clock.Add(last, span), clock.Limit)
 }
 
 // middle returns the curve halfway between two with knots at the same host times.
-func middle(low, high clock.Curve) clock.Curve {
-	mid := make(clock.Curve, len(low))
+func middle(low, high clock.PairCurve) clock.PairCurve {
+	mid := make(clock.PairCurve, len(low))
 	for i := range low {
-		mid[i] = clock.Knot{X: low[i].X, Y: low[i].Y + (high[i].Y-low[i].Y)/2}
+		mid[i] = clock.PairKnot{X: low[i].X, Y: clock.Add(low[i].Y, int64(high[i].Y-low[i].Y)/2)}
 	}
 	return mid
 }
@@ -126,7 +126,7 @@ func setRates(e *pair.Estimate) {
 	if span <= 0 || e.Map.Mid == nil {
 		return
 	}
-	rate := func(from, to int64) float64 { return (float64(to-from)/span - 1) * 1e6 }
+	rate := func(from, to clock.HostTime) float64 { return (float64(to-from)/span - 1) * 1e6 }
 	e.Skew = rate(e.Map.At(e.First), e.Map.At(e.Last))
 	low1, high1, _, _ := e.Map.Bounds(e.First)
 	low2, high2, lowOK, highOK := e.Map.Bounds(e.Last)

@@ -223,7 +223,7 @@ func joinPairs(t *steps.Parted, parted []Pair) []Pair {
 
 // reversed returns an estimate of b against a as one of a against b.
 func reversed(e pair.Estimate) pair.Estimate {
-	onB := func(m clock.Map, at int64) int64 {
+	onB := func(m clock.PairMap, at clock.HostTime) clock.HostTime {
 		if m.Mid == nil {
 			return at
 		}

@@ -8,6 +8,7 @@ import (
 	"meridian/align/envelope"
 	"meridian/align/network"
 	"meridian/align/pair"
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -105,7 +106,7 @@ func (p *Placed) smooth(ctx context.Context, component int) error {
 		}
 		number[i] = len(n.Clocks)
 		n.Clocks = append(n.Clocks, e.merged.Clocks[i])
-		n.Start = append(n.Start, t.Maps[i].Mid)
+		n.Start = append(n.Start, clock.ConvertCurve[clock.HostTime, clock.HostTime](t.Maps[i].Mid))
 		n.Sigma = append(n.Sigma, e.pairs.sigma(i))
 	}
 	if len(n.Clocks) < 3 {
@@ -128,7 +129,7 @@ func (p *Placed) smooth(ctx context.Context, component int) error {
 	clocks := make([]int, len(n.Clocks))
 	for i, k := range number {
 		clocks[k] = i
-		t.Maps[i].Mid = j.Curves[k]
+		t.Maps[i].Mid = clock.ConvertCurve[clock.HostTime, clock.TimelineTime](j.Curves[k])
 		p.deviations[i] = j.Deviation[k]
 	}
 	for _, r := range j.Routes {

@@ -59,7 +59,7 @@ func mergeSecondClocks(t *task, assumed bound.Assumption) mergedProblem {
 		if !t.method.linear {
 			low, high, ok := bound.New(&x.problem, assumed).Curves(reachOf(p.Clocks, x.problem.A.First, x.problem.A.Last))
 			if ok && low != nil && high != nil {
-				x.estimate.Map = clock.Map{Mid: middle(low, high), Low: low, High: high}
+				x.estimate.Map = clock.PairMap{Mid: middle(low, high), Low: low, High: high}
 				x.estimate.Fit = pair.Exact
 				setRates(&x.estimate)
 			}
@@ -121,7 +121,7 @@ func chains(p *trace.Problem, first, second int) pair.Messages {
 
 // rewrite moves the messages that clock from has with other hosts to clock to of its own host: sendings to the earliest
 // instant that m allows, receptions to the latest. The channels of the original problem stay as they are.
-func (f *mergedProblem) rewrite(from, to int, m clock.Map) {
+func (f *mergedProblem) rewrite(from, to int, m clock.PairMap) {
 	channels := slices.Clone(f.Channels)
 	for n, c := range channels {
 		if c.From == to || c.To == to || (c.From != from && c.To != from) {
@@ -151,7 +151,7 @@ func (f *mergedProblem) estimateSecondClocks(p *trace.Problem, tree *network.Tre
 	for _, x := range f.seconds {
 		base := &tree.Maps[x.first]
 		back := base.Mid.Inverse()
-		onFirst := func(other int, stamp int64) int64 {
+		onFirst := func(other int, stamp clock.HostTime) clock.HostTime {
 			return back.At(tree.Maps[other].Mid.At(stamp, clock.Nearest), clock.Nearest)
 		}
 		problem := x.problem
@@ -188,7 +188,8 @@ func rebase(t *network.Tree, reference int) {
 	base := t.Maps[reference].Inverse()
 	for i := range t.Maps {
 		if t.Component[i] == component {
-			t.Maps[i] = clock.ComposeMaps(&t.Maps[i], &base)
+			m := clock.ComposeMaps(&t.Maps[i], &base)
+			t.Maps[i] = onTimeline(&m)
 		}
 	}
 	t.Maps[reference] = clock.Identity()

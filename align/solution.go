@@ -66,7 +66,8 @@ type Host struct {
 // By, ns.
 type Route struct {
 	From, To int
-	At, By   int64
+	At       clock.HostTime
+	By       int64
 }
 
 // Solution says what there is to know of a timeline. The only errors are those of ctx.
@@ -137,7 +138,7 @@ func (o *Ordered) host(i int) Host {
 }
 
 // slope returns the mean frequency of a clock against the timeline, ppm.
-func slope(c clock.Curve, first, last int64) float64 {
+func slope(c clock.Curve, first, last clock.HostTime) float64 {
 	if last <= first {
 		return 0
 	}
@@ -156,7 +157,7 @@ func (l pairList) deviation(t *network.Tree, i int) []pair.Deviation {
 		a := min(at, t.Parent[at])
 		// From the clock's instants over the timeline to those of the pair's first clock.
 		back := t.Maps[a].Mid.Inverse()
-		onA := func(host int64) int64 { return back.At(t.Maps[i].At(host), clock.Nearest) }
+		onA := func(host clock.HostTime) clock.HostTime { return back.At(t.Maps[i].At(host), clock.Nearest) }
 		if out == nil {
 			forth := t.Maps[i].Mid.Inverse()
 			for _, d := range e.Deviation {
@@ -172,8 +173,8 @@ func (l pairList) deviation(t *network.Tree, i int) []pair.Deviation {
 }
 
 // deviationAt interpolates a deviation.
-func deviationAt(d []pair.Deviation, host int64) float64 {
-	i, _ := slices.BinarySearchFunc(d, host, func(d pair.Deviation, t int64) int {
+func deviationAt(d []pair.Deviation, host clock.HostTime) float64 {
+	i, _ := slices.BinarySearchFunc(d, host, func(d pair.Deviation, t clock.HostTime) int {
 		switch {
 		case d.Host < t:
 			return -1

@@ -39,7 +39,7 @@ func steppedWorld(seed uint64, steps ...sim.HostStep) sim.Scenario {
 }
 
 func step(host int, at time.Duration, by time.Duration) sim.HostStep {
-	return sim.HostStep{Host: host, Step: sim.Step{At: int64(at), By: int64(by)}}
+	return sim.HostStep{Host: host, Step: sim.Step{At: clock.TimelineTime(at), By: int64(by)}}
 }
 
 func playSteps(t *testing.T, s sim.Scenario) *stepped {
@@ -65,7 +65,7 @@ func (w *stepped) solve(t *testing.T, o align.Options) *align.Solution {
 }
 
 // pieceAt is the number of the piece that a host's clock was in at a true instant.
-func (w *stepped) pieceAt(host int, at int64) (k int) {
+func (w *stepped) pieceAt(host int, at clock.TimelineTime) (k int) {
 	for _, s := range w.truth.Hosts[host].Steps {
 		if at >= s.At {
 			k++
@@ -84,14 +84,14 @@ func (w *stepped) checkBounds(t *testing.T, s *align.Solution) int64 {
 	if s.Pieces != nil {
 		followed = slices.IndexFunc(s.Pieces[reference], func(p align.Piece) bool { return len(p.Map.Low) == 1 })
 	}
-	onTimeline := func(at int64) int64 {
-		truth := back.At(at, clock.Nearest)
+	onTimeline := func(at clock.TimelineTime) clock.TimelineTime {
+		truth := clock.TimelineTime(back.At(at, clock.Nearest))
 		for k, x := range w.truth.Hosts[reference].Steps {
 			switch before := at < x.At; {
 			case before && k < followed:
-				truth += x.By
+				truth += clock.TimelineTime(x.By)
 			case !before && k >= followed:
-				truth -= x.By
+				truth -= clock.TimelineTime(x.By)
 			}
 		}
 		return truth
@@ -99,8 +99,9 @@ func (w *stepped) checkBounds(t *testing.T, s *align.Solution) int64 {
 	worst := int64(0)
 	for _, f := range w.flights {
 		for _, e := range []struct {
-			host      int
-			at, stamp int64
+			host  int
+			at    clock.TimelineTime
+			stamp clock.HostTime
 		}{{f.From, f.Left, f.Sent}, {f.To, f.Arrived, f.Received}} {
 			truth := onTimeline(e.at)
 			inside := func(what string, m *clock.Map) {
@@ -108,9 +109,9 @@ func (w *stepped) checkBounds(t *testing.T, s *align.Solution) int64 {
 				if !lowOK || !highOK {
 					t.Fatalf("%s of host %d is unbounded", what, e.host)
 				}
-				if slack := 3 + w.problem.Clocks[e.host].Granularity + w.problem.Clocks[reference].Granularity; truth < low-slack || truth > high+slack {
+				if slack := 3 + w.problem.Clocks[e.host].Granularity + w.problem.Clocks[reference].Granularity; truth < low-clock.TimelineTime(slack) || truth > high+clock.TimelineTime(slack) {
 					t.Fatalf("%s of host %d, %.6f s after the start: truth outside [%d %d] by", what, e.host,
-						float64(e.at-epoch)/1e9, low-truth, high-truth)
+						float64(e.at-epoch)/1e9, int64(low-truth), int64(high-truth))
 				}
 			}
 			inside("map", &s.Maps[e.host])
@@ -119,7 +120,7 @@ func (w *stepped) checkBounds(t *testing.T, s *align.Solution) int64 {
 				m = &s.Pieces[e.host][w.pieceAt(e.host, e.at)].Map
 				inside(fmt.Sprintf("piece %d", w.pieceAt(e.host, e.at)), m)
 			}
-			worst = max(worst, max(m.At(e.stamp)-truth, truth-m.At(e.stamp)))
+			worst = max(worst, max(int64(m.At(e.stamp)-truth), int64(truth-m.At(e.stamp))))
 		}
 	}
 	return worst
@@ -138,7 +139,7 @@ func (w *stepped) check(t *testing.T, s *align.Solution) int64 {
 	for _, x := range s.Steps {
 		got = append(got, fmt.Sprintf("host%d %+.3f", x.Clock, float64(x.By)/1e9))
 		i := slices.IndexFunc(w.truth.Hosts[x.Clock].Steps, func(y sim.TrueStep) bool {
-			return y.Before <= x.At+100_000 && y.Before >= x.At-x.Between-100_000
+			return y.Before <= x.At+100_000 && y.Before >= clock.HostTime(int64(x.At-x.Between)-100_000)
 		})
 		if i < 0 {
 			t.Errorf("a step of host %d at %d, %d before that: none was there", x.Clock, x.At, x.Between)
@@ -221,7 +222,7 @@ func TestErrorsBehindAStepAreAsSmallAsBeforeIt(t *testing.T) {
 
 func TestStepDuringSilenceLiesBetweenTheMessagesAroundIt(t *testing.T) {
 	w := playSteps(t, steppedWorld(5, step(1, 30*time.Second, -10*time.Second)))
-	silent := func(at int64) bool { return at > epoch+28e9 && at < epoch+31e9 }
+	silent := func(at clock.TimelineTime) bool { return at > epoch+28e9 && at < epoch+31e9 }
 	w.silence(silent)
 	s := w.solve(t, align.Options{})
 	w.check(t, s)
@@ -231,7 +232,7 @@ func TestStepDuringSilenceLiesBetweenTheMessagesAroundIt(t *testing.T) {
 }
 
 // silence takes out the messages of some instants.
-func (w *stepped) silence(silent func(at int64) bool) {
+func (w *stepped) silence(silent func(at clock.TimelineTime) bool) {
 	w.flights = slices.DeleteFunc(w.flights, func(f sim.Flight) bool { return silent(f.Left) || silent(f.Arrived) })
 	for i := range w.problem.Channels {
 		c := &w.problem.Channels[i]
@@ -246,7 +247,7 @@ func (w *stepped) silence(silent func(at int64) bool) {
 
 func TestSilenceAsLongAsAStepLeavesOpenWhichClockWasSet(t *testing.T) {
 	w := playSteps(t, steppedWorld(5, step(0, 30*time.Second, -time.Second)))
-	w.silence(func(at int64) bool { return at > epoch+28e9 && at < epoch+31e9 })
+	w.silence(func(at clock.TimelineTime) bool { return at > epoch+28e9 && at < epoch+31e9 })
 	s := w.solve(t, align.Options{Reference: "host0"})
 	if len(s.Steps) != 1 || s.Steps[0].Clock != 1 || s.Steps[0].Other != 0 || s.Steps[0].By < 999e6 {
 		t.Errorf("steps %+v: the clock that is not the reference, or the reference the other way", s.Steps)
@@ -256,7 +257,7 @@ func TestSilenceAsLongAsAStepLeavesOpenWhichClockWasSet(t *testing.T) {
 func TestLeapSecondsAreNamed(t *testing.T) {
 	const midnight = (epoch/86_400_000_000_000 + 1) * 86_400_000_000_000
 	for _, c := range []struct {
-		at   int64
+		at   clock.TimelineTime
 		by   time.Duration
 		leap bool
 	}{
@@ -283,7 +284,7 @@ func TestWrongMessagesAreNoStep(t *testing.T) {
 				for k := range w.problem.Channels {
 					if k == 0 || len(wrong) > 1 {
 						m := &w.problem.Channels[k].Messages[min(i, len(w.problem.Channels[k].Messages)-1)]
-						m.Received -= by
+						m.Received -= clock.HostTime(by)
 					}
 				}
 			}
@@ -322,7 +323,7 @@ func TestStepsAreFoundInRandomWorlds(t *testing.T) {
 		}
 		at := 5*time.Second + time.Duration(random.Int64N(10e9))
 		host := 1 + random.IntN(scenario.Hosts-1)
-		scenario.Steps = []sim.HostStep{{Host: host, Step: sim.Step{At: epoch + int64(at), By: int64(by)}}}
+		scenario.Steps = []sim.HostStep{{Host: host, Step: sim.Step{At: epoch + clock.TimelineTime(at), By: int64(by)}}}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			w := playSteps(t, scenario)
 			s := w.solve(t, align.Options{Method: "regression", Reference: "host0"})

@@ -53,7 +53,7 @@ func byBroadcasts(p *trace.Problem, chosen int, _ *Options) (*network.Tree, erro
 	}
 	t := separate(len(p.Clocks))
 	for _, g := range groups {
-		reference, back := g.Reference, clock.Identity()
+		reference, back := g.Reference, clock.PairIdentity()
 		for k, c := range g.Clocks {
 			if c == chosen {
 				reference, back = c, g.Maps[k].Inverse()
@@ -62,7 +62,8 @@ func byBroadcasts(p *trace.Problem, chosen int, _ *Options) (*network.Tree, erro
 		for k, c := range g.Clocks {
 			t.Parent[c] = reference
 			if c != reference {
-				t.Maps[c] = clock.ComposeMaps(&g.Maps[k], &back)
+				m := clock.ComposeMaps(&g.Maps[k], &back)
+				t.Maps[c] = onTimeline(&m)
 			}
 		}
 	}
@@ -95,8 +96,13 @@ func bySamples(p *trace.Problem, _ int, o *Options) (*network.Tree, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Clocks[c].Name, err)
 		}
-		t.Parent[c], t.Maps[c] = against, m
+		t.Parent[c], t.Maps[c] = against, onTimeline(&m)
 	}
 	numberComponents(t)
 	return t, nil
+}
+
+// onTimeline returns a map to the clock of a component's reference, which is the component's timeline.
+func onTimeline(m *clock.PairMap) clock.Map {
+	return clock.ConvertMap[clock.HostTime, clock.TimelineTime](m)
 }

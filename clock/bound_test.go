@@ -10,7 +10,7 @@ import (
 func TestInverseOfABoundIsABound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		c := Curve{{X: 0, Y: 0}}
+		c := intCurve{{X: 0, Y: 0}}
 		for range rng.IntN(6) + 1 {
 			k := c[len(c)-1]
 			k.X += 1 + rng.Int64N(5)

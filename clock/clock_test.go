@@ -61,12 +61,12 @@ func TestSumsAndDifferencesSaturate(t *testing.T) {
 }
 
 // drawCurve draws a clock that runs between half and twice as fast, near zero or at nanoseconds since 1970.
-func drawCurve(t *rapid.T, name string) Curve {
+func drawCurve(t *rapid.T, name string) intCurve {
 	host := rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000, -5}).Draw(t, name+" origin")
 	timeline := host + rapid.Int64Range(-1e10, 1e10).Draw(t, name+" offset")
-	var c Curve
+	var c intCurve
 	for range rapid.IntRange(1, 6).Draw(t, name+" knots") {
-		c = append(c, Knot{host, timeline})
+		c = append(c, intKnot{host, timeline})
 		step := rapid.SampledFrom([]int64{1, 3, 1000, 86_400_000_000_000}).Draw(t, name+" step")
 		host += step
 		timeline += step/2 + rapid.Int64Range(0, 3*step/2).Draw(t, name+" rise") + step%2
@@ -75,7 +75,7 @@ func drawCurve(t *rapid.T, name string) Curve {
 }
 
 // exact returns the value of a curve in rationals.
-func exactly(c Curve, t *big.Rat) *big.Rat {
+func exactly(c intCurve, t *big.Rat) *big.Rat {
 	i := 0
 	for i+2 < len(c) && t.Cmp(new(big.Rat).SetInt64(c[i+1].X)) >= 0 {
 		i++
@@ -88,7 +88,7 @@ func exactly(c Curve, t *big.Rat) *big.Rat {
 	return v.Add(v.Mul(v, slope), new(big.Rat).SetInt64(c[i].Y))
 }
 
-func near(c Curve, t *rapid.T, name string) int64 {
+func near(c intCurve, t *rapid.T, name string) int64 {
 	k := rapid.SampledFrom(c).Draw(t, name)
 	return k.X + rapid.SampledFrom([]int64{0, 1, -1, 7, 100_000_000, -100_000_000}).Draw(t, name+" off")
 }
@@ -159,7 +159,7 @@ func TestInverseLeadsBack(t *testing.T) {
 }
 
 func TestBoundsOfAnInverseEncloseTheHost(t *testing.T) {
-	m := Map{Mid: Curve{{0, 100}, {1000, 1100}}, Low: Curve{{0, 90}, {1000, 1080}}, High: Curve{{0, 110}, {1000, 1120}}}
+	m := intMap{Mid: intCurve{{0, 100}, {1000, 1100}}, Low: intCurve{{0, 90}, {1000, 1080}}, High: intCurve{{0, 110}, {1000, 1120}}}
 	inv := m.Inverse()
 	low, high, _, _ := inv.Bounds(600)
 	if low > 500 || high < 500 || low < 480 || high > 520 {
@@ -175,9 +175,9 @@ func TestBoundsOfAnInverseEncloseTheHost(t *testing.T) {
 }
 
 // benchmarkCurve has 64 pieces of a second each.
-func benchmarkCurve() Curve {
-	k := Knot{X: 1_790_000_000_000_000_000, Y: 1_790_000_000_000_000_005}
-	c := Curve{k}
+func benchmarkCurve() intCurve {
+	k := intKnot{X: 1_790_000_000_000_000_000, Y: 1_790_000_000_000_000_005}
+	c := intCurve{k}
 	for range 64 {
 		k.X += 1e9
 		k.Y += 1e9 + 17
@@ -209,7 +209,7 @@ func BenchmarkCurve(b *testing.B) {
 
 func BenchmarkBounds(b *testing.B) {
 	c := benchmarkCurve()
-	m := Map{Mid: c, Low: c, High: c}
+	m := intMap{Mid: c, Low: c, High: c}
 	at, end := c[0].X, c[64].X
 	for b.Loop() {
 		if at += 1_000_003; at > end {
@@ -226,3 +226,9 @@ func BenchmarkCompose(b *testing.B) {
 		ComposeCurves(c, next, Down)
 	}
 }
+
+type (
+	intKnot  = KnotOf[int64, int64]
+	intCurve = CurveOf[int64, int64]
+	intMap   = MapOf[int64, int64]
+)

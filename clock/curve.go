@@ -17,8 +17,8 @@ type CurveOf[X, Y Time] []KnotOf[X, Y]
 
 // Curves between the clocks there are.
 type (
-	Knot         = KnotOf[int64, int64]
-	Curve        = CurveOf[int64, int64] // from a host's clock to the timeline
+	Knot         = KnotOf[HostTime, TimelineTime]
+	Curve        = CurveOf[HostTime, TimelineTime] // from a host's clock to the timeline
 	PairKnot     = KnotOf[HostTime, HostTime]
 	PairCurve    = CurveOf[HostTime, HostTime] // from one host's clock to another's
 	InverseKnot  = KnotOf[TimelineTime, HostTime]
@@ -116,6 +116,18 @@ func ComposeCurves[X, Y, Z Time](c CurveOf[X, Y], next CurveOf[Y, Z], r Rounding
 	return out
 }
 
+// ConvertCurve returns a copy of c between other time bases; see [ConvertMap].
+func ConvertCurve[X2, Y2, X, Y Time](c CurveOf[X, Y]) CurveOf[X2, Y2] {
+	if c == nil {
+		return nil
+	}
+	out := make(CurveOf[X2, Y2], len(c))
+	for i, k := range c {
+		out[i] = KnotOf[X2, Y2]{X: X2(k.X), Y: Y2(k.Y)}
+	}
+	return out
+}
+
 // CursorOf evaluates a curve at instants that mostly move forward by little, without searching and without allocating.
 type CursorOf[X, Y Time] struct {
 	curve CurveOf[X, Y]
@@ -124,7 +136,7 @@ type CursorOf[X, Y Time] struct {
 
 // Cursors on curves between the clocks there are.
 type (
-	Cursor        = CursorOf[int64, int64]
+	Cursor        = CursorOf[HostTime, TimelineTime]
 	PairCursor    = CursorOf[HostTime, HostTime]
 	InverseCursor = CursorOf[TimelineTime, HostTime]
 )

@@ -9,7 +9,7 @@ type MapOf[X, Y Time] struct {
 
 // Maps between the clocks there are.
 type (
-	Map        = MapOf[int64, int64]           // from a host's clock to the timeline
+	Map        = MapOf[HostTime, TimelineTime] // from a host's clock to the timeline
 	PairMap    = MapOf[HostTime, HostTime]     // from one host's clock to another's
 	InverseMap = MapOf[TimelineTime, HostTime] // from the timeline to a host's clock
 )
@@ -18,6 +18,12 @@ type (
 func Identity() Map {
 	line := Curve{{X: 0, Y: 0}}
 	return Map{Mid: line, Low: line, High: line}
+}
+
+// PairIdentity returns the map from a clock to itself.
+func PairIdentity() PairMap {
+	line := PairCurve{{X: 0, Y: 0}}
+	return PairMap{Mid: line, Low: line, High: line}
 }
 
 // At returns the estimate at t.
@@ -60,4 +66,10 @@ func ComposeMaps[X, Y, Z Time](m *MapOf[X, Y], next *MapOf[Y, Z]) MapOf[X, Z] {
 		out.High = ComposeCurves(m.High, next.High, Up)
 	}
 	return out
+}
+
+// ConvertMap returns a copy of m between other time bases. It is for a reference, whose clock is the timeline: what is a
+// HostTime of its clock is the same number as a TimelineTime.
+func ConvertMap[X2, Y2, X, Y Time](m *MapOf[X, Y]) MapOf[X2, Y2] {
+	return MapOf[X2, Y2]{Mid: ConvertCurve[X2, Y2](m.Mid), Low: ConvertCurve[X2, Y2](m.Low), High: ConvertCurve[X2, Y2](m.High)}
 }

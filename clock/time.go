@@ -16,7 +16,7 @@ type TimelineTime int64
 
 // Limit bounds the instants that Meridian takes: beyond ±2^62 ns (the year 2116) the difference of two instants could
 // leave int64. A stamp beyond it is damaged.
-const Limit = int64(1) << 62
+const Limit = 1 << 62
 
 // Sub returns the span from u to t, saturated to the range of a Duration.
 func (t HostTime) Sub(u HostTime) time.Duration { return time.Duration(Sub(t, u)) }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -14,7 +15,7 @@ import (
 // are lost, sent again in part or whole, and arrive in parts. Both clocks show true time.
 type dialogue struct {
 	a, b *trace.Capture
-	now  int64
+	now  clock.HostTime
 	next [2]uint32 // of each side: the first byte not sent yet
 	says bool      // the capture says which way packets went
 }
@@ -41,7 +42,7 @@ func (d *dialogue) see(at, side int, seq, length uint32) {
 		*d.a.Packets.Append() = p
 		return
 	}
-	p.Kind, p.Flow, p.Length, p.TSVal = trace.TCP, uint32(side), length, uint32(d.now/1_000_000)
+	p.Kind, p.Flow, p.Length, p.TSVal = trace.TCP, uint32(side), length, uint32(int64(d.now)/1_000_000)
 	if !d.says {
 		p.From = trace.Unknown
 	}
@@ -50,7 +51,7 @@ func (d *dialogue) see(at, side int, seq, length uint32) {
 
 // send sends bytes [seq, seq+length) from a side; they arrive in parts, some of which are lost.
 func (d *dialogue) send(t *rapid.T, side int, seq, length uint32, lossy bool) {
-	d.now += rapid.Int64Range(1, 50_000_000).Draw(t, "pause")
+	d.now += clock.HostTime(rapid.Int64Range(1, 50_000_000).Draw(t, "pause"))
 	d.see(side, side, seq, length)
 	parts := uint32(rapid.IntRange(1, 3).Draw(t, "parts"))
 	if length < 3 {
@@ -61,7 +62,7 @@ func (d *dialogue) send(t *rapid.T, side int, seq, length uint32, lossy bool) {
 		if lossy && rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
 			continue
 		}
-		d.now += rapid.Int64Range(1, 300_000).Draw(t, "delay")
+		d.now += clock.HostTime(rapid.Int64Range(1, 300_000).Draw(t, "delay"))
 		d.see(1-side, side, seq+from, to-from)
 	}
 }
@@ -100,7 +101,7 @@ func TestNoMessageBesideACaptureIsReceivedBeforeItWasSent(t *testing.T) {
 		found += len(there) + len(back)
 		for _, m := range slices.Concat(there, back) {
 			if m.Received < m.Sent {
-				t.Fatalf("received %d ns before it was sent", m.Sent-m.Received)
+				t.Fatalf("received %d ns before it was sent", int64(m.Sent-m.Received))
 			}
 		}
 	})

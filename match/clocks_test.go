@@ -4,11 +4,12 @@ import (
 	"slices"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 // told is a capture whose packets say which way they went: at the given instants, sent or received.
-func told(stamps []int64, received func(i int) bool) (*index, *roles) {
+func told(stamps []clock.HostTime, received func(i int) bool) (*index, *roles) {
 	c := &trace.Capture{Flows: []trace.Flow{{Low: addrA, High: addrB, Protocol: protocolUDP}}, Granularity: 1}
 	for i, at := range stamps {
 		from := trace.Sent
@@ -26,8 +27,8 @@ func TestTwoClocksAreThereInNineOfTenWindowsThatExcludeOne(t *testing.T) {
 		windows, excluding int
 		want               bool
 	}{{1, 1, true}, {1, 0, false}, {10, 9, true}, {10, 8, false}, {20, 18, true}, {20, 17, false}, {9, 8, false}, {19, 17, false}, {12, 11, true}} {
-		var stamps []int64
-		now := int64(0)
+		var stamps []clock.HostTime
+		now := clock.HostTime(0)
 		for w := range c.windows {
 			for i := range window {
 				now += 1000
@@ -49,7 +50,7 @@ func TestTwoClocksAreThereInNineOfTenWindowsThatExcludeOne(t *testing.T) {
 		t.Error("two clocks stamped nothing")
 	}
 	// Packets of which nothing tells the way do not part those before and behind them.
-	x, roles = told([]int64{0, 0, 10_000_000, 20, 0, 10_000_020, 40}, func(i int) bool { return i == 2 || i == 5 })
+	x, roles = told([]clock.HostTime{0, 0, 10_000_000, 20, 0, 10_000_020, 40}, func(i int) bool { return i == 2 || i == 5 })
 	x.Packets.At(1).From, x.Packets.At(4).From = trace.Unknown, trace.Unknown
 	x.Packets.At(4).Flow = trace.NoFlow
 	if !twoClocks(x, roles) {
@@ -59,7 +60,7 @@ func TestTwoClocksAreThereInNineOfTenWindowsThatExcludeOne(t *testing.T) {
 
 func TestEveryPacketBelongsToTheClockOfItsDirection(t *testing.T) {
 	const n = 200
-	stamps := make([]int64, n)
+	stamps := make([]clock.HostTime, n)
 	received := func(i int) bool { return i%3 == 1 || i == 64 || i == 127 || i == 199 }
 	x, roles := told(stamps, received)
 	x.Packets.At(5).From, x.Packets.At(130).From = trace.Unknown, trace.Unknown // taken to have come in
@@ -76,7 +77,7 @@ func TestEveryPacketBelongsToTheClockOfItsDirection(t *testing.T) {
 			t.Errorf("packet %d is of clock %d, want %d", i, got, want)
 		}
 	}
-	x, _ = told(make([]int64, 128), func(int) bool { return true })
+	x, _ = told(make([]clock.HostTime, 128), func(int) bool { return true })
 	if n := len(receivedBits(x, roles)); n != 2 {
 		t.Errorf("%d words for 128 packets", n)
 	}
@@ -89,14 +90,14 @@ func TestEveryPacketBelongsToTheClockOfItsDirection(t *testing.T) {
 func TestClocksExtendOverTheirPacketsAndCountThem(t *testing.T) {
 	r := &Result{}
 	r.Clocks = []trace.Clock{{}, {}}
-	x, roles := told([]int64{50, -20, 70, 10, 60}, func(i int) bool { return i == 1 || i == 4 })
+	x, roles := told([]clock.HostTime{50, -20, 70, 10, 60}, func(i int) bool { return i == 1 || i == 4 })
 	x.Granularity = 10
 	r.extend(x.Capture, &CaptureClocks{Sent: 0, Received: 1, IsReceived: receivedBits(x, roles)})
 	want := []trace.Clock{{First: 10, Last: 70, Events: 3, Granularity: 10}, {First: -20, Last: 60, Events: 2, Granularity: 10}}
 	if !slices.Equal(r.Clocks, want) {
 		t.Errorf("%+v", r.Clocks)
 	}
-	y, _ := told([]int64{90}, func(int) bool { return false })
+	y, _ := told([]clock.HostTime{90}, func(int) bool { return false })
 	r.extend(y.Capture, &CaptureClocks{})
 	if c := r.Clocks[0]; c.First != 10 || c.Last != 90 || c.Events != 4 || c.Granularity != 10 {
 		t.Errorf("%+v", c)
@@ -104,13 +105,13 @@ func TestClocksExtendOverTheirPacketsAndCountThem(t *testing.T) {
 }
 
 func TestASegmentIsAcknowledgedByTheFirstPacketThatReachesItsEnd(t *testing.T) {
-	sent := func(at int64, seq, length uint32, flags uint8) trace.Packet {
+	sent := func(at clock.HostTime, seq, length uint32, flags uint8) trace.Packet {
 		return trace.Packet{Time: at, Seq: seq, Length: length, Flags: flags | trace.ACK, From: trace.Sent}
 	}
-	came := func(at int64, ack uint32, flags uint8) trace.Packet {
+	came := func(at clock.HostTime, ack uint32, flags uint8) trace.Packet {
 		return trace.Packet{Time: at, Ack: ack, Flags: flags, From: trace.Received, Flow: 1}
 	}
-	m := func(pairs ...int64) (list []trace.Message) {
+	m := func(pairs ...clock.HostTime) (list []trace.Message) {
 		for i := 0; i < len(pairs); i += 2 {
 			list = append(list, trace.Message{Sent: pairs[i], Received: pairs[i+1]})
 		}
@@ -149,14 +150,14 @@ func TestASegmentIsAcknowledgedByTheFirstPacketThatReachesItsEnd(t *testing.T) {
 
 func TestTheCounterOfMessagesIsTheirNumber(t *testing.T) {
 	w := newWorld(1_000_000)
-	now := int64(1_000_000_000)
+	now := clock.HostTime(1_000_000_000)
 	for i := range int64(10) {
 		w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK}, 20_000)
 		w.pass(false, protocolTCP, trace.Packet{Time: now + 30_000, Kind: trace.TCP, Seq: 5, Ack: uint32(100*i + 100), Flags: trace.ACK}, 20_000)
 		now += 1_000_000
 	}
 	twice := trace.Packet{Kind: trace.TCP, Seq: 5000, Ack: 5, Length: 100, Flags: trace.ACK} // sent twice, and received once
-	for _, at := range []int64{now, now + 100_000_000} {
+	for _, at := range []clock.HostTime{now, now + 100_000_000} {
 		p := twice
 		p.Time = at
 		w.record(false, protocolTCP, addrA, addrB, p)
@@ -164,7 +165,7 @@ func TestTheCounterOfMessagesIsTheirNumber(t *testing.T) {
 	twice.Time = now + 100_020_000
 	w.record(true, protocolTCP, addrA, addrB, twice)
 	again := trace.Packet{Kind: trace.TCP, Seq: 5, Ack: 9_999, Flags: trace.ACK} // an acknowledgement seen twice at each end
-	for _, at := range []int64{now + 200_000_000, now + 400_000_000} {
+	for _, at := range []clock.HostTime{now + 200_000_000, now + 400_000_000} {
 		p := again
 		p.Time = at
 		w.pass(false, protocolTCP, p, 20_000)

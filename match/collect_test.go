@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -20,7 +21,7 @@ func TestMessagesComeInTheSameOrderWhoeverMatchedThem(t *testing.T) {
 		if !forth {
 			from, to = to, from
 		}
-		p := trace.Packet{Kind: trace.Datagram, Time: int64(i) * 1000, Length: 100, Digest: uint32(i+1) * 2654435761, ID: uint16(i)}
+		p := trace.Packet{Kind: trace.Datagram, Time: clock.HostTime(int64(i) * 1000), Length: 100, Digest: uint32(i+1) * 2654435761, ID: uint16(i)}
 		w.record(!forth, 17, from, to, p)
 		p.Time += 700
 		w.record(forth, 17, from, to, p)

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -41,9 +42,9 @@ func TestMessagesOfACollectiveSayNeitherMoreNorLessThanItsRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c trace.Collective
 		for range rapid.IntRange(0, 6).Draw(t, "members") {
-			entered := rapid.Int64Range(0, 20).Draw(t, "entered")
+			entered := clock.HostTime(rapid.Int64Range(0, 20).Draw(t, "entered"))
 			c.Members = append(c.Members, trace.Member{Clock: rapid.IntRange(0, 3).Draw(t, "clock"),
-				Entered: entered, Left: entered + rapid.Int64Range(0, 20).Draw(t, "stay")})
+				Entered: entered, Left: entered + clock.HostTime(rapid.Int64Range(0, 20).Draw(t, "stay"))})
 		}
 		var offset [4]int64
 		for i := range offset {
@@ -52,7 +53,7 @@ func TestMessagesOfACollectiveSayNeitherMoreNorLessThanItsRule(t *testing.T) {
 		rule := true
 		for _, a := range c.Members {
 			for _, b := range c.Members {
-				if a.Clock != b.Clock && a.Entered+offset[a.Clock] > b.Left+offset[b.Clock] {
+				if a.Clock != b.Clock && a.Entered+clock.HostTime(offset[a.Clock]) > b.Left+clock.HostTime(offset[b.Clock]) {
 					rule = false
 				}
 			}
@@ -66,7 +67,7 @@ func TestMessagesOfACollectiveSayNeitherMoreNorLessThanItsRule(t *testing.T) {
 				last = key
 			}
 			for _, m := range ch.Messages {
-				if m.Sent+offset[ch.From] > m.Received+offset[ch.To] {
+				if m.Sent+clock.HostTime(offset[ch.From]) > m.Received+clock.HostTime(offset[ch.To]) {
 					kept = false
 				}
 			}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 func TestSYNThatStandsBehindItsAnswerBeginsNothing(t *testing.T) {
 	for _, ack := range []uint32{0, 77} { // the answer's acknowledgement: of this SYN, or of another
 		w := newWorld(-9_000_000_000)
-		now := int64(1_000_000_000)
+		now := clock.HostTime(1_000_000_000)
 		pass := func(fromA bool, p trace.Packet) {
 			p.Time, p.Kind = now, trace.TCP
 			now = w.pass(fromA, protocolTCP, p, 20_000) + 3_000

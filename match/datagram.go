@@ -3,6 +3,7 @@ package match
 import (
 	"math"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -25,7 +26,7 @@ type datagramMatcher struct {
 // datagram is what tells a datagram from others: with its length, and without.
 type datagram struct {
 	exact, open uint64
-	time        int64
+	time        clock.HostTime
 }
 
 // side is one direction of a flow in one capture.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -121,7 +122,7 @@ func TestAHostsOwnAddressesAreThoseItsPacketsLeaveWithAnInitialTimeToLive(t *tes
 	} {
 		w := newWorld(1_000_000_000)
 		for i := range int64(12) {
-			p := trace.Packet{Time: 1_000_000_000 + i*1_000_000, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK, TTL: c.ttl}
+			p := trace.Packet{Time: clock.HostTime(1_000_000_000 + i*1_000_000), Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK, TTL: c.ttl}
 			from, to := addrA, addrB
 			if i%2 == 1 {
 				from, to = to, from
@@ -208,7 +209,7 @@ func TestWhatCannotBeDecidedIsCountedAndSaid(t *testing.T) {
 	}
 	// What shares no packet is nothing to decide.
 	w = newWorld(0)
-	for i := range int64(9) {
+	for i := range clock.HostTime(9) {
 		for _, atB := range []bool{false, true} {
 			w.record(atB, protocolUDP, addrA, addrB, trace.Packet{Time: i, Kind: trace.Datagram, Length: 9, Digest: uint32(i + 1)})
 			if atB {
@@ -315,7 +316,7 @@ func TestOffsetsOfTwoClocksSubtractAndTurnAbout(t *testing.T) {
 
 func TestTheOffsetOfTwoDirectionsIsWhatTheOrderOfTheFileLeaves(t *testing.T) {
 	const big = 37_000_000_000
-	p := func(direction uint32, at int64) trace.Packet { return trace.Packet{Flow: direction, Time: at} }
+	p := func(direction uint32, at clock.HostTime) trace.Packet { return trace.Packet{Flow: direction, Time: at} }
 	for name, c := range map[string]struct {
 		packets []trace.Packet
 		want    span

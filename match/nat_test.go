@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -28,13 +29,13 @@ func TestTranslatedConnectionIsRecognisedWithAndWithoutItsBeginning(t *testing.T
 	for _, begun := range []bool{true, false} {
 		w := newWorld(-11_000_000_000)
 		translated(w)
-		now := int64(1_000_000_000)
+		now := clock.HostTime(1_000_000_000)
 		if begun {
 			w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: 100, Flags: trace.SYN}, 30_000)
 			w.pass(false, protocolTCP, trace.Packet{Time: now + 40_000, Kind: trace.TCP, Seq: 9, Ack: 101, Flags: trace.SYN | trace.ACK}, 30_000)
 		}
 		for i := range int64(20) {
-			at := now + 1_000_000 + i*100_000
+			at := now + 1_000_000 + clock.HostTime(i*100_000)
 			w.pass(true, protocolTCP, trace.Packet{Time: at, Kind: trace.TCP, Seq: uint32(101 + 50*i), Ack: 10, Length: 50, Flags: trace.ACK}, 30_000)
 			w.pass(false, protocolTCP, trace.Packet{Time: at + 40_000, Kind: trace.TCP, Seq: 10, Ack: uint32(151 + 50*i), Flags: trace.ACK}, 30_000)
 		}
@@ -54,7 +55,7 @@ func TestTranslatedDatagramsAreRecognisedByContent(t *testing.T) {
 	w := newWorld(5_000_000_000)
 	translated(w)
 	for i := range int64(12) {
-		w.answered(1_000_000_000+i*10_000_000, trace.Packet{Length: 40, Digest: uint32(i + 1), ID: uint16(i + 1)})
+		w.answered(clock.HostTime(1_000_000_000+i*10_000_000), trace.Packet{Length: 40, Digest: uint32(i + 1), ID: uint16(i + 1)})
 	}
 	ab, ba, _, _ := w.match(t, Options{})
 	w.check(t, ab, ba)
@@ -67,7 +68,7 @@ func TestConnectionsThatOnlyLookAlikeAreNotJoined(t *testing.T) {
 	// Two private networks with the same addresses: the captures are of different hosts altogether.
 	w := newWorld(0)
 	for i := range int64(50) {
-		at := 1_000_000_000 + i*100_000
+		at := clock.HostTime(1_000_000_000 + i*100_000)
 		w.record(false, protocolTCP, addrA, addrB, trace.Packet{Time: at, Kind: trace.TCP, Seq: uint32(1000 + 10*i), Ack: 1, Length: 10, Flags: trace.ACK})
 		w.record(true, protocolTCP, addrA, addrB, trace.Packet{Time: at, Kind: trace.TCP, Seq: uint32(900_000 + 10*i), Ack: 1, Length: 10, Flags: trace.ACK})
 	}

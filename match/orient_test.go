@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 // oneWay passes TCP data in one direction only, which by itself does not tell who sends.
 func oneWay(w *world, change func(p *trace.Packet, atB bool)) {
 	for i := range int64(10) {
-		p := trace.Packet{Time: 1_000_000_000 + i*1_000_000, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK, TTL: 64}
+		p := trace.Packet{Time: clock.HostTime(1_000_000_000 + i*1_000_000), Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK, TTL: 64}
 		for _, atB := range []bool{false, true} {
 			q := p
 			if atB {
@@ -52,7 +53,7 @@ func TestSenderIsToldByFlagsTTLAndAddresses(t *testing.T) {
 		{"the receiver's address given", func(*trace.Packet, bool) {}, Options{Addresses: map[string][]netip.Addr{"b": {addrB.Addr}}}, nil, 10},
 		{"addresses learnt from other traffic", func(*trace.Packet, bool) {}, Options{}, func(w *world) {
 			for i := range int64(6) {
-				w.pass(i%2 == 0, 132, trace.Packet{Time: 3_000_000_000 + i*60_000, Kind: trace.Datagram, Length: 3, Digest: uint32(i + 1), ID: 5}, 20_000)
+				w.pass(i%2 == 0, 132, trace.Packet{Time: clock.HostTime(3_000_000_000 + i*60_000), Kind: trace.Datagram, Length: 3, Digest: uint32(i + 1), ID: 5}, 20_000)
 			}
 		}, 13},
 	} {
@@ -97,7 +98,7 @@ func TestSecondCaptureOfOneHostIsNamed(t *testing.T) {
 			w.b.Granularity = 1000
 		}
 		for i := range int64(20) {
-			p := trace.Packet{Time: 1_000_000_000 + i*1_000_377, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK}
+			p := trace.Packet{Time: clock.HostTime(1_000_000_000 + i*1_000_377), Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK}
 			from, to := addrA, addrB
 			if i%2 == 1 {
 				from, to = to, from
@@ -106,7 +107,7 @@ func TestSecondCaptureOfOneHostIsNamed(t *testing.T) {
 				p.From = trace.Sent - trace.Direction(i%2)
 			}
 			w.record(false, protocolTCP, from, to, p)
-			p.Time -= p.Time % w.b.Granularity
+			p.Time -= clock.HostTime(int64(p.Time) % w.b.Granularity)
 			w.record(true, protocolTCP, from, to, p)
 		}
 		ab, ba, _, warnings := w.match(t, Options{})

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -51,7 +52,7 @@ func TestAcknowledgementsAreMatchedWhereOneCaptureHasNoOptions(t *testing.T) {
 	for _, side := range []string{"a", "b"} {
 		w := newWorld(-3_000_000_000)
 		for i := range int64(40) { // without SYNs, from the middle of a connection
-			now := 1_000_000_000 + i*1_000_000
+			now := clock.HostTime(1_000_000_000 + i*1_000_000)
 			w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, TSVal: uint32(i + 7), Flags: trace.ACK}, 20_000)
 			w.pass(false, protocolTCP, trace.Packet{Time: now + 50_000, Kind: trace.TCP, Seq: 5, Ack: uint32(100 * (i + 1)), TSVal: uint32(i + 900), Digest: uint32(i + 1), Flags: trace.ACK}, 20_000)
 		}
@@ -72,7 +73,7 @@ func TestAcknowledgementsAreMatchedWhereOneCaptureHasNoWindows(t *testing.T) {
 	for _, side := range []string{"a", "b"} {
 		w := newWorld(-3_000_000_000)
 		for i := range int64(40) {
-			now := 1_000_000_000 + i*1_000_000
+			now := clock.HostTime(1_000_000_000 + i*1_000_000)
 			w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK | trace.PSH}, 20_000)
 			w.pass(false, protocolTCP, trace.Packet{Time: now + 50_000, Kind: trace.TCP, Seq: 5, Ack: uint32(100 * (i + 1)), Digest: uint32(i + 1), Flags: trace.ACK}, 20_000)
 		}
@@ -94,7 +95,7 @@ func TestAcknowledgementsAreMatchedWhereOneCaptureHasNoWindows(t *testing.T) {
 func TestDatagramsAreMatchedWhereOneCaptureHasNoContent(t *testing.T) {
 	w := newWorld(70_000_000)
 	for i := range int64(20) {
-		w.pass(i%2 == 0, protocolUDP, trace.Packet{Time: 1_000_000 * i, Kind: trace.Datagram, Length: 50, ID: uint16(i + 1), Digest: uint32(i + 5)}, 20_000)
+		w.pass(i%2 == 0, protocolUDP, trace.Packet{Time: clock.HostTime(1_000_000 * i), Kind: trace.Datagram, Length: 50, ID: uint16(i + 1), Digest: uint32(i + 5)}, 20_000)
 	}
 	forget(w.b, addrB)
 	for i := range w.b.Packets.Len() {

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -17,7 +18,7 @@ func TestWhateverPacketsSayMatchingEndsAndNamesClocksOnly(t *testing.T) {
 		few := func(name string, values ...uint32) uint32 { return rapid.SampledFrom(values).Draw(t, name) }
 		for range rapid.IntRange(0, 80).Draw(t, "packets") {
 			p := trace.Packet{
-				Time: rapid.SampledFrom([]int64{0, 1, 1000, 1 << 40, -1 << 61, 1<<62 - 1, 37_000_000_000}).Draw(t, "time"),
+				Time: clock.HostTime(rapid.SampledFrom([]int64{0, 1, 1000, 1 << 40, -1 << 61, 1<<62 - 1, 37_000_000_000}).Draw(t, "time")),
 				Seq:  few("seq", 0, 1, 1000, 1<<31, math.MaxUint32), Ack: few("ack", 0, 1, 1000, 1<<31),
 				TSVal: few("stamp", 0, 5), Length: few("length", 0, 1, 1000, math.MaxUint32), Digest: few("digest", 0, 7),
 				ID: uint16(few("id", 0, 9)), Flags: uint8(rapid.IntRange(0, 63).Draw(t, "flags")),

@@ -7,13 +7,15 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 func TestWithinIncludesItsBorders(t *testing.T) {
 	for _, c := range []struct {
-		a, b, distance int64
-		want           bool
+		a, b     clock.HostTime
+		distance int64
+		want     bool
 	}{{5, 5, 0, true}, {5, 15, 10, true}, {15, 5, 10, true}, {5, 16, 10, false}, {16, 5, 10, false}, {5, 14, 10, true}} {
 		if within(c.a, c.b, c.distance) != c.want {
 			t.Errorf("%+v", c)
@@ -29,7 +31,7 @@ func TestARangeIsAMessageWhereOneSegmentSentItsLastByte(t *testing.T) {
 			var h half
 			for i := range rapid.IntRange(0, 12).Draw(t, label) {
 				h.segments = append(h.segments, segment{start: origin + rapid.Int64Range(0, 12).Draw(t, "start"), bytes: rapid.Uint32Range(1, 5).Draw(t, "bytes"),
-					time: int64(i+1) * 1_000_000_000, stamp: rapid.SampledFrom([]uint32{0, 0, 7, 8}).Draw(t, "stamp")})
+					time: clock.HostTime(int64(i+1) * 1_000_000_000), stamp: rapid.SampledFrom([]uint32{0, 0, 7, 8}).Draw(t, "stamp")})
 			}
 			h.sort()
 			return h
@@ -101,7 +103,7 @@ func TestSegmentsMetTwiceAreOneAndStandInTheOrderOfTheirBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var h half
 	for i := range 200 {
-		h.segments = append(h.segments, segment{start: r.Int64N(500), bytes: 1 + r.Uint32N(60), time: int64(i) * 1_000_000_000})
+		h.segments = append(h.segments, segment{start: r.Int64N(500), bytes: 1 + r.Uint32N(60), time: clock.HostTime(int64(i) * 1_000_000_000)})
 	}
 	h.sort()
 	reach := int64(-1 << 62)
@@ -120,16 +122,16 @@ func TestSegmentsMetTwiceAreOneAndStandInTheOrderOfTheirBytes(t *testing.T) {
 func TestWhatBothSawOnceIsAMessageWhateverThePartsOfTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string) (list []acknowledgement) {
-			now := int64(0)
+			now := clock.HostTime(0)
 			for range rapid.IntRange(0, 20).Draw(t, label) {
-				now += rapid.SampledFrom([]int64{1, repeatWithin, repeatWithin + 1, 3 * repeatWithin}).Draw(t, "pause")
+				now += clock.HostTime(rapid.SampledFrom([]int64{1, repeatWithin, repeatWithin + 1, 3 * repeatWithin}).Draw(t, "pause"))
 				list = append(list, acknowledgement{key: rapid.SampledFrom([]uint64{0, 1, 2, 3, 5, 1 << 63, 1<<63 + 1, 1<<64 - 1}).Draw(t, "key"), time: now})
 			}
 			return list
 		}
 		ends := [2][]acknowledgement{draw("sent"), draw("received")}
 		type occurrence struct {
-			first   int64
+			first   clock.HostTime
 			n       int
 			several bool
 		}
@@ -198,12 +200,12 @@ func TestWhatBothSawOnceIsAMessageWhateverThePartsOfTheTable(t *testing.T) {
 func TestALinkHoldsAllThatWasAddedInOrder(t *testing.T) {
 	l := &link{}
 	const n = 2*linkBlock + 100
-	for i := range int64(n) {
+	for i := range clock.HostTime(n) {
 		l.add(trace.Message{Sent: i})
 	}
 	all := slices.Concat(l.blocks()...)
 	for i, m := range all {
-		if m.Sent != int64(i) {
+		if m.Sent != clock.HostTime(i) {
 			t.Fatalf("message %d is %v", i, m)
 		}
 	}

@@ -3,6 +3,7 @@ package match
 import (
 	"math"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -29,8 +30,8 @@ type rttVote struct {
 
 // commonPacket is a packet that both captures saw.
 type commonPacket struct {
-	a, b      int64 // its stamps
-	direction int   // a's
+	a, b      clock.HostTime // its stamps
+	direction int            // a's
 	seq       uint32
 	bytes     uint32 // 0 for a packet without data, else 1
 }
@@ -91,15 +92,15 @@ func (u *conversation) compare(common []commonPacket) rttVote {
 		if p.direction == 1 {
 			p, q = q, p
 		}
-		both := (q.a - q.b) - (p.a - p.b)
+		both := clock.HostTime(int64(q.a-q.b) - int64(p.a-p.b))
 		s.pairs++
 		if within(both, 0, step) {
 			near++
 		}
 		switch {
-		case both > split.high:
+		case both > clock.HostTime(split.high):
 			before++
-		case both < split.low:
+		case both < clock.HostTime(split.low):
 			after++
 		}
 	}
@@ -143,7 +144,7 @@ func (u *conversation) members(ofA bool) []uint32 {
 // b's file.
 func commonPackets(u *conversation, most int, keyOf func(*trace.Packet) uint64) []commonPacket {
 	type seen struct {
-		time      int64
+		time      clock.HostTime
 		direction int
 		count     int
 	}
@@ -241,7 +242,7 @@ func splitOf(x *index, packets []uint32) span {
 	packets = head(packets, firstPackets)
 	for i := 1; i < len(packets); i++ {
 		p, q := x.at(packets[i-1]), x.at(packets[i])
-		switch step := q.Time - p.Time; {
+		switch step := int64(q.Time - p.Time); {
 		case direction(p) < direction(q):
 			after = min(after, step) // 0, then 1: the offset is at most the step
 		case direction(p) > direction(q):

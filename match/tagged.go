@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -121,14 +122,14 @@ func (j *join) key(k int) trace.Key      { return j.mark(j.first[k]).Key }
 
 // tagEnd is one end of a message.
 type tagEnd struct {
-	time  int64
+	time  clock.HostTime
 	clock int
 }
 
 // stay is one row's part in a collective.
 type stay struct {
 	clock          int
-	entered, left  int64
+	entered, left  clock.HostTime
 	enters, leaves int // how many marks said so
 }
 

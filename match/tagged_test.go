@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -43,7 +44,7 @@ func TestAKeyOfSeveralSendersIsLeftOutAndSaid(t *testing.T) {
 func TestStaysOfOneKeyAreACollective(t *testing.T) {
 	var w trace.Warnings
 	k := trace.KeyOf("all_reduce", "1")
-	stay := func(entered, left int64) *trace.Marks {
+	stay := func(entered, left clock.HostTime) *trace.Marks {
 		return &trace.Marks{Marks: []trace.Mark{{Time: entered, Key: k, Role: trace.Enters}, {Time: left, Key: k, Role: trace.Leaves}}}
 	}
 	half := &trace.Marks{Marks: []trace.Mark{{Time: 1, Key: k, Role: trace.Enters}}}
@@ -92,7 +93,7 @@ func TestTaggedIsWhatEveryPairOfMarksSays(t *testing.T) {
 			file := TaggedFile{&trace.Marks{Hosts: make([]string, 2)}, []int{rapid.IntRange(-1, 3).Draw(t, "clock"), rapid.IntRange(-1, 3).Draw(t, "clock")}}
 			for range rapid.IntRange(0, 8).Draw(t, "marks") {
 				m := trace.Mark{
-					Time: rapid.Int64Range(0, 9).Draw(t, "time"), Key: trace.Key{byte(rapid.IntRange(0, 4).Draw(t, "key"))},
+					Time: clock.HostTime(rapid.Int64Range(0, 9).Draw(t, "time")), Key: trace.Key{byte(rapid.IntRange(0, 4).Draw(t, "key"))},
 					Host: rapid.IntRange(0, 1).Draw(t, "host"), Role: rapid.SampledFrom([]trace.Role{trace.Sends, trace.Receives}).Draw(t, "role")}
 				file.Marks.Marks = append(file.Marks.Marks, m)
 				if c := file.Clocks[m.Host]; c >= 0 {
@@ -121,7 +122,7 @@ func TestTaggedIsWhatEveryPairOfMarksSays(t *testing.T) {
 				}
 				arrows++
 				if a.clock != b.clock {
-					want = append(want, message{int64(a.clock), int64(b.clock), a.Time, b.Time})
+					want = append(want, message{int64(a.clock), int64(b.clock), int64(a.Time), int64(b.Time)})
 				}
 			}
 		}
@@ -132,7 +133,7 @@ func TestTaggedIsWhatEveryPairOfMarksSays(t *testing.T) {
 				t.Fatalf("channels out of order: %v", r.Channels)
 			}
 			for _, m := range c.Messages {
-				got = append(got, message{int64(c.From), int64(c.To), m.Sent, m.Received})
+				got = append(got, message{int64(c.From), int64(c.To), int64(m.Sent), int64(m.Received)})
 			}
 		}
 		slices.SortFunc(want, func(a, b message) int { return slices.Compare(a[:], b[:]) })

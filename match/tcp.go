@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -17,7 +18,7 @@ const repeatWithin = 10_000_000
 type segment struct {
 	start int64
 	reach int64 // greatest end of all segments up to this one
-	time  int64
+	time  clock.HostTime
 	bytes uint32
 	stamp uint32 // the sender's timestamp option
 }
@@ -27,7 +28,7 @@ func (s *segment) end() int64 { return s.start + int64(s.bytes) }
 // acknowledgement is a packet without bytes: all that it says is in its key.
 type acknowledgement struct {
 	key  uint64
-	time int64
+	time clock.HostTime
 }
 
 // half is one direction of a connection in one capture.
@@ -131,7 +132,9 @@ func (h *half) sort() {
 	}
 }
 
-func within(a, b, distance int64) bool { return a-b <= distance && b-a <= distance }
+func within(a, b clock.HostTime, distance int64) bool {
+	return int64(a-b) <= distance && int64(b-a) <= distance
+}
 
 // roundsBetween returns what must be added to b's unwrapped numbers of one direction so that they mean a's bytes: where
 // a capture began in mid-connection each side has unwrapped from its own first packet, and they may be whole rounds of

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -14,7 +15,7 @@ import (
 type stream struct {
 	*world
 	t         *rapid.T
-	now       int64
+	now       clock.HostTime
 	first     uint32 // sequence number before the first byte
 	ack       uint32
 	stamps    bool // timestamp option
@@ -27,7 +28,7 @@ type stream struct {
 
 type arrival struct {
 	start, end int64
-	time, left int64
+	time, left clock.HostTime
 	stamp      uint32
 }
 
@@ -37,7 +38,7 @@ func (s *stream) stamp() uint32 {
 	if !s.stamps {
 		return 0
 	}
-	return uint32(s.now/1_000_000) + 7
+	return uint32(int64(s.now)/1_000_000) + 7
 }
 
 // send transmits bytes [start, end) in one segment, which the network divides.
@@ -51,11 +52,11 @@ func (s *stream) send(start, end int64) {
 		if rapid.IntRange(0, 99).Draw(s.t, "lost") < s.loss {
 			continue
 		}
-		arrives += rapid.Int64Range(1_000, 40_000).Draw(s.t, "delay")
+		arrives += clock.HostTime(rapid.Int64Range(1_000, 40_000).Draw(s.t, "delay"))
 		s.arrive(arrival{start: at, end: min(at+1448, end), time: arrives, left: s.now, stamp: p.TSVal})
 	}
 	s.flush()
-	s.now = arrives + rapid.Int64Range(1, 3_000_000).Draw(s.t, "pause")
+	s.now = arrives + clock.HostTime(rapid.Int64Range(1, 3_000_000).Draw(s.t, "pause"))
 	if s.captured < 100 {
 		s.now += 1_000_000 // what is sent again within one tick of the timestamps cannot be told from the first
 	}
@@ -131,10 +132,10 @@ func TestTimestampsKeepMessagesRightWhereTheCaptureMissedPackets(t *testing.T) {
 
 func TestSuperSegmentConstrainsEveryRangeItCovers(t *testing.T) {
 	w := newWorld(-3_000_000_000)
-	now := int64(1_000_000_000)
+	now := clock.HostTime(1_000_000_000)
 	w.record(false, protocolTCP, addrA, addrB, trace.Packet{Time: now, Kind: trace.TCP, Seq: math.MaxUint32 - 1000, Ack: 5, Length: 65_160, Flags: trace.ACK})
 	for i := range int64(45) {
-		at := now + 10_000 + i*1_000
+		at := now + 10_000 + clock.HostTime(i*1_000)
 		w.record(true, protocolTCP, addrA, addrB, trace.Packet{Time: at, Kind: trace.TCP, Seq: uint32(math.MaxUint32 - 1000 + i*1448), Ack: 5, Length: 1448, Flags: trace.ACK})
 		w.left[at] = now
 		w.pass(false, protocolTCP, trace.Packet{Time: at + 100, Kind: trace.TCP, Seq: 5, Ack: uint32(i), Flags: trace.ACK}, 9_000)
@@ -154,7 +155,7 @@ func TestByteReceivedTwiceOrSentTwiceMakesNoMessage(t *testing.T) {
 		p.Time = 1_000_000_000
 		w.pass(true, protocolTCP, p, 20_000)
 		for i := range int64(4) { // other traffic, to tell who sends
-			w.pass(i%2 == 0, protocolTCP, trace.Packet{Time: 2_000_000_000 + i*50_000, Kind: trace.TCP, Seq: uint32(i), Ack: 77, Flags: trace.ACK}, 20_000)
+			w.pass(i%2 == 0, protocolTCP, trace.Packet{Time: clock.HostTime(2_000_000_000 + i*50_000), Kind: trace.TCP, Seq: uint32(i), Ack: 77, Flags: trace.ACK}, 20_000)
 		}
 		p.Time = 1_200_000_000
 		if fromSender {
@@ -180,7 +181,7 @@ func TestByteReceivedTwiceOrSentTwiceMakesNoMessage(t *testing.T) {
 func TestConnectionsThatReusePortsAreToldApart(t *testing.T) {
 	w := newWorld(40_000_000_000)
 	for life := range int64(3) {
-		now := 1_000_000_000 + life*60_000_000_000
+		now := clock.HostTime(1_000_000_000 + life*60_000_000_000)
 		isn := uint32(1000 + life*7)
 		w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: isn, Flags: trace.SYN}, 30_000)
 		w.pass(false, protocolTCP, trace.Packet{Time: now + 40_000, Kind: trace.TCP, Seq: 9, Ack: isn + 1, Flags: trace.SYN | trace.ACK}, 30_000)
@@ -197,14 +198,14 @@ func TestConnectionsThatReusePortsAreToldApart(t *testing.T) {
 
 func TestCapturesThatBeganRoundsOfSequenceNumbersApartMeanTheSameBytes(t *testing.T) {
 	w := newWorld(1_000_000)
-	now, at := int64(1_000_000_000), int64(0)
+	now, at := clock.HostTime(1_000_000_000), int64(0)
 	for i := range 400 {
-		p := trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(at), Ack: 5, TSVal: uint32(now / 1_000_000), Length: 30_000_000, Flags: trace.ACK}
+		p := trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(at), Ack: 5, TSVal: uint32(int64(now) / 1_000_000), Length: 30_000_000, Flags: trace.ACK}
 		if i < 200 { // b began to capture late, more than 2^32 bytes after a
 			w.record(false, protocolTCP, addrA, addrB, p)
 		} else {
 			w.pass(true, protocolTCP, p, 20_000)
-			w.pass(false, protocolTCP, trace.Packet{Time: now + 30_000, Kind: trace.TCP, Seq: 5, Ack: uint32(at), TSVal: uint32(now / 1_000_000), Flags: trace.ACK}, 20_000)
+			w.pass(false, protocolTCP, trace.Packet{Time: now + 30_000, Kind: trace.TCP, Seq: 5, Ack: uint32(at), TSVal: uint32(int64(now) / 1_000_000), Flags: trace.ACK}, 20_000)
 		}
 		at += 30_000_000
 		now += 2_000_000

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -115,9 +116,9 @@ func twoClocks(x *index, roles *roles) bool {
 			}
 			if last != nil && lastSent != sent {
 				if lastSent {
-					after = min(after, p.Time-last.Time)
+					after = min(after, int64(p.Time-last.Time))
 				} else {
-					before = min(before, p.Time-last.Time)
+					before = min(before, int64(p.Time-last.Time))
 				}
 			}
 			last, lastSent = p, sent
@@ -182,7 +183,7 @@ func turnarounds(x *index, roles *roles) (back, there []trace.Message) {
 func acknowledged(to []trace.Message, x *index, c *connection, roles *roles) []trace.Message {
 	type sending struct {
 		end  int64
-		time int64
+		time clock.HostTime
 	}
 	var waiting []sending
 	var numbers, acks unwrap

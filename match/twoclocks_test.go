@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -12,14 +13,14 @@ import (
 // that is ahead. The captures stand in the order of their capture, whatever the stamps say.
 func talk(w *world, ahead int64, flags bool) {
 	type event struct {
-		at       int64
+		at       clock.HostTime
 		atB      bool
 		question bool
 		n        int64
 	}
 	var events []event
 	for n := range int64(3000) {
-		at := 1_000_000_000 + n*31_000
+		at := clock.HostTime(1_000_000_000 + n*31_000)
 		events = append(events, event{at, false, true, n}, event{at + 50_000, true, true, n},
 			event{at + 70_000, true, false, n}, event{at + 120_000, false, false, n})
 	}
@@ -35,7 +36,7 @@ func talk(w *world, ahead int64, flags bool) {
 		}
 		if !e.atB {
 			if !e.question {
-				p.Time += ahead
+				p.Time += clock.HostTime(ahead)
 			}
 			if flags {
 				p.From = trace.Received
@@ -78,7 +79,7 @@ func TestStampsOfTwoClocksInOneCaptureAreFound(t *testing.T) {
 				for _, m := range ch.Messages {
 					sent, received := trueTime(r.Clocks[ch.From].Name, m.Sent, c.ahead, w), trueTime(r.Clocks[ch.To].Name, m.Received, c.ahead, w)
 					if c.want && sent > received {
-						t.Fatalf("%s to %s: received %d ns before it was sent", r.Clocks[ch.From].Name, r.Clocks[ch.To].Name, sent-received)
+						t.Fatalf("%s to %s: received %d ns before it was sent", r.Clocks[ch.From].Name, r.Clocks[ch.To].Name, int64(sent-received))
 					}
 				}
 			}
@@ -96,12 +97,12 @@ func TestStampsOfTwoClocksInOneCaptureAreFound(t *testing.T) {
 	}
 }
 
-func trueTime(clock string, stamp, ahead int64, w *world) int64 {
-	switch clock {
+func trueTime(name string, stamp clock.HostTime, ahead int64, w *world) clock.HostTime {
+	switch name {
 	case "a/rx":
-		return stamp - ahead
+		return stamp - clock.HostTime(ahead)
 	case "b":
-		return stamp - w.offset
+		return stamp - clock.HostTime(w.offset)
 	}
 	return stamp
 }

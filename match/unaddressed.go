@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -47,7 +48,7 @@ const (
 // and of those it received, and their keys at each level in ascending order, each once.
 type packetKeys struct {
 	*index
-	times [2][]int64
+	times [2][]clock.HostTime
 	keys  [2][levels][]packetKey
 }
 
@@ -138,7 +139,7 @@ func levelKey(p *trace.Packet, level int) uint64 {
 
 // uniqueKeys sorts the keys of packets that went one way at the given times, and leaves of each key the first packet,
 // which then stands for several or for itself alone.
-func uniqueKeys(keys []packetKey, times []int64, way int) []packetKey {
+func uniqueKeys(keys []packetKey, times []clock.HostTime, way int) []packetKey {
 	slices.SortFunc(keys, func(k, l packetKey) int { return cmp.Or(cmp.Compare(k.key, l.key), cmp.Compare(k.event, l.event)) })
 	to := 0
 	for i := range keys {
@@ -212,7 +213,7 @@ func matchKeys(from, to *packetKeys) *keyJoin {
 
 // keyJoin is what became of the packets that one capture sent and another received, by their index there.
 type keyJoin struct {
-	sent, received []int64
+	sent, received []clock.HostTime
 	link           *link
 	used           []bool
 	state          []uint8

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -44,7 +45,7 @@ func drawUnaddressed(t *rapid.T, label string) []trace.Packet {
 		now += rapid.SampledFrom([]int64{1, repeatWithin, repeatWithin + 1, 1_000_000_000}).Draw(t, "pause")
 		seq += rapid.SampledFrom([]uint32{0, 0, 1}).Draw(t, "seq")
 		packets = append(packets, trace.Packet{
-			Time: now, Seq: seq, Ack: rapid.Uint32Range(0, 2).Draw(t, "ack"),
+			Time: clock.HostTime(now), Seq: seq, Ack: rapid.Uint32Range(0, 2).Draw(t, "ack"),
 			Flags:  rapid.SampledFrom([]uint8{trace.ACK, trace.ACK | trace.PSH, trace.SYN | trace.ACK}).Draw(t, "flags"),
 			Digest: rapid.Uint32Range(1, 2).Draw(t, "window")<<16 | rapid.Uint32Range(1, 3).Draw(t, "checksum"),
 			From:   rapid.SampledFrom([]trace.Direction{trace.Sent, trace.Received}).Draw(t, "from"),
@@ -138,7 +139,7 @@ func (w *unaddressedWire) send(start, end uint32) {
 		flags |= trace.PSH
 	}
 	w.now += rapid.Int64Range(1, 30_000_000).Draw(w.t, "pause")
-	p := trace.Packet{Time: w.now, Seq: w.first + start, Ack: w.ack, Flags: flags, Digest: 500<<16 | uint32(uint16(end-start)), TSVal: 1, From: trace.Sent}
+	p := trace.Packet{Time: clock.HostTime(w.now), Seq: w.first + start, Ack: w.ack, Flags: flags, Digest: 500<<16 | uint32(uint16(end-start)), TSVal: 1, From: trace.Sent}
 	if w.full {
 		p.Digest = 500<<16 | uint32(mix(uint64(w.now/1_000_000), uint64(start))&0xffff)
 	}
@@ -152,7 +153,7 @@ func (w *unaddressedWire) send(start, end uint32) {
 		if rapid.IntRange(0, 3).Draw(w.t, "lost") > 0 {
 			arrives += rapid.Int64Range(1000, 40_000).Draw(w.t, "delay")
 			q := p
-			q.Time, q.Seq, q.From = arrives, w.first+at, trace.Received
+			q.Time, q.Seq, q.From = clock.HostTime(arrives), w.first+at, trace.Received
 			if next < end {
 				q.Flags &^= trace.PSH
 			}
@@ -197,7 +198,7 @@ func TestNoMessageIsWrongWithoutAddressesEither(t *testing.T) {
 		found, _ := unaddressedMessages(t, unaddressedCapture("a", w.sent), unaddressedCapture("b", w.came))
 		matched += len(found)
 		for _, m := range found {
-			if left := w.left[m.Received-ahead]; m.Sent > left {
+			if left := w.left[int64(m.Received-ahead)]; m.Sent > clock.HostTime(left) {
 				t.Fatalf("received at %d, which left at %d, matched with what was sent at %d", m.Received-ahead, left, m.Sent)
 			}
 		}
@@ -210,7 +211,7 @@ func TestNoMessageIsWrongWithoutAddressesEither(t *testing.T) {
 // What is sent again may reach over the last segment, of which a part sent again once more then has the numbers.
 func TestWhatBeginsAtTheLastSegmentBehindWhatWasSentAgainIsNotUsed(t *testing.T) {
 	sent := func(at int64, seq, ack uint32) trace.Packet {
-		return trace.Packet{Time: at, Seq: seq, Ack: ack, Flags: trace.ACK | trace.PSH, Digest: 5<<16 | 7, TSVal: 3, From: trace.Sent}
+		return trace.Packet{Time: clock.HostTime(at), Seq: seq, Ack: ack, Flags: trace.ACK | trace.PSH, Digest: 5<<16 | 7, TSVal: 3, From: trace.Sent}
 	}
 	a := []trace.Packet{sent(1, 1, 77), sent(2, 4001, 77), sent(6, 1, 177), sent(1007, 4001, 177), sent(2000, 5001, 177)}
 	b := []trace.Packet{sent(1006, 4001, 177), sent(2500, 5001, 177)} // the end of the third, and what is new
@@ -227,12 +228,12 @@ func TestConversationWithoutAddressesIsMatchedBothWaysAndHostsHaveMet(t *testing
 	var a, b []trace.Packet
 	for i := range int64(50) {
 		now := 1_000_000 * i
-		request := trace.Packet{Time: now, Seq: uint32(100 * i), Ack: uint32(1 + 300*i), Flags: trace.ACK | trace.PSH, Digest: 5<<16 | 7, TSVal: 3, From: trace.Sent}
-		reply := trace.Packet{Time: now + 300_000, Seq: uint32(1 + 300*i), Ack: uint32(100 + 100*i), Flags: trace.ACK | trace.PSH, Digest: 6<<16 | 9, TSVal: 4, From: trace.Sent}
+		request := trace.Packet{Time: clock.HostTime(now), Seq: uint32(100 * i), Ack: uint32(1 + 300*i), Flags: trace.ACK | trace.PSH, Digest: 5<<16 | 7, TSVal: 3, From: trace.Sent}
+		reply := trace.Packet{Time: clock.HostTime(now + 300_000), Seq: uint32(1 + 300*i), Ack: uint32(100 + 100*i), Flags: trace.ACK | trace.PSH, Digest: 6<<16 | 9, TSVal: 4, From: trace.Sent}
 		a, b = append(a, request), append(b, request)
-		b[len(b)-1].Time, b[len(b)-1].From, b[len(b)-1].Digest = now+100_000, trace.Received, 5<<16|1234
+		b[len(b)-1].Time, b[len(b)-1].From, b[len(b)-1].Digest = clock.HostTime(now+100_000), trace.Received, 5<<16|1234
 		a, b = append(a, reply), append(b, reply)
-		a[len(a)-1].Time, a[len(a)-1].From = now+400_000, trace.Received
+		a[len(a)-1].Time, a[len(a)-1].From = clock.HostTime(now+400_000), trace.Received
 	}
 	ab, r := unaddressedMessages(t, unaddressedCapture("a", a), unaddressedCapture("b", b))
 	if len(ab) != 50 || r.Tally.Messages != 100 || r.Tally.Ambiguous != 0 || len(r.Clocks) != 2 {

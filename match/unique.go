@@ -3,6 +3,7 @@ package match
 import (
 	"math/bits"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -15,8 +16,8 @@ type table struct {
 
 type slot struct {
 	key           uint64
-	time          [2]int64 // first rttVote at each end
-	count         [2]uint8 // occurrences further apart than repeatWithin; 2 stands for more
+	time          [2]clock.HostTime // first rttVote at each end
+	count         [2]uint8          // occurrences further apart than repeatWithin; 2 stands for more
 	used, settled bool
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -14,9 +15,9 @@ import (
 // but for orientation, and b's offset takes care of that.
 type world struct {
 	a, b    *trace.Capture
-	offset  int64           // of b's clock
-	flows   [2]map[flow]int // by capture
-	left    map[int64]int64 // when what was received at an instant (b's or a's stamp) had left
+	offset  int64                             // of b's clock
+	flows   [2]map[flow]int                   // by capture
+	left    map[clock.HostTime]clock.HostTime // when what was received at an instant (b's or a's stamp) had left
 	natural func(e trace.Endpoint, atB bool) trace.Endpoint
 }
 
@@ -28,7 +29,7 @@ type flow struct {
 func newWorld(offset int64) *world {
 	return &world{
 		a: &trace.Capture{Host: "a", File: "a.pcap", Granularity: 1}, b: &trace.Capture{Host: "b", File: "b.pcap", Granularity: 1},
-		offset: offset, flows: [2]map[flow]int{{}, {}}, left: make(map[int64]int64),
+		offset: offset, flows: [2]map[flow]int{{}, {}}, left: make(map[clock.HostTime]clock.HostTime),
 		natural: func(e trace.Endpoint, _ bool) trace.Endpoint { return e },
 	}
 }
@@ -43,7 +44,7 @@ func (w *world) record(atB bool, protocol uint8, from, to trace.Endpoint, p trac
 	c, side := w.a, 0
 	if atB {
 		c, side = w.b, 1
-		p.Time += w.offset
+		p.Time += clock.HostTime(w.offset)
 	}
 	from, to = w.natural(from, atB), w.natural(to, atB)
 	key, dir := flow{from, to, protocol}, uint32(0)
@@ -98,26 +99,26 @@ func (w *world) match(t testing.TB, o Options) (ab, ba []trace.Message, r *Resul
 // check demands that every message's send is no later than what it claims to have delivered really left.
 func (w *world) check(t interface{ Fatalf(string, ...any) }, ab, ba []trace.Message) {
 	for _, m := range ab {
-		if left, ok := w.left[m.Received-w.offset]; !ok || m.Sent > left {
-			t.Fatalf("a to b: sent at %d, received at %d, but what was received left at %d", m.Sent, m.Received-w.offset, left)
+		if left, ok := w.left[m.Received-clock.HostTime(w.offset)]; !ok || m.Sent > left {
+			t.Fatalf("a to b: sent at %d, received at %d, but what was received left at %d", m.Sent, m.Received-clock.HostTime(w.offset), left)
 		}
 	}
 	for _, m := range ba {
-		if left, ok := w.left[-m.Received]; !ok || m.Sent-w.offset > left {
-			t.Fatalf("b to a: sent at %d, received at %d, but what was received left at %d", m.Sent-w.offset, m.Received, left)
+		if left, ok := w.left[-m.Received]; !ok || m.Sent-clock.HostTime(w.offset) > left {
+			t.Fatalf("b to a: sent at %d, received at %d, but what was received left at %d", m.Sent-clock.HostTime(w.offset), m.Received, left)
 		}
 	}
 }
 
 // pass sends a packet that nothing changes on its way and returns when it arrives.
-func (w *world) pass(fromA bool, protocol uint8, p trace.Packet, delay int64) int64 {
+func (w *world) pass(fromA bool, protocol uint8, p trace.Packet, delay int64) clock.HostTime {
 	from, to := addrA, addrB
 	if !fromA {
 		from, to = addrB, addrA
 	}
 	sent := p.Time
 	w.record(!fromA, protocol, from, to, p)
-	p.Time += delay
+	p.Time += clock.HostTime(delay)
 	w.record(fromA, protocol, from, to, p)
 	if fromA {
 		w.left[p.Time] = sent

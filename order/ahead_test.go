@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -36,7 +37,7 @@ func (g *growing) Next(e *trace.Event) error {
 			g.streams[i].Name += "'"
 		}
 	}
-	*e = trace.Event{Time: int64(g.n), Stream: g.n, Class: g.n}
+	*e = trace.Event{Time: clock.HostTime(g.n), Stream: g.n, Class: g.n}
 	g.n++
 	return nil
 }

@@ -9,7 +9,10 @@ import (
 // push corrects forward and returns the instants in the order in which they were visited. Corrections fall along a line
 // from the latest push; it is kept by its beginning, since what is rounded from one instant to the next would add up.
 func (g *causality) push(r rates) (sequence []int32) {
-	type line struct{ shift, at int64 }
+	type line struct {
+		shift int64
+		at    clock.TimelineTime
+	}
 	last := make([]line, len(g.base)-1)
 	sequence = make([]int32, 0, len(g.host))
 	g.walk(func(c int, i int32) {
@@ -34,8 +37,10 @@ func (g *causality) push(r rates) (sequence []int32) {
 // nearest; it begins no lower than the one that it follows and is no flatter.
 func (g *causality) pull(r rates, sequence []int32) {
 	type line struct {
-		on               bool
-		shift, at, slope int64
+		on    bool
+		shift int64
+		at    clock.TimelineTime
+		slope int64
 	}
 	lines := make([]line, len(g.base)-1)
 	c := 0
@@ -90,7 +95,7 @@ func (g *causality) room(i int32) int64 {
 	room := int64(math.MaxInt64)
 	for _, m := range g.out.of(i) {
 		if e := &g.messages[m]; !e.cut {
-			room = min(room, clock.Sub(clock.Sub(g.at(e.to), g.least[e.channel]), g.time[i]))
+			room = min(room, clock.Sub(clock.Add(g.at(e.to), -g.least[e.channel]), g.time[i]))
 		}
 	}
 	return room
@@ -102,8 +107,8 @@ func (g *causality) account(curves []clock.Curve, r *Repairs) {
 	for c, curve := range curves {
 		u := clock.NewCursor(curve)
 		for i := g.base[c]; i < g.base[c+1]; i++ {
-			final[i] = u.At(g.host[i])
-			by := clock.Sub(final[i], g.time[i])
+			final[i] = int64(u.At(g.host[i]))
+			by := clock.Sub(clock.TimelineTime(final[i]), g.time[i])
 			r.Largest[c] = max(r.Largest[c], by, clock.Sub(0, by))
 		}
 	}

@@ -13,11 +13,11 @@ import (
 // instant to another. Equal stamps of one clock are one instant, since a curve cannot take them apart. The knots of the
 // estimates are instants too, without messages, so that an estimate is straight between any two.
 type causality struct {
-	base  []int32 // the first instant of each clock, and the end of the last
-	host  []int64 // stamps, in ns of their clock
-	time  []int64 // where the estimate puts them
-	shift []int64 // the correction, to be added
-	rise  []int64 // pushing: by how much an instant was pushed itself; pulling: how steeply the correction climbs to it
+	base  []int32              // the first instant of each clock, and the end of the last
+	host  []clock.HostTime     // stamps, in ns of their clock
+	time  []clock.TimelineTime // where the estimate puts them
+	shift []int64              // the correction, to be added
+	rise  []int64              // pushing: by how much an instant was pushed itself; pulling: how steeply the correction climbs to it
 
 	channels []trace.Channel
 	least    []int64 // by channel
@@ -34,7 +34,7 @@ type edge struct {
 
 func newCausality(p *trace.Problem, curves []clock.Curve, least []int64) (*causality, error) {
 	g := &causality{channels: p.Channels, least: least, base: make([]int32, len(curves)+1)}
-	stamps := make([][]int64, len(curves))
+	stamps := make([][]clock.HostTime, len(curves))
 	ends := make([]int, len(curves))
 	count, knots := 0, 0
 	for _, c := range p.Channels {
@@ -45,7 +45,7 @@ func newCausality(p *trace.Problem, curves []clock.Curve, least []int64) (*causa
 	}
 	for i, c := range curves {
 		knots += len(c)
-		stamps[i] = make([]int64, 0, ends[i]+len(c))
+		stamps[i] = make([]clock.HostTime, 0, ends[i]+len(c))
 		for _, k := range c {
 			stamps[i] = append(stamps[i], k.X)
 		}
@@ -59,14 +59,14 @@ func newCausality(p *trace.Problem, curves []clock.Curve, least []int64) (*causa
 			stamps[c.To] = append(stamps[c.To], m.Received)
 		}
 	}
-	g.host = make([]int64, 0, 2*count+knots)
+	g.host = make([]clock.HostTime, 0, 2*count+knots)
 	for i, s := range stamps {
 		slices.Sort(s)
 		g.host = append(g.host, slices.Compact(s)...)
 		g.base[i+1] = int32(len(g.host))
 		stamps[i] = nil
 	}
-	g.time = make([]int64, len(g.host))
+	g.time = make([]clock.TimelineTime, len(g.host))
 	for i, c := range curves {
 		u := clock.NewCursor(c)
 		for j := g.base[i]; j < g.base[i+1]; j++ {
@@ -86,16 +86,18 @@ func newCausality(p *trace.Problem, curves []clock.Curve, least []int64) (*causa
 }
 
 // instant returns the number of a stamp that is known to be there.
-func (g *causality) instant(c int, stamp int64) int32 {
+func (g *causality) instant(c int, stamp clock.HostTime) int32 {
 	i, _ := slices.BinarySearch(g.host[g.base[c]:g.base[c+1]], stamp)
 	return g.base[c] + int32(i)
 }
 
 // at returns where an instant lies on the timeline, as far as it is known.
-func (g *causality) at(i int32) int64 { return clock.Add(g.time[i], g.shift[i]) }
+func (g *causality) at(i int32) clock.TimelineTime { return clock.Add(g.time[i], g.shift[i]) }
 
 // arrival returns the earliest instant at which a message can arrive.
-func (g *causality) arrival(e *edge) int64 { return clock.Add(g.at(e.from), g.least[e.channel]) }
+func (g *causality) arrival(e *edge) clock.TimelineTime {
+	return clock.Add(g.at(e.from), g.least[e.channel])
+}
 
 // adjacency lists the messages of each instant.
 type adjacency struct {

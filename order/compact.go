@@ -18,8 +18,9 @@ const (
 
 // point is a place that a curve must pass, to within what the messages there leave.
 type point struct {
-	host, time int64
-	down, up   int64
+	host     clock.HostTime
+	time     clock.TimelineTime
+	down, up int64
 }
 
 // curve returns the corrected curve of a clock. Where the estimate between two of its knots was not corrected it stays
@@ -108,13 +109,13 @@ func (g *causality) gap(points []point, i int32, u *clock.Cursor, r rates) []poi
 		down = clock.Add(start, clock.MulDiv(a, million, r.loss, clock.Up))
 	}
 	if b > 0 {
-		up = clock.Sub(end, clock.MulDiv(b, r.window, g.rise[i+1], clock.Up))
+		up = clock.TimelineTime(clock.Sub(end, clock.TimelineTime(clock.MulDiv(b, r.window, g.rise[i+1], clock.Up))))
 	}
 	if down >= up {
 		return points
 	}
 	run := clock.Sub(g.host[i+1], g.host[i])
-	at := func(t int64, round clock.Rounding) int64 {
+	at := func(t clock.TimelineTime, round clock.Rounding) clock.HostTime {
 		return clock.Add(g.host[i], clock.MulDiv(clock.Sub(t, start), run, clock.Sub(end, start), round))
 	}
 	downAt, upAt := at(down, clock.Up), at(up, clock.Down)
@@ -131,17 +132,17 @@ func (g *causality) gap(points []point, i int32, u *clock.Cursor, r rates) []poi
 }
 
 // free is a point at which no message is.
-func free(host, time int64) point { return point{host, time, slack, slack} }
+func free(host clock.HostTime, time clock.TimelineTime) point { return point{host, time, slack, slack} }
 
 // lead adds what comes before the first instant of a clock.
 func (g *causality) lead(points []point, i int32, mid clock.Curve, r rates) []point {
 	first := g.host[i]
 	from := first
 	if g.shift[i] > 0 && g.rise[i] > 0 {
-		from = clock.Sub(first, along(mid[0], mid[min(1, len(mid)-1)], clock.MulDiv(g.shift[i], r.window, g.rise[i], clock.Up)))
+		from = clock.HostTime(clock.Sub(first, clock.HostTime(along(mid[0], mid[min(1, len(mid)-1)], clock.MulDiv(g.shift[i], r.window, g.rise[i], clock.Up)))))
 	}
 	from = max(from, min(first, -clock.Limit)) // a push of centuries must not leave the instants that there are
-	far := clock.Sub(from, beyond)
+	far := clock.Add(from, -beyond)
 	points = append(points, free(far, min(mid.At(far, clock.Nearest), g.at(i))))
 	if far < from && from < first {
 		points = append(points, free(from, min(mid.At(from, clock.Nearest), g.at(i))))
@@ -202,7 +203,7 @@ func simplify(out clock.Curve, points []point) clock.Curve {
 			out = append(out, knot)
 			open = true
 		}
-		bottom, top := slopeOf(knot, p.host, clock.Sub(p.time, p.down)), slopeOf(knot, p.host, clock.Add(p.time, p.up))
+		bottom, top := slopeOf(knot, p.host, clock.Add(p.time, -p.down)), slopeOf(knot, p.host, clock.Add(p.time, p.up))
 		if open || lowest.below(bottom) {
 			lowest = bottom
 		}
@@ -221,7 +222,7 @@ func simplify(out clock.Curve, points []point) clock.Curve {
 // ratio is a slope, exact; its run is above 0.
 type ratio struct{ rise, run int64 }
 
-func slopeOf(k clock.Knot, host, time int64) ratio {
+func slopeOf(k clock.Knot, host clock.HostTime, time clock.TimelineTime) ratio {
 	return ratio{clock.Sub(time, k.Y), clock.Sub(host, k.X)}
 }
 

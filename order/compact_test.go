@@ -24,10 +24,10 @@ func TestSlopesAreComparedExactly(t *testing.T) {
 func TestASimplifiedCurvePassesEveryPointAsCloselyAsItDemands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var points []point
-		host, time := rapid.Int64Range(-50, 50).Draw(t, "host"), int64(0)
+		host, time := clock.HostTime(rapid.Int64Range(-50, 50).Draw(t, "host")), clock.TimelineTime(0)
 		for range rapid.IntRange(1, 30).Draw(t, "points") {
-			host += rapid.Int64Range(1, 5).Draw(t, "run")
-			time += rapid.Int64Range(0, 5).Draw(t, "rise")
+			host += clock.HostTime(rapid.Int64Range(1, 5).Draw(t, "run"))
+			time += clock.TimelineTime(rapid.Int64Range(0, 5).Draw(t, "rise"))
 			points = append(points, point{host, time, rapid.Int64Range(0, 2).Draw(t, "down"), rapid.Int64Range(0, 2).Draw(t, "up")})
 		}
 		c := simplify(nil, points)
@@ -39,7 +39,7 @@ func TestASimplifiedCurvePassesEveryPointAsCloselyAsItDemands(t *testing.T) {
 			t.Fatalf("%v from %v", c, points)
 		}
 		for _, p := range points {
-			if got := c.At(p.host, clock.Nearest); got < p.time-p.down || got > p.time+p.up {
+			if got := c.At(p.host, clock.Nearest); got < p.time-clock.TimelineTime(p.down) || got > p.time+clock.TimelineTime(p.up) {
 				t.Fatalf("at %d: %d, wanted %d-%d to +%d", p.host, got, p.time, p.down, p.up)
 			}
 		}
@@ -49,7 +49,7 @@ func TestASimplifiedCurvePassesEveryPointAsCloselyAsItDemands(t *testing.T) {
 func TestALineNeedsTwoKnots(t *testing.T) {
 	var points []point
 	for i := range int64(100_000) {
-		points = append(points, free(i*997, i*997+i*i%2+i*997/1_000_000)) // a ppm, and stamps off by one
+		points = append(points, free(clock.HostTime(i*997), clock.TimelineTime(i*997+i*i%2)+clock.TimelineTime(i*997/1_000_000))) // a ppm, and stamps off by one
 	}
 	if c := simplify(nil, points); len(c) != 2 {
 		t.Errorf("%d knots", len(c))

@@ -139,7 +139,7 @@ func checkProblem(p *trace.Problem, maps []clock.Map) error {
 	return nil
 }
 
-func within(t int64) bool { return t >= -clock.Limit && t <= clock.Limit }
+func within[T clock.Time](t T) bool { return t >= -clock.Limit && t <= clock.Limit }
 
 // inverted counts the messages of a channel that take less than they can.
 func inverted(c *trace.Channel, curves []clock.Curve, least int64) (count int64) {

@@ -16,23 +16,23 @@ import (
 // up, and estimates that know little of it. No two stamps of a clock are equal, so that nothing contradicts.
 func execution(t *rapid.T) (*trace.Problem, []clock.Map) {
 	n := rapid.IntRange(2, 5).Draw(t, "clocks")
-	origin := rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000}).Draw(t, "origin")
+	origin := clock.HostTime(rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000}).Draw(t, "origin"))
 	p := &trace.Problem{Clocks: make([]trace.Clock, n)}
 	maps := make([]clock.Map, n)
-	now := make([]int64, n)
+	now := make([]clock.HostTime, n)
 	for i := range n {
-		c := clock.Curve{{X: origin, Y: origin + rapid.Int64Range(-500, 500).Draw(t, "offset")}}
+		c := clock.Curve{{X: origin, Y: clock.TimelineTime(origin) + clock.TimelineTime(rapid.Int64Range(-500, 500).Draw(t, "offset"))}}
 		for range rapid.IntRange(0, 4).Draw(t, "knots") {
 			last := c[len(c)-1]
 			run := rapid.Int64Range(1, 2000).Draw(t, "run")
-			c = append(c, clock.Knot{X: last.X + run, Y: last.Y + rapid.Int64Range(run/2, 2*run).Draw(t, "rise")})
+			c = append(c, clock.Knot{X: last.X + clock.HostTime(run), Y: last.Y + clock.TimelineTime(rapid.Int64Range(run/2, 2*run).Draw(t, "rise"))})
 		}
 		maps[i].Mid = c
-		now[i] = origin + rapid.Int64Range(-100, 100).Draw(t, "begin")
+		now[i] = origin + clock.HostTime(rapid.Int64Range(-100, 100).Draw(t, "begin"))
 	}
 	type flying struct {
 		from, to int
-		sent     int64
+		sent     clock.HostTime
 	}
 	var inFlight []flying
 	channels := make(map[[2]int]int)
@@ -42,7 +42,7 @@ func execution(t *rapid.T) (*trace.Problem, []clock.Map) {
 			k := rapid.IntRange(0, len(inFlight)-1).Draw(t, "which")
 			m := inFlight[k]
 			inFlight = append(inFlight[:k], inFlight[k+1:]...)
-			now[m.to] += rapid.Int64Range(1, step).Draw(t, "pass")
+			now[m.to] += clock.HostTime(rapid.Int64Range(1, step).Draw(t, "pass"))
 			key := [2]int{m.from, m.to}
 			if _, ok := channels[key]; !ok {
 				channels[key] = len(p.Channels)
@@ -53,7 +53,7 @@ func execution(t *rapid.T) (*trace.Problem, []clock.Map) {
 			continue
 		}
 		from := rapid.IntRange(0, n-1).Draw(t, "from")
-		now[from] += rapid.Int64Range(1, step).Draw(t, "pass")
+		now[from] += clock.HostTime(rapid.Int64Range(1, step).Draw(t, "pass"))
 		inFlight = append(inFlight, flying{from, (from + rapid.IntRange(1, n-1).Draw(t, "to")) % n, now[from]})
 	}
 	return p, maps
@@ -168,14 +168,14 @@ func TestContradictionsAreCountedAndTheRestIsRepaired(t *testing.T) {
 		p := &trace.Problem{Clocks: make([]trace.Clock, n)}
 		maps := make([]clock.Map, n)
 		for i := range maps {
-			maps[i].Mid = clock.Curve{{X: 0, Y: rapid.Int64Range(-20, 20).Draw(t, "offset")}}
+			maps[i].Mid = clock.Curve{{X: 0, Y: clock.TimelineTime(rapid.Int64Range(-20, 20).Draw(t, "offset"))}}
 		}
 		widest := rapid.SampledFrom([]int64{30, clock.Limit / 8, clock.Limit}).Draw(t, "widest")
 		stamp := rapid.OneOf(rapid.Int64Range(0, 30), rapid.Int64Range(-widest, widest))
 		for range rapid.IntRange(0, 5).Draw(t, "channels") {
 			c := trace.Channel{From: rapid.IntRange(0, n-1).Draw(t, "from"), To: rapid.IntRange(0, n-1).Draw(t, "to")}
 			for range rapid.IntRange(1, 6).Draw(t, "messages") {
-				c.Messages = append(c.Messages, trace.Message{Sent: stamp.Draw(t, "sent"), Received: stamp.Draw(t, "received")})
+				c.Messages = append(c.Messages, trace.Message{Sent: clock.HostTime(stamp.Draw(t, "sent")), Received: clock.HostTime(stamp.Draw(t, "received"))})
 			}
 			p.Channels = append(p.Channels, c)
 		}
@@ -222,7 +222,7 @@ func TestContradictionsAreCountedAndTheRestIsRepaired(t *testing.T) {
 func chatter(n int) (*trace.Problem, []clock.Map) {
 	p := &trace.Problem{Clocks: make([]trace.Clock, 2), Channels: []trace.Channel{{From: 0, To: 1}, {From: 1, To: 0}}}
 	for i := range n {
-		at := int64(i) * 10_000
+		at := clock.HostTime(int64(i) * 10_000)
 		p.Channels[0].Messages = append(p.Channels[0].Messages, trace.Message{Sent: at, Received: at + 2000})
 		p.Channels[1].Messages = append(p.Channels[1].Messages, trace.Message{Sent: at + 5000, Received: at + 7000})
 	}
@@ -243,17 +243,17 @@ func TestAPushIsMetAndFadesGently(t *testing.T) {
 		t.Errorf("%d knots: %v", len(c), c)
 	}
 	at := middle.Received
-	for _, x := range []struct{ host, want int64 }{
+	for _, x := range []struct{ host, want clock.HostTime }{
 		{at, at + 1500}, {at - 75_000, at - 74_250}, {at + 75_000, at + 75_750}, {at - 151_000, at - 151_000}, {at + 151_000, at + 151_000}, {0, 0}, {-1e12, -1e12}, {1e15, 1e15},
 	} {
-		if got := c.At(x.host, clock.Nearest); got < x.want-slack || got > x.want+slack {
-			t.Errorf("at %d: %d, want %d", x.host-at, got-at, x.want-at)
+		if got := clock.HostTime(c.At(x.host, clock.Nearest)); got < x.want-slack || got > x.want+slack {
+			t.Errorf("at %d: %d, want %d", int64(x.host-at), int64(got-at), int64(x.want-at))
 		}
 	}
 	// No interval became longer or shorter by more than 1%.
 	for h := at - 400_000; h < at+400_000; h += 5000 {
-		if d := c.At(h+5000, clock.Nearest) - c.At(h, clock.Nearest); d < 4950-2*slack || d > 5050+2*slack {
-			t.Errorf("5000 ns at %d became %d", h-at, d)
+		if d := int64(c.At(h+5000, clock.Nearest) - c.At(h, clock.Nearest)); d < 4950-2*slack || d > 5050+2*slack {
+			t.Errorf("5000 ns at %d became %d", int64(h-at), d)
 		}
 	}
 }
@@ -268,7 +268,7 @@ func TestTheWindowIsWhereTheClockRunsAhead(t *testing.T) {
 	}
 	at := middle.Received
 	for _, x := range []struct{ before, want int64 }{{-1e9, 1500}, {-1e6, 1500}, {0, 1500}, {500_000, 750}, {1_000_000, 0}, {1_100_000, 0}} {
-		if got := curves[1].At(at-x.before, clock.Nearest) - (at - x.before); got < x.want-slack || got > x.want+slack {
+		if got := int64(curves[1].At(at-clock.HostTime(x.before), clock.Nearest)) - int64(at-clock.HostTime(x.before)); got < x.want-slack || got > x.want+slack {
 			t.Errorf("%d before the push corrected by %d, want %d", x.before, got, x.want)
 		}
 	}
@@ -335,7 +335,7 @@ func BenchmarkControlled(b *testing.B) {
 			for i := range p.Channels[0].Messages {
 				if every > 0 && i%every == 0 {
 					m := &p.Channels[0].Messages[i]
-					m.Sent = m.Received + rng.Int64N(2000)
+					m.Sent = m.Received + clock.HostTime(rng.Int64N(2000))
 				}
 			}
 			var knots int

@@ -57,7 +57,7 @@ func Events(ctx context.Context, sources []EventSource, legend *trace.Schema, em
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		settle(heap, i)
 	}
-	last := int64(math.MinInt64)
+	last := clock.TimelineTime(math.MinInt64)
 	for n := 1; len(heap) > 0; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return stats, ctx.Err()
@@ -133,7 +133,7 @@ type lane struct {
 	waiting        []*held // in order; those before from were emitted
 	from           int
 	spare          []*held
-	latest         int64 // stamp read so far
+	latest         clock.HostTime // stamp read so far
 	ended          bool
 }
 
@@ -182,7 +182,7 @@ func (l *lane) advance() (bool, error) {
 	for {
 		if n := len(l.waiting) - l.from; n > 0 {
 			first := l.waiting[l.from]
-			if l.ended || n >= mostHeld || first.record.Event.Time <= clock.Sub(l.latest, l.Window) {
+			if l.ended || n >= mostHeld || first.record.Event.Time <= clock.Add(l.latest, -l.Window) {
 				l.head = first
 				l.from++
 				return true, nil
@@ -238,7 +238,7 @@ func (l *lane) read() error {
 
 // place makes the record of an event, but for its values.
 func (l *lane) place(e *trace.Event, h *held) {
-	h.record = trace.TimelineEvent{Event: *e, Time: e.Time, Host: l.Host, Map: l.mapped, Low: e.Time, High: e.Time}
+	h.record = trace.TimelineEvent{Event: *e, Time: clock.TimelineTime(e.Time), Host: l.Host, Map: l.mapped, Low: clock.TimelineTime(e.Time), High: clock.TimelineTime(e.Time)}
 	r := &h.record
 	r.Stream, r.Class = l.stream(e.Stream), l.class(e.Class)
 	if l.Map != nil {

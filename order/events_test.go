@@ -17,7 +17,7 @@ import (
 // memorySource is a source of events in memory, whose values are void after the next Next as a reader's are.
 type memorySource struct {
 	events  []trace.Event
-	fields  []int64
+	fields  []clock.HostTime
 	streams []trace.Stream
 	classes []trace.Class
 	n       int
@@ -40,10 +40,10 @@ func (s *memorySource) Values() []trace.Value {
 	if s.values == nil {
 		s.values = []trace.Value{{}, {}, {Kind: trace.Struct, Items: []trace.Value{{}, {Kind: trace.Array, Items: make([]trace.Value, 1)}}}}
 	}
-	s.values[0] = trace.OfInt(n)
+	s.values[0] = trace.OfInt(int64(n))
 	s.values[1] = trace.Value{Kind: trace.Text, Data: s.text}
-	s.values[2].Items[0] = trace.OfInt(n + 1)
-	s.values[2].Items[1].Items[0] = trace.OfInt(n + 2)
+	s.values[2].Items[0] = trace.OfInt(int64(n + 1))
+	s.values[2].Items[1].Items[0] = trace.OfInt(int64(n + 2))
 	return s.values
 }
 
@@ -53,27 +53,30 @@ func (s *memorySource) Close() error            { return nil }
 
 func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		type want struct{ time, recorded, field int64 }
+		type want struct {
+			time            clock.TimelineTime
+			recorded, field clock.HostTime
+		}
 		var expected []want
 		var sources []EventSource
 		legend := &trace.Schema{Hosts: []string{"a", "b", "c", "d"}}
 		n := rapid.IntRange(0, 4).Draw(t, "sources")
 		for i := range n {
-			offset := rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "offset")
+			offset := clock.TimelineTime(rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "offset"))
 			m := clock.Map{Mid: clock.Curve{{X: 0, Y: offset}, {X: 1_000_000, Y: offset + 1_500_000}}}
 			s := &memorySource{
 				streams: []trace.Stream{{Name: "x", Parent: -1}, {Name: "y", Parent: 0}},
 				classes: []trace.Class{{Name: "own"}, {Name: fmt.Sprint("of ", i)}},
 			}
-			now, late, window := int64(0), int64(1000), int64(1000)
+			now, late, window := clock.HostTime(0), int64(1000), int64(1000)
 			if rapid.Bool().Draw(t, "in order") {
 				late, window = 0, InOrder
 			}
 			for range rapid.IntRange(0, 60).Draw(t, "events") {
-				now += rapid.Int64Range(0, 500).Draw(t, "step")
-				at := now - rapid.Int64Range(0, late).Draw(t, "late") // never later than the window
-				field := int64(len(expected))
-				s.events = append(s.events, trace.Event{Time: at, Stream: int(field % 2), Class: int(field / 2 % 2)})
+				now += clock.HostTime(rapid.Int64Range(0, 500).Draw(t, "step"))
+				at := now - clock.HostTime(rapid.Int64Range(0, late).Draw(t, "late")) // never later than the window
+				field := clock.HostTime(len(expected))
+				s.events = append(s.events, trace.Event{Time: at, Stream: int(int64(field) % 2), Class: int(int64(field) / 2 % 2)})
 				s.fields = append(s.fields, field)
 				expected = append(expected, want{m.At(at), at, field})
 			}
@@ -97,7 +100,7 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 			if want := []string{"own", fmt.Sprint("of ", r.Host)}[field/2%2]; class != want {
 				t.Fatalf("event %d is of class %q, want %q", field, class, want)
 			}
-			got = append(got, want{r.Time, r.Event.Time, field})
+			got = append(got, want{r.Time, r.Event.Time, clock.HostTime(field)})
 			return nil
 		})
 		if err != nil {
@@ -120,7 +123,7 @@ func TestClassesThatSourcesHaveInCommonAreOne(t *testing.T) {
 	var sources []EventSource
 	for _, c := range []trace.Class{class, other, class} {
 		sources = append(sources, EventSource{Events: &memorySource{
-			events: []trace.Event{{}}, fields: []int64{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{c},
+			events: []trace.Event{{}}, fields: []clock.HostTime{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{c},
 		}})
 	}
 	if _, err := Events(context.Background(), sources, legend, func(*trace.TimelineEvent) error { return nil }); err != nil {
@@ -133,11 +136,11 @@ func TestClassesThatSourcesHaveInCommonAreOne(t *testing.T) {
 
 func TestEventsLaterThanTheWindowAreEmittedAndCounted(t *testing.T) {
 	s := &memorySource{streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
-	for _, at := range []int64{0, 5000, 10_000, 100, 20_000} {
+	for _, at := range []clock.HostTime{0, 5000, 10_000, 100, 20_000} {
 		s.events = append(s.events, trace.Event{Time: at})
 		s.fields = append(s.fields, at)
 	}
-	var got []int64
+	var got []clock.TimelineTime
 	stats, err := Events(context.Background(), []EventSource{{Events: s, Window: 1000}}, &trace.Schema{Hosts: []string{"h"}},
 		func(r *trace.TimelineEvent) error { got = append(got, r.Time); return nil })
 	if err != nil || stats.Late[0] != 1 || stats.Frames[0] != 5 || len(got) != 5 {
@@ -148,7 +151,7 @@ func TestEventsLaterThanTheWindowAreEmittedAndCounted(t *testing.T) {
 func TestEventsEndWithTheErrorOfASourceOrOfWhoTakesThem(t *testing.T) {
 	legend := &trace.Schema{Hosts: []string{"h"}}
 	s := func() *memorySource {
-		return &memorySource{events: []trace.Event{{}}, fields: []int64{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
+		return &memorySource{events: []trace.Event{{}}, fields: []clock.HostTime{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
 	}
 	wrong := errors.New("wrong")
 	if _, err := Events(context.Background(), []EventSource{{Events: s()}}, legend, func(*trace.TimelineEvent) error { return wrong }); err != wrong {
@@ -172,7 +175,7 @@ func TestEventsOfAClockWithBoundsHaveThem(t *testing.T) {
 		Low: clock.Curve{{X: 0, Y: 90}, {X: 3, Y: 94}}, High: clock.Curve{{X: 0, Y: 110}, {X: 3, Y: 114}},
 	}
 	s := &memorySource{streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
-	for i := range int64(4) {
+	for i := range clock.HostTime(4) {
 		s.events, s.fields = append(s.events, trace.Event{Time: i}), append(s.fields, i)
 	}
 	_, err := Events(context.Background(), []EventSource{{Events: s, Map: &m}}, &trace.Schema{Hosts: []string{"h"}}, func(r *trace.TimelineEvent) error {

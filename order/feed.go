@@ -18,7 +18,8 @@ func batchSize(sources int) int { return min(max(8<<20/max(sources, 1), 16<<10),
 
 // item is a frame in a batch.
 type item struct {
-	time    int64 // on the timeline
+	time    clock.TimelineTime
+	stamp   clock.HostTime // of its capture
 	number  int
 	start   int // of the data in the batch's bytes; options follow
 	data    int
@@ -31,14 +32,14 @@ type item struct {
 type batch struct {
 	items []item
 	bytes []byte
-	left  int   // items not yet emitted
-	floor int64 // no frame of a later batch is before it
+	left  int                // items not yet emitted
+	floor clock.TimelineTime // no frame of a later batch is before it
 }
 
 // frame fills f with a frame of the batch.
 func (b *batch) frame(i int, f *trace.Frame) {
 	it := &b.items[i]
-	f.Number, f.Time, f.Interface, f.Wire = it.number, it.time, int(it.iface), it.wire
+	f.Number, f.Time, f.Interface, f.Wire = it.number, it.stamp, int(it.iface), it.wire
 	end := it.start + it.data
 	f.Data = b.bytes[it.start:end:end]
 	f.Options = nil
@@ -71,7 +72,7 @@ func newFeed(s *Source, size int) *feed {
 func (f *feed) run(ctx context.Context) error {
 	defer close(f.full)
 	var frame trace.Frame
-	latest := int64(math.MinInt64)
+	latest := clock.HostTime(math.MinInt64)
 	for {
 		b, err := f.take(ctx)
 		if err != nil {
@@ -82,7 +83,7 @@ func (f *feed) run(ctx context.Context) error {
 			return err
 		}
 		if latest != math.MinInt64 {
-			b.floor = f.cursor.At(clock.Sub(latest, f.window))
+			b.floor = f.cursor.At(clock.Add(latest, -f.window))
 		}
 		if len(b.items) > 0 {
 			select {
@@ -117,7 +118,7 @@ func (f *feed) take(ctx context.Context) (*batch, error) {
 }
 
 // fill reads frames into b until it is full or the source ends, which it says by io.EOF.
-func (f *feed) fill(b *batch, frame *trace.Frame, latest *int64) error {
+func (f *feed) fill(b *batch, frame *trace.Frame, latest *clock.HostTime) error {
 	if cap(b.bytes) > 2*f.size {
 		b.bytes = make([]byte, 0, f.size) // one giant frame must not weigh for ever
 	}
@@ -145,10 +146,10 @@ func (f *feed) fill(b *batch, frame *trace.Frame, latest *int64) error {
 	return nil
 }
 
-func (f *feed) add(b *batch, frame *trace.Frame, latest *int64) {
+func (f *feed) add(b *batch, frame *trace.Frame, latest *clock.HostTime) {
 	*latest = max(*latest, frame.Time)
 	b.items = append(b.items, item{
-		time: f.cursor.At(frame.Time), number: frame.Number, start: len(b.bytes), data: len(frame.Data),
+		time: f.cursor.At(frame.Time), stamp: frame.Time, number: frame.Number, start: len(b.bytes), data: len(frame.Data),
 		options: len(frame.Options), iface: int32(frame.Interface), wire: frame.Wire,
 	})
 	b.bytes = append(b.bytes, frame.Data...)

@@ -1,10 +1,14 @@
 package order
 
-import "context"
+import (
+	"context"
+
+	"meridian/clock"
+)
 
 // waiting refers to a frame of a batch that was not emitted yet.
 type waiting struct {
-	time   int64
+	time   clock.TimelineTime
 	number int
 	batch  *batch
 	item   int
@@ -26,7 +30,7 @@ type head struct {
 	feed    *feed
 	queue   queue
 	late    []waiting
-	floor   int64
+	floor   clock.TimelineTime
 	held    int // bytes of the batches with frames in queue or late, or the head
 	ended   bool
 }

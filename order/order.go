@@ -16,6 +16,7 @@ package order
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"golang.org/x/sync/errgroup"
 
@@ -43,10 +44,10 @@ type Stats struct {
 	Late   []int64 // of these, emitted behind a later one, because they came later than the window or than memory allows
 }
 
-// Merge emits the frames of all sources in the order of the timeline, f.Time being on it. What f refers to is void after
+// Merge emits the frames of all sources in the order of the timeline, each with its time there; f.Time stays the stamp of its capture. What f refers to is void after
 // emit returns. An error of a source or of emit, or the end of ctx, ends the merge; all goroutines have ended when Merge
 // returns, which has to wait for a Next that blocks. Emit is called by one goroutine, Next and Keep by one per source.
-func Merge(ctx context.Context, sources []Source, emit func(source int, f *trace.Frame) error) (Stats, error) {
+func Merge(ctx context.Context, sources []Source, emit func(source int, at clock.TimelineTime, f *trace.Frame) error) (Stats, error) {
 	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
 	for i := range sources {
 		if err := sources[i].Map.Mid.Check(); err != nil {
@@ -67,7 +68,7 @@ func Merge(ctx context.Context, sources []Source, emit func(source int, f *trace
 
 // merge takes the earliest head again and again. The heap is a plain binary one; with few sources it is a comparison or
 // two, and mostly none: as long as the first source stays ahead of the second, nothing moves.
-func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, *trace.Frame) error) error {
+func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, clock.TimelineTime, *trace.Frame) error) error {
 	heap := heads[:0:0]
 	for _, h := range heads {
 		if ok, err := h.advance(ctx); err != nil {
@@ -80,7 +81,7 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, *tra
 		down(heap, i)
 	}
 	var f trace.Frame
-	last := int64(-1 << 63)
+	last := clock.TimelineTime(math.MinInt64)
 	for n := 1; len(heap) > 0; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -88,12 +89,12 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, *tra
 		h := heap[0]
 		h.batch.frame(h.item, &f)
 		stats.Frames[h.source]++
-		if f.Time < last {
+		if h.time < last {
 			stats.Late[h.source]++
 		} else {
-			last = f.Time
+			last = h.time
 		}
-		if err := emit(h.source, &f); err != nil {
+		if err := emit(h.source, h.time, &f); err != nil {
 			return err
 		}
 		ok, err := h.advance(ctx)

@@ -53,7 +53,7 @@ func (s *frames) Interfaces() []trace.Interface { return nil }
 func label(source, number int) string { return fmt.Sprintf("frame %d of source %d", number, source) }
 
 // made makes frames with the given stamps.
-func made(source int, stamps []int64) *frames {
+func made(source int, stamps []clock.HostTime) *frames {
 	s := &frames{}
 	for i, t := range stamps {
 		f := trace.Frame{Number: i, Time: t, Interface: i % 3, Wire: uint32(1000 + i), Data: []byte(label(source, i))}
@@ -66,19 +66,19 @@ func made(source int, stamps []int64) *frames {
 }
 
 type emitted struct {
-	time           int64
+	time           clock.TimelineTime
 	source, number int
 }
 
 // collect merges and checks each frame's content.
 func collect(t interface{ Fatalf(string, ...any) }, sources []Source) ([]emitted, Stats) {
 	var got []emitted
-	stats, err := Merge(context.Background(), sources, func(source int, f *trace.Frame) error {
+	stats, err := Merge(context.Background(), sources, func(source int, at clock.TimelineTime, f *trace.Frame) error {
 		if string(f.Data) != label(source, f.Number) || f.Wire != uint32(1000+f.Number) || f.Interface != f.Number%3 ||
 			(f.Options != nil) != (f.Number%5 == 0) || f.Options != nil && string(f.Options) != "\x01\x00\x04\x00note" {
 			t.Fatalf("source %d: %+v with %q", source, f, f.Data)
 		}
-		got = append(got, emitted{f.Time, source, f.Number})
+		got = append(got, emitted{at, source, f.Number})
 		return nil
 	})
 	if err != nil {
@@ -88,13 +88,13 @@ func collect(t interface{ Fatalf(string, ...any) }, sources []Source) ([]emitted
 }
 
 // disordered draws stamps none of which is more than window behind the latest before it.
-func disordered(t *rapid.T, n int, window int64) []int64 {
-	var stamps []int64
-	latest := int64(0)
+func disordered(t *rapid.T, n int, window int64) []clock.HostTime {
+	var stamps []clock.HostTime
+	latest := clock.HostTime(0)
 	for range n {
-		now := latest - rapid.Int64Range(0, window).Draw(t, "late")
+		now := latest - clock.HostTime(rapid.Int64Range(0, window).Draw(t, "late"))
 		if rapid.Bool().Draw(t, "forward") {
-			now = latest + rapid.Int64Range(0, 3*window).Draw(t, "step")
+			now = latest + clock.HostTime(rapid.Int64Range(0, 3*window).Draw(t, "step"))
 		}
 		latest = max(latest, now)
 		stamps = append(stamps, now)
@@ -103,10 +103,10 @@ func disordered(t *rapid.T, n int, window int64) []int64 {
 }
 
 func drawMap(t *rapid.T) *clock.Map {
-	c := clock.Curve{{X: rapid.Int64Range(-1000, 1000).Draw(t, "host"), Y: rapid.Int64Range(-1000, 1000).Draw(t, "timeline")}}
+	c := clock.Curve{{X: clock.HostTime(rapid.Int64Range(-1000, 1000).Draw(t, "host")), Y: clock.TimelineTime(rapid.Int64Range(-1000, 1000).Draw(t, "timeline"))}}
 	for range rapid.IntRange(0, 5).Draw(t, "knots") {
 		last := c[len(c)-1]
-		c = append(c, clock.Knot{X: last.X + rapid.Int64Range(1, 500).Draw(t, "run"), Y: last.Y + rapid.Int64Range(0, 900).Draw(t, "rise")})
+		c = append(c, clock.Knot{X: last.X + clock.HostTime(rapid.Int64Range(1, 500).Draw(t, "run")), Y: last.Y + clock.TimelineTime(rapid.Int64Range(0, 900).Draw(t, "rise"))})
 	}
 	return &clock.Map{Mid: c}
 }
@@ -163,13 +163,13 @@ func TestManyBatchesStayInOrder(t *testing.T) {
 	total := 0
 	identity := clock.Identity()
 	for i := range 5 {
-		var stamps []int64
+		var stamps []clock.HostTime
 		for n := range 30_000 + i {
 			late := int64(0)
 			if n%11 == 0 {
 				late = int64(n*7919) % 9_000_000
 			}
-			stamps = append(stamps, int64(n)*1000*int64(i+1)-late)
+			stamps = append(stamps, clock.HostTime(int64(n)*1000*int64(i+1)-late))
 		}
 		total += len(stamps)
 		sources = append(sources, Source{Frames: made(i, stamps), Map: &identity})
@@ -192,9 +192,9 @@ func TestManyBatchesStayInOrder(t *testing.T) {
 
 func TestFramesBeyondTheWindowAreEmittedAndCounted(t *testing.T) {
 	identity := clock.Identity()
-	stamps := make([]int64, 10_000)
+	stamps := make([]clock.HostTime, 10_000)
 	for i := range stamps {
-		stamps[i] = int64(i) * 1000
+		stamps[i] = clock.HostTime(int64(i) * 1000)
 	}
 	stamps[9000] = 5
 	got, stats := collect(t, []Source{{Frames: made(0, stamps), Map: &identity, Window: 1_000_000}})
@@ -209,7 +209,7 @@ func TestEqualStampsDoNotFillTheMemory(t *testing.T) {
 	const n = 3000
 	s := &giants{left: n}
 	most := 0
-	stats, err := Merge(context.Background(), []Source{{Frames: s, Map: &identity}}, func(_ int, f *trace.Frame) error {
+	stats, err := Merge(context.Background(), []Source{{Frames: s, Map: &identity}}, func(_ int, at clock.TimelineTime, f *trace.Frame) error {
 		most = max(most, int(s.read.Load())-f.Number)
 		return nil
 	})
@@ -242,21 +242,21 @@ func (g *giants) Interfaces() []trace.Interface { return nil }
 
 func TestErrorsEndTheMergeAndAllItsGoroutines(t *testing.T) {
 	identity := clock.Identity()
-	ascending := make([]int64, 100_000)
+	ascending := make([]clock.HostTime, 100_000)
 	for i := range ascending {
-		ascending[i] = int64(i)
+		ascending[i] = clock.HostTime(i)
 	}
 	broken, enough := errors.New("disk on fire"), errors.New("enough")
 	source := func(i int) Source { return Source{Frames: made(i, ascending), Map: &identity} }
 
 	bad := made(1, ascending[:500])
 	bad.err = broken
-	_, err := Merge(context.Background(), []Source{source(0), {Frames: bad, Map: &identity}}, func(int, *trace.Frame) error { return nil })
+	_, err := Merge(context.Background(), []Source{source(0), {Frames: bad, Map: &identity}}, func(int, clock.TimelineTime, *trace.Frame) error { return nil })
 	if !errors.Is(err, broken) {
 		t.Errorf("a source's error: %v", err)
 	}
 	n := 0
-	_, err = Merge(context.Background(), []Source{source(0), source(1)}, func(int, *trace.Frame) error {
+	_, err = Merge(context.Background(), []Source{source(0), source(1)}, func(int, clock.TimelineTime, *trace.Frame) error {
 		if n++; n == 1000 {
 			return enough
 		}
@@ -266,7 +266,7 @@ func TestErrorsEndTheMergeAndAllItsGoroutines(t *testing.T) {
 		t.Errorf("emit's error: %v after %d", err, n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = Merge(ctx, []Source{source(0), source(1)}, func(int, *trace.Frame) error { cancel(); return nil })
+	_, err = Merge(ctx, []Source{source(0), source(1)}, func(int, clock.TimelineTime, *trace.Frame) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -275,10 +275,10 @@ func TestErrorsEndTheMergeAndAllItsGoroutines(t *testing.T) {
 	}
 }
 
-func sequence(stamps []int64) iter.Seq2[int, int64] {
-	return func(yield func(int, int64) bool) {
+func sequence(stamps []int64) iter.Seq2[int, clock.HostTime] {
+	return func(yield func(int, clock.HostTime) bool) {
 		for i, t := range stamps {
-			if !yield(i, t) {
+			if !yield(i, clock.HostTime(t)) {
 				return
 			}
 		}
@@ -353,7 +353,7 @@ func BenchmarkMerge(b *testing.B) {
 				for range n {
 					sources = append(sources, Source{Frames: &endless{trace.Frame{Data: make([]byte, 128), Wire: 1514}, each}, Map: &m})
 				}
-				if _, err := Merge(context.Background(), sources, func(int, *trace.Frame) error { return nil }); err != nil {
+				if _, err := Merge(context.Background(), sources, func(int, clock.TimelineTime, *trace.Frame) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -364,14 +364,14 @@ func BenchmarkMerge(b *testing.B) {
 
 func TestNothingIsAllocatedPerFrame(t *testing.T) {
 	identity := clock.Identity()
-	stamps := make([]int64, 200_000)
+	stamps := make([]clock.HostTime, 200_000)
 	for i := range stamps {
-		stamps[i] = int64(i) * 1000
+		stamps[i] = clock.HostTime(int64(i) * 1000)
 	}
 	s := made(0, stamps)
 	allocations := testing.AllocsPerRun(1, func() {
 		s.next = 0
-		if _, err := Merge(context.Background(), []Source{{Frames: s, Map: &identity}}, func(int, *trace.Frame) error { return nil }); err != nil {
+		if _, err := Merge(context.Background(), []Source{{Frames: s, Map: &identity}}, func(int, clock.TimelineTime, *trace.Frame) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -14,9 +14,9 @@ type Run struct{ From, To int }
 // a clock that was stepped back begins a new one. Times yields frame numbers, counting up from 0, with their stamps.
 // At most limit runs are made, since each means reading the file again: the last holds all that is left, in disorder. A
 // limit below 1 is none.
-func Runs(times iter.Seq2[int, int64], window int64, limit int) []Run {
+func Runs(times iter.Seq2[int, clock.HostTime], window int64, limit int) []Run {
 	var runs []Run
-	latest := int64(math.MinInt64)
+	latest := clock.HostTime(math.MinInt64)
 	for number, t := range times {
 		behind := len(runs) > 0 && clock.Sub(latest, t) > window
 		if len(runs) == 0 || behind && (limit < 1 || len(runs) < limit) {

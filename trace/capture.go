@@ -1,5 +1,7 @@
 package trace
 
+import "meridian/clock"
+
 // Capture is one packet capture in memory: a Packet for every frame of the file, in file order.
 type Capture struct {
 	Host        string
@@ -11,7 +13,7 @@ type Capture struct {
 }
 
 // Extent returns the earliest and the latest stamp; ok is false for a capture without packets.
-func (c *Capture) Extent() (first, last int64, ok bool) {
+func (c *Capture) Extent() (first, last clock.HostTime, ok bool) {
 	for _, chunk := range c.Packets.Chunks() {
 		for i := range chunk {
 			t := chunk[i].Time

@@ -4,11 +4,11 @@ import "meridian/clock"
 
 // Event is one thing that happened on a host, as far as every format knows it; its fields are asked for apart.
 type Event struct {
-	Time   int64  // ns since 1970 on the clock of the source, or of the timeline in a [Record]
-	Slice  uint64 // Begin and End of one slice share it; 0: the row's slices nest, an End closes the last begun
-	Flow   uint64 // the message of which the event is an end, the same at both ends; 0 for none
-	Stream int    // index into the streams of its source
-	Class  int    // index into the classes of its source
+	Time   clock.HostTime // ns since 1970 on the clock of the source, or of the timeline in a [Record]
+	Slice  uint64         // Begin and End of one slice share it; 0: the row's slices nest, an End closes the last begun
+	Flow   uint64         // the message of which the event is an end, the same at both ends; 0 for none
+	Stream int            // index into the streams of its source
+	Class  int            // index into the classes of its source
 	Phase  Phase
 	Role   Role // which end of Flow: Sends or Receives; NoRole without one
 }
@@ -99,12 +99,12 @@ type HostMap struct {
 // host's clock. Stream and Class are those of the [Schema].
 type TimelineEvent struct {
 	Event
-	Time      int64   // on the timeline; for that of the host's clock see Event.Time
-	Host      int     // index into the schema's hosts
-	Map       int     // index into its maps; -1 where the stamp stayed as it was recorded
-	Low, High int64   // bounds of Time; both equal Time where there are none
-	Bounded   bool    // there are
-	Values    []Value // belong to the caller; a sink that keeps them copies them
+	Time      clock.TimelineTime // on the timeline; for that of the host's clock see Event.Time
+	Host      int                // index into the schema's hosts
+	Map       int                // index into its maps; -1 where the stamp stayed as it was recorded
+	Low, High clock.TimelineTime // bounds of Time; both equal Time where there are none
+	Bounded   bool               // there are
+	Values    []Value            // belong to the caller; a sink that keeps them copies them
 }
 
 // Sink takes the records of a timeline, in order of Time.

@@ -1,5 +1,7 @@
 package trace
 
+import "meridian/clock"
+
 // Interface is one source of frames in a capture file.
 type Interface struct {
 	Name       string
@@ -9,12 +11,12 @@ type Interface struct {
 
 // Frame is one frame as a capture file holds it. Data and Options belong to the reader and last until its next Next.
 type Frame struct {
-	Number    int    // place in the file, from 0, counting every packet record
-	Time      int64  // ns since 1970 on the capture's clock
-	Interface int    // index into the reader's Interfaces
-	Wire      uint32 // length on the wire
-	Data      []byte // what was kept of it
-	Options   []byte // pcapng: the packet's options (comments, flags) as little-endian option list without its end; nil without any
+	Number    int            // place in the file, from 0, counting every packet record
+	Time      clock.HostTime // ns since 1970 on the capture's clock
+	Interface int            // index into the reader's Interfaces
+	Wire      uint32         // length on the wire
+	Data      []byte         // what was kept of it
+	Options   []byte         // pcapng: the packet's options (comments, flags) as little-endian option list without its end; nil without any
 }
 
 // FrameReader brings the frames of one capture in file order.

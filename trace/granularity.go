@@ -1,5 +1,7 @@
 package trace
 
+import "meridian/clock"
+
 const (
 	// maxGranularity is the coarsest step that is looked for, ns: logs and some loggers cut stamps to whole seconds.
 	maxGranularity = 1_000_000_000
@@ -16,11 +18,11 @@ type Granularity struct {
 }
 
 // Add takes account of a stamp, ns.
-func (g *Granularity) Add(stamp int64) {
+func (g *Granularity) Add(stamp clock.HostTime) {
 	if g.step == 0 {
 		g.step = maxGranularity
 	}
-	for g.step > 1 && stamp%g.step != 0 {
+	for g.step > 1 && int64(stamp)%g.step != 0 {
 		g.step /= 10
 	}
 }

@@ -5,23 +5,25 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/clock"
 )
 
 func TestGranularityIsTheLargestPowerOfTenThatDividesEveryStamp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.SampledFrom([]int64{1, 3, 10, 1000, 1024, 20_000, 1_000_000_000, 10_000_000_000}).Draw(t, "unit")
-		origin := rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000, -1_000_000_000_000}).Draw(t, "origin")
+		origin := clock.HostTime(rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000, -1_000_000_000_000}).Draw(t, "origin"))
 		var g Granularity
-		var stamps []int64
+		var stamps []clock.HostTime
 		for range rapid.IntRange(1, 5).Draw(t, "stamps") {
-			s := origin + unit*rapid.Int64Range(-1000, 1000).Draw(t, "stamp")
+			s := origin + clock.HostTime(unit*rapid.Int64Range(-1000, 1000).Draw(t, "stamp"))
 			stamps = append(stamps, s)
 			g.Add(s)
 		}
 		want := int64(1)
 		for _, step := range []int64{10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000} {
 			for _, s := range stamps {
-				if s/step*step != s {
+				if clock.HostTime(int64(s)/step*step) != s {
 					step = 1
 				}
 			}

@@ -1,5 +1,7 @@
 package trace
 
+import "meridian/clock"
+
 // List is a file of messages that somebody matched already: its hosts in order of appearance and the channels between
 // them, by index into Hosts. In collectives and broadcasts, Clock is an index into Hosts as well.
 type List struct {
@@ -21,5 +23,5 @@ type Collective struct {
 // share a clock.
 type Member struct {
 	Clock         int
-	Entered, Left int64
+	Entered, Left clock.HostTime
 }

@@ -3,6 +3,8 @@ package trace
 import (
 	"crypto/sha256"
 	"encoding/binary"
+
+	"meridian/clock"
 )
 
 // Role says which end of a message, or of a stay in a collective, an event is.
@@ -34,7 +36,7 @@ func KeyOf(parts ...string) Key {
 // Mark is an event that says itself of which message it is an end: a tagged send or receive, an end of a span, the entry
 // into a collective.
 type Mark struct {
-	Time   int64 // ns since 1970 on the clock of the host
+	Time   clock.HostTime // ns since 1970 on the clock of the host
 	Key    Key
 	Host   int // index into the hosts of its Marks
 	Stream int // the row on which it lies, as its source numbers it; -1 for none

@@ -3,6 +3,8 @@ package trace
 import (
 	"fmt"
 	"net/netip"
+
+	"meridian/clock"
 )
 
 // Kind says how a packet can be recognised on another host.
@@ -42,15 +44,15 @@ const NoFlow = ^uint32(0)
 
 // Packet is one frame of a capture, reduced to what matching needs.
 type Packet struct {
-	Time   int64  // ns of the capture's clock since 1970
-	Seq    uint32 // TCP: sequence number of the first payload byte (of SYN or FIN where there is no payload)
-	Ack    uint32 // TCP: acknowledgement number
-	TSVal  uint32 // TCP: the sender's timestamp option, 0 without one
-	Length uint32 // payload bytes on the wire above TCP, UDP or IP, whatever the capture kept of them
-	Flow   uint32 // index into Capture.Flows times two, plus one if sent by its High end; NoFlow without one
-	Digest uint32 // what else tells it from others: see Kind and format/pcap
-	ID     uint16 // IPv4 identification, or the low half of an IPv6 fragment's
-	Flags  uint8  // TCP flags
+	Time   clock.HostTime // ns of the capture's clock since 1970
+	Seq    uint32         // TCP: sequence number of the first payload byte (of SYN or FIN where there is no payload)
+	Ack    uint32         // TCP: acknowledgement number
+	TSVal  uint32         // TCP: the sender's timestamp option, 0 without one
+	Length uint32         // payload bytes on the wire above TCP, UDP or IP, whatever the capture kept of them
+	Flow   uint32         // index into Capture.Flows times two, plus one if sent by its High end; NoFlow without one
+	Digest uint32         // what else tells it from others: see Kind and format/pcap
+	ID     uint16         // IPv4 identification, or the low half of an IPv6 fragment's
+	Flags  uint8          // TCP flags
 	Kind   Kind
 	From   Direction // what the capture says of its direction
 	TTL    uint8     // IPv4 time to live or IPv6 hop limit

@@ -12,18 +12,20 @@
 // ones. A [Channel] holds all messages from one clock to another. A [Problem] is everything that alignment is told.
 package trace
 
+import "meridian/clock"
+
 // Clock is one source of stamps.
 type Clock struct {
 	Name        string // unique among the clocks of a problem: the host's name, or "HOST/rx" for its second clock
 	Host        string
-	First, Last int64 // the extent of its stamps, ns of this clock
-	Granularity int64 // step of its stamps in ns, at least 1
-	Events      int64 // stamped by it
+	First, Last clock.HostTime // the extent of its stamps, ns of this clock
+	Granularity int64          // step of its stamps in ns, at least 1
+	Events      int64          // stamped by it
 }
 
 // Message is one message: sent at an instant of the sender's clock, received at one of the receiver's, both in ns.
 type Message struct {
-	Sent, Received int64
+	Sent, Received clock.HostTime
 }
 
 // Channel holds messages from one clock to another, clocks given by their index in the problem. The messages are in no
@@ -36,7 +38,7 @@ type Channel struct {
 // Stamp is an instant of one clock of a problem.
 type Stamp struct {
 	Clock int
-	Time  int64
+	Time  clock.HostTime
 }
 
 // Broadcast is one sending over a medium that reaches all its receivers at once, to within the difference of their
@@ -48,8 +50,9 @@ type Broadcast struct {
 // Sample is one reading of a clock against a reference, which is a clock of the problem like others: when Clock showed
 // Host, the clock Against showed Reference, give or take Error (ns).
 type Sample struct {
-	Clock, Against         int
-	Host, Reference, Error int64
+	Clock, Against  int
+	Host, Reference clock.HostTime
+	Error           int64
 }
 
 // Problem is what alignment is given: the clocks and what was sent between them.

@@ -16,13 +16,13 @@ type drawn struct {
 	problem    pair.Problem
 	assumption Assumption
 	offset     func(t float64) float64 // of b against a, t ns after the origin
-	origin     int64
+	origin     clock.HostTime
 	span       int64
 }
 
 func draw(t *rapid.T) drawn {
 	d := drawn{
-		origin: rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000}).Draw(t, "origin"),
+		origin: clock.HostTime(rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000}).Draw(t, "origin")),
 		span:   rapid.SampledFrom([]int64{1_000, 1_000_000_000, 3_600_000_000_000}).Draw(t, "span"),
 		assumption: Assumption{
 			Wander:  rapid.SampledFrom([]float64{0, 3, 30, 1000}).Draw(t, "wander"),
@@ -41,16 +41,16 @@ func draw(t *rapid.T) drawn {
 	d.problem.A.Granularity, d.problem.B.Granularity = steps.Draw(t, "a's step"), steps.Draw(t, "b's step")
 	d.problem.MinAB, d.problem.MinBA = least.Draw(t, "least there"), least.Draw(t, "least back")
 	delays := rapid.SampledFrom([]float64{10, 1e5, 1e7}).Draw(t, "delays")
-	d.problem.A.First, d.problem.A.Last = d.origin, d.origin+d.span
+	d.problem.A.First, d.problem.A.Last = d.origin, d.origin+clock.HostTime(d.span)
 	for range rapid.IntRange(1, 30).Draw(t, "n") {
 		// On a grid: what lies a nanosecond apart and is carried on for seconds carries float64's last digits too.
 		x := rapid.Int64Range(0, 100).Draw(t, "x") * (d.span / 100)
-		y := d.origin + x + int64(math.Floor(d.offset(float64(x))))
-		delay := int64(rapid.Float64Range(0, delays).Draw(t, "delay"))
+		y := d.origin + clock.HostTime(x) + clock.HostTime(math.Floor(d.offset(float64(x))))
+		delay := clock.HostTime(rapid.Float64Range(0, delays).Draw(t, "delay"))
 		if rapid.Bool().Draw(t, "there") {
-			d.problem.AB = append(d.problem.AB, []trace.Message{{Sent: d.origin + x, Received: y + d.problem.MinAB + delay}})
+			d.problem.AB = append(d.problem.AB, []trace.Message{{Sent: d.origin + clock.HostTime(x), Received: y + clock.HostTime(d.problem.MinAB) + delay}})
 		} else {
-			d.problem.BA = append(d.problem.BA, []trace.Message{{Sent: y - d.problem.MinBA - delay, Received: d.origin + x}})
+			d.problem.BA = append(d.problem.BA, []trace.Message{{Sent: y - clock.HostTime(d.problem.MinBA) - delay, Received: d.origin + clock.HostTime(x)}})
 		}
 	}
 	return d
@@ -60,17 +60,17 @@ func draw(t *rapid.T) drawn {
 type constraint struct{ x, limit, side float64 }
 
 // extremes solves one instant by brute force: of all points (v, y) where two constraints meet, those that break none.
-func (d *drawn) extremes(t int64) (low, high float64) {
+func (d *drawn) extremes(t clock.HostTime) (low, high float64) {
 	k, e := d.assumption.curvature(), d.assumption.Epsilon
 	base := int64(d.offset(0)) // float64 keeps the last digits of small numbers only
 	var all []constraint
 	for m := range d.problem.AB.All() {
 		x := float64(m.Sent - t)
-		all = append(all, constraint{x, float64(m.Received-m.Sent-base) + float64(max(d.problem.B.Granularity, 1)-d.problem.MinAB) + e + k*x*x/2, 1})
+		all = append(all, constraint{x, float64(int64(m.Received-m.Sent)-base) + float64(max(d.problem.B.Granularity, 1)-d.problem.MinAB) + e + k*x*x/2, 1})
 	}
 	for m := range d.problem.BA.All() {
 		x := float64(m.Received - t)
-		all = append(all, constraint{x, float64(m.Sent-m.Received-base) - float64(max(d.problem.A.Granularity, 1)-d.problem.MinBA) - e - k*x*x/2, -1})
+		all = append(all, constraint{x, float64(int64(m.Sent-m.Received)-base) - float64(max(d.problem.A.Granularity, 1)-d.problem.MinBA) - e - k*x*x/2, -1})
 	}
 	low, high = math.Inf(1), math.Inf(-1)
 	consider := func(v, y float64) {
@@ -105,10 +105,10 @@ func TestBoundsAreTheExtremesOverAllLinesThatKeepTheAssumption(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
 		c := New(&d.problem, d.assumption)
-		for _, at := range []int64{d.origin, d.origin + d.span/3, d.origin + d.span, d.origin + 2*d.span} {
+		for _, at := range []clock.HostTime{d.origin, d.origin + clock.HostTime(d.span/3), d.origin + clock.HostTime(d.span), d.origin + clock.HostTime(2*d.span)} {
 			low, high, lowOK, highOK, ok := c.At(at)
 			if !ok {
-				t.Fatalf("at %d: messages of a clock within the assumption contradict it", at-d.origin)
+				t.Fatalf("at %d: messages of a clock within the assumption contradict it", int64(at-d.origin))
 			}
 			if lowOK != (len(d.problem.BA) > 0) || highOK != (len(d.problem.AB) > 0) {
 				t.Fatalf("bounded %v %v with %d and %d messages", lowOK, highOK, len(d.problem.BA), len(d.problem.AB))
@@ -116,10 +116,10 @@ func TestBoundsAreTheExtremesOverAllLinesThatKeepTheAssumption(t *testing.T) {
 			least, most := d.extremes(at)
 			slack := 2 + 1e-9*float64(d.span)
 			if highOK && (float64(high-at) < most-slack || float64(high-at) > most+slack) {
-				t.Fatalf("at %d: high %d, brute force %.3f", at-d.origin, high-at, most)
+				t.Fatalf("at %d: high %d, brute force %.3f", int64(at-d.origin), int64(high-at), most)
 			}
 			if lowOK && (float64(low-at) > least+slack || float64(low-at) < least-slack) {
-				t.Fatalf("at %d: low %d, brute force %.3f", at-d.origin, low-at, least)
+				t.Fatalf("at %d: low %d, brute force %.3f", int64(at-d.origin), int64(low-at), least)
 			}
 		}
 	})
@@ -129,26 +129,26 @@ func TestCurvesHoldTheTruthBetweenTheirKnotsToo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
 		c := New(&d.problem, d.assumption)
-		first, last := d.origin-d.span, d.origin+3*d.span
+		first, last := d.origin-clock.HostTime(d.span), d.origin+clock.HostTime(3*d.span)
 		low, high, ok := c.Curves(first, last)
 		if !ok {
 			t.Fatal("messages of a clock within the assumption contradict it")
 		}
 		for range 40 {
 			x := rapid.Int64Range(-d.span, 3*d.span).Draw(t, "instant")
-			truth := d.origin + x + int64(math.Round(d.offset(float64(x))))
+			truth := d.origin + clock.HostTime(x) + clock.HostTime(math.Round(d.offset(float64(x))))
 			if low != nil {
-				if v := low.At(d.origin+x, clock.Down); v > truth+1 {
-					t.Fatalf("%d ns after the origin: low is %d above the truth", x, v-truth)
+				if v := low.At(d.origin+clock.HostTime(x), clock.Down); v > truth+1 {
+					t.Fatalf("%d ns after the origin: low is %d above the truth", x, int64(v-truth))
 				}
 			}
 			if high != nil {
-				if v := high.At(d.origin+x, clock.Up); v < truth-1 {
-					t.Fatalf("%d ns after the origin: high is %d below the truth", x, truth-v)
+				if v := high.At(d.origin+clock.HostTime(x), clock.Up); v < truth-1 {
+					t.Fatalf("%d ns after the origin: high is %d below the truth", x, int64(truth-v))
 				}
 			}
 		}
-		for _, curve := range []clock.Curve{low, high} {
+		for _, curve := range []clock.PairCurve{low, high} {
 			if curve != nil && curve.Check() != nil {
 				t.Fatal(curve.Check())
 			}
@@ -161,8 +161,8 @@ func TestLeastWanderIsTheSmallestThatTheMessagesAllow(t *testing.T) {
 	var p pair.Problem
 	const bend = 500e-18
 	for i := range int64(200) {
-		x := i * 100_000_000
-		y := x + int64(bend*float64(x)*float64(x)/2)
+		x := clock.HostTime(i * 100_000_000)
+		y := x + clock.HostTime(bend*float64(x)*float64(x)/2)
 		p.AB = append(p.AB, []trace.Message{{Sent: x, Received: y + 1}})
 		p.BA = append(p.BA, []trace.Message{{Sent: y - 1, Received: x}})
 	}
@@ -196,9 +196,9 @@ func BenchmarkCurves(b *testing.B) {
 	var p pair.Problem
 	var there, back []trace.Message
 	for i := range int64(100_000) {
-		x := i * 10_000_000
-		there = append(there, trace.Message{Sent: x, Received: x + 30_000 + i*7919%40_000})
-		back = append(back, trace.Message{Sent: x, Received: x + 30_000 + i*6133%40_000})
+		x := clock.HostTime(i * 10_000_000)
+		there = append(there, trace.Message{Sent: x, Received: x + 30_000 + clock.HostTime(i*7919%40_000)})
+		back = append(back, trace.Message{Sent: x, Received: x + 30_000 + clock.HostTime(i*6133%40_000)})
 	}
 	p.AB, p.BA = pair.Messages{there}, pair.Messages{back}
 	b.Run("build", func(b *testing.B) {
@@ -209,9 +209,9 @@ func BenchmarkCurves(b *testing.B) {
 	})
 	c := New(&p, Default)
 	b.Run("bound", func(b *testing.B) {
-		t := int64(0)
+		t := clock.HostTime(0)
 		for b.Loop() {
-			t = (t + 12_345_678_901) % 1_000_000_000_000
+			t = clock.HostTime(int64(t+12_345_678_901) % 1_000_000_000_000)
 			c.At(t)
 		}
 	})
@@ -220,26 +220,26 @@ func BenchmarkCurves(b *testing.B) {
 func TestBoundsNeverRunTowardsEachOtherBeyondTheirEnds(t *testing.T) {
 	const second = int64(1_000_000_000)
 	p := &pair.Problem{}
-	for x := int64(0); x <= 60*second; x += 10 * second {
+	for x := clock.HostTime(0); x <= clock.HostTime(60*second); x += clock.HostTime(10 * second) {
 		p.AB = append(p.AB, []trace.Message{{Sent: x, Received: x + 50_000}})
 		p.BA = append(p.BA, []trace.Message{{Sent: x, Received: x + 50_000}})
 	}
 	c := New(p, Default)
 	// However far they reach: the last of ever longer pieces may be of any length.
-	for reach := 20 * second; reach < 200*second; reach += 37_000_001 {
-		low, high, ok := c.Curves(-reach, 60*second+reach)
+	for reach := clock.HostTime(20 * second); reach < clock.HostTime(200*second); reach += 37_000_001 {
+		low, high, ok := c.Curves(-reach, clock.HostTime(60*second)+reach)
 		if !ok {
 			t.Fatal("linear clocks contradict the assumption")
 		}
-		m := clock.Map{Low: low, High: high}
-		width := func(x int64) int64 {
+		m := clock.PairMap{Low: low, High: high}
+		width := func(x clock.HostTime) int64 {
 			l, h, _, _ := m.Bounds(x)
-			return h - l
+			return int64(h - l)
 		}
-		for _, end := range []int64{-reach, 60*second + reach} {
-			beyond := end + 60*second
+		for _, end := range []clock.HostTime{-reach, clock.HostTime(60*second) + reach} {
+			beyond := end + clock.HostTime(60*second)
 			if end < 0 {
-				beyond = end - 60*second
+				beyond = end - clock.HostTime(60*second)
 			}
 			if w, further := width(end), width(beyond); further < w {
 				t.Fatalf("%d ns wide at %d, where they end, and %d ns at %d", w, end, further, beyond)

@@ -17,8 +17,8 @@ type point struct{ x, y float64 }
 // Corridor is what the messages and the assumption leave for the offset of two clocks.
 type Corridor struct {
 	Assumption
-	middle         int64 // a's clock: the origin of all x, in the middle so that squares stay small
-	base           int64 // b less a: the origin of all y
+	middle         clock.HostTime // a's clock: the origin of all x, in the middle so that squares stay small
+	base           int64          // b less a: the origin of all y
 	ceiling, floor []point
 	first, last    float64 // extent of the messages
 	guard          float64 // what float64 may have lost, ns
@@ -27,7 +27,7 @@ type Corridor struct {
 // New returns the corridor of a pair. Each stamp stands for an instant within its granularity, as in package pair.
 func New(p *pair.Problem, a Assumption) *Corridor {
 	c := &Corridor{Assumption: a}
-	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	first, last := clock.HostTime(math.MaxInt64), clock.HostTime(math.MinInt64)
 	var base int64
 	any := false
 	for _, pieces := range []struct {
@@ -51,7 +51,7 @@ func New(p *pair.Problem, a Assumption) *Corridor {
 		return c
 	}
 	c.base = base
-	c.middle = first + clock.Sub(last, first)/2
+	c.middle = first + clock.HostTime(clock.Sub(last, first)/2)
 	c.first, c.last = float64(first-c.middle), float64(last-c.middle)
 	stepA, stepB := float64(max(p.A.Granularity, 1)), float64(max(p.B.Granularity, 1))
 	half := a.curvature() / 2
@@ -60,13 +60,13 @@ func New(p *pair.Problem, a Assumption) *Corridor {
 		up := a.Epsilon + stepB - float64(p.MinAB)
 		c.ceiling = hullOf(p.AB, 1, func(m trace.Message) point {
 			x := float64(m.Sent - c.middle)
-			return point{x, float64(m.Received-m.Sent-c.base) + up + half*x*x}
+			return point{x, float64(int64(m.Received-m.Sent)-c.base) + up + half*x*x}
 		})
 	})
 	down := -a.Epsilon - stepA + float64(p.MinBA)
 	c.floor = hullOf(p.BA, -1, func(m trace.Message) point {
 		x := float64(m.Received - c.middle)
-		return point{x, float64(m.Sent-m.Received-c.base) + down - half*x*x}
+		return point{x, float64(int64(m.Sent-m.Received)-c.base) + down - half*x*x}
 	})
 	other.Wait()
 	reach := max(c.last, -c.first)

@@ -11,7 +11,7 @@ func (c *Corridor) Empty() bool { return len(c.ceiling) == 0 && len(c.floor) == 
 
 // At returns the bounds of b's clock at an instant of a's, rounded outwards; lowOK and highOK are false on a side without
 // messages. ok is false where the messages contradict the assumption.
-func (c *Corridor) At(t int64) (low, high int64, lowOK, highOK, ok bool) {
+func (c *Corridor) At(t clock.HostTime) (low, high clock.HostTime, lowOK, highOK, ok bool) {
 	p := c.program(float64(t - c.middle))
 	l, h, ok := p.bounds()
 	if !ok {
@@ -27,7 +27,7 @@ func (c *Corridor) At(t int64) (low, high int64, lowOK, highOK, ok bool) {
 }
 
 // absolute turns an offset at t into b's reading.
-func (c *Corridor) absolute(t int64, offset float64) int64 {
+func (c *Corridor) absolute(t clock.HostTime, offset float64) clock.HostTime {
 	return clock.Add(t, clock.Add(c.base, int64(min(max(offset, -4e18), 4e18))))
 }
 
@@ -36,25 +36,25 @@ const mostKnots = 4096
 
 // Instants returns the instants of a's clock at which curves over [first, last] and over the messages have their knots: even steps over the
 // messages, so short that chords sag by a small part of epsilon, and ever longer ones beyond, where bounds widen.
-func (c *Corridor) Instants(first, last int64) []int64 {
-	from, to := c.middle+int64(c.first), c.middle+int64(c.last)
+func (c *Corridor) Instants(first, last clock.HostTime) []clock.HostTime {
+	from, to := c.middle+clock.HostTime(c.first), c.middle+clock.HostTime(c.last)
 	step := c.step()
 	n := int64(float64(to-from)/step) + 1
-	var at []int64
-	for h := int64(step); clock.Sub(from, h) > first; h += max(h/8, 1) {
+	var at []clock.HostTime
+	for h := clock.HostTime(step); clock.HostTime(clock.Sub(from, h)) > first; h += clock.HostTime(max(int64(h)/8, 1)) {
 		at = append(at, from-h)
 	}
 	for i, j := 0, len(at)-1; i < j; i, j = i+1, j-1 {
 		at[i], at[j] = at[j], at[i]
 	}
 	if first < from {
-		at = append([]int64{first}, at...)
+		at = append([]clock.HostTime{first}, at...)
 	}
 	for i := range n {
-		at = append(at, from+clock.MulDiv(to-from, i, n, clock.Nearest))
+		at = append(at, from+clock.HostTime(clock.MulDiv(int64(to-from), i, n, clock.Nearest)))
 	}
 	at = append(at, to)
-	for h := int64(step); clock.Add(to, h) < last; h += max(h/8, 1) {
+	for h := clock.HostTime(step); clock.Add(to, int64(h)) < last; h += clock.HostTime(max(int64(h)/8, 1)) {
 		at = append(at, to+h)
 	}
 	if last > to {
@@ -65,11 +65,11 @@ func (c *Corridor) Instants(first, last int64) []int64 {
 
 // longEnds joins a first or last piece that is much shorter than the one beside it with that: beyond its ends a curve goes on
 // along its outermost pieces, and the direction of one of a few ns is made of rounding.
-func longEnds(at []int64) []int64 {
-	if len(at) > 2 && at[1]-at[0] < (at[2]-at[1])/2 {
+func longEnds(at []clock.HostTime) []clock.HostTime {
+	if len(at) > 2 && int64(at[1]-at[0]) < int64(at[2]-at[1])/2 {
 		at = append(at[:1], at[2:]...)
 	}
-	if n := len(at) - 1; n > 1 && at[n]-at[n-1] < (at[n-1]-at[n-2])/2 {
+	if n := len(at) - 1; n > 1 && int64(at[n]-at[n-1]) < int64(at[n-1]-at[n-2])/2 {
 		at = append(at[:n-1], at[n])
 	}
 	return at
@@ -85,7 +85,7 @@ func (c *Corridor) step() float64 {
 	return max(span/256, 1)
 }
 
-func compact(at []int64) []int64 {
+func compact(at []clock.HostTime) []clock.HostTime {
 	out := at[:0]
 	for i, t := range at {
 		if i == 0 || t > out[len(out)-1] {
@@ -97,10 +97,10 @@ func compact(at []int64) []int64 {
 
 // Curves returns the bounds as curves from a's clock to b's over [first, last], strict between their knots as well. A side
 // without messages is nil. ok is false where the messages contradict the assumption.
-func (c *Corridor) Curves(first, last int64) (low, high clock.Curve, ok bool) {
+func (c *Corridor) Curves(first, last clock.HostTime) (low, high clock.PairCurve, ok bool) {
 	at := c.Instants(first, last)
 	lowOK, highOK := true, true
-	lows, highs := make([]int64, len(at)), make([]int64, len(at))
+	lows, highs := make([]clock.HostTime, len(at)), make([]clock.HostTime, len(at))
 	for i, t := range at {
 		if lows[i], highs[i], lowOK, highOK, ok = c.At(t); !ok {
 			return nil, nil, false
@@ -116,18 +116,18 @@ func (c *Corridor) Curves(first, last int64) (low, high clock.Curve, ok bool) {
 		return int64(math.Ceil(min(c.Sag(h), 1e17)))
 	}
 	if lowOK {
-		low = make(clock.Curve, len(at))
+		low = make(clock.PairCurve, len(at))
 		for i := len(at) - 1; i >= 0; i-- {
-			low[i] = clock.Knot{X: at[i], Y: clock.Sub(lows[i], sag(i))}
+			low[i] = clock.PairKnot{X: at[i], Y: clock.HostTime(clock.Sub(lows[i], clock.HostTime(sag(i))))}
 			if i+1 < len(at) { // no clock runs back, so no lower bound need
 				low[i].Y = min(low[i].Y, low[i+1].Y)
 			}
 		}
 	}
 	if highOK {
-		high = make(clock.Curve, len(at))
+		high = make(clock.PairCurve, len(at))
 		for i, t := range at {
-			high[i] = clock.Knot{X: t, Y: clock.Add(highs[i], sag(i))}
+			high[i] = clock.PairKnot{X: t, Y: clock.Add(highs[i], sag(i))}
 			if i > 0 {
 				high[i].Y = max(high[i].Y, high[i-1].Y)
 			}
@@ -137,6 +137,6 @@ func (c *Corridor) Curves(first, last int64) (low, high clock.Curve, ok bool) {
 }
 
 // Extent returns the first and the last instant of a's clock that a message speaks of.
-func (c *Corridor) Extent() (first, last int64) {
-	return c.middle + int64(c.first), c.middle + int64(c.last)
+func (c *Corridor) Extent() (first, last clock.HostTime) {
+	return c.middle + clock.HostTime(c.first), c.middle + clock.HostTime(c.last)
 }

@@ -46,9 +46,9 @@ func TestSagIsEpsilonAndTheParabolaOverHalfThePiece(t *testing.T) {
 }
 
 // linear is a problem of clocks that are equal, with a message each way at every step of [first, last].
-func linear(first, last, step int64) *pair.Problem {
+func linear(first, last clock.HostTime, step int64) *pair.Problem {
 	var there, back []trace.Message
-	for x := first; x <= last; x += step {
+	for x := first; x <= last; x += clock.HostTime(step) {
 		there = append(there, trace.Message{Sent: hostTime(x), Received: hostTime(x + 50_000)})
 		back = append(back, trace.Message{Sent: hostTime(x - 30_000), Received: hostTime(x + 20_000)})
 	}
@@ -56,20 +56,20 @@ func linear(first, last, step int64) *pair.Problem {
 }
 
 func TestPiecesAreSoShortThatTheySagByASixteenthOfEpsilon(t *testing.T) {
-	const second = int64(1_000_000_000)
+	const second = clock.HostTime(1_000_000_000)
 	for _, c := range []struct {
 		wander, epsilon float64
-		span            int64
+		span            clock.HostTime
 		want            float64
 	}{
-		{30, 100, 80 * second, math.Sqrt(8*100/16.0/30) * 1e9}, {30, 1600, 80 * second, math.Sqrt(8*100/30.0) * 1e9},
-		{30, 0, 80 * second, math.Sqrt(8/30.0) * 1e9}, {30, 8, 80 * second, math.Sqrt(8/30.0) * 1e9}, // a nanosecond at least
-		{30, 100, second, 0.5e9},                      // two pieces at least
-		{30, 100, 36_000 * second, 36_000e9 / 4096.0}, // 4096 at most
-		{0, 100, 80 * second, 80e9 / 256}, {0, 0, 256_000, 1000}, {0, 0, 100, 1}, {1e12, 0, 10_000, 2828.4271247461903},
+		{30, 100, clock.HostTime(80 * int64(second)), math.Sqrt(8*100/16.0/30) * 1e9}, {30, 1600, clock.HostTime(80 * int64(second)), math.Sqrt(8*100/30.0) * 1e9},
+		{30, 0, clock.HostTime(80 * int64(second)), math.Sqrt(8/30.0) * 1e9}, {30, 8, clock.HostTime(80 * int64(second)), math.Sqrt(8/30.0) * 1e9}, // a nanosecond at least
+		{30, 100, second, 0.5e9}, // two pieces at least
+		{30, 100, clock.HostTime(36_000 * int64(second)), 36_000e9 / 4096.0}, // 4096 at most
+		{0, 100, clock.HostTime(80 * int64(second)), 80e9 / 256}, {0, 0, 256_000, 1000}, {0, 0, 100, 1}, {1e12, 0, 10_000, 2828.4271247461903},
 	} {
 		var p pair.Problem
-		for _, x := range []int64{7 * second, 7*second + c.span} {
+		for _, x := range []clock.HostTime{clock.HostTime(7 * int64(second)), clock.HostTime(7*int64(second)) + c.span} {
 			p.AB = append(p.AB, []trace.Message{{Sent: hostTime(x), Received: hostTime(x)}})
 		}
 		if got := New(&p, Assumption{c.wander, c.epsilon}).step(); math.Abs(got-c.want) > 1e-6*c.want {
@@ -80,42 +80,42 @@ func TestPiecesAreSoShortThatTheySagByASixteenthOfEpsilon(t *testing.T) {
 
 func TestKnotsAreEvenOverTheMessagesAndEverSparserBeyond(t *testing.T) {
 	const second = int64(1_000_000_000)
-	for _, origin := range []int64{0, 1_790_000_000 * second, -40 * second} {
-		from, to := origin+20*second, origin+100*second
+	for _, origin := range []clock.HostTime{0, clock.HostTime(1_790_000_000 * second), clock.HostTime(-40 * second)} {
+		from, to := origin+clock.HostTime(20*second), origin+clock.HostTime(100*second)
 		p := linear(from, to, 5*second)
 		p.BA = nil
 		c := New(p, Default)
-		if first, last := c.Extent(); int64(first) != from || int64(last) != to {
+		if first, last := c.Extent(); clock.HostTime(first) != from || clock.HostTime(last) != to {
 			t.Fatalf("messages from %d to %d, not %d to %d", first, last, from, to)
 		}
 		step := int64(c.step())
 		for _, reach := range []int64{0, 1, step / 3, step, 3 * step, 200 * second} {
-			at := c.Instants(hostTime(from-reach), hostTime(to+reach))
-			if int64(at[0]) != from-reach || int64(at[len(at)-1]) != to+reach {
-				t.Fatalf("reach %d: from %d to %d", reach, int64(at[0])-from, int64(at[len(at)-1])-to)
+			at := c.Instants(hostTime(from-clock.HostTime(reach)), hostTime(to+clock.HostTime(reach)))
+			if clock.HostTime(at[0]) != from-clock.HostTime(reach) || clock.HostTime(at[len(at)-1]) != to+clock.HostTime(reach) {
+				t.Fatalf("reach %d: from %d to %d", reach, int64(clock.HostTime(at[0])-from), int64(clock.HostTime(at[len(at)-1])-to))
 			}
 			inside, allowed := 0, map[int64]bool{reach: true}
 			for h := step; h < reach; h += max(h/8, 1) {
 				allowed[h] = true
 			}
 			for i, x := range at {
-				switch x := int64(x); {
-				case i > 0 && x <= int64(at[i-1]):
+				switch x := clock.HostTime(x); {
+				case i > 0 && x <= clock.HostTime(at[i-1]):
 					t.Fatal("knots that do not ascend")
 				case x >= from && x <= to:
 					inside++
-					if n := (x - from) % ((to - from) / 62); x != to && n > 62 && n < (to-from)/62-62 { // 62 pieces of 80 s / 1.29 s
-						t.Fatalf("reach %d: a knot %d ns behind the first message, not on the grid", reach, x-from)
+					if n := int64(x-from) % (int64(to-from) / 62); x != to && n > 62 && n < int64(to-from)/62-62 { // 62 pieces of 80 s / 1.29 s
+						t.Fatalf("reach %d: a knot %d ns behind the first message, not on the grid", reach, int64(x-from))
 					}
-				case x < from && !allowed[from-x], x > to && !allowed[x-to]:
-					t.Fatalf("reach %d: a knot %d before or %d behind the messages", reach, from-x, x-to)
+				case x < from && !allowed[int64(from-x)], x > to && !allowed[int64(x-to)]:
+					t.Fatalf("reach %d: a knot %d before or %d behind the messages", reach, int64(from-x), int64(x-to))
 				}
 			}
 			// Only the two outermost pieces may swallow a knot.
 			if want := len(allowed); reach > 0 && (len(at)-inside < 2*want-2 || len(at)-inside > 2*want) || inside < 63-2 || inside > 63 {
 				t.Errorf("reach %d: %d knots beyond the messages, %d over them", reach, len(at)-inside, inside)
 			}
-			if n := len(at) - 1; n > 1 && ((at[1]-at[0]) < (at[2]-at[1])/2 || at[n]-at[n-1] < (at[n-1]-at[n-2])/2) {
+			if n := len(at) - 1; n > 1 && (int64(at[1]-at[0]) < int64(at[2]-at[1])/2 || int64(at[n]-at[n-1]) < int64(at[n-1]-at[n-2])/2) {
 				t.Errorf("reach %d: the outermost pieces are shorter than half of their neighbours", reach)
 			}
 		}
@@ -123,11 +123,11 @@ func TestKnotsAreEvenOverTheMessagesAndEverSparserBeyond(t *testing.T) {
 }
 
 func TestShortOutermostPiecesAreJoinedWithTheirNeighbours(t *testing.T) {
-	for _, c := range []struct{ at, want []int64 }{
-		{[]int64{0}, []int64{0}}, {[]int64{0, 1}, []int64{0, 1}},
-		{[]int64{0, 4, 14}, []int64{0, 14}}, {[]int64{0, 5, 15}, []int64{0, 5, 15}}, {[]int64{0, 10, 14}, []int64{0, 14}}, {[]int64{0, 10, 15}, []int64{0, 10, 15}},
-		{[]int64{0, 1, 11, 21, 22}, []int64{0, 11, 22}}, {[]int64{0, 10, 20, 30}, []int64{0, 10, 20, 30}}, {[]int64{-50, -48, -30, 0, 30, 33}, []int64{-50, -30, 0, 33}},
-		{[]int64{0, 1, 11}, []int64{0, 11}},
+	for _, c := range []struct{ at, want []clock.HostTime }{
+		{[]clock.HostTime{0}, []clock.HostTime{0}}, {[]clock.HostTime{0, 1}, []clock.HostTime{0, 1}},
+		{[]clock.HostTime{0, 4, 14}, []clock.HostTime{0, 14}}, {[]clock.HostTime{0, 5, 15}, []clock.HostTime{0, 5, 15}}, {[]clock.HostTime{0, 10, 14}, []clock.HostTime{0, 14}}, {[]clock.HostTime{0, 10, 15}, []clock.HostTime{0, 10, 15}},
+		{[]clock.HostTime{0, 1, 11, 21, 22}, []clock.HostTime{0, 11, 22}}, {[]clock.HostTime{0, 10, 20, 30}, []clock.HostTime{0, 10, 20, 30}}, {[]clock.HostTime{-50, -48, -30, 0, 30, 33}, []clock.HostTime{-50, -30, 0, 33}},
+		{[]clock.HostTime{0, 1, 11}, []clock.HostTime{0, 11}},
 	} {
 		if got := longEnds(slices.Clone(c.at)); !slices.Equal(got, c.want) {
 			t.Errorf("%v becomes %v, want %v", c.at, got, c.want)
@@ -138,20 +138,20 @@ func TestShortOutermostPiecesAreJoinedWithTheirNeighbours(t *testing.T) {
 // TestKnotsLieOutsideTheBoundsByTheSagOfTheLongerPieceBesideThem reads the bounds one by one.
 func TestKnotsLieOutsideTheBoundsByTheSagOfTheLongerPieceBesideThem(t *testing.T) {
 	const second = int64(1_000_000_000)
-	c := New(linear(1000*second, 1060*second, 10*second), Assumption{Wander: 3000, Epsilon: 100})
-	for reach := 37 * second; reach < 120*second; reach += 7 * second { // the last piece may be the shorter one
-		low, high, ok := c.Curves(hostTime(1000*second-reach), hostTime(1060*second+reach))
+	c := New(linear(clock.HostTime(1000*second), clock.HostTime(1060*second), 10*second), Assumption{Wander: 3000, Epsilon: 100})
+	for reach := clock.HostTime(37 * second); reach < clock.HostTime(120*second); reach += clock.HostTime(7 * second) { // the last piece may be the shorter one
+		low, high, ok := c.Curves(hostTime(clock.HostTime(1000*second)-reach), hostTime(clock.HostTime(1060*second)+reach))
 		if !ok {
 			t.Fatal("contradicted")
 		}
 		liesOutside(t, c, low, high)
 	}
-	if low, _, _ := c.Curves(hostTime(1020*second), hostTime(1030*second)); int64(low[0].X) != 1000*second || int64(low[len(low)-1].X) != 1060*second+20_000 {
+	if low, _, _ := c.Curves(hostTime(clock.HostTime(1020*second)), hostTime(clock.HostTime(1030*second))); int64(low[0].X) != 1000*second || int64(low[len(low)-1].X) != 1060*second+20_000 {
 		t.Error("curves that do not reach over all messages")
 	}
 }
 
-func liesOutside(t *testing.T, c *Corridor, low, high clock.Curve) {
+func liesOutside(t *testing.T, c *Corridor, low, high clock.PairCurve) {
 	t.Helper()
 	const second = int64(1_000_000_000)
 	n := len(low)
@@ -190,7 +190,7 @@ func TestACorridorIsEmptyWithoutMessages(t *testing.T) {
 
 func TestBoundsThatTouchDoNotContradictEachOther(t *testing.T) {
 	for _, c := range []struct {
-		back int64
+		back clock.HostTime
 		fine bool
 	}{{1, true}, {2, false}} { // a ceiling of 0 ns, and a floor of 0 or of 1 ns
 		p := pair.Problem{AB: pair.Messages{{{Sent: 1000, Received: 999}}}, BA: pair.Messages{{{Sent: hostTime(1000 + c.back), Received: 1000}}}}
@@ -209,13 +209,13 @@ func TestBoundsAreRoundedOutwards(t *testing.T) {
 }
 
 func TestTheOriginIsInTheMiddleAndTheGuardThatOfTheGreatestNumber(t *testing.T) {
-	for _, first := range []int64{0, -7_000, 1_790_000_000_000_000_000} {
+	for _, first := range []clock.HostTime{0, -7_000, 1_790_000_000_000_000_000} {
 		var p pair.Problem
-		for _, x := range []int64{first + 300, first, first + 1000} {
+		for _, x := range []clock.HostTime{first + 300, first, first + 1000} {
 			p.BA = append(p.BA, []trace.Message{{Sent: hostTime(x - 1_000_000), Received: hostTime(x)}})
 		}
 		c := New(&p, Assumption{})
-		if int64(c.middle) != first+500 || c.first != -500 || c.last != 500 {
+		if clock.HostTime(c.middle) != first+500 || c.first != -500 || c.last != 500 {
 			t.Errorf("from %d: middle %d, from %g to %g", first, c.middle, c.first, c.last)
 		}
 		if want := 1e-6 + 1*0x1p-48; math.Abs(c.guard-want) > 1e-20 { // all but the step cancels
@@ -241,10 +241,10 @@ func TestHullsTouchEveryLineThatAllPointsDo(t *testing.T) {
 	}{{3, 3}, {100, 1}, {100, 31}, {100, 32}, {100, 33}, {300, 300}, {5_000, 700}, {9_000, 1}, {9_000, 9_000}} {
 		var list []trace.Message
 		for len(list) < c.n {
-			x := r.Int64N(1_000_000)
+			x := clock.HostTime(r.Int64N(1_000_000))
 			for range min(c.run, c.n-len(list)) {
-				list = append(list, trace.Message{Sent: hostTime(x), Received: hostTime(x + r.Int64N(1_000))})
-				x += r.Int64N(30)
+				list = append(list, trace.Message{Sent: hostTime(x), Received: hostTime(x + clock.HostTime(r.Int64N(1_000)))})
+				x += clock.HostTime(r.Int64N(30))
 			}
 		}
 		at := func(m trace.Message) point { return point{float64(m.Sent), float64(m.Received - m.Sent)} }
@@ -272,4 +272,4 @@ func TestHullsTouchEveryLineThatAllPointsDo(t *testing.T) {
 	}
 }
 
-func hostTime(x int64) int64 { return x }
+func hostTime(x clock.HostTime) clock.HostTime { return x }

@@ -24,14 +24,14 @@ func newWorld(clocks int, granularity int64) *world {
 	return w
 }
 
-func (w *world) send(from, to int, at, delay int64) {
-	stamp := func(c int, t int64) int64 {
+func (w *world) send(from, to int, at clock.HostTime, delay int64) {
+	stamp := func(c int, t clock.HostTime) clock.HostTime {
 		k := &w.Clocks[c]
-		t -= t % k.Granularity
+		t -= clock.HostTime(int64(t) % k.Granularity)
 		k.First, k.Last = min(k.First, t), max(k.Last, t)
 		return t
 	}
-	m := trace.Message{Sent: stamp(from, at), Received: stamp(to, at+delay)}
+	m := trace.Message{Sent: stamp(from, at), Received: stamp(to, at+clock.HostTime(delay))}
 	for i := range w.Channels {
 		if c := &w.Channels[i]; c.From == from && c.To == to {
 			c.Messages = append(c.Messages, m)
@@ -90,7 +90,7 @@ func (w *world) inverted(curves []clock.Curve) (worst int64) {
 
 func TestClocksThatConstrainEachOtherMoveTogether(t *testing.T) {
 	w := newWorld(3, 1) // web, app, db
-	for at := int64(0); at < 1_000_000_000; at += 10_000_000 {
+	for at := clock.HostTime(0); at < 1_000_000_000; at += 10_000_000 {
 		w.send(0, 1, at, 20_000)
 		w.send(1, 0, at, 20_000)
 		w.send(1, 2, at, 20_000)
@@ -102,7 +102,7 @@ func TestClocksThatConstrainEachOtherMoveTogether(t *testing.T) {
 	}
 	curves := w.restored(t)
 	for i := range 2 {
-		if off := curves[i].At(500_000_000, clock.Nearest) - 500_000_000; off < 19_000 || off > 20_000*int64(2-i) {
+		if off := curves[i].At(500_000_000, clock.Nearest) - 500_000_000; off < 19_000 || off > clock.TimelineTime(20_000*int64(2-i)) {
 			t.Errorf("clock %d is off by %d ns: to be moved until nothing is inverted, and no further", i, off)
 		}
 	}
@@ -160,7 +160,7 @@ func TestNoMessageStaysInvertedWhateverTheEstimates(t *testing.T) {
 		for range rapid.IntRange(1, 300).Draw(t, "messages") {
 			from, to := r.IntN(clocks), r.IntN(clocks)
 			if from != to {
-				w.send(from, to, r.Int64N(span), 10+int64(float64(50_000)*r.ExpFloat64()))
+				w.send(from, to, clock.HostTime(r.Int64N(span)), 10+int64(float64(50_000)*r.ExpFloat64()))
 			}
 		}
 		stray := rapid.SampledFrom([]int64{1, 30_000, 10_000_000, 1_000_000_000}).Draw(t, "stray")
@@ -168,15 +168,16 @@ func TestNoMessageStaysInvertedWhateverTheEstimates(t *testing.T) {
 		for i := range w.Maps[:clocks-1] {
 			m := &w.Maps[i]
 			m.Mid = nil
-			last := int64(-1 << 62)
-			for x := int64(-span); x <= 2*span; x += span / int64(2+r.IntN(9)) {
-				last = max(last, x+r.Int64N(2*stray+1)-stray)
+			last := clock.TimelineTime(-1 << 62)
+			for x := clock.HostTime(-span); x <= 2*span; x += clock.HostTime(span / int64(2+r.IntN(9))) {
+				last = max(last, clock.TimelineTime(int64(x)+r.Int64N(2*stray+1)-stray))
 				m.Mid = append(m.Mid, clock.Knot{X: x, Y: last})
 			}
 			if bounded { // as narrow as hold both the truth and the estimate
-				low, high := int64(-2), int64(2)
+				low, high := clock.TimelineTime(-2), clock.TimelineTime(2)
 				for _, k := range m.Mid {
-					low, high = min(low, k.Y-k.X), max(high, k.Y-k.X)
+					off := k.Y - clock.TimelineTime(k.X)
+					low, high = min(low, off), max(high, off)
 				}
 				m.Low, m.High = clock.Curve{{Y: low}}, clock.Curve{{Y: high}}
 			}

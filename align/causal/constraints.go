@@ -27,9 +27,10 @@ type constraints struct {
 
 // node is one stamp of one clock; its correction is one unknown.
 type node struct {
-	clock          int
-	host, timeline int64
-	knot           bool // a corner of the estimate, which the corrected curve must keep
+	clock    int
+	host     clock.HostTime
+	timeline clock.TimelineTime
+	knot     bool // a corner of the estimate, which the corrected curve must keep
 }
 
 // message joins the nodes of its two stamps.
@@ -44,7 +45,7 @@ type message struct {
 // that respects the bounds at the nodes respects them everywhere.
 func newConstraints(p *Problem, reach int64) *constraints {
 	n := &constraints{problem: p, first: make([]int, len(p.Clocks)+1)}
-	stamps := make([][]int64, len(p.Clocks))
+	stamps := make([][]clock.HostTime, len(p.Clocks))
 	p.near(reach, func(c *trace.Channel, m trace.Message, _ int64) {
 		stamps[c.From] = append(stamps[c.From], m.Sent)
 		stamps[c.To] = append(stamps[c.To], m.Received)
@@ -64,9 +65,9 @@ func newConstraints(p *Problem, reach int64) *constraints {
 		}
 		n.first[i+1] = len(n.nodes)
 	}
-	find := func(c int, stamp int64) int32 {
+	find := func(c int, stamp clock.HostTime) int32 {
 		own := n.nodes[n.first[c]:n.first[c+1]]
-		k, _ := slices.BinarySearchFunc(own, stamp, func(v node, t int64) int { return cmp.Compare(v.host, t) })
+		k, _ := slices.BinarySearchFunc(own, stamp, func(v node, t clock.HostTime) int { return cmp.Compare(v.host, t) })
 		return int32(n.first[c] + k)
 	}
 	p.near(reach, func(c *trace.Channel, m trace.Message, delay int64) {
@@ -101,8 +102,8 @@ func (p *Problem) near(reach int64, f func(c *trace.Channel, m trace.Message, de
 }
 
 // corners returns the host times of the corners of a clock's estimate, and of its bounds within the trace.
-func (p *Problem) corners(i int) []int64 {
-	var xs []int64
+func (p *Problem) corners(i int) []clock.HostTime {
+	var xs []clock.HostTime
 	m, c := &p.Maps[i], &p.Clocks[i]
 	for _, k := range m.Mid {
 		xs = append(xs, k.X)
@@ -154,19 +155,19 @@ func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 		own, e := n.nodes[from:to], n.correction[from:to]
 		last := len(own) - 1
 		curve := make(clock.Curve, 0, len(own)+2)
-		put := func(host, timeline int64, e float64) {
+		put := func(host clock.HostTime, timeline clock.TimelineTime, e float64) {
 			t := clock.Add(timeline, int64(math.Round(e)))
 			if k := len(curve); k > 0 {
 				t = max(t, curve[k-1].Y)
 			}
 			curve = append(curve, clock.Knot{X: host, Y: t})
 		}
-		beyond := func(host int64, e float64) {
+		beyond := func(host clock.HostTime, e float64) {
 			if host > -clock.Limit && host < clock.Limit {
 				put(host, estimates[c].At(host, clock.Nearest), e)
 			}
 		}
-		beyond(clock.Sub(own[0].host, outside), e[0])
+		beyond(clock.HostTime(clock.Sub(own[0].host, outside)), e[0])
 		kept := 0
 		for k := range own {
 			if k > 0 && k < last && !own[k].knot && straight(own, e, kept, k) {

@@ -15,34 +15,34 @@ import (
 // and Warshall). It is cubic in their number.
 type reference struct {
 	w        *world
-	clocks   []int   // of each node
-	stamps   []int64 // on its clock
-	estimate []int64 // on the timeline
+	clocks   []int            // of each node
+	stamps   []clock.HostTime // on its clock
+	estimate []int64          // on the timeline
 	distance [][]float64
 }
 
 func newReference(w *world) *reference {
 	r := &reference{w: w}
 	for c := range w.Clocks {
-		var xs []int64
+		var xs []clock.HostTime
 		for _, ch := range w.Channels {
 			for _, m := range ch.Messages {
 				if ch.From == c {
-					xs = append(xs, int64(m.Sent))
+					xs = append(xs, clock.HostTime(m.Sent))
 				}
 				if ch.To == c {
-					xs = append(xs, int64(m.Received))
+					xs = append(xs, clock.HostTime(m.Received))
 				}
 			}
 		}
 		if len(xs) > 0 && !w.Fixed[c] {
 			for _, k := range w.Maps[c].Mid {
-				xs = append(xs, int64(k.X))
+				xs = append(xs, clock.HostTime(k.X))
 			}
 			for _, bound := range []clock.Curve{w.Maps[c].Low, w.Maps[c].High} {
 				for _, k := range bound {
 					if k.X >= w.Clocks[c].First && k.X <= w.Clocks[c].Last {
-						xs = append(xs, int64(k.X))
+						xs = append(xs, clock.HostTime(k.X))
 					}
 				}
 			}
@@ -57,7 +57,7 @@ func newReference(w *world) *reference {
 	return r
 }
 
-func (r *reference) node(c int, x int64) int {
+func (r *reference) node(c int, x clock.HostTime) int {
 	for i := range r.clocks {
 		if r.clocks[i] == c && r.stamps[i] == x {
 			return i
@@ -106,7 +106,7 @@ func (r *reference) correct(bounded bool, margin float64, lengths func(host, lin
 			step = float64(g)
 		}
 		for _, m := range ch.Messages {
-			i, j := r.node(ch.From, int64(m.Sent)), r.node(ch.To, int64(m.Received))
+			i, j := r.node(ch.From, clock.HostTime(m.Sent)), r.node(ch.To, clock.HostTime(m.Received))
 			d[i][j] = min(d[i][j], float64(r.estimate[j]-r.estimate[i])+step-margin)
 		}
 	}
@@ -179,14 +179,14 @@ func (r *reference) correct(bounded bool, margin float64, lengths func(host, lin
 func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 	corrected := 0
 	rapid.Check(t, func(t *rapid.T) {
-		origin := rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000, -3_000_000_000_000}).Draw(t, "origin")
+		origin := clock.HostTime(rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000, -3_000_000_000_000}).Draw(t, "origin"))
 		clocks := rapid.IntRange(2, 4).Draw(t, "clocks")
 		w := newWorld(clocks, rapid.SampledFrom([]int64{1, 1, 100}).Draw(t, "granularity"))
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		const span = 1_000_000_000
 		for range rapid.IntRange(1, 14).Draw(t, "messages") {
 			if from, to := r.IntN(clocks), r.IntN(clocks); from != to {
-				w.send(from, to, origin+r.Int64N(span), 200+r.Int64N(20_000))
+				w.send(from, to, origin+clock.HostTime(r.Int64N(span)), 200+r.Int64N(20_000))
 			}
 		}
 		if len(w.Channels) == 0 {
@@ -195,17 +195,19 @@ func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 		for i := range w.Maps[:clocks-1] {
 			m := &w.Maps[i]
 			m.Mid = nil
-			for x := origin - span/2; x <= origin+span+span/2; x += span / int64(1+r.IntN(4)) {
-				m.Mid = append(m.Mid, clock.Knot{X: hostTime(x), Y: lineTime(x + r.Int64N(60_001) - 30_000)})
+			for x := origin - span/2; x <= origin+span+span/2; x += clock.HostTime(span / int64(1+r.IntN(4))) {
+				m.Mid = append(m.Mid, clock.Knot{X: hostTime(x), Y: lineTime(clock.TimelineTime(x) + clock.TimelineTime(r.Int64N(60_001)) - 30_000)})
 			}
 			if r.IntN(2) == 0 {
 				low, high := int64(2), int64(2)
 				for _, k := range m.Mid {
 					low, high = max(low, int64(k.X)-int64(k.Y)), max(high, int64(k.Y)-int64(k.X))
 				}
-				at := func(x, off int64) clock.Knot { return clock.Knot{X: hostTime(x), Y: lineTime(x + off)} }
+				at := func(x clock.HostTime, off int64) clock.Knot {
+					return clock.Knot{X: hostTime(x), Y: lineTime(clock.TimelineTime(x) + clock.TimelineTime(off))}
+				}
 				// Their corners are nearest to the truth in the middle, at the first and the last stamp and beyond.
-				first, last := int64(w.Clocks[i].First), int64(w.Clocks[i].Last)
+				first, last := clock.HostTime(w.Clocks[i].First), clock.HostTime(w.Clocks[i].Last)
 				m.Low = clock.Curve{at(origin-2*span, -2*low-9), at(origin+span/3, -low), at(origin+3*span, -3*low-9)}
 				m.High = clock.Curve{at(first-5, 3*high+9), at(first, high), at(last+1_000, high), at(last+2_000, 2*high+5)}
 			}
@@ -223,17 +225,17 @@ func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 		for i, e := range want {
 			c := ref.clocks[i]
 			if off := float64(int64(got[c].At(hostTime(ref.stamps[i]), clock.Nearest))-ref.estimate[i]) - e; math.Abs(off) > 2 { // knots and readings at whole ns, and knots left out
-				t.Fatalf("clock %d at %d: %g ns from the definition's correction of %g", c, ref.stamps[i]-origin, off, e)
+				t.Fatalf("clock %d at %d: %g ns from the definition's correction of %g", c, int64(ref.stamps[i]-origin), off, e)
 			}
 			if i == 0 || ref.clocks[i-1] != c {
 				continue
 			}
 			for part := range int64(4) {
-				x := ref.stamps[i-1] + (ref.stamps[i]-ref.stamps[i-1])*part/4
+				x := ref.stamps[i-1] + clock.HostTime(int64(ref.stamps[i]-ref.stamps[i-1])*part/4)
 				line := want[i-1] + (e-want[i-1])*float64(x-ref.stamps[i-1])/float64(ref.stamps[i]-ref.stamps[i-1])
 				estimate := w.Maps[c].Mid.At(hostTime(x), clock.Nearest)
 				if off := float64(int64(got[c].At(hostTime(x), clock.Nearest)-estimate)) - line; math.Abs(off) > 3 {
-					t.Fatalf("clock %d at %d, between its stamps: %g ns off", c, x-origin, off)
+					t.Fatalf("clock %d at %d, between its stamps: %g ns off", c, int64(x-origin), off)
 				}
 			}
 		}
@@ -261,5 +263,5 @@ func estimates(w *world) []clock.Curve {
 	return curves
 }
 
-func hostTime(x int64) int64 { return x }
-func lineTime(x int64) int64 { return x }
+func hostTime(x clock.HostTime) clock.HostTime         { return x }
+func lineTime(x clock.TimelineTime) clock.TimelineTime { return x }

@@ -37,16 +37,16 @@ func TestAMessageThatTheCorrectionItselfInvertsIsLookedAtToo(t *testing.T) {
 	for _, pause := range []int64{0, 10_000} { // with pauses, what moves one clock goes back in time and forth to reach the next
 		w := newWorld(hops+2, 1)
 		w.Fixed[0] = true
-		at := int64(5_000_000_000)
+		at := clock.HostTime(5_000_000_000)
 		for i := range hops {
 			w.send(i, i+1, at, 10)
-			at += 10 + pause
-			w.Maps[i+1].Mid = clock.Curve{{Y: lineTime(-110 * int64(i+1))}} // each hop is inverted by 100
+			at += clock.HostTime(10 + pause)
+			w.Maps[i+1].Mid = clock.Curve{{Y: lineTime(clock.TimelineTime(-110 * int64(i+1)))}} // each hop is inverted by 100
 		}
 		// A second later the last clock sends to one that does not move, 2.1 µs by the estimates.
 		w.send(hops, hops+1, at+1_000_000_000, 2_100-110*hops)
 		curves := w.restored(t)
-		if off := int64(curves[hops].At(hostTime(at-pause), clock.Nearest)) - at + pause; off < -7*hops-3 || off > -7*hops+3 { // 103 ns forward per hop
+		if off := int64(clock.HostTime(curves[hops].At(hostTime(at-clock.HostTime(pause)), clock.Nearest))-at) + pause; off < -7*hops-3 || off > -7*hops+3 { // 103 ns forward per hop
 			t.Errorf("the last clock of the row is off by %d ns", off)
 		}
 	}
@@ -67,11 +67,11 @@ func TestMessagesThatNothingCanRestoreAreNotInTheWayOfOthers(t *testing.T) {
 }
 
 func TestBoundsAreKeptAtTheirCornersToo(t *testing.T) {
-	for _, corner := range []int64{0, 300_000_000, 500_000_000, 1_000_000_000} {
+	for _, corner := range []clock.HostTime{0, 300_000_000, 500_000_000, 1_000_000_000} {
 		for _, side := range []int64{-1, 1} {
 			w := newWorld(2, 1)
 			const span = 1_000_000_000
-			for _, at := range []int64{0, 100_000_000, 900_000_000, span} {
+			for _, at := range []clock.HostTime{0, 100_000_000, 900_000_000, span} {
 				if at == corner {
 					continue
 				}
@@ -84,8 +84,10 @@ func TestBoundsAreKeptAtTheirCornersToo(t *testing.T) {
 			c := &w.Clocks[0]
 			c.First, c.Last = min(c.First, hostTime(corner)), max(c.Last, hostTime(corner))
 			// Inverted by 4.9 µs everywhere; the estimate's own corner is before the trace.
-			w.Maps[0].Mid = clock.Curve{{X: -70_000_000, Y: lineTime(-70_000_000 - side*5_000)}}
-			at := func(x, off int64) clock.Knot { return clock.Knot{X: hostTime(x), Y: lineTime(x - side*off)} }
+			w.Maps[0].Mid = clock.Curve{{X: -70_000_000, Y: lineTime(clock.TimelineTime(-70_000_000 - side*5_000))}}
+			at := func(x clock.HostTime, off int64) clock.Knot {
+				return clock.Knot{X: hostTime(x), Y: lineTime(clock.TimelineTime(x) - clock.TimelineTime(side*off))}
+			}
 			bound := clock.Curve{at(corner-40_000_000, 0), at(corner, 3_000), at(corner+40_000_000, 0)}
 			if side < 0 {
 				w.Maps[0].Low = bound
@@ -93,7 +95,7 @@ func TestBoundsAreKeptAtTheirCornersToo(t *testing.T) {
 				w.Maps[0].High = bound
 			}
 			curves := w.restored(t)
-			got := int64(curves[0].At(hostTime(corner), clock.Nearest)) - corner
+			got := int64(clock.HostTime(curves[0].At(hostTime(corner), clock.Nearest)) - corner)
 			if -side*got > 5_000 || -side*got < 3_000-1 {
 				t.Errorf("corner at %d, side %d: the curve is at %d, the bound at %d", corner, side, got, -side*3_000)
 			}
@@ -103,7 +105,7 @@ func TestBoundsAreKeptAtTheirCornersToo(t *testing.T) {
 
 // TestClocksNearTheEndsOfTimeStayWithinThem: knots far beyond the stamps may lie outside the instants that are taken.
 func TestClocksNearTheEndsOfTimeStayWithinThem(t *testing.T) {
-	for _, at := range []int64{-clock.Limit + 2_000_000, clock.Limit - 3_000_000, -clock.Limit + outside + 1_000, clock.Limit - outside - 2_000, -clock.Limit + 2*outside, 0,
+	for _, at := range []clock.HostTime{-clock.Limit + 2_000_000, clock.Limit - 3_000_000, -clock.Limit + outside + 1_000, clock.Limit - outside - 2_000, -clock.Limit + 2*outside, 0,
 		-clock.Limit + outside, clock.Limit - outside - 1_000_000} {
 		w := newWorld(2, 1)
 		w.send(0, 1, at, 100)
@@ -135,7 +137,7 @@ func TestAClockGetsKnotsOnlyWhereItsCorrectionBends(t *testing.T) {
 	}
 	w := newWorld(2, 1)
 	for i := range int64(200) {
-		w.send(0, 1, i*5_000_000, 100)
+		w.send(0, 1, clock.HostTime(i*5_000_000), 100)
 	}
 	w.Maps[0].Mid = clock.Curve{{Y: 1_100}}
 	if n := len(w.restored(t)[0]); n > 6 {

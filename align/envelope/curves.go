@@ -136,17 +136,17 @@ func (v *curves) extent(edges []edge) {
 }
 
 // curve returns the map of a clock to the timeline: its affine map, less its smoothed curve, less its level.
-func (v *curves) curve(clockNumber int, a *affine, origin int64, level float64) clock.Curve {
-	out := make(clock.Curve, 0, v.knots)
+func (v *curves) curve(clockNumber int, a *affine, origin clock.HostTime, level float64) clock.PairCurve {
+	out := make(clock.PairCurve, 0, v.knots)
 	for k := range v.knots {
 		t := v.first + float64(k)*v.step
 		host := a.stamp(t, origin)
 		on := a.on(host, origin)
-		timeline := origin + int64(math.Round(on-v.at(clockNumber, on)-level))
+		timeline := origin + clock.HostTime(math.Round(on-v.at(clockNumber, on)-level))
 		if n := len(out); n > 0 && (host <= out[n-1].X || timeline < out[n-1].Y) {
 			continue
 		}
-		out = append(out, clock.Knot{X: host, Y: timeline})
+		out = append(out, clock.PairKnot{X: host, Y: timeline})
 	}
 	return out
 }

@@ -17,16 +17,16 @@ import (
 // estimate of each clock, all to the clock of one reference.
 type Network struct {
 	Clocks    []trace.Clock
-	Channels  []trace.Channel // several may join the same clocks
-	Start     []clock.Curve   // each clock to the reference's
-	Sigma     []float64       // wander of each clock, fractional frequency per square root of a second
-	Least     []int64         // least delay possible of each channel, ns; nil for none
+	Channels  []trace.Channel   // several may join the same clocks
+	Start     []clock.PairCurve // each clock to the reference's
+	Sigma     []float64         // wander of each clock, fractional frequency per square root of a second
+	Least     []int64           // least delay possible of each channel, ns; nil for none
 	Reference int
 }
 
 // Joined is the estimate of all clocks at once.
 type Joined struct {
-	Curves    []clock.Curve      // each clock to the reference's, which is the identity
+	Curves    []clock.PairCurve  // each clock to the reference's, which is the identity
 	Deviation [][]pair.Deviation // of each clock; of the reference none
 	Routes    []Route
 	// Contradiction is by how much the least delays of some loop add up to less than nothing, ns: 0 as a rule.
@@ -88,7 +88,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	base := m.x[n.Reference*m.knots : (n.Reference+1)*m.knots]
 	for i := range n.Clocks {
 		if i == n.Reference {
-			j.Curves = append(j.Curves, clock.Identity().Mid)
+			j.Curves = append(j.Curves, clock.PairIdentity().Mid)
 			continue
 		}
 		column := m.x[i*m.knots : (i+1)*m.knots]
@@ -104,8 +104,8 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 type jointModel struct {
 	*model
 	network *Network
-	affines []affine // of each clock
-	origin  int64    // on the timeline, ns
+	affines []affine       // of each clock
+	origin  clock.HostTime // on the timeline, ns
 }
 
 // shortestLine is over how long a curve's slope is taken at least, ns: over a few the rounding of its values is all there is.
@@ -113,7 +113,7 @@ const shortestLine = 1_000_000
 
 // straight returns the line through a curve's values at two instants of its clock. Its rate is one that a clock can have,
 // since stamps are carried back by it: a curve that stands still there would lead anywhere.
-func straight(c clock.Curve, first, last int64) affine {
+func straight(c clock.PairCurve, first, last clock.HostTime) affine {
 	last = max(last, clock.Add(first, shortestLine))
 	from, to := c.At(first, clock.Nearest), c.At(last, clock.Nearest)
 	span := clock.Sub(last, first)

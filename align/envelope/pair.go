@@ -13,7 +13,7 @@ const fewest = 16
 
 // Smoothed is the estimate of two clocks.
 type Smoothed struct {
-	Curve clock.Curve // a's clock to b's
+	Curve clock.PairCurve // a's clock to b's
 	// Sigma is the wander of the two clocks against each other, fractional frequency per square root of a second; Gain
 	// by how many nats it explains the messages better than none. Above six the clocks are not linear.
 	Sigma, Gain float64
@@ -82,7 +82,7 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 		k := i * (m.knots - 1) / (min(m.knots, mostDeviations) - 1)
 		t := m.first + float64(k)*m.step
 		s.Deviation = append(s.Deviation, pair.Deviation{
-			Host: origin + int64(math.Round(t)),
+			Host: origin + clock.HostTime(math.Round(t)),
 			Ns:   calibration * math.Hypot(overconfidence*math.Sqrt(variances[k]), deviation),
 		})
 	}
@@ -98,7 +98,7 @@ const (
 )
 
 // edge returns what a reducer kept, on the timeline.
-func (r *Reducer) edge(from, to int, sender, receiver affine, origin int64) edge {
+func (r *Reducer) edge(from, to int, sender, receiver affine, origin clock.HostTime) edge {
 	e := edge{from: from, to: to, messages: float64(r.count), whole: float64(r.count)}
 	for i := range r.windows[:r.used] {
 		w := &r.windows[i]

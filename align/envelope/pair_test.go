@@ -35,13 +35,13 @@ func world(t *testing.T, s sim.Scenario) (*pair.Problem, *sim.Truth, *trace.Prob
 }
 
 // errors returns the root mean square of a curve's error from a's clock to b's between two shares of the trace.
-func errorOf(curve clock.Curve, p *pair.Problem, truth *sim.Truth, from, to float64) float64 {
+func errorOf(curve clock.PairCurve, p *pair.Problem, truth *sim.Truth, from, to float64) float64 {
 	back := truth.Hosts[1].Clock.Inverse()
 	const steps = 500
 	sum := 0.0
 	for i := range steps + 1 {
 		share := from + (to-from)*float64(i)/steps
-		a := p.A.First + int64(share*float64(p.A.Last-p.A.First))
+		a := p.A.First + clock.HostTime(share*float64(p.A.Last-p.A.First))
 		b := back.At(truth.Hosts[0].Clock.At(a, clock.Nearest), clock.Nearest)
 		e := float64(curve.At(a, clock.Nearest) - b)
 		sum += e * e
@@ -113,7 +113,7 @@ func TestChangeOfRouteIsNamedAndMovesNoClock(t *testing.T) {
 		sc := sim.Environments()[3].Scenario
 		sc.Span, sc.Seed, sc.Wander = 20*time.Minute, 5, 1e-9
 		at := 8 * time.Minute
-		sc.Routes = []sim.Route{{From: 0, To: 1, At: sc.Start + int64(at), By: int64(by)}}
+		sc.Routes = []sim.Route{{From: 0, To: 1, At: sc.Start + clock.TimelineTime(at), By: int64(by)}}
 		p, truth, _ := world(t, sc)
 		s, _ := envelope.Pair(p)
 		if len(s.Routes) != 1 || s.Routes[0].From != 0 || s.Routes[0].To != 1 {
@@ -154,7 +154,7 @@ func TestStreamThatIsAskedOnTheWayEndsWhereThePairDoes(t *testing.T) {
 	streamed, _ := s.Smooth()
 	whole, _ := envelope.Pair(p)
 	for _, k := range whole.Curve {
-		if d := streamed.Curve.At(k.X, clock.Nearest) - k.Y; d < -5 || d > 5 {
+		if d := int64(streamed.Curve.At(k.X, clock.Nearest) - k.Y); d < -5 || d > 5 {
 			t.Fatalf("%d ns from the curve of all messages at once", d)
 		}
 	}
@@ -163,8 +163,8 @@ func TestStreamThatIsAskedOnTheWayEndsWhereThePairDoes(t *testing.T) {
 func TestTooFewMessagesAreNoCurve(t *testing.T) {
 	p := &pair.Problem{}
 	for i := range int64(15) {
-		p.AB = append(p.AB, []trace.Message{{Sent: i * 1e9, Received: i*1e9 + 1000}})
-		p.BA = append(p.BA, []trace.Message{{Sent: i * 1e9, Received: i*1e9 + 1000}})
+		p.AB = append(p.AB, []trace.Message{{Sent: clock.HostTime(i * 1e9), Received: clock.HostTime(i*1e9 + 1000)}})
+		p.BA = append(p.BA, []trace.Message{{Sent: clock.HostTime(i * 1e9), Received: clock.HostTime(i*1e9 + 1000)}})
 	}
 	if _, ok := envelope.Pair(p); ok {
 		t.Error("a curve from 15 messages each way")
@@ -178,12 +178,12 @@ func TestTooFewMessagesAreNoCurve(t *testing.T) {
 }
 
 // joined smooths a scenario's clocks from the tree of pairs with its first clock.
-func joined(t *testing.T, sc sim.Scenario) (tree, all []clock.Curve, p *trace.Problem, truth *sim.Truth) {
+func joined(t *testing.T, sc sim.Scenario) (tree, all []clock.PairCurve, p *trace.Problem, truth *sim.Truth) {
 	t.Helper()
 	_, truth, p = world(t, sc)
 	n := &envelope.Network{Clocks: p.Clocks, Channels: p.Channels}
 	for i := range p.Clocks {
-		n.Start, n.Sigma = append(n.Start, clock.Identity().Mid), append(n.Sigma, 1e-9)
+		n.Start, n.Sigma = append(n.Start, clock.PairIdentity().Mid), append(n.Sigma, 1e-9)
 		if i == 0 {
 			continue
 		}
@@ -213,12 +213,12 @@ func TestAllClocksAtOnceAreNearerToTheTruthThanATree(t *testing.T) {
 	sc := scenario(9)
 	sc.Hosts, sc.Topology, sc.Rate, sc.Span = 6, sim.Full, 4, 5*time.Minute
 	tree, all, p, truth := joined(t, sc)
-	rms := func(curves []clock.Curve) float64 {
+	rms := func(curves []clock.PairCurve) float64 {
 		sum, n := 0.0, 0.0
 		for i := 1; i < len(curves); i++ {
 			reference := truth.Hosts[0].Clock.Inverse()
 			for k := range int64(300) {
-				c := p.Clocks[i].First + (p.Clocks[i].Last-p.Clocks[i].First)*k/299
+				c := p.Clocks[i].First + clock.HostTime(int64(p.Clocks[i].Last-p.Clocks[i].First)*k/299)
 				want := reference.At(truth.Hosts[i].Clock.At(c, clock.Nearest), clock.Nearest)
 				e := float64(curves[i].At(c, clock.Nearest) - want)
 				sum, n = sum+e*e, n+1

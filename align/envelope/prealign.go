@@ -3,6 +3,7 @@ package envelope
 import (
 	"math"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -50,7 +51,7 @@ func widestLine(ceiling, floor []offsetPoint) (offset, rate float64) {
 }
 
 // corners returns the corners of all windows' hulls as points over the time of the clock that stamped them at `at`.
-func (r *Reducer) corners(origin, base int64, ceiling bool) []offsetPoint {
+func (r *Reducer) corners(origin clock.HostTime, base int64, ceiling bool) []offsetPoint {
 	var all []trace.Message
 	for i := range r.windows[:r.used] {
 		all = append(all, r.windows[i].corners...)
@@ -61,9 +62,9 @@ func (r *Reducer) corners(origin, base int64, ceiling bool) []offsetPoint {
 	out := make([]offsetPoint, len(all))
 	for i, m := range all {
 		if ceiling {
-			out[i] = offsetPoint{float64(m.Received - origin), float64(m.Received - m.Sent - base)}
+			out[i] = offsetPoint{float64(m.Received - origin), float64(int64(m.Received-m.Sent) - base)}
 		} else {
-			out[i] = offsetPoint{float64(m.Sent - origin), float64(m.Sent - m.Received - base)}
+			out[i] = offsetPoint{float64(m.Sent - origin), float64(int64(m.Sent-m.Received) - base)}
 		}
 	}
 	return out
@@ -72,12 +73,12 @@ func (r *Reducer) corners(origin, base int64, ceiling bool) []offsetPoint {
 // alignBy returns the affine map of b's clock to a's from the messages both ways.
 func alignBy(there, back *Reducer) affine {
 	first := there.first()
-	base := first.Received - first.Sent
+	base := int64(first.Received - first.Sent)
 	ceiling, floor := there.corners(first.Received, base, true), back.corners(first.Received, base, false)
 	offset, rate := widestLine(ceiling, floor)
 	// On b's time t the offset b - a is base + offset + rate (t - first).
 	whole := math.Round(offset)
-	return affine{at: first.Received, timeline: first.Received - base - int64(whole), rate: 1 - rate}
+	return affine{at: first.Received, timeline: first.Received - clock.HostTime(base) - clock.HostTime(whole), rate: 1 - rate}
 }
 
 // first returns some message.

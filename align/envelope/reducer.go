@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -19,10 +20,10 @@ import (
 // The zero value is ready, for any number of messages.
 type Reducer struct {
 	windows []window
-	width   int64  // of a window, ns
-	start   int64  // stamp of the first message, on the receiver's clock
-	before  uint64 // how far before it the first window starts, ns
-	used    int    // windows up to the last used
+	width   int64          // of a window, ns
+	start   clock.HostTime // stamp of the first message, on the receiver's clock
+	before  uint64         // how far before it the first window starts, ns
+	used    int            // windows up to the last used
 	sample  []trace.Message
 	count   int64
 	state   uint64 // of the generator that draws the sample
@@ -80,7 +81,7 @@ func (r *Reducer) Add(m trace.Message) {
 }
 
 // index returns the window of an instant, after making them wide enough.
-func (r *Reducer) index(t int64) int {
+func (r *Reducer) index(t clock.HostTime) int {
 	for {
 		// Two instants can be 2^63 ns apart, and the windows reach further: less than 2^64, as they start a power of
 		// two times their doubled width before the first message.
@@ -173,16 +174,16 @@ func below(a, b, c trace.Message) bool {
 // affine carries a clock's stamps to the timeline, near enough that what is left is for the smoother: the instant At of
 // the clock is Timeline, and from there it runs at Rate.
 type affine struct {
-	at, timeline int64
+	at, timeline clock.HostTime
 	rate         float64
 }
 
 // on returns a stamp in ns after an origin on the timeline.
-func (a *affine) on(stamp, origin int64) float64 {
+func (a *affine) on(stamp, origin clock.HostTime) float64 {
 	return float64(a.timeline-origin) + a.rate*float64(stamp-a.at)
 }
 
 // stamp returns the clock's reading at t ns after an origin.
-func (a *affine) stamp(t float64, origin int64) int64 {
-	return a.at + int64(math.Round((t-float64(a.timeline-origin))/a.rate))
+func (a *affine) stamp(t float64, origin clock.HostTime) clock.HostTime {
+	return a.at + clock.HostTime(math.Round((t-float64(a.timeline-origin))/a.rate))
 }

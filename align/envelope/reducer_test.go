@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -15,7 +16,7 @@ func TestReducerKeepsTheLeastDelayOfEveryWindowUnderAnyLine(t *testing.T) {
 		n := rapid.IntRange(1, 3000).Draw(t, "n")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		span := rapid.SampledFrom([]int64{100, 1_000_000_000, 14_400_000_000_000}).Draw(t, "span")
-		origin := rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000}).Draw(t, "origin")
+		origin := clock.HostTime(rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000}).Draw(t, "origin"))
 		ordered := rapid.Bool().Draw(t, "ordered")
 		r := NewReducer(rapid.SampledFrom([]int{0, 10, n}).Draw(t, "announced"))
 		var all []trace.Message
@@ -24,8 +25,8 @@ func TestReducerKeepsTheLeastDelayOfEveryWindowUnderAnyLine(t *testing.T) {
 			if ordered {
 				x = span * int64(i) / int64(n)
 			}
-			m := trace.Message{Received: origin + x}
-			m.Sent = m.Received - random.Int64N(100_000) - 7_000_000
+			m := trace.Message{Received: origin + clock.HostTime(x)}
+			m.Sent = m.Received - clock.HostTime(random.Int64N(100_000)) - 7_000_000
 			all = append(all, m)
 			r.Add(m)
 		}
@@ -41,7 +42,7 @@ func TestReducerKeepsTheLeastDelayOfEveryWindowUnderAnyLine(t *testing.T) {
 		rate := rapid.Float64Range(-1e-3, 1e-3).Draw(t, "rate")
 		within := make([][]trace.Message, len(r.windows))
 		for _, m := range all {
-			i := (m.Received - r.start + int64(r.before)) / r.width
+			i := (int64(m.Received-r.start) + int64(r.before)) / r.width
 			within[i] = append(within[i], m)
 		}
 		for i, w := range r.windows {
@@ -74,11 +75,11 @@ func TestReducersMemoryDoesNotGrowWithTheMessages(t *testing.T) {
 		}
 		return n
 	}
-	x := int64(0)
+	x := clock.HostTime(0)
 	var early int
 	for i := range 2_000_000 {
-		x += random.Int64N(10_000_000)
-		r.Add(trace.Message{Sent: x, Received: x + 10_000 + int64(20_000*random.ExpFloat64())})
+		x += clock.HostTime(random.Int64N(10_000_000))
+		r.Add(trace.Message{Sent: x, Received: x + 10_000 + clock.HostTime(20_000*random.ExpFloat64())})
 		if i == 600_000 {
 			early = corners()
 		}

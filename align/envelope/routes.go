@@ -3,6 +3,8 @@ package envelope
 import (
 	"math"
 	"slices"
+
+	"meridian/clock"
 )
 
 // A route that changes in the middle of a trace shifts the least delay of one direction from one instant on. To the
@@ -13,8 +15,8 @@ import (
 // Route is a change of the least delay from one clock to another.
 type Route struct {
 	From, To int
-	At       int64 // on the receiver's clock, ns
-	By       int64 // ns
+	At       clock.HostTime // on the receiver's clock, ns
+	By       int64          // ns
 }
 
 const (
@@ -216,7 +218,7 @@ func (d *edge) split(cuts []float64, gap float64) []edge {
 }
 
 // routesOf returns the changes found, by the levels under the present curves.
-func routesOf(edges []edge, affines []affine, origin int64) []Route {
+func routesOf(edges []edge, affines []affine, origin clock.HostTime) []Route {
 	var out []Route
 	for i := range edges {
 		d := &edges[i]

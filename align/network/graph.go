@@ -53,7 +53,7 @@ func (e *Edge) check(n int) error {
 	if err := e.Map.Mid.Check(); err != nil {
 		return err
 	}
-	for _, bound := range []clock.Curve{e.Map.Low, e.Map.High} {
+	for _, bound := range []clock.PairCurve{e.Map.Low, e.Map.High} {
 		if bound == nil {
 			continue
 		}
@@ -64,8 +64,8 @@ func (e *Edge) check(n int) error {
 	return nil
 }
 
-func compareCurves(c, d clock.Curve) int {
-	return slices.CompareFunc(c, d, func(k, l clock.Knot) int {
+func compareCurves(c, d clock.PairCurve) int {
+	return slices.CompareFunc(c, d, func(k, l clock.PairKnot) int {
 		return cmp.Or(cmp.Compare(k.X, l.X), cmp.Compare(k.Y, l.Y))
 	})
 }
@@ -156,10 +156,11 @@ func (g *graph) attach(t *Tree, root int, s step) {
 		parent, m = e.A, m.Inverse()
 	}
 	t.Parent[s.clock] = parent
-	if parent != root {
-		m = clock.ComposeMaps(&m, &t.Maps[parent])
+	if parent == root {
+		t.Maps[s.clock] = clock.ConvertMap[clock.HostTime, clock.TimelineTime](&m)
+	} else {
+		t.Maps[s.clock] = clock.ComposeMaps(&m, &t.Maps[parent])
 	}
-	t.Maps[s.clock] = m
 }
 
 // lightest returns the tree of lightest paths, from the clock nearest to all.

@@ -83,15 +83,15 @@ func (g *graph) halve(t *Tree) *Tree {
 }
 
 // middle returns the curve halfway between two.
-func middle(low, high clock.Curve) clock.Curve {
+func middle[Y clock.Time](low, high clock.CurveOf[clock.HostTime, Y]) clock.CurveOf[clock.HostTime, Y] {
 	if len(low) == 1 && len(high) == 1 {
 		at := low[0].X
-		return clock.Curve{{X: at, Y: half(low[0].Y, high.At(at, clock.Nearest))}}
+		return clock.CurveOf[clock.HostTime, Y]{{X: at, Y: half(low[0].Y, high.At(at, clock.Nearest))}}
 	}
-	mid := make(clock.Curve, 0, len(low)+len(high))
+	mid := make(clock.CurveOf[clock.HostTime, Y], 0, len(low)+len(high))
 	l, h := clock.NewCursor(low), clock.NewCursor(high)
 	for i, j := 0, 0; i < len(low) || j < len(high); {
-		var at int64
+		var at clock.HostTime
 		if j == len(high) || i < len(low) && low[i].X <= high[j].X {
 			at = low[i].X
 		} else {
@@ -103,10 +103,10 @@ func middle(low, high clock.Curve) clock.Curve {
 		for j < len(high) && high[j].X == at {
 			j++
 		}
-		mid = append(mid, clock.Knot{X: at, Y: half(l.At(at), h.At(at))})
+		mid = append(mid, clock.KnotOf[clock.HostTime, Y]{X: at, Y: half(l.At(at), h.At(at))})
 	}
 	return mid
 }
 
 // half returns the middle of two instants, rounded down.
-func half(low, high int64) int64 { return low>>1 + high>>1 + low&high&1 }
+func half[T clock.Time](low, high T) T { return low>>1 + high>>1 + low&high&1 }

@@ -39,9 +39,9 @@ func leastSquares(g *graph, chosen int) *Tree {
 }
 
 // knots returns the instants of a component at which the estimates turn, thinned and filled.
-func (g *graph) knots(t *Tree, number int) []int64 {
+func (g *graph) knots(t *Tree, number int) []clock.TimelineTime {
 	const count = 512
-	var corners []int64
+	var corners []clock.TimelineTime
 	for i := range g.edges {
 		if e := &g.edges[i]; t.Component[e.A] == number {
 			pull := clock.NewCursor(t.Maps[e.A].Mid)
@@ -57,7 +57,7 @@ func (g *graph) knots(t *Tree, number int) []int64 {
 	// A rounded nanosecond must not turn a short piece: they are a 2000th of the whole at least.
 	first, last := corners[0], corners[len(corners)-1]
 	least := clock.Sub(last, first)/(2*count) + 1
-	kept := []int64{first}
+	kept := []clock.TimelineTime{first}
 	for _, c := range corners {
 		if clock.Sub(c, kept[len(kept)-1]) >= least && clock.Sub(last, c) >= least {
 			kept = append(kept, c)
@@ -70,20 +70,20 @@ func (g *graph) knots(t *Tree, number int) []int64 {
 }
 
 // correct gives the clocks of one component new estimates through the instants ts.
-func (g *graph) correct(t *Tree, maps []clock.Map, root int, ts []int64) {
+func (g *graph) correct(t *Tree, maps []clock.Map, root int, ts []clock.TimelineTime) {
 	net := g.conductances(t, root)
-	onClock := make([]clock.Cursor, len(net.clocks)) // of each clock, at an instant of the timeline
+	onClock := make([]clock.InverseCursor, len(net.clocks)) // of each clock, at an instant of the timeline
 	onTimeline := make([]clock.Cursor, len(net.clocks))
 	for i, c := range net.clocks {
 		onClock[i] = clock.NewCursor(t.Maps[c].Mid.Inverse())
 		onTimeline[i] = clock.NewCursor(t.Maps[c].Mid)
 	}
-	over := make([]clock.Cursor, len(net.edges))
+	over := make([]clock.PairCursor, len(net.edges))
 	for i, e := range net.edges {
 		over[i] = clock.NewCursor(g.edges[e.edge].Map.Mid)
 	}
 	curves := make([]clock.Curve, len(net.clocks))
-	reading, disagreement := make([]int64, len(net.clocks)), make([]float64, len(net.edges))
+	reading, disagreement := make([]clock.HostTime, len(net.clocks)), make([]float64, len(net.edges))
 	for _, at := range ts {
 		for i := range reading {
 			reading[i] = onClock[i].At(at)
@@ -126,7 +126,7 @@ func rising(c clock.Curve) clock.Curve {
 		count int
 	}
 	first := c[0]
-	base := func(i int) int64 { return clock.Add(first.Y, clock.Sub(c[i].X, first.X)/2) }
+	base := func(i int) clock.TimelineTime { return clock.Add(first.Y, clock.Sub(c[i].X, first.X)/2) }
 	var pools []pool
 	steady := true
 	for i := range c {

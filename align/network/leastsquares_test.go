@@ -68,8 +68,8 @@ func TestLeastSquaresOverTheGraphEqualsADenseSolution(t *testing.T) {
 			ahead = append(ahead, float64(e.Map.At(0)))
 		}
 		for c, want := range normal(n, tree.References[0], branches, ahead) {
-			for _, at := range []int64{0, 1e9, -1e15} {
-				if got := float64(tree.Maps[c].At(at) - at); math.Abs(got-want) > 1 {
+			for _, at := range []clock.HostTime{0, 1e9, -1e15} {
+				if got := float64(int64(tree.Maps[c].At(at)) - int64(at)); math.Abs(got-want) > 1 {
 					t.Fatalf("clock %d is corrected by %g at %d, want %g", c, got, at, want)
 				}
 			}
@@ -79,7 +79,7 @@ func TestLeastSquaresOverTheGraphEqualsADenseSolution(t *testing.T) {
 
 func TestWeightsFarApartCostNoMoreThanAMillionthOfTheWeakOne(t *testing.T) {
 	// A tight cluster that disagrees within itself hangs on the reference by one weak link: by what the link says.
-	line := func(by int64) clock.Map { return clock.Map{Mid: clock.Curve{{X: 0, Y: by}}} }
+	line := func(by clock.HostTime) clock.PairMap { return clock.PairMap{Mid: clock.PairCurve{{X: 0, Y: by}}} }
 	for _, weak := range []float64{1, 1e3, 1e6, 1e9} {
 		edges := []Edge{
 			{A: 0, B: 1, Map: line(1000), Weight: weak}, {A: 1, B: 2, Map: line(10), Weight: 1},
@@ -90,7 +90,7 @@ func TestWeightsFarApartCostNoMoreThanAMillionthOfTheWeakOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		for c, want := range []int64{0, -1000, -1000, -1000} {
-			if off := math.Abs(float64(tree.Maps[c].At(0) - want)); off > weak/1e6 {
+			if off := math.Abs(float64(tree.Maps[c].At(0) - clock.TimelineTime(want))); off > weak/1e6 {
 				t.Errorf("clock %d is off by %g under a weight of %g", c, off, weak)
 			}
 		}
@@ -104,14 +104,14 @@ func bent(rng *rand.Rand, n int, pairs [][2]int, knots int) []Edge {
 	for _, p := range pairs {
 		a, b := p[0], p[1]
 		shift, phase := rng.NormFloat64()*1000, rng.Float64()*6
-		var m clock.Map
+		var m clock.PairMap
 		for k := range knots {
-			h := length * int64(k) / int64(knots-1)
-			truth := clock.MulDiv(h, int64(1e6+b), int64(1e6+a), clock.Nearest)
-			off := int64(shift + 300*math.Sin(phase+float64(k)/5))
-			m.Mid = append(m.Mid, clock.Knot{X: h, Y: truth + off})
-			m.Low = append(m.Low, clock.Knot{X: h, Y: truth - 10_000 - rng.Int64N(5000)})
-			m.High = append(m.High, clock.Knot{X: h, Y: truth + 10_000 + rng.Int64N(5000)})
+			h := clock.HostTime(length * int64(k) / int64(knots-1))
+			truth := clock.HostTime(clock.MulDiv(int64(h), int64(1e6+b), int64(1e6+a), clock.Nearest))
+			off := clock.HostTime(shift + 300*math.Sin(phase+float64(k)/5))
+			m.Mid = append(m.Mid, clock.PairKnot{X: h, Y: truth + off})
+			m.Low = append(m.Low, clock.PairKnot{X: h, Y: truth - 10_000 - clock.HostTime(rng.Int64N(5000))})
+			m.High = append(m.High, clock.PairKnot{X: h, Y: truth + 10_000 + clock.HostTime(rng.Int64N(5000))})
 		}
 		edges = append(edges, Edge{A: a, B: b, Map: m, Weight: 1000})
 	}
@@ -137,9 +137,9 @@ func TestClosedLoopsAverageTheErrorsOfTheEdges(t *testing.T) {
 		}
 		sum := 0.0
 		for c := range n {
-			for h := int64(0); h <= 600e9; h += 7e9 {
-				truth := clock.MulDiv(h, 1e6, int64(1e6+c), clock.Nearest)
-				d := float64(tree.Maps[c].At(h) - truth)
+			for h := clock.HostTime(0); h <= 600e9; h += 7e9 {
+				truth := clock.MulDiv(int64(h), 1e6, int64(1e6+c), clock.Nearest)
+				d := float64(tree.Maps[c].At(h) - clock.TimelineTime(truth))
 				sum += d * d
 			}
 		}
@@ -173,22 +173,22 @@ func TestRatesStayAboveOneHalfAndAsTheyWere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		var c clock.Curve
-		at := rng.Int64N(1000)
+		at := clock.HostTime(rng.Int64N(1000))
 		for range rng.IntN(8) + 1 {
-			c = append(c, clock.Knot{X: at, Y: at + rng.Int64N(60) - 30})
-			at += 2 + rng.Int64N(40)
+			c = append(c, clock.Knot{X: at, Y: clock.TimelineTime(at) + clock.TimelineTime(rng.Int64N(60)) - 30})
+			at += clock.HostTime(2 + rng.Int64N(40))
 		}
 		was := append(clock.Curve(nil), c...)
 		good := true
 		for i := 1; i < len(c); i++ {
-			good = good && 2*(c[i].Y-c[i-1].Y) >= c[i].X-c[i-1].X+2
+			good = good && 2*int64(c[i].Y-c[i-1].Y) >= int64(c[i].X-c[i-1].X)+2
 		}
 		r := rising(c)
 		for i := range r {
 			if good && r[i] != was[i] {
 				t.Fatalf("%v became %v", was, r)
 			}
-			if i > 0 && 2*(r[i].Y-r[i-1].Y) < r[i].X-r[i-1].X-2 {
+			if i > 0 && 2*int64(r[i].Y-r[i-1].Y) < int64(r[i].X-r[i-1].X)-2 {
 				t.Fatalf("%v became %v", was, r)
 			}
 		}

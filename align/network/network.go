@@ -32,7 +32,7 @@ import (
 // bound or the residual deviation, in one unit over all edges; not negative).
 type Edge struct {
 	A, B   int
-	Map    clock.Map
+	Map    clock.PairMap
 	Weight float64
 }
 

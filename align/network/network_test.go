@@ -10,17 +10,17 @@ import (
 )
 
 // shifted is the map of a clock that is ahead by so many ns.
-func shifted(by int64) clock.Map {
-	line := clock.Curve{{X: 0, Y: by}}
-	return clock.Map{Mid: line, Low: clock.Curve{{X: 0, Y: by - 1}}, High: clock.Curve{{X: 0, Y: by + 1}}}
+func shifted(by clock.HostTime) clock.PairMap {
+	line := clock.PairCurve{{X: 0, Y: by}}
+	return clock.PairMap{Mid: line, Low: clock.PairCurve{{X: 0, Y: by - 1}}, High: clock.PairCurve{{X: 0, Y: by + 1}}}
 }
 
 func TestTreeIsTheLightestAndItsReferenceTheNearestToAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "clocks")
-		offsets := make([]int64, n)
+		offsets := make([]clock.HostTime, n)
 		for i := range offsets {
-			offsets[i] = rapid.Int64Range(-1e12, 1e12).Draw(t, "offset")
+			offsets[i] = clock.HostTime(rapid.Int64Range(-1e12, 1e12).Draw(t, "offset"))
 		}
 		distance := make([][]float64, n)
 		for i := range distance {
@@ -80,7 +80,7 @@ func TestTreeIsTheLightestAndItsReferenceTheNearestToAll(t *testing.T) {
 				hops++
 			}
 			m := &tree.Maps[i]
-			if got, want := m.At(500), 500+offsets[reference]-offsets[i]; got != want {
+			if got, want := m.At(500), 500+clock.TimelineTime(offsets[reference]-offsets[i]); got != want {
 				t.Fatalf("clock %d reads %d on the timeline, want %d", i, got, want)
 			}
 			if err, ok := m.Error(500); !ok || err != int64(hops) {

@@ -6,8 +6,8 @@ import "meridian/clock"
 // reading of clock from.
 type passage struct {
 	from, to int
-	curve    clock.Curve
-	cursor   clock.Cursor // on curve: instants mostly move by little
+	curve    clock.PairCurve
+	cursor   clock.PairCursor // on curve: instants mostly move by little
 	r        clock.Rounding
 }
 
@@ -15,7 +15,7 @@ type passage struct {
 // A's lower bound of B reaches it, and the other way round.
 func passagesOf(edges []Edge, r clock.Rounding) []passage {
 	var ps []passage
-	add := func(from, to int, c clock.Curve) {
+	add := func(from, to int, c clock.PairCurve) {
 		if len(c) > 0 {
 			ps = append(ps, passage{from: from, to: to, curve: c, cursor: clock.NewCursor(c), r: r})
 		}
@@ -32,11 +32,11 @@ func passagesOf(edges []Edge, r clock.Rounding) []passage {
 }
 
 // at returns the bound at x.
-func (p *passage) at(x int64) int64 { return p.cursor.Rounded(x, p.r) }
+func (p *passage) at(x clock.HostTime) clock.HostTime { return p.cursor.Rounded(x, p.r) }
 
 // over returns the ends of a straight line over [a, b] which the bound nowhere leaves: its chord, moved outwards by as
 // much as a corner between sticks out.
-func (p *passage) over(a, b int64) (int64, int64) {
+func (p *passage) over(a, b clock.HostTime) (clock.HostTime, clock.HostTime) {
 	atA := p.at(a)
 	i := p.cursor.Piece()
 	atB := p.at(b)

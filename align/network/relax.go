@@ -13,7 +13,7 @@ type relaxer struct {
 	out      [][]int // passages from each clock
 	up       bool
 	root     int
-	value    []int64
+	value    []clock.HostTime
 	reached  []bool
 	via      []int // the passage over which a clock has its value; -1 at the root
 	order    []int // reached clocks, each after the one it is reached from; empty before the first instant
@@ -29,7 +29,7 @@ type loop struct {
 
 func newRelaxer(g *graph, r clock.Rounding) *relaxer {
 	x := &relaxer{
-		passages: passagesOf(g.edges, r), out: make([][]int, g.n), up: r == clock.Up, value: make([]int64, g.n),
+		passages: passagesOf(g.edges, r), out: make([][]int, g.n), up: r == clock.Up, value: make([]clock.HostTime, g.n),
 		reached: make([]bool, g.n), via: make([]int, g.n), waiting: make([]bool, g.n),
 	}
 	for i, p := range x.passages {
@@ -46,7 +46,7 @@ func (x *relaxer) start(root int) {
 }
 
 // relax finds all readings at instant t of the root, or a contradiction, after which it begins anew.
-func (x *relaxer) relax(t int64) *loop {
+func (x *relaxer) relax(t clock.HostTime) *loop {
 	if len(x.order) == 0 {
 		x.order = append(x.order, x.root)
 		x.reached[x.root], x.via[x.root] = true, -1

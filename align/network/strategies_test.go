@@ -66,15 +66,15 @@ func TestEveryStrategyTakesTheChosenReferenceAndLeavesStrangersApart(t *testing.
 }
 
 func TestWrongInputIsAnError(t *testing.T) {
-	line := clock.Curve{{X: 0, Y: 0}}
-	back := clock.Curve{{X: 0, Y: 0}, {X: 1, Y: -1}}
+	line := clock.PairCurve{{X: 0, Y: 0}}
+	back := clock.PairCurve{{X: 0, Y: 0}, {X: 1, Y: -1}}
 	for name, e := range map[string]Edge{
 		"no such clock":       {A: 0, B: 2, Map: shifted(1)},
 		"negative clock":      {A: -1, B: 1, Map: shifted(1)},
 		"negative weight":     {A: 0, B: 1, Map: shifted(1), Weight: -1},
 		"weight not a number": {A: 0, B: 1, Map: shifted(1), Weight: math.NaN()},
 		"no estimate":         {A: 0, B: 1},
-		"bound running back":  {A: 0, B: 1, Map: clock.Map{Mid: line, Low: back}},
+		"bound running back":  {A: 0, B: 1, Map: clock.PairMap{Mid: line, Low: back}},
 	} {
 		if _, err := Build("", 2, []Edge{e}, -1); err == nil {
 			t.Errorf("%s: no error", name)
@@ -87,7 +87,7 @@ func TestWrongInputIsAnError(t *testing.T) {
 		t.Error("a reference that does not exist is taken")
 	}
 	for _, s := range Strategies() {
-		if _, err := Build(s, 2, []Edge{{A: 1, B: 1, Map: shifted(1)}, {A: 0, B: 1, Map: clock.Map{Mid: line}, Weight: math.Inf(1)}}, -1); err != nil {
+		if _, err := Build(s, 2, []Edge{{A: 1, B: 1, Map: shifted(1)}, {A: 0, B: 1, Map: clock.PairMap{Mid: line}, Weight: math.Inf(1)}}, -1); err != nil {
 			t.Errorf("%s: %v", s, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestChainGoesFromNeighbourToNeighbour(t *testing.T) {
 	var edges []Edge
 	for a := range 6 {
 		for b := range a {
-			edges = append(edges, Edge{A: a, B: b, Map: shifted(int64(b - a)), Weight: 1})
+			edges = append(edges, Edge{A: a, B: b, Map: shifted(clock.HostTime(b - a)), Weight: 1})
 		}
 	}
 	for chosen, want := range map[int][]int{-1: {0, 0, 1, 2, 3, 4}, 3: {1, 2, 3, 3, 3, 4}} {
@@ -147,7 +147,7 @@ func offsets(rng *rand.Rand, n, extra int) (edges []Edge, ahead [][]int64) {
 		ahead[i] = slices.Repeat([]int64{1 << 50}, n)
 		ahead[i][i] = 0
 	}
-	line := func(by int64) clock.Curve { return clock.Curve{{X: 0, Y: by}} }
+	line := func(by int64) clock.PairCurve { return clock.PairCurve{{X: 0, Y: clock.HostTime(by)}} }
 	for i := range n - 1 + extra {
 		a, b := i+1, rng.IntN(min(i+1, n))
 		if i >= n-1 {
@@ -158,7 +158,7 @@ func offsets(rng *rand.Rand, n, extra int) (edges []Edge, ahead [][]int64) {
 		}
 		low, high := truth[b]-truth[a]-rng.Int64N(2000), truth[b]-truth[a]+rng.Int64N(2000)
 		mid := low + rng.Int64N(high-low+1)
-		edges = append(edges, Edge{A: a, B: b, Map: clock.Map{Mid: line(mid), Low: line(low), High: line(high)}, Weight: float64(high-low)/2 + 1})
+		edges = append(edges, Edge{A: a, B: b, Map: clock.PairMap{Mid: line(mid), Low: line(low), High: line(high)}, Weight: float64(high-low)/2 + 1})
 		ahead[a][b], ahead[b][a] = min(ahead[a][b], high), min(ahead[b][a], -low)
 	}
 	for k := range n {
@@ -191,7 +191,7 @@ func TestReferenceOfHofmannAndHilgersHasTheSmallestSumOfTightenedMargins(t *test
 				t.Fatalf("reference %d with margins of %d ns, clock %d has %d", r, sum(r), i, sum(i))
 			}
 			low, high, _, _ := tree.Maps[i].Bounds(0)
-			if low != -ahead[r][i] || high != ahead[i][r] {
+			if int64(low) != -ahead[r][i] || int64(high) != ahead[i][r] {
 				t.Fatalf("clock %d in [%d %d], want [%d %d]", i, low, high, -ahead[r][i], ahead[i][r])
 			}
 			if mid := tree.Maps[i].At(0); mid != half(low, high) {
@@ -211,9 +211,9 @@ func TestMiddleOfAdjustedBoundsKeepsTheOrderBetweenAllClocks(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range edges {
-				by := tree.Maps[e.A].At(0) - tree.Maps[e.B].At(0) // by how much B shows more
+				by := int64(tree.Maps[e.A].At(0) - tree.Maps[e.B].At(0)) // by how much B shows more
 				low, high, _, _ := e.Map.Bounds(0)
-				if by < low-1 || by > high+1 {
+				if clock.HostTime(by) < low-1 || clock.HostTime(by) > high+1 {
 					t.Fatalf("%s: %d is %d ahead of %d, the messages allow [%d %d]", s, e.B, by, e.A, low, high)
 				}
 			}
@@ -222,10 +222,10 @@ func TestMiddleOfAdjustedBoundsKeepsTheOrderBetweenAllClocks(t *testing.T) {
 }
 
 func TestBoundThatStandsStillIsInvertedToItsFarEnd(t *testing.T) {
-	m := clock.Map{
-		Mid:  clock.Curve{{X: 0, Y: 150}, {X: 300, Y: 450}},
-		Low:  clock.Curve{{X: 0, Y: 0}, {X: 100, Y: 100}, {X: 200, Y: 100}, {X: 300, Y: 200}},
-		High: clock.Curve{{X: 0, Y: 300}, {X: 300, Y: 600}},
+	m := clock.PairMap{
+		Mid:  clock.PairCurve{{X: 0, Y: 150}, {X: 300, Y: 450}},
+		Low:  clock.PairCurve{{X: 0, Y: 0}, {X: 100, Y: 100}, {X: 200, Y: 100}, {X: 300, Y: 200}},
+		High: clock.PairCurve{{X: 0, Y: 300}, {X: 300, Y: 600}},
 	}
 	for _, s := range Strategies() {
 		tree, err := Build(s, 2, []Edge{{A: 0, B: 1, Map: m, Weight: 1}}, 0)

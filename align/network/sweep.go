@@ -13,28 +13,28 @@ const far = int64(1) << 40
 type sweep struct {
 	*relaxer
 	margin     func(h int64) int64
-	knots      []clock.Curve // of each clock: reading at the reference's time
+	knots      []clock.InverseCurve // of each clock: reading at the reference's time
 	bad        []Contradiction
 	now, then  []line // of the clocks reached, along the paths of this instant and of the last one
 	lastOrder  []int
 	lastVia    []int
-	lastValues []int64
+	lastValues []clock.HostTime
 }
 
 // line is a bound between two instants.
 type line struct {
-	from, to int64
+	from, to clock.HostTime
 }
 
 func newSweep(x *relaxer, root int, margin func(h int64) int64) *sweep {
 	x.start(root)
 	n := len(x.out)
-	return &sweep{relaxer: x, margin: margin, knots: make([]clock.Curve, n), now: make([]line, n), then: make([]line, n), lastValues: make([]int64, n)}
+	return &sweep{relaxer: x, margin: margin, knots: make([]clock.InverseCurve, n), now: make([]line, n), then: make([]line, n), lastValues: make([]clock.HostTime, n)}
 }
 
-func (w *sweep) run(ts []int64) {
+func (w *sweep) run(ts []clock.TimelineTime) {
 	for k, t := range ts {
-		if l := w.relax(t); l != nil {
+		if l := w.relax(clock.HostTime(t)); l != nil {
 			w.report(l, t)
 			continue
 		}
@@ -43,14 +43,14 @@ func (w *sweep) run(ts []int64) {
 		}
 		switch {
 		case k == 0:
-			before := clock.Sub(t, far)
+			before := clock.Add(t, -far)
 			w.along(w.now, w.order, w.via, before, t)
 			w.straight(before, t, w.now, 0)
 		case w.margin != nil:
 			for _, c := range w.order {
 				w.then[c] = line{w.lastValues[c], w.value[c]}
 			}
-			w.straight(ts[k-1], t, w.then, w.margin(t-ts[k-1]))
+			w.straight(ts[k-1], t, w.then, w.margin(int64(t-ts[k-1])))
 		default:
 			w.along(w.now, w.order, w.via, ts[k-1], t)
 			w.along(w.then, w.lastOrder, w.lastVia, ts[k-1], t)
@@ -69,10 +69,10 @@ func (w *sweep) run(ts []int64) {
 }
 
 // along computes the bound of every clock between two instants over given paths.
-func (w *sweep) along(lines []line, order, via []int, t0, t1 int64) {
+func (w *sweep) along(lines []line, order, via []int, t0, t1 clock.TimelineTime) {
 	for _, c := range order {
 		if c == w.root {
-			lines[c] = line{t0, t1}
+			lines[c] = line{clock.HostTime(t0), clock.HostTime(t1)} // its clock is the timeline
 			continue
 		}
 		p := &w.passages[via[c]]
@@ -83,7 +83,7 @@ func (w *sweep) along(lines []line, order, via []int, t0, t1 int64) {
 
 // straight draws one line for every clock, moved outwards. The pieces beyond the ends are of the edges' own making and
 // have no margin.
-func (w *sweep) straight(t0, t1 int64, lines []line, out int64) {
+func (w *sweep) straight(t0, t1 clock.TimelineTime, lines []line, out int64) {
 	if !w.up {
 		out = -out
 	}
@@ -94,7 +94,7 @@ func (w *sweep) straight(t0, t1 int64, lines []line, out int64) {
 }
 
 // tighter draws the tighter of two lines between two instants.
-func (w *sweep) tighter(c int, t0, t1 int64, p, q line) {
+func (w *sweep) tighter(c int, t0, t1 clock.TimelineTime, p, q line) {
 	w.draw(c, t0, w.inner(p.from, q.from))
 	if d, e := clock.Sub(q.from, p.from), clock.Sub(p.to, q.to); d > 0 && e > 0 || d < 0 && e < 0 {
 		// They cross. The corner lies between two nanoseconds; at the one before it the line that is to follow is
@@ -105,29 +105,29 @@ func (w *sweep) tighter(c int, t0, t1 int64, p, q line) {
 		for d >= 1<<61 || e >= 1<<61 {
 			d, e = d>>1, e>>1
 		}
-		t := t0 + clock.MulDiv(t1-t0, d, d+e, clock.Down)
+		t := t0 + clock.TimelineTime(clock.MulDiv(int64(t1-t0), d, d+e, clock.Down))
 		w.draw(c, t, w.outer(p.at(t, t0, t1, w.rounding()), q.at(t, t0, t1, w.rounding())))
 	}
 	w.draw(c, t1, w.inner(p.to, q.to))
 }
 
-func (l line) at(t, t0, t1 int64, r clock.Rounding) int64 {
-	return clock.Add(l.from, clock.MulDiv(t-t0, clock.Sub(l.to, l.from), t1-t0, r))
+func (l line) at(t, t0, t1 clock.TimelineTime, r clock.Rounding) clock.HostTime {
+	return clock.Add(l.from, clock.MulDiv(int64(t-t0), clock.Sub(l.to, l.from), int64(t1-t0), r))
 }
 
 // draw adds a knot, or moves the last one outwards if it is of the same instant.
-func (w *sweep) draw(c int, t, v int64) {
+func (w *sweep) draw(c int, t clock.TimelineTime, v clock.HostTime) {
 	knots := w.knots[c]
 	if n := len(knots); n > 0 && knots[n-1].X == t {
 		knots[n-1].Y = w.outer(knots[n-1].Y, v)
 		return
 	}
-	w.knots[c] = append(knots, clock.Knot{X: t, Y: v})
+	w.knots[c] = append(knots, clock.InverseKnot{X: t, Y: v})
 }
 
 // curve returns what was drawn for a clock, nil if nothing bounds it. Lines moved outwards by different amounts may
 // step back; outwards again, they do not.
-func (w *sweep) curve(c int) clock.Curve {
+func (w *sweep) curve(c int) clock.InverseCurve {
 	knots := w.knots[c]
 	if w.up {
 		for i := 1; i < len(knots); i++ {
@@ -148,14 +148,14 @@ func (w *sweep) rounding() clock.Rounding {
 	return clock.Down
 }
 
-func (w *sweep) inner(v, u int64) int64 {
+func (w *sweep) inner(v, u clock.HostTime) clock.HostTime {
 	if w.up {
 		return min(v, u)
 	}
 	return max(v, u)
 }
 
-func (w *sweep) outer(v, u int64) int64 {
+func (w *sweep) outer(v, u clock.HostTime) clock.HostTime {
 	if w.up {
 		return max(v, u)
 	}
@@ -163,7 +163,7 @@ func (w *sweep) outer(v, u int64) int64 {
 }
 
 // report keeps the worst instant of every loop.
-func (w *sweep) report(l *loop, t int64) {
+func (w *sweep) report(l *loop, t clock.TimelineTime) {
 	lowest := 0
 	for i, c := range l.clocks {
 		if c < l.clocks[lowest] {

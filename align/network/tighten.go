@@ -23,9 +23,9 @@ type Sampling struct {
 // out less than the reading it started from. It is a negative cycle among difference constraints, and proves that the
 // assumption of the edges' bounds is wrong.
 type Contradiction struct {
-	Clocks   []int // in the order of the loop, which goes back to the first; the lowest clock first
-	Timeline int64 // the instant of the component's reference at which it is worst, of those looked at
-	By       int64 // ns that are missing: what the loop's bounds together are too narrow
+	Clocks   []int              // in the order of the loop, which goes back to the first; the lowest clock first
+	Timeline clock.TimelineTime // the instant of the component's reference at which it is worst, of those looked at
+	By       int64              // ns that are missing: what the loop's bounds together are too narrow
 }
 
 func (c Contradiction) String() string {
@@ -94,12 +94,12 @@ func (g *graph) tighten(t *Tree, s Sampling) ([]clock.Map, []Contradiction) {
 }
 
 // instants returns where to look in a component, on the timeline.
-func (g *graph) instants(t *Tree, number int, s Sampling) []int64 {
+func (g *graph) instants(t *Tree, number int, s Sampling) []clock.TimelineTime {
 	count := int64(s.Instants)
 	if count <= 0 {
 		count = 512
 	}
-	var corners []int64
+	var corners []clock.TimelineTime
 	for i := range g.edges {
 		e := &g.edges[i]
 		if t.Component[e.A] != number {
@@ -107,7 +107,7 @@ func (g *graph) instants(t *Tree, number int, s Sampling) []int64 {
 		}
 		m := &t.Maps[e.A]
 		mid := e.Map.Mid
-		for _, c := range []clock.Curve{e.Map.Low, e.Map.High, {mid[0], mid[len(mid)-1]}} {
+		for _, c := range []clock.PairCurve{e.Map.Low, e.Map.High, {mid[0], mid[len(mid)-1]}} {
 			if len(c) == 0 {
 				continue
 			}
@@ -129,17 +129,17 @@ func (g *graph) instants(t *Tree, number int, s Sampling) []int64 {
 	}
 	slices.Sort(corners)
 	if s.Margin != nil {
-		return filled(slices.Compact([]int64{corners[0], corners[len(corners)-1]}), count)
+		return filled(slices.Compact([]clock.TimelineTime{corners[0], corners[len(corners)-1]}), count)
 	}
 	return filled(thinned(corners, int(count)), max(count/8, 1))
 }
 
 // thinned returns the first and the last of sorted instants and at most so many between, where they are densest the
 // most: corners that lie far outside the trace take none from those within.
-func thinned(sorted []int64, count int) []int64 {
+func thinned(sorted []clock.TimelineTime, count int) []clock.TimelineTime {
 	first, last := sorted[0], sorted[len(sorted)-1]
 	near := clock.Sub(last, first) >> 24 // corners as close as that count as one
-	kept := []int64{first}
+	kept := []clock.TimelineTime{first}
 	for _, c := range sorted {
 		if clock.Sub(c, kept[len(kept)-1]) > near && clock.Sub(last, c) > near {
 			kept = append(kept, c)
@@ -158,7 +158,7 @@ func thinned(sorted []int64, count int) []int64 {
 }
 
 // filled divides pieces that are longer than a count-th of the whole.
-func filled(ts []int64, count int64) []int64 {
+func filled(ts []clock.TimelineTime, count int64) []clock.TimelineTime {
 	extent := clock.Sub(ts[len(ts)-1], ts[0])
 	out := ts[:1:1]
 	for _, to := range ts[1:] {
@@ -166,7 +166,7 @@ func filled(ts []int64, count int64) []int64 {
 		length := clock.Sub(to, from)
 		pieces := clock.MulDiv(length, count, extent, clock.Up)
 		for i := int64(1); i < pieces; i++ {
-			if at := from + clock.MulDiv(length, i, pieces, clock.Nearest); at > out[len(out)-1] && at < to {
+			if at := clock.Add(from, clock.MulDiv(length, i, pieces, clock.Nearest)); at > out[len(out)-1] && at < to {
 				out = append(out, at)
 			}
 		}

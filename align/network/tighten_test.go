@@ -41,18 +41,18 @@ func TestBoundsOfEveryStrategyHoldTheTruthWhereThoseOfThePairsDo(t *testing.T) {
 	})
 }
 
-func (w *world) hold(t *rapid.T, name string, c, reference int, h int64, m *clock.Map) {
+func (w *world) hold(t *rapid.T, name string, c, reference int, h clock.HostTime, m *clock.Map) {
 	t.Helper()
 	truth := w.truth(c, reference, h)
 	low, high, lowOK, highOK := m.Bounds(h)
-	if lowOK && truth.Cmp(new(big.Rat).SetInt64(low)) < 0 || highOK && truth.Cmp(new(big.Rat).SetInt64(high)) > 0 {
+	if lowOK && truth.Cmp(new(big.Rat).SetInt64(int64(low))) < 0 || highOK && truth.Cmp(new(big.Rat).SetInt64(int64(high))) > 0 {
 		f, _ := truth.Float64()
-		t.Fatalf("%s: clock %d at %d: truth %f (%d from low, %d to high)", name, c, h, f, int64(f)-low, high-int64(f))
+		t.Fatalf("%s: clock %d at %d: truth %f (%d from low, %d to high)", name, c, h, f, int64(clock.TimelineTime(f)-low), high-clock.TimelineTime(f))
 	}
 }
 
 // paths calls visit with the extreme reading of every clock over every simple path, the bounds inverted by bisection.
-func (w *world) paths(at int, value int64, up bool, seen []bool, visit func(c int, v int64)) {
+func (w *world) paths(at int, value clock.HostTime, up bool, seen []bool, visit func(c int, v clock.HostTime)) {
 	visit(at, value)
 	seen[at] = true
 	for _, e := range w.edges {
@@ -76,12 +76,12 @@ func (w *world) paths(at int, value int64, up bool, seen []bool, visit func(c in
 
 // bisect returns the greatest x, rounded up, at which c is not above v, or the least, rounded down, at which it is not
 // below.
-func bisect(c clock.Curve, v int64, up bool) int64 {
-	want := new(big.Rat).SetInt64(v)
-	value := func(x int64) int { return exact(c, new(big.Rat).SetInt64(x)).Cmp(want) }
+func bisect(c clock.PairCurve, v clock.HostTime, up bool) clock.HostTime {
+	want := new(big.Rat).SetInt64(int64(v))
+	value := func(x clock.HostTime) int { return exact(c, new(big.Rat).SetInt64(int64(x))).Cmp(want) }
 	low, high := c[0].X-1<<45, c[len(c)-1].X+1<<45 // c is below v at low and above at high
 	for high-low > 1 {
-		mid := low + (high-low)/2
+		mid := low + clock.HostTime(int64(high-low)/2)
 		if s := value(mid); s < 0 || up && s == 0 {
 			low = mid
 		} else {
@@ -116,8 +116,8 @@ func TestTightestReadingIsTheBestOfAllPaths(t *testing.T) {
 				if l := x.relax(at); l != nil {
 					t.Fatalf("a loop %v by %d among bounds that hold the truth", l.clocks, l.by)
 				}
-				best, reached := make([]int64, len(w.clocks)), make([]bool, len(w.clocks))
-				w.paths(root, at, r == clock.Up, make([]bool, len(w.clocks)), func(c int, v int64) {
+				best, reached := make([]clock.HostTime, len(w.clocks)), make([]bool, len(w.clocks))
+				w.paths(root, at, r == clock.Up, make([]bool, len(w.clocks)), func(c int, v clock.HostTime) {
 					if !reached[c] || (v < best[c]) == (r == clock.Up) {
 						best[c], reached[c] = v, true
 					}
@@ -130,7 +130,7 @@ func TestTightestReadingIsTheBestOfAllPaths(t *testing.T) {
 						t.Fatalf("from %d rounded %d: clock %d at %d, the best path says %d", root, r, c, x.value[c], v)
 					}
 				}
-				at += rng.Int64N(1 << rng.IntN(40))
+				at += clock.HostTime(rng.Int64N(1 << rng.IntN(40)))
 			}
 		}
 	})
@@ -150,16 +150,17 @@ func TestBoundsAreThoseOfTheBestPathsAtEveryInstantLookedAt(t *testing.T) {
 		root := tree.References[0]
 		for _, at := range g.instants(tree, 0, s) {
 			for _, up := range []bool{true, false} {
-				best, found := make([]int64, len(w.clocks)), make([]bool, len(w.clocks))
-				w.paths(root, at, up, make([]bool, len(w.clocks)), func(c int, v int64) {
+				best, found := make([]clock.HostTime, len(w.clocks)), make([]bool, len(w.clocks))
+				w.paths(root, clock.HostTime(at), up, make([]bool, len(w.clocks)), func(c int, v clock.HostTime) {
 					if !found[c] || (v < best[c]) == up {
 						best[c], found[c] = v, true
 					}
 				})
 				for c, v := range best {
 					low, high, _, _ := maps[c].Bounds(v)
+					at := clock.TimelineTime(at)
 					if up && (low > at || low < at-2) || !up && (high < at || high > at+2) {
-						t.Fatalf("clock %d reads %d at %d at the extreme (up: %v), bounds there [%d %d]", c, v, at, up, low-at, high-at)
+						t.Fatalf("clock %d reads %d at %d at the extreme (up: %v), bounds there [%d %d]", c, v, at, up, int64(low-at), int64(high-at))
 					}
 				}
 			}
@@ -181,17 +182,18 @@ func TestBoundsAllowWhatAllPathsAllowBetweenTheInstantsToo(t *testing.T) {
 		for range 5 {
 			at := w.somewhere(rng, root)
 			for _, up := range []bool{true, false} {
-				best, found := make([]int64, len(w.clocks)), make([]bool, len(w.clocks))
-				w.paths(root, at, up, make([]bool, len(w.clocks)), func(c int, v int64) {
+				best, found := make([]clock.HostTime, len(w.clocks)), make([]bool, len(w.clocks))
+				w.paths(root, at, up, make([]bool, len(w.clocks)), func(c int, v clock.HostTime) {
 					if !found[c] || (v < best[c]) == up {
 						best[c], found[c] = v, true
 					}
 				})
-				rounded := int64(len(w.clocks)) // at most, on the way
+				rounded := clock.TimelineTime(len(w.clocks)) // at most, on the way
 				for c, v := range best {
 					low, high, _, _ := maps[c].Bounds(v)
+					at := clock.TimelineTime(at)
 					if up && low > at+rounded || !up && high < at-rounded {
-						t.Fatalf("clock %d may read %d at %d (the most: %v), bounds there [%d %d]", c, v, at, up, low-at, high-at)
+						t.Fatalf("clock %d may read %d at %d (the most: %v), bounds there [%d %d]", c, v, at, up, int64(low-at), int64(high-at))
 					}
 				}
 			}
@@ -246,8 +248,8 @@ func TestEveryNegativeLoopIsFoundAndNoOther(t *testing.T) {
 		add := func(a, b int) {
 			low := rng.Int64N(40) - 30
 			high := low + rng.Int64N(40)
-			line := func(by int64) clock.Curve { return clock.Curve{{X: 0, Y: by}} }
-			edges = append(edges, Edge{A: a, B: b, Map: clock.Map{Mid: line(low), Low: line(low), High: line(high)}, Weight: 1})
+			line := func(by int64) clock.PairCurve { return clock.PairCurve{{X: 0, Y: clock.HostTime(by)}} }
+			edges = append(edges, Edge{A: a, B: b, Map: clock.PairMap{Mid: line(low), Low: line(low), High: line(high)}, Weight: 1})
 			ahead[a][b], ahead[b][a] = min(ahead[a][b], high), min(ahead[b][a], -low)
 		}
 		for i := range n - 1 {
@@ -286,7 +288,7 @@ func TestEveryNegativeLoopIsFoundAndNoOther(t *testing.T) {
 		}
 		for c := range n {
 			low, high, _, _ := tree.Maps[c].Bounds(0)
-			if low != -ahead[0][c] || high != ahead[c][0] {
+			if int64(low) != -ahead[0][c] || int64(high) != ahead[c][0] {
 				t.Fatalf("clock %d in [%d %d], want [%d %d]", c, low, high, -ahead[0][c], ahead[c][0])
 			}
 		}
@@ -295,16 +297,16 @@ func TestEveryNegativeLoopIsFoundAndNoOther(t *testing.T) {
 
 func TestMarginHoldsClocksThatWanderBetweenTheInstants(t *testing.T) {
 	// The truth is a parabola; the bounds touch it wherever one looks, and lie straight between.
-	const wander, length, pieces = 1e-8, int64(600e9), 10
-	bend := func(h int64) int64 { return int64(wander * 1e-9 / 2 * float64(h) * float64(h-length)) } // wander in 1/s
-	line := clock.Curve{}
-	for h := int64(0); h <= length; h += length / 1000 {
-		line = append(line, clock.Knot{X: h, Y: h - bend(h)})
+	const wander, length, pieces = 1e-8, clock.HostTime(600e9), 10
+	bend := func(h clock.HostTime) int64 { return int64(wander * 1e-9 / 2 * float64(h) * float64(h-length)) } // wander in 1/s
+	line := clock.PairCurve{}
+	for h := clock.HostTime(0); h <= length; h += clock.HostTime(int64(length) / 1000) {
+		line = append(line, clock.PairKnot{X: h, Y: h - clock.HostTime(bend(h))})
 	}
-	bounds := clock.Map{Mid: line}
+	bounds := clock.PairMap{Mid: line}
 	for _, k := range line {
-		bounds.Low = append(bounds.Low, clock.Knot{X: k.X, Y: k.Y - 5})
-		bounds.High = append(bounds.High, clock.Knot{X: k.X, Y: k.Y + 5})
+		bounds.Low = append(bounds.Low, clock.PairKnot{X: k.X, Y: k.Y - 5})
+		bounds.High = append(bounds.High, clock.PairKnot{X: k.X, Y: k.Y + 5})
 	}
 	edges := []Edge{{A: 0, B: 1, Map: bounds, Weight: 5}}
 	tree, err := Build("", 2, edges, 1)
@@ -320,14 +322,14 @@ func TestMarginHoldsClocksThatWanderBetweenTheInstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for h := int64(0); h <= length; h += 1e9 {
+	for h := clock.HostTime(0); h <= length; h += 1e9 {
 		for name, m := range map[string]*clock.Map{"margin": &maps[0], "none": &tight[0]} {
 			low, high, _, _ := m.Bounds(h)
-			if at := h - bend(h); low > at || high < at {
-				t.Fatalf("%s: truth %d outside by %d or %d", name, at, low-at, at-high)
+			if at := clock.TimelineTime(h) - clock.TimelineTime(bend(h)); low > at || high < at {
+				t.Fatalf("%s: truth %d outside by %d or %d", name, at, int64(low-at), int64(at-high))
 			}
-			if worst := margin(length/pieces)*2 + 20; high-low > worst {
-				t.Fatalf("%s: bounds %d ns apart at %d, want %d at most", name, high-low, h, worst)
+			if worst := margin(int64(length)/pieces)*2 + 20; int64(high-low) > worst {
+				t.Fatalf("%s: bounds %d ns apart at %d, want %d at most", name, int64(high-low), h, worst)
 			}
 		}
 	}

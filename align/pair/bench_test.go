@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -14,13 +15,13 @@ import (
 func million() *Problem {
 	random := rand.New(rand.NewPCG(1, 2))
 	p := &Problem{A: trace.Clock{First: since1970, Last: since1970 + 600e9}, B: trace.Clock{First: since1970, Last: since1970 + 600e9}}
-	f := func(x int64) int64 { return x + 3e9 - (x-since1970)/25_000 }
+	f := func(x clock.HostTime) clock.HostTime { return x + 3e9 - clock.HostTime(int64(x-since1970)/25_000) }
 	for range 250 {
 		var there, back []trace.Message
 		for i := range int64(2000) {
-			x := since1970 + i*300e6 + random.Int64N(300e6)
-			there = append(there, trace.Message{Sent: x, Received: f(x) + 80_000 + random.Int64N(400_000)})
-			back = append(back, trace.Message{Received: x, Sent: f(x) - 80_000 - random.Int64N(400_000)})
+			x := clock.HostTime(since1970+i*300e6) + clock.HostTime(random.Int64N(300e6))
+			there = append(there, trace.Message{Sent: x, Received: f(x) + 80_000 + clock.HostTime(random.Int64N(400_000))})
+			back = append(back, trace.Message{Received: x, Sent: f(x) - 80_000 - clock.HostTime(random.Int64N(400_000))})
 		}
 		p.AB, p.BA = append(p.AB, there), append(p.BA, back)
 	}

@@ -12,11 +12,11 @@ import (
 
 // Group is clocks that heard the same broadcasts, directly or over others.
 type Group struct {
-	Reference int         // the first of its clocks
-	Clocks    []int       // in ascending order
-	Maps      []clock.Map // of each to the reference, without bounds
-	Delay     float64     // the mean delay that the receptions show beyond the quickest of each broadcast, ns
-	Heard     int         // broadcasts that two or more of them received
+	Reference int             // the first of its clocks
+	Clocks    []int           // in ascending order
+	Maps      []clock.PairMap // of each to the reference, without bounds
+	Delay     float64         // the mean delay that the receptions show beyond the quickest of each broadcast, ns
+	Heard     int             // broadcasts that two or more of them received
 }
 
 // Broadcasts returns the maximum likelihood estimate of all clocks at once from the receptions of broadcasts (Scheuermann,
@@ -100,30 +100,30 @@ func Broadcasts(clocks int, broadcasts []trace.Broadcast) ([]Group, error) {
 // solve finds the group's lines and makes maps of them.
 func (g *Group) solve(heard [][]trace.Stamp, apart []int64) {
 	g.Heard = len(heard)
-	g.Maps = make([]clock.Map, len(g.Clocks))
+	g.Maps = make([]clock.PairMap, len(g.Clocks))
 	if len(heard) == 0 {
-		g.Maps[0] = clock.Identity()
+		g.Maps[0] = clock.PairIdentity()
 		return
 	}
 	// On the reference's clock, about: what is left are small numbers, which float64 holds to far below a nanosecond.
-	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	first, last := clock.HostTime(math.MaxInt64), clock.HostTime(math.MinInt64)
 	for _, receptions := range heard {
 		for _, r := range receptions {
-			t := clock.Sub(r.Time, apart[r.Clock])
+			t := clock.Add(r.Time, -apart[r.Clock])
 			first, last = min(first, t), max(last, t)
 		}
 	}
-	middle, half := first+clock.Sub(last, first)/2, max(float64(clock.Sub(last, first))/2, 1)
+	middle, half := first+clock.HostTime(clock.Sub(last, first)/2), max(float64(clock.Sub(last, first))/2, 1)
 	l := &likelihood{lines: len(g.Clocks) - 1}
-	shared := make([]struct{ first, last int64 }, len(g.Clocks))
+	shared := make([]struct{ first, last clock.HostTime }, len(g.Clocks))
 	for i := range shared {
 		shared[i].first, shared[i].last = math.MaxInt64, math.MinInt64
 	}
 	for _, receptions := range heard {
-		origin := clock.Sub(receptions[0].Time, apart[receptions[0].Clock])
+		origin := clock.Add(receptions[0].Time, -apart[receptions[0].Clock])
 		for _, r := range receptions {
 			i, _ := slices.BinarySearch(g.Clocks, r.Clock)
-			t := clock.Sub(r.Time, apart[r.Clock])
+			t := clock.Add(r.Time, -apart[r.Clock])
 			shared[i].first, shared[i].last = min(shared[i].first, t), max(shared[i].last, t)
 			// The reference is the first of the clocks; its line is given.
 			l.receptions = append(l.receptions, reception{line: i - 1, x: float64(clock.Sub(t, middle)) / half, z: float64(clock.Sub(t, origin))})
@@ -138,20 +138,20 @@ func (g *Group) solve(heard [][]trace.Stamp, apart []int64) {
 	const margin = 10_000_000_000
 	for i, c := range g.Clocks {
 		if i == 0 {
-			g.Maps[i] = clock.Identity()
+			g.Maps[i] = clock.PairIdentity()
 			continue
 		}
 		offset, rise := l.solution[2*i-2], l.solution[2*i-1]
 		if !(math.Abs(rise) < half/2) || !(math.Abs(offset) < half+float64(margin)) { // no clock's
 			offset, rise = 0, 0
 		}
-		curve := make(clock.Curve, 0, 2)
-		for _, t := range []int64{clock.Sub(first, margin), clock.Add(last, margin)} {
+		curve := make(clock.PairCurve, 0, 2)
+		for _, t := range []clock.HostTime{clock.Add(first, -margin), clock.Add(last, margin)} {
 			y := offset + rise*float64(clock.Sub(t, middle))/half
-			curve = append(curve, clock.Knot{X: clock.Add(t, apart[c]), Y: clock.Add(t, int64(math.Round(y)))})
+			curve = append(curve, clock.PairKnot{X: clock.Add(t, int64(apart[c])), Y: clock.Add(t, int64(math.Round(y)))})
 		}
 		if curve.Check() != nil { // beyond what instants can be
-			curve = clock.Curve{{X: clock.Add(middle, apart[c]), Y: middle}}
+			curve = clock.PairCurve{{X: clock.Add(middle, int64(apart[c])), Y: middle}}
 		}
 		g.Maps[i].Mid = curve
 	}

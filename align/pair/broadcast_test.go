@@ -12,22 +12,24 @@ import (
 
 // heardBy returns broadcasts every 100 ms to so many linear clocks, each of which misses some of them, and the clocks as
 // functions of the first one's time.
-func heardBy(seed uint64, clocks, n int, mean float64) ([]trace.Broadcast, []func(int64) int64) {
+func heardBy(seed uint64, clocks, n int, mean float64) ([]trace.Broadcast, []func(clock.HostTime) clock.HostTime) {
 	random := rand.New(rand.NewPCG(seed, 8))
-	truth := make([]func(int64) int64, clocks)
+	truth := make([]func(clock.HostTime) clock.HostTime, clocks)
 	for i := range truth {
 		offset, ppm := random.Int64N(2e9)-1e9, random.Int64N(200)-100
 		if i == 0 {
 			offset, ppm = 0, 0
 		}
-		truth[i] = func(x int64) int64 { return x + offset + clock.MulDiv(x-since1970, ppm, 1_000_000, clock.Nearest) }
+		truth[i] = func(x clock.HostTime) clock.HostTime {
+			return x + clock.HostTime(offset) + clock.HostTime(clock.MulDiv(int64(x-since1970), ppm, 1_000_000, clock.Nearest))
+		}
 	}
 	var out []trace.Broadcast
 	for k := range int64(n) {
 		var b trace.Broadcast
 		for i := range truth {
 			if random.IntN(4) > 0 {
-				t := since1970 + k*100_000_000 + int64(random.ExpFloat64()*mean)
+				t := clock.HostTime(since1970+k*100_000_000) + clock.HostTime(random.ExpFloat64()*mean)
 				b.Receptions = append(b.Receptions, trace.Stamp{Clock: i, Time: truth[i](t)})
 			}
 		}
@@ -49,7 +51,7 @@ func TestBroadcastsFindLinearClocks(t *testing.T) {
 		t.Fatalf("%+v", groups)
 	}
 	for i, m := range groups[0].Maps {
-		for x := int64(since1970); x < since1970+60e9; x += 7e9 {
+		for x := clock.HostTime(since1970); x < since1970+60e9; x += 7e9 {
 			// The mean of 450 delays of 20 us has a deviation of 1 us, a line through them twice that at its ends.
 			if d := distance(m.At(truth[i](x)), x); d > 4_000 {
 				t.Errorf("clock %d: %d ns off at %d", i, d, x-since1970)
@@ -68,7 +70,7 @@ func TestBroadcastsWithoutDelaysAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, m := range groups[0].Maps {
-		for x := int64(since1970); x < since1970+5e9; x += 1e8 {
+		for x := clock.HostTime(since1970); x < since1970+5e9; x += 1e8 {
 			if d := distance(m.At(truth[i](x)), x); d > 4 {
 				t.Fatalf("clock %d: %d ns off at %d", i, d, x-since1970)
 			}
@@ -179,7 +181,7 @@ func TestSumOfDelaysIsTheLeastOfAllVertices(t *testing.T) {
 }
 
 func TestClocksThatHeardNothingTogetherAreGroupsOfTheirOwn(t *testing.T) {
-	at := func(c int, x int64) trace.Stamp { return trace.Stamp{Clock: c, Time: x} }
+	at := func(c int, x clock.HostTime) trace.Stamp { return trace.Stamp{Clock: c, Time: x} }
 	groups, err := Broadcasts(6, []trace.Broadcast{
 		{Receptions: []trace.Stamp{at(4, 1000), at(1, 500)}},
 		{Receptions: []trace.Stamp{at(1, 900), at(5, 10_900)}},
@@ -200,7 +202,7 @@ func TestClocksThatHeardNothingTogetherAreGroupsOfTheirOwn(t *testing.T) {
 	}
 	for _, x := range []struct {
 		group, member int
-		at, want      int64
+		at, want      clock.HostTime
 	}{{0, 1, 20, 10}, {0, 1, 1_000_120, 1_000_010}, {1, 1, 1000, 500}, {1, 1, 2000, 1500}, {1, 2, 10_900, 900}, {1, 2, 0, -10_000}, {2, 0, 5, 5}} {
 		if got := groups[x.group].Maps[x.member].At(x.at); distance(got, x.want) > 1 {
 			t.Errorf("group %d, clock %d: %d at %d, not %d", x.group, x.member, got, x.at, x.want)
@@ -223,7 +225,7 @@ func TestWildReceptionsStillGiveClocks(t *testing.T) {
 		for range random.IntN(30) {
 			var b trace.Broadcast
 			for range random.IntN(5) {
-				b.Receptions = append(b.Receptions, trace.Stamp{Clock: random.IntN(5), Time: random.Int64N(clock.Limit) * (1 - 2*random.Int64N(2))})
+				b.Receptions = append(b.Receptions, trace.Stamp{Clock: random.IntN(5), Time: clock.HostTime(random.Int64N(clock.Limit) * (1 - 2*random.Int64N(2)))})
 			}
 			broadcasts = append(broadcasts, b)
 		}
@@ -244,10 +246,12 @@ func TestWildReceptionsStillGiveClocks(t *testing.T) {
 func TestGroupsHeldTogetherByOneBroadcastRunEvenly(t *testing.T) {
 	// 0 and 1 hear much together, so do 2 and 3, but 1 and 2 one broadcast: what 2 and 3 share of a rate is left open.
 	var broadcasts []trace.Broadcast
-	drift := func(x, ppm int64) int64 { return x + clock.MulDiv(x, ppm, 1_000_000, clock.Nearest) }
-	at := func(c int, x int64) trace.Stamp { return trace.Stamp{Clock: c, Time: x} }
+	drift := func(x clock.HostTime, ppm int64) clock.HostTime {
+		return x + clock.HostTime(clock.MulDiv(int64(x), ppm, 1_000_000, clock.Nearest))
+	}
+	at := func(c int, x clock.HostTime) trace.Stamp { return trace.Stamp{Clock: c, Time: x} }
 	for k := range int64(50) {
-		x := k * 1_000_000_000
+		x := clock.HostTime(k * 1_000_000_000)
 		broadcasts = append(broadcasts,
 			trace.Broadcast{Receptions: []trace.Stamp{at(0, x), at(1, drift(x, 30))}},
 			trace.Broadcast{Receptions: []trace.Stamp{at(2, x+777), at(3, drift(x, 60)+777)}})
@@ -258,7 +262,7 @@ func TestGroupsHeldTogetherByOneBroadcastRunEvenly(t *testing.T) {
 		t.Fatal(groups, err)
 	}
 	maps := groups[0].Maps
-	for x := int64(0); x < 50e9; x += 7e9 {
+	for x := clock.HostTime(0); x < 50e9; x += 7e9 {
 		if d := distance(maps[2].At(x+777), maps[3].At(drift(x, 60)+777)); d > 5 {
 			t.Errorf("2 and 3 are %d ns apart at %d", d, x)
 		}

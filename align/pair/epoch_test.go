@@ -14,7 +14,7 @@ import (
 // an origin slips into them, and float64 has steps of 256 ns there.
 const since1970 = 1_790_000_000_000_000_000
 
-func (p *Problem) shifted(by int64) *Problem {
+func (p *Problem) shifted(by clock.HostTime) *Problem {
 	move := func(m Messages) (out Messages) {
 		for x := range m.All() {
 			out = append(out, []trace.Message{{Sent: x.Sent + by, Received: x.Received + by}})
@@ -46,8 +46,8 @@ func TestEstimatesAreTheSameAtEpochNanosecondsAndNearZero(t *testing.T) {
 				t.Fatalf("%s: %v %v %g near zero, %v %v %g at the epoch", name,
 					here.Fit, here.Determined, here.Skew, there.Fit, there.Determined, there.Skew)
 			}
-			for i, c := range []clock.Curve{here.Map.Mid, here.Map.Low, here.Map.High} {
-				d := []clock.Curve{there.Map.Mid, there.Map.Low, there.Map.High}[i]
+			for i, c := range []clock.PairCurve{here.Map.Mid, here.Map.Low, here.Map.High} {
+				d := []clock.PairCurve{there.Map.Mid, there.Map.Low, there.Map.High}[i]
 				if len(c) != len(d) {
 					t.Fatalf("%s: curve %d has %d knots near zero and %d at the epoch", name, i, len(c), len(d))
 				}
@@ -64,9 +64,11 @@ func TestEstimatesAreTheSameAtEpochNanosecondsAndNearZero(t *testing.T) {
 // Symmetric exchanges with a deviation of 200 ms over 46 s: where the offset is known exactly, an estimator that forms a
 // 64-bit product of such differences is milliseconds off.
 func TestLargeDeviationOverAShortSpanIsExact(t *testing.T) {
-	for _, origin := range []int64{0, since1970} {
+	for _, origin := range []clock.HostTime{0, since1970} {
 		p := &Problem{A: trace.Clock{First: origin, Last: origin + 46_000_000_000}, B: trace.Clock{First: origin, Last: origin + 46_200_000_000}}
-		f := func(x int64) int64 { return x + clock.MulDiv(x-origin, 200, 46_000, clock.Nearest) }
+		f := func(x clock.HostTime) clock.HostTime {
+			return x + clock.HostTime(clock.MulDiv(int64(x-origin), 200, 46_000, clock.Nearest))
+		}
 		const delay = 150_000
 		for x := origin; x <= origin+46_000_000_000; x += 23_000_000 {
 			p.AB = append(p.AB, []trace.Message{{Sent: x, Received: f(x) + delay}})
@@ -75,9 +77,9 @@ func TestLargeDeviationOverAShortSpanIsExact(t *testing.T) {
 		exact := big.NewRat(46_200, 46_000)
 		for _, e := range []Estimate{Hull(p), must(Regression(p, 100)), must(Regression(p, 95))} {
 			for x := origin; x <= origin+46_000_000_000; x += 1_000_000_007 {
-				want := new(big.Rat).Mul(exact, new(big.Rat).SetInt64(x-origin))
-				want.Add(want, new(big.Rat).SetInt64(origin))
-				d := new(big.Rat).Sub(new(big.Rat).SetInt64(e.Map.At(x)), want)
+				want := new(big.Rat).Mul(exact, new(big.Rat).SetInt64(int64(x-origin)))
+				want.Add(want, new(big.Rat).SetInt64(int64(origin)))
+				d := new(big.Rat).Sub(new(big.Rat).SetInt64(int64(e.Map.At(x))), want)
 				if got, _ := d.Float64(); got > 3 || got < -3 {
 					t.Fatalf("at %d from %d: %g ns off", x, origin, got)
 				}

@@ -27,16 +27,18 @@ var estimators = map[string]func(*Problem) (Estimate, error){
 
 // linear returns exchanges over two clocks ppm apart, symmetric, one every step ns; delay gives what a message takes
 // beyond 100 µs.
-func linear(origin, ppm, step int64, n int, delay func() int64) (*Problem, func(int64) int64) {
-	f := func(x int64) int64 { return x + 7_000_000_000 + clock.MulDiv(x-origin, ppm, 1_000_000, clock.Nearest) }
-	p := &Problem{A: trace.Clock{First: origin, Last: origin + int64(n)*step}}
+func linear(origin clock.HostTime, ppm, step int64, n int, delay func() int64) (*Problem, func(clock.HostTime) clock.HostTime) {
+	f := func(x clock.HostTime) clock.HostTime {
+		return x + 7_000_000_000 + clock.HostTime(clock.MulDiv(int64(x-origin), ppm, 1_000_000, clock.Nearest))
+	}
+	p := &Problem{A: trace.Clock{First: origin, Last: origin + clock.HostTime(int64(n)*step)}}
 	p.B = trace.Clock{First: f(p.A.First), Last: f(p.A.Last)}
 	var there, back []trace.Message
 	for i := range int64(n) {
-		t1 := origin + i*step
-		t2 := t1 + 100_000 + delay()
+		t1 := origin + clock.HostTime(i*step)
+		t2 := t1 + 100_000 + clock.HostTime(delay())
 		t3 := t2 + 50_000
-		t4 := t3 + 100_000 + delay()
+		t4 := t3 + 100_000 + clock.HostTime(delay())
 		there = append(there, trace.Message{Sent: t1, Received: f(t2)})
 		back = append(back, trace.Message{Sent: f(t3), Received: t4})
 	}
@@ -47,7 +49,7 @@ func linear(origin, ppm, step int64, n int, delay func() int64) (*Problem, func(
 func none() int64 { return 0 }
 
 func TestLinesThroughSymmetricExchangesOfLinearClocksAreExact(t *testing.T) {
-	for _, origin := range []int64{0, since1970} {
+	for _, origin := range []clock.HostTime{0, since1970} {
 		p, f := linear(origin, 87, 1_000_000_000, 200, none)
 		for _, name := range []string{"hull", "regression", "two-point", "corridor", "trimmed"} {
 			e, err := estimators[name](p)
@@ -55,8 +57,8 @@ func TestLinesThroughSymmetricExchangesOfLinearClocksAreExact(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			for x := p.A.First - 1e9; x < p.A.Last+1e9; x += 777_777_777 {
-				if d := e.Map.At(x) - f(x); d < -12 || d > 12 {
-					t.Errorf("%s from %d: %d ns off at %d", name, origin, d, x-origin)
+				if d := int64(e.Map.At(x) - f(x)); d < -12 || d > 12 {
+					t.Errorf("%s from %d: %d ns off at %d", name, origin, d, int64(x-origin))
 					break
 				}
 			}
@@ -76,7 +78,7 @@ func TestEveryEstimatorGivesACurveThatNeverRunsBackWhateverTheMessages(t *testin
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			for _, c := range []clock.Curve{e.Map.Mid, e.Map.Low, e.Map.High} {
+			for _, c := range []clock.PairCurve{e.Map.Mid, e.Map.Low, e.Map.High} {
 				if c == nil {
 					continue
 				}

@@ -6,24 +6,25 @@ import (
 	"math"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 // exchange is a message one way and the answer to it, as Clément and Dagenais (2009) measure it. Of its four stamps T1,
 // when the question was sent, and T4, when the answer came, are one clock's, T2 and T3 in between the other's.
 type exchange struct {
-	at     int64   // the middle between the two stamps on a's clock
-	offset float64 // D of eq. (3), less the base that all exchanges share, ns
-	delay  int64   // δ of Poirier (2010), eq. (2.6): the round trip without the wait, less both least delays (2.34), ns
-	margin float64 // E: half of the delay's magnitude, ns
+	at     clock.HostTime // the middle between the two stamps on a's clock
+	offset float64        // D of eq. (3), less the base that all exchanges share, ns
+	delay  int64          // δ of Poirier (2010), eq. (2.6): the round trip without the wait, less both least delays (2.34), ns
+	margin float64        // E: half of the delay's magnitude, ns
 }
 
 // exchange measures a message from a to b and one back, whichever was first.
 func (p *Problem) exchange(there, back trace.Message, base int64) exchange {
 	minThere, minBack := p.leastDelays()
-	d1, d2 := there.Received-minThere-there.Sent-base, back.Sent+minBack-back.Received-base
+	d1, d2 := int64(there.Received-clock.HostTime(minThere)-there.Sent)-base, int64(back.Sent+clock.HostTime(minBack)-back.Received)-base
 	return exchange{
-		at:     there.Sent + (back.Received-there.Sent)/2,
+		at:     there.Sent + clock.HostTime(int64(back.Received-there.Sent)/2),
 		offset: (float64(d1) + float64(d2)) / 2,
 		delay:  d1 - d2,
 		margin: math.Abs(float64(d1)-float64(d2)) / 2,
@@ -34,7 +35,7 @@ func (p *Problem) exchange(there, back trace.Message, base int64) exchange {
 func exchangesOf(p *Problem) (out []exchange, base int64) {
 	for m, answer := range answered(p.AB, p.BA) {
 		if out == nil {
-			base = m.Received - m.Sent
+			base = int64(m.Received - m.Sent)
 		}
 		out = append(out, p.exchange(m, answer, base))
 	}
@@ -47,7 +48,7 @@ func exchangesBothWays(p *Problem) (out []exchange, base int64) {
 	out, base = exchangesOf(p)
 	for m, answer := range answered(p.BA, p.AB) {
 		if out == nil {
-			base = answer.Received - answer.Sent
+			base = int64(answer.Received - answer.Sent)
 		}
 		out = append(out, p.exchange(answer, m, base))
 	}
@@ -73,11 +74,11 @@ func answered(questions, answers Messages) iter.Seq2[trace.Message, trace.Messag
 	}
 }
 
-func sent(m trace.Message) int64     { return m.Sent }
-func received(m trace.Message) int64 { return m.Received }
+func sent(m trace.Message) clock.HostTime     { return m.Sent }
+func received(m trace.Message) clock.HostTime { return m.Received }
 
 // inOrder returns the messages in ascending order of a stamp, those of one stamp in the order of the other.
-func inOrder(messages Messages, stamp func(trace.Message) int64) []trace.Message {
+func inOrder(messages Messages, stamp func(trace.Message) clock.HostTime) []trace.Message {
 	out := make([]trace.Message, 0, messages.Len())
 	for _, piece := range messages {
 		out = append(out, piece...)

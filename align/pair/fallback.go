@@ -30,7 +30,7 @@ func (c *corridor) fallback(p *Problem) Estimate {
 	e.Wander = min(2*w+wanderMargin, greatestWander)
 	high := cones(ceiling, e.Wander)
 	low := reflected(cones(reflected(floor), e.Wander))
-	e.Map = clock.Map{
+	e.Map = clock.PairMap{
 		Mid:  halfway(high, low, trend, e.Wander, c),
 		High: onTrend(high, trend, e.Wander, c, clock.Up),
 		Low:  onTrend(low, trend, -e.Wander, c, clock.Down),
@@ -48,7 +48,7 @@ const (
 )
 
 // ashton returns the line of least total error.
-func (c *corridor) ashton() clock.Curve {
+func (c *corridor) ashton() clock.PairCurve {
 	ceiling, floor := thinned(c.ceiling), thinned(c.floor)
 	origin := point{c.first, 0}
 	if len(ceiling) > 0 {
@@ -72,7 +72,7 @@ func (c *corridor) ashton() clock.Curve {
 			}
 		}
 	}
-	return clock.Curve{
+	return clock.PairCurve{
 		{X: c.from, Y: best.from(bestAt, c.from, clock.Nearest)},
 		{X: c.to, Y: best.from(bestAt, c.to, clock.Nearest)},
 	}
@@ -82,7 +82,7 @@ func (c *corridor) ashton() clock.Curve {
 func (s slope) wrong(p point, ceiling, floor []point) float64 {
 	rate := float64(s.dy-s.dx) / float64(s.dx)
 	above := func(q point) float64 { // of q over the line; the differences keep float64 near its origin
-		dx := q.x - p.x
+		dx := int64(q.x - p.x)
 		return float64(q.y-p.y-dx) - rate*float64(dx)
 	}
 	total := 0.0
@@ -110,17 +110,17 @@ func thinned(hull []point) []point {
 }
 
 // residuals returns all messages as points over the trend: y is the distance from it.
-func residuals(p *Problem, trend clock.Curve) (ceiling, floor []point) {
+func residuals(p *Problem, trend clock.PairCurve) (ceiling, floor []point) {
 	atCeiling, atFloor := p.points()
 	ceiling = make([]point, 0, p.AB.Len())
 	for m := range p.AB.All() {
 		q := atCeiling(m)
-		ceiling = append(ceiling, point{q.x, q.y - trend.At(q.x, clock.Nearest)})
+		ceiling = append(ceiling, point{q.x, q.y - int64(trend.At(q.x, clock.Nearest))})
 	}
 	floor = make([]point, 0, p.BA.Len())
 	for m := range p.BA.All() {
 		q := atFloor(m)
-		floor = append(floor, point{q.x, q.y - trend.At(q.x, clock.Nearest)})
+		floor = append(floor, point{q.x, q.y - int64(trend.At(q.x, clock.Nearest))})
 	}
 	byX := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(p.y, q.y)) }
 	slices.SortFunc(ceiling, byX)
@@ -152,7 +152,7 @@ func consistent(ceiling, floor []point, w int64) bool {
 	const slack = 1e-3 // ns: far above float64's error at such sizes, far below a stamp's
 	rate := float64(w) / ppb
 	high, low := math.Inf(1), math.Inf(-1)
-	var last int64
+	var last clock.HostTime
 	for i, j := 0, 0; i < len(ceiling) || j < len(floor); {
 		takeCeiling := j == len(floor) || (i < len(ceiling) && ceiling[i].x <= floor[j].x)
 		var p point
@@ -178,7 +178,7 @@ func consistent(ceiling, floor []point, w int64) bool {
 // cones returns the points that touch the lowest cone min(y_c + w|x-x_c|): those under no other's cone.
 func cones(points []point, w int64) []point {
 	var active []point
-	rise := func(p, q point) int64 { return clock.MulDiv(q.x-p.x, w, ppb, clock.Down) }
+	rise := func(p, q point) int64 { return clock.MulDiv(int64(q.x-p.x), w, ppb, clock.Down) }
 	for _, p := range points {
 		n := len(active)
 		if n > 0 && p.y >= active[n-1].y+rise(active[n-1], p) {
@@ -193,8 +193,8 @@ func cones(points []point, w int64) []point {
 }
 
 // coneAt evaluates the cones with the given corners at x: the lowest for w > 0, the highest for w < 0.
-func coneAt(corners []point, x, w int64, r clock.Rounding) int64 {
-	i, _ := slices.BinarySearchFunc(corners, x, func(p point, x int64) int { return cmp.Compare(p.x, x) })
+func coneAt(corners []point, x clock.HostTime, w int64, r clock.Rounding) int64 {
+	i, _ := slices.BinarySearchFunc(corners, x, func(p point, x clock.HostTime) int { return cmp.Compare(p.x, x) })
 	var best int64
 	for n, j := 0, max(i-1, 0); j <= min(i, len(corners)-1); j++ {
 		v := corners[j].y + clock.MulDiv(distance(x, corners[j].x), w, ppb, r)
@@ -206,16 +206,16 @@ func coneAt(corners []point, x, w int64, r clock.Rounding) int64 {
 	return best
 }
 
-func distance(a, b int64) int64 {
+func distance(a, b clock.HostTime) int64 {
 	if a < b {
-		return b - a
+		return int64(b - a)
 	}
-	return a - b
+	return int64(a - b)
 }
 
 // turns returns every x at which the cones turn: their corners, and both sides of where two neighbours meet.
-func turns(corners []point, w int64, c *corridor) []int64 {
-	xs := []int64{c.from, c.to}
+func turns(corners []point, w int64, c *corridor) []clock.HostTime {
+	xs := []clock.HostTime{c.from, c.to}
 	for i, p := range corners {
 		xs = append(xs, p.x)
 		if i+1 == len(corners) {
@@ -223,8 +223,8 @@ func turns(corners []point, w int64, c *corridor) []int64 {
 		}
 		q := corners[i+1]
 		// y_p + w(x-x_p) = y_q + w(x_q-x)
-		meet := p.x + (q.x-p.x)/2 + clock.MulDiv(q.y-p.y, ppb, 2*max(w, -w), clock.Down)*sign(w)
-		for _, x := range []int64{meet, meet + 1} {
+		meet := p.x + clock.HostTime(int64(q.x-p.x)/2) + clock.HostTime(clock.MulDiv(q.y-p.y, ppb, 2*max(w, -w), clock.Down)*sign(w))
+		for _, x := range []clock.HostTime{meet, meet + 1} {
 			if x > p.x && x < q.x {
 				xs = append(xs, x)
 			}
@@ -241,37 +241,39 @@ func sign(w int64) int64 {
 }
 
 // onTrend returns the cones as a curve of b's clock.
-func onTrend(corners []point, trend clock.Curve, w int64, c *corridor, r clock.Rounding) clock.Curve {
-	return knotted(turns(corners, w, c), func(x int64) int64 { return trend.At(x, r) + coneAt(corners, x, w, r) })
+func onTrend(corners []point, trend clock.PairCurve, w int64, c *corridor, r clock.Rounding) clock.PairCurve {
+	return knotted(turns(corners, w, c), func(x clock.HostTime) clock.HostTime {
+		return trend.At(x, r) + clock.HostTime(coneAt(corners, x, w, r))
+	})
 }
 
 // halfway returns the curve in the middle between the cones from above and from below.
-func halfway(high, low []point, trend clock.Curve, w int64, c *corridor) clock.Curve {
+func halfway(high, low []point, trend clock.PairCurve, w int64, c *corridor) clock.PairCurve {
 	xs := append(turns(high, w, c), turns(low, -w, c)...)
-	return knotted(xs, func(x int64) int64 {
+	return knotted(xs, func(x clock.HostTime) clock.HostTime {
 		switch {
 		case len(low) == 0:
-			return trend.At(x, clock.Nearest) + coneAt(high, x, w, clock.Nearest)
+			return trend.At(x, clock.Nearest) + clock.HostTime(coneAt(high, x, w, clock.Nearest))
 		case len(high) == 0:
-			return trend.At(x, clock.Nearest) + coneAt(low, x, -w, clock.Nearest)
+			return trend.At(x, clock.Nearest) + clock.HostTime(coneAt(low, x, -w, clock.Nearest))
 		}
 		h, l := coneAt(high, x, w, clock.Nearest), coneAt(low, x, -w, clock.Nearest)
-		return trend.At(x, clock.Nearest) + l + (h-l)/2
+		return trend.At(x, clock.Nearest) + clock.HostTime(l) + clock.HostTime((h-l)/2)
 	})
 }
 
 // knotted returns the curve of y at the given places. Rounding may let neighbours one nanosecond apart run back by one;
 // the curve then stands still.
-func knotted(xs []int64, y func(int64) int64) clock.Curve {
+func knotted(xs []clock.HostTime, y func(clock.HostTime) clock.HostTime) clock.PairCurve {
 	slices.Sort(xs)
 	xs = slices.Compact(xs)
-	curve := make(clock.Curve, 0, len(xs))
+	curve := make(clock.PairCurve, 0, len(xs))
 	for _, x := range xs {
 		v := y(x)
 		if n := len(curve); n > 0 {
 			v = max(v, curve[n-1].Y)
 		}
-		curve = append(curve, clock.Knot{X: x, Y: v})
+		curve = append(curve, clock.PairKnot{X: x, Y: v})
 	}
 	return curve
 }

@@ -10,14 +10,17 @@ import (
 )
 
 // point is a message in the plane of the two clocks.
-type point struct{ x, y int64 }
+type point struct {
+	x clock.HostTime
+	y int64
+}
 
 // corridor is what the messages leave for the line: nothing above the lower hull of the ceilings and nothing below the
 // upper hull of the floors.
 type corridor struct {
-	ceiling, floor []point // corners by ascending x; slopes of ceiling rise, those of floor fall
-	first, last    int64   // extent of the messages on a's clock
-	from, to       int64   // extent of the curves: far enough beyond both traces that rounded ends do not matter
+	ceiling, floor []point        // corners by ascending x; slopes of ceiling rise, those of floor fall
+	first, last    clock.HostTime // extent of the messages on a's clock
+	from, to       clock.HostTime // extent of the curves: far enough beyond both traces that rounded ends do not matter
 }
 
 // newCorridor builds both hulls.
@@ -43,7 +46,7 @@ func newCorridor(p *Problem) *corridor {
 	}
 	start, end := min(c.first, p.A.First), max(c.last, p.A.Last)
 	margin := clock.Add(clock.Sub(end, start), 10_000_000_000)
-	c.from, c.to = max(clock.Sub(start, margin), -clock.Limit), min(clock.Add(end, margin), clock.Limit)
+	c.from, c.to = max(clock.Add(start, -margin), -clock.Limit), min(clock.Add(end, margin), clock.Limit)
 	return c
 }
 
@@ -51,8 +54,12 @@ func newCorridor(p *Problem) *corridor {
 func (p *Problem) points() (ceiling, floor func(trace.Message) point) {
 	stepA, stepB := max(p.A.Granularity, 1), max(p.B.Granularity, 1)
 	there, back := p.leastDelays()
-	return func(m trace.Message) point { return point{m.Sent, m.Received + stepB - there} },
-		func(m trace.Message) point { return point{m.Received + stepA, m.Sent + back} }
+	return func(m trace.Message) point {
+			return point{m.Sent, int64(m.Received + clock.HostTime(stepB) - clock.HostTime(there))}
+		},
+		func(m trace.Message) point {
+			return point{m.Received + clock.HostTime(stepA), int64(m.Sent + clock.HostTime(back))}
+		}
 }
 
 // leastDelays returns MinAB and MinBA within what they can be.

@@ -16,7 +16,7 @@ var origins = []int64{0, 1_790_000_000_000_000_000, -3_000_000_000}
 
 // drawProblem draws clocks that are linear (so that a line passes) or messages at random (so that mostly none does).
 func drawProblem(t *rapid.T) (*Problem, bool) {
-	origin := rapid.SampledFrom(origins).Draw(t, "origin")
+	origin := clock.HostTime(rapid.SampledFrom(origins).Draw(t, "origin"))
 	offset := rapid.Int64Range(-5_000_000_000, 5_000_000_000).Draw(t, "offset")
 	ppm := rapid.Int64Range(-500, 500).Draw(t, "ppm")
 	span := rapid.SampledFrom([]int64{20, 1_000_000, 46_000_000_000, 86_400_000_000_000}).Draw(t, "span")
@@ -26,16 +26,18 @@ func drawProblem(t *rapid.T) (*Problem, bool) {
 	if !linear {
 		least = -delays / 4
 	}
-	p := &Problem{A: trace.Clock{First: origin, Last: origin + span}, B: trace.Clock{First: origin + offset, Last: origin + offset + span}}
-	f := func(x int64) int64 { return x + offset + clock.MulDiv(x-origin, ppm, 1_000_000, clock.Nearest) }
+	p := &Problem{A: trace.Clock{First: origin, Last: origin + clock.HostTime(span)}, B: trace.Clock{First: origin + clock.HostTime(offset), Last: origin + clock.HostTime(offset) + clock.HostTime(span)}}
+	f := func(x clock.HostTime) clock.HostTime {
+		return x + clock.HostTime(offset) + clock.HostTime(clock.MulDiv(int64(x-origin), ppm, 1_000_000, clock.Nearest))
+	}
 	n := rapid.IntRange(1, 12).Draw(t, "n")
 	for range n {
-		x := origin + rapid.Int64Range(0, span).Draw(t, "x")
+		x := origin + clock.HostTime(rapid.Int64Range(0, span).Draw(t, "x"))
 		d := rapid.Int64Range(least, delays).Draw(t, "delay")
 		if rapid.Bool().Draw(t, "there") {
-			p.AB = append(p.AB, []trace.Message{{Sent: x, Received: f(x) + d + 1}})
+			p.AB = append(p.AB, []trace.Message{{Sent: x, Received: f(x) + clock.HostTime(d) + 1}})
 		} else {
-			p.BA = append(p.BA, []trace.Message{{Received: x, Sent: f(x) - d - 1}})
+			p.BA = append(p.BA, []trace.Message{{Received: x, Sent: f(x) - clock.HostTime(d) - 1}})
 		}
 	}
 	return p, linear
@@ -46,7 +48,7 @@ func feasible(p *Problem) (least, most *big.Rat, ok bool) {
 	least, most, ok = nil, nil, true
 	for c := range p.AB.All() {
 		for o := range p.BA.All() {
-			dx, dy := c.Sent-(o.Received+1), c.Received+1-o.Sent // a nanosecond's stamp is as wide as that
+			dx, dy := int64(c.Sent-(o.Received+1)), int64(c.Received+1-o.Sent) // a nanosecond's stamp is as wide as that
 			switch {
 			case dx == 0:
 				ok = ok && dy >= 0
@@ -95,7 +97,7 @@ func TestSlopesAndFeasibilityAgreeWithAllPairsInExactRationals(t *testing.T) {
 
 // highest returns the exact upper bound at x over lines with slopes in [least, most], by the dual of the linear program:
 // every line is limited by one ceiling and one extreme slope, or by two ceilings' interpolation.
-func highest(ceilings []point, least, most *big.Rat, x int64) *big.Rat {
+func highest(ceilings []point, least, most *big.Rat, x clock.HostTime) *big.Rat {
 	var best *big.Rat
 	consider := func(v *big.Rat) {
 		if best == nil || v.Cmp(best) < 0 {
@@ -103,7 +105,7 @@ func highest(ceilings []point, least, most *big.Rat, x int64) *big.Rat {
 		}
 	}
 	at := func(p point, s *big.Rat) *big.Rat {
-		v := new(big.Rat).Mul(s, new(big.Rat).SetInt64(x-p.x))
+		v := new(big.Rat).Mul(s, new(big.Rat).SetInt64(int64(x-p.x)))
 		return v.Add(v, new(big.Rat).SetInt64(p.y))
 	}
 	for _, p := range ceilings {
@@ -114,7 +116,7 @@ func highest(ceilings []point, least, most *big.Rat, x int64) *big.Rat {
 		}
 		for _, q := range ceilings {
 			if p.x <= x && x <= q.x && p.x < q.x {
-				consider(at(p, big.NewRat(q.y-p.y, q.x-p.x)))
+				consider(at(p, big.NewRat(q.y-p.y, int64(q.x-p.x))))
 			}
 		}
 	}
@@ -132,13 +134,13 @@ func TestBoundsAreTheExtremesOfTheLinearProgramAtEveryInstant(t *testing.T) {
 		e := Hull(p)
 		var ceilings, floors []point
 		for m := range p.AB.All() {
-			ceilings = append(ceilings, point{m.Sent, m.Received + 1})
+			ceilings = append(ceilings, point{m.Sent, int64(m.Received + 1)})
 		}
 		for m := range p.BA.All() {
-			floors = append(floors, point{m.Received + 1, -m.Sent})
+			floors = append(floors, point{m.Received + 1, int64(-m.Sent)})
 		}
 		for range 8 {
-			x := rapid.Int64Range(c.from, c.to).Draw(t, "at")
+			x := clock.HostTime(rapid.Int64Range(int64(c.from), int64(c.to)).Draw(t, "at"))
 			low, high, _, _ := e.Map.Bounds(x)
 			up := highest(ceilings, l.least.rat(), l.most.rat(), x)
 			neg := func(r *big.Rat) *big.Rat { return new(big.Rat).Neg(r) }
@@ -150,7 +152,7 @@ func TestBoundsAreTheExtremesOfTheLinearProgramAtEveryInstant(t *testing.T) {
 				t.Fatalf("estimate %d outside its bounds [%d %d]", mid, low, high)
 			}
 		}
-		for name, curve := range map[string]clock.Curve{"mid": e.Map.Mid, "low": e.Map.Low, "high": e.Map.High} {
+		for name, curve := range map[string]clock.PairCurve{"mid": e.Map.Mid, "low": e.Map.Low, "high": e.Map.High} {
 			if err := curve.Check(); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -160,8 +162,8 @@ func TestBoundsAreTheExtremesOfTheLinearProgramAtEveryInstant(t *testing.T) {
 
 // assertJustAbove demands that got is not below the exact value and exceeds it by the rounding of two knots and one
 // interpolation at most.
-func assertJustAbove(t *rapid.T, name string, got int64, exact *big.Rat) {
-	d := new(big.Rat).Sub(new(big.Rat).SetInt64(got), exact)
+func assertJustAbove(t *rapid.T, name string, got clock.HostTime, exact *big.Rat) {
+	d := new(big.Rat).Sub(new(big.Rat).SetInt64(int64(got)), exact)
 	if d.Sign() < 0 || d.Cmp(big.NewRat(3, 1)) > 0 {
 		f, _ := d.Float64()
 		t.Fatalf("%s bound %d misses the exact one by %g ns", name, got, f)
@@ -182,13 +184,13 @@ func TestLinearClocksLieWithinTheBoundsAndNoMessageIsInverted(t *testing.T) {
 		s := slopeOf(e.Map.Mid)
 		rounding := s.dy/s.dx + 4
 		for m := range p.AB.All() {
-			if got := e.Map.At(m.Sent); got > m.Received+rounding {
-				t.Fatalf("%v: sent %d ns after it was received", e.Fit, got-m.Received)
+			if got := e.Map.At(m.Sent); got > m.Received+clock.HostTime(rounding) {
+				t.Fatalf("%v: sent %d ns after it was received", e.Fit, int64(got-m.Received))
 			}
 		}
 		for m := range p.BA.All() {
-			if got := e.Map.At(m.Received); got < m.Sent-rounding {
-				t.Fatalf("%v: received %d ns before it was sent", e.Fit, m.Sent-got)
+			if got := e.Map.At(m.Received); got < m.Sent-clock.HostTime(rounding) {
+				t.Fatalf("%v: received %d ns before it was sent", e.Fit, int64(m.Sent-got))
 			}
 		}
 	})
@@ -204,8 +206,8 @@ func TestSlopeThatMessagesLeaveOpenIsNoneThatClocksHardlyHave(t *testing.T) {
 	if e.Fit != Exact || e.Determined || e.Skew != 0 {
 		t.Errorf("fit %v, determined %v, skew %g ppm between %g and %g: want equal rates", e.Fit, e.Determined, e.Skew, e.SkewLow, e.SkewHigh)
 	}
-	for _, x := range []int64{0, 30_000_000_000} {
-		if off := e.Map.At(x) - x; off > 100_000 || off < -100_000 {
+	for _, x := range []clock.HostTime{0, 30_000_000_000} {
+		if off := int64(e.Map.At(x) - x); off > 100_000 || off < -100_000 {
 			t.Errorf("off by %d ns at %d", off, x)
 		}
 	}

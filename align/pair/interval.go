@@ -10,7 +10,7 @@ import (
 
 // interval is a stretch of time in which one offset serves all messages.
 type interval struct {
-	first, last int64 // of a's clock
+	first, last clock.HostTime // of a's clock
 	// What the messages leave for the offset less the base, ns: at least low, at most high; infinite where there were
 	// none of that direction.
 	low, high float64
@@ -47,7 +47,7 @@ func Interval(p *Problem, longest int64) (Estimate, error) {
 	}
 	exchanges := make([]exchange, 0, len(intervals))
 	for _, v := range intervals {
-		exchanges = append(exchanges, exchange{at: v.first + clock.Sub(v.last, v.first)/2, offset: v.offset()})
+		exchanges = append(exchanges, exchange{at: v.first + clock.HostTime(clock.Sub(v.last, v.first)/2), offset: v.offset()})
 	}
 	line, ok := leastSquares(exchanges)
 	if !ok || math.Abs(line.skew) > 0.5 {
@@ -75,11 +75,11 @@ func (c *corridor) intervals(p *Problem, longest int64) ([]interval, int64) {
 	}
 	order := func(l, m limit) int { return cmp.Or(cmp.Compare(l.x, m.x), cmp.Compare(l.y, m.y)) }
 	slices.SortFunc(limits, order)
-	base := limits[0].y - limits[0].x
+	base := limits[0].y - int64(limits[0].x)
 	var out []interval
 	for _, l := range limits {
 		low, high := math.Inf(-1), math.Inf(1)
-		if offset := float64(l.y - l.x - base); l.above {
+		if offset := float64(l.y - int64(l.x) - base); l.above {
 			high = offset
 		} else {
 			low = offset
@@ -87,7 +87,7 @@ func (c *corridor) intervals(p *Problem, longest int64) ([]interval, int64) {
 		n := len(out)
 		if n > 0 {
 			v := &out[n-1]
-			if v.holds(low, high) && (!v.bounded() || l.x-v.first <= longest) {
+			if v.holds(low, high) && (!v.bounded() || int64(l.x-v.first) <= longest) {
 				v.last, v.low, v.high = l.x, max(v.low, low), min(v.high, high)
 				continue
 			}
@@ -123,9 +123,9 @@ func settle(intervals []interval) bool {
 }
 
 // stepping returns the curve that keeps an interval's offset from its first message to its last.
-func (c *corridor) stepping(intervals []interval, base int64, skew float64) clock.Curve {
-	var curve clock.Curve
-	add := func(x int64, y float64) {
+func (c *corridor) stepping(intervals []interval, base int64, skew float64) clock.PairCurve {
+	var curve clock.PairCurve
+	add := func(x clock.HostTime, y float64) {
 		v := clock.Add(clock.Add(x, base), int64(math.Round(y)))
 		if n := len(curve); n > 0 {
 			if x <= curve[n-1].X {
@@ -133,7 +133,7 @@ func (c *corridor) stepping(intervals []interval, base int64, skew float64) cloc
 			}
 			v = max(v, curve[n-1].Y)
 		}
-		curve = append(curve, clock.Knot{X: x, Y: v})
+		curve = append(curve, clock.PairKnot{X: x, Y: v})
 	}
 	first, last := intervals[0], intervals[len(intervals)-1]
 	add(c.from, first.offset()+skew*float64(c.from-first.first))
@@ -141,7 +141,7 @@ func (c *corridor) stepping(intervals []interval, base int64, skew float64) cloc
 		// Where the curve stands still it must not do so for the whole interval, only until the offset is reached.
 		if n := len(curve); n > 1 {
 			before := curve[n-1]
-			reached := before.Y - base - int64(math.Round(v.offset()))
+			reached := before.Y - clock.HostTime(base) - clock.HostTime(int64(math.Round(v.offset())))
 			if reached > v.first {
 				add(v.first, v.offset())
 				if reached < v.last {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/clock"
 )
 
 func TestEveryIntervalHasAnOffsetThatInvertsNoneOfItsMessages(t *testing.T) {
@@ -14,13 +16,13 @@ func TestEveryIntervalHasAnOffsetThatInvertsNoneOfItsMessages(t *testing.T) {
 			return
 		}
 		c := newCorridor(p)
-		intervals, base := c.intervals(p, max((c.last-c.first)/3, 1))
+		intervals, base := c.intervals(p, max(int64(c.last-c.first)/3, 1))
 		ceiling, floor := p.points()
 		within := func(q point, above bool) {
 			for _, v := range intervals {
 				// Intervals may share an instant: one of them must hold the message.
 				o := base + int64(v.offset())
-				if q.x >= v.first && q.x <= v.last && (above && q.x+o <= q.y || !above && q.x+o+1 >= q.y) {
+				if q.x >= v.first && q.x <= v.last && (above && q.x+clock.HostTime(o) <= clock.HostTime(q.y) || !above && q.x+clock.HostTime(o)+1 >= clock.HostTime(q.y)) {
 					return
 				}
 			}
@@ -51,7 +53,7 @@ func TestSkewOfIntervalsIsTheClocks(t *testing.T) {
 		}
 		for x := p.A.First; x < p.A.Last; x += 7e7 {
 			if d := distance(e.Map.At(x), f(x)); d > 150_000 { // what the corridor is wide
-				t.Fatalf("%d ns off at %d", d, x-p.A.First)
+				t.Fatalf("%d ns off at %d", d, int64(x-p.A.First))
 			}
 		}
 	}

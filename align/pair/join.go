@@ -8,7 +8,7 @@ import (
 )
 
 // joined returns one estimate of the estimates of consecutive segments; each but the first begins at a seam.
-func joined(pieces []Estimate, seams []int64) Estimate {
+func joined(pieces []Estimate, seams []clock.HostTime) Estimate {
 	e, bounded := summary(pieces)
 	var levels []level
 	if bounded {
@@ -17,7 +17,7 @@ func joined(pieces []Estimate, seams []int64) Estimate {
 			e.Fit, levels = Fallback, nil
 		}
 	}
-	e.Map = clock.Map{Mid: splicedEstimate(pieces, seams, levels)}
+	e.Map = clock.PairMap{Mid: splicedEstimate(pieces, seams, levels)}
 	if levels != nil {
 		e.Map.Low, e.Map.High = splicedBounds(pieces, seams, levels)
 	}
@@ -53,8 +53,8 @@ func summary(pieces []Estimate) (e Estimate, bounded bool) {
 }
 
 // curvesOf returns one curve of each segment's map.
-func curvesOf(pieces []Estimate, of func(*clock.Map) clock.Curve) []clock.Curve {
-	out := make([]clock.Curve, len(pieces))
+func curvesOf(pieces []Estimate, of func(*clock.PairMap) clock.PairCurve) []clock.PairCurve {
+	out := make([]clock.PairCurve, len(pieces))
 	for i := range pieces {
 		out[i] = of(&pieces[i].Map)
 	}
@@ -62,8 +62,8 @@ func curvesOf(pieces []Estimate, of func(*clock.Map) clock.Curve) []clock.Curve 
 }
 
 // splicedEstimate joins the estimates of segments. levels may be nil, where not all are bounded.
-func splicedEstimate(pieces []Estimate, seams []int64, levels []level) clock.Curve {
-	mids := curvesOf(pieces, func(m *clock.Map) clock.Curve { return m.Mid })
+func splicedEstimate(pieces []Estimate, seams []clock.HostTime, levels []level) clock.PairCurve {
+	mids := curvesOf(pieces, func(m *clock.PairMap) clock.PairCurve { return m.Mid })
 	floors, ceilings := repeated(math.MinInt64, len(pieces)), repeated(math.MaxInt64, len(pieces))
 	for k, seam := range seams {
 		// Before the seam the curve comes no higher than the level, after it no lower.
@@ -71,7 +71,7 @@ func splicedEstimate(pieces []Estimate, seams []int64, levels []level) clock.Cur
 		if before <= after {
 			continue
 		}
-		v := after + (before-after)/2
+		v := after + clock.HostTime(int64(before-after)/2)
 		if levels != nil {
 			v = min(max(v, levels[k].low), levels[k].high)
 		}
@@ -81,9 +81,9 @@ func splicedEstimate(pieces []Estimate, seams []int64, levels []level) clock.Cur
 }
 
 // splicedBounds joins the bounds of segments, which the levels at the seams narrow.
-func splicedBounds(pieces []Estimate, seams []int64, levels []level) (low, high clock.Curve) {
-	lows := curvesOf(pieces, func(m *clock.Map) clock.Curve { return m.Low })
-	highs := curvesOf(pieces, func(m *clock.Map) clock.Curve { return m.High })
+func splicedBounds(pieces []Estimate, seams []clock.HostTime, levels []level) (low, high clock.PairCurve) {
+	lows := curvesOf(pieces, func(m *clock.PairMap) clock.PairCurve { return m.Low })
+	highs := curvesOf(pieces, func(m *clock.PairMap) clock.PairCurve { return m.High })
 	least, most := repeated(math.MinInt64, len(pieces)), repeated(math.MaxInt64, len(pieces))
 	floors, ceilings := repeated(math.MinInt64, len(pieces)), repeated(math.MaxInt64, len(pieces))
 	for k := range seams {
@@ -93,8 +93,8 @@ func splicedBounds(pieces []Estimate, seams []int64, levels []level) (low, high 
 }
 
 // repeated returns n times the same value.
-func repeated(v int64, n int) []int64 {
-	out := make([]int64, n)
+func repeated(v clock.HostTime, n int) []clock.HostTime {
+	out := make([]clock.HostTime, n)
 	for i := range out {
 		out[i] = v
 	}
@@ -102,18 +102,18 @@ func repeated(v int64, n int) []int64 {
 }
 
 // level is what bounds the timeline's time at a seam from both segments: what it was before at least, it is after.
-type level struct{ low, high int64 }
+type level struct{ low, high clock.HostTime }
 
 // levelsOf returns the levels at the seams: no clock runs back, so the highest lower bound before a seam and the lowest
 // upper bound after it hold there. false means that they contradict each other.
-func levelsOf(pieces []Estimate, seams []int64) ([]level, bool) {
+func levelsOf(pieces []Estimate, seams []clock.HostTime) ([]level, bool) {
 	levels := make([]level, len(seams))
-	low := int64(math.MinInt64)
+	low := clock.HostTime(math.MinInt64)
 	for k, seam := range seams {
 		low = max(low, pieces[k].Map.Low.At(seam-1, clock.Down))
 		levels[k].low = low
 	}
-	high := int64(math.MaxInt64)
+	high := clock.HostTime(math.MaxInt64)
 	for k := len(seams) - 1; k >= 0; k-- {
 		high = min(high, pieces[k+1].Map.High.At(seams[k], clock.Up))
 		levels[k].high = high
@@ -127,8 +127,8 @@ func levelsOf(pieces []Estimate, seams []int64) ([]level, bool) {
 // spliced returns the curve that follows each curve from its seam to the next, kept within its floor and its ceiling; values are
 // rounded as r says.
 // Where a floor or a ceiling cuts off a part of a piece the curve stands still.
-func spliced(curves []clock.Curve, seams, floors, ceilings []int64, r clock.Rounding) clock.Curve {
-	var out clock.Curve
+func spliced(curves []clock.PairCurve, seams, floors, ceilings []clock.HostTime, r clock.Rounding) clock.PairCurve {
+	var out clock.PairCurve
 	for i, c := range curves {
 		from, to := c[0].X, c[len(c)-1].X
 		if i > 0 {
@@ -141,7 +141,7 @@ func spliced(curves []clock.Curve, seams, floors, ceilings []int64, r clock.Roun
 			from = min(from, to)
 		}
 		to = max(to, from)
-		hosts := []int64{from}
+		hosts := []clock.HostTime{from}
 		for _, k := range c {
 			if k.X > from && k.X < to {
 				hosts = append(hosts, k.X)
@@ -155,25 +155,25 @@ func spliced(curves []clock.Curve, seams, floors, ceilings []int64, r clock.Roun
 			if n := len(out); n > 0 {
 				v = max(v, out[n-1].Y)
 			}
-			out = append(out, clock.Knot{X: h, Y: v})
+			out = append(out, clock.PairKnot{X: h, Y: v})
 		}
 	}
 	return out
 }
 
 // corners adds to the places of a curve's corners those where it leaves its floor and where it reaches its ceiling.
-func corners(c clock.Curve, hosts []int64, floor, ceiling int64, r clock.Rounding) []int64 {
-	out := make([]int64, 0, len(hosts)+4)
+func corners(c clock.PairCurve, hosts []clock.HostTime, floor, ceiling clock.HostTime, r clock.Rounding) []clock.HostTime {
+	out := make([]clock.HostTime, 0, len(hosts)+4)
 	out = append(out, hosts[0])
 	for _, h := range hosts[1:] {
 		before := out[len(out)-1]
-		for _, v := range []int64{floor, ceiling} {
+		for _, v := range []clock.HostTime{floor, ceiling} {
 			if c.At(before, r) >= v || c.At(h, r) < v {
 				continue
 			}
 			// The curve comes to v in between: the corner is the last instant under it and the first not under it.
-			n := sort.Search(int(h-before), func(i int) bool { return c.At(before+int64(i), r) >= v })
-			for _, x := range []int64{before + int64(n) - 1, before + int64(n)} {
+			n := sort.Search(int(h-before), func(i int) bool { return c.At(before+clock.HostTime(i), r) >= v })
+			for _, x := range []clock.HostTime{before + clock.HostTime(n) - 1, before + clock.HostTime(n)} {
 				if x > out[len(out)-1] && x < h {
 					out = append(out, x)
 				}

@@ -15,13 +15,13 @@ func TestJoinedBoundsAreWhatHoldsInEitherSegment(t *testing.T) {
 		// A clock that never runs back, and segments that bound it by lines: how far off is drawn.
 		n := rapid.IntRange(2, 4).Draw(t, "segments")
 		var pieces []Estimate
-		var seams []int64
+		var seams []clock.HostTime
 		for i := range int64(n) {
-			from, to := i*length, (i+1)*length
+			from, to := clock.HostTime(i*length), clock.HostTime((i+1)*length)
 			draw := func(name string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, name) }
-			truth := clock.Curve{{X: from, Y: from}, {X: to, Y: to}}
-			shift := func(left, right int64) clock.Curve {
-				c := clock.Curve{{X: from, Y: from + left}, {X: to, Y: to + right}}
+			truth := clock.PairCurve{{X: from, Y: from}, {X: to, Y: to}}
+			shift := func(left, right int64) clock.PairCurve {
+				c := clock.PairCurve{{X: from, Y: from + clock.HostTime(left)}, {X: to, Y: to + clock.HostTime(right)}}
 				c[1].Y = max(c[1].Y, c[0].Y)
 				return c
 			}
@@ -34,7 +34,7 @@ func TestJoinedBoundsAreWhatHoldsInEitherSegment(t *testing.T) {
 			share := draw("mid", 100)
 			for k := range truth {
 				l, h := e.Map.Low[k].Y, e.Map.High[k].Y
-				truth[k].Y = l + (h-l)*share/100
+				truth[k].Y = l + clock.HostTime(int64(h-l)*share/100)
 			}
 			e.Map.Mid = truth
 			pieces = append(pieces, e)
@@ -48,16 +48,16 @@ func TestJoinedBoundsAreWhatHoldsInEitherSegment(t *testing.T) {
 			}
 		}
 		e := joined(pieces, seams)
-		for _, c := range []clock.Curve{e.Map.Mid, e.Map.Low, e.Map.High} {
+		for _, c := range []clock.PairCurve{e.Map.Mid, e.Map.Low, e.Map.High} {
 			if err := c.Check(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for x := int64(0); x < int64(n)*length; x++ {
-			low, high := int64(-1<<62), int64(1<<62)
+		for x := clock.HostTime(0); x < clock.HostTime(int64(n)*length); x++ {
+			low, high := clock.HostTime(-1<<62), clock.HostTime(1<<62)
 			for i := range pieces {
 				// Of every segment what it says of x itself, or of its end nearest to x.
-				from, to := int64(i)*length, int64(i+1)*length-1
+				from, to := clock.HostTime(int64(i)*length), clock.HostTime(int64(i+1)*length-1)
 				m := &pieces[i].Map
 				if x >= from {
 					low = max(low, m.Low.At(min(x, to), clock.Down))
@@ -81,11 +81,11 @@ func TestJoinedBoundsAreWhatHoldsInEitherSegment(t *testing.T) {
 }
 
 func TestStepBackIsSharedBetweenItsSides(t *testing.T) {
-	line := func(from, to, offset int64) Estimate {
-		return Estimate{Map: clock.Map{Mid: clock.Curve{{X: from, Y: from + offset}, {X: to, Y: to + offset}}}}
+	line := func(from, to clock.HostTime, offset int64) Estimate {
+		return Estimate{Map: clock.PairMap{Mid: clock.PairCurve{{X: from, Y: from + clock.HostTime(offset)}, {X: to, Y: to + clock.HostTime(offset)}}}}
 	}
-	e := joined([]Estimate{line(0, 999, 100), line(1000, 2000, 61)}, []int64{1000})
-	for x, want := range map[int64]int64{0: 100, 900: 1000, 979: 1079, 980: 1080, 990: 1080, 999: 1080, 1000: 1080, 1010: 1080, 1019: 1080, 1020: 1081, 2000: 2061} {
+	e := joined([]Estimate{line(0, 999, 100), line(1000, 2000, 61)}, []clock.HostTime{1000})
+	for x, want := range map[clock.HostTime]clock.HostTime{0: 100, 900: 1000, 979: 1079, 980: 1080, 990: 1080, 999: 1080, 1000: 1080, 1010: 1080, 1019: 1080, 1020: 1081, 2000: 2061} {
 		if got := e.Map.At(x); got != want {
 			t.Errorf("%d at %d, not %d", got, x, want)
 		}

@@ -153,8 +153,8 @@ func reflected(points []point) []point {
 
 // curves returns the estimate, Duda's bisector, and the bounds: at every instant the highest and the lowest line of the
 // set (Poirier 2010, section 3.3.1). The bounds turn only at corners of the hulls, so they are exact polylines.
-func (l *lines) curves(c *corridor) clock.Map {
-	m := clock.Map{}
+func (l *lines) curves(c *corridor) clock.PairMap {
+	m := clock.PairMap{}
 	if len(c.ceiling) > 0 {
 		m.High = c.envelope(c.ceiling, l.least, l.most, clock.Up)
 	}
@@ -181,7 +181,7 @@ func (l *lines) undetermined() bool {
 
 // envelope returns a bound: the hull between the points where lines of slope left and right touch it, and rays of those
 // slopes beyond. The slopes of the ceiling's hull rise and its bound is rounded up, those of the floor's fall.
-func (c *corridor) envelope(hull []point, left, right slope, r clock.Rounding) clock.Curve {
+func (c *corridor) envelope(hull []point, left, right slope, r clock.Rounding) clock.PairCurve {
 	turn := 1
 	if r == clock.Down {
 		turn = -1
@@ -193,15 +193,15 @@ func (c *corridor) envelope(hull []point, left, right slope, r clock.Rounding) c
 	for j > i && between(hull[j-1], hull[j]).compare(right)*turn >= 0 {
 		j--
 	}
-	curve := make(clock.Curve, 0, j-i+3)
+	curve := make(clock.PairCurve, 0, j-i+3)
 	if c.from < hull[i].x {
-		curve = append(curve, clock.Knot{X: c.from, Y: left.from(hull[i], c.from, r)})
+		curve = append(curve, clock.PairKnot{X: c.from, Y: left.from(hull[i], c.from, r)})
 	}
 	for _, p := range hull[i : j+1] {
-		curve = append(curve, clock.Knot{X: p.x, Y: p.y})
+		curve = append(curve, clock.PairKnot{X: p.x, Y: clock.HostTime(p.y)})
 	}
 	if c.to > hull[j].x {
-		curve = append(curve, clock.Knot{X: c.to, Y: right.from(hull[j], c.to, r)})
+		curve = append(curve, clock.PairKnot{X: c.to, Y: right.from(hull[j], c.to, r)})
 	}
 	return curve
 }
@@ -209,7 +209,7 @@ func (c *corridor) envelope(hull []point, left, right slope, r clock.Rounding) c
 // bisector returns Duda's estimate: the line that halves the angle between the steepest and the flattest, through their
 // intersection, by Haddad's formula (Poirier 2010, eq. 2.28), which neither takes the tangent of a tiny angle nor
 // divides by one. Exact rationals and 256-bit roots leave nothing to be analysed.
-func (l *lines) bisector(c *corridor) clock.Curve {
+func (l *lines) bisector(c *corridor) clock.PairCurve {
 	lo, hi := l.least.rat(), l.most.rat()
 	if lo.Cmp(hi) == 0 {
 		return c.middle(lo)
@@ -230,21 +230,21 @@ func (l *lines) bisector(c *corridor) clock.Curve {
 	// Where the extreme lines meet: leastAt.y + lo (x - leastAt.x) = mostAt.y + hi (x - mostAt.x).
 	p, q := l.leastAt, l.mostAt
 	x := new(big.Rat).Sub(new(big.Rat).SetInt64(p.y), new(big.Rat).SetInt64(q.y))
-	x.Sub(x, new(big.Rat).Mul(lo, new(big.Rat).SetInt64(p.x)))
-	x.Add(x, new(big.Rat).Mul(hi, new(big.Rat).SetInt64(q.x)))
+	x.Sub(x, new(big.Rat).Mul(lo, new(big.Rat).SetInt64(int64(p.x))))
+	x.Add(x, new(big.Rat).Mul(hi, new(big.Rat).SetInt64(int64(q.x))))
 	x.Quo(x, new(big.Rat).Sub(hi, lo))
-	y := new(big.Rat).Sub(x, new(big.Rat).SetInt64(p.x))
+	y := new(big.Rat).Sub(x, new(big.Rat).SetInt64(int64(p.x)))
 	y.Mul(y, lo)
 	y.Add(y, new(big.Rat).SetInt64(p.y))
 	return c.straight(slope, x, y)
 }
 
 // middle returns the line of the given slope halfway between the hulls.
-func (c *corridor) middle(slope *big.Rat) clock.Curve {
+func (c *corridor) middle(slope *big.Rat) clock.PairCurve {
 	intercept := func(hull []point, keep int) *big.Rat {
 		var best *big.Rat
 		for _, p := range hull {
-			a := new(big.Rat).Sub(new(big.Rat).SetInt64(p.y), new(big.Rat).Mul(slope, new(big.Rat).SetInt64(p.x)))
+			a := new(big.Rat).Sub(new(big.Rat).SetInt64(p.y), new(big.Rat).Mul(slope, new(big.Rat).SetInt64(int64(p.x))))
 			if best == nil || a.Cmp(best) == keep {
 				best = a
 			}
@@ -256,24 +256,24 @@ func (c *corridor) middle(slope *big.Rat) clock.Curve {
 }
 
 // straight returns the line of the given slope through (x, y), its ends rounded to the nanosecond.
-func (c *corridor) straight(slope, x, y *big.Rat) clock.Curve {
-	curve := make(clock.Curve, 0, 2)
-	for _, at := range []int64{c.from, c.to} {
-		v := new(big.Rat).Sub(new(big.Rat).SetInt64(at), x)
+func (c *corridor) straight(slope, x, y *big.Rat) clock.PairCurve {
+	curve := make(clock.PairCurve, 0, 2)
+	for _, at := range []clock.HostTime{c.from, c.to} {
+		v := new(big.Rat).Sub(new(big.Rat).SetInt64(int64(at)), x)
 		v.Mul(v, slope)
 		v.Add(v, y)
-		curve = append(curve, clock.Knot{X: at, Y: rounded(v)})
+		curve = append(curve, clock.PairKnot{X: at, Y: rounded(v)})
 	}
 	return curve
 }
 
 // rounded returns the nearest integer, halves up.
-func rounded(v *big.Rat) int64 {
+func rounded(v *big.Rat) clock.HostTime {
 	twice := new(big.Rat).Add(v, v)
 	n := new(big.Int).Add(twice.Num(), twice.Denom())
 	n.Div(n, new(big.Int).Lsh(twice.Denom(), 1))
 	if !n.IsInt64() {
-		return clock.Limit * int64(n.Sign())
+		return clock.HostTime(clock.Limit * int64(n.Sign()))
 	}
-	return n.Int64()
+	return clock.HostTime(n.Int64())
 }

@@ -11,11 +11,11 @@ import (
 // nearest to them in the mean, which is the edge of their hull over their mean stamp (Moon, Skelly and Towsley 1999).
 // The delay cannot be told from the offset: the estimate takes the quickest message to have taken no time, and the
 // other side stays unbounded. Messages of a span too short for a skew are taken to mean equal rates.
-func (l *lines) oneWay(c *corridor, p *Problem) (clock.Map, float64) {
+func (l *lines) oneWay(c *corridor, p *Problem) (clock.PairMap, float64) {
 	m := l.curves(c)
-	hull, messages, stamp := c.ceiling, p.AB, func(m trace.Message) int64 { return m.Sent }
+	hull, messages, stamp := c.ceiling, p.AB, func(m trace.Message) clock.HostTime { return m.Sent }
 	if p.AB.Len() == 0 {
-		hull, messages, stamp = c.floor, p.BA, func(m trace.Message) int64 { return m.Received }
+		hull, messages, stamp = c.floor, p.BA, func(m trace.Message) clock.HostTime { return m.Received }
 	}
 	i := edgeOver(hull, meanOf(messages, hull[0].x, stamp))
 	s := even
@@ -32,21 +32,21 @@ func (l *lines) oneWay(c *corridor, p *Problem) (clock.Map, float64) {
 			}
 		}
 	}
-	m.Mid = c.straight(s.rat(), new(big.Rat).SetInt64(at.x), new(big.Rat).SetInt64(at.y))
+	m.Mid = c.straight(s.rat(), new(big.Rat).SetInt64(int64(at.x)), new(big.Rat).SetInt64(at.y))
 	return m, s.ppm()
 }
 
 // meanOf returns the mean stamp, summed as distances from origin so that no sum leaves float64's exact range unawares.
-func meanOf(messages Messages, origin int64, stamp func(trace.Message) int64) int64 {
+func meanOf(messages Messages, origin clock.HostTime, stamp func(trace.Message) clock.HostTime) clock.HostTime {
 	var sum float64
 	for m := range messages.All() {
 		sum += float64(stamp(m) - origin)
 	}
-	return origin + int64(sum/float64(messages.Len()))
+	return origin + clock.HostTime(sum/float64(messages.Len()))
 }
 
 // edgeOver returns the corner that begins the hull's edge over x.
-func edgeOver(hull []point, x int64) int {
+func edgeOver(hull []point, x clock.HostTime) int {
 	i := 0
 	for i+2 < len(hull) && hull[i+1].x <= x {
 		i++

@@ -15,10 +15,10 @@ import (
 
 // reading is what a client learns from one exchange, at the instant at which the answer comes.
 type reading struct {
-	at     int64   // T4, a's clock
-	offset float64 // of b's clock, less the base, ns
-	delay  float64 // round trip without the wait on b, ns
-	middle int64   // between T1 and T4
+	at     clock.HostTime // T4, a's clock
+	offset float64        // of b's clock, less the base, ns
+	delay  float64        // round trip without the wait on b, ns
+	middle clock.HostTime // between T1 and T4
 }
 
 // readings returns the exchanges that a began, in the order in which they were complete. A client takes an answer for
@@ -38,7 +38,7 @@ func readings(p *Problem) (out []reading, base int64) {
 		}
 		taken[i] = true
 		if out == nil {
-			base = asked[i].Received - asked[i].Sent
+			base = int64(asked[i].Received - asked[i].Sent)
 		}
 		// The client's messages are taken as they are: what it knows of least delays is the method's to use.
 		plain := Problem{}
@@ -50,17 +50,17 @@ func readings(p *Problem) (out []reading, base int64) {
 
 // setting is a correction of the client's clock: from an instant on it shows its own time plus the offset.
 type setting struct {
-	at     int64
+	at     clock.HostTime
 	offset int64
 }
 
 // client returns the clock of a client that is set so many times. Between settings it runs at its own rate; set back, it
 // stands still until the new time has caught up.
-func (c *corridor) client(settings []setting) clock.Curve {
-	var curve clock.Curve
+func (c *corridor) client(settings []setting) clock.PairCurve {
+	var curve clock.PairCurve
 	first := settings[0]
 	if c.from < first.at {
-		curve = append(curve, clock.Knot{X: c.from, Y: clock.Add(c.from, first.offset)})
+		curve = append(curve, clock.PairKnot{X: c.from, Y: clock.Add(c.from, first.offset)})
 	}
 	for i, s := range settings {
 		until := max(c.to, clock.Add(s.at, 1))
@@ -69,23 +69,23 @@ func (c *corridor) client(settings []setting) clock.Curve {
 		}
 		if n := len(curve); n > 0 && curve[n-1].Y > clock.Add(s.at, s.offset) {
 			shown := curve[n-1].Y
-			curve = append(curve, clock.Knot{X: s.at, Y: shown})
-			caught := clock.Sub(shown, s.offset)
+			curve = append(curve, clock.PairKnot{X: s.at, Y: shown})
+			caught := clock.Add(shown, -s.offset)
 			if i+1 == len(settings) {
 				until = max(until, clock.Add(caught, 1))
 			}
 			if caught >= until {
 				if until > s.at {
-					curve = append(curve, clock.Knot{X: until, Y: shown})
+					curve = append(curve, clock.PairKnot{X: until, Y: shown})
 				}
 				continue
 			}
-			curve = append(curve, clock.Knot{X: caught, Y: shown})
+			curve = append(curve, clock.PairKnot{X: caught, Y: shown})
 		} else {
-			curve = append(curve, clock.Knot{X: s.at, Y: clock.Add(s.at, s.offset)})
+			curve = append(curve, clock.PairKnot{X: s.at, Y: clock.Add(s.at, s.offset)})
 		}
 		if until > curve[len(curve)-1].X {
-			curve = append(curve, clock.Knot{X: until, Y: clock.Add(until, s.offset)})
+			curve = append(curve, clock.PairKnot{X: until, Y: clock.Add(until, s.offset)})
 		}
 	}
 	return curve

@@ -6,11 +6,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 // until returns the problem as a client on a knows it at an instant.
-func (p *Problem) until(x int64) *Problem {
+func (p *Problem) until(x clock.HostTime) *Problem {
 	q := *p
 	q.AB, q.BA = nil, nil
 	for m := range p.AB.All() {
@@ -36,7 +37,7 @@ func TestLaterMessagesNeverChangeWhatAClientHasShown(t *testing.T) {
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
-		x := p.A.First + rapid.Int64Range(0, p.A.Last-p.A.First).Draw(t, "x")
+		x := p.A.First + clock.HostTime(rapid.Int64Range(0, int64(p.A.Last-p.A.First)).Draw(t, "x"))
 		known := p.until(x)
 		for name, estimate := range clients {
 			before := must(estimate(known))
@@ -50,7 +51,7 @@ func TestLaterMessagesNeverChangeWhatAClientHasShown(t *testing.T) {
 				start = min(start, r.at)
 			}
 			for range 10 {
-				at := x - rapid.Int64Range(0, max(x-start, 0)).Draw(t, "at")
+				at := x - clock.HostTime(rapid.Int64Range(0, max(int64(x-start), 0)).Draw(t, "at"))
 				if b, a := before.Map.At(at), after.Map.At(at); b != a {
 					t.Fatalf("%s at %d: %d by what was known at %d, %d later", name, at, b, x, a)
 				}
@@ -74,7 +75,7 @@ func TestClientShowsItsServersTimeAfterASymmetricExchange(t *testing.T) {
 		}
 		e := must(estimate(p))
 		for x := p.A.First; x < p.A.Last; x += 123_456_789 {
-			if d := e.Map.At(x) - f(x); d != 0 {
+			if d := int64(e.Map.At(x) - f(x)); d != 0 {
 				t.Fatalf("%s: %d ns off", name, d)
 			}
 		}
@@ -119,7 +120,7 @@ func TestNTPTakesTheQuickestOfTheLastEightOnce(t *testing.T) {
 	}
 	for k, u := range uses {
 		at := p.BA[0][u].Received + 600_000_000 // it may have stood still before
-		if got, want := e.Map.At(at)-at, 7_000_000_000+1000*delays[u]/2; got != want {
+		if got, want := int64(e.Map.At(at)-at), 7_000_000_000+1000*delays[u]/2; got != want {
 			t.Errorf("setting %d: offset %d, not %d", k, got, want)
 		}
 	}
@@ -131,7 +132,7 @@ func TestClientStandsStillUntilATimeSetBackHasCaughtUp(t *testing.T) {
 	if err := curve.Check(); err != nil {
 		t.Fatal(err)
 	}
-	for x, want := range map[int64]int64{-50: 450, 0: 500, 99: 599, 100: 599, 119: 599, 150: 599, 159: 599, 170: 610, 200: 800, 299: 899, 500: 899, 899: 899, 1000: 1000} {
+	for x, want := range map[clock.HostTime]clock.HostTime{-50: 450, 0: 500, 99: 599, 100: 599, 119: 599, 150: 599, 159: 599, 170: 610, 200: 800, 299: 899, 500: 899, 899: 899, 1000: 1000} {
 		if got := curve.At(x, 0); got != want {
 			t.Errorf("%d at %d, not %d", got, x, want)
 		}

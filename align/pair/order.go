@@ -12,7 +12,7 @@ import (
 //
 // The correction is 0 clamped between the cones over all floors and under all ceilings (see fallback.go), so the cost is
 // a sort of the messages.
-func RestoreOrder(p *Problem, curve clock.Curve) (clock.Curve, bool) {
+func RestoreOrder(p *Problem, curve clock.PairCurve) (clock.PairCurve, bool) {
 	ceiling, floor := residuals(p, curve)
 	w := int64(100)
 	for ; !consistent(ceiling, floor, w); w *= 10 {
@@ -22,7 +22,7 @@ func RestoreOrder(p *Problem, curve clock.Curve) (clock.Curve, bool) {
 	}
 	high := cones(ceiling, w)
 	low := reflected(cones(reflected(floor), w))
-	var xs []int64
+	var xs []clock.HostTime
 	for _, k := range curve {
 		xs = append(xs, k.X)
 	}
@@ -35,11 +35,11 @@ func RestoreOrder(p *Problem, curve clock.Curve) (clock.Curve, bool) {
 			touched = true
 			// The push ends where its cone meets zero, or another's.
 			reach := clock.MulDiv(max(p.y, -p.y), ppb, max(w, -w), clock.Up) + 1
-			xs = append(xs, p.x-reach, p.x, p.x+reach)
+			xs = append(xs, p.x-clock.HostTime(reach), p.x, p.x+clock.HostTime(reach))
 			for _, j := range []int{i - 1, i} {
 				if j >= 0 && j+1 < len(corners) {
 					q, r := corners[j], corners[j+1]
-					meet := q.x + (r.x-q.x)/2 + clock.MulDiv(r.y-q.y, ppb, 2*max(w, -w), clock.Down)*sign(w)
+					meet := q.x + clock.HostTime(int64(r.x-q.x)/2) + clock.HostTime(clock.MulDiv(r.y-q.y, ppb, 2*max(w, -w), clock.Down)*sign(w))
 					xs = append(xs, meet, meet+1)
 				}
 			}
@@ -50,7 +50,7 @@ func RestoreOrder(p *Problem, curve clock.Curve) (clock.Curve, bool) {
 	if !touched {
 		return curve, true
 	}
-	return knotted(xs, func(x int64) int64 {
+	return knotted(xs, func(x clock.HostTime) clock.HostTime {
 		push := int64(0)
 		if len(low) > 0 {
 			push = max(push, coneAt(low, x, -w, clock.Nearest))
@@ -58,6 +58,6 @@ func RestoreOrder(p *Problem, curve clock.Curve) (clock.Curve, bool) {
 		if len(high) > 0 {
 			push = min(push, coneAt(high, x, w, clock.Nearest))
 		}
-		return curve.At(x, clock.Nearest) + push
+		return curve.At(x, clock.Nearest) + clock.HostTime(push)
 	}), true
 }

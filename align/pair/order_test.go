@@ -14,18 +14,18 @@ func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
 		const span = 10_000_000_000
 		p := &Problem{A: trace.Clock{Last: span}, B: trace.Clock{Last: span}}
 		for range rapid.IntRange(1, 40).Draw(t, "n") {
-			x := rapid.Int64Range(0, span).Draw(t, "x")
+			x := clock.HostTime(rapid.Int64Range(0, span).Draw(t, "x"))
 			d := rapid.Int64Range(0, 50_000).Draw(t, "delay")
 			if rapid.Bool().Draw(t, "there") {
-				p.AB = append(p.AB, []trace.Message{{Sent: x, Received: x + d}})
+				p.AB = append(p.AB, []trace.Message{{Sent: x, Received: x + clock.HostTime(d)}})
 			} else {
-				p.BA = append(p.BA, []trace.Message{{Sent: x, Received: x + d}})
+				p.BA = append(p.BA, []trace.Message{{Sent: x, Received: x + clock.HostTime(d)}})
 			}
 		}
 		// The truth is the identity; the estimate strays from it.
-		var curve clock.Curve
-		for x := int64(-span); x <= 2*span; x += span / 4 {
-			curve = append(curve, clock.Knot{X: x, Y: x + rapid.Int64Range(-30_000, 30_000).Draw(t, "stray")})
+		var curve clock.PairCurve
+		for x := clock.HostTime(-span); x <= 2*span; x += span / 4 {
+			curve = append(curve, clock.PairKnot{X: x, Y: x + clock.HostTime(rapid.Int64Range(-30_000, 30_000).Draw(t, "stray"))})
 		}
 		kept, ok := RestoreOrder(p, curve)
 		if !ok {
@@ -35,11 +35,11 @@ func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
 			t.Fatal(err)
 		}
 		wrong := int64(0)
-		early := func(c clock.Curve, m trace.Message, there bool) int64 {
+		early := func(c clock.PairCurve, m trace.Message, there bool) int64 {
 			if there {
-				return c.At(m.Sent, clock.Nearest) - m.Received - 1
+				return int64(c.At(m.Sent, clock.Nearest)-m.Received) - 1
 			}
-			return m.Sent - c.At(m.Received+1, clock.Nearest)
+			return int64(m.Sent - c.At(m.Received+1, clock.Nearest))
 		}
 		for _, way := range []struct {
 			messages Messages
@@ -53,7 +53,7 @@ func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
 			}
 		}
 		for _, k := range kept {
-			moved := k.Y - curve.At(k.X, clock.Nearest)
+			moved := int64(k.Y - curve.At(k.X, clock.Nearest))
 			if max(moved, -moved) > wrong+1 {
 				t.Fatalf("pushed aside by %d ns for inversions of %d", moved, wrong)
 			}

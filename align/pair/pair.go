@@ -96,7 +96,7 @@ func (f Fit) String() string {
 // Estimate is what the messages say about two clocks.
 type Estimate struct {
 	Fit Fit
-	Map clock.Map // a's clock to b's
+	Map clock.PairMap // a's clock to b's
 
 	// Skew is b's frequency against a's in ppm, SkewLow and SkewHigh enclose it. Where the span of the messages
 	// leaves more than UndeterminedPPM between them, Determined is false and Skew must not be believed. For OneWay and
@@ -105,7 +105,7 @@ type Estimate struct {
 	Determined, Enclosed    bool
 
 	// First and Last are the extent of the messages on a's clock.
-	First, Last int64
+	First, Last clock.HostTime
 
 	// Wander is the assumed greatest departure of the rate from a straight line, in ppb, for Fallback.
 	Wander int64
@@ -126,13 +126,14 @@ type Estimate struct {
 
 // Route is a change of the least delay one way: from the instant At of the receiver's clock on it is longer by By, ns.
 type Route struct {
-	FromA  bool // from a to b; otherwise back
-	At, By int64
+	FromA bool // from a to b; otherwise back
+	At    clock.HostTime
+	By    int64
 }
 
 // Deviation is a standard deviation (ns) at an instant of a host's clock.
 type Deviation struct {
-	Host int64
+	Host clock.HostTime
 	Ns   float64
 }
 
@@ -188,7 +189,7 @@ func (e *Estimate) Error() (Spread, bool) { return SpreadOf(&e.Map, e.First, e.L
 
 // SpreadOf returns the error of a map between two host times, the mean over even steps; false where a side is
 // unbounded.
-func SpreadOf(m *clock.Map, first, last int64) (Spread, bool) {
+func SpreadOf[Y clock.Time](m *clock.MapOf[clock.HostTime, Y], first, last clock.HostTime) (Spread, bool) {
 	if m.Low == nil || m.High == nil {
 		return Spread{}, false
 	}
@@ -197,12 +198,12 @@ func SpreadOf(m *clock.Map, first, last int64) (Spread, bool) {
 	s := Spread{Best: math.MaxInt64}
 	var sum float64
 	for i := range int64(steps + 1) {
-		err, _ := m.Error(first + clock.MulDiv(span, i, steps, clock.Nearest))
+		err, _ := m.Error(first + clock.HostTime(clock.MulDiv(span, i, steps, clock.Nearest)))
 		sum += float64(err)
 		s.Best, s.Worst = min(s.Best, err), max(s.Worst, err)
 	}
 	// The error is piecewise linear, so its extremes are at corners.
-	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
+	for _, c := range []clock.CurveOf[clock.HostTime, Y]{m.Mid, m.Low, m.High} {
 		for _, k := range c {
 			if k.X > first && k.X < last {
 				err, _ := m.Error(k.X)

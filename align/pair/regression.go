@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"meridian/clock"
 )
 
 // Regression returns the estimate by least squares over the offsets of all exchanges, eq. (2)-(8) of Clément and
@@ -41,9 +43,9 @@ func (e *Estimate) follow(c *corridor, line regressionLine, base int64) bool {
 	s := new(big.Rat).SetFloat64(line.skew)
 	s.Add(s, big.NewRat(1, 1))
 	y := new(big.Rat).SetFloat64(line.offset)
-	y.Add(y, new(big.Rat).SetInt64(line.origin))
+	y.Add(y, new(big.Rat).SetInt64(int64(line.origin)))
 	y.Add(y, new(big.Rat).SetInt64(base))
-	mid := c.straight(s, new(big.Rat).SetInt64(line.origin), y)
+	mid := c.straight(s, new(big.Rat).SetInt64(int64(line.origin)), y)
 	if rate := slopeOf(mid); mid.Check() != nil || rate.compare(absurdlySlow) < 0 || rate.compare(absurdlyFast) > 0 {
 		return false
 	}
@@ -67,7 +69,7 @@ func withinMargin(exchanges []exchange, z float64) []exchange {
 }
 
 type regressionLine struct {
-	origin       int64 // mean instant, a's clock
+	origin       clock.HostTime // mean instant, a's clock
 	offset, skew float64
 	residual     float64
 }
@@ -85,7 +87,7 @@ func leastSquares(exchanges []exchange) (regressionLine, bool) {
 		sumT += float64(x.at - first)
 		sumD += x.offset
 	}
-	l := regressionLine{origin: first + int64(sumT/n), offset: sumD / n}
+	l := regressionLine{origin: first + clock.HostTime(sumT/n), offset: sumD / n}
 	var tt, td float64
 	for _, x := range exchanges {
 		t := float64(x.at - l.origin)

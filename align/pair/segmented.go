@@ -33,7 +33,7 @@ func Segmented(p *Problem, length int64, estimate func(*Problem) (Estimate, erro
 		return estimate(p)
 	}
 	pieces := make([]Estimate, len(parts))
-	seams := make([]int64, 0, len(parts)-1) // the first instant of every segment but the first
+	seams := make([]clock.HostTime, 0, len(parts)-1) // the first instant of every segment but the first
 	for i, part := range parts {
 		e, err := estimate(part)
 		if err != nil {
@@ -59,9 +59,9 @@ func (p *Problem) segments(length int64) []*Problem {
 	}
 	n = min(n, int64(p.AB.Len()+p.BA.Len()))
 	// An instant belongs to segment i where starts[i] is the last start not after it.
-	starts := make([]int64, n)
+	starts := make([]clock.HostTime, n)
 	for i := range starts {
-		starts[i] = first + clock.MulDiv(clock.Sub(last, first), int64(i), n, clock.Down)
+		starts[i] = first + clock.HostTime(clock.MulDiv(clock.Sub(last, first), int64(i), n, clock.Down))
 	}
 	there, back := segmentsOf(p.AB, sent, starts), segmentsOf(p.BA, received, starts)
 	var parts []*Problem
@@ -94,7 +94,7 @@ func (p *Problem) segments(length int64) []*Problem {
 }
 
 // extent returns the messages' first and last instants on a's clock.
-func (p *Problem) extent() (first, last int64) {
+func (p *Problem) extent() (first, last clock.HostTime) {
 	first, last = clock.Limit, -clock.Limit
 	for m := range p.AB.All() {
 		first, last = min(first, m.Sent), max(last, m.Sent)
@@ -117,12 +117,12 @@ func (p *Problem) enough(span int64) bool {
 }
 
 // segmentsOf deals messages to the segments that begin at starts. Pieces in order are cut, not copied.
-func segmentsOf(messages Messages, stamp func(trace.Message) int64, starts []int64) []Messages {
+func segmentsOf(messages Messages, stamp func(trace.Message) clock.HostTime, starts []clock.HostTime) []Messages {
 	out := make([]Messages, len(starts))
 	for _, piece := range messages {
 		for from := 0; from < len(piece); {
 			i := segmentAt(starts, stamp(piece[from]))
-			until := int64(math.MaxInt64)
+			until := clock.HostTime(math.MaxInt64)
 			if i+1 < len(starts) {
 				until = starts[i+1]
 			}
@@ -138,7 +138,7 @@ func segmentsOf(messages Messages, stamp func(trace.Message) int64, starts []int
 }
 
 // segmentAt returns the segment of an instant not before the first start.
-func segmentAt(starts []int64, at int64) int {
+func segmentAt(starts []clock.HostTime, at clock.HostTime) int {
 	lo, hi := 0, len(starts)
 	for hi-lo > 1 { // starts[lo] <= at, and starts[hi] > at
 		if mid := lo + (hi-lo)/2; starts[mid] <= at {

@@ -16,21 +16,21 @@ import (
 func byHull(p *Problem) (Estimate, error) { return Hull(p), nil }
 
 // bent returns exchanges of a clock whose rate changes from ppm to -ppm halfway.
-func bent(ppm float64, n int, step int64) (*Problem, func(int64) int64) {
+func bent(ppm float64, n int, step int64) (*Problem, func(clock.HostTime) clock.HostTime) {
 	random := rand.New(rand.NewPCG(6, 1))
 	half := int64(n) * step / 2
-	f := func(x int64) int64 {
+	f := func(x clock.HostTime) clock.HostTime {
 		d := float64(x - since1970)
 		rise := math.Min(d, float64(half)) - math.Max(d-float64(half), 0)
-		return x + 2_000_000_000 + int64(math.Round(rise*ppm/1e6))
+		return x + 2_000_000_000 + clock.HostTime(math.Round(rise*ppm/1e6))
 	}
-	p := &Problem{A: trace.Clock{First: since1970, Last: since1970 + 2*half}}
+	p := &Problem{A: trace.Clock{First: since1970, Last: clock.HostTime(since1970 + 2*half)}}
 	var there, back []trace.Message
 	for i := range int64(n) {
-		t1 := since1970 + i*step
-		t4 := t1 + 500_000 + int64(random.ExpFloat64()*30_000)
-		there = append(there, trace.Message{Sent: t1, Received: f(t1 + 100_000 + int64(random.ExpFloat64()*30_000))})
-		back = append(back, trace.Message{Sent: f(t4 - 100_000), Received: t4 + int64(random.ExpFloat64()*30_000)})
+		t1 := clock.HostTime(since1970 + i*step)
+		t4 := t1 + 500_000 + clock.HostTime(random.ExpFloat64()*30_000)
+		there = append(there, trace.Message{Sent: t1, Received: f(t1 + 100_000 + clock.HostTime(random.ExpFloat64()*30_000))})
+		back = append(back, trace.Message{Sent: f(t4 - 100_000), Received: t4 + clock.HostTime(random.ExpFloat64()*30_000)})
 	}
 	p.AB, p.BA = Messages{there}, Messages{back}
 	return p, f
@@ -59,7 +59,7 @@ func TestSegmentsFollowAClockThatBendsAndBoundIt(t *testing.T) {
 	for x := p.A.First; x < p.A.Last; x += 12_345_678 {
 		low, high, _, _ := e.Map.Bounds(x)
 		if f(x) < low-1 || f(x) > high+1 {
-			t.Fatalf("at %d: truth %d outside [%d, %d]", x-since1970, f(x), low-f(x), high-f(x))
+			t.Fatalf("at %d: truth %d outside [%d, %d]", x-since1970, f(x), int64(low-f(x)), int64(high-f(x)))
 		}
 		if d := distance(e.Map.At(x), f(x)); d > 25_000 {
 			t.Fatalf("at %d: %d ns off", x-since1970, d)
@@ -70,12 +70,12 @@ func TestSegmentsFollowAClockThatBendsAndBoundIt(t *testing.T) {
 	}
 	for m := range p.AB.All() {
 		if e.Map.At(m.Sent) > m.Received+2 {
-			t.Fatalf("%v inverted by %d ns", m, e.Map.At(m.Sent)-m.Received)
+			t.Fatalf("%v inverted by %d ns", m, int64(e.Map.At(m.Sent)-m.Received))
 		}
 	}
 	for m := range p.BA.All() {
 		if e.Map.At(m.Received) < m.Sent-2 {
-			t.Fatalf("%v inverted by %d ns", m, m.Sent-e.Map.At(m.Received))
+			t.Fatalf("%v inverted by %d ns", m, int64(m.Sent-e.Map.At(m.Received)))
 		}
 	}
 }
@@ -87,16 +87,16 @@ func TestSegmentsOfWhateverMessagesJoinToCurvesThatNeverRunBack(t *testing.T) {
 		p := &Problem{A: trace.Clock{First: 0, Last: 10_000}}
 		var there, back []trace.Message
 		for range rapid.IntRange(10, 300).Draw(t, "n") {
-			x := random.Int64N(10_000)
-			there = append(there, trace.Message{Sent: x, Received: x + random.Int64N(500)})
-			x = random.Int64N(10_000)
-			back = append(back, trace.Message{Received: x, Sent: x - random.Int64N(500) + 100*random.Int64N(2)})
+			x := clock.HostTime(random.Int64N(10_000))
+			there = append(there, trace.Message{Sent: x, Received: x + clock.HostTime(random.Int64N(500))})
+			x = clock.HostTime(random.Int64N(10_000))
+			back = append(back, trace.Message{Received: x, Sent: x - clock.HostTime(random.Int64N(500)) + clock.HostTime(100*random.Int64N(2))})
 		}
 		p.AB, p.BA = Messages{there}, Messages{back}
 		length := rapid.Int64Range(1, 6_000).Draw(t, "length")
 		for name, estimate := range estimators {
 			e := must(Segmented(p, length, estimate))
-			for _, c := range []clock.Curve{e.Map.Mid, e.Map.Low, e.Map.High} {
+			for _, c := range []clock.PairCurve{e.Map.Mid, e.Map.Low, e.Map.High} {
 				if c != nil && c.Check() != nil {
 					t.Fatalf("%s: %v", name, c.Check())
 				}

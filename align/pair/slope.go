@@ -47,24 +47,24 @@ func (s slope) halved() slope {
 }
 
 // between returns the slope from p to q, p.x < q.x.
-func between(p, q point) slope { return slope{q.y - p.y, q.x - p.x} }
+func between(p, q point) slope { return slope{q.y - p.y, int64(q.x - p.x)} }
 
 // from returns the height over x of the line with slope s through p.
-func (s slope) from(p point, x int64, r clock.Rounding) int64 {
-	return clock.Add(p.y, clock.MulDiv(clock.Sub(x, p.x), s.dy, s.dx, r))
+func (s slope) from(p point, x clock.HostTime, r clock.Rounding) clock.HostTime {
+	return clock.Add(clock.HostTime(p.y), clock.MulDiv(clock.Sub(x, p.x), s.dy, s.dx, r))
 }
 
 // slopeOf returns the slope of a straight curve of two or more knots.
-func slopeOf(c clock.Curve) slope {
+func slopeOf(c clock.PairCurve) slope {
 	first, last := c[0], c[len(c)-1]
 	if first == last {
 		return even
 	}
-	return slope{last.Y - first.Y, last.X - first.X}
+	return slope{int64(last.Y - first.Y), int64(last.X - first.X)}
 }
 
 // side says on which side of the line with slope s through p the point q lies: +1 above, -1 below, 0 on it.
-func (s slope) side(p, q point) int { return compareProducts(q.y-p.y, s.dx, s.dy, q.x-p.x) }
+func (s slope) side(p, q point) int { return compareProducts(q.y-p.y, s.dx, s.dy, int64(q.x-p.x)) }
 
 // compareProducts compares a*b with c*d exactly.
 func compareProducts(a, b, c, d int64) int {

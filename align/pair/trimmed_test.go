@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/clock"
 )
 
 func TestThirdOfTheExchangesWrongLeavesTheTrimmedLineAlone(t *testing.T) {
@@ -45,7 +47,7 @@ func TestTrimmedSumIsTheLeastOfAllSubsets(t *testing.T) {
 	for range 30 {
 		var exchanges []exchange
 		for i := range 10 {
-			exchanges = append(exchanges, exchange{at: int64(i)*1000 + random.Int64N(900), offset: float64(random.Int64N(5000))})
+			exchanges = append(exchanges, exchange{at: clock.HostTime(int64(i)*1000 + random.Int64N(900)), offset: float64(random.Int64N(5000))})
 		}
 		trimmer := newTrimmer(exchanges, 0.5)
 		line, ok := trimmer.search()

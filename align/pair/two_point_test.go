@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -34,7 +35,7 @@ func TestOfAllPairsOfTheKeptExchangesTheSteadiestCounts(t *testing.T) {
 	for range 50 {
 		var exchanges []exchange
 		for range 40 {
-			exchanges = append(exchanges, exchange{at: random.Int64N(1000), delay: 1 + random.Int64N(50), offset: float64(random.Int64N(90))})
+			exchanges = append(exchanges, exchange{at: clock.HostTime(random.Int64N(1000)), delay: 1 + random.Int64N(50), offset: float64(random.Int64N(90))})
 		}
 		first, second, ok := steadiest(exchanges)
 		if !ok || first.at >= second.at {
@@ -54,7 +55,7 @@ func TestOfAllPairsOfTheKeptExchangesTheSteadiestCounts(t *testing.T) {
 func TestEveryIntervalKeepsItsQuickest(t *testing.T) {
 	var exchanges []exchange
 	for i := range int64(1000) {
-		exchanges = append(exchanges, exchange{at: i * 10, delay: (i*7919)%1000 + i}) // ever slower
+		exchanges = append(exchanges, exchange{at: clock.HostTime(i * 10), delay: (i*7919)%1000 + i}) // ever slower
 	}
 	kept := quickestOfIntervals(exchanges, 10, 10)
 	if len(kept) != 100 {
@@ -62,12 +63,12 @@ func TestEveryIntervalKeepsItsQuickest(t *testing.T) {
 	}
 	for i, x := range kept {
 		part := int64(i / 10)
-		if x.at*10 < part*9990 || x.at*10 > (part+1)*9990 {
+		if int64(x.at)*10 < part*9990 || int64(x.at)*10 > (part+1)*9990 {
 			t.Fatalf("%v stands in interval %d", x, part)
 		}
 		quicker := 0
 		for _, y := range exchanges {
-			if y.at*10/9990 == x.at*10/9990 && y.delay < x.delay {
+			if int64(y.at)*10/9990 == int64(x.at)*10/9990 && y.delay < x.delay {
 				quicker++
 			}
 		}

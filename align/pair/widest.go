@@ -3,6 +3,8 @@ package pair
 import (
 	"math/big"
 	"sort"
+
+	"meridian/clock"
 )
 
 // WidestCorridor returns the estimate whose distance from the messages is greatest: of all lines between the hulls, the
@@ -48,9 +50,9 @@ func (c *corridor) narrowest(l *lines) (*big.Rat, bool) {
 	if from > to {
 		return nil, false
 	}
-	xs := []int64{from}
+	xs := []clock.HostTime{from}
 	for i, j := 0, 0; i < len(ceiling) || j < len(floor); {
-		var x int64
+		var x clock.HostTime
 		if j == len(floor) || i < len(ceiling) && ceiling[i].x <= floor[j].x {
 			x, i = ceiling[i].x, i+1
 		} else {
@@ -90,7 +92,7 @@ func (c *corridor) narrowest(l *lines) (*big.Rat, bool) {
 }
 
 // slopesAt returns a hull's slopes to the left and to the right of x, nil beyond its ends.
-func slopesAt(hull []point, x int64) (left, right *slope) {
+func slopesAt(hull []point, x clock.HostTime) (left, right *slope) {
 	i := sort.Search(len(hull), func(i int) bool { return hull[i].x >= x })
 	if i > 0 && i < len(hull) {
 		s := between(hull[i-1], hull[i])

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -15,7 +16,7 @@ func gap(c *corridor, s *big.Rat) *big.Rat {
 	intercept := func(hull []point, keep int) *big.Rat {
 		var best *big.Rat
 		for _, p := range hull {
-			a := new(big.Rat).Sub(new(big.Rat).SetInt64(p.y), new(big.Rat).Mul(s, new(big.Rat).SetInt64(p.x)))
+			a := new(big.Rat).Sub(new(big.Rat).SetInt64(p.y), new(big.Rat).Mul(s, new(big.Rat).SetInt64(int64(p.x))))
 			if best == nil || a.Cmp(best) == keep {
 				best = a
 			}
@@ -86,8 +87,8 @@ func TestWidestCorridorLiesHalfwayWhereTheHullsAreNearest(t *testing.T) {
 	if e.Fit != Exact {
 		t.Fatal(e.Fit)
 	}
-	for _, x := range []int64{0, 100_000, 150_000, 300_000} {
-		if d := e.Map.At(x) - x; d < -2 || d > 2 {
+	for _, x := range []clock.HostTime{0, 100_000, 150_000, 300_000} {
+		if d := int64(e.Map.At(x) - x); d < -2 || d > 2 {
 			t.Errorf("at %d: %d", x, e.Map.At(x))
 		}
 	}

@@ -35,7 +35,7 @@ func AccuracyOf(p *trace.Problem, m *clock.Map, number int) Accuracy {
 		}
 		// Cursors of their own for each channel: its messages mostly move forward, another's begin anew.
 		mid, low, high := clock.NewCursor(m.Mid), clock.NewCursor(m.Low), clock.NewCursor(m.High)
-		see := func(stamp int64) {
+		see := func(stamp clock.HostTime) {
 			at := mid.At(stamp)
 			bound := max(clock.Sub(at, low.At(stamp)), clock.Sub(high.At(stamp), at), 0)
 			a.Best, a.Worst = min(a.Best, bound), max(a.Worst, bound)

@@ -30,8 +30,8 @@ func Broadcasts(b []trace.Broadcast, maps []clock.Map) Differential {
 
 // Apart returns when on the timeline a broadcast was first received, and how much later last, both in ns; false with
 // fewer than two receptions.
-func Apart(b *trace.Broadcast, maps []clock.Map) (at, delay int64, ok bool) {
-	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+func Apart(b *trace.Broadcast, maps []clock.Map) (at clock.TimelineTime, delay int64, ok bool) {
+	first, last := clock.TimelineTime(math.MaxInt64), clock.TimelineTime(math.MinInt64)
 	for _, r := range b.Receptions {
 		t := maps[r.Clock].At(r.Time)
 		first, last = min(first, t), max(last, t)
@@ -47,7 +47,7 @@ func Apart(b *trace.Broadcast, maps []clock.Map) (at, delay int64, ok bool) {
 func Between(b []trace.Broadcast, maps []clock.Map, x, y int) Differential {
 	var s summary
 	for i := range b {
-		var onX, onY int64
+		var onX, onY clock.TimelineTime
 		var hasX, hasY bool
 		for _, r := range b[i].Receptions {
 			switch {

@@ -52,11 +52,11 @@ func quickest(there, back []trace.Message, below int64) (roundTrip, worst int64)
 	return roundTrip, worst
 }
 
-func sent(m trace.Message) int64     { return m.Sent }
-func received(m trace.Message) int64 { return m.Received }
+func sent(m trace.Message) clock.HostTime     { return m.Sent }
+func received(m trace.Message) clock.HostTime { return m.Received }
 
 // ordered returns the messages in the order of a stamp, themselves if they are in it.
-func ordered(m []trace.Message, stamp func(trace.Message) int64) []trace.Message {
+func ordered(m []trace.Message, stamp func(trace.Message) clock.HostTime) []trace.Message {
 	before := func(x, y trace.Message) int { return cmp.Compare(stamp(x), stamp(y)) }
 	if slices.IsSortedFunc(m, before) {
 		return m

@@ -12,8 +12,8 @@ import (
 )
 
 // shifted is the map of a clock that is ahead by a constant, with bounds at the given distances.
-func shifted(ahead, below, above int64) clock.Map {
-	line := func(by int64) clock.Curve { return clock.Curve{{X: 0, Y: by - ahead}} }
+func shifted(ahead int64, below, above clock.TimelineTime) clock.Map {
+	line := func(by clock.TimelineTime) clock.Curve { return clock.Curve{{X: 0, Y: by - clock.TimelineTime(ahead)}} }
 	return clock.Map{Mid: line(0), Low: line(-below), High: line(above)}
 }
 
@@ -25,15 +25,15 @@ func TestDifferentialDelayIsLargestLessSmallestReceptionOnTheTimeline(t *testing
 		var delays, signed []float64
 		for range rapid.IntRange(0, 20).Draw(t, "broadcasts") {
 			var b trace.Broadcast
-			var truly []int64
-			var by [3]int64
+			var truly []clock.HostTime
+			var by [3]clock.HostTime
 			seen := [3]bool{}
 			for n := range 3 {
 				if rapid.Bool().Draw(t, "received") {
-					at := rapid.Int64Range(1e18, 1e18+1000).Draw(t, "at")
+					at := clock.HostTime(rapid.Int64Range(1e18, 1e18+1000).Draw(t, "at"))
 					truly = append(truly, at)
 					by[n], seen[n] = at, true
-					b.Receptions = append(b.Receptions, trace.Stamp{Clock: n, Time: at + ahead[n]})
+					b.Receptions = append(b.Receptions, trace.Stamp{Clock: n, Time: at + clock.HostTime(ahead[n])})
 				}
 			}
 			broadcasts = append(broadcasts, b)
@@ -78,15 +78,15 @@ func TestAccuracyIsTheMapsErrorOverAllStamps(t *testing.T) {
 		m := clock.Map{
 			Mid: clock.Curve{{X: 0, Y: 0}, {X: 1000, Y: 1010}},
 			Low: clock.Curve{{X: 0, Y: -100}, {X: 400, Y: 390}, {X: 1000, Y: 700}},
-			High: clock.Curve{{X: 0, Y: rapid.Int64Range(0, 400).Draw(t, "high")},
-				{X: 1000, Y: rapid.Int64Range(1010, 2000).Draw(t, "high end")}},
+			High: clock.Curve{{X: 0, Y: clock.TimelineTime(rapid.Int64Range(0, 400).Draw(t, "high"))},
+				{X: 1000, Y: clock.TimelineTime(rapid.Int64Range(1010, 2000).Draw(t, "high end"))}},
 		}
 		var p trace.Problem
 		var bounds []int64
 		for range rapid.IntRange(0, 4).Draw(t, "channels") {
 			c := trace.Channel{From: rapid.IntRange(0, 2).Draw(t, "from"), To: rapid.IntRange(0, 2).Draw(t, "to")}
 			for range rapid.IntRange(0, 5).Draw(t, "messages") {
-				x := trace.Message{Sent: rapid.Int64Range(0, 1000).Draw(t, "sent"), Received: rapid.Int64Range(0, 1000).Draw(t, "received")}
+				x := trace.Message{Sent: clock.HostTime(rapid.Int64Range(0, 1000).Draw(t, "sent")), Received: clock.HostTime(rapid.Int64Range(0, 1000).Draw(t, "received"))}
 				c.Messages = append(c.Messages, x)
 				if c.From == 1 {
 					e, _ := m.Error(x.Sent)
@@ -128,10 +128,10 @@ func TestRoundTripIsThatOfTheQuickestExchangeWhateverTheOffset(t *testing.T) {
 		offset := rapid.Int64Range(-1e18, 1e18).Draw(t, "offset") // of b against a
 		draw := func(name string, sentBy, receivedBy int64) (stamped, truly []trace.Message) {
 			for range rapid.IntRange(0, 12).Draw(t, name) {
-				s := rapid.Int64Range(0, 100_000).Draw(t, "sent")
-				m := trace.Message{Sent: s, Received: s + rapid.Int64Range(10, 20_000).Draw(t, "delay")}
+				s := clock.HostTime(rapid.Int64Range(0, 100_000).Draw(t, "sent"))
+				m := trace.Message{Sent: s, Received: s + clock.HostTime(rapid.Int64Range(10, 20_000).Draw(t, "delay"))}
 				truly = append(truly, m)
-				stamped = append(stamped, trace.Message{Sent: m.Sent + sentBy, Received: m.Received + receivedBy})
+				stamped = append(stamped, trace.Message{Sent: m.Sent + clock.HostTime(sentBy), Received: m.Received + clock.HostTime(receivedBy)})
 			}
 			return stamped, truly
 		}
@@ -153,8 +153,8 @@ func TestRoundTripIsThatOfTheQuickestExchangeWhateverTheOffset(t *testing.T) {
 					continue
 				}
 				a := first[latest]
-				way := a.Received - a.Sent + b.Received - b.Sent
-				most := way + (b.Received-a.Sent)/driftPerNs
+				way := int64(a.Received-a.Sent) + int64(b.Received-b.Sent)
+				most := way + int64(b.Received-a.Sent)/driftPerNs
 				if most < worst {
 					quick, worst = nil, most
 				}
@@ -163,8 +163,8 @@ func TestRoundTripIsThatOfTheQuickestExchangeWhateverTheOffset(t *testing.T) {
 				}
 			}
 		}
-		unique := func(m []trace.Message, stamp func(trace.Message) int64) bool {
-			seen := make(map[int64]bool)
+		unique := func(m []trace.Message, stamp func(trace.Message) clock.HostTime) bool {
+			seen := make(map[clock.HostTime]bool)
 			for _, x := range m {
 				if seen[stamp(x)] {
 					return false
@@ -188,7 +188,7 @@ func TestRoundTripIsThatOfTheQuickestExchangeWhateverTheOffset(t *testing.T) {
 func TestQuickestExchangeIsNotOneThatDriftMadeQuick(t *testing.T) {
 	// b runs 100 ppm fast: over a pause of ten seconds that hides a millisecond of the way.
 	const ppm = 1e-4
-	b := func(at float64) int64 { return int64(at * (1 + ppm)) }
+	b := func(at float64) clock.HostTime { return clock.HostTime(at * (1 + ppm)) }
 	there := []trace.Message{{Sent: 0, Received: b(2e6)}, {Sent: 20e9, Received: b(20e9 + 1e6)}}
 	back := []trace.Message{{Sent: b(10e9), Received: 10e9 + 2e6}, {Sent: b(20e9 + 1.1e6), Received: 20e9 + 2.1e6}}
 	got, ok := RoundTrip(there, back)

@@ -13,7 +13,7 @@ func TestInversionsAreCountedByWhatTheReceiversStampAllows(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		granularity int64
-		delay       int64
+		delay       clock.HostTime
 		minimum     int64
 		want        Counts
 	}{

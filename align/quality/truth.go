@@ -24,11 +24,12 @@ type Link struct {
 
 // Change is a least delay that holds from a true instant on.
 type Change struct {
-	At, Minimum int64
+	At      clock.TimelineTime
+	Minimum int64
 }
 
 // at returns the least delay at a true instant.
-func (l *Link) at(instant int64) int64 {
+func (l *Link) at(instant clock.TimelineTime) int64 {
 	minimum := l.Minimum
 	for _, c := range l.Changes {
 		if instant < c.At {
@@ -139,7 +140,7 @@ func Against(t *Truth, clocks []trace.Clock, maps []clock.Map, reference []int) 
 
 // samples is what is found at the instants of the grid.
 type samples struct {
-	instants                   []int64 // true
+	instants                   []clock.TimelineTime // true
 	errors, centred, symmetric []float64
 	widths                     []int64
 	ratios                     []float64 // of widths to the round trip
@@ -153,7 +154,7 @@ type samples struct {
 
 // sample takes clock i against its reference r; false if they share no span.
 func (t *Truth) sample(clocks []trace.Clock, maps []clock.Map, i, r int) (*samples, bool) {
-	span := func(n int) (int64, int64) {
+	span := func(n int) (clock.TimelineTime, clock.TimelineTime) {
 		return t.Clocks[n].At(clocks[n].First, clock.Up), t.Clocks[n].At(clocks[n].Last, clock.Down)
 	}
 	first, last := span(i)
@@ -176,7 +177,7 @@ func (t *Truth) sample(clocks []trace.Clock, maps []clock.Map, i, r int) (*sampl
 		if s.bounded {
 			low, high, _, _ := maps[i].Bounds(h)
 			s.widths = append(s.widths, clock.Sub(high, low))
-			if low <= clock.Add(truth, slack) && high >= clock.Sub(truth, slack) {
+			if low <= clock.Add(truth, slack) && high >= clock.Add(truth, -slack) {
 				s.held++
 			}
 		}
@@ -268,7 +269,7 @@ func (t *Truth) straighten(s *samples, i, r int) {
 }
 
 // minimum returns the least delay of the links from one clock to another at a true instant.
-func (t *Truth) minimum(from, to int, at int64) (int64, bool) {
+func (t *Truth) minimum(from, to int, at clock.TimelineTime) (int64, bool) {
 	least := int64(math.MaxInt64)
 	for i := range t.Links {
 		if l := &t.Links[i]; l.From == from && l.To == to {

@@ -9,7 +9,7 @@ import (
 )
 
 // second is a second, ns.
-const second = int64(1e9)
+const second = 1_000_000_000
 
 // crooked is a clock that is 3 s ahead and runs 50 ppm fast for a while, then 50 ppm slow.
 var crooked = clock.Curve{ // its time to true time
@@ -28,7 +28,7 @@ func twoClocks() []trace.Clock {
 func off(c clock.Curve, by int64) clock.Curve {
 	var out clock.Curve
 	for _, k := range c {
-		out = append(out, clock.Knot{X: k.X, Y: k.Y + by})
+		out = append(out, clock.Knot{X: k.X, Y: k.Y + clock.TimelineTime(by)})
 	}
 	return out
 }

@@ -2,7 +2,7 @@
 // the program under study instead of by its messages.
 //
 // In go the [trace.Sample]s of one clock: at Host the reference showed Reference, give or take Error. Out comes the
-// [clock.Map] from that clock to the reference. Which samples count is the [Mode] (Poirier 2010, section 2.2.4):
+// [clock.PairMap] from that clock to the reference. Which samples count is the [Mode] (Poirier 2010, section 2.2.4):
 //
 //	Before    the first: one offset for all                                         TAU
 //	After     the last: one offset for all                                          MPE
@@ -62,25 +62,25 @@ func (m Mode) String() string {
 //
 // It is an error if there is no sample, or only one instant where a line needs two; if samples are of several clocks, have
 // a negative error, or stamps beyond [clock.Limit]; and if the reference ran back by more than the errors explain.
-func Map(samples []trace.Sample, mode Mode) (clock.Map, error) {
+func Map(samples []trace.Sample, mode Mode) (clock.PairMap, error) {
 	chosen, err := inOrder(samples)
 	if err != nil {
-		return clock.Map{}, err
+		return clock.PairMap{}, err
 	}
 	first, last := chosen[0], chosen[len(chosen)-1]
 	switch mode {
 	case Before:
-		return clock.Map{Mid: clock.Curve{{X: first.Host, Y: first.Reference}}}, nil
+		return clock.PairMap{Mid: clock.PairCurve{{X: first.Host, Y: first.Reference}}}, nil
 	case After:
-		return clock.Map{Mid: clock.Curve{{X: last.Host, Y: last.Reference}}}, nil
+		return clock.PairMap{Mid: clock.PairCurve{{X: last.Host, Y: last.Reference}}}, nil
 	case Both:
 		chosen = []trace.Sample{first, last}
 	case Between:
 	default:
-		return clock.Map{}, fmt.Errorf("sampled: no %v", mode)
+		return clock.PairMap{}, fmt.Errorf("sampled: no %v", mode)
 	}
 	if first.Host == last.Host {
-		return clock.Map{}, fmt.Errorf("sampled: one sample of clock %d; a line needs two at different instants", first.Clock)
+		return clock.PairMap{}, fmt.Errorf("sampled: one sample of clock %d; a line needs two at different instants", first.Clock)
 	}
 	return through(chosen)
 }
@@ -108,12 +108,12 @@ func inOrder(samples []trace.Sample) ([]trace.Sample, error) {
 }
 
 // through returns the polyline through the samples with its bounds.
-func through(samples []trace.Sample) (clock.Map, error) {
+func through(samples []trace.Sample) (clock.PairMap, error) {
 	n := len(samples)
-	low, mid, high := make(clock.Curve, n), make(clock.Curve, n), make(clock.Curve, n)
+	low, mid, high := make(clock.PairCurve, n), make(clock.PairCurve, n), make(clock.PairCurve, n)
 	for i, s := range samples {
-		low[i] = clock.Knot{X: s.Host, Y: s.Reference - s.Error}
-		high[i] = clock.Knot{X: s.Host, Y: s.Reference + s.Error}
+		low[i] = clock.PairKnot{X: s.Host, Y: s.Reference - clock.HostTime(s.Error)}
+		high[i] = clock.PairKnot{X: s.Host, Y: s.Reference + clock.HostTime(s.Error)}
 	}
 	// The reference never runs back: it is nowhere lower than it was, nor higher than it will be.
 	for i := 1; i < n; i++ {
@@ -122,24 +122,24 @@ func through(samples []trace.Sample) (clock.Map, error) {
 	}
 	for i, s := range samples {
 		if low[i].Y > high[i].Y {
-			return clock.Map{}, fmt.Errorf("sampled: around host time %d of clock %d the reference runs back by %d ns more than the samples' errors explain",
+			return clock.PairMap{}, fmt.Errorf("sampled: around host time %d of clock %d the reference runs back by %d ns more than the samples' errors explain",
 				s.Host, s.Clock, clock.Sub(low[i].Y, high[i].Y))
 		}
-		mid[i] = clock.Knot{X: s.Host, Y: min(max(s.Reference, low[i].Y), high[i].Y)}
+		mid[i] = clock.PairKnot{X: s.Host, Y: min(max(s.Reference, low[i].Y), high[i].Y)}
 		if i > 0 {
 			mid[i].Y = max(mid[i].Y, mid[i-1].Y)
 		}
 	}
-	return clock.Map{Mid: mid, Low: rays(low, high, clock.Down), High: rays(high, low, clock.Up)}, nil
+	return clock.PairMap{Mid: mid, Low: rays(low, high, clock.Down), High: rays(high, low, clock.Up)}, nil
 }
 
 // rays returns a bound that goes on beyond its ends along the lines that join it, over the first and over the last piece,
 // with the opposite bound.
-func rays(bound, opposite clock.Curve, r clock.Rounding) clock.Curve {
+func rays(bound, opposite clock.PairCurve, r clock.Rounding) clock.PairCurve {
 	n := len(bound)
 	reach := clock.Add(clock.Sub(bound[n-1].X, bound[0].X), 10_000_000_000)
-	beyond := func(from, over clock.Knot, reach int64) clock.Knot {
-		to := clock.Knot{X: min(max(clock.Add(from.X, reach), -clock.Limit), clock.Limit)}
+	beyond := func(from, over clock.PairKnot, reach int64) clock.PairKnot {
+		to := clock.PairKnot{X: min(max(clock.Add(from.X, reach), -clock.Limit), clock.Limit)}
 		rise, run := clock.Sub(from.Y, over.Y), clock.Sub(from.X, over.X)
 		if run < 0 {
 			rise, run = -rise, -run
@@ -148,7 +148,7 @@ func rays(bound, opposite clock.Curve, r clock.Rounding) clock.Curve {
 		return to
 	}
 	left, right := beyond(bound[0], opposite[1], -reach), beyond(bound[n-1], opposite[n-2], reach)
-	out := make(clock.Curve, 0, n+2)
+	out := make(clock.PairCurve, 0, n+2)
 	if left.X < bound[0].X {
 		out = append(out, left)
 	}

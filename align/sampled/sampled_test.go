@@ -14,22 +14,22 @@ import (
 const since1970 = 1_790_000_000_000_000_000
 
 // drawLinear draws samples of a clock that is linear against its reference, with the line.
-func drawLinear(t *rapid.T) ([]trace.Sample, func(int64) *big.Rat) {
-	origin := rapid.SampledFrom([]int64{0, since1970, -5_000_000_000}).Draw(t, "origin")
+func drawLinear(t *rapid.T) ([]trace.Sample, func(clock.HostTime) *big.Rat) {
+	origin := clock.HostTime(rapid.SampledFrom([]int64{0, since1970, -5_000_000_000}).Draw(t, "origin"))
 	ppm := rapid.Int64Range(-400, 400).Draw(t, "ppm")
 	offset := rapid.Int64Range(-1e9, 1e9).Draw(t, "offset")
-	truth := func(x int64) *big.Rat {
+	truth := func(x clock.HostTime) *big.Rat {
 		v := big.NewRat(1_000_000+ppm, 1_000_000)
-		v.Mul(v, new(big.Rat).SetInt64(x-origin))
-		return v.Add(v, new(big.Rat).SetInt64(origin+offset))
+		v.Mul(v, new(big.Rat).SetInt64(int64(x-origin)))
+		return v.Add(v, new(big.Rat).SetInt64(int64(origin+clock.HostTime(offset))))
 	}
 	hosts := rapid.SliceOfNDistinct(rapid.Int64Range(0, 3_600_000_000_000), 2, 9, rapid.ID[int64]).Draw(t, "hosts")
 	var samples []trace.Sample
 	for _, h := range hosts {
 		e := rapid.Int64Range(1, 200_000).Draw(t, "error")
-		exact := truth(origin + h)
-		floor := new(big.Int).Div(exact.Num(), exact.Denom()).Int64()
-		samples = append(samples, trace.Sample{Clock: 3, Host: origin + h, Reference: floor + rapid.Int64Range(-e+1, e-1).Draw(t, "off"), Error: e})
+		exact := truth(origin + clock.HostTime(h))
+		floor := clock.HostTime(new(big.Int).Div(exact.Num(), exact.Denom()).Int64())
+		samples = append(samples, trace.Sample{Clock: 3, Host: origin + clock.HostTime(h), Reference: floor + clock.HostTime(rapid.Int64Range(-e+1, e-1).Draw(t, "off")), Error: e})
 	}
 	return samples, truth
 }
@@ -42,16 +42,16 @@ func TestBoundsHoldALinearClockEverywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
+		for _, c := range []clock.PairCurve{m.Mid, m.Low, m.High} {
 			if err := c.Check(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 20 {
-			x := samples[0].Host + rapid.Int64Range(-4_000_000_000_000, 4_000_000_000_000).Draw(t, "x")
+			x := samples[0].Host + clock.HostTime(rapid.Int64Range(-4_000_000_000_000, 4_000_000_000_000).Draw(t, "x"))
 			low, high, _, _ := m.Bounds(x)
 			want := truth(x)
-			if new(big.Rat).SetInt64(low).Cmp(want) > 0 || new(big.Rat).SetInt64(high).Cmp(want) < 0 {
+			if new(big.Rat).SetInt64(int64(low)).Cmp(want) > 0 || new(big.Rat).SetInt64(int64(high)).Cmp(want) < 0 {
 				t.Fatalf("at %d: %v outside [%d, %d]", x, want.FloatString(1), low, high)
 			}
 			if mid := m.At(x); mid < low-1 || mid > high+1 {
@@ -69,7 +69,7 @@ func TestBoundsAtASampleAreNoWiderThanItsError(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range samples {
-			if low, high, _, _ := m.Bounds(s.Host); low < s.Reference-s.Error || high > s.Reference+s.Error {
+			if low, high, _, _ := m.Bounds(s.Host); low < s.Reference-clock.HostTime(s.Error) || high > s.Reference+clock.HostTime(s.Error) {
 				t.Fatalf("[%d, %d] around the sample %+v", low, high, s)
 			}
 		}
@@ -78,7 +78,7 @@ func TestBoundsAtASampleAreNoWiderThanItsError(t *testing.T) {
 
 func TestEveryModeTakesItsSamplesAndNoOthers(t *testing.T) {
 	samples := []trace.Sample{{Host: 3000, Reference: 5500, Error: 400}, {Host: 1000, Reference: 3000, Error: 400}, {Host: 2000, Reference: 4100, Error: 400}}
-	for mode, want := range map[Mode]map[int64]int64{
+	for mode, want := range map[Mode]map[clock.HostTime]clock.HostTime{
 		Before:  {1000: 3000, 2000: 4000, 3000: 5000, 0: 2000},
 		After:   {1000: 3500, 3000: 5500, 4000: 6500},
 		Both:    {1000: 3000, 2000: 4250, 3000: 5500, 5000: 8000},
@@ -119,7 +119,7 @@ func TestAReferenceThatStepsBackWithinItsErrorNeverRunsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
+	for _, c := range []clock.PairCurve{m.Mid, m.Low, m.High} {
 		if err := c.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestAReferenceThatStepsBackWithinItsErrorNeverRunsBack(t *testing.T) {
 func BenchmarkAThousandSamples(b *testing.B) {
 	var samples []trace.Sample
 	for i := range int64(1000) {
-		samples = append(samples, trace.Sample{Host: i * 1e9, Reference: i*1e9 + i*20_000, Error: 30_000})
+		samples = append(samples, trace.Sample{Host: clock.HostTime(i * 1e9), Reference: clock.HostTime(i*1e9 + i*20_000), Error: 30_000})
 	}
 	for b.Loop() {
 		if _, err := Map(samples, Between); err != nil {

@@ -28,9 +28,9 @@ type event struct {
 	by, tolerance int64 // how far it was set forward, and how far that may be off, ns
 	seen          []observation
 	// Of the clock's stamps, the last surely before the event and the first surely behind it.
-	last, first int64
+	last, first clock.HostTime
 	// How far its readings may have gone on before the event, and from which they may have begun behind it.
-	before, begin int64
+	before, begin clock.HostTime
 	other         int // the clock that may as well have been set the other way, or -1
 }
 
@@ -120,9 +120,9 @@ func eventOf(pairs []partedPair, s observation, c int) event {
 	e := event{clock: c, other: -1, by: by, tolerance: tolerance, seen: []observation{s}, last: k.before[own], first: k.behind[own]}
 	// The other clock tells how long the step may have taken place after the last stamp; no two clocks differ by more
 	// than 5%.
-	elapsed := max(k.behind[1-own]-k.before[1-own], 0)
+	elapsed := max(int64(k.behind[1-own]-k.before[1-own]), 0)
 	elapsed += elapsed/16 + k.margin + 1
-	e.before, e.begin = e.last+elapsed, e.first-elapsed
+	e.before, e.begin = e.last+clock.HostTime(elapsed), e.first-clock.HostTime(elapsed)
 	return e
 }
 
@@ -138,7 +138,7 @@ func cluster(pairs []partedPair, left []observation, seed observation, c int) ev
 		}
 		f := eventOf(pairs, s, c)
 		difference := max(f.by-e.by, e.by-f.by)
-		if difference > e.tolerance+f.tolerance+f.before-f.last || f.last > e.before || e.last > f.before || f.begin > e.first || e.begin > f.first {
+		if difference > e.tolerance+f.tolerance+int64(f.before-f.last) || f.last > e.before || e.last > f.before || f.begin > e.first || e.begin > f.first {
 			continue
 		}
 		used = append(used, s.pair)
@@ -168,7 +168,7 @@ func (e *event) undo(p *pair.Problem, first bool) pair.Problem {
 				continue
 			}
 			if behind {
-				*stamp = clock.Sub(*stamp, e.by)
+				*stamp = clock.Add(*stamp, -e.by)
 			}
 			moved = append(moved, m)
 		}

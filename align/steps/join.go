@@ -53,7 +53,7 @@ const far = int64(1) << 40
 // joinEstimates returns the curve that follows each piece over the readings that no piece before it had.
 func joinEstimates(pieces []Piece) clock.Curve {
 	var out clock.Curve
-	add := func(host, timeline int64) {
+	add := func(host clock.HostTime, timeline clock.TimelineTime) {
 		if n := len(out); n > 0 {
 			if host <= out[n-1].X {
 				return
@@ -66,9 +66,9 @@ func joinEstimates(pieces []Piece) clock.Curve {
 		mid := p.Map.Mid
 		from, to := p.First, p.Last
 		if k == 0 {
-			from = clock.Sub(min(from, mid[0].X), far)
+			from = clock.HostTime(clock.Sub(min(from, mid[0].X), clock.HostTime(far)))
 		} else {
-			from = clock.Sub(from, halfSilence(&pieces[k-1], &p))
+			from = clock.HostTime(clock.Sub(from, clock.HostTime(halfSilence(&pieces[k-1], &p))))
 		}
 		if k == len(pieces)-1 {
 			to = clock.Add(max(to, mid[len(mid)-1].X), far)
@@ -116,7 +116,7 @@ func joinBounds(pieces []Piece, upper bool) clock.Curve {
 			}
 		}
 		if k == 0 {
-			x.from = clock.Sub(x.first(), far)
+			x.from = clock.Add(x.first(), -far)
 		}
 		if k == last {
 			x.to = clock.Add(x.last(), far)
@@ -133,7 +133,7 @@ func joinBounds(pieces []Piece, upper bool) clock.Curve {
 			}
 			reach := maxReadings(p, &pieces[k+1])
 			spans = append(spans, span{constant: edge, from: p.Last, to: clock.Add(p.Last, reach)})
-			spans = append(spans, span{constant: edge, from: clock.Sub(pieces[k+1].First, reach), to: pieces[k+1].First})
+			spans = append(spans, span{constant: edge, from: clock.Add(pieces[k+1].First, -reach), to: pieces[k+1].First})
 		}
 	}
 	return outermost(spans, upper)
@@ -148,7 +148,7 @@ func edgeOf(k int, upper bool) int {
 }
 
 // silence returns the bound of instants between two pieces: the first message of the later one, or the last of the earlier.
-func silence(p, q *Piece, upper bool) (int64, bool) {
+func silence(p, q *Piece, upper bool) (clock.TimelineTime, bool) {
 	if upper {
 		_, high, _, ok := q.Map.Bounds(q.First)
 		return high, ok
@@ -158,7 +158,7 @@ func silence(p, q *Piece, upper bool) (int64, bool) {
 }
 
 // beyond returns the bound of piece k by its order: that of the nearest bounded piece behind it, or before it.
-func beyond(pieces []Piece, k int, upper bool) (int64, bool) {
+func beyond(pieces []Piece, k int, upper bool) (clock.TimelineTime, bool) {
 	if upper {
 		for j := k + 1; j < len(pieces); j++ {
 			if _, high, _, ok := pieces[j].Map.Bounds(pieces[j].First); ok {
@@ -190,28 +190,28 @@ func maxReadings(p, q *Piece) int64 {
 // span is a bound for the readings in an interval: a curve or, where that is nil, a constant.
 type span struct {
 	curve               clock.Curve
-	constant            int64
-	from, to            int64
+	constant            clock.TimelineTime
+	from, to            clock.HostTime
 	openLeft, openRight bool // it also holds for all readings before from, or behind to
 }
 
-func (p *span) first() int64 {
+func (p *span) first() clock.HostTime {
 	if p.curve == nil {
 		return p.from
 	}
 	return min(p.from, p.curve[0].X)
 }
 
-func (p *span) last() int64 {
+func (p *span) last() clock.HostTime {
 	if p.curve == nil {
 		return p.to
 	}
 	return max(p.to, p.curve[len(p.curve)-1].X)
 }
 
-func (p *span) at(t int64, r clock.Rounding) int64 {
+func (p *span) at(t clock.HostTime, r clock.Rounding) clock.TimelineTime {
 	if p.curve == nil {
-		return p.constant
+		return clock.TimelineTime(p.constant)
 	}
 	return p.curve.At(t, r)
 }
@@ -219,7 +219,7 @@ func (p *span) at(t int64, r clock.Rounding) int64 {
 // outermost returns the curve that encloses all spans on one side. Between two of its knots each span is straight; the
 // chord of the outermost of straight lines lies outside all of them.
 func outermost(spans []span, upper bool) clock.Curve {
-	var hosts []int64
+	var hosts []clock.HostTime
 	for _, p := range spans {
 		hosts = append(hosts, p.from, p.to)
 		if !p.openLeft {
@@ -238,7 +238,7 @@ func outermost(spans []span, upper bool) clock.Curve {
 	hosts = slices.Compact(hosts)
 	out := make(clock.Curve, len(hosts))
 	for i, h := range hosts {
-		v, any := int64(math.MaxInt64), false
+		v, any := clock.TimelineTime(math.MaxInt64), false
 		for j := range spans {
 			p := &spans[j]
 			if h < p.from && !p.openLeft || h > p.to && !p.openRight {

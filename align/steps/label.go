@@ -50,7 +50,7 @@ type cut struct {
 	lo, hi float64 // interval of the step of b - a, ns; one may be infinite
 	margin int64   // ns around it within which the order along the axis decides nothing
 	// Of each clock: its last stamp surely before the cut and its first surely behind it.
-	before, behind [2]int64
+	before, behind [2]clock.HostTime
 }
 
 // partition is a series whose points are labelled with their piece.
@@ -189,10 +189,10 @@ func (v *partition) allowed(s corridor, p *point, r segment, w float64) bool {
 
 // extents notes at every cut the stamps of both clocks next to it.
 func (v *partition) extents() {
-	type extent struct{ first, last [2]int64 }
+	type extent struct{ first, last [2]clock.HostTime }
 	all := make([]extent, len(v.segments))
 	for k := range all {
-		all[k] = extent{[2]int64{math.MaxInt64, math.MaxInt64}, [2]int64{math.MinInt64, math.MinInt64}}
+		all[k] = extent{[2]clock.HostTime{math.MaxInt64, math.MaxInt64}, [2]clock.HostTime{math.MinInt64, math.MinInt64}}
 	}
 	for i := range v.points {
 		p := &v.points[i]
@@ -201,7 +201,7 @@ func (v *partition) extents() {
 			continue
 		}
 		e := &all[k]
-		for n, stamp := range []int64{p.a, p.b} {
+		for n, stamp := range []clock.HostTime{p.a, p.b} {
 			e.first[n], e.last[n] = min(e.first[n], stamp), max(e.last[n], stamp)
 		}
 	}
@@ -235,13 +235,13 @@ func (v *partition) steppedClock(c *cut) int {
 	if by < 0 {
 		forward, back = 0, 1
 	}
-	if c.before[back]-c.behind[back] > c.margin {
+	if int64(c.before[back]-c.behind[back]) > c.margin {
 		return back
 	}
 	size := max(by, -by)
-	gap := c.behind[forward] - c.before[forward]      // of the clock that went forward, or of silence
-	silence := c.behind[back] - c.before[back]        // of the other
-	usual := max(2*v.longestGap(), silence, c.margin) // a silence as long as this is no surprise
+	gap := int64(c.behind[forward] - c.before[forward]) // of the clock that went forward, or of silence
+	silence := int64(c.behind[back] - c.before[back])   // of the other
+	usual := max(2*v.longestGap(), silence, c.margin)   // a silence as long as this is no surprise
 	if gap > 2*usual && size > gap/2 {
 		return forward
 	}
@@ -253,7 +253,7 @@ func (v *partition) longestGap() (longest int64) {
 	for i := 1; i < len(v.points); i++ {
 		p, q := &v.points[i-1], &v.points[i]
 		if p.label == q.label && p.label.kind == certain {
-			longest = max(longest, v.stamp(q)-v.stamp(p))
+			longest = max(longest, int64(v.stamp(q)-v.stamp(p)))
 		}
 	}
 	return longest

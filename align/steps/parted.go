@@ -188,7 +188,7 @@ func (x *messageLabels) next(back bool) func() label {
 }
 
 // extend extends a piece to a stamp.
-func (t *Parted) extend(k int, stamp int64) {
+func (t *Parted) extend(k int, stamp clock.HostTime) {
 	if t.pieces[t.clockOf[k]] != nil {
 		c := &t.Clocks[k]
 		c.First, c.Last = min(c.First, stamp), max(c.Last, stamp)
@@ -206,7 +206,7 @@ func (t *Parted) piece(c, k int) int {
 
 // rangeOf returns the pieces that a stamp of an original clock may belong to, given its message's label in a parted pair; the
 // pair's number is -1 for a message without label.
-func (t *Parted) rangeOf(c, number int, l label, stamp int64) pieceRange {
+func (t *Parted) rangeOf(c, number int, l label, stamp clock.HostTime) pieceRange {
 	events := t.eventsOf(c)
 	lo, hi := 0, len(events)
 	for k := range events {
@@ -275,7 +275,7 @@ func (t *Parted) sizeOf(tree *network.Tree, c, k int) (by, tolerance int64, boun
 	}
 	m, n := &tree.Maps[one], &tree.Maps[two]
 	from, to := m.At(t.Clocks[one].Last), n.At(t.Clocks[two].First)
-	middle := from + clock.Sub(to, from)/2
+	middle := from + clock.TimelineTime(clock.Sub(to, from)/2)
 	before, behind := m.Inverse(), n.Inverse()
 	d, ok := before.Error(middle)
 	f, also := behind.Error(middle)
@@ -300,7 +300,7 @@ func (t *Parted) CountLeftOut(tree *network.Tree) quality.Counts {
 type end struct {
 	clock  int
 	pieces pieceRange
-	stamp  int64
+	stamp  clock.HostTime
 }
 
 // likeliest returns the piece that a stamp most likely belongs to: the one that puts it nearest to the message's other end.
@@ -337,7 +337,7 @@ func (t *Parted) Steps(tree *network.Tree) (steps []Step) {
 				x.By = by
 				x.At = max(back.At(tree.Maps[two].At(t.Clocks[two].First), clock.Nearest), t.Clocks[one].Last)
 			}
-			x.Between = max(clock.Sub(x.At, t.Clocks[one].Last), 0)
+			x.Between = max(clock.HostTime(clock.Sub(x.At, t.Clocks[one].Last)), 0)
 			x.Leap = leapSecond(&x, tolerance)
 			steps = append(steps, x)
 		}
@@ -353,7 +353,7 @@ func leapSecond(x *Step, tolerance int64) bool {
 	if off := max(x.By, -x.By) - second; max(off, -off) > max(tolerance, second/1000) || max(off, -off) > second/10 {
 		return false
 	}
-	from, to := clock.Sub(x.At, clock.Add(x.Between, second)), clock.Add(x.At, second)
-	rest := ((from % day) + day) % day
+	from, to := clock.HostTime(clock.Sub(x.At, clock.Add(x.Between, second))), clock.Add(x.At, second)
+	rest := ((int64(from) % day) + day) % day
 	return rest == 0 || clock.Sub(to, from) >= day-rest
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"meridian/align/pair"
+	"meridian/clock"
 	"meridian/internal/sim"
 )
 
@@ -49,7 +50,7 @@ func TestSearchFindsNoStepInClocksThatWereNotSet(t *testing.T) {
 }
 
 func BenchmarkPartition(b *testing.B) {
-	start := int64(1_790_000_000_000_000_000)
+	start := clock.TimelineTime(1_790_000_000_000_000_000)
 	p := simulatedPair(b, sim.Scenario{
 		Start: start, Span: 1000 * time.Second, Rate: 500, Jitter: 20 * time.Microsecond, MaxSkewPPM: 50, Wander: 1e-9, Seed: 1,
 		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: start + 500e9, By: -1e9}}},

@@ -12,8 +12,8 @@ import (
 
 // point is a message as a constraint of the offset x = b - a of two clocks.
 type point struct {
-	a, b  int64 // its stamps, ns
-	id    int32 // its number among the pair's messages
+	a, b  clock.HostTime // its stamps, ns
+	id    int32          // its number among the pair's messages
 	label label
 	floor bool // from b to a: x is at least b - a; otherwise at most
 }
@@ -21,9 +21,9 @@ type point struct {
 // series is the messages of two clocks in the order of one clock's stamps, which is its axis.
 type series struct {
 	points []point
-	alongB bool  // the axis is b's clock; otherwise a's
-	origin int64 // stamp of the first point on the axis
-	base   int64 // b - a of the first point
+	alongB bool           // the axis is b's clock; otherwise a's
+	origin clock.HostTime // stamp of the first point on the axis
+	base   int64          // b - a of the first point
 	// What granularity adds to ceilings and takes from floors, ns, less the least delays.
 	up, down float64
 }
@@ -59,7 +59,7 @@ func newSeries(p *pair.Problem, alongB bool) *series {
 }
 
 // stamp returns a point's stamp on the axis.
-func (v *series) stamp(p *point) int64 {
+func (v *series) stamp(p *point) clock.HostTime {
 	if v.alongB {
 		return p.b
 	}

@@ -52,11 +52,11 @@ import (
 
 // Step is one setting of a clock.
 type Step struct {
-	Clock   int   // index among the clocks of the problem
-	At      int64 // the clock's last reading before it was set, ns
-	By      int64 // how far it was set forward, ns; negative for back
-	Between int64 // ns before At in which the step may have been as well: no message was stamped there
-	Leap    bool  // it was a leap second: by one second, at midnight UTC
+	Clock   int            // index among the clocks of the problem
+	At      clock.HostTime // the clock's last reading before it was set, ns
+	By      int64          // how far it was set forward, ns; negative for back
+	Between clock.HostTime // ns before At in which the step may have been as well: no message was stamped there
+	Leap    bool           // it was a leap second: by one second, at midnight UTC
 	// Other is the clock that would explain the messages as well if it was set the other way; -1 where the messages tell
 	// the two apart.
 	Other int
@@ -64,8 +64,8 @@ type Step struct {
 
 // Piece is the time between two steps of a clock.
 type Piece struct {
-	First, Last int64     // the extent of its messages' stamps, ns of the clock
-	Map         clock.Map // for stamps of this piece only; its curves are nil if the piece is in another component
+	First, Last clock.HostTime // the extent of its messages' stamps, ns of the clock
+	Map         clock.Map      // for stamps of this piece only; its curves are nil if the piece is in another component
 }
 
 // Pair is the messages of two clocks, A the lower index.

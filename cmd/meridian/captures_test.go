@@ -12,6 +12,8 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+
+	"meridian/clock"
 )
 
 // capture is what one host's capture holds. Its line in a world's description ends in words:
@@ -29,8 +31,8 @@ type capture struct {
 
 // seen is one frame of a capture.
 type seen struct {
-	at      int64 // true time
-	stamp   int64 // what the clock showed then, before the file's step cut it
+	at      clock.TimelineTime // true time
+	stamp   clock.HostTime     // what the clock showed then, before the file's step cut it
 	sent    bool
 	data    []byte
 	comment string
@@ -54,7 +56,7 @@ func (w *world) addCapture(path, name string, words []string, values settings) e
 	slices.SortStableFunc(c.frames, func(a, b seen) int { return cmp.Compare(a.at, b.at) })
 	if step := values.duration("step", 0); step != 0 {
 		for i := len(c.frames) / 2; i < len(c.frames); i++ {
-			c.frames[i].stamp += int64(step)
+			c.frames[i].stamp += clock.HostTime(step)
 		}
 	}
 	if slices.Contains(words, "comments") {
@@ -125,7 +127,7 @@ func (c *capture) writeBlocks(out *bufio.Writer, flags bool) error {
 }
 
 func (f *seen) info() gopacket.CaptureInfo {
-	return gopacket.CaptureInfo{Timestamp: time.Unix(0, f.stamp), CaptureLength: len(f.data), Length: len(f.data)}
+	return gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(f.stamp)), CaptureLength: len(f.data), Length: len(f.data)}
 }
 
 // clock names the clock, as the report does, that stamped a frame.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/internal/testneed"
 )
@@ -72,13 +73,13 @@ func calls(t *testing.T, dir, program string) (names []string) {
 		t.Fatal(err)
 	}
 	type call struct {
-		at   int64
+		at   clock.HostTime
 		name string
 	}
 	var all []call
 	source := trace.Events()
 	defer source.Close()
-	eachEvent(t, source, func(at int64, class string, fields map[string]string) {
+	eachEvent(t, source, func(at clock.HostTime, class string, fields map[string]string) {
 		if name, ok := strings.CutPrefix(class, "syscall_entry_"); ok && fields["procname"] == program {
 			all = append(all, call{at, name})
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/clock"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -86,7 +87,7 @@ func lines(r io.Reader) <-chan string {
 }
 
 // eachEvent calls f for the events of a source, with those of their fields that are texts.
-func eachEvent(t *testing.T, source trace.Source, f func(at int64, class string, fields map[string]string)) {
+func eachEvent(t *testing.T, source trace.Source, f func(at clock.HostTime, class string, fields map[string]string)) {
 	t.Helper()
 	var e trace.Event
 	for {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"meridian/clock"
 	"meridian/internal/pipeline/simulate"
 	"meridian/internal/sim"
 )
@@ -28,7 +29,7 @@ type simulateFlags struct {
 }
 
 // simulationStart is the true time at which all simulations begin.
-var simulationStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+var simulationStart = clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 
 var simulationFormats = []string{"messages", "pcap"}
 
@@ -255,7 +256,7 @@ func (f *simulateFlags) setSteps(s *sim.Scenario) error {
 		if !known {
 			return wrong("--step %s: no host %q; there are host0 to host%d", text, host, s.Hosts-1)
 		}
-		s.Steps = append(s.Steps, sim.HostStep{Host: number, Step: sim.Step{At: s.Start + at, By: by}})
+		s.Steps = append(s.Steps, sim.HostStep{Host: number, Step: sim.Step{At: s.Start + clock.TimelineTime(at), By: by}})
 	}
 	return nil
 }
@@ -272,7 +273,7 @@ func (f *simulateFlags) setRoutes(s *sim.Scenario) error {
 		if !knownA || !knownB {
 			return wrong("--route %s: %s are not both hosts; there are host0 to host%d", text, hosts, s.Hosts-1)
 		}
-		s.Routes = append(s.Routes, sim.Route{From: a, To: b, At: s.Start + at, By: by})
+		s.Routes = append(s.Routes, sim.Route{From: a, To: b, At: s.Start + clock.TimelineTime(at), By: by})
 	}
 	return nil
 }

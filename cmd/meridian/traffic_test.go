@@ -6,6 +6,8 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+
+	"meridian/clock"
 )
 
 // The frames of a world are made by gopacket: what Meridian decodes is written by somebody else.
@@ -19,7 +21,7 @@ func (w *world) tcp(t *talk) {
 	at = c.segment(t.b, at+turn, "SA", 0)
 	c.segment(t.a, at+turn, "A", 0)
 	for i := range t.n {
-		asked := c.segment(t.a, max(t.start+int64(i+1)*int64(t.every), at+2*turn), "PA", 100+i%7)
+		asked := c.segment(t.a, max(t.start+clock.TimelineTime(int64(i+1)*int64(t.every)), at+2*turn), "PA", 100+i%7)
 		c.segment(t.b, asked+turn, "A", 0)
 		at = c.segment(t.b, asked+2*turn, "PA", 1000)
 		c.segment(t.a, at+turn, "A", 0)
@@ -37,7 +39,7 @@ type connection struct {
 }
 
 // segment sends one segment and returns when it arrives.
-func (c *connection) segment(from *host, at int64, flags string, length int) int64 {
+func (c *connection) segment(from *host, at clock.TimelineTime, flags string, length int) clock.TimelineTime {
 	to, source, target := c.b, c.port, uint16(443)
 	if from == c.b {
 		to, source, target = c.a, target, source
@@ -65,10 +67,10 @@ func (c *connection) segment(from *host, at int64, flags string, length int) int
 	return c.send(c.talk, from, at, frame(from, to, layers.IPProtocolTCP, tcp, c.payload(length)))
 }
 
-func timestamps(own, other int64) layers.TCPOption {
+func timestamps(own, other clock.HostTime) layers.TCPOption {
 	data := make([]byte, 8)
-	binary.BigEndian.PutUint32(data, uint32(own/1_000_000))
-	binary.BigEndian.PutUint32(data[4:], uint32(other/1_000_000))
+	binary.BigEndian.PutUint32(data, uint32(int64(own)/1_000_000))
+	binary.BigEndian.PutUint32(data[4:], uint32(int64(other)/1_000_000))
 	return layers.TCPOption{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: data}
 }
 
@@ -78,7 +80,7 @@ func (w *world) udp(t *talk) {
 	there := &layers.UDP{SrcPort: layers.UDPPort(w.ports), DstPort: 9000}
 	back := &layers.UDP{SrcPort: 9000, DstPort: layers.UDPPort(w.ports)}
 	for i := range t.n {
-		at := w.send(t, t.a, t.start+int64(i+1)*int64(t.every), frame(t.a, t.b, layers.IPProtocolUDP, there, w.payload(80)))
+		at := w.send(t, t.a, t.start+clock.TimelineTime(int64(i+1)*int64(t.every)), frame(t.a, t.b, layers.IPProtocolUDP, there, w.payload(80)))
 		if t.reply {
 			w.send(t, t.b, at+20_000, frame(t.b, t.a, layers.IPProtocolUDP, back, w.payload(80)))
 		}

@@ -43,7 +43,7 @@ func (w *world) aligned(path string) (*aligned, error) {
 }
 
 // timeline returns what the clock that a component follows showed at a true instant.
-func (a *aligned) timeline(name string, at int64) (int64, error) {
+func (a *aligned) timeline(name string, at clock.TimelineTime) (clock.HostTime, error) {
 	for _, h := range a.Hosts {
 		if h.Name == name {
 			c, err := a.clock(h.Reference)
@@ -85,10 +85,10 @@ func (a *aligned) check(most time.Duration) error {
 				return fmt.Errorf("%s: frame %d is not bounded", c.path, i)
 			}
 			const rounding = 1 // a clock's reading is the nearest nanosecond
-			if truth < low-rounding || truth > high+rounding {
+			if truth := clock.TimelineTime(truth); truth < low-rounding || truth > high+rounding {
 				return fmt.Errorf("%s: frame %d happened at %d, which is not from %d to %d", c.path, i, truth, low, high)
 			}
-			worst = max(worst, high-m.At(f.stamp), m.At(f.stamp)-low)
+			worst = max(worst, int64(high-m.At(f.stamp)), int64(m.At(f.stamp)-low))
 		}
 	}
 	if worst > int64(most) {
@@ -133,7 +133,7 @@ func (a *aligned) checkMerged(path string) error {
 		if face.Resolution() != gopacket.TimestampResolutionNanosecond {
 			return fmt.Errorf("interface %s has the resolution %v", face.Name, face.Resolution())
 		}
-		if err := a.checkFrame(left, face.Name, info.Timestamp.UnixNano(), data, options.Comments); err != nil {
+		if err := a.checkFrame(left, face.Name, clock.HostTime(info.Timestamp.UnixNano()), data, options.Comments); err != nil {
 			return fmt.Errorf("frame %d on interface %s: %w", total+1, face.Name, err)
 		}
 	}
@@ -162,26 +162,26 @@ func (c *capture) byClock() (frames [2][]*seen) {
 
 // checkFrame takes the frame from those that are left of its host: aligning keeps the order of what one clock stamped, so
 // it is the next of one of the clocks.
-func (a *aligned) checkFrame(left map[*capture][2][]*seen, host string, stamp int64, data []byte, comments []string) error {
+func (a *aligned) checkFrame(left map[*capture][2][]*seen, host string, stamp clock.HostTime, data []byte, comments []string) error {
 	for _, c := range a.captures {
 		if c.host.name != host {
 			continue
 		}
 		frames := left[c]
-		for clock := range frames {
-			if len(frames[clock]) == 0 || !bytes.Equal(frames[clock][0].data, data) {
+		for way := range frames {
+			if len(frames[way]) == 0 || !bytes.Equal(frames[way][0].data, data) {
 				continue
 			}
-			f := frames[clock][0]
-			frames[clock] = frames[clock][1:]
+			f := frames[way][0]
+			frames[way] = frames[way][1:]
 			left[c] = frames
 			if got := strings.Join(comments, "; "); got != f.comment {
 				return fmt.Errorf("its comment is %q, not %q", got, f.comment)
 			}
 			// The report's corners are rounded to nanoseconds at the corners of all three curves.
 			const rounding = 1
-			want := a.maps[c.clock(f)].At(f.stamp - f.stamp%c.step)
-			if stamp < want-rounding || stamp > want+rounding {
+			want := a.maps[c.clock(f)].At(f.stamp - clock.HostTime(int64(f.stamp)%c.step))
+			if stamp := clock.TimelineTime(stamp); stamp < want-rounding || stamp > want+rounding {
 				return fmt.Errorf("it stands at %d, not at %d", stamp, want)
 			}
 			return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"meridian/clock"
 	"meridian/internal/sim"
 )
 
@@ -45,7 +46,7 @@ type host struct {
 // packet is one frame on its way, in true time.
 type packet struct {
 	from, to      *host
-	sent, arrived int64
+	sent, arrived clock.TimelineTime
 	data          []byte
 }
 
@@ -115,7 +116,7 @@ func (w *world) host(name string) (*host, error) {
 // talk is one connection or flow of datagrams.
 type talk struct {
 	a, b          *host
-	start         int64
+	start         clock.TimelineTime
 	n             int
 	every         time.Duration
 	delay, jitter time.Duration
@@ -132,7 +133,7 @@ func (w *world) addTalk(from, to string, values settings, play func(*talk)) erro
 		return err
 	}
 	play(&talk{
-		a: a, b: b, start: epoch + int64(values.duration("start", 0)),
+		a: a, b: b, start: epoch + clock.TimelineTime(values.duration("start", 0)),
 		n: int(values.number("n", 50)), every: values.duration("every", 200*time.Millisecond),
 		delay: values.duration("delay", 200*time.Microsecond), jitter: values.duration("jitter", 100*time.Microsecond),
 		reply: values.number("reply", 0) != 0,
@@ -141,12 +142,12 @@ func (w *world) addTalk(from, to string, values settings, play func(*talk)) erro
 }
 
 // send puts a frame on its way at a true time and returns when it arrives.
-func (w *world) send(t *talk, from *host, at int64, data []byte) int64 {
+func (w *world) send(t *talk, from *host, at clock.TimelineTime, data []byte) clock.TimelineTime {
 	to := t.b
 	if from == t.b {
 		to = t.a
 	}
-	arrived := at + int64(t.delay) + int64(float64(t.jitter)*w.random.ExpFloat64())
+	arrived := at + clock.TimelineTime(t.delay) + clock.TimelineTime(float64(t.jitter)*w.random.ExpFloat64())
 	w.packets = append(w.packets, packet{from, to, at, arrived, data})
 	return arrived
 }

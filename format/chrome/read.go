@@ -145,7 +145,7 @@ func passable(err error) error {
 }
 
 func (r *reader) setBase(raw []byte) {
-	if base, ok := pull.Decimal(raw, 0); ok {
+	if base, ok := pull.Decimal[int64](raw, 0); ok {
 		r.base = base
 	} else {
 		r.w.Add(r.path, "baseTimeNanoseconds is no number, or beyond what a clock can show; left out", fmt.Sprintf("%.40q", raw))

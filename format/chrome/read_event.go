@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"meridian/clock"
 	"meridian/format/internal/held"
 	"meridian/format/internal/pull"
 	"meridian/trace"
@@ -18,7 +19,8 @@ type event struct {
 	id, scope, instant  []byte
 	local               bool // the id is the process's own
 	args                []byte
-	ts, dur             int64
+	ts                  clock.HostTime
+	dur                 int64
 	timed, lasts, noted bool
 	texts               []byte // what had to be unescaped
 }
@@ -56,9 +58,9 @@ func (e *event) parse(raw []byte) error {
 			e.cat = e.text(v)
 		case "ts":
 			e.noted = true
-			e.ts, e.timed = pull.Decimal(v, 3)
+			e.ts, e.timed = pull.Decimal[clock.HostTime](v, 3)
 		case "dur":
-			e.dur, e.lasts = pull.Decimal(v, 3)
+			e.dur, e.lasts = pull.Decimal[int64](v, 3)
 		case "pid":
 			e.pid = e.text(v)
 		case "tid":
@@ -186,7 +188,7 @@ func (r *reader) complete(at int64) {
 	r.fields()
 	end := held.Add(e.ts, e.dur)
 	r.b.Add(held.Item{Kind: held.Slice, Time: e.ts, End: end, Stream: int32(row), Class: r.b.Class(e.name, e.cat)})
-	r.torch.slice(r, end, row)
+	r.torch.slice(r, int64(end), row)
 }
 
 // key names the asynchronous slice of the event: in the old form (S, T, F) by its name too.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"meridian/clock"
 	"meridian/format/internal/held"
 	"meridian/format/internal/pull"
 	"meridian/trace"
@@ -37,7 +38,7 @@ type described struct {
 type call struct {
 	described
 	kernel     operation // as the kernel's name says
-	start, end int64
+	start, end clock.HostTime
 	item, row  int32
 }
 
@@ -67,7 +68,7 @@ func newTorch() torch {
 // info takes note of distributedInfo.
 func (t *torch) info(raw []byte) {
 	pull.Members(raw, func(name, v []byte) bool {
-		n, ok := pull.Decimal(v, 0)
+		n, ok := pull.Decimal[int64](v, 0)
 		if !ok {
 			return true
 		}
@@ -110,7 +111,7 @@ func (t *torch) slice(r *reader, end int64, row int) {
 		}
 		return
 	}
-	t.calls = append(t.calls, call{described: e.describe(), kernel: operationOf(e.name), start: e.ts, end: end, item: int32(r.b.Len() - 1), row: int32(row)})
+	t.calls = append(t.calls, call{described: e.describe(), kernel: operationOf(e.name), start: e.ts, end: clock.HostTime(end), item: int32(r.b.Len() - 1), row: int32(row)})
 }
 
 // describe reads the args that tell of an operation.
@@ -118,7 +119,7 @@ func (e *event) describe() described {
 	d := described{seq: -1, src: -1, dst: -1, external: -1}
 	pull.Members(e.args, func(name, v []byte) bool {
 		number := func(to *int64) {
-			if n, ok := pull.Decimal(v, 0); ok {
+			if n, ok := pull.Decimal[int64](v, 0); ok {
 				*to = n
 			}
 		}
@@ -285,20 +286,20 @@ func (t *torch) mark(r *reader, m *trace.Marks, c *call, n numbered, index, tota
 	key := trace.KeyOf("nccl", text(t.world), n.group, n.ranks, n.op.String(), text(n.seq), text(n.src), text(n.dst),
 		strconv.Itoa(index), strconv.Itoa(total), step)
 	add := func(at int64, role trace.Role) {
-		m.Marks = append(m.Marks, trace.Mark{Time: at, Key: key, Stream: int(c.row), Role: role})
+		m.Marks = append(m.Marks, trace.Mark{Time: clock.HostTime(at), Key: key, Stream: int(c.row), Role: role})
 	}
 	switch c.op {
 	case send:
-		add(c.start, trace.Sends)
+		add(int64(c.start), trace.Sends)
 		it := r.b.Item(int(c.item))
 		it.Flow, it.Role = held.Flow(key), trace.Sends
 	case receive:
-		add(c.end, trace.Receives)
+		add(int64(c.end), trace.Receives)
 		it := r.b.Item(int(c.item))
 		it.EndFlow, it.EndRole = held.Flow(key), trace.Receives
 	default:
-		add(c.start, trace.Enters)
-		add(c.end, trace.Leaves)
+		add(int64(c.start), trace.Enters)
+		add(int64(c.end), trace.Leaves)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -64,20 +65,20 @@ func TestRanksMeetInTheirCollectives(t *testing.T) {
 	keys := make(map[trace.Key]bool)
 	for _, w := range want {
 		if w[1] == 0 {
-			if marks[0].Role != trace.Sends || marks[0].Time != w[0]*1000 {
+			if marks[0].Role != trace.Sends || marks[0].Time != clock.HostTime(w[0]*1000) {
 				t.Fatalf("%+v, want %v", marks[0], w)
 			}
-			if p := peers[marks[0].Key]; len(p) != 1 || p[0].Role != trace.Receives || p[0].Time != (w[0]+10+50_000)*1000 {
+			if p := peers[marks[0].Key]; len(p) != 1 || p[0].Role != trace.Receives || p[0].Time != clock.HostTime((w[0]+10+50_000)*1000) {
 				t.Errorf("a message has %+v at its other end", p)
 			}
 			keys[marks[0].Key] = true
 			marks = marks[1:]
 			continue
 		}
-		if marks[0].Role != trace.Enters || marks[1].Role != trace.Leaves || marks[0].Time != w[0]*1000 || marks[1].Time != w[1]*1000 || marks[0].Key != marks[1].Key {
+		if marks[0].Role != trace.Enters || marks[1].Role != trace.Leaves || marks[0].Time != clock.HostTime(w[0]*1000) || marks[1].Time != clock.HostTime(w[1]*1000) || marks[0].Key != marks[1].Key {
 			t.Fatalf("%+v, want %v", marks[:2], w)
 		}
-		if p := peers[marks[0].Key]; len(p) != 2 || p[0].Time != (w[0]+50_000)*1000 {
+		if p := peers[marks[0].Key]; len(p) != 2 || p[0].Time != clock.HostTime((w[0]+50_000)*1000) {
 			t.Errorf("a collective at %d has %+v on the other rank", w[0], p)
 		}
 		keys[marks[0].Key] = true

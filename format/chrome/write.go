@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"meridian/clock"
 	"meridian/format/internal/arrows"
 	"meridian/format/internal/ranks"
 	"meridian/trace"
@@ -44,8 +45,8 @@ type Writer struct {
 	tally  Tally
 
 	begun   bool
-	origin  int64 // whole seconds
-	last    int64
+	origin  clock.TimelineTime // whole seconds
+	last    clock.TimelineTime
 	hosts   map[string]int
 	known   []bool // hosts that were described
 	rows    []writtenRow
@@ -154,14 +155,14 @@ func (w *Writer) check(r *trace.TimelineEvent) error {
 }
 
 // start writes what stands before all records, of which the first is at t.
-func (w *Writer) start(t int64) {
+func (w *Writer) start(t clock.TimelineTime) {
 	const second = 1_000_000_000
 	w.begun, w.last = true, t
-	w.origin = t - ((t%second)+second)%second
+	w.origin = t - clock.TimelineTime(((int64(t)%second)+second)%second)
 	b := append(w.buf, `{"displayTimeUnit":"ns","baseTimeNanoseconds":`...)
-	b = strconv.AppendInt(b, w.origin, 10)
+	b = strconv.AppendInt(b, int64(w.origin), 10)
 	b = append(b, `,"otherData":{"writer":"meridian","origin_ns":"`...)
-	b = append(strconv.AppendInt(b, w.origin, 10), '"')
+	b = append(strconv.AppendInt(b, int64(w.origin), 10), '"')
 	for _, x := range [][2]string{{"title", w.legend.Title}, {"method", w.legend.Method}, {"assumption", w.legend.Assumption}} {
 		if x[1] != "" {
 			b = append(append(append(b, `,"`...), x[0]...), `":`...)

@@ -85,14 +85,14 @@ func (w *Writer) argsWith(b []byte, c *writtenClass, r *trace.TimelineEvent, ear
 		b = append(append(append(b, ','), c.fields[i].name...), ':')
 		b = appendValue(b, &r.Values[i], &l.Fields[i].Type, &c.fields[i])
 	}
-	if r.Event.Time != r.Time {
-		b = appendExtra(b, prefix, "recorded_ns", r.Event.Time)
+	if int64(r.Event.Time) != int64(r.Time) {
+		b = appendExtra(b, prefix, "recorded_ns", int64(r.Event.Time))
 	}
 	if r.Low < r.Time {
-		b = appendExtra(b, prefix, "may_be_earlier_ns", r.Time-r.Low)
+		b = appendExtra(b, prefix, "may_be_earlier_ns", int64(r.Time-r.Low))
 	}
 	if r.High > r.Time {
-		b = appendExtra(b, prefix, "may_be_later_ns", r.High-r.Time)
+		b = appendExtra(b, prefix, "may_be_later_ns", int64(r.High-r.Time))
 	}
 	if early {
 		b = append(b, `,"received_before_sent":true`...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -22,7 +23,7 @@ func TestReaderBringsBackWhatWasWritten(t *testing.T) {
 		t.Error(lines)
 	}
 	type seen struct {
-		at    int64
+		at    clock.HostTime
 		phase trace.Phase
 		class string
 	}
@@ -52,7 +53,7 @@ func TestReaderBringsBackWhatWasWritten(t *testing.T) {
 	}
 	for i := range s.records {
 		r := &s.records[i]
-		x := seen{r.Time - storyStart, r.Phase, s.Classes[r.Class].Name}
+		x := seen{clock.HostTime(r.Time - storyStart), r.Phase, s.Classes[r.Class].Name}
 		switch {
 		case x.phase == trace.End: // it is the slice's
 			x.class = "request"

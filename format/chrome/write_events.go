@@ -6,19 +6,20 @@ import (
 	"strconv"
 	"strings"
 
+	"meridian/clock"
 	"meridian/format/internal/arrows"
 	"meridian/trace"
 )
 
 // head begins an event, all but its args; c is nil where it has no class.
-func (w *Writer) head(b []byte, row *writtenRow, t int64, phase string, c *writtenClass) []byte {
+func (w *Writer) head(b []byte, row *writtenRow, t clock.TimelineTime, phase string, c *writtenClass) []byte {
 	b = append(append(append(b, ",\n"+`{"ph":"`...), phase...), '"')
 	if c != nil {
 		b = append(b, c.name...)
 	}
 	b = append(append(b, ','), row.place...)
 	b = append(b, `,"ts":`...)
-	return appendMicros(b, t-w.origin)
+	return appendMicros(b, int64(t-w.origin))
 }
 
 func (w *Writer) close(b []byte) []byte { return append(b, '}') }
@@ -78,7 +79,7 @@ func (w *Writer) end(row *writtenRow, r *trace.TimelineEvent) {
 
 // endNumbered begins the end of a slice with a number: name and category are those of its begin, or readers would not
 // see that they belong together.
-func (w *Writer) endNumbered(row *writtenRow, s openSlice, t int64) []byte {
+func (w *Writer) endNumbered(row *writtenRow, s openSlice, t clock.TimelineTime) []byte {
 	return appendID(w.head(w.buf, row, t, "e", w.class(s.class)), s.number)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/internal/traceprocessor"
 	"meridian/trace"
 )
@@ -57,8 +58,8 @@ func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
 	for i := range messages {
 		from := random.IntN(3)
 		to := (from + 1 + random.IntN(2)) % 3
-		sent := random.Int64N(500)
-		received := sent + random.Int64N(3)
+		sent := clock.HostTime(random.Int64N(500))
+		received := sent + clock.HostTime(random.Int64N(3))
 		first, second := from, to
 		if i < inverted {
 			sent, received = sent+3, sent

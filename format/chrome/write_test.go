@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -52,16 +53,16 @@ func (s *story) class(name string, fields ...trace.Field) int {
 }
 
 // add adds a record at so many ns after the start.
-func (s *story) add(row int, at int64, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.TimelineEvent {
+func (s *story) add(row int, at clock.HostTime, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.TimelineEvent {
 	t := storyStart + at
 	s.records = append(s.records, trace.TimelineEvent{
 		Event: trace.Event{Time: t, Slice: slice, Stream: row, Class: s.class(class), Phase: phase},
-		Host:  s.host(s.Streams[row].Host), Time: t, Low: t, High: t, Values: values,
+		Host:  s.host(s.Streams[row].Host), Time: clock.TimelineTime(t), Low: clock.TimelineTime(t), High: clock.TimelineTime(t), Values: values,
 	})
 	return &s.records[len(s.records)-1]
 }
 
-func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.TimelineEvent {
+func (s *story) message(row int, at clock.HostTime, flow uint64, role trace.Role) *trace.TimelineEvent {
 	r := s.add(row, at, trace.Instant, 0, "packet")
 	r.Flow, r.Role = flow, role
 	return r
@@ -135,7 +136,7 @@ func twoHosts() *story {
 		trace.Value{Kind: trace.Array, Items: []trace.Value{{Kind: trace.Struct, Items: []trace.Value{trace.OfText("b"), trace.OfUint(1)}}, {Kind: trace.Struct}}},
 		trace.Value{Kind: trace.Variant, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
 	r := s.message(messages, 25, 1<<63|5, trace.Receives)
-	r.Event.Time, r.Low, r.High = r.Time+1_000_000, r.Time-3, r.Time+4
+	r.Event.Time, r.Low, r.High = clock.HostTime(r.Time+1_000_000), r.Time-3, r.Time+4
 	s.add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
 	s.add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
 	s.add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
@@ -253,7 +254,7 @@ var errFull = errors.New("no space left")
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestTimelineBeforeTheEpochKeepsItsTimes(t *testing.T) {
-	for _, at := range []int64{-1, -1_000_000_000, -1_000_000_001, 0, 999} {
+	for _, at := range []clock.HostTime{-1, -1_000_000_000, -1_000_000_001, 0, 999} {
 		var s story
 		s.row("h", "r", trace.Thread, 1, -1)
 		s.add(0, at-storyStart, trace.Instant, 0, "i")
@@ -267,7 +268,7 @@ func TestTimelineBeforeTheEpochKeepsItsTimes(t *testing.T) {
 		if _, err := fmt.Sscanf(string(events[len(events)-1]["ts"].(json.Number)), "%d.%03d", &us, &ns); err != nil {
 			t.Fatal(err)
 		}
-		if base+us*1000+ns != at || us < 0 {
+		if clock.HostTime(base+us*1000)+clock.HostTime(ns) != at || us < 0 {
 			t.Errorf("%d is %d + %d.%03d", at, base, us, ns)
 		}
 	}
@@ -301,12 +302,12 @@ func many(n int) *story {
 	s.class("call", storyField("name", trace.Text), storyField("size", trace.Uint))
 	for i := range n / 10 {
 		row, flow := i%12, uint64(i+1)
-		s.message(row, int64(i*1000), flow, trace.Sends)
+		s.message(row, clock.HostTime(i*1000), flow, trace.Sends)
 		for k := range 4 {
-			s.add(row, int64(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
-			s.add(row, int64(i*1000+100+k), trace.End, uint64(k), "call")
+			s.add(row, clock.HostTime(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
+			s.add(row, clock.HostTime(i*1000+100+k), trace.End, uint64(k), "call")
 		}
-		s.message((row+5)%12, int64(i*1000+200), flow, trace.Receives)
+		s.message((row+5)%12, clock.HostTime(i*1000+200), flow, trace.Receives)
 	}
 	return s
 }

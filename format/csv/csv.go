@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"meridian/clock"
 	"meridian/format/internal/table"
 	"meridian/trace"
 )
@@ -73,14 +74,14 @@ func (c *Writer) Write(r *trace.TimelineEvent) error {
 	}
 	names := table.RowOf(c.legend, r)
 	c.line = append(table.AppendTime(c.line, r.Time), ',')
-	c.line = append(strconv.AppendInt(c.line, r.Time, 10), ',')
-	for _, n := range [...]int64{r.Low, r.High} {
+	c.line = append(strconv.AppendInt(c.line, int64(r.Time), 10), ',')
+	for _, n := range [...]clock.TimelineTime{r.Low, r.High} {
 		if r.Bounded {
-			c.line = strconv.AppendInt(c.line, n, 10)
+			c.line = strconv.AppendInt(c.line, int64(n), 10)
 		}
 		c.line = append(c.line, ',')
 	}
-	c.line = append(strconv.AppendInt(c.line, r.Event.Time, 10), ',')
+	c.line = append(strconv.AppendInt(c.line, int64(r.Event.Time), 10), ',')
 	c.text(names.Host)
 	c.text(names.Row)
 	c.text(names.Kind)

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/format/internal/table"
 	"meridian/format/internal/table/tabletest"
 	"meridian/trace"
@@ -85,10 +86,10 @@ func TestAnyRecordComesBackAndNoTextRunsInASpreadsheet(t *testing.T) {
 		}
 		for i, line := range lines[1:] {
 			r := &records[i]
-			if at, err := time.Parse(time.RFC3339Nano, line[0]); err != nil || at.UnixNano() != r.Time {
+			if at, err := time.Parse(time.RFC3339Nano, line[0]); err != nil || clock.TimelineTime(at.UnixNano()) != r.Time {
 				t.Fatalf("time %q, %v", line[0], err)
 			}
-			for k, want := range map[int]string{1: strconv.FormatInt(r.Time, 10), 4: strconv.FormatInt(r.Event.Time, 10)} {
+			for k, want := range map[int]string{1: strconv.FormatInt(int64(r.Time), 10), 4: strconv.FormatInt(int64(r.Event.Time), 10)} {
 				if line[k] != want {
 					t.Fatalf("%s is %q, not %q", lines[0][k], line[k], want)
 				}

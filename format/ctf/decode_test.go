@@ -97,7 +97,7 @@ func TestFloatsOfAllSizes(t *testing.T) {
 }
 
 // exact is the time of a stamp by rational numbers.
-func exact(c *Clock, cycles uint64) int64 {
+func exact(c *Clock, cycles uint64) clock.HostTime {
 	sum := new(big.Int).Add(big.NewInt(c.Offset), new(big.Int).SetUint64(cycles))
 	sum.Mul(sum, big.NewInt(second))
 	q := new(big.Int)
@@ -110,7 +110,7 @@ func exact(c *Clock, cycles uint64) int64 {
 	if q.Cmp(limit.Neg(limit)) < 0 {
 		return -clock.Limit
 	}
-	return q.Int64()
+	return clock.HostTime(q.Int64())
 }
 
 func TestStampsBecomeTimesExactly(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -23,12 +24,12 @@ type Reader struct {
 	packet Packet
 	sp     *streamPlan
 	ev     *eventPlan
-	number int    // packets entered
-	start  uint64 // bits of the packet before the event
-	body   uint64 // before what follows the event's header
-	pos    uint64 // behind the event
-	cycles uint64 // the last stamp
-	now    int64  // as time
+	number int            // packets entered
+	start  uint64         // bits of the packet before the event
+	body   uint64         // before what follows the event's header
+	pos    uint64         // behind the event
+	cycles uint64         // the last stamp
+	now    clock.HostTime // as time
 	ticks  []ticker
 
 	values    []trace.Value
@@ -138,16 +139,16 @@ func (r *Reader) step() bool {
 }
 
 // stepBack counts a stamp that is earlier than the one before. Real tracers write such: the event stays as it is.
-func (r *Reader) stepBack(t int64) {
+func (r *Reader) stepBack(t clock.HostTime) {
 	if r.StepsBack == 0 {
 		r.firstStep = r.Offset()
 	}
 	r.StepsBack++
-	r.Largest = max(r.Largest, r.now-t)
+	r.Largest = max(r.Largest, int64(r.now-t))
 }
 
 // Time returns the event's time, ns since 1970 if the clock's origin is known, and else since that origin.
-func (r *Reader) Time() int64 { return r.now }
+func (r *Reader) Time() clock.HostTime { return r.now }
 
 // Cycles returns the event's stamp as its clock counted it.
 func (r *Reader) Cycles() uint64 { return r.cycles }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -38,7 +39,7 @@ type cursor struct {
 
 // turn is when a cursor's event comes. For the first of the heap it may have been given out.
 type turn struct {
-	time int64
+	time clock.HostTime
 	k    int // the cursor
 }
 

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -32,8 +33,8 @@ func markedTimeline() (*trace.Schema, []trace.TimelineEvent) {
 	}
 	var records []trace.TimelineEvent
 	add := func(e trace.Event, values ...trace.Value) {
-		e.Time = 1_700_000_000_000_000_000 + int64(len(records))*1000
-		records = append(records, trace.TimelineEvent{Event: e, Time: e.Time, Low: e.Time, High: e.Time, Values: values})
+		e.Time = clock.HostTime(1_700_000_000_000_000_000 + int64(len(records))*1000)
+		records = append(records, trace.TimelineEvent{Event: e, Time: clock.TimelineTime(e.Time), Low: clock.TimelineTime(e.Time), High: clock.TimelineTime(e.Time), Values: values})
 	}
 	for range 5 {
 		add(trace.Event{Stream: 0, Phase: trace.Begin, Slice: 5}, trace.OfInt(-1), trace.OfText("a"), trace.OfBool(true), trace.OfInt(9))
@@ -88,7 +89,7 @@ func TestATimelineOfMeridianIsReadBackWithItsRowsPhasesAndMarks(t *testing.T) {
 						t.Fatalf("record %d: parent %d of %+v", i, row.Parent, s.Streams())
 					}
 				}
-				if e.Time != want.Time || e.Phase != want.Phase || e.Slice != want.Slice || e.Flow != want.Flow || e.Role != want.Role {
+				if e.Time != want.Event.Time || e.Phase != want.Phase || e.Slice != want.Slice || e.Flow != want.Flow || e.Role != want.Role {
 					t.Fatalf("record %d: %+v, want %+v", i, e, want.Event)
 				}
 				if class.Name != wantClass.Name || class.Category != wantClass.Category {
@@ -140,7 +141,7 @@ func TestChannelsOfOneProcessorAreOneRow(t *testing.T) {
 	s := tr.Events()
 	defer s.Close()
 	var e trace.Event
-	last, n := int64(0), 0
+	last, n := clock.HostTime(0), 0
 	for ; s.Next(&e) == nil; n++ {
 		if e.Time < last {
 			t.Fatal("out of order")

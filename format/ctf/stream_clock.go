@@ -17,10 +17,10 @@ type ticker struct {
 	plain bool  // of 10^9 Hz: a stamp is only moved
 	shift int64 // plain: what is added
 
-	base uint64 // b
-	ns   int64  // q
-	rest uint64 // r
-	far  bool   // q is beyond the limit
+	base uint64         // b
+	ns   clock.HostTime // q
+	rest uint64         // r
+	far  bool           // q is beyond the limit
 }
 
 const second = 1_000_000_000
@@ -44,9 +44,9 @@ func newTicker(m *Metadata, index int) ticker {
 }
 
 // at returns the time of a stamp in ns, at most clock.Limit away from the origin.
-func (t *ticker) at(cycles uint64) int64 {
+func (t *ticker) at(cycles uint64) clock.HostTime {
 	if t.plain && cycles < uint64(clock.Limit) {
-		return within(t.shift + int64(cycles))
+		return within(clock.HostTime(t.shift + int64(cycles)))
 	}
 	if !t.known {
 		return 0
@@ -56,7 +56,7 @@ func (t *ticker) at(cycles uint64) int64 {
 		t.rebase(cycles)
 		return within(t.ns)
 	}
-	return within(t.ns + int64((t.rest+d*second)/t.clock.Frequency))
+	return within(t.ns + clock.HostTime((t.rest+d*second)/t.clock.Frequency))
 }
 
 // rebase divides anew.
@@ -88,10 +88,10 @@ func (t *ticker) rebase(cycles uint64) {
 		}
 		return
 	}
-	t.ns = (t.clock.OffsetSeconds+s1+int64(s2))*second + int64(q)
+	t.ns = clock.HostTime((t.clock.OffsetSeconds+s1+int64(s2))*second + int64(q))
 }
 
-func within(ns int64) int64 { return max(-clock.Limit, min(clock.Limit, ns)) }
+func within(ns clock.HostTime) clock.HostTime { return max(-clock.Limit, min(clock.Limit, ns)) }
 
 // extend completes a stamp of fewer bits than a counter has: it is the next after the one before that ends with them.
 // Within a packet whose begin and end are known, one that would lie behind the end, but without the wrap not before

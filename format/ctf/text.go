@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -20,7 +21,7 @@ type TextWriter struct {
 	s       *Source
 	zone    *time.Location
 	origin  string // the trace's host, process and its number
-	before  int64
+	before  clock.HostTime
 	printed bool
 	line    []byte
 }
@@ -97,18 +98,18 @@ func (t *TextWriter) Event() error {
 // Flush hands on what is buffered.
 func (t *TextWriter) Flush() error { return t.w.Flush() }
 
-func (t *TextWriter) stamp(b []byte, ns int64) []byte {
+func (t *TextWriter) stamp(b []byte, ns clock.HostTime) []byte {
 	if ns < 0 {
 		u := uint64(-ns)
 		b = append(b, "[-"...)
 		b = strconv.AppendUint(b, u/second, 10)
 		b = appendPadded(append(b, '.'), u%second, 9)
 	} else {
-		at := time.Unix(ns/second, 0).In(t.zone)
+		at := time.Unix(int64(ns)/second, 0).In(t.zone)
 		b = appendPadded(append(b, '['), uint64(at.Hour()), 2)
 		b = appendPadded(append(b, ':'), uint64(at.Minute()), 2)
 		b = appendPadded(append(b, ':'), uint64(at.Second()), 2)
-		b = appendPadded(append(b, '.'), uint64(ns%second), 9)
+		b = appendPadded(append(b, '.'), uint64(int64(ns)%second), 9)
 	}
 	b = append(b, "] (+"...)
 	if t.printed {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -174,7 +175,7 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 		if !r.Bounded {
 			early, late = math.MaxUint64, math.MaxUint64
 		}
-		w.common = append(w.common, trace.OfInt(r.Event.Time), trace.OfUint(early), trace.OfUint(late))
+		w.common = append(w.common, trace.OfInt(int64(r.Event.Time)), trace.OfUint(early), trace.OfUint(late))
 	}
 	fields, own := w.split(p, key, values)
 	s := row.w
@@ -216,7 +217,7 @@ func (w *Writer) split(p *classPlan, key shapeKey, values []trace.Value) (fields
 }
 
 // below returns how far low is below high; nothing if it is not.
-func below(low, high int64) uint64 {
+func below(low, high clock.TimelineTime) uint64 {
 	if low >= high {
 		return 0
 	}
@@ -227,15 +228,15 @@ func below(low, high int64) uint64 {
 const earliest = math.MinInt64 / 1_000_000_000
 
 // cycles returns a time as the clock counts it. The first record decides from when it does.
-func (w *Writer) cycles(time int64) uint64 {
+func (w *Writer) cycles(time clock.TimelineTime) uint64 {
 	if !w.started {
 		w.started = true
 		if time < 0 {
-			w.base = max((time+1)/1_000_000_000-1, earliest)
+			w.base = max(int64(time+1)/1_000_000_000-1, earliest)
 		}
 	}
 	since := uint64(time) - uint64(w.base*1_000_000_000)
-	if time < w.base*1_000_000_000 {
+	if time < clock.TimelineTime(w.base*1_000_000_000) {
 		w.stats.Moved++
 		return 0
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -32,7 +33,7 @@ func BenchmarkWriter(b *testing.B) {
 			i := int64(0)
 			for b.Loop() {
 				i++
-				r.Time, r.Low, r.High, r.Stream = i*1000, i*1000-5, i*1000+5, int(i&7)
+				r.Time, r.Low, r.High, r.Stream = clock.TimelineTime(i*1000), clock.TimelineTime(i*1000-5), clock.TimelineTime(i*1000+5), int(i&7)
 				r.Values[0].Bits = uint64(i)
 				if err := w.Write(&r); err != nil {
 					b.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -31,7 +32,7 @@ func TestHostsOfAnyNameStayInsideTheDirectory(t *testing.T) {
 	l := simple(trace.Stream{Name: "../../../escape", Parent: -1})
 	l.legend.Hosts = []string{"..", "", "../up", "web", "web", "a\x00b"}
 	for i := range l.legend.Hosts {
-		l.add(int64(i), 0, trace.OfUint(1))
+		l.add(clock.HostTime(i), 0, trace.OfUint(1))
 		l.records[i].Host = i
 	}
 	parent := t.TempDir()

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -38,7 +39,7 @@ func (l *timeline) expectedLine(r *trace.TimelineEvent, bounds bool) string {
 	}
 	fmt.Fprintf(&b, "{ %s }, ", strings.Join(row, ", "))
 	if bounds {
-		fmt.Fprintf(&b, "{ recorded = %d, early = %d, late = %d }, ", r.Event.Time, r.Time-r.Low, r.High-r.Time)
+		fmt.Fprintf(&b, "{ recorded = %d, early = %d, late = %d }, ", r.Event.Time, int64(r.Time-r.Low), int64(r.High-r.Time))
 	}
 	var own, fields []string
 	if r.Slice != 0 {
@@ -318,13 +319,13 @@ func drawTimeline(t *rapid.T, shortest int) *timeline {
 		l.Classes = append(l.Classes, c)
 	}
 	x := &timeline{legend: l}
-	now := rapid.Int64Range(-1e15, 2e18).Draw(t, "begin")
+	now := clock.TimelineTime(rapid.Int64Range(-1e15, 2e18).Draw(t, "begin"))
 	for range rapid.IntRange(1, 20).Draw(t, "records") {
-		now += rapid.Int64Range(1, 3e9).Draw(t, "step")
+		now += clock.TimelineTime(rapid.Int64Range(1, 3e9).Draw(t, "step"))
 		var r trace.TimelineEvent
-		r.Time, r.Event.Time = now, now+rapid.Int64Range(-1e9, 1e9).Draw(t, "offset")
+		r.Time, r.Event.Time = now, clock.HostTime(now)+clock.HostTime(rapid.Int64Range(-1e9, 1e9).Draw(t, "offset"))
 		r.Bounded = true
-		r.Low, r.High = now-rapid.Int64Range(0, 1e6).Draw(t, "early"), now+rapid.Int64Range(0, 1e6).Draw(t, "late")
+		r.Low, r.High = now-clock.TimelineTime(rapid.Int64Range(0, 1e6).Draw(t, "early")), now+clock.TimelineTime(rapid.Int64Range(0, 1e6).Draw(t, "late"))
 		r.Stream = rapid.IntRange(0, len(l.Streams)-1).Draw(t, "row")
 		if l.Streams[r.Stream].Host == "db" {
 			r.Host = 1

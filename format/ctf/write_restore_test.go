@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -50,7 +51,7 @@ func readBack(t testing.TB, dir string) []string {
 			c := classes[e.Class]
 			values := c.back.restore(s.Values())
 			row := s.Streams()[e.Stream]
-			r := trace.TimelineEvent{Event: e, Time: e.Time}
+			r := trace.TimelineEvent{Event: e, Time: clock.TimelineTime(e.Time)}
 			all = append(all, recordLine(tr.Host(), row, c.Class, &r, values))
 		}
 		if err := s.Close(); err != nil {
@@ -165,9 +166,9 @@ func TestAbsentPartsAreReadBackAbsent(t *testing.T) {
 	l.legend.Classes[0].Context = 1
 	U, none, yes := trace.OfUint, trace.Value{}, trace.OfBool(true)
 	for i, stack := range []trace.Value{arrayOf(), arrayOf(U(1), none), none} {
-		l.add(int64(3*i), 0, arrayOf(structOf(yes, arrayOf(U(2)))), choiceOf(0, U(3)), stack)
-		l.add(int64(3*i+1), 0, arrayOf(structOf(yes, arrayOf(none, U(2))), none, structOf(none, none)), choiceOf(0, none), stack)
-		l.add(int64(3*i+2), 0, none, choiceOf(0, U(3)), stack)
+		l.add(clock.HostTime(3*i), 0, arrayOf(structOf(yes, arrayOf(U(2)))), choiceOf(0, U(3)), stack)
+		l.add(clock.HostTime(3*i+1), 0, arrayOf(structOf(yes, arrayOf(none, U(2))), none, structOf(none, none)), choiceOf(0, none), stack)
+		l.add(clock.HostTime(3*i+2), 0, none, choiceOf(0, U(3)), stack)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
 	l.write(t, dir, WriterOptions{})

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -63,8 +64,8 @@ func simple(rows ...trace.Stream) *timeline {
 		Classes: []trace.Class{{Name: "e", Fields: []trace.Field{{Name: "x", Type: trace.Type{Kind: trace.Uint, Bits: 32}}}}}}}
 }
 
-func (l *timeline) add(time int64, row int, values ...trace.Value) {
-	l.records = append(l.records, trace.TimelineEvent{Event: trace.Event{Time: time, Stream: row}, Time: time, Low: time, High: time, Bounded: true, Values: values})
+func (l *timeline) add(time clock.HostTime, row int, values ...trace.Value) {
+	l.records = append(l.records, trace.TimelineEvent{Event: trace.Event{Time: time, Stream: row}, Time: clock.TimelineTime(time), Low: clock.TimelineTime(time), High: clock.TimelineTime(time), Bounded: true, Values: values})
 }
 
 func TestRowsBeyondTheMostShareOneStream(t *testing.T) {
@@ -75,7 +76,7 @@ func TestRowsBeyondTheMostShareOneStream(t *testing.T) {
 	rows[0].Parent = -1
 	l := simple(rows...)
 	for i := range 900 {
-		l.add(int64(i), i%300, trace.OfUint(uint64(i)))
+		l.add(clock.HostTime(i), i%300, trace.OfUint(uint64(i)))
 	}
 	dir := filepath.Join(t.TempDir(), "out")
 	l.write(t, dir, WriterOptions{PacketSize: 4096})
@@ -117,18 +118,18 @@ func TestARowWithoutEventsIsWrittenIfOthersBelongToIt(t *testing.T) {
 func TestTimesBefore1970AndTheEndsOfTime(t *testing.T) {
 	const least, most = -1 << 63, 1<<63 - 1
 	for _, c := range []struct {
-		times []int64
+		times []clock.HostTime
 		want  []string
 		moved uint64
 	}{
-		{[]int64{0, 1}, []string{"[0.000000000]", "[0.000000001]"}, 0},
-		{[]int64{-1, 0, 1}, []string{"[-0.000000001]", "[0.000000000]", "[0.000000001]"}, 0},
-		{[]int64{-2_000_000_000, 3}, []string{"[-2.000000000]", "[0.000000003]"}, 0},
-		{[]int64{most - 2, most - 1, most}, []string{"[9223372036.854775805]", "[9223372036.854775806]", "[9223372036.854775806]"}, 1},
-		{[]int64{-9223372036_000000000, 5}, []string{"[-9223372036.000000000]", "[0.000000005]"}, 0},
-		{[]int64{least, -9223372036_000000000}, []string{"[-9223372036.000000000]", "[-9223372036.000000000]"}, 1},
-		{[]int64{-1000_000000000, most}, []string{"[-1000.000000000]", "[9223371036.854775806]"}, 1},
-		{[]int64{9, 7, 11}, []string{"[0.000000009]", "[0.000000009]", "[0.000000011]"}, 1},
+		{[]clock.HostTime{0, 1}, []string{"[0.000000000]", "[0.000000001]"}, 0},
+		{[]clock.HostTime{-1, 0, 1}, []string{"[-0.000000001]", "[0.000000000]", "[0.000000001]"}, 0},
+		{[]clock.HostTime{-2_000_000_000, 3}, []string{"[-2.000000000]", "[0.000000003]"}, 0},
+		{[]clock.HostTime{most - 2, most - 1, most}, []string{"[9223372036.854775805]", "[9223372036.854775806]", "[9223372036.854775806]"}, 1},
+		{[]clock.HostTime{-9223372036_000000000, 5}, []string{"[-9223372036.000000000]", "[0.000000005]"}, 0},
+		{[]clock.HostTime{least, -9223372036_000000000}, []string{"[-9223372036.000000000]", "[-9223372036.000000000]"}, 1},
+		{[]clock.HostTime{-1000_000000000, most}, []string{"[-1000.000000000]", "[9223371036.854775806]"}, 1},
+		{[]clock.HostTime{9, 7, 11}, []string{"[0.000000009]", "[0.000000009]", "[0.000000011]"}, 1},
 	} {
 		l := simple(trace.Stream{Name: "r", Parent: -1})
 		for _, at := range c.times {
@@ -161,7 +162,7 @@ func TestClassesAndRowsMayAppearWhileRecordsCome(t *testing.T) {
 		}
 		l.legend.Classes = append(l.legend.Classes, trace.Class{Name: fmt.Sprint("class ", i), Fields: []trace.Field{{Name: fmt.Sprint("y", i), Type: trace.Type{Kind: trace.Text}}}})
 		l.legend.Streams = append(l.legend.Streams, trace.Stream{Name: fmt.Sprint("row ", i), Host: l.legend.Hosts[i/100], Parent: -1})
-		r := trace.TimelineEvent{Event: trace.Event{Stream: i + 1, Class: i + 1}, Time: int64(i), Host: i / 100, Values: []trace.Value{trace.OfText("v")}}
+		r := trace.TimelineEvent{Event: trace.Event{Stream: i + 1, Class: i + 1}, Time: clock.TimelineTime(i), Host: i / 100, Values: []trace.Value{trace.OfText("v")}}
 		l.records = append(l.records, r)
 		if err := w.Write(&r); err != nil {
 			t.Fatal(err)
@@ -190,7 +191,7 @@ func TestManySetsOfAbsentFieldsMakeFieldsOptional(t *testing.T) {
 				text += fmt.Sprintf(" f%d=%d", j, j)
 			}
 		}
-		l.add(int64(i), 0, values...)
+		l.add(clock.HostTime(i), 0, values...)
 		want = append(want, text)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
@@ -281,7 +282,7 @@ func TestMemoryIsBoundedWhateverTheRows(t *testing.T) {
 	}
 	r := trace.TimelineEvent{Values: []trace.Value{trace.OfUint(1)}}
 	for i := range 300_000 {
-		r.Time, r.Stream = int64(i), i%200
+		r.Time, r.Stream = clock.TimelineTime(i), i%200
 		if err := w.Write(&r); err != nil {
 			t.Fatal(err)
 		}

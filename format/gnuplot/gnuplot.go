@@ -45,7 +45,7 @@ type Writer struct {
 	legend  *trace.Schema
 	options Options
 
-	first, last int64
+	first, last clock.TimelineTime
 	records     int64
 	quantum     int64 // what is nearer becomes one; 0 while all is kept
 	kept        int   // slices and ticks in rows
@@ -61,7 +61,7 @@ type Writer struct {
 // row is what was drawn of a stream.
 type row struct {
 	slices []slice
-	ticks  []int64
+	ticks  []clock.TimelineTime
 	open   []slice
 	deeper int   // slices that began beyond the deepest
 	count  int64 // records
@@ -69,7 +69,7 @@ type row struct {
 
 // slice is a box; of an open one the end is not known.
 type slice struct {
-	start, end    int64
+	start, end    clock.TimelineTime
 	busy, longest int64 // of those that it was made of
 	id            uint64
 	class         int32
@@ -180,7 +180,7 @@ func (w *row) close(id uint64) (slice, bool) {
 }
 
 // slice adds a box.
-func (g *Writer) slice(w *row, s slice, end int64) {
+func (g *Writer) slice(w *row, s slice, end clock.TimelineTime) {
 	s.end = max(end, s.start)
 	s.busy = clock.Sub(s.end, s.start)
 	s.longest = s.busy
@@ -190,8 +190,8 @@ func (g *Writer) slice(w *row, s slice, end int64) {
 }
 
 // tick adds a tick unless there is one as near as the quantum.
-func (g *Writer) tick(w *row, at int64) {
-	if n := len(w.ticks); n > 0 && g.quantum > 0 && at-w.ticks[n-1] < g.quantum {
+func (g *Writer) tick(w *row, at clock.TimelineTime) {
+	if n := len(w.ticks); n > 0 && g.quantum > 0 && int64(at-w.ticks[n-1]) < g.quantum {
 		return
 	}
 	w.ticks = append(w.ticks, at)

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -155,7 +156,7 @@ func TestThinningLeavesNoRowAndNoBusyTimeOut(t *testing.T) {
 				first = at
 			} else {
 				last = at
-				all = append(all, slice{start: first, end: last, busy: last - first})
+				all = append(all, slice{start: clock.TimelineTime(first), end: clock.TimelineTime(last), busy: last - first})
 			}
 		}
 		before := append([]slice(nil), all...)
@@ -171,7 +172,7 @@ func TestThinningLeavesNoRowAndNoBusyTimeOut(t *testing.T) {
 		}
 		busy := int64(0)
 		for i, k := range after {
-			if busy += k.busy; k.busy > k.end-k.start {
+			if busy += k.busy; k.busy > int64(k.end-k.start) {
 				t.Fatalf("slice %d is busy for longer than it is", i)
 			}
 		}
@@ -183,7 +184,7 @@ func TestThinningLeavesNoRowAndNoBusyTimeOut(t *testing.T) {
 		}
 		for i, k := range after { // nothing grew where there was a gap of a quantum
 			for j := 1; j < len(before); j++ {
-				if before[j].start-before[j-1].end >= quantum && k.start < before[j-1].end && k.end > before[j].start {
+				if int64(before[j].start-before[j-1].end) >= quantum && k.start < before[j-1].end && k.end > before[j].start {
 					t.Fatalf("slice %d hides a gap", i)
 				}
 			}
@@ -197,7 +198,7 @@ func TestTheQuietestRowsOfAHostShareOne(t *testing.T) {
 	for i := range 100 {
 		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprint("thread ", i), Host: "a", Kind: trace.Thread, ID: int64(i)})
 		for k := range i%7 + 1 {
-			records = append(records, trace.TimelineEvent{Event: trace.Event{Stream: i}, Time: int64(i*10 + k)})
+			records = append(records, trace.TimelineEvent{Event: trace.Event{Stream: i}, Time: clock.TimelineTime(i*10 + k)})
 		}
 	}
 	script := write(t, l, records, Options{Rows: 10})
@@ -212,7 +213,7 @@ func BenchmarkWrite(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		r := &records[i%len(records)]
-		r.Time += int64(i/len(records)) * 1e10
+		r.Time += clock.TimelineTime(int64(i/len(records)) * 1e10)
 		w.Write(r)
 		i++
 	}

@@ -3,6 +3,7 @@ package gnuplot
 import (
 	"math/rand/v2"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -19,10 +20,10 @@ func scene(n int, name func(string) string) (*trace.Schema, []trace.TimelineEven
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	var all []trace.TimelineEvent
-	at := int64(1_763_732_327_000_000_000)
+	at := clock.TimelineTime(1_763_732_327_000_000_000)
 	add := func(ns int64, host, stream, class int, p trace.Phase, flow uint64, role trace.Role) {
-		all = append(all, trace.TimelineEvent{Host: host, Bounded: true, Low: at + ns - 15_000, High: at + ns + 20_000,
-			Event: trace.Event{Stream: host*2 + stream, Class: class, Phase: p, Flow: flow, Role: role}, Time: at + ns})
+		all = append(all, trace.TimelineEvent{Host: host, Bounded: true, Low: at + clock.TimelineTime(ns) - 15_000, High: at + clock.TimelineTime(ns) + 20_000,
+			Event: trace.Event{Stream: host*2 + stream, Class: class, Phase: p, Flow: flow, Role: role}, Time: at + clock.TimelineTime(ns)})
 	}
 	for i := range n {
 		f := uint64(2*i + 2)
@@ -45,7 +46,7 @@ func scene(n int, name func(string) string) (*trace.Schema, []trace.TimelineEven
 		add(arrival+work/2, b, 1, 3, trace.End, 0, 0)
 		add(arrival+work, b, 0, 2, trace.End, f+1, trace.Sends)
 		add(arrival+work+d, a, 0, 0, trace.End, f+1, trace.Receives)
-		at += arrival + work + d + 50_000
+		at += clock.TimelineTime(arrival + work + d + 50_000)
 	}
 	return l, all
 }

@@ -33,7 +33,7 @@ func (g *Writer) script() error {
 	fmt.Fprint(out, "reset\nset encoding utf8\n")
 	title, note := g.title()
 	fmt.Fprintf(out, "set title %s.\"\\n\".%s noenhanced\n", quoted(title), quoted(note))
-	fmt.Fprintf(out, "set xlabel %s noenhanced\n", quoted("time, s since "+time.Unix(0, g.first).UTC().Format("2006-01-02 15:04:05.999999999")+" UTC"))
+	fmt.Fprintf(out, "set xlabel %s noenhanced\n", quoted("time, s since "+time.Unix(0, int64(g.first)).UTC().Format("2006-01-02 15:04:05.999999999")+" UTC"))
 	out.WriteString("set format x '%.9g'\nset grid x lc rgb '#e3e8ed' lt 1\nset border 1 lc rgb '#5d6975'\nset tics nomirror\nset ytics scale 0\n")
 	fmt.Fprint(out, "set bmargin 6\nset key at screen 0.5,0.01 center bottom horizontal noenhanced samplen 2\nset style fill solid 0.85 noborder\n")
 	fmt.Fprintf(out, "set xrange [0:%s]\nset yrange [%g:-1]\n", seconds(span), height)
@@ -65,7 +65,7 @@ func (g *Writer) script() error {
 				}
 				// gnuplot: x y xlow xhigh ylow yhigh
 				half := 0.36 * shrink(s.depth)
-				if whole := s.end - s.start; s.busy < whole { // made of several
+				if whole := int64(s.end - s.start); s.busy < whole { // made of several
 					half *= max(0.1, float64(s.busy)/float64(whole))
 				}
 				y := float64(of[i])
@@ -244,7 +244,7 @@ func (g *Writer) classes() (colour map[int]int, named []string) {
 }
 
 // at writes an instant in seconds since the first.
-func (g *Writer) at(ns int64) string { return seconds(clock.Sub(ns, g.first)) }
+func (g *Writer) at(ns clock.TimelineTime) string { return seconds(clock.Sub(ns, g.first)) }
 
 // seconds writes ns in seconds, exactly.
 func seconds(ns int64) string {

@@ -53,7 +53,7 @@ func mergedSlices(all []slice, quantum int64) []slice {
 	return kept
 }
 
-func thinnedTicks(all []int64, quantum int64) []int64 {
+func thinnedTicks(all []clock.TimelineTime, quantum int64) []clock.TimelineTime {
 	kept := all[:0]
 	for _, at := range all {
 		if n := len(kept); n == 0 || clock.Sub(at, kept[n-1]) >= quantum {
@@ -65,7 +65,7 @@ func thinnedTicks(all []int64, quantum int64) []int64 {
 
 // end is one end of a message.
 type end struct {
-	at, low, high int64
+	at, low, high clock.TimelineTime
 	stream        int
 	sends         bool
 }

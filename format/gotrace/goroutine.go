@@ -5,6 +5,7 @@ import (
 
 	xtrace "golang.org/x/exp/trace"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -78,7 +79,7 @@ func (s *source) rowOf(x *xtrace.Event) int {
 }
 
 // transition ends the state of a goroutine and begins the next.
-func (s *source) transition(x *xtrace.Event, st *xtrace.StateTransition, at int64) {
+func (s *source) transition(x *xtrace.Event, st *xtrace.StateTransition, at clock.HostTime) {
 	g := s.goroutine(st.Resource.Goroutine())
 	from, to := st.Goroutine()
 	if g.name == "" {
@@ -147,14 +148,14 @@ func (s *source) transition(x *xtrace.Event, st *xtrace.StateTransition, at int6
 }
 
 // leaves ends what runs on a processor.
-func (s *source) leaves(p *proc, at int64) {
+func (s *source) leaves(p *proc, at clock.HostTime) {
 	if p.running {
 		p.running = false
 		s.put(trace.Event{Time: at, Stream: p.row, Class: p.class, Phase: trace.End})
 	}
 }
 
-func (s *source) region(x *xtrace.Event, at int64) {
+func (s *source) region(x *xtrace.Event, at clock.HostTime) {
 	r := x.Region()
 	g := s.goroutine(x.Goroutine())
 	class := s.classOf(r.Type, "region", fieldTask)
@@ -174,7 +175,7 @@ func (s *source) region(x *xtrace.Event, at int64) {
 	s.unbegun++
 }
 
-func (s *source) task(x *xtrace.Event, at int64) {
+func (s *source) task(x *xtrace.Event, at clock.HostTime) {
 	t := x.Task()
 	class := s.classOf(t.Type, "task", fieldTask, fieldParent)
 	if x.Kind() == xtrace.EventTaskBegin {
@@ -193,7 +194,7 @@ func (s *source) task(x *xtrace.Event, at int64) {
 }
 
 // ranged brings a phase of garbage collection, a stop of the world and the like.
-func (s *source) ranged(x *xtrace.Event, at int64) {
+func (s *source) ranged(x *xtrace.Event, at clock.HostTime) {
 	r := x.Range()
 	row := program
 	switch r.Scope.Kind {

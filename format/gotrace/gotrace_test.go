@@ -18,6 +18,7 @@ import (
 
 	xtrace "golang.org/x/exp/trace"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -34,7 +35,7 @@ func recorded(t testing.TB, work func()) []byte {
 }
 
 // recordedSteadily is recorded between two instants of the wall clock, which nobody set meanwhile.
-func recordedSteadily(t testing.TB, work func()) (before int64, data []byte, after int64) {
+func recordedSteadily(t testing.TB, work func()) (before clock.HostTime, data []byte, after clock.HostTime) {
 	t.Helper()
 	for {
 		begin := time.Now()
@@ -42,7 +43,7 @@ func recordedSteadily(t testing.TB, work func()) (before int64, data []byte, aft
 		end := time.Now()
 		set := end.Round(0).Sub(begin.Round(0)) - end.Sub(begin) // what the wall clock went beyond the monotonic one
 		if set.Abs() < time.Millisecond {
-			return begin.UnixNano(), data, end.UnixNano()
+			return clock.HostTime(begin.UnixNano()), data, clock.HostTime(end.UnixNano())
 		}
 	}
 }
@@ -156,7 +157,7 @@ func TestARealProgramIsRowsSlicesAndCounters(t *testing.T) {
 	_, log := find(events, trace.Instant, "log", "clock")
 	wall, err := strconv.ParseInt(log.fields["message"], 10, 64)
 	_, inner := find(events, trace.Begin, "region", "inner")
-	if err != nil || log.Time < wall-reading || inner.Time > wall+reading {
+	if err != nil || log.Time < clock.HostTime(wall-reading) || inner.Time > clock.HostTime(wall+reading) {
 		t.Errorf("what was logged behind %s by the wall clock has %d, and the region around it %d", log.fields["message"], log.Time, inner.Time)
 	}
 	_, outer := find(events, trace.Begin, "region", "outer")

@@ -7,6 +7,7 @@ import (
 
 	xtrace "golang.org/x/exp/trace"
 
+	"meridian/clock"
 	"meridian/format/internal/held"
 	"meridian/format/internal/stream"
 	"meridian/trace"
@@ -123,7 +124,7 @@ func (s *source) end(err error) error {
 
 // take turns an event of the trace into ours.
 func (s *source) take(x *xtrace.Event) {
-	at := held.Add(int64(x.Time()), s.offset)
+	at := held.Add(clock.HostTime(x.Time()), s.offset)
 	switch x.Kind() {
 	case xtrace.EventSync:
 		if c := x.Sync().ClockSnapshot; c != nil {
@@ -189,7 +190,7 @@ func (s *source) classOf(name, category string, fields ...trace.Field) int {
 }
 
 // metric brings the value of a counter of the runtime.
-func (s *source) metric(x *xtrace.Event, at int64) {
+func (s *source) metric(x *xtrace.Event, at clock.HostTime) {
 	m := x.Metric()
 	var v trace.Value
 	switch m.Value.Kind() {

@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"io"
 
+	"meridian/clock"
 	"meridian/format/internal/held"
 	"meridian/format/internal/pull"
 	"meridian/format/internal/spans"
@@ -206,7 +207,7 @@ func (r *reader) process(raw []byte) spans.Row {
 }
 
 // nanoseconds turns microseconds into nanoseconds.
-func nanoseconds(raw []byte) (int64, bool) { return pull.Decimal(raw, 3) }
+func nanoseconds[T clock.Time](raw []byte) (T, bool) { return pull.Decimal[T](raw, 3) }
 
 // end returns when something ends that begins at and lasts so long.
-func end(at, lasts int64) int64 { return held.Add(at, lasts) }
+func end(at clock.HostTime, lasts int64) clock.HostTime { return held.Add(at, lasts) }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strconv"
 
+	"meridian/clock"
 	"meridian/format/internal/pull"
 	"meridian/format/internal/spans"
 	"meridian/trace"
@@ -30,9 +31,9 @@ func (r *reader) span(raw []byte, rows map[string]spans.Row) bool {
 		case "operationName":
 			sp.Name, _ = pull.Text(nil, v)
 		case "startTime":
-			sp.Start, timed = nanoseconds(v)
+			sp.Start, timed = nanoseconds[clock.HostTime](v)
 		case "duration":
-			lasts, sp.Ended = nanoseconds(v)
+			lasts, sp.Ended = nanoseconds[int64](v)
 		case "references":
 			pull.Elements(v, func(v []byte) bool { reference(&sp, v); return true })
 		case "tags":
@@ -139,12 +140,12 @@ func (r *reader) names(sp *spans.Span) {
 // log adds something that happened within a span. Its name is its field event, where it has one.
 func (r *reader) log(sp *spans.Span, raw []byte) {
 	var fields []byte
-	var at int64
+	var at clock.HostTime
 	timed := false
 	pull.Members(raw, func(name, v []byte) bool {
 		switch string(name) {
 		case "timestamp":
-			at, timed = nanoseconds(v)
+			at, timed = nanoseconds[clock.HostTime](v)
 		case "fields":
 			fields = v
 		}

@@ -185,14 +185,14 @@ func TestWrittenMessagesReadBackExactly(t *testing.T) {
 			to := (from + rapid.IntRange(1, len(l.Hosts)-1).Draw(t, "step")) % len(l.Hosts)
 			c := trace.Channel{From: from, To: to}
 			for range rapid.IntRange(1, 5).Draw(t, "messages") {
-				c.Messages = append(c.Messages, trace.Message{Sent: stamp.Draw(t, "sent"), Received: stamp.Draw(t, "received")})
+				c.Messages = append(c.Messages, trace.Message{Sent: clock.HostTime(stamp.Draw(t, "sent")), Received: clock.HostTime(stamp.Draw(t, "received"))})
 			}
 			l.Channels = append(l.Channels, c)
 		}
 		for i := range rapid.IntRange(0, 3).Draw(t, "collectives") {
 			c := trace.Collective{Name: fmt.Sprint("c", i)}
 			for range rapid.IntRange(0, 4).Draw(t, "members") {
-				a, b := stamp.Draw(t, "entered"), stamp.Draw(t, "left")
+				a, b := clock.HostTime(stamp.Draw(t, "entered")), clock.HostTime(stamp.Draw(t, "left"))
 				c.Members = append(c.Members, trace.Member{Clock: rapid.IntRange(0, len(l.Hosts)-1).Draw(t, "member"), Entered: min(a, b), Left: max(a, b)})
 			}
 			l.Collectives = append(l.Collectives, c)
@@ -200,7 +200,7 @@ func TestWrittenMessagesReadBackExactly(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "broadcasts") {
 			var b trace.Broadcast
 			for _, h := range rapid.SliceOfDistinct(rapid.IntRange(0, len(l.Hosts)-1), rapid.ID[int]).Draw(t, "receivers") {
-				b.Receptions = append(b.Receptions, trace.Stamp{Clock: h, Time: stamp.Draw(t, "reception")})
+				b.Receptions = append(b.Receptions, trace.Stamp{Clock: h, Time: clock.HostTime(stamp.Draw(t, "reception"))})
 			}
 			l.Broadcasts = append(l.Broadcasts, b)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"meridian/clock"
 	"meridian/format/internal/text"
 	"meridian/trace"
 )
@@ -54,7 +55,9 @@ func Write(w io.Writer, l *trace.List) error {
 	return nil
 }
 
-func appendStamp(line []byte, t int64) []byte { return text.AppendSeconds(append(line, ' '), t) }
+func appendStamp(line []byte, t clock.HostTime) []byte {
+	return text.AppendSeconds(append(line, ' '), t)
+}
 
 // check says what of a list could not be read back, and else returns how many hosts occur in it.
 func check(l *trace.List) (hosts int, err error) {
@@ -136,7 +139,7 @@ func (c *checker) host(h int) {
 	}
 }
 
-func (c *checker) stamp(t int64) {
+func (c *checker) stamp(t clock.HostTime) {
 	if c.err == nil && !text.Within(t) {
 		c.err = fmt.Errorf("a stamp of %d ns is beyond what a clock can show", t)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"meridian/clock"
 	"meridian/format/internal/pull"
 	"meridian/format/internal/spans"
 	"meridian/trace"
@@ -149,13 +150,13 @@ func (r *reader) jsonSpan(raw []byte, row spans.Row, scope []byte) bool {
 		case "kind":
 			sp.Kind = kindNamed(v)
 		case "startTimeUnixNano", "start_time_unix_nano":
-			sp.Start, ok = pull.Decimal(v, 0)
+			sp.Start, ok = pull.Decimal[clock.HostTime](v, 0)
 			ok = ok && sp.Start > 0
 		case "endTimeUnixNano", "end_time_unix_nano":
-			end, good := pull.Decimal(v, 0)
-			sp.End, sp.Ended = end, good && end > 0
+			end, good := pull.Decimal[int64](v, 0)
+			sp.End, sp.Ended = clock.HostTime(end), good && end > 0
 		case "flags":
-			flags, _ = pull.Decimal(v, 0)
+			flags, _ = pull.Decimal[int64](v, 0)
 		case "attributes":
 			attrs = v
 		case "events":
@@ -173,7 +174,7 @@ func (r *reader) jsonSpan(raw []byte, row spans.Row, scope []byte) bool {
 				return true
 			})
 		case "droppedAttributesCount", "droppedEventsCount", "droppedLinksCount":
-			n, _ := pull.Decimal(v, 0)
+			n, _ := pull.Decimal[int64](v, 0)
 			r.dropped += min(max(n, 0), 1<<32)
 		}
 		return ok
@@ -192,12 +193,12 @@ func (r *reader) jsonSpan(raw []byte, row spans.Row, scope []byte) bool {
 }
 
 func (r *reader) jsonEvent(raw []byte, row spans.Row, scope []byte) {
-	var at int64
+	var at clock.HostTime
 	var title, attrs []byte
 	pull.Members(raw, func(name, v []byte) bool {
 		switch string(name) {
 		case "timeUnixNano", "time_unix_nano":
-			at, _ = pull.Decimal(v, 0)
+			at, _ = pull.Decimal[clock.HostTime](v, 0)
 		case "name":
 			title, _ = pull.Text(nil, v)
 		case "attributes":
@@ -245,7 +246,7 @@ func number(id, raw []byte) {
 }
 
 func kindNamed(raw []byte) spans.Kind {
-	if n, ok := pull.Decimal(raw, 0); ok {
+	if n, ok := pull.Decimal[int64](raw, 0); ok {
 		return spans.Kind(min(max(n, 0), 5))
 	}
 	switch string(raw) {
@@ -270,7 +271,7 @@ func statusNamed(raw []byte) int64 {
 	case `"STATUS_CODE_ERROR"`:
 		return 2
 	}
-	n, _ := pull.Decimal(raw, 0)
+	n, _ := pull.Decimal[int64](raw, 0)
 	return n
 }
 

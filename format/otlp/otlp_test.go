@@ -21,6 +21,7 @@ import (
 	resourcev1 "go.opentelemetry.io/proto/otlp/resource/v1"
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -83,7 +84,7 @@ func key(id, what string) trace.Key {
 
 func TestClientAndServerAreARequestAndAReply(t *testing.T) {
 	const c, s = "eee19b7ec3c1b174", "eee19b7ec3c1b175"
-	start, end := int64(1544712660000000123), int64(1544712661000000456)
+	start, end := clock.HostTime(1544712660000000123), clock.HostTime(1544712661000000456)
 	for _, x := range []struct {
 		name, span string
 		want       []trace.Mark

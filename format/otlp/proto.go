@@ -45,7 +45,7 @@ func (r *reader) protoSpan(s *v1.Span, row spans.Row, scope []byte, at int64) {
 		return
 	}
 	sp := &r.span
-	*sp = spans.Span{Links: sp.Links[:0], Kind: spans.Kind(min(max(s.GetKind(), 0), 5)), Start: int64(start), End: int64(end), Ended: end != 0,
+	*sp = spans.Span{Links: sp.Links[:0], Kind: spans.Kind(min(max(s.GetKind(), 0), 5)), Start: clock.HostTime(start), End: clock.HostTime(end), Ended: end != 0,
 		Name: []byte(s.GetName()), Scope: scope, Row: row,
 		Failed:      s.GetStatus().GetCode() == v1.Status_STATUS_CODE_ERROR,
 		LocalParent: s.GetFlags()&knowsParent != 0 && s.GetFlags()&remoteParent == 0}
@@ -73,7 +73,7 @@ func (r *reader) protoSpan(s *v1.Span, row spans.Row, scope []byte, at int64) {
 		for _, kv := range e.GetAttributes() {
 			r.set.Field([]byte(kv.GetKey()), value(kv.GetValue()))
 		}
-		r.set.Event(row, int64(e.GetTimeUnixNano()), []byte(e.GetName()), scope)
+		r.set.Event(row, clock.HostTime(e.GetTimeUnixNano()), []byte(e.GetName()), scope)
 	}
 }
 

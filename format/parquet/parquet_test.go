@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/format/internal/table"
 	"meridian/format/internal/table/tabletest"
 	"meridian/trace"
@@ -84,7 +85,7 @@ func TestAnyRecordComesBack(t *testing.T) {
 			r := &records[i]
 			n := table.RowOf(l, r)
 			layout.Place(r)
-			want := []any{r.Time, r.Time, r.Low, r.High, r.Event.Time, clean(n.Host), clean(n.Row), n.Kind, clean(n.Event),
+			want := []any{int64(r.Time), int64(r.Time), int64(r.Low), int64(r.High), int64(r.Event.Time), clean(n.Host), clean(n.Row), n.Kind, clean(n.Event),
 				clean(n.Category), n.Phase, int64(r.Slice), int64(r.Flow), n.Role}
 			for k := range 2 {
 				if want[11+k] == int64(0) {
@@ -148,9 +149,9 @@ func busy(n int) (*trace.Schema, func(i int) *trace.TimelineEvent) {
 	url := trace.OfText("/index.html")
 	values := [][]trace.Value{{trace.OfUint(0), trace.OfInt(64), url}, {trace.OfFloat(0)}}
 	return l, func(i int) *trace.TimelineEvent {
-		r = trace.TimelineEvent{Event: trace.Event{Class: i % 2, Stream: i % 2}, Time: 1_700_000_000e9 + int64(i)*1000, Host: i % 2, Values: values[i%2]}
+		r = trace.TimelineEvent{Event: trace.Event{Class: i % 2, Stream: i % 2}, Time: clock.TimelineTime(1_700_000_000e9 + int64(i)*1000), Host: i % 2, Values: values[i%2]}
 		r.Bounded = true
-		r.Low, r.High, r.Event.Time = r.Time-50, r.Time+50, r.Time+int64(i)
+		r.Low, r.High, r.Event.Time = r.Time-50, r.Time+50, clock.HostTime(r.Time)+clock.HostTime(i)
 		if i%2 == 0 {
 			r.Values[0] = trace.OfUint(uint64(i))
 			r.Flow, r.Role = uint64(i)+1, trace.Sends

@@ -24,11 +24,11 @@ func (p *Writer) row(r *trace.TimelineEvent) {
 		}
 		column++
 	}
-	must(parquet.Int64Value(r.Time))
-	must(parquet.Int64Value(r.Time))
-	may(parquet.Int64Value(r.Low), r.Bounded)
-	may(parquet.Int64Value(r.High), r.Bounded)
-	must(parquet.Int64Value(r.Event.Time))
+	must(parquet.Int64Value(int64(r.Time)))
+	must(parquet.Int64Value(int64(r.Time)))
+	may(parquet.Int64Value(int64(r.Low)), r.Bounded)
+	may(parquet.Int64Value(int64(r.High)), r.Bounded)
+	must(parquet.Int64Value(int64(r.Event.Time)))
 	names := table.RowOf(p.legend, r)
 	for _, s := range [...]string{names.Host, names.Row, names.Kind, names.Event, names.Category, names.Phase} {
 		must(p.text(append(p.texts, s...)))

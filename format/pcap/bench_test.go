@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -28,7 +29,7 @@ func benchmarkFile(b *testing.B, packets int) string {
 		if i%2 == 1 {
 			copy(packet[12:], "\xc0\xa8\x00\x02\x0a\x00\x00\x01")
 		}
-		rs = append(rs, record{1_700_000_000_000_000_000 + int64(i)*1000 + 1, ether(typeIPv4, packet), 1514})
+		rs = append(rs, record{clock.HostTime(1_700_000_000_000_000_000+int64(i)*1000) + 1, ether(typeIPv4, packet), 1514})
 	}
 	file := classic(binary.LittleEndian, 0xa1b23c4d, 128, 1, rs...)
 	out := file[:24:24]

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -15,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // record is a packet of a file that a test builds.
 type record struct {
-	time int64 // ns
+	time clock.HostTime // ns
 	data []byte
 	wire int // 0: as long as data
 }
@@ -33,8 +34,8 @@ func classic(order binary.AppendByteOrder, magic uint32, snap, link uint32, reco
 		if magic == 0xa1b23c4d {
 			scale = 1
 		}
-		b = order.AppendUint32(b, uint32(r.time/1e9))
-		b = order.AppendUint32(b, uint32(r.time%1e9/scale))
+		b = order.AppendUint32(b, uint32(int64(r.time)/1e9))
+		b = order.AppendUint32(b, uint32(int64(r.time)%1e9/scale))
 		b = order.AppendUint32(b, uint32(len(r.data)))
 		b = order.AppendUint32(b, uint32(max(r.wire, len(r.data))))
 		if magic == 0xa1b2cd34 {

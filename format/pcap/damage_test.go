@@ -14,13 +14,14 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 func someRecords() []record {
 	var rs []record
 	for i := range 5 {
-		rs = append(rs, record{1_700_000_000_000_001_000 + int64(i)*1000, bytes.Repeat([]byte{byte(i + 1)}, 3*i+1), 100})
+		rs = append(rs, record{clock.HostTime(1_700_000_000_000_001_000 + int64(i)*1000), bytes.Repeat([]byte{byte(i + 1)}, 3*i+1), 100})
 	}
 	return rs
 }

@@ -57,6 +57,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"meridian/clock"
 	"meridian/format/internal/stream"
 	"meridian/trace"
 )
@@ -71,10 +72,10 @@ type Reader struct {
 	big    bool                     // the file or the section is big-endian
 	order  binary.ByteOrder         // the same, for what is rare
 
-	number int   // of the next frame
-	at     int64 // offset of the record or block being read
-	last   int64 // stamp of the last frame that had one
-	end    error // what Next returns from now on
+	number int            // of the next frame
+	at     int64          // offset of the record or block being read
+	last   clock.HostTime // stamp of the last frame that had one
+	end    error          // what Next returns from now on
 	tally  tally
 
 	ifaces  []trace.Interface

@@ -106,7 +106,7 @@ func TestPacketsWithoutAStampAreNotMatched(t *testing.T) {
 }
 
 // exactTime is the instant of a stamp by exact rationals: floor(count * unit in ns) + offset.
-func exactTime(count uint64, resolution byte, offset int64) (int64, bool) {
+func exactTime(count uint64, resolution byte, offset int64) (clock.HostTime, bool) {
 	base := int64(10)
 	if resolution&0x80 != 0 {
 		base = 2
@@ -118,7 +118,7 @@ func exactTime(count uint64, resolution byte, offset int64) (int64, bool) {
 	if t.CmpAbs(big.NewInt(clock.Limit)) > 0 {
 		return 0, false
 	}
-	return t.Int64(), true
+	return clock.HostTime(t.Int64()), true
 }
 
 func TestStampsOfEveryUnitAreExact(t *testing.T) {
@@ -179,7 +179,7 @@ func TestGranularityIsFoundFromTheStamps(t *testing.T) {
 	} {
 		var rs []record
 		for i := range c.packets {
-			rs = append(rs, record{1_700_000_000_000_000_000 + int64(i)*c.step, []byte("x"), 0})
+			rs = append(rs, record{clock.HostTime(1_700_000_000_000_000_000 + int64(i)*c.step), []byte("x"), 0})
 		}
 		path := filepath.Join(t.TempDir(), "x.pcap")
 		if err := os.WriteFile(path, classic(binary.LittleEndian, c.magic, 0, 1, rs...), 0o666); err != nil {

@@ -155,7 +155,7 @@ func compareTshark(want map[string]string, f *trace.Frame, p *trace.Packet, c *t
 		}
 	}
 	check("frame.number", f.Number+1)
-	if got := fmt.Sprintf("%d.%09d", p.Time/1e9, p.Time%1e9); got != want["frame.time_epoch"] || f.Time != p.Time {
+	if got := fmt.Sprintf("%d.%09d", int64(p.Time)/1e9, int64(p.Time)%1e9); got != want["frame.time_epoch"] || f.Time != p.Time {
 		return fmt.Sprintf("time %s, not %s", want["frame.time_epoch"], got)
 	}
 	check("frame.len", f.Wire)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/bits"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -104,7 +105,7 @@ func (r *Reader) nextRecord(f *trace.Frame) error {
 	w.lo += whole
 	f.Number = r.number
 	r.number++
-	f.Time = int64(seconds)*1_000_000_000 + int64(fraction)*r.scale
+	f.Time = clock.HostTime(int64(seconds)*1_000_000_000 + int64(fraction)*r.scale)
 	f.Interface = 0
 	f.Wire = max(wire, kept)
 	f.Options = nil

@@ -50,7 +50,7 @@ func (u *unit) step() int64 {
 }
 
 // time returns the instant of a stamp, rounded down to the nanosecond, and false if it is beyond what Meridian takes.
-func (u *unit) time(count uint64) (int64, bool) {
+func (u *unit) time(count uint64) (clock.HostTime, bool) {
 	var hi, lo uint64
 	if u.binary {
 		hi, lo = bits.Mul64(count, 1_000_000_000)
@@ -70,18 +70,18 @@ func (u *unit) time(count uint64) (int64, bool) {
 		return 0, false
 	}
 	if u.offset == 0 {
-		return int64(lo), int64(lo) <= clock.Limit
+		return clock.HostTime(lo), int64(lo) <= clock.Limit
 	}
 	return withOffset(lo, u.offset)
 }
 
 // withOffset adds whole seconds; both are below 2^64 in magnitude, their sum need not be an int64.
-func withOffset(ns uint64, seconds int64) (int64, bool) {
+func withOffset(ns uint64, seconds int64) (clock.HostTime, bool) {
 	const second = 1_000_000_000
-	whole, part := int64(ns/second)+seconds, int64(ns%second)
+	whole, part := int64(ns/second)+seconds, clock.HostTime(ns%second)
 	if whole > clock.Limit/second || whole < -clock.Limit/second-1 {
 		return 0, false
 	}
-	t := whole*second + part
+	t := clock.HostTime(whole*second) + part
 	return t, t <= clock.Limit && t >= -clock.Limit
 }

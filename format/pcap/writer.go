@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -25,7 +26,7 @@ type WriterInterface struct {
 type Writer struct {
 	w      io.Writer
 	buf    []byte // what is not yet written; its capacity does not grow except for a frame that is longer
-	starts []int64
+	starts []clock.HostTime
 	err    error // the first error of w, after which nothing is written
 }
 
@@ -70,7 +71,7 @@ func (x *Writer) AddInterface(i WriterInterface) (int, error) {
 	}
 	x.u32(endOfOptions)
 	x.close(start)
-	x.starts = append(x.starts, i.Offset*1_000_000_000)
+	x.starts = append(x.starts, clock.HostTime(i.Offset*1_000_000_000))
 	return len(x.starts) - 1, x.err
 }
 
@@ -132,7 +133,7 @@ type Statistics struct {
 }
 
 // Statistics writes the counts of an interface as they are at a time of the file.
-func (x *Writer) Statistics(iface int, at int64, s Statistics) error {
+func (x *Writer) Statistics(iface int, at clock.HostTime, s Statistics) error {
 	if x.err != nil {
 		return x.err
 	}

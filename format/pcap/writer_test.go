@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -31,7 +32,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 			data := rapid.SliceOfN(rapid.Byte(), 0, 100).Draw(t, "data")
 			f := trace.Frame{Number: i, Interface: rapid.IntRange(0, 1).Draw(t, "interface"), Data: data,
 				Wire: uint32(len(data) + rapid.IntRange(0, 9).Draw(t, "cut")),
-				Time: rapid.Int64Range(50_000_000_000, 1<<62).Draw(t, "time")}
+				Time: clock.HostTime(rapid.Int64Range(50_000_000_000, 1<<62).Draw(t, "time"))}
 			if rapid.Bool().Draw(t, "commented") {
 				f.Options = []byte("\x01\x00\x03\x00abc\x00\x02\x00\x04\x00\x02\x00\x00\x00")
 			}
@@ -49,7 +50,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 				}
 			}
 		}
-		if err := x.Statistics(1, offset*1e9-1, Statistics{}); !errors.Is(err, errBefore) {
+		if err := x.Statistics(1, clock.HostTime(offset*1e9-1), Statistics{}); !errors.Is(err, errBefore) {
 			t.Fatalf("counts of before the file's first time: %v", err)
 		}
 		if err := x.Flush(); err != nil {

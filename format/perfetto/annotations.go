@@ -27,7 +27,7 @@ func (w *Writer) annotations(b []byte, c *class, r *trace.TimelineEvent) []byte 
 		b = value(b, &r.Values[i], &l.Fields[i].Type, &c.fields[i])
 		b, _ = end(b, at)
 	}
-	if r.Event.Time != r.Time {
+	if int64(r.Event.Time) != int64(r.Time) {
 		b = w.extra(b, extra, noteInt, uint64(r.Event.Time))
 	}
 	if r.Low < r.Time {

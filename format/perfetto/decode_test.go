@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"meridian/clock"
 )
 
 // schema is what Perfetto's .proto files say of the fields that we write, for reading them back: the message's name, the
@@ -172,7 +174,7 @@ func TestFileIsAsItWas(t *testing.T) {
 // drawn is a slice as the trace processor makes it of begins and ends on one track.
 type drawn struct {
 	name, track string
-	begin, end  int64
+	begin, end  clock.HostTime
 	depth       int
 }
 
@@ -210,12 +212,12 @@ func draw(t testing.TB, data []byte) []drawn {
 		switch e.uint("type") {
 		case 1:
 			open[track] = append(stack, len(out))
-			out = append(out, drawn{name: names[e.uint("name_iid")], track: tracks[track], begin: int64(at), end: -1, depth: len(stack)})
+			out = append(out, drawn{name: names[e.uint("name_iid")], track: tracks[track], begin: clock.HostTime(at), end: -1, depth: len(stack)})
 		case 2:
 			if len(stack) == 0 {
 				t.Fatalf("an end at %d on track %s, where nothing is open", at, tracks[track])
 			}
-			out[stack[len(stack)-1]].end = int64(at)
+			out[stack[len(stack)-1]].end = clock.HostTime(at)
 			open[track] = stack[:len(stack)-1]
 		}
 	}

@@ -3,6 +3,7 @@ package perfetto
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"meridian/clock"
 	"meridian/format/internal/arrows"
 	"meridian/trace"
 )
@@ -14,7 +15,7 @@ type places struct {
 }
 
 // event begins the packet of an event; a track of number 0 leaves a slot.
-func (w *Writer) event(b []byte, t int64, kind, uuid uint64) ([]byte, places) {
+func (w *Writer) event(b []byte, t clock.TimelineTime, kind, uuid uint64) ([]byte, places) {
 	var p places
 	b, p.packet = message(b, tracePacket)
 	b = number(b, packetTimestamp, w.stamp(t))

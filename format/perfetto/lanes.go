@@ -3,6 +3,7 @@ package perfetto
 import (
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -45,8 +46,8 @@ type slice struct {
 	lane   int32
 	begun  int64 // the place of its begin, and of its end, in the order of all of them; end is 0 while not known
 	end    int64
-	last   int64 // time of the end
-	bare   bool  // its end says nothing but the time
+	last   clock.TimelineTime // time of the end
+	bare   bool               // its end says nothing but the time
 }
 
 type op struct {
@@ -115,7 +116,7 @@ func (w *Writer) endSlice(row *row, c *class, r *trace.TimelineEvent) {
 }
 
 // endNumbered ends a slice; r is nil where nobody ended it.
-func (w *Writer) endNumbered(key numbered, i int32, t int64, c *class, r *trace.TimelineEvent) {
+func (w *Writer) endNumbered(key numbered, i int32, t clock.TimelineTime, c *class, r *trace.TimelineEvent) {
 	l := &w.lanes
 	delete(l.open, key)
 	b, p := w.event(w.body, t, typeEnd, 0)

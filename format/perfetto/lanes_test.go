@@ -7,18 +7,19 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 // span begins and ends a slice with a number on a row; events are sorted by whoever adds them in order.
 type span struct {
 	name       string
-	begin, end int64
+	begin, end clock.HostTime
 }
 
 // spans adds slices of a row, each with a class of its own, as a tracer would have recorded them.
 func (s *story) spans(row int, all []span) {
-	for t := int64(0); t < 1000; t++ {
+	for t := clock.HostTime(0); t < 1000; t++ {
 		for i, x := range all {
 			if x.begin == t {
 				s.add(row, t, trace.Begin, uint64(i+1), x.name)
@@ -57,7 +58,7 @@ func TestSlicesThatOverlapAreMovedAsideAndOthersNest(t *testing.T) {
 			for _, x := range test.spans {
 				if end := x.end; fmt.Sprintf("%q", x.name) == d.name {
 					if end < 0 {
-						end = s.records[len(s.records)-1].Time - start
+						end = clock.HostTime(s.records[len(s.records)-1].Time - start)
 					}
 					if d.begin != start+x.begin || d.end != start+end {
 						t.Errorf("%s: %s is drawn from %d to %d", test.name, x.name, d.begin-start, d.end-start)
@@ -119,7 +120,7 @@ func TestEndsWithoutBeginAndBeginsWithoutEndAreCounted(t *testing.T) {
 		t.Errorf("%+v", tally)
 	}
 	for _, d := range draw(t, data) {
-		if want := start + map[string]int64{`"n"`: 9, `"a"`: 4, `"b"`: 9}[d.name]; d.end != want {
+		if want := start + map[string]clock.HostTime{`"n"`: 9, `"a"`: 4, `"b"`: 9}[d.name]; d.end != want {
 			t.Errorf("%s ends at %d", d.name, d.end-start)
 		}
 	}
@@ -136,19 +137,19 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 			row  int
 			name string
 		}
-		truth := map[key][2]int64{}
+		truth := map[key][2]clock.HostTime{}
 		open := map[int][]int{} // numbers by row
 		busy, most := map[int]int{}, map[int]int{}
-		at := int64(0)
+		at := clock.HostTime(0)
 		for i := range rapid.IntRange(1, 60).Draw(rt, "events") {
-			at += int64(rapid.IntRange(0, 2).Draw(rt, "step"))
+			at += clock.HostTime(rapid.IntRange(0, 2).Draw(rt, "step"))
 			row := rapid.SampledFrom(rows).Draw(rt, "row")
 			if k := len(open[row]); k > 0 && rapid.Bool().Draw(rt, "end") {
 				j := rapid.IntRange(0, k-1).Draw(rt, "which")
 				id := open[row][j]
 				open[row] = append(open[row][:j:j], open[row][j+1:]...)
 				name := fmt.Sprintf(`"s%d"`, id)
-				truth[key{row, name}] = [2]int64{truth[key{row, name}][0], at}
+				truth[key{row, name}] = [2]clock.HostTime{truth[key{row, name}][0], at}
 				if rapid.Bool().Draw(rt, "bare") {
 					s.add(row, at, trace.End, uint64(id), fmt.Sprintf("s%d", id))
 				} else {
@@ -159,7 +160,7 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 			}
 			id := i + 1
 			open[row] = append(open[row], id)
-			truth[key{row, fmt.Sprintf(`"s%d"`, id)}] = [2]int64{at, -1}
+			truth[key{row, fmt.Sprintf(`"s%d"`, id)}] = [2]clock.HostTime{at, -1}
 			s.add(row, at, trace.Begin, uint64(id), fmt.Sprintf("s%d", id))
 			busy[row]++
 			most[row] = max(most[row], busy[row])
@@ -191,7 +192,7 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 			lanes[row][d.track] = true
 			want, ok := truth[key{row, d.name}]
 			if want[1] < 0 {
-				want[1] = s.records[len(s.records)-1].Time - start
+				want[1] = clock.HostTime(s.records[len(s.records)-1].Time - start)
 			}
 			if !ok || d.begin-start != want[0] || d.end-start != want[1] {
 				rt.Fatalf("%s on %s from %d to %d, recorded from %d to %d", d.name, d.track, d.begin-start, d.end-start, want[0], want[1])

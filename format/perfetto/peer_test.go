@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/internal/traceprocessor"
 	"meridian/trace"
 )
@@ -64,7 +65,7 @@ func two() *story {
 		trace.Value{Kind: trace.Variant, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
 	s.add(cpu0, 23, trace.Instant, 0, "packet")
 	r := s.message(messages, 25, 1<<63|5, trace.Receives)
-	r.Event.Time, r.Low, r.High = r.Time+1_000_000, r.Time-3, r.Time+4
+	r.Event.Time, r.Low, r.High = clock.HostTime(r.Time+1_000_000), r.Time-3, r.Time+4
 	s.add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
 	s.add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
 	s.add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
@@ -117,7 +118,7 @@ func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
 	rows := []int{s.row("a", "messages", trace.Messages, 0, -1), s.row("b", "messages", trace.Messages, 0, -1),
 		s.row("c", "messages", trace.Messages, 0, -1)}
 	type ends struct {
-		sent, received int64
+		sent, received clock.HostTime
 		from, to       int
 	}
 	const messages = 3000
@@ -125,8 +126,8 @@ func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
 	all := make([]ends, messages)
 	for i := range all {
 		from := random.IntN(3)
-		sent := random.Int64N(500)
-		all[i] = ends{sent, sent + random.Int64N(3), from, (from + 1 + random.IntN(2)) % 3}
+		sent := clock.HostTime(random.Int64N(500))
+		all[i] = ends{sent, sent + clock.HostTime(random.Int64N(3)), from, (from + 1 + random.IntN(2)) % 3}
 	}
 	const inverted = 5
 	for i := range inverted {
@@ -180,15 +181,15 @@ func TestTraceProcessorNestsWhatOverlapsAsRecorded(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var all []span
 	for i := range 200 {
-		begin := random.Int64N(900)
-		all = append(all, span{fmt.Sprintf("s%03d", i), begin, begin + 1 + random.Int64N(90)})
+		begin := clock.HostTime(random.Int64N(900))
+		all = append(all, span{fmt.Sprintf("s%03d", i), begin, begin + 1 + clock.HostTime(random.Int64N(90))})
 	}
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
 	s.spans(row, all)
 	var want strings.Builder
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.name, b.name) })
 	for _, x := range all {
-		fmt.Fprintf(&want, "%s|%d|%d\n", x.name, x.begin, x.end-x.begin)
+		fmt.Fprintf(&want, "%s|%d|%d\n", x.name, x.begin, int64(x.end-x.begin))
 	}
 	got := traceprocessor.Query(t, s.save(t), `SELECT name, ts - 1700000000000000000, dur FROM slice ORDER BY name`)[0].String()
 	if got != want.String() {

@@ -38,6 +38,7 @@ import (
 	"fmt"
 	"io"
 
+	"meridian/clock"
 	"meridian/format/internal/arrows"
 	"meridian/trace"
 )
@@ -63,7 +64,7 @@ type Writer struct {
 	waits map[uint64]bool // which messages do
 
 	begun       bool
-	first, last int64 // times of the records, as given
+	first, last clock.TimelineTime // times of the records, as given
 }
 
 // Tally says what the writer had to change.
@@ -134,7 +135,7 @@ func (w *Writer) check(r *trace.TimelineEvent) error {
 	if !w.begun {
 		w.begin(r.Time)
 	}
-	if r.Time+w.tally.Shift < 0 {
+	if r.Time+clock.TimelineTime(w.tally.Shift) < 0 {
 		return fmt.Errorf("perfetto: record %d is at %d ns, before 1970 and before the timeline's first: sort the records by time",
 			w.tally.Records+1, r.Time)
 	}
@@ -142,11 +143,11 @@ func (w *Writer) check(r *trace.TimelineEvent) error {
 }
 
 // begin writes what stands before all records, of which the first is at t.
-func (w *Writer) begin(t int64) {
+func (w *Writer) begin(t clock.TimelineTime) {
 	w.begun, w.first, w.last = true, t, t
 	if t < 0 {
 		const second = 1_000_000_000
-		w.tally.Shift = (-(t+1)/second + 1) * second
+		w.tally.Shift = (int64(-(t+1))/second + 1) * second
 	}
 	w.head = appendPreamble(w.head, w.stamp(t))
 	for h := range w.legend.Hosts {
@@ -154,7 +155,9 @@ func (w *Writer) begin(t int64) {
 	}
 }
 
-func (w *Writer) stamp(t int64) uint64 { return uint64(t + w.tally.Shift) }
+func (w *Writer) stamp(t clock.TimelineTime) uint64 {
+	return uint64(t + clock.TimelineTime(w.tally.Shift))
+}
 
 // Close ends what is open at the time of the last record and writes the rest.
 func (w *Writer) Close() error {

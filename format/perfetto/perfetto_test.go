@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -44,17 +45,17 @@ func (s *story) class(name string, fields ...trace.Field) int {
 }
 
 // add adds a record at so many ns after the start.
-func (s *story) add(row int, at int64, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.TimelineEvent {
+func (s *story) add(row int, at clock.HostTime, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.TimelineEvent {
 	t := start + at
 	s.records = append(s.records, trace.TimelineEvent{
 		Event: trace.Event{Time: t, Slice: slice, Stream: row, Class: s.class(class), Phase: phase},
-		Host:  s.host(s.Streams[row].Host), Time: t, Low: t, High: t, Values: values,
+		Host:  s.host(s.Streams[row].Host), Time: clock.TimelineTime(t), Low: clock.TimelineTime(t), High: clock.TimelineTime(t), Values: values,
 	})
 	return &s.records[len(s.records)-1]
 }
 
 // message adds an end of a message, an instant.
-func (s *story) message(row int, at int64, flow uint64, role trace.Role) *trace.TimelineEvent {
+func (s *story) message(row int, at clock.HostTime, flow uint64, role trace.Role) *trace.TimelineEvent {
 	r := s.add(row, at, trace.Instant, 0, "packet")
 	r.Flow, r.Role = flow, role
 	return r

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -48,7 +49,7 @@ func TestRowsLieBelowTheirParentsAndHosts(t *testing.T) {
 		if x.Host != "" {
 			s.host(x.Host)
 		}
-		r := s.add(i, int64(i), trace.Instant, 0, "i")
+		r := s.add(i, clock.HostTime(i), trace.Instant, 0, "i")
 		r.Host = max(0, len(s.Hosts)-1)
 		if x.Host == "" {
 			s.Hosts = s.Hosts[:2]
@@ -91,7 +92,10 @@ func TestLegendMayGrowAndNamesMayComeLate(t *testing.T) {
 
 func TestTimelineBeforeTheEpochIsMovedByWholeSeconds(t *testing.T) {
 	const second = 1_000_000_000
-	for _, test := range []struct{ first, shift int64 }{{-1, second}, {-second, second}, {-second - 1, 2 * second}, {0, 0}, {1, 0}} {
+	for _, test := range []struct {
+		first clock.HostTime
+		shift int64
+	}{{-1, second}, {-second, second}, {-second - 1, 2 * second}, {0, 0}, {1, 0}} {
 		var s story
 		s.row("h", "r", trace.Thread, 1, -1)
 		s.add(0, test.first-start, trace.Instant, 0, "i")
@@ -192,13 +196,13 @@ func many(n int) *story {
 	s.class("call", field("name", trace.Text), field("size", trace.Uint))
 	for i := range n / 10 {
 		row, flow := i%12, uint64(i+1)
-		r := s.add(row, int64(i*1000), trace.Instant, 0, "packet")
+		r := s.add(row, clock.HostTime(i*1000), trace.Instant, 0, "packet")
 		r.Flow, r.Role = flow, trace.Sends
 		for k := range 4 {
-			s.add(row, int64(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
-			s.add(row, int64(i*1000+100+k), trace.End, uint64(k), "call")
+			s.add(row, clock.HostTime(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
+			s.add(row, clock.HostTime(i*1000+100+k), trace.End, uint64(k), "call")
 		}
-		r = s.add((row+5)%12, int64(i*1000+200), trace.Instant, 0, "packet")
+		r = s.add((row+5)%12, clock.HostTime(i*1000+200), trace.Instant, 0, "packet")
 		r.Flow, r.Role = flow, trace.Receives
 	}
 	return s

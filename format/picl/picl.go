@@ -42,8 +42,8 @@ import (
 
 // Options say how a trace is written; the zero value is UTC.
 type Options struct {
-	Origin     int64 // ns since 1970 of what is second 0
-	SinceFirst bool  // the first record is second 0, whatever Origin says
+	Origin     clock.TimelineTime // ns since 1970 of what is second 0
+	SinceFirst bool               // the first record is second 0, whatever Origin says
 }
 
 // The numbers of the format.
@@ -66,7 +66,7 @@ type Writer struct {
 	options Options
 
 	started bool
-	last    int64
+	last    clock.TimelineTime
 	nodes   []bool         // which hosts have begun
 	tasks   []task         // for each stream
 	rows    map[string]int // how many each host has
@@ -172,7 +172,7 @@ func (p *Writer) fail(err error) {
 }
 
 // start begins all hosts known and says what the trace is.
-func (p *Writer) start(first int64) {
+func (p *Writer) start(first clock.TimelineTime) {
 	p.started, p.last = true, first
 	if p.options.SinceFirst {
 		p.options.Origin = first
@@ -195,14 +195,14 @@ func (p *Writer) start(first int64) {
 }
 
 // open begins a host that the legend did not have at the start.
-func (p *Writer) open(node int, at int64) {
+func (p *Writer) open(node int, at clock.TimelineTime) {
 	if node >= 0 && node < len(p.legend.Hosts) && (node >= len(p.nodes) || !p.nodes[node]) {
 		p.begin(node, at)
 		p.name(node, at)
 	}
 }
 
-func (p *Writer) begin(node int, at int64) {
+func (p *Writer) begin(node int, at clock.TimelineTime) {
 	for len(p.nodes) <= node {
 		p.nodes = append(p.nodes, false)
 	}
@@ -210,7 +210,7 @@ func (p *Writer) begin(node int, at int64) {
 	p.plain(begin, tracing, at, node, 0)
 }
 
-func (p *Writer) name(node int, at int64) {
+func (p *Writer) name(node int, at clock.TimelineTime) {
 	p.say(at, node, 0, "node "+strconv.Itoa(node)+" is", p.legend.Hosts[node])
 }
 
@@ -257,7 +257,7 @@ func (t *task) close(id uint64, node int) (event int, ok bool) {
 }
 
 // head begins a line with what all have but the number of fields.
-func (p *Writer) head(kind, event int, at int64, node, task int) {
+func (p *Writer) head(kind, event int, at clock.TimelineTime, node, task int) {
 	p.line = strconv.AppendInt(p.line[:0], int64(kind), 10)
 	p.line = strconv.AppendInt(append(p.line, ' '), int64(event), 10)
 	p.line = appendSeconds(append(p.line, ' '), clock.Sub(at, p.options.Origin))
@@ -266,7 +266,7 @@ func (p *Writer) head(kind, event int, at int64, node, task int) {
 }
 
 // plain writes a line without fields.
-func (p *Writer) plain(kind, event int, at int64, node, task int) {
+func (p *Writer) plain(kind, event int, at clock.TimelineTime, node, task int) {
 	p.head(kind, event, at, node, task)
 	p.line = append(p.line, " 0\n"...)
 	p.emit()

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/format/internal/table/tabletest"
 	"meridian/trace"
 )
@@ -117,7 +118,7 @@ func example() (*trace.Schema, []trace.TimelineEvent) {
 		Classes: []trace.Class{
 			{Name: "request", Fields: append(number("len", "status"), trace.Field{Name: "vtid", Type: trace.Type{Kind: trace.Int}}), Context: 1},
 			{Name: "query\n-4 -901 0 0 0 0"}, {Name: "load", Fields: load}, {Name: "sync"}}}
-	at := func(ns int64, host, stream, class int, phase trace.Phase, v ...trace.Value) trace.TimelineEvent {
+	at := func(ns clock.TimelineTime, host, stream, class int, phase trace.Phase, v ...trace.Value) trace.TimelineEvent {
 		return trace.TimelineEvent{Event: trace.Event{Stream: stream, Class: class, Phase: phase}, Time: 1_700_000_000e9 + ns, Host: host, Values: v}
 	}
 	mark := func(r trace.TimelineEvent, flow uint64, role trace.Role) trace.TimelineEvent {
@@ -190,9 +191,9 @@ func TestAMessageWhoseArrivalNeverComesDoesNotHoldTheRestForEver(t *testing.T) {
 	lost := records[len(records)-1]
 	w.Write(&lost)
 	r := records[1]
-	for i := range int64(100_000) {
+	for i := range clock.TimelineTime(100_000) {
 		r.Time = lost.Time + i
-		if i%2 == 0 {
+		if int64(i)%2 == 0 {
 			r.Flow, r.Role = uint64(i+100), trace.Sends
 		} else {
 			r.Role = trace.Receives
@@ -217,7 +218,7 @@ func TestAMessageWhoseArrivalNeverComesDoesNotHoldTheRestForEver(t *testing.T) {
 func TestAnyRecordsAreATraceThatParses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, records := tabletest.Draw(t)
-		origin := rapid.Int64Range(-1e18, 1e18).Draw(t, "origin")
+		origin := clock.TimelineTime(rapid.Int64Range(-1e18, 1e18).Draw(t, "origin"))
 		open := make(map[[3]int]int)
 		own := 0
 		for _, x := range parse(t, write(t, l, records, Options{Origin: origin})) {
@@ -235,7 +236,7 @@ func TestAnyRecordsAreATraceThatParses(t *testing.T) {
 			}
 			if x.event > 0 {
 				if r := &records[own]; origin > 0 && r.Time > 0 {
-					if want := big.NewInt(r.Time - origin); want.Cmp(x.ns) != 0 {
+					if want := big.NewInt(int64(r.Time - origin)); want.Cmp(x.ns) != 0 {
 						t.Fatalf("%v ns, not %v", x.ns, want)
 					}
 				}

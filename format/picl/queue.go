@@ -1,6 +1,7 @@
 package picl
 
 import "strconv"
+import "meridian/clock"
 
 // queue is what cannot be written yet because an end of a message in front of it does not know the other end.
 //
@@ -28,7 +29,7 @@ type place struct{ node, task int }
 // ending is an end of a message.
 type ending struct {
 	flow  uint64
-	at    int64
+	at    clock.TimelineTime
 	bytes int64
 	place
 	peer  place

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -111,7 +112,7 @@ func (p *Writer) values(c *class, values []trace.Value) {
 }
 
 // say writes a text. What we say is words with blanks between; names keep together and cannot end the line.
-func (p *Writer) say(at int64, node, task int, start string, names ...string) {
+func (p *Writer) say(at clock.TimelineTime, node, task int, start string, names ...string) {
 	words := strings.Fields(start)
 	for _, name := range names {
 		words = append(words, word(name))
@@ -146,7 +147,9 @@ func word(name string) string {
 	return name
 }
 
-func instant(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+func instant(ns clock.TimelineTime) string {
+	return time.Unix(0, int64(ns)).UTC().Format(time.RFC3339Nano)
+}
 
 // appendSeconds writes ns as seconds with nine decimals, which loses nothing.
 func appendSeconds(b []byte, ns int64) []byte {

@@ -127,7 +127,7 @@ func (p *parser) sample(line int, host, at, reference, within []byte) error {
 		p.hosts = append(p.hosts, string(host))
 		p.index[p.hosts[i]] = i
 	}
-	p.samples = append(p.samples, trace.Sample{Clock: i, Host: h, Reference: r, Error: e})
+	p.samples = append(p.samples, trace.Sample{Clock: i, Host: h, Reference: r, Error: int64(e)})
 	if !exactH || !exactR || !exactE {
 		p.rounded.Add(line)
 	}
@@ -152,7 +152,7 @@ func Write(w io.Writer, hosts []string, list []trace.Sample) error {
 				"it is empty, no UTF-8, or holds a blank, a control character or a #", name)
 		}
 		met[name] = s.Clock
-		if !text.Within(s.Host) || !text.Within(s.Reference) || !text.Within(s.Error) || s.Error < 0 {
+		if !text.Within(s.Host) || !text.Within(s.Reference) || !text.Within(clock.HostTime(s.Error)) || s.Error < 0 {
 			return fmt.Errorf("samples: %d, %d give or take %d ns is beyond what a clock can show", s.Host, s.Reference, s.Error)
 		}
 	}
@@ -160,7 +160,7 @@ func Write(w io.Writer, hosts []string, list []trace.Sample) error {
 	var line []byte
 	for _, s := range list {
 		line = append(line[:0], hosts[s.Clock]...)
-		for _, t := range [...]int64{s.Host, s.Reference, s.Error} {
+		for _, t := range [...]clock.HostTime{s.Host, s.Reference, clock.HostTime(s.Error)} {
 			line = text.AppendSeconds(append(line, ' '), t)
 		}
 		out.Write(append(line, '\n')) // an error stays with the writer until Flush

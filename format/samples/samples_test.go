@@ -91,7 +91,7 @@ func TestWrittenSamplesReadBackExactly(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 9).Draw(t, "samples") {
 			list = append(list, trace.Sample{Clock: rapid.IntRange(0, len(hosts)-1).Draw(t, "host"),
-				Host: stamp.Draw(t, "at"), Reference: stamp.Draw(t, "reference"), Error: max(0, stamp.Draw(t, "error"))})
+				Host: clock.HostTime(stamp.Draw(t, "at")), Reference: clock.HostTime(stamp.Draw(t, "reference")), Error: max(0, stamp.Draw(t, "error"))})
 		}
 		var file bytes.Buffer
 		if err := Write(&file, hosts, list); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"meridian/clock"
 	"meridian/internal/sim"
 )
 
@@ -14,10 +15,10 @@ import (
 //
 //	t + OffsetNs + SkewPPM/1e6 · (t - OriginNs)
 type wrongClock struct {
-	Name     string  `json:"name"`
-	OriginNs int64   `json:"origin_ns"`
-	OffsetNs int64   `json:"offset_ns"`
-	SkewPPM  float64 `json:"skew_ppm"`
+	Name     string             `json:"name"`
+	OriginNs clock.TimelineTime `json:"origin_ns"`
+	OffsetNs int64              `json:"offset_ns"`
+	SkewPPM  float64            `json:"skew_ppm"`
 }
 
 func (c wrongClock) sim() sim.Clock {
@@ -26,7 +27,7 @@ func (c wrongClock) sim() sim.Clock {
 
 // drawClocks draws a clock for each host, up to eight seconds off and with up to 60 ppm of skew: what machines show
 // that nobody set for a month. No two are alike.
-func drawClocks(seed uint64, origin int64) []wrongClock {
+func drawClocks(seed uint64, origin clock.TimelineTime) []wrongClock {
 	random := rand.New(rand.NewPCG(seed, 0x64656d6f))
 	symmetric := func(largest float64) float64 { return largest * (2*random.Float64() - 1) }
 	for {
@@ -68,17 +69,18 @@ func writeTruth(path string, seed uint64, clocks []wrongClock) error {
 // stepWatch notices when somebody sets the machine's clock, where that can be (now_windows.go). All hosts' clocks then step
 // alike, but a message that is on its way back in time has no truth to be held against.
 type stepWatch struct {
-	origin, machine int64
-	begun           time.Time
+	origin  clock.TimelineTime
+	machine int64
+	begun   time.Time
 }
 
-func newStepWatch(origin int64) stepWatch {
-	return stepWatch{origin, machineNow(origin), time.Now()}
+func newStepWatch(origin clock.TimelineTime) stepWatch {
+	return stepWatch{origin, int64(machineNow(origin)), time.Now()}
 }
 
 // stepped reports whether the demo's time and the system's monotonic one have moved apart by more than slewing and their
 // granularity explain.
 func (w stepWatch) stepped() bool {
-	apart := time.Duration(machineNow(w.origin)-w.machine) - time.Since(w.begun)
+	apart := time.Duration(machineNow(w.origin)-clock.TimelineTime(w.machine)) - time.Since(w.begun)
 	return apart.Abs() > 50*time.Millisecond
 }

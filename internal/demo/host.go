@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"meridian/clock"
 	"meridian/format/messages"
 	"meridian/internal/sim"
 	"meridian/trace"
@@ -87,7 +88,7 @@ func (h *actor) play(ctx context.Context, out io.Writer) error {
 }
 
 // now reads the host's clock: the only time it knows.
-func (h *actor) now() int64 { return h.clock.At(machineNow(h.order.Origin)) }
+func (h *actor) now() clock.HostTime { return h.clock.At(machineNow(h.order.Origin)) }
 
 // note keeps a received message.
 func (h *actor) note(from string, m trace.Message) {

@@ -9,7 +9,11 @@ import (
 )
 
 // machineOrigin is what machineNow adds: read once, and told to all hosts.
-func machineOrigin() int64 { return time.Now().UnixNano() - int64(clock.Monotonic.Now()) }
+func machineOrigin() clock.TimelineTime {
+	return clock.TimelineTime(time.Now().UnixNano() - int64(clock.Monotonic.Now()))
+}
 
 // machineNow is the demo's true time: a clock that all processes of the machine share and that nobody sets, ns since 1970.
-func machineNow(origin int64) int64 { return origin + int64(clock.Monotonic.Now()) }
+func machineNow(origin clock.TimelineTime) clock.TimelineTime {
+	return origin + clock.TimelineTime(clock.Monotonic.Now())
+}

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"meridian/clock"
 	"meridian/internal/show"
 )
 
@@ -117,7 +118,7 @@ func span(ns int64) string {
 }
 
 // instant writes a stamp as the time of day that the host's clock showed.
-func instant(ns int64) string { return time.Unix(0, ns).Format("15:04:05.000000") }
+func instant(ns clock.HostTime) string { return time.Unix(0, int64(ns)).Format("15:04:05.000000") }
 
 // count writes a number as the report's tables do, with a blank between thousands.
 func count(n int64) string {

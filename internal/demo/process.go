@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"meridian/clock"
 )
 
 // demoPatience is how long one step of the demo may take on a machine that is busy with other things.
@@ -22,14 +24,14 @@ const demoPatience = 20 * time.Second
 // orders is what a host's process is told, as one line of JSON on its stdin. The stdin stays open as long as the
 // demo wants the host to live.
 type orders struct {
-	Clock    wrongClock    `json:"clock"`
-	Origin   int64         `json:"origin"`   // of the machine's time
-	Dir      string        `json:"dir"`      // where its list goes
-	Dial     string        `json:"dial"`     // address of the host that it asks, if any
-	Token    []byte        `json:"token"`    // what a caller must know
-	Callers  int           `json:"callers"`  // how many connections lead from host to host
-	Seed     uint64        `json:"seed"`     // of its pauses
-	Duration time.Duration `json:"duration"` // how long it asks
+	Clock    wrongClock         `json:"clock"`
+	Origin   clock.TimelineTime `json:"origin"`   // of the machine's time
+	Dir      string             `json:"dir"`      // where its list goes
+	Dial     string             `json:"dial"`     // address of the host that it asks, if any
+	Token    []byte             `json:"token"`    // what a caller must know
+	Callers  int                `json:"callers"`  // how many connections lead from host to host
+	Seed     uint64             `json:"seed"`     // of its pauses
+	Duration time.Duration      `json:"duration"` // how long it asks
 }
 
 // child is one running host as the demo sees it.
@@ -42,7 +44,7 @@ type child struct {
 }
 
 // talk starts the hosts, tells started of them and returns when all have ended. One host's failure ends the others.
-func talk(ctx context.Context, dir string, origin int64, clocks []wrongClock, seed uint64, duration time.Duration, started func(hosts string)) error {
+func talk(ctx context.Context, dir string, origin clock.TimelineTime, clocks []wrongClock, seed uint64, duration time.Duration, started func(hosts string)) error {
 	whole, cancel := context.WithTimeout(ctx, duration+demoPatience)
 	defer cancel()
 	order := orders{Origin: origin, Dir: dir, Token: make([]byte, demoTokenSize), Callers: 4, Seed: seed, Duration: duration}

@@ -25,7 +25,7 @@ type inversions struct {
 }
 
 func (v *inversions) add(sent, received int64) {
-	if early := sent - received; early > 0 {
+	if early := int64(sent - received); early > 0 {
 		v.Inversions++
 		v.WorstNs = max(v.WorstNs, early)
 	}
@@ -33,12 +33,12 @@ func (v *inversions) add(sent, received int64) {
 
 // worstMessage is one message as the clocks, the timeline and the truth have it.
 type worstMessage struct {
-	From        string `json:"from"`
-	To          string `json:"to"`
-	SentNs      int64  `json:"sent_ns"`     // by the sender's clock
-	ReceivedNs  int64  `json:"received_ns"` // by the receiver's
-	DelayNs     int64  `json:"delay_ns"`    // on the timeline
-	TrueDelayNs int64  `json:"true_delay_ns"`
+	From        string         `json:"from"`
+	To          string         `json:"to"`
+	SentNs      clock.HostTime `json:"sent_ns"`     // by the sender's clock
+	ReceivedNs  clock.HostTime `json:"received_ns"` // by the receiver's
+	DelayNs     int64          `json:"delay_ns"`    // on the timeline
+	TrueDelayNs int64          `json:"true_delay_ns"`
 }
 
 // hostTruth is one host's clock against the reference's, as it was and as it was estimated.
@@ -102,11 +102,11 @@ func (t *truth) message(from, to *judgedHost, m trace.Message) {
 	t.Messages++
 	before := t.Before.WorstNs
 	sent, received := from.timeline.At(m.Sent), to.timeline.At(m.Received)
-	t.Before.add(m.Sent, m.Received)
-	t.After.add(sent, received)
+	t.Before.add(int64(m.Sent), int64(m.Received))
+	t.After.add(int64(sent), int64(received))
 	if t.Before.WorstNs > before {
-		t.Worst = &worstMessage{from.Name, to.Name, m.Sent, m.Received, received - sent,
-			to.clock.Inverse(m.Received) - from.clock.Inverse(m.Sent)}
+		t.Worst = &worstMessage{from.Name, to.Name, m.Sent, m.Received, int64(received - sent),
+			int64(to.clock.Inverse(m.Received) - from.clock.Inverse(m.Sent))}
 	}
 }
 
@@ -116,30 +116,30 @@ type judgedHost struct {
 	clock       sim.Clock
 	timeline    clock.Map
 	report      *show.Host
-	first, last int64 // of its stamps
+	first, last clock.HostTime // of its stamps
 }
 
 // stamp holds one stamp against the truth: what the reference's clock showed when it was taken.
-func (h *judgedHost) stamp(t int64, reference *sim.Clock) {
+func (h *judgedHost) stamp(t clock.HostTime, reference *sim.Clock) {
 	if h.Stamps == 0 {
 		h.first, h.last = t, t
 	}
 	h.first, h.last = min(h.first, t), max(h.last, t)
 	h.Stamps++
-	really := reference.At(h.clock.Inverse(t))
+	really := clock.TimelineTime(reference.At(h.clock.Inverse(t)))
 	low, high, lowOK, highOK := h.timeline.Bounds(t)
 	if lowOK && highOK && low <= really && really <= high {
 		h.Inside++
 	}
-	off := h.timeline.At(t) - really
+	off := int64(h.timeline.At(t) - really)
 	h.WorstErrorNs = max(h.WorstErrorNs, off, -off)
 }
 
 // sum compares offset and skew at the middle of the host's stamps, where the report gives them.
 func (h *judgedHost) sum(reference *sim.Clock, skew float64) hostTruth {
-	middle := h.first + (h.last-h.first)/2
-	h.OffsetNs = reference.At(h.clock.Inverse(middle)) - middle
-	h.OffsetErrorNs = h.timeline.At(middle) - middle - h.OffsetNs
+	middle := h.first + clock.HostTime(int64(h.last-h.first)/2)
+	h.OffsetNs = int64(reference.At(h.clock.Inverse(middle)) - middle)
+	h.OffsetErrorNs = int64(h.timeline.At(middle)) - int64(middle) - h.OffsetNs
 	// The host's rate over the reference's.
 	h.SkewPPM = (skew - reference.SkewPPM) / (1 + 1e-6*reference.SkewPPM)
 	if s := h.report.SkewPPM; s != nil {

@@ -96,7 +96,7 @@ func (c *conn) receive(want kind) (uint64, error) {
 	if kind != want || len(body) != demoBodySize {
 		return 0, fmt.Errorf("%s sent a frame of kind %d with %d bytes, not one of kind %d", c.peer, kind, len(body), want)
 	}
-	sent := int64(binary.BigEndian.Uint64(body[8:]))
+	sent := clock.HostTime(binary.BigEndian.Uint64(body[8:]))
 	if sent < -clock.Limit || sent > clock.Limit {
 		return 0, fmt.Errorf("%s sent the stamp %d, which no clock shows", c.peer, sent)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -20,7 +21,7 @@ func TestAskedForEventsAreFoundOrNot(t *testing.T) {
 }
 
 func TestAStretchMayBeAnInstantButNotEndBeforeItBegins(t *testing.T) {
-	at := func(ns int64) Edge { return Edge{Time: ns, Timed: true} }
+	at := func(ns int64) Edge { return Edge{Time: clock.TimelineTime(ns), Timed: true} }
 	for _, c := range []struct {
 		from, to Edge
 		fine     bool
@@ -63,7 +64,7 @@ func TestFieldsAreThinnedInClassesThatComeLater(t *testing.T) {
 	} {
 		l.Classes = append(l.Classes, c)
 		values := []trace.Value{trace.OfText("a"), trace.OfText("b"), trace.OfText("c"), trace.OfText("d")}
-		if err := f.Write(record(int64(i), 0, i+1, values[:min(len(values), len(c.Fields))]...)); err != nil {
+		if err := f.Write(record(clock.HostTime(i), 0, i+1, values[:min(len(values), len(c.Fields))]...)); err != nil {
 			t.Fatal(err)
 		}
 	}

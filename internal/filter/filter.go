@@ -19,6 +19,7 @@ import (
 	"path"
 	"strings"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -39,9 +40,9 @@ type Options struct {
 
 // Edge is where a stretch begins or ends: at an instant of the timeline or at an event. The zero value is no edge.
 type Edge struct {
-	Time  int64  // ns since 1970, with Timed
-	Timed bool   // Time is meant
-	Event string // pattern of an event's name: the first such event, which itself is kept
+	Time  clock.TimelineTime // ns since 1970, with Timed
+	Timed bool               // Time is meant
+	Event string             // pattern of an event's name: the first such event, which itself is kept
 }
 
 // Check refuses patterns that cannot be read.

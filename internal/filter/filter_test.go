@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -50,12 +51,12 @@ func world() *trace.Schema {
 	}
 }
 
-func record(at int64, stream, class int, values ...trace.Value) *trace.TimelineEvent {
+func record(at clock.HostTime, stream, class int, values ...trace.Value) *trace.TimelineEvent {
 	host := 0
 	if stream >= 2 {
 		host = 1
 	}
-	return &trace.TimelineEvent{Event: trace.Event{Time: at, Stream: stream, Class: class}, Host: host, Time: at, Low: at - 5, High: at + 5, Bounded: true, Values: values}
+	return &trace.TimelineEvent{Event: trace.Event{Time: at, Stream: stream, Class: class}, Host: host, Time: clock.TimelineTime(at), Low: clock.TimelineTime(at - 5), High: clock.TimelineTime(at + 5), Bounded: true, Values: values}
 }
 
 func play(t *testing.T, o Options, records ...*trace.TimelineEvent) (*kept, *Filter) {
@@ -210,10 +211,10 @@ func pair(t *testing.T, s string) Pair {
 
 func TestPairsAreMeasuredAndHeldAgainstThresholds(t *testing.T) {
 	o := Options{Pairs: []Pair{pair(t, "call=ust:begin..ust:end,key=id,min=10ns,max=100ns")}}
-	begin := func(at int64, stream int, id int64) *trace.TimelineEvent {
+	begin := func(at clock.HostTime, stream int, id int64) *trace.TimelineEvent {
 		return record(at, stream, 2, trace.OfInt(id))
 	}
-	end := func(at int64, stream int, id int64) *trace.TimelineEvent {
+	end := func(at clock.HostTime, stream int, id int64) *trace.TimelineEvent {
 		return record(at, stream, 3, trace.OfInt(id))
 	}
 	_, f := play(t, o,
@@ -253,8 +254,8 @@ func TestPairsWithoutAKeyBelongToARow(t *testing.T) {
 // TestAnEndBeforeTheFirstBeginOfAKeyUsedAgainIsNobodys: a processor's number tells calls apart only one after another.
 func TestAnEndBeforeTheFirstBeginOfAKeyUsedAgainIsNobodys(t *testing.T) {
 	o := Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id")}}
-	begin := func(at int64) *trace.TimelineEvent { return record(at, 0, 2, trace.OfInt(1)) }
-	end := func(at int64) *trace.TimelineEvent { return record(at, 0, 3, trace.OfInt(1)) }
+	begin := func(at clock.HostTime) *trace.TimelineEvent { return record(at, 0, 2, trace.OfInt(1)) }
+	end := func(at clock.HostTime) *trace.TimelineEvent { return record(at, 0, 3, trace.OfInt(1)) }
 	_, f := play(t, o, end(1), begin(10), end(12), end(13), begin(20), end(23), begin(30), begin(40), end(44))
 	if r := f.Results()[0]; r.Count != 3 || r.MinNs != 2 || r.MaxNs != 4 || r.OutOfOrder != 0 || r.NoBegin != 2 || r.NoEnd != 1 {
 		t.Errorf("%+v", r)
@@ -302,11 +303,11 @@ func TestPairsAreThoseOfBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 30).Draw(t, "events")
 		var records []*trace.TimelineEvent
-		at := int64(0)
+		at := clock.HostTime(0)
 		used := map[[2]int64]bool{}
-		times := map[[2]int64]int64{}
+		times := map[[2]int64]clock.HostTime{}
 		for range n {
-			at += rapid.Int64Range(0, 20).Draw(t, "step")
+			at += clock.HostTime(rapid.Int64Range(0, 20).Draw(t, "step"))
 			id, class := rapid.Int64Range(0, 10).Draw(t, "id"), rapid.IntRange(2, 3).Draw(t, "class")
 			key := [2]int64{id, int64(class)}
 			if used[key] {
@@ -323,7 +324,7 @@ func TestPairsAreThoseOfBruteForce(t *testing.T) {
 			switch {
 			case begun && ended:
 				count++
-				sum += e - b
+				sum += int64(e - b)
 			case begun || ended:
 				alone++
 			}
@@ -355,7 +356,7 @@ func sign(n int64) int {
 
 func TestASlicesBeginAndItsEndAreAPair(t *testing.T) {
 	o := Options{Pairs: []Pair{pair(t, "p=ust:begin:begin..ust:begin:end,key=slice"), pair(t, "q=ust:begin..ust:end")}}
-	slice := func(at int64, phase trace.Phase, id uint64) *trace.TimelineEvent {
+	slice := func(at clock.HostTime, phase trace.Phase, id uint64) *trace.TimelineEvent {
 		r := record(at, 0, 2)
 		r.Phase, r.Slice = phase, id
 		return r

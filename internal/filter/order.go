@@ -25,11 +25,12 @@ type Order struct {
 
 // stamp is an event's time, as far as its order depends on it.
 type stamp struct {
-	time, recorded int64
-	low, high      int64 // in between it happened, the step of the stamp included
-	host, number   int   // number is that of its map; -1 for a stamp that stayed as it was recorded
-	bounded        bool
-	clock          Clock
+	time         clock.TimelineTime
+	recorded     clock.HostTime
+	low, high    clock.TimelineTime // in between it happened, the step of the stamp included
+	host, number int                // number is that of its map; -1 for a stamp that stayed as it was recorded
+	bounded      bool
+	clock        Clock
 }
 
 // stampOf returns the stamp of a record. Its bounds are those of the instant at which the clock showed the stamp; but the

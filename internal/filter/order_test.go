@@ -14,14 +14,15 @@ import (
 // orders is what the filter and the viewer are both held to. An event is [clock, instant].
 type orders struct {
 	Clocks []struct {
-		Step, Below, Above int64
-		Set, Unbounded     bool
-		Component          int
+		Step           int64
+		Below, Above   clock.TimelineTime
+		Set, Unbounded bool
+		Component      int
 	}
 	Step  int64 // of stamps that stayed as they were recorded
 	Pairs []struct {
 		What   string
-		A, B   [2]int64
+		A, B   [2]clock.TimelineTime
 		Answer string
 		Margin *int64
 	}
@@ -59,8 +60,8 @@ func TestTheOrderOfAPairIsThatOfTheViewer(t *testing.T) {
 		}
 		f := New(l, o)
 		f.To(&kept{legend: l})
-		for i, end := range [][2]int64{p.A, p.B} {
-			r := record(end[1], 0, 2+i, trace.OfInt(1))
+		for i, end := range [][2]clock.TimelineTime{p.A, p.B} {
+			r := record(clock.HostTime(end[1]), 0, 2+i, trace.OfInt(1))
 			r.Map, r.Bounded, r.Low, r.High = int(end[0]), false, end[1], end[1]
 			if r.Map >= 0 && !examples.Clocks[r.Map].Unbounded {
 				r.Bounded, r.Low, r.High = true, end[1]-examples.Clocks[r.Map].Below, end[1]+examples.Clocks[r.Map].Above
@@ -91,14 +92,18 @@ func TestTheOrderOfAPairIsThatOfTheViewer(t *testing.T) {
 // duration. Two clocks that wander within their bounds stamp two instants, cut down to their steps.
 func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		type host struct{ step, below, above, off int64 }
+		type host struct {
+			step         int64
+			below, above clock.TimelineTime
+			off          int64
+		}
 		hosts := make([]host, 2)
 		l := world()
 		for i := range hosts {
 			h := &hosts[i]
 			h.step = rapid.SampledFrom([]int64{1, 10, 1000}).Draw(t, "step")
-			h.below, h.above = rapid.Int64Range(0, 50).Draw(t, "below"), rapid.Int64Range(0, 50).Draw(t, "above")
-			h.off = rapid.Int64Range(-h.below, h.above).Draw(t, "off") // the true time less what the map says
+			h.below, h.above = clock.TimelineTime(rapid.Int64Range(0, 50).Draw(t, "below")), clock.TimelineTime(rapid.Int64Range(0, 50).Draw(t, "above"))
+			h.off = rapid.Int64Range(int64(-h.below), int64(h.above)).Draw(t, "off") // the true time less what the map says
 			l.Maps = append(l.Maps, trace.HostMap{Host: i, Map: &clock.Map{Mid: clock.Curve{{}}, Low: clock.Curve{{Y: -h.below}}, High: clock.Curve{{Y: h.above}}}})
 		}
 		f := New(l, Options{
@@ -106,15 +111,15 @@ func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
 			Clock: func(host, number int) Clock { return Clock{Step: hosts[host].step} },
 		})
 		f.To(&kept{legend: l})
-		var truth [2]int64
+		var truth [2]clock.HostTime
 		for i := range truth {
-			truth[i] = 10_000 + rapid.Int64Range(0, 3000).Draw(t, "instant")
+			truth[i] = clock.HostTime(10_000 + rapid.Int64Range(0, 3000).Draw(t, "instant"))
 			n := rapid.IntRange(0, 1).Draw(t, "host")
 			h := hosts[n]
-			showed := truth[i] - h.off
-			stamp := showed - showed%h.step
+			showed := truth[i] - clock.HostTime(h.off)
+			stamp := showed - clock.HostTime(int64(showed)%h.step)
 			r := record(stamp, 2*n, 2+i, trace.OfInt(1))
-			r.Map, r.Low, r.High = n, stamp-h.below, stamp+h.above
+			r.Map, r.Low, r.High = n, clock.TimelineTime(stamp)-h.below, clock.TimelineTime(stamp)+h.above
 			if err := f.Write(r); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +128,7 @@ func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := f.Results()[0].Longest
-		if d := truth[1] - truth[0]; x.Order.Answer == "yes" && d <= 0 || x.Order.Answer == "no" && d >= 0 || d < x.LowNs || d > x.HighNs {
+		if d := int64(truth[1] - truth[0]); x.Order.Answer == "yes" && d <= 0 || x.Order.Answer == "no" && d >= 0 || d < x.LowNs || d > x.HighNs {
 			t.Fatalf("truly %d apart: %+v, %s", d, x, x.Order.Answer)
 		}
 	})
@@ -131,7 +136,7 @@ func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
 
 func TestOrderOfStampsThatAreNotAStepApartIsOpen(t *testing.T) {
 	stampAt := func(recorded, step int64, host, number int) stamp {
-		return stamp{time: recorded, recorded: recorded, low: recorded - 5, high: recorded + 5, bounded: true, host: host, number: number, clock: Clock{Step: step}}
+		return stamp{time: clock.TimelineTime(recorded), recorded: clock.HostTime(recorded), low: clock.TimelineTime(recorded - 5), high: clock.TimelineTime(recorded + 5), bounded: true, host: host, number: number, clock: Clock{Step: step}}
 	}
 	for _, c := range []struct {
 		a, b   stamp
@@ -200,7 +205,7 @@ func TestAStampOfACoarseClockReachesToItsNextStep(t *testing.T) {
 		r := record(100, 0, 0)
 		r.Map, r.Bounded = c.number, c.bounded
 		s := f.stampOf(r)
-		if s.low != c.low || s.bounded != c.known || s.bounded && s.high != c.high {
+		if s.low != clock.TimelineTime(c.low) || s.bounded != c.known || s.bounded && s.high != clock.TimelineTime(c.high) {
 			t.Errorf("step %d, map %d: from %d to %d, %v; want %d to %d", c.step, c.number, s.low, s.high, s.bounded, c.low, c.high)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -124,15 +125,15 @@ type Result struct {
 
 // Case is one pair on the timeline.
 type Case struct {
-	BeginNs    int64  `json:"begin_ns"`
-	DurationNs int64  `json:"duration_ns"`
-	LowNs      int64  `json:"low_ns"` // of the duration, by the clocks' bounds and steps, if Bounded
-	HighNs     int64  `json:"high_ns"`
-	Bounded    bool   `json:"bounded"`
-	Order      Order  `json:"order"` // was its begin before its end?
-	From       string `json:"from"`  // host
-	To         string `json:"to"`
-	Key        string `json:"key"`
+	BeginNs    clock.TimelineTime `json:"begin_ns"`
+	DurationNs int64              `json:"duration_ns"`
+	LowNs      int64              `json:"low_ns"` // of the duration, by the clocks' bounds and steps, if Bounded
+	HighNs     int64              `json:"high_ns"`
+	Bounded    bool               `json:"bounded"`
+	Order      Order              `json:"order"` // was its begin before its end?
+	From       string             `json:"from"`  // host
+	To         string             `json:"to"`
+	Key        string             `json:"key"`
 }
 
 // sliceKey as a key is the number of a slice, where no field is called so.
@@ -274,7 +275,7 @@ func (p *pairing) close(w waiting, l *trace.Schema) {
 // measure takes a whole pair. By one clock both ends are wrong by the same, so that the duration is exact to a step of its
 // stamps; by two it lies between what their bounds and steps allow.
 func (p *pairing) measure(b, e waiting, l *trace.Schema) {
-	d := e.time - b.time
+	d := int64(e.time - b.time)
 	low, high, bounded := b.between(&e.stamp, d)
 	order := b.order(&e.stamp)
 	if order.Answer == "unknown" {

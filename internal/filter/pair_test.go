@@ -5,12 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 // begun and ended are the two events of the pair p, by key.
-func begun(at int64, id int64) *trace.TimelineEvent { return record(at, 0, 2, trace.OfInt(id)) }
-func ended(at int64, id int64) *trace.TimelineEvent { return record(at, 0, 3, trace.OfInt(id)) }
+func begun(at int64, id int64) *trace.TimelineEvent {
+	return record(clock.HostTime(at), 0, 2, trace.OfInt(id))
+}
+func ended(at int64, id int64) *trace.TimelineEvent {
+	return record(clock.HostTime(at), 0, 3, trace.OfInt(id))
+}
 
 // elsewhere moves a record to the other host, so that only bounds, 5 ns to either side, tell its time.
 func elsewhere(r *trace.TimelineEvent) *trace.TimelineEvent {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"io"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -95,7 +96,7 @@ func choice(name string, fields ...field) field {
 }
 
 // add appends an event; the first of a name and shape defines its class.
-func (s *script) add(time int64, cpu int, name string, fields ...field) {
+func (s *script) add(time clock.HostTime, cpu int, name string, fields ...field) {
 	g := group("", fields...)
 	n := -1
 	for i := range s.classes {

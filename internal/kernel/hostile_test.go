@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -52,7 +53,7 @@ func TestNoTraceMakesItPanicOrLeavesSlicesOpen(t *testing.T) {
 			}
 			z.classes = append(z.classes, c)
 			for range rapid.IntRange(0, 3).Draw(t, "events") {
-				z.events = append(z.events, scripted{trace.Event{Time: rapid.Int64().Draw(t, "time"), Stream: rapid.IntRange(-1, 3).Draw(t, "stream"),
+				z.events = append(z.events, scripted{trace.Event{Time: clock.HostTime(rapid.Int64().Draw(t, "time")), Stream: rapid.IntRange(-1, 3).Draw(t, "stream"),
 					Class: len(z.classes) - 1}, values[:rapid.IntRange(0, len(values)).Draw(t, "values")]})
 			}
 		}
@@ -69,7 +70,7 @@ func BenchmarkPackets(b *testing.B) {
 	g := segment{from: from, to: to, flags: trace.ACK, bytes: 10}
 	var z script
 	z.cpus(1)
-	for k := range int64(10_000) {
+	for k := range clock.HostTime(10_000) {
 		z.add(k, 0, "net_dev_queue", g.nested()...)
 	}
 	for b.Loop() {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/format/pcap"
 	"meridian/internal/corpus"
@@ -159,7 +160,7 @@ func TestKernelTraceAndCaptureOfTheSameFramesAreTheSamePackets(t *testing.T) {
 	d := pcap.NewDecoder("x.pcap", nil)
 	for n, f := range frames {
 		var want trace.Packet
-		d.Decode(1, &trace.Frame{Time: 1_700_000_000_000_000_000 + 1000*int64(n+1), Data: f, Wire: uint32(len(f))}, &want)
+		d.Decode(1, &trace.Frame{Time: clock.HostTime(1_700_000_000_000_000_000 + 1000*int64(n+1)), Data: f, Wire: uint32(len(f))}, &want)
 		want.From = [...]trace.Direction{trace.Sent, trace.Received}[n%2]
 		got := *c.Packets.At(n)
 		if want.Kind != trace.TCP {
@@ -215,8 +216,11 @@ func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 	}
 	defer tr.Close()
 	var e trace.Event
-	last, events := int64(0), 0
-	type stretch struct{ tid, since int64 }
+	last, events := clock.HostTime(0), 0
+	type stretch struct {
+		tid   int64
+		since clock.HostTime
+	}
 	runs := make(map[int64]stretch) // by processor
 	want := make(map[int64]int64)   // time of each thread
 	src := tr.Events()
@@ -233,18 +237,18 @@ func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 		v := src.Values()
 		cpu, next := v[at("cpu_id")].Int(), v[at("next_tid")].Int()
 		if s, ok := runs[cpu]; ok {
-			want[s.tid] += e.Time - s.since
+			want[s.tid] += int64(e.Time - s.since)
 		}
 		runs[cpu] = stretch{next, e.Time}
 	}
 	for _, s := range runs {
-		want[s.tid] += last - s.since
+		want[s.tid] += int64(last - s.since)
 	}
 	delete(want, 0)
 
 	got := make(map[int64]int64)
 	cpus := int64(0)
-	begun := make(map[uint64]int64)
+	begun := make(map[uint64]clock.HostTime)
 	phases := [4]int{}
 	src2 := tr.Events()
 	r := kernel.Rows(src2, &w)
@@ -255,9 +259,9 @@ func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 		case e.Phase == trace.Begin:
 			begun[e.Slice] = e.Time
 		case e.Phase == trace.End && s.Kind == trace.Thread && c.Name == "running":
-			got[s.ID] += e.Time - begun[e.Slice]
+			got[s.ID] += int64(e.Time - begun[e.Slice])
 		case e.Phase == trace.End && s.Kind == trace.CPU:
-			cpus += e.Time - begun[e.Slice]
+			cpus += int64(e.Time - begun[e.Slice])
 		}
 	}
 	sum := int64(0)

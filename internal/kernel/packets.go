@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -136,7 +137,7 @@ func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Cap
 }
 
 // see takes one network event.
-func (r *reducer) see(p *plan, time int64, values []trace.Value) {
+func (r *reducer) see(p *plan, time clock.HostTime, values []trace.Value) {
 	h := &r.head
 	*h = header{}
 	h.read(p.nodes, values)
@@ -216,7 +217,7 @@ func (r *reducer) preferAddressed() {
 // arrivals holds when buffers came in until an event says what is in them. An address is used again and again, so there
 // are few; one that was forgotten costs a packet its early stamp.
 type arrivals struct {
-	at   map[uint64]int64
+	at   map[uint64]clock.HostTime
 	lost int64
 }
 
@@ -226,9 +227,9 @@ const (
 	joinWithin   = 100_000_000
 )
 
-func (a *arrivals) add(buffer uint64, time int64) {
+func (a *arrivals) add(buffer uint64, time clock.HostTime) {
 	if a.at == nil {
-		a.at = make(map[uint64]int64)
+		a.at = make(map[uint64]clock.HostTime)
 	}
 	if len(a.at) == mostArrivals {
 		a.lost += mostArrivals
@@ -237,7 +238,7 @@ func (a *arrivals) add(buffer uint64, time int64) {
 	a.at[buffer] = time
 }
 
-func (a *arrivals) take(buffer uint64, now int64) (time int64, ok bool) {
+func (a *arrivals) take(buffer uint64, now clock.HostTime) (time clock.HostTime, ok bool) {
 	time, ok = a.at[buffer]
 	if !ok {
 		return 0, false

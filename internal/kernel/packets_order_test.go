@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -15,8 +16,8 @@ func TestPacketsComeInTheOrderOfTheirTimesWhateverWasWrittenLate(t *testing.T) {
 		late := rapid.Int64Range(0, 100).Draw(t, "late") // as many packets as an event is late at most
 		var z script
 		z.cpus(1)
-		for i := range int64(n) {
-			at := i + rapid.Int64Range(-late, late).Draw(t, "by")/2
+		for i := range clock.HostTime(n) {
+			at := i + clock.HostTime(rapid.Int64Range(-late, late).Draw(t, "by")/2)
 			g := segment{from: a, to: b, seq: uint32(i), ack: uint32(1_000_000 + at), flags: trace.ACK}
 			z.add(at, 0, "net_dev_queue", g.nested()...)
 		}

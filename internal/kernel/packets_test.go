@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/trace"
 )
@@ -209,7 +210,7 @@ func TestOldReceptionIsStampedWhereItsBufferCameIn(t *testing.T) {
 	sent[0], sent[1] = u("network_protocol", 0x0806), u("transport_protocol", 0x77)
 	s.add(21, 0, "dev_xmit_extended", sent...) // ARP: the rest of the event is whatever was there
 	c, warnings := capture(t, &s)
-	var times []int64
+	var times []clock.HostTime
 	for i := range c.Packets.Len() {
 		p := c.Packets.At(i)
 		times = append(times, p.Time)
@@ -377,7 +378,7 @@ func TestPacketsAllocateNothingPerEvent(t *testing.T) {
 	g := segment{from: a, to: b, flags: trace.ACK, bytes: 10}
 	var z script
 	z.cpus(1)
-	for k := range int64(4000) {
+	for k := range clock.HostTime(4000) {
 		z.add(k, 0, "net_dev_queue", g.nested()...)
 	}
 	n := testing.AllocsPerRun(3, func() {

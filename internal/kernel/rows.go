@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -31,7 +32,7 @@ type rows struct {
 	event   trace.Event   // of src, the one being looked at
 	values  []trace.Value // of it, once asked for
 	fetched bool
-	last    int64 // greatest stamp so far
+	last    clock.HostTime // greatest stamp so far
 	started bool
 	ended   error
 

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/clock"
 )
 
 // switchOf is switchTo where only some threads are followed.
-func (s *script) switchOf(time int64, cpu int, prev, next int64, isFollowed func(tid int64) bool) {
+func (s *script) switchOf(time clock.HostTime, cpu int, prev, next int64, isFollowed func(tid int64) bool) {
 	yes := func(name string, tid int64) field {
 		if isFollowed(tid) {
 			return u(name, 1)
@@ -67,9 +69,9 @@ func TestFollowedThreadsHaveTheRowsThatTheyHaveAmongAll(t *testing.T) {
 		on := [2]int64{}
 		ready := []int64{1, 2, 3, 4, 5}
 		count := rapid.IntRange(0, 60).Draw(t, "switches")
-		for k := range int64(count + 2) {
+		for k := range clock.HostTime(count + 2) {
 			cpu, at := int(k)%2, -1 // in the end both are idle
-			if k < int64(count) {
+			if k < clock.HostTime(count) {
 				cpu, at = rapid.IntRange(0, 1).Draw(t, "cpu"), rapid.IntRange(-1, len(ready)-1).Draw(t, "next")
 			}
 			prev, next := on[cpu], int64(0)

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -74,7 +75,7 @@ func expect(t *testing.T, src trace.Source, want string) (warnings []string) {
 	return warnings
 }
 
-func (s *script) switchTo(time int64, cpu int, prev string, prevTID int64, next string, nextTID int64) {
+func (s *script) switchTo(time clock.HostTime, cpu int, prev string, prevTID int64, next string, nextTID int64) {
 	s.add(time, cpu, "sched_switch", text2("prev_comm", prev), i("prev_tid", prevTID), text2("next_comm", next), i("next_tid", nextTID))
 }
 
@@ -216,7 +217,7 @@ func TestThreadsBelongToProcessesAsForkAndStateSay(t *testing.T) {
 	z.switchTo(2, 0, "swapper/0", 0, "worker", 101)
 	z.switchTo(3, 0, "worker", 101, "kworker/0:1", 5)
 	z.switchTo(4, 0, "kworker/0:1", 5, "nginx", 100)
-	fork := func(time int64, tid, pid int64) {
+	fork := func(time clock.HostTime, tid, pid int64) {
 		z.add(time, 0, "sched_process_fork", text2("parent_comm", "nginx"), i("parent_tid", 100), i("parent_pid", 100),
 			text2("child_comm", "nginx"), i("child_tid", tid), i("child_pid", pid))
 	}
@@ -264,7 +265,7 @@ func TestAProgramsOwnEventsAreWithItsThreads(t *testing.T) {
 	z.cpus(1)
 	z.streams = append(z.streams, trace.Stream{Name: "app", Kind: trace.Process, ID: 50, Parent: -1},
 		trace.Stream{Name: "bare", Kind: trace.Process, ID: 60, Parent: -1})
-	fork := func(time int64) {
+	fork := func(time clock.HostTime) {
 		z.add(time, 0, "sched_process_fork", text2("parent_comm", "sh"), i("parent_tid", 7), i("parent_pid", 7),
 			text2("child_comm", "app"), i("child_tid", 50), i("child_pid", 50))
 	}
@@ -314,7 +315,7 @@ func TestContextNamesTheThreadWhereSwitchesAreNotRecorded(t *testing.T) {
 func TestProgramsEventsAreOnTheirThreadsAndTwosMakeSlices(t *testing.T) {
 	var z script
 	z.cpus(2)
-	add := func(time int64, cpu int, name string, tid int64, f ...field) {
+	add := func(time clock.HostTime, cpu int, name string, tid int64, f ...field) {
 		z.add(time, cpu, name, append(f, i("vpid", 50), i("vtid", tid), text2("procname", "app"))...)
 	}
 	add(1, 0, "app:request_start", 50, u("n", 1))
@@ -391,7 +392,7 @@ func TestWhateverIsLostSlicesEndOnceAndInTheirRows(t *testing.T) {
 		var z script
 		z.cpus(2)
 		var switched int
-		for k := range int64(rapid.IntRange(0, 60).Draw(t, "events")) {
+		for k := range clock.HostTime(rapid.IntRange(0, 60).Draw(t, "events")) {
 			tid := func(label string) int64 { return rapid.Int64Range(-1, 4).Draw(t, label) }
 			cpu := rapid.IntRange(0, 1).Draw(t, "cpu")
 			if rapid.Bool().Draw(t, "switch") {
@@ -412,7 +413,7 @@ func TestWhateverIsLostSlicesEndOnceAndInTheirRows(t *testing.T) {
 func TestRowsAllocateNothingPerEvent(t *testing.T) {
 	var z script
 	z.cpus(1)
-	for k := int64(0); k < 4000; k += 8 {
+	for k := clock.HostTime(0); k < 4000; k += 8 {
 		z.switchTo(k, 0, "a", 1, "b", 2)
 		z.add(k+1, 0, "syscall_entry_read", u("fd", 3))
 		z.add(k+2, 0, "irq_handler_entry", i("irq", 27), s("name", "eth0"))
@@ -438,7 +439,7 @@ func TestRowsAllocateNothingPerEvent(t *testing.T) {
 func BenchmarkRows(b *testing.B) {
 	var z script
 	z.cpus(1)
-	for k := int64(0); k < 40_000; k += 4 {
+	for k := clock.HostTime(0); k < 40_000; k += 4 {
 		z.switchTo(k, 0, "a", 1, "b", 2)
 		z.add(k+1, 0, "syscall_entry_read", u("fd", 3))
 		z.add(k+2, 0, "syscall_exit_read", u("ret", 3))

@@ -24,7 +24,7 @@ type Options struct {
 }
 
 // Origin is the first instant.
-const Origin = int64(1_700_000_000_000_000_000)
+const Origin = clock.TimelineTime(1_700_000_000_000_000_000)
 
 // Classes.
 const (
@@ -91,14 +91,15 @@ func clockOf(h int, span int64) *clock.Map {
 	const corners = 200
 	offset := r.Int64N(2_000_000_000) - 1_000_000_000
 	for i := range int64(corners + 1) {
-		host := Origin + offset + span*i/corners + i // no two corners at one instant
-		at := host - offset + r.Int64N(4000) - 2000
+		at := Origin + clock.TimelineTime(span*i/corners+i) // no two corners at one instant
+		host := clock.HostTime(int64(at) + offset)
+		at += clock.TimelineTime(r.Int64N(4000)) - 2000
 		if n := len(m.Mid); n > 0 {
 			at = max(at, m.Mid[n-1].Y)
 		}
 		width := 20_000 + r.Int64N(20_000)
 		m.Mid = append(m.Mid, clock.Knot{X: host, Y: at})
-		low, high := at-width, at+width
+		low, high := at-clock.TimelineTime(width), at+clock.TimelineTime(width)
 		if n := len(m.Low); n > 0 {
 			low, high = max(low, m.Low[n-1].Y), max(high, m.High[n-1].Y)
 		}
@@ -123,11 +124,11 @@ type writer struct {
 	o         Options
 	legend    *trace.Schema
 	random    *rand.Rand
-	now       int64
+	now       clock.TimelineTime
 	written   int
 	sent      int
 	arrivals  arrivals
-	back      []clock.Cursor // from the timeline to the clock of each host
+	back      []clock.InverseCursor // from the timeline to the clock of each host
 	low, high []clock.Cursor
 	depth     [][threads]int // open calls
 	busy      [][processors]bool
@@ -155,7 +156,7 @@ func newWriter(o Options, l *trace.Schema) *writer {
 // next writes the next event: a message that arrives, or what some row does.
 func (w *writer) next(sink trace.Sink) error {
 	r := w.random
-	w.now += 1 + r.Int64N(2*step-1)
+	w.now += clock.TimelineTime(1 + r.Int64N(2*step-1))
 	if len(w.arrivals) > 0 && w.arrivals[0].at <= w.now {
 		a := heap.Pop(&w.arrivals).(arrival)
 		class, role := receive, trace.Receives
@@ -179,12 +180,12 @@ func (w *writer) next(sink trace.Sink) error {
 		if delay < 0 { // the receipt comes first on the timeline
 			w.event(to, device, receive, trace.Instant, w.names[h], trace.OfUint(64+uint64(w.sent)%1400))
 			w.record.Flow, w.record.Role = uint64(w.sent), trace.Receives
-			heap.Push(&w.arrivals, arrival{at: at - delay, from: to, to: h, flow: uint64(w.sent), sends: true})
+			heap.Push(&w.arrivals, arrival{at: at - clock.TimelineTime(delay), from: to, to: h, flow: uint64(w.sent), sends: true})
 			return w.emit(sink)
 		}
 		w.event(h, device, send, trace.Instant, w.names[to], trace.OfUint(64+uint64(w.sent)%1400))
 		w.record.Flow, w.record.Role = uint64(w.sent), trace.Sends
-		heap.Push(&w.arrivals, arrival{at: at + delay, from: h, to: to, flow: uint64(w.sent)})
+		heap.Push(&w.arrivals, arrival{at: at + clock.TimelineTime(delay), from: h, to: to, flow: uint64(w.sent)})
 		return w.emit(sink)
 	}
 	w.work(h)
@@ -235,7 +236,7 @@ func (w *writer) emit(sink trace.Sink) error {
 
 // arrival is the later end of a message.
 type arrival struct {
-	at       int64
+	at       clock.TimelineTime
 	from, to int
 	flow     uint64
 	sends    bool

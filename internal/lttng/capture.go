@@ -11,6 +11,8 @@ import (
 
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+
+	"meridian/clock"
 )
 
 // linuxSLL2 is LINKTYPE_LINUX_SLL2.
@@ -37,7 +39,7 @@ func FromCapture(path string, own ...netip.Addr) ([]Packet, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: packet %d: %w", path, len(all), err)
 		}
-		p := Packet{At: info.Timestamp.UnixNano()}
+		p := Packet{At: clock.TimelineTime(info.Timestamp.UnixNano())}
 		skip, protocol, known := 0, 0, false
 		switch r.LinkType() {
 		case layers.LinkTypeEthernet:

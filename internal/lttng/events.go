@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -32,7 +33,7 @@ const (
 
 // event is one event of a processor, not yet written.
 type event struct {
-	at       int64
+	at       clock.TimelineTime
 	kind     kind
 	packet   *Packet
 	head     header

@@ -1,5 +1,7 @@
 package lttng
 
+import "meridian/clock"
+
 // discarded is a kind of its own in a processor's list: so many events were lost here.
 const discarded kind = 1000
 
@@ -18,11 +20,11 @@ func (h *host) dropGap() {
 	if len(l) == 0 {
 		return
 	}
-	from := l[0].at/2 + l[len(l)-1].at/2
+	from := clock.TimelineTime(int64(l[0].at)/2 + int64(l[len(l)-1].at)/2)
 	kept := l[:0:0]
 	lost := 0
 	for _, e := range l {
-		if e.at < from || e.at >= from+int64(h.o.Gap) {
+		if e.at < from || e.at >= from+clock.TimelineTime(h.o.Gap) {
 			if lost > 0 && e.at >= from {
 				kept = append(kept, event{at: e.at, kind: discarded, instance: lost})
 				lost = 0

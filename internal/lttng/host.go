@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"meridian/clock"
 )
 
 // host is the processors of a host and what happens on them.
@@ -30,9 +32,9 @@ type processor struct {
 	number  int
 	idle    thread
 	threads []thread
-	now     *thread // who runs
-	softly  bool    // in a softirq
-	last    int64   // when something happened last
+	now     *thread            // who runs
+	softly  bool               // in a softirq
+	last    clock.TimelineTime // when something happened last
 }
 
 func newHost(o *Options) *host {
@@ -84,7 +86,7 @@ func (p *processor) play(events []event) {
 		p.begin(events[0].at)
 	}
 	for i := range events {
-		next := int64(math.MaxInt64)
+		next := clock.TimelineTime(math.MaxInt64)
 		if i+1 < len(events) {
 			next = events[i+1].at
 		}
@@ -96,9 +98,9 @@ func (p *processor) play(events []event) {
 }
 
 // begin writes down who is there.
-func (p *processor) begin(first int64) {
+func (p *processor) begin(first clock.TimelineTime) {
 	for i := range p.threads {
-		p.put(event{at: first - 100_000 + int64(i)*50, kind: state, other: &p.threads[i]})
+		p.put(event{at: first - 100_000 + clock.TimelineTime(int64(i)*50), kind: state, other: &p.threads[i]})
 	}
 }
 
@@ -124,7 +126,7 @@ const (
 )
 
 // take tells of one packet and of what goes with it, as far as the time to its neighbours has room.
-func (p *processor) take(e *event, next int64) {
+func (p *processor) take(e *event, next clock.TimelineTime) {
 	t := &p.threads[e.head.flow()>>32%threadsEach]
 	before := !p.h.o.Quiet && (p.last == math.MinInt64 || e.at-p.last > roomBefore)
 	after := !p.h.o.Quiet && next-e.at > roomAfter
@@ -167,7 +169,7 @@ func (p *processor) take(e *event, next int64) {
 }
 
 // tell writes the packet's own events, if the style has any.
-func (p *processor) tell(e *event, next int64) {
+func (p *processor) tell(e *event, next clock.TimelineTime) {
 	h := p.h
 	e.buffer = 0xffff888100000000 + uint64(h.random.IntN(64)+64*p.number)*256
 	told := e.head.told(h.o.Style)
@@ -180,13 +182,13 @@ func (p *processor) tell(e *event, next int64) {
 	p.put(*e)
 	if h.o.Style == Extended && e.kind == receive && told {
 		later := *e
-		later.kind, later.at = decode, e.at+int64(min(300, max(0, (next-e.at)/2)))
+		later.kind, later.at = decode, e.at+clock.TimelineTime(min(300, max(0, int64(next-e.at)/2)))
 		p.put(later)
 	}
 }
 
 // quieten ends the softirq that the processor is in.
-func (p *processor) quieten(at int64) {
+func (p *processor) quieten(at clock.TimelineTime) {
 	if p.softly {
 		p.put(event{at: at, kind: softlyDone})
 		p.softly = false
@@ -194,7 +196,7 @@ func (p *processor) quieten(at int64) {
 }
 
 // run makes the processor go on to a thread.
-func (p *processor) run(at int64, t *thread) {
+func (p *processor) run(at clock.TimelineTime, t *thread) {
 	if p.now != t {
 		p.quieten(at - 50)
 		p.put(event{at: at, kind: switches, other: t})
@@ -203,7 +205,7 @@ func (p *processor) run(at int64, t *thread) {
 }
 
 // enter ends the system call that the thread is in and begins another; 0 begins none.
-func (p *processor) enter(at int64, t *thread, call kind, of header) {
+func (p *processor) enter(at clock.TimelineTime, t *thread, call kind, of header) {
 	switch t.call {
 	case sending:
 		p.put(event{at: at, kind: sentCall, head: of})
@@ -216,17 +218,17 @@ func (p *processor) enter(at int64, t *thread, call kind, of header) {
 }
 
 // first returns the earliest stamp of the trace.
-func (h *host) first(clock func(int64) int64) int64 {
-	first := int64(math.MaxInt64)
+func (h *host) first(shown func(clock.TimelineTime) clock.HostTime) clock.HostTime {
+	first := clock.HostTime(math.MaxInt64)
 	for _, lanes := range [][][]event{h.kernel, h.user} {
 		for _, l := range lanes {
 			if len(l) > 0 {
-				first = min(first, clock(l[0].at))
+				first = min(first, shown(l[0].at))
 			}
 		}
 	}
 	if first == math.MaxInt64 {
-		return clock(0)
+		return shown(0)
 	}
 	return first
 }

@@ -29,6 +29,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"meridian/clock"
 )
 
 // Style is how a version of the tracer describes packets.
@@ -51,25 +53,25 @@ func (s Style) String() string {
 
 // Packet is what passed a host's network interface.
 type Packet struct {
-	At   int64  // true instant, ns since 1970
-	Sent bool   // or received
-	Data []byte // from the IP header on, at least to the end of the transport header
-	Wire int    // length from the IP header on
+	At   clock.TimelineTime // true instant, ns since 1970
+	Sent bool               // or received
+	Data []byte             // from the IP header on, at least to the end of the transport header
+	Wire int                // length from the IP header on
 }
 
 // Options says what is written; the zero value is ready.
 type Options struct {
 	Host       string // 0: "host"
 	Style      Style
-	Clock      func(int64) int64 // what the host's clock shows at a true instant; nil: just that
-	Processors int               // 0: 4
-	Program    string            // the name of the threads that send and receive; "": "server"
-	Quiet      bool              // nothing but packets
-	OutOfOrder bool              // some events are written up to 5 us after ones that happened later
-	Gap        time.Duration     // for so long, from the middle of the trace on, one processor's events are discarded
-	User       bool              // the program is traced too
-	PacketSize int               // bytes of a packet; 0: 64 KiB
-	Plain      bool              // metadata as plain text instead of in packets
+	Clock      func(clock.TimelineTime) clock.HostTime // what the host's clock shows at a true instant; nil: just that
+	Processors int                                     // 0: 4
+	Program    string                                  // the name of the threads that send and receive; "": "server"
+	Quiet      bool                                    // nothing but packets
+	OutOfOrder bool                                    // some events are written up to 5 us after ones that happened later
+	Gap        time.Duration                           // for so long, from the middle of the trace on, one processor's events are discarded
+	User       bool                                    // the program is traced too
+	PacketSize int                                     // bytes of a packet; 0: 64 KiB
+	Plain      bool                                    // metadata as plain text instead of in packets
 }
 
 // Trace is what was written.
@@ -83,7 +85,10 @@ type Trace struct {
 }
 
 // Stamp is when an event happened, and when by the host's clock.
-type Stamp struct{ True, Shown int64 }
+type Stamp struct {
+	True  clock.TimelineTime
+	Shown clock.HostTime
+}
 
 // Write writes a session's directory. Packets may be in any order.
 func Write(dir string, packets []Packet, o Options) (*Trace, error) {
@@ -91,7 +96,7 @@ func Write(dir string, packets []Packet, o Options) (*Trace, error) {
 		return nil, fmt.Errorf("lttng: no style %d", o.Style)
 	}
 	if o.Clock == nil {
-		o.Clock = func(t int64) int64 { return t }
+		o.Clock = func(t clock.TimelineTime) clock.HostTime { return clock.HostTime(t) }
 	}
 	if o.Host == "" {
 		o.Host = "host"

@@ -19,6 +19,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/format/pcap"
 	"meridian/internal/kernel"
@@ -115,7 +116,9 @@ func write(t *testing.T, capture string, o lttng.Options) *lttng.Trace {
 }
 
 // fast is a clock that is ahead and fast.
-func fast(t int64) int64 { return t + 3_500_000_000 + (t-epoch)/20_000 }
+func fast(t clock.TimelineTime) clock.HostTime {
+	return clock.HostTime(t + 3_500_000_000 + clock.TimelineTime(int64(t-epoch)/20_000))
+}
 
 // styles runs a test for each style.
 func styles(t *testing.T, f func(*testing.T, lttng.Style)) {
@@ -137,7 +140,7 @@ func TestBabeltraceReadsEveryEventAtItsTime(t *testing.T) {
 			t.Fatalf("%v: %s", err, problems.String())
 		}
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		var want []int64
+		var want []clock.HostTime
 		for _, e := range written.Events {
 			want = append(want, e.Shown)
 		}
@@ -147,7 +150,7 @@ func TestBabeltraceReadsEveryEventAtItsTime(t *testing.T) {
 		}
 		counts := map[string]int{}
 		for i, l := range lines {
-			if stamp := fmt.Sprintf("[%d.%09d] ", want[i]/1e9, want[i]%1e9); !strings.HasPrefix(l, stamp) {
+			if stamp := fmt.Sprintf("[%d.%09d] ", int64(want[i])/1e9, int64(want[i])%1e9); !strings.HasPrefix(l, stamp) {
 				t.Fatalf("line %d is not at %s: %s", i, stamp, l)
 			}
 			counts[strings.TrimSuffix(strings.Fields(l)[2], ":")]++
@@ -171,9 +174,9 @@ func TestTheKernelsPacketsAreThoseOfTheCapture(t *testing.T) {
 		if got.Packets.Len() != written.Packets {
 			t.Fatalf("%d packets, not %d", got.Packets.Len(), written.Packets)
 		}
-		byTime := make(map[int64]*trace.Packet)
+		byTime := make(map[clock.HostTime]*trace.Packet)
 		for i := range c.Packets.Len() {
-			byTime[fast(c.Packets.At(i).Time)] = c.Packets.At(i)
+			byTime[fast(clock.TimelineTime(c.Packets.At(i).Time))] = c.Packets.At(i)
 		}
 		early := 0
 		for i := range got.Packets.Len() {

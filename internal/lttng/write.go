@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/trace"
 )
@@ -20,8 +21,8 @@ type domain struct {
 }
 
 // write writes the metadata and a stream for each processor.
-func (d *domain) write(t *Trace, o *Options, boot int64) error {
-	text := d.text(o, boot)
+func (d *domain) write(t *Trace, o *Options, boot clock.HostTime) error {
+	text := d.text(o, int64(boot))
 	var w trace.Warnings
 	m, err := ctf.ParseMetadata([]byte(text), "metadata", &w)
 	if err != nil {
@@ -47,7 +48,7 @@ func (d *domain) write(t *Trace, o *Options, boot int64) error {
 }
 
 // stream writes the events of one processor.
-func (d *domain) stream(t *Trace, o *Options, encoder *ctf.Encoder, n int, boot int64) error {
+func (d *domain) stream(t *Trace, o *Options, encoder *ctf.Encoder, n int, boot clock.HostTime) error {
 	file, err := os.Create(filepath.Join(d.dir, fmt.Sprintf("channel0_%d", n)))
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (d *domain) stream(t *Trace, o *Options, encoder *ctf.Encoder, n int, boot 
 		return err
 	}
 	_, of := classes(o.Style)
-	last := int64(0)
+	last := clock.HostTime(0)
 	for i := range d.lanes[n] {
 		e := &d.lanes[n][i]
 		if e.kind == discarded {

@@ -9,11 +9,13 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+
+	"meridian/clock"
 )
 
 // packet is what the tests want to know of one, decoded by gopacket.
 type packet struct {
-	time                   int64
+	time                   clock.TimelineTime
 	wire, kept             int
 	kinds                  []string
 	kind                   string // of its transport
@@ -56,7 +58,7 @@ func readAll(t *testing.T, file string) []packet {
 	for b = b[fileHeader:]; len(b) > 0; {
 		n := int(order.Uint32(b[8:]))
 		p := decode(b[packetHeader:packetHeader+n], link)
-		p.time = int64(order.Uint32(b))*1e9 + int64(order.Uint32(b[4:]))*unit
+		p.time = clock.TimelineTime(int64(order.Uint32(b))*1e9 + int64(order.Uint32(b[4:]))*unit)
 		p.kept, p.wire = n, int(order.Uint32(b[12:]))
 		all = append(all, p)
 		b = b[packetHeader+n:]
@@ -152,7 +154,7 @@ func oneClock(t *testing.T, client, server []packet) {
 			continue
 		}
 		matched++
-		delay := there.time - here.time
+		delay := int64(there.time - here.time)
 		if here.sourcePort == 7000 || here.sourcePort == 7001 || here.sourcePort == 8080 {
 			delay = -delay
 		}

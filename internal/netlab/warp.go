@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"meridian/clock"
 	"meridian/internal/sim"
 )
 
@@ -37,7 +38,7 @@ const (
 )
 
 // restamp applies a function to all stamps of a capture file and makes it one of nanoseconds, in place.
-func restamp(b []byte, shown func(int64) int64) error {
+func restamp(b []byte, shown func(clock.TimelineTime) clock.HostTime) error {
 	if len(b) < fileHeader {
 		return fmt.Errorf("no capture file: %d bytes", len(b))
 	}
@@ -59,13 +60,13 @@ func restamp(b []byte, shown func(int64) int64) error {
 			return fmt.Errorf("cut short at offset %d", at)
 		}
 		header := b[at : at+packetHeader]
-		instant := int64(order.Uint32(header))*1e9 + int64(order.Uint32(header[4:]))*unit
+		instant := clock.TimelineTime(int64(order.Uint32(header))*1e9 + int64(order.Uint32(header[4:]))*unit)
 		stamp := shown(instant)
 		if stamp < 0 || stamp>>32 >= 1e9 {
 			return fmt.Errorf("packet at offset %d: stamp %d does not fit the format", at, stamp)
 		}
-		order.PutUint32(header, uint32(stamp/1e9))
-		order.PutUint32(header[4:], uint32(stamp%1e9))
+		order.PutUint32(header, uint32(int64(stamp)/1e9))
+		order.PutUint32(header[4:], uint32(int64(stamp)%1e9))
 		length := int(order.Uint32(header[8:]))
 		if len(b)-at-packetHeader < length {
 			return fmt.Errorf("packet at offset %d: cut short", at)

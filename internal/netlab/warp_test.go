@@ -12,11 +12,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/internal/sim"
 )
 
 // captureOf writes a capture file by the format's description.
-func captureOf(order binary.AppendByteOrder, magic uint32, unit int64, stamps []int64) []byte {
+func captureOf(order binary.AppendByteOrder, magic uint32, unit int64, stamps []clock.HostTime) []byte {
 	b := order.AppendUint32(nil, magic)
 	b = order.AppendUint16(b, 2)
 	b = order.AppendUint16(b, 4)
@@ -24,8 +25,8 @@ func captureOf(order binary.AppendByteOrder, magic uint32, unit int64, stamps []
 	b = order.AppendUint32(b, 262144)
 	b = order.AppendUint32(b, 1)
 	for i, s := range stamps {
-		b = order.AppendUint32(b, uint32(s/1e9))
-		b = order.AppendUint32(b, uint32(s%1e9/unit))
+		b = order.AppendUint32(b, uint32(int64(s)/1e9))
+		b = order.AppendUint32(b, uint32(int64(s)%1e9/unit))
 		b = order.AppendUint32(b, uint32(i%7))
 		b = order.AppendUint32(b, 1500)
 		b = append(b, bytes.Repeat([]byte{byte(i)}, i%7)...)
@@ -36,8 +37,8 @@ func captureOf(order binary.AppendByteOrder, magic uint32, unit int64, stamps []
 func TestWarpShowsTheClockAtEachInstantAndKeepsAllElse(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		start := rapid.Int64Range(1e18, 4e18).Draw(t, "start")
-		clock := sim.Clock{
+		start := clock.TimelineTime(rapid.Int64Range(1e18, 4e18).Draw(t, "start"))
+		wrong := sim.Clock{
 			Origin:   start,
 			OffsetNs: rapid.Int64Range(-1e11, 1e11).Draw(t, "offset"),
 			SkewPPM:  rapid.Float64Range(-200, 200).Draw(t, "skew"),
@@ -51,16 +52,16 @@ func TestWarpShowsTheClockAtEachInstantAndKeepsAllElse(t *testing.T) {
 		if rapid.Bool().Draw(t, "big endian") {
 			order = binary.BigEndian
 		}
-		var stamps, shown []int64
+		var stamps, shown []clock.HostTime
 		for range rapid.IntRange(0, 20).Draw(t, "packets") {
-			s := (start + rapid.Int64Range(0, 1e12).Draw(t, "after")) / unit * unit
-			stamps, shown = append(stamps, s), append(shown, clock.At(s))
+			s := clock.TimelineTime(int64(start+clock.TimelineTime(rapid.Int64Range(0, 1e12).Draw(t, "after"))) / unit * unit)
+			stamps, shown = append(stamps, clock.HostTime(s)), append(shown, wrong.At(s))
 		}
 		source, target := filepath.Join(dir, "source.pcap"), filepath.Join(dir, "target.pcap")
 		if err := os.WriteFile(source, captureOf(order, magic, unit, stamps), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := Warp(source, target, clock); err != nil {
+		if err := Warp(source, target, wrong); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(target)
@@ -75,7 +76,7 @@ func TestWarpShowsTheClockAtEachInstantAndKeepsAllElse(t *testing.T) {
 
 func TestWarpRefusesWhatIsNotAWholeCapture(t *testing.T) {
 	dir := t.TempDir()
-	whole := captureOf(binary.LittleEndian, magicMicros, 1000, []int64{1e18, 2e18, 3e18})
+	whole := captureOf(binary.LittleEndian, magicMicros, 1000, []clock.HostTime{1e18, 2e18, 3e18})
 	source, target := filepath.Join(dir, "source.pcap"), filepath.Join(dir, "target.pcap")
 	for name, b := range map[string][]byte{
 		"empty":   {},

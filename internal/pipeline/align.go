@@ -89,16 +89,16 @@ func (a *Aligned) mapOf(clock int) *clock.Map {
 }
 
 // extent returns the first and the last instant of the timeline.
-func (a *Aligned) extent() (first, last int64) {
+func (a *Aligned) extent() (first, last clock.TimelineTime) {
 	first, last = math.MaxInt64, math.MinInt64
 	for i := range a.Clocks {
 		c := &a.Clocks[i]
 		if c.Events == 0 {
 			continue
 		}
-		from, to := c.First, c.Last
+		from, to := clock.TimelineTime(c.First), clock.TimelineTime(c.Last)
 		if m := a.mapOf(i); m != nil {
-			from, to = m.At(from), m.At(to)
+			from, to = m.At(c.First), m.At(c.Last)
 		}
 		first, last = min(first, from), max(last, to)
 	}

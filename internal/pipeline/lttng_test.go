@@ -22,6 +22,7 @@ import (
 
 	"meridian/align"
 	"meridian/align/bound"
+	"meridian/clock"
 	"meridian/internal/lttng"
 	"meridian/internal/netlab"
 	"meridian/internal/pipeline"
@@ -98,7 +99,7 @@ func TestKernelTracesOfRealTrafficAlignAsItsCapturesDo(t *testing.T) {
 			lab.StopCaptures()
 			var hosts []recordedHost
 			dir := t.TempDir()
-			known := clocks(stamps(t, files[n.hosts[0]])[0])
+			known := clocks(clock.TimelineTime(stamps(t, files[n.hosts[0]])[0]))
 			for _, name := range n.hosts {
 				c := known[name]
 				c.Wave = sim.Wave{AmplitudePPM: tracedPPM, Period: wavePeriod, Phase: float64(len(name)) / 7}
@@ -194,7 +195,7 @@ func holdUnlike(t *testing.T, hosts []recordedHost, first lttng.Style) {
 // whatever the input was, by the host's own clock.
 type instants struct {
 	events  []lttng.Stamp
-	packets []int64
+	packets []clock.HostTime
 }
 
 // result is what is compared: how many messages there were, and how wide the bounds are at packets, in the mean.
@@ -229,7 +230,7 @@ func hold(t *testing.T, what string, inputs []string, hosts []recordedHost, told
 		}
 		for _, e := range told[h.Name].events {
 			low, high, lowOK, highOK := m.Bounds(e.Shown)
-			at := hosts[reference].clock.At(e.True)
+			at := clock.TimelineTime(hosts[reference].clock.At(e.True))
 			all++
 			// The simulated clocks round twice to a nanosecond.
 			if !lowOK || !highOK || at < low-2 || at > high+2 {

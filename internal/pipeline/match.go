@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"meridian/clock"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/pipeline/source"
 	"meridian/internal/pipeline/usage"
@@ -117,13 +118,13 @@ func (j *joiner) clock(name string) int {
 }
 
 // addStamp counts a stamp of a clock, and extends the clock's trace to it.
-func (j *joiner) addStamp(clock int, stamp int64) {
+func (j *joiner) addStamp(clock int, stamp clock.HostTime) {
 	j.extend(clock, stamp, stamp, 1)
 	j.addGranularity(clock, stamp)
 }
 
 // extend extends the trace of a clock to some events of it.
-func (j *joiner) extend(clock int, first, last, events int64) {
+func (j *joiner) extend(clock int, first, last clock.HostTime, events int64) {
 	c := &j.Clocks[clock]
 	if events == 0 {
 		return
@@ -136,7 +137,7 @@ func (j *joiner) extend(clock int, first, last, events int64) {
 }
 
 // addGranularity takes account of a stamp of a clock that no capture has. Package pcap does so for those of captures.
-func (j *joiner) addGranularity(clock int, stamp int64) {
+func (j *joiner) addGranularity(clock int, stamp clock.HostTime) {
 	if clock < j.captured {
 		return
 	}

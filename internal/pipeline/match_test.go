@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/internal/pipeline/input"
 	"meridian/match"
 	"meridian/trace"
@@ -140,8 +141,8 @@ func TestStampsOfListsAreAsCoarseAsAllOfManySay(t *testing.T) {
 	} {
 		l := &trace.List{Hosts: []string{"a", "b"}, Channels: []trace.Channel{{From: 0, To: 1}}}
 		for i := range c.stamps {
-			at := int64(i*i%9973) * c.step
-			l.Channels[0].Messages = append(l.Channels[0].Messages, trace.Message{Sent: at, Received: at + 7*c.step})
+			at := clock.HostTime(int64(i*i%9973) * c.step)
+			l.Channels[0].Messages = append(l.Channels[0].Messages, trace.Message{Sent: at, Received: at + clock.HostTime(7*c.step)})
 		}
 		if c.odd {
 			l.Channels[0].Messages[3].Sent++

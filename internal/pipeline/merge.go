@@ -67,7 +67,7 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 		return 0, 0, err
 	}
 	from, to := m.selection.From, m.selection.To
-	stats, err := order.Merge(ctx, sources, func(source int, f *trace.Frame) error {
+	stats, err := order.Merge(ctx, sources, func(source int, at clock.TimelineTime, f *trace.Frame) error {
 		if !m.segments[source].selected {
 			return nil
 		}
@@ -75,12 +75,13 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 		if err != nil {
 			return err
 		}
-		if from.Timed && f.Time < from.Time || to.Timed && f.Time > to.Time {
+		if from.Timed && at < from.Time || to.Timed && at > to.Time {
 			return nil
 		}
 		if written++; written&0xffff == 0 {
 			p.Report("merging", written, m.total)
 		}
+		f.Time = clock.HostTime(at) // the clock of the merged capture is the timeline
 		return out.Write(face, f)
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
@@ -23,7 +24,7 @@ func TestAMergedCaptureNamesAllInterfacesOfAHost(t *testing.T) {
 	}
 	const frames = 3
 	for i := range frames {
-		f := trace.Frame{Number: i, Time: 1e18 + int64(i), Data: make([]byte, 60), Wire: 60}
+		f := trace.Frame{Number: i, Time: 1e18 + clock.HostTime(i), Data: make([]byte, 60), Wire: 60}
 		if err := w.Write(1, &f); err != nil {
 			t.Fatal(err)
 		}

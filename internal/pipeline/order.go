@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"meridian/clock"
 	"slices"
 
 	"meridian/internal/filter"
@@ -17,7 +18,7 @@ type Ordered struct {
 	*Aligned
 	selection filter.Options
 	// First and last instant of the timeline within the selection.
-	first, last int64
+	first, last clock.TimelineTime
 }
 
 // Order selects events and packets of a timeline.

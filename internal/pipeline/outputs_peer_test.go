@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/clock"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/pipeline/simulate"
 	"meridian/internal/pipeline/source"
@@ -22,7 +23,7 @@ import (
 func TestOtherToolsSeeWhatWasAligned(t *testing.T) {
 	dir := t.TempDir()
 	s := sim.Scenario{
-		Hosts: 3, Topology: sim.Full, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), Span: 2 * time.Second,
+		Hosts: 3, Topology: sim.Full, Start: clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()), Span: 2 * time.Second,
 		Traffic: sim.Periodic, Rate: 40, Jitter: 20 * time.Microsecond, MaxOffset: time.Second, MaxSkewPPM: 50, Wander: 1e-9, Seed: 3,
 	}
 	done, err := simulate.Run(context.Background(), simulate.Options{Scenario: s, Dir: filepath.Join(dir, "sim"), Captures: true})

@@ -27,7 +27,7 @@ import (
 func scenario(t *rapid.T) sim.Traffic {
 	n := rapid.IntRange(2, 5).Draw(t, "hosts")
 	traffic := sim.Traffic{
-		Start:       rapid.SampledFrom([]int64{0, 1_700_000_000_000_000_000, -3_000_000_000_000}).Draw(t, "start"),
+		Start:       clock.TimelineTime(rapid.SampledFrom([]int64{0, 1_700_000_000_000_000_000, -3_000_000_000_000}).Draw(t, "start")),
 		Span:        time.Duration(rapid.IntRange(50, 60_000).Draw(t, "span, ms")) * time.Millisecond,
 		Seed:        rapid.Uint64().Draw(t, "seed"),
 		Granularity: rapid.SampledFrom([]int64{1, 1000}).Draw(t, "granularity"),
@@ -256,7 +256,7 @@ func TestTruthLiesWithinTheReportedBoundsWhileClocksAreLinear(t *testing.T) {
 					low, high, lowOK, highOK := m.Bounds(stamp)
 					// Readings are rounded to the nearest nanosecond, on both clocks.
 					const rounding = 2
-					if lowOK && truth < clock.Sub(low, rounding) || highOK && truth > clock.Add(high, rounding) {
+					if lowOK && truth < clock.TimelineTime(clock.Sub(low, rounding)) || highOK && truth > clock.Add(high, rounding) {
 						t.Fatalf("%s: its %d is %d, which is not from %d to %d", host.Name, stamp, truth, low, high)
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"meridian/clock"
 	"meridian/internal/netlab"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
@@ -106,7 +107,7 @@ func holdOrigins(t *testing.T, out *pipeline.Outcome, origins map[string]int64) 
 	t.Helper()
 	for _, h := range out.Report.Hosts {
 		for _, k := range h.Map {
-			truth := k.HostNs - origins[h.Name] + origins[out.Report.Reference]
+			truth := clock.TimelineTime(int64(k.HostNs) - origins[h.Name] + origins[out.Report.Reference])
 			// Of packets, REALTIME is led back to CLOCK_MONOTONIC, and the difference of the two may be known wrongly by this.
 			const reading = 50_000
 			if k.LowNs != nil && *k.LowNs > truth+reading || k.HighNs != nil && *k.HighNs < truth-reading {

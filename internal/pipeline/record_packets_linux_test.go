@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/format/pcap"
 	"meridian/internal/kernel"
@@ -138,8 +139,8 @@ func orderOfOneHost(t *testing.T, dir, host string) {
 		length   uint32
 		flags    uint8
 	}
-	sent := func(c *trace.Capture) map[key][]int64 {
-		found := make(map[key][]int64)
+	sent := func(c *trace.Capture) map[key][]clock.HostTime {
+		found := make(map[key][]clock.HostTime)
 		for i := range c.Packets.Len() {
 			p := c.Packets.At(i)
 			if p.Kind != trace.TCP || p.From != trace.Sent {

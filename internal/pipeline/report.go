@@ -124,9 +124,9 @@ func reportHost(s *Solved, i int) show.Host {
 }
 
 // offsetIn returns by how much a map moves the instant in the middle between two.
-func offsetIn(m *clock.Map, first, last int64) *int64 {
-	middle := first + (last-first)/2
-	offset := clock.Sub(m.At(middle), middle)
+func offsetIn[Y clock.Time](m *clock.MapOf[clock.HostTime, Y], first, last clock.HostTime) *int64 {
+	middle := first + clock.HostTime(int64(last-first)/2)
+	offset := clock.Sub(int64(m.At(middle)), int64(middle))
 	return &offset
 }
 

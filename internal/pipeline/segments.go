@@ -40,14 +40,14 @@ func (m *Matched) findSegments() []segment {
 
 // stampsOf iterates over the packets of a capture with the latest stamp of one of its clocks: packets of the other clock
 // neither begin nor end a run.
-func (m *Matched) stampsOf(capture, clock int) func(yield func(int, int64) bool) {
+func (m *Matched) stampsOf(capture, number int) func(yield func(int, clock.HostTime) bool) {
 	clocks := &m.Captures[capture]
-	return func(yield func(int, int64) bool) {
-		var last int64
+	return func(yield func(int, clock.HostTime) bool) {
+		var last clock.HostTime
 		seen, n := false, 0
 		for _, chunk := range m.captures[capture].Packets.Chunks() {
 			for j := range chunk {
-				if clocks.Of(n) == clock {
+				if clocks.Of(n) == number {
 					last, seen = chunk[j].Time, true
 				}
 				if seen && !yield(n, last) {
@@ -122,7 +122,7 @@ func (f *findings) warnOfSegments() {
 				highest = max(highest, c.Packets.At(n).Time)
 			}
 		}
-		back := highest - c.Packets.At(at).Time
+		back := int64(highest - c.Packets.At(at).Time)
 		f.warnings.Add(c.File, "stamps go backwards: the clock was set during the capture",
 			fmt.Sprintf("by %.6f s at packet %d", float64(back)/1e9, at+1))
 		f.breakPromise(fmt.Sprintf("the clock of %s was set during the capture", c.Host))

@@ -37,7 +37,7 @@ func (s *Selection) check() error {
 }
 
 // resolve returns the options of the filter for a timeline from first to last.
-func (s *Selection) resolve(first, last int64) (filter.Options, error) {
+func (s *Selection) resolve(first, last clock.TimelineTime) (filter.Options, error) {
 	o := s.Options
 	for _, edge := range []struct {
 		text string
@@ -59,8 +59,8 @@ func (s *Selection) resolve(first, last int64) (filter.Options, error) {
 }
 
 // parseInstant reads an instant of a timeline that reaches from first to last.
-func parseInstant(s string, first, last int64) (int64, error) {
-	invalid := func() (int64, error) {
+func parseInstant(s string, first, last clock.TimelineTime) (clock.TimelineTime, error) {
+	invalid := func() (clock.TimelineTime, error) {
 		return 0, usage.Errorf("invalid instant %q; want 2026-01-02T15:04:05.5Z, seconds since 1970, +DURATION from the first event such as +1.5s, or -DURATION before the last", s)
 	}
 	if s == "" {
@@ -74,13 +74,13 @@ func parseInstant(s string, first, last int64) (int64, error) {
 		if s[0] == '+' {
 			return clock.Add(first, int64(d)), nil
 		}
-		return clock.Sub(last, int64(d)), nil
+		return clock.Add(last, -int64(d)), nil
 	}
 	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		if t.Year() < 1900 || t.Year() > 2200 {
 			return invalid()
 		}
-		return t.UnixNano(), nil
+		return clock.TimelineTime(t.UnixNano()), nil
 	}
 	whole, part, _ := strings.Cut(s, ".")
 	seconds, err := strconv.ParseUint(whole, 10, 33)
@@ -93,5 +93,5 @@ func parseInstant(s string, first, last int64) (int64, error) {
 			return invalid()
 		}
 	}
-	return int64(seconds)*1e9 + int64(ns), nil
+	return clock.TimelineTime(int64(seconds)*1e9 + int64(ns)), nil
 }

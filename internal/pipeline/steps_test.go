@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/pipeline/simulate"
@@ -15,7 +16,7 @@ import (
 )
 
 func TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder(t *testing.T) {
-	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	begin := clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 	s := sim.Scenario{
 		Hosts: 3, Topology: sim.Full, Start: begin, Span: 10 * time.Second, Rate: 30, Jitter: 20 * time.Microsecond,
 		MinDelay: [2]time.Duration{30 * time.Microsecond, 40 * time.Microsecond}, MaxOffset: time.Second, MaxSkewPPM: 50, Seed: 1,
@@ -47,7 +48,7 @@ func TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder(t *testing.T) {
 	}
 	defer reader.Close()
 	var f trace.Frame
-	frames, last := 0, int64(0)
+	frames, last := 0, clock.HostTime(0)
 	for reader.Next(&f) == nil {
 		text := string(f.Data[42:])
 		from := int(f.Data[11]) // the last byte of the sender's address

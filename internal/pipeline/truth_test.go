@@ -20,6 +20,7 @@ import (
 
 	"meridian/align"
 	"meridian/align/bound"
+	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/netlab"
 	"meridian/internal/pipeline"
@@ -118,7 +119,7 @@ func linked(l *netlab.Lab, offloads bool) {
 }
 
 // clocks gives each host the clock of a machine of its own.
-func clocks(origin int64) map[string]sim.Clock {
+func clocks(origin clock.TimelineTime) map[string]sim.Clock {
 	return map[string]sim.Clock{
 		"web": {Origin: origin, OffsetNs: 250_000_000, SkewPPM: 11},
 		"app": {Origin: origin, OffsetNs: 1_700_000_000, SkewPPM: -25},
@@ -139,9 +140,9 @@ func TestRealTrafficComesWithinItsBoundsAndWithoutInversions(t *testing.T) {
 			lab.Run(traffic...)
 			lab.StopCaptures()
 			origin := stamps(t, truth["web"])[0]
-			linear := clocks(origin)
+			linear := clocks(clock.TimelineTime(origin))
 			t.Run("linear", func(t *testing.T) { check(t, n, truth, linear, nil, true) })
-			wave := clocks(origin)
+			wave := clocks(clock.TimelineTime(origin))
 			for host, c := range wave {
 				c.Wave = sim.Wave{AmplitudePPM: wavePPM, Period: wavePeriod, Phase: float64(len(host)) / 7}
 				wave[host] = c
@@ -191,14 +192,14 @@ func check(t *testing.T, n network, truth map[string]string, clocks map[string]s
 	}
 	reference := clocks[report.Reference]
 	packets, inside := 0, 0
-	instants := make(map[string][]int64) // where each packet belongs on the timeline
+	instants := make(map[string][]clock.TimelineTime) // where each packet belongs on the timeline
 	for i, host := range n.hosts {
 		h := report.Hosts[i]
 		m := h.ClockMap()
 		warped := stamps(t, inputs[i])
 		for k, real := range stamps(t, truth[host]) {
 			low, high, lowOK, highOK := m.Bounds(warped[k])
-			at := reference.At(real)
+			at := clock.TimelineTime(reference.At(clock.TimelineTime(real)))
 			instants[host] = append(instants[host], at)
 			packets++
 			// The simulated clocks round twice to a nanosecond.
@@ -224,7 +225,7 @@ func check(t *testing.T, n network, truth map[string]string, clocks map[string]s
 
 // inOrder reads the merged capture by other eyes: all packets are there under their host's name, in order of time and near
 // the truth, and no TCP segment that both ends saw once arrives before it was sent.
-func inOrder(t *testing.T, path string, instants map[string][]int64, bound int64) {
+func inOrder(t *testing.T, path string, instants map[string][]clock.TimelineTime, bound int64) {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -309,13 +310,13 @@ func segmentKey(data []byte, link layers.LinkType) (string, bool) {
 }
 
 // stamps returns the stamps of a capture in file order.
-func stamps(t *testing.T, path string) []int64 {
+func stamps(t *testing.T, path string) []clock.HostTime {
 	t.Helper()
 	c, err := pcap.Read(context.Background(), path, "", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]int64, c.Packets.Len())
+	all := make([]clock.HostTime, c.Packets.Len())
 	for i := range all {
 		all[i] = c.Packets.At(i).Time
 	}

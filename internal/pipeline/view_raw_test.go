@@ -16,7 +16,7 @@ import (
 // Where a clock was set back, what the viewer is told leads from each event's instant to what the clock showed, before
 // the step and behind it.
 func TestRawTimeIsWhatTheClockShowedThoughItWasSetBack(t *testing.T) {
-	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	begin := clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 	s := sim.Scenario{
 		Hosts: 3, Topology: sim.Full, Start: begin, Span: 10 * time.Second, Rate: 30, Jitter: 20 * time.Microsecond,
 		MinDelay: [2]time.Duration{30 * time.Microsecond, 40 * time.Microsecond}, MaxOffset: time.Second, MaxSkewPPM: 50, Seed: 1,
@@ -45,7 +45,7 @@ func TestRawTimeIsWhatTheClockShowedThoughItWasSetBack(t *testing.T) {
 	for _, e := range allEvents(t, timeline) {
 		row := &a.Rows[e.Row]
 		shown := e.At + shownAhead(a, row.ClockAt(e.At), e.At)
-		if off := shown - clock.Sub(e.Recorded, a.Origin); max(off, -off) > worst {
+		if off := shown - clock.Sub(e.Recorded, clock.HostTime(a.Origin)); max(off, -off) > worst {
 			worst = max(off, -off)
 			if worst > 100 {
 				t.Errorf("event %d of row %s at %d is shown raw %d ns from its stamp", e.Event, row.Name, e.At, off)

@@ -70,7 +70,7 @@ func (f *findings) warnOfLoops() {
 			names = append(names, f.Clocks[i].Name)
 		}
 		f.warnings.Add(firstOf(names), "the bounds along the loop of these hosts contradict each other, so a clock wanders more than assumed; state a larger --wander",
-			fmt.Sprintf("by %d ns at %s s", c.By, seconds(c.Timeline)))
+			fmt.Sprintf("by %d ns at %s s", c.By, seconds(int64(c.Timeline))))
 	}
 }
 
@@ -120,7 +120,7 @@ func (f *findings) warnOfSteps() {
 			how += fmt.Sprintf(" (or that of %s the other way)", f.Clocks[x.Other].Name)
 		}
 		f.warnings.Add(f.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %s s of its time; aligned in pieces",
-			float64(x.By)/1e9, how, seconds(x.At)), "")
+			float64(x.By)/1e9, how, seconds(int64(x.At))), "")
 	}
 	if n := f.Solution.Outliers; n > 0 {
 		f.warnings.Add("alignment", fmt.Sprintf("%d messages left out: they contradict all others", n), "")

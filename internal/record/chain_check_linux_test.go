@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -37,7 +38,7 @@ var links = []struct {
 }
 
 // chain is when a message was at each point, 0 where that is not in the trace.
-type chain [pointCount]int64
+type chain [pointCount]clock.HostTime
 
 // chains are those of a ping-pong's messages.
 type chains struct {
@@ -45,7 +46,7 @@ type chains struct {
 	all   []chain      // of message n at n-1
 	tcp   bool
 
-	softirq map[int]int64          // when the one of network packets began that a processor is in
+	softirq map[int]clock.HostTime // when the one of network packets began that a processor is in
 	inside  map[int][]int          // messages received in it
 	reading map[int64]*chainSide   // which side a thread reads for
 	of      map[*trace.Class]parts // what a class is, found out once
@@ -71,7 +72,7 @@ type parts struct {
 func (c *chains) read(t testing.TB, dir string, tcp bool, messages int) {
 	t.Helper()
 	c.all, c.tcp = make([]chain, messages), tcp
-	c.softirq, c.inside, c.reading = map[int]int64{}, map[int][]int{}, map[int64]*chainSide{}
+	c.softirq, c.inside, c.reading = map[int]clock.HostTime{}, map[int][]int{}, map[int64]*chainSide{}
 	c.of = map[*trace.Class]parts{}
 	for i := range c.sides {
 		s := &c.sides[i]
@@ -134,14 +135,14 @@ func partsOf(class *trace.Class) parts {
 }
 
 // pass notes that a message was at a point; the first time counts.
-func (c *chains) pass(n int, at point, time int64) {
+func (c *chains) pass(n int, at point, time clock.HostTime) {
 	if n >= 1 && n <= len(c.all) && c.all[n-1][at] == 0 {
 		c.all[n-1][at] = time
 	}
 }
 
 // returns takes the end of a call that reads.
-func (c *chains) returns(tid, read, at int64) {
+func (c *chains) returns(tid, read int64, at clock.HostTime) {
 	s := c.reading[tid]
 	delete(c.reading, tid)
 	if s == nil || read <= 0 {
@@ -268,7 +269,7 @@ func (c *chains) shift(by time.Duration, at ...point) {
 	for i := range c.all {
 		for _, p := range at {
 			if c.all[i][p] != 0 {
-				c.all[i][p] += int64(by)
+				c.all[i][p] += clock.HostTime(by)
 			}
 		}
 	}
@@ -296,7 +297,7 @@ func (c *chains) check(tolerance time.Duration) (all []verdict) {
 				continue
 			}
 			v.checked++
-			gap := later[l.after] - c.all[i][l.before]
+			gap := int64(later[l.after] - c.all[i][l.before])
 			v.closest = min(v.closest, gap)
 			if gap < -int64(tolerance) {
 				v.beyond++

@@ -115,10 +115,10 @@ func stampsOfNonsense(t *testing.T, counter clock.Source) {
 		t.Fatal(err)
 	}
 	untilEnded(t, Options{Dir: dir, Rings: []string{rings}}, 1)
-	now, n, last := clock.Take(clock.Monotonic), 0, int64(0)
+	now, n, last := clock.Take(clock.Monotonic), 0, clock.HostTime(0)
 	for _, e := range read(t, dir) {
 		if e.class.Name == "odd" {
-			if n++; e.Time < last || e.Time > now.Realtime.Ns+1e9 {
+			if n++; e.Time < last || e.Time > clock.HostTime(now.Realtime.Ns+1e9) {
 				t.Errorf("event %d at %d", n, e.Time)
 			}
 			last = e.Time

@@ -76,7 +76,7 @@ func TestWhatWasLostMovesNoEvent(t *testing.T) {
 	var got [2][]uint64
 	for _, e := range read(t, dir) {
 		if e.row.Kind == trace.CPU {
-			got[e.row.ID] = append(got[e.row.ID], uint64(e.Time-origin)-k.begin)
+			got[e.row.ID] = append(got[e.row.ID], uint64(e.Time-clock.HostTime(origin))-k.begin)
 		}
 	}
 	for cpu := range got {

@@ -151,7 +151,7 @@ func (w *packetWriter) writeCounts(last bool) error {
 	if s, err := w.capture.Stats(); err == nil { // else the last ones stand
 		w.stats = s
 	}
-	return wrapped(w.file.WriteStatistics(w.stats, int64(clock.Monotonic.Now())+w.origin, last))
+	return wrapped(w.file.WriteStatistics(w.stats, clock.HostTime(int64(clock.Monotonic.Now())+w.origin), last))
 }
 
 func (w *packetWriter) finish() error {

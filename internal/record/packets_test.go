@@ -21,14 +21,14 @@ import (
 // fakeCapture brings so many packets, one a ns, of one interface and then of two.
 type fakeCapture struct {
 	frames  int
-	origin  int64
+	origin  clock.HostTime
 	at      atomic.Int64 // how many it has brought
 	dropped atomic.Int64
 	err     error
 }
 
 func (c *fakeCapture) SetOrigin(ns int64) error {
-	c.origin = ns
+	c.origin = clock.HostTime(ns)
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (c *fakeCapture) Read(ctx context.Context, each func(*trace.Frame, trace.Di
 	for i := range c.frames {
 		c.at.Store(int64(i))
 		binary.BigEndian.PutUint64(data[:], uint64(i))
-		f := trace.Frame{Number: i, Time: c.origin + int64(i), Data: data[:], Wire: 1500}
+		f := trace.Frame{Number: i, Time: c.origin + clock.HostTime(i), Data: data[:], Wire: 1500}
 		if 2*i >= c.frames {
 			f.Interface = i % 2
 		}
@@ -64,7 +64,7 @@ func (c *fakeCapture) Stats() (packet.Stats, error) {
 }
 
 // captured returns the stamps of a file's packets, which must come in their order.
-func captured(t *testing.T, path string) (stamps []int64, warnings []string) {
+func captured(t *testing.T, path string) (stamps []clock.HostTime, warnings []string) {
 	t.Helper()
 	var w trace.Warnings
 	r, err := pcap.Open(path, &w)
@@ -87,8 +87,8 @@ func captured(t *testing.T, path string) (stamps []int64, warnings []string) {
 func TestPacketsStandBesideTheTraceOnItsClock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trace")
 	const frames = 9000
-	var origin int64
-	ahead := func() int64 { return int64(clock.Realtime.Now() - clock.Monotonic.Now()) }
+	var origin clock.HostTime
+	ahead := func() clock.HostTime { return clock.HostTime(clock.Realtime.Now() - clock.Monotonic.Now()) }
 	before := ahead()
 	for run := range 3 {
 		c := &fakeCapture{frames: frames}
@@ -97,7 +97,7 @@ func TestPacketsStandBesideTheTraceOnItsClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.origin != r.Origin() || run > 0 && c.origin != origin {
+		if c.origin != clock.HostTime(r.Origin()) || run > 0 && c.origin != origin {
 			t.Errorf("packets begin at %d, the trace at %d, that of the first recorder at %d", c.origin, r.Origin(), origin)
 		}
 		origin = c.origin

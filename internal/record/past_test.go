@@ -64,11 +64,11 @@ func TestOldStampsGoByTheReadingsOfTheirProgram(t *testing.T) {
 	}
 	untilEnded(t, Options{Dir: dir, Rings: []string{rings}}, 1)
 
-	offset := int64(0)
+	offset := clock.HostTime(0)
 	if m, err := readMetadata(dir); err != nil {
 		t.Fatal(err)
 	} else {
-		offset = m.Clocks[0].OffsetSeconds*1e9 + m.Clocks[0].Offset
+		offset = clock.HostTime(m.Clocks[0].OffsetSeconds*1e9 + m.Clocks[0].Offset)
 	}
 	want := []int64{then.ns, (then.ns + now.Ns) / 2}
 	n := 0
@@ -77,7 +77,7 @@ func TestOldStampsGoByTheReadingsOfTheirProgram(t *testing.T) {
 			continue
 		}
 		// What lies between is known only as well as the frequency was just now.
-		if off := time.Duration(e.Time - offset - want[n]).Abs(); n == 0 && off > 1 || off > 100*time.Microsecond {
+		if off := time.Duration(int64(e.Time-offset) - want[n]).Abs(); n == 0 && off > 1 || off > 100*time.Microsecond {
 			t.Errorf("event %d is off by %v", n, off)
 		}
 		n++

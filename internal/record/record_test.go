@@ -18,14 +18,14 @@ import (
 
 func TestProgramsAreRecordedWholeIntoOneTrace(t *testing.T) {
 	rings, dir := t.TempDir(), filepath.Join(t.TempDir(), "trace")
-	before := int64(clock.Monotonic.Now()) // which nobody sets
+	before := clock.HostTime(clock.Monotonic.Now()) // which nobody sets
 	a := program(t, "first", rings, "GOROUTINES=2", "EVENTS=6000", "LATE=1")
 	b := program(t, "se/cond", rings, "GOROUTINES=3", "EVENTS=2000", "DIE=1")
 	a.emitted(t)
 	b.emitted(t)
 	b.Wait() // killed by itself
 	a.end(t)
-	after := int64(clock.Monotonic.Now())
+	after := clock.HostTime(clock.Monotonic.Now())
 	s := untilEnded(t, Options{Dir: dir, Rings: []string{rings}, Host: "here", Title: "a test"}, 2)
 	if s.Total.Lost > 0 || len(s.Streams) != 2 {
 		t.Errorf("%+v", s)
@@ -59,7 +59,7 @@ func TestProgramsAreRecordedWholeIntoOneTrace(t *testing.T) {
 				t.Fatalf("%s: row %+v", p.name, e.row)
 			}
 			// The programs' clock and this one's are read apart from each other.
-			if at := e.Time - origin; at < before-int64(time.Millisecond) || at > after+int64(time.Millisecond) {
+			if at := e.Time - clock.HostTime(origin); at < before-clock.HostTime(time.Millisecond) || at > after+clock.HostTime(time.Millisecond) {
 				t.Fatalf("%s: event %d at %d, recorded from %d to %d", p.name, n, at, before, after)
 			}
 		}

@@ -118,8 +118,8 @@ func TestEventsOfSourcesAreReadAsTheyWereGiven(t *testing.T) {
 			if e.class.Name != names[queue] || e.row.Kind != want.Kind || e.row.ID != want.ID {
 				t.Fatalf("event %d: %s in row %+v", i, e.class.Name, e.row)
 			}
-			off := e.Time - (now.Realtime.Ns - int64(now.Realtime.Counter) + int64(k.from) + int64(i)*10)
-			if off < -int64(time.Second) || off > int64(time.Second) {
+			off := e.Time - clock.HostTime(now.Realtime.Ns-int64(now.Realtime.Counter)+int64(k.from)+int64(i)*10)
+			if off < -clock.HostTime(time.Second) || off > clock.HostTime(time.Second) {
 				t.Fatalf("event %d is off by %v", i, time.Duration(off))
 			}
 			if !queue {

@@ -129,7 +129,7 @@ func TestStepsOfRealtimeMoveNoEvent(t *testing.T) {
 	stepped := map[bool]int{}
 	n := 0
 	for _, e := range all {
-		if at := time.Unix(0, e.Time); at.Before(before.Add(-time.Second)) || at.After(after.Add(time.Second)) {
+		if at := time.Unix(0, int64(e.Time)); at.Before(before.Add(-time.Second)) || at.After(after.Add(time.Second)) {
 			t.Fatalf("event %v at %v, recorded from %v to %v", e.class.Name, at, before, after)
 		}
 		switch {

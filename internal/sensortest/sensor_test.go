@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/clock"
 	"meridian/internal/sensortest"
 	"meridian/internal/testneed"
 	"meridian/sensor"
@@ -122,8 +123,8 @@ func TestEventsBearTheTimeAtWhichTheyWereEmitted(t *testing.T) {
 	})
 	e := sensortest.Read(t, dir).Named("test:nothing")
 	// The clock is known to a few µs so short after its calibration.
-	const known = int64(time.Millisecond)
-	if len(e) != 1 || e[0].Time < before.UnixNano()-known || e[0].Time > after.UnixNano()+known {
+	const known = clock.HostTime(time.Millisecond)
+	if len(e) != 1 || e[0].Time < clock.HostTime(before.UnixNano())-known || e[0].Time > clock.HostTime(after.UnixNano())+known {
 		t.Errorf("%d events, emitted from %d to %d: %+v", len(e), before.UnixNano(), after.UnixNano(), e)
 	}
 	if e[0].Row.Kind != trace.Process || e[0].Row.ID != int64(os.Getpid()) {

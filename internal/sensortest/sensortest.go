@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/sensor"
 	"meridian/trace"
@@ -135,7 +136,7 @@ type Tally struct {
 func (all Events) Messages(category, name string) (n Tally) {
 	type ends struct {
 		sent, received int
-		from, to       int64
+		from, to       clock.HostTime
 	}
 	known := map[uint64]*ends{}
 	for _, e := range all.Of(category, name, trace.Instant) {

@@ -71,7 +71,7 @@ func (c *Conversion) Table(w io.Writer) error {
 func longest(p *filter.Result) string {
 	x := p.Longest
 	var out strings.Builder
-	fmt.Fprintf(&out, "longest %s: %s at %s on %s", printable(p.Name), duration(x.DurationNs), seconds(x.BeginNs), printable(x.From))
+	fmt.Fprintf(&out, "longest %s: %s at %s on %s", printable(p.Name), duration(x.DurationNs), seconds(int64(x.BeginNs)), printable(x.From))
 	if x.From != x.To {
 		fmt.Fprintf(&out, " to %s", printable(x.To))
 	}

@@ -24,8 +24,8 @@ type GalleryClock struct {
 	Name, Reference string
 	Component       int
 	Map             *clock.Map
-	First, Last     int64  // its stamps; it is not drawn where they are equal
-	BoundNs         *int64 // its worst; nil for none
+	First, Last     clock.HostTime // its stamps; it is not drawn where they are equal
+	BoundNs         *int64         // its worst; nil for none
 }
 
 // Drawing is one picture, as SVG that needs no style of a page.

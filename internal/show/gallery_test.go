@@ -57,19 +57,19 @@ func TestPicturesOfAGalleryStaySmallHoweverWildTheyAre(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var m clock.Map // as jagged as pixels can show
 	for i := range int64(5000) {
-		at := i * 1e9
-		mid := at + r.Int64N(1e6)
+		at := clock.HostTime(i * 1e9)
+		mid := clock.TimelineTime(at) + clock.TimelineTime(r.Int64N(1e6))
 		m.Mid = append(m.Mid, clock.Knot{X: at, Y: mid})
-		m.Low = append(m.Low, clock.Knot{X: at, Y: mid - r.Int64N(1e6)})
-		m.High = append(m.High, clock.Knot{X: at, Y: mid + r.Int64N(1e6)})
+		m.Low = append(m.Low, clock.Knot{X: at, Y: mid - clock.TimelineTime(r.Int64N(1e6))})
+		m.High = append(m.High, clock.Knot{X: at, Y: mid + clock.TimelineTime(r.Int64N(1e6))})
 	}
 	line := clock.Identity()
 	g := &Gallery{Clocks: []GalleryClock{{Name: "a", Reference: "a", Map: &line, Last: 5e12}, {Name: hostile, Reference: "a", Map: &m, Last: 5e12}},
 		Channels: []trace.Channel{{From: 0, To: 1}, {From: 1, To: 0}}}
 	for c := range g.Channels {
 		for range 100_000 {
-			at := r.Int64N(5e12)
-			g.Channels[c].Messages = append(g.Channels[c].Messages, trace.Message{Sent: at, Received: at + r.Int64N(1e6)})
+			at := clock.HostTime(r.Int64N(5e12))
+			g.Channels[c].Messages = append(g.Channels[c].Messages, trace.Message{Sent: at, Received: at + clock.HostTime(r.Int64N(1e6))})
 		}
 	}
 	pictures, _ := drawAll(t, g)
@@ -107,13 +107,13 @@ func TestAGalleryShowsOffsetAndResidualsHoweverStraightTheyAre(t *testing.T) {
 
 func TestSelectedMessagesKeepTheEdgeOfTheCorridor(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	m := clock.Curve{{X: 0, Y: 0}, {X: 1e12, Y: 1e12 + 5e8}, {X: 2e12, Y: 2e12}}
+	m := clock.PairCurve{{X: 0, Y: 0}, {X: 1e12, Y: 1e12 + 5e8}, {X: 2e12, Y: 2e12}}
 	const total, columns = 150_000, 2 * panelWidth
 	for _, side := range []int64{1, -1} {
 		channels := make([]trace.Channel, 3)
 		for i := range total {
-			a := r.Int64N(2e12)
-			b := m.At(a, clock.Nearest) + side*(1000+int64(r.ExpFloat64()*1e6))
+			a := clock.HostTime(r.Int64N(2e12))
+			b := m.At(a, clock.Nearest) + clock.HostTime(side*(1000+int64(r.ExpFloat64()*1e6)))
 			k := trace.Message{Sent: a, Received: b}
 			if side < 0 {
 				k = trace.Message{Sent: b, Received: a}
@@ -126,7 +126,7 @@ func TestSelectedMessagesKeepTheEdgeOfTheCorridor(t *testing.T) {
 				if side < 0 {
 					a, b = b, a
 				}
-				n, d := min(a*columns/2e12, columns-1), side*(b-m.At(a, clock.Nearest))
+				n, d := min(int64(a)*columns/2e12, columns-1), side*int64(b-m.At(a, clock.Nearest))
 				if edge[n] == 0 || d < edge[n] {
 					edge[n] = d
 				}

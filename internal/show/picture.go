@@ -20,10 +20,10 @@ const (
 // PictureOptions say what a picture shows; First and Last must be given, since they decide what shares a pixel.
 type PictureOptions struct {
 	Format      PictureFormat
-	First, Last int64   // the stretch of the timeline, ns
-	Width       int     // pixels; 0 stands for 1400
-	Rows        int     // drawn at most; 0 stands for 60
-	Scale       float64 // PNG: pixels for one of Width; 0 stands for 2, or less where the picture would be huge
+	First, Last clock.TimelineTime // the stretch of the timeline, ns
+	Width       int                // pixels; 0 stands for 1400
+	Rows        int                // drawn at most; 0 stands for 60
+	Scale       float64            // PNG: pixels for one of Width; 0 stands for 2, or less where the picture would be huge
 }
 
 // Picture is a sink that draws a static picture of a timeline:
@@ -175,15 +175,19 @@ func (p *Picture) write(s *scenery) error {
 	return c.write(p.out)
 }
 
-func (p *Picture) shown(at int64) bool { return at >= p.options.First && at <= p.options.Last }
+func (p *Picture) shown(at clock.TimelineTime) bool {
+	return at >= p.options.First && at <= p.options.Last
+}
 
 // part returns where in the stretch an instant lies, from 0 to 1.
-func (p *Picture) part(at int64) float64 {
+func (p *Picture) part(at clock.TimelineTime) float64 {
 	at = min(max(at, p.options.First), p.options.Last)
 	return float64(clock.Sub(at, p.options.First)) / float64(clock.Sub(p.options.Last, p.options.First))
 }
 
-func (p *Picture) column(at int64) int32 { return int32(min(p.part(at)*p.columns, p.columns-1)) }
+func (p *Picture) column(at clock.TimelineTime) int32 {
+	return int32(min(p.part(at)*p.columns, p.columns-1))
+}
 
 // bound widens a host's band where the record lies.
 func (p *Picture) bound(r *trace.TimelineEvent) {

@@ -19,7 +19,7 @@ type arrowStore struct {
 
 // arrowEnd is one end of a message.
 type arrowEnd struct {
-	at, low, high int64
+	at, low, high clock.TimelineTime
 	stream        int
 	sends         bool
 }

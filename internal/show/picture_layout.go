@@ -247,7 +247,7 @@ func (s *scenery) colour(class int32) color.NRGBA {
 }
 
 // x places an instant.
-func (s *scenery) x(at int64) float64 { return s.left + s.part(at)*s.panel }
+func (s *scenery) x(at clock.TimelineTime) float64 { return s.left + s.part(at)*s.panel }
 
 func (s *scenery) draw(c canvas) {
 	c.rect(0, 0, s.width, s.height, ground)
@@ -295,7 +295,7 @@ func (s *scenery) drawGround(c canvas) {
 		c.text(x, sceneTop-10, t.text, font{size: 11}, dim)
 	}
 	c.line(s.left, sceneTop-6, s.left+s.panel, sceneTop-6, 1, dim)
-	origin := "since " + time.Unix(0, s.options.First).UTC().Format("2006-01-02 15:04:05.999999999") + " UTC"
+	origin := "since " + time.Unix(0, int64(s.options.First)).UTC().Format("2006-01-02 15:04:05.999999999") + " UTC"
 	c.text(s.left, sceneTop-25, axis.unit+" "+origin, font{size: 11, align: -1}, dim)
 	for _, h := range s.hosts {
 		says := s.worst(&h)

@@ -25,14 +25,14 @@ type pictureRow struct {
 
 // block is a slice, or several that share a pixel. Those of one level do not overlap and come in order.
 type block struct {
-	start, end    int64
+	start, end    clock.TimelineTime
 	busy, longest int64
 	class, level  int32
 }
 
 // begun is a slice that has not ended.
 type begun struct {
-	start int64
+	start clock.TimelineTime
 	id    uint64
 	class int32
 	level int32
@@ -87,7 +87,7 @@ func (w *pictureRow) close(id uint64) (begun, bool) {
 }
 
 // slice adds a block, to the one before if both lie in one column.
-func (p *Picture) slice(w *pictureRow, s begun, end int64) {
+func (p *Picture) slice(w *pictureRow, s begun, end clock.TimelineTime) {
 	if s.start > p.options.Last || end < p.options.First || w.forgotten {
 		return
 	}
@@ -112,7 +112,7 @@ func (p *Picture) slice(w *pictureRow, s begun, end int64) {
 	p.blocks++
 }
 
-func (p *Picture) tick(w *pictureRow, at int64) {
+func (p *Picture) tick(w *pictureRow, at clock.TimelineTime) {
 	if w.forgotten {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -27,11 +28,11 @@ func pictureScene(hosts, n int, name func(string) string) (*trace.Schema, []trac
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	var all []trace.TimelineEvent
-	at := int64(sceneStart)
+	at := clock.TimelineTime(sceneStart)
 	add := func(ns int64, host, stream, class int, p trace.Phase, flow uint64, role trace.Role, v ...trace.Value) {
-		width := int64(6_000 + 5_000*((host*7+len(all)/13)%5))
-		all = append(all, trace.TimelineEvent{Host: host, Bounded: true, Low: at + ns - width, High: at + ns + width, Values: v,
-			Event: trace.Event{Stream: host*3 + stream, Class: class, Phase: p, Flow: flow, Role: role}, Time: at + ns})
+		width := clock.TimelineTime(6_000 + 5_000*((host*7+len(all)/13)%5))
+		all = append(all, trace.TimelineEvent{Host: host, Bounded: true, Low: at + clock.TimelineTime(ns) - width, High: at + clock.TimelineTime(ns) + width, Values: v,
+			Event: trace.Event{Stream: host*3 + stream, Class: class, Phase: p, Flow: flow, Role: role}, Time: at + clock.TimelineTime(ns)})
 	}
 	for i := range n {
 		f := uint64(2*i + 2)
@@ -55,13 +56,13 @@ func pictureScene(hosts, n int, name func(string) string) (*trace.Schema, []trac
 		add(arrival+work/2, b, 2, 5, trace.Counter, 0, 0, trace.OfInt(int64(r.IntN(100))))
 		add(arrival+work, b, 0, 2, trace.End, f+1, trace.Sends)
 		add(arrival+work+d, a, 0, 0, trace.End, f+1, trace.Receives)
-		at += arrival + work + d + 50_000
+		at += clock.TimelineTime(arrival + work + d + 50_000)
 	}
 	return l, all
 }
 
 // spanOf is the stretch of records.
-func spanOf(records []trace.TimelineEvent) (first, last int64) {
+func spanOf(records []trace.TimelineEvent) (first, last clock.TimelineTime) {
 	if len(records) == 0 {
 		return 0, 0
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -64,9 +65,9 @@ func TestTimelinePicturesAreWholeWhateverTheNamesAndTheData(t *testing.T) {
 			r := &records[i]
 			switch rapid.IntRange(0, 40).Draw(t, "damage") {
 			case 0:
-				r.Time = rapid.Int64().Draw(t, "time")
+				r.Time = clock.TimelineTime(rapid.Int64().Draw(t, "time"))
 			case 1:
-				r.Low, r.High = rapid.Int64().Draw(t, "low"), rapid.Int64().Draw(t, "high")
+				r.Low, r.High = clock.TimelineTime(rapid.Int64().Draw(t, "low")), clock.TimelineTime(rapid.Int64().Draw(t, "high"))
 			case 2:
 				r.Stream, r.Class, r.Host = rapid.IntRange(-2, 20).Draw(t, "stream"), rapid.IntRange(-2, 20).Draw(t, "class"), rapid.IntRange(-2, 20).Draw(t, "host")
 			case 3:
@@ -94,7 +95,7 @@ func oneRow(records ...trace.TimelineEvent) (*trace.Schema, []trace.TimelineEven
 	return &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a"}}, Classes: []trace.Class{{Name: "c"}}}, records
 }
 
-func at(ns int64, p trace.Phase, slice uint64) trace.TimelineEvent {
+func at(ns clock.TimelineTime, p trace.Phase, slice uint64) trace.TimelineEvent {
 	return trace.TimelineEvent{Event: trace.Event{Phase: p, Slice: slice}, Time: ns, Low: ns, High: ns}
 }
 
@@ -130,7 +131,7 @@ func TestACounterOfTheGreatestNumbersIsDrawn(t *testing.T) {
 	for _, values := range [][]float64{{-math.MaxFloat64, 1, math.MaxFloat64}, {0, math.SmallestNonzeroFloat64}} {
 		var all []trace.TimelineEvent
 		for i, v := range values {
-			r := at(int64(100*i), trace.Counter, 0)
+			r := at(clock.TimelineTime(100*i), trace.Counter, 0)
 			r.Values = []trace.Value{trace.OfFloat(v)}
 			all = append(all, r)
 		}
@@ -160,7 +161,7 @@ func TestNoRowWithAnInvertedMessageGivesWayToABusyOne(t *testing.T) {
 	at := records[len(records)-1].Time
 	for h := range 3 {
 		for i := range 1000 {
-			r := trace.TimelineEvent{Host: h, Event: trace.Event{Stream: 3*h + 1}, Time: at + int64(i)}
+			r := trace.TimelineEvent{Host: h, Event: trace.Event{Stream: 3*h + 1}, Time: at + clock.TimelineTime(i)}
 			records = append(records, r)
 		}
 	}
@@ -184,7 +185,7 @@ func TestARowIsNoMoreThanItsColumns(t *testing.T) {
 	}
 	for i := range int64(n) {
 		for k, phase := range []trace.Phase{trace.Begin, trace.End, trace.Instant} {
-			r := at(3*i+int64(k), phase, 0)
+			r := at(clock.TimelineTime(3*i)+clock.TimelineTime(k), phase, 0)
 			p.Write(&r)
 		}
 	}
@@ -209,11 +210,11 @@ func TestSlicesOfOneLevelDoNotOverlap(t *testing.T) {
 		l, _ := oneRow()
 		p, _ := NewPicture(io.Discard, l, PictureOptions{First: 0, Last: 100_000})
 		for ns := range rapid.Int64Range(1, 300).Draw(t, "n") {
-			r := at(ns*100, trace.Phase(rapid.IntRange(1, 2).Draw(t, "phase")), rapid.Uint64Range(0, 6).Draw(t, "slice"))
+			r := at(clock.TimelineTime(ns*100), trace.Phase(rapid.IntRange(1, 2).Draw(t, "phase")), rapid.Uint64Range(0, 6).Draw(t, "slice"))
 			p.Write(&r)
 		}
 		p.Close()
-		end := make(map[int32]int64)
+		end := make(map[int32]clock.TimelineTime)
 		for _, b := range p.rows[0].blocks {
 			if b.start < end[b.level] {
 				t.Fatalf("%+v begins before %d", b, end[b.level])
@@ -229,7 +230,7 @@ func TestRowsThatAreTooManyAreForgottenButCounted(t *testing.T) {
 	for i := range 50 {
 		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprint(i), Host: "a"})
 		for k := range i + 1 {
-			r := at(int64(k), trace.Instant, 0)
+			r := at(clock.TimelineTime(k), trace.Instant, 0)
 			r.Stream = i
 			p.Write(&r)
 		}
@@ -289,7 +290,7 @@ func TestHugePicturesStayWithinBounds(t *testing.T) {
 	for i := range 200 {
 		l.Hosts = append(l.Hosts, fmt.Sprint("host ", i))
 		l.Streams = append(l.Streams, trace.Stream{Name: "x", Host: l.Hosts[i]})
-		r := at(int64(i), trace.Instant, 0)
+		r := at(clock.TimelineTime(i), trace.Instant, 0)
 		r.Host, r.Stream = i, i
 		records = append(records, r)
 	}

@@ -12,8 +12,8 @@ import (
 type HostPlot struct {
 	Name, Reference string
 	Map             *clock.Map
-	First, Last     int64       // the clock's time to be shown
-	Truth           clock.Curve // the clock's true map to the timeline; nil where it is not known
+	First, Last     clock.HostTime // the clock's time to be shown
+	Truth           clock.Curve    // the clock's true map to the timeline; nil where it is not known
 
 	whole bool // a second panel shows the offset itself, which is mostly a line
 }
@@ -61,7 +61,7 @@ func (h *HostPlot) draw(d detail) *chart {
 }
 
 // offset draws by how much the timeline is ahead of the clock.
-func (h *HostPlot) offset(c *chart, first, last int64) {
+func (h *HostPlot) offset(c *chart, first, last clock.HostTime) {
 	name := brief(h.Name, mostOfName)
 	less := relative(clock.Identity().Mid, first)
 	mid, low, high := along(h.Map.Mid, first, last, less), along(h.Map.Low, first, last, less), along(h.Map.High, first, last, less)
@@ -78,7 +78,7 @@ func (h *HostPlot) offset(c *chart, first, last int64) {
 }
 
 // meanLine is the straight line with the least square distance from a curve.
-func meanLine(c clock.Curve, first, last int64) clock.Curve {
+func meanLine(c clock.Curve, first, last clock.HostTime) clock.Curve {
 	line := chord(c, first, last)
 	points := along(c, first, last, relative(line, first))
 	n := float64(len(points))
@@ -95,8 +95,9 @@ func meanLine(c clock.Curve, first, last int64) clock.Curve {
 
 // BroadcastPlot is how far apart broadcasts were received, over time.
 type BroadcastPlot struct {
-	At, Delay []int64 // when each was first received on the timeline, and its differential delay, ns
-	// What says in words what Delay is.
+	At    []clock.TimelineTime // when each was first received
+	Delay []int64
+	// Delay is the differential delay of each, ns; What says in words what that is.
 	What string
 }
 
@@ -107,7 +108,7 @@ func (b *BroadcastPlot) WriteSVG(w io.Writer) error {
 	if len(b.At) == 0 {
 		return c.writeTo(w)
 	}
-	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	first, last := clock.TimelineTime(math.MaxInt64), clock.TimelineTime(math.MinInt64)
 	for _, at := range b.At {
 		first, last = min(first, at), max(last, at)
 	}

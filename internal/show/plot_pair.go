@@ -15,7 +15,7 @@ import (
 type PairPlot struct {
 	A, B   string
 	AB, BA []trace.Message // from a to b, from b to a, in any order
-	Map    *clock.Map      // a's clock to b's; without bounds where there are none
+	Map    *clock.PairMap  // a's clock to b's; without bounds where there are none
 	// reduced counts the messages of which AB and BA are only a selection, in either direction.
 	reduced *[2]int64
 	whole   bool // the residuals are shown however straight the estimate is
@@ -53,7 +53,7 @@ func (p *PairPlot) picture(d detail) *chart {
 }
 
 // extent returns from when to when messages were stamped on a.
-func (p *PairPlot) extent() (first, last int64, ok bool) {
+func (p *PairPlot) extent() (first, last clock.HostTime, ok bool) {
 	first, last = math.MaxInt64, math.MinInt64
 	for _, m := range p.AB {
 		first, last = min(first, m.Sent), max(last, m.Sent)
@@ -65,7 +65,7 @@ func (p *PairPlot) extent() (first, last int64, ok bool) {
 }
 
 // draw draws a panel of everything less a base, with hulls if the base is straight, and returns what its y axis shows.
-func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight bool) interval {
+func (p *PairPlot) draw(c *chart, base clock.PairCurve, first, last clock.HostTime, straight bool) interval {
 	less := relative(base, first)
 	var there, back []point
 	for _, m := range p.AB {
@@ -119,26 +119,26 @@ func (p *PairPlot) draw(c *chart, base clock.Curve, first, last int64, straight 
 }
 
 // chord is the straight line from one instant of a curve to another.
-func chord(c clock.Curve, first, last int64) clock.Curve {
-	return clock.Curve{{X: first, Y: c.At(first, clock.Nearest)}, {X: last, Y: c.At(last, clock.Nearest)}}
+func chord[Y clock.Time](c clock.CurveOf[clock.HostTime, Y], first, last clock.HostTime) clock.CurveOf[clock.HostTime, Y] {
+	return clock.CurveOf[clock.HostTime, Y]{{X: first, Y: c.At(first, clock.Nearest)}, {X: last, Y: c.At(last, clock.Nearest)}}
 }
 
 // lineText says which line it is.
-func lineText(line clock.Curve, first int64, a, b string) string {
+func lineText[Y clock.Time](line clock.CurveOf[clock.HostTime, Y], first clock.HostTime, a, b string) string {
 	rise, run := float64(clock.Sub(line[1].Y, line[0].Y)), float64(clock.Sub(line[1].X, line[0].X))
-	return fmt.Sprintf("%s = %s %s, %s ppm", b, a, offset(clock.Sub(line[0].Y, first)), ppm((rise/run-1)*1e6))
+	return fmt.Sprintf("%s = %s %s, %s ppm", b, a, offset(clock.Sub(clock.HostTime(line[0].Y), first)), ppm((rise/run-1)*1e6))
 }
 
 // relative returns the function that places an instant of a clock and its value: ns since first, and ns above the base.
-func relative(base clock.Curve, first int64) func(at, value int64) point {
+func relative[Y clock.Time](base clock.CurveOf[clock.HostTime, Y], first clock.HostTime) func(at clock.HostTime, value Y) point {
 	cursor := clock.NewCursor(base)
-	return func(at, value int64) point {
+	return func(at clock.HostTime, value Y) point {
 		return point{float64(clock.Sub(at, first)), float64(clock.Sub(value, cursor.At(at)))}
 	}
 }
 
 // along samples a curve once per pixel; nil for one that is not there.
-func along(c clock.Curve, first, last int64, less func(at, value int64) point) []point {
+func along[Y clock.Time](c clock.CurveOf[clock.HostTime, Y], first, last clock.HostTime, less func(at clock.HostTime, value Y) point) []point {
 	if c == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func along(c clock.Curve, first, last int64, less func(at, value int64) point) [
 }
 
 // departure is the largest distance of a curve from a line, ns.
-func departure(c, line clock.Curve, first, last int64) float64 {
+func departure(c, line clock.PairCurve, first, last clock.HostTime) float64 {
 	most := 0.0
 	for _, k := range along(c, first, last, relative(line, first)) {
 		most = max(most, math.Abs(k.y))

@@ -14,10 +14,10 @@ const mostReduced = 20_000
 // of a column of pixels the one nearest to the corridor, and of all evenly many, in one look at them, so that a page of
 // ten million messages is written as fast as without the picture. Side is 1 for messages from a to b and -1 for those
 // back, m a's clock to b's.
-func reduced(channels []trace.Channel, m clock.Curve, side int64) []trace.Message {
+func reduced(channels []trace.Channel, m clock.PairCurve, side int64) []trace.Message {
 	total := 0
-	first, last := int64(math.MaxInt64), int64(math.MinInt64) // on a
-	onA := func(k trace.Message) (a, b int64) {
+	first, last := clock.HostTime(math.MaxInt64), clock.HostTime(math.MinInt64) // on a
+	onA := func(k trace.Message) (a, b clock.HostTime) {
 		if side > 0 {
 			return k.Sent, k.Received
 		}

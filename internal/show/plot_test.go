@@ -20,8 +20,9 @@ import (
 const hostile = "</title><script>alert(1)</script>\x00\xff\"'&<!-- \x1b[31m"
 
 // plots are the three kinds of pictures of one thing each.
-func plots(name string, m *clock.Map, ab, ba []trace.Message, truth clock.Curve, at, delay []int64) []func(io.Writer) error {
-	pair := &PairPlot{A: name, B: name + "2", AB: ab, BA: ba, Map: m}
+func plots(name string, m *clock.Map, ab, ba []trace.Message, truth clock.Curve, at []clock.TimelineTime, delay []int64) []func(io.Writer) error {
+	between := clock.ConvertMap[clock.HostTime, clock.HostTime](m)
+	pair := &PairPlot{A: name, B: name + "2", AB: ab, BA: ba, Map: &between}
 	host := &HostPlot{Name: name, Reference: "other", Map: m, First: -5, Last: 1e9, Truth: truth}
 	broadcasts := &BroadcastPlot{At: at, Delay: delay, What: name}
 	return []func(io.Writer) error{pair.WriteSVG, host.WriteSVG, broadcasts.WriteSVG}
@@ -61,9 +62,9 @@ func TestPicturesAreWholeWhateverTheNamesAndTheData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		instant := rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(-clock.Limit, clock.Limit))
 		message := rapid.Custom(func(t *rapid.T) trace.Message {
-			return trace.Message{Sent: instant.Draw(t, "sent"), Received: instant.Draw(t, "received")}
+			return trace.Message{Sent: clock.HostTime(instant.Draw(t, "sent")), Received: clock.HostTime(instant.Draw(t, "received"))}
 		})
-		line := func(by int64) clock.Curve { return clock.Curve{{X: 0, Y: by}} }
+		line := func(by clock.TimelineTime) clock.Curve { return clock.Curve{{X: 0, Y: by}} }
 		m := &clock.Map{Mid: drawCurve(t, "mid", 0)}
 		if rapid.Bool().Draw(t, "low") {
 			m.Low = line(-50)
@@ -71,7 +72,7 @@ func TestPicturesAreWholeWhateverTheNamesAndTheData(t *testing.T) {
 		if rapid.Bool().Draw(t, "high") {
 			m.High = line(50)
 		}
-		at := rapid.SliceOfN(instant, 0, 5).Draw(t, "at")
+		at := rapid.SliceOfN(rapid.Map(instant, func(t int64) clock.TimelineTime { return clock.TimelineTime(t) }), 0, 5).Draw(t, "at")
 		delay := rapid.SliceOfN(instant, len(at), len(at)).Draw(t, "delay")
 		ab, ba := rapid.SliceOfN(message, 0, 5).Draw(t, "ab"), rapid.SliceOfN(message, 0, 5).Draw(t, "ba")
 		page := PlotPage{Title: hostile, Note: hostile}
@@ -100,11 +101,11 @@ func TestPairPictureShowsTheHullsCornersAndAtMostFourThousandMessages(t *testing
 	r := rand.New(rand.NewPCG(1, 2))
 	var ab, ba []trace.Message
 	for i := range int64(50_000) {
-		at := i * 1_000_000
-		ab = append(ab, trace.Message{Sent: at, Received: at + 1000 + int64(r.ExpFloat64()*5000)})
-		ba = append(ba, trace.Message{Sent: at, Received: at + 1000 + int64(r.ExpFloat64()*5000)})
+		at := clock.HostTime(i * 1_000_000)
+		ab = append(ab, trace.Message{Sent: at, Received: at + 1000 + clock.HostTime(r.ExpFloat64()*5000)})
+		ba = append(ba, trace.Message{Sent: at, Received: at + 1000 + clock.HostTime(r.ExpFloat64()*5000)})
 	}
-	identity := clock.Identity()
+	identity := clock.PairIdentity()
 	p := &PairPlot{A: "a", B: "b", AB: ab, BA: ba, Map: &identity}
 	var svg bytes.Buffer
 	if err := p.WriteSVG(&svg); err != nil {
@@ -126,7 +127,7 @@ func TestPairPictureShowsTheHullsCornersAndAtMostFourThousandMessages(t *testing
 }
 
 func TestBentEstimateHasASecondPanel(t *testing.T) {
-	m := clock.Map{Mid: clock.Curve{{X: 0, Y: 0}, {X: 1e9, Y: 1e9 + 5e5}, {X: 2e9, Y: 2e9}}}
+	m := clock.PairMap{Mid: clock.PairCurve{{X: 0, Y: 0}, {X: 1e9, Y: 1e9 + 5e5}, {X: 2e9, Y: 2e9}}}
 	p := &PairPlot{A: "a", B: "b", AB: []trace.Message{{Sent: 0, Received: 100}, {Sent: 2e9, Received: 2e9 + 100}}, Map: &m}
 	var svg bytes.Buffer
 	if err := p.WriteSVG(&svg); err != nil {

@@ -50,33 +50,33 @@ type Host struct {
 
 // Knot is one corner of a host's clock map.
 type Knot struct {
-	HostNs     int64  `json:"host_ns"`
-	TimelineNs int64  `json:"timeline_ns"`
-	LowNs      *int64 `json:"low_ns"`
-	HighNs     *int64 `json:"high_ns"`
+	HostNs     clock.HostTime      `json:"host_ns"`
+	TimelineNs clock.TimelineTime  `json:"timeline_ns"`
+	LowNs      *clock.TimelineTime `json:"low_ns"`
+	HighNs     *clock.TimelineTime `json:"high_ns"`
 }
 
 // Error is the standard deviation that an estimate gives itself at an instant, half the difference of the least delays
 // both ways apart, which no method can see. Between instants it is linear.
 type Error struct {
-	HostNs int64   `json:"host_ns"`
-	SDNs   float64 `json:"sd_ns"`
+	HostNs clock.HostTime `json:"host_ns"`
+	SDNs   float64        `json:"sd_ns"`
 }
 
 // Step is a clock that was set: at which instant before it, ns of the host, and by how much.
 type Step struct {
-	Host string `json:"host"`
-	AtNs int64  `json:"at_ns"`
-	ByNs int64  `json:"by_ns"`
+	Host string         `json:"host"`
+	AtNs clock.HostTime `json:"at_ns"`
+	ByNs int64          `json:"by_ns"`
 }
 
 // Route is a way between two hosts whose least delay changed: from an instant of the receiver's clock on it is longer by
 // ByNs.
 type Route struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-	AtNs int64  `json:"at_ns"`
-	ByNs int64  `json:"by_ns"`
+	From string         `json:"from"`
+	To   string         `json:"to"`
+	AtNs clock.HostTime `json:"at_ns"`
+	ByNs int64          `json:"by_ns"`
 }
 
 // Repair is what was done about messages that the method lets arrive before they were sent.
@@ -148,8 +148,8 @@ func (h *Host) ClockMap() clock.Map {
 
 // Knots lists the corners of a map's three curves as the report shows them, and the map at the given instants: the ends
 // of a trace, so that nobody extends rounded corners by far to reach them.
-func Knots(m *clock.Map, ends ...int64) []Knot {
-	hosts := make(map[int64]bool)
+func Knots(m *clock.Map, ends ...clock.HostTime) []Knot {
+	hosts := make(map[clock.HostTime]bool)
 	for _, at := range ends {
 		hosts[at] = true
 	}

@@ -28,7 +28,7 @@ func TestArraysOfAReportAreNeverNull(t *testing.T) {
 
 func TestAReportReadsBackAsItWasWritten(t *testing.T) {
 	r := twoComponents()
-	r.Hosts[1].Map = []Knot{{HostNs: math.MaxInt64, TimelineNs: math.MinInt64, LowNs: ptr(int64(1<<53 + 1))}}
+	r.Hosts[1].Map = []Knot{{HostNs: math.MaxInt64, TimelineNs: math.MinInt64, LowNs: ptr(clock.TimelineTime(1<<53 + 1))}}
 	r.Warnings = []string{"a <b> & c"}
 	r.Network, r.WanderPPBS, r.EpsilonNs, r.LeastWanderPPBS = "joint", ptr(30.0), ptr(100.0), ptr(1234.5)
 	r.Repair = &Repair{Method: "clc", Inversions: 3, LargestNs: 17}
@@ -76,9 +76,9 @@ func TestDamagedReportsAreErrors(t *testing.T) {
 func TestKnotsHoldEveryCornerOfTheThreeCurves(t *testing.T) {
 	m := clock.Map{Mid: clock.Curve{{X: 0, Y: 0}, {X: 10, Y: 20}}, Low: clock.Curve{{X: 5, Y: 7}}}
 	want := []Knot{
-		{HostNs: 0, TimelineNs: 0, LowNs: ptr(int64(2))},
-		{HostNs: 5, TimelineNs: 10, LowNs: ptr(int64(7))},
-		{HostNs: 10, TimelineNs: 20, LowNs: ptr(int64(12))},
+		{HostNs: 0, TimelineNs: 0, LowNs: ptr(clock.TimelineTime(2))},
+		{HostNs: 5, TimelineNs: 10, LowNs: ptr(clock.TimelineTime(7))},
+		{HostNs: 10, TimelineNs: 20, LowNs: ptr(clock.TimelineTime(12))},
 	}
 	if got := Knots(&m); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"meridian/clock"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files from what is written now")
@@ -86,7 +88,7 @@ func TestNumbersKeepFourDigitsAndOffsetsAllOfThem(t *testing.T) {
 func TestTheErrorOfTheTableIsTheMedianOverHostsThatHaveOne(t *testing.T) {
 	sd := func(values ...float64) (list []Error) {
 		for i, v := range values {
-			list = append(list, Error{HostNs: int64(i), SDNs: v})
+			list = append(list, Error{HostNs: clock.HostTime(i), SDNs: v})
 		}
 		return list
 	}
@@ -144,7 +146,7 @@ bounds hold if: clocks are clocks
 }
 
 func TestInstantsAreDatesWhereTheyCanBe(t *testing.T) {
-	for ns, want := range map[int64]string{
+	for ns, want := range map[clock.HostTime]string{
 		0: "0 s", 1: "0 s", -1: "0 s", 1_500: "0.000002 s", -2_500_000_000: "-2.5 s", 100_000_000_000: "100 s",
 		946_684_799_999_999_000: "946684799.999999 s", 946_684_800_000_000_000: "2000-01-01 00:00:00",
 		1_767_225_599_999_999_999: "2026-01-01 00:00:00", 1_767_225_600_123_456_789: "2026-01-01 00:00:00.123457",

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"meridian/clock"
 )
 
 // duration writes a length of time in the unit that suits it, with four significant digits.
@@ -112,12 +114,12 @@ func bound(ns *int64) string {
 
 // instant writes a stamp to the microsecond: from the year 2000 on, as the page (view/page/time.js) decides it, as a date in UTC, before in
 // seconds of a counter such as the time since boot.
-func instant(ns int64) string {
+func instant(ns clock.HostTime) string {
 	const year2000 = 946_684_800e9
 	if ns >= year2000 {
-		return time.Unix(0, ns).UTC().Round(time.Microsecond).Format("2006-01-02 15:04:05.999999")
+		return time.Unix(0, int64(ns)).UTC().Round(time.Microsecond).Format("2006-01-02 15:04:05.999999")
 	}
-	u := new(big.Int).Abs(big.NewInt(ns)).Uint64()
+	u := new(big.Int).Abs(big.NewInt(int64(ns))).Uint64()
 	u = (u + 500) / 1000 // µs
 	s := fmt.Sprintf("%s%d.%06d", minus(ns < 0 && u > 0), u/1e6, u%1e6)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") + " s"

@@ -12,18 +12,19 @@ import (
 
 // Clock is a host's clock as a function of true time. The zero value is a perfect clock.
 type Clock struct {
-	Origin   int64   // true time, ns, at which the clock is off by exactly OffsetNs
-	OffsetNs int64   // host time minus true time at Origin
-	SkewPPM  float64 // constant frequency error
-	Wave     Wave    // periodic frequency error, as temperature makes it
-	Walk     *Walk   // random frequency error; nil for none
-	Steps    []Step  // where somebody set it, in order of time
+	Origin   clock.TimelineTime // true time, ns, at which the clock is off by exactly OffsetNs
+	OffsetNs int64              // host time minus true time at Origin
+	SkewPPM  float64            // constant frequency error
+	Wave     Wave               // periodic frequency error, as temperature makes it
+	Walk     *Walk              // random frequency error; nil for none
+	Steps    []Step             // where somebody set it, in order of time
 }
 
 // Step is a clock set forward or back: from the true instant At on it shows By ns more than it would have. A leap second
 // is a step of one second, back where it is inserted.
 type Step struct {
-	At, By int64
+	At clock.TimelineTime
+	By int64
 }
 
 // maxSteps bounds what steps may add up to, which keeps readings within int64.
@@ -69,40 +70,40 @@ func (c *Clock) Check() error {
 
 // At returns what the clock shows at a true instant, to the nearest nanosecond. It never decreases, except where a step
 // sets the clock back.
-func (c *Clock) At(t int64) int64 {
+func (c *Clock) At(t clock.TimelineTime) clock.HostTime {
 	host := c.smooth(t)
 	for _, s := range c.Steps {
 		if t < s.At {
 			break
 		}
-		host += s.By
+		host += clock.HostTime(s.By)
 	}
 	return host
 }
 
 // smooth is the clock without its steps.
-func (c *Clock) smooth(t int64) int64 {
-	return t + c.OffsetNs + int64(math.Round(c.deviation(float64(t-c.Origin))))
+func (c *Clock) smooth(t clock.TimelineTime) clock.HostTime {
+	return clock.HostTime(int64(t) + c.OffsetNs + int64(math.Round(c.deviation(float64(t-c.Origin)))))
 }
 
 // Inverse returns the true time of a host stamp: the first instant at which the clock shows it or more. It never
 // decreases. For a stamp that At returned it is at most one nanosecond before the instant At was asked about, unless a
 // step set the clock back and it showed the stamp twice.
-func (c *Clock) Inverse(host int64) int64 {
-	begin := int64(math.MinInt64)
+func (c *Clock) Inverse(host clock.HostTime) clock.TimelineTime {
+	begin := clock.TimelineTime(math.MinInt64)
 	for _, s := range c.Steps {
 		if c.smooth(s.At-1) >= host {
 			break
 		}
-		begin, host = s.At, host-s.By
+		begin, host = s.At, host-clock.HostTime(s.By)
 	}
 	return max(begin, c.smoothInverse(host))
 }
 
 // smoothInverse is Inverse without the steps.
-func (c *Clock) smoothInverse(host int64) int64 {
+func (c *Clock) smoothInverse(host clock.HostTime) clock.TimelineTime {
 	// Newton's steps on x + deviation(x) = y, in floats, lead to within a nanosecond or so; integers decide.
-	y := float64(host - c.OffsetNs - c.Origin)
+	y := float64(int64(host) - c.OffsetNs - int64(c.Origin))
 	x := y
 	for range 20 {
 		step := (y - x - c.deviation(x)) / (1 + 1e-6*c.RatePPM(x))
@@ -111,15 +112,15 @@ func (c *Clock) smoothInverse(host int64) int64 {
 			break
 		}
 	}
-	guess := c.Origin + int64(math.Round(x))
+	guess := c.Origin + clock.TimelineTime(math.Round(x))
 	low, high := guess-1, guess+1 // smooth(low) < host <= smooth(high)
-	for reach := int64(1); c.smooth(low) >= host; reach *= 2 {
+	for reach := clock.TimelineTime(1); c.smooth(low) >= host; reach *= 2 {
 		high, low = low, low-reach
 	}
-	for reach := int64(1); c.smooth(high) < host; reach *= 2 {
+	for reach := clock.TimelineTime(1); c.smooth(high) < host; reach *= 2 {
 		low, high = high, high+reach
 	}
-	return low + 1 + int64(sort.Search(int(high-low-1), func(i int) bool { return c.smooth(low+1+int64(i)) >= host }))
+	return low + 1 + clock.TimelineTime(sort.Search(int(int64(high-low)-1), func(i int) bool { return c.smooth(low+1+clock.TimelineTime(i)) >= host }))
 }
 
 // RatePPM returns the clock's frequency error x ns after its origin.

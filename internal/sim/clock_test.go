@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"meridian/clock"
 )
 
 // clocks draws clocks of every kind at every epoch from 1970 to 2100.
-func clocks(t *rapid.T) (c Clock, near int64) {
+func clocks(t *rapid.T) (c Clock, near clock.TimelineTime) {
 	c = Clock{
-		Origin:   rapid.Int64Range(0, 4.1e18).Draw(t, "origin"),
+		Origin:   clock.TimelineTime(rapid.Int64Range(0, 4.1e18).Draw(t, "origin")),
 		OffsetNs: rapid.Int64Range(-3e17, 3e17).Draw(t, "offset"),
 		SkewPPM:  rapid.OneOf(rapid.Float64Range(-200, 200), rapid.Float64Range(-3e5, 3e5)).Draw(t, "skew"),
 		Wave: Wave{
@@ -27,7 +29,7 @@ func clocks(t *rapid.T) (c Clock, near int64) {
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
-	near = c.Origin + rapid.Int64Range(-1e14, 1e14).Draw(t, "x")
+	near = c.Origin + clock.TimelineTime(rapid.Int64Range(-1e14, 1e14).Draw(t, "x"))
 	return c, near
 }
 
@@ -36,9 +38,9 @@ func TestClockNeverRunsBackwards(t *testing.T) {
 		c, at := clocks(t)
 		before := c.At(at)
 		for i := range 100 {
-			now := c.At(at + int64(i))
+			now := c.At(at + clock.TimelineTime(i))
 			if now < before {
-				t.Fatalf("at %d the clock went from %d to %d", at+int64(i), before, now)
+				t.Fatalf("at %d the clock went from %d to %d", at+clock.TimelineTime(i), before, now)
 			}
 			before = now
 		}
@@ -59,7 +61,7 @@ func TestInverseFindsTheInstantOfAStamp(t *testing.T) {
 func TestInverseIsTheFirstInstantThatShowsTheStamp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, at := clocks(t)
-		stamp := c.At(at) + rapid.Int64Range(-5, 5).Draw(t, "step")
+		stamp := c.At(at) + clock.HostTime(rapid.Int64Range(-5, 5).Draw(t, "step"))
 		first := c.Inverse(stamp)
 		if c.At(first) < stamp || c.At(first-1) >= stamp {
 			t.Fatalf("%d is not the first instant that shows %d", first, stamp)
@@ -72,13 +74,13 @@ func TestInverseIsTheFirstInstantThatShowsTheStamp(t *testing.T) {
 
 func TestStepsSetTheClockByWhatTheySay(t *testing.T) {
 	c := Clock{Steps: []Step{{At: 100, By: 50}, {At: 200, By: -30}}}
-	for at, want := range map[int64]int64{0: 0, 99: 99, 100: 150, 199: 249, 200: 220, 300: 320} {
+	for at, want := range map[clock.TimelineTime]clock.HostTime{0: 0, 99: 99, 100: 150, 199: 249, 200: 220, 300: 320} {
 		if got := c.At(at); got != want {
 			t.Errorf("at %d it shows %d, not %d", at, got, want)
 		}
 	}
 	// 100 to 149 are never shown, 220 to 249 twice.
-	for host, want := range map[int64]int64{99: 99, 100: 100, 149: 100, 150: 100, 151: 101, 220: 170, 249: 199, 250: 230} {
+	for host, want := range map[clock.HostTime]clock.TimelineTime{99: 99, 100: 100, 149: 100, 150: 100, 151: 101, 220: 170, 249: 199, 250: 230} {
 		if got := c.Inverse(host); got != want {
 			t.Errorf("%d is shown first at %d, not at %d", host, got, want)
 		}
@@ -88,16 +90,16 @@ func TestStepsSetTheClockByWhatTheySay(t *testing.T) {
 func TestInverseOfSteppingClockIsTheFirstInstantThatShowsTheStamp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Clock{SkewPPM: rapid.Float64Range(-2e5, 2e5).Draw(t, "skew"), OffsetNs: rapid.Int64Range(-50, 50).Draw(t, "offset")}
-		at := int64(0)
+		at := clock.TimelineTime(0)
 		for range rapid.IntRange(0, 5).Draw(t, "steps") {
-			at += rapid.Int64Range(1, 60).Draw(t, "pause")
+			at += clock.TimelineTime(rapid.Int64Range(1, 60).Draw(t, "pause"))
 			c.Steps = append(c.Steps, Step{at, rapid.Int64Range(-80, 80).Draw(t, "by")})
 		}
 		if err := c.Check(); err != nil {
 			t.Fatal(err)
 		}
-		host := rapid.Int64Range(-200, 600).Draw(t, "host")
-		first := int64(-2000)
+		host := clock.HostTime(rapid.Int64Range(-200, 600).Draw(t, "host"))
+		first := clock.TimelineTime(-2000)
 		for c.At(first) < host {
 			first++
 		}
@@ -112,15 +114,15 @@ func TestLinearClockIsExactAtAnyEpoch(t *testing.T) {
 		// A skew of a whole number of ppb has an exact reading in rationals.
 		ppb := rapid.Int64Range(-500_000, 500_000).Draw(t, "ppb")
 		c := Clock{
-			Origin:   rapid.Int64Range(0, 4.1e18).Draw(t, "origin"),
+			Origin:   clock.TimelineTime(rapid.Int64Range(0, 4.1e18).Draw(t, "origin")),
 			OffsetNs: rapid.Int64Range(-3e17, 3e17).Draw(t, "offset"),
 			SkewPPM:  float64(ppb) / 1000,
 		}
 		x := rapid.Int64Range(-1e15, 1e15).Draw(t, "x")
 		want := new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(x), big.NewInt(1e9+ppb)), big.NewInt(1e9))
 		want.Add(want, new(big.Rat).SetInt64(c.OffsetNs))
-		want.Add(want, new(big.Rat).SetInt64(c.Origin))
-		got := new(big.Rat).SetInt64(c.At(c.Origin + x))
+		want.Add(want, new(big.Rat).SetInt64(int64(c.Origin)))
+		got := new(big.Rat).SetInt64(int64(c.At(c.Origin + clock.TimelineTime(x))))
 		off, _ := got.Sub(got, want).Float64()
 		if math.Abs(off) > 0.51 {
 			t.Fatalf("reading is %g ns off", off)

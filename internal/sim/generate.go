@@ -5,16 +5,17 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
 // Flight is one message as it really was, beside what the clocks made of it. All instants are in ns.
 type Flight struct {
-	From, To       int   // hosts
-	Link           int   // index into Truth.Links
-	Left, Arrived  int64 // true time
-	Sent, Received int64 // stamps of the sender and of the receiver
-	Broadcast      int   // number of the broadcast that it is part of, from 1; 0 for an ordinary message
+	From, To       int                // hosts
+	Link           int                // index into Truth.Links
+	Left, Arrived  clock.TimelineTime // true time
+	Sent, Received clock.HostTime     // stamps of the sender and of the receiver
+	Broadcast      int                // number of the broadcast that it is part of, from 1; 0 for an ordinary message
 }
 
 // network is a scenario being played.
@@ -25,7 +26,7 @@ type network struct {
 	out     [][]int      // links by sender
 	sources []*rand.Rand // by edge
 	visit   func(*Flight) error
-	last    int64 // true instant of the last arrival
+	last    clock.TimelineTime // true instant of the last arrival
 }
 
 // Play sends the scenario's messages and calls visit with each, link by link and not in order of time; the flight is
@@ -91,7 +92,7 @@ func (s Scenario) Generate() (trace.Problem, *Truth, error) {
 }
 
 // see widens a clock's extent by a stamp.
-func see(c *trace.Clock, stamp int64) {
+func see(c *trace.Clock, stamp clock.HostTime) {
 	if c.Events == 0 {
 		c.First, c.Last = stamp, stamp
 	}
@@ -123,24 +124,26 @@ func newNetwork(s Scenario) (*network, error) {
 	if err := n.addRoutes(s.Routes); err != nil {
 		return nil, err
 	}
-	n.last = n.Start + int64(n.Span)
+	n.last = n.Start + clock.TimelineTime(n.Span)
 	return n, nil
 }
 
 // instant returns the true time t ns after the start.
-func (n *network) instant(t float64) int64 { return n.Start + int64(math.Round(t)) }
+func (n *network) instant(t float64) clock.TimelineTime {
+	return n.Start + clock.TimelineTime(int64(math.Round(t)))
+}
 
 // stamp returns what a host's clock shows at a true instant, in its steps.
-func (n *network) stamp(host int, at int64) int64 {
+func (n *network) stamp(host int, at clock.TimelineTime) clock.HostTime {
 	s := n.clocks[host].At(at)
-	return s - (s%n.Granularity+n.Granularity)%n.Granularity
+	return s - clock.HostTime((int64(s)%n.Granularity+n.Granularity)%n.Granularity)
 }
 
 // send sends a message over a link t ns after the start and returns when it arrives.
 func (n *network) send(l int, t float64, random *rand.Rand) (arrived float64, err error) {
 	link := &n.links[l]
 	f := Flight{Left: n.instant(t)}
-	f.Arrived = f.Left + link.minimum(f.Left) + link.wait(random, t)
+	f.Arrived = f.Left + clock.TimelineTime(link.minimum(f.Left)) + clock.TimelineTime(link.wait(random, t))
 	f.Sent, f.Received = n.stamp(link.from, f.Left), n.stamp(link.to, f.Arrived)
 	return float64(f.Arrived - n.Start), n.fly(l, f)
 }

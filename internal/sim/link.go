@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"meridian/clock"
 )
 
 // While a link is congested a message waits this much and ten random waits more.
@@ -60,7 +62,7 @@ func congestion(random *rand.Rand, span float64) (ends []float64) {
 }
 
 // minimum returns the least delay of a message sent at a true instant.
-func (l *link) minimum(at int64) int64 {
+func (l *link) minimum(at clock.TimelineTime) int64 {
 	least := l.min
 	for _, r := range l.routes {
 		if at < r.At {

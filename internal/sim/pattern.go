@@ -1,6 +1,7 @@
 package sim
 
 import "math/rand/v2"
+import "meridian/clock"
 
 // Pattern says when hosts send to those they have a link with.
 type Pattern uint8
@@ -142,7 +143,7 @@ func (n *network) broadcast() error {
 			number++
 			f := Flight{Left: left, Sent: n.stamp(host, left), Broadcast: number}
 			for _, l := range n.out[host] {
-				f.Arrived = left + n.links[l].minimum(left) + shared + n.links[l].wait(random, t)/10
+				f.Arrived = left + clock.TimelineTime(n.links[l].minimum(left)) + clock.TimelineTime(shared) + clock.TimelineTime(n.links[l].wait(random, t)/10)
 				f.Received = n.stamp(n.links[l].to, f.Arrived)
 				if err := n.fly(l, f); err != nil {
 					return err
@@ -159,24 +160,24 @@ func (n *network) broadcast() error {
 
 func (n *network) collective() error {
 	random := n.Scenario.random(senderStream, 0)
-	entered, left := make([]Flight, n.Hosts), make([]int64, n.Hosts)
+	entered, left := make([]Flight, n.Hosts), make([]clock.TimelineTime, n.Hosts)
 	ended := n.Start // the last operation; the next does not begin before
 	return n.periodic(1e9/n.Rate, random, func(t float64) error {
 		begin := max(n.instant(t), ended)
-		if begin >= n.Start+int64(n.Span) {
+		if begin >= n.Start+clock.TimelineTime(int64(n.Span)) {
 			return nil
 		}
 		for i := range entered {
-			at := begin + int64(lateness*1e9/n.Rate*random.ExpFloat64())
+			at := begin + clock.TimelineTime(lateness*1e9/n.Rate*random.ExpFloat64())
 			entered[i] = Flight{Left: at, Sent: n.stamp(i, at)}
 			left[i] = at
 		}
 		for i := range n.links {
 			l := &n.links[i]
 			at := entered[l.from].Left
-			left[l.to] = max(left[l.to], at+l.minimum(at)+l.wait(random, float64(at-n.Start)))
+			left[l.to] = max(left[l.to], at+clock.TimelineTime(l.minimum(at))+clock.TimelineTime(l.wait(random, float64(at-n.Start))))
 		}
-		stamps := make([]int64, n.Hosts)
+		stamps := make([]clock.HostTime, n.Hosts)
 		for i, at := range left {
 			stamps[i] = n.stamp(i, at)
 			ended = max(ended, at)

@@ -19,8 +19,8 @@ type Scenario struct {
 	Topology Topology
 	Degree   int // of Random: links a host has in the mean; 0 is 4, or as many as there are other hosts
 
-	Start   int64         // true time, ns, at which it begins
-	Span    time.Duration // 0 is 2 min
+	Start   clock.TimelineTime // true time, ns, at which it begins
+	Span    time.Duration      // 0 is 2 min
 	Traffic Pattern
 	// Rate is how many messages a second a link carries in each direction in the mean: for RequestResponse exchanges,
 	// for Broadcast broadcasts of each host, for Collective operations. 0 is 20, or 10 where the span is over 10,000 s.
@@ -56,7 +56,8 @@ type HostStep struct {
 // more at least, or less.
 type Route struct {
 	From, To int
-	At, By   int64
+	At       clock.TimelineTime
+	By       int64
 }
 
 // What a scenario may ask for; more is a mistake or does not fit into memory.

@@ -83,7 +83,7 @@ func TestMessagesTakeTheMinimumOfTheirLinkAndComeCloseToIt(t *testing.T) {
 			least[i] = math.MaxInt64
 		}
 		for _, f := range all {
-			least[f.Link] = min(least[f.Link], f.Arrived-f.Left)
+			least[f.Link] = min(least[f.Link], int64(f.Arrived-f.Left))
 			if l := truth.Links[f.Link]; l.From != hostName(f.From) || l.To != hostName(f.To) {
 				t.Fatalf("%v: a message from %d to %d over the link %+v", pattern, f.From, f.To, l)
 			}
@@ -132,7 +132,7 @@ func TestAnswersLeaveAfterTheirRequestsHaveCome(t *testing.T) {
 		if f.From == 0 {
 			continue
 		}
-		if pause := f.Left - all[i-1].Arrived; all[i-1].From != 0 || pause < 50_000 || pause > 500_001 {
+		if pause := int64(f.Left - all[i-1].Arrived); all[i-1].From != 0 || pause < 50_000 || pause > 500_001 {
 			t.Fatalf("answer %d left %d ns after %+v", i, pause, all[i-1])
 		}
 	}
@@ -150,7 +150,7 @@ func TestNobodyLeavesACollectiveBeforeAllHaveEntered(t *testing.T) {
 	}
 	operations := len(p.Channels[0].Messages)
 	for k := range operations {
-		entered, left := make(map[int]int64), make(map[int]int64)
+		entered, left := make(map[int]clock.HostTime), make(map[int]clock.HostTime)
 		for _, c := range p.Channels {
 			m := c.Messages[k]
 			if e, known := entered[c.From]; known && e != m.Sent {
@@ -161,13 +161,15 @@ func TestNobodyLeavesACollectiveBeforeAllHaveEntered(t *testing.T) {
 			}
 			entered[c.From], left[c.To] = m.Sent, m.Received
 		}
-		at := func(host int, stamp int64) int64 { return truth.Hosts[host].Clock.At(stamp, clock.Nearest) }
-		last, first := int64(math.MinInt64), int64(math.MaxInt64)
+		at := func(host int, stamp clock.HostTime) clock.TimelineTime {
+			return truth.Hosts[host].Clock.At(stamp, clock.Nearest)
+		}
+		last, first := clock.TimelineTime(math.MinInt64), clock.TimelineTime(math.MaxInt64)
 		for h := range 5 {
 			last, first = max(last, at(h, entered[h])), min(first, at(h, left[h]))
 		}
 		if first < last {
-			t.Fatalf("operation %d: one left %d ns before the last had entered", k, last-first)
+			t.Fatalf("operation %d: one left %d ns before the last had entered", k, int64(last-first))
 		}
 	}
 }
@@ -178,7 +180,7 @@ func TestOperationsThatTakeLongEndWithTheSpan(t *testing.T) {
 	if len(all) != 3*6 { // one after the other at 0, 50 and 100 s of two minutes
 		t.Errorf("%d messages", len(all))
 	}
-	if last := truth.Hosts[0].Clock[1].Y - s.Start; last > 160e9 {
+	if last := int64(truth.Hosts[0].Clock[1].Y - s.Start); last > 160e9 {
 		t.Errorf("the truth goes to %d ns after the start", last)
 	}
 }
@@ -198,7 +200,7 @@ func TestBroadcastsReachAllAtNearlyOneTime(t *testing.T) {
 		if len(b.Receptions) != 4 {
 			t.Fatalf("%d receptions", len(b.Receptions))
 		}
-		var at []int64
+		var at []clock.TimelineTime
 		for _, r := range b.Receptions {
 			at = append(at, truth.Hosts[r.Clock].Clock.At(r.Time, clock.Nearest))
 		}
@@ -259,11 +261,11 @@ func TestRouteChangesMoveTheMinimumOfOneDirection(t *testing.T) {
 		if f.From == 0 && f.Left >= start+40e9 {
 			want = 1_200_000
 		}
-		if f.Arrived-f.Left != want {
-			t.Fatalf("%+v took %d, not %d", f, f.Arrived-f.Left, want)
+		if int64(f.Arrived-f.Left) != want {
+			t.Fatalf("%+v took %d, not %d", f, int64(f.Arrived-f.Left), want)
 		}
 	}
-	for at, want := range map[int64]float64{start: 0, start + 20e9: 250_000, start + 50e9: 100_000} {
+	for at, want := range map[clock.TimelineTime]float64{start: 0, start + 20e9: 250_000, start + 50e9: 100_000} {
 		if got, ok := truth.AsymmetryAt("host0", "host1", at); !ok || got != want {
 			t.Errorf("asymmetry %g at %d, not %g", got, at, want)
 		}

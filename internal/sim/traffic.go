@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -20,7 +21,7 @@ type Link struct {
 type Traffic struct {
 	Hosts       []Clock
 	Links       []Link
-	Start       int64 // true time, ns
+	Start       clock.TimelineTime // true time, ns
 	Span        time.Duration
 	Seed        uint64
 	Granularity int64 // step of the stamps, which are cut down to it; 0 is 1 ns
@@ -29,7 +30,7 @@ type Traffic struct {
 // Generate returns the messages as the hosts' clocks stamped them, and the function that tells the true time of a
 // host's stamp (of which a granularity above 1 ns hides up to one step). A link that the span leaves without messages
 // still has its channel. Generate panics for a clock that does not pass [Clock.Check]: it is the test that is wrong.
-func (t Traffic) Generate() (trace.Problem, func(clock int, host int64) int64) {
+func (t Traffic) Generate() (trace.Problem, func(clock int, host clock.HostTime) clock.TimelineTime) {
 	step := max(t.Granularity, 1)
 	var p trace.Problem
 	for i := range t.Hosts {
@@ -50,9 +51,9 @@ func (t Traffic) Generate() (trace.Problem, func(clock int, host int64) int64) {
 		}
 		return i
 	}
-	stamp := func(host int, instant int64) int64 {
+	stamp := func(host int, instant clock.TimelineTime) clock.HostTime {
 		s := t.Hosts[host].At(instant)
-		s -= ((s % step) + step) % step
+		s -= clock.HostTime(((int64(s) % step) + step) % step)
 		c := &p.Clocks[host]
 		if c.Events == 0 {
 			c.First, c.Last = s, s
@@ -61,7 +62,7 @@ func (t Traffic) Generate() (trace.Problem, func(clock int, host int64) int64) {
 		c.Events++
 		return s
 	}
-	send := func(channel int, sent, received int64) {
+	send := func(channel int, sent, received clock.TimelineTime) {
 		c := &p.Channels[channel]
 		c.Messages = append(c.Messages, trace.Message{Sent: stamp(c.From, sent), Received: stamp(c.To, received)})
 	}
@@ -74,19 +75,19 @@ func (t Traffic) Generate() (trace.Problem, func(clock int, host int64) int64) {
 		}
 		pause := Delay{Jitter: link.Period}
 		for at := pause.Draw(random); at < t.Span; at += pause.Draw(random) {
-			sent := t.Start + int64(at)
-			received := sent + int64(link.Delay.Draw(random))
+			sent := t.Start + clock.TimelineTime(at)
+			received := sent + clock.TimelineTime(int64(link.Delay.Draw(random)))
 			send(there, sent, received)
 			if back >= 0 {
-				send(back, received, received+int64(link.Back.Draw(random)))
+				send(back, received, received+clock.TimelineTime(link.Back.Draw(random)))
 			}
 		}
 	}
-	return p, func(clock int, host int64) int64 { return t.Hosts[clock].Inverse(host) }
+	return p, func(clock int, host clock.HostTime) clock.TimelineTime { return t.Hosts[clock].Inverse(host) }
 }
 
 // On returns what the reference's clock showed at the true instant of another clock's stamp: where an alignment to that
 // reference should put the stamp.
-func (t Traffic) On(reference, clock int, host int64) int64 {
-	return t.Hosts[reference].At(t.Hosts[clock].Inverse(host))
+func (t Traffic) On(reference, number int, host clock.HostTime) clock.TimelineTime {
+	return clock.TimelineTime(t.Hosts[reference].At(t.Hosts[number].Inverse(host)))
 }

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"meridian/clock"
 )
 
-var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano()
+var start = clock.TimelineTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano())
 
 func sample(seed uint64) Traffic {
 	slow := Delay{Min: 300 * time.Microsecond, Jitter: 50 * time.Microsecond}
@@ -50,7 +52,7 @@ func TestEveryMessageTakesAtLeastTheMinimumInTruth(t *testing.T) {
 	}
 	for _, c := range problem.Channels {
 		for _, m := range c.Messages {
-			delay := truth(c.To, m.Received) - truth(c.From, m.Sent)
+			delay := int64(truth(c.To, m.Received) - truth(c.From, m.Sent))
 			if delay < minima[[2]int{c.From, c.To}]-1 {
 				t.Fatalf("%d to %d in %d ns", c.From, c.To, delay)
 			}
@@ -63,7 +65,7 @@ func TestEveryMessageTakesAtLeastTheMinimumInTruth(t *testing.T) {
 
 func TestClocksKnowTheirExtentAndEvents(t *testing.T) {
 	problem, _ := sample(4).Generate()
-	stamps := make([][]int64, len(problem.Clocks))
+	stamps := make([][]clock.HostTime, len(problem.Clocks))
 	for _, c := range problem.Channels {
 		for _, m := range c.Messages {
 			stamps[c.From] = append(stamps[c.From], m.Sent)
@@ -163,7 +165,7 @@ func TestGranularityCutsStampsDown(t *testing.T) {
 	b, _ := coarse.Generate()
 	for i, c := range a.Channels {
 		for j, m := range c.Messages {
-			if got := b.Channels[i].Messages[j]; got.Sent != m.Sent/1000*1000 || got.Received != m.Received/1000*1000 {
+			if got := b.Channels[i].Messages[j]; got.Sent != clock.HostTime(int64(m.Sent)/1000*1000) || got.Received != clock.HostTime(int64(m.Received)/1000*1000) {
 				t.Fatalf("%+v became %+v", m, got)
 			}
 		}

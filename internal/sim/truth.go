@@ -31,14 +31,14 @@ type TrueHost struct {
 
 // TrueStep is an instant at which a host's clock was set: at the true instant At from showing Before to By ns more.
 type TrueStep struct {
-	At     int64 `json:"at_ns"`
-	Before int64 `json:"before_ns"`
-	By     int64 `json:"by_ns"`
+	At     clock.TimelineTime `json:"at_ns"`
+	Before clock.HostTime     `json:"before_ns"`
+	By     int64              `json:"by_ns"`
 }
 
 // Twice reports whether the clock may have shown a time more than once because a step had set it back. Of such a stamp
 // nobody can say from itself alone when it was taken; Clock has the first time.
-func (h *TrueHost) Twice(host int64) bool {
+func (h *TrueHost) Twice(host clock.HostTime) bool {
 	for _, s := range h.Steps {
 		if clock.Add(s.Before, s.By) <= host && host <= s.Before {
 			return true
@@ -57,11 +57,11 @@ type TrueLink struct {
 
 // TrueRoute is the least delay from a true instant on.
 type TrueRoute struct {
-	At         int64 `json:"at_ns"`
-	MinDelayNs int64 `json:"min_delay_ns"`
+	At         clock.TimelineTime `json:"at_ns"`
+	MinDelayNs int64              `json:"min_delay_ns"`
 }
 
-func (l *TrueLink) minimum(at int64) int64 {
+func (l *TrueLink) minimum(at clock.TimelineTime) int64 {
 	least := l.MinDelayNs
 	for _, r := range l.Routes {
 		if at < r.At {
@@ -80,7 +80,7 @@ func (t *Truth) Asymmetry(a, b string) (ns float64, ok bool) {
 }
 
 // AsymmetryAt is [Truth.Asymmetry] at a true instant, which matters where routes change.
-func (t *Truth) AsymmetryAt(a, b string, at int64) (ns float64, ok bool) {
+func (t *Truth) AsymmetryAt(a, b string, at clock.TimelineTime) (ns float64, ok bool) {
 	var least [2]*TrueLink
 	for i := range t.Links {
 		switch l := &t.Links[i]; {
@@ -99,7 +99,7 @@ func (t *Truth) AsymmetryAt(a, b string, at int64) (ns float64, ok bool) {
 // truth returns what was, once all messages have been sent.
 func (n *network) truth() *Truth {
 	t := &Truth{Seed: n.Seed}
-	from, to := n.Start-int64(time.Second), n.last+int64(time.Second)
+	from, to := n.Start-clock.TimelineTime(time.Second), n.last+clock.TimelineTime(time.Second)
 	for i := range n.clocks {
 		t.Hosts = append(t.Hosts, n.clocks[i].truth(hostName(i), from, to))
 	}
@@ -115,23 +115,23 @@ func (n *network) truth() *Truth {
 }
 
 // truth returns the clock's curve between two true instants.
-func (c *Clock) truth(name string, from, to int64) TrueHost {
+func (c *Clock) truth(name string, from, to clock.TimelineTime) TrueHost {
 	h := TrueHost{Name: name}
-	instants := []int64{from, to}
+	instants := []clock.TimelineTime{from, to}
 	if c.Walk != nil || c.Wave.AmplitudePPM != 0 {
 		step := int64(time.Second)
 		for c.Wave.AmplitudePPM != 0 && step > int64(c.Wave.Period)/8 && step%2 == 0 {
 			step /= 2
 		}
 		// All the walk's corners, which are whole seconds from the origin, are among them.
-		for t := c.Origin + (from-c.Origin)/step*step; t < to; t += step {
+		for t := c.Origin + clock.TimelineTime(int64(from-c.Origin)/step*step); t < to; t += clock.TimelineTime(step) {
 			if t > from {
 				instants = append(instants, t)
 			}
 		}
 	}
 	for _, s := range c.Steps {
-		h.Steps = append(h.Steps, TrueStep{At: s.At, Before: c.At(s.At) - s.By, By: s.By})
+		h.Steps = append(h.Steps, TrueStep{At: s.At, Before: c.At(s.At) - clock.HostTime(s.By), By: s.By})
 		if s.At > from && s.At <= to {
 			instants = append(instants, s.At-1, s.At)
 		}
@@ -152,8 +152,8 @@ func (c *Clock) truth(name string, from, to int64) TrueHost {
 type curveBuilder struct {
 	clock  *Clock
 	curve  clock.Curve
-	at     int64 // the instant before
-	behind bool  // the clock shows what it showed before a step set it back
+	at     clock.TimelineTime // the instant before
+	behind bool               // the clock shows what it showed before a step set it back
 }
 
 // finest is how far a curve may lie from the clock between two knots, ns; rounding adds half of one.
@@ -161,31 +161,31 @@ const finest = 0.3
 
 // between adds the knots that a piece needs to follow the clock. Looking at the middle alone would overlook a clock that
 // bends one way before it and the other way after.
-func (b *curveBuilder) between(from, to int64) {
-	quarter := (to - from) / 4
+func (b *curveBuilder) between(from, to clock.TimelineTime) {
+	quarter := int64(to-from) / 4
 	if quarter == 0 {
 		return
 	}
 	c := b.clock
-	at := func(t int64) float64 { return c.deviation(float64(t - c.Origin)) }
+	at := func(t clock.TimelineTime) float64 { return c.deviation(float64(t - c.Origin)) }
 	start, end := at(from), at(to)
 	straight := true
 	for i := range int64(3) {
-		t := from + (i+1)*quarter
+		t := from + clock.TimelineTime((i+1)*quarter)
 		chord := start + (end-start)*(float64(t-from)/float64(to-from))
 		straight = straight && math.Abs(at(t)-chord) < finest
 	}
 	if straight {
 		return
 	}
-	half := from + 2*quarter
+	half := from + clock.TimelineTime(2*quarter)
 	b.between(from, half)
 	b.knot(half)
 	b.between(half, to)
 }
 
 // knot adds an instant.
-func (b *curveBuilder) knot(t int64) {
+func (b *curveBuilder) knot(t clock.TimelineTime) {
 	b.at = t
 	host := b.clock.At(t)
 	last := len(b.curve) - 1
@@ -237,9 +237,9 @@ func (t *Truth) Write(w io.Writer) error {
 				line = append(line, ',')
 			}
 			line = append(line, '[')
-			line = strconv.AppendInt(line, knot.X, 10)
+			line = strconv.AppendInt(line, int64(knot.X), 10)
 			line = append(line, ',')
-			line = strconv.AppendInt(line, knot.Y, 10)
+			line = strconv.AppendInt(line, int64(knot.Y), 10)
 			line = append(line, ']')
 			if len(line) > 32<<10 {
 				flush()

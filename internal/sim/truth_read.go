@@ -34,7 +34,7 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 		Hosts []struct {
 			Name  string
 			Steps []TrueStep
-			Clock [][]int64
+			Clock [][]clock.HostTime
 		}
 		Links []TrueLink
 	}
@@ -48,7 +48,7 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 			if len(knot) != 2 {
 				return nil, fmt.Errorf("truth: host %d, %q: knot %d has %d numbers and not 2", i+1, h.Name, k, len(knot))
 			}
-			host.Clock[k] = clock.Knot{X: knot[0], Y: knot[1]}
+			host.Clock[k] = clock.Knot{X: knot[0], Y: clock.TimelineTime(knot[1])}
 		}
 		t.Hosts = append(t.Hosts, host)
 	}
@@ -91,12 +91,12 @@ func (t *Truth) check() error {
 			return fail(err)
 		}
 		for _, k := range h.Clock {
-			if !shown(k.X) || !shown(k.Y) {
+			if !shown(clock.TimelineTime(k.X)) || !shown(k.Y) {
 				return fail(fmt.Errorf("a knot at %d, %d is beyond what a clock can show", k.X, k.Y))
 			}
 		}
 		for j, s := range h.Steps {
-			if !shown(s.At) || !shown(s.Before) || !shown(s.By) {
+			if !shown(s.At) || !shown(clock.TimelineTime(s.Before)) || !shown(clock.TimelineTime(s.By)) {
 				return fail(fmt.Errorf("a step of %d ns at %d is none that a clock takes", s.By, s.At))
 			}
 			if j > 0 && s.At <= h.Steps[j-1].At {
@@ -117,12 +117,12 @@ func (t *Truth) check() error {
 			return fail("from a host to itself")
 		case joined[key]:
 			return fail("there is a second one")
-		case l.MinDelayNs < 0 || !shown(l.MinDelayNs):
+		case l.MinDelayNs < 0 || !shown(clock.TimelineTime(l.MinDelayNs)):
 			return fail(fmt.Sprintf("a delay of %d ns", l.MinDelayNs))
 		}
 		joined[key] = true
 		for j, r := range l.Routes {
-			if r.MinDelayNs < 0 || !shown(r.MinDelayNs) || !shown(r.At) {
+			if r.MinDelayNs < 0 || !shown(clock.TimelineTime(r.MinDelayNs)) || !shown(r.At) {
 				return fail(fmt.Sprintf("a delay of %d ns from %d on", r.MinDelayNs, r.At))
 			}
 			if j > 0 && r.At < l.Routes[j-1].At {
@@ -134,4 +134,4 @@ func (t *Truth) check() error {
 }
 
 // shown reports whether an instant is one that Meridian takes.
-func shown(t int64) bool { return t >= -clock.Limit && t <= clock.Limit }
+func shown(t clock.TimelineTime) bool { return t >= -clock.Limit && t <= clock.Limit }

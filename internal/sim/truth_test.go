@@ -25,9 +25,9 @@ func TestTruthFollowsTheClockToANanosecond(t *testing.T) {
 			c.Walk = NewWalk(rapid.Uint64().Draw(t, "seed"), rapid.SampledFrom([]float64{1e-3, 1e-2, 1}).Draw(t, "wander"),
 				time.Second, time.Minute)
 		}
-		const span = int64(60e9)
-		for at := int64(0); len(c.Steps) < 3 && rapid.Bool().Draw(t, "steps"); {
-			at += rapid.Int64Range(1, 20e9).Draw(t, "pause")
+		const span = clock.TimelineTime(60e9)
+		for at := clock.TimelineTime(0); len(c.Steps) < 3 && rapid.Bool().Draw(t, "steps"); {
+			at += clock.TimelineTime(rapid.Int64Range(1, 20e9).Draw(t, "pause"))
 			c.Steps = append(c.Steps, Step{start + at, rapid.OneOf(rapid.Int64Range(-10, 10), rapid.Int64Range(-5e9, 5e9)).Draw(t, "by")})
 		}
 		if err := c.Check(); err != nil {
@@ -42,17 +42,17 @@ func TestTruthFollowsTheClockToANanosecond(t *testing.T) {
 			t.Fatalf("the curve goes from %d to %d", first, last)
 		}
 		for range 50 {
-			host := rapid.Int64Range(first, last).Draw(t, "host")
+			host := clock.HostTime(rapid.Int64Range(int64(first), int64(last)).Draw(t, "host"))
 			want, got := c.Inverse(host), h.Clock.At(host, clock.Nearest)
-			if off := got - want; off < -2 || off > 2 { // half a nanosecond each: of the clock, of the knots, of the curve
+			if off := int64(got - want); off < -2 || off > 2 { // half a nanosecond each: of the clock, of the knots, of the curve
 				t.Fatalf("host time %d is at %d in truth, at %d on the curve", host, want, got)
 			}
 		}
 		for range 50 {
 			// Where the clock shows something once, the stamp leads back to the instant; elsewhere the truth says so.
-			at := start + rapid.Int64Range(0, span).Draw(t, "at")
+			at := start + clock.TimelineTime(rapid.Int64Range(0, int64(span)).Draw(t, "at"))
 			host := c.At(at)
-			if off := h.Clock.At(host, clock.Nearest) - at; (off < -2 || off > 2) && !h.Twice(host) {
+			if off := int64(h.Clock.At(host, clock.Nearest) - at); (off < -2 || off > 2) && !h.Twice(host) {
 				t.Fatalf("stamp %d of %d leads to %d ns from it", host, at, off)
 			}
 		}
@@ -125,8 +125,8 @@ func TestWrongTruthIsRefusedWithItsPlace(t *testing.T) {
 		{hosts(`,{"name":"c","clock":[[99999999999999999999,2]]}]}`), "byte"},
 		{hosts(`,{"name":"c","clock":[[1,2],[3]]}]}`), `host 3, "c": knot 1 has 1 numbers`},
 		{hosts(`,{"name":"c","clock":[[1,2,3]]}]}`), `host 3, "c": knot 0 has 3 numbers`},
-		{hosts(`,{"name":"c","clock":[]}]}`), `host 3, "c": clock: a curve without knots`},
-		{hosts(`,{"name":"c","clock":[[2,0],[1,1]]}]}`), `knot 1 at host time 1`},
+		{hosts(`,{"name":"c","clock":[]}]}`), `host 3, "c": clock: curve has no knots`},
+		{hosts(`,{"name":"c","clock":[[2,0],[1,1]]}]}`), `knot 1 at 1 does not follow`},
 		{hosts(`,{"name":"c","clock":[[1,5],[2,4]]}]}`), `runs back`},
 		{hosts(`,{"name":"c","clock":[[1,9223372036854775807]]}]}`), `beyond`},
 		{hosts(`,{"name":"a","clock":[[1,2]]}]}`), `second host`},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/testneed"
 	"meridian/trace"
@@ -62,7 +63,7 @@ func TestTheCapturesAreInOrderAndHoldWhatWasAskedFor(t *testing.T) {
 			if n < small.packets*7/10 || n > small.packets {
 				t.Errorf("%s: %d packets", path, n)
 			}
-			datagrams, last := 0, int64(0)
+			datagrams, last := 0, clock.HostTime(0)
 			for i := range n {
 				p := c.Packets.At(i)
 				if p.Time < last {

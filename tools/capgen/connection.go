@@ -59,7 +59,7 @@ func (c *connection) make(w *world, side int, flags uint8) packet {
 	p := packet{
 		sourcePort: c.ports[side], port: c.ports[1-side], flags: flags, window: 501,
 		seq: c.next[side], tsEcho: c.echo[side],
-		tsVal: uint32(w.hosts[side].clock(w.now) / 1_000_000),
+		tsVal: uint32(int64(w.hosts[side].clock(w.now)) / 1_000_000),
 	}
 	if flags&ack != 0 {
 		p.ack = c.wanted[side]

@@ -1,5 +1,7 @@
 package main
 
+import "meridian/clock"
+
 // host is one machine: its clock and its capture.
 type host struct {
 	out    output
@@ -23,9 +25,9 @@ func newHost(w *world, side int, out output, offset int64, ppm float64) host {
 }
 
 // clock returns what the host's clock shows at a true time.
-func (h *host) clock(t int64) int64 {
-	since := t - start
+func (h *host) clock(t clock.HostTime) clock.HostTime {
+	since := int64(t - start)
 	i := min(int(since/1_000_000_000), len(h.knots)-2)
 	rest := float64(since - int64(i)*1_000_000_000)
-	return t + h.offset + int64(h.knots[i]+(h.knots[i+1]-h.knots[i])*rest/1e9)
+	return t + clock.HostTime(h.offset) + clock.HostTime(h.knots[i]+(h.knots[i+1]-h.knots[i])*rest/1e9)
 }

@@ -40,7 +40,7 @@ func mergedBy(t *testing.T, out string, paths ...string) {
 		sources = append(sources, order.Source{Frames: r, Map: &identity})
 	}
 	index := make([]int, len(paths))
-	stats, err := order.Merge(context.Background(), sources, func(source int, f *trace.Frame) error {
+	stats, err := order.Merge(context.Background(), sources, func(source int, at clock.TimelineTime, f *trace.Frame) error {
 		if f.Number == 0 {
 			from := readers[source].Interfaces()[f.Interface]
 			i, err := x.AddInterface(pcap.WriterInterface{Name: paths[source], LinkType: from.LinkType, SnapLength: from.SnapLength})
@@ -49,6 +49,7 @@ func mergedBy(t *testing.T, out string, paths ...string) {
 			}
 			index[source] = i
 		}
+		f.Time = clock.HostTime(at)
 		return x.Write(index[source], f)
 	})
 	if err != nil || stats.Late[0]+stats.Late[1] > 0 {

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 
+	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/trace"
 )
 
 // output is a capture being written.
 type output interface {
-	write(t int64, data []byte, wire int) error
+	write(t clock.HostTime, data []byte, wire int) error
 	flush() error
 }
 
@@ -51,9 +52,9 @@ func newRecords(w io.Writer, micro bool, snap int) (*records, error) {
 	return r, err
 }
 
-func (r *records) write(t int64, data []byte, wire int) error {
-	binary.LittleEndian.PutUint32(r.head[:], uint32(t/1_000_000_000))
-	binary.LittleEndian.PutUint32(r.head[4:], uint32(t%1_000_000_000/r.scale))
+func (r *records) write(t clock.HostTime, data []byte, wire int) error {
+	binary.LittleEndian.PutUint32(r.head[:], uint32(int64(t)/1_000_000_000))
+	binary.LittleEndian.PutUint32(r.head[4:], uint32(int64(t)%1_000_000_000/r.scale))
 	binary.LittleEndian.PutUint32(r.head[8:], uint32(len(data)))
 	binary.LittleEndian.PutUint32(r.head[12:], uint32(wire))
 	if _, err := r.w.Write(r.head[:]); err != nil {
@@ -68,7 +69,7 @@ func (r *records) flush() error { return r.w.Flush() }
 // blocks is a pcapng file.
 type blocks struct{ x *pcap.Writer }
 
-func (b *blocks) write(t int64, data []byte, wire int) error {
+func (b *blocks) write(t clock.HostTime, data []byte, wire int) error {
 	return b.x.Write(0, &trace.Frame{Time: t, Data: data, Wire: uint32(wire)})
 }
 

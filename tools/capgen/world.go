@@ -2,6 +2,8 @@ package main
 
 import (
 	"math/rand/v2"
+
+	"meridian/clock"
 )
 
 type options struct {
@@ -13,7 +15,7 @@ type options struct {
 
 // event is something that happens at an instant of true time: a packet arrives, or a timer of a talk runs out.
 type event struct {
-	at   int64
+	at   clock.HostTime
 	talk talk
 	what int // a timer of the talk, or arrival
 	side int // where it happens
@@ -32,16 +34,16 @@ type talk interface {
 type world struct {
 	options
 	random *rand.Rand
-	now    int64
+	now    clock.HostTime
 	events []event // a heap by time
 	hosts  [2]host
-	free   [2]int64 // when the last packet to each host arrives: paths keep the order
+	free   [2]clock.HostTime // when the last packet to each host arrives: paths keep the order
 	frame  []byte
 	err    error
 }
 
 // start is the true time of the beginning, an instant in 2023.
-const start = int64(1_700_000_000_000_000_000)
+const start = clock.HostTime(1_700_000_000_000_000_000)
 
 func newWorld(o options, outs [2]output) *world {
 	w := &world{options: o, random: rand.New(rand.NewPCG(o.seed, 0x6d6572696469616e)), now: start, frame: make([]byte, 2048)}
@@ -78,7 +80,7 @@ func (w *world) run() error {
 
 // after sets a timer.
 func (w *world) after(delay int64, t talk, what, side int) {
-	w.push(event{at: w.now + delay, talk: t, what: what, side: side})
+	w.push(event{at: w.now + clock.HostTime(delay), talk: t, what: what, side: side})
 }
 
 // send lets a packet leave a host, and arrive at the other unless it is lost.
@@ -98,7 +100,7 @@ func (w *world) send(t talk, from int, p *packet, lost bool) {
 		queue += int64(w.random.ExpFloat64() * 2_000_000)
 	}
 	to := 1 - from
-	at := max(w.now+minimum+queue, w.free[to]+int64(p.wire()*8))
+	at := max(w.now+clock.HostTime(minimum)+clock.HostTime(queue), w.free[to]+clock.HostTime(p.wire()*8))
 	w.free[to] = at
 	w.push(event{at: at, talk: t, what: arrival, side: to, p: *p})
 }

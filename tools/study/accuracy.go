@@ -120,7 +120,7 @@ func (a *accurate) measure(scenario sim.Scenario) error {
 		return err
 	}
 	line, _ := bisector(&w.problem)
-	curves := [methods]clock.Curve{regression.Map.Mid, line, corridor.Map.Mid, line}
+	curves := [methods]clock.PairCurve{regression.Map.Mid, line, corridor.Map.Mid, line}
 	if e, ok := envelope.Pair(&w.problem); ok {
 		curves[byEnvelope], a.smoothed = e.Curve, true
 	}

@@ -5,6 +5,7 @@ import (
 
 	"meridian/align/bound"
 	"meridian/align/pair"
+	"meridian/clock"
 	"meridian/internal/sim"
 )
 
@@ -108,7 +109,7 @@ func (w *world) corridorBounds(at []reading, a bound.Assumption) bounded {
 	return b
 }
 
-func (b *bounded) add(w *world, r reading, low, high int64) {
+func (b *bounded) add(w *world, r reading, low, high clock.HostTime) {
 	b.holds = b.holds && low-truthRounding <= r.b && r.b <= high+truthRounding
 	b.widths = append(b.widths, float64(high-low)/w.roundTrip)
 }

@@ -110,7 +110,7 @@ func calibration(s *study) error {
 
 // measure holds an estimate against the truth.
 func (t *calibrated) measure(w *world, e *envelope.Smoothed) {
-	first, last := int64(epoch), epoch+int64(w.scenario.Span)
+	first, last := clock.TimelineTime(epoch), epoch+clock.TimelineTime(w.scenario.Span)
 	for _, d := range e.Deviation {
 		at := w.truth.Hosts[0].Clock.At(d.Host, clock.Nearest)
 		if at < first || at > last || d.Ns <= 0 {

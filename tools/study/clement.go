@@ -106,7 +106,7 @@ func (s *study) clementRow(t tested) error {
 		}
 		there, back := messages.Channels[0].Messages, messages.Channels[1].Messages
 		for m := range there {
-			roundTrip := there[m].Received - there[m].Sent + back[m].Received - back[m].Sent
+			roundTrip := int64(there[m].Received-there[m].Sent) + int64(back[m].Received-back[m].Sent)
 			r.margin += float64(roundTrip) / 2e3 / float64(len(there))
 		}
 		return nil
@@ -169,11 +169,11 @@ func clementTraffic(hosts int, span time.Duration, seed uint64) timed {
 }
 
 // rms returns the error of a curve from the first host's clock to another's, µs.
-func (t timed) rms(c clock.Curve, host int) float64 {
+func (t timed) rms(c clock.PairCurve, host int) float64 {
 	const instants = 501
 	errs := make([]float64, instants)
 	for i := range errs {
-		at := epoch + clock.MulDiv(int64(t.Span), int64(i), instants-1, clock.Nearest)
+		at := clock.TimelineTime(epoch + clock.MulDiv(int64(t.Span), int64(i), instants-1, clock.Nearest))
 		errs[i] = float64(c.At(t.Hosts[0].At(at), clock.Nearest)-t.Hosts[host].At(at)) / 1e3
 	}
 	r, _ := rootMeanSquare(errs)
@@ -183,7 +183,7 @@ func (t timed) rms(c clock.Curve, host int) float64 {
 // meanSkew returns how much faster a host's clock ran than the first from end to end, ppm.
 func (t timed) meanSkew(host int) float64 {
 	ran := func(h int) float64 {
-		return float64(t.Hosts[h].At(epoch+int64(t.Span)) - t.Hosts[h].At(epoch))
+		return float64(t.Hosts[h].At(epoch+clock.TimelineTime(t.Span)) - t.Hosts[h].At(epoch))
 	}
 	return (ran(host)/ran(0) - 1) * 1e6
 }
@@ -203,7 +203,7 @@ func (s *study) clementHops() error {
 			}
 		}
 		messages, _ := traffic.Generate()
-		var way, smoothWay clock.Curve
+		var way, smoothWay clock.PairCurve
 		sum := 0.0
 		for h := 1; h < hosts; h++ {
 			r := &results[i][h]

@@ -9,7 +9,7 @@ import (
 
 // bisector returns the line halfway between the steepest and the flattest that the hulls let pass. Where none passes it
 // is the line of least total violation, Ashton's fallback (1995) over all messages, and fits is false.
-func bisector(p *pair.Problem) (line clock.Curve, fits bool) {
+func bisector(p *pair.Problem) (line clock.PairCurve, fits bool) {
 	if e := pair.Hull(p); e.Fit == pair.Exact {
 		return e.Map.Mid, true
 	}
@@ -22,10 +22,10 @@ type limit struct{ x, y, side float64 }
 // leastViolation returns the line y = level + rate x that minimises the sum of how far it passes above the ceilings and
 // below the floors. The sum is convex, and so is its least over all levels as a function of the rate alone: the sign of
 // that function's slope halves the search.
-func leastViolation(p *pair.Problem) clock.Curve {
+func leastViolation(p *pair.Problem) clock.PairCurve {
 	origin, base := p.A.First, int64(0)
 	for m := range p.AB.All() {
-		base = m.Received - m.Sent
+		base = int64(m.Received - m.Sent)
 		break
 	}
 	thin := func(n int) int { return n/10_000 + 1 } // more messages than that do not move the line
@@ -33,13 +33,13 @@ func leastViolation(p *pair.Problem) clock.Curve {
 	i, step := 0, thin(p.AB.Len())
 	for m := range p.AB.All() {
 		if i++; i%step == 0 {
-			limits = append(limits, limit{float64(m.Sent - origin), float64(m.Received - m.Sent - base), -1})
+			limits = append(limits, limit{float64(m.Sent - origin), float64(int64(m.Received-m.Sent) - base), -1})
 		}
 	}
 	i, step = 0, thin(p.BA.Len())
 	for m := range p.BA.All() {
 		if i++; i%step == 0 {
-			limits = append(limits, limit{float64(m.Received - origin), float64(m.Sent - m.Received - base), 1})
+			limits = append(limits, limit{float64(m.Received - origin), float64(int64(m.Sent-m.Received) - base), 1})
 		}
 	}
 	const steepest = 4e-4
@@ -54,10 +54,10 @@ func leastViolation(p *pair.Problem) clock.Curve {
 	}
 	rate := (low + high) / 2
 	level, _ := bestLevel(limits, rate)
-	at := func(host int64) clock.Knot {
-		return clock.Knot{X: host, Y: host + base + int64(math.Round(level+rate*float64(host-origin)))}
+	at := func(host clock.HostTime) clock.PairKnot {
+		return clock.PairKnot{X: host, Y: host + clock.HostTime(base) + clock.HostTime(math.Round(level+rate*float64(host-origin)))}
 	}
-	return clock.Curve{at(p.A.First), at(p.A.Last)}
+	return clock.PairCurve{at(p.A.First), at(p.A.Last)}
 }
 
 // bestLevel returns the level of least violation for a rate, and how fast that violation grows with the rate.

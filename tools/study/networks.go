@@ -167,13 +167,13 @@ func solve(p *trace.Problem, truth *sim.Truth, strategy string) (solved, error) 
 func against(solution *align.Solution, truth *sim.Truth) (most float64, all, rest []float64) {
 	const instants = 1001
 	span := truth.Hosts[0].Clock
-	from, to := int64(epoch), span[len(span)-1].Y-int64(time.Second)
+	from, to := clock.TimelineTime(epoch), span[len(span)-1].Y-clock.TimelineTime(time.Second)
 	var first []float64
 	for host := range truth.Hosts {
 		back := truth.Hosts[host].Clock.Inverse()
 		errs := make([]float64, instants)
 		for i := range errs {
-			t := from + clock.MulDiv(to-from, int64(i), instants-1, clock.Nearest)
+			t := from + clock.TimelineTime(clock.MulDiv(int64(to-from), int64(i), instants-1, clock.Nearest))
 			errs[i] = float64(solution.Maps[host].At(back.At(t, clock.Nearest)) - from)
 		}
 		if host == 0 {

@@ -146,7 +146,7 @@ func (l *listening) measure(w *world) error {
 	if err != nil {
 		return err
 	}
-	curves := [3]clock.Curve{line, regression.Map.Mid, line}
+	curves := [3]clock.PairCurve{line, regression.Map.Mid, line}
 	if smoothed, ok := envelope.Pair(&w.problem); ok {
 		curves[2] = smoothed.Curve
 	}
@@ -155,7 +155,7 @@ func (l *listening) measure(w *world) error {
 		least[[2]string{link.From, link.To}] = link.MinDelayNs
 	}
 	for k, c := range curves {
-		maps := []clock.Map{{Mid: c}, clock.Identity(), clock.Identity()}
+		maps := []clock.Map{{Mid: onTimeline(c)}, clock.Identity(), clock.Identity()}
 		var all quality.Counts
 		for i := range w.messages.Channels {
 			channel := &w.messages.Channels[i]

@@ -45,7 +45,7 @@ func (s *study) hullPoints() error {
 }
 
 // corners counts the corners of both hulls, over a line so near to them that float64 decides as the integers would.
-func corners(p *pair.Problem, line clock.Curve) int {
+func corners(p *pair.Problem, line clock.PairCurve) int {
 	type point struct{ x, y float64 }
 	hull := func(points []point) int {
 		slices.SortFunc(points, func(a, b point) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) })
@@ -62,8 +62,8 @@ func corners(p *pair.Problem, line clock.Curve) int {
 		return len(out)
 	}
 	var ceiling, floor []point
-	add := func(to *[]point, host, other, sign int64) {
-		*to = append(*to, point{float64(host - epoch), float64(sign * (other - line.At(host, clock.Nearest)))})
+	add := func(to *[]point, host, other clock.HostTime, sign int64) {
+		*to = append(*to, point{float64(host - epoch), float64(sign * int64(other-line.At(host, clock.Nearest)))})
 	}
 	for m := range p.AB.All() {
 		add(&ceiling, m.Sent, m.Received, 1)

@@ -36,15 +36,15 @@ func TestLineOfLeastViolationIsNoWorseThanAnyThroughTwoMessages(t *testing.T) {
 		var there, back []trace.Message
 		bend := 2e-15 * (random.Float64() - 0.5)
 		for range 12 {
-			x := random.Int64N(100_000_000_000)
-			offset := int64(12345 + 1e-5*float64(x) + bend*float64(x)*float64(x))
-			there = append(there, trace.Message{Sent: origin + x, Received: origin + x + offset + random.Int64N(20_000)})
-			back = append(back, trace.Message{Sent: origin + x + offset - random.Int64N(20_000), Received: origin + x})
+			x := clock.HostTime(random.Int64N(100_000_000_000))
+			offset := clock.HostTime(12345 + 1e-5*float64(x) + bend*float64(x)*float64(x))
+			there = append(there, trace.Message{Sent: origin + x, Received: origin + x + offset + clock.HostTime(random.Int64N(20_000))})
+			back = append(back, trace.Message{Sent: origin + x + offset - clock.HostTime(random.Int64N(20_000)), Received: origin + x})
 		}
 		p.A = trace.Clock{First: origin, Last: origin + 100_000_000_000}
 		p.AB, p.BA = pair.Messages{there}, pair.Messages{back}
 		got := violation(&p, leastViolation(&p))
-		type point struct{ x, y int64 }
+		type point struct{ x, y clock.HostTime }
 		var points []point
 		for _, m := range there {
 			points = append(points, point{m.Sent, m.Received})
@@ -60,7 +60,7 @@ func TestLineOfLeastViolationIsNoWorseThanAnyThroughTwoMessages(t *testing.T) {
 				}
 				rate := float64(b.y-a.y) / float64(b.x-a.x)
 				if a.x < b.x && math.Abs(rate-1) < 4e-4 {
-					best = min(best, violation(&p, clock.Curve{{X: a.x, Y: a.y}, {X: b.x, Y: b.y}}))
+					best = min(best, violation(&p, clock.PairCurve{{X: a.x, Y: a.y}, {X: b.x, Y: b.y}}))
 				}
 			}
 		}
@@ -71,13 +71,13 @@ func TestLineOfLeastViolationIsNoWorseThanAnyThroughTwoMessages(t *testing.T) {
 	}
 }
 
-func violation(p *pair.Problem, line clock.Curve) float64 {
+func violation(p *pair.Problem, line clock.PairCurve) float64 {
 	sum := 0.0
 	for m := range p.AB.All() {
-		sum += float64(max(line.At(m.Sent, clock.Nearest)-m.Received, 0))
+		sum += float64(max(int64(line.At(m.Sent, clock.Nearest)-m.Received), 0))
 	}
 	for m := range p.BA.All() {
-		sum += float64(max(m.Sent-line.At(m.Received, clock.Nearest), 0))
+		sum += float64(max(int64(m.Sent-line.At(m.Received, clock.Nearest)), 0))
 	}
 	return sum
 }
@@ -105,7 +105,7 @@ func TestErrorLeavesOutWhatAsymmetryHides(t *testing.T) {
 	if n := w.inversions(line); n != 0 {
 		t.Errorf("%d inversions", n)
 	}
-	if n := w.inversions(clock.Curve{{X: epoch, Y: epoch + 3_000_000_000}}); n == 0 {
+	if n := w.inversions(clock.PairCurve{{X: epoch, Y: epoch + 3_000_000_000}}); n == 0 {
 		t.Error("no inversions of a clock that is seconds off")
 	}
 }

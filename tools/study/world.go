@@ -40,9 +40,9 @@ type world struct {
 	messages  trace.Problem
 	problem   pair.Problem // from host0 to host1
 	truth     *sim.Truth
-	hosts     [2]clock.Curve // true time to host time
-	asymmetry float64        // half of what the least delay there exceeds that back by, ns
-	roundTrip float64        // the least, ns
+	hosts     [2]clock.InverseCurve // true time to host time
+	asymmetry float64               // half of what the least delay there exceeds that back by, ns
+	roundTrip float64               // the least, ns
 }
 
 // simulate plays a scenario of two hosts.
@@ -83,33 +83,33 @@ func between(p *trace.Problem, a, b int) pair.Problem {
 }
 
 // reading is what both clocks showed at one true instant.
-type reading struct{ a, b int64 }
+type reading struct{ a, b clock.HostTime }
 
-func (w *world) at(t int64) reading {
+func (w *world) at(t clock.TimelineTime) reading {
 	return reading{w.hosts[0].At(t, clock.Nearest), w.hosts[1].At(t, clock.Nearest)}
 }
 
 // everywhere returns the readings at n even instants of true time from the beginning of the trace to its end.
 func (w *world) everywhere(n int) []reading {
-	return w.even(epoch, epoch+int64(w.scenario.Span), n)
+	return w.even(epoch, clock.TimelineTime(epoch+int64(w.scenario.Span)), n)
 }
 
 // amongMessages returns them from the first stamp of host0 to its last.
 func (w *world) amongMessages(n int) []reading {
-	on := func(host int64) int64 { return w.truth.Hosts[0].Clock.At(host, clock.Nearest) }
+	on := func(host clock.HostTime) clock.TimelineTime { return w.truth.Hosts[0].Clock.At(host, clock.Nearest) }
 	return w.even(on(w.problem.A.First), on(w.problem.A.Last), n)
 }
 
-func (w *world) even(from, to int64, n int) []reading {
+func (w *world) even(from, to clock.TimelineTime, n int) []reading {
 	out := make([]reading, n)
 	for i := range out {
-		out[i] = w.at(from + clock.MulDiv(to-from, int64(i), int64(n-1), clock.Nearest))
+		out[i] = w.at(from + clock.TimelineTime(clock.MulDiv(int64(to-from), int64(i), int64(n-1), clock.Nearest)))
 	}
 	return out
 }
 
 // errors returns how far an estimate of a's clock to b's is off, in ns, half the asymmetry removed: no method can see it.
-func (w *world) errors(estimate clock.Curve, at []reading) []float64 {
+func (w *world) errors(estimate clock.PairCurve, at []reading) []float64 {
 	out := make([]float64, len(at))
 	for i, r := range at {
 		out[i] = float64(estimate.At(r.a, clock.Nearest)-r.b) - w.asymmetry
@@ -117,10 +117,15 @@ func (w *world) errors(estimate clock.Curve, at []reading) []float64 {
 	return out
 }
 
+// onTimeline returns a curve to the reference's clock as one to the timeline.
+func onTimeline(c clock.PairCurve) clock.Curve {
+	return clock.ConvertCurve[clock.HostTime, clock.TimelineTime](c)
+}
+
 // inversions returns how many messages arrive before they were sent under an estimate, beyond what the steps of the
 // stamps explain.
-func (w *world) inversions(estimate clock.Curve) int64 {
-	maps := []clock.Map{{Mid: estimate}, clock.Identity()}
+func (w *world) inversions(estimate clock.PairCurve) int64 {
+	maps := []clock.Map{{Mid: onTimeline(estimate)}, clock.Identity()}
 	var n quality.Counts
 	for i := range w.messages.Channels {
 		n.Add(quality.Channel(&w.messages.Channels[i], w.messages.Clocks, maps, 0))

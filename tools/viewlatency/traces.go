@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/internal/load"
 	"meridian/internal/lttng"
@@ -29,12 +30,12 @@ func writeTraces(dir, kind string, o load.Options) error {
 const processors = 24
 
 // shown returns what a host's clock shows: it is off, and its skew changes in the course of minutes.
-func shown(h int) func(int64) int64 {
+func shown(h int) func(clock.TimelineTime) clock.HostTime {
 	r := rand.New(rand.NewPCG(9, uint64(h)))
 	offset, skew, wander := r.Int64N(2_000_000_000)-1_000_000_000, (r.Float64()-0.5)*60e-6, r.Float64()*0.5e-6
-	return func(t int64) int64 {
+	return func(t clock.TimelineTime) clock.HostTime {
 		s := float64(t-load.Origin) / 1e9
-		return t + offset + int64(s*1e9*skew) + int64(100e9*wander*math.Sin(s/100))
+		return clock.HostTime(int64(t) + offset + int64(s*1e9*skew) + int64(100e9*wander*math.Sin(s/100)))
 	}
 }
 
@@ -60,23 +61,23 @@ func kernelTraces(dir string, o load.Options) error {
 	}
 	now := load.Origin
 	sent := 0
-	send := func(from, to int, at int64, p []byte, wire int) int64 {
-		arrives := at + 20_000 + int64(random.ExpFloat64()*30_000)
+	send := func(from, to int, at clock.TimelineTime, p []byte, wire int) clock.TimelineTime {
+		arrives := at + 20_000 + clock.TimelineTime(random.ExpFloat64()*30_000)
 		packets[from] = append(packets[from], lttng.Packet{At: at, Sent: true, Data: p, Wire: wire})
 		packets[to] = append(packets[to], lttng.Packet{At: arrives, Data: p, Wire: wire})
 		sent++
 		return arrives
 	}
 	for sent < o.Messages {
-		now += 1 + random.Int64N(60_000)
+		now += clock.TimelineTime(1 + random.Int64N(60_000))
 		c := &all[random.IntN(len(all))]
-		last := int64(0)
+		last := clock.TimelineTime(0)
 		for k := range 1 + random.IntN(2) {
 			length := 200 + random.IntN(1200)
-			last = max(last, send(c.from, c.to, now+int64(k)*1300, segment(c.from, c.to, c.port, 80, c.seq, 1, 0x18, length), 40+length))
+			last = max(last, send(c.from, c.to, now+clock.TimelineTime(int64(k)*1300), segment(c.from, c.to, c.port, 80, c.seq, 1, 0x18, length), 40+length))
 			c.seq += uint32(length)
 		}
-		send(c.to, c.from, last+8000+random.Int64N(20_000), segment(c.to, c.from, 80, c.port, 1, c.seq, 0x10, 0), 40)
+		send(c.to, c.from, last+8000+clock.TimelineTime(random.Int64N(20_000)), segment(c.to, c.from, 80, c.port, 1, c.seq, 0x10, 0), 40)
 	}
 	for h := range packets {
 		name := fmt.Sprintf("host%d", h)
@@ -133,7 +134,7 @@ type asRecorded struct {
 
 func (a *asRecorded) Write(r *trace.TimelineEvent) error {
 	x := *r
-	x.Time = r.Event.Time
+	x.Time = clock.TimelineTime(r.Event.Time)
 	switch {
 	case r.Flow == 0:
 	case a.sent[r.Flow] == (r.Role == trace.Receives):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"meridian/clock"
 	"meridian/internal/show/index"
 	"meridian/internal/show/index/indextest"
 	"meridian/internal/show/view"
@@ -46,8 +47,8 @@ func foldedTimeline(t *testing.T) *view.Timeline {
 	}
 	var records []trace.TimelineEvent
 	add := func(ns int64, row, class int, phase trace.Phase) {
-		at := int64(1e18) + ns
-		records = append(records, trace.TimelineEvent{Event: trace.Event{Time: at, Stream: row, Class: class, Phase: phase}, Map: -1, Time: at, Low: at, High: at})
+		at := clock.HostTime(int64(1e18) + ns)
+		records = append(records, trace.TimelineEvent{Event: trace.Event{Time: at, Stream: row, Class: class, Phase: phase}, Map: -1, Time: clock.TimelineTime(at), Low: clock.TimelineTime(at), High: clock.TimelineTime(at)})
 	}
 	add(0, 0, beat, trace.Instant)
 	add(100e6, 0, beat, trace.Instant)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"meridian/clock"
 	"meridian/internal/show"
 	"meridian/internal/show/index"
 )
@@ -295,8 +296,8 @@ func (s *scene) Events(from int64, count int) ([]index.Event, error) {
 	list := []index.Event{}
 	for i := from; i < min(int64(len(s.events)), from+int64(count)); i++ {
 		e := s.events[i]
-		n, clock := int64(e.number), s.clock(e.row)
-		x := index.Event{Event: n, At: e.at, Recorded: sceneOrigin + e.at + s.offset(clock), Row: e.row, Clock: clock, Class: e.class, Phase: e.phase, Fields: e.fields}
+		n, number := int64(e.number), s.clock(e.row)
+		x := index.Event{Event: n, At: e.at, Recorded: clock.HostTime(sceneOrigin+e.at) + clock.HostTime(s.offset(number)), Row: e.row, Clock: number, Class: e.class, Phase: e.phase, Fields: e.fields}
 		if e.to != nil {
 			x.Flow = &index.Flow{Sent: n, Received: int64(e.to.number)}
 		}

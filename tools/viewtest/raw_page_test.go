@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"meridian/clock"
 	"meridian/internal/show/index"
 	"meridian/internal/show/view"
 )
@@ -38,7 +39,7 @@ func (s setBack) Events(from int64, count int) ([]index.Event, error) {
 	list, err := s.scene.Events(from, count)
 	for i := range list {
 		if e := &list[i]; e.Row == setBackRow && e.At >= setBackAt {
-			e.Clock, e.Recorded = setBackClock, sceneOrigin+e.At+aheadAfter
+			e.Clock, e.Recorded = setBackClock, clock.HostTime(sceneOrigin+e.At)+aheadAfter
 		}
 	}
 	return list, err

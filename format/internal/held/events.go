@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"io"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -64,7 +65,7 @@ func (s *source) Close() error            { return nil }
 type ends []end
 
 type end struct {
-	time int64
+	time clock.HostTime
 	item int
 }
 

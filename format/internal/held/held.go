@@ -20,6 +20,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -35,7 +36,7 @@ const (
 
 // Item is one thing in the file.
 type Item struct {
-	Time, End     int64
+	Time, End     clock.HostTime
 	Slice         uint64 // not 0: a slice that need not nest with others of its row
 	Flow, EndFlow uint64 // see [trace.Event]; of a slice's begin and of its end
 	fields        int    // where its fields begin in the trace's bytes, plus 1; 0 for none
@@ -114,7 +115,7 @@ func (b *Builder) Item(n int) *Item { return &b.t.items[n] }
 func (b *Builder) Len() int { return len(b.t.items) }
 
 // Close ends an open slice, and gives it the fields that are pending in addition to its own.
-func (b *Builder) Close(n int, end int64) {
+func (b *Builder) Close(n int, end clock.HostTime) {
 	it := &b.t.items[n]
 	it.Kind, it.End = Slice, end
 	if len(b.pending) > 0 {
@@ -163,7 +164,7 @@ func (t *Trace) sort() {
 	}
 }
 
-func (it *Item) last() int64 {
+func (it *Item) last() clock.HostTime {
 	switch it.Kind {
 	case Slice:
 		return it.End
@@ -180,7 +181,7 @@ func (t *Trace) number() {
 	for i := range t.items {
 		next = max(next, t.items[i].Slice+1)
 	}
-	ends := make([][]int64, len(t.streams))
+	ends := make([][]clock.HostTime, len(t.streams))
 	for i := range t.items {
 		it := &t.items[i]
 		if it.Kind != Slice && it.Kind != Open || it.Slice != 0 {
@@ -201,7 +202,7 @@ func (t *Trace) number() {
 }
 
 // Add adds to an instant; what would leave the range of a clock stays at its end.
-func Add(t, ns int64) int64 {
+func Add(t clock.HostTime, ns int64) clock.HostTime {
 	const limit = 1 << 62
-	return min(max(min(max(t, -limit), limit)+min(max(ns, -limit), limit), -limit), limit)
+	return min(max(min(max(t, -limit), limit)+clock.HostTime(min(max(ns, -limit), limit)), -limit), limit)
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -34,7 +35,7 @@ func TestSlicesThatNestAreBroughtFromTheOutside(t *testing.T) {
 	row := b.Stream(trace.Stream{Name: "r", Parent: -1})
 	for _, s := range []struct {
 		name     string
-		from, to int64
+		from, to clock.HostTime
 	}{{"inner", 2, 4}, {"outer", 0, 9}, {"point", 4, 4}, {"second", 4, 9}, {"after", 9, 12}, {"across", 10, 14}} {
 		b.Add(Item{Time: s.from, End: s.to, Kind: Slice, Stream: int32(row), Class: b.Class([]byte(s.name), nil)})
 	}
@@ -62,7 +63,7 @@ func TestFieldsOfAClassHoldAllTheirValues(t *testing.T) {
 			b.Field([]byte("t"), trace.OfBool(true))
 			b.Field([]byte("i"), trace.OfInt(7))
 		}
-		b.Add(Item{Class: c, Time: int64(i)})
+		b.Add(Item{Class: c, Time: clock.HostTime(i)})
 	}
 	open := b.Add(Item{Class: c, Time: 5, Kind: Open})
 	b.Field([]byte("i"), trace.OfInt(8))
@@ -112,8 +113,8 @@ func TestEventsNestWhereTheyHaveNoNumber(t *testing.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "items")
 		want := make(map[string]int)
 		for range n {
-			from := rapid.Int64Range(0, 10).Draw(t, "from")
-			it := Item{Time: from, End: from + rapid.Int64Range(0, 6).Draw(t, "length"), Kind: rapid.SampledFrom([]Kind{Slice, Slice, Open, Instant}).Draw(t, "kind"),
+			from := clock.HostTime(rapid.Int64Range(0, 10).Draw(t, "from"))
+			it := Item{Time: from, End: from + clock.HostTime(rapid.Int64Range(0, 6).Draw(t, "length")), Kind: rapid.SampledFrom([]Kind{Slice, Slice, Open, Instant}).Draw(t, "kind"),
 				Stream: int32(rapid.IntRange(0, 1).Draw(t, "stream"))}
 			it.Class = b.Class(fmt.Append(nil, it.Time, it.End, it.Kind), nil)
 			want[fmt.Sprint(it.Stream, it.Class, it.Kind)]++
@@ -123,7 +124,7 @@ func TestEventsNestWhereTheyHaveNoNumber(t *testing.T) {
 		got := make(map[string]int)
 		open := make([][]int, 2)
 		numbered := make(map[uint64]bool)
-		last := int64(-1)
+		last := clock.HostTime(-1)
 		events, _ := all(t, tr.Events())
 		for _, e := range events {
 			if e.Time < last {

@@ -180,7 +180,7 @@ func escaped(raw []byte) (rune, []byte) {
 
 // Decimal returns a raw number, or a string that holds one, times ten to the power of shift, rounded to the nearest
 // integer; false for what is no number or beyond what a clock can show.
-func Decimal(raw []byte, shift int) (int64, bool) {
+func Decimal[T clock.Time](raw []byte, shift int) (T, bool) {
 	if IsText(raw) {
 		raw = raw[1 : len(raw)-1]
 	}
@@ -245,9 +245,9 @@ func Decimal(raw []byte, shift int) (int64, bool) {
 		return 0, false
 	}
 	if negative {
-		return -int64(v), true
+		return -T(v), true
 	}
-	return int64(v), true
+	return T(v), true
 }
 
 // Outline returns the paths that occur at the beginning of a JSON text, which may be cut anywhere, down to a depth:

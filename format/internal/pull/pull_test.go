@@ -153,20 +153,20 @@ func TestDecimalsAreExact(t *testing.T) {
 		x.Add(x, half)
 		want := new(big.Int).Quo(x.Num(), x.Denom())
 		limit := big.NewInt(1 << 62)
-		got, ok := Decimal([]byte(text), shift)
+		got, ok := Decimal[int64]([]byte(text), shift)
 		if in := new(big.Int).Abs(want).Cmp(limit) <= 0; ok != in || ok && got != want.Int64() {
 			t.Fatalf("%s shifted by %d: got %d %v, want %v", text, shift, got, ok, want)
 		}
-		if again, ok2 := Decimal([]byte(fmt.Sprintf("%q", text)), shift); again != got || ok2 != ok {
+		if again, ok2 := Decimal[int64]([]byte(fmt.Sprintf("%q", text)), shift); again != got || ok2 != ok {
 			t.Fatal("not the same as text")
 		}
 	})
 	for _, text := range []string{"", "-", ".", "1x", "e5", "1e", "null", "0x10", `"`, "1e99999999999", "1e300", "NaN"} {
-		if v, ok := Decimal([]byte(text), 3); ok {
+		if v, ok := Decimal[int64]([]byte(text), 3); ok {
 			t.Errorf("%q is %d", text, v)
 		}
 	}
-	if v, ok := Decimal([]byte("1743521598000123.457"), 3); !ok || v != 1743521598000123457 {
+	if v, ok := Decimal[int64]([]byte("1743521598000123.457"), 3); !ok || v != 1743521598000123457 {
 		t.Errorf("%d, %v", v, ok)
 	}
 }

@@ -23,6 +23,7 @@ package spans
 import (
 	"encoding/hex"
 
+	"meridian/clock"
 	"meridian/format/internal/held"
 	"meridian/trace"
 )
@@ -86,7 +87,7 @@ type Span struct {
 	Ended       bool // End is known
 	Failed      bool
 	LocalParent bool // the parent is known to be of the same process
-	Start, End  int64
+	Start, End  clock.HostTime
 	Late        int64 // how much later than End it may have ended for the way in which the format rounds; stamps' own step aside
 	Name, Scope []byte
 	Operation   string // messaging.operation.type, as far as the span says it
@@ -178,7 +179,7 @@ func (s *Set) Add(sp *Span) {
 }
 
 // Event adds something that happened within a span, with the fields that were given to the set since the last.
-func (s *Set) Event(row Row, at int64, name, category []byte) {
+func (s *Set) Event(row Row, at clock.HostTime, name, category []byte) {
 	s.Builder.Add(held.Item{Time: at, Stream: int32(row.Stream), Class: s.Class(name, category)})
 }
 
@@ -235,7 +236,7 @@ func (s *Set) mark(sp *Span, it *held.Item, other Link, what string, role trace.
 	if end {
 		m.Time = sp.End
 		if role == trace.Receives {
-			m.Time += sp.Late
+			m.Time += clock.HostTime(sp.Late)
 		}
 		flow, side = &it.EndFlow, &it.EndRole
 	}

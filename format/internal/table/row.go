@@ -3,6 +3,7 @@ package table
 import (
 	"time"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -54,6 +55,6 @@ func role(r trace.Role) string {
 }
 
 // AppendTime appends an instant as RFC 3339 has it, in UTC with all nine digits, so that texts sort as instants do.
-func AppendTime(b []byte, ns int64) []byte {
-	return time.Unix(0, ns).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
+func AppendTime(b []byte, ns clock.TimelineTime) []byte {
+	return time.Unix(0, int64(ns)).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
 }

@@ -27,7 +27,7 @@ type number struct {
 
 // Seconds turns decimal seconds into nanoseconds by their digits alone, never through a float; exact is false where they
 // had to be rounded, as r says (Down or Up). It fails with [ErrNumber] or [ErrRange].
-func Seconds(b []byte, r clock.Rounding) (ns int64, exact bool, err error) {
+func Seconds(b []byte, r clock.Rounding) (ns clock.HostTime, exact bool, err error) {
 	n, ok := split(b)
 	if !ok {
 		return 0, false, ErrNumber
@@ -68,9 +68,9 @@ func Seconds(b []byte, r clock.Rounding) (ns int64, exact bool, err error) {
 		return 0, false, ErrRange
 	}
 	if n.negative {
-		return -int64(magnitude), !rest, nil
+		return -clock.HostTime(magnitude), !rest, nil
 	}
-	return int64(magnitude), !rest, nil
+	return clock.HostTime(magnitude), !rest, nil
 }
 
 // split takes [+-]digits[.digits][(e|E)[+-]digits] apart; one side of the point may be empty, not both.
@@ -134,7 +134,7 @@ func parseExponent(b []byte) (int, bool) {
 
 // AppendSeconds writes nanoseconds as decimal seconds with no more decimals than they have, such that [Seconds] brings
 // them back exactly.
-func AppendSeconds(b []byte, ns int64) []byte {
+func AppendSeconds(b []byte, ns clock.HostTime) []byte {
 	u := uint64(ns)
 	if ns < 0 {
 		b = append(b, '-')
@@ -154,4 +154,4 @@ func AppendSeconds(b []byte, ns int64) []byte {
 }
 
 // Within says whether a stamp is one that [Seconds] takes.
-func Within(t int64) bool { return t >= -clock.Limit && t <= clock.Limit }
+func Within(t clock.HostTime) bool { return t >= -clock.Limit && t <= clock.Limit }

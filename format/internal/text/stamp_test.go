@@ -13,7 +13,7 @@ import (
 func TestStampsAreExactToTheNanosecond(t *testing.T) {
 	for _, c := range []struct {
 		text       string
-		down, up   int64
+		down, up   clock.HostTime
 		whyNot     error
 		notInexact bool
 	}{
@@ -80,10 +80,10 @@ func TestStampsRoundAsRationalsDo(t *testing.T) {
 		}
 		for r, want := range map[clock.Rounding]*big.Int{clock.Down: floor, clock.Up: ceil} {
 			got, exact, err := Seconds([]byte(text), r)
-			if inRange := want.IsInt64() && Within(want.Int64()); inRange != (err == nil) {
+			if inRange := want.IsInt64() && Within(clock.HostTime(want.Int64())); inRange != (err == nil) {
 				t.Fatalf("%q: %v, but it is %v ns", text, err, want)
 			}
-			if err == nil && (got != want.Int64() || exact != value.IsInt()) {
+			if err == nil && (got != clock.HostTime(want.Int64()) || exact != value.IsInt()) {
 				t.Fatalf("%q: got %d (exact %v), want %v", text, got, exact, want)
 			}
 		}

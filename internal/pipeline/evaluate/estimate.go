@@ -124,7 +124,8 @@ func (x *estimate) rebase(to int) {
 	x.maps, x.reference = slices.Clone(x.maps), slices.Clone(x.reference)
 	for i := range x.maps {
 		if x.reference[i] == from {
-			x.maps[i], x.reference[i] = clock.ComposeMaps(&x.maps[i], &back), to
+			m := clock.ComposeMaps(&x.maps[i], &back)
+			x.maps[i], x.reference[i] = clock.ConvertMap[clock.HostTime, clock.TimelineTime](&m), to
 		}
 	}
 	x.maps[to] = clock.Identity()

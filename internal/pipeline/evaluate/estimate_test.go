@@ -27,9 +27,9 @@ func TestHostsAreTogetherIfAnyMethodBringsThemTogether(t *testing.T) {
 }
 
 func TestAnEstimateThatFollowsAnotherReferenceKeepsWhatLiesBetweenItsClocks(t *testing.T) {
-	shift := func(by, within int64) clock.Map {
-		at := func(v int64) clock.Curve { return clock.Curve{{X: 0, Y: v}} }
-		return clock.Map{Mid: at(by), Low: at(by - within), High: at(by + within)}
+	shift := func(by clock.TimelineTime, within int64) clock.Map {
+		at := func(v clock.TimelineTime) clock.Curve { return clock.Curve{{X: 0, Y: v}} }
+		return clock.Map{Mid: at(by), Low: at(by - clock.TimelineTime(within)), High: at(by + clock.TimelineTime(within))}
 	}
 	x := &estimate{
 		maps:      []clock.Map{shift(100, 3), clock.Identity(), shift(250, 4), shift(7, 0)},
@@ -43,9 +43,9 @@ func TestAnEstimateThatFollowsAnotherReferenceKeepsWhatLiesBetweenItsClocks(t *t
 	if !slices.Equal(x.reference, []int{0, 0, 0, 3}) {
 		t.Errorf("references %v", x.reference)
 	}
-	for i, want := range [][3]int64{{0, 0, 0}, {-100, -103, -97}, {150, 143, 157}, {7, 7, 7}} {
+	for i, want := range [][3]clock.TimelineTime{{0, 0, 0}, {-100, -103, -97}, {150, 143, 157}, {7, 7, 7}} {
 		low, high, _, _ := x.maps[i].Bounds(0)
-		if got := [3]int64{x.maps[i].At(0), low, high}; got != want {
+		if got := [3]clock.TimelineTime{x.maps[i].At(0), low, high}; got != want {
 			t.Errorf("clock %d: %v, not %v", i, got, want)
 		}
 	}

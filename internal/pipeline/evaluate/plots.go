@@ -173,7 +173,7 @@ func (p *plotter) broadcastPlot() *show.BroadcastPlot {
 }
 
 // stampOf returns a clock's first stamp of a broadcast.
-func stampOf(b *trace.Broadcast, number int) int64 {
+func stampOf(b *trace.Broadcast, number int) clock.HostTime {
 	for _, r := range b.Receptions {
 		if r.Clock == number {
 			return r.Time

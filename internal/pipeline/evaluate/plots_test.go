@@ -26,7 +26,7 @@ func TestBroadcastsAreDividedBetweenTimelines(t *testing.T) {
 	stamps := func(clocks ...int) trace.Broadcast {
 		var b trace.Broadcast
 		for _, n := range clocks {
-			b.Receptions = append(b.Receptions, trace.Stamp{Clock: n, Time: int64(n)})
+			b.Receptions = append(b.Receptions, trace.Stamp{Clock: n, Time: clock.HostTime(n)})
 		}
 		return b
 	}
@@ -48,7 +48,7 @@ func TestBroadcastsOfTwoReceiversAreDrawnWithTheirSign(t *testing.T) {
 	}}}}
 	p.estimate = &estimate{maps: []clock.Map{clock.Identity(), clock.Identity(), clock.Identity()}, component: []int{0, 0, 0}}
 	got := p.broadcastPlot()
-	if got == nil || !slices.Equal(got.Delay, []int64{7, -5}) || !slices.Equal(got.At, []int64{100, 200}) {
+	if got == nil || !slices.Equal(got.Delay, []int64{7, -5}) || !slices.Equal(got.At, []clock.TimelineTime{100, 200}) {
 		t.Fatalf("%+v", got)
 	}
 	more := &p.Broadcasts[2]

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -19,7 +20,7 @@ func TestPacketsThatACaptureHasAreTakenFromTheKernelsAlone(t *testing.T) {
 		if other {
 			captures[1].Host = "db"
 		}
-		add := func(which int, port uint16, way int, at int64) {
+		add := func(which int, port uint16, way int, at clock.HostTime) {
 			from, to := trace.FlowEnd{Lo: 0x0a000001, Port: port}, trace.FlowEnd{Lo: 0x0a000002, Port: 80}
 			if way == 1 {
 				from, to = to, from
@@ -30,15 +31,15 @@ func TestPacketsThatACaptureHasAreTakenFromTheKernelsAlone(t *testing.T) {
 		// The capture has a flow of its own from its first instant to its last.
 		add(1, 9, 0, begin)
 		add(1, 9, 0, end)
-		var want []int64
+		var want []clock.HostTime
 		for port := range uint16(rapid.IntRange(1, 5).Draw(t, "flows")) {
 			for way := range 2 {
 				n := rapid.IntRange(1, 40).Draw(t, "packets")
 				covered := rapid.SampledFrom([]int{0, 0, (n + minCapturedShare - 1) / minCapturedShare, n, 2 * n}).Draw(t, "in the capture")
 				inside := 0
-				var outside, both []int64
+				var outside, both []clock.HostTime
 				for range n {
-					at := rapid.Int64Range(begin-100*1e9, end+100*1e9).Draw(t, "time")
+					at := clock.HostTime(rapid.Int64Range(begin-100*1e9, end+100*1e9).Draw(t, "time"))
 					add(0, 100+port, way, at)
 					both = append(both, at)
 					if at >= begin-dedupMargin && at <= end+dedupMargin {
@@ -48,7 +49,7 @@ func TestPacketsThatACaptureHasAreTakenFromTheKernelsAlone(t *testing.T) {
 					}
 				}
 				for range covered {
-					add(1, 100+port, way, rapid.Int64Range(begin, end).Draw(t, "time"))
+					add(1, 100+port, way, clock.HostTime(rapid.Int64Range(begin, end).Draw(t, "time")))
 				}
 				if covered*minCapturedShare >= inside && covered > 0 && !other {
 					want = append(want, outside...)
@@ -65,7 +66,7 @@ func TestPacketsThatACaptureHasAreTakenFromTheKernelsAlone(t *testing.T) {
 		}
 		x := &Recording{Capture: captures[0]}
 		dropDuplicates([]content{{recording: x}, {capture: captures[1]}, {recording: &Recording{}}, {}})
-		var got []int64
+		var got []clock.HostTime
 		for i := range x.Capture.Packets.Len() {
 			got = append(got, x.Capture.Packets.At(i).Time)
 		}

@@ -33,7 +33,7 @@ type Recording struct {
 // RecordedHost is the events that a recording has of one host.
 type RecordedHost struct {
 	Name        string // as the file has it; "" stands for the trace's host
-	First, Last int64
+	First, Last clock.HostTime
 	Events      int64
 }
 
@@ -139,7 +139,7 @@ type surveySource struct {
 	of      *Recording
 	streams []*RecordedHost // by stream; nil: not known yet
 	n       int
-	latest  int64
+	latest  clock.HostTime
 	marks   *trace.Marks // of events that say of which message they are an endpoint; nil: events do not say it
 	// scope is the directory of the traces whose message numbers are unique together; "" if they are unique everywhere.
 	scope string

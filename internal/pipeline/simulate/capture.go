@@ -19,7 +19,7 @@ func writeCapture(w io.Writer, truth *sim.Truth, hosts map[string]int, name stri
 	face := pcap.WriterInterface{Name: "eth0", LinkType: linkEthernet}
 	for _, e := range endpoints {
 		// Before 1970 a stamp needs an origin before it.
-		face.Offset = min(face.Offset, (e.stamp-1e9+1)/1e9)
+		face.Offset = min(face.Offset, int64(e.stamp-1e9+1)/1e9)
 	}
 	out, err := pcap.NewWriter(w, []pcap.WriterInterface{face}, "simulated by meridian: "+name)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"meridian/clock"
 	"meridian/format/messages"
 	"meridian/internal/pipeline/output"
 	"meridian/internal/pipeline/usage"
@@ -152,10 +153,11 @@ type recorder struct {
 
 // endpoint is one end of a message: a packet in the capture of the host where it was seen.
 type endpoint struct {
-	at, stamp int64 // true time, and the host's
-	message   uint32
-	link      int32 // by number in the truth
-	received  bool
+	at       clock.TimelineTime
+	stamp    clock.HostTime // true time, and the host's
+	message  uint32
+	link     int32 // by number in the truth
+	received bool
 }
 
 // record records a message.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/clock"
 	"meridian/format/messages"
 	"meridian/format/pcap"
 	"meridian/internal/pipeline/usage"
@@ -21,7 +22,7 @@ import (
 
 // simulatedScenario has hosts with clocks that are set back and forth.
 func simulatedScenario(pattern sim.Pattern) sim.Scenario {
-	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	begin := clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 	return sim.Scenario{
 		Hosts: 4, Topology: sim.Ring, Start: begin, Span: 10 * time.Second, Traffic: pattern, Rate: 10, Jitter: 20 * time.Microsecond,
 		MaxOffset: time.Second, MaxSkewPPM: 50, Wander: 1e-8, Seed: 1,
@@ -89,9 +90,9 @@ func TestSimulatedCapturesLeadToEveryMessage(t *testing.T) {
 	for _, pattern := range sim.Patterns() {
 		for _, start := range []int64{0, -3e18} {
 			s := simulatedScenario(pattern)
-			s.Start += start
+			s.Start += clock.TimelineTime(start)
 			for i := range s.Steps {
-				s.Steps[i].At += start
+				s.Steps[i].At += clock.TimelineTime(start)
 			}
 			want, _ := wanted(t, s)
 			done, err := Run(context.Background(), Options{Scenario: s, Dir: t.TempDir(), Captures: true})

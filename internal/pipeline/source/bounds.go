@@ -11,7 +11,7 @@ import (
 type boundSource struct {
 	row
 	clock       *clock.Map
-	first, last int64
+	first, last clock.HostTime
 	n           int
 	values      [1]trace.Value
 }
@@ -25,7 +25,7 @@ var boundClasses = []trace.Class{{Name: "clock bound", Category: "clocks", Field
 }}}
 
 // Bounds returns the largest possible error of a clock from its first to its last stamp, as a counter on a row.
-func Bounds(name string, m *clock.Map, first, last int64) trace.Source {
+func Bounds(name string, m *clock.Map, first, last clock.HostTime) trace.Source {
 	return &boundSource{row: newRow(name, trace.Bounds, boundClasses), clock: m, first: first, last: last}
 }
 
@@ -33,7 +33,7 @@ func (x *boundSource) Next(e *trace.Event) error {
 	if x.n > BoundIntervals {
 		return io.EOF
 	}
-	at := x.first + clock.MulDiv(clock.Sub(x.last, x.first), int64(x.n), BoundIntervals, clock.Nearest)
+	at := x.first + clock.HostTime(clock.MulDiv(clock.Sub(x.last, x.first), int64(x.n), BoundIntervals, clock.Nearest))
 	x.n++
 	if x.last == x.first {
 		x.n = BoundIntervals + 1

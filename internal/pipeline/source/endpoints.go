@@ -37,7 +37,7 @@ type endpointSource struct {
 
 // endpoint is one end of a message.
 type endpoint struct {
-	time    int64
+	time    clock.HostTime
 	channel int32
 	message int32
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // Operation is one event of a host's part in a collective or a broadcast.
 type Operation struct {
-	At   int64 // host time
+	At   clock.HostTime // host time
 	Kind OperationKind
 	Name string // of the operation
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	meaning "meridian/internal/kernel"
 	"meridian/internal/netlab"
@@ -33,8 +34,8 @@ func TestATraceOfTheEventsSaysTheSameOfPackets(t *testing.T) {
 	}
 	for i := range events {
 		e := &events[i]
-		at := int64(e.Stamp)
-		r := &trace.TimelineEvent{Event: trace.Event{Time: at, Stream: e.CPU, Class: e.Class}, Time: at, Low: at, High: at, Values: e.Values}
+		at := clock.HostTime(e.Stamp)
+		r := &trace.TimelineEvent{Event: trace.Event{Time: at, Stream: e.CPU, Class: e.Class}, Time: clock.TimelineTime(at), Low: clock.TimelineTime(at), High: clock.TimelineTime(at), Values: e.Values}
 		if err := w.Write(r); err != nil {
 			t.Fatal(err)
 		}

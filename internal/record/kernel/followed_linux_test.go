@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/clock"
 	meaning "meridian/internal/kernel"
 	"meridian/internal/record/internal/kerneltest"
 	"meridian/internal/record/kernel"
@@ -55,14 +56,14 @@ func beManyThreads() {
 }
 
 // slice is a time in which a thread ran.
-type slice struct{ begin, end int64 }
+type slice struct{ begin, end clock.HostTime }
 
 // runs returns when each thread ran, by its number.
 func runs(rec *kerneltest.Recording) (of map[int64][]slice, warnings []string) {
 	var w trace.Warnings
 	rows := meaning.Rows(rec.Source(nil), &w)
 	of = map[int64][]slice{}
-	began := map[uint64]int64{}
+	began := map[uint64]clock.HostTime{}
 	var e trace.Event
 	for rows.Next(&e) == nil {
 		row := &rows.Streams()[e.Stream]
@@ -139,7 +140,7 @@ func amongAll(t *testing.T, script string, becomes bool) {
 			if mine[i].begin < theirs[i].begin || mine[i].begin > theirs[i].end || mine[i].end < theirs[i].end || i > 0 && mine[i-1].end > theirs[i].begin {
 				t.Fatalf("thread %d runs from %d to %d, among all from %d to %d", tid, mine[i].begin, mine[i].end, theirs[i].begin, theirs[i].end)
 			}
-			total += mine[i].end - mine[i].begin
+			total += int64(mine[i].end - mine[i].begin)
 		}
 		slices += len(mine)
 	}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // bring the sender's pacing time in the place of the stamp, so each ring has its own.
 func sameStamps(t *testing.T, what string, got []kept, want []trace.Frame) {
 	t.Helper()
-	stamps := make(map[int64]bool)
+	stamps := make(map[clock.HostTime]bool)
 	for _, f := range want {
 		stamps[f.Time] = true
 	}
@@ -86,7 +86,7 @@ func TestBothSidesCaptureWhatTcpdumpCaptures(t *testing.T) {
 	}
 	// One kernel stamps both sides: whatever one sent came to the other, later.
 	for host, peer := range map[string]string{"web": "db", "db": "web"} {
-		arrived := map[string][]int64{}
+		arrived := map[string][]clock.HostTime{}
 		for _, f := range ours[peer].frames {
 			if f.direction == trace.Received {
 				arrived[string(f.Data)] = append(arrived[string(f.Data)], f.Time)
@@ -274,13 +274,13 @@ func TestStampsOnTheMonotonicClockLieBetweenReadingsOfIt(t *testing.T) {
 	const origin = 1_000_000_000_000_000_000
 	frame := ethernetOf(lab, "web", "db", typeIPv4, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 30)))
 	r := start(t, Options{NetNS: namespace(lab, "db"), Filter: "udp port 4242", Origin: origin})
-	var before []int64
+	var before []clock.HostTime
 	for range 20 {
-		before = append(before, int64(clock.Monotonic.Now()))
+		before = append(before, clock.HostTime(clock.Monotonic.Now()))
 		inject(t, namespace(lab, "web"), "eth0", [][]byte{frame})
 	}
 	frames := r.stop()
-	end := int64(clock.Monotonic.Now())
+	end := clock.HostTime(clock.Monotonic.Now())
 	if len(frames) != len(before) {
 		t.Fatalf("%d frames, %d sent", len(frames), len(before))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/trace"
 )
@@ -102,7 +103,7 @@ func (x *File) Written() []Written { return x.written }
 // WriteStatistics flushes the file and writes the counts as of a time of the file's clock, if packets were dropped since the last
 // ones, or always. All interfaces share one ring, so the interface of a dropped packet is not known: their number stands with
 // the first interface.
-func (x *File) WriteStatistics(s Stats, at int64, always bool) error {
+func (x *File) WriteStatistics(s Stats, at clock.HostTime, always bool) error {
 	err := x.Flush()
 	if err != nil || !always && s.Dropped == x.dropped {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/testneed"
 	"meridian/trace"
@@ -58,7 +59,7 @@ func TestAFileCutAnywhereHoldsWhatWasFlushedBefore(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f := trace.Frame{Number: i, Time: rapid.Int64Range(0, 1<<61).Draw(t, "time"), Interface: rapid.IntRange(0, len(ifaces)-1).Draw(t, "interface"),
+			f := trace.Frame{Number: i, Time: clock.HostTime(rapid.Int64Range(0, 1<<61).Draw(t, "time")), Interface: rapid.IntRange(0, len(ifaces)-1).Draw(t, "interface"),
 				Data: rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "data"), Options: []byte{2, 0, 4, 0, 1, 0, 0, 0}}
 			f.Wire = uint32(len(f.Data))
 			if err := x.Write(&f); err != nil {

@@ -60,7 +60,7 @@ func TestAnInterfaceThatReappearsIsCaptured(t *testing.T) {
 				t.Errorf("%+v, %v", stats, err)
 			}
 			const lives = 3
-			var before []int64
+			var before []clock.HostTime
 			var datagrams [lives + 1][]byte
 			for life := range datagrams {
 				datagrams[life] = ethernetOf(lab, "web", "db", typeIPv4, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 30+life)))
@@ -76,14 +76,14 @@ func TestAnInterfaceThatReappearsIsCaptured(t *testing.T) {
 						await(t, r, "its reappearance is not announced", func(s Stats) bool { return s.Removed == "" && s.Reappeared == "eth0" })
 					}
 				}
-				before = append(before, int64(clock.Monotonic.Now()))
+				before = append(before, clock.HostTime(clock.Monotonic.Now()))
 				inject(t, web, "eth0", [][]byte{datagrams[life]})
 			}
 			if named { // other interfaces are not captured
 				inject(t, web, "peer0", [][]byte{datagrams[lives]})
 			}
 			frames := r.stop()
-			end := int64(clock.Monotonic.Now())
+			end := clock.HostTime(clock.Monotonic.Now())
 			if !wanted {
 				if len(frames) > 0 || r.last.Removed+r.last.Reappeared != "" {
 					t.Errorf("%d frames of an interface that was not named, %+v", len(frames), r.last)

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"meridian/clock"
 )
 
 const (
@@ -101,7 +103,7 @@ var errRing = errors.New("the ring shared with the kernel is inconsistent")
 
 // raw is a packet in a block.
 type raw struct {
-	time     int64
+	time     clock.HostTime
 	wire     uint32
 	data     []byte // from the link header on, with the VLAN's tag
 	index    int
@@ -127,7 +129,7 @@ func eachPacket(block []byte, visit func(*raw) error) error {
 			return errRing
 		}
 		p = raw{
-			time: int64(order.Uint32(b[packetSec:]))*1_000_000_000 + int64(order.Uint32(b[packetNsec:])),
+			time: clock.HostTime(int64(order.Uint32(b[packetSec:]))*1_000_000_000) + clock.HostTime(order.Uint32(b[packetNsec:])),
 			wire: order.Uint32(b[packetWire:]), data: b[mac : mac+kept : mac+kept],
 			index: int(order.Uint32(b[linkIndex:])), hardware: order.Uint16(b[linkHardware:]), kind: b[linkKind],
 		}

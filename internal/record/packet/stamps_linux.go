@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"meridian/clock"
 )
 
 // stamps converts the stamps of packets from REALTIME to MONOTONIC plus an origin.
@@ -41,11 +43,11 @@ func (s *stamps) observe() error {
 }
 
 // convert returns the stamp of the n-th packet of the ring, from 1.
-func (s *stamps) convert(n, stamp int64) int64 {
+func (s *stamps) convert(n int64, stamp clock.HostTime) clock.HostTime {
 	if s.origin == 0 {
 		return stamp
 	}
-	return s.line.monotonic(n, stamp) + s.origin
+	return s.line.monotonic(n, stamp) + clock.HostTime(s.origin)
 }
 
 func (s *stamps) close() {

@@ -10,18 +10,19 @@ import (
 
 // offset is REALTIME less MONOTONIC at an instant of the latter, and the error of that difference. All are ns.
 type offset struct {
-	at, ns, error int64
+	at        clock.HostTime
+	ns, error int64
 }
 
 // readOffset reads MONOTONIC before and after REALTIME, and returns the narrowest of a few readings.
 func readOffset() offset {
 	best := offset{error: math.MaxInt64}
 	for range 5 {
-		before := int64(clock.Monotonic.Now())
-		real := int64(clock.Realtime.Now())
-		width := int64(clock.Monotonic.Now()) - before
+		before := clock.HostTime(clock.Monotonic.Now())
+		real := clock.HostTime(clock.Realtime.Now())
+		width := int64(clock.HostTime(clock.Monotonic.Now()) - before)
 		if width >= 0 && width/2 < best.error {
-			best = offset{at: before + width/2, ns: real - before - width/2, error: width / 2}
+			best = offset{at: before + clock.HostTime(width/2), ns: int64(real-before) - width/2, error: width / 2}
 		}
 	}
 	return best
@@ -46,14 +47,15 @@ type timeline struct {
 	now     offset // as of the last packet
 	last    offset // as of the last step
 	pending []step
-	read    reading // the last one
-	stamp   int64   // of the last packet, REALTIME
-	steps   int64   // noticed so far
+	read    reading        // the last one
+	stamp   clock.HostTime // of the last packet, REALTIME
+	steps   int64          // noticed so far
 }
 
 // reading is when the clocks were read, on MONOTONIC, and how many packets had gone into the ring by then.
 type reading struct {
-	at, packets int64
+	at      clock.HostTime
+	packets int64
 }
 
 // step is one of REALTIME.
@@ -91,13 +93,13 @@ func (t *timeline) observe(o offset, packets int64) {
 }
 
 // monotonic returns the stamp of the n-th packet of the ring, from 1, on MONOTONIC.
-func (t *timeline) monotonic(n, stamp int64) int64 {
+func (t *timeline) monotonic(n int64, stamp clock.HostTime) clock.HostTime {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.pending) > 0 {
 		s := t.pending[0]
-		ahead := stamp-t.now.ns > s.to.at+maxDisorder
-		back := t.stamp != 0 && stamp < t.stamp-maxDisorder || n > s.before.packets && stamp-t.now.ns < s.before.at-maxDisorder
+		ahead := stamp-clock.HostTime(t.now.ns) > s.to.at+maxDisorder
+		back := t.stamp != 0 && stamp < t.stamp-maxDisorder || n > s.before.packets && stamp-clock.HostTime(t.now.ns) < s.before.at-maxDisorder
 		if n <= s.packets && !ahead && (!back || s.to.ns > t.now.ns) {
 			break
 		}
@@ -105,7 +107,7 @@ func (t *timeline) monotonic(n, stamp int64) int64 {
 		t.pending = slices.Delete(t.pending, 0, 1)
 	}
 	t.stamp = max(t.stamp, stamp)
-	return stamp - t.now.ns
+	return stamp - clock.HostTime(t.now.ns)
 }
 
 // count returns how many steps were noticed.

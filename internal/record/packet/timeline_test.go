@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/clock"
 )
 
 // A clock is set again and again while packets come; each step is seen a little later. Whatever the stamps say, each
@@ -11,16 +13,16 @@ import (
 func TestStepsOfTheClockMoveNoPacket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var line timeline
-		const start = int64(1e15)
-		now, realtime := start, int64(1.7e18)-start
+		const start = clock.HostTime(1e15)
+		now, realtime := start, int64(clock.HostTime(1.7e18)-start)
 		line.observe(offset{at: now, ns: realtime, error: 50}, 0)
-		var want, stamps []int64
+		var want, stamps []clock.HostTime
 		n, read := int64(0), int64(0)
 		arrive := func(span int64) {
 			for range rapid.IntRange(0, 5).Draw(t, "packets") {
-				now += span / 6
+				now += clock.HostTime(span / 6)
 				n++
-				want, stamps = append(want, now), append(stamps, now+realtime)
+				want, stamps = append(want, now), append(stamps, now+clock.HostTime(realtime))
 			}
 		}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
@@ -35,7 +37,7 @@ func TestStepsOfTheClockMoveNoPacket(t *testing.T) {
 			} else { // a packet is as good
 				now += 2 * maxDisorder
 				n++
-				want, stamps = append(want, now), append(stamps, now+realtime)
+				want, stamps = append(want, now), append(stamps, now+clock.HostTime(realtime))
 			}
 			realtime += size
 			arrive(1e5) // before the step is seen

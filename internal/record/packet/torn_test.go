@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -32,7 +33,7 @@ func someFile(t interface {
 	}
 	check(x.Describe(ifaces))
 	for i := range frames {
-		f := trace.Frame{Number: i, Time: int64(i), Data: bytes.Repeat([]byte{byte(i)}, i%50), Wire: 1500, Options: []byte{2, 0, 4, 0, 1, 0, 0, 0}}
+		f := trace.Frame{Number: i, Time: clock.HostTime(i), Data: bytes.Repeat([]byte{byte(i)}, i%50), Wire: 1500, Options: []byte{2, 0, 4, 0, 1, 0, 0, 0}}
 		check(x.Write(&f))
 	}
 	check(x.WriteStatistics(Stats{Dropped: 3}, 77, true))

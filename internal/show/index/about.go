@@ -1,33 +1,34 @@
 package index
 
 import "encoding/json"
+import "meridian/clock"
 
 // About is what the page is told before any tile, as docs/viewer.md has it. The index fills what it knows; what only a
 // report knows (components, offsets, addresses, the table of pairs) is left to whoever shows it. Instants are ns since
 // Origin unless they say otherwise.
 type About struct {
-	Version    int         `json:"version"`
-	Title      string      `json:"title"`
-	Origin     int64       `json:"origin,string"` // ns since 1970: the first instant
-	Span       int64       `json:"span"`          // from there to the last
-	Top        int         `json:"top"`           // the least level whose tile 0 covers everything
-	Live       bool        `json:"live"`
-	Step       int64       `json:"step"` // of stamps that came by no clock
-	Hosts      []Host      `json:"hosts"`
-	Clocks     []Clock     `json:"clocks"` // by the number of their map in the legend
-	Rows       []Row       `json:"rows"`
-	Classes    []Class     `json:"classes"` // by their number in the legend
-	Links      []Link      `json:"links"`
-	Events     int64       `json:"events"`
-	Messages   int64       `json:"messages"`
-	Verdicts   [5]int64    `json:"verdicts"` // messages by verdict
-	Delays     []Histogram `json:"delays"`
-	Method     string      `json:"method"`
-	Assumption string      `json:"assumption"`
-	Summary    string      `json:"summary"`
-	Warnings   []string    `json:"warnings"`
-	Pairs      [][]string  `json:"pairs"`
-	Left       []string    `json:"left"`
+	Version    int                `json:"version"`
+	Title      string             `json:"title"`
+	Origin     clock.TimelineTime `json:"origin,string"` // ns since 1970: the first instant
+	Span       int64              `json:"span"`          // from there to the last
+	Top        int                `json:"top"`           // the least level whose tile 0 covers everything
+	Live       bool               `json:"live"`
+	Step       int64              `json:"step"` // of stamps that came by no clock
+	Hosts      []Host             `json:"hosts"`
+	Clocks     []Clock            `json:"clocks"` // by the number of their map in the legend
+	Rows       []Row              `json:"rows"`
+	Classes    []Class            `json:"classes"` // by their number in the legend
+	Links      []Link             `json:"links"`
+	Events     int64              `json:"events"`
+	Messages   int64              `json:"messages"`
+	Verdicts   [5]int64           `json:"verdicts"` // messages by verdict
+	Delays     []Histogram        `json:"delays"`
+	Method     string             `json:"method"`
+	Assumption string             `json:"assumption"`
+	Summary    string             `json:"summary"`
+	Warnings   []string           `json:"warnings"`
+	Pairs      [][]string         `json:"pairs"`
+	Left       []string           `json:"left"`
 }
 
 // Host is a host of the timeline.
@@ -143,18 +144,18 @@ type Histogram struct {
 
 // Event is one event with its fields.
 type Event struct {
-	Event    int64       `json:"event"` // its number
-	At       int64       `json:"at"`
-	Recorded int64       `json:"recorded,string"` // the stamp of its host's clock, ns since 1970
-	Row      int         `json:"row"`
-	Clock    int         `json:"clock"` // by which it came to the timeline; -1 for none
-	Class    int         `json:"class"`
-	Phase    string      `json:"phase"` // instant, begin, end or counter
-	Fields   [][2]string `json:"fields"`
-	Low      *int64      `json:"low,omitempty"`
-	High     *int64      `json:"high,omitempty"`
-	Flow     *Flow       `json:"flow,omitempty"`
-	Slice    *Slice      `json:"slice,omitempty"`
+	Event    int64          `json:"event"` // its number
+	At       int64          `json:"at"`
+	Recorded clock.HostTime `json:"recorded,string"` // the stamp of its host's clock, ns since 1970
+	Row      int            `json:"row"`
+	Clock    int            `json:"clock"` // by which it came to the timeline; -1 for none
+	Class    int            `json:"class"`
+	Phase    string         `json:"phase"` // instant, begin, end or counter
+	Fields   [][2]string    `json:"fields"`
+	Low      *int64         `json:"low,omitempty"`
+	High     *int64         `json:"high,omitempty"`
+	Flow     *Flow          `json:"flow,omitempty"`
+	Slice    *Slice         `json:"slice,omitempty"`
 }
 
 // Flow names the two ends of a message.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -43,7 +44,7 @@ type head struct {
 	row        int
 	class      uint32
 	clock      int
-	recorded   int64 // ns since 1970
+	recorded   clock.HostTime // ns since 1970
 	below      int64
 	above      int64
 	flags      uint8
@@ -105,7 +106,7 @@ func (b *blockBuilder) run(s *store) (blocks []block, err error) {
 }
 
 // add appends event number n.
-func (b *blockBuilder) add(n int64, h *head, origin int64, values []trace.Value) {
+func (b *blockBuilder) add(n int64, h *head, origin clock.TimelineTime, values []trace.Value) {
 	if b.count == 0 {
 		b.block = block{first: n}
 		b.at = 0
@@ -126,7 +127,7 @@ func (b *blockBuilder) add(n int64, h *head, origin int64, values []trace.Value)
 	if c.block != b.block.first {
 		*c = stamps{block: b.block.first}
 	}
-	ahead := h.recorded - (origin + h.at) // it may leave int64 and comes back the same way
+	ahead := int64(h.recorded) - (int64(origin) + h.at) // it may leave int64 and comes back the same way
 	x = binary.AppendVarint(x, ahead-c.ahead)
 	c.ahead = ahead
 	if h.flags&boundedBit != 0 {
@@ -169,7 +170,7 @@ type blockReader struct {
 	left          int
 	number        int64 // of the next event
 	at            int64
-	origin        int64
+	origin        clock.TimelineTime
 	clocks        map[int]stamps
 	limits        eventLimits
 	raw           []byte
@@ -220,7 +221,7 @@ func (r *blockReader) next() (number int64, h head, values decoder, ok bool, err
 	h.clock = d.length(r.limits.clocks) - 1
 	c := r.clocks[h.clock]
 	c.ahead += d.s()
-	h.recorded = r.origin + h.at + c.ahead
+	h.recorded = clock.HostTime(int64(r.origin) + h.at + c.ahead)
 	if h.flags&boundedBit != 0 {
 		c.below += d.s()
 		c.above += d.s()

@@ -34,17 +34,18 @@ type Builder struct {
 	sorter  *sorter // puts events onto lanes, in another
 	batch   *batch  // that it is given next
 
-	origin, last int64
-	events       int64
-	streams      []int32 // of the legend, their rows; -1 for none
-	devices      map[trace.Stream]int32
-	byRow        []int // streams of rows
-	classes      []classState
-	hosts        []int64    // their events
-	maps         []mapState // by number+1
-	lost         losses
-	blobs        extent
-	attached     []attachment
+	origin   clock.TimelineTime
+	last     int64 // ns after origin
+	events   int64
+	streams  []int32 // of the legend, their rows; -1 for none
+	devices  map[trace.Stream]int32
+	byRow    []int // streams of rows
+	classes  []classState
+	hosts    []int64    // their events
+	maps     []mapState // by number+1
+	lost     losses
+	blobs    extent
+	attached []attachment
 
 	err    error
 	closed bool
@@ -163,7 +164,7 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 
 // latest returns the end of the interval in which a record's event happened. Its bounds are those of an instant at which the
 // clock showed the stamp; but a stamp of step g stands for all of [t, t+g), and the clock may have shown any of that.
-func (b *Builder) latest(r *trace.TimelineEvent, s *mapState) int64 {
+func (b *Builder) latest(r *trace.TimelineEvent, s *mapState) clock.TimelineTime {
 	more := s.granularity - 1
 	if more <= 0 {
 		return r.High
@@ -230,7 +231,7 @@ func (b *Builder) grow() {
 }
 
 // instant returns when a record is on the lanes: not before those that came before it.
-func (b *Builder) instant(time int64) int64 {
+func (b *Builder) instant(time clock.TimelineTime) int64 {
 	if b.events == 0 {
 		b.origin = time
 	}

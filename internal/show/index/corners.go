@@ -14,10 +14,10 @@ const rounding = 2
 // Corners turns the three curves of a map into corners over the timeline from first to last, in ns since 1970. Between two
 // corners all are straight, so the page interpolates; it never leaves the corners at the ends, because a slope between two
 // rounded corners a nanosecond apart leads nowhere. Maps with more corners than limit are widened, never narrowed.
-func Corners(m *clock.Map, first, last int64, limit int) []Corner {
+func Corners(m *clock.Map, first, last clock.TimelineTime, limit int) []Corner {
 	back := m.Mid.Inverse()
 	from, to := back.At(first, clock.Down), back.At(last, clock.Up)
-	hosts := map[int64]bool{from: true, to: true}
+	hosts := map[clock.HostTime]bool{from: true, to: true}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
 			if k.X > from && k.X < to {
@@ -27,14 +27,14 @@ func Corners(m *clock.Map, first, last int64, limit int) []Corner {
 	}
 	corners, exact := make([]Corner, 0, len(hosts)), true
 	for _, h := range slices.Sorted(maps.Keys(hosts)) {
-		k := Corner{At: m.At(h)}
-		k.Recorded = clock.Sub(h, k.At)
+		at := m.At(h)
+		k := Corner{At: int64(at), Recorded: clock.Sub(int64(h), int64(at))}
 		low, high, lowOK, highOK := m.Bounds(h)
 		if lowOK {
-			k.Below = clock.Sub(k.At, low)
+			k.Below = clock.Sub(at, low)
 		}
 		if highOK {
-			k.Above = clock.Sub(high, k.At)
+			k.Above = clock.Sub(high, at)
 		}
 		corners = append(corners, k)
 		exact = exact && k.Below == 0 && k.Above == 0

@@ -12,13 +12,13 @@ import (
 // drawCurve draws a curve whose pieces are from a nanosecond to seconds long.
 func drawCurve(t *rapid.T, name string, shift int64) clock.Curve {
 	h := rapid.Int64Range(-1e9, 1e9).Draw(t, name+" start")
-	v := h + shift
+	v := clock.TimelineTime(h + shift)
 	var c clock.Curve
 	for range rapid.IntRange(1, 40).Draw(t, name+" knots") {
-		c = append(c, clock.Knot{X: h, Y: v})
+		c = append(c, clock.Knot{X: clock.HostTime(h), Y: v})
 		step := rapid.SampledFrom([]int64{1, 2, 1000, 1e6, 1e9}).Draw(t, name+" step")
 		h += step
-		v += step + rapid.Int64Range(-step/2, step/2).Draw(t, name+" drift")
+		v += clock.TimelineTime(step + rapid.Int64Range(-step/2, step/2).Draw(t, name+" drift"))
 	}
 	return c
 }
@@ -51,13 +51,13 @@ func TestTheBandIsNowhereNarrowerThanTheBounds(t *testing.T) {
 		}
 		for range 20 {
 			host := rapid.Int64Range(-2e9, 6e9).Draw(t, "host")
-			at := m.At(host)
-			low, high, _, _ := m.Bounds(host)
-			if below := interpolated(corners, at, func(k Corner) int64 { return k.Below }); at-below > low {
-				t.Fatalf("at %d the band begins at %d, the bound at %d", at, at-below, low)
+			at := m.At(clock.HostTime(host))
+			low, high, _, _ := m.Bounds(clock.HostTime(host))
+			if below := interpolated(corners, int64(at), func(k Corner) int64 { return k.Below }); at-clock.TimelineTime(below) > low {
+				t.Fatalf("at %d the band begins at %d, the bound at %d", at, at-clock.TimelineTime(below), low)
 			}
-			if above := interpolated(corners, at, func(k Corner) int64 { return k.Above }); at+above < high {
-				t.Fatalf("at %d the band ends at %d, the bound at %d", at, at+above, high)
+			if above := interpolated(corners, int64(at), func(k Corner) int64 { return k.Above }); at+clock.TimelineTime(above) < high {
+				t.Fatalf("at %d the band ends at %d, the bound at %d", at, at+clock.TimelineTime(above), high)
 			}
 		}
 	})

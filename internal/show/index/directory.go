@@ -102,7 +102,7 @@ func (b *Builder) coarsen(d *directory, lanes []*lane) error {
 	w := walker{x: x}
 	for i, l := range lanes {
 		r := &d.lanes[i]
-		levels := l.coarseLevels(r.root.busy, b.last)
+		levels := l.coarseLevels(r.root.busy, int64(b.last))
 		if len(levels) == 0 {
 			continue
 		}
@@ -134,7 +134,7 @@ func topLevel(span int64) int { return max(bits.Len64(uint64(span))-tileBits, 0)
 func (b *Builder) about() *About {
 	l := b.legend
 	a := &About{
-		Version: version, Title: l.Title, Origin: b.origin, Span: b.last, Top: topLevel(b.last), Step: b.granularity(-1), Events: b.events,
+		Version: version, Title: l.Title, Origin: b.origin, Span: int64(b.last), Top: topLevel(int64(b.last)), Step: b.granularity(-1), Events: b.events,
 		Verdicts: b.sorter.pairs.counts, Delays: histograms(b.sorter.pairs.delays), Method: l.Method, Assumption: l.Assumption,
 		Hosts: []Host{}, Clocks: []Clock{}, Rows: []Row{}, Classes: []Class{}, Links: []Link{},
 		Warnings: b.warnings(), Pairs: [][]string{}, Left: []string{},
@@ -197,7 +197,7 @@ func (b *Builder) clock(i int) Clock {
 	limit := max(64, min(2048, mostCorners/len(b.legend.Maps)))
 	c.Corners = Corners(m.Map, clock.Add(b.origin, first-margin), clock.Add(b.origin, clock.Add(last, margin)), limit)
 	for k := range c.Corners {
-		c.Corners[k].At = clock.Sub(c.Corners[k].At, b.origin)
+		c.Corners[k].At = clock.Sub(clock.TimelineTime(c.Corners[k].At), b.origin)
 	}
 	return c
 }

@@ -47,7 +47,7 @@ func TestEventsComeBackAsTheyWereWritten(t *testing.T) {
 			t.Fatalf("%d events, wanted %d", len(got), want)
 		}
 		records.truth(func(event, at int64, r *trace.TimelineEvent) {
-			late = late || x.about.Origin+at != r.Time
+			late = late || x.about.Origin+clock.TimelineTime(at) != r.Time
 			if event < from || event >= from+int64(len(got)) {
 				return
 			}
@@ -58,7 +58,7 @@ func TestEventsComeBackAsTheyWereWritten(t *testing.T) {
 			}
 			// Where it is shown lies in its interval, though it came late: it did not happen later for that.
 			if (e.Low != nil) != r.Bounded || r.Bounded && (*e.Low != min(clock.Sub(r.Low, x.about.Origin), at) ||
-				*e.High != max(clock.Sub(records.latest(r, step), x.about.Origin), at)) {
+				*e.High != max(clock.Sub(clock.TimelineTime(records.latest(r, step)), x.about.Origin), at)) {
 				t.Fatalf("event %+v has other bounds than %+v", e, r)
 			}
 			if f := sent[event]; r.Role == trace.Sends && !late && (f == nil) != (e.Flow == nil) || f != nil && e.Flow != nil && *f != *e.Flow {

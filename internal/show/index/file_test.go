@@ -29,8 +29,8 @@ func small(events int) *timeline {
 	r := random(4)
 	for i := range events {
 		row := int(r.n(2))
-		e := trace.TimelineEvent{Event: trace.Event{Time: int64(i)*100 - 50, Stream: row, Class: int(r.n(2)), Phase: trace.Phase(r.n(4)),
-			Flow: uint64(i/2) + 1, Role: trace.Role(1 + i%2)}, Host: row, Map: row, Time: int64(i) * 100}
+		e := trace.TimelineEvent{Event: trace.Event{Time: clock.HostTime(int64(i)*100 - 50), Stream: row, Class: int(r.n(2)), Phase: trace.Phase(r.n(4)),
+			Flow: uint64(i/2) + 1, Role: trace.Role(1 + i%2)}, Host: row, Map: row, Time: clock.TimelineTime(int64(i) * 100)}
 		if e.Class == 0 {
 			e.Values = []trace.Value{trace.OfInt(r.n(100))}
 		}

@@ -21,9 +21,9 @@ func (x *timeline) truth(see func(event int64, at int64, r *trace.TimelineEvent)
 			continue
 		}
 		if event == 0 {
-			origin = r.Time
+			origin = int64(r.Time)
 		}
-		last = max(last, min(clock.Sub(r.Time, origin), far))
+		last = max(last, min(clock.Sub(r.Time, clock.TimelineTime(origin)), far))
 		see(event, last, r)
 		event++
 	}
@@ -145,7 +145,7 @@ func TestSlicesNestInTheOrderInWhichTheyBegan(t *testing.T) {
 	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 4)}
 	x := &timeline{legend: l}
 	add := func(at int64, class int, phase trace.Phase, slice uint64) {
-		x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Class: class, Phase: phase, Slice: slice}, Time: at, Map: -1})
+		x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Class: class, Phase: phase, Slice: slice}, Time: clock.TimelineTime(at), Map: -1})
 	}
 	add(0, 0, trace.Begin, 0)
 	add(10, 1, trace.Begin, 0)
@@ -176,7 +176,7 @@ func TestMoreSlicesThanCanBeShownAreCountedAndTheOthersStayWhole(t *testing.T) {
 		x := &timeline{legend: l}
 		const n = deepest + 50
 		for i := range 2 * n {
-			r := trace.TimelineEvent{Event: trace.Event{Phase: trace.Begin}, Time: int64(i), Map: -1}
+			r := trace.TimelineEvent{Event: trace.Event{Phase: trace.Begin}, Time: clock.TimelineTime(i), Map: -1}
 			if named {
 				r.Slice = uint64(i%n) + 1
 			}

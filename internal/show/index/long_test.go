@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -16,7 +17,7 @@ func TestLongSlicesAmongManyShortOnesAreBusyInEveryBin(t *testing.T) {
 		at := int64(0)
 		slice := func(class int, length int64) {
 			for _, phase := range []trace.Phase{trace.Begin, trace.End} {
-				x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Time: at, Class: class, Phase: phase}, Map: -1, Time: at})
+				x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Time: clock.HostTime(at), Class: class, Phase: phase}, Map: -1, Time: clock.TimelineTime(at)})
 				at += length
 			}
 			at -= length

@@ -50,7 +50,7 @@ func (x *timeline) messagesOf() (all []wantedMessage, alone int64) {
 // verdict judges in exact arithmetic, from what a record says of when it can have been.
 func (m *wantedMessage) verdict(x *timeline, step func(m int) int64, least int64) Verdict {
 	difference := func(a, b int64) *big.Int { return new(big.Int).Sub(big.NewInt(a), big.NewInt(b)) }
-	delay := difference(m.received.Time, m.sent.Time)
+	delay := difference(int64(m.received.Time), int64(m.sent.Time))
 	if delay.Sign() >= 0 {
 		if delay.Cmp(big.NewInt(least)) < 0 {
 			return TooFast
@@ -63,7 +63,7 @@ func (m *wantedMessage) verdict(x *timeline, step func(m int) int64, least int64
 	if m.sent.Host == m.received.Host && m.sent.Map == m.received.Map {
 		return Certain // one clock's own order
 	}
-	if m.sent.Bounded && m.received.Bounded && x.latest(m.received, step) < m.sent.Low {
+	if m.sent.Bounded && m.received.Bounded && clock.TimelineTime(x.latest(m.received, step)) < m.sent.Low {
 		return Certain
 	}
 	return Undecidable
@@ -73,10 +73,10 @@ func (m *wantedMessage) verdict(x *timeline, step func(m int) int64, least int64
 func (m *wantedMessage) interval(x *timeline, step func(m int) int64) (low, high int64, known bool) {
 	s, r := m.sent, m.received
 	if s.Host == r.Host && s.Map == r.Map {
-		d, hidden := r.Time-s.Time, step(s.Map)-1
+		d, hidden := int64(r.Time-s.Time), step(s.Map)-1
 		return d - hidden, d + hidden, true
 	}
-	return clock.Sub(r.Low, x.latest(s, step)), clock.Sub(x.latest(r, step), s.Low), s.Bounded && r.Bounded
+	return clock.Sub(r.Low, clock.TimelineTime(x.latest(s, step))), clock.Sub(clock.TimelineTime(x.latest(r, step)), s.Low), s.Bounded && r.Bounded
 }
 
 // latest is when an event can have happened at the latest: its clock may have shown all that its stamp stands for.
@@ -84,9 +84,9 @@ func (x *timeline) latest(r *trace.TimelineEvent, step func(m int) int64) int64 
 	hidden := step(r.Map) - 1
 	high := clock.Add(r.High, hidden)
 	if r.Map >= 0 {
-		high = max(high, x.legend.Maps[r.Map].Map.High.At(r.Event.Time+hidden, clock.Up))
+		high = max(high, x.legend.Maps[r.Map].Map.High.At(r.Event.Time+clock.HostTime(hidden), clock.Up))
 	}
-	return high
+	return int64(high)
 }
 
 func TestMessagesAreJudgedAsTheirStampsAndBoundsSay(t *testing.T) {
@@ -146,7 +146,7 @@ func TestMessagesAreJudgedAsTheirStampsAndBoundsSay(t *testing.T) {
 			before = v.Sent
 			m := byEvent[v.From]
 			low, high, known := m.interval(records, step)
-			if (v.Low != nil) != known || v.Low != nil && (*v.Low != low || *v.High != high) || v.Delay != m.received.Time-m.sent.Time {
+			if (v.Low != nil) != known || v.Low != nil && (*v.Low != low || *v.High != high) || v.Delay != int64(m.received.Time-m.sent.Time) {
 				t.Fatalf("violation %+v, wanted from %d to %d", v, low, high)
 			}
 		}
@@ -160,7 +160,7 @@ func TestEndsThatWaitTooLongAreGivenUpAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(at int64, flow uint64, role trace.Role) {
-		if err := b.Write(&trace.TimelineEvent{Event: trace.Event{Flow: flow, Role: role}, Time: at, Map: -1}); err != nil {
+		if err := b.Write(&trace.TimelineEvent{Event: trace.Event{Flow: flow, Role: role}, Time: clock.TimelineTime(at), Map: -1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -229,8 +229,8 @@ func TestHistogramsCountEveryMessage(t *testing.T) {
 	for i, delay := range []int64{5, 5, 1000, 100_000} {
 		at := int64(i) * 1_000_000
 		x.records = append(x.records,
-			trace.TimelineEvent{Event: trace.Event{Flow: uint64(i) + 1, Role: trace.Sends}, Time: at},
-			trace.TimelineEvent{Event: trace.Event{Flow: uint64(i) + 1, Role: trace.Receives, Stream: 1}, Time: at + delay, Host: 1, Map: 1})
+			trace.TimelineEvent{Event: trace.Event{Flow: uint64(i) + 1, Role: trace.Sends}, Time: clock.TimelineTime(at)},
+			trace.TimelineEvent{Event: trace.Event{Flow: uint64(i) + 1, Role: trace.Receives, Stream: 1}, Time: clock.TimelineTime(at + delay), Host: 1, Map: 1})
 	}
 	n := x.build(t, Options{})
 	defer n.Close()

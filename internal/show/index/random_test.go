@@ -42,7 +42,7 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 	}
 	for i := range l.Hosts {
 		m := clock.Identity()
-		m.High = clock.Curve{{X: 0, Y: int64(i * 100)}}
+		m.High = clock.Curve{{X: 0, Y: clock.TimelineTime(i * 100)}}
 		l.Maps = append(l.Maps, trace.HostMap{Host: i, Map: &m})
 	}
 	x := &timeline{legend: l}
@@ -70,17 +70,17 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 		if stream < rows {
 			host = stream % len(l.Hosts)
 		}
-		e := trace.TimelineEvent{Event: trace.Event{Time: at - r.n(1000), Stream: stream, Class: int(r.n(6)), Phase: phase[r.n(int64(len(phase)))]},
-			Host: host, Map: host, Time: at, Bounded: r.n(4) > 0}
+		e := trace.TimelineEvent{Event: trace.Event{Time: clock.HostTime(at - r.n(1000)), Stream: stream, Class: int(r.n(6)), Phase: phase[r.n(int64(len(phase)))]},
+			Host: host, Map: host, Time: clock.TimelineTime(at), Bounded: r.n(4) > 0}
 		if r.n(50) == 0 {
-			e.Time -= r.n(step + 1)
+			e.Time -= clock.TimelineTime(r.n(step + 1))
 		}
 		if r.n(3) == 0 {
 			e.Map = -1
 		}
 		e.Low, e.High = e.Time, e.Time
 		if e.Bounded {
-			e.Low, e.High = clock.Sub(e.Time, r.n(step+100)), clock.Add(e.Time, r.n(step+100))
+			e.Low, e.High = clock.TimelineTime(clock.Sub(e.Time, clock.TimelineTime(r.n(step+100)))), clock.Add(e.Time, r.n(step+100))
 		}
 		if r.n(2) == 0 {
 			e.Slice = uint64(r.n(5))

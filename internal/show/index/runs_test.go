@@ -34,7 +34,7 @@ func TestARowTellsByWhichClockEachOfItsEventsCame(t *testing.T) {
 					changes[row]++
 				}
 			}
-			x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Stream: row}, Time: at, Map: by[row]})
+			x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Stream: row}, Time: clock.TimelineTime(at), Map: by[row]})
 		}
 		n := x.build(t, Options{})
 		defer n.Close()
@@ -44,7 +44,7 @@ func TestARowTellsByWhichClockEachOfItsEventsCame(t *testing.T) {
 		}
 		last, rows := make(map[instant]int), n.About().Rows
 		for i := range x.records {
-			last[instant{x.records[i].Stream, x.records[i].Time - x.records[0].Time}] = x.records[i].Map
+			last[instant{x.records[i].Stream, int64(x.records[i].Time - x.records[0].Time)}] = x.records[i].Map
 		}
 		mixed := len(n.About().Warnings) > 0
 		if mixed && (!strings.Contains(n.About().Warnings[0], "several clocks in turns") || max(changes[0], changes[1]) < mostRowRuns) {
@@ -75,7 +75,7 @@ func TestStretchesOfOneDeviceAreOneRow(t *testing.T) {
 	}
 	x := &timeline{legend: l}
 	for i := range 4 {
-		x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Stream: i}, Time: int64(10 * i), Host: i % 3 / 2, Map: i % 2})
+		x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Stream: i}, Time: clock.TimelineTime(10 * i), Host: i % 3 / 2, Map: i % 2})
 	}
 	n := x.build(t, Options{})
 	defer n.Close()

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -27,9 +28,9 @@ func Draw(t *rapid.T) (*trace.Schema, []trace.TimelineEvent) {
 	records := make([]trace.TimelineEvent, rapid.IntRange(0, 6).Draw(t, "records"))
 	for i := range records {
 		r := &records[i]
-		r.Time = rapid.OneOf(rapid.Int64Range(1_700_000_000e9, 1_700_000_001e9), rapid.Int64()).Draw(t, "time")
+		r.Time = clock.TimelineTime(rapid.OneOf(rapid.Int64Range(1_700_000_000e9, 1_700_000_001e9), rapid.Int64()).Draw(t, "time"))
 		r.Bounded = true
-		r.Low, r.High, r.Event.Time = r.Time-1, r.Time+1, rapid.Int64().Draw(t, "recorded")
+		r.Low, r.High, r.Event.Time = r.Time-1, r.Time+1, clock.HostTime(rapid.Int64().Draw(t, "recorded"))
 		r.Stream, r.Class = rapid.IntRange(-1, len(l.Streams)).Draw(t, "row"), rapid.IntRange(-1, len(l.Classes)).Draw(t, "event")
 		r.Host = rapid.IntRange(-1, len(l.Hosts)).Draw(t, "host")
 		r.Phase, r.Role = trace.Phase(rapid.IntRange(0, 4).Draw(t, "phase")), trace.Role(rapid.IntRange(0, 5).Draw(t, "role"))

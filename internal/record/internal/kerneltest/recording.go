@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"meridian/clock"
 	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
@@ -142,7 +143,7 @@ func (s *Source) Next(e *trace.Event) error {
 		return io.EOF
 	}
 	at := s.events[s.next]
-	*e = trace.Event{Time: int64(at.Stamp), Stream: at.CPU, Class: at.Class}
+	*e = trace.Event{Time: clock.HostTime(at.Stamp), Stream: at.CPU, Class: at.Class}
 	s.next++
 	return nil
 }

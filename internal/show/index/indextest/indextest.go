@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"testing"
 
+	"meridian/clock"
 	"meridian/internal/show/index"
 	"meridian/trace"
 )
@@ -38,8 +39,8 @@ func TwoHosts(t testing.TB, path string, events int, name func(string) string, r
 	}
 	return Build(t, l, path, report, func(b *index.Builder) error {
 		for i := range events {
-			at := int64(1e18) + int64(i)*1000 + int64(i%7)
-			r := trace.TimelineEvent{Event: trace.Event{Time: at, Stream: i % 2}, Host: i % 2, Map: -1, Time: at, Low: at, High: at,
+			at := clock.HostTime(1e18) + clock.HostTime(int64(i)*1000) + clock.HostTime(i%7)
+			r := trace.TimelineEvent{Event: trace.Event{Time: at, Stream: i % 2}, Host: i % 2, Map: -1, Time: clock.TimelineTime(at), Low: clock.TimelineTime(at), High: clock.TimelineTime(at),
 				Values: []trace.Value{trace.OfText(name(fmt.Sprint("value ", i)))}}
 			if i%10 < 2 {
 				r.Flow, r.Role = uint64(i/10+1), []trace.Role{trace.Sends, trace.Receives}[i%2]
