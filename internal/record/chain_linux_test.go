@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"meridian/format/ctf"
 	"meridian/internal/netlab"
 	"meridian/internal/record/kernel"
 	"meridian/internal/testneed"
@@ -172,25 +170,13 @@ func TestChainsOfMessagesAreInTheOnlyPossibleOrder(t *testing.T) {
 	}
 }
 
-// eachEvent calls with each event of a trace, in its order; its values last until the next.
+// eachEvent calls do with each event of a trace, in its order; its values are valid until the next. It fails on warnings.
 func eachEvent(t testing.TB, dir string, do func(e *trace.Event, c *trace.Class, row *trace.Stream, values []trace.Value)) {
 	t.Helper()
-	var w trace.Warnings
-	tr, err := ctf.Open(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := tr.Events()
-	defer s.Close()
-	for e := new(trace.Event); ; {
-		if err := s.Next(e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	warnings, _ := scan(t, dir, func(e *trace.Event, s trace.Source) {
 		do(e, &s.Classes()[e.Class], &s.Streams()[e.Stream], s.Values())
-	}
-	for _, line := range w.Lines() {
+	})
+	for _, line := range warnings {
 		t.Errorf("%s: %s", dir, line)
 	}
 }

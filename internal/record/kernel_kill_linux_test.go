@@ -2,9 +2,7 @@ package record
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -17,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"meridian/format/ctf"
 	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
@@ -106,33 +103,23 @@ func (d *numbered) sendUntil(over *atomic.Bool, next int) (int, error) {
 	return next, nil
 }
 
-// readNumbers returns how often a trace has each datagram when it was sent, how many events there are, and what reading it
-// warned of.
+// readNumbers returns how often a trace has each datagram when it was sent, how many events there are, and the warnings of
+// reading it.
 func (d *numbered) readNumbers(t *testing.T, dir string) (found map[int]int, events int, warnings []string) {
 	t.Helper()
-	var w trace.Warnings
-	tr, err := ctf.Open(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := tr.Events()
-	defer s.Close()
 	found = map[int]int{}
-	for e := new(trace.Event); ; events++ {
-		if err := s.Next(e); errors.Is(err, io.EOF) {
-			return found, events, w.Lines()
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	warnings, _ = scan(t, dir, func(e *trace.Event, s trace.Source) {
+		events++
 		c := &s.Classes()[e.Class]
 		if c.Name != "net_dev_queue" {
-			continue
+			return
 		}
 		udp := header{c.Fields, s.Values()}.into("network_header").into("transport_header")
 		if to := udp.number("dest_port"); udp.number("source_port") == d.port && to >= firstNumbered {
 			found[int(to-firstNumbered)*eachPort+int(udp.number("len"))-8-1]++
 		}
-	}
+	})
+	return found, events, warnings
 }
 
 // TestKernelEventsOfAKilledRecorderAreReadable kills recorders of the kernel's events while datagrams go out: whatever was
@@ -200,15 +187,7 @@ func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
 		t.Logf("%d events, of %d datagrams %d; %d before the kill; %q", events, next-first, kept, seen, warnings)
 	}
 	// The next recorder cuts off what is torn.
-	r, err := New(Options{Dir: dir, Rings: []string{rings}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := r.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	recordNothing(t, Options{Dir: dir, Rings: []string{rings}})
 	all := read(t, dir)
 	if n := babeltrace(t, dir); n != len(all) || n == 0 {
 		t.Errorf("babeltrace2 prints %d events of %d", n, len(all))

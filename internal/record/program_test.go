@@ -219,6 +219,27 @@ type event struct {
 // read reads the events of a trace, and fails on warnings.
 func read(t testing.TB, dir string) (all []event) {
 	t.Helper()
+	warnings, tally := scan(t, dir, func(e *trace.Event, s trace.Source) {
+		at := event{Event: *e, class: s.Classes()[e.Class], row: s.Streams()[e.Stream]}
+		for _, v := range s.Values() {
+			at.values = append(at.values, v.Clone())
+		}
+		all = append(all, at)
+	})
+	for _, line := range warnings {
+		if !strings.Contains(line, "discarded") {
+			t.Errorf("%s: %s", dir, line)
+		}
+	}
+	if tally.StepsBack+tally.Damaged+tally.Broken > 0 {
+		t.Errorf("%s: %+v", dir, tally)
+	}
+	return all
+}
+
+// scan calls each with every event of a trace, and returns the warnings of reading it.
+func scan(t testing.TB, dir string, each func(e *trace.Event, s trace.Source)) (warnings []string, tally ctf.Tally) {
+	t.Helper()
 	var w trace.Warnings
 	tr, err := ctf.Open(dir, &w)
 	if err != nil {
@@ -226,28 +247,28 @@ func read(t testing.TB, dir string) (all []event) {
 	}
 	s := tr.Events()
 	defer s.Close()
-	for {
-		var e event
-		if err := s.Next(&e.Event); errors.Is(err, io.EOF) {
-			break
+	for e := new(trace.Event); ; {
+		if err := s.Next(e); errors.Is(err, io.EOF) {
+			return w.Lines(), tr.Tally()
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range s.Values() {
-			e.values = append(e.values, v.Clone())
-		}
-		e.class, e.row = s.Classes()[e.Class], s.Streams()[e.Stream]
-		all = append(all, e)
+		each(e, s)
 	}
-	for _, line := range w.Lines() {
-		if !strings.Contains(line, "discarded") {
-			t.Errorf("%s: %s", dir, line)
-		}
+}
+
+// recordNothing lets a recorder run on a trace and end at once.
+func recordNothing(t *testing.T, o Options) {
+	t.Helper()
+	r, err := New(o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if tally := tr.Tally(); tally.StepsBack+tally.Damaged+tally.Broken > 0 {
-		t.Errorf("%s: %+v", dir, tally)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := r.Run(ctx); err != nil {
+		t.Fatal(err)
 	}
-	return all
 }
 
 // numbers counts how often each number of each goroutine of a program is in events.
