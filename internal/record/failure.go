@@ -46,7 +46,7 @@ func ofOutput(err error) bool {
 }
 
 // errEnded is the error of a source that ended without being stopped.
-var errEnded = errors.New("it ended by itself")
+var errEnded = errors.New("ended by itself")
 
 // ended is a source whose writer has ended, and its error, if it was not stopped.
 type ended struct {

@@ -21,7 +21,7 @@ func lockDirectory(dir string) (*os.File, error) {
 			continue
 		}
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = errors.New("another recorder writes here; end that one first or name another directory")
+			err = errors.New("another recorder writes to it: end that one first, or name another directory")
 		}
 		if err != nil {
 			f.Close()

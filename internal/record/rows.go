@@ -79,7 +79,7 @@ func (r *rows) add(streams []trace.Stream) error {
 	for i := len(r.files); i < len(streams); i++ {
 		s := streams[i]
 		if r.cpus != (s.Kind == trace.CPU) {
-			return fmt.Errorf("record: %s: some of its streams are processors, and stream %d, %s, is not", r.name, i, s.Name)
+			return fmt.Errorf("record: %s: stream %d (%s) is not a processor, but other streams are", r.name, i, s.Name)
 		}
 		f := &rowFile{stream: s, path: filepath.Join(r.t.dir, fmt.Sprintf("%s_%d_%d", plain(r.name), r.m.Streams[0].ID, i))}
 		var context []trace.Value

@@ -40,7 +40,7 @@ func (t *times) line(counter clock.Source) (*line, error) {
 			}
 		}
 		if len(l.knots) < 2 {
-			return nil, fmt.Errorf("its events are stamped by %v, which does not run beside CLOCK_MONOTONIC", counter)
+			return nil, fmt.Errorf("its events are stamped by %v, which cannot be compared with CLOCK_MONOTONIC", counter)
 		}
 	}
 	t.lines[counter] = l

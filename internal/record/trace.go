@@ -51,7 +51,7 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 			err = t.takeTails(dir, earlier, false, o.Warnings)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("record: the trace to go on after: %w", err)
+			return nil, fmt.Errorf("record: the trace to continue after: %w", err)
 		}
 	}
 	m, err := readMetadata(o.Dir)
@@ -63,7 +63,7 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 		t.m, err = newMetadata(o, now)
 		return t, err
 	case err != nil:
-		return nil, fmt.Errorf("record: the trace to go on with: %w; name another directory or remove it", err)
+		return nil, fmt.Errorf("record: the trace to continue: %w; name another directory or remove it", err)
 	}
 	t.m = m
 	for i := range m.Env {
@@ -75,7 +75,7 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 		return nil, err
 	}
 	if err := t.takeTails(o.Dir, m, true, o.Warnings); err != nil {
-		return nil, fmt.Errorf("record: the trace to go on with: %w", err)
+		return nil, fmt.Errorf("record: the trace to continue: %w", err)
 	}
 	return t, nil
 }
@@ -88,7 +88,7 @@ func vacant(dir string) error {
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") {
-			return fmt.Errorf("record: %s holds %s and no trace; name another directory or an empty one", dir, e.Name())
+			return fmt.Errorf("record: %s is not a trace, it has %s; name a new or empty directory", dir, e.Name())
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func readMetadata(dir string) (*ctf.Metadata, error) {
 // sameBoot refuses a trace from before this machine was booted: MONOTONIC began anew then.
 func sameBoot(dir string, m *ctf.Metadata) error {
 	if boot := bootID(); m.Clocks[0].UUID != boot {
-		return fmt.Errorf("record: %s: the trace was recorded before the machine was last started, or on another one, and its clock is over; name another directory", dir)
+		return fmt.Errorf("record: %s: the trace is from before this machine was booted, or from another one, so its clock cannot be continued; name another directory", dir)
 	}
 	return nil
 }

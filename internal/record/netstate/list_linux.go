@@ -13,7 +13,7 @@ import (
 var errInterrupted = errors.New("the list was interrupted by changes")
 
 // errRestless: every list that was asked for was interrupted.
-var errRestless = errors.New("interfaces: netlink: they change faster than the kernel lists them")
+var errRestless = errors.New("interfaces: netlink: changes are faster than the kernel lists the interfaces")
 
 // list asks for all interfaces and addresses.
 func (w *Watcher) list() ([]Interface, error) {

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-var errLinux = errors.New("interfaces: only Linux tells of their changes by netlink")
+var errLinux = errors.New("interfaces: their changes can be recorded on Linux only")
 
 // Watcher is of no use on this system.
 type Watcher struct{}

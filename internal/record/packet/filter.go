@@ -107,7 +107,7 @@ const deepest = 100 // parentheses and nots within each other
 
 func (p *parser) term() (filter, error) {
 	if p.depth++; p.depth > deepest {
-		return nil, fmt.Errorf("more than %d parentheses within each other", deepest)
+		return nil, fmt.Errorf("more than %d nested parentheses", deepest)
 	}
 	defer func() { p.depth-- }()
 	if _, ok := p.take("not"); ok {
@@ -120,7 +120,7 @@ func (p *parser) term() (filter, error) {
 			return nil, err
 		}
 		if _, ok := p.take(")"); !ok {
-			return nil, fmt.Errorf("a parenthesis is not closed")
+			return nil, fmt.Errorf("missing )")
 		}
 		return f, nil
 	}
@@ -143,7 +143,7 @@ func (p *parser) test() (filter, error) {
 		if joint, ok := p.take("or", "and"); ok {
 			other, ok := p.take("src", "dst")
 			if !ok || other == w.direction {
-				return nil, fmt.Errorf("%q is no direction; say src, dst, src or dst, src and dst", strings.Join(p.words[start:min(p.at+1, len(p.words))], " "))
+				return nil, fmt.Errorf("invalid direction %q (src, dst, src or dst, src and dst)", strings.Join(p.words[start:min(p.at+1, len(p.words))], " "))
 			}
 			w.direction = joint
 		}
@@ -168,7 +168,7 @@ func (p *parser) value(w question) (filter, error) {
 		return p.address(w)
 	case "proto":
 		if w.direction != "" || w.protocol != "" && w.protocol != "ip" && w.protocol != "ip6" {
-			return nil, fmt.Errorf("only ip and ip6 have a proto, and it has no direction")
+			return nil, fmt.Errorf("proto takes no direction, and only ip and ip6 before it")
 		}
 		n, err := p.number(255)
 		return carries{byte(n), w.protocol != "ip6", w.protocol != "ip"}, err
@@ -183,12 +183,12 @@ func (p *parser) value(w question) (filter, error) {
 		kinds = kinds[2:]
 	case "":
 	default:
-		return nil, fmt.Errorf("%s has no ports; tcp, udp and sctp have", w.protocol)
+		return nil, fmt.Errorf("%s has no ports (tcp, udp, sctp)", w.protocol)
 	}
 	t := ports{protocols: kinds, direction: w.direction}
 	low, high, isRange := strings.Cut(p.peek(), "-")
 	if isRange && w.kind == "port" {
-		return nil, fmt.Errorf("%q is a range of ports; write portrange %s", p.peek(), p.peek())
+		return nil, fmt.Errorf("port %q is a range: write portrange %s", p.peek(), p.peek())
 	}
 	first, err := p.numberIn(low, 65535)
 	last := first
@@ -207,21 +207,21 @@ func (p *parser) address(w question) (filter, error) {
 	a, err := netip.ParseAddr(word)
 	switch {
 	case word == "":
-		return nil, fmt.Errorf("an address is missing at the end")
+		return nil, fmt.Errorf("missing address at the end")
 	case err == nil && a.Zone() == "":
 		prefix = netip.PrefixFrom(a, a.BitLen())
 		if _, ok := p.take("mask"); ok {
-			return nil, fmt.Errorf("say net %s/BITS instead of a mask", word)
+			return nil, fmt.Errorf("masks are not supported: write net %s/BITS", word)
 		}
 	case w.kind == "net":
 		if prefix, err = netip.ParsePrefix(word); err != nil {
-			return nil, fmt.Errorf("%q is no network; write it as 10.0.0.0/8 or fd00::/8", word)
+			return nil, fmt.Errorf("invalid network %q: write it as 10.0.0.0/8 or fd00::/8", word)
 		}
 		if prefix != prefix.Masked() {
-			return nil, fmt.Errorf("%s has bits behind its mask; did you mean %s or host %s?", word, prefix.Masked(), prefix.Addr())
+			return nil, fmt.Errorf("network %s has address bits beyond its prefix; did you mean %s or host %s?", word, prefix.Masked(), prefix.Addr())
 		}
 	default:
-		return nil, fmt.Errorf("%q is not known here: neither an address (names are not looked up) nor one of host, net, port, portrange, proto, "+
+		return nil, fmt.Errorf("unknown word %q: neither an address (names are not looked up) nor one of host, net, port, portrange, proto, "+
 			"less, greater, inbound, outbound, src, dst, %s", word, strings.Join(protocolNames, ", "))
 	}
 	t := addresses{prefix: prefix, direction: w.direction}
@@ -229,7 +229,7 @@ func (p *parser) address(w question) (filter, error) {
 	case w.protocol == "":
 		return t, nil
 	case w.protocol == "ip" && prefix.Addr().Is6(), w.protocol == "ip6" && prefix.Addr().Is4(), (w.protocol == "arp" || w.protocol == "rarp") && prefix.Addr().Is6():
-		return nil, fmt.Errorf("%s has no address such as %s", w.protocol, word)
+		return nil, fmt.Errorf("%s has no addresses such as %s", w.protocol, word)
 	}
 	return both{protocols[w.protocol], t}, nil
 }
@@ -242,11 +242,11 @@ func (p *parser) number(most uint64) (uint64, error) {
 
 func (p *parser) numberIn(word string, most uint64) (uint64, error) {
 	if word == "" {
-		return 0, fmt.Errorf("a number is missing")
+		return 0, fmt.Errorf("missing number")
 	}
 	n, err := strconv.ParseUint(word, 0, 32)
 	if err != nil || n > most {
-		return 0, fmt.Errorf("%q is no number up to %d (names are not looked up)", word, most)
+		return 0, fmt.Errorf("invalid number %q: at most %d (names are not looked up)", word, most)
 	}
 	return n, nil
 }

@@ -130,7 +130,7 @@ func compileFilter(f filter, interfaces []int, snaplen uint32) ([]instruction, e
 		p.put(instruction{code: loadWord, k: aboutInterface})
 	}
 	if len(p.reversed) > maxProgram {
-		return nil, fmt.Errorf("the filter has %d instructions, the kernel takes %d; make it shorter", len(p.reversed), maxProgram)
+		return nil, fmt.Errorf("the filter has %d instructions, and the kernel accepts %d: shorten it", len(p.reversed), maxProgram)
 	}
 	code := make([]instruction, 0, len(p.reversed))
 	for i := len(p.reversed) - 1; i >= 0; i-- {
