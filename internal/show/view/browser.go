@@ -23,7 +23,7 @@ func OpenURL(ctx context.Context, url string) (done func(), err error) {
 	if runtime.GOOS == "linux" {
 		return func() {}, open(ctx, url)
 	}
-	dir, err := os.MkdirTemp("", "meridian-view-") // for nobody else
+	dir, err := os.MkdirTemp("", "meridian-view-") // readable by this user only
 	if err != nil {
 		return func() {}, err
 	}

@@ -10,20 +10,19 @@ import (
 	"strings"
 )
 
-// guard lets only those ask who were given the address, and only from where they should.
+// guard restricts requests to the user who started the server.
 //
-// A trace says what programs do, so nobody may read it but who started the server. The machine's other users can connect
-// to loopback too, and pages of the web can make a browser do so:
+// A trace shows what programs do. Other users of the machine can connect to loopback, and pages of the web can make a
+// browser do so. Against both:
 //
-//   - the path begins with a secret of 128 bits. It stands in no Referer (the page forbids that) and is compared in
-//     constant time; whoever does not know it learns only that there is nothing;
-//   - the secret is seen by others in a list of processes, while a browser is being started with it. So where the system
-//     tells whose a connection is, it must be one of the same user's (foreign); elsewhere the browser is given a
-//     file that only its user can read (OpenURL);
-//   - a name that somebody's name server turns into 127.0.0.1 (DNS rebinding) is refused: Host must be an address, or a
-//     name that is known to be this machine's;
-//   - another site's page may neither fetch nor embed: Origin, Sec-Fetch-Site and the headers of answers see to that;
-//   - there is nothing to be changed, so only GET and HEAD are answered.
+//   - the path begins with a secret of 128 bits. The page sends no Referer, and the secret is compared in constant time;
+//     a request without it is answered like one for a path that does not exist;
+//   - other users see the secret in the list of processes while a browser is started with it. So where the system
+//     names the owner of a connection, it must be the same user (foreign); elsewhere the browser is given a file that
+//     only its user can read (OpenURL);
+//   - DNS rebinding: Host must be an address, or a name known to be this machine's;
+//   - cross-site requests and embedding are refused, by Origin, Sec-Fetch-Site and the headers of answers;
+//   - only GET and HEAD are answered.
 type guard struct {
 	secret string
 	names  []string // that this machine is known by

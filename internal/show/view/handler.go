@@ -31,7 +31,7 @@ const (
 	minCompress = 4 << 10 // what is smaller is not compressed
 )
 
-// Handler answers the page at / and what it asks for under /api/. It does not know who asks: see [Server].
+// Handler answers the page at / and what it asks for under /api/. It does not check the sender: see [Server].
 func Handler(data Data) http.Handler {
 	h := &handler{data}
 	mux := http.NewServeMux()
@@ -154,7 +154,7 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, k := range keys {
 		group.Go(func() (err error) {
-			if ctx.Err() != nil { // nobody waits for it any more
+			if ctx.Err() != nil { // the request was cancelled
 				return ctx.Err()
 			}
 			if i > 0 && total.Load() >= maxAnswer {
@@ -243,7 +243,7 @@ func refuse(w http.ResponseWriter, status int, reason string) {
 }
 
 // reply answers, text compressed as fast as can be; of tiles that would take longer than it saves on most ways, since they
-// are dense already. That the reader is gone is no concern of ours.
+// are dense already. A failed write means that the client is gone, and is ignored.
 func reply(w http.ResponseWriter, r *http.Request, kind string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", kind)

@@ -40,7 +40,7 @@ var thePage = sync.OnceValue(func() *page {
 	return p
 })
 
-// write writes the page. Served, it asks where it came from; a file asks nobody, and data writes what it holds.
+// write writes the page. Served, it makes requests to its server; in a file, data writes what answers them.
 func (p *page) write(w io.Writer, title string, served bool, data func(io.Writer) error) error {
 	for i, part := range p.parts {
 		var err error
@@ -67,8 +67,8 @@ func (p *page) write(w io.Writer, title string, served bool, data func(io.Writer
 	return nil
 }
 
-// policyOf lets nothing run but the code whose digest it names, and nothing load but, served, answers from where the page
-// came from. That nobody may frame the page is for a header to say.
+// policyOf is the content security policy: only the script and style of these digests run, and only a served page may
+// make requests, to its own server. Framing is forbidden by a header, since a policy in the page cannot.
 func (p *page) policyOf(served bool) string {
 	if served {
 		return p.policy + "; connect-src 'self'"

@@ -35,7 +35,7 @@ func foreign(c net.Conn) bool {
 	return false
 }
 
-// friends are those who may look: the user of this process, root, and who became root by sudo to start it.
+// friends are the users whose connections are accepted: that of this process, root, and the user behind sudo.
 func friends() []int {
 	all := []int{0, os.Geteuid(), os.Getuid()}
 	if id, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil {

@@ -4,5 +4,5 @@ package view
 
 import "net"
 
-// foreign says nothing where the system does not list whose a socket is.
+// foreign is false: this system does not list the owners of sockets.
 func foreign(net.Conn) bool { return false }

@@ -9,9 +9,9 @@
 // of the timeline in at most 1024 entries a lane, so that neither the page nor the server ever holds all events.
 // docs/viewer.md is the contract between index, server and page.
 //
-// Names, fields and titles in a trace are what anybody may have written. They reach the page as JSON or in base64, never as
-// markup; the page puts them into text nodes; and its policy lets nothing run but the code whose digest it names, and
-// nothing be asked but of the server that it came from. Who may ask is in guard.go.
+// Names, fields and titles in a trace are untrusted. They reach the page as JSON or in base64, never as markup; the page
+// puts them into text nodes. The content security policy allows only the script of one digest, and requests only to the
+// page's own server. guard.go restricts connections to the user who started the server.
 //
 // A served tile costs what the index takes to find it, some 0.1 ms, and its compression; a file some 50 ms a megabyte.
 package view

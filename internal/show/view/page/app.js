@@ -71,7 +71,7 @@ export function paint(now) {
   const begun = performance.now(), layers = dirty;
   dirty = 0;
   if (Number(View.step(now)) | Number(Keys.step(now))) redraw();
-  Rows.place();
+  Rows.layOut();
   if (layers & 1) {
     Draw.rows();
     Rows.paint();
@@ -81,7 +81,7 @@ export function paint(now) {
     emit("redraw");
   }
   Draw.overlay(overlays);
-  // However long drawing took, some is decoded; and much before there is anything that somebody could move.
+  // However long drawing took, some is decoded; and more of it while nothing is drawn yet.
   if (Data.work(Math.max(begun + (Data.decoded ? 8 : 40), performance.now() + 3))) redraw(1);
   Draw.stats.add(performance.now() - begun, layers);
 }
@@ -191,7 +191,7 @@ function command({ id, key = "", title, run, button = false, group = "panels", p
 }
 
 /**
- * announce tells people who do not see the page what happened.
+ * announce tells a screen reader what happened.
  * @param {string} text
  */
 function announce(text) {

@@ -113,10 +113,10 @@ const Held = {
     return new Map(keys.map((/** @type {string} */ key) => [key, all.get(key)]));
   },
   async blockOf(/** @type {number} */ event) {
-    const place = this.block.get(Math.floor(event / 256));
-    if (!place) return null;
-    const all = await this.part(`events-${place[0]}`, (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
-    return all[place[1]];
+    const found = this.block.get(Math.floor(event / 256));
+    if (!found) return null;
+    const all = await this.part(`events-${found[0]}`, (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
+    return all[found[1]];
   },
   async events(/** @type {number} */ from, /** @type {number} */ count) {
     const found = [];

@@ -1,5 +1,5 @@
 // decode: a tile's bytes (docs/viewer.md) become typed arrays, a lane at a time, so that a frame stops when its time is
-// up and the next one goes on. What does not follow the format is refused: a tile may come from a file somebody made.
+// up and the next one goes on. What does not follow the format is refused: tiles are untrusted input.
 //
 //   lane: { number, mode, n, at (begin or bin), length, name (class), event, flags, value, least, greatest, verdict, to }
 

@@ -134,15 +134,15 @@ export function widen(bar, to, now) {
  * @param {string} line
  */
 export function notice(line) {
-  const place = byId("notice");
-  if (!place.querySelector(".close")) {
+  const box = byId("notice");
+  if (!box.querySelector(".close")) {
     const close = make("button", "close", "×");
     close.setAttribute("aria-label", "close this notice");
-    close.addEventListener("click", () => { place.replaceChildren(); place.hidden = true; App.redraw(); });
-    place.append(close);
+    close.addEventListener("click", () => { box.replaceChildren(); box.hidden = true; App.redraw(); });
+    box.append(close);
   }
-  /** @type {Element} */ (place.lastChild).before(make("p", "", line));
-  place.hidden = false;
+  /** @type {Element} */ (box.lastChild).before(make("p", "", line));
+  box.hidden = false;
   App.redraw();
 }
 

@@ -37,7 +37,7 @@ let drawn = [];
 /** @type {Line[]} */
 let seen = [];
 
-// stats keeps what the last frames cost, for the benchmark and for those who wonder.
+// stats keeps what the last frames cost, for the benchmark and for the console.
 export const stats = {
   /** @type {number[]} */
   times: [],

@@ -1,4 +1,4 @@
-// elements: how text comes into the panels. Names and values come from files that anybody may have written: they only ever
+// elements: how text comes into the panels. Names and values are untrusted input: they only ever
 // become text nodes, each isolated in a <bdi>, so that neither markup nor direction marks of a name reach beyond it.
 
 import * as Time from "./time.js";

@@ -27,7 +27,7 @@ let children = [];
 /** @type {number[][]} */
 let byHost = [];
 /** @type {Float64Array} */
-let place;
+let position;
 /** @type {Line[]} */
 export let lines = [];
 let lineOf = new Map();
@@ -106,10 +106,10 @@ function lanesOf(row, expanded, folded) {
  * @param {{ order: number[], hidden: Record<HiddenKind, Set<any>>, filter: ((name: string) => boolean) | null, expanded: Set<number>, room: number }} options
  */
 export function make({ order, hidden, filter, expanded, room }) {
-  place = new Float64Array(about.rows.length);
-  order.forEach((row, i) => { place[row] = i; });
-  const inOrder = (/** @type {number[]} */ rows) => [...rows].sort((a, b) => place[a] - place[b]);
-  const first = (/** @type {number} */ host) => inOrder(allOf(host)).reduce((least, row) => Math.min(least, place[row]), Infinity);
+  position = new Float64Array(about.rows.length);
+  order.forEach((row, i) => { position[row] = i; });
+  const inOrder = (/** @type {number[]} */ rows) => [...rows].sort((a, b) => position[a] - position[b]);
+  const first = (/** @type {number} */ host) => inOrder(allOf(host)).reduce((least, row) => Math.min(least, position[row]), Infinity);
   const hosts = about.hosts.map((_, h) => h).sort((a, b) => (first(a) - first(b)) || a - b);
   lines = [];
   lineOf = new Map();

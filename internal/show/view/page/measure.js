@@ -77,7 +77,7 @@ const result = (ends) => {
 /**
  * @param {End} end
  */
-const place = (end) => (end.what ? App.describe(end.what) : `${App.hostOf(end.row).name}, ${App.about.rows[end.row].name}`);
+const nameOf = (end) => (end.what ? App.describe(end.what) : `${App.hostOf(end.row).name}, ${App.about.rows[end.row].name}`);
 
 /**
  * set measures between two places {row, at, event}; null lets go.
@@ -111,7 +111,7 @@ function fill(quiet = false) {
       ["truly", !r.comparable ? "not comparable: no messages connect the hosts" : r.low === r.high && r.low !== null ? "exact" : interval(r.low, r.high, App.duration)],
       ["because", r.oneClock ? "one clock counted it" : "the bounds of two clocks"],
       r.delta > 0 && ["rate", `${perSecond(r.delta)} per second`],
-      ["from", place(a)], ["at", App.time(a.at)], ["to", place(b)], ["at", App.time(b.at)],
+      ["from", nameOf(a)], ["at", App.time(a.at)], ["to", nameOf(b)], ["at", App.time(b.at)],
     ]),
     make("p", { class: "buttons" }, button("go to begin", () => App.go(a.what ?? { at: a.at, row: a.row })), button("go to end", () => App.go(b.what ?? { at: b.at, row: b.row })),
       button("zoom to it", () => App.setView(a.at - r.delta * 0.1, b.at + r.delta * 0.1, { animate: true })), button("clear", () => set(null, null))));

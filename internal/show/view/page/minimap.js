@@ -95,7 +95,7 @@ function make(width, height, ratio) {
     let most = 0;
     const group = hosts.filter((_, i) => Math.floor(i * strips / hosts.length) === s);
     for (const host of group) {
-      for (const { clock, from, to, tile, count } of places(host)) {
+      for (const { clock, from, to, tile, count } of activityOf(host)) {
         for (let b = 0; b < Decode.Bins; b++) {
           const a = tile.from + b * tile.width;
           if (!count[b] || a + tile.width <= from || a >= to) continue;
@@ -120,10 +120,10 @@ function make(width, height, ratio) {
 }
 
 /**
- * places lists how much happens on a host in the bins of its tiles, by which clock: all at once if it is one.
+ * activityOf lists how much happens on a host in the bins of its tiles, by which clock: all at once if it is one.
  * @param {number} host
  */
-function places(host) {
+function activityOf(host) {
   const rows = about.rows.flatMap((r, n) => (r.host === host ? [n] : [])), runs = new Set(rows.map((n) => Runs.of(n)));
   if (!View.state.raw || (runs.size === 1 && [...runs][0].length === 1)) {
     const clock = Rows.clockOfHost(host);

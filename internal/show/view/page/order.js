@@ -234,8 +234,8 @@ let asked = 0;
 function draw(ctx) {
   if (!result) return;
   for (const [letter, end] of [["A", result.a], ["B", result.b]]) {
-    const place = App.rowY(end.row);
-    if (place) bracket(ctx, letter, end, place);
+    const box = App.rowY(end.row);
+    if (box) bracket(ctx, letter, end, box);
   }
 }
 

@@ -43,10 +43,10 @@ export function at(x, y) {
  * @returns {Hovered}
  */
 function onRow(line, x, y) {
-  const top = line.y - Rows.scrolled, places = Runs.under(line.row, x), base = { row: line.row, host: line.host, line, at: places[0].at };
+  const top = line.y - Rows.scrolled, instants = Runs.under(line.row, x), base = { row: line.row, host: line.host, line, at: instants[0].at };
   for (const lane of line.lanes) {
     if (y < top + lane.y - 1 || y > top + lane.y + lane.h) continue;
-    for (const { at: instant, clock } of places) {
+    for (const { at: instant, clock } of instants) {
       const found = inLane(lane, instant, clock, line.host);
       if (found) return /** @type {any} */ ({ ...base, at: instant, ...found, y: top + lane.y, h: lane.h, lane });
     }
@@ -113,7 +113,7 @@ const same = (a, b) => a?.kind === b?.kind && a?.row === b?.row && a?.event === 
  * @param {Hovered | null} found
  */
 export function hover(found) {
-  if (same(found, hit)) { hit = found; return place(); }
+  if (same(found, hit)) { hit = found; return positionTip(); }
   hit = found;
   clearTimeout(timer);
   asked++;
@@ -164,11 +164,11 @@ function tell() {
     swatch.style.background = Colors.css(hit.class);
     lead.append(swatch);
   }
-  const place_ = (/** @type {number} */ row) => `${App.hostOf(row).name} · ${about.rows[row].name}`;
+  const rowName = (/** @type {number} */ row) => `${App.hostOf(row).name} · ${about.rows[row].name}`;
   if (hit.kind === "message") {
     const single = hit.delay !== undefined;
     lead.append(single ? "message" : `${Time.grouped(hit.n)} message${hit.n === 1 ? "" : "s"}, the worst of them:`);
-    list.push(["from", place_(hit.link.from)], ["to", place_(hit.link.to)]);
+    list.push(["from", rowName(hit.link.from)], ["to", rowName(hit.link.to)]);
     if (single) {
       const [low, high] = interval(hit);
       list.push(["sent", Time.since(hit.at)], ["delay", Time.duration(hit.delay)]);
@@ -181,14 +181,14 @@ function tell() {
     else if (hit.kind === "values") lead.append(`${hit.lane.name}: ${number(hit.least)} … ${number(hit.greatest)}`);
     else if (hit.kind === "value") lead.append(`${hit.lane.name} = ${number(hit.value)}`);
     else lead.append(name);
-    list.push(["on", place_(hit.row)]);
+    list.push(["on", rowName(hit.row)]);
     if (hit.begin !== undefined) list.push([hit.length === undefined ? "at" : "begin", Time.since(hit.begin)]);
     if (hit.length !== undefined) list.push([hit.kind === "slice" ? "length" : "in", `${Time.duration(hit.length)}${hit.flags & 1 ? ", no end was recorded" : ""}${hit.flags & 2 ? ", no begin was recorded" : ""}`]);
     if (hit.busy) list.push(["busy", `${Math.round(hit.busy * 100)} %`]);
     if (clock >= 0 && hit.kind !== "many") list.push(["bound", Time.margin(bound.low, bound.high)]);
   }
   tip.replaceChildren(lead, texts(list));
-  place();
+  positionTip();
 }
 
 /**
@@ -206,11 +206,11 @@ function fields(event) {
   const list = all.slice(0, 6).map(([name, value]) => [name, value.length > 160 ? `${value.slice(0, 160)}…` : value]);
   if (all.length > 6) list.push(["…", `${all.length - 6} more`]);
   tip.append(texts(list));
-  place();
+  positionTip();
 }
 
-// place keeps the tip beside the pointer and within the page.
-function place() {
+// positionTip keeps the tip beside the pointer and within the page.
+function positionTip() {
   if (tip.hidden) return;
   const { x, y } = Pointer.cursor, { left, top } = View.plot, w = tip.offsetWidth, h = tip.offsetHeight;
   const px = left + (x ?? 0) + 16, py = top + (y ?? 0) + 18;
@@ -246,6 +246,6 @@ export function told() {
   const about = Data.about;
   if (hit.kind === "message") return hit.delay === undefined ? "" : `message ${App.hostOf(hit.link.from).name} → ${App.hostOf(hit.link.to).name}, ${Time.duration(hit.delay)}`;
   if (hit.row < 0) return about.hosts[hit.host]?.name ?? "";
-  const place_ = `${App.hostOf(hit.row).name} · ${about.rows[hit.row].name}`;
-  return hit.class !== undefined ? `${App.className(hit.class)}  ${place_}` : place_;
+  const rowName = `${App.hostOf(hit.row).name} · ${about.rows[hit.row].name}`;
+  return hit.class !== undefined ? `${App.className(hit.class)}  ${rowName}` : rowName;
 }

@@ -2,7 +2,7 @@
 //
 //   wheel            scrolls the rows; zooms at the pointer where all rows fit, and with Ctrl (a pinch of the touchpad)
 //   Shift+wheel      moves along time, as does a sideways wheel
-//   drag             moves the view; with Shift measures; with Alt, or along the ruler, zooms to the stretch
+//   drag             moves the view; with Shift measures; with Alt, or along the ruler, zooms to the zoomRange
 //   click            selects (a); with Shift selects the second (b); double click zooms to a slice
 
 import { byId, canvasById } from "./dom.js";
@@ -25,7 +25,7 @@ const down = new Map();
 /** @type {any} */
 let drag = null;
 /** @type {any} */
-let stretch = null;
+let zoomRange = null;
 
 export function open() {
   for (const target of [over, ruler]) {
@@ -36,16 +36,16 @@ export function open() {
     target.addEventListener("pointerleave", () => { if (!down.size) leave(); });
     target.addEventListener("wheel", wheel, { passive: false });
   }
-  over.addEventListener("dblclick", twice);
+  over.addEventListener("dblclick", doubleClick);
   ruler.addEventListener("dblclick", () => View.fit());
   byId("names").addEventListener("wheel", (e) => { if (e.ctrlKey) { e.preventDefault(); wheel(e); } }, { passive: false });
-  App.overlay(drawStretch);
+  App.overlay(drawZoomRange);
 }
 
 /**
  * @param {MouseEvent} e
  */
-const place = (e) => ({ x: e.clientX - View.plot.left, y: e.clientY - View.plot.top });
+const onPlot = (e) => ({ x: e.clientX - View.plot.left, y: e.clientY - View.plot.top });
 
 function leave() {
   cursor.x = null;
@@ -78,8 +78,8 @@ function press(e) {
   if (e.button !== 0 && e.button !== 1) return;
   e.preventDefault();
   /** @type {Element} */ (e.currentTarget).setPointerCapture(e.pointerId);
-  down.set(e.pointerId, place(e));
-  const here = place(e), kind = e.currentTarget === ruler || e.altKey ? "stretch" : e.shiftKey ? "measure" : "pan";
+  down.set(e.pointerId, onPlot(e));
+  const here = onPlot(e), kind = e.currentTarget === ruler || e.altKey ? "zoom" : e.shiftKey ? "measure" : "pan";
   drag = { kind, ...here, moved: false, target: e.currentTarget, start: kind === "measure" ? point(here) : null };
   over.focus({ preventScroll: true });
 }
@@ -88,7 +88,7 @@ function press(e) {
  * @param {PointerEvent} e
  */
 function move(e) {
-  const here = place(e), before = down.get(e.pointerId);
+  const here = onPlot(e), before = down.get(e.pointerId);
   cursor.x = here.x;
   cursor.y = e.currentTarget === ruler ? -1 : here.y;
   if (!before) {
@@ -111,7 +111,7 @@ function move(e) {
 function dragged(before, here) {
   Pick.hover(null);
   if (drag.kind === "measure") App.emit("measure", drag.start, point(here), { done: false });
-  else if (drag.kind === "stretch") stretch = [drag.x, here.x];
+  else if (drag.kind === "zoom") zoomRange = [drag.x, here.x];
   else {
     document.body.classList.add("dragging");
     View.pan((before.x - here.x) / View.plot.width);
@@ -136,21 +136,21 @@ function pinch(id, before, here) {
  * @param {PointerEvent} e
  */
 function release(e) {
-  const one = drag, here = place(e);
+  const one = drag, here = onPlot(e);
   down.delete(e.pointerId);
   document.body.classList.remove("dragging");
   if (down.size) return;
   drag = null;
-  if (!one || e.type !== "pointerup") stretch = null;
+  if (!one || e.type !== "pointerup") zoomRange = null;
   else if (one.moved && one.kind === "measure") App.emit("measure", one.start, point(here), { done: true });
-  else if (one.moved && one.kind === "stretch") zoomTo();
+  else if (one.moved && one.kind === "zoom") zoomTo();
   else if (!one.moved && one.target === over) click(here, e.shiftKey);
-  stretch = null;
+  zoomRange = null;
   App.redraw();
 }
 
 function zoomTo() {
-  const [a, b] = stretch.map((/** @type {any} */ x) => View.state.from + x * View.perPixel());
+  const [a, b] = zoomRange.map((/** @type {any} */ x) => View.state.from + x * View.perPixel());
   App.setView(Math.min(a, b), Math.max(a, b), { animate: true });
 }
 
@@ -181,8 +181,8 @@ async function click(here, second) {
 /**
  * @param {MouseEvent} e
  */
-function twice(e) {
-  const here = place(e), hit = Pick.at(here.x, here.y);
+function doubleClick(e) {
+  const here = onPlot(e), hit = Pick.at(here.x, here.y);
   if (hit?.kind === "slice" && hit.length > 0) {
     const from = View.shown(hit.begin, App.clockOf(hit.row, hit.begin)), room = hit.length * 0.1;
     App.setView(from - room, from + hit.length + room, { animate: true });
@@ -194,7 +194,7 @@ function twice(e) {
  */
 function wheel(e) {
   e.preventDefault();
-  const unit = e.deltaMode === 1 ? 18 : e.deltaMode === 2 ? 400 : 1, here = place(e);
+  const unit = e.deltaMode === 1 ? 18 : e.deltaMode === 2 ? 400 : 1, here = onPlot(e);
   if (e.shiftKey && !e.ctrlKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) View.pan((Math.abs(e.deltaX) > Math.abs(e.deltaY) ? e.deltaX : e.deltaY) * unit / View.plot.width);
   else if (e.ctrlKey || e.metaKey || e.altKey || e.currentTarget === ruler || !Rows.overflows()) {
     View.zoom(Math.exp(Math.max(-240, Math.min(240, e.deltaY * unit)) * (e.ctrlKey && Math.abs(e.deltaY) < 40 ? 0.01 : 0.0025)), Math.max(0, here.x));
@@ -211,9 +211,9 @@ export function hoverAt() {
 /**
  * @param {CanvasRenderingContext2D} o
  */
-function drawStretch(o) {
-  if (!stretch) return;
-  const [a, b] = [Math.min(...stretch), Math.max(...stretch)];
+function drawZoomRange(o) {
+  if (!zoomRange) return;
+  const [a, b] = [Math.min(...zoomRange), Math.max(...zoomRange)];
   o.fillStyle = Colors.theme.accent;
   o.globalAlpha = 0.15;
   o.fillRect(a, 0, b - a, View.plot.height);

@@ -67,8 +67,8 @@ function filter() {
   return words.length ? (/** @type {string} */ name) => { const low = name.toLowerCase(); return words.every((w) => low.includes(w)); } : null;
 }
 
-// place settles the layout and the sizes before a frame is drawn.
-export function place() {
+// layOut settles the layout and the sizes before a frame is drawn.
+export function layOut() {
   const height = byId("scroll").clientHeight;
   if (stale || height !== room) {
     stale = false;
@@ -179,10 +179,10 @@ export function bounds(at) {
     if (element.line.type !== "host") continue;
     const clock = clockOfHost(element.line.host), { low, high } = boundsOfHost(element.line.host, at);
     const { name, reference } = about.hosts[element.line.host], followed = name === reference && low === 0 && high === 0;
-    const words = clock < 0 ? "" : followed ? "reference" : Time.bound(low, high), place = /** @type {HTMLElement} */ (element.lastChild);
-    if (place.textContent !== words) {
-      place.textContent = words;
-      place.title = `by how much this host's instants may be off at the cursor: ${Time.margin(low, high)}`;
+    const words = clock < 0 ? "" : followed ? "reference" : Time.bound(low, high), told = /** @type {HTMLElement} */ (element.lastChild);
+    if (told.textContent !== words) {
+      told.textContent = words;
+      told.title = `by how much this host's instants may be off at the cursor: ${Time.margin(low, high)}`;
     }
   }
 }
@@ -271,7 +271,7 @@ function click(e) {
  * @param {KeyboardEvent} e
  */
 function key(e) {
-  place(); // what the key before this one changed
+  layOut(); // what the key before this one changed
   const line = Layout.line(lineAt(e)?.id), at = Layout.lines.indexOf(line);
   if (at < 0) return;
   const to = (/** @type {number} */ n) => focusLine(Layout.lines[Math.max(0, Math.min(Layout.lines.length - 1, n))], true);
@@ -299,7 +299,7 @@ function shiftLine(line, by) {
   const among = Layout.siblings(line);
   App.setOrder(Layout.moved(order, line, among.indexOf(line) + by));
   App.announce(`${line.name} moved ${by < 0 ? "up" : "down"}`);
-  place();
+  layOut();
   focusLine(Layout.line(line.id), true);
 }
 
@@ -320,7 +320,7 @@ function press(e) {
     const from = among.indexOf(Layout.line(line.id));
     if (to < 0) to = among.length - 1;
     else if (to > from && line.type !== "host") to--;
-    if (to !== from) { App.setOrder(Layout.moved(order, Layout.line(line.id), to)); place(); }
+    if (to !== from) { App.setOrder(Layout.moved(order, Layout.line(line.id), to)); layOut(); }
   };
   const up = () => {
     document.body.classList.remove("moving");
@@ -343,7 +343,7 @@ function focusLine(line, take) {
   focusedId = line.id;
   show(line);
   App.emit("focus", line.row, line.host);
-  place();
+  layOut();
   paint();
   if (take) shown.get(line.id)?.focus({ preventScroll: true });
   App.redraw(2);
@@ -373,7 +373,7 @@ export function reveal(row) {
   App.setHidden("rows", row, false);
   App.setHidden("hosts", host, false);
   if (filter() && !Layout.line(row)) { inputById("filter").value = text = ""; stale = true; }
-  place();
+  layOut();
   const line = Layout.standsFor(row);
   if (line) show(line);
   App.redraw();

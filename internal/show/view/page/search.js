@@ -131,9 +131,9 @@ function draw(ctx) {
     const key = x + h.row * 1e5;
     if (seen.has(key)) continue;
     seen.add(key);
-    const place = App.rowY(h.row);
-    if (!place) continue;
-    const y = place.top + 1;
+    const box = App.rowY(h.row);
+    if (!box) continue;
+    const y = box.top + 1;
     ctx.beginPath();
     ctx.moveTo(x - 4.5, y);
     ctx.lineTo(x + 4.5, y);

@@ -1,8 +1,8 @@
 // share: the view as a piece of the page's address, after the "#", so that others see the same. Only numbers of the timeline
-// go into it, and the text that was searched for. What comes out of an address may be anybody's: what does not fit the
+// go into it, and the text that was searched for. An address is untrusted input: what does not fit the
 // timeline is left out, and what says that it is of another timeline is not followed at all.
 //
-// What is before the "#" of a served page is a secret, by which whoever has it can read the trace: it is never copied.
+// What is before the "#" of a served page is a secret that gives access to the trace: it is never copied.
 //
 //   #v=1&id=TIMELINE&t=FROM,TO&raw=1&a=EVENT&b=EVENT&hosts=0-3,7&rows=...&classes=...&links=...&fold=h0,3&order=4,0-3&q=TEXT
 

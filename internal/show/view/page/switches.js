@@ -39,7 +39,7 @@ export function filtered(groups, text) {
  */
 function listOf(kind, title, groups, { color = null } = {}) {
   const box = make("input", { type: "search", placeholder: `filter ${title.toLowerCase()}`, "aria-label": `filter ${title.toLowerCase()}`, spellcheck: false });
-  const place = make("div", { class: "groups" }), said = make("output", { class: "said", "aria-live": "polite" });
+  const list = make("div", { class: "groups" }), said = make("output", { class: "said", "aria-live": "polite" });
   const hidden = () => App.hidden[kind], open = new Set();
   const set = (/** @type {any} */ ids, /** @type {boolean} */ on) => { for (const id of ids) App.setHidden(kind, id, !on); };
   const chosen = () => filtered(groups, box.value).flatMap((/** @type {any} */ g) => g.items.map((/** @type {any} */ item) => item.id));
@@ -60,7 +60,7 @@ function listOf(kind, title, groups, { color = null } = {}) {
     let left = most;
     boxes = [];
     const shown = filtered(groups, box.value), alone = groups.length === 1;
-    place.replaceChildren(...shown.map((/** @type {any} */ g) => {
+    list.replaceChildren(...shown.map((/** @type {any} */ g) => {
       const ids = g.items.map((/** @type {any} */ i) => i.id), content = make("div", { class: "items" });
       const inside = () => {
         if (content.childElementCount || left <= 0) return;
@@ -94,7 +94,7 @@ function listOf(kind, title, groups, { color = null } = {}) {
   lists.push({ kind, show });
   return make("section", { class: "part", "aria-label": title }, make("h3", {}, title),
     make("p", { class: "buttons" }, box, button("all", () => set(chosen(), true), { "aria-label": `show all ${title.toLowerCase()}` }),
-      button("none", () => set(chosen(), false), { "aria-label": `hide all ${title.toLowerCase()}` }), said), place);
+      button("none", () => set(chosen(), false), { "aria-label": `hide all ${title.toLowerCase()}` }), said), list);
 }
 
 /**

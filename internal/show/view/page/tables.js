@@ -1,4 +1,4 @@
-// tables: what is in view, as tables for those who do not see the canvas or want the figures: up to 1,000 events and 1,000
+// tables: what is in view, as tables for screen readers and for exact figures: up to 1,000 events and 1,000
 // messages of the stretch shown, of rows that are not hidden. They come from the same tiles as the picture; where a tile
 // only counts, the table says how many there are and that zooming in shows them.
 
@@ -69,11 +69,11 @@ export function collect(tile, from, to, want, list) {
 }
 
 /**
- * stretches lists what of the timeline is in sight: in raw time another stretch by each clock.
+ * intervals lists what of the timeline is in sight: in raw time another stretch by each clock.
  * @param {number} from
  * @param {number} to
  */
-function stretches(from, to) {
+function intervals(from, to) {
   if (!App.view.raw) return [[from, to]];
   const list = Runs.all.map((r) => /** @type {[number, number]} */ ([Math.max(r.from, View.instantOf(r.clock, from, 1)), Math.min(r.to, View.instantOf(r.clock, to, 1))])).filter(([a, b]) => b > a);
   return list.sort(([a], [b]) => a - b).reduce((joined, [a, b]) => {
@@ -107,7 +107,7 @@ function inSight({ of, lane, i }, from, to) {
 async function gather(groups, from, to, want) {
   const { top } = App.about, level = levelFor(from, to, top), width = 1024 * 2 ** level, /** @type {any[]} */ list = [];
   let counted = 0;
-  for (const [a, b] of stretches(from, to)) {
+  for (const [a, b] of intervals(from, to)) {
     const first = Math.max(0, Math.floor(a / width)), last = Math.max(first, Math.floor(Math.max(0, b) / width)), tiles = new Set();
     for (const group of groups) for (let i = first; i <= Math.min(last, first + 2); i++) tiles.add(await App.data.load(group, level, i));
     for (const tile of tiles) if (tile) counted += collect(tile, a, b, want, list);

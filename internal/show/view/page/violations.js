@@ -9,7 +9,7 @@ import * as Time from "./time.js";
 
 /** @import { Difference, TimelineEvent, Violation } from "./types.js" */
 
-// By number, as tiles and requests have them. The marks differ in shape, for those who do not see the colours.
+// By number, as tiles and requests have them. The marks differ in shape, so that colours are not needed to tell them apart.
 export const verdicts = [
   { id: "ordered", name: "in order", mark: "✓", means: "received after it was sent" },
   { id: "step", name: "within a step", mark: "≈", means: "seems received before it was sent, by less than a step of the stamps: the stamps are too coarse to say more" },
