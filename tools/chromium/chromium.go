@@ -23,11 +23,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// ErrNone says that there is no Chromium on this machine.
+// ErrNone is returned where no Chromium is installed.
 var ErrNone = errors.New("no Chromium is installed (apt-get install chromium)")
 
-// patience is how long a Chromium may take to say where it listens: on a busy machine more than chromedp's 20 s.
-const patience = 3 * time.Minute
+// maxStart is how long a Chromium may take to print where it listens: on a busy machine more than chromedp's 20 s.
+const maxStart = 3 * time.Minute
 
 // Path is where a Chromium is, or ErrNone.
 func Path() (string, error) {
@@ -56,7 +56,7 @@ func Start(ctx context.Context, flags ...chromedp.ExecAllocatorOption) (*Browser
 		return nil, err
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Env("TMPDIR="+dir),
-		chromedp.Flag("force-color-profile", "srgb"), chromedp.UserDataDir(dir+"/profile"), chromedp.WSURLReadTimeout(patience))
+		chromedp.Flag("force-color-profile", "srgb"), chromedp.UserDataDir(dir+"/profile"), chromedp.WSURLReadTimeout(maxStart))
 	all, end := chromedp.NewExecAllocator(ctx, append(options, flags...)...)
 	first, cancel := chromedp.NewContext(all)
 	b := &Browser{ctx: first, stop: func() {

@@ -49,7 +49,7 @@ func main() {
 	flag.IntVar(&o.moves, "moves", 200, "how many zooms and moves are made")
 	flag.StringVar(&o.shots, "shots", "", "a folder for pictures of the page")
 	flag.StringVar(&o.pageProfile, "pageprofile", "", "a folder for profiles of the page's code")
-	flag.BoolVar(&o.verbose, "v", false, "tell of every move")
+	flag.BoolVar(&o.verbose, "v", false, "print every move")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // the browser's folder goes too
 	defer stop()

@@ -126,7 +126,7 @@ type bench struct {
 	moves   int
 	shots   string // where pictures go; empty: nowhere
 	profile string // where a profile of the page's code goes; empty: nowhere
-	verbose bool   // every move is told
+	verbose bool   // print every move
 }
 
 // served measures the page of a timeline as it is served.

@@ -73,7 +73,7 @@ func run(ctx context.Context, o load.Options, kind, dir, binaries, profile strin
 		list = []string{filepath.Join(scratch, "meridian")}
 		build := exec.CommandContext(ctx, "go", "build", "-o", list[0], "meridian/cmd/meridian")
 		if build.Stderr = os.Stderr; build.Run() != nil {
-			return fmt.Errorf("the command cannot be built")
+			return fmt.Errorf("building the command failed")
 		}
 	}
 	return compare(ctx, list, traces, scratch, runs)

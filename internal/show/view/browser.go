@@ -51,7 +51,7 @@ func open(ctx context.Context, target string) error {
 			screen = screen || os.Getenv(name) != ""
 		}
 		if !screen {
-			return errors.New("there is no screen here (DISPLAY and WAYLAND_DISPLAY are empty)")
+			return errors.New("no display (DISPLAY and WAYLAND_DISPLAY are empty)")
 		}
 		command = []string{"xdg-open", target}
 	}
@@ -87,7 +87,7 @@ func launch(ctx context.Context, command []string, patience time.Duration) error
 	}
 }
 
-// firstBytes keeps the beginning of what is written to it, where the reason stands.
+// firstBytes is a writer that retains the first bytes: a browser prints there why it failed.
 type firstBytes struct{ text []byte }
 
 func (b *firstBytes) Write(text []byte) (int, error) {

@@ -90,7 +90,7 @@ func (f *file) tiles(worst []index.Violation) error {
 	if paths > 0 {
 		where += " and around the worst violations"
 	}
-	f.missing("where much happens, steps of %s are the finest, but for stretches %s%s", show.Duration(1<<floor), where, moreIn)
+	f.missing("where events are dense the finest resolution is %s, except in intervals %s%s", show.Duration(1<<floor), where, moreIn)
 	return t.flush()
 }
 

@@ -63,7 +63,7 @@ func (f *file) events(worst []index.Violation) error {
 		if len(worst) > 0 {
 			where = "those of the worst violations and the first"
 		}
-		f.missing("fields are held of %s of %s events, %s; only these are searched%s", show.Count(events), show.Count(f.about.Events), where, moreIn)
+		f.missing("the file has the fields of %s of %s events, %s; only these are searched%s", show.Count(events), show.Count(f.about.Events), where, moreIn)
 	}
 	return nil
 }

@@ -58,13 +58,13 @@ type file struct {
 	held  held
 }
 
-// held says what the numbered elements hold, in their order.
+// held lists the contents of the numbered elements, in their order.
 type held struct {
 	Tiles  [][]string `json:"tiles"`
 	Events [][]int64  `json:"events"`
 }
 
-// write writes the elements. What says what is held comes last: the page's code runs after all of them.
+// write writes the elements. Those that list the others come last: the page's code runs after all of them.
 func (f *file) write() error {
 	list, err := f.violations()
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *file) put(id string, text []byte) error {
 	return err
 }
 
-// packed deflates and encodes: what is in a file is no markup, whatever it says.
+// packed deflates b and encodes it as base64, which contains no markup.
 func packed(b []byte) []byte {
 	var text bytes.Buffer
 	out := base64.NewEncoder(base64.StdEncoding, &text)

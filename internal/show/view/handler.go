@@ -64,7 +64,7 @@ func Handler(data Data) http.Handler {
 
 type handler struct{ data Data }
 
-// wrongRequest is a parameter that cannot be.
+// wrongRequest is an error in a parameter of a request.
 type wrongRequest struct{ reason string }
 
 func (e *wrongRequest) Error() string { return e.reason }

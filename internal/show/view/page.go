@@ -58,7 +58,7 @@ func (p *page) write(w io.Writer, title string, served bool, data func(io.Writer
 		case part == "SCRIPT":
 			_, err = io.WriteString(w, p.script)
 		default:
-			err = fmt.Errorf("view: page.html has the unknown mark %q", part)
+			err = fmt.Errorf("view: page.html has the unknown placeholder %q", part)
 		}
 		if err != nil {
 			return err

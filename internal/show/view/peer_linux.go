@@ -80,7 +80,7 @@ func kernelAddress(s string) (netip.AddrPort, error) {
 	host, port, _ := strings.Cut(s, ":")
 	b, err := hex.DecodeString(host)
 	if err != nil || len(b)%4 != 0 {
-		return netip.AddrPort{}, fmt.Errorf("no address: %q", s)
+		return netip.AddrPort{}, fmt.Errorf("invalid address in /proc/net/tcp: %q", s)
 	}
 	for i := 0; i < len(b); i += 4 {
 		slices.Reverse(b[i : i+4])
@@ -88,7 +88,7 @@ func kernelAddress(s string) (netip.AddrPort, error) {
 	addr, ok := netip.AddrFromSlice(b)
 	n, err := strconv.ParseUint(port, 16, 16)
 	if !ok || err != nil {
-		return netip.AddrPort{}, fmt.Errorf("no address: %q", s)
+		return netip.AddrPort{}, fmt.Errorf("invalid address in /proc/net/tcp: %q", s)
 	}
 	return netip.AddrPortFrom(addr.Unmap(), uint16(n)), nil
 }

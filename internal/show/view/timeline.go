@@ -75,7 +75,7 @@ func NewTimeline(x *index.Index) (*Timeline, error) {
 	}
 	if err != nil {
 		x.Close()
-		return nil, fmt.Errorf("index: the report in it: %w", err)
+		return nil, fmt.Errorf("index: reading its report: %w", err)
 	}
 	return t, nil
 }
