@@ -23,15 +23,15 @@ func newAlign() *cobra.Command {
 		Short: "Put recorded traces on one time base",
 		Long: `Put traces recorded on several hosts on one time base, with a bound on the error.
 
-A TRACE is a capture (pcap or pcapng, of any tool), a directory of LTTng's or another tracer in CTF, spans
+A TRACE is a capture (pcap or pcapng), a CTF directory of LTTng or another tracer, spans
 (OpenTelemetry's OTLP, Jaeger's JSON), a Chrome trace, a Go execution trace, a list of messages as text, or a
-directory of those, files plain or compressed with gzip or zstd; its content tells which. HOST names the host
-that recorded it; without it the file's base name does, or what spans say. Several traces of one HOST share its
+directory of those, plain or compressed with gzip or zstd; the format is found from the content. HOST names the host
+that recorded it (default: the name in the spans, or the file's base name). Several traces of one HOST share its
 clock.
 
 A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each host's own clock, and, where
-there are such, @collective NAME HOST ENTERED LEFT of operations that nobody leaves before all have entered, and
-@broadcast NAME HOST RECEIVED of what several heard at once.
+needed, @collective NAME HOST ENTERED LEFT for operations that no member leaves before all have entered, and
+@broadcast NAME HOST RECEIVED for broadcasts that several hosts received at once.
 
 Outputs, by the ending of their names:
   ` + strings.Join(pipeline.Endings(), "\n  ") + `

@@ -21,7 +21,7 @@ type convertFlags struct {
 	picl    string
 }
 
-// filterFlags is what of the events is wanted.
+// filterFlags is which events are selected.
 type filterFlags struct {
 	from, to           string
 	fromEvent, toEvent string
@@ -40,7 +40,7 @@ func newConvert() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert [HOST=]TRACE... -o FILE...",
 		Short: "Change the format of traces, crop, filter and merge them, measure pairs of events",
-		Long: `Write the events of one or several traces in other formats, or what is wanted of them.
+		Long: `Write the events of one or several traces, or a selection of them, in other formats.
 
 Traces of several hosts are put on one time base as by 'meridian align', whose flags hold here too; with
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
@@ -83,9 +83,9 @@ remains; the reason is on stderr.`,
 	flags := cmd.Flags()
 	f.addFiles(cmd)
 	f.filterFlags.add(cmd)
-	flags.StringArrayVar(&f.pairs, "pair", nil, "measure pairs of events, `NAME=BEGIN..END[,...]`")
-	flags.StringVar(&f.dataset, "dataset", "", "take what flags do not say from `FILE:NAME`")
-	flags.StringVar(&f.picl, "picl-time", piclUTC, "times in PICL, `ORIGIN`: "+piclUTC+" or "+piclStart)
+	flags.StringArrayVar(&f.pairs, "pair", nil, "measure the time between events, `NAME=BEGIN..END[,...]`")
+	flags.StringVar(&f.dataset, "dataset", "", "take what no flag sets from the data set `FILE:NAME`")
+	flags.StringVar(&f.picl, "picl-time", piclUTC, "`ORIGIN` of times in PICL: "+piclUTC+" or "+piclStart)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
 	f.outputFlags.add(cmd, "result")
 	completions(cmd, map[string]cobra.CompletionFunc{
@@ -95,7 +95,7 @@ remains; the reason is on stderr.`,
 }
 
 func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
-	wanted, err := f.filterFlags.wanted()
+	wanted, err := f.filterFlags.selection()
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 	case len(f.outputs) == 0 && len(wanted.Pairs) == 0:
 		return wrong("convert: nothing to write; name a file with -o FILE or measure a --pair")
 	case !slices.Contains([]string{piclUTC, piclStart}, f.picl):
-		return wrong("--picl-time %s: there are %s and %s", f.picl, piclUTC, piclStart)
+		return wrong("--picl-time: unknown origin %q (%s, %s)", f.picl, piclUTC, piclStart)
 	}
 	o, err := f.options(false)
 	if err != nil {
@@ -137,19 +137,19 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.to, "to", "", "leave out what is after `INSTANT`")
 	flags.StringVar(&f.fromEvent, "from-event", "", "leave out what is before the first event `NAME`")
 	flags.StringVar(&f.toEvent, "to-event", "", "leave out what is after the next event `NAME`")
-	flags.StringArrayVar(&f.hosts, "host", nil, "hosts of this name, `PATTERN`; may be repeated, like those that follow")
-	flags.StringArrayVar(&f.streams, "stream", nil, "rows of this name, `PATTERN`")
-	flags.StringArrayVar(&f.events, "event", nil, "events of this name, `PATTERN` of NAME or CATEGORY:NAME")
-	flags.StringArrayVar(&f.where, "where", nil, "events with a field like this, `CONDITION`")
-	flags.StringArrayVar(&f.fields, "field", nil, "keep only fields of this name, `PATTERN`")
+	flags.StringArrayVar(&f.hosts, "host", nil, "only hosts that match `PATTERN`; may be repeated, like the next four")
+	flags.StringArrayVar(&f.streams, "stream", nil, "only rows that match `PATTERN`")
+	flags.StringArrayVar(&f.events, "event", nil, "only events that match `PATTERN` of NAME or CATEGORY:NAME")
+	flags.StringArrayVar(&f.where, "where", nil, "only events with a field that meets `CONDITION`")
+	flags.StringArrayVar(&f.fields, "field", nil, "only fields that match `PATTERN`")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"from": choices(), "to": choices(), "from-event": choices(), "to-event": choices(), "host": choices(),
 		"stream": choices(), "event": choices(), "where": choices(), "field": choices(),
 	})
 }
 
-// wanted returns what the flags leave of the events.
-func (f *filterFlags) wanted() (pipeline.Selection, error) {
+// selection returns which events the flags select.
+func (f *filterFlags) selection() (pipeline.Selection, error) {
 	w := pipeline.Selection{FromTime: f.from, ToTime: f.to}
 	w.From.Event, w.To.Event = f.fromEvent, f.toEvent
 	w.Hosts, w.Streams, w.Events, w.Fields = f.hosts, f.streams, f.events, f.fields

@@ -25,14 +25,14 @@ func newEvaluate() *cobra.Command {
 		Long: `Align traces as 'meridian align' does and measure the result, or measure the stamps as they were recorded
 (--method ` + pipeline.AsRecorded + `):
 
-  inversions      messages received before they were sent; beyond granularity, by more than a stamp's step explains
+  inversions      messages received before they were sent; beyond granularity: by more than the step of the stamps explains
   too fast        messages quicker than the least delay: the truth's, or half of the quickest round trip
   bound           the largest possible error at the best and the worst end of a message, and on average
-  broadcasts      how far apart the receptions of one broadcast lie: a measure that alignment has not seen
+  broadcasts      time between the receptions of one broadcast, which alignment does not use
 
-With the truth of a simulation also the error itself (root mean square and maximum), how often the bounds hold
-the truth, and how wide they are in units of the true least round trip. Half the asymmetry of the least delays,
-which no method can see, is also taken off; where it is known for two hosts alone, the mean error instead (*).
+With the truth of a simulation also the error (root mean square and maximum), how often the bounds contain the
+truth, and how wide they are in units of the true least round trip. Errors are also given less half the asymmetry
+of the least delays, which no method can see; where only two hosts have a truth, less the mean error instead (*).
 
 --compare runs every method on the same messages, each with the flags that are for it, and prints a row for each.
 --plots draws the corridor between the messages of each pair, each clock's wander with its bounds, and the
@@ -49,7 +49,7 @@ remains, or the truth lies outside of the bounds; the reason is on stderr.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&f.compare, "compare", false, "all methods on the same messages, a row for each")
+	flags.BoolVar(&f.compare, "compare", false, "measure all methods on the same messages")
 	flags.StringVar(&f.truth, "truth", "", "`FILE` with the truth of a simulation")
 	flags.StringVar(&f.plots, "plots", "", "draw pictures into `DIR`, made if missing")
 	f.methodFlags.add(cmd, evaluate.Methods())

@@ -16,7 +16,7 @@ import (
 	"meridian/internal/pipeline/usage"
 )
 
-// methodFlags is how to align, which every command that aligns lets people say.
+// methodFlags is how to align: the flags of every command that aligns.
 type methodFlags struct {
 	method, network, reference string
 	confidence                 int
@@ -42,18 +42,18 @@ const (
 // add gives a command the flags; methods are the names that --method takes there.
 func (f *methodFlags) add(cmd *cobra.Command, methods []string) {
 	f.flags, f.methods = cmd.Flags(), methods
-	f.flags.StringVar(&f.method, "method", methods[0], "estimator: "+strings.Join(methods, ", "))
-	f.flags.StringVar(&f.network, "network", "", "how pairs become one time base, `STRATEGY` (default: the method's own): "+strings.Join(align.Networks(), ", "))
+	f.flags.StringVar(&f.method, "method", methods[0], "estimation `METHOD`: "+strings.Join(methods, ", "))
+	f.flags.StringVar(&f.network, "network", "", "`STRATEGY` that joins pairs of clocks to one time base (default: the method's own): "+strings.Join(align.Networks(), ", "))
 	f.flags.StringVar(&f.reference, "reference", "", "`HOST` whose clock the timeline follows (default: the one nearest to all)")
-	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds hold while no rate changes faster, `PPB` per second")
-	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "and while no clock jitters by more, `TIME`")
-	f.flags.StringVar(&f.minDelay, "min-delay", "", "what a message takes at least, `TIME`, or "+measured+": half of each pair's quickest exchange")
-	f.flags.DurationVar(&f.segment, "segment", 0, "estimate long traces piece by piece, `TIME` such as 30m")
-	f.flags.IntVar(&f.confidence, "confidence", 90, "keep exchanges within this confidence, `PERCENT` 90, 95, 99 or 100 ("+methodFiltered+")")
+	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds hold while no skew changes by more than `PPB` per second")
+	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "bounds hold while no clock jitters by more than `TIME`")
+	f.flags.StringVar(&f.minDelay, "min-delay", "", "least delay of a message, `TIME`, or "+measured+": half of each pair's quickest exchange")
+	f.flags.DurationVar(&f.segment, "segment", 0, "estimate long traces in segments of `TIME`, such as 30m")
+	f.flags.IntVar(&f.confidence, "confidence", 90, "keep exchanges within a confidence of `PERCENT`: 90, 95, 99 or 100 ("+methodFiltered+")")
 	f.flags.StringVar(&f.samples, "samples", "", "`[NAME=]FILE` with lines HOST HOST_TIME REFERENCE_TIME ERROR, taken against the clock NAME ("+methodSampled+")")
-	f.flags.StringVar(&f.samplesUse, "samples-use", sampled.Modes[0], "which samples count, `MODE`: "+strings.Join(sampled.Modes, ", "))
-	f.flags.StringVar(&f.repair, "repair", "", "move what still arrives before it was sent, `METHOD`: "+strings.Join(pipeline.Repairs(), ", "))
-	f.flags.StringArrayVar(&f.addresses, "address", nil, "`HOST=IP[,IP...]` of a host, where the captures do not tell; may be repeated")
+	f.flags.StringVar(&f.samplesUse, "samples-use", sampled.Modes[0], "`MODE` of using samples: "+strings.Join(sampled.Modes, ", "))
+	f.flags.StringVar(&f.repair, "repair", "", "move messages that still arrive before they were sent, by `METHOD`: "+strings.Join(pipeline.Repairs(), ", "))
+	f.flags.StringArrayVar(&f.addresses, "address", nil, "addresses of a host, `HOST=IP[,IP...]`, where the captures do not tell; may be repeated")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"method": choices(methods...), "network": choices(align.Networks()...), "reference": choices(),
 		"wander": choices(), "epsilon": choices(), "min-delay": choices(measured), "segment": choices(),
@@ -80,7 +80,7 @@ func completions(cmd *cobra.Command, of map[string]cobra.CompletionFunc) {
 // flags that are for it.
 func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 	if !slices.Contains(f.methods, f.method) {
-		return o, wrong("no method %q; there are %s", f.method, strings.Join(f.methods, ", "))
+		return o, wrong("unknown method %q (%s)", f.method, strings.Join(f.methods, ", "))
 	}
 	if !all {
 		if err := f.checkMethod(); err != nil {
@@ -104,7 +104,7 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 	mode := slices.Index(sampled.Modes, f.samplesUse)
 	switch {
 	case mode < 0:
-		return o, wrong("--samples-use %s: there are %s", f.samplesUse, strings.Join(sampled.Modes, ", "))
+		return o, wrong("--samples-use: unknown mode %q (%s)", f.samplesUse, strings.Join(sampled.Modes, ", "))
 	case f.samples == "" && f.flags.Changed("samples-use"):
 		return o, wrong("--samples-use says which samples count; give them with --samples FILE")
 	case f.samples == "" && f.flags.Changed("samples"):
@@ -118,7 +118,7 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 	return o, err
 }
 
-// checkMethod refuses flags that the method would not heed.
+// checkMethod refuses flags that the method would ignore.
 func (f *methodFlags) checkMethod() error {
 	if f.flags.Changed("confidence") && f.method != methodFiltered {
 		return wrong("--confidence belongs to --method %s", methodFiltered)
@@ -140,7 +140,7 @@ func (f *methodFlags) checkMethod() error {
 			continue
 		}
 		if name == "min-delay" && f.repair != "" && f.minDelay != measured {
-			continue // the repair heeds it
+			continue // the repair uses it
 		}
 		if whole {
 			return wrong("--%s is for methods that align pairs by their messages; leave it out with --method %s", name, f.method)

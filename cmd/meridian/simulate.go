@@ -51,7 +51,7 @@ begins at 2026-01-01 00:00:00 UTC; TIME counts from there.
 
 Topologies: ` + names(sim.Topologies()) + `.
 Traffic:    ` + names(sim.Patterns()) + `.
-            In a collective operation nobody leaves before all have entered; its network is full.
+            In a collective operation no host leaves before all have entered; its network is full.
 Delays:     ` + names(sim.Shapes()) + `.
 
 An environment is two hosts with the traffic, delays and granularity of one of the accuracy study's; other flags
@@ -71,13 +71,13 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
 	flags.SortFlags = false
 	flags.StringVarP(&f.dir, "output", "o", "", "write the files to `DIR`")
 	flags.StringVar(&f.format, "format", simulationFormats[0], "what to write, `FORMAT`: "+strings.Join(simulationFormats, ", "))
-	flags.Uint64Var(&f.seed, "seed", 1, "`NUMBER` that everything random is drawn from")
+	flags.Uint64Var(&f.seed, "seed", 1, "`NUMBER` that seeds all randomness")
 	flags.DurationVar(&f.duration, "duration", time.Minute, "how long the hosts send, `TIME` such as 30m")
 	flags.StringVar(&f.environment, "environment", "", "the study's `NAME`: "+strings.Join(environmentNames(), ", "))
 
 	flags.IntVar(&f.hosts, "hosts", 3, "`NUMBER` of hosts, which are host0, host1, ...")
-	flags.StringVar(&f.topology, "topology", "", "who has a link with whom, `NAME` (default: full)")
-	flags.IntVar(&f.degree, "degree", 4, "`NUMBER` of links that a host has in the mean in a random network")
+	flags.StringVar(&f.topology, "topology", "", "which hosts have a link, `NAME` (default: full)")
+	flags.IntVar(&f.degree, "degree", 4, "mean `NUMBER` of links of a host in a random network")
 	flags.StringVar(&f.traffic, "traffic", sim.Periodic.String(), "when the hosts send, `NAME`")
 	flags.Float64Var(&f.rate, "rate", 20, "`NUMBER` of messages a second over each link in each direction")
 
@@ -85,12 +85,12 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
 	flags.DurationVar(&f.jitter, "jitter", 20*time.Microsecond, "its mean, `TIME`")
 	flags.StringVar(&f.minDelay, "min-delay", "10us,50us", "the links' least delays lie within `LOW[,HIGH]`")
 	flags.BoolVar(&f.asymmetric, "asymmetric", false, "the two directions of a link differ in least delay and jitter")
-	flags.BoolVar(&f.congestion, "congestion", false, "links are overloaded for some 15 s now and then")
+	flags.BoolVar(&f.congestion, "congestion", false, "links are overloaded at times, for about 15 s")
 	flags.StringArrayVar(&f.routes, "route", nil, "least delay from one host to another changes: `FROM,TO@TIME=BY`; may be repeated")
 
 	flags.DurationVar(&f.granularity, "granularity", time.Nanosecond, "step of the stamps, `TIME`")
 	flags.DurationVar(&f.offset, "offset", time.Second, "clocks are off by up to `TIME`")
-	flags.Float64Var(&f.skew, "skew", 50, "and too fast or too slow by up to so many `PPM`")
+	flags.Float64Var(&f.skew, "skew", 50, "clocks run too fast or too slow by up to `PPM`")
 	flags.Float64Var(&f.wander, "wander", 1e-9, "random walk of frequency, `FRACTION` per square root of a second")
 	flags.StringVar(&f.thermal, "thermal", "1e-7,20m", "swing of frequency with the temperature, `FRACTION[,PERIOD]`")
 	flags.StringArrayVar(&f.steps, "step", nil, "a host's clock is set: `HOST@TIME=BY`, BY such as -1s; may be repeated")
@@ -123,10 +123,10 @@ func environmentNames() (list []string) {
 
 func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if f.dir == "" {
-		return wrong("simulate: no -o DIR given to write to")
+		return wrong("simulate: no output directory; give -o DIR")
 	}
 	if !slices.Contains(simulationFormats, f.format) {
-		return wrong("--format %s: there are %s", f.format, strings.Join(simulationFormats, ", "))
+		return wrong("--format: unknown format %q (%s)", f.format, strings.Join(simulationFormats, ", "))
 	}
 	scenario, err := f.scenario(cmd.Flags().Changed)
 	if err != nil {
@@ -162,7 +162,7 @@ func (f *simulateFlags) scenario(changed func(flag string) bool) (sim.Scenario, 
 		all := sim.Environments()
 		i := slices.Index(environmentNames(), f.environment)
 		if i < 0 {
-			return s, wrong("--environment %s: there are %s", f.environment, strings.Join(environmentNames(), ", "))
+			return s, wrong("--environment: unknown environment %q (%s)", f.environment, strings.Join(environmentNames(), ", "))
 		}
 		own := s
 		s = all[i].Scenario
@@ -214,7 +214,7 @@ func (f *simulateFlags) scenario(changed func(flag string) bool) (sim.Scenario, 
 func choose[T fmt.Stringer](flag, name string, all []T, to *T) error {
 	i := slices.IndexFunc(all, func(one T) bool { return one.String() == name })
 	if i < 0 {
-		return wrong("--%s %s: there are %s", flag, name, names(all))
+		return wrong("--%s: unknown name %q (%s)", flag, name, names(all))
 	}
 	*to = all[i]
 	return nil
@@ -254,7 +254,7 @@ func (f *simulateFlags) setSteps(s *sim.Scenario) error {
 			return wrong("--step %s: want HOST@TIME=BY such as host1@30s=-1s", text)
 		}
 		if !known {
-			return wrong("--step %s: no host %q; there are host0 to host%d", text, host, s.Hosts-1)
+			return wrong("--step %s: unknown host %q (host0 to host%d)", text, host, s.Hosts-1)
 		}
 		s.Steps = append(s.Steps, sim.HostStep{Host: number, Step: sim.Step{At: s.Start + clock.TimelineTime(at), By: by}})
 	}
@@ -271,7 +271,7 @@ func (f *simulateFlags) setRoutes(s *sim.Scenario) error {
 		a, knownA := hostNumber(from, s.Hosts)
 		b, knownB := hostNumber(to, s.Hosts)
 		if !knownA || !knownB {
-			return wrong("--route %s: %s are not both hosts; there are host0 to host%d", text, hosts, s.Hosts-1)
+			return wrong("--route %s: unknown host in %q (host0 to host%d)", text, hosts, s.Hosts-1)
 		}
 		s.Routes = append(s.Routes, sim.Route{From: a, To: b, At: s.Start + clock.TimelineTime(at), By: by})
 	}

@@ -33,16 +33,16 @@ func newView() *cobra.Command {
 		Use:   "view [HOST=]TRACE... [-o FILE.html]",
 		Short: "Show the timeline of traces in the browser",
 		Long: `Put traces on one time base as 'meridian align' does, whose inputs and flags hold here too, and show the timeline in the
-browser: a row for each thread, processor and interface of every host, messages between them, how sure each instant is,
-and which messages contradict the order. Press ? in the page for its keys.
+browser: a row for each thread, processor and interface of every host, messages between them, the bound of each instant,
+and the messages that contradict the order. Press ? in the page for its keys.
 
-The address of the page is printed on stdout. Only programs of yours on this machine can read it: it has a secret in it,
-and is good until the command is interrupted. A trace on another machine is seen by way of ssh:
+The address of the page is printed on stdout. It contains a secret, so only you on this
+machine can read the page; it is valid until the command is interrupted. A trace on another machine is seen by way of ssh:
   ssh -L 8080:127.0.0.1:8080 HOST meridian view --listen 127.0.0.1:8080 --no-browser TRACE...
-With --listen 0.0.0.0:PORT, whoever is told the address can read the trace, and it goes over the network as it is.
+With --listen 0.0.0.0:PORT, anyone who has the address can read the trace, and it crosses the network unencrypted.
 
--o writes the timeline as one file instead, which needs no server: small traces whole, of large ones as much as --size
-allows; the page says what it lacks.
+-o writes the timeline as one file instead, which needs no server: all of a small trace, as much of a large one as --size
+allows; the page says what is missing.
 
 --index keeps what the page is drawn from, which otherwise lies in the system's temporary directory (TMPDIR) until the command
 ends. Such a file is a TRACE too, alone, and is shown at once.
@@ -62,7 +62,7 @@ unaligned or unbounded, or an inversion remains; the reason is on stderr.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "write one `FILE` of HTML instead of serving")
-	flags.IntVar(&f.budget, "size", view.DefaultBudget>>20, "of FILE at most, about, `MB`")
+	flags.IntVar(&f.budget, "size", view.DefaultBudget>>20, "largest size of FILE, about, `MB`")
 	flags.StringVar(&f.index, "index", "", "keep the index as `FILE`, to be viewed again without the traces")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "serve at `ADDRESS:PORT`; port 0 is any that is free")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
@@ -84,7 +84,7 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	case f.output != "" && !strings.HasSuffix(strings.ToLower(f.output), ".html"):
 		return wrong("%s: the timeline is written as .html; 'meridian convert' knows other formats", f.output)
 	case f.output == "" && f.flags.Changed("size"):
-		return wrong("--size is of the file that -o writes")
+		return wrong("--size limits the file that -o writes; give -o FILE too")
 	case f.budget < 1 || f.budget > 1000:
 		return wrong("--size %d: want 1 to 1000 megabytes", f.budget)
 	case f.output != "" && (f.flags.Changed("listen") || f.noBrowser):
@@ -122,7 +122,7 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 		t, err := view.OpenIndex(args[i])
 		return t, nil, err
 	}
-	wanted, err := f.filterFlags.wanted()
+	wanted, err := f.filterFlags.selection()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -144,13 +144,13 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	return t, outcome.Broken, nil
 }
 
-// forTraces refuses flags that an index would not heed: what they say was decided when it was made.
+// forTraces refuses flags that an index would ignore: what they set was decided when it was made.
 func (f *viewFlags) forTraces(path string) error {
 	served := []string{"output", "size", "listen", "no-browser", "quiet", "help"}
 	var err error
 	f.flags.Visit(func(flag *pflag.Flag) {
 		if !slices.Contains(served, flag.Name) && err == nil {
-			err = wrong("--%s: %s is an index, made with what was said then; give the traces", flag.Name, path)
+			err = wrong("--%s has no effect on the index %s; give the traces instead", flag.Name, path)
 		}
 	})
 	return err
