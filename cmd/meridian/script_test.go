@@ -19,7 +19,7 @@ import (
 	"meridian/internal/testneed"
 )
 
-// TestScripts runs the real command as testdata/script says. Beside testscript's own words, scripts know
+// TestScripts runs the real command as the scripts in testdata/script say. Beside testscript's own commands, scripts have
 //
 //	exits CODE COMMAND...     run a command, which must end with exactly this code
 //	world FILE                make the captures of a world (world_test.go)
@@ -30,7 +30,7 @@ import (
 //	narrower FILE FILE PATH LEAST   a field of the first is less than the second's by at least so much
 //	need PROGRAM              skip where a program is missing, fail if MERIDIAN_CI is 1
 //
-// and those of files_test.go, lttng_test.go and view_test.go. $PORT is a port of UDP that nobody has.
+// and those of files_test.go, lttng_test.go and view_test.go. $PORT is an unused UDP port.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// freePort returns a port of UDP that nobody has, and that no system gives to who asks for any.
+// freePort returns an unused UDP port below those that systems choose when a program asks for any.
 func freePort() (string, error) {
 	for tries := 0; ; tries++ {
 		port := fmt.Sprint(10_000 + rand.IntN(20_000))

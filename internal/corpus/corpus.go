@@ -1,6 +1,6 @@
-// Package corpus finds traces that other people recorded, for tests. They are data to try a reader on and not files of
-// the product: they lie beside the checkout, in ../shared/traces or in the directory that MERIDIAN_TRACES names, and a test
-// of them is skipped where they are not.
+// Package corpus finds traces that other people recorded, for tests of readers. They are not part of the repository: they
+// lie beside the checkout, in ../shared/traces, or in the directory that MERIDIAN_TRACES names. Where they are missing, their
+// tests are skipped.
 package corpus
 
 import (
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Absent is why a test was skipped. Package suite lets it pass even where nothing else may be skipped.
-const Absent = "traces of other people are not beside the project"
+// Absent is the reason of such a skip. Command testall accepts it even where no other test may be skipped.
+const Absent = "the traces of other people are missing (set MERIDIAN_TRACES to their directory)"
 
 // Trace returns the path of a trace.
 func Trace(t testing.TB, name string) string {
@@ -36,18 +36,18 @@ func Files(t testing.TB, pattern string) []string {
 	return found
 }
 
-// beside returns the directory of traces beside the module that is tested.
+// beside returns the directory of traces beside the workspace of the package that is tested.
 func beside(t testing.TB) string {
 	at, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(at, "go.work")); err == nil {
 			return filepath.Join(filepath.Dir(at), "shared", "traces")
 		}
 		if at == filepath.Dir(at) {
-			t.Fatal("no module around the test")
+			t.Fatal("no go.work in any directory above the test")
 		}
 		at = filepath.Dir(at)
 	}

@@ -2,13 +2,13 @@
 //
 // It writes a trace as LTTng's kernel tracer would: a stream for each of four processors, packets of 1 MiB, compact
 // event headers, two context fields and six integers an event. Then each reader goes over it in turn, several times, in a
-// process of its own on one core: babeltrace2 with its output thrown away (-o dummy), which decodes all fields, our source
-// without and with all fields decoded. What is printed are the medians of the processor time they took, user's and
-// system's, which other work on the machine disturbs least, and their ratios.
+// process of its own on one core: babeltrace2 without output (-o dummy), which decodes all fields, and format/ctf without
+// and with all fields decoded. It prints the medians of the processor time (user and system), which other work on the
+// machine disturbs least, and their ratios.
 //
 //	go run ./tools/ctfspeed [-events 10000000] [-runs 5] [-dir DIR] [-least 5]
 //
-// With -least it fails where we are not so many times as fast.
+// With -least it fails unless format/ctf, with all fields decoded, is that many times as fast.
 package main
 
 import (
@@ -27,10 +27,10 @@ import (
 )
 
 func main() {
-	events := flag.Int("events", 10_000_000, "how many events the trace has")
-	runs := flag.Int("runs", 5, "how often each reader goes over it")
-	dir := flag.String("dir", "", "where the trace is written and left; empty: a temporary directory")
-	least := flag.Float64("least", 0, "how many times as fast as babeltrace2 we must be, with all fields decoded")
+	events := flag.Int("events", 10_000_000, "events in the trace")
+	runs := flag.Int("runs", 5, "runs of each reader")
+	dir := flag.String("dir", "", "directory to write the trace to and to leave it in (default a temporary one, removed at the end)")
+	least := flag.Float64("least", 0, "fail unless format/ctf is this many times as fast as babeltrace2")
 	only := flag.String("read", "", "read the trace at -dir once: times or fields")
 	flag.Parse()
 	if *only != "" {

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Command speed holds the speed of meridian align against that of mergecap, which only merges, on the same two captures
-// of this machine.
+// Command speed compares the speed of meridian align with that of mergecap, which only merges, on the same two captures
+// and the same machine.
 //
-//	speed -packets 5000000       two captures of so many packets each, made by tools/capgen
+//	speed -packets 5000000       two captures of that many packets each, made by tools/capgen
 //
 // Both programs run in turn, several times; the medians of the wall time are compared. It exits with 1 if align takes
 // longer than mergecap or more than 1 GiB of memory. It needs mergecap, and bin/meridian from make build.

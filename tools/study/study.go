@@ -11,9 +11,9 @@
 //	clement       Clément and Dagenais (2009), tables 3, 4, 6 and 7
 //	poirier       Poirier (2010), tables 3.2 to 3.6 and figure 3.9
 //
-// A table is printed as plain text, followed by lines that begin with PASS or FAIL where there is a bar to hold it
-// against; any FAIL makes the exit status 1. Every trace has a seed of its own, counted up from -first-seed, and all that
-// is printed but times and memory is the same for the same flags, whatever the number of workers.
+// A table is printed as plain text. Where it has a limit to keep, lines that begin with PASS or FAIL follow; any FAIL makes
+// the exit status 1. Every trace has a seed of its own, counted up from -first-seed. The same flags print the same, times
+// and memory aside, with any number of workers.
 package main
 
 import (
