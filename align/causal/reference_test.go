@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testneed"
 )
 
 // reference is the correction by its definition, over all messages and by shortest paths between every two stamps (Floyd
@@ -240,7 +241,7 @@ func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 			}
 		}
 	})
-	if corrected < 20 {
+	if corrected < testneed.Cases(20) {
 		t.Errorf("only %d problems needed a correction", corrected)
 	}
 }
