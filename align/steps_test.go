@@ -170,6 +170,9 @@ func TestClocksThatWereSetAreAlignedPieceByPiece(t *testing.T) {
 		"two of four":           {4, []sim.HostStep{step(0, 15*time.Second, time.Second), step(2, 30*time.Second, -2*time.Second)}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.hosts > 2 {
+				testneed.Long(t, "aligns three hosts and more")
+			}
 			scenario := steppedWorld(7, c.steps...)
 			scenario.Hosts = c.hosts
 			if c.hosts > 2 {

@@ -12,6 +12,7 @@ import (
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/internal/sim"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -88,6 +89,7 @@ func TestLinearClocksAreNotTakenToWander(t *testing.T) {
 }
 
 func TestStatisticalErrorHoldsMostTruths(t *testing.T) {
+	testneed.Long(t, "draws twelve worlds")
 	inside, all := 0, 0
 	for seed := range uint64(12) {
 		p, truth, _ := world(t, scenario(seed))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"meridian/format/ctf"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -37,6 +38,7 @@ func TestTheExampleIsMadeAsItStands(t *testing.T) {
 
 // TestMadeCodeEmitsWhatTheStructHolds compiles and runs the example, and reads what it recorded.
 func TestMadeCodeEmitsWhatTheStructHolds(t *testing.T) {
+	testneed.Long(t, "builds and runs a program")
 	dir := filepath.Join(t.TempDir(), "trace")
 	if err := os.Mkdir(dir+".ring", 0o777); err != nil {
 		t.Fatal(err)

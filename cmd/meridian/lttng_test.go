@@ -14,6 +14,7 @@ import (
 	"meridian/internal/lttng"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
+	"meridian/internal/testneed"
 )
 
 // The words of scripts for traces of LTTng:
@@ -103,6 +104,7 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 // TestInAnyWorldKernelTracesKeepTheTruthWithinTheBounds is the same of random worlds in which hosts have traces of any
 // version of the tracer, or captures.
 func TestInAnyWorldKernelTracesKeepTheTruthWithinTheBounds(t *testing.T) {
+	testneed.Long(t, "draws worlds")
 	t.Parallel()
 	messages := int64(0)
 	rapid.Check(t, func(r *rapid.T) {

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"meridian/internal/sensortest"
+	"meridian/internal/testneed"
 	"meridian/internal/traceprocessor"
 )
 
@@ -86,6 +87,7 @@ func played(t *testing.T, calls int) (dir string, r report) {
 }
 
 func TestEveryCallOfTwoProcessesIsTwoMessagesThatNobodyReceivesBeforeTheyAreSent(t *testing.T) {
+	testneed.Long(t, "builds and runs the command")
 	const calls = 150
 	dir, r := played(t, calls)
 	warnings := slices.DeleteFunc(r.Warnings, func(line string) bool {
