@@ -351,9 +351,7 @@ func (e *Estimated) widened(ctx context.Context) (*Estimated, error) {
 	of.pairs = slices.Clone(e.pairs)
 	of.assumed.Wander, of.shownWander = shown, shown
 	x := estimator{Estimated: &of, problems: of.pairs.problems(&of.merged.Problem, t.options.MinDelay)}
-	for i := range x.problems {
-		x.problems[i].MinAB, x.problems[i].MinBA = of.pairs[i].Least, of.pairs[i].Least
-	}
+	// The problems are those with the stated least delays: no bound may rest on measured ones.
 	return &of, x.each(ctx, func(i int) error {
 		x.boundAgain(i)
 		return nil
