@@ -1,6 +1,7 @@
 package align
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,15 +18,16 @@ type Options struct {
 	Network    string // one of Networks, by which pairs become one time base; "" means the method's own
 	Reference  string // name of the clock or host that the timeline follows; "" means the central one
 	Confidence int    // of regression-filtered: 90 (the default), 95, 99 or 100 per cent
-	Segment    time.Duration
-	// Assumption is what the strict bounds may assume of any two clocks; nil means [bound.Default]. The method hull and
-	// its kin assume linear clocks whatever it says.
+	// Segment divides long traces: each pair is estimated over segments of this length, which are joined; 0 does not.
+	Segment time.Duration
+	// Assumption is what the strict bounds assume of any two clocks; nil means [bound.Default], or more if the messages
+	// show that the clocks wander more. The method hull assumes linear clocks instead.
 	Assumption *bound.Assumption
-	// MinDelay is the least delay possible of any message, ns (P4). With MeasureDelay each pair's is taken from its
-	// quickest exchange instead, as if both ways were alike: an estimate, no guarantee.
+	// MinDelay is the least delay possible of any message, ns (P4). With MeasureDelay that of each pair is taken from its
+	// quickest exchange instead, as if both ways were alike. That is an estimate, so no bound rests on it.
 	MinDelay     int64
 	MeasureDelay bool
-	Samples      sampled.Mode // of sampled
+	Samples      sampled.Mode // which samples the method sampled uses
 }
 
 // Networks returns the names of the strategies by which the estimates of pairs become one time base. The first is the
@@ -35,7 +37,7 @@ func Networks() []string { return append([]string{joint}, network.Strategies()..
 // joint is the strategy that smooths all clocks at once; only the envelope smoother can.
 const joint = "joint"
 
-// Check refuses options that contradict each other or name what is not there.
+// Check returns an error for options that contradict each other or have values that do not exist.
 func (o *Options) Check() error {
 	m, err := o.method()
 	if err != nil {
@@ -53,11 +55,11 @@ func (o *Options) Check() error {
 	case o.Network != "" && m.pair == nil:
 		return fmt.Errorf("the method %s places all clocks itself and takes no network strategy", m.name)
 	case o.Segment < 0:
-		return fmt.Errorf("segments of %v", o.Segment)
+		return fmt.Errorf("segment length %v is negative", o.Segment)
 	case o.MinDelay < 0:
-		return fmt.Errorf("a least delay of %d ns: no message arrives before it was sent", o.MinDelay)
+		return fmt.Errorf("least delay of %d ns is negative: no message arrives before it was sent", o.MinDelay)
 	case o.MinDelay > 0 && o.MeasureDelay:
-		return fmt.Errorf("a least delay is given or measured, not both")
+		return errors.New("the least delay is both given and to be measured; choose one")
 	}
 	if o.Assumption != nil {
 		return o.Assumption.Check()

@@ -86,7 +86,7 @@ func (r *Reducer) index(t clock.HostTime) int {
 		// Two instants can be 2^63 ns apart, and the windows reach further: less than 2^64, as they start a power of
 		// two times their doubled width before the first message.
 		if t < r.start && uint64(r.start)-uint64(t) > r.before {
-			r.widen(len(r.windows))
+			r.doubleWidth(len(r.windows))
 			continue
 		}
 		i := (uint64(t) - uint64(r.start) + r.before) / uint64(r.width)
@@ -94,12 +94,12 @@ func (r *Reducer) index(t clock.HostTime) int {
 			r.used = max(r.used, int(i)+1)
 			return int(i)
 		}
-		r.widen(0)
+		r.doubleWidth(0)
 	}
 }
 
-// widen merges windows in pairs, after moving them so many places to the right.
-func (r *Reducer) widen(by int) {
+// doubleWidth merges windows in pairs, after moving them by that many places to the right.
+func (r *Reducer) doubleWidth(by int) {
 	r.before += uint64(by) * uint64(r.width)
 	r.width *= 2
 	merged := make([]window, len(r.windows))

@@ -7,7 +7,7 @@ import "meridian/clock"
 // its neighbours, as with sums of lengths.
 //
 // Instants are asked for one after the other. The paths of the last one are the first guess of the next, where most of
-// them are the best again: one look at every passage then settles it.
+// them are the best again: one look at every passage then confirms them.
 type relaxer struct {
 	passages []passage
 	out      [][]int // passages from each clock

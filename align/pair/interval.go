@@ -94,15 +94,15 @@ func (c *corridor) intervals(p *Problem, longest int64) ([]interval, int64) {
 		}
 		out = append(out, interval{l.x, l.x, low, high})
 	}
-	if !settle(out) {
+	if !fillOneWay(out) {
 		return nil, base
 	}
 	return out, base
 }
 
-// settle gives intervals with messages of one direction the offset of their neighbour, moved by no more than they ask
+// fillOneWay gives intervals with messages of one direction the offset of their neighbour, moved by no more than they ask
 // for: of the one before, of the next where there is none. It returns false where all intervals are such.
-func settle(intervals []interval) bool {
+func fillOneWay(intervals []interval) bool {
 	i := slices.IndexFunc(intervals, func(v interval) bool { return v.bounded() })
 	if i < 0 {
 		return false
