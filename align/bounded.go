@@ -93,7 +93,7 @@ func dropCrossed(m *clock.Map, c *trace.Clock) {
 	}
 	const instants = 8
 	for k := range int64(instants + 1) {
-		low, high, lowOK, highOK := m.Bounds(c.First + clock.HostTime(clock.MulDiv(clock.Sub(c.Last, c.First), k, instants, clock.Nearest)))
+		low, high, lowOK, highOK := m.Bounds(clock.Add(c.First, clock.MulDiv(clock.Sub(c.Last, c.First), k, instants, clock.Nearest)))
 		if lowOK && highOK && low > high {
 			m.Low, m.High = nil, nil
 		}

@@ -179,7 +179,7 @@ func (o *Ordered) againstTimeline(i int, fine int64) *pair.Problem {
 		u := clock.NewCursor(o.tree.Maps[other].Mid)
 		moved := make([]trace.Message, len(c.Messages))
 		for k, m := range c.Messages {
-			// Package pair adds a nanosecond of its own to each receiver's stamp.
+			// The other host's clock is the timeline here. Package pair adds a nanosecond of its own to each receiver's stamp.
 			if c.From == i {
 				m.Received = clock.HostTime(clock.Add(u.At(m.Received), step-1))
 			} else {

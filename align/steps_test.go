@@ -139,7 +139,7 @@ func (w *stepped) check(t *testing.T, s *align.Solution) int64 {
 	for _, x := range s.Steps {
 		got = append(got, fmt.Sprintf("host%d %+.3f", x.Clock, float64(x.By)/1e9))
 		i := slices.IndexFunc(w.truth.Hosts[x.Clock].Steps, func(y sim.TrueStep) bool {
-			return y.Before <= x.At+100_000 && y.Before >= clock.HostTime(int64(x.At-x.Between)-100_000)
+			return y.Before <= x.At+100_000 && y.Before >= clock.Add(x.At, -x.Between-100_000)
 		})
 		if i < 0 {
 			t.Errorf("a step of host %d at %d, %d before that: none was there", x.Clock, x.At, x.Between)

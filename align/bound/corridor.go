@@ -51,7 +51,7 @@ func New(p *pair.Problem, a Assumption) *Corridor {
 		return c
 	}
 	c.base = base
-	c.middle = first + clock.HostTime(clock.Sub(last, first)/2)
+	c.middle = clock.Add(first, clock.Sub(last, first)/2)
 	c.first, c.last = float64(first-c.middle), float64(last-c.middle)
 	stepA, stepB := float64(max(p.A.Granularity, 1)), float64(max(p.B.Granularity, 1))
 	half := a.curvature() / 2

@@ -167,7 +167,7 @@ func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 				put(host, estimates[c].At(host, clock.Nearest), e)
 			}
 		}
-		beyond(clock.HostTime(clock.Sub(own[0].host, outside)), e[0])
+		beyond(clock.Add(own[0].host, -outside), e[0])
 		kept := 0
 		for k := range own {
 			if k > 0 && k < last && !own[k].knot && straight(own, e, kept, k) {

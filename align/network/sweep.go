@@ -105,14 +105,14 @@ func (w *sweep) tighter(c int, t0, t1 clock.TimelineTime, p, q line) {
 		for d >= 1<<61 || e >= 1<<61 {
 			d, e = d>>1, e>>1
 		}
-		t := t0 + clock.TimelineTime(clock.MulDiv(int64(t1-t0), d, d+e, clock.Down))
+		t := clock.Add(t0, clock.MulDiv(clock.Sub(t1, t0), d, d+e, clock.Down))
 		w.draw(c, t, w.outer(p.at(t, t0, t1, w.rounding()), q.at(t, t0, t1, w.rounding())))
 	}
 	w.draw(c, t1, w.inner(p.to, q.to))
 }
 
 func (l line) at(t, t0, t1 clock.TimelineTime, r clock.Rounding) clock.HostTime {
-	return clock.Add(l.from, clock.MulDiv(int64(t-t0), clock.Sub(l.to, l.from), int64(t1-t0), r))
+	return clock.Add(l.from, clock.MulDiv(clock.Sub(t, t0), clock.Sub(l.to, l.from), clock.Sub(t1, t0), r))
 }
 
 // draw adds a knot, or moves the last one outwards if it is of the same instant.

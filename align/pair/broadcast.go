@@ -113,7 +113,7 @@ func (g *Group) solve(heard [][]trace.Stamp, apart []int64) {
 			first, last = min(first, t), max(last, t)
 		}
 	}
-	middle, half := first+clock.HostTime(clock.Sub(last, first)/2), max(float64(clock.Sub(last, first))/2, 1)
+	middle, half := clock.Add(first, clock.Sub(last, first)/2), max(float64(clock.Sub(last, first))/2, 1)
 	l := &likelihood{lines: len(g.Clocks) - 1}
 	shared := make([]struct{ first, last clock.HostTime }, len(g.Clocks))
 	for i := range shared {

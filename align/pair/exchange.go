@@ -24,7 +24,7 @@ func (p *Problem) exchange(there, back trace.Message, base int64) exchange {
 	minThere, minBack := p.leastDelays()
 	d1, d2 := int64(there.Received-clock.HostTime(minThere)-there.Sent)-base, int64(back.Sent+clock.HostTime(minBack)-back.Received)-base
 	return exchange{
-		at:     there.Sent + clock.HostTime(int64(back.Received-there.Sent)/2),
+		at:     clock.Add(there.Sent, clock.Sub(back.Received, there.Sent)/2),
 		offset: (float64(d1) + float64(d2)) / 2,
 		delay:  d1 - d2,
 		margin: math.Abs(float64(d1)-float64(d2)) / 2,

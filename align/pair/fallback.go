@@ -243,7 +243,7 @@ func sign(w int64) int64 {
 // onTrend returns the cones as a curve of b's clock.
 func onTrend(corners []point, trend clock.PairCurve, w int64, c *corridor, r clock.Rounding) clock.PairCurve {
 	return knotted(turns(corners, w, c), func(x clock.HostTime) clock.HostTime {
-		return trend.At(x, r) + clock.HostTime(coneAt(corners, x, w, r))
+		return clock.Add(trend.At(x, r), coneAt(corners, x, w, r))
 	})
 }
 
@@ -253,9 +253,9 @@ func halfway(high, low []point, trend clock.PairCurve, w int64, c *corridor) clo
 	return knotted(xs, func(x clock.HostTime) clock.HostTime {
 		switch {
 		case len(low) == 0:
-			return trend.At(x, clock.Nearest) + clock.HostTime(coneAt(high, x, w, clock.Nearest))
+			return clock.Add(trend.At(x, clock.Nearest), coneAt(high, x, w, clock.Nearest))
 		case len(high) == 0:
-			return trend.At(x, clock.Nearest) + clock.HostTime(coneAt(low, x, -w, clock.Nearest))
+			return clock.Add(trend.At(x, clock.Nearest), coneAt(low, x, -w, clock.Nearest))
 		}
 		h, l := coneAt(high, x, w, clock.Nearest), coneAt(low, x, -w, clock.Nearest)
 		return trend.At(x, clock.Nearest) + clock.HostTime(l) + clock.HostTime((h-l)/2)

@@ -47,7 +47,7 @@ func Interval(p *Problem, longest int64) (Estimate, error) {
 	}
 	exchanges := make([]exchange, 0, len(intervals))
 	for _, v := range intervals {
-		exchanges = append(exchanges, exchange{at: v.first + clock.HostTime(clock.Sub(v.last, v.first)/2), offset: v.offset()})
+		exchanges = append(exchanges, exchange{at: clock.Add(v.first, clock.Sub(v.last, v.first)/2), offset: v.offset()})
 	}
 	line, ok := leastSquares(exchanges)
 	if !ok || math.Abs(line.skew) > 0.5 {

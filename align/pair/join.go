@@ -71,7 +71,7 @@ func splicedEstimate(pieces []Estimate, seams []clock.HostTime, levels []level) 
 		if before <= after {
 			continue
 		}
-		v := after + clock.HostTime(int64(before-after)/2)
+		v := clock.Add(after, clock.Sub(before, after)/2)
 		if levels != nil {
 			v = min(max(v, levels[k].low), levels[k].high)
 		}

@@ -35,7 +35,7 @@ func RestoreOrder(p *Problem, curve clock.PairCurve) (clock.PairCurve, bool) {
 			touched = true
 			// The push ends where its cone meets zero, or another's.
 			reach := clock.MulDiv(max(p.y, -p.y), ppb, max(w, -w), clock.Up) + 1
-			xs = append(xs, p.x-clock.HostTime(reach), p.x, p.x+clock.HostTime(reach))
+			xs = append(xs, clock.Add(p.x, -reach), p.x, clock.Add(p.x, reach))
 			for _, j := range []int{i - 1, i} {
 				if j >= 0 && j+1 < len(corners) {
 					q, r := corners[j], corners[j+1]
@@ -58,6 +58,6 @@ func RestoreOrder(p *Problem, curve clock.PairCurve) (clock.PairCurve, bool) {
 		if len(high) > 0 {
 			push = min(push, coneAt(high, x, w, clock.Nearest))
 		}
-		return curve.At(x, clock.Nearest) + clock.HostTime(push)
+		return clock.Add(curve.At(x, clock.Nearest), push)
 	}), true
 }

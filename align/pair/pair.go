@@ -198,7 +198,7 @@ func SpreadOf[Y clock.Time](m *clock.MapOf[clock.HostTime, Y], first, last clock
 	s := Spread{Best: math.MaxInt64}
 	var sum float64
 	for i := range int64(steps + 1) {
-		err, _ := m.Error(first + clock.HostTime(clock.MulDiv(span, i, steps, clock.Nearest)))
+		err, _ := m.Error(clock.Add(first, clock.MulDiv(span, i, steps, clock.Nearest)))
 		sum += float64(err)
 		s.Best, s.Worst = min(s.Best, err), max(s.Worst, err)
 	}

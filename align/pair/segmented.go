@@ -61,7 +61,7 @@ func (p *Problem) segments(length int64) []*Problem {
 	// An instant belongs to segment i where starts[i] is the last start not after it.
 	starts := make([]clock.HostTime, n)
 	for i := range starts {
-		starts[i] = first + clock.HostTime(clock.MulDiv(clock.Sub(last, first), int64(i), n, clock.Down))
+		starts[i] = clock.Add(first, clock.MulDiv(clock.Sub(last, first), int64(i), n, clock.Down))
 	}
 	there, back := segmentsOf(p.AB, sent, starts), segmentsOf(p.BA, received, starts)
 	var parts []*Problem

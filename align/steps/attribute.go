@@ -120,9 +120,9 @@ func eventOf(pairs []partedPair, s observation, c int) event {
 	e := event{clock: c, other: -1, by: by, tolerance: tolerance, seen: []observation{s}, last: k.before[own], first: k.behind[own]}
 	// The other clock tells how long the step may have taken place after the last stamp; no two clocks differ by more
 	// than 5%.
-	elapsed := max(int64(k.behind[1-own]-k.before[1-own]), 0)
+	elapsed := max(clock.Sub(k.behind[1-own], k.before[1-own]), 0)
 	elapsed += elapsed/16 + k.margin + 1
-	e.before, e.begin = e.last+clock.HostTime(elapsed), e.first-clock.HostTime(elapsed)
+	e.before, e.begin = clock.Add(e.last, elapsed), clock.Add(e.first, -elapsed)
 	return e
 }
 
@@ -138,7 +138,7 @@ func cluster(pairs []partedPair, left []observation, seed observation, c int) ev
 		}
 		f := eventOf(pairs, s, c)
 		difference := max(f.by-e.by, e.by-f.by)
-		if difference > e.tolerance+f.tolerance+int64(f.before-f.last) || f.last > e.before || e.last > f.before || f.begin > e.first || e.begin > f.first {
+		if difference > e.tolerance+f.tolerance+clock.Sub(f.before, f.last) || f.last > e.before || e.last > f.before || f.begin > e.first || e.begin > f.first {
 			continue
 		}
 		used = append(used, s.pair)

@@ -66,9 +66,9 @@ func joinEstimates(pieces []Piece) clock.Curve {
 		mid := p.Map.Mid
 		from, to := p.First, p.Last
 		if k == 0 {
-			from = clock.HostTime(clock.Sub(min(from, mid[0].X), clock.HostTime(far)))
+			from = clock.Add(min(from, mid[0].X), -far)
 		} else {
-			from = clock.HostTime(clock.Sub(from, clock.HostTime(halfSilence(&pieces[k-1], &p))))
+			from = clock.Add(from, -halfSilence(&pieces[k-1], &p))
 		}
 		if k == len(pieces)-1 {
 			to = clock.Add(max(to, mid[len(mid)-1].X), far)
@@ -211,7 +211,7 @@ func (p *span) last() clock.HostTime {
 
 func (p *span) at(t clock.HostTime, r clock.Rounding) clock.TimelineTime {
 	if p.curve == nil {
-		return clock.TimelineTime(p.constant)
+		return p.constant
 	}
 	return p.curve.At(t, r)
 }

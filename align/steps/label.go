@@ -235,13 +235,13 @@ func (v *partition) steppedClock(c *cut) int {
 	if by < 0 {
 		forward, back = 0, 1
 	}
-	if int64(c.before[back]-c.behind[back]) > c.margin {
+	if clock.Sub(c.before[back], c.behind[back]) > c.margin {
 		return back
 	}
 	size := max(by, -by)
-	gap := int64(c.behind[forward] - c.before[forward]) // of the clock that went forward, or of silence
-	silence := int64(c.behind[back] - c.before[back])   // of the other
-	usual := max(2*v.longestGap(), silence, c.margin)   // a silence as long as this is no surprise
+	gap := clock.Sub(c.behind[forward], c.before[forward]) // of the clock that went forward, or of silence
+	silence := clock.Sub(c.behind[back], c.before[back])   // of the other
+	usual := max(2*v.longestGap(), silence, c.margin)      // a silence as long as this is no surprise
 	if gap > 2*usual && size > gap/2 {
 		return forward
 	}
@@ -253,7 +253,7 @@ func (v *partition) longestGap() (longest int64) {
 	for i := 1; i < len(v.points); i++ {
 		p, q := &v.points[i-1], &v.points[i]
 		if p.label == q.label && p.label.kind == certain {
-			longest = max(longest, int64(v.stamp(q)-v.stamp(p)))
+			longest = max(longest, clock.Sub(v.stamp(q), v.stamp(p)))
 		}
 	}
 	return longest

@@ -275,7 +275,7 @@ func (t *Parted) sizeOf(tree *network.Tree, c, k int) (by, tolerance int64, boun
 	}
 	m, n := &tree.Maps[one], &tree.Maps[two]
 	from, to := m.At(t.Clocks[one].Last), n.At(t.Clocks[two].First)
-	middle := from + clock.TimelineTime(clock.Sub(to, from)/2)
+	middle := clock.Add(from, clock.Sub(to, from)/2)
 	before, behind := m.Inverse(), n.Inverse()
 	d, ok := before.Error(middle)
 	f, also := behind.Error(middle)
@@ -337,7 +337,7 @@ func (t *Parted) Steps(tree *network.Tree) (steps []Step) {
 				x.By = by
 				x.At = max(back.At(tree.Maps[two].At(t.Clocks[two].First), clock.Nearest), t.Clocks[one].Last)
 			}
-			x.Between = max(clock.HostTime(clock.Sub(x.At, t.Clocks[one].Last)), 0)
+			x.Between = max(clock.Sub(x.At, t.Clocks[one].Last), 0)
 			x.Leap = leapSecond(&x, tolerance)
 			steps = append(steps, x)
 		}
@@ -353,7 +353,7 @@ func leapSecond(x *Step, tolerance int64) bool {
 	if off := max(x.By, -x.By) - second; max(off, -off) > max(tolerance, second/1000) || max(off, -off) > second/10 {
 		return false
 	}
-	from, to := clock.HostTime(clock.Sub(x.At, clock.Add(x.Between, second))), clock.Add(x.At, second)
+	from, to := clock.Add(x.At, -clock.Add(x.Between, second)), clock.Add(x.At, second)
 	rest := ((int64(from) % day) + day) % day
 	return rest == 0 || clock.Sub(to, from) >= day-rest
 }

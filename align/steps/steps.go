@@ -55,7 +55,7 @@ type Step struct {
 	Clock   int            // index among the clocks of the problem
 	At      clock.HostTime // the clock's last reading before it was set, ns
 	By      int64          // how far it was set forward, ns; negative for back
-	Between clock.HostTime // ns before At in which the step may have been as well: no message was stamped there
+	Between int64          // ns before At in which the step may have been as well: no message was stamped there
 	Leap    bool           // it was a leap second: by one second, at midnight UTC
 	// Other is the clock that would explain the messages as well if it was set the other way; -1 where the messages tell
 	// the two apart.
