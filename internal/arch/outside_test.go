@@ -107,6 +107,13 @@ func importing(t *testing.T) (sensors, grpc string) {
 	if !ok || len(blocks) != 2 || strings.Count(blocks[0], "\n") != 3 {
 		t.Fatalf("docs/sensors.md has no section Importing of three lines and more for gRPC: %q", blocks)
 	}
+	readme, err := os.ReadFile(filepath.Join(top, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := "    " + strings.ReplaceAll(strings.TrimSuffix(blocks[0], "\n"), "\n", "\n    "); !strings.Contains(string(readme), lines) {
+		t.Errorf("README.md has not the lines of docs/sensors.md:\n%s", lines)
+	}
 	checkout, err := filepath.Abs(top)
 	if err != nil {
 		t.Fatal(err)
