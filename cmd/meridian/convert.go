@@ -42,7 +42,7 @@ func newConvert() *cobra.Command {
 		Short: "Change the format of traces, crop, filter and merge them, measure pairs of events",
 		Long: `Write the events of one or several traces, or a selection of them, in other formats.
 
-Traces of several hosts are put on one time base as by 'meridian align', whose flags hold here too; with
+Traces of several hosts are put on one time base as 'meridian align' does it, with the same flags; with
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
 
 Outputs, by the ending of their names:

@@ -38,7 +38,7 @@ func newSimulate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate -o DIR",
 		Short: "Traces of simulated hosts, with the truth beside them",
-		Long: `Simulate hosts whose clocks disagree, a network, and what the hosts send each other, and write what they would have
+		Long: `Simulate hosts whose clocks disagree, a network, and the messages between them, and write what they would have
 recorded, with the truth beside it. The same flags give the same files.
 
 In DIR it leaves
@@ -278,13 +278,13 @@ func (f *simulateFlags) setRoutes(s *sim.Scenario) error {
 	return nil
 }
 
-// parseChange reads WHO@TIME=BY.
-func parseChange(text string) (who string, at, by int64, ok bool) {
-	who, rest, ok := strings.Cut(text, "@")
+// parseChange reads HOSTS@TIME=BY.
+func parseChange(text string) (hosts string, at, by int64, ok bool) {
+	hosts, rest, ok := strings.Cut(text, "@")
 	when, much, both := strings.Cut(rest, "=")
 	t, err := time.ParseDuration(when)
 	d, err2 := time.ParseDuration(much)
-	return who, int64(t), int64(d), ok && both && err == nil && err2 == nil
+	return hosts, int64(t), int64(d), ok && both && err == nil && err2 == nil
 }
 
 // hostNumber reads host3, or 3.

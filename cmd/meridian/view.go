@@ -32,8 +32,8 @@ func newView() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view [HOST=]TRACE... [-o FILE.html]",
 		Short: "Show the timeline of traces in the browser",
-		Long: `Put traces on one time base as 'meridian align' does, whose inputs and flags hold here too, and show the timeline in the
-browser: a row for each thread, processor and interface of every host, messages between them, the bound of each instant,
+		Long: `Put traces on one time base as 'meridian align' does, from the same inputs and with the same flags, and show the timeline
+in the browser: a row for each thread, processor and interface of every host, messages between them, the bound of each instant,
 and the messages that contradict the order. Press ? in the page for its keys.
 
 The address of the page is printed on stdout. It contains a secret, so only you on this

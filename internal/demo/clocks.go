@@ -25,8 +25,8 @@ func (c wrongClock) sim() sim.Clock {
 	return sim.Clock{Origin: c.OriginNs, OffsetNs: c.OffsetNs, SkewPPM: c.SkewPPM}
 }
 
-// drawClocks draws a clock for each host, up to eight seconds off and with up to 60 ppm of skew: what machines show
-// that nobody set for a month. No two are alike.
+// drawClocks draws a clock for each host, up to eight seconds off and with up to 60 ppm of skew: as clocks of
+// machines that run free for a month. No two are alike.
 func drawClocks(seed uint64, origin clock.TimelineTime) []wrongClock {
 	random := rand.New(rand.NewPCG(seed, 0x64656d6f))
 	symmetric := func(largest float64) float64 { return largest * (2*random.Float64() - 1) }
@@ -53,7 +53,7 @@ func differ(clocks []wrongClock) bool {
 	return true
 }
 
-// writeTruth writes the clocks for those who want to check the demo by other means.
+// writeTruth writes the clocks, so that the demo can be checked by other means.
 func writeTruth(path string, seed uint64, clocks []wrongClock) error {
 	text, err := json.MarshalIndent(struct {
 		Formula string       `json:"formula"`
@@ -66,7 +66,7 @@ func writeTruth(path string, seed uint64, clocks []wrongClock) error {
 	return os.WriteFile(path, append(text, '\n'), 0o666)
 }
 
-// stepWatch notices when somebody sets the machine's clock, where that can be (now_windows.go). All hosts' clocks then step
+// stepWatch notices when the machine's clock is set, where that can be (now_windows.go). All hosts' clocks then step
 // alike, but a message that is on its way back in time has no truth to be held against.
 type stepWatch struct {
 	origin  clock.TimelineTime

@@ -4,9 +4,9 @@
 //	web ---request--> app ---query---> db        every process lists what it received, stamped by
 //	    <---reply---      <--answer---           its own clock: web.txt, app.txt, db.txt
 //
-// In go the options, out comes a [Result] and a directory with the lists, the page and the report. What the processes
-// wrote goes through the pipeline like anybody's traces; afterwards the truth is known, because all three clocks are made
-// from the machine's one. [Host] is what each process runs.
+// In go the options, out comes a [Result] and a directory with the lists, the page and the report. The lists go
+// through the pipeline like any traces. The truth is known all the same, because all three clocks are made from the one of
+// the machine. [Host] is what each process runs.
 package demo
 
 import (

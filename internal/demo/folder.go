@@ -76,7 +76,7 @@ func (p *folder) close() error {
 	}
 	if !p.done {
 		for _, dir := range p.made {
-			// Only if empty: what somebody else put there meanwhile stays.
+			// Only if empty: files that were put there meanwhile stay.
 			_ = os.Remove(dir)
 		}
 	}

@@ -74,7 +74,7 @@ func Host(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// play does what the host is there for, until those who ask have ended.
+// play plays the part of the host until its callers have ended.
 func (h *actor) play(ctx context.Context, out io.Writer) error {
 	switch h.name {
 	case "web":
@@ -153,7 +153,7 @@ func (h *actor) serve(ctx context.Context, out io.Writer, caller string, answer 
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
-	group.SetLimit(h.order.Callers + 16) // strangers among them, who are shown out
+	group.SetLimit(h.order.Callers + 16) // some of them may be strangers, which are disconnected
 	var mu sync.Mutex
 	callers := 0
 	full := func() bool {

@@ -13,7 +13,7 @@ func machineOrigin() clock.TimelineTime {
 	return clock.TimelineTime(time.Now().UnixNano() - int64(clock.Monotonic.Now()))
 }
 
-// machineNow is the demo's true time: a clock that all processes of the machine share and that nobody sets, ns since 1970.
+// machineNow is the demo's true time: a clock that all processes of the machine share and that cannot be set, ns since 1970.
 func machineNow(origin clock.TimelineTime) clock.TimelineTime {
 	return origin + clock.TimelineTime(clock.Monotonic.Now())
 }

@@ -13,11 +13,11 @@ import (
 // demoHosts are the hosts of the demo, each asking the next.
 var demoHosts = []string{"web", "app", "db"}
 
-// fewest is how often each user asks, though the time be up: a machine that is busy with other things may give the hosts so
-// little of it that nobody had asked, and of nothing there is no timeline.
-const fewest = 3
+// minRequests is how many requests each user makes at least, also when the time is up: on a busy machine no host may have
+// run by then, and without messages there is no timeline.
+const minRequests = 3
 
-// web is several users, each of whom asks for something, waits for it and thinks.
+// web is several users. Each sends a request, waits for the reply and pauses.
 func (h *actor) web(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	end := time.Now().Add(h.order.Duration)
@@ -31,7 +31,7 @@ func (h *actor) web(ctx context.Context) error {
 			random := h.random(uint64(user))
 			for asked := 0; ; asked++ {
 				thinking := random.pause(50 * time.Millisecond)
-				if asked >= fewest && time.Now().Add(thinking).After(end) {
+				if asked >= minRequests && time.Now().Add(thinking).After(end) {
 					return nil
 				}
 				if err := pause(ctx, thinking); err != nil {

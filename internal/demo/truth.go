@@ -163,7 +163,7 @@ func (t *truth) broken(promises []string, stepped bool) []string {
 	}
 	reasons = append(reasons, promises...)
 	if len(reasons) > 0 && stepped {
-		reasons = append(reasons, "somebody set this machine's clock meanwhile, so run the demo again")
+		reasons = append(reasons, "this machine's clock was set meanwhile, so run the demo again")
 	}
 	return reasons
 }

@@ -60,7 +60,7 @@ func (c *conn) hello(token []byte) error {
 	return c.write(demoHello, append(bytes.Clone(token), c.host.name...))
 }
 
-// welcome reads the caller's hello. Anybody on the machine can connect, so nothing else is read before it.
+// welcome reads the caller's hello. Any program on the machine can connect, so nothing else is read before it.
 func (c *conn) welcome(token []byte) error {
 	kind, body, err := c.read()
 	switch {

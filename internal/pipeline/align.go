@@ -96,7 +96,7 @@ func (a *Aligned) extent() (first, last clock.TimelineTime) {
 		if c.Events == 0 {
 			continue
 		}
-		from, to := clock.TimelineTime(c.First), clock.TimelineTime(c.Last)
+		from, to := clock.TimelineTime(c.First), clock.TimelineTime(c.Last) // as recorded
 		if m := a.mapOf(i); m != nil {
 			from, to = m.At(c.First), m.At(c.Last)
 		}

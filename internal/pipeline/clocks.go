@@ -27,12 +27,12 @@ func (o *Ordered) granularityOf(schema *trace.Schema) func(int) int64 {
 		if step, known := of[schema.Maps[m].Map]; known {
 			return step
 		}
-		return byHost[schema.Hosts[schema.Maps[m].Host]] // of a stretch of a clock
+		return byHost[schema.Hosts[schema.Maps[m].Host]] // of a segment of a capture
 	}
 }
 
 // clocksOf says which of the clocks that brought events can be compared with which: a host's second clock may be in another
-// component than its first. Of a stretch of a clock it is only known where all clocks of the host agree; else nothing is
+// component than its first. For a segment of a capture it is known only where all clocks of the host agree; else nothing is
 // comparable with it. Stamps that came by one map though the clock was set back between them have no order.
 func (o *Ordered) clocksOf(schema *trace.Schema, hosts []view.HostReport) []view.ClockReport {
 	out := make([]view.ClockReport, len(schema.Maps))

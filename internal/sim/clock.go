@@ -17,7 +17,7 @@ type Clock struct {
 	SkewPPM  float64            // constant frequency error
 	Wave     Wave               // periodic frequency error, as temperature makes it
 	Walk     *Walk              // random frequency error; nil for none
-	Steps    []Step             // where somebody set it, in order of time
+	Steps    []Step             // where it was set, in order of time
 }
 
 // Step is a clock set forward or back: from the true instant At on it shows By ns more than it would have. A leap second

@@ -16,7 +16,7 @@ const (
 	// all receivers; each has its link's minimum and a tenth of a random wait of its own.
 	Broadcast
 	// Collective: all hosts take part in an operation at nearly equal distances, each entering it a random time late.
-	// Nobody leaves before a message from every other, sent when that entered, could have come: between every two hosts
+	// None leaves before a message from every other, sent when that entered, could have come: between every two hosts
 	// there is a message from entering to leaving. The topology is the full one.
 	Collective
 )

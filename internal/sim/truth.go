@@ -36,8 +36,8 @@ type TrueStep struct {
 	By     int64              `json:"by_ns"`
 }
 
-// Twice reports whether the clock may have shown a time more than once because a step had set it back. Of such a stamp
-// nobody can say from itself alone when it was taken; Clock has the first time.
+// Twice reports whether the clock may have shown a time more than once because a step had set it back. Such a stamp
+// alone does not tell when it was taken; Clock has the first time.
 func (h *TrueHost) Twice(host clock.HostTime) bool {
 	for _, s := range h.Steps {
 		if clock.Add(s.Before, s.By) <= host && host <= s.Before {

@@ -21,7 +21,7 @@ type Set struct {
 	Lists      []*trace.List
 	Recordings []*Recording
 	// Marks are the message endpoints in each recording; nil where it has none. They are apart because they are large,
-	// and nobody needs them after matching.
+	// and not needed after matching.
 	Marks []*trace.Marks
 }
 
