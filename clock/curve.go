@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -94,12 +95,12 @@ func ComposeCurves[X, Y, Z Time](c CurveOf[X, Y], next CurveOf[Y, Z], r Rounding
 		corners = append(corners, k.X)
 	}
 	if len(c) > 1 || len(next) > 1 {
-		back := c.Inverse()
 		for _, k := range next {
 			// The corner of next lies between two integers of X: both become knots, so that no integer instant
 			// is interpolated across it.
-			x := back.At(k.X, Down)
-			corners = append(corners, x, Add(x, 1))
+			if x, ok := c.reaches(k.X); ok {
+				corners = append(corners, x, Add(x, 1))
+			}
 		}
 	}
 	slices.Sort(corners)
@@ -126,6 +127,21 @@ func ConvertCurve[X2, Y2, X, Y Time](c CurveOf[X, Y]) CurveOf[X2, Y2] {
 		out[i] = KnotOf[X2, Y2]{X: X2(k.X), Y: Y2(k.Y)}
 	}
 	return out
+}
+
+// reaches returns the first instant, rounded down, at which the curve has the value y, and false if it never does or if it has that
+// value at a knot and stands still there.
+func (c CurveOf[X, Y]) reaches(y Y) (X, bool) {
+	if len(c) == 1 {
+		return Add(c[0].X, Sub(y, c[0].Y)), true
+	}
+	i, _ := slices.BinarySearchFunc(c, y, func(k KnotOf[X, Y], y Y) int { return cmp.Compare(k.Y, y) })
+	i = min(max(i-1, 0), len(c)-2) // the last knot below y
+	a, b := c[i], c[i+1]
+	if a.Y == b.Y {
+		return 0, false
+	}
+	return Add(a.X, MulDiv(Sub(y, a.Y), int64(b.X-a.X), int64(b.Y-a.Y), Down)), true
 }
 
 // CursorOf evaluates a curve at instants that mostly move forward by little, without searching and without allocating.
