@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"internal/corpus":         {},
 	"internal/load":           {"trace", "clock"},
 	"internal/lttng":          {"format/ctf", "sensor/tsdl", "trace", "clock"},
-	"internal/netlab":         {"internal/sim", "internal/testneed"},
+	"internal/netlab":         {"internal/sim", "internal/testneed", "clock"},
 	"internal/testneed":       {},
 	"internal/traceprocessor": {"internal/testneed"},
 
