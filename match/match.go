@@ -29,25 +29,41 @@ package match
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/netip"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"meridian/trace"
 )
 
-// Options says what the user knows.
+// Options says what the user knows. The zero value is nothing.
 type Options struct {
-	// Addresses gives addresses of hosts by name. They override what the captures seem to say.
+	// Addresses gives addresses of hosts by name. They override what the captures seem to say. Names of hosts that no
+	// capture has are ignored. An address that is given to several hosts is that of the last of them in order of captures.
 	Addresses map[string][]netip.Addr
 }
 
-// Result is the messages found.
+func (o *Options) check() error {
+	for _, host := range slices.Sorted(maps.Keys(o.Addresses)) {
+		for _, a := range o.Addresses[host] {
+			if !a.IsValid() {
+				return fmt.Errorf("match: an address given for host %q is invalid", host)
+			}
+		}
+	}
+	return nil
+}
+
+// Result is the messages found. Its Problem has one clock per host in order of the captures, behind them the second clocks
+// of hosts that have one, and for each pair of captures a channel each way, which may be empty.
 type Result struct {
 	trace.Problem
-	Addresses [][]netip.Addr // of each clock's host, given and learnt, in order
-	Captures  []CaptureClocks
+	Addresses [][]netip.Addr  // of each clock's host, given and learnt, ascending
+	Captures  []CaptureClocks // in the order in which they were given
 	Tally     Tally
 }
 
@@ -61,7 +77,7 @@ type CaptureClocks struct {
 	IsReceived []uint64
 }
 
-// Of returns the clock of a packet.
+// Of returns the clock of a packet by its number, 0 <= packet < the number of packets of the capture.
 func (c *CaptureClocks) Of(packet int) int {
 	if c.IsReceived != nil && c.IsReceived[packet>>6]&(1<<(packet&63)) != 0 {
 		return c.Received
@@ -81,12 +97,30 @@ func (t *Tally) add(o Tally) {
 	t.Ambiguous += o.Ambiguous
 }
 
-// Match finds the messages between captures of different hosts. Captures with the same Host share a clock. Warnings name
-// what was left out, and captures that seem to be of one host.
+// Match finds the messages between captures of different hosts. Captures with the same Host share a clock. Warnings, which
+// may be nil, name what was left out, and captures that seem to be of one host.
+//
+// The captures are only read. The result refers to none of them and is the same whatever the number of processors. Match
+// returns an error if a capture is nil or does not pass [trace.Capture.Check], if an address given is invalid, or when
+// ctx is done; no capture or a single one gives no messages and no error.
 func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.Warnings) (*Result, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	for i, c := range captures {
+		if c == nil {
+			return nil, fmt.Errorf("match: capture %d is nil", i)
+		}
+	}
+	if w == nil {
+		w = &trace.Warnings{}
+	}
 	hosts := hostsOf(captures)
 	indexes := make([]*index, len(captures))
 	if err := inParallel(ctx, len(captures), func(i int) error {
+		if err := captures[i].Check(); err != nil {
+			return fmt.Errorf("match: capture %d (%s of host %q): %w", i, captures[i].File, captures[i].Host, err)
+		}
 		indexes[i] = newIndex(captures[i], hosts.of[i])
 		return nil
 	}); err != nil {

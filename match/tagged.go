@@ -10,7 +10,7 @@ import (
 	"meridian/trace"
 )
 
-// TaggedFile is the marks of one file and the clock of each of its hosts.
+// TaggedFile is the marks of one file, nil for none, and the clock of each of its hosts.
 type TaggedFile struct {
 	*trace.Marks
 	Clocks []int // by index of the file's hosts; -1: a host whose marks are not to be used
@@ -44,7 +44,13 @@ type TagTally struct {
 //
 // The cost is O(n) for n marks, some 40 bytes of memory each; the order of the result depends on the order of files and
 // marks alone.
+//
+// Marks of a host beyond the file's Clocks, or of a role that is none, are left out, counted and named in w, which may be
+// nil.
 func Tagged(files []TaggedFile, w *trace.Warnings) *TaggedResult {
+	if w == nil {
+		w = &trace.Warnings{}
+	}
 	j := newJoin(files)
 	r := &TaggedResult{}
 	index := make(map[[2]int]int)
@@ -83,6 +89,7 @@ type place struct{ file, mark int32 }
 var none = place{-1, -1}
 
 func newJoin(files []TaggedFile) *join {
+	files = slices.DeleteFunc(slices.Clone(files), func(f TaggedFile) bool { return f.Marks == nil })
 	j := &join{files: files, next: make([][]place, len(files)), rows: make(map[[3]int]int)}
 	n := 0
 	for _, f := range files {
