@@ -1,0 +1,60 @@
+package trace_test
+
+import (
+	"fmt"
+	"net/netip"
+
+	"meridian/trace"
+)
+
+// A reader reports each bad packet; a user sees one line.
+func ExampleWarnings() {
+	var w trace.Warnings
+	for n := range 1000 {
+		w.Add("web.pcap", "header cut short", fmt.Sprintf("packet %d", 40+n))
+	}
+	w.Add("db.pcap", "no packets", "")
+	for _, line := range w.Lines() {
+		fmt.Println(line)
+	}
+	// Output:
+	// web.pcap: header cut short (1000 times, first packet 40)
+	// db.pcap: no packets
+}
+
+// Both ends of a message name it by the same parts, the kind of name first.
+func ExampleKeyOf() {
+	fmt.Println(trace.KeyOf("span", "4bf92f3577b34da6", "00f067aa0ba902b7") == trace.KeyOf("span", "4bf92f3577b34da6", "00f067aa0ba902b7"))
+	fmt.Println(trace.KeyOf("span", "4bf9", "2f35") == trace.KeyOf("span", "4bf92", "f35"))
+	// Output:
+	// true
+	// false
+}
+
+// Make a capture of packets that another program has.
+func ExampleCapture() {
+	c := trace.Capture{Host: "web", File: "my tracer", Granularity: 1}
+	c.Flows = append(c.Flows, trace.Flow{
+		Low:  trace.Endpoint{Addr: netip.MustParseAddr("10.0.0.1"), Port: 40_000},
+		High: trace.Endpoint{Addr: netip.MustParseAddr("10.0.0.2"), Port: 443}, Protocol: 6,
+	})
+	*c.Packets.Append() = trace.Packet{Time: 1_700_000_000_000_000_000, Kind: trace.TCP, Flow: 0<<1 | 0, Seq: 1, Length: 100, From: trace.Sent}
+	*c.Packets.Append() = trace.Packet{Time: 1_700_000_000_000_900_000, Kind: trace.TCP, Flow: 0<<1 | 1, Ack: 101, Flags: trace.ACK, From: trace.Received}
+	*c.Packets.Append() = trace.Packet{Time: 1_700_000_000_001_000_000, Kind: trace.TCP, Flow: 1 << 1}
+	fmt.Println(c.Flows[0].String(), c.Packets.Len())
+	fmt.Println(c.Check())
+	// Output:
+	// TCP 10.0.0.1:40000-10.0.0.2:443 3
+	// packet 2: flow 1 of 1; NoFlow marks a packet without one
+}
+
+// Stamps of a log that was cut to milliseconds.
+func ExampleGranularity() {
+	var g trace.Granularity
+	for i := range int64(500) {
+		g.Add(1_700_000_000_000_000_000 + i*i*17_000_000)
+	}
+	fmt.Println(g.Step(1, 500), "ns")
+	// Output:
+	// 1000000 ns
+}
