@@ -23,18 +23,26 @@ func told(stamps []clock.HostTime, received func(i int) bool) (*index, *roles) {
 }
 
 func TestTwoClocksAreThereInNineOfTenWindowsThatExcludeOne(t *testing.T) {
+	for _, ahead := range []clock.HostTime{5 * minClockOffset, -5 * minClockOffset} {
+		twoClocksIn(t, 1_790_000_000_000_000_000, ahead)
+		twoClocksIn(t, 0, ahead)
+	}
+}
+
+func twoClocksIn(t *testing.T, origin, ahead clock.HostTime) {
+	t.Helper()
 	for _, c := range []struct {
 		windows, excluding int
 		want               bool
 	}{{1, 1, true}, {1, 0, false}, {10, 9, true}, {10, 8, false}, {20, 18, true}, {20, 17, false}, {9, 8, false}, {19, 17, false}, {12, 11, true}} {
 		var stamps []clock.HostTime
-		now := clock.HostTime(0)
+		now := origin
 		for w := range c.windows {
 			for i := range window {
 				now += 1000
 				at := now
 				if i%2 == 1 && w < c.excluding {
-					at += 5 * minClockOffset
+					at += ahead
 				}
 				stamps = append(stamps, at)
 			}

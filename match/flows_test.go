@@ -230,6 +230,7 @@ func TestTranslatedDatagramsShareOnePacketWithAnIdentificationOrThree(t *testing
 		"turned about":                  {[]trace.Packet{d(1, 5)}, []trace.Packet{turned(d(1, 5))}, 17, true, true},
 		"most decide":                   {[]trace.Packet{d(1, 5), d(2, 6), d(3, 7)}, []trace.Packet{turned(d(1, 5)), d(2, 6), d(3, 7)}, 17, true, false},
 		"most decide, first of them":    {[]trace.Packet{d(1, 5), d(2, 6), d(3, 7)}, []trace.Packet{turned(d(1, 5)), turned(d(2, 6)), d(3, 7)}, 17, true, true},
+		"the first of two as good":      {[]trace.Packet{d(1, 5), d(2, 6)}, []trace.Packet{d(1, 5), turned(d(2, 6))}, 17, true, false},
 		"an identification counts more": {[]trace.Packet{d(1, 0), d(2, 0), d(3, 0), d(4, 9)}, []trace.Packet{turned(d(1, 0)), turned(d(2, 0)), turned(d(3, 0)), d(4, 9)}, 17, true, false},
 		"content not kept":              {[]trace.Packet{d(0, 5), d(0, 6), d(0, 7)}, []trace.Packet{d(0, 5), d(0, 6), d(0, 7)}, 17, false, false},
 		"both ways":                     {[]trace.Packet{d(1, 5)}, []trace.Packet{d(1, 5), turned(d(1, 5))}, 17, false, false},

@@ -183,9 +183,13 @@ func TestWhatBothSawOnceIsAMessageWhateverThePartsOfTheTable(t *testing.T) {
 			for part := range parts {
 				got += table.matchPart(ends, part, parts, l, unmatched)
 			}
-			found := int64(0)
+			found, last := int64(0), int64(-1)
 			for _, m := range slices.Concat(l.blocks()...) {
 				found++
+				if parts < 2 && int64(m.Received) < last {
+					t.Fatalf("%v: not in the order of the receiver", m)
+				}
+				last = int64(m.Received)
 				if want[m] == 0 {
 					t.Fatalf("%d parts: %v of %v", parts, m, want)
 				}
@@ -209,13 +213,18 @@ func TestALinkHoldsAllThatWasAddedInOrder(t *testing.T) {
 			t.Fatalf("message %d is %v", i, m)
 		}
 	}
+	for _, b := range l.blocks() {
+		if len(b) == 0 || len(b) > linkBlock {
+			t.Errorf("a block of %d messages", len(b))
+		}
+	}
 	if len(all) != n || len(l.blocks()) != 3 {
 		t.Errorf("%d messages in %d blocks", len(all), len(l.blocks()))
 	}
 	c := collector{links: make(map[[2]*index]*link)}
 	a, b, d := &index{}, &index{host: 1}, &index{host: 2}
 	for range 2 {
-		for _, pair := range [][2]*index{{a, b}, {a, b}, {b, a}, {a, d}, {d, b}, {a, b}, {d, d}} {
+		for _, pair := range [][2]*index{{a, b}, {a, b}, {b, a}, {a, d}, {a, b}, {d, b}, {a, b}, {d, d}} {
 			if got := c.link(pair[0], pair[1]); got.from != pair[0] || got.to != pair[1] || got != c.links[pair] {
 				t.Fatal("the link of other captures")
 			}

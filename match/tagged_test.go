@@ -160,3 +160,34 @@ func BenchmarkTagged(b *testing.B) {
 		Tagged([]TaggedFile{{a, []int{0}}, {z, []int{1}}}, &w)
 	}
 }
+
+func TestEndsThatStandAloneAreCountedByKeys(t *testing.T) {
+	m := func(key byte, role trace.Role, stream int) trace.Mark {
+		return trace.Mark{Key: trace.Key{key}, Role: role, Stream: stream}
+	}
+	for name, c := range map[string]struct {
+		a, b []trace.Mark
+		want TagTally
+	}{
+		"a sender":                    {[]trace.Mark{m(1, trace.Sends, 0)}, nil, TagTally{Alone: 1}},
+		"a receiver":                  {nil, []trace.Mark{m(1, trace.Receives, 0)}, TagTally{Alone: 1}},
+		"two senders":                 {[]trace.Mark{m(1, trace.Sends, 0), m(1, trace.Sends, 0)}, nil, TagTally{Alone: 1}},
+		"two receivers":               {[]trace.Mark{m(1, trace.Receives, 0)}, []trace.Mark{m(1, trace.Receives, 0)}, TagTally{Alone: 1}},
+		"two keys":                    {[]trace.Mark{m(1, trace.Sends, 0), m(2, trace.Sends, 0)}, nil, TagTally{Alone: 2}},
+		"a member":                    {[]trace.Mark{m(1, trace.Enters, 0), m(1, trace.Leaves, 0)}, nil, TagTally{Alone: 1}},
+		"a member that left only":     {[]trace.Mark{m(1, trace.Leaves, 0)}, []trace.Mark{m(1, trace.Enters, 0), m(1, trace.Leaves, 0)}, TagTally{Alone: 1}},
+		"members":                     {[]trace.Mark{m(1, trace.Enters, 0), m(1, trace.Leaves, 0)}, []trace.Mark{m(1, trace.Enters, 0), m(1, trace.Leaves, 0)}, TagTally{Collectives: 1}},
+		"a member that entered twice": {[]trace.Mark{m(1, trace.Enters, 0), m(1, trace.Enters, 0), m(1, trace.Leaves, 0)}, []trace.Mark{m(1, trace.Enters, 0), m(1, trace.Leaves, 0)}, TagTally{Ambiguous: 1}},
+		"a member that left twice":    {[]trace.Mark{m(1, trace.Enters, 0), m(1, trace.Leaves, 0), m(1, trace.Leaves, 0)}, []trace.Mark{m(1, trace.Enters, 0), m(1, trace.Leaves, 0)}, TagTally{Ambiguous: 1}},
+	} {
+		r := Tagged([]TaggedFile{{&trace.Marks{Marks: c.a}, []int{0}}, {&trace.Marks{Marks: c.b}, []int{1}}}, nil)
+		if r.Tally != c.want {
+			t.Errorf("%s: %+v", name, r.Tally)
+		}
+	}
+	var w trace.Warnings
+	Tagged([]TaggedFile{{&trace.Marks{Marks: []trace.Mark{{Host: 1, Role: trace.Sends}}}, []int{0}}, {}}, &w)
+	if len(w.Lines()) != 1 {
+		t.Errorf("a host beyond the clocks: %q", w.Lines())
+	}
+}
