@@ -77,3 +77,30 @@ func TestMessagesOfACollectiveSayNeitherMoreNorLessThanItsRule(t *testing.T) {
 		}
 	})
 }
+
+func TestMembersThatShareAClockSendOneMessage(t *testing.T) {
+	for _, shared := range []int{0, 1, 2} {
+		members := []trace.Member{{Clock: shared, Entered: 3, Left: 8}, {Clock: shared, Entered: 5, Left: 7}, {Clock: shared, Entered: 4, Left: 9}}
+		for c := range 3 {
+			if c != shared {
+				members = append(members, trace.Member{Clock: c, Entered: 1, Left: 10})
+			}
+		}
+		channels := Collectives([]trace.Collective{{Members: members}})
+		if len(channels) != 6 {
+			t.Fatalf("%d channels between 3 clocks", len(channels))
+		}
+		for _, c := range channels {
+			want := trace.Message{Sent: 1, Received: 10}
+			if c.From == shared {
+				want.Sent = 5 // the last to enter
+			}
+			if c.To == shared {
+				want.Received = 7 // the first to leave
+			}
+			if len(c.Messages) != 1 || c.Messages[0] != want {
+				t.Errorf("clock %d to %d: %v, want %v", c.From, c.To, c.Messages, want)
+			}
+		}
+	}
+}

@@ -282,6 +282,7 @@ func TestPacketsWithoutAddressesAreCountedOnceWhereTheyCouldBeOneOfSeveral(t *te
 		"received twice":         {[]trace.Packet{p(1, trace.Sent, 0, 9)}, []trace.Packet{p(5, trace.Received, 0, 9), p(6, trace.Received, 0, 9)}, 0, 1},
 		"sent twice":             {[]trace.Packet{p(1, trace.Sent, 0, 9), p(900_000_000, trace.Sent, 0, 9)}, []trace.Packet{p(5, trace.Received, 0, 9)}, 0, 1},
 		"and received otherwise": {[]trace.Packet{p(1, trace.Sent, trace.PSH, 9)}, []trace.Packet{p(5, trace.Received, trace.PSH, 9), p(6, trace.Received, 0, 8)}, 1, 0},
+		"and before otherwise":   {[]trace.Packet{p(1, trace.Sent, trace.PSH, 9)}, []trace.Packet{p(5, trace.Received, 0, 8), p(6, trace.Received, trace.PSH, 9)}, 1, 0},
 		"once":                   {[]trace.Packet{p(1, trace.Sent, 0, 9)}, []trace.Packet{p(5, trace.Received, 0, 8)}, 1, 0},
 	} {
 		found, r := unaddressedMessages(t, unaddressedCapture("a", c.a), unaddressedCapture("b", c.b))

@@ -26,7 +26,7 @@ func TestEveryOperatorComparesEveryKindOfNumber(t *testing.T) {
 		}
 		return new(big.Rat).SetInt(new(big.Int).SetUint64(v.Uint()))
 	}
-	for _, number := range []string{"-7", "-7.5", "0", "1", "4.75", "5", "5.0", "5.5", "1e3", "0x5", "0b101", "-9223372036854775808", "-9223372036854775809", "9223372036854775808", "18446744073709551615", "18446744073709551616"} {
+	for _, number := range []string{"-7", "-7.5", "0", "1", "4.75", "5", "5.0", "5.5", "1e3", "0x5", "0b101", "-9223372036854775808", "-0x7", "0xffffffffffffffff", "-9223372036854775809", "9223372036854775808", "18446744073709551615", "18446744073709551616"} {
 		to, ok := new(big.Rat).SetString(number)
 		if !ok {
 			t.Fatal(number)
