@@ -194,7 +194,7 @@ func TestTheCounterOfMessagesIsTheirNumber(t *testing.T) {
 }
 
 func TestAHostPassesAMessageToItselfFromWhatCameToWhatItSentNext(t *testing.T) {
-	x, roles := told([]int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(i int) bool { return i == 1 || i == 2 || i == 5 || i == 7 })
+	x, roles := told([]clock.HostTime{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(i int) bool { return i == 1 || i == 2 || i == 5 || i == 7 })
 	x.Packets.At(3).From = trace.Unknown // says nothing, and parts nothing
 	back, there := turnarounds(x, roles)
 	if want := []trace.Message{{Sent: 3, Received: 5}, {Sent: 6, Received: 7}, {Sent: 8, Received: 9}}; !slices.Equal(back, want) || len(there) != 0 {

@@ -6,19 +6,20 @@ import (
 	"log"
 	"net/netip"
 
+	"meridian/clock"
 	"meridian/match"
 	"meridian/trace"
 )
 
 // capture is what a host saw of ten UDP requests from 10.0.0.1 and their answers. Its clock is ahead by the given ns.
 // Captures usually come from a file: pcap.Read in meridian/format/pcap.
-func capture(host string, asks bool, ahead int64) *trace.Capture {
+func capture(host string, asks bool, ahead clock.HostTime) *trace.Capture {
 	c := &trace.Capture{Host: host, File: host + ".pcap", Granularity: 1000}
 	client := trace.Endpoint{Addr: netip.MustParseAddr("10.0.0.1"), Port: 40_000}
 	server := trace.Endpoint{Addr: netip.MustParseAddr("10.0.0.2"), Port: 53}
 	c.Flows = []trace.Flow{{Low: client, High: server, Protocol: 17}}
-	for i := range int64(10) {
-		request, answer := 1_700_000_000_000_000_000+i*20_000_000, int64(0)
+	for i := range clock.HostTime(10) {
+		request, answer := 1_700_000_000_000_000_000+i*20_000_000, clock.HostTime(0)
 		answer = request + 900_000
 		if !asks { // 200 µs on the way, each way
 			request += 200_000

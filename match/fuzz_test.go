@@ -35,7 +35,7 @@ func capturesOf(data []byte) []*trace.Capture {
 		p.Kind, p.From, p.Flags, p.TTL = trace.Kind(b[2]&15)%5, trace.Direction(b[2]>>4)%5, b[3], b[4]
 		p.Seq, p.Ack, p.Length = numbers[b[5]&7], numbers[b[5]>>3&7], numbers[b[6]&7]
 		p.TSVal, p.Digest, p.ID = uint32(b[6]>>6), numbers[b[6]>>3&7], uint16(b[7]&3)
-		p.Time = int64(binary.BigEndian.Uint64(b[8:])) >> (b[7] >> 2)
+		p.Time = clock.HostTime(binary.BigEndian.Uint64(b[8:])) >> (b[7] >> 2)
 	}
 	return captures
 }
@@ -94,7 +94,7 @@ func FuzzTagged(f *testing.F) {
 		files := []TaggedFile{{Marks: &trace.Marks{}, Clocks: []int{0, 1}}, {Marks: &trace.Marks{}, Clocks: []int{1, -1, 2}}, {}}
 		for ; len(data) >= 4; data = data[4:] {
 			m := files[data[0]&1].Marks
-			m.Marks = append(m.Marks, trace.Mark{Role: trace.Role(data[1] % 7), Host: int(data[2]%6) - 1, Key: trace.Key{data[3]}, Time: int64(data[0])<<55 - 1<<62, Stream: int(data[1] >> 6)})
+			m.Marks = append(m.Marks, trace.Mark{Role: trace.Role(data[1] % 7), Host: int(data[2]%6) - 1, Key: trace.Key{data[3]}, Time: clock.HostTime(data[0])<<55 - 1<<62, Stream: int(data[1] >> 6)})
 		}
 		r := Tagged(files, nil)
 		n := int64(0)
@@ -133,7 +133,7 @@ func TestCapturesThatCannotBeAreRefusedByName(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	for _, at := range []int64{-clock.Limit, clock.Limit} {
+	for _, at := range []clock.HostTime{-clock.Limit, clock.Limit} {
 		c := good()
 		c.Packets.At(2).Time = at
 		if _, err := Match(t.Context(), []*trace.Capture{good(), c}, Options{}, nil); err != nil {

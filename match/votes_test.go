@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -35,14 +36,14 @@ func TestTheSideOfTheSenderIsThatOfMostRoundTrips(t *testing.T) {
 		"eight of ten":            {repeated(n(4, 1), n(4, -1), n(1, 90), n(1, -90)), 0, false},
 		"beyond the steps":        {repeated(n(5, 3), n(5, -3)), 0, false},
 	} {
-		for _, origin := range []int64{0, 1_790_000_000_000_000_000} {
+		for _, origin := range []clock.HostTime{0, 1_790_000_000_000_000_000} {
 			u := seen(t, false, nil, nil) // stamps of 1 ns each
 			var common []commonPacket
 			at := origin
 			for i := range 2*len(c.trips) + 1 {
 				p := commonPacket{a: at, b: at + 7_000_000_000, direction: i % 2}
 				if i%2 == 1 {
-					p.a += c.trips[i/2]
+					p.a += clock.HostTime(c.trips[i/2])
 				}
 				common = append(common, p)
 				at += 1_000_000
@@ -57,7 +58,7 @@ func TestTheSideOfTheSenderIsThatOfMostRoundTrips(t *testing.T) {
 
 func TestRoundTripsAreShortByOneCaptureAtLeast(t *testing.T) {
 	for _, c := range []struct {
-		gapA, gapB int64
+		gapA, gapB clock.HostTime
 		pairs      int
 	}{{0, 0, 1}, {maxGap, maxGap, 1}, {maxGap + 1, maxGap + 1, 0}, {maxGap + 1, maxGap, 1}, {maxGap, maxGap + 1, 1}, {-maxGap - 1, -maxGap - 1, 0}, {-maxGap, 1 << 50, 1}} {
 		u := seen(t, false, nil, nil)
@@ -76,7 +77,7 @@ func TestOneWayTrafficIsOfOneHostWhereAllStampsAreTheSame(t *testing.T) {
 		want         bool
 	}{{minCommon, 0, true}, {minCommon - 1, 0, false}, {minCommon + 5, 0, true}, {minCommon + 5, 1, false}} {
 		var common []commonPacket
-		for i := range int64(c.packets) {
+		for i := range clock.HostTime(c.packets) {
 			common = append(common, commonPacket{a: i, b: i})
 		}
 		if c.odd > 0 {
@@ -125,7 +126,7 @@ func TestWhatFlagsDecidedStaysAndOneHostIsNotDecided(t *testing.T) {
 			flow.Low.Port += uint16(i)
 			c.Flows = append(c.Flows, flow)
 			for k := range 6 {
-				*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Flow: uint32(2 * i), From: f, Time: int64(i*100 + k*10 + host), Digest: uint32(10*i + k + 1), Length: 9}
+				*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Flow: uint32(2 * i), From: f, Time: clock.HostTime(i*100 + k*10 + host), Digest: uint32(10*i + k + 1), Length: 9}
 			}
 		}
 		return newIndex(c, host)
@@ -271,7 +272,7 @@ func TestWhatIsSentAgainWithLengthsBeginsBeforeTheLastByte(t *testing.T) {
 }
 
 func TestPacketsWithoutAddressesAreCountedOnceWhereTheyCouldBeOneOfSeveral(t *testing.T) {
-	p := func(at int64, from trace.Direction, flags uint8, checksum uint32) trace.Packet {
+	p := func(at clock.HostTime, from trace.Direction, flags uint8, checksum uint32) trace.Packet {
 		return trace.Packet{Time: at, Seq: 100, Ack: 77, Flags: trace.ACK | flags, Digest: 5<<16 | checksum, From: from}
 	}
 	for name, c := range map[string]struct {
@@ -301,7 +302,7 @@ func TestPacketsWithoutAddressesAreCountedOnceWhereTheyCouldBeOneOfSeveral(t *te
 }
 
 func TestSuperDatagramsThatBeginAlikeAreAmbiguous(t *testing.T) {
-	d := func(at int64, length uint32) datagram {
+	d := func(at clock.HostTime, length uint32) datagram {
 		p := trace.Packet{Digest: 3, ID: 4, Length: length}
 		return datagram{exact: contentKey(&p, p.Digest), open: mix(3, 4), time: at}
 	}

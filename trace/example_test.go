@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -51,7 +52,7 @@ func ExampleCapture() {
 // Stamps of a log that was cut to milliseconds.
 func ExampleGranularity() {
 	var g trace.Granularity
-	for i := range int64(500) {
+	for i := range clock.HostTime(500) {
 		g.Add(1_700_000_000_000_000_000 + i*i*17_000_000)
 	}
 	fmt.Println(g.Step(1, 500), "ns")

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"testing/quick"
+
+	"meridian/clock"
 )
 
 func TestWarningsOfOneKindAboutOneSubjectAreOneLineWithACount(t *testing.T) {
@@ -90,8 +92,7 @@ func TestTheExtentIsFromTheEarliestToTheLatestStamp(t *testing.T) {
 		for range 1 + r.IntN(100) {
 			s := origin + r.Int64N(2_000_000) - 1_000_000
 			stamps = append(stamps, s)
-			p := c.Packets.Append()
-			p.Time += stampOf(s)
+			c.Packets.Append().Time = clock.HostTime(s)
 		}
 		first, last, ok := c.Extent()
 		if !ok || int64(first) != slices.Min(stamps) || int64(last) != slices.Max(stamps) {
@@ -99,8 +100,6 @@ func TestTheExtentIsFromTheEarliestToTheLatestStamp(t *testing.T) {
 		}
 	}
 }
-
-func stampOf(ns int64) int64 { return ns }
 
 func TestCapturesThatCannotBeAreNamedByTheirFirstPacket(t *testing.T) {
 	var c Capture
