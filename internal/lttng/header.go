@@ -34,7 +34,7 @@ func headerOf(p *Packet) (header, error) {
 	case len(d) >= 40 && d[0]>>4 == 6:
 		h.six, h.ip, h.protocol, long = true, d[:40], d[6], 40
 	default:
-		return h, fmt.Errorf("a packet of %d bytes that are no IP header", len(d))
+		return h, fmt.Errorf("not an IP header: %d bytes", len(d))
 	}
 	switch {
 	case h.protocol == protocolTCP && len(d) >= long+20:
@@ -44,7 +44,7 @@ func headerOf(p *Packet) (header, error) {
 		h.transport = d[long : long+8]
 		h.payload = p.Wire - long - 8
 	case h.protocol == protocolTCP || h.protocol == protocolUDP:
-		return h, fmt.Errorf("a packet cut within its transport header, after %d bytes", len(d))
+		return h, fmt.Errorf("transport header cut short after %d bytes", len(d))
 	}
 	return h, nil
 }

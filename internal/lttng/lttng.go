@@ -93,7 +93,7 @@ type Stamp struct {
 // Write writes a session's directory. Packets may be in any order.
 func Write(dir string, packets []Packet, o Options) (*Trace, error) {
 	if o.Style < 0 || o.Style >= Styles {
-		return nil, fmt.Errorf("lttng: no style %d", o.Style)
+		return nil, fmt.Errorf("lttng: unknown style %d", o.Style)
 	}
 	if o.Clock == nil {
 		o.Clock = func(t clock.TimelineTime) clock.HostTime { return clock.HostTime(t) }

@@ -88,7 +88,7 @@ func (d *domain) stream(t *Trace, o *Options, encoder *ctf.Encoder, n int, boot 
 		return err
 	}
 	if s.Misfits > 0 || s.Raised > 0 {
-		return fmt.Errorf("channel0_%d: %d values are not what the metadata says, %d stamps could not be kept", n, s.Misfits, s.Raised)
+		return fmt.Errorf("channel0_%d: %d values differ in type from the metadata, %d stamps were raised", n, s.Misfits, s.Raised)
 	}
 	return nil
 }

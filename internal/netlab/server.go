@@ -94,7 +94,7 @@ func attend(c net.Conn) error {
 				}
 			}
 		default:
-			err = errors.New("no such wish")
+			err = errors.New("unknown request")
 		}
 		if err != nil {
 			return err

@@ -40,7 +40,7 @@ const (
 // restamp applies a function to all stamps of a capture file and makes it one of nanoseconds, in place.
 func restamp(b []byte, shown func(clock.TimelineTime) clock.HostTime) error {
 	if len(b) < fileHeader {
-		return fmt.Errorf("no capture file: %d bytes", len(b))
+		return fmt.Errorf("not a capture file: %d bytes", len(b))
 	}
 	var order binary.ByteOrder = binary.LittleEndian
 	if first := order.Uint32(b); first != magicMicros && first != magicNanos {
@@ -53,7 +53,7 @@ func restamp(b []byte, shown func(clock.TimelineTime) clock.HostTime) error {
 		order.PutUint32(b, magicNanos)
 	case magicNanos:
 	default:
-		return fmt.Errorf("no classic capture file: it begins with %x", b[:4])
+		return fmt.Errorf("not a classic pcap file: begins with %x", b[:4])
 	}
 	for at := fileHeader; at < len(b); {
 		if len(b)-at < packetHeader {
@@ -63,7 +63,7 @@ func restamp(b []byte, shown func(clock.TimelineTime) clock.HostTime) error {
 		instant := clock.TimelineTime(int64(order.Uint32(header))*1e9 + int64(order.Uint32(header[4:]))*unit)
 		stamp := shown(instant)
 		if stamp < 0 || stamp>>32 >= 1e9 {
-			return fmt.Errorf("packet at offset %d: stamp %d does not fit the format", at, stamp)
+			return fmt.Errorf("packet at offset %d: stamp %d out of range", at, stamp)
 		}
 		order.PutUint32(header, uint32(int64(stamp)/1e9))
 		order.PutUint32(header[4:], uint32(int64(stamp)%1e9))

@@ -70,10 +70,10 @@ const (
 // NewPicture prepares a picture; Close writes it.
 func NewPicture(w io.Writer, l *trace.Schema, o PictureOptions) (*Picture, error) {
 	if o.Format > PNG {
-		return nil, fmt.Errorf("picture: no format %d", o.Format)
+		return nil, fmt.Errorf("picture: unknown format %d", o.Format)
 	}
 	if o.Last < o.First {
-		return nil, errors.New("picture: the stretch that it shows ends before it begins")
+		return nil, errors.New("picture: the interval ends before it begins")
 	}
 	if o.Width == 0 {
 		o.Width = 1400

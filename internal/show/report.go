@@ -192,7 +192,7 @@ func ReadReport(r io.Reader) (*Report, error) {
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	if _, err := in.Token(); err != io.EOF {
-		return nil, fmt.Errorf("report: something follows the report at offset %d", in.InputOffset())
+		return nil, fmt.Errorf("report: extra data after the report, at offset %d", in.InputOffset())
 	}
 	return report.complete(), nil
 }

@@ -56,14 +56,14 @@ func (c *Clock) Check() error {
 	sum := int64(0)
 	for i, s := range c.Steps {
 		if sum = clock.Add(sum, s.By); sum > maxSteps || sum < -maxSteps || s.At > clock.Limit || s.At < -clock.Limit {
-			return fmt.Errorf("sim: a step of %d ns at %d is none that a clock takes", s.By, s.At)
+			return fmt.Errorf("sim: a step of %d ns at %d is out of range", s.By, s.At)
 		}
 		if i > 0 && s.At <= c.Steps[i-1].At {
-			return fmt.Errorf("sim: the step at %d does not follow the one at %d", s.At, c.Steps[i-1].At)
+			return fmt.Errorf("sim: the step at %d is not later than the one at %d", s.At, c.Steps[i-1].At)
 		}
 	}
 	if !(fastest < maxRatePPM) {
-		return fmt.Errorf("sim: frequency error of up to %g ppm; a clock keeps below %g", fastest, maxRatePPM)
+		return fmt.Errorf("sim: frequency error of up to %g ppm; want less than %g", fastest, maxRatePPM)
 	}
 	return nil
 }

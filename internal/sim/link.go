@@ -94,7 +94,7 @@ func (n *network) addRoutes(routes []Route) error {
 	for _, r := range routes {
 		i := slices.IndexFunc(n.links, func(l link) bool { return l.from == r.From && l.to == r.To })
 		if i < 0 {
-			return fmt.Errorf("sim: a route changes from host %d to host %d, which have no link", r.From, r.To)
+			return fmt.Errorf("sim: a route change from host %d to host %d, which have no link", r.From, r.To)
 		}
 		l := &n.links[i]
 		if now := l.minimum(math.MaxInt64); r.By > int64(time.Hour) || now+max(r.By, -int64(time.Hour)) < 0 {

@@ -93,27 +93,27 @@ func (s Scenario) complete() (Scenario, error) {
 		is   bool
 		what string
 	}{
-		{s.Hosts < 2 || s.Hosts > mostHosts, fmt.Sprintf("%d hosts; from 2 to %d can be simulated", s.Hosts, mostHosts)},
+		{s.Hosts < 2 || s.Hosts > mostHosts, fmt.Sprintf("%d hosts; want 2 to %d", s.Hosts, mostHosts)},
 		{s.Topology > Random, "an unknown topology"},
 		{s.Topology == Pair && s.Hosts != 2, fmt.Sprintf("a pair has 2 hosts, not %d", s.Hosts)},
 		{s.Topology == Random && s.Hosts > 2 && (s.Degree < 2 || s.Degree >= s.Hosts),
-			fmt.Sprintf("degree %d; a random network of %d hosts has from 2 to %d", s.Degree, s.Hosts, s.Hosts-1)},
+			fmt.Sprintf("degree %d; a random network of %d hosts has 2 to %d", s.Degree, s.Hosts, s.Hosts-1)},
 		{(s.Topology >= Full || s.Traffic == Collective) && s.Hosts*(s.Hosts-1)/2 > mostPairs,
 			fmt.Sprintf("%d hosts have too many links", s.Hosts)},
 		{s.Traffic > Collective, "an unknown traffic pattern"},
-		{s.Delay > Pareto, "an unknown shape of delays"},
+		{s.Delay > Pareto, "an unknown delay distribution"},
 		{s.Span < 0 || float64(s.Hosts)*s.Span.Seconds() > mostSeconds,
 			fmt.Sprintf("%d hosts for %v; at most %g host-seconds can be simulated", s.Hosts, s.Span, mostSeconds)},
 		{!(s.Rate > 0) || math.IsInf(s.Rate, 0), fmt.Sprintf("a rate of %g messages a second", s.Rate)},
-		{s.Jitter < 0 || s.Jitter > time.Hour, fmt.Sprintf("a jitter of %v; it lies between 0 and 1 h", s.Jitter)},
+		{s.Jitter < 0 || s.Jitter > time.Hour, fmt.Sprintf("a jitter of %v; want 0 to 1 h", s.Jitter)},
 		{s.MinDelay[0] < 0 || s.MinDelay[1] < s.MinDelay[0] || s.MinDelay[1] > time.Hour,
-			fmt.Sprintf("minimum delays from %v to %v; they lie between 0 and 1 h", s.MinDelay[0], s.MinDelay[1])},
+			fmt.Sprintf("minimum delays from %v to %v; want 0 to 1 h, the lower first", s.MinDelay[0], s.MinDelay[1])},
 		{s.Granularity > 1e12, fmt.Sprintf("a granularity of %d ns", s.Granularity)},
 		{s.MaxOffset < 0, fmt.Sprintf("an offset of up to %v", s.MaxOffset)},
 		{!(s.MaxSkewPPM >= 0), fmt.Sprintf("a skew of up to %g ppm", s.MaxSkewPPM)},
 		{!(s.Wander >= 0), fmt.Sprintf("a wander of %g", s.Wander)},
 		{!(s.Thermal >= 0), fmt.Sprintf("a thermal swing of %g", s.Thermal)},
-		{s.ThermalPeriod < time.Second, fmt.Sprintf("a thermal period of %v; it is 1 s at least", s.ThermalPeriod)},
+		{s.ThermalPeriod < time.Second, fmt.Sprintf("a thermal period of %v; want 1 s or more", s.ThermalPeriod)},
 		// Far from where int64 ends, steps and delays included.
 		{s.Start > clock.Limit/2 || s.Start < -clock.Limit/2 || int64(s.MaxOffset) > clock.Limit/8,
 			"a time so far from 1970 that clocks cannot show it"},
@@ -124,7 +124,7 @@ func (s Scenario) complete() (Scenario, error) {
 	}
 	for _, step := range s.Steps {
 		if step.Host < 0 || step.Host >= s.Hosts {
-			return s, fmt.Errorf("sim: a step of host %d, which is none of %d", step.Host, s.Hosts)
+			return s, fmt.Errorf("sim: a step of host %d; hosts are 0 to %d", step.Host, s.Hosts-1)
 		}
 	}
 	return s, nil

@@ -46,7 +46,7 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 		host := TrueHost{Name: h.Name, Steps: h.Steps, Clock: make(clock.Curve, len(h.Clock))}
 		for k, knot := range h.Clock {
 			if len(knot) != 2 {
-				return nil, fmt.Errorf("truth: host %d, %q: knot %d has %d numbers and not 2", i+1, h.Name, k, len(knot))
+				return nil, fmt.Errorf("truth: host %d, %q: knot %d has %d numbers, want 2", i+1, h.Name, k, len(knot))
 			}
 			host.Clock[k] = clock.Knot{X: knot[0], Y: clock.TimelineTime(knot[1])}
 		}
@@ -71,10 +71,10 @@ func locate(err error) error {
 	return err
 }
 
-// check says what no truth can be.
+// check returns the first thing in which t is not a valid truth.
 func (t *Truth) check() error {
 	if len(t.Hosts) == 0 {
-		return errors.New("no hosts in it")
+		return errors.New("no hosts")
 	}
 	known := make(map[string]bool)
 	for i := range t.Hosts {
@@ -84,7 +84,7 @@ func (t *Truth) check() error {
 		case h.Name == "":
 			return fail(errors.New("no name"))
 		case known[h.Name]:
-			return fail(errors.New("a second host of this name"))
+			return fail(errors.New("duplicate host name"))
 		}
 		known[h.Name] = true
 		if err := h.Clock.Check(); err != nil {
@@ -92,15 +92,15 @@ func (t *Truth) check() error {
 		}
 		for _, k := range h.Clock {
 			if !shown(clock.TimelineTime(k.X)) || !shown(k.Y) {
-				return fail(fmt.Errorf("a knot at %d, %d is beyond what a clock can show", k.X, k.Y))
+				return fail(fmt.Errorf("knot at %d, %d is out of range", k.X, k.Y))
 			}
 		}
 		for j, s := range h.Steps {
 			if !shown(s.At) || !shown(clock.TimelineTime(s.Before)) || !shown(clock.TimelineTime(s.By)) {
-				return fail(fmt.Errorf("a step of %d ns at %d is none that a clock takes", s.By, s.At))
+				return fail(fmt.Errorf("step of %d ns at %d is out of range", s.By, s.At))
 			}
 			if j > 0 && s.At <= h.Steps[j-1].At {
-				return fail(fmt.Errorf("the step at %d does not follow the one at %d", s.At, h.Steps[j-1].At))
+				return fail(fmt.Errorf("the step at %d is not later than the one at %d", s.At, h.Steps[j-1].At))
 			}
 		}
 	}
@@ -112,26 +112,26 @@ func (t *Truth) check() error {
 		key := [2]string{l.From, l.To}
 		switch {
 		case !known[l.From] || !known[l.To]:
-			return fail("one of them is no host of the truth")
+			return fail("unknown host")
 		case l.From == l.To:
 			return fail("from a host to itself")
 		case joined[key]:
-			return fail("there is a second one")
+			return fail("duplicate link")
 		case l.MinDelayNs < 0 || !shown(clock.TimelineTime(l.MinDelayNs)):
-			return fail(fmt.Sprintf("a delay of %d ns", l.MinDelayNs))
+			return fail(fmt.Sprintf("invalid delay %d ns", l.MinDelayNs))
 		}
 		joined[key] = true
 		for j, r := range l.Routes {
 			if r.MinDelayNs < 0 || !shown(clock.TimelineTime(r.MinDelayNs)) || !shown(r.At) {
-				return fail(fmt.Sprintf("a delay of %d ns from %d on", r.MinDelayNs, r.At))
+				return fail(fmt.Sprintf("invalid delay %d ns from %d on", r.MinDelayNs, r.At))
 			}
 			if j > 0 && r.At < l.Routes[j-1].At {
-				return fail(fmt.Sprintf("the route at %d does not follow the one at %d", r.At, l.Routes[j-1].At))
+				return fail(fmt.Sprintf("the route at %d is earlier than the one at %d", r.At, l.Routes[j-1].At))
 			}
 		}
 	}
 	return nil
 }
 
-// shown reports whether an instant is one that Meridian takes.
+// shown reports whether an instant is within the range of clocks, [clock.Limit].
 func shown(t clock.TimelineTime) bool { return t >= -clock.Limit && t <= clock.Limit }

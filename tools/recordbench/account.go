@@ -28,7 +28,7 @@ func (b *bench) accounts(l *netlab.Lab) error {
 	progress("account")
 	counting, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
 	if err != nil {
-		return fmt.Errorf("having the kernel count runs of programs: %w", err)
+		return fmt.Errorf("enabling BPF run statistics: %w", err)
 	}
 	defer counting.Close()
 	before := map[ebpf.ProgramID]bool{}

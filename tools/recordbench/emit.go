@@ -36,7 +36,7 @@ func emit(args []string) error {
 		return err
 	}
 	if sensor.Ring() == "" {
-		return errors.New("emit: nothing is recorded: MERIDIAN is not set")
+		return errors.New("emit: MERIDIAN is not set, so no recorder runs")
 	}
 	each := uint64(float64(*rate) * *seconds / float64(*goroutines))
 	every := time.Duration(float64(*goroutines) / float64(*rate) * 1e9)

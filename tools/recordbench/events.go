@@ -36,7 +36,7 @@ func (b *bench) emitters() error {
 	b.events = []*emitted{
 		{name: "sleeping between its events"},
 		{name: "never sleeping, on both cores", args: []string{"-spin"}},
-		{name: "beside two other programs that never sleep", other: 2},
+		{name: "with two other programs that never sleep", other: 2},
 	}
 	for run := range b.runs {
 		for _, e := range b.events {

@@ -86,7 +86,7 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	if _, err := os.Stat(b.meridian); err != nil {
-		return fmt.Errorf("%w; make build makes it", err)
+		return fmt.Errorf("%w; run make build", err)
 	}
 	if b.dir, err = os.MkdirTemp("", "recordbench"); err != nil {
 		return err

@@ -131,12 +131,12 @@ func (r *recorder) start(out string) (*running, error) {
 		select {
 		case err := <-run.ended:
 			run.kill()
-			return nil, fmt.Errorf("%s ended at once: %v: %s", r.name, err, run.log())
+			return nil, fmt.Errorf("%s exited at once: %v: %s", r.name, err, run.log())
 		default:
 		}
 		if time.Since(begun) > 20*time.Second {
 			run.kill()
-			return nil, fmt.Errorf("%s does not begin: %s", r.name, run.log())
+			return nil, fmt.Errorf("%s does not start: %s", r.name, run.log())
 		}
 	}
 	time.Sleep(settle)
@@ -168,7 +168,7 @@ func (r *running) stop() error {
 		return nil
 	case <-time.After(time.Minute):
 		r.kill()
-		return fmt.Errorf("%s does not end", r.Path)
+		return fmt.Errorf("%s does not exit", r.Path)
 	}
 }
 
@@ -213,7 +213,7 @@ var captures = regexp.MustCompile(`(\d+) packets? (captured|dropped by kernel)`)
 func captured(r *running) (t tally, err error) {
 	found := captures.FindAllStringSubmatch(r.log(), -1)
 	if len(found) != 2 {
-		return t, fmt.Errorf("tcpdump says %q", r.log())
+		return t, fmt.Errorf("unexpected output of tcpdump: %q", r.log())
 	}
 	for _, f := range found {
 		n, _ := strconv.ParseUint(f[1], 10, 64)

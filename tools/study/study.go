@@ -92,7 +92,7 @@ func usage() {
 	for _, t := range tables {
 		names = append(names, t.name)
 	}
-	fmt.Fprintf(os.Stderr, "usage: study TABLE [flags]; there are the tables %s\n", strings.Join(names, ", "))
+	fmt.Fprintf(os.Stderr, "usage: study TABLE [flags]; tables: %s\n", strings.Join(names, ", "))
 	os.Exit(2)
 }
 

@@ -173,7 +173,7 @@ func built(x *index.Index, o options, took, worked time.Duration) (missed []stri
 	if err != nil {
 		return nil, err
 	}
-	fmt.Printf("%d events, %d messages %v in %.2f s: %.2f M events/s, peak %d MiB; %.2f s of processors, the making of the timeline included\n",
+	fmt.Printf("%d events, %d messages %v in %.2f s: %.2f M events/s, peak %d MiB; %.2f s of CPU, including making the timeline\n",
 		a.Events, a.Messages, a.Verdicts, took.Seconds(), rate/1e6, peak>>20, worked.Seconds())
 	if o.path != "" {
 		if info, err := os.Stat(o.path); err == nil {
@@ -216,7 +216,7 @@ func read(x *index.Index, n int) (p99 time.Duration, err error) {
 	slices.Sort(times)
 	slices.Sort(work)
 	p99 = times[min(n*99/100, n-1)]
-	fmt.Printf("%d tiles of all levels: median %v, p99 %v, most %v (of processors: %v, %v, %v), %d bytes on average\n",
+	fmt.Printf("%d tiles of all levels: median %v, p99 %v, most %v (CPU: %v, %v, %v), %d bytes on average\n",
 		n, times[n/2], p99, times[n-1], work[n/2], work[min(n*99/100, n-1)], work[n-1], bytes/n)
 	for level := a.Top; level > max(a.Top-6, 0); level-- {
 		var most time.Duration
@@ -227,7 +227,7 @@ func read(x *index.Index, n int) (p99 time.Duration, err error) {
 			}
 			most = max(most, processorTime()-worked)
 		}
-		fmt.Printf("level %d, tile 0 of each group: at most %v of processors\n", level, most)
+		fmt.Printf("level %d, tile 0 of each group: at most %v of CPU\n", level, most)
 	}
 	return p99, nil
 }
@@ -253,5 +253,5 @@ func peakMemory() (int64, error) {
 			return kb << 10, nil
 		}
 	}
-	return 0, errors.New("the system does not say how much memory was used")
+	return 0, errors.New("/proc/self/status has no VmHWM")
 }

@@ -47,7 +47,7 @@ func (b *bench) profiled(ctx context.Context, name string) (stop func() error, e
 			total += got.Profile.TimeDeltas[i]
 		}
 		names := slices.SortedFunc(maps.Keys(self), func(a, b string) int { return cmp.Compare(self[b], self[a]) })
-		fmt.Printf("\n%s: by itself, ms of %d\n", name, total/1000)
+		fmt.Printf("\n%s: self time, ms of %d\n", name, total/1000)
 		for _, n := range names[:min(len(names), 25)] {
 			fmt.Printf("  %8d  %s\n", self[n]/1000, n)
 		}

@@ -41,7 +41,7 @@ func main() {
 	profile := flag.String("profile", "", "where a profile of one more run, in this process, is written")
 	flag.Parse()
 	if err := run(context.Background(), o, *kind, *dir, *binaries, *profile, *runs); err != nil {
-		fmt.Fprintln(os.Stderr, "endtoend:", err)
+		fmt.Fprintln(os.Stderr, "viewlatency:", err)
 		os.Exit(1)
 	}
 }

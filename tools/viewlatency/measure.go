@@ -114,7 +114,7 @@ func view(ctx context.Context, binary string, traces []string, path string) (f f
 	f.took = time.Since(begin)
 	if err != nil {
 		_ = cmd.Wait()
-		return f, fmt.Errorf("it printed no address: %s", strings.TrimSpace(said.String()))
+		return f, fmt.Errorf("no address in its output: %s", strings.TrimSpace(said.String()))
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		return f, err

@@ -23,7 +23,7 @@ func writeTraces(dir, kind string, o load.Options) error {
 	case "sensors":
 		return sensorTraces(dir, o)
 	}
-	return fmt.Errorf("%q: there are traces of kind kernel and of kind sensors", kind)
+	return fmt.Errorf("unknown kind %q (kernel, sensors)", kind)
 }
 
 // Each host has 24 processors, and with them 24 rows of interrupts and 48 threads.

@@ -99,7 +99,7 @@ func NewBuilder(l *trace.Schema, o Options) (*Builder, error) {
 // Write takes the next record. After an error, all further ones return it too.
 func (b *Builder) Write(r *trace.TimelineEvent) error {
 	if b.err == nil && b.closed {
-		b.err = errors.New("index: a record after the end")
+		b.err = errors.New("index: Write after Close")
 	}
 	if b.err == nil {
 		b.err = b.write(r)
@@ -181,7 +181,7 @@ func (b *Builder) rowOf(r *trace.TimelineEvent) (int, error) {
 	l := b.legend
 	if r.Stream < 0 || r.Stream >= len(l.Streams) || r.Class < 0 || r.Class >= len(l.Classes) ||
 		r.Host < 0 || r.Host >= len(l.Hosts) || r.Map < -1 || r.Map >= len(l.Maps) || r.Phase > trace.Counter {
-		return 0, fmt.Errorf("index: record %d is of row %d, class %d, host %d and map %d, of which the legend knows %d, %d, %d and %d",
+		return 0, fmt.Errorf("index: event %d has row %d, class %d, host %d and map %d; the schema has %d, %d, %d and %d of them",
 			b.events, r.Stream, r.Class, r.Host, r.Map, len(l.Streams), len(l.Classes), len(l.Hosts), len(l.Maps))
 	}
 	if r.Stream >= len(b.streams) || r.Class >= len(b.classes) || r.Host >= len(b.hosts) || r.Map+1 >= len(b.maps) {
@@ -294,7 +294,7 @@ func (b *Builder) Attach(name string, data []byte) error {
 		return b.err
 	}
 	if b.closed {
-		return errors.New("index: an attachment after the end")
+		return errors.New("index: Attach after Close")
 	}
 	var p place
 	if p, b.err = b.blobs.put(data); b.err == nil {
@@ -360,7 +360,7 @@ func (b *Builder) Index() (*Index, error) {
 		return nil, b.err
 	}
 	if b.index == nil {
-		return nil, errors.New("index: it is not complete before Close")
+		return nil, errors.New("index: Index before Close")
 	}
 	return b.index, nil
 }
@@ -370,6 +370,6 @@ func (b *Builder) Discard() {
 	if b.closed {
 		return
 	}
-	b.err = errors.New("index: it was discarded")
+	b.err = errors.New("index: discarded")
 	_ = b.Close()
 }

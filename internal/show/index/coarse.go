@@ -298,13 +298,13 @@ func (b *bins) steps(x *Index, c *coarse) error {
 		}
 		whole := false
 		if b.words, whole = varints(b.words[:0], page); !whole || len(b.words) < 3 || b.words[0] != uint64(b.kind) || b.words[1] != uint64(c.level) {
-			return damaged("the page at offset %d is not what leads to it says", p.at)
+			return damaged("wrong kind or size of the page at offset %d", p.at)
 		}
 		w := words{v: b.words[3:]}
 		var s step
 		for range min(b.words[2], uint64(len(page))) {
 			if w.step(&s, b.kind, x.limits); w.bad || s.number < p.first || s.number > p.last {
-				return damaged("the page at offset %d contradicts what leads to it", p.at)
+				return damaged("the page at offset %d contradicts its parent", p.at)
 			}
 			if s.number >= first && s.number <= end {
 				b.at(b.number(s.number<<c.level)).merge(&s.summary, b.kind)

@@ -47,7 +47,7 @@ func DecodeTile(tile []byte, level int, i int64) (*Decoded, error) {
 	flags := d.byte()
 	out := &Decoded{Final: flags&isFinal != 0, Shift: int(flags >> shiftAt & 15), Left: flags&lanesLeft != 0}
 	if flags > knownTiles || out.Shift > tileBits {
-		return nil, fmt.Errorf("index: a tile has the flags %#x", flags)
+		return nil, fmt.Errorf("index: invalid tile flags %#x", flags)
 	}
 	number := -1
 	for range d.length(len(tile)) {
@@ -66,7 +66,7 @@ func DecodeTile(tile []byte, level int, i int64) (*Decoded, error) {
 		case l.Mode < 2*inBins:
 			l.Bins = d.bins(laneKind(l.Mode-inBins), entries)
 		default:
-			return nil, fmt.Errorf("index: a tile has a lane of mode %d", l.Mode)
+			return nil, fmt.Errorf("index: invalid lane mode %d in a tile", l.Mode)
 		}
 		out.Lanes = append(out.Lanes, l)
 		if d.bad {
@@ -74,7 +74,7 @@ func DecodeTile(tile []byte, level int, i int64) (*Decoded, error) {
 		}
 	}
 	if d.bad || len(d.b) > 0 {
-		return nil, fmt.Errorf("index: a tile of %d bytes cannot be read: %d are left", len(tile), len(d.b))
+		return nil, fmt.Errorf("index: invalid tile of %d bytes: %d left over", len(tile), len(d.b))
 	}
 	return out, nil
 }

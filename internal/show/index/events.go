@@ -20,7 +20,7 @@ const (
 // Events returns up to n events from number from on, fewer where they are large.
 func (x *Index) Events(from int64, n int) ([]Event, error) {
 	if from < 0 || n < 0 {
-		return nil, fmt.Errorf("index: no %d events from %d on", n, from)
+		return nil, fmt.Errorf("index: invalid range: %d events from number %d on", n, from)
 	}
 	out := []Event{}
 	n = min(n, mostEvents)

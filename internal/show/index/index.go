@@ -64,7 +64,7 @@ func IsIndex(path string) bool {
 	return err == nil && string(b[:]) == magic
 }
 
-// Open opens an index that was kept.
+// Open opens an index file.
 func Open(path string) (*Index, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -72,7 +72,7 @@ func Open(path string) (*Index, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
+		err = errors.New("not a regular file")
 	}
 	var x *Index
 	if err == nil {
@@ -94,34 +94,34 @@ func open(f *os.File, size int64) (*Index, error) {
 	return x, nil
 }
 
-// read reads the directory of an index of some size and believes nothing of it.
+// read reads and validates the directory of an index of some size.
 func read(f io.ReaderAt, size int64) (*Index, error) {
 	if size < headerSize+trailerSize {
-		return nil, damaged("%d bytes are too few", size)
+		return nil, damaged("%d bytes are too few for an index", size)
 	}
 	head, tail := make([]byte, headerSize), make([]byte, trailerSize)
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	if string(head[:len(magic)]) != magic {
-		return nil, errors.New("index: this is no index")
+		return nil, errors.New("index: not an index file")
 	}
 	if v := binary.LittleEndian.Uint32(head[len(magic):]); v != version {
-		return nil, fmt.Errorf("index: version %d; this program knows %d: make it again from the traces", v, version)
+		return nil, fmt.Errorf("index: file version %d, want %d; make the index again from the traces", v, version)
 	}
 	if _, err := f.ReadAt(tail, size-trailerSize); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	at, n := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
 	if string(tail[24:]) != magic || at < headerSize || n > uint64(size-trailerSize) || at != uint64(size-trailerSize)-n {
-		return nil, damaged("it has no end")
+		return nil, damaged("no trailer")
 	}
 	b := make([]byte, n)
 	if _, err := f.ReadAt(b, int64(at)); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	if crc32.Checksum(b, castagnoli) != binary.LittleEndian.Uint32(tail[16:]) {
-		return nil, damaged("its directory has a wrong checksum")
+		return nil, damaged("wrong checksum of the directory")
 	}
 	x := &Index{pages: pageReader{f: f, size: int64(at)}, mostTile: mostTile}
 	if err := x.decode(b); err != nil {
@@ -135,19 +135,19 @@ func (x *Index) decode(b []byte) error {
 	for _, part := range []any{&x.about, &x.fields, &x.violations} {
 		text := d.bytes(d.length(len(d.b)))
 		if d.bad {
-			return damaged("its directory ends early")
+			return damaged("directory cut short")
 		}
 		if err := json.Unmarshal(text, part); err != nil {
-			return damaged("its directory: %v", err)
+			return damaged("directory: %v", err)
 		}
 	}
 	if x.about == nil || x.violations == nil || len(x.fields) != len(x.about.Classes) || x.about.Span < 0 || x.about.Span > far {
-		return damaged("its directory is incomplete")
+		return damaged("directory incomplete")
 	}
 	x.about.Top = topLevel(x.about.Span)
 	x.events = int64(d.u())
 	if x.events < 0 || x.events != x.about.Events {
-		return damaged("it has %d events and says %d", x.events, x.about.Events)
+		return damaged("%d events, the directory says %d", x.events, x.about.Events)
 	}
 	x.limits = limits{classes: uint64(len(x.about.Classes)), events: x.events}
 	x.decodeBlocks(&d)
@@ -161,7 +161,7 @@ func (x *Index) decode(b []byte) error {
 		}
 		l.root = d.node(l.kind, int(level), &node{}, x.limits)
 		if d.bad || l.root.count > x.events || l.root.end > x.about.Span && l.kind != messages {
-			return damaged("its lane %d", len(x.lanes))
+			return damaged("invalid lane %d", len(x.lanes))
 		}
 		l.coarse = d.coarse(x.about.Span)
 		if l.kind != counter {
@@ -169,7 +169,7 @@ func (x *Index) decode(b []byte) error {
 		}
 		// Each event is an instant or an end of a slice, and may be an end of a message.
 		if d.bad || items > 2*x.events {
-			return damaged("its lane %d has more than there is", len(x.lanes))
+			return damaged("lane %d has more items than the file holds", len(x.lanes))
 		}
 		x.lanes = append(x.lanes, l)
 	}
@@ -177,7 +177,7 @@ func (x *Index) decode(b []byte) error {
 		x.attached = append(x.attached, attachment{d.text(), place{int64(d.u()), int64(d.u())}})
 	}
 	if d.bad || len(d.b) > 0 {
-		return damaged("its directory does not end where it should")
+		return damaged("extra bytes after the directory")
 	}
 	return nil
 }
@@ -232,12 +232,12 @@ func (x *Index) arrange() error {
 	for i := range a.Rows {
 		if r := &a.Rows[i]; r.Host < 0 || r.Host >= len(a.Hosts) || r.Clock < -1 || r.Clock >= len(a.Clocks) ||
 			r.Parent < -1 || r.Parent >= len(a.Rows) || !sound(r.Clocks, a.Span, len(a.Clocks)) {
-			return damaged("its row %d", i)
+			return damaged("invalid row %d", i)
 		}
 	}
 	for i := range a.Clocks {
 		if h := a.Clocks[i].Host; h < 0 || h >= len(a.Hosts) {
-			return damaged("its clock %d", i)
+			return damaged("invalid clock %d", i)
 		}
 	}
 	x.groups = make([][]int, len(a.Hosts)+1)
@@ -247,16 +247,16 @@ func (x *Index) arrange() error {
 		x.groups[l.group] = append(x.groups[l.group], n)
 		if l.kind != messages {
 			if l.owner >= len(a.Rows) || a.Rows[l.owner].Host != l.group {
-				return damaged("its lane %d is of no row", n)
+				return damaged("lane %d belongs to no row", n)
 			}
 			continue
 		}
 		if l.owner >= len(a.Links) || l.group != len(a.Hosts) {
-			return damaged("its lane %d is no link", n)
+			return damaged("lane %d is not of a link", n)
 		}
 		k := &a.Links[l.owner]
 		if k.From < 0 || k.From >= len(a.Rows) || k.To < 0 || k.To >= len(a.Rows) {
-			return damaged("its link %d", l.owner)
+			return damaged("invalid link %d", l.owner)
 		}
 		x.sent[k.From] = append(x.sent[k.From], n)
 		x.got[k.To] = append(x.got[k.To], n)

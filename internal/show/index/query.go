@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// query is a search in the language of docs/viewer.md: alternatives, of each of which all terms must hold.
+// query is a search in the language of docs/viewer.md: alternatives, of each whose terms must all hold.
 type query [][]term
 
 type term struct {
@@ -18,10 +19,10 @@ type term struct {
 	word     bool
 	operator string
 	text     string  // folded for ":"
-	number   *number // of a value that is one; nil for none
+	number   *number // nil if the value is not a number
 }
 
-// found is what a query is asked of.
+// found is an event as a query sees it.
 type found struct {
 	name, category, host, row string
 	fields                    [][2]string
@@ -31,7 +32,7 @@ var operators = []string{"!=", "<=", ">=", "=", "<", ">", ":"}
 
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// parseQuery reads a query. An error says at which byte, from 1, what is wrong.
+// parseQuery parses a query. Its errors give the byte, counted from 1, at which parsing failed.
 func parseQuery(text string) (query, error) {
 	q := query{nil}
 	bar := 0 // position of the last |
@@ -41,7 +42,7 @@ func parseQuery(text string) (query, error) {
 			i++
 		case text[i] == '|':
 			if i++; len(q[len(q)-1]) == 0 {
-				return nil, fmt.Errorf("search: at %d: before the | there is nothing to search for", i)
+				return nil, fmt.Errorf("search: at %d: no term before |", i)
 			}
 			q, bar = append(q, nil), i
 		default:
@@ -55,14 +56,14 @@ func parseQuery(text string) (query, error) {
 	}
 	if len(q[len(q)-1]) == 0 {
 		if bar > 0 {
-			return nil, fmt.Errorf("search: at %d: behind the | there is nothing to search for", bar)
+			return nil, fmt.Errorf("search: at %d: no term after |", bar)
 		}
-		return nil, fmt.Errorf("search: there is nothing to search for")
+		return nil, errors.New("search: no term given")
 	}
 	return q, nil
 }
 
-// parseTerm reads one term and returns how long it is.
+// parseTerm parses the term at the start of text and returns its length in bytes.
 func parseTerm(text string) (t term, n int, err error) {
 	i, quoted := 0, false
 	if text[0] == '-' && len(text) > 1 && !blank(text[1]) && text[1] != '|' {
@@ -77,7 +78,7 @@ func parseTerm(text string) (t term, n int, err error) {
 			quoted = true
 			for i++; ; i++ {
 				if i >= len(text) {
-					return t, 0, fmt.Errorf("the \" in %q is not closed", text[opened:])
+					return t, 0, fmt.Errorf("unclosed quote: %s", text[opened:])
 				}
 				if text[i] == '"' {
 					break
@@ -116,7 +117,7 @@ func operatorAt(text string) string {
 func (t *term) finish(value string, quoted bool) error {
 	if t.word {
 		if value == "" {
-			return fmt.Errorf("a word is empty")
+			return errors.New(`empty word ""`)
 		}
 		t.operator, t.text = ":", fold(value)
 		return nil
@@ -129,12 +130,12 @@ func (t *term) finish(value string, quoted bool) error {
 		t.number = &n
 	}
 	if strings.ContainsAny(t.operator, "<>") && t.number == nil {
-		return fmt.Errorf("%s compares numbers, and %q is none", t.operator, value)
+		return fmt.Errorf("%s compares numbers; %q is not a number", t.operator, value)
 	}
 	return nil
 }
 
-// fold maps capitals of ASCII to small letters, and those only: of others that differs between languages.
+// fold maps ASCII capitals to small letters. Others stay: how they map depends on the language.
 func fold(s string) string {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c >= 'A' && c <= 'Z' {
@@ -152,7 +153,7 @@ func fold(s string) string {
 
 // number is an integer, exactly, or a decimal as a float64.
 type number struct {
-	integer *big.Int // of those that do not fit into small
+	integer *big.Int // set if the value does not fit into small
 	small   int64
 	whole   bool
 	decimal float64
@@ -227,7 +228,7 @@ func (n *number) compare(o *number) int {
 	return 0
 }
 
-// fulfils says whether one value is as the term wants it.
+// fulfils reports whether one value satisfies the term, before negation.
 func (t *term) fulfils(value string) bool {
 	switch t.operator {
 	case ":":
@@ -257,7 +258,7 @@ func (t *term) fulfils(value string) bool {
 	}
 }
 
-// contains reports whether a folded text is in another, as it is or folded.
+// contains reports whether s contains a folded text, as it is or folded.
 func contains(s, folded string) bool {
 	if len(s) < len(folded) {
 		return false
@@ -265,7 +266,7 @@ func contains(s, folded string) bool {
 	return strings.Contains(s, folded) || strings.Contains(fold(s), folded)
 }
 
-// holds asks a term of an event.
+// holds reports whether the term holds for an event.
 func (t *term) holds(f *found) bool { return t.some(f) != t.negated }
 
 func (t *term) some(f *found) bool {
@@ -298,7 +299,7 @@ func (f *found) own(field string) (string, bool) {
 	return "", false
 }
 
-// matches asks the query of an event.
+// matches reports whether an event matches the query.
 func (q query) matches(f *found) bool {
 	for _, all := range q {
 		good := true

@@ -145,7 +145,7 @@ func (s *sorter) sort(m *moment, b *batch) error {
 	if w.events == 0 {
 		w.host = m.host
 	} else if w.host != m.host {
-		return fmt.Errorf("index: record %d is of host %d on a row of host %d", m.event, m.host, w.host)
+		return fmt.Errorf("index: event %d of host %d is on a row of host %d", m.event, m.host, w.host)
 	}
 	if s.first[m.host] < 0 {
 		s.first[m.host] = m.row

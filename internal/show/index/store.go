@@ -156,7 +156,7 @@ type stretch struct {
 // page returns the bytes of a page, which nobody may change.
 func (r *pageReader) page(p place) ([]byte, error) {
 	if p.at < headerSize || p.size < crc32.Size || p.size > r.size || p.at > r.size-p.size {
-		return nil, damaged("a page of %d bytes at %d of %d", p.size, p.at, r.size)
+		return nil, damaged("page of %d bytes at offset %d of %d", p.size, p.at, r.size)
 	}
 	b, err := r.read(p)
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *pageReader) page(p place) ([]byte, error) {
 	}
 	n := len(b) - crc32.Size
 	if !r.unchecked && crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) {
-		return nil, damaged("the page at offset %d has a wrong checksum", p.at)
+		return nil, damaged("wrong checksum of the page at offset %d", p.at)
 	}
 	return b[:n:n], nil
 }
@@ -203,7 +203,7 @@ func (r *pageReader) read(p place) ([]byte, error) {
 
 func within(b []byte, at, n int64) ([]byte, error) {
 	if at+n > int64(len(b)) {
-		return nil, damaged("the file was cut short")
+		return nil, damaged("file cut short")
 	}
 	return b[at : at+n], nil
 }

@@ -31,7 +31,7 @@ const (
 // Tile returns tile i of a level and a group, as docs/viewer.md has it.
 func (x *Index) Tile(group, level int, i int64) ([]byte, error) {
 	if group < 0 || group >= len(x.groups) || level < 0 || level > x.about.Top || i < 0 {
-		return nil, fmt.Errorf("index: no tile %d.%d.%d: there are groups to %d and levels to %d", group, level, i, len(x.groups)-1, x.about.Top)
+		return nil, fmt.Errorf("index: no tile %d.%d.%d (groups 0 to %d, levels 0 to %d)", group, level, i, len(x.groups)-1, x.about.Top)
 	}
 	if i > x.about.Span>>(level+tileBits) {
 		return []byte{1, 0}, nil
