@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -203,7 +204,7 @@ func TestNoMessageIsWrongWithoutAddressesEither(t *testing.T) {
 			}
 		}
 	})
-	if matched < 100 {
+	if matched < testneed.Cases(100) {
 		t.Errorf("only %d messages", matched)
 	}
 }
