@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"meridian/sensor/tsdl"
 	"meridian/trace"
 )
 
@@ -240,7 +241,7 @@ func (p *fragments) clockClass(v *jsonValue) (err error) {
 	c.Absolute = origin.word() == "unix-epoch"
 	if c.UUID = v.member("uid").word(); c.UUID == "" && v.member("uuid") != nil {
 		if u, ok := v.member("uuid").uuid(); ok {
-			c.UUID = fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+			c.UUID = tsdl.UUID(u)
 		}
 	}
 	p.clocks[id] = len(p.m.Clocks)

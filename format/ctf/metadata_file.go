@@ -29,7 +29,7 @@ func ParseMetadata(data []byte, file string, w *trace.Warnings) (*Metadata, erro
 	if begin := strings.TrimLeft(text, " \t\r\n\x00\ufeff"); begin != "" && (begin[0] == recordSeparator || begin[0] == '{') {
 		return parseFragments(strings.TrimPrefix(text, "\ufeff"), file, w)
 	}
-	p := &tsdl{lexer: newLexer(text), file: file, w: w, sized: map[scalar]*shape{}}
+	p := &tsdlParser{lexer: newLexer(text), file: file, w: w, sized: map[scalar]*shape{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,9 @@ package ctf
 import (
 	"fmt"
 	"io"
+	"strings"
+
+	"meridian/sensor/tsdl"
 )
 
 // WriteTSDL writes the metadata as CTF 1.8 text, as LTTng writes it: every name that is the trace's own has an underscore
@@ -15,76 +18,64 @@ import (
 // References are printed as a reader looks for them: by name where the field stands earlier in a structure around, else
 // by the whole path from the scope down.
 func (m *Metadata) WriteTSDL(w io.Writer) error {
-	p := &printer{m: m, names: map[*Type][]string{}, tags: map[int][]tagOption{}, declared: map[string]bool{}}
+	p := &printer{m: m, names: map[*Type][]string{}, tags: map[int][]tagOption{}, declared: map[tsdl.Type]bool{}}
 	p.collectTags()
-	header := p.part(func() { p.scope("trace.packet.header", "packet.header", m.PacketHeader) })
-	streams := p.part(func() {
-		for i := range m.Streams {
-			p.stream(&m.Streams[i])
-		}
-	})
+	p.clockNames()
+	header := p.scope("trace.packet.header", m.PacketHeader)
+	for i := range m.Streams {
+		p.stream(&m.Streams[i])
+	}
 	if p.err != nil {
 		return fmt.Errorf("CTF 1.8 metadata: %w", p.err)
 	}
-	// A type has to be declared before it is used, and a clock before a type that counts its cycles.
-	p.add("/* CTF 1.8 */\n\n")
-	p.b = append(p.b, p.plain...)
-	p.add("\ntrace {\n\tmajor = 1;\n\tminor = 8;\n")
+	// A type is declared before it is used, and a clock before a type that counts its cycles.
+	var text tsdl.Metadata
+	text.Comment("CTF 1.8")
+	text.Blank()
+	text.Add(p.plain.String())
+	text.Blank()
+	t := tsdl.Trace{BigEndian: m.BigEndian, PacketHeader: header}
 	if m.HasUUID {
-		p.add("\tuuid = \"%s\";\n", uuidText(m.UUID))
+		t.UUID = tsdl.UUID(m.UUID)
 	}
-	p.add("\tbyte_order = %s;\n", byteOrderWord(m.BigEndian))
-	p.b = append(p.b, header...)
-	p.add("};\n\n")
-	p.environment()
-	p.clocks()
-	p.b = append(p.b, p.clocked...)
-	p.b = append(p.b, streams...)
-	_, err := w.Write(p.b)
+	text.Trace(t)
+	text.Blank()
+	if len(m.Env) > 0 {
+		text.Env(m.entries()...)
+		text.Blank()
+	}
+	for i := range m.Clocks {
+		text.Clock(m.Clocks[i].declaration(p.clocks[i]))
+		text.Blank()
+	}
+	text.Add(p.clocked.String())
+	text.Add(p.streams.String())
+	_, err := w.Write(text.Bytes())
 	return err
 }
 
-// printer holds the text so far. The first error stays, and the rest goes on to its end without harm.
+// printer holds the declarations so far. It keeps the first error and goes on to the end.
 type printer struct {
 	m     *Metadata
-	b     []byte
 	err   error
 	names map[*Type][]string  // of the fields of a structure or variant, as printed
-	tags  map[int][]tagOption // by slot: what variants want of the enumeration that selects
+	tags  map[int][]tagOption // by slot: the labels that variants need of the enumeration that selects
 
-	declared       map[string]bool // types that have a name
-	plain, clocked []byte          // their declarations: those that need no clock, those that do
+	clocks         []string // their identifiers
+	declared       map[tsdl.Type]bool
+	plain, clocked tsdl.Metadata // type aliases: those that need no clock, those that do
+	streams        tsdl.Metadata // and their events
 
 	scopes []printedScope // where an absolute path may begin at this point of the text
 	frames []printedFrame // the structures around it, outermost first
 	where  []string
 }
 
-// part returns what print prints, apart from the rest.
-func (p *printer) part(print func()) []byte {
-	kept := p.b
-	p.b = nil
-	print()
-	text := p.b
-	p.b = kept
-	return text
-}
-
-func (p *printer) add(format string, args ...any) { p.b = fmt.Appendf(p.b, format, args...) }
-
-// fail keeps the first error, with the path of the field that it is about.
+// fail keeps the first error, with the path of its field.
 func (p *printer) fail(format string, args ...any) {
-	if p.err != nil {
-		return
+	if p.err == nil {
+		p.err = fmt.Errorf("%s: %s", strings.Join(p.where, "."), fmt.Sprintf(format, args...))
 	}
-	at := ""
-	for i, name := range p.where {
-		if i > 0 {
-			at += "."
-		}
-		at += name
-	}
-	p.err = fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...))
 }
 
 func (p *printer) within(name string, print func()) {
@@ -93,68 +84,51 @@ func (p *printer) within(name string, print func()) {
 	p.where = p.where[:len(p.where)-1]
 }
 
-func (p *printer) environment() {
-	if len(p.m.Env) == 0 {
-		return
-	}
-	p.add("env {\n")
-	taken := map[string]bool{}
-	for _, e := range p.m.Env {
-		name := distinctName(plainIdentifier(e.Name, "entry"), taken)
-		if e.IsText {
-			p.add("\t%s = %s;\n", name, quoted(e.Text))
-		} else {
-			p.add("\t%s = %d;\n", name, e.Number)
+// entries returns the environment as TSDL declares it.
+func (m *Metadata) entries() []tsdl.Entry {
+	entries := make([]tsdl.Entry, len(m.Env))
+	taken := tsdl.Names{}
+	for i, e := range m.Env {
+		name := tsdl.PlainName(e.Name, "entry", taken)
+		if entries[i] = tsdl.Number(name, e.Number); e.IsText {
+			entries[i] = tsdl.Text(name, e.Text)
 		}
 	}
-	p.add("};\n\n")
+	return entries
 }
 
-func (p *printer) clocks() {
+// declaration returns the clock as TSDL declares it.
+func (c *Clock) declaration(name string) tsdl.Clock {
+	d := tsdl.Clock{Name: name, UUID: c.UUID, Description: c.Description, Frequency: c.Frequency, Precision: c.Precision,
+		OffsetSeconds: c.OffsetSeconds, Offset: c.Offset,
+		// CTF 1.8 has no attribute for an origin of 1970; readers assume that of absolute clocks.
+		Absolute: c.Absolute || c.Epoch}
+	if d.Frequency == 0 {
+		d.Frequency = 1_000_000_000 // the default of CTF 1.8
+	}
+	return d
+}
+
+// clockNames gives each clock its identifier.
+func (p *printer) clockNames() {
+	taken := tsdl.Names{}
 	for i := range p.m.Clocks {
-		c := &p.m.Clocks[i]
-		p.add("clock {\n\tname = %s;\n", p.clockName(i))
-		if c.UUID != "" {
-			p.add("\tuuid = %s;\n", quoted(c.UUID))
-		}
-		if c.Description != "" {
-			p.add("\tdescription = %s;\n", quoted(c.Description))
-		}
-		frequency := c.Frequency
-		if frequency == 0 {
-			frequency = 1_000_000_000 // what CTF 1.8 supposes where nothing is said
-		}
-		p.add("\tfreq = %d;\n", frequency)
-		if c.Precision != 0 {
-			p.add("\tprecision = %d;\n", c.Precision)
-		}
-		p.add("\toffset_s = %d;\n\toffset = %d;\n", c.OffsetSeconds, c.Offset)
-		// CTF 1.8 has no word for an origin of 1970; readers take it for that where clocks are absolute.
-		if c.Absolute || c.Epoch {
-			p.add("\tabsolute = true;\n")
-		}
-		p.add("};\n\n")
+		p.clocks = append(p.clocks, tsdl.PlainName(p.m.Clocks[i].Name, "clock", taken))
 	}
-}
-
-// clockName returns the identifier of a clock, the same wherever it is named.
-func (p *printer) clockName(clock int) string {
-	taken := map[string]bool{}
-	name := ""
-	for i := 0; i <= clock; i++ {
-		name = distinctName(plainIdentifier(p.m.Clocks[i].Name, "clock"), taken)
-	}
-	return name
 }
 
 func (p *printer) stream(s *StreamClass) {
 	p.within(fmt.Sprintf("stream %d", s.ID), func() {
-		p.scopes = []printedScope{{"trace.packet.header", p.m.PacketHeader}}
-		p.add("\nstream {\n\tid = %d;\n", s.ID)
-		p.scope("stream.packet.context", "packet.context", s.PacketContext)
-		p.scope("stream.event.header", "event.header", s.EventHeader)
-		p.scope("stream.event.context", "event.context", s.EventContext)
-		p.add("};\n")
+		p.scopes = nil
+		if p.m.PacketHeader != nil {
+			p.scopes = []printedScope{{"trace.packet.header", p.m.PacketHeader}}
+		}
+		p.streams.Blank()
+		d := tsdl.Stream{ID: s.ID}
+		d.PacketContext = p.scope("stream.packet.context", s.PacketContext)
+		d.EventHeader = p.scope("stream.event.header", s.EventHeader)
+		d.EventContext = p.scope("stream.event.context", s.EventContext)
+		p.streams.Stream(d)
 		around := p.scopes
 		for i := range s.Events {
 			p.scopes = around[:len(around):len(around)]
@@ -165,43 +139,26 @@ func (p *printer) stream(s *StreamClass) {
 
 func (p *printer) event(s *StreamClass, e *EventClass) {
 	p.within("event "+e.Name, func() {
-		p.add("\nevent {\n\tname = %s;\n\tid = %d;\n\tstream_id = %d;\n", quoted(e.Name), e.ID, s.ID)
-		if e.HasLevel {
-			p.add("\tloglevel = %d;\n", e.LogLevel)
-		}
-		if e.URI != "" {
-			p.add("\tmodel.emf.uri = %s;\n", quoted(e.URI))
-		}
-		p.scope("event.context", "context", e.Context)
-		p.scope("event.fields", "fields", e.Payload)
-		p.add("};\n")
+		p.streams.Blank()
+		d := tsdl.Event{Name: e.Name, ID: e.ID, StreamID: s.ID, HasLevel: e.HasLevel, LogLevel: int64(e.LogLevel), URI: e.URI}
+		d.Context = p.scope("event.context", e.Context)
+		d.Fields = p.scope("event.fields", e.Payload)
+		p.streams.Event(d)
 	})
 }
 
-// scope prints the root of a scope, if there is one, under the attribute's name and remembers it for references.
-func (p *printer) scope(path, attribute string, root *Type) {
+// scope returns the root of a scope, "" if there is none, and remembers it for references.
+func (p *printer) scope(path string, root *Type) (t tsdl.Type) {
 	if root == nil {
-		return
+		return ""
 	}
 	p.within(path, func() {
 		if root.Kind != Struct {
-			p.fail("a scope must be a structure")
+			p.fail("not a structure")
 			return
 		}
 		p.scopes = append(p.scopes, printedScope{path, root})
-		p.add("\t%s := ", attribute)
-		p.structure(root, 1)
-		p.add(";\n")
+		t = p.structure(root, 1)
 	})
-}
-
-func byteOrderWord(big bool) string {
-	if big {
-		return "be"
-	}
-	return "le"
-}
-
-func uuidText(u [16]byte) string {
-	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+	return t
 }

@@ -1,5 +1,7 @@
 package ctf
 
+import "slices"
+
 // printedScope is one of the places that CTF 1.8 knows by name: "stream.event.context".
 type printedScope struct {
 	name string
@@ -66,23 +68,11 @@ func (p *printer) wantLabel(slot int, want tagOption) {
 		return
 	}
 	for _, o := range p.tags[slot] {
-		if o.label == want.label && sameRanges(o.ranges, want.ranges) {
+		if o.label == want.label && slices.Equal(o.ranges, want.ranges) {
 			return
 		}
 	}
 	p.tags[slot] = append(p.tags[slot], want)
-}
-
-func sameRanges(a, b []Range) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // reference returns the path of the field that stores into a slot, as the type at this point of the text refers to it.

@@ -4,31 +4,27 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"meridian/sensor/tsdl"
 )
 
-func (p *printer) indent(depth int) {
-	for range depth {
-		p.b = append(p.b, '\t')
-	}
-}
-
-// structure prints struct { ... }, its fields one level deeper than depth.
-func (p *printer) structure(t *Type, depth int) {
+// structure returns struct { ... }, its last line depth tabs deep.
+func (p *printer) structure(t *Type, depth int) tsdl.Type {
 	names := p.fieldNames(t)
-	p.add("struct {\n")
+	fields := make([]tsdl.Field, len(t.Fields))
 	p.frames = append(p.frames, printedFrame{t: t})
 	natural := 1
 	for i := range t.Fields {
 		p.frames[len(p.frames)-1].before = i
-		p.within(t.Fields[i].Name, func() { p.field(t.Fields[i].Type, names[i], depth+1) })
+		p.within(t.Fields[i].Name, func() { fields[i] = p.field(t.Fields[i].Type, names[i], depth+1) })
 		natural = max(natural, alignment(t.Fields[i].Type, 0))
 	}
 	p.frames = p.frames[:len(p.frames)-1]
-	p.indent(depth)
-	p.add("}")
+	s := tsdl.Struct(depth, fields...)
 	if t.Align > natural {
-		p.add(" align(%d)", t.Align)
+		s = s.Aligned(t.Align)
 	}
+	return s
 }
 
 // alignment returns what a type is aligned to in CTF 1.8: a structure at least as its fields are, an array as its
@@ -54,16 +50,15 @@ func alignment(t *Type, depth int) int {
 	return max(t.Align, 1)
 }
 
-// field prints a declaration, as C has it: the type of an array's elements, the name, the lengths.
-func (p *printer) field(t *Type, name string, depth int) {
-	p.indent(depth)
+// field returns a declaration, as C has it: the type of an array's elements, the name, the lengths.
+func (p *printer) field(t *Type, name string, depth int) (f tsdl.Field) {
 	if t == nil {
-		p.fail("no type")
-		return
+		p.fail("missing field type")
+		return f
 	}
 	if depth > deepest {
-		p.fail("types nest deeper than %d", deepest)
-		return
+		p.fail("types nested deeper than %d levels", deepest)
+		return f
 	}
 	var lengths strings.Builder
 	for peeling := true; peeling && t != nil; {
@@ -85,23 +80,24 @@ func (p *printer) field(t *Type, name string, depth int) {
 		}
 	}
 	if t == nil {
-		p.fail("an array without a type of its elements")
-		return
+		p.fail("array without an element type")
+		return f
 	}
+	f.Name = name + lengths.String()
 	switch t.Kind {
 	case Struct:
-		p.structure(t, depth)
+		f.Type = p.structure(t, depth)
 	case Variant:
-		p.variant(t, depth)
+		f.Type = p.variant(t, depth)
 	case Optional:
-		p.optional(t, depth)
+		f.Type = p.optional(t, depth)
 	default:
-		p.add("%s", p.scalar(t))
+		f.Type = p.scalar(t)
 	}
-	p.add(" %s%s;\n", name, lengths.String())
+	return f
 }
 
-// octet returns the type of one byte of a text or a blob.
+// octet returns the type of one byte of a string or a blob.
 func (p *printer) octet(t *Type) *Type {
 	e := &Type{Kind: Integer, Size: 8, Align: 8, BigEndian: p.m.BigEndian, Base: 16, Clock: -1, Slot: -1, LengthSlot: -1, TagSlot: -1}
 	if t.Kind == TextArray || t.Kind == TextSeq {
@@ -113,38 +109,35 @@ func (p *printer) octet(t *Type) *Type {
 	return e
 }
 
-func (p *printer) variant(t *Type, depth int) {
+func (p *printer) variant(t *Type, depth int) tsdl.Type {
 	if len(t.Select) != len(t.Fields) {
-		p.fail("a variant whose alternatives are not all selected by something")
-		return
+		p.fail("variant with %d options and selectors for %d", len(t.Fields), len(t.Select))
+		return ""
 	}
-	p.add("variant <%s> {\n", p.reference(t.TagSlot))
+	tag := p.reference(t.TagSlot)
 	names := p.fieldNames(t)
+	options := make([]tsdl.Field, len(t.Fields))
 	for i := range t.Fields {
-		p.within(t.Fields[i].Name, func() { p.field(t.Fields[i].Type, names[i], depth+1) })
+		p.within(t.Fields[i].Name, func() { options[i] = p.field(t.Fields[i].Type, names[i], depth+1) })
 	}
-	p.indent(depth)
-	p.add("}")
+	return tsdl.Variant(tag, depth, options...)
 }
 
-// optional prints CTF 2's optional field as the variant that lies alike.
-func (p *printer) optional(t *Type, depth int) {
+// optional returns the variant with the same layout as CTF 2's optional field.
+func (p *printer) optional(t *Type, depth int) tsdl.Type {
 	if len(t.Select) != 1 {
-		p.fail("an optional field that nothing selects")
-		return
+		p.fail("optional field without selector ranges")
+		return ""
 	}
-	p.add("variant <%s> {\n", p.reference(t.TagSlot))
-	p.indent(depth + 1)
-	p.add("struct { } _absent;\n")
-	p.field(t.Elem, "_present", depth+1)
-	p.indent(depth)
-	p.add("}")
+	tag := p.reference(t.TagSlot)
+	absent := tsdl.Type("struct { }").Named("_absent")
+	return tsdl.Variant(tag, depth, absent, p.field(t.Elem, "_present", depth+1))
 }
 
 // scalar returns the name of a type without parts, declared on the way; enumerations stand for themselves.
-func (p *printer) scalar(t *Type) string {
+func (p *printer) scalar(t *Type) tsdl.Type {
 	if t.Reversed {
-		p.fail("bits in reversed order need CTF 2")
+		p.fail("reversed bit order needs CTF 2")
 	}
 	switch t.Kind {
 	case Integer, BitArray, Boolean:
@@ -154,77 +147,86 @@ func (p *printer) scalar(t *Type) string {
 	case CString:
 		switch t.Encoding {
 		case NoEncoding, UTF8:
-			return "string"
+			return tsdl.String
 		case ASCII:
 			return "string { encoding = ASCII; }"
 		}
-		p.fail("text in UTF-16 or UTF-32 needs CTF 2")
+		p.fail("UTF-16 and UTF-32 strings need CTF 2")
 	case VarInt:
-		p.fail("an integer of variable length needs CTF 2")
+		p.fail("variable-length integers need CTF 2")
 	default:
-		p.fail("a type of unknown kind %d", t.Kind)
+		p.fail("unknown kind of type %d", t.Kind)
 	}
-	return "string"
+	return tsdl.String
 }
 
 // integer returns the name of a plain integer: uint32, int64_hex, uint8_be_align1.
-func (p *printer) integer(t *Type) string {
-	signed, base := t.Signed, t.Base
-	if t.Kind == BitArray {
-		signed, base = false, 16
-	}
-	if t.Kind == Boolean {
-		signed, base = false, 10
+func (p *printer) integer(t *Type) tsdl.Type {
+	i := tsdl.Integer{Size: t.Size, Align: max(t.Align, 1), Signed: t.Signed, Base: t.Base, ByteOrder: p.byteOrder(t)}
+	switch t.Kind {
+	case BitArray:
+		i.Signed, i.Base = false, 16
+	case Boolean:
+		i.Signed, i.Base = false, 10
 	}
 	if t.Size < 1 || t.Size > 64 {
-		p.fail("an integer of %d bits", t.Size)
-		return "none"
+		p.fail("invalid integer size %d (1 to 64 bits)", t.Size)
+		return ""
 	}
 	name := "uint"
-	if signed {
+	if i.Signed {
 		name = "int"
 	}
 	name += fmt.Sprint(t.Size)
-	text := fmt.Sprintf("size = %d; align = %d; signed = %t;", t.Size, max(t.Align, 1), signed)
-	switch base {
+	switch i.Base {
 	case 2, 8, 16:
-		text += fmt.Sprintf(" base = %d;", base)
-		name += map[int]string{2: "_bin", 8: "_oct", 16: "_hex"}[base]
+		name += map[int]string{2: "_bin", 8: "_oct", 16: "_hex"}[i.Base]
 	case 0, 10:
 	default:
-		p.fail("an integer of base %d", base)
+		p.fail("invalid integer base %d (2, 8, 10, 16)", i.Base)
 	}
 	switch t.Encoding {
 	case NoEncoding:
 	case UTF8:
-		text, name = text+" encoding = UTF8;", name+"_utf8"
+		i.Encoding, name = "UTF8", name+"_utf8"
 	case ASCII:
-		text, name = text+" encoding = ASCII;", name+"_ascii"
+		i.Encoding, name = "ASCII", name+"_ascii"
 	default:
-		p.fail("text in UTF-16 or UTF-32 needs CTF 2")
+		p.fail("UTF-16 and UTF-32 strings need CTF 2")
 	}
-	text, name = p.order(t, text, name)
+	name += layoutSuffix(t, i.ByteOrder)
+	aliases := &p.plain
+	if t.Clock >= 0 && t.Clock < len(p.clocks) && len(p.scopes) > 0 && p.scopes[len(p.scopes)-1].name != "trace.packet.header" {
+		i.Clock = p.clocks[t.Clock]
+		name, aliases = name+"_"+i.Clock, &p.clocked
+	}
+	return p.declare(name, i.Type(), aliases)
+}
+
+// byteOrder returns the byte order of a type where it is not the trace's.
+func (p *printer) byteOrder(t *Type) string {
+	switch {
+	case t.BigEndian == p.m.BigEndian:
+		return ""
+	case t.BigEndian:
+		return "be"
+	}
+	return "le"
+}
+
+// layoutSuffix returns the part of an alias's name that gives its byte order and alignment.
+func layoutSuffix(t *Type, byteOrder string) string {
+	suffix := ""
+	if byteOrder != "" {
+		suffix = "_" + byteOrder
+	}
 	if t.Align != 8 {
-		name += fmt.Sprintf("_align%d", max(t.Align, 1))
+		suffix += fmt.Sprintf("_align%d", max(t.Align, 1))
 	}
-	clocked := t.Clock >= 0 && t.Clock < len(p.m.Clocks) && len(p.scopes) > 0 && p.scopes[len(p.scopes)-1].name != "trace.packet.header"
-	if clocked {
-		clock := p.clockName(t.Clock)
-		text, name = text+fmt.Sprintf(" map = clock.%s.value;", clock), name+"_"+clock
-	}
-	return p.declare(name, "integer { "+text+" }", clocked)
+	return suffix
 }
 
-// order adds the byte order of a type where it is not the trace's.
-func (p *printer) order(t *Type, text, name string) (string, string) {
-	if t.BigEndian == p.m.BigEndian {
-		return text, name
-	}
-	word := byteOrderWord(t.BigEndian)
-	return text + " byte_order = " + word + ";", name + "_" + word
-}
-
-func (p *printer) float(t *Type) string {
+func (p *printer) float(t *Type) tsdl.Type {
 	exponent, mantissa := t.Exponent, t.Mantissa
 	if exponent == 0 && mantissa == 0 {
 		switch t.Size {
@@ -239,38 +241,29 @@ func (p *printer) float(t *Type) string {
 		}
 	}
 	if exponent < 1 || mantissa < 1 || exponent+mantissa != t.Size {
-		p.fail("a floating-point number of %d bits, %d of them for the exponent and %d for the mantissa", t.Size, exponent, mantissa)
-		return "none"
+		p.fail("invalid floating-point layout: %d bits with an exponent of %d and a mantissa of %d", t.Size, exponent, mantissa)
+		return ""
 	}
 	name := fmt.Sprintf("float%d", t.Size)
 	if t.Size != 16 && t.Size != 32 && t.Size != 64 && t.Size != 128 {
 		name += fmt.Sprintf("_%d_%d", exponent, mantissa)
 	}
-	text := fmt.Sprintf("exp_dig = %d; mant_dig = %d; align = %d;", exponent, mantissa, max(t.Align, 1))
-	text, name = p.order(t, text, name)
-	if t.Align != 8 {
-		name += fmt.Sprintf("_align%d", max(t.Align, 1))
-	}
-	return p.declare(name, "floating_point { "+text+" }", false)
+	f := tsdl.Float{Exponent: exponent, Mantissa: mantissa, Align: max(t.Align, 1), ByteOrder: p.byteOrder(t)}
+	return p.declare(name+layoutSuffix(t, f.ByteOrder), f.Type(), &p.plain)
 }
 
 // declare gives a type a name at its first use.
-func (p *printer) declare(name, text string, clocked bool) string {
-	if !p.declared[name] {
-		p.declared[name] = true
-		line := fmt.Sprintf("typealias %s := %s;\n", text, name)
-		if clocked {
-			p.clocked = append(p.clocked, line...)
-		} else {
-			p.plain = append(p.plain, line...)
-		}
+func (p *printer) declare(name string, t tsdl.Type, aliases *tsdl.Metadata) tsdl.Type {
+	if !p.declared[tsdl.Type(name)] {
+		p.declared[tsdl.Type(name)] = true
+		aliases.Alias(name, t)
 	}
-	return name
+	return tsdl.Type(name)
 }
 
-// enumeration returns enum : INTEGER { "label" = 1, ... } for an integer with labels, its own and those that variants want
+// enumeration returns enum : INTEGER { "label" = 1, ... } for an integer with labels, its own and those that variants need
 // of it; the integer's name where there are none.
-func (p *printer) enumeration(t *Type, integer string) string {
+func (p *printer) enumeration(t *Type, integer tsdl.Type) tsdl.Type {
 	labels := t.Labels
 	if t.Kind == Boolean && len(labels) == 0 {
 		labels = []Label{{"false", []Range{{0, 0}}}}
@@ -283,45 +276,35 @@ func (p *printer) enumeration(t *Type, integer string) string {
 	if t.Slot >= 0 {
 		wanted = p.tags[t.Slot]
 	}
-	var parts []string
+	var all []tsdl.Label
+	add := func(name string, ranges []Range) {
+		for _, r := range ranges {
+			all = append(all, tsdl.Label{Name: name, Low: r.Low, High: r.High})
+		}
+	}
 	for _, l := range labels {
-		// What the variant's alternative is called stands for the label of the same values and name.
-		if !slices.ContainsFunc(wanted, func(o tagOption) bool { return sameLabel(l.Name, o.label) && sameRanges(l.Ranges, o.ranges) }) {
-			parts = appendRanges(parts, l.Name, l.Ranges, signed)
+		// The variant's name of the option replaces a label of the same values and name.
+		if !slices.ContainsFunc(wanted, func(o tagOption) bool { return sameLabel(l.Name, o.label) && slices.Equal(l.Ranges, o.ranges) }) {
+			add(l.Name, l.Ranges)
 		}
 	}
 	for _, o := range wanted {
-		parts = appendRanges(parts, o.label, o.ranges, signed)
+		add(o.label, o.ranges)
 	}
 	for _, o := range wanted {
 		if o.optional && !slices.ContainsFunc(labels, func(l Label) bool { return sameLabel(l.Name, "_absent") }) {
-			parts = appendRanges(parts, "_absent", otherRanges(o.ranges, t.Size, signed), signed)
+			add("_absent", otherRanges(o.ranges, t.Size, signed))
 		}
 	}
-	if len(parts) == 0 {
+	if len(all) == 0 {
 		return integer
 	}
-	return "enum : " + integer + " { " + strings.Join(parts, ", ") + " }"
+	return tsdl.Enum(integer, signed, all...)
 }
 
 // sameLabel says whether a label is that of an alternative, whose underscore a reader may have taken off.
 func sameLabel(label, alternative string) bool {
 	return label == alternative || "_"+label == alternative
-}
-
-func appendRanges(parts []string, label string, ranges []Range, signed bool) []string {
-	for _, r := range ranges {
-		low, high := fmt.Sprint(r.Low), fmt.Sprint(r.High)
-		if !signed {
-			low, high = fmt.Sprint(uint64(r.Low)), fmt.Sprint(uint64(r.High))
-		}
-		if low == high {
-			parts = append(parts, fmt.Sprintf("%s = %s", quoted(label), low))
-		} else {
-			parts = append(parts, fmt.Sprintf("%s = %s ... %s", quoted(label), low, high))
-		}
-	}
-	return parts
 }
 
 // topOf returns the largest value of so many bits.

@@ -7,7 +7,7 @@ import (
 )
 
 // metadata puts together what the declarations said, roles given by name.
-func (p *tsdl) metadata() (*Metadata, error) {
+func (p *tsdlParser) metadata() (*Metadata, error) {
 	if !p.trace.there {
 		return nil, p.errorf(p.line, "there is no trace block; is this the metadata of a CTF trace?")
 	}
@@ -44,7 +44,7 @@ func (p *tsdl) metadata() (*Metadata, error) {
 	return a.assemble()
 }
 
-func (p *tsdl) errorf(line int, format string, args ...any) error {
+func (p *tsdlParser) errorf(line int, format string, args ...any) error {
 	r := resolver{file: p.file}
 	return r.errorf(line, format, args...)
 }

@@ -7,11 +7,11 @@ import (
 	"meridian/trace"
 )
 
-// tsdl reads the language in which CTF 1.8 describes a trace: C's declarations of types, and blocks that say what has
+// tsdlParser reads the language in which CTF 1.8 describes a trace: C's declarations of types, and blocks that say what has
 // which. It goes down by recursion, one function for each rule of the grammar, and looks one token ahead. Types are
 // bound to names here, as a name means what was declared before it; native byte order and clocks, which may be
 // declared later, are bound by resolver, and so are lengths and selectors.
-type tsdl struct {
+type tsdlParser struct {
 	lexer
 	tok   token // the next, not yet taken
 	err   error // the first; after it there are no more tokens, so that every loop ends
@@ -54,7 +54,7 @@ type eventDecl struct {
 	context, payload *shape
 }
 
-func (p *tsdl) fail(line int, format string, args ...any) {
+func (p *tsdlParser) fail(line int, format string, args ...any) {
 	if p.err == nil {
 		p.err = fmt.Errorf("%s:%d: "+format, append([]any{p.file, line}, args...)...)
 	}
@@ -62,7 +62,7 @@ func (p *tsdl) fail(line int, format string, args ...any) {
 }
 
 // advance takes the next token and returns it.
-func (p *tsdl) advance() token {
+func (p *tsdlParser) advance() token {
 	t := p.tok
 	if p.err != nil {
 		return t
@@ -74,11 +74,11 @@ func (p *tsdl) advance() token {
 	return t
 }
 
-func (p *tsdl) is(sign string) bool   { return p.tok.kind == tokenSign && p.tok.text == sign }
-func (p *tsdl) word(name string) bool { return p.tok.kind == tokenName && p.tok.text == name }
+func (p *tsdlParser) is(sign string) bool   { return p.tok.kind == tokenSign && p.tok.text == sign }
+func (p *tsdlParser) word(name string) bool { return p.tok.kind == tokenName && p.tok.text == name }
 
 // accept takes a sign if it is next.
-func (p *tsdl) accept(sign string) bool {
+func (p *tsdlParser) accept(sign string) bool {
 	if p.is(sign) {
 		p.advance()
 		return true
@@ -87,14 +87,14 @@ func (p *tsdl) accept(sign string) bool {
 }
 
 // expect takes a sign that must be next.
-func (p *tsdl) expect(sign string) {
+func (p *tsdlParser) expect(sign string) {
 	if !p.accept(sign) {
 		p.fail(p.tok.line, "%q expected, found %s", sign, p.found())
 	}
 }
 
 // found names the next token in messages.
-func (p *tsdl) found() string {
+func (p *tsdlParser) found() string {
 	switch p.tok.kind {
 	case tokenEnd:
 		return "the end"
@@ -105,7 +105,7 @@ func (p *tsdl) found() string {
 }
 
 // name takes a name that must be next.
-func (p *tsdl) name() string {
+func (p *tsdlParser) name() string {
 	if p.tok.kind != tokenName {
 		p.fail(p.tok.line, "a name expected, found %s", p.found())
 		return ""
@@ -114,7 +114,7 @@ func (p *tsdl) name() string {
 }
 
 // spend counts memory that declarations take and refuses more than there is in any sane trace.
-func (p *tsdl) spend(bytes int) {
+func (p *tsdlParser) spend(bytes int) {
 	if p.spent += bytes; p.spent > maxSpend {
 		p.fail(p.tok.line, "the declarations need more than %d MiB", maxSpend>>20)
 	}
@@ -126,10 +126,10 @@ type typeScope struct {
 	names map[string]*shape
 }
 
-func (p *tsdl) enter() { p.names = &typeScope{outer: p.names} }
-func (p *tsdl) leave() { p.names = p.names.outer }
+func (p *tsdlParser) enter() { p.names = &typeScope{outer: p.names} }
+func (p *tsdlParser) leave() { p.names = p.names.outer }
 
-func (p *tsdl) declare(name string, s *shape, line int) {
+func (p *tsdlParser) declare(name string, s *shape, line int) {
 	if p.err != nil {
 		return
 	}
@@ -144,7 +144,7 @@ func (p *tsdl) declare(name string, s *shape, line int) {
 	p.names.names[name] = s
 }
 
-func (p *tsdl) lookup(name string) *shape {
+func (p *tsdlParser) lookup(name string) *shape {
 	for s := p.names; s != nil; s = s.outer {
 		if t := s.names[name]; t != nil {
 			return t
@@ -155,7 +155,7 @@ func (p *tsdl) lookup(name string) *shape {
 
 // read reads all declarations. One that cannot be read is left out with a warning, where the rest means the same
 // without it; types that are missing then take only those with them that use them.
-func (p *tsdl) read() error {
+func (p *tsdlParser) read() error {
 	p.enter()
 	top, broken := p.names, 0
 	p.advance()
@@ -190,7 +190,7 @@ func (p *tsdl) read() error {
 
 // resume goes on behind a declaration that failed: at the semicolon that ends it, or where a line begins with a word
 // that starts a declaration if that comes first, for it may be a brace that is damaged.
-func (p *tsdl) resume(start token) {
+func (p *tsdlParser) resume(start token) {
 	p.at, p.line = start.at, start.line
 	margin := start.at == 0 || p.src[start.at-1] == '\n'
 	depth := 0
@@ -225,7 +225,7 @@ func startsDeclaration(word string) bool {
 }
 
 // declaration reads one that stands outside all braces.
-func (p *tsdl) declaration() {
+func (p *tsdlParser) declaration() {
 	start := p.tok
 	if start.kind == tokenName {
 		if block := p.block(start.text); block != nil {
@@ -246,7 +246,7 @@ func (p *tsdl) declaration() {
 }
 
 // block returns what reads the braces behind a word.
-func (p *tsdl) block(word string) func(line int) {
+func (p *tsdlParser) block(word string) func(line int) {
 	switch word {
 	case "trace":
 		return p.traceBlock
@@ -265,7 +265,7 @@ func (p *tsdl) block(word string) func(line int) {
 }
 
 // semicolon takes the end of a declaration; the last one of a file may lack it.
-func (p *tsdl) semicolon() {
+func (p *tsdlParser) semicolon() {
 	if p.tok.kind != tokenEnd {
 		p.expect(";")
 	}

@@ -8,7 +8,7 @@ import (
 
 // The blocks: trace, env, clock, stream, event.
 
-func (p *tsdl) traceBlock(line int) {
+func (p *tsdlParser) traceBlock(line int) {
 	t := traceDecl{there: true, line: line, major: 1, minor: 8}
 	p.entries(func(e *entry) {
 		switch e.name {
@@ -38,7 +38,7 @@ func (p *tsdl) traceBlock(line int) {
 }
 
 // root returns the type of an entry that must be a structure.
-func (p *tsdl) root(e *entry) *shape {
+func (p *tsdlParser) root(e *entry) *shape {
 	if e.shape == nil || e.shape.kind != Struct {
 		p.fail(e.line, "%s needs a structure", e.name)
 		return nil
@@ -46,7 +46,7 @@ func (p *tsdl) root(e *entry) *shape {
 	return e.shape
 }
 
-func (p *tsdl) byteOrder(e *entry) order {
+func (p *tsdlParser) byteOrder(e *entry) order {
 	switch strings.ToLower(p.text(e)) {
 	case "native":
 		return nativeOrder
@@ -59,7 +59,7 @@ func (p *tsdl) byteOrder(e *entry) order {
 	return nativeOrder
 }
 
-func (p *tsdl) envBlock(int) {
+func (p *tsdlParser) envBlock(int) {
 	p.entries(func(e *entry) {
 		p.spend(128)
 		switch e.value.kind {
@@ -73,7 +73,7 @@ func (p *tsdl) envBlock(int) {
 	})
 }
 
-func (p *tsdl) clockBlock(line int) {
+func (p *tsdlParser) clockBlock(line int) {
 	c := Clock{Frequency: 1e9, Epoch: true}
 	p.entries(func(e *entry) {
 		switch e.name {
@@ -113,14 +113,14 @@ func (p *tsdl) clockBlock(line int) {
 }
 
 // number returns the value as a signed number.
-func (p *tsdl) number(e *entry) int64 {
+func (p *tsdlParser) number(e *entry) int64 {
 	if e.value.kind != tokenNumber || !e.value.negative && e.value.number > math.MaxInt64 {
 		p.fail(e.line, "%s needs a number of 64 bits with sign", e.name)
 	}
 	return e.value.signed()
 }
 
-func (p *tsdl) streamBlock(line int) {
+func (p *tsdlParser) streamBlock(line int) {
 	s := streamDecl{line: line}
 	p.entries(func(e *entry) {
 		switch e.name {
@@ -148,7 +148,7 @@ func (p *tsdl) streamBlock(line int) {
 	}
 }
 
-func (p *tsdl) eventBlock(line int) {
+func (p *tsdlParser) eventBlock(line int) {
 	d := eventDecl{line: line}
 	p.entries(func(e *entry) {
 		switch e.name {
@@ -182,6 +182,6 @@ func (p *tsdl) eventBlock(line int) {
 }
 
 // callsiteBlock passes over where in a program an event is: nothing needs it.
-func (p *tsdl) callsiteBlock(int) {
+func (p *tsdlParser) callsiteBlock(int) {
 	p.entries(func(*entry) {})
 }

@@ -22,7 +22,7 @@ type value struct {
 }
 
 // entries calls use for every entry of a block up to its brace; types declared among them are declared.
-func (p *tsdl) entries(use func(e *entry)) {
+func (p *tsdlParser) entries(use func(e *entry)) {
 	for p.err == nil && !p.is("}") && p.tok.kind != tokenEnd {
 		if p.accept(";") || p.typeDeclaration() {
 			continue
@@ -52,7 +52,7 @@ func (p *tsdl) entries(use func(e *entry)) {
 const maxPath = 1000
 
 // path reads names with dots between them.
-func (p *tsdl) path() string {
+func (p *tsdlParser) path() string {
 	s := p.name()
 	for p.err == nil && (p.accept(".") || p.accept("->")) {
 		if s += "." + p.name(); len(s) > maxPath {
@@ -62,7 +62,7 @@ func (p *tsdl) path() string {
 	return s
 }
 
-func (p *tsdl) value() value {
+func (p *tsdlParser) value() value {
 	negative := false
 	for p.is("-") || p.is("+") {
 		negative = negative != (p.advance().text == "-")
@@ -93,7 +93,7 @@ func (v *value) signed() int64 {
 }
 
 // count returns the value as a number that is not negative.
-func (p *tsdl) count(e *entry) uint64 {
+func (p *tsdlParser) count(e *entry) uint64 {
 	if e.value.kind != tokenNumber || e.value.negative && e.value.number != 0 {
 		p.fail(e.line, "%s needs a number that is not negative", e.name)
 	}
@@ -101,7 +101,7 @@ func (p *tsdl) count(e *entry) uint64 {
 }
 
 // between returns a count that must lie within bounds.
-func (p *tsdl) between(e *entry, low, high uint64) int {
+func (p *tsdlParser) between(e *entry, low, high uint64) int {
 	n := p.count(e)
 	if n < low || n > high {
 		p.fail(e.line, "%s is %d, possible are %d to %d", e.name, n, low, high)
@@ -111,14 +111,14 @@ func (p *tsdl) between(e *entry, low, high uint64) int {
 }
 
 // text returns the value as a text or a bare word.
-func (p *tsdl) text(e *entry) string {
+func (p *tsdlParser) text(e *entry) string {
 	if e.value.kind == tokenNumber || e.shape != nil {
 		p.fail(e.line, "%s needs a text", e.name)
 	}
 	return e.value.text
 }
 
-func (p *tsdl) truth(e *entry) bool {
+func (p *tsdlParser) truth(e *entry) bool {
 	switch {
 	case e.value.kind == tokenNumber:
 		return e.value.number != 0
@@ -132,6 +132,6 @@ func (p *tsdl) truth(e *entry) bool {
 }
 
 // unknown warns of an entry that means nothing to us. It costs nothing else.
-func (p *tsdl) unknown(what string, e *entry) {
+func (p *tsdlParser) unknown(what string, e *entry) {
 	p.w.Add(p.file, "unknown entries of "+what+" are left out", "line "+strconv.Itoa(e.line)+", "+e.name)
 }

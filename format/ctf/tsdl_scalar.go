@@ -6,7 +6,7 @@ import (
 )
 
 // scalar reads integer {...}, floating_point {...} and string {...}.
-func (p *tsdl) scalar(line int) *shape {
+func (p *tsdlParser) scalar(line int) *shape {
 	what := p.advance().text
 	s := &shape{line: line, scalar: scalar{base: 10}}
 	switch what {
@@ -55,7 +55,7 @@ func (p *tsdl) scalar(line int) *shape {
 	return p.measured(s)
 }
 
-func (p *tsdl) sizedEntry(s *shape, what string, e *entry) {
+func (p *tsdlParser) sizedEntry(s *shape, what string, e *entry) {
 	c := &s.scalar
 	switch what + " " + e.name {
 	case "integer size":
@@ -82,7 +82,7 @@ func (p *tsdl) sizedEntry(s *shape, what string, e *entry) {
 }
 
 // alignment returns a number of bits that is a power of two.
-func (p *tsdl) alignment(e *entry) int {
+func (p *tsdlParser) alignment(e *entry) int {
 	n := p.count(e)
 	if bits.OnesCount64(n) != 1 || n > 1<<30 {
 		p.fail(e.line, "alignment %d is no power of two up to 2^30", n)
@@ -91,7 +91,7 @@ func (p *tsdl) alignment(e *entry) int {
 	return int(n)
 }
 
-func (p *tsdl) base(e *entry) int {
+func (p *tsdlParser) base(e *entry) int {
 	name := strings.ToLower(e.value.text)
 	if e.value.kind == tokenNumber {
 		switch e.value.number {
@@ -114,7 +114,7 @@ func (p *tsdl) base(e *entry) int {
 	return 10
 }
 
-func (p *tsdl) encoding(e *entry) Encoding {
+func (p *tsdlParser) encoding(e *entry) Encoding {
 	switch strings.ToLower(p.text(e)) {
 	case "none":
 		return NoEncoding
@@ -128,7 +128,7 @@ func (p *tsdl) encoding(e *entry) Encoding {
 }
 
 // mapped returns the clock of clock.NAME.value.
-func (p *tsdl) mapped(e *entry) string {
+func (p *tsdlParser) mapped(e *entry) string {
 	name, begins := strings.CutPrefix(p.text(e), "clock.")
 	name, ends := strings.CutSuffix(name, ".value")
 	if !begins || !ends || name == "" {
@@ -139,7 +139,7 @@ func (p *tsdl) mapped(e *entry) string {
 }
 
 // enumeration reads enum NAME : container { labels }; name and container may be missing.
-func (p *tsdl) enumeration(line int) *shape {
+func (p *tsdlParser) enumeration(line int) *shape {
 	p.advance()
 	name := ""
 	if p.tok.kind == tokenName {
@@ -176,7 +176,7 @@ func (p *tsdl) enumeration(line int) *shape {
 
 // enumerators reads { a, b = 3, c = 5 ... 9 }. What has no value is one more than the last before it; a label that
 // comes again has all its ranges.
-func (p *tsdl) enumerators(signed bool) []Label {
+func (p *tsdlParser) enumerators(signed bool) []Label {
 	labels := []Label{}
 	at := map[string]int{}
 	next := int64(0)
@@ -216,7 +216,7 @@ func (p *tsdl) enumerators(signed bool) []Label {
 	return labels
 }
 
-func (p *tsdl) enumerator(signed bool) int64 {
+func (p *tsdlParser) enumerator(signed bool) int64 {
 	line := p.tok.line
 	v := p.value()
 	if v.kind != tokenNumber || !signed && v.negative && v.number > 0 || signed && !v.negative && v.number > 1<<63-1 {

@@ -4,7 +4,7 @@ import "strings"
 
 // specifier reads what stands before a declared name: integer {...}, struct ..., unsigned long, uint8_t. Alone is one
 // that no name follows: it declares what it names and may be nothing else.
-func (p *tsdl) specifier(alone bool) *shape {
+func (p *tsdlParser) specifier(alone bool) *shape {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(p.tok.line, "types are nested deeper than %d", maxDepth)
 	}
@@ -52,7 +52,7 @@ func isTypeWord(s string) bool {
 
 // typeName reads the name of a type: C's words in a row, or one other name, then a star for each pointer. Const is not
 // part of it. An alias's name may be both, up to the semicolon.
-func (p *tsdl) typeName(alias bool) string {
+func (p *tsdlParser) typeName(alias bool) string {
 	name := ""
 	own := true
 	for p.tok.kind == tokenName && p.err == nil {
@@ -89,7 +89,7 @@ func (p *tsdl) typeName(alias bool) string {
 }
 
 // typeDeclaration reads a typealias or typedef, if one is next.
-func (p *tsdl) typeDeclaration() bool {
+func (p *tsdlParser) typeDeclaration() bool {
 	line := p.tok.line
 	switch {
 	case p.word("typealias"):
@@ -115,18 +115,18 @@ func (p *tsdl) typeDeclaration() bool {
 }
 
 // typeUse reads a type with the lengths behind it, without a name.
-func (p *tsdl) typeUse() *shape {
+func (p *tsdlParser) typeUse() *shape {
 	return p.lengths(p.specifier(false))
 }
 
 // declarator reads a name with what changes the type around it: stars before, lengths behind.
-func (p *tsdl) declarator(base *shape) (string, *shape) {
+func (p *tsdlParser) declarator(base *shape) (string, *shape) {
 	name := p.name()
 	return name, p.lengths(base)
 }
 
 // lengths reads [4][n] behind a type: four times n times it.
-func (p *tsdl) lengths(of *shape) *shape {
+func (p *tsdlParser) lengths(of *shape) *shape {
 	line := p.tok.line
 	if !p.accept("[") {
 		return of
@@ -148,7 +148,7 @@ func (p *tsdl) lengths(of *shape) *shape {
 }
 
 // measured refuses a shape that would become too many types.
-func (p *tsdl) measured(s *shape) *shape {
+func (p *tsdlParser) measured(s *shape) *shape {
 	p.spend(256 + 32*len(s.fields))
 	if p.err == nil && !s.measure() {
 		p.fail(s.line, "a type is nested deeper than %d or has more than %d parts", maxDepth, maxNodes)
@@ -157,7 +157,7 @@ func (p *tsdl) measured(s *shape) *shape {
 }
 
 // location reads where a length or a selector stands.
-func (p *tsdl) location(line int) *location {
+func (p *tsdlParser) location(line int) *location {
 	path := p.path()
 	l := &location{scope: inAnyScope, line: line}
 	for _, d := range [...]struct {
@@ -179,7 +179,7 @@ func (p *tsdl) location(line int) *location {
 }
 
 // structure reads struct NAME { fields } align(N), or struct NAME for one declared before.
-func (p *tsdl) structure(line int) *shape {
+func (p *tsdlParser) structure(line int) *shape {
 	p.advance()
 	name := ""
 	if p.tok.kind == tokenName && !p.word("align") {
@@ -205,7 +205,7 @@ func (p *tsdl) structure(line int) *shape {
 }
 
 // declared finds the type of a name that stands without a body.
-func (p *tsdl) declared(kind, name string, line int) *shape {
+func (p *tsdlParser) declared(kind, name string, line int) *shape {
 	if name == "" {
 		p.fail(line, "%s has neither a name nor a body", kind)
 		return nil
@@ -218,7 +218,7 @@ func (p *tsdl) declared(kind, name string, line int) *shape {
 }
 
 // members reads the braces of a structure or a variant.
-func (p *tsdl) members(s *shape) {
+func (p *tsdlParser) members(s *shape) {
 	p.expect("{")
 	p.enter()
 	for p.err == nil && !p.is("}") && p.tok.kind != tokenEnd {
@@ -244,7 +244,7 @@ func (p *tsdl) members(s *shape) {
 }
 
 // variant reads variant NAME <tag> { options }; name, tag or body may be missing.
-func (p *tsdl) variant(line int) *shape {
+func (p *tsdlParser) variant(line int) *shape {
 	p.advance()
 	name := ""
 	if p.tok.kind == tokenName {
@@ -279,7 +279,7 @@ func (p *tsdl) variant(line int) *shape {
 }
 
 // tagged gives a tag to a variant that came by an alias without one.
-func (p *tsdl) tagged(s *shape, line int) *shape {
+func (p *tsdlParser) tagged(s *shape, line int) *shape {
 	p.expect("<")
 	tied := *s
 	tied.place, tied.line = p.location(line), line

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"meridian/sensor/tsdl"
 	"meridian/trace"
 )
 
@@ -227,7 +228,7 @@ func (h *hostWriter) metadata() error {
 	text("method", l.Method)
 	text("assumption", l.Assumption)
 	c := Clock{Name: "timeline", Frequency: 1_000_000_000, OffsetSeconds: h.w.base, Absolute: true,
-		UUID: uuidText(timelineUUID), Description: "time as recorded"}
+		UUID: tsdl.UUID(timelineUUID), Description: "time as recorded"}
 	if l.Method != "" {
 		c.Description = "one timeline of all hosts, by " + l.Method
 	}

@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"order":             {"trace", "clock"},
 	"format":            {"format/...", "trace", "clock"},
 	"format/*":          {"format/internal/...", "trace", "clock"},
+	"format/ctf":        {"format/internal/...", "sensor/tsdl", "trace", "clock"},
 	"sensor":            {"sensor/ring", "sensor/tsdl", "clock"},
 	"sensor/ring":       {"sensor/tsdl", "clock"},
 	"sensor/tsdl":       {},
