@@ -13,18 +13,18 @@ import (
 // event begins. All of it is told, with the file and the place.
 
 // packetMark is what every packet of a trace begins with.
-type packetMark struct {
-	magic   bool
-	at      int64 // where the magic number stands, bytes
-	bytes   [4]byte
-	uuid    bool
-	uuidAt  int64
-	uuidHas [16]byte
+type packetSignature struct {
+	magic     bool
+	at        int64 // where the magic number stands, bytes
+	bytes     [4]byte
+	uuid      bool
+	uuidAt    int64
+	uuidValue [16]byte
 }
 
 // newMark finds the mark in the type of the packet header.
-func newMark(m *Metadata) packetMark {
-	var k packetMark
+func newPacketSignature(m *Metadata) packetSignature {
+	var k packetSignature
 	if m.PacketHeader == nil {
 		return k
 	}
@@ -44,7 +44,7 @@ func newMark(m *Metadata) packetMark {
 				binary.BigEndian.PutUint32(k.bytes[:], packetMagic)
 			}
 		case f.Type.Role == TraceUUID && m.HasUUID && x.size == 128 && pos%8 == 0:
-			k.uuid, k.uuidAt, k.uuidHas = true, int64(pos/8), m.UUID
+			k.uuid, k.uuidAt, k.uuidValue = true, int64(pos/8), m.UUID
 		}
 		if pos += x.size; !x.fixed && f.Type.Slot < 0 || pos > 1<<16 {
 			break
@@ -54,17 +54,17 @@ func newMark(m *Metadata) packetMark {
 }
 
 // searchStep is how much of a file that is not mapped is searched at once.
-const searchStep = 1 << 20
+const searchChunk = 1 << 20
 
 // search returns the first byte at or behind from, and before limit, at which a sound packet begins; -1 if there is none.
-func (r *Reader) search(from, limit int64) int64 {
-	k := &r.plan.mark
+func (r *Reader) findPacket(from, limit int64) int64 {
+	k := &r.plan.signature
 	if !k.magic {
 		return -1
 	}
-	r.scan.size = r.win.size
+	r.lookahead.size = r.window.size
 	for from < limit {
-		data := r.scan.from(from+k.at, searchStep)
+		data := r.lookahead.from(from+k.at, searchChunk)
 		if data = data[:min(int64(len(data)), limit-from+3)]; len(data) < 4 {
 			return -1
 		}
@@ -77,7 +77,7 @@ func (r *Reader) search(from, limit int64) int64 {
 		if from >= limit {
 			return -1
 		}
-		if r.begins(from) {
+		if r.packetAt(from) {
 			return from
 		}
 		from++
@@ -86,38 +86,38 @@ func (r *Reader) search(from, limit int64) int64 {
 }
 
 // begins says whether a sound packet begins at offset. Without a UUID it must also end within the file.
-func (r *Reader) begins(offset int64) bool {
+func (r *Reader) packetAt(offset int64) bool {
 	p, problem := r.parse(offset)
-	return problem == "" && (r.plan.mark.uuid || p.Size/8 <= uint64(r.win.size-offset))
+	return problem == "" && (r.plan.signature.uuid || p.Size/8 <= uint64(r.window.size-offset))
 }
 
 // skipTo finds the next packet behind one that is damaged.
-func (r *Reader) skipTo(offset int64, p Packet) {
-	if at := after(r.s.index, offset); at >= 0 && r.begins(at) {
+func (r *Reader) skipDamaged(offset int64, p Packet) {
+	if at := nextPacketInIndex(r.s.index, offset); at >= 0 && r.packetAt(at) {
 		r.next = at
 		return
 	}
-	if r.plan.mark.magic {
-		if at := r.search(offset+1, r.win.size); at >= 0 {
+	if r.plan.signature.magic {
+		if at := r.findPacket(offset+1, r.window.size); at >= 0 {
 			r.next = at
 			return
 		}
-	} else if p.known && p.Size > 0 && p.Size%8 == 0 && p.Size/8 < uint64(r.win.size-offset) {
+	} else if p.sizeGiven && p.Size > 0 && p.Size%8 == 0 && p.Size/8 < uint64(r.window.size-offset) {
 		r.next = offset + int64(p.Size/8)
 		return
 	}
-	r.damage("no packet found behind a damaged one: the rest of the file is left out", offset)
-	r.next = r.win.size
+	r.warnAt("no packet found after a damaged one: rest of the file skipped", offset)
+	r.next = r.window.size
 }
 
 // damage tells of a packet.
-func (r *Reader) damage(kind string, offset int64) {
+func (r *Reader) warnAt(kind string, offset int64) {
 	r.w.Add(r.s.Path, kind, fmt.Sprintf("at offset %d", offset))
 }
 
 // breakOff gives up the rest of the packet, where an event cannot be decoded.
-func (r *Reader) breakOff() {
-	r.w.Add(r.s.Path, "rest of a packet left out: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d",
+func (r *Reader) abandonPacket() {
+	r.w.Add(r.s.Path, "rest of the packet skipped: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d",
 		r.packet.Offset+int64(r.fault.pos/8), r.packet.Offset))
 	r.Broken++
 	r.pos = r.end
@@ -144,26 +144,26 @@ func (r *Reader) count(p *Packet) {
 		if r.Packets == 1 {
 			r.sequence, r.firstSeen = 1, seen
 		} else {
-			r.sequence += grown(r.before.Sequence, p.Sequence, r.width[PacketSequence])
+			r.sequence += counterIncrease(r.previous.Sequence, p.Sequence, r.width[PacketSequence])
 		}
 		r.Lost = max(0, r.sequence-(seen-r.firstSeen+1))
 	}
 	if _, ok := r.role(EventsDiscarded); ok {
 		switch {
 		case r.Packets > 1:
-			r.discarded += grown(r.before.Discarded, p.Discarded, r.width[EventsDiscarded])
+			r.discarded += counterIncrease(r.previous.Discarded, p.Discarded, r.width[EventsDiscarded])
 		case p.Sequence == 0 && p.Discarded < 1<<62:
 			// A stream's first packet; one that begins later follows what was thrown away on purpose.
 			r.discarded = int64(p.Discarded)
 		}
 		r.Discarded = max(0, r.discarded)
 	}
-	r.before = *p
+	r.previous = *p
 }
 
 // grown returns how much a counter of width bits has grown. One of 32 bits or more that seems to have grown by more than
 // half its range has stepped back.
-func grown(before, now uint64, width uint8) int64 {
+func counterIncrease(before, now uint64, width uint8) int64 {
 	if width == 0 || width > 64 {
 		width = 64
 	}
@@ -176,10 +176,10 @@ func grown(before, now uint64, width uint8) int64 {
 
 // finish tells what was counted, once, and returns io.EOF.
 func (r *Reader) finish() error {
-	if r.over {
+	if r.done {
 		return io.EOF
 	}
-	r.over, r.pos, r.end = true, 0, 0
+	r.done, r.pos, r.end = true, 0, 0
 	tell := func(n int64, kind, details string) {
 		if n > 0 {
 			r.w.AddN(r.s.Path, kind, details, n)
@@ -188,9 +188,9 @@ func (r *Reader) finish() error {
 	tell(r.Discarded, "event discarded by the tracer", "")
 	tell(r.Lost, "packet lost by the tracer", "")
 	tell(r.StepsBack, "stamp earlier than the one before", fmt.Sprintf("at offset %d; the largest step back is %d ns", r.firstStep, r.Largest))
-	tell(r.cut, "element of a long array left out", "")
-	if r.untimed {
-		tell(r.Events, "event without a time", "")
+	tell(r.cut, "array element dropped", fmt.Sprintf("an event holds at most %d values", maxValues))
+	if r.noTimes {
+		tell(r.Events, "event without a timestamp", "")
 	}
 	return io.EOF
 }

@@ -61,8 +61,8 @@ func damagedStreams(t *testing.T, check func(t *testing.T, sound []byte, spans [
 	m := metadataOf(t, smallTSDL)
 	for _, way := range []struct{ fixed, mapped bool }{{true, true}, {false, false}} {
 		t.Run(fmt.Sprintf("fixed %v mapped %v", way.fixed, way.mapped), func(t *testing.T) {
-			readOnly = !way.mapped
-			defer func() { readOnly = false }()
+			noMapping = !way.mapped
+			defer func() { noMapping = false }()
 			sound := smallStream(t, m, smallEvents, 320, way.fixed, 0)
 			dir := writeTrace(t, smallTSDL, sound)
 			spans := spansOf(t, dir)

@@ -44,7 +44,7 @@ type op struct {
 }
 
 // longest is more bits than any packet has; sums of a few of them do not overflow.
-const longest = uint64(1) << 50
+const maxPacketBits = uint64(1) << 50
 
 // extent is what is known of a type's size beforehand.
 type extent struct {
@@ -62,16 +62,16 @@ type compiler struct {
 }
 
 var (
-	errAlign = errors.New("an alignment that is no power of two up to 2^30 bits")
-	errSize  = errors.New("an integer or a float of a size that cannot be")
-	errSlots = errors.New("a reference to a field that is none")
-	errType  = errors.New("a type without what belongs to its kind")
+	errAlign = errors.New("invalid alignment (powers of two up to 2^30 bits)")
+	errSize  = errors.New("invalid size (integers of 1 to 64 bits, floating-point numbers of 1 to 128)")
+	errSlots = errors.New("invalid field reference")
+	errType  = errors.New("incomplete field class")
 )
 
 // maxSlots bounds how many fields of one trace others can refer to.
 const maxSlots = 1 << 20
 
-func (c *compiler) fail(err error) {
+func (c *compiler) setError(err error) {
 	if c.err == nil {
 		c.err = err
 	}
@@ -80,7 +80,7 @@ func (c *compiler) fail(err error) {
 // slot checks and counts a slot.
 func (c *compiler) slot(n int) int32 {
 	if n < -1 || n >= maxSlots {
-		c.fail(errSlots)
+		c.setError(errSlots)
 		return -1
 	}
 	c.slots = max(c.slots, n+1)
@@ -93,7 +93,7 @@ func (c *compiler) extent(t *Type) extent {
 		return x
 	}
 	if t.Align&(t.Align-1) != 0 || t.Align < 0 || t.Align > 1<<30 {
-		c.fail(errAlign)
+		c.setError(errAlign)
 		return extent{align: 1}
 	}
 	x := extent{align: uint64(max(t.Align, 1))}
@@ -105,7 +105,7 @@ func (c *compiler) extent(t *Type) extent {
 			limit = 128
 		}
 		if t.Size < 1 || t.Size > limit {
-			c.fail(errSize)
+			c.setError(errSize)
 			return x
 		}
 		x.size, x.fixed = uint64(t.Size), !remembered
@@ -113,23 +113,23 @@ func (c *compiler) extent(t *Type) extent {
 		x.align = max(x.align, 8)
 	case TextArray, BlobArray:
 		x.align = max(x.align, 8)
-		x.size, x.fixed = min(t.Length, longest/8)*8, !remembered
+		x.size, x.fixed = min(t.Length, maxPacketBits/8)*8, !remembered
 	case Struct:
 		x.fixed = true
 		for i := range t.Fields {
 			if t.Fields[i].Type == nil {
-				c.fail(errType)
+				c.setError(errType)
 				return x
 			}
 			f := c.extent(t.Fields[i].Type)
 			x.align = max(x.align, f.align)
 			if x.fixed = x.fixed && f.fixed; x.fixed {
-				x.size = min(alignTo(x.size, f.align-1)+f.size, longest)
+				x.size = min(alignTo(x.size, f.align-1)+f.size, maxPacketBits)
 			}
 		}
 	case FixedArray, Sequence:
 		if t.Elem == nil {
-			c.fail(errType)
+			c.setError(errType)
 			return x
 		}
 		f := c.extent(t.Elem)
@@ -141,7 +141,7 @@ func (c *compiler) extent(t *Type) extent {
 	case Variant, Optional: // aligned as what is chosen
 		x.align = 1
 	default:
-		c.fail(errType)
+		c.setError(errType)
 	}
 	c.extents[t] = x
 	return x
@@ -154,8 +154,8 @@ func times(n, stride, size uint64) uint64 {
 	if n == 0 || stride == 0 {
 		return 0
 	}
-	if n > longest/stride {
-		return longest
+	if n > maxPacketBits/stride {
+		return maxPacketBits
 	}
 	return (n-1)*stride + size
 }
@@ -197,11 +197,11 @@ func (p *program) skip(align, size uint64) {
 	if size == 0 && mask == 0 {
 		return
 	}
-	if size >= longest {
+	if size >= maxPacketBits {
 		p.ops = append(p.ops, op{code: opTooLong, slot: -1})
 		return
 	}
-	if n := len(p.ops); n > 0 && mask == 0 && p.ops[n-1].code == opSkip && p.ops[n-1].size+size < longest {
+	if n := len(p.ops); n > 0 && mask == 0 && p.ops[n-1].code == opSkip && p.ops[n-1].size+size < maxPacketBits {
 		p.ops[n-1].size += size
 		return
 	}
@@ -249,7 +249,7 @@ func (p *program) add(t *Type) {
 		o.code = opLoadVar
 		p.put(o, x.align, 0, 8)
 	case CString:
-		o.code, o.width, o.slot = opString, t.Encoding.unit()*8, -1
+		o.code, o.width, o.slot = opString, t.Encoding.codeUnit()*8, -1
 		p.put(o, x.align, 0, 8)
 	case TextArray, BlobArray: // only with a role
 		o.code, o.size, o.slot = opMark, x.size, -1
@@ -269,7 +269,7 @@ func (p *program) add(t *Type) {
 		o = op{code: opChoose, slot: c.slot(t.TagSlot), signed: t.TagSigned, choice: true, chosen: t.Select}
 		for i := range t.Fields {
 			if t.Fields[i].Type == nil {
-				c.fail(errType)
+				c.setError(errType)
 				return
 			}
 			o.alts = append(o.alts, c.compile(t.Fields[i].Type))
@@ -277,7 +277,7 @@ func (p *program) add(t *Type) {
 		p.put(o, 1, 0, 1)
 	case Optional:
 		if t.Elem == nil {
-			c.fail(errType)
+			c.setError(errType)
 			return
 		}
 		o = op{code: opChoose, slot: c.slot(t.TagSlot), signed: t.TagSigned, chosen: t.Select, alts: [][]op{c.compile(t.Elem)}}
@@ -306,7 +306,7 @@ func (p *program) array(t *Type, x extent, o op) {
 }
 
 // unit is how many bytes a code unit of text has.
-func (e Encoding) unit() uint8 {
+func (e Encoding) codeUnit() uint8 {
 	switch e {
 	case UTF16BE, UTF16LE:
 		return 2

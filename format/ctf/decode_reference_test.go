@@ -151,13 +151,13 @@ func (r *reference) value(t *Type) string {
 		return fmt.Sprint(parts)
 	case Variant:
 		for i := range t.Select {
-			if holds(t.Select[i], r.slots[t.TagSlot], t.TagSigned) {
+			if containsValue(t.Select[i], r.slots[t.TagSlot], t.TagSigned) {
 				return r.value(t.Fields[i].Type)
 			}
 		}
 		panic(cut{})
 	case Optional:
-		if holds(t.Select[0], r.slots[t.TagSlot], t.TagSigned) {
+		if containsValue(t.Select[0], r.slots[t.TagSlot], t.TagSigned) {
 			return r.value(t.Elem)
 		}
 		return "none"
@@ -266,12 +266,12 @@ func TestAnyTypeIsDecodedAsTheSpecificationTellsIt(t *testing.T) {
 		}()
 
 		c := &compiler{extents: map[*Type]extent{}}
-		program, fields := c.compile(top), c.makers(top)
+		program, fields := c.compile(top), c.decoders(top)
 		if c.err != nil {
 			t.Fatal(c.err)
 		}
-		var d decoder
-		d.data, d.end, d.idle = data, uint64(len(data))*8, idleElements
+		var d eventDecoder
+		d.data, d.end, d.zeroSizeLeft = data, uint64(len(data))*8, maxZeroSizeElements
 		d.slots = make([]uint64, next+1)
 		pos, ok := d.run(program, start)
 		if want == "" {

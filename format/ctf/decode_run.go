@@ -3,15 +3,15 @@ package ctf
 import "bytes"
 
 // machine is what a program runs on: one packet's bytes, and what its fields told on the way.
-type machine struct {
-	data  []byte // from the first byte of the packet; may reach beyond its content
-	end   uint64 // bits of data that mean something
-	slots []uint64
-	roles [Stamp + 1]uint64 // of fields with a role: their values, or bit positions
-	width [Stamp + 1]uint8  // and their bits
-	has   uint32            // which of roles were there
-	idle  int64             // how many more elements of no size the packet may have
-	fault fault
+type packetState struct {
+	data         []byte // from the first byte of the packet; may reach beyond its content
+	end          uint64 // bits of data that mean something
+	slots        []uint64
+	roles        [Stamp + 1]uint64 // of fields with a role: their values, or bit positions
+	width        [Stamp + 1]uint8  // and their bits
+	has          uint32            // which of roles were there
+	zeroSizeLeft int64             // how many more elements of no size the packet may have
+	fault        fault
 }
 
 // fault is what was wrong where a program stopped.
@@ -20,26 +20,26 @@ type fault struct {
 	pos  uint64
 }
 
-func (m *machine) fail(kind string, pos uint64) bool {
+func (m *packetState) fail(kind string, pos uint64) bool {
 	m.fault = fault{kind, pos}
 	return false
 }
 
 // idleElements is how many elements of no size a packet may have beyond one a bit: they would keep a reader busy without
 // end.
-const idleElements = 1 << 16
+const maxZeroSizeElements = 1 << 16
 
 const (
-	faultEnd      = "a field reaches beyond the content of its packet"
-	faultVar      = "an integer of variable length has no end, or more than 64 bits"
-	faultString   = "a string has no end"
-	faultSelector = "a selector selects nothing"
-	faultIdle     = "too many elements of no size"
-	faultLong     = "an array is longer than its packet"
+	faultEnd      = "field extends beyond the packet's content"
+	faultVar      = "variable-length integer is unterminated or longer than 64 bits"
+	faultString   = "unterminated string"
+	faultSelector = "selector matches no option"
+	faultZeroSize = "too many zero-size array elements"
+	faultLong     = "array longer than its packet"
 )
 
 // run runs a program from bit pos on and returns the bit behind. If it is false, fault says why.
-func (m *machine) run(ops []op, pos uint64) (uint64, bool) {
+func (m *packetState) run(ops []op, pos uint64) (uint64, bool) {
 	for i := range ops {
 		o := &ops[i]
 		pos = (pos + o.mask) &^ o.mask
@@ -96,14 +96,14 @@ func (m *machine) run(ops []op, pos uint64) (uint64, bool) {
 					return next, false
 				}
 				if next == pos {
-					if m.idle--; m.idle < 0 {
-						return pos, m.fail(faultIdle, pos)
+					if m.zeroSizeLeft--; m.zeroSizeLeft < 0 {
+						return pos, m.fail(faultZeroSize, pos)
 					}
 				}
 				pos = next
 			}
 		case opChoose:
-			k := chosen(o.chosen, m.slots[o.slot], o.signed)
+			k := selectOption(o.chosen, m.slots[o.slot], o.signed)
 			if k < 0 || k >= len(o.alts) {
 				if o.choice {
 					return pos, m.fail(faultSelector, pos)
@@ -131,7 +131,7 @@ func (m *machine) run(ops []op, pos uint64) (uint64, bool) {
 	return pos, true
 }
 
-func (m *machine) store(o *op, v uint64) {
+func (m *packetState) store(o *op, v uint64) {
 	if o.slot >= 0 {
 		m.slots[o.slot] = v
 	}
@@ -141,7 +141,7 @@ func (m *machine) store(o *op, v uint64) {
 }
 
 // role returns the value of a field with a role, if there was one.
-func (m *machine) role(r Role) (uint64, bool) {
+func (m *packetState) role(r Role) (uint64, bool) {
 	if m.has>>r&1 == 0 {
 		return 0, false
 	}
@@ -149,9 +149,9 @@ func (m *machine) role(r Role) (uint64, bool) {
 }
 
 // chosen returns the first of alternatives that a selector chooses, -1 for none.
-func chosen(alts [][]Range, v uint64, signed bool) int {
+func selectOption(alts [][]Range, v uint64, signed bool) int {
 	for k, ranges := range alts {
-		if holds(ranges, v, signed) {
+		if containsValue(ranges, v, signed) {
 			return k
 		}
 	}
@@ -159,7 +159,7 @@ func chosen(alts [][]Range, v uint64, signed bool) int {
 }
 
 // holds says whether a value lies in one of the ranges.
-func holds(ranges []Range, v uint64, signed bool) bool {
+func containsValue(ranges []Range, v uint64, signed bool) bool {
 	for i := range ranges {
 		r := &ranges[i]
 		if signed && int64(v) >= r.Low && int64(v) <= r.High ||

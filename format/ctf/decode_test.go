@@ -124,7 +124,7 @@ func TestStampsBecomeTimesExactly(t *testing.T) {
 		{Frequency: 32768, OffsetSeconds: math.MaxInt64},
 	} {
 		m := &Metadata{Clocks: []Clock{c}}
-		ticks := newTicker(m, 0)
+		ticks := newCycleClock(m, 0)
 		random := rand.New(rand.NewPCG(7, 7))
 		at := uint64(0)
 		for range 20000 {
@@ -161,7 +161,7 @@ func TestNarrowStampsAreExtendedFromTheOneBefore(t *testing.T) {
 			test.v = 0x1000005 & (1<<24 - 1)
 			test.extension = 0x7000005
 		}
-		if got := extend(test.before, test.v, test.width, test.begin, test.end); got != test.extension {
+		if got := extendStamp(test.before, test.v, test.width, test.begin, test.end); got != test.extension {
 			t.Errorf("%s: %#x, want %#x", test.what, got, test.extension)
 		}
 	}
@@ -175,7 +175,7 @@ func TestCountersAreReadAcrossTheirWrap(t *testing.T) {
 	}{
 		{5, 9, 64, 4}, {math.MaxUint64, 1, 64, 2}, {math.MaxUint32, 3, 32, 4}, {9, 5, 32, -4}, {250, 4, 8, 10}, {7, 7, 16, 0},
 	} {
-		if got := grown(test.before, test.now, test.width); got != test.want {
+		if got := counterIncrease(test.before, test.now, test.width); got != test.want {
 			t.Errorf("from %d to %d of %d bits: %d, want %d", test.before, test.now, test.width, got, test.want)
 		}
 	}

@@ -14,8 +14,8 @@ const maxValues = 1 << 17
 
 // decoder makes values of fields over which a program has gone before, so that they lie within the packet. Its memory is
 // used again for the next event.
-type decoder struct {
-	machine
+type eventDecoder struct {
+	packetState
 	spare []trace.Value // free room for items
 	arena []trace.Value // where spare was cut from
 	used  int           // values of this event
@@ -24,10 +24,10 @@ type decoder struct {
 }
 
 // nowhere is a position behind every packet: what cannot be decoded for lack of room leaves it.
-const nowhere = longest
+const outOfRoom = maxPacketBits
 
 // reset gives up the values of the event before.
-func (d *decoder) reset() {
+func (d *eventDecoder) reset() {
 	if d.used > len(d.arena) {
 		d.arena = make([]trace.Value, min(2*d.used, maxValues))
 	}
@@ -35,7 +35,7 @@ func (d *decoder) reset() {
 }
 
 // take returns room for n values, fewer if the event has too many.
-func (d *decoder) take(n uint64) []trace.Value {
+func (d *eventDecoder) take(n uint64) []trace.Value {
 	if room := uint64(maxValues - d.used); n > room {
 		n = room
 	}
@@ -50,7 +50,7 @@ func (d *decoder) take(n uint64) []trace.Value {
 }
 
 // fields decodes fields that follow each other.
-func (d *decoder) fields(makers []maker, values []trace.Value, pos uint64) uint64 {
+func (d *eventDecoder) fields(makers []fieldDecoder, values []trace.Value, pos uint64) uint64 {
 	data := d.data
 	values = values[:len(makers)]
 	for i := range makers {
@@ -60,11 +60,11 @@ func (d *decoder) fields(makers []maker, values []trace.Value, pos uint64) uint6
 			continue
 		}
 		switch n.kind {
-		case makeUint:
+		case decodeUint:
 			pos = (pos + n.mask) &^ n.mask
 			var x uint64
 			if i := pos >> 3; n.plain && pos&7 == 0 && i+8 <= uint64(len(data)) {
-				x = binary.LittleEndian.Uint64(data[i:]) & n.keep
+				x = binary.LittleEndian.Uint64(data[i:]) & n.valueMask
 			} else {
 				x = loadBits(data, pos, n.width, n.big)
 			}
@@ -73,7 +73,7 @@ func (d *decoder) fields(makers []maker, values []trace.Value, pos uint64) uint6
 				d.slots[n.slot] = x
 			}
 			pos += uint64(n.width)
-		case makeInt:
+		case decodeInt:
 			pos = (pos + n.mask) &^ n.mask
 			var x uint64
 			if i := pos >> 3; n.plain && pos&7 == 0 && i+8 <= uint64(len(data)) {
@@ -86,7 +86,7 @@ func (d *decoder) fields(makers []maker, values []trace.Value, pos uint64) uint6
 				d.slots[n.slot] = x
 			}
 			pos += uint64(n.width)
-		case makeFloat64:
+		case decodeFloat64:
 			pos = (pos + n.mask) &^ n.mask
 			*v = trace.Value{Kind: trace.Float, Bits: loadBits(d.data, pos, 64, n.big)}
 			pos += 64
@@ -98,87 +98,87 @@ func (d *decoder) fields(makers []maker, values []trace.Value, pos uint64) uint6
 }
 
 // value decodes one field.
-func (d *decoder) value(n *maker, v *trace.Value, pos uint64) uint64 {
+func (d *eventDecoder) value(n *fieldDecoder, v *trace.Value, pos uint64) uint64 {
 	pos = (pos + n.mask) &^ n.mask
 	if pos > d.end {
 		*v = trace.Value{}
 		return pos
 	}
 	switch n.kind {
-	case makeUint, makeInt, makeReversed, makeBool:
+	case decodeUint, decodeInt, decodeReversed, decodeBool:
 		load := loadBits
 		if n.t.Reversed {
 			load = loadReversed
 		}
 		x := load(d.data, pos, n.width, n.big)
-		if n.kinds == trace.Int {
+		if n.valueKind == trace.Int {
 			x = signExtend(x, n.width)
 		}
-		*v = trace.Value{Kind: n.kinds, Bits: x}
+		*v = trace.Value{Kind: n.valueKind, Bits: x}
 		d.remember(n, x)
-		if n.kind == makeBool {
+		if n.kind == decodeBool {
 			*v = trace.OfBool(x != 0)
 		}
 		return pos + uint64(n.width)
-	case makeVar:
+	case decodeVarInt:
 		x, end, ok := loadVar(d.data[:d.end>>3], pos>>3, n.signed)
 		if !ok {
 			*v = trace.Value{}
 			return d.end
 		}
-		*v = trace.Value{Kind: n.kinds, Bits: x}
+		*v = trace.Value{Kind: n.valueKind, Bits: x}
 		d.remember(n, x)
 		return end << 3
-	case makeFloat64:
+	case decodeFloat64:
 		*v = trace.Value{Kind: trace.Float, Bits: loadBits(d.data, pos, 64, n.big)}
 		return pos + 64
-	case makeFloat32:
+	case decodeFloat32:
 		f := math.Float32frombits(uint32(loadBits(d.data, pos, 32, n.big)))
 		*v = trace.Value{Kind: trace.Float, Bits: math.Float64bits(float64(f))}
 		return pos + 32
-	case makeFloat:
+	case decodeFloat:
 		*v = trace.OfFloat(loadFloat(d.data, pos, n.t))
 		return pos + uint64(n.t.Size)
-	case makeString:
+	case decodeString:
 		i := pos >> 3
-		end, ok := textEnd(d.data, i, d.end>>3, uint64(n.unit))
+		end, ok := textEnd(d.data, i, d.end>>3, uint64(n.codeUnit))
 		if !ok {
 			*v = trace.Value{}
 			return d.end
 		}
 		*v = trace.Value{Kind: trace.Text, Data: d.characters(d.data[i:end], n.t.Encoding)}
-		return (end + uint64(n.unit)) << 3
-	case makeText, makeBytes:
+		return (end + uint64(n.codeUnit)) << 3
+	case decodeText, decodeBytes:
 		i, length := pos>>3, n.count
-		if n.ref >= 0 {
-			length = d.slots[n.ref]
+		if n.from >= 0 {
+			length = d.slots[n.from]
 		}
 		length = min(length, d.end>>3-i)
 		raw := d.data[i : i+length : i+length]
 		*v = trace.Value{Kind: trace.Bytes, Data: raw}
-		if n.kind == makeText {
-			if end, ok := textEnd(raw, 0, length, uint64(n.unit)); ok {
+		if n.kind == decodeText {
+			if end, ok := textEnd(raw, 0, length, uint64(n.codeUnit)); ok {
 				raw = raw[:end]
 			}
 			*v = trace.Value{Kind: trace.Text, Data: raw}
-			if n.unit > 1 {
+			if n.codeUnit > 1 {
 				v.Data = d.characters(raw, n.t.Encoding)
 			}
 		}
 		return (i + length) << 3
-	case makeStruct:
+	case decodeStruct:
 		items := d.take(uint64(len(n.fields)))
 		*v = trace.Value{Kind: trace.Struct, Items: items}
 		if len(items) < len(n.fields) {
 			d.cut++
 			*v = trace.Value{}
-			return nowhere
+			return outOfRoom
 		}
 		return d.fields(n.fields, items, pos)
-	case makeArray:
+	case decodeArray:
 		return d.array(n, v, pos)
-	case makeVariant:
-		k := chosen(n.t.Select, d.slots[n.ref], n.t.TagSigned)
+	case decodeVariant:
+		k := selectOption(n.t.Select, d.slots[n.from], n.t.TagSigned)
 		items := d.take(1)
 		if k < 0 || k >= len(n.fields) || len(items) == 0 {
 			*v = trace.Value{}
@@ -186,9 +186,9 @@ func (d *decoder) value(n *maker, v *trace.Value, pos uint64) uint64 {
 		}
 		*v = trace.Value{Kind: trace.Variant, Bits: uint64(k), Items: items}
 		return d.fields(n.fields[k:k+1], items, pos)
-	case makeOption:
+	case decodeOptional:
 		*v = trace.Value{}
-		if chosen(n.t.Select, d.slots[n.ref], n.t.TagSigned) == 0 {
+		if selectOption(n.t.Select, d.slots[n.from], n.t.TagSigned) == 0 {
 			return d.value(&n.elem[0], v, pos)
 		}
 		return pos
@@ -197,21 +197,21 @@ func (d *decoder) value(n *maker, v *trace.Value, pos uint64) uint64 {
 	return pos
 }
 
-func (d *decoder) remember(n *maker, x uint64) {
+func (d *eventDecoder) remember(n *fieldDecoder, x uint64) {
 	if n.slot >= 0 {
 		d.slots[n.slot] = x
 	}
 }
 
 // array decodes the elements of an array, as many as there is room for.
-func (d *decoder) array(n *maker, v *trace.Value, pos uint64) uint64 {
+func (d *eventDecoder) array(n *fieldDecoder, v *trace.Value, pos uint64) uint64 {
 	count := n.count
-	if n.ref >= 0 {
-		count = d.slots[n.ref]
+	if n.from >= 0 {
+		count = d.slots[n.from]
 	}
-	if n.empty {
-		shown := min(count, uint64(max(d.idle, 0)))
-		d.idle -= int64(shown)
+	if n.zeroSize {
+		shown := min(count, uint64(max(d.zeroSizeLeft, 0)))
+		d.zeroSizeLeft -= int64(shown)
 		*v = trace.Value{Kind: trace.Array, Items: d.take(shown)}
 		for i := range v.Items {
 			d.fields(n.elem, v.Items[i:i+1], pos)
@@ -221,11 +221,11 @@ func (d *decoder) array(n *maker, v *trace.Value, pos uint64) uint64 {
 	items := d.take(count)
 	*v = trace.Value{Kind: trace.Array, Items: items}
 	start := pos
-	if e := &n.elem[0]; len(items) > 0 && e.kind == makeUint && e.plain && e.slot < 0 && e.mask < 8 && e.width&7 == 0 && pos&7 == 0 {
+	if e := &n.elem[0]; len(items) > 0 && e.kind == decodeUint && e.plain && e.slot < 0 && e.mask < 8 && e.width&7 == 0 && pos&7 == 0 {
 		step := uint64(e.width) >> 3
 		if i, last := pos>>3, pos>>3+step*uint64(len(items)-1); last+8 <= uint64(len(d.data)) && (last+step)<<3 <= d.end {
 			for k := range items {
-				items[k] = trace.Value{Kind: trace.Uint, Bits: binary.LittleEndian.Uint64(d.data[i:]) & e.keep}
+				items[k] = trace.Value{Kind: trace.Uint, Bits: binary.LittleEndian.Uint64(d.data[i:]) & e.valueMask}
 				i += step
 			}
 			if pos = i << 3; uint64(len(items)) == count {
@@ -241,10 +241,10 @@ func (d *decoder) array(n *maker, v *trace.Value, pos uint64) uint64 {
 		return pos
 	}
 	d.cut += int64(min(count-uint64(len(items)), math.MaxInt32))
-	if n.ref >= 0 {
-		d.slots[n.ref] = count // an element may have been what others refer to
+	if n.from >= 0 {
+		d.slots[n.from] = count // an element may have been what others refer to
 	}
-	end, ok := d.run(n.over, start)
+	end, ok := d.run(n.skip, start)
 	if !ok {
 		return d.end
 	}
@@ -252,8 +252,8 @@ func (d *decoder) array(n *maker, v *trace.Value, pos uint64) uint64 {
 }
 
 // characters returns text as UTF-8.
-func (d *decoder) characters(raw []byte, e Encoding) []byte {
-	if e.unit() == 1 {
+func (d *eventDecoder) characters(raw []byte, e Encoding) []byte {
+	if e.codeUnit() == 1 {
 		return raw
 	}
 	start := len(d.text)
@@ -261,7 +261,7 @@ func (d *decoder) characters(raw []byte, e Encoding) []byte {
 	if e == UTF16BE || e == UTF32BE {
 		order = binary.BigEndian
 	}
-	if e.unit() == 4 {
+	if e.codeUnit() == 4 {
 		for ; len(raw) >= 4; raw = raw[4:] {
 			d.text = utf8.AppendRune(d.text, rune(order.Uint32(raw)&math.MaxInt32))
 		}

@@ -61,7 +61,7 @@ func parseIndex(data []byte, fileSize int64) []indexEntry {
 }
 
 // after returns where the first packet behind offset begins, -1 for none.
-func after(entries []indexEntry, offset int64) int64 {
+func nextPacketInIndex(entries []indexEntry, offset int64) int64 {
 	i, _ := slices.BinarySearchFunc(entries, offset+1, func(e indexEntry, at int64) int {
 		switch {
 		case e.offset < at:

@@ -17,36 +17,36 @@ import (
 //
 // It understands CTF2-SPEC-2.0 and what its drafts had otherwise: enumerations as types of their own, locations as
 // arrays that begin with the origin, clocks referred to by name, user-attributes.
-type fragments struct {
-	file  string
-	w     *trace.Warnings
-	lines jsonReader
-	spent int
+type fragmentParser struct {
+	file      string
+	w         *trace.Warnings
+	reader    jsonReader
+	allocated int
 
-	begun   bool // the preamble was there
-	m       Metadata
-	aliases map[string]*shape
-	clocks  map[string]int // by what data streams call them
-	header  *shape
-	streams []streamFragment
-	events  []eventDecl
-	known   map[uint64]bool // the streams there are
+	hasPreamble bool // the preamble was there
+	m           Metadata
+	aliases     map[string]*fieldClass
+	clocks      map[string]int // by what data streams call them
+	header      *fieldClass
+	streams     []streamClassDecl
+	events      []eventDecl
+	declared    map[uint64]bool // the streams there are
 }
 
-type streamFragment struct {
+type streamClassDecl struct {
 	streamDecl
 	clock string
 }
 
 // parseFragments reads all of them. One that is damaged is left out, where the rest can be read without it.
 func parseFragments(text, file string, w *trace.Warnings) (*Metadata, error) {
-	p := &fragments{file: file, w: w, lines: jsonReader{src: text, line: 1}, aliases: map[string]*shape{},
-		clocks: map[string]int{}, known: map[uint64]bool{}}
+	p := &fragmentParser{file: file, w: w, reader: jsonReader{src: text, line: 1}, aliases: map[string]*fieldClass{},
+		clocks: map[string]int{}, declared: map[uint64]bool{}}
 	p.m.Major = 2
 	broken := 0
 	for {
-		start := p.lines.at
-		v, err := p.lines.next()
+		start := p.reader.at
+		v, err := p.reader.next()
 		if v == nil && err == nil {
 			break
 		}
@@ -55,26 +55,26 @@ func parseFragments(text, file string, w *trace.Warnings) (*Metadata, error) {
 			what = v.member("type").word()
 			err = p.fragment(what, v)
 		} else {
-			p.lines.at = max(p.lines.at, start+1)
-			p.lines.skip()
+			p.reader.at = max(p.reader.at, start+1)
+			p.reader.skip()
 		}
 		if err == nil {
 			continue
 		}
 		err = p.located(err, v)
-		if broken++; broken > maxBroken || !p.begun || what == "trace-class" || what == "clock-class" || p.spent > maxSpend {
+		if broken++; broken > maxInvalid || !p.hasPreamble || what == "trace-class" || what == "clock-class" || p.allocated > maxAllocation {
 			return nil, err // all the rest depends on it
 		}
-		p.w.Add(file, "a fragment of the metadata cannot be read and is left out", strings.TrimPrefix(err.Error(), file+":"))
+		p.w.Add(file, "invalid metadata fragment skipped", strings.TrimPrefix(err.Error(), file+":"))
 	}
-	if !p.begun {
-		return nil, fmt.Errorf("%s: the metadata does not begin with a preamble", file)
+	if !p.hasPreamble {
+		return nil, fmt.Errorf("%s: the first metadata fragment is not a preamble", file)
 	}
 	return p.metadata()
 }
 
 // located gives an error its file and line: what is missing has none but its fragment's.
-func (p *fragments) located(err error, in *jsonValue) error {
+func (p *fragmentParser) located(err error, in *jsonValue) error {
 	var e *jsonError
 	if errors.As(err, &e) {
 		if e.line == 0 && in != nil {
@@ -93,12 +93,12 @@ func (v *jsonValue) fail(format string, args ...any) error {
 	return &jsonError{line, fmt.Sprintf(format, args...)}
 }
 
-func (p *fragments) fragment(what string, v *jsonValue) error {
+func (p *fragmentParser) fragment(what string, v *jsonValue) error {
 	if v.kind != jsonObject {
-		return v.fail("a fragment is %s, not an object", v.kind)
+		return v.fail("metadata fragment is %s, not an object", v.kind)
 	}
-	if !p.begun && what != "preamble" {
-		return v.fail("the metadata does not begin with a preamble")
+	if !p.hasPreamble && what != "preamble" {
+		return v.fail("the first metadata fragment is not a preamble")
 	}
 	switch what {
 	case "preamble":
@@ -106,7 +106,7 @@ func (p *fragments) fragment(what string, v *jsonValue) error {
 	case "field-class-alias":
 		name := v.member("name").word()
 		if name == "" || p.aliases[name] != nil {
-			return v.fail("the alias %.60q has no name or is there already", name)
+			return v.fail("field class alias %.60q is unnamed or already declared", name)
 		}
 		s, err := p.class(v.member("field-class"), v, 0)
 		if err == nil {
@@ -122,35 +122,35 @@ func (p *fragments) fragment(what string, v *jsonValue) error {
 	case "event-record-class":
 		return p.eventClass(v)
 	}
-	p.w.Add(p.file, "fragments of an unknown type are left out", fmt.Sprintf("line %d, %.60q", v.line, what))
+	p.w.Add(p.file, "metadata fragments of unknown type ignored", fmt.Sprintf("line %d, %.60q", v.line, what))
 	return nil
 }
 
-func (p *fragments) preamble(v *jsonValue) error {
-	if p.begun {
-		return v.fail("a second preamble")
+func (p *fragmentParser) preamble(v *jsonValue) error {
+	if p.hasPreamble {
+		return v.fail("second preamble")
 	}
 	version, err := v.member("version").unsigned("version")
 	if err != nil {
 		return err
 	}
 	if version != 2 {
-		return v.fail("the trace is CTF %d; 1.8 and 2 are read", version)
+		return v.fail("unsupported CTF version %d (1.8, 2)", version)
 	}
 	if e := v.member("extensions"); e != nil && len(e.names) > 0 {
 		name := e.names[0]
 		if inner := e.items[0]; len(inner.names) > 0 {
 			name += "/" + inner.names[0]
 		}
-		return e.fail("the trace needs the extension %.80q, which is not known", name)
+		return e.fail("unsupported CTF 2 extension %.80q", name)
 	}
 	if id := v.member("uuid"); id != nil {
 		p.m.UUID, p.m.HasUUID = id.uuid()
 		if !p.m.HasUUID {
-			p.w.Add(p.file, "the trace's UUID is none", fmt.Sprintf("line %d", id.line))
+			p.w.Add(p.file, "invalid trace UUID ignored", fmt.Sprintf("line %d", id.line))
 		}
 	}
-	p.begun = true
+	p.hasPreamble = true
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (v *jsonValue) uuid() (id [16]byte, ok bool) {
 	return id, true
 }
 
-func (p *fragments) traceClass(v *jsonValue) (err error) {
+func (p *fragmentParser) traceClass(v *jsonValue) (err error) {
 	if id := v.member("uuid"); id != nil && !p.m.HasUUID { // a draft's
 		p.m.UUID, p.m.HasUUID = id.uuid()
 	}
@@ -200,7 +200,7 @@ func (v *jsonValue) entry(name string) (Env, bool) {
 	return Env{}, false
 }
 
-func (p *fragments) clockClass(v *jsonValue) (err error) {
+func (p *fragmentParser) clockClass(v *jsonValue) (err error) {
 	c := Clock{Name: v.member("name").word(), Description: v.member("description").word()}
 	id, draft := v.member("id").word(), v.member("id") == nil
 	if draft {
@@ -210,13 +210,13 @@ func (p *fragments) clockClass(v *jsonValue) (err error) {
 		c.Name = id
 	}
 	if _, again := p.clocks[id]; again {
-		return v.fail("clock %.60q is declared twice", id)
+		return v.fail("duplicate clock class %.60q", id)
 	}
 	if c.Frequency, err = v.member("frequency").unsigned("frequency"); err != nil {
 		return err
 	}
 	if c.Frequency == 0 {
-		return v.fail("the clock's frequency is 0")
+		return v.fail("clock frequency is 0")
 	}
 	if n := v.member("precision"); n != nil {
 		if c.Precision, err = n.unsigned("precision"); err != nil {
@@ -257,19 +257,19 @@ func (v *jsonValue) count(name string) (uint64, error) {
 	return 0, nil
 }
 
-func (p *fragments) streamClass(v *jsonValue) (err error) {
-	s := streamFragment{streamDecl: streamDecl{line: v.line, name: v.member("name").word()}}
+func (p *fragmentParser) streamClass(v *jsonValue) (err error) {
+	s := streamClassDecl{streamDecl: streamDecl{line: v.line, name: v.member("name").word()}}
 	if s.id, err = v.count("id"); err != nil {
 		return err
 	}
-	if p.known[s.id] {
-		return v.fail("data stream class %d is declared twice", s.id)
+	if p.declared[s.id] {
+		return v.fail("duplicate data stream class %d", s.id)
 	}
 	if s.clock = v.member("default-clock-class-id").word(); s.clock == "" {
 		s.clock = v.member("default-clock-class-name").word()
 	}
 	if _, ok := p.clocks[s.clock]; !ok && s.clock != "" {
-		return v.fail("clock %.60q is not declared", s.clock)
+		return v.fail("undeclared clock class %.60q", s.clock)
 	}
 	s.packetContext, err = p.root(v, "packet-context-field-class")
 	if err == nil {
@@ -279,13 +279,13 @@ func (p *fragments) streamClass(v *jsonValue) (err error) {
 		s.eventContext, err = p.root(v, "event-record-common-context-field-class")
 	}
 	if err == nil {
-		p.known[s.id] = true
+		p.declared[s.id] = true
 		p.streams = append(p.streams, s)
 	}
 	return err
 }
 
-func (p *fragments) eventClass(v *jsonValue) (err error) {
+func (p *fragmentParser) eventClass(v *jsonValue) (err error) {
 	d := eventDecl{line: v.line, hasID: true, hasStream: true}
 	d.class.Name, d.class.Namespace = v.member("name").word(), v.member("namespace").word()
 	if d.class.ID, err = v.count("id"); err != nil {
@@ -310,7 +310,7 @@ var logLevels = []string{"emergency", "alert", "critical", "error", "warning", "
 	"debug:program", "debug:process", "debug:module", "debug:unit", "debug:function", "debug:line", "debug"}
 
 // attributes keeps what people want to see of an event's.
-func (p *fragments) attributes(v *jsonValue, c *EventClass) {
+func (p *fragmentParser) attributes(v *jsonValue, c *EventClass) {
 	all := v.member("attributes")
 	if all == nil {
 		all = v.member("user-attributes")

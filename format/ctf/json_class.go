@@ -16,7 +16,7 @@ func (v *jsonValue) unsigned(name string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(v.text, 10, 64)
 	if v.kind != jsonNumber || err != nil {
-		return 0, v.fail("%s is no whole number from 0 to 2^64", name)
+		return 0, v.fail("%s is not an integer from 0 to 2^64-1", name)
 	}
 	return n, nil
 }
@@ -24,39 +24,39 @@ func (v *jsonValue) unsigned(name string) (uint64, error) {
 func (v *jsonValue) signed(name string) (int64, error) {
 	n, err := strconv.ParseInt(v.text, 10, 64)
 	if v.kind != jsonNumber || err != nil {
-		return 0, v.fail("%s is no whole number of 64 bits", name)
+		return 0, v.fail("%s is not a signed 64-bit integer", name)
 	}
 	return n, nil
 }
 
 // root returns the structure that a member of a fragment declares, nil without it.
-func (p *fragments) root(v *jsonValue, name string) (*shape, error) {
+func (p *fragmentParser) root(v *jsonValue, name string) (*fieldClass, error) {
 	c := v.member(name)
 	if c == nil {
 		return nil, nil
 	}
 	s, err := p.class(c, v, 0)
 	if err == nil && s.kind != Struct {
-		err = c.fail("%s is no structure", name)
+		err = c.fail("%s is not a structure field class", name)
 	}
 	return s, err
 }
 
 // class reads a field class, or the name of one declared before.
-func (p *fragments) class(v, in *jsonValue, depth int) (*shape, error) {
+func (p *fragmentParser) class(v, in *jsonValue, depth int) (*fieldClass, error) {
 	if v == nil {
-		return nil, in.fail("a field class is missing")
+		return nil, in.fail("missing field class")
 	}
 	if v.kind == jsonText {
 		if s := p.aliases[v.text]; s != nil {
 			return s, nil
 		}
-		return nil, v.fail("the field class %.60q is not declared", v.text)
+		return nil, v.fail("undeclared field class alias %.60q", v.text)
 	}
 	if depth > maxDepth {
-		return nil, v.fail("field classes are nested deeper than %d", maxDepth)
+		return nil, v.fail("field classes nested deeper than %d levels", maxDepth)
 	}
-	s := &shape{line: v.line, align: 1, scalar: scalar{base: 10}}
+	s := &fieldClass{line: v.line, align: 1, scalar: scalar{base: 10}}
 	if err := p.classOf(s, v.member("type").word(), v, depth); err != nil {
 		return nil, err
 	}
@@ -66,16 +66,16 @@ func (p *fragments) class(v, in *jsonValue, depth int) (*shape, error) {
 		}
 	}
 	s.scalar.kind = s.kind
-	if p.spent += 320 + 48*len(s.fields) + 80*len(s.labels); p.spent > maxSpend {
-		return nil, v.fail("the field classes need more than %d MiB", maxSpend>>20)
+	if p.allocated += 320 + 48*len(s.fields) + 80*len(s.labels); p.allocated > maxAllocation {
+		return nil, v.fail("field classes need more than %d MiB", maxAllocation>>20)
 	}
 	if !s.measure() {
-		return nil, v.fail("a field class is nested deeper than %d or has more than %d parts", maxDepth, maxNodes)
+		return nil, v.fail("field class nested deeper than %d levels or with more than %d members", maxDepth, maxNodes)
 	}
 	return s, nil
 }
 
-func (p *fragments) classOf(s *shape, kind string, v *jsonValue, depth int) error {
+func (p *fragmentParser) classOf(s *fieldClass, kind string, v *jsonValue, depth int) error {
 	switch kind {
 	case "fixed-length-bit-array", "fixed-length-bit-map":
 		s.kind = BitArray
@@ -85,13 +85,13 @@ func (p *fragments) classOf(s *shape, kind string, v *jsonValue, depth int) erro
 		return s.fixed(v)
 	case "fixed-length-unsigned-integer", "fixed-length-unsigned-enumeration":
 		s.kind = Integer
-		return first(s.fixed(v), s.integer(v))
+		return firstError(s.fixed(v), s.integer(v))
 	case "fixed-length-signed-integer", "fixed-length-signed-enumeration":
 		s.kind, s.scalar.signed = Integer, true
-		return first(s.fixed(v), s.integer(v))
+		return firstError(s.fixed(v), s.integer(v))
 	case "fixed-length-floating-point-number":
 		s.kind = Float
-		return first(s.fixed(v), s.float(v))
+		return firstError(s.fixed(v), s.float(v))
 	case "variable-length-unsigned-integer", "variable-length-unsigned-enumeration":
 		s.kind, s.scalar.align, s.scalar.order = VarInt, 8, littleEndian
 		return s.integer(v)
@@ -103,10 +103,10 @@ func (p *fragments) classOf(s *shape, kind string, v *jsonValue, depth int) erro
 		return s.encoded(v)
 	case "static-length-string":
 		s.kind = TextArray
-		return first(s.encoded(v), s.static(v))
+		return firstError(s.encoded(v), s.static(v))
 	case "dynamic-length-string":
 		s.kind = TextSeq
-		return first(s.encoded(v), s.located(v, "length-field-location"))
+		return firstError(s.encoded(v), s.located(v, "length-field-location"))
 	case "static-length-blob":
 		s.kind, s.media = BlobArray, v.member("media-type").word()
 		return s.static(v)
@@ -118,7 +118,7 @@ func (p *fragments) classOf(s *shape, kind string, v *jsonValue, depth int) erro
 }
 
 // first returns the first error.
-func first(errs ...error) error {
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func first(errs ...error) error {
 }
 
 // compound reads the classes that contain others.
-func (p *fragments) compound(s *shape, kind string, v *jsonValue, depth int) (err error) {
+func (p *fragmentParser) compound(s *fieldClass, kind string, v *jsonValue, depth int) (err error) {
 	switch kind {
 	case "structure":
 		s.kind = Struct
@@ -136,7 +136,7 @@ func (p *fragments) compound(s *shape, kind string, v *jsonValue, depth int) (er
 			err = p.fields(s, v.member("member-classes"), depth)
 		}
 	case "variant":
-		s.kind, s.choices = Variant, [][]Range{}
+		s.kind, s.selectors = Variant, [][]Range{}
 		if err = s.located(v, "selector-field-location"); err == nil {
 			err = p.fields(s, v.member("options"), depth)
 		}
@@ -163,17 +163,17 @@ func (p *fragments) compound(s *shape, kind string, v *jsonValue, depth int) (er
 			if err != nil {
 				return err
 			}
-			s.choices = [][]Range{set}
+			s.selectors = [][]Range{set}
 		}
 		s.elem, err = p.class(v.member("field-class"), v, depth+1)
 	default:
-		return v.fail("field classes of type %.60q are not known", kind)
+		return v.fail("unknown field class type %.60q", kind)
 	}
 	return err
 }
 
 // fields reads the members of a structure or the options of a variant.
-func (p *fragments) fields(s *shape, list *jsonValue, depth int) error {
+func (p *fragmentParser) fields(s *fieldClass, list *jsonValue, depth int) error {
 	if list == nil {
 		return nil
 	}
@@ -187,9 +187,9 @@ func (p *fragments) fields(s *shape, list *jsonValue, depth int) error {
 			if err != nil {
 				return err
 			}
-			s.choices = append(s.choices, set)
+			s.selectors = append(s.selectors, set)
 		}
-		s.fields = append(s.fields, shapeField{v.member("name").word(), c})
+		s.fields = append(s.fields, memberClass{v.member("name").word(), c})
 	}
 	return nil
 }

@@ -3,18 +3,18 @@ package ctf
 // ranges reads [[low, high], ...]. Numbers beyond the signed ones stand for the bits of unsigned ones.
 func (v *jsonValue) ranges() ([]Range, error) {
 	if v == nil || v.kind != jsonArray || len(v.items) == 0 {
-		return nil, v.fail("a set of ranges is missing or empty")
+		return nil, v.fail("missing or empty set of ranges")
 	}
 	set := make([]Range, len(v.items))
 	for i, r := range v.items {
 		if r.kind != jsonArray || len(r.items) != 2 {
-			return nil, r.fail("a range is no pair of numbers")
+			return nil, r.fail("range is not a pair of integers")
 		}
 		for j, at := range []*int64{&set[i].Low, &set[i].High} {
-			n, err := r.items[j].signed("an end of a range")
+			n, err := r.items[j].signed("range limit")
 			if err != nil {
 				var u uint64
-				if u, err = r.items[j].unsigned("an end of a range"); err != nil {
+				if u, err = r.items[j].unsigned("range limit"); err != nil {
 					return nil, err
 				}
 				n = int64(u)
@@ -26,18 +26,18 @@ func (v *jsonValue) ranges() ([]Range, error) {
 }
 
 // located reads where a length or a selector stands: {"origin": scope, "path": [names]}, or a draft's [scope, names].
-func (s *shape) located(v *jsonValue, name string) error {
+func (s *fieldClass) located(v *jsonValue, name string) error {
 	at := v.member(name)
 	if at == nil {
 		return v.fail("%s is missing", name)
 	}
-	l := &location{scope: inAnyScope, strict: true, line: at.line}
+	l := &fieldLocation{scope: inAnyScope, strict: true, line: at.line}
 	path := at
 	if at.kind == jsonObject {
 		path = at.member("path")
 		if o := at.member("origin"); o != nil {
 			if l.scope = originOf(o.word()); l.scope == inAnyScope {
-				return o.fail("the origin %.60q is not known", o.text)
+				return o.fail("unknown field location origin %.60q", o.text)
 			}
 		}
 	}
@@ -59,13 +59,13 @@ func (s *shape) located(v *jsonValue, name string) error {
 		case x.kind == jsonNull:
 			l.up++
 		default:
-			return x.fail("a step of a path is neither a name nor null")
+			return x.fail("field location path element is neither a string nor null")
 		}
 	}
 	if len(l.names) == 0 || l.up > 0 && l.scope != inAnyScope {
-		return at.fail("the path of %s leads nowhere", name)
+		return at.fail("%s has an empty or invalid path", name)
 	}
-	s.place = l
+	s.location = l
 	return nil
 }
 

@@ -13,29 +13,29 @@ func (v *jsonValue) alignment(name string) (int, error) {
 	}
 	n, err := a.unsigned(name)
 	if err == nil && (bits.OnesCount64(n) != 1 || n > 1<<30) {
-		err = a.fail("%s %d is no power of two up to 2^30", name, n)
+		err = a.fail("invalid %s %d (powers of two up to 2^30)", name, n)
 	}
 	return int(n), err
 }
 
-func (s *shape) aligned(v *jsonValue) (err error) {
+func (s *fieldClass) aligned(v *jsonValue) (err error) {
 	s.align, err = v.alignment("minimum-alignment")
 	return err
 }
 
-func (s *shape) static(v *jsonValue) (err error) {
+func (s *fieldClass) static(v *jsonValue) (err error) {
 	s.length, err = v.member("length").unsigned("length")
 	return err
 }
 
 // fixed reads what all classes of a fixed number of bits have.
-func (s *shape) fixed(v *jsonValue) error {
+func (s *fieldClass) fixed(v *jsonValue) error {
 	n, err := v.member("length").unsigned("length")
 	if err != nil {
 		return err
 	}
 	if n == 0 || n > 64 && (s.kind != Float || n > 128) {
-		return v.fail("a field of %d bits; up to 64 are read, of floating point numbers up to 128", n)
+		return v.fail("invalid length of %d bits (1 to 64, floating-point numbers up to 128)", n)
 	}
 	s.scalar.size = int(n)
 	if s.scalar.align, err = v.alignment("alignment"); err != nil {
@@ -48,26 +48,26 @@ func (s *shape) fixed(v *jsonValue) error {
 	case "big-endian":
 		s.scalar.order, usual = bigEndian, "last-to-first"
 	default:
-		return v.fail("the byte order is neither big-endian nor little-endian")
+		return v.fail("invalid or missing byte-order (big-endian, little-endian)")
 	}
 	switch order := v.member("bit-order"); order.word() {
 	case "first-to-last", "last-to-first":
 		s.scalar.reversed = order.text != usual
 	default:
 		if order != nil {
-			return order.fail("the bit order is neither first-to-last nor last-to-first")
+			return order.fail("invalid bit-order (first-to-last, last-to-first)")
 		}
 	}
 	return nil
 }
 
-func (s *shape) integer(v *jsonValue) error {
+func (s *fieldClass) integer(v *jsonValue) error {
 	if b := v.member("preferred-display-base"); b != nil {
 		switch n, _ := b.unsigned(""); n {
 		case 2, 8, 10, 16:
 			s.scalar.base = int(n)
 		default:
-			return b.fail("the base is none of 2, 8, 10, 16")
+			return b.fail("invalid preferred-display-base (2, 8, 10, 16)")
 		}
 	}
 	m := v.member("mappings")
@@ -85,7 +85,7 @@ func (s *shape) integer(v *jsonValue) error {
 	return nil
 }
 
-func (s *shape) float(v *jsonValue) error {
+func (s *fieldClass) float(v *jsonValue) error {
 	switch s.scalar.size {
 	case 16:
 		s.scalar.exponent = 5
@@ -96,13 +96,13 @@ func (s *shape) float(v *jsonValue) error {
 	case 128:
 		s.scalar.exponent = 15
 	default:
-		return v.fail("a floating point number of %d bits; 16, 32, 64 and 128 are read", s.scalar.size)
+		return v.fail("unsupported floating-point length of %d bits (16, 32, 64, 128)", s.scalar.size)
 	}
 	s.scalar.mantissa = s.scalar.size - s.scalar.exponent
 	return nil
 }
 
-func (s *shape) encoded(v *jsonValue) error {
+func (s *fieldClass) encoded(v *jsonValue) error {
 	c := &s.scalar
 	switch e := v.member("encoding"); strings.ToLower(e.word()) {
 	case "utf-8", "utf8":
@@ -117,7 +117,7 @@ func (s *shape) encoded(v *jsonValue) error {
 		c.encoding, c.size = UTF32LE, 32
 	default:
 		if e != nil {
-			return e.fail("the encoding %.40q is not known", e.text)
+			return e.fail("unknown encoding %.40q", e.text)
 		}
 		c.encoding, c.size = UTF8, 8
 	}

@@ -175,19 +175,19 @@ func TestOneBadFragmentCostsOnlyItself(t *testing.T) {
 	}
 	for _, c := range []struct{ name, bad, want string }{
 		{"not JSON", "\x1e{\"type\":\n", "JSON"},
-		{"cut short", "\x1e{\"type\":\"event-record-class\",\"na", "a text has no end"},
-		{"number", event(`,"data-stream-class-id":-1`), "data-stream-class-id is no whole number"},
+		{"cut short", "\x1e{\"type\":\"event-record-class\",\"na", "unterminated string"},
+		{"number", event(`,"data-stream-class-id":-1`), "data-stream-class-id is not an integer"},
 		{"unknown type of fragment", "\x1e{\"type\":\"poem\"}\n", "unknown type"},
-		{"unknown type of class", event(`,"payload-field-class":{"type":"matrix"}`), "\"matrix\" are not known"},
-		{"no structure", event(`,"payload-field-class":{"type":"null-terminated-string"}`), "is no structure"},
-		{"alias that is not there", event(`,"payload-field-class":"p"`), `"p" is not declared`},
+		{"unknown type of class", event(`,"payload-field-class":{"type":"matrix"}`), "unknown field class type \"matrix\""},
+		{"no structure", event(`,"payload-field-class":{"type":"null-terminated-string"}`), "is not a structure"},
+		{"alias that is not there", event(`,"payload-field-class":"p"`), `undeclared field class alias "p"`},
 		{"too wide", event(`,"payload-field-class":{"type":"structure","member-classes":[{"name":"a","field-class":{"type":"fixed-length-unsigned-integer","length":65,"byte-order":"big-endian"}}]}`), "65 bits"},
-		{"length is text", blob(`{"path":["n"]}`), "is no integer"},
-		{"no such field", blob(`{"path":["m"]}`), "is not among"},
-		{"above the root", blob(`{"path":[null,"m"]}`), "is not among"},
-		{"path to nowhere", blob(`{"path":[]}`), "leads nowhere"},
-		{"unknown origin", blob(`{"origin":"sun","path":["n"]}`), `"sun" is not known`},
-		{"same id", "\x1e{\"type\":\"event-record-class\",\"id\":0}\n", "has an event 0 already"},
+		{"length is text", blob(`{"path":["n"]}`), "is not an integer"},
+		{"no such field", blob(`{"path":["m"]}`), "is not an earlier field"},
+		{"above the root", blob(`{"path":[null,"m"]}`), "is not an earlier field"},
+		{"path to nowhere", blob(`{"path":[]}`), "empty or invalid path"},
+		{"unknown origin", blob(`{"origin":"sun","path":["n"]}`), `unknown field location origin "sun"`},
+		{"same id", "\x1e{\"type\":\"event-record-class\",\"id\":0}\n", "duplicate event class id 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var w trace.Warnings
@@ -209,12 +209,12 @@ func TestOneBadFragmentCostsOnlyItself(t *testing.T) {
 
 func TestWhatTheRestDependsOnIsAnError(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"\x1e{\"type\":\"trace-class\"}", "metadata:1: the metadata does not begin with a preamble"},
-		{"\x1e{\"type\":\"preamble\",\"version\":3}", "metadata:1: the trace is CTF 3"},
-		{"\x1e{\"type\":\"preamble\",\n\"version\":2,\n\"extensions\":{\"my.tracer\":{\"piano\":1}}}", `metadata:3: the trace needs the extension "my.tracer/piano"`},
+		{"\x1e{\"type\":\"trace-class\"}", "metadata:1: the first metadata fragment is not a preamble"},
+		{"\x1e{\"type\":\"preamble\",\"version\":3}", "metadata:1: unsupported CTF version 3"},
+		{"\x1e{\"type\":\"preamble\",\n\"version\":2,\n\"extensions\":{\"my.tracer\":{\"piano\":1}}}", `metadata:3: unsupported CTF 2 extension "my.tracer/piano"`},
 		{"\x1e{\"type\":\"preamble\"", "metadata:1: JSON"},
-		{jsonBegin + "\x1e{\"cut in an escape\\", "metadata:3: there is no data stream class"},
-		{jsonBegin, "metadata:3: there is no data stream class"},
+		{jsonBegin + "\x1e{\"cut in an escape\\", "metadata:3: no data stream class"},
+		{jsonBegin, "metadata:3: no data stream class"},
 		{jsonBegin + "\x1e{\"type\":\"clock-class\",\"id\":\"a\"}", "metadata:3: frequency is missing"},
 		{"\x1e{\"type\":\"preamble\",\"version\":2}\x1e{\"type\":\"trace-class\",\"packet-header-field-class\":3}", "metadata:1: "},
 	} {

@@ -49,11 +49,11 @@ func (v *jsonValue) member(name string) *jsonValue {
 
 // jsonReader reads JSON values one after another, with records' separators between them (RFC 7464) or not.
 type jsonReader struct {
-	src   string
-	at    int
-	line  int
-	spent int
-	depth int
+	src       string
+	at        int
+	line      int
+	allocated int
+	depth     int
 }
 
 // recordSeparator begins every text of a sequence; no JSON text contains one.
@@ -89,7 +89,7 @@ func (r *jsonReader) next() (*jsonValue, error) {
 	if r.at >= len(r.src) {
 		return nil, nil
 	}
-	r.depth, r.spent = 0, 0
+	r.depth, r.allocated = 0, 0
 	return r.value()
 }
 
@@ -107,16 +107,16 @@ func (r *jsonReader) skip() {
 func (r *jsonReader) value() (*jsonValue, error) {
 	r.blanks(false)
 	if r.at >= len(r.src) {
-		return nil, r.fail("it ends within a value")
+		return nil, r.fail("unexpected end within a value")
 	}
-	if r.spent += 176; r.spent > maxSpend {
-		return nil, r.fail("the values need more than %d MiB", maxSpend>>20)
+	if r.allocated += 176; r.allocated > maxAllocation {
+		return nil, r.fail("values need more than %d MiB", maxAllocation>>20)
 	}
 	v := &jsonValue{line: r.line}
 	switch c := r.src[r.at]; {
 	case c == '{' || c == '[':
 		if r.depth++; r.depth > 4*maxDepth {
-			return nil, r.fail("values are nested deeper than %d", 4*maxDepth)
+			return nil, r.fail("values nested deeper than %d levels", 4*maxDepth)
 		}
 		defer func() { r.depth-- }()
 		return v, r.compound(v, c == '{')
@@ -132,7 +132,7 @@ func (r *jsonReader) value() (*jsonValue, error) {
 		}
 		v.kind, v.text = jsonNumber, r.src[start:r.at]
 		if _, err := strconv.ParseFloat(v.text, 64); err != nil && !strings.Contains(err.Error(), "range") {
-			return nil, r.fail("%.40q is no number", v.text)
+			return nil, r.fail("invalid number %.40q", v.text)
 		}
 		return v, nil
 	}
@@ -145,7 +145,7 @@ func (r *jsonReader) value() (*jsonValue, error) {
 			return v, nil
 		}
 	}
-	return nil, r.fail("a value expected, found %q", r.src[r.at])
+	return nil, r.fail("expected a value, found %q", r.src[r.at])
 }
 
 // compound reads an array or an object.
@@ -162,14 +162,14 @@ func (r *jsonReader) compound(v *jsonValue, object bool) error {
 		}
 		if object {
 			if r.at >= len(r.src) || r.src[r.at] != '"' {
-				return r.fail("a member's name expected")
+				return r.fail("expected a member name")
 			}
 			name, err := r.text()
 			if err != nil {
 				return err
 			}
 			if r.blanks(false); r.at >= len(r.src) || r.src[r.at] != ':' {
-				return r.fail("a colon expected behind %.40q", name)
+				return r.fail("expected ':' after %.40q", name)
 			}
 			r.at++
 			v.names = append(v.names, name)
@@ -186,7 +186,7 @@ func (r *jsonReader) compound(v *jsonValue, object bool) error {
 			r.at++
 			return nil
 		default:
-			return r.fail("a comma or %q expected", end)
+			return r.fail("expected ',' or %q", end)
 		}
 	}
 }
@@ -196,14 +196,14 @@ func (r *jsonReader) text() (string, error) {
 	start := r.at
 	for r.at < len(r.src) && r.src[r.at] != '"' {
 		if c := r.src[r.at]; c < ' ' {
-			return "", r.fail("a text has no end")
+			return "", r.fail("unterminated string")
 		} else if c == '\\' {
 			r.at++
 		}
 		r.at++
 	}
 	if r.at = min(r.at, len(r.src)); r.at == len(r.src) {
-		return "", r.fail("a text has no end")
+		return "", r.fail("unterminated string")
 	}
 	raw := r.src[start:r.at]
 	r.at++
@@ -215,7 +215,7 @@ func (r *jsonReader) text() (string, error) {
 
 func (r *jsonReader) unescaped(raw string) (string, error) {
 	const letters, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	r.spent += len(raw)
+	r.allocated += len(raw)
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
@@ -229,7 +229,7 @@ func (r *jsonReader) unescaped(raw string) (string, error) {
 		}
 		c, ok := hexRune(raw[i:])
 		if !ok {
-			return "", r.fail("a text has an escape that JSON does not know")
+			return "", r.fail("invalid escape sequence in a string")
 		}
 		i += 4
 		if utf16.IsSurrogate(c) {

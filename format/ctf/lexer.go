@@ -93,7 +93,7 @@ func (l *lexer) skipBlanks() (bad token, ok bool) {
 		case strings.HasPrefix(l.src[l.at:], "/*"):
 			end := l.following("*/", l.at+2, &l.commentEnd)
 			if end >= len(l.src) || end > l.following(string(tornMark), l.at, &l.torn) {
-				bad = token{kind: tokenBad, text: "a comment has no end", line: l.line, at: l.at}
+				bad = token{kind: tokenBad, text: "unterminated comment", line: l.line, at: l.at}
 				l.at += 2 // so that who looks for the next declaration finds it
 				return bad, false
 			}
@@ -132,16 +132,16 @@ func (l *lexer) number(t *token) {
 	}
 	t.kind = tokenNumber
 	if digits == "" {
-		t.kind, t.text = tokenBad, fmt.Sprintf("%.40q is no number", whole)
+		t.kind, t.text = tokenBad, fmt.Sprintf("invalid number %.40q", whole)
 	}
 	for i := 0; i < len(digits); i++ {
 		d := digitOf(digits[i])
 		if d >= base {
-			t.kind, t.text = tokenBad, fmt.Sprintf("%.40q is no number", whole)
+			t.kind, t.text = tokenBad, fmt.Sprintf("invalid number %.40q", whole)
 			return
 		}
 		if t.number > (1<<64-1-d)/base {
-			t.kind, t.text = tokenBad, fmt.Sprintf("%.40q needs more than 64 bits", whole)
+			t.kind, t.text = tokenBad, fmt.Sprintf("number %.40q exceeds 64 bits", whole)
 			return
 		}
 		t.number = t.number*base + d
@@ -174,14 +174,14 @@ func (l *lexer) quoted(t *token) {
 		l.at++
 	}
 	if l.at >= len(l.src) || l.src[l.at] != quote {
-		t.kind, t.text = tokenBad, "a quoted text has no end"
+		t.kind, t.text = tokenBad, "unterminated string literal"
 		return
 	}
 	t.kind, t.text = tokenText, unescape(l.src[start:l.at])
 	l.at++
 	if quote == '\'' {
 		if len(t.text) != 1 {
-			t.kind, t.text = tokenBad, "a character constant is not one byte"
+			t.kind, t.text = tokenBad, "character constant is not one byte"
 			return
 		}
 		t.kind, t.number = tokenNumber, uint64(t.text[0])
@@ -240,8 +240,8 @@ func (l *lexer) sign(t *token) {
 	}
 	t.kind = tokenBad
 	if t.text[0] == tornMark {
-		t.text = "a part of the metadata is missing here"
+		t.text = "part of the metadata is missing here"
 	} else {
-		t.text = fmt.Sprintf("%q is no part of the language", t.text)
+		t.text = fmt.Sprintf("unexpected character %q", t.text)
 	}
 }

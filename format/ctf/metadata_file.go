@@ -15,7 +15,7 @@ import (
 // out, with a warning.
 func ParseMetadata(data []byte, file string, w *trace.Warnings) (*Metadata, error) {
 	if len(data) > maxMetadata {
-		return nil, fmt.Errorf("%s: the metadata is longer than %d MiB", file, maxMetadata>>20)
+		return nil, fmt.Errorf("%s: metadata larger than %d MiB", file, maxMetadata>>20)
 	}
 	var text string
 	if order := metadataOrder(data); order != nil {
@@ -29,7 +29,7 @@ func ParseMetadata(data []byte, file string, w *trace.Warnings) (*Metadata, erro
 	if begin := strings.TrimLeft(text, " \t\r\n\x00\ufeff"); begin != "" && (begin[0] == recordSeparator || begin[0] == '{') {
 		return parseFragments(strings.TrimPrefix(text, "\ufeff"), file, w)
 	}
-	p := &tsdlParser{lexer: newLexer(text), file: file, w: w, sized: map[scalar]*shape{}}
+	p := &tsdlParser{lexer: newLexer(text), file: file, w: w, scalars: map[scalar]*fieldClass{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -72,16 +72,16 @@ func unpackMetadata(data []byte, order binary.ByteOrder, file string, w *trace.W
 		content, size, err := metadataPacket(data[at:], order)
 		if err != nil {
 			if first == nil {
-				first = fmt.Errorf("%s: packet at offset %d: %w", file, at, err)
+				first = fmt.Errorf("%s: metadata packet at offset %d: %w", file, at, err)
 			}
-			w.Add(file, "a packet of the metadata cannot be read", fmt.Sprintf("offset %d: %v", at, err))
+			w.Add(file, "invalid metadata packet skipped", fmt.Sprintf("offset %d: %v", at, err))
 			text.WriteString("\n" + string(rune(tornMark)) + "\n")
 			at = nextMetadataPacket(data, at+1, order)
 			continue
 		}
 		text.Write(content)
 		if size > len(data)-at {
-			w.Add(file, "the metadata is cut short", fmt.Sprintf("the packet at offset %d has %d bytes of %d", at, len(data)-at, size))
+			w.Add(file, "metadata file ends within a packet", fmt.Sprintf("the packet at offset %d has %d bytes of %d", at, len(data)-at, size))
 		}
 		at += min(size, len(data)-at)
 	}
@@ -92,10 +92,10 @@ func unpackMetadata(data []byte, order binary.ByteOrder, file string, w *trace.W
 }
 
 var (
-	errMetadataHeader  = errors.New("its header is cut short")
-	errMetadataMagic   = errors.New("it does not begin with the magic number of metadata")
-	errMetadataSize    = errors.New("its sizes contradict each other")
-	errMetadataVersion = errors.New("it is neither CTF 1 nor CTF 2")
+	errMetadataHeader  = errors.New("truncated packet header")
+	errMetadataMagic   = errors.New("wrong magic number")
+	errMetadataSize    = errors.New("inconsistent content and packet sizes")
+	errMetadataVersion = errors.New("unsupported CTF major version (1, 2)")
 )
 
 // metadataPacket returns the text of the packet at the beginning of data and how long it says that it is.
@@ -110,9 +110,9 @@ func metadataPacket(data []byte, order binary.ByteOrder) (content []byte, size i
 	if bits%8 != 0 || all%8 != 0 || bits < metadataHeaderSize*8 || bits > all {
 		return nil, 0, errMetadataSize
 	}
-	for i, what := range []string{"compressed", "encrypted", "secured by a checksum"} {
+	for i, what := range []string{"compression", "encryption", "checksum"} {
 		if data[32+i] != 0 {
-			return nil, 0, fmt.Errorf("it is %s (scheme %d), which is not read", what, data[32+i])
+			return nil, 0, fmt.Errorf("unsupported %s scheme %d", what, data[32+i])
 		}
 	}
 	if data[35] != 1 && data[35] != 2 {

@@ -117,7 +117,7 @@ func TestMetadataThatIsAllCompressedIsRefused(t *testing.T) {
 	data := packets(lttngLike, binary.LittleEndian, 1<<20)
 	data[32] = 2
 	var w trace.Warnings
-	if _, err := ParseMetadata(data, "metadata", &w); err == nil || !strings.Contains(err.Error(), "compressed (scheme 2)") {
+	if _, err := ParseMetadata(data, "metadata", &w); err == nil || !strings.Contains(err.Error(), "unsupported compression scheme 2") {
 		t.Errorf("got %v", err)
 	}
 }

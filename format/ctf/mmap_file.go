@@ -27,14 +27,14 @@ func openDataFile(path string) (*dataFile, error) {
 		f.Close()
 		return nil, err
 	}
-	if d.size > 0 && !readOnly {
+	if d.size > 0 && !noMapping {
 		d.mapped = mapFile(f, d.size)
 	}
 	return d, nil
 }
 
 // readOnly keeps tests from mapping files.
-var readOnly bool
+var noMapping bool
 
 func (d *dataFile) Close() error {
 	if d.mapped != nil {
@@ -45,28 +45,28 @@ func (d *dataFile) Close() error {
 }
 
 // window looks at a dataFile from one reader.
-type window struct {
-	d    *dataFile
-	size int64  // now
-	buf  []byte // where the file is not mapped: size bytes from at
-	at   int64
-	gone int64 // of a mapped file: up to where its memory was given back
+type fileWindow struct {
+	d        *dataFile
+	size     int64  // now
+	buf      []byte // where the file is not mapped: size bytes from at
+	at       int64
+	released int64 // of a mapped file: up to where its memory was given back
 }
 
 // passEach is how much of a mapped file is given back at once, a multiple of any system's pages.
-const passEach = 256 << 10
+const releaseStep = 256 << 10
 
 // pass says that nothing before offset is likely to be looked at again. Else a program that reads a large trace would seem
 // to hold all of it.
-func (w *window) pass(offset int64) {
-	if to := offset &^ (passEach - 1); w.d.mapped != nil && to > w.gone && to <= w.size {
-		giveBack(w.d.mapped[w.gone:to])
-		w.gone = to
+func (w *fileWindow) release(offset int64) {
+	if to := offset &^ (releaseStep - 1); w.d.mapped != nil && to > w.released && to <= w.size {
+		dropPages(w.d.mapped[w.released:to])
+		w.released = to
 	}
 }
 
 // refresh looks how long the file is now, at most as long as it was.
-func (w *window) refresh() {
+func (w *fileWindow) refresh() {
 	if n, err := w.d.file.Seek(0, io.SeekEnd); err == nil && n < w.size {
 		w.size = n
 		w.buf = nil
@@ -74,7 +74,7 @@ func (w *window) refresh() {
 }
 
 // from returns the bytes from offset on: at least n of them unless the file ends before.
-func (w *window) from(offset, n int64) []byte {
+func (w *fileWindow) from(offset, n int64) []byte {
 	if offset >= w.size || offset < 0 {
 		return nil
 	}

@@ -26,4 +26,4 @@ func unmapFile(b []byte) { _ = unix.Munmap(b) }
 
 // giveBack lets go of the memory in which part of a mapped file lies, from a page's beginning on; who looks there again has
 // it read again.
-func giveBack(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }
+func dropPages(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }

@@ -15,33 +15,33 @@ type Packet struct {
 	HasCPU    bool
 	Stream    uint64 // which stream of its class; 0 if not said
 
-	class  *streamPlan
-	header uint64 // bits of header and context
-	known  bool   // Size was said
+	class     *streamPlan
+	header    uint64 // bits of header and context
+	sizeGiven bool   // Size was said
 }
 
 const packetMagic = 0xC1FC1FC1
 
 // headerRoom is how much of a packet is looked at for its header and context.
-const headerRoom = 256 << 10
+const maxHeaderBytes = 256 << 10
 
 // parse reads the header and the context of the packet at offset. Problem is "" if they can be believed as far as they
 // alone tell. A size beyond the end of the file is left to the caller.
 func (r *Reader) parse(offset int64) (p Packet, problem string) {
 	p.Offset = offset
-	r.data = r.win.from(offset, headerRoom)
-	rest := uint64(r.win.size-offset) * 8
+	r.data = r.window.from(offset, maxHeaderBytes)
+	rest := uint64(r.window.size-offset) * 8
 	r.end = min(uint64(len(r.data))*8, rest)
-	r.has, r.idle = 0, idleElements
+	r.has, r.zeroSizeLeft = 0, maxZeroSizeElements
 	pos, ok := r.run(r.plan.header, 0)
 	if !ok {
-		return p, "the packet header: " + r.fault.kind
+		return p, "packet header: " + r.fault.kind
 	}
 	if magic, ok := r.role(PacketMagic); ok && magic != packetMagic {
-		return p, fmt.Sprintf("no packet begins here: 0x%08x is not the magic number 0x%x", magic, uint32(packetMagic))
+		return p, fmt.Sprintf("magic number 0x%08x instead of 0x%x", magic, uint32(packetMagic))
 	}
 	if at, ok := r.role(TraceUUID); ok && r.plan.m.HasUUID && !r.isUUID(at) {
-		return p, "the packet has the UUID of another trace"
+		return p, "UUID of another trace"
 	}
 	id, ok := r.role(StreamClassID)
 	if p.class = r.plan.streams[id]; !ok && len(r.plan.streams) == 1 {
@@ -49,10 +49,10 @@ func (r *Reader) parse(offset int64) (p Packet, problem string) {
 		}
 	}
 	if p.class == nil {
-		return p, fmt.Sprintf("the metadata does not know stream class %d", id)
+		return p, fmt.Sprintf("unknown stream class %d", id)
 	}
 	if pos, ok = r.run(p.class.context, pos); !ok {
-		return p, "the packet context: " + r.fault.kind
+		return p, "packet context: " + r.fault.kind
 	}
 	p.header = pos
 	size, hasSize := r.role(PacketSize)
@@ -65,19 +65,19 @@ func (r *Reader) parse(offset int64) (p Packet, problem string) {
 	case !hasContent:
 		content = size
 	}
-	p.Size, p.Content, p.known = size, content, hasSize || hasContent
+	p.Size, p.Content, p.sizeGiven = size, content, hasSize || hasContent
 	switch {
 	case size%8 != 0 || size == 0:
-		return p, fmt.Sprintf("a packet size of %d bits", size)
+		return p, fmt.Sprintf("invalid packet size of %d bits", size)
 	case content > size:
-		return p, fmt.Sprintf("a content of %d bits in a packet of %d", content, size)
+		return p, fmt.Sprintf("content size of %d bits exceeds the packet size of %d", content, size)
 	case content < pos:
-		return p, fmt.Sprintf("a content of %d bits, of which header and context take %d", content, pos)
+		return p, fmt.Sprintf("content size of %d bits is less than the header and context, %d", content, pos)
 	}
 	p.Begin, _ = r.role(PacketBegin)
-	p.Begin = extend(r.cycles, p.Begin, r.width[PacketBegin], 0, 0)
+	p.Begin = extendStamp(r.cycles, p.Begin, r.width[PacketBegin], 0, 0)
 	if p.End, ok = r.role(PacketEnd); ok {
-		p.End = extend(p.Begin, p.End, r.width[PacketEnd], 0, 0)
+		p.End = extendStamp(p.Begin, p.End, r.width[PacketEnd], 0, 0)
 	}
 	p.Discarded, _ = r.role(EventsDiscarded)
 	p.Sequence, _ = r.role(PacketSequence)
@@ -94,20 +94,20 @@ func (r *Reader) isUUID(at uint64) bool {
 // nextPacket goes to the next packet that can be used, or returns io.EOF.
 func (r *Reader) nextPacket() error {
 	for {
-		r.win.refresh()
-		r.win.pass(r.next)
-		if r.next >= r.win.size || r.over {
+		r.window.refresh()
+		r.window.release(r.next)
+		if r.next >= r.window.size || r.done {
 			return r.finish()
 		}
 		offset := r.next
 		p, problem := r.parse(offset)
 		if problem != "" {
-			r.damage("packet left out: "+problem, offset)
+			r.warnAt("invalid packet skipped: "+problem, offset)
 			r.Damaged++
-			r.skipTo(offset, p)
+			r.skipDamaged(offset, p)
 			continue
 		}
-		limit := r.bound(&p)
+		limit := r.packetLimit(&p)
 		r.next = limit
 		r.enter(&p, limit)
 		return nil
@@ -116,8 +116,8 @@ func (r *Reader) nextPacket() error {
 
 // bound returns where a packet ends and the next begins, in bytes of the file. The size in its context is not believed
 // where it says that the packet reaches into the next one, or behind the end of the file.
-func (r *Reader) bound(p *Packet) int64 {
-	limit := r.win.size
+func (r *Reader) packetLimit(p *Packet) int64 {
+	limit := r.window.size
 	torn := p.Size/8 > uint64(limit-p.Offset)
 	from := p.Offset + int64((p.header+7)/8)
 	if !torn {
@@ -126,18 +126,18 @@ func (r *Reader) bound(p *Packet) int64 {
 		from = p.Offset + int64((p.Content+7)/8)
 	}
 	found := int64(-1)
-	if torn || p.known && r.plan.mark.magic {
-		if found = r.search(from, limit); found >= 0 && found < limit {
+	if torn || p.sizeGiven && r.plan.signature.magic {
+		if found = r.findPacket(from, limit); found >= 0 && found < limit {
 			limit = found
 		} else {
 			found = -1
 		}
 		if r.data = nil; found >= 0 {
-			r.damage("packet reaches over the next one: its size is not believed", p.Offset)
+			r.warnAt("packet size reaches into the next packet: size ignored", p.Offset)
 		}
 	}
 	if torn && found < 0 {
-		r.damage("file cut short in a packet: its events are used as far as they go", p.Offset)
+		r.warnAt("file ends within a packet: its complete events are used", p.Offset)
 	}
 	if gap := uint64(limit-p.Offset) * 8; p.Content > gap {
 		p.Content = gap
@@ -149,15 +149,15 @@ func (r *Reader) bound(p *Packet) int64 {
 func (r *Reader) enter(p *Packet, limit int64) {
 	// What was searched has left other fields behind.
 	r.parse(p.Offset)
-	data := r.win.from(p.Offset, limit-p.Offset)
+	data := r.window.from(p.Offset, limit-p.Offset)
 	r.data, r.end = data, min(p.Content, uint64(len(data))*8)
-	r.idle = idleElements + int64(min(r.end, longest))
+	r.zeroSizeLeft = maxZeroSizeElements + int64(min(r.end, maxPacketBits))
 	r.packet, r.sp = *p, p.class
 	r.pos = p.header
 	r.count(p)
-	r.untimed = r.untimed || !r.ticks[p.class.number].known
+	r.noTimes = r.noTimes || !r.clocks[p.class.number].known
 	if _, ok := r.role(PacketBegin); ok {
 		r.cycles = p.Begin
 	}
-	r.number++
+	r.packetIndex++
 }

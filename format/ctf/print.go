@@ -66,8 +66,8 @@ type printer struct {
 	plain, clocked tsdl.Metadata // type aliases: those that need no clock, those that do
 	streams        tsdl.Metadata // and their events
 
-	scopes []printedScope // where an absolute path may begin at this point of the text
-	frames []printedFrame // the structures around it, outermost first
+	scopes []namedScope // where an absolute path may begin at this point of the text
+	frames []openStruct // the structures around it, outermost first
 	where  []string
 }
 
@@ -121,7 +121,7 @@ func (p *printer) stream(s *StreamClass) {
 	p.within(fmt.Sprintf("stream %d", s.ID), func() {
 		p.scopes = nil
 		if p.m.PacketHeader != nil {
-			p.scopes = []printedScope{{"trace.packet.header", p.m.PacketHeader}}
+			p.scopes = []namedScope{{"trace.packet.header", p.m.PacketHeader}}
 		}
 		p.streams.Blank()
 		d := tsdl.Stream{ID: s.ID}
@@ -157,7 +157,7 @@ func (p *printer) scope(path string, root *Type) (t tsdl.Type) {
 			p.fail("not a structure")
 			return
 		}
-		p.scopes = append(p.scopes, printedScope{path, root})
+		p.scopes = append(p.scopes, namedScope{path, root})
 		t = p.structure(root, 1)
 	})
 	return t

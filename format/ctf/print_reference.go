@@ -3,15 +3,15 @@ package ctf
 import "slices"
 
 // printedScope is one of the places that CTF 1.8 knows by name: "stream.event.context".
-type printedScope struct {
+type namedScope struct {
 	name string
 	root *Type
 }
 
 // printedFrame is a structure that is being printed, and how many of its fields stand before this point.
-type printedFrame struct {
-	t      *Type
-	before int
+type openStruct struct {
+	t    *Type
+	done int
 }
 
 // tagOption is what a variant wants of the enumeration that selects: that the values of the ranges have the label.
@@ -26,7 +26,7 @@ type tagOption struct {
 func (p *printer) collectTags() {
 	var walk func(t *Type, depth int)
 	walk = func(t *Type, depth int) {
-		if t == nil || depth > deepest {
+		if t == nil || depth > maxTypeDepth {
 			return
 		}
 		switch t.Kind {
@@ -61,7 +61,7 @@ func (p *printer) collectTags() {
 }
 
 // deepest is how far types may nest; no tracer comes near it, and recursion needs some end.
-const deepest = 200
+const maxTypeDepth = 200
 
 func (p *printer) wantLabel(slot int, want tagOption) {
 	if slot < 0 {
@@ -78,7 +78,7 @@ func (p *printer) wantLabel(slot int, want tagOption) {
 // reference returns the path of the field that stores into a slot, as the type at this point of the text refers to it.
 func (p *printer) reference(slot int) string {
 	if slot < 0 {
-		p.fail("a length or a selector that is in no field")
+		p.fail("length or selector without a field")
 		return "none"
 	}
 	// Outwards through the structures around: the first component of a relative path is looked for in each, and the
@@ -87,12 +87,12 @@ func (p *printer) reference(slot int) string {
 	for i := len(p.frames) - 1; i >= 0; i-- {
 		f := &p.frames[i]
 		names := p.fieldNames(f.t)
-		for j := f.before - 1; j >= 0; j-- {
+		for j := f.done - 1; j >= 0; j-- {
 			if path, ok := p.find(f.t.Fields[j].Type, slot, names[j], 0); ok && !passed[names[j]] {
 				return path
 			}
 		}
-		for _, name := range names[:f.before] {
+		for _, name := range names[:f.done] {
 			passed[name] = true
 		}
 	}
@@ -101,14 +101,14 @@ func (p *printer) reference(slot int) string {
 			return path
 		}
 	}
-	p.fail("the field of its length or selector cannot be named from here")
+	p.fail("TSDL cannot refer to the length or selector field from here")
 	return "none"
 }
 
 // find looks for the field of a slot in t, whose own path is given, through structures alone: no path leads into an
 // array or a variant.
 func (p *printer) find(t *Type, slot int, path string, depth int) (string, bool) {
-	if t == nil || depth > deepest {
+	if t == nil || depth > maxTypeDepth {
 		return "", false
 	}
 	if t.Slot == slot && t.Kind != Struct {

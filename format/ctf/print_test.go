@@ -174,16 +174,16 @@ func TestReferencesArePrintedSoThatReadersFindTheField(t *testing.T) {
 
 func TestWhatCTF18CannotSayIsNamed(t *testing.T) {
 	for want, x := range map[string]*Type{
-		"event e.event.fields.x: an integer of variable length needs CTF 2": kindType(VarInt),
-		"event e.event.fields.x: bits in reversed order":                    with(integerType(8), func(t *Type) { t.Reversed = true }),
-		"event e.event.fields.x: text in UTF-16":                            with(kindType(CString), func(t *Type) { t.Encoding = UTF16BE }),
-		"event e.event.fields.x: text in UTF-16 ":                           with(kindType(TextArray), func(t *Type) { t.Encoding = UTF32BE }),
-		"event e.event.fields.x: the field of its length":                   with(kindType(Sequence), func(t *Type) { t.LengthSlot, t.Elem = 99, integerType(8) }),
-		"event e.event.fields.x: a length or a selector":                    with(kindType(Sequence), func(t *Type) { t.Elem = integerType(8) }),
-		"event e.event.fields.x: a floating-point number of 32":             with(floatType(32), func(t *Type) { t.Exponent, t.Mantissa = 5, 5 }),
-		"event e.event.fields.x.y: an integer of 0 bits":                    structType(Field{"y", integerType(0)}),
-		"event e.event.fields.x: an integer of base 7":                      with(integerType(8), func(t *Type) { t.Base = 7 }),
-		"event e.event.fields.x: no type":                                   nil,
+		"event e.event.fields.x: variable-length integers need CTF 2":    kindType(VarInt),
+		"event e.event.fields.x: reversed bit order needs CTF 2":         with(integerType(8), func(t *Type) { t.Reversed = true }),
+		"event e.event.fields.x: UTF-16 and UTF-32 strings need":         with(kindType(CString), func(t *Type) { t.Encoding = UTF16BE }),
+		"event e.event.fields.x: UTF-16 and UTF-32 strings need CTF 2":   with(kindType(TextArray), func(t *Type) { t.Encoding = UTF32BE }),
+		"event e.event.fields.x: TSDL cannot refer to the length":        with(kindType(Sequence), func(t *Type) { t.LengthSlot, t.Elem = 99, integerType(8) }),
+		"event e.event.fields.x: length or selector without a field":     with(kindType(Sequence), func(t *Type) { t.Elem = integerType(8) }),
+		"event e.event.fields.x: invalid floating-point layout: 32 bits": with(floatType(32), func(t *Type) { t.Exponent, t.Mantissa = 5, 5 }),
+		"event e.event.fields.x.y: invalid integer size 0":               structType(Field{"y", integerType(0)}),
+		"event e.event.fields.x: invalid integer base 7":                 with(integerType(8), func(t *Type) { t.Base = 7 }),
+		"event e.event.fields.x: missing field type":                     nil,
 	} {
 		m := usualMetadata()
 		m.Streams[0].Events = []EventClass{{Name: "e", Payload: structType(Field{"x", x})}}
@@ -193,7 +193,7 @@ func TestWhatCTF18CannotSayIsNamed(t *testing.T) {
 	}
 	m := usualMetadata()
 	m.PacketHeader = integerType(8)
-	if err := m.WriteTSDL(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "trace.packet.header: a scope must be a structure") {
+	if err := m.WriteTSDL(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "trace.packet.header: not a structure") {
 		t.Error(err)
 	}
 	endless := structType()

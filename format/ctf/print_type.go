@@ -12,10 +12,10 @@ import (
 func (p *printer) structure(t *Type, depth int) tsdl.Type {
 	names := p.fieldNames(t)
 	fields := make([]tsdl.Field, len(t.Fields))
-	p.frames = append(p.frames, printedFrame{t: t})
+	p.frames = append(p.frames, openStruct{t: t})
 	natural := 1
 	for i := range t.Fields {
-		p.frames[len(p.frames)-1].before = i
+		p.frames[len(p.frames)-1].done = i
 		p.within(t.Fields[i].Name, func() { fields[i] = p.field(t.Fields[i].Type, names[i], depth+1) })
 		natural = max(natural, alignment(t.Fields[i].Type, 0))
 	}
@@ -30,7 +30,7 @@ func (p *printer) structure(t *Type, depth int) tsdl.Type {
 // alignment returns what a type is aligned to in CTF 1.8: a structure at least as its fields are, an array as its
 // elements, a variant not at all.
 func alignment(t *Type, depth int) int {
-	if t == nil || depth > deepest {
+	if t == nil || depth > maxTypeDepth {
 		return 1
 	}
 	switch t.Kind {
@@ -56,8 +56,8 @@ func (p *printer) field(t *Type, name string, depth int) (f tsdl.Field) {
 		p.fail("missing field type")
 		return f
 	}
-	if depth > deepest {
-		p.fail("types nested deeper than %d levels", deepest)
+	if depth > maxTypeDepth {
+		p.fail("types nested deeper than %d levels", maxTypeDepth)
 		return f
 	}
 	var lengths strings.Builder

@@ -11,35 +11,35 @@ import (
 // Reader brings the events of one stream, one after another. Next finds an event's type, its time and its length;
 // fields are decoded only where Values asks for them. Nothing is allocated for an event.
 type Reader struct {
-	decoder
+	eventDecoder
 	Tally
-	s    *Stream
-	plan *tracePlan
-	w    *trace.Warnings
-	win  window // what is read
-	scan window // what is searched
-	next int64  // offset of the next packet
-	over bool
+	s         *Stream
+	plan      *tracePlan
+	w         *trace.Warnings
+	window    fileWindow // what is read
+	lookahead fileWindow // what is searched
+	next      int64      // offset of the next packet
+	done      bool
 
-	packet Packet
-	sp     *streamPlan
-	ev     *eventPlan
-	number int            // packets entered
-	start  uint64         // bits of the packet before the event
-	body   uint64         // before what follows the event's header
-	pos    uint64         // behind the event
-	cycles uint64         // the last stamp
-	now    clock.HostTime // as time
-	ticks  []ticker
+	packet      Packet
+	sp          *streamPlan
+	ev          *eventPlan
+	packetIndex int            // packets entered
+	start       uint64         // bits of the packet before the event
+	afterHeader uint64         // before what follows the event's header
+	pos         uint64         // behind the event
+	cycles      uint64         // the last stamp
+	now         clock.HostTime // as time
+	clocks      []cycleClock
 
 	values    []trace.Value
 	scratch   []trace.Value
-	before    Packet // the one before, for its counters
+	previous  Packet // the one before, for its counters
 	sequence  int64  // packets there should be
 	firstSeen int64
 	discarded int64
 	firstStep int64
-	untimed   bool
+	noTimes   bool
 }
 
 // Next goes to the next event of the stream. It returns io.EOF behind the last one: what is damaged is left out, and
@@ -50,7 +50,7 @@ func (r *Reader) Next() error {
 			if r.step() {
 				return nil
 			}
-			r.breakOff()
+			r.abandonPacket()
 			continue
 		}
 		if err := r.nextPacket(); err != nil {
@@ -62,12 +62,12 @@ func (r *Reader) Next() error {
 // step goes over one event.
 func (r *Reader) step() bool {
 	sp, data := r.sp, r.data
-	h := &sp.head
+	h := &sp.layout
 	pos := (r.pos + h.mask) &^ h.mask
 	var id uint64
 	if i := pos >> 3; h.fast && i+h.need <= uint64(len(data)) {
 		b := data[i : i+h.need]
-		var f *headForm
+		var f *headerForm
 		if h.hasID {
 			id = h.id.load(b)
 			if f = h.form(id); f == nil {
@@ -85,7 +85,7 @@ func (r *Reader) step() bool {
 		if f.hasStamp {
 			v := f.stamp.load(b)
 			if f.stamp.width < 64 {
-				v = extend(r.cycles, v, f.stamp.width, r.packet.Begin, r.packet.End)
+				v = extendStamp(r.cycles, v, f.stamp.width, r.packet.Begin, r.packet.End)
 			}
 			r.cycles = v
 		}
@@ -105,14 +105,14 @@ func (r *Reader) step() bool {
 			id = v
 		}
 		if v, ok := r.role(Stamp); ok {
-			r.cycles = extend(r.cycles, v, r.width[Stamp], r.packet.Begin, r.packet.End)
+			r.cycles = extendStamp(r.cycles, v, r.width[Stamp], r.packet.Begin, r.packet.End)
 		}
 	}
 	ev := sp.event(id)
 	if ev == nil {
-		return r.fail(fmt.Sprintf("event of a class %d that the metadata does not know", id), r.start)
+		return r.fail(fmt.Sprintf("unknown event class %d", id), r.start)
 	}
-	r.body = pos
+	r.afterHeader = pos
 	if ev.fixed {
 		pos = (pos+ev.mask)&^ev.mask + ev.size
 		if pos > r.end {
@@ -126,10 +126,10 @@ func (r *Reader) step() bool {
 		pos = next
 	}
 	if pos == r.pos {
-		return r.fail("an event of no size", pos)
+		return r.fail("event of zero size", pos)
 	}
 	r.ev, r.pos = ev, pos
-	t := r.ticks[sp.number].at(r.cycles)
+	t := r.clocks[sp.number].at(r.cycles)
 	if t < r.now && r.Events > 0 {
 		r.stepBack(t)
 	}
@@ -186,7 +186,7 @@ func (r *Reader) Values() []trace.Value {
 		}
 		rest = rest[len(sp.extra):]
 	}
-	pos := r.body
+	pos := r.afterHeader
 	if sp.commonMask > 0 {
 		pos = alignTo(pos, sp.commonMask)
 	}
@@ -196,8 +196,8 @@ func (r *Reader) Values() []trace.Value {
 	pos = r.fields(ev.context, rest[:len(ev.context)], pos)
 	pos = alignTo(pos, ev.payloadMask)
 	r.fields(ev.payload, payload, pos)
-	if len(ev.taken) > 0 {
-		v = ev.without(v)
+	if len(ev.hidden) > 0 {
+		v = ev.visible(v)
 	}
 	return v
 }
@@ -243,7 +243,7 @@ func (r *Reader) typeOf(s Scope) *Type {
 
 // scope decodes a group of fields and those before it on which it may depend.
 func (r *Reader) scope(s Scope) []trace.Value {
-	decode := func(t *Type, fields []maker, pos uint64) ([]trace.Value, uint64) {
+	decode := func(t *Type, fields []fieldDecoder, pos uint64) ([]trace.Value, uint64) {
 		if cap(r.scratch) < len(fields) {
 			r.scratch = make([]trace.Value, 2*len(fields))
 		}
@@ -255,17 +255,17 @@ func (r *Reader) scope(s Scope) []trace.Value {
 	}
 	sp, ev := r.sp, r.ev
 	if s <= PacketContextScope {
-		v, pos := decode(r.plan.m.PacketHeader, r.plan.headerMakers, 0)
+		v, pos := decode(r.plan.m.PacketHeader, r.plan.headerDecoders, 0)
 		if s == PacketContextScope {
-			v, _ = decode(sp.class.PacketContext, sp.contextMakers, pos)
+			v, _ = decode(sp.class.PacketContext, sp.contextDecoders, pos)
 		}
 		return v
 	}
 	if s == EventHeaderScope {
-		v, _ := decode(sp.class.EventHeader, sp.headerMakers, r.start)
+		v, _ := decode(sp.class.EventHeader, sp.headerDecoders, r.start)
 		return v
 	}
-	v, pos := decode(sp.class.EventContext, sp.common, r.body)
+	v, pos := decode(sp.class.EventContext, sp.common, r.afterHeader)
 	if s >= EventContextScope {
 		v, pos = decode(ev.class.Context, ev.context, pos)
 	}
@@ -276,7 +276,7 @@ func (r *Reader) scope(s Scope) []trace.Value {
 }
 
 // load reads an integer of a fixed place.
-func (f *headField) load(b []byte) uint64 {
+func (f *headerField) load(b []byte) uint64 {
 	b = b[f.at : f.at+8]
 	if f.big {
 		return binary.BigEndian.Uint64(b) << f.shift >> (64 - f.width)

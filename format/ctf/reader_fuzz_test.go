@@ -55,12 +55,12 @@ func FuzzReader(f *testing.F) {
 			}
 			return n
 		}
-		readOnly = false
+		noMapping = false
 		mapped := read()
-		readOnly = true
+		noMapping = true
 		if got := read(); got != mapped {
 			t.Fatalf("%d events from a mapped file, %d from one that is read", mapped, got)
 		}
-		readOnly = false
+		noMapping = false
 	})
 }

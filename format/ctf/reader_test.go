@@ -94,14 +94,14 @@ event { name = "e"; fields := struct { integer { size = 8; align = 8; } n; }; };
 func TestReadingAllocatesNothingPerEvent(t *testing.T) {
 	m := metadataOf(t, smallTSDL)
 	for _, mapped := range []bool{true, false} {
-		readOnly = !mapped
+		noMapping = !mapped
 		dir := writeTrace(t, smallTSDL, smallStream(t, m, 20000, 4096, false, 0), smallStream(t, m, 20000, 4096, false, 1))
 		tr, err := Open(dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := tr.Events()
-		readOnly = false
+		noMapping = false
 		var e trace.Event
 		for range 2000 { // until all memory is there that is used again
 			if s.Next(&e) != nil {

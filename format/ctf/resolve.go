@@ -16,28 +16,28 @@ import (
 // Types that nothing tells apart are shared: most fields of a trace are one of a dozen integers. One that is given a
 // slot or a role is copied for its place first.
 type resolver struct {
-	m      *Metadata
-	file   string
-	native bool // big-endian
-	exact  bool // CTF 2: names are what they are
-	clocks map[string]int
-	roots  [dynamicScopes]node // what is complete of the event being resolved
-	now    dynamicScope        // what is being made
-	chain  []node              // the structures around the place, outermost first
-	shared map[scalar]*Type
-	labels map[*Label]map[string][]Range // of enumerations that select, by their first label
-	slots  int
-	merged map[int]int // slots that turned out to be another
-	spent  int
-	steps  int // of searching
+	m          *Metadata
+	file       string
+	bigEndian  bool // big-endian
+	exactNames bool // CTF 2: names are what they are
+	clocks     map[string]int
+	roots      [dynamicScopes]resolvedClass // what is complete of the event being resolved
+	scope      dynamicScope                 // what is being made
+	enclosing  []resolvedClass              // the structures around the place, outermost first
+	shared     map[scalar]*Type
+	labels     map[*Label]map[string][]Range // of enumerations that select, by their first label
+	slots      int
+	merged     map[int]int // slots that turned out to be another
+	allocated  int
+	steps      int // of searching
 	// role gives a field its role by its place and name; CTF 2 says it in the shape.
-	role func(r *resolver, s *shape, t *Type, name string) *Type
+	role func(r *resolver, s *fieldClass, t *Type, name string) *Type
 }
 
 // node is a structure or variant with the shape it came from, whose names have not lost their underscores.
-type node struct {
-	t *Type
-	s *shape
+type resolvedClass struct {
+	t     *Type
+	class *fieldClass
 }
 
 func (r *resolver) errorf(line int, format string, args ...any) error {
@@ -45,28 +45,28 @@ func (r *resolver) errorf(line int, format string, args ...any) error {
 }
 
 // root makes the type of one of the dynamic scopes and keeps it for those that refer to it.
-func (r *resolver) root(scope dynamicScope, s *shape) (*Type, error) {
-	r.roots[scope] = node{}
+func (r *resolver) root(scope dynamicScope, s *fieldClass) (*Type, error) {
+	r.roots[scope] = resolvedClass{}
 	if s == nil {
 		return nil, nil
 	}
-	r.now, r.chain = scope, r.chain[:0]
+	r.scope, r.enclosing = scope, r.enclosing[:0]
 	t, err := r.make(s)
 	if err != nil {
 		return nil, err
 	}
-	r.roots[scope] = node{t, s}
+	r.roots[scope] = resolvedClass{t, s}
 	return t, nil
 }
 
 // forget drops the roots from a scope on, before those of another stream or event are made.
 func (r *resolver) forget(from dynamicScope) {
 	for i := from; i < dynamicScopes; i++ {
-		r.roots[i] = node{}
+		r.roots[i] = resolvedClass{}
 	}
 }
 
-func (r *resolver) make(s *shape) (*Type, error) {
+func (r *resolver) make(s *fieldClass) (*Type, error) {
 	switch s.kind {
 	case Struct:
 		return r.structure(s)
@@ -75,20 +75,20 @@ func (r *resolver) make(s *shape) (*Type, error) {
 	case FixedArray, Sequence, Optional:
 		return r.container(s)
 	case TextArray, BlobArray, TextSeq, BlobSeq:
-		return r.run(s)
+		return r.octets(s)
 	}
 	return r.scalar(s)
 }
 
 // scalar returns the type of a value by itself, shared with all that look the same.
-func (r *resolver) scalar(s *shape) (*Type, error) {
-	if s.made != nil {
-		return s.made, nil
+func (r *resolver) scalar(s *fieldClass) (*Type, error) {
+	if s.resolved != nil {
+		return s.resolved, nil
 	}
 	key := s.scalar
 	if key.order == nativeOrder {
 		key.order = littleEndian
-		if r.native {
+		if r.bigEndian {
 			key.order = bigEndian
 		}
 	}
@@ -100,7 +100,7 @@ func (r *resolver) scalar(s *shape) (*Type, error) {
 	if key.clock != "" {
 		i, ok := r.clocks[key.clock]
 		if !ok {
-			return nil, r.errorf(s.line, "clock %.60q is not declared", key.clock)
+			return nil, r.errorf(s.line, "undeclared clock %.60q", key.clock)
 		}
 		clock = i
 	}
@@ -112,7 +112,7 @@ func (r *resolver) scalar(s *shape) (*Type, error) {
 	t.Signed, t.Base, t.Encoding, t.Clock = key.signed, key.base, key.encoding, clock
 	t.Exponent, t.Mantissa, t.Labels = key.exponent, key.mantissa, s.labels
 	if s.labels != nil {
-		s.made = t
+		s.resolved = t
 	} else {
 		r.shared[key] = t
 	}
@@ -120,64 +120,64 @@ func (r *resolver) scalar(s *shape) (*Type, error) {
 }
 
 // new returns an empty type, as long as there is memory for it.
-func (r *resolver) new(s *shape) (*Type, error) {
-	if r.spent += 272 + 24*len(s.fields); r.spent > maxSpend {
-		return nil, r.errorf(s.line, "the types need more than %d MiB", maxSpend>>20)
+func (r *resolver) new(s *fieldClass) (*Type, error) {
+	if r.allocated += 272 + 24*len(s.fields); r.allocated > maxAllocation {
+		return nil, r.errorf(s.line, "field classes need more than %d MiB", maxAllocation>>20)
 	}
 	return &Type{Kind: s.kind, Align: 1, Base: 10, Clock: -1, Slot: -1, LengthSlot: -1, TagSlot: -1,
 		MediaType: s.media}, nil
 }
 
-func (r *resolver) structure(s *shape) (*Type, error) {
+func (r *resolver) structure(s *fieldClass) (*Type, error) {
 	t, err := r.new(s)
 	if err != nil {
 		return nil, err
 	}
 	t.Align = max(s.align, 1)
 	t.Fields = make([]Field, 0, len(s.fields))
-	r.chain = append(r.chain, node{t, s})
+	r.enclosing = append(r.enclosing, resolvedClass{t, s})
 	for i := range s.fields {
 		if err := r.member(t, s, i); err != nil {
 			return nil, err
 		}
 		t.Align = max(t.Align, t.Fields[i].Type.Align)
 	}
-	r.chain = r.chain[:len(r.chain)-1]
+	r.enclosing = r.enclosing[:len(r.enclosing)-1]
 	return t, nil
 }
 
 // member makes the i-th field of a structure or a variant.
-func (r *resolver) member(t *Type, s *shape, i int) error {
+func (r *resolver) member(t *Type, s *fieldClass, i int) error {
 	f := &s.fields[i]
-	ft, err := r.make(f.shape)
+	ft, err := r.make(f.class)
 	if err != nil {
 		return err
 	}
 	if r.role != nil {
-		ft = r.role(r, f.shape, ft, f.name)
+		ft = r.role(r, f.class, ft, f.name)
 	}
 	name := f.name
-	if !r.exact {
+	if !r.exactNames {
 		name = strings.TrimPrefix(name, "_")
 	}
 	t.Fields = append(t.Fields, Field{name, ft})
 	return nil
 }
 
-func (r *resolver) variant(s *shape) (*Type, error) {
+func (r *resolver) variant(s *fieldClass) (*Type, error) {
 	t, err := r.new(s)
 	if err != nil {
 		return nil, err
 	}
-	if s.place == nil {
-		return nil, r.errorf(s.line, "a variant has no tag that selects one of its fields")
+	if s.location == nil {
+		return nil, r.errorf(s.line, "variant without a tag")
 	}
-	tags, err := r.find(s.place, "selector")
+	tags, err := r.find(s.location, "selector")
 	if err != nil {
 		return nil, err
 	}
 	t.TagSlot, t.TagSigned = r.slot(tags), (*tags[0]).Signed
-	if t.Select = s.choices; t.Select == nil {
+	if t.Select = s.selectors; t.Select == nil {
 		if t.Select, err = r.labelled(s, *tags[0]); err != nil {
 			return nil, err
 		}
@@ -193,9 +193,9 @@ func (r *resolver) variant(s *shape) (*Type, error) {
 
 // labelled returns for each field of a variant the values of the tag that have its name. A field whose name the tag
 // does not know is never there.
-func (r *resolver) labelled(s *shape, tag *Type) ([][]Range, error) {
+func (r *resolver) labelled(s *fieldClass, tag *Type) ([][]Range, error) {
 	if tag.Labels == nil {
-		return nil, r.errorf(s.place.line, "selector %.60q is no enumeration", strings.Join(s.place.names, "."))
+		return nil, r.errorf(s.location.line, "selector %.60q is not an enumeration", strings.Join(s.location.names, "."))
 	}
 	if len(tag.Labels) == 0 {
 		return make([][]Range, len(s.fields)), nil
@@ -206,13 +206,13 @@ func (r *resolver) labelled(s *shape, tag *Type) ([][]Range, error) {
 		for i := range tag.Labels {
 			at[tag.Labels[i].Name] = tag.Labels[i].Ranges
 		}
-		r.spent += 64 * len(tag.Labels)
+		r.allocated += 64 * len(tag.Labels)
 		r.labels[&tag.Labels[0]] = at
 	}
-	r.spent += 24 * len(s.fields)
+	r.allocated += 24 * len(s.fields)
 	chosen := make([][]Range, len(s.fields))
 	for i := range s.fields {
-		for _, n := range namesLike(s.fields[i].name) {
+		for _, n := range spellings(s.fields[i].name) {
 			if chosen[i] = at[n]; chosen[i] != nil {
 				break
 			}
@@ -223,12 +223,12 @@ func (r *resolver) labelled(s *shape, tag *Type) ([][]Range, error) {
 
 // namesLike returns a name as it stands, then without and with the underscore that guards it against keywords: who
 // refers to it may write it either way.
-func namesLike(n string) []string {
+func spellings(n string) []string {
 	return []string{n, strings.TrimPrefix(n, "_"), "_" + n}
 }
 
 // container makes what holds another type some times over.
-func (r *resolver) container(s *shape) (*Type, error) {
+func (r *resolver) container(s *fieldClass) (*Type, error) {
 	t, err := r.new(s)
 	if err != nil {
 		return nil, err
@@ -236,27 +236,27 @@ func (r *resolver) container(s *shape) (*Type, error) {
 	switch {
 	case s.kind == FixedArray:
 		t.Length = s.length
-	case s.place.scope == inEnvironment:
-		if t.Length, err = r.constant(s.place); err != nil {
+	case s.location.scope == inEnvironment:
+		if t.Length, err = r.constant(s.location); err != nil {
 			return nil, err
 		}
 		t.Kind = FixedArray
 	case s.kind == Sequence:
-		targets, err := r.find(s.place, "length")
+		targets, err := r.find(s.location, "length")
 		if err != nil {
 			return nil, err
 		}
 		t.LengthSlot = r.slot(targets)
 	default:
-		targets, err := r.find(s.place, "selector")
+		targets, err := r.find(s.location, "selector")
 		if err != nil {
 			return nil, err
 		}
-		t.TagSlot, t.TagSigned, t.Select = r.slot(targets), (*targets[0]).Signed, s.choices
-		if s.choices == nil { // any bit
+		t.TagSlot, t.TagSigned, t.Select = r.slot(targets), (*targets[0]).Signed, s.selectors
+		if s.selectors == nil { // any bit
 			t.TagSigned, t.Select = false, [][]Range{{{1, -1}}}
 			if k := (*targets[0]).Kind; k != Boolean {
-				return nil, r.errorf(s.line, "an optional field does not say for which values of its selector it is there")
+				return nil, r.errorf(s.line, "optional field class without selector-field-ranges, whose selector is not a boolean")
 			}
 		}
 	}
@@ -273,24 +273,24 @@ func (r *resolver) container(s *shape) (*Type, error) {
 }
 
 // constant returns a length that stands in the environment.
-func (r *resolver) constant(l *location) (uint64, error) {
+func (r *resolver) constant(l *fieldLocation) (uint64, error) {
 	for i := range r.m.Env {
 		if e := &r.m.Env[i]; e.Name == strings.Join(l.names, ".") && !e.IsText && e.Number >= 0 {
 			return uint64(e.Number), nil
 		}
 	}
-	return 0, r.errorf(l.line, "the environment has no number %.60q for a length", strings.Join(l.names, "."))
+	return 0, r.errorf(l.line, "no non-negative integer %.60q in the environment for a length", strings.Join(l.names, "."))
 }
 
 // run makes bytes in a row: text or a blob.
-func (r *resolver) run(s *shape) (*Type, error) {
+func (r *resolver) octets(s *fieldClass) (*Type, error) {
 	t, err := r.new(s)
 	if err != nil {
 		return nil, err
 	}
 	t.Align, t.Length, t.Encoding, t.Size = 8, s.length, s.scalar.encoding, 8
 	if s.kind == TextSeq || s.kind == BlobSeq {
-		targets, err := r.find(s.place, "length")
+		targets, err := r.find(s.location, "length")
 		if err != nil {
 			return nil, err
 		}

@@ -10,23 +10,23 @@ const maxSteps = 1 << 28
 
 // find returns the fields that a location may mean: places where their types stand. There is more than one where a
 // variant leads there; a reader meets one of them.
-func (r *resolver) find(l *location, what string) ([]**Type, error) {
-	if r.spent += 1024; r.spent > maxSpend || r.steps > maxSteps { // a copy and a slot
-		return nil, r.errorf(l.line, "the types need more than %d MiB, or too much time to resolve", maxSpend>>20)
+func (r *resolver) find(l *fieldLocation, what string) ([]**Type, error) {
+	if r.allocated += 1024; r.allocated > maxAllocation || r.steps > maxSteps { // a copy and a slot
+		return nil, r.errorf(l.line, "field classes need more than %d MiB or take too long to resolve", maxAllocation>>20)
 	}
 	path := strings.Join(l.names, ".")
 	targets := r.search(l)
 	if len(targets) == 0 {
-		return nil, r.errorf(l.line, "%s %.60q is not among the fields before it", what, path)
+		return nil, r.errorf(l.line, "invalid field reference: %s %.60q is not an earlier field", what, path)
 	}
 	for _, t := range targets {
 		switch (*t).Kind {
 		case Integer, VarInt, Boolean, BitArray:
 		default:
-			return nil, r.errorf(l.line, "%s %.60q is no integer", what, path)
+			return nil, r.errorf(l.line, "invalid field reference: %s %.60q is not an integer", what, path)
 		}
 		if (*t).Signed != (*targets[0]).Signed {
-			return nil, r.errorf(l.line, "%s %.60q is sometimes with sign and sometimes without", what, path)
+			return nil, r.errorf(l.line, "invalid field reference: %s %.60q may be signed or unsigned", what, path)
 		}
 	}
 	return targets, nil
@@ -62,7 +62,7 @@ func (r *resolver) slot(targets []**Type) int {
 }
 
 // settle gives slots that were merged one number each, wherever they stand.
-func (r *resolver) settle() {
+func (r *resolver) renumberSlots() {
 	if r.merged == nil {
 		return
 	}
@@ -101,27 +101,27 @@ func (r *resolver) settle() {
 	}
 }
 
-func (r *resolver) search(l *location) []**Type {
+func (r *resolver) search(l *fieldLocation) []**Type {
 	switch {
-	case l.scope == r.now:
-		return r.follow(r.chain[0], l.names, l.strict)
+	case l.scope == r.scope:
+		return r.descend(r.enclosing[0], l.names, l.strict)
 	case l.scope < dynamicScopes:
-		return r.follow(r.roots[l.scope], l.names, l.strict)
+		return r.descend(r.roots[l.scope], l.names, l.strict)
 	case l.scope != inAnyScope:
 		return nil
 	case l.strict:
-		if i := len(r.chain) - 1 - l.up; i >= 0 {
-			return r.follow(r.chain[i], l.names, true)
+		if i := len(r.enclosing) - 1 - l.up; i >= 0 {
+			return r.descend(r.enclosing[i], l.names, true)
 		}
 		return nil
 	}
-	for _, n := range slices.Backward(r.chain) {
-		if found := r.follow(n, l.names, false); found != nil {
+	for _, n := range slices.Backward(r.enclosing) {
+		if found := r.descend(n, l.names, false); found != nil {
 			return found
 		}
 	}
-	for scope := r.now - 1; scope >= 0; scope-- {
-		if found := r.follow(r.roots[scope], l.names, false); found != nil {
+	for scope := r.scope - 1; scope >= 0; scope-- {
+		if found := r.descend(r.roots[scope], l.names, false); found != nil {
 			return found
 		}
 	}
@@ -130,48 +130,48 @@ func (r *resolver) search(l *location) []**Type {
 
 // follow goes from a structure down by names. Strict, as in CTF 2, names are exact, and what is optional or one of a
 // variant's is passed through to all that it can be.
-func (r *resolver) follow(n node, names []string, strict bool) []**Type {
+func (r *resolver) descend(n resolvedClass, names []string, strict bool) []**Type {
 	if n.t == nil {
 		return nil
 	}
 	switch {
 	case n.t.Kind == Struct, n.t.Kind == Variant && !strict:
-		i := r.field(n.s.fields[:min(len(n.t.Fields)+1, len(n.s.fields))], names[0], strict)
+		i := r.field(n.class.fields[:min(len(n.t.Fields)+1, len(n.class.fields))], names[0], strict)
 		switch {
 		case i < 0:
 			return nil
 		case i == len(n.t.Fields): // the one being made: go on at the structure within it
-			k := slices.IndexFunc(r.chain, func(c node) bool { return c.t == n.t })
-			if k < 0 || k+1 >= len(r.chain) || len(names) == 1 {
+			k := slices.IndexFunc(r.enclosing, func(c resolvedClass) bool { return c.t == n.t })
+			if k < 0 || k+1 >= len(r.enclosing) || len(names) == 1 {
 				return nil
 			}
-			return r.follow(r.chain[k+1], names[1:], strict)
+			return r.descend(r.enclosing[k+1], names[1:], strict)
 		case len(names) == 1:
-			return r.ends(&n.t.Fields[i].Type, strict)
+			return r.leaves(&n.t.Fields[i].Type, strict)
 		}
-		return r.follow(node{n.t.Fields[i].Type, n.s.fields[i].shape}, names[1:], strict)
+		return r.descend(resolvedClass{n.t.Fields[i].Type, n.class.fields[i].class}, names[1:], strict)
 	case n.t.Kind == Variant:
 		var found []**Type
 		for i := range n.t.Fields {
-			found = append(found, r.follow(node{n.t.Fields[i].Type, n.s.fields[i].shape}, names, strict)...)
+			found = append(found, r.descend(resolvedClass{n.t.Fields[i].Type, n.class.fields[i].class}, names, strict)...)
 		}
 		return found
 	case n.t.Kind == Optional && strict:
-		return r.follow(node{n.t.Elem, n.s.elem}, names, strict)
+		return r.descend(resolvedClass{n.t.Elem, n.class.elem}, names, strict)
 	}
 	return nil
 }
 
 // ends returns what can stand at the end of a location.
-func (r *resolver) ends(at **Type, strict bool) []**Type {
+func (r *resolver) leaves(at **Type, strict bool) []**Type {
 	r.steps++
 	switch t := *at; {
 	case t.Kind == Optional && strict:
-		return r.ends(&t.Elem, strict)
+		return r.leaves(&t.Elem, strict)
 	case t.Kind == Variant && strict:
 		var found []**Type
 		for i := range t.Fields {
-			found = append(found, r.ends(&t.Fields[i].Type, strict)...)
+			found = append(found, r.leaves(&t.Fields[i].Type, strict)...)
 		}
 		return found
 	}
@@ -179,7 +179,7 @@ func (r *resolver) ends(at **Type, strict bool) []**Type {
 }
 
 // field returns the index of a field by name, -1 without one.
-func (r *resolver) field(fields []shapeField, name string, exact bool) int {
+func (r *resolver) field(fields []memberClass, name string, exact bool) int {
 	r.steps += len(fields)
 	for i := range fields {
 		if fields[i].name == name {
@@ -189,7 +189,7 @@ func (r *resolver) field(fields []shapeField, name string, exact bool) int {
 	if exact {
 		return -1
 	}
-	for _, like := range namesLike(name)[1:] {
+	for _, like := range spellings(name)[1:] {
 		for i := range fields {
 			if fields[i].name == like {
 				return i

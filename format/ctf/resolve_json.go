@@ -3,11 +3,11 @@ package ctf
 import "slices"
 
 // metadata puts the fragments together.
-func (p *fragments) metadata() (*Metadata, error) {
+func (p *fragmentParser) metadata() (*Metadata, error) {
 	if len(p.streams) == 0 {
-		return nil, p.located(&jsonError{p.lines.line, "there is no data stream class"}, nil)
+		return nil, p.located(&jsonError{p.reader.line, "no data stream class"}, nil)
 	}
-	a := &assembly{file: p.file, w: p.w, resolver: resolver{m: &p.m, file: p.file, exact: true, clocks: p.clocks,
+	a := &assembly{file: p.file, w: p.w, resolver: resolver{m: &p.m, file: p.file, exactNames: true, clocks: p.clocks,
 		shared: map[scalar]*Type{}}}
 	clocks := map[uint64]int{}
 	for i := range p.streams {
@@ -20,42 +20,44 @@ func (p *fragments) metadata() (*Metadata, error) {
 	}
 	a.events, a.header = p.events, p.header
 	a.begin = func(c *StreamClass) { c.Clock = clocks[c.ID] }
-	a.role = func(r *resolver, s *shape, t *Type, name string) *Type { return roleInFull(r, s, t, name, a.clock) }
+	a.role = func(r *resolver, s *fieldClass, t *Type, name string) *Type {
+		return roleInFull(r, s, t, name, a.clock)
+	}
 	return a.assemble()
 }
 
 // roleInFull gives a field the role that CTF 2 ties to its class in so many words, by the scope in which it is used.
-func roleInFull(r *resolver, s *shape, t *Type, name string, clock int) *Type {
+func roleInFull(r *resolver, s *fieldClass, t *Type, name string, clock int) *Type {
 	role := NoRole
 	for _, n := range s.roles {
 		switch {
-		case r.now == inPacketHeader && n == "packet-magic-number":
+		case r.scope == inPacketHeader && n == "packet-magic-number":
 			role = PacketMagic
-		case r.now == inPacketHeader && n == "metadata-stream-uuid" && t.Kind == BlobArray && t.Length == 16:
+		case r.scope == inPacketHeader && n == "metadata-stream-uuid" && t.Kind == BlobArray && t.Length == 16:
 			role = TraceUUID
-		case r.now == inPacketHeader && n == "data-stream-class-id":
+		case r.scope == inPacketHeader && n == "data-stream-class-id":
 			role = StreamClassID
-		case r.now == inPacketHeader && n == "data-stream-id":
+		case r.scope == inPacketHeader && n == "data-stream-id":
 			role = StreamID
-		case r.now == inPacketContext && n == "default-clock-timestamp":
+		case r.scope == inPacketContext && n == "default-clock-timestamp":
 			role = PacketBegin
-		case r.now == inPacketContext && n == "packet-end-default-clock-timestamp":
+		case r.scope == inPacketContext && n == "packet-end-default-clock-timestamp":
 			role = PacketEnd
-		case r.now == inPacketContext && n == "packet-content-length":
+		case r.scope == inPacketContext && n == "packet-content-length":
 			role = PacketContent
-		case r.now == inPacketContext && n == "packet-total-length":
+		case r.scope == inPacketContext && n == "packet-total-length":
 			role = PacketSize
-		case r.now == inPacketContext && n == "discarded-event-record-counter-snapshot":
+		case r.scope == inPacketContext && n == "discarded-event-record-counter-snapshot":
 			role = EventsDiscarded
-		case r.now == inPacketContext && n == "packet-sequence-number":
+		case r.scope == inPacketContext && n == "packet-sequence-number":
 			role = PacketSequence
-		case r.now == inEventHeader && n == "event-record-class-id":
+		case r.scope == inEventHeader && n == "event-record-class-id":
 			role = EventClassID
-		case r.now == inEventHeader && n == "default-clock-timestamp":
+		case r.scope == inEventHeader && n == "default-clock-timestamp":
 			role = Stamp
 		}
 	}
-	if r.now == inPacketContext && role == NoRole && name == "cpu_id" && t.Kind == Integer {
+	if r.scope == inPacketContext && role == NoRole && name == "cpu_id" && t.Kind == Integer {
 		role = CPU // a custom of LTTng's
 	}
 	number := (t.Kind == Integer || t.Kind == VarInt) && !t.Signed

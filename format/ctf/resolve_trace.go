@@ -11,7 +11,7 @@ type assembly struct {
 	resolver
 	file    string
 	w       *trace.Warnings
-	header  *shape
+	header  *fieldClass
 	streams []streamDecl
 	events  []eventDecl
 	clock   int                // CTF 2: of the stream at hand
@@ -31,19 +31,19 @@ func (a *assembly) assemble() (*Metadata, error) {
 			if i == len(a.streams)-1 && len(a.m.Streams) == 0 {
 				return nil, err
 			}
-			a.leaveOut("a stream", err)
+			a.skip("stream class", err)
 			continue
 		}
 		a.addEvents(c, events[c.ID])
 		a.m.Streams = append(a.m.Streams, *c)
 	}
-	a.settle()
+	a.renumberSlots()
 	a.m.Slots = a.slots
 	return a.m, nil
 }
 
-func (a *assembly) leaveOut(what string, err error) {
-	a.w.Add(a.file, what+" cannot be understood and is left out", strings.TrimPrefix(err.Error(), a.file+":"))
+func (a *assembly) skip(what string, err error) {
+	a.w.Add(a.file, "invalid "+what+" skipped", strings.TrimPrefix(err.Error(), a.file+":"))
 }
 
 func (a *assembly) stream(s *streamDecl) (*StreamClass, error) {
@@ -75,7 +75,7 @@ func (a *assembly) addEvents(c *StreamClass, events []*eventDecl) {
 	c.Events = make([]EventClass, 0, len(events))
 	for _, d := range events {
 		if seen[d.class.ID] {
-			a.leaveOut("an event", a.errorf(d.line, "stream %d has an event %d already", c.ID, d.class.ID))
+			a.skip("event class", a.errorf(d.line, "duplicate event class id %d in stream class %d", d.class.ID, c.ID))
 			continue
 		}
 		a.forget(inEventContext)
@@ -85,7 +85,7 @@ func (a *assembly) addEvents(c *StreamClass, events []*eventDecl) {
 			e.Payload, err = a.root(inEventPayload, d.payload)
 		}
 		if err != nil {
-			a.leaveOut("an event", err)
+			a.skip("event class", err)
 			continue
 		}
 		seen[e.ID] = true
@@ -106,7 +106,7 @@ func (a *assembly) eventsByStream() map[uint64][]*eventDecl {
 		case !d.hasStream && len(a.streams) == 1:
 			d.stream = a.streams[0].id
 		case !known[d.stream]:
-			a.leaveOut("an event", a.errorf(d.line, "stream %d is not declared", d.stream))
+			a.skip("event class", a.errorf(d.line, "undeclared stream class %d", d.stream))
 			continue
 		}
 		of[d.stream] = append(of[d.stream], d)

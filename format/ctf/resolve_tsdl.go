@@ -9,30 +9,30 @@ import (
 // metadata puts together what the declarations said, roles given by name.
 func (p *tsdlParser) metadata() (*Metadata, error) {
 	if !p.trace.there {
-		return nil, p.errorf(p.line, "there is no trace block; is this the metadata of a CTF trace?")
+		return nil, p.errorf(p.line, "no trace block: not the metadata of a CTF trace")
 	}
 	if p.trace.order == nativeOrder {
-		return nil, p.errorf(p.trace.line, "the trace block does not say the byte order")
+		return nil, p.errorf(p.trace.line, "trace block without byte_order")
 	}
 	m := &Metadata{Major: p.trace.major, Minor: p.trace.minor, BigEndian: p.trace.order == bigEndian,
 		Env: p.env, Clocks: p.clocks}
 	if m.Major != 1 {
-		return nil, p.errorf(p.trace.line, "the trace is CTF %d.%d; TSDL is read of 1.8", m.Major, m.Minor)
+		return nil, p.errorf(p.trace.line, "unsupported CTF version %d.%d (TSDL: 1.8)", m.Major, m.Minor)
 	}
 	if p.trace.uuid != "" {
 		if m.UUID, m.HasUUID = parseUUID(p.trace.uuid); !m.HasUUID {
-			p.w.Add(p.file, "the trace's UUID is none", strconv.Quote(p.trace.uuid))
+			p.w.Add(p.file, "invalid trace UUID ignored", strconv.Quote(p.trace.uuid))
 		}
 	}
 	a := &assembly{file: p.file, w: p.w, header: p.trace.header, streams: p.streams, events: p.events,
-		resolver: resolver{m: m, file: p.file, native: m.BigEndian, clocks: map[string]int{}, shared: map[scalar]*Type{}, labels: map[*Label]map[string][]Range{},
+		resolver: resolver{m: m, file: p.file, bigEndian: m.BigEndian, clocks: map[string]int{}, shared: map[scalar]*Type{}, labels: map[*Label]map[string][]Range{},
 			role: roleByName}}
 	for i := range m.Clocks {
 		a.resolver.clocks[m.Clocks[i].Name] = i
 	}
 	if len(a.streams) == 0 {
-		if p.lost != nil {
-			return nil, p.lost // that may have been the stream, and the events have a header that nobody knows
+		if p.firstSkipped != nil {
+			return nil, p.firstSkipped // that may have been the stream, and the events have a header that nobody knows
 		}
 		a.streams = []streamDecl{{}} // a trace of one stream need not say so
 	}
@@ -75,9 +75,9 @@ var roleOfName = map[dynamicScope]map[string]Role{
 }
 
 // roleByName gives a field of the headers and the packet context the role that CTF 1.8 ties to its name.
-func roleByName(r *resolver, _ *shape, t *Type, name string) *Type {
-	role := roleOfName[r.now][strings.TrimPrefix(name, "_")]
-	if r.now == inEventHeader && role == NoRole && t.Clock >= 0 {
+func roleByName(r *resolver, _ *fieldClass, t *Type, name string) *Type {
+	role := roleOfName[r.scope][strings.TrimPrefix(name, "_")]
+	if r.scope == inEventHeader && role == NoRole && t.Clock >= 0 {
 		role = Stamp
 	}
 	if role == NoRole || role == TraceUUID && (t.Kind != FixedArray || t.Length != 16) ||

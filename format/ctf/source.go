@@ -17,53 +17,53 @@ import (
 // The fields of a class are those of the event's payload and then the context that the tracer added: the processor, what
 // else the event header says, the context of the stream's events, and the event's own.
 type Source struct {
-	t       *Trace
-	cursors []cursor
-	heap    []turn
-	current *Reader
-	streams []trace.Stream
-	classes []trace.Class
-	files   map[string]int // rows of files
-	cpus    map[uint64]int
-	table   rowTable
-	placed  []trace.Value
-	done    bool
+	t          *Trace
+	cursors    []cursor
+	queue      []queuedEvent
+	current    *Reader
+	streams    []trace.Stream
+	classes    []trace.Class
+	byFile     map[string]int // rows of files
+	byCPU      map[uint64]int
+	named      namedStreams
+	rearranged []trace.Value
+	closed     bool
 }
 
 // cursor is a reader and the row of the packet that it is in.
 type cursor struct {
-	r     *Reader
-	row   int
-	entry int // the packet of the row
+	r           *Reader
+	stream      int
+	packetIndex int // the packet of the row
 }
 
 // turn is when a cursor's event comes. For the first of the heap it may have been given out.
-type turn struct {
-	time clock.HostTime
-	k    int // the cursor
+type queuedEvent struct {
+	time   clock.HostTime
+	cursor int // the cursor
 }
 
 var _ trace.Source = (*Source)(nil)
 
 // Events returns the trace's events from the beginning. Closing the source closes the trace.
 func (t *Trace) Events() *Source {
-	s := &Source{t: t, files: map[string]int{}, cpus: map[uint64]int{}}
+	s := &Source{t: t, byFile: map[string]int{}, byCPU: map[uint64]int{}}
 	s.classify()
 	for _, stream := range t.Streams {
 		r := stream.Reader()
 		if r.Next() != nil {
-			if s.t.plan.meridian && r.Packets > 0 && r.sp.row.name >= 0 && r.sp.row.scope == PacketContextScope {
-				s.named(r) // a row to which others belong
+			if s.t.plan.meridian && r.Packets > 0 && r.sp.naming.name >= 0 && r.sp.naming.scope == PacketContextScope {
+				s.namedStream(r) // a row to which others belong
 			}
 			continue
 		}
-		c := cursor{r: r, entry: -1}
-		s.place(&c)
-		s.heap = append(s.heap, turn{r.now, len(s.cursors)})
+		c := cursor{r: r, packetIndex: -1}
+		s.assignStream(&c)
+		s.queue = append(s.queue, queuedEvent{r.now, len(s.cursors)})
 		s.cursors = append(s.cursors, c)
 	}
-	for i := len(s.heap)/2 - 1; i >= 0; i-- {
-		s.sink(i)
+	for i := len(s.queue)/2 - 1; i >= 0; i-- {
+		s.siftDown(i)
 	}
 	return s
 }
@@ -73,37 +73,37 @@ func (s *Source) Next(e *trace.Event) error {
 	if r := s.current; r != nil {
 		// The reader is moved only now: until here its values were the caller's.
 		if r.Next() == nil {
-			s.heap[0].time = r.now
-			if c := &s.cursors[s.heap[0].k]; c.entry != r.number || r.sp.row.scope == CommonContextScope {
-				s.place(c)
+			s.queue[0].time = r.now
+			if c := &s.cursors[s.queue[0].cursor]; c.packetIndex != r.packetIndex || r.sp.naming.scope == CommonContextScope {
+				s.assignStream(c)
 			}
 		} else {
-			last := len(s.heap) - 1
-			s.heap[0] = s.heap[last]
-			s.heap = s.heap[:last]
+			last := len(s.queue) - 1
+			s.queue[0] = s.queue[last]
+			s.queue = s.queue[:last]
 		}
-		s.sink(0)
+		s.siftDown(0)
 	}
-	if len(s.heap) == 0 {
+	if len(s.queue) == 0 {
 		s.current = nil
 		return io.EOF
 	}
-	c := &s.cursors[s.heap[0].k]
+	c := &s.cursors[s.queue[0].cursor]
 	r := c.r
 	if s.current != r {
 		s.current = r
 	}
 	ev := r.ev
-	*e = trace.Event{Time: r.now, Stream: c.row, Class: ev.number, Phase: ev.phase}
-	if ev.marks.any {
-		ev.mark(e, r.slots)
+	*e = trace.Event{Time: r.now, Stream: c.stream, Class: ev.number, Phase: ev.phase}
+	if ev.links.any {
+		ev.link(e, r.slots)
 	}
 	return nil
 }
 
 // sink restores the heap below i.
-func (s *Source) sink(i int) {
-	h := s.heap
+func (s *Source) siftDown(i int) {
+	h := s.queue
 	if i >= len(h) {
 		return
 	}
@@ -125,8 +125,8 @@ func (s *Source) sink(i int) {
 	h[i] = c
 }
 
-func (a turn) before(b turn) bool {
-	return a.time < b.time || a.time == b.time && a.k < b.k
+func (a queuedEvent) before(b queuedEvent) bool {
+	return a.time < b.time || a.time == b.time && a.cursor < b.cursor
 }
 
 // Values returns the fields of the event.
@@ -136,17 +136,17 @@ func (s *Source) Values() []trace.Value {
 	}
 	v := s.current.Values()
 	ev := s.current.ev
-	if ev.back != nil {
-		v = ev.back.restore(v)
+	if ev.restore != nil {
+		v = ev.restore.restore(v)
 	}
-	if ev.place != nil {
+	if ev.order != nil {
 		n := len(s.classes[ev.number].Fields)
-		s.placed = slices.Grow(s.placed[:0], n)[:n]
-		clear(s.placed)
-		for i, k := range ev.place {
-			s.placed[k] = v[i]
+		s.rearranged = slices.Grow(s.rearranged[:0], n)[:n]
+		clear(s.rearranged)
+		for i, k := range ev.order {
+			s.rearranged[k] = v[i]
 		}
-		v = s.placed
+		v = s.rearranged
 	}
 	return v
 }
@@ -159,10 +159,10 @@ func (s *Source) Classes() []trace.Class  { return s.classes }
 
 // Close closes the trace.
 func (s *Source) Close() error {
-	if s.done {
+	if s.closed {
 		return nil
 	}
-	s.done, s.current, s.heap = true, nil, nil
+	s.closed, s.current, s.queue = true, nil, nil
 	return s.t.Close()
 }
 
@@ -193,7 +193,7 @@ func (s *Source) classify() {
 		n, ok := seen[string(key)]
 		if !ok && s.t.plan.meridian {
 			for _, k := range byName[m.class.Name] {
-				if m.ep.place, ok = embed(&m.class, &s.classes[k]); ok {
+				if m.ep.order, ok = embedFields(&m.class, &s.classes[k]); ok {
 					n = k
 					break
 				}
@@ -221,12 +221,12 @@ func classOf(sp *streamPlan, ep *eventPlan) trace.Class {
 	}
 	for _, k := range sp.extra {
 		f := sp.class.EventHeader.Fields[k]
-		c.Fields = append(c.Fields, trace.Field{Name: f.Name, Type: shapeOf(f.Type)})
+		c.Fields = append(c.Fields, trace.Field{Name: f.Name, Type: traceTypeOf(f.Type)})
 	}
 	c.Fields = append(c.Fields, fieldsOf(sp.class.EventContext)...)
 	c.Fields = append(c.Fields, fieldsOf(ep.class.Context)...)
-	for i := len(ep.taken) - 1; i >= 0; i-- {
-		k := ep.taken[i]
+	for i := len(ep.hidden) - 1; i >= 0; i-- {
+		k := ep.hidden[i]
 		c.Fields = append(c.Fields[:k:k], c.Fields[k+1:]...)
 	}
 	c.Context = len(c.Fields) - own
@@ -235,31 +235,31 @@ func classOf(sp *streamPlan, ep *eventPlan) trace.Class {
 
 // place finds the row of a reader's packet: the one that the packet context names, in a trace of Meridian's; else the
 // processor's, whichever channel it is of; else the file's.
-func (s *Source) place(c *cursor) {
+func (s *Source) assignStream(c *cursor) {
 	r := c.r
-	c.entry = r.number
+	c.packetIndex = r.packetIndex
 	switch {
-	case r.sp.row.name >= 0:
-		c.row = s.named(r)
+	case r.sp.naming.name >= 0:
+		c.stream = s.namedStream(r)
 	case r.packet.HasCPU:
-		n, ok := s.cpus[r.packet.CPU]
+		n, ok := s.byCPU[r.packet.CPU]
 		if !ok {
-			n = s.add(trace.Stream{Name: fmt.Sprintf("CPU %d", r.packet.CPU), Kind: trace.CPU, ID: int64(r.packet.CPU)})
-			s.cpus[r.packet.CPU] = n
+			n = s.addStream(trace.Stream{Name: fmt.Sprintf("CPU %d", r.packet.CPU), Kind: trace.CPU, ID: int64(r.packet.CPU)})
+			s.byCPU[r.packet.CPU] = n
 		}
-		c.row = n
+		c.stream = n
 	default:
 		name := filepath.Base(r.s.Path)
-		n, ok := s.files[name]
+		n, ok := s.byFile[name]
 		if !ok {
-			n = s.add(trace.Stream{Name: name, ID: int64(r.packet.Stream)})
-			s.files[name] = n
+			n = s.addStream(trace.Stream{Name: name, ID: int64(r.packet.Stream)})
+			s.byFile[name] = n
 		}
-		c.row = n
+		c.stream = n
 	}
 }
 
-func (s *Source) add(row trace.Stream) int {
+func (s *Source) addStream(row trace.Stream) int {
 	row.Parent = -1
 	s.streams = append(s.streams, row)
 	return len(s.streams) - 1

@@ -11,56 +11,56 @@ import (
 //
 // With a frequency f and a base of b cycles for which (offset + b) * 10^9 = q * f + r has been divided once in 128 bits,
 // a stamp of b + d cycles is q + (r + d * 10^9) / f: a product and a division of 64 bits, as long as d stays below 2^33.
-type ticker struct {
-	clock Clock
-	known bool  // there is a clock
-	plain bool  // of 10^9 Hz: a stamp is only moved
-	shift int64 // plain: what is added
+type cycleClock struct {
+	clock       Clock
+	known       bool  // there is a clock
+	nanoseconds bool  // of 10^9 Hz: a stamp is only moved
+	offset      int64 // plain: what is added
 
-	base uint64         // b
-	ns   clock.HostTime // q
-	rest uint64         // r
-	far  bool           // q is beyond the limit
+	base       uint64         // b
+	ns         clock.HostTime // q
+	remainder  uint64         // r
+	outOfRange bool           // q is beyond the limit
 }
 
 const second = 1_000_000_000
 
-func newTicker(m *Metadata, index int) ticker {
+func newCycleClock(m *Metadata, index int) cycleClock {
 	if index < 0 || index >= len(m.Clocks) {
-		return ticker{}
+		return cycleClock{}
 	}
-	t := ticker{clock: m.Clocks[index], known: true}
+	t := cycleClock{clock: m.Clocks[index], known: true}
 	if f := t.clock.Frequency; f == 0 || f > 1<<62 {
 		t.clock.Frequency = second
 	}
 	seconds, offset := t.clock.OffsetSeconds, t.clock.Offset
 	const far = clock.Limit / second
 	if t.clock.Frequency == second && seconds > -far && seconds < far && offset > -clock.Limit && offset < clock.Limit {
-		t.shift = seconds*second + offset
-		t.plain = t.shift > -clock.Limit && t.shift < clock.Limit
+		t.offset = seconds*second + offset
+		t.nanoseconds = t.offset > -clock.Limit && t.offset < clock.Limit
 	}
 	t.rebase(0)
 	return t
 }
 
 // at returns the time of a stamp in ns, at most clock.Limit away from the origin.
-func (t *ticker) at(cycles uint64) clock.HostTime {
-	if t.plain && cycles < uint64(clock.Limit) {
-		return within(clock.HostTime(t.shift + int64(cycles)))
+func (t *cycleClock) at(cycles uint64) clock.HostTime {
+	if t.nanoseconds && cycles < uint64(clock.Limit) {
+		return clampTime(clock.HostTime(t.offset + int64(cycles)))
 	}
 	if !t.known {
 		return 0
 	}
 	d := cycles - t.base
-	if cycles < t.base || d >= 1<<33 || t.far {
+	if cycles < t.base || d >= 1<<33 || t.outOfRange {
 		t.rebase(cycles)
-		return within(t.ns)
+		return clampTime(t.ns)
 	}
-	return within(t.ns + clock.HostTime((t.rest+d*second)/t.clock.Frequency))
+	return clampTime(t.ns + clock.HostTime((t.remainder+d*second)/t.clock.Frequency))
 }
 
 // rebase divides anew.
-func (t *ticker) rebase(cycles uint64) {
+func (t *cycleClock) rebase(cycles uint64) {
 	f := t.clock.Frequency
 	if f == 0 {
 		return
@@ -77,12 +77,12 @@ func (t *ticker) rebase(cycles uint64) {
 	}
 	high, low := bits.Mul64(r, second)
 	q, rest := bits.Div64(high, low, f)
-	t.base, t.rest = cycles, rest
+	t.base, t.remainder = cycles, rest
 	// What is far from the origin is damage or nonsense: it goes to the limit, and does not wrap to the other side. What
 	// is not far is right even if a sum on the way has wrapped.
-	t.far = false
+	t.outOfRange = false
 	if far := float64(t.clock.OffsetSeconds) + float64(s1) + float64(s2); math.Abs(far) > 5e9 {
-		t.far, t.ns = true, clock.Limit
+		t.outOfRange, t.ns = true, clock.Limit
 		if far < 0 {
 			t.ns = -clock.Limit
 		}
@@ -91,12 +91,12 @@ func (t *ticker) rebase(cycles uint64) {
 	t.ns = clock.HostTime((t.clock.OffsetSeconds+s1+int64(s2))*second + int64(q))
 }
 
-func within(ns clock.HostTime) clock.HostTime { return max(-clock.Limit, min(clock.Limit, ns)) }
+func clampTime(ns clock.HostTime) clock.HostTime { return max(-clock.Limit, min(clock.Limit, ns)) }
 
 // extend completes a stamp of fewer bits than a counter has: it is the next after the one before that ends with them.
 // Within a packet whose begin and end are known, one that would lie behind the end, but without the wrap not before
 // the begin, has stepped back instead.
-func extend(before, v uint64, width uint8, begin, end uint64) uint64 {
+func extendStamp(before, v uint64, width uint8, begin, end uint64) uint64 {
 	if width == 0 || width >= 64 {
 		return v
 	}

@@ -69,11 +69,11 @@ func (t *TextWriter) All() error {
 func (t *TextWriter) Event() error {
 	r := t.s.Reader()
 	b := t.line[:0]
-	if r.ticks[r.sp.number].known {
+	if r.clocks[r.sp.number].known {
 		b = t.stamp(b, r.Time())
 	}
 	b = append(b, t.origin...)
-	name := r.ev.written
+	name := r.ev.nameWritten
 	if name == "" {
 		name = "<unknown>"
 	}
@@ -81,7 +81,7 @@ func (t *TextWriter) Event() error {
 	first := true
 	for _, scope := range []Scope{PacketContextScope, CommonContextScope, EventContextScope, PayloadScope} {
 		kind, values := r.Fields(scope)
-		if kind == nil || scope == PacketContextScope && !anyShown(kind) {
+		if kind == nil || scope == PacketContextScope && !anyPrinted(kind) {
 			continue
 		}
 		if !first {
@@ -133,11 +133,11 @@ func appendPadded(b []byte, v uint64, width int) []byte {
 }
 
 // shown says whether babeltrace2 prints a field of the packet context: what only says how to read the packet it does not.
-func shown(f Field) bool { return f.Type.Role == NoRole || f.Type.Role == CPU }
+func isPrinted(f Field) bool { return f.Type.Role == NoRole || f.Type.Role == CPU }
 
-func anyShown(t *Type) bool {
+func anyPrinted(t *Type) bool {
 	for _, f := range t.Fields {
-		if shown(f) {
+		if isPrinted(f) {
 			return true
 		}
 	}
@@ -148,7 +148,7 @@ func (t *TextWriter) fields(b []byte, kind *Type, values []trace.Value, packet b
 	b = append(b, '{')
 	sep := " "
 	for i := range min(len(values), len(kind.Fields)) {
-		if packet && !shown(kind.Fields[i]) {
+		if packet && !isPrinted(kind.Fields[i]) {
 			continue
 		}
 		b = append(append(append(b, sep...), kind.Fields[i].Name...), " = "...)
@@ -221,7 +221,7 @@ func (t *TextWriter) enumeration(b []byte, kind *Type, v *trace.Value) []byte {
 	sep := ""
 	for i := range kind.Labels {
 		l := &kind.Labels[i]
-		if holds(l.Ranges, v.Bits, kind.Signed) {
+		if containsValue(l.Ranges, v.Bits, kind.Signed) {
 			b = appendQuoted(append(b, sep...), []byte(l.Name))
 			sep = ", "
 		}

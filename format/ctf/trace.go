@@ -59,7 +59,7 @@ func readMetadata(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > largestMetadata {
-		return nil, fmt.Errorf("%s: no metadata: not a file of at most %d MiB", name, largestMetadata>>20)
+		return nil, fmt.Errorf("%s: not a metadata file: not a regular file of at most %d MiB", name, largestMetadata>>20)
 	}
 	return os.ReadFile(name)
 }
@@ -180,7 +180,7 @@ func (t *Trace) Close() error {
 		if r.Packets+r.Damaged > 0 {
 			r.finish() // what was not read to its end is told as far as it was
 		}
-		r.over, r.pos, r.end = true, 0, 0
+		r.done, r.pos, r.end = true, 0, 0
 	}
 	for _, s := range t.Streams {
 		errs = append(errs, s.file.Close())
@@ -193,10 +193,10 @@ func (t *Trace) Close() error {
 func (s *Stream) Reader() *Reader {
 	p := s.trace.plan
 	r := &Reader{s: s, plan: p, w: s.trace.w,
-		win: window{d: s.file, size: s.file.size}, scan: window{d: s.file, size: s.file.size}}
+		window: fileWindow{d: s.file, size: s.file.size}, lookahead: fileWindow{d: s.file, size: s.file.size}}
 	r.slots = make([]uint64, p.slots)
 	for i := range p.m.Streams {
-		r.ticks = append(r.ticks, newTicker(p.m, p.m.Streams[i].Clock))
+		r.clocks = append(r.clocks, newCycleClock(p.m, p.m.Streams[i].Clock))
 	}
 	s.trace.readers = append(s.trace.readers, r)
 	return r

@@ -9,33 +9,33 @@ import (
 
 // tracePlan is a trace's metadata, compiled. Readers share it; it does not change.
 type tracePlan struct {
-	m            *Metadata
-	mark         packetMark
-	header       []op
-	headerMakers []maker
-	streams      map[uint64]*streamPlan
-	list         []*streamPlan    // as in the metadata
-	masks        map[*Type]uint64 // the alignments, less one, of what the scopes hold
-	slots        int
-	meridian     bool // written by Meridian
+	m              *Metadata
+	signature      packetSignature
+	header         []op
+	headerDecoders []fieldDecoder
+	streams        map[uint64]*streamPlan
+	list           []*streamPlan    // as in the metadata
+	masks          map[*Type]uint64 // the alignments, less one, of what the scopes hold
+	slots          int
+	meridian       bool // written by Meridian
 }
 
 type streamPlan struct {
-	number        int // index into the metadata's streams
-	class         *StreamClass
-	context       []op
-	contextMakers []maker
-	header        []op // of its events
-	head          headPlan
-	headerMakers  []maker
-	extra         []int // fields of the event header that say neither class nor time
-	common        []maker
-	commonMask    uint64
-	hasCPU        bool
-	row           rowFields // of traces that Meridian wrote
-	dense         []*eventPlan
-	sparse        map[uint64]*eventPlan
-	events        []*eventPlan
+	number          int // index into the metadata's streams
+	class           *StreamClass
+	context         []op
+	contextDecoders []fieldDecoder
+	header          []op // of its events
+	layout          headerLayout
+	headerDecoders  []fieldDecoder
+	extra           []int // fields of the event header that say neither class nor time
+	common          []fieldDecoder
+	commonMask      uint64
+	hasCPU          bool
+	naming          streamNaming // of traces that Meridian wrote
+	dense           []*eventPlan
+	sparse          map[uint64]*eventPlan
+	events          []*eventPlan
 }
 
 type eventPlan struct {
@@ -43,22 +43,22 @@ type eventPlan struct {
 	program     []op
 	fixed       bool // the program is one skip:
 	mask, size  uint64
-	context     []maker
-	payload     []maker
+	context     []fieldDecoder
+	payload     []fieldDecoder
 	contextMask uint64
 	payloadMask uint64
 	total       int   // values, those in taken included
-	taken       []int // values that the event itself has: see meridian.go
-	marks       markSlots
+	hidden      []int // values that the event itself has: see meridian.go
+	links       linkSlots
 	number      int // in the classes of a Source
-	back        *restorer
-	place       []int  // where the values stand among its class's fields; nil: in their order
-	written     string // the class's name as it stands in the metadata
+	restore     *restorer
+	order       []int  // where the values stand among its class's fields; nil: in their order
+	nameWritten string // the class's name as it stands in the metadata
 	phase       trace.Phase
 }
 
 // densest is up to which number events are found by a table.
-const densest = 1 << 12
+const maxDenseID = 1 << 12
 
 func (sp *streamPlan) event(id uint64) *eventPlan {
 	if id < uint64(len(sp.dense)) {
@@ -69,7 +69,7 @@ func (sp *streamPlan) event(id uint64) *eventPlan {
 
 // newPlan compiles metadata. An event class that cannot be is left out, with a warning.
 func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
-	p := &tracePlan{m: m, mark: newMark(m), streams: map[uint64]*streamPlan{}, masks: map[*Type]uint64{}}
+	p := &tracePlan{m: m, signature: newPacketSignature(m), streams: map[uint64]*streamPlan{}, masks: map[*Type]uint64{}}
 	p.slots = m.Slots
 	for _, e := range m.Env {
 		p.meridian = p.meridian || e.Name == "tracer_name" && e.IsText && e.Text == "meridian"
@@ -78,28 +78,28 @@ func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
 	roles := &compiler{extents: map[*Type]extent{}, roles: true}
 	plain := &compiler{extents: map[*Type]extent{}}
 	p.header = roles.compile(m.PacketHeader)
-	p.headerMakers = p.group(plain, m.PacketHeader)
+	p.headerDecoders = p.group(plain, m.PacketHeader)
 	if roles.err != nil {
-		return nil, fmt.Errorf("%s: the packet header has %w", file, roles.err)
+		return nil, fmt.Errorf("%s: packet header: %w", file, roles.err)
 	}
 	for i := range m.Streams {
 		class := &m.Streams[i]
 		sp := &streamPlan{number: i, class: class, sparse: map[uint64]*eventPlan{}}
 		sp.context = roles.compile(class.PacketContext)
-		sp.contextMakers = p.group(plain, class.PacketContext)
+		sp.contextDecoders = p.group(plain, class.PacketContext)
 		sp.header = roles.compile(class.EventHeader)
-		sp.headerMakers = p.group(plain, class.EventHeader)
+		sp.headerDecoders = p.group(plain, class.EventHeader)
 		sp.common = p.group(plain, class.EventContext)
 		sp.commonMask = p.masks[class.EventContext]
 		if err := cmpErr(roles.err, plain.err); err != nil {
-			return nil, fmt.Errorf("%s: stream class %d has %w", file, class.ID, err)
+			return nil, fmt.Errorf("%s: stream class %d: %w", file, class.ID, err)
 		}
 		p.slots = max(p.slots, roles.slots, plain.slots)
-		sp.head = newHeadPlan(class.EventHeader, roles, plain)
+		sp.layout = newHeaderLayout(class.EventHeader, roles, plain)
 		sp.hasCPU = bearsRole(class.PacketContext, CPU)
-		sp.row = rowFields{name: -1}
+		sp.naming = streamNaming{name: -1}
 		if p.meridian {
-			sp.row = rowOf(class)
+			sp.naming = streamNamingOf(class)
 		}
 		if class.EventHeader != nil {
 			for k, f := range class.EventHeader.Fields {
@@ -112,13 +112,13 @@ func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
 			plain.err = nil
 			ep := p.event(sp, &class.Events[k], plain)
 			if plain.err != nil {
-				w.Add(file, "event class left out: it has "+plain.err.Error(), class.Events[k].Name)
+				w.Add(file, "event class skipped: "+plain.err.Error(), class.Events[k].Name)
 				continue
 			}
 			sp.add(ep)
 		}
 		if _, twice := p.streams[class.ID]; twice {
-			w.Add(file, "two stream classes have one number", fmt.Sprint(class.ID))
+			w.Add(file, "duplicate stream class id", fmt.Sprint(class.ID))
 			continue
 		}
 		p.streams[class.ID] = sp
@@ -136,18 +136,18 @@ func cmpErr(a, b error) error {
 }
 
 // group compiles the fields of a scope, and keeps its alignment.
-func (p *tracePlan) group(c *compiler, t *Type) []maker {
+func (p *tracePlan) group(c *compiler, t *Type) []fieldDecoder {
 	if t == nil {
 		return nil
 	}
 	p.masks[t] = c.extent(t).align - 1
-	return c.makers(t)
+	return c.decoders(t)
 }
 
 func (p *tracePlan) event(sp *streamPlan, class *EventClass, c *compiler) *eventPlan {
-	ep := &eventPlan{class: class, written: class.Name}
+	ep := &eventPlan{class: class, nameWritten: class.Name}
 	if p.meridian {
-		p.takeMarks(ep, c)
+		p.bindLinks(ep, c)
 	}
 	class = ep.class
 	ep.program = c.compile(sp.class.EventContext, class.Context, class.Payload)
@@ -163,10 +163,10 @@ func (p *tracePlan) event(sp *streamPlan, class *EventClass, c *compiler) *event
 	if sp.hasCPU {
 		ep.total++
 	}
-	own := ep.taken
-	ep.taken = sp.row.takenOf(ep.total-len(ep.context)-len(sp.common), nil)
+	own := ep.hidden
+	ep.hidden = sp.naming.takenOf(ep.total-len(ep.context)-len(sp.common), nil)
 	for _, k := range own {
-		ep.taken = append(ep.taken, ep.total-len(ep.context)+k)
+		ep.hidden = append(ep.hidden, ep.total-len(ep.context)+k)
 	}
 	return ep
 }
@@ -177,7 +177,7 @@ func (sp *streamPlan) add(ep *eventPlan) {
 		return // the first stands, as two of one number cannot be told apart
 	}
 	sp.events = append(sp.events, ep)
-	if id >= densest {
+	if id >= maxDenseID {
 		sp.sparse[id] = ep
 		return
 	}
@@ -200,33 +200,33 @@ func bearsRole(t *Type, r Role) bool {
 
 // headPlan is the shortcut for event headers of integers on fixed places, perhaps in forms that a first one selects:
 // LTTng's compact and large headers, and what most tracers write.
-type headPlan struct {
+type headerLayout struct {
 	fast  bool
 	hasID bool
-	id    headField
+	id    headerField
 	slot  int // where a header's variant looks for the id, -1
 	mask  uint64
 	need  uint64 // bytes that must be there
-	forms []headForm
+	forms []headerForm
 }
 
-type headForm struct {
+type headerForm struct {
 	chosen   []Range // values of the first id; nil for all
 	size     uint64  // bits from the header's begin
-	id       headField
-	stamp    headField
+	id       headerField
+	stamp    headerField
 	hasID    bool
 	hasStamp bool
 }
 
-type headField struct {
+type headerField struct {
 	at    uint64 // bytes from the header's begin
 	shift uint8
 	width uint8
 	big   bool
 }
 
-func (h *headPlan) form(id uint64) *headForm {
+func (h *headerLayout) form(id uint64) *headerForm {
 	for i := range h.forms {
 		f := &h.forms[i]
 		if f.chosen == nil {
@@ -242,26 +242,26 @@ func (h *headPlan) form(id uint64) *headForm {
 }
 
 // newHeadPlan finds out whether a header has the shortcut.
-func newHeadPlan(t *Type, roles, plain *compiler) headPlan {
-	h := headPlan{slot: -1}
+func newHeaderLayout(t *Type, roles, plain *compiler) headerLayout {
+	h := headerLayout{slot: -1}
 	if t == nil || t.Kind != Struct {
 		return h
 	}
 	h.mask = roles.extent(t).align - 1
-	var first headForm
+	var first headerForm
 	end := uint64(0)
 	for i, f := range t.Fields {
 		if v := f.Type; v.Kind == Variant && i == len(t.Fields)-1 && i > 0 {
 			tag := t.Fields[i-1].Type
 			if i != 1 || tag.Slot < 0 || tag.Slot != v.TagSlot || tag.Role != EventClassID || tag.Signed || v.TagSigned ||
 				len(v.Select) != len(v.Fields) {
-				return headPlan{}
+				return headerLayout{}
 			}
 			h.id, h.hasID, h.slot = first.id, first.hasID, tag.Slot
 			for k, alt := range v.Fields {
-				form := headForm{chosen: v.Select[k]}
+				form := headerForm{chosen: v.Select[k]}
 				if form.chosen == nil || alt.Type == nil {
-					return headPlan{}
+					return headerLayout{}
 				}
 				parts := []Field{alt}
 				if alt.Type.Kind == Struct {
@@ -269,13 +269,13 @@ func newHeadPlan(t *Type, roles, plain *compiler) headPlan {
 				}
 				x := plain.extent(alt.Type)
 				if x.align-1 > h.mask {
-					return headPlan{}
+					return headerLayout{}
 				}
 				at := alignTo(end, x.align-1)
 				for _, p := range parts {
 					var ok bool
 					if at, ok = form.put(p.Type, at, plain, h.mask, -1); !ok {
-						return headPlan{}
+						return headerLayout{}
 					}
 				}
 				form.size = at
@@ -289,13 +289,13 @@ func newHeadPlan(t *Type, roles, plain *compiler) headPlan {
 		}
 		var ok bool
 		if end, ok = first.put(f.Type, end, plain, h.mask, tag); !ok {
-			return headPlan{}
+			return headerLayout{}
 		}
 	}
 	if h.forms == nil {
 		first.size = end
 		h.id, h.hasID, first.hasID = first.id, first.hasID, false
-		h.forms = []headForm{first}
+		h.forms = []headerForm{first}
 	}
 	for _, f := range h.forms {
 		h.need = max(h.need, f.id.at+8, f.stamp.at+8, h.id.at+8)
@@ -305,13 +305,13 @@ func newHeadPlan(t *Type, roles, plain *compiler) headPlan {
 }
 
 // put places one integer of the header behind those before it; tag is the one slot that may look at it.
-func (f *headForm) put(t *Type, pos uint64, plain *compiler, mask uint64, tag int) (end uint64, ok bool) {
+func (f *headerForm) put(t *Type, pos uint64, plain *compiler, mask uint64, tag int) (end uint64, ok bool) {
 	x := plain.extent(t)
 	pos = alignTo(pos, x.align-1)
 	if t.Kind != Integer || x.align-1 > mask || t.Slot >= 0 && t.Slot != tag || t.Reversed {
 		return 0, false
 	}
-	field := headField{at: pos / 8, shift: uint8(pos % 8), width: uint8(t.Size), big: t.BigEndian}
+	field := headerField{at: pos / 8, shift: uint8(pos % 8), width: uint8(t.Size), big: t.BigEndian}
 	if int(field.shift)+t.Size > 64 || t.Role != NoRole && t.Signed {
 		return 0, false
 	}

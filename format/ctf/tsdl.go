@@ -13,15 +13,15 @@ import (
 // declared later, are bound by resolver, and so are lengths and selectors.
 type tsdlParser struct {
 	lexer
-	tok   token // the next, not yet taken
-	err   error // the first; after it there are no more tokens, so that every loop ends
-	file  string
-	w     *trace.Warnings
-	names *typeScope
-	depth int
-	spent int
-	lost  error             // the first that was left out
-	sized map[scalar]*shape // most fields of a trace are one of a dozen integers
+	tok          token // the next, not yet taken
+	err          error // the first; after it there are no more tokens, so that every loop ends
+	file         string
+	w            *trace.Warnings
+	names        *typeScope
+	depth        int
+	allocated    int
+	firstSkipped error                  // the first that was left out
+	scalars      map[scalar]*fieldClass // most fields of a trace are one of a dozen integers
 
 	trace   traceDecl
 	streams []streamDecl
@@ -36,14 +36,14 @@ type traceDecl struct {
 	major, minor int
 	order        order
 	uuid         string
-	header       *shape
+	header       *fieldClass
 }
 
 type streamDecl struct {
 	line                                     int
 	id                                       uint64
 	name                                     string
-	packetContext, eventHeader, eventContext *shape
+	packetContext, eventHeader, eventContext *fieldClass
 }
 
 type eventDecl struct {
@@ -51,7 +51,7 @@ type eventDecl struct {
 	class            EventClass
 	stream           uint64
 	hasID, hasStream bool
-	context, payload *shape
+	context, payload *fieldClass
 }
 
 func (p *tsdlParser) fail(line int, format string, args ...any) {
@@ -89,7 +89,7 @@ func (p *tsdlParser) accept(sign string) bool {
 // expect takes a sign that must be next.
 func (p *tsdlParser) expect(sign string) {
 	if !p.accept(sign) {
-		p.fail(p.tok.line, "%q expected, found %s", sign, p.found())
+		p.fail(p.tok.line, "expected %q, found %s", sign, p.found())
 	}
 }
 
@@ -97,7 +97,7 @@ func (p *tsdlParser) expect(sign string) {
 func (p *tsdlParser) found() string {
 	switch p.tok.kind {
 	case tokenEnd:
-		return "the end"
+		return "end of file"
 	case tokenNumber:
 		return fmt.Sprint(p.tok.number)
 	}
@@ -107,44 +107,44 @@ func (p *tsdlParser) found() string {
 // name takes a name that must be next.
 func (p *tsdlParser) name() string {
 	if p.tok.kind != tokenName {
-		p.fail(p.tok.line, "a name expected, found %s", p.found())
+		p.fail(p.tok.line, "expected an identifier, found %s", p.found())
 		return ""
 	}
 	return p.advance().text
 }
 
 // spend counts memory that declarations take and refuses more than there is in any sane trace.
-func (p *tsdlParser) spend(bytes int) {
-	if p.spent += bytes; p.spent > maxSpend {
-		p.fail(p.tok.line, "the declarations need more than %d MiB", maxSpend>>20)
+func (p *tsdlParser) allocate(bytes int) {
+	if p.allocated += bytes; p.allocated > maxAllocation {
+		p.fail(p.tok.line, "declarations need more than %d MiB", maxAllocation>>20)
 	}
 }
 
 // typeScope holds the names of types; one declared inside hides one outside.
 type typeScope struct {
 	outer *typeScope
-	names map[string]*shape
+	names map[string]*fieldClass
 }
 
 func (p *tsdlParser) enter() { p.names = &typeScope{outer: p.names} }
 func (p *tsdlParser) leave() { p.names = p.names.outer }
 
-func (p *tsdlParser) declare(name string, s *shape, line int) {
+func (p *tsdlParser) declare(name string, s *fieldClass, line int) {
 	if p.err != nil {
 		return
 	}
 	if p.names.names[name] != nil {
-		p.fail(line, "type %.60q is declared twice", name)
+		p.fail(line, "duplicate type %.60q", name)
 		return
 	}
 	if p.names.names == nil {
-		p.names.names = map[string]*shape{}
+		p.names.names = map[string]*fieldClass{}
 	}
-	p.spend(64)
+	p.allocate(64)
 	p.names.names[name] = s
 }
 
-func (p *tsdlParser) lookup(name string) *shape {
+func (p *tsdlParser) lookup(name string) *fieldClass {
 	for s := p.names; s != nil; s = s.outer {
 		if t := s.names[name]; t != nil {
 			return t
@@ -171,19 +171,19 @@ func (p *tsdlParser) read() error {
 		if p.err == nil {
 			continue
 		}
-		err, spent := p.err, p.spent
+		err, spent := p.err, p.allocated
 		if start.kind == tokenName && (start.text == "trace" || start.text == "clock") {
 			return err // every stamp or byte depends on it
 		}
-		if broken++; broken > maxBroken || spent > maxSpend {
+		if broken++; broken > maxInvalid || spent > maxAllocation {
 			return err
 		}
 		p.names, p.depth, p.err = top, 0, nil
-		if p.lost == nil {
-			p.lost = err
+		if p.firstSkipped == nil {
+			p.firstSkipped = err
 		}
 		p.streams, p.events, p.clocks, p.env = kept.streams, kept.events, kept.clocks, kept.env
-		p.w.Add(p.file, "a declaration cannot be read and is left out", strings.TrimPrefix(err.Error(), p.file+":"))
+		p.w.Add(p.file, "invalid declaration skipped", strings.TrimPrefix(err.Error(), p.file+":"))
 		p.resume(start)
 	}
 }

@@ -21,7 +21,7 @@ func (p *tsdlParser) traceBlock(line int) {
 		case "byte_order":
 			t.order = p.byteOrder(e)
 			if t.order == nativeOrder {
-				p.fail(e.line, "the trace's byte order is neither le nor be")
+				p.fail(e.line, "invalid byte_order of the trace (le, be)")
 			}
 		case "packet.header":
 			t.header = p.root(e)
@@ -30,7 +30,7 @@ func (p *tsdlParser) traceBlock(line int) {
 		}
 	})
 	if p.trace.there && p.err == nil {
-		p.fail(line, "a second trace block; the first is in line %d", p.trace.line)
+		p.fail(line, "second trace block (first in line %d)", p.trace.line)
 	}
 	if p.err == nil {
 		p.trace = t
@@ -38,12 +38,12 @@ func (p *tsdlParser) traceBlock(line int) {
 }
 
 // root returns the type of an entry that must be a structure.
-func (p *tsdlParser) root(e *entry) *shape {
-	if e.shape == nil || e.shape.kind != Struct {
-		p.fail(e.line, "%s needs a structure", e.name)
+func (p *tsdlParser) root(e *entry) *fieldClass {
+	if e.class == nil || e.class.kind != Struct {
+		p.fail(e.line, "%s is not a structure", e.name)
 		return nil
 	}
-	return e.shape
+	return e.class
 }
 
 func (p *tsdlParser) byteOrder(e *entry) order {
@@ -55,20 +55,20 @@ func (p *tsdlParser) byteOrder(e *entry) order {
 	case "be", "network":
 		return bigEndian
 	}
-	p.fail(e.line, "byte order %.40q is none of native, network, be, le", e.value.text)
+	p.fail(e.line, "unknown byte_order %.40q (native, network, be, le)", e.value.text)
 	return nativeOrder
 }
 
 func (p *tsdlParser) envBlock(int) {
 	p.entries(func(e *entry) {
-		p.spend(128)
+		p.allocate(128)
 		switch e.value.kind {
 		case tokenNumber:
 			p.env = append(p.env, Env{Name: e.name, Number: e.value.signed()})
 		case tokenText, tokenName:
 			p.env = append(p.env, Env{Name: e.name, Text: e.value.text, IsText: true})
 		default:
-			p.fail(e.line, "%s is neither a text nor a number", e.name)
+			p.fail(e.line, "value of %s is neither a string nor an integer", e.name)
 		}
 	})
 }
@@ -85,7 +85,7 @@ func (p *tsdlParser) clockBlock(line int) {
 			c.Description = p.text(e)
 		case "freq":
 			if c.Frequency = p.count(e); c.Frequency == 0 {
-				p.fail(e.line, "the clock's frequency is 0")
+				p.fail(e.line, "clock frequency is 0")
 			}
 		case "precision":
 			c.Precision = p.count(e)
@@ -100,14 +100,14 @@ func (p *tsdlParser) clockBlock(line int) {
 		}
 	})
 	if c.Name == "" {
-		p.fail(line, "a clock has no name")
+		p.fail(line, "clock without a name")
 	}
 	for i := range p.clocks {
 		if p.clocks[i].Name == c.Name {
-			p.fail(line, "clock %.60q is declared twice", c.Name)
+			p.fail(line, "duplicate clock %.60q", c.Name)
 		}
 	}
-	if p.spend(128); p.err == nil {
+	if p.allocate(128); p.err == nil {
 		p.clocks = append(p.clocks, c)
 	}
 }
@@ -115,7 +115,7 @@ func (p *tsdlParser) clockBlock(line int) {
 // number returns the value as a signed number.
 func (p *tsdlParser) number(e *entry) int64 {
 	if e.value.kind != tokenNumber || !e.value.negative && e.value.number > math.MaxInt64 {
-		p.fail(e.line, "%s needs a number of 64 bits with sign", e.name)
+		p.fail(e.line, "%s is not a signed 64-bit integer", e.name)
 	}
 	return e.value.signed()
 }
@@ -140,10 +140,10 @@ func (p *tsdlParser) streamBlock(line int) {
 	})
 	for i := range p.streams {
 		if p.streams[i].id == s.id {
-			p.fail(line, "stream %d is declared twice", s.id)
+			p.fail(line, "duplicate stream class %d", s.id)
 		}
 	}
-	if p.spend(128); p.err == nil {
+	if p.allocate(128); p.err == nil {
 		p.streams = append(p.streams, s)
 	}
 }
@@ -176,7 +176,7 @@ func (p *tsdlParser) eventBlock(line int) {
 			p.unknown("event", e)
 		}
 	})
-	if p.spend(256); p.err == nil {
+	if p.allocate(256); p.err == nil {
 		p.events = append(p.events, d)
 	}
 }

@@ -10,7 +10,7 @@ type entry struct {
 	name  string
 	line  int
 	value value
-	shape *shape
+	class *fieldClass
 }
 
 // value is what stands right of an equals sign.
@@ -35,7 +35,7 @@ func (p *tsdlParser) entries(use func(e *entry)) {
 		e := entry{line: p.tok.line}
 		e.name = p.path()
 		if p.accept(":=") {
-			e.shape = p.typeUse()
+			e.class = p.typeUse()
 		} else {
 			p.expect("=")
 			e.value = p.value()
@@ -56,7 +56,7 @@ func (p *tsdlParser) path() string {
 	s := p.name()
 	for p.err == nil && (p.accept(".") || p.accept("->")) {
 		if s += "." + p.name(); len(s) > maxPath {
-			p.fail(p.tok.line, "a path is longer than %d bytes", maxPath)
+			p.fail(p.tok.line, "path longer than %d bytes", maxPath)
 		}
 	}
 	return s
@@ -72,14 +72,14 @@ func (p *tsdlParser) value() value {
 	case tokenNumber:
 		v.number = p.advance().number
 		if negative && v.number > 1<<63 {
-			p.fail(p.tok.line, "-%d needs more than 64 bits", v.number)
+			p.fail(p.tok.line, "number -%d exceeds 64 bits", v.number)
 		}
 	case tokenText:
 		v.text = p.advance().text
 	case tokenName:
 		v.text = p.path()
 	default:
-		p.fail(p.tok.line, "a value expected, found %s", p.found())
+		p.fail(p.tok.line, "expected a value, found %s", p.found())
 	}
 	return v
 }
@@ -95,7 +95,7 @@ func (v *value) signed() int64 {
 // count returns the value as a number that is not negative.
 func (p *tsdlParser) count(e *entry) uint64 {
 	if e.value.kind != tokenNumber || e.value.negative && e.value.number != 0 {
-		p.fail(e.line, "%s needs a number that is not negative", e.name)
+		p.fail(e.line, "%s is not a non-negative integer", e.name)
 	}
 	return e.value.number
 }
@@ -104,7 +104,7 @@ func (p *tsdlParser) count(e *entry) uint64 {
 func (p *tsdlParser) between(e *entry, low, high uint64) int {
 	n := p.count(e)
 	if n < low || n > high {
-		p.fail(e.line, "%s is %d, possible are %d to %d", e.name, n, low, high)
+		p.fail(e.line, "invalid %s %d (%d to %d)", e.name, n, low, high)
 		return int(low)
 	}
 	return int(n)
@@ -112,8 +112,8 @@ func (p *tsdlParser) between(e *entry, low, high uint64) int {
 
 // text returns the value as a text or a bare word.
 func (p *tsdlParser) text(e *entry) string {
-	if e.value.kind == tokenNumber || e.shape != nil {
-		p.fail(e.line, "%s needs a text", e.name)
+	if e.value.kind == tokenNumber || e.class != nil {
+		p.fail(e.line, "%s is not a string", e.name)
 	}
 	return e.value.text
 }
@@ -127,11 +127,11 @@ func (p *tsdlParser) truth(e *entry) bool {
 	case strings.EqualFold(e.value.text, "false"):
 		return false
 	}
-	p.fail(e.line, "%s is neither true nor false", e.name)
+	p.fail(e.line, "%s is not a boolean (true, false)", e.name)
 	return false
 }
 
 // unknown warns of an entry that means nothing to us. It costs nothing else.
 func (p *tsdlParser) unknown(what string, e *entry) {
-	p.w.Add(p.file, "unknown entries of "+what+" are left out", "line "+strconv.Itoa(e.line)+", "+e.name)
+	p.w.Add(p.file, "unknown "+what+" attributes ignored", "line "+strconv.Itoa(e.line)+", "+e.name)
 }

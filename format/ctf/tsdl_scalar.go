@@ -6,9 +6,9 @@ import (
 )
 
 // scalar reads integer {...}, floating_point {...} and string {...}.
-func (p *tsdlParser) scalar(line int) *shape {
+func (p *tsdlParser) scalar(line int) *fieldClass {
 	what := p.advance().text
-	s := &shape{line: line, scalar: scalar{base: 10}}
+	s := &fieldClass{line: line, scalar: scalar{base: 10}}
 	switch what {
 	case "integer":
 		s.kind = Integer
@@ -29,33 +29,33 @@ func (p *tsdlParser) scalar(line int) *shape {
 	switch c := &s.scalar; {
 	case p.err != nil:
 	case s.kind == Integer && c.size == 0:
-		p.fail(line, "an integer has no size")
+		p.fail(line, "integer without a size")
 	case s.kind == Integer && c.align == 0:
 		if c.align = 1; c.size%8 == 0 {
 			c.align = 8
 		}
 	case s.kind == Float:
 		if c.exponent == 0 || c.mantissa == 0 {
-			p.fail(line, "a floating point number needs exp_dig and mant_dig")
+			p.fail(line, "floating_point without exp_dig or mant_dig")
 		}
 		c.size = c.exponent + c.mantissa
 		c.align = max(c.align, 1)
 		switch c.size {
 		case 16, 32, 64, 80, 96, 128:
 		default:
-			p.fail(line, "a floating point number of %d bits; possible are 16, 32, 64, 80, 96 and 128", c.size)
+			p.fail(line, "invalid floating_point size of %d bits (16, 32, 64, 80, 96, 128)", c.size)
 		}
 	}
-	if known := p.sized[s.scalar]; known != nil && p.err == nil {
+	if known := p.scalars[s.scalar]; known != nil && p.err == nil {
 		return known
 	}
 	if p.err == nil {
-		p.sized[s.scalar] = s
+		p.scalars[s.scalar] = s
 	}
 	return p.measured(s)
 }
 
-func (p *tsdlParser) sizedEntry(s *shape, what string, e *entry) {
+func (p *tsdlParser) sizedEntry(s *fieldClass, what string, e *entry) {
 	c := &s.scalar
 	switch what + " " + e.name {
 	case "integer size":
@@ -85,7 +85,7 @@ func (p *tsdlParser) sizedEntry(s *shape, what string, e *entry) {
 func (p *tsdlParser) alignment(e *entry) int {
 	n := p.count(e)
 	if bits.OnesCount64(n) != 1 || n > 1<<30 {
-		p.fail(e.line, "alignment %d is no power of two up to 2^30", n)
+		p.fail(e.line, "invalid align %d (powers of two up to 2^30)", n)
 		return 1
 	}
 	return int(n)
@@ -110,7 +110,7 @@ func (p *tsdlParser) base(e *entry) int {
 	case "binary", "bin", "b":
 		return 2
 	}
-	p.fail(e.line, "base is none of 2, 8, 10, 16")
+	p.fail(e.line, "invalid base (2, 8, 10, 16)")
 	return 10
 }
 
@@ -123,7 +123,7 @@ func (p *tsdlParser) encoding(e *entry) Encoding {
 	case "ascii":
 		return ASCII
 	}
-	p.fail(e.line, "encoding %.40q is none of none, UTF8, ASCII", e.value.text)
+	p.fail(e.line, "unknown encoding %.40q (none, UTF8, ASCII)", e.value.text)
 	return NoEncoding
 }
 
@@ -132,41 +132,41 @@ func (p *tsdlParser) mapped(e *entry) string {
 	name, begins := strings.CutPrefix(p.text(e), "clock.")
 	name, ends := strings.CutSuffix(name, ".value")
 	if !begins || !ends || name == "" {
-		p.w.Add(p.file, "an integer is mapped to what is no clock's value", e.value.text)
+		p.w.Add(p.file, "invalid clock mapping of an integer ignored", e.value.text)
 		return ""
 	}
 	return name
 }
 
 // enumeration reads enum NAME : container { labels }; name and container may be missing.
-func (p *tsdlParser) enumeration(line int) *shape {
+func (p *tsdlParser) enumeration(line int) *fieldClass {
 	p.advance()
 	name := ""
 	if p.tok.kind == tokenName {
 		name = p.advance().text
 	}
-	var in *shape
+	var in *fieldClass
 	if p.accept(":") {
 		in = p.specifier(false)
 	}
 	if !p.is("{") {
 		if in != nil {
-			p.fail(line, "an enumeration has no labels")
+			p.fail(line, "enumeration without labels")
 		}
 		return p.declared("enum", name, line)
 	}
 	if in == nil && p.err == nil {
 		if in = p.lookup("int"); in == nil {
-			p.fail(line, "an enumeration has no container, and there is no type \"int\" to stand for it")
+			p.fail(line, "enumeration without a container type, and no type \"int\" is declared")
 		}
 	}
 	if p.err == nil && (in.kind != Integer || in.labels != nil) {
-		p.fail(line, "an enumeration is not contained in an integer")
+		p.fail(line, "container type of an enumeration is not an integer")
 	}
 	if p.err != nil {
 		return nil
 	}
-	s := &shape{kind: Integer, scalar: in.scalar, line: line, labels: p.enumerators(in.scalar.signed)}
+	s := &fieldClass{kind: Integer, scalar: in.scalar, line: line, labels: p.enumerators(in.scalar.signed)}
 	s = p.measured(s)
 	if name != "" {
 		p.declare("enum "+name, s, line)
@@ -184,7 +184,7 @@ func (p *tsdlParser) enumerators(signed bool) []Label {
 	for p.err == nil && !p.is("}") {
 		line := p.tok.line
 		if p.tok.kind != tokenName && p.tok.kind != tokenText {
-			p.fail(line, "a label expected, found %s", p.found())
+			p.fail(line, "expected a label, found %s", p.found())
 			break
 		}
 		name := p.advance().text
@@ -197,16 +197,16 @@ func (p *tsdlParser) enumerators(signed bool) []Label {
 			}
 		}
 		if !signed && uint64(r.Low) > uint64(r.High) || signed && r.Low > r.High {
-			p.fail(line, "label %.60q goes from more to less", name)
+			p.fail(line, "label %.60q has a range that ends before it begins", name)
 		}
 		next = r.High + 1
-		p.spend(64)
+		p.allocate(64)
 		if i, again := at[name]; again {
 			labels[i].Ranges = append(labels[i].Ranges, r)
 		} else {
 			at[name] = len(labels)
 			labels = append(labels, Label{name, []Range{r}})
-			p.spend(64)
+			p.allocate(64)
 		}
 		if !p.accept(",") {
 			break
@@ -220,7 +220,7 @@ func (p *tsdlParser) enumerator(signed bool) int64 {
 	line := p.tok.line
 	v := p.value()
 	if v.kind != tokenNumber || !signed && v.negative && v.number > 0 || signed && !v.negative && v.number > 1<<63-1 {
-		p.fail(line, "a label's value is no number that the enumeration can have")
+		p.fail(line, "label value out of range of the enumeration")
 	}
 	return v.signed()
 }

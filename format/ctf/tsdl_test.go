@@ -175,14 +175,14 @@ func TestWhatOneStreamNeedNotSay(t *testing.T) {
 func TestErrorsSayTheLine(t *testing.T) {
 	whole := tsdlTypes + tsdlTrace + "stream { };\n"
 	for _, c := range []struct{ text, want string }{
-		{"", "metadata:1: there is no trace block"},
-		{tsdlTypes + "trace {\n\tbyte_order = middle;\n};", `metadata:7: byte order "middle"`},
-		{"trace { major = 2; byte_order = le; };", "metadata:1: the trace is CTF 2.8"},
-		{tsdlTypes + "trace {\n byte_order = le;\n packet.header := struct { foo_t x; };\n};", `metadata:8: type "foo_t" is not declared`},
+		{"", "metadata:1: no trace block"},
+		{tsdlTypes + "trace {\n\tbyte_order = middle;\n};", `metadata:7: unknown byte_order "middle"`},
+		{"trace { major = 2; byte_order = le; };", "metadata:1: unsupported CTF version 2.8"},
+		{tsdlTypes + "trace {\n byte_order = le;\n packet.header := struct { foo_t x; };\n};", `metadata:8: undeclared type "foo_t"`},
 		{tsdlTypes + tsdlTrace + "strfam { };\nevent { name = e; };", "metadata:8: "},
 		{tsdlTypes + tsdlTrace + "stream { x };\nevent { name = e; };", "metadata:8: "},
-		{whole + "clock { freq = 1; };", "metadata:9: a clock has no name"},
-		{tsdlTypes + tsdlTrace + "stream {\n event.header := struct { uint8_t a[\nn]; };\n};", `metadata:9: length "n" is not among`},
+		{whole + "clock { freq = 1; };", "metadata:9: clock without a name"},
+		{tsdlTypes + tsdlTrace + "stream {\n event.header := struct { uint8_t a[\nn]; };\n};", `metadata:9: invalid field reference: length "n" is not an earlier field`},
 	} {
 		var w trace.Warnings
 		_, err := ParseMetadata([]byte(c.text), "metadata", &w)
@@ -194,23 +194,23 @@ func TestErrorsSayTheLine(t *testing.T) {
 
 func TestOneBadDeclarationCostsOnlyItself(t *testing.T) {
 	for _, c := range []struct{ name, bad, want string }{
-		{"brace lost", "event {\n\tname = \"bad\"; id = 1;\n\tfields := struct {\n\t\tuint8_t a;\n\t;\n};\n", "\"=\" expected"},
+		{"brace lost", "event {\n\tname = \"bad\"; id = 1;\n\tfields := struct {\n\t\tuint8_t a;\n\t;\n};\n", "expected \"=\""},
 		{"brace too many", "event {\n\tname = \"bad\"; id = 1; } }\n};\n", ""},
-		{"quote lost", "event {\n\tname = \"bad; id = 1;\n};\n", "a quoted text has no end"},
-		{"unknown type", "event {\n\tname = \"bad\"; id = 1; fields := struct { nothing x; };\n};\n", `type "nothing" is not declared`},
-		{"no such length", "event {\n\tname = \"bad\"; id = 1; fields := struct { uint8_t x[y]; };\n};\n", `length "y" is not among`},
-		{"length is text", "event {\n\tname = \"bad\"; id = 1; fields := struct { string y; uint8_t x[y]; };\n};\n", `length "y" is no integer`},
-		{"tag is no enumeration", "event {\n\tname = \"bad\"; id = 1; fields := struct { uint8_t y; variant <y> { uint8_t z; } v; };\n};\n", `selector "y" is no enumeration`},
-		{"no tag", "event {\n\tname = \"bad\"; id = 1; fields := struct { variant { uint8_t z; } v; };\n};\n", "has no tag"},
-		{"control characters", "event {\n\tname = \"bad\"; \x01\x02 id = 1;\n};\n", "no part of the language"},
-		{"comment without end", "event {\n\tname = \"bad\"; id = 1; /* \n};\n", "a comment has no end"},
-		{"same id", "event { name = \"bad\"; id = 0; };\n", "has an event 0 already"},
-		{"no such stream", "event { name = \"bad\"; id = 1; stream_id = 99; };\n", "stream 99 is not declared"},
-		{"number too large", "event { name = \"bad\"; id = 99999999999999999999; };\n", "more than 64 bits"},
-		{"size", "event { name = \"bad\"; id = 1; fields := struct { integer { size = 65; } a; }; };\n", "possible are 1 to 64"},
-		{"alignment", "event { name = \"bad\"; id = 1; fields := struct { uint8_t a; } align(3); };\n", "no power of two"},
-		{"type that is bad", "typealias integer { size = 0; } := bad_t;\n", "size is 0"},
-		{"env", "env { a = ; };\n", "a value expected"},
+		{"quote lost", "event {\n\tname = \"bad; id = 1;\n};\n", "unterminated string literal"},
+		{"unknown type", "event {\n\tname = \"bad\"; id = 1; fields := struct { nothing x; };\n};\n", `undeclared type "nothing"`},
+		{"no such length", "event {\n\tname = \"bad\"; id = 1; fields := struct { uint8_t x[y]; };\n};\n", `length "y" is not an earlier field`},
+		{"length is text", "event {\n\tname = \"bad\"; id = 1; fields := struct { string y; uint8_t x[y]; };\n};\n", `length "y" is not an integer`},
+		{"tag is no enumeration", "event {\n\tname = \"bad\"; id = 1; fields := struct { uint8_t y; variant <y> { uint8_t z; } v; };\n};\n", `selector "y" is not an enumeration`},
+		{"no tag", "event {\n\tname = \"bad\"; id = 1; fields := struct { variant { uint8_t z; } v; };\n};\n", "variant without a tag"},
+		{"control characters", "event {\n\tname = \"bad\"; \x01\x02 id = 1;\n};\n", "unexpected character"},
+		{"comment without end", "event {\n\tname = \"bad\"; id = 1; /* \n};\n", "unterminated comment"},
+		{"same id", "event { name = \"bad\"; id = 0; };\n", "duplicate event class id 0"},
+		{"no such stream", "event { name = \"bad\"; id = 1; stream_id = 99; };\n", "undeclared stream class 99"},
+		{"number too large", "event { name = \"bad\"; id = 99999999999999999999; };\n", "exceeds 64 bits"},
+		{"size", "event { name = \"bad\"; id = 1; fields := struct { integer { size = 65; } a; }; };\n", "invalid size 65 (1 to 64)"},
+		{"alignment", "event { name = \"bad\"; id = 1; fields := struct { uint8_t a; } align(3); };\n", "powers of two"},
+		{"type that is bad", "typealias integer { size = 0; } := bad_t;\n", "invalid size 0"},
+		{"env", "env { a = ; };\n", "expected a value"},
 		{"missing part", "event { name = \"a\"; fields := struct { ui\n\x1a\n8_t a; };\n};\n", "is missing here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,9 +4,9 @@ import "strings"
 
 // specifier reads what stands before a declared name: integer {...}, struct ..., unsigned long, uint8_t. Alone is one
 // that no name follows: it declares what it names and may be nothing else.
-func (p *tsdlParser) specifier(alone bool) *shape {
+func (p *tsdlParser) specifier(alone bool) *fieldClass {
 	if p.depth++; p.depth > maxDepth {
-		p.fail(p.tok.line, "types are nested deeper than %d", maxDepth)
+		p.fail(p.tok.line, "types nested deeper than %d levels", maxDepth)
 	}
 	defer func() { p.depth-- }()
 	for p.word("const") {
@@ -15,7 +15,7 @@ func (p *tsdlParser) specifier(alone bool) *shape {
 	line := p.tok.line
 	switch {
 	case p.err != nil || p.tok.kind != tokenName:
-		p.fail(line, "a type expected, found %s", p.found())
+		p.fail(line, "expected a type, found %s", p.found())
 		return nil
 	case p.word("struct"):
 		return p.structure(line)
@@ -27,15 +27,15 @@ func (p *tsdlParser) specifier(alone bool) *shape {
 		return p.scalar(line)
 	}
 	if alone {
-		p.fail(line, "a declaration expected, found %s", p.found())
+		p.fail(line, "expected a declaration, found %s", p.found())
 		return nil
 	}
 	name := p.typeName(false)
 	s := p.lookup(name)
 	if s == nil && p.err == nil {
-		p.fail(line, "type %.60q is not declared", name)
+		p.fail(line, "undeclared type %.60q", name)
 	}
-	if s != nil && s.kind == Variant && s.place == nil && p.is("<") {
+	if s != nil && s.kind == Variant && s.location == nil && p.is("<") {
 		s = p.tagged(s, line)
 	}
 	return s
@@ -69,14 +69,14 @@ func (p *tsdlParser) typeName(alias bool) string {
 			name += " "
 		}
 		if name += p.advance().text; len(name) > maxPath {
-			p.fail(p.tok.line, "the name of a type is longer than %d bytes", maxPath)
+			p.fail(p.tok.line, "type name longer than %d bytes", maxPath)
 		}
 		if !own && !alias {
 			break
 		}
 	}
 	if name == "" {
-		p.fail(p.tok.line, "the name of a type expected, found %s", p.found())
+		p.fail(p.tok.line, "expected a type name, found %s", p.found())
 	}
 	for p.is("*") && len(name) <= maxPath {
 		p.advance()
@@ -115,31 +115,31 @@ func (p *tsdlParser) typeDeclaration() bool {
 }
 
 // typeUse reads a type with the lengths behind it, without a name.
-func (p *tsdlParser) typeUse() *shape {
+func (p *tsdlParser) typeUse() *fieldClass {
 	return p.lengths(p.specifier(false))
 }
 
 // declarator reads a name with what changes the type around it: stars before, lengths behind.
-func (p *tsdlParser) declarator(base *shape) (string, *shape) {
+func (p *tsdlParser) declarator(base *fieldClass) (string, *fieldClass) {
 	name := p.name()
 	return name, p.lengths(base)
 }
 
 // lengths reads [4][n] behind a type: four times n times it.
-func (p *tsdlParser) lengths(of *shape) *shape {
+func (p *tsdlParser) lengths(of *fieldClass) *fieldClass {
 	line := p.tok.line
 	if !p.accept("[") {
 		return of
 	}
 	if p.depth++; p.depth > maxDepth {
-		p.fail(line, "types are nested deeper than %d", maxDepth)
+		p.fail(line, "types nested deeper than %d levels", maxDepth)
 	}
-	s := &shape{kind: FixedArray, line: line}
+	s := &fieldClass{kind: FixedArray, line: line}
 	if p.tok.kind == tokenNumber {
 		s.length = p.advance().number
 	} else {
 		s.kind = Sequence
-		s.place = p.location(line)
+		s.location = p.location(line)
 	}
 	p.expect("]")
 	s.elem = p.lengths(of)
@@ -148,18 +148,18 @@ func (p *tsdlParser) lengths(of *shape) *shape {
 }
 
 // measured refuses a shape that would become too many types.
-func (p *tsdlParser) measured(s *shape) *shape {
-	p.spend(256 + 32*len(s.fields))
+func (p *tsdlParser) measured(s *fieldClass) *fieldClass {
+	p.allocate(256 + 32*len(s.fields))
 	if p.err == nil && !s.measure() {
-		p.fail(s.line, "a type is nested deeper than %d or has more than %d parts", maxDepth, maxNodes)
+		p.fail(s.line, "type nested deeper than %d levels or with more than %d members", maxDepth, maxNodes)
 	}
 	return s
 }
 
 // location reads where a length or a selector stands.
-func (p *tsdlParser) location(line int) *location {
+func (p *tsdlParser) location(line int) *fieldLocation {
 	path := p.path()
-	l := &location{scope: inAnyScope, line: line}
+	l := &fieldLocation{scope: inAnyScope, line: line}
 	for _, d := range [...]struct {
 		prefix string
 		scope  dynamicScope
@@ -179,7 +179,7 @@ func (p *tsdlParser) location(line int) *location {
 }
 
 // structure reads struct NAME { fields } align(N), or struct NAME for one declared before.
-func (p *tsdlParser) structure(line int) *shape {
+func (p *tsdlParser) structure(line int) *fieldClass {
 	p.advance()
 	name := ""
 	if p.tok.kind == tokenName && !p.word("align") {
@@ -188,7 +188,7 @@ func (p *tsdlParser) structure(line int) *shape {
 	if !p.is("{") {
 		return p.declared("struct", name, line)
 	}
-	s := &shape{kind: Struct, line: line, align: 1}
+	s := &fieldClass{kind: Struct, line: line, align: 1}
 	p.members(s)
 	if p.word("align") {
 		p.advance()
@@ -205,20 +205,20 @@ func (p *tsdlParser) structure(line int) *shape {
 }
 
 // declared finds the type of a name that stands without a body.
-func (p *tsdlParser) declared(kind, name string, line int) *shape {
+func (p *tsdlParser) declared(kind, name string, line int) *fieldClass {
 	if name == "" {
-		p.fail(line, "%s has neither a name nor a body", kind)
+		p.fail(line, "%s without a name or a body", kind)
 		return nil
 	}
 	s := p.lookup(kind + " " + name)
 	if s == nil && p.err == nil {
-		p.fail(line, "%s %.60q is not declared", kind, name)
+		p.fail(line, "undeclared %s %.60q", kind, name)
 	}
 	return s
 }
 
 // members reads the braces of a structure or a variant.
-func (p *tsdlParser) members(s *shape) {
+func (p *tsdlParser) members(s *fieldClass) {
 	p.expect("{")
 	p.enter()
 	for p.err == nil && !p.is("}") && p.tok.kind != tokenEnd {
@@ -231,8 +231,8 @@ func (p *tsdlParser) members(s *shape) {
 		}
 		for p.err == nil {
 			name, of := p.declarator(base)
-			s.fields = append(s.fields, shapeField{name, of})
-			p.spend(48)
+			s.fields = append(s.fields, memberClass{name, of})
+			p.allocate(48)
 			if !p.accept(",") {
 				break
 			}
@@ -244,13 +244,13 @@ func (p *tsdlParser) members(s *shape) {
 }
 
 // variant reads variant NAME <tag> { options }; name, tag or body may be missing.
-func (p *tsdlParser) variant(line int) *shape {
+func (p *tsdlParser) variant(line int) *fieldClass {
 	p.advance()
 	name := ""
 	if p.tok.kind == tokenName {
 		name = p.advance().text
 	}
-	var tag *location
+	var tag *fieldLocation
 	if p.accept("<") {
 		tag = p.location(line)
 		p.expect(">")
@@ -259,12 +259,12 @@ func (p *tsdlParser) variant(line int) *shape {
 		s := p.declared("variant", name, line)
 		if s != nil && tag != nil {
 			tied := *s
-			tied.place, tied.line = tag, line
+			tied.location, tied.line = tag, line
 			return p.measured(&tied)
 		}
 		return s
 	}
-	s := &shape{kind: Variant, line: line, align: 1}
+	s := &fieldClass{kind: Variant, line: line, align: 1}
 	p.members(s)
 	s = p.measured(s)
 	if name != "" {
@@ -272,17 +272,17 @@ func (p *tsdlParser) variant(line int) *shape {
 	}
 	if tag != nil {
 		tied := *s
-		tied.place = tag
+		tied.location = tag
 		s = p.measured(&tied)
 	}
 	return s
 }
 
 // tagged gives a tag to a variant that came by an alias without one.
-func (p *tsdlParser) tagged(s *shape, line int) *shape {
+func (p *tsdlParser) tagged(s *fieldClass, line int) *fieldClass {
 	p.expect("<")
 	tied := *s
-	tied.place, tied.line = p.location(line), line
+	tied.location, tied.line = p.location(line), line
 	p.expect(">")
 	return p.measured(&tied)
 }

@@ -49,20 +49,20 @@ import (
 // then, under the name DIR.partial. The writer holds at most WriterOptions.Memory bytes of packets, and no file open.
 type Writer struct {
 	dir, partial string
-	l            *trace.Schema
-	o            WriterOptions
+	schema       *trace.Schema
+	options      WriterOptions
 	bounds       bool
 	hosts        []*hostWriter // by index in the legend; nil until a record comes
 	plans        []*classPlan  // by class
 	names        map[string]bool
 	base         int64 // seconds of the clock's offset
 	started      bool
-	held         int // bytes of packets in memory
+	buffered     int // bytes of packets in memory
 	stats        WriterStats
 	err          error
 	closed       bool
 
-	common, own, fields, context []trace.Value // of the record that is being written
+	common, eventContext, fields, helper []trace.Value // of the record that is being written
 }
 
 // WriterOptions says how a timeline is written; the zero value is ready.
@@ -96,10 +96,10 @@ type WriterStats struct {
 // the options say so, a trace that will be replaced.
 func NewWriter(dir string, l *trace.Schema, o WriterOptions) (*Writer, error) {
 	dir = filepath.Clean(dir)
-	if err := vacant(dir, o.Replace); err != nil {
+	if err := checkTarget(dir, o.Replace); err != nil {
 		return nil, err
 	}
-	partial, err := makeBeside(dir)
+	partial, err := makeSibling(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func NewWriter(dir string, l *trace.Schema, o WriterOptions) (*Writer, error) {
 		o.Rows = 256
 	}
 	bounds := o.Bounds == WithBounds || o.Bounds == BoundsIfKnown && l.Method != ""
-	return &Writer{dir: dir, partial: partial, l: l, o: o, bounds: bounds, names: map[string]bool{}}, nil
+	return &Writer{dir: dir, partial: partial, schema: l, options: o, bounds: bounds, names: map[string]bool{}}, nil
 }
 
 // Write adds a record. It keeps nothing of it.
@@ -122,7 +122,7 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 		return w.err
 	}
 	if w.closed {
-		return fmt.Errorf("%s: a record after the end", w.dir)
+		return fmt.Errorf("%s: write after Close", w.dir)
 	}
 	if err := w.write(r); err != nil {
 		w.err = fmt.Errorf("%s: %w", w.dir, err)
@@ -131,8 +131,8 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 }
 
 func (w *Writer) write(r *trace.TimelineEvent) error {
-	if r.Stream < 0 || r.Stream >= len(w.l.Streams) || r.Class < 0 || r.Class >= len(w.l.Classes) || r.Host < 0 || r.Host >= len(w.l.Hosts) {
-		return fmt.Errorf("a record of row %d, class %d and host %d, which the legend does not have", r.Stream, r.Class, r.Host)
+	if r.Stream < 0 || r.Stream >= len(w.schema.Streams) || r.Class < 0 || r.Class >= len(w.schema.Classes) || r.Host < 0 || r.Host >= len(w.schema.Hosts) {
+		return fmt.Errorf("event of stream %d, class %d and host %d, which the schema lacks", r.Stream, r.Class, r.Host)
 	}
 	cycles := w.cycles(r.Time)
 	h, err := w.host(r.Host)
@@ -149,19 +149,19 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 		values = values[:len(p.class.Fields)]
 		w.stats.Misfits++
 	}
-	key := shapeKey{missing: p.missing(values), phase: r.Phase}
-	w.own = w.own[:0]
+	key := eventKey{missing: p.missing(values), phase: r.Phase}
+	w.eventContext = w.eventContext[:0]
 	if r.Slice != 0 {
 		key.extras |= hasSlice
-		w.own = append(w.own, trace.OfUint(r.Slice))
+		w.eventContext = append(w.eventContext, trace.OfUint(r.Slice))
 	}
 	if r.Flow != 0 {
 		key.extras |= hasFlow
-		w.own = append(w.own, trace.OfUint(r.Flow))
+		w.eventContext = append(w.eventContext, trace.OfUint(r.Flow))
 	}
 	if r.Role != trace.NoRole {
 		key.extras |= hasRole
-		w.own = append(w.own, trace.OfUint(uint64(r.Role)))
+		w.eventContext = append(w.eventContext, trace.OfUint(uint64(r.Role)))
 	}
 	key.version = p.version
 	event := h.event(row.class, r.Class, key, p)
@@ -171,7 +171,7 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 		w.common = append(w.common, h.rowValues(r.Stream)...)
 	}
 	if w.bounds {
-		early, late := below(r.Low, r.Time), below(r.Time, r.High)
+		early, late := distance(r.Low, r.Time), distance(r.Time, r.High)
 		if !r.Bounded {
 			early, late = math.MaxUint64, math.MaxUint64
 		}
@@ -182,9 +182,9 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 	if err := s.Write(event, cycles, w.common, own, fields); err != nil {
 		return err
 	}
-	if n := s.Buffered(); n != row.held {
-		w.held += n - row.held
-		if row.held = n; w.held > w.o.Memory {
+	if n := s.Buffered(); n != row.buffered {
+		w.buffered += n - row.buffered
+		if row.buffered = n; w.buffered > w.options.Memory {
 			return w.flush()
 		}
 	}
@@ -192,32 +192,32 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 }
 
 // split returns the values of the event's fields and of its own context, those apart that are missing.
-func (w *Writer) split(p *classPlan, key shapeKey, values []trace.Value) (fields, own []trace.Value) {
+func (w *Writer) split(p *classPlan, key eventKey, values []trace.Value) (fields, own []trace.Value) {
 	n := min(len(p.class.Fields)-p.context, len(values))
 	fields, own = values[:n], values[n:]
-	if key.missing == 0 && key.extras == 0 && !p.heavy {
+	if key.missing == 0 && key.extras == 0 && !p.contextInPayload {
 		return fields, own
 	}
-	w.fields, w.context = w.fields[:0], w.context[:0]
+	w.fields, w.helper = w.fields[:0], w.helper[:0]
 	for i := range values {
 		switch {
 		case i < 64 && key.missing>>i&1 != 0:
 		case i < n:
 			w.fields = append(w.fields, values[i])
-		case p.heavy:
-			w.context = append(w.context, values[i])
+		case p.contextInPayload:
+			w.helper = append(w.helper, values[i])
 		default:
-			w.own = append(w.own, values[i])
+			w.eventContext = append(w.eventContext, values[i])
 		}
 	}
-	if p.heavy {
-		w.fields = append(w.fields, trace.Value{Kind: trace.Struct, Items: w.context})
+	if p.contextInPayload {
+		w.fields = append(w.fields, trace.Value{Kind: trace.Struct, Items: w.helper})
 	}
-	return w.fields, w.own
+	return w.fields, w.eventContext
 }
 
 // below returns how far low is below high; nothing if it is not.
-func below(low, high clock.TimelineTime) uint64 {
+func distance(low, high clock.TimelineTime) uint64 {
 	if low >= high {
 		return 0
 	}
@@ -225,14 +225,14 @@ func below(low, high clock.TimelineTime) uint64 {
 }
 
 // earliest is the first second whose nanoseconds since 1970 are an int64, rounded up.
-const earliest = math.MinInt64 / 1_000_000_000
+const minSecond = math.MinInt64 / 1_000_000_000
 
 // cycles returns a time as the clock counts it. The first record decides from when it does.
 func (w *Writer) cycles(time clock.TimelineTime) uint64 {
 	if !w.started {
 		w.started = true
 		if time < 0 {
-			w.base = max(int64(time+1)/1_000_000_000-1, earliest)
+			w.base = max(int64(time+1)/1_000_000_000-1, minSecond)
 		}
 	}
 	since := uint64(time) - uint64(w.base*1_000_000_000)
@@ -257,10 +257,10 @@ func (w *Writer) flush() error {
 			if err := row.w.Flush(); err != nil {
 				return err
 			}
-			row.w.encoder.b, row.held = nil, 0
+			row.w.encoder.b, row.buffered = nil, 0
 		}
 	}
-	w.held = 0
+	w.buffered = 0
 	return nil
 }
 
@@ -282,7 +282,7 @@ func (w *Writer) Close() error {
 }
 
 func (w *Writer) finish() error {
-	for i := range w.l.Hosts {
+	for i := range w.schema.Hosts {
 		h, err := w.host(i)
 		if err != nil {
 			return err
@@ -308,15 +308,15 @@ func (w *Writer) finish() error {
 			w.stats.NULs += s.NULs
 		}
 	}
-	w.warn("records whose time could not be kept moved to the nearest that can", w.stats.Moved)
-	w.warn("values that are not what their types say written as near as can be", w.stats.Misfits)
-	w.warn("NUL in a text written as ␀", w.stats.NULs)
-	return moveTo(w.partial, w.dir, w.o.Replace)
+	w.warn("event time moved to the nearest one that can be stored", w.stats.Moved)
+	w.warn("value converted because it does not fit its type", w.stats.Misfits)
+	w.warn("NUL in a string replaced by ␀", w.stats.NULs)
+	return publish(w.partial, w.dir, w.options.Replace)
 }
 
 func (w *Writer) warn(kind string, n uint64) {
-	if n > 0 && w.o.Warnings != nil {
-		w.o.Warnings.AddN(w.dir, kind, "", int64(min(n, math.MaxInt64)))
+	if n > 0 && w.options.Warnings != nil {
+		w.options.Warnings.AddN(w.dir, kind, "", int64(min(n, math.MaxInt64)))
 	}
 }
 

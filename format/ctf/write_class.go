@@ -8,25 +8,25 @@ import (
 
 // classPlan is a class of the legend and what its records have shown of it so far.
 type classPlan struct {
-	class    trace.Class
-	context  int    // how many of the fields are context
-	heavy    bool   // the context has a part that needs a length or a selector
-	known    uint32 // the version for which heavy is known
-	version  uint32 // counts the changes of which fields are optional
-	fields   []part
-	nested   bool            // some field has parts, which may be absent too
-	patterns map[uint64]bool // of absent fields
-	last     uint64          // the pattern that came last
+	class            trace.Class
+	context          int    // how many of the fields are context
+	contextInPayload bool   // the context has a part that needs a length or a selector
+	known            uint32 // the version for which heavy is known
+	version          uint32 // counts the changes of which fields are optional
+	presence         []presence
+	nested           bool            // some field has parts, which may be absent too
+	patterns         map[uint64]bool // of absent fields
+	last             uint64          // the pattern that came last
 }
 
 // part is a field or a part of one: whether it may be absent, as far as is known.
-type part struct {
+type presence struct {
 	optional bool
-	parts    []part // Struct, Choice: one for each; Array: one
+	parts    []presence // Struct, Choice: one for each; Array: one
 }
 
 // mostPatterns is how many sets of absent fields a class may have before they become optional.
-const mostPatterns = 32
+const maxPatterns = 32
 
 func (w *Writer) plan(class int) *classPlan {
 	for class >= len(w.plans) {
@@ -35,59 +35,59 @@ func (w *Writer) plan(class int) *classPlan {
 	if p := w.plans[class]; p != nil {
 		return p
 	}
-	c := w.l.Classes[class]
+	c := w.schema.Classes[class]
 	p := &classPlan{class: c, context: min(max(c.Context, 0), len(c.Fields)), patterns: map[uint64]bool{0: true}}
-	p.fields = make([]part, len(c.Fields))
+	p.presence = make([]presence, len(c.Fields))
 	for i := range c.Fields {
-		p.fields[i] = newPart(&c.Fields[i].Type, 0)
-		p.nested = p.nested || len(p.fields[i].parts) > 0
+		p.presence[i] = newPresence(&c.Fields[i].Type, 0)
+		p.nested = p.nested || len(p.presence[i].parts) > 0
 	}
-	p.heavy = p.needsSecond()
+	p.contextInPayload = p.needsHelper()
 	w.plans[class] = p
 	return p
 }
 
 // needsSecond says whether a part of the context needs a length, a selector or a presence.
-func (p *classPlan) needsSecond() bool {
-	for i := len(p.fields) - p.context; i < len(p.fields); i++ {
-		if p.fields[i].needsSecond(&p.class.Fields[i].Type, 0) {
+func (p *classPlan) needsHelper() bool {
+	for i := len(p.presence) - p.context; i < len(p.presence); i++ {
+		if p.presence[i].needsHelper(&p.class.Fields[i].Type, 0) {
 			return true
 		}
 	}
 	return false
 }
 
-func (x *part) needsSecond(t *trace.Type, depth int) bool {
-	if depth > deepest || x.optional || t.Kind == trace.Bytes || t.Kind == trace.Variant || t.Kind == trace.Array && t.Length == 0 {
+func (x *presence) needsHelper(t *trace.Type, depth int) bool {
+	if depth > maxTypeDepth || x.optional || t.Kind == trace.Bytes || t.Kind == trace.Variant || t.Kind == trace.Array && t.Length == 0 {
 		return true
 	}
 	switch t.Kind {
 	case trace.Struct:
 		for i := range x.parts {
-			if x.parts[i].needsSecond(&t.Fields[i].Type, depth+1) {
+			if x.parts[i].needsHelper(&t.Fields[i].Type, depth+1) {
 				return true
 			}
 		}
 	case trace.Array:
-		return t.Elem != nil && x.parts[0].needsSecond(t.Elem, depth+1)
+		return t.Elem != nil && x.parts[0].needsHelper(t.Elem, depth+1)
 	}
 	return false
 }
 
-func newPart(t *trace.Type, depth int) part {
-	var p part
-	if depth > deepest {
+func newPresence(t *trace.Type, depth int) presence {
+	var p presence
+	if depth > maxTypeDepth {
 		return p
 	}
 	switch t.Kind {
 	case trace.Struct, trace.Variant:
-		p.parts = make([]part, len(t.Fields))
+		p.parts = make([]presence, len(t.Fields))
 		for i := range t.Fields {
-			p.parts[i] = newPart(&t.Fields[i].Type, depth+1)
+			p.parts[i] = newPresence(&t.Fields[i].Type, depth+1)
 		}
 	case trace.Array:
 		if t.Elem != nil {
-			p.parts = []part{newPart(t.Elem, depth+1)}
+			p.parts = []presence{newPresence(t.Elem, depth+1)}
 		}
 	}
 	return p
@@ -97,38 +97,38 @@ func newPart(t *trace.Type, depth int) part {
 // told so: beyond the 64th, inside others, or in one pattern too many.
 func (p *classPlan) missing(values []trace.Value) uint64 {
 	m := uint64(0)
-	for i := range p.fields {
-		if (i >= len(values) || values[i].Kind == trace.None) && !p.fields[i].optional {
+	for i := range p.presence {
+		if (i >= len(values) || values[i].Kind == trace.None) && !p.presence[i].optional {
 			if i < 64 {
 				m |= 1 << i
 			} else {
-				p.fields[i].optional = true
+				p.presence[i].optional = true
 				p.version++
 			}
 		}
 	}
 	if p.nested {
 		for i := range values {
-			if len(p.fields[i].parts) > 0 && values[i].Kind != trace.None {
-				p.inside(&p.fields[i], &p.class.Fields[i].Type, &values[i])
+			if len(p.presence[i].parts) > 0 && values[i].Kind != trace.None {
+				p.markAbsent(&p.presence[i], &p.class.Fields[i].Type, &values[i])
 			}
 		}
 	}
 	if p.version != p.known {
-		p.known, p.heavy = p.version, p.needsSecond()
+		p.known, p.contextInPayload = p.version, p.needsHelper()
 	}
 	if m == p.last {
 		return m
 	}
 	if !p.patterns[m] {
-		if len(p.patterns) >= mostPatterns {
-			for i := range p.fields {
+		if len(p.patterns) >= maxPatterns {
+			for i := range p.presence {
 				if i < 64 && m>>i&1 != 0 {
-					p.fields[i].optional = true
+					p.presence[i].optional = true
 				}
 			}
 			p.version++
-			p.known, p.heavy = p.version, p.needsSecond()
+			p.known, p.contextInPayload = p.version, p.needsHelper()
 			return 0
 		}
 		p.patterns[m] = true
@@ -138,15 +138,15 @@ func (p *classPlan) missing(values []trace.Value) uint64 {
 }
 
 // inside finds parts of a value that are absent.
-func (p *classPlan) inside(x *part, t *trace.Type, v *trace.Value) {
-	look := func(x *part, t *trace.Type, v *trace.Value) {
+func (p *classPlan) markAbsent(x *presence, t *trace.Type, v *trace.Value) {
+	look := func(x *presence, t *trace.Type, v *trace.Value) {
 		if v.Kind == trace.None && t.Kind != trace.None {
 			if !x.optional {
 				x.optional = true
 				p.version++
 			}
 		} else if len(x.parts) > 0 {
-			p.inside(x, t, v)
+			p.markAbsent(x, t, v)
 		}
 	}
 	switch t.Kind {
@@ -155,7 +155,7 @@ func (p *classPlan) inside(x *part, t *trace.Type, v *trace.Value) {
 			if i < len(v.Items) {
 				look(&x.parts[i], &t.Fields[i].Type, &v.Items[i])
 			} else {
-				look(&x.parts[i], &t.Fields[i].Type, &nothing)
+				look(&x.parts[i], &t.Fields[i].Type, &absentValue)
 			}
 		}
 	case trace.Array:
@@ -170,7 +170,7 @@ func (p *classPlan) inside(x *part, t *trace.Type, v *trace.Value) {
 }
 
 // shapeKey is what tells the event classes of one class apart.
-type shapeKey struct {
+type eventKey struct {
 	missing uint64
 	version uint32
 	phase   trace.Phase
@@ -187,13 +187,13 @@ const (
 type streamEvents []classEvents
 
 type classEvents struct {
-	last  shapeKey
+	last  eventKey
 	index int // of the last one's event class in its stream class
-	byKey map[shapeKey]int
+	byKey map[eventKey]int
 }
 
 // event returns the index of the event class for a shape, which is made at its first record.
-func (h *hostWriter) event(stream, class int, key shapeKey, p *classPlan) int {
+func (h *hostWriter) event(stream, class int, key eventKey, p *classPlan) int {
 	for class >= len(h.events[stream]) {
 		h.events[stream] = append(h.events[stream], classEvents{})
 	}
@@ -207,7 +207,7 @@ func (h *hostWriter) event(stream, class int, key shapeKey, p *classPlan) int {
 		index = len(s.Events)
 		s.Events = append(s.Events, h.eventClass(uint64(index), key, p))
 		if e.byKey == nil {
-			e.byKey = map[shapeKey]int{}
+			e.byKey = map[eventKey]int{}
 		}
 		e.byKey[key] = index
 	}
@@ -234,7 +234,7 @@ func eventName(name string, phase trace.Phase) string {
 	return name
 }
 
-func (h *hostWriter) eventClass(id uint64, key shapeKey, p *classPlan) EventClass {
+func (h *hostWriter) eventClass(id uint64, key eventKey, p *classPlan) EventClass {
 	e := EventClass{ID: id, Name: eventName(p.class.Name, key.phase)}
 	if p.class.Category != "" {
 		e.URI = categoryURI + p.class.Category
@@ -255,14 +255,14 @@ func (h *hostWriter) eventClass(id uint64, key shapeKey, p *classPlan) EventClas
 			continue
 		}
 		f := &p.class.Fields[i]
-		made := h.member(f.Name, &f.Type, &p.fields[i], 0)
+		made := h.fieldsFor(f.Name, &f.Type, &p.presence[i], 0)
 		if i < len(p.class.Fields)-p.context {
 			fields = append(fields, made...)
 		} else {
 			added = append(added, made...)
 		}
 	}
-	if p.heavy {
+	if p.contextInPayload {
 		fields = append(fields, Field{"_context", structOfFields(added...)})
 	} else {
 		for i := range added {

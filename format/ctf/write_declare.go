@@ -11,7 +11,7 @@ import (
 // The metadata gets the slots that it needs.
 func (c *Encoder) Declare(id uint64, class *trace.Class) (EventClass, error) {
 	if class.Context < 0 || class.Context > len(class.Fields) {
-		return EventClass{}, fmt.Errorf("ctf: class %q: %d of its %d fields are context", class.Name, class.Context, len(class.Fields))
+		return EventClass{}, fmt.Errorf("ctf: class %q: invalid count of context fields %d (0 to %d)", class.Name, class.Context, len(class.Fields))
 	}
 	h := &hostWriter{enc: c, slots: c.m.Slots}
 	payload, context := structOfFields(), structOfFields()
@@ -21,8 +21,8 @@ func (c *Encoder) Declare(id uint64, class *trace.Class) (EventClass, error) {
 		if i >= len(class.Fields)-class.Context {
 			to = context
 		}
-		p := newPart(&f.Type, 0)
-		to.Fields = append(to.Fields, h.member(f.Name, &f.Type, &p, 0)...)
+		p := newPresence(&f.Type, 0)
+		to.Fields = append(to.Fields, h.fieldsFor(f.Name, &f.Type, &p, 0)...)
 	}
 	c.m.Slots = h.slots
 	e := EventClass{ID: id, Name: class.Name, Payload: payload}

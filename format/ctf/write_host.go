@@ -33,10 +33,10 @@ type streamKind struct{ cpu, child, shared bool }
 
 // rowWriter is where the events of a row go.
 type rowWriter struct {
-	w      *StreamWriter
-	class  int
-	shared bool
-	held   int // bytes in memory
+	w        *StreamWriter
+	class    int
+	shared   bool
+	buffered int // bytes in memory
 }
 
 // host returns the trace of a host, begun if need be.
@@ -48,7 +48,7 @@ func (w *Writer) host(index int) (*hostWriter, error) {
 		return h, nil
 	}
 	h := &hostWriter{w: w, index: index, classes: map[streamKind]int{}, names: map[string]bool{}}
-	h.dir = filepath.Join(w.partial, fileName(w.l.Hosts[index], "host", w.names))
+	h.dir = filepath.Join(w.partial, fileName(w.schema.Hosts[index], "host", w.names))
 	if err := os.Mkdir(h.dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (h *hostWriter) row(index int) (*rowWriter, error) {
 	if r := h.rows[index]; r != nil {
 		return r, nil
 	}
-	if len(h.files) >= h.w.o.Rows {
+	if len(h.files) >= h.w.options.Rows {
 		if h.shared == nil {
 			r, err := h.open(streamKind{shared: true}, "other rows", math.MaxUint64, nil)
 			if err != nil {
@@ -89,7 +89,7 @@ func (h *hostWriter) row(index int) (*rowWriter, error) {
 		h.rows[index] = h.shared
 		return h.shared, nil
 	}
-	s := &h.w.l.Streams[index]
+	s := &h.w.schema.Streams[index]
 	kind := streamKind{cpu: s.Kind == trace.CPU && s.ID >= 0 && s.ID <= math.MaxUint32, child: h.parent(index) != nil}
 	name := s.Name
 	if name == "" {
@@ -113,16 +113,16 @@ func (h *hostWriter) row(index int) (*rowWriter, error) {
 
 // parent returns the row to which a row belongs, nil for none.
 func (h *hostWriter) parent(index int) *trace.Stream {
-	p := h.w.l.Streams[index].Parent
-	if p < 0 || p >= len(h.w.l.Streams) || p == index {
+	p := h.w.schema.Streams[index].Parent
+	if p < 0 || p >= len(h.w.schema.Streams) || p == index {
 		return nil
 	}
-	return &h.w.l.Streams[p]
+	return &h.w.schema.Streams[p]
 }
 
 // rowValues returns row, row_kind, row_id and row_parent.
 func (h *hostWriter) rowValues(index int) []trace.Value {
-	s := &h.w.l.Streams[index]
+	s := &h.w.schema.Streams[index]
 	parent := ""
 	if p := h.parent(index); p != nil {
 		parent = p.Name
@@ -139,8 +139,8 @@ func (h *hostWriter) open(kind streamKind, name string, instance uint64, context
 		h.m.Streams = append(h.m.Streams, h.streamClass(uint64(class), kind))
 		h.events = append(h.events, nil)
 	}
-	file := appended{filepath.Join(h.dir, fileName(name, "row", h.names))}
-	w, err := h.enc.NewStream(file, class, StreamOptions{PacketSize: h.w.o.PacketSize, Instance: instance, Context: context})
+	file := appendFile{filepath.Join(h.dir, fileName(name, "row", h.names))}
+	w, err := h.enc.NewStream(file, class, StreamOptions{PacketSize: h.w.options.PacketSize, Instance: instance, Context: context})
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (h *hostWriter) parents() error {
 		if h.rows[index] == nil || h.rows[index].shared {
 			continue
 		}
-		s := &h.w.l.Streams[index]
+		s := &h.w.schema.Streams[index]
 		if h.parent(index) == nil || s.Parent < len(h.rows) && h.rows[s.Parent] != nil {
 			continue
 		}
@@ -214,7 +214,7 @@ func (h *hostWriter) parents() error {
 
 // metadata writes the host's metadata file.
 func (h *hostWriter) metadata() error {
-	l := h.w.l
+	l := h.w.schema
 	text := func(name, value string) {
 		if value != "" {
 			h.m.Env = append(h.m.Env, Env{Name: name, Text: value, IsText: true})

@@ -8,47 +8,47 @@ import (
 
 // encodeNode is a type made ready for writing.
 type encodeNode struct {
-	kind     Kind
-	size     int // bits
-	align    int
-	big      bool
-	signed   bool
-	role     Role
-	octets   bool // an array of bytes, which may come as one text
-	text     bool // and is meant as one
-	plain    bool // a little-endian integer of whole bytes that nobody else looks at and that needs no gap before it
-	slot     int  // where others look for the value, -1
-	from     int  // the slot of the length or the selector
-	length   int
-	fields   []encodeNode
-	elem     *encodeNode
-	sel      [][]Range
-	tagSign  bool
-	absent   uint64 // Optional: a selector that means it is not there
-	wrap     bool   // a structure around one value, which is given without it
-	implied  bool   // the value is not given but follows from that of a later field of the structure:
-	by       int    // of this one among the values given,
-	byField  int    // which is this one among the fields,
-	byDepth  int    // inside so many arrays
-	capacity uint64 // Integer: the largest length or selector
+	kind        Kind
+	size        int // bits
+	align       int
+	big         bool
+	signed      bool
+	role        Role
+	octets      bool // an array of bytes, which may come as one text
+	text        bool // and is meant as one
+	plain       bool // a little-endian integer of whole bytes that nobody else looks at and that needs no gap before it
+	slot        int  // where others look for the value, -1
+	fromSlot    int  // the slot of the length or the selector
+	length      int
+	fields      []encodeNode
+	elem        *encodeNode
+	selectors   [][]Range
+	tagSigned   bool
+	absent      uint64 // Optional: a selector that means it is not there
+	wrap        bool   // a structure around one value, which is given without it
+	implied     bool   // the value is not given but follows from that of a later field of the structure:
+	sourceValue int    // of this one among the values given,
+	sourceField int    // which is this one among the fields,
+	sourceDepth int    // inside so many arrays
+	capacity    uint64 // Integer: the largest length or selector
 }
 
 // newEncodeNode makes a type ready. Where is its path, for errors.
 func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
-	l := encodeNode{slot: -1, from: -1, wrap: c.wraps[t]}
+	l := encodeNode{slot: -1, fromSlot: -1, wrap: c.wraps[t]}
 	if t == nil {
-		return l, fmt.Errorf("%s: no type", where)
+		return l, fmt.Errorf("%s: missing field type", where)
 	}
-	if depth > deepest {
-		return l, fmt.Errorf("%s: types nest deeper than %d", where, deepest)
+	if depth > maxTypeDepth {
+		return l, fmt.Errorf("%s: types nested deeper than %d levels", where, maxTypeDepth)
 	}
 	l.kind, l.size, l.align, l.big, l.signed = t.Kind, t.Size, max(t.Align, 1), t.BigEndian, t.Signed
-	l.role, l.slot, l.tagSign = t.Role, t.Slot, t.TagSigned
+	l.role, l.slot, l.tagSigned = t.Role, t.Slot, t.TagSigned
 	if l.align&(l.align-1) != 0 || l.align > 1<<16 {
-		return l, fmt.Errorf("%s: an alignment of %d bits", where, t.Align)
+		return l, fmt.Errorf("%s: invalid alignment of %d bits (powers of two up to 2^16)", where, t.Align)
 	}
 	if t.Reversed {
-		return l, fmt.Errorf("%s: bits in reversed order are not written", where)
+		return l, fmt.Errorf("%s: cannot write reversed bit order", where)
 	}
 	var err error
 	switch t.Kind {
@@ -57,7 +57,7 @@ func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, e
 		fallthrough
 	case Integer:
 		if t.Size < 1 || t.Size > 64 {
-			return l, fmt.Errorf("%s: an integer of %d bits", where, t.Size)
+			return l, fmt.Errorf("%s: invalid integer size %d (1 to 64 bits)", where, t.Size)
 		}
 		l.capacity = topOf(t.Size)
 		if l.signed {
@@ -66,19 +66,19 @@ func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, e
 		l.plain = !l.big && l.size%8 == 0 && l.align <= 8 && l.slot < 0
 	case Float:
 		if t.Size != 32 && t.Size != 64 {
-			return l, fmt.Errorf("%s: floating-point numbers of %d bits are not written", where, t.Size)
+			return l, fmt.Errorf("%s: cannot write floating-point numbers of %d bits (32, 64)", where, t.Size)
 		}
 	case CString:
 		if t.Encoding > ASCII {
-			return l, fmt.Errorf("%s: text is written in UTF-8 alone", where)
+			return l, fmt.Errorf("%s: cannot write strings of an encoding other than UTF-8 and ASCII", where)
 		}
 		l.align = 8
 	case TextArray, TextSeq, BlobArray, BlobSeq:
 		if t.Encoding > ASCII {
-			return l, fmt.Errorf("%s: text is written in UTF-8 alone", where)
+			return l, fmt.Errorf("%s: cannot write strings of an encoding other than UTF-8 and ASCII", where)
 		}
 		l.octets, l.text = true, t.Kind == TextArray || t.Kind == TextSeq
-		l.elem = &encodeNode{kind: Integer, size: 8, align: 8, slot: -1, from: -1, capacity: 255}
+		l.elem = &encodeNode{kind: Integer, size: 8, align: 8, slot: -1, fromSlot: -1, capacity: 255}
 		l.align = 8
 		if l.kind = FixedArray; t.Kind == TextSeq || t.Kind == BlobSeq {
 			l.kind = Sequence
@@ -96,9 +96,9 @@ func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, e
 	case Struct:
 		err = l.compileStruct(c, t, where, depth)
 	case Variant:
-		l.align, l.from, l.sel = 1, t.TagSlot, t.Select
+		l.align, l.fromSlot, l.selectors = 1, t.TagSlot, t.Select
 		if len(t.Select) != len(t.Fields) {
-			return l, fmt.Errorf("%s: a variant whose alternatives are not all selected by something", where)
+			return l, fmt.Errorf("%s: variant whose options lack selector ranges", where)
 		}
 		l.fields = make([]encodeNode, len(t.Fields))
 		for i := range t.Fields {
@@ -107,9 +107,9 @@ func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, e
 			}
 		}
 	case Optional:
-		l.align, l.from, l.sel = 1, t.TagSlot, t.Select
+		l.align, l.fromSlot, l.selectors = 1, t.TagSlot, t.Select
 		if len(t.Select) != 1 || len(t.Select[0]) == 0 {
-			return l, fmt.Errorf("%s: an optional field that nothing selects", where)
+			return l, fmt.Errorf("%s: optional field without selector ranges", where)
 		}
 		var elem encodeNode
 		if elem, err = c.newEncodeNode(t.Elem, where, depth+1); err != nil {
@@ -120,18 +120,21 @@ func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, e
 			l.absent = uint64(rest[0].Low)
 		}
 	default:
-		return l, fmt.Errorf("%s: a type of kind %d is not written", where, t.Kind)
+		return l, fmt.Errorf("%s: cannot write types of kind %d", where, t.Kind)
 	}
 	return l, err
 }
 
+// maxArrayLength bounds the length of arrays that are written.
+const maxArrayLength = 1 << 28
+
 func (l *encodeNode) compileLength(t *Type, where string) error {
 	if l.kind == Sequence {
-		l.from = t.LengthSlot
+		l.fromSlot = t.LengthSlot
 		return nil
 	}
-	if t.Length > 1<<28 {
-		return fmt.Errorf("%s: an array of %d", where, t.Length)
+	if t.Length > maxArrayLength {
+		return fmt.Errorf("%s: array length %d exceeds %d", where, t.Length, maxArrayLength)
 	}
 	l.length = int(t.Length)
 	return nil
@@ -156,8 +159,8 @@ func (l *encodeNode) compileStruct(c *Encoder, t *Type, where string, depth int)
 		}
 		for j := i + 1; j < len(l.fields) && !f.implied; j++ {
 			for d, x := 0, &l.fields[j]; x != nil && !f.implied; d, x = d+1, x.elem {
-				if x.from == f.slot {
-					f.implied, f.byField, f.byDepth = true, j, d
+				if x.fromSlot == f.slot {
+					f.implied, f.sourceField, f.sourceDepth = true, j, d
 				}
 				if x.kind != FixedArray && x.kind != Sequence {
 					break
@@ -175,7 +178,7 @@ func (l *encodeNode) compileStruct(c *Encoder, t *Type, where string, depth int)
 	}
 	for i := range l.fields {
 		if f := &l.fields[i]; f.implied {
-			f.by = given[f.byField]
+			f.sourceValue = given[f.sourceField]
 		}
 	}
 	return nil
@@ -183,12 +186,12 @@ func (l *encodeNode) compileStruct(c *Encoder, t *Type, where string, depth int)
 
 // implication returns what the value of a length or selector f of l has to be for the values given.
 func (l *encodeNode) implication(f *encodeNode, values []trace.Value) uint64 {
-	x := &l.fields[f.byField]
+	x := &l.fields[f.sourceField]
 	var v *trace.Value
-	if f.by < len(values) {
-		v = &values[f.by]
+	if f.sourceValue < len(values) {
+		v = &values[f.sourceValue]
 	}
-	for range f.byDepth {
+	for range f.sourceDepth {
 		x = x.elem
 		if v != nil && len(v.Items) > 0 {
 			v = &v.Items[0]
@@ -204,17 +207,17 @@ func (l *encodeNode) implication(f *encodeNode, values []trace.Value) uint64 {
 		return min(uint64(max(len(v.Items), len(v.Data))), f.capacity)
 	case Variant:
 		option := uint64(0)
-		if v != nil && v.Kind == trace.Variant && v.Bits < uint64(len(x.sel)) {
+		if v != nil && v.Kind == trace.Variant && v.Bits < uint64(len(x.selectors)) {
 			option = v.Bits
 		}
-		if option < uint64(len(x.sel)) && len(x.sel[option]) > 0 {
-			return uint64(x.sel[option][0].Low)
+		if option < uint64(len(x.selectors)) && len(x.selectors[option]) > 0 {
+			return uint64(x.selectors[option][0].Low)
 		}
 	case Optional:
 		if v == nil || v.Kind == trace.None {
 			return x.absent
 		}
-		return uint64(x.sel[0][0].Low)
+		return uint64(x.selectors[0][0].Low)
 	}
 	return 0
 }

@@ -17,9 +17,9 @@ func (s *StreamWriter) Begin(cycles uint64) {
 	}
 	s.open = true
 	if s.begun {
-		cycles = max(cycles, s.reach)
+		cycles = max(cycles, s.highest)
 	}
-	s.last, s.reach, s.begun = cycles, cycles, true
+	s.last, s.highest, s.begun = cycles, cycles, true
 	x := &s.encoder
 	x.at = 0
 	s.patches = s.patches[:0]
@@ -27,7 +27,7 @@ func (s *StreamWriter) Begin(cycles uint64) {
 		s.packetFields(h, nil, cycles)
 	}
 	if c := s.class.packet; c != nil {
-		s.packetFields(c, s.o.Context, cycles)
+		s.packetFields(c, s.options.Context, cycles)
 	}
 	s.body = x.at
 }
@@ -40,7 +40,7 @@ func (s *StreamWriter) packetFields(n *encodeNode, values []trace.Value, cycles 
 	for i := range n.fields {
 		f := &n.fields[i]
 		if f.role == TraceUUID && f.kind == FixedArray {
-			x.value(f, &trace.Value{Kind: trace.Bytes, Data: s.enc.m.UUID[:]})
+			x.value(f, &trace.Value{Kind: trace.Bytes, Data: s.owner.m.UUID[:]})
 			continue
 		}
 		if f.kind == Integer {
@@ -49,9 +49,9 @@ func (s *StreamWriter) packetFields(n *encodeNode, values []trace.Value, cycles 
 			case PacketMagic:
 				v = packetMagic32
 			case StreamClassID:
-				v = s.enc.m.Streams[s.id].ID
+				v = s.owner.m.Streams[s.id].ID
 			case StreamID:
-				v = s.o.Instance
+				v = s.options.Instance
 			case PacketBegin:
 				v = cycles
 			case PacketSequence:
@@ -71,7 +71,7 @@ func (s *StreamWriter) packetFields(n *encodeNode, values []trace.Value, cycles 
 				continue
 			}
 		}
-		v := &nothing
+		v := &absentValue
 		if next < len(values) {
 			v = &values[next]
 		}
@@ -84,7 +84,7 @@ func (s *StreamWriter) packetFields(n *encodeNode, values []trace.Value, cycles 
 func (s *StreamWriter) Discard(n uint64) { s.discarded += n }
 
 // SetContext gives the packet context new values, from the next packet on. It keeps them.
-func (s *StreamWriter) SetContext(values []trace.Value) { s.o.Context = values }
+func (s *StreamWriter) SetContext(values []trace.Value) { s.options.Context = values }
 
 // Buffered returns how many bytes the packet that is being filled keeps in memory.
 func (s *StreamWriter) Buffered() int { return len(s.encoder.b) }
@@ -98,15 +98,15 @@ func (s *StreamWriter) Flush() error {
 	content := x.at
 	x.align(8)
 	size := (content + 7) >> 3
-	if s.o.Fixed {
-		size = (size + s.o.PacketSize - 1) / s.o.PacketSize * s.o.PacketSize
+	if s.options.Fixed {
+		size = (size + s.options.PacketSize - 1) / s.options.PacketSize * s.options.PacketSize
 	}
 	x.zeros(size - x.at>>3)
 	for _, p := range s.patches {
 		v := s.discarded
 		switch p.node.role {
 		case PacketEnd:
-			v = s.reach
+			v = s.highest
 		case PacketContent:
 			v = uint64(content)
 		case PacketSize:
@@ -117,7 +117,7 @@ func (s *StreamWriter) Flush() error {
 	s.open = false
 	s.sequence++
 	if _, err := s.w.Write(x.b[:size]); err != nil {
-		return fmt.Errorf("ctf: stream class %d: %w", s.enc.m.Streams[s.id].ID, err)
+		return fmt.Errorf("ctf: stream class %d: %w", s.owner.m.Streams[s.id].ID, err)
 	}
 	s.Packets++
 	s.Bytes += uint64(size)

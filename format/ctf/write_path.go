@@ -56,7 +56,7 @@ var reservedNames = func() map[string]bool {
 }()
 
 // vacant says why a trace cannot be put at dir.
-func vacant(dir string, replace bool) error {
+func checkTarget(dir string, replace bool) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -65,7 +65,7 @@ func vacant(dir string, replace bool) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is there already and is no directory", dir)
+		return fmt.Errorf("%s exists and is not a directory", dir)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -75,11 +75,11 @@ func vacant(dir string, replace bool) error {
 		return nil
 	}
 	if !replace {
-		return fmt.Errorf("%s is there already; choose another name or remove it", dir)
+		return fmt.Errorf("%s already exists: choose another name or remove it", dir)
 	}
 	for _, e := range entries {
 		if !e.IsDir() || !isTrace(filepath.Join(dir, e.Name())) {
-			return fmt.Errorf("%s is there already and holds more than traces of Meridian (%s); choose another name or remove it", dir, e.Name())
+			return fmt.Errorf("%s already exists and holds files other than traces of Meridian (%s): choose another name or remove it", dir, e.Name())
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func isTrace(dir string) bool {
 const tracerLine = "\ttracer_name = \"meridian\";\n"
 
 // makeBeside makes a directory next to dir in which it can grow.
-func makeBeside(dir string) (string, error) {
+func makeSibling(dir string) (string, error) {
 	for n := 1; ; n++ {
 		name := dir + ".partial"
 		if n > 1 {
@@ -116,8 +116,8 @@ func makeBeside(dir string) (string, error) {
 
 // moveTo puts a whole directory in its place. An old one is moved aside first and removed last, so that at no moment
 // there is neither.
-func moveTo(partial, dir string, replace bool) error {
-	if err := vacant(dir, replace); err != nil {
+func publish(partial, dir string, replace bool) error {
+	if err := checkTarget(dir, replace); err != nil {
 		return err
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
@@ -128,7 +128,7 @@ func moveTo(partial, dir string, replace bool) error {
 		}
 		return os.Rename(partial, dir)
 	}
-	old, err := makeBeside(dir)
+	old, err := makeSibling(dir)
 	if err != nil {
 		return err
 	}
@@ -144,9 +144,9 @@ func moveTo(partial, dir string, replace bool) error {
 
 // appended is a file that is open only while a packet is added to it: a timeline may have more rows than a process may
 // have files.
-type appended struct{ path string }
+type appendFile struct{ path string }
 
-func (a appended) Write(p []byte) (n int, err error) {
+func (a appendFile) Write(p []byte) (n int, err error) {
 	f, err := os.OpenFile(a.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return 0, err

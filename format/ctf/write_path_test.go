@@ -87,7 +87,7 @@ func TestTheDirectoryAppearsWholeOrNotAtAll(t *testing.T) {
 
 	l.write(t, dir, WriterOptions{})
 	sameLines(t, entries(), []string{"out"})
-	if _, err := NewWriter(dir, l.legend, WriterOptions{}); err == nil || !strings.Contains(err.Error(), "there already") {
+	if _, err := NewWriter(dir, l.legend, WriterOptions{}); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Error(err)
 	}
 	sameLines(t, entries(), []string{"out"})

@@ -10,45 +10,45 @@ import (
 // presences that stand before what they speak of go, and so do the structures around both; context fields that had to
 // stand in the payload go behind the other context fields.
 type restorer struct {
-	fields restored
-	moved  int // the field that holds context fields; -1 for none
-	values []trace.Value
+	fields  restoration
+	context int // the field that holds context fields; -1 for none
+	values  []trace.Value
 }
 
 // restored is how the values of one type are taken back.
-type restored struct {
+type restoration struct {
 	drop     bool // the value only says something of the next
 	boolean  bool // an enumeration of false and true
 	optional bool // a variant of absent and present
 	wrapped  bool // a structure around one value
-	any      bool // something is to be done, here or below
-	parts    []restored
+	needed   bool // something is to be done, here or below
+	items    []restoration
 }
 
 // newRestorer returns the class that one of a Writer's trace was made of, and what takes the values of its events back;
 // nil if they are what they were.
 func newRestorer(c trace.Class) (trace.Class, *restorer) {
-	r := &restorer{moved: -1}
+	r := &restorer{context: -1}
 	n := len(c.Fields) - c.Context
 	if n > 0 && c.Fields[n-1].Name == "_context" && c.Fields[n-1].Type.Kind == trace.Struct {
-		r.moved = n - 1
+		r.context = n - 1
 	}
 	made := c
 	made.Fields, made.Context = nil, 0
 	own, back := restoreFields(c.Fields)
 	r.fields = back
-	if !back.any && r.moved < 0 {
+	if !back.needed && r.context < 0 {
 		return c, nil
 	}
 	var last []trace.Field
 	next := 0
 	for i := range c.Fields {
-		if back.parts[i].drop {
+		if back.items[i].drop {
 			continue
 		}
 		f := own[next]
 		next++
-		if i == r.moved {
+		if i == r.context {
 			last = f.Type.Fields
 			continue
 		}
@@ -68,31 +68,31 @@ func (r *restorer) restore(values []trace.Value) []trace.Value {
 	if r == nil {
 		return values
 	}
-	if r.moved < 0 || r.moved >= len(values) {
-		return restoreItems(r.fields.parts, values)
+	if r.context < 0 || r.context >= len(values) {
+		return restoreItems(r.fields.items, values)
 	}
-	last := values[r.moved]
-	r.fields.parts[r.moved].restore(&last)
-	r.values = append(r.values[:0], restoreItems(r.fields.parts[:r.moved], values[:r.moved])...)
-	r.values = append(r.values, restoreItems(r.fields.parts[r.moved+1:], values[r.moved+1:])...)
+	last := values[r.context]
+	r.fields.items[r.context].restore(&last)
+	r.values = append(r.values[:0], restoreItems(r.fields.items[:r.context], values[:r.context])...)
+	r.values = append(r.values, restoreItems(r.fields.items[r.context+1:], values[r.context+1:])...)
 	r.values = append(r.values, last.Items...)
 	return r.values
 }
 
 // restoreFields returns the fields that were given for those that are there, and how each of these is taken back.
-func restoreFields(fields []trace.Field) ([]trace.Field, restored) {
+func restoreFields(fields []trace.Field) ([]trace.Field, restoration) {
 	var own []trace.Field
-	back := restored{parts: make([]restored, len(fields))}
+	back := restoration{items: make([]restoration, len(fields))}
 	for i := 0; i < len(fields); i++ {
 		about := i + 1
-		if about < len(fields) && speaksOf(&fields[i], &fields[about]) {
-			back.parts[i], back.any = restored{drop: true, any: true}, true
+		if about < len(fields) && isHelperOf(&fields[i], &fields[about]) {
+			back.items[i], back.needed = restoration{drop: true, needed: true}, true
 			if strings.HasSuffix(fields[i].Name, "_present") {
 				f := fields[about]
 				present := f.Type.Fields[1].Type
-				var there restored
+				var there restoration
 				f.Type, there = restoreType(&present)
-				back.parts[about] = restored{optional: true, any: true, parts: []restored{there}}
+				back.items[about] = restoration{optional: true, needed: true, items: []restoration{there}}
 				own = append(own, f)
 				i++
 				continue
@@ -100,15 +100,15 @@ func restoreFields(fields []trace.Field) ([]trace.Field, restored) {
 			i++
 		}
 		f := fields[i]
-		f.Type, back.parts[i] = restoreType(&fields[i].Type)
-		back.any = back.any || back.parts[i].any
+		f.Type, back.items[i] = restoreType(&fields[i].Type)
+		back.needed = back.needed || back.items[i].needed
 		own = append(own, f)
 	}
 	return own, back
 }
 
 // speaksOf says whether a field is the length, the selector or the presence of the next.
-func speaksOf(f, next *trace.Field) bool {
+func isHelperOf(f, next *trace.Field) bool {
 	what, ok := strings.CutPrefix(f.Name, "_"+next.Name+"_")
 	if !ok || f.Type.Kind != trace.Uint {
 		return false
@@ -124,38 +124,38 @@ func speaksOf(f, next *trace.Field) bool {
 	return false
 }
 
-func restoreType(t *trace.Type) (trace.Type, restored) {
+func restoreType(t *trace.Type) (trace.Type, restoration) {
 	own := *t
-	var back restored
+	var back restoration
 	switch t.Kind {
 	case trace.Uint:
 		if l := t.Labels; t.Bits == 8 && len(l) == 2 && l[0] == (trace.Label{Name: "false"}) && l[1] == (trace.Label{Name: "true", Low: 1, High: 1}) {
-			return trace.Type{Kind: trace.Bool}, restored{boolean: true, any: true}
+			return trace.Type{Kind: trace.Bool}, restoration{boolean: true, needed: true}
 		}
 	case trace.Struct:
 		own.Fields, back = restoreFields(t.Fields)
 		if len(t.Fields) == 2 && len(own.Fields) == 1 && own.Fields[0].Name == "value" {
-			return own.Fields[0].Type, restored{wrapped: true, any: true, parts: back.parts[1:]}
+			return own.Fields[0].Type, restoration{wrapped: true, needed: true, items: back.items[1:]}
 		}
 	case trace.Variant:
 		own.Fields = make([]trace.Field, len(t.Fields))
-		back.parts = make([]restored, len(t.Fields))
+		back.items = make([]restoration, len(t.Fields))
 		for i := range t.Fields {
 			own.Fields[i].Name = t.Fields[i].Name
-			own.Fields[i].Type, back.parts[i] = restoreType(&t.Fields[i].Type)
-			back.any = back.any || back.parts[i].any
+			own.Fields[i].Type, back.items[i] = restoreType(&t.Fields[i].Type)
+			back.needed = back.needed || back.items[i].needed
 		}
 	case trace.Array:
 		if t.Elem != nil {
 			elem, part := restoreType(t.Elem)
-			own.Elem, back.parts, back.any = &elem, []restored{part}, part.any
+			own.Elem, back.items, back.needed = &elem, []restoration{part}, part.needed
 		}
 	}
 	return own, back
 }
 
 // restoreItems takes the values of a structure back, in place.
-func restoreItems(parts []restored, items []trace.Value) []trace.Value {
+func restoreItems(parts []restoration, items []trace.Value) []trace.Value {
 	kept := items[:0]
 	for i := range items {
 		v := items[i]
@@ -170,8 +170,8 @@ func restoreItems(parts []restored, items []trace.Value) []trace.Value {
 	return kept
 }
 
-func (r *restored) restore(v *trace.Value) {
-	if !r.any {
+func (r *restoration) restore(v *trace.Value) {
+	if !r.needed {
 		return
 	}
 	switch {
@@ -185,22 +185,22 @@ func (r *restored) restore(v *trace.Value) {
 			return
 		}
 		*v = v.Items[0]
-		r.parts[0].restore(v)
+		r.items[0].restore(v)
 	case r.wrapped:
 		if v.Kind != trace.Struct || len(v.Items) != 2 {
 			return // cut short
 		}
 		*v = v.Items[1]
-		r.parts[0].restore(v)
+		r.items[0].restore(v)
 	case v.Kind == trace.Struct:
-		v.Items = restoreItems(r.parts, v.Items)
+		v.Items = restoreItems(r.items, v.Items)
 	case v.Kind == trace.Array:
 		for i := range v.Items {
-			r.parts[0].restore(&v.Items[i])
+			r.items[0].restore(&v.Items[i])
 		}
 	case v.Kind == trace.Variant:
-		if v.Bits < uint64(len(r.parts)) && len(v.Items) == 1 {
-			r.parts[v.Bits].restore(&v.Items[0])
+		if v.Bits < uint64(len(r.items)) && len(v.Items) == 1 {
+			r.items[v.Bits].restore(&v.Items[0])
 		}
 	}
 }

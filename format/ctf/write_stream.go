@@ -57,15 +57,15 @@ type StreamWriter struct {
 
 	w         io.Writer
 	encoder   encoder
-	enc       *Encoder
+	owner     *Encoder
 	class     *streamEncoder
-	o         StreamOptions
+	options   StreamOptions
 	id        uint64
 	open      bool // a packet has been begun
 	body      int  // where its events begin, in bits
 	patches   []patch
 	last      uint64 // stamp of the last event
-	reach     uint64 // greatest stamp
+	highest   uint64 // greatest stamp
 	begun     bool   // there has been one
 	discarded uint64
 	sequence  uint64
@@ -80,7 +80,7 @@ type patch struct {
 // NewStream begins a stream of the class with this index in the metadata. It writes to w once a packet is full.
 func (c *Encoder) NewStream(w io.Writer, class int, o StreamOptions) (*StreamWriter, error) {
 	if class < 0 || class >= len(c.m.Streams) {
-		return nil, fmt.Errorf("ctf: no stream class %d", class)
+		return nil, fmt.Errorf("ctf: no stream class with index %d", class)
 	}
 	for class >= len(c.classes) {
 		c.classes = append(c.classes, nil)
@@ -109,7 +109,7 @@ func (c *Encoder) NewStream(w io.Writer, class int, o StreamOptions) (*StreamWri
 	if o.PacketSize <= 0 {
 		o.PacketSize = 1 << 20
 	}
-	x := &StreamWriter{w: w, enc: c, class: c.classes[class], o: o, id: uint64(class)}
+	x := &StreamWriter{w: w, owner: c, class: c.classes[class], options: o, id: uint64(class)}
 	x.encoder.usual = o.PacketSize + 4096
 	return x, nil
 }
@@ -135,7 +135,7 @@ func (s *StreamWriter) event(index int) (*eventEncoder, error) {
 	if index >= 0 && index < len(events) && events[index] != nil {
 		return events[index], nil
 	}
-	class := &s.enc.m.Streams[s.id]
+	class := &s.owner.m.Streams[s.id]
 	if index < 0 || index >= len(class.Events) {
 		return nil, fmt.Errorf("ctf: stream class %d has no event class with index %d", class.ID, index)
 	}
@@ -145,11 +145,11 @@ func (s *StreamWriter) event(index int) (*eventEncoder, error) {
 	e := &class.Events[index]
 	made := &eventEncoder{id: e.ID}
 	var err error
-	if made.context, err = s.enc.rootNode(e.Context, "context"); err == nil {
-		made.payload, err = s.enc.rootNode(e.Payload, "fields")
+	if made.context, err = s.owner.rootNode(e.Context, "context"); err == nil {
+		made.payload, err = s.owner.rootNode(e.Payload, "fields")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ctf: event %s: %w", e.Name, err)
+		return nil, fmt.Errorf("ctf: event class %q: %w", e.Name, err)
 	}
 	s.class.events[index] = made
 	return made, nil
@@ -162,7 +162,7 @@ func (s *StreamWriter) Write(event int, cycles uint64, context, own, fields []tr
 	if err != nil {
 		return err
 	}
-	if s.begun && cycles < s.last && !(s.o.StepsBack && s.class.stamp == 64) {
+	if s.begun && cycles < s.last && !(s.options.StepsBack && s.class.stamp == 64) {
 		cycles = s.last
 		s.Raised++
 	}
@@ -180,7 +180,7 @@ func (s *StreamWriter) Write(event int, cycles uint64, context, own, fields []tr
 		s.encoder.at = start
 		return err
 	}
-	if s.encoder.at > 8*s.o.PacketSize && start > s.body {
+	if s.encoder.at > 8*s.options.PacketSize && start > s.body {
 		// It does not fit: the packet ends before it, and it is the first of the next.
 		s.encoder.at, s.encoder.misfits, s.encoder.nuls = start, misfits, nuls
 		if err := s.Flush(); err != nil {
@@ -191,10 +191,10 @@ func (s *StreamWriter) Write(event int, cycles uint64, context, own, fields []tr
 			return err
 		}
 	}
-	s.last, s.reach, s.begun = cycles, max(s.reach, cycles), true
+	s.last, s.highest, s.begun = cycles, max(s.highest, cycles), true
 	s.Events++
 	s.Misfits, s.NULs = s.encoder.misfits, s.encoder.nuls
-	if s.encoder.at >= 8*s.o.PacketSize {
+	if s.encoder.at >= 8*s.options.PacketSize {
 		return s.Flush()
 	}
 	return nil
@@ -204,7 +204,7 @@ func (s *StreamWriter) encode(e *eventEncoder, cycles uint64, context, own, fiel
 	x := &s.encoder
 	if s.class.event != nil {
 		if !s.eventHeader(s.class.event, e.id, cycles) {
-			return fmt.Errorf("ctf: the event header has no room for event id %d", e.id)
+			return fmt.Errorf("ctf: event class id %d does not fit the event header", e.id)
 		}
 	}
 	if s.class.context != nil {
@@ -228,8 +228,8 @@ func (s *StreamWriter) eventHeader(n *encodeNode, id, cycles uint64) bool {
 		switch {
 		case f.kind == Integer && f.role == Stamp:
 			x.integer(f, cycles)
-		case f.kind == Integer && f.implied && n.fields[f.byField].kind == Variant:
-			tag, ok := s.alternative(f, &n.fields[f.byField], id, cycles)
+		case f.kind == Integer && f.implied && n.fields[f.sourceField].kind == Variant:
+			tag, ok := s.alternative(f, &n.fields[f.sourceField], id, cycles)
 			if !ok {
 				return false
 			}
@@ -244,16 +244,16 @@ func (s *StreamWriter) eventHeader(n *encodeNode, id, cycles uint64) bool {
 				return false
 			}
 		case f.kind == Variant:
-			option := selection(f.sel, x.load(f.from), f.tagSign)
+			option := selection(f.selectors, x.load(f.fromSlot), f.tagSigned)
 			if option >= 0 && f.fields[option].kind == Struct {
 				if !s.eventHeader(&f.fields[option], id, cycles) {
 					return false
 				}
 			} else if option >= 0 {
-				x.value(&f.fields[option], &nothing)
+				x.value(&f.fields[option], &absentValue)
 			}
 		default:
-			x.value(f, &nothing)
+			x.value(f, &absentValue)
 		}
 	}
 	return true
@@ -268,12 +268,12 @@ func (s *StreamWriter) alternative(tag, v *encodeNode, id, cycles uint64) (uint6
 			continue
 		}
 		if n := o.widest(EventClassID); n > 0 || tag.role != EventClassID {
-			if n > 0 && bits.Len64(id) > n || len(v.sel[i]) == 0 {
+			if n > 0 && bits.Len64(id) > n || len(v.selectors[i]) == 0 {
 				continue
 			}
-			return uint64(v.sel[i][0].Low), true
+			return uint64(v.selectors[i][0].Low), true
 		}
-		if selection(v.sel, id, v.tagSign) == i {
+		if selection(v.selectors, id, v.tagSigned) == i {
 			return id, true
 		}
 	}

@@ -494,17 +494,17 @@ func TestWritingAnEventAllocatesNothing(t *testing.T) {
 
 func TestTypesThatCannotBeWrittenAreNamed(t *testing.T) {
 	for want, payload := range map[string]*Type{
-		"fields.x: a type of kind 1": structType(Field{"x", kindType(VarInt)}),
-		"fields.x: an integer of 65": structType(Field{"x", integerType(65)}),
-		"fields.x: no type":          structType(Field{"x", nil}),
-		"fields.x[].y: text is written": structType(Field{"x", with(kindType(FixedArray), func(t *Type) {
+		"fields.x: cannot write types of kind 1": structType(Field{"x", kindType(VarInt)}),
+		"fields.x: invalid integer size 65":      structType(Field{"x", integerType(65)}),
+		"fields.x: missing field type":           structType(Field{"x", nil}),
+		"fields.x[].y: cannot write strings": structType(Field{"x", with(kindType(FixedArray), func(t *Type) {
 			t.Elem = structType(Field{"y", with(kindType(CString), func(t *Type) { t.Encoding = UTF16LE })})
 		})}),
-		"fields.x: floating-point":       structType(Field{"x", floatType(80)}),
-		"fields.x: bits in reversed":     structType(Field{"x", with(integerType(8), func(t *Type) { t.Reversed = true })}),
-		"fields: not a structure":        integerType(8),
-		"fields.x: an alignment of 24":   structType(Field{"x", with(integerType(8), func(t *Type) { t.Align = 24 })}),
-		"fields.x: an array of 99999999": structType(Field{"x", with(kindType(FixedArray), func(t *Type) { t.Length, t.Elem = 9999999999, integerType(8) })}),
+		"fields.x: cannot write floating-point numbers of 80 bits": structType(Field{"x", floatType(80)}),
+		"fields.x: cannot write reversed":                          structType(Field{"x", with(integerType(8), func(t *Type) { t.Reversed = true })}),
+		"fields: not a structure":                                  integerType(8),
+		"fields.x: invalid alignment of 24":                        structType(Field{"x", with(integerType(8), func(t *Type) { t.Align = 24 })}),
+		"fields.x: array length 9999999999":                        structType(Field{"x", with(kindType(FixedArray), func(t *Type) { t.Length, t.Elem = 9999999999, integerType(8) })}),
 	} {
 		m := usualMetadata()
 		m.Streams[0].Events = []EventClass{{Name: "e", Payload: payload}}

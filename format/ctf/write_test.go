@@ -312,7 +312,7 @@ func TestRecordsThatTheLegendDoesNotHaveAreErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Write(&e); err == nil || !strings.Contains(err.Error(), "legend") {
+		if err := w.Write(&e); err == nil || !strings.Contains(err.Error(), "which the schema lacks") {
 			t.Error(err)
 		}
 		if err := w.Close(); err == nil {

@@ -41,8 +41,8 @@ func enumerationOf[T ~uint8](bits int, end T, name func(T) string) *Type {
 }
 
 // member returns the fields that a field of the legend becomes: itself, behind its length, its selector or its presence.
-func (h *hostWriter) member(name string, t *trace.Type, p *part, depth int) []Field {
-	if depth > deepest {
+func (h *hostWriter) fieldsFor(name string, t *trace.Type, p *presence, depth int) []Field {
+	if depth > maxTypeDepth {
 		return []Field{{name, structOfFields()}}
 	}
 	if p.optional {
@@ -53,14 +53,14 @@ func (h *hostWriter) member(name string, t *trace.Type, p *part, depth int) []Fi
 		o.TagSlot, o.Select = present.Slot, [][]Range{{{1, 1}}}
 		there := *p
 		there.optional = false
-		o.Elem = h.single(t, &there, depth+1)
+		o.Elem = h.typeFor(t, &there, depth+1)
 		return []Field{{"_" + name + "_present", present}, {name, o}}
 	}
 	switch t.Kind {
 	case trace.Array:
 		elem := structOfFields()
 		if t.Elem != nil {
-			elem = h.single(t.Elem, &p.parts[0], depth+1)
+			elem = h.typeFor(t.Elem, &p.parts[0], depth+1)
 		}
 		if t.Length > 0 {
 			a := newType(FixedArray)
@@ -84,14 +84,14 @@ func (h *hostWriter) member(name string, t *trace.Type, p *part, depth int) []Fi
 		v := newType(Variant)
 		v.TagSlot = tag.Slot
 		for i := range t.Fields {
-			v.Fields = append(v.Fields, Field{t.Fields[i].Name, h.single(&t.Fields[i].Type, &p.parts[i], depth+1)})
+			v.Fields = append(v.Fields, Field{t.Fields[i].Name, h.typeFor(&t.Fields[i].Type, &p.parts[i], depth+1)})
 			v.Select = append(v.Select, []Range{{int64(i), int64(i)}})
 		}
 		return []Field{{"_" + name + "_tag", tag}, {name, v}}
 	case trace.Struct:
 		s := structOfFields()
 		for i := range t.Fields {
-			s.Fields = append(s.Fields, h.member(t.Fields[i].Name, &t.Fields[i].Type, &p.parts[i], depth+1)...)
+			s.Fields = append(s.Fields, h.fieldsFor(t.Fields[i].Name, &t.Fields[i].Type, &p.parts[i], depth+1)...)
 		}
 		return []Field{{name, s}}
 	}
@@ -108,8 +108,8 @@ func (h *hostWriter) sequence(name string, elem *Type) []Field {
 
 // single returns the one type that a type of the legend becomes where there is no room for a second field beside it: a
 // structure of the two then, which the encoder knows for a mere wrap.
-func (h *hostWriter) single(t *trace.Type, p *part, depth int) *Type {
-	fields := h.member("value", t, p, depth)
+func (h *hostWriter) typeFor(t *trace.Type, p *presence, depth int) *Type {
+	fields := h.fieldsFor("value", t, p, depth)
 	if len(fields) == 1 {
 		return fields[0].Type
 	}

@@ -18,7 +18,7 @@ type encoder struct {
 	scratch []byte
 }
 
-var nothing trace.Value // a value that is absent
+var absentValue trace.Value // a value that is absent
 
 func (e *encoder) store(slot int, v uint64) {
 	if slot < 0 {
@@ -50,7 +50,7 @@ func (e *encoder) structure(n *encodeNode, values []trace.Value) {
 			e.integer(f, n.implication(f, values))
 			continue
 		}
-		v := &nothing
+		v := &absentValue
 		if next < len(values) {
 			v = &values[next]
 		}
@@ -116,7 +116,7 @@ func (e *encoder) value(n *encodeNode, v *trace.Value) {
 	case FixedArray:
 		e.array(n, v, n.length)
 	case Sequence:
-		count := e.load(n.from)
+		count := e.load(n.fromSlot)
 		if have := uint64(max(len(v.Items), len(v.Data))); count > have+1<<20 {
 			count = have // a length that stands elsewhere and has nothing to do with the values
 		}
@@ -124,7 +124,7 @@ func (e *encoder) value(n *encodeNode, v *trace.Value) {
 	case Variant:
 		e.variant(n, v)
 	case Optional:
-		there := selectedBy(n.sel[0], e.load(n.from), n.tagSign)
+		there := selectedBy(n.selectors[0], e.load(n.fromSlot), n.tagSigned)
 		if there != (v.Kind != trace.None) {
 			e.misfits++
 		}
@@ -206,7 +206,7 @@ func (e *encoder) array(n *encodeNode, v *trace.Value, count int) {
 		if i < len(v.Items) {
 			e.value(n.elem, &v.Items[i])
 		} else {
-			e.value(n.elem, &nothing)
+			e.value(n.elem, &absentValue)
 		}
 	}
 }
@@ -218,14 +218,14 @@ func (e *encoder) zeros(n int) {
 }
 
 func (e *encoder) variant(n *encodeNode, v *trace.Value) {
-	option := selection(n.sel, e.load(n.from), n.tagSign)
+	option := selection(n.selectors, e.load(n.fromSlot), n.tagSigned)
 	if option < 0 {
 		e.misfits++
 		return
 	}
 	if v.Kind != trace.Variant || v.Bits != uint64(option) || len(v.Items) != 1 {
 		e.misfits++
-		e.value(&n.fields[option], &nothing)
+		e.value(&n.fields[option], &absentValue)
 		return
 	}
 	e.value(&n.fields[option], &v.Items[0])

@@ -248,7 +248,7 @@ func hold(t *testing.T, what string, inputs []string, hosts []recordedHost, told
 	}
 	t.Logf("%s: %d messages, %d packets within bounds %.0f ns wide, %d events", what, r.Quality.Messages, packets, width/float64(max(packets, 1)), all)
 	for _, line := range r.Warnings {
-		if strings.Contains(line, "rest of a packet") || strings.Contains(line, "packet left out") {
+		if strings.Contains(line, "rest of the packet") || strings.Contains(line, "invalid packet") {
 			t.Errorf("%s: %s", what, line)
 		}
 	}

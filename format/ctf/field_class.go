@@ -3,27 +3,27 @@ package ctf
 // shape is a type as the metadata declares it, before it is used somewhere: lengths and selectors are still paths, the
 // native byte order and the clocks are still names. One shape may be used in many places; resolver makes the [Type] of
 // each.
-type shape struct {
-	kind    Kind
-	scalar  scalar
-	labels  []Label      // of a scalar: an enumeration
-	fields  []shapeField // Struct, Variant
-	elem    *shape       // Optional, FixedArray, Sequence
-	length  uint64       // FixedArray, TextArray, BlobArray
-	place   *location    // where a length or a selector stands; nil: a variant without a tag yet
-	choices [][]Range    // CTF 2: what selects the options; CTF 1.8 takes them from the tag's labels
-	align   int          // Struct and arrays: at least so
-	media   string
-	line    int
-	roles   []string // CTF 2
-	depth   int      // of the tree below
-	nodes   int      // how many types a use of it makes
-	made    *Type    // of an enumeration once resolved
+type fieldClass struct {
+	kind      Kind
+	scalar    scalar
+	labels    []Label        // of a scalar: an enumeration
+	fields    []memberClass  // Struct, Variant
+	elem      *fieldClass    // Optional, FixedArray, Sequence
+	length    uint64         // FixedArray, TextArray, BlobArray
+	location  *fieldLocation // where a length or a selector stands; nil: a variant without a tag yet
+	selectors [][]Range      // CTF 2: what selects the options; CTF 1.8 takes them from the tag's labels
+	align     int            // Struct and arrays: at least so
+	media     string
+	line      int
+	roles     []string // CTF 2
+	depth     int      // of the tree below
+	nodes     int      // how many types a use of it makes
+	resolved  *Type    // of an enumeration once resolved
 }
 
-type shapeField struct {
+type memberClass struct {
 	name  string // as it stands, underscores and all
-	shape *shape
+	class *fieldClass
 }
 
 // scalar is the layout of one value. It is comparable, so that equal ones share a Type.
@@ -48,21 +48,21 @@ const (
 // Bounds on what metadata can ask for. A type of twice the one before it, forty times over, is short to write down:
 // nothing is built before its size is known.
 const (
-	maxDepth  = 64       // of types within types
-	maxNodes  = 1 << 18  // types in one trace
-	maxBroken = 10000    // declarations that cannot be read; with more it is no metadata
-	maxSpend  = 24 << 20 // bytes of declarations, and again of types
+	maxDepth      = 64       // of types within types
+	maxNodes      = 1 << 18  // types in one trace
+	maxInvalid    = 10000    // declarations that cannot be read; with more it is no metadata
+	maxAllocation = 24 << 20 // bytes of declarations, and again of types
 )
 
 // measure fills depth and nodes from the children's and says whether the shape is within bounds.
-func (s *shape) measure() bool {
+func (s *fieldClass) measure() bool {
 	s.depth, s.nodes = 1, 1
-	add := func(c *shape) {
+	add := func(c *fieldClass) {
 		s.depth = max(s.depth, c.depth+1)
 		s.nodes = min(s.nodes+c.nodes, maxNodes+1)
 	}
 	for i := range s.fields {
-		add(s.fields[i].shape)
+		add(s.fields[i].class)
 	}
 	if s.elem != nil {
 		add(s.elem)
@@ -71,7 +71,7 @@ func (s *shape) measure() bool {
 }
 
 // location says where a length or a selector stands.
-type location struct {
+type fieldLocation struct {
 	scope dynamicScope // inAnyScope: to be looked for outwards from the place of use
 	names []string
 	line  int

@@ -7,131 +7,131 @@ import (
 )
 
 // makerKind is what a maker makes.
-type makerKind uint8
+type decoderKind uint8
 
 const (
-	makeUint makerKind = iota
-	makeInt
-	makeReversed // an integer whose bits stand the other way round
-	makeBool
-	makeFloat64
-	makeFloat32
-	makeFloat // any other
-	makeVar
-	makeString
-	makeText  // length from count, or ref: text up to a NUL
-	makeBytes // the same: bytes
-	makeStruct
-	makeArray
-	makeVariant
-	makeOption
+	decodeUint decoderKind = iota
+	decodeInt
+	decodeReversed // an integer whose bits stand the other way round
+	decodeBool
+	decodeFloat64
+	decodeFloat32
+	decodeFloat // any other
+	decodeVarInt
+	decodeString
+	decodeText  // length from count, or ref: text up to a NUL
+	decodeBytes // the same: bytes
+	decodeStruct
+	decodeArray
+	decodeVariant
+	decodeOptional
 )
 
 // maker says how a field becomes a trace.Value.
-type maker struct {
-	kind   makerKind
-	width  uint8
-	big    bool
-	signed bool
-	unit   uint8 // bytes of a code unit of text
-	slot   int32 // where others look for the value; -1
-	ref    int32 // where the length or the selector stands; -1
-	mask   uint64
-	plain  bool   // little-endian, or a byte: where it begins at a byte, it is
-	keep   uint64 // those bits of a word
-	count  uint64
-	kinds  trace.ValueKind // of an integer
-	fields []maker         // Struct, Variant
-	elem   []maker         // Array, Optional: the one
-	over   []op            // Array: the program that gets over it when it is cut
-	empty  bool            // Array: of elements of no size, of which any number costs a packet nothing
-	t      *Type
+type fieldDecoder struct {
+	kind      decoderKind
+	width     uint8
+	big       bool
+	signed    bool
+	codeUnit  uint8 // bytes of a code unit of text
+	slot      int32 // where others look for the value; -1
+	from      int32 // where the length or the selector stands; -1
+	mask      uint64
+	plain     bool   // little-endian, or a byte: where it begins at a byte, it is
+	valueMask uint64 // those bits of a word
+	count     uint64
+	valueKind trace.ValueKind // of an integer
+	fields    []fieldDecoder  // Struct, Variant
+	elem      []fieldDecoder  // Array, Optional: the one
+	skip      []op            // Array: the program that gets over it when it is cut
+	zeroSize  bool            // Array: of elements of no size, of which any number costs a packet nothing
+	t         *Type
 }
 
 // maker compiles a type.
-func (c *compiler) maker(t *Type) maker {
+func (c *compiler) decoder(t *Type) fieldDecoder {
 	x := c.extent(t)
-	n := maker{t: t, mask: x.align - 1, big: t.BigEndian, signed: t.Signed, width: uint8(min(t.Size, 255)),
-		slot: c.slot(t.Slot), ref: -1, unit: t.Encoding.unit(), kinds: trace.Uint}
+	n := fieldDecoder{t: t, mask: x.align - 1, big: t.BigEndian, signed: t.Signed, width: uint8(min(t.Size, 255)),
+		slot: c.slot(t.Slot), from: -1, codeUnit: t.Encoding.codeUnit(), valueKind: trace.Uint}
 	if c.err != nil {
 		return n
 	}
-	n.plain, n.keep = !t.BigEndian || t.Size == 8, ^uint64(0)>>(64-min(n.width, 64))
+	n.plain, n.valueMask = !t.BigEndian || t.Size == 8, ^uint64(0)>>(64-min(n.width, 64))
 	switch t.Kind {
 	case Integer, BitArray:
-		n.kind = makeUint
+		n.kind = decodeUint
 		if t.Signed && t.Kind == Integer {
-			n.kind, n.kinds = makeInt, trace.Int
+			n.kind, n.valueKind = decodeInt, trace.Int
 		}
 		if t.Reversed {
-			n.kind = makeReversed
+			n.kind = decodeReversed
 		}
 	case Boolean:
-		n.kind = makeBool
+		n.kind = decodeBool
 	case VarInt:
-		n.kind = makeVar
+		n.kind = decodeVarInt
 		if t.Signed {
-			n.kinds = trace.Int
+			n.valueKind = trace.Int
 		}
 	case Float:
 		switch {
 		case t.Size == 64 && t.Exponent <= 11 && !t.Reversed:
-			n.kind = makeFloat64
+			n.kind = decodeFloat64
 		case t.Size == 32 && (t.Exponent == 8 || t.Exponent == 0) && !t.Reversed:
-			n.kind = makeFloat32
+			n.kind = decodeFloat32
 		default:
-			n.kind = makeFloat
+			n.kind = decodeFloat
 		}
 	case CString:
-		n.kind = makeString
+		n.kind = decodeString
 	case TextArray:
-		n.kind, n.count = makeText, t.Length
+		n.kind, n.count = decodeText, t.Length
 	case TextSeq:
-		n.kind, n.ref = makeText, c.slot(t.LengthSlot)
+		n.kind, n.from = decodeText, c.slot(t.LengthSlot)
 	case BlobArray:
-		n.kind, n.count = makeBytes, t.Length
+		n.kind, n.count = decodeBytes, t.Length
 	case BlobSeq:
-		n.kind, n.ref = makeBytes, c.slot(t.LengthSlot)
+		n.kind, n.from = decodeBytes, c.slot(t.LengthSlot)
 	case Struct:
-		n.kind = makeStruct
-		n.fields = c.makers(t)
+		n.kind = decodeStruct
+		n.fields = c.decoders(t)
 	case FixedArray, Sequence:
 		if t.Kind == FixedArray {
 			n.count = t.Length
 		} else {
-			n.ref = c.slot(t.LengthSlot)
+			n.from = c.slot(t.LengthSlot)
 		}
 		switch {
 		case isText(t):
-			n.kind, n.unit = makeText, 1
+			n.kind, n.codeUnit = decodeText, 1
 		case isBytes(t):
-			n.kind = makeBytes
+			n.kind = decodeBytes
 		default:
-			n.kind, n.elem, n.over = makeArray, []maker{c.maker(t.Elem)}, c.compile(t)
+			n.kind, n.elem, n.skip = decodeArray, []fieldDecoder{c.decoder(t.Elem)}, c.compile(t)
 			e := c.extent(t.Elem)
-			n.empty = e.fixed && e.size == 0
+			n.zeroSize = e.fixed && e.size == 0
 		}
 	case Variant:
-		n.kind, n.ref, n.mask = makeVariant, c.slot(t.TagSlot), 0
-		n.fields = c.makers(t)
+		n.kind, n.from, n.mask = decodeVariant, c.slot(t.TagSlot), 0
+		n.fields = c.decoders(t)
 	case Optional:
-		n.kind, n.ref, n.mask, n.elem = makeOption, c.slot(t.TagSlot), 0, []maker{c.maker(t.Elem)}
+		n.kind, n.from, n.mask, n.elem = decodeOptional, c.slot(t.TagSlot), 0, []fieldDecoder{c.decoder(t.Elem)}
 	}
 	return n
 }
 
 // makers compiles the fields of a structure or a variant; of nil there are none.
-func (c *compiler) makers(t *Type) []maker {
+func (c *compiler) decoders(t *Type) []fieldDecoder {
 	if t == nil {
 		return nil
 	}
-	makers := make([]maker, len(t.Fields))
+	makers := make([]fieldDecoder, len(t.Fields))
 	for i := range t.Fields {
 		if t.Fields[i].Type == nil {
-			c.fail(errType)
+			c.setError(errType)
 			return nil
 		}
-		makers[i] = c.maker(t.Fields[i].Type)
+		makers[i] = c.decoder(t.Fields[i].Type)
 	}
 	return makers
 }
@@ -154,7 +154,7 @@ func isBytes(t *Type) bool {
 }
 
 // shapeOf returns the type of the values that a maker makes of t, as the rest of Meridian sees it.
-func shapeOf(t *Type) trace.Type {
+func traceTypeOf(t *Type) trace.Type {
 	switch t.Kind {
 	case Integer, BitArray, VarInt:
 		s := trace.Type{Kind: trace.Uint, Bits: t.Size, Base: t.Base, Labels: labelsOf(t)}
@@ -178,7 +178,7 @@ func shapeOf(t *Type) trace.Type {
 	case Variant:
 		return trace.Type{Kind: trace.Variant, Fields: fieldsOf(t)}
 	case Optional:
-		return shapeOf(t.Elem)
+		return traceTypeOf(t.Elem)
 	case FixedArray, Sequence:
 		if isText(t) {
 			return trace.Type{Kind: trace.Text}
@@ -186,7 +186,7 @@ func shapeOf(t *Type) trace.Type {
 		if isBytes(t) {
 			return trace.Type{Kind: trace.Bytes}
 		}
-		elem := shapeOf(t.Elem)
+		elem := traceTypeOf(t.Elem)
 		s := trace.Type{Kind: trace.Array, Elem: &elem}
 		if t.Kind == FixedArray {
 			s.Length = int(min(t.Length, math.MaxInt32))
@@ -202,7 +202,7 @@ func fieldsOf(t *Type) []trace.Field {
 	}
 	fields := make([]trace.Field, len(t.Fields))
 	for i, f := range t.Fields {
-		fields[i] = trace.Field{Name: f.Name, Type: shapeOf(f.Type)}
+		fields[i] = trace.Field{Name: f.Name, Type: traceTypeOf(f.Type)}
 	}
 	return fields
 }

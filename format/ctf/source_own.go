@@ -19,15 +19,15 @@ var phaseSuffixes = []struct {
 }{{":begin", trace.Begin}, {":end", trace.End}, {":counter", trace.Counter}, {instantEnding, trace.Instant}}
 
 // markSlots is where a program leaves what an event is marked with; -1 for what its class does not have.
-type markSlots struct {
+type linkSlots struct {
 	any               bool
 	slice, flow, role int
 }
 
 // takeMarks finds phase and marks of an event class of Meridian's, and lets its program remember them. The class becomes
 // one with the name and the fields that it was written from.
-func (p *tracePlan) takeMarks(ep *eventPlan, c *compiler) {
-	ep.marks = markSlots{slice: -1, flow: -1, role: -1}
+func (p *tracePlan) bindLinks(ep *eventPlan, c *compiler) {
+	ep.links = linkSlots{slice: -1, flow: -1, role: -1}
 	class := *ep.class
 	for _, e := range phaseSuffixes {
 		if name, ok := strings.CutSuffix(class.Name, e.ending); ok {
@@ -45,11 +45,11 @@ func (p *tracePlan) takeMarks(ep *eventPlan, c *compiler) {
 			case f.Type == nil || f.Type.Kind != Integer || f.Type.Size > 64:
 				continue
 			case f.Name == "slice":
-				to = &ep.marks.slice
+				to = &ep.links.slice
 			case f.Name == "flow":
-				to = &ep.marks.flow
+				to = &ep.links.flow
 			case f.Name == "role":
-				to = &ep.marks.role
+				to = &ep.links.role
 			default:
 				continue
 			}
@@ -58,8 +58,8 @@ func (p *tracePlan) takeMarks(ep *eventPlan, c *compiler) {
 				t.Slot = max(p.slots, c.slots)
 				p.slots = t.Slot + 1
 			}
-			f.Type, *to, ep.marks.any = &t, t.Slot, true
-			ep.taken = append(ep.taken, i) // among the context so far
+			f.Type, *to, ep.links.any = &t, t.Slot, true
+			ep.hidden = append(ep.hidden, i) // among the context so far
 		}
 		class.Context = &context
 	}
@@ -67,24 +67,24 @@ func (p *tracePlan) takeMarks(ep *eventPlan, c *compiler) {
 }
 
 // mark fills in what the program remembered.
-func (ep *eventPlan) mark(e *trace.Event, slots []uint64) {
-	if s := ep.marks.slice; s >= 0 {
+func (ep *eventPlan) link(e *trace.Event, slots []uint64) {
+	if s := ep.links.slice; s >= 0 {
 		e.Slice = slots[s]
 	}
-	if s := ep.marks.flow; s >= 0 {
+	if s := ep.links.flow; s >= 0 {
 		e.Flow = slots[s]
 	}
-	if s := ep.marks.role; s >= 0 && slots[s] <= uint64(trace.Leaves) {
+	if s := ep.links.role; s >= 0 && slots[s] <= uint64(trace.Leaves) {
 		e.Role = trace.Role(slots[s])
 	}
 }
 
 // without takes those values away that the event itself has.
-func (ep *eventPlan) without(v []trace.Value) []trace.Value {
+func (ep *eventPlan) visible(v []trace.Value) []trace.Value {
 	kept := v[:0]
 	next := 0
 	for i := range v {
-		if next < len(ep.taken) && ep.taken[next] == i {
+		if next < len(ep.hidden) && ep.hidden[next] == i {
 			next++
 			continue
 		}
@@ -94,19 +94,19 @@ func (ep *eventPlan) without(v []trace.Value) []trace.Value {
 }
 
 // rowFields is where the packet context, or the context of a stream's events, names the row; -1 for what is not there.
-type rowFields struct {
+type streamNaming struct {
 	scope                  Scope
 	name, kind, id, parent int
 }
 
 // rowOf finds the row of a stream class of Meridian's. Rows that share a stream are named with each event.
-func rowOf(class *StreamClass) rowFields {
+func streamNamingOf(class *StreamClass) streamNaming {
 	for _, scope := range []Scope{PacketContextScope, CommonContextScope} {
 		t := class.PacketContext
 		if scope == CommonContextScope {
 			t = class.EventContext
 		}
-		f := rowFields{scope, -1, -1, -1, -1}
+		f := streamNaming{scope, -1, -1, -1, -1}
 		if t == nil {
 			continue
 		}
@@ -126,11 +126,11 @@ func rowOf(class *StreamClass) rowFields {
 			return f
 		}
 	}
-	return rowFields{name: -1}
+	return streamNaming{name: -1}
 }
 
 // takenOf returns which of the fields of a class's events name the row, as they stand among the context of the stream.
-func (f *rowFields) takenOf(base int, taken []int) []int {
+func (f *streamNaming) takenOf(base int, taken []int) []int {
 	if f.name < 0 || f.scope != CommonContextScope {
 		return taken
 	}
@@ -143,7 +143,7 @@ func (f *rowFields) takenOf(base int, taken []int) []int {
 	return taken
 }
 
-func kindNamed(name []byte) trace.StreamKind {
+func streamKindOf(name []byte) trace.StreamKind {
 	for k := range trace.StreamKinds {
 		if k.String() == string(name) {
 			return k
@@ -153,16 +153,16 @@ func kindNamed(name []byte) trace.StreamKind {
 }
 
 // rowTable is the rows that Meridian's packets and events have named so far.
-type rowTable struct {
-	key   []byte
-	rows  map[string]int
-	named map[string]int // a row that is only known as a parent, by its name
+type namedStreams struct {
+	key     []byte
+	byKey   map[string]int
+	parents map[string]int // a row that is only known as a parent, by its name
 }
 
 // named returns the row that the reader's packet or event names.
-func (s *Source) named(r *Reader) int {
-	_, fields := r.Fields(r.sp.row.scope)
-	at := r.sp.row
+func (s *Source) namedStream(r *Reader) int {
+	_, fields := r.Fields(r.sp.naming.scope)
+	at := r.sp.naming
 	part := func(i int) []byte {
 		if i < 0 || i >= len(fields) {
 			return nil
@@ -173,40 +173,40 @@ func (s *Source) named(r *Reader) int {
 	if at.id >= 0 {
 		id = fields[at.id].Int()
 	}
-	t := &s.table
+	t := &s.named
 	t.key = binary.LittleEndian.AppendUint64(t.key[:0], uint64(id))
 	t.key = append(append(append(t.key, part(at.kind)...), 0), part(at.name)...)
-	if n, ok := t.rows[string(t.key)]; ok {
+	if n, ok := t.byKey[string(t.key)]; ok {
 		return n
 	}
-	if t.rows == nil {
-		t.rows, t.named = map[string]int{}, map[string]int{}
+	if t.byKey == nil {
+		t.byKey, t.parents = map[string]int{}, map[string]int{}
 	}
-	row := trace.Stream{Name: string(part(at.name)), Kind: kindNamed(part(at.kind)), ID: id, Parent: -1}
-	n, known := t.named[row.Name]
+	row := trace.Stream{Name: string(part(at.name)), Kind: streamKindOf(part(at.kind)), ID: id, Parent: -1}
+	n, known := t.parents[row.Name]
 	if known {
-		delete(t.named, row.Name)
+		delete(t.parents, row.Name)
 		row.Parent = s.streams[n].Parent
 		s.streams[n] = row
 	} else {
-		n = s.add(row)
+		n = s.addStream(row)
 	}
-	t.rows[string(t.key)] = n
+	t.byKey[string(t.key)] = n
 	if parent := string(part(at.parent)); parent != "" {
-		s.streams[n].Parent = s.parent(parent, n)
+		s.streams[n].Parent = s.parentStream(parent, n)
 	}
 	return n
 }
 
 // parent returns the row of a name; if there is none yet, one that will be completed.
-func (s *Source) parent(name string, child int) int {
+func (s *Source) parentStream(name string, child int) int {
 	for i := range s.streams {
 		if i != child && s.streams[i].Name == name {
 			return i
 		}
 	}
-	n := s.add(trace.Stream{Name: name})
-	s.table.named[name] = n
+	n := s.addStream(trace.Stream{Name: name})
+	s.named.parents[name] = n
 	return n
 }
 
@@ -215,13 +215,13 @@ func (ep *eventPlan) restoreClass(c trace.Class) trace.Class {
 	if category, ok := strings.CutPrefix(ep.class.URI, categoryURI); ok {
 		c.Category = category
 	}
-	c, ep.back = newRestorer(c)
+	c, ep.restore = newRestorer(c)
 	return c
 }
 
 // embed returns where each of a class's fields stands among those of another one of the same name that has more; false if
 // they are not all there, in their order. Fields that all records of an event class lack are not in the file.
-func embed(c, wider *trace.Class) (place []int, ok bool) {
+func embedFields(c, wider *trace.Class) (place []int, ok bool) {
 	if c.Name != wider.Name || c.Category != wider.Category || len(c.Fields) > len(wider.Fields) || c.Context > wider.Context {
 		return nil, false
 	}
