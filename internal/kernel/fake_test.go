@@ -83,8 +83,8 @@ func group(name string, fields ...field) field {
 	return g
 }
 
-// choice is a variant with the alternatives unknown and those given, of which the last is chosen.
-func choice(name string, fields ...field) field {
+// variant is a CTF variant with the alternatives unknown and those given, of which the last is chosen.
+func variant(name string, fields ...field) field {
 	c := field{name, trace.Value{Kind: trace.Variant}, trace.Type{Kind: trace.Variant}}
 	c.typ.Fields = []trace.Field{{Name: "unknown", Type: trace.Type{Kind: trace.Struct}}}
 	for _, f := range fields {

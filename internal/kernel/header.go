@@ -11,7 +11,7 @@ type slot uint8
 
 const (
 	noSlot slot = iota
-	inner       // a structure or a choice whose parts are looked at
+	inner       // a structure or a variant whose parts are looked at
 
 	bufferSlot // address of the packet's buffer in the kernel
 	socketSlot // address of its socket
@@ -91,7 +91,7 @@ func merged(maps ...map[string]slot) map[string]slot {
 // node is a field of a class, resolved: which slot it fills, or what its parts fill.
 type node struct {
 	slot  slot
-	parts []node // of a structure: its members; of a choice: its alternatives
+	parts []node // of a structure: its members; of a variant: its alternatives
 }
 
 // resolve finds the slots of a class. Context fields are the tracer's own and not of the packet.

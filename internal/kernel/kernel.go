@@ -1,13 +1,13 @@
-// Package kernel says what the events of an operating system's kernel mean, whatever format brought them.
+// Package kernel interprets the events of an operating system's kernel, in any trace format.
 //
-// In goes a [trace.Source] of raw events, with names and fields as LTTng's kernel modules write them: today from CTF
-// files. Two things can be made of it:
+// The input is a [trace.Source] of raw events, with names and fields as LTTng's kernel modules write them: today from CTF
+// files. There are two outputs:
 //
 //	Source --> Packets --> trace.Capture   the network events as packets, as a capture file would have given them
 //	Source --> Rows    --> trace.Source    everything as rows of a timeline: processors, threads, interrupts, devices
 //
-// Both look at each class of events once, by the names of it and of its fields, and keep what they found: an event costs
-// a look into a table, and only those that mean something have their fields decoded.
+// Both interpret each class of events once, by its name and the names of its fields. An event then costs one table lookup, and
+// fields are decoded only if they are needed.
 //
 // Packets knows three generations of network events. All of them are read by one walk over names (header.go), since they
 // differ in how deep the same header fields lie:
@@ -21,7 +21,7 @@
 // Source: Clement and Dagenais 2009, section 8 and table 1.
 //
 // Rows follows what each processor does. A thread's row shows when it ran, its system calls, and what happened while it
-// ran; what happened in an interrupt is on the row of the processor's interrupts, whoever was interrupted:
+// ran. Events in an interrupt are on the row of the processor's interrupts, whichever thread was interrupted:
 //
 //	process "nginx 1200"
 //	  thread "nginx 1234"     |--running--|  |-----running-----|
@@ -30,13 +30,13 @@
 //	  CPU 0 interrupts          |irq 27|softirq NET_RX|
 //	eth0                         x net_dev_queue
 //
-// Where only some threads are followed, switches say of both sides whether they are (prev_followed, next_followed). Who is
-// not has no slices, since it is not recorded when it stops: its processor's row then has a gap, which is otherwise idle.
+// Where only some threads are followed, switches say of both sides whether they are (prev_followed, next_followed). Others
+// have no slices, since the end of their run is not recorded. A gap in a processor's row is then idle time or another thread.
 //
-// Events lost by the tracer leave the state wrong for a while. Each sched_switch says who ran before, so it is put right
-// there, slices are closed, and all this is counted.
+// After events that the tracer lost, the state is wrong for a while. Each sched_switch names the thread that ran before, so
+// the state is corrected there. Slices closed by that are counted.
 //
-// Tracers write some events a few us late. Packets puts those of packets where their times belong, a few places back;
-// Rows leaves them, for whom it feeds sorts. Memory is that of the packets, or of the threads and open slices; no event
+// Tracers write some events a few us late. Packets moves those of packets back to their place in time. Rows does not: the
+// sorter that reads it does. Memory is that of the packets, or of the threads and open slices; no event
 // allocates once its class, its thread and its flow were met.
 package kernel

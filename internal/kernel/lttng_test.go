@@ -177,8 +177,8 @@ func TestKernelTraceAndCaptureOfTheSameFramesAreTheSamePackets(t *testing.T) {
 	}
 }
 
-// TestTraceOfTheTestIsOneAsOthersSeeIt keeps the trace above from being what only our own reader takes for LTTng's.
-func TestTraceOfTheTestIsOneAsOthersSeeIt(t *testing.T) {
+// TestBabeltraceReadsTheTraceOfTheTest checks with another reader that the trace above is one of LTTng.
+func TestBabeltraceReadsTheTraceOfTheTest(t *testing.T) {
 	testneed.Program(t, "babeltrace2")
 	frames := someFrames()
 	out, err := exec.Command("babeltrace2", lttng(t, frames)).CombinedOutput()
@@ -217,11 +217,11 @@ func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 	defer tr.Close()
 	var e trace.Event
 	last, events := clock.HostTime(0), 0
-	type stretch struct {
+	type running struct {
 		tid   int64
 		since clock.HostTime
 	}
-	runs := make(map[int64]stretch) // by processor
+	runs := make(map[int64]running) // by processor
 	want := make(map[int64]int64)   // time of each thread
 	src := tr.Events()
 	for src.Next(&e) == nil {
@@ -239,7 +239,7 @@ func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 		if s, ok := runs[cpu]; ok {
 			want[s.tid] += int64(e.Time - s.since)
 		}
-		runs[cpu] = stretch{next, e.Time}
+		runs[cpu] = running{next, e.Time}
 	}
 	for _, s := range runs {
 		want[s.tid] += int64(last - s.since)

@@ -9,19 +9,19 @@ import (
 	"meridian/trace"
 )
 
-// What can be wrong with network events, as it reads after the file's name.
+// Warnings of network events; they follow the file's name.
 const (
-	badHeader  = "network events with a header that contradicts itself are left out of matching"
-	noHeader   = "its network events say nothing of addresses or sequence numbers, so nothing can be matched"
-	lateStamps = "packets are stamped where TCP saw them, because no event tells when they came in"
-	forgotten  = "packets that came in were forgotten before TCP saw them: too many at a time"
+	badHeader  = "network events with an inconsistent header are left out of matching"
+	noHeader   = "its network events have neither addresses nor sequence numbers, so nothing can be matched"
+	lateStamps = "packets have the later time at which TCP saw them, because the event of their arrival is missing"
+	forgotten  = "arrivals were dropped before TCP saw their packets: too many at a time"
 )
 
-// act is what an event does to a packet.
+// act is the step in a packet's way that an event records.
 type act uint8
 
 const (
-	nothing  act = iota
+	ignored  act = iota
 	sends        // it leaves
 	receives     // it comes in
 	arrives      // it comes in, and a later event will say what it is
@@ -47,15 +47,15 @@ var acts = map[string]act{
 
 // plan is what to do with the events of one class.
 type plan struct {
-	act   act
-	nodes []node
-	tcp   bool // nothing but TCP comes here, and the event does not say so
-	mute  bool // its events are of packets and say nothing of them
+	act        act
+	nodes      []node
+	tcp        bool // its packets are all TCP, and no field says so
+	headerless bool // its events are of packets, without their headers
 }
 
 func newPlan(c *trace.Class) plan {
 	p := plan{act: acts[c.Name]}
-	if p.act == nothing {
+	if p.act == ignored {
 		return p
 	}
 	p.nodes = resolve(c)
@@ -64,9 +64,9 @@ func newPlan(c *trace.Class) plan {
 	switch {
 	case p.act == arrives && buffered || addressed || numbered && p.act != arrives:
 	case p.act == receives && buffered:
-		p.act, p.mute = arrives, true // a version that recorded no header
+		p.act, p.headerless = arrives, true // a version that recorded no header
 	default:
-		p.act, p.mute = nothing, true
+		p.act, p.headerless = ignored, true
 	}
 	return p
 }
@@ -89,12 +89,12 @@ type reducer struct {
 	pending arrivals
 	head    header
 
-	addressed       [2]bool // TCP with addresses was received, sent
-	bad, mute, late int64
+	addressed             [2]bool // TCP with addresses was received, sent
+	bad, headerless, late int64
 }
 
-// Packets reduces the network events of a trace to a capture, reading the source to its end. What the host says to
-// itself over its loopback device is left out. File is the subject of warnings; w may be nil.
+// Packets reduces the network events of a trace to a capture, reading the source to its end. Packets of the
+// loopback device are left out. File is the subject of warnings; w may be nil.
 func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Capture, error) {
 	r := &reducer{capture: &trace.Capture{Host: host, File: file, Granularity: 1}, flows: trace.NewFlowTable()}
 	var e trace.Event
@@ -113,22 +113,22 @@ func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Cap
 			continue
 		}
 		p := &r.plans[e.Class]
-		if p.mute {
-			r.mute++
+		if p.headerless {
+			r.headerless++
 		}
-		if p.act != nothing {
+		if p.act != ignored {
 			r.see(p, e.Time, src.Values())
 		}
 	}
 	r.capture.Flows = r.flows.Flows()
 	r.preferAddressed()
 	if r.capture.Packets.Len() > 0 {
-		r.mute = 0
+		r.headerless = 0
 	}
 	for _, x := range []struct {
 		kind string
 		n    int64
-	}{{badHeader, r.bad}, {noHeader, r.mute}, {lateStamps, r.late}, {forgotten, r.pending.lost}} {
+	}{{badHeader, r.bad}, {noHeader, r.headerless}, {lateStamps, r.late}, {forgotten, r.pending.lost}} {
 		if x.n > 0 && w != nil {
 			w.AddN(file, x.kind, "", x.n)
 		}
@@ -136,7 +136,7 @@ func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Cap
 	return r.capture, nil
 }
 
-// see takes one network event.
+// see handles one network event.
 func (r *reducer) see(p *plan, time clock.HostTime, values []trace.Value) {
 	h := &r.head
 	*h = header{}
@@ -181,17 +181,17 @@ func (r *reducer) see(p *plan, time clock.HostTime, values []trace.Value) {
 		return // a packet of another protocol (ARP), or one that the kernel had not put its headers to yet
 	}
 	*r.capture.Packets.Append() = packet
-	r.settle()
+	r.moveBack()
 }
 
-// farthest is how many packets one may have to go back to its place.
-const farthest = 256
+// maxMoveBack is the most packets that a late one is moved back by.
+const maxMoveBack = 256
 
-// settle puts the last packet where its time belongs: tracers write some events late, and an arrival is known only when
-// its header is. Who follows connections reads packets in their order.
-func (r *reducer) settle() {
+// moveBack moves the last packet back to its place in order of time. Tracers write some events late, and an arrival is known
+// only when its header is. Matching follows connections, and needs the packets in order.
+func (r *reducer) moveBack() {
 	log := &r.capture.Packets
-	for n := log.Len() - 1; n > max(0, log.Len()-farthest); n-- {
+	for n := log.Len() - 1; n > max(0, log.Len()-maxMoveBack); n-- {
 		last, before := log.At(n), log.At(n-1)
 		if before.Time <= last.Time {
 			return
@@ -200,7 +200,7 @@ func (r *reducer) settle() {
 	}
 }
 
-// preferAddressed voids the packets without addresses where the same ones were seen with them, both ways.
+// preferAddressed drops the packets without addresses if both directions were also seen with addresses.
 func (r *reducer) preferAddressed() {
 	if !r.addressed[0] || !r.addressed[1] {
 		return
@@ -214,25 +214,25 @@ func (r *reducer) preferAddressed() {
 	}
 }
 
-// arrivals holds when buffers came in until an event says what is in them. An address is used again and again, so there
-// are few; one that was forgotten costs a packet its early stamp.
+// arrivals has the time at which each buffer came in, until an event has its header. Addresses are used again, so there
+// are few. A packet whose arrival was dropped has the later stamp of its header.
 type arrivals struct {
 	at   map[uint64]clock.HostTime
 	lost int64
 }
 
-// mostArrivals bounds the addresses, joinWithin the time (ns) until a packet's decoding: both happen in one interrupt.
+// maxArrivals bounds the addresses; maxJoinDelay, in ns, the time until a packet's header: both happen in one interrupt.
 const (
-	mostArrivals = 1 << 16
-	joinWithin   = 100_000_000
+	maxArrivals  = 1 << 16
+	maxJoinDelay = 100_000_000
 )
 
 func (a *arrivals) add(buffer uint64, time clock.HostTime) {
 	if a.at == nil {
 		a.at = make(map[uint64]clock.HostTime)
 	}
-	if len(a.at) == mostArrivals {
-		a.lost += mostArrivals
+	if len(a.at) == maxArrivals {
+		a.lost += maxArrivals
 		clear(a.at)
 	}
 	a.at[buffer] = time
@@ -244,5 +244,5 @@ func (a *arrivals) take(buffer uint64, now clock.HostTime) (time clock.HostTime,
 		return 0, false
 	}
 	delete(a.at, buffer)
-	return time, now >= time && now-time <= joinWithin
+	return time, now >= time && now-time <= maxJoinDelay
 }

@@ -57,29 +57,29 @@ func (g *segment) nested() []field {
 	header := group("tcp", u("source_port", uint64(g.from.Port())), u("dest_port", uint64(g.to.Port())), u("seq", uint64(g.seq)),
 		u("ack_seq", uint64(g.ack)), u("data_offset", uint64(tcp/4)), u("reserved", 0), u("flags", uint64(g.flags)),
 		u("window_size", uint64(g.window)), u("checksum", 0x1234), u("urg_ptr", 0))
-	transport := []field{u("transport_header_type", 1), choice("transport_header", header)}
+	transport := []field{u("transport_header_type", 1), variant("transport_header", header)}
 	var network field
 	if g.from.Addr().Is4() {
-		network = choice("network_header", group("ipv4", append([]field{u("version", 4), u("ihl", uint64(ip/4)), u("tos", 0),
+		network = variant("network_header", group("ipv4", append([]field{u("version", 4), u("ihl", uint64(ip/4)), u("tos", 0),
 			u("tot_len", uint64(total)), u("id", uint64(g.id)), u("frag_off", 0x4000), u("ttl", uint64(g.ttl)), u("protocol", 6),
 			u("checksum", 7), list("saddr", octets(g.from.Addr())...), list("daddr", octets(g.to.Addr())...)}, transport...)...))
 	} else {
-		network = choice("network_header", group("ipv4"), group("ipv6", append([]field{u("version", 6), u("prio", 0),
+		network = variant("network_header", group("ipv4"), group("ipv6", append([]field{u("version", 6), u("prio", 0),
 			list("flow_lbl", 1, 2, 3), u("payload_len", uint64(total-40)), u("nexthdr", 6), u("hop_limit", uint64(g.ttl)),
 			list("saddr", words(g.from.Addr())...), list("daddr", words(g.to.Addr())...)}, transport...)...))
 	}
 	return []field{u("skbaddr", 0xffff8800), u("len", uint64(total)), s("name", "eth0"), u("network_header_type", 1), network}
 }
 
-// beside is the fields as lttng-modules 2.8 wrote them: the transport header beside the network header.
-func (g *segment) beside() []field {
+// separate returns the fields as lttng-modules 2.8 wrote them, the transport header after the network header.
+func (g *segment) separate() []field {
 	tcp, ip, total := g.lengths()
 	return []field{u("_skbaddr", 0xffff8800), u("_len", uint64(total)), s("_name", "eth0"), u("_network_header_type", 1),
-		choice("_network_header", group("ipv4", u("_version", 4), u("_ihl", uint64(ip/4)), u("_tos", 0),
+		variant("_network_header", group("ipv4", u("_version", 4), u("_ihl", uint64(ip/4)), u("_tos", 0),
 			u("_tot_len", uint64(total)), u("_id", uint64(g.id)), u("_frag_off", 0x4000), u("_ttl", uint64(g.ttl)), u("_protocol", 6),
 			u("_checksum", 7), list("_saddr", octets(g.from.Addr())...), list("_daddr", octets(g.to.Addr())...))),
 		u("_transport_header_type", 1),
-		choice("_transport_header", group("tcp", u("_source", uint64(g.from.Port())), u("_dest", uint64(g.to.Port())),
+		variant("_transport_header", group("tcp", u("_source", uint64(g.from.Port())), u("_dest", uint64(g.to.Port())),
 			u("_seq", uint64(g.seq)), u("_ack_seq", uint64(g.ack)), u("_flags", uint64(tcp/4)<<12|uint64(g.flags)),
 			u("_window", uint64(g.window)), u("_check", 0x1234), u("_urg_ptr", 0)))}
 }
@@ -130,7 +130,7 @@ func (g *segment) asCaptured() (trace.Packet, trace.Flow) {
 	var p trace.Packet
 	d.Decode(1, &trace.Frame{Data: frame, Wire: uint32(len(frame))}, &p)
 	if p.Kind != trace.TCP {
-		panic("the frame is none")
+		panic("not a frame")
 	}
 	f := d.Flows()[0]
 	f.Source, f.Target = [2]trace.MAC{}, [2]trace.MAC{}
@@ -168,7 +168,7 @@ func TestPacketOfTheKernelIsThatOfACaptureFile(t *testing.T) {
 	}{
 		{"header within header", (*segment).nested, false},
 		{"IPv6", (*segment).nested, true},
-		{"headers beside each other", (*segment).beside, false},
+		{"separate headers", (*segment).separate, false},
 	} {
 		t.Run(version.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -221,7 +221,7 @@ func TestOldReceptionIsStampedWhereItsBufferCameIn(t *testing.T) {
 	if len(times) != 4 || times[0] != 10 || times[1] != 11 || times[2] != 17 || times[3] != 20 {
 		t.Errorf("stamps %v", times)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "where TCP saw them") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "at which TCP saw them") {
 		t.Errorf("warnings %q", warnings)
 	}
 }
@@ -230,11 +230,11 @@ func TestDatagramsAreKnownByLengthAndIdentification(t *testing.T) {
 	datagram := func(name string, protocol, id, part uint64, transport ...field) *script {
 		var z script
 		z.cpus(1).add(1, 0, name, u("len", 114), s("name", "eth1"), u("network_header_type", 1),
-			choice("network_header", group("ipv4", append([]field{u("version", 4), u("ihl", 5), u("tot_len", 100), u("id", id),
+			variant("network_header", group("ipv4", append([]field{u("version", 4), u("ihl", 5), u("tot_len", 100), u("id", id),
 				u("frag_off", part), u("ttl", 64), u("protocol", protocol), list("saddr", 10, 0, 0, 1), list("daddr", 10, 0, 0, 2)}, transport...)...)))
 		return &z
 	}
-	udp := choice("transport_header", group("tcp"), group("udp", u("source_port", 53), u("dest_port", 999), u("len", 70), u("check", 4)))
+	udp := variant("transport_header", group("tcp"), group("udp", u("source_port", 53), u("dest_port", 999), u("len", 70), u("check", 4)))
 	for _, test := range []struct {
 		name     string
 		s        *script
@@ -245,7 +245,7 @@ func TestDatagramsAreKnownByLengthAndIdentification(t *testing.T) {
 		{"UDP", datagram("net_dev_queue", 17, 7, 0, udp), 62, "10.0.0.1:53", 17},
 		{"UDP, ports not recorded", datagram("net_dev_queue", 17, 7, 0), 72, "10.0.0.1", 17},
 		{"fragment", datagram("netif_receive_skb", 17, 7, 0x20b9, udp), 80, "10.0.0.1", 17},
-		{"ICMP", datagram("net_dev_queue", 1, 7, 0, choice("transport_header", group("icmp", u("type", 8), u("checksum", 3)))), 72, "10.0.0.1", 1},
+		{"ICMP", datagram("net_dev_queue", 1, 7, 0, variant("transport_header", group("icmp", u("type", 8), u("checksum", 3)))), 72, "10.0.0.1", 1},
 		{"another", datagram("net_dev_queue", 89, 7, 0), 80, "10.0.0.1", 89},
 	} {
 		c, warnings := capture(t, test.s)
@@ -285,7 +285,7 @@ func TestHeaderThatContradictsItselfIsCountedAndLeftOut(t *testing.T) {
 		z.cpus(1).add(1, 0, "net_dev_queue", g.nested()...)
 		z.add(2, 0, "net_dev_queue", g.nested()...)
 		c, warnings := capture(t, &z)
-		if c.Packets.Len() != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "contradicts itself") || !strings.Contains(warnings[0], "2 times") {
+		if c.Packets.Len() != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "inconsistent header") || !strings.Contains(warnings[0], "2 times") {
 			t.Errorf("%s: %d packets, %q", name, c.Packets.Len(), warnings)
 		}
 	}

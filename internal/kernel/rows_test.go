@@ -85,7 +85,7 @@ func text2(name, v string) field { return s(name, v+"\x00junk") }
 func TestThreadsRunWhereSchedSwitchSaysAndCallTheSystem(t *testing.T) {
 	var z script
 	z.cpus(1)
-	z.add(1, 0, "syscall_entry_read", u("fd", 3)) // of whom is not known yet
+	z.add(1, 0, "syscall_entry_read", u("fd", 3)) // its thread is not known yet
 	z.switchTo(2, 0, "swapper/0", 0, "sh", 7)
 	z.add(3, 0, "syscall_exit_close", i("ret", 0)) // of a call from before the trace
 	z.add(4, 0, "syscall_entry_read", u("fd", 4))
@@ -258,13 +258,13 @@ func TestThreadsBelongToProcessesAsForkAndStateSay(t *testing.T) {
 	}
 }
 
-// What a program tells of itself, beside what the kernel tells of it, is on the row of its process; a later one of the same number is
-// another.
+// The events that a program records of itself are on the row of its process, with those of the kernel. A later process of the
+// same number has a row of its own.
 func TestAProgramsOwnEventsAreWithItsThreads(t *testing.T) {
 	var z script
 	z.cpus(1)
 	z.streams = append(z.streams, trace.Stream{Name: "app", Kind: trace.Process, ID: 50, Parent: -1},
-		trace.Stream{Name: "bare", Kind: trace.Process, ID: 60, Parent: -1})
+		trace.Stream{Name: "other", Kind: trace.Process, ID: 60, Parent: -1})
 	fork := func(time clock.HostTime) {
 		z.add(time, 0, "sched_process_fork", text2("parent_comm", "sh"), i("parent_tid", 7), i("parent_pid", 7),
 			text2("child_comm", "app"), i("child_tid", 50), i("child_pid", 50))
@@ -275,7 +275,7 @@ func TestAProgramsOwnEventsAreWithItsThreads(t *testing.T) {
 	z.switchTo(4, 0, "app", 50, "sh", 7)
 	fork(5)
 	z.switchTo(6, 0, "sh", 7, "app", 50)
-	z.switchTo(7, 0, "app", 50, "bare", 60) // of whose birth nobody told
+	z.switchTo(7, 0, "app", 50, "other", 60) // created before the trace
 	r := Rows(&z, nil)
 	var e trace.Event
 	note := none
@@ -290,7 +290,7 @@ func TestAProgramsOwnEventsAreWithItsThreads(t *testing.T) {
 			of = append(of, fmt.Sprint(r.Streams()[s.Parent].Name, " ", s.Parent == note))
 		}
 	}
-	if want := []string{"app true", "app 50 false", "bare false"}; !slices.Equal(of, want) {
+	if want := []string{"app true", "app 50 false", "other false"}; !slices.Equal(of, want) {
 		t.Errorf("threads of %q, want %q", of, want)
 	}
 }

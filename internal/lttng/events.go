@@ -94,7 +94,7 @@ func packetEvents(s Style, add func(kind, string, string)) {
 				network(16, "window_size checksum urg_ptr"), network(16, "source_port dest_port len check")))
 		add(send, "net_dev_queue", fields)
 		add(receive, "net_if_receive_skb", fields)
-	case Beside:
+	case Separate:
 		fields := buffer + networkHeader("") + transportHeader(
 			network(16, "source dest")+network(32, "seq ack_seq")+network(16, "flags window check urg_ptr"), network(16, "source dest len check"))
 		add(send, "net_dev_queue", fields)
@@ -116,14 +116,14 @@ func packetEvents(s Style, add func(kind, string, string)) {
 
 // networkHeader declares an IP header of either version, with more behind it.
 func networkHeader(more string) string {
-	return choice("network_header", [2]string{"unknown"}, [2]string{"ipv4", network(4, "version ihl") + network(8, "tos") +
+	return variant("network_header", [2]string{"unknown"}, [2]string{"ipv4", network(4, "version ihl") + network(8, "tos") +
 		network(16, "tot_len id frag_off") + network(8, "ttl protocol") + network(16, "checksum") + network(8, "saddr[4] daddr[4]") + more},
 		[2]string{"ipv6", network(4, "version prio") + network(8, "flow_lbl[3]") + network(16, "payload_len") + network(8, "nexthdr hop_limit") +
 			network(16, "saddr[8] daddr[8]") + more})
 }
 
 func transportHeader(tcp, udp string) string {
-	return choice("transport_header", [2]string{"unknown"}, [2]string{"tcp", tcp}, [2]string{"udp", udp})
+	return variant("transport_header", [2]string{"unknown"}, [2]string{"tcp", tcp}, [2]string{"udp", udp})
 }
 
 func userClasses() []class {
@@ -173,7 +173,7 @@ func (e *event) packetValues(s Style) []trace.Value {
 	be32 := func(b []byte, at int) trace.Value { return u(uint64(binary.BigEndian.Uint32(b[at:]))) }
 	t := h.transport
 	switch s {
-	case Nested, Beside:
+	case Nested, Separate:
 		length := e.packet.Wire
 		if e.kind == send {
 			length += link

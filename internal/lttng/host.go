@@ -220,8 +220,8 @@ func (p *processor) enter(at clock.TimelineTime, t *thread, call kind, of header
 // first returns the earliest stamp of the trace.
 func (h *host) first(shown func(clock.TimelineTime) clock.HostTime) clock.HostTime {
 	first := clock.HostTime(math.MaxInt64)
-	for _, lanes := range [][][]event{h.kernel, h.user} {
-		for _, l := range lanes {
+	for _, channels := range [][][]event{h.kernel, h.user} {
+		for _, l := range channels {
 			if len(l) > 0 {
 				first = min(first, shown(l[0].at))
 			}

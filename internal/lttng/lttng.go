@@ -38,7 +38,7 @@ type Style int
 
 const (
 	Nested      Style = iota // 2.10 and later: the transport header lies within the network header
-	Beside                   // 2.8: it lies beside it
+	Separate                 // 2.8: it follows it
 	Extended                 // 0.x: flat, TCP over IPv4 alone; what came in is told by buffer first and by header later
 	Unaddressed              // addons of 2.4: TCP alone, without addresses or lengths
 	Styles                   // how many there are
@@ -48,7 +48,7 @@ func (s Style) String() string {
 	if s < 0 || s >= Styles {
 		return "unknown"
 	}
-	return [...]string{"nested", "beside", "extended", "unaddressed"}[s]
+	return [...]string{"nested", "separate", "extended", "unaddressed"}[s]
 }
 
 // Packet is what passed a host's network interface.
@@ -115,9 +115,9 @@ func Write(dir string, packets []Packet, o Options) (*Trace, error) {
 		return nil, fmt.Errorf("lttng: %s: %w", dir, err)
 	}
 	t := &Trace{Dir: dir, Kernel: filepath.Join(dir, "kernel"), Packets: h.packets}
-	domains := []domain{{dir: t.Kernel, classes: h.classes, lanes: h.kernel}}
+	domains := []domain{{dir: t.Kernel, classes: h.classes, channels: h.kernel}}
 	if o.User {
-		domains = append(domains, domain{dir: filepath.Join(dir, "ust", "uid", "0", "64-bit"), classes: userClasses(), lanes: h.user, user: true})
+		domains = append(domains, domain{dir: filepath.Join(dir, "ust", "uid", "0", "64-bit"), classes: userClasses(), channels: h.user, user: true})
 	}
 	// LTTng's clock counts from the start of the machine; its metadata says how far that was from 1970 by the host's.
 	boot := h.first(o.Clock) - uptime

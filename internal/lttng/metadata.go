@@ -55,8 +55,8 @@ func network(bits int, names string) string {
 	return text
 }
 
-// choice declares an enumeration and the variant that it selects.
-func choice(name string, options ...[2]string) string {
+// variant declares an enumeration and the variant that it selects.
+func variant(name string, options ...[2]string) string {
 	labels, parts := "", ""
 	for i, o := range options {
 		labels += fmt.Sprintf("%q = %d, ", "_"+o[0], i)
@@ -146,7 +146,7 @@ struct event_header_compact {
 
 // environment declares the host, its kernel and the tracer, whose version goes by the style.
 func (d *domain) environment(m *tsdl.Metadata, o *Options) {
-	minor := [...]int64{Nested: 13, Beside: 8, Extended: 0, Unaddressed: 4}[o.Style]
+	minor := [...]int64{Nested: 13, Separate: 8, Extended: 0, Unaddressed: 4}[o.Style]
 	tracer, kind := "lttng-modules", "kernel"
 	if d.user {
 		tracer, kind = "lttng-ust", "ust"
@@ -157,7 +157,7 @@ func (d *domain) environment(m *tsdl.Metadata, o *Options) {
 }
 
 // numbered reports whether packets have sequence numbers, as those of later versions do.
-func (d *domain) numbered(o *Options) bool { return d.user || o.Style <= Beside }
+func (d *domain) numbered(o *Options) bool { return d.user || o.Style <= Separate }
 
 // context declares what the tracer adds to every event.
 func (d *domain) context(o *Options) string {

@@ -14,10 +14,10 @@ import (
 
 // domain is one trace of a session: the kernel's or a program's.
 type domain struct {
-	dir     string
-	classes []class
-	lanes   [][]event
-	user    bool
+	dir      string
+	classes  []class
+	channels [][]event
+	user     bool
 }
 
 // write writes the metadata and a stream for each processor.
@@ -39,7 +39,7 @@ func (d *domain) write(t *Trace, o *Options, boot clock.HostTime) error {
 		return err
 	}
 	encoder := ctf.NewEncoder(m)
-	for n := range d.lanes {
+	for n := range d.channels {
 		if err := d.stream(t, o, encoder, n, boot); err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ func (d *domain) stream(t *Trace, o *Options, encoder *ctf.Encoder, n int, boot 
 	}
 	_, of := classes(o.Style)
 	last := clock.HostTime(0)
-	for i := range d.lanes[n] {
-		e := &d.lanes[n][i]
+	for i := range d.channels[n] {
+		e := &d.channels[n][i]
 		if e.kind == discarded {
 			s.Discard(uint64(e.instance))
 			t.Discarded += int64(e.instance)

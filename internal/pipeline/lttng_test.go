@@ -117,7 +117,7 @@ func TestKernelTracesOfRealTrafficAlignAsItsCapturesDo(t *testing.T) {
 			for s := range lttng.Styles {
 				t.Run(s.String(), func(t *testing.T) { compareStyle(t, hosts, s) })
 			}
-			for _, first := range []lttng.Style{lttng.Beside, lttng.Extended} {
+			for _, first := range []lttng.Style{lttng.Separate, lttng.Extended} {
 				t.Run(first.String()+" beside other styles", func(t *testing.T) { holdUnlike(t, hosts, first) })
 			}
 		})
