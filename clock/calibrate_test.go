@@ -108,6 +108,62 @@ func TestFrequencyLiesWithinItsBoundHoweverReadingsWereDelayed(t *testing.T) {
 	}
 }
 
+// TestBoundsOfAFrequencyAreThoseOfItsReadingsRoundedOutwards holds both bounds against rationals, and their rounding against that of
+// a few operations.
+func TestBoundsOfAFrequencyAreThoseOfItsReadingsRoundedOutwards(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := Reading{Clock: Realtime, Counter: rapid.Uint64Range(0, 1<<40).Draw(t, "counter"), Error: rapid.Uint64Range(0, 1000).Draw(t, "error"),
+			Ns: rapid.Int64Range(-1e18, 1e18).Draw(t, "ns"), NsError: rapid.Int64Range(0, 1000).Draw(t, "ns error")}
+		counts, ns := rapid.Int64Range(10_000, 1<<40).Draw(t, "counts"), rapid.Int64Range(10_000, 1<<40).Draw(t, "passed")
+		last := Reading{Clock: Realtime, Counter: first.Counter + uint64(counts), Error: rapid.Uint64Range(0, 1000).Draw(t, "error"),
+			Ns: first.Ns + ns, NsError: rapid.Int64Range(0, 1000).Draw(t, "ns error")}
+		f, err := Between(first, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		countError, nsError := int64(first.Error+last.Error), first.NsError+last.NsError
+		hz := func(counts, ns int64) float64 {
+			v, _ := new(big.Rat).Mul(big.NewRat(counts, ns), big.NewRat(1e9, 1)).Float64()
+			return v
+		}
+		const rounding = 20 * 0x1p-53
+		for _, x := range []struct{ inner, got, sign float64 }{
+			{hz(counts-countError, ns+nsError), f.Low, -1}, {hz(counts+countError, ns-nsError), f.High, 1},
+		} {
+			if off := x.sign * (x.got - x.inner) / x.inner; off <= 0 || off > rounding {
+				t.Fatalf("%+v: bound %v of %v", f, x.got, x.inner)
+			}
+		}
+		if exact := hz(counts, ns); math.Abs(f.Hz-exact) > exact*rounding || f.Over != time.Duration(ns) || f.Reference != Realtime {
+			t.Fatalf("%+v, not %v Hz", f, exact)
+		}
+		if got, want := f.Error(), max(f.High-f.Hz, f.Hz-f.Low)/f.Hz; got != want {
+			t.Fatalf("error %v, want %v", got, want)
+		}
+	})
+}
+
+func TestOfEquallyNarrowReadingsTheFirstCounts(t *testing.T) {
+	n, ns := uint64(1000), int64(0)
+	p := pair{counter: func() uint64 { n += 10; return n }, clock: func() int64 { ns++; return ns }, counterGrain: 4, clockError: 3}
+	r, ok := p.read(3)
+	if !ok || r != (Reading{Counter: 1017, Error: 7, Ns: 1, NsError: 3}) {
+		t.Errorf("%+v", r)
+	}
+	// The narrowest counts, whenever it comes; nothing is read of what never moves.
+	widths := []uint64{30, 0, 11, 0, 20, 0}
+	n, ns = 1000, 0
+	p.counter = func() uint64 { n += widths[0]; widths = append(widths[1:], widths[0]); return n }
+	if r, ok = p.read(3); !ok || r.Ns != 1 || r.Error != 2 {
+		t.Errorf("%+v", r)
+	}
+	for _, q := range []pair{{counter: p.counter, clock: p.clock, counterGrain: math.MaxInt64, clockError: 3}, {counter: p.counter, clock: p.clock, counterGrain: 3, clockError: math.MaxInt64}} {
+		if r, ok := q.read(3); ok {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // TestTenSecondsForAMillionthAsInThePaper: tget 2 µs and td 8 µs in the sum, equation (4).
 func TestTenSecondsForAMillionthAsInThePaper(t *testing.T) {
 	first := Reading{Clock: Realtime, Counter: 1000, Ns: 0, NsError: 5000}

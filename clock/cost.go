@@ -61,13 +61,14 @@ type Quantiles struct {
 const (
 	leastRounds = 5       // however short the time
 	mostRounds  = 100_000 // beyond which quantiles do not change
-	// A batch takes so many steps of the meter, to be known to a hundredth, and so many calls, so that its two readings of the
-	// meter do not count.
+	// A batch takes so many steps of the meter, to be known to a hundredth, and at least minBatch calls, so that its two readings
+	// of the meter do not count.
 	batchGrains = 100
-	batchCalls  = 32
-	// Evicted is more than the caches that a processor has for itself. Where they keep no instructions that the second
+	minBatch    = 32
+	maxBatch    = 1 << 20
+	// cacheSize is more than the caches that a processor has for itself. Where they keep no instructions that the second
 	// level has lost (AMD's, Arm's), code goes too. A cache of the third level keeps what it has: other programs decide on that.
-	evicted = 8 << 20
+	cacheSize = 8 << 20
 )
 
 // Measure asks for the time in all ways for about so long, in rounds, so that whatever disturbs one disturbs all. Half of
@@ -97,7 +98,9 @@ func measure(ctx context.Context, meter Source, during time.Duration, progress f
 			}
 		}
 	}
-	b := costs{ctx: ctx, meter: meter, calls: allCalls(hz), from: time.Now(), during: during, progress: progress}
+	begin := time.Now()
+	b := costs{ctx: ctx, meter: meter.ordered, grain: meter.Grain(), calls: allCalls(hz), passed: func() time.Duration { return time.Since(begin) },
+		during: during, progress: progress, evicted: cacheSize}
 	if err := b.run(); err != nil {
 		return nil, fmt.Errorf("cost of clocks: %w", err)
 	}
@@ -126,23 +129,25 @@ func measure(ctx context.Context, meter Source, during time.Duration, progress f
 // costs is one measurement.
 type costs struct {
 	ctx      context.Context
-	meter    Source
+	meter    func() uint64 // reads it
+	grain    int64         // [Source.Grain] of the meter
 	calls    []way
-	from     time.Time
+	passed   func() time.Duration // since the measurement began
 	during   time.Duration
 	progress func(done, total int64)
+	evicted  int // bytes
 	garbage  []byte
 	told     uint64 // by all calls, so that the compiler leaves none out
 }
 
 func (b *costs) run() error {
 	enough := int64(batchGrains)
-	if g := b.meter.Grain(); g < math.MaxInt64/enough {
-		enough *= g
+	if b.grain < math.MaxInt64/enough {
+		enough *= b.grain
 	}
 	for i := range b.calls {
 		c := &b.calls[i]
-		for c.batch = batchCalls; c.batch < 1<<20 && b.time(c.loop, c.batch) < enough; c.batch *= 2 {
+		for c.batch = minBatch; c.batch < maxBatch && b.time(c.loop, c.batch) < enough; c.batch *= 2 {
 		}
 		if c.read != nil {
 			c.step = slices.Min(append(stepsOf(c.read), math.MaxInt64))
@@ -159,7 +164,7 @@ func (b *costs) run() error {
 	for range 1000 {
 		empty = min(empty, b.time(func(int) uint64 { return 0 }, 0))
 	}
-	b.garbage = make([]byte, evicted)
+	b.garbage = make([]byte, b.evicted)
 	return b.rounds(b.during, func(c *way) {
 		b.evict()
 		c.cold = append(c.cold, float64(max(b.time(c.loop, 1)-empty, 0)))
@@ -168,7 +173,7 @@ func (b *costs) run() error {
 
 // rounds does something with each call in turn until the time is up.
 func (b *costs) rounds(until time.Duration, do func(*way)) error {
-	for n := 0; n < leastRounds || n < mostRounds && time.Since(b.from) < until; n++ {
+	for n := 0; n < leastRounds || n < mostRounds && b.passed() < until; n++ {
 		if err := b.ctx.Err(); err != nil {
 			return err
 		}
@@ -176,7 +181,7 @@ func (b *costs) rounds(until time.Duration, do func(*way)) error {
 			do(&b.calls[i])
 		}
 		if b.progress != nil {
-			b.progress(int64(min(time.Since(b.from), b.during)), int64(b.during))
+			b.progress(int64(min(b.passed(), b.during)), int64(b.during))
 		}
 	}
 	return nil
@@ -184,9 +189,9 @@ func (b *costs) rounds(until time.Duration, do func(*way)) error {
 
 // time returns how long n calls took, in the meter's unit.
 func (b *costs) time(loop func(n int) uint64, n int) int64 {
-	before := b.meter.ordered()
+	before := b.meter()
 	b.told += loop(n)
-	return int64(b.meter.ordered() - before)
+	return int64(b.meter() - before)
 }
 
 // evict fills the caches, one write to each line, and reads the meter so that its own code is there again.
@@ -194,7 +199,7 @@ func (b *costs) evict() {
 	for i := 0; i < len(b.garbage); i += 64 {
 		b.garbage[i]++
 	}
-	b.meter.ordered()
+	b.meter()
 }
 
 // spread sorts the samples of one call, which are in the meter's unit.

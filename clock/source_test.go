@@ -156,6 +156,48 @@ func TestGrainIsCloseToTheStepWhereReadingsVary(t *testing.T) {
 	}
 }
 
+// TestGrainOfSteps holds grain against its reasoning: steps whose differences are 2 or more apart belong to different
+// multiples; three in a row bound it by 4.
+func TestGrainOfSteps(t *testing.T) {
+	for _, test := range []struct {
+		steps []uint64
+		want  int64
+	}{
+		{[]uint64{10}, 13}, {[]uint64{10, 11}, 13}, {[]uint64{10, 20}, 13}, {[]uint64{10, 25}, 13}, {[]uint64{30, 37}, 10},
+		{[]uint64{28, 29, 30}, 4}, {[]uint64{28, 29, 31}, 5}, {[]uint64{1}, 4}, {[]uint64{5, 7}, 5}, {[]uint64{100, 101, 150, 151}, 52},
+	} {
+		n, k := uint64(0), 0
+		got := grain(func() uint64 {
+			n += test.steps[k%len(test.steps)]
+			k++
+			return n
+		})
+		if got != test.want {
+			t.Errorf("steps of %v: %d, want %d", test.steps, got, test.want)
+		}
+	}
+}
+
+func TestStepsAreThoseForwardAndSoManyAsAreLookedAt(t *testing.T) {
+	n := uint64(0)
+	if steps := stepsOf(func() uint64 { n += 3; return n }); len(steps) != grainSteps || steps[0] != 3 || steps[grainSteps-1] != 3 {
+		t.Errorf("%d steps", len(steps))
+	}
+	reads := 0
+	if steps := stepsOf(func() uint64 { reads++; return uint64(reads / 20_000) }); len(steps) != coarseStep || reads > 10*20_000 {
+		t.Errorf("%d steps of a coarse source in %d reads", len(steps), reads)
+	}
+	reads = 0
+	if steps := stepsOf(func() uint64 { reads++; return 5 }); len(steps) != 0 || reads != stillRead+1 {
+		t.Errorf("%d steps of a source that stands still in %d reads", len(steps), reads)
+	}
+	back := []uint64{100, 90, 95, 95, 120}
+	k := -1
+	if steps := stepsOf(func() uint64 { k++; return back[min(k, 4)] }); len(steps) != 2 || steps[0] != 5 || steps[1] != 25 {
+		t.Errorf("%v", steps)
+	}
+}
+
 func TestClockThatStandsStillHasNoGrain(t *testing.T) {
 	if got := grain(func() uint64 { return 5 }); got != math.MaxInt64 {
 		t.Errorf("grain %d", got)
