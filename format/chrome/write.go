@@ -1,14 +1,12 @@
 package chrome
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 
 	"meridian/clock"
-	"meridian/format/internal/arrows"
-	"meridian/format/internal/ranks"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -34,25 +32,16 @@ import (
 //
 // Memory: 2 MiB and what the legend has; 0.2 µs and some 120 bytes a record.
 type Writer struct {
-	w      io.Writer
-	err    error
-	legend *trace.Schema
-	buf    []byte
-	ends   arrows.Ends
-	late   []byte // arrivals that wait for the end of their instant
-	wait   []arrival
-	waits  map[uint64]bool // which messages do
-	tally  Tally
+	progress timeline.Progress
+	buf      []byte
+	arrows   timeline.Arrows
+	tally    Tally
 
-	begun   bool
 	origin  clock.TimelineTime // whole seconds
-	last    clock.TimelineTime
-	hosts   map[string]int
-	known   []bool // hosts that were described
+	hosts   timeline.Hosts
 	rows    []writtenRow
-	classes []writtenClass
-	open    map[numberedSlice]openSlice
-	slices  uint64 // numbers given to them
+	classes timeline.ClassNames[[]byte]
+	open    timeline.OpenSlices[int] // with their classes, which their ends repeat
 }
 
 // Tally says what the writer had to change.
@@ -66,22 +55,11 @@ type Tally struct {
 
 // writtenRow is what the writer knows of a stream.
 type writtenRow struct {
-	place    []byte // "pid":1,"tid":1000001
+	thread   []byte // "pid":1,"tid":1000001
 	pid      int
 	name     string         // as it was described
 	nested   []int          // classes of its open slices without a number
 	counters map[int][]byte // names of its counters, by class
-}
-
-type numberedSlice struct {
-	stream int
-	id     uint64
-}
-
-// openSlice is one that has begun: its number in the file, and its class, which its end repeats.
-type openSlice struct {
-	number uint64
-	class  int
 }
 
 const writeSize = 1 << 20
@@ -89,30 +67,31 @@ const writeSize = 1 << 20
 // firstThread keeps the numbers of threads apart from those of processes, to which readers give a thread of the same number.
 const firstThread = 1_000_001
 
-// NewWriter begins a trace. The legend may grow while records come.
-func NewWriter(w io.Writer, l *trace.Schema) (*Writer, error) {
-	return &Writer{
-		w: w, legend: l, buf: make([]byte, 0, writeSize+1<<16), waits: make(map[uint64]bool),
-		hosts: make(map[string]int), open: make(map[numberedSlice]openSlice),
-	}, nil
+// NewWriter begins a trace of events of a schema, which may grow while they come.
+func NewWriter(w io.Writer, s *trace.Schema) (*Writer, error) {
+	progress, err := timeline.NewProgress("chrome", w, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{progress: progress, buf: make([]byte, 0, writeSize+1<<16)}, nil
 }
 
-// Write writes one record. It keeps nothing of r.
+// Write writes one event. Its indices must lie within the schema, and it must not be more than a second before the first
+// event. Write keeps nothing of r. After an error the writer is of no further use.
 func (w *Writer) Write(r *trace.TimelineEvent) error {
-	if w.err != nil {
-		return w.err
-	}
-	if err := w.check(r); err != nil {
-		w.err = err
+	if err := w.progress.Accept(r); err != nil {
 		return err
 	}
-	w.tally.Records++
-	if r.Time != w.last {
+	if !w.progress.Started {
+		w.start(r.Time)
+	}
+	if r.Time < w.origin {
+		return w.progress.Unsorted(r, "more than a second before the first event")
+	}
+	if w.progress.Count(r) {
 		w.release()
-		w.last = max(w.last, r.Time)
 	}
 	row, c := w.row(r.Stream, r.Host), w.class(r.Class)
-	isEnd := r.Flow != 0 && (r.Role == trace.Sends || r.Role == trace.Receives)
 	switch r.Phase {
 	case trace.Begin:
 		w.begin(row, c, r)
@@ -121,66 +100,44 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	case trace.Counter:
 		w.counter(row, c, r)
 	default:
-		if isEnd {
-			w.messageEnd(row, c, r)
-		} else {
-			b := w.head(w.buf, row, r.Time, "i", c)
-			b = append(b, `,"s":"t"`...)
-			w.buf = w.close(w.args(b, c, r))
-		}
+		w.instant(row, c, r)
 	}
-	if isEnd && r.Phase != trace.Instant {
+	if r.Phase != trace.Instant && timeline.IsMessageEnd(r) {
 		w.messageEnd(row, nil, r)
 	}
 	if len(w.buf) >= writeSize {
 		w.flush()
 	}
-	return w.err
-}
-
-func (w *Writer) check(r *trace.TimelineEvent) error {
-	if r.Stream < 0 || r.Stream >= len(w.legend.Streams) || r.Class < 0 || r.Class >= len(w.legend.Classes) ||
-		r.Host < 0 || r.Host >= len(w.legend.Hosts) {
-		return fmt.Errorf("chrome: record %d is of host %d, stream %d and class %d, and the legend has %d, %d and %d of them",
-			w.tally.Records+1, r.Host, r.Stream, r.Class, len(w.legend.Hosts), len(w.legend.Streams), len(w.legend.Classes))
-	}
-	if !w.begun {
-		w.start(r.Time)
-	}
-	if r.Time < w.origin {
-		return fmt.Errorf("chrome: record %d is at %d ns, more than a second before the first: sort the records by time",
-			w.tally.Records+1, r.Time)
-	}
-	return nil
+	return w.progress.Err
 }
 
 // start writes what stands before all records, of which the first is at t.
 func (w *Writer) start(t clock.TimelineTime) {
 	const second = 1_000_000_000
-	w.begun, w.last = true, t
+	w.progress.Started, w.progress.Last = true, t
 	w.origin = t - clock.TimelineTime(((int64(t)%second)+second)%second)
 	b := append(w.buf, `{"displayTimeUnit":"ns","baseTimeNanoseconds":`...)
 	b = strconv.AppendInt(b, int64(w.origin), 10)
 	b = append(b, `,"otherData":{"writer":"meridian","origin_ns":"`...)
 	b = append(strconv.AppendInt(b, int64(w.origin), 10), '"')
-	for _, x := range [][2]string{{"title", w.legend.Title}, {"method", w.legend.Method}, {"assumption", w.legend.Assumption}} {
+	for _, x := range [][2]string{{"title", w.progress.Schema.Title}, {"method", w.progress.Schema.Method}, {"assumption", w.progress.Schema.Assumption}} {
 		if x[1] != "" {
 			b = append(append(append(b, `,"`...), x[0]...), `":`...)
 			b = appendText(b, x[1])
 		}
 	}
 	w.buf = append(b, `},"traceEvents":[`...)
-	for h := range w.legend.Hosts {
+	for h := range w.progress.Schema.Hosts {
 		w.host(h)
 	}
 }
 
 // Close ends what is open at the time of the last record and writes the rest.
 func (w *Writer) Close() error {
-	if w.err != nil {
-		return w.err
+	if w.progress.Err != nil {
+		return w.progress.Err
 	}
-	if !w.begun {
+	if !w.progress.Started {
 		w.start(0)
 	}
 	w.release()
@@ -192,59 +149,37 @@ func (w *Writer) Close() error {
 	}
 	w.buf = append(w.buf, "\n]}\n"...)
 	w.flush()
-	err := w.err
-	if err == nil {
-		w.err = errors.New("chrome: the trace is closed")
-	}
-	return err
+	return w.progress.Close()
 }
 
 // Tally says what was changed; complete after Close.
 func (w *Writer) Tally() Tally {
 	t := w.tally
-	t.Inverted = w.ends.Inverted()
+	t.Records, t.Inverted = w.progress.Events, w.arrows.Inverted()
 	return t
 }
 
 func (w *Writer) flush() {
-	if w.err != nil {
-		return
-	}
-	n, err := w.w.Write(w.buf)
-	if err == nil && n < len(w.buf) {
-		err = io.ErrShortWrite
-	}
-	if err != nil {
-		w.err = fmt.Errorf("chrome: %w", err)
-	}
+	w.progress.Output(w.buf)
 	w.buf = w.buf[:0]
 }
 
-// host describes a host when it is needed first, and returns the number of its process.
-func (w *Writer) host(h int) int {
-	for len(w.known) <= h {
-		w.known = append(w.known, false)
+// host describes a host when it is needed first.
+func (w *Writer) host(h int) {
+	name, first := w.hosts.Describe(w.progress.Schema, h)
+	if !first {
+		return
 	}
-	if w.known[h] {
-		return h + 1
-	}
-	w.known[h] = true
-	name := w.legend.Hosts[h]
-	w.hosts[name] = h
-	if name == "" {
-		name = fmt.Sprintf("host %d", h+1)
-	}
-	place := fmt.Appendf(nil, `"pid":%d`, h+1)
-	w.buf = metadata(w.buf, place, "process_name", "name", appendText(nil, name))
-	w.buf = metadata(w.buf, place, "process_sort_index", "sort_index", strconv.AppendInt(nil, int64(h), 10))
-	return h + 1
+	process := fmt.Appendf(nil, `"pid":%d`, h+1)
+	w.buf = metadata(w.buf, process, "process_name", "name", appendText(nil, name))
+	w.buf = metadata(w.buf, process, "process_sort_index", "sort_index", strconv.AppendInt(nil, int64(h), 10))
 }
 
-func metadata(b, place []byte, name, key string, value []byte) []byte {
+func metadata(b, thread []byte, name, key string, value []byte) []byte {
 	if n := len(b); n == 0 || b[n-1] != '[' {
 		b = append(b, ',')
 	}
-	return fmt.Appendf(b, "\n"+`{"ph":"M","name":"%s",%s,"args":{"%s":%s}}`, name, place, key, value)
+	return fmt.Appendf(b, "\n"+`{"ph":"M","name":"%s",%s,"args":{"%s":%s}}`, name, thread, key, value)
 }
 
 // row returns a stream's row, and describes it when it is needed first.
@@ -252,32 +187,30 @@ func (w *Writer) row(stream, host int) *writtenRow {
 	if stream < len(w.rows) && w.rows[stream].pid != 0 {
 		return &w.rows[stream]
 	}
-	for len(w.rows) < len(w.legend.Streams) {
+	for len(w.rows) < len(w.progress.Schema.Streams) {
 		w.rows = append(w.rows, writtenRow{})
 	}
-	pid := w.host(host)
-	if h, ok := w.hosts[w.legend.Streams[stream].Host]; ok {
-		pid = h + 1
-	}
+	w.host(host)
+	pid := w.hosts.Of(&w.progress.Schema.Streams[stream], host) + 1
 	r := &w.rows[stream]
-	r.pid, r.place = pid, fmt.Appendf(nil, `"pid":%d,"tid":%d`, pid, firstThread+stream)
+	r.pid, r.thread = pid, fmt.Appendf(nil, `"pid":%d,"tid":%d`, pid, firstThread+stream)
 	w.describeRow(r, stream)
 	return r
 }
 
 func (w *Writer) describeRow(r *writtenRow, stream int) {
-	s := &w.legend.Streams[stream]
+	s := &w.progress.Schema.Streams[stream]
 	r.name = w.rowName(stream)
 	name := appendText(nil, r.name)
-	w.buf = metadata(w.buf, r.place, "thread_name", "name", fmt.Appendf(name, `,"kind":"%s","id":%d`, s.Kind, s.ID))
-	w.buf = metadata(w.buf, r.place, "thread_sort_index", "sort_index", strconv.AppendInt(nil, ranks.Place(s, stream), 10))
+	w.buf = metadata(w.buf, r.thread, "thread_name", "name", fmt.Appendf(name, `,"kind":"%s","id":%d`, s.Kind, s.ID))
+	w.buf = metadata(w.buf, r.thread, "thread_sort_index", "sort_index", strconv.AppendInt(nil, timeline.RowRank(s, stream), 10))
 }
 
 // rowName is a row's name behind that of the row it belongs to: the format knows no rows below threads.
 func (w *Writer) rowName(stream int) string {
-	s := &w.legend.Streams[stream]
-	if p := s.Parent; p >= 0 && p < len(w.legend.Streams) && p != stream && w.legend.Streams[p].Host == s.Host {
-		return ranks.Name(&w.legend.Streams[p]) + " / " + ranks.Name(s)
+	s := &w.progress.Schema.Streams[stream]
+	if p := s.Parent; p >= 0 && p < len(w.progress.Schema.Streams) && p != stream && w.progress.Schema.Streams[p].Host == s.Host {
+		return timeline.RowName(&w.progress.Schema.Streams[p]) + " / " + timeline.RowName(s)
 	}
-	return ranks.Name(s)
+	return timeline.RowName(s)
 }

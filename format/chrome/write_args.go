@@ -6,71 +6,31 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
-// writtenClass is what the writer knows of a class: texts as they stand in the file.
-type writtenClass struct {
-	known  bool
-	name   []byte // ,"name":"open","cat":"syscall"
-	fields []writtenField
+// class returns the names of a class: Name is `,"name":"open","cat":"syscall"`, those of fields are quoted.
+func (w *Writer) class(i int) *timeline.ClassName[[]byte] {
+	return w.classes.Class(w.progress.Schema, i, describeClass, quote)
 }
 
-// writtenField has a field's name, quoted, and those within it.
-type writtenField struct {
-	name   []byte
-	fields []writtenField
-	elem   *writtenField
+func describeClass(name *timeline.ClassName[[]byte], c *trace.Class) {
+	name.Name = appendText([]byte(`,"name":`), timeline.NameOf(c))
+	if c.Category != "" {
+		name.Name = appendText(append(name.Name, `,"cat":`...), c.Category)
+	}
 }
 
-func (w *Writer) class(i int) *writtenClass {
-	for i >= len(w.classes) {
-		w.classes = append(w.classes, make([]writtenClass, len(w.legend.Classes)-len(w.classes))...)
-	}
-	c, l := &w.classes[i], &w.legend.Classes[i]
-	if c.known && len(c.fields) == len(l.Fields) {
-		return c
-	}
-	name := l.Name
-	if name == "" {
-		name = "event"
-	}
-	c.known = true
-	c.name = appendText([]byte(`,"name":`), name)
-	if l.Category != "" {
-		c.name = appendText(append(c.name, `,"cat":`...), l.Category)
-	}
-	c.fields = writtenFields(l.Fields)
-	return c
-}
-
-func writtenFields(fields []trace.Field) []writtenField {
-	out := make([]writtenField, len(fields))
-	for i := range fields {
-		out[i] = writtenType(&fields[i].Type)
-		out[i].name = appendText(nil, fields[i].Name)
-	}
-	return out
-}
-
-func writtenType(t *trace.Type) (f writtenField) {
-	if len(t.Fields) > 0 {
-		f.fields = writtenFields(t.Fields)
-	}
-	if t.Elem != nil {
-		e := writtenType(t.Elem)
-		f.elem = &e
-	}
-	return f
-}
+func quote(s string) []byte { return appendText(nil, s) }
 
 // args appends the fields of a record, and what is known of its time.
-func (w *Writer) args(b []byte, c *writtenClass, r *trace.TimelineEvent) []byte {
+func (w *Writer) args(b []byte, c *timeline.ClassName[[]byte], r *trace.TimelineEvent) []byte {
 	return w.argsWith(b, c, r, false)
 }
 
-func (w *Writer) argsWith(b []byte, c *writtenClass, r *trace.TimelineEvent, early bool) []byte {
-	l := &w.legend.Classes[r.Class]
+func (w *Writer) argsWith(b []byte, c *timeline.ClassName[[]byte], r *trace.TimelineEvent, early bool) []byte {
+	l := &w.progress.Schema.Classes[r.Class]
 	n, prefix := min(len(r.Values), len(l.Fields)), ""
 	if r.Phase == trace.End {
 		n, prefix = min(n, len(l.Fields)-l.Context), "end_"
@@ -82,8 +42,8 @@ func (w *Writer) argsWith(b []byte, c *writtenClass, r *trace.TimelineEvent, ear
 		if r.Values[i].Kind == trace.None {
 			continue
 		}
-		b = append(append(append(b, ','), c.fields[i].name...), ':')
-		b = appendValue(b, &r.Values[i], &l.Fields[i].Type, &c.fields[i])
+		b = append(append(append(b, ','), c.Fields[i].Name...), ':')
+		b = appendValue(b, &r.Values[i], &l.Fields[i].Type, &c.Fields[i])
 	}
 	if int64(r.Event.Time) != int64(r.Time) {
 		b = appendExtra(b, prefix, "recorded_ns", int64(r.Event.Time))
@@ -110,7 +70,7 @@ func appendExtra(b []byte, prefix, name string, v int64) []byte {
 }
 
 // appendValue appends a value as JSON. Integers that no reader's int64 holds go as text, as does what is no number.
-func appendValue(b []byte, v *trace.Value, t *trace.Type, f *writtenField) []byte {
+func appendValue(b []byte, v *trace.Value, t *trace.Type, f *timeline.FieldName[[]byte]) []byte {
 	switch v.Kind {
 	case trace.Bool:
 		return strconv.AppendBool(b, v.Bits != 0)
@@ -133,32 +93,32 @@ func appendValue(b []byte, v *trace.Value, t *trace.Type, f *writtenField) []byt
 	case trace.Struct:
 		first := len(b)
 		b = append(b, '{')
-		for i := range min(len(v.Items), len(t.Fields), len(f.fields)) {
+		for i := range min(len(v.Items), len(t.Fields), len(f.Fields)) {
 			if v.Items[i].Kind == trace.None {
 				continue
 			}
 			if len(b) > first+1 {
 				b = append(b, ',')
 			}
-			b = append(append(b, f.fields[i].name...), ':')
-			b = appendValue(b, &v.Items[i], &t.Fields[i].Type, &f.fields[i])
+			b = append(append(b, f.Fields[i].Name...), ':')
+			b = appendValue(b, &v.Items[i], &t.Fields[i].Type, &f.Fields[i])
 		}
 		return append(b, '}')
 	case trace.Array:
 		b = append(b, '[')
 		for i := range v.Items {
-			if t.Elem == nil || f.elem == nil {
+			if t.Elem == nil || f.Elem == nil {
 				break
 			}
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendValue(b, &v.Items[i], t.Elem, f.elem)
+			b = appendValue(b, &v.Items[i], t.Elem, f.Elem)
 		}
 		return append(b, ']')
 	case trace.Variant:
-		if v.Bits < uint64(min(len(t.Fields), len(f.fields))) && len(v.Items) == 1 {
-			return appendValue(b, &v.Items[0], &t.Fields[v.Bits].Type, &f.fields[v.Bits])
+		if v.Bits < uint64(min(len(t.Fields), len(f.Fields))) && len(v.Items) == 1 {
+			return appendValue(b, &v.Items[0], &t.Fields[v.Bits].Type, &f.Fields[v.Bits])
 		}
 	}
 	return append(b, "null"...)
@@ -200,14 +160,7 @@ func appendText[T string | []byte](b []byte, s T) []byte {
 			}
 			continue
 		}
-		var r rune
-		var n int
-		switch v := any(s).(type) {
-		case string:
-			r, n = utf8.DecodeRuneInString(v[i:])
-		case []byte:
-			r, n = utf8.DecodeRune(v[i:])
-		}
+		r, n := timeline.DecodeRune(s, i)
 		i += n
 		if r == '\u2028' || r == '\u2029' {
 			b = append(b, `\u202`...)

@@ -2,22 +2,21 @@ package chrome
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"meridian/clock"
-	"meridian/format/internal/arrows"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
 // head begins an event, all but its args; c is nil where it has no class.
-func (w *Writer) head(b []byte, row *writtenRow, t clock.TimelineTime, phase string, c *writtenClass) []byte {
+func (w *Writer) head(b []byte, row *writtenRow, t clock.TimelineTime, phase string, c *timeline.ClassName[[]byte]) []byte {
 	b = append(append(append(b, ",\n"+`{"ph":"`...), phase...), '"')
 	if c != nil {
-		b = append(b, c.name...)
+		b = append(b, c.Name...)
 	}
-	b = append(append(b, ','), row.place...)
+	b = append(append(b, ','), row.thread...)
 	b = append(b, `,"ts":`...)
 	return appendMicros(b, int64(t-w.origin))
 }
@@ -31,21 +30,18 @@ func appendMicros(b []byte, ns int64) []byte {
 	return append(b, '.', byte('0'+part/100), byte('0'+part/10%10), byte('0'+part%10))
 }
 
-func (w *Writer) begin(row *writtenRow, c *writtenClass, r *trace.TimelineEvent) {
+func (w *Writer) begin(row *writtenRow, c *timeline.ClassName[[]byte], r *trace.TimelineEvent) {
 	if r.Slice == 0 {
 		row.nested = append(row.nested, r.Class)
 		w.buf = w.close(w.args(w.head(w.buf, row, r.Time, "B", c), c, r))
 		return
 	}
-	key := numberedSlice{r.Stream, r.Slice}
-	if s, ok := w.open[key]; ok {
+	if s, ok := w.open.End(r); ok { // its end is missing: the number is used again
 		w.tally.Open++
 		w.buf = w.close(w.endNumbered(row, s, r.Time))
 	}
-	w.slices++
-	s := openSlice{number: w.slices, class: r.Class}
-	w.open[key] = s
-	w.buf = w.close(w.args(appendID(w.head(w.buf, row, r.Time, "b", c), s.number), c, r))
+	s := w.open.Begin(r, r.Class)
+	w.buf = w.close(w.args(appendID(w.head(w.buf, row, r.Time, "b", c), s.Number), c, r))
 }
 
 // appendID appends a slice's number, which is its own within the process.
@@ -65,13 +61,11 @@ func (w *Writer) end(row *writtenRow, r *trace.TimelineEvent) {
 		b = w.head(w.buf, row, r.Time, "E", w.class(row.nested[n]))
 		row.nested = row.nested[:n]
 	} else {
-		key := numberedSlice{r.Stream, r.Slice}
-		s, ok := w.open[key]
+		s, ok := w.open.End(r)
 		if !ok {
 			w.tally.LoneEnds++
 			return
 		}
-		delete(w.open, key)
 		b = w.endNumbered(row, s, r.Time)
 	}
 	w.buf = w.close(w.args(b, w.class(r.Class), r))
@@ -79,33 +73,28 @@ func (w *Writer) end(row *writtenRow, r *trace.TimelineEvent) {
 
 // endNumbered begins the end of a slice with a number: name and category are those of its begin, or readers would not
 // see that they belong together.
-func (w *Writer) endNumbered(row *writtenRow, s openSlice, t clock.TimelineTime) []byte {
-	return appendID(w.head(w.buf, row, t, "e", w.class(s.class)), s.number)
+func (w *Writer) endNumbered(row *writtenRow, s timeline.OpenSlice[int], t clock.TimelineTime) []byte {
+	return appendID(w.head(w.buf, row, t, "e", w.class(s.Value)), s.Number)
 }
 
 // closeSlices ends what is still open at the time of the last record, the innermost first.
 func (w *Writer) closeSlices() {
-	keys := make([]numberedSlice, 0, len(w.open))
-	for key := range w.open {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b numberedSlice) int { return int(w.open[b].number) - int(w.open[a].number) })
-	for _, key := range keys {
+	for _, s := range w.open.EndAll() {
 		w.tally.Open++
-		w.buf = w.close(w.endNumbered(&w.rows[key.stream], w.open[key], w.last))
+		w.buf = w.close(w.endNumbered(&w.rows[s.Stream], s, w.progress.Last))
 	}
 	for i := range w.rows {
 		row := &w.rows[i]
 		for n := len(row.nested) - 1; n >= 0; n-- {
 			w.tally.Open++
-			w.buf = w.close(w.head(w.buf, row, w.last, "E", w.class(row.nested[n])))
+			w.buf = w.close(w.head(w.buf, row, w.progress.Last, "E", w.class(row.nested[n])))
 		}
 	}
 }
 
 // counter writes the number fields of an event as the series of one counter.
-func (w *Writer) counter(row *writtenRow, c *writtenClass, r *trace.TimelineEvent) {
-	l := &w.legend.Classes[r.Class]
+func (w *Writer) counter(row *writtenRow, c *timeline.ClassName[[]byte], r *trace.TimelineEvent) {
+	l := &w.progress.Schema.Classes[r.Class]
 	name, ok := row.counters[r.Class]
 	if !ok {
 		name = w.counterName(row, r)
@@ -126,7 +115,7 @@ func (w *Writer) counter(row *writtenRow, c *writtenClass, r *trace.TimelineEven
 			b = append(b, ',')
 		}
 		none = false
-		b = append(append(b, c.fields[i].name...), ':')
+		b = append(append(b, c.Fields[i].Name...), ':')
 		if r.Values[i].Kind == trace.Int {
 			b = strconv.AppendInt(b, r.Values[i].Int(), 10)
 		} else {
@@ -141,8 +130,8 @@ func (w *Writer) counter(row *writtenRow, c *writtenClass, r *trace.TimelineEven
 // counterName names the counter of a class. It is the process's and not the thread's, so the row's name goes before it,
 // but where it speaks of the host.
 func (w *Writer) counterName(row *writtenRow, r *trace.TimelineEvent) []byte {
-	name := w.legend.Classes[r.Class].Name
-	if w.legend.Streams[r.Stream].Kind != trace.Bounds || name == "" {
+	name := w.progress.Schema.Classes[r.Class].Name
+	if w.progress.Schema.Streams[r.Stream].Kind != trace.Bounds || name == "" {
 		name = strings.TrimSpace(row.name + " " + name)
 	}
 	if row.counters == nil {
@@ -152,75 +141,59 @@ func (w *Writer) counterName(row *writtenRow, r *trace.TimelineEvent) []byte {
 	return row.counters[r.Class]
 }
 
-// arrival is an end of a message that waits for others of its instant.
-type arrival struct {
-	flow  uint64
-	phase int // where in late the letter is that says whether its arrow starts or ends
+// instant writes an instant, which may be an end of a message.
+func (w *Writer) instant(row *writtenRow, c *timeline.ClassName[[]byte], r *trace.TimelineEvent) {
+	if timeline.IsMessageEnd(r) {
+		w.messageEnd(row, c, r)
+		return
+	}
+	b := append(w.head(w.buf, row, r.Time, "i", c), `,"s":"t"`...)
+	w.buf = w.close(w.args(b, c, r))
 }
 
 // messageEnd writes an end of a message; c is nil for one that stands beside an event that is more.
 //
-// Readers take events of one stamp in the order of the file and know only arrows that start before they end. An arrival
-// whose send was not seen yet therefore waits until all records of its stamp are written.
-func (w *Writer) messageEnd(row *writtenRow, c *writtenClass, r *trace.TimelineEvent) {
-	seen := w.ends.Seen(r.Flow)
-	waits := r.Role == trace.Receives && seen == trace.NoRole
-	if waits && w.waits[r.Flow] {
-		waits, seen = false, trace.Receives // a second arrival has no arrow
-	}
-	mark, early := arrows.Nothing, false
-	if !waits && seen != r.Role {
-		mark, early = w.ends.Add(r.Flow, r.Role)
-	}
+// Viewers take events of one stamp in the order of the file and know only arrows that start before they end.
+func (w *Writer) messageEnd(row *writtenRow, c *timeline.ClassName[[]byte], r *trace.TimelineEvent) {
+	mark, inverted := w.arrows.Next(r)
 	b := w.buf
-	if waits {
-		b = w.late
+	if mark == timeline.Waits {
+		b = w.arrows.Pending
 	}
 	b = w.head(b, row, r.Time, "X", c)
 	b = append(b, `,"dur":0`...)
 	if c != nil {
-		b = w.argsWith(b, c, r, early)
+		b = w.argsWith(b, c, r, inverted)
 	} else {
-		b = append(b, beside[r.Role == trace.Sends]...)
+		b = append(b, endNames[r.Role == trace.Sends]...)
 	}
 	b = w.close(b)
-	letter := 0
-	if waits || mark != arrows.Nothing {
-		letter = len(b) + len(",\n"+`{"ph":"`)
-		phase := "s"
-		if mark == arrows.Finish {
-			phase = "f"
-		}
-		b = w.head(b, row, r.Time, phase, nil)
+	phase := len(b) + len(",\n"+`{"ph":"`)
+	if mark != timeline.Nothing {
+		b = w.head(b, row, r.Time, "s", nil)
+		putPhase(b[phase:], mark)
 		b = append(b, `,"bp":"e","name":"message","cat":"message","id":"0x`...)
 		b = append(strconv.AppendUint(b, r.Flow, 16), `"}`...)
 	}
-	if !waits {
+	if mark != timeline.Waits {
 		w.buf = b
 		return
 	}
-	w.late = b
-	w.waits[r.Flow] = true
-	w.wait = append(w.wait, arrival{flow: r.Flow, phase: letter})
-	if len(w.late) > writeSize {
+	w.arrows.Hold(b, r.Flow, phase)
+	if len(b) > writeSize {
 		w.release()
 	}
 }
 
-// beside is the name of a message's end that stands beside an event that is more, by whether it was sent.
-var beside = map[bool]string{true: `,"name":"send"`, false: `,"name":"receive"`}
+// putPhase makes a flow event the finish of its arrow instead of its start.
+func putPhase(at []byte, m timeline.Mark) {
+	if m == timeline.Finish {
+		at[0] = 'f'
+	}
+}
+
+// endNames has the name of a message's end that stands beside an event that is more, by whether it was sent.
+var endNames = map[bool]string{true: `,"name":"send"`, false: `,"name":"receive"`}
 
 // release writes the arrivals that waited.
-func (w *Writer) release() {
-	if len(w.wait) == 0 {
-		return
-	}
-	for _, a := range w.wait {
-		if mark, _ := w.ends.Add(a.flow, trace.Receives); mark == arrows.Finish {
-			w.late[a.phase] = 'f'
-		}
-	}
-	w.buf = append(w.buf, w.late...)
-	w.late, w.wait = w.late[:0], w.wait[:0]
-	clear(w.waits)
-}
+func (w *Writer) release() { w.buf = w.arrows.Release(w.buf, putPhase) }

@@ -7,12 +7,13 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
 // annotations appends the fields of a record, and what is known of its time.
 func (w *Writer) annotations(b []byte, c *class, r *trace.TimelineEvent) []byte {
-	l := &w.legend.Classes[r.Class]
+	l := &w.progress.Schema.Classes[r.Class]
 	n, extra := min(len(r.Values), len(l.Fields)), recorded
 	if r.Phase == trace.End { // its annotations join those of the begin, and would take the place of their namesakes
 		n, extra = min(n, len(l.Fields)-l.Context), endRecorded
@@ -23,8 +24,8 @@ func (w *Writer) annotations(b []byte, c *class, r *trace.TimelineEvent) []byte 
 		}
 		var at int
 		b, at = message(b, eventAnnotation)
-		b = number(b, noteName, c.fields[i].name)
-		b = value(b, &r.Values[i], &l.Fields[i].Type, &c.fields[i])
+		b = number(b, noteName, c.Fields[i].Name)
+		b = value(b, &r.Values[i], &l.Fields[i].Type, &c.Fields[i])
 		b, _ = end(b, at)
 	}
 	if int64(r.Event.Time) != int64(r.Time) {
@@ -48,7 +49,7 @@ func (w *Writer) extra(b []byte, name int, kind protowire.Number, v uint64) []by
 }
 
 // value appends the value of an annotation. A value goes by its own kind where it is not of its field's.
-func value(b []byte, v *trace.Value, t *trace.Type, s *shape) []byte {
+func value(b []byte, v *trace.Value, t *trace.Type, s *timeline.FieldName[uint64]) []byte {
 	switch v.Kind {
 	case trace.Bool:
 		return number(b, noteBool, v.Bits)
@@ -67,29 +68,29 @@ func value(b []byte, v *trace.Value, t *trace.Type, s *shape) []byte {
 		b, _ = end(b, at)
 		return b
 	case trace.Struct:
-		for i := range min(len(v.Items), len(t.Fields), len(s.fields)) {
+		for i := range min(len(v.Items), len(t.Fields), len(s.Fields)) {
 			if v.Items[i].Kind == trace.None {
 				continue
 			}
 			var at int
 			b, at = message(b, noteEntries)
-			b = number(b, noteName, s.fields[i].name)
-			b = value(b, &v.Items[i], &t.Fields[i].Type, &s.fields[i])
+			b = number(b, noteName, s.Fields[i].Name)
+			b = value(b, &v.Items[i], &t.Fields[i].Type, &s.Fields[i])
 			b, _ = end(b, at)
 		}
 	case trace.Array:
-		if t.Elem == nil || s.elem == nil {
+		if t.Elem == nil || s.Elem == nil {
 			return b
 		}
 		for i := range v.Items {
 			var at int
 			b, at = message(b, noteItems)
-			b = value(b, &v.Items[i], t.Elem, s.elem)
+			b = value(b, &v.Items[i], t.Elem, s.Elem)
 			b, _ = end(b, at)
 		}
 	case trace.Variant:
-		if v.Bits < uint64(min(len(t.Fields), len(s.fields))) && len(v.Items) == 1 {
-			return value(b, &v.Items[0], &t.Fields[v.Bits].Type, &s.fields[v.Bits])
+		if v.Bits < uint64(min(len(t.Fields), len(s.Fields))) && len(v.Items) == 1 {
+			return value(b, &v.Items[0], &t.Fields[v.Bits].Type, &s.Fields[v.Bits])
 		}
 	}
 	return b

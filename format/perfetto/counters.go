@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"meridian/format/internal/ranks"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -46,7 +46,7 @@ func (w *Writer) counters(row *row, r *trace.TimelineEvent) {
 // describeCounters gives a class of counters its tracks below a row: named after the class, and after the field too where
 // there are several.
 func (w *Writer) describeCounters(r *row, class int) []count {
-	l := &w.legend.Classes[class]
+	l := &w.progress.Schema.Classes[class]
 	var out []count
 	for i := range l.Fields[:max(0, len(l.Fields)-l.Context)] {
 		switch l.Fields[i].Type.Kind {
@@ -68,8 +68,8 @@ func (w *Writer) describeCounters(r *row, class int) []count {
 			unit = unitBytes
 		}
 		// Above all rows below this one: their ranks begin where a kind of row does.
-		place := min(uint64(class)*8+uint64(min(t.field, 7)), ranks.PerKind)
-		w.describe(track{uuid: t.uuid, parent: r.uuid, name: name, rank: place, counter: true, unit: unit})
+		rank := min(uint64(class)*8+uint64(min(t.field, 7)), timeline.RanksPerKind)
+		w.describe(track{uuid: t.uuid, parent: r.uuid, name: name, rank: rank, counter: true, unit: unit})
 	}
 	if r.counters == nil {
 		r.counters = make(map[int][]count)

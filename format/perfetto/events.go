@@ -4,7 +4,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"meridian/clock"
-	"meridian/format/internal/arrows"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -43,10 +43,10 @@ func (p *places) close(b []byte) []byte {
 
 // describeEvent appends what an event is and holds.
 func (w *Writer) describeEvent(b []byte, c *class, r *trace.TimelineEvent) []byte {
-	if c.category != 0 {
-		b = number(b, eventCategory, c.category)
+	if c.Category != 0 {
+		b = number(b, eventCategory, c.Category)
 	}
-	b = number(b, eventName, c.name)
+	b = number(b, eventName, c.Name)
 	b = w.annotations(b, c, r)
 	if r.Flow != 0 && (r.Role == trace.Enters || r.Role == trace.Leaves) {
 		b = number(b, eventCorrelation, r.Flow) // no arrow: the viewer lights up all members
@@ -55,7 +55,7 @@ func (w *Writer) describeEvent(b []byte, c *class, r *trace.TimelineEvent) []byt
 }
 
 func (w *Writer) instant(uuid uint64, c *class, r *trace.TimelineEvent) {
-	if r.Flow != 0 && (r.Role == trace.Sends || r.Role == trace.Receives) {
+	if timeline.IsMessageEnd(r) {
 		w.messageEnd(uuid, c, r)
 		return
 	}
@@ -64,28 +64,17 @@ func (w *Writer) instant(uuid uint64, c *class, r *trace.TimelineEvent) {
 	w.body = p.close(b)
 }
 
-// arrival is an end of a message that waits for others of its instant.
-type arrival struct {
-	flow uint64
-	tag  int // where in late the tag of the flow's number is
-}
-
-// lateLimit bounds what waits, should very many records have one stamp.
-const lateLimit = chunkSize
+// pendingLimit bounds what waits, should very many events have one stamp.
+const pendingLimit = chunkSize
 
 // messageEnd writes an instant that is an end of a message; c is nil for one that stands beside an event that is more.
 //
-// Perfetto takes events of one stamp in the order of the file and draws the arrow from the first to the last. An arrival
-// whose send was not seen yet therefore waits until all records of its stamp are written.
+// Perfetto takes events of one stamp in the order of the file and draws the arrow from the first to the last.
 func (w *Writer) messageEnd(uuid uint64, c *class, r *trace.TimelineEvent) {
-	seen := w.ends.Seen(r.Flow)
-	waits := r.Role == trace.Receives && seen == trace.NoRole
-	if waits && w.waits[r.Flow] {
-		waits, seen = false, trace.Receives // a second arrival has no arrow
-	}
+	mark, inverted := w.arrows.Next(r)
 	b := w.body
-	if waits {
-		b = w.late
+	if mark == timeline.Waits {
+		b = w.arrows.Pending
 	}
 	b, p := w.event(b, r.Time, typeInstant, uuid)
 	if c != nil {
@@ -93,47 +82,32 @@ func (w *Writer) messageEnd(uuid uint64, c *class, r *trace.TimelineEvent) {
 	} else {
 		b = number(b, eventName, w.endName(r.Role))
 	}
-	if waits {
-		p.slot = len(b)
-		b = fixed(b, eventLastFlow, r.Flow)
-		w.late = p.close(b)
-		w.waits[r.Flow] = true
-		w.wait = append(w.wait, arrival{flow: r.Flow, tag: p.slot})
-		if len(w.late) > lateLimit {
-			w.release()
-		}
+	p.slot = len(b)
+	if mark != timeline.Nothing {
+		b = fixed(b, eventFlow, r.Flow)
+		putFlowTag(b[p.slot:], mark)
+	}
+	if inverted {
+		b = w.extra(b, receivedBeforeSent, noteBool, 1)
+	}
+	b = p.close(b)
+	if mark != timeline.Waits {
+		w.body = b
 		return
 	}
-	mark := arrows.Nothing
-	early := false
-	if seen != r.Role {
-		mark, early = w.ends.Add(r.Flow, r.Role)
+	w.arrows.Hold(b, r.Flow, p.slot)
+	if len(b) > pendingLimit {
+		w.release()
 	}
-	switch mark {
-	case arrows.Start:
-		b = fixed(b, eventFlow, r.Flow)
-	case arrows.Finish:
-		b = fixed(b, eventLastFlow, r.Flow)
+}
+
+// putFlowTag makes a number of a flow, which begins with its tag, terminate the flow if its arrow ends there. Both tags
+// are two bytes.
+func putFlowTag(at []byte, m timeline.Mark) {
+	if m == timeline.Finish {
+		protowire.AppendTag(at[:0], eventLastFlow, protowire.Fixed64Type)
 	}
-	if early {
-		b = w.extra(b, inverted, noteBool, 1)
-	}
-	w.body = p.close(b)
 }
 
 // release writes the arrivals that waited.
-func (w *Writer) release() {
-	if len(w.wait) == 0 {
-		return
-	}
-	for _, a := range w.wait {
-		field := protowire.Number(eventFlow)
-		if mark, _ := w.ends.Add(a.flow, trace.Receives); mark == arrows.Finish {
-			field = eventLastFlow
-		}
-		protowire.AppendTag(w.late[a.tag:a.tag], field, protowire.Fixed64Type)
-	}
-	w.body = append(w.body, w.late...)
-	w.late, w.wait = w.late[:0], w.wait[:0]
-	clear(w.waits)
-}
+func (w *Writer) release() { w.body = w.arrows.Release(w.body, putFlowTag) }

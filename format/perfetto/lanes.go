@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"meridian/clock"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -20,7 +21,7 @@ import (
 // A slice goes to the first track on which it lies within all that is open. Of two whose ends are both not known, neither
 // is put within the other: the second gets a track of its own.
 type lanes struct {
-	open   map[numbered]int32 // slices that have begun and not ended
+	open   timeline.OpenSlices[int32] // by index into slices
 	slices []slice
 	free   []int32
 	ops    []op // begins and ends without a place, in the order of the file
@@ -32,12 +33,6 @@ type lanes struct {
 type lane struct {
 	uuid uint64
 	open []int32 // the slices that lie on it, outermost first
-}
-
-// numbered names a slice: numbers are those of the row's source.
-type numbered struct {
-	stream int32
-	id     uint64
 }
 
 // slice is one that lies in the body or is open.
@@ -57,8 +52,6 @@ type op struct {
 	begin bool
 }
 
-func (l *lanes) init() { l.open = make(map[numbered]int32) }
-
 func (w *Writer) beginSlice(row *row, c *class, r *trace.TimelineEvent) {
 	if r.Slice == 0 {
 		if row.nest < 0 {
@@ -75,10 +68,9 @@ func (w *Writer) beginSlice(row *row, c *class, r *trace.TimelineEvent) {
 	}
 	row.numbered = true
 	l := &w.lanes
-	key := numbered{int32(r.Stream), r.Slice}
-	if i, ok := l.open[key]; ok {
+	if s, ok := l.open.End(r); ok { // its end is missing: the number is used again
 		w.tally.Open++
-		w.endNumbered(key, i, r.Time, nil, nil)
+		w.endNumbered(s.Value, r.Time, nil, nil)
 	}
 	i := int32(len(l.slices))
 	if n := len(l.free); n > 0 {
@@ -87,8 +79,8 @@ func (w *Writer) beginSlice(row *row, c *class, r *trace.TimelineEvent) {
 		l.slices = append(l.slices, slice{})
 	}
 	l.count++
-	l.slices[i] = slice{stream: key.stream, begun: l.count}
-	l.open[key] = i
+	l.slices[i] = slice{stream: int32(r.Stream), begun: l.count}
+	l.open.Begin(r, i)
 	b, p := w.event(w.body, r.Time, typeBegin, 0)
 	b = w.describeEvent(b, c, r)
 	w.body = p.close(b)
@@ -97,9 +89,8 @@ func (w *Writer) beginSlice(row *row, c *class, r *trace.TimelineEvent) {
 
 func (w *Writer) endSlice(row *row, c *class, r *trace.TimelineEvent) {
 	if r.Slice != 0 {
-		key := numbered{int32(r.Stream), r.Slice}
-		if i, ok := w.lanes.open[key]; ok {
-			w.endNumbered(key, i, r.Time, c, r)
+		if s, ok := w.lanes.open.End(r); ok {
+			w.endNumbered(s.Value, r.Time, c, r)
 		} else {
 			w.tally.LoneEnds++
 		}
@@ -116,9 +107,8 @@ func (w *Writer) endSlice(row *row, c *class, r *trace.TimelineEvent) {
 }
 
 // endNumbered ends a slice; r is nil where nobody ended it.
-func (w *Writer) endNumbered(key numbered, i int32, t clock.TimelineTime, c *class, r *trace.TimelineEvent) {
+func (w *Writer) endNumbered(i int32, t clock.TimelineTime, c *class, r *trace.TimelineEvent) {
 	l := &w.lanes
-	delete(l.open, key)
 	b, p := w.event(w.body, t, typeEnd, 0)
 	said := len(b)
 	if r != nil {
@@ -201,21 +191,15 @@ func (w *Writer) addLane(row *row) {
 
 // closeSlices ends what is still open at the time of the last record, the innermost first.
 func (w *Writer) closeSlices() {
-	l := &w.lanes
-	keys := make([]numbered, 0, len(l.open))
-	for key := range l.open {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b numbered) int { return int(l.slices[l.open[b]].begun - l.slices[l.open[a]].begun) })
-	for _, key := range keys {
+	for _, s := range w.lanes.open.EndAll() {
 		w.tally.Open++
-		w.endNumbered(key, l.open[key], w.last, nil, nil)
+		w.endNumbered(s.Value, w.progress.Last, nil, nil)
 	}
 	for i := range w.tracks.rows {
 		row := &w.tracks.rows[i]
 		for ; row.nested > 0; row.nested-- {
 			w.tally.Open++
-			b, p := w.event(w.body, w.last, typeEnd, row.lanes[row.nest].uuid)
+			b, p := w.event(w.body, w.progress.Last, typeEnd, row.lanes[row.nest].uuid)
 			w.body = p.close(b)
 		}
 	}

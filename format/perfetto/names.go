@@ -3,13 +3,14 @@ package perfetto
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
 // names gives numbers to texts that are said again and again, and knows for each class which it needs.
 type names struct {
 	ids     [internedNote + 1]map[string]uint64 // for each list of InternedData, from 1
-	classes []class
+	classes timeline.ClassNames[uint64]
 	send    uint64
 	receive uint64
 	extra   [extras]uint64
@@ -23,7 +24,7 @@ const (
 	endRecorded
 	endEarlier
 	endLater
-	inverted // a message that arrived before this, its send
+	receivedBeforeSent // a message that arrived before this, its send
 	extras
 )
 
@@ -33,62 +34,22 @@ func (n *names) init() {
 	}
 }
 
-// class is what the writer knows of a class.
-type class struct {
-	known    bool
-	name     uint64
-	category uint64 // 0 for none
-	fields   []shape
-}
+// class has the numbers of a class's names; 0 for no category.
+type class = timeline.ClassName[uint64]
 
-// shape has the numbers of a field's name and of those within it.
-type shape struct {
-	name   uint64
-	fields []shape
-	elem   *shape
-}
-
-// class returns what is known of a class, and writes its names when they are needed first.
+// class returns the names of a class, and writes them when they are needed first.
 func (w *Writer) class(i int) *class {
-	for i >= len(w.names.classes) {
-		w.names.classes = append(w.names.classes, class{})
-	}
-	c, l := &w.names.classes[i], &w.legend.Classes[i]
-	if c.known && len(c.fields) == len(l.Fields) {
-		return c
-	}
-	name := l.Name
-	if name == "" {
-		name = "event"
-	}
-	c.known = true
-	c.name = w.intern(internedEvent, name)
-	if l.Category != "" {
-		c.category = w.intern(internedCategory, l.Category)
-	}
-	c.fields = w.shapes(l.Fields)
-	return c
+	return w.names.classes.Class(w.progress.Schema, i, w.describeClass, w.internField)
 }
 
-func (w *Writer) shapes(fields []trace.Field) []shape {
-	out := make([]shape, len(fields))
-	for i := range fields {
-		out[i] = w.shape(&fields[i].Type)
-		out[i].name = w.intern(internedNote, fields[i].Name)
+func (w *Writer) describeClass(name *class, c *trace.Class) {
+	name.Name = w.intern(internedEvent, timeline.NameOf(c))
+	if c.Category != "" {
+		name.Category = w.intern(internedCategory, c.Category)
 	}
-	return out
 }
 
-func (w *Writer) shape(t *trace.Type) (s shape) {
-	if len(t.Fields) > 0 {
-		s.fields = w.shapes(t.Fields)
-	}
-	if t.Elem != nil {
-		e := w.shape(t.Elem)
-		s.elem = &e
-	}
-	return s
-}
+func (w *Writer) internField(name string) uint64 { return w.intern(internedNote, name) }
 
 // intern returns the number of a text in one of InternedData's lists, and writes it when it is new.
 func (w *Writer) intern(list protowire.Number, s string) uint64 {
@@ -117,7 +78,7 @@ func (w *Writer) extraName(i int) uint64 {
 		w.names.extra[i] = w.intern(internedNote, [extras]string{
 			recorded: "recorded_ns", earlier: "may_be_earlier_ns", later: "may_be_later_ns",
 			endRecorded: "end_recorded_ns", endEarlier: "end_may_be_earlier_ns", endLater: "end_may_be_later_ns",
-			inverted: "received_before_sent",
+			receivedBeforeSent: "received_before_sent",
 		}[i])
 	}
 	return w.names.extra[i]

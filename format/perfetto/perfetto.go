@@ -34,37 +34,26 @@
 package perfetto
 
 import (
-	"errors"
-	"fmt"
 	"io"
 
 	"meridian/clock"
-	"meridian/format/internal/arrows"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
-// Writer writes records as a Perfetto trace. It is a [trace.Sink].
+// Writer writes events as a Perfetto trace. It is a [trace.Sink].
 type Writer struct {
-	w   io.Writer
-	err error // the first error, after which nothing is written
+	progress timeline.Progress
+	tracks   tracks
+	names    names
+	chunk    int
+	arrows   timeline.Arrows
+	lanes    lanes
+	tally    Tally
 
-	legend *trace.Schema
-	tracks tracks
-	names  names
-	chunk  int
-	ends   arrows.Ends
-	lanes  lanes
-	tally  Tally
-
-	head  []byte // descriptors and names, written before what is in body and refers to them
-	body  []byte // events
-	base  int64  // how many bytes of events were written before body
-	late  []byte // arrivals that wait for the end of their instant
-	wait  []arrival
-	waits map[uint64]bool // which messages do
-
-	begun       bool
-	first, last clock.TimelineTime // times of the records, as given
+	head []byte // descriptors and names, written before what is in body and refers to them
+	body []byte // events
+	base int64  // how many bytes of events were written before body
 }
 
 // Tally says what the writer had to change.
@@ -81,30 +70,31 @@ type Tally struct {
 // chunkSize is what is written at once. Up to twice as much is held: what overlaps is seen only within that.
 const chunkSize = 1 << 20
 
-// NewWriter begins a trace. The legend may grow while records come.
-func NewWriter(w io.Writer, l *trace.Schema) (*Writer, error) {
-	x := &Writer{
-		w: w, legend: l, chunk: chunkSize, waits: make(map[uint64]bool),
-		head: make([]byte, 0, 1<<16), body: make([]byte, 0, 2*chunkSize+1<<16),
+// NewWriter begins a trace of events of a schema, which may grow while they come.
+func NewWriter(w io.Writer, s *trace.Schema) (*Writer, error) {
+	progress, err := timeline.NewProgress("perfetto", w, s)
+	if err != nil {
+		return nil, err
 	}
+	x := &Writer{progress: progress, chunk: chunkSize, head: make([]byte, 0, 1<<16), body: make([]byte, 0, 2*chunkSize+1<<16)}
 	x.names.init()
-	x.lanes.init()
 	return x, nil
 }
 
-// Write writes one record. It keeps nothing of r.
+// Write writes one event. Its indices must lie within the schema, and it must not be both before 1970 and before the
+// second in which the first event lies. Write keeps nothing of r. After an error the writer is of no further use.
 func (w *Writer) Write(r *trace.TimelineEvent) error {
-	if w.err != nil {
-		return w.err
-	}
-	if err := w.check(r); err != nil {
-		w.err = err
+	if err := w.progress.Accept(r); err != nil {
 		return err
 	}
-	w.tally.Records++
-	if r.Time != w.last {
+	if !w.progress.Started {
+		w.begin(r.Time)
+	}
+	if r.Time+clock.TimelineTime(w.tally.Shift) < 0 {
+		return w.progress.Unsorted(r, "before 1970 and before the first event")
+	}
+	if w.progress.Count(r) {
 		w.release()
-		w.last = max(w.last, r.Time)
 	}
 	row, c := w.row(r.Stream, r.Host), w.class(r.Class)
 	switch r.Phase {
@@ -117,40 +107,24 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	default:
 		w.instant(row.uuid, c, r)
 	}
-	if r.Phase != trace.Instant && r.Flow != 0 && (r.Role == trace.Sends || r.Role == trace.Receives) {
+	if r.Phase != trace.Instant && timeline.IsMessageEnd(r) {
 		w.messageEnd(row.uuid, nil, r)
 	}
 	if len(w.body) >= 2*w.chunk {
 		w.flush(w.chunk)
 	}
-	return w.err
-}
-
-func (w *Writer) check(r *trace.TimelineEvent) error {
-	if r.Stream < 0 || r.Stream >= len(w.legend.Streams) || r.Class < 0 || r.Class >= len(w.legend.Classes) ||
-		r.Host < 0 || r.Host >= len(w.legend.Hosts) {
-		return fmt.Errorf("perfetto: record %d is of host %d, stream %d and class %d, and the legend has %d, %d and %d of them",
-			w.tally.Records+1, r.Host, r.Stream, r.Class, len(w.legend.Hosts), len(w.legend.Streams), len(w.legend.Classes))
-	}
-	if !w.begun {
-		w.begin(r.Time)
-	}
-	if r.Time+clock.TimelineTime(w.tally.Shift) < 0 {
-		return fmt.Errorf("perfetto: record %d is at %d ns, before 1970 and before the timeline's first: sort the records by time",
-			w.tally.Records+1, r.Time)
-	}
-	return nil
+	return w.progress.Err
 }
 
 // begin writes what stands before all records, of which the first is at t.
 func (w *Writer) begin(t clock.TimelineTime) {
-	w.begun, w.first, w.last = true, t, t
+	w.progress.Started, w.progress.Last = true, t
 	if t < 0 {
 		const second = 1_000_000_000
 		w.tally.Shift = (int64(-(t+1))/second + 1) * second
 	}
 	w.head = appendPreamble(w.head, w.stamp(t))
-	for h := range w.legend.Hosts {
+	for h := range w.progress.Schema.Hosts {
 		w.host(h)
 	}
 }
@@ -161,49 +135,34 @@ func (w *Writer) stamp(t clock.TimelineTime) uint64 {
 
 // Close ends what is open at the time of the last record and writes the rest.
 func (w *Writer) Close() error {
-	if w.err != nil {
-		return w.err
+	if w.progress.Err != nil {
+		return w.progress.Err
 	}
-	if !w.begun {
+	if !w.progress.Started {
 		w.begin(0)
 	}
 	w.release()
 	w.closeSlices()
 	w.rename()
 	w.flush(len(w.body))
-	err := w.err
-	if err == nil {
-		w.err = errors.New("perfetto: the trace is closed")
-	}
-	return err
+	return w.progress.Close()
 }
 
 // Tally says what was changed; complete after Close.
 func (w *Writer) Tally() Tally {
 	t := w.tally
-	t.Inverted = w.ends.Inverted()
+	t.Records, t.Inverted = w.progress.Events, w.arrows.Inverted()
 	return t
 }
 
 // flush decides where the slices that begin in the first n bytes of the body lie, and writes up to the first undecided.
 func (w *Writer) flush(n int) {
-	if w.err != nil {
+	if w.progress.Err != nil {
 		return
 	}
 	cut := w.place(w.base + int64(n))
-	for _, part := range [][]byte{w.head, w.body[:cut]} {
-		if len(part) == 0 {
-			continue
-		}
-		k, err := w.w.Write(part)
-		if err == nil && k < len(part) {
-			err = io.ErrShortWrite
-		}
-		if err != nil {
-			w.err = fmt.Errorf("perfetto: %w", err)
-			return
-		}
-	}
+	w.progress.Output(w.head)
+	w.progress.Output(w.body[:cut])
 	w.head = w.head[:0]
 	w.base += int64(cut)
 	w.body = w.body[:copy(w.body, w.body[cut:])]

@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"strings"
 
-	"meridian/format/internal/ranks"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
 // tracks has the rows of the timeline and the numbers (uuid) under which Perfetto knows their tracks.
 type tracks struct {
 	uuid  uint64 // the last one given
-	hosts []uint64
-	named map[string]int // hosts by name
+	known timeline.Hosts
+	hosts []uint64 // their tracks
 	rows  []row
 }
 
@@ -76,25 +76,20 @@ func (w *Writer) describe(t track) {
 
 // host returns the track of a host.
 func (w *Writer) host(h int) uint64 {
-	for len(w.tracks.hosts) <= h {
-		w.tracks.hosts = append(w.tracks.hosts, 0)
-	}
-	if w.tracks.hosts[h] != 0 {
-		return w.tracks.hosts[h]
-	}
-	if w.tracks.named == nil {
-		w.tracks.named = make(map[string]int)
+	if w.tracks.uuid == 0 {
 		// The order of the tracks at the top is that of the children of track 0, which stands for all of them.
 		w.describeTop()
 	}
-	uuid, name := w.newUUID(), w.legend.Hosts[h]
-	w.tracks.hosts[h] = uuid
-	w.tracks.named[name] = h
-	if name == "" {
-		name = fmt.Sprintf("host %d", h+1)
+	name, first := w.tracks.known.Describe(w.progress.Schema, h)
+	if !first {
+		return w.tracks.hosts[h]
 	}
-	w.describe(track{uuid: uuid, name: name, description: w.about(), rank: uint64(h)})
-	return uuid
+	for len(w.tracks.hosts) <= h {
+		w.tracks.hosts = append(w.tracks.hosts, 0)
+	}
+	w.tracks.hosts[h] = w.newUUID()
+	w.describe(track{uuid: w.tracks.hosts[h], name: name, description: w.about(), rank: uint64(h)})
+	return w.tracks.hosts[h]
 }
 
 func (w *Writer) describeTop() {
@@ -110,16 +105,16 @@ func (w *Writer) describeTop() {
 // about says of the timeline what whoever looks at it must know.
 func (w *Writer) about() string {
 	var said []string
-	if w.legend.Title != "" {
-		said = append(said, w.legend.Title)
+	if w.progress.Schema.Title != "" {
+		said = append(said, w.progress.Schema.Title)
 	}
-	if w.legend.Method != "" {
-		said = append(said, "clocks by: "+w.legend.Method)
+	if w.progress.Schema.Method != "" {
+		said = append(said, "clocks by: "+w.progress.Schema.Method)
 	} else {
 		said = append(said, "clocks as recorded")
 	}
-	if w.legend.Assumption != "" {
-		said = append(said, "bounds hold under: "+w.legend.Assumption)
+	if w.progress.Schema.Assumption != "" {
+		said = append(said, "bounds hold under: "+w.progress.Schema.Assumption)
 	}
 	if w.tally.Shift != 0 {
 		said = append(said, fmt.Sprintf("times are %d s later than they were, to be after 1970", w.tally.Shift/1_000_000_000))
@@ -132,30 +127,29 @@ func (w *Writer) row(stream, host int) *row {
 	if stream < len(w.tracks.rows) && w.tracks.rows[stream].uuid != 0 {
 		return &w.tracks.rows[stream]
 	}
-	for len(w.tracks.rows) < len(w.legend.Streams) {
+	for len(w.tracks.rows) < len(w.progress.Schema.Streams) {
 		w.tracks.rows = append(w.tracks.rows, row{nest: -1})
 	}
-	s := &w.legend.Streams[stream]
-	top := w.host(host)
-	if h, ok := w.tracks.named[s.Host]; ok {
-		top, host = w.host(h), h
-	}
+	s := &w.progress.Schema.Streams[stream]
+	w.host(host)
+	host = w.tracks.known.Of(s, host)
+	top := w.tracks.hosts[host]
 	parent := top
 	w.tracks.rows[stream].visiting = true
-	if p := s.Parent; p >= 0 && p < len(w.legend.Streams) && w.legend.Streams[p].Host == s.Host && !w.tracks.rows[p].visiting {
+	if p := s.Parent; p >= 0 && p < len(w.progress.Schema.Streams) && w.progress.Schema.Streams[p].Host == s.Host && !w.tracks.rows[p].visiting {
 		parent = w.row(p, host).uuid
 	}
 	r := &w.tracks.rows[stream] // what was added meanwhile may have moved it
 	r.visiting = false
-	r.uuid, r.parent, r.rank = w.newUUID(), parent, uint64(ranks.Place(s, stream))*lanesRanked
+	r.uuid, r.parent, r.rank = w.newUUID(), parent, uint64(timeline.RowRank(s, stream))*lanesRanked
 	r.lanes = append(r.lanes, lane{uuid: r.uuid})
 	w.describeRow(r, stream)
 	return r
 }
 
 func (w *Writer) describeRow(r *row, stream int) {
-	s := &w.legend.Streams[stream]
-	r.name = ranks.Name(s)
+	s := &w.progress.Schema.Streams[stream]
+	r.name = timeline.RowName(s)
 	about := fmt.Sprintf("%s %d on %s", s.Kind, s.ID, s.Host)
 	if s.Kind == trace.Messages || s.Kind == trace.Bounds {
 		about = fmt.Sprintf("%s of %s", s.Kind, s.Host)
@@ -177,7 +171,7 @@ func (w *Writer) describeLane(r *row, i int) {
 // rename describes again the rows whose names were completed while records came.
 func (w *Writer) rename() {
 	for i := range w.tracks.rows {
-		if r := &w.tracks.rows[i]; r.uuid != 0 && r.name != ranks.Name(&w.legend.Streams[i]) {
+		if r := &w.tracks.rows[i]; r.uuid != 0 && r.name != timeline.RowName(&w.progress.Schema.Streams[i]) {
 			w.describeRow(r, i)
 		}
 	}

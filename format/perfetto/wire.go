@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"meridian/format/internal/timeline"
 )
 
 // Numbers of fields and values of enumerations, each under the message's name in Perfetto's .proto files.
@@ -110,14 +112,7 @@ func text[T string | []byte](b []byte, field protowire.Number, s T) []byte {
 	}
 	b, at := open(b)
 	for i := 0; i < len(s); {
-		var r rune
-		var n int
-		switch v := any(s).(type) {
-		case string:
-			r, n = utf8.DecodeRuneInString(v[i:])
-		case []byte:
-			r, n = utf8.DecodeRune(v[i:])
-		}
+		r, n := timeline.DecodeRune(s, i)
 		i += n
 		if r == 0 {
 			r = utf8.RuneError

@@ -116,10 +116,10 @@ func TestRecordsThatCannotBeWrittenAreRefused(t *testing.T) {
 		r    trace.TimelineEvent
 		want string
 	}{
-		{trace.TimelineEvent{Host: 1}, "record 2 is of host 1, stream 0 and class 0, and the legend has 1, 1 and 1"},
+		{trace.TimelineEvent{Host: 1}, "event 2: host 1 out of range (the schema has 1)"},
 		{trace.TimelineEvent{Event: trace.Event{Stream: -1}}, "stream -1"},
 		{trace.TimelineEvent{Event: trace.Event{Class: 1}}, "class 1"},
-		{trace.TimelineEvent{Time: -1}, "sort the records by time"},
+		{trace.TimelineEvent{Time: -1}, "sort the events by time"},
 	} {
 		w, err := NewWriter(io.Discard, &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}})
 		if err != nil {

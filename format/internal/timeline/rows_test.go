@@ -1,4 +1,4 @@
-package ranks
+package timeline
 
 import (
 	"slices"
@@ -18,18 +18,18 @@ func TestRowsAreOrderedByKindThenNumber(t *testing.T) {
 	for i := range index {
 		index[i] = i
 	}
-	slices.SortStableFunc(index, func(a, b int) int { return int(Place(&streams[a], a) - Place(&streams[b], b)) })
+	slices.SortStableFunc(index, func(a, b int) int { return int(RowRank(&streams[a], a) - RowRank(&streams[b], b)) })
 	var got []string
 	for _, i := range index {
-		got = append(got, Name(&streams[i]))
+		got = append(got, RowName(&streams[i]))
 	}
 	want := "bounds 0, messages, cpu 0, cpu 2, cpu -1, cpu 1099511627776, interrupt 5, eth0, process 1, thread 7, thread 3, unknown 1"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("rows are %s", strings.Join(got, ", "))
 	}
 	for i := range streams {
-		if p := Place(&streams[i], 1<<40); p < 0 || p >= 8*PerKind {
-			t.Errorf("place %d", p)
+		if p := RowRank(&streams[i], 1<<40); p < 0 || p >= 8*RanksPerKind {
+			t.Errorf("rank %d", p)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package arrows
+package timeline
 
 import (
 	"testing"
@@ -20,36 +20,36 @@ func TestAnArrowStartsAtTheFirstEndAndFinishesAtTheOther(t *testing.T) {
 		{"received twice", []trace.Role{s, r, r, r}, []Mark{Start, Finish, Start, Nothing}, 0},
 		{"never received", []trace.Role{s}, []Mark{Start}, 0},
 	} {
-		var e Ends
+		var a Arrows
 		for i, role := range test.roles {
-			if m, _ := e.Add(7, role); m != test.want[i] {
+			if m, _ := a.add(7, role); m != test.want[i] {
 				t.Errorf("%s: end %d is %d, not %d", test.name, i, m, test.want[i])
 			}
-			e.Add(8, trace.Sends) // of another message
+			a.add(8, trace.Sends) // of another message
 		}
-		if e.Inverted() != test.bad {
-			t.Errorf("%s: %d inverted", test.name, e.Inverted())
+		if a.Inverted() != test.bad {
+			t.Errorf("%s: %d inverted", test.name, a.Inverted())
 		}
 	}
 }
 
 func TestWhatIsForgottenStillEnds(t *testing.T) {
-	var e Ends
+	var a Arrows
 	const n = 3 * generation
 	for flow := uint64(1); flow <= n; flow++ {
-		if m, _ := e.Add(flow, trace.Sends); m != Start {
+		if m, _ := a.add(flow, trace.Sends); m != Start {
 			t.Fatalf("send of %d is %d", flow, m)
 		}
 	}
-	if held := len(e.young) + len(e.old); held > 2*generation {
+	if held := len(a.young) + len(a.old); held > 2*generation {
 		t.Errorf("%d messages remembered", held)
 	}
 	for _, flow := range []uint64{1, n} {
-		if m, _ := e.Add(flow, trace.Receives); m != Finish {
+		if m, _ := a.add(flow, trace.Receives); m != Finish {
 			t.Errorf("receive of %d is %d", flow, m)
 		}
 	}
-	if e.Inverted() != 0 {
-		t.Errorf("%d inverted", e.Inverted())
+	if a.Inverted() != 0 {
+		t.Errorf("%d inverted", a.Inverted())
 	}
 }
