@@ -3,7 +3,6 @@ package chrome
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -22,15 +22,9 @@ func parse(text string) (*File, []string, error) {
 }
 
 // lines are the events of a file as text: time, row, what, name, number of the slice, role, fields.
-func lines(t interface{ Fatal(...any) }, f *File) (list []string) {
+func lines(t eventtest.Fataler, f *File) (list []string) {
 	s := f.Events()
-	for {
-		var e trace.Event
-		if err := s.Next(&e); err == io.EOF {
-			return list
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for e := range eventtest.All(t, s) {
 		class := s.Classes()[e.Class]
 		b := fmt.Appendf(nil, "%d %s %c%s:%s", e.Time, s.Streams()[e.Stream].Name, ".()#"[e.Phase], class.Category, class.Name)
 		if e.Slice != 0 {
@@ -46,6 +40,7 @@ func lines(t interface{ Fatal(...any) }, f *File) (list []string) {
 		}
 		list = append(list, string(b))
 	}
+	return list
 }
 
 func want(t *testing.T, f *File, list ...string) {

@@ -1,11 +1,11 @@
 package chrome
 
 import (
-	"io"
 	"slices"
 	"testing"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -32,13 +32,7 @@ func TestReaderBringsBackWhatWasWritten(t *testing.T) {
 	source := f.Events()
 	defer source.Close()
 	fields := map[string]string{}
-	for {
-		var e trace.Event
-		if err := source.Next(&e); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for e := range eventtest.All(t, source) {
 		class := &source.Classes()[e.Class]
 		if e.Flow != 0 {
 			flows[e.Role] = append(flows[e.Role], e.Flow)
@@ -51,8 +45,8 @@ func TestReaderBringsBackWhatWasWritten(t *testing.T) {
 			}
 		}
 	}
-	for i := range s.records {
-		r := &s.records[i]
+	for i := range s.Events {
+		r := &s.Events[i]
 		x := seen{clock.HostTime(r.Time - storyStart), r.Phase, s.Classes[r.Class].Name}
 		switch {
 		case x.phase == trace.End: // it is the slice's

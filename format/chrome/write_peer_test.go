@@ -1,16 +1,10 @@
 package chrome
 
 import (
-	"cmp"
-	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
 
-	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/internal/traceprocessor"
-	"meridian/trace"
 )
 
 func TestTraceProcessorSeesEverything(t *testing.T) {
@@ -45,33 +39,10 @@ func TestTraceProcessorSeesEverything(t *testing.T) {
 	}
 }
 
-// TestOneArrowForEachMessageFromSenderToReceiver sends between three hosts, with stamps so coarse that many are equal and
-// arrivals may stand before their sends.
 func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
-	s := new(story)
-	rows := []int{s.row("a", "messages", trace.Messages, 0, -1), s.row("b", "messages", trace.Messages, 0, -1),
-		s.row("c", "messages", trace.Messages, 0, -1)}
-	const messages, inverted = 2000, 5
-	random := rand.New(rand.NewPCG(1, 2))
-	phases := []trace.Phase{trace.Instant, trace.Begin, trace.End}
-	var want []string
-	for i := range messages {
-		from := random.IntN(3)
-		to := (from + 1 + random.IntN(2)) % 3
-		sent := clock.HostTime(random.Int64N(500))
-		received := sent + clock.HostTime(random.Int64N(3))
-		first, second := from, to
-		if i < inverted {
-			sent, received = sent+3, sent
-			first, second = to, from
-		}
-		r := s.message(rows[to], received, uint64(i+1)<<40|7, trace.Receives)
-		r.Phase, r.Slice = phases[i%3], uint64(i/3+1)
-		r = s.message(rows[from], sent, uint64(i+1)<<40|7, trace.Sends)
-		r.Phase, r.Slice = phases[i%3], uint64(i/3+1)
-		want = append(want, fmt.Sprintf("%d|%d|%s|%s", 123_456_000+min(sent, received), 123_456_000+max(sent, received), s.Hosts[first], s.Hosts[second]))
-	}
-	slices.SortStableFunc(s.records, func(a, b trace.TimelineEvent) int { return cmp.Compare(a.Time, b.Time) })
+	const inverted = 5
+	s := newStory()
+	want := s.Traffic(2000, inverted, 123_456_000)
 	if _, tally := s.write(t); tally.Inverted != inverted {
 		t.Errorf("%d messages arrive before they were sent, not %d", tally.Inverted, inverted)
 	}
@@ -80,15 +51,5 @@ func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
 		JOIN thread_track ot ON ot.id = o.track_id JOIN thread_track it ON it.id = i.track_id
 		JOIN thread oh ON oh.utid = ot.utid JOIN thread ih ON ih.utid = it.utid
 		JOIN process op ON op.upid = oh.upid JOIN process ip ON ip.upid = ih.upid WHERE o.dur = 0 AND i.dur = 0`)[0].String()
-	have := strings.Split(strings.TrimSpace(got), "\n")
-	slices.Sort(have)
-	slices.Sort(want)
-	if !slices.Equal(have, want) {
-		t.Errorf("%d arrows for %d messages, or others", len(have), len(want))
-		for i := range min(len(have), len(want)) {
-			if have[i] != want[i] {
-				t.Fatalf("the first that differs: %s, not %s", have[i], want[i])
-			}
-		}
-	}
+	eventtest.SameLines(t, got, want)
 }

@@ -7,146 +7,69 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
-// story is a timeline for tests: rows and classes by name, records as they come.
-type story struct {
-	trace.Schema
-	records []trace.TimelineEvent
-}
+// story is a timeline for tests.
+type story struct{ eventtest.Story }
 
 const storyStart = 1_700_000_000_123_456_000
 
-func (s *story) host(name string) int {
-	for i, h := range s.Hosts {
-		if h == name {
-			return i
-		}
-	}
-	s.Hosts = append(s.Hosts, name)
-	return len(s.Hosts) - 1
-}
+func newStory() *story { return &story{eventtest.Story{Start: storyStart}} }
 
-func (s *story) row(host, name string, kind trace.StreamKind, id int64, parent int) int {
-	s.host(host)
-	s.Streams = append(s.Streams, trace.Stream{Name: name, Host: host, Kind: kind, ID: id, Parent: parent})
-	return len(s.Streams) - 1
-}
-
-func (s *story) class(name string, fields ...trace.Field) int {
-	for i := range s.Classes {
-		if s.Classes[i].Name == name {
-			return i
-		}
-	}
-	s.Classes = append(s.Classes, trace.Class{Name: name, Fields: fields})
-	return len(s.Classes) - 1
-}
-
-// add adds a record at so many ns after the start.
-func (s *story) add(row int, at clock.HostTime, phase trace.Phase, slice uint64, class string, values ...trace.Value) *trace.TimelineEvent {
-	t := storyStart + at
-	s.records = append(s.records, trace.TimelineEvent{
-		Event: trace.Event{Time: t, Slice: slice, Stream: row, Class: s.class(class), Phase: phase},
-		Host:  s.host(s.Streams[row].Host), Time: clock.TimelineTime(t), Low: clock.TimelineTime(t), High: clock.TimelineTime(t), Values: values,
-	})
-	return &s.records[len(s.records)-1]
-}
-
-func (s *story) message(row int, at clock.HostTime, flow uint64, role trace.Role) *trace.TimelineEvent {
-	r := s.add(row, at, trace.Instant, 0, "packet")
-	r.Flow, r.Role = flow, role
-	return r
-}
-
-func (s *story) write(t interface{ Fatal(...any) }) ([]byte, Tally) {
+// write returns the file and what the writer had to change.
+func (s *story) write(t eventtest.Fataler) ([]byte, Tally) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, &s.Schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range s.records {
-		if err := w.Write(&s.records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	eventtest.Write(t, w, err, s.Events)
 	return out.Bytes(), w.Tally()
 }
 
 func (s *story) save(t testing.TB) string {
-	t.Helper()
 	data, _ := s.write(t)
-	path := filepath.Join(t.TempDir(), "timeline.json")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func storyField(name string, kind trace.ValueKind) trace.Field {
-	return trace.Field{Name: name, Type: trace.Type{Kind: kind}}
+	return eventtest.Save(t, "timeline.json", data)
 }
 
 // twoHosts is a timeline with everything in it.
 func twoHosts() *story {
-	s := new(story)
+	s := newStory()
 	s.Title, s.Method, s.Assumption = "two hosts", "envelope", "bounded wander"
 	s.Hosts = []string{"web", "db"}
-	s.class("request", storyField("path", trace.Text), storyField("cpu_id", trace.Uint))
-	s.Classes[0].Context = 1
-	s.Classes[0].Category = "http"
-	s.class("return", storyField("status", trace.Int))
-	state := trace.Field{Name: "state", Type: trace.Type{Kind: trace.Int, Labels: []trace.Label{{Name: "RUNNING", Low: 0, High: 0}}}}
-	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{storyField("host", trace.Text), storyField("port", trace.Uint)}}
-	either := trace.Type{Kind: trace.Variant, Fields: []trace.Field{storyField("number", trace.Int), storyField("name", trace.Text)}}
-	s.class("all", storyField("bool", trace.Bool), storyField("int", trace.Int), storyField("uint", trace.Uint), storyField("real", trace.Float),
-		storyField("nan", trace.Float), storyField("text", trace.Text), storyField("bytes", trace.Bytes), state,
-		trace.Field{Name: "peer", Type: pair}, trace.Field{Name: "peers", Type: trace.Type{Kind: trace.Array, Elem: &pair}},
-		trace.Field{Name: "either", Type: either}, storyField("absent", trace.Int))
-	s.class("net", storyField("rx_bytes", trace.Uint), storyField("load", trace.Float), storyField("cpu_id", trace.Uint))
-	s.Classes[len(s.Classes)-1].Context = 1
-	s.class("clock bound", storyField("bound_ns", trace.Uint))
-	s.class("packet")
+	s.DeclareClasses()
+	worker := s.Row("web", "worker", trace.Thread, 13, 1)
+	s.Row("web", "nginx", trace.Process, 12, -1)
+	eth0 := s.Row("db", "eth0", trace.Device, 2, -1)
+	cpu := s.Row("db", "", trace.CPU, 1, -1)
+	bounds := s.Row("db", "bounds", trace.Bounds, 0, -1)
+	messages := s.Row("db", "messages", trace.Messages, 0, -1)
 
-	worker := s.row("web", "worker", trace.Thread, 13, 1)
-	s.row("web", "nginx", trace.Process, 12, -1)
-	eth0 := s.row("db", "eth0", trace.Device, 2, -1)
-	cpu := s.row("db", "", trace.CPU, 1, -1)
-	bounds := s.row("db", "bounds", trace.Bounds, 0, -1)
-	messages := s.row("db", "messages", trace.Messages, 0, -1)
-
-	s.add(worker, 10, trace.Begin, 0, "request", trace.OfText("/"), trace.OfUint(3))
-	s.message(worker, 20, 1<<63|5, trace.Sends)
-	s.add(worker, 21, trace.Begin, 0, "request", trace.OfText("/</script>\u2028\x00\xff\"\\\n"), trace.OfUint(3))
-	s.add(cpu, 22, trace.Instant, 0, "all", trace.OfBool(true), trace.OfInt(math.MinInt64), trace.OfUint(1<<64-1), trace.OfFloat(0.5),
-		trace.OfFloat(math.NaN()), trace.OfText("tëxt"), trace.OfBytes([]byte{0xc0, 0xff}), trace.OfInt(0),
+	s.Add(worker, 10, trace.Begin, 0, "request", trace.OfText("/"), trace.OfUint(3))
+	s.Message(worker, 20, 1<<63|5, trace.Sends)
+	s.Add(worker, 21, trace.Begin, 0, "request", trace.OfText("/</script>\u2028\x00\xff\"\\\n"), trace.OfUint(3))
+	s.Add(cpu, 22, trace.Instant, 0, "all", trace.OfBool(true), trace.OfInt(math.MinInt64), trace.OfUint(1<<64-1), trace.OfFloat(0.5),
+		trace.OfFloat(math.NaN()), trace.OfText("tëxt"), trace.OfBytes([]byte{0xc0, 0xff}), trace.OfInt(0), trace.Value{},
 		trace.Value{Kind: trace.Struct, Items: []trace.Value{trace.OfText("a"), trace.OfUint(80)}},
 		trace.Value{Kind: trace.Array, Items: []trace.Value{{Kind: trace.Struct, Items: []trace.Value{trace.OfText("b"), trace.OfUint(1)}}, {Kind: trace.Struct}}},
 		trace.Value{Kind: trace.Variant, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
-	r := s.message(messages, 25, 1<<63|5, trace.Receives)
+	r := s.Message(messages, 25, 1<<63|5, trace.Receives)
 	r.Event.Time, r.Low, r.High = clock.HostTime(r.Time+1_000_000), r.Time-3, r.Time+4
-	s.add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
-	s.add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
-	s.add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
-	r = s.add(worker, 30, trace.End, 0, "return", trace.OfInt(200))
+	s.Add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
+	s.Add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
+	s.Add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
+	r = s.Add(worker, 30, trace.End, 0, "return", trace.OfInt(200))
 	r.Event.Time--
-	s.add(worker, 40, trace.End, 0, "return", trace.OfInt(404))
-	s.add(messages, 50, trace.Begin, 9, "request", trace.OfText("a"))
-	s.add(messages, 51, trace.Begin, 8, "request", trace.OfText("b"))
-	s.add(messages, 52, trace.End, 9, "return", trace.OfInt(1))
-	s.add(messages, 86_400_000_000_053, trace.End, 8, "return", trace.OfInt(2)) // a day later
+	s.Add(worker, 40, trace.End, 0, "return", trace.OfInt(404))
+	s.Add(messages, 50, trace.Begin, 9, "request", trace.OfText("a"))
+	s.Add(messages, 51, trace.Begin, 8, "request", trace.OfText("b"))
+	s.Add(messages, 52, trace.End, 9, "return", trace.OfInt(1))
+	s.Add(messages, 86_400_000_000_053, trace.End, 8, "return", trace.OfInt(2)) // a day later
 	return s
 }
 
@@ -188,15 +111,15 @@ func TestFileIsJSONThatHarmsNoPage(t *testing.T) {
 }
 
 func TestSlicesThatNobodyBeganOrEndedAreCounted(t *testing.T) {
-	var s story
-	row := s.row("h", "row", trace.Thread, 1, -1)
-	s.add(row, 0, trace.End, 0, "n")
-	s.add(row, 1, trace.End, 9, "n")
-	s.add(row, 2, trace.Begin, 0, "n")
-	s.add(row, 3, trace.Begin, 4, "a")
-	s.add(row, 4, trace.Begin, 4, "b")
-	s.add(row, 5, trace.Begin, 5, "c")
-	s.add(row, 9, trace.Instant, 0, "i")
+	s := newStory()
+	row := s.Row("h", "row", trace.Thread, 1, -1)
+	s.Add(row, 0, trace.End, 0, "n")
+	s.Add(row, 1, trace.End, 9, "n")
+	s.Add(row, 2, trace.Begin, 0, "n")
+	s.Add(row, 3, trace.Begin, 4, "a")
+	s.Add(row, 4, trace.Begin, 4, "b")
+	s.Add(row, 5, trace.Begin, 5, "c")
+	s.Add(row, 9, trace.Instant, 0, "i")
 	data, tally := s.write(t)
 	if tally.LoneEnds != 2 || tally.Open != 4 {
 		t.Errorf("%+v", tally)
@@ -255,9 +178,9 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestTimelineBeforeTheEpochKeepsItsTimes(t *testing.T) {
 	for _, at := range []clock.HostTime{-1, -1_000_000_000, -1_000_000_001, 0, 999} {
-		var s story
-		s.row("h", "r", trace.Thread, 1, -1)
-		s.add(0, at-storyStart, trace.Instant, 0, "i")
+		s := newStory()
+		s.Row("h", "r", trace.Thread, 1, -1)
+		s.Add(0, at-storyStart, trace.Instant, 0, "i")
 		data, _ := s.write(t)
 		file, events := eventsOf(t, data)
 		base, err := file["baseTimeNanoseconds"].(json.Number).Int64()
@@ -293,21 +216,21 @@ func TestAnyTextIsQuotedAsJSON(t *testing.T) {
 
 // many is records as traces have them: calls with two fields on rows that take turns, and a message in ten records.
 func many(n int) *story {
-	s := new(story)
+	s := newStory()
 	for h := range 3 {
 		for r := range 4 {
-			s.row(fmt.Sprint("host", h), fmt.Sprint("worker", r), trace.Thread, int64(r), -1)
+			s.Row(fmt.Sprint("host", h), fmt.Sprint("worker", r), trace.Thread, int64(r), -1)
 		}
 	}
-	s.class("call", storyField("name", trace.Text), storyField("size", trace.Uint))
+	s.Class("call", eventtest.Field("name", trace.Text), eventtest.Field("size", trace.Uint))
 	for i := range n / 10 {
 		row, flow := i%12, uint64(i+1)
-		s.message(row, clock.HostTime(i*1000), flow, trace.Sends)
+		s.Message(row, clock.HostTime(i*1000), flow, trace.Sends)
 		for k := range 4 {
-			s.add(row, clock.HostTime(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
-			s.add(row, clock.HostTime(i*1000+100+k), trace.End, uint64(k), "call")
+			s.Add(row, clock.HostTime(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
+			s.Add(row, clock.HostTime(i*1000+100+k), trace.End, uint64(k), "call")
 		}
-		s.message((row+5)%12, clock.HostTime(i*1000+200), flow, trace.Receives)
+		s.Message((row+5)%12, clock.HostTime(i*1000+200), flow, trace.Receives)
 	}
 	return s
 }
@@ -321,7 +244,7 @@ func TestRecordsAreWrittenWithoutAllocation(t *testing.T) {
 	i := 0
 	next := func() {
 		for range 1000 {
-			if err := w.Write(&s.records[i%len(s.records)]); err != nil {
+			if err := w.Write(&s.Events[i%len(s.Events)]); err != nil {
 				t.Fatal(err)
 			}
 			i++
@@ -340,7 +263,7 @@ func BenchmarkWrite(b *testing.B) {
 		data, _ := s.write(b)
 		size = len(data)
 	}
-	n := float64(len(s.records))
+	n := float64(len(s.Events))
 	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 	b.ReportMetric(float64(size)/n, "B/record")
 }

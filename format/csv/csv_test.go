@@ -13,25 +13,15 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/format/internal/table"
-	"meridian/format/internal/table/tabletest"
 	"meridian/trace"
 )
 
-func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o Options) []byte {
+func write(t eventtest.Fataler, l *trace.Schema, records []trace.TimelineEvent, o Options) []byte {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range records {
-		if err := w.Write(&records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	eventtest.Write(t, w, err, records)
 	return out.Bytes()
 }
 
@@ -72,7 +62,7 @@ func clean(s string) string {
 
 func TestAnyRecordComesBackAndNoTextRunsInASpreadsheet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, records := tabletest.Draw(t)
+		l, records := eventtest.Draw(t)
 		out := write(t, l, records, Options{})
 		// encoding/csv reads CR LF inside of quotes as LF: both sides are compared without CR.
 		lines, err := csv.NewReader(bytes.NewReader(out)).ReadAll()

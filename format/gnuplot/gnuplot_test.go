@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -22,20 +23,10 @@ var _ trace.Sink = (*Writer)(nil)
 
 func same(s string) string { return s }
 
-func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o Options) string {
+func write(t eventtest.Fataler, l *trace.Schema, records []trace.TimelineEvent, o Options) string {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range records {
-		if err := w.Write(&records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	eventtest.Write(t, w, err, records)
 	return out.String()
 }
 

@@ -3,13 +3,13 @@ package jaeger
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -31,13 +31,7 @@ func parse(text string) (*File, []string, error) {
 
 func events(t *testing.T, f *File) (lines []string) {
 	s := f.Events()
-	for {
-		var e trace.Event
-		if err := s.Next(&e); err == io.EOF {
-			return lines
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for e := range eventtest.All(t, s) {
 		row, class := s.Streams()[e.Stream], s.Classes()[e.Class]
 		b := fmt.Appendf(nil, "%d %s/%s %d %c%s:%s", e.Time, row.Host, row.Name, row.ID, ".()#"[e.Phase], class.Category, class.Name)
 		for i, v := range s.Values() {
@@ -47,6 +41,7 @@ func events(t *testing.T, f *File) (lines []string) {
 		}
 		lines = append(lines, string(b))
 	}
+	return lines
 }
 
 func TestAnAnswerOfTheAPIIsRowsAndMessages(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -22,20 +21,15 @@ import (
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
 // shown is everything a file gives, as text.
-func shown(t interface{ Fatal(...any) }, f *File) string {
+func shown(t eventtest.Fataler, f *File) string {
 	var b strings.Builder
 	s := f.Events()
-	for {
-		var e trace.Event
-		if err := s.Next(&e); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for e := range eventtest.All(t, s) {
 		row, class := s.Streams()[e.Stream], s.Classes()[e.Class]
 		fmt.Fprintf(&b, "%d %s/%s pid %d %c %s:%s flow %d role %d", e.Time, row.Host, row.Name, row.ID, ".()#"[e.Phase], class.Category, class.Name, e.Flow, e.Role)
 		for i, v := range s.Values() {

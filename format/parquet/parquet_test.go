@@ -13,27 +13,17 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/format/internal/table"
-	"meridian/format/internal/table/tabletest"
 	"meridian/trace"
 )
 
 var _ trace.Sink = (*Writer)(nil)
 
-func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o Options) []byte {
+func write(t eventtest.Fataler, l *trace.Schema, records []trace.TimelineEvent, o Options) []byte {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range records {
-		if err := w.Write(&records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	eventtest.Write(t, w, err, records)
 	return out.Bytes()
 }
 
@@ -64,7 +54,7 @@ func read(t interface{ Fatal(...any) }, file []byte) (*parquet.File, [][]parquet
 
 func TestAnyRecordComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, records := tabletest.Draw(t)
+		l, records := eventtest.Draw(t)
 		f, rows := read(t, write(t, l, records, Options{}))
 		if len(rows) != len(records) {
 			t.Fatalf("%d rows of %d", len(rows), len(records))

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -22,12 +23,12 @@ func (s *story) spans(row int, all []span) {
 	for t := clock.HostTime(0); t < 1000; t++ {
 		for i, x := range all {
 			if x.begin == t {
-				s.add(row, t, trace.Begin, uint64(i+1), x.name)
+				s.Add(row, t, trace.Begin, uint64(i+1), x.name)
 			}
 		}
 		for i := len(all) - 1; i >= 0; i-- {
 			if all[i].end == t {
-				s.add(row, t, trace.End, uint64(i+1), all[i].name)
+				s.Add(row, t, trace.End, uint64(i+1), all[i].name)
 			}
 		}
 	}
@@ -49,8 +50,8 @@ func TestSlicesThatOverlapAreMovedAsideAndOthersNest(t *testing.T) {
 		{"ending together", []span{{"a", 0, 10}, {"b", 5, 10}}, `"a" row 0; "b" row 1; `},
 		{"open at the end", []span{{"a", 0, -1}, {"b", 5, -1}, {"c", 6, 7}}, `"a" row 0; "b" row 1; "c" row 2; `},
 	} {
-		var s story
-		s.spans(s.row("h", "row", trace.Thread, 1, -1), test.spans)
+		s := newStory()
+		s.spans(s.Row("h", "row", trace.Thread, 1, -1), test.spans)
 		data, _ := s.write(t)
 		got := ""
 		for _, d := range draw(t, data) {
@@ -58,7 +59,7 @@ func TestSlicesThatOverlapAreMovedAsideAndOthersNest(t *testing.T) {
 			for _, x := range test.spans {
 				if end := x.end; fmt.Sprintf("%q", x.name) == d.name {
 					if end < 0 {
-						end = clock.HostTime(s.records[len(s.records)-1].Time - start)
+						end = clock.HostTime(s.Events[len(s.Events)-1].Time - start)
 					}
 					if d.begin != start+x.begin || d.end != start+end {
 						t.Errorf("%s: %s is drawn from %d to %d", test.name, x.name, d.begin-start, d.end-start)
@@ -73,13 +74,13 @@ func TestSlicesThatOverlapAreMovedAsideAndOthersNest(t *testing.T) {
 }
 
 func TestEndsOfOneStampInTheWrongOrderStayTheirOwn(t *testing.T) {
-	var s story
-	row := s.row("h", "row", trace.Thread, 1, -1)
-	s.add(row, 0, trace.Begin, 1, "a")
-	s.add(row, 5, trace.Begin, 2, "b")
-	s.class("return", field("status", trace.Int))
-	s.add(row, 10, trace.End, 1, "return", trace.OfInt(1)) // the outer one first, and both have something to say
-	s.add(row, 10, trace.End, 2, "return", trace.OfInt(2))
+	s := newStory()
+	row := s.Row("h", "row", trace.Thread, 1, -1)
+	s.Add(row, 0, trace.Begin, 1, "a")
+	s.Add(row, 5, trace.Begin, 2, "b")
+	s.Class("return", eventtest.Field("status", trace.Int))
+	s.Add(row, 10, trace.End, 1, "return", trace.OfInt(1)) // the outer one first, and both have something to say
+	s.Add(row, 10, trace.End, 2, "return", trace.OfInt(2))
 	data, tally := s.write(t)
 	if d := draw(t, data); d[1].track != `"row #2"` || tally.Aside != 1 {
 		t.Errorf("b lies on %s", d[1].track)
@@ -87,16 +88,16 @@ func TestEndsOfOneStampInTheWrongOrderStayTheirOwn(t *testing.T) {
 }
 
 func TestSlicesWithAndWithoutNumbersDoNotMix(t *testing.T) {
-	var s story
-	row := s.row("h", "row", trace.Thread, 1, -1)
-	s.add(row, 0, trace.Begin, 1, "a")
-	s.add(row, 1, trace.Begin, 0, "n")
-	s.add(row, 2, trace.Begin, 0, "m")
-	s.add(row, 3, trace.Begin, 2, "b")
-	s.add(row, 4, trace.End, 0, "m")
-	s.add(row, 5, trace.End, 1, "a")
-	s.add(row, 6, trace.End, 0, "n")
-	s.add(row, 7, trace.End, 2, "b")
+	s := newStory()
+	row := s.Row("h", "row", trace.Thread, 1, -1)
+	s.Add(row, 0, trace.Begin, 1, "a")
+	s.Add(row, 1, trace.Begin, 0, "n")
+	s.Add(row, 2, trace.Begin, 0, "m")
+	s.Add(row, 3, trace.Begin, 2, "b")
+	s.Add(row, 4, trace.End, 0, "m")
+	s.Add(row, 5, trace.End, 1, "a")
+	s.Add(row, 6, trace.End, 0, "n")
+	s.Add(row, 7, trace.End, 2, "b")
 	data, _ := s.write(t)
 	if got, want := fmt.Sprint(draw(t, data)), fmt.Sprint([]drawn{
 		{`"a"`, `"row"`, start, start + 5, 0}, {`"n"`, `"row #2"`, start + 1, start + 6, 0},
@@ -107,14 +108,14 @@ func TestSlicesWithAndWithoutNumbersDoNotMix(t *testing.T) {
 }
 
 func TestEndsWithoutBeginAndBeginsWithoutEndAreCounted(t *testing.T) {
-	var s story
-	row := s.row("h", "row", trace.Thread, 1, -1)
-	s.add(row, 0, trace.End, 0, "n")
-	s.add(row, 1, trace.End, 9, "n")
-	s.add(row, 2, trace.Begin, 0, "n")
-	s.add(row, 3, trace.Begin, 4, "a")
-	s.add(row, 4, trace.Begin, 4, "b") // the number of a slice that did not end
-	s.add(row, 9, trace.Instant, 0, "i")
+	s := newStory()
+	row := s.Row("h", "row", trace.Thread, 1, -1)
+	s.Add(row, 0, trace.End, 0, "n")
+	s.Add(row, 1, trace.End, 9, "n")
+	s.Add(row, 2, trace.Begin, 0, "n")
+	s.Add(row, 3, trace.Begin, 4, "a")
+	s.Add(row, 4, trace.Begin, 4, "b") // the number of a slice that did not end
+	s.Add(row, 9, trace.Instant, 0, "i")
 	data, tally := s.write(t)
 	if tally.LoneEnds != 2 || tally.Open != 3 || tally.Records != 6 {
 		t.Errorf("%+v", tally)
@@ -130,9 +131,9 @@ func TestEndsWithoutBeginAndBeginsWithoutEndAreCounted(t *testing.T) {
 // writer sees at once.
 func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var s story
-		rows := []int{s.row("h", "one", trace.Thread, 1, -1), s.row("h", "two", trace.Thread, 2, -1)}
-		s.class("return", field("status", trace.Int))
+		s := newStory()
+		rows := []int{s.Row("h", "one", trace.Thread, 1, -1), s.Row("h", "two", trace.Thread, 2, -1)}
+		s.Class("return", eventtest.Field("status", trace.Int))
 		type key struct {
 			row  int
 			name string
@@ -151,9 +152,9 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 				name := fmt.Sprintf(`"s%d"`, id)
 				truth[key{row, name}] = [2]clock.HostTime{truth[key{row, name}][0], at}
 				if rapid.Bool().Draw(rt, "bare") {
-					s.add(row, at, trace.End, uint64(id), fmt.Sprintf("s%d", id))
+					s.Add(row, at, trace.End, uint64(id), fmt.Sprintf("s%d", id))
 				} else {
-					s.add(row, at, trace.End, uint64(id), "return", trace.OfInt(int64(id)))
+					s.Add(row, at, trace.End, uint64(id), "return", trace.OfInt(int64(id)))
 				}
 				busy[row]--
 				continue
@@ -161,7 +162,7 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 			id := i + 1
 			open[row] = append(open[row], id)
 			truth[key{row, fmt.Sprintf(`"s%d"`, id)}] = [2]clock.HostTime{at, -1}
-			s.add(row, at, trace.Begin, uint64(id), fmt.Sprintf("s%d", id))
+			s.Add(row, at, trace.Begin, uint64(id), fmt.Sprintf("s%d", id))
 			busy[row]++
 			most[row] = max(most[row], busy[row])
 		}
@@ -171,8 +172,8 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 			rt.Fatal(err)
 		}
 		w.chunk = rapid.SampledFrom([]int{1, 100, 400, chunkSize}).Draw(rt, "chunk")
-		for i := range s.records {
-			if err := w.Write(&s.records[i]); err != nil {
+		for i := range s.Events {
+			if err := w.Write(&s.Events[i]); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -192,7 +193,7 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 			lanes[row][d.track] = true
 			want, ok := truth[key{row, d.name}]
 			if want[1] < 0 {
-				want[1] = clock.HostTime(s.records[len(s.records)-1].Time - start)
+				want[1] = clock.HostTime(s.Events[len(s.Events)-1].Time - start)
 			}
 			if !ok || d.begin-start != want[0] || d.end-start != want[1] {
 				rt.Fatalf("%s on %s from %d to %d, recorded from %d to %d", d.name, d.track, d.begin-start, d.end-start, want[0], want[1])

@@ -10,13 +10,10 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/internal/traceprocessor"
 	"meridian/trace"
 )
-
-func field(name string, kind trace.ValueKind) trace.Field {
-	return trace.Field{Name: name, Type: trace.Type{Kind: kind}}
-}
 
 func structure(values ...trace.Value) trace.Value {
 	return trace.Value{Kind: trace.Struct, Items: values}
@@ -25,52 +22,37 @@ func array(values ...trace.Value) trace.Value { return trace.Value{Kind: trace.A
 
 // two is a timeline of two hosts with everything in it.
 func two() *story {
-	s := new(story)
+	s := newStory()
 	s.Method, s.Assumption = "envelope", "bounded wander"
 	s.Hosts = []string{"web", "db"}
-	s.class("request", field("path", trace.Text), field("cpu_id", trace.Uint))
-	s.Classes[0].Context = 1
-	s.Classes[0].Category = "http"
-	s.class("return", field("status", trace.Int))
-	state := trace.Field{Name: "state", Type: trace.Type{Kind: trace.Int, Labels: []trace.Label{{Name: "RUNNING", Low: 0, High: 0}}}}
-	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{field("host", trace.Text), field("port", trace.Uint)}}
-	either := trace.Type{Kind: trace.Variant, Fields: []trace.Field{field("number", trace.Int), field("name", trace.Text)}}
-	s.class("all", field("bool", trace.Bool), field("int", trace.Int), field("uint", trace.Uint), field("real", trace.Float),
-		field("nan", trace.Float), field("text", trace.Text), field("bytes", trace.Bytes), state,
-		trace.Field{Name: "address", Type: trace.Type{Kind: trace.Uint, Base: 16}},
-		trace.Field{Name: "peer", Type: pair}, trace.Field{Name: "peers", Type: trace.Type{Kind: trace.Array, Elem: &pair}},
-		trace.Field{Name: "either", Type: either}, field("absent", trace.Int))
-	s.class("net", field("rx_bytes", trace.Uint), field("load", trace.Float), field("cpu_id", trace.Uint))
-	s.Classes[len(s.Classes)-1].Context = 1
-	s.class("clock bound", field("bound_ns", trace.Uint))
-	s.class("packet")
+	s.DeclareClasses()
 
-	process := s.row("web", "nginx", trace.Process, 12, -1)
-	worker := s.row("web", "worker", trace.Thread, 13, process)
-	other := s.row("web", "worker", trace.Thread, 14, process) // the same name is another row
-	s.row("db", "eth0", trace.Device, 2, -1)
-	s.row("db", "", trace.CPU, 1, -1)
-	s.row("db", "", trace.CPU, 0, -1)
-	bounds := s.row("db", "bounds", trace.Bounds, 0, -1)
-	messages := s.row("db", "messages", trace.Messages, 0, -1)
+	process := s.Row("web", "nginx", trace.Process, 12, -1)
+	worker := s.Row("web", "worker", trace.Thread, 13, process)
+	other := s.Row("web", "worker", trace.Thread, 14, process) // the same name is another row
+	s.Row("db", "eth0", trace.Device, 2, -1)
+	s.Row("db", "", trace.CPU, 1, -1)
+	s.Row("db", "", trace.CPU, 0, -1)
+	bounds := s.Row("db", "bounds", trace.Bounds, 0, -1)
+	messages := s.Row("db", "messages", trace.Messages, 0, -1)
 	eth0, cpu1, cpu0 := 3, 4, 5
 
-	s.add(worker, 10, trace.Begin, 0, "request", trace.OfText("/"), trace.OfUint(3))
-	s.add(other, 11, trace.Instant, 0, "packet")
-	s.message(worker, 20, 1<<63|5, trace.Sends)
-	s.add(worker, 21, trace.Begin, 0, "request", trace.OfText("/inner\x00\xff"), trace.OfUint(3))
-	s.add(cpu1, 22, trace.Instant, 0, "all", trace.OfBool(true), trace.OfInt(-7), trace.OfUint(1<<64-1), trace.OfFloat(0.5),
+	s.Add(worker, 10, trace.Begin, 0, "request", trace.OfText("/"), trace.OfUint(3))
+	s.Add(other, 11, trace.Instant, 0, "packet")
+	s.Message(worker, 20, 1<<63|5, trace.Sends)
+	s.Add(worker, 21, trace.Begin, 0, "request", trace.OfText("/inner\x00\xff"), trace.OfUint(3))
+	s.Add(cpu1, 22, trace.Instant, 0, "all", trace.OfBool(true), trace.OfInt(-7), trace.OfUint(1<<64-1), trace.OfFloat(0.5),
 		trace.OfFloat(math.NaN()), trace.OfText("tëxt"), trace.OfBytes([]byte{0xc0, 0xff}), trace.OfInt(0), trace.OfUint(0xbeef),
 		structure(trace.OfText("a"), trace.OfUint(80)), array(structure(trace.OfText("b"), trace.OfUint(1)), structure(trace.OfText("c"))),
 		trace.Value{Kind: trace.Variant, Bits: 1, Items: []trace.Value{trace.OfText("chosen")}})
-	s.add(cpu0, 23, trace.Instant, 0, "packet")
-	r := s.message(messages, 25, 1<<63|5, trace.Receives)
+	s.Add(cpu0, 23, trace.Instant, 0, "packet")
+	r := s.Message(messages, 25, 1<<63|5, trace.Receives)
 	r.Event.Time, r.Low, r.High = clock.HostTime(r.Time+1_000_000), r.Time-3, r.Time+4
-	s.add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
-	s.add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
-	s.add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
-	s.add(worker, 30, trace.End, 0, "return", trace.OfInt(200))
-	s.add(worker, 40, trace.End, 0, "return", trace.OfInt(404))
+	s.Add(bounds, 26, trace.Counter, 0, "clock bound", trace.OfUint(7))
+	s.Add(eth0, 27, trace.Counter, 0, "net", trace.OfUint(100), trace.OfFloat(0.25), trace.OfUint(1))
+	s.Add(eth0, 28, trace.Counter, 0, "net", trace.OfUint(200), trace.OfFloat(math.Inf(1)), trace.OfUint(1))
+	s.Add(worker, 30, trace.End, 0, "return", trace.OfInt(200))
+	s.Add(worker, 40, trace.End, 0, "return", trace.OfInt(404))
 	return s
 }
 
@@ -111,44 +93,10 @@ func TestTraceProcessorSeesEverything(t *testing.T) {
 	}
 }
 
-// TestOneArrowForEachMessageFromSenderToReceiver sends between three hosts, with stamps so coarse that many are equal and
-// arrivals may stand before their sends.
 func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
-	s := new(story)
-	rows := []int{s.row("a", "messages", trace.Messages, 0, -1), s.row("b", "messages", trace.Messages, 0, -1),
-		s.row("c", "messages", trace.Messages, 0, -1)}
-	type ends struct {
-		sent, received clock.HostTime
-		from, to       int
-	}
-	const messages = 3000
-	random := rand.New(rand.NewPCG(1, 2))
-	all := make([]ends, messages)
-	for i := range all {
-		from := random.IntN(3)
-		sent := clock.HostTime(random.Int64N(500))
-		all[i] = ends{sent, sent + clock.HostTime(random.Int64N(3)), from, (from + 1 + random.IntN(2)) % 3}
-	}
 	const inverted = 5
-	for i := range inverted {
-		all[i].sent, all[i].received = all[i].sent+3, all[i].sent
-	}
-	var want []string
-	s.class("call")
-	phases := []trace.Phase{trace.Instant, trace.Begin, trace.End}
-	for _, i := range random.Perm(messages) {
-		e := all[i]
-		r := s.message(rows[e.to], e.received, uint64(i+1)<<40|7, trace.Receives)
-		r.Phase, r.Slice = phases[i%3], uint64(i/3+1)
-		r = s.message(rows[e.from], e.sent, uint64(i+1)<<40|7, trace.Sends)
-		r.Phase, r.Slice = phases[i%3], uint64(i/3+1)
-		from, to := s.Hosts[e.from], s.Hosts[e.to]
-		if i < inverted {
-			e.sent, e.received, from, to = e.received, e.sent, to, from
-		}
-		want = append(want, fmt.Sprintf("%d|%d|%s|%s", e.sent, e.received, from, to))
-	}
-	slices.SortStableFunc(s.records, func(a, b trace.TimelineEvent) int { return cmp.Compare(a.Time, b.Time) })
+	s := newStory()
+	want := s.Traffic(3000, inverted, 0)
 	if _, tally := s.write(t); tally.Inverted != inverted {
 		t.Errorf("%d messages arrive before they were sent, not %d", tally.Inverted, inverted)
 	}
@@ -159,25 +107,15 @@ func TestOneArrowForEachMessageFromSenderToReceiver(t *testing.T) {
 		JOIN track oh ON oh.id = ot.parent_id JOIN track ih ON ih.id = it.parent_id
 		WHERE o.dur = 0 AND i.dur = 0`,
 		`SELECT count(*) FROM slice WHERE extract_arg(arg_set_id, 'debug.received_before_sent')`)
-	have := strings.Split(strings.TrimSpace(got[0].String()), "\n")
-	slices.Sort(have)
-	slices.Sort(want)
-	if !slices.Equal(have, want) {
-		t.Errorf("%d arrows for %d messages, or others", len(have), len(want))
-		for i := range min(len(have), len(want)) {
-			if have[i] != want[i] {
-				t.Fatalf("the first that differs: %s, not %s", have[i], want[i])
-			}
-		}
-	}
+	eventtest.SameLines(t, got[0].String(), want)
 	if n := got[1].Rows[0][0]; n != fmt.Sprint(inverted) {
 		t.Errorf("%s sends are marked as late", n)
 	}
 }
 
 func TestTraceProcessorNestsWhatOverlapsAsRecorded(t *testing.T) {
-	var s story
-	row := s.row("h", "row", trace.Thread, 1, -1)
+	s := newStory()
+	row := s.Row("h", "row", trace.Thread, 1, -1)
 	random := rand.New(rand.NewPCG(3, 4))
 	var all []span
 	for i := range 200 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -34,7 +35,7 @@ func tracksOf(t testing.TB, data []byte) string {
 }
 
 func TestRowsLieBelowTheirParentsAndHosts(t *testing.T) {
-	var s story
+	s := newStory()
 	for i, x := range []trace.Stream{
 		{Name: "child", Host: "a", Parent: 1},
 		{Name: "parent", Host: "a", Parent: -1},
@@ -47,9 +48,9 @@ func TestRowsLieBelowTheirParentsAndHosts(t *testing.T) {
 	} {
 		s.Streams = append(s.Streams, x)
 		if x.Host != "" {
-			s.host(x.Host)
+			s.Host(x.Host)
 		}
-		r := s.add(i, clock.HostTime(i), trace.Instant, 0, "i")
+		r := s.Add(i, clock.HostTime(i), trace.Instant, 0, "i")
 		r.Host = max(0, len(s.Hosts)-1)
 		if x.Host == "" {
 			s.Hosts = s.Hosts[:2]
@@ -96,10 +97,10 @@ func TestTimelineBeforeTheEpochIsMovedByWholeSeconds(t *testing.T) {
 		first clock.HostTime
 		shift int64
 	}{{-1, second}, {-second, second}, {-second - 1, 2 * second}, {0, 0}, {1, 0}} {
-		var s story
-		s.row("h", "r", trace.Thread, 1, -1)
-		s.add(0, test.first-start, trace.Instant, 0, "i")
-		s.add(0, 7-start, trace.Instant, 0, "i")
+		s := newStory()
+		s.Row("h", "r", trace.Thread, 1, -1)
+		s.Add(0, test.first-start, trace.Instant, 0, "i")
+		s.Add(0, 7-start, trace.Instant, 0, "i")
 		data, tally := s.write(t)
 		if tally.Shift != test.shift {
 			t.Errorf("first at %d: moved by %d", test.first, tally.Shift)
@@ -150,7 +151,7 @@ func TestFailureToWriteIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.chunk = 1
-	if err := w.Write(&s.records[0]); !errors.Is(err, errFull) {
+	if err := w.Write(&s.Events[0]); !errors.Is(err, errFull) {
 		t.Errorf("Write: %v", err)
 	}
 	if err := w.Close(); !errors.Is(err, errFull) {
@@ -159,7 +160,7 @@ func TestFailureToWriteIsReported(t *testing.T) {
 }
 
 func TestTraceWithoutRecordsHasItsHosts(t *testing.T) {
-	var s story
+	s := newStory()
 	s.Hosts = []string{"a", ""}
 	data, _ := s.write(t)
 	if got := tracksOf(t, data); got != "a < \nhost 2 < \n" {
@@ -172,12 +173,12 @@ func TestLengthsOfEverySizeAreWritten(t *testing.T) {
 		if n != 0 && (n < 60 || n > 140) && (n < 16_330 || n > 16_390) {
 			continue // lengths of one, two and three bytes, of all messages around the text
 		}
-		var s story
-		s.row("h", "r", trace.Thread, 1, -1)
-		s.class("i", field("text", trace.Text))
+		s := newStory()
+		s.Row("h", "r", trace.Thread, 1, -1)
+		s.Class("i", eventtest.Field("text", trace.Text))
 		long := strings.Repeat("x", n)
-		s.add(0, 0, trace.Begin, 1, "i", trace.OfText(long))
-		s.add(0, 1, trace.End, 1, "i", trace.OfText(long))
+		s.Add(0, 0, trace.Begin, 1, "i", trace.OfText(long))
+		s.Add(0, 1, trace.End, 1, "i", trace.OfText(long))
 		data, _ := s.write(t)
 		if d := draw(t, data); len(d) != 1 || d[0].end != start+1 || strings.Count(string(data), long) < 2 {
 			t.Fatalf("texts of %d bytes: %v", n, d)
@@ -187,22 +188,22 @@ func TestLengthsOfEverySizeAreWritten(t *testing.T) {
 
 // many is records as traces have them: calls with two fields on rows that take turns, and a message in ten records.
 func many(n int) *story {
-	s := new(story)
+	s := newStory()
 	for h := range 3 {
 		for r := range 4 {
-			s.row(fmt.Sprint("host", h), fmt.Sprint("worker", r), trace.Thread, int64(r), -1)
+			s.Row(fmt.Sprint("host", h), fmt.Sprint("worker", r), trace.Thread, int64(r), -1)
 		}
 	}
-	s.class("call", field("name", trace.Text), field("size", trace.Uint))
+	s.Class("call", eventtest.Field("name", trace.Text), eventtest.Field("size", trace.Uint))
 	for i := range n / 10 {
 		row, flow := i%12, uint64(i+1)
-		r := s.add(row, clock.HostTime(i*1000), trace.Instant, 0, "packet")
+		r := s.Add(row, clock.HostTime(i*1000), trace.Instant, 0, "packet")
 		r.Flow, r.Role = flow, trace.Sends
 		for k := range 4 {
-			s.add(row, clock.HostTime(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
-			s.add(row, clock.HostTime(i*1000+100+k), trace.End, uint64(k), "call")
+			s.Add(row, clock.HostTime(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
+			s.Add(row, clock.HostTime(i*1000+100+k), trace.End, uint64(k), "call")
 		}
-		r = s.add((row+5)%12, clock.HostTime(i*1000+200), trace.Instant, 0, "packet")
+		r = s.Add((row+5)%12, clock.HostTime(i*1000+200), trace.Instant, 0, "packet")
 		r.Flow, r.Role = flow, trace.Receives
 	}
 	return s
@@ -218,7 +219,7 @@ func TestRecordsAreWrittenWithoutAllocation(t *testing.T) {
 	i := 0
 	next := func() {
 		for range 1000 {
-			r := &s.records[i%len(s.records)]
+			r := &s.Events[i%len(s.Events)]
 			r.Time += start
 			if err := w.Write(r); err != nil {
 				t.Fatal(err)
@@ -242,8 +243,8 @@ func BenchmarkWrite(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for i := range s.records {
-			if err := w.Write(&s.records[i]); err != nil {
+		for i := range s.Events {
+			if err := w.Write(&s.Events[i]); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -252,7 +253,7 @@ func BenchmarkWrite(b *testing.B) {
 		}
 		size = int64(out)
 	}
-	n := float64(len(s.records))
+	n := float64(len(s.Events))
 	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 	b.ReportMetric(float64(size)/n, "B/record")
 }

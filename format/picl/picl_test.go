@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
-	"meridian/format/internal/table/tabletest"
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -23,20 +23,10 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 var _ trace.Sink = (*Writer)(nil)
 
-func write(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.TimelineEvent, o Options) string {
+func write(t eventtest.Fataler, l *trace.Schema, records []trace.TimelineEvent, o Options) string {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range records {
-		if err := w.Write(&records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	eventtest.Write(t, w, err, records)
 	return out.String()
 }
 
@@ -217,7 +207,7 @@ func TestAMessageWhoseArrivalNeverComesDoesNotHoldTheRestForEver(t *testing.T) {
 
 func TestAnyRecordsAreATraceThatParses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, records := tabletest.Draw(t)
+		l, records := eventtest.Draw(t)
 		origin := clock.TimelineTime(rapid.Int64Range(-1e18, 1e18).Draw(t, "origin"))
 		open := make(map[[3]int]int)
 		own := 0

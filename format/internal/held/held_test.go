@@ -2,32 +2,25 @@ package held
 
 import (
 	"fmt"
-	"io"
 	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
-func all(t interface{ Fatal(...any) }, s trace.Source) (events []trace.Event, values [][]trace.Value) {
-	for {
-		var e trace.Event
-		err := s.Next(&e)
-		if err == io.EOF {
-			return events, values
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+func all(t eventtest.Fataler, s trace.Source) (events []trace.Event, values [][]trace.Value) {
+	for e := range eventtest.All(t, s) {
 		var v []trace.Value
 		for _, x := range s.Values() {
 			v = append(v, x.Clone())
 		}
 		events, values = append(events, e), append(values, v)
 	}
+	return events, values
 }
 
 func TestSlicesThatNestAreBroughtFromTheOutside(t *testing.T) {

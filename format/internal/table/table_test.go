@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"meridian/format/internal/table/tabletest"
+	"meridian/format/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -91,7 +91,7 @@ func leaves(fields []trace.Field, values []trace.Value, depth int) (n int) {
 
 func TestEveryValueIsInACellOrInTheRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g, records := tabletest.Draw(t)
+		g, records := eventtest.Draw(t)
 		l := New(g, rapid.IntRange(0, 9).Draw(t, "columns"))
 		seen := map[string]bool{}
 		for _, c := range l.Columns {

@@ -1,6 +1,4 @@
-// Package tabletest draws timelines for the tests of formats that are tables: few hosts, rows and classes with every
-// type of field and names that nobody would choose, and records of which one in ten is not as its class says.
-package tabletest
+package eventtest
 
 import (
 	"math"
@@ -13,35 +11,36 @@ import (
 
 var names = []string{"a", "A", "b", "pid", "time", "host", "a.b", "", "=1+1", "x,y", "q\"q", "new\nline", "\xff", "nul\x00", "-2", "fields"}
 
-// Draw returns a legend and records of it.
+// Draw returns a schema and events of it: few hosts, rows and classes, with every type of field and names that nobody would
+// choose. One value in ten is not of its field's type, and indices may lie just outside the schema.
 func Draw(t *rapid.T) (*trace.Schema, []trace.TimelineEvent) {
 	name := rapid.OneOf(rapid.SampledFrom(names), rapid.String())
-	l := &trace.Schema{Title: name.Draw(t, "title"), Hosts: rapid.SliceOfN(name, 1, 3).Draw(t, "hosts")}
+	s := &trace.Schema{Title: name.Draw(t, "title"), Hosts: rapid.SliceOfN(name, 1, 3).Draw(t, "hosts")}
 	for i := range rapid.IntRange(0, 4).Draw(t, "streams") {
-		host := rapid.SampledFrom(l.Hosts).Draw(t, "stream's host")
-		l.Streams = append(l.Streams, trace.Stream{Name: name.Draw(t, "stream"), Host: host, ID: int64(i), Parent: -1,
+		host := rapid.SampledFrom(s.Hosts).Draw(t, "stream's host")
+		s.Streams = append(s.Streams, trace.Stream{Name: name.Draw(t, "stream"), Host: host, ID: int64(i), Parent: -1,
 			Kind: trace.StreamKind(rapid.IntRange(0, int(trace.StreamKinds)).Draw(t, "kind"))})
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "classes") {
-		l.Classes = append(l.Classes, trace.Class{Name: name.Draw(t, "class"), Category: name.Draw(t, "category"), Fields: fields(t, 4, 0)})
+		s.Classes = append(s.Classes, trace.Class{Name: name.Draw(t, "class"), Category: name.Draw(t, "category"), Fields: fields(t, 4, 0)})
 	}
-	records := make([]trace.TimelineEvent, rapid.IntRange(0, 6).Draw(t, "records"))
-	for i := range records {
-		r := &records[i]
+	events := make([]trace.TimelineEvent, rapid.IntRange(0, 6).Draw(t, "events"))
+	for i := range events {
+		r := &events[i]
 		r.Time = clock.TimelineTime(rapid.OneOf(rapid.Int64Range(1_700_000_000e9, 1_700_000_001e9), rapid.Int64()).Draw(t, "time"))
 		r.Bounded = true
 		r.Low, r.High, r.Event.Time = r.Time-1, r.Time+1, clock.HostTime(rapid.Int64().Draw(t, "recorded"))
-		r.Stream, r.Class = rapid.IntRange(-1, len(l.Streams)).Draw(t, "row"), rapid.IntRange(-1, len(l.Classes)).Draw(t, "event")
-		r.Host = rapid.IntRange(-1, len(l.Hosts)).Draw(t, "host")
+		r.Stream, r.Class = rapid.IntRange(-1, len(s.Streams)).Draw(t, "row"), rapid.IntRange(-1, len(s.Classes)).Draw(t, "event")
+		r.Host = rapid.IntRange(-1, len(s.Hosts)).Draw(t, "host")
 		r.Phase, r.Role = trace.Phase(rapid.IntRange(0, 4).Draw(t, "phase")), trace.Role(rapid.IntRange(0, 5).Draw(t, "role"))
 		r.Slice, r.Flow = rapid.Uint64().Draw(t, "slice"), rapid.Uint64().Draw(t, "flow")
-		if r.Class >= 0 && r.Class < len(l.Classes) {
-			for k := range l.Classes[r.Class].Fields {
-				r.Values = append(r.Values, value(t, &l.Classes[r.Class].Fields[k].Type))
+		if r.Class >= 0 && r.Class < len(s.Classes) {
+			for k := range s.Classes[r.Class].Fields {
+				r.Values = append(r.Values, value(t, &s.Classes[r.Class].Fields[k].Type))
 			}
 		}
 	}
-	return l, records
+	return s, events
 }
 
 func fields(t *rapid.T, most, depth int) []trace.Field {
