@@ -51,7 +51,7 @@ func newReference(w *world) *reference {
 		slices.Sort(xs)
 		for _, x := range slices.Compact(xs) {
 			r.clocks, r.stamps = append(r.clocks, c), append(r.stamps, x)
-			at := w.Maps[c].Mid.At(hostTime(x), clock.Nearest)
+			at := w.Maps[c].Mid.At(clock.HostTime(x), clock.Nearest)
 			r.estimate = append(r.estimate, int64(at))
 		}
 	}
@@ -115,7 +115,7 @@ func (r *reference) correct(bounded bool, margin float64, lengths func(host, lin
 	for i := range n {
 		c := r.clocks[i]
 		low[i], high[i] = math.Inf(-1), math.Inf(1)
-		x := hostTime(r.stamps[i])
+		x := clock.HostTime(r.stamps[i])
 		if w.Fixed[c] {
 			low[i], high[i] = 0, 0
 		} else if bounded && x >= w.Clocks[c].First && x <= w.Clocks[c].Last {
@@ -196,8 +196,10 @@ func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 		for i := range w.Maps[:clocks-1] {
 			m := &w.Maps[i]
 			m.Mid = nil
-			for x := origin - span/2; x <= origin+span+span/2; x += clock.HostTime(span / int64(1+r.IntN(4))) {
-				m.Mid = append(m.Mid, clock.Knot{X: hostTime(x), Y: lineTime(clock.TimelineTime(x) + clock.TimelineTime(r.Int64N(60_001)) - 30_000)})
+			// Its knots may begin behind the first stamp and end before the last.
+			from, to := []clock.HostTime{-span / 2, span / 4}[r.IntN(2)], []clock.HostTime{span * 3 / 4, span * 3 / 2}[r.IntN(2)]
+			for x := origin + from; x <= origin+to; x += clock.HostTime(span / int64(1+r.IntN(4))) {
+				m.Mid = append(m.Mid, clock.Knot{X: clock.HostTime(x), Y: clock.TimelineTime(clock.TimelineTime(x) + clock.TimelineTime(r.Int64N(60_001)) - 30_000)})
 			}
 			if r.IntN(2) == 0 {
 				low, high := int64(2), int64(2)
@@ -205,7 +207,7 @@ func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 					low, high = max(low, int64(k.X)-int64(k.Y)), max(high, int64(k.Y)-int64(k.X))
 				}
 				at := func(x clock.HostTime, off int64) clock.Knot {
-					return clock.Knot{X: hostTime(x), Y: lineTime(clock.TimelineTime(x) + clock.TimelineTime(off))}
+					return clock.Knot{X: clock.HostTime(x), Y: clock.TimelineTime(clock.TimelineTime(x) + clock.TimelineTime(off))}
 				}
 				// Their corners are nearest to the truth in the middle, at the first and the last stamp and beyond.
 				first, last := clock.HostTime(w.Clocks[i].First), clock.HostTime(w.Clocks[i].Last)
@@ -223,9 +225,24 @@ func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 			t.Fatalf("found %v; by definition %v", ok, want)
 		}
 		corrected++
+		for c := range w.Maps { // beyond its stamps a curve is as far from the estimate as at its ends
+			first, last := slices.Index(ref.clocks, c), len(ref.clocks)-1
+			if first < 0 || w.Fixed[c] {
+				continue
+			}
+			for ref.clocks[last] != c {
+				last--
+			}
+			for i, x := range map[int]clock.HostTime{first: ref.stamps[first] - outside, last: ref.stamps[last] + outside} {
+				estimate := w.Maps[c].Mid.At(clock.HostTime(x), clock.Nearest)
+				if off := float64(int64(got[c].At(clock.HostTime(x), clock.Nearest)-estimate)) - want[i]; math.Abs(off) > 2 && len(got[c]) > len(w.Maps[c].Mid) {
+					t.Fatalf("clock %d, a quarter of an hour beyond its stamps: %g ns off", c, off)
+				}
+			}
+		}
 		for i, e := range want {
 			c := ref.clocks[i]
-			if off := float64(int64(got[c].At(hostTime(ref.stamps[i]), clock.Nearest))-ref.estimate[i]) - e; math.Abs(off) > 2 { // knots and readings at whole ns, and knots left out
+			if off := float64(int64(got[c].At(clock.HostTime(ref.stamps[i]), clock.Nearest))-ref.estimate[i]) - e; math.Abs(off) > 2 { // knots and readings at whole ns, and knots left out
 				t.Fatalf("clock %d at %d: %g ns from the definition's correction of %g", c, int64(ref.stamps[i]-origin), off, e)
 			}
 			if i == 0 || ref.clocks[i-1] != c {
@@ -234,8 +251,8 @@ func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 			for part := range int64(4) {
 				x := ref.stamps[i-1] + clock.HostTime(int64(ref.stamps[i]-ref.stamps[i-1])*part/4)
 				line := want[i-1] + (e-want[i-1])*float64(x-ref.stamps[i-1])/float64(ref.stamps[i]-ref.stamps[i-1])
-				estimate := w.Maps[c].Mid.At(hostTime(x), clock.Nearest)
-				if off := float64(int64(got[c].At(hostTime(x), clock.Nearest)-estimate)) - line; math.Abs(off) > 3 {
+				estimate := w.Maps[c].Mid.At(clock.HostTime(x), clock.Nearest)
+				if off := float64(int64(got[c].At(clock.HostTime(x), clock.Nearest)-estimate)) - line; math.Abs(off) > 3 {
 					t.Fatalf("clock %d at %d, between its stamps: %g ns off", c, int64(x-origin), off)
 				}
 			}
@@ -263,6 +280,3 @@ func estimates(w *world) []clock.Curve {
 	}
 	return curves
 }
-
-func hostTime(x clock.HostTime) clock.HostTime         { return x }
-func lineTime(x clock.TimelineTime) clock.TimelineTime { return x }

@@ -41,12 +41,12 @@ func TestAMessageThatTheCorrectionItselfInvertsIsLookedAtToo(t *testing.T) {
 		for i := range hops {
 			w.send(i, i+1, at, 10)
 			at += clock.HostTime(10 + pause)
-			w.Maps[i+1].Mid = clock.Curve{{Y: lineTime(clock.TimelineTime(-110 * int64(i+1)))}} // each hop is inverted by 100
+			w.Maps[i+1].Mid = clock.Curve{{Y: clock.TimelineTime(clock.TimelineTime(-110 * int64(i+1)))}} // each hop is inverted by 100
 		}
 		// A second later the last clock sends to one that does not move, 2.1 µs by the estimates.
 		w.send(hops, hops+1, at+1_000_000_000, 2_100-110*hops)
 		curves := w.restored(t)
-		if off := int64(clock.HostTime(curves[hops].At(hostTime(at-clock.HostTime(pause)), clock.Nearest))-at) + pause; off < -7*hops-3 || off > -7*hops+3 { // 103 ns forward per hop
+		if off := int64(clock.HostTime(curves[hops].At(clock.HostTime(at-clock.HostTime(pause)), clock.Nearest))-at) + pause; off < -7*hops-3 || off > -7*hops+3 { // 103 ns forward per hop
 			t.Errorf("the last clock of the row is off by %d ns", off)
 		}
 	}
@@ -82,11 +82,11 @@ func TestBoundsAreKeptAtTheirCornersToo(t *testing.T) {
 				}
 			}
 			c := &w.Clocks[0]
-			c.First, c.Last = min(c.First, hostTime(corner)), max(c.Last, hostTime(corner))
+			c.First, c.Last = min(c.First, clock.HostTime(corner)), max(c.Last, clock.HostTime(corner))
 			// Inverted by 4.9 µs everywhere; the estimate's own corner is before the trace.
-			w.Maps[0].Mid = clock.Curve{{X: -70_000_000, Y: lineTime(clock.TimelineTime(-70_000_000 - side*5_000))}}
+			w.Maps[0].Mid = clock.Curve{{X: -70_000_000, Y: clock.TimelineTime(clock.TimelineTime(-70_000_000 - side*5_000))}}
 			at := func(x clock.HostTime, off int64) clock.Knot {
-				return clock.Knot{X: hostTime(x), Y: lineTime(clock.TimelineTime(x) - clock.TimelineTime(side*off))}
+				return clock.Knot{X: clock.HostTime(x), Y: clock.TimelineTime(clock.TimelineTime(x) - clock.TimelineTime(side*off))}
 			}
 			bound := clock.Curve{at(corner-40_000_000, 0), at(corner, 3_000), at(corner+40_000_000, 0)}
 			if side < 0 {
@@ -95,7 +95,7 @@ func TestBoundsAreKeptAtTheirCornersToo(t *testing.T) {
 				w.Maps[0].High = bound
 			}
 			curves := w.restored(t)
-			got := int64(clock.HostTime(curves[0].At(hostTime(corner), clock.Nearest)) - corner)
+			got := int64(clock.HostTime(curves[0].At(clock.HostTime(corner), clock.Nearest)) - corner)
 			if -side*got > 5_000 || -side*got < 3_000-1 {
 				t.Errorf("corner at %d, side %d: the curve is at %d, the bound at %d", corner, side, got, -side*3_000)
 			}
