@@ -53,7 +53,7 @@ A machine that does other things meanwhile costs more: compare medians and minim
 Exit code: 0 done, 1 failed, 2 wrong usage.`,
 		Example: `  meridian clock cost
   meridian clock cost --duration 30s --json > cost.json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd)
 		},

@@ -46,7 +46,7 @@ still arrives before it was sent.`,
   meridian demo --open
   meridian demo --duration 30s --seed 7 --dir demo
   meridian align demo/*.txt -o again.html`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd)
 		},
@@ -69,7 +69,7 @@ func newDemoHost() *cobra.Command {
 		Use:    demo.Command[1],
 		Short:  "One of the demo's hosts; the demo starts it",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo.Host(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},

@@ -46,6 +46,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...) // keeps the output set above
+	explainUsage(root.Command)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
@@ -95,7 +98,6 @@ func newRoot() *rootCommand {
 		Args: cobra.NoArgs,
 	}
 	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newView(), newVersion())
-	explainUsage(root.Command)
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}

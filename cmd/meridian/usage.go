@@ -16,8 +16,14 @@ const maxTypos = 2
 // explainUsage makes a command and those under it name the nearest word for an unknown command or flag.
 func explainUsage(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(suggestFlag)
-	if cmd.HasSubCommands() {
+	if cmd.HasAvailableSubCommands() {
 		cmd.Args = suggestCommand
+		if cmd.Run == nil && cmd.RunE == nil { // cobra's completion: without this, cobra ignores an unknown subcommand
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+	if cmd.Name() == "help" {
+		cmd.Args = helpTopic
 	}
 	for _, sub := range cmd.Commands() {
 		explainUsage(sub)
@@ -40,6 +46,23 @@ func suggestCommand(cmd *cobra.Command, args []string) error {
 		hint = fmt.Sprintf("did you mean %q?", word)
 	}
 	return fmt.Errorf("unknown command %q for %q; %s", args[0], cmd.CommandPath(), hint)
+}
+
+// helpTopic refuses arguments of help that name no command.
+func helpTopic(cmd *cobra.Command, args []string) error {
+	about, rest, err := cmd.Root().Find(args)
+	if err == nil && len(rest) > 0 && about.HasAvailableSubCommands() {
+		return suggestCommand(about, rest)
+	}
+	return err
+}
+
+// noArguments refuses arguments of a command that takes flags only.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q: %s takes only flags", args[0], cmd.CommandPath())
+	}
+	return nil
 }
 
 // suggestFlag adds the nearest flag to the error about an unknown one.

@@ -27,7 +27,7 @@ func newVersion() *cobra.Command {
 		Long:  "Print the version of this program, the commit it was built from, the Go toolchain and the platform.",
 		Example: `  meridian version
   meridian version --json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if asJSON {
