@@ -47,8 +47,8 @@ const (
 	step       = 250 // ns between two events of all hosts, on average
 )
 
-// Legend returns what the records refer to.
-func Legend(o Options) *trace.Schema {
+// Schema returns what the records refer to.
+func Schema(o Options) *trace.Schema {
 	text, number := trace.Type{Kind: trace.Text}, trace.Type{Kind: trace.Uint, Bits: 32}
 	l := &trace.Schema{Title: "a busy service", Method: "made up", Assumption: "none", Classes: []trace.Class{
 		running: {Name: "running", Category: "sched", Fields: []trace.Field{{Name: "comm", Type: text}, {Name: "prio", Type: trace.Type{Kind: trace.Int, Bits: 32}}}},
@@ -122,7 +122,7 @@ func Write(o Options, l *trace.Schema, sink trace.Sink) error {
 
 type writer struct {
 	o         Options
-	legend    *trace.Schema
+	schema    *trace.Schema
 	random    *rand.Rand
 	now       clock.TimelineTime
 	written   int
@@ -139,7 +139,7 @@ type writer struct {
 }
 
 func newWriter(o Options, l *trace.Schema) *writer {
-	w := &writer{o: o, legend: l, random: rand.New(rand.NewPCG(1, 2)), now: Origin, depth: make([][threads]int, o.Hosts),
+	w := &writer{o: o, schema: l, random: rand.New(rand.NewPCG(1, 2)), now: Origin, depth: make([][threads]int, o.Hosts),
 		busy: make([][processors]bool, o.Hosts), queue: make([]uint64, o.Hosts)}
 	for h := range o.Hosts {
 		m := l.Maps[h].Map

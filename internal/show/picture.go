@@ -42,7 +42,7 @@ type PictureOptions struct {
 // busiest; what was left out is said in the picture. Memory is bounded by that: some 100 bytes for each rectangle.
 type Picture struct {
 	out     io.Writer
-	legend  *trace.Schema
+	schema  *trace.Schema
 	options PictureOptions
 	columns float64 // steps of the stretch: what is in one of them shares a pixel
 
@@ -89,14 +89,14 @@ func NewPicture(w io.Writer, l *trace.Schema, o PictureOptions) (*Picture, error
 	if o.Format == PNG {
 		columns *= 2 // as fine as its pixels
 	}
-	return &Picture{out: w, legend: l, options: o, columns: columns, bands: make(map[int]*band64),
+	return &Picture{out: w, schema: l, options: o, columns: columns, bands: make(map[int]*band64),
 		arrows: newArrowStore(), spent: make(map[int32]int64)}, nil
 }
 
 // Write gathers a record.
 func (p *Picture) Write(r *trace.TimelineEvent) error {
 	p.records++
-	if r.Stream < 0 || r.Stream >= len(p.legend.Streams) {
+	if r.Stream < 0 || r.Stream >= len(p.schema.Streams) {
 		p.homeless++
 		return nil
 	}

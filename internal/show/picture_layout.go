@@ -98,7 +98,7 @@ type sceneRow struct {
 
 // newScenery decides what is drawn where.
 func newScenery(p *Picture) *scenery {
-	s := &scenery{Picture: p, width: float64(p.options.Width), title: p.legend.Title, place: make(map[int]*sceneRow)}
+	s := &scenery{Picture: p, width: float64(p.options.Width), title: p.schema.Title, place: make(map[int]*sceneRow)}
 	if s.title == "" {
 		s.title = "Timeline"
 	}
@@ -142,8 +142,8 @@ func (s *scenery) gather() {
 		h := byHost[w.host]
 		if h == nil {
 			h = &sceneHost{host: w.host, name: "?"}
-			if w.host >= 0 && w.host < len(s.legend.Hosts) {
-				h.name = s.legend.Hosts[w.host]
+			if w.host >= 0 && w.host < len(s.schema.Hosts) {
+				h.name = s.schema.Hosts[w.host]
 			}
 			byHost[w.host] = h
 		}
@@ -152,7 +152,7 @@ func (s *scenery) gather() {
 			left++
 			continue
 		}
-		r := &sceneRow{pictureRow: w, label: s.legend.Streams[w.stream].Name}
+		r := &sceneRow{pictureRow: w, label: s.schema.Streams[w.stream].Name}
 		for _, b := range w.blocks {
 			r.lanes = max(r.lanes, int(b.level)+1)
 		}
@@ -177,7 +177,7 @@ func (s *scenery) gather() {
 			continue
 		}
 		slices.SortFunc(h.rows, func(a, b *sceneRow) int {
-			x, y := &s.legend.Streams[a.stream], &s.legend.Streams[b.stream]
+			x, y := &s.schema.Streams[a.stream], &s.schema.Streams[b.stream]
 			return cmp.Or(cmp.Compare(kindRank(x.Kind), kindRank(y.Kind)), cmp.Compare(x.ID, y.ID), cmp.Compare(a.stream, b.stream))
 		})
 		s.hosts = append(s.hosts, *h)
@@ -233,10 +233,10 @@ func (s *scenery) paint() {
 }
 
 func (s *scenery) class(c int32) string {
-	if c < 0 || int(c) >= len(s.legend.Classes) {
+	if c < 0 || int(c) >= len(s.schema.Classes) {
 		return "?"
 	}
-	return s.legend.Classes[c].Name
+	return s.schema.Classes[c].Name
 }
 
 func (s *scenery) colour(class int32) color.NRGBA {
@@ -268,12 +268,12 @@ func (s *scenery) draw(c canvas) {
 func (s *scenery) about() string {
 	var parts []string
 	switch {
-	case s.legend.Method == "":
+	case s.schema.Method == "":
 		parts = append(parts, "clocks as recorded")
-	case s.legend.Assumption == "":
-		parts = append(parts, "clocks by "+s.legend.Method)
+	case s.schema.Assumption == "":
+		parts = append(parts, "clocks by "+s.schema.Method)
 	default:
-		parts = append(parts, "clocks by "+s.legend.Method+", bounds hold under: "+s.legend.Assumption)
+		parts = append(parts, "clocks by "+s.schema.Method+", bounds hold under: "+s.schema.Assumption)
 	}
 	parts = append(parts, count(s.records)+" events")
 	if s.arrows.messages > 0 {

@@ -214,7 +214,7 @@ func TestBroadcastsReachAllAtNearlyOneTime(t *testing.T) {
 		messages += len(c.Messages)
 	}
 	if want := 4*len(p.Broadcasts) + 4*1200; math.Abs(float64(messages-want)) > 30 {
-		t.Errorf("%d messages beside %d broadcasts", messages, len(p.Broadcasts))
+		t.Errorf("%d messages and %d broadcasts", messages, len(p.Broadcasts))
 	}
 }
 
@@ -274,7 +274,7 @@ func TestRouteChangesMoveTheMinimumOfOneDirection(t *testing.T) {
 		t.Errorf("asymmetry %g at the start", got)
 	}
 	if _, ok := truth.Asymmetry("host0", "host2"); ok {
-		t.Error("an asymmetry to a host that is none")
+		t.Error("an asymmetry to an unknown host")
 	}
 }
 

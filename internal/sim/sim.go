@@ -1,9 +1,8 @@
-// Package sim makes clocks and traffic of which the truth is known, so that whatever Meridian estimates can be held
-// against what really was.
+// Package sim makes clocks and traffic with known truth, so that estimates can be compared with it.
 //
 //	Scenario --> true time --> Clock.At      --> host stamps --> trace.Problem --> (alignment under test)
 //	         \   true time <-- Clock.Inverse <-- host stamps                              |
-//	          '-> Truth, a file <---------------------- held against --------------------'
+//	          '-> Truth, a file <---------------------- compared with -------------------'
 //
 // A [Clock] reads, at the true instant t, with x = t - Origin,
 //

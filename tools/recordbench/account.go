@@ -19,7 +19,7 @@ import (
 // for each event that it lets them see, and counts for itself. All packets of this machine are in both.
 type account struct {
 	runs    uint64 // of the recorder's programs, and how often they were not run since they were at work
-	kept    tally
+	counted tally
 	seconds float64
 }
 
@@ -67,7 +67,7 @@ func (b *bench) accounts(l *netlab.Lab) error {
 	})
 	tcp := &load{}
 	_, talking := talk(l, tcp, b.length)
-	time.Sleep(settle)
+	time.Sleep(settleTime)
 	for _, err := range []error{run.stop(), talking} {
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (b *bench) accounts(l *netlab.Lab) error {
 		}
 		a.runs += stats.RunCount + stats.RecursionMisses
 	}
-	if a.kept, err = ours.result(run); err == nil {
+	if a.counted, err = ours.result(run); err == nil {
 		b.gap = a
 	}
 	return err
@@ -99,9 +99,9 @@ func eachProgram(do func(ebpf.ProgramID)) {
 }
 
 // gap returns how many events are neither recorded nor counted as lost.
-func (a *account) gap() int64 { return int64(a.runs) - int64(a.kept.events) - int64(a.kept.lost) }
+func (a *account) gap() int64 { return int64(a.runs) - int64(a.counted.events) - int64(a.counted.lost) }
 
 func (a *account) print(w io.Writer) {
 	fmt.Fprintf(w, "\naccount: the kernel ran the recorder's programs for %d packets in %.0f s: %d recorded, %d counted as lost, %d neither\n",
-		a.runs, a.seconds, a.kept.events, a.kept.lost, a.gap())
+		a.runs, a.seconds, a.counted.events, a.counted.lost, a.gap())
 }

@@ -48,7 +48,7 @@ func (b *bench) judge(w io.Writer) (missed int) {
 		say(share <= mostUnseen, "%s: of %d packets that the interface counted %d are lost and counted, %d not seen (at most %g of all)",
 			l.name, counted, lost, unseen, mostUnseen)
 		if len(l.missing) > 0 {
-			say(false, "%s: not measured beside all others: %s", l.name, strings.Join(l.missing, "; "))
+			say(false, "%s: not measured together with all others: %s", l.name, strings.Join(l.missing, "; "))
 		}
 	}
 	if a := b.gap; a != nil {

@@ -20,12 +20,12 @@ import (
 
 // emitted is a way to record a program that emits a million events a second, and how it went.
 type emitted struct {
-	name  string
-	args  []string // of the program
-	other int      // programs beside it that take all the time they get
-	runs  []emission
-	kept  []record.Counts
-	core  []float64 // percent of a core that the recorder used while the program ran
+	name    string
+	args    []string // of the program
+	other   int      // programs beside it that take all the time they get
+	runs    []emission
+	counted []record.Counts
+	core    []float64 // percent of a core that the recorder used while the program ran
 }
 
 // emitters records a program's events, in each way in turn.
@@ -88,7 +88,7 @@ func (b *bench) emitter(e *emitted) error {
 	if err := json.Unmarshal(bytes.TrimSpace(said), &emission); err != nil {
 		return fmt.Errorf("the program that emits: %w: %q", err, said)
 	}
-	time.Sleep(settle)
+	time.Sleep(settleTime)
 	cpu = groupCPU(run.Process.Pid) - cpu
 	if err := run.stop(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (b *bench) emitter(e *emitted) error {
 	if i < 0 {
 		return fmt.Errorf("meridian record found no program: %s", run.said.String())
 	}
-	e.runs, e.kept, e.core = append(e.runs, emission), append(e.kept, s.Streams[i]), append(e.core, 100*cpu/emission.Seconds)
+	e.runs, e.counted, e.core = append(e.runs, emission), append(e.counted, s.Streams[i]), append(e.core, 100*cpu/emission.Seconds)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (b *bench) emitter(e *emitted) error {
 // counts, each second how its clocks stand.
 func (e *emitted) whole() (n int) {
 	for i := range e.runs {
-		if e.kept[i].Lost == 0 && e.kept[i].Events >= e.runs[i].Events {
+		if e.counted[i].Lost == 0 && e.counted[i].Events >= e.runs[i].Events {
 			n++
 		}
 	}
@@ -131,7 +131,7 @@ func printEmitted(w io.Writer, all []*emitted, markdown bool) {
 		var events, lost uint64
 		longest := 0.
 		for i := range e.runs {
-			events, lost, longest = events+e.kept[i].Events, lost+e.kept[i].Lost, max(longest, e.runs[i].Longest)
+			events, lost, longest = events+e.counted[i].Events, lost+e.counted[i].Lost, max(longest, e.runs[i].Longest)
 		}
 		core := slices.Sorted(slices.Values(e.core))
 		fmt.Fprintf(w, format, e.name, fmt.Sprintf("%d of %d", e.whole(), len(e.runs)), strconv.FormatUint(events, 10), strconv.FormatUint(lost, 10),

@@ -12,7 +12,7 @@ import (
 	"meridian/internal/netlab"
 )
 
-// lab stands where netlab has a test: what would fail or skip a test ends the measurement. What a laboratory does not ask
+// lab replaces the test that netlab expects: a failure or a skip ends the measurement. What a laboratory does not ask
 // for is not there.
 type lab struct {
 	testing.TB

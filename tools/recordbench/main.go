@@ -100,7 +100,7 @@ func (b *bench) run() (err error) {
 
 func (b *bench) wanted(name string) bool { return strings.Contains(name, b.only) }
 
-// progress tells who waits.
+// progress prints to stderr what is being measured.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // print writes the tables.

@@ -29,17 +29,17 @@ func TestCoreIsCountedForAHundredThousandEvents(t *testing.T) {
 
 // judged has one figure of each bar at its limit, or just beyond.
 func judged(speed, core float64, unseen, gap, lost uint64, worst float64) *bench {
-	kept := tally{events: 100_000 - unseen}
+	counted := tally{events: 100_000 - unseen}
 	loaded := func(name string) *load {
-		s := sample{speed: speed, seconds: 1, cpu: core / 100 * float64(kept.events) / 1e5, packets: 100_000, tally: kept}
+		s := sample{speed: speed, seconds: 1, cpu: core / 100 * float64(counted.events) / 1e5, packets: 100_000, tally: counted}
 		if name == "tcp" {
-			s.packets = kept.events // udp's bar alone
+			s.packets = counted.events // udp's bar alone
 		}
 		return &load{name: name, all: []*measured{
 			{recorder: &recorder{name: unrecorded}, samples: []sample{{speed: 1}}}, {recorder: &recorder{name: oursName}, samples: []sample{s}}}}
 	}
-	e := &emitted{runs: []emission{{Events: 10}}, kept: []record.Counts{{Events: 12 - lost, Lost: lost}}, core: []float64{worst}}
-	return &bench{loads: []*load{loaded("tcp"), loaded("udp")}, gap: &account{runs: 7 + gap, kept: tally{events: 5, lost: 2}}, events: []*emitted{e}}
+	e := &emitted{runs: []emission{{Events: 10}}, counted: []record.Counts{{Events: 12 - lost, Lost: lost}}, core: []float64{worst}}
+	return &bench{loads: []*load{loaded("tcp"), loaded("udp")}, gap: &account{runs: 7 + gap, counted: tally{events: 5, lost: 2}}, events: []*emitted{e}}
 }
 
 func TestEachBarCanBeMissed(t *testing.T) {
@@ -48,7 +48,7 @@ func TestEachBarCanBeMissed(t *testing.T) {
 		b    *bench
 		want int
 	}{
-		{"all is kept", judged(0.9, 24.9, 100, 0, 0, 49.9), 0},
+		{"all is counted", judged(0.9, 24.9, 100, 0, 0, 49.9), 0},
 		{"throughput", judged(0.89, 24.9, 100, 0, 0, 49.9), 1},
 		{"core for the kernel's events", judged(0.9, 25.1, 100, 0, 0, 49.9), 1},
 		{"packets not seen", judged(0.9, 24.9, 101, 0, 0, 49.9), 1},

@@ -54,7 +54,7 @@ const (
 	packetsName = "meridian --packets"
 )
 
-// recorders returns everybody, and who could not be measured and why.
+// recorders returns the recorders to measure, and those that cannot be measured with the reason.
 func (b *bench) recorders(l *netlab.Lab) (all []*recorder, missing []string) {
 	ours := func(args ...string) []string {
 		// Rings are looked for where there are none: other programs of this machine are not to be recorded.
@@ -81,8 +81,8 @@ func (b *bench) recorders(l *netlab.Lab) (all []*recorder, missing []string) {
 	return all, missing
 }
 
-// withoutFilters is for kernels that let nobody write the filters of the function tracer, which trace-cmd insists on
-// clearing before it records events: it finds other files in their place, in a mount namespace of its own.
+// withoutFilters is for kernels that forbid writing the filters of the function tracer, which trace-cmd clears before it
+// records events. It runs trace-cmd in a mount namespace in which other files replace them.
 func withoutFilters() []string {
 	f, err := os.OpenFile("/sys/kernel/tracing/set_ftrace_filter", os.O_WRONLY, 0)
 	if err == nil {
@@ -139,12 +139,12 @@ func (r *recorder) start(out string) (*running, error) {
 			return nil, fmt.Errorf("%s does not start: %s", r.name, run.log())
 		}
 	}
-	time.Sleep(settle)
+	time.Sleep(settleTime)
 	return run, nil
 }
 
-// settle is left to a recorder before and behind a load, to get over what it does at its beginning and to take what came.
-const settle = 300 * time.Millisecond
+// settleTime is how long a recorder has before a load, to start, and after it, to read the rest.
+const settleTime = 300 * time.Millisecond
 
 func (r *running) log() string {
 	b, _ := os.ReadFile(r.out + ".log")
@@ -184,7 +184,7 @@ func piping(r *running) bool {
 	return len(files) > 0
 }
 
-// summed reads the summary of meridian record. Only packets are counted, of whose file the summary does not tell the size.
+// summed reads the summary of meridian record. Only packets are counted; the summary does not have the size of their file.
 func summed(r *running) (t tally, err error) {
 	var s record.Summary
 	if err := json.Unmarshal(r.said.Bytes(), &s); err != nil {

@@ -138,7 +138,7 @@ func (b *bench) sample(l *netlab.Lab, load *load, r *recorder) (s sample, err er
 	if run == nil {
 		return s, err
 	}
-	time.Sleep(settle)
+	time.Sleep(settleTime)
 	s.cpu = groupCPU(run.Process.Pid) - cpu
 	for _, failed := range []error{run.stop(), err, counting} {
 		if failed != nil {
@@ -203,7 +203,7 @@ func (l *load) find(name string) *measured {
 	return nil
 }
 
-// sums returns what was lost and, for who records one end alone, what its interface counted in all rounds and it did not.
+// sums returns the lost packets of all rounds and, for recorders of one end, those that only the interface counted.
 func (m *measured) sums() (lost, counted uint64, unseen int64) {
 	for _, s := range m.samples {
 		lost += s.lost

@@ -176,9 +176,9 @@ func (s *study) accuracyBars(traces []accurate) {
 	ratio := func(t *accurate) float64 { return t.ratio() }
 
 	ratios, worst := pick(traces, func(t *accurate) bool { return long(t) && !linear(t) }, ratio)
-	bar := func(kept bool, format string, a ...any) {
+	bar := func(met bool, format string, a ...any) {
 		if len(ratios) > 0 {
-			s.bar(kept, format, a...)
+			s.bar(met, format, a...)
 		}
 	}
 	bar(geometric(ratios) <= 0.01, "clocks that are not linear, 30 min and more: envelope/bisector %.5f (at most 0.01)", geometric(ratios))

@@ -6,5 +6,5 @@ import "time"
 
 var started = time.Now()
 
-// processor returns the time since the process began: here nobody says how much of it the process had.
+// processor returns the time since the process began: the CPU time is not available here.
 func processor() time.Duration { return time.Since(started) }

@@ -152,7 +152,7 @@ func solve(p *trace.Problem, truth *sim.Truth, strategy string) (solved, error) 
 		return r, err
 	}
 	if len(solution.References) != 1 {
-		return r, fmt.Errorf("%d components of a network that is connected", len(solution.References))
+		return r, fmt.Errorf("%d components, want 1", len(solution.References))
 	}
 	r.inversions, r.strategy = solution.Quality.BeyondGranularity, solution.Network
 	var all, rest []float64

@@ -35,7 +35,7 @@ type listening struct {
 
 func poirier(s *study) error {
 	s.printf("Clocks that walk by %.0e; three hosts that broadcast, of which the first two are aligned and the third is heard by both.\n", walking)
-	s.printf("Means over %d seeds from %d; µs and per cent of the messages. width: of the hull's bounds; too fast: quicker than the\n", s.seeds, s.firstSeed)
+	s.printf("Means over %d seeds from %d; µs and per cent of the messages. width: of the hull's bounds; too fast: faster than the\n", s.seeds, s.firstSeed)
 	s.printf("true least delay; apart: a broadcast's reception on host1 less that on host0; RMS: against the truth, asymmetry removed\n")
 	header := func(title string) {
 		s.printf("\n%s\n%-18s %6s %8s %8s %8s  %8s %8s %8s  %8s %8s  %8s %8s\n", title, "", "fits", "best", "mean", "worst",

@@ -16,7 +16,7 @@ import (
 func speed(s *study) error {
 	s.printf("one pair, walk 1e-9 + thermal 1e-7, periodic both ways; least time of %d runs on %d cores, GOGC as it is by default\n",
 		s.seeds, runtime.GOMAXPROCS(0))
-	s.printf("s: by the wall; core s: of all cores together; heap: the most that lives beyond the input, and with garbage not yet\n")
+	s.printf("s: wall time; core s: CPU time of all cores; heap: most live bytes beyond the input, and with garbage not yet\n")
 	s.printf("collected; hull: pair.Hull of linear clocks, millions of messages in a second of one core\n\n")
 	s.printf("%9s  %-7s %10s %8s %8s %9s %14s %12s\n", "messages", "span", "envelope s", "core s", "µs/msg", "heap MiB", "+ garbage MiB", "hull Mmsg/s")
 	type row struct {

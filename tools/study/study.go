@@ -98,10 +98,10 @@ func usage() {
 
 func (s *study) printf(format string, a ...any) { fmt.Fprintf(s.out, format, a...) }
 
-// bar prints whether a promise was kept.
-func (s *study) bar(kept bool, format string, a ...any) {
+// bar prints whether a limit was met.
+func (s *study) bar(met bool, format string, a ...any) {
 	verdict := "PASS"
-	if !kept {
+	if !met {
 		verdict, s.failed = "FAIL", true
 	}
 	s.printf("%s  %s\n", verdict, fmt.Sprintf(format, a...))

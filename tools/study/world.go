@@ -56,7 +56,7 @@ func simulate(s sim.Scenario) (*world, error) {
 	a, b := w.truth.Hosts[0].Name, w.truth.Hosts[1].Name
 	var ok bool
 	if w.asymmetry, ok = w.truth.Asymmetry(a, b); !ok || len(w.truth.Hosts) != 2 {
-		return nil, fmt.Errorf("no scenario of two hosts and links both ways")
+		return nil, fmt.Errorf("want two hosts with links both ways")
 	}
 	for _, l := range w.truth.Links {
 		w.roundTrip += float64(l.MinDelayNs)

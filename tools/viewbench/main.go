@@ -139,7 +139,7 @@ func indexed(o options) (*index.Index, []string, error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	l := load.Legend(o.Options)
+	l := load.Schema(o.Options)
 	begin := time.Now()
 	b, err := index.NewBuilder(l, index.Options{Path: o.path})
 	if err != nil {

@@ -109,7 +109,7 @@ func segment(from, to int, source, target uint16, seq, ack uint32, flags byte, l
 
 // sensorTraces writes the busy timeline as its hosts would have recorded it.
 func sensorTraces(dir string, o load.Options) error {
-	l := load.Legend(o)
+	l := load.Schema(o)
 	maps := l.Maps
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return err

@@ -154,7 +154,7 @@ func (b *panelBrowser) serve(t *testing.T, d view.Data, scheme, fragment string)
 func busyTimeline(t *testing.T, events int) *view.Timeline {
 	t.Helper()
 	o := load.Options{Events: events, Hosts: 3, Messages: events / 20}
-	l := load.Legend(o)
+	l := load.Schema(o)
 	return timelineOf(t, indextest.Build(t, l, filepath.Join(t.TempDir(), "load.mvx"), nil, func(b *index.Builder) error { return load.Write(o, l, b) }))
 }
 

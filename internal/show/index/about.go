@@ -15,9 +15,9 @@ type About struct {
 	Live       bool               `json:"live"`
 	Step       int64              `json:"step"` // of stamps that came by no clock
 	Hosts      []Host             `json:"hosts"`
-	Clocks     []Clock            `json:"clocks"` // by the number of their map in the legend
+	Clocks     []Clock            `json:"clocks"` // by the number of their map in the schema
 	Rows       []Row              `json:"rows"`
-	Classes    []Class            `json:"classes"` // by their number in the legend
+	Classes    []Class            `json:"classes"` // by their number in the schema
 	Links      []Link             `json:"links"`
 	Events     int64              `json:"events"`
 	Messages   int64              `json:"messages"`
@@ -43,7 +43,7 @@ type Host struct {
 	Events    int64    `json:"events"`
 }
 
-// Clock is what stamped: a host's clock, or a stretch of it. Low and High say which sides are bounded.
+// Clock is what stamped: a host's clock, or an interval of it. Low and High say which sides are bounded.
 type Clock struct {
 	Host        int      `json:"host"`
 	Component   int      `json:"component"` // its host's, unless nothing connects it with its host's others
@@ -73,7 +73,7 @@ func (c *Corner) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Row is a row of the timeline: a stream of the legend, without those that hold bounds of clocks.
+// Row is a row of the timeline: a stream of the schema, without those that hold bounds of clocks.
 type Row struct {
 	Host   int    `json:"host"`
 	Clock  int    `json:"clock"`            // of its events, of most if there are several; -1 for none
@@ -86,7 +86,7 @@ type Row struct {
 	Lanes  []Lane `json:"lanes"`
 }
 
-// Run is a stretch of a row: from At on, until the next one's, its events came by Clock.
+// Run is an interval of a row: from At to the next run, its events were stamped by Clock.
 type Run struct {
 	At    int64
 	Clock int

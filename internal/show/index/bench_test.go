@@ -10,21 +10,21 @@ import (
 	"meridian/trace"
 )
 
-// kept holds records, so that only the index is measured.
-type kept struct{ records []trace.TimelineEvent }
+// recording holds records, so that only the index is measured.
+type recording struct{ records []trace.TimelineEvent }
 
-func (k *kept) Write(r *trace.TimelineEvent) error {
+func (k *recording) Write(r *trace.TimelineEvent) error {
 	c := *r
 	c.Values = append([]trace.Value{}, r.Values...)
 	k.records = append(k.records, c)
 	return nil
 }
-func (k *kept) Close() error { return nil }
+func (k *recording) Close() error { return nil }
 
 func BenchmarkBuild(b *testing.B) {
 	o := load.Options{Events: 500_000, Hosts: 8, Messages: 50_000}
-	l := load.Legend(o)
-	k := &kept{}
+	l := load.Schema(o)
+	k := &recording{}
 	if err := load.Write(o, l, k); err != nil {
 		b.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(float64(o.Events)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }
 
-func build(b *testing.B, l *trace.Schema, k *kept) *index.Index {
+func build(b *testing.B, l *trace.Schema, k *recording) *index.Index {
 	n, err := index.NewBuilder(l, index.Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -59,8 +59,8 @@ func build(b *testing.B, l *trace.Schema, k *kept) *index.Index {
 // large is an index of a million events.
 func large(b *testing.B) *index.Index {
 	o := load.Options{Events: 1_000_000, Hosts: 8, Messages: 100_000}
-	l := load.Legend(o)
-	k := &kept{}
+	l := load.Schema(o)
+	k := &recording{}
 	if err := load.Write(o, l, k); err != nil {
 		b.Fatal(err)
 	}

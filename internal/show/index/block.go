@@ -33,7 +33,7 @@ const (
 
 // block is where events lie in the file.
 type block struct {
-	place
+	pageRef
 	first         int64  // number of its first event
 	classes, rows uint64 // which occur: bit n%64 for number n
 }
@@ -88,7 +88,7 @@ func (b *blockBuilder) run(s *store) (blocks []block, err error) {
 				packed = make([]byte, n)
 			}
 			packed = s2.Encode(packed[:cap(packed)], r.raw)
-			if r.place, err = e.put(packed); err == nil {
+			if r.pageRef, err = e.put(packed); err == nil {
 				blocks = append(blocks, r.block)
 			}
 		}

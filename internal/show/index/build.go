@@ -14,30 +14,30 @@ import (
 type Options struct {
 	// Path is where the file stays. "" makes one without a name, which is gone when the Index is closed.
 	Path string
-	// Granularity returns the step in ns of the stamps that came by a map of the legend; -1 asks for those that stayed as
+	// Granularity returns the step in ns of the stamps that came by a map of the schema; -1 asks for those that stayed as
 	// they were recorded. Nil stands for 1 everywhere.
 	Granularity func(m int) int64
-	// MinDelay is the least delay of a message, ns: what is quicker is a violation.
+	// MinDelay is the least delay of a message, ns: a faster one is a violation.
 	MinDelay int64
 }
 
 // Builder makes an index of the records it is given, in order of their time: it is a [trace.Sink]. After Close, Index
 // returns what was made; a Builder that is given up is to be discarded.
 type Builder struct {
-	legend  *trace.Schema
-	options Options
-	store   *store
-	blocks  *blockBuilder // what is to be written of each event, in a goroutine
-	written chan struct{} // closed when all is
-	places  []block
-	failure error   // of their writer
-	sorter  *sorter // puts events onto lanes, in another
-	batch   *batch  // that it is given next
+	schema    *trace.Schema
+	options   Options
+	store     *store
+	blocks    *blockBuilder // what is to be written of each event, in a goroutine
+	written   chan struct{} // closed when all is
+	blockList []block
+	failure   error   // of their writer
+	sorter    *sorter // puts events onto lanes, in another
+	batch     *batch  // that it is given next
 
 	origin   clock.TimelineTime
 	last     int64 // ns after origin
 	events   int64
-	streams  []int32 // of the legend, their rows; -1 for none
+	streams  []int32 // of the schema, their rows; -1 for none
 	devices  map[trace.Stream]int32
 	byRow    []int // streams of rows
 	classes  []classState
@@ -76,22 +76,22 @@ type losses struct {
 
 type attachment struct {
 	name string
-	place
+	pageRef
 }
 
-// NewBuilder begins an index of records that refer to a legend.
+// NewBuilder begins an index of records that refer to a schema.
 func NewBuilder(l *trace.Schema, o Options) (*Builder, error) {
 	s, err := newStore(o.Path)
 	if err != nil {
 		return nil, err
 	}
-	b := &Builder{legend: l, options: o, store: s, blocks: newBlockBuilder(), written: make(chan struct{}), sorter: newSorter(s, o.MinDelay),
+	b := &Builder{schema: l, options: o, store: s, blocks: newBlockBuilder(), written: make(chan struct{}), sorter: newSorter(s, o.MinDelay),
 		blobs: extent{s: s, most: 1 << 20}, devices: make(map[trace.Stream]int32)}
 	b.batch = b.sorter.empty()
 	go b.sorter.run()
 	go func() {
 		defer close(b.written)
-		b.places, b.failure = b.blocks.run(s)
+		b.blockList, b.failure = b.blocks.run(s)
 	}()
 	return b, nil
 }
@@ -141,7 +141,7 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 		}
 	}
 	values := r.Values
-	if n := len(b.legend.Classes[r.Class].Fields); len(values) > n {
+	if n := len(b.schema.Classes[r.Class].Fields); len(values) > n {
 		values, b.blocks.encoder.cut = values[:n], true
 	}
 	b.blocks.add(m.event, &h, b.origin, values)
@@ -178,7 +178,7 @@ func (b *Builder) latest(r *trace.TimelineEvent, s *mapState) clock.TimelineTime
 
 // rowOf checks what a record refers to and returns its row; -1 if it has none.
 func (b *Builder) rowOf(r *trace.TimelineEvent) (int, error) {
-	l := b.legend
+	l := b.schema
 	if r.Stream < 0 || r.Stream >= len(l.Streams) || r.Class < 0 || r.Class >= len(l.Classes) ||
 		r.Host < 0 || r.Host >= len(l.Hosts) || r.Map < -1 || r.Map >= len(l.Maps) || r.Phase > trace.Counter {
 		return 0, fmt.Errorf("index: event %d has row %d, class %d, host %d and map %d; the schema has %d, %d, %d and %d of them",
@@ -194,9 +194,9 @@ func (b *Builder) rowOf(r *trace.TimelineEvent) (int, error) {
 	return int(n), nil
 }
 
-// grow takes over what is new in the legend.
+// grow adds the new streams, classes, hosts and maps of the schema.
 func (b *Builder) grow() {
-	l := b.legend
+	l := b.schema
 	for i := len(b.streams); i < len(l.Streams); i++ {
 		if l.Streams[i].Kind == trace.Bounds { // drawn from the corners of the clocks
 			b.streams = append(b.streams, -1)
@@ -252,7 +252,7 @@ func (b *Builder) instant(time clock.TimelineTime) int64 {
 func (b *Builder) numbers(r *trace.TimelineEvent) {
 	c := &b.classes[r.Class]
 	if !c.known {
-		c.known, c.numbers = true, numbers(&b.legend.Classes[r.Class])
+		c.known, c.numbers = true, numbers(&b.schema.Classes[r.Class])
 	}
 	for _, field := range c.numbers {
 		if field >= len(r.Values) {
@@ -288,7 +288,7 @@ func (b *Builder) granularity(m int) int64 {
 	return max(b.options.Granularity(m), 1)
 }
 
-// Attach keeps a blob in the file under a name; it is to be called before Close.
+// Attach stores a blob in the file under a name. It must be called before Close.
 func (b *Builder) Attach(name string, data []byte) error {
 	if b.err != nil {
 		return b.err
@@ -296,7 +296,7 @@ func (b *Builder) Attach(name string, data []byte) error {
 	if b.closed {
 		return errors.New("index: Attach after Close")
 	}
-	var p place
+	var p pageRef
 	if p, b.err = b.blobs.put(data); b.err == nil {
 		b.attached = append(b.attached, attachment{name, p})
 	}
@@ -344,7 +344,7 @@ func (b *Builder) complete() error {
 	if err != nil {
 		return err
 	}
-	if err := b.store.place(); err != nil {
+	if err := b.store.publish(); err != nil {
 		return err
 	}
 	if b.options.Path == "" {

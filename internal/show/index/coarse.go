@@ -7,11 +7,10 @@ import (
 	"slices"
 )
 
-// Between the tiles in which a lane has few items and those in which a bin has many pages of its tree lies a stretch of
-// levels at which each page would have to be opened for a few bins. There, and above, summaries in equal steps of time
-// stand ready: those of level c have steps of 2^c ns, of which those in which nothing is are left out. The first such level
-// is the least at which there is a step for three items; then comes each second, until there are no more than a
-// tile has bins. Together they are fewer than half as many as the items.
+// At high levels a bin has many pages of a lane's tree, at low ones a lane has few items. At the levels in between, and above
+// them, each page would have to be opened for a few bins. For those the file has summaries in equal steps of time: at level
+// c steps of 2^c ns, without the empty ones. The first such level is the least with a step for three items. Then comes
+// every second level, until there are no more steps than a tile has bins. Together they are fewer than half of the items.
 //
 // A page of them: kind and level, a byte each, how many; then for each its step (signed, from the one before) and what it
 // sums up. Of messages, which are not in order of their sending, a step may come twice.
@@ -31,7 +30,7 @@ type coarse struct {
 
 // coarsePage is where steps lie, which are from first to last.
 type coarsePage struct {
-	place
+	pageRef
 	first, last int64
 }
 
@@ -170,7 +169,7 @@ func (c *coarsener) write(l *coarseLevel) {
 		return
 	}
 	head := binary.AppendUvarint([]byte{byte(c.kind), byte(l.level)}, uint64(l.count))
-	if l.page.place, c.err = c.extent.put(append(head, l.body...)); c.err == nil {
+	if l.page.pageRef, c.err = c.extent.put(append(head, l.body...)); c.err == nil {
 		l.pages = append(l.pages, l.page)
 	}
 	l.body, l.count = l.body[:0], 0
@@ -292,7 +291,7 @@ func (b *bins) steps(x *Index, c *coarse) error {
 		if p.first > end || p.last < first {
 			continue
 		}
-		page, err := x.pages.page(p.place)
+		page, err := x.pages.page(p.pageRef)
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ type DecodedBin struct {
 	Worst                 Verdict
 }
 
-// DecodeTile reads tile i of a level; it is the other side of [Index.Tile].
+// DecodeTile reads tile i of a level; the inverse of [Index.Tile].
 func DecodeTile(tile []byte, level int, i int64) (*Decoded, error) {
 	d := decoder{b: tile}
 	begin := i << (level + tileBits)

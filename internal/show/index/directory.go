@@ -43,12 +43,12 @@ type laneRoot struct {
 }
 
 func (b *Builder) directory() (*directory, error) {
-	d := &directory{events: b.events, blocks: b.places, attached: b.attached, about: b.about()}
-	for i := range b.legend.Classes {
-		d.fields = append(d.fields, b.legend.Classes[i].Fields)
+	d := &directory{events: b.events, blocks: b.blockList, attached: b.attached, about: b.about()}
+	for i := range b.schema.Classes {
+		d.fields = append(d.fields, b.schema.Classes[i].Fields)
 	}
 	var lanes []*lane
-	// A lane's number is its place in the directory.
+	// A lane's number is its index in the directory.
 	root := func(l *lane, group, owner int) (int, *node, error) {
 		n, err := b.sorter.trees.finish(l)
 		d.lanes = append(d.lanes, laneRoot{group: group, kind: l.kind, owner: owner, root: n})
@@ -120,7 +120,7 @@ func (b *Builder) coarsen(d *directory, lanes []*lane) error {
 
 // counterName names a counter after its class, and after the field too where it has several.
 func (b *Builder) counterName(c counterLane) string {
-	class := &b.legend.Classes[c.class]
+	class := &b.schema.Classes[c.class]
 	field := class.Fields[c.field].Name
 	if len(b.classes[c.class].numbers) > 1 || class.Name == "" {
 		return strings.TrimSpace(class.Name + " " + field)
@@ -132,7 +132,7 @@ func (b *Builder) counterName(c counterLane) string {
 func topLevel(span int64) int { return max(bits.Len64(uint64(span))-tileBits, 0) }
 
 func (b *Builder) about() *About {
-	l := b.legend
+	l := b.schema
 	a := &About{
 		Version: version, Title: l.Title, Origin: b.origin, Span: int64(b.last), Top: topLevel(int64(b.last)), Step: b.granularity(-1), Events: b.events,
 		Verdicts: b.sorter.pairs.counts, Delays: histograms(b.sorter.pairs.delays), Method: l.Method, Assumption: l.Assumption,
@@ -179,22 +179,22 @@ func (b *Builder) about() *About {
 // mostCorners is how many corners all clocks have together, at least 64 each.
 const mostCorners = 1 << 16
 
-// clock describes a map of the legend. It is drawn over the whole timeline and somewhat beyond, but for one that is not its
+// clock describes a map of the schema. It is drawn over the whole timeline and somewhat beyond, but for one that is not its
 // host's only one: that is drawn where it brought stamps.
 func (b *Builder) clock(i int) Clock {
-	m := &b.legend.Maps[i]
+	m := &b.schema.Maps[i]
 	c := Clock{Host: m.Host, Low: m.Map.Low != nil, High: m.Map.High != nil, Granularity: b.maps[i+1].granularity, Corners: []Corner{}}
 	if m.Map.Mid.Check() != nil {
 		return c
 	}
 	first, last := int64(0), b.last
-	for k := range b.legend.Maps {
-		if s := &b.maps[i+1]; k != i && b.legend.Maps[k].Host == m.Host && s.used {
+	for k := range b.schema.Maps {
+		if s := &b.maps[i+1]; k != i && b.schema.Maps[k].Host == m.Host && s.used {
 			first, last = s.first, s.last
 		}
 	}
 	margin := max((last-first)/8, 1_000_000)
-	limit := max(64, min(2048, mostCorners/len(b.legend.Maps)))
+	limit := max(64, min(2048, mostCorners/len(b.schema.Maps)))
 	c.Corners = Corners(m.Map, clock.Add(b.origin, first-margin), clock.Add(b.origin, clock.Add(last, margin)), limit)
 	for k := range c.Corners {
 		c.Corners[k].At = clock.Sub(clock.TimelineTime(c.Corners[k].At), b.origin)

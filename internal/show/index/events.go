@@ -37,7 +37,7 @@ func (x *Index) Events(from int64, n int) ([]Event, error) {
 			return false, damaged("the fields of event %d cannot be read", number)
 		}
 		out = append(out, e)
-		return true, x.ends(&w, &out[len(out)-1], h)
+		return true, x.findEnds(&w, &out[len(out)-1], h)
 	})
 	return out, err
 }
@@ -75,7 +75,7 @@ func (x *Index) scan(from int64, wanted func(b *block) bool, see func(number int
 }
 
 func (x *Index) openBlock(r *blockReader, i int) error {
-	packed, err := x.pages.page(x.blocks[i].place)
+	packed, err := x.pages.page(x.blocks[i].pageRef)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (x *Index) event(number int64, h *head) Event {
 	return e
 }
 
-// ends finds the other end of an event's message and of its slice.
-func (x *Index) ends(w *walker, e *Event, h *head) error {
+// findEnds finds the other end of an event's message and of its slice.
+func (x *Index) findEnds(w *walker, e *Event, h *head) error {
 	if h.flags&flowBit != 0 {
 		links := x.got[h.row]
 		if h.flags&sendsBit != 0 {

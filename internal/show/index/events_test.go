@@ -53,7 +53,7 @@ func TestEventsComeBackAsTheyWereWritten(t *testing.T) {
 			}
 			e := &got[event-from]
 			if e.Event != event || e.At != at || e.Recorded != r.Event.Time || e.Row != r.Stream || e.Class != r.Class || e.Clock != r.Map ||
-				e.Phase != [...]string{"instant", "begin", "end", "counter"}[r.Phase] || !slices.Equal(e.Fields, wantedFields(records.legend, r)) {
+				e.Phase != [...]string{"instant", "begin", "end", "counter"}[r.Phase] || !slices.Equal(e.Fields, wantedFields(records.schema, r)) {
 				t.Fatalf("event %+v, wanted %+v", e, r)
 			}
 			// Where it is shown lies in its interval, though it came late: it did not happen later for that.
@@ -88,7 +88,7 @@ func TestSearchFindsWhatTheFieldsSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want, got []int64
-		l := records.legend
+		l := records.schema
 		records.truth(func(event, _ int64, r *trace.TimelineEvent) {
 			f := found{name: l.Classes[r.Class].Name, host: l.Hosts[r.Host], row: l.Streams[r.Stream].Name, fields: wantedFields(l, r)}
 			if q.matches(&f) {
@@ -132,7 +132,7 @@ func TestHugeFieldsAreCutAndCounted(t *testing.T) {
 	}
 	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}},
 		Classes: []trace.Class{{Name: "c", Fields: []trace.Field{{Name: "f"}, {Name: "g", Type: trace.Type{Kind: trace.Text}}}}}}
-	x := &timeline{legend: l}
+	x := &timeline{schema: l}
 	long := trace.OfText(strings.Repeat("x", 3<<20))
 	for _, v := range []trace.Value{deep, wide, long, long, long, long, long, trace.OfText("short")} {
 		x.records = append(x.records, trace.TimelineEvent{Map: -1, Values: []trace.Value{v, trace.OfText("g"), trace.OfInt(1)}})

@@ -25,7 +25,7 @@ func small(events int) *timeline {
 		Streams: []trace.Stream{{Name: "r\x00", Host: "a</script>", Parent: -1}, {Name: "<img onerror=x>", Host: "b\xff", Parent: 0}},
 		Classes: []trace.Class{{Name: "<b>", Category: "&amp;", Fields: []trace.Field{{Name: "\"", Type: trace.Type{Kind: trace.Int}}}}, {Name: ""}},
 		Maps:    []trace.HostMap{{Host: 0, Map: &m}, {Host: 1, Map: &one}}}
-	x := &timeline{legend: l}
+	x := &timeline{schema: l}
 	r := random(4)
 	for i := range events {
 		row := int(r.n(2))
@@ -39,8 +39,8 @@ func small(events int) *timeline {
 	return x
 }
 
-// kept builds the index of a timeline into a file.
-func (x *timeline) kept(t testing.TB, o Options) []byte {
+// file builds the index of a timeline and returns the bytes of its file.
+func (x *timeline) file(t testing.TB, o Options) []byte {
 	o.Path = filepath.Join(t.TempDir(), "x.index")
 	n := x.build(t, o)
 	n.Close()
@@ -54,7 +54,7 @@ func (x *timeline) kept(t testing.TB, o Options) []byte {
 func TestAKeptIndexAnswersAsTheOneThatWasBuilt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.index")
 	x := small(3000)
-	b, err := NewBuilder(x.legend, Options{Path: path})
+	b, err := NewBuilder(x.schema, Options{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,40 +83,40 @@ func TestAKeptIndexAnswersAsTheOneThatWasBuilt(t *testing.T) {
 	if !IsIndex(path) || IsIndex(filepath.Join(t.TempDir(), "nothing")) {
 		t.Error("IsIndex")
 	}
-	kept, err := Open(path)
+	opened, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer kept.Close()
-	if !reflect.DeepEqual(kept.About(), built.About()) || !reflect.DeepEqual(kept.Violations(), built.Violations()) {
-		t.Error("the kept index says something else")
+	defer opened.Close()
+	if !reflect.DeepEqual(opened.About(), built.About()) || !reflect.DeepEqual(opened.Violations(), built.Violations()) {
+		t.Error("the opened index differs")
 	}
 	for group := range 3 {
 		one, err1 := built.Tile(group, built.about.Top, 0)
-		two, err2 := kept.Tile(group, kept.about.Top, 0)
+		two, err2 := opened.Tile(group, opened.about.Top, 0)
 		if err1 != nil || err2 != nil || !bytes.Equal(one, two) || len(one) < 3 {
 			t.Errorf("group %d: %v %v", group, err1, err2)
 		}
 	}
-	if a, err := kept.Attachment("report"); err != nil || string(a) != "{}" {
+	if a, err := opened.Attachment("report"); err != nil || string(a) != "{}" {
 		t.Errorf("report %q %v", a, err)
 	}
-	if a, err := kept.Attachment("plots"); err != nil || len(a) != 3<<20 {
+	if a, err := opened.Attachment("plots"); err != nil || len(a) != 3<<20 {
 		t.Errorf("plots %d %v", len(a), err)
 	}
-	if a, err := kept.Attachment("other"); err != nil || a != nil {
+	if a, err := opened.Attachment("other"); err != nil || a != nil {
 		t.Errorf("other %q %v", a, err)
 	}
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	hidden, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
 	if len(left)+len(hidden) != 1 {
-		t.Errorf("beside it lie %v %v", left, hidden)
+		t.Errorf("other files in its directory: %v %v", left, hidden)
 	}
 }
 
 func TestWhatIsDiscardedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	b, err := NewBuilder(small(0).legend, Options{Path: filepath.Join(dir, "x.index")})
+	b, err := NewBuilder(small(0).schema, Options{Path: filepath.Join(dir, "x.index")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestRecordsThatContradictTheLegendAreRefused(t *testing.T) {
 		{Event: trace.Event{Stream: 2}}, {Event: trace.Event{Stream: -1}}, {Event: trace.Event{Class: 2}}, {Host: 2}, {Map: 2}, {Map: -2},
 		{Event: trace.Event{Phase: 4}},
 	} {
-		b, err := NewBuilder(small(0).legend, Options{})
+		b, err := NewBuilder(small(0).schema, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func exercise(x *Index) (err error) {
 }
 
 func TestAnyByteThatIsWrongIsNoticed(t *testing.T) {
-	whole := small(80).kept(t, Options{})
+	whole := small(80).file(t, Options{})
 	used := make([]bool, len(whole))
 	x, err := read(bytes.NewReader(whole), int64(len(whole)))
 	if err != nil {
@@ -252,7 +252,7 @@ func TestAnyByteThatIsWrongIsNoticed(t *testing.T) {
 			err = exercise(x)
 		}
 		if err == nil && used[i] {
-			t.Errorf("byte %d of %d is wrong and nobody says so", i, len(b))
+			t.Errorf("byte %d of %d is changed without an error", i, len(b))
 		}
 	}
 	for n := range 200 {
@@ -290,7 +290,7 @@ func TestOneIndexAnswersManyAtOnce(t *testing.T) {
 // FuzzIndex changes pages and the directory behind their checksums, and asks for everything: whatever comes of it, it
 // ends.
 func FuzzIndex(f *testing.F) {
-	whole := small(1500).kept(f, Options{})
+	whole := small(1500).file(f, Options{})
 	f.Add(uint32(40), []byte{1}, uint16(0))
 	for i := range 60 {
 		f.Add(uint32(i*len(whole)/60), []byte{byte(i), 0xff, 0x80}, uint16(i))

@@ -1,27 +1,27 @@
-// Package index keeps a timeline so that any stretch of it can be drawn at once, however many events there are: records go
-// in, in order of their time, once; out come tiles, the bytes from which the page of `meridian view` draws, and events,
-// searches and violations one by one. docs/viewer.md says what a tile is.
+// Package index stores a timeline so that any interval of it is drawn fast, however many events there are. The input is
+// records in order of time, read once. The output is tiles, the bytes from which the page of `meridian view` draws, and
+// events, searches and violations. docs/viewer.md defines the tiles.
 //
-//	trace.Record --> row --> instants ---.                      .--> Tile
-//	                   \---> nest: slices -+--> trees of pages --+
-//	                   |---> counters ----'     in the file      |--> Events: the ends of a slice, of a message
-//	                   '---> pairs: messages --> links ----------'
-//	                   '---> blocks of 256 events, compressed -------> Events, Search
+//	trace.TimelineEvent --> row --> instants ---.                      .--> Tile
+//	                          \---> nest: slices -+--> trees of pages --+
+//	                          |---> counters ----'     in the file      |--> Events: the ends of a slice, of a message
+//	                          '---> pairs: messages --> links ----------'
+//	                          '---> blocks of 256 events, compressed -------> Events, Search
 //
-// What is on one lane does not overlap, so it is sorted by its begin and by its end alike; messages, which do overlap, lie
-// in the order in which they were complete. Over each lane stands a tree (node.go): a page of 48 to 128 items, a page of
-// 32 to 96 pages, and so on. Each page is summed up where it is named: how many, from when to when, how long busy, which
-// class has most, least, greatest and last value, the worst verdict. To fill a bin of a tile, pages that lie in it are taken
-// by their summary, and only those that lie across its border are opened. As pages end where bins of large tiles do, these are few.
+// Items on one lane do not overlap, so they are sorted by begin and by end alike. Messages do overlap; they are in the order
+// in which they were complete. Each lane has a tree (node.go): a page of 48 to 128 items, a page of 32 to 96 pages, and so
+// on. A page's summary is stored with the reference to it: number of items, interval, busy time, most frequent class, least,
+// greatest and last value, worst verdict. A bin of a tile adds up the summaries of the pages within it. Only pages that
+// cross its border are opened. These are few, since pages end where bins of large tiles do.
 //
-// The file is header, pages, directory (about.go's structures, the roots of the trees, where the blocks are), and a trailer.
-// It is read in place; in memory is the directory, and at most 32 MB of the file. Every page has its checksum, and
-// what a page says is still held against what led to it: a page that was made up cannot lead out of its file, around in a
-// circle, or to more than there is.
+// The file is header, pages, directory (the structures of about.go, the roots of the trees, the list of blocks) and trailer.
+// Pages are read on demand; the directory and at most 32 MB of the file are in memory. Every page has a checksum. Its
+// contents are also checked against its reference, so that a forged page cannot lead out of the file, into a cycle, or to
+// more items than the file has.
 //
-// Building costs a few hundred nanoseconds an event, reading a tile what it has of bins; memory while building is bounded: 40
-// bytes for each item not yet in a page, at most a million; half a million ends of messages that wait for their others,
-// and 20 bytes for each block of events.
+// Building costs a few hundred nanoseconds an event; reading a tile is proportional to its bins. Memory while building is
+// bounded: 40 bytes for each item not yet in a page, at most a million; half a million message ends that wait for their
+// partners; 20 bytes for each block of events.
 //
 // The summary by heaviest class is that of Misra and Gries, "Finding repeated elements" (1982); the buckets of delays are
 // those of HdrHistogram.
@@ -174,7 +174,7 @@ func (x *Index) decode(b []byte) error {
 		x.lanes = append(x.lanes, l)
 	}
 	for range d.length(len(d.b)) {
-		x.attached = append(x.attached, attachment{d.text(), place{int64(d.u()), int64(d.u())}})
+		x.attached = append(x.attached, attachment{d.text(), pageRef{int64(d.u()), int64(d.u())}})
 	}
 	if d.bad || len(d.b) > 0 {
 		return damaged("extra bytes after the directory")
@@ -186,7 +186,7 @@ func (x *Index) decode(b []byte) error {
 func (x *Index) decodeBlocks(d *decoder) {
 	var before block
 	for i := range d.length(len(d.b)) {
-		y := block{place: place{before.at + d.s(), int64(d.u())}, first: before.first + int64(d.u()), classes: d.word(), rows: d.word()}
+		y := block{pageRef: pageRef{before.at + d.s(), int64(d.u())}, first: before.first + int64(d.u()), classes: d.word(), rows: d.word()}
 		if n := y.first - before.first; i == 0 && n != 0 || i > 0 && (n < 1 || n > mostInBlock) {
 			d.bad = true
 		}
@@ -207,7 +207,7 @@ func (d *decoder) coarse(span int64) (out []coarse) {
 		c := coarse{level: int(d.byte())}
 		end := int64(0)
 		for range d.length(len(d.b)) {
-			p := coarsePage{place: place{end + int64(d.u()), int64(d.u())}, first: int64(d.u())}
+			p := coarsePage{pageRef: pageRef{end + int64(d.u()), int64(d.u())}, first: int64(d.u())}
 			p.last = p.first + int64(d.u())
 			if c.level > 62 || p.at < end || p.size < 0 || p.size > longestPage || p.first < 0 || p.last < p.first || p.last > span>>c.level {
 				d.bad = true
@@ -274,7 +274,7 @@ func (x *Index) Violations() *Violations { return x.violations }
 func (x *Index) Attachment(name string) ([]byte, error) {
 	for _, a := range slices.Backward(x.attached) {
 		if a.name == name {
-			b, err := x.pages.page(a.place)
+			b, err := x.pages.page(a.pageRef)
 			return slices.Clone(b), err
 		}
 	}

@@ -17,7 +17,7 @@ func (x *timeline) truth(see func(event int64, at int64, r *trace.TimelineEvent)
 	event := int64(0)
 	for i := range x.records {
 		r := &x.records[i]
-		if x.legend.Streams[r.Stream].Kind == trace.Bounds {
+		if x.schema.Streams[r.Stream].Kind == trace.Bounds {
 			continue
 		}
 		if event == 0 {
@@ -30,112 +30,127 @@ func (x *timeline) truth(see func(event int64, at int64, r *trace.TimelineEvent)
 	return origin, last
 }
 
+// wanted is what the lanes of a timeline must hold, found from its records.
+type wanted struct {
+	instants, slices         map[[2]int64]item // by row and event
+	counts                   map[int64][]float64
+	events, last             int64
+	reused, unended, unbegun int
+}
+
+func (x *timeline) wanted() (w wanted) {
+	w = wanted{instants: make(map[[2]int64]item), slices: make(map[[2]int64]item), counts: make(map[int64][]float64)}
+	type begun struct{ event, at int64 }
+	open := make(map[[2]int64][]begun) // by row and number of the slice
+	_, w.last = x.truth(func(event, at int64, r *trace.TimelineEvent) {
+		w.events++
+		key := [2]int64{int64(r.Stream), int64(r.Slice)}
+		switch r.Phase {
+		case trace.Begin:
+			if s := open[key]; r.Slice != 0 && len(s) > 0 {
+				w.reused++
+				w.slices[[2]int64{key[0], s[0].event}] = item{at: s[0].at, to: at, other: -1, flags: noEnd}
+				open[key] = nil
+			}
+			open[key] = append(open[key], begun{event, at})
+		case trace.End:
+			s := open[key]
+			if len(s) == 0 {
+				w.unbegun++
+				w.slices[[2]int64{key[0], event}] = item{to: at, other: event, flags: noBegin}
+				return
+			}
+			w.slices[[2]int64{key[0], s[len(s)-1].event}] = item{at: s[len(s)-1].at, to: at, other: event}
+			open[key] = s[:len(s)-1]
+		case trace.Counter:
+			c := &x.schema.Classes[r.Class]
+			for i := range r.Values[:max(0, len(r.Values)-c.Context)] {
+				v, ok := r.Values[i].Number()
+				if ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+					w.counts[event] = append(w.counts[event], v)
+				}
+			}
+			if len(w.counts[event]) == 0 {
+				w.instants[[2]int64{key[0], event}] = item{at: at, class: uint32(r.Class)}
+			}
+		default:
+			w.instants[[2]int64{key[0], event}] = item{at: at, class: uint32(r.Class)}
+		}
+	})
+	for key, s := range open {
+		for _, b := range s {
+			w.unended++
+			w.slices[[2]int64{key[0], b.event}] = item{at: b.at, to: w.last, other: -1, flags: noEnd}
+		}
+	}
+	return w
+}
+
+// take checks the items of an index's lanes and takes them out of w. It returns the counters' values by event.
+func (w *wanted) take(t *rapid.T, x *Index) (counts map[int64][]float64) {
+	counts = make(map[int64][]float64)
+	for n := range x.lanes {
+		l := &x.lanes[n]
+		if l.kind == messages {
+			continue
+		}
+		before := int64(0)
+		for _, it := range everything(t, x, n) {
+			key := [2]int64{int64(l.owner), it.event}
+			if it.at < before {
+				t.Fatalf("lane %d: %+v begins before %d", n, it, before)
+			}
+			before = it.at
+			switch l.kind {
+			case instants:
+				if i, ok := w.instants[key]; !ok || i.at != it.at || i.class != it.class {
+					t.Fatalf("instant %+v, wanted %+v", it, i)
+				}
+				delete(w.instants, key)
+			case counter:
+				counts[it.event] = append(counts[it.event], it.value())
+			case sliced:
+				s, ok := w.slices[key]
+				if it.flags == noBegin {
+					s.at = it.at // the instant of its end, or the first
+					ok = ok && (it.at == it.to || it.at == 0)
+				}
+				if !ok || s.at != it.at || s.to != it.to || s.other != it.other || s.flags != it.flags {
+					t.Fatalf("slice %+v, wanted %+v", it, s)
+				}
+				delete(w.slices, key)
+				before = it.to
+			}
+		}
+	}
+	return counts
+}
+
 func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := drawTimeline(t, 600)
 		x := records.build(t, Options{})
 		defer x.Close()
-		wantMarks := make(map[[2]int64]item) // by row and event
-		wantCounts := make(map[int64][]float64)
-		type begun struct{ event, at int64 }
-		open := make(map[[2]int64][]begun) // by row and number of the slice
-		wantSlices := make(map[[2]int64]item)
-		events := int64(0)
-		reused, unended, unbegun := 0, 0, 0
-		_, last := records.truth(func(event, at int64, r *trace.TimelineEvent) {
-			events++
-			key := [2]int64{int64(r.Stream), int64(r.Slice)}
-			switch r.Phase {
-			case trace.Begin:
-				if s := open[key]; r.Slice != 0 && len(s) > 0 {
-					reused++
-					wantSlices[[2]int64{key[0], s[0].event}] = item{at: s[0].at, to: at, other: -1, flags: noEnd}
-					open[key] = nil
-				}
-				open[key] = append(open[key], begun{event, at})
-			case trace.End:
-				s := open[key]
-				if len(s) == 0 {
-					unbegun++
-					wantSlices[[2]int64{key[0], event}] = item{to: at, other: event, flags: noBegin}
-					return
-				}
-				wantSlices[[2]int64{key[0], s[len(s)-1].event}] = item{at: s[len(s)-1].at, to: at, other: event}
-				open[key] = s[:len(s)-1]
-			case trace.Counter:
-				c := &records.legend.Classes[r.Class]
-				for i := range r.Values[:max(0, len(r.Values)-c.Context)] {
-					v, ok := r.Values[i].Number()
-					if ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
-						wantCounts[event] = append(wantCounts[event], v)
-					}
-				}
-				if len(wantCounts[event]) == 0 {
-					wantMarks[[2]int64{key[0], event}] = item{at: at, class: uint32(r.Class)}
-				}
-			default:
-				wantMarks[[2]int64{key[0], event}] = item{at: at, class: uint32(r.Class)}
-			}
-		})
-		for key, s := range open {
-			for _, b := range s {
-				unended++
-				wantSlices[[2]int64{key[0], b.event}] = item{at: b.at, to: last, other: -1, flags: noEnd}
-			}
-		}
-		for n, say := range map[*int]string{&unbegun: "slices have no begin", &unended: "slices have no end and are shown to the last",
-			&reused: "slices have no end and are shown until another"} {
+		w := records.wanted()
+		for n, say := range map[*int]string{&w.unbegun: "slices have no begin", &w.unended: "slices have no end and are shown to the last",
+			&w.reused: "slices have no end and are shown until another"} {
 			if said := contains(fmt.Sprint(x.about.Warnings), fmt.Sprintf("%d %s", *n, say)); said != (*n > 0) {
 				t.Fatalf("%d %s, warnings %q", *n, say, x.about.Warnings)
 			}
 		}
-		if x.about.Span != last || x.about.Events != events {
-			t.Fatalf("%d events over %d, wanted %d over %d", x.about.Events, x.about.Span, events, last)
+		if x.about.Span != w.last || x.about.Events != w.events {
+			t.Fatalf("%d events over %d, wanted %d over %d", x.about.Events, x.about.Span, w.events, w.last)
 		}
-		gotCounts := make(map[int64][]float64)
-		for n := range x.lanes {
-			l := &x.lanes[n]
-			if l.kind == messages {
-				continue
-			}
-			before := int64(0)
-			for _, it := range everything(t, x, n) {
-				key := [2]int64{int64(l.owner), it.event}
-				if it.at < before {
-					t.Fatalf("lane %d: %+v begins before %d", n, it, before)
-				}
-				before = it.at
-				switch l.kind {
-				case instants:
-					if w, ok := wantMarks[key]; !ok || w.at != it.at || w.class != it.class {
-						t.Fatalf("instant %+v, wanted %+v", it, w)
-					}
-					delete(wantMarks, key)
-				case counter:
-					gotCounts[it.event] = append(gotCounts[it.event], it.value())
-				case sliced:
-					w, ok := wantSlices[key]
-					if it.flags == noBegin {
-						w.at = it.at // the instant of its end, or the first
-						ok = ok && (it.at == it.to || it.at == 0)
-					}
-					if !ok || w.at != it.at || w.to != it.to || w.other != it.other || w.flags != it.flags {
-						t.Fatalf("slice %+v, wanted %+v", it, w)
-					}
-					delete(wantSlices, key)
-					before = it.to
-				}
-			}
+		got := w.take(t, x)
+		if len(w.instants) > 0 || len(w.slices) > 0 {
+			t.Fatalf("missing: instants %v, slices %v", w.instants, w.slices)
 		}
-		if len(wantMarks) > 0 || len(wantSlices) > 0 {
-			t.Fatalf("nowhere: instants %v, slices %v", wantMarks, wantSlices)
-		}
-		for event, w := range wantCounts {
-			g := gotCounts[event]
+		for event, numbers := range w.counts {
+			g := got[event]
 			slices.Sort(g)
-			slices.Sort(w)
-			if !slices.Equal(g, w) {
-				t.Fatalf("event %d counts %v, wanted %v", event, g, w)
+			slices.Sort(numbers)
+			if !slices.Equal(g, numbers) {
+				t.Fatalf("event %d counts %v, wanted %v", event, g, numbers)
 			}
 		}
 	})
@@ -143,7 +158,7 @@ func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
 
 func TestSlicesNestInTheOrderInWhichTheyBegan(t *testing.T) {
 	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 4)}
-	x := &timeline{legend: l}
+	x := &timeline{schema: l}
 	add := func(at int64, class int, phase trace.Phase, slice uint64) {
 		x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Class: class, Phase: phase, Slice: slice}, Time: clock.TimelineTime(at), Map: -1})
 	}
@@ -173,7 +188,7 @@ func TestSlicesNestInTheOrderInWhichTheyBegan(t *testing.T) {
 func TestMoreSlicesThanCanBeShownAreCountedAndTheOthersStayWhole(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "r", Host: "a", Parent: -1}}, Classes: make([]trace.Class, 1)}
-		x := &timeline{legend: l}
+		x := &timeline{schema: l}
 		const n = deepest + 50
 		for i := range 2 * n {
 			r := trace.TimelineEvent{Event: trace.Event{Phase: trace.Begin}, Time: clock.TimelineTime(i), Map: -1}

@@ -13,7 +13,7 @@ func TestLongSlicesAmongManyShortOnesAreBusyInEveryBin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "row", Host: "a", Kind: trace.Thread, Parent: -1}},
 			Classes: []trace.Class{{Name: "short"}, {Name: "long"}}}
-		x := &timeline{legend: l}
+		x := &timeline{schema: l}
 		at := int64(0)
 		slice := func(class int, length int64) {
 			for _, phase := range []trace.Phase{trace.Begin, trace.End} {

@@ -14,7 +14,7 @@ type Verdict uint8
 const (
 	InOrder     Verdict = iota
 	WithinStep          // received before it was sent, by no more than the step of the stamps
-	TooFast             // quicker than the least delay
+	TooFast             // faster than the least delay
 	Undecidable         // received before it was sent, but within the bounds of the clocks
 	Certain             // received before it was sent, beyond the bounds
 )
@@ -31,7 +31,7 @@ type end struct {
 	bounded, sent bool
 }
 
-// pairs brings the two ends of messages together, whichever comes first.
+// pairs matches the two ends of messages, in either order.
 type pairs struct {
 	waiting map[uint64]end
 	queue   []waiter // in the order in which they came, those that were met among them
@@ -56,7 +56,7 @@ type link struct {
 }
 
 const (
-	// mostEnds is how many ends may wait for their others; of more, the oldest are given up.
+	// mostEnds bounds the ends that wait for their partners; beyond it the oldest are dropped.
 	mostEnds = 1 << 19
 	// mostLinks is how many pairs of rows are told apart; messages of others go between the first rows of their hosts.
 	mostLinks = 1 << 16
@@ -80,7 +80,7 @@ func (s *sorter) meet(flow uint64, e end) error {
 		return s.message(&other, &e)
 	}
 	if ok {
-		s.lost.ends++ // the same end twice: the one before stays alone
+		s.lost.ends++ // a duplicate end: the earlier one stays unmatched
 	} else if len(p.waiting) >= mostEnds {
 		s.giveUp()
 	}
@@ -114,7 +114,7 @@ func (s *sorter) giveUp() {
 	}
 }
 
-// message enters a message whose ends are both known.
+// message adds a message with both ends known.
 func (x *sorter) message(s, r *end) error {
 	p := &x.pairs
 	l, err := x.link(s, r)
@@ -208,7 +208,7 @@ type violation struct {
 	link      *link
 }
 
-// worst keeps the worst violations: a heap with the least of them on top.
+// worst is a heap of the worst violations, the least of them on top.
 type worst []violation
 
 func (a *violation) less(o *violation) bool {

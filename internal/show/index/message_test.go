@@ -84,7 +84,7 @@ func (x *timeline) latest(r *trace.TimelineEvent, step func(m int) int64) int64 
 	hidden := step(r.Map) - 1
 	high := clock.Add(r.High, hidden)
 	if r.Map >= 0 {
-		high = max(high, x.legend.Maps[r.Map].Map.High.At(r.Event.Time+clock.HostTime(hidden), clock.Up))
+		high = max(high, x.schema.Maps[r.Map].Map.High.At(r.Event.Time+clock.HostTime(hidden), clock.Up))
 	}
 	return int64(high)
 }
@@ -225,7 +225,7 @@ func TestHistogramsCountEveryMessage(t *testing.T) {
 		Classes: make([]trace.Class, 1), Maps: nil}
 	m := clock.Identity()
 	l.Maps = []trace.HostMap{{Host: 0, Map: &m}, {Host: 1, Map: &m}}
-	x := &timeline{legend: l}
+	x := &timeline{schema: l}
 	for i, delay := range []int64{5, 5, 1000, 100_000} {
 		at := int64(i) * 1_000_000
 		x.records = append(x.records,

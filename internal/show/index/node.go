@@ -50,7 +50,7 @@ func (it *item) extent(k laneKind) (from, to int64) {
 // value returns a counter's.
 func (it *item) value() float64 { return math.Float64frombits(uint64(it.to)) }
 
-// weight is by how much a slice counts towards the name that takes most of a stretch: the time it takes there. One without
+// weight is by how much a slice counts towards the name that takes most of an interval: the time it takes there. One without
 // length counts too, where nothing else does.
 func sliceWeight(from, to int64) int64 { return max(to-from, 1) }
 
@@ -128,7 +128,7 @@ func (s *summary) merge(o *summary, k laneKind) {
 type node struct {
 	summary
 	level int
-	place
+	pageRef
 }
 
 // A page ends where an instant with many zeros behind it (in binary, from the origin) lies between two of its candidates,
@@ -228,7 +228,7 @@ func (t *trees) leaf(l *lane, n int) error {
 	l.borders(l.pending[:n])
 	t.page = appendLeaf(t.page[:0], l.kind, l.pending[:n], &x.summary)
 	var err error
-	if x.place, err = l.extent.put(t.page); err != nil {
+	if x.pageRef, err = l.extent.put(t.page); err != nil {
 		return err
 	}
 	l.pending = l.pending[:copy(l.pending, l.pending[n:])]
@@ -258,7 +258,7 @@ func (t *trees) fan(l *lane, level, n int) error {
 	}
 	t.page = appendFan(t.page[:0], l.kind, below[:n])
 	var err error
-	if x.place, err = l.extent.put(t.page); err != nil {
+	if x.pageRef, err = l.extent.put(t.page); err != nil {
 		return err
 	}
 	l.up[level] = below[:copy(below, below[n:])]

@@ -64,7 +64,7 @@ func (w *walker) leaf(page []byte, k laneKind, n *node) ([]item, error) {
 	l := &w.x.limits
 	d := decoder{b: page}
 	if laneKind(d.byte()) != k || d.byte() != 0 || d.u() != uint64(n.count) || n.count > int64(len(page)) || d.bad {
-		return nil, damaged("wrong kind or size of the page at offset %d", n.place.at)
+		return nil, damaged("wrong kind or size of the page at offset %d", n.pageRef.at)
 	}
 	w.items = slices.Grow(w.items[:0], int(n.count))[:n.count]
 	items, good := w.items, true
@@ -86,7 +86,7 @@ func (w *walker) leaf(page []byte, k laneKind, n *node) ([]item, error) {
 			uint64(it.event) < uint64(l.events) && it.other >= -1 && it.other < l.events
 	}
 	if !good {
-		return nil, damaged("the page at offset %d contradicts its parent", n.place.at)
+		return nil, damaged("the page at offset %d contradicts its parent", n.pageRef.at)
 	}
 	return items, nil
 }
@@ -170,7 +170,7 @@ func appendFan(b []byte, k laneKind, nodes []node) []byte {
 
 // appendNode encodes a node, whose level is known: where its page is, what it sums up.
 func appendNode(b []byte, k laneKind, n, before *node) []byte {
-	b = binary.AppendVarint(b, n.place.at-before.place.at)
+	b = binary.AppendVarint(b, n.pageRef.at-before.pageRef.at)
 	b = binary.AppendUvarint(b, uint64(n.size))
 	b = binary.AppendUvarint(b, uint64(n.count))
 	b = binary.AppendVarint(b, n.first-before.first)
@@ -196,7 +196,7 @@ func appendNode(b []byte, k laneKind, n, before *node) []byte {
 // node decodes what appendNode wrote.
 func (d *decoder) node(k laneKind, level int, before *node, l limits) (n node) {
 	n.level = level
-	n.place.at = before.place.at + d.s()
+	n.pageRef.at = before.pageRef.at + d.s()
 	n.size = int64(d.u())
 	n.count = int64(d.u())
 	n.first = before.first + d.s()
@@ -226,7 +226,7 @@ func (d *decoder) node(k laneKind, level int, before *node, l limits) (n node) {
 func decodeFan(nodes []node, page []byte, k laneKind, n *node, l limits) ([]node, error) {
 	d := decoder{b: page}
 	if laneKind(d.byte()) != k || int(d.byte()) != n.level {
-		return nil, damaged("wrong kind or size of the page at offset %d", n.place.at)
+		return nil, damaged("wrong kind or size of the page at offset %d", n.pageRef.at)
 	}
 	count := d.length(len(page))
 	var before node
@@ -242,7 +242,7 @@ func decodeFan(nodes []node, page []byte, k laneKind, n *node, l limits) ([]node
 		before = x
 	}
 	if d.bad || left != 0 {
-		return nil, damaged("the page at offset %d contradicts its parent", n.place.at)
+		return nil, damaged("the page at offset %d contradicts its parent", n.pageRef.at)
 	}
 	return nodes, nil
 }

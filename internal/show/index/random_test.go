@@ -15,37 +15,15 @@ type fataler interface{ Fatal(args ...any) }
 
 // timeline is records and what they refer to.
 type timeline struct {
-	legend  *trace.Schema
+	schema  *trace.Schema
 	records []trace.TimelineEvent
 }
 
-// drawTimeline draws a timeline in which all that can be amiss is: ends without begins, numbers used twice, ends of messages
-// without their other, late events, counters without numbers, rows without events.
+// drawTimeline draws a timeline with all irregularities: ends without begins, duplicate numbers of slices, unmatched ends of
+// messages, late events, counters without numbers, rows without events.
 func drawTimeline(t *rapid.T, most int) *timeline {
-	l := &trace.Schema{Title: "drawn", Hosts: []string{"a", "b", "<c>"}[:rapid.IntRange(1, 3).Draw(t, "hosts")]}
-	rows := rapid.SampledFrom([]int{1, 1, 2, 5}).Draw(t, "rows")
-	for i := range rows {
-		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprintf("row %d", i), Host: l.Hosts[i%len(l.Hosts)], Kind: trace.Thread,
-			ID: int64(i), Parent: i - 1})
-	}
-	if rapid.Bool().Draw(t, "bounds") {
-		l.Streams = append(l.Streams, trace.Stream{Name: "bound", Host: l.Hosts[0], Kind: trace.Bounds, Parent: -1})
-	}
-	for i := range 6 {
-		l.Classes = append(l.Classes, trace.Class{Name: fmt.Sprintf("class %d", i), Fields: []trace.Field{
-			{Name: "n", Type: trace.Type{Kind: trace.Int}}, {Name: "x", Type: trace.Type{Kind: trace.Float}},
-			{Name: "text", Type: trace.Type{Kind: trace.Text}}, {Name: "cpu", Type: trace.Type{Kind: trace.Uint}},
-		}[:i%5]})
-		if i == 4 {
-			l.Classes[i].Context = 1
-		}
-	}
-	for i := range l.Hosts {
-		m := clock.Identity()
-		m.High = clock.Curve{{X: 0, Y: clock.TimelineTime(i * 100)}}
-		l.Maps = append(l.Maps, trace.HostMap{Host: i, Map: &m})
-	}
-	x := &timeline{legend: l}
+	l, rows := drawSchema(t)
+	x := &timeline{schema: l}
 	at := rapid.SampledFrom([]int64{0, 1_700_000_000_000_000_000, -5e9, -clock.Limit + 1}).Draw(t, "origin")
 	step := rapid.SampledFrom([]int64{0, 3, 1000, 1e9, 1 << 51}).Draw(t, "step")
 	n := rapid.SampledFrom([]int{most, most / 2, most / 10, most / 100}).Draw(t, "records")
@@ -95,27 +73,38 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 			e.Flow = uint64(r.n(int64(flows)*20)) + 1
 			e.Role = []trace.Role{trace.Sends, trace.Receives, trace.NoRole}[r.n(3)]
 		}
-		for _, f := range l.Classes[e.Class].Fields {
-			v := trace.Value{}
-			switch f.Type.Kind {
-			case trace.Int:
-				v = trace.OfInt(r.n(1000) - 500)
-			case trace.Float:
-				v = trace.OfFloat([]float64{1.5, -3, math.NaN(), math.Inf(1), 1e300}[r.n(5)])
-			case trace.Uint:
-				v = trace.OfUint(uint64(r.n(8)))
-			case trace.Text:
-				v = trace.OfText([]string{"", "nginx", "<script>", "\xff\xfe", "a b", "\xa9 \xc3"}[r.n(6)])
-			}
-			if r.n(10) > 0 {
-				e.Values = append(e.Values, v)
-			} else {
-				e.Values = append(e.Values, trace.Value{})
-			}
-		}
+		e.Values = r.values(l.Classes[e.Class].Fields)
 		x.records = append(x.records, e)
 	}
 	return x
+}
+
+// drawSchema draws hosts, rows, classes and maps. It returns the number of rows, without the stream of bounds.
+func drawSchema(t *rapid.T) (*trace.Schema, int) {
+	l := &trace.Schema{Title: "drawn", Hosts: []string{"a", "b", "<c>"}[:rapid.IntRange(1, 3).Draw(t, "hosts")]}
+	rows := rapid.SampledFrom([]int{1, 1, 2, 5}).Draw(t, "rows")
+	for i := range rows {
+		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprintf("row %d", i), Host: l.Hosts[i%len(l.Hosts)], Kind: trace.Thread,
+			ID: int64(i), Parent: i - 1})
+	}
+	if rapid.Bool().Draw(t, "bounds") {
+		l.Streams = append(l.Streams, trace.Stream{Name: "bound", Host: l.Hosts[0], Kind: trace.Bounds, Parent: -1})
+	}
+	for i := range 6 {
+		l.Classes = append(l.Classes, trace.Class{Name: fmt.Sprintf("class %d", i), Fields: []trace.Field{
+			{Name: "n", Type: trace.Type{Kind: trace.Int}}, {Name: "x", Type: trace.Type{Kind: trace.Float}},
+			{Name: "text", Type: trace.Type{Kind: trace.Text}}, {Name: "cpu", Type: trace.Type{Kind: trace.Uint}},
+		}[:i%5]})
+		if i == 4 {
+			l.Classes[i].Context = 1
+		}
+	}
+	for i := range l.Hosts {
+		m := clock.Identity()
+		m.High = clock.Curve{{X: 0, Y: clock.TimelineTime(i * 100)}}
+		l.Maps = append(l.Maps, trace.HostMap{Host: i, Map: &m})
+	}
+	return l, rows
 }
 
 // random is a small generator, so that a drawn seed stands for many numbers.
@@ -129,9 +118,31 @@ func (r *random) n(n int64) int64 {
 	return int64((z ^ z>>31) % uint64(n))
 }
 
+// values draws a value for each field; one of ten is absent.
+func (r *random) values(fields []trace.Field) (values []trace.Value) {
+	for _, f := range fields {
+		v := trace.Value{}
+		switch f.Type.Kind {
+		case trace.Int:
+			v = trace.OfInt(r.n(1000) - 500)
+		case trace.Float:
+			v = trace.OfFloat([]float64{1.5, -3, math.NaN(), math.Inf(1), 1e300}[r.n(5)])
+		case trace.Uint:
+			v = trace.OfUint(uint64(r.n(8)))
+		case trace.Text:
+			v = trace.OfText([]string{"", "nginx", "<script>", "\xff\xfe", "a b", "\xa9 \xc3"}[r.n(6)])
+		}
+		if r.n(10) == 0 {
+			v = trace.Value{}
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
 // build indexes a timeline.
 func (x *timeline) build(t fataler, o Options) *Index {
-	b, err := NewBuilder(x.legend, o)
+	b, err := NewBuilder(x.schema, o)
 	if err != nil {
 		t.Fatal(err)
 	}

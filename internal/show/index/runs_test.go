@@ -21,7 +21,7 @@ func TestARowTellsByWhichClockEachOfItsEventsCame(t *testing.T) {
 			l.Maps = append(l.Maps, trace.HostMap{Map: &m})
 		}
 		change := rapid.SampledFrom([]int64{1, 2, 50}).Draw(t, "change")
-		x := &timeline{legend: l}
+		x := &timeline{schema: l}
 		r, at := random(rapid.Uint64().Draw(t, "seed")), int64(0)
 		by := []int{0, 0}
 		changes := []int{0, 0}
@@ -73,7 +73,7 @@ func TestStretchesOfOneDeviceAreOneRow(t *testing.T) {
 		m := clock.Identity()
 		l.Maps = append(l.Maps, trace.HostMap{Map: &m})
 	}
-	x := &timeline{legend: l}
+	x := &timeline{schema: l}
 	for i := range 4 {
 		x.records = append(x.records, trace.TimelineEvent{Event: trace.Event{Stream: i}, Time: clock.TimelineTime(10 * i), Host: i % 3 / 2, Map: i % 2})
 	}

@@ -19,12 +19,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // does not read past the events; extents are written in one go, and reserved before what they hold is known.
 type store struct {
 	f    *os.File
-	path string // its place; "" for a file that has no name
+	path string // "" for an unnamed file
 	mu   sync.Mutex
 	end  int64
 }
 
-// newStore makes the file beside its place, so that a file is there whole or not at all.
+// newStore creates a temporary file in the same directory, so that the path names a complete file or none.
 func newStore(path string) (*store, error) {
 	var f *os.File
 	var err error
@@ -64,8 +64,8 @@ func (s *store) write(b []byte, at int64) error {
 	return nil
 }
 
-// place gives the file its name.
-func (s *store) place() error {
+// publish renames the complete file to its path.
+func (s *store) publish() error {
 	if s.path == "" {
 		return nil
 	}
@@ -92,18 +92,18 @@ type extent struct {
 }
 
 // put lays a page down, followed by its checksum, and says where.
-func (e *extent) put(page []byte) (place, error) {
+func (e *extent) put(page []byte) (pageRef, error) {
 	n := len(page) + crc32.Size
 	if e.at+int64(len(e.buf)+n) > e.end {
 		if err := e.flush(); err != nil {
-			return place{}, err
+			return pageRef{}, err
 		}
 	}
 	sum := crc32.Checksum(page, castagnoli)
 	if n > e.most {
 		at := e.s.reserve(n)
 		whole := binary.LittleEndian.AppendUint32(append(make([]byte, 0, n), page...), sum)
-		return place{at, int64(n)}, e.s.write(whole, at)
+		return pageRef{at, int64(n)}, e.s.write(whole, at)
 	}
 	if len(e.buf) == 0 {
 		e.size = min(max(2*e.size, 4<<10, n), e.most)
@@ -112,7 +112,7 @@ func (e *extent) put(page []byte) (place, error) {
 	}
 	at := e.at + int64(len(e.buf))
 	e.buf = binary.LittleEndian.AppendUint32(append(e.buf, page...), sum)
-	return place{at, int64(n)}, nil
+	return pageRef{at, int64(n)}, nil
 }
 
 func (e *extent) flush() error {
@@ -124,12 +124,12 @@ func (e *extent) flush() error {
 	return err
 }
 
-// place is where in the file a page lies, its checksum included.
-type place struct {
+// pageRef locates a page in the file, with its checksum.
+type pageRef struct {
 	at, size int64
 }
 
-// errDamaged is what is wrong with an index that contradicts itself.
+// errDamaged is wrapped by the errors of an inconsistent index file.
 var errDamaged = errors.New("the index is damaged; make it again from the traces")
 
 // damaged says what contradicts what.
@@ -137,24 +137,24 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("index: "+format+": %w", append(args, errDamaged)...)
 }
 
-// pageReader reads pages through a cache of stretches of the file, each in the one slot that its number gives it.
+// pageReader reads pages through a cache of segments of the file. A segment has one possible slot, by its number.
 type pageReader struct {
 	f    io.ReaderAt
 	size int64 // of the part that holds pages
 	// unchecked takes pages whatever their checksum: whoever makes up an index makes that up too.
 	unchecked bool
-	slots     [2048]atomic.Pointer[stretch]
+	slots     [2048]atomic.Pointer[segment]
 }
 
-const stretchSize = 16 << 10
+const segmentSize = 16 << 10
 
-type stretch struct {
+type segment struct {
 	number int64
 	data   []byte
 }
 
-// page returns the bytes of a page, which nobody may change.
-func (r *pageReader) page(p place) ([]byte, error) {
+// page returns the bytes of a page. The caller must not change them.
+func (r *pageReader) page(p pageRef) ([]byte, error) {
 	if p.at < headerSize || p.size < crc32.Size || p.size > r.size || p.at > r.size-p.size {
 		return nil, damaged("page of %d bytes at offset %d of %d", p.size, p.at, r.size)
 	}
@@ -169,8 +169,8 @@ func (r *pageReader) page(p place) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-func (r *pageReader) read(p place) ([]byte, error) {
-	from, to := p.at/stretchSize, (p.at+p.size-1)/stretchSize
+func (r *pageReader) read(p pageRef) ([]byte, error) {
+	from, to := p.at/segmentSize, (p.at+p.size-1)/segmentSize
 	if to > from+1 {
 		b := make([]byte, p.size)
 		if _, err := r.f.ReadAt(b, p.at); err != nil {
@@ -178,19 +178,19 @@ func (r *pageReader) read(p place) ([]byte, error) {
 		}
 		return b, nil
 	}
-	first, err := r.stretch(from)
+	first, err := r.segment(from)
 	if err != nil {
 		return nil, err
 	}
-	begin := p.at - from*stretchSize
+	begin := p.at - from*segmentSize
 	if to == from {
 		return within(first, begin, p.size)
 	}
-	second, err := r.stretch(to)
+	second, err := r.segment(to)
 	if err != nil {
 		return nil, err
 	}
-	b, err := within(first, begin, stretchSize-begin)
+	b, err := within(first, begin, segmentSize-begin)
 	if err != nil {
 		return nil, err
 	}
@@ -208,13 +208,13 @@ func within(b []byte, at, n int64) ([]byte, error) {
 	return b[at : at+n], nil
 }
 
-func (r *pageReader) stretch(number int64) ([]byte, error) {
+func (r *pageReader) segment(number int64) ([]byte, error) {
 	slot := &r.slots[number%int64(len(r.slots))]
 	if s := slot.Load(); s != nil && s.number == number {
 		return s.data, nil
 	}
-	s := &stretch{number: number, data: make([]byte, stretchSize)}
-	n, err := r.f.ReadAt(s.data, number*stretchSize)
+	s := &segment{number: number, data: make([]byte, segmentSize)}
+	n, err := r.f.ReadAt(s.data, number*segmentSize)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("index: %w", err)
 	}

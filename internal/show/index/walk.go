@@ -22,7 +22,7 @@ func (w *walker) visit(k laneKind, n *node, v visitor) error {
 	if !v.node(n) {
 		return nil
 	}
-	page, err := w.x.pages.page(n.place)
+	page, err := w.x.pages.page(n.pageRef)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (it *item) touches(k laneKind, from, to int64) bool {
 	return a < to && (b > from || a >= from || k == messages && b >= from)
 }
 
-// tally counts the items that touch a stretch, until there are more than enough.
+// tally counts the items that touch an interval, until there are more than enough.
 type tally struct {
 	kind     laneKind
 	from, to int64
@@ -83,7 +83,7 @@ func (t *tally) item(it *item) {
 	}
 }
 
-// collect gathers the items that touch a stretch.
+// collect gathers the items that touch an interval.
 type collect struct {
 	kind     laneKind
 	from, to int64

@@ -30,7 +30,7 @@ func WriteFile(w io.Writer, data Data, o Options) error {
 	p := thePage()
 	about := *data.About()
 	about.Left = append([]string{}, about.Left...)
-	f := &file{w: out, data: data, about: &about, left: o.Budget - p.size(), held: held{Tiles: [][]string{}, Events: [][]int64{}}}
+	f := &file{w: out, data: data, about: &about, left: o.Budget - p.size(), contents: contents{Tiles: [][]string{}, Events: [][]int64{}}}
 	if err := p.write(out, about.Title, false, func(io.Writer) error { return f.write() }); err != nil {
 		return fmt.Errorf("view: %w", err)
 	}
@@ -51,15 +51,15 @@ func (p *page) size() int64 {
 
 // file is one that is being written.
 type file struct {
-	w     io.Writer
-	data  Data
-	about *index.About
-	left  int64 // of the budget
-	held  held
+	w        io.Writer
+	data     Data
+	about    *index.About
+	left     int64 // of the budget
+	contents contents
 }
 
-// held lists the contents of the numbered elements, in their order.
-type held struct {
+// contents lists the contents of the numbered elements, in their order.
+type contents struct {
 	Tiles  [][]string `json:"tiles"`
 	Events [][]int64  `json:"events"`
 }
@@ -79,7 +79,7 @@ func (f *file) write() error {
 	if err := f.events(list); err != nil {
 		return err
 	}
-	if err := f.json("held", f.held); err != nil {
+	if err := f.json("held", f.contents); err != nil {
 		return err
 	}
 	return f.json("about", f.about)

@@ -24,9 +24,9 @@ type opened struct {
 		Title string
 		Left  []string
 	}
-	held  held
-	tiles map[string][]byte
-	block map[int64]int // how many events each block holds
+	contents contents
+	tiles    map[string][]byte
+	block    map[int64]int // how many events each block holds
 }
 
 var element = regexp.MustCompile(`<script type="text/plain" id="([^"]*)">([^<]*)</script>`)
@@ -39,22 +39,22 @@ func unpack(t *testing.T, page string) *opened {
 		if err != nil {
 			t.Fatalf("%s: %v", m[1], err)
 		}
-		if _, twice := o.elements[m[1]]; twice {
+		if _, duplicate := o.elements[m[1]]; duplicate {
 			t.Errorf("there are two elements %s", m[1])
 		}
 		o.elements[m[1]] = string(text)
 	}
-	for id, to := range map[string]any{"about": &o.about, "held": &o.held} {
+	for id, to := range map[string]any{"about": &o.about, "held": &o.contents} {
 		if err := json.Unmarshal([]byte(o.elements[id]), to); err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}
 	}
-	for n, keys := range o.held.Tiles {
+	for n, keys := range o.contents.Tiles {
 		b := []byte(o.elements[fmt.Sprintf("tiles-%d", n)])
 		for _, k := range keys {
 			size := binary.LittleEndian.Uint32(b)
-			if _, twice := o.tiles[k]; twice {
-				t.Errorf("tile %s is held twice", k)
+			if _, duplicate := o.tiles[k]; duplicate {
+				t.Errorf("duplicate tile %s", k)
 			}
 			o.tiles[k] = b[4 : 4+size]
 			b = b[4+size:]
@@ -63,7 +63,7 @@ func unpack(t *testing.T, page string) *opened {
 			t.Errorf("%d bytes follow the tiles of chunk %d", len(b), n)
 		}
 	}
-	for n, blocks := range o.held.Events {
+	for n, blocks := range o.contents.Events {
 		var lists [][]struct{ Event int64 }
 		if err := json.Unmarshal([]byte(o.elements[fmt.Sprintf("events-%d", n)]), &lists); err != nil || len(lists) != len(blocks) {
 			t.Fatalf("chunk %d: %v, %d lists of %d", n, err, len(lists), len(blocks))
@@ -100,22 +100,22 @@ func TestASmallTimelineIsHeldWhole(t *testing.T) {
 			for n := range int64(1) << (12 - level) {
 				want, _ := d.Tile(g, level, n)
 				if k := (key{g, level, n}).String(); !bytes.Equal(o.tiles[k], want) {
-					t.Errorf("tile %s is not held", k)
+					t.Errorf("tile %s is missing", k)
 				}
 			}
 		}
 	}
 	if len(o.tiles) != 3*15 {
-		t.Errorf("%d tiles are held", len(o.tiles))
+		t.Errorf("%d tiles", len(o.tiles))
 	}
 	events := 0
 	for _, n := range o.block {
 		events += n
 	}
 	if events != 100_000 {
-		t.Errorf("%d events are held", events)
+		t.Errorf("%d events", events)
 	}
-	if first := o.held.Tiles[0]; !slices.Equal(first, []string{"0.12.0", "1.12.0", "2.12.0"}) {
+	if first := o.contents.Tiles[0]; !slices.Equal(first, []string{"0.12.0", "1.12.0", "2.12.0"}) {
 		t.Errorf("the first chunk holds %s", first)
 	}
 }
@@ -150,14 +150,14 @@ func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
 				t.Error("without the top there is no picture")
 			}
 		}
-		// The way to what is held is held: a page zooms level by level.
+		// All coarser tiles are in the file too: a page zooms level by level.
 		for k := range o.tiles {
 			at, err := parseKey(k)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if up := (key{at.group, at.level + 1, at.number / 2}).String(); at.level < 30 && o.tiles[up] == nil {
-				t.Errorf("%s is held, and %s above it is not", k, up)
+				t.Errorf("%s is in the file, and %s above it is not", k, up)
 			}
 		}
 		if budget < DefaultBudget {
@@ -172,7 +172,7 @@ func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("the finest tile is of level %d", deepest)
 		}
 		if o.block[299*30_000/blockEvents] == 0 {
-			t.Error("the fields of the worst violation are not held")
+			t.Error("the fields of the worst violation are missing")
 		}
 	}
 }

@@ -42,10 +42,10 @@ func TestOneFileHoldsWhatAboutSays(t *testing.T) {
 	}
 	var follow func(k key)
 	follow = func(k key) {
-		tile, held := o.tiles[k.String()]
+		tile, found := o.tiles[k.String()]
 		want, err := d.Tile(k.group, k.level, k.number)
-		if err != nil || !held || !bytes.Equal(tile, want) {
-			t.Fatalf("tile %v: held %v, %v", k, held, err)
+		if err != nil || !found || !bytes.Equal(tile, want) {
+			t.Fatalf("tile %v: in the file %v, %v", k, found, err)
 		}
 		if tile[0]&1 == 0 && k.level > 0 {
 			follow(k.child(0))
@@ -55,7 +55,7 @@ func TestOneFileHoldsWhatAboutSays(t *testing.T) {
 	for g := range 3 {
 		follow(key{g, about.Top, 0})
 	}
-	for n, blocks := range o.held.Events {
+	for n, blocks := range o.contents.Events {
 		var lists [][]index.Event
 		if err := json.Unmarshal([]byte(o.elements[fmt.Sprintf("events-%d", n)]), &lists); err != nil {
 			t.Fatal(err)
@@ -67,12 +67,12 @@ func TestOneFileHoldsWhatAboutSays(t *testing.T) {
 		}
 	}
 	if len(o.block) != (30_000+blockEvents-1)/blockEvents {
-		t.Errorf("%d blocks are held", len(o.block))
+		t.Errorf("%d blocks in the file", len(o.block))
 	}
 }
 
 func TestAnIndexFileKeepsTheReport(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kept.mvx")
+	path := filepath.Join(t.TempDir(), "open.mvx")
 	d := timelineOf(t, path, 100, indextest.Plain)
 	if !IsIndex(path) || IsIndex("timeline_test.go") || IsIndex(t.TempDir()) {
 		t.Error("an index is not known for one")

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	mostViolations = 2000   // in one file
-	mostTiles      = 30_000 // small ones are dear in other ways than their bytes
-	chunkBytes     = 256 << 10
-	lookedAt       = 48 // violations around which finer tiles are held
+	maxViolations = 2000   // in one file
+	maxTiles      = 30_000 // each costs the page time, however small
+	chunkBytes    = 256 << 10
+	maxDetailed   = 48 // violations around which finer tiles are written
 )
 
-// violations writes the list, and returns it with the worst first.
+// violations writes the list of violations and returns it, worst first.
 func (f *file) violations() ([]index.Violation, error) {
 	all := f.data.Violations()
 	worst := slices.Clone(all.List)
 	slices.SortStableFunc(worst, func(a, b index.Violation) int {
 		return cmp.Or(cmp.Compare(b.Verdict, a.Verdict), cmp.Compare(a.Delay, b.Delay))
 	})
-	worst = worst[:min(len(worst), mostViolations)]
+	worst = worst[:min(len(worst), maxViolations)]
 	total := int64(0)
 	for _, n := range all.Counts[1:] {
 		total += n
@@ -31,20 +31,20 @@ func (f *file) violations() ([]index.Violation, error) {
 	if n := int64(len(worst)); n < total {
 		f.missing("the list of violations has the worst %s of %s%s", show.Count(n), show.Count(total), moreIn)
 	}
-	held := index.Violations{Counts: all.Counts, List: slices.Clone(worst)}
-	slices.SortStableFunc(held.List, func(a, b index.Violation) int { return cmp.Compare(a.Sent, b.Sent) })
-	return worst, f.json("violations", held)
+	inFile := index.Violations{Counts: all.Counts, List: slices.Clone(worst)}
+	slices.SortStableFunc(inFile.List, func(a, b index.Violation) int { return cmp.Compare(a.Sent, b.Sent) })
+	return worst, f.json("violations", inFile)
 }
 
-// tiles writes tiles: level by level from the top down, until all are final or half of what is left of the budget is
-// used; then those around the worst violations and at the beginning, for half of the rest.
+// tiles writes tiles level by level from the top down, until all are final or half of the remaining budget is used. Then it
+// writes those around the worst violations and at the beginning, for half of the rest.
 //
 //	top      [       non-final        ]
-//	         [ non-final ][   final   ]     below a final tile there is nothing to be held
+//	         [ non-final ][   final   ]     no tiles are needed below a final one
 //	         [ fin ][ nf ]
-//	                 .. and where the budget ends, paths down to a few instants
+//	                 .. and beyond the budget, paths down to a few instants
 func (f *file) tiles(worst []index.Violation) error {
-	t := &tiling{file: f, final: make(map[key]bool), most: f.left - f.left/2, limit: mostTiles}
+	t := &tiling{file: f, final: make(map[key]bool), most: f.left - f.left/2, limit: maxTiles}
 	var level []key
 	for g := range len(f.about.Hosts) + 1 {
 		level = append(level, key{g, f.about.Top, 0})
@@ -53,7 +53,7 @@ func (f *file) tiles(worst []index.Violation) error {
 	for len(level) > 0 {
 		var next []key
 		for _, k := range level {
-			final, err := t.hold(k)
+			final, err := t.add(k)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func (f *file) tiles(worst []index.Violation) error {
 				next = append(next, k.child(0), k.child(1))
 			}
 		}
-		if err := t.flush(); err != nil { // so the first chunk is the first level, and what is held ends with one
+		if err := t.flush(); err != nil { // so the first chunk is the first level, and chunks end with a level
 			return err
 		}
 		if t.full {
@@ -75,8 +75,8 @@ func (f *file) tiles(worst []index.Violation) error {
 	if !t.full {
 		return nil
 	}
-	t.full, t.most, t.limit = false, f.left/2, mostTiles+mostTiles/4
-	paths := min(len(worst), lookedAt)
+	t.full, t.most, t.limit = false, f.left/2, maxTiles+maxTiles/4
+	paths := min(len(worst), maxDetailed)
 	for i := -1; i < paths && !t.full; i++ {
 		at := int64(0)
 		if i >= 0 {
@@ -97,16 +97,16 @@ func (f *file) tiles(worst []index.Violation) error {
 // tiling gathers tiles into chunks.
 type tiling struct {
 	*file
-	final map[key]bool // of those that are held
+	final map[key]bool // of the tiles added
 	keys  []key
 	bytes []byte
-	most  int64 // that tiles may still take
-	limit int   // how many tiles may be held
+	most  int64 // bytes left for tiles
+	limit int   // most tiles
 	full  bool
 }
 
-// hold takes a tile in, if it is not, and reports whether it is final.
-func (t *tiling) hold(k key) (final bool, err error) {
+// add adds a tile unless it was added before, and reports whether it is final.
+func (t *tiling) add(k key) (final bool, err error) {
 	if final, known := t.final[k]; known {
 		return final, nil
 	}
@@ -117,43 +117,43 @@ func (t *tiling) hold(k key) (final bool, err error) {
 	final = len(tile) == 0 || tile[0]&1 != 0
 	t.final[k] = final
 	t.keys, t.bytes = append(t.keys, k), appendTile(t.bytes, tile)
-	if len(t.held.Tiles) > 0 && int64(len(t.bytes)) >= min(chunkBytes, max(t.most, 1)) {
+	if len(t.contents.Tiles) > 0 && int64(len(t.bytes)) >= min(chunkBytes, max(t.most, 1)) {
 		err = t.flush()
 	}
 	return final, err
 }
 
-// flush writes a chunk if there is still room for it; the first one, the top, in any case, since there is no picture without.
+// flush writes a chunk if there is room for it, but always the first one: the page needs the top level.
 func (t *tiling) flush() error {
 	if len(t.keys) == 0 || t.full {
 		return nil
 	}
 	text := packed(t.bytes)
-	if (int64(len(text)) > t.most || len(t.final) > t.limit) && len(t.held.Tiles) > 0 {
+	if (int64(len(text)) > t.most || len(t.final) > t.limit) && len(t.contents.Tiles) > 0 {
 		t.full = true
 		for _, k := range t.keys {
 			delete(t.final, k)
 		}
 	} else {
-		if err := t.put(fmt.Sprintf("tiles-%d", len(t.held.Tiles)), text); err != nil {
+		if err := t.put(fmt.Sprintf("tiles-%d", len(t.contents.Tiles)), text); err != nil {
 			return err
 		}
 		names := make([]string, len(t.keys))
 		for i, k := range t.keys {
 			names[i] = k.String()
 		}
-		t.held.Tiles = append(t.held.Tiles, names)
+		t.contents.Tiles = append(t.contents.Tiles, names)
 		t.most -= int64(len(text))
 	}
 	t.keys, t.bytes = t.keys[:0], t.bytes[:0]
 	return nil
 }
 
-// path takes in the tiles of all groups that hold an instant, from the top down.
+// path adds the tiles of all groups that contain an instant, from the top down.
 func (t *tiling) path(at int64) error {
 	for g := range len(t.about.Hosts) + 1 {
 		for level := t.about.Top; level >= 0 && !t.full; level-- {
-			final, err := t.hold(key{g, level, at >> (level + 10)})
+			final, err := t.add(key{g, level, at >> (level + 10)})
 			if err != nil {
 				return err
 			}

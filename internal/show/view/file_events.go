@@ -52,10 +52,10 @@ func (f *file) events(worst []index.Violation) error {
 		if full = int64(len(text)) > f.left; full {
 			break
 		}
-		if err := f.put(fmt.Sprintf("events-%d", len(f.held.Events)), text); err != nil {
+		if err := f.put(fmt.Sprintf("events-%d", len(f.contents.Events)), text); err != nil {
 			return err
 		}
-		f.held.Events = append(f.held.Events, slices.Clone(chunk))
+		f.contents.Events = append(f.contents.Events, slices.Clone(chunk))
 		events += n
 	}
 	if events < f.about.Events {
@@ -68,7 +68,7 @@ func (f *file) events(worst []index.Violation) error {
 	return nil
 }
 
-// chunk packs blocks of events, and counts these.
+// chunk packs blocks of events, and counts their events.
 func (f *file) chunk(blocks []int64) (text []byte, events int64, err error) {
 	var b bytes.Buffer
 	b.WriteByte('[')
