@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"meridian/format/internal/held"
+	"meridian/format/internal/eventbuffer"
 	"meridian/format/internal/pull"
 	"meridian/format/internal/stream"
 	"meridian/trace"
@@ -20,15 +20,15 @@ const (
 
 // File is the content of a file.
 type File struct {
-	marks trace.Marks
-	held  *held.Trace
+	marks  trace.Marks
+	buffer *eventbuffer.Trace
 }
 
 // Marks returns the ends of flows that go to other files, and of collectives. The one host is that of the input.
 func (f *File) Marks() *trace.Marks { return &f.marks }
 
 // Events brings all events, in order of time.
-func (f *File) Events() trace.Source { return f.held.Events() }
+func (f *File) Events() trace.Source { return f.buffer.Events() }
 
 // Recognises says whether a file that begins so is a Chrome trace. It is certain where it sees traceEvents, or an array of
 // objects with a phase, and nearly so where it sees what PyTorch writes before its events.
@@ -40,19 +40,14 @@ func Recognises(head []byte) bool {
 
 // Read reads a file.
 func Read(path string, w *trace.Warnings) (*File, error) {
-	s, err := stream.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return read(s, path, w)
+	return stream.ReadFile(path, func(s io.Reader) (*File, error) { return read(s, path, w) })
 }
 
 // reader is the reading of one file.
 type reader struct {
 	path string
 	w    *trace.Warnings
-	b    *held.Builder
+	b    *eventbuffer.Builder
 	rows rowTable
 	base int64 // ns to be added to all stamps
 
@@ -66,7 +61,7 @@ type reader struct {
 }
 
 func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
-	b := held.New()
+	b := eventbuffer.New()
 	r := &reader{path: path, w: w, b: b, rows: newRows(b), async: make(map[asyncKey][]int), torch: newTorch()}
 	p := pull.NewReader(s)
 	c, err := p.Peek()
@@ -82,18 +77,14 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	default:
 		return nil, fmt.Errorf("%s: no JSON of a Chrome trace (begins with %q)", path, c)
 	}
-	p.Peek() // what is compressed has its checksum at the end
-	var damage *stream.Damage
 	switch {
-	case errors.As(p.Err(), &damage):
-		w.Add(path, "damaged, what came before is used", damage.Error())
-	case p.Err() != nil:
-		return nil, fmt.Errorf("%s: %w", path, p.Err())
 	case err == errOpen && array: // as killed tracers leave it, and readers have always taken it
-	case err == errOpen || err == io.ErrUnexpectedEOF:
-		w.Add(path, "cut short, what came before is used", fmt.Sprintf("at offset %d", p.Offset()))
-	case err != nil:
-		w.Add(path, "broken JSON, what came before is used", fmt.Sprintf("at offset %d", p.Offset()))
+		err = nil
+	case err == errOpen:
+		err = io.ErrUnexpectedEOF
+	}
+	if err := p.Finish(path, err, w); err != nil {
+		return nil, err
 	}
 	if b.Len() == 0 {
 		return nil, fmt.Errorf(`%s: no events in it: expected {"traceEvents":[{"ph":...,"ts":...},...]} or the array alone`, path)
@@ -208,7 +199,7 @@ func (r *reader) done() *File {
 	if r.base != 0 {
 		r.b.Shift(r.base)
 		for i := range f.marks.Marks {
-			f.marks.Marks[i].Time = held.Add(f.marks.Marks[i].Time, r.base)
+			f.marks.Marks[i].Time = eventbuffer.Add(f.marks.Marks[i].Time, r.base)
 		}
 	}
 	for _, open := range r.rows.open {
@@ -226,6 +217,6 @@ func (r *reader) done() *File {
 	if r.b.Dropped > 0 {
 		r.w.AddN(r.path, "fields left out: a class has too many", "", r.b.Dropped)
 	}
-	f.held = r.b.Done()
+	f.buffer = r.b.Done()
 	return f
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"meridian/clock"
-	"meridian/format/internal/held"
+	"meridian/format/internal/eventbuffer"
 	"meridian/format/internal/pull"
 	"meridian/trace"
 )
@@ -117,18 +117,18 @@ func (r *reader) add(raw []byte, at int64) error {
 		if s := string(e.instant); s != "p" && s != "g" {
 			row = r.rows.thread(e.pid, e.tid)
 		}
-		r.put(held.Instant, row)
+		r.put(eventbuffer.Instant, row)
 	case 'n', 'T', 'p', 'v', 'V', 'R', 'c':
-		r.put(held.Instant, r.rows.process(e.pid))
+		r.put(eventbuffer.Instant, r.rows.process(e.pid))
 	case 'P', 'N', 'O', 'D':
-		r.put(held.Instant, r.rows.thread(e.pid, e.tid))
+		r.put(eventbuffer.Instant, r.rows.thread(e.pid, e.tid))
 	case 'C':
 		if len(e.id) > 0 {
 			e.name = fmt.Appendf(nil, "%s %s", e.name, e.id)
 		}
-		r.put(held.Counter, r.rows.process(e.pid))
+		r.put(eventbuffer.Counter, r.rows.process(e.pid))
 	case 's', 't', 'f':
-		r.flows.add(r, r.put(held.Instant, r.rows.thread(e.pid, e.tid)))
+		r.flows.add(r, r.put(eventbuffer.Instant, r.rows.thread(e.pid, e.tid)))
 	default:
 		r.w.Add(r.path, "events left out: of a phase that is none", fmt.Sprintf("%q at offset %d", e.phase, at))
 	}
@@ -136,16 +136,16 @@ func (r *reader) add(raw []byte, at int64) error {
 }
 
 // put adds the event as an item with its args.
-func (r *reader) put(kind held.Kind, row int) int {
+func (r *reader) put(kind eventbuffer.Kind, row int) int {
 	e := &r.event
 	r.fields()
-	return r.b.Add(held.Item{Kind: kind, Time: e.ts, Stream: int32(row), Class: r.b.Class(e.name, e.cat)})
+	return r.b.Add(eventbuffer.Item{Kind: kind, Time: e.ts, Stream: int32(row), Class: r.b.Class(e.name, e.cat)})
 }
 
 // begin begins a slice that ends with the next E of its thread.
 func (r *reader) begin() {
 	row := r.rows.thread(r.event.pid, r.event.tid)
-	r.rows.open[row] = append(r.rows.open[row], r.put(held.Open, row))
+	r.rows.open[row] = append(r.rows.open[row], r.put(eventbuffer.Open, row))
 }
 
 // end ends the last slice that began on the thread. Its args are joined to those of the beginning.
@@ -177,7 +177,7 @@ func (r *reader) complete(at int64) {
 	e := &r.event
 	row := r.rows.thread(e.pid, e.tid)
 	if !e.lasts {
-		r.put(held.Open, row)
+		r.put(eventbuffer.Open, row)
 		r.unended++
 		return
 	}
@@ -186,8 +186,8 @@ func (r *reader) complete(at int64) {
 		e.dur = 0
 	}
 	r.fields()
-	end := held.Add(e.ts, e.dur)
-	r.b.Add(held.Item{Kind: held.Slice, Time: e.ts, End: end, Stream: int32(row), Class: r.b.Class(e.name, e.cat)})
+	end := eventbuffer.Add(e.ts, e.dur)
+	r.b.Add(eventbuffer.Item{Kind: eventbuffer.Slice, Time: e.ts, End: end, Stream: int32(row), Class: r.b.Class(e.name, e.cat)})
 	r.torch.slice(r, int64(end), row)
 }
 
@@ -209,7 +209,7 @@ func (r *reader) asyncBegin() {
 	if len(r.event.tid) > 0 {
 		row = r.rows.thread(r.event.pid, r.event.tid)
 	}
-	n := r.put(held.Open, row)
+	n := r.put(eventbuffer.Open, row)
 	r.slices++
 	r.b.Item(n).Slice = r.slices
 	k := r.key()

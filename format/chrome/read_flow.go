@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"meridian/format/internal/held"
+	"meridian/format/internal/eventbuffer"
 	"meridian/trace"
 )
 
@@ -99,7 +99,7 @@ func (f *flows) ofKind(r *reader, m *trace.Marks, ends []int32) {
 			key = trace.KeyOf("flow in", r.path, kind.cat, kind.name, end.id)
 		}
 		it := r.b.Item(int(end.item))
-		it.Flow, it.Role = held.Flow(key), trace.Receives
+		it.Flow, it.Role = eventbuffer.Flow(key), trace.Receives
 		if end.sends {
 			it.Role = trace.Sends
 		}

@@ -5,14 +5,14 @@ import (
 	"strconv"
 	"strings"
 
-	"meridian/format/internal/held"
+	"meridian/format/internal/eventbuffer"
 	"meridian/format/internal/pull"
 	"meridian/trace"
 )
 
 // rowTable finds the rows of processes and threads. Their numbers are kept as they stand in the file, since some are text.
 type rowTable struct {
-	b         *held.Builder
+	b         *eventbuffer.Builder
 	processes map[string]int
 	threads   map[string]int // by both numbers
 	open      map[int][]int  // by row: slices that B began
@@ -24,7 +24,7 @@ type rowTable struct {
 	last     int
 }
 
-func newRows(b *held.Builder) rowTable {
+func newRows(b *eventbuffer.Builder) rowTable {
 	return rowTable{b: b, processes: make(map[string]int), threads: make(map[string]int), open: make(map[int][]int),
 		names: make(map[int]string), numbers: make(map[int]string), last: -1}
 }

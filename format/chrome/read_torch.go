@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"meridian/clock"
-	"meridian/format/internal/held"
+	"meridian/format/internal/eventbuffer"
 	"meridian/format/internal/pull"
 	"meridian/trace"
 )
@@ -292,11 +292,11 @@ func (t *torch) mark(r *reader, m *trace.Marks, c *call, n numbered, index, tota
 	case send:
 		add(int64(c.start), trace.Sends)
 		it := r.b.Item(int(c.item))
-		it.Flow, it.Role = held.Flow(key), trace.Sends
+		it.Flow, it.Role = eventbuffer.Flow(key), trace.Sends
 	case receive:
 		add(int64(c.end), trace.Receives)
 		it := r.b.Item(int(c.item))
-		it.EndFlow, it.EndRole = held.Flow(key), trace.Receives
+		it.EndFlow, it.EndRole = eventbuffer.Flow(key), trace.Receives
 	default:
 		add(int64(c.start), trace.Enters)
 		add(int64(c.end), trace.Leaves)

@@ -8,7 +8,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 
 	"meridian/clock"
-	"meridian/format/internal/held"
+	"meridian/format/internal/eventbuffer"
 	"meridian/format/internal/stream"
 	"meridian/trace"
 )
@@ -124,7 +124,7 @@ func (s *source) end(err error) error {
 
 // take turns an event of the trace into ours.
 func (s *source) take(x *xtrace.Event) {
-	at := held.Add(clock.HostTime(x.Time()), s.offset)
+	at := eventbuffer.Add(clock.HostTime(x.Time()), s.offset)
 	switch x.Kind() {
 	case xtrace.EventSync:
 		if c := x.Sync().ClockSnapshot; c != nil {

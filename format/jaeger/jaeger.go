@@ -29,14 +29,15 @@ import (
 	"io"
 
 	"meridian/clock"
-	"meridian/format/internal/held"
+	"meridian/format/internal/eventbuffer"
 	"meridian/format/internal/pull"
 	"meridian/format/internal/spans"
 	"meridian/format/internal/stream"
 	"meridian/trace"
 )
 
-// File is a file's spans: Marks and Events.
+// File is the content of a file. Its method Marks returns the ends of messages, a *[trace.Marks], Events a [trace.Source] of
+// the spans and what happened within them, in order of time.
 type File = spans.File
 
 // longest is how many bytes one trace may have.
@@ -56,12 +57,7 @@ func Recognises(head []byte) bool {
 
 // Read reads a file of traces.
 func Read(path string, w *trace.Warnings) (*File, error) {
-	s, err := stream.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return read(s, path, w)
+	return stream.ReadFile(path, func(s io.Reader) (*File, error) { return read(s, path, w) })
 }
 
 // reader is the reading of one file.
@@ -90,17 +86,8 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	default:
 		return nil, fmt.Errorf("%s: no JSON of Jaeger (begins with %q)", path, c)
 	}
-	p.Peek() // what is compressed has its checksum at the end
-	var damage *stream.Damage
-	switch {
-	case errors.As(p.Err(), &damage):
-		w.Add(path, "damaged, what came before is used", damage.Error())
-	case p.Err() != nil:
-		return nil, fmt.Errorf("%s: %w", path, p.Err())
-	case err == io.ErrUnexpectedEOF:
-		w.Add(path, "cut short, what came before is used", fmt.Sprintf("at offset %d", p.Offset()))
-	case err != nil:
-		w.Add(path, "broken JSON, what came before is used", fmt.Sprintf("at offset %d", p.Offset()))
+	if err := p.Finish(path, err, w); err != nil {
+		return nil, err
 	}
 	if r.set.Len() == 0 {
 		return nil, fmt.Errorf(`%s: no spans in it: expected {"data":[{"traceID":...,"spans":[...],"processes":{...}}]} as Jaeger's API answers`, path)
@@ -210,4 +197,4 @@ func (r *reader) process(raw []byte) spans.Row {
 func nanoseconds[T clock.Time](raw []byte) (T, bool) { return pull.Decimal[T](raw, 3) }
 
 // end returns when something ends that begins at and lasts so long.
-func end(at clock.HostTime, lasts int64) clock.HostTime { return held.Add(at, lasts) }
+func end(at clock.HostTime, lasts int64) clock.HostTime { return eventbuffer.Add(at, lasts) }

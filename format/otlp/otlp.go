@@ -33,7 +33,8 @@ import (
 	"meridian/trace"
 )
 
-// File is a file's spans: Marks and Events.
+// File is the content of a file. Its method Marks returns the ends of messages, a *[trace.Marks], Events a [trace.Source] of
+// the spans and what happened within them, in order of time.
 type File = spans.File
 
 // longest is how many bytes the spans of one resource, or one message of a collector, may have.
@@ -153,12 +154,7 @@ type reader struct {
 
 // Read reads a file of spans.
 func Read(path string, w *trace.Warnings) (*File, error) {
-	s, err := stream.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return read(s, path, w)
+	return stream.ReadFile(path, func(s io.Reader) (*File, error) { return read(s, path, w) })
 }
 
 func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {

@@ -166,7 +166,7 @@ func TestTableRefusesWhatItShould(t *testing.T) {
 		{"format/pcap", "format", false},
 		{"format/pcap", "format/messages", false},
 		{"format/pcap", "format/internal/stream", true},
-		{"format/internal/arrows", "format/internal/stream", true},
+		{"format/internal/timeline", "format/internal/stream", true},
 		{"format/ctf", "format/ctf/packet", true},
 		{"sensor", "sensor/ring", true},
 		{"sensor/ring", "trace", false},

@@ -24,7 +24,7 @@ import (
 	"encoding/hex"
 
 	"meridian/clock"
-	"meridian/format/internal/held"
+	"meridian/format/internal/eventbuffer"
 	"meridian/trace"
 )
 
@@ -99,14 +99,14 @@ type Row struct{ Stream, Host int }
 
 // Set gathers the spans of a file.
 type Set struct {
-	*held.Builder // for fields and classes
-	marks         trace.Marks
-	hosts         map[string]int
-	rows          map[process]Row
-	seen          map[seen]struct{}
-	twice, early  int64
-	unnamed       int64
-	first         string // what ended early first
+	*eventbuffer.Builder // for fields and classes
+	marks                trace.Marks
+	hosts                map[string]int
+	rows                 map[process]Row
+	seen                 map[seen]struct{}
+	twice, early         int64
+	unnamed              int64
+	first                string // what ended early first
 }
 
 // process is what has a row of its own.
@@ -122,7 +122,7 @@ type seen struct {
 
 // NewSet returns an empty set of a file.
 func NewSet(file string) *Set {
-	return &Set{Builder: held.New(), marks: trace.Marks{File: file}, hosts: make(map[string]int),
+	return &Set{Builder: eventbuffer.New(), marks: trace.Marks{File: file}, hosts: make(map[string]int),
 		rows: make(map[process]Row), seen: make(map[seen]struct{})}
 }
 
@@ -162,17 +162,17 @@ func (s *Set) Add(sp *Span) {
 	} else {
 		s.seen[me] = struct{}{}
 	}
-	it := held.Item{Kind: held.Slice, Time: sp.Start, End: sp.End, Stream: int32(sp.Row.Stream), Class: s.Class(sp.Name, sp.Scope)}
+	it := eventbuffer.Item{Kind: eventbuffer.Slice, Time: sp.Start, End: sp.End, Stream: int32(sp.Row.Stream), Class: s.Class(sp.Name, sp.Scope)}
 	switch {
 	case !sp.Ended:
-		it.Kind, it.End = held.Open, 0
+		it.Kind, it.End = eventbuffer.Open, 0
 	case sp.End < sp.Start:
 		if s.early++; s.early == 1 {
 			s.first = "span " + hex.EncodeToString(sp.ID[:]) + " of trace " + hex.EncodeToString(sp.Trace[:])
 		}
-		it.Kind, it.End = held.Instant, 0
+		it.Kind, it.End = eventbuffer.Instant, 0
 	}
-	if it.Kind != held.Instant && sp.Trace != (TraceID{}) {
+	if it.Kind != eventbuffer.Instant && sp.Trace != (TraceID{}) {
 		s.ends(sp, &it)
 	}
 	s.Builder.Add(it)
@@ -180,11 +180,11 @@ func (s *Set) Add(sp *Span) {
 
 // Event adds something that happened within a span, with the fields that were given to the set since the last.
 func (s *Set) Event(row Row, at clock.HostTime, name, category []byte) {
-	s.Builder.Add(held.Item{Time: at, Stream: int32(row.Stream), Class: s.Class(name, category)})
+	s.Builder.Add(eventbuffer.Item{Time: at, Stream: int32(row.Stream), Class: s.Class(name, category)})
 }
 
 // ends marks the ends of messages that a span is, and gives its item the first of each side.
-func (s *Set) ends(sp *Span, it *held.Item) {
+func (s *Set) ends(sp *Span, it *eventbuffer.Item) {
 	switch sp.Kind {
 	case Client:
 		s.mark(sp, it, Link{sp.Trace, sp.ID}, "request", trace.Sends, false)
@@ -226,7 +226,7 @@ func within(list []Link, l Link) bool {
 }
 
 // mark marks the start or the end of a span as an end of the message that the other span and a word name.
-func (s *Set) mark(sp *Span, it *held.Item, other Link, what string, role trace.Role, end bool) {
+func (s *Set) mark(sp *Span, it *eventbuffer.Item, other Link, what string, role trace.Role, end bool) {
 	if other.ID == (ID{}) || other.Trace == (TraceID{}) {
 		return
 	}
@@ -241,15 +241,15 @@ func (s *Set) mark(sp *Span, it *held.Item, other Link, what string, role trace.
 		flow, side = &it.EndFlow, &it.EndRole
 	}
 	if *side == trace.NoRole {
-		*flow, *side = held.Flow(key), role
+		*flow, *side = eventbuffer.Flow(key), role
 	}
 	s.marks.Marks = append(s.marks.Marks, m)
 }
 
 // File is the spans of a file.
 type File struct {
-	marks trace.Marks
-	held  *held.Trace
+	marks  trace.Marks
+	buffer *eventbuffer.Trace
 }
 
 // Marks returns the ends of messages: requests, replies, and what producers sent.
@@ -257,7 +257,7 @@ func (f *File) Marks() *trace.Marks { return &f.marks }
 
 // Events brings spans as slices, and what happened within them as instants; an event's Flow is the message of which it is
 // an end.
-func (f *File) Events() trace.Source { return f.held.Events() }
+func (f *File) Events() trace.Source { return f.buffer.Events() }
 
 // Done ends the gathering and warns of what was strange.
 func (s *Set) Done(w *trace.Warnings) *File {
@@ -274,7 +274,7 @@ func (s *Set) Done(w *trace.Warnings) *File {
 	if s.Dropped > 0 {
 		w.AddN(file, "fields left out: a class has too many", "", s.Dropped)
 	}
-	return &File{marks: s.marks, held: s.Builder.Done()}
+	return &File{marks: s.marks, buffer: s.Builder.Done()}
 }
 
 // Len returns how many spans and events there are so far.

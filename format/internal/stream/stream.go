@@ -62,6 +62,17 @@ func Open(path string) (*Stream, error) {
 	return s, nil
 }
 
+// ReadFile opens a file, gives its content to read and closes it. Errors of opening name the file.
+func ReadFile[T any](path string, read func(io.Reader) (T, error)) (T, error) {
+	s, err := Open(path)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer s.Close()
+	return read(s)
+}
+
 // New reads from r, which stays the caller's to close; a call of r.Read that never returns keeps Close waiting.
 func New(r io.Reader) (*Stream, error) {
 	s := &Stream{in: &counter{r: r}, close: func() error { return nil }}

@@ -1,4 +1,4 @@
-package held
+package eventbuffer
 
 import (
 	"container/heap"

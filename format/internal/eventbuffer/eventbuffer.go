@@ -1,4 +1,4 @@
-// Package held keeps the events of a file whose order is not that of time, or whose classes are known only at its end, and
+// Package eventbuffer keeps the events of a file whose order is not that of time, or whose classes are known only at its end, and
 // brings them as a [trace.Source].
 //
 //	reader --> Builder: Stream, Class, fields, Add --> Done --> Trace --> Events: slices cut into Begin and End, by time
@@ -13,7 +13,7 @@
 // The fields of a class are all that its items ever had, of the type that holds all their values.
 //
 // The cost is O(n log n) for n items out of order, O(n) in order.
-package held
+package eventbuffer
 
 import (
 	"cmp"
