@@ -210,9 +210,9 @@ func Files(path string) ([]string, error) {
 	}
 	if len(files) == 0 {
 		if first != nil {
-			return nil, fmt.Errorf("%s: no file in it can be read, first: %w", path, first)
+			return nil, fmt.Errorf("%s: no file in the directory can be read; the first error: %w", path, first)
 		}
-		return nil, fmt.Errorf("%s: no file in it; %s", path, known)
+		return nil, fmt.Errorf("%s: no file in the directory; %s", path, known)
 	}
 	sort.Strings(files)
 	return files, nil

@@ -118,7 +118,7 @@ func TestRandomBytesAreNoText(t *testing.T) {
 
 func TestTheFilesOfADirectoryAreThoseThatAreKnown(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Files(dir); err == nil || !strings.Contains(err.Error(), "no file in it") {
+	if _, err := Files(dir); err == nil || !strings.Contains(err.Error(), "no file in the directory") {
 		t.Errorf("%v", err)
 	}
 	put := func(name, content string) {

@@ -75,7 +75,7 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	case c == '{':
 		err = r.object(p)
 	default:
-		return nil, fmt.Errorf("%s: no JSON of a Chrome trace (begins with %q)", path, c)
+		return nil, fmt.Errorf("%s: not a Chrome trace in JSON (begins with %q)", path, c)
 	}
 	switch {
 	case err == errOpen && array: // as killed tracers leave it, and readers have always taken it
@@ -87,7 +87,7 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 		return nil, err
 	}
 	if b.Len() == 0 {
-		return nil, fmt.Errorf(`%s: no events in it: expected {"traceEvents":[{"ph":...,"ts":...},...]} or the array alone`, path)
+		return nil, fmt.Errorf(`%s: no events; expected {"traceEvents":[{"ph":...,"ts":...},...]} or the array alone`, path)
 	}
 	return r.done(), nil
 }
@@ -139,7 +139,7 @@ func (r *reader) setBase(raw []byte) {
 	if base, ok := pull.Decimal[int64](raw, 0); ok {
 		r.base = base
 	} else {
-		r.w.Add(r.path, "baseTimeNanoseconds is no number, or beyond what a clock can show; left out", fmt.Sprintf("%.40q", raw))
+		r.w.Add(r.path, "baseTimeNanoseconds ignored: not a number, or out of range", fmt.Sprintf("%.40q", raw))
 	}
 }
 
@@ -168,7 +168,7 @@ func (r *reader) events(p *pull.Reader) error {
 			continue
 		case pull.ErrSyntax:
 			p.Take()
-			r.w.Add(r.path, "bytes between events that are no JSON", fmt.Sprintf("at offset %d", at))
+			r.w.Add(r.path, "bytes between events ignored: not JSON", fmt.Sprintf("at offset %d", at))
 			continue
 		case nil:
 			if r.add(raw, at) == nil {
@@ -215,7 +215,7 @@ func (r *reader) done() *File {
 		r.w.AddN(r.path, "ends of slices that did not begin, left out", "", r.orphans)
 	}
 	if r.b.Dropped > 0 {
-		r.w.AddN(r.path, "fields left out: a class has too many", "", r.b.Dropped)
+		r.w.AddN(r.path, "fields left out: more than 256 in one class", "", r.b.Dropped)
 	}
 	f.buffer = r.b.Done()
 	return f

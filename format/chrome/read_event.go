@@ -97,7 +97,7 @@ func (r *reader) add(raw []byte, at int64) error {
 		if e.phase == 0 && !e.noted {
 			r.w.Add(r.path, "events left out: without a phase", fmt.Sprintf("at offset %d", at))
 		} else {
-			r.w.Add(r.path, "events left out: without a time, or with one beyond what a clock can show", fmt.Sprintf("at offset %d", at))
+			r.w.Add(r.path, "events left out: no time, or one out of range", fmt.Sprintf("at offset %d", at))
 		}
 		return nil
 	}
@@ -130,7 +130,7 @@ func (r *reader) add(raw []byte, at int64) error {
 	case 's', 't', 'f':
 		r.flows.add(r, r.put(eventbuffer.Instant, r.rows.thread(e.pid, e.tid)))
 	default:
-		r.w.Add(r.path, "events left out: of a phase that is none", fmt.Sprintf("%q at offset %d", e.phase, at))
+		r.w.Add(r.path, "events left out: unknown phase (known are B, E, X, b, e, n, i, C, s, t, f, M)", fmt.Sprintf("%q at offset %d", e.phase, at))
 	}
 	return nil
 }

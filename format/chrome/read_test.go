@@ -102,8 +102,8 @@ func TestEveryPhaseHasItsMeaning(t *testing.T) {
 		"11000 worker 8 .:obj",
 		"12000 worker 8 (:open")
 	wantWarnings := []string{
-		`f: events left out: of a phase that is none ('Q' at offset 1502)`,
-		"f: events left out: without a time, or with one beyond what a clock can show (at offset 1551)",
+		`f: events left out: unknown phase (known are B, E, X, b, e, n, i, C, s, t, f, M) ('Q' at offset 1502)`,
+		"f: events left out: no time, or one out of range (at offset 1551)",
 		"f: slices that do not end", "f: ends of slices that did not begin, left out"}
 	if !reflect.DeepEqual(warnings, wantWarnings) {
 		t.Errorf("%q", warnings)

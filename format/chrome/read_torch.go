@@ -308,12 +308,12 @@ func (t *torch) warn(r *reader, byOrder, ungrouped, uneven int64) {
 		r.w.AddN(r.path, "collectives without a sequence number, joined by their order: files must have been recorded over the same steps", "", byOrder)
 	}
 	if ungrouped > 0 {
-		r.w.AddN(r.path, "collectives left out: their group or their peer is not told", "", ungrouped)
+		r.w.AddN(r.path, "collectives left out: group or peer not recorded", "", ungrouped)
 	}
 	if uneven > 0 {
-		r.w.AddN(r.path, "all-to-alls left out: somebody may have sent nothing to somebody", "", uneven)
+		r.w.AddN(r.path, "all-to-alls left out: a member may have sent nothing to another", "", uneven)
 	}
 	if t.launches > 0 && t.kernels == 0 {
-		r.w.AddN(r.path, "collectives of which only the launch was recorded, which says nothing of others: record the graphics processor too", "", t.launches)
+		r.w.AddN(r.path, "collectives left out: only their launch was recorded; record GPU activity too", "", t.launches)
 	}
 }

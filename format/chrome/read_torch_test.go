@@ -136,7 +136,7 @@ func TestKernelsOfNoGroupMeetOnlyWhereThereIsOne(t *testing.T) {
 
 func TestALaunchSaysNothing(t *testing.T) {
 	f, warnings, err := parse(`[{"ph":"X","cat":"user_annotation","name":"nccl:all_reduce","pid":1,"tid":1,"ts":1,"dur":2}]`)
-	if err != nil || len(f.Marks().Marks) != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "only the launch was recorded") {
+	if err != nil || len(f.Marks().Marks) != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "only their launch was recorded") {
 		t.Errorf("%v, %q", err, warnings)
 	}
 }

@@ -3,7 +3,6 @@ package chrome
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -136,45 +135,12 @@ func TestSlicesThatNobodyBeganOrEndedAreCounted(t *testing.T) {
 	}
 }
 
-func TestRecordsThatCannotBeWrittenAreRefusedAndFailuresReported(t *testing.T) {
-	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}}
-	for _, test := range []struct {
-		r    trace.TimelineEvent
-		want string
-	}{
-		{trace.TimelineEvent{Host: 1}, "event 2: host 1 out of range (the schema has 1)"},
-		{trace.TimelineEvent{Event: trace.Event{Stream: -1}}, "stream -1"},
-		{trace.TimelineEvent{Event: trace.Event{Class: 1}}, "class 1"},
-		{trace.TimelineEvent{Time: -1}, "sort the events by time"},
-	} {
-		w, err := NewWriter(io.Discard, l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(&trace.TimelineEvent{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(&test.r); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v, not %s", err, test.want)
-		}
-		if w.Close() == nil {
-			t.Error("a refused trace was closed without an error")
-		}
-	}
-	w, err := NewWriter(fullDisk{}, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); !errors.Is(err, errFull) {
-		t.Errorf("Close: %v", err)
-	}
+func TestInvalidEventsAreRefusedAndFailuresReported(t *testing.T) {
+	open := func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s) }
+	eventtest.RefusesNilSchema(t, "chrome", open)
+	eventtest.RefusesInvalidEvents(t, open)
+	eventtest.ReportsFailure(t, open)
 }
-
-type fullDisk struct{}
-
-var errFull = errors.New("no space left")
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestTimelineBeforeTheEpochKeepsItsTimes(t *testing.T) {
 	for _, at := range []clock.HostTime{-1, -1_000_000_000, -1_000_000_001, 0, 999} {

@@ -28,6 +28,7 @@ import (
 
 	"meridian/clock"
 	"meridian/format/internal/table"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -53,6 +54,9 @@ type Writer struct {
 
 // NewWriter writes the names of the columns, which are those of the fields that the legend's classes have now.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
+	if err := timeline.CheckSchema("csv", l); err != nil {
+		return nil, err
+	}
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}

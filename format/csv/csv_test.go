@@ -158,3 +158,7 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 var _ trace.Sink = (*Writer)(nil)
+
+func TestAWriterWithoutASchemaIsRefused(t *testing.T) {
+	eventtest.RefusesNilSchema(t, "csv", func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
+}

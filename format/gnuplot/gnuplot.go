@@ -30,6 +30,7 @@ import (
 	"math/bits"
 
 	"meridian/clock"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -81,6 +82,9 @@ const deepest = 64
 
 // NewWriter prepares a script. It is written by Close: ranges and rows must be known before.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
+	if err := timeline.CheckSchema("gnuplot", l); err != nil {
+		return nil, err
+	}
 	if o.Events <= 0 {
 		o.Events = 200_000
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	_ "image/png"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,4 +209,8 @@ func BenchmarkWrite(b *testing.B) {
 		w.Write(r)
 		i++
 	}
+}
+
+func TestAWriterWithoutASchemaIsRefused(t *testing.T) {
+	eventtest.RefusesNilSchema(t, "gnuplot", func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
 }

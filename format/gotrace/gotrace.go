@@ -64,7 +64,7 @@ func Read(path string, w *trace.Warnings) (*File, error) {
 		_, err = next(r) // the first one comes of itself, even where nothing behind it can be read
 	}
 	if err == io.EOF {
-		err = errors.New("no events in it")
+		err = errors.New("no events")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -76,7 +76,7 @@ func Read(path string, w *trace.Warnings) (*File, error) {
 			return f, nil
 		}
 	}
-	w.Add(path, "stamps are of the monotonic clock, not since 1970: the trace has no reading of the wall clock, as before Go 1.25", "")
+	w.Add(path, "times are of the monotonic clock, not since 1970: the trace has no reading of the wall clock (Go 1.25 and later record one)", "")
 	return f, nil
 }
 
@@ -92,7 +92,7 @@ func open(path string) (*stream.Stream, *xtrace.Reader, error) {
 	r, err := newReader(s)
 	if err != nil {
 		s.Close()
-		return nil, nil, fmt.Errorf("%s: no trace of a Go program: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: not a Go execution trace: %w", path, err)
 	}
 	return s, r, nil
 }

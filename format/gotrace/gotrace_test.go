@@ -302,7 +302,7 @@ func TestOldTracesKeepTheMonotonicClockAndSaySo(t *testing.T) {
 	}
 	for _, path := range found[:1] {
 		events, warnings := read(t, path)
-		if len(events) == 0 || len(warnings) == 0 || !strings.Contains(warnings[0], "stamps are of the monotonic clock") {
+		if len(events) == 0 || len(warnings) == 0 || !strings.Contains(warnings[0], "times are of the monotonic clock") {
 			t.Errorf("%s: %d events, %q", path, len(events), warnings)
 		}
 	}

@@ -84,13 +84,13 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	case c == '{':
 		err = r.answer(p)
 	default:
-		return nil, fmt.Errorf("%s: no JSON of Jaeger (begins with %q)", path, c)
+		return nil, fmt.Errorf("%s: not Jaeger's JSON (begins with %q)", path, c)
 	}
 	if err := p.Finish(path, err, w); err != nil {
 		return nil, err
 	}
 	if r.set.Len() == 0 {
-		return nil, fmt.Errorf(`%s: no spans in it: expected {"data":[{"traceID":...,"spans":[...],"processes":{...}}]} as Jaeger's API answers`, path)
+		return nil, fmt.Errorf(`%s: no spans; expected {"data":[{"traceID":...,"spans":[...],"processes":{...}}]} as Jaeger's API answers`, path)
 	}
 	return r.set.Done(w), nil
 }
@@ -163,7 +163,7 @@ func (r *reader) trace(raw []byte, at int64) error {
 		if string(name) == "spans" {
 			pull.Elements(v, func(v []byte) bool {
 				if !r.span(v, rows) {
-					r.w.Add(r.path, "spans left out: broken, without a time, or one beyond what a clock can show", fmt.Sprintf("of the trace at offset %d", at))
+					r.w.Add(r.path, "spans left out: broken, no time, or one out of range", fmt.Sprintf("of the trace at offset %d", at))
 				}
 				return true
 			})

@@ -65,7 +65,7 @@ func (r *reader) span(raw []byte, rows map[string]spans.Row) bool {
 		}
 	}
 	if moved(warnings) {
-		r.w.Add(r.path, "spans that Jaeger moved, whose stamps are no clock's: fetch them with ?raw=true", hex.EncodeToString(sp.ID[:]))
+		r.w.Add(r.path, "spans with times that Jaeger adjusted; fetch the traces with ?raw=true", hex.EncodeToString(sp.ID[:]))
 	}
 	r.names(&sp)
 	tags(tagList, func(name []byte, v trace.Value) { r.tag(&sp, name, v) })
@@ -152,7 +152,7 @@ func (r *reader) log(sp *spans.Span, raw []byte) {
 		return true
 	})
 	if !timed {
-		r.w.Add(r.path, "logs of spans left out: without a time, or one beyond what a clock can show", "")
+		r.w.Add(r.path, "logs of spans left out: no time, or one out of range", "")
 		return
 	}
 	title := []byte("log")

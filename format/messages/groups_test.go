@@ -42,13 +42,13 @@ func TestBadLinesOfGroupsAreSkippedAndLeaveNothingBehind(t *testing.T) {
 		{"@collective s x 1", "not the five fields @collective NAME HOST ENTERED LEFT"},
 		{"@collective s x 1 2 3", "not the five fields @collective NAME HOST ENTERED LEFT"},
 		{"@collective s x 2 1", "a collective left before it was entered"},
-		{"@collective s x one 1", "a stamp is not a decimal number of seconds"},
-		{"@collective s \x01 1 2", "a host name with control characters or broken UTF-8"},
+		{"@collective s x one 1", "a time is not a decimal number of seconds"},
+		{"@collective s \x01 1 2", "a host name with control characters or invalid UTF-8"},
 		{"@collective s @collective 1 2", "a host named @collective or @broadcast, which begin other lines"},
-		{"@collective \xff x 1 2", "the name of a collective or a broadcast with control characters or broken UTF-8"},
+		{"@collective \xff x 1 2", "the name of a collective or a broadcast with control characters or invalid UTF-8"},
 		{"@broadcast s x", "not the four fields @broadcast NAME HOST RECEIVED"},
 		{"@broadcast s x 1 2", "not the four fields @broadcast NAME HOST RECEIVED"},
-		{"@broadcast s x 9e9", "a stamp is beyond the years that a clock can show"},
+		{"@broadcast s x 9e9", "a time is out of range"},
 		{"x @broadcast 1 2", "a host named @collective or @broadcast, which begin other lines"},
 	} {
 		l, warnings, err := read("a b 1 2\n" + c.lines + "\n")

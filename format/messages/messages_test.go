@@ -52,10 +52,10 @@ func TestBadLinesAreSkippedAndCountedByReason(t *testing.T) {
 		{"x y 1", "m.txt: line skipped: not the four fields FROM TO SENT RECEIVED (m.txt:2)"},
 		{"x y 1 2 3\n17", "m.txt: line skipped: not the four fields FROM TO SENT RECEIVED (2 times, first m.txt:2)"},
 		{"x x 1 2", "m.txt: line skipped: a message from a host to itself (m.txt:2)"},
-		{"x y one 2", "m.txt: line skipped: a stamp is not a decimal number of seconds (m.txt:2)"},
-		{"x y 1 9e9", "m.txt: line skipped: a stamp is beyond the years that a clock can show (m.txt:2)"},
-		{"x\x00 y 1 2", "m.txt: line skipped: a host name with control characters or broken UTF-8 (m.txt:2)"},
-		{"x \xff 1 2", "m.txt: line skipped: a host name with control characters or broken UTF-8 (m.txt:2)"},
+		{"x y one 2", "m.txt: line skipped: a time is not a decimal number of seconds (m.txt:2)"},
+		{"x y 1 9e9", "m.txt: line skipped: a time is out of range (m.txt:2)"},
+		{"x\x00 y 1 2", "m.txt: line skipped: a host name with control characters or invalid UTF-8 (m.txt:2)"},
+		{"x \xff 1 2", "m.txt: line skipped: a host name with control characters or invalid UTF-8 (m.txt:2)"},
 		{"x y 1 2" + strings.Repeat(" ", 2<<20), "m.txt: line skipped: a line longer than 1 MiB (m.txt:2)"},
 	} {
 		l, warnings, err := read("a b 1 2\n" + c.lines + "\n")

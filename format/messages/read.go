@@ -20,7 +20,7 @@ var (
 	errBroadcast  = errors.New("not the four fields @broadcast NAME HOST RECEIVED")
 	errTwice      = errors.New("a broadcast that one host received twice")
 	errWord       = errors.New("a host named @collective or @broadcast, which begin other lines")
-	errGroupName  = errors.New("the name of a collective or a broadcast with control characters or broken UTF-8")
+	errGroupName  = errors.New("the name of a collective or a broadcast with control characters or invalid UTF-8")
 )
 
 // Read reads a file of messages; file is its name for warnings, errors and the list.

@@ -82,7 +82,7 @@ func check(l *trace.List) (hosts int, err error) {
 			continue
 		}
 		if !text.ValidName([]byte(co.Name)) || names[co.Name] {
-			return 0, fmt.Errorf("the collective's name %q cannot be written: it occurs twice, is empty, no UTF-8, "+
+			return 0, fmt.Errorf("the collective's name %q cannot be written: it occurs twice, is empty, not UTF-8, "+
 				"or holds a blank, a control character or a #", co.Name)
 		}
 		names[co.Name] = true
@@ -121,7 +121,7 @@ func (c *checker) host(h int) {
 		return
 	}
 	if h < 0 || h >= len(c.list.Hosts) {
-		c.err = fmt.Errorf("host %d is none of %d", h, len(c.list.Hosts))
+		c.err = fmt.Errorf("host %d out of range (%d hosts)", h, len(c.list.Hosts))
 		return
 	}
 	name := c.list.Hosts[h]
@@ -132,7 +132,7 @@ func (c *checker) host(h int) {
 		c.err = fmt.Errorf("two hosts are named %q", name)
 	case !text.ValidName([]byte(name)):
 		c.err = fmt.Errorf("the host name %q cannot be written: "+
-			"it is empty, no UTF-8, or holds a blank, a control character or a #", name)
+			"it is empty, not UTF-8, or holds a blank, a control character or a #", name)
 	default:
 		c.met[name] = h
 		c.err = checkHost([]byte(name))
@@ -141,6 +141,6 @@ func (c *checker) host(h int) {
 
 func (c *checker) stamp(t clock.HostTime) {
 	if c.err == nil && !text.Within(t) {
-		c.err = fmt.Errorf("a stamp of %d ns is beyond what a clock can show", t)
+		c.err = fmt.Errorf("time %d ns is out of range", t)
 	}
 }

@@ -71,7 +71,7 @@ func (r *reader) message(s io.Reader) error {
 		}
 		var length uint64
 		if err == nil && tag != 1<<3|2 {
-			err = fmt.Errorf("no ResourceSpans but tag %d", tag)
+			err = fmt.Errorf("tag %d instead of ResourceSpans", tag)
 		} else if err == nil {
 			length, err = binary.ReadUvarint(c)
 		}

@@ -120,7 +120,7 @@ func (r *reader) jsonScope(raw []byte, row spans.Row, at int64) {
 		if string(name) == "spans" {
 			pull.Elements(v, func(v []byte) bool {
 				if !r.jsonSpan(v, row, scope) {
-					r.skip("spans left out: broken, without a time, or one beyond what a clock can show",
+					r.skip("spans left out: broken, no time, or one out of range",
 						fmt.Sprintf("of the resource at offset %d", at))
 				}
 				return true
@@ -207,7 +207,7 @@ func (r *reader) jsonEvent(raw []byte, row spans.Row, scope []byte) {
 		return true
 	})
 	if at <= 0 {
-		r.skip("events of spans left out: without a time, or one beyond what a clock can show", "")
+		r.skip("events of spans left out: no time, or one out of range", "")
 		return
 	}
 	attributes(attrs, r.set.Field)

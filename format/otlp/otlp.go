@@ -169,7 +169,7 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	case kindOf(head) == asFrames:
 		err = r.frames(rest)
 	default:
-		return nil, fmt.Errorf("%s: no OpenTelemetry spans (begins with % x)", path, head[:min(8, len(head))])
+		return nil, fmt.Errorf("%s: not OpenTelemetry spans (begins with % x)", path, head[:min(8, len(head))])
 	}
 	var damage *stream.Damage
 	if errors.As(err, &damage) {
@@ -178,7 +178,7 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if r.set.Len() == 0 {
-		return nil, fmt.Errorf("%s: no spans in it: expected OTLP traces as JSON or protobuf", path)
+		return nil, fmt.Errorf("%s: no spans; expected OTLP traces as JSON or protobuf", path)
 	}
 	if r.dropped > 0 {
 		w.AddN(path, "attributes, events or links that the sender left out", "", r.dropped)

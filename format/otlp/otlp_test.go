@@ -269,10 +269,10 @@ func TestSoundPartsOfDamagedFilesAreUsed(t *testing.T) {
 	}{
 		{"a broken line", a + `{"resourceSpans":[{}!!` + "\n" + b, "f: broken lines of JSON, of which the rest is left out (the line at offset 587, broken at 607)", 6},
 		{"cut short", a + b[:len(b)-7], "f: cut short, what came before is used (at offset 973)", 6},
-		{"cut within a span", a + b[:len(b)-8], "f: spans left out: broken, without a time, or one beyond what a clock can show (of the resource at offset 605)|" +
+		{"cut within a span", a + b[:len(b)-8], "f: spans left out: broken, no time, or one out of range (of the resource at offset 605)|" +
 			"f: cut short, what came before is used (at offset 972)", 4},
-		{"a broken span", strings.Replace(a, `02",`, `02",,`, 1), "f: spans left out: broken, without a time, or one beyond what a clock can show (of the resource at offset 18)", 2},
-		{"a time too large", strings.Replace(a, `"1544712660000000123"`, `"9944712660000000123"`, 1), "f: spans left out: broken, without a time, or one beyond what a clock can show (of the resource at offset 18)", 2},
+		{"a broken span", strings.Replace(a, `02",`, `02",,`, 1), "f: spans left out: broken, no time, or one out of range (of the resource at offset 18)", 2},
+		{"a time too large", strings.Replace(a, `"1544712660000000123"`, `"9944712660000000123"`, 1), "f: spans left out: broken, no time, or one out of range (of the resource at offset 18)", 2},
 		{"metrics between", a + `{"resourceMetrics":[{"a":1}]}` + "\n" + b, "", 6},
 		{"twice", a + a, "f: spans written more than once, used once (2 times)", 4},
 	} {

@@ -28,6 +28,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"meridian/format/internal/table"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -61,6 +62,9 @@ type Writer struct {
 
 // NewWriter begins a file whose columns are those of the fields that the legend's classes have now.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
+	if err := timeline.CheckSchema("parquet", l); err != nil {
+		return nil, err
+	}
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}

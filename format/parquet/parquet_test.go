@@ -226,3 +226,7 @@ func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 func BenchmarkWrite(b *testing.B) {
 	writeBusy(b, io.Discard, b.N)
 }
+
+func TestAWriterWithoutASchemaIsRefused(t *testing.T) {
+	eventtest.RefusesNilSchema(t, "parquet", func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
+}

@@ -56,7 +56,7 @@ func NewWriter(w io.Writer, ifaces []WriterInterface, comment string) (*Writer, 
 // AddInterface describes one more interface and returns its index for Write.
 func (x *Writer) AddInterface(i WriterInterface) (int, error) {
 	if i.Offset > 1<<33 || i.Offset < -(1<<33) {
-		return 0, fmt.Errorf("pcapng: interface %s: offset of %d s is no time", i.Name, i.Offset)
+		return 0, fmt.Errorf("pcapng: interface %s: offset of %d s is out of range", i.Name, i.Offset)
 	}
 	start := len(x.buf)
 	x.begin(interfaceBlock)

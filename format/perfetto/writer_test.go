@@ -112,30 +112,10 @@ func TestTimelineBeforeTheEpochIsMovedByWholeSeconds(t *testing.T) {
 	}
 }
 
-func TestRecordsThatCannotBeWrittenAreRefused(t *testing.T) {
-	for _, test := range []struct {
-		r    trace.TimelineEvent
-		want string
-	}{
-		{trace.TimelineEvent{Host: 1}, "event 2: host 1 out of range (the schema has 1)"},
-		{trace.TimelineEvent{Event: trace.Event{Stream: -1}}, "stream -1"},
-		{trace.TimelineEvent{Event: trace.Event{Class: 1}}, "class 1"},
-		{trace.TimelineEvent{Time: -1}, "sort the events by time"},
-	} {
-		w, err := NewWriter(io.Discard, &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(&trace.TimelineEvent{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(&test.r); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v, not %s", err, test.want)
-		}
-		if w.Close() == nil {
-			t.Error("a refused trace was closed without an error")
-		}
-	}
+func TestInvalidEventsAreRefused(t *testing.T) {
+	open := func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s) }
+	eventtest.RefusesNilSchema(t, "perfetto", open)
+	eventtest.RefusesInvalidEvents(t, open)
 }
 
 type full struct{}

@@ -37,6 +37,7 @@ import (
 	"strconv"
 
 	"meridian/clock"
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -95,6 +96,9 @@ const deepest = 4096
 
 // NewWriter begins a trace; the first lines are written with the first record, whose time they need.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
+	if err := timeline.CheckSchema("picl", l); err != nil {
+		return nil, err
+	}
 	return &Writer{out: bufio.NewWriterSize(w, 64<<10), legend: l, options: o, rows: make(map[string]int), waiting: newQueue()}, nil
 }
 

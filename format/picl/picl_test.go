@@ -256,3 +256,7 @@ func BenchmarkWrite(b *testing.B) {
 		fmt.Fprintln(os.Stderr, i, "records")
 	}
 }
+
+func TestAWriterWithoutASchemaIsRefused(t *testing.T) {
+	eventtest.RefusesNilSchema(t, "picl", func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
+}

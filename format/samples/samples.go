@@ -32,7 +32,7 @@ const Expected = "expected lines of HOST HOST_TIME REFERENCE_TIME ERROR in decim
 
 var (
 	errFields   = errors.New("not the four fields HOST HOST_TIME REFERENCE_TIME ERROR")
-	errNegative = errors.New("an error below zero")
+	errNegative = errors.New("a negative error")
 )
 
 // Read reads a file of samples; file is its name for warnings and errors. Hosts come in order of appearance, samples in
@@ -141,7 +141,7 @@ func Write(w io.Writer, hosts []string, list []trace.Sample) error {
 	met := make(map[string]int)
 	for _, s := range list {
 		if s.Clock < 0 || s.Clock >= len(hosts) {
-			return fmt.Errorf("samples: host %d is none of %d", s.Clock, len(hosts))
+			return fmt.Errorf("samples: host %d out of range (%d hosts)", s.Clock, len(hosts))
 		}
 		name := hosts[s.Clock]
 		if i, ok := met[name]; ok && i != s.Clock {
@@ -149,11 +149,11 @@ func Write(w io.Writer, hosts []string, list []trace.Sample) error {
 		}
 		if !text.ValidName([]byte(name)) {
 			return fmt.Errorf("samples: the host name %q cannot be written: "+
-				"it is empty, no UTF-8, or holds a blank, a control character or a #", name)
+				"it is empty, not UTF-8, or holds a blank, a control character or a #", name)
 		}
 		met[name] = s.Clock
 		if !text.Within(s.Host) || !text.Within(s.Reference) || !text.Within(clock.HostTime(s.Error)) || s.Error < 0 {
-			return fmt.Errorf("samples: %d, %d give or take %d ns is beyond what a clock can show", s.Host, s.Reference, s.Error)
+			return fmt.Errorf("samples: sample %d, %d with error %d ns is out of range", s.Host, s.Reference, s.Error)
 		}
 	}
 	out := bufio.NewWriterSize(w, 64<<10)

@@ -43,12 +43,12 @@ func TestBadLinesAreSkippedAndCountedByReason(t *testing.T) {
 	for line, why := range map[string]string{
 		"x 1 2":                                "not the four fields HOST HOST_TIME REFERENCE_TIME ERROR",
 		"x 1 2 3 4":                            "not the four fields HOST HOST_TIME REFERENCE_TIME ERROR",
-		"x 1 2 -1":                             "an error below zero",
-		"x 1 2 -0.0000000001":                  "an error below zero",
-		"x 1 two 1":                            "a stamp is not a decimal number of seconds",
-		"x 1 9e9 1":                            "a stamp is beyond the years that a clock can show",
-		"x .0000000001 1 4611686018.427387904": "a stamp is beyond the years that a clock can show",
-		"x\x01 1 2 3":                          "a host name with control characters or broken UTF-8",
+		"x 1 2 -1":                             "a negative error",
+		"x 1 2 -0.0000000001":                  "a negative error",
+		"x 1 two 1":                            "a time is not a decimal number of seconds",
+		"x 1 9e9 1":                            "a time is out of range",
+		"x .0000000001 1 4611686018.427387904": "a time is out of range",
+		"x\x01 1 2 3":                          "a host name with control characters or invalid UTF-8",
 		"x 1 2 3" + strings.Repeat(" ", 2<<20): "a line longer than 1 MiB",
 	} {
 		hosts, list, warnings, err := read("a 1 1 0\n" + line + "\n")

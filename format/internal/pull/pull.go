@@ -25,7 +25,7 @@ var (
 	// ErrLong is a value longer than it may be. It has been skipped.
 	ErrLong = errors.New("value too long")
 	// ErrSyntax is something that is no value.
-	ErrSyntax = errors.New("no JSON value")
+	ErrSyntax = errors.New("not a JSON value")
 )
 
 const first = 256 << 10 // bytes of buffer

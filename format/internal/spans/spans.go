@@ -272,7 +272,7 @@ func (s *Set) Done(w *trace.Warnings) *File {
 		w.AddN(file, "spans without a number or a trace, which belong to no message", "", s.unnamed)
 	}
 	if s.Dropped > 0 {
-		w.AddN(file, "fields left out: a class has too many", "", s.Dropped)
+		w.AddN(file, "fields left out: more than 256 in one class", "", s.Dropped)
 	}
 	return &File{marks: s.marks, buffer: s.Builder.Done()}
 }

@@ -11,7 +11,7 @@ import (
 
 // Why a line cannot be taken, whatever the format.
 var (
-	ErrName    = errors.New("a host name with control characters or broken UTF-8")
+	ErrName    = errors.New("a host name with control characters or invalid UTF-8")
 	ErrTooLong = errors.New("a line longer than 1 MiB")
 )
 

@@ -9,8 +9,8 @@ import (
 
 // Why a stamp cannot be taken.
 var (
-	ErrNumber = errors.New("a stamp is not a decimal number of seconds")
-	ErrRange  = errors.New("a stamp is beyond the years that a clock can show")
+	ErrNumber = errors.New("a time is not a decimal number of seconds")
+	ErrRange  = errors.New("a time is out of range")
 )
 
 // maxExponent is where exponents stop to grow while they are read: far above what any stamp needs, far below what
