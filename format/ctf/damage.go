@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// A packet that cannot be believed is left out, and the next one is found: where LTTng's index says that one begins, or
+// An invalid packet is skipped, and the reader finds the next one: where LTTng's index says that one begins, or
 // where the magic number and the trace's UUID stand, or, in traces without a magic number, behind the size that the
 // packet gives. An event that cannot be decoded takes the rest of its packet with it, for nothing says where the next
-// event begins. All of it is told, with the file and the place.
+// event begins. Each is a warning with the file and the offset.
 
-// packetMark is what every packet of a trace begins with.
+// packetSignature is the constant bytes with which every packet of a trace begins.
 type packetSignature struct {
 	magic     bool
 	at        int64 // where the magic number stands, bytes
@@ -22,7 +22,7 @@ type packetSignature struct {
 	uuidValue [16]byte
 }
 
-// newMark finds the mark in the type of the packet header.
+// newPacketSignature finds the constant fields of the packet header.
 func newPacketSignature(m *Metadata) packetSignature {
 	var k packetSignature
 	if m.PacketHeader == nil {
@@ -53,10 +53,10 @@ func newPacketSignature(m *Metadata) packetSignature {
 	return k
 }
 
-// searchStep is how much of a file that is not mapped is searched at once.
+// searchChunk is how many bytes of a file that is not mapped are searched at once.
 const searchChunk = 1 << 20
 
-// search returns the first byte at or behind from, and before limit, at which a sound packet begins; -1 if there is none.
+// findPacket returns the offset of the first valid packet from offset from on, before limit, or -1.
 func (r *Reader) findPacket(from, limit int64) int64 {
 	k := &r.plan.signature
 	if !k.magic {
@@ -85,13 +85,13 @@ func (r *Reader) findPacket(from, limit int64) int64 {
 	return -1
 }
 
-// begins says whether a sound packet begins at offset. Without a UUID it must also end within the file.
+// packetAt reports whether a valid packet begins at offset. Without a UUID it must also end within the file.
 func (r *Reader) packetAt(offset int64) bool {
 	p, problem := r.parse(offset)
 	return problem == "" && (r.plan.signature.uuid || p.Size/8 <= uint64(r.window.size-offset))
 }
 
-// skipTo finds the next packet behind one that is damaged.
+// skipDamaged sets next to the first valid packet after a damaged one.
 func (r *Reader) skipDamaged(offset int64, p Packet) {
 	if at := nextPacketInIndex(r.s.index, offset); at >= 0 && r.packetAt(at) {
 		r.next = at
@@ -110,12 +110,12 @@ func (r *Reader) skipDamaged(offset int64, p Packet) {
 	r.next = r.window.size
 }
 
-// damage tells of a packet.
+// warnAt adds a warning about the packet at offset.
 func (r *Reader) warnAt(kind string, offset int64) {
 	r.w.Add(r.s.Path, kind, fmt.Sprintf("at offset %d", offset))
 }
 
-// breakOff gives up the rest of the packet, where an event cannot be decoded.
+// abandonPacket skips the rest of the packet, because an event cannot be decoded.
 func (r *Reader) abandonPacket() {
 	r.w.Add(r.s.Path, "rest of the packet skipped: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d",
 		r.packet.Offset+int64(r.fault.pos/8), r.packet.Offset))
@@ -123,14 +123,14 @@ func (r *Reader) abandonPacket() {
 	r.pos = r.end
 }
 
-// Tally is what was counted while a stream was read.
+// Tally holds the counters of a stream, or of a whole trace.
 type Tally struct {
 	Events    int64
 	Packets   int64
 	Discarded int64 // events that the tracer discarded, having no room for them
-	Lost      int64 // packets missing by their sequence numbers, damaged ones aside
-	Damaged   int64 // packets left out
-	Broken    int64 // packets of which the rest was left out
+	Lost      int64 // packets missing by their sequence numbers, without the damaged ones
+	Damaged   int64 // packets skipped
+	Broken    int64 // packets of which the rest was skipped
 	StepsBack int64 // stamps earlier than the one before in their stream
 	Largest   int64 // of those steps, ns
 }
@@ -161,7 +161,7 @@ func (r *Reader) count(p *Packet) {
 	r.previous = *p
 }
 
-// grown returns how much a counter of width bits has grown. One of 32 bits or more that seems to have grown by more than
+// counterIncrease returns how much a counter of width bits has grown. One of 32 bits or more that seems to have grown by more than
 // half its range has stepped back.
 func counterIncrease(before, now uint64, width uint8) int64 {
 	if width == 0 || width > 64 {
@@ -174,7 +174,7 @@ func counterIncrease(before, now uint64, width uint8) int64 {
 	return int64(d & (1<<width - 1))
 }
 
-// finish tells what was counted, once, and returns io.EOF.
+// finish adds the counters to the warnings, once, and returns io.EOF.
 func (r *Reader) finish() error {
 	if r.done {
 		return io.EOF

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// loadBits reads width bits (1 to 64) that start at bit pos of data. It trusts nobody: what lies outside data is 0.
+// loadBits reads width bits (1 to 64) that start at bit pos of data. Bits beyond the end of data are 0.
 //
 // In little-endian order the first bit of a byte is its lowest, and the first bit of an integer the lowest; in
 // big-endian order both are the highest.
@@ -38,7 +38,7 @@ func loadEdge(data []byte, pos uint64, width uint8, big bool) uint64 {
 	return v & (^uint64(0) >> (64 - width))
 }
 
-// loadReversed reads an integer whose bits stand the other way round in the bytes than its byte order implies.
+// loadReversed reads an integer whose bit order is the reverse of the one that goes with its byte order.
 func loadReversed(data []byte, pos uint64, width uint8, big bool) uint64 {
 	return bits.Reverse64(loadBits(data, pos, width, !big)) >> (64 - width)
 }

@@ -6,13 +6,13 @@ import (
 	"meridian/trace"
 )
 
-// makerKind is what a maker makes.
+// decoderKind is the layout that a fieldDecoder reads.
 type decoderKind uint8
 
 const (
 	decodeUint decoderKind = iota
 	decodeInt
-	decodeReversed // an integer whose bits stand the other way round
+	decodeReversed // an integer in reversed bit order
 	decodeBool
 	decodeFloat64
 	decodeFloat32
@@ -27,7 +27,7 @@ const (
 	decodeOptional
 )
 
-// maker says how a field becomes a trace.Value.
+// fieldDecoder says how to decode a field into a trace.Value.
 type fieldDecoder struct {
 	kind      decoderKind
 	width     uint8
@@ -48,7 +48,7 @@ type fieldDecoder struct {
 	t         *Type
 }
 
-// maker compiles a type.
+// decoder compiles the decoder of a type.
 func (c *compiler) decoder(t *Type) fieldDecoder {
 	x := c.extent(t)
 	n := fieldDecoder{t: t, mask: x.align - 1, big: t.BigEndian, signed: t.Signed, width: uint8(min(t.Size, 255)),
@@ -120,7 +120,7 @@ func (c *compiler) decoder(t *Type) fieldDecoder {
 	return n
 }
 
-// makers compiles the fields of a structure or a variant; of nil there are none.
+// decoders compiles the fields of a structure or a variant; nil has none.
 func (c *compiler) decoders(t *Type) []fieldDecoder {
 	if t == nil {
 		return nil
@@ -136,7 +136,7 @@ func (c *compiler) decoders(t *Type) []fieldDecoder {
 	return makers
 }
 
-// isByte says whether a type is a byte that stands on a byte's place whatever comes before it.
+// isByte reports whether a type is an integer of one byte, aligned to bytes.
 func isByte(t *Type) bool {
 	return t.Kind == Integer && t.Size == 8 && t.Align >= 8 && !t.Reversed && t.Slot < 0
 }
@@ -153,7 +153,7 @@ func isBytes(t *Type) bool {
 		t.Elem.Encoding == NoEncoding && len(t.Elem.Labels) == 0
 }
 
-// shapeOf returns the type of the values that a maker makes of t, as the rest of Meridian sees it.
+// traceTypeOf returns the type of the values that a fieldDecoder of t returns.
 func traceTypeOf(t *Type) trace.Type {
 	switch t.Kind {
 	case Integer, BitArray, VarInt:

@@ -2,9 +2,9 @@ package ctf
 
 import "errors"
 
-// A type is compiled twice. Its program, here, says how to get over a field and what to remember on the way: a structure
-// of integers, however many, is one instruction, for where it ends needs none of them. Its maker (decode_maker.go) says
-// how to make values of it, for those who ask.
+// A type is compiled twice. Its program, here, skips a field and keeps the values that later fields depend on: a structure
+// of integers, however many, is one instruction, because its end does not depend on them. Its fieldDecoder (decode_field.go)
+// decodes the values on demand.
 //
 //	struct { u32 a; u64 b; string s; u8 n; u16 v[n]; }        all aligned to bytes
 //
@@ -15,9 +15,9 @@ type opcode uint8
 
 const (
 	opSkip    opcode = iota // goes over size bits
-	opLoad                  // reads an integer of width bits that somebody wants
-	opLoadVar               // reads a VarInt that somebody wants, or that must be got over
-	opString                // goes behind the NUL of a string whose code units have width bits
+	opLoad                  // reads an integer of width bits into a slot or a role
+	opLoadVar               // reads a VarInt, whose end is known only then
+	opString                // skips a string up to its NUL; code units have width bits
 	opRun                   // goes over as many strides of size bits as slot says
 	opRepeat                // runs sub as often as slot, or count, says
 	opChoose                // runs the alternative that slot selects
@@ -43,7 +43,7 @@ type op struct {
 	choice   bool      // opChoose: of a variant, which must select one; an option may select none
 }
 
-// longest is more bits than any packet has; sums of a few of them do not overflow.
+// maxPacketBits is more bits than any packet has; the sum of a few of them does not overflow.
 const maxPacketBits = uint64(1) << 50
 
 // extent is what is known of a type's size beforehand.
@@ -53,7 +53,7 @@ type extent struct {
 	fixed bool   // and nothing in it is remembered
 }
 
-// compiler turns types into programs and makers.
+// compiler turns types into programs and decoders.
 type compiler struct {
 	extents map[*Type]extent
 	roles   bool // whether roles count here: not in the fields of events
@@ -68,7 +68,7 @@ var (
 	errType  = errors.New("incomplete field class")
 )
 
-// maxSlots bounds how many fields of one trace others can refer to.
+// maxSlots limits how many fields of one trace can be lengths or selectors.
 const maxSlots = 1 << 20
 
 func (c *compiler) setError(err error) {

@@ -2,7 +2,7 @@ package ctf
 
 import "bytes"
 
-// machine is what a program runs on: one packet's bytes, and what its fields told on the way.
+// packetState is what a program runs on: the bytes of one packet, and the values that its fields left in slots and roles.
 type packetState struct {
 	data         []byte // from the first byte of the packet; may reach beyond its content
 	end          uint64 // bits of data that mean something
@@ -25,8 +25,8 @@ func (m *packetState) fail(kind string, pos uint64) bool {
 	return false
 }
 
-// idleElements is how many elements of no size a packet may have beyond one a bit: they would keep a reader busy without
-// end.
+// maxZeroSizeElements is how many array elements of zero size a packet may have beyond one a bit. Without a limit they would
+// keep a reader busy forever.
 const maxZeroSizeElements = 1 << 16
 
 const (
@@ -148,7 +148,7 @@ func (m *packetState) role(r Role) (uint64, bool) {
 	return m.roles[r], true
 }
 
-// chosen returns the first of alternatives that a selector chooses, -1 for none.
+// selectOption returns the first option whose ranges contain the selector's value, or -1.
 func selectOption(alts [][]Range, v uint64, signed bool) int {
 	for k, ranges := range alts {
 		if containsValue(ranges, v, signed) {
@@ -158,7 +158,7 @@ func selectOption(alts [][]Range, v uint64, signed bool) int {
 	return -1
 }
 
-// holds says whether a value lies in one of the ranges.
+// containsValue reports whether a value lies in one of the ranges.
 func containsValue(ranges []Range, v uint64, signed bool) bool {
 	for i := range ranges {
 		r := &ranges[i]

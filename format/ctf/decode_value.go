@@ -9,11 +9,11 @@ import (
 	"meridian/trace"
 )
 
-// maxValues bounds the values of one event: a sequence of bits would take 512 times the memory of its packet.
+// maxValues limits the values of one event: a sequence of bits would take 512 times the memory of its packet.
 const maxValues = 1 << 17
 
-// decoder makes values of fields over which a program has gone before, so that they lie within the packet. Its memory is
-// used again for the next event.
+// eventDecoder decodes fields that a program has skipped before, so that they lie within the packet. Its memory is
+// reused for the next event.
 type eventDecoder struct {
 	packetState
 	spare []trace.Value // free room for items
@@ -23,7 +23,7 @@ type eventDecoder struct {
 	text  []byte        // text that had to be made
 }
 
-// nowhere is a position behind every packet: what cannot be decoded for lack of room leaves it.
+// outOfRoom is a position behind every packet, where a field ends that was not decoded for lack of room.
 const outOfRoom = maxPacketBits
 
 // reset gives up the values of the event before.
@@ -41,7 +41,7 @@ func (d *eventDecoder) take(n uint64) []trace.Value {
 	}
 	d.used += int(n)
 	if n > uint64(len(d.spare)) {
-		// Those who hold items of the old arena keep it alive.
+		// Items cut from the old arena keep it alive.
 		d.spare = make([]trace.Value, max(n, 64))
 	}
 	v := d.spare[:n:n]

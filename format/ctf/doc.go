@@ -1,46 +1,51 @@
 // Package ctf reads and writes the Common Trace Format: CTF 1.8, which LTTng, barectf and Meridian write, and CTF 2,
-// which it reads.
+// which it only reads.
 //
-// In goes a directory: a file metadata, which says how everything else is laid out, and a file for each stream. Out come
-// events, merged by time, with the fields that are asked for; or the other way round.
+// The input is a trace: a directory with a file metadata, which declares the layout of everything else, and a file for
+// each data stream. The output are its event records, merged by time, with the fields that the caller asks for. A
+// [Writer] goes the other way.
 //
-//	metadata ---> ParseMetadata ---> Metadata ---> plan: each type compiled twice
-//	                                                |   a program: how to get over it
-//	                                                |   a maker: how to make values of it
+//	metadata ---> ParseMetadata ---> Metadata ---> plan: each field class compiled into
+//	                                                |   a program that skips the field
+//	                                                |   a decoder of its values
 //	                                                v
 //	channel0_0 -> packets -> Reader --.
-//	channel0_1 -> packets -> Reader ---+-- by time --> Source ---> who asks
+//	channel0_1 -> packets -> Reader ---+-- by time --> Source ---> caller
 //	channel1_0 -> packets -> Reader --'
 //
-// A stream is packets one behind another, and a packet is events:
+// A data stream is a sequence of packets, and a packet is a sequence of event records:
 //
 //	packet:  header            context                            events             padding
-//	         magic, UUID,      begin, end, content size,          one behind the
+//	         magic, UUID,      begin, end, content size,          one after the
 //	         stream class      packet size, sequence number,      other, aligned
-//	                           events discarded, cpu_id           as they say
-//	event:   header            stream's context  event's context  payload
+//	                           events discarded, cpu_id           as declared
+//	event:   header            common context   specific context  payload
 //	         class, stamp
 //
-// The fields are of any size and alignment in bits, in either byte order, and those of varying length follow from fields
-// before them, so that nothing says how long an event is but its fields. A [Reader] therefore goes over every event, but
-// in a few instructions: what has a fixed size is one, LTTng's and most other event headers are two loads, and values are
-// made only when somebody calls Values. Files are mapped into memory, texts and bytes are the file's own. A stamp of few
-// bits is extended from the one before, and becomes nanoseconds exactly whatever the clock's frequency.
+// Fields have any size and alignment in bits, in either byte order. The length of some follows from earlier fields, so
+// nothing but its fields tells how long an event is. A [Reader] therefore visits every event, but in a few instructions: a
+// run of fixed-size fields is one, LTTng's and most other event headers are two loads, and Values alone decodes values.
+// Files are mapped into memory; texts and bytes point into the file. A stamp of few bits is extended from the previous
+// one, and its conversion to nanoseconds is exact for any clock frequency.
 //
-// No length, offset or number of a file is believed before it is held against what is there. A packet that cannot be is
-// left out, and the next one is found; an event that cannot be decoded takes the rest of its packet with it; what is
-// left out, what the tracer says it discarded, and the packets whose sequence numbers are missing are counted, and told
-// to the [trace.Warnings] by file and offset. An event of a trace can have 2^17 values at most; what is more is cut, and
-// told. A file that is cut short by somebody else in the moment in which a packet of it is read ends the program where
-// files are mapped: see dataFile.
+// # Damage
 //
-// A [Trace] and all that is made of it belong to one goroutine.
+// Every length, offset and number of a file is checked against the data. An invalid packet is skipped, and the next one is
+// found; an event that cannot be decoded takes the rest of its packet with it. Skipped packets, events that the tracer
+// discarded, and packets missing by their sequence numbers are counted in [Tally] and reported to [trace.Warnings] by file
+// and offset. An event has at most 2^17 values; further array elements are dropped and reported. Where files are mapped,
+// truncating one while a packet of it is read ends the program: see dataFile.
+//
+// # Memory and concurrency
+//
+// A [Trace] and everything made from it belong to one goroutine. Values belong to their Reader until its next event, and
+// are invalid after [Trace.Close].
 //
 // Cost, on one core of 2026: 30 to 60 million events a second without their fields, 14 to 22 million with six integers
-// and their context, 6 times babeltrace2 2.0.4 (internal/ctfspeed measures it); nothing is allocated for an event. A
+// and their context, 6 times babeltrace2 2.0.4 (tools/ctfspeed measures it). Nothing is allocated for an event. A
 // trace takes the memory of its metadata, some 2 MB for LTTng's kernel tracer.
 //
-// The [TextWriter] prints events as babeltrace2 does, line by line, which is how the reader is tested: on traces of
-// others, and on what LTTng records. Sources: the specifications of CTF 1.8.3 and CTF 2 (diamon.org/ctf), and LTTng's
+// The [TextWriter] prints events as babeltrace2 does, line by line. That is how the reader is tested: on traces of other
+// tracers, and on what LTTng records. Sources: the specifications of CTF 1.8.3 and CTF 2 (diamon.org/ctf), and LTTng's
 // index of packets.
 package ctf

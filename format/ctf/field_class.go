@@ -1,7 +1,7 @@
 package ctf
 
-// shape is a type as the metadata declares it, before it is used somewhere: lengths and selectors are still paths, the
-// native byte order and the clocks are still names. One shape may be used in many places; resolver makes the [Type] of
+// fieldClass is a field class as the metadata declares it, before a field uses it: lengths and selectors are still paths, the
+// native byte order and the clocks are still names. Many fields may use one class; resolver makes the [Type] of
 // each.
 type fieldClass struct {
 	kind      Kind
@@ -45,7 +45,7 @@ const (
 	bigEndian
 )
 
-// Bounds on what metadata can ask for. A type of twice the one before it, forty times over, is short to write down:
+// Bounds on what metadata can ask for. Forty types, each of two of the one before, are short to write down:
 // nothing is built before its size is known.
 const (
 	maxDepth      = 64       // of types within types
@@ -54,7 +54,7 @@ const (
 	maxAllocation = 24 << 20 // bytes of declarations, and again of types
 )
 
-// measure fills depth and nodes from the children's and says whether the shape is within bounds.
+// measure fills depth and nodes from the children's and reports whether the class is within bounds.
 func (s *fieldClass) measure() bool {
 	s.depth, s.nodes = 1, 1
 	add := func(c *fieldClass) {
@@ -70,12 +70,12 @@ func (s *fieldClass) measure() bool {
 	return s.depth <= maxDepth && s.nodes <= maxNodes
 }
 
-// location says where a length or a selector stands.
+// fieldLocation is the path to a length or a selector ("field location" in CTF 2).
 type fieldLocation struct {
-	scope dynamicScope // inAnyScope: to be looked for outwards from the place of use
+	scope dynamicScope // inAnyScope: to be searched outwards from the field that uses it
 	names []string
 	line  int
-	// strict: CTF 2. The names are exact, start from the up-th structure around the place of use, and lead through
+	// strict: CTF 2. The names are exact, start from the up-th structure around the field that uses it, and lead through
 	// optional fields and variants to whatever is there.
 	strict bool
 	up     int

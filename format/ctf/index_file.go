@@ -23,7 +23,7 @@ const (
 	indexFields = 56
 )
 
-// readIndex reads the index of the stream file at path. It is nil if there is none that is sound: packets are then found
+// readIndex reads the index of the stream file at path. It is nil without a valid one: packets are then found
 // by their headers, which say the same.
 func readIndex(path string, fileSize int64) []indexEntry {
 	name := filepath.Join(filepath.Dir(path), "index", filepath.Base(path)+".idx")
@@ -60,7 +60,7 @@ func parseIndex(data []byte, fileSize int64) []indexEntry {
 	return entries
 }
 
-// after returns where the first packet behind offset begins, -1 for none.
+// nextPacketInIndex returns the offset of the first packet after offset, or -1.
 func nextPacketInIndex(entries []indexEntry, offset int64) int64 {
 	i, _ := slices.BinarySearchFunc(entries, offset+1, func(e indexEntry, at int64) int {
 		switch {

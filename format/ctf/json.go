@@ -11,7 +11,7 @@ import (
 	"meridian/trace"
 )
 
-// fragments reads the metadata of CTF 2: JSON objects one after another, each with a type.
+// fragmentParser reads the metadata of CTF 2: JSON objects one after another, each with a type.
 //
 //	preamble   field-class-alias*   trace-class   clock-class*   data-stream-class*   event-record-class*
 //
@@ -73,7 +73,7 @@ func parseFragments(text, file string, w *trace.Warnings) (*Metadata, error) {
 	return p.metadata()
 }
 
-// located gives an error its file and line: what is missing has none but its fragment's.
+// located gives an error its file and line: that of the fragment where a member is missing.
 func (p *fragmentParser) located(err error, in *jsonValue) error {
 	var e *jsonError
 	if errors.As(err, &e) {

@@ -40,7 +40,7 @@ type lexer struct {
 
 func newLexer(src string) lexer { return lexer{src: src, line: 1, commentEnd: -1, torn: -1} }
 
-// following returns where what is next from the given place on; *known keeps it for the next time.
+// following returns the index of the next occurrence of what from the given index on; *known caches it.
 func (l *lexer) following(what string, from int, known *int) int {
 	if *known < from {
 		if *known = len(l.src); from <= len(l.src) {
@@ -94,7 +94,7 @@ func (l *lexer) skipBlanks() (bad token, ok bool) {
 			end := l.following("*/", l.at+2, &l.commentEnd)
 			if end >= len(l.src) || end > l.following(string(tornMark), l.at, &l.torn) {
 				bad = token{kind: tokenBad, text: "unterminated comment", line: l.line, at: l.at}
-				l.at += 2 // so that who looks for the next declaration finds it
+				l.at += 2 // so that the search for the next declaration finds it
 				return bad, false
 			}
 			l.line += strings.Count(l.src[l.at:end], "\n")
@@ -148,7 +148,7 @@ func (l *lexer) number(t *token) {
 	}
 }
 
-// digitOf returns the worth of a digit, more than any base where it is none.
+// digitOf returns the value of a digit, more than any base for other characters.
 func digitOf(c byte) uint64 {
 	switch {
 	case isDigit(c):

@@ -13,7 +13,7 @@ type Metadata struct {
 	Slots        int // how many slots the types refer to: 0 to Slots-1
 }
 
-// Env is an entry of a trace's environment: who traced what, where.
+// Env is an entry of a trace's environment: the tracer, the host, the process.
 type Env struct {
 	Name   string
 	Text   string
@@ -79,11 +79,11 @@ const (
 	Sequence               // as often Elem as LengthSlot says
 )
 
-// Type is one node of a layout. The types of one trace form trees: no node is shared between places whose Slot differs.
+// Type is a resolved field class: one node of a layout. The types of one trace form trees: fields with different slots share no node.
 //
 // Lengths and selectors stand in fields decoded earlier, possibly in another scope: the packet header, the packet
 // context, the event header, the event contexts. The metadata's parser gives each field that another refers to a slot,
-// a number unique in the trace. A decoder that comes by stores its value there; who refers to it reads the slot. The
+// a number unique in the trace. Decoding that field stores its value there; fields that refer to it read the slot. The
 // last value stored is the one that lexical scoping means, also inside arrays of structures.
 type Type struct {
 	Kind      Kind
@@ -102,7 +102,7 @@ type Type struct {
 	Fields    []Field // Struct, Variant
 	Elem      *Type   // Optional, FixedArray, Sequence
 	Length    uint64  // FixedArray, TextArray, BlobArray
-	// Slot is where the value is stored for others, -1 if nobody refers to it. LengthSlot and TagSlot are where it is
+	// Slot is where the value is stored for fields that refer to it, -1 for none. LengthSlot and TagSlot are where it is
 	// read.
 	Slot       int
 	LengthSlot int
@@ -113,7 +113,7 @@ type Type struct {
 }
 
 // Field is a named member of a structure, or an alternative of a variant. CTF 1.8 metadata puts an underscore before
-// names so that none is a keyword; it is taken off here.
+// names so that none is a keyword; the parser removes it.
 type Field struct {
 	Name string
 	Type *Type
@@ -160,3 +160,18 @@ const (
 	EventClassID
 	Stamp // time of an event; in CTF 1.8 any integer of its header that is mapped to a clock
 )
+
+// eachScope calls visit for the root of every scope, also for absent ones.
+func (m *Metadata) eachScope(visit func(*Type)) {
+	visit(m.PacketHeader)
+	for i := range m.Streams {
+		s := &m.Streams[i]
+		visit(s.PacketContext)
+		visit(s.EventHeader)
+		visit(s.EventContext)
+		for j := range s.Events {
+			visit(s.Events[j].Context)
+			visit(s.Events[j].Payload)
+		}
+	}
+}

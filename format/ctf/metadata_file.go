@@ -11,9 +11,12 @@ import (
 )
 
 // ParseMetadata reads the content of a metadata file: TSDL (CTF 1.8) as plain text or in packets, or CTF 2's sequence
-// of JSON texts. File is its name for messages. What is damaged but does not change the meaning of the rest is left
-// out, with a warning.
+// of JSON texts. File is its name in messages. Damaged declarations on which nothing else depends are skipped and reported
+// to w, which may be nil.
 func ParseMetadata(data []byte, file string, w *trace.Warnings) (*Metadata, error) {
+	if w == nil {
+		w = new(trace.Warnings)
+	}
 	if len(data) > maxMetadata {
 		return nil, fmt.Errorf("%s: metadata larger than %d MiB", file, maxMetadata>>20)
 	}
@@ -37,7 +40,7 @@ func ParseMetadata(data []byte, file string, w *trace.Warnings) (*Metadata, erro
 }
 
 const (
-	maxMetadata = 64 << 20
+	maxMetadata = 64 << 20 // bytes; LTTng's have some 300 kB
 
 	// A packet of metadata: its header, text up to the content's size, padding up to the packet's.
 	//
@@ -64,7 +67,7 @@ func metadataOrder(data []byte) binary.ByteOrder {
 	return nil
 }
 
-// unpackMetadata returns the text in the packets of metadata. Where a packet is damaged, a mark stands in its place.
+// unpackMetadata returns the text in the packets of metadata, with tornMark in place of a damaged packet.
 func unpackMetadata(data []byte, order binary.ByteOrder, file string, w *trace.Warnings) (string, error) {
 	var text bytes.Buffer
 	var first error

@@ -268,17 +268,7 @@ func walkMetadata(m *Metadata, visit func(*Type)) {
 		}
 		walk(t.Elem)
 	}
-	walk(m.PacketHeader)
-	for i := range m.Streams {
-		c := &m.Streams[i]
-		walk(c.PacketContext)
-		walk(c.EventHeader)
-		walk(c.EventContext)
-		for j := range c.Events {
-			walk(c.Events[j].Context)
-			walk(c.Events[j].Payload)
-		}
-	}
+	m.eachScope(walk)
 }
 
 func BenchmarkMetadataOfAKernel(b *testing.B) {

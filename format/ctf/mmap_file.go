@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// dataFile is a file of packets. Where the system can, it is mapped into memory, so that what nobody asks for is not
+// dataFile is a file of packets. Where the system can, it is mapped into memory, so that unused fields are not
 // copied; elsewhere it is read piece by piece.
 //
-// A mapped file that somebody cuts short while it is read would end the program: the system has no other way to say that
+// Truncating a mapped file while it is read ends the program (SIGBUS): the system has no other way to report that
 // a page is gone. Tracers only append, and a file's length is looked at before each packet, so that one cut short between
 // two packets is only shorter; within a packet the risk remains, and is the price of not copying.
 type dataFile struct {
@@ -33,7 +33,7 @@ func openDataFile(path string) (*dataFile, error) {
 	return d, nil
 }
 
-// readOnly keeps tests from mapping files.
+// noMapping makes tests read files without mapping them.
 var noMapping bool
 
 func (d *dataFile) Close() error {
@@ -44,7 +44,7 @@ func (d *dataFile) Close() error {
 	return d.file.Close()
 }
 
-// window looks at a dataFile from one reader.
+// fileWindow is one reader's view of a dataFile.
 type fileWindow struct {
 	d        *dataFile
 	size     int64  // now
@@ -53,10 +53,10 @@ type fileWindow struct {
 	released int64 // of a mapped file: up to where its memory was given back
 }
 
-// passEach is how much of a mapped file is given back at once, a multiple of any system's pages.
+// releaseStep is how much of a mapped file is given back at once, a multiple of any system's page size.
 const releaseStep = 256 << 10
 
-// pass says that nothing before offset is likely to be looked at again. Else a program that reads a large trace would seem
+// release gives the memory before offset back to the system. Otherwise a program that reads a large trace would seem
 // to hold all of it.
 func (w *fileWindow) release(offset int64) {
 	if to := offset &^ (releaseStep - 1); w.d.mapped != nil && to > w.released && to <= w.size {

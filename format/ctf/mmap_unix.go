@@ -24,6 +24,6 @@ func mapFile(f *os.File, size int64) []byte {
 
 func unmapFile(b []byte) { _ = unix.Munmap(b) }
 
-// giveBack lets go of the memory in which part of a mapped file lies, from a page's beginning on; who looks there again has
-// it read again.
+// dropPages releases the memory of part of a mapped file, from the beginning of a page on. Reading it again loads it
+// again.
 func dropPages(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }

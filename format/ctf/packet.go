@@ -22,11 +22,11 @@ type Packet struct {
 
 const packetMagic = 0xC1FC1FC1
 
-// headerRoom is how much of a packet is looked at for its header and context.
+// maxHeaderBytes limits the size of a packet's header and context.
 const maxHeaderBytes = 256 << 10
 
-// parse reads the header and the context of the packet at offset. Problem is "" if they can be believed as far as they
-// alone tell. A size beyond the end of the file is left to the caller.
+// parse reads the header and the context of the packet at offset. Problem is "" if they are valid as far as they
+// alone show. The caller checks the size against the end of the file.
 func (r *Reader) parse(offset int64) (p Packet, problem string) {
 	p.Offset = offset
 	r.data = r.window.from(offset, maxHeaderBytes)
@@ -114,7 +114,7 @@ func (r *Reader) nextPacket() error {
 	}
 }
 
-// bound returns where a packet ends and the next begins, in bytes of the file. The size in its context is not believed
+// packetLimit returns where a packet ends and the next begins, in bytes of the file. It ignores the size in the context
 // where it says that the packet reaches into the next one, or behind the end of the file.
 func (r *Reader) packetLimit(p *Packet) int64 {
 	limit := r.window.size

@@ -9,7 +9,7 @@ import (
 )
 
 // WriteTSDL writes the metadata as CTF 1.8 text, as LTTng writes it: every name that is the trace's own has an underscore
-// before it, so that none is a keyword, and what other programs know by its name (id, timestamp, packet_size) has none.
+// before it, so that it is no keyword, and fields that other programs identify by name (id, timestamp, packet_size) have none.
 // Characters that no identifier can have become underscores, and names that are then equal get numbers; the names of
 // events are texts and keep every character but NUL. What only CTF 2 can say is printed where CTF 1.8 can lay it out
 // alike: a boolean is an enumeration, an optional field a variant of absent and present, a blob an array of bytes. Where

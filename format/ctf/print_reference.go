@@ -2,27 +2,27 @@ package ctf
 
 import "slices"
 
-// printedScope is one of the places that CTF 1.8 knows by name: "stream.event.context".
+// namedScope is a dynamic scope under its name in CTF 1.8, such as "stream.event.context".
 type namedScope struct {
 	name string
 	root *Type
 }
 
-// printedFrame is a structure that is being printed, and how many of its fields stand before this point.
+// openStruct is a structure that is being printed, and how many of its fields precede this point.
 type openStruct struct {
 	t    *Type
 	done int
 }
 
-// tagOption is what a variant wants of the enumeration that selects: that the values of the ranges have the label.
+// tagOption is a label that a variant needs of its tag: the name of an option for the values of the ranges.
 type tagOption struct {
 	label    string
 	ranges   []Range
 	optional bool // it is the presence of an optional field; all other values mean its absence
 }
 
-// collectTags finds for every field that selects the labels that it needs, so that they can be printed with it: the
-// enumeration comes before the variant that speaks of it.
+// collectTags finds the labels that every selector field needs, so that they can be printed with it: the
+// enumeration precedes the variant that refers to it.
 func (p *printer) collectTags() {
 	var walk func(t *Type, depth int)
 	walk = func(t *Type, depth int) {
@@ -47,20 +47,10 @@ func (p *printer) collectTags() {
 		}
 		walk(t.Elem, depth+1)
 	}
-	walk(p.m.PacketHeader, 0)
-	for i := range p.m.Streams {
-		s := &p.m.Streams[i]
-		walk(s.PacketContext, 0)
-		walk(s.EventHeader, 0)
-		walk(s.EventContext, 0)
-		for j := range s.Events {
-			walk(s.Events[j].Context, 0)
-			walk(s.Events[j].Payload, 0)
-		}
-	}
+	p.m.eachScope(func(t *Type) { walk(t, 0) })
 }
 
-// deepest is how far types may nest; no tracer comes near it, and recursion needs some end.
+// maxTypeDepth limits how deep types may nest. No tracer comes near it.
 const maxTypeDepth = 200
 
 func (p *printer) wantLabel(slot int, want tagOption) {

@@ -302,7 +302,7 @@ func (p *printer) enumeration(t *Type, integer tsdl.Type) tsdl.Type {
 	return tsdl.Enum(integer, signed, all...)
 }
 
-// sameLabel says whether a label is that of an alternative, whose underscore a reader may have taken off.
+// sameLabel reports whether a label is the name of an option, whose underscore a reader may have removed.
 func sameLabel(label, alternative string) bool {
 	return label == alternative || "_"+label == alternative
 }

@@ -8,8 +8,8 @@ import (
 	"meridian/trace"
 )
 
-// Reader brings the events of one stream, one after another. Next finds an event's type, its time and its length;
-// fields are decoded only where Values asks for them. Nothing is allocated for an event.
+// Reader reads the events of one stream, one after another. Next finds an event's class, its time and its length;
+// Values and Fields decode its fields. Nothing is allocated for an event.
 type Reader struct {
 	eventDecoder
 	Tally
@@ -42,8 +42,8 @@ type Reader struct {
 	noTimes   bool
 }
 
-// Next goes to the next event of the stream. It returns io.EOF behind the last one: what is damaged is left out, and
-// told to the trace's warnings.
+// Next goes to the next event of the stream. It returns io.EOF after the last one. Damaged packets are skipped and
+// reported to the trace's warnings.
 func (r *Reader) Next() error {
 	for {
 		if r.pos < r.end {
@@ -153,8 +153,13 @@ func (r *Reader) Time() clock.HostTime { return r.now }
 // Cycles returns the event's stamp as its clock counted it.
 func (r *Reader) Cycles() uint64 { return r.cycles }
 
-// Class returns the event's class in the metadata, and the class of its stream.
-func (r *Reader) Class() (*EventClass, *StreamClass) { return r.ev.class, r.sp.class }
+// Class returns the event's class in the metadata, and the class of its stream; nil before the first Next and after Close.
+func (r *Reader) Class() (*EventClass, *StreamClass) {
+	if r.ev == nil {
+		return nil, nil
+	}
+	return r.ev.class, r.sp.class
+}
 
 // Packet returns the packet of the event.
 func (r *Reader) Packet() *Packet { return &r.packet }
@@ -165,11 +170,14 @@ func (r *Reader) Offset() int64 { return r.packet.Offset + int64(r.start/8) }
 // Stream returns what is read.
 func (r *Reader) Stream() *Stream { return r.s }
 
-// Values decodes the event's fields, in the order in which the class that its [Source] tells has them. They belong to
-// the reader until the next Next.
+// Values decodes the event's fields, in the order of the class that its [Source] returns for it. They belong to
+// the reader until the next Next. They are nil before the first Next and after [Trace.Close].
 func (r *Reader) Values() []trace.Value {
-	r.reset()
 	ev, sp := r.ev, r.sp
+	if ev == nil {
+		return nil
+	}
+	r.reset()
 	if n := ev.total; cap(r.values) < n {
 		r.values = make([]trace.Value, 2*n)
 	}
@@ -217,6 +225,9 @@ const (
 // Fields decodes one group of the event's fields, and returns its type: a Struct, or nil where there are none. They
 // belong to the reader until the next Next, Fields or Values.
 func (r *Reader) Fields(s Scope) (*Type, []trace.Value) {
+	if r.sp == nil || r.ev == nil && s > PacketContextScope || s > PayloadScope {
+		return nil, nil
+	}
 	r.reset()
 	t := r.typeOf(s)
 	if t == nil {
@@ -275,7 +286,7 @@ func (r *Reader) scope(s Scope) []trace.Value {
 	return v
 }
 
-// load reads an integer of a fixed place.
+// load reads an integer at a fixed offset.
 func (f *headerField) load(b []byte) uint64 {
 	b = b[f.at : f.at+8]
 	if f.big {

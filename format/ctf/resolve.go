@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// resolver makes types of shapes: it binds native byte order and clocks, finds the fields in which lengths and
+// resolver makes types of field classes: it binds native byte order and clocks, finds the fields in which lengths and
 // selectors stand, and gives those slots.
 //
-// A field is looked for outwards: in the structure around the place of use, as far as it is declared there, then in
+// A field is searched outwards: in the structure around the field that refers to it, as far as it is declared there, then in
 // the one around that, up to the root; then in the other structures of the event and its packet, the nearest before
 // first. While a structure is made, its Type has only the fields before the one that is being made, so that what is
 // found is what a reader has decoded already.
 //
-// Types that nothing tells apart are shared: most fields of a trace are one of a dozen integers. One that is given a
-// slot or a role is copied for its place first.
+// Equal types are shared: most fields of a trace are one of a dozen integers. One that is given a
+// slot or a role is copied for its field first.
 type resolver struct {
 	m          *Metadata
 	file       string
@@ -30,11 +30,11 @@ type resolver struct {
 	merged     map[int]int // slots that turned out to be another
 	allocated  int
 	steps      int // of searching
-	// role gives a field its role by its place and name; CTF 2 says it in the shape.
+	// role gives a field its role, by its scope and name or, in CTF 2, by its class.
 	role func(r *resolver, s *fieldClass, t *Type, name string) *Type
 }
 
-// node is a structure or variant with the shape it came from, whose names have not lost their underscores.
+// resolvedClass is a type with the field class it came from, whose names still have their underscores.
 type resolvedClass struct {
 	t     *Type
 	class *fieldClass
@@ -221,8 +221,8 @@ func (r *resolver) labelled(s *fieldClass, tag *Type) ([][]Range, error) {
 	return chosen, nil
 }
 
-// namesLike returns a name as it stands, then without and with the underscore that guards it against keywords: who
-// refers to it may write it either way.
+// spellings returns a name as it is, then without and with the underscore that guards it against keywords:
+// references may have either.
 func spellings(n string) []string {
 	return []string{n, strings.TrimPrefix(n, "_"), "_" + n}
 }

@@ -8,7 +8,7 @@ import (
 // maxSteps bounds the time that searching takes, which in hostile metadata grows with the square of its length.
 const maxSteps = 1 << 28
 
-// find returns the fields that a location may mean: places where their types stand. There is more than one where a
+// find returns the fields that a location may mean, as pointers to their types. There is more than one where a
 // variant leads there; a reader meets one of them.
 func (r *resolver) find(l *fieldLocation, what string) ([]**Type, error) {
 	if r.allocated += 1024; r.allocated > maxAllocation || r.steps > maxSteps { // a copy and a slot
@@ -32,7 +32,7 @@ func (r *resolver) find(l *fieldLocation, what string) ([]**Type, error) {
 	return targets, nil
 }
 
-// slot returns the slot of fields that one place refers to.
+// slot returns the one slot of the fields that a location may mean.
 func (r *resolver) slot(targets []**Type) int {
 	slot := -1
 	for _, t := range targets {
@@ -61,7 +61,7 @@ func (r *resolver) slot(targets []**Type) int {
 	return slot
 }
 
-// settle gives slots that were merged one number each, wherever they stand.
+// renumberSlots gives merged slots one number.
 func (r *resolver) renumberSlots() {
 	if r.merged == nil {
 		return
@@ -88,17 +88,7 @@ func (r *resolver) renumberSlots() {
 		}
 		visit(t.Elem)
 	}
-	visit(r.m.PacketHeader)
-	for i := range r.m.Streams {
-		c := &r.m.Streams[i]
-		visit(c.PacketContext)
-		visit(c.EventHeader)
-		visit(c.EventContext)
-		for j := range c.Events {
-			visit(c.Events[j].Context)
-			visit(c.Events[j].Payload)
-		}
-	}
+	r.m.eachScope(visit)
 }
 
 func (r *resolver) search(l *fieldLocation) []**Type {
@@ -128,7 +118,7 @@ func (r *resolver) search(l *fieldLocation) []**Type {
 	return nil
 }
 
-// follow goes from a structure down by names. Strict, as in CTF 2, names are exact, and what is optional or one of a
+// descend goes from a structure down by names. Strict, as in CTF 2, names are exact, and what is optional or one of a
 // variant's is passed through to all that it can be.
 func (r *resolver) descend(n resolvedClass, names []string, strict bool) []**Type {
 	if n.t == nil {
@@ -162,7 +152,7 @@ func (r *resolver) descend(n resolvedClass, names []string, strict bool) []**Typ
 	return nil
 }
 
-// ends returns what can stand at the end of a location.
+// leaves returns the fields that can end a location.
 func (r *resolver) leaves(at **Type, strict bool) []**Type {
 	r.steps++
 	switch t := *at; {

@@ -26,35 +26,23 @@ func (p *fragmentParser) metadata() (*Metadata, error) {
 	return a.assemble()
 }
 
+// rolesInFull are the roles of CTF 2, by the scope in which a field can have them.
+var rolesInFull = map[dynamicScope]map[string]Role{
+	inPacketHeader: {"packet-magic-number": PacketMagic, "metadata-stream-uuid": TraceUUID, "data-stream-class-id": StreamClassID,
+		"data-stream-id": StreamID},
+	inPacketContext: {"default-clock-timestamp": PacketBegin, "packet-end-default-clock-timestamp": PacketEnd,
+		"packet-content-length": PacketContent, "packet-total-length": PacketSize,
+		"discarded-event-record-counter-snapshot": EventsDiscarded, "packet-sequence-number": PacketSequence},
+	inEventHeader: {"event-record-class-id": EventClassID, "default-clock-timestamp": Stamp},
+}
+
 // roleInFull gives a field the role that CTF 2 ties to its class in so many words, by the scope in which it is used.
 func roleInFull(r *resolver, s *fieldClass, t *Type, name string, clock int) *Type {
 	role := NoRole
 	for _, n := range s.roles {
-		switch {
-		case r.scope == inPacketHeader && n == "packet-magic-number":
-			role = PacketMagic
-		case r.scope == inPacketHeader && n == "metadata-stream-uuid" && t.Kind == BlobArray && t.Length == 16:
-			role = TraceUUID
-		case r.scope == inPacketHeader && n == "data-stream-class-id":
-			role = StreamClassID
-		case r.scope == inPacketHeader && n == "data-stream-id":
-			role = StreamID
-		case r.scope == inPacketContext && n == "default-clock-timestamp":
-			role = PacketBegin
-		case r.scope == inPacketContext && n == "packet-end-default-clock-timestamp":
-			role = PacketEnd
-		case r.scope == inPacketContext && n == "packet-content-length":
-			role = PacketContent
-		case r.scope == inPacketContext && n == "packet-total-length":
-			role = PacketSize
-		case r.scope == inPacketContext && n == "discarded-event-record-counter-snapshot":
-			role = EventsDiscarded
-		case r.scope == inPacketContext && n == "packet-sequence-number":
-			role = PacketSequence
-		case r.scope == inEventHeader && n == "event-record-class-id":
-			role = EventClassID
-		case r.scope == inEventHeader && n == "default-clock-timestamp":
-			role = Stamp
+		of := rolesInFull[r.scope][n]
+		if of != NoRole && (of != TraceUUID || t.Kind == BlobArray && t.Length == 16) {
+			role = of
 		}
 	}
 	if r.scope == inPacketContext && role == NoRole && name == "cpu_id" && t.Kind == Integer {

@@ -6,7 +6,7 @@ import (
 	"meridian/trace"
 )
 
-// assembly puts a trace together of what either language declared: streams with their events, every type resolved.
+// assembly makes the Metadata from the declarations of either language: streams with their events, every type resolved.
 type assembly struct {
 	resolver
 	file    string
@@ -69,7 +69,7 @@ func (a *assembly) stream(s *streamDecl) (*StreamClass, error) {
 	return c, nil
 }
 
-// addEvents makes the events of a stream. One that cannot be made is left out.
+// addEvents makes the event classes of a stream class and skips invalid ones.
 func (a *assembly) addEvents(c *StreamClass, events []*eventDecl) {
 	seen := make(map[uint64]bool, len(events))
 	c.Events = make([]EventClass, 0, len(events))

@@ -14,7 +14,7 @@ func (p *tsdlParser) metadata() (*Metadata, error) {
 	if p.trace.order == nativeOrder {
 		return nil, p.errorf(p.trace.line, "trace block without byte_order")
 	}
-	m := &Metadata{Major: p.trace.major, Minor: p.trace.minor, BigEndian: p.trace.order == bigEndian,
+	m := &Metadata{Major: int(p.trace.major), Minor: int(p.trace.minor), BigEndian: p.trace.order == bigEndian,
 		Env: p.env, Clocks: p.clocks}
 	if m.Major != 1 {
 		return nil, p.errorf(p.trace.line, "unsupported CTF version %d.%d (TSDL: 1.8)", m.Major, m.Minor)
@@ -32,7 +32,7 @@ func (p *tsdlParser) metadata() (*Metadata, error) {
 	}
 	if len(a.streams) == 0 {
 		if p.firstSkipped != nil {
-			return nil, p.firstSkipped // that may have been the stream, and the events have a header that nobody knows
+			return nil, p.firstSkipped // it may have been the stream, without whose header no event can be read
 		}
 		a.streams = []streamDecl{{}} // a trace of one stream need not say so
 	}

@@ -30,14 +30,14 @@ type Source struct {
 	closed     bool
 }
 
-// cursor is a reader and the row of the packet that it is in.
+// cursor is a reader and the stream of the packet that it is in.
 type cursor struct {
 	r           *Reader
 	stream      int
 	packetIndex int // the packet of the row
 }
 
-// turn is when a cursor's event comes. For the first of the heap it may have been given out.
+// queuedEvent is the time of a cursor's event. The caller may have the first one of the queue already.
 type queuedEvent struct {
 	time   clock.HostTime
 	cursor int // the cursor
@@ -101,7 +101,7 @@ func (s *Source) Next(e *trace.Event) error {
 	return nil
 }
 
-// sink restores the heap below i.
+// siftDown restores the heap below i.
 func (s *Source) siftDown(i int) {
 	h := s.queue
 	if i >= len(h) {
@@ -151,7 +151,7 @@ func (s *Source) Values() []trace.Value {
 	return v
 }
 
-// Reader returns the reader that stands on the event, for who wants to know more of it; it must not be moved.
+// Reader returns the reader of the event's stream: its packet, its cycles, its scopes. The caller must not call its Next.
 func (s *Source) Reader() *Reader { return s.current }
 
 func (s *Source) Streams() []trace.Stream { return s.streams }
@@ -233,7 +233,7 @@ func classOf(sp *streamPlan, ep *eventPlan) trace.Class {
 	return c
 }
 
-// place finds the row of a reader's packet: the one that the packet context names, in a trace of Meridian's; else the
+// assignStream finds the stream of a reader's packet: the one that the packet context names, in a trace of Meridian's; else the
 // processor's, whichever channel it is of; else the file's.
 func (s *Source) assignStream(c *cursor) {
 	r := c.r

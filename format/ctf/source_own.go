@@ -18,16 +18,17 @@ var phaseSuffixes = []struct {
 	phase  trace.Phase
 }{{":begin", trace.Begin}, {":end", trace.End}, {":counter", trace.Counter}, {instantEnding, trace.Instant}}
 
-// markSlots is where a program leaves what an event is marked with; -1 for what its class does not have.
+// linkSlots are the slots of an event's slice, flow and role; -1 for those that its class lacks.
 type linkSlots struct {
 	any               bool
 	slice, flow, role int
 }
 
-// takeMarks finds phase and marks of an event class of Meridian's, and lets its program remember them. The class becomes
+// bindLinks finds the phase and the link fields (slice, flow, role) of an event class, and gives these slots. The class becomes
 // one with the name and the fields that it was written from.
 func (p *tracePlan) bindLinks(ep *eventPlan, c *compiler) {
 	ep.links = linkSlots{slice: -1, flow: -1, role: -1}
+	slots := map[string]*int{"slice": &ep.links.slice, "flow": &ep.links.flow, "role": &ep.links.role}
 	class := *ep.class
 	for _, e := range phaseSuffixes {
 		if name, ok := strings.CutSuffix(class.Name, e.ending); ok {
@@ -40,17 +41,8 @@ func (p *tracePlan) bindLinks(ep *eventPlan, c *compiler) {
 		context.Fields = append([]Field{}, context.Fields...)
 		for i := range context.Fields {
 			f := &context.Fields[i]
-			var to *int
-			switch {
-			case f.Type == nil || f.Type.Kind != Integer || f.Type.Size > 64:
-				continue
-			case f.Name == "slice":
-				to = &ep.links.slice
-			case f.Name == "flow":
-				to = &ep.links.flow
-			case f.Name == "role":
-				to = &ep.links.role
-			default:
+			to := slots[f.Name]
+			if to == nil || f.Type == nil || f.Type.Kind != Integer || f.Type.Size > 64 {
 				continue
 			}
 			t := *f.Type
@@ -66,7 +58,7 @@ func (p *tracePlan) bindLinks(ep *eventPlan, c *compiler) {
 	ep.class = &class
 }
 
-// mark fills in what the program remembered.
+// link copies slice, flow and role from their slots.
 func (ep *eventPlan) link(e *trace.Event, slots []uint64) {
 	if s := ep.links.slice; s >= 0 {
 		e.Slice = slots[s]
@@ -79,7 +71,7 @@ func (ep *eventPlan) link(e *trace.Event, slots []uint64) {
 	}
 }
 
-// without takes those values away that the event itself has.
+// visible removes the values that are fields of trace.Event.
 func (ep *eventPlan) visible(v []trace.Value) []trace.Value {
 	kept := v[:0]
 	next := 0
@@ -93,13 +85,13 @@ func (ep *eventPlan) visible(v []trace.Value) []trace.Value {
 	return kept
 }
 
-// rowFields is where the packet context, or the context of a stream's events, names the row; -1 for what is not there.
+// streamNaming holds the indexes of the fields that name the stream, in the packet context or in the common event context; -1 for absent ones.
 type streamNaming struct {
 	scope                  Scope
 	name, kind, id, parent int
 }
 
-// rowOf finds the row of a stream class of Meridian's. Rows that share a stream are named with each event.
+// streamNamingOf finds those of a stream class of Meridian's. Streams that share a file are named with each event.
 func streamNamingOf(class *StreamClass) streamNaming {
 	for _, scope := range []Scope{PacketContextScope, CommonContextScope} {
 		t := class.PacketContext
@@ -110,16 +102,10 @@ func streamNamingOf(class *StreamClass) streamNaming {
 		if t == nil {
 			continue
 		}
+		indexes := map[string]*int{"row": &f.name, "row_kind": &f.kind, "row_id": &f.id, "row_parent": &f.parent}
 		for i := range t.Fields {
-			switch t.Fields[i].Name {
-			case "row":
-				f.name = i
-			case "row_kind":
-				f.kind = i
-			case "row_id":
-				f.id = i
-			case "row_parent":
-				f.parent = i
+			if index := indexes[t.Fields[i].Name]; index != nil {
+				*index = i
 			}
 		}
 		if f.name >= 0 {
@@ -129,7 +115,7 @@ func streamNamingOf(class *StreamClass) streamNaming {
 	return streamNaming{name: -1}
 }
 
-// takenOf returns which of the fields of a class's events name the row, as they stand among the context of the stream.
+// hidden appends the indexes of the common context fields that name the stream; base is the index of the first.
 func (f *streamNaming) takenOf(base int, taken []int) []int {
 	if f.name < 0 || f.scope != CommonContextScope {
 		return taken
@@ -152,14 +138,14 @@ func streamKindOf(name []byte) trace.StreamKind {
 	return trace.OtherStream
 }
 
-// rowTable is the rows that Meridian's packets and events have named so far.
+// namedStreams are the streams that Meridian's packets and events have named so far.
 type namedStreams struct {
 	key     []byte
 	byKey   map[string]int
 	parents map[string]int // a row that is only known as a parent, by its name
 }
 
-// named returns the row that the reader's packet or event names.
+// namedStream returns the stream that the reader's packet or event names.
 func (s *Source) namedStream(r *Reader) int {
 	_, fields := r.Fields(r.sp.naming.scope)
 	at := r.sp.naming
@@ -198,7 +184,7 @@ func (s *Source) namedStream(r *Reader) int {
 	return n
 }
 
-// parent returns the row of a name; if there is none yet, one that will be completed.
+// parentStream returns the stream of a name; if there is none yet, one to be completed later.
 func (s *Source) parentStream(name string, child int) int {
 	for i := range s.streams {
 		if i != child && s.streams[i].Name == name {
@@ -210,7 +196,7 @@ func (s *Source) parentStream(name string, child int) int {
 	return n
 }
 
-// restoreClass gives a class of Meridian's the category and the fields that it was written from.
+// restoreClass gives a class of Meridian's the category and the fields that the writer was given.
 func (ep *eventPlan) restoreClass(c trace.Class) trace.Class {
 	if category, ok := strings.CutPrefix(ep.class.URI, categoryURI); ok {
 		c.Category = category
@@ -219,7 +205,7 @@ func (ep *eventPlan) restoreClass(c trace.Class) trace.Class {
 	return c
 }
 
-// embed returns where each of a class's fields stands among those of another one of the same name that has more; false if
+// embedFields returns the index of each of a class's fields among those of a wider class of the same name; false if
 // they are not all there, in their order. Fields that all records of an event class lack are not in the file.
 func embedFields(c, wider *trace.Class) (place []int, ok bool) {
 	if c.Name != wider.Name || c.Category != wider.Category || len(c.Fields) > len(wider.Fields) || c.Context > wider.Context {

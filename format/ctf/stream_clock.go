@@ -7,7 +7,7 @@ import (
 	"meridian/clock"
 )
 
-// ticker turns the stamps of one clock into nanoseconds, exactly: rounded down, whatever the frequency.
+// cycleClock converts the stamps of one clock into nanoseconds, exactly: rounded down, for any frequency.
 //
 // With a frequency f and a base of b cycles for which (offset + b) * 10^9 = q * f + r has been divided once in 128 bits,
 // a stamp of b + d cycles is q + (r + d * 10^9) / f: a product and a division of 64 bits, as long as d stays below 2^33.
@@ -59,7 +59,7 @@ func (t *cycleClock) at(cycles uint64) clock.HostTime {
 	return clampTime(t.ns + clock.HostTime((t.remainder+d*second)/t.clock.Frequency))
 }
 
-// rebase divides anew.
+// rebase repeats the 128-bit division for a new base.
 func (t *cycleClock) rebase(cycles uint64) {
 	f := t.clock.Frequency
 	if f == 0 {
@@ -78,7 +78,7 @@ func (t *cycleClock) rebase(cycles uint64) {
 	high, low := bits.Mul64(r, second)
 	q, rest := bits.Div64(high, low, f)
 	t.base, t.remainder = cycles, rest
-	// What is far from the origin is damage or nonsense: it goes to the limit, and does not wrap to the other side. What
+	// A time far from the origin is damage: it becomes the limit instead of wrapping to the other side. What
 	// is not far is right even if a sum on the way has wrapped.
 	t.outOfRange = false
 	if far := float64(t.clock.OffsetSeconds) + float64(s1) + float64(s2); math.Abs(far) > 5e9 {
@@ -93,7 +93,7 @@ func (t *cycleClock) rebase(cycles uint64) {
 
 func clampTime(ns clock.HostTime) clock.HostTime { return max(-clock.Limit, min(clock.Limit, ns)) }
 
-// extend completes a stamp of fewer bits than a counter has: it is the next after the one before that ends with them.
+// extendStamp completes a stamp of fewer bits than its clock: it returns the first value from the previous stamp on that ends with them.
 // Within a packet whose begin and end are known, one that would lie behind the end, but without the wrap not before
 // the begin, has stepped back instead.
 func extendStamp(before, v uint64, width uint8, begin, end uint64) uint64 {

@@ -2,6 +2,7 @@ package ctf
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 //
 //	[hh:mm:ss.nnnnnnnnn] (+s.nnnnnnnnn) host name: { cpu_id = 1 }, { context }, { fields }
 //
-// It is for comparing, and for people who are used to it.
+// It serves to compare the two, and people who are used to this form.
 type TextWriter struct {
 	w       *bufio.Writer
 	s       *Source
@@ -26,8 +27,11 @@ type TextWriter struct {
 	line    []byte
 }
 
-// NewTextWriter returns a writer of the events of s, whose times are those of a zone.
+// NewTextWriter returns a writer of the events of s that prints times of day of a time zone; nil stands for UTC.
 func NewTextWriter(w io.Writer, s *Source, zone *time.Location) *TextWriter {
+	if zone == nil {
+		zone = time.UTC
+	}
 	t := &TextWriter{w: bufio.NewWriterSize(w, 1<<16), s: s, zone: zone}
 	env := s.t.Env()
 	join := func(text string) {
@@ -65,9 +69,12 @@ func (t *TextWriter) All() error {
 	}
 }
 
-// Event prints the event that the source brought last. Flush is needed in the end.
+// Event prints the current event of the source. Call Flush after the last one.
 func (t *TextWriter) Event() error {
 	r := t.s.Reader()
+	if r == nil || r.ev == nil {
+		return errors.New("ctf: no current event")
+	}
 	b := t.line[:0]
 	if r.clocks[r.sp.number].known {
 		b = t.stamp(b, r.Time())
@@ -95,7 +102,7 @@ func (t *TextWriter) Event() error {
 	return err
 }
 
-// Flush hands on what is buffered.
+// Flush writes buffered text.
 func (t *TextWriter) Flush() error { return t.w.Flush() }
 
 func (t *TextWriter) stamp(b []byte, ns clock.HostTime) []byte {
@@ -132,7 +139,7 @@ func appendPadded(b []byte, v uint64, width int) []byte {
 	return append(b, digits[:width]...)
 }
 
-// shown says whether babeltrace2 prints a field of the packet context: what only says how to read the packet it does not.
+// isPrinted reports whether babeltrace2 prints a field of the packet context: it omits those that only describe the packet.
 func isPrinted(f Field) bool { return f.Type.Role == NoRole || f.Type.Role == CPU }
 
 func anyPrinted(t *Type) bool {

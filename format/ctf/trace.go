@@ -33,10 +33,7 @@ type Stream struct {
 	index []indexEntry
 }
 
-// largestMetadata bounds the size of a metadata file; LTTng's have some 300 kB.
-const largestMetadata = 64 << 20
-
-// Open opens the trace in a directory. What is wrong with its streams is told to w, now and while they are read.
+// Open opens the trace in a directory. Damage is reported to w, which may be nil, now and while the streams are read.
 func Open(dir string, w *trace.Warnings) (*Trace, error) {
 	if w == nil {
 		w = new(trace.Warnings)
@@ -58,8 +55,8 @@ func readMetadata(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > largestMetadata {
-		return nil, fmt.Errorf("%s: not a metadata file: not a regular file of at most %d MiB", name, largestMetadata>>20)
+	if !info.Mode().IsRegular() || info.Size() > maxMetadata {
+		return nil, fmt.Errorf("%s: not a metadata file: not a regular file of at most %d MiB", name, maxMetadata>>20)
 	}
 	return os.ReadFile(name)
 }
@@ -178,9 +175,10 @@ func (t *Trace) Close() error {
 	var errs []error
 	for _, r := range t.readers {
 		if r.Packets+r.Damaged > 0 {
-			r.finish() // what was not read to its end is told as far as it was
+			r.finish() // adds the warnings of streams that were not read to their end
 		}
 		r.done, r.pos, r.end = true, 0, 0
+		r.ev, r.sp, r.data = nil, nil, nil // the mapping goes
 	}
 	for _, s := range t.Streams {
 		errs = append(errs, s.file.Close())
@@ -202,14 +200,14 @@ func (s *Stream) Reader() *Reader {
 	return r
 }
 
-// maxFind bounds how deep below a directory traces are looked for, and among how many directories.
+// Limits of [Find]: the depth below the directory, and how many directories it visits.
 const (
 	maxFindDepth = 12
 	maxFindDirs  = 100_000
 )
 
-// Find returns the directories of traces at dir or below: of one session of LTTng there are often several, kernel and
-// ust/uid/0/64-bit.
+// Find returns the directories of traces at dir or below: a session of LTTng often has several, such as kernel and
+// ust/uid/0/64-bit. It skips directories that cannot be read.
 func Find(dir string) ([]string, error) {
 	var found []string
 	n := 0
@@ -218,7 +216,7 @@ func Find(dir string) ([]string, error) {
 			if path == dir {
 				return err
 			}
-			return fs.SkipDir // not ours to read
+			return fs.SkipDir
 		}
 		if !d.IsDir() {
 			return nil
@@ -236,10 +234,10 @@ func Find(dir string) ([]string, error) {
 	return found, err
 }
 
-// IsTrace says whether a directory has a metadata file that looks like CTF's.
+// IsTrace reports whether a directory has a metadata file that looks like CTF's.
 func IsTrace(dir string) bool {
 	name := filepath.Join(dir, "metadata")
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() { // no pipe, which would keep us waiting
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() { // opening a pipe would block
 		return false
 	}
 	f, err := os.Open(name)

@@ -57,7 +57,7 @@ type eventPlan struct {
 	phase       trace.Phase
 }
 
-// densest is up to which number events are found by a table.
+// maxDenseID is the largest event class id that is found by table.
 const maxDenseID = 1 << 12
 
 func (sp *streamPlan) event(id uint64) *eventPlan {
@@ -174,7 +174,7 @@ func (p *tracePlan) event(sp *streamPlan, class *EventClass, c *compiler) *event
 func (sp *streamPlan) add(ep *eventPlan) {
 	id := ep.class.ID
 	if sp.event(id) != nil {
-		return // the first stands, as two of one number cannot be told apart
+		return // the first wins: two of one id cannot be distinguished
 	}
 	sp.events = append(sp.events, ep)
 	if id >= maxDenseID {
@@ -198,7 +198,7 @@ func bearsRole(t *Type, r Role) bool {
 	return bearsRole(t.Elem, r) || slices.ContainsFunc(t.Fields, func(f Field) bool { return bearsRole(f.Type, r) })
 }
 
-// headPlan is the shortcut for event headers of integers on fixed places, perhaps in forms that a first one selects:
+// headerLayout is the fast path for event headers of integers at fixed offsets, perhaps in forms that the first one selects:
 // LTTng's compact and large headers, and what most tracers write.
 type headerLayout struct {
 	fast  bool
@@ -241,7 +241,7 @@ func (h *headerLayout) form(id uint64) *headerForm {
 	return nil
 }
 
-// newHeadPlan finds out whether a header has the shortcut.
+// newHeaderLayout finds out whether a header has the fast path.
 func newHeaderLayout(t *Type, roles, plain *compiler) headerLayout {
 	h := headerLayout{slot: -1}
 	if t == nil || t.Kind != Struct {
@@ -304,7 +304,7 @@ func newHeaderLayout(t *Type, roles, plain *compiler) headerLayout {
 	return h
 }
 
-// put places one integer of the header behind those before it; tag is the one slot that may look at it.
+// put adds one integer of the header; tag is the only slot that may store it.
 func (f *headerForm) put(t *Type, pos uint64, plain *compiler, mask uint64, tag int) (end uint64, ok bool) {
 	x := plain.extent(t)
 	pos = alignTo(pos, x.align-1)

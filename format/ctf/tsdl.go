@@ -7,7 +7,7 @@ import (
 	"meridian/trace"
 )
 
-// tsdlParser reads the language in which CTF 1.8 describes a trace: C's declarations of types, and blocks that say what has
+// tsdlParser reads TSDL, the language in which CTF 1.8 describes a trace: C's declarations of types, and blocks that say what has
 // which. It goes down by recursion, one function for each rule of the grammar, and looks one token ahead. Types are
 // bound to names here, as a name means what was declared before it; native byte order and clocks, which may be
 // declared later, are bound by resolver, and so are lengths and selectors.
@@ -33,7 +33,7 @@ type tsdlParser struct {
 type traceDecl struct {
 	there        bool
 	line         int
-	major, minor int
+	major, minor uint8
 	order        order
 	uuid         string
 	header       *fieldClass
@@ -113,7 +113,15 @@ func (p *tsdlParser) name() string {
 	return p.advance().text
 }
 
-// spend counts memory that declarations take and refuses more than there is in any sane trace.
+// optionalName takes a name if it is next.
+func (p *tsdlParser) optionalName() string {
+	if p.tok.kind != tokenName {
+		return ""
+	}
+	return p.advance().text
+}
+
+// allocate counts memory that declarations take and rejects metadata that needs more than maxAllocation.
 func (p *tsdlParser) allocate(bytes int) {
 	if p.allocated += bytes; p.allocated > maxAllocation {
 		p.fail(p.tok.line, "declarations need more than %d MiB", maxAllocation>>20)

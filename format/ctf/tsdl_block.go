@@ -10,30 +10,41 @@ import (
 
 func (p *tsdlParser) traceBlock(line int) {
 	t := traceDecl{there: true, line: line, major: 1, minor: 8}
-	p.entries(func(e *entry) {
-		switch e.name {
-		case "major":
-			t.major = p.between(e, 0, 255)
-		case "minor":
-			t.minor = p.between(e, 0, 255)
-		case "uuid":
-			t.uuid = p.text(e)
-		case "byte_order":
-			t.order = p.byteOrder(e)
-			if t.order == nativeOrder {
-				p.fail(e.line, "invalid byte_order of the trace (le, be)")
-			}
-		case "packet.header":
-			t.header = p.root(e)
-		default:
-			p.unknown("trace", e)
-		}
-	})
+	p.attributes("trace", map[string]any{"major": &t.major, "minor": &t.minor, "uuid": &t.uuid, "byte_order": &t.order,
+		"packet.header": &t.header})
 	if p.trace.there && p.err == nil {
 		p.fail(line, "second trace block (first in line %d)", p.trace.line)
 	}
 	if p.err == nil {
 		p.trace = t
+	}
+}
+
+// attributes reads the entries of a block into the variables of their names, each by its type.
+func (p *tsdlParser) attributes(block string, known map[string]any) {
+	p.entries(func(e *entry) { p.attribute(block, e, known) })
+}
+
+func (p *tsdlParser) attribute(block string, e *entry, known map[string]any) {
+	switch to := known[e.name].(type) {
+	case *string:
+		*to = p.text(e)
+	case *bool:
+		*to = p.truth(e)
+	case *uint8:
+		*to = uint8(p.between(e, 0, 255))
+	case *uint64:
+		*to = p.count(e)
+	case *int64:
+		*to = p.number(e)
+	case *order:
+		if *to = p.byteOrder(e); *to == nativeOrder {
+			p.fail(e.line, "invalid byte_order of the trace (le, be)")
+		}
+	case **fieldClass:
+		*to = p.root(e)
+	default:
+		p.unknown(block, e)
 	}
 }
 
@@ -75,30 +86,11 @@ func (p *tsdlParser) envBlock(int) {
 
 func (p *tsdlParser) clockBlock(line int) {
 	c := Clock{Frequency: 1e9, Epoch: true}
-	p.entries(func(e *entry) {
-		switch e.name {
-		case "name":
-			c.Name = p.text(e)
-		case "uuid":
-			c.UUID = p.text(e)
-		case "description":
-			c.Description = p.text(e)
-		case "freq":
-			if c.Frequency = p.count(e); c.Frequency == 0 {
-				p.fail(e.line, "clock frequency is 0")
-			}
-		case "precision":
-			c.Precision = p.count(e)
-		case "offset_s":
-			c.OffsetSeconds = p.number(e)
-		case "offset":
-			c.Offset = p.number(e)
-		case "absolute":
-			c.Absolute = p.truth(e)
-		default:
-			p.unknown("clock", e)
-		}
-	})
+	p.attributes("clock", map[string]any{"name": &c.Name, "uuid": &c.UUID, "description": &c.Description, "freq": &c.Frequency,
+		"precision": &c.Precision, "offset_s": &c.OffsetSeconds, "offset": &c.Offset, "absolute": &c.Absolute})
+	if c.Frequency == 0 {
+		p.fail(line, "clock frequency is 0")
+	}
 	if c.Name == "" {
 		p.fail(line, "clock without a name")
 	}
@@ -122,22 +114,8 @@ func (p *tsdlParser) number(e *entry) int64 {
 
 func (p *tsdlParser) streamBlock(line int) {
 	s := streamDecl{line: line}
-	p.entries(func(e *entry) {
-		switch e.name {
-		case "id":
-			s.id = p.count(e)
-		case "name":
-			s.name = p.text(e)
-		case "packet.context":
-			s.packetContext = p.root(e)
-		case "event.header":
-			s.eventHeader = p.root(e)
-		case "event.context":
-			s.eventContext = p.root(e)
-		default:
-			p.unknown("stream", e)
-		}
-	})
+	p.attributes("stream", map[string]any{"id": &s.id, "name": &s.name, "packet.context": &s.packetContext,
+		"event.header": &s.eventHeader, "event.context": &s.eventContext})
 	for i := range p.streams {
 		if p.streams[i].id == s.id {
 			p.fail(line, "duplicate stream class %d", s.id)
@@ -150,30 +128,19 @@ func (p *tsdlParser) streamBlock(line int) {
 
 func (p *tsdlParser) eventBlock(line int) {
 	d := eventDecl{line: line}
+	known := map[string]any{"id": &d.class.ID, "stream_id": &d.stream, "model.emf.uri": &d.class.URI,
+		"context": &d.context, "fields": &d.payload}
 	p.entries(func(e *entry) {
-		switch e.name {
-		case "name":
+		switch {
+		case e.name == "name":
 			if d.class.Name = e.value.text; e.value.kind == tokenNumber {
 				d.class.Name = strconv.FormatUint(e.value.number, 10)
 			}
-		case "id":
-			d.class.ID, d.hasID = p.count(e), true
-		case "stream_id":
-			d.stream, d.hasStream = p.count(e), true
-		case "loglevel":
-			if d.class.HasLevel = e.value.kind == tokenNumber; d.class.HasLevel {
-				d.class.LogLevel = int(e.value.signed())
-			} else {
-				p.unknown("event", e)
-			}
-		case "model.emf.uri":
-			d.class.URI = p.text(e)
-		case "context":
-			d.context = p.root(e)
-		case "fields":
-			d.payload = p.root(e)
+		case e.name == "loglevel" && e.value.kind == tokenNumber:
+			d.class.HasLevel, d.class.LogLevel = true, int(e.value.signed())
 		default:
-			p.unknown("event", e)
+			p.attribute("event", e, known)
+			d.hasID, d.hasStream = d.hasID || e.name == "id", d.hasStream || e.name == "stream_id"
 		}
 	})
 	if p.allocate(256); p.err == nil {

@@ -5,17 +5,13 @@ import (
 	"strings"
 )
 
+var scalarKinds = map[string]Kind{"integer": Integer, "floating_point": Float, "string": CString}
+
 // scalar reads integer {...}, floating_point {...} and string {...}.
 func (p *tsdlParser) scalar(line int) *fieldClass {
 	what := p.advance().text
-	s := &fieldClass{line: line, scalar: scalar{base: 10}}
-	switch what {
-	case "integer":
-		s.kind = Integer
-	case "floating_point":
-		s.kind = Float
-	case "string":
-		s.kind = CString
+	s := &fieldClass{kind: scalarKinds[what], line: line, scalar: scalar{base: 10}}
+	if s.kind == CString {
 		s.scalar.align, s.scalar.size = 8, 8
 	}
 	s.scalar.kind = s.kind
@@ -141,10 +137,7 @@ func (p *tsdlParser) mapped(e *entry) string {
 // enumeration reads enum NAME : container { labels }; name and container may be missing.
 func (p *tsdlParser) enumeration(line int) *fieldClass {
 	p.advance()
-	name := ""
-	if p.tok.kind == tokenName {
-		name = p.advance().text
-	}
+	name := p.optionalName()
 	var in *fieldClass
 	if p.accept(":") {
 		in = p.specifier(false)

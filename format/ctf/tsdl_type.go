@@ -147,7 +147,7 @@ func (p *tsdlParser) lengths(of *fieldClass) *fieldClass {
 	return p.measured(s)
 }
 
-// measured refuses a shape that would become too many types.
+// measured rejects a field class that would become too many types.
 func (p *tsdlParser) measured(s *fieldClass) *fieldClass {
 	p.allocate(256 + 32*len(s.fields))
 	if p.err == nil && !s.measure() {
@@ -182,8 +182,8 @@ func (p *tsdlParser) location(line int) *fieldLocation {
 func (p *tsdlParser) structure(line int) *fieldClass {
 	p.advance()
 	name := ""
-	if p.tok.kind == tokenName && !p.word("align") {
-		name = p.advance().text
+	if !p.word("align") {
+		name = p.optionalName()
 	}
 	if !p.is("{") {
 		return p.declared("struct", name, line)
@@ -246,10 +246,7 @@ func (p *tsdlParser) members(s *fieldClass) {
 // variant reads variant NAME <tag> { options }; name, tag or body may be missing.
 func (p *tsdlParser) variant(line int) *fieldClass {
 	p.advance()
-	name := ""
-	if p.tok.kind == tokenName {
-		name = p.advance().text
-	}
+	name := p.optionalName()
 	var tag *fieldLocation
 	if p.accept("<") {
 		tag = p.location(line)

@@ -1,6 +1,7 @@
 package ctf
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -17,7 +18,7 @@ import (
 //	        metadata
 //	        ROW          a data stream for each row; from the 257th row on they share one
 //
-//	packet header    magic, uuid, stream_id, stream_instance_id (the row's index in the legend)
+//	packet header    magic, uuid, stream_id, stream_instance_id (the row's index in the schema)
 //	packet context   timestamp_begin, timestamp_end, content_size, packet_size, packet_seq_num,
 //	                 cpu_id (rows of processors), row, row_kind, row_id, row_parent (rows that have one: its name)
 //	event header     id (32 bits), timestamp (64 bits): 12 bytes, which never run out, whatever comes
@@ -30,19 +31,19 @@ import (
 //
 // The clock "timeline" counts nanoseconds since 1970, or since the second of the first record if that is before 1970.
 //
-// A class becomes as many event classes of one name as its records have shapes: its name ends in ":begin", ":end" or
+// A class becomes one event class for each phase and set of absent fields of its events: the name ends in ":begin", ":end" or
 // ":counter" for those phases, and fields that a record lacks are not there (after 32 such patterns, and inside
 // structures, a lacking field becomes a variant of absent and present). A name that has such an ending itself gets
 // ":instant" behind it. Types become:
 //
 //	Bool      enumeration of false and true in a byte       Struct   structure
-//	Int, Uint integer of as many bits, at a byte's place;   Array    array, or _NAME_length (32 bits) and a sequence
+//	Int, Uint integer of as many bits, aligned to bytes;    Array    array, or _NAME_length (32 bits) and a sequence
 //	          an enumeration where it has labels            Choice   _NAME_tag and a variant
 //	Float     32 or 64 bits                                 lacking  _NAME_present and a variant of absent and present
 //	Text      string up to a NUL                            Bytes    _NAME_length and a sequence of bytes in base 16
 //
 // An array of bytes in base 16 is Bytes, then. Elements and alternatives that need such a second field are structures of
-// it and of one named value; a [restorer] takes all this back. All is little-endian and at places of whole bytes. The
+// it and of one named value; a [Source] undoes all this. All is little-endian and aligned to bytes. The
 // category of a class stands in its model.emf.uri, behind "meridian:category:".
 //
 // Metadata can be written only when all classes are known, so nothing is at DIR before Close: all is beside it until
@@ -52,7 +53,7 @@ type Writer struct {
 	schema       *trace.Schema
 	options      WriterOptions
 	bounds       bool
-	hosts        []*hostWriter // by index in the legend; nil until a record comes
+	hosts        []*hostWriter // by index in the schema; nil until the first event
 	plans        []*classPlan  // by class
 	names        map[string]bool
 	base         int64 // seconds of the clock's offset
@@ -71,15 +72,15 @@ type WriterOptions struct {
 	Memory     int             // bytes of packets to hold at most; 0 stands for 64 MiB
 	Rows       int             // how many rows of a host have streams of their own; 0 stands for 256
 	Bounds     Bounds          // whether events carry recorded, early and late
-	Replace    bool            // a trace that is at the place already gives way; anything else never does
-	Warnings   *trace.Warnings // told at Close what could not be written as it was; may be nil
+	Replace    bool            // replace a trace of Meridian's at the same path; other files are never replaced
+	Warnings   *trace.Warnings // where Close reports changed values and times; may be nil
 }
 
 // Bounds says whether events carry their recorded stamps and the bounds of their time.
 type Bounds uint8
 
 const (
-	BoundsIfKnown Bounds = iota // if the legend has a method
+	BoundsIfKnown Bounds = iota // if the schema has a method
 	WithBounds
 	WithoutBounds
 )
@@ -92,9 +93,16 @@ type WriterStats struct {
 	NULs                   uint64 // NULs in texts, each written as the picture that Unicode has of it
 }
 
-// NewWriter begins a timeline that will be at dir after Close. There must be nothing at dir, or an empty directory, or, if
-// the options say so, a trace that will be replaced.
+// NewWriter begins a timeline that will be at dir after Close. There must be nothing at dir, or an empty directory, or, with
+// Replace, a trace of Meridian's. The schema may grow while the timeline is written; hosts, streams and classes in it must not
+// change.
 func NewWriter(dir string, l *trace.Schema, o WriterOptions) (*Writer, error) {
+	if l == nil {
+		return nil, errors.New("ctf: missing schema")
+	}
+	if o.PacketSize > maxPacketSize {
+		return nil, fmt.Errorf("ctf: packet size of %d bytes exceeds %d", o.PacketSize, maxPacketSize)
+	}
 	dir = filepath.Clean(dir)
 	if err := checkTarget(dir, o.Replace); err != nil {
 		return nil, err
@@ -116,7 +124,7 @@ func NewWriter(dir string, l *trace.Schema, o WriterOptions) (*Writer, error) {
 	return &Writer{dir: dir, partial: partial, schema: l, options: o, bounds: bounds, names: map[string]bool{}}, nil
 }
 
-// Write adds a record. It keeps nothing of it.
+// Write adds an event and keeps nothing of it. After an error it returns that error again.
 func (w *Writer) Write(r *trace.TimelineEvent) error {
 	if w.err != nil {
 		return w.err
@@ -216,7 +224,7 @@ func (w *Writer) split(p *classPlan, key eventKey, values []trace.Value) (fields
 	return w.fields, w.eventContext
 }
 
-// below returns how far low is below high; nothing if it is not.
+// distance returns high - low, or 0 if low is not below high.
 func distance(low, high clock.TimelineTime) uint64 {
 	if low >= high {
 		return 0
@@ -224,7 +232,7 @@ func distance(low, high clock.TimelineTime) uint64 {
 	return uint64(high) - uint64(low)
 }
 
-// earliest is the first second whose nanoseconds since 1970 are an int64, rounded up.
+// minSecond is the first second whose nanoseconds since 1970 fit an int64, rounded up.
 const minSecond = math.MinInt64 / 1_000_000_000
 
 // cycles returns a time as the clock counts it. The first record decides from when it does.
@@ -240,7 +248,7 @@ func (w *Writer) cycles(time clock.TimelineTime) uint64 {
 		w.stats.Moved++
 		return 0
 	}
-	if since >= math.MaxInt64 { // readers count signed nanoseconds, and babeltrace2 takes the last of them for none
+	if since >= math.MaxInt64 { // readers count signed nanoseconds, and babeltrace2 reserves the last
 		w.stats.Moved++
 		return math.MaxInt64 - 1
 	}
@@ -264,7 +272,7 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Close writes the metadata and puts the directory in its place.
+// Close writes the metadata and moves the directory to its final path.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err
@@ -320,7 +328,7 @@ func (w *Writer) warn(kind string, n uint64) {
 	}
 }
 
-// Abort gives the output up; nothing of it stays. After Close it does nothing.
+// Abort removes the output. After Close it does nothing.
 func (w *Writer) Abort() error {
 	if w.closed {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"meridian/trace"
 )
 
-// classPlan is a class of the legend and what its records have shown of it so far.
+// classPlan is a class of the schema and what is known of its events so far.
 type classPlan struct {
 	class            trace.Class
 	context          int    // how many of the fields are context
 	contextInPayload bool   // the context has a part that needs a length or a selector
-	known            uint32 // the version for which heavy is known
+	known            uint32 // the version for which contextInPayload was computed
 	version          uint32 // counts the changes of which fields are optional
 	presence         []presence
 	nested           bool            // some field has parts, which may be absent too
@@ -19,13 +19,13 @@ type classPlan struct {
 	last             uint64          // the pattern that came last
 }
 
-// part is a field or a part of one: whether it may be absent, as far as is known.
+// presence says whether a field, or a part of one, may be absent, as far as is known.
 type presence struct {
 	optional bool
 	parts    []presence // Struct, Choice: one for each; Array: one
 }
 
-// mostPatterns is how many sets of absent fields a class may have before they become optional.
+// maxPatterns is how many sets of absent fields a class may have before they become optional.
 const maxPatterns = 32
 
 func (w *Writer) plan(class int) *classPlan {
@@ -47,7 +47,7 @@ func (w *Writer) plan(class int) *classPlan {
 	return p
 }
 
-// needsSecond says whether a part of the context needs a length, a selector or a presence.
+// needsHelper reports whether a part of the context needs a length, a selector or a presence.
 func (p *classPlan) needsHelper() bool {
 	for i := len(p.presence) - p.context; i < len(p.presence); i++ {
 		if p.presence[i].needsHelper(&p.class.Fields[i].Type, 0) {
@@ -94,7 +94,7 @@ func newPresence(t *trace.Type, depth int) presence {
 }
 
 // missing returns the fields that are absent and not optional, a bit for each, and makes those optional that cannot be
-// told so: beyond the 64th, inside others, or in one pattern too many.
+// encoded so: beyond the 64th, inside others, or in one pattern too many.
 func (p *classPlan) missing(values []trace.Value) uint64 {
 	m := uint64(0)
 	for i := range p.presence {
@@ -137,7 +137,7 @@ func (p *classPlan) missing(values []trace.Value) uint64 {
 	return m
 }
 
-// inside finds parts of a value that are absent.
+// markAbsent makes the absent parts of a value optional.
 func (p *classPlan) markAbsent(x *presence, t *trace.Type, v *trace.Value) {
 	look := func(x *presence, t *trace.Type, v *trace.Value) {
 		if v.Kind == trace.None && t.Kind != trace.None {
@@ -169,7 +169,7 @@ func (p *classPlan) markAbsent(x *presence, t *trace.Type, v *trace.Value) {
 	}
 }
 
-// shapeKey is what tells the event classes of one class apart.
+// eventKey distinguishes the event classes of one class.
 type eventKey struct {
 	missing uint64
 	version uint32
@@ -183,7 +183,7 @@ const (
 	hasRole
 )
 
-// streamEvents are the event classes of a stream class, by class of the legend.
+// streamEvents are the event classes of a stream class, by class of the schema.
 type streamEvents []classEvents
 
 type classEvents struct {
@@ -192,7 +192,7 @@ type classEvents struct {
 	byKey map[eventKey]int
 }
 
-// event returns the index of the event class for a shape, which is made at its first record.
+// event returns the index of the event class for a key and makes it at its first event.
 func (h *hostWriter) event(stream, class int, key eventKey, p *classPlan) int {
 	for class >= len(h.events[stream]) {
 		h.events[stream] = append(h.events[stream], classEvents{})
@@ -220,8 +220,8 @@ var phaseEndings = [...]string{trace.Instant: "", trace.Begin: ":begin", trace.E
 
 const instantEnding = ":instant"
 
-// eventName returns the name of an event class: that of the class and what its phase adds. Who reads it takes one ending
-// off, so a name that has one by itself always gets another.
+// eventName returns the name of an event class: that of the class and what its phase adds. A reader removes one ending
+// again, so a name that has one by itself always gets another.
 func eventName(name string, phase trace.Phase) string {
 	if int(phase) < len(phaseEndings) && phase != trace.Instant {
 		return name + phaseEndings[phase]

@@ -1,15 +1,19 @@
 package ctf
 
 import (
+	"errors"
 	"fmt"
 
 	"meridian/trace"
 )
 
-// Declare returns the event class for events of a class, for who writes streams of his own with this encoder: as [Writer]
-// lays values out, so that a Source brings them back as they were: the class's context fields are the event's own context.
-// The metadata gets the slots that it needs.
+// Declare returns the event class for events of a class, for use with a [StreamWriter]: as [Writer]
+// lays values out, so that a [Source] returns the same values. The class's context fields become the event's own context.
+// It adds the slots that the class needs to the metadata; the caller appends the event class to a stream class.
 func (c *Encoder) Declare(id uint64, class *trace.Class) (EventClass, error) {
+	if c.m == nil || class == nil {
+		return EventClass{}, errors.New("ctf: missing metadata or class")
+	}
 	if class.Context < 0 || class.Context > len(class.Fields) {
 		return EventClass{}, fmt.Errorf("ctf: class %q: invalid count of context fields %d (0 to %d)", class.Name, class.Context, len(class.Fields))
 	}

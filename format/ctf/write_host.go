@@ -21,7 +21,7 @@ type hostWriter struct {
 	enc     *Encoder
 	classes map[streamKind]int // index of the stream class
 	events  []streamEvents     // by stream class
-	rows    []*rowWriter       // by index in the legend; nil until a record comes
+	rows    []*rowWriter       // by index in the schema; nil until the first event
 	files   []*rowWriter       // those that have a file
 	shared  *rowWriter
 	names   map[string]bool
@@ -63,7 +63,7 @@ func (w *Writer) host(index int) (*hostWriter, error) {
 	return h, nil
 }
 
-// newUUID returns a random UUID. Readers take traces of one UUID for parts of one, so no two may share it.
+// newUUID returns a random UUID (version 4). Readers treat traces of one UUID as one trace.
 func newUUID() (u [16]byte) {
 	rand.Read(u[:])
 	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
@@ -111,7 +111,7 @@ func (h *hostWriter) row(index int) (*rowWriter, error) {
 	return r, nil
 }
 
-// parent returns the row to which a row belongs, nil for none.
+// parent returns the parent of a row, or nil.
 func (h *hostWriter) parent(index int) *trace.Stream {
 	p := h.w.schema.Streams[index].Parent
 	if p < 0 || p >= len(h.w.schema.Streams) || p == index {
@@ -187,8 +187,8 @@ func (h *hostWriter) streamClass(id uint64, kind streamKind) StreamClass {
 	return s
 }
 
-// parents gives a stream with an empty packet to each row that others belong to and that has no events: who reads the
-// trace learns of it.
+// parents gives a stream with an empty packet to each row that is a parent and has no events: readers of the
+// trace learn of it.
 func (h *hostWriter) parents() error {
 	for index := 0; index < len(h.rows); index++ {
 		if h.rows[index] == nil || h.rows[index].shared {

@@ -6,7 +6,7 @@ import (
 	"meridian/trace"
 )
 
-// encodeNode is a type made ready for writing.
+// encodeNode is a type compiled for writing.
 type encodeNode struct {
 	kind        Kind
 	size        int // bits
@@ -16,7 +16,7 @@ type encodeNode struct {
 	role        Role
 	octets      bool // an array of bytes, which may come as one text
 	text        bool // and is meant as one
-	plain       bool // a little-endian integer of whole bytes that nobody else looks at and that needs no gap before it
+	plain       bool // a little-endian integer of whole bytes without a slot and with no padding before it
 	slot        int  // where others look for the value, -1
 	fromSlot    int  // the slot of the length or the selector
 	length      int
@@ -33,7 +33,7 @@ type encodeNode struct {
 	capacity    uint64 // Integer: the largest length or selector
 }
 
-// newEncodeNode makes a type ready. Where is its path, for errors.
+// newEncodeNode compiles a type. Where is its path, for errors.
 func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, error) {
 	l := encodeNode{slot: -1, fromSlot: -1, wrap: c.wraps[t]}
 	if t == nil {
@@ -41,6 +41,9 @@ func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, e
 	}
 	if depth > maxTypeDepth {
 		return l, fmt.Errorf("%s: types nested deeper than %d levels", where, maxTypeDepth)
+	}
+	if max(t.Slot, t.LengthSlot, t.TagSlot) >= maxSlots {
+		return l, fmt.Errorf("%s: invalid field reference: slot %d (0 to %d)", where, max(t.Slot, t.LengthSlot, t.TagSlot), maxSlots-1)
 	}
 	l.kind, l.size, l.align, l.big, l.signed = t.Kind, t.Size, max(t.Align, 1), t.BigEndian, t.Signed
 	l.role, l.slot, l.tagSigned = t.Role, t.Slot, t.TagSigned
@@ -85,44 +88,55 @@ func (c *Encoder) newEncodeNode(t *Type, where string, depth int) (encodeNode, e
 		}
 		err = l.compileLength(t, where)
 	case FixedArray, Sequence:
-		var elem encodeNode
-		if elem, err = c.newEncodeNode(t.Elem, where+"[]", depth+1); err != nil {
+		elem, err := c.newEncodeNode(t.Elem, where+"[]", depth+1)
+		if err != nil {
 			return l, err
 		}
 		l.elem, l.align = &elem, elem.align
 		l.octets = elem.kind == Integer && elem.size == 8 && elem.align <= 8 && elem.slot < 0
 		l.text = l.octets && t.Elem.Encoding != NoEncoding
-		err = l.compileLength(t, where)
+		return l, l.compileLength(t, where)
 	case Struct:
 		err = l.compileStruct(c, t, where, depth)
 	case Variant:
-		l.align, l.fromSlot, l.selectors = 1, t.TagSlot, t.Select
-		if len(t.Select) != len(t.Fields) {
-			return l, fmt.Errorf("%s: variant whose options lack selector ranges", where)
-		}
-		l.fields = make([]encodeNode, len(t.Fields))
-		for i := range t.Fields {
-			if l.fields[i], err = c.newEncodeNode(t.Fields[i].Type, where+"."+t.Fields[i].Name, depth+1); err != nil {
-				return l, err
-			}
-		}
+		err = l.compileVariant(c, t, where, depth)
 	case Optional:
-		l.align, l.fromSlot, l.selectors = 1, t.TagSlot, t.Select
-		if len(t.Select) != 1 || len(t.Select[0]) == 0 {
-			return l, fmt.Errorf("%s: optional field without selector ranges", where)
-		}
-		var elem encodeNode
-		if elem, err = c.newEncodeNode(t.Elem, where, depth+1); err != nil {
-			return l, err
-		}
-		l.elem = &elem
-		if rest := otherRanges(t.Select[0], 64, false); len(rest) > 0 {
-			l.absent = uint64(rest[0].Low)
-		}
+		err = l.compileOptional(c, t, where, depth)
 	default:
 		return l, fmt.Errorf("%s: cannot write types of kind %d", where, t.Kind)
 	}
 	return l, err
+}
+
+func (l *encodeNode) compileVariant(c *Encoder, t *Type, where string, depth int) error {
+	l.align, l.fromSlot, l.selectors = 1, t.TagSlot, t.Select
+	if len(t.Select) != len(t.Fields) {
+		return fmt.Errorf("%s: variant whose options lack selector ranges", where)
+	}
+	l.fields = make([]encodeNode, len(t.Fields))
+	for i, f := range t.Fields {
+		var err error
+		if l.fields[i], err = c.newEncodeNode(f.Type, where+"."+f.Name, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *encodeNode) compileOptional(c *Encoder, t *Type, where string, depth int) error {
+	l.align, l.fromSlot, l.selectors = 1, t.TagSlot, t.Select
+	if len(t.Select) != 1 || len(t.Select[0]) == 0 {
+		return fmt.Errorf("%s: optional field without selector ranges", where)
+	}
+	elem, err := c.newEncodeNode(t.Elem, where, depth+1)
+	if err != nil {
+		return err
+	}
+	l.elem = &elem
+	if rest := otherRanges(t.Select[0], 64, false); len(rest) > 0 {
+		l.absent = uint64(rest[0].Low)
+	}
+	return nil
 }
 
 // maxArrayLength bounds the length of arrays that are written.
@@ -140,7 +154,7 @@ func (l *encodeNode) compileLength(t *Type, where string) error {
 	return nil
 }
 
-// compileStruct makes the fields ready and finds those whose values follow from others: a length that stands before its
+// compileStruct compiles the fields and finds those whose values follow from others: a length that precedes its
 // sequence, a selector before its variant.
 func (l *encodeNode) compileStruct(c *Encoder, t *Type, where string, depth int) error {
 	l.fields = make([]encodeNode, len(t.Fields))
@@ -244,7 +258,7 @@ func (l *encodeNode) widest(role Role) int {
 	return n
 }
 
-// selection returns which of a variant's alternatives a selector means, -1 for none.
+// selectedOption returns the option of a variant that a selector means, or -1.
 func selection(alternatives [][]Range, tag uint64, signed bool) int {
 	for i, ranges := range alternatives {
 		if selectedBy(ranges, tag, signed) {

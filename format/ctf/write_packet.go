@@ -9,7 +9,7 @@ import (
 // packetMagic is what every packet begins with.
 const packetMagic32 = 0xc1fc1fc1
 
-// Begin begins a packet at a time, if none is begun. It is written even if no event follows, by which a stream can say
+// Begin begins a packet at a time, unless one is open. It is written even if no event follows, so that a stream can say
 // what it is, or what was discarded, where nothing was recorded.
 func (s *StreamWriter) Begin(cycles uint64) {
 	if s.open {
@@ -71,16 +71,12 @@ func (s *StreamWriter) packetFields(n *encodeNode, values []trace.Value, cycles 
 				continue
 			}
 		}
-		v := &absentValue
-		if next < len(values) {
-			v = &values[next]
-		}
+		x.value(f, valueAt(values, next))
 		next++
-		x.value(f, v)
 	}
 }
 
-// Discard counts events that the tracer had to leave out. The packet that is being filled tells it, or the next.
+// Discard adds to the count of discarded events. The packet that is being filled, or else the next, reports it.
 func (s *StreamWriter) Discard(n uint64) { s.discarded += n }
 
 // SetContext gives the packet context new values, from the next packet on. It keeps them.

@@ -11,7 +11,7 @@ import (
 )
 
 // fileName returns a name for a file that says what name says, whatever that is: letters, digits, and a few signs of
-// ASCII, no dot first or last, not long, and none that a file system keeps for itself; distinct from those taken, also
+// ASCII, no dot first or last, not long, and no name that a file system reserves; distinct from those taken, also
 // where case does not count.
 func fileName(name, empty string, taken map[string]bool) string {
 	const most = 80
@@ -55,7 +55,7 @@ var reservedNames = func() map[string]bool {
 	return names
 }()
 
-// vacant says why a trace cannot be put at dir.
+// checkTarget returns why a trace cannot be written to dir, nil if it can.
 func checkTarget(dir string, replace bool) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +85,7 @@ func checkTarget(dir string, replace bool) error {
 	return nil
 }
 
-// isTrace says whether a directory holds a trace that a Writer wrote.
+// isTrace reports whether a directory holds a trace that a Writer wrote.
 func isTrace(dir string) bool {
 	f, err := os.Open(filepath.Join(dir, "metadata"))
 	if err != nil {
@@ -97,10 +97,10 @@ func isTrace(dir string) bool {
 	return bytes.HasPrefix(head[:n], []byte("/* CTF 1.8 */")) && bytes.Contains(head[:n], []byte(tracerLine))
 }
 
-// tracerLine is how the metadata of a Writer's traces says whose it is.
+// tracerLine identifies the metadata of a Writer's traces.
 const tracerLine = "\ttracer_name = \"meridian\";\n"
 
-// makeBeside makes a directory next to dir in which it can grow.
+// makeSibling makes a directory next to dir for the trace until it is complete.
 func makeSibling(dir string) (string, error) {
 	for n := 1; ; n++ {
 		name := dir + ".partial"
@@ -114,7 +114,7 @@ func makeSibling(dir string) (string, error) {
 	}
 }
 
-// moveTo puts a whole directory in its place. An old one is moved aside first and removed last, so that at no moment
+// publish moves a complete directory to its final path. An old one is moved aside first and removed last, so that at no moment
 // there is neither.
 func publish(partial, dir string, replace bool) error {
 	if err := checkTarget(dir, replace); err != nil {
@@ -142,7 +142,7 @@ func publish(partial, dir string, replace bool) error {
 	return os.RemoveAll(old)
 }
 
-// appended is a file that is open only while a packet is added to it: a timeline may have more rows than a process may
+// appendFile is a file that is open only while a packet is appended: a timeline may have more rows than a process may
 // have files.
 type appendFile struct{ path string }
 

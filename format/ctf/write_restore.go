@@ -6,16 +6,16 @@ import (
 	"meridian/trace"
 )
 
-// restorer takes what is read of an event of a [Writer]'s trace back to what the writer was given: lengths, selectors and
-// presences that stand before what they speak of go, and so do the structures around both; context fields that had to
+// restorer restores the values that a [Writer] was given from those in its trace: lengths, selectors and
+// presences are removed, and so are the structures around them and their value; context fields that had to
 // stand in the payload go behind the other context fields.
 type restorer struct {
 	fields  restoration
-	context int // the field that holds context fields; -1 for none
+	context int // the index of the field that holds context fields, or -1
 	values  []trace.Value
 }
 
-// restored is how the values of one type are taken back.
+// restoration says how to restore the values of one type.
 type restoration struct {
 	drop     bool // the value only says something of the next
 	boolean  bool // an enumeration of false and true
@@ -25,7 +25,7 @@ type restoration struct {
 	items    []restoration
 }
 
-// newRestorer returns the class that one of a Writer's trace was made of, and what takes the values of its events back;
+// newRestorer returns the class that a Writer was given for one of its trace, and the restorer of its values;
 // nil if they are what they were.
 func newRestorer(c trace.Class) (trace.Class, *restorer) {
 	r := &restorer{context: -1}
@@ -62,7 +62,7 @@ func newRestorer(c trace.Class) (trace.Class, *restorer) {
 	return made, r
 }
 
-// restore takes the values of one event back. It changes them in place, so it may do so once; the result is good until
+// restore restores the values of one event. It changes them in place, so call it once; the result is valid until
 // the next event.
 func (r *restorer) restore(values []trace.Value) []trace.Value {
 	if r == nil {
@@ -79,7 +79,7 @@ func (r *restorer) restore(values []trace.Value) []trace.Value {
 	return r.values
 }
 
-// restoreFields returns the fields that were given for those that are there, and how each of these is taken back.
+// restoreFields returns the fields that the Writer was given, and how to restore each of those that are in the trace.
 func restoreFields(fields []trace.Field) ([]trace.Field, restoration) {
 	var own []trace.Field
 	back := restoration{items: make([]restoration, len(fields))}
@@ -107,7 +107,7 @@ func restoreFields(fields []trace.Field) ([]trace.Field, restoration) {
 	return own, back
 }
 
-// speaksOf says whether a field is the length, the selector or the presence of the next.
+// isHelperOf reports whether a field is the length, the selector or the presence of the next.
 func isHelperOf(f, next *trace.Field) bool {
 	what, ok := strings.CutPrefix(f.Name, "_"+next.Name+"_")
 	if !ok || f.Type.Kind != trace.Uint {
@@ -154,7 +154,7 @@ func restoreType(t *trace.Type) (trace.Type, restoration) {
 	return own, back
 }
 
-// restoreItems takes the values of a structure back, in place.
+// restoreItems restores the values of a structure, in place.
 func restoreItems(parts []restoration, items []trace.Value) []trace.Value {
 	kept := items[:0]
 	for i := range items {

@@ -1,6 +1,7 @@
 package ctf
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/bits"
@@ -16,10 +17,10 @@ type Encoder struct {
 	wraps   map[*Type]bool // structures around one value, which is given without them
 }
 
-// NewEncoder returns an encoder by m.
+// NewEncoder returns an encoder of the streams of m.
 func NewEncoder(m *Metadata) *Encoder { return &Encoder{m: m, wraps: map[*Type]bool{}} }
 
-// streamEncoder is a stream class made ready, shared by its streams.
+// streamEncoder is a compiled stream class, shared by its streams.
 type streamEncoder struct {
 	header, packet, event, context *encodeNode
 	events                         []*eventEncoder // nil until one is written
@@ -44,9 +45,9 @@ type StreamOptions struct {
 // sequence number, events discarded) it finds by the roles of the fields and fills in; so it does with the event
 // header's id and stamp, the shortest alternative first where the header is a variant, as LTTng's are.
 //
-// Values of fields are given as [trace.Source] has them. A length or a selector that directly precedes what it speaks of
-// follows from it and is left out, or else all fields of the structure are given. What does not fit its type is written
-// as near as can be, and counted.
+// Values of fields are given as [trace.Source] has them. A length or a selector in the same structure as its sequence or variant
+// follows from it and may be omitted; or else all fields of the structure are given. A value that does not fit its type is converted
+// as near as possible, and counted.
 //
 // It allocates nothing per event, and holds one packet in memory.
 type StreamWriter struct {
@@ -77,8 +78,17 @@ type patch struct {
 	node *encodeNode
 }
 
+// maxPacketSize limits StreamOptions.PacketSize and WriterOptions.PacketSize, in bytes.
+const maxPacketSize = 1 << 30
+
 // NewStream begins a stream of the class with this index in the metadata. It writes to w once a packet is full.
 func (c *Encoder) NewStream(w io.Writer, class int, o StreamOptions) (*StreamWriter, error) {
+	if c.m == nil || w == nil {
+		return nil, errors.New("ctf: missing metadata or destination")
+	}
+	if o.PacketSize > maxPacketSize {
+		return nil, fmt.Errorf("ctf: packet size of %d bytes exceeds %d", o.PacketSize, maxPacketSize)
+	}
 	if class < 0 || class >= len(c.m.Streams) {
 		return nil, fmt.Errorf("ctf: no stream class with index %d", class)
 	}
@@ -114,7 +124,7 @@ func (c *Encoder) NewStream(w io.Writer, class int, o StreamOptions) (*StreamWri
 	return x, nil
 }
 
-// rootNode makes the root of a scope ready; nil for none.
+// rootNode compiles the root of a scope; nil stays nil.
 func (c *Encoder) rootNode(t *Type, name string) (*encodeNode, error) {
 	if t == nil {
 		return nil, nil
@@ -129,7 +139,7 @@ func (c *Encoder) rootNode(t *Type, name string) (*encodeNode, error) {
 	return &n, nil
 }
 
-// event returns the event class with an index, made ready.
+// event returns the compiled event class with an index.
 func (s *StreamWriter) event(index int) (*eventEncoder, error) {
 	events := s.class.events
 	if index >= 0 && index < len(events) && events[index] != nil {

@@ -40,7 +40,7 @@ func enumerationOf[T ~uint8](bits int, end T, name func(T) string) *Type {
 	return t
 }
 
-// member returns the fields that a field of the legend becomes: itself, behind its length, its selector or its presence.
+// fieldsFor returns the fields that a field of the schema becomes: itself, after its length, its selector or its presence.
 func (h *hostWriter) fieldsFor(name string, t *trace.Type, p *presence, depth int) []Field {
 	if depth > maxTypeDepth {
 		return []Field{{name, structOfFields()}}
@@ -106,8 +106,8 @@ func (h *hostWriter) sequence(name string, elem *Type) []Field {
 	return []Field{{"_" + name + "_length", length}, {name, s}}
 }
 
-// single returns the one type that a type of the legend becomes where there is no room for a second field beside it: a
-// structure of the two then, which the encoder knows for a mere wrap.
+// typeFor returns the one type that a type of the schema becomes where a second field is not possible: a
+// structure of the two then, which the encoder treats as a wrapper.
 func (h *hostWriter) typeFor(t *trace.Type, p *presence, depth int) *Type {
 	fields := h.fieldsFor("value", t, p, depth)
 	if len(fields) == 1 {
@@ -123,7 +123,7 @@ func (h *hostWriter) slot() int {
 	return h.slots - 1
 }
 
-// scalarType returns the type of a value without parts. What is none of the kinds takes no room.
+// scalarType returns the type of a value without parts. An unknown kind becomes an empty structure.
 func scalarType(t *trace.Type) *Type {
 	switch t.Kind {
 	case trace.Bool:

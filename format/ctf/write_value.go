@@ -8,8 +8,8 @@ import (
 	"meridian/trace"
 )
 
-// encoder writes values by their types into one packet. What does not fit its type is written as near as can be and
-// counted, never refused: a recorder must not stop for one odd value.
+// encoder writes values by their types into one packet. A value that does not fit its type is converted as near as possible and
+// counted, never rejected: a recorder must not stop for one odd value.
 type encoder struct {
 	bitWriter
 	slots   []uint64
@@ -19,6 +19,14 @@ type encoder struct {
 }
 
 var absentValue trace.Value // a value that is absent
+
+// valueAt returns a value, an absent one beyond the end.
+func valueAt(values []trace.Value, i int) *trace.Value {
+	if i < len(values) {
+		return &values[i]
+	}
+	return &absentValue
+}
 
 func (e *encoder) store(slot int, v uint64) {
 	if slot < 0 {
@@ -50,10 +58,7 @@ func (e *encoder) structure(n *encodeNode, values []trace.Value) {
 			e.integer(f, n.implication(f, values))
 			continue
 		}
-		v := &absentValue
-		if next < len(values) {
-			v = &values[next]
-		}
+		v := valueAt(values, next)
 		next++
 		// The common case at once: a little-endian integer of whole bytes, of the right kind.
 		if f.plain && e.at&7 == 0 && (v.Kind == trace.Uint && v.Bits <= f.capacity || v.Kind == trace.Int && f.fitsSigned(v.Bits)) {
