@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 	"testing"
 
 	"meridian/format/ctf"
+	"meridian/format/ctf/ctftest"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -46,22 +45,9 @@ func TestMadeCodeEmitsWhatTheStructHolds(t *testing.T) {
 	if out, err := exec.Command("go", "run", "./"+example, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var w trace.Warnings
-	tr, err := ctf.Open(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := tr.Events()
-	defer s.Close()
 	var all [][]trace.Value
 	var class trace.Class
-	for {
-		var e trace.Event
-		if err := s.Next(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	_, warnings := ctftest.Each(t, dir, func(e *trace.Event, s *ctf.Source) {
 		if c := s.Classes()[e.Class]; c.Name == "web:http_request" {
 			class = c
 			var values []trace.Value
@@ -71,13 +57,13 @@ func TestMadeCodeEmitsWhatTheStructHolds(t *testing.T) {
 			}
 			all = append(all, values)
 		}
-	}
+	})
 	I, U, F, B, T, D := trace.OfInt, trace.OfUint, trace.OfFloat, trace.OfBool, trace.OfText, trace.OfBytes
 	names := strings.Fields("ID Status Small Loud Share Seconds Path Body Peer_Name Peer_Port place_Name place_Port code_0 code_1 code_2 Took Begun Count internal_a internal_b")
 	want := []trace.Value{I(-1), U(404), I(-8), B(true), F(0.5), F(0.25), T("/a␀b"), D([]byte{1, 2}), T("peer"), U(80), T("own"), U(81),
 		I(7), I(8), I(9), I(1e9), I(1e9 + 5), I(12), U(21), U(22)}
-	if len(all) != 2 || len(class.Fields) != len(names) || len(w.Lines()) > 0 {
-		t.Fatalf("%d events of %d fields; %q", len(all), len(class.Fields), w.Lines())
+	if len(all) != 2 || len(class.Fields) != len(names) || len(warnings) > 0 {
+		t.Fatalf("%d events of %d fields; %q", len(all), len(class.Fields), warnings)
 	}
 	for i, v := range all[0] {
 		if class.Fields[i].Name != names[i] || v.Kind != want[i].Kind || v.Bits != want[i].Bits || !bytes.Equal(v.Data, want[i].Data) {

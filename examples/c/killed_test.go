@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +8,7 @@ import (
 	"testing"
 
 	"meridian/format/ctf"
+	"meridian/format/ctf/ctftest"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -56,30 +55,17 @@ func TestOneCommandMakesATraceOfWhatAKilledProgramLeft(t *testing.T) {
 	if left, err := os.ReadDir(rings); err != nil || len(left) > 0 {
 		t.Errorf("%v are still there: %v", left, err)
 	}
-	var warnings trace.Warnings
-	recorded, err := ctf.Open(into, &warnings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	events := recorded.Events()
-	defer events.Close()
 	sold := int64(0)
-	for {
-		var e trace.Event
-		if err := events.Next(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	_, warnings := ctftest.Each(t, into, func(e *trace.Event, events *ctf.Source) {
 		if events.Classes()[e.Class].Name != "shop:sold" {
-			continue
+			return
 		}
 		if n := int64(events.Values()[0].Uint()); n != sold {
 			t.Fatalf("%d follows %d events", n, sold)
 		}
 		sold++
-	}
-	if sold != 1000 || len(warnings.Lines()) > 0 {
-		t.Errorf("%d events of 1000; %q", sold, warnings.Lines())
+	})
+	if sold != 1000 || len(warnings) > 0 {
+		t.Errorf("%d events of 1000; %q", sold, warnings)
 	}
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"maps"
 	"path/filepath"
 	"testing"
 
 	"meridian/format/ctf"
+	"meridian/format/ctf/ctftest"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -21,21 +21,8 @@ func TestTheProgramsTraceHasAllThatItDid(t *testing.T) {
 	if err := run(dir, filepath.Join("..", ".."), io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	var warnings trace.Warnings
-	recorded, err := ctf.Open(filepath.Join(dir, "trace"), &warnings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	events := recorded.Events()
-	defer events.Close()
 	count, open, sent := map[string]int{}, map[uint64]bool{}, map[uint64]trace.Role{}
-	for {
-		var e trace.Event
-		if err := events.Next(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	_, warnings := ctftest.Each(t, filepath.Join(dir, "trace"), func(e *trace.Event, events *ctf.Source) {
 		count[events.Classes()[e.Class].Name]++
 		switch e.Phase {
 		case trace.Begin:
@@ -47,15 +34,15 @@ func TestTheProgramsTraceHasAllThatItDid(t *testing.T) {
 			delete(open, e.Slice)
 		}
 		if e.Role == trace.NoRole {
-			continue
+			return
 		}
 		if e.Role == trace.Receives && sent[e.Flow] != trace.Sends {
 			t.Fatalf("job %x is taken before it was put", e.Flow)
 		}
 		sent[e.Flow] = e.Role
-	}
+	})
 	want := map[string]int{"queue:handover": 2006, "queue:waiting": 2006, "work:compute": 2000, "work:job_done": 1000}
-	if !maps.Equal(count, want) || len(sent) != 1003 || len(open) != 0 || len(warnings.Lines()) != 0 {
-		t.Errorf("events %v, not %v; %d messages, %d slices without an end; %q", count, want, len(sent), len(open), warnings.Lines())
+	if !maps.Equal(count, want) || len(sent) != 1003 || len(open) != 0 || len(warnings) != 0 {
+		t.Errorf("events %v, not %v; %d messages, %d slices without an end; %q", count, want, len(sent), len(open), warnings)
 	}
 }

@@ -107,6 +107,17 @@ func writeTrace(t testing.TB, metadata string, streams ...[]byte) string {
 	return dir
 }
 
+// openTrace opens a trace of the metadata and streams, and closes it at the end of the test.
+func openTrace(t testing.TB, w *trace.Warnings, metadata string, streams ...[]byte) *Trace {
+	t.Helper()
+	tr, err := Open(writeTrace(t, metadata, streams...), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
 // numbers reads a trace to its end and returns the first field of each event.
 func numbers(t testing.TB, dir string, w *trace.Warnings) []uint64 {
 	t.Helper()

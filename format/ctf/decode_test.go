@@ -190,10 +190,7 @@ event { name = "bits"; fields := struct { integer { size = 32; align = 8; } n; i
 	data[0], data[1], data[2] = byte(n), byte(n>>8), byte(n>>16)
 	data[len(data)-1] = 77
 	var w trace.Warnings
-	tr, err := Open(writeTrace(t, text, data), &w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := openTrace(t, &w, text, data)
 	s := tr.Events()
 	var e trace.Event
 	if err := s.Next(&e); err != nil {

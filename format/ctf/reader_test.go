@@ -40,10 +40,7 @@ func TestDiscardedEventsAndLostPacketsAreCounted(t *testing.T) {
 	n := len(packets)
 	kept := slices.Concat(packets[0], packets[1], packets[4], packets[n-1])
 	var w trace.Warnings
-	tr, err := Open(writeTrace(t, smallTSDL, kept), &w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := openTrace(t, &w, smallTSDL, kept)
 	s := tr.Events()
 	var e trace.Event
 	for s.Next(&e) == nil {
@@ -72,10 +69,7 @@ event { name = "e"; fields := struct { integer { size = 8; align = 8; } n; }; };
 		data = append(binary.LittleEndian.AppendUint64(data, at), byte(i))
 	}
 	var w trace.Warnings
-	tr, err := Open(writeTrace(t, text, data), &w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := openTrace(t, &w, text, data)
 	s := tr.Events()
 	var e trace.Event
 	var got []uint64

@@ -52,18 +52,7 @@ func TestATimelineOfMeridianIsReadBackWithItsRowsPhasesAndMarks(t *testing.T) {
 		t.Run(fmt.Sprint("rows ", rows), func(t *testing.T) {
 			l, records := markedTimeline()
 			dir := filepath.Join(t.TempDir(), "out")
-			w, err := NewWriter(dir, l, WriterOptions{Rows: rows})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range records {
-				if err := w.Write(&records[i]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			(&timeline{legend: l, records: records}).write(t, dir, WriterOptions{Rows: rows})
 			var said trace.Warnings
 			tr, err := Open(filepath.Join(dir, "web"), &said)
 			if err != nil {

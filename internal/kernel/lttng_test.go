@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"meridian/clock"
-	"meridian/format/ctf"
+	"meridian/format/ctf/ctftest"
 	"meridian/format/pcap"
 	"meridian/internal/corpus"
 	"meridian/internal/kernel"
@@ -193,12 +193,7 @@ func TestBabeltraceReadsTheTraceOfTheTest(t *testing.T) {
 
 func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
 	t.Helper()
-	tr, err := ctf.Open(dir, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	c, err := kernel.Packets(tr.Events(), "web", dir, w)
+	c, err := kernel.Packets(ctftest.Open(t, dir, w).Events(), "web", dir, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,11 +205,7 @@ func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
 func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 	dir := corpus.Trace(t, "bug446190")
 	var w trace.Warnings
-	tr, err := ctf.Open(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
+	tr := ctftest.Open(t, dir, &w)
 	var e trace.Event
 	last, events := clock.HostTime(0), 0
 	type running struct {

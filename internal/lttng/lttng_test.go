@@ -21,6 +21,7 @@ import (
 
 	"meridian/clock"
 	"meridian/format/ctf"
+	"meridian/format/ctf/ctftest"
 	"meridian/format/pcap"
 	"meridian/internal/kernel"
 	"meridian/internal/lttng"
@@ -208,12 +209,7 @@ func TestTheKernelsPacketsAreThoseOfTheCapture(t *testing.T) {
 
 func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
 	t.Helper()
-	tr, err := ctf.Open(dir, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	c, err := kernel.Packets(tr.Events(), "web", dir, w)
+	c, err := kernel.Packets(ctftest.Open(t, dir, w).Events(), "web", dir, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,16 +220,8 @@ func TestWhatTheTracerDiscardedIsCountedInItsPackets(t *testing.T) {
 	capture := traffic(t, 3000)
 	styles(t, func(t *testing.T, s lttng.Style) {
 		written := write(t, capture, lttng.Options{Style: s, Gap: 10 * time.Second, PacketSize: 4 << 10})
-		var w trace.Warnings
-		tr, err := ctf.Open(written.Kernel, &w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
-		source, n := tr.Events(), 0
-		for e := (trace.Event{}); source.Next(&e) == nil; n++ {
-		}
-		tally := tr.Tally()
+		n := 0
+		tally, _ := ctftest.Each(t, written.Kernel, func(*trace.Event, *ctf.Source) { n++ })
 		if written.Discarded < 50 || n != len(written.Events) {
 			t.Errorf("%d discarded, %d events, not %d", written.Discarded, n, len(written.Events))
 		}
@@ -247,12 +235,8 @@ func TestSlicesOfThreadsAreWhole(t *testing.T) {
 	capture := traffic(t, 1500)
 	styles(t, func(t *testing.T, s lttng.Style) {
 		written := write(t, capture, lttng.Options{Style: s, Program: "nginx"})
-		tr, err := ctf.Open(written.Kernel, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var w trace.Warnings
-		rows := kernel.Rows(tr.Events(), &w)
+		rows := kernel.Rows(ctftest.Open(t, written.Kernel, nil).Events(), &w)
 		defer rows.Close()
 		slicesOf := map[string]int{}
 		for e := (trace.Event{}); rows.Next(&e) == nil; {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"meridian/format/ctf"
+	"meridian/format/ctf/ctftest"
 	"meridian/sensor/ring"
 	"meridian/trace"
 )
@@ -134,17 +134,10 @@ func TestNextRecorderGoesOnWhereTheLastWasKilled(t *testing.T) {
 			written := writeAndTear(t, r)
 
 			// What is there is read as far as it is whole.
-			var w trace.Warnings
-			tr, err := ctf.Open(dir, &w)
-			if err != nil {
-				t.Fatal(err)
+			tally, warnings := ctftest.Each(t, dir, nil)
+			if n := tally.Packets; int(n) < written {
+				t.Errorf("%d packets of %d are read: %v", n, written, warnings)
 			}
-			for s := tr.Events(); s.Next(new(trace.Event)) == nil; {
-			}
-			if n := tr.Tally().Packets; int(n) < written {
-				t.Errorf("%d packets of %d are read: %v", n, written, w.Lines())
-			}
-			tr.Close()
 
 			p.in.Close()
 			each := p.emitted(t)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"meridian/format/ctf"
+	"meridian/format/ctf/ctftest"
 	"meridian/internal/netlab"
 	"meridian/sensor"
 	"meridian/trace"
@@ -240,21 +241,8 @@ func read(t testing.TB, dir string) (all []event) {
 // scan calls each with every event of a trace, and returns the warnings of reading it.
 func scan(t testing.TB, dir string, each func(e *trace.Event, s trace.Source)) (warnings []string, tally ctf.Tally) {
 	t.Helper()
-	var w trace.Warnings
-	tr, err := ctf.Open(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := tr.Events()
-	defer s.Close()
-	for e := new(trace.Event); ; {
-		if err := s.Next(e); errors.Is(err, io.EOF) {
-			return w.Lines(), tr.Tally()
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		each(e, s)
-	}
+	tally, warnings = ctftest.Each(t, dir, func(e *trace.Event, s *ctf.Source) { each(e, s) })
+	return warnings, tally
 }
 
 // recordNothing lets a recorder run on a trace and end at once.

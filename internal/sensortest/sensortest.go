@@ -8,8 +8,6 @@ package sensortest
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 
 	"meridian/clock"
 	"meridian/format/ctf"
+	"meridian/format/ctf/ctftest"
 	"meridian/sensor"
 	"meridian/trace"
 )
@@ -60,21 +59,8 @@ func During(t testing.TB, o sensor.Options, what func()) Events {
 // Read reads a trace.
 func Read(t testing.TB, dir string) (all Events) {
 	t.Helper()
-	var w trace.Warnings
-	in, err := ctf.Open(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	s := in.Events()
-	defer s.Close()
-	for {
-		var e Event
-		if err := s.Next(&e.Event); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	_, said := ctftest.Each(t, dir, func(event *trace.Event, s *ctf.Source) {
+		e := Event{Event: *event}
 		c := s.Classes()[e.Event.Class]
 		e.Class, e.Row = c, s.Streams()[e.Stream]
 		e.Name, e.Category, e.Fields = strings.TrimPrefix(c.Name, c.Category+":"), c.Category, map[string]string{}
@@ -84,8 +70,8 @@ func Read(t testing.TB, dir string) (all Events) {
 			e.Fields[c.Fields[i].Name] = text(&v)
 		}
 		all = append(all, e)
-	}
-	if said := w.Lines(); len(said) > 0 {
+	})
+	if len(said) > 0 {
 		t.Fatalf("%s: %q", dir, said)
 	}
 	return all
