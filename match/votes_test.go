@@ -320,3 +320,23 @@ func TestSuperDatagramsThatBeginAlikeAreAmbiguous(t *testing.T) {
 		t.Error("content of one byte is missed by nobody")
 	}
 }
+
+func TestPacketsInCommonAreLookedForAsFarAsTheLongerConversationReaches(t *testing.T) {
+	for _, swap := range []bool{false, true} {
+		var long, short []trace.Packet
+		for i := range uint32(40 * firstPackets) {
+			long = append(long, trace.Packet{Seq: 100_000 + i, Ack: 7, Flags: trace.ACK})
+		}
+		for i := range uint32(5) { // at its end
+			p := trace.Packet{Seq: 7 + i, Ack: 100_000 + i, Flags: trace.ACK, Flow: i & 1}
+			long, short = append(long, p), append(short, p)
+		}
+		a, b := indexed(long...), indexed(short...)
+		if swap {
+			a, b = b, a
+		}
+		if v := senderSide(&conversation{a: a, b: b, connA: &a.connections[0], connB: &b.connections[0]}); v.shared != 5 {
+			t.Errorf("swapped %v: %+v", swap, v)
+		}
+	}
+}

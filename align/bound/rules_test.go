@@ -30,7 +30,7 @@ func TestAssumptionsThatBoundNothingAreRefused(t *testing.T) {
 }
 
 func TestAWalkOrAnEpsilonOfNothingHasNoWander(t *testing.T) {
-	for _, c := range [][2]float64{{0, 100}, {-1, 100}, {1e-9, 0}, {1e-9, -1}, {0, 0}} {
+	for _, c := range [][2]float64{{0, 100}, {-1, 100}, {-1e-9, 100}, {1e-9, 0}, {1e-9, -1}, {1e-9, -0.5}, {0, 0}} {
 		if a := FromWalk(c[0], 5, c[1]); a != (Assumption{Epsilon: c[1]}) {
 			t.Errorf("sigma %g, epsilon %g: %+v", c[0], c[1], a)
 		}

@@ -162,3 +162,18 @@ func TestClocksWithoutMessagesAndFixedOnesStayAsTheyAre(t *testing.T) {
 		t.Error("the problem was changed")
 	}
 }
+
+func TestRatesStayNearTheEstimatesOrThoseOfAnyClock(t *testing.T) {
+	for _, c := range []struct {
+		of                     rateLimits
+		host, timeline         float64
+		wantLeast, wantLongest float64
+	}{
+		{around(1e-3), 1000, 900, 899, 901}, {around(0.1), 1000, 100, 0, 200}, {around(0.1), 1000, 50, 0, 150}, {around(0.1), 1000, 0, 0, 100},
+		{anyClock, 1000, 900, 500, 2000}, {anyClock, 1000, 0, 500, 2000},
+	} {
+		if least, longest := c.of(c.host, c.timeline); least != c.wantLeast || longest != c.wantLongest {
+			t.Errorf("%g ns shown as %g: from %g to %g", c.host, c.timeline, least, longest)
+		}
+	}
+}

@@ -204,3 +204,10 @@ func TestRefusedPairsSayWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryPairGetsItsEventsWhateverThePairsBeforeIt(t *testing.T) {
+	_, f := play(t, Options{Pairs: []Pair{pair(t, "none=net_*..sched_*"), pair(t, "lacks=ust:begin..ust:end,key=nothing"), pair(t, "p=ust:begin..ust:end,key=id")}}, begun(0, 1), ended(9, 1))
+	if r := f.Results(); r[0].Count != 0 || r[1].NoKey != 2 || r[2].Count != 1 {
+		t.Errorf("%+v", r)
+	}
+}
