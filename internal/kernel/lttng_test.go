@@ -17,6 +17,7 @@ import (
 	"meridian/format/pcap"
 	"meridian/internal/corpus"
 	"meridian/internal/kernel"
+	"meridian/internal/lttng"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -75,8 +76,8 @@ stream {
 };
 `
 
-// lttng writes frames (with Ethernet headers) as a kernel trace, sent and received by turns.
-func lttng(t *testing.T, frames [][]byte) string {
+// writeLTTng writes frames (with Ethernet headers) as a kernel trace, sent and received by turns.
+func writeLTTng(t *testing.T, frames [][]byte) string {
 	dir := t.TempDir()
 	var events []byte
 	le := binary.LittleEndian
@@ -151,9 +152,12 @@ func someFrames() (frames [][]byte) {
 
 func TestKernelTraceAndCaptureOfTheSameFramesAreTheSamePackets(t *testing.T) {
 	frames := someFrames()
-	dir := lttng(t, frames)
+	dir := writeLTTng(t, frames)
 	var w trace.Warnings
-	c := packetsOf(t, dir, &w)
+	c, err := lttng.Packets(dir, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if c.Packets.Len() != len(frames) || len(w.Lines()) != 0 {
 		t.Fatalf("%d packets of %d, %q", c.Packets.Len(), len(frames), w.Lines())
 	}
@@ -181,7 +185,7 @@ func TestKernelTraceAndCaptureOfTheSameFramesAreTheSamePackets(t *testing.T) {
 func TestBabeltraceReadsTheTraceOfTheTest(t *testing.T) {
 	testneed.Program(t, "babeltrace2")
 	frames := someFrames()
-	out, err := exec.Command("babeltrace2", lttng(t, frames)).CombinedOutput()
+	out, err := exec.Command("babeltrace2", writeLTTng(t, frames)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -189,15 +193,6 @@ func TestBabeltraceReadsTheTraceOfTheTest(t *testing.T) {
 	if len(lines) != len(frames) || !strings.Contains(lines[0], "source_port = 40000, dest_port = 443") || !strings.Contains(lines[0], "saddr = [ [0] = 10, [1] = 1, [2] = 2, [3] = 3 ]") {
 		t.Errorf("%d lines for %d frames, the first: %s", len(lines), len(frames), lines[0])
 	}
-}
-
-func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
-	t.Helper()
-	c, err := kernel.Packets(ctftest.Open(t, dir, w).Events(), "web", dir, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // TestRowsOfARealKernelAgreeWithItsSwitches holds the slices of a trace of four processors against sums made of its
@@ -273,7 +268,10 @@ func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 			t.Error(line)
 		}
 	}
-	c := packetsOf(t, dir, &w)
+	c, err := lttng.Packets(dir, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if lines := w.Lines(); c.Packets.Len() != 0 || !strings.Contains(lines[len(lines)-1], "nothing can be matched") {
 		t.Errorf("%d packets, %q", c.Packets.Len(), lines)
 	}

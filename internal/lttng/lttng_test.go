@@ -171,7 +171,10 @@ func TestTheKernelsPacketsAreThoseOfTheCapture(t *testing.T) {
 	styles(t, func(t *testing.T, s lttng.Style) {
 		written := write(t, capture, lttng.Options{Style: s, Clock: fast, OutOfOrder: true, PacketSize: 8 << 10})
 		var w trace.Warnings
-		got := packetsOf(t, written.Kernel, &w)
+		got, err := lttng.Packets(written.Kernel, &w)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got.Packets.Len() != written.Packets {
 			t.Fatalf("%d packets, not %d", got.Packets.Len(), written.Packets)
 		}
@@ -205,15 +208,6 @@ func TestTheKernelsPacketsAreThoseOfTheCapture(t *testing.T) {
 			t.Errorf("%d events out of order: %s", written.OutOfOrder, told)
 		}
 	})
-}
-
-func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
-	t.Helper()
-	c, err := kernel.Packets(ctftest.Open(t, dir, w).Events(), "web", dir, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 func TestWhatTheTracerDiscardedIsCountedInItsPackets(t *testing.T) {

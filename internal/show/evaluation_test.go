@@ -3,8 +3,6 @@ package show
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -47,19 +45,7 @@ func TestEvaluationTablesSayHowSureEachNumberIs(t *testing.T) {
 		if err := e.Table(&got); err != nil {
 			t.Fatal(err)
 		}
-		golden := filepath.Join("testdata", name+".table")
-		if *update {
-			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.String() != string(want) {
-			t.Errorf("%s:\n%s\nwant:\n%s", name, got.String(), want)
-		}
+		compareGolden(t, name+".table", got.String())
 		if strings.Contains(got.String(), "\x1b") {
 			t.Errorf("%s steers the terminal", name)
 		}

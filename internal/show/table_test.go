@@ -45,19 +45,7 @@ func TestTableSaysHowSureEachNumberIs(t *testing.T) {
 		if err := r.Table(&got); err != nil {
 			t.Fatal(err)
 		}
-		golden := filepath.Join("testdata", name+".table")
-		if *update {
-			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.String() != string(want) {
-			t.Errorf("%s:\n%s\nwant:\n%s", name, got.String(), want)
-		}
+		compareGolden(t, name+".table", got.String())
 	}
 }
 
@@ -155,5 +143,23 @@ func TestInstantsAreDatesWhereTheyCanBe(t *testing.T) {
 		if got := instant(ns); got != want {
 			t.Errorf("instant(%d) = %q, want %q", ns, got, want)
 		}
+	}
+}
+
+// compareGolden compares a text with a file under testdata, which -update rewrites.
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
 	}
 }

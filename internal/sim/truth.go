@@ -36,9 +36,9 @@ type TrueStep struct {
 	By     int64              `json:"by_ns"`
 }
 
-// Twice reports whether the clock may have shown a time more than once because a step had set it back. Such a stamp
+// Repeated reports whether the clock may have shown a time more than once because a step had set it back. Such a stamp
 // alone does not tell when it was taken; Clock has the first time.
-func (h *TrueHost) Twice(host clock.HostTime) bool {
+func (h *TrueHost) Repeated(host clock.HostTime) bool {
 	for _, s := range h.Steps {
 		if clock.Add(s.Before, s.By) <= host && host <= s.Before {
 			return true

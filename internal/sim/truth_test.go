@@ -52,7 +52,7 @@ func TestTruthFollowsTheClockToANanosecond(t *testing.T) {
 			// Where the clock shows something once, the stamp leads back to the instant; elsewhere the truth says so.
 			at := start + clock.TimelineTime(rapid.Int64Range(0, int64(span)).Draw(t, "at"))
 			host := c.At(at)
-			if off := int64(h.Clock.At(host, clock.Nearest) - at); (off < -2 || off > 2) && !h.Twice(host) {
+			if off := int64(h.Clock.At(host, clock.Nearest) - at); (off < -2 || off > 2) && !h.Repeated(host) {
 				t.Fatalf("stamp %d of %d leads to %d ns from it", host, at, off)
 			}
 		}
