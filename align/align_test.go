@@ -19,7 +19,7 @@ const epoch = 1_790_000_000_000_000_000
 
 var (
 	quick = sim.Delay{Min: 50 * time.Microsecond, Jitter: 20 * time.Microsecond}
-	slow  = sim.Delay{Min: 5 * time.Millisecond, Jitter: 3 * time.Millisecond, Shape: sim.HeavyTail}
+	slow  = sim.Delay{Min: 5 * time.Millisecond, Jitter: 3 * time.Millisecond, Distribution: sim.HeavyTail}
 )
 
 // linearHosts returns n linear clocks, seconds and tens of ppm apart.

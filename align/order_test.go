@@ -43,7 +43,7 @@ func drawShort(seed uint64) *short {
 	}
 	least, jitter := between(1e3, 1e6), between(0.01, 100)
 	delay := func() sim.Delay {
-		d := sim.Delay{Min: time.Duration(least * between(0.3, 3)), Shape: sim.Shapes()[r.IntN(len(sim.Shapes()))]}
+		d := sim.Delay{Min: time.Duration(least * between(0.3, 3)), Distribution: sim.Distributions()[r.IntN(len(sim.Distributions()))]}
 		d.Jitter = time.Duration(least * jitter * between(0.1, 10))
 		return d
 	}

@@ -52,7 +52,7 @@ begins at 2026-01-01 00:00:00 UTC; TIME counts from there.
 Topologies: ` + names(sim.Topologies()) + `.
 Traffic:    ` + names(sim.Patterns()) + `.
             In a collective operation no host leaves before all have entered; its network is full.
-Delays:     ` + names(sim.Shapes()) + `.
+Delays:     ` + names(sim.Distributions()) + `.
 
 An environment is two hosts with the traffic, delays and granularity of one of the accuracy study's; other flags
 override what it sets.
@@ -97,7 +97,7 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on stderr")
 	for name, choices := range map[string][]string{
 		"format": simulationFormats, "environment": environmentNames(), "topology": strings.Split(names(sim.Topologies()), ", "),
-		"traffic": strings.Split(names(sim.Patterns()), ", "), "delay": strings.Split(names(sim.Shapes()), ", "),
+		"traffic": strings.Split(names(sim.Patterns()), ", "), "delay": strings.Split(names(sim.Distributions()), ", "),
 	} {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic(err) // the name is not a flag's: a mistake in this file
@@ -175,7 +175,7 @@ func (f *simulateFlags) scenario(changed func(flag string) bool) (sim.Scenario, 
 		{"hosts", func() error { s.Hosts = f.hosts; return nil }},
 		{"traffic", func() error { return choose("traffic", f.traffic, sim.Patterns(), &s.Traffic) }},
 		{"rate", func() error { s.Rate = f.rate; return nil }},
-		{"delay", func() error { return choose("delay", f.delay, sim.Shapes(), &s.Delay) }},
+		{"delay", func() error { return choose("delay", f.delay, sim.Distributions(), &s.Delay) }},
 		{"jitter", func() error { s.Jitter = f.jitter; return nil }},
 		{"min-delay", func() error { return f.setMinDelay(&s) }},
 		{"asymmetric", func() error { s.Asymmetric = f.asymmetric; return nil }},

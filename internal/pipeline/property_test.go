@@ -42,9 +42,9 @@ func scenario(t *rapid.T) sim.Traffic {
 	delay := func(name string) sim.Delay {
 		return sim.Delay{
 			// Not none: readings are rounded to the nearest nanosecond, and a message must not arrive before it was sent.
-			Min:    time.Duration(rapid.IntRange(1, 2000).Draw(t, name+" delay, us")) * time.Microsecond,
-			Jitter: time.Duration(rapid.IntRange(0, 2000).Draw(t, name+" jitter, us")) * time.Microsecond,
-			Shape:  rapid.SampledFrom([]sim.Shape{sim.Exponential, sim.HeavyTail}).Draw(t, name+" shape"),
+			Min:          time.Duration(rapid.IntRange(1, 2000).Draw(t, name+" delay, us")) * time.Microsecond,
+			Jitter:       time.Duration(rapid.IntRange(0, 2000).Draw(t, name+" jitter, us")) * time.Microsecond,
+			Distribution: rapid.SampledFrom([]sim.Distribution{sim.Exponential, sim.HeavyTail}).Draw(t, name+" shape"),
 		}
 	}
 	for i := range n {

@@ -20,7 +20,7 @@ const (
 // PictureOptions say what a picture shows; First and Last must be given, since they decide what shares a pixel.
 type PictureOptions struct {
 	Format      PictureFormat
-	First, Last clock.TimelineTime // the stretch of the timeline, ns
+	First, Last clock.TimelineTime // the interval of the timeline, ns
 	Width       int                // pixels; 0 stands for 1400
 	Rows        int                // drawn at most; 0 stands for 60
 	Scale       float64            // PNG: pixels for one of Width; 0 stands for 2, or less where the picture would be huge
@@ -29,7 +29,7 @@ type PictureOptions struct {
 // Picture is a sink that draws a static picture of a timeline:
 //
 //	title                                         <- and below it the method, what it rests on, and counts
-//	             0      1      2      3   ms      <- since the origin named beside it
+//	             0      1      2      3   ms      <- since the origin named next to it
 //	web          ....bound at each instant....    <- a strip a host: how wide the interval is
 //	  CPU 0      [irq]   [   ksoftirqd  ]         <- slices, those within others below them
 //	  nginx 12   [ request     ]|  | ||           <- instants as ticks
@@ -44,7 +44,7 @@ type Picture struct {
 	out     io.Writer
 	schema  *trace.Schema
 	options PictureOptions
-	columns float64 // steps of the stretch: what is in one of them shares a pixel
+	columns float64 // columns of the interval: events in one of them share a pixel
 
 	rows     []*pictureRow // for each stream, nil where nothing happened
 	blocks   int           // in all rows
@@ -179,7 +179,7 @@ func (p *Picture) shown(at clock.TimelineTime) bool {
 	return at >= p.options.First && at <= p.options.Last
 }
 
-// part returns where in the stretch an instant lies, from 0 to 1.
+// part returns where in the interval an instant lies, from 0 to 1.
 func (p *Picture) part(at clock.TimelineTime) float64 {
 	at = min(max(at, p.options.First), p.options.Last)
 	return float64(clock.Sub(at, p.options.First)) / float64(clock.Sub(p.options.Last, p.options.First))

@@ -57,8 +57,8 @@ type swing struct {
 
 const deepestLevel = 32
 
-// begin opens a slice on the lowest level that is free: nested slices lie one below the other, and those that only
-// overlap, as the spans of a process do, beside each other.
+// begin opens a slice on the lowest free level. So nested slices are drawn one below the other, and slices that only
+// overlap, such as the spans of a process, are on levels of their own.
 func (w *pictureRow) begin(r *trace.TimelineEvent) {
 	if len(w.open) >= deepestLevel {
 		w.deeper++

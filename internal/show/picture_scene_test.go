@@ -61,7 +61,7 @@ func pictureScene(hosts, n int, name func(string) string) (*trace.Schema, []trac
 	return l, all
 }
 
-// spanOf is the stretch of records.
+// spanOf is the interval of records.
 func spanOf(records []trace.TimelineEvent) (first, last clock.TimelineTime) {
 	if len(records) == 0 {
 		return 0, 0

@@ -269,7 +269,7 @@ func TestALineHasAsMuchInkAsItsLengthTimesItsWidth(t *testing.T) {
 func TestPicturesRefuseWhatTheyCannotShow(t *testing.T) {
 	l, _ := oneRow()
 	if _, err := NewPicture(io.Discard, l, PictureOptions{First: 2, Last: 1}); err == nil {
-		t.Error("a stretch that ends before it begins")
+		t.Error("an interval that ends before it begins")
 	}
 	if _, err := NewPicture(io.Discard, l, PictureOptions{Format: 7}); err == nil {
 		t.Error("a format that there is not")

@@ -147,7 +147,7 @@ func (h *Host) ClockMap() clock.Map {
 }
 
 // Knots lists the corners of a map's three curves as the report shows them, and the map at the given instants: the ends
-// of a trace, so that nobody extends rounded corners by far to reach them.
+// of a trace, so that rounded corners need not be extended far to reach them.
 func Knots(m *clock.Map, ends ...clock.HostTime) []Knot {
 	hosts := make(map[clock.HostTime]bool)
 	for _, at := range ends {
@@ -173,7 +173,7 @@ func Knots(m *clock.Map, ends ...clock.HostTime) []Knot {
 	return knots
 }
 
-// Write writes the report as indented JSON. Arrays are never null, and a number that is none (NaN, infinite) is null.
+// Write writes the report as indented JSON. Arrays are never null, and NaN and infinities are null.
 func (r *Report) Write(w io.Writer) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)

@@ -126,7 +126,7 @@ func (r *Report) medianError() (ns float64, ok bool) {
 }
 
 // MedianError is the median over hosts of the median standard deviation of each, ns; the reference, and whoever else has
-// none, does not count. It is not ok where nobody has any.
+// none, does not count. ok is false if no host has one.
 func MedianError(hosts [][]Error) (ns float64, ok bool) {
 	var medians []float64
 	for _, h := range hosts {

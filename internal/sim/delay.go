@@ -6,23 +6,25 @@ import (
 	"time"
 )
 
-// Shape is the distribution of the random part of a delay.
-type Shape uint8
+// Distribution is the distribution of the random part of a delay.
+type Distribution uint8
 
 const (
-	Exponential Shape = iota // queues under moderate load
-	HeavyTail                // a Pareto tail of index 1.5: rare, enormous delays; the variance is infinite
-	Gamma                    // of shape 3, as three queues in a row: the minimum is rarely come near
-	Weibull                  // of shape 0.6: more small delays and more large ones than the exponential has
-	Pareto                   // as HeavyTail, and cut off at 50 ms as a queue that is full does
+	Exponential Distribution = iota // queues under moderate load
+	HeavyTail                       // a Pareto tail of index 1.5: rare, enormous delays; the variance is infinite
+	Gamma                           // of shape 3, as three queues in a row: the minimum is rarely come near
+	Weibull                         // of shape 0.6: more small delays and more large ones than the exponential has
+	Pareto                          // as HeavyTail, and cut off at 50 ms as a queue that is full does
 )
 
-var shapeNames = [...]string{"exponential", "heavy-tail", "gamma", "weibull", "pareto"}
+var distributionNames = [...]string{"exponential", "heavy-tail", "gamma", "weibull", "pareto"}
 
-func (s Shape) String() string { return nameOf(shapeNames[:], int(s)) }
+func (s Distribution) String() string { return nameOf(distributionNames[:], int(s)) }
 
-// Shapes returns all shapes.
-func Shapes() []Shape { return []Shape{Exponential, HeavyTail, Gamma, Weibull, Pareto} }
+// Distributions returns all shapes.
+func Distributions() []Distribution {
+	return []Distribution{Exponential, HeavyTail, Gamma, Weibull, Pareto}
+}
 
 const (
 	tailIndex    = 1.5
@@ -34,8 +36,8 @@ const (
 
 // Delay is the time a message is on the way: Min, and a random part of mean Jitter.
 type Delay struct {
-	Min, Jitter time.Duration
-	Shape       Shape
+	Min, Jitter  time.Duration
+	Distribution Distribution
 }
 
 // Draw returns one delay.
@@ -46,7 +48,7 @@ func (d Delay) Draw(random *rand.Rand) time.Duration {
 // wait draws the random part, ns.
 func (d Delay) wait(random *rand.Rand) float64 {
 	mean := float64(d.Jitter)
-	switch d.Shape {
+	switch d.Distribution {
 	case HeavyTail:
 		return mean * lomax(random)
 	case Gamma:
@@ -64,10 +66,10 @@ func lomax(random *rand.Rand) float64 {
 	return (tailIndex - 1) * (math.Pow(1-random.Float64(), -1/tailIndex) - 1) // 1-U keeps zero out
 }
 
-// nameOf returns the name of a choice, also of one that is none.
-func nameOf(names []string, choice int) string {
-	if choice < len(names) {
-		return names[choice]
+// nameOf returns a name of a list, "unknown" for a number outside it.
+func nameOf(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
 	}
 	return "unknown"
 }

@@ -25,7 +25,7 @@ func Environments() []Environment {
 	for _, e := range []struct {
 		name                  string
 		traffic               Pattern
-		delay                 Shape
+		delay                 Distribution
 		congested, asymmetric bool
 		granularity           int64
 	}{

@@ -33,7 +33,7 @@ type link struct {
 func (s *Scenario) makeLinks(edge [2]int, random *rand.Rand) [2]link {
 	low, high := float64(s.MinDelay[0]), float64(s.MinDelay[1])
 	draw := func() int64 { return int64(math.Round(low + random.Float64()*(high-low))) }
-	there := link{from: edge[0], to: edge[1], min: draw(), delay: Delay{Jitter: s.Jitter, Shape: s.Delay}}
+	there := link{from: edge[0], to: edge[1], min: draw(), delay: Delay{Jitter: s.Jitter, Distribution: s.Delay}}
 	back := there
 	back.from, back.to = there.to, there.from
 	if s.Asymmetric {
@@ -80,7 +80,7 @@ func (l *link) wait(random *rand.Rand, t float64) int64 {
 		if i, _ := slices.BinarySearch(l.busy, t); i%2 == 1 {
 			more += congestedWait + congestedTimes*l.delay.wait(random)
 		}
-		if l.delay.Shape == Pareto {
+		if l.delay.Distribution == Pareto {
 			more = min(more, longestQueue)
 		}
 	}

@@ -133,7 +133,7 @@ func (n *network) periodic(period float64, random *rand.Rand, each func(t float6
 }
 
 func (n *network) broadcast() error {
-	medium := Delay{Jitter: n.Jitter, Shape: n.Delay}
+	medium := Delay{Jitter: n.Jitter, Distribution: n.Delay}
 	number := 0
 	for host := range n.Hosts {
 		random := n.Scenario.random(senderStream, host)

@@ -26,7 +26,7 @@ type Scenario struct {
 	// for Broadcast broadcasts of each host, for Collective operations. 0 is 20, or 10 where the span is over 10,000 s.
 	Rate float64
 
-	Delay     Shape
+	Delay     Distribution
 	Jitter    time.Duration    // mean of the delays' random part; 0 is none
 	MinDelay  [2]time.Duration // a link's minimum is drawn from between these
 	Congested bool             // each direction of a link is now and then overloaded for some 15 s

@@ -17,5 +17,5 @@
 //
 // The model of clocks follows the usual one of oscillators: a constant frequency error, a slow periodic one
 // (temperature), and random-walk frequency noise (Allan 1966; RFC 5905 appendix G calls its result wander). A delay is a
-// minimum and a random wait of a given [Shape], longer while the link is congested.
+// minimum and a random wait of a given [Distribution], longer while the link is congested.
 package sim

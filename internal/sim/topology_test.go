@@ -61,10 +61,10 @@ func TestChoicesHaveNames(t *testing.T) {
 		}
 		seen[c.String()] = true
 	}
-	if len(seen) != len(Topologies())+len(Shapes())+len(Patterns()) {
+	if len(seen) != len(Topologies())+len(Distributions())+len(Patterns()) {
 		t.Error("a choice is missing from its list")
 	}
-	if Shape(99).String() != "unknown" {
+	if Distribution(99).String() != "unknown" {
 		t.Error("a name for no shape")
 	}
 }

@@ -25,7 +25,7 @@ func sample(seed uint64) Traffic {
 			{From: 0, To: 1, Period: 10 * time.Millisecond, Delay: Delay{Min: 100 * time.Microsecond,
 				Jitter: 30 * time.Microsecond}, Back: &slow},
 			{From: 2, To: 1, Period: 20 * time.Millisecond, Delay: Delay{Min: 50 * time.Microsecond,
-				Jitter: 30 * time.Microsecond, Shape: HeavyTail}},
+				Jitter: 30 * time.Microsecond, Distribution: HeavyTail}},
 		},
 		Start: start, Span: time.Minute, Seed: seed,
 	}
@@ -102,7 +102,7 @@ func TestExchangesAndPeriodsComeAsAsked(t *testing.T) {
 func TestDelaysFollowTheirDistribution(t *testing.T) {
 	const n = 1_000_000
 	for _, test := range []struct {
-		shape              Shape
+		shape              Distribution
 		median, quantile99 float64 // of the random part, in units of its mean
 	}{
 		{Exponential, math.Ln2, math.Log(100)},
@@ -112,7 +112,7 @@ func TestDelaysFollowTheirDistribution(t *testing.T) {
 		{Pareto, (tailIndex - 1) * (math.Pow(0.5, -1/tailIndex) - 1), (tailIndex - 1) * (math.Pow(0.01, -1/tailIndex) - 1)},
 	} {
 		random := rand.New(rand.NewPCG(6, 6))
-		d := Delay{Min: time.Millisecond, Jitter: time.Millisecond, Shape: test.shape}
+		d := Delay{Min: time.Millisecond, Jitter: time.Millisecond, Distribution: test.shape}
 		draws := make([]float64, n)
 		for i := range draws {
 			draws[i] = float64(d.Draw(random)-d.Min) / float64(d.Jitter)
@@ -132,9 +132,9 @@ func TestDelaysFollowTheirDistribution(t *testing.T) {
 
 func TestShapesHaveTheMeanAskedFor(t *testing.T) {
 	const n = 1_000_000
-	for _, shape := range []Shape{Exponential, Gamma, Weibull} { // the mean of the others' tails comes too slowly
+	for _, shape := range []Distribution{Exponential, Gamma, Weibull} { // the mean of the others' tails comes too slowly
 		random := rand.New(rand.NewPCG(7, 7))
-		d := Delay{Jitter: time.Millisecond, Shape: shape}
+		d := Delay{Jitter: time.Millisecond, Distribution: shape}
 		var sum float64
 		for range n {
 			sum += float64(d.Draw(random))
@@ -147,7 +147,7 @@ func TestShapesHaveTheMeanAskedFor(t *testing.T) {
 
 func TestParetoQueuesAreFullAt50Milliseconds(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
-	d := Delay{Min: time.Millisecond, Jitter: 10 * time.Millisecond, Shape: Pareto}
+	d := Delay{Min: time.Millisecond, Jitter: 10 * time.Millisecond, Distribution: Pareto}
 	var longest time.Duration
 	for range 100_000 {
 		longest = max(longest, d.Draw(random))

@@ -34,10 +34,10 @@ func newTest(name string, period, span time.Duration) tested {
 }
 
 // loaded is half an hour of an exchange a second under load: the random part of the delays.
-func loaded(name string, there, back time.Duration, shape sim.Shape) tested {
+func loaded(name string, there, back time.Duration, distribution sim.Distribution) tested {
 	t := newTest(name, time.Second, 30*time.Minute)
 	t.there.Jitter, t.back.Jitter = there, back
-	t.there.Shape, t.back.Shape = shape, shape
+	t.there.Distribution, t.back.Distribution = distribution, distribution
 	return t
 }
 
@@ -59,7 +59,7 @@ func clement(s *study) error {
 			newTest("10 min", time.Second, 10*time.Minute), newTest("30 min", time.Second, 30*time.Minute),
 			newTest("45 min", time.Second, 45*time.Minute), newTest("1 h", time.Second, time.Hour),
 			newTest("2 h", time.Second, 2*time.Hour), newTest("5 h", time.Second, 5*time.Hour), newTest("12 h", time.Second, 12*time.Hour)}},
-		{"Table 6: load, an exchange a second, 30 min; the mean of the random part there and back, and its shape", []tested{
+		{"Table 6: load, an exchange a second, 30 min; the mean of the random part there and back, and its distribution", []tested{
 			loaded("none", idle, idle, sim.Exponential),
 			loaded("20/20 exponential", 20*us, 20*us, sim.Exponential), loaded("20/20 heavy tail", 20*us, 20*us, sim.HeavyTail),
 			loaded("30/30 gamma", 30*us, 30*us, sim.Gamma), loaded("20/2 exponential", 20*us, idle, sim.Exponential),

@@ -165,7 +165,7 @@ type lane struct {
 // trees is where lanes lay down their pages.
 type trees struct {
 	s       *store
-	extents []*extent // of the links, and of each host's lanes: who reads one group reads past no other's
+	extents []*extent // of the links, and of each host's lanes: so that reading one group skips no pages of others
 	page    []byte    // being encoded
 	waiting int       // items of all lanes that are not yet in a page
 	lanes   []*lane

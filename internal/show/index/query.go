@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// query is a search in the language of docs/viewer.md: alternatives, of each whose terms must all hold.
+// query is a search in the language of docs/viewer.md: alternatives, each with terms of which all must hold.
 type query [][]term
 
 type term struct {

@@ -8,7 +8,7 @@ import (
 	"meridian/trace"
 )
 
-// sorter puts events onto the lanes of their rows, in a goroutine of its own: beside the one that reads and merges traces.
+// sorter puts events onto the lanes of their rows, in a goroutine of its own, parallel to the one that reads and merges traces.
 type sorter struct {
 	minDelay int64
 	trees    trees

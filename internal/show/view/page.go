@@ -76,8 +76,8 @@ func (p *page) policyOf(served bool) string {
 	return p.policy
 }
 
-// clean makes a title harmless: escaping is for markup, and what is no text or steers a terminal or the order of letters
-// is replaced.
+// clean makes a title harmless beyond the escaping of markup. It replaces what is not text, controls a terminal or reorders
+// letters.
 func clean(title string) string {
 	if title == "" {
 		return "timeline"

@@ -8,7 +8,7 @@ import (
 	"meridian/internal/show/index"
 )
 
-// Report is what alignment knows of a timeline beside its events, in words. It lies in the index file as an attachment.
+// Report has the results of alignment as texts. It is an attachment of the index file.
 type Report struct {
 	Hosts      []HostReport   `json:"hosts"`  // of the index's hosts, in their order
 	Clocks     []ClockReport  `json:"clocks"` // of the index's clocks
