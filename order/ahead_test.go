@@ -53,11 +53,11 @@ func TestWhatASourceLearnsTravelsWithTheEventsThatAreReadAhead(t *testing.T) {
 		{Events: &growing{most: events, err: io.EOF}, Window: InOrder, Ahead: true},
 		{Events: &growing{most: events, err: io.EOF}, Host: 1, Ahead: true},
 	}
-	legend := &trace.Schema{Hosts: []string{"a", "b"}}
+	schema := &trace.Schema{Hosts: []string{"a", "b"}}
 	var seen [2]int64
-	_, err := Events(context.Background(), sources, legend, func(r *trace.TimelineEvent) error {
+	_, err := Events(context.Background(), sources, schema, func(r *trace.TimelineEvent) error {
 		n := seen[r.Host]
-		if r.Values[0].Int() != n || legend.Classes[r.Class].Name != fmt.Sprint("class ", n) || legend.Streams[r.Stream].ID != 0 {
+		if r.Values[0].Int() != n || schema.Classes[r.Class].Name != fmt.Sprint("class ", n) || schema.Streams[r.Stream].ID != 0 {
 			t.Fatalf("event %d of host %d: %+v", n, r.Host, r)
 		}
 		seen[r.Host]++
@@ -66,13 +66,13 @@ func TestWhatASourceLearnsTravelsWithTheEventsThatAreReadAhead(t *testing.T) {
 	if err != nil || seen != [2]int64{events, events} {
 		t.Fatalf("%v events, error %v", seen, err)
 	}
-	for host, name := range legend.Hosts {
-		rows := slices.DeleteFunc(slices.Clone(legend.Streams), func(s trace.Stream) bool { return s.Host != name })
+	for host, name := range schema.Hosts {
+		rows := slices.DeleteFunc(slices.Clone(schema.Streams), func(s trace.Stream) bool { return s.Host != name })
 		for i, s := range sources[host].Events.Streams() {
 			if rows[i].Name != s.Name {
 				t.Fatalf("row %d of %s is called %q at the end, not %q", i, name, rows[i].Name, s.Name)
 			}
-			if i > 0 && legend.Streams[rows[i].Parent].Name != rows[i-1].Name {
+			if i > 0 && schema.Streams[rows[i].Parent].Name != rows[i-1].Name {
 				t.Fatalf("row %d of %s has parent %d", i, name, rows[i].Parent)
 			}
 		}

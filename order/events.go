@@ -15,7 +15,7 @@ import (
 // EventSource is one sequence of events whose stamps are of one clock.
 type EventSource struct {
 	Events trace.Source
-	Host   int // of its events, an index into the legend's hosts
+	Host   int // of its events, an index into the schema's hosts
 	// Map carries its stamps to the timeline; nil leaves them as they are, unbounded.
 	Map *clock.Map
 	// Keep drops events before their fields are decoded. Nil keeps all.
@@ -31,15 +31,15 @@ type EventSource struct {
 const InOrder = -1
 
 // Events emits the events of all sources in the order of the timeline, ties broken by source and then as they came. What
-// the sources' events refer to is entered into the legend before the first record that refers to it. A record is void
+// the sources' events refer to is entered into the schema before the first record that refers to it. A record is void
 // after emit returns, which is called by the caller's goroutine. An error of a source or of emit, or the end of ctx, ends
 // it, when all goroutines that read ahead have ended, which has to wait for a Next that blocks.
 //
 // Its memory is the events of one window, at most [mostHeld] for each source: one that is later still is emitted late,
 // and counted.
-func Events(ctx context.Context, sources []EventSource, legend *trace.Schema, emit func(*trace.TimelineEvent) error) (Stats, error) {
+func Events(ctx context.Context, sources []EventSource, schema *trace.Schema, emit func(*trace.TimelineEvent) error) (Stats, error) {
 	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
-	shared := newEntries(legend)
+	shared := newEntries(schema)
 	sources, done := readAhead(ctx, sources)
 	defer done()
 	var heap []*lane
@@ -85,10 +85,10 @@ func Events(ctx context.Context, sources []EventSource, legend *trace.Schema, em
 	return stats, ctx.Err()
 }
 
-// Enter enters the maps of the sources, and the types of events that they know as far as they are wanted, into the legend,
+// Enter enters the maps of the sources, and the types of events that they know as far as they are wanted, into the schema,
 // for sinks that must know them beforehand. Those that sources learn of later come when their first event does.
-func Enter(sources []EventSource, legend *trace.Schema, wanted func(source, class int) bool) {
-	shared := newEntries(legend)
+func Enter(sources []EventSource, schema *trace.Schema, wanted func(source, class int) bool) {
+	shared := newEntries(schema)
 	for i := range sources {
 		shared.mapOf(&sources[i])
 		for k, c := range sources[i].Events.Classes() {
@@ -124,7 +124,7 @@ type lane struct {
 	shared         *entries
 	mid, low, high clock.Cursor
 	bounded        bool
-	streams        []int // of the source's streams, the legend's number
+	streams        []int // of the source's streams, the schema's number
 	refreshed      int   // how many streams there were when names were last taken over
 	classes        []int
 	event          trace.Event
@@ -272,7 +272,7 @@ func (l *lane) take() *held {
 	return new(held)
 }
 
-// stream returns the legend's number of a stream of the source.
+// stream returns the schema's number of a stream of the source.
 func (l *lane) stream(i int) int {
 	if i >= len(l.streams) {
 		l.extend()
@@ -285,7 +285,7 @@ func (l *lane) stream(i int) int {
 	return l.streams[i]
 }
 
-// extend enters new streams into the legend. Names that were completed since are taken over whenever there are twice as
+// extend enters new streams into the schema. Names that were completed since are taken over whenever there are twice as
 // many streams, so that the whole costs no more than each stream twice.
 func (l *lane) extend() {
 	streams := l.Events.Streams()
@@ -305,10 +305,10 @@ func (l *lane) extend() {
 
 // refresh takes over what was completed of the streams entered.
 func (l *lane) refresh() {
-	legend, streams := l.shared.legend, l.Events.Streams()
+	schema, streams := l.shared.schema, l.Events.Streams()
 	l.refreshed = len(streams)
 	for i := range min(len(l.streams), len(streams)) {
-		s, of := &streams[i], &legend.Streams[l.streams[i]]
+		s, of := &streams[i], &schema.Streams[l.streams[i]]
 		of.Name = s.Name
 		if s.Parent >= 0 && s.Parent < len(l.streams) {
 			of.Parent = l.streams[s.Parent]
@@ -316,7 +316,7 @@ func (l *lane) refresh() {
 	}
 }
 
-// class returns the legend's number of a type of events, which is entered when its first event comes: a kernel's trace
+// class returns the schema's number of a type of events, which is entered when its first event comes: a kernel's trace
 // declares hundreds that it has none of.
 func (l *lane) class(i int) int {
 	for i >= len(l.classes) {
@@ -328,16 +328,16 @@ func (l *lane) class(i int) int {
 	return l.classes[i]
 }
 
-// entries enters streams and classes into the legend; classes that several sources have in common once.
+// entries enters streams and classes into the schema; classes that several sources have in common once.
 type entries struct {
-	legend *trace.Schema
+	schema *trace.Schema
 	named  map[string][]int
 }
 
-func newEntries(legend *trace.Schema) *entries {
-	e := &entries{legend: legend, named: make(map[string][]int)}
-	for i := range legend.Classes {
-		name := legend.Classes[i].Name
+func newEntries(schema *trace.Schema) *entries {
+	e := &entries{schema: schema, named: make(map[string][]int)}
+	for i := range schema.Classes {
+		name := schema.Classes[i].Name
 		e.named[name] = append(e.named[name], i)
 	}
 	return e
@@ -345,32 +345,32 @@ func newEntries(legend *trace.Schema) *entries {
 
 func (e *entries) stream(s *trace.Stream, host int) int {
 	entry := *s
-	entry.Host = e.legend.Hosts[host]
-	e.legend.Streams = append(e.legend.Streams, entry)
-	return len(e.legend.Streams) - 1
+	entry.Host = e.schema.Hosts[host]
+	e.schema.Streams = append(e.schema.Streams, entry)
+	return len(e.schema.Streams) - 1
 }
 
-// mapOf returns the legend's number of a source's map, which sources may have in common; -1 for none.
+// mapOf returns the schema's number of a source's map, which sources may have in common; -1 for none.
 func (e *entries) mapOf(s *EventSource) int {
 	if s.Map == nil {
 		return -1
 	}
 	m := trace.HostMap{Host: s.Host, Map: s.Map}
-	if i := slices.Index(e.legend.Maps, m); i >= 0 {
+	if i := slices.Index(e.schema.Maps, m); i >= 0 {
 		return i
 	}
-	e.legend.Maps = append(e.legend.Maps, m)
-	return len(e.legend.Maps) - 1
+	e.schema.Maps = append(e.schema.Maps, m)
+	return len(e.schema.Maps) - 1
 }
 
 func (e *entries) class(c *trace.Class) int {
 	for _, i := range e.named[c.Name] {
-		if reflect.DeepEqual(&e.legend.Classes[i], c) {
+		if reflect.DeepEqual(&e.schema.Classes[i], c) {
 			return i
 		}
 	}
-	e.legend.Classes = append(e.legend.Classes, *c)
-	i := len(e.legend.Classes) - 1
+	e.schema.Classes = append(e.schema.Classes, *c)
+	i := len(e.schema.Classes) - 1
 	e.named[c.Name] = append(e.named[c.Name], i)
 	return i
 }

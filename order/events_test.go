@@ -59,7 +59,7 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 		}
 		var expected []want
 		var sources []EventSource
-		legend := &trace.Schema{Hosts: []string{"a", "b", "c", "d"}}
+		schema := &trace.Schema{Hosts: []string{"a", "b", "c", "d"}}
 		n := rapid.IntRange(0, 4).Draw(t, "sources")
 		for i := range n {
 			offset := clock.TimelineTime(rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "offset"))
@@ -83,20 +83,20 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 			sources = append(sources, EventSource{Events: s, Host: i, Map: &m, Window: window, Ahead: rapid.Bool().Draw(t, "ahead")})
 		}
 		var got []want
-		_, err := Events(context.Background(), sources, legend, func(r *trace.TimelineEvent) error {
+		_, err := Events(context.Background(), sources, schema, func(r *trace.TimelineEvent) error {
 			if len(r.Values) != 3 || string(r.Values[1].Data) != fmt.Sprintf("<%d>", r.Values[0].Int()) ||
 				r.Values[2].Items[0].Int() != r.Values[0].Int()+1 || r.Values[2].Items[1].Items[0].Int() != r.Values[0].Int()+2 {
 				t.Fatalf("fields are not those of the event: %+v", r.Values)
 			}
 			field := r.Values[0].Int()
-			s := legend.Streams[r.Stream]
-			if s.Host != legend.Hosts[r.Host] || s.Name != "xy"[field%2:field%2+1] {
+			s := schema.Streams[r.Stream]
+			if s.Host != schema.Hosts[r.Host] || s.Name != "xy"[field%2:field%2+1] {
 				t.Fatalf("event %d is on row %+v of host %d", field, s, r.Host)
 			}
-			if s.Parent >= 0 && (legend.Streams[s.Parent].Host != s.Host || legend.Streams[s.Parent].Name != "x") {
-				t.Fatalf("row %+v has parent %+v", s, legend.Streams[s.Parent])
+			if s.Parent >= 0 && (schema.Streams[s.Parent].Host != s.Host || schema.Streams[s.Parent].Name != "x") {
+				t.Fatalf("row %+v has parent %+v", s, schema.Streams[s.Parent])
 			}
-			class := legend.Classes[r.Class].Name
+			class := schema.Classes[r.Class].Name
 			if want := []string{"own", fmt.Sprint("of ", r.Host)}[field/2%2]; class != want {
 				t.Fatalf("event %d is of class %q, want %q", field, class, want)
 			}
@@ -119,18 +119,18 @@ func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
 func TestClassesThatSourcesHaveInCommonAreOne(t *testing.T) {
 	class := trace.Class{Name: "c", Fields: []trace.Field{{Name: "f", Type: trace.Type{Kind: trace.Int}}}}
 	other := trace.Class{Name: "c", Fields: []trace.Field{{Name: "f", Type: trace.Type{Kind: trace.Uint}}}}
-	legend := &trace.Schema{Hosts: []string{"h"}}
+	schema := &trace.Schema{Hosts: []string{"h"}}
 	var sources []EventSource
 	for _, c := range []trace.Class{class, other, class} {
 		sources = append(sources, EventSource{Events: &memorySource{
 			events: []trace.Event{{}}, fields: []clock.HostTime{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{c},
 		}})
 	}
-	if _, err := Events(context.Background(), sources, legend, func(*trace.TimelineEvent) error { return nil }); err != nil {
+	if _, err := Events(context.Background(), sources, schema, func(*trace.TimelineEvent) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(legend.Classes) != 2 || len(legend.Streams) != 3 {
-		t.Errorf("%d classes and %d streams, want 2 and 3", len(legend.Classes), len(legend.Streams))
+	if len(schema.Classes) != 2 || len(schema.Streams) != 3 {
+		t.Errorf("%d classes and %d streams, want 2 and 3", len(schema.Classes), len(schema.Streams))
 	}
 }
 
@@ -149,15 +149,15 @@ func TestEventsLaterThanTheWindowAreEmittedAndCounted(t *testing.T) {
 }
 
 func TestEventsEndWithTheErrorOfASourceOrOfWhoTakesThem(t *testing.T) {
-	legend := &trace.Schema{Hosts: []string{"h"}}
+	schema := &trace.Schema{Hosts: []string{"h"}}
 	s := func() *memorySource {
 		return &memorySource{events: []trace.Event{{}}, fields: []clock.HostTime{0}, streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
 	}
 	wrong := errors.New("wrong")
-	if _, err := Events(context.Background(), []EventSource{{Events: s()}}, legend, func(*trace.TimelineEvent) error { return wrong }); err != wrong {
+	if _, err := Events(context.Background(), []EventSource{{Events: s()}}, schema, func(*trace.TimelineEvent) error { return wrong }); err != wrong {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Events(context.Background(), []EventSource{{Events: failing{s(), wrong}}}, legend, func(*trace.TimelineEvent) error { return nil }); err != wrong {
+	if _, err := Events(context.Background(), []EventSource{{Events: failing{s(), wrong}}}, schema, func(*trace.TimelineEvent) error { return nil }); err != wrong {
 		t.Errorf("got %v", err)
 	}
 }

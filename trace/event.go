@@ -2,9 +2,9 @@ package trace
 
 import "meridian/clock"
 
-// Event is one thing that happened on a host, as far as every format knows it; its fields are asked for apart.
+// Event is one thing that happened on a host, as far as every format knows it. The values of its fields come from [Source.Values].
 type Event struct {
-	Time   clock.HostTime // ns since 1970 on the clock of the source, or of the timeline in a [Record]
+	Time   clock.HostTime // the stamp: an instant on the clock of its host
 	Slice  uint64         // Begin and End of one slice share it; 0: the row's slices nest, an End closes the last begun
 	Flow   uint64         // the message of which the event is an end, the same at both ends; 0 for none
 	Stream int            // index into the streams of its source
@@ -16,11 +16,12 @@ type Event struct {
 // Phase says what an event does to its row.
 type Phase uint8
 
+// The phases.
 const (
-	Instant Phase = iota
-	Begin         // a slice begins: a call, an interrupt, a span, a thread's time on a processor
-	End           // and ends
-	Counter       // the number fields are new values of counters that keep them until the next
+	Instant Phase = iota // something happened and took no time
+	Begin                // a slice begins: a call, an interrupt, a span, a thread's time on a processor
+	End                  // a slice ends
+	Counter              // the number fields are new values of counters that keep them until the next
 )
 
 // Class is a type of event.
@@ -44,6 +45,7 @@ type Stream struct {
 // StreamKind says what a row is.
 type StreamKind uint8
 
+// The kinds of rows.
 const (
 	OtherStream StreamKind = iota
 	Process
@@ -53,9 +55,10 @@ const (
 	Device      // a network interface, a disk
 	Messages    // ends of messages
 	Bounds      // counters of what is known of the host's clock
-	StreamKinds // how many there are
+	StreamKinds // the number of kinds
 )
 
+// String returns the name of the kind as outputs have it: "thread", "cpu".
 func (k StreamKind) String() string {
 	if k < StreamKinds {
 		return [...]string{"other", "process", "thread", "cpu", "interrupt", "device", "messages", "bounds"}[k]
@@ -63,7 +66,8 @@ func (k StreamKind) String() string {
 	return "unknown"
 }
 
-// Source brings the events of one trace, in order of time but for what its tracer wrote out of order.
+// Source reads the events of one trace, in the order of their stamps except where the tracer wrote them out of order. A Source is used
+// by one goroutine at a time.
 type Source interface {
 	// Next fills e with the next event, or returns io.EOF after the last. Any other error ends the source too; damage
 	// that leaves sound parts behind it is a warning, not an error.
@@ -74,24 +78,25 @@ type Source interface {
 	// Streams and Classes return those known so far; both only grow. A stream's Name may be completed later.
 	Streams() []Stream
 	Classes() []Class
+	// Close releases what the source holds. It is called once, after the last Next.
 	Close() error
 }
 
 // Schema is what the events of a timeline refer to. It only grows while they come.
 type Schema struct {
 	Title   string
-	Hosts   []string
-	Streams []Stream // Host is always given
+	Hosts   []string // names, each once
+	Streams []Stream // of all hosts; Host is always given
 	Classes []Class
 	// Method and Assumption say how the clocks were brought together and when the bounds hold; empty: as recorded.
 	Method, Assumption string
-	// Maps carried the stamps of the hosts' clocks here.
+	// Maps are those that carried the stamps to the timeline.
 	Maps []HostMap
 }
 
-// HostMap is how the stamps of one of a host's clocks, or of a stretch of it, came to the timeline.
+// HostMap is the map of one of a host's clocks, or of a part of its trace between two steps of that clock.
 type HostMap struct {
-	Host int // index into the legend's hosts
+	Host int // index into the schema's hosts
 	Map  *clock.Map
 }
 
@@ -101,15 +106,17 @@ type TimelineEvent struct {
 	Event
 	Time      clock.TimelineTime // on the timeline; for that of the host's clock see Event.Time
 	Host      int                // index into the schema's hosts
-	Map       int                // index into its maps; -1 where the stamp stayed as it was recorded
+	Map       int                // index into the schema's maps; -1 where Time is the stamp as it was recorded
 	Low, High clock.TimelineTime // bounds of Time; both equal Time where there are none
-	Bounded   bool               // there are
-	Values    []Value            // belong to the caller; a sink that keeps them copies them
+	Bounded   bool               // Low and High are bounds
+	Values    []Value            // in the order of the class's Fields; they belong to the caller, so a sink that keeps them copies them
 }
 
-// Sink takes the records of a timeline, in order of Time.
+// Sink writes the events of a timeline. Its Schema is given when it is made. A Sink is used by one goroutine at a time.
 type Sink interface {
-	Write(r *TimelineEvent) error
+	// Write takes the next event, whose Time is not before that of the last. The sink keeps neither e nor what it refers to. After an
+	// error the output is incomplete, and only Close may follow.
+	Write(e *TimelineEvent) error
 	// Close completes the output; without it there is none.
 	Close() error
 }

@@ -10,18 +10,20 @@ import (
 // Role says which end of a message, or of a stay in a collective, an event is.
 type Role uint8
 
+// The roles.
 const (
-	NoRole   Role = iota
-	Sends         // the message left here
-	Receives      // it arrived here
-	Enters        // a member entered the collective
-	Leaves        // and left it
+	NoRole   Role = iota // no end of anything
+	Sends                // the message left here
+	Receives             // the message arrived here
+	Enters               // a member entered the collective
+	Leaves               // a member left the collective
 )
 
 // Key names a message or a collective, the same at all its ends, in whatever file they stand.
 type Key [16]byte
 
-// KeyOf makes a key of what names a message: the kind of name first, so that those of different formats cannot meet.
+// KeyOf returns the key of what names a message. The first part is the kind of name, so that names of different formats never give
+// one key.
 func KeyOf(parts ...string) Key {
 	var room [128]byte
 	b := room[:0]
@@ -33,10 +35,10 @@ func KeyOf(parts ...string) Key {
 	return Key(sum[:16])
 }
 
-// Mark is an event that says itself of which message it is an end: a tagged send or receive, an end of a span, the entry
+// Mark is an event that names the message of which it is an end: a tagged send or receive, an end of a span, the entry
 // into a collective.
 type Mark struct {
-	Time   clock.HostTime // ns since 1970 on the clock of the host
+	Time   clock.HostTime // the stamp, an instant on the clock of the host
 	Key    Key
 	Host   int // index into the hosts of its Marks
 	Stream int // the row on which it lies, as its source numbers it; -1 for none

@@ -11,7 +11,7 @@ import (
 type Kind uint8
 
 const (
-	Other    Kind = iota // no network packet that anything could be matched with, or a damaged one
+	Other    Kind = iota // not an IP packet, or a damaged one: it cannot be matched
 	TCP                  // Seq, Ack, TSVal, Flags are set
 	Datagram             // UDP (QUIC too), ICMP and every other protocol over IP: by content
 	// Unaddressed is a TCP packet of which neither addresses nor ports nor length are known, only whether it was Sent or Received:
@@ -44,7 +44,7 @@ const NoFlow = ^uint32(0)
 
 // Packet is one frame of a capture, reduced to what matching needs.
 type Packet struct {
-	Time   clock.HostTime // ns of the capture's clock since 1970
+	Time   clock.HostTime // the stamp, an instant on the clock of the capture
 	Seq    uint32         // TCP: sequence number of the first payload byte (of SYN or FIN where there is no payload)
 	Ack    uint32         // TCP: acknowledgement number
 	TSVal  uint32         // TCP: the sender's timestamp option, 0 without one

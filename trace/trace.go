@@ -1,43 +1,57 @@
-// Package trace is the model in which the rooms meet: what a recorded host is, what happened on it, and which pairs of
-// happenings are the two ends of one message.
+// Package trace is the model that all other packages share: hosts, what was recorded on them, and which recorded events are the two
+// ends of one message.
 //
-//	format/*  -->  Capture, List  -->  match  -->  Problem (Clocks, Channels)  -->  align  -->  clock.Map per clock
-//	format/*  -->  Frame by Frame  ----------------------------------------------->  order  -->  format/*, show
+//	format/*  -->  Capture, Marks, List  -->  match  -->  Problem (Clocks, Channels)  -->  align  -->  clock.Map per clock
+//	format/*  -->  Source of Events      -->  order  -->  TimelineEvents  -->  Sink: format/*, the viewer
+//	format/*  -->  FrameReader           -->  order  -->  one capture of all hosts
+//
+// # Two kinds of time
+//
+// What a host recorded carries the stamp of the host's clock, a [clock.HostTime]. Stamps of different clocks cannot be compared. A
+// [TimelineEvent] has a [clock.TimelineTime] as well: where a [clock.Map] puts the stamp on the timeline.
+//
+// # Packets and messages
 //
 // A [Capture] is one packet capture reduced to what matching needs: a [Packet] of 40 bytes for every frame of the file,
-// so that ten million packets fit into 400 MB. The bytes themselves stay in the file; a [FrameReader] brings them a
-// second time when the corrected packets are written.
+// so that ten million packets fit into 400 MB. The bytes themselves stay in the file; a [FrameReader] reads them a
+// second time when the corrected packets are written. [Marks] are events that name their message themselves.
 //
 // A [Clock] is what stamps: one per host, or two where a capture's sent and received packets were stamped by different
-// ones. A [Channel] holds all messages from one clock to another. A [Problem] is everything that alignment is told.
+// ones. A [Channel] holds all messages from one clock to another. A [Problem] is the whole input of alignment.
+//
+// # Events
+//
+// A [Source] reads the events of one trace, a [Sink] writes those of a timeline. An [Event] belongs to a [Stream], which is a row
+// of the timeline, and to a [Class], which names its fields; [Value] and [Type] describe those. [Warnings] counts and groups
+// what was wrong with an input.
 package trace
 
 import "meridian/clock"
 
 // Clock is one source of stamps.
 type Clock struct {
-	Name        string // unique among the clocks of a problem: the host's name, or "HOST/rx" for its second clock
-	Host        string
-	First, Last clock.HostTime // the extent of its stamps, ns of this clock
+	Name        string         // unique among the clocks of a problem: the host's name, or "HOST/rx" for its second clock
+	Host        string         // the host that it belongs to
+	First, Last clock.HostTime // the earliest and the latest of its stamps
 	Granularity int64          // step of its stamps in ns, at least 1
-	Events      int64          // stamped by it
+	Events      int64          // the number of events that it stamped
 }
 
-// Message is one message: sent at an instant of the sender's clock, received at one of the receiver's, both in ns.
+// Message is one message: when it was sent, by the sender's clock, and when it was received, by the receiver's.
 type Message struct {
 	Sent, Received clock.HostTime
 }
 
-// Channel holds messages from one clock to another, clocks given by their index in the problem. The messages are in no
+// Channel holds messages from one clock to another. From and To are indexes into the clocks of the problem. The messages are in no
 // particular order, and several channels may join the same two clocks.
 type Channel struct {
 	From, To int
 	Messages []Message
 }
 
-// Stamp is an instant of one clock of a problem.
+// Stamp is an instant of one clock.
 type Stamp struct {
-	Clock int
+	Clock int // index into the clocks of the problem
 	Time  clock.HostTime
 }
 
@@ -48,14 +62,14 @@ type Broadcast struct {
 }
 
 // Sample is one reading of a clock against a reference, which is a clock of the problem like others: when Clock showed
-// Host, the clock Against showed Reference, give or take Error (ns).
+// Host, the clock Against showed Reference, with an error of at most Error ns.
 type Sample struct {
 	Clock, Against  int
 	Host, Reference clock.HostTime
 	Error           int64
 }
 
-// Problem is what alignment is given: the clocks and what was sent between them.
+// Problem is the input of alignment: the clocks and what was sent between them.
 type Problem struct {
 	Clocks     []Clock
 	Channels   []Channel

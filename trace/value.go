@@ -40,7 +40,7 @@ type Type struct {
 	Bits   int     // Int, Uint, Float: width; 0 stands for 64
 	Base   int     // Int, Uint: how people read it: 2, 8, 10, 16; 0 stands for 10
 	Labels []Label // Int, Uint: an enumeration's names
-	Fields []Field // Struct: its members; Choice: its alternatives
+	Fields []Field // Struct: its members; Variant: its alternatives
 	Elem   *Type   // Array
 	Length int     // Array: how many values each has; 0 if that varies
 }
@@ -63,11 +63,11 @@ func (t *Type) Label(v *Value) string {
 	return ""
 }
 
-// Value is one field of one event. Data and Items belong to whoever made it.
+// Value is one field of one event. Data and Items belong to the maker of the value.
 type Value struct {
-	Bits  uint64  // Bool: 0 or 1; Int, Uint; Float: IEEE 754 bits of the float64; Choice: index of the alternative
+	Bits  uint64  // Bool: 0 or 1; Int, Uint; Float: IEEE 754 bits of the float64; Variant: index of the alternative
 	Data  []byte  // Text, Bytes
-	Items []Value // Struct, Array: its values; Choice: the one
+	Items []Value // Struct, Array: its values; Variant: the one
 	Kind  ValueKind
 }
 
@@ -77,19 +77,35 @@ func OfBool(v bool) Value {
 	}
 	return Value{Kind: Bool}
 }
-func OfInt(v int64) Value     { return Value{Kind: Int, Bits: uint64(v)} }
-func OfUint(v uint64) Value   { return Value{Kind: Uint, Bits: v} }
+
+// OfInt returns an Int.
+func OfInt(v int64) Value { return Value{Kind: Int, Bits: uint64(v)} }
+
+// OfUint returns a Uint.
+func OfUint(v uint64) Value { return Value{Kind: Uint, Bits: v} }
+
+// OfFloat returns a Float.
 func OfFloat(v float64) Value { return Value{Kind: Float, Bits: math.Float64bits(v)} }
-func OfText(v string) Value   { return Value{Kind: Text, Data: []byte(v)} }
-func OfBytes(v []byte) Value  { return Value{Kind: Bytes, Data: v} }
+
+// OfText returns a Text.
+func OfText(v string) Value { return Value{Kind: Text, Data: []byte(v)} }
+
+// OfBytes returns Bytes that share v.
+func OfBytes(v []byte) Value { return Value{Kind: Bytes, Data: v} }
 
 // Int returns an Int; also a Uint or Bool as far as it fits.
-func (v *Value) Int() int64     { return int64(v.Bits) }
-func (v *Value) Uint() uint64   { return v.Bits }
-func (v *Value) Bool() bool     { return v.Bits != 0 }
+func (v *Value) Int() int64 { return int64(v.Bits) }
+
+// Uint returns a Uint; also an Int or Bool as far as it fits.
+func (v *Value) Uint() uint64 { return v.Bits }
+
+// Bool returns a Bool.
+func (v *Value) Bool() bool { return v.Bits != 0 }
+
+// Float returns a Float.
 func (v *Value) Float() float64 { return math.Float64frombits(v.Bits) }
 
-// Number returns any number as a float64; ok is false for what is none.
+// Number returns any number as a float64; ok is false for any other value.
 func (v *Value) Number() (n float64, ok bool) {
 	switch v.Kind {
 	case Bool, Uint:

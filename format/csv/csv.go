@@ -44,7 +44,7 @@ const mostColumns = 256
 // Writer is a sink that writes a table.
 type Writer struct {
 	out    *bufio.Writer
-	legend *trace.Schema
+	schema *trace.Schema
 	layout *table.Layout
 	raw    bool
 	line   []byte
@@ -52,7 +52,7 @@ type Writer struct {
 	err    error
 }
 
-// NewWriter writes the names of the columns, which are those of the fields that the legend's classes have now.
+// NewWriter writes the names of the columns, which are those of the fields that the schema's classes have now.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if err := timeline.CheckSchema("csv", l); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}
-	c := &Writer{out: bufio.NewWriterSize(w, 64<<10), legend: l, layout: table.New(l, max(o.Columns, 0)), raw: o.Raw}
+	c := &Writer{out: bufio.NewWriterSize(w, 64<<10), schema: l, layout: table.New(l, max(o.Columns, 0)), raw: o.Raw}
 	for _, name := range table.Fixed {
 		c.text(name)
 	}
@@ -76,7 +76,7 @@ func (c *Writer) Write(r *trace.TimelineEvent) error {
 	if c.err != nil {
 		return c.err
 	}
-	names := table.RowOf(c.legend, r)
+	names := table.RowOf(c.schema, r)
 	c.line = append(table.AppendTime(c.line, r.Time), ',')
 	c.line = append(strconv.AppendInt(c.line, int64(r.Time), 10), ',')
 	for _, n := range [...]clock.TimelineTime{r.Low, r.High} {

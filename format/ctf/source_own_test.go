@@ -52,7 +52,7 @@ func TestATimelineOfMeridianIsReadBackWithItsRowsPhasesAndMarks(t *testing.T) {
 		t.Run(fmt.Sprint("rows ", rows), func(t *testing.T) {
 			l, records := markedTimeline()
 			dir := filepath.Join(t.TempDir(), "out")
-			(&timeline{legend: l, records: records}).write(t, dir, WriterOptions{Rows: rows})
+			(&timeline{schema: l, records: records}).write(t, dir, WriterOptions{Rows: rows})
 			var said trace.Warnings
 			tr, err := Open(filepath.Join(dir, "web"), &said)
 			if err != nil {

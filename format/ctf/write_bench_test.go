@@ -18,14 +18,14 @@ func BenchmarkWriter(b *testing.B) {
 				rows = append(rows, trace.Stream{Name: fmt.Sprint("CPU ", i), Kind: trace.CPU, ID: int64(i), Parent: -1})
 			}
 			l := simple(rows...)
-			c := &l.legend.Classes[0]
+			c := &l.schema.Classes[0]
 			c.Fields = nil
 			r := trace.TimelineEvent{}
 			for i := range 6 {
 				c.Fields = append(c.Fields, trace.Field{Name: fmt.Sprint("f", i), Type: trace.Type{Kind: trace.Uint, Bits: 32 + i%2*32}})
 				r.Values = append(r.Values, trace.OfUint(uint64(i)))
 			}
-			w, err := NewWriter(filepath.Join(b.TempDir(), "out"), l.legend, WriterOptions{Bounds: bounds})
+			w, err := NewWriter(filepath.Join(b.TempDir(), "out"), l.schema, WriterOptions{Bounds: bounds})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -30,8 +30,8 @@ func TestFileNamesAreHarmlessAndDistinct(t *testing.T) {
 
 func TestHostsOfAnyNameStayInsideTheDirectory(t *testing.T) {
 	l := simple(trace.Stream{Name: "../../../escape", Parent: -1})
-	l.legend.Hosts = []string{"..", "", "../up", "web", "web", "a\x00b"}
-	for i := range l.legend.Hosts {
+	l.schema.Hosts = []string{"..", "", "../up", "web", "web", "a\x00b"}
+	for i := range l.schema.Hosts {
 		l.add(clock.HostTime(i), 0, trace.OfUint(1))
 		l.records[i].Host = i
 	}
@@ -69,7 +69,7 @@ func TestTheDirectoryAppearsWholeOrNotAtAll(t *testing.T) {
 		}
 		return names
 	}
-	w, err := NewWriter(dir, l.legend, WriterOptions{})
+	w, err := NewWriter(dir, l.schema, WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestTheDirectoryAppearsWholeOrNotAtAll(t *testing.T) {
 
 	l.write(t, dir, WriterOptions{})
 	sameLines(t, entries(), []string{"out"})
-	if _, err := NewWriter(dir, l.legend, WriterOptions{}); err == nil || !strings.Contains(err.Error(), "already exists") {
+	if _, err := NewWriter(dir, l.schema, WriterOptions{}); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Error(err)
 	}
 	sameLines(t, entries(), []string{"out"})
@@ -102,14 +102,14 @@ func TestTheDirectoryAppearsWholeOrNotAtAll(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "letter"), []byte("dear"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewWriter(dir, l.legend, WriterOptions{Replace: true}); err == nil || !strings.Contains(err.Error(), "letter") {
+	if _, err := NewWriter(dir, l.schema, WriterOptions{Replace: true}); err == nil || !strings.Contains(err.Error(), "letter") {
 		t.Error(err)
 	}
 	sameLines(t, entries(), []string{"out"})
-	if _, err := NewWriter(filepath.Join(dir, "letter"), l.legend, WriterOptions{Replace: true}); err == nil {
+	if _, err := NewWriter(filepath.Join(dir, "letter"), l.schema, WriterOptions{Replace: true}); err == nil {
 		t.Error("a file gave way")
 	}
-	if _, err := NewWriter(filepath.Join(parent, "none", "out"), l.legend, WriterOptions{}); err == nil {
+	if _, err := NewWriter(filepath.Join(parent, "none", "out"), l.schema, WriterOptions{}); err == nil {
 		t.Error("no parent, no error")
 	}
 }

@@ -12,30 +12,30 @@ import (
 	"meridian/trace"
 )
 
-// timeline is a legend with records, as tests make them.
+// timeline is a schema with records, as tests make them.
 type timeline struct {
-	legend  *trace.Schema
+	schema  *trace.Schema
 	records []trace.TimelineEvent
 }
 
 // expectedLine returns what babeltrace2 prints of a record, with --clock-seconds and --no-delta: written down from the
 // description of the layout, not from the writer.
 func (l *timeline) expectedLine(r *trace.TimelineEvent, bounds bool) string {
-	c, s := l.legend.Classes[r.Class], l.legend.Streams[r.Stream]
+	c, s := l.schema.Classes[r.Class], l.schema.Streams[r.Stream]
 	var b strings.Builder
 	sign, ns := "", uint64(r.Time)
 	if r.Time < 0 {
 		sign, ns = "-", -ns
 	}
 	name := c.Name + []string{"", ":begin", ":end", ":counter"}[r.Phase]
-	fmt.Fprintf(&b, "[%s%d.%09d] %s %s: ", sign, ns/1e9, ns%1e9, l.legend.Hosts[r.Host], name)
+	fmt.Fprintf(&b, "[%s%d.%09d] %s %s: ", sign, ns/1e9, ns%1e9, l.schema.Hosts[r.Host], name)
 
 	row := []string{"row = " + expectedText(s.Name), fmt.Sprintf("row_kind = %q", s.Kind), fmt.Sprintf("row_id = %d", s.ID)}
 	if s.Kind == trace.CPU {
 		row = append([]string{fmt.Sprintf("cpu_id = %d", s.ID)}, row...)
 	}
 	if s.Parent >= 0 {
-		row = append(row, "row_parent = "+expectedText(l.legend.Streams[s.Parent].Name))
+		row = append(row, "row_parent = "+expectedText(l.schema.Streams[s.Parent].Name))
 	}
 	fmt.Fprintf(&b, "{ %s }, ", strings.Join(row, ", "))
 	if bounds {
@@ -318,7 +318,7 @@ func drawTimeline(t *rapid.T, shortest int) *timeline {
 		c.Context = rapid.IntRange(0, len(c.Fields)).Draw(t, "context")
 		l.Classes = append(l.Classes, c)
 	}
-	x := &timeline{legend: l}
+	x := &timeline{schema: l}
 	now := clock.TimelineTime(rapid.Int64Range(-1e15, 2e18).Draw(t, "begin"))
 	for range rapid.IntRange(1, 20).Draw(t, "records") {
 		now += clock.TimelineTime(rapid.Int64Range(1, 3e9).Draw(t, "step"))

@@ -130,7 +130,7 @@ func (l *timeline) lines() []string {
 	var all []string
 	for i := range l.records {
 		r := &l.records[i]
-		all = append(all, recordLine(l.legend.Hosts[r.Host], l.legend.Streams[r.Stream], l.legend.Classes[r.Class], r, r.Values))
+		all = append(all, recordLine(l.schema.Hosts[r.Host], l.schema.Streams[r.Stream], l.schema.Classes[r.Class], r, r.Values))
 	}
 	slices.Sort(all)
 	return all
@@ -161,9 +161,9 @@ func TestAbsentPartsAreReadBackAbsent(t *testing.T) {
 	l := simple(trace.Stream{Name: "r", Parent: -1})
 	number := trace.Type{Kind: trace.Uint, Bits: 8}
 	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{{Name: "a", Type: trace.Type{Kind: trace.Bool}}, {Name: "b", Type: trace.Type{Kind: trace.Array, Elem: &number}}}}
-	l.legend.Classes[0].Fields = []trace.Field{{Name: "l", Type: trace.Type{Kind: trace.Array, Elem: &pair}},
+	l.schema.Classes[0].Fields = []trace.Field{{Name: "l", Type: trace.Type{Kind: trace.Array, Elem: &pair}},
 		{Name: "c", Type: trace.Type{Kind: trace.Variant, Fields: []trace.Field{{Name: "n", Type: number}}}}, {Name: "stack", Type: trace.Type{Kind: trace.Array, Elem: &number}}}
-	l.legend.Classes[0].Context = 1
+	l.schema.Classes[0].Context = 1
 	U, none, yes := trace.OfUint, trace.Value{}, trace.OfBool(true)
 	for i, stack := range []trace.Value{arrayOf(), arrayOf(U(1), none), none} {
 		l.add(clock.HostTime(3*i), 0, arrayOf(structOf(yes, arrayOf(U(2)))), choiceOf(0, U(3)), stack)

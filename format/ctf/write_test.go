@@ -16,7 +16,7 @@ import (
 // write writes a timeline to dir.
 func (l *timeline) write(t testing.TB, dir string, o WriterOptions) WriterStats {
 	t.Helper()
-	w, err := NewWriter(dir, l.legend, o)
+	w, err := NewWriter(dir, l.schema, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestBabeltracePrintsEveryRecordAsItWasWritten(t *testing.T) {
 		if want := (WriterStats{Events: uint64(len(l.records)), Packets: stats.Packets, Bytes: stats.Bytes}); stats != want {
 			t.Errorf("seed %d: %+v", seed, stats)
 		}
-		sameLines(t, babeltrace(t, dir, "--clock-seconds", "--no-delta"), l.expected(l.legend.Method != ""))
+		sameLines(t, babeltrace(t, dir, "--clock-seconds", "--no-delta"), l.expected(l.schema.Method != ""))
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -60,7 +60,7 @@ func simple(rows ...trace.Stream) *timeline {
 	for i := range rows {
 		rows[i].Host = "web"
 	}
-	return &timeline{legend: &trace.Schema{Hosts: []string{"web"}, Streams: rows,
+	return &timeline{schema: &trace.Schema{Hosts: []string{"web"}, Streams: rows,
 		Classes: []trace.Class{{Name: "e", Fields: []trace.Field{{Name: "x", Type: trace.Type{Kind: trace.Uint, Bits: 32}}}}}}}
 }
 
@@ -152,16 +152,16 @@ func TestTimesBefore1970AndTheEndsOfTime(t *testing.T) {
 func TestClassesAndRowsMayAppearWhileRecordsCome(t *testing.T) {
 	l := simple(trace.Stream{Name: "first", Parent: -1})
 	dir := filepath.Join(t.TempDir(), "out")
-	w, err := NewWriter(dir, l.legend, WriterOptions{})
+	w, err := NewWriter(dir, l.schema, WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 200 {
 		if i == 100 {
-			l.legend.Hosts = append(l.legend.Hosts, "late")
+			l.schema.Hosts = append(l.schema.Hosts, "late")
 		}
-		l.legend.Classes = append(l.legend.Classes, trace.Class{Name: fmt.Sprint("class ", i), Fields: []trace.Field{{Name: fmt.Sprint("y", i), Type: trace.Type{Kind: trace.Text}}}})
-		l.legend.Streams = append(l.legend.Streams, trace.Stream{Name: fmt.Sprint("row ", i), Host: l.legend.Hosts[i/100], Parent: -1})
+		l.schema.Classes = append(l.schema.Classes, trace.Class{Name: fmt.Sprint("class ", i), Fields: []trace.Field{{Name: fmt.Sprint("y", i), Type: trace.Type{Kind: trace.Text}}}})
+		l.schema.Streams = append(l.schema.Streams, trace.Stream{Name: fmt.Sprint("row ", i), Host: l.schema.Hosts[i/100], Parent: -1})
 		r := trace.TimelineEvent{Event: trace.Event{Stream: i + 1, Class: i + 1}, Time: clock.TimelineTime(i), Host: i / 100, Values: []trace.Value{trace.OfText("v")}}
 		l.records = append(l.records, r)
 		if err := w.Write(&r); err != nil {
@@ -176,7 +176,7 @@ func TestClassesAndRowsMayAppearWhileRecordsCome(t *testing.T) {
 
 func TestManySetsOfAbsentFieldsMakeFieldsOptional(t *testing.T) {
 	l := simple(trace.Stream{Name: "r", Parent: -1})
-	c := &l.legend.Classes[0]
+	c := &l.schema.Classes[0]
 	c.Fields = nil
 	for i := range 70 {
 		c.Fields = append(c.Fields, trace.Field{Name: fmt.Sprint("f", i), Type: trace.Type{Kind: trace.Uint, Bits: 16}})
@@ -222,7 +222,7 @@ func TestPartsOfStructuresMayBeAbsent(t *testing.T) {
 	l := simple(trace.Stream{Name: "r", Parent: -1})
 	number := trace.Type{Kind: trace.Uint, Bits: 8}
 	pair := trace.Type{Kind: trace.Struct, Fields: []trace.Field{{Name: "a", Type: number}, {Name: "b", Type: trace.Type{Kind: trace.Array, Elem: &number}}}}
-	l.legend.Classes[0].Fields = []trace.Field{{Name: "l", Type: trace.Type{Kind: trace.Array, Elem: &pair}}, {Name: "c", Type: trace.Type{Kind: trace.Variant, Fields: []trace.Field{{Name: "n", Type: number}}}}}
+	l.schema.Classes[0].Fields = []trace.Field{{Name: "l", Type: trace.Type{Kind: trace.Array, Elem: &pair}}, {Name: "c", Type: trace.Type{Kind: trace.Variant, Fields: []trace.Field{{Name: "n", Type: number}}}}}
 	U, none := trace.OfUint, trace.Value{}
 	l.add(1, 0, arrayOf(structOf(U(1), arrayOf(U(2)))), choiceOf(0, U(3)))
 	l.add(2, 0, arrayOf(structOf(U(1), arrayOf(none, U(2))), none, structOf(none)), choiceOf(0, none))
@@ -276,7 +276,7 @@ func TestMemoryIsBoundedWhateverTheRows(t *testing.T) {
 		rows = append(rows, trace.Stream{Name: fmt.Sprint(i), Parent: -1})
 	}
 	l := simple(rows...)
-	w, err := NewWriter(filepath.Join(t.TempDir(), "out"), l.legend, WriterOptions{Memory: 1 << 20})
+	w, err := NewWriter(filepath.Join(t.TempDir(), "out"), l.schema, WriterOptions{Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,10 +305,10 @@ func TestMemoryIsBoundedWhateverTheRows(t *testing.T) {
 	}
 }
 
-func TestRecordsThatTheLegendDoesNotHaveAreErrors(t *testing.T) {
+func TestRecordsThatTheSchemaDoesNotHaveAreErrors(t *testing.T) {
 	for _, e := range []trace.TimelineEvent{{Host: 1}, {Host: -1}, {Event: trace.Event{Stream: 1}}, {Event: trace.Event{Class: -1}}} {
 		dir := filepath.Join(t.TempDir(), "out")
-		w, err := NewWriter(dir, simple(trace.Stream{Name: "r", Parent: -1}).legend, WriterOptions{})
+		w, err := NewWriter(dir, simple(trace.Stream{Name: "r", Parent: -1}).schema, WriterOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

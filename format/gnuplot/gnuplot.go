@@ -43,7 +43,7 @@ type Options struct {
 // Writer is a sink that writes a script.
 type Writer struct {
 	out     io.Writer
-	legend  *trace.Schema
+	schema  *trace.Schema
 	options Options
 
 	first, last clock.TimelineTime
@@ -91,7 +91,7 @@ func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if o.Rows <= 0 {
 		o.Rows = 40
 	}
-	return &Writer{out: w, legend: l, options: o, ends: newEnds(), spent: make(map[int]int64)}, nil
+	return &Writer{out: w, schema: l, options: o, ends: newEnds(), spent: make(map[int]int64)}, nil
 }
 
 // Write gathers a record.
@@ -101,13 +101,13 @@ func (g *Writer) Write(r *trace.TimelineEvent) error {
 	}
 	g.records++
 	g.first, g.last = min(g.first, r.Time), max(g.last, r.Time)
-	if r.Stream < 0 || r.Stream >= len(g.legend.Streams) {
+	if r.Stream < 0 || r.Stream >= len(g.schema.Streams) {
 		return nil // nowhere to draw it
 	}
 	for len(g.rows) <= r.Stream {
 		g.rows = append(g.rows, row{})
 	}
-	if g.legend.Streams[r.Stream].Kind == trace.Bounds {
+	if g.schema.Streams[r.Stream].Kind == trace.Bounds {
 		return nil // bounds are drawn where messages end
 	}
 	w := &g.rows[r.Stream]

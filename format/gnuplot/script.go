@@ -137,12 +137,12 @@ func shrink(depth int32) float64 {
 
 // title says what is shown and by which method, and below how much of it.
 func (g *Writer) title() (title, note string) {
-	if title = g.legend.Title; title == "" {
+	if title = g.schema.Title; title == "" {
 		title = "timeline"
 	}
 	title = brief(title, 100)
-	if g.legend.Method != "" {
-		title += ", clocks by " + brief(g.legend.Method, 60)
+	if g.schema.Method != "" {
+		title += ", clocks by " + brief(g.schema.Method, 60)
 	}
 	note = fmt.Sprintf("%d events, %d messages", g.records, g.messages)
 	if g.inverted > 0 {
@@ -167,7 +167,7 @@ type lane struct {
 func (g *Writer) lanes() (lanes []lane, of []int) {
 	of = make([]int, len(g.rows))
 	hosts := make(map[string]int)
-	for i, h := range g.legend.Hosts {
+	for i, h := range g.schema.Hosts {
 		if _, ok := hosts[h]; !ok {
 			hosts[h] = i
 		}
@@ -179,7 +179,7 @@ func (g *Writer) lanes() (lanes []lane, of []int) {
 		}
 	}
 	kernel := func(i int) bool {
-		k := g.legend.Streams[i].Kind
+		k := g.schema.Streams[i].Kind
 		return k == trace.CPU || k == trace.Interrupt || k == trace.Device
 	}
 	own := make(map[int]bool)
@@ -195,7 +195,7 @@ func (g *Writer) lanes() (lanes []lane, of []int) {
 		return 1
 	}
 	slices.SortStableFunc(used, func(a, b int) int {
-		sa, sb := &g.legend.Streams[a], &g.legend.Streams[b]
+		sa, sb := &g.schema.Streams[a], &g.schema.Streams[b]
 		shared := func(i int) int {
 			if own[i] {
 				return 0
@@ -206,7 +206,7 @@ func (g *Writer) lanes() (lanes []lane, of []int) {
 			cmp.Compare(shared(a), shared(b)), cmp.Compare(sa.Kind, sb.Kind), cmp.Compare(sa.ID, sb.ID))
 	})
 	for n, i := range used {
-		s := &g.legend.Streams[i]
+		s := &g.schema.Streams[i]
 		l := lane{label: brief(s.Host, 24) + "  " + brief(s.Name, 32), host: s.Host, kernel: kernel(i)}
 		if !own[i] {
 			l.label = brief(s.Host, 24) + "  other rows"
@@ -234,8 +234,8 @@ func (g *Writer) classes() (colour map[int]int, named []string) {
 	colour = make(map[int]int)
 	for _, c := range all[:min(len(all), len(colours))] {
 		name := "?"
-		if c >= 0 && c < len(g.legend.Classes) {
-			name = brief(g.legend.Classes[c].Name, 32)
+		if c >= 0 && c < len(g.schema.Classes) {
+			name = brief(g.schema.Classes[c].Name, 32)
 		}
 		colour[c] = len(named)
 		named = append(named, name)

@@ -9,7 +9,7 @@
 //
 //	SELECT host, event, count(*), avg(high_ns - low_ns) FROM 'timeline.parquet' GROUP BY ALL
 //
-// The columns of fields are those of the classes known in the beginning (see format/internal/table). The legend's title
+// The columns of fields are those of the classes known in the beginning (see format/internal/table). The schema's title
 // and how the clocks were brought together are in the file's metadata, as meridian.title, .method and .assumption.
 //
 // Texts are in dictionaries, times as deltas, everything in zstd. A row group ends after 122,880 rows, which is how many
@@ -50,7 +50,7 @@ const (
 // Writer is a sink that writes a Parquet file.
 type Writer struct {
 	out    *parquet.GenericWriter[any]
-	legend *trace.Schema
+	schema *trace.Schema
 	layout *table.Layout
 	batch  [][]parquet.Value // a column each; one that is shorter than the batch ends in nulls
 	rows   int               // of the batch
@@ -60,7 +60,7 @@ type Writer struct {
 	err    error
 }
 
-// NewWriter begins a file whose columns are those of the fields that the legend's classes have now.
+// NewWriter begins a file whose columns are those of the fields that the schema's classes have now.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if err := timeline.CheckSchema("parquet", l); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}
-	p := &Writer{legend: l, layout: table.New(l, max(o.Columns, 0))}
+	p := &Writer{schema: l, layout: table.New(l, max(o.Columns, 0))}
 	all := newColumns(p.layout)
 	config := parquet.DefaultWriterConfig()
 	config.CreatedBy = "meridian"

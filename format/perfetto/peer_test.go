@@ -70,7 +70,7 @@ func TestTraceProcessorSeesEverything(t *testing.T) {
 		`SELECT extract_arg(source_arg_set_id, 'description') FROM track WHERE name = 'web'`,
 		`SELECT abs_time_str(min(ts)) FROM slice`)
 	for i, want := range []string{
-		"web|NULL|0\ndb|NULL|1\n" + // hosts, in the legend's order
+		"web|NULL|0\ndb|NULL|1\n" + // hosts, in the schema's order
 			"nginx|web|671088640\nworker|nginx|805306384\nworker|nginx|805306400\n" +
 			"bounds|db|96\nmessages|db|134217840\ncpu 0|db|268435456\ncpu 1|db|268435472\neth0|db|536870960\n" +
 			"clock bound|bounds|32\nnet rx_bytes|eth0|24\nnet load|eth0|25\n",

@@ -2,7 +2,7 @@
 //
 // In go the records of a timeline in order of time; out comes a stream of protobuf messages that needs no seeking.
 //
-// Every host is a track of its own at the top, in the legend's order, and all its rows lie below it as their parents
+// Every host is a track of its own at the top, in the schema's order, and all its rows lie below it as their parents
 // say. They are plain tracks without process or thread numbers: those would have to be unique over all hosts, and the
 // viewer would sort hosts among processes. The numbers stand in the tracks' descriptions.
 //
@@ -29,7 +29,7 @@
 //	track_descriptor | interned_data        before what refers to them
 //	track_event                             the records
 //
-// Memory: some 6 MiB and what the legend has; 0.2 µs and 30 bytes a record, and more with its fields.
+// Memory: some 6 MiB and what the schema has; 0.2 µs and 30 bytes a record, and more with its fields.
 // Source: the .proto files of Perfetto v55.
 package perfetto
 

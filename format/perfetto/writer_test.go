@@ -65,7 +65,7 @@ func TestRowsLieBelowTheirParentsAndHosts(t *testing.T) {
 	}
 }
 
-func TestLegendMayGrowAndNamesMayComeLate(t *testing.T) {
+func TestSchemaMayGrowAndNamesMayComeLate(t *testing.T) {
 	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Kind: trace.Thread, ID: 5, Parent: -1}}, Classes: []trace.Class{{}}}
 	var out strings.Builder
 	w, err := NewWriter(&out, l)

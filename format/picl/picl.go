@@ -11,8 +11,8 @@
 //	-4     7      0.002000000  0   2    0                          the slice ends
 //	-2     3      0.002100000  1   0    2 2 4 5                    an instant, a counter
 //
-// A node is a host and a task a row, numbered within its host in the order of the legend. A class's events have its
-// number in the legend plus one. The format has no comments and no names: before a number is used the first time, a text
+// A node is a host and a task a row, numbered within its host in the order of the schema. A class's events have its
+// number in the schema plus one. The format has no comments and no names: before a number is used the first time, a text
 // (event -911) says what it is: "node 0 is web", "task 2 is nginx_12", "event 7 is request of len status". Blanks in names
 // become _. Record -202, which other writers use, defines subsets of the tasks for collective operations; it has no room
 // for names, and we write none.
@@ -63,7 +63,7 @@ const (
 // Writer is a sink that writes a PICL trace.
 type Writer struct {
 	out     *bufio.Writer
-	legend  *trace.Schema
+	schema  *trace.Schema
 	options Options
 
 	started bool
@@ -99,7 +99,7 @@ func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if err := timeline.CheckSchema("picl", l); err != nil {
 		return nil, err
 	}
-	return &Writer{out: bufio.NewWriterSize(w, 64<<10), legend: l, options: o, rows: make(map[string]int), waiting: newQueue()}, nil
+	return &Writer{out: bufio.NewWriterSize(w, 64<<10), schema: l, options: o, rows: make(map[string]int), waiting: newQueue()}, nil
 }
 
 // Write writes the lines of one record.
@@ -119,7 +119,7 @@ func (p *Writer) Write(r *trace.TimelineEvent) error {
 	p.open(node, r.Time)
 	if row != nil && !row.named {
 		row.named = true
-		p.say(r.Time, node, number, "task "+strconv.Itoa(number)+" is", p.legend.Streams[r.Stream].Name)
+		p.say(r.Time, node, number, "task "+strconv.Itoa(number)+" is", p.schema.Streams[r.Stream].Name)
 	}
 	c := p.class(r, node, number)
 	event := 1 + max(r.Class, 0)
@@ -181,26 +181,26 @@ func (p *Writer) start(first clock.TimelineTime) {
 	if p.options.SinceFirst {
 		p.options.Origin = first
 	}
-	for node := range p.legend.Hosts {
+	for node := range p.schema.Hosts {
 		p.begin(node, first)
 	}
-	p.say(first, 0, 0, "trace", p.legend.Title)
+	p.say(first, 0, 0, "trace", p.schema.Title)
 	if p.options.Origin == 0 {
 		p.say(first, 0, 0, "times are seconds since", "1970-01-01T00:00:00Z")
 	} else {
 		p.say(first, 0, 0, "times are seconds since", instant(p.options.Origin))
 	}
-	if p.legend.Method != "" {
-		p.say(first, 0, 0, "clocks by", p.legend.Method)
+	if p.schema.Method != "" {
+		p.say(first, 0, 0, "clocks by", p.schema.Method)
 	}
-	for node := range p.legend.Hosts {
+	for node := range p.schema.Hosts {
 		p.name(node, first)
 	}
 }
 
-// open begins a host that the legend did not have at the start.
+// open begins a host that the schema did not have at the start.
 func (p *Writer) open(node int, at clock.TimelineTime) {
-	if node >= 0 && node < len(p.legend.Hosts) && (node >= len(p.nodes) || !p.nodes[node]) {
+	if node >= 0 && node < len(p.schema.Hosts) && (node >= len(p.nodes) || !p.nodes[node]) {
 		p.begin(node, at)
 		p.name(node, at)
 	}
@@ -215,16 +215,16 @@ func (p *Writer) begin(node int, at clock.TimelineTime) {
 }
 
 func (p *Writer) name(node int, at clock.TimelineTime) {
-	p.say(at, node, 0, "node "+strconv.Itoa(node)+" is", p.legend.Hosts[node])
+	p.say(at, node, 0, "node "+strconv.Itoa(node)+" is", p.schema.Hosts[node])
 }
 
-// task returns what is known of a row, nil of one that the legend does not have.
+// task returns what is known of a row, nil of one that the schema does not have.
 func (p *Writer) task(stream int) *task {
-	if stream < 0 || stream >= len(p.legend.Streams) {
+	if stream < 0 || stream >= len(p.schema.Streams) {
 		return nil
 	}
 	for len(p.tasks) <= stream {
-		host := p.legend.Streams[len(p.tasks)].Host
+		host := p.schema.Streams[len(p.tasks)].Host
 		p.tasks = append(p.tasks, task{number: p.rows[host]})
 		p.rows[host]++
 	}

@@ -23,7 +23,7 @@ const mostNumbers = 16
 
 // class returns a record's class, and names it when it occurs the first time.
 func (p *Writer) class(r *trace.TimelineEvent, node, task int) *class {
-	if r.Class < 0 || r.Class >= len(p.legend.Classes) {
+	if r.Class < 0 || r.Class >= len(p.schema.Classes) {
 		return &class{bytes: -1}
 	}
 	for len(p.classes) <= r.Class {
@@ -34,7 +34,7 @@ func (p *Writer) class(r *trace.TimelineEvent, node, task int) *class {
 		return c
 	}
 	c.known = true
-	of := &p.legend.Classes[r.Class]
+	of := &p.schema.Classes[r.Class]
 	words := []string{of.Name}
 	size := 0
 	for i := range of.Fields[:max(0, len(of.Fields)-of.Context)] {

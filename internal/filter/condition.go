@@ -154,7 +154,7 @@ func (p place) of(fields []trace.Field, values []trace.Value) (*trace.Value, *tr
 // holds reports whether an event fulfils all conditions.
 func (f *Filter) holds(c *class, r *trace.TimelineEvent) bool {
 	for i := range f.o.Where {
-		v, t := c.conditions[i].of(f.legend.Classes[r.Class].Fields, r.Values)
+		v, t := c.conditions[i].of(f.schema.Classes[r.Class].Fields, r.Values)
 		if v == nil || !f.o.Where[i].holds(v, t, &f.scratch) {
 			return false
 		}

@@ -50,12 +50,12 @@ func TestPairsThatCannotBeAreNoOptions(t *testing.T) {
 	}
 }
 
-// TestFieldsAreThinnedInClassesThatComeLater lets the legend grow while records come.
+// TestFieldsAreThinnedInClassesThatComeLater lets the schema grow while records come.
 func TestFieldsAreThinnedInClassesThatComeLater(t *testing.T) {
 	l := world()
 	l.Classes = l.Classes[:1]
 	f := New(l, Options{Fields: []string{"len", "cpu*"}})
-	k := &kept{legend: f.Legend()}
+	k := &kept{schema: f.Schema()}
 	f.To(k)
 	text := trace.Type{Kind: trace.Text}
 	for i, c := range []trace.Class{
@@ -72,7 +72,7 @@ func TestFieldsAreThinnedInClassesThatComeLater(t *testing.T) {
 	if !slices.Equal(k.lines, want) {
 		t.Errorf("%q, want %q", k.lines, want)
 	}
-	if got := f.Legend().Classes; len(got) != 3 || got[1].Context != 3 || got[2].Context != 0 || got[0].Context != 0 || got[0].Category != "net" {
+	if got := f.Schema().Classes; len(got) != 3 || got[1].Context != 3 || got[2].Context != 0 || got[0].Context != 0 || got[0].Category != "net" {
 		t.Errorf("%+v", got)
 	}
 }

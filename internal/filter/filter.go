@@ -33,7 +33,7 @@ type Options struct {
 	To      Edge        // what is later is left out
 	Fields  []string    // patterns of names of fields to keep; nil keeps all
 	Pairs   []Pair
-	// Clock returns what is known of the clock that stamped records of a host and a map of the legend, -1 for those that
+	// Clock returns what is known of the clock that stamped records of a host and a map of the schema, -1 for those that
 	// stayed as they were recorded; it is asked when a pair's events come. Nil stands for steps of 1 ns and one component.
 	Clock func(host, number int) Clock
 }
@@ -94,7 +94,7 @@ func escapeSlashes(s string) string { return strings.ReplaceAll(s, "/", "\x01") 
 // Filter is a sink before another.
 type Filter struct {
 	o       Options
-	legend  *trace.Schema
+	schema  *trace.Schema
 	out     *trace.Schema
 	next    trace.Sink
 	streams []verdict // by row: whether host and row are wanted
@@ -126,11 +126,11 @@ type class struct {
 	roles      []role  // by pair
 }
 
-// New returns a filter of records that refer to a legend, which may grow while they come. Options were checked.
-func New(legend *trace.Schema, o Options) *Filter {
-	f := &Filter{o: o, legend: legend, out: legend, started: o.From.Event == ""}
+// New returns a filter of records that refer to a schema, which may grow while they come. Options were checked.
+func New(schema *trace.Schema, o Options) *Filter {
+	f := &Filter{o: o, schema: schema, out: schema, started: o.From.Event == ""}
 	if o.Fields != nil {
-		copied := *legend
+		copied := *schema
 		copied.Classes = nil
 		f.out = &copied
 		f.thin()
@@ -141,9 +141,9 @@ func New(legend *trace.Schema, o Options) *Filter {
 	return f
 }
 
-// Legend returns the legend of the records that the filter hands on: that of those it is given, but for fields that are
+// Schema returns the schema of the records that the filter hands on: that of those it is given, but for fields that are
 // left out.
-func (f *Filter) Legend() *trace.Schema { return f.out }
+func (f *Filter) Schema() *trace.Schema { return f.out }
 
 // To says to whom records are handed on, before the first of them.
 func (f *Filter) To(next trace.Sink) { f.next = next }
@@ -177,10 +177,10 @@ func (f *Filter) Write(r *trace.TimelineEvent) error {
 			return err
 		}
 	}
-	if f.out == f.legend {
+	if f.out == f.schema {
 		return f.next.Write(r)
 	}
-	f.out.Streams = f.legend.Streams
+	f.out.Streams = f.schema.Streams
 	less := *r
 	less.Values = f.kept(c, r)
 	return f.next.Write(&less)
@@ -189,7 +189,7 @@ func (f *Filter) Write(r *trace.TimelineEvent) error {
 // Close ends the pairs and closes the next sink.
 func (f *Filter) Close() error {
 	for i := range f.pairs {
-		f.pairs[i].end(f.legend)
+		f.pairs[i].end(f.schema)
 	}
 	return f.next.Close()
 }
@@ -217,7 +217,7 @@ func (f *Filter) stream(i int) verdict {
 		f.streams = append(f.streams, undecided)
 	}
 	if f.streams[i] == undecided {
-		s := &f.legend.Streams[i]
+		s := &f.schema.Streams[i]
 		switch {
 		case !Match(f.o.Hosts, s.Host):
 			f.streams[i] = unwanted
@@ -243,7 +243,7 @@ func (f *Filter) class(i int) *class {
 	if c.verdict != undecided {
 		return c
 	}
-	of := &f.legend.Classes[i]
+	of := &f.schema.Classes[i]
 	c.verdict = unwanted
 	if f.o.WantsClass(of) {
 		c.verdict = wanted
@@ -279,10 +279,10 @@ func matchClass(patterns []string, c *trace.Class) bool {
 	return Match(patterns, names...)
 }
 
-// thin enters the classes that are not yet in the legend of what is handed on, with the fields that are kept.
+// thin enters the classes that are not yet in the schema of what is handed on, with the fields that are kept.
 func (f *Filter) thin() {
-	for i := len(f.out.Classes); i < len(f.legend.Classes); i++ {
-		of := &f.legend.Classes[i]
+	for i := len(f.out.Classes); i < len(f.schema.Classes); i++ {
+		of := &f.schema.Classes[i]
 		less := trace.Class{Name: of.Name, Category: of.Category}
 		for k := range of.Fields {
 			if !Match(f.o.Fields, of.Fields[k].Name) {

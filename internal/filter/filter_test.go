@@ -15,14 +15,14 @@ import (
 
 // kept is a sink that remembers.
 type kept struct {
-	legend *trace.Schema
+	schema *trace.Schema
 	lines  []string
 	closed bool
 }
 
 func (k *kept) Write(r *trace.TimelineEvent) error {
-	c := &k.legend.Classes[r.Class]
-	line := fmt.Sprintf("%d %s %s %s", r.Time, k.legend.Hosts[r.Host], k.legend.Streams[r.Stream].Name, c.Name)
+	c := &k.schema.Classes[r.Class]
+	line := fmt.Sprintf("%d %s %s %s", r.Time, k.schema.Hosts[r.Host], k.schema.Streams[r.Stream].Name, c.Name)
 	for i := range r.Values {
 		line += fmt.Sprintf(" %s=%s", c.Fields[i].Name, r.Values[i].Append(nil, &c.Fields[i].Type))
 	}
@@ -66,7 +66,7 @@ func play(t *testing.T, o Options, records ...*trace.TimelineEvent) (*kept, *Fil
 	}
 	l := world()
 	f := New(l, o)
-	k := &kept{legend: f.Legend()}
+	k := &kept{schema: f.Schema()}
 	f.To(k)
 	for _, r := range records {
 		if err := f.Write(r); err != nil {
@@ -331,7 +331,7 @@ func TestPairsAreThoseOfBruteForce(t *testing.T) {
 		}
 		l := world()
 		f := New(l, Options{Pairs: []Pair{{Name: "p", Begin: "ust:begin", End: "ust:end", Key: []string{"id"}}}})
-		f.To(&kept{legend: l})
+		f.To(&kept{schema: l})
 		for _, r := range records {
 			if err := f.Write(r); err != nil {
 				t.Fatal(err)

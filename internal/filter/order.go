@@ -46,8 +46,8 @@ func (f *Filter) stampOf(r *trace.TimelineEvent) stamp {
 		s.low, s.high, s.bounded = r.Time, clock.Add(r.Time, more), true
 	case r.Bounded && more > 0:
 		s.high = clock.Add(r.High, more)
-		if r.Map < len(f.legend.Maps) {
-			if _, high, _, known := f.legend.Maps[r.Map].Map.Bounds(clock.Add(r.Event.Time, more)); known {
+		if r.Map < len(f.schema.Maps) {
+			if _, high, _, known := f.schema.Maps[r.Map].Map.Bounds(clock.Add(r.Event.Time, more)); known {
 				s.high = max(s.high, high)
 			}
 		}

@@ -59,7 +59,7 @@ func TestTheOrderOfAPairIsThatOfTheViewer(t *testing.T) {
 			return Clock{Step: c.Step, Component: c.Component, Set: c.Set}
 		}
 		f := New(l, o)
-		f.To(&kept{legend: l})
+		f.To(&kept{schema: l})
 		for i, end := range [][2]clock.TimelineTime{p.A, p.B} {
 			r := record(clock.HostTime(end[1]), 0, 2+i, trace.OfInt(1))
 			r.Map, r.Bounded, r.Low, r.High = int(end[0]), false, end[1], end[1]
@@ -110,7 +110,7 @@ func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
 			Pairs: []Pair{{Name: "p", Begin: "ust:begin", End: "ust:end", Key: []string{"id"}}},
 			Clock: func(host, number int) Clock { return Clock{Step: hosts[host].step} },
 		})
-		f.To(&kept{legend: l})
+		f.To(&kept{schema: l})
 		var truth [2]clock.HostTime
 		for i := range truth {
 			truth[i] = clock.HostTime(10_000 + rapid.Int64Range(0, 3000).Draw(t, "instant"))

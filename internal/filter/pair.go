@@ -179,17 +179,17 @@ func (f *Filter) pair(c *class, r *trace.TimelineEvent) error {
 		if !begins && !ends {
 			continue
 		}
-		if !p.keyOf(role, f.legend.Classes[r.Class].Fields, r) {
+		if !p.keyOf(role, f.schema.Classes[r.Class].Fields, r) {
 			p.NoKey++
 			continue
 		}
 		w := waiting{stamp: f.stampOf(r)}
 		// What both begins and ends is one of a row of beats: it ends the last and begins the next.
 		if ends {
-			p.close(w, f.legend)
+			p.close(w, f.schema)
 		}
 		if begins {
-			p.open(w, f.legend)
+			p.open(w, f.schema)
 		}
 	}
 	return nil

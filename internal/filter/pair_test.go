@@ -114,7 +114,7 @@ func TestTheSliceIsAKeyWhereNoFieldIsCalledSo(t *testing.T) {
 		l.Classes[i].Fields[0].Name = "slice"
 	}
 	f := New(l, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=slice")}})
-	f.To(&kept{legend: l})
+	f.To(&kept{schema: l})
 	for _, r := range []*trace.TimelineEvent{sliced(begun(0, 1), 7), sliced(ended(9, 1), 8)} {
 		if err := f.Write(r); err != nil {
 			t.Fatal(err)
@@ -144,7 +144,7 @@ func limited(t *testing.T, open, durations int, records ...*trace.TimelineEvent)
 	l := world()
 	f := New(l, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id")}})
 	f.pairs[0].maxOpen, f.pairs[0].maxDurations = open, durations
-	f.To(&kept{legend: l})
+	f.To(&kept{schema: l})
 	for _, r := range records {
 		if err := f.Write(r); err != nil {
 			t.Fatal(err)

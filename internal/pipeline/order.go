@@ -153,7 +153,7 @@ func (o *Ordered) play(ctx context.Context, kind passKind, w *trace.Warnings, p 
 	})
 	selection.Clock = o.clockFacts(schema)
 	f := filter.New(schema, selection)
-	sink, err := open(f.Legend())
+	sink, err := open(f.Schema())
 	if err != nil {
 		return nil, err
 	}

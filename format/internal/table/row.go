@@ -7,7 +7,7 @@ import (
 	"meridian/trace"
 )
 
-// Row is the part of a record that needs the legend: the names behind its numbers. A number that the legend does not
+// Row is the part of a record that needs the schema: the names behind its numbers. A number that the schema does not
 // have gives "".
 type Row struct {
 	Host, Row, Kind, Event, Category, Phase, Role string

@@ -1,5 +1,5 @@
 // Package table makes rows of equal columns of records whose classes have different fields, for formats that are tables.
-// In goes a legend, out comes a [Layout]: the columns, and for each record where its values go.
+// In goes a schema, out comes a [Layout]: the columns, and for each record where its values go.
 //
 //	class sched_switch {prev_tid int, next_tid int}      columns   prev_tid  next_tid  ret
 //	class open_exit    {ret int}                         row       17        23        -
@@ -58,7 +58,7 @@ type Layout struct {
 	Cells   []Cell // of the record placed last, one for each column
 	Rest    []byte // its JSON object of what has no cell; empty if there is nothing
 
-	legend *trace.Schema
+	schema *trace.Schema
 	index  map[string]int // from key to column
 	plans  []plan         // for each class
 	used   []int          // the cells that are to be emptied
@@ -79,7 +79,7 @@ const deepest = 8
 // New lays out the fields of the classes known so far in at most so many columns: those that most classes have, in
 // the order in which classes name them.
 func New(l *trace.Schema, most int) *Layout {
-	t := &Layout{legend: l, index: make(map[string]int)}
+	t := &Layout{schema: l, index: make(map[string]int)}
 	type wish struct {
 		key   string
 		kind  Kind
@@ -220,15 +220,15 @@ func (t *Layout) Place(r *trace.TimelineEvent) {
 		t.Cells[c] = Cell{}
 	}
 	t.used, t.Rest = t.used[:0], t.Rest[:0]
-	if r.Class < 0 || r.Class >= len(t.legend.Classes) {
+	if r.Class < 0 || r.Class >= len(t.schema.Classes) {
 		return
 	}
 	for len(t.plans) <= r.Class { // a class that came later uses the columns that there are
-		p := planOf(t.legend.Classes[len(t.plans)].Fields, "", 0)
+		p := planOf(t.schema.Classes[len(t.plans)].Fields, "", 0)
 		t.bind(p)
 		t.plans = append(t.plans, p)
 	}
-	t.place(t.plans[r.Class], t.legend.Classes[r.Class].Fields, r.Values)
+	t.place(t.plans[r.Class], t.schema.Classes[r.Class].Fields, r.Values)
 	if len(t.Rest) > 0 {
 		t.Rest = append(t.Rest, '}')
 	}

@@ -15,8 +15,8 @@ import (
 
 func of(k trace.ValueKind) trace.Type { return trace.Type{Kind: k} }
 
-// legend has classes that share names, nest and disagree about types.
-func legend() *trace.Schema {
+// schema has classes that share names, nest and disagree about types.
+func schema() *trace.Schema {
 	enum := trace.Type{Kind: trace.Int, Labels: []trace.Label{{Name: "idle", Low: 0, High: 0}}}
 	return &trace.Schema{Hosts: []string{"web"}, Classes: []trace.Class{
 		{Name: "one", Fields: []trace.Field{{Name: "pid", Type: of(trace.Int)}, {Name: "name", Type: of(trace.Text)},
@@ -30,7 +30,7 @@ func legend() *trace.Schema {
 }
 
 func TestFieldsOfOneNameShareAColumnThatHoldsThemAll(t *testing.T) {
-	l := New(legend(), 100)
+	l := New(schema(), 100)
 	want := []Column{{"pid", Integer}, {"name", Text}, {"ratio", Real}, {"time_2", Integer}, {"state", Text},
 		{"PID_2", Integer}, {"pid_2_2", Integer}, {"ip.ttl", Integer}, {"ip.next.tcp", Integer}, {"ip.next.udp", Integer}}
 	if !slices.Equal(l.Columns, want) {
@@ -39,7 +39,7 @@ func TestFieldsOfOneNameShareAColumnThatHoldsThemAll(t *testing.T) {
 }
 
 func TestTheMostSharedFieldsHaveTheColumnsThatThereAre(t *testing.T) {
-	l := New(legend(), 3)
+	l := New(schema(), 3)
 	if want := []Column{{"pid", Integer}, {"name", Text}, {"ratio", Real}}; !slices.Equal(l.Columns, want) {
 		t.Fatalf("%v", l.Columns)
 	}
@@ -51,7 +51,7 @@ func TestTheMostSharedFieldsHaveTheColumnsThatThereAre(t *testing.T) {
 }
 
 func TestWhatAColumnCannotHoldExactlyIsInTheRest(t *testing.T) {
-	l := New(legend(), 100)
+	l := New(schema(), 100)
 	l.Place(&trace.TimelineEvent{Event: trace.Event{Class: 1}, Values: []trace.Value{trace.OfUint(math.MaxUint64), trace.OfInt(1<<53 + 1)}})
 	if got, want := string(l.Rest), `{"pid":18446744073709551615,"ratio":9007199254740993}`; got != want {
 		t.Errorf("%s, not %s", got, want)
@@ -63,7 +63,7 @@ func TestWhatAColumnCannotHoldExactlyIsInTheRest(t *testing.T) {
 }
 
 func TestAClassThatComesLaterUsesTheColumnsThatThereAre(t *testing.T) {
-	g := legend()
+	g := schema()
 	l := New(g, 100)
 	g.Classes = append(g.Classes, trace.Class{Fields: []trace.Field{{Name: "pid", Type: of(trace.Int)}, {Name: "new", Type: of(trace.Bytes)}}})
 	l.Place(&trace.TimelineEvent{Event: trace.Event{Class: 3}, Values: []trace.Value{trace.OfInt(5), trace.OfBytes([]byte{1, 0xab})}})

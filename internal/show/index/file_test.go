@@ -129,7 +129,7 @@ func TestWhatIsDiscardedLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestRecordsThatContradictTheLegendAreRefused(t *testing.T) {
+func TestRecordsThatContradictTheSchemaAreRefused(t *testing.T) {
 	for _, r := range []trace.TimelineEvent{
 		{Event: trace.Event{Stream: 2}}, {Event: trace.Event{Stream: -1}}, {Event: trace.Event{Class: 2}}, {Host: 2}, {Map: 2}, {Map: -2},
 		{Event: trace.Event{Phase: 4}},
