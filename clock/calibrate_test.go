@@ -237,6 +237,16 @@ func TestMeasuredFrequenciesAgree(t *testing.T) {
 	}
 }
 
+func TestAClockMeasuredByItselfRunsAtItsOwnRate(t *testing.T) {
+	want := Frequency{Hz: 1e9, Low: 1e9, High: 1e9, Reference: TAI}
+	if got := nominal(TAI); got != want {
+		t.Errorf("%+v", got)
+	}
+	if f, err := Calibrate(t.Context(), Best().Source, time.Hour); err != nil || f.Hz != 1e9 || f.Reference != Best().Source {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestCalibrationEndsWhenAskedTo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -260,7 +270,7 @@ func TestCountsBecomeTheClocksTime(t *testing.T) {
 			t.Fatalf("%d ns, not %d", got, want)
 		}
 	})
-	if ToNs(math.MaxUint64, 1e9) != math.MaxInt64 || ToNs(1, 0) != math.MaxInt64 {
+	if ToNs(math.MaxUint64, 1e9) != math.MaxInt64 || ToNs(1, 0) != math.MaxInt64 || ToNs(5, 1<<63) != math.MaxInt64 {
 		t.Error("what cannot be converted is not at the end of time")
 	}
 }

@@ -15,7 +15,9 @@ func cpuid(leaf, part uint32) (a, b, c, d uint32)
 
 // invariantCounter says whether the processor announces a counter that runs at one rate through all states of power:
 // leaf 8000_0007H, bit 8 of EDX.
-func invariantCounter() bool {
+func invariantCounter() bool { return announcesInvariant(cpuid) }
+
+func announcesInvariant(cpuid func(leaf, part uint32) (a, b, c, d uint32)) bool {
 	if most, _, _, _ := cpuid(0x8000_0000, 0); most < 0x8000_0007 {
 		return false
 	}

@@ -24,6 +24,7 @@ const (
 
 var sourceNames = [...]string{"none", "TSC", "CNTVCT", "MONOTONIC_RAW", "MONOTONIC", "REALTIME", "TAI"}
 
+// String returns the name of the source, as the kernel has it without CLOCK_: "TSC", "MONOTONIC_RAW".
 func (s Source) String() string {
 	if int(s) < len(sourceNames) {
 		return sourceNames[s]

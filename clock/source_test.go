@@ -198,6 +198,24 @@ func TestStepsAreThoseForwardAndSoManyAsAreLookedAt(t *testing.T) {
 	}
 }
 
+func TestACounterOfAnotherArchitectureReadsZero(t *testing.T) {
+	for _, s := range []Source{None, TSC, CNTVCT, TAI + 1} {
+		if !s.Available() && (s.ordered() != 0 || s.Now() != 0) {
+			t.Errorf("%v: %d, %d", s, s.ordered(), s.Now())
+		}
+		if s.Available() && s.ordered() == 0 {
+			t.Errorf("%v reads zero", s)
+		}
+	}
+}
+
+func TestGrainOfASourceThatMovedOnce(t *testing.T) {
+	n := 0
+	if got := grain(func() uint64 { n++; return 7 * uint64(min(n/100, 1)) }); got != 10 {
+		t.Errorf("%d", got)
+	}
+}
+
 func TestClockThatStandsStillHasNoGrain(t *testing.T) {
 	if got := grain(func() uint64 { return 5 }); got != math.MaxInt64 {
 		t.Errorf("grain %d", got)

@@ -65,6 +65,7 @@ type Endpoint struct {
 	Port uint16
 }
 
+// String returns the address, with the port where there is one.
 func (e Endpoint) String() string {
 	if e.Port == 0 {
 		return e.Addr.String()
@@ -100,6 +101,7 @@ func (f *Flow) Ends(direction int) (from, to Endpoint) {
 	return f.High, f.Low
 }
 
+// String returns the protocol and both ends: "TCP 10.0.0.1:80-10.0.0.2:3456".
 func (f *Flow) String() string {
 	return fmt.Sprintf("%s %s-%s", ProtocolName(f.Protocol), f.Low, f.High)
 }

@@ -21,6 +21,7 @@ const (
 	Variant // one of the type's fields
 )
 
+// String returns the name of the kind: "int", "struct", "variant".
 func (k ValueKind) String() string {
 	if k <= Variant {
 		return [...]string{"none", "bool", "int", "uint", "float", "text", "bytes", "struct", "array", "variant"}[k]
@@ -71,6 +72,7 @@ type Value struct {
 	Kind  ValueKind
 }
 
+// OfBool returns a Bool.
 func OfBool(v bool) Value {
 	if v {
 		return Value{Kind: Bool, Bits: 1}
