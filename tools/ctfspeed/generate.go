@@ -8,59 +8,50 @@ import (
 	"path/filepath"
 
 	"meridian/format/ctf"
+	"meridian/sensor/tsdl"
 	"meridian/trace"
 )
 
-const metadata = `/* CTF 1.8 */
-typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
-typealias integer { size = 16; align = 8; signed = false; } := uint16_t;
-typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
-typealias integer { size = 32; align = 8; signed = true; } := int32_t;
-typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
-typealias integer { size = 64; align = 8; signed = true; } := int64_t;
-trace {
-	major = 1; minor = 8;
-	uuid = "6a0e1a8e-1d5c-4b7f-9a53-3f1d6f0a9b11";
-	byte_order = le;
-	packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; uint64_t stream_instance_id; };
-};
-env { hostname = "speed"; domain = "kernel"; tracer_name = "lttng-modules"; };
-clock { name = "monotonic"; freq = 1000000000; offset = 1700000000000000000; };
-typealias integer { size = 27; align = 1; signed = false; map = clock.monotonic.value; } := uint27_clock_t;
-typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := uint64_clock_t;
-struct packet_context {
-	uint64_clock_t timestamp_begin; uint64_clock_t timestamp_end; uint64_t content_size; uint64_t packet_size;
-	uint64_t packet_seq_num; uint64_t events_discarded; uint32_t cpu_id;
-};
-struct event_header_compact {
-	enum : integer { size = 5; align = 1; signed = false; } { compact = 0 ... 30, extended = 31 } id;
-	variant <id> {
-		struct { uint27_clock_t timestamp; } compact;
-		struct { uint32_t id; uint64_clock_t timestamp; } extended;
-	} v;
-} align(8);
-stream {
-	id = 0;
-	packet.context := struct packet_context;
-	event.header := struct event_header_compact;
-	event.context := struct { int32_t _vpid; int32_t _vtid; };
-};
-`
+// metadata returns the metadata of LTTng's kernel tracer: compact event headers, two context fields, six integers an event.
+func metadata() []byte {
+	var m tsdl.Metadata
+	m.Comment("CTF 1.8")
+	m.Integers()
+	const uuid = "6a0e1a8e-1d5c-4b7f-9a53-3f1d6f0a9b11"
+	m.Trace(tsdl.Trace{UUID: uuid, PacketHeader: tsdl.Struct(1, tsdl.PacketHeader()...)})
+	m.Env(tsdl.Text("hostname", "speed"), tsdl.Text("domain", "kernel"), tsdl.Text("tracer_name", "lttng-modules"))
+	m.Clock(tsdl.Clock{Name: "monotonic", Frequency: 1_000_000_000, Offset: 1_700_000_000_000_000_000})
+	m.Stamp("monotonic")
+	int32Type := tsdl.Integer{Size: 32, Align: 8, Signed: true}.Type()
+	compact := tsdl.Integer{Size: 27, Align: 1, Clock: "monotonic"}.Type()
+	id := tsdl.Enum(tsdl.Integer{Size: 5, Align: 1}.Type(), false,
+		tsdl.Label{Name: "compact", Low: 0, High: 30}, tsdl.Label{Name: "extended", Low: 31, High: 31})
+	header := tsdl.Struct(1, id.Named("id"), tsdl.Variant("id", 2,
+		tsdl.Struct(3, compact.Named("timestamp")).Named("compact"),
+		tsdl.Struct(3, tsdl.Uint32.Named("id"), tsdl.Stamp.Named("timestamp")).Named("extended")).Named("v"))
+	m.Stream(tsdl.Stream{
+		PacketContext: tsdl.Struct(1, append(tsdl.PacketContext(), tsdl.Uint32.Named("cpu_id"))...),
+		EventHeader:   header.Aligned(8),
+		EventContext:  tsdl.Struct(1, int32Type.Named("_vpid"), int32Type.Named("_vtid")),
+	})
+	for i := range uint64(classes) {
+		m.Event(tsdl.Event{Name: fmt.Sprint("event_", i), ID: i, Fields: tsdl.Struct(1,
+			tsdl.Uint64.Named("_call_site"), tsdl.Uint64.Named("_ptr"), tsdl.Uint32.Named("_bytes_req"),
+			tsdl.Uint32.Named("_bytes_alloc"), int32Type.Named("_node"), tsdl.Uint16.Named("_flags"))})
+	}
+	return m.Bytes()
+}
 
 const classes = 20
 
 // write writes the trace.
 func write(dir string, events int) error {
-	text := metadata
-	for i := range classes {
-		text += fmt.Sprintf("event { name = \"event_%d\"; id = %d; stream_id = 0; fields := struct "+
-			"{ uint64_t _call_site; uint64_t _ptr; uint32_t _bytes_req; uint32_t _bytes_alloc; int32_t _node; uint16_t _flags; }; };\n", i, i)
-	}
+	text := metadata()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	var w trace.Warnings
-	m, err := ctf.ParseMetadata([]byte(text), "metadata", &w)
+	m, err := ctf.ParseMetadata(text, "metadata", &w)
 	if err != nil {
 		return err
 	}
@@ -98,5 +89,5 @@ func write(dir string, events int) error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(dir, "metadata"), []byte(text), 0o644)
+	return os.WriteFile(filepath.Join(dir, "metadata"), text, 0o644)
 }

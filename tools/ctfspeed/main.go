@@ -1,4 +1,4 @@
-// Ctfspeed measures how fast format/ctf reads a trace, beside babeltrace2 on the same trace and machine.
+// Ctfspeed compares the speed of format/ctf with babeltrace2's on the same trace and machine.
 //
 // It writes a trace as LTTng's kernel tracer would: a stream for each of four processors, packets of 1 MiB, compact
 // event headers, two context fields and six integers an event. Then each reader goes over it in turn, several times, in a
@@ -31,7 +31,7 @@ func main() {
 	runs := flag.Int("runs", 5, "runs of each reader")
 	dir := flag.String("dir", "", "directory to write the trace to and to leave it in (default a temporary one, removed at the end)")
 	least := flag.Float64("least", 0, "fail unless format/ctf is this many times as fast as babeltrace2")
-	only := flag.String("read", "", "read the trace at -dir once: times or fields")
+	only := flag.String("read", "", "read the trace in -dir once and exit: times, fields")
 	flag.Parse()
 	if *only != "" {
 		runtime.GOMAXPROCS(1)
@@ -63,7 +63,7 @@ func run(events, runs int, dir string, least float64) error {
 	}
 	babeltrace, err := exec.LookPath("babeltrace2")
 	if err != nil {
-		return fmt.Errorf("%w: install the package babeltrace2", err)
+		return fmt.Errorf("%w: install the Debian package babeltrace2", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -82,7 +82,7 @@ func run(events, runs int, dir string, least float64) error {
 	}
 	times := make([][]float64, len(readers))
 	for range runs {
-		for i, r := range readers { // in turn, so that a slow minute of the machine is everybody's
+		for i, r := range readers { // in turn, so that a slow minute of the machine affects all
 			c := exec.Command(r.args[0], r.args[1:]...)
 			if out, err := c.CombinedOutput(); err != nil {
 				return fmt.Errorf("%s: %w: %s", r.name, err, out)
@@ -97,12 +97,12 @@ func run(events, runs int, dir string, least float64) error {
 		fmt.Printf("%-24s %8.3f s  %7.2f M events/s  %6.1f times babeltrace2\n", r.name, m, float64(events)/m/1e6, base/m)
 	}
 	if ratio := base / median(len(readers)-1); ratio < least {
-		return fmt.Errorf("%.1f times as fast as babeltrace2, not %g", ratio, least)
+		return fmt.Errorf("%.1f times as fast as babeltrace2, less than %g", ratio, least)
 	}
 	return nil
 }
 
-// read goes over the trace once.
+// read reads the trace once.
 func read(dir string, events int, fields bool) error {
 	var w trace.Warnings
 	t, err := ctf.Open(dir, &w)
@@ -124,7 +124,7 @@ func read(dir string, events int, fields bool) error {
 		}
 	}
 	if n != events || len(w.Lines()) > 0 {
-		return fmt.Errorf("%d events of %d, %q", n, events, w.Lines())
+		return fmt.Errorf("read %d of %d events; warnings: %q", n, events, w.Lines())
 	}
 	return nil
 }
