@@ -98,21 +98,20 @@ func streamNamingOf(class *StreamClass) streamNaming {
 		if scope == CommonContextScope {
 			t = class.EventContext
 		}
-		f := streamNaming{scope, -1, -1, -1, -1}
-		if t == nil {
-			continue
-		}
-		indexes := map[string]*int{"row": &f.name, "row_kind": &f.kind, "row_id": &f.id, "row_parent": &f.parent}
-		for i := range t.Fields {
-			if index := indexes[t.Fields[i].Name]; index != nil {
-				*index = i
-			}
-		}
+		f := streamNaming{scope, fieldIndex(t, "row"), fieldIndex(t, "row_kind"), fieldIndex(t, "row_id"), fieldIndex(t, "row_parent")}
 		if f.name >= 0 {
 			return f
 		}
 	}
 	return streamNaming{name: -1}
+}
+
+// fieldIndex returns the index of the field with a name, -1 without one.
+func fieldIndex(t *Type, name string) int {
+	if t == nil {
+		return -1
+	}
+	return slices.IndexFunc(t.Fields, func(f Field) bool { return f.Name == name })
 }
 
 // hidden appends the indexes of the common context fields that name the stream; base is the index of the first.

@@ -2,6 +2,7 @@ package ctf
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,8 +11,8 @@ import (
 
 func (p *tsdlParser) traceBlock(line int) {
 	t := traceDecl{there: true, line: line, major: 1, minor: 8}
-	p.attributes("trace", map[string]any{"major": &t.major, "minor": &t.minor, "uuid": &t.uuid, "byte_order": &t.order,
-		"packet.header": &t.header})
+	p.attributes("trace", attribute{"major", &t.major}, attribute{"minor", &t.minor}, attribute{"uuid", &t.uuid}, attribute{"byte_order", &t.order},
+		attribute{"packet.header", &t.header})
 	if p.trace.there && p.err == nil {
 		p.fail(line, "second trace block (first in line %d)", p.trace.line)
 	}
@@ -20,13 +21,24 @@ func (p *tsdlParser) traceBlock(line int) {
 	}
 }
 
-// attributes reads the entries of a block into the variables of their names, each by its type.
-func (p *tsdlParser) attributes(block string, known map[string]any) {
-	p.entries(func(e *entry) { p.attribute(block, e, known) })
+// attribute is an attribute of a block and the variable for its value.
+type attribute struct {
+	name string
+	to   any // *string, *bool, *uint8, *uint64, *int64, *order, **fieldClass
 }
 
-func (p *tsdlParser) attribute(block string, e *entry, known map[string]any) {
-	switch to := known[e.name].(type) {
+// attributes reads the entries of a block into the variables of their names.
+func (p *tsdlParser) attributes(block string, known ...attribute) {
+	p.entries(func(e *entry) { p.assign(block, e, known) })
+}
+
+func (p *tsdlParser) assign(block string, e *entry, known []attribute) {
+	i := slices.IndexFunc(known, func(a attribute) bool { return a.name == e.name })
+	if i < 0 {
+		p.unknown(block, e)
+		return
+	}
+	switch to := known[i].to.(type) {
 	case *string:
 		*to = p.text(e)
 	case *bool:
@@ -43,8 +55,6 @@ func (p *tsdlParser) attribute(block string, e *entry, known map[string]any) {
 		}
 	case **fieldClass:
 		*to = p.root(e)
-	default:
-		p.unknown(block, e)
 	}
 }
 
@@ -86,8 +96,8 @@ func (p *tsdlParser) envBlock(int) {
 
 func (p *tsdlParser) clockBlock(line int) {
 	c := Clock{Frequency: 1e9, Epoch: true}
-	p.attributes("clock", map[string]any{"name": &c.Name, "uuid": &c.UUID, "description": &c.Description, "freq": &c.Frequency,
-		"precision": &c.Precision, "offset_s": &c.OffsetSeconds, "offset": &c.Offset, "absolute": &c.Absolute})
+	p.attributes("clock", attribute{"name", &c.Name}, attribute{"uuid", &c.UUID}, attribute{"description", &c.Description}, attribute{"freq", &c.Frequency},
+		attribute{"precision", &c.Precision}, attribute{"offset_s", &c.OffsetSeconds}, attribute{"offset", &c.Offset}, attribute{"absolute", &c.Absolute})
 	if c.Frequency == 0 {
 		p.fail(line, "clock frequency is 0")
 	}
@@ -114,8 +124,8 @@ func (p *tsdlParser) number(e *entry) int64 {
 
 func (p *tsdlParser) streamBlock(line int) {
 	s := streamDecl{line: line}
-	p.attributes("stream", map[string]any{"id": &s.id, "name": &s.name, "packet.context": &s.packetContext,
-		"event.header": &s.eventHeader, "event.context": &s.eventContext})
+	p.attributes("stream", attribute{"id", &s.id}, attribute{"name", &s.name}, attribute{"packet.context", &s.packetContext},
+		attribute{"event.header", &s.eventHeader}, attribute{"event.context", &s.eventContext})
 	for i := range p.streams {
 		if p.streams[i].id == s.id {
 			p.fail(line, "duplicate stream class %d", s.id)
@@ -128,19 +138,30 @@ func (p *tsdlParser) streamBlock(line int) {
 
 func (p *tsdlParser) eventBlock(line int) {
 	d := eventDecl{line: line}
-	known := map[string]any{"id": &d.class.ID, "stream_id": &d.stream, "model.emf.uri": &d.class.URI,
-		"context": &d.context, "fields": &d.payload}
 	p.entries(func(e *entry) {
-		switch {
-		case e.name == "name":
+		switch e.name {
+		case "name":
 			if d.class.Name = e.value.text; e.value.kind == tokenNumber {
 				d.class.Name = strconv.FormatUint(e.value.number, 10)
 			}
-		case e.name == "loglevel" && e.value.kind == tokenNumber:
-			d.class.HasLevel, d.class.LogLevel = true, int(e.value.signed())
+		case "id":
+			d.class.ID, d.hasID = p.count(e), true
+		case "stream_id":
+			d.stream, d.hasStream = p.count(e), true
+		case "loglevel":
+			if d.class.HasLevel = e.value.kind == tokenNumber; d.class.HasLevel {
+				d.class.LogLevel = int(e.value.signed())
+			} else {
+				p.unknown("event", e)
+			}
+		case "model.emf.uri":
+			d.class.URI = p.text(e)
+		case "context":
+			d.context = p.root(e)
+		case "fields":
+			d.payload = p.root(e)
 		default:
-			p.attribute("event", e, known)
-			d.hasID, d.hasStream = d.hasID || e.name == "id", d.hasStream || e.name == "stream_id"
+			p.unknown("event", e)
 		}
 	})
 	if p.allocate(256); p.err == nil {
