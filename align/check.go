@@ -73,7 +73,7 @@ func (c *checker) clocks() error {
 // clock checks an index of a clock.
 func (c *checker) clock(i int) error {
 	if i < 0 || i >= len(c.Clocks) {
-		return fmt.Errorf("there is no clock %d; there are %d", i, len(c.Clocks))
+		return fmt.Errorf("clock %d is not one of the %d clocks", i, len(c.Clocks))
 	}
 	return nil
 }

@@ -49,17 +49,17 @@ func (o *Options) Check() error {
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("no network strategy %q; there are %s", o.Network, strings.Join(Networks(), ", "))
+		return fmt.Errorf("unknown network strategy %q (%s)", o.Network, strings.Join(Networks(), ", "))
 	case o.Network == joint && m.name != envelopeMethod:
 		return fmt.Errorf("the network strategy %s belongs to the method %s", joint, envelopeMethod)
 	case o.Network != "" && m.pair == nil:
-		return fmt.Errorf("the method %s places all clocks itself and takes no network strategy", m.name)
+		return fmt.Errorf("the method %s takes no network strategy: it maps all clocks itself", m.name)
 	case o.Segment < 0:
 		return fmt.Errorf("segment length %v is negative", o.Segment)
 	case o.MinDelay < 0:
 		return fmt.Errorf("least delay of %d ns is negative: no message arrives before it was sent", o.MinDelay)
 	case o.MinDelay > 0 && o.MeasureDelay:
-		return errors.New("the least delay is both given and to be measured; choose one")
+		return errors.New("a given least delay excludes a measured one; choose one")
 	}
 	if o.Assumption != nil {
 		return o.Assumption.Check()
@@ -73,7 +73,7 @@ func (o *Options) method() (*method, error) {
 			return m, nil
 		}
 	}
-	return nil, fmt.Errorf("no method %q; there are %s", o.Method, strings.Join(Methods(), ", "))
+	return nil, fmt.Errorf("unknown method %q (%s)", o.Method, strings.Join(Methods(), ", "))
 }
 
 // reference returns the clock of the wanted name, or -1.
@@ -88,7 +88,7 @@ func (o *Options) reference(p *trace.Problem) (int, error) {
 		}
 		names = append(names, c.Name)
 	}
-	return 0, fmt.Errorf("no host %q to be the reference; there are %s", o.Reference, strings.Join(names, ", "))
+	return 0, fmt.Errorf("unknown reference host %q (%s)", o.Reference, strings.Join(names, ", "))
 }
 
 // assumption returns what bounds of a method may assume.

@@ -122,7 +122,7 @@ func middle(low, high clock.PairCurve) clock.PairCurve {
 // setRates sets the skew of an estimate, and its interval, from the map: the mean rate over the messages.
 func setRates(e *pair.Estimate) {
 	span := float64(e.Last - e.First)
-	e.Determined, e.Enclosed = false, false
+	e.Determined, e.SkewBounded = false, false
 	if span <= 0 || e.Map.Mid == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func setRates(e *pair.Estimate) {
 		return
 	}
 	e.SkewLow, e.SkewHigh = rate(high1, low2), rate(low1, high2)
-	e.Enclosed = true
+	e.SkewBounded = true
 	e.Determined = e.SkewHigh-e.SkewLow <= pair.UndeterminedPPM
 }
 

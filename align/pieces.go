@@ -174,7 +174,7 @@ func joinHost(t *steps.Parted, s *Solution, c, nearest int) Host {
 		x, piece := &s.Hosts[k], &t.Clocks[k]
 		if piece.Events > events {
 			events = piece.Events
-			h.Skew, h.SkewLow, h.SkewHigh, h.Determined, h.Enclosed = x.Skew, x.SkewLow, x.SkewHigh, x.Determined, x.Enclosed
+			h.Skew, h.SkewLow, h.SkewHigh, h.Determined, h.SkewBounded = x.Skew, x.SkewLow, x.SkewHigh, x.Determined, x.SkewBounded
 		}
 		h.Bounded = h.Bounded && x.Bounded
 		length := float64(piece.Last-piece.First) + 1

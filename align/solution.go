@@ -54,10 +54,10 @@ type Pair struct {
 // Host is what is known of one clock on the timeline.
 type Host struct {
 	Skew, SkewLow, SkewHigh float64 // frequency against the timeline, ppm
-	// Determined says that Skew can be believed, Enclosed that SkewLow and SkewHigh enclose it.
-	Determined, Enclosed bool
-	Spread               pair.Spread // error over its trace, if Bounded
-	Bounded              bool
+	// Determined is false if the messages do not determine Skew. With SkewBounded, SkewLow and SkewHigh are strict bounds.
+	Determined, SkewBounded bool
+	Spread                  pair.Spread // error over its trace, if Bounded
+	Bounded                 bool
 	// Deviation is the statistical error, as pair.Estimate has it; nil where the method has none.
 	Deviation []pair.Deviation
 }
@@ -107,18 +107,18 @@ func (o *Ordered) host(i int) Host {
 	p := o.bounded.placed
 	e, t := p.estimated, o.tree
 	c := &e.task.problem.Clocks[i]
-	h := Host{Determined: true, Enclosed: true}
+	h := Host{Determined: true, SkewBounded: true}
 	h.Spread, h.Bounded = pair.SpreadOf(&t.Maps[i], c.First, c.Last)
 	if e.task.method.whole != nil {
 		h.Skew = slope(t.Maps[i].Mid, c.First, c.Last)
-		h.Enclosed = t.Parent[i] == i
+		h.SkewBounded = t.Parent[i] == i
 		return h
 	}
 	rate, low, high := 1.0, 1.0, 1.0 // of the clock against the timeline
 	for at := i; t.Parent[at] != at; at = t.Parent[at] {
 		x := e.pairs.between(at, t.Parent[at])
 		h.Determined = h.Determined && x.Determined
-		h.Enclosed = h.Enclosed && x.Enclosed
+		h.SkewBounded = h.SkewBounded && x.SkewBounded
 		r, l, u := 1+x.Skew/1e6, 1+x.SkewLow/1e6, 1+x.SkewHigh/1e6
 		if at < t.Parent[at] { // the estimate is the parent's rate against the clock's
 			r, l, u = 1/r, 1/u, 1/l
@@ -126,7 +126,7 @@ func (o *Ordered) host(i int) Host {
 		rate, low, high = rate*r, low*l, high*u
 	}
 	h.Skew, h.SkewLow, h.SkewHigh = (rate-1)*1e6, (low-1)*1e6, (high-1)*1e6
-	if h.Enclosed && h.SkewHigh-h.SkewLow > pair.UndeterminedPPM {
+	if h.SkewBounded && h.SkewHigh-h.SkewLow > pair.UndeterminedPPM {
 		h.Determined = false
 	}
 	if p.smoothedWith(i) {

@@ -90,7 +90,7 @@ func bySamples(p *trace.Problem, _ int, o *Options) (*network.Tree, error) {
 		}
 		against := samples[0].Against
 		if len(of[against]) > 0 {
-			return nil, fmt.Errorf("%s is sampled against %s, which is no reference: it has samples itself", p.Clocks[c].Name, p.Clocks[against].Name)
+			return nil, fmt.Errorf("%s is sampled against %s, which has samples itself and so is not a reference", p.Clocks[c].Name, p.Clocks[against].Name)
 		}
 		m, err := sampled.Map(samples, o.Samples)
 		if err != nil {

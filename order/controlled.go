@@ -114,7 +114,7 @@ func Controlled(p *trace.Problem, maps []clock.Map, o ControlledOptions) ([]cloc
 
 func checkProblem(p *trace.Problem, maps []clock.Map) error {
 	if len(maps) != len(p.Clocks) {
-		return fmt.Errorf("order: %d maps for %d clocks", len(maps), len(p.Clocks))
+		return fmt.Errorf("order: %d maps for %d clocks; want one for each", len(maps), len(p.Clocks))
 	}
 	for i := range maps {
 		if err := maps[i].Mid.Check(); err != nil {
@@ -122,17 +122,17 @@ func checkProblem(p *trace.Problem, maps []clock.Map) error {
 		}
 		for _, k := range maps[i].Mid {
 			if !within(k.X) || !within(k.Y) {
-				return fmt.Errorf("order: clock %s: a knot at %d, %d is beyond what a clock can show", p.Clocks[i].Name, k.X, k.Y)
+				return fmt.Errorf("order: clock %s: knot %d, %d ns is beyond ±2^62 ns", p.Clocks[i].Name, k.X, k.Y)
 			}
 		}
 	}
 	for i, c := range p.Channels {
 		if min(c.From, c.To) < 0 || max(c.From, c.To) >= len(maps) {
-			return fmt.Errorf("order: channel %d from clock %d to %d of %d", i, c.From, c.To, len(maps))
+			return fmt.Errorf("order: channel %d: from clock %d or to clock %d is not one of the %d clocks", i, c.From, c.To, len(maps))
 		}
 		for _, m := range c.Messages {
 			if !within(m.Sent) || !within(m.Received) {
-				return fmt.Errorf("order: channel %d: a message from %d to %d is beyond what a clock can show", i, m.Sent, m.Received)
+				return fmt.Errorf("order: channel %d: message sent at %d ns, received at %d ns, is beyond ±2^62 ns", i, m.Sent, m.Received)
 			}
 		}
 	}
@@ -165,10 +165,10 @@ func newRates(o ControlledOptions) (rates, error) {
 		gamma = 0.99
 	}
 	if !(gamma > 0 && gamma <= 1) {
-		return rates{}, fmt.Errorf("order: gamma is %v, not above 0 and at most 1", gamma)
+		return rates{}, fmt.Errorf("order: gamma %v out of range: above 0, at most 1", gamma)
 	}
 	if o.Window < 0 {
-		return rates{}, fmt.Errorf("order: a window of %d ns", o.Window)
+		return rates{}, fmt.Errorf("order: window of %d ns is negative", o.Window)
 	}
 	r := rates{loss: int64(math.Round((1 - gamma) * million)), window: o.Window}
 	if r.window == 0 {

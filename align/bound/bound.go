@@ -47,7 +47,7 @@ var Default = Assumption{Wander: 30, Epsilon: 100}
 // Check refuses what bounds nothing.
 func (a Assumption) Check() error {
 	if !(a.Wander >= 0) || !(a.Epsilon >= 0) || math.IsInf(a.Wander, 0) || math.IsInf(a.Epsilon, 0) {
-		return fmt.Errorf("a wander of %g ppb/s and an epsilon of %g ns: both must be finite and not negative", a.Wander, a.Epsilon)
+		return fmt.Errorf("wander %g ppb/s or epsilon %g ns out of range: both must be finite and not negative", a.Wander, a.Epsilon)
 	}
 	return nil
 }

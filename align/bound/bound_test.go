@@ -82,7 +82,7 @@ func (d *drawn) extremes(t clock.HostTime) (low, high float64) {
 		low, high = min(low, v), max(high, v)
 	}
 	for i, c := range all {
-		for _, y := range []float64{-steepest, steepest} {
+		for _, y := range []float64{-maxSlope, maxSlope} {
 			consider(c.limit-y*c.x, y)
 		}
 		if c.x == 0 {
@@ -93,7 +93,7 @@ func (d *drawn) extremes(t clock.HostTime) (low, high float64) {
 				continue
 			}
 			y := (c.limit - o.limit) / (c.x - o.x)
-			if math.Abs(y) <= steepest {
+			if math.Abs(y) <= maxSlope {
 				consider(c.limit-y*c.x, y)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"meridian/align/internal/hull"
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/trace"
@@ -79,45 +80,26 @@ func New(p *pair.Problem, a Assumption) *Corridor {
 	return c
 }
 
-const (
-	blockSize = 4096
-	// shortest is how many points in order are worth a hull of their own.
-	shortest = 32
-)
-
-// hullOf returns the lower hull (side 1) or the upper one (side -1) of the points of all messages. Messages come connection
-// by connection, each nearly in order: of each stretch in order only the corners are kept, and only corners are sorted.
+// hullOf returns the lower hull (side 1) or the upper one (side -1) of the points of all messages.
 func hullOf(messages pair.Messages, side float64, at func(trace.Message) point) []point {
-	var corners []point
-	block := make([]point, 0, min(blockSize, messages.Len()))
-	for _, piece := range messages {
-		for chunk := range slices.Chunk(piece, blockSize) {
-			block = block[:0]
-			for _, m := range chunk {
-				block = append(block, at(m))
-			}
-			for rest := block; len(rest) > 0; {
-				n := 1
-				for n < len(rest) && rest[n].x > rest[n-1].x {
-					n++
-				}
-				if n >= shortest {
-					corners = append(corners, scan(rest[:n], side)...)
-				} else {
-					n = min(8*shortest, len(rest)) // in no order worth the name
-					corners = append(corners, graham(rest[:n], side)...)
-				}
-				rest = rest[n:]
-			}
-			if len(corners) > 16*blockSize {
-				corners = graham(corners, side)
-			}
-		}
-	}
-	return slices.Clone(graham(corners, side))
+	return hull.Of(messages, at, hull.Plane[point]{
+		Ascending: ascending,
+		Scan:      func(points []point) []point { return scan(points, side) },
+		Sort:      func(points []point) []point { return graham(points, side) },
+	})
 }
 
-// graham returns the hull of the points, in place, by ascending x.
+// ascending returns how many points from the first have strictly ascending x.
+func ascending(points []point) int {
+	for i := 1; i < len(points); i++ {
+		if points[i].x <= points[i-1].x {
+			return i
+		}
+	}
+	return len(points)
+}
+
+// graham sorts the points by x, those farthest out first over one x, and scans them, in place.
 func graham(points []point, side float64) []point {
 	order := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(side*p.y, side*q.y)) }
 	if !slices.IsSortedFunc(points, order) {
@@ -126,7 +108,9 @@ func graham(points []point, side float64) []point {
 	return scan(points, side)
 }
 
-// scan is Graham's scan over points in order.
+// scan is Graham's scan over points in order, in place. Of several points over one x the first counts, which is the one
+// farthest out. Invariant: from each corner to the next the hull turns away from the points, so that the cross product
+// has the sign of side. Here it is rounded: a corner too many or too few moves the hull by less than the corridor's guard.
 func scan(points []point, side float64) []point {
 	hull := points[:0]
 	for _, p := range points {

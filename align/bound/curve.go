@@ -31,8 +31,8 @@ func (c *Corridor) absolute(t clock.HostTime, offset float64) clock.HostTime {
 	return clock.Add(t, clock.Add(c.base, int64(min(max(offset, -4e18), 4e18))))
 }
 
-// mostKnots bounds the knots of a curve over the messages' extent.
-const mostKnots = 4096
+// maxKnots bounds the knots of a curve over the messages' extent.
+const maxKnots = 4096
 
 // Instants returns the instants of a's clock at which curves over [first, last] and over the messages have their knots: even steps over the
 // messages, so short that chords sag by a small part of epsilon, and ever longer ones beyond, where bounds widen.
@@ -80,7 +80,7 @@ func (c *Corridor) step() float64 {
 	span := max(c.last-c.first, 1)
 	if k := c.curvature(); k > 0 {
 		sag := max(c.Epsilon/16, 1)
-		return max(min(math.Sqrt(8*sag/k), span/2), span/mostKnots, 1)
+		return max(min(math.Sqrt(8*sag/k), span/2), span/maxKnots, 1)
 	}
 	return max(span/256, 1)
 }

@@ -13,14 +13,14 @@ func Least(p *pair.Problem, epsilon float64) float64 {
 	allows := func(wander float64) bool {
 		return New(p, Assumption{Wander: wander, Epsilon: epsilon}).Consistent()
 	}
-	const greatest = 1e12 // ppb/s: a thousandfold within a second
+	const maxWander = 1e12 // ppb/s: a thousandfold within a second
 	switch {
 	case allows(0):
 		return 0
-	case !allows(greatest):
+	case !allows(maxWander):
 		return math.Inf(1)
 	}
-	lo, hi := 1e-3, greatest
+	lo, hi := 1e-3, maxWander
 	if allows(lo) {
 		return lo
 	}

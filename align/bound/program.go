@@ -5,12 +5,25 @@ import (
 	"sort"
 )
 
-// steepest is the greatest change of the offset that is considered, ns per ns: a clock that gains more on another is none.
-const steepest = 0.5
+// maxSlope is the greatest change of the offset that is considered, ns per ns: no clock of any machine gains more on another.
+const maxSlope = 0.5
 
-// program is the linear program of one instant t: of all lines v + y (T-t) that keep the assumption, the highest and
-// the lowest v. With a given slope y the ceilings leave v <= top(y) and the floors v >= bottom(y); top is concave and
-// bottom convex in y, so every question is a search on one variable.
+// program is the linear program of one instant t: of all lines v + y (T-t) that satisfy the assumption, the greatest and
+// the least v. With a given slope y the ceilings allow v <= top(y) and the floors v >= bottom(y):
+//
+//	top(y)    = min over ceilings i of  u_i + epsilon + wander (t_i - t)²/2 - y (t_i - t)
+//	bottom(y) = max over floors   j of  l_j - epsilon - wander (t_j - t)²/2 - y (t_j - t)
+//
+// A minimum of lines in y is concave and a maximum is convex. So top - bottom is concave, the slopes that leave a v form
+// one interval, and the bounds are top and bottom at the slopes of that interval nearest to the summit and the valley:
+//
+//	v ^     .----.
+//	  |  .-'//////'-.      top, highest at the summit
+//	  |.'////////////'.
+//	  X////////////////X   X: the first and the last slope that leave a v
+//	  |'.////////////.'
+//	  |  '-._______.-'     bottom, lowest at the valley
+//	  +--------------------> y
 type program struct {
 	c    *Corridor
 	t    float64
@@ -51,7 +64,7 @@ func (p *program) gap(y float64) float64 { return p.top(y) - p.bottom(y) }
 func (p *program) summit() float64 { return considered(slopeOver(p.c.ceiling, p.t, 1) - p.lift) }
 func (p *program) valley() float64 { return considered(slopeOver(p.c.floor, p.t, -1) + p.lift) }
 
-func considered(y float64) float64 { return min(max(y, -steepest), steepest) }
+func considered(y float64) float64 { return min(max(y, -maxSlope), maxSlope) }
 
 // slopeOver returns the slope of a hull's edge over t. Beyond the hull's ends the steeper is the further, without end.
 func slopeOver(hull []point, t, side float64) float64 {
@@ -68,7 +81,8 @@ func slopeOver(hull []point, t, side float64) float64 {
 	return (hull[i+1].y - hull[i].y) / (hull[i+1].x - hull[i].x)
 }
 
-// bounds solves the program; ok is false where no line keeps the assumption. A side without messages is infinite.
+// bounds solves the program; ok is false where no line satisfies the assumption. A direction without messages bounds
+// nothing: its side is infinite.
 func (p *program) bounds() (low, high float64, ok bool) {
 	low, high = math.Inf(-1), math.Inf(1)
 	switch c := p.c; {

@@ -41,8 +41,8 @@ func (v *curves) residual(e *edge, sent, received float64) float64 {
 	return received - sent - v.at(e.to, received) + v.at(e.from, sent)
 }
 
-// place fills in where a point's stamps lie.
-func (v *curves) place(p *point, e *edge, sent, received float64) {
+// addStamps fills in where a point's stamps lie.
+func (v *curves) addStamps(p *point, e *edge, sent, received float64) {
 	p.base = received - sent
 	p.sender, p.receiver = -1, -1
 	if c := v.column[e.from]; c >= 0 {
@@ -89,7 +89,7 @@ func (v *curves) minima(d *edge, number, n int) {
 			continue
 		}
 		p := point{edge: int32(number), excess: lowest[w], info: max(count[w], 1)}
-		v.place(&p, d, d.sent[i], d.received[i])
+		v.addStamps(&p, d, d.sent[i], d.received[i])
 		d.points = append(d.points, p)
 		d.least = append(d.least, lowest[w])
 		d.series = append(d.series, low{d.received[i], lowest[w]})

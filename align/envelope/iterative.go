@@ -61,7 +61,7 @@ func newIterative(m *model) *iterative {
 func (s *iterative) logDet() float64 { return math.NaN() }
 
 const (
-	mostSteps = 300
+	maxSteps = 300
 	// exactness of a Newton step: by how much the square of the error, in nats, must fall; the next step corrects the
 	// rest. What is negligible is so beside the width of the posterior.
 	exactness  = 1e-3
@@ -86,7 +86,7 @@ func (s *iterative) solve(m *model, dx, dd []float64) float64 {
 	s.precondition(m)
 	copy(s.along, s.z)
 	rz := dot(s.residual, s.z)
-	for goal, step := max(rz*s.exactness, s.negligible), 0; step < mostSteps && rz > goal; step++ {
+	for goal, step := max(rz*s.exactness, s.negligible), 0; step < maxSteps && rz > goal; step++ {
 		s.multiply(m)
 		curvature := dot(s.along, s.q)
 		if curvature <= 0 {

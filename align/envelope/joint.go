@@ -33,8 +33,8 @@ type Joined struct {
 	Contradiction float64
 }
 
-// mostUnknowns bounds the knots of all curves together.
-const mostUnknowns = 200_000
+// maxUnknowns bounds the knots of all curves together.
+const maxUnknowns = 200_000
 
 // Joint smooths all clocks of a component at once: every message counts for both its clocks, and a clock that many others
 // talk to is known by all of them.
@@ -56,7 +56,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	m.extent(m.edges)
 	m.sigma = n.Sigma
 	m.delay = make([]float64, len(m.edges))
-	m.setKnots(min(m.knotsFor(), mostUnknowns/m.columns, 500))
+	m.setKnots(min(m.knotsFor(), maxUnknowns/m.columns, 500))
 	m.start()
 	sigma := median(slices.Clone(n.Sigma))
 	for round := range 4 {
@@ -74,7 +74,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		m.reduce(false)
 		seconds := (m.last - m.first) * 1e-9
 		wanted := int(seconds*knotsPerTime/characteristic(m.noise, sigma)) + 2
-		m.setKnots(max(min(wanted, m.knotsFor(), mostUnknowns/m.columns), min(9, m.knotsFor())))
+		m.setKnots(max(min(wanted, m.knotsFor(), maxUnknowns/m.columns), min(9, m.knotsFor())))
 		m.start()
 		for e := range m.edges {
 			m.edges[e].laws = nil
@@ -108,17 +108,17 @@ type jointModel struct {
 	origin  clock.HostTime // on the timeline, ns
 }
 
-// shortestLine is over how long a curve's slope is taken at least, ns: over a few the rounding of its values is all there is.
-const shortestLine = 1_000_000
+// minLineSpan is over how long a curve's slope is taken at least, ns: over a few the rounding of its values is all there is.
+const minLineSpan = 1_000_000
 
 // straight returns the line through a curve's values at two instants of its clock. Its rate is one that a clock can have,
 // since stamps are carried back by it: a curve that stands still there would lead anywhere.
 func straight(c clock.PairCurve, first, last clock.HostTime) affine {
-	last = max(last, clock.Add(first, shortestLine))
+	last = max(last, clock.Add(first, minLineSpan))
 	from, to := c.At(first, clock.Nearest), c.At(last, clock.Nearest)
 	span := clock.Sub(last, first)
 	skew := float64(clock.Sub(clock.Sub(to, from), span)) / float64(span)
-	return affine{at: first, timeline: from, rate: 1 + min(max(skew, -steepest), steepest)}
+	return affine{at: first, timeline: from, rate: 1 + min(max(skew, -maxSlope), maxSlope)}
 }
 
 // gather reduces the messages of all channels, those between the same two clocks in the same direction together.

@@ -18,9 +18,9 @@ type law struct {
 
 // The shape is kept where the density stays proper and the search well behaved.
 const (
-	steepestShape = 12.0
-	flattestShape = 0.02
-	leastShape    = 0.1
+	maxSharpness = 12.0
+	minSharpness = 0.02
+	minShape     = 0.1
 )
 
 func logBeta(a, b float64) float64 {
@@ -68,7 +68,7 @@ func fitFrom(e []float64, bell bool) (law, float64) {
 func unlikely(e []float64) func(vector) float64 {
 	return func(p vector) float64 {
 		s, a, b := math.Exp(p[1]), math.Exp(p[2]), math.Exp(p[3])
-		if a > steepestShape || b > steepestShape || b < flattestShape || a < leastShape {
+		if a > maxSharpness || b > maxSharpness || b < minSharpness || a < minShape {
 			return math.Inf(1)
 		}
 		sum, product := 0.0, 1.0

@@ -8,8 +8,8 @@ import (
 	"meridian/clock"
 )
 
-// fewest is how many messages each way a curve needs. Below it a straight line tells as much.
-const fewest = 16
+// minMessages is how many messages each way a curve needs. Below it a straight line tells as much.
+const minMessages = 16
 
 // Smoothed is the estimate of two clocks.
 type Smoothed struct {
@@ -52,7 +52,7 @@ type Stream struct {
 // Smooth returns the estimate from the messages so far. It reports false where there are too few either way. More may be
 // added and Smooth called again.
 func (p *Stream) Smooth() (*Smoothed, bool) {
-	if p.AB.count < fewest || p.BA.count < fewest {
+	if p.AB.count < minMessages || p.BA.count < minMessages {
 		return nil, false
 	}
 	there, back := &p.AB, &p.BA
@@ -78,8 +78,8 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: routesOf(m.edges, []affine{a, b}, origin)}
 	s.Curve = m.curve(1, &b, origin, level).Inverse()
 	variances := m.solver.(*direct).hessian.variances()
-	for i := range min(m.knots, mostDeviations) {
-		k := i * (m.knots - 1) / (min(m.knots, mostDeviations) - 1)
+	for i := range min(m.knots, maxDeviations) {
+		k := i * (m.knots - 1) / (min(m.knots, maxDeviations) - 1)
 		t := m.first + float64(k)*m.step
 		s.Deviation = append(s.Deviation, pair.Deviation{
 			Host: origin + clock.HostTime(math.Round(t)),
@@ -90,7 +90,7 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 }
 
 const (
-	mostDeviations = 257
+	maxDeviations = 257
 	// The posterior takes windows for independent and the law for known, and is overconfident.
 	overconfidence = 2
 	// calibration brings 95 of 100 truths within two standard deviations (go run ./tools/study calibration).
@@ -132,5 +132,5 @@ func (m *model) knotsFor() int {
 	for i := range in {
 		most = min(most, 2*min(in[i], out[i])/perWindow)
 	}
-	return max(min(int(most), mostKnots), 4)
+	return max(min(int(most), maxKnots), 4)
 }

@@ -10,8 +10,8 @@ import (
 // offsetPoint is a message as a point over one clock: at instant t the offset is at most (a ceiling) or at least v.
 type offsetPoint struct{ t, v float64 }
 
-// steepest is the greatest rate between two clocks that the first line considers.
-const steepest = 0.5
+// maxSlope is the greatest rate between two clocks that the first line considers.
+const maxSlope = 0.5
 
 // widestLine returns offset and rate of the line that leaves the widest corridor to the messages of both ways, or that
 // breaks in least deep where none passes (Sirdey and Maurice 2008). It is where smoothing starts from, no more.
@@ -31,7 +31,7 @@ func widestLine(ceiling, floor []offsetPoint) (offset, rate float64) {
 		return v
 	}
 	const golden = 0.6180339887498949
-	lo, hi := -steepest, steepest
+	lo, hi := -maxSlope, maxSlope
 	gap := func(y float64) float64 { return top(y) - bottom(y) }
 	a, b := hi-golden*(hi-lo), lo+golden*(hi-lo)
 	fa, fb := gap(a), gap(b)

@@ -35,19 +35,19 @@ type window struct {
 }
 
 const (
-	mostWindows  = 8192
-	fewestWindow = 64
-	sampleSize   = 65536
+	maxWindows = 8192
+	minWindows = 64
+	sampleSize = 65536
 	// lawSample is how much of the sample the laws are fitted to, again and again; levels take it all, once.
 	lawSample = 16384
-	// cornersKept is how many messages a window gathers before its hull is taken.
-	cornersKept = 64
+	// cornerBuffer is how many messages a window gathers before its hull is taken.
+	cornerBuffer = 64
 )
 
 // NewReducer returns a reducer for about the given number of messages; 0 if that is unknown.
 func NewReducer(messages int) *Reducer {
-	limit := mostWindows
-	for messages > 0 && limit > fewestWindow && limit > messages {
+	limit := maxWindows
+	for messages > 0 && limit > minWindows && limit > messages {
 		limit /= 2
 	}
 	return &Reducer{windows: make([]window, limit), width: firstWidth, state: firstState}
@@ -70,11 +70,11 @@ func (r *Reducer) Add(m trace.Message) {
 	i := r.index(m.Received)
 	w := &r.windows[i]
 	w.count++
-	if len(w.corners) == cornersKept {
+	if len(w.corners) == cornerBuffer {
 		w.corners = lowerHull(w.corners)
 	}
-	if len(w.corners) == cornersKept { // all of them corners: room for as many again
-		w.corners = slices.Grow(w.corners, cornersKept)
+	if len(w.corners) == cornerBuffer { // all of them corners: room for as many again
+		w.corners = slices.Grow(w.corners, cornerBuffer)
 	}
 	w.corners = append(w.corners, m)
 	r.draw(m)

@@ -84,7 +84,7 @@ func TestReducersMemoryDoesNotGrowWithTheMessages(t *testing.T) {
 			early = corners()
 		}
 	}
-	if late := corners(); late > 2*early || late > mostWindows*2*cornersKept {
+	if late := corners(); late > 2*early || late > maxWindows*2*cornerBuffer {
 		t.Errorf("room for %d corners after 600,000 messages, %d after 2 million", early, late)
 	}
 }

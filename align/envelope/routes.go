@@ -50,7 +50,7 @@ func (r *router) split() bool {
 	other := make([][]float64, len(m.edges))
 	any := false
 	for i := range m.edges {
-		found[i] = changes(m.edges[i].series, m.shortestRoute(), routeDepth)
+		found[i] = changes(m.edges[i].series, m.minRoute(), routeDepth)
 		any = any || len(found[i]) > 0
 	}
 	if !any {
@@ -85,7 +85,7 @@ func (r *router) recut(about [][]float64) [][]float64 {
 		if len(about[i]) > 0 {
 			d := &whole.edges[i]
 			whole.minima(d, i, max(len(r.edges[i].series), 2))
-			out[i] = changes(d.series, whole.shortestRoute(), routeDepth)
+			out[i] = changes(d.series, whole.minRoute(), routeDepth)
 		}
 	}
 	return out
@@ -99,7 +99,7 @@ const recutTime = 100e9
 func (r *router) splitAll() {
 	cuts := make([][]float64, len(r.edges))
 	for i := range r.edges {
-		cuts[i] = changes(r.edges[i].series, r.shortestRoute(), routeDepth)
+		cuts[i] = changes(r.edges[i].series, r.minRoute(), routeDepth)
 	}
 	*r.model = *r.parted(cuts, 0)
 }
@@ -118,15 +118,15 @@ func (r *router) parted(cuts [][]float64, gap float64) *model {
 	return &c
 }
 
-// shortestRoute returns how many windows a route must last.
-func (m *model) shortestRoute() int {
+// minRoute returns how many windows a route must last.
+func (m *model) minRoute() int {
 	return max(minRouteWindows, int(minRouteShare*float64(m.knots)))
 }
 
-// changes returns the instants at which the level of a series shifts for good, ascending. shortest is how many windows a
+// changes returns the instants at which the level of a series shifts for good, ascending. minLength is how many windows a
 // level must last.
-func changes(series []low, shortest, depth int) []float64 {
-	if depth == 0 || len(series) < 2*shortest {
+func changes(series []low, minLength, depth int) []float64 {
+	if depth == 0 || len(series) < 2*minLength {
 		return nil
 	}
 	values := make([]float64, len(series))
@@ -146,7 +146,7 @@ func changes(series []low, shortest, depth int) []float64 {
 	// The best place among even ones, then around it.
 	best, at := math.Inf(1), 0
 	try := func(k int) {
-		if k < shortest || k > len(series)-shortest {
+		if k < minLength || k > len(series)-minLength {
 			return
 		}
 		if v := loss(values[:k]) + loss(values[k:]); v < best {
@@ -154,7 +154,7 @@ func changes(series []low, shortest, depth int) []float64 {
 		}
 	}
 	step := max(len(series)/48, 1)
-	for k := shortest; k <= len(series)-shortest; k += step {
+	for k := minLength; k <= len(series)-minLength; k += step {
 		try(k)
 	}
 	for step > 1 {
@@ -178,7 +178,7 @@ func changes(series []low, shortest, depth int) []float64 {
 	if n*math.Log(loss(values)/max(best, 1e-9)) < routeGain || shift < spread/2 {
 		return nil
 	}
-	left, right := changes(series[:at], shortest, depth-1), changes(series[at:], shortest, depth-1)
+	left, right := changes(series[:at], minLength, depth-1), changes(series[at:], minLength, depth-1)
 	return append(append(left, (series[at-1].at+series[at].at)/2), right...)
 }
 

@@ -4,11 +4,11 @@ import "math"
 
 // The wander is sought among half decades.
 const (
-	leastSigma    = -12.0
-	greatestSigma = -7.5
+	minSigma = -12.0
+	maxSigma = -7.5
 	// prior of the wander: a decade away from what quartz does costs an eighth of a square
 	usualSigma = -9.0
-	allSigmas  = 2 * (greatestSigma - leastSigma)
+	allSigmas  = 2 * (maxSigma - minSigma)
 )
 
 // hopeless is by how many nats a wander must fall behind the best before stiffer ones are not tried any more.
@@ -57,8 +57,8 @@ func (m *model) findSigma(near float64) []evidence {
 	var x, delay []float64
 	sigma := m.sigma[0]
 	known := math.Round(2*math.Log10(sigma)) / 2
-	for exponent := greatestSigma; exponent >= leastSigma; exponent -= 0.5 {
-		if math.Abs(exponent-known) > near/2 && exponent > leastSigma {
+	for exponent := maxSigma; exponent >= minSigma; exponent -= 0.5 {
+		if math.Abs(exponent-known) > near/2 && exponent > minSigma {
 			continue
 		}
 		m.sigma[0] = math.Pow(10, exponent)
@@ -103,7 +103,7 @@ func characteristic(noise, sigma float64) float64 {
 }
 
 const (
-	mostKnots = 4000
+	maxKnots = 4000
 	// knotsPerTime is how many knots stand in a characteristic time: more change nothing.
 	knotsPerTime = 6
 	coarse       = 5

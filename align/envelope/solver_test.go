@@ -38,7 +38,7 @@ func drawModel(t *rapid.T, clocks int) *model {
 		for range 20 {
 			p := point{edge: int32(e), zero: 0, width: 300, steep: 0.01, flat: 0.001, info: 1, tail: 1e5, tailScale: 1e4}
 			sent := 100e9 * random.Float64()
-			m.place(&p, &m.edges[e], sent, min(sent+2000+3000*random.ExpFloat64(), 100e9))
+			m.addStamps(&p, &m.edges[e], sent, min(sent+2000+3000*random.ExpFloat64(), 100e9))
 			m.points = append(m.points, p)
 		}
 	}

@@ -24,7 +24,7 @@ func (m *jointModel) deviations(levels []float64) [][]pair.Deviation {
 			continue
 		}
 		own := s.bands[c].variances()
-		n := min(m.knots, mostDeviations)
+		n := min(m.knots, maxDeviations)
 		for i := range n {
 			k := i * (m.knots - 1) / (n - 1)
 			t := m.first + float64(k)*m.step

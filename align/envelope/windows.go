@@ -10,12 +10,12 @@ import (
 // perWindow is how many messages a window should hold: fewer leave the minimum too noisy, more leave curves unseen.
 const perWindow = 6
 
-// mostPerWindow bounds them from above: the law of the least of n delays is that of their lowest n-th part, of which a
+// maxPerWindow bounds them from above: the law of the least of n delays is that of their lowest n-th part, of which a
 // sample must still hold some.
-const mostPerWindow = 128
+const maxPerWindow = 128
 
-// enoughWindows is how many are enough for that, however many the messages: so many leave less than a nanosecond.
-const enoughWindows = 2048
+// sufficientWindows is how many are enough for that, however many the messages: so many leave less than a nanosecond.
+const sufficientWindows = 2048
 
 // reduce takes the least delay of each window under the present curves, and the law that it follows.
 //
@@ -49,7 +49,7 @@ func (m *model) reduce(hard bool) {
 // reduceEdge takes the points of one edge.
 func (m *model) reduceEdge(number int, hard bool) {
 	d := &m.edges[number]
-	n := max(min(m.knots-1, int(d.whole/perWindow)), min(int(d.whole/mostPerWindow), enoughWindows), 2)
+	n := max(min(m.knots-1, int(d.whole/perWindow)), min(int(d.whole/maxPerWindow), sufficientWindows), 2)
 	m.minima(d, number, n)
 	if len(d.points) == 0 {
 		return

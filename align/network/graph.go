@@ -45,10 +45,10 @@ func newGraph(n int, edges []Edge) (*graph, error) {
 
 func (e *Edge) check(n int) error {
 	if min(e.A, e.B) < 0 || max(e.A, e.B) >= n {
-		return fmt.Errorf("there are %d clocks", n)
+		return fmt.Errorf("a clock is not one of the %d clocks", n)
 	}
 	if !(e.Weight >= 0) {
-		return fmt.Errorf("weight %g", e.Weight)
+		return fmt.Errorf("weight %g is not 0 or more", e.Weight)
 	}
 	if err := e.Map.Mid.Check(); err != nil {
 		return err

@@ -22,20 +22,20 @@ type branch struct {
 	g          float64 // conductance, 1/ns²
 }
 
-// leastWeight and mostWeight are what a weight counts for at least and at most, ns.
-const leastWeight, mostWeight = 1, 1e9
+// minWeight and maxWeight are what a weight counts for at least and at most, ns.
+const minWeight, maxWeight = 1, 1e9
 
 // conductances returns those of the component of a reference, eliminated.
 func (g *graph) conductances(t *Tree, root int) *conductances {
 	n := &conductances{}
-	place := make([]int, g.n)
+	row := make([]int, g.n)
 	for c, number := range t.Component {
 		if number == t.Component[root] && c != root {
-			place[c] = len(n.clocks)
+			row[c] = len(n.clocks)
 			n.clocks = append(n.clocks, c)
 		}
 	}
-	place[root] = len(n.clocks)
+	row[root] = len(n.clocks)
 	n.clocks = append(n.clocks, root)
 	size := len(n.clocks)
 	full := make([][]float64, size)
@@ -46,8 +46,8 @@ func (g *graph) conductances(t *Tree, root int) *conductances {
 		if t.Component[e.A] != t.Component[root] {
 			continue
 		}
-		w := min(max(e.Weight, leastWeight), mostWeight)
-		b := branch{a: place[e.A], b: place[e.B], edge: i, g: 1 / (w * w)}
+		w := min(max(e.Weight, minWeight), maxWeight)
+		b := branch{a: row[e.A], b: row[e.B], edge: i, g: 1 / (w * w)}
 		n.edges = append(n.edges, b)
 		full[b.a][b.b] += b.g
 		full[b.b][b.a] += b.g

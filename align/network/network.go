@@ -77,7 +77,7 @@ func Strategies() []string {
 // its component, or -1. Errors are an unknown strategy, clocks that do not exist, and edges that are not maps.
 func Build(strategy string, n int, edges []Edge, chosen int) (*Tree, error) {
 	if chosen >= n {
-		return nil, fmt.Errorf("network: reference %d of %d clocks", chosen, n)
+		return nil, fmt.Errorf("network: reference %d is not one of the %d clocks", chosen, n)
 	}
 	if strategy == "" {
 		strategy = strategies[0].name
@@ -91,5 +91,5 @@ func Build(strategy string, n int, edges []Edge, chosen int) (*Tree, error) {
 			return s.build(g, max(chosen, -1)), nil
 		}
 	}
-	return nil, fmt.Errorf("network: no strategy %q; there are %s", strategy, strings.Join(Strategies(), ", "))
+	return nil, fmt.Errorf("network: unknown strategy %q (%s)", strategy, strings.Join(Strategies(), ", "))
 }

@@ -6,8 +6,8 @@ import (
 	"meridian/clock"
 )
 
-// far is how far beyond its knots a curve is followed, ns: 18 minutes, over which a rounded nanosecond turns no slope.
-const far = int64(1) << 40
+// extrapolation is how far beyond its knots a curve is followed, ns: 18 minutes, over which a rounded nanosecond turns no slope.
+const extrapolation = int64(1) << 40
 
 // sweep draws the greatest (or least) reading of every clock over the reference's time, from instant to instant.
 type sweep struct {
@@ -43,7 +43,7 @@ func (w *sweep) run(ts []clock.TimelineTime) {
 		}
 		switch {
 		case k == 0:
-			before := clock.Add(t, -far)
+			before := clock.Add(t, -extrapolation)
 			w.along(w.now, w.order, w.via, before, t)
 			w.straight(before, t, w.now, 0)
 		case w.margin != nil:
@@ -59,7 +59,7 @@ func (w *sweep) run(ts []clock.TimelineTime) {
 			}
 		}
 		if k == len(ts)-1 {
-			after := clock.Add(t, far)
+			after := clock.Add(t, extrapolation)
 			w.along(w.now, w.order, w.via, t, after)
 			w.straight(t, after, w.now, 0)
 		}

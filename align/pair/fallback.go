@@ -27,7 +27,7 @@ func (c *corridor) fallback(p *Problem) Estimate {
 	ceiling, floor := residuals(p, trend)
 	e := Estimate{Fit: Fallback, First: c.first, Last: c.last, Skew: slopeOf(trend).ppm(), Determined: true}
 	w, possible := leastWander(ceiling, floor)
-	e.Wander = min(2*w+wanderMargin, greatestWander)
+	e.Wander = min(2*w+wanderMargin, maxWander)
 	high := cones(ceiling, e.Wander)
 	low := reflected(cones(reflected(floor), e.Wander))
 	e.Map = clock.PairMap{
@@ -42,9 +42,9 @@ func (c *corridor) fallback(p *Problem) Estimate {
 }
 
 const (
-	wanderMargin   = 1_000       // ppb: what a temperature-compensated clock wanders anyway
-	greatestWander = 500_000_000 // ppb: beyond half the rate nothing is a clock
-	ppb            = 1_000_000_000
+	wanderMargin = 1_000       // ppb: what a temperature-compensated clock wanders anyway
+	maxWander    = 500_000_000 // ppb: beyond half the rate nothing is a clock
+	ppb          = 1_000_000_000
 )
 
 // ashton returns the line of least total error.
@@ -64,7 +64,7 @@ func (c *corridor) ashton() clock.PairCurve {
 			if p.x > q.x {
 				s = between(q, p)
 			}
-			if s.compare(slowest) < 0 || s.compare(fastest) > 0 {
+			if s.compare(minRate) < 0 || s.compare(maxRate) > 0 {
 				continue
 			}
 			if total := s.wrong(p, ceiling, floor); total < bestError {
@@ -129,12 +129,12 @@ func residuals(p *Problem, trend clock.PairCurve) (ceiling, floor []point) {
 }
 
 // leastWander returns the least wander in ppb under which no floor's cone passes above a ceiling, and false if none up
-// to half of greatestWander does.
+// to half of maxWander does.
 func leastWander(ceiling, floor []point) (int64, bool) {
-	if !consistent(ceiling, floor, greatestWander/2) {
-		return greatestWander / 2, false
+	if !consistent(ceiling, floor, maxWander/2) {
+		return maxWander / 2, false
 	}
-	lo, hi := int64(-1), int64(greatestWander/2) // hi is consistent, lo is not
+	lo, hi := int64(-1), int64(maxWander/2) // hi is consistent, lo is not
 	for hi-lo > 1 {
 		mid := lo + (hi-lo)/2
 		if consistent(ceiling, floor, mid) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	hulls "meridian/align/internal/hull"
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -68,37 +69,14 @@ func (p *Problem) leastDelays() (there, back int64) {
 	return min(max(p.MinAB, 0), hour), min(max(p.MinBA, 0), hour)
 }
 
-// blockSize is how many points are taken at a time. Messages come connection by connection, each nearly in order, so the
-// few corners of each ordered stretch are all that the whole hull has to sort.
-const blockSize = 8192
-
 // hullOf returns the hull of the points of all messages: the lower one, or the upper one.
 func hullOf(messages Messages, at func(trace.Message) point, upper bool) []point {
-	var corners []point
-	block := make([]point, 0, min(blockSize, messages.Len()))
-	for _, piece := range messages {
-		for chunk := range slices.Chunk(piece, blockSize) {
-			block = block[:0]
-			for _, m := range chunk {
-				block = append(block, at(m))
-			}
-			for rest := block; len(rest) > 0; {
-				n := ascending(rest)
-				if n < shortest { // in no order worth the name
-					n = min(8*shortest, len(rest))
-					corners = append(corners, graham(rest[:n], upper)...)
-				} else {
-					corners = append(corners, scan(rest[:n], upper)...)
-				}
-				rest = rest[n:]
-			}
-		}
-	}
-	return slices.Clone(graham(corners, upper))
+	return hulls.Of(messages, at, hulls.Plane[point]{
+		Ascending: ascending,
+		Scan:      func(points []point) []point { return scan(points, upper) },
+		Sort:      func(points []point) []point { return graham(points, upper) },
+	})
 }
-
-// shortest is how many points in order are worth a hull of their own.
-const shortest = 32
 
 // ascending returns how many points from the first stand in ascending order of x.
 func ascending(points []point) int {

@@ -38,7 +38,7 @@ func summary(pieces []Estimate) (e Estimate, bounded bool) {
 	for i := range pieces {
 		x := &pieces[i]
 		e.Fit = min(e.Fit, x.Fit)
-		e.Determined, e.Enclosed = e.Determined && x.Determined, e.Enclosed && x.Enclosed
+		e.Determined, e.SkewBounded = e.Determined && x.Determined, e.SkewBounded && x.SkewBounded
 		e.SkewLow, e.SkewHigh = min(e.SkewLow, x.SkewLow), max(e.SkewHigh, x.SkewHigh)
 		e.First, e.Last = min(e.First, x.First), max(e.Last, x.Last)
 		e.Wander = max(e.Wander, x.Wander)

@@ -29,12 +29,12 @@ func (c *corridor) lines() (lines, bool) {
 	if haveMost && haveLeast && least.compare(most) > 0 || !c.open() {
 		return l, false
 	}
-	l.least, l.most = slowest, fastest
+	l.least, l.most = minRate, maxRate
 	if haveMost {
 		if most.compare(absurdlySlow) < 0 {
 			return l, false
 		}
-		if most.compare(slowest) < 0 {
+		if most.compare(minRate) < 0 {
 			l.least = most.halved()
 		}
 	}
@@ -42,7 +42,7 @@ func (c *corridor) lines() (lines, bool) {
 		if least.compare(absurdlyFast) > 0 {
 			return l, false
 		}
-		if least.compare(fastest) > 0 {
+		if least.compare(maxRate) > 0 {
 			l.most = least.doubled()
 		}
 	}
@@ -164,7 +164,7 @@ func (l *lines) curves(c *corridor) clock.PairMap {
 	if m.High == nil || m.Low == nil {
 		return m
 	}
-	if l.undetermined() && (c.last-c.first < shortestSkewSpan || !l.leastTouches || !l.mostTouches) {
+	if l.undetermined() && (c.last-c.first < minSkewSpan || !l.leastTouches || !l.mostTouches) {
 		// The bisector would be a slope made of jitter, or of how far a clock can go at all, and carry it over the whole
 		// trace; equal rates are the better guess, and lie within the bounds.
 		m.Mid = c.middle(even.rat())

@@ -19,8 +19,8 @@ func (l *lines) oneWay(c *corridor, p *Problem) (clock.PairMap, float64) {
 	}
 	i := edgeOver(hull, meanOf(messages, hull[0].x, stamp))
 	s := even
-	if i+1 < len(hull) && c.last-c.first >= shortestSkewSpan {
-		if edge := between(hull[i], hull[i+1]); edge.compare(slowest) >= 0 && edge.compare(fastest) <= 0 {
+	if i+1 < len(hull) && c.last-c.first >= minSkewSpan {
+		if edge := between(hull[i], hull[i+1]); edge.compare(minRate) >= 0 && edge.compare(maxRate) <= 0 {
 			s = edge
 		}
 	}

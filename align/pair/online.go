@@ -132,10 +132,10 @@ type CristianOptions struct {
 //
 // It takes O(n log n), O(n) for messages in order. It fails, and the hull's estimate is returned, where no reading
 // counts. The bounds are those of [Hull], known only afterwards. Its error is half of what the ways differ by, and grows
-// with the skew from one reading to the next. A drift or an accuracy that is none is an error.
+// with the skew from one reading to the next. A drift or an accuracy out of range is an error.
 func Cristian(p *Problem, o CristianOptions) (Estimate, error) {
 	if !(o.Drift >= 0 && o.Drift <= 500_000) || o.Accuracy < 0 {
-		return Estimate{}, fmt.Errorf("drift %g ppm, accuracy %d ns: a drift from 0 to 500000, an accuracy of 0 or more", o.Drift, o.Accuracy)
+		return Estimate{}, fmt.Errorf("drift %g ppm or accuracy %d ns out of range: the drift is 0 to 500000 ppm, the accuracy 0 ns or more", o.Drift, o.Accuracy)
 	}
 	e, c := hull(p)
 	found, base := readings(p)

@@ -16,7 +16,7 @@ func RestoreOrder(p *Problem, curve clock.PairCurve) (clock.PairCurve, bool) {
 	ceiling, floor := residuals(p, curve)
 	w := int64(100)
 	for ; !consistent(ceiling, floor, w); w *= 10 {
-		if w > greatestWander {
+		if w > maxWander {
 			return curve, false
 		}
 	}

@@ -1,7 +1,7 @@
 // Package pair estimates how two clocks relate from the messages between them.
 //
 // In goes a [Problem]: the messages from a to b and from b to a, stamped at both ends. Out comes an [Estimate]: the map
-// from a's clock to b's, with strict bounds, and what is known of offset and skew.
+// from a's clock to b's, with strict bounds, and the known offset and skew.
 //
 // The idea is that of Duda, Harrus, Haddad and Bernard (1987). Let f carry a's clock to b's and plot each message at
 // its stamp on a (x) and on b (y). Nothing is received before it was sent, so f passes below every message from a to b
@@ -18,15 +18,14 @@
 // lines through the corridor gives exact bounds at every instant (hull.go, line.go). Where no line fits, the clocks are
 // not linear, and the corridor is passed under a bound on their wander instead (fallback.go).
 //
-// The other published estimators stand beside it, for comparison and for those who need them; their bounds are the
-// hull's:
+// The other published estimators are there for comparison. They have the hull's bounds:
 //
 //	Regression            least squares over the offsets of exchanges
 //	LeastTrimmedSquares   the same over the better half of them
 //	TwoPoint              a line through two exchanges, quick and far apart
 //	WidestCorridor        the line farthest from both hulls
-//	Interval              an offset for each stretch in which one will do
-//	Cristian, NTP         what a client would have known at the time
+//	Interval              a constant offset for each interval whose messages allow one
+//	Cristian, NTP         the clock a client of that protocol would have shown
 //	Segmented             any of them, piece by piece, for clocks that are not linear for long
 //	Broadcasts            all clocks at once, from what they heard together
 //
@@ -86,7 +85,7 @@ const (
 	Absent   Fit = iota // no messages
 	OneWay              // messages in one direction only: one side is unbounded
 	Fallback            // no straight line passes between the messages
-	Exact               // straight lines pass; the bounds enclose them all
+	Exact               // straight lines pass; the bounds contain them all
 )
 
 func (f Fit) String() string {
@@ -98,11 +97,11 @@ type Estimate struct {
 	Fit Fit
 	Map clock.PairMap // a's clock to b's
 
-	// Skew is b's frequency against a's in ppm, SkewLow and SkewHigh enclose it. Where the span of the messages
-	// leaves more than UndeterminedPPM between them, Determined is false and Skew must not be believed. For OneWay and
-	// Fallback nothing encloses the skew, and messages that contradict each other under any clock do not determine it.
+	// Skew is b's frequency against a's in ppm. With SkewBounded, SkewLow and SkewHigh are its strict bounds; OneWay and
+	// Fallback have none. Determined is false, and Skew meaningless, if the bounds are more than UndeterminedPPM apart,
+	// or if the messages contradict each other under any clock.
 	Skew, SkewLow, SkewHigh float64
-	Determined, Enclosed    bool
+	Determined, SkewBounded bool
 
 	// First and Last are the extent of the messages on a's clock.
 	First, Last clock.HostTime
@@ -166,20 +165,20 @@ func (c *corridor) estimate(p *Problem) Estimate {
 	if p.AB.Len() == 0 || p.BA.Len() == 0 {
 		e.Fit = OneWay
 		e.Map, e.Skew = lines.oneWay(c, p)
-		e.Determined = c.last-c.first >= shortestSkewSpan
+		e.Determined = c.last-c.first >= minSkewSpan
 		return e
 	}
-	e.Enclosed = true
+	e.SkewBounded = true
 	e.SkewLow, e.SkewHigh = lines.least.ppm(), lines.most.ppm()
 	e.Determined = e.SkewHigh-e.SkewLow <= UndeterminedPPM
 	e.Skew = slopeOf(e.Map.Mid).ppm()
 	return e
 }
 
-// shortestSkewSpan is how long messages must flow before a one-way hull's slope says anything of the skew, ns.
-const shortestSkewSpan = 10_000_000_000
+// minSkewSpan is how long messages must flow before a one-way hull's slope says anything of the skew, ns.
+const minSkewSpan = 10_000_000_000
 
-// Spread is the error of a map over a stretch of host time, ns.
+// Spread is the error of a map over an interval of host time, ns.
 type Spread struct {
 	Best, Mean, Worst int64
 }

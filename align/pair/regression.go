@@ -22,21 +22,21 @@ import (
 func Regression(p *Problem, confidence int) (Estimate, error) {
 	z, ok := map[int]float64{90: 1.64, 95: 1.96, 99: 2.58, 100: math.Inf(1)}[confidence]
 	if !ok {
-		return Estimate{}, fmt.Errorf("confidence %d: 90, 95, 99 or 100 per cent", confidence)
+		return Estimate{}, fmt.Errorf("unknown confidence %d per cent (90, 95, 99, 100)", confidence)
 	}
 	e, c := hull(p)
 	exchanges, base := exchangesOf(p)
 	exchanges = withinMargin(exchanges, z)
 	line, ok := leastSquares(exchanges)
-	if ok && e.follow(c, line, base) {
+	if ok && e.setLine(c, line, base) {
 		e.Exchanges, e.Residual = len(exchanges), line.residual
 	}
 	return e, nil
 }
 
-// follow makes a line of offsets the estimate: b = a + D(a), and D(a) = base + offset + skew (a - origin). It returns
-// false, and leaves the estimate, where the line is none that clocks follow: the exchanges span too little for a skew.
-func (e *Estimate) follow(c *corridor, line regressionLine, base int64) bool {
+// setLine makes a line of offsets the estimate: b = a + D(a), with D(a) = base + offset + skew (a - origin). It returns
+// false, and leaves the estimate unchanged, if no pair of clocks can have that skew: the exchanges span too little time.
+func (e *Estimate) setLine(c *corridor, line regressionLine, base int64) bool {
 	if math.IsNaN(line.skew) || math.IsInf(line.skew, 0) || math.IsNaN(line.offset) || math.IsInf(line.offset, 0) {
 		return false
 	}

@@ -73,7 +73,7 @@ func (p *Problem) segments(length int64) []*Problem {
 		}
 		part := &Problem{A: p.A, B: p.B, MinAB: p.MinAB, MinBA: p.MinBA, AB: joinedPieces(there[from : i+1]), BA: joinedPieces(back[from : i+1])}
 		part.A.First, part.A.Last = starts[from], end
-		enough := part.enough(clock.Sub(end, starts[from]))
+		enough := part.determinesSkew(clock.Sub(end, starts[from]))
 		if i+1 == len(starts) {
 			part.A.Last = max(end, p.A.Last)
 			if k := len(parts) - 1; !enough && k >= 0 {
@@ -105,8 +105,8 @@ func (p *Problem) extent() (first, last clock.HostTime) {
 	return first, last
 }
 
-// enough reports whether the messages of a segment say something of its skew.
-func (p *Problem) enough(span int64) bool {
+// determinesSkew reports whether the messages of a segment say something of its skew.
+func (p *Problem) determinesSkew(span int64) bool {
 	for _, way := range []*Problem{{AB: p.AB}, {BA: p.BA}} {
 		first, last := way.extent()
 		if way.AB.Len()+way.BA.Len() < 2 || clock.Sub(last, first) < span/4 {

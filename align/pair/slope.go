@@ -16,8 +16,8 @@ type slope struct {
 var (
 	// slowest and fastest enclose every pair of clocks of which both still deserve the name; they bound what the
 	// messages themselves leave open.
-	slowest = slope{1, 2}
-	fastest = slope{2, 1}
+	minRate = slope{1, 2}
+	maxRate = slope{2, 1}
 	even    = slope{1, 1}
 	// Messages that demand more than this contradict each other: no unit of time is mistaken by as much.
 	absurdlySlow = slope{1, 16}

@@ -10,12 +10,12 @@ import (
 
 // Proportions of the search for least trimmed squares, those of Rousseeuw and Van Driessen (2006).
 const (
-	trimmedStarts = 500  // lines through two exchanges at random
-	trimmedKept   = 10   // of which so many are followed to their end
-	trimmedSample = 1500 // exchanges that the search looks at; all of them only judge what it brings
-	trimmedJudged = 3    // lines that are
-	trimmedSteps  = 100  // more than any line has taken to come to rest
-	trimmedRest   = 1e-6 // part of the sum by which a step that is the last makes it less
+	trimmedStarts     = 500  // lines through two exchanges at random
+	trimmedCandidates = 10   // of which so many are iterated to convergence
+	trimmedSample     = 1500 // exchanges that the search looks at; all of them only judge what it brings
+	trimmedFinal      = 3    // lines that are
+	trimmedSteps      = 100  // more than any line has taken to come to rest
+	trimmedTolerance  = 1e-6 // part of the sum by which a step that is the last makes it less
 )
 
 // LeastTrimmedSquares returns the estimate by the line over the offsets of exchanges whose smallest squared residuals,
@@ -37,7 +37,7 @@ func LeastTrimmedSquares(p *Problem, kept float64) (Estimate, error) {
 		kept = 0.5
 	}
 	if !(kept >= 0.5 && kept <= 1) {
-		return Estimate{}, fmt.Errorf("kept part %g: from 0.5 to 1", kept)
+		return Estimate{}, fmt.Errorf("trimmed part %g out of range: 0.5 to 1 of the exchanges remain", kept)
 	}
 	e, c := hull(p)
 	exchanges, base := exchangesBothWays(p)
@@ -46,7 +46,7 @@ func LeastTrimmedSquares(p *Problem, kept float64) (Estimate, error) {
 	}
 	t := newTrimmer(exchanges, kept)
 	line, ok := t.search()
-	if ok && e.follow(c, line, base) {
+	if ok && e.setLine(c, line, base) {
 		e.Exchanges, e.Residual = t.count(len(exchanges)), line.residual
 	}
 	return e, nil
@@ -101,13 +101,13 @@ func (t *trimmer) search() (regressionLine, bool) {
 			starts = append(starts, t.concentrate(sample, line, 2))
 		}
 	}
-	starts = best(starts, trimmedKept)
+	starts = best(starts, trimmedCandidates)
 	for i := range starts {
 		starts[i] = t.concentrate(sample, starts[i].line, trimmedSteps)
 	}
 	// What the sample brings is nearly the same line many times over; all exchanges tell them apart in two steps.
 	if len(sample) < len(t.all) {
-		starts = best(starts, trimmedJudged)
+		starts = best(starts, trimmedFinal)
 		for i := range starts {
 			starts[i] = t.concentrate(t.all, starts[i].line, 2)
 		}
@@ -140,7 +140,7 @@ func (t *trimmer) concentrate(exchanges []exchange, line regressionLine, steps i
 			r := next.residualOf(x)
 			sum += r * r
 		}
-		little := sum >= now.sum*(1-trimmedRest)
+		little := sum >= now.sum*(1-trimmedTolerance)
 		if sum < now.sum {
 			now = candidate{next, sum}
 		}

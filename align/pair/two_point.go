@@ -41,7 +41,7 @@ func TwoPoint(p *Problem) (Estimate, error) {
 		origin: through.at, offset: through.offset,
 		skew: (second.offset - first.offset) / float64(clock.Sub(second.at, first.at)),
 	}
-	if e.follow(c, line, base) {
+	if e.setLine(c, line, base) {
 		e.Exchanges, e.Residual = len(exchanges), through.margin
 	}
 	return e, nil

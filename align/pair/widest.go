@@ -26,7 +26,7 @@ func WidestCorridor(p *Problem) (Estimate, error) {
 		return e, nil
 	}
 	l, ok := c.lines()
-	if !ok || l.undetermined() && c.last-c.first < shortestSkewSpan {
+	if !ok || l.undetermined() && c.last-c.first < minSkewSpan {
 		return e, nil
 	}
 	s, ok := c.narrowest(&l)

@@ -22,7 +22,7 @@ func AccuracyOf(p *trace.Problem, m *clock.Map, number int) Accuracy {
 	bounded := m.Low != nil && m.High != nil
 	if !bounded {
 		for i := range p.Channels {
-			a.Unbounded += int64(len(p.Channels[i].Messages)) * ends(&p.Channels[i], number)
+			a.Unbounded += int64(len(p.Channels[i].Messages)) * endpoints(&p.Channels[i], number)
 		}
 		return a
 	}
@@ -30,7 +30,7 @@ func AccuracyOf(p *trace.Problem, m *clock.Map, number int) Accuracy {
 	var sum float64
 	for i := range p.Channels {
 		c := &p.Channels[i]
-		if ends(c, number) == 0 {
+		if endpoints(c, number) == 0 {
 			continue
 		}
 		// Cursors of their own for each channel: its messages mostly move forward, another's begin anew.
@@ -58,8 +58,8 @@ func AccuracyOf(p *trace.Problem, m *clock.Map, number int) Accuracy {
 	return a
 }
 
-// ends returns how many ends of a channel's messages a clock stamps.
-func ends(c *trace.Channel, number int) int64 {
+// endpoints returns how many ends of a channel's messages a clock stamps.
+func endpoints(c *trace.Channel, number int) int64 {
 	n := int64(0)
 	if c.From == number {
 		n++

@@ -77,7 +77,7 @@ func Map(samples []trace.Sample, mode Mode) (clock.PairMap, error) {
 		chosen = []trace.Sample{first, last}
 	case Between:
 	default:
-		return clock.PairMap{}, fmt.Errorf("sampled: no %v", mode)
+		return clock.PairMap{}, fmt.Errorf("sampled: unknown %v", mode)
 	}
 	if first.Host == last.Host {
 		return clock.PairMap{}, fmt.Errorf("sampled: one sample of clock %d; a line needs two at different instants", first.Clock)
@@ -93,11 +93,11 @@ func inOrder(samples []trace.Sample) ([]trace.Sample, error) {
 	for _, s := range samples {
 		switch {
 		case s.Clock != samples[0].Clock:
-			return nil, fmt.Errorf("sampled: samples of clocks %d and %d", samples[0].Clock, s.Clock)
+			return nil, fmt.Errorf("sampled: samples of two clocks, %d and %d; want one", samples[0].Clock, s.Clock)
 		case s.Error < 0 || s.Error > clock.Limit:
-			return nil, fmt.Errorf("sampled: an error of %d ns at host time %d", s.Error, s.Host)
+			return nil, fmt.Errorf("sampled: error of %d ns at host time %d ns out of range: 0 to 2^62 ns", s.Error, s.Host)
 		case max(s.Host, s.Reference) > clock.Limit || min(s.Host, s.Reference) < -clock.Limit:
-			return nil, fmt.Errorf("sampled: host time %d, reference %d: beyond what a stamp can be", s.Host, s.Reference)
+			return nil, fmt.Errorf("sampled: host time %d ns, reference %d ns: beyond ±2^62 ns", s.Host, s.Reference)
 		}
 	}
 	out := slices.Clone(samples)

@@ -94,11 +94,11 @@ func ReadDataset(reference string) (*Dataset, error) {
 	d := file.Datasets[name]
 	switch {
 	case len(names) == 0:
-		return nil, usage.Errorf("%s: no data sets in it; it begins with datasets:", path)
+		return nil, usage.Errorf("%s: no data sets; the file must begin with datasets:", path)
 	case name == "":
 		return nil, usage.Errorf("%s has several data sets, say which: %s:%s", path, path, strings.Join(names, ", "))
 	case d == nil:
-		return nil, usage.Errorf("%s: no data set %q; there are %s", path, name, strings.Join(names, ", "))
+		return nil, usage.Errorf("%s: unknown data set %q (%s)", path, name, strings.Join(names, ", "))
 	}
 	d.from(filepath.Dir(path))
 	return d, nil

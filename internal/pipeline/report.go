@@ -109,7 +109,7 @@ func reportHost(s *Solved, i int) show.Host {
 	if h.Determined {
 		out.SkewPPM = &h.Skew
 	}
-	if h.Enclosed {
+	if h.SkewBounded {
 		out.SkewLowPPM, out.SkewHighPPM = &h.SkewLow, &h.SkewHigh
 	}
 	if h.Bounded {
@@ -143,7 +143,7 @@ func reportPair(x *align.Pair, clocks []trace.Clock) show.Pair {
 	if e.Determined {
 		out.SkewPPM = &e.Skew
 	}
-	if e.Enclosed {
+	if e.SkewBounded {
 		out.SkewLowPPM, out.SkewHighPPM = &e.SkewLow, &e.SkewHigh
 	}
 	if spread, ok := e.Error(); ok {

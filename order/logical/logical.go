@@ -88,7 +88,7 @@ func newSchedule(events []Event) (*schedule, error) {
 	sent := make(map[int]int32)
 	for i, e := range events {
 		if e.Clock < 0 || e.Clock >= maxClocks {
-			return nil, fmt.Errorf("logical: event %d is of clock %d, not one of 0 to %d", i, e.Clock, maxClocks-1)
+			return nil, fmt.Errorf("logical: event %d: clock %d out of range: 0 to %d", i, e.Clock, maxClocks-1)
 		}
 		s.clocks = max(s.clocks, e.Clock+1)
 		if e.Kind == Send {
@@ -162,7 +162,7 @@ func (s *schedule) run(visit func(e, send int)) error {
 	}
 	for i := range done {
 		if !done[i] {
-			return fmt.Errorf("logical: messages go in a circle, or hang on one, at clock %d, event %d", s.events[i].Clock, i)
+			return fmt.Errorf("logical: the messages form a cycle before clock %d, event %d: the event would happen before itself", s.events[i].Clock, i)
 		}
 	}
 	return nil

@@ -164,7 +164,7 @@ func (e *estimator) asRecorded() (*estimate, error) {
 	reference := 0
 	if name := e.options.Align.Reference; name != "" {
 		if reference = e.clockNamed(name); reference < 0 {
-			return nil, usage.Errorf("no host %q to be the reference", name)
+			return nil, usage.Errorf("unknown reference host %q", name)
 		}
 	}
 	for range e.Clocks {
