@@ -148,6 +148,16 @@ func init() {
 }
 `
 
+// generating is a file whose struct gets a method Emit by go generate, with what calls it.
+const generating = `package main
+
+//go:generate go run meridian/sensor/cmd/meridian-sensorgen -type request
+
+type request struct{ ID int }
+
+func init() { (&request{1}).Emit() }
+`
+
 // oldProgram has a gRPC and a go line from before those that Meridian itself uses.
 const (
 	oldModule  = "module example.com/shop\n\ngo 1.24.0\n\nrequire google.golang.org/grpc v1.75.0\n"
@@ -192,10 +202,12 @@ func TestImportingTheSensorsChangesNothingElse(t *testing.T) {
 			before := o.modules()
 			fileBefore, requiredBefore := o.goMod()
 			o.run(test.lines)
-			if err := os.WriteFile(filepath.Join(o.dir, "recording.go"), []byte(recording), 0o666); err != nil {
-				t.Fatal(err)
+			for name, text := range map[string]string{"recording.go": recording, "generating.go": generating} {
+				if err := os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
 			}
-			o.run("go run -trimpath .")
+			o.run("GOFLAGS=-trimpath go generate .\ngo run -trimpath .")
 			if _, err := os.Stat(filepath.Join(o.dir, "trace", "metadata")); err != nil {
 				t.Error(err)
 			}

@@ -27,7 +27,7 @@ func TestOnlyPathsOfModulesAndPackagesAreRenamed(t *testing.T) {
 		{"-replace meridian/clock=../clock", "-replace " + to + "/clock=../clock"},
 		{`import "meridian/clock"`, `import "` + to + `/clock"`},
 		{`"import \"meridian/clock\"\n"`, `"import \"` + to + `/clock\"\n"`},
-		{"//go:generate go run meridian/cmd/meridian-sensorgen -type T", "//go:generate go run " + to + "/cmd/meridian-sensorgen -type T"},
+		{"//go:generate go run meridian/sensor/cmd/meridian-sensorgen -type T", "//go:generate go run " + to + "/sensor/cmd/meridian-sensorgen -type T"},
 		{"go build meridian/cmd/meridian", "go build " + to + "/cmd/meridian"},
 		{"`meridian/clock`, meridian/cmd", "`" + to + "/clock`, " + to + "/cmd"},
 		{"#include \"meridian/ring.h\"", ""},

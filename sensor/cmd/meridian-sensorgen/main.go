@@ -2,7 +2,7 @@
 //
 // In goes a package of Go, out comes a file in it:
 //
-//	//go:generate go run meridian/cmd/meridian-sensorgen -type Request,Reply -category http
+//	//go:generate go run meridian/sensor/cmd/meridian-sensorgen -type Request,Reply -category http
 //
 //	type Request struct {                          func (v *Request) Emit()     event http:request
 //		ID    int64                                ID      integer of 64 bits

@@ -10,7 +10,7 @@ import (
 	"meridian/sensor"
 )
 
-//go:generate go run meridian/cmd/meridian-sensorgen -type HTTPRequest -category web
+//go:generate go run meridian/sensor/cmd/meridian-sensorgen -type HTTPRequest -category web
 
 type status uint16
 
