@@ -131,8 +131,8 @@ func above(n uint32, header uint32) uint32 {
 	return n - header
 }
 
-// digest is format/pcap's of what is known of a packet without content, so that a host traced by its kernel and one
-// captured by tcpdump have the same for the same acknowledgement where it carries no options.
+// digest is format/pcap's digest of the header fields of a packet without content. So a kernel trace and a capture have
+// the same digest for the same acknowledgement, if it has no options.
 func digest(known uint64) uint32 {
 	hi, lo := bits.Mul64(known^0x243f6a8885a308d3, 0x13198a2e03707345)
 	h := hi ^ lo

@@ -3,8 +3,8 @@
 //
 // Each host has four processors on which threads take turns, eight threads with calls within calls and marks, a network
 // interface with the ends of messages, and a row of counters. Messages go to other hosts and take from 20 µs to some
-// milliseconds. The clocks of all but the first host are known to some 30 µs, so that a few messages seem to be received
-// before they were sent, and fewer certainly were.
+// milliseconds. The clocks of all but the first host are known to some 30 µs. So a few messages seem to be received
+// before they were sent, and fewer of them certainly were.
 package load
 
 import (

@@ -97,7 +97,7 @@ func (p *processor) play(events []event) {
 	}
 }
 
-// begin writes down who is there.
+// begin records the threads that exist at the beginning.
 func (p *processor) begin(first clock.TimelineTime) {
 	for i := range p.threads {
 		p.put(event{at: first - 100_000 + clock.TimelineTime(int64(i)*50), kind: state, other: &p.threads[i]})

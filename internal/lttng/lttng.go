@@ -15,11 +15,11 @@
 //
 // What does not fit between two packets is left out, so that packets keep their instants to the nanosecond. Network
 // events have the fields of one of four [Style]s. Metadata is the text that LTTng's versions write, read by format/ctf's
-// parser; packets go through its StreamWriter; the layouts of fields are this package's own, so that a test that reads
-// with format/ctf and kernel does not hold them against themselves. The package's tests have babeltrace2 read it all.
+// parser; packets go through its StreamWriter. The layouts of fields are this package's own, so that a test that reads
+// with format/ctf and kernel does not compare them with themselves. The package's tests have babeltrace2 read it all.
 //
-// Faults on demand: events written out of order by up to 5 us, as nested interrupts leave them; a stretch of which one
-// processor lost everything, counted in the packets as LTTng counts it.
+// Faults on demand: events written out of order by up to 5 us, as nested interrupts leave them; an interval in which one
+// processor lost all events, counted in the packets as LTTng counts it.
 //
 // Source: the instrumentation and the metadata of lttng-modules 2.4, 2.8 and 2.13; Clement and Dagenais 2009 for 0.x.
 package lttng

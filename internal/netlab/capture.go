@@ -105,10 +105,10 @@ func (c *Capture) stop() error {
 	if c.over {
 		return nil
 	}
-	// The kernel hands packets over in blocks, once a second if they do not fill. On SIGUSR1 tcpdump reports how many
-	// it has written and how many the kernel has captured. It does not report when the two become equal, so it is asked
-	// repeatedly. They never do if it listens to any interface and there was traffic on loopback, of which it leaves
-	// out one direction: then it is done when nothing changes for longer than a block waits.
+	// The kernel hands packets over in blocks, once a second if they do not fill. On SIGUSR1 tcpdump reports how many it
+	// has written and how many the kernel has captured. It does not report when the two become equal, so it is asked
+	// repeatedly. They never do if it listens to any interface and there was traffic on loopback, of which it leaves out
+	// one direction. Then it is done when nothing has changed for longer than a block waits.
 	retry := time.NewTicker(20 * time.Millisecond)
 	defer retry.Stop()
 	var before string

@@ -20,8 +20,8 @@
 //	lab.StopCaptures()
 //	err := netlab.Warp(db.File, warped, sim.Clock{OffsetNs: -3e9, SkewPPM: 40})
 //
-// A test package that uses it hands its TestMain to [Main] (or calls [Helper] first in it), because the traffic inside
-// the namespaces, and the janitor that removes them should the test die, are the test binary started once more.
+// A test package that uses it calls [Main] in its TestMain (or [Helper] first). The traffic inside the namespaces, and
+// the janitor that removes them if the test dies, are processes of the same test binary.
 //
 // It needs Linux, root, iproute2 and tcpdump; nftables for routers that translate or lose packets, ethtool for
 // offloads. Where one of them is missing the test is skipped, or fails if MERIDIAN_CI=1 (package testneed). Building a network of two

@@ -125,7 +125,7 @@ func largest(captures ...[]packet) (n int) {
 }
 
 // oneClock checks the promise on which the truth rests: of all TCP segments that both captures have once, none is
-// received before it was sent. Who sent is told by the time to the first of the connection's packets, the SYN.
+// received before it was sent. The sender is known from the connection's first packet, the SYN.
 func oneClock(t *testing.T, client, server []packet) {
 	t.Helper()
 	const granularity = 1000

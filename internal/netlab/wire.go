@@ -56,9 +56,9 @@ func (l *Lab) forward(name, a, b string) *host {
 	return h
 }
 
-// NAT adds a router that hides one host from another, and both ways: what inside sends appears at outside as sent by
-// the router, from ports between 20000 and 29999; and inside reaches the given TCP and UDP port of outside at the
-// address and port that NAT returns. Outside has no route to inside. NAT is for IPv4 alone.
+// NAT adds a router that translates the addresses of both sides. Packets from inside arrive at outside as from the
+// router, from ports between 20000 and 29999. Inside reaches the given TCP and UDP port of outside at the address and
+// port that NAT returns. Outside has no route to inside. NAT is for IPv4 alone.
 func (l *Lab) NAT(name, inside, outside string, port uint16) netip.AddrPort {
 	l.t.Helper()
 	testneed.Program(l.t, "nft")

@@ -34,9 +34,9 @@ type Measured struct {
 	Truth      *Deviation     `json:"truth"` // all hosts together; null where it is not known
 }
 
-// Direction is the messages from one clock to another. Too fast are those quicker than MinDelayNs, which Source says the
-// origin of: "truth", or "exchange" for half of the quickest round trip; without one they are those received before they
-// were sent.
+// Direction is the messages from one clock to another. TooFast counts those faster than MinDelayNs. Source is the origin
+// of MinDelayNs: "truth", or "exchange" for half of the quickest round trip. Without MinDelayNs it counts those received
+// before they were sent.
 type Direction struct {
 	From                        string `json:"from"`
 	To                          string `json:"to"`

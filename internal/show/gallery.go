@@ -12,8 +12,8 @@ import (
 	"meridian/trace"
 )
 
-// Gallery is how the clocks of a timeline wandered, in pictures for a page: of clocks against their references (offset,
-// and what is left of it less a line, with bounds) and of pairs (messages, convex hulls, residuals).
+// Gallery has pictures, for a page, of how the clocks of a timeline wandered. A clock is drawn against its reference:
+// offset, and offset less a line, with bounds. A pair is drawn with its messages, convex hulls and residuals.
 type Gallery struct {
 	Clocks   []GalleryClock
 	Channels []trace.Channel // between Clocks, stamps by them

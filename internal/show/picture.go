@@ -37,9 +37,9 @@ type PictureOptions struct {
 //	db  ...
 //	[] request  [] query ...                      <- a colour for each of the classes that take most time
 //
-// What shares a pixel is one rectangle, whose strength says how much of the pixel was busy, so that a row is no more than
-// some thousand rectangles whatever it went through. The rows drawn are those with inverted messages and then the
-// busiest; what was left out is said in the picture. Memory is bounded by that: some 100 bytes for each rectangle.
+// Events that share a pixel are one rectangle; its opacity is the busy share of the pixel. So a row has at most some
+// thousand rectangles. The rows drawn are those with inverted messages and then the busiest; what was left out is said
+// in the picture. Memory is bounded by that: some 100 bytes for each rectangle.
 type Picture struct {
 	out     io.Writer
 	schema  *trace.Schema

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// pixels is a canvas that becomes a PNG. Rectangles and lines are drawn here, each in time that goes with its own size;
-// the vector rasteriser, whose time goes with the area around a shape, does the small polygons.
+// pixels is a canvas that becomes a PNG. Rectangles and lines are drawn here, in time proportional to their size. The
+// vector rasteriser takes time proportional to the area around a shape; it draws the small polygons.
 type pixels struct {
 	img   *image.RGBA
 	scale float64
@@ -93,7 +93,7 @@ func (p *pixels) line(x0, y0, x1, y1, width float64, c color.NRGBA) {
 }
 
 func (p *pixels) polygon(points []point, c color.NRGBA) {
-	x, y := nothing(), nothing()
+	x, y := emptyInterval(), emptyInterval()
 	for _, k := range points {
 		x.include(k.x * p.scale)
 		y.include(k.y * p.scale)

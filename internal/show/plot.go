@@ -125,8 +125,8 @@ type interval struct {
 	low, high float64
 }
 
-// nothing is the interval that any value widens.
-func nothing() interval { return interval{math.Inf(1), math.Inf(-1)} }
+// emptyInterval is the interval that any value extends.
+func emptyInterval() interval { return interval{math.Inf(1), math.Inf(-1)} }
 
 func (v *interval) include(x float64) { v.low, v.high = min(v.low, x), max(v.high, x) }
 

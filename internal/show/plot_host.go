@@ -42,7 +42,7 @@ func (h *HostPlot) draw(d detail) *chart {
 		entries = append(entries, entry{"truth", "truth"})
 		truth = along(h.Truth, first, last, less)
 	}
-	y := nothing()
+	y := emptyInterval()
 	for _, points := range [][]point{mid, low, high, truth} {
 		for _, k := range points {
 			y.include(k.y)
@@ -65,7 +65,7 @@ func (h *HostPlot) offset(c *chart, first, last clock.HostTime) {
 	name := brief(h.Name, mostOfName)
 	less := relative(clock.Identity().Mid, first)
 	mid, low, high := along(h.Map.Mid, first, last, less), along(h.Map.Low, first, last, less), along(h.Map.High, first, last, less)
-	y := nothing()
+	y := emptyInterval()
 	for _, points := range [][]point{mid, low, high} {
 		for _, k := range points {
 			y.include(k.y)
@@ -113,7 +113,7 @@ func (b *BroadcastPlot) WriteSVG(w io.Writer) error {
 		first, last = min(first, at), max(last, at)
 	}
 	last = max(last, clock.Add(first, 1))
-	x, y := interval{0, float64(clock.Sub(last, first))}, nothing()
+	x, y := interval{0, float64(clock.Sub(last, first))}, emptyInterval()
 	y.include(0)
 	var points []point
 	mean := 0.0

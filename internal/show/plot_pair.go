@@ -21,10 +21,10 @@ type PairPlot struct {
 	whole   bool // the residuals are shown however straight the estimate is
 }
 
-// WriteSVG draws every message at its stamp on a (x) and on b (y), less a straight line, so that microseconds show:
-// messages from a to b above, from b to a below, the estimate between them with its bounds, and the two convex hulls.
-// Where the estimate is not straight, a second panel shows all of it less the estimate. Of each direction no more than
-// 2,000 messages are drawn; at every pixel the one nearest to the corridor is among them.
+// WriteSVG draws every message at its stamp on a (x) and on b (y), less a straight line, so that microseconds are
+// visible. Messages from a to b are above, those from b to a below. Between them are the estimate with its bounds and
+// the two convex hulls. Where the estimate is not straight, a second panel shows all of it less the estimate. Of each
+// direction no more than 2,000 messages are drawn; at every pixel the one nearest to the corridor is among them.
 func (p *PairPlot) WriteSVG(w io.Writer) error { return p.picture(finest).writeTo(w) }
 
 func (p *PairPlot) picture(d detail) *chart {
@@ -79,7 +79,7 @@ func (p *PairPlot) draw(c *chart, base clock.PairCurve, first, last clock.HostTi
 	if straight {
 		hulls[0], hulls[1] = hull(there, 1), hull(back, -1)
 	}
-	y := nothing()
+	y := emptyInterval()
 	for _, points := range [][]point{mid, low, high, hulls[0], hulls[1]} {
 		for _, k := range points {
 			y.include(k.y)
@@ -204,8 +204,9 @@ func outside(points []point, y interval) int64 {
 	return n
 }
 
-// thinned returns at most so many of the points that an axis shows: in each column of pixels the lowest or the highest or
-// both, so that the edges of a cloud stay where they are, and of the others evenly many, so that it is dense where it was.
+// thinned returns at most so many of the points that an axis shows. It returns the lowest or the highest or both of each
+// column of pixels, so that the edges of a cloud stay. Of the others it returns an even sample, so that the density
+// stays.
 func thinned(points []point, x, y interval, most int, lowest, highest bool) []point {
 	var shown []point
 	for _, k := range points {

@@ -11,9 +11,9 @@ import (
 const mostReduced = 20_000
 
 // reduced returns the messages of channels if they are few. Of many it returns those that a picture shows: of each half
-// of a column of pixels the one nearest to the corridor, and of all evenly many, in one look at them, so that a page of
-// ten million messages is written as fast as without the picture. Side is 1 for messages from a to b and -1 for those
-// back, m a's clock to b's.
+// of a column of pixels the one nearest to the corridor, and an even sample of all. One pass suffices, so a page of ten
+// million messages is written as fast as without the picture. Side is 1 for messages from a to b and -1 for those back,
+// m a's clock to b's.
 func reduced(channels []trace.Channel, m clock.PairCurve, side int64) []trace.Message {
 	total := 0
 	first, last := clock.HostTime(math.MaxInt64), clock.HostTime(math.MinInt64) // on a

@@ -99,15 +99,16 @@ type Pair struct {
 	SkewLowPPM  *float64 `json:"skew_low_ppm"`
 	SkewHighPPM *float64 `json:"skew_high_ppm"`
 	BoundNs     *int64   `json:"bound_ns"`
-	// Sigma is the wander of the two clocks against each other, fractional frequency per square root of a second, and
-	// EvidenceNats by how many nats it explains the messages better than none: above six the clocks are not linear.
+	// Sigma is the wander of the two clocks against each other, fractional frequency per square root of a second.
+	// EvidenceNats is by how many nats it explains the messages better than no wander: above six the clocks are not
+	// linear.
 	Sigma        *float64 `json:"sigma"`
 	EvidenceNats *float64 `json:"evidence_nats"`
 }
 
 // Quality sums up the aligned messages. Inversions are messages received before they were sent on the timeline; those
-// beyond granularity are so by more than the steps of the two stamps explain; too fast are those quicker than the
-// minimum delay of their channel allows.
+// beyond granularity by more than the steps of the two stamps explain. TooFast counts messages faster than the minimum
+// delay of their channel.
 type Quality struct {
 	Messages                    int64      `json:"messages"`
 	Inversions                  int64      `json:"inversions"`
@@ -146,8 +147,8 @@ func (h *Host) ClockMap() clock.Map {
 	return m
 }
 
-// Knots lists the corners of a map's three curves as the report shows them, and the map at the given instants: the ends
-// of a trace, so that rounded corners need not be extended far to reach them.
+// Knots lists the corners of a map's three curves as the report shows them, and the map at the given instants. These are
+// the ends of a trace: rounded corners need not be extended far to reach them.
 func Knots(m *clock.Map, ends ...clock.HostTime) []Knot {
 	hosts := make(map[clock.HostTime]bool)
 	for _, at := range ends {

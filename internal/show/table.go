@@ -125,8 +125,8 @@ func (r *Report) medianError() (ns float64, ok bool) {
 	return MedianError(hosts)
 }
 
-// MedianError is the median over hosts of the median standard deviation of each, ns; the reference, and whoever else has
-// none, does not count. ok is false if no host has one.
+// MedianError is the median over hosts of the median standard deviation of each, ns. Hosts without one, such as the
+// reference, do not count. ok is false if no host has one.
 func MedianError(hosts [][]Error) (ns float64, ok bool) {
 	var medians []float64
 	for _, h := range hosts {

@@ -112,8 +112,8 @@ func bound(ns *int64) string {
 	return duration(*ns)
 }
 
-// instant writes a stamp to the microsecond: from the year 2000 on, as the page (view/page/time.js) decides it, as a date in UTC, before in
-// seconds of a counter such as the time since boot.
+// instant writes a stamp to the microsecond. From the year 2000 on it is a date in UTC, before that seconds of a counter
+// such as the time since boot. The page has the same rule (view/page/time.js).
 func instant(ns clock.HostTime) string {
 	const year2000 = 946_684_800e9
 	if ns >= year2000 {

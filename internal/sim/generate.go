@@ -29,8 +29,8 @@ type network struct {
 	last    clock.TimelineTime // true instant of the last arrival
 }
 
-// Play sends the scenario's messages and calls visit with each, link by link and not in order of time; the flight is
-// visit's until it returns, and an error of visit ends the play and is returned. It fails for a scenario that cannot be,
+// Play sends the scenario's messages and calls visit with each, link by link and not in order of time. The flight is
+// valid until visit returns. An error of visit ends Play, which returns it. It fails for a scenario that cannot be,
 // saying why.
 func (s Scenario) Play(visit func(*Flight) error) (*Truth, error) {
 	n, err := newNetwork(s)

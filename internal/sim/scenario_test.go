@@ -90,8 +90,8 @@ func TestMessagesTakeTheMinimumOfTheirLinkAndComeCloseToIt(t *testing.T) {
 		}
 		for i, l := range truth.Links {
 			above := least[i] - l.MinDelayNs
-			// A hundred messages and more of mean 20 µs; all of a broadcast share one wait. Who leaves a collective waits
-			// for the last to enter it.
+			// A hundred messages and more of mean 20 µs; all of a broadcast share one wait. A host leaves a collective
+			// when the last one has entered it.
 			if least[i] != math.MaxInt64 && (above < 0 || above > 2000 && pattern != Collective) {
 				t.Errorf("%v: link %d has a minimum of %d and took %d", pattern, i, l.MinDelayNs, least[i])
 			}

@@ -72,9 +72,9 @@ func (l *TrueLink) minimum(at clock.TimelineTime) int64 {
 	return least
 }
 
-// Asymmetry returns half of what the least delay from a to b exceeds that from b to a by at the start, in ns: the error
-// that no method can see in messages between the two, b's clock appearing ahead by that much. It is false where the two
-// do not have links both ways.
+// Asymmetry returns half of the difference between the least delays from a to b and from b to a at the start, in ns. It
+// is the error that no method can see in messages between the two: b's clock appears ahead by that much. It is false
+// where the two do not have links both ways.
 func (t *Truth) Asymmetry(a, b string) (ns float64, ok bool) {
 	return t.AsymmetryAt(a, b, math.MinInt64)
 }

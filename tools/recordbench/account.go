@@ -15,8 +15,9 @@ import (
 	"meridian/internal/netlab"
 )
 
-// account holds what a recorder wrote and what it says it lost against how often the kernel ran its programs, which is once
-// for each event that it lets them see, and counts for itself. All packets of this machine are in both.
+// account compares the events that a recorder wrote or reports lost with the number of times that the kernel ran its
+// programs. The kernel runs them once for each event that they can see, and counts the runs. All packets of this machine
+// are in both.
 type account struct {
 	runs    uint64 // of the recorder's programs, and how often they were not run since they were at work
 	counted tally

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Recordbench measures what recording a host costs: what is left of a network's speed, how much of a core the recorder
-// needs, and whether all is there; in turn with tcpdump and trace-cmd, in one run on one machine.
+// Recordbench measures the cost of recording a host: the remaining network throughput, the CPU time of the recorder, and
+// whether all events are recorded. tcpdump and trace-cmd are measured in turn with it, in one run on one machine.
 //
 //	namespace "web"                       namespace "db"             unrecorded | meridian ... | tcpdump | trace-cmd
 //	iperf3 -c ----- eth0 == veth == eth0 ----- iperf3 -s             meridian ... | tcpdump | trace-cmd | unrecorded

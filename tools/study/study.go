@@ -1,5 +1,5 @@
-// Command study repeats the measurements of docs/benchmarks.md: how exact the alignment is, how honest its bounds are, how
-// fast it runs, all on simulated traces of which the truth is known.
+// Command study repeats the measurements of docs/benchmarks.md: how exact the alignment is, how honest its bounds are,
+// and how fast it runs. All traces are simulated, with known truth.
 //
 //	go run ./tools/study TABLE [flags]
 //

@@ -83,8 +83,8 @@ func violation(p *pair.Problem, line clock.PairCurve) float64 {
 }
 
 func TestErrorLeavesOutWhatAsymmetryHides(t *testing.T) {
-	// Linear clocks and no jitter: the line is off by half the difference of the delays, and by a thousandth of them since
-	// the first and the last message of either direction do not coincide.
+	// Linear clocks and no jitter: the line is off by half the difference of the delays. A thousandth is added because
+	// the first and the last messages of the two directions do not coincide.
 	w, err := simulate(sim.Scenario{
 		Span: time.Minute, MinDelay: [2]time.Duration{10 * time.Microsecond, 500 * time.Microsecond},
 		Asymmetric: true, MaxOffset: time.Second, MaxSkewPPM: 50, Seed: 5,

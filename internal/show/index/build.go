@@ -162,8 +162,8 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 	return err
 }
 
-// latest returns the end of the interval in which a record's event happened. Its bounds are those of an instant at which the
-// clock showed the stamp; but a stamp of step g stands for all of [t, t+g), and the clock may have shown any of that.
+// latest returns the end of the interval in which a record's event happened. Its bounds are those of an instant at which
+// the clock showed the stamp. But a stamp of step g stands for all of [t, t+g).
 func (b *Builder) latest(r *trace.TimelineEvent, s *mapState) clock.TimelineTime {
 	more := s.granularity - 1
 	if more <= 0 {

@@ -7,8 +7,8 @@ import (
 	"meridian/clock"
 )
 
-// rounding is by how much a band is wider than the bounds: the instants of corners are rounded to the nanosecond, so a
-// width interpolated between two of them may be a step or two off. A map that is exact everywhere stays so.
+// rounding is how much wider a band is than the bounds. Corners are rounded to the nanosecond, so a width interpolated
+// between two of them may be off by a step or two. A map that is exact everywhere stays so.
 const rounding = 2
 
 // Corners turns the three curves of a map into corners over the timeline from first to last, in ns since 1970. Between two
@@ -51,9 +51,9 @@ func Corners(m *clock.Map, first, last clock.TimelineTime, limit int) []Corner {
 	return corners
 }
 
-// widened covers corners by no more than limit others: the corners fall into groups of neighbours, and each border
-// between two groups becomes as wide as the widest corner of both. The line between two borders is then nowhere
-// narrower than what it replaces.
+// widened covers corners by at most limit others. The corners are divided into groups of neighbours. Each border between
+// two groups becomes as wide as the widest corner of both. The line between two borders is then nowhere narrower than
+// what it replaces.
 func widened(corners []Corner, limit int) []Corner {
 	groups := max(limit-1, 1)
 	size := (len(corners) - 1 + groups - 1) / groups

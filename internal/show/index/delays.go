@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// histogram counts delays in buckets that are exact to 63 ns and beyond no wider than a thirty-second of where they begin,
-// as those of HdrHistogram: the bucket of a number is its highest six bits and how many follow.
+// histogram counts delays in buckets as HdrHistogram does: exact to 63 ns, and beyond that at most 1/32 of their lower
+// limit wide. The bucket of a number is its highest six bits and the number of bits that follow.
 type histogram struct {
 	buckets         map[int32]int64
 	count           int64

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// dominant finds which of many classes has most weight, in the room of few (Misra and Gries 1982, in the form that can be
-// merged: Agarwal et al. 2012). What it says a class weighs is never too much, and too little by at most a fifth of all
-// that was added; so a class of more than that is never missed, and the one it names weighs at most a fifth of all less
-// than the heaviest.
+// dominant finds which of many classes has most weight, in the room of few (Misra and Gries 1982, in the form that can
+// be merged: Agarwal et al. 2012). The weight that it gives for a class is never too large, and too small by at most a
+// fifth of the total. So a class of more than a fifth is never missed. The class that it names weighs at most a fifth of
+// the total less than the heaviest.
 type dominant struct {
 	few [4]weight
 	any uint32 // one of those added: what is named where all have outweighed each other

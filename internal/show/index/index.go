@@ -19,9 +19,9 @@
 // contents are also checked against its reference, so that a forged page cannot lead out of the file, into a cycle, or to
 // more items than the file has.
 //
-// Building costs a few hundred nanoseconds an event; reading a tile is proportional to its bins. Memory while building is
-// bounded: 40 bytes for each item not yet in a page, at most a million; half a million message ends that wait for their
-// partners; 20 bytes for each block of events.
+// Building costs a few hundred nanoseconds an event; reading a tile is proportional to its bins. Memory while building
+// is bounded: 40 bytes for each of at most a million items not yet in a page, half a million message ends that wait for
+// their partners, 20 bytes for each block of events.
 //
 // The summary by heaviest class is that of Misra and Gries, "Finding repeated elements" (1982); the buckets of delays are
 // those of HdrHistogram.

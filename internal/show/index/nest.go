@@ -2,8 +2,8 @@ package index
 
 import "slices"
 
-// nest keeps the slices of one row that are open, each at a depth of its own, so that no two at one depth overlap: a lane
-// of slices is then sorted by begin and by end alike when they are put there as they end.
+// nest has the open slices of one row, each at a depth of its own, so that no two at one depth overlap. Slices are added
+// to a lane as they end. So the lane is sorted by begin and by end alike.
 //
 // Slices without a number nest: each lies deeper than the one it is within. Those with one take the least depth that is
 // free.

@@ -131,9 +131,9 @@ type node struct {
 	pageRef
 }
 
-// A page ends where an instant with many zeros behind it (in binary, from the origin) lies between two of its candidates,
-// since there bins end as well: then few pages lie across the border of two bins, and none has to be opened for a tile
-// with bins much longer than it is.
+// A page ends between two candidates where an instant with many trailing zeros (in binary, from the origin) lies, since
+// bins end there as well. Then few pages cross the border of two bins. No page is opened for a tile whose bins are much
+// longer than the page.
 const (
 	leastLeaf, mostLeaf = 48, 128
 	leastFan, mostFan   = 32, 96

@@ -221,8 +221,8 @@ func (d *decoder) node(k laneKind, level int, before *node, l limits) (n node) {
 	return n
 }
 
-// decodeFan appends the nodes of a page to nodes. They are a level below n, lie within it and have as many items as it, so
-// that no page can lead around in a circle, nor to more items than there are.
+// decodeFan appends the nodes of a page to nodes. They are a level below n, lie within it and have as many items
+// together. So pages cannot form a cycle or lead to more items than there are.
 func decodeFan(nodes []node, page []byte, k laneKind, n *node, l limits) ([]node, error) {
 	d := decoder{b: page}
 	if laneKind(d.byte()) != k || int(d.byte()) != n.level {

@@ -6,8 +6,8 @@ package index
 //	clock 0 ........... clock 3 ........ clock 0 ..
 //	[0, 0]              [at, 3]          [at, 0]
 //
-// Of events at one instant by two clocks the last decides. A clock is not set often; rows whose events come by several
-// clocks in turns would have too many such runs, and are by the clock of most of their events, which is counted.
+// Of events at one instant by two clocks the last decides. A clock is not set often. Rows with events of several clocks
+// in turn would have too many such runs. They get the clock of most of their events, and are counted.
 const (
 	mostRowRuns = 256     // of one row
 	mostRuns    = 1 << 16 // of all rows

@@ -15,8 +15,8 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// store is the file while it is being written. Pages of one kind lie together in extents, so that whoever reads the trees
-// does not read past the events; extents are written in one go, and reserved before what they hold is known.
+// store is the file while it is being written. Pages of one kind are together in extents, so that reading the trees does
+// not skip over events. An extent is reserved before its contents are known, and written at once.
 type store struct {
 	f    *os.File
 	path string // "" for an unnamed file

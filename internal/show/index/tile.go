@@ -19,8 +19,8 @@ const (
 // Modes of lanes in a tile: exact items by the kind of the lane, and bins behind these.
 const inBins = 4
 
-// Flags of a tile. Its lanes may be so many that they do not fit: then it has fewer and longer bins, and fewer exact items, by
-// a shift; and where even one bin a lane is too much, the last lanes are missing.
+// Flags of a tile. If its lanes are too many to fit, it has fewer and longer bins, and fewer exact items, by a shift. If
+// even one bin a lane is too much, the last lanes are missing.
 const (
 	isFinal    = 1
 	shiftAt    = 1 // from this bit on four bits are the shift

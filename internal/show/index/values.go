@@ -7,8 +7,8 @@ import (
 	"meridian/trace"
 )
 
-// A value is a byte that says what it is, and what that needs: numbers as varints, or as 8 bytes where these are shorter;
-// text and bytes with their length; structures and arrays with how many there are.
+// A value is a byte for its kind, and its contents. Numbers are varints, or 8 bytes where these are shorter. Text and
+// bytes have their length first, structures and arrays their number of elements.
 const (
 	tagNone = iota
 	tagFalse

@@ -17,8 +17,8 @@ import (
 func OpenFile(path string) error { return open(context.Background(), path) }
 
 // OpenURL shows what a server of ours has. What a browser is started with stands in the list of processes, where other
-// users see it. On Linux that does them no good, since their connections are refused (see foreign); elsewhere the browser
-// is given a file that leads there and that only its user can read. Done removes it, once the server has ended.
+// users see it. On Linux their connections are refused (see foreign). Elsewhere the browser is given a file with the
+// address that only its user can read. Done removes it, once the server has ended.
 func OpenURL(ctx context.Context, url string) (done func(), err error) {
 	if runtime.GOOS == "linux" {
 		return func() {}, open(ctx, url)

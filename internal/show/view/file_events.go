@@ -15,8 +15,8 @@ const (
 	chunkBlocks = 16
 )
 
-// events writes the fields of events, block by block: all of them if the budget allows, else first those in which the
-// worst violations begin and end, then those from the beginning on.
+// events writes the fields of events, block by block, all of them if the budget allows. Otherwise it writes first the
+// blocks in which the worst violations begin and end, then those from the beginning on.
 func (f *file) events(worst []index.Violation) error {
 	blocks := (f.about.Events + blockEvents - 1) / blockEvents
 	taken := make(map[int64]bool)

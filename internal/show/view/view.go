@@ -1,13 +1,13 @@
-// Package view shows a timeline in a browser: in goes the index of one (package index), out comes a server for one person,
-// or one HTML file that works from a disk.
+// Package view shows a timeline in a browser. The input is an index (package index). The output is a server for one
+// user, or one HTML file that works from a disk.
 //
 //	                    .--> Listen, Serve   the page, and what it asks for: about, tiles, events, search, violations, plots
 //	Data (an index) ----|
 //	                    '--> WriteFile       the page with the answers that fit a budget
 //
-// The page under page/ is ES modules, joined into page_bundle.js by go generate. It draws tiles: a tile sums up an interval
-// of the timeline in at most 1024 entries a lane, so that neither the page nor the server ever holds all events.
-// docs/viewer.md is the contract between index, server and page.
+// The page under page/ is ES modules, joined into page_bundle.js by go generate. It draws tiles. A tile sums up an
+// interval of the timeline in at most 1024 entries a lane, so neither the page nor the server ever has all events in
+// memory. docs/viewer.md is the contract between index, server and page.
 //
 // Names, fields and titles in a trace are untrusted. They reach the page as JSON or in base64, never as markup; the page
 // puts them into text nodes. The content security policy allows only the script of one digest, and requests only to the

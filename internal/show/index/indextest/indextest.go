@@ -1,7 +1,7 @@
 // Package indextest builds the small indexes that the tests of package view and of the page share.
 //
-// Every name in them is made by a function of the caller's, so that a test can put text into all of them that a careless
-// reader would take for markup, code or control characters ([Hostile]).
+// A function of the caller makes every name in them. So a test can use names that a careless reader would take for
+// markup, code or control characters ([Hostile]).
 package indextest
 
 import (
