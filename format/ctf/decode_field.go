@@ -141,13 +141,13 @@ func isByte(t *Type) bool {
 	return t.Kind == Integer && t.Size == 8 && t.Align >= 8 && !t.Reversed && t.Slot < 0
 }
 
-// isText says whether an array is the text that its characters make up.
+// isText reports whether an array is the text that its characters make up.
 func isText(t *Type) bool {
 	return (t.Kind == FixedArray || t.Kind == Sequence) && isByte(t.Elem) && t.Elem.Encoding != NoEncoding &&
 		len(t.Elem.Labels) == 0
 }
 
-// isBytes says whether an array is best seen as raw bytes: unsigned ones, read in base 16.
+// isBytes reports whether an array is best shown as raw bytes: unsigned ones, read in base 16.
 func isBytes(t *Type) bool {
 	return (t.Kind == FixedArray || t.Kind == Sequence) && isByte(t.Elem) && !t.Elem.Signed && t.Elem.Base == 16 &&
 		t.Elem.Encoding == NoEncoding && len(t.Elem.Labels) == 0

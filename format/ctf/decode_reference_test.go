@@ -10,7 +10,7 @@ import (
 	"meridian/trace"
 )
 
-// reference decodes a type bit by bit, as the specification tells it, and knows neither programs nor shortcuts.
+// reference decodes a type bit by bit, as the specification says, without programs and fast paths.
 type reference struct {
 	data  []byte
 	pos   uint64

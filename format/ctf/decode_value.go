@@ -19,7 +19,7 @@ type eventDecoder struct {
 	spare []trace.Value // free room for items
 	arena []trace.Value // where spare was cut from
 	used  int           // values of this event
-	cut   int64         // elements left out since the packet's beginning
+	cut   int64         // array elements dropped so far
 	text  []byte        // text that had to be made
 }
 

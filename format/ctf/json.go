@@ -38,7 +38,7 @@ type streamClassDecl struct {
 	clock string
 }
 
-// parseFragments reads all of them. One that is damaged is left out, where the rest can be read without it.
+// parseFragments reads all of them and skips damaged ones that the others do not need.
 func parseFragments(text, file string, w *trace.Warnings) (*Metadata, error) {
 	p := &fragmentParser{file: file, w: w, reader: jsonReader{src: text, line: 1}, aliases: map[string]*fieldClass{},
 		clocks: map[string]int{}, declared: map[uint64]bool{}}

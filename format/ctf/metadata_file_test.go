@@ -235,7 +235,7 @@ func FuzzMetadata(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Whoever reads a slot finds it stored by somebody, and every type is one that a reader can walk.
+		// Every slot that is read is also stored, and a reader can walk every type.
 		stored := make([]bool, m.Slots)
 		walkMetadata(m, func(t *Type) {
 			if t.Slot >= 0 {

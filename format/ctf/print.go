@@ -11,11 +11,11 @@ import (
 // WriteTSDL writes the metadata as CTF 1.8 text, as LTTng writes it: every name that is the trace's own has an underscore
 // before it, so that it is no keyword, and fields that other programs identify by name (id, timestamp, packet_size) have none.
 // Characters that no identifier can have become underscores, and names that are then equal get numbers; the names of
-// events are texts and keep every character but NUL. What only CTF 2 can say is printed where CTF 1.8 can lay it out
-// alike: a boolean is an enumeration, an optional field a variant of absent and present, a blob an array of bytes. Where
-// it cannot (integers of variable length, reversed bits, UTF-16) the error names the field.
+// events are texts and keep every character but NUL. Field classes of CTF 2 are printed where CTF 1.8 can lay them out
+// the same way: a boolean is an enumeration, an optional field a variant of absent and present, a blob an array of bytes. Where
+// it cannot (variable-length integers, reversed bit order, UTF-16), WriteTSDL returns an error that names the field.
 //
-// References are printed as a reader looks for them: by name where the field stands earlier in a structure around, else
+// References are printed as readers resolve them: by name where the field is an earlier one of an enclosing structure, else
 // by the whole path from the scope down.
 func (m *Metadata) WriteTSDL(w io.Writer) error {
 	p := &printer{m: m, names: map[*Type][]string{}, tags: map[int][]tagOption{}, declared: map[tsdl.Type]bool{}}

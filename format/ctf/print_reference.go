@@ -95,7 +95,7 @@ func (p *printer) reference(slot int) string {
 	return "none"
 }
 
-// find looks for the field of a slot in t, whose own path is given, through structures alone: no path leads into an
+// find searches the field of a slot in t, whose own path is given, through structures alone: no path leads into an
 // array or a variant.
 func (p *printer) find(t *Type, slot int, path string, depth int) (string, bool) {
 	if t == nil || depth > maxTypeDepth {

@@ -191,8 +191,8 @@ func (r *resolver) variant(s *fieldClass) (*Type, error) {
 	return t, nil
 }
 
-// labelled returns for each field of a variant the values of the tag that have its name. A field whose name the tag
-// does not know is never there.
+// labelled returns for each option of a variant the values of the tag that have its name. An option whose name the tag
+// lacks is never selected.
 func (r *resolver) labelled(s *fieldClass, tag *Type) ([][]Range, error) {
 	if tag.Labels == nil {
 		return nil, r.errorf(s.location.line, "selector %.60q is not an enumeration", strings.Join(s.location.names, "."))

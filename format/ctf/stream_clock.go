@@ -94,7 +94,7 @@ func (t *cycleClock) rebase(cycles uint64) {
 func clampTime(ns clock.HostTime) clock.HostTime { return max(-clock.Limit, min(clock.Limit, ns)) }
 
 // extendStamp completes a stamp of fewer bits than its clock: it returns the first value from the previous stamp on that ends with them.
-// Within a packet whose begin and end are known, one that would lie behind the end, but without the wrap not before
+// Within a packet whose begin and end are known, a stamp that would lie after the end, but without the wrap not before
 // the begin, has stepped back instead.
 func extendStamp(before, v uint64, width uint8, begin, end uint64) uint64 {
 	if width == 0 || width >= 64 {

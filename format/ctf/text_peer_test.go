@@ -67,7 +67,7 @@ func same(t testing.TB, got, want []string) {
 	}
 }
 
-// staleText says whether two lines differ only in that one has an empty text where the other has some: babeltrace2 2.0.4
+// staleText reports whether two lines differ only in that one has an empty text where the other has some: babeltrace2 2.0.4
 // prints what a text field held in an earlier event where it is empty now.
 func staleText(got, want string) bool {
 	parts := strings.Split(got, `= ""`)

@@ -67,7 +67,7 @@ func (sp *streamPlan) event(id uint64) *eventPlan {
 	return sp.sparse[id]
 }
 
-// newPlan compiles metadata. An event class that cannot be is left out, with a warning.
+// newPlan compiles metadata. It skips invalid event classes, with a warning.
 func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
 	p := &tracePlan{m: m, signature: newPacketSignature(m), streams: map[uint64]*streamPlan{}, masks: map[*Type]uint64{}}
 	p.slots = m.Slots
@@ -187,7 +187,7 @@ func (sp *streamPlan) add(ep *eventPlan) {
 	sp.dense[id] = ep
 }
 
-// bearsRole says whether a type, or a part of it, has a role.
+// bearsRole reports whether a type, or a part of it, has a role.
 func bearsRole(t *Type, r Role) bool {
 	if t == nil {
 		return false

@@ -20,7 +20,7 @@ type tsdlParser struct {
 	names        *typeScope
 	depth        int
 	allocated    int
-	firstSkipped error                  // the first that was left out
+	firstSkipped error                  // of the first skipped declaration
 	scalars      map[scalar]*fieldClass // most fields of a trace are one of a dozen integers
 
 	trace   traceDecl
@@ -161,7 +161,7 @@ func (p *tsdlParser) lookup(name string) *fieldClass {
 	return nil
 }
 
-// read reads all declarations. One that cannot be read is left out with a warning, where the rest means the same
+// read reads all declarations. It skips an invalid one with a warning, where the rest means the same
 // without it; types that are missing then take only those with them that use them.
 func (p *tsdlParser) read() error {
 	p.enter()

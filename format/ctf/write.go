@@ -21,33 +21,33 @@ import (
 //	packet header    magic, uuid, stream_id, stream_instance_id (the row's index in the schema)
 //	packet context   timestamp_begin, timestamp_end, content_size, packet_size, packet_seq_num,
 //	                 cpu_id (rows of processors), row, row_kind, row_id, row_parent (rows that have one: its name)
-//	event header     id (32 bits), timestamp (64 bits): 12 bytes, which never run out, whatever comes
-//	stream context   row, row_kind, row_id, row_parent (where rows share the stream);
+//	event header     id (32 bits), timestamp (64 bits): 12 bytes, which never overflow
+//	common context   row, row_kind, row_id, row_parent (where rows share the stream);
 //	                 recorded: the stamp as the host's clock showed it; early, late: how far below and above the time the
-//	                 event may lie, all bits set where nothing says so (all three in timelines that were aligned)
-//	event context    slice, flow, role (of records that have one), the class's context fields
+//	                 event may lie, all bits set if unbounded (all three in timelines that were aligned)
+//	event context    slice, flow, role (of events that have one), the class's context fields
 //	event fields     the class's other fields, and _context: a structure of the context fields, if one of these needs a
-//	                 length or a selector, which babeltrace2 2.0 cannot bear in an event's own context
+//	                 length or a selector, which babeltrace2 2.0 cannot read in an event's own context
 //
 // The clock "timeline" counts nanoseconds since 1970, or since the second of the first record if that is before 1970.
 //
 // A class becomes one event class for each phase and set of absent fields of its events: the name ends in ":begin", ":end" or
-// ":counter" for those phases, and fields that a record lacks are not there (after 32 such patterns, and inside
-// structures, a lacking field becomes a variant of absent and present). A name that has such an ending itself gets
-// ":instant" behind it. Types become:
+// ":counter" for those phases, and absent fields are omitted (after 32 such sets, and inside
+// structures, an absent field becomes a variant of absent and present). A name that has such an ending itself gets
+// ":instant" appended. Types become:
 //
 //	Bool      enumeration of false and true in a byte       Struct   structure
 //	Int, Uint integer of as many bits, aligned to bytes;    Array    array, or _NAME_length (32 bits) and a sequence
-//	          an enumeration where it has labels            Choice   _NAME_tag and a variant
-//	Float     32 or 64 bits                                 lacking  _NAME_present and a variant of absent and present
+//	          an enumeration where it has labels            Variant  _NAME_tag and a variant
+//	Float     32 or 64 bits                                 absent   _NAME_present and a variant of absent and present
 //	Text      string up to a NUL                            Bytes    _NAME_length and a sequence of bytes in base 16
 //
-// An array of bytes in base 16 is Bytes, then. Elements and alternatives that need such a second field are structures of
+// Elements and options that need such a second field are structures of
 // it and of one named value; a [Source] undoes all this. All is little-endian and aligned to bytes. The
-// category of a class stands in its model.emf.uri, behind "meridian:category:".
+// category of a class is its model.emf.uri, after "meridian:category:".
 //
-// Metadata can be written only when all classes are known, so nothing is at DIR before Close: all is beside it until
-// then, under the name DIR.partial. The writer holds at most WriterOptions.Memory bytes of packets, and no file open.
+// The metadata needs all classes, so nothing is at DIR before Close: until
+// then the output is DIR.partial. The writer buffers at most WriterOptions.Memory bytes of packets, and keeps no file open.
 type Writer struct {
 	dir, partial string
 	schema       *trace.Schema
@@ -63,7 +63,7 @@ type Writer struct {
 	err          error
 	closed       bool
 
-	common, eventContext, fields, helper []trace.Value // of the record that is being written
+	common, eventContext, fields, helper []trace.Value // of the event that is being written
 }
 
 // WriterOptions says how a timeline is written; the zero value is ready.
@@ -88,9 +88,9 @@ const (
 // WriterStats counts what was written.
 type WriterStats struct {
 	Events, Packets, Bytes uint64
-	Moved                  uint64 // records with a time that could not be kept: before the row's last, or no clock's
-	Misfits                uint64 // values that were not what their types say, written as near as can be
-	NULs                   uint64 // NULs in texts, each written as the picture that Unicode has of it
+	Moved                  uint64 // events whose time was changed: before the row's last, or out of range
+	Misfits                uint64 // values that did not fit their types, converted as near as possible
+	NULs                   uint64 // NULs in texts, each replaced by U+2400
 }
 
 // NewWriter begins a timeline that will be at dir after Close. There must be nothing at dir, or an empty directory, or, with

@@ -236,7 +236,7 @@ func (l *encodeNode) implication(f *encodeNode, values []trace.Value) uint64 {
 	return 0
 }
 
-// selectedBy says whether a selector is in one of the ranges.
+// selectedBy reports whether a selector is in one of the ranges.
 func selectedBy(ranges []Range, tag uint64, signed bool) bool {
 	for _, r := range ranges {
 		if signed && int64(tag) >= r.Low && int64(tag) <= r.High || !signed && tag >= uint64(r.Low) && tag <= uint64(r.High) {

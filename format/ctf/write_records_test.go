@@ -77,7 +77,7 @@ func (l *timeline) expectedLine(r *trace.TimelineEvent, bounds bool) string {
 	return b.String()
 }
 
-// variable says whether a value needs a length or a selector somewhere.
+// variable reports whether a value needs a length or a selector somewhere.
 func variable(t *trace.Type) bool {
 	for i := range t.Fields {
 		if variable(&t.Fields[i].Type) {

@@ -35,15 +35,15 @@ type eventEncoder struct {
 // StreamOptions says how a stream is written; the zero value is ready.
 type StreamOptions struct {
 	PacketSize int           // bytes of a packet at most, unless one event needs more; 0 stands for 1 MiB
-	Fixed      bool          // packets are padded to PacketSize, or a multiple of it where one event needs more
+	Fixed      bool          // pad packets to PacketSize, or to a multiple of it where one event needs more
 	Instance   uint64        // the number of the stream in its class, where packet headers have one
-	StepsBack  bool          // stamps before the last one's stay, where the event header can hold 64 bits: real tracers write such
-	Context    []trace.Value // packet context: the fields that are not the packet's own accounts, in their order
+	StepsBack  bool          // keep stamps earlier than the previous one if the event header has 64 bits for them
+	Context    []trace.Value // values of the packet context's fields without a role, in their order
 }
 
-// StreamWriter writes one stream: packets of events. What packets say of themselves (magic, UUID, begin, end, sizes,
-// sequence number, events discarded) it finds by the roles of the fields and fills in; so it does with the event
-// header's id and stamp, the shortest alternative first where the header is a variant, as LTTng's are.
+// StreamWriter writes one stream: packets of events. It fills in the fields of packets that have a role (magic, UUID, begin, end, sizes,
+// sequence number, events discarded) and the event
+// header's id and stamp, in the shortest option where the header is a variant, as LTTng's are.
 //
 // Values of fields are given as [trace.Source] has them. A length or a selector in the same structure as its sequence or variant
 // follows from it and may be omitted; or else all fields of the structure are given. A value that does not fit its type is converted
@@ -52,9 +52,9 @@ type StreamOptions struct {
 // It allocates nothing per event, and holds one packet in memory.
 type StreamWriter struct {
 	Events, Packets, Bytes uint64
-	Raised                 uint64 // events with a stamp before the last one's: readers would give up, so they got that one
-	Misfits                uint64 // values that are not what their types say
-	NULs                   uint64 // NULs in texts, each replaced by its picture
+	Raised                 uint64 // events with a stamp before the last one's, which they got instead: readers would give up
+	Misfits                uint64 // values that did not fit their types
+	NULs                   uint64 // NULs in texts, each replaced by U+2400
 
 	w         io.Writer
 	encoder   encoder

@@ -77,7 +77,7 @@ func (e *encoder) structure(n *encodeNode, values []trace.Value) {
 	}
 }
 
-// fitsSigned says whether the bits are those of a signed number that the integer can have.
+// fitsSigned reports whether the integer can hold the signed number.
 func (n *encodeNode) fitsSigned(v uint64) bool {
 	if !n.signed {
 		return v <= n.capacity && v <= math.MaxInt64
@@ -175,7 +175,7 @@ func (e *encoder) raw(v *trace.Value) []byte {
 	return e.scratch
 }
 
-// text writes bytes up to a NUL. One inside them stands as the picture that Unicode has of it.
+// text writes bytes and a NUL. A NUL inside them is replaced by U+2400.
 func (e *encoder) text(v *trace.Value) {
 	data := e.raw(v)
 	for {
