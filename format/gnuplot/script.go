@@ -20,110 +20,139 @@ var colours = []string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#
 
 const grey = "#9aa5b1"
 
+// script is the file while it is written.
+type script struct {
+	*bufio.Writer
+	timeline *Writer
+	rowOf    []int    // the drawn row of each stream
+	plots    []string // what the plot command at the end draws
+}
+
 // script writes everything.
 func (g *Writer) script() error {
-	out := bufio.NewWriterSize(g.out, 64<<10)
-	lanes, of := g.lanes()
-	colour, named := g.classes()
-	span := max(clock.Sub(g.last, g.first), 1)
-	height := float64(len(lanes))
+	rows, of := g.drawnRows()
+	s := &script{Writer: bufio.NewWriterSize(g.out, 64<<10), timeline: g, rowOf: of}
+	s.settings(rows)
+	s.slices()
+	s.ticks()
+	s.messages(false)
+	s.messages(true)
+	s.bounds()
+	if len(s.plots) == 0 {
+		s.plots = []string{"-100 notitle"} // nothing to see: a line beyond what is shown
+	}
+	fmt.Fprintf(s, "plot %s\n", strings.Join(s.plots, ", \\\n     "))
+	return s.Flush()
+}
 
-	fmt.Fprint(out, "# A timeline by meridian, for gnuplot 5 and later. Draw it in a window with\n#   gnuplot -p FILE\n# or take the # away in front of these lines:\n")
-	fmt.Fprintf(out, "# set terminal pngcairo size 1600,%d\n# set output 'timeline.png'\n\n", 160+28*len(lanes))
-	fmt.Fprint(out, "reset\nset encoding utf8\n")
+// settings writes the title, the axes and the labels of rows.
+func (s *script) settings(rows []drawnRow) {
+	g := s.timeline
+	fmt.Fprint(s, "# A timeline by meridian, for gnuplot 5 and later. Draw it in a window with\n#   gnuplot -p FILE\n# or take the # away in front of these lines:\n")
+	fmt.Fprintf(s, "# set terminal pngcairo size 1600,%d\n# set output 'timeline.png'\n\n", 160+28*len(rows))
+	fmt.Fprint(s, "reset\nset encoding utf8\n")
 	title, note := g.title()
-	fmt.Fprintf(out, "set title %s.\"\\n\".%s noenhanced\n", quoted(title), quoted(note))
-	fmt.Fprintf(out, "set xlabel %s noenhanced\n", quoted("time, s since "+time.Unix(0, int64(g.first)).UTC().Format("2006-01-02 15:04:05.999999999")+" UTC"))
-	out.WriteString("set format x '%.9g'\nset grid x lc rgb '#e3e8ed' lt 1\nset border 1 lc rgb '#5d6975'\nset tics nomirror\nset ytics scale 0\n")
-	fmt.Fprint(out, "set bmargin 6\nset key at screen 0.5,0.01 center bottom horizontal noenhanced samplen 2\nset style fill solid 0.85 noborder\n")
-	fmt.Fprintf(out, "set xrange [0:%s]\nset yrange [%g:-1]\n", seconds(span), height)
-	fmt.Fprint(out, "set ytics noenhanced ()\n")
-	for i, l := range lanes {
+	fmt.Fprintf(s, "set title %s.\"\\n\".%s noenhanced\n", quoted(title), quoted(note))
+	fmt.Fprintf(s, "set xlabel %s noenhanced\n", quoted("time, s since "+time.Unix(0, int64(g.first)).UTC().Format("2006-01-02 15:04:05.999999999")+" UTC"))
+	s.WriteString("set format x '%.9g'\nset grid x lc rgb '#e3e8ed' lt 1\nset border 1 lc rgb '#5d6975'\nset tics nomirror\nset ytics scale 0\n")
+	fmt.Fprint(s, "set bmargin 6\nset key at screen 0.5,0.01 center bottom horizontal noenhanced samplen 2\nset style fill solid 0.85 noborder\n")
+	fmt.Fprintf(s, "set xrange [0:%s]\nset yrange [%g:-1]\n", seconds(max(clock.Sub(g.last, g.first), 1)), float64(len(rows)))
+	fmt.Fprint(s, "set ytics noenhanced ()\n")
+	for i, r := range rows {
 		// The label of a tic is a format.
-		fmt.Fprintf(out, "set ytics add (%s %d)\n", quoted(strings.ReplaceAll(l.label, "%", "%%")), i)
-		if i > 0 && l.host != lanes[i-1].host {
-			fmt.Fprintf(out, "set arrow from graph 0, first %g to graph 1, first %g nohead lc rgb '#5d6975' lw 0.6 back\n", float64(i)-0.5, float64(i)-0.5)
+		fmt.Fprintf(s, "set ytics add (%s %d)\n", quoted(strings.ReplaceAll(r.label, "%", "%%")), i)
+		if i > 0 && r.host != rows[i-1].host {
+			fmt.Fprintf(s, "set arrow from graph 0, first %g to graph 1, first %g nohead lc rgb '#5d6975' lw 0.6 back\n", float64(i)-0.5, float64(i)-0.5)
 		}
 	}
+}
 
-	// A block without lines would be an error in gnuplot, so each is announced only with its first line.
-	var plots []string
+// block writes a data block and notes how it is plotted. A block without lines would be an error in gnuplot, so it is
+// announced only with its first line.
+func (s *script) block(name, style, title string, lines func(yield func(string))) {
+	n := 0
+	lines(func(line string) {
+		if n++; n == 1 {
+			fmt.Fprintf(s, "%s << EOD\n", name)
+		}
+		fmt.Fprintln(s, line)
+	})
+	if n > 0 {
+		fmt.Fprint(s, "EOD\n")
+		s.plots = append(s.plots, fmt.Sprintf("%s %s title %s noenhanced", name, style, quoted(title)))
+	}
+}
+
+// slices writes a block of boxes for each class that has a colour, and one for the rest.
+func (s *script) slices() {
+	g := s.timeline
+	colour, named := g.classes()
 	for c := range len(named) + 1 {
 		label, rgb := "other slices", grey
 		if c < len(named) {
 			label, rgb = named[c], colours[c]
 		}
-		name := "$slices" + strconv.Itoa(c)
-		n := 0
-		for i := range g.rows {
-			for _, s := range g.rows[i].slices {
-				if k, ok := colour[int(s.class)]; ok && k != c || !ok && c < len(named) {
-					continue
+		style := fmt.Sprintf("using 1:2:3:4:5:6 with boxxyerror lc rgb '%s'", rgb)
+		s.block("$slices"+strconv.Itoa(c), style, label, func(yield func(string)) {
+			for i := range g.rows {
+				for _, x := range g.rows[i].slices {
+					if k, ok := colour[int(x.class)]; ok && k == c || !ok && c == len(named) {
+						yield(s.box(x, float64(s.rowOf[i])))
+					}
 				}
-				if n++; n == 1 {
-					fmt.Fprintf(out, "%s << EOD\n", name)
-				}
-				// gnuplot: x y xlow xhigh ylow yhigh
-				half := 0.36 * shrink(s.depth)
-				if whole := int64(s.end - s.start); s.busy < whole { // made of several
-					half *= max(0.1, float64(s.busy)/float64(whole))
-				}
-				y := float64(of[i])
-				fmt.Fprintf(out, "%s %g %s %s %g %g\n", g.at(s.start), y, g.at(s.start), g.at(s.end), y-half, y+half)
 			}
-		}
-		if n > 0 {
-			fmt.Fprint(out, "EOD\n")
-			plots = append(plots, fmt.Sprintf("%s using 1:2:3:4:5:6 with boxxyerror lc rgb '%s' title %s noenhanced", name, rgb, quoted(label)))
-		}
-	}
-	block := func(name, style, title string, each func(yield func(string))) {
-		n := 0
-		each(func(line string) {
-			if n++; n == 1 {
-				fmt.Fprintf(out, "%s << EOD\n", name)
-			}
-			fmt.Fprintln(out, line)
 		})
-		if n > 0 {
-			fmt.Fprint(out, "EOD\n")
-			plots = append(plots, fmt.Sprintf("%s %s title %s noenhanced", name, style, quoted(title)))
-		}
 	}
-	block("$ticks", "using 1:2:3:4 with vectors nohead lc rgb '#17212b' lw 1", "instants", func(yield func(string)) {
+}
+
+// box is a slice as gnuplot takes it: x y xlow xhigh ylow yhigh.
+func (s *script) box(x slice, y float64) string {
+	half := 0.36 * shrink(x.depth)
+	if whole := int64(x.end - x.start); x.busy < whole { // made of several
+		half *= max(0.1, float64(x.busy)/float64(whole))
+	}
+	start, end := s.timeline.at(x.start), s.timeline.at(x.end)
+	return fmt.Sprintf("%s %g %s %s %g %g", start, y, start, end, y-half, y+half)
+}
+
+func (s *script) ticks() {
+	g := s.timeline
+	s.block("$ticks", "using 1:2:3:4 with vectors nohead lc rgb '#17212b' lw 1", "instants", func(yield func(string)) {
 		for i := range g.rows {
 			for _, at := range g.rows[i].ticks {
-				yield(fmt.Sprintf("%s %g 0 0.6", g.at(at), float64(of[i])-0.3))
+				yield(fmt.Sprintf("%s %g 0 0.6", g.at(at), float64(s.rowOf[i])-0.3))
 			}
 		}
 	})
-	for _, inverted := range []bool{false, true} {
-		name, style, title := "$messages", "using 1:2:3:4 with vectors filled head size screen 0.006,20 lc rgb '#44505c' lw 1", "messages"
-		if inverted {
-			name, style, title = "$inversions", "using 1:2:3:4 with vectors filled head size screen 0.006,20 lc rgb '#cf1f2e' lw 1.6", "received before sent"
-		}
-		block(name, style, title, func(yield func(string)) {
-			for _, a := range g.arrows {
-				if a.inverted() == inverted {
-					yield(fmt.Sprintf("%s %d %s %d", g.at(a.from.at), of[a.from.stream], seconds(clock.Sub(a.to.at, a.from.at)), of[a.to.stream]-of[a.from.stream]))
-				}
-			}
-		})
+}
+
+// messages writes the arrows of messages, inverted ones in red and by themselves.
+func (s *script) messages(inverted bool) {
+	name, style, title := "$messages", "using 1:2:3:4 with vectors filled head size screen 0.006,20 lc rgb '#44505c' lw 1", "messages"
+	if inverted {
+		name, style, title = "$inversions", "using 1:2:3:4 with vectors filled head size screen 0.006,20 lc rgb '#cf1f2e' lw 1.6", "received before sent"
 	}
-	block("$bounds", "using 1:2:3:4 with xerrorbars pt 7 ps 0.4 lc rgb '#b07400'", "bounds of messages' ends", func(yield func(string)) {
+	g := s.timeline
+	s.block(name, style, title, func(yield func(string)) {
+		for _, a := range g.arrows {
+			if a.inverted() == inverted {
+				yield(fmt.Sprintf("%s %d %s %d", g.at(a.from.at), s.rowOf[a.from.stream], seconds(clock.Sub(a.to.at, a.from.at)), s.rowOf[a.to.stream]-s.rowOf[a.from.stream]))
+			}
+		}
+	})
+}
+
+func (s *script) bounds() {
+	g := s.timeline
+	s.block("$bounds", "using 1:2:3:4 with xerrorbars pt 7 ps 0.4 lc rgb '#b07400'", "bounds of messages' ends", func(yield func(string)) {
 		for _, a := range g.arrows {
 			for _, e := range []end{a.from, a.to} {
 				if e.low != e.at || e.high != e.at {
-					yield(fmt.Sprintf("%s %d %s %s", g.at(e.at), of[e.stream], g.at(e.low), g.at(e.high)))
+					yield(fmt.Sprintf("%s %d %s %s", g.at(e.at), s.rowOf[e.stream], g.at(e.low), g.at(e.high)))
 				}
 			}
 		}
 	})
-	if len(plots) == 0 {
-		plots = []string{"-100 notitle"} // nothing to see: a line beyond what is shown
-	}
-	fmt.Fprintf(out, "plot %s\n", strings.Join(plots, ", \\\n     "))
-	return out.Flush()
 }
 
 // shrink is how much lower a slice within others is.
@@ -157,14 +186,14 @@ func (g *Writer) title() (title, note string) {
 	return title, note
 }
 
-// lane is a row of the picture.
-type lane struct {
+// drawnRow is a row of the picture; the quietest streams of a host share one.
+type drawnRow struct {
 	label, host string
 	kernel      bool
 }
 
-// lanes places the streams: host by host, the kernel's rows above, the quietest sharing one where there are too many.
-func (g *Writer) lanes() (lanes []lane, of []int) {
+// drawnRows places the streams: host by host, the kernel's rows above, the quietest sharing one where there are too many.
+func (g *Writer) drawnRows() (rows []drawnRow, of []int) {
 	of = make([]int, len(g.rows))
 	hosts := make(map[string]int)
 	for i, h := range g.schema.Hosts {
@@ -188,7 +217,7 @@ func (g *Writer) lanes() (lanes []lane, of []int) {
 	for n, i := range busiest {
 		own[i] = n < g.options.Rows
 	}
-	side := func(i int) int {
+	group := func(i int) int {
 		if kernel(i) {
 			return 0
 		}
@@ -202,26 +231,26 @@ func (g *Writer) lanes() (lanes []lane, of []int) {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(hosts[sa.Host], hosts[sb.Host]), cmp.Compare(sa.Host, sb.Host), cmp.Compare(side(a), side(b)),
+		return cmp.Or(cmp.Compare(hosts[sa.Host], hosts[sb.Host]), cmp.Compare(sa.Host, sb.Host), cmp.Compare(group(a), group(b)),
 			cmp.Compare(shared(a), shared(b)), cmp.Compare(sa.Kind, sb.Kind), cmp.Compare(sa.ID, sb.ID))
 	})
 	for n, i := range used {
 		s := &g.schema.Streams[i]
-		l := lane{label: brief(s.Host, 24) + "  " + brief(s.Name, 32), host: s.Host, kernel: kernel(i)}
+		l := drawnRow{label: brief(s.Host, 24) + "  " + brief(s.Name, 32), host: s.Host, kernel: kernel(i)}
 		if !own[i] {
 			l.label = brief(s.Host, 24) + "  other rows"
 			if l.kernel {
 				l.label = brief(s.Host, 24) + "  kernel, other rows"
 			}
-			if n > 0 && !own[used[n-1]] && lanes[len(lanes)-1] == l {
-				of[i] = len(lanes) - 1
+			if n > 0 && !own[used[n-1]] && rows[len(rows)-1] == l {
+				of[i] = len(rows) - 1
 				continue
 			}
 		}
-		of[i] = len(lanes)
-		lanes = append(lanes, l)
+		of[i] = len(rows)
+		rows = append(rows, l)
 	}
-	return lanes, of
+	return rows, of
 }
 
 // classes gives colours to the classes that take most time.

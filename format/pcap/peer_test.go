@@ -141,106 +141,122 @@ func TestPacketsAreWhatTsharkSees(t *testing.T) {
 	}
 }
 
+// tsharkComparison compares a packet with the fields that tshark gives, and keeps the first difference.
+type tsharkComparison struct {
+	want map[string]string
+	p    *trace.Packet
+	flow *trace.Flow
+	diff string
+}
+
 // compareTshark returns the first difference.
 func compareTshark(want map[string]string, f *trace.Frame, p *trace.Packet, c *trace.Capture, first bool) string {
-	diff := ""
-	check := func(field string, got any) {
-		if w, ok := want[field]; ok && diff == "" {
-			if n, err := strconv.ParseInt(w, 0, 64); err == nil {
-				w = strconv.FormatInt(n, 10)
-			}
-			if g := fmt.Sprint(got); g != w {
-				diff = fmt.Sprintf("%s is %s, not %s", field, w, g)
-			}
-		}
-	}
-	check("frame.number", f.Number+1)
+	t := &tsharkComparison{want: want, p: p}
+	t.check("frame.number", f.Number+1)
 	if got := fmt.Sprintf("%d.%09d", int64(p.Time)/1e9, int64(p.Time)%1e9); got != want["frame.time_epoch"] || f.Time != p.Time {
 		return fmt.Sprintf("time %s, not %s", want["frame.time_epoch"], got)
 	}
-	check("frame.len", f.Wire)
-	check("frame.cap_len", len(f.Data))
-	check("frame.md5_hash", fmt.Sprintf("%x", md5.Sum(f.Data)))
+	t.check("frame.len", f.Wire)
+	t.check("frame.cap_len", len(f.Data))
+	t.check("frame.md5_hash", fmt.Sprintf("%x", md5.Sum(f.Data)))
 	_, four := want["ip.src"]
 	_, six := want["ipv6.src"]
-	if !four && !six {
-		if p.Kind != trace.Other {
-			return "not an IP packet"
-		}
-		return diff
+	switch {
+	case !four && !six:
+		t.require(p.Kind == trace.Other, "not an IP packet")
+		return t.diff
+	case p.Kind == trace.Other:
+		// tshark too shows no ports of a packet cut that short
+		t.require(len(f.Data) < 100 && len(f.Data) < int(f.Wire) && want["tcp.flags"] == "" && want["udp.srcport"] == "", "taken for no IP packet")
+		return t.diff
 	}
-	if p.Kind == trace.Other {
-		if len(f.Data) < 100 && len(f.Data) < int(f.Wire) && want["tcp.flags"] == "" && want["udp.srcport"] == "" {
-			return diff // cut too short for tshark too
-		}
-		return "taken for no IP packet"
-	}
-	flow := &c.Flows[p.Flow>>1]
-	from, to := flow.Ends(int(p.Flow & 1))
-	if four {
-		check("ip.src", from.Addr)
-		check("ip.dst", to.Addr)
-		check("ip.proto", flow.Protocol)
-		check("ip.id", p.ID)
-		check("ip.ttl", p.TTL)
-	} else {
-		check("ipv6.src", from.Addr)
-		check("ipv6.dst", to.Addr)
-		check("ipv6.hlim", p.TTL)
-	}
+	t.flow = &c.Flows[p.Flow>>1]
+	t.network(four)
 	if first {
-		check("eth.src", mac(flow.Source[p.Flow&1]))
-		check("eth.dst", mac(flow.Target[p.Flow&1]))
+		t.check("eth.src", mac(t.flow.Source[p.Flow&1]))
+		t.check("eth.dst", mac(t.flow.Target[p.Flow&1]))
 	}
-	if kind, ok := want["sll.pkttype"]; ok {
+	t.direction()
+	t.transport()
+	return t.diff
+}
+
+func (t *tsharkComparison) require(ok bool, diff string) {
+	if !ok && t.diff == "" {
+		t.diff = diff
+	}
+}
+
+// check compares a field that tshark has.
+func (t *tsharkComparison) check(field string, got any) {
+	w, ok := t.want[field]
+	if !ok {
+		return
+	}
+	if n, err := strconv.ParseInt(w, 0, 64); err == nil {
+		w = strconv.FormatInt(n, 10)
+	}
+	g := fmt.Sprint(got)
+	t.require(g == w, fmt.Sprintf("%s is %s, not %s", field, w, g))
+}
+
+func (t *tsharkComparison) network(four bool) {
+	from, to := t.flow.Ends(int(t.p.Flow & 1))
+	if !four {
+		t.check("ipv6.src", from.Addr)
+		t.check("ipv6.dst", to.Addr)
+		t.check("ipv6.hlim", t.p.TTL)
+		return
+	}
+	t.check("ip.src", from.Addr)
+	t.check("ip.dst", to.Addr)
+	t.check("ip.proto", t.flow.Protocol)
+	t.check("ip.id", t.p.ID)
+	t.check("ip.ttl", t.p.TTL)
+}
+
+func (t *tsharkComparison) direction() {
+	if kind, ok := t.want["sll.pkttype"]; ok {
 		n, _ := strconv.Atoi(kind)
-		if p.From != cookedDirection(uint16(n)) {
-			return "direction of " + kind
-		}
+		t.require(t.p.From == cookedDirection(uint16(n)), "direction of "+kind)
 	}
-	if d, ok := want["frame.packet_flags_direction"]; ok {
+	if d, ok := t.want["frame.packet_flags_direction"]; ok {
 		n, _ := strconv.ParseInt(d, 0, 64)
-		if p.From != []trace.Direction{trace.Unknown, trace.Received, trace.Sent}[n] {
-			return "direction of flags " + d
-		}
+		t.require(t.p.From == []trace.Direction{trace.Unknown, trace.Received, trace.Sent}[n], "direction of flags "+d)
 	}
+}
+
+func (t *tsharkComparison) transport() {
+	want, p := t.want, t.p
+	from, to := t.flow.Ends(int(p.Flow & 1))
 	_, echoed := want["icmp.type"] // what an ICMP error quotes would be taken for the packet's own
 	_, echoed6 := want["icmpv6.type"]
 	switch {
 	case want["ip.flags.mf"] == "1" || want["ip.frag_offset"] != "" && want["ip.frag_offset"] != "0" || want["ipv6.fraghdr.ident"] != "":
-		if p.Kind != trace.Datagram || from.Port != 0 || to.Port != 0 {
-			return "a fragment is not without ports"
-		}
+		t.require(p.Kind == trace.Datagram && from.Port == 0 && to.Port == 0, "a fragment is not without ports")
 		if id, ok := want["ipv6.fraghdr.ident"]; ok {
 			n, _ := strconv.ParseUint(id, 0, 32)
-			if p.ID != uint16(n) {
-				return "identification of the fragment"
-			}
+			t.require(p.ID == uint16(n), "identification of the fragment")
 		}
 	case echoed || echoed6:
-		if p.Kind != trace.Datagram || from.Port != 0 {
-			return "an ICMP message is no datagram"
-		}
+		t.require(p.Kind == trace.Datagram && from.Port == 0, "an ICMP message is not a datagram")
 	case want["tcp.srcport"] != "":
-		if p.Kind != trace.TCP {
-			return "not taken for TCP"
-		}
-		check("tcp.srcport", from.Port)
-		check("tcp.dstport", to.Port)
-		check("tcp.seq_raw", p.Seq)
-		check("tcp.ack_raw", p.Ack)
-		check("tcp.flags", p.Flags)
-		check("tcp.len", p.Length)
+		t.require(p.Kind == trace.TCP, "not taken for TCP")
+		t.check("tcp.srcport", from.Port)
+		t.check("tcp.dstport", to.Port)
+		t.check("tcp.seq_raw", p.Seq)
+		t.check("tcp.ack_raw", p.Ack)
+		t.check("tcp.flags", p.Flags)
+		t.check("tcp.len", p.Length)
 		if v := want["tcp.options.timestamp.tsval"]; v == "" {
 			want["tcp.options.timestamp.tsval"] = "0"
 		}
-		check("tcp.options.timestamp.tsval", p.TSVal)
+		t.check("tcp.options.timestamp.tsval", p.TSVal)
 	case want["udp.srcport"] != "":
-		check("udp.srcport", from.Port)
-		check("udp.dstport", to.Port)
-		check("udp.length", p.Length+8)
+		t.check("udp.srcport", from.Port)
+		t.check("udp.dstport", to.Port)
+		t.check("udp.length", p.Length+8)
 	}
-	return diff
 }
 
 func mac(m trace.MAC) string {
