@@ -236,16 +236,6 @@ func (l *encodeNode) implication(f *encodeNode, values []trace.Value) uint64 {
 	return 0
 }
 
-// selectedBy reports whether a selector is in one of the ranges.
-func selectedBy(ranges []Range, tag uint64, signed bool) bool {
-	for _, r := range ranges {
-		if signed && int64(tag) >= r.Low && int64(tag) <= r.High || !signed && tag >= uint64(r.Low) && tag <= uint64(r.High) {
-			return true
-		}
-	}
-	return false
-}
-
 // widest returns how many bits of a stamp the header can hold at most: in any of its variants' alternatives.
 func (l *encodeNode) widest(role Role) int {
 	if l.kind == Integer && l.role == role {
@@ -256,14 +246,4 @@ func (l *encodeNode) widest(role Role) int {
 		n = max(n, l.fields[i].widest(role))
 	}
 	return n
-}
-
-// selectedOption returns the option of a variant that a selector means, or -1.
-func selection(alternatives [][]Range, tag uint64, signed bool) int {
-	for i, ranges := range alternatives {
-		if selectedBy(ranges, tag, signed) {
-			return i
-		}
-	}
-	return -1
 }

@@ -254,7 +254,7 @@ func (s *StreamWriter) eventHeader(n *encodeNode, id, cycles uint64) bool {
 				return false
 			}
 		case f.kind == Variant:
-			option := selection(f.selectors, x.load(f.fromSlot), f.tagSigned)
+			option := selectOption(f.selectors, x.load(f.fromSlot), f.tagSigned)
 			if option >= 0 && f.fields[option].kind == Struct {
 				if !s.eventHeader(&f.fields[option], id, cycles) {
 					return false
@@ -283,7 +283,7 @@ func (s *StreamWriter) alternative(tag, v *encodeNode, id, cycles uint64) (uint6
 			}
 			return uint64(v.selectors[i][0].Low), true
 		}
-		if selection(v.selectors, id, v.tagSigned) == i {
+		if selectOption(v.selectors, id, v.tagSigned) == i {
 			return id, true
 		}
 	}

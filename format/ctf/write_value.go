@@ -129,7 +129,7 @@ func (e *encoder) value(n *encodeNode, v *trace.Value) {
 	case Variant:
 		e.variant(n, v)
 	case Optional:
-		there := selectedBy(n.selectors[0], e.load(n.fromSlot), n.tagSigned)
+		there := containsValue(n.selectors[0], e.load(n.fromSlot), n.tagSigned)
 		if there != (v.Kind != trace.None) {
 			e.misfits++
 		}
@@ -223,7 +223,7 @@ func (e *encoder) zeros(n int) {
 }
 
 func (e *encoder) variant(n *encodeNode, v *trace.Value) {
-	option := selection(n.selectors, e.load(n.fromSlot), n.tagSigned)
+	option := selectOption(n.selectors, e.load(n.fromSlot), n.tagSigned)
 	if option < 0 {
 		e.misfits++
 		return
