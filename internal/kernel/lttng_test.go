@@ -17,7 +17,6 @@ import (
 	"meridian/format/pcap"
 	"meridian/internal/corpus"
 	"meridian/internal/kernel"
-	"meridian/internal/lttng"
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
@@ -154,10 +153,7 @@ func TestKernelTraceAndCaptureOfTheSameFramesAreTheSamePackets(t *testing.T) {
 	frames := someFrames()
 	dir := writeLTTng(t, frames)
 	var w trace.Warnings
-	c, err := lttng.Packets(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := packetsOf(t, dir, &w)
 	if c.Packets.Len() != len(frames) || len(w.Lines()) != 0 {
 		t.Fatalf("%d packets of %d, %q", c.Packets.Len(), len(frames), w.Lines())
 	}
@@ -268,11 +264,17 @@ func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 			t.Error(line)
 		}
 	}
-	c, err := lttng.Packets(dir, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := packetsOf(t, dir, &w)
 	if lines := w.Lines(); c.Packets.Len() != 0 || !strings.Contains(lines[len(lines)-1], "nothing can be matched") {
 		t.Errorf("%d packets, %q", c.Packets.Len(), lines)
 	}
+}
+
+func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
+	t.Helper()
+	c, err := kernel.Packets(ctftest.Open(t, dir, w).Events(), "web", dir, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -171,10 +171,7 @@ func TestTheKernelsPacketsAreThoseOfTheCapture(t *testing.T) {
 	styles(t, func(t *testing.T, s lttng.Style) {
 		written := write(t, capture, lttng.Options{Style: s, Clock: fast, OutOfOrder: true, PacketSize: 8 << 10})
 		var w trace.Warnings
-		got, err := lttng.Packets(written.Kernel, &w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := packetsOf(t, written.Kernel, &w)
 		if got.Packets.Len() != written.Packets {
 			t.Fatalf("%d packets, not %d", got.Packets.Len(), written.Packets)
 		}
@@ -268,4 +265,13 @@ func TestEventsSayWhenTheyHappened(t *testing.T) {
 	if !slices.IsSortedFunc(written.Events[:50], func(a, b lttng.Stamp) int { return cmp.Compare(a.True, b.True) }) {
 		t.Error("the first stream is not in order")
 	}
+}
+
+func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
+	t.Helper()
+	c, err := kernel.Packets(ctftest.Open(t, dir, w).Events(), "web", dir, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
