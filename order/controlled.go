@@ -1,6 +1,7 @@
 package order
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -71,7 +72,7 @@ const million = 1_000_000
 // such circle of messages the one that is worst by the estimate is given up, and counted in [Repairs] if it is inverted
 // in the end.
 //
-// It is an error if maps are not one for each clock, a curve does not pass [clock.Curve.Check], a channel names no clock,
+// It is an error if the problem is nil, maps are not one for each clock, a curve does not pass [clock.Curve.Check], a channel names no clock,
 // an instant is beyond clock.Limit, or Gamma or Window are out of range. The cost is O(n) for n messages without inversion, else O(n log n), and some 250
 // bytes for each message.
 func Controlled(p *trace.Problem, maps []clock.Map, o ControlledOptions) ([]clock.Curve, Repairs, error) {
@@ -113,6 +114,9 @@ func Controlled(p *trace.Problem, maps []clock.Map, o ControlledOptions) ([]cloc
 }
 
 func checkProblem(p *trace.Problem, maps []clock.Map) error {
+	if p == nil {
+		return errors.New("order: the problem is nil")
+	}
 	if len(maps) != len(p.Clocks) {
 		return fmt.Errorf("order: %d maps for %d clocks; want one for each", len(maps), len(p.Clocks))
 	}

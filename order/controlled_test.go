@@ -306,6 +306,7 @@ func TestOneWrongMessageAmongManyIsTheOneGivenUp(t *testing.T) {
 func TestWhatCannotBeRepairedIsRefused(t *testing.T) {
 	p, maps := chatter(1)
 	for name, call := range map[string]func() error{
+		"no problem":   func() error { _, _, err := Controlled(nil, nil, ControlledOptions{}); return err },
 		"too few maps": func() error { _, _, err := Controlled(p, maps[:1], ControlledOptions{}); return err },
 		"gamma":        func() error { _, _, err := Controlled(p, maps, ControlledOptions{Gamma: 1.5}); return err },
 		"window":       func() error { _, _, err := Controlled(p, maps, ControlledOptions{Window: -1}); return err },

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -35,19 +36,26 @@ const InOrder = -1
 // after emit returns, which is called by the caller's goroutine. An error of a source or of emit, or the end of ctx, ends
 // it, when all goroutines that read ahead have ended, which has to wait for a Next that blocks.
 //
+// It is an error if schema, emit or a source's Events is nil, a source's Host is not one of the schema, a curve of its Map
+// that counts does not pass [clock.CurveOf.Check], or a source brings an event of a class that it does not have. An event of a
+// stream that its source does not have goes on a row named "?".
+//
 // Its memory is the events of one window, at most [mostHeld] for each source: one that is later still is emitted late,
 // and counted.
 func Events(ctx context.Context, sources []EventSource, schema *trace.Schema, emit func(*trace.TimelineEvent) error) (Stats, error) {
 	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
+	if err := checkSources(sources, schema); err != nil {
+		return stats, err
+	}
+	if emit == nil {
+		return stats, errors.New("order: emit is nil")
+	}
 	shared := newEntries(schema)
 	sources, done := readAhead(ctx, sources)
 	defer done()
 	var heap []*lane
 	for i := range sources {
-		l, err := newLane(i, &sources[i], shared)
-		if err != nil {
-			return stats, fmt.Errorf("order: source %d: %w", i, err)
-		}
+		l := newLane(i, &sources[i], shared)
 		if ok, err := l.advance(); err != nil {
 			return stats, err
 		} else if ok {
@@ -85,14 +93,51 @@ func Events(ctx context.Context, sources []EventSource, schema *trace.Schema, em
 	return stats, ctx.Err()
 }
 
+func checkSources(sources []EventSource, schema *trace.Schema) error {
+	if schema == nil {
+		return errors.New("order: the schema is nil")
+	}
+	for i := range sources {
+		if err := sources[i].check(len(schema.Hosts)); err != nil {
+			return fmt.Errorf("order: source %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (s *EventSource) check(hosts int) error {
+	switch {
+	case s.Events == nil:
+		return errors.New("Events is nil")
+	case s.Host < 0 || s.Host >= hosts:
+		return fmt.Errorf("there is no host %d; the schema has %d", s.Host, hosts)
+	case s.Map == nil:
+		return nil
+	}
+	curves := []clock.Curve{s.Map.Mid}
+	if s.bounded() {
+		curves = append(curves, s.Map.Low, s.Map.High)
+	}
+	for _, c := range curves {
+		if err := c.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bounded reports whether the source's map has both bounds.
+func (s *EventSource) bounded() bool { return s.Map.Low != nil && s.Map.High != nil }
+
 // Enter enters the maps of the sources, and the types of events that they know as far as they are wanted, into the schema,
-// for sinks that must know them beforehand. Those that sources learn of later come when their first event does.
+// for sinks that must know them beforehand. Those that sources learn of later come when their first event does. The
+// arguments are those of [Events]; a nil wanted stands for all types.
 func Enter(sources []EventSource, schema *trace.Schema, wanted func(source, class int) bool) {
 	shared := newEntries(schema)
 	for i := range sources {
 		shared.mapOf(&sources[i])
 		for k, c := range sources[i].Events.Classes() {
-			if wanted(i, k) {
+			if wanted == nil || wanted(i, k) {
 				shared.class(&c)
 			}
 		}
@@ -125,6 +170,7 @@ type lane struct {
 	mid, low, high clock.Cursor
 	bounded        bool
 	streams        []int // of the source's streams, the schema's number
+	unknown        int   // the schema's number of the row for events of streams that the source does not have; -1 before the first
 	refreshed      int   // how many streams there were when names were last taken over
 	classes        []int
 	event          trace.Event
@@ -137,23 +183,21 @@ type lane struct {
 	ended          bool
 }
 
-func newLane(number int, s *EventSource, shared *entries) (*lane, error) {
-	l := &lane{EventSource: s, number: number, mapped: shared.mapOf(s), shared: shared, latest: math.MinInt64}
+// newLane returns the lane of a source that passes check.
+func newLane(number int, s *EventSource, shared *entries) *lane {
+	l := &lane{EventSource: s, number: number, mapped: shared.mapOf(s), shared: shared, unknown: -1, latest: math.MinInt64}
 	if l.Window == 0 {
 		l.Window = DefaultWindow
 	}
 	l.direct = l.Window < 0
 	if s.Map == nil {
-		return l, nil
+		return l
 	}
 	l.mid = clock.NewCursor(s.Map.Mid)
-	if err := s.Map.Mid.Check(); err != nil {
-		return nil, err
-	}
-	if l.bounded = s.Map.Low != nil && s.Map.High != nil; l.bounded {
+	if l.bounded = s.bounded(); l.bounded {
 		l.low, l.high = clock.NewCursor(s.Map.Low), clock.NewCursor(s.Map.High)
 	}
-	return l, nil
+	return l
 }
 
 func (l *lane) before(o *lane) bool {
@@ -213,8 +257,8 @@ func (l *lane) follow() (bool, error) {
 			return false, err
 		}
 		if l.Keep == nil || l.Keep(&l.event) {
-			l.place(&l.event, l.head)
-			return true, nil
+			err := l.place(&l.event, l.head)
+			return err == nil, err
 		}
 	}
 }
@@ -230,17 +274,22 @@ func (l *lane) read() error {
 		return nil
 	}
 	h := l.take()
-	l.place(e, h)
+	if err := l.place(e, h); err != nil {
+		return err
+	}
 	h.keep(l.Events.Values())
 	l.line(h)
 	return nil
 }
 
 // place makes the record of an event, but for its values.
-func (l *lane) place(e *trace.Event, h *held) {
+func (l *lane) place(e *trace.Event, h *held) (err error) {
 	h.record = trace.TimelineEvent{Event: *e, Time: clock.TimelineTime(e.Time), Host: l.Host, Map: l.mapped, Low: clock.TimelineTime(e.Time), High: clock.TimelineTime(e.Time)}
 	r := &h.record
-	r.Stream, r.Class = l.stream(e.Stream), l.class(e.Class)
+	if r.Class, err = l.class(e.Class); err != nil {
+		return err
+	}
+	r.Stream = l.stream(e.Stream)
 	if l.Map != nil {
 		r.Time = l.mid.At(e.Time)
 		r.Low, r.High = r.Time, r.Time
@@ -249,6 +298,7 @@ func (l *lane) place(e *trace.Event, h *held) {
 			r.Low, r.High = l.low.Rounded(e.Time, clock.Down), l.high.Rounded(e.Time, clock.Up)
 		}
 	}
+	return nil
 }
 
 // line puts an event behind all that are not later: nearly always behind the last.
@@ -279,8 +329,10 @@ func (l *lane) stream(i int) int {
 	}
 	if i < 0 || i >= len(l.streams) {
 		// A source that brings an event before its stream is at fault; the event is worth more than the row.
-		l.streams = append(l.streams, l.shared.stream(&trace.Stream{Name: "?", Parent: -1}, l.Host))
-		return l.streams[len(l.streams)-1]
+		if l.unknown < 0 {
+			l.unknown = l.shared.stream(&trace.Stream{Name: "?", Parent: -1}, l.Host)
+		}
+		return l.unknown
 	}
 	return l.streams[i]
 }
@@ -318,14 +370,19 @@ func (l *lane) refresh() {
 
 // class returns the schema's number of a type of events, which is entered when its first event comes: a kernel's trace
 // declares hundreds that it has none of.
-func (l *lane) class(i int) int {
+func (l *lane) class(i int) (int, error) {
+	if i >= 0 && i < len(l.classes) && l.classes[i] >= 0 {
+		return l.classes[i], nil
+	}
+	classes := l.Events.Classes()
+	if i < 0 || i >= len(classes) {
+		return 0, fmt.Errorf("order: source %d: an event of class %d; the source has %d classes", l.number, i, len(classes))
+	}
 	for i >= len(l.classes) {
 		l.classes = append(l.classes, -1)
 	}
-	if l.classes[i] < 0 {
-		l.classes[i] = l.shared.class(&l.Events.Classes()[i])
-	}
-	return l.classes[i]
+	l.classes[i] = l.shared.class(&classes[i])
+	return l.classes[i], nil
 }
 
 // entries enters streams and classes into the schema; classes that several sources have in common once.

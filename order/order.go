@@ -15,6 +15,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -38,6 +39,16 @@ type Source struct {
 	Window int64
 }
 
+func (s *Source) check() error {
+	switch {
+	case s.Frames == nil:
+		return errors.New("Frames is nil")
+	case s.Map == nil:
+		return errors.New("Map is nil")
+	}
+	return s.Map.Mid.Check()
+}
+
 // Stats counts what Merge did, by source.
 type Stats struct {
 	Frames []int64 // emitted
@@ -47,10 +58,15 @@ type Stats struct {
 // Merge emits the frames of all sources in the order of the timeline, each with its time there; f.Time stays the stamp of its capture. What f refers to is void after
 // emit returns. An error of a source or of emit, or the end of ctx, ends the merge; all goroutines have ended when Merge
 // returns, which has to wait for a Next that blocks. Emit is called by one goroutine, Next and Keep by one per source.
+// Merge returns an error before it reads if emit, or Frames or Map of a source is nil, or a map's estimate does not pass
+// [clock.CurveOf.Check].
 func Merge(ctx context.Context, sources []Source, emit func(source int, at clock.TimelineTime, f *trace.Frame) error) (Stats, error) {
 	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
+	if emit == nil {
+		return stats, errors.New("order: emit is nil")
+	}
 	for i := range sources {
-		if err := sources[i].Map.Mid.Check(); err != nil {
+		if err := sources[i].check(); err != nil {
 			return stats, fmt.Errorf("order: source %d: %w", i, err)
 		}
 	}
