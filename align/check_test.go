@@ -139,3 +139,17 @@ func TestStagesRunAgainMakeTheSame(t *testing.T) {
 		t.Errorf("steps %+v", first.Steps)
 	}
 }
+
+// Options are refused by name whatever the method: a value that does not exist is no better where it does not count.
+func TestOptionsThatDoNotExistAreRefused(t *testing.T) {
+	for want, o := range map[string]align.Options{
+		"confidence of -1":   {Confidence: -1},
+		"confidence of 1000": {Confidence: 1000, Method: "hull"},
+		"mode of samples 4":  {Samples: 4},
+		"2^62":               {MinDelay: math.MaxInt64},
+	} {
+		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

@@ -3,12 +3,14 @@ package align
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"meridian/align/bound"
 	"meridian/align/network"
 	"meridian/align/sampled"
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -54,10 +56,16 @@ func (o *Options) Check() error {
 		return fmt.Errorf("the network strategy %s belongs to the method %s", joint, envelopeMethod)
 	case o.Network != "" && m.pair == nil:
 		return fmt.Errorf("the method %s takes no network strategy: it maps all clocks itself", m.name)
+	case !slices.Contains([]int{0, 90, 95, 99, 100}, o.Confidence):
+		return fmt.Errorf("a confidence of %d per cent; there are 90, 95, 99 and 100", o.Confidence)
+	case int(o.Samples) >= len(sampled.Modes):
+		return fmt.Errorf("no mode of samples %d; there are %s", o.Samples, strings.Join(sampled.Modes, ", "))
 	case o.Segment < 0:
 		return fmt.Errorf("segment length %v is negative", o.Segment)
 	case o.MinDelay < 0:
 		return fmt.Errorf("least delay of %d ns is negative: no message arrives before it was sent", o.MinDelay)
+	case o.MinDelay > clock.Limit:
+		return fmt.Errorf("least delay of %d ns is beyond 2^62 ns", o.MinDelay)
 	case o.MinDelay > 0 && o.MeasureDelay:
 		return errors.New("a given least delay excludes a measured one; choose one")
 	}
