@@ -26,7 +26,8 @@ type (
 	InverseCurve = CurveOf[TimelineTime, HostTime] // from the timeline to a host's clock
 )
 
-// Check returns an error if the curve has no knots, is not a function of X, or runs backwards.
+// Check returns an error if the curve has no knots, is not a function of X, runs backwards, or has neighbouring knots
+// whose difference leaves int64.
 func (c CurveOf[X, Y]) Check() error {
 	if len(c) == 0 {
 		return fmt.Errorf("clock: curve has no knots")
@@ -37,6 +38,9 @@ func (c CurveOf[X, Y]) Check() error {
 		}
 		if c[i].Y < c[i-1].Y {
 			return fmt.Errorf("clock: knot %d runs back from %d to %d", i, c[i-1].Y, c[i].Y)
+		}
+		if c[i].X-c[i-1].X < 0 || c[i].Y-c[i-1].Y < 0 { // the difference wrapped round
+			return fmt.Errorf("clock: knots %d and %d are further apart than 2^63 ns", i-1, i)
 		}
 	}
 	return nil

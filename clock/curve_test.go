@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -131,6 +132,8 @@ func TestCheckRefusesWhatIsNoFunctionOrRunsBack(t *testing.T) {
 		"knot 2 at 8 does not follow":          {{7, 0}, {9, 5}, {8, 6}},
 		"knot 2 runs back from 5 to 4":         {{7, 0}, {8, 5}, {9, 4}},
 		"knot 1 at -9 does not follow the one": {{-8, 0}, {-9, 5}},
+		"knots 1 and 2 are further apart":      {{-Limit - 1, 0}, {-Limit, 1}, {Limit, 2}},
+		"knots 0 and 1 are further apart":      {{0, math.MinInt64}, {1, 0}},
 	} {
 		switch err := c.Check(); {
 		case want == "" && err != nil:
