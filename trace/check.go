@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -10,6 +11,9 @@ import (
 // Check returns an error that names the first packet which a capture cannot have: of a flow that the capture does not
 // list, of an unknown kind or direction, or stamped beyond [clock.Limit]. Readers of files return captures that pass.
 func (c *Capture) Check() error {
+	if c == nil {
+		return errors.New("the capture is nil")
+	}
 	if c.Granularity < 0 || c.Granularity > clock.Limit {
 		return fmt.Errorf("a granularity of %d ns", c.Granularity)
 	}

@@ -112,6 +112,9 @@ func TestCapturesThatCannotBeAreNamedByTheirFirstPacket(t *testing.T) {
 		t.Error(err)
 	}
 	c.Packets.At(4).Flow = 4
+	if err := (*Capture)(nil).Check(); err == nil {
+		t.Error("a nil capture was taken")
+	}
 	if err := c.Check(); err == nil || err.Error() != "packet 4: flow 2 of 2; NoFlow marks a packet without one" {
 		t.Error(err)
 	}
