@@ -10,30 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
+	"meridian/format/internal/stream/streamtest"
 )
 
 const list = "# hosts of the lab\n3\nweb db 1700000000.1 1700000000.2\n"
-
-func zip(t testing.TB, kind, content string) string {
-	t.Helper()
-	var b bytes.Buffer
-	var w io.WriteCloser = gzip.NewWriter(&b)
-	if kind == "zstd" {
-		var err error
-		if w, err = zstd.NewWriter(&b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := io.WriteString(w, content); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
 
 func TestAFileIsWhatItsContentSays(t *testing.T) {
 	dir := t.TempDir()
@@ -52,13 +32,13 @@ func TestAFileIsWhatItsContentSays(t *testing.T) {
 		{"a.pcap", pcap, Capture, ""},
 		{"b.txt", pcap, Capture, ""},
 		{"c", pcapng, Capture, ""},
-		{"d.pcap.gz", zip(t, "gzip", pcap), Capture, ""},
-		{"e.txt", zip(t, "zstd", pcapng), Capture, ""},
+		{"d.pcap.gz", streamtest.Compress(t, "gzip", pcap), Capture, ""},
+		{"e.txt", streamtest.Compress(t, "zstd", pcapng), Capture, ""},
 		{"nano.pcap", "\xa1\xb2\x3c\x4d" + strings.Repeat("\x00", 20), Capture, ""},
 		{"list", list, Messages, ""},
 		{"list.pcap", list, Messages, ""},
-		{"list.gz", zip(t, "gzip", list), Messages, ""},
-		{"list.zst", zip(t, "zstd", list), Messages, ""},
+		{"list.gz", streamtest.Compress(t, "gzip", list), Messages, ""},
+		{"list.zst", streamtest.Compress(t, "zstd", list), Messages, ""},
 		{"long", list + strings.Repeat("web db 1 2\n", 100000), Messages, ""},
 		{"crlf", "web\tdb\t1\t2\r\n", Messages, ""},
 		{"no end of line", "a b 1 2", Messages, ""},
@@ -79,8 +59,8 @@ func TestAFileIsWhatItsContentSays(t *testing.T) {
 		{"prose", "Dear reader,\nthis is no list.\n", Unknown, `text, but not a message list ("Dear reader,")`},
 		{"table", "a,b,1,2\n", Unknown, `text, but not a message list ("a,b,1,2")`},
 		{"empty.pcap", "", Unknown, "empty file"},
-		{"empty.gz", zip(t, "gzip", ""), Unknown, "empty file"},
-		{"cut.gz", zip(t, "gzip", list)[:9], Unknown, "gzip data cut short"},
+		{"empty.gz", streamtest.Compress(t, "gzip", ""), Unknown, "empty file"},
+		{"cut.gz", streamtest.Compress(t, "gzip", list)[:9], Unknown, "gzip data cut short"},
 		{"random.txt", string(random), Unknown, "unknown format (begins with "},
 		{"nearly.txt", "a b 1 2\n\x00", Unknown, "unknown format (begins with 61 20 62 20 31 20 32 0a)"},
 		{"x.xz", "\xfd7zXZ\x00\x00", Unknown, "compressed with xz; decompress"},
@@ -143,7 +123,7 @@ func TestTheFilesOfADirectoryAreThoseThatAreKnown(t *testing.T) {
 }
 
 func TestTextIsOpenedDecompressed(t *testing.T) {
-	for _, content := range []string{list, zip(t, "gzip", list), zip(t, "zstd", list)} {
+	for _, content := range []string{list, streamtest.Compress(t, "gzip", list), streamtest.Compress(t, "zstd", list)} {
 		path := filepath.Join(t.TempDir(), "x")
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 			t.Fatal(err)

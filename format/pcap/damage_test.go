@@ -11,10 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-
 	"meridian/clock"
+	"meridian/format/internal/stream/streamtest"
 	"meridian/trace"
 )
 
@@ -160,29 +158,10 @@ func TestCorruptLengthsEndTheReadingWithAWarning(t *testing.T) {
 	}
 }
 
-func compressed(t *testing.T, kind string, file []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	var w io.WriteCloser = gzip.NewWriter(&b)
-	if kind == "zstd" {
-		var err error
-		if w, err = zstd.NewWriter(&b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Write(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 func TestACompressedCaptureCutAnywhereGivesWholePacketsOnly(t *testing.T) {
 	plain := classic(binary.LittleEndian, 0xa1b2c3d4, 65535, 1, someRecords()...)
 	for _, kind := range []string{"gzip", "zstd"} {
-		file := compressed(t, kind, plain)
+		file := streamtest.Compress(t, kind, plain)
 		for n := 4; n <= len(file); n++ {
 			var w trace.Warnings
 			r, err := NewReader(bytes.NewReader(file[:n]), "x.pcap", &w)

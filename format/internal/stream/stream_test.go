@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
+
+	"meridian/format/internal/stream/streamtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,36 +26,12 @@ func content() []byte {
 	return b
 }
 
-func compress(t testing.TB, kind string, b []byte) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	var w io.WriteCloser
-	switch kind {
-	case "gzip":
-		w = gzip.NewWriter(&out)
-	case "zstd":
-		var err error
-		if w, err = zstd.NewWriter(&out); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		return b
-	}
-	if _, err := w.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 func TestEveryCompressionGivesTheContent(t *testing.T) {
 	want := content()
-	skippable := append([]byte("\x50\x2a\x4d\x18\x04\x00\x00\x00skip"), compress(t, "zstd", want)...)
-	twice := append(compress(t, "gzip", want[:1000]), compress(t, "gzip", want[1000:])...)
+	skippable := append([]byte("\x50\x2a\x4d\x18\x04\x00\x00\x00skip"), streamtest.Compress(t, "zstd", want)...)
+	twice := append(streamtest.Compress(t, "gzip", want[:1000]), streamtest.Compress(t, "gzip", want[1000:])...)
 	for name, file := range map[string][]byte{
-		"": want, "gzip": compress(t, "gzip", want), "zstd": compress(t, "zstd", want), "zstd, skippable": skippable, "gzip, two members": twice,
+		"": want, "gzip": streamtest.Compress(t, "gzip", want), "zstd": streamtest.Compress(t, "zstd", want), "zstd, skippable": skippable, "gzip, two members": twice,
 	} {
 		path := filepath.Join(t.TempDir(), "x")
 		if err := os.WriteFile(path, file, 0o666); err != nil {
@@ -94,7 +70,7 @@ func TestAShortFileIsReadWhole(t *testing.T) {
 func TestWhatComesBeforeDamageIsDelivered(t *testing.T) {
 	want := content()
 	for _, kind := range []string{"gzip", "zstd"} {
-		file := compress(t, kind, want)
+		file := streamtest.Compress(t, kind, want)
 		corrupt := bytes.Clone(file)
 		corrupt[len(corrupt)*3/4] ^= 0x55
 		corrupt[len(corrupt)*3/4+1] ^= 0x55
@@ -122,7 +98,7 @@ var errDisk = errors.New("disk on fire")
 
 func TestAnErrorOfTheFileIsNoDamage(t *testing.T) {
 	for _, kind := range []string{"", "gzip", "zstd"} {
-		file := compress(t, kind, content())
+		file := streamtest.Compress(t, kind, content())
 		s, err := New(io.MultiReader(bytes.NewReader(file[:len(file)/2]), broken{}))
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +121,7 @@ func (broken) Read([]byte) (int, error) { return 0, errDisk }
 // Closing in the midst of everything leaves no goroutine behind: TestMain looks.
 func TestClosingEarlyEndsTheDecompression(t *testing.T) {
 	for _, kind := range []string{"gzip", "zstd"} {
-		file := compress(t, kind, content())
+		file := streamtest.Compress(t, kind, content())
 		for _, n := range []int{0, 1, pieceSize + 1} {
 			s, err := New(bytes.NewReader(file))
 			if err != nil {
