@@ -66,7 +66,7 @@ func Tagged(files []TaggedFile, w *trace.Warnings) *TaggedResult {
 		w.AddN("", "tagged messages left out: their key has several senders, or one member twice", "", t.Ambiguous)
 	}
 	if j.invalid > 0 {
-		w.AddN("", "marks left out: of a host or a role that is none", "", j.invalid)
+		w.AddN("", "marks left out: invalid host number or role", "", j.invalid)
 	}
 	return r
 }

@@ -12,7 +12,7 @@ import (
 // newClock is the parent of all that measures clocks.
 func newClock() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "clock COMMAND",
+		Use:   "clock",
 		Short: "Measure clocks",
 		Long:  "Measure the clocks of this machine.",
 		Args:  cobra.NoArgs,

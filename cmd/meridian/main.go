@@ -49,6 +49,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...) // keeps the output set above
 	explainUsage(root.Command)
+	oneUsageLine(root.Command)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
@@ -64,7 +65,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "meridian:", err)
 		return exitBroken
 	case errors.As(err, &mistake), root.wrongUsage:
-		fmt.Fprintf(stderr, "meridian: %v\nTry '%s --help'.\n", err, cmd.CommandPath())
+		fmt.Fprintf(stderr, "meridian: %v\nTry '%s'.\n", err, helpOf(cmd))
 		return exitUsage
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "meridian: interrupted; no output was written")

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"meridian/internal/record"
+	"meridian/internal/show"
 )
 
 // recordTable prints the summary as a table.
@@ -36,13 +37,26 @@ func recordTable(w io.Writer, s record.Summary) error {
 	if s.Unlisted > 0 {
 		fmt.Fprintf(w, "incomplete: %d more\n", s.Unlisted)
 	}
-	what := fmt.Sprintf("%d events", s.Total.Events)
-	if n, ok := packetsOf(&s); ok {
-		what = fmt.Sprintf("%d events and %d packets", s.Total.Events-n, n)
+	n, captured := packetsOf(&s)
+	what := counted(s.Total.Events-n, "event")
+	if captured {
+		what += " and " + counted(n, "packet")
 	}
-	_, err := fmt.Fprintf(w, "%s: %s of %d streams on one clock, known to %v\n", s.Dir, what, len(shown), s.ClockError)
+	_, err := fmt.Fprintf(w, "%s: %s of %s on one clock, clock error at most %s\n", s.Dir, what, counted(uint64(len(shown)), "stream"),
+		show.Duration(roundedUp(int64(s.ClockError))))
 	return err
 }
+
+// roundedUp rounds up to the four significant digits that are printed, because no error may be greater than it is said to be.
+func roundedUp(ns int64) int64 {
+	step := int64(1)
+	for ns/step >= 10_000 {
+		step *= 10
+	}
+	return (ns + step - 1) / step * step
+}
+
+func counted(n uint64, what string) string { return show.Counted(int64(n), what) }
 
 // notKept returns a line for each way in which a recording is incomplete.
 func notKept(s *record.Summary, packets bool) (broken []string) {

@@ -61,7 +61,7 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
 		Example: `  meridian simulate -o sim && meridian align sim/messages.txt
   meridian simulate -o sim --hosts 16 --topology random --degree 4 --traffic request-response --format pcap
   meridian simulate -o sim --environment E5 --duration 30m --wander 1e-8 --seed 7
-  meridian simulate -o sim --step host1@30s=-1s --route host0,host2@20s=300us`,
+  meridian simulate -o sim --duration 5m --step host1@30s=-1s --route host0,host2@150s=300us`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd)

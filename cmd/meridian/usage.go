@@ -22,12 +22,29 @@ func explainUsage(cmd *cobra.Command) {
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
-	if cmd.Name() == "help" {
+	switch {
+	case cmd.Name() == "help":
 		cmd.Args = helpTopic
+	case cmd.HasParent() && cmd.Parent().Name() == "completion":
+		cmd.Args = noArguments
 	}
 	for _, sub := range cmd.Commands() {
 		explainUsage(sub)
 	}
+}
+
+// oneUsageLine makes the help of a command with subcommands say "meridian clock [command]" alone: cobra prints the line of a
+// command that can be run too, although these only print their help.
+func oneUsageLine(root *cobra.Command) {
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+}
+
+// helpOf returns the command line that prints the help for wrong usage of a command.
+func helpOf(cmd *cobra.Command) string {
+	if cmd.Name() == "help" { // its own help says nothing about topics
+		cmd = cmd.Root()
+	}
+	return cmd.CommandPath() + " --help"
 }
 
 // suggestCommand refuses arguments of a command that only has subcommands.

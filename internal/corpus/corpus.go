@@ -10,7 +10,7 @@ import (
 )
 
 // Absent is the reason of such a skip. Command testall accepts it even where no other test may be skipped.
-const Absent = "the traces of other people are missing (set MERIDIAN_TRACES to their directory)"
+const Absent = "traces from other sources not found: set MERIDIAN_TRACES to their directory (default: ../shared/traces, seen from the checkout)"
 
 // Trace returns the path of a trace.
 func Trace(t testing.TB, name string) string {

@@ -84,7 +84,7 @@ func (h *actor) play(ctx context.Context, out io.Writer) error {
 	case "db":
 		return h.serve(ctx, out, "app", h.db)
 	}
-	return fmt.Errorf("there is no host %q", h.name)
+	return fmt.Errorf("unknown host %q", h.name)
 }
 
 // now reads the host's clock: the only time it knows.

@@ -68,7 +68,7 @@ func judge(r *show.Report, lists []*trace.List, clocks []wrongClock) (*truth, er
 			}
 		}
 		if h.report == nil {
-			return nil, fmt.Errorf("demo: the alignment knows no host %s", c.Name)
+			return nil, fmt.Errorf("demo: host %s is missing in the alignment", c.Name)
 		}
 		if c.Name == r.Reference {
 			reference = &h.clock
@@ -76,13 +76,13 @@ func judge(r *show.Report, lists []*trace.List, clocks []wrongClock) (*truth, er
 		hosts[c.Name] = h
 	}
 	if reference == nil {
-		return nil, fmt.Errorf("demo: the reference %q is none of the hosts", r.Reference)
+		return nil, fmt.Errorf("demo: unknown reference host %q in the alignment", r.Reference)
 	}
 	for _, l := range lists {
 		for _, ch := range l.Channels {
 			from, to := hosts[l.Hosts[ch.From]], hosts[l.Hosts[ch.To]]
 			if from == nil || to == nil {
-				return nil, fmt.Errorf("%s: messages from %s to %s, which are not both of the demo", l.File, l.Hosts[ch.From], l.Hosts[ch.To])
+				return nil, fmt.Errorf("%s: messages from %s to %s, which are not both hosts of the demo", l.File, l.Hosts[ch.From], l.Hosts[ch.To])
 			}
 			for _, m := range ch.Messages {
 				truth.message(from, to, m)

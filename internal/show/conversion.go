@@ -29,10 +29,10 @@ func (c *Conversion) Table(w io.Writer) error {
 	var out strings.Builder
 	packets := ""
 	if c.Packets != nil {
-		packets = count(*c.Packets) + " packets"
+		packets = counted(*c.Packets, "packet")
 	}
 	if packets == "" || c.Events > 0 || c.LeftOut > 0 {
-		fmt.Fprintf(&out, "%s events", count(c.Events))
+		out.WriteString(counted(c.Events, "event"))
 		if c.LeftOut > 0 {
 			fmt.Fprintf(&out, ", %s left out", count(c.LeftOut))
 		}

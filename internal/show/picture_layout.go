@@ -185,10 +185,10 @@ func (s *scenery) gather() {
 	slices.SortFunc(s.hosts, func(a, b sceneHost) int { return cmp.Compare(a.host, b.host) })
 	s.thinArrows()
 	if left > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%s not drawn, but the %d with inverted messages and most events.", plural(left, "row"), len(drawn)))
+		s.notes = append(s.notes, fmt.Sprintf("%s not drawn, but the %d with inverted messages and most events.", counted(int64(left), "row"), len(drawn)))
 	}
 	if absent > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("Nothing is drawn of %s.", plural(absent, "host")))
+		s.notes = append(s.notes, fmt.Sprintf("Nothing is drawn of %s.", counted(int64(absent), "host")))
 	}
 	if deep > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("Slices more than %d deep are not drawn.", deepestLane))
@@ -313,16 +313,9 @@ func (s *scenery) drawGround(c canvas) {
 		}
 		if h.hidden > 0 {
 			last := h.rows[len(h.rows)-1]
-			c.text(26, last.top+last.height+9, plural(h.hidden, "quieter row"), font{size: 10.5, align: -1}, dim)
+			c.text(26, last.top+last.height+9, counted(int64(h.hidden), "quieter row"), font{size: 10.5, align: -1}, dim)
 		}
 	}
-}
-
-func plural(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return count(int64(n)) + " " + of + "s"
 }
 
 // worst says how wide a host's bounds are at the most.

@@ -8,6 +8,9 @@ func Duration(ns int64) string { return duration(ns) }
 // Count writes a number with a blank between thousands.
 func Count(n int64) string { return count(n) }
 
+// Counted writes a number as Count does and what it counts: "1 event", "1 234 events".
+func Counted(n int64, what string) string { return counted(n, what) }
+
 // Texts says in words how far off a clock is, how fast it runs and how sure that is, as the table does.
 func (h *Host) Texts() (offsetText, skewText, boundText string) {
 	return optional(h.OffsetNs, offset), skew(h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM), bound(h.BoundNs)

@@ -27,7 +27,7 @@ func OnlineCPUs() ([]int, error) {
 	}
 	cpus, ok := parseList(string(b))
 	if !ok {
-		return nil, fmt.Errorf("kernel events: %s: %q is no list of processors", file, b)
+		return nil, fmt.Errorf("kernel events: %s: invalid list of processors %q", file, b)
 	}
 	return cpus, nil
 }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"meridian/internal/record"
+)
+
+func TestSummaryOfARecordingCountsOneAndThousands(t *testing.T) {
+	stream := record.Counts{Name: "emit", Events: 1}
+	packets := record.Counts{Name: "packets lo", Interface: "lo", Events: 1234}
+	for _, c := range []struct {
+		streams []record.Counts
+		error   time.Duration
+		want    string
+	}{
+		{[]record.Counts{stream}, 43, "trace: 1 event of 1 stream on one clock, clock error at most 43 ns"},
+		{[]record.Counts{stream, packets}, 12_341, "trace: 1 event and 1 234 packets of 2 streams on one clock, clock error at most 12.35 µs"},
+		{nil, 0, "trace: 0 events of 0 streams on one clock, clock error at most 0 ns"},
+	} {
+		s := record.Summary{Dir: "trace", Streams: c.streams, ClockError: c.error}
+		for _, n := range c.streams {
+			s.Total.Events += n.Events
+		}
+		var out strings.Builder
+		if err := recordTable(&out, s); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); lines[len(lines)-1] != c.want {
+			t.Errorf("%q, want %q", lines[len(lines)-1], c.want)
+		}
+	}
+}
+
+func TestErrorsAreRoundedUp(t *testing.T) {
+	for ns, want := range map[int64]int64{0: 0, 1: 1, 9999: 9999, 10_000: 10_000, 10_001: 10_010, 99_991: 100_000, 123_450_001: 123_500_000} {
+		if got := roundedUp(ns); got != want {
+			t.Errorf("%d ns is rounded to %d, want %d", ns, got, want)
+		}
+	}
+}
