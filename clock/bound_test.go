@@ -4,7 +4,7 @@ import (
 	"math/big"
 	"testing"
 
-	rapid "meridian/clock/internal/testrand"
+	"meridian/clock/internal/testrand"
 )
 
 // reach returns the outermost x that a curve allows at y, by definition: the greatest with c(x) <= y (Up), the least with
@@ -40,19 +40,19 @@ func reach(c Curve, y *big.Rat, r Rounding) *big.Rat {
 }
 
 // drawBound draws a short curve that stands still here and there.
-func drawBound(t *rapid.T) Curve {
-	k := Knot{X: HostTime(rapid.SampledFrom(origins).Draw(t, "x")), Y: TimelineTime(rapid.SampledFrom(origins).Draw(t, "y"))}
+func drawBound(t *testrand.T) Curve {
+	k := Knot{X: HostTime(testrand.SampledFrom(origins).Draw(t, "x")), Y: TimelineTime(testrand.SampledFrom(origins).Draw(t, "y"))}
 	c := Curve{k}
-	for range rapid.IntRange(0, 6).Draw(t, "pieces") {
-		k.X += HostTime(rapid.Int64Range(1, 6).Draw(t, "run"))
-		k.Y += TimelineTime(rapid.Int64Range(0, 2).Draw(t, "moves") * rapid.Int64Range(0, 4).Draw(t, "rise"))
+	for range testrand.IntRange(0, 6).Draw(t, "pieces") {
+		k.X += HostTime(testrand.Int64Range(1, 6).Draw(t, "run"))
+		k.Y += TimelineTime(testrand.Int64Range(0, 2).Draw(t, "moves") * testrand.Int64Range(0, 4).Draw(t, "rise"))
 		c = append(c, k)
 	}
 	return c
 }
 
 func TestInverseOfABoundIsTheLeastBoundAtItsKnots(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testrand.Check(t, func(t *testrand.T) {
 		c := drawBound(t)
 		n := len(c)
 		for _, r := range []Rounding{Up, Down} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	rapid "meridian/clock/internal/testrand"
+	"meridian/clock/internal/testrand"
 )
 
 // bench is a simulated counter and a simulated clock in one time, which passes as they are read.
@@ -20,9 +20,9 @@ type bench struct {
 	read           []int64  // when the clock was read
 }
 
-func drawBench(t *rapid.T) *bench {
-	perSecond := big.NewRat(rapid.Int64Range(1e6, 5e9).Draw(t, "frequency")*1000+rapid.Int64Range(0, 999).Draw(t, "mHz"), 1000)
-	rate := big.NewRat(1_000_000_000+rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "ppb"), 1_000_000_000)
+func drawBench(t *testrand.T) *bench {
+	perSecond := big.NewRat(testrand.Int64Range(1e6, 5e9).Draw(t, "frequency")*1000+testrand.Int64Range(0, 999).Draw(t, "mHz"), 1000)
+	rate := big.NewRat(1_000_000_000+testrand.Int64Range(-1_000_000, 1_000_000).Draw(t, "ppb"), 1_000_000_000)
 	b := &bench{
 		counter:   drawStepped(t, "counter", perSecond),
 		clock:     drawStepped(t, "clock", new(big.Rat).Mul(rate, big.NewRat(1e9, 1))),
@@ -32,7 +32,7 @@ func drawBench(t *rapid.T) *bench {
 }
 
 // pair is the bench as what readings are made with: every reading takes effect somewhere within its own time.
-func (b *bench) pair(t *rapid.T) *pair {
+func (b *bench) pair(t *testrand.T) *pair {
 	return &pair{
 		counterGrain: b.counter.grain(), clockError: b.clock.grain(),
 		counter: func() uint64 {
@@ -57,9 +57,9 @@ func within(a *big.Rat, b, error int64) bool {
 }
 
 func TestReadingHoldsAtSomeInstantHoweverItWasDelayed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testrand.Check(t, func(t *testrand.T) {
 		b := drawBench(t)
-		r, ok := b.pair(t).read(rapid.IntRange(1, 8).Draw(t, "tries"))
+		r, ok := b.pair(t).read(testrand.IntRange(1, 8).Draw(t, "tries"))
 		if !ok {
 			t.Fatal("no reading")
 		}
@@ -74,12 +74,12 @@ func TestReadingHoldsAtSomeInstantHoweverItWasDelayed(t *testing.T) {
 
 func TestFrequencyLiesWithinItsBoundHoweverReadingsWereDelayed(t *testing.T) {
 	determined := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testrand.Check(t, func(t *testrand.T) {
 		b := drawBench(t)
 		p := b.pair(t)
-		first, _ := p.read(rapid.IntRange(1, 4).Draw(t, "tries"))
-		b.ps += rapid.SampledFrom([]int64{0, 1e6, 1e9, 1e12, 1e15}).Draw(t, "wait") // up to 17 min
-		last, _ := p.read(rapid.IntRange(1, 4).Draw(t, "tries"))
+		first, _ := p.read(testrand.IntRange(1, 4).Draw(t, "tries"))
+		b.ps += testrand.SampledFrom([]int64{0, 1e6, 1e9, 1e12, 1e15}).Draw(t, "wait") // up to 17 min
+		last, _ := p.read(testrand.IntRange(1, 4).Draw(t, "tries"))
 		first.Clock, last.Clock = Monotonic, Monotonic
 		f, err := Between(first, last)
 		if err != nil {
@@ -111,12 +111,12 @@ func TestFrequencyLiesWithinItsBoundHoweverReadingsWereDelayed(t *testing.T) {
 // TestBoundsOfAFrequencyAreThoseOfItsReadingsRoundedOutwards holds both bounds against rationals, and their rounding against that of
 // a few operations.
 func TestBoundsOfAFrequencyAreThoseOfItsReadingsRoundedOutwards(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		first := Reading{Clock: Realtime, Counter: rapid.Uint64Range(0, 1<<40).Draw(t, "counter"), Error: rapid.Uint64Range(0, 1000).Draw(t, "error"),
-			Ns: rapid.Int64Range(-1e18, 1e18).Draw(t, "ns"), NsError: rapid.Int64Range(0, 1000).Draw(t, "ns error")}
-		counts, ns := rapid.Int64Range(10_000, 1<<40).Draw(t, "counts"), rapid.Int64Range(10_000, 1<<40).Draw(t, "passed")
-		last := Reading{Clock: Realtime, Counter: first.Counter + uint64(counts), Error: rapid.Uint64Range(0, 1000).Draw(t, "error"),
-			Ns: first.Ns + ns, NsError: rapid.Int64Range(0, 1000).Draw(t, "ns error")}
+	testrand.Check(t, func(t *testrand.T) {
+		first := Reading{Clock: Realtime, Counter: testrand.Uint64Range(0, 1<<40).Draw(t, "counter"), Error: testrand.Uint64Range(0, 1000).Draw(t, "error"),
+			Ns: testrand.Int64Range(-1e18, 1e18).Draw(t, "ns"), NsError: testrand.Int64Range(0, 1000).Draw(t, "ns error")}
+		counts, ns := testrand.Int64Range(10_000, 1<<40).Draw(t, "counts"), testrand.Int64Range(10_000, 1<<40).Draw(t, "passed")
+		last := Reading{Clock: Realtime, Counter: first.Counter + uint64(counts), Error: testrand.Uint64Range(0, 1000).Draw(t, "error"),
+			Ns: first.Ns + ns, NsError: testrand.Int64Range(0, 1000).Draw(t, "ns error")}
 		f, err := Between(first, last)
 		if err != nil {
 			t.Fatal(err)
@@ -259,9 +259,9 @@ func TestCalibrationEndsWhenAskedTo(t *testing.T) {
 }
 
 func TestCountsBecomeTheClocksTime(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		hz := rapid.Uint64Range(1e6, 5e9).Draw(t, "hz")
-		r := Reading{Counter: rapid.Uint64Range(0, 1<<55).Draw(t, "counter"), Ns: rapid.Int64Range(0, 2e18).Draw(t, "ns")}
+	testrand.Check(t, func(t *testrand.T) {
+		hz := testrand.Uint64Range(1e6, 5e9).Draw(t, "hz")
+		r := Reading{Counter: testrand.Uint64Range(0, 1<<55).Draw(t, "counter"), Ns: testrand.Int64Range(0, 2e18).Draw(t, "ns")}
 		if got := r.Origin(hz) + ToNs(r.Counter, hz); got != r.Ns {
 			t.Fatalf("%d, not %d", got, r.Ns)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	rapid "meridian/clock/internal/testrand"
+	"meridian/clock/internal/testrand"
 )
 
 // origins are where curves begin: at 0, beside it, now, mirrored, and at both ends of what a clock may show. Nothing may depend on
@@ -23,16 +23,16 @@ type shape struct {
 
 var clocks = shape{steps: []int64{1, 2, 3, 1000, 86_400_000_000_000}, most: 6}
 
-func drawCurve[X, Y Time](t *rapid.T, s shape, name string) CurveOf[X, Y] {
-	k := KnotOf[X, Y]{X: X(rapid.SampledFrom(origins).Draw(t, name+" x")), Y: Y(rapid.SampledFrom(origins).Draw(t, name+" y"))}
-	k.Y += Y(rapid.Int64Range(-1e10, 1e10).Draw(t, name+" offset"))
+func drawCurve[X, Y Time](t *testrand.T, s shape, name string) CurveOf[X, Y] {
+	k := KnotOf[X, Y]{X: X(testrand.SampledFrom(origins).Draw(t, name+" x")), Y: Y(testrand.SampledFrom(origins).Draw(t, name+" y"))}
+	k.Y += Y(testrand.Int64Range(-1e10, 1e10).Draw(t, name+" offset"))
 	var c CurveOf[X, Y]
-	for range rapid.IntRange(1, s.most).Draw(t, name+" knots") {
+	for range testrand.IntRange(1, s.most).Draw(t, name+" knots") {
 		c = append(c, k)
-		step := rapid.SampledFrom(s.steps).Draw(t, name+" step")
-		rise := (step+1)/2 + rapid.Int64Range(0, 3*step/2).Draw(t, name+" rise")
+		step := testrand.SampledFrom(s.steps).Draw(t, name+" step")
+		rise := (step+1)/2 + testrand.Int64Range(0, 3*step/2).Draw(t, name+" rise")
 		if s.flat {
-			rise = rapid.Int64Range(0, 4*step).Draw(t, name+" rise") * rapid.Int64Range(0, 1).Draw(t, name+" moves")
+			rise = testrand.Int64Range(0, 4*step).Draw(t, name+" rise") * testrand.Int64Range(0, 1).Draw(t, name+" moves")
 		}
 		k.X, k.Y = k.X+X(step), k.Y+Y(rise)
 	}
@@ -79,7 +79,7 @@ func around[X, Y Time](c CurveOf[X, Y]) []X {
 func TestCurveIsExactWithinAndBeyondItsKnots(t *testing.T) {
 	for name, s := range map[string]shape{"clocks": clocks, "flat": {steps: []int64{1, 2, 5, 1000}, flat: true, most: 12}} {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			testrand.Check(t, func(t *testrand.T) {
 				c := drawCurve[HostTime, TimelineTime](t, s, "c")
 				if err := c.Check(); err != nil {
 					t.Fatal(err)
@@ -98,19 +98,19 @@ func TestCurveIsExactWithinAndBeyondItsKnots(t *testing.T) {
 }
 
 func TestCursorAgreesWithItsCurveHoweverItMoves(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testrand.Check(t, func(t *testrand.T) {
 		c := drawCurve[HostTime, TimelineTime](t, shape{steps: []int64{1, 2, 1000}, flat: true, most: 40}, "c")
 		instants := around(c)
-		if rapid.Bool().Draw(t, "forward") {
+		if testrand.Bool().Draw(t, "forward") {
 			slices.Sort(instants)
 		}
 		u := NewCursor(c)
 		for n := range 200 {
 			x := instants[n%len(instants)]
-			if rapid.IntRange(0, 3).Draw(t, "jump") == 0 {
-				x = rapid.SampledFrom(instants).Draw(t, "to")
+			if testrand.IntRange(0, 3).Draw(t, "jump") == 0 {
+				x = testrand.SampledFrom(instants).Draw(t, "to")
 			}
-			r := rapid.SampledFrom([]Rounding{Nearest, Down, Up}).Draw(t, "rounding")
+			r := testrand.SampledFrom([]Rounding{Nearest, Down, Up}).Draw(t, "rounding")
 			if got, want := u.Rounded(x, r), round(exactly(c, at(x)), r); int64(got) != want {
 				t.Fatalf("%v at %d rounded %d: %d, want %d", c, x, r, got, want)
 			}
@@ -149,8 +149,8 @@ func TestCheckRefusesWhatIsNoFunctionOrRunsBack(t *testing.T) {
 
 // TestInverseLeadsBack holds Inverse against its definition: of the knots with one Y the first stays, at the end the last.
 func TestInverseLeadsBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawCurve[HostTime, TimelineTime](t, shape{steps: []int64{1, 2, 1000}, flat: rapid.Bool().Draw(t, "flat"), most: 8}, "c")
+	testrand.Check(t, func(t *testrand.T) {
+		c := drawCurve[HostTime, TimelineTime](t, shape{steps: []int64{1, 2, 1000}, flat: testrand.Bool().Draw(t, "flat"), most: 8}, "c")
 		var want InverseCurve
 		for i, k := range c {
 			first := i == 0 || c[i-1].Y != k.Y
@@ -175,7 +175,7 @@ func TestInverseLeadsBack(t *testing.T) {
 }
 
 // checkOutwards holds a value against the exact one: on the right side of it, and no further than allowed.
-func checkOutwards(t *rapid.T, what string, x, got int64, exact *big.Rat, r Rounding, allowed int64) {
+func checkOutwards(t *testrand.T, what string, x, got int64, exact *big.Rat, r Rounding, allowed int64) {
 	t.Helper()
 	off := new(big.Rat).Sub(at(got), exact)
 	if r == Down {
@@ -215,9 +215,9 @@ func TestCompositionIsExactBesideAPieceThatStandsStill(t *testing.T) {
 
 // drawPair draws two curves of which the second continues where the first one leads. Both run at half to twice the speed, so
 // that a nanosecond of the first is at most two of the second.
-func drawPair(t *rapid.T) (PairCurve, Curve) {
+func drawPair(t *testrand.T) (PairCurve, Curve) {
 	c, next := drawCurve[HostTime, HostTime](t, clocks, "first"), drawCurve[HostTime, TimelineTime](t, clocks, "second")
-	by := c[rapid.IntRange(0, len(c)-1).Draw(t, "joint")].Y - next[0].X
+	by := c[testrand.IntRange(0, len(c)-1).Draw(t, "joint")].Y - next[0].X
 	for i := range next {
 		next[i].X += by
 	}
@@ -229,7 +229,7 @@ func drawPair(t *rapid.T) (PairCurve, Curve) {
 const composed = 4
 
 func TestCompositionRoundsOutwardsAndByNoMoreThanItMust(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testrand.Check(t, func(t *testrand.T) {
 		c, next := drawPair(t)
 		for _, r := range []Rounding{Up, Down} {
 			both := ComposeCurves(c, next, r)

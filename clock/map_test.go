@@ -3,20 +3,20 @@ package clock
 import (
 	"testing"
 
-	rapid "meridian/clock/internal/testrand"
+	"meridian/clock/internal/testrand"
 )
 
 // drawMap draws a map whose bounds are curves of their own, some ns to seconds away; either may be absent.
-func drawMap[X, Y Time](t *rapid.T, name string) MapOf[X, Y] {
+func drawMap[X, Y Time](t *testrand.T, name string) MapOf[X, Y] {
 	m := MapOf[X, Y]{Mid: drawCurve[X, Y](t, clocks, name)}
 	side := func(sign int64) CurveOf[X, Y] {
-		if rapid.IntRange(0, 4).Draw(t, name+" unbounded") == 0 {
+		if testrand.IntRange(0, 4).Draw(t, name+" unbounded") == 0 {
 			return nil
 		}
 		c := append(CurveOf[X, Y]{}, m.Mid...)
-		by := rapid.Int64Range(0, 1e9).Draw(t, name+" bound")
+		by := testrand.Int64Range(0, 1e9).Draw(t, name+" bound")
 		for i := range c {
-			by += rapid.Int64Range(0, 3).Draw(t, name+" widens")
+			by += testrand.Int64Range(0, 3).Draw(t, name+" widens")
 			c[i].Y = Add(c[i].Y, sign*by)
 		}
 		if sign < 0 { // what narrows may run back
@@ -31,7 +31,7 @@ func drawMap[X, Y Time](t *rapid.T, name string) MapOf[X, Y] {
 }
 
 func TestBoundsAreRoundedOutwardsAndTheErrorIsTheLarger(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testrand.Check(t, func(t *testrand.T) {
 		m := drawMap[HostTime, TimelineTime](t, "m")
 		for _, x := range around(m.Mid) {
 			mid := round(exactly(m.Mid, at(x)), Nearest)
@@ -71,7 +71,7 @@ func TestErrorIsNeverNegative(t *testing.T) {
 }
 
 func TestInverseOfAMapEnclosesTheHostTime(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testrand.Check(t, func(t *testrand.T) {
 		m := drawMap[HostTime, TimelineTime](t, "m")
 		inv := m.Inverse()
 		for _, k := range m.Mid {
@@ -117,7 +117,7 @@ func TestInverseOfAMapEnclosesTheHostTime(t *testing.T) {
 
 // TestComposedMapsEncloseTheExactComposition holds each of the three curves against the exact composition of its own two.
 func TestComposedMapsEncloseTheExactComposition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testrand.Check(t, func(t *testrand.T) {
 		m, next := drawMap[HostTime, HostTime](t, "m"), drawMap[HostTime, TimelineTime](t, "next")
 		by := m.Mid[0].Y - next.Mid[0].X
 		for _, c := range []Curve{next.Mid, next.Low, next.High} {

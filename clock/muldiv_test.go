@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"testing"
 
-	rapid "meridian/clock/internal/testrand"
+	"meridian/clock/internal/testrand"
 )
 
 // round returns the integer that stands for a rational, saturated to the int64 range: what MulDiv must return.
@@ -45,8 +45,8 @@ func checkMulDiv(t testing.TB, a, b, c int64) {
 }
 
 func TestMulDivAgreesWithBigIntegersAndSaturates(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		checkMulDiv(t, rapid.Int64().Draw(t, "a"), rapid.Int64().Draw(t, "b"), rapid.Int64Range(1, math.MaxInt64).Draw(t, "c"))
+	testrand.Check(t, func(t *testrand.T) {
+		checkMulDiv(t, testrand.Int64().Draw(t, "a"), testrand.Int64().Draw(t, "b"), testrand.Int64Range(1, math.MaxInt64).Draw(t, "c"))
 	})
 }
 

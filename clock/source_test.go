@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	rapid "meridian/clock/internal/testrand"
+	"meridian/clock/internal/testrand"
 )
 
 func TestCounterNeverGoesBackOnOneThread(t *testing.T) {
@@ -105,28 +105,28 @@ func (c *stepped) grain() int64 {
 }
 
 // drawStepped draws a counter of so many units a second whose step is at least one unit.
-func drawStepped(t *rapid.T, name string, perSecond *big.Rat) *stepped {
+func drawStepped(t *testrand.T, name string, perSecond *big.Rat) *stepped {
 	return &stepped{
 		rate:  new(big.Rat).Quo(perSecond, big.NewRat(1e12, 1)),
-		start: big.NewRat(rapid.Int64Range(0, 1<<60).Draw(t, name+" start"), rapid.Int64Range(1, 1000).Draw(t, name+" part")),
-		step: big.NewRat(rapid.SampledFrom([]int64{1, 1, 2, 3, 10, 26, 125, 4000}).Draw(t, name+" step")*24+
-			rapid.SampledFrom([]int64{0, 0, 1, 16, 23}).Draw(t, name+" and"), 24),
+		start: big.NewRat(testrand.Int64Range(0, 1<<60).Draw(t, name+" start"), testrand.Int64Range(1, 1000).Draw(t, name+" part")),
+		step: big.NewRat(testrand.SampledFrom([]int64{1, 1, 2, 3, 10, 26, 125, 4000}).Draw(t, name+" step")*24+
+			testrand.SampledFrom([]int64{0, 0, 1, 16, 23}).Draw(t, name+" and"), 24),
 	}
 }
 
 // drawDelay draws how long something takes, ps: mostly alike, sometimes an interrupt.
-func drawDelay(t *rapid.T) int64 {
-	if rapid.IntRange(0, 19).Draw(t, "interrupt") == 0 {
-		return rapid.Int64Range(0, 1e9).Draw(t, "delay")
+func drawDelay(t *testrand.T) int64 {
+	if testrand.IntRange(0, 19).Draw(t, "interrupt") == 0 {
+		return testrand.Int64Range(0, 1e9).Draw(t, "delay")
 	}
-	return rapid.Int64Range(0, 60_000).Draw(t, "delay")
+	return testrand.Int64Range(0, 60_000).Draw(t, "delay")
 }
 
 func TestCounterIsNeverBeyondItsGrain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawStepped(t, "counter", big.NewRat(rapid.Int64Range(1e6, 5e9).Draw(t, "frequency"), 1))
-		ps, seed := int64(0), rapid.Uint64().Draw(t, "seed")
-		usual, jitter := rapid.Int64Range(200, 300_000).Draw(t, "usual"), rapid.Uint64Range(1, 100_000).Draw(t, "jitter")
+	testrand.Check(t, func(t *testrand.T) {
+		c := drawStepped(t, "counter", big.NewRat(testrand.Int64Range(1e6, 5e9).Draw(t, "frequency"), 1))
+		ps, seed := int64(0), testrand.Uint64().Draw(t, "seed")
+		usual, jitter := testrand.Int64Range(200, 300_000).Draw(t, "usual"), testrand.Uint64Range(1, 100_000).Draw(t, "jitter")
 		length, _ := new(big.Rat).Quo(c.step, c.rate).Float64()
 		usual = max(usual, int64(length/20)) // else it stands still most of the time, and this takes its time
 		got := grain(func() uint64 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	rapid "meridian/clock/internal/testrand"
+	"meridian/clock/internal/testrand"
 )
 
 // checkSums holds every sum and difference of two integers against big integers.
@@ -36,8 +36,8 @@ func TestSumsAndDifferencesSaturate(t *testing.T) {
 			checkSums(t, a, b)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		checkSums(t, rapid.Int64().Draw(t, "a"), rapid.Int64().Draw(t, "b"))
+	testrand.Check(t, func(t *testrand.T) {
+		checkSums(t, testrand.Int64().Draw(t, "a"), testrand.Int64().Draw(t, "b"))
 	})
 }
 

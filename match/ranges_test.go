@@ -118,6 +118,50 @@ func TestSegmentsMetTwiceAreOneAndStandInTheOrderOfTheirBytes(t *testing.T) {
 	}
 }
 
+// occurrence is what is seen of a key at one end.
+type occurrence struct {
+	first   clock.HostTime
+	n       int
+	several bool // times further apart than a repetition
+}
+
+// occurrences counts every key of a list.
+func occurrences(list []acknowledgement) map[uint64]*occurrence {
+	seen := make(map[uint64]*occurrence)
+	for _, a := range list {
+		o := seen[a.key]
+		if o == nil {
+			seen[a.key] = &occurrence{first: a.time, n: 1}
+			continue
+		}
+		o.n++
+		o.several = o.several || a.time-o.first > repeatWithin
+	}
+	return seen
+}
+
+// bothOnce returns the messages of the keys that both ends saw at one time, the number of them and of the ambiguous keys,
+// and how many acknowledgements of each end the other has not.
+func bothOnce(seen [2]map[uint64]*occurrence) (want map[trace.Message]int, messages, ambiguous int64, alone [2]int) {
+	want = make(map[trace.Message]int)
+	for end := range seen {
+		for key, o := range seen[end] {
+			p := seen[1-end][key]
+			switch {
+			case p == nil:
+				alone[end] += o.n
+			case end == 1:
+			case o.several || p.several:
+				ambiguous++
+			default:
+				want[trace.Message{Sent: o.first, Received: p.first}]++
+				messages++
+			}
+		}
+	}
+	return want, messages, ambiguous, alone
+}
+
 // TestWhatBothSawOnceIsAMessageWhateverThePartsOfTheTable counts every key at both ends.
 func TestWhatBothSawOnceIsAMessageWhateverThePartsOfTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -130,42 +174,8 @@ func TestWhatBothSawOnceIsAMessageWhateverThePartsOfTheTable(t *testing.T) {
 			return list
 		}
 		ends := [2][]acknowledgement{draw("sent"), draw("received")}
-		type occurrence struct {
-			first   clock.HostTime
-			n       int
-			several bool
-		}
-		var seen [2]map[uint64]*occurrence
-		for end, list := range ends {
-			seen[end] = make(map[uint64]*occurrence)
-			for _, a := range list {
-				o := seen[end][a.key]
-				if o == nil {
-					seen[end][a.key] = &occurrence{first: a.time, n: 1}
-					continue
-				}
-				o.n++
-				o.several = o.several || a.time-o.first > repeatWithin
-			}
-		}
-		want := make(map[trace.Message]int)
-		var ambiguous, messages int64
-		alone := [2]int{}
-		for end := range ends {
-			for key, o := range seen[end] {
-				p := seen[1-end][key]
-				switch {
-				case p == nil:
-					alone[end] += o.n
-				case end == 1:
-				case o.several || p.several:
-					ambiguous++
-				default:
-					want[trace.Message{Sent: o.first, Received: p.first}]++
-					messages++
-				}
-			}
-		}
+		seen := [2]map[uint64]*occurrence{occurrences(ends[0]), occurrences(ends[1])}
+		want, messages, ambiguous, alone := bothOnce(seen)
 		var table table
 		for _, parts := range []uint64{0, 1, 2, 3} { // 0: as it is called
 			l := &link{}

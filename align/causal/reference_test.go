@@ -89,56 +89,8 @@ func (r *reference) solve() []float64 {
 // correct demands d[i] <= d[j] + distance[i][j] of all nodes, closed over all paths.
 func (r *reference) correct(bounded bool, margin float64, lengths func(host, line float64) (least, most float64)) []float64 {
 	n := len(r.clocks)
-	d := make([][]float64, n)
-	for i := range d {
-		d[i] = make([]float64, n)
-		for j := range d[i] {
-			d[i][j] = math.Inf(1)
-		}
-		d[i][i] = 0
-	}
-	w := r.w
-	for _, ch := range w.Channels {
-		if ch.From == ch.To || w.Fixed[ch.From] && w.Fixed[ch.To] {
-			continue
-		}
-		step := 0.0
-		if g := w.Clocks[ch.To].Granularity; g > 1 {
-			step = float64(g)
-		}
-		for _, m := range ch.Messages {
-			i, j := r.node(ch.From, clock.HostTime(m.Sent)), r.node(ch.To, clock.HostTime(m.Received))
-			d[i][j] = min(d[i][j], float64(r.estimate[j]-r.estimate[i])+step-margin)
-		}
-	}
-	low, high := make([]float64, n), make([]float64, n)
-	for i := range n {
-		c := r.clocks[i]
-		low[i], high[i] = math.Inf(-1), math.Inf(1)
-		x := clock.HostTime(r.stamps[i])
-		if w.Fixed[c] {
-			low[i], high[i] = 0, 0
-		} else if bounded && x >= w.Clocks[c].First && x <= w.Clocks[c].Last {
-			if w.Maps[c].Low != nil {
-				low[i] = float64(int64(w.Maps[c].Low.At(x, clock.Down)) - r.estimate[i])
-			}
-			if w.Maps[c].High != nil {
-				high[i] = float64(int64(w.Maps[c].High.At(x, clock.Up)) - r.estimate[i])
-			}
-		}
-		if i+1 < n && r.clocks[i+1] == c && !w.Fixed[c] {
-			line := float64(r.estimate[i+1] - r.estimate[i])
-			least, most := lengths(float64(r.stamps[i+1]-r.stamps[i]), line)
-			d[i][i+1], d[i+1][i] = min(d[i][i+1], line-least), min(d[i+1][i], most-line)
-		}
-	}
-	for k := range n {
-		for i := range n {
-			for j := range n {
-				d[i][j] = min(d[i][j], d[i][k]+d[k][j])
-			}
-		}
-	}
+	d := r.demands(margin, lengths)
+	low, high := r.limits(bounded)
 	above := func(v []float64) []float64 { // the least solution nowhere below v
 		out := make([]float64, n)
 		for i := range n {
@@ -173,6 +125,71 @@ func (r *reference) correct(bounded bool, margin float64, lengths func(host, lin
 		greatest[i] = (greatest[i] + least[i]) / 2
 	}
 	return greatest
+}
+
+// demands returns the distances between the nodes, closed over all paths (Floyd and Warshall): those of messages, and of
+// two neighbouring stamps of one clock.
+func (r *reference) demands(margin float64, lengths func(host, line float64) (least, most float64)) [][]float64 {
+	n := len(r.clocks)
+	d := make([][]float64, n)
+	for i := range d {
+		d[i] = make([]float64, n)
+		for j := range d[i] {
+			d[i][j] = math.Inf(1)
+		}
+		d[i][i] = 0
+	}
+	w := r.w
+	for _, ch := range w.Channels {
+		if ch.From == ch.To || w.Fixed[ch.From] && w.Fixed[ch.To] {
+			continue
+		}
+		step := 0.0
+		if g := w.Clocks[ch.To].Granularity; g > 1 {
+			step = float64(g)
+		}
+		for _, m := range ch.Messages {
+			i, j := r.node(ch.From, clock.HostTime(m.Sent)), r.node(ch.To, clock.HostTime(m.Received))
+			d[i][j] = min(d[i][j], float64(r.estimate[j]-r.estimate[i])+step-margin)
+		}
+	}
+	for i := range n - 1 {
+		if c := r.clocks[i]; r.clocks[i+1] == c && !w.Fixed[c] {
+			line := float64(r.estimate[i+1] - r.estimate[i])
+			least, most := lengths(float64(r.stamps[i+1]-r.stamps[i]), line)
+			d[i][i+1], d[i+1][i] = min(d[i][i+1], line-least), min(d[i+1][i], most-line)
+		}
+	}
+	for k := range n {
+		for i := range n {
+			for j := range n {
+				d[i][j] = min(d[i][j], d[i][k]+d[k][j])
+			}
+		}
+	}
+	return d
+}
+
+// limits returns the least and the greatest correction of each node: none of a fixed clock, and with bounded no more than
+// leads to the clock's bounds.
+func (r *reference) limits(bounded bool) (low, high []float64) {
+	w := r.w
+	low, high = make([]float64, len(r.clocks)), make([]float64, len(r.clocks))
+	for i, c := range r.clocks {
+		low[i], high[i] = math.Inf(-1), math.Inf(1)
+		x := clock.HostTime(r.stamps[i])
+		if w.Fixed[c] {
+			low[i], high[i] = 0, 0
+		} else if bounded && x >= w.Clocks[c].First && x <= w.Clocks[c].Last {
+			if w.Maps[c].Low != nil {
+				low[i] = float64(int64(w.Maps[c].Low.At(x, clock.Down)) - r.estimate[i])
+			}
+			if w.Maps[c].High != nil {
+				high[i] = float64(int64(w.Maps[c].High.At(x, clock.Up)) - r.estimate[i])
+			}
+		}
+	}
+	return low, high
 }
 
 // TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest holds curves against the definition: at every stamp, and between

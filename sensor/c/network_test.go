@@ -20,7 +20,7 @@ func TestARingNamesTheNetworkNamespaceOfItsProgram(t *testing.T) {
 			if os.Getenv("MERIDIAN_CI") == "1" {
 				t.Fatalf("%q: %v: %s", how, err, out)
 			}
-			t.Skipf("only root may make a network namespace: %s", out)
+			t.Skipf("%s cannot run: %v: %s; it needs root (CAP_SYS_ADMIN) and unshare of util-linux", how[0], err, out)
 		}
 		c := command(t, path, "n=1", "long=0")
 		c.Path, c.Args = compiler(t, how[0]), append(how, c.Args...)

@@ -20,18 +20,29 @@ import (
 // add, and takes less time.
 var strict = []string{"-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wshadow", "-O1", "-pthread", "-I.", "-Itestdata"}
 
+// packageOf returns the Debian package that has a program.
+func packageOf(program string) string {
+	switch program {
+	case "unshare":
+		return "util-linux"
+	case "sh":
+		return "dash"
+	}
+	return program
+}
+
 // compiler finds one, or skips the test: where everything must run (MERIDIAN_CI=1) it fails.
 func compiler(t testing.TB, name string) string {
 	t.Helper()
 	if testing.Short() {
-		t.Skipf("left out with -short: needs %s", name)
+		t.Skipf("left out with -short: it runs %s", name)
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
 		if os.Getenv("MERIDIAN_CI") == "1" {
 			t.Fatalf("%s is not installed, and with MERIDIAN_CI=1 no test is skipped", name)
 		}
-		t.Skipf("%s is not installed", name)
+		t.Skipf("%s is not installed: apt-get install %s runs this test", name, packageOf(name))
 	}
 	return path
 }

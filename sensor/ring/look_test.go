@@ -59,7 +59,7 @@ func TestARingOfAnotherStartOfTheMachineIsFromElsewhere(t *testing.T) {
 	w := made(t, Options{})
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("cannot read the identifier of this boot: %v; it needs Linux with /proc mounted", err)
 	}
 	info := look(t, w.Path())
 	if got := tsdl.UUID(info.Boot); got != strings.TrimSpace(string(text)) || info.Elsewhere() {
@@ -81,7 +81,7 @@ func TestAHeaderNamesTheNetworkNamespace(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		here, err := os.Stat("/proc/self/ns/net")
 		if err != nil {
-			t.Skip(err)
+			t.Skipf("cannot find the network namespace: %v; it needs Linux with /proc mounted", err)
 		}
 		if want := reflect.Indirect(reflect.ValueOf(here.Sys())).FieldByName("Ino").Uint(); look(t, w.Path()).Network != want || want == 0 {
 			t.Errorf("namespace %d, the system says %d", look(t, w.Path()).Network, want)

@@ -80,7 +80,7 @@ func TestRingThatIsBeingMadeIsNotRead(t *testing.T) {
 func TestWriterIsAliveAsLongAsItsProcess(t *testing.T) {
 	start, err := started(os.Getpid())
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("no /proc here, so a process is known by its number alone")
+		t.Skip("cannot read when this process started: it needs Linux with /proc mounted; without it a process is known by its number alone")
 	}
 	if err != nil || start == 0 {
 		t.Fatal(start, err)
@@ -137,7 +137,7 @@ func TestFullFileSystemCostsEventsAndNotTheProgram(t *testing.T) {
 func TestWriterIsNotDeadBecauseNobodyCanLook(t *testing.T) {
 	start, err := started(os.Getpid())
 	if err != nil {
-		t.Skip("no /proc:", err)
+		t.Skipf("cannot read when this process started: %v; it needs Linux with /proc mounted", err)
 	}
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
