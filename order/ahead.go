@@ -7,7 +7,7 @@ import (
 	"meridian/trace"
 )
 
-// ahead reads a source in a goroutine of its own, some events at a time, and is itself that source for who merges it:
+// ahead reads a source in a goroutine of its own, some events at a time, and is itself the source that is merged:
 //
 //	free --> filled from src by run --> full --> emptied by Next --> free
 //
@@ -16,15 +16,15 @@ type ahead struct {
 	trace.Source
 	keep       func(*trace.Event) bool
 	ctx        context.Context
-	full, free chan *stretch
-	now        *stretch
+	full, free chan *eventBatch
+	now        *eventBatch
 	at         int // events of it that were brought
 	streams    []trace.Stream
 	classes    []trace.Class
 }
 
-// stretch is some events of a source, with all that they refer to.
-type stretch struct {
+// eventBatch is some events of a source, with all that they refer to.
+type eventBatch struct {
 	events  []trace.Event
 	ends    []int // of the values of each
 	fields  fields
@@ -35,11 +35,11 @@ type stretch struct {
 }
 
 const (
-	stretches       = 3
-	mostInStretch   = 256
-	leastInStretch  = 16
-	mostInStretches = 4096 // of as many sources as there are
-	mostData        = 256 << 10
+	batchesAhead   = 3
+	maxBatchEvents = 256
+	minBatchEvents = 16
+	maxEventsAhead = 4096 // of as many sources as there are
+	maxBatchBytes  = 256 << 10
 )
 
 // readAhead begins to read those sources that want it, and returns the sources to be merged instead. All has ended after done.
@@ -47,15 +47,15 @@ func readAhead(ctx context.Context, sources []EventSource) (all []EventSource, d
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	all = append(all, sources...)
-	size := min(max(mostInStretches/max(len(sources), 1), leastInStretch), mostInStretch)
+	size := min(max(maxEventsAhead/max(len(sources), 1), minBatchEvents), maxBatchEvents)
 	for i := range all {
 		s := &all[i]
 		if !s.Ahead {
 			continue
 		}
-		a := &ahead{Source: s.Events, keep: s.Keep, ctx: ctx, now: new(stretch), full: make(chan *stretch, stretches), free: make(chan *stretch, stretches)}
-		for range stretches {
-			a.free <- new(stretch)
+		a := &ahead{Source: s.Events, keep: s.Keep, ctx: ctx, now: new(eventBatch), full: make(chan *eventBatch, batchesAhead), free: make(chan *eventBatch, batchesAhead)}
+		for range batchesAhead {
+			a.free <- new(eventBatch)
 		}
 		s.Events, s.Keep = a, nil
 		group.Go(func() { a.run(size) })
@@ -70,7 +70,7 @@ func readAhead(ctx context.Context, sources []EventSource) (all []EventSource, d
 func (a *ahead) run(size int) {
 	streams, whole, classes := 0, 0, 0 // how many were told, how many when all were
 	for {
-		var s *stretch
+		var s *eventBatch
 		select {
 		case s = <-a.free:
 		case <-a.ctx.Done():
@@ -79,14 +79,14 @@ func (a *ahead) run(size int) {
 		s.fill(a, size)
 		known := a.Source.Streams()
 		s.from, s.streams = streams, append(s.streams[:0], known[min(streams, len(known)):]...)
-		if s.err != nil || len(known) > streams && len(known) >= 2*whole { // names were completed: see [lane.extend]
+		if s.err != nil || len(known) > streams && len(known) >= 2*whole { // names were completed: see [eventInput.extend]
 			s.from, s.streams = 0, append(s.streams[:0], known...)
 			whole = len(known)
 		}
 		streams = len(known)
 		s.classes = append(s.classes[:0], a.Source.Classes()[classes:]...)
 		classes += len(s.classes)
-		last := s.err != nil // s is no more ours once it was handed over
+		last := s.err != nil // s belongs to Next once it was sent
 		select {
 		case a.full <- s:
 		case <-a.ctx.Done():
@@ -99,11 +99,11 @@ func (a *ahead) run(size int) {
 }
 
 // fill reads events until there are enough, or an error comes.
-func (s *stretch) fill(a *ahead, size int) {
+func (s *eventBatch) fill(a *ahead, size int) {
 	s.events, s.ends, s.err = s.events[:0], s.ends[:0], nil
 	s.fields.reset()
-	for read := 1; len(s.events) < size && len(s.fields.data) < mostData && len(s.fields.items) < mostData/64; read++ {
-		if read%4096 == 0 && a.ctx.Err() != nil { // none of so many was kept
+	for read := 1; len(s.events) < size && len(s.fields.data) < maxBatchBytes && len(s.fields.items) < maxBatchBytes/64; read++ {
+		if read%4096 == 0 && a.ctx.Err() != nil { // Keep dropped so many
 			s.err = a.ctx.Err()
 			return
 		}

@@ -80,7 +80,7 @@ func TestWhatASourceLearnsTravelsWithTheEventsThatAreReadAhead(t *testing.T) {
 }
 
 func TestAnErrorComesBehindTheEventsBeforeItThoughTheyAreReadAhead(t *testing.T) {
-	for _, events := range []int{0, 1, mostInStretch, 1000} {
+	for _, events := range []int{0, 1, maxBatchEvents, 1000} {
 		broken := errors.New("broken")
 		n := 0
 		sources := []EventSource{{Events: &growing{most: events, err: broken}, Window: InOrder, Ahead: true}}

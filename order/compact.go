@@ -16,7 +16,7 @@ const (
 	beyond = int64(1) << 40
 )
 
-// point is a place that a curve must pass, to within what the messages there leave.
+// point is a point that a curve must pass through, to within what the messages there leave.
 type point struct {
 	host     clock.HostTime
 	time     clock.TimelineTime

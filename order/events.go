@@ -40,7 +40,7 @@ const InOrder = -1
 // that counts does not pass [clock.CurveOf.Check], or a source brings an event of a class that it does not have. An event of a
 // stream that its source does not have goes on a row named "?".
 //
-// Its memory is the events of one window, at most [mostHeld] for each source: one that is later still is emitted late,
+// Its memory is the events of one window, at most [maxWaiting] for each source: one that is later still is emitted late,
 // and counted.
 func Events(ctx context.Context, sources []EventSource, schema *trace.Schema, emit func(*trace.TimelineEvent) error) (Stats, error) {
 	stats := Stats{Frames: make([]int64, len(sources)), Late: make([]int64, len(sources))}
@@ -53,9 +53,9 @@ func Events(ctx context.Context, sources []EventSource, schema *trace.Schema, em
 	shared := newEntries(schema)
 	sources, done := readAhead(ctx, sources)
 	defer done()
-	var heap []*lane
+	var heap []*eventInput
 	for i := range sources {
-		l := newLane(i, &sources[i], shared)
+		l := newEventInput(i, &sources[i], shared)
 		if ok, err := l.advance(); err != nil {
 			return stats, err
 		} else if ok {
@@ -63,7 +63,7 @@ func Events(ctx context.Context, sources []EventSource, schema *trace.Schema, em
 		}
 	}
 	for i := len(heap)/2 - 1; i >= 0; i-- {
-		settle(heap, i)
+		siftInput(heap, i)
 	}
 	last := clock.TimelineTime(math.MinInt64)
 	for n := 1; len(heap) > 0; n++ {
@@ -88,7 +88,7 @@ func Events(ctx context.Context, sources []EventSource, schema *trace.Schema, em
 			heap[0] = heap[len(heap)-1]
 			heap = heap[:len(heap)-1]
 		}
-		settle(heap, 0)
+		siftInput(heap, 0)
 	}
 	return stats, ctx.Err()
 }
@@ -144,8 +144,8 @@ func Enter(sources []EventSource, schema *trace.Schema, wanted func(source, clas
 	}
 }
 
-// settle moves the lane at i below all that come before it.
-func settle(heap []*lane, i int) {
+// siftInput moves the input at i below all that come before it: the heap property holds again if it held but for i.
+func siftInput(heap []*eventInput, i int) {
 	for 2*i+1 < len(heap) {
 		c := 2*i + 1
 		if c+1 < len(heap) && heap[c+1].before(heap[c]) {
@@ -159,11 +159,11 @@ func settle(heap []*lane, i int) {
 	}
 }
 
-// mostHeld is how many events of one source wait for one that may come before them.
-const mostHeld = 1 << 15
+// maxWaiting is how many events of one source wait for one that may come before them.
+const maxWaiting = 1 << 15
 
-// lane is a source with the events that were read ahead, in order.
-type lane struct {
+// eventInput is a source with the events that were read ahead, in order.
+type eventInput struct {
 	*EventSource
 	number, mapped int
 	shared         *entries
@@ -174,18 +174,18 @@ type lane struct {
 	refreshed      int   // how many streams there were when names were last taken over
 	classes        []int
 	event          trace.Event
-	head           *held
-	direct         bool    // nothing waits: head is the event that the source brought last, whose values are still its own
-	waiting        []*held // in order; those before from were emitted
+	head           *ownedEvent
+	direct         bool          // nothing waits: head is the event that the source brought last, whose values are still its own
+	waiting        []*ownedEvent // in order; those before from were emitted
 	from           int
-	spare          []*held
+	spare          []*ownedEvent
 	latest         clock.HostTime // stamp read so far
 	ended          bool
 }
 
-// newLane returns the lane of a source that passes check.
-func newLane(number int, s *EventSource, shared *entries) *lane {
-	l := &lane{EventSource: s, number: number, mapped: shared.mapOf(s), shared: shared, unknown: -1, latest: math.MinInt64}
+// newEventInput returns the input of a source that passes check.
+func newEventInput(number int, s *EventSource, shared *entries) *eventInput {
+	l := &eventInput{EventSource: s, number: number, mapped: shared.mapOf(s), shared: shared, unknown: -1, latest: math.MinInt64}
 	if l.Window == 0 {
 		l.Window = DefaultWindow
 	}
@@ -200,13 +200,13 @@ func newLane(number int, s *EventSource, shared *entries) *lane {
 	return l
 }
 
-func (l *lane) before(o *lane) bool {
+func (l *eventInput) before(o *eventInput) bool {
 	a, b := l.head.record.Time, o.head.record.Time
 	return a < b || a == b && l.number < o.number
 }
 
 // record returns the record of the head.
-func (l *lane) record() *trace.TimelineEvent {
+func (l *eventInput) record() *trace.TimelineEvent {
 	r := &l.head.record
 	if l.direct {
 		r.Values = l.Events.Values()
@@ -215,9 +215,9 @@ func (l *lane) record() *trace.TimelineEvent {
 }
 
 // advance gives the head back and goes on to the next; false if there is none.
-func (l *lane) advance() (bool, error) {
+func (l *eventInput) advance() (bool, error) {
 	if l.direct {
-		return l.follow()
+		return l.nextInOrder()
 	}
 	if l.head != nil {
 		l.spare = append(l.spare, l.head)
@@ -226,7 +226,7 @@ func (l *lane) advance() (bool, error) {
 	for {
 		if n := len(l.waiting) - l.from; n > 0 {
 			first := l.waiting[l.from]
-			if l.ended || n >= mostHeld || first.record.Event.Time <= clock.Add(l.latest, -l.Window) {
+			if l.ended || n >= maxWaiting || first.record.Event.Time <= clock.Add(l.latest, -l.Window) {
 				l.head = first
 				l.from++
 				return true, nil
@@ -243,10 +243,10 @@ func (l *lane) advance() (bool, error) {
 	}
 }
 
-// follow goes on to the next event of a source that has them in order.
-func (l *lane) follow() (bool, error) {
+// nextInOrder goes on to the next event of a source that has them in order.
+func (l *eventInput) nextInOrder() (bool, error) {
 	if l.head == nil {
-		l.head = new(held)
+		l.head = new(ownedEvent)
 	}
 	for {
 		if err := l.Events.Next(&l.event); err == io.EOF {
@@ -257,14 +257,14 @@ func (l *lane) follow() (bool, error) {
 			return false, err
 		}
 		if l.Keep == nil || l.Keep(&l.event) {
-			err := l.place(&l.event, l.head)
+			err := l.mapEvent(&l.event, l.head)
 			return err == nil, err
 		}
 	}
 }
 
 // read takes one event in.
-func (l *lane) read() error {
+func (l *eventInput) read() error {
 	e := &l.event
 	if err := l.Events.Next(e); err != nil {
 		return err
@@ -274,16 +274,16 @@ func (l *lane) read() error {
 		return nil
 	}
 	h := l.take()
-	if err := l.place(e, h); err != nil {
+	if err := l.mapEvent(e, h); err != nil {
 		return err
 	}
 	h.keep(l.Events.Values())
-	l.line(h)
+	l.enqueue(h)
 	return nil
 }
 
-// place makes the record of an event, but for its values.
-func (l *lane) place(e *trace.Event, h *held) (err error) {
+// mapEvent makes the record of an event, but for its values.
+func (l *eventInput) mapEvent(e *trace.Event, h *ownedEvent) (err error) {
 	h.record = trace.TimelineEvent{Event: *e, Time: clock.TimelineTime(e.Time), Host: l.Host, Map: l.mapped, Low: clock.TimelineTime(e.Time), High: clock.TimelineTime(e.Time)}
 	r := &h.record
 	if r.Class, err = l.class(e.Class); err != nil {
@@ -301,8 +301,8 @@ func (l *lane) place(e *trace.Event, h *held) (err error) {
 	return nil
 }
 
-// line puts an event behind all that are not later: nearly always behind the last.
-func (l *lane) line(h *held) {
+// enqueue puts an event behind all that are not later: nearly always behind the last.
+func (l *eventInput) enqueue(h *ownedEvent) {
 	if l.from > len(l.waiting)/2 && l.from >= 1024 {
 		n := copy(l.waiting, l.waiting[l.from:])
 		l.waiting, l.from = l.waiting[:n], 0
@@ -313,17 +313,17 @@ func (l *lane) line(h *held) {
 	}
 }
 
-func (l *lane) take() *held {
+func (l *eventInput) take() *ownedEvent {
 	if n := len(l.spare); n > 0 {
 		h := l.spare[n-1]
 		l.spare = l.spare[:n-1]
 		return h
 	}
-	return new(held)
+	return new(ownedEvent)
 }
 
 // stream returns the schema's number of a stream of the source.
-func (l *lane) stream(i int) int {
+func (l *eventInput) stream(i int) int {
 	if i >= len(l.streams) {
 		l.extend()
 	}
@@ -339,7 +339,7 @@ func (l *lane) stream(i int) int {
 
 // extend enters new streams into the schema. Names that were completed since are taken over whenever there are twice as
 // many streams, so that the whole costs no more than each stream twice.
-func (l *lane) extend() {
+func (l *eventInput) extend() {
 	streams := l.Events.Streams()
 	if len(streams) >= 2*l.refreshed {
 		l.refresh()
@@ -356,7 +356,7 @@ func (l *lane) extend() {
 }
 
 // refresh takes over what was completed of the streams entered.
-func (l *lane) refresh() {
+func (l *eventInput) refresh() {
 	schema, streams := l.shared.schema, l.Events.Streams()
 	l.refreshed = len(streams)
 	for i := range min(len(l.streams), len(streams)) {
@@ -370,7 +370,7 @@ func (l *lane) refresh() {
 
 // class returns the schema's number of a type of events, which is entered when its first event comes: a kernel's trace
 // declares hundreds that it has none of.
-func (l *lane) class(i int) (int, error) {
+func (l *eventInput) class(i int) (int, error) {
 	if i >= 0 && i < len(l.classes) && l.classes[i] >= 0 {
 		return l.classes[i], nil
 	}
@@ -432,13 +432,13 @@ func (e *entries) class(c *trace.Class) int {
 	return i
 }
 
-// held is a record with its fields in memory of its own.
-type held struct {
+// ownedEvent is a record with its fields in memory of its own.
+type ownedEvent struct {
 	record trace.TimelineEvent
 	fields fields
 }
 
-func (h *held) keep(values []trace.Value) {
+func (h *ownedEvent) keep(values []trace.Value) {
 	h.fields.reset()
 	h.fields.add(values)
 	h.record.Values = h.fields.values

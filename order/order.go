@@ -94,7 +94,7 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, cloc
 		}
 	}
 	for i := len(heap)/2 - 1; i >= 0; i-- {
-		down(heap, i)
+		siftHead(heap, i)
 	}
 	var f trace.Frame
 	last := clock.TimelineTime(math.MinInt64)
@@ -121,13 +121,13 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, cloc
 			heap[0] = heap[len(heap)-1]
 			heap = heap[:len(heap)-1]
 		}
-		down(heap, 0)
+		siftHead(heap, 0)
 	}
 	return nil
 }
 
-// down moves the head at i below all that come before it.
-func down(heap []*head, i int) {
+// siftHead moves the head at i below all that come before it.
+func siftHead(heap []*head, i int) {
 	for {
 		c := 2*i + 1
 		if c >= len(heap) {

@@ -7,10 +7,10 @@ import (
 	"meridian/clock"
 )
 
-// Run is a stretch of a capture's frame numbers, From up to but not including To.
+// Run is a range of a capture's frame numbers, From up to but not including To.
 type Run struct{ From, To int }
 
-// Runs splits a capture into stretches within which no stamp is more than window behind the latest before it, so that
+// Runs splits a capture into ranges within which no stamp is more than window behind the latest before it, so that
 // a clock that was stepped back begins a new one. Times yields frame numbers, counting up from 0, with their stamps.
 // At most limit runs are made, since each means reading the file again: the last holds all that is left, in disorder. A
 // limit below 1 is none.

@@ -36,7 +36,7 @@ func ParseCondition(s string) (Condition, error) {
 		}
 	}
 	if op == "" {
-		return Condition{}, fmt.Errorf("%q is no condition; want FIELD=VALUE or another of != < <= > >= ~ !~", s)
+		return Condition{}, fmt.Errorf("invalid condition %q; want FIELD=VALUE or another operator of != < <= > >= ~ !~", s)
 	}
 	c := Condition{Field: strings.TrimSpace(s[:at]), Op: op, Value: strings.TrimSpace(s[at+len(op):])}
 	if c.Op == "==" {
@@ -53,7 +53,7 @@ func ParseCondition(s string) (Condition, error) {
 	default:
 		c.exact = number(c.Value)
 		if c.exact == nil && c.Op != "=" && c.Op != "!=" {
-			return c, fmt.Errorf("condition %q: %s compares numbers, and %q is none", s, c.Op, c.Value)
+			return c, fmt.Errorf("condition %q: %s compares numbers, and %q is not a number", s, c.Op, c.Value)
 		}
 	}
 	return c, nil
@@ -80,15 +80,15 @@ func number(s string) *big.Rat {
 	return nil
 }
 
-// place is the way to a field: an index at each depth; nil for a field that the class does not have. Through a choice
+// fieldPath is the way to a field: an index at each depth; nil for a field that the class does not have. Through a variant
 // the alternative must be the right one.
-type place []int
+type fieldPath []int
 
-// find looks a field up by its name, dots leading into structures and choices. A name that itself has dots is found too.
-func find(fields []trace.Field, name string) place {
+// find looks a field up by its name, dots leading into structures and variants. A name that itself has dots is found too.
+func find(fields []trace.Field, name string) fieldPath {
 	for i := range fields {
 		if fields[i].Name == name {
-			return place{i}
+			return fieldPath{i}
 		}
 	}
 	for i := range fields {
@@ -97,10 +97,10 @@ func find(fields []trace.Field, name string) place {
 			continue
 		}
 		if inner := find(fields[i].Type.Fields, rest); inner != nil {
-			return append(place{i}, inner...)
+			return append(fieldPath{i}, inner...)
 		}
 	}
-	// Alternatives of a choice may be passed over: network_header.ttl for network_header.ipv4.ttl.
+	// Alternatives of a variant may be passed over: network_header.ttl for network_header.ipv4.ttl.
 	for i := range fields {
 		t := &fields[i].Type
 		if t.Kind != trace.Variant {
@@ -112,16 +112,16 @@ func find(fields []trace.Field, name string) place {
 		}
 		for k := range t.Fields {
 			if inner := find(t.Fields[k].Type.Fields, rest); inner != nil {
-				return append(place{i, k}, inner...)
+				return append(fieldPath{i, k}, inner...)
 			}
 		}
 	}
 	return nil
 }
 
-// of returns the field's value and type in an event, nil where it is absent. The place was found in the same fields, the
+// of returns the field's value and type in an event, nil where it is absent. The path was found in the same fields, the
 // values may be anything.
-func (p place) of(fields []trace.Field, values []trace.Value) (*trace.Value, *trace.Type) {
+func (p fieldPath) of(fields []trace.Field, values []trace.Value) (*trace.Value, *trace.Type) {
 	if len(p) == 0 || p[0] >= len(values) {
 		return nil, nil
 	}

@@ -1,17 +1,17 @@
-// Package filter takes from a timeline what is wanted: hosts, rows, types of events, values of fields, a stretch of time
-// or the stretch between two events; and it measures pairs of events against thresholds.
+// Package filter selects from a timeline by host, row, type of event, values of fields, and interval of time or between two
+// events. It also measures pairs of events against thresholds.
 //
 //	Record --> hosts, rows, events, where --> crop --> pairs --> the next sink
 //	                                                     \--> Result of each pair
 //
-// In go [trace.Record]s in the order of the timeline, each passes or does not; a [Filter] is a [trace.Sink] before
+// In go [trace.TimelineEvent]s in the order of the timeline, each passes or does not; a [Filter] is a [trace.Sink] before
 // another. Decisions about a host, a row or a type are taken once for each and looked up after that, so an event costs a
-// few loads beside the conditions on its fields. Memory is that of pairs still open, at most [mostOpen] of each kind.
+// few loads beside the conditions on its fields. Memory is that of pairs still open, at most [maxOpen] of each kind.
 //
 // The rows that alignment adds, ends of messages and bounds of clocks, are no events of a type: only their host and
 // their time decide.
 //
-// The idea of pairs, named stretches and their warnings is the post-processing of KUSP (Dinkel 2013, chapter 5).
+// The idea of pairs, named intervals and their warnings is the post-processing of KUSP (Dinkel 2013, chapter 5).
 package filter
 
 import (
@@ -38,7 +38,7 @@ type Options struct {
 	Clock func(host, number int) Clock
 }
 
-// Edge is where a stretch begins or ends: at an instant of the timeline or at an event. The zero value is no edge.
+// Edge is where an interval begins or ends: at an instant of the timeline or at an event. The zero value is no edge.
 type Edge struct {
 	Time  clock.TimelineTime // ns since 1970, with Timed
 	Timed bool               // Time is meant
@@ -54,11 +54,11 @@ func (o *Options) Check() error {
 	}
 	for _, p := range patterns {
 		if _, err := path.Match(strings.TrimPrefix(p, "!"), ""); err != nil {
-			return fmt.Errorf("pattern %q: %w; * and ? stand for anything, [abc] for one of these", p, err)
+			return fmt.Errorf("invalid pattern %q: %w; * stands for any text, ? for any character, [abc] for one of these", p, err)
 		}
 	}
 	if o.From.Timed && o.To.Timed && o.To.Time < o.From.Time {
-		return fmt.Errorf("the stretch ends before it begins")
+		return fmt.Errorf("the interval ends before it begins: the end of %d ns is before the start of %d ns", o.To.Time, o.From.Time)
 	}
 	for i := range o.Pairs {
 		if err := o.Pairs[i].check(); err != nil {
@@ -121,9 +121,9 @@ const (
 type class struct {
 	verdict    verdict
 	from, to   bool
-	conditions []place // of each condition's field
-	keep       []int   // fields to keep, with Options.Fields
-	roles      []role  // by pair
+	conditions []fieldPath // of each condition's field
+	keep       []int       // fields to keep, with Options.Fields
+	roles      []role      // by pair
 }
 
 // New returns a filter of records that refer to a schema, which may grow while they come. Options were checked.
@@ -145,7 +145,7 @@ func New(schema *trace.Schema, o Options) *Filter {
 // left out.
 func (f *Filter) Schema() *trace.Schema { return f.out }
 
-// To says to whom records are handed on, before the first of them.
+// To sets the sink that records are written to. It is called before the first Write.
 func (f *Filter) To(next trace.Sink) { f.next = next }
 
 // Write hands a record on if it is wanted.
@@ -182,7 +182,7 @@ func (f *Filter) Write(r *trace.TimelineEvent) error {
 	}
 	f.out.Streams = f.schema.Streams
 	less := *r
-	less.Values = f.kept(c, r)
+	less.Values = f.selectFields(c, r)
 	return f.next.Write(&less)
 }
 
@@ -207,7 +207,7 @@ func (f *Filter) cross(c *class, r *trace.TimelineEvent) (inside bool) {
 	return inside
 }
 
-// Found reports whether the events were met that begin and end the stretch; true where none was asked for.
+// Found reports whether the events that begin and end the interval were met; true for an edge that is not an event.
 func (f *Filter) Found() (from, to bool) {
 	return f.started, f.o.To.Event == "" || f.ended
 }
@@ -297,8 +297,8 @@ func (f *Filter) thin() {
 	}
 }
 
-// kept returns the fields of a record that are kept.
-func (f *Filter) kept(c *class, r *trace.TimelineEvent) []trace.Value {
+// selectFields returns the fields of a record that are kept.
+func (f *Filter) selectFields(c *class, r *trace.TimelineEvent) []trace.Value {
 	f.buffer = f.buffer[:0]
 	for _, i := range c.keep {
 		if i < len(r.Values) {

@@ -21,16 +21,16 @@ type Pair struct {
 // ParsePair reads NAME=BEGIN..END[,key=FIELD]...[,min=DURATION][,max=DURATION].
 func ParsePair(s string) (Pair, error) {
 	wrong := func(why string) (Pair, error) {
-		return Pair{}, fmt.Errorf("%q is no pair: %s; want NAME=BEGIN..END[,key=FIELD][,min=1us][,max=5ms]", s, why)
+		return Pair{}, fmt.Errorf("invalid pair %q: %s; want NAME=BEGIN..END[,key=FIELD][,min=1us][,max=5ms]", s, why)
 	}
 	name, rest, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
-		return wrong("it has no name")
+		return wrong("its name is missing")
 	}
 	parts := strings.Split(rest, ",")
 	begin, end, ok := strings.Cut(parts[0], "..")
 	if !ok || begin == "" || end == "" {
-		return wrong("it has no two events")
+		return wrong("its two events are missing")
 	}
 	p := Pair{Name: name, Begin: begin, End: end}
 	for _, part := range parts[1:] {
@@ -44,7 +44,7 @@ func ParsePair(s string) (Pair, error) {
 		case "max":
 			p.Max, err = time.ParseDuration(value)
 		default:
-			return wrong(fmt.Sprintf("it says %q", part))
+			return wrong(fmt.Sprintf("unknown part %q (key, min, max)", part))
 		}
 		if err != nil {
 			return wrong(err.Error())
@@ -58,19 +58,19 @@ func (p *Pair) check() error {
 	case p.Begin == "" || p.End == "":
 		return fmt.Errorf("pair %s needs the names of two events, begin and end", p.Name)
 	case p.Min < 0 || p.Max < 0 || p.Max > 0 && p.Max < p.Min:
-		return fmt.Errorf("pair %s: thresholds from %v to %v", p.Name, p.Min, p.Max)
+		return fmt.Errorf("pair %s: thresholds min=%v, max=%v out of range: 0 or more, max above min", p.Name, p.Min, p.Max)
 	}
 	return nil
 }
 
 // role is what a type of events is to a pair.
 type role struct {
-	begins, ends occasion
-	key          []place
+	begins, ends phaseSet
+	key          []fieldPath
 }
 
 func (p *Pair) role(c *trace.Class) role {
-	r := role{begins: occasionOf(p.Begin, c), ends: occasionOf(p.End, c)}
+	r := role{begins: phasesOf(p.Begin, c), ends: phasesOf(p.End, c)}
 	if r.begins.any() || r.ends.any() {
 		for _, name := range p.Key {
 			r.key = append(r.key, find(c.Fields, name))
@@ -79,15 +79,15 @@ func (p *Pair) role(c *trace.Class) role {
 	return r
 }
 
-// occasion says which events of a type a pattern means: those that are no end of a slice, which is no event of its own,
+// phaseSet says which events of a type a pattern means: those that are no end of a slice, which is no event of its own,
 // or by NAME:begin and NAME:end where slices called NAME begin and end.
-type occasion struct {
+type phaseSet struct {
 	named bool
 	slice bool
 	phase trace.Phase // with slice
 }
 
-func occasionOf(pattern string, c *trace.Class) (o occasion) {
+func phasesOf(pattern string, c *trace.Class) (o phaseSet) {
 	o.named = matchClass([]string{pattern}, c)
 	for suffix, phase := range map[string]trace.Phase{":begin": trace.Begin, ":end": trace.End} {
 		if name, ok := strings.CutSuffix(pattern, suffix); ok && name != "" && matchClass([]string{name}, c) {
@@ -97,9 +97,9 @@ func occasionOf(pattern string, c *trace.Class) (o occasion) {
 	return o
 }
 
-func (o *occasion) any() bool { return o.named || o.slice }
+func (o *phaseSet) any() bool { return o.named || o.slice }
 
-func (o *occasion) is(phase trace.Phase) bool {
+func (o *phaseSet) is(phase trace.Phase) bool {
 	return o.named && phase != trace.End || o.slice && phase == o.phase
 }
 
@@ -139,12 +139,12 @@ type Case struct {
 // sliceKey as a key is the number of a slice, where no field is called so.
 const sliceKey = "slice"
 
-// mostOpen is how many begins without an end, and ends without a begin, are remembered for each pair; older ones are
+// maxOpen is how many begins without an end, and ends without a begin, are remembered for each pair; older ones are
 // given up.
-const mostOpen = 1 << 20
+const maxOpen = 1 << 20
 
-// mostDurations is how many durations quantiles are taken of; of more, each second is dropped, then each second again.
-const mostDurations = 1 << 20
+// maxDurations is how many durations quantiles are taken of; of more, each second is dropped, then each second again.
+const maxDurations = 1 << 20
 
 // waiting is one event of a pair that waits for the other.
 type waiting struct {
@@ -167,7 +167,7 @@ type pairing struct {
 }
 
 func newPairing(p *Pair) pairing {
-	return pairing{Pair: p, Result: Result{Name: p.Name}, every: 1, maxOpen: mostOpen, maxDurations: mostDurations, begun: make(map[string]waiting), early: make(map[string]waiting)}
+	return pairing{Pair: p, Result: Result{Name: p.Name}, every: 1, maxOpen: maxOpen, maxDurations: maxDurations, begun: make(map[string]waiting), early: make(map[string]waiting)}
 }
 
 // pair gives a record to the pairs whose begin or end it is.
@@ -351,14 +351,14 @@ func (f *Filter) Warnings(w *trace.Warnings) {
 			}
 		}
 		if p.Count == 0 {
-			w.Add(subject, "no pair was found", "")
+			w.Add(subject, "no pair found", "")
 		}
 		add(p.NoEnd, "begins without an end")
 		add(p.NoBegin, "ends without a begin")
 		add(p.OutOfOrder, "ends before their begins")
-		add(p.NoKey, "events without the fields of the key")
+		add(p.NoKey, "events without the key's fields")
 		add(p.BelowMin, fmt.Sprintf("shorter than %v", f.o.Pairs[i].Min))
 		add(p.AboveMax, fmt.Sprintf("longer than %v", f.o.Pairs[i].Max))
-		add(p.Undecided, "of those beyond a threshold not certainly so, by the bounds and steps of the clocks")
+		add(p.Undecided, "beyond a threshold by less than the clocks' bounds and granularity")
 	}
 }

@@ -196,7 +196,7 @@ func TestQuantilesAreThoseOfAllDurationsOrOfEachSecondOne(t *testing.T) {
 
 func TestRefusedPairsSayWhatIsWrong(t *testing.T) {
 	for s, want := range map[string]string{
-		"p": "no name", "=a..b": "no name", "p=a": "no two events", "p=..b": "no two events", "p=a..": "no two events", "p=..": "no two events",
+		"p": "name is missing", "=a..b": "name is missing", "p=a": "two events are missing", "p=..b": "two events are missing", "p=a..": "two events are missing", "p=..": "two events are missing",
 		"p=a..b,most=3s": `"most=3s"`, "p=a..b,min=2s,max=1s": "thresholds", "p=a..b,max=x": "duration",
 	} {
 		if _, err := ParsePair(s); err == nil || !strings.Contains(fmt.Sprint(err), want) {

@@ -12,7 +12,7 @@
 //   - [Lamport] numbers events such that what happened before has the smaller number; the converse does not hold.
 //   - [Vector] decides for any two events (Mattern 1988, Fidge 1988): for each, it knows how many events of every clock
 //     came before. A receive costs the number of clocks.
-//   - [Tree] says the same as Vector. It keeps the vectors as trees, by whom a clock learnt what from, so that a receive
+//   - [Tree] says the same as Vector. It keeps the vectors as trees, by the clock that each entry was learnt from, so that a receive
 //     costs about the number of entries that it changes (Mathur, Pavlogiannis, Tunc, Viswanathan: A tree clock data
 //     structure for causal orderings in concurrent executions, ASPLOS 2022).
 //
@@ -74,7 +74,7 @@ func Lamport(events []Event) ([]int64, error) {
 type schedule struct {
 	events   []Event
 	clocks   int
-	position []int32 // by event: its place on its clock, from 1
+	position []int32 // by event: its number on its clock, from 1
 	before   []int32 // by event: the one before it on its clock, -1 for the first
 	after    []int32 // and the one after it, -1 for the last
 	sends    []int32 // by event: of a receive the event that sent its message, else -1
