@@ -191,29 +191,20 @@ func (f *convertFlags) addDataset(args []string, w *pipeline.Selection) ([]strin
 	fill("to-event", &w.To.Event, other.To.Event)
 	fill("method", &f.method, d.Method)
 	fill("reference", &f.reference, d.Reference)
-	if len(w.Hosts) == 0 {
-		w.Hosts = other.Hosts
-	}
-	if len(w.Streams) == 0 {
-		w.Streams = other.Streams
-	}
-	if len(w.Events) == 0 {
-		w.Events = other.Events
-	}
-	if len(w.Where) == 0 {
-		w.Where = other.Where
-	}
-	if len(w.Fields) == 0 {
-		w.Fields = other.Fields
-	}
-	if len(w.Pairs) == 0 {
-		w.Pairs = other.Pairs
-	}
-	if len(f.outputs) == 0 {
-		f.outputs = d.Outputs
-	}
-	if len(args) == 0 {
-		args = d.Inputs
-	}
+	fillList(&w.Hosts, other.Hosts)
+	fillList(&w.Streams, other.Streams)
+	fillList(&w.Events, other.Events)
+	fillList(&w.Where, other.Where)
+	fillList(&w.Fields, other.Fields)
+	fillList(&w.Pairs, other.Pairs)
+	fillList(&f.outputs, d.Outputs)
+	fillList(&args, d.Inputs)
 	return args, nil
+}
+
+// fillList sets a list that is empty.
+func fillList[T any](to *[]T, from []T) {
+	if len(*to) == 0 {
+		*to = from
+	}
 }

@@ -107,13 +107,7 @@ func TestInAnyWorldKernelTracesKeepTheTruthWithinTheBounds(t *testing.T) {
 	testneed.Long(t, "draws worlds")
 	t.Parallel()
 	messages := int64(0)
-	rapid.Check(t, func(r *rapid.T) {
-		description := drawWorld(r)
-		directory := t.TempDir()
-		w, err := newWorld(description, directory)
-		if err != nil {
-			t.Fatal(err)
-		}
+	checkWorlds(t, func(r *rapid.T, w *world, description, directory string) {
 		var arguments []string
 		bare := false
 		for _, c := range w.captures {

@@ -16,13 +16,7 @@ import (
 // TestInAnyWorldTheTruthLiesWithinTheBounds makes random worlds of hosts with linear clocks, in which every host talks to
 // the first or to its neighbour, and holds all frames and the merged capture against the truth.
 func TestInAnyWorldTheTruthLiesWithinTheBounds(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		description := drawWorld(r)
-		directory := t.TempDir()
-		w, err := newWorld(description, directory)
-		if err != nil {
-			t.Fatal(err)
-		}
+	checkWorlds(t, func(r *rapid.T, w *world, description, directory string) {
 		var arguments []string
 		for _, c := range w.captures {
 			arguments = append(arguments, filepath.Join(directory, c.path))
@@ -54,6 +48,18 @@ func TestInAnyWorldTheTruthLiesWithinTheBounds(t *testing.T) {
 		if err := a.checkMerged(merged); err != nil {
 			r.Fatalf("%v in\n%s", err, description)
 		}
+	})
+}
+
+// checkWorlds runs a check in random worlds, each with its captures in a directory of its own.
+func checkWorlds(t *testing.T, check func(r *rapid.T, w *world, description, directory string)) {
+	rapid.Check(t, func(r *rapid.T) {
+		description, directory := drawWorld(r), t.TempDir()
+		w, err := newWorld(description, directory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(r, w, description, directory)
 	})
 }
 

@@ -90,13 +90,7 @@ func TestKernelTracesOfRealTrafficAlignAsItsCapturesDo(t *testing.T) {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
 			lab := netlab.New(t)
-			traffic := n.build(lab)
-			files := make(map[string]string)
-			for _, host := range n.hosts {
-				files[host] = lab.Capture(host, n.args...).File
-			}
-			lab.Run(traffic...)
-			lab.StopCaptures()
+			files := n.capture(lab)
 			var hosts []recordedHost
 			dir := t.TempDir()
 			known := clocks(clock.TimelineTime(stamps(t, files[n.hosts[0]])[0]))

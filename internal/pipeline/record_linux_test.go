@@ -15,25 +15,31 @@ import (
 	"meridian/trace"
 )
 
-// recorded records the packets of a host of a laboratory until the function that it returns is called. Origin is what the
-// trace's clock shows beyond CLOCK_MONOTONIC: what REALTIME did when it began.
-func recorded(t *testing.T, lab *netlab.Lab, host, dir string) (stop func() record.Summary, origin int64) {
+// packetEvents opens the kernel's events of the packets of a host of a laboratory.
+func packetEvents(t *testing.T, lab *netlab.Lab, host string, w *trace.Warnings) (*kernel.Recorder, record.Source) {
 	t.Helper()
-	space := lab.Namespace(host)
-	inode, err := netstate.Inode(space)
+	inode, err := netstate.Inode(lab.Namespace(host))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w trace.Warnings
-	events, err := kernel.Open(kernel.Options{Groups: kernel.Net, NetNS: inode}, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	watcher, err := netstate.Open(netstate.Options{NetNS: space})
+	events, err := kernel.Open(kernel.Options{Groups: kernel.Net, NetNS: inode}, w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	source, err := record.Kernel(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events, source
+}
+
+// recorded records the packets of a host of a laboratory until the function that it returns is called. Origin is what the
+// trace's clock shows beyond CLOCK_MONOTONIC: what REALTIME did when it began.
+func recorded(t *testing.T, lab *netlab.Lab, host, dir string) (stop func() record.Summary, origin int64) {
+	t.Helper()
+	var w trace.Warnings
+	events, source := packetEvents(t, lab, host, &w)
+	watcher, err := netstate.Open(netstate.Options{NetNS: lab.Namespace(host)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,6 @@ import (
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/record"
-	ebpf "meridian/internal/record/kernel"
-	"meridian/internal/record/netstate"
 	"meridian/internal/record/packet"
 	"meridian/trace"
 )
@@ -24,21 +22,9 @@ import (
 // that it returns is called. Origin is as in recorded.
 func recordTwice(t *testing.T, lab *netlab.Lab, host, dir string) (stop func(), origin int64) {
 	t.Helper()
-	space := lab.Namespace(host)
-	inode, err := netstate.Inode(space)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var w trace.Warnings
-	events, err := ebpf.Open(ebpf.Options{Groups: ebpf.Net, NetNS: inode}, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	capture, err := packet.Open(packet.Options{NetNS: space})
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := record.Kernel(events)
+	events, source := packetEvents(t, lab, host, &w)
+	capture, err := packet.Open(packet.Options{NetNS: lab.Namespace(host)})
 	if err != nil {
 		t.Fatal(err)
 	}

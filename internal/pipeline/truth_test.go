@@ -127,18 +127,23 @@ func clocks(origin clock.TimelineTime) map[string]sim.Clock {
 	}
 }
 
+// capture builds the network in a laboratory, sends its traffic, and returns the capture file of each host.
+func (n *network) capture(lab *netlab.Lab) map[string]string {
+	traffic := n.build(lab)
+	files := make(map[string]string)
+	for _, host := range n.hosts {
+		files[host] = lab.Capture(host, n.args...).File
+	}
+	lab.Run(traffic...)
+	lab.StopCaptures()
+	return files
+}
+
 func TestRealTrafficComesWithinItsBoundsAndWithoutInversions(t *testing.T) {
 	for _, n := range networks {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
-			lab := netlab.New(t)
-			traffic := n.build(lab)
-			truth := make(map[string]string)
-			for _, host := range n.hosts {
-				truth[host] = lab.Capture(host, n.args...).File
-			}
-			lab.Run(traffic...)
-			lab.StopCaptures()
+			truth := n.capture(netlab.New(t))
 			origin := stamps(t, truth["web"])[0]
 			linear := clocks(clock.TimelineTime(origin))
 			t.Run("linear", func(t *testing.T) { check(t, n, truth, linear, nil, true) })

@@ -187,9 +187,8 @@ func TestRingsAreTheSameByteForByte(t *testing.T) {
 	}
 }
 
-// masked reads a ring without what no two processes have in common: pid, UUID, start time, and the thread that owns
-// the first shard.
-func masked(t *testing.T, path string) []byte {
+// withoutProcess reads a ring and clears what differs from process to process in its header: pid, start time and UUID.
+func withoutProcess(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -197,6 +196,14 @@ func masked(t *testing.T, path string) []byte {
 	}
 	clear(b[44:64])
 	clear(b[152:160])
+	return b
+}
+
+// masked reads a ring without what no two processes have in common: pid, UUID, start time, and the thread that owns
+// the first shard.
+func masked(t *testing.T, path string) []byte {
+	t.Helper()
+	b := withoutProcess(t, path)
 	owner := binary.LittleEndian.Uint64(b[128:]) + 24
 	if binary.LittleEndian.Uint32(b[owner:]) == 0 {
 		t.Errorf("%s: nobody owns the shard that was written", path)

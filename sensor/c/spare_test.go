@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -192,12 +191,7 @@ func sameSteps(t *testing.T, program string, random *rand.Rand) {
 // unnamed reads a ring without what no two processes have in common: of owners only whether there is one.
 func unnamed(t *testing.T, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clear(b[44:64])
-	clear(b[152:160])
+	b := withoutProcess(t, path)
 	control := b[binary.LittleEndian.Uint64(b[128:]):]
 	for range binary.LittleEndian.Uint32(b[24:]) {
 		owner := (*uint32)(unsafe.Pointer(&control[24]))
