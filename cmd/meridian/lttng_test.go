@@ -22,7 +22,7 @@ import (
 //	lttng DIR HOST [WORD]...   write what the kernel of a host of the world recorded, a session's directory
 //	flip FILE OFFSET           flip all bits of one byte
 //
-// Words of lttng are the style (nested, beside, extended, bare), user for a program's trace beside the kernel's, late for
+// Words of lttng are the style (nested, separate, extended, unaddressed), user for a program's trace beside the kernel's, late for
 // events written out of order, plain for metadata as text, gap=DURATION of lost events, program=NAME, name=NAME of the
 // host as the trace says it, packet=BYTES, cpus=N.
 

@@ -11,7 +11,7 @@ import (
 
 func TestOnlyPathsOfModulesAndPackagesAreRenamed(t *testing.T) {
 	w := workspace{top: t.TempDir()}
-	for _, folder := range []string{"clock", "cmd"} {
+	for _, folder := range []string{"clock", "cmd", "sensor"} {
 		if err := os.Mkdir(filepath.Join(w.top, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
