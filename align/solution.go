@@ -36,7 +36,7 @@ type Solution struct {
 	Steps    []Step
 	Outliers int64
 	// Pieces are those of each clock that was set, in the order of time; nil where none was. Maps joins them: for readings
-	// that a clock showed twice, the estimate there is that of the first time, within bounds that enclose both.
+	// that a clock showed twice, the estimate there is that of the first time, within bounds that contain both.
 	Pieces [][]Piece
 }
 

@@ -14,7 +14,7 @@ type slope struct {
 }
 
 var (
-	// slowest and fastest enclose every pair of clocks of which both still deserve the name; they bound what the
+	// minRate and maxRate bound the relative rate of any two real clocks, by far; they limit what the
 	// messages themselves leave open.
 	minRate = slope{1, 2}
 	maxRate = slope{2, 1}

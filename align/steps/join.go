@@ -15,7 +15,7 @@ import (
 // middle of the silence. The bounds there state only that time does not run back.
 //
 // Where the clock was set back it showed readings twice. For these the estimate is that of the first time, and the bounds
-// enclose both times. If, by their bounds, a piece ended after the next began, both bounds are nil.
+// contain both times. If, by their bounds, a piece ended after the next began, both bounds are nil.
 func Join(all []Piece) clock.Map {
 	return join(slices.DeleteFunc(slices.Clone(all), func(p Piece) bool { return p.Map.Mid == nil }))
 }
@@ -97,7 +97,7 @@ func halfSilence(p, q *Piece) int64 {
 	return max(clock.Sub(q.Map.At(q.First), p.Map.At(p.Last)), 0) / 2
 }
 
-// joinBounds returns the curve that encloses, on one side, the bounds of all pieces that may have shown a reading. It is nil
+// joinBounds returns the curve that contains, on one side, the bounds of all pieces that may have shown a reading. It is nil
 // where one of them has no bound on that side.
 func joinBounds(pieces []Piece, upper bool) clock.Curve {
 	var spans []span
@@ -216,7 +216,7 @@ func (p *span) at(t clock.HostTime, r clock.Rounding) clock.TimelineTime {
 	return p.curve.At(t, r)
 }
 
-// outermost returns the curve that encloses all spans on one side. Between two of its knots each span is straight; the
+// outermost returns the curve that contains all spans on one side. Between two of its knots each span is straight; the
 // chord of the outermost of straight lines lies outside all of them.
 func outermost(spans []span, upper bool) clock.Curve {
 	var hosts []clock.HostTime
