@@ -2,7 +2,7 @@
 //
 // In go the messages of two clocks ([Pair]) or of a whole network ([Joint]); out come curves, piecewise linear, that
 // follow the clocks as closely as the messages allow. The idea: what queues do to a message makes it late, never early, so
-// the quickest messages of each short stretch trace the clock's offset from above one way and from below the other way
+// the quickest messages of each short window trace the clock's offset from above one way and from below the other way
 //
 //	offset
 //	  ^    .  :    .      .   messages a to b: offset + delay

@@ -8,7 +8,7 @@ import (
 	"meridian/clock"
 )
 
-// interval is a stretch of time in which one offset serves all messages.
+// interval is a time in which one offset satisfies all messages.
 type interval struct {
 	first, last clock.HostTime // of a's clock
 	// What the messages leave for the offset less the base, ns: at least low, at most high; infinite where there were

@@ -10,7 +10,7 @@ import (
 
 // The on-line synchronisers run over recorded exchanges as a client on a would have run them against a server on b. What
 // they return holds at every instant what that client knew then: it depends on nothing that a had not yet sent or
-// received. Before its first exchange is complete a client knows nothing; that stretch gets the first line continued
+// received. Before its first exchange is complete a client knows nothing; that interval gets the first line continued
 // backwards, as if its events had been stamped afterwards.
 
 // reading is what a client learns from one exchange, at the instant at which the answer comes.

@@ -86,7 +86,7 @@ func (t *trimmer) search() (regressionLine, bool) {
 	if len(sample) > trimmedSample {
 		sample = make([]exchange, trimmedSample)
 		for i := range sample {
-			// One of every stretch of equally many: the sample covers the trace as the exchanges do.
+			// One of each of equally large parts: the sample covers the trace as the exchanges do.
 			from, to := i*len(t.all)/trimmedSample, (i+1)*len(t.all)/trimmedSample
 			sample[i] = t.all[from+random.IntN(to-from)]
 		}
