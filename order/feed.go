@@ -21,9 +21,9 @@ type item struct {
 	time    clock.TimelineTime
 	stamp   clock.HostTime // of its capture
 	number  int
-	start   int // of the data in the batch's bytes; options follow
-	data    int
-	options int
+	start   uint32 // of the data in the batch's bytes; options follow
+	data    uint32 // lengths, which capture files hold in 32 bits
+	options uint32
 	iface   int32
 	wire    uint32
 }
@@ -149,8 +149,8 @@ func (f *feed) fill(b *batch, frame *trace.Frame, latest *clock.HostTime) error 
 func (f *feed) add(b *batch, frame *trace.Frame, latest *clock.HostTime) {
 	*latest = max(*latest, frame.Time)
 	b.items = append(b.items, item{
-		time: f.cursor.At(frame.Time), stamp: frame.Time, number: frame.Number, start: len(b.bytes), data: len(frame.Data),
-		options: len(frame.Options), iface: int32(frame.Interface), wire: frame.Wire,
+		time: f.cursor.At(frame.Time), stamp: frame.Time, number: frame.Number, start: uint32(len(b.bytes)), data: uint32(len(frame.Data)),
+		options: uint32(len(frame.Options)), iface: int32(frame.Interface), wire: frame.Wire,
 	})
 	b.bytes = append(b.bytes, frame.Data...)
 	b.bytes = append(b.bytes, frame.Options...)
