@@ -43,24 +43,24 @@ const mostColumns = 256
 
 // Writer is a sink that writes a table.
 type Writer struct {
-	out    *bufio.Writer
-	schema *trace.Schema
-	layout *table.Layout
-	raw    bool
-	line   []byte
-	cell   []byte
-	err    error
+	out      *bufio.Writer
+	progress timeline.Progress
+	layout   *table.Layout
+	raw      bool
+	line     []byte
+	cell     []byte
 }
 
 // NewWriter writes the names of the columns, which are those of the fields that the schema's classes have now.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
-	if err := timeline.CheckSchema("csv", l); err != nil {
+	progress, err := timeline.NewProgress("csv", w, l)
+	if err != nil {
 		return nil, err
 	}
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}
-	c := &Writer{out: bufio.NewWriterSize(w, 64<<10), schema: l, layout: table.New(l, max(o.Columns, 0)), raw: o.Raw}
+	c := &Writer{out: bufio.NewWriterSize(w, 64<<10), progress: progress, layout: table.New(l, max(o.Columns, 0)), raw: o.Raw}
 	for _, name := range table.Fixed {
 		c.text(name)
 	}
@@ -71,12 +71,14 @@ func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	return c, c.end()
 }
 
-// Write writes one line.
+// Write writes one line. Its error is that of an event whose host, stream or class the schema does not have, of the output,
+// or of a writer that is closed; after an error nothing is written.
 func (c *Writer) Write(r *trace.TimelineEvent) error {
-	if c.err != nil {
-		return c.err
+	if err := c.progress.Accept(r); err != nil {
+		return err
 	}
-	names := table.RowOf(c.schema, r)
+	c.progress.Events++
+	names := table.RowOf(c.progress.Schema, r)
 	c.line = append(table.AppendTime(c.line, r.Time), ',')
 	c.line = append(strconv.AppendInt(c.line, int64(r.Time), 10), ',')
 	for _, n := range [...]clock.TimelineTime{r.Low, r.High} {
@@ -115,10 +117,10 @@ func (c *Writer) Write(r *trace.TimelineEvent) error {
 
 // Close writes what is still held back. It does not close what is below.
 func (c *Writer) Close() error {
-	if c.err == nil {
+	if c.progress.Err == nil {
 		c.fail(c.out.Flush())
 	}
-	return c.err
+	return c.progress.Close()
 }
 
 // number writes a number of which 0 stands for none.
@@ -173,11 +175,11 @@ func (c *Writer) end() error {
 	_, err := c.out.Write(c.line)
 	c.line = c.line[:0]
 	c.fail(err)
-	return c.err
+	return c.progress.Err
 }
 
 func (c *Writer) fail(err error) {
 	if err != nil {
-		c.err = fmt.Errorf("csv: %w", err)
+		c.progress.Err = fmt.Errorf("csv: %w", err)
 	}
 }

@@ -162,3 +162,7 @@ var _ trace.Sink = (*Writer)(nil)
 func TestAWriterWithoutASchemaIsRefused(t *testing.T) {
 	eventtest.RefusesNilSchema(t, "csv", func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
 }
+
+func TestUnknownIndicesAndWritesAfterCloseAreRefused(t *testing.T) {
+	eventtest.RefusesUnknownIndices(t, func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
+}

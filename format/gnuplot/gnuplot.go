@@ -42,12 +42,11 @@ type Options struct {
 
 // Writer is a sink that writes a script.
 type Writer struct {
-	out     io.Writer
-	schema  *trace.Schema
-	options Options
+	out      io.Writer
+	progress timeline.Progress
+	options  Options
 
 	first, last clock.TimelineTime
-	records     int64
 	quantum     int64 // what is nearer becomes one; 0 while all is kept
 	kept        int   // slices and ticks in rows
 	rows        []row // for each stream
@@ -82,7 +81,8 @@ const deepest = 64
 
 // NewWriter prepares a script. It is written by Close: ranges and rows must be known before.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
-	if err := timeline.CheckSchema("gnuplot", l); err != nil {
+	progress, err := timeline.NewProgress("gnuplot", w, l)
+	if err != nil {
 		return nil, err
 	}
 	if o.Events <= 0 {
@@ -91,23 +91,24 @@ func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	if o.Rows <= 0 {
 		o.Rows = 40
 	}
-	return &Writer{out: w, schema: l, options: o, ends: newEnds(), spent: make(map[int]int64)}, nil
+	return &Writer{out: w, progress: progress, options: o, ends: newEnds(), spent: make(map[int]int64)}, nil
 }
 
-// Write gathers a record.
+// Write gathers a record. Its error is that of an event whose host, stream or class the schema does not have, or of a writer
+// that is closed; after an error no script is written.
 func (g *Writer) Write(r *trace.TimelineEvent) error {
-	if g.records == 0 {
+	if err := g.progress.Accept(r); err != nil {
+		return err
+	}
+	if g.progress.Events == 0 {
 		g.first, g.last = r.Time, r.Time
 	}
-	g.records++
+	g.progress.Events++
 	g.first, g.last = min(g.first, r.Time), max(g.last, r.Time)
-	if r.Stream < 0 || r.Stream >= len(g.schema.Streams) {
-		return nil // nowhere to draw it
-	}
 	for len(g.rows) <= r.Stream {
 		g.rows = append(g.rows, row{})
 	}
-	if g.schema.Streams[r.Stream].Kind == trace.Bounds {
+	if g.progress.Schema.Streams[r.Stream].Kind == trace.Bounds {
 		return nil // bounds are drawn where messages end
 	}
 	w := &g.rows[r.Stream]
@@ -135,6 +136,9 @@ func (g *Writer) Write(r *trace.TimelineEvent) error {
 
 // Close writes the script. It does not close what is below.
 func (g *Writer) Close() error {
+	if err := g.progress.Close(); err != nil {
+		return err
+	}
 	for i := range g.rows {
 		w := &g.rows[i]
 		for _, s := range w.open { // they last to the end, as far as anybody knows

@@ -166,14 +166,14 @@ func shrink(depth int32) float64 {
 
 // title says what is shown and by which method, and below how much of it.
 func (g *Writer) title() (title, note string) {
-	if title = g.schema.Title; title == "" {
+	if title = g.progress.Schema.Title; title == "" {
 		title = "timeline"
 	}
 	title = brief(title, 100)
-	if g.schema.Method != "" {
-		title += ", clocks by " + brief(g.schema.Method, 60)
+	if g.progress.Schema.Method != "" {
+		title += ", clocks by " + brief(g.progress.Schema.Method, 60)
 	}
-	note = fmt.Sprintf("%d events, %d messages", g.records, g.messages)
+	note = fmt.Sprintf("%d events, %d messages", g.progress.Events, g.messages)
 	if g.inverted > 0 {
 		note += fmt.Sprintf(", %d received before sent", g.inverted)
 	}
@@ -196,7 +196,7 @@ type drawnRow struct {
 func (g *Writer) drawnRows() (rows []drawnRow, of []int) {
 	of = make([]int, len(g.rows))
 	hosts := make(map[string]int)
-	for i, h := range g.schema.Hosts {
+	for i, h := range g.progress.Schema.Hosts {
 		if _, ok := hosts[h]; !ok {
 			hosts[h] = i
 		}
@@ -208,7 +208,7 @@ func (g *Writer) drawnRows() (rows []drawnRow, of []int) {
 		}
 	}
 	kernel := func(i int) bool {
-		k := g.schema.Streams[i].Kind
+		k := g.progress.Schema.Streams[i].Kind
 		return k == trace.CPU || k == trace.Interrupt || k == trace.Device
 	}
 	own := make(map[int]bool)
@@ -224,7 +224,7 @@ func (g *Writer) drawnRows() (rows []drawnRow, of []int) {
 		return 1
 	}
 	slices.SortStableFunc(used, func(a, b int) int {
-		sa, sb := &g.schema.Streams[a], &g.schema.Streams[b]
+		sa, sb := &g.progress.Schema.Streams[a], &g.progress.Schema.Streams[b]
 		shared := func(i int) int {
 			if own[i] {
 				return 0
@@ -235,7 +235,7 @@ func (g *Writer) drawnRows() (rows []drawnRow, of []int) {
 			cmp.Compare(shared(a), shared(b)), cmp.Compare(sa.Kind, sb.Kind), cmp.Compare(sa.ID, sb.ID))
 	})
 	for n, i := range used {
-		s := &g.schema.Streams[i]
+		s := &g.progress.Schema.Streams[i]
 		l := drawnRow{label: brief(s.Host, 24) + "  " + brief(s.Name, 32), host: s.Host, kernel: kernel(i)}
 		if !own[i] {
 			l.label = brief(s.Host, 24) + "  other rows"
@@ -263,8 +263,8 @@ func (g *Writer) classes() (colour map[int]int, named []string) {
 	colour = make(map[int]int)
 	for _, c := range all[:min(len(all), len(colours))] {
 		name := "?"
-		if c >= 0 && c < len(g.schema.Classes) {
-			name = brief(g.schema.Classes[c].Name, 32)
+		if c >= 0 && c < len(g.progress.Schema.Classes) {
+			name = brief(g.progress.Schema.Classes[c].Name, 32)
 		}
 		colour[c] = len(named)
 		named = append(named, name)

@@ -49,26 +49,26 @@ const (
 
 // Writer is a sink that writes a Parquet file.
 type Writer struct {
-	out    *parquet.GenericWriter[any]
-	schema *trace.Schema
-	layout *table.Layout
-	batch  [][]parquet.Value // a column each; one that is shorter than the batch ends in nulls
-	rows   int               // of the batch
-	texts  []byte            // and its texts
-	held   int               // bytes of texts in the row group
-	count  int               // and its rows
-	err    error
+	out      *parquet.GenericWriter[any]
+	progress timeline.Progress
+	layout   *table.Layout
+	batch    [][]parquet.Value // a column each; one that is shorter than the batch ends in nulls
+	rows     int               // of the batch
+	texts    []byte            // and its texts
+	held     int               // bytes of texts in the row group
+	count    int               // and its rows
 }
 
 // NewWriter begins a file whose columns are those of the fields that the schema's classes have now.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
-	if err := timeline.CheckSchema("parquet", l); err != nil {
+	progress, err := timeline.NewProgress("parquet", w, l)
+	if err != nil {
 		return nil, err
 	}
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}
-	p := &Writer{schema: l, layout: table.New(l, max(o.Columns, 0))}
+	p := &Writer{progress: progress, layout: table.New(l, max(o.Columns, 0))}
 	all := newColumns(p.layout)
 	config := parquet.DefaultWriterConfig()
 	config.CreatedBy = "meridian"
@@ -87,32 +87,34 @@ func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 	return p, nil
 }
 
-// Write adds a row.
+// Write adds a row. Its error is that of an event whose host, stream or class the schema does not have, of the output, or of
+// a writer that is closed; after an error nothing is written.
 func (p *Writer) Write(r *trace.TimelineEvent) error {
-	if p.err != nil {
-		return p.err
+	if err := p.progress.Accept(r); err != nil {
+		return err
 	}
+	p.progress.Events++
 	p.row(r)
 	p.rows++
 	p.count++
 	if p.rows == batchRows || len(p.texts) >= groupBytes/8 {
 		p.hand()
 	}
-	return p.err
+	return p.progress.Err
 }
 
 // Close completes the file. It does not close what is below.
 func (p *Writer) Close() error {
-	if p.hand(); p.err == nil {
+	if p.hand(); p.progress.Err == nil {
 		p.fail(p.out.Close())
 	}
-	return p.err
+	return p.progress.Close()
 }
 
 // hand hands the batch over, column by column, and ends the row group if it is large enough. Row by row it would take
 // five times as long where there are many columns, of which a record has few.
 func (p *Writer) hand() {
-	if p.err != nil || p.rows == 0 {
+	if p.progress.Err != nil || p.rows == 0 {
 		return
 	}
 	for c, w := range p.out.ColumnWriters() {
@@ -123,7 +125,7 @@ func (p *Writer) hand() {
 	}
 	p.held += len(p.texts)
 	p.rows, p.texts = 0, p.texts[:0]
-	if p.err == nil && (p.count >= groupRows || p.held >= groupBytes) {
+	if p.progress.Err == nil && (p.count >= groupRows || p.held >= groupBytes) {
 		p.fail(p.out.Flush())
 		p.count, p.held = 0, 0
 	}
@@ -137,8 +139,8 @@ func (p *Writer) pad(c int) {
 }
 
 func (p *Writer) fail(err error) {
-	if p.err == nil && err != nil {
-		p.err = fmt.Errorf("parquet: %w", err)
+	if p.progress.Err == nil && err != nil {
+		p.progress.Err = fmt.Errorf("parquet: %w", err)
 	}
 }
 

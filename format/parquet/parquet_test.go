@@ -230,3 +230,7 @@ func BenchmarkWrite(b *testing.B) {
 func TestAWriterWithoutASchemaIsRefused(t *testing.T) {
 	eventtest.RefusesNilSchema(t, "parquet", func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
 }
+
+func TestUnknownIndicesAndWritesAfterCloseAreRefused(t *testing.T) {
+	eventtest.RefusesUnknownIndices(t, func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
+}

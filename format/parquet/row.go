@@ -29,7 +29,7 @@ func (p *Writer) row(r *trace.TimelineEvent) {
 	may(parquet.Int64Value(int64(r.Low)), r.Bounded)
 	may(parquet.Int64Value(int64(r.High)), r.Bounded)
 	must(parquet.Int64Value(int64(r.Event.Time)))
-	names := table.RowOf(p.schema, r)
+	names := table.RowOf(p.progress.Schema, r)
 	for _, s := range [...]string{names.Host, names.Row, names.Kind, names.Event, names.Category, names.Phase} {
 		must(p.text(append(p.texts, s...)))
 	}

@@ -62,9 +62,9 @@ const (
 
 // Writer is a sink that writes a PICL trace.
 type Writer struct {
-	out     *bufio.Writer
-	schema  *trace.Schema
-	options Options
+	out      *bufio.Writer
+	progress timeline.Progress
+	options  Options
 
 	started bool
 	last    clock.TimelineTime
@@ -75,7 +75,6 @@ type Writer struct {
 
 	waiting queue
 	line    []byte
-	err     error
 }
 
 // task is a stream's number within its host, and its slices that have not ended.
@@ -96,33 +95,33 @@ const deepest = 4096
 
 // NewWriter begins a trace; the first lines are written with the first record, whose time they need.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
-	if err := timeline.CheckSchema("picl", l); err != nil {
+	progress, err := timeline.NewProgress("picl", w, l)
+	if err != nil {
 		return nil, err
 	}
-	return &Writer{out: bufio.NewWriterSize(w, 64<<10), schema: l, options: o, rows: make(map[string]int), waiting: newQueue()}, nil
+	return &Writer{out: bufio.NewWriterSize(w, 64<<10), progress: progress, options: o, rows: make(map[string]int), waiting: newQueue()}, nil
 }
 
-// Write writes the lines of one record.
+// Write writes the lines of one record. Its error is that of an event whose host, stream or class the schema does not have, of
+// the output, or of a writer that is closed; after an error nothing is written.
 func (p *Writer) Write(r *trace.TimelineEvent) error {
-	if p.err != nil {
-		return p.err
+	if err := p.progress.Accept(r); err != nil {
+		return err
 	}
+	p.progress.Events++
 	if !p.started {
 		p.start(r.Time)
 	}
 	p.last = max(p.last, r.Time)
 	node, row := r.Host, p.task(r.Stream)
-	number := 0
-	if row != nil {
-		number = row.number
-	}
+	number := row.number
 	p.open(node, r.Time)
-	if row != nil && !row.named {
+	if !row.named {
 		row.named = true
-		p.say(r.Time, node, number, "task "+strconv.Itoa(number)+" is", p.schema.Streams[r.Stream].Name)
+		p.say(r.Time, node, number, "task "+strconv.Itoa(number)+" is", p.progress.Schema.Streams[r.Stream].Name)
 	}
 	c := p.class(r, node, number)
-	event := 1 + max(r.Class, 0)
+	event := 1 + r.Class
 	switch r.Phase {
 	case trace.Begin:
 		row.begin(slice{r.Slice, event, node})
@@ -151,11 +150,14 @@ func (p *Writer) Write(r *trace.TimelineEvent) error {
 		p.plain(end, barrier, r.Time, node, number)
 	}
 	p.drain(false)
-	return p.err
+	return p.progress.Err
 }
 
 // Close writes what still waits and ends every node. It does not close what is below.
 func (p *Writer) Close() error {
+	if p.progress.Err != nil {
+		return p.progress.Close()
+	}
 	p.drain(true)
 	for node, begun := range p.nodes {
 		if begun {
@@ -163,15 +165,15 @@ func (p *Writer) Close() error {
 		}
 	}
 	p.drain(true)
-	if p.err == nil {
+	if p.progress.Err == nil {
 		p.fail(p.out.Flush())
 	}
-	return p.err
+	return p.progress.Close()
 }
 
 func (p *Writer) fail(err error) {
-	if p.err == nil && err != nil {
-		p.err = fmt.Errorf("picl: %w", err)
+	if p.progress.Err == nil && err != nil {
+		p.progress.Err = fmt.Errorf("picl: %w", err)
 	}
 }
 
@@ -181,26 +183,26 @@ func (p *Writer) start(first clock.TimelineTime) {
 	if p.options.SinceFirst {
 		p.options.Origin = first
 	}
-	for node := range p.schema.Hosts {
+	for node := range p.progress.Schema.Hosts {
 		p.begin(node, first)
 	}
-	p.say(first, 0, 0, "trace", p.schema.Title)
+	p.say(first, 0, 0, "trace", p.progress.Schema.Title)
 	if p.options.Origin == 0 {
 		p.say(first, 0, 0, "times are seconds since", "1970-01-01T00:00:00Z")
 	} else {
 		p.say(first, 0, 0, "times are seconds since", instant(p.options.Origin))
 	}
-	if p.schema.Method != "" {
-		p.say(first, 0, 0, "clocks by", p.schema.Method)
+	if p.progress.Schema.Method != "" {
+		p.say(first, 0, 0, "clocks by", p.progress.Schema.Method)
 	}
-	for node := range p.schema.Hosts {
+	for node := range p.progress.Schema.Hosts {
 		p.name(node, first)
 	}
 }
 
 // open begins a host that the schema did not have at the start.
 func (p *Writer) open(node int, at clock.TimelineTime) {
-	if node >= 0 && node < len(p.schema.Hosts) && (node >= len(p.nodes) || !p.nodes[node]) {
+	if node >= len(p.nodes) || !p.nodes[node] {
 		p.begin(node, at)
 		p.name(node, at)
 	}
@@ -215,16 +217,13 @@ func (p *Writer) begin(node int, at clock.TimelineTime) {
 }
 
 func (p *Writer) name(node int, at clock.TimelineTime) {
-	p.say(at, node, 0, "node "+strconv.Itoa(node)+" is", p.schema.Hosts[node])
+	p.say(at, node, 0, "node "+strconv.Itoa(node)+" is", p.progress.Schema.Hosts[node])
 }
 
-// task returns what is known of a row, nil of one that the schema does not have.
+// task returns what is known of a row.
 func (p *Writer) task(stream int) *task {
-	if stream < 0 || stream >= len(p.schema.Streams) {
-		return nil
-	}
 	for len(p.tasks) <= stream {
-		host := p.schema.Streams[len(p.tasks)].Host
+		host := p.progress.Schema.Streams[len(p.tasks)].Host
 		p.tasks = append(p.tasks, task{number: p.rows[host]})
 		p.rows[host]++
 	}
@@ -232,11 +231,9 @@ func (p *Writer) task(stream int) *task {
 }
 
 func (t *task) begin(s slice) {
-	switch {
-	case t == nil:
-	case len(t.open) < deepest:
+	if len(t.open) < deepest {
 		t.open = append(t.open, s)
-	default:
+	} else {
 		t.deeper++
 	}
 }
@@ -244,9 +241,6 @@ func (t *task) begin(s slice) {
 // close ends a slice and returns the event that began it. A record that names another host than its row's ends nothing of
 // the row's.
 func (t *task) close(id uint64, node int) (event int, ok bool) {
-	if t == nil {
-		return 0, false
-	}
 	if id == 0 && t.deeper > 0 {
 		t.deeper--
 		return 0, false

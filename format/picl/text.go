@@ -23,9 +23,6 @@ const mostNumbers = 16
 
 // class returns a record's class, and names it when it occurs the first time.
 func (p *Writer) class(r *trace.TimelineEvent, node, task int) *class {
-	if r.Class < 0 || r.Class >= len(p.schema.Classes) {
-		return &class{bytes: -1}
-	}
 	for len(p.classes) <= r.Class {
 		p.classes = append(p.classes, class{bytes: -1})
 	}
@@ -34,7 +31,7 @@ func (p *Writer) class(r *trace.TimelineEvent, node, task int) *class {
 		return c
 	}
 	c.known = true
-	of := &p.schema.Classes[r.Class]
+	of := &p.progress.Schema.Classes[r.Class]
 	words := []string{of.Name}
 	size := 0
 	for i := range of.Fields[:max(0, len(of.Fields)-of.Context)] {

@@ -12,16 +12,16 @@ import (
 var names = []string{"a", "A", "b", "pid", "time", "host", "a.b", "", "=1+1", "x,y", "q\"q", "new\nline", "\xff", "nul\x00", "-2", "fields"}
 
 // Draw returns a schema and events of it: few hosts, rows and classes, with every type of field and names that nobody would
-// choose. One value in ten is not of its field's type, and indices may lie just outside the schema.
+// choose. One value in ten is not of its field's type.
 func Draw(t *rapid.T) (*trace.Schema, []trace.TimelineEvent) {
 	name := rapid.OneOf(rapid.SampledFrom(names), rapid.String())
 	s := &trace.Schema{Title: name.Draw(t, "title"), Hosts: rapid.SliceOfN(name, 1, 3).Draw(t, "hosts")}
-	for i := range rapid.IntRange(0, 4).Draw(t, "streams") {
+	for i := range rapid.IntRange(1, 4).Draw(t, "streams") {
 		host := rapid.SampledFrom(s.Hosts).Draw(t, "stream's host")
 		s.Streams = append(s.Streams, trace.Stream{Name: name.Draw(t, "stream"), Host: host, ID: int64(i), Parent: -1,
 			Kind: trace.StreamKind(rapid.IntRange(0, int(trace.StreamKinds)).Draw(t, "kind"))})
 	}
-	for range rapid.IntRange(0, 4).Draw(t, "classes") {
+	for range rapid.IntRange(1, 4).Draw(t, "classes") {
 		s.Classes = append(s.Classes, trace.Class{Name: name.Draw(t, "class"), Category: name.Draw(t, "category"), Fields: fields(t, 4, 0)})
 	}
 	events := make([]trace.TimelineEvent, rapid.IntRange(0, 6).Draw(t, "events"))
@@ -30,14 +30,12 @@ func Draw(t *rapid.T) (*trace.Schema, []trace.TimelineEvent) {
 		r.Time = clock.TimelineTime(rapid.OneOf(rapid.Int64Range(1_700_000_000e9, 1_700_000_001e9), rapid.Int64()).Draw(t, "time"))
 		r.Bounded = true
 		r.Low, r.High, r.Event.Time = r.Time-1, r.Time+1, clock.HostTime(rapid.Int64().Draw(t, "recorded"))
-		r.Stream, r.Class = rapid.IntRange(-1, len(s.Streams)).Draw(t, "row"), rapid.IntRange(-1, len(s.Classes)).Draw(t, "event")
-		r.Host = rapid.IntRange(-1, len(s.Hosts)).Draw(t, "host")
+		r.Stream, r.Class = rapid.IntRange(0, len(s.Streams)-1).Draw(t, "row"), rapid.IntRange(0, len(s.Classes)-1).Draw(t, "event")
+		r.Host = rapid.IntRange(0, len(s.Hosts)-1).Draw(t, "host")
 		r.Phase, r.Role = trace.Phase(rapid.IntRange(0, 4).Draw(t, "phase")), trace.Role(rapid.IntRange(0, 5).Draw(t, "role"))
 		r.Slice, r.Flow = rapid.Uint64().Draw(t, "slice"), rapid.Uint64().Draw(t, "flow")
-		if r.Class >= 0 && r.Class < len(s.Classes) {
-			for k := range s.Classes[r.Class].Fields {
-				r.Values = append(r.Values, value(t, &s.Classes[r.Class].Fields[k].Type))
-			}
+		for k := range s.Classes[r.Class].Fields {
+			r.Values = append(r.Values, value(t, &s.Classes[r.Class].Fields[k].Type))
 		}
 	}
 	return s, events
