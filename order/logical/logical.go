@@ -17,7 +17,8 @@
 //     structure for causal orderings in concurrent executions, ASPLOS 2022).
 //
 // Vector and Tree keep of every clock what changed and when, not a vector for each event, so that memory grows with what
-// is learnt: at worst the number of receives times that of clocks, mostly far less. An entry that changes costs a tree some
+// is learnt: at worst the number of receives times that of clocks, mostly far less. While they work they hold an entry for every
+// clock for each clock and each message on its way, 4 bytes in a vector and 24 in a tree; beyond 16 GiB they fail. An entry that changes costs a tree some
 // fifty times what looking at an entry costs a vector (BenchmarkJoin), so that trees pay where there are many clocks, in the
 // thousands, and a receive brings news of less than one in a hundred.
 package logical
@@ -33,7 +34,8 @@ const (
 	Receive             // receives Message
 )
 
-// Event is something that happened on a clock, which is given by a number from 0. Message names a message; it has one
+// Event is something that happened on a clock, which is given by a number from 0. The numbers need not be dense: only the
+// clocks that have events take memory. Message names a message; it has one
 // send at most and any number of receives, as a broadcast has. A receive whose send is not among the events is as good
 // as local.
 type Event struct {
@@ -42,7 +44,7 @@ type Event struct {
 	Message int
 }
 
-// maxClocks is how many clocks there may be: their numbers are believed, and memory grows with the greatest.
+// maxClocks is above the greatest number of a clock: [Order.At] returns an entry for each number up to the greatest.
 const maxClocks = 1 << 20
 
 // Lamport returns a number for each event, from 1, that is greater than those of all that happened before: one more than
@@ -55,7 +57,7 @@ func Lamport(events []Event) ([]int64, error) {
 		return nil, err
 	}
 	numbers := make([]int64, len(events))
-	err = s.run(func(e, send int) {
+	err = s.run(func(e, send int) error {
 		if p := s.before[e]; p >= 0 {
 			numbers[e] = numbers[p]
 		}
@@ -63,6 +65,7 @@ func Lamport(events []Event) ([]int64, error) {
 			numbers[e] = max(numbers[e], numbers[send])
 		}
 		numbers[e]++
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +76,8 @@ func Lamport(events []Event) ([]int64, error) {
 // schedule brings events into an order in which all that happened before comes before.
 type schedule struct {
 	events   []Event
-	clocks   int
+	clocks   []int   // the clocks that have events, in the order of their first ones
+	clock    []int32 // by event: where clocks has its clock
 	position []int32 // by event: its number on its clock, from 1
 	before   []int32 // by event: the one before it on its clock, -1 for the first
 	after    []int32 // and the one after it, -1 for the last
@@ -83,14 +87,20 @@ type schedule struct {
 
 func newSchedule(events []Event) (*schedule, error) {
 	n := len(events)
-	s := &schedule{events: events, position: make([]int32, n), before: make([]int32, n), after: make([]int32, n),
+	s := &schedule{events: events, clock: make([]int32, n), position: make([]int32, n), before: make([]int32, n), after: make([]int32, n),
 		sends: make([]int32, n), receives: make([]int32, n)}
-	sent := make(map[int]int32)
+	sent, numbers := make(map[int]int32), make(map[int]int32)
 	for i, e := range events {
 		if e.Clock < 0 || e.Clock >= maxClocks {
 			return nil, fmt.Errorf("logical: event %d: clock %d out of range: 0 to %d", i, e.Clock, maxClocks-1)
 		}
-		s.clocks = max(s.clocks, e.Clock+1)
+		number, known := numbers[e.Clock]
+		if !known {
+			number = int32(len(s.clocks))
+			numbers[e.Clock] = number
+			s.clocks = append(s.clocks, e.Clock)
+		}
+		s.clock[i] = number
 		if e.Kind == Send {
 			if other, ok := sent[e.Message]; ok {
 				return nil, fmt.Errorf("logical: message %d is sent by event %d and by event %d", e.Message, other, i)
@@ -98,18 +108,19 @@ func newSchedule(events []Event) (*schedule, error) {
 			sent[e.Message] = int32(i)
 		}
 	}
-	last := make([]int32, s.clocks)
+	last := make([]int32, len(s.clocks))
 	for c := range last {
 		last[c] = -1
 	}
 	for i, e := range events {
-		s.before[i], s.after[i], s.sends[i] = last[e.Clock], -1, -1
+		c := s.clock[i]
+		s.before[i], s.after[i], s.sends[i] = last[c], -1, -1
 		s.position[i] = 1
-		if p := last[e.Clock]; p >= 0 {
+		if p := last[c]; p >= 0 {
 			s.after[p] = int32(i)
 			s.position[i] = s.position[p] + 1
 		}
-		last[e.Clock] = int32(i)
+		last[c] = int32(i)
 		if e.Kind == Receive {
 			if from, ok := sent[e.Message]; ok {
 				s.sends[i] = from
@@ -123,10 +134,11 @@ func newSchedule(events []Event) (*schedule, error) {
 // run visits every event, after all that happened before it, together with the send of what it receives, or -1. It keeps
 // to the order in which the events are given as far as it can: where that is already one in which sends come first, no
 // more messages are on their way than really were.
-func (s *schedule) run(visit func(e, send int)) error {
+// It ends with the first error of visit.
+func (s *schedule) run(visit func(e, send int) error) error {
 	// A clock stops at a receive whose send was not visited, and waits in that send's list to be woken.
 	done := make([]bool, len(s.events))
-	waiting, following := make([]int32, len(s.events)), make([]int32, s.clocks)
+	waiting, following := make([]int32, len(s.events)), make([]int32, len(s.clocks))
 	for i := range waiting {
 		waiting[i] = -1
 	}
@@ -143,15 +155,17 @@ func (s *schedule) run(visit func(e, send int)) error {
 			for ; e >= 0 && int(e) <= i; e = s.after[e] {
 				send := s.sends[e]
 				if send >= 0 && !done[send] {
-					c := s.events[e].Clock
+					c := s.clock[e]
 					following[c] = waiting[send]
 					waiting[send] = e
 					break
 				}
-				visit(int(e), int(send))
+				if err := visit(int(e), int(send)); err != nil {
+					return err
+				}
 				done[e] = true
 				visited++
-				for w := waiting[e]; w >= 0; w = following[s.events[w].Clock] {
+				for w := waiting[e]; w >= 0; w = following[s.clock[w]] {
 					woken = append(woken, w)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -139,6 +140,81 @@ func TestWhatCannotHaveHappenedIsAnError(t *testing.T) {
 		if lamport == nil || vector == nil || tree == nil {
 			t.Errorf("%s: %v, %v, %v", name, lamport, vector, tree)
 		}
+	}
+}
+
+// Numbers of clocks say nothing of how many there are.
+func TestMemoryGrowsWithTheClocksThatHaveEvents(t *testing.T) {
+	const n = 1000
+	var near, far []Event
+	for i, e := range traffic(50, n, "random") {
+		near = append(near, e)
+		e.Clock = maxClocks - 1 - e.Clock*7
+		if far = append(far, e); i%2 == 0 { // the message is on its way until the end
+			near, far = append(near, Event{0, Send, n + i}), append(far, Event{maxClocks - 1, Send, n + i})
+		}
+	}
+	for i := 0; i < 2*n; i += 2 {
+		near, far = append(near, Event{1, Receive, n + i}), append(far, Event{maxClocks - 8, Receive, n + i})
+	}
+	for name, order := range map[string]func([]Event) (*Order, error){"vector": Vector, "tree": Tree} {
+		want, err := order(near)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := order(far)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for a := range 100 {
+			for b := range 100 {
+				if x, y := got.HappenedBefore(20*a, 20*b), want.HappenedBefore(20*a, 20*b); x != y {
+					t.Fatalf("%s: %d before %d is %v, not %v", name, 20*a, 20*b, x, y)
+				}
+			}
+		}
+		v, w := got.At(n), want.At(n)
+		for c := range w {
+			if v[maxClocks-1-7*c] != w[c] {
+				t.Fatalf("%s: %d events of clock %d, not %d", name, v[maxClocks-1-7*c], maxClocks-1-7*c, w[c])
+			}
+		}
+	}
+}
+
+func TestVectorsThatCannotBeHeldAreRefused(t *testing.T) {
+	events := make([]Event, 100_000)
+	for i := range events {
+		events[i].Clock = i
+	}
+	for name, order := range map[string]func([]Event) (*Order, error){"vector": Vector, "tree": Tree} {
+		if _, err := order(events); err == nil || !strings.Contains(err.Error(), "100000 vectors of 100000 clocks take more than 16 GiB") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	held, err := newBudget(&schedule{clocks: make([]int, 1<<10)}, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int64(maxHeld/24>>10) - 1<<10
+	if err := held.add(n); err != nil {
+		t.Error(err)
+	}
+	if held.add(1) == nil {
+		t.Error("one tree more is held")
+	}
+}
+
+func TestAnOwnerThatIsNoneOfTheClocksPanics(t *testing.T) {
+	for _, x := range [][2]int{{5, 2}, {2, 2}, {-1, 2}, {0, 0}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("owner %d of %d clocks", x[0], x[1])
+				}
+			}()
+			NewTreeClock(x[0], x[1])
+		}()
 	}
 }
 

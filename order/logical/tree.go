@@ -1,5 +1,7 @@
 package logical
 
+import "fmt"
+
 // TreeClock is a vector clock of a fixed number of clocks, kept as a tree: its root is the owner, and the children of a
 // node are the clocks of which the node's clock brought news, latest first.
 //
@@ -29,8 +31,12 @@ type node struct {
 
 const none = -1
 
-// NewTreeClock returns the clock of an owner among so many clocks, 0 <= owner < clocks, that knows of nothing.
+// NewTreeClock returns the clock of an owner among so many clocks that knows of nothing. It panics unless
+// 0 <= owner < clocks, as an index out of range does.
 func NewTreeClock(owner, clocks int) *TreeClock {
+	if owner < 0 || owner >= clocks {
+		panic(fmt.Sprintf("logical: owner %d of %d clocks out of range", owner, clocks))
+	}
 	t := &TreeClock{root: int32(owner), nodes: make([]node, clocks)}
 	for i := range t.nodes {
 		t.nodes[i] = node{parent: none, child: none, before: none, behind: none}
@@ -146,27 +152,31 @@ func Tree(events []Event) (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
+	held, err := newBudget(s, 24)
+	if err != nil {
+		return nil, err
+	}
 	o := newOrder(s)
-	current := make([]*TreeClock, s.clocks)
-	free := make([][]*TreeClock, s.clocks)
+	current := make([]*TreeClock, len(s.clocks))
+	free := make([][]*TreeClock, len(s.clocks))
 	sent := make(map[int]copied[*TreeClock]) // by send, until its last receive
-	err = s.run(func(e, send int) {
-		c := s.events[e].Clock
+	err = s.run(func(e, send int) error {
+		c := s.clock[e]
 		if current[c] == nil {
-			current[c] = NewTreeClock(c, s.clocks)
+			current[c] = NewTreeClock(int(c), len(s.clocks))
 		}
 		t := current[c]
 		t.Increment()
 		if send >= 0 {
 			m := sent[send]
 			for _, other := range t.Join(m.clock) {
-				o.learn(int32(c), t.Get(c), other, t.Get(int(other)))
+				o.learn(c, t.Get(int(c)), other, t.Get(int(other)))
 			}
 			if m.left--; m.left > 0 {
 				sent[send] = m
 			} else {
 				delete(sent, send)
-				from := s.events[send].Clock
+				from := s.clock[send]
 				free[from] = append(free[from], m.clock)
 			}
 		}
@@ -175,11 +185,15 @@ func Tree(events []Event) (*Order, error) {
 			if last := len(free[c]) - 1; last >= 0 {
 				w, free[c] = free[c][last], free[c][:last]
 			} else {
-				w = NewTreeClock(c, s.clocks)
+				if err := held.add(1); err != nil {
+					return err
+				}
+				w = NewTreeClock(int(c), len(s.clocks))
 			}
 			w.Copy(t)
 			sent[e] = copied[*TreeClock]{w, n}
 		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
