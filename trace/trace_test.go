@@ -14,6 +14,15 @@ import (
 	"meridian/clock"
 )
 
+func TestNilWarningsDropWhatIsAdded(t *testing.T) {
+	var w *Warnings
+	w.Add("f", "line skipped", "1")
+	w.AddN("f", "line skipped", "1", 7)
+	if lines := w.Lines(); lines != nil {
+		t.Errorf("%q", lines)
+	}
+}
+
 func TestWarningsOfOneKindAboutOneSubjectAreOneLineWithACount(t *testing.T) {
 	var w Warnings
 	if len(w.Lines()) != 0 {

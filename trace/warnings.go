@@ -7,7 +7,7 @@ import (
 
 // Warnings gathers what went wrong without ending the work. Warnings of one kind about one subject become one line
 // with a count, so that a million bad packets do not make a million lines. It is safe for concurrent use; the zero
-// value is ready.
+// value is ready. A nil *Warnings drops what is added and has no lines.
 type Warnings struct {
 	mu    sync.Mutex
 	index map[string]int
@@ -25,6 +25,9 @@ func (w *Warnings) Add(subject, kind, details string) { w.AddN(subject, kind, de
 
 // AddN records n cases at once.
 func (w *Warnings) AddN(subject, kind, details string, n int64) {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := subject + "\x00" + kind
@@ -41,6 +44,9 @@ func (w *Warnings) AddN(subject, kind, details string, n int64) {
 
 // Lines returns one line per subject and kind, in the order in which they first happened.
 func (w *Warnings) Lines() []string {
+	if w == nil {
+		return nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lines := make([]string, 0, len(w.list))
