@@ -12,6 +12,8 @@ import (
 // Low and High are strict: whatever delayed the readings, the mean frequency lay between them. They say nothing of how
 // well the clock itself keeps the world's second (MONOTONIC_RAW does not, MONOTONIC does where NTP or PTP steer it), nor of
 // the frequency before and after, which wanders by some 10^-7.
+//
+// The zero value is a frequency that was not measured: its error is infinite.
 type Frequency struct {
 	Hz        float64       `json:"hz"`
 	Low       float64       `json:"low_hz"`
@@ -53,20 +55,31 @@ func Between(first, last Reading) (Frequency, error) {
 	return f, nil
 }
 
-// Error is the bound on the relative error of Hz.
+// Error is the bound on the relative error of Hz; +Inf where Hz is not positive.
 func (f Frequency) Error() float64 {
+	if !(f.Hz > 0) {
+		return math.Inf(1)
+	}
 	return max(f.High-f.Hz, f.Hz-f.Low) / f.Hz
 }
 
-// SpanFor returns how long readings as good as those of f must lie apart for a relative error: equation (4).
+// SpanFor returns how long readings as good as those of f must lie apart for a relative error: equation (4). It is at most
+// 146 years, which also stands for a relative error that is not positive and for a frequency that was not measured.
 func (f Frequency) SpanFor(relative float64) time.Duration {
-	return time.Duration(min(f.Error()/relative*float64(f.Over), math.MaxInt64/2))
+	const longest = math.MaxInt64 / 2
+	if !(relative > 0 && f.Hz > 0) {
+		return longest
+	}
+	return time.Duration(min(f.Error()/relative*float64(f.Over), longest))
 }
 
 // Rounded returns the frequency in whole Hz, as files state it, and how far the mean frequency may have been from that, in 10^-12
-// of it, rounded up.
+// of it, rounded up. A frequency below 0.5 Hz, and so one that was not measured, is 0 with the error math.MaxUint64.
 func (f Frequency) Rounded() (hz, error uint64) {
 	whole := math.Round(f.Hz)
+	if !(whole >= 1) {
+		return 0, math.MaxUint64
+	}
 	return uint64(whole), uint64(math.Ceil(max(f.High-whole, whole-f.Low) / whole * 1e12))
 }
 
@@ -75,8 +88,11 @@ const (
 	quickCalibration = 3 * time.Millisecond // what a program may wait at its start, less what a sleep oversleeps
 )
 
-// Calibrate measures the frequency of this machine's best counter by a reference for so long.
+// Calibrate measures the frequency of this machine's best counter by a reference for so long, which must not be negative.
 func Calibrate(ctx context.Context, reference Source, during time.Duration) (Frequency, error) {
+	if during < 0 {
+		return Frequency{}, fmt.Errorf("frequency: the duration %v is negative", during)
+	}
 	counter := Best().Source
 	if counter == reference {
 		return nominal(counter), nil

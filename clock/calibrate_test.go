@@ -286,3 +286,31 @@ func BenchmarkOrderedCycles(b *testing.B) {
 		OrderedCycles()
 	}
 }
+
+func TestAFrequencyThatWasNotMeasuredHasAnInfiniteError(t *testing.T) {
+	for _, f := range []Frequency{{}, {Over: time.Second}, {Hz: math.NaN(), Over: time.Second}} {
+		if got := f.Error(); !math.IsInf(got, 1) {
+			t.Errorf("%v: error %v", f, got)
+		}
+		if got := f.SpanFor(1e-6); got != math.MaxInt64/2 {
+			t.Errorf("%v: span %v", f, got)
+		}
+		if hz, error := f.Rounded(); hz != 0 || error != math.MaxUint64 {
+			t.Errorf("%v: %d Hz, error %d", f, hz, error)
+		}
+	}
+	f := Frequency{Hz: 1e9, Low: 0.9e9, High: 1.1e9, Over: time.Second}
+	for _, relative := range []float64{0, -1, math.NaN()} {
+		if got := f.SpanFor(relative); got != math.MaxInt64/2 {
+			t.Errorf("span for %v: %v", relative, got)
+		}
+	}
+}
+
+func TestANegativeCalibrationIsRefused(t *testing.T) {
+	for _, reference := range []Source{Monotonic, Best().Source} {
+		if _, err := Calibrate(t.Context(), reference, -time.Nanosecond); err == nil {
+			t.Errorf("%v: no error", reference)
+		}
+	}
+}
