@@ -116,9 +116,9 @@ func TestNamesRunNothingAndBreakNothing(t *testing.T) {
 
 func TestEmptyTimelinesAreDrawnToo(t *testing.T) {
 	gnuplot(t, write(t, &trace.Schema{}, nil, Options{}), "svg")
-	gnuplot(t, write(t, &trace.Schema{Hosts: []string{"a"}}, make([]trace.TimelineEvent, 3), Options{}), "svg")
+	gnuplot(t, write(t, &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{}}}, make([]trace.TimelineEvent, 3), Options{}), "svg")
 	one := []trace.TimelineEvent{{Time: -5}}
-	gnuplot(t, write(t, &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Name: "x"}}}, one, Options{}), "svg")
+	gnuplot(t, write(t, &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a", Name: "x"}}, Classes: []trace.Class{{}}}, one, Options{}), "svg")
 }
 
 func TestManyEventsAreThinnedAndTheTitleSaysSo(t *testing.T) {
@@ -185,7 +185,7 @@ func TestThinningLeavesNoRowAndNoBusyTimeOut(t *testing.T) {
 }
 
 func TestTheQuietestRowsOfAHostShareOne(t *testing.T) {
-	l := &trace.Schema{Hosts: []string{"a"}}
+	l := &trace.Schema{Hosts: []string{"a"}, Classes: []trace.Class{{Name: "tick"}}}
 	var records []trace.TimelineEvent
 	for i := range 100 {
 		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprint("thread ", i), Host: "a", Kind: trace.Thread, ID: int64(i)})

@@ -195,7 +195,7 @@ func TestRowGroupsAreBoundedAndMetadataSaysTheMethod(t *testing.T) {
 }
 
 func TestHugeTextsEndRowGroupsEarly(t *testing.T) {
-	l := &trace.Schema{Hosts: []string{"a"}, Classes: []trace.Class{{Fields: []trace.Field{{Name: "t", Type: trace.Type{Kind: trace.Text}}}}}}
+	l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Host: "a"}}, Classes: []trace.Class{{Fields: []trace.Field{{Name: "t", Type: trace.Type{Kind: trace.Text}}}}}}
 	records := make([]trace.TimelineEvent, 600)
 	for i := range records {
 		records[i].Values = []trace.Value{trace.OfText(fmt.Sprint(i) + strings.Repeat("x", 256<<10))}
