@@ -46,7 +46,7 @@ func checkTruth(t *testing.T, traffic sim.Traffic, s *align.Solution, p *trace.P
 	t.Helper()
 	worst := int64(0)
 	check := func(c int, stamp clock.HostTime) {
-		reference := s.References[s.Component[c]]
+		reference := s.Reference(c)
 		truth := traffic.On(reference, c, stamp)
 		low, high, lowOK, highOK := s.Maps[c].Bounds(stamp)
 		if !lowOK || !highOK {

@@ -40,6 +40,7 @@ func (p *Placed) Bound() (*Bounded, error) {
 }
 
 // Tree returns the timelines of the problem's clocks as this stage knows them. The bounds are final.
+// The tree is read only: all stages share its curves.
 func (b *Bounded) Tree() *network.Tree { return b.placed.estimated.task.treeOf(b.tree) }
 
 // cloneTree returns a copy of a tree whose curves are shared, since no stage changes a curve.

@@ -36,8 +36,15 @@ func (b *Bounded) Order(ctx context.Context) (*Ordered, error) {
 		return o, err
 	}
 	contradict := false
-	for c := range o.tree.References {
-		contradict = !o.restoreOrder(c, inverted) || contradict
+	affected := make([]bool, len(o.tree.References)) // the components with an inverted message
+	for i, any := range inverted {
+		affected[o.tree.Component[i]] = affected[o.tree.Component[i]] || any
+	}
+	for c := range affected {
+		if !affected[c] {
+			continue
+		}
+		contradict = !o.restoreOrder(c) || contradict
 	}
 	o.counts = nil
 	if contradict {
@@ -47,6 +54,7 @@ func (b *Bounded) Order(ctx context.Context) (*Ordered, error) {
 }
 
 // Tree returns the timelines of the problem's clocks. They are final, unless [Ordered.Reconsider] returns a stage.
+// The tree is read only: all stages share its curves.
 func (o *Ordered) Tree() *network.Tree { return o.task().treeOf(o.tree) }
 
 // Reconsider returns the first stage again for a problem with fewer steps, if the aligned pieces show that some steps of
@@ -74,18 +82,13 @@ func (o *Ordered) Reconsider(ctx context.Context) (*Estimated, error) {
 
 func (o *Ordered) task() *task { return o.bounded.placed.estimated.task }
 
-// restoreOrder changes the estimates of a component if a message of any of its clocks is inverted. It returns false where
+// restoreOrder changes the estimates of a component so that none of its messages is inverted. It returns false where
 // the messages contradict each other under any clocks.
-func (o *Ordered) restoreOrder(component int, inverted []bool) bool {
+func (o *Ordered) restoreOrder(component int) bool {
 	problem, t := o.task().problem, o.tree
 	p := &causal.Problem{Clocks: problem.Clocks, Maps: t.Maps, Fixed: make([]bool, len(t.Maps))}
-	any := false
-	for i := range inverted {
-		any = any || inverted[i] && t.Component[i] == component
+	for i := range p.Fixed {
 		p.Fixed[i] = t.Parent[i] == i
-	}
-	if !any {
-		return true
 	}
 	for _, c := range problem.Channels {
 		if t.Component[c.From] == component && t.Component[c.To] == component {

@@ -115,7 +115,7 @@ func (w *short) enclosed(s *align.Solution) error {
 		for _, m := range w.problem.Channels[i].Messages {
 			for end, stamp := range []clock.HostTime{m.Sent, m.Received} {
 				c := [2]int{w.problem.Channels[i].From, w.problem.Channels[i].To}[end]
-				truth, estimate := w.On(s.References[s.Component[c]], c, stamp), s.Maps[c].At(stamp)
+				truth, estimate := w.On(s.Reference(c), c, stamp), s.Maps[c].At(stamp)
 				low, high, lowOK, highOK := s.Maps[c].Bounds(stamp)
 				if lowOK && truth < low-2 || highOK && truth > high+2 { // each rounded to a nanosecond
 					return fmt.Errorf("clock %d at %d: truth %d outside [%d %d]", c, stamp, truth, int64(low-truth), int64(high-truth))

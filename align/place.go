@@ -50,7 +50,14 @@ func (e *Estimated) Place(ctx context.Context) (*Placed, error) {
 	}
 	if p.network == joint {
 		p.deviations, p.smoothed = make([][]pair.Deviation, len(t.problem.Clocks)), make([]bool, len(p.tree.References))
-		for c := range p.tree.References {
+		clocks := make([]int, len(p.tree.References)) // of each component
+		for _, c := range p.tree.Component {
+			clocks[c]++
+		}
+		for c, n := range clocks {
+			if n < minSmoothed {
+				continue
+			}
 			if err := p.smooth(ctx, c); err != nil {
 				return nil, err
 			}
@@ -60,6 +67,7 @@ func (e *Estimated) Place(ctx context.Context) (*Placed, error) {
 }
 
 // Tree returns the timelines of the problem's clocks as this stage knows them. The bounds are those along the tree.
+// The tree is read only: all stages share its curves.
 func (p *Placed) Tree() *network.Tree { return p.estimated.task.treeOf(p.tree) }
 
 // root returns the clock that is to be the root of its component's tree, -1 for the strategy's own choice. Where that would
@@ -91,8 +99,11 @@ func (e *Estimated) root() (int, error) {
 	return -1, nil
 }
 
-// smooth estimates a component's clocks again, all at once. A component of two clocks is left as it is: their pair says all.
-// So is one in which a clock is joined by messages one way only, since smoothing has nothing to start from.
+// minSmoothed is the least number of clocks of a component that is smoothed all at once: of two, their pair says all.
+const minSmoothed = 3
+
+// smooth estimates a component's clocks again, all at once. A component is left as it is if a clock is joined by messages one
+// way only, since smoothing has nothing to start from.
 func (p *Placed) smooth(ctx context.Context, component int) error {
 	e, t := p.estimated, p.tree
 	number := make(map[int]int) // of the component's clocks in the network
@@ -108,9 +119,6 @@ func (p *Placed) smooth(ctx context.Context, component int) error {
 		n.Clocks = append(n.Clocks, e.merged.Clocks[i])
 		n.Start = append(n.Start, clock.ConvertCurve[clock.HostTime, clock.HostTime](t.Maps[i].Mid))
 		n.Sigma = append(n.Sigma, e.pairs.sigma(i))
-	}
-	if len(n.Clocks) < 3 {
-		return nil
 	}
 	n.Reference = number[t.References[component]]
 	for _, c := range e.merged.Channels {

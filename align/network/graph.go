@@ -114,6 +114,11 @@ func (g *graph) buildTrees(chosen int, reference func(members []int) int, reach 
 			continue
 		}
 		members := g.collect(t, first)
+		if g.lone(first) {
+			t.References = append(t.References, first)
+			g.attach(t, first, step{clock: first, edge: -1})
+			continue
+		}
 		root := chosen
 		if chosen < 0 || t.Component[chosen] != len(t.References) {
 			root = reference(members)
@@ -125,6 +130,9 @@ func (g *graph) buildTrees(chosen int, reference func(members []int) int, reach 
 	}
 	return t
 }
+
+// lone reports whether a clock has no edges. There may be very many of these, so that they must cost nothing.
+func (g *graph) lone(c int) bool { return len(g.near[c]) == 0 }
 
 // collect numbers the component of a clock and returns its members in order.
 func (g *graph) collect(t *Tree, first int) []int {

@@ -18,7 +18,7 @@ func hofmannHilgers(g *graph, chosen int) *Tree {
 	roots := make([]int, len(t.References))
 	for number, root := range t.References {
 		roots[number] = root
-		if root != chosen {
+		if root != chosen && !g.lone(root) {
 			roots[number] = g.surest(t, number, up, down)
 			again = again || roots[number] != root
 		}

@@ -25,6 +25,9 @@ func leastSquares(g *graph, chosen int) *Tree {
 	maps, contradictions := g.tighten(t, Sampling{})
 	t.Contradictions = contradictions
 	for number, root := range t.References {
+		if g.lone(root) {
+			continue
+		}
 		ts := g.knots(t, number)
 		if len(ts) < 2 {
 			ts = g.instants(t, number, Sampling{})

@@ -48,6 +48,9 @@ type Tree struct {
 	Contradictions []Contradiction
 }
 
+// Reference returns the reference of a clock's component.
+func (t *Tree) Reference(clock int) int { return t.References[t.Component[clock]] }
+
 // strategy builds a time base; chosen is the wanted reference of its component, or -1.
 type strategy struct {
 	name  string

@@ -62,7 +62,7 @@ func TestTreeIsTheLightestAndItsReferenceTheNearestToAll(t *testing.T) {
 			return total
 		}
 		for i := range n {
-			reference := tree.References[tree.Component[i]]
+			reference := tree.Reference(i)
 			for j := range n {
 				if connected := !math.IsInf(distance[i][j], 1); connected != (tree.Component[i] == tree.Component[j]) {
 					t.Fatalf("clocks %d and %d connected: %v, components %v", i, j, connected, tree.Component)
@@ -87,8 +87,17 @@ func TestTreeIsTheLightestAndItsReferenceTheNearestToAll(t *testing.T) {
 				t.Fatalf("clock %d over %d hops of 1 ns: bound %d", i, hops, err)
 			}
 		}
-		if chosen >= 0 && tree.References[tree.Component[chosen]] != chosen {
+		if chosen >= 0 && tree.Reference(chosen) != chosen {
 			t.Fatalf("chosen reference %d was not taken", chosen)
 		}
 	})
+}
+
+func TestReferenceIsThatOfTheComponent(t *testing.T) {
+	tree := Tree{Component: []int{0, 1, 0, 1}, References: []int{2, 1}}
+	for c, want := range []int{2, 1, 2, 1} {
+		if got := tree.Reference(c); got != want {
+			t.Errorf("reference of clock %d: %d, want %d", c, got, want)
+		}
+	}
 }

@@ -58,7 +58,7 @@ func TestEveryStrategyTakesTheChosenReferenceAndLeavesStrangersApart(t *testing.
 			for ; tree.Parent[at] != at && hops < 10; hops++ {
 				at = tree.Parent[at]
 			}
-			if at != tree.References[tree.Component[c]] {
+			if at != tree.Reference(c) {
 				t.Errorf("%s: clock %d leads to %d", s, c, at)
 			}
 		}

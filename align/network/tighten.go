@@ -64,6 +64,9 @@ func (g *graph) tighten(t *Tree, s Sampling) ([]clock.Map, []Contradiction) {
 	up, down := newRelaxer(g, clock.Up), newRelaxer(g, clock.Down)
 	var all []Contradiction
 	for number, root := range t.References {
+		if g.lone(root) {
+			continue
+		}
 		ts := g.instants(t, number, s)
 		if len(ts) == 0 {
 			continue

@@ -100,7 +100,7 @@ func reportHost(s *Solved, i int) show.Host {
 	x, c := s.Solution, &s.Clocks[i]
 	m, h := &x.Maps[i], &x.Hosts[i]
 	out := show.Host{
-		Name: c.Name, Component: x.Component[i], Reference: s.Clocks[x.References[x.Component[i]]].Name,
+		Name: c.Name, Component: x.Component[i], Reference: s.Clocks[x.Reference(i)].Name,
 		Addresses: []string{}, Events: c.Events, Map: show.Knots(m, c.First, c.Last), OffsetNs: offsetIn(m, c.First, c.Last),
 	}
 	for _, a := range s.Addresses[i] {
