@@ -104,3 +104,12 @@ func TestMembersThatShareAClockSendOneMessage(t *testing.T) {
 		}
 	}
 }
+
+func TestAMemberThatNoClockStampedIsLeftOut(t *testing.T) {
+	for _, m := range []trace.Member{{Clock: -1, Left: 9}, {Clock: 1, Entered: -clock.Limit}, {Clock: 1, Left: clock.Limit}} {
+		got := Collectives([]trace.Collective{{Members: []trace.Member{{Clock: 0, Entered: 3, Left: 8}, m}}})
+		if len(got) != 0 {
+			t.Errorf("%+v: %v", m, got)
+		}
+	}
+}

@@ -122,7 +122,7 @@ func TestCapturesThatCannotBeAreRefusedByName(t *testing.T) {
 		"packet 9: unknown kind 4":                  func(c *trace.Capture) { c.Packets.At(9).Kind = trace.Unaddressed + 1 },
 		"packet 0: unknown direction 200":           func(c *trace.Capture) { c.Packets.At(0).From = 200 },
 		"packet 2: a stamp of 9223372036854775807":  func(c *trace.Capture) { c.Packets.At(2).Time = math.MaxInt64 },
-		"packet 2: a stamp of -4611686018427387905": func(c *trace.Capture) { c.Packets.At(2).Time = -clock.Limit - 1 },
+		"packet 2: a stamp of -4611686018427387904": func(c *trace.Capture) { c.Packets.At(2).Time = -clock.Limit },
 		"a granularity of -1 ns":                    func(c *trace.Capture) { c.Granularity = -1 },
 	} {
 		bad := good()
@@ -133,7 +133,7 @@ func TestCapturesThatCannotBeAreRefusedByName(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	for _, at := range []clock.HostTime{-clock.Limit, clock.Limit} {
+	for _, at := range []clock.HostTime{-clock.Limit + 1, clock.Limit - 1} {
 		c := good()
 		c.Packets.At(2).Time = at
 		if _, err := Match(t.Context(), []*trace.Capture{good(), c}, Options{}, nil); err != nil {
