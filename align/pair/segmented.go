@@ -57,7 +57,10 @@ func (p *Problem) segments(length int64) []*Problem {
 	if first > last || n < 2 {
 		return nil
 	}
-	n = min(n, int64(p.AB.Len()+p.BA.Len()))
+	n = min(n, int64(min(p.AB.Len(), p.BA.Len())/2)) // each needs two messages each way
+	if n < 2 {
+		return nil
+	}
 	// An instant belongs to segment i where starts[i] is the last start not after it.
 	starts := make([]clock.HostTime, n)
 	for i := range starts {

@@ -155,3 +155,25 @@ func TestErrorOfASegmentIsReturned(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestThereAreNoMoreSegmentsThanMessagesFor(t *testing.T) {
+	p := &Problem{A: trace.Clock{Granularity: 1}, B: trace.Clock{Granularity: 1}}
+	var there, back []trace.Message
+	for i := range clock.HostTime(40) {
+		there = append(there, trace.Message{Sent: i * 1e9, Received: i*1e9 + 1000})
+		back = append(back, trace.Message{Sent: i*1e9 + 5e8, Received: i*1e9 + 5e8 + 1000})
+	}
+	p.AB, p.BA = Messages{there}, Messages{back[:11]}
+	p.A.First, p.A.Last = 0, 40e9
+	calls := 0
+	if _, err := Segmented(p, 1, func(p *Problem) (Estimate, error) {
+		calls++
+		return Hull(p), nil
+	}); err != nil || calls > 5 {
+		t.Errorf("%d segments of 11 messages back, %v", calls, err)
+	}
+	p.BA = nil
+	if parts := p.segments(1); parts != nil {
+		t.Errorf("%d segments without messages back", len(parts))
+	}
+}
