@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"meridian/align"
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -20,6 +21,7 @@ func TestInvalidProblemsAreRefusedByTheFieldThatIsWrong(t *testing.T) {
 		"unnamed clock":          {func(p *trace.Problem) { p.Clocks[1].Name = "" }, "clock 1"},
 		"name twice":             {func(p *trace.Problem) { p.Clocks[1].Name = "web" }, `"web"`},
 		"negative granularity":   {func(p *trace.Problem) { p.Clocks[1].Granularity = -1 }, `"db"`},
+		"granularity of hours":   {func(p *trace.Problem) { p.Clocks[1].Granularity = 3_600_000_000_001 }, `"db"`},
 		"endless granularity":    {func(p *trace.Problem) { p.Clocks[1].Granularity = math.MaxInt64 }, `"db"`},
 		"negative events":        {func(p *trace.Problem) { p.Clocks[0].Events = -1 }, `"web"`},
 		"extent reversed":        {func(p *trace.Problem) { p.Clocks[0].First, p.Clocks[0].Last = 2, 1 }, `"web"`},
@@ -28,8 +30,8 @@ func TestInvalidProblemsAreRefusedByTheFieldThatIsWrong(t *testing.T) {
 		"channel to nobody":      {func(p *trace.Problem) { p.Channels[1].To = 2 }, "channel 1"},
 		"channel from nobody":    {func(p *trace.Problem) { p.Channels[1].From = -1 }, "channel 1"},
 		"sent too early":         {func(p *trace.Problem) { p.Channels[0].Messages[3].Sent = math.MinInt64 }, "message 3"},
-		"sent too late":          {func(p *trace.Problem) { p.Channels[0].Messages[3].Sent = 1<<62 + 1 }, "message 3"},
-		"received too early":     {func(p *trace.Problem) { p.Channels[1].Messages[4].Received = -1<<62 - 1 }, "message 4"},
+		"sent too late":          {func(p *trace.Problem) { p.Channels[0].Messages[3].Sent = 1 << 62 }, "message 3"},
+		"received too early":     {func(p *trace.Problem) { p.Channels[1].Messages[4].Received = -1 << 62 }, "message 4"},
 		"received too late":      {func(p *trace.Problem) { p.Channels[1].Messages[4].Received = math.MaxInt64 }, "message 4"},
 		"reception by nobody":    {func(p *trace.Problem) { p.Broadcasts[0].Receptions[1].Clock = 7 }, "broadcast 0, reception 1"},
 		"reception too late":     {func(p *trace.Problem) { p.Broadcasts[0].Receptions[1].Time = math.MaxInt64 }, "broadcast 0, reception 1"},
@@ -150,6 +152,24 @@ func TestOptionsThatDoNotExistAreRefused(t *testing.T) {
 	} {
 		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// The widest differences that stamps can have must not leave int64 on the way to a solution.
+func TestStampsAtTheLimitAreSolved(t *testing.T) {
+	const limit = clock.Limit - 1
+	for _, method := range align.Methods() {
+		p := &trace.Problem{
+			Clocks: []trace.Clock{{Name: "a", Granularity: 1}, {Name: "b", Granularity: 1}},
+			Channels: []trace.Channel{
+				{From: 0, To: 1, Messages: []trace.Message{{Sent: -limit, Received: limit}, {Sent: limit, Received: limit}}},
+				{From: 1, To: 0, Messages: []trace.Message{{Sent: limit, Received: limit}, {Sent: limit, Received: -limit}}},
+			},
+		}
+		_, err := align.Solve(context.Background(), p, align.Options{Method: method})
+		if err != nil && !strings.Contains(err.Error(), "needs") {
+			t.Errorf("%s: %v", method, err)
 		}
 	}
 }

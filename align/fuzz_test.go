@@ -49,7 +49,7 @@ func FuzzSolve(f *testing.F) {
 				Sent:     clock.HostTime(scale * int64(int32(binary.BigEndian.Uint32(data[2:])))),
 				Received: clock.HostTime(scale * int64(int32(binary.BigEndian.Uint32(data[6:])))),
 			}
-			if m.Sent > clock.Limit || m.Sent < -clock.Limit || m.Received > clock.Limit || m.Received < -clock.Limit {
+			if m.Sent >= clock.Limit || m.Sent <= -clock.Limit || m.Received >= clock.Limit || m.Received <= -clock.Limit {
 				continue
 			}
 			i, known := channels[[2]int{from, to}]

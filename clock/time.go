@@ -14,8 +14,8 @@ type HostTime int64
 // of the reference.
 type TimelineTime int64
 
-// Limit bounds the instants that Meridian takes: beyond ±2^62 ns (the year 2116) the difference of two instants could
-// leave int64. A stamp beyond it is damaged.
+// Limit bounds the instants that Meridian takes: strictly between ±2^62 ns (the year 2116), the difference of two instants
+// stays within int64. A stamp at the limit or beyond it is damaged.
 const Limit = 1 << 62
 
 // Sub returns the span from u to t, saturated to the range of a Duration.

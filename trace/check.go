@@ -9,7 +9,7 @@ import (
 )
 
 // Check returns an error that names the first packet which a capture cannot have: of a flow that the capture does not
-// list, of an unknown kind or direction, or stamped beyond [clock.Limit]. Readers of files return captures that pass.
+// list, of an unknown kind or direction, or stamped outside [clock.Limit]. Readers of files return captures that pass.
 func (c *Capture) Check() error {
 	if c == nil {
 		return errors.New("the capture is nil")
@@ -40,8 +40,8 @@ func (c *Capture) checkPacket(p *Packet) error {
 		return fmt.Errorf("unknown kind %d", p.Kind)
 	case p.From > Foreign:
 		return fmt.Errorf("unknown direction %d", p.From)
-	case p.Time < -clock.Limit || p.Time > clock.Limit:
-		return fmt.Errorf("a stamp of %d ns is beyond ±2^62", p.Time)
+	case p.Time <= -clock.Limit || p.Time >= clock.Limit:
+		return fmt.Errorf("a stamp of %d ns is not within ±2^62 ns", p.Time)
 	}
 	return nil
 }

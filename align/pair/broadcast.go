@@ -32,7 +32,7 @@ type Group struct {
 // In go the number of clocks and the broadcasts; out comes a group for every component, by its reference, a clock alone
 // being one. A clock that shares no two broadcasts at different instants has its rate left open and is taken to run evenly.
 // Of several receptions of one broadcast by one clock the first counts. A reception by an unknown clock, or at an
-// instant beyond [clock.Limit], is an error.
+// instant that is not within [clock.Limit], is an error.
 //
 // There are no bounds. Receivers of which one is always later than another, by a constant, appear that much behind: only
 // the sum of offset and least delay can be seen. Clocks that are not linear are outside the model; give it segments. The
@@ -45,8 +45,8 @@ func Broadcasts(clocks int, broadcasts []trace.Broadcast) ([]Group, error) {
 			if r.Clock < 0 || r.Clock >= clocks {
 				return nil, fmt.Errorf("broadcast %d: receiving clock %d is not one of the %d clocks", k, r.Clock, clocks)
 			}
-			if r.Time > clock.Limit || r.Time < -clock.Limit {
-				return nil, fmt.Errorf("broadcast %d: received at %d ns, beyond ±2^62 ns", k, r.Time)
+			if r.Time >= clock.Limit || r.Time <= -clock.Limit {
+				return nil, fmt.Errorf("broadcast %d: received at %d ns, not within ±2^62 ns", k, r.Time)
 			}
 		}
 		receptions := slices.Clone(b.Receptions)

@@ -61,7 +61,7 @@ func (m Mode) String() string {
 // instant the one with the smallest error counts.
 //
 // It is an error if there is no sample, or only one instant where a line needs two; if samples are of several clocks, have
-// a negative error, or stamps beyond [clock.Limit]; and if the reference ran back by more than the errors explain.
+// a negative error, or stamps that are not within [clock.Limit]; and if the reference ran back by more than the errors explain.
 func Map(samples []trace.Sample, mode Mode) (clock.PairMap, error) {
 	chosen, err := inOrder(samples)
 	if err != nil {
@@ -96,8 +96,8 @@ func inOrder(samples []trace.Sample) ([]trace.Sample, error) {
 			return nil, fmt.Errorf("sampled: samples of two clocks, %d and %d; want one", samples[0].Clock, s.Clock)
 		case s.Error < 0 || s.Error > clock.Limit:
 			return nil, fmt.Errorf("sampled: error of %d ns at host time %d ns out of range: 0 to 2^62 ns", s.Error, s.Host)
-		case max(s.Host, s.Reference) > clock.Limit || min(s.Host, s.Reference) < -clock.Limit:
-			return nil, fmt.Errorf("sampled: host time %d ns, reference %d ns: beyond ±2^62 ns", s.Host, s.Reference)
+		case max(s.Host, s.Reference) >= clock.Limit || min(s.Host, s.Reference) <= -clock.Limit:
+			return nil, fmt.Errorf("sampled: host time %d ns, reference %d ns: not within ±2^62 ns", s.Host, s.Reference)
 		}
 	}
 	out := slices.Clone(samples)

@@ -103,12 +103,12 @@ func exact(c *Clock, cycles uint64) clock.HostTime {
 	q := new(big.Int)
 	q.DivMod(sum, new(big.Int).SetUint64(c.Frequency), new(big.Int)) // rounds down, as the divisor is positive
 	q.Add(q, new(big.Int).Mul(big.NewInt(c.OffsetSeconds), big.NewInt(second)))
-	limit := big.NewInt(clock.Limit)
+	limit := big.NewInt(clock.Limit - 1)
 	if q.Cmp(limit) > 0 {
-		return clock.Limit
+		return clock.Limit - 1
 	}
 	if q.Cmp(limit.Neg(limit)) < 0 {
-		return -clock.Limit
+		return 1 - clock.Limit
 	}
 	return clock.HostTime(q.Int64())
 }

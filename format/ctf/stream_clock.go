@@ -43,7 +43,7 @@ func newCycleClock(m *Metadata, index int) cycleClock {
 	return t
 }
 
-// at returns the time of a stamp in ns, at most clock.Limit away from the origin.
+// at returns the time of a stamp in ns, less than clock.Limit away from the origin.
 func (t *cycleClock) at(cycles uint64) clock.HostTime {
 	if t.nanoseconds && cycles < uint64(clock.Limit) {
 		return clampTime(clock.HostTime(t.offset + int64(cycles)))
@@ -91,7 +91,7 @@ func (t *cycleClock) rebase(cycles uint64) {
 	t.ns = clock.HostTime((t.clock.OffsetSeconds+s1+int64(s2))*second + int64(q))
 }
 
-func clampTime(ns clock.HostTime) clock.HostTime { return max(-clock.Limit, min(clock.Limit, ns)) }
+func clampTime(ns clock.HostTime) clock.HostTime { return max(1-clock.Limit, min(clock.Limit-1, ns)) }
 
 // extendStamp completes a stamp of fewer bits than its clock: it returns the first value from the previous stamp on that ends with them.
 // Within a packet whose begin and end are known, a stamp that would lie after the end, but without the wrap not before

@@ -40,7 +40,7 @@ func (r *reader) resource(rs *v1.ResourceSpans, at int64) {
 
 func (r *reader) protoSpan(s *v1.Span, row spans.Row, scope []byte, at int64) {
 	start, end := s.GetStartTimeUnixNano(), s.GetEndTimeUnixNano()
-	if start == 0 || start > uint64(clock.Limit) || end > uint64(clock.Limit) {
+	if start == 0 || start >= uint64(clock.Limit) || end >= uint64(clock.Limit) {
 		r.skip("spans left out: no time, or one out of range", fmt.Sprintf("at offset %d", at))
 		return
 	}
@@ -66,7 +66,7 @@ func (r *reader) protoSpan(s *v1.Span, row spans.Row, scope []byte, at int64) {
 	r.dropped += int64(s.GetDroppedAttributesCount()) + int64(s.GetDroppedEventsCount()) + int64(s.GetDroppedLinksCount())
 	r.set.Add(sp)
 	for _, e := range s.GetEvents() {
-		if e.GetTimeUnixNano() == 0 || e.GetTimeUnixNano() > uint64(clock.Limit) {
+		if e.GetTimeUnixNano() == 0 || e.GetTimeUnixNano() >= uint64(clock.Limit) {
 			r.skip("events of spans left out: no time, or one out of range", fmt.Sprintf("at offset %d", at))
 			continue
 		}

@@ -42,7 +42,7 @@ func FuzzReader(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if frame.Number != n || frame.Time > clock.Limit || frame.Time < -clock.Limit || int(frame.Wire) < len(frame.Data) ||
+			if frame.Number != n || frame.Time >= clock.Limit || frame.Time <= -clock.Limit || int(frame.Wire) < len(frame.Data) ||
 				frame.Interface >= len(r.Interfaces()) || len(frame.Options)%4 != 0 {
 				t.Fatalf("frame %d: %+v", n, frame)
 			}

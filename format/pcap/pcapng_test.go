@@ -115,7 +115,7 @@ func exactTime(count uint64, resolution byte, offset int64) (clock.HostTime, boo
 	t := new(big.Int).Mul(new(big.Int).SetUint64(count), big.NewInt(1e9))
 	t.Div(t, divisor)
 	t.Add(t, new(big.Int).Mul(big.NewInt(offset), big.NewInt(1e9)))
-	if t.CmpAbs(big.NewInt(clock.Limit)) > 0 {
+	if t.CmpAbs(big.NewInt(clock.Limit)) >= 0 {
 		return 0, false
 	}
 	return clock.HostTime(t.Int64()), true

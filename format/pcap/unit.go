@@ -70,7 +70,7 @@ func (u *unit) time(count uint64) (clock.HostTime, bool) {
 		return 0, false
 	}
 	if u.offset == 0 {
-		return clock.HostTime(lo), int64(lo) <= clock.Limit
+		return clock.HostTime(lo), int64(lo) < clock.Limit
 	}
 	return withOffset(lo, u.offset)
 }
@@ -83,5 +83,5 @@ func withOffset(ns uint64, seconds int64) (clock.HostTime, bool) {
 		return 0, false
 	}
 	t := clock.HostTime(whole*second) + part
-	return t, t <= clock.Limit && t >= -clock.Limit
+	return t, t < clock.Limit && t > -clock.Limit
 }

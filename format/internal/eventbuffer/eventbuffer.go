@@ -203,6 +203,6 @@ func (t *Trace) number() {
 
 // Add adds to an instant; what would leave the range of a clock stays at its end.
 func Add(t clock.HostTime, ns int64) clock.HostTime {
-	const limit = 1 << 62
+	const limit = clock.Limit - 1
 	return min(max(min(max(t, -limit), limit)+clock.HostTime(min(max(ns, -limit), limit)), -limit), limit)
 }

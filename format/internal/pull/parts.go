@@ -241,7 +241,7 @@ func Decimal[T clock.Time](raw []byte, shift int) (T, bool) {
 		}
 		v *= 10
 	}
-	if v > uint64(clock.Limit) {
+	if v >= uint64(clock.Limit) {
 		return 0, false
 	}
 	if negative {

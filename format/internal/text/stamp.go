@@ -64,7 +64,7 @@ func Seconds(b []byte, r clock.Rounding) (ns clock.HostTime, exact bool, err err
 	if rest && (r == clock.Up) != n.negative {
 		magnitude++
 	}
-	if magnitude > uint64(clock.Limit) {
+	if magnitude >= uint64(clock.Limit) {
 		return 0, false, ErrRange
 	}
 	if n.negative {
@@ -154,4 +154,4 @@ func AppendSeconds(b []byte, ns clock.HostTime) []byte {
 }
 
 // Within says whether a stamp is one that [Seconds] takes.
-func Within(t clock.HostTime) bool { return t >= -clock.Limit && t <= clock.Limit }
+func Within(t clock.HostTime) bool { return t > -clock.Limit && t < clock.Limit }
