@@ -14,8 +14,8 @@ func TestMergeRefusesSourcesThatCannotBeRead(t *testing.T) {
 	m := clock.Identity()
 	emit := func(int, clock.TimelineTime, *trace.Frame) error { return nil }
 	for want, sources := range map[string][]Source{
-		"source 1: Frames":      {{Frames: made(0, nil), Map: &m}, {Map: &m}},
-		"source 0: Map":         {{Frames: made(0, nil)}},
+		"source 1: nil Frames":  {{Frames: made(0, nil), Map: &m}, {Map: &m}},
+		"source 0: nil Map":     {{Frames: made(0, nil)}},
 		"source 0: clock: curv": {{Frames: made(0, nil), Map: &clock.Map{}}},
 	} {
 		if _, err := Merge(context.Background(), sources, emit); err == nil || !strings.Contains(err.Error(), want) {

@@ -42,9 +42,9 @@ type Source struct {
 func (s *Source) check() error {
 	switch {
 	case s.Frames == nil:
-		return errors.New("Frames is nil")
+		return errors.New("nil Frames")
 	case s.Map == nil:
-		return errors.New("Map is nil")
+		return errors.New("nil Map")
 	}
 	return s.Map.Mid.Check()
 }

@@ -25,8 +25,10 @@ func ExampleWarnings() {
 
 // Both ends of a message name it by the same parts, the kind of name first.
 func ExampleKeyOf() {
-	fmt.Println(trace.KeyOf("span", "4bf92f3577b34da6", "00f067aa0ba902b7") == trace.KeyOf("span", "4bf92f3577b34da6", "00f067aa0ba902b7"))
-	fmt.Println(trace.KeyOf("span", "4bf9", "2f35") == trace.KeyOf("span", "4bf92", "f35"))
+	sent := trace.KeyOf("span", "4bf92f3577b34da6", "00f067aa0ba902b7")
+	received := trace.KeyOf("span", "4bf92f3577b34da6", "00f067aa0ba902b7")
+	fmt.Println(sent == received)
+	fmt.Println(trace.KeyOf("span", "4bf9", "2f35") == trace.KeyOf("span", "4bf92", "f35")) // parts are not just joined
 	// Output:
 	// true
 	// false
@@ -39,8 +41,9 @@ func ExampleCapture() {
 		Low:  trace.Endpoint{Addr: netip.MustParseAddr("10.0.0.1"), Port: 40_000},
 		High: trace.Endpoint{Addr: netip.MustParseAddr("10.0.0.2"), Port: 443}, Protocol: 6,
 	})
-	*c.Packets.Append() = trace.Packet{Time: 1_700_000_000_000_000_000, Kind: trace.TCP, Flow: 0<<1 | 0, Seq: 1, Length: 100, From: trace.Sent}
-	*c.Packets.Append() = trace.Packet{Time: 1_700_000_000_000_900_000, Kind: trace.TCP, Flow: 0<<1 | 1, Ack: 101, Flags: trace.ACK, From: trace.Received}
+	const fromLow, fromHigh = 0, 1 // of the first flow
+	*c.Packets.Append() = trace.Packet{Time: 1_700_000_000_000_000_000, Kind: trace.TCP, Flow: fromLow, Seq: 1, Length: 100, From: trace.Sent}
+	*c.Packets.Append() = trace.Packet{Time: 1_700_000_000_000_900_000, Kind: trace.TCP, Flow: fromHigh, Ack: 101, Flags: trace.ACK, From: trace.Received}
 	*c.Packets.Append() = trace.Packet{Time: 1_700_000_000_001_000_000, Kind: trace.TCP, Flow: 1 << 1}
 	fmt.Println(c.Flows[0].String(), c.Packets.Len())
 	fmt.Println(c.Check())

@@ -19,7 +19,6 @@ type reference struct {
 	clocks   []int            // of each node
 	stamps   []clock.HostTime // on its clock
 	estimate []int64          // on the timeline
-	distance [][]float64
 }
 
 func newReference(w *world) *reference {

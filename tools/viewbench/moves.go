@@ -98,7 +98,7 @@ func (b *bench) processor(ctx context.Context) (float64, error) {
 			return m.Value, nil
 		}
 	}
-	return 0, errors.New("Chromium does not report how long the page's thread ran")
+	return 0, errors.New("the browser does not report how long the page's thread ran")
 }
 
 // hand is what moves the pointer and presses keys.
