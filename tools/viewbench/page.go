@@ -95,7 +95,7 @@ const watch = `(() => {
 		app.on("redraw", () => {
 			drew = true;
 			if (!seen.paint && app.data.decoded) shown("paint");
-			if (!seen.complete && app.data.decoded && !app.data.busy) shown("complete");
+			if (!seen.complete && app.data.decoded && !app.data.busy()) shown("complete");
 		});
 	} });
 	requestAnimationFrame(function each(now) {
