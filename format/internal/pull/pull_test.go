@@ -193,9 +193,9 @@ func FuzzReader(f *testing.F) {
 		for range len(data) + 1 {
 			raw, err := r.Value(64)
 			if err == nil {
-				if json.Valid(raw) && utf8.Valid(raw) {
-					var want any
-					json.Unmarshal(raw, &want)
+				// Valid JSON may hold numbers beyond float64, which encoding/json refuses, and so does tree, by it.
+				var want any
+				if utf8.Valid(raw) && json.Unmarshal(raw, &want) == nil {
 					if got, err := tree(raw); err != nil || !reflect.DeepEqual(got, want) {
 						t.Fatalf("%s: %v, %v", raw, got, err)
 					}
