@@ -25,8 +25,8 @@ type branch struct {
 // minWeight and maxWeight are what a weight counts for at least and at most, ns.
 const minWeight, maxWeight = 1, 1e9
 
-// conductances returns those of the component of a reference, eliminated.
-func (g *graph) conductances(t *Tree, root int) *conductances {
+// newConductances returns those of the component of a reference, eliminated.
+func newConductances(g *graph, t *Tree, root int) *conductances {
 	n := &conductances{}
 	row := make([]int, g.n)
 	for c, number := range t.Component {

@@ -74,7 +74,7 @@ func (g *graph) knots(t *Tree, number int) []clock.TimelineTime {
 
 // correct gives the clocks of one component new estimates through the instants ts.
 func (g *graph) correct(t *Tree, maps []clock.Map, root int, ts []clock.TimelineTime) {
-	net := g.conductances(t, root)
+	net := newConductances(g, t, root)
 	onClock := make([]clock.InverseCursor, len(net.clocks)) // of each clock, at an instant of the timeline
 	onTimeline := make([]clock.Cursor, len(net.clocks))
 	for i, c := range net.clocks {
