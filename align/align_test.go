@@ -12,6 +12,7 @@ import (
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/internal/sim"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -70,6 +71,9 @@ func checkTruth(t *testing.T, traffic sim.Traffic, s *align.Solution, p *trace.P
 func TestChainsOfAnyLengthStayWithinTheirBounds(t *testing.T) {
 	for _, n := range []int{2, 4, 5, 9} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if n > 5 {
+				testneed.Long(t, "aligns nine hosts")
+			}
 			traffic := sim.Traffic{Hosts: linearHosts(n), Start: epoch, Span: 100 * time.Second, Seed: uint64(n)}
 			for i := range n - 1 {
 				traffic.Links = append(traffic.Links, sim.Link{From: i, To: i + 1, Period: 20 * time.Millisecond, Delay: quick, Back: &quick})

@@ -62,7 +62,11 @@ func TestEventsMayComeWhileRecordingStartsAndStops(t *testing.T) {
 			}
 		}()
 	}
-	for range 10 {
+	rounds := 10
+	if testing.Short() {
+		rounds = 3
+	}
+	for range rounds {
 		rings := t.TempDir()
 		dir := filepath.Join(t.TempDir(), "trace")
 		stop, err := Record(dir, Options{Dir: rings, Buffers: 2, BufferSize: 4096})

@@ -15,6 +15,7 @@ import (
 
 	"meridian/internal/show/index"
 	"meridian/internal/show/index/indextest"
+	"meridian/internal/testneed"
 )
 
 // opened is one file taken apart as page/data.js does it.
@@ -121,6 +122,7 @@ func TestASmallTimelineIsHeldWhole(t *testing.T) {
 }
 
 func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
+	testneed.Long(t, "fills files of several budgets")
 	d := &fake{title: "large", hosts: 3, top: 30, final: 2, tileBytes: 20_000, count: 10_000_000, text: "n"}
 	for i := range 300 {
 		d.worst = append(d.worst, index.Violation{Verdict: index.Verdict(3 + i%2), Sent: int64(i+1) << 31, Delay: int64(-i), From: int64(i * 30_000), To: int64(i*30_000 + 9)})
