@@ -65,7 +65,7 @@ func TestReducerKeepsTheLeastDelayOfEveryWindowUnderAnyLine(t *testing.T) {
 
 func TestReducersMemoryDoesNotGrowWithTheMessages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("two million messages")
+		t.Skip("left out with -short: two million messages")
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	r := NewReducer(0)

@@ -183,7 +183,7 @@ var ours = module + "/"
 // TestImportingTheSensorsChangesNothingElse runs the lines of docs/sensors.md in a module outside.
 func TestImportingTheSensorsChangesNothingElse(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds three programs")
+		t.Skip("left out with -short: builds three programs")
 	}
 	sensors, grpc := importing(t)
 	for name, test := range map[string]struct {

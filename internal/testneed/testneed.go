@@ -37,11 +37,14 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skip(reason)
 }
 
+// LeftOut begins the reasons of tests that are skipped with -short.
+const LeftOut = "left out with -short: "
+
 // Long ends the test with -short: it needs what the daily tests do without.
 func Long(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skipf("left out with -short: %s", what)
+		t.Skip(LeftOut + what)
 	}
 }
 

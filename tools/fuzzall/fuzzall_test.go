@@ -8,7 +8,7 @@ import (
 
 func TestATargetThatFailsIsFound(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a package for the fuzzer")
+		t.Skip("left out with -short: builds a package for the fuzzer")
 	}
 	const good = "package p\n\nimport \"testing\"\n\nfunc FuzzGood(f *testing.F) { f.Fuzz(func(t *testing.T, b []byte) {}) }\n"
 	const bad = "package p\n\nimport \"testing\"\n\nfunc FuzzBad(f *testing.F) {\n\tf.Add([]byte(\"x\"))\n\tf.Fuzz(func(t *testing.T, b []byte) {\n\t\tif len(b) > 2 {\n\t\t\tt.Fatal()\n\t\t}\n\t})\n}\n"

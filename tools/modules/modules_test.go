@@ -66,7 +66,7 @@ func TestPathsThatCannotBeDownloadedAreRefused(t *testing.T) {
 // TestRenamedCopyBuildsAndRunsTheDemo renames a copy of this repository.
 func TestRenamedCopyBuildsAndRunsTheDemo(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds everything under another path")
+		t.Skip("left out with -short: builds everything under another path")
 	}
 	here, err := open(".")
 	if err != nil {

@@ -84,7 +84,7 @@ func TestChangeIsMadeWhereItIsShown(t *testing.T) {
 // TestSurvivorsAreTold runs on a package whose tests see one of its two functions.
 func TestSurvivorsAreTold(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a package twenty times")
+		t.Skip("left out with -short: builds a package twenty times")
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{

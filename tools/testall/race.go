@@ -25,8 +25,13 @@ type listed struct {
 	TestImports, XTestImports          []string
 }
 
-// raceRuns turns the arguments of one run of go test into those of two: packages whose tests use package rapid, which has a
-// flag for the number of cases, and the others. Packages without goroutines are left out.
+// wholeUnderRace are the folders whose tests all run under the race detector: their goroutines meet programs, kernels and
+// killed processes. Elsewhere the race detector runs the tests of -short: the others compute longer, not differently.
+var wholeUnderRace = []string{"/internal/record", "/internal/netlab", "/sensor", "/tools/sensorkill"}
+
+// raceRuns turns the arguments of one run of go test into those of up to three: packages of wholeUnderRace; then, with
+// -short, packages whose tests use package rapid, which has a flag for the number of cases, and the others. Packages without
+// goroutines are left out.
 func raceRuns(args []string) ([][]string, error) {
 	var flags, patterns []string
 	for _, a := range args {
@@ -40,7 +45,8 @@ func raceRuns(args []string) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	random, others := slices.Clone(flags), slices.Clone(flags)
+	short := append(slices.Clone(flags), "-short")
+	whole, random, others := slices.Clone(flags), slices.Clone(short), slices.Clone(short)
 	left := 0
 	for _, p := range packages {
 		shares, err := p.sharesMemory()
@@ -49,6 +55,8 @@ func raceRuns(args []string) ([][]string, error) {
 			return nil, err
 		case !shares:
 			left++
+		case slices.ContainsFunc(wholeUnderRace, func(folder string) bool { return strings.Contains(p.ImportPath+"/", folder+"/") }):
+			whole = append(whole, p.ImportPath)
 		case slices.Contains(slices.Concat(p.TestImports, p.XTestImports), "pgregory.net/rapid"):
 			random = append(random, p.ImportPath)
 		default:
@@ -57,10 +65,13 @@ func raceRuns(args []string) ([][]string, error) {
 	}
 	fmt.Printf("%d packages without goroutines are not tested with -race\n", left)
 	var runs [][]string
-	if len(others) > len(flags) {
+	if len(whole) > len(flags) {
+		runs = append(runs, whole)
+	}
+	if len(others) > len(short) {
 		runs = append(runs, others)
 	}
-	if len(random) > len(flags) {
+	if len(random) > len(short) {
 		runs = append(runs, append(random, "-rapid.checks="+strconv.Itoa(raceCases)))
 	}
 	return runs, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"meridian/internal/corpus"
+	"meridian/internal/testneed"
 )
 
 // run is what go test -json of Go 1.26 wrote for a package with a test of each fate, shortened.
@@ -85,6 +86,7 @@ func TestSkipsFailWhereEverythingMustRunAndWithoutAReason(t *testing.T) {
 		wrong  bool
 	}{
 		{"needs root", false, false}, {"needs root", true, true}, {corpus.Absent, true, false}, {noReason, false, true},
+		{testneed.LeftOut + "aligns twice", true, false},
 	} {
 		r := newResult(new(strings.Builder))
 		r.skips[test.reason] = []string{"p.TestX"}
@@ -95,13 +97,14 @@ func TestSkipsFailWhereEverythingMustRunAndWithoutAReason(t *testing.T) {
 }
 
 func TestRaceDetectorRunsWhereGoroutinesMeet(t *testing.T) {
-	runs, err := raceRuns([]string{"-race", "meridian/match", "meridian/order", "meridian/align/quality", "meridian/internal/traceprocessor"})
+	runs, err := raceRuns([]string{"-race", "meridian/match", "meridian/order", "meridian/align/quality", "meridian/internal/record", "meridian/internal/traceprocessor"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := [][]string{
-		{"-race", "meridian/internal/traceprocessor"},
-		{"-race", "meridian/match", "meridian/order", "-rapid.checks=20"},
+		{"-race", "meridian/internal/record"},
+		{"-race", "-short", "meridian/internal/traceprocessor"},
+		{"-race", "-short", "meridian/match", "meridian/order", "-rapid.checks=20"},
 	}
 	if !slices.EqualFunc(runs, want, slices.Equal) {
 		t.Errorf("%q, want %q", runs, want)

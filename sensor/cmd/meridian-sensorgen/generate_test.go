@@ -37,7 +37,7 @@ func TestTheExampleIsMadeAsItStands(t *testing.T) {
 // TestMadeCodeEmitsWhatTheStructHolds compiles and runs the example, and reads what it recorded.
 func TestMadeCodeEmitsWhatTheStructHolds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds and runs a program")
+		t.Skip("left out with -short: builds and runs a program")
 	}
 	dir := filepath.Join(t.TempDir(), "trace")
 	if err := os.Mkdir(dir+".ring", 0o777); err != nil {
