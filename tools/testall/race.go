@@ -11,27 +11,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
-
-// raceCases is how many cases a random test of package rapid tries under the race detector: a fifth.
-const raceCases = 20
 
 // listed is what go list prints of a package.
 type listed struct {
 	ImportPath, Dir                    string
 	GoFiles, TestGoFiles, XTestGoFiles []string
-	TestImports, XTestImports          []string
 }
 
 // wholeUnderRace are the folders whose tests all run under the race detector: their goroutines meet programs, kernels and
 // killed processes. Elsewhere the race detector runs the tests of -short: the others compute longer, not differently.
 var wholeUnderRace = []string{"/internal/record", "/internal/netlab", "/sensor", "/tools/sensorkill"}
 
-// raceRuns turns the arguments of one run of go test into those of up to three: packages of wholeUnderRace; then, with
-// -short, packages whose tests use package rapid, which has a flag for the number of cases, and the others. Packages without
-// goroutines are left out.
+// raceRuns turns the arguments of one run of go test into those of up to two: packages of wholeUnderRace, and the others with
+// -short. Packages without goroutines are left out.
 func raceRuns(args []string) ([][]string, error) {
 	var flags, patterns []string
 	for _, a := range args {
@@ -45,8 +39,7 @@ func raceRuns(args []string) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	short := append(slices.Clone(flags), "-short")
-	whole, random, others := slices.Clone(flags), slices.Clone(short), slices.Clone(short)
+	whole, short := slices.Clone(flags), append(slices.Clone(flags), "-short")
 	left := 0
 	for _, p := range packages {
 		shares, err := p.sharesMemory()
@@ -57,10 +50,8 @@ func raceRuns(args []string) ([][]string, error) {
 			left++
 		case slices.ContainsFunc(wholeUnderRace, func(folder string) bool { return strings.Contains(p.ImportPath+"/", folder+"/") }):
 			whole = append(whole, p.ImportPath)
-		case slices.Contains(slices.Concat(p.TestImports, p.XTestImports), "pgregory.net/rapid"):
-			random = append(random, p.ImportPath)
 		default:
-			others = append(others, p.ImportPath)
+			short = append(short, p.ImportPath)
 		}
 	}
 	fmt.Printf("%d packages without goroutines are not tested with -race\n", left)
@@ -68,17 +59,14 @@ func raceRuns(args []string) ([][]string, error) {
 	if len(whole) > len(flags) {
 		runs = append(runs, whole)
 	}
-	if len(others) > len(short) {
-		runs = append(runs, others)
-	}
-	if len(random) > len(short) {
-		runs = append(runs, append(random, "-rapid.checks="+strconv.Itoa(raceCases)))
+	if len(short) > len(flags)+1 {
+		runs = append(runs, short)
 	}
 	return runs, nil
 }
 
 func list(patterns []string) ([]listed, error) {
-	fields := "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,TestImports,XTestImports"
+	fields := "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles"
 	out, err := exec.Command("go", append([]string{"list", fields}, patterns...)...).Output()
 	if err != nil {
 		var failed *exec.ExitError
