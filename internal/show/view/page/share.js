@@ -113,6 +113,7 @@ export function read(text, limits) {
 
 let pending = 0;
 let restoring = false;
+let known = location.hash; // as it was last written here or gone to
 
 const limits = () => ({ events: App.about.events, hosts: App.about.hosts.length, rows: App.about.rows.length, classes: App.about.classes.length, links: 1 + Math.max(-1, ...App.about.links.map((l) => l.lane)) });
 
@@ -130,11 +131,13 @@ function soon() {
   if (restoring) return;
   clearTimeout(pending);
   pending = setTimeout(() => {
-    try { history.replaceState(null, "", `#${write(state())}`); } catch { /* some pages from a disk may not */ }
+    if (location.hash !== known) return; // somebody goes elsewhere: restore is about to be called
+    try { history.replaceState(null, "", `#${write(state())}`); known = location.hash; } catch { /* some pages from a disk may not */ }
   }, 400);
 }
 
 async function restore() {
+  known = location.hash;
   const s = read(location.hash, limits()), id = idOf(location.hash);
   if (!s) return;
   if (id && id !== identity(App.about)) return Dock.notice("The address describes a view of another timeline. It was ignored.");
