@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 )
 
 //go:embed kernel.bpf.o
@@ -59,8 +60,26 @@ func (o *Options) constants() (map[string]any, error) {
 	}
 	return map[string]any{
 		"only_followed": bit(o.filtered()), "only_cgroup": cgroup, "only_netns": o.NetNS, "tell_sched": bit(o.Groups&Sched != 0),
-		"own_process": uint32(os.Getpid()), "comm_mask": mask, "comm_want": want,
+		"own_process": uint32(os.Getpid()), "comm_mask": mask, "comm_want": want, "state_given": bit(stateGiven()),
 	}, nil
+}
+
+// stateGiven reports whether this kernel's sched_switch says in which state a thread was left, as kernels do from 5.18 on.
+func stateGiven() bool {
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
+		return false // load says why
+	}
+	var named *btf.Typedef
+	if types.TypeByName("btf_trace_sched_switch", &named) != nil {
+		return false
+	}
+	pointer, ok := named.Type.(*btf.Pointer)
+	if !ok {
+		return false
+	}
+	f, ok := pointer.Target.(*btf.FuncProto)
+	return ok && len(f.Params) == 5 // the first is the tracer's own
 }
 
 func bit(b bool) uint32 {

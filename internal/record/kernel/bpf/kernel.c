@@ -13,6 +13,7 @@ const volatile u64 only_cgroup;   // its id, and all below it; 0 for none
 const volatile u32 only_netns;    // inode of a network namespace; 0 for all
 const volatile u32 tell_sched;    // the programs that follow children write records too
 const volatile u32 own_process;   // whose system calls are left out: each drain of a ring makes some
+const volatile u32 state_given; // to sched_switch, as its fourth argument
 const volatile u64 comm_mask[2], comm_want[2];
 
 enum kind {

@@ -31,7 +31,8 @@ SEC("tp_btf/sched_switch") int sched_switch(u64 *ctx)
 	c->to = next->pid;
 	c->from_priority = prev->prio;
 	c->to_priority = next->prio;
-	c->state = (ctx[0] & 1) ? PREEMPTED : state_of(prev) & 0xff;
+	// What the thread says of its state may be of later: another processor may be waking it by now.
+	c->state = (ctx[0] & 1) ? PREEMPTED : (state_given ? (u32)ctx[3] : state_of(prev)) & 0xff;
 	bpf_probe_read_kernel(c->from_comm, 16, &prev->comm);
 	bpf_probe_read_kernel(c->to_comm, 16, &next->comm);
 	submit(c);
