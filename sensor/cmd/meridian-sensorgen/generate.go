@@ -11,8 +11,11 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -56,9 +59,6 @@ func generate(dir, output, category string, names []string) ([]byte, error) {
 
 // load reads the types of a package. What does not compile yet because the file is not there is no hindrance.
 func load(dir, output string) (*types.Package, error) {
-	if err := findStandardLibrary(); err != nil {
-		return nil, err
-	}
 	found, err := build.ImportDir(dir, 0)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,17 @@ func load(dir, output string) (*types.Package, error) {
 		}
 		all = append(all, f)
 	}
-	c := types.Config{Importer: importer.ForCompiler(files, "source", nil), Error: func(error) {}, IgnoreFuncBodies: true}
+	compiled, err := compile(dir, found.Imports)
+	if err != nil {
+		return nil, err
+	}
+	open := func(path string) (io.ReadCloser, error) {
+		if compiled[path] == "" {
+			return nil, fmt.Errorf("package %s does not compile", path)
+		}
+		return os.Open(compiled[path])
+	}
+	c := types.Config{Importer: importer.ForCompiler(files, "gc", open), Error: func(error) {}, IgnoreFuncBodies: true}
 	pkg, err := c.Check(found.ImportPath, files, all, nil)
 	if pkg == nil {
 		return nil, err
@@ -83,18 +93,27 @@ func load(dir, output string) (*types.Package, error) {
 	return pkg, nil
 }
 
-// findStandardLibrary asks the go command where the sources of the standard library are, which a program built with -trimpath
-// does not know.
-func findStandardLibrary() error {
-	if build.Default.GOROOT != "" {
-		return nil
+// compile returns the files that describe the types of packages and of all that these import, by their paths. The go command
+// compiles those that it has not yet, as it does for the program. A package that does not compile has none.
+func compile(dir string, paths []string) (map[string]string, error) {
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == "unsafe" || path == "C" })
+	if len(paths) == 0 {
+		return nil, nil
 	}
-	out, err := exec.Command("go", "env", "GOROOT").Output()
+	c := exec.Command("go", append([]string{"list", "-e", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "--"}, paths...)...)
+	c.Dir = dir
+	var problems strings.Builder
+	c.Stderr = &problems
+	out, err := c.Output()
 	if err != nil {
-		return fmt.Errorf("go env GOROOT: %w", err)
+		return nil, fmt.Errorf("go list: %w\n%s", err, problems.String())
 	}
-	build.Default.GOROOT = strings.TrimSpace(string(out))
-	return nil
+	compiled := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		compiled[path] = file
+	}
+	return compiled, nil
 }
 
 // emitter writes the event and the method of one struct.
