@@ -16,7 +16,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +41,13 @@ lint-page: ## types and rules of the timeline page's modules; npm fetches the ch
 	{ cmp -s package-lock.json node_modules/.lint-page || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json node_modules/.lint-page; }; } && \
 	npm run --silent lint
 
-race: ## the tests of packages with goroutines under the race detector
-	CGO_ENABLED=1 go run ./tools/testall -race $(FLAGS) work
+race: race-live race-short ## the tests of packages with goroutines under the race detector
+
+race-live: # those of sensors and recorders
+	CGO_ENABLED=1 go run ./tools/testall -race $(FLAGS) ./internal/record/... ./internal/netlab/... ./sensor/... ./tools/sensorkill/...
+
+race-short: # all others
+	CGO_ENABLED=1 go run ./tools/testall -race -short $(FLAGS) work
 
 fuzz: ## every fuzz target on FUZZTIME inputs (10000x)
 	go run ./tools/fuzzall -n $(FUZZTIME:x=) work

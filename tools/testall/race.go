@@ -24,8 +24,14 @@ type listed struct {
 // killed processes. Elsewhere the race detector runs the tests of -short: the others compute longer, not differently.
 var wholeUnderRace = []string{"/internal/record", "/internal/netlab", "/sensor", "/tools/sensorkill"}
 
+// racedByOthers are the packages whose goroutines run in the tests of others, with all that they share: those of align run the
+// stages that it is made of.
+var racedByOthers = []string{
+	"/align/bound", "/align/envelope", "/align/pair", "/align/steps", "/clock", "/tools/study",
+}
+
 // raceRuns turns the arguments of one run of go test into those of up to two: packages of wholeUnderRace, and the others with
-// -short. Packages without goroutines are left out.
+// -short; only the latter if -short is among the arguments. Packages without goroutines are left out, and those of racedByOthers.
 func raceRuns(args []string) ([][]string, error) {
 	var flags, patterns []string
 	for _, a := range args {
@@ -39,6 +45,8 @@ func raceRuns(args []string) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	rest := slices.Contains(flags, "-short") // alone
+	flags = slices.DeleteFunc(flags, func(flag string) bool { return flag == "-short" })
 	whole, short := slices.Clone(flags), append(slices.Clone(flags), "-short")
 	left := 0
 	for _, p := range packages {
@@ -46,7 +54,7 @@ func raceRuns(args []string) ([][]string, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case !shares:
+		case !shares, slices.ContainsFunc(racedByOthers, func(folder string) bool { return strings.HasSuffix(p.ImportPath, folder) }):
 			left++
 		case slices.ContainsFunc(wholeUnderRace, func(folder string) bool { return strings.Contains(p.ImportPath+"/", folder+"/") }):
 			whole = append(whole, p.ImportPath)
@@ -54,9 +62,9 @@ func raceRuns(args []string) ([][]string, error) {
 			short = append(short, p.ImportPath)
 		}
 	}
-	fmt.Printf("%d packages without goroutines are not tested with -race\n", left)
+	fmt.Printf("%d packages without goroutines of their own, or whose goroutines the tests of others run, are not tested with -race\n", left)
 	var runs [][]string
-	if len(whole) > len(flags) {
+	if len(whole) > len(flags) && !rest {
 		runs = append(runs, whole)
 	}
 	if len(short) > len(flags)+1 {

@@ -97,16 +97,23 @@ func TestSkipsFailWhereEverythingMustRunAndWithoutAReason(t *testing.T) {
 }
 
 func TestRaceDetectorRunsWhereGoroutinesMeet(t *testing.T) {
-	runs, err := raceRuns([]string{"-race", "meridian/match", "meridian/order", "meridian/align/quality", "meridian/internal/record", "meridian/internal/traceprocessor"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := [][]string{
-		{"-race", "meridian/internal/record"},
-		{"-race", "-short", "meridian/match", "meridian/order", "meridian/internal/traceprocessor"},
-	}
-	if !slices.EqualFunc(runs, want, slices.Equal) {
-		t.Errorf("%q, want %q", runs, want)
+	packages := []string{"meridian/match", "meridian/order", "meridian/align/pair", "meridian/align/quality", "meridian/internal/record", "meridian/internal/traceprocessor"}
+	whole := []string{"-race", "meridian/internal/record"}
+	short := []string{"-race", "-short", "meridian/match", "meridian/order", "meridian/internal/traceprocessor"}
+	for _, test := range []struct {
+		flags []string
+		want  [][]string
+	}{
+		{[]string{"-race"}, [][]string{whole, short}},
+		{[]string{"-race", "-short"}, [][]string{short}},
+	} {
+		runs, err := raceRuns(slices.Concat(test.flags, packages))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(runs, test.want, slices.Equal) {
+			t.Errorf("%q: %q, want %q", test.flags, runs, test.want)
+		}
 	}
 }
 

@@ -289,6 +289,8 @@ func TestOneIndexAnswersManyAtOnce(t *testing.T) {
 
 // FuzzIndex changes pages and the directory behind their checksums, and asks for everything: whatever comes of it, it
 // ends.
+//
+//fuzzall:cost 10
 func FuzzIndex(f *testing.F) {
 	whole := small(1500).file(f, Options{})
 	f.Add(uint32(40), []byte{1}, uint16(0))
