@@ -44,7 +44,7 @@ lint-page: ## types and rules of the timeline page's modules; npm fetches the ch
 race: race-live race-short ## the tests of packages with goroutines under the race detector
 
 race-live: # those of sensors and recorders
-	CGO_ENABLED=1 go run ./tools/testall -race $(FLAGS) ./internal/record/... ./internal/netlab/... ./sensor/... ./tools/sensorkill/...
+	CGO_ENABLED=1 go run ./tools/testall -race $(FLAGS) ./internal/record/... ./internal/netlab/... ./sensor/... ./sensor/sensorgrpc/... ./tools/sensorkill/...
 
 race-short: # all others
 	CGO_ENABLED=1 go run ./tools/testall -race -short $(FLAGS) work
