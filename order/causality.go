@@ -92,7 +92,12 @@ func (g *causality) instant(c int, stamp clock.HostTime) int32 {
 }
 
 // at returns where an instant lies on the timeline, as far as it is known.
-func (g *causality) at(i int32) clock.TimelineTime { return clock.Add(g.time[i], g.shift[i]) }
+func (g *causality) at(i int32) clock.TimelineTime { return limited(clock.Add(g.time[i], g.shift[i])) }
+
+// limited returns the instant within clock.Limit that is nearest to t: the difference of two such stays within int64.
+func limited(t clock.TimelineTime) clock.TimelineTime {
+	return min(max(t, -clock.Limit), clock.Limit-1)
+}
 
 // arrival returns the earliest instant at which a message can arrive.
 func (g *causality) arrival(e *edge) clock.TimelineTime {

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -132,7 +133,9 @@ func (g *causality) gap(points []point, i int32, u *clock.Cursor, r rates) []poi
 }
 
 // free is a point at which no message is.
-func free(host clock.HostTime, time clock.TimelineTime) point { return point{host, time, slack, slack} }
+func free(host clock.HostTime, time clock.TimelineTime) point {
+	return point{host, limited(time), slack, slack}
+}
 
 // lead adds what comes before the first instant of a clock.
 func (g *causality) lead(points []point, i int32, mid clock.Curve, r rates) []point {
@@ -179,7 +182,8 @@ func along(a, b clock.Knot, span int64) int64 {
 
 // simplify adds to a curve the fewest of points, taken greedily, such that it passes all of them as closely as each
 // demands. A curve that is not empty ends at, or before, the first point. From the last knot every point that was passed
-// leaves a cone of slopes, which only narrows; the point at which a line leaves it is one too far.
+// leaves a cone of slopes, which only narrows; the point at which a line leaves it is one too far, and so is one at which a
+// difference leaves int64.
 func simplify(out clock.Curve, points []point) clock.Curve {
 	if len(out) > 0 && len(points) > 0 && points[0].host == out[len(out)-1].X {
 		points = points[1:]
@@ -197,7 +201,7 @@ func simplify(out clock.Curve, points []point) clock.Curve {
 	for i := start; i < len(points); i++ {
 		p := &points[i]
 		knot := out[len(out)-1]
-		if line := slopeOf(knot, p.host, p.time); !open && (line.below(lowest) || highest.below(line)) {
+		if line := slopeOf(knot, p.host, p.time); !open && (line.below(lowest) || highest.below(line) || max(line.rise, line.run) == math.MaxInt64) {
 			q := &points[i-1]
 			knot = clock.Knot{X: q.host, Y: q.time}
 			out = append(out, knot)

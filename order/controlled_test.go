@@ -352,3 +352,21 @@ func BenchmarkControlled(b *testing.B) {
 		})
 	}
 }
+
+// A clock of a century's stamps is pushed beyond what instants can be: its curve must be one still.
+func TestAPushBeyondTheLimitLeavesACurve(t *testing.T) {
+	const most = clock.Limit - 1
+	p := &trace.Problem{Clocks: make([]trace.Clock, 2), Channels: []trace.Channel{
+		{From: 0, To: 1, Messages: []trace.Message{{Sent: most, Received: most}, {Sent: 0, Received: -most}}},
+	}}
+	maps := []clock.Map{{Mid: clock.Curve{{X: 0, Y: most}}}, {Mid: clock.Curve{{X: 0, Y: 0}}}}
+	curves, _, err := Controlled(p, maps, ControlledOptions{MinDelay: func(int, int) int64 { return most }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range curves {
+		if err := c.Check(); err != nil {
+			t.Errorf("clock %d: %v", i, err)
+		}
+	}
+}
