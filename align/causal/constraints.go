@@ -149,7 +149,8 @@ func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 	out := slices.Clone(estimates)
 	for c := range out {
 		from, to := n.first[c], n.first[c+1]
-		if !slices.ContainsFunc(n.correction[from:to], func(e float64) bool { return e != 0 }) {
+		// What float64 leaves of a correction of zero is no change.
+		if !slices.ContainsFunc(n.correction[from:to], func(e float64) bool { return math.Round(e) != 0 }) {
 			continue
 		}
 		own, e := n.nodes[from:to], n.correction[from:to]

@@ -177,3 +177,19 @@ func TestRatesStayNearTheEstimatesOrThoseOfAnyClock(t *testing.T) {
 		}
 	}
 }
+
+// The corrections of a system are float64: what is left of zero must not give a fixed clock another curve.
+func TestCorrectionsThatRoundToNothingLeaveTheCurve(t *testing.T) {
+	w := newWorld(2, 1)
+	w.send(0, 1, 1000, 1)
+	n := newConstraints(&w.Problem, 100)
+	n.correction = make([]float64, len(n.nodes))
+	for i := range n.correction {
+		n.correction[i] = 1e-9
+	}
+	for i, c := range n.curves(estimates(w)) {
+		if len(c) != 1 {
+			t.Errorf("clock %d: %v", i, c)
+		}
+	}
+}
