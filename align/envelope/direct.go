@@ -6,7 +6,10 @@ import "math"
 // row i holds its entries i-2, i-1 and i. factor turns it into its Cholesky factor in place.
 type band [][3]float64
 
-// factor returns the logarithm of the determinant. A pivot that is not positive, as rounding can make it, is raised.
+// ridge is added to every entry of the diagonal, so that no pivot is below it.
+const ridge = 1e-12
+
+// factor returns the logarithm of the determinant. A pivot below the ridge, as rounding can make it, is raised.
 func (b band) factor() float64 {
 	sum := 0.0
 	for i := range b {
@@ -17,7 +20,7 @@ func (b band) factor() float64 {
 		if i >= 1 {
 			r[1] = (r[1] - r[0]*b[i-1][1]) / b[i-1][2]
 		}
-		pivot := max(r[2]-r[0]*r[0]-r[1]*r[1], 1e-300)
+		pivot := max(r[2]-r[0]*r[0]-r[1]*r[1], ridge)
 		sum += math.Log(pivot)
 		r[2] = math.Sqrt(pivot)
 	}
@@ -76,7 +79,7 @@ func (b band) variances() []float64 {
 // smoothness fills a band with the second derivative of a column's prior and adds the gradient at x.
 func (b band) smoothness(stiffness float64, x, gradient []float64) {
 	for i := range b {
-		b[i] = [3]float64{0, 0, 1e-12}
+		b[i] = [3]float64{0, 0, ridge}
 	}
 	for k := 2; k < len(b); k++ {
 		d := stiffness * (x[k-2] - 2*x[k-1] + x[k])

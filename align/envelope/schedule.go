@@ -67,6 +67,9 @@ func (m *model) findSigma(near float64) []evidence {
 			m.newton(1, 10)
 		}
 		value := m.weigh()
+		if math.IsNaN(value) {
+			break // so stiff that float64 cannot factorise the curvature: over so short a time no wander shows
+		}
 		found = append(found, evidence{exponent, value})
 		value -= (exponent - usualSigma) * (exponent - usualSigma) / 8
 		if value < best-hopeless {
@@ -86,6 +89,9 @@ func (m *model) findSigma(near float64) []evidence {
 // gain returns by how much the best wander explains the data better than the least tried, in nats: none at all, unless
 // that was hopeless long before.
 func gain(tried []evidence) float64 {
+	if len(tried) == 0 {
+		return 0
+	}
 	best, least := math.Inf(-1), evidence{exponent: math.Inf(1)}
 	for _, e := range tried {
 		best = max(best, e.value)
