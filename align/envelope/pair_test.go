@@ -259,3 +259,29 @@ func BenchmarkPair(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(two.AB.Len()+two.BA.Len()), "ns/message")
 }
+
+// Over milliseconds no wander shows, and the least ones tried are stiffer than float64 can weigh.
+func TestLinearClocksOfMillisecondsShowNoWander(t *testing.T) {
+	for span := int64(60_000); span < 1_000_000_000; span *= 4 {
+		p := &pair.Problem{A: trace.Clock{Granularity: 1, Last: clock.HostTime(span)}, B: trace.Clock{Granularity: 1, Last: clock.HostTime(span)}}
+		var there, back []trace.Message
+		for i := range int64(32) {
+			at := clock.HostTime(i * span / 32)
+			there = append(there, trace.Message{Sent: at, Received: at + 650 + clock.HostTime(64*(i*37%90))})
+			back = append(back, trace.Message{Sent: at + 100, Received: at + 750 + clock.HostTime(64*(i*53%90))})
+		}
+		p.AB, p.BA = pair.Messages{there}, pair.Messages{back}
+		s, ok := envelope.Pair(p)
+		if !ok {
+			t.Fatalf("over %d ns nothing is found", span)
+		}
+		if !(s.Gain < 6) {
+			t.Errorf("over %d ns a wander of %g explains %g nats", span, s.Sigma, s.Gain)
+		}
+		for _, d := range s.Deviation {
+			if span > 200_000 && !(d.Ns < 10_000) { // below, the greatest wander is too stiff as well
+				t.Errorf("over %d ns: a deviation of %g ns at %d", span, d.Ns, d.Host)
+			}
+		}
+	}
+}

@@ -57,8 +57,9 @@ func (m *model) findSigma(near float64) []evidence {
 	var x, delay []float64
 	sigma := m.sigma[0]
 	known := math.Round(2*math.Log10(sigma)) / 2
-	for exponent := maxSigma; exponent >= minSigma; exponent -= 0.5 {
-		if math.Abs(exponent-known) > near/2 && exponent > minSigma {
+	least := m.leastSigma()
+	for exponent := maxSigma; exponent >= least; exponent -= 0.5 {
+		if math.Abs(exponent-known) > near/2 && exponent > least {
 			continue
 		}
 		m.sigma[0] = math.Pow(10, exponent)
@@ -84,6 +85,28 @@ func (m *model) findSigma(near float64) []evidence {
 	copy(m.x, x)
 	copy(m.delay, delay)
 	return found
+}
+
+// maxStiffness is how much stiffer than the data a prior may be: beyond, float64 loses the data beside it, and the curve has long
+// been straight.
+const maxStiffness = 1e10
+
+// leastSigma returns the exponent of the least wander that float64 can weigh. Over seconds that is the least there is; over
+// milliseconds wander is too small to be told from none much earlier.
+func (m *model) leastSigma() float64 {
+	data := 0.0
+	for _, b := range m.bends {
+		data += b
+	}
+	sigma := m.sigma[0]
+	defer func() { m.sigma[0] = sigma }()
+	for exponent := minSigma; exponent < maxSigma; exponent += 0.5 {
+		m.sigma[0] = math.Pow(10, exponent)
+		if m.stiffness(0) <= maxStiffness*data {
+			return exponent
+		}
+	}
+	return maxSigma
 }
 
 // gain returns by how much the best wander explains the data better than the least tried, in nats: none at all, unless
