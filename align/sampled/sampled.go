@@ -111,9 +111,9 @@ func inOrder(samples []trace.Sample) ([]trace.Sample, error) {
 func through(samples []trace.Sample) (clock.PairMap, error) {
 	n := len(samples)
 	low, mid, high := make(clock.PairCurve, n), make(clock.PairCurve, n), make(clock.PairCurve, n)
-	for i, s := range samples {
-		low[i] = clock.PairKnot{X: s.Host, Y: s.Reference - clock.HostTime(s.Error)}
-		high[i] = clock.PairKnot{X: s.Host, Y: s.Reference + clock.HostTime(s.Error)}
+	for i, s := range samples { // whatever the error, no clock shows an instant beyond clock.Limit
+		low[i] = clock.PairKnot{X: s.Host, Y: max(s.Reference-clock.HostTime(s.Error), -clock.Limit+1)}
+		high[i] = clock.PairKnot{X: s.Host, Y: min(s.Reference+clock.HostTime(s.Error), clock.Limit-1)}
 	}
 	// The reference never runs back: it is nowhere lower than it was, nor higher than it will be.
 	for i := 1; i < n; i++ {
@@ -143,6 +143,11 @@ func rays(bound, opposite clock.PairCurve, r clock.Rounding) clock.PairCurve {
 		rise, run := clock.Sub(from.Y, over.Y), clock.Sub(from.X, over.X)
 		if run < 0 {
 			rise, run = -rise, -run
+		}
+		// A steep ray ends where it has risen by all that instants differ by, so that its knots stay within int64 of each other.
+		if rise > 0 {
+			most := max(clock.MulDiv(clock.Limit, run, rise, clock.Down), 1)
+			to.X = min(max(to.X, clock.Add(from.X, -most)), clock.Add(from.X, most))
 		}
 		to.Y = clock.Add(from.Y, clock.MulDiv(clock.Sub(to.X, from.X), max(rise, 0), run, r))
 		return to

@@ -137,3 +137,20 @@ func BenchmarkAThousandSamples(b *testing.B) {
 		}
 	}
 }
+
+func TestBoundsOfSteepAndOfVagueSamplesAreCurves(t *testing.T) {
+	for _, samples := range [][]trace.Sample{
+		{{Host: 0, Reference: 0}, {Host: 2308, Reference: 1 << 59, Error: 264}},
+		{{Host: 0, Reference: -1 << 61}, {Host: 1 << 44, Reference: 1 << 61, Error: 1 << 62}},
+	} {
+		m, err := Map(samples, Between)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []clock.PairCurve{m.Low, m.Mid, m.High} {
+			if err := c.Check(); err != nil {
+				t.Errorf("%v: %v", err, c)
+			}
+		}
+	}
+}
