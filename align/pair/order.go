@@ -1,6 +1,8 @@
 package pair
 
 import (
+	"slices"
+
 	"meridian/clock"
 )
 
@@ -50,7 +52,7 @@ func RestoreOrder(p *Problem, curve clock.PairCurve) (clock.PairCurve, bool) {
 	if !touched {
 		return curve, true
 	}
-	return knotted(xs, func(x clock.HostTime) clock.HostTime {
+	restored := knotted(xs, func(x clock.HostTime) clock.HostTime {
 		push := int64(0)
 		if len(low) > 0 {
 			push = max(push, coneAt(low, x, -w, clock.Nearest))
@@ -59,5 +61,20 @@ func RestoreOrder(p *Problem, curve clock.PairCurve) (clock.PairCurve, bool) {
 			push = min(push, coneAt(high, x, w, clock.Nearest))
 		}
 		return clock.Add(curve.At(x, clock.Nearest), push)
-	}), true
+	})
+	// A curve slower than the push falls would have run back; it stands still instead, which may invert a message.
+	if !passesWithin(p, restored, restoredSlack) {
+		return curve, false
+	}
+	return restored, true
+}
+
+// restoredSlack is by how many ns a restored curve may invert a message because its knots are whole ns.
+const restoredSlack = 2
+
+// passesWithin reports whether a curve inverts no message beyond its granularity and slack ns.
+func passesWithin(p *Problem, curve clock.PairCurve, slack int64) bool {
+	ceiling, floor := residuals(p, curve)
+	return !slices.ContainsFunc(ceiling, func(q point) bool { return q.y < -slack }) &&
+		!slices.ContainsFunc(floor, func(q point) bool { return q.y > slack })
 }

@@ -60,3 +60,15 @@ func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
 		}
 	})
 }
+
+// The curve is so slow that the push which the messages ask for would make it run back.
+func TestContradictionUnderASlowCurveIsReported(t *testing.T) {
+	p := &Problem{
+		AB: Messages{{{Sent: 2_000_000_000, Received: 200_000_000}}},
+		BA: Messages{{{Sent: 300_000_000, Received: 1_000_000_000}}},
+	}
+	slow := clock.PairCurve{{X: 0, Y: 0}, {X: 4_000_000_000, Y: 1_000_000_000}}
+	if curve, ok := RestoreOrder(p, slow); ok || len(curve) != 2 {
+		t.Errorf("%v, %v: b showed 0.3 s when a showed 1 s, and 0.2 s when a showed 2 s", curve, ok)
+	}
+}
