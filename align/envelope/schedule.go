@@ -57,7 +57,7 @@ func (m *model) findSigma(near float64) []evidence {
 	var x, delay []float64
 	sigma := m.sigma[0]
 	known := math.Round(2*math.Log10(sigma)) / 2
-	least := m.leastSigma()
+	least := leastSigma(m)
 	for exponent := maxSigma; exponent >= least; exponent -= 0.5 {
 		if math.Abs(exponent-known) > near/2 && exponent > least {
 			continue
@@ -93,7 +93,7 @@ const maxStiffness = 1e10
 
 // leastSigma returns the exponent of the least wander that float64 can weigh. Over seconds that is the least there is; over
 // milliseconds wander is too small to be told from none much earlier.
-func (m *model) leastSigma() float64 {
+func leastSigma(m *model) float64 {
 	data := 0.0
 	for _, b := range m.bends {
 		data += b
