@@ -137,7 +137,10 @@ func (r *rows) handleLife(m *meaning, p *processor) {
 		}
 	case exits, frees:
 		row := r.here(m, p)
-		r.leave(r.threads[tid])
+		if t := r.threads[tid]; t != nil {
+			r.leave(t)
+			t.exited = true
+		}
 		if m.effect == frees {
 			r.forget(tid)
 		}

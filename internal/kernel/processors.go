@@ -112,7 +112,7 @@ func (ps *processorTable) switchTo(m *meaning, p *processor) {
 	why := said
 	switch t := p.running; {
 	case !p.known || p.current == prev:
-	case t != nil && t.pid == prev: // it executes a program; the event for that comes when it is loaded
+	case t != nil && (t.pid == prev || t.exited && ps.together(t, prev)): // one of them executes a program; the event for that comes when it is loaded
 		why = implied
 	default:
 		why = missing
@@ -127,6 +127,12 @@ func (ps *processorTable) switchTo(m *meaning, p *processor) {
 	}
 }
 
+// together reports whether a thread is of the same process as the one of a number.
+func (ps *processorTable) together(t *thread, tid int64) bool {
+	o := ps.threads[tid]
+	return o != nil && t.pid != 0 && o.pid == t.pid
+}
+
 // followed reports whether all switches of a thread are recorded, as they are if the field is missing.
 func followed(values []trace.Value, at int) bool {
 	yes, ok := number(values, at)
@@ -135,7 +141,11 @@ func followed(values []trace.Value, at int) bool {
 
 // run begins the slices of a thread that a processor switched to.
 func (ps *processorTable) run(m *meaning, p *processor, t *thread) {
-	if t.on != nil { // it runs elsewhere, where a switch was lost
+	switch {
+	case t.on == nil:
+	case t.exited: // what still runs there has exchanged its number with this one
+		ps.stop(m, t.on, implied)
+	default: // it runs elsewhere, where a switch was lost
 		ps.stop(m, t.on, missing)
 	}
 	t.on, p.running = p, t
@@ -166,6 +176,7 @@ func (ps *processorTable) becomes(m *meaning, p *processor, old int64, t *thread
 		ps.stop(m, on, implied)
 		ps.run(m, on, t)
 	}
+	t.exited = false
 }
 
 // ending says why a slice ends.

@@ -158,6 +158,35 @@ func TestAThreadThatIsAboutToExecuteAProgramIsTheFirstAlready(t *testing.T) {
 	}
 }
 
+// TestTheFirstThreadMayRunOnWhileItsNumberIsAnothers has the first thread of a process exit, and be switched away from under
+// the number of the thread that executes a program, before that runs under the first one's number or after.
+func TestTheFirstThreadMayRunOnWhileItsNumberIsAnothers(t *testing.T) {
+	for name, late := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			var z script
+			z.cpus(2)
+			z.add(1, 0, "sched_process_fork", text2("parent_comm", "tool"), i("parent_tid", 1), text2("child_comm", "tool"), i("child_tid", 7), i("child_pid", 7))
+			z.add(2, 0, "sched_process_fork", text2("parent_comm", "tool"), i("parent_tid", 7), text2("child_comm", "tool"), i("child_tid", 8), i("child_pid", 7))
+			z.switchTo(3, 0, "swapper/0", 0, "tool", 7)
+			z.switchTo(4, 1, "swapper/1", 0, "tool", 8)
+			z.add(5, 0, "sched_process_exit", s("comm", "tool"), i("tid", 7))
+			z.switchTo(6, 1, "tool", 7, "swapper/1", 0)
+			if !late {
+				z.switchTo(7, 0, "tool", 8, "swapper/0", 0)
+			}
+			z.switchTo(8, 1, "swapper/1", 0, "tool", 7)
+			z.add(9, 1, "sched_process_exec", s("filename", "/bin/new"), i("tid", 7), i("old_tid", 8))
+			if late {
+				z.switchTo(10, 0, "tool", 8, "swapper/0", 0)
+			}
+			z.switchTo(11, 1, "new", 7, "swapper/1", 0)
+			if lines, warnings := told(t, &z); len(warnings) > 0 {
+				t.Errorf("%q\n%s", warnings, strings.Join(lines, "\n"))
+			}
+		})
+	}
+}
+
 func TestWithoutSwitchesAContextSpeaksForItsEventAlone(t *testing.T) {
 	var z script
 	z.cpus(1)

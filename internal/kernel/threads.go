@@ -20,6 +20,7 @@ type thread struct {
 	row      int
 	comm     string
 	inKernel bool       // a thread of the kernel's, which is no process
+	exited   bool       // it may run a little longer, under the number of a thread that executes a program
 	on       *processor // where its running slice is open
 }
 
