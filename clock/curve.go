@@ -39,7 +39,14 @@ func (c CurveOf[X, Y]) Check() error {
 		if c[i].Y < c[i-1].Y {
 			return fmt.Errorf("clock: knot %d runs back from %d to %d", i, c[i-1].Y, c[i].Y)
 		}
-		if c[i].X-c[i-1].X < 0 || c[i].Y-c[i-1].Y < 0 { // the difference wrapped round
+	}
+	// Differences are positive now, unless they wrap round, which none does if those of the ends do not.
+	first, last := c[0], c[len(c)-1]
+	if last.X-first.X >= 0 && last.Y-first.Y >= 0 {
+		return nil
+	}
+	for i := 1; i < len(c); i++ {
+		if c[i].X-c[i-1].X < 0 || c[i].Y-c[i-1].Y < 0 {
 			return fmt.Errorf("clock: knots %d and %d are further apart than 2^63 ns", i-1, i)
 		}
 	}
