@@ -176,22 +176,36 @@ func (u *CursorOf[X, Y]) At(t X) Y { return u.Rounded(t, Nearest) }
 
 // Rounded returns the value of the curve at t, rounded as r says.
 func (u *CursorOf[X, Y]) Rounded(t X, r Rounding) Y {
-	c := u.curve
-	for n := 0; u.piece+2 < len(c) && t >= c[u.piece+1].X; n++ {
+	c, i := u.curve, u.piece
+	if len(c) == 1 {
+		return c.on(0, t, r)
+	}
+	if t < c[i].X && i > 0 || t >= c[i+1].X && i+2 < len(c) {
+		i = u.move(t)
+	}
+	a, b := &c[i], &c[i+1]
+	return Add(a.Y, MulDiv(Sub(t, a.X), int64(b.Y-a.Y), int64(b.X-a.X), r))
+}
+
+// move takes the cursor to the piece on which t lies. The curve has two knots or more.
+func (u *CursorOf[X, Y]) move(t X) int {
+	c, i := u.curve, u.piece
+	for n := 0; i+2 < len(c) && t >= c[i+1].X; n++ {
 		if n == maxCursorSteps {
-			u.piece = c.piece(t)
+			i = c.piece(t)
 			break
 		}
-		u.piece++
+		i++
 	}
-	for n := 0; u.piece > 0 && t < c[u.piece].X; n++ {
+	for n := 0; i > 0 && t < c[i].X; n++ {
 		if n == maxCursorSteps {
-			u.piece = c.piece(t)
+			i = c.piece(t)
 			break
 		}
-		u.piece--
+		i--
 	}
-	return c.on(u.piece, t, r)
+	u.piece = i
+	return i
 }
 
 // maxCursorSteps is how many pieces a cursor moves one by one before it searches.
