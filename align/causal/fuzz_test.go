@@ -16,11 +16,9 @@ import (
 //
 //fuzzall:cost 5
 func FuzzRestoreOrder(f *testing.F) {
-	f.Add([]byte{0})
 	f.Add([]byte{1, 0, 0, 0, 200, 0, 10, 0, 30, 0, 20, 0, 1, 0, 100, 0, 5, 1, 0, 0, 200, 0, 3, 2, 1, 0, 250, 0, 9})
 	f.Add([]byte{0, 0, 0, 0, 5, 0, 0, 0, 9, 0, 0, 0, 7, 0, 1, 0, 200, 0, 0, 0, 100, 0, 0, 1, 0, 0, 0, 150, 0, 0, 1, 44, 0})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in := fuzztest.From(data)
+	fuzztest.Run(f, func(t *testing.T, in *fuzztest.Input) {
 		if in.N(2) == 1 {
 			restoreTrue(t, in)
 			return

@@ -18,7 +18,6 @@ import (
 //
 //fuzzall:cost 50
 func FuzzSmooth(f *testing.F) {
-	f.Add([]byte{0})
 	linear := []byte{1, 1, 0, 9, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 26, 6}
 	for i := range byte(64) {
 		linear = append(linear, i%2, i, 0, 0, 10+i*37%90)
@@ -29,8 +28,7 @@ func FuzzSmooth(f *testing.F) {
 		wild = append(wild, 30, i, 0, i, 30, i, 10, 2*i)
 	}
 	f.Add(wild)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in := fuzztest.From(data)
+	fuzztest.Run(f, func(t *testing.T, in *fuzztest.Input) {
 		p := &pair.Problem{}
 		if in.N(2) == 1 {
 			x := in.Pair(0)

@@ -31,11 +31,9 @@ func (s *bytesFirst) Uint64() (v uint64) {
 //
 //fuzzall:cost 10
 func FuzzBuild(f *testing.F) {
-	f.Add([]byte{0})
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17})
 	f.Add([]byte{0, 3, 4, 0, 1, 0, 0, 0, 5, 0, 0, 0, 9, 0, 0, 0, 7, 1, 2, 0, 0, 9, 0, 0, 0, 1, 0, 2, 0, 0, 0, 1, 0, 0, 1})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in := fuzztest.From(data)
+	fuzztest.Run(f, func(t *testing.T, in *fuzztest.Input) {
 		if in.N(2) == 1 {
 			rng := rand.New(&bytesFirst{in: in, rest: rand.NewPCG(1, 2)})
 			buildTrue(t, rng, wildWorld(rng, rng.IntN(4)+2, rng.IntN(4)))

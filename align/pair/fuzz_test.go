@@ -16,11 +16,9 @@ import (
 //
 //fuzzall:cost 10
 func FuzzEstimators(f *testing.F) {
-	f.Add([]byte{0})
 	f.Add([]byte{0, 0, 0, 10, 0, 20, 0, 0, 0, 30, 0, 0, 0, 40, 0, 1, 0, 30, 0, 3, 0, 50, 1, 9, 9, 9, 8, 8, 8})
 	f.Add([]byte{1, 1, 0, 9, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 20, 4, 0, 0, 1, 0, 2, 1, 0, 3, 0, 4, 0, 9, 9, 0, 0, 1, 9, 90, 0, 9})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in := fuzztest.From(data)
+	fuzztest.Run(f, func(t *testing.T, in *fuzztest.Input) {
 		var p Problem
 		var truth *fuzztest.Pair
 		if in.N(2) == 1 {

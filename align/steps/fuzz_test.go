@@ -18,7 +18,6 @@ import (
 //
 //fuzzall:cost 10
 func FuzzFind(f *testing.F) {
-	f.Add([]byte{0})
 	set := []byte{1, 1, 16, 3}
 	for i := range byte(60) {
 		set = append(set, i%2, i, 10+i%7)
@@ -26,8 +25,7 @@ func FuzzFind(f *testing.F) {
 	f.Add(set)
 	set[2] = 0
 	f.Add(set)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in := fuzztest.From(data)
+	fuzztest.Run(f, func(t *testing.T, in *fuzztest.Input) {
 		var p *trace.Problem
 		quiet := false
 		if in.N(2) == 1 {

@@ -4,6 +4,7 @@ package fuzztest
 
 import (
 	"math/big"
+	"testing"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -11,6 +12,12 @@ import (
 
 // Input is the bytes that are left. After the last one come zeros.
 type Input struct{ data []byte }
+
+// Run fuzzes a target that reads its input from the fuzzer's bytes. The seeds are those that f was given, and the byte zero.
+func Run(f *testing.F, target func(*testing.T, *Input)) {
+	f.Add([]byte{0})
+	f.Fuzz(func(t *testing.T, data []byte) { target(t, From(data)) })
+}
 
 // From returns an input of at most the first 1024 bytes, so that no run takes long.
 func From(data []byte) *Input { return &Input{data[:min(len(data), 1024)]} }

@@ -14,8 +14,7 @@ func FuzzOrders(f *testing.F) {
 	f.Add([]byte{0, 1, 1, 1, 2, 1, 1, 0, 0})
 	f.Add([]byte{0, 2, 1, 0, 1, 2, 1, 2, 2, 1, 1, 1})
 	f.Add([]byte{250, 0, 0})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in := fuzztest.From(data)
+	fuzztest.Run(f, func(t *testing.T, in *fuzztest.Input) {
 		var events []Event
 		for in.More() && len(events) < 48 {
 			e := Event{Clock: in.N(256), Kind: Kind(in.N(3)), Message: in.N(16)}
