@@ -11,7 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 

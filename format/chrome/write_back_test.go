@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"meridian/clock"
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 

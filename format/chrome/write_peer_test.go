@@ -3,7 +3,7 @@ package chrome
 import (
 	"testing"
 
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/internal/traceprocessor"
 )
 

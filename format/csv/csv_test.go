@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
-	"meridian/format/internal/eventtest"
 	"meridian/format/internal/table"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 

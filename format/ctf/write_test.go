@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -17,17 +18,7 @@ import (
 func (l *timeline) write(t testing.TB, dir string, o WriterOptions) WriterStats {
 	t.Helper()
 	w, err := NewWriter(dir, l.schema, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range l.records {
-		if err := w.Write(&l.records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	eventtest.Write(t, w, err, l.records)
 	return w.Stats()
 }
 

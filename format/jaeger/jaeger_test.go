@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 

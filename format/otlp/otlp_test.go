@@ -21,7 +21,7 @@ import (
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"meridian/clock"
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -172,14 +172,7 @@ func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
 			rt.Fatal(err)
 		}
 		w.chunk = rapid.SampledFrom([]int{1, 100, 400, chunkSize}).Draw(rt, "chunk")
-		for i := range s.Events {
-			if err := w.Write(&s.Events[i]); err != nil {
-				rt.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			rt.Fatal(err)
-		}
+		eventtest.Write(rt, w, nil, s.Events)
 		got := draw(t, out.Bytes())
 		if len(got) != len(truth) {
 			rt.Fatalf("%d slices drawn of %d", len(got), len(truth))

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"meridian/clock"
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/internal/traceprocessor"
 	"meridian/trace"
 )

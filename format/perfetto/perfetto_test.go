@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 )
 
 // story is a timeline for tests.

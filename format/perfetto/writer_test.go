@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"meridian/clock"
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -220,17 +220,7 @@ func BenchmarkWrite(b *testing.B) {
 	for b.Loop() {
 		out := counter(0)
 		w, err := NewWriter(&out, &s.Schema)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for i := range s.Events {
-			if err := w.Write(&s.Events[i]); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			b.Fatal(err)
-		}
+		eventtest.Write(b, w, err, s.Events)
 		size = int64(out)
 	}
 	n := float64(len(s.Events))

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 

@@ -329,18 +329,8 @@ func TestPairsAreThoseOfBruteForce(t *testing.T) {
 				alone++
 			}
 		}
-		l := world()
-		f := New(l, Options{Pairs: []Pair{{Name: "p", Begin: "ust:begin", End: "ust:end", Key: []string{"id"}}}})
-		f.To(&kept{schema: l})
-		for _, r := range records {
-			if err := f.Write(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		r := f.Results()[0]
+		f := New(world(), Options{Pairs: []Pair{{Name: "p", Begin: "ust:begin", End: "ust:end", Key: []string{"id"}}}})
+		r := resultOf(t, f, records)
 		if r.Count != count || r.NoBegin+r.NoEnd != alone || count > 0 && int64(r.MeanNs*float64(count)+0.5*float64(sign(sum))) != sum {
 			t.Fatalf("%+v, want %d pairs of %d ns in all and %d alone", r, count, sum, alone)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -114,13 +115,7 @@ func TestTheSliceIsAKeyWhereNoFieldIsCalledSo(t *testing.T) {
 		l.Classes[i].Fields[0].Name = "slice"
 	}
 	f := New(l, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=slice")}})
-	f.To(&kept{schema: l})
-	for _, r := range []*trace.TimelineEvent{sliced(begun(0, 1), 7), sliced(ended(9, 1), 8)} {
-		if err := f.Write(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if r := f.Results()[0]; r.Count != 1 {
+	if r := resultOf(t, f, []*trace.TimelineEvent{sliced(begun(0, 1), 7), sliced(ended(9, 1), 8)}); r.Count != 1 {
 		t.Errorf("a field called slice is not the key: %+v", r)
 	}
 }
@@ -141,10 +136,14 @@ func TestAnEndThatNothingTellsApartWaitsForNoBegin(t *testing.T) {
 // limited plays records into a pair that remembers little.
 func limited(t *testing.T, open, durations int, records ...*trace.TimelineEvent) Result {
 	t.Helper()
-	l := world()
-	f := New(l, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id")}})
+	f := New(world(), Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id")}})
 	f.pairs[0].maxOpen, f.pairs[0].maxDurations = open, durations
-	f.To(&kept{schema: l})
+	return resultOf(t, f, records)
+}
+
+// resultOf plays records into a filter and returns what it measured of its first pair.
+func resultOf(t eventtest.Fataler, f *Filter, records []*trace.TimelineEvent) Result {
+	f.To(&kept{schema: f.Schema()})
 	for _, r := range records {
 		if err := f.Write(r); err != nil {
 			t.Fatal(err)

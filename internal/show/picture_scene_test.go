@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"meridian/clock"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -80,17 +81,7 @@ func drawn(t interface{ Fatal(...any) }, l *trace.Schema, records []trace.Timeli
 	}
 	var out bytes.Buffer
 	p, err := NewPicture(&out, l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range records {
-		if err := p.Write(&records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	eventtest.Write(t, p, err, records)
 	return out.Bytes()
 }
 

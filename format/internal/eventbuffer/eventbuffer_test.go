@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 

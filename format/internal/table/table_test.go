@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"meridian/format/internal/eventtest"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"meridian/internal/eventtest"
 	"meridian/internal/load"
 	"meridian/internal/show/index"
 	"meridian/trace"
@@ -38,17 +39,7 @@ func BenchmarkBuild(b *testing.B) {
 
 func build(b *testing.B, l *trace.Schema, k *recording) *index.Index {
 	n, err := index.NewBuilder(l, index.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range k.records {
-		if err := n.Write(&k.records[i]); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := n.Close(); err != nil {
-		b.Fatal(err)
-	}
+	eventtest.Write(b, n, err, k.records)
 	x, err := n.Index()
 	if err != nil {
 		b.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -143,17 +144,7 @@ func (r *random) values(fields []trace.Field) (values []trace.Value) {
 // build indexes a timeline.
 func (x *timeline) build(t fataler, o Options) *Index {
 	b, err := NewBuilder(x.schema, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range x.records {
-		if err := b.Write(&x.records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	eventtest.Write(t, b, err, x.records)
 	n, err := b.Index()
 	if err != nil {
 		t.Fatal(err)

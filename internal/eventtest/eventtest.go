@@ -1,4 +1,4 @@
-// Package eventtest is what the tests of formats share: it builds and draws timelines, gives them to a writer, and reads
+// Package eventtest is what tests of what reads and writes events share: it builds and draws timelines, gives them to a writer, and reads
 // sources to their end.
 package eventtest
 
