@@ -147,6 +147,25 @@ func TestCheckRefusesWhatIsNoFunctionOrRunsBack(t *testing.T) {
 	}
 }
 
+// TestKnotsMayBeAsFarApartAsInt64Counts: a difference up to 2^63-1 is a length, a greater one is none, over both axes and
+// wherever the knots lie.
+func TestKnotsMayBeAsFarApartAsInt64Counts(t *testing.T) {
+	ends := []int64{math.MinInt64, math.MinInt64 + 1, -Limit, -2, -1, 0, 1, 2, Limit, math.MaxInt64 - 1, math.MaxInt64}
+	for i, from := range ends {
+		for _, to := range ends[i+1:] {
+			apart := new(big.Int).Sub(big.NewInt(to), big.NewInt(from))
+			for _, c := range []Curve{
+				{{HostTime(from), 0}, {HostTime(to), 1}}, {{0, TimelineTime(from)}, {1, TimelineTime(to)}},
+				{{HostTime(from), TimelineTime(from)}, {HostTime(to), TimelineTime(to)}},
+			} {
+				if err := c.Check(); (err == nil) != apart.IsInt64() {
+					t.Errorf("%v, %v apart: %v", c, apart, err)
+				}
+			}
+		}
+	}
+}
+
 // TestInverseLeadsBack holds Inverse against its definition: of the knots with one Y the first stays, at the end the last.
 func TestInverseLeadsBack(t *testing.T) {
 	testrand.Check(t, func(t *testrand.T) {

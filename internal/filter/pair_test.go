@@ -34,6 +34,9 @@ func TestThresholdsAreReachedByWhatIsBeyondThemOnly(t *testing.T) {
 		{"min=10ns", 10, false, 0, 0, 0}, {"min=10ns", 9, false, 1, 0, 0}, {"min=10ns", 11, false, 0, 0, 0},
 		{"max=10ns", 10, false, 0, 0, 0}, {"max=10ns", 11, false, 0, 1, 0}, {"max=10ns", 9, false, 0, 0, 0},
 		{"max=10ns", -3, false, 0, 0, 0}, {"min=10ns", -3, true, 1, 0, 0},
+		// A nanosecond is a threshold; zero is none.
+		{"min=1ns", 0, false, 1, 0, 0}, {"min=1ns", 1, false, 0, 0, 0}, {"max=1ns", 1, false, 0, 0, 0}, {"max=1ns", 2, false, 0, 1, 0},
+		{"min=0s", -3, false, 0, 0, 0}, {"max=0s", 9, false, 0, 0, 0},
 		// Over two hosts a duration is known to within 10 ns.
 		{"min=100ns", 90, true, 1, 0, 1}, {"min=100ns", 89, true, 1, 0, 0}, {"min=100ns", 99, true, 1, 0, 1}, {"min=100ns", 100, true, 0, 0, 0},
 		{"max=100ns", 110, true, 0, 1, 1}, {"max=100ns", 111, true, 0, 1, 0}, {"max=100ns", 101, true, 0, 1, 1}, {"max=100ns", 100, true, 0, 0, 0},
