@@ -213,3 +213,23 @@ func TestEveryPairGetsItsEventsWhateverThePairsBeforeIt(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestKeysOfSeveralFieldsDifferWhereAnyOfThemDoes(t *testing.T) {
+	beat := func(at clock.HostTime, slice uint64, id, length int64) *trace.TimelineEvent {
+		r := record(at, 0, 2, trace.OfInt(id), trace.OfInt(length))
+		r.Slice = slice
+		return r
+	}
+	for _, c := range []struct {
+		keys  string
+		other *trace.TimelineEvent // is no beat of the first
+	}{
+		{"key=id,key=len", beat(5, 7, 12, 3)}, {"key=id,key=len", beat(5, 7, 1, 3)}, {"key=id,key=len", beat(5, 7, 23, 1)}, {"key=len,key=id", beat(5, 7, 12, 3)},
+		{"key=id,key=len,key=id", beat(5, 7, 12, 31)}, {"key=slice,key=id", beat(5, 71, 1, 23)}, {"key=slice,key=id", beat(5, 71, 0, 23)}, {"key=id,key=slice", beat(5, 8, 1, 23)},
+	} {
+		_, f := play(t, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:begin,"+c.keys)}}, beat(0, 7, 1, 23), c.other, beat(9, 7, 1, 23))
+		if r := f.Results()[0]; r.Count != 1 || r.MinNs != 9 || r.NoEnd != 2 {
+			t.Errorf("%s, another of slice %d and %d, %d between: %+v", c.keys, c.other.Slice, c.other.Values[0].Int(), c.other.Values[1].Int(), r)
+		}
+	}
+}
