@@ -156,6 +156,22 @@ func TestAnAddressThatIsGivenToAnotherHostIsNotClaimed(t *testing.T) {
 	}
 }
 
+// TestAnAddressIsClaimedWhereNoRouterDecrementedTheTimeToLive: systems send with 64 (Linux, macOS), 128 (Windows), 255 (routers,
+// Solaris) or 32 (Windows 95).
+func TestAnAddressIsClaimedWhereNoRouterDecrementedTheTimeToLive(t *testing.T) {
+	initial := map[int]bool{32: true, 64: true, 128: true, 255: true}
+	for hops := range 256 {
+		packets := []trace.Packet{{TTL: uint8(hops)}}
+		u := seen(t, false, packets, packets)
+		u.near = 1
+		r := &orientation{given: map[netip.Addr]int{}, own: []map[netip.Addr]bool{{}, {}}}
+		r.claim(u)
+		if got := r.own[0][addrA.Addr]; got != initial[hops] {
+			t.Errorf("time to live %d: claimed %v", hops, got)
+		}
+	}
+}
+
 func TestTheSenderOfBothDirectionsIsClaimedOnItsOwnSide(t *testing.T) {
 	for _, swapped := range []bool{false, true} {
 		for _, near := range []int{-1, 0, 1} {

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 
@@ -74,5 +75,90 @@ func TestConnectionsThatOnlyLookAlikeAreNotJoined(t *testing.T) {
 	}
 	if ab, ba, _, _ := w.match(t, Options{}); len(ab)+len(ba) > 0 {
 		t.Errorf("%d messages between strangers", len(ab)+len(ba))
+	}
+}
+
+// TestTranslatedFlowsAreJoinedWhateverStandsBesideThem: in any order in either capture, with flows that both know by their
+// addresses and with flows that only one captured, a host without an address among them.
+func TestTranslatedFlowsAreJoinedWhateverStandsBesideThem(t *testing.T) {
+	type conversed struct {
+		name            string
+		protocol        uint8
+		translated      bool
+		begun           bool // its first packets were captured, of TCP its SYNs
+		inA, inB, bound bool // captured by a, by b; bound: it has a sender's address
+	}
+	var all []conversed
+	for _, protocol := range []uint8{protocolTCP, protocolUDP} {
+		for _, begun := range []bool{true, false} {
+			all = append(all, conversed{"known", protocol, false, begun, true, true, true}, conversed{"translated", protocol, true, begun, true, true, true},
+				conversed{"of a", protocol, false, begun, true, false, true}, conversed{"of b", protocol, false, begun, false, true, true})
+		}
+	}
+	all = append(all, conversed{"without an address", protocolUDP, false, true, true, true, false})
+	capture := func(order []int, atB bool) *index {
+		c := &trace.Capture{Granularity: 1}
+		for _, k := range order {
+			f := all[k]
+			if atB && !f.inB || !atB && !f.inA {
+				continue
+			}
+			flow := trace.Flow{Low: addrA, High: addrB, Protocol: f.protocol}
+			flow.Low.Port = uint16(1000 + k)
+			if atB && f.translated {
+				flow.Low.Port += 500
+			}
+			if !f.bound {
+				flow.Low.Addr = netip.IPv4Unspecified()
+			}
+			there, seq := uint32(2*len(c.Flows)), uint32(1_000_000*(k+1))
+			c.Flows = append(c.Flows, flow)
+			own := uint32(50_000) // a packet that the other capture does not have
+			if atB {
+				own *= 2
+			}
+			if f.protocol == protocolUDP {
+				if !f.begun {
+					*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Flow: there, Length: 9}
+					*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Flow: there, Length: 9, Digest: seq + own, ID: 9}
+				}
+				for i := range uint32(4) {
+					*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Flow: there, Length: 9, Digest: seq + i, ID: uint16(i + 1)}
+				}
+				continue
+			}
+			if f.begun {
+				*c.Packets.Append() = trace.Packet{Kind: trace.TCP, Flow: there, Seq: seq - 1, Flags: trace.SYN}
+				*c.Packets.Append() = trace.Packet{Kind: trace.TCP, Flow: there | 1, Seq: 6 * seq, Ack: seq, Flags: trace.SYN | trace.ACK}
+			} else {
+				*c.Packets.Append() = trace.Packet{Kind: trace.TCP, Flow: there, Seq: seq, Length: 1, Flags: trace.ACK} // acknowledges nothing
+				*c.Packets.Append() = trace.Packet{Kind: trace.TCP, Flow: there, Seq: seq + own, Ack: 6*seq + 1, Length: 10, Flags: trace.ACK}
+			}
+			for i := range uint32(5) {
+				*c.Packets.Append() = trace.Packet{Kind: trace.TCP, Flow: there, Seq: seq + 10*i, Ack: 6*seq + 1, Length: 10, Flags: trace.ACK}
+			}
+		}
+		return newIndex(c, 0)
+	}
+	number := func(x *index, f int) int { return int(x.Flows[f].Low.Port) % 500 }
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		a, b := capture(r.Perm(len(all)), false), capture(r.Perm(len(all)), true)
+		joined := make([]int, len(all))
+		for _, u := range pairUp(a, b) {
+			if number(a, u.flowA) != number(b, u.flowB) {
+				t.Fatalf("seed %d: %+v was joined with %+v", seed, all[number(a, u.flowA)], all[number(b, u.flowB)])
+			}
+			joined[number(a, u.flowA)]++
+		}
+		for k, n := range joined {
+			want := 0
+			if all[k].inA && all[k].inB && all[k].bound {
+				want = 1
+			}
+			if n != want {
+				t.Fatalf("seed %d: %+v was joined %d times, want %d", seed, all[k], n, want)
+			}
+		}
 	}
 }
