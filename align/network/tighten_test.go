@@ -74,6 +74,17 @@ func (w *world) paths(at int, value clock.HostTime, up bool, seen []bool, visit 
 	seen[at] = false
 }
 
+// best returns the extreme of what paths visits for each clock, and which clocks it visits.
+func (w *world) best(root int, at clock.HostTime, up bool) (reading []clock.HostTime, reached []bool) {
+	reading, reached = make([]clock.HostTime, len(w.clocks)), make([]bool, len(w.clocks))
+	w.paths(root, at, up, make([]bool, len(w.clocks)), func(c int, v clock.HostTime) {
+		if !reached[c] || (v < reading[c]) == up {
+			reading[c], reached[c] = v, true
+		}
+	})
+	return reading, reached
+}
+
 // bisect returns the greatest x, rounded up, at which c is not above v, or the least, rounded down, at which it is not
 // below.
 func bisect(c clock.PairCurve, v clock.HostTime, up bool) clock.HostTime {
@@ -116,12 +127,7 @@ func TestTightestReadingIsTheBestOfAllPaths(t *testing.T) {
 				if l := x.relax(at); l != nil {
 					t.Fatalf("a loop %v by %d among bounds that hold the truth", l.clocks, l.by)
 				}
-				best, reached := make([]clock.HostTime, len(w.clocks)), make([]bool, len(w.clocks))
-				w.paths(root, at, r == clock.Up, make([]bool, len(w.clocks)), func(c int, v clock.HostTime) {
-					if !reached[c] || (v < best[c]) == (r == clock.Up) {
-						best[c], reached[c] = v, true
-					}
-				})
+				best, reached := w.best(root, at, r == clock.Up)
 				if !slices.Equal(reached, x.reached) {
 					t.Fatalf("reached %v, want %v", x.reached, reached)
 				}
@@ -136,26 +142,26 @@ func TestTightestReadingIsTheBestOfAllPaths(t *testing.T) {
 	})
 }
 
+// quietTree makes a quiet world of so many clocks, and the graph and the tree over which its bounds are combined.
+func quietTree(t *rapid.T, rng *rand.Rand, clocks int) (*world, *graph, *Tree) {
+	w := quietWorld(rng, clocks, rng.IntN(8))
+	g, err := newGraph(len(w.clocks), w.edges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, g, clement(g, -1)
+}
+
 func TestBoundsAreThoseOfTheBestPathsAtEveryInstantLookedAt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := draw(t)
-		w := quietWorld(rng, rng.IntN(5)+2, rng.IntN(8))
-		g, err := newGraph(len(w.clocks), w.edges)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree := clement(g, -1)
+		w, g, tree := quietTree(t, rng, rng.IntN(5)+2)
 		s := Sampling{Instants: rng.IntN(40) + 1}
 		maps, _ := g.tighten(tree, s)
 		root := tree.References[0]
 		for _, at := range g.instants(tree, 0, s) {
 			for _, up := range []bool{true, false} {
-				best, found := make([]clock.HostTime, len(w.clocks)), make([]bool, len(w.clocks))
-				w.paths(root, clock.HostTime(at), up, make([]bool, len(w.clocks)), func(c int, v clock.HostTime) {
-					if !found[c] || (v < best[c]) == up {
-						best[c], found[c] = v, true
-					}
-				})
+				best, _ := w.best(root, clock.HostTime(at), up)
 				for c, v := range best {
 					low, high, _, _ := maps[c].Bounds(v)
 					at := clock.TimelineTime(at)
@@ -171,23 +177,13 @@ func TestBoundsAreThoseOfTheBestPathsAtEveryInstantLookedAt(t *testing.T) {
 func TestBoundsAllowWhatAllPathsAllowBetweenTheInstantsToo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := draw(t)
-		w := quietWorld(rng, rng.IntN(4)+2, rng.IntN(8))
-		g, err := newGraph(len(w.clocks), w.edges)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree := clement(g, -1)
+		w, g, tree := quietTree(t, rng, rng.IntN(4)+2)
 		maps, _ := g.tighten(tree, Sampling{Instants: rng.IntN(3) + 1})
 		root := tree.References[0]
 		for range 5 {
 			at := w.somewhere(rng, root)
 			for _, up := range []bool{true, false} {
-				best, found := make([]clock.HostTime, len(w.clocks)), make([]bool, len(w.clocks))
-				w.paths(root, at, up, make([]bool, len(w.clocks)), func(c int, v clock.HostTime) {
-					if !found[c] || (v < best[c]) == up {
-						best[c], found[c] = v, true
-					}
-				})
+				best, _ := w.best(root, at, up)
 				rounded := clock.TimelineTime(len(w.clocks)) // at most, on the way
 				for c, v := range best {
 					low, high, _, _ := maps[c].Bounds(v)

@@ -37,18 +37,16 @@ func BenchmarkHullOfAMillionMessages(b *testing.B) {
 
 // BenchmarkHullOneCore is what one core does with messages in order.
 func BenchmarkHullOneCore(b *testing.B) {
-	p := million()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	n := p.AB.Len() + p.BA.Len()
-	for b.Loop() {
-		Hull(p)
-	}
-	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mmsg/s")
+	hullOnOneCore(b, million())
 }
 
 func BenchmarkHullOneCoreOneConnection(b *testing.B) {
 	p := million()
 	p.AB, p.BA = Messages{inOrder(p.AB, sent)}, Messages{inOrder(p.BA, received)}
+	hullOnOneCore(b, p)
+}
+
+func hullOnOneCore(b *testing.B, p *Problem) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	n := p.AB.Len() + p.BA.Len()
 	for b.Loop() {

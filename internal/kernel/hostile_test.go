@@ -66,16 +66,10 @@ func TestNoTraceMakesItPanicOrLeavesSlicesOpen(t *testing.T) {
 }
 
 func BenchmarkPackets(b *testing.B) {
-	from, to := endpoints()
-	g := segment{from: from, to: to, flags: trace.ACK, bytes: 10}
-	var z script
-	z.cpus(1)
-	for k := range clock.HostTime(10_000) {
-		z.add(k, 0, "net_dev_queue", g.nested()...)
-	}
+	z := oneFlow(10_000)
 	for b.Loop() {
 		z.at = 0
-		if _, err := Packets(&z, "h", "f", nil); err != nil {
+		if _, err := Packets(z, "h", "f", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -373,17 +373,23 @@ func TestErrorOfTheSourceIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestPacketsAllocateNothingPerEvent(t *testing.T) {
-	a, b := endpoints()
-	g := segment{from: a, to: b, flags: trace.ACK, bytes: 10}
+// oneFlow is so many packets of one flow.
+func oneFlow(packets int) *script {
+	from, to := endpoints()
+	g := segment{from: from, to: to, flags: trace.ACK, bytes: 10}
 	var z script
 	z.cpus(1)
-	for k := range clock.HostTime(4000) {
+	for k := range clock.HostTime(packets) {
 		z.add(k, 0, "net_dev_queue", g.nested()...)
 	}
+	return &z
+}
+
+func TestPacketsAllocateNothingPerEvent(t *testing.T) {
+	z := oneFlow(4000)
 	n := testing.AllocsPerRun(3, func() {
 		z.at = 0
-		if _, err := Packets(&z, "h", "f", nil); err != nil {
+		if _, err := Packets(z, "h", "f", nil); err != nil {
 			t.Fatal(err)
 		}
 	})

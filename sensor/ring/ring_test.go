@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -95,16 +96,23 @@ func stamps(t interface{ Fatalf(string, ...any) }, p *Packet) (all []uint64) {
 func drained(t testing.TB, r *Reader) map[int][]uint64 {
 	t.Helper()
 	all := map[int][]uint64{}
-	for {
-		var p Packet
-		ok, err := r.Next(&p)
-		if err != nil {
-			t.Fatal(err)
+	for p := range packets(t, r) {
+		all[p.Shard] = append(all[p.Shard], stamps(t, p)...)
+	}
+	return all
+}
+
+// packets yields the packets until none is there.
+func packets(t testing.TB, r *Reader) iter.Seq[*Packet] {
+	return func(yield func(*Packet) bool) {
+		for {
+			var p Packet
+			if ok, err := r.Next(&p); err != nil {
+				t.Fatal(err)
+			} else if !ok || !yield(&p) {
+				return
+			}
 		}
-		if !ok {
-			return all
-		}
-		all[p.Shard] = append(all[p.Shard], stamps(t, &p)...)
 	}
 }
 

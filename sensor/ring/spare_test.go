@@ -253,15 +253,7 @@ func TestRoundHasAnEndWhileTheProgramGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		upto, got := stamp, 0
-		for {
-			var p Packet
-			ok, err := r.Next(&p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !ok {
-				break
-			}
+		for p := range packets(t, r) {
 			got += p.Count
 			if p.Last > upto {
 				t.Fatalf("round %d: event %d was emitted after it had begun", round, p.Last)
