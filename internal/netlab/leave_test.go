@@ -42,9 +42,7 @@ func TestNothingOutlivesTheTest(t *testing.T) {
 
 // perish builds a lab, prints the prefix of its namespaces, and ends as told, or waits for its end.
 func perish(t *testing.T, end string) {
-	l := New(t)
-	l.Hosts("web", "db")
-	l.Link("web", "db")
+	l := TwoHosts(t)
 	l.Capture("web")
 	if err := l.Command("db", "cat").Start(); err != nil {
 		t.Fatal(err)

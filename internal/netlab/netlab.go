@@ -85,6 +85,15 @@ func New(t testing.TB) *Lab {
 	return l
 }
 
+// TwoHosts returns a lab of the hosts web and db with a link between them.
+func TwoHosts(t testing.TB) *Lab {
+	t.Helper()
+	l := New(t)
+	l.Hosts("web", "db")
+	l.Link("web", "db")
+	return l
+}
+
 // Hosts adds hosts.
 func (l *Lab) Hosts(names ...string) {
 	l.t.Helper()

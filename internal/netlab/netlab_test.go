@@ -67,9 +67,7 @@ func kept(t *testing.T, l *Lab, name string) {
 
 // pairOf builds two linked hosts with offloads as asked.
 func pairOf(t *testing.T, offloads bool) *Lab {
-	l := New(t)
-	l.Hosts("web", "db")
-	l.Link("web", "db")
+	l := TwoHosts(t)
 	l.Offloads("web", offloads)
 	l.Offloads("db", offloads)
 	return l
@@ -111,9 +109,7 @@ func TestOffloadsShowSuperSegments(t *testing.T) {
 
 func TestReceiverThatCoalescesSeesOtherSegmentsThanTheSender(t *testing.T) {
 	t.Parallel()
-	l := New(t)
-	l.Hosts("web", "db")
-	l.Link("web", "db")
+	l := TwoHosts(t)
 	l.Offloads("web", false)
 	l.Offloads("db", true)
 	web, db := l.Capture("web", "-s", "128"), l.Capture("db", "-s", "128") // all of it at once is more than tcpdump's buffer

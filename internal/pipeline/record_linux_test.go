@@ -79,9 +79,7 @@ func recorded(t *testing.T, lab *netlab.Lab, host, dir string) (stop func() reco
 // TestTwoNamespacesRecordedAsTwoHostsAreAligned records what really goes between two hosts that have one clock, the
 // kernel's, so that the true offset is known at every instant.
 func TestTwoNamespacesRecordedAsTwoHostsAreAligned(t *testing.T) {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	dir := t.TempDir()
 	web, db := filepath.Join(dir, "web"), filepath.Join(dir, "db")
 	stopWeb, originWeb := recorded(t, lab, "web", web)

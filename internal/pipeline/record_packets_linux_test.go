@@ -73,9 +73,7 @@ func alignedHosts(t *testing.T, web, db, output string, origins map[string]int64
 }
 
 func TestPacketsRecordedTwiceAreMatchedOnce(t *testing.T) {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	dir := t.TempDir()
 	web, db := filepath.Join(dir, "web"), filepath.Join(dir, "db")
 	stopWeb, originWeb := recordTwice(t, lab, "web", web)

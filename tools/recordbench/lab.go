@@ -36,10 +36,7 @@ func inLab(dir string, do func(*netlab.Lab) error) (err error) {
 		}
 		err = errors.Join(append([]error{err}, t.failed...)...)
 	}()
-	l := netlab.New(t)
-	l.Hosts("web", "db")
-	l.Link("web", "db")
-	return do(l)
+	return do(netlab.TwoHosts(t))
 }
 
 // labStopped is what a failed laboratory panics with.

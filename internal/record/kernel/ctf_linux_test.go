@@ -15,9 +15,7 @@ import (
 )
 
 func TestATraceOfTheEventsSaysTheSameOfPackets(t *testing.T) {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	rec := record(t, kernel.Options{Groups: kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls, Command: "nobody", NetNS: netns(t, lab, "web")})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 50, Datagrams: 20, Pings: 3}, netlab.Traffic{From: "web", To: "db", IPv6: true, Chats: 1, Requests: 50})
 	events, s := rec.Stop(), rec.Source(nil)

@@ -97,9 +97,7 @@ func frames() []frame {
 func TestFramesOfAllKindsAreUnderstoodOnBothEnds(t *testing.T) {
 	for _, test := range frames() {
 		t.Run(test.name, func(t *testing.T) {
-			lab := netlab.New(t)
-			lab.Hosts("web", "db")
-			lab.Link("web", "db")
+			lab := netlab.TwoHosts(t)
 			rec := record(t, kernel.Options{Groups: kernel.Net})
 			sent := append([]byte{255, 255, 255, 255, 255, 255, 2, 0xab, 0xcd, 0xef, 1, 2}, binary.BigEndian.AppendUint16(nil, test.etherType)...)
 			sent = append(sent, test.rest...)

@@ -57,9 +57,7 @@ func TestEveryPacketThatTcpdumpSeesIsAmongTheEvents(t *testing.T) {
 // Events of no packet, and events that are counted as lost, fail the test.
 func unseenPackets(t *testing.T) (missing []string) {
 	t.Helper()
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	captures := map[string]*netlab.Capture{"web": lab.Capture("web", "-s", "128", "(ip or ip6) and not ether multicast"), "db": lab.Capture("db", "-s", "128", "(ip or ip6) and not ether multicast")}
 	all := record(t, kernel.Options{Groups: kernel.Net})
 	web := record(t, kernel.Options{Groups: kernel.Net, NetNS: netns(t, lab, "web")})
@@ -119,9 +117,7 @@ func unseenPackets(t *testing.T) (missing []string) {
 }
 
 func TestAddressesOfBuffersAreThere(t *testing.T) {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	rec := record(t, kernel.Options{Groups: kernel.Net, NetNS: netns(t, lab, "web")})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Pings: 5})
 	events := rec.Stop()
@@ -136,9 +132,7 @@ func TestAddressesOfBuffersAreThere(t *testing.T) {
 }
 
 func TestWhatThereWasNoRoomForIsCounted(t *testing.T) {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	space := netns(t, lab, "web")
 	whole := record(t, kernel.Options{Groups: kernel.Net, NetNS: space})
 	tiny := open(t, kernel.Options{Groups: kernel.Net, NetNS: space, BufferSize: 1}) // a page, and nobody reads it

@@ -34,9 +34,7 @@ func ip(t *testing.T, lab *netlab.Lab, host string, args ...string) {
 }
 
 func TestChangesOfANamespaceAreSeenInTheirOrder(t *testing.T) {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	w, err := Open(Options{NetNS: namespace(lab, "web")})
 	if err != nil {
 		t.Fatal(err)

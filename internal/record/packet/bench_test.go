@@ -12,9 +12,7 @@ import (
 
 // BenchmarkCapture: small frames that lie in the ring are read, headers only.
 func BenchmarkCapture(b *testing.B) {
-	lab := netlab.New(b)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(b)
 	frame := ethernetOf(lab, "web", "db", typeIPv4, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 400)))
 	frames := make([][]byte, 100_000)
 	for i := range frames {

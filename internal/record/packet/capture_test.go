@@ -52,7 +52,7 @@ func sameStamps(t *testing.T, what string, got []kept, want []trace.Frame) {
 
 func TestBothSidesCaptureWhatTcpdumpCaptures(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	const only = "tcp or udp or icmp" // nothing that begins or ends with the capture itself
 	theirs := map[string]*netlab.Capture{}
 	ours := map[string]*running{}
@@ -110,7 +110,7 @@ func TestBothSidesCaptureWhatTcpdumpCaptures(t *testing.T) {
 
 func TestTheFileSaysTheDirectionOfEveryPacketToWhoMatches(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	r := start(t, Options{NetNS: namespace(lab, "web"), Interfaces: []string{"eth0"}, Filter: "icmp or tcp"})
 	lab.Run(traffic)
 	frames := r.stop()
@@ -141,7 +141,7 @@ func TestTheFileSaysTheDirectionOfEveryPacketToWhoMatches(t *testing.T) {
 
 func TestFiltersHoldWhereTcpdumpsHold(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	web, db := lab.Address("db", "web").String(), lab.Address("web", "db").String()
 	web6 := lab.Address6("db", "web").String()
 	expressions := []string{
@@ -218,7 +218,7 @@ func during(got, all []kept) []kept {
 
 func TestWhatTheRingCannotHoldIsCounted(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	c, err := Open(Options{NetNS: namespace(lab, "db"), Interfaces: []string{"eth0"}, Snaplen: -1, Filter: "udp port 4242", BufferSize: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestInterfacesThatAppearLaterAreCapturedAndLoopbackOnce(t *testing.T) {
 
 func TestStampsOnTheMonotonicClockLieBetweenReadingsOfIt(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	const origin = 1_000_000_000_000_000_000
 	frame := ethernetOf(lab, "web", "db", typeIPv4, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 30)))
 	r := start(t, Options{NetNS: namespace(lab, "db"), Filter: "udp port 4242", Origin: origin})
@@ -294,7 +294,7 @@ func TestStampsOnTheMonotonicClockLieBetweenReadingsOfIt(t *testing.T) {
 
 func TestSeveralInterfacesAndOnlyThose(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	lab.Hosts("other")
 	lab.Link("web", "other")
 	packet := ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 30))
@@ -319,7 +319,7 @@ func TestSeveralInterfacesAndOnlyThose(t *testing.T) {
 // The kernel takes the tag out of the frame before anybody sees it.
 func TestATagOfAVLANIsPutBack(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	tagged := ethernetOf(lab, "web", "db", 0x8100, append([]byte{0x20, 0x2a, 8, 0}, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 300))...))
 	for _, snaplen := range []int{-1, 0, 64, 15} {
 		r := start(t, Options{NetNS: namespace(lab, "db"), Filter: "udp port 4242", Snaplen: snaplen})
@@ -340,7 +340,7 @@ func TestATagOfAVLANIsPutBack(t *testing.T) {
 
 func TestReadEndsWithItsCallersError(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	c, err := Open(Options{NetNS: namespace(lab, "db")})
 	if err != nil {
 		t.Fatal(err)
@@ -357,7 +357,7 @@ func TestReadEndsWithItsCallersError(t *testing.T) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	for want, o := range map[string]Options{
 		"no interface eth7 in":               {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
 		"there are lo, eth0":                 {NetNS: namespace(lab, "web"), Interfaces: []string{"eth7"}},
@@ -377,7 +377,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 // A length of more than 32 bits is as good as all, and must not become none.
 func TestALengthBeyondAnyPacketKeepsAll(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	all := 1
 	all <<= strconv.IntSize / 2
 	r := start(t, Options{NetNS: namespace(lab, "web"), Interfaces: []string{"eth0"}, Filter: "icmp", Snaplen: all})

@@ -140,15 +140,6 @@ func read(t *testing.T, path string) []trace.Frame {
 var traffic = netlab.Traffic{From: "web", To: "db", Bulk: []int64{1 << 20, 1 << 19}, Chats: 2, Requests: 200, Reuses: 5, Datagrams: 200, Pings: 20,
 	Over: 200 * time.Millisecond}
 
-// pair is a lab of two hosts that are done with what new interfaces say on their own.
-func pair(t *testing.T) *netlab.Lab {
-	t.Helper()
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
-	return lab
-}
-
 // contents counts frames by length on the wire and bytes.
 func contents[F any](frames []F, frame func(*F) *trace.Frame) map[string]int {
 	m := make(map[string]int)

@@ -52,7 +52,7 @@ func TestAnInterfaceThatReappearsIsCaptured(t *testing.T) {
 	for _, names := range [][]string{{"eth0"}, {"lo", "eth0"}, {"lo"}, nil} {
 		t.Run(fmt.Sprint(names), func(t *testing.T) {
 			t.Parallel()
-			lab := pair(t)
+			lab := netlab.TwoHosts(t)
 			web := namespace(lab, "web")
 			named, wanted := len(names) > 0, len(names) != 1 || names[0] == "eth0"
 			r := start(t, Options{NetNS: web, Interfaces: names, Filter: "udp port 4242", Origin: origin})
@@ -136,7 +136,7 @@ func sentByEth0(t *testing.T, r *running, frames []kept, named bool) (sent []kep
 
 func TestAnInterfaceThatIsRemovedForGoodIsTold(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	var all []*running
 	for _, names := range [][]string{{"eth0"}, {"lo", "eth0", "eth0"}, {"lo"}, nil} {
 		all = append(all, start(t, Options{NetNS: namespace(lab, "web"), Interfaces: names}))
@@ -153,7 +153,7 @@ func TestAnInterfaceThatIsRemovedForGoodIsTold(t *testing.T) {
 // Containers get their interfaces so: made elsewhere under another name.
 func TestAnInterfaceThatGetsTheNameIsCapturedFromThenOn(t *testing.T) {
 	t.Parallel()
-	lab := pair(t)
+	lab := netlab.TwoHosts(t)
 	web := namespace(lab, "web")
 	r := start(t, Options{NetNS: web, Interfaces: []string{"eth0"}, Filter: "udp port 4242"})
 	frame := ethernetOf(lab, "web", "db", typeIPv4, ipv4(protoUDP, "10.1.2.3", "10.3.2.1", 0, udp(4242, 4242, 30)))

@@ -125,9 +125,7 @@ func TestTheEventsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 }
 
 func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	o := Options{Groups: kernel.Net | kernel.IRQ, BufferSize: 32 << 20} // the machine may be busy
 	other := peer(t, o)
 	rec, _ := record(t, o)

@@ -141,9 +141,7 @@ func OnlyFollowed(t *testing.T, begin Begin) {
 
 // Rows records all groups while two hosts talk, and checks that room kernel makes rows of the events.
 func Rows(t *testing.T, begin Begin, bufferSize int) *Recording {
-	lab := netlab.New(t)
-	lab.Hosts("web", "db")
-	lab.Link("web", "db")
+	lab := netlab.TwoHosts(t)
 	all := kernel.Net | kernel.Sched | kernel.IRQ | kernel.Syscalls
 	rec := begin(t, kernel.Options{Groups: all, Pids: []int{os.Getpid()}, BufferSize: bufferSize})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 200})
