@@ -8,11 +8,7 @@ import (
 
 // member adds one member of a collective, or says why it cannot and leaves the list as it was.
 func (p *parser) member(name, host, entered, left []byte) error {
-	e, exactE, err := text.Seconds(entered, clock.Down)
-	if err != nil {
-		return err
-	}
-	l, exactL, err := text.Seconds(left, clock.Up)
+	e, l, exact, err := text.Interval(entered, left)
 	if err != nil {
 		return err
 	}
@@ -34,7 +30,7 @@ func (p *parser) member(name, host, entered, left []byte) error {
 	}
 	collective := &p.list.Collectives[c]
 	collective.Members = append(collective.Members, trace.Member{Clock: h, Entered: e, Left: l})
-	if !exactE || !exactL {
+	if !exact {
 		p.rounded.Add(p.line)
 	}
 	return nil

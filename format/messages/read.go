@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 
-	"meridian/clock"
 	"meridian/format/internal/text"
 	"meridian/trace"
 )
@@ -108,11 +107,7 @@ func (p *parser) message(from, to, sent, received []byte) error {
 	if bytes.Equal(from, to) {
 		return errSelf
 	}
-	s, exactS, err := text.Seconds(sent, clock.Down)
-	if err != nil {
-		return err
-	}
-	r, exactR, err := text.Seconds(received, clock.Up)
+	s, r, exact, err := text.Interval(sent, received)
 	if err != nil {
 		return err
 	}
@@ -141,7 +136,7 @@ func (p *parser) message(from, to, sent, received []byte) error {
 	}
 	channel := &p.list.Channels[c]
 	channel.Messages = append(channel.Messages, trace.Message{Sent: s, Received: r})
-	if !exactS || !exactR {
+	if !exact {
 		p.rounded.Add(p.line)
 	}
 	return nil

@@ -18,16 +18,7 @@ func (w *Writer) annotations(b []byte, c *class, r *trace.TimelineEvent) []byte 
 	if r.Phase == trace.End { // its annotations join those of the begin, and would take the place of their namesakes
 		n, extra = min(n, len(l.Fields)-l.Context), endRecorded
 	}
-	for i := range n {
-		if r.Values[i].Kind == trace.None {
-			continue
-		}
-		var at int
-		b, at = message(b, eventAnnotation)
-		b = number(b, noteName, c.Fields[i].Name)
-		b = value(b, &r.Values[i], &l.Fields[i].Type, &c.Fields[i])
-		b, _ = end(b, at)
-	}
+	b = named(b, eventAnnotation, r.Values[:n], l.Fields, c.Fields)
 	if int64(r.Event.Time) != int64(r.Time) {
 		b = w.extra(b, extra, noteInt, uint64(r.Event.Time))
 	}
@@ -36,6 +27,21 @@ func (w *Writer) annotations(b []byte, c *class, r *trace.TimelineEvent) []byte 
 	}
 	if r.High > r.Time {
 		b = w.extra(b, extra+later, noteInt, uint64(r.High-r.Time))
+	}
+	return b
+}
+
+// named appends annotations as messages of a field's number: the values that are there, each with the name of its field.
+func named(b []byte, as protowire.Number, values []trace.Value, fields []trace.Field, names []timeline.FieldName[uint64]) []byte {
+	for i := range min(len(values), len(fields), len(names)) {
+		if values[i].Kind == trace.None {
+			continue
+		}
+		var at int
+		b, at = message(b, as)
+		b = number(b, noteName, names[i].Name)
+		b = value(b, &values[i], &fields[i].Type, &names[i])
+		b, _ = end(b, at)
 	}
 	return b
 }
@@ -68,16 +74,7 @@ func value(b []byte, v *trace.Value, t *trace.Type, s *timeline.FieldName[uint64
 		b, _ = end(b, at)
 		return b
 	case trace.Struct:
-		for i := range min(len(v.Items), len(t.Fields), len(s.Fields)) {
-			if v.Items[i].Kind == trace.None {
-				continue
-			}
-			var at int
-			b, at = message(b, noteEntries)
-			b = number(b, noteName, s.Fields[i].Name)
-			b = value(b, &v.Items[i], &t.Fields[i].Type, &s.Fields[i])
-			b, _ = end(b, at)
-		}
+		return named(b, noteEntries, v.Items, t.Fields, s.Fields)
 	case trace.Array:
 		if t.Elem == nil || s.Elem == nil {
 			return b

@@ -73,6 +73,17 @@ func Seconds(b []byte, r clock.Rounding) (ns clock.HostTime, exact bool, err err
 	return clock.HostTime(magnitude), !rest, nil
 }
 
+// Interval turns two texts into the interval from one to the other as [Seconds] does. Its beginning is rounded down and its
+// end up, so that it holds all that the texts leave open.
+func Interval(from, to []byte) (begin, end clock.HostTime, exact bool, err error) {
+	begin, exactBegin, err := Seconds(from, clock.Down)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	end, exactEnd, err := Seconds(to, clock.Up)
+	return begin, end, exactBegin && exactEnd, err
+}
+
 // split takes [+-]digits[.digits][(e|E)[+-]digits] apart; one side of the point may be empty, not both.
 func split(b []byte) (n number, ok bool) {
 	if len(b) > 0 && (b[0] == '+' || b[0] == '-') {
