@@ -27,7 +27,7 @@ build: ## the command, as bin/meridian
 test: ## all tests; as root it installs the programs that they need, else it prints what it skips
 	go run ./tools/testall $(FLAGS) work
 
-quick: ## the daily tests, under a minute: no root, no browser, no other programs, fewer random cases
+quick: ## the daily tests, under a minute once built: no root, no browser, no other programs, fewer random cases
 	go run ./tools/testall -short $(FLAGS) work
 
 lint: lint-page ## gofmt, go vet, staticcheck, lint-page

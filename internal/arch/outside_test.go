@@ -118,9 +118,9 @@ func importing(t *testing.T) (sensors, grpc string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sensors = strings.Replace(blocks[0], "MERIDIAN=/path/to/meridian\n", "MERIDIAN='"+checkout+"'\n", 1)
+	sensors = strings.Replace(blocks[0], "SRC=/path/to/meridian\n", "SRC='"+checkout+"'\n", 1)
 	if sensors == blocks[0] {
-		t.Fatalf("the first line is not MERIDIAN=/path/to/meridian but %q", blocks[0])
+		t.Fatalf("the first line is not SRC=/path/to/meridian but %q", blocks[0])
 	}
 	return sensors, sensors + blocks[1]
 }
