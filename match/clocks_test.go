@@ -85,9 +85,12 @@ func TestEveryPacketBelongsToTheClockOfItsDirection(t *testing.T) {
 			t.Errorf("packet %d is of clock %d, want %d", i, got, want)
 		}
 	}
-	x, _ = told(make([]clock.HostTime, 128), func(int) bool { return true })
-	if n := len(receivedBits(x, roles)); n != 2 {
-		t.Errorf("%d words for 128 packets", n)
+	for packets, want := range map[int]int{0: 0, 1: 1, 2: 1, 63: 1, 64: 1, 65: 2, 127: 2, 128: 2, 129: 3} {
+		x, roles = told(make([]clock.HostTime, packets), func(int) bool { return true })
+		c := CaptureClocks{Sent: 3, Received: 8, IsReceived: receivedBits(x, roles)}
+		if len(c.IsReceived) != want || packets > 0 && c.Of(packets-1) != 8 {
+			t.Errorf("%d words for %d packets", len(c.IsReceived), packets)
+		}
 	}
 	one := CaptureClocks{Sent: 3, Received: 3}
 	if one.Of(77) != 3 {

@@ -108,7 +108,7 @@ func (c *Corridor) Curves(first, last clock.HostTime) (low, high clock.PairCurve
 	}
 	// Those of the ends are those of their neighbours at least: else the bounds would run towards each other beyond.
 	sag := func(i int) int64 {
-		i = min(max(i, min(1, len(at)-1)), max(len(at)-2, 0))
+		i = min(max(i, 1), max(len(at)-2, 0))
 		h := 0.0
 		for k := max(i, 1); k <= min(i+1, len(at)-1); k++ {
 			h = max(h, float64(at[k]-at[k-1]))

@@ -200,6 +200,34 @@ func TestBoundsThatTouchDoNotContradictEachOther(t *testing.T) {
 	}
 }
 
+// TestBoundsFanOutFromAnInstantAtWhichTheClocksAreKnownExactly: there every slope leaves a gap of nothing; how steep the bounds run
+// is for the other messages to say.
+func TestBoundsFanOutFromAnInstantAtWhichTheClocksAreKnownExactly(t *testing.T) {
+	// With a step of 1 ns, b's clock less a's is 0 at the instant, at most 100 ns a µs behind it and at least -60 ns two µs
+	// behind it.
+	for _, origin := range []clock.HostTime{0, 1_790_000_000_000_000_000} {
+		p := pair.Problem{
+			AB: pair.Messages{{{Sent: origin, Received: origin - 1}, {Sent: origin + 1000, Received: origin + 1000 + 99}}},
+			BA: pair.Messages{{{Sent: origin + 1, Received: origin}, {Sent: origin + 2000 - 59, Received: origin + 2000}}},
+		}
+		c := New(&p, Assumption{})
+		for at := int64(-5000); at <= 5000; at += 250 {
+			least, most := -60*at/2000, 100*at/1000
+			if at < 0 {
+				least, most = most, least
+			}
+			x := origin + clock.HostTime(at)
+			low, high, lowOK, highOK, ok := c.At(x)
+			if !lowOK || !highOK || !ok {
+				t.Fatalf("%d ns from the instant: bounded %v %v, consistent %v", at, lowOK, highOK, ok)
+			}
+			if l, h := int64(low-x), int64(high-x); l > least || l < least-2 || h < most || h > most+2 {
+				t.Errorf("%d ns from the instant: from %d to %d ns, want %d to %d", at, l, h, least, most)
+			}
+		}
+	}
+}
+
 // TestBoundsAreRoundedOutwards: a bound at a whole ns may have lost less than float64's last digits, and goes one further.
 func TestBoundsAreRoundedOutwards(t *testing.T) {
 	p := pair.Problem{AB: pair.Messages{{{Sent: 1000, Received: 4000}}}, BA: pair.Messages{{{Sent: 3500, Received: 1000}}}}
