@@ -13,7 +13,8 @@ type KnotOf[X, Y Time] struct {
 }
 
 // CurveOf is a polyline with strictly increasing X and non-decreasing Y. Outside its knots it goes on along its first and
-// its last piece; a single knot stands for a line of slope one. A curve without knots has no values.
+// its last piece; a single knot stands for a line of slope one. A curve without knots has no values: its At panics, as an
+// index out of range does. Methods rely on [CurveOf.Check]; of a curve that does not pass it they return wrong values.
 type CurveOf[X, Y Time] []KnotOf[X, Y]
 
 // Curves between the clocks there are.
@@ -99,8 +100,12 @@ func (c CurveOf[X, Y]) Inverse() CurveOf[Y, X] {
 }
 
 // ComposeCurves returns the curve that applies c first and next to its result, each rounded as r says. At every integer
-// instant the result with r Up is nowhere below, and with r Down nowhere above, the exact composition.
+// instant the result with r Up is nowhere below, and with r Down nowhere above, the exact composition. It is nil if one of
+// the two has no knots.
 func ComposeCurves[X, Y, Z Time](c CurveOf[X, Y], next CurveOf[Y, Z], r Rounding) CurveOf[X, Z] {
+	if len(c) == 0 || len(next) == 0 {
+		return nil
+	}
 	corners := make([]X, 0, len(c)+2*len(next)+2)
 	for _, k := range c {
 		corners = append(corners, k.X)
@@ -171,7 +176,8 @@ type (
 // NewCursor returns a cursor at the beginning of a curve that passes [CurveOf.Check].
 func NewCursor[X, Y Time](c CurveOf[X, Y]) CursorOf[X, Y] { return CursorOf[X, Y]{curve: c} }
 
-// At returns the value of the curve at t to the nearest nanosecond.
+// At returns the value of the curve at t to the nearest nanosecond. It panics on a curve without knots, as that of the zero
+// value is.
 func (u *CursorOf[X, Y]) At(t X) Y { return u.Rounded(t, Nearest) }
 
 // Rounded returns the value of the curve at t, rounded as r says.

@@ -1,7 +1,7 @@
 package clock
 
 // MapOf carries one clock to another. Low and High enclose the true value of every instant under the assumption that the
-// map's maker names; a nil one says that nothing bounds that side.
+// map's maker names; one without knots says that nothing bounds that side.
 type MapOf[X, Y Time] struct {
 	Mid       CurveOf[X, Y] // the estimate
 	Low, High CurveOf[X, Y]
@@ -26,21 +26,22 @@ func PairIdentity() PairMap {
 	return PairMap{Mid: line, Low: line, High: line}
 }
 
-// At returns the estimate at t.
+// At returns the estimate at t. It panics if Mid has no knots.
 func (m *MapOf[X, Y]) At(t X) Y { return m.Mid.At(t, Nearest) }
 
 // Bounds returns the interval around the true value at t; lowOK and highOK are false on a side that nothing bounds.
 func (m *MapOf[X, Y]) Bounds(t X) (low, high Y, lowOK, highOK bool) {
-	if m.Low != nil {
+	if len(m.Low) > 0 {
 		low, lowOK = m.Low.At(t, Down), true
 	}
-	if m.High != nil {
+	if len(m.High) > 0 {
 		high, highOK = m.High.At(t, Up), true
 	}
 	return low, high, lowOK, highOK
 }
 
-// Error returns the larger distance from the estimate to a bound at t in ns, and false if a side is unbounded.
+// Error returns the larger distance from the estimate to a bound at t in ns, and false if a side is unbounded. It panics if
+// both sides are bounded and Mid has no knots.
 func (m *MapOf[X, Y]) Error(t X) (int64, bool) {
 	low, high, lowOK, highOK := m.Bounds(t)
 	if !lowOK || !highOK {
@@ -56,7 +57,7 @@ func (m *MapOf[X, Y]) Inverse() MapOf[Y, X] {
 }
 
 // ComposeMaps returns the map that applies m first and next to its result: from host to host to the timeline. A side that
-// either leaves unbounded is unbounded.
+// either leaves unbounded is unbounded. Neither may be nil.
 func ComposeMaps[X, Y, Z Time](m *MapOf[X, Y], next *MapOf[Y, Z]) MapOf[X, Z] {
 	out := MapOf[X, Z]{Mid: ComposeCurves(m.Mid, next.Mid, Nearest)}
 	if m.Low != nil && next.Low != nil {
