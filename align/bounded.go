@@ -22,6 +22,9 @@ type Bounded struct {
 // Bound tightens the bounds over all paths. Loops whose bounds contradict each other prove that clocks wandered by more than
 // was assumed; they are the Contradictions of the tree.
 func (p *Placed) Bound() (*Bounded, error) {
+	if p == nil || p.estimated == nil {
+		return nil, errNoStage
+	}
 	e := p.estimated
 	b := &Bounded{placed: p, tree: cloneTree(p.tree)}
 	if !e.task.method.linear && e.task.method.whole == nil {

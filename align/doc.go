@@ -18,8 +18,9 @@
 //
 // # When more messages have come
 //
-// Every stage may be run again, and none changes the value that it is run on. So a live timeline keeps the last *Ordered and
-// serves its maps while the next one is made:
+// Every stage may be run again, and none changes the value that it is run on. Only these functions make one: the zero
+// value is no stage, and its methods return an error. So a live timeline keeps the last *Ordered and serves its maps while the
+// next one is made:
 //
 //   - More messages, or a new clock: [Estimate] is run again, with the grown problem, and all stages after it. What can be
 //     kept is the timeline itself: every map says how it departs from the last one. Bounds of old instants only become

@@ -2,6 +2,7 @@ package align
 
 import (
 	"context"
+	"errors"
 	"math"
 	"runtime"
 	"slices"
@@ -28,6 +29,9 @@ type Estimated struct {
 	// See the fields of Solution.
 	leastWander, shownWander float64
 }
+
+// errNoStage is the error of a zero value. Its Tree and Pairs, which have no error to return, panic.
+var errNoStage = errors.New("not a stage of an alignment: stages come from Estimate and from one another")
 
 // task is what all stages need to know.
 type task struct {

@@ -26,6 +26,9 @@ type Ordered struct {
 // Order restores the clock condition by the least change of the estimates. Only the default method does: the published ones
 // are left as published.
 func (b *Bounded) Order(ctx context.Context) (*Ordered, error) {
+	if b == nil || b.placed == nil {
+		return nil, errNoStage
+	}
 	p := b.placed
 	o := &Ordered{bounded: b, tree: cloneTree(b.tree)}
 	if p.estimated.task.method.name != envelopeMethod || p.network != joint {
@@ -60,6 +63,9 @@ func (o *Ordered) Tree() *network.Tree { return o.task().treeOf(o.tree) }
 // Reconsider returns the first stage again for a problem with fewer steps, if the aligned pieces show that some steps of
 // clocks are none. It returns nil if they confirm all steps, which is the rule.
 func (o *Ordered) Reconsider(ctx context.Context) (*Estimated, error) {
+	if o == nil || o.bounded == nil {
+		return nil, errNoStage
+	}
 	t := o.task()
 	if t.parted == nil {
 		return nil, nil

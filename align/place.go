@@ -27,6 +27,9 @@ type Placed struct {
 // Place joins the estimates of pairs to one timeline for each component. Errors are those of the method or the strategy,
 // and of ctx.
 func (e *Estimated) Place(ctx context.Context) (*Placed, error) {
+	if e == nil || e.task == nil {
+		return nil, errNoStage
+	}
 	t := e.task
 	p := &Placed{estimated: e}
 	var err error

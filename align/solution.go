@@ -72,6 +72,9 @@ type Route struct {
 
 // Solution says what there is to know of a timeline. The only errors are those of ctx.
 func (o *Ordered) Solution(ctx context.Context) (*Solution, error) {
+	if o == nil || o.bounded == nil {
+		return nil, errNoStage
+	}
 	p := o.bounded.placed
 	e := p.estimated
 	t := e.task

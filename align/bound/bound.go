@@ -61,7 +61,8 @@ func (a Assumption) String() string {
 
 // FromWalk returns the assumption that a random walk of frequency keeps for all but c standard deviations: sigma is its
 // fractional frequency per square root of a second. The walk departs by c sigma s^1.5/sqrt(3), and the parabola with the
-// given epsilon (ns) that touches this curve from above has the least wander.
+// given epsilon (ns) that touches this curve from above has the least wander. Where sigma or epsilon is not positive there is
+// no such parabola, and the wander is 0.
 func FromWalk(sigma, c, epsilon float64) Assumption {
 	a := Assumption{Epsilon: epsilon}
 	if sigma <= 0 || epsilon <= 0 {

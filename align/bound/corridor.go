@@ -25,7 +25,8 @@ type Corridor struct {
 	guard          float64 // what float64 may have lost, ns
 }
 
-// New returns the corridor of a pair. Each stamp stands for an instant within its granularity, as in package pair.
+// New returns the corridor of a pair. Each stamp stands for an instant within its granularity, as in package pair. The problem
+// must be valid as [pair.Problem] says, and the assumption pass [Assumption.Check]; otherwise the bounds mean nothing.
 func New(p *pair.Problem, a Assumption) *Corridor {
 	c := &Corridor{Assumption: a}
 	first, last := clock.HostTime(math.MaxInt64), clock.HostTime(math.MinInt64)

@@ -12,7 +12,7 @@ func (c *Corridor) Empty() bool { return len(c.ceiling) == 0 && len(c.floor) == 
 // At returns the bounds of b's clock at an instant of a's, rounded outwards; lowOK and highOK are false on a side without
 // messages. ok is false where the messages contradict the assumption.
 func (c *Corridor) At(t clock.HostTime) (low, high clock.HostTime, lowOK, highOK, ok bool) {
-	p := c.program(float64(t - c.middle))
+	p := c.program(float64(clock.Sub(t, c.middle)))
 	l, h, ok := p.bounds()
 	if !ok {
 		return 0, 0, false, false, false
@@ -35,14 +35,16 @@ func (c *Corridor) absolute(t clock.HostTime, offset float64) clock.HostTime {
 const maxKnots = 4096
 
 // Instants returns the instants of a's clock at which curves over [first, last] and over the messages have their knots: even steps over the
-// messages, so short that chords sag by a small part of epsilon, and ever longer ones beyond, where bounds widen.
+// messages, so short that chords sag by a small part of epsilon, and ever longer ones beyond, where bounds widen. A first
+// behind last asks for nothing beyond the messages.
 func (c *Corridor) Instants(first, last clock.HostTime) []clock.HostTime {
 	from, to := c.middle+clock.HostTime(c.first), c.middle+clock.HostTime(c.last)
 	step := c.step()
 	n := int64(float64(to-from)/step) + 1
+	shortest := max(int64(step), 1) // of the pieces beyond the messages
 	var at []clock.HostTime
-	for h := clock.HostTime(step); clock.HostTime(clock.Sub(from, h)) > first; h += clock.HostTime(max(int64(h)/8, 1)) {
-		at = append(at, from-h)
+	for h := shortest; h < clock.Sub(from, first); h = clock.Add(h, max(h/8, 1)) {
+		at = append(at, clock.Add(from, -h))
 	}
 	for i, j := 0, len(at)-1; i < j; i, j = i+1, j-1 {
 		at[i], at[j] = at[j], at[i]
@@ -54,8 +56,8 @@ func (c *Corridor) Instants(first, last clock.HostTime) []clock.HostTime {
 		at = append(at, from+clock.HostTime(clock.MulDiv(int64(to-from), i, n, clock.Nearest)))
 	}
 	at = append(at, to)
-	for h := clock.HostTime(step); clock.Add(to, int64(h)) < last; h += clock.HostTime(max(int64(h)/8, 1)) {
-		at = append(at, to+h)
+	for h := shortest; h < clock.Sub(last, to); h = clock.Add(h, max(h/8, 1)) {
+		at = append(at, clock.Add(to, h))
 	}
 	if last > to {
 		at = append(at, last)

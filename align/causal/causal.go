@@ -39,7 +39,9 @@ import (
 	"meridian/trace"
 )
 
-// Problem holds clocks on one timeline and the messages between them. RestoreOrder does not change it.
+// Problem holds clocks on one timeline and the messages between them. RestoreOrder does not change it. It relies on clocks
+// and channels that align.Solve accepts, and on Maps, each with an estimate, and Fixed being as many as the clocks; where one is
+// missing it panics, as an index out of range does.
 type Problem struct {
 	Clocks   []trace.Clock
 	Channels []trace.Channel

@@ -2,6 +2,8 @@ package envelope
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -24,6 +26,40 @@ type Network struct {
 	Reference int
 }
 
+// check returns an error for fields on which the smoother cannot rely.
+func (n *Network) check() error {
+	if n == nil || len(n.Clocks) == 0 {
+		return errors.New("the network has no clocks")
+	}
+	clocks := len(n.Clocks)
+	if len(n.Start) != clocks || len(n.Sigma) != clocks {
+		return fmt.Errorf("%d start curves and %d wanders for %d clocks", len(n.Start), len(n.Sigma), clocks)
+	}
+	if n.Least != nil && len(n.Least) != len(n.Channels) {
+		return fmt.Errorf("%d least delays for %d channels", len(n.Least), len(n.Channels))
+	}
+	if n.Reference < 0 || n.Reference >= clocks {
+		return fmt.Errorf("reference %d is not one of the %d clocks", n.Reference, clocks)
+	}
+	for i, c := range n.Clocks {
+		if !within(c.First) || !within(c.Last) {
+			return fmt.Errorf("clock %d: its extent is not within 2^62 ns of 1970", i)
+		}
+		if err := n.Start[i].Check(); err != nil {
+			return fmt.Errorf("start curve of clock %d: %w", i, err)
+		}
+		if !(n.Sigma[i] > 0) || math.IsInf(n.Sigma[i], 0) {
+			return fmt.Errorf("clock %d: wander %g must be positive and finite", i, n.Sigma[i])
+		}
+	}
+	for i, c := range n.Channels {
+		if min(c.From, c.To) < 0 || max(c.From, c.To) >= clocks || c.From == c.To {
+			return fmt.Errorf("channel %d from clock %d to %d: not two of the %d clocks", i, c.From, c.To, clocks)
+		}
+	}
+	return nil
+}
+
 // Joined is the estimate of all clocks at once.
 type Joined struct {
 	Curves    []clock.PairCurve  // each clock to the reference's, which is the identity
@@ -41,7 +77,13 @@ const maxUnknowns = 200_000
 //
 // Laws of delays are taken from the residuals under the first estimate, so that must be near: within the delays' spread.
 // The cost of a Newton step is some tens of passes over the windows and knots.
+//
+// Errors are a network whose fields do not fit each other, a curve of Start that does not pass [clock.CurveOf.Check], a wander
+// that is not positive, and those of ctx.
 func Joint(ctx context.Context, n *Network) (*Joined, error) {
+	if err := n.check(); err != nil {
+		return nil, fmt.Errorf("envelope: %w", err)
+	}
 	m := &jointModel{
 		model:   &model{curves: curves{columns: len(n.Clocks)}, exactness: 1e-6},
 		network: n, affines: make([]affine, len(n.Clocks)), origin: n.Clocks[n.Reference].First,

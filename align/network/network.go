@@ -22,6 +22,7 @@
 package network
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -48,7 +49,31 @@ type Tree struct {
 	Contradictions []Contradiction
 }
 
-// Reference returns the reference of a clock's component.
+// check returns an error for a tree on which Tighten cannot rely.
+func (t *Tree) check() error {
+	if t == nil {
+		return errors.New("the tree is nil")
+	}
+	if len(t.Maps) != len(t.Component) {
+		return fmt.Errorf("%d maps for %d clocks", len(t.Maps), len(t.Component))
+	}
+	for i, c := range t.Component {
+		if c < 0 || c >= len(t.References) {
+			return fmt.Errorf("clock %d is in component %d of %d", i, c, len(t.References))
+		}
+		if err := t.Maps[i].Mid.Check(); err != nil {
+			return fmt.Errorf("map of clock %d: %w", i, err)
+		}
+	}
+	for c, r := range t.References {
+		if r < 0 || r >= len(t.Component) {
+			return fmt.Errorf("reference %d of component %d is not one of the %d clocks", r, c, len(t.Component))
+		}
+	}
+	return nil
+}
+
+// Reference returns the reference of a clock's component. Like an index, clock must be one of the tree's.
 func (t *Tree) Reference(clock int) int { return t.References[t.Component[clock]] }
 
 // strategy builds a time base; chosen is the wanted reference of its component, or -1.
@@ -79,6 +104,9 @@ func Strategies() []string {
 // Build returns the time base of n clocks by one of [Strategies]; "" means the first. chosen is the wanted reference of
 // its component, or -1. Errors are an unknown strategy, clocks that do not exist, and edges that are not maps.
 func Build(strategy string, n int, edges []Edge, chosen int) (*Tree, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("network: %d clocks", n)
+	}
 	if chosen >= n {
 		return nil, fmt.Errorf("network: reference %d is not one of the %d clocks", chosen, n)
 	}

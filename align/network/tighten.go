@@ -33,7 +33,8 @@ func (c Contradiction) String() string {
 }
 
 // Tighten returns the maps of a tree with bounds that intersect what all paths from the reference say; the estimates are
-// the tree's. Bounds are nil where no path bounds that side. Errors are those of the edges ([Build]).
+// the tree's. Bounds are nil where no path bounds that side. Errors are those of the edges ([Build]), and a tree whose fields
+// do not fit each other, as those of every tree of Build do.
 //
 // At each instant of the reference the greatest and the least reading of every other clock are shortest paths over the
 // edges' bounds: values compose along a path, since no bound decreases. The instants are the corners of the edges'
@@ -51,6 +52,9 @@ func (c Contradiction) String() string {
 //
 // The cost is O(e) for each instant where the best paths stay, O(n e) where all change; O(corners) beside it.
 func Tighten(edges []Edge, t *Tree, s Sampling) ([]clock.Map, []Contradiction, error) {
+	if err := t.check(); err != nil {
+		return nil, nil, fmt.Errorf("network: %w", err)
+	}
 	g, err := newGraph(len(t.Component), edges)
 	if err != nil {
 		return nil, nil, err

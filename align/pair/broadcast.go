@@ -32,13 +32,16 @@ type Group struct {
 // In go the number of clocks and the broadcasts; out comes a group for every component, by its reference, a clock alone
 // being one. A clock that shares no two broadcasts at different instants has its rate left open and is taken to run evenly.
 // Of several receptions of one broadcast by one clock the first counts. A reception by an unknown clock, or at an
-// instant that is not within [clock.Limit], is an error.
+// instant that is not within [clock.Limit], is an error, as is a negative number of clocks.
 //
 // There are no bounds. Receivers of which one is always later than another, by a constant, appear that much behind: only
 // the sum of offset and least delay can be seen. Clocks that are not linear are outside the model; give it segments. The
 // cost is, for each of some 20 steps, the sum of squares of the numbers of receivers of the broadcasts, and the cube of
 // the number of clocks.
 func Broadcasts(clocks int, broadcasts []trace.Broadcast) ([]Group, error) {
+	if clocks < 0 {
+		return nil, fmt.Errorf("%d clocks", clocks)
+	}
 	heard := make([][]trace.Stamp, 0, len(broadcasts))
 	for k, b := range broadcasts {
 		for _, r := range b.Receptions {

@@ -10,11 +10,14 @@ import (
 // granularity and 2 ns, to which knots at whole ns are rounded: where the curve already keeps them it stays as it is, and
 // around a message that it inverts it is pushed aside by no more than it must, its rate by as little as lets all messages
 // be kept (from 0.1 ppm up, in decades). It reports false, and returns the curve as it was, where messages contradict each
-// other under any clock.
+// other under any clock, and for a curve without knots.
 //
 // The correction is 0 clamped between the cones over all floors and under all ceilings (see fallback.go), so the cost is
 // a sort of the messages.
 func RestoreOrder(p *Problem, curve clock.PairCurve) (clock.PairCurve, bool) {
+	if len(curve) == 0 {
+		return curve, false
+	}
 	ceiling, floor := residuals(p, curve)
 	w := int64(100)
 	for ; !consistent(ceiling, floor, w); w *= 10 {

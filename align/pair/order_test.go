@@ -72,3 +72,9 @@ func TestContradictionUnderASlowCurveIsReported(t *testing.T) {
 		t.Errorf("%v, %v: b showed 0.3 s when a showed 1 s, and 0.2 s when a showed 2 s", curve, ok)
 	}
 }
+
+func TestACurveWithoutKnotsIsReturnedAsItIs(t *testing.T) {
+	if curve, ok := RestoreOrder(&Problem{}, nil); ok || curve != nil {
+		t.Error(curve, ok)
+	}
+}

@@ -34,6 +34,7 @@
 package pair
 
 import (
+	"fmt"
 	"iter"
 	"math"
 
@@ -42,6 +43,10 @@ import (
 )
 
 // Problem is two clocks and what was sent between them.
+//
+// A problem is valid if all stamps are within [clock.Limit] and the clocks' granularities are not over an hour; one below
+// 1 ns counts as 1 ns. The functions that take a problem rely on it, and panic on nil. Of an invalid problem their results
+// mean nothing. align.Solve checks what it is given.
 type Problem struct {
 	A, B   trace.Clock
 	AB, BA Messages // from a to b, from b to a
@@ -88,7 +93,11 @@ const (
 	Exact               // straight lines pass; the bounds contain them all
 )
 
+// String returns the name of the fit as reports have it: "one-way", "exact".
 func (f Fit) String() string {
+	if f > Exact {
+		return fmt.Sprintf("fit %d", uint8(f))
+	}
 	return [...]string{"absent", "one-way", "fallback", "exact"}[f]
 }
 

@@ -1,6 +1,7 @@
 package pair
 
 import (
+	"errors"
 	"math"
 
 	"meridian/clock"
@@ -23,8 +24,11 @@ const DefaultSegment = 1_800_000_000_000
 // no clock runs back. Segments that contradict each other leave no bounds, and the fit is Fallback. Skew is the one from
 // end to end, its interval holds those of all segments.
 //
-// The cost is estimate's. Its error is returned as it is.
+// The cost is estimate's. Its error is returned as it is. It is an error if estimate is nil.
 func Segmented(p *Problem, length int64, estimate func(*Problem) (Estimate, error)) (Estimate, error) {
+	if estimate == nil {
+		return Estimate{}, errors.New("pair: no estimator for the segments")
+	}
 	if length <= 0 {
 		length = DefaultSegment
 	}

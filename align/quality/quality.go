@@ -10,6 +10,9 @@
 // and, where the truth is known, the error itself and how often the bounds held it (see [Against]).
 //
 // Each is one pass over the messages or the broadcasts, O(1) each but for messages out of order.
+//
+// The functions rely on a problem that align.Solve accepts, and on a map with an estimate for each of its clocks, as a solution
+// has them. Where a map or a clock is missing they panic, as an index out of range does.
 package quality
 
 import (

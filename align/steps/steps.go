@@ -40,6 +40,8 @@ package steps
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -90,7 +92,13 @@ func contradictory(p *pair.Problem, epsilon float64) bool {
 // that of the assumption of the bounds (ns), and reference is the clock that the timeline should follow, -1 for any: of two
 // clocks either of which may have been set, the reference is taken not to have been. Find returns nil if there are
 // neither steps nor outliers.
+//
+// Errors are a nil problem, a pair or a reference that is not among its clocks, an epsilon that no assumption can have, and
+// those of ctx. The messages must be valid as [pair.Problem] says.
 func Find(ctx context.Context, p *trace.Problem, pairs []Pair, epsilon float64, reference int) (*Parted, error) {
+	if err := checkFind(p, pairs, epsilon, reference); err != nil {
+		return nil, fmt.Errorf("steps: %w", err)
+	}
 	partitions := make([]*partition, len(pairs))
 	consistent := make([]bool, len(pairs))
 	group, inner := errgroup.WithContext(ctx)
@@ -132,4 +140,24 @@ func Find(ctx context.Context, p *trace.Problem, pairs []Pair, epsilon float64, 
 		return n
 	}
 	return part(p, found, attribute(found, against, max(reference, 0))), nil
+}
+
+func checkFind(p *trace.Problem, pairs []Pair, epsilon float64, reference int) error {
+	if p == nil {
+		return errors.New("the problem is nil")
+	}
+	if reference >= len(p.Clocks) {
+		return fmt.Errorf("reference %d is not one of the %d clocks", reference, len(p.Clocks))
+	}
+	for i := range pairs {
+		if a, b := pairs[i].A, pairs[i].B; a < 0 || a >= b || b >= len(p.Clocks) {
+			return fmt.Errorf("pair %d of clocks %d and %d: not two of the %d clocks in ascending order", i, a, b, len(p.Clocks))
+		}
+	}
+	for i, c := range p.Channels {
+		if min(c.From, c.To) < 0 || max(c.From, c.To) >= len(p.Clocks) {
+			return fmt.Errorf("channel %d from clock %d to %d: not two of the %d clocks", i, c.From, c.To, len(p.Clocks))
+		}
+	}
+	return bound.Assumption{Epsilon: epsilon}.Check()
 }
