@@ -131,10 +131,16 @@ func (s *EventSource) bounded() bool { return s.Map.Low != nil && s.Map.High != 
 
 // Enter enters the maps of the sources, and the types of events that they know as far as they are wanted, into the schema,
 // for sinks that must know them beforehand. Those that sources learn of later come when their first event does. The
-// arguments are those of [Events]; a nil wanted stands for all types.
+// arguments are those of [Events]; a nil wanted stands for all types. A source that Events refuses is passed over.
 func Enter(sources []EventSource, schema *trace.Schema, wanted func(source, class int) bool) {
+	if schema == nil {
+		return
+	}
 	shared := newEntries(schema)
 	for i := range sources {
+		if sources[i].check(len(schema.Hosts)) != nil {
+			continue
+		}
 		shared.mapOf(&sources[i])
 		for k, c := range sources[i].Events.Classes() {
 			if wanted == nil || wanted(i, k) {

@@ -44,7 +44,7 @@ type flowKey struct {
 
 // FlowTable numbers the flows of a capture in the order of their first packets. It is an open-addressing hash of flow numbers, each with
 // 32 bits of its hash so that a probe rarely looks at another flow's key. The hash is seeded per process, lest a crafted
-// capture make all flows collide; the numbers do not depend on it.
+// capture make all flows collide; the numbers do not depend on it. Tables come from [NewFlowTable]: the zero value has no slots.
 type FlowTable struct {
 	slots []uint64 // hash<<32 | number+1, 0 if empty; at most half are taken
 	keys  []flowKey

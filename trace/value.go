@@ -137,6 +137,7 @@ func (v *Value) Clone() Value {
 
 // Append appends the value as people read it: numbers in the type's base (0x, 0b and a leading 0 marking it), an
 // enumeration's label, text as it is, structures as {name: value, ...}, arrays as [value, ...], bytes in hexadecimal.
+// The type must not be nil; a value that does not fit it is written as far as it does.
 func (v *Value) Append(b []byte, t *Type) []byte {
 	switch v.Kind {
 	case Bool:

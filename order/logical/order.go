@@ -31,7 +31,8 @@ func (o *Order) learn(clock, at, other, known int32) {
 	o.entries++
 }
 
-// HappenedBefore says whether event a happened before event b, given by their index. No event happened before itself. The
+// HappenedBefore says whether event a happened before event b, given by their index among the events
+// ordered. No event happened before itself. The
 // cost is a binary search in what b's clock learnt of a's.
 func (o *Order) HappenedBefore(a, b int) bool {
 	if o.clock[a] == o.clock[b] {

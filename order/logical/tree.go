@@ -15,6 +15,9 @@ import "fmt"
 // entries that change and at most one child more for each of them (Mathur and others 2022, section 3). That holds as long
 // as clocks are made by Increment, Join and Copy alone, and only the owner increments.
 //
+// Clocks that are joined or copied must be among as many. Methods panic on others, on numbers out of range and on the zero value,
+// as an index out of range does.
+//
 // A clock takes 24 bytes for each of the clocks there are.
 type TreeClock struct {
 	root  int32
