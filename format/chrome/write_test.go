@@ -111,14 +111,7 @@ func TestFileIsJSONThatHarmsNoPage(t *testing.T) {
 
 func TestSlicesThatNobodyBeganOrEndedAreCounted(t *testing.T) {
 	s := newStory()
-	row := s.Row("h", "row", trace.Thread, 1, -1)
-	s.Add(row, 0, trace.End, 0, "n")
-	s.Add(row, 1, trace.End, 9, "n")
-	s.Add(row, 2, trace.Begin, 0, "n")
-	s.Add(row, 3, trace.Begin, 4, "a")
-	s.Add(row, 4, trace.Begin, 4, "b")
-	s.Add(row, 5, trace.Begin, 5, "c")
-	s.Add(row, 9, trace.Instant, 0, "i")
+	s.AddUnpaired()
 	data, tally := s.write(t)
 	if tally.LoneEnds != 2 || tally.Open != 4 {
 		t.Errorf("%+v", tally)
@@ -180,56 +173,27 @@ func TestAnyTextIsQuotedAsJSON(t *testing.T) {
 	})
 }
 
-// many is records as traces have them: calls with two fields on rows that take turns, and a message in ten records.
-func many(n int) *story {
-	s := newStory()
-	for h := range 3 {
-		for r := range 4 {
-			s.Row(fmt.Sprint("host", h), fmt.Sprint("worker", r), trace.Thread, int64(r), -1)
-		}
-	}
-	s.Class("call", eventtest.Field("name", trace.Text), eventtest.Field("size", trace.Uint))
-	for i := range n / 10 {
-		row, flow := i%12, uint64(i+1)
-		s.Message(row, clock.HostTime(i*1000), flow, trace.Sends)
-		for k := range 4 {
-			s.Add(row, clock.HostTime(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
-			s.Add(row, clock.HostTime(i*1000+100+k), trace.End, uint64(k), "call")
-		}
-		s.Message((row+5)%12, clock.HostTime(i*1000+200), flow, trace.Receives)
-	}
-	return s
-}
-
 func TestRecordsAreWrittenWithoutAllocation(t *testing.T) {
-	s := many(10_000)
+	s := newStory()
+	s.AddCalls(10_000)
 	w, err := NewWriter(io.Discard, &s.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := 0
-	next := func() {
-		for range 1000 {
-			if err := w.Write(&s.Events[i%len(s.Events)]); err != nil {
-				t.Fatal(err)
-			}
-			i++
+	eventtest.AllocatesLittle(t, func(i int) {
+		if err := w.Write(&s.Events[i%len(s.Events)]); err != nil {
+			t.Fatal(err)
 		}
-	}
-	next()
-	if n := testing.AllocsPerRun(20, next); n > 2 {
-		t.Errorf("%v allocations for 1000 records", n)
-	}
+	})
 }
 
 func BenchmarkWrite(b *testing.B) {
-	s := many(100_000)
+	s := newStory()
+	s.AddCalls(100_000)
 	size := 0
 	for b.Loop() {
 		data, _ := s.write(b)
 		size = len(data)
 	}
-	n := float64(len(s.Events))
-	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
-	b.ReportMetric(float64(size)/n, "B/record")
+	eventtest.ReportRate(b, len(s.Events), size)
 }

@@ -2,7 +2,6 @@ package perfetto
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -166,66 +165,35 @@ func TestLengthsOfEverySizeAreWritten(t *testing.T) {
 	}
 }
 
-// many is records as traces have them: calls with two fields on rows that take turns, and a message in ten records.
-func many(n int) *story {
-	s := newStory()
-	for h := range 3 {
-		for r := range 4 {
-			s.Row(fmt.Sprint("host", h), fmt.Sprint("worker", r), trace.Thread, int64(r), -1)
-		}
-	}
-	s.Class("call", eventtest.Field("name", trace.Text), eventtest.Field("size", trace.Uint))
-	for i := range n / 10 {
-		row, flow := i%12, uint64(i+1)
-		r := s.Add(row, clock.HostTime(i*1000), trace.Instant, 0, "packet")
-		r.Flow, r.Role = flow, trace.Sends
-		for k := range 4 {
-			s.Add(row, clock.HostTime(i*1000+k), trace.Begin, uint64(k), "call", trace.OfText("/index"), trace.OfUint(uint64(i)))
-			s.Add(row, clock.HostTime(i*1000+100+k), trace.End, uint64(k), "call")
-		}
-		r = s.Add((row+5)%12, clock.HostTime(i*1000+200), trace.Instant, 0, "packet")
-		r.Flow, r.Role = flow, trace.Receives
-	}
-	return s
-}
-
 func TestRecordsAreWrittenWithoutAllocation(t *testing.T) {
-	s := many(10_000)
+	s := newStory()
+	s.AddCalls(10_000)
 	w, err := NewWriter(io.Discard, &s.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.chunk = 1 << 14
-	i := 0
-	next := func() {
-		for range 1000 {
-			r := &s.Events[i%len(s.Events)]
-			r.Time += start
-			if err := w.Write(r); err != nil {
-				t.Fatal(err)
-			}
-			r.Time -= start
-			i++
+	eventtest.AllocatesLittle(t, func(i int) {
+		r := &s.Events[i%len(s.Events)]
+		r.Time += start
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
 		}
-	}
-	next()
-	if n := testing.AllocsPerRun(20, next); n > 2 {
-		t.Errorf("%v allocations for 1000 records", n)
-	}
+		r.Time -= start
+	})
 }
 
 func BenchmarkWrite(b *testing.B) {
-	s := many(100_000)
-	var size int64
+	s := newStory()
+	s.AddCalls(100_000)
+	size := 0
 	for b.Loop() {
 		out := counter(0)
 		w, err := NewWriter(&out, &s.Schema)
 		eventtest.Write(b, w, err, s.Events)
-		size = int64(out)
+		size = int(out)
 	}
-	n := float64(len(s.Events))
-	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
-	b.ReportMetric(float64(size)/n, "B/record")
+	eventtest.ReportRate(b, len(s.Events), size)
 }
 
 type counter int64
