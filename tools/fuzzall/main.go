@@ -13,9 +13,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -28,6 +25,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"meridian/tools/golist"
 )
 
 // options are the command's flags.
@@ -106,20 +105,12 @@ var declared = regexp.MustCompile(`(?m)^(?://fuzzall:cost ([1-9]\d*)\n)?func (Fu
 
 // list returns the packages that have fuzz targets.
 func list(patterns []string) ([]pkg, error) {
-	out, err := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...).Output()
+	listed, err := golist.Packages[pkg](patterns)
 	if err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			err = fmt.Errorf("go list: %w\n%s", err, failed.Stderr)
-		}
 		return nil, err
 	}
 	var all []pkg
-	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var p pkg
-		if err := d.Decode(&p); err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
-		}
+	for _, p := range listed {
 		for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
 			text, err := os.ReadFile(filepath.Join(p.Dir, name))
 			if err != nil {

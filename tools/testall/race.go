@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"meridian/tools/golist"
 )
 
 // listed is what go list prints of a package.
@@ -41,7 +39,7 @@ func raceRuns(args []string) ([][]string, error) {
 			patterns = append(patterns, a)
 		}
 	}
-	packages, err := list(patterns)
+	packages, err := golist.Packages[listed](patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -71,27 +69,6 @@ func raceRuns(args []string) ([][]string, error) {
 		runs = append(runs, short)
 	}
 	return runs, nil
-}
-
-func list(patterns []string) ([]listed, error) {
-	fields := "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles"
-	out, err := exec.Command("go", append([]string{"list", fields}, patterns...)...).Output()
-	if err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			err = fmt.Errorf("go list: %w\n%s", err, failed.Stderr)
-		}
-		return nil, err
-	}
-	var all []listed
-	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var p listed
-		if err := d.Decode(&p); err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
-		}
-		all = append(all, p)
-	}
-	return all, nil
 }
 
 // sharesMemory says whether a package has tests and its code, tests aside, starts goroutines or imports what protects
