@@ -16,20 +16,25 @@ import (
 	"meridian/sensor/internal/testtrace"
 )
 
+// inGoroutines calls emit for every writer, each in a goroutine of its own, with the numbers below each in turn.
+func inGoroutines(writers, each int64, emit func(w, n int64)) {
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for n := range each {
+				emit(w, n)
+			}
+		}()
+	}
+	all.Wait()
+}
+
 func TestEventsOfManyGoroutinesAreAllThere(t *testing.T) {
 	const writers, each = 8, 500
 	dir := record(t, Options{}, func() {
-		var all sync.WaitGroup
-		for w := range int64(writers) {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				for n := range int64(each) {
-					testNumbered.Emit(w, n)
-				}
-			}()
-		}
-		all.Wait()
+		inGoroutines(writers, each, func(w, n int64) { testNumbered.Emit(w, n) })
 	})
 	seen := map[[2]int64]int{}
 	for _, e := range testtrace.Read(t, dir).Named("test:numbered") {

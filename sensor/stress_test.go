@@ -19,17 +19,7 @@ func TestMoreProcessorsThanCoresTearNoEvent(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	const writers, each = 16, 2000
 	dir := record(t, Options{Buffers: 2, BufferSize: 4096}, func() {
-		var all sync.WaitGroup
-		for w := range int64(writers) {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				for n := range int64(each) {
-					testChecked.Emit(w, "0123456789"[:n%10], n, n)
-				}
-			}()
-		}
-		all.Wait()
+		inGoroutines(writers, each, func(w, n int64) { testChecked.Emit(w, "0123456789"[:n%10], n, n) })
 	})
 	seen := map[[2]int64]bool{}
 	events := testtrace.ReadLossy(t, dir).Events

@@ -81,11 +81,16 @@ func play(t *testing.T, o Options, records ...*trace.TimelineEvent) (*kept, *Fil
 
 func condition(t *testing.T, s string) Condition {
 	t.Helper()
-	c, err := ParseCondition(s)
+	return parsed(t, ParseCondition, s)
+}
+
+func parsed[T any](t *testing.T, parse func(string) (T, error), s string) T {
+	t.Helper()
+	v, err := parse(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return v
 }
 
 func TestOnlyWhatIsWantedPasses(t *testing.T) {
@@ -202,11 +207,7 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 
 func pair(t *testing.T, s string) Pair {
 	t.Helper()
-	p, err := ParsePair(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return parsed(t, ParsePair, s)
 }
 
 func TestPairsAreMeasuredAndHeldAgainstThresholds(t *testing.T) {

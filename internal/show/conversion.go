@@ -1,7 +1,6 @@
 package show
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -19,9 +18,7 @@ type Conversion struct {
 
 // Write writes the conversion as JSON.
 func (c *Conversion) Write(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(c)
+	return indented(w).Encode(c)
 }
 
 // Table writes the conversion for a terminal: how many events, and a row for each kind of pair.

@@ -1,7 +1,6 @@
 package show
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -15,9 +14,7 @@ type Cost clock.Cost
 
 // Write writes the cost as JSON.
 func (c *Cost) Write(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(c)
+	return indented(w).Encode(c)
 }
 
 // Table writes the cost for a terminal: the machine, its counter, and a row for each way to ask.

@@ -1,7 +1,6 @@
 package show
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 )
@@ -95,9 +94,8 @@ func (e *Evaluation) Write(w io.Writer) error {
 		m.Directions, m.Hosts = append([]Direction{}, m.Directions...), append([]MeasuredHost{}, m.Hosts...)
 	}
 	c.Warnings = append([]string{}, e.Warnings...)
-	out := json.NewEncoder(w)
+	out := indented(w)
 	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
 	if err := out.Encode(&c); err != nil {
 		return fmt.Errorf("evaluation: %w", err)
 	}

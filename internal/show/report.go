@@ -176,13 +176,19 @@ func Knots(m *clock.Map, ends ...clock.HostTime) []Knot {
 
 // Write writes the report as indented JSON. Arrays are never null, and NaN and infinities are null.
 func (r *Report) Write(w io.Writer) error {
-	out := json.NewEncoder(w)
+	out := indented(w)
 	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
 	if err := out.Encode(r.complete()); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
+}
+
+// indented returns an encoder of JSON for people too.
+func indented(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e
 }
 
 // ReadReport reads what Write wrote. Fields that it does not know are let pass: a newer Meridian may have written them.
