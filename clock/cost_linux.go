@@ -2,6 +2,7 @@ package clock
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -43,16 +44,20 @@ func thisMachine() Machine {
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.Kernel = strings.TrimSpace(string(text))
 	}
-	file, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return m
-	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
-			m.Processor = strings.TrimSpace(value)
-			break
-		}
+	if file, err := os.Open("/proc/cpuinfo"); err == nil {
+		defer file.Close()
+		m.Processor = processorName(file)
 	}
 	return m
+}
+
+// processorName returns the first model name in a file as /proc/cpuinfo is: "key : value" lines, those of one processor after
+// those of another. Not all architectures name the model.
+func processorName(cpuinfo io.Reader) string {
+	for lines := bufio.NewScanner(cpuinfo); lines.Scan(); {
+		if key, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -77,6 +79,39 @@ func TestMeasuringEndsWhenAskedTo(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+func TestALoopReturnsTheSumOfItsReadings(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const hz = 1_000_000_000
+	for _, w := range allCalls(hz) {
+		if got := w.loop(0); got != 0 {
+			t.Errorf("%s: no reading is %d", w.name, got)
+		}
+		switch w.name {
+		case "time.Now": // of which the loop reads what is less than a second
+			if got := w.loop(1); got >= 1e9 {
+				t.Errorf("%s: %d ns within the second", w.name, got)
+			}
+		case "getppid":
+			if got := w.loop(3); got != 3*uint64(os.Getppid()) {
+				t.Errorf("%s: %d for three of %d", w.name, got, os.Getppid())
+			}
+		default:
+			read := w.read
+			if read == nil { // Take, of which the loop reads the counter beside TAI
+				if read = Best().Source.Now; !TAI.Available() {
+					continue
+				}
+			}
+			before := read()
+			got := w.loop(1)
+			if after := read(); got < before || got > after {
+				t.Errorf("%s: %d between %d and %d", w.name, got, before, after)
+			}
+		}
 	}
 }
 
@@ -202,7 +237,7 @@ func TestStepsAreWholeCounts(t *testing.T) {
 		}
 		if c.Meter.CountsCycles() {
 			ratio := x.Warm.Cycles.Median / x.Warm.Ns.Median
-			if hz := c.Frequencies[len(c.Frequencies)-1].Hz; math.Abs(ratio*1e9/hz-1) > 1e-9 {
+			if hz := c.Frequencies[len(c.Frequencies)-1].Hz; math.Abs(ratio*1e9/hz-1) > 1e-12 {
 				t.Errorf("%s: %g counts take 1 ns", x.Name, ratio)
 			}
 		}
