@@ -170,12 +170,7 @@ func TestSignalsWhileShardsAreExchanged(t *testing.T) {
 // whileReading runs a program, with reader=1, and reads its ring meanwhile; it returns what was in it, and what the program said at the end.
 func whileReading(t *testing.T, c *exec.Cmd) (got taken, said string) {
 	t.Helper()
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path, out := begin(t, c)
-	r := open(t, path)
+	in, out, r := beginWaiting(t, c)
 	defer r.Close()
 	fmt.Fprintln(in)
 	over := make(chan struct{})

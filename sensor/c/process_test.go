@@ -240,12 +240,7 @@ func TestEventsAreSwitchedByTheEnvironmentAndFromOutside(t *testing.T) {
 	}
 
 	c := command(t, path, "threads=1", "n=1", "rounds=3", "wait=1")
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, out := begin(t, c)
-	r := open(t, file)
+	in, out, r := beginWaiting(t, c)
 	for _, on := range []bool{true, false, true} {
 		if n := r.Switch(func(name, _ string) bool { return name == "count" }, on); n != 1 {
 			t.Fatalf("%d classes are switched", n)

@@ -147,6 +147,17 @@ func rings(t testing.TB, dir string) []string {
 	return found
 }
 
+// beginWaiting begins a program that goes on at each line that it is given, and opens its ring.
+func beginWaiting(t testing.TB, c *exec.Cmd) (in io.WriteCloser, out *bufio.Reader, r *ring.Reader) {
+	t.Helper()
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, out := begin(t, c)
+	return in, out, open(t, path)
+}
+
 // open opens a ring until the test's end.
 func open(t testing.TB, path string) *ring.Reader {
 	t.Helper()

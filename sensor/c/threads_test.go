@@ -84,12 +84,7 @@ func TestRoomThatTheReaderMadeIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	path := build(t, "gcc", "-std=c11", "testdata/threads.c")
 	c := command(t, path, "threads=1", "n=140", "rounds=20", "wait=1")
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, out := begin(t, c)
-	r := open(t, file)
+	in, out, r := beginWaiting(t, c)
 	var got taken
 	for round := range 20 {
 		fmt.Fprintln(in)
