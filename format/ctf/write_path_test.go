@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/filetest"
 	"meridian/trace"
 )
 
@@ -37,15 +38,7 @@ func TestHostsOfAnyNameStayInsideTheDirectory(t *testing.T) {
 	}
 	parent := t.TempDir()
 	l.write(t, filepath.Join(parent, "out"), WriterOptions{})
-	var names []string
-	entries, err := os.ReadDir(filepath.Join(parent, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	sameLines(t, names, []string{"_up", "a_b", "host", "host_2", "web", "web_2"})
+	sameLines(t, filetest.Names(t, filepath.Join(parent, "out")), []string{"_up", "a_b", "host", "host_2", "web", "web_2"})
 	if all, _ := os.ReadDir(parent); len(all) != 1 {
 		t.Errorf("%d entries beside it", len(all))
 	}
@@ -59,16 +52,7 @@ func TestTheDirectoryAppearsWholeOrNotAtAll(t *testing.T) {
 	l.add(1, 0, trace.OfUint(1))
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "out")
-	entries := func() (names []string) {
-		all, err := os.ReadDir(parent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range all {
-			names = append(names, e.Name())
-		}
-		return names
-	}
+	entries := func() []string { return filetest.Names(t, parent) }
 	w, err := NewWriter(dir, l.schema, WriterOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package ctf
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/eventtest"
 	"meridian/trace"
 )
 
@@ -37,13 +37,7 @@ func readBack(t testing.TB, dir string) []string {
 			back *restorer
 		}
 		var classes []class
-		for {
-			var e trace.Event
-			if err := s.Next(&e); err == io.EOF {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
+		for e := range eventtest.All(t, s) {
 			for len(classes) < len(s.Classes()) {
 				c, back := newRestorer(s.Classes()[len(classes)])
 				classes = append(classes, class{c, back})

@@ -1,10 +1,8 @@
 package perfetto
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"meridian/clock"
+	"meridian/internal/filetest"
 )
 
 // schema is what Perfetto's .proto files say of the fields that we write, for reading them back: the message's name, the
@@ -146,8 +145,6 @@ func packets(t testing.TB, data []byte) []node {
 	return nodes
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 // TestFileIsAsItWas guards against changes that nobody meant; what the file means is for the trace processor to say.
 func TestFileIsAsItWas(t *testing.T) {
 	data, _ := two().write(t)
@@ -156,19 +153,7 @@ func TestFileIsAsItWas(t *testing.T) {
 		show(&b, p.in)
 		b.WriteByte('\n')
 	}
-	golden := filepath.Join("testdata", "two.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("the file differs from %s; -update writes it anew. It is now:\n%s", golden, b.String())
-	}
+	filetest.Golden(t, filepath.Join("testdata", "two.txt"), b.String())
 }
 
 // drawn is a slice as the trace processor makes it of begins and ends on one track.

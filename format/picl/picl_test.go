@@ -2,7 +2,6 @@ package picl
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"math/big"
@@ -16,10 +15,9 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/filetest"
 	"meridian/trace"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var _ trace.Sink = (*Writer)(nil)
 
@@ -132,19 +130,7 @@ func TestTraceIsAsPromised(t *testing.T) {
 	l, records := example()
 	for name, o := range map[string]Options{"utc": {}, "first": {SinceFirst: true}, "origin": {Origin: 1_700_000_000e9 + 3_000}} {
 		got := write(t, l, records, o)
-		file := filepath.Join("testdata", name+".picl")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s is not as it was:\n%s", file, got)
-		}
+		filetest.Golden(t, filepath.Join("testdata", name+".picl"), got)
 		parse(t, got)
 	}
 }

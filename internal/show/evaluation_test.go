@@ -3,8 +3,11 @@ package show
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"meridian/internal/filetest"
 )
 
 // evaluation has a method with everything, one without truth, and one that refused.
@@ -45,7 +48,7 @@ func TestEvaluationTablesSayHowSureEachNumberIs(t *testing.T) {
 		if err := e.Table(&got); err != nil {
 			t.Fatal(err)
 		}
-		compareGolden(t, name+".table", got.String())
+		filetest.Golden(t, filepath.Join("testdata", name+".table"), got.String())
 		if strings.Contains(got.String(), "\x1b") {
 			t.Errorf("%s steers the terminal", name)
 		}

@@ -2,17 +2,14 @@ package show
 
 import (
 	"bytes"
-	"flag"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/filetest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files from what is written now")
 
 func ptr[T any](v T) *T { return &v }
 
@@ -45,7 +42,7 @@ func TestTableSaysHowSureEachNumberIs(t *testing.T) {
 		if err := r.Table(&got); err != nil {
 			t.Fatal(err)
 		}
-		compareGolden(t, name+".table", got.String())
+		filetest.Golden(t, filepath.Join("testdata", name+".table"), got.String())
 	}
 }
 
@@ -143,23 +140,5 @@ func TestInstantsAreDatesWhereTheyCanBe(t *testing.T) {
 		if got := instant(ns); got != want {
 			t.Errorf("instant(%d) = %q, want %q", ns, got, want)
 		}
-	}
-}
-
-// compareGolden compares a text with a file under testdata, which -update rewrites.
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
 	}
 }

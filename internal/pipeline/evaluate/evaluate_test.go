@@ -11,6 +11,7 @@ import (
 
 	"meridian/align"
 	"meridian/format/messages"
+	"meridian/internal/filetest"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/evaluate"
 	"meridian/internal/pipeline/input"
@@ -219,16 +220,8 @@ func TestPlotsAreOneFileEachAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	entries, err := os.ReadDir(directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
 	const want = "host-host0.svg host-host1.svg host-host2.svg index.html pair-host0-host1.svg pair-host1-host2.svg"
-	if got := strings.Join(names, " "); got != want {
+	if got := strings.Join(filetest.Names(t, directory), " "); got != want {
 		t.Errorf("%s, not %s", got, want)
 	}
 }

@@ -8,20 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-)
 
-// names lists what is in a directory.
-func names(t *testing.T, dir string) (all []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
-}
+	"meridian/internal/filetest"
+)
 
 func TestOutputsAppearTogetherWhenTheyArePublished(t *testing.T) {
 	dir := t.TempDir()
@@ -71,7 +60,7 @@ func TestOutputsAppearTogetherWhenTheyArePublished(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("permissions %v, %v: not those of the file that was replaced", info.Mode(), err)
 	}
-	if all := names(t, dir); len(all) != 2 || all[0] != "directory" || all[1] != "old" {
+	if all := filetest.Names(t, dir); len(all) != 2 || all[0] != "directory" || all[1] != "old" {
 		t.Errorf("left: %q", all)
 	}
 }
@@ -95,7 +84,7 @@ func TestRemovedOutputsLeaveNothing(t *testing.T) {
 		t.Errorf("closed with %v after the context ended", err)
 	}
 	s.Remove()
-	if all := names(t, dir); len(all) != 0 {
+	if all := filetest.Names(t, dir); len(all) != 0 {
 		t.Errorf("left: %q", all)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"meridian/clock"
 	"meridian/format/messages"
 	"meridian/format/pcap"
+	"meridian/internal/filetest"
 	"meridian/internal/pipeline/usage"
 	"meridian/internal/sim"
 	"meridian/match"
@@ -124,16 +125,7 @@ func TestSimulatedCapturesLeadToEveryMessage(t *testing.T) {
 
 func TestSimulationReplacesItsOwnFilesAlone(t *testing.T) {
 	dir := t.TempDir()
-	files := func() (names []string) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		return names
-	}
+	files := func() []string { return filetest.Names(t, dir) }
 	o := Options{Scenario: simulatedScenario(sim.Periodic), Dir: dir, Captures: true}
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
