@@ -46,13 +46,13 @@ func (f *findings) warnOfPairs() {
 		case e.Fit == pair.Fallback && e.Map.Low == nil:
 			f.warnings.Add(name, fmt.Sprintf("their messages contradict each other under any clock (%s): a clock was set, or a capture is of another host", f.filesOf(x.A, x.B)), "")
 			f.breakPromise("the offset of " + name + " is not bounded: their messages contradict each other")
-		case e.Fit == pair.Fallback && f.Report.WanderPPBS == nil: // of methods that take clocks for linear
+		case e.Fit == pair.Fallback && f.Solution.Assumed == (bound.Assumption{}): // of methods that take clocks for linear
 			ppm := float64(e.Wander) / 1e3
 			f.warnings.Add(name, fmt.Sprintf("no constant skew fits all their messages, so a clock is not linear; the bounds hold while the skew changes by less than %.3g ppm", ppm), "")
 			wander = append(wander, fmt.Sprintf("the skew of %s changes by less than %.3g ppm", name, ppm))
 		}
 	}
-	if len(wander) > 0 {
+	if len(wander) > 0 && f.Report.Assumption != "" {
 		f.Report.Assumption += "; but " + strings.Join(wander, ", ")
 	}
 }

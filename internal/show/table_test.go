@@ -142,3 +142,21 @@ func TestInstantsAreDatesWhereTheyCanBe(t *testing.T) {
 		}
 	}
 }
+
+func TestSkewsThatAreNotDeterminedHaveTheBoundsThatSaySomething(t *testing.T) {
+	for _, c := range []struct {
+		low, high *float64
+		want      string
+	}{
+		{ptr(-896.9), ptr(824.9), "undetermined (-896.9…+824.9 ppm)"},
+		{ptr(-1e5), ptr(1e5), "undetermined (-100000…+100000 ppm)"},
+		{ptr(-966277721.0), ptr(964277721.0), "undetermined"},
+		{ptr(-966277721.0), ptr(824.9), "undetermined (at most +824.9 ppm)"},
+		{ptr(-896.9), ptr(1e5 + 1), "undetermined (at least -896.9 ppm)"},
+		{nil, nil, "undetermined"},
+	} {
+		if got := skew(nil, c.low, c.high); got != c.want {
+			t.Errorf("%q, not %q", got, c.want)
+		}
+	}
+}

@@ -88,9 +88,12 @@ func ppm(v float64) string {
 	return signed(v > 0, s)
 }
 
+// maxSkewPPM is the greatest bound of a skew that says something: no clock is off by a tenth.
+const maxSkewPPM = 1e5
+
 // skew writes a skew, or between what it lies if the messages do not determine it.
 func skew(v, low, high *float64) string {
-	v, low, high = finite(v), finite(low), finite(high)
+	v, low, high = finite(v), tellingSkew(low), tellingSkew(high)
 	switch {
 	case v != nil:
 		return ppm(*v) + " ppm"
@@ -102,6 +105,14 @@ func skew(v, low, high *float64) string {
 		return fmt.Sprintf("undetermined (at most %s ppm)", ppm(*high))
 	}
 	return "undetermined"
+}
+
+// tellingSkew returns a bound of a skew, nil if it is beyond maxSkewPPM.
+func tellingSkew(ppm *float64) *float64 {
+	if ppm = finite(ppm); ppm == nil || math.Abs(*ppm) > maxSkewPPM {
+		return nil
+	}
+	return ppm
 }
 
 // bound writes a bound, or that there is none.
