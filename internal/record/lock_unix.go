@@ -4,7 +4,9 @@ package record
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,4 +31,13 @@ func lockDirectory(dir string) (*os.File, error) {
 		}
 		return f, nil
 	}
+}
+
+// inodeOf returns the number that a file has on its file system.
+func inodeOf(info fs.FileInfo) (uint64, bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return uint64(stat.Ino), true
 }

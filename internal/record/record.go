@@ -364,7 +364,7 @@ func (r *Recorder) open(path string) error {
 	case errors.Is(err, ring.ErrBusy):
 		if !r.busy[path] {
 			r.busy[path] = true
-			r.o.Warnings.Add(path, "another recorder reads the ring: its events are recorded there until that ends", "")
+			r.warnOfReader(path, info)
 		}
 		return nil
 	case err != nil: // for example another user's ring
@@ -380,6 +380,16 @@ func (r *Recorder) open(path string) error {
 	}
 	r.rings[path] = d
 	return nil
+}
+
+// warnOfReader warns of a ring that is being read already: by its own program, or by another recorder.
+func (r *Recorder) warnOfReader(path string, info ring.Info) {
+	if !readsItself(path, info.PID) {
+		r.o.Warnings.Add(path, "another recorder reads the ring: its events are recorded there until that ends", "")
+		return
+	}
+	program := fmt.Sprintf("%s (process %d)", info.Program, info.PID)
+	r.o.Warnings.Add(program, "records itself (sensor.Record): its events are in the trace that it writes; with sensor.Start they would be here", "")
 }
 
 // selected reports whether the patterns select a program. No patterns select all.
