@@ -37,7 +37,7 @@ func newClockCost() *cobra.Command {
 	var f clockCostFlags
 	cmd := &cobra.Command{
 		Use:   "cost [--duration TIME] [--json]",
-		Short: "What it costs to ask for the time on this machine",
+		Short: "Measure what it costs to read the clocks of this machine",
 		Long: `Ask for the time in every way that this machine has and print what each costs:
 
   min, median, p99   in a row, as in a busy program: of the means of many batches

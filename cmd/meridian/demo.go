@@ -26,7 +26,7 @@ func newDemo() *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo [--open]",
-		Short: "Three hosts on this machine, clocks that disagree, one timeline",
+		Short: "Run three hosts on this machine, with clocks that disagree, and show one timeline",
 		Long: `Start three processes that talk to each other over TCP on this machine: web asks app, app asks db. Each has a
 clock that is seconds off and runs too fast or too slow, and lists what it received, stamped by that clock
 alone. Then put the three lists on one time base, show the result beside the truth, and write the timeline as

@@ -21,7 +21,7 @@ func newEvaluate() *cobra.Command {
 	var f evaluateFlags
 	cmd := &cobra.Command{
 		Use:   "evaluate [HOST=]TRACE... [--truth FILE] [--compare] [--plots DIR]",
-		Short: "How well are these traces synchronised?",
+		Short: "Measure how well traces are synchronised",
 		Long: `Align traces as 'meridian align' does and measure the result, or measure the stamps as they were recorded
 (--method ` + pipeline.AsRecorded + `):
 

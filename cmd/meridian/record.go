@@ -31,7 +31,7 @@ func newRecord() *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
 		Use:   "record -o DIR [-- COMMAND [ARG]...]",
-		Short: "Record the events of this host's programs into one trace",
+		Short: "Record this host's programs with sensors, kernel events and packets into one trace",
 		Long: `Record the events that programs with sensors emit (package sensor for Go, sensor/c for C and C++), and on request
 kernel events and packets of this host. All are stamped by one clock, CLOCK_MONOTONIC, which steps of the system's time do
 not disturb. DIR is a trace in CTF, which 'meridian align', 'meridian convert', babeltrace2 and Trace Compass read.
@@ -157,7 +157,8 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		status = child.wait()
 	}
-	err = f.print(cmd, o.Warnings.Lines(), notKept(&summary, o.Packets != nil), func(w io.Writer) error { return recordTable(w, summary) },
+	warnings := append(o.Warnings.Lines(), f.nothingRecorded(&summary, o)...)
+	err = f.print(cmd, warnings, notKept(&summary, o.Packets != nil), func(w io.Writer) error { return recordTable(w, summary) },
 		func(w io.Writer) error { return json.NewEncoder(w).Encode(summary) })
 	switch {
 	case failed != nil:

@@ -81,6 +81,17 @@ func notKept(s *record.Summary, packets bool) (broken []string) {
 	return broken
 }
 
+// nothingRecorded returns a line that says how to record something, if the recording has no stream and no warning says why.
+func (f *recordFlags) nothingRecorded(s *record.Summary, o *record.Options) []string {
+	if len(s.Streams) > 0 || len(s.Failures) > 0 || len(o.Warnings.Lines()) > 0 || f.kernel != "" || f.packets != nil {
+		return nil
+	}
+	if len(f.programs) > 0 {
+		return []string{"no program with sensors that matches --program ran"}
+	}
+	return []string{"no program with sensors ran; --kernel records kernel events, --packets packets"}
+}
+
 // packetsOf returns how many of the events are packets of an interface, and whether any interface was recorded.
 func packetsOf(s *record.Summary) (n uint64, ok bool) {
 	for i := range s.Streams {

@@ -37,7 +37,7 @@ func newSimulate() *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate -o DIR",
-		Short: "Traces of simulated hosts, with the truth beside them",
+		Short: "Write traces of simulated hosts, with the truth beside them",
 		Long: `Simulate hosts whose clocks disagree, a network, and the messages between them, and write what they would have
 recorded, with the truth beside it. The same flags give the same files.
 
