@@ -68,12 +68,12 @@ func thisBuild() build {
 
 // String returns the build in one line.
 func (b build) String() string {
-	s := b.Version
+	commit := "unknown"
 	if b.Commit != "" {
-		s += " commit " + b.Commit[:min(12, len(b.Commit))]
-		if b.Modified {
-			s += " (modified)"
-		}
+		commit = b.Commit[:min(12, len(b.Commit))]
 	}
-	return s + " " + b.Go + " " + b.Platform
+	if b.Modified {
+		commit += " (modified)"
+	}
+	return b.Version + " commit " + commit + " " + b.Go + " " + b.Platform
 }
