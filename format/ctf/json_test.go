@@ -190,17 +190,9 @@ func TestOneBadFragmentCostsOnlyItself(t *testing.T) {
 		{"same id", "\x1e{\"type\":\"event-record-class\",\"id\":0}\n", "duplicate event class id 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var w trace.Warnings
-			m, err := ParseMetadata([]byte(jsonBegin+"\x1e{\"type\":\"data-stream-class\"}\n\x1e{\"type\":\"event-record-class\",\"name\":\"a\"}\n"+c.bad+
-				"\x1e{\"type\":\"event-record-class\",\"name\":\"b\",\"id\":2}\n"), "metadata", &w)
-			if err != nil {
-				t.Fatal(err)
-			}
-			names := ""
-			for _, e := range m.Streams[0].Events {
-				names += e.Name
-			}
-			if lines := strings.Join(w.Lines(), "\n"); names != "ab" || !strings.Contains(lines, c.want) {
+			names, lines := declaredEvents(t, jsonBegin+"\x1e{\"type\":\"data-stream-class\"}\n\x1e{\"type\":\"event-record-class\",\"name\":\"a\"}\n"+c.bad+
+				"\x1e{\"type\":\"event-record-class\",\"name\":\"b\",\"id\":2}\n")
+			if names != "ab" || !strings.Contains(lines, c.want) {
 				t.Errorf("events %q, warnings %s", names, lines)
 			}
 		})

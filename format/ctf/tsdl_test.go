@@ -192,6 +192,20 @@ func TestErrorsSayTheLine(t *testing.T) {
 	}
 }
 
+// declaredEvents reads metadata and returns the names of the first stream's events and the warnings, a line each.
+func declaredEvents(t *testing.T, text string) (names, warnings string) {
+	t.Helper()
+	var w trace.Warnings
+	m, err := ParseMetadata([]byte(text), "metadata", &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range m.Streams[0].Events {
+		names += e.Name
+	}
+	return names, strings.Join(w.Lines(), "\n")
+}
+
 func TestOneBadDeclarationCostsOnlyItself(t *testing.T) {
 	for _, c := range []struct{ name, bad, want string }{
 		{"brace lost", "event {\n\tname = \"bad\"; id = 1;\n\tfields := struct {\n\t\tuint8_t a;\n\t;\n};\n", "expected \"=\""},
@@ -214,18 +228,9 @@ func TestOneBadDeclarationCostsOnlyItself(t *testing.T) {
 		{"missing part", "event { name = \"a\"; fields := struct { ui\n\x1a\n8_t a; };\n};\n", "is missing here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var w trace.Warnings
-			m, err := ParseMetadata([]byte(tsdlTypes+tsdlTrace+"stream { };\nevent { name = \"a\"; id = 0; };\n"+c.bad+
-				"event {\n\tname = \"b\"; id = 2; fields := struct { uint8_t x; };\n};\nevent { name = \"c\"; id = 3; };\n"), "metadata", &w)
-			if err != nil {
-				t.Fatal(err)
-			}
-			names := ""
-			for _, e := range m.Streams[0].Events {
-				names += e.Name
-			}
-			lines := strings.Join(w.Lines(), "\n")
-			if names != "abc" || len(w.Lines()) == 0 || !strings.Contains(lines, c.want) {
+			names, lines := declaredEvents(t, tsdlTypes+tsdlTrace+"stream { };\nevent { name = \"a\"; id = 0; };\n"+c.bad+
+				"event {\n\tname = \"b\"; id = 2; fields := struct { uint8_t x; };\n};\nevent { name = \"c\"; id = 3; };\n")
+			if names != "abc" || lines == "" || !strings.Contains(lines, c.want) {
 				t.Errorf("events %q, warnings %s", names, lines)
 			}
 		})

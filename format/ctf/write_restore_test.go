@@ -13,6 +13,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/filetest"
 	"meridian/trace"
 )
 
@@ -20,14 +21,10 @@ import (
 // host: all that the writer was given, whatever shape it had in the file.
 func readBack(t testing.TB, dir string) []string {
 	t.Helper()
-	hosts, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []string
-	for _, host := range hosts {
+	for _, host := range filetest.Names(t, dir) {
 		var w trace.Warnings
-		tr, err := Open(filepath.Join(dir, host.Name()), &w)
+		tr, err := Open(filepath.Join(dir, host), &w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +49,7 @@ func readBack(t testing.TB, dir string) []string {
 			t.Fatal(err)
 		}
 		if len(w.Lines()) > 0 {
-			t.Errorf("%s: %q", host.Name(), w.Lines())
+			t.Errorf("%s: %q", host, w.Lines())
 		}
 	}
 	slices.Sort(all)
