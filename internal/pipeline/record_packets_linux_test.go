@@ -18,40 +18,14 @@ import (
 	"meridian/trace"
 )
 
-// recordTwice records the packets of a host of a laboratory both as the kernel's events and by a capture, until the function
-// that it returns is called. Origin is as in recorded.
-func recordTwice(t *testing.T, lab *netlab.Lab, host, dir string) (stop func(), origin int64) {
+// recordTwice records the packets of a host both as events and by a capture.
+func recordTwice(t *testing.T, lab *netlab.Lab, host, dir string) (stop func() record.Summary, origin int64) {
 	t.Helper()
-	var w trace.Warnings
-	events, source := packetEvents(t, lab, host, &w)
 	capture, err := packet.Open(packet.Options{NetNS: lab.Namespace(host)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := record.New(record.Options{Dir: dir, Host: host, Rings: []string{t.TempDir()}, Sources: []record.Source{source}, Packets: capture, Warnings: &w})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	var s record.Summary
-	go func() {
-		var err error
-		s, err = r.Run(ctx)
-		done <- err
-	}()
-	return func() {
-		t.Helper()
-		cancel()
-		for _, err := range []error{<-done, events.Close(), capture.Close()} {
-			if err != nil {
-				t.Error(err)
-			}
-		}
-		if s.Total.Lost > 0 || len(w.Lines()) > 0 {
-			t.Errorf("%s: %d lost, %q", host, s.Total.Lost, w.Lines())
-		}
-	}, r.Origin()
+	return recordHost(t, lab, host, dir, record.Options{Packets: capture}, capture)
 }
 
 // alignedHosts returns the report of two hosts.
