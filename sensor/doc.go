@@ -20,6 +20,13 @@
 //
 // babeltrace2, Trace Compass and Meridian read the directory: meridian convert trace -o trace.pftrace.
 //
+// # Names
+//
+// The name of an event has 1 to 160 bytes, or 154 if it is a slice's. A category has at most 64 and may be empty. Both are UTF-8
+// without quotes, backslashes and control characters. Types of events come from NewEvent1 and its like, whose zero values must not be
+// used. These functions panic if a name is not valid: declarations are package variables, so that the program fails at its
+// start. The same declaration in two places is one type.
+//
 // # Layout
 //
 // An event is its stamp, its class and its fields, packed, in the memory of the ring:

@@ -7,7 +7,7 @@ import "meridian/clock"
 // Event0 is a type of events with no fields.
 type Event0 struct{ class }
 
-// NewEvent0 declares a type of events with no fields. It panics where a name is not valid; see [Event0].
+// NewEvent0 declares a type of events with no fields. It panics if a name is not valid.
 func NewEvent0(category, name string) *Event0 {
 	return declare(category, name, "", nil, nil,
 		func(v *Event0) *class { return &v.class })
@@ -45,7 +45,7 @@ func (v *Event0) emit() {
 // Event1 is a type of events with one field.
 type Event1[A Field] struct{ class }
 
-// NewEvent1 declares a type of events with one field. It panics where a name is not valid; see [Event0].
+// NewEvent1 declares a type of events with one field. It panics if a name is not valid.
 func NewEvent1[A Field](category, name, nameA string) *Event1[A] {
 	return declare(category, name, "", nil, []member{memberOf[A](nameA)},
 		func(v *Event1[A]) *class { return &v.class })
@@ -91,7 +91,7 @@ func (v *Event1[A]) emit(a A) {
 // Event2 is a type of events with two fields.
 type Event2[A, B Field] struct{ class }
 
-// NewEvent2 declares a type of events with two fields. It panics where a name is not valid; see [Event0].
+// NewEvent2 declares a type of events with two fields. It panics if a name is not valid.
 func NewEvent2[A, B Field](category, name, nameA, nameB string) *Event2[A, B] {
 	return declare(category, name, "", nil, []member{memberOf[A](nameA), memberOf[B](nameB)},
 		func(v *Event2[A, B]) *class { return &v.class })
@@ -145,7 +145,7 @@ func (v *Event2[A, B]) emit(a A, b B) {
 // Event3 is a type of events with three fields.
 type Event3[A, B, C Field] struct{ class }
 
-// NewEvent3 declares a type of events with three fields. It panics where a name is not valid; see [Event0].
+// NewEvent3 declares a type of events with three fields. It panics if a name is not valid.
 func NewEvent3[A, B, C Field](category, name, nameA, nameB, nameC string) *Event3[A, B, C] {
 	return declare(category, name, "", nil, []member{memberOf[A](nameA), memberOf[B](nameB), memberOf[C](nameC)},
 		func(v *Event3[A, B, C]) *class { return &v.class })
@@ -207,7 +207,7 @@ func (v *Event3[A, B, C]) emit(a A, b B, c C) {
 // Event4 is a type of events with four fields.
 type Event4[A, B, C, D Field] struct{ class }
 
-// NewEvent4 declares a type of events with four fields. It panics where a name is not valid; see [Event0].
+// NewEvent4 declares a type of events with four fields. It panics if a name is not valid.
 func NewEvent4[A, B, C, D Field](category, name, nameA, nameB, nameC, nameD string) *Event4[A, B, C, D] {
 	return declare(category, name, "", nil, []member{memberOf[A](nameA), memberOf[B](nameB), memberOf[C](nameC), memberOf[D](nameD)},
 		func(v *Event4[A, B, C, D]) *class { return &v.class })
@@ -277,7 +277,7 @@ func (v *Event4[A, B, C, D]) emit(a A, b B, c C, d D) {
 // Event5 is a type of events with five fields.
 type Event5[A, B, C, D, E Field] struct{ class }
 
-// NewEvent5 declares a type of events with five fields. It panics where a name is not valid; see [Event0].
+// NewEvent5 declares a type of events with five fields. It panics if a name is not valid.
 func NewEvent5[A, B, C, D, E Field](category, name, nameA, nameB, nameC, nameD, nameE string) *Event5[A, B, C, D, E] {
 	return declare(category, name, "", nil, []member{memberOf[A](nameA), memberOf[B](nameB), memberOf[C](nameC), memberOf[D](nameD), memberOf[E](nameE)},
 		func(v *Event5[A, B, C, D, E]) *class { return &v.class })

@@ -7,7 +7,7 @@ import "meridian/clock"
 // Event6 is a type of events with six fields.
 type Event6[A, B, C, D, E, F Field] struct{ class }
 
-// NewEvent6 declares a type of events with six fields. It panics where a name is not valid; see [Event0].
+// NewEvent6 declares a type of events with six fields. It panics if a name is not valid.
 func NewEvent6[A, B, C, D, E, F Field](category, name, nameA, nameB, nameC, nameD, nameE, nameF string) *Event6[A, B, C, D, E, F] {
 	return declare(category, name, "", nil, []member{memberOf[A](nameA), memberOf[B](nameB), memberOf[C](nameC), memberOf[D](nameD), memberOf[E](nameE), memberOf[F](nameF)},
 		func(v *Event6[A, B, C, D, E, F]) *class { return &v.class })
@@ -93,7 +93,7 @@ func (v *Event6[A, B, C, D, E, F]) emit(a A, b B, c C, d D, e E, f F) {
 // Event7 is a type of events with seven fields.
 type Event7[A, B, C, D, E, F, G Field] struct{ class }
 
-// NewEvent7 declares a type of events with seven fields. It panics where a name is not valid; see [Event0].
+// NewEvent7 declares a type of events with seven fields. It panics if a name is not valid.
 func NewEvent7[A, B, C, D, E, F, G Field](category, name, nameA, nameB, nameC, nameD, nameE, nameF, nameG string) *Event7[A, B, C, D, E, F, G] {
 	return declare(category, name, "", nil, []member{memberOf[A](nameA), memberOf[B](nameB), memberOf[C](nameC), memberOf[D](nameD), memberOf[E](nameE), memberOf[F](nameF), memberOf[G](nameG)},
 		func(v *Event7[A, B, C, D, E, F, G]) *class { return &v.class })
@@ -187,7 +187,7 @@ func (v *Event7[A, B, C, D, E, F, G]) emit(a A, b B, c C, d D, e E, f F, g G) {
 // Event8 is a type of events with eight fields.
 type Event8[A, B, C, D, E, F, G, H Field] struct{ class }
 
-// NewEvent8 declares a type of events with eight fields. It panics where a name is not valid; see [Event0].
+// NewEvent8 declares a type of events with eight fields. It panics if a name is not valid.
 func NewEvent8[A, B, C, D, E, F, G, H Field](category, name, nameA, nameB, nameC, nameD, nameE, nameF, nameG, nameH string) *Event8[A, B, C, D, E, F, G, H] {
 	return declare(category, name, "", nil, []member{memberOf[A](nameA), memberOf[B](nameB), memberOf[C](nameC), memberOf[D](nameD), memberOf[E](nameE), memberOf[F](nameF), memberOf[G](nameG), memberOf[H](nameH)},
 		func(v *Event8[A, B, C, D, E, F, G, H]) *class { return &v.class })

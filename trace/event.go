@@ -29,7 +29,8 @@ type Class struct {
 	Name     string
 	Category string // what switches it on and off together with others; "" if unknown
 	Fields   []Field
-	// Context is how many fields at the end of Fields the tracer added to what the program said: cpu_id, vtid, procname.
+	// Context is how many fields at the end of Fields the tracer added to what the program said: cpu_id, vtid, procname. It is
+	// at least 0 and at most len(Fields).
 	Context int
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -270,5 +271,11 @@ func BenchmarkRead(b *testing.B) {
 		if _, err := Read(bytes.NewReader(file.Bytes()), "m.txt", &w); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestNoListIsAnError(t *testing.T) {
+	if Write(io.Discard, nil) == nil {
+		t.Error("no list was taken for one")
 	}
 }

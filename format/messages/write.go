@@ -2,6 +2,7 @@ package messages
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 
@@ -61,6 +62,9 @@ func appendStamp(line []byte, t clock.HostTime) []byte {
 
 // check says what of a list could not be read back, and else returns how many hosts occur in it.
 func check(l *trace.List) (hosts int, err error) {
+	if l == nil {
+		return 0, errors.New("messages: the list is nil")
+	}
 	c := checker{list: l, met: make(map[string]int)}
 	for _, ch := range l.Channels {
 		if len(ch.Messages) == 0 {

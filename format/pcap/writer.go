@@ -77,12 +77,19 @@ func (x *Writer) AddInterface(i WriterInterface) (int, error) {
 
 var errBefore = errors.New("pcapng: a packet before the earliest time that its interface can hold")
 
+func (x *Writer) unknown(iface int) error {
+	return fmt.Errorf("pcapng: interface %d out of range (the file has %d)", iface, len(x.starts))
+}
+
 // Write writes a frame of an interface, f.Time being its time in the file. It keeps nothing of f.
 func (x *Writer) Write(iface int, f *trace.Frame) error {
 	if x.err != nil {
 		return x.err
 	}
 	kept, options := len(f.Data), len(f.Options)
+	if iface < 0 || iface >= len(x.starts) {
+		return x.unknown(iface)
+	}
 	if f.Time < x.starts[iface] {
 		return errBefore
 	}
@@ -136,6 +143,9 @@ type Statistics struct {
 func (x *Writer) Statistics(iface int, at clock.HostTime, s Statistics) error {
 	if x.err != nil {
 		return x.err
+	}
+	if iface < 0 || iface >= len(x.starts) {
+		return x.unknown(iface)
 	}
 	if at < x.starts[iface] {
 		return errBefore

@@ -3,6 +3,7 @@ package pcap
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,6 +178,21 @@ func TestAPacketBeforeTheEarliestTimeIsAnError(t *testing.T) {
 		t.Error("a stamp before 1970 was written without an offset")
 	}
 	if err := x.Write(1, &f); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFramesOfUnknownInterfacesAreRefused(t *testing.T) {
+	w, err := NewWriter(io.Discard, []WriterInterface{{Name: "eth0"}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, iface := range []int{-1, 1} {
+		if w.Write(iface, &trace.Frame{}) == nil || w.Statistics(iface, 0, Statistics{}) == nil {
+			t.Errorf("interface %d of one: no error", iface)
+		}
+	}
+	if err := w.Write(0, &trace.Frame{}); err != nil {
 		t.Error(err)
 	}
 }

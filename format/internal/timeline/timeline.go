@@ -29,7 +29,8 @@ func CheckSchema(format string, s *trace.Schema) error {
 	return nil
 }
 
-// CheckEvent returns an error that names the event, counted from 1, if its stream, class or host is not in the schema.
+// CheckEvent returns an error that names the event, counted from 1, if its stream, class or host is not in the schema, or
+// its class is not valid.
 func CheckEvent(format string, s *trace.Schema, number int64, e *trace.TimelineEvent) error {
 	for _, x := range [...]struct {
 		what     string
@@ -39,8 +40,13 @@ func CheckEvent(format string, s *trace.Schema, number int64, e *trace.TimelineE
 			return fmt.Errorf("%s: event %d: %s %d out of range (the schema has %d)", format, number, x.what, x.index, x.n)
 		}
 	}
+	if c := &s.Classes[e.Class]; !contextFits(c) {
+		return fmt.Errorf("%s: event %d: class %q: invalid count of context fields %d (0 to %d)", format, number, c.Name, c.Context, len(c.Fields))
+	}
 	return nil
 }
+
+func contextFits(c *trace.Class) bool { return uint(c.Context) <= uint(len(c.Fields)) }
 
 // Progress is how far a writer is: the events that it took, the time of the last and its first error. After an error
 // nothing is written, and Write and Close return that error.
@@ -63,7 +69,8 @@ func NewProgress(format string, out io.Writer, s *trace.Schema) (Progress, error
 // Accept returns the first error of the writer, which may be that e is not valid.
 func (p *Progress) Accept(e *trace.TimelineEvent) error {
 	if p.Err == nil {
-		if uint(e.Stream) < uint(len(p.Schema.Streams)) && uint(e.Class) < uint(len(p.Schema.Classes)) && uint(e.Host) < uint(len(p.Schema.Hosts)) {
+		if uint(e.Stream) < uint(len(p.Schema.Streams)) && uint(e.Class) < uint(len(p.Schema.Classes)) && uint(e.Host) < uint(len(p.Schema.Hosts)) &&
+			contextFits(&p.Schema.Classes[e.Class]) {
 			return nil
 		}
 		p.Err = CheckEvent(p.Format, p.Schema, p.Events+1, e)
