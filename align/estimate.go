@@ -158,7 +158,7 @@ func (e *Estimated) findSteps(ctx context.Context) (*steps.Parted, error) {
 	return steps.Find(ctx, t.problem, messages, e.assumed.Epsilon, t.reference)
 }
 
-// estimator makes an Estimated; it may change it as long as nobody else has it.
+// estimator makes an Estimated; it may change it until it is returned.
 type estimator struct {
 	*Estimated
 	problems []pair.Problem // of each pair

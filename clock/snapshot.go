@@ -97,7 +97,7 @@ func (r Reading) Origin(hz uint64) int64 {
 }
 
 // ToNs converts counts at hz to ns, rounded to the nearest. Its cost, a division of 128 bits, is why events are stamped with
-// counts and whoever reads them converts.
+// counts and their reader converts.
 func ToNs(count, hz uint64) int64 {
 	if count > math.MaxInt64 || hz == 0 || hz > math.MaxInt64 {
 		return math.MaxInt64

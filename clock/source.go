@@ -19,7 +19,7 @@ const (
 	MonotonicRaw        // CLOCK_MONOTONIC_RAW: since boot, never adjusted
 	Monotonic           // CLOCK_MONOTONIC: since boot, its rate adjusted to the world's
 	Realtime            // CLOCK_REALTIME: since 1970, UTC, set and adjusted
-	TAI                 // CLOCK_TAI: Realtime without leap seconds; the same as Realtime where nobody told the kernel how many
+	TAI                 // CLOCK_TAI: Realtime without leap seconds; the same as Realtime unless the kernel was told how many
 )
 
 var sourceNames = [...]string{"none", "TSC", "CNTVCT", "MONOTONIC_RAW", "MONOTONIC", "REALTIME", "TAI"}
@@ -55,7 +55,7 @@ func (s Source) Available() bool {
 // Now reads the source: cycles or nanoseconds, 0 where it is not available.
 //
 // MONOTONIC and REALTIME are read without entering the kernel (vDSO), as the runtime does it for its own purposes. For RAW and
-// TAI the kernel has the same to offer, but whoever calls it from Go must first change to a stack of the system's, which only
+// TAI the kernel has the same to offer, but a call from Go must first change to a stack of the system's, which only
 // the runtime can; they cost a system call, some 210 ns against 30 ns. Calling the vDSO on a goroutine's stack works
 // until a kernel needs more of it than was measured, and is left to others.
 func (s Source) Now() uint64 {
@@ -98,8 +98,8 @@ func init() {
 	}
 }
 
-// Grain returns by how much the time may be beyond what the source shows, in its own unit: whoever reads v knows that it is from
-// v up to v+Grain. It is measured, because nobody else tells: a TSC may count by 26, and a clock in nanoseconds made from
+// Grain returns by how much the time may be beyond what the source shows, in its own unit: when it shows v, the time is from
+// v up to v+Grain. It is measured, because no interface tells: a TSC may count by 26, and a clock in nanoseconds made from
 // it then goes by 10 ns. The answer is up to 3 units too long, never too short.
 func (s Source) Grain() int64 {
 	if int(s) >= len(grains) {

@@ -64,7 +64,7 @@ func choose(m machine) Choice {
 	case m.system != "linux":
 		bad = "the TSC is invariant, but only Linux tells whether all processors agree on it"
 	case m.current == "":
-		bad = "the TSC is invariant, but the kernel's clock sources cannot be read (/sys), so nobody tells whether all processors agree on it"
+		bad = "the TSC is invariant, but the kernel's clock sources cannot be read (/sys), so it is unknown whether all processors agree on it"
 	case m.current == "tsc":
 		c.Why = "the TSC is invariant and the kernel keeps its own time by it"
 		return c

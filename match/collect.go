@@ -71,7 +71,7 @@ func (c *collector) link(from, to *index) *link {
 const maxBatches = 64
 
 // matchConversations matches all conversations whose near end is known, several at a time. What it returns is in the order of the
-// conversations, whoever was quicker: what follows must not depend on that.
+// conversations, whichever goroutine was quicker: what follows must not depend on that.
 func matchConversations(ctx context.Context, conversations []conversation) ([]*link, Tally, error) {
 	batches := make([]collector, min(maxBatches, len(conversations)))
 	var next atomic.Int64

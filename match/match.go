@@ -89,7 +89,7 @@ func (c *CaptureClocks) Of(packet int) int {
 type Tally struct {
 	Messages   int64
 	Ambiguous  int64 // could be one of several
-	Unoriented int64 // conversations of which nothing tells who sent
+	Unoriented int64 // conversations whose sender is unknown
 }
 
 func (t *Tally) add(o Tally) {

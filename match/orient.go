@@ -29,7 +29,7 @@ type orientation struct {
 	own    []map[netip.Addr]bool // addresses that belong to each host itself
 	macs   []trace.MAC           // each capture's own, zero where unknown
 
-	undecided int64           // conversations of which nothing tells who sent
+	undecided int64           // conversations whose sender is unknown
 	met       map[*index]bool // captures that share packets with another host's
 }
 
@@ -158,7 +158,7 @@ func (r *orientation) fromGiven(u *conversation) int {
 	})
 }
 
-// firstWay asks of direction 0, and else of direction 1, who is nearer to its sender (+1 a, -1 b, 0 not known), and
+// firstWay asks of direction 0, and else of direction 1, which capture is nearer to its sender (+1 a, -1 b, 0 not known), and
 // returns the answer for direction 0.
 func firstWay(nearer func(d int) int) int {
 	if near := nearer(0); near != 0 {

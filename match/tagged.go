@@ -35,7 +35,7 @@ type TagTally struct {
 // Tagged joins marks by their keys, whatever files they come from:
 //
 //	key   Sends at a           Receives at b, c        a -> b, a -> c: one sender, any number of receivers
-//	key   Sends at a, b        Receives at c           ambiguous: nobody knows whose it was
+//	key   Sends at a, b        Receives at c           ambiguous: either may have sent it
 //	key   Enters, Leaves at a  Enters, Leaves at b     a collective of a and b
 //
 // Wherever a key has several senders all its messages are left out, since a wrong message is worse than none; so is a

@@ -48,7 +48,7 @@ func (t *table) matchUnique(up, down []acknowledgement, link *link, unmatched fu
 func (t *table) matchPart(ends [2][]acknowledgement, part, parts uint64, link *link, unmatched func(end, place int)) (ambiguous int64) {
 	in := func(a *acknowledgement) bool { return parts == 1 || a.key%parts == part }
 	n := 0
-	for _, list := range ends { // counted and not guessed: who made the packets could have chosen their keys
+	for _, list := range ends { // counted and not guessed: the makers of packets could have chosen their keys
 		for i := range list {
 			if in(&list[i]) {
 				n++

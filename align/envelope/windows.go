@@ -32,7 +32,7 @@ func (m *model) reduce(hard bool) {
 		})
 	}
 	group.Wait()
-	// In the order of the edges, whoever was first.
+	// In the order of the edges, whichever goroutine was first.
 	m.points = m.points[:0]
 	information := 0.0
 	for e := range m.edges {

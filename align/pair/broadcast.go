@@ -27,7 +27,7 @@ type Group struct {
 //
 // and the delays d are taken to be exponential and independent. Then likelihood is greatest where their sum is least,
 // whatever their mean: a linear program in the offsets, the rates and the T. Two clocks alone have the line of least
-// absolute deviations; with more, each broadcast is held by whoever was quickest.
+// absolute deviations; with more, the quickest receiver of each broadcast counts.
 //
 // In go the number of clocks and the broadcasts; out comes a group for every component, by its reference, a clock alone
 // being one. A clock that shares no two broadcasts at different instants has its rate left open and is taken to run evenly.

@@ -17,11 +17,11 @@
 //
 // # Collectives
 //
-// In PyTorch's files kernels of NCCL and RCCL are ends of collectives: nobody's all-reduce, all-gather, reduce-scatter or
-// all-to-all on the processor of the graphics ends before everybody's has begun. It is the kernel's slice that counts: the
+// In PyTorch's files kernels of NCCL and RCCL are ends of collectives: no member's all-reduce, all-gather, reduce-scatter
+// or all-to-all on the GPU ends before those of all members have begun. It is the kernel's slice that counts: the
 // annotation nccl:all_reduce on the side of the CPU only covers its launch. Gloo works on the CPU, and its annotations
 // cover the work. Broadcast, reduce, gather and scatter let members go early and are none; nor is an all-to-all in which
-// somebody sends nothing to somebody. A send and its recv are a message, from the one's start to the other's end.
+// some member sends nothing to another. A send and its recv are a message, from the one's start to the other's end.
 //
 // Members join by the group's name, its ranks, the operation and its sequence number. Before 2026 there was none: then
 // it is the how-manieth of its kind in the file, together with how many there are and the first ProfilerStep, so that

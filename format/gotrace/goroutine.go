@@ -137,7 +137,7 @@ func (s *source) transition(x *xtrace.Event, st *xtrace.StateTransition, at cloc
 	s.put(begin, values...)
 	if to == xtrace.GoRunning && x.Proc() != xtrace.NoProc && g.proc == nil {
 		g.proc = s.proc(x.Proc())
-		s.leaves(g.proc, at) // none should run there, but who knows
+		s.leaves(g.proc, at) // none should run there, but traces may be damaged
 		name := g.name
 		if name == "" {
 			name = "goroutine"

@@ -1,4 +1,4 @@
-// Package messages reads and writes messages that somebody matched already, as text: in goes a file with one message a
+// Package messages reads and writes messages that were matched already, as text: in goes a file with one message a
 // line, out comes a [trace.List], and back.
 //
 //	# anything behind a # is a comment

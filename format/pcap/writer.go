@@ -17,7 +17,7 @@ type WriterInterface struct {
 	Description string // may be empty
 	LinkType    uint16
 	SnapLength  uint32 // 0: frames are whole
-	// Offset, in seconds, is added to all stamps by whoever reads the file. pcapng cannot hold a stamp before it, which
+	// Offset, in seconds, is added to all stamps by readers of the file. pcapng cannot hold a stamp before it, which
 	// is 1970 unless the timeline begins earlier.
 	Offset int64
 }

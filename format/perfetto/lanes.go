@@ -106,7 +106,7 @@ func (w *Writer) endSlice(row *row, c *class, r *trace.TimelineEvent) {
 	w.body = p.close(b)
 }
 
-// endNumbered ends a slice; r is nil where nobody ended it.
+// endNumbered ends a slice; r is nil where no event ended it.
 func (w *Writer) endNumbered(i int32, t clock.TimelineTime, c *class, r *trace.TimelineEvent) {
 	l := &w.lanes
 	b, p := w.event(w.body, t, typeEnd, 0)

@@ -102,7 +102,7 @@ func (w *Writer) describeTop() {
 	w.head, _ = end(b, packet)
 }
 
-// about says of the timeline what whoever looks at it must know.
+// about says what a reader of the timeline must know.
 func (w *Writer) about() string {
 	var said []string
 	if w.progress.Schema.Title != "" {

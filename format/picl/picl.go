@@ -20,7 +20,7 @@
 // The values after type 2 are integers; where a class has fractions too the type is a format in quotes. Values are those of
 // a class's fields that are numbers and its own, not its context's; an absent one is -1. An end of a message is written
 // after the event that it is, as a synchronous send (-21) or receive (-52) that takes no time, with the flow's low 31 bits as
-// tag and the number of a field named bytes, size, length or len as bytes. Who is at the other end stands in the record:
+// tag and the number of a field named bytes, size, length or len as bytes. The record names the other end:
 // for that a send waits until its arrival is known, for at most 16,384 records, after which the node is -1. A stay in a
 // collective is a barrier (-402). Bounds have no place in this format.
 //

@@ -38,8 +38,8 @@ type event struct {
 	packet   *Packet
 	head     header
 	buffer   uint64  // of the packet
-	on       *thread // who ran
-	other    *thread // whom it is about, or who runs from now on
+	on       *thread // the one that ran
+	other    *thread // the one it is about, or that runs from now on
 	instance int     // of what there are several of: the processor
 }
 

@@ -32,7 +32,7 @@ type processor struct {
 	number  int
 	idle    thread
 	threads []thread
-	now     *thread            // who runs
+	now     *thread            // the one that runs
 	softly  bool               // in a softirq
 	last    clock.TimelineTime // when something happened last
 }

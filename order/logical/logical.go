@@ -1,5 +1,5 @@
 // Package logical orders events by causality alone, without any time: in go the events of every clock in their order,
-// with the messages between them, out comes who happened before whom.
+// with the messages between them, out comes which event happened before which.
 //
 //	clock 0:  ---- send 1 ----------------- receive 2 ----
 //	                    \                  /

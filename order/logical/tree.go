@@ -10,7 +10,7 @@ import "fmt"
 //	|   '-- 1: 4, attached when 3 was at 9
 //	'-- 2: 8, attached when 0 was at 5
 //
-// Who knows 3 as of 12 knows what was attached to it by then, and what hangs below. So a join descends only where it
+// A clock that knows 3 as of 12 knows what was attached to it by then, and what hangs below. So a join descends only where it
 // finds news, and leaves a node's children at the first that was attached before what is known of the node: it visits the
 // entries that change and at most one child more for each of them (Mathur and others 2022, section 3). That holds as long
 // as clocks are made by Increment, Join and Copy alone, and only the owner increments.
@@ -147,7 +147,7 @@ func (t *TreeClock) attach(c, parent int32) {
 }
 
 // Tree orders events by tree clocks. It asks the same of events as [Lamport] does, fails as it does, and gives the same
-// order as [Vector]. A message carries a copy of its sender's clock: an earlier copy of the same sender, which everybody
+// order as [Vector]. A message carries a copy of its sender's clock: an earlier copy of the same sender, which every clock
 // has received, is brought up to date, so that a send costs no more than what changed since that one. Memory is one tree
 // for each clock that takes part and each message that is on its way.
 func Tree(events []Event) (*Order, error) {

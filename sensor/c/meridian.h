@@ -242,7 +242,7 @@ static inline unsigned char *mdn_begin(const struct mdn_class *c, uint64_t size,
 	return p + MDN_EVENT_HEAD;
 }
 
-// mdn_end publishes the event: what was stored before is there for whoever sees produced.
+// mdn_end publishes the event: what was stored before is there for a reader that sees produced.
 static inline void mdn_end(struct mdn_writer *w, uint64_t size) {
 	w->position += size;
 	__atomic_store_n(&w->control->produced, w->position, __ATOMIC_RELEASE);

@@ -92,7 +92,7 @@ func Find(dir string) ([]string, error) {
 	return found, nil
 }
 
-// Look returns what the header of a ring says, whoever reads the ring, and takes nothing.
+// Look returns what the header of a ring says, whether or not a reader has it, and takes nothing.
 func Look(path string) (_ Info, err error) {
 	f, err := openFile(path)
 	if err != nil {

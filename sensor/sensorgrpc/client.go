@@ -32,7 +32,7 @@ func UnaryClient(ctx context.Context, method string, request, reply any, conn *g
 }
 
 // StreamClient is a grpc.StreamClientInterceptor. The slice of a stream ends when its end was received, or when its
-// context is cancelled: whoever lets a stream go must do one of both, says gRPC.
+// context is cancelled: gRPC asks callers to do one of both.
 func StreamClient(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, next grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	if !on(calls.Enabled()) {
 		return next(ctx, desc, conn, method, options...)
@@ -111,7 +111,7 @@ func (s *clientStream) finish(err error) {
 	s.end(int32(codeOf(err)))
 }
 
-// end ends the slice, once; afterwards it has ended, whoever did it.
+// end ends the slice, once; further calls do nothing.
 func (s *clientStream) end(code int32) {
 	s.ended.Do(func() {
 		called.Emit(s.span.ID(), code)

@@ -57,7 +57,7 @@ func (b *bench) accounts(l *netlab.Lab) error {
 		}
 		p, err := ebpf.NewProgramFromID(id)
 		if err != nil {
-			return // gone again, so it was somebody else's
+			return // gone again, so it belonged to another program
 		}
 		// The kernel keeps 15 characters of a name.
 		if info, err := p.Info(); err == nil && (strings.HasPrefix(info.Name, "net_dev_queue") || strings.HasPrefix(info.Name, "netif_receive_s")) {

@@ -1,5 +1,5 @@
 // Package testrand draws random inputs for tests and says the seed that repeats a failure. The module of the clocks has it for
-// itself, so that who imports the module imports no other for its tests.
+// itself, so that the module needs no other for its tests.
 //
 //	testrand.Check(t, func(t *testrand.T) {
 //		n := testrand.IntRange(1, 8).Draw(t, "n")

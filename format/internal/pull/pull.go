@@ -9,7 +9,7 @@
 // float: microseconds since 1970 with three decimals do not fit into one.
 //
 // Brackets are counted, not matched, and what stands between them is looked at only when it is asked for: a value that is
-// none is noticed by who takes it apart, who can then call [Reader.Resume].
+// none is noticed by the decoder, which can then call [Reader.Resume].
 //
 // The cost is one look at every byte while it is skipped, one more while it is taken apart, and no allocation but for the
 // buffer, which grows to the longest value asked for. Source: RFC 8259.

@@ -152,7 +152,7 @@ func (in *instance) numbers(name string) (map[int32]bool, error) {
 }
 
 // remove removes the instance, of which nothing may be open any more. Another recorder that begins just now may take
-// it for stale as soon as the gate is closed and be the one who removes it.
+// it for stale as soon as the gate is closed and be the one that removes it.
 func (in *instance) remove() error {
 	err := in.gate.Close()
 	if failed := unix.Rmdir(in.dir); failed != nil && !gone(failed) {

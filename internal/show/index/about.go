@@ -4,7 +4,7 @@ import "encoding/json"
 import "meridian/clock"
 
 // About is what the page is told before any tile, as docs/viewer.md has it. The index fills what it knows; what only a
-// report knows (components, offsets, addresses, the table of pairs) is left to whoever shows it. Instants are ns since
+// report knows (components, offsets, addresses, the table of pairs) is left to the viewer. Instants are ns since
 // Origin unless they say otherwise.
 type About struct {
 	Version    int                `json:"version"`

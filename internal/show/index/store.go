@@ -141,7 +141,7 @@ func damaged(format string, args ...any) error {
 type pageReader struct {
 	f    io.ReaderAt
 	size int64 // of the part that holds pages
-	// unchecked takes pages whatever their checksum: whoever makes up an index makes that up too.
+	// unchecked takes pages whatever their checksum: a forged index has a forged checksum.
 	unchecked bool
 	slots     [2048]atomic.Pointer[segment]
 }

@@ -111,7 +111,7 @@ static inline bool mdn_equal(const struct mdn_class *a, const struct mdn_class *
 	return !f->name && !g->name && !strcmp(a->context, b->context);
 }
 
-// mdn_register enters a class into the ring: first the text, then the record, then their number, so that whoever sees
+// mdn_register enters a class into the ring: first the text, then the record, then their number, so that a reader that sees
 // an event finds what it is.
 static inline int mdn_register(struct mdn_class *c, bool on) {
 	struct mdn_header *h = (struct mdn_header *)(void *)mdn.map;

@@ -19,7 +19,7 @@ const MaxTiles = 4000;
 const MaxEvents = 4000;
 const held = new Map(); // key -> Tile, the least recently used first
 const asked = new Map(); // key -> request
-const waiting = new Map(); // key -> those who wait for it
+const waiting = new Map(); // key -> the callbacks that wait for it
 const missing = new Map(); // what cannot be had, and until when it is not asked for again
 const known = new Map(); // the number of an event -> the event
 /** @type {any} */
