@@ -104,15 +104,14 @@ func measure(ctx context.Context, meter Source, during time.Duration, progress f
 	if err := b.run(); err != nil {
 		return nil, fmt.Errorf("cost of clocks: %w", err)
 	}
-	nsPerCount := 1.0
 	for _, r := range first {
 		f, err := Between(r, take(meter, r.Clock, calibrationTries))
 		if err != nil {
 			return nil, err
 		}
 		c.Frequencies = append(c.Frequencies, f)
-		nsPerCount = 1e9 / f.Hz
 	}
+	nsPerCount := nsPerCount(c.Frequencies)
 	for i := range b.calls {
 		way := &b.calls[i]
 		call := Call{Name: way.name, Way: way.way, Clock: way.clock, Stamps: way.clock == c.Sensors.Source && way.stamps}
@@ -124,6 +123,15 @@ func measure(ctx context.Context, meter Source, during time.Duration, progress f
 		c.Calls = append(c.Calls, call)
 	}
 	return c, nil
+}
+
+// nsPerCount returns how long a count of the meter is by the last clock that it was measured by. A meter that was not measured
+// counts ns.
+func nsPerCount(measured []Frequency) float64 {
+	if len(measured) == 0 {
+		return 1
+	}
+	return 1e9 / measured[len(measured)-1].Hz
 }
 
 // costs is one measurement.

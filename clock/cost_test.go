@@ -115,6 +115,21 @@ func TestALoopReturnsTheSumOfItsReadings(t *testing.T) {
 	}
 }
 
+func TestACountIsANanosecondOrAsLongAsTheLastFrequencySays(t *testing.T) {
+	for _, c := range []struct {
+		hz   []float64
+		want float64
+	}{{nil, 1}, {[]float64{1e9}, 1}, {[]float64{2e9}, 0.5}, {[]float64{2e9, 4e9}, 0.25}, {[]float64{24e6, 62.5e6}, 16}} {
+		var measured []Frequency
+		for _, hz := range c.hz {
+			measured = append(measured, Frequency{Hz: hz})
+		}
+		if got := nsPerCount(measured); got != c.want {
+			t.Errorf("%v Hz: %g ns, want %g", c.hz, got, c.want)
+		}
+	}
+}
+
 // simulated is a machine on which nothing takes time but reading its meter and its calls.
 type simulated struct {
 	now     int64

@@ -147,19 +147,32 @@ func TestCheckRefusesWhatIsNoFunctionOrRunsBack(t *testing.T) {
 	}
 }
 
-// TestKnotsMayBeAsFarApartAsInt64Counts: a difference up to 2^63-1 is a length, a greater one is none, over both axes and
-// wherever the knots lie.
+// TestKnotsMayBeAsFarApartAsInt64Counts: a difference between neighbours up to 2^63-1 is a length, a greater one is none, over
+// both axes and wherever the knots lie. The whole curve may be longer.
 func TestKnotsMayBeAsFarApartAsInt64Counts(t *testing.T) {
 	ends := []int64{math.MinInt64, math.MinInt64 + 1, -Limit, -2, -1, 0, 1, 2, Limit, math.MaxInt64 - 1, math.MaxInt64}
-	for i, from := range ends {
-		for _, to := range ends[i+1:] {
-			apart := new(big.Int).Sub(big.NewInt(to), big.NewInt(from))
-			for _, c := range []Curve{
-				{{HostTime(from), 0}, {HostTime(to), 1}}, {{0, TimelineTime(from)}, {1, TimelineTime(to)}},
-				{{HostTime(from), TimelineTime(from)}, {HostTime(to), TimelineTime(to)}},
-			} {
-				if err := c.Check(); (err == nil) != apart.IsInt64() {
-					t.Errorf("%v, %v apart: %v", c, apart, err)
+	apart := func(a, b int64) bool { return new(big.Int).Sub(big.NewInt(b), big.NewInt(a)).IsInt64() }
+	for i, a := range ends {
+		for k, b := range ends[i+1:] {
+			for _, y := range [][2]int64{{0, 1}, {a, b}, {5, 5}} {
+				if err := (Curve{{HostTime(a), TimelineTime(y[0])}, {HostTime(b), TimelineTime(y[1])}}).Check(); (err == nil) != apart(a, b) {
+					t.Errorf("X of %d and %d: %v", a, b, err)
+				}
+			}
+			if err := (Curve{{0, TimelineTime(a)}, {1, TimelineTime(b)}}).Check(); (err == nil) != apart(a, b) {
+				t.Errorf("Y of %d and %d: %v", a, b, err)
+			}
+			for _, c := range ends[i+k+2:] {
+				want := apart(a, b) && apart(b, c)
+				for name, curve := range map[string]Curve{
+					"X":                            {{HostTime(a), 7}, {HostTime(b), 7}, {HostTime(c), 9}},
+					"X, standing still at the end": {{HostTime(a), 7}, {HostTime(b), 9}, {HostTime(c), 9}},
+					"Y":                            {{0, TimelineTime(a)}, {1, TimelineTime(b)}, {2, TimelineTime(c)}},
+					"Y, standing still":            {{0, TimelineTime(a)}, {1, TimelineTime(b)}, {2, TimelineTime(b)}, {3, TimelineTime(c)}},
+				} {
+					if err := curve.Check(); (err == nil) != want {
+						t.Errorf("%s of %d, %d and %d: %v", name, a, b, c, err)
+					}
 				}
 			}
 		}
