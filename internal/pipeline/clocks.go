@@ -3,6 +3,7 @@ package pipeline
 import (
 	"meridian/clock"
 	"meridian/internal/filter"
+	"meridian/internal/show/index"
 	"meridian/internal/show/view"
 	"meridian/trace"
 )
@@ -34,7 +35,7 @@ func (o *Ordered) granularityOf(schema *trace.Schema) func(int) int64 {
 // clocksOf says which of the clocks that brought events can be compared with which: a host's second clock may be in another
 // component than its first. For a segment of a capture it is known only where all clocks of the host agree; else nothing is
 // comparable with it. Stamps that came by one map though the clock was set back between them have no order.
-func (o *Ordered) clocksOf(schema *trace.Schema, hosts []view.HostReport) []view.ClockReport {
+func (o *Ordered) clocksOf(schema *trace.Schema, hosts []index.HostReport) []view.ClockReport {
 	out := make([]view.ClockReport, len(schema.Maps))
 	for m := range schema.Maps {
 		out[m].Component = hosts[schema.Maps[m].Host].Component
@@ -80,7 +81,7 @@ func (o *Ordered) componentOf(host int, name string) int {
 // clockFacts says of the clocks that stamp events what decides their order, to the filter as to the viewer. Its
 // maps are entered.
 func (o *Ordered) clockFacts(schema *trace.Schema) func(host, number int) filter.Clock {
-	step, hosts := o.granularityOf(schema), make([]view.HostReport, len(schema.Hosts))
+	step, hosts := o.granularityOf(schema), make([]index.HostReport, len(schema.Hosts))
 	for i, name := range schema.Hosts {
 		hosts[i].Component = o.componentOf(i, name)
 	}

@@ -8,6 +8,7 @@ import (
 	"meridian/align/network"
 	"meridian/clock"
 	"meridian/internal/show"
+	"meridian/internal/show/index"
 	"meridian/internal/show/view"
 	"meridian/match"
 	"meridian/trace"
@@ -37,7 +38,7 @@ func TestClocksAreComparableOnlyWhereSomethingConnectsThemAndOrderedOnlyIfTheyWe
 			schema.Maps = append(schema.Maps, trace.HostMap{Host: host, Map: o.mapOf(i)})
 		}
 		schema.Maps = append(schema.Maps, trace.HostMap{Host: 0, Map: &piece})
-		if got := o.clocksOf(schema, []view.HostReport{{Component: c.components[0]}, {Component: c.components[2]}}); !slices.Equal(got, c.want) {
+		if got := o.clocksOf(schema, []index.HostReport{{Component: c.components[0]}, {Component: c.components[2]}}); !slices.Equal(got, c.want) {
 			t.Errorf("clocks of components %v: %v, want %v", c.components, got, c.want)
 		}
 	}

@@ -120,10 +120,10 @@ func (p page) Close() error {
 
 // viewReport is what is known of the clocks, in words and pictures.
 func (o *Ordered) viewReport(hosts []string, w *trace.Warnings) (*view.Report, error) {
-	v := &view.Report{Warnings: w.Lines(), Hosts: make([]view.HostReport, len(hosts))}
+	v := &view.Report{Warnings: w.Lines(), Hosts: make([]index.HostReport, len(hosts))}
 	for i, host := range hosts {
 		h := &v.Hosts[i]
-		*h = view.HostReport{Component: o.componentOf(i, host), Reference: host, Addresses: []string{}}
+		*h = index.HostReport{Component: o.componentOf(i, host), Reference: host, Addresses: []string{}}
 		for k, c := range o.Clocks {
 			if c.Host != host {
 				continue

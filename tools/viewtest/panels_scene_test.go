@@ -114,8 +114,8 @@ func (s *scene) About() *index.About {
 		last := corner
 		last.At = sceneSpan
 		a.Clocks = append(a.Clocks, index.Clock{Host: c, Low: true, High: true, Granularity: 1000, Corners: []index.Corner{corner, last}})
-		a.Hosts = append(a.Hosts, index.Host{Name: []string{"client", "web", "db"}[c] + s.hostile, Reference: "client", Addresses: []string{fmt.Sprintf("10.0.0.%d", c+1)},
-			Offset: fmt.Sprintf("%+d us", s.offset(c)/1000), Skew: "+1.2 ppm", Bound: fmt.Sprintf("%d us", bound/1000), Events: 100})
+		a.Hosts = append(a.Hosts, index.Host{Name: []string{"client", "web", "db"}[c] + s.hostile, Events: 100, HostReport: index.HostReport{Reference: "client",
+			Addresses: []string{fmt.Sprintf("10.0.0.%d", c+1)}, Offset: fmt.Sprintf("%+d us", s.offset(c)/1000), Skew: "+1.2 ppm", Bound: fmt.Sprintf("%d us", bound/1000)}})
 	}
 	counts := make([]int64, len(sceneClasses))
 	for _, e := range s.events {

@@ -174,7 +174,7 @@ func twoHosts(t *testing.T, path string, events int, name func(string) string) *
 	t.Helper()
 	report := view.Report{Method: name("method"), Assumption: name("assumption"), Summary: name("summary"), Warnings: []string{name("warning")},
 		Pairs: [][]string{{name("a"), name("b")}}, Left: []string{name("left")}, Plots: []show.Drawing{{Title: name("plot"), SVG: name("<svg/>")}},
-		Hosts: []view.HostReport{{Reference: name("reference"), Offset: "1 s", Skew: "2 ppm", Bound: "3 s"}}}
+		Hosts: []index.HostReport{{Reference: name("reference"), Offset: "1 s", Skew: "2 ppm", Bound: "3 s"}}}
 	return timelineOf(t, indextest.TwoHosts(t, path, events, name, &report))
 }
 

@@ -33,14 +33,19 @@ type About struct {
 
 // Host is a host of the timeline.
 type Host struct {
-	Name      string   `json:"name"`
+	Name string `json:"name"`
+	HostReport
+	Events int64 `json:"events"`
+}
+
+// HostReport is what only a report knows of a host.
+type HostReport struct {
 	Component int      `json:"component"`
 	Reference string   `json:"reference"`
 	Addresses []string `json:"addresses"`
 	Offset    string   `json:"offset"`
 	Skew      string   `json:"skew"`
 	Bound     string   `json:"bound"`
-	Events    int64    `json:"events"`
 }
 
 // Clock is what stamped: a host's clock, or an interval of it. Low and High say which sides are bounded.

@@ -147,7 +147,7 @@ func (b *Builder) about() *About {
 		if _, ok := named[name]; !ok {
 			named[name] = i
 		}
-		a.Hosts = append(a.Hosts, Host{Name: name, Addresses: []string{}, Events: b.hosts[i]})
+		a.Hosts = append(a.Hosts, Host{Name: name, HostReport: HostReport{Addresses: []string{}}, Events: b.hosts[i]})
 	}
 	for i := range l.Maps {
 		a.Clocks = append(a.Clocks, b.clock(i))

@@ -10,28 +10,18 @@ import (
 
 // Report has the results of alignment as texts. It is an attachment of the index file.
 type Report struct {
-	Hosts      []HostReport   `json:"hosts"`  // of the index's hosts, in their order
-	Clocks     []ClockReport  `json:"clocks"` // of the index's clocks
-	Method     string         `json:"method"`
-	Assumption string         `json:"assumption"`
-	Summary    string         `json:"summary"`
-	Warnings   []string       `json:"warnings"`
-	Pairs      [][]string     `json:"pairs"`
-	Left       []string       `json:"left"` // what is not drawn
-	Plots      []show.Drawing `json:"plots"`
+	Hosts      []index.HostReport `json:"hosts"`  // of the index's hosts, in their order
+	Clocks     []ClockReport      `json:"clocks"` // of the index's clocks
+	Method     string             `json:"method"`
+	Assumption string             `json:"assumption"`
+	Summary    string             `json:"summary"`
+	Warnings   []string           `json:"warnings"`
+	Pairs      [][]string         `json:"pairs"`
+	Left       []string           `json:"left"` // what is not drawn
+	Plots      []show.Drawing     `json:"plots"`
 }
 
-// HostReport is a host's part of it.
-type HostReport struct {
-	Component int      `json:"component"`
-	Reference string   `json:"reference"`
-	Addresses []string `json:"addresses"`
-	Offset    string   `json:"offset"`
-	Skew      string   `json:"skew"`
-	Bound     string   `json:"bound"`
-}
-
-// ClockReport is a clock's part.
+// ClockReport is a clock's part of it.
 type ClockReport struct {
 	Component int  `json:"component"`
 	Set       bool `json:"set"`
@@ -86,9 +76,9 @@ func (t *Timeline) About() *index.About {
 	r := &t.report
 	a.Hosts = append([]index.Host{}, a.Hosts...)
 	for i := range min(len(a.Hosts), len(r.Hosts)) {
-		h, of := &a.Hosts[i], &r.Hosts[i]
-		h.Component, h.Reference, h.Addresses = of.Component, of.Reference, append([]string{}, of.Addresses...)
-		h.Offset, h.Skew, h.Bound = of.Offset, of.Skew, of.Bound
+		h := &a.Hosts[i]
+		h.HostReport = r.Hosts[i]
+		h.Addresses = append([]string{}, h.Addresses...)
 	}
 	a.Clocks = append([]index.Clock{}, a.Clocks...)
 	for i := range a.Clocks {

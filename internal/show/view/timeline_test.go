@@ -21,7 +21,7 @@ func timelineOf(t *testing.T, path string, events int, name func(string) string)
 	t.Helper()
 	report := Report{Method: name("method"), Assumption: name("assumption"), Summary: name("summary"), Warnings: []string{name("warning")},
 		Pairs: [][]string{{name("a"), name("b")}}, Left: []string{name("left")}, Plots: []show.Drawing{{Title: name("plot"), SVG: name("<svg/>")}},
-		Hosts: []HostReport{{Reference: name("reference"), Offset: "1 s", Skew: "2 ppm", Bound: "3 s"}}}
+		Hosts: []index.HostReport{{Reference: name("reference"), Offset: "1 s", Skew: "2 ppm", Bound: "3 s"}}}
 	timeline, err := NewTimeline(indextest.TwoHosts(t, path, events, name, &report))
 	if err != nil {
 		t.Fatal(err)
