@@ -63,7 +63,7 @@ func (c *checker) clocks() error {
 		case k.Granularity < 0 || k.Granularity > maxGranularity:
 			return fmt.Errorf("clock %q: granularity of %d ns is out of range: 0 to 1 h", k.Name, k.Granularity)
 		case k.Events < 0:
-			return fmt.Errorf("clock %q: %d events", k.Name, k.Events)
+			return fmt.Errorf("clock %q: number of events %d is negative", k.Name, k.Events)
 		case !valid(k.First) || !valid(k.Last):
 			return fmt.Errorf("clock %q: extent [%d, %d] ns is not within ±2^62 ns", k.Name, k.First, k.Last)
 		case k.First > k.Last:

@@ -17,10 +17,10 @@
 //     structure for causal orderings in concurrent executions, ASPLOS 2022).
 //
 // Vector and Tree keep of every clock what changed and when, not a vector for each event, so that memory grows with what
-// is learnt: at worst the number of receives times that of clocks, mostly far less. While they work they hold an entry for every
-// clock for each clock and each message on its way, 4 bytes in a vector and 24 in a tree; beyond 16 GiB they fail. An entry that changes costs a tree some
-// fifty times what looking at an entry costs a vector (BenchmarkJoin), so that trees pay where there are many clocks, in the
-// thousands, and a receive brings news of less than one in a hundred.
+// is learnt: at worst the number of receives times that of clocks, mostly far less. While they work they hold an entry for
+// every clock for each clock and each message on its way, 4 bytes in a vector and 24 in a tree; beyond 16 GiB they fail. An
+// entry that changes costs a tree some fifty times what looking at an entry costs a vector (BenchmarkJoin). So trees pay where
+// there are many clocks, in the thousands, and a receive brings news of less than one in a hundred.
 package logical
 
 import "fmt"
