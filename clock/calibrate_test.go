@@ -314,3 +314,14 @@ func TestANegativeCalibrationIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestAFrequencyThatRoundsToNothingIsUnknown(t *testing.T) {
+	for _, c := range []struct {
+		hz, want float64
+		err      uint64
+	}{{1, 1, 0}, {0.5, 1, 500_000_000_000}, {1.25, 1, 250_000_000_000}, {2, 2, 0}, {0.49, 0, math.MaxUint64}, {0, 0, math.MaxUint64}, {-1, 0, math.MaxUint64}, {math.NaN(), 0, math.MaxUint64}} {
+		if hz, err := (Frequency{Hz: c.hz, Low: c.hz, High: c.hz}).Rounded(); float64(hz) != c.want || err != c.err {
+			t.Errorf("%g Hz: %d, error %d, want %g and %d", c.hz, hz, err, c.want, c.err)
+		}
+	}
+}

@@ -11,10 +11,13 @@ import (
 // call takes 210 ns where unix.ClockGettime takes 240: it does not tell the scheduler, which need not know of a call that
 // never waits.
 func kernelTime(s Source) (ns int64, ok bool) {
-	id := uintptr(unix.CLOCK_MONOTONIC_RAW)
 	if s == TAI {
-		id = unix.CLOCK_TAI
+		return kernelClock(unix.CLOCK_TAI)
 	}
+	return kernelClock(unix.CLOCK_MONOTONIC_RAW)
+}
+
+func kernelClock(id uintptr) (ns int64, ok bool) {
 	var t unix.Timespec
 	if _, _, errno := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&t)), 0); errno != 0 {
 		return 0, false

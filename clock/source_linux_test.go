@@ -38,3 +38,12 @@ func TestRawAndTAIAreTheKernels(t *testing.T) {
 		}
 	}
 }
+
+func TestAClockThatTheKernelLacksHasNoTime(t *testing.T) {
+	if ns, ok := kernelClock(1_000); ns != 0 || ok {
+		t.Errorf("%d, %v", ns, ok)
+	}
+	if ns, ok := kernelClock(unix.CLOCK_MONOTONIC); ns <= 0 || !ok {
+		t.Errorf("%d, %v", ns, ok)
+	}
+}
