@@ -11,7 +11,8 @@ import (
 )
 
 // Parted is a problem in which each piece of a clock that was set is a clock of its own: the first piece in the place of the
-// original clock, the others behind all original clocks. It does not change.
+// original clock, the others behind all original clocks. It does not change. Problems come from [Find]: the methods of a zero value,
+// and those given a clock that the problem does not have, panic as an index out of range does.
 type Parted struct {
 	trace.Problem
 	Original *trace.Problem
