@@ -164,6 +164,7 @@ type pairing struct {
 	key       []byte
 	// How many begins, ends and durations are remembered.
 	maxOpen, maxDurations int
+	anyBegin, anyEnd      bool // there were such events, with or without a key
 }
 
 func newPairing(p *Pair) pairing {
@@ -179,6 +180,7 @@ func (f *Filter) pair(c *class, r *trace.TimelineEvent) error {
 		if !begins && !ends {
 			continue
 		}
+		p.anyBegin, p.anyEnd = p.anyBegin || begins, p.anyEnd || ends
 		if !p.keyOf(role, f.schema.Classes[r.Class].Fields, r) {
 			p.NoKey++
 			continue
@@ -203,16 +205,16 @@ func (p *pairing) keyOf(role *role, fields []trace.Field, r *trace.TimelineEvent
 		return true
 	}
 	for i, at := range role.key {
+		if i > 0 {
+			p.key = append(p.key, ' ')
+		}
 		if at == nil && p.Pair.Key[i] == sliceKey && r.Slice != 0 {
-			p.key = fmt.Appendf(p.key, " slice %d", r.Slice)
+			p.key = fmt.Appendf(p.key, "slice %d", r.Slice)
 			continue
 		}
 		v, t := at.of(fields, r.Values)
 		if v == nil {
 			return false
-		}
-		if i > 0 {
-			p.key = append(p.key, ' ')
 		}
 		p.key = v.Append(p.key, t)
 	}
@@ -351,7 +353,7 @@ func (f *Filter) Warnings(w *trace.Warnings) {
 			}
 		}
 		if p.Count == 0 {
-			w.Add(subject, "no pair found", "")
+			w.Add(subject, "no pair found", f.pairs[i].missing())
 		}
 		add(p.NoEnd, "begins without an end")
 		add(p.NoBegin, "ends without a begin")
@@ -361,4 +363,17 @@ func (f *Filter) Warnings(w *trace.Warnings) {
 		add(p.AboveMax, fmt.Sprintf("longer than %v", f.o.Pairs[i].Max))
 		add(p.Undecided, "beyond a threshold by less than the clocks' bounds and granularity")
 	}
+}
+
+// missing names the events of a pair of which there are none; "" if there are both.
+func (p *pairing) missing() string {
+	switch {
+	case !p.anyBegin && !p.anyEnd && p.Begin != p.End:
+		return fmt.Sprintf("no event is named %s, none %s", p.Begin, p.End)
+	case !p.anyBegin:
+		return "no event is named " + p.Begin
+	case !p.anyEnd:
+		return "no event is named " + p.End
+	}
+	return ""
 }

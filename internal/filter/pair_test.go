@@ -107,6 +107,16 @@ func TestTheSliceIsAKeyWhereNoFieldIsCalledSo(t *testing.T) {
 	if r := keyed("key=slice"); r.Count != 2 || r.MinNs != 9 || r.MaxNs != 25 || r.NoKey != 2 {
 		t.Errorf("by slice: %+v", r)
 	}
+	if r := keyed("key=slice"); r.Longest.Key != "slice 8" {
+		t.Errorf("by slice: key %q", r.Longest.Key)
+	}
+	if r := keyed("key=id,key=slice"); r.Count != 0 || r.NoEnd != 2 { // each slice changes its id
+		t.Errorf("by both: %+v", r)
+	}
+	if r := resultOf(t, New(world(), Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id,key=slice")}}),
+		[]*trace.TimelineEvent{sliced(begun(0, 1), 7), sliced(ended(9, 1), 7)}); r.Longest.Key != "1 slice 7" {
+		t.Errorf("by both: key %q", r.Longest.Key)
+	}
 	if r := keyed("key=id"); r.Count != 3 || r.MinNs != 4 || r.MaxNs != 30 || r.NoKey != 0 {
 		t.Errorf("by a field: %+v", r)
 	}
@@ -230,6 +240,28 @@ func TestKeysOfSeveralFieldsDifferWhereAnyOfThemDoes(t *testing.T) {
 		_, f := play(t, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:begin,"+c.keys)}}, beat(0, 7, 1, 23), c.other, beat(9, 7, 1, 23))
 		if r := f.Results()[0]; r.Count != 1 || r.MinNs != 9 || r.NoEnd != 2 {
 			t.Errorf("%s, another of slice %d and %d, %d between: %+v", c.keys, c.other.Slice, c.other.Values[0].Int(), c.other.Values[1].Int(), r)
+		}
+	}
+}
+
+func TestAPairWithoutEventsNamesThoseThatAreMissing(t *testing.T) {
+	for spec, want := range map[string]string{
+		"ust:begin..ust:end": "",
+		"foo..ust:end":       "pair p: no pair found (no event is named foo)",
+		"ust:begin..bar":     "pair p: no pair found (no event is named bar)",
+		"foo..bar":           "pair p: no pair found (no event is named foo, none bar)",
+		"foo..foo":           "pair p: no pair found (no event is named foo)",
+		"ust:end..ust:begin": "pair p: no pair found",
+	} {
+		_, f := play(t, Options{Pairs: []Pair{pair(t, "p="+spec)}}, begun(0, 1), ended(9, 1))
+		var w trace.Warnings
+		f.Warnings(&w)
+		got := ""
+		if lines := w.Lines(); len(lines) > 0 {
+			got = lines[0]
+		}
+		if got != want {
+			t.Errorf("%s: %q, not %q", spec, got, want)
 		}
 	}
 }
