@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -65,7 +66,11 @@ func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	r := outcome.Report
-	return f.print(cmd, r.Warnings, outcome.Broken, r.Table, r.Write)
+	warnings := r.Warnings
+	if len(r.Hosts) == 1 {
+		warnings = append([]string{fmt.Sprintf("all inputs are of one host, %s: there is nothing to align; name hosts with HOST=FILE", r.Hosts[0].Name)}, warnings...)
+	}
+	return f.print(cmd, warnings, outcome.Broken, r.Table, r.Write)
 }
 
 // parseAddresses reads HOST=IP[,IP...].

@@ -52,7 +52,7 @@ Perfetto, Chrome, PICL, gnuplot and pictures show rows: threads, system calls, i
 hold the events as they were recorded, at corrected times with bounds.
 
 --host, --stream, --event and --field take patterns such as 'net_*'; with ! before it a pattern leaves out. --where
-compares a field: 'pid=1234', 'len>=1500', 'comm~^nginx'; all must hold. --from and --to take an RFC 3339 time, seconds
+compares a field: 'pid=1234', 'length>=1500', 'comm~^nginx'; all must hold. --from and --to take an RFC 3339 time, seconds
 since 1970, +DURATION from the first event or -DURATION before the last.
 
 --pair NAME=BEGIN..END[,key=FIELD][,min=TIME][,max=TIME] measures how far apart two events are, over hosts too, and

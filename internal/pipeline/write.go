@@ -26,7 +26,11 @@ type outputWriter struct {
 func (w *outputWriter) write(ctx context.Context) error {
 	defer w.set.Remove()
 	if f := w.first(ofPackets); f != nil && !slices.ContainsFunc(w.context.ordered.captures, w.context.ordered.isFile) {
-		return usage.Errorf("%s needs captures; no input is one", f.path)
+		hint := ""
+		if slices.ContainsFunc(w.context.ordered.recordings, func(x recording) bool { return x.CTF() }) {
+			hint = " (record with --packets)"
+		}
+		return usage.Errorf("%s needs captures; no input is one%s", f.path, hint)
 	}
 	if err := w.writeReports(ctx); err != nil {
 		return err

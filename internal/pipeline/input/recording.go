@@ -37,6 +37,9 @@ type RecordedHost struct {
 	Events      int64
 }
 
+// CTF reports whether a tracer or a recorder wrote it, which might have recorded packets as well.
+func (x *Recording) CTF() bool { return x.kind == format.CTF }
+
 // Open returns the events from the beginning: as recorded, or with rows as what happens on the rows of a timeline. Only
 // what is wrong with the rows is added to w; Read has added what is wrong with the events.
 func (x *Recording) Open(rows bool, w *trace.Warnings) (trace.Source, error) {
