@@ -55,6 +55,11 @@ const known = "known are pcap and pcapng captures, directories of CTF traces (LT
 // Traces returns the directories at or below path that are CTF traces.
 func Traces(path string) ([]string, error) { return ctf.Find(path) }
 
+// streamAlone is the reason for refusing a stream of CTF, which is in an error a [streamError].
+const streamAlone = "a stream of a CTF trace; give the directory that it is in"
+
+type streamError struct{ error }
+
 // looked is how much of a file decides.
 const looked = 64 << 10
 
@@ -82,7 +87,11 @@ func detectFile(path, extension string) (Kind, error) {
 	}
 	kind, reason := detect(head, whole, extension)
 	if kind == Unknown {
-		return Unknown, fmt.Errorf("%s: %s", path, reason)
+		err = fmt.Errorf("%s: %s", path, reason)
+		if strings.HasPrefix(reason, streamAlone) {
+			err = &streamError{err}
+		}
+		return Unknown, err
 	}
 	return kind, nil
 }
@@ -110,6 +119,11 @@ func detect(head []byte, whole bool, extension string) (Kind, string) {
 		return Messages, ""
 	case listed == perhaps && line == "":
 		return Unknown, "text without any message; " + known
+	case isJSON(head):
+		return Unknown, "JSON, but neither OTLP, Jaeger nor a Chrome trace; " + known
+	case strings.HasPrefix(line, "@") && !strings.HasPrefix(line, "@collective ") && !strings.HasPrefix(line, "@broadcast "):
+		word, _, _ := strings.Cut(line, " ")
+		return Unknown, fmt.Sprintf("unknown directive %q of a message list; known: @collective, @broadcast", word)
 	}
 	return Unknown, fmt.Sprintf("text, but not a message list (%q); %s", line, known)
 }
@@ -145,8 +159,8 @@ func foreign(head []byte) string {
 		{"/* CTF ", "the metadata of a CTF trace; give the directory that it is in"},
 		{"\x57\x1d\xd1\x75", "the metadata of a CTF trace; give the directory that it is in"},
 		{"\x75\xd1\x1d\x57", "the metadata of a CTF trace; give the directory that it is in"},
-		{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace; give the directory that it is in"},
-		{"\xc1\xfc\x1f\xc1", "a stream of a CTF trace; give the directory that it is in"},
+		{"\xc1\x1f\xfc\xc1", streamAlone},
+		{"\xc1\xfc\x1f\xc1", streamAlone},
 	} {
 		if strings.HasPrefix(string(head), f.magic) {
 			return f.say
@@ -192,6 +206,7 @@ func Files(path string) ([]string, error) {
 	}
 	var files []string
 	var first error
+	streams := false // there are streams of CTF
 	for _, e := range entries {
 		name := filepath.Join(path, e.Name())
 		if strings.HasPrefix(e.Name(), ".") {
@@ -201,6 +216,8 @@ func Files(path string) ([]string, error) {
 			continue
 		}
 		if _, err := detectFile(name, ""); err != nil {
+			var stream *streamError
+			streams = streams || errors.As(err, &stream)
 			if first == nil {
 				first = err
 			}
@@ -209,6 +226,9 @@ func Files(path string) ([]string, error) {
 		files = append(files, name)
 	}
 	if len(files) == 0 {
+		if streams {
+			return nil, fmt.Errorf("%s: CTF streams, but no file named metadata", path)
+		}
 		if first != nil {
 			return nil, fmt.Errorf("%s: no file in the directory can be read; the first error: %w", path, first)
 		}

@@ -58,6 +58,12 @@ func TestAFileIsWhatItsContentSays(t *testing.T) {
 		{"comments", "# nothing yet\n", Unknown, "text without any message"},
 		{"prose", "Dear reader,\nthis is no list.\n", Unknown, `text, but not a message list ("Dear reader,")`},
 		{"table", "a,b,1,2\n", Unknown, `text, but not a message list ("a,b,1,2")`},
+		{"other.json", `{"name": "x", "list": [1, 2]}`, Unknown, "JSON, but neither OTLP, Jaeger nor a Chrome trace; known are"},
+		{"array.json", "\xef\xbb\xbf[\n {\"a\": 1}]", Unknown, "JSON, but neither OTLP, Jaeger nor a Chrome trace; known are"},
+		{"nothing.json", " {} ", Unknown, "JSON, but neither"},
+		{"log", "[INFO] begun\n", Unknown, `text, but not a message list ("[INFO] begun")`},
+		{"code", "{ echo; }\n", Unknown, `text, but not a message list ("{ echo; }")`},
+		{"directive", "@foo x\n", Unknown, `unknown directive "@foo" of a message list; known: @collective, @broadcast`},
 		{"empty.pcap", "", Unknown, "empty file"},
 		{"empty.gz", streamtest.Compress(t, "gzip", ""), Unknown, "empty file"},
 		{"cut.gz", streamtest.Compress(t, "gzip", list)[:9], Unknown, "gzip data cut short"},
@@ -108,6 +114,10 @@ func TestTheFilesOfADirectoryAreThoseThatAreKnown(t *testing.T) {
 	}
 	put("README", "Dear reader\n")
 	if _, err := Files(dir); err == nil || !strings.Contains(err.Error(), "README: text, but not a message list") {
+		t.Errorf("%v", err)
+	}
+	put("a_0", "\xc1\x1f\xfc\xc1\x00\x00\x00\x00") // behind README, which is not a trace either
+	if _, err := Files(dir); err == nil || err.Error() != dir+": CTF streams, but no file named metadata" {
 		t.Errorf("%v", err)
 	}
 	put("b", list)

@@ -79,6 +79,23 @@ func isNumber(s string) bool {
 	return err == nil && strings.ContainsAny(s, "0123456789")
 }
 
+// isJSON reports whether a text begins as JSON of an object, or of an array of objects, does.
+func isJSON(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	first, rest := firstOf(head)
+	second, _ := firstOf(rest)
+	return first == '{' && (second == '"' || second == '}') || first == '[' && (second == '{' || second == ']')
+}
+
+// firstOf returns the first byte that is no space, and what is behind it; 0 without any.
+func firstOf(text []byte) (byte, []byte) {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	if len(text) == 0 {
+		return 0, nil
+	}
+	return text[0], text[1:]
+}
+
 func clip(s string) string {
 	s = strings.TrimRight(s, "\r")
 	if len(s) > 60 {

@@ -52,6 +52,9 @@ func TestBadLinesAreSkippedAndCountedByReason(t *testing.T) {
 	for _, c := range []struct{ lines, warning string }{
 		{"x y 1", "m.txt: line skipped: not the four fields FROM TO SENT RECEIVED (m.txt:2)"},
 		{"x y 1 2 3\n17", "m.txt: line skipped: not the four fields FROM TO SENT RECEIVED (2 times, first m.txt:2)"},
+		{"@foo x", "m.txt: line skipped: unknown directive @foo; known: @collective, @broadcast (m.txt:2)"},
+		{"@foo x\n@bar x 1 2 3", "m.txt: line skipped: unknown directive @foo; known: @collective, @broadcast (2 times, first m.txt:2)"},
+		{"@\x1b[1m", `m.txt: line skipped: unknown directive "@\x1b[1m"; known: @collective, @broadcast (m.txt:2)`},
 		{"x x 1 2", "m.txt: line skipped: a message from a host to itself (m.txt:2)"},
 		{"x y one 2", "m.txt: line skipped: a time is not a decimal number of seconds (m.txt:2)"},
 		{"x y 1 9e9", "m.txt: line skipped: a time is out of range (m.txt:2)"},

@@ -63,6 +63,7 @@ type parser struct {
 	declared    int64
 	rounded     text.Cases
 	skipped     text.Skipped
+	unknown     error // names the first directive that is none; nil without any
 }
 
 func (p *parser) add(line []byte, whole bool) {
@@ -94,12 +95,28 @@ func (p *parser) add(line []byte, whole bool) {
 		}
 	case n == 4:
 		err = p.message(fields[0], fields[1], fields[2], fields[3])
+	case fields[0][0] == '@':
+		err = p.directive(fields[0])
 	}
 	if err != nil {
 		p.skipped.Add(p.line, err)
 		return
 	}
 	p.taken++
+}
+
+// directive is the error of a line that begins with @ and an unknown word. It names the first such word, so that all make one
+// reason.
+func (p *parser) directive(word []byte) error {
+	if p.unknown == nil {
+		const maxShown = 40
+		shown := string(word[:min(len(word), maxShown)])
+		if !text.ValidName([]byte(shown)) {
+			shown = strconv.Quote(shown)
+		}
+		p.unknown = fmt.Errorf("unknown directive %s; known: %s, %s", shown, wordCollective, wordBroadcast)
+	}
+	return p.unknown
 }
 
 // message adds one message, or says why it cannot and leaves the list as it was.
