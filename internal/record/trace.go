@@ -33,6 +33,9 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 	if o.Dir == "" {
 		return nil, errors.New("record: Options.Dir is empty")
 	}
+	if info, err := os.Stat(o.Dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("record: %s is not a directory, which a trace is; name another", o.Dir)
+	}
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}

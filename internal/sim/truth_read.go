@@ -42,7 +42,9 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 		return nil, fmt.Errorf("truth: %w", locate(err))
 	}
 	t := &Truth{Seed: file.Seed, Links: file.Links}
+	foreign := len(file.Hosts) > 0 // no host has a clock
 	for i, h := range file.Hosts {
+		foreign = foreign && h.Clock == nil
 		host := TrueHost{Name: h.Name, Steps: h.Steps, Clock: make(clock.Curve, len(h.Clock))}
 		for k, knot := range h.Clock {
 			if len(knot) != 2 {
@@ -51,6 +53,9 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 			host.Clock[k] = clock.Knot{X: knot[0], Y: clock.TimelineTime(knot[1])}
 		}
 		t.Hosts = append(t.Hosts, host)
+	}
+	if foreign {
+		return nil, errors.New("not a truth file (meridian simulate writes truth.json)")
 	}
 	if err := t.check(); err != nil {
 		return nil, fmt.Errorf("truth: %w", err)

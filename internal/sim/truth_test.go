@@ -125,6 +125,8 @@ func TestWrongTruthIsRefusedWithItsPlace(t *testing.T) {
 		{hosts(`,{"name":"c","clock":[[99999999999999999999,2]]}]}`), "byte"},
 		{hosts(`,{"name":"c","clock":[[1,2],[3]]}]}`), `host 3, "c": knot 1 has 1 numbers`},
 		{hosts(`,{"name":"c","clock":[[1,2,3]]}]}`), `host 3, "c": knot 0 has 3 numbers`},
+		{`{"hosts":[{"name":"a","offset_ns":5},{"name":"b"}]}`, "not a truth file (meridian simulate writes truth.json)"},
+		{hosts(`,{"name":"c"}]}`), `host 3, "c": clock: curve has no knots`},
 		{hosts(`,{"name":"c","clock":[]}]}`), `host 3, "c": clock: curve has no knots`},
 		{hosts(`,{"name":"c","clock":[[2,0],[1,1]]}]}`), `knot 1 at 1 does not follow`},
 		{hosts(`,{"name":"c","clock":[[1,5],[2,4]]}]}`), `runs back`},

@@ -12,7 +12,9 @@
 package input
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,8 +77,15 @@ func Parse(args []string) ([]Trace, error) {
 // that they are of several.
 func tracesAt(path string) ([]Trace, error) {
 	info, err := os.Stat(path)
+	if path == "-" && err != nil {
+		return nil, errors.New("-: standard input is not read, since traces are read more than once: write it to a file first")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; give the path of a trace: a capture, a CTF directory, spans, a list of messages", err)
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return nil, fmt.Errorf("%s: %w; give the path of a trace: a capture, a CTF directory, spans, a list of messages", path, err)
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return nil, usage.Errorf("%s is not a regular file; traces are read more than once, so write it to a file first", path)

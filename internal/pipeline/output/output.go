@@ -12,7 +12,10 @@ package output
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -34,7 +37,7 @@ type tempOutput struct {
 func (s *Set) Create(ctx context.Context, path string) (*File, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), tempPattern(path))
 	if err != nil {
-		return nil, err
+		return nil, ofDirectory(path, err)
 	}
 	s.outputs = append(s.outputs, tempOutput{path: path, temp: file.Name()})
 	return &File{path: path, file: file, to: newAsyncWriter(ctxWriter{ctx, newUncachedWriter(file)})}, nil
@@ -58,11 +61,20 @@ func (s *Set) Write(ctx context.Context, path string, content func(io.Writer) er
 func (s *Set) Directory(path string) (string, error) {
 	parent, err := os.MkdirTemp(filepath.Dir(path), tempPattern(path))
 	if err != nil {
-		return "", err
+		return "", ofDirectory(path, err)
 	}
 	temp := filepath.Join(parent, filepath.Base(path))
 	s.outputs = append(s.outputs, tempOutput{path: path, temp: temp, parent: parent})
 	return temp, nil
+}
+
+// ofDirectory names the directory of a path in an error of making something in it, instead of the temporary name.
+func ofDirectory(path string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("directory %s cannot be written: %w", filepath.Dir(path), err)
 }
 
 func tempPattern(path string) string { return "." + filepath.Base(path) + ".*" }

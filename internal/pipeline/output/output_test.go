@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -116,5 +117,19 @@ func TestAnErrorOfTheWriterBehindEndsAllFurtherWrites(t *testing.T) {
 	}
 	if err := a.Close(); !errors.Is(err, errFull) {
 		t.Error(err)
+	}
+}
+
+// TestAnErrorNamesTheDirectoryInsteadOfATemporaryFile: nobody may make a file there, because it is not there.
+func TestAnErrorNamesTheDirectoryInsteadOfATemporaryFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	var s Set
+	defer s.Remove()
+	_, file := s.Create(t.Context(), filepath.Join(dir, "page.html"))
+	_, directory := s.Directory(filepath.Join(dir, "x.ctf"))
+	for _, err := range []error{file, directory} {
+		if !errors.Is(err, fs.ErrNotExist) || err.Error() != "directory "+dir+" cannot be written: no such file or directory" {
+			t.Errorf("%v", err)
+		}
 	}
 }
