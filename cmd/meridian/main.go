@@ -50,6 +50,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.InitDefaultCompletionCmd(args...) // keeps the output set above
 	explainUsage(root.Command)
 	oneUsageLine(root.Command)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		plainUsage(root.Command)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone

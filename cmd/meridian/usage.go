@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ const maxTypos = 2
 
 // explainUsage makes a command and those under it name the nearest word for an unknown command or flag.
 func explainUsage(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(suggestFlag)
+	cmd.SetFlagErrorFunc(explainFlag)
 	if cmd.HasAvailableSubCommands() {
 		cmd.Args = suggestCommand
 		if cmd.Run == nil && cmd.RunE == nil { // cobra's completion: without this, cobra ignores an unknown subcommand
@@ -58,9 +59,16 @@ func suggestCommand(cmd *cobra.Command, args []string) error {
 			known = append(known, sub.Name())
 		}
 	}
-	hint := "the commands are " + strings.Join(known, ", ")
+	list := "the commands are " + strings.Join(known, ", ")
+	if cmd.Name() == "completion" {
+		list = "the shells are " + strings.Join(known, ", ")
+	}
+	hint := list
 	if word := nearest(args[0], known); word != "" {
 		hint = fmt.Sprintf("did you mean %q?", word)
+		if cmd.Name() == "completion" { // another shell is no typo
+			hint += " " + list
+		}
 	}
 	return fmt.Errorf("unknown command %q for %q; %s", args[0], cmd.CommandPath(), hint)
 }
@@ -80,6 +88,26 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("unexpected argument %q: %s takes only flags", args[0], cmd.CommandPath())
 	}
 	return nil
+}
+
+// explainFlag says what a flag wants instead of a value that is none, and which flag may be meant by an unknown one.
+func explainFlag(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return suggestFlag(cmd, err)
+	}
+	flag := invalid.GetFlag()
+	want := map[string]string{
+		"float64": "a number", "int": "a whole number", "uint64": "a whole number, not negative",
+		"duration": "a time such as 20us, 1.5s or 30m", "bool": "true or false",
+	}[flag.Value.Type()]
+	if want == "" {
+		return err
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("invalid argument %q for --%s: out of range", invalid.GetValue(), flag.Name)
+	}
+	return fmt.Errorf("invalid argument %q for --%s: want %s", invalid.GetValue(), flag.Name, want)
 }
 
 // suggestFlag adds the nearest flag to the error about an unknown one.
@@ -135,4 +163,15 @@ func typos(a, b string) int {
 		}
 	}
 	return cost[len(cost)-1]
+}
+
+// plainUsage takes the quotes from the names of values in the descriptions of flags. Help needs the quotes; shells, which
+// complete flags, show them as they are.
+func plainUsage(cmd *cobra.Command) {
+	plain := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
+	cmd.Flags().VisitAll(plain)
+	cmd.PersistentFlags().VisitAll(plain)
+	for _, sub := range cmd.Commands() {
+		plainUsage(sub)
+	}
 }

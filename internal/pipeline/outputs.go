@@ -99,6 +99,9 @@ func outputOf(path string) (outputFile, error) {
 		}
 		endings = append(endings, f.ending)
 	}
+	if stem, ok := strings.CutSuffix(clean, ".pcap"); ok {
+		return outputFile{}, usage.Errorf("%s: packets are written as pcapng; name it %s.pcapng", path, stem)
+	}
 	return outputFile{}, usage.Errorf("%s: unknown output format; the name must end in %s", path, strings.Join(endings, ", "))
 }
 
