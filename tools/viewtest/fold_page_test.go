@@ -120,7 +120,7 @@ func (b *panelBrowser) WhatIsFoldedIsSummedUpAtEveryZoom(t *testing.T) {
 		p.still()
 		p.click("#line-0 .fold", "")
 		p.click(`#line-k0\.cpu .fold`, "")
-		p.until(names+` === "a process cpu"`, kind+": the rows are not folded")
+		p.until(names+` === "a process 8 CPUs"`, kind+": the rows are not folded")
 		for _, c := range []struct {
 			from, to float64
 			long     []float64 // instants of the long call

@@ -39,15 +39,15 @@ func (b *panelBrowser) HostsAndRowsAreMovedByDragging(t *testing.T) {
 	p.until(names+` === "host2 host0 host1"`, "a host is not moved")
 	p.key("U")
 	p.until(`document.querySelectorAll(".name.row").length > 8`, "U does not unfold all")
-	p.until(names+`.startsWith("host2 eth0 cpu CPU 0 CPU 1 CPU 2 CPU 3 ")`, "the rows are not in order")
+	p.until(names+`.startsWith("host2 eth0 4 CPUs CPU 0 CPU 1 CPU 2 CPU 3 ")`, "the rows are not in order")
 	first, third := p.box("#line-28 .text"), p.box("#line-30") // of host2
 	p.drag(first.X+8, first.Y+first.Height/2, first.X+8, third.Y+third.Height*0.9, 0)
-	p.until(names+`.startsWith("host2 eth0 cpu CPU 1 CPU 2 CPU 0 CPU 3 ")`, "a row is not moved")
+	p.until(names+`.startsWith("host2 eth0 4 CPUs CPU 1 CPU 2 CPU 0 CPU 3 ")`, "a row is not moved")
 	p.shot("moved")
 	// By keys, and the address remembers.
 	p.click("#line-28 .text", "")
 	p.do(chromedp.KeyEvent(kb.ArrowUp, chromedp.KeyModifiers(chromedp.ModifierAlt)))
-	p.until(names+`.startsWith("host2 eth0 cpu CPU 1 CPU 0 CPU 2 CPU 3 ")`, "Alt and up do not move a row")
+	p.until(names+`.startsWith("host2 eth0 4 CPUs CPU 1 CPU 0 CPU 2 CPU 3 ")`, "Alt and up do not move a row")
 	p.until(`document.activeElement.id === "line-28"`, "the row that was moved has not the focus")
 	p.until(`/order=29,28,30-/.test(location.hash)`, "the address does not say the order")
 }

@@ -59,11 +59,11 @@ func (f *file) events(worst []index.Violation) error {
 		events += n
 	}
 	if events < f.about.Events {
-		where := "the first"
+		format := "Search and fields cover only the first %s of %s events"
 		if len(worst) > 0 {
-			where = "those of the worst violations and the first"
+			format = "Search and fields cover only %s of %s events, those of the worst violations and the first"
 		}
-		f.missing("the file has the fields of %s of %s events, %s; only these are searched%s", show.Count(events), show.Count(f.about.Events), where, moreIn)
+		f.missing(format+"; meridian view covers all", show.Count(events), show.Count(f.about.Events))
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func TestALargeTimelineKeepsTheBudgetAndSaysWhatIsMissing(t *testing.T) {
 		last = len(text)
 		o := unpack(t, text)
 		left := strings.Join(o.about.Left, "\n")
-		if !strings.Contains(left, "of 10 000 000 events") || !strings.Contains(left, "the finest resolution is") {
+		if !strings.Contains(left, " of 10 000 000 events, those of the worst violations and the first; meridian view covers all") || !strings.Contains(left, "the finest resolution is") {
 			t.Errorf("of %d bytes it lacks %q", budget, left)
 		}
 		for g := range 4 {

@@ -29,7 +29,7 @@ func (f *file) violations() ([]index.Violation, error) {
 		total += n
 	}
 	if n := int64(len(worst)); n < total {
-		f.missing("the list of violations has the worst %s of %s%s", show.Count(n), show.Count(total), moreIn)
+		f.missing("The list of violations has the worst %s of %s%s", show.Count(n), show.Count(total), moreIn)
 	}
 	inFile := index.Violations{Counts: all.Counts, List: slices.Clone(worst)}
 	slices.SortStableFunc(inFile.List, func(a, b index.Violation) int { return cmp.Compare(a.Sent, b.Sent) })
@@ -90,7 +90,7 @@ func (f *file) tiles(worst []index.Violation) error {
 	if paths > 0 {
 		where += " and around the worst violations"
 	}
-	f.missing("where events are dense the finest resolution is %s, except in intervals %s%s", show.Duration(1<<floor), where, moreIn)
+	f.missing("Where events are dense the finest resolution is %s, except in intervals %s%s", show.Duration(1<<floor), where, moreIn)
 	return t.flush()
 }
 

@@ -149,7 +149,7 @@ function nameOf(line) {
   element.style.paddingLeft = `${6 + (line.level - 1) * 12}px`;
   const mark = make("span", "fold", line.folds ? (line.folded ? "▸" : "▾") : "");
   mark.setAttribute("aria-hidden", "true");
-  element.append(mark, make("span", "text", line.name || "(no name)"));
+  element.append(mark, make("span", "text", (line.type === "kind" ? heading(line.name, line.count ?? 0) : line.name) || "(no name)"));
   if (line.folds) element.setAttribute("aria-expanded", String(!line.folded));
   if (line.type === "host") {
     const facts = about.hosts[line.host], bound = make("span", "bound");
@@ -164,10 +164,24 @@ function nameOf(line) {
     hide.tabIndex = -1;
     hide.title = "hide this row";
     element.append(hide);
-  } else {
-    element.append(make("span", "count", String(line.count)));
   }
   return element;
+}
+
+/** @type {Record<string, [one: string, many: string]>} */
+const kinds = {
+  process: ["process", "processes"], thread: ["thread", "threads"], cpu: ["CPU", "CPUs"], interrupt: ["interrupt", "interrupts"],
+  device: ["device", "devices"], other: ["other row", "other rows"], messages: ["row of messages", "rows of messages"], bounds: ["row of bounds", "rows of bounds"],
+};
+
+/**
+ * heading names the rows of a kind with how many there are: "3 devices".
+ * @param {string} kind
+ * @param {number} n
+ */
+function heading(kind, n) {
+  const [one, many] = kinds[kind] ?? [`row of ${kind}`, `rows of ${kind}`];
+  return `${Time.grouped(n)} ${n === 1 ? one : many}`;
 }
 
 /**
