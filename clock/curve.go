@@ -195,20 +195,21 @@ func (u *CursorOf[X, Y]) Rounded(t X, r Rounding) Y {
 
 // move takes the cursor to the piece on which t lies. The curve has two knots or more.
 func (u *CursorOf[X, Y]) move(t X) int {
-	c, i := u.curve, u.piece
-	for n := 0; i+2 < len(c) && t >= c[i+1].X; n++ {
-		if n == maxCursorSteps {
-			i = c.piece(t)
-			break
+	c, i, last := u.curve, u.piece, len(u.curve)-2
+	if t >= c[i].X {
+		for n := maxCursorSteps; i < last && t >= c[i+1].X; n-- {
+			if i++; n == 0 {
+				i = c.piece(t)
+				break
+			}
 		}
-		i++
-	}
-	for n := 0; i > 0 && t < c[i].X; n++ {
-		if n == maxCursorSteps {
-			i = c.piece(t)
-			break
+	} else {
+		for n := maxCursorSteps; i > 0 && t < c[i].X; n-- {
+			if i--; n == 0 {
+				i = c.piece(t)
+				break
+			}
 		}
-		i--
 	}
 	u.piece = i
 	return i
