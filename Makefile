@@ -50,7 +50,7 @@ race-short: # all others
 	CGO_ENABLED=1 go run ./tools/testall -race -short $(FLAGS) work
 
 fuzz: ## every fuzz target on FUZZTIME inputs (10000x)
-	go run ./tools/fuzzall -n $(FUZZTIME:x=) work
+	go run ./tools/fuzzall -n $(FUZZTIME:x=) $(FLAGS) work
 
 bench: bench-align ## bench-align, then all benchmarks
 	go test -run '^$$' -bench . -benchmem work

@@ -1,6 +1,6 @@
 // Command fuzzall runs every fuzz target of the packages a number of times each.
 //
-//	fuzzall [-n 10000] [-p 2] PACKAGES
+//	fuzzall [-n 10000] [-p 2] [-plain] PACKAGES
 //
 // A package's tests are built once for all of its targets, and several packages are fuzzed at once, each by one worker: go
 // test would build and link them again for each target. What fails is kept where go test keeps it, in the package's folder
@@ -8,6 +8,9 @@
 //
 //	//fuzzall:cost 20
 //	func FuzzSolve(f *testing.F) {
+//
+// With -plain the inputs are drawn without the fuzzer's knowledge of which code they reach. Then nothing has to be compiled that
+// go test does not compile as well, which is most of the time of few inputs.
 //
 // The exit code is 0 if nothing failed and 1 otherwise.
 package main
@@ -33,6 +36,7 @@ import (
 type options struct {
 	runs, parallel int
 	corpus         string
+	plain          bool
 }
 
 func main() {
@@ -40,6 +44,7 @@ func main() {
 	// A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 	flag.IntVar(&o.runs, "n", 10000, "run each target on `N` inputs")
 	flag.IntVar(&o.parallel, "p", runtime.GOMAXPROCS(0), "fuzz `N` packages at once")
+	flag.BoolVar(&o.plain, "plain", false, "draw inputs without knowledge of the code that they reach")
 	flag.Parse()
 	ok, err := fuzz(o, flag.Args())
 	if err != nil {
@@ -136,7 +141,11 @@ func list(patterns []string) ([]pkg, error) {
 func (p pkg) fuzz(o options, binary string) (report string, failed int) {
 	var b strings.Builder
 	begin := time.Now()
-	if out, err := run(p.Dir, "go", "test", "-c", "-vet=off", "-fuzz=^"+p.targets[0].name+"$", "-o", binary, "."); err != nil {
+	build := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
+	if !o.plain {
+		build = append(build, "-fuzz=^"+p.targets[0].name+"$")
+	}
+	if out, err := run(p.Dir, "go", append(build, ".")...); err != nil {
 		fmt.Fprintf(&b, "FAIL %s does not build\n%s", p.ImportPath, out)
 		return b.String(), len(p.targets)
 	}
