@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -65,7 +66,11 @@ func main() {
 // test runs go test with the arguments.
 func test(r *result, args []string) error {
 	// Ten minutes for a package, as go test has it, are few under the race detector on a busy machine. make lint runs go vet.
-	c := exec.Command("go", append([]string{"test", "-json", "-timeout=40m", "-vet=off"}, args...)...)
+	fixed := []string{"test", "-json", "-timeout=40m", "-vet=off"}
+	if slices.Contains(args, "-short") && !slices.Contains(args, "-race") { // these wait about as often as they compute
+		fixed = append(fixed, fmt.Sprintf("-p=%d", 2*runtime.GOMAXPROCS(0)))
+	}
+	c := exec.Command("go", append(fixed, args...)...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err == nil {
