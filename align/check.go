@@ -43,9 +43,6 @@ func (x *extent) add(stamp clock.HostTime) {
 	x.events++
 }
 
-// valid reports whether an instant is one that a clock can show: the difference of any two of these is an int64.
-func valid(t clock.HostTime) bool { return t > -clock.Limit && t < clock.Limit }
-
 // maxGranularity is the coarsest step of stamps that a clock may have, ns: an hour.
 const maxGranularity = 3_600_000_000_000
 
@@ -64,7 +61,7 @@ func (c *checker) clocks() error {
 			return fmt.Errorf("clock %q: granularity of %d ns is out of range: 0 to 1 h", k.Name, k.Granularity)
 		case k.Events < 0:
 			return fmt.Errorf("clock %q: number of events %d is negative", k.Name, k.Events)
-		case !valid(k.First) || !valid(k.Last):
+		case !clock.Valid(k.First) || !clock.Valid(k.Last):
 			return fmt.Errorf("clock %q: extent [%d, %d] ns is not within ±2^62 ns", k.Name, k.First, k.Last)
 		case k.First > k.Last:
 			return fmt.Errorf("clock %q: its first stamp, %d ns, is after its last, %d ns", k.Name, k.First, k.Last)
@@ -91,7 +88,7 @@ func (c *checker) channels() error {
 		}
 		from, to := &c.extents[x.From], &c.extents[x.To]
 		for k, m := range x.Messages {
-			if !valid(m.Sent) || !valid(m.Received) {
+			if !clock.Valid(m.Sent) || !clock.Valid(m.Received) {
 				return fmt.Errorf("channel %d from %q to %q: message %d, sent at %d ns and received at %d ns, is not within ±2^62 ns",
 					i, c.Clocks[x.From].Name, c.Clocks[x.To].Name, k, m.Sent, m.Received)
 			}
@@ -108,7 +105,7 @@ func (c *checker) broadcasts() error {
 			if err := c.clock(x.Clock); err != nil {
 				return fmt.Errorf("broadcast %d, reception %d: %w", i, k, err)
 			}
-			if !valid(x.Time) {
+			if !clock.Valid(x.Time) {
 				return fmt.Errorf("broadcast %d, reception %d by %q: %d ns is not within ±2^62 ns", i, k, c.Clocks[x.Clock].Name, x.Time)
 			}
 		}
@@ -126,7 +123,7 @@ func (c *checker) samples() error {
 		switch name := c.Clocks[x.Clock].Name; {
 		case x.Clock == x.Against:
 			return fmt.Errorf("sample %d: clock %q is sampled against itself", i, name)
-		case !valid(x.Host) || !valid(x.Reference):
+		case !clock.Valid(x.Host) || !clock.Valid(x.Reference):
 			return fmt.Errorf("sample %d of clock %q: host %d ns, reference %d ns are not within ±2^62 ns", i, name, x.Host, x.Reference)
 		case x.Error < 0 || x.Error > clock.Limit:
 			return fmt.Errorf("sample %d of clock %q: error of %d ns", i, name, x.Error)

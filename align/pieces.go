@@ -17,8 +17,8 @@ type Step = steps.Step
 type Piece = steps.Piece
 
 // Runs returns a map for each part of a clock's trace in which its stamps do not run back, in the order of time: one for a
-// clock that was never set back. Like an index, c must be one of the clocks of the problem. A reader of a trace in recorded order can thereby tell readings that were shown twice
-// apart: it takes the next map wherever the stamps run back.
+// clock that was never set back. Like an index, c must be one of the clocks of the problem. A reader of a trace in recorded
+// order can thereby tell readings that were shown twice apart: it takes the next map wherever the stamps run back.
 func (s *Solution) Runs(c int) []clock.Map {
 	if s.Pieces == nil || s.Pieces[c] == nil {
 		return s.Maps[c : c+1]

@@ -18,6 +18,11 @@ type TimelineTime int64
 // stays within int64. A stamp at the limit or beyond it is damaged.
 const Limit = 1 << 62
 
+// Valid reports whether t is an instant that a clock can show: one strictly between ±[Limit].
+func Valid[T Time](t T) bool {
+	return uint64(int64(t)+Limit-1) < 2*Limit-1 // what is beyond wraps round or becomes greater, so one comparison does
+}
+
 // Sub returns the span from u to t, saturated to the range of a Duration.
 func (t HostTime) Sub(u HostTime) time.Duration { return time.Duration(Sub(t, u)) }
 

@@ -135,16 +135,13 @@ func checkProblem(p *trace.Problem, maps []clock.Map) error {
 			return fmt.Errorf("order: channel %d: from clock %d or to clock %d is not one of the %d clocks", i, c.From, c.To, len(maps))
 		}
 		for _, m := range c.Messages {
-			if !valid(m.Sent) || !valid(m.Received) {
+			if !clock.Valid(m.Sent) || !clock.Valid(m.Received) {
 				return fmt.Errorf("order: channel %d: message sent at %d ns, received at %d ns, is not within ±2^62 ns", i, m.Sent, m.Received)
 			}
 		}
 	}
 	return nil
 }
-
-// valid reports whether a stamp is one that a clock can show.
-func valid(t clock.HostTime) bool { return t > -clock.Limit && t < clock.Limit }
 
 // within reports whether an instant may be a knot of a curve.
 func within[T clock.Time](t T) bool { return t >= -clock.Limit && t <= clock.Limit }

@@ -104,7 +104,7 @@ func wrongControlled(p *trace.Problem, maps []clock.Map, o ControlledOptions) bo
 	}
 	for _, c := range p.Channels {
 		for _, m := range c.Messages {
-			wrong = wrong || !valid(m.Sent) || !valid(m.Received)
+			wrong = wrong || !clock.Valid(m.Sent) || !clock.Valid(m.Received)
 		}
 	}
 	return wrong

@@ -40,7 +40,7 @@ func (c *Capture) checkPacket(p *Packet) error {
 		return fmt.Errorf("unknown kind %d", p.Kind)
 	case p.From > Foreign:
 		return fmt.Errorf("unknown direction %d", p.From)
-	case p.Time <= -clock.Limit || p.Time >= clock.Limit:
+	case !clock.Valid(p.Time):
 		return fmt.Errorf("a stamp of %d ns is not within ±2^62 ns", p.Time)
 	}
 	return nil

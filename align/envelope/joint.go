@@ -42,7 +42,7 @@ func (n *Network) check() error {
 		return fmt.Errorf("reference %d is not one of the %d clocks", n.Reference, clocks)
 	}
 	for i, c := range n.Clocks {
-		if !within(c.First) || !within(c.Last) {
+		if !clock.Valid(c.First) || !clock.Valid(c.Last) {
 			return fmt.Errorf("clock %d: its extent is not within 2^62 ns of 1970", i)
 		}
 		if err := n.Start[i].Check(); err != nil {

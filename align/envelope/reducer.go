@@ -60,7 +60,7 @@ const (
 
 // Add takes a message. One with a stamp that is not within [clock.Limit] is left out.
 func (r *Reducer) Add(m trace.Message) {
-	if !within(m.Sent) || !within(m.Received) {
+	if !clock.Valid(m.Sent) || !clock.Valid(m.Received) {
 		return
 	}
 	if r.count == 0 {
@@ -82,9 +82,6 @@ func (r *Reducer) Add(m trace.Message) {
 	w.corners = append(w.corners, m)
 	r.draw(m)
 }
-
-// within reports whether a stamp lies strictly between the limits, by one comparison.
-func within(t clock.HostTime) bool { return uint64(t+clock.Limit-1) < 2*clock.Limit-1 }
 
 // index returns the window of an instant, after making them wide enough.
 func (r *Reducer) index(t clock.HostTime) int {

@@ -48,7 +48,7 @@ func Broadcasts(clocks int, broadcasts []trace.Broadcast) ([]Group, error) {
 			if r.Clock < 0 || r.Clock >= clocks {
 				return nil, fmt.Errorf("broadcast %d: receiving clock %d is not one of the %d clocks", k, r.Clock, clocks)
 			}
-			if r.Time >= clock.Limit || r.Time <= -clock.Limit {
+			if !clock.Valid(r.Time) {
 				return nil, fmt.Errorf("broadcast %d: received at %d ns, not within ±2^62 ns", k, r.Time)
 			}
 		}

@@ -96,7 +96,7 @@ func inOrder(samples []trace.Sample) ([]trace.Sample, error) {
 			return nil, fmt.Errorf("sampled: samples of two clocks, %d and %d; want one", samples[0].Clock, s.Clock)
 		case s.Error < 0 || s.Error > clock.Limit:
 			return nil, fmt.Errorf("sampled: error of %d ns at host time %d ns out of range: 0 to 2^62 ns", s.Error, s.Host)
-		case max(s.Host, s.Reference) >= clock.Limit || min(s.Host, s.Reference) <= -clock.Limit:
+		case !clock.Valid(s.Host) || !clock.Valid(s.Reference):
 			return nil, fmt.Errorf("sampled: host time %d ns, reference %d ns: not within ±2^62 ns", s.Host, s.Reference)
 		}
 	}

@@ -144,7 +144,7 @@ func (c *checker) host(h int) {
 }
 
 func (c *checker) stamp(t clock.HostTime) {
-	if c.err == nil && !text.Within(t) {
+	if c.err == nil && !clock.Valid(t) {
 		c.err = fmt.Errorf("time %d ns is out of range", t)
 	}
 }

@@ -83,5 +83,5 @@ func withOffset(ns uint64, seconds int64) (clock.HostTime, bool) {
 		return 0, false
 	}
 	t := clock.HostTime(whole*second) + part
-	return t, t < clock.Limit && t > -clock.Limit
+	return t, clock.Valid(t)
 }

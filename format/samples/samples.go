@@ -115,7 +115,7 @@ func (p *parser) sample(line int, host, at, reference, within []byte) error {
 	if !exactR {
 		e++
 	}
-	if !text.Within(e) {
+	if !clock.Valid(e) {
 		return text.ErrRange
 	}
 	i, ok := p.index[string(host)]
@@ -152,7 +152,7 @@ func Write(w io.Writer, hosts []string, list []trace.Sample) error {
 				"it is empty, not UTF-8, or holds a blank, a control character or a #", name)
 		}
 		met[name] = s.Clock
-		if !text.Within(s.Host) || !text.Within(s.Reference) || !text.Within(clock.HostTime(s.Error)) || s.Error < 0 {
+		if !clock.Valid(s.Host) || !clock.Valid(s.Reference) || !clock.Valid(clock.HostTime(s.Error)) || s.Error < 0 {
 			return fmt.Errorf("samples: sample %d, %d with error %d ns is out of range", s.Host, s.Reference, s.Error)
 		}
 	}

@@ -163,6 +163,3 @@ func AppendSeconds(b []byte, ns clock.HostTime) []byte {
 	}
 	return b
 }
-
-// Within says whether a stamp is one that [Seconds] takes.
-func Within(t clock.HostTime) bool { return t > -clock.Limit && t < clock.Limit }
