@@ -1,7 +1,9 @@
 package quality
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -42,26 +44,77 @@ func Apart(b *trace.Broadcast, maps []clock.Map) (at clock.TimelineTime, delay i
 	return first, clock.Sub(last, first), true
 }
 
-// Between takes the receptions of two clocks alone, and with their sign: y's minus x's, as Poirier (2010, tables 3.2 and
-// 3.5) does. The mean then shows a constant error between the two that magnitudes would hide among the jitter.
+// Between is the differential delay of two receivers with its sign: the reception on clock y less that on clock x, as
+// Poirier (2010, section 3.4.2, tables 3.2 and 3.5) has it. A positive mean says that y is put too late, or hears later.
+// The magnitudes of [Broadcasts] would hide that among the jitter.
 func Between(b []trace.Broadcast, maps []clock.Map, x, y int) Differential {
 	var s summary
 	for i := range b {
-		var onX, onY clock.TimelineTime
-		var hasX, hasY bool
-		for _, r := range b[i].Receptions {
-			switch {
-			case r.Clock == x && !hasX:
-				onX, hasX = maps[x].At(r.Time), true
-			case r.Clock == y && !hasY:
-				onY, hasY = maps[y].At(r.Time), true
-			}
-		}
+		first := firstReceptions(&b[i], maps, nil)
+		onX, hasX := timeOn(first, x)
+		onY, hasY := timeOn(first, y)
 		if hasX && hasY {
 			s.add(clock.Sub(onY, onX))
 		}
 	}
 	return s.differential()
+}
+
+// PairDifferential is the differential delay of two receivers: Y's reception less X's.
+type PairDifferential struct {
+	X, Y int // indices of clocks, X < Y
+	Differential
+}
+
+// BetweenAll is [Between] for every two clocks that received the same broadcasts, ordered by X, then Y. All receptions of one
+// broadcast must be of clocks on one timeline. A broadcast with k receivers costs k² steps.
+func BetweenAll(b []trace.Broadcast, maps []clock.Map) []PairDifferential {
+	sums := make(map[[2]int]*summary)
+	var first []reception
+	for i := range b {
+		first = firstReceptions(&b[i], maps, first[:0])
+		for k, y := range first {
+			for _, x := range first[:k] {
+				key := [2]int{x.clock, y.clock}
+				if sums[key] == nil {
+					sums[key] = new(summary)
+				}
+				sums[key].add(clock.Sub(y.at, x.at))
+			}
+		}
+	}
+	var out []PairDifferential
+	for key, s := range sums {
+		out = append(out, PairDifferential{key[0], key[1], s.differential()})
+	}
+	slices.SortFunc(out, func(p, q PairDifferential) int { return cmp.Or(cmp.Compare(p.X, q.X), cmp.Compare(p.Y, q.Y)) })
+	return out
+}
+
+// reception is when a clock received a broadcast, on the timeline.
+type reception struct {
+	clock int
+	at    clock.TimelineTime
+}
+
+// firstReceptions appends to out what each clock recorded first of a broadcast, in ascending order of clocks.
+func firstReceptions(b *trace.Broadcast, maps []clock.Map, out []reception) []reception {
+	for _, r := range b.Receptions {
+		if _, again := timeOn(out, r.Clock); !again {
+			out = append(out, reception{r.Clock, maps[r.Clock].At(r.Time)})
+		}
+	}
+	slices.SortFunc(out, func(p, q reception) int { return cmp.Compare(p.clock, q.clock) })
+	return out
+}
+
+// timeOn returns a clock's reception.
+func timeOn(all []reception, number int) (clock.TimelineTime, bool) {
+	i := slices.IndexFunc(all, func(r reception) bool { return r.clock == number })
+	if i < 0 {
+		return 0, false
+	}
+	return all[i].at, true
 }
 
 // summary takes mean and deviation in one pass (Welford 1962), which loses nothing to values that are large and alike.

@@ -22,7 +22,8 @@ func TestDifferentialDelayIsLargestLessSmallestReceptionOnTheTimeline(t *testing
 		maps := []clock.Map{shifted(0, 0, 0), shifted(5000, 1, 1), shifted(-300, 1, 1)}
 		ahead := []int64{0, 5000, -300}
 		var broadcasts []trace.Broadcast
-		var delays, signed []float64
+		var delays []float64
+		signed := make(map[[2]int][]float64) // the later clock's reception less the earlier's
 		for range rapid.IntRange(0, 20).Draw(t, "broadcasts") {
 			var b trace.Broadcast
 			var truly []clock.HostTime
@@ -40,12 +41,21 @@ func TestDifferentialDelayIsLargestLessSmallestReceptionOnTheTimeline(t *testing
 			if len(truly) > 1 {
 				delays = append(delays, float64(slices.Max(truly)-slices.Min(truly)))
 			}
-			if seen[0] && seen[2] {
-				signed = append(signed, float64(by[2]-by[0]))
+			for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
+				if seen[pair[0]] && seen[pair[1]] {
+					signed[pair] = append(signed[pair], float64(by[pair[1]]-by[pair[0]]))
+				}
 			}
 		}
 		checkDifferential(t, Broadcasts(broadcasts, maps), delays)
-		checkDifferential(t, Between(broadcasts, maps, 0, 2), signed)
+		checkDifferential(t, Between(broadcasts, maps, 0, 2), signed[[2]int{0, 2}])
+		all := BetweenAll(broadcasts, maps)
+		if len(all) != len(signed) || !slices.IsSortedFunc(all, func(p, q PairDifferential) int { return 3*(p.X-q.X) + p.Y - q.Y }) {
+			t.Fatalf("%d pairs of receivers, not %d in their order: %+v", len(all), len(signed), all)
+		}
+		for _, d := range all {
+			checkDifferential(t, d.Differential, signed[[2]int{d.X, d.Y}])
+		}
 	})
 }
 
@@ -70,6 +80,19 @@ func checkDifferential(t *rapid.T, d Differential, values []float64) {
 	if float64(d.Min) != slices.Min(values) || float64(d.Max) != slices.Max(values) ||
 		math.Abs(d.Mean-mean) > 1e-6 || math.Abs(d.Deviation-deviation) > 1e-6 {
 		t.Fatalf("%+v of %v, mean %v, deviation %v", d, values, mean, deviation)
+	}
+}
+
+// TestDifferentialDelayIsNegativeWhereTheSecondHostHearsEarlier is the example of Poirier (2010, section 3.4.2): a broadcast
+// stamped at 85.8 s on A was stamped 24.1 µs earlier on B, and stands at (85.8, -2.41e-5) in figure 3.6.
+func TestDifferentialDelayIsNegativeWhereTheSecondHostHearsEarlier(t *testing.T) {
+	maps := []clock.Map{clock.Identity(), clock.Identity()}
+	b := []trace.Broadcast{{Receptions: []trace.Stamp{{Clock: 1, Time: 85_800_000_000 - 24_100}, {Clock: 0, Time: 85_800_000_000}}}}
+	if d := Between(b, maps, 0, 1); d.Broadcasts != 1 || d.Min != -24_100 || d.Max != -24_100 || d.Mean != -24_100 || d.Deviation != 0 {
+		t.Errorf("%+v", d)
+	}
+	if d := BetweenAll(b, maps); len(d) != 1 || d[0].X != 0 || d[0].Y != 1 || d[0].Mean != -24_100 {
+		t.Errorf("%+v", d)
 	}
 }
 

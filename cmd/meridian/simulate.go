@@ -51,7 +51,8 @@ begins at 2026-01-01 00:00:00 UTC; TIME counts from there.
 
 Topologies: ` + names(sim.Topologies()) + `.
 Traffic:    ` + names(sim.Patterns()) + `.
-            In a collective operation no host leaves before all have entered; its network is full.
+            In a collective operation no host leaves before all have entered; its network is full. A list has operations
+            as @collective lines, and beside the messages of broadcasts their receptions as @broadcast lines.
 Delays:     ` + names(sim.Distributions()) + `.
 
 An environment is two hosts with the traffic, delays and granularity of one of the accuracy study's; other flags

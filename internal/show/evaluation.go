@@ -26,11 +26,14 @@ type Measured struct {
 	UnboundedEvents int64 `json:"unbounded_events"`
 	// Error2SDNs is twice the median over hosts of the standard deviation that the estimate gives itself, half the
 	// asymmetry of the least delays apart; null where the method has none.
-	Error2SDNs *float64       `json:"error_2sd_ns"`
-	Broadcasts *Differential  `json:"broadcasts"` // null without any
-	Directions []Direction    `json:"directions"`
-	Hosts      []MeasuredHost `json:"hosts"`
-	Truth      *Deviation     `json:"truth"` // all hosts together; null where it is not known
+	Error2SDNs *float64 `json:"error_2sd_ns"`
+	// Broadcasts is how far apart the first and the last reception of each broadcast lie; null without any. BroadcastPairs
+	// are the differential delays of every two receivers, with their signs.
+	Broadcasts     *Differential      `json:"broadcasts"`
+	BroadcastPairs []PairDifferential `json:"broadcast_pairs"`
+	Directions     []Direction        `json:"directions"`
+	Hosts          []MeasuredHost     `json:"hosts"`
+	Truth          *Deviation         `json:"truth"` // all hosts together; null where it is not known
 }
 
 // Direction is the messages from one clock to another. TooFast counts those faster than MinDelayNs. Source is the origin
@@ -66,6 +69,13 @@ type Differential struct {
 	DeviationNs float64 `json:"sd_ns"`
 }
 
+// PairDifferential is the broadcasts that two clocks received: the reception on B less that on A.
+type PairDifferential struct {
+	A string `json:"a"`
+	B string `json:"b"`
+	Differential
+}
+
 // Deviation is the error against the truth. What is null is not known.
 type Deviation struct {
 	RMSNs          float64  `json:"rms_ns"`
@@ -92,6 +102,7 @@ func (e *Evaluation) Write(w io.Writer) error {
 		m := &c.Methods[i]
 		m.Error2SDNs = finite(m.Error2SDNs)
 		m.Directions, m.Hosts = append([]Direction{}, m.Directions...), append([]MeasuredHost{}, m.Hosts...)
+		m.BroadcastPairs = append([]PairDifferential{}, m.BroadcastPairs...)
 	}
 	c.Warnings = append([]string{}, e.Warnings...)
 	out := indented(w)

@@ -66,10 +66,7 @@ func (m *Measured) detail(out *strings.Builder) {
 		fmt.Fprintf(out, "; bound: best %s, mean %s, worst %s", bound(b.Best), bound(b.Mean), bound(b.Worst))
 	}
 	out.WriteByte('\n')
-	if b := m.Broadcasts; b != nil {
-		fmt.Fprintf(out, "%s, differential delay: min %s, mean %s, max %s, deviation %s\n",
-			counted(b.Broadcasts, "broadcast"), duration(b.MinNs), rounded(b.MeanNs), duration(b.MaxNs), rounded(b.DeviationNs))
-	}
+	m.broadcasts(out)
 	if t := m.Truth; t != nil {
 		fmt.Fprintf(out, "against the truth: RMS %s (%s %s), maximum %s", rounded(t.RMSNs), rounded(t.rest()), t.restIs(), rounded(t.MaxNs))
 		if t.Within != nil {
@@ -90,6 +87,44 @@ func (m *Measured) detail(out *strings.Builder) {
 		errorLine(out, *ns)
 	}
 	m.Repair.line(out)
+}
+
+// broadcasts writes the differential delays: those of each pair of receivers with their signs, and beside those of several
+// pairs how far apart the first and the last receiver are.
+func (m *Measured) broadcasts(out *strings.Builder) {
+	b := m.Broadcasts
+	if b == nil {
+		return
+	}
+	t := table{left: map[int]bool{0: true, 1: true}}
+	t.row("broadcasts: a", "b", "number", "b less a: min", "mean", "max", "deviation")
+	for i, d := range m.BroadcastPairs {
+		if i == mostDirections {
+			t.row(fmt.Sprintf("(%s more)", count(int64(len(m.BroadcastPairs)-i))), "", "", "", "", "", "")
+			break
+		}
+		t.row(append([]string{printable(d.A), printable(d.B), count(d.Broadcasts)}, d.cells()...)...)
+	}
+	if len(m.BroadcastPairs) != 1 {
+		t.row(append([]string{"last less first reception", "", count(b.Broadcasts)}, b.cells()...)...)
+	}
+	t.write(out)
+}
+
+// cells writes the delays as one row of a table.
+func (d *Differential) cells() []string {
+	return []string{duration(d.MinNs), rounded(d.MeanNs), duration(d.MaxNs), rounded(d.DeviationNs)}
+}
+
+// broadcastMean is the mean of the signed delays of the pair of receivers for which it is greatest in magnitude; false
+// without broadcasts.
+func (m *Measured) broadcastMean() (mean float64, ok bool) {
+	for _, d := range m.BroadcastPairs {
+		if !ok || math.Abs(d.MeanNs) > math.Abs(mean) {
+			mean, ok = d.MeanNs, true
+		}
+	}
+	return mean, ok
 }
 
 const centredNote = "* less its mean over time: half the asymmetry of the delays can be told for two hosts alone\n"
@@ -135,7 +170,7 @@ func (e *Evaluation) compare(out *strings.Builder) {
 		centred = centred || m.Truth != nil && m.Truth.SymmetricRMSNs == nil
 	}
 	if broadcasts {
-		head = append(head, "broadcasts")
+		head = append(head, "broadcasts: mean")
 	}
 	if truth {
 		head = append(head, "RMS", "less asymmetry", "maximum", "within", "width/RTT")
@@ -155,8 +190,8 @@ func (e *Evaluation) compare(out *strings.Builder) {
 			bound(m.BoundNs.Best), bound(m.BoundNs.Mean), bound(m.BoundNs.Worst))
 		if broadcasts {
 			cell := "-"
-			if m.Broadcasts != nil {
-				cell = rounded(m.Broadcasts.MeanNs)
+			if mean, ok := m.broadcastMean(); ok {
+				cell = rounded(mean)
 			}
 			cells = append(cells, cell)
 		}

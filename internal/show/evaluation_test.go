@@ -27,6 +27,10 @@ func evaluation() *Evaluation {
 			Quality: Quality{Messages: 4666, Inversions: 3, InversionsBeyondGranularity: 1, TooFast: 1458,
 				BoundNs: BoundRange{Best: ptr(int64(21340)), Mean: ptr(int64(22540)), Worst: ptr(int64(29350))}},
 			Broadcasts: &Differential{Broadcasts: 120, MinNs: 3, MaxNs: 51000, MeanNs: 9876.5, DeviationNs: 12.3},
+			BroadcastPairs: []PairDifferential{
+				{A: "web", B: "db", Differential: Differential{Broadcasts: 118, MinNs: -240000, MaxNs: 227000, MeanNs: -10812.4, DeviationNs: 103000}},
+				{A: "web", B: "evil\n\x1b[31m", Differential: Differential{Broadcasts: 2, MinNs: -51, MaxNs: 51, MeanNs: 0.5, DeviationNs: 72.1}},
+			},
 			Directions: []Direction{
 				{From: "web", To: "db", Messages: 2333, Inversions: 3, InversionsBeyondGranularity: 1, TooFast: 1458,
 					QuickestNs: ptr(int64(-2000)), MinDelayNs: ptr(int64(44510)), Source: "truth"},
@@ -86,7 +90,7 @@ func TestEvaluationsJSONHasNoNullArraysAndReadsBack(t *testing.T) {
 			}
 		}
 		for _, m := range back["methods"].([]any) {
-			for _, name := range []string{"directions", "hosts"} {
+			for _, name := range []string{"directions", "hosts", "broadcast_pairs"} {
 				if _, ok := m.(map[string]any)[name].([]any); !ok {
 					t.Errorf("%s of a method is no array", name)
 				}

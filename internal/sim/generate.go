@@ -16,6 +16,7 @@ type Flight struct {
 	Left, Arrived  clock.TimelineTime // true time
 	Sent, Received clock.HostTime     // stamps of the sender and of the receiver
 	Broadcast      int                // number of the broadcast that it is part of, from 1; 0 for an ordinary message
+	Operation      int                // number of the collective operation that it is part of, from 1; 0 for none
 }
 
 // network is a scenario being played.

@@ -1,7 +1,10 @@
 package sim
 
-import "math/rand/v2"
-import "meridian/clock"
+import (
+	"math/rand/v2"
+
+	"meridian/clock"
+)
 
 // Pattern says when hosts send to those they have a link with.
 type Pattern uint8
@@ -162,14 +165,16 @@ func (n *network) collective() error {
 	random := n.Scenario.random(senderStream, 0)
 	entered, left := make([]Flight, n.Hosts), make([]clock.TimelineTime, n.Hosts)
 	ended := n.Start // the last operation; the next does not begin before
+	number := 0
 	return n.periodic(1e9/n.Rate, random, func(t float64) error {
 		begin := max(n.instant(t), ended)
 		if begin >= n.Start+clock.TimelineTime(int64(n.Span)) {
 			return nil
 		}
+		number++
 		for i := range entered {
 			at := begin + clock.TimelineTime(lateness*1e9/n.Rate*random.ExpFloat64())
-			entered[i] = Flight{Left: at, Sent: n.stamp(i, at)}
+			entered[i] = Flight{Left: at, Sent: n.stamp(i, at), Operation: number}
 			left[i] = at
 		}
 		for i := range n.links {

@@ -95,7 +95,12 @@ func (m *measurer) measure(ctx context.Context, x *estimate) (*show.Measured, er
 		out.InversionsBeyondGranularity += d.InversionsBeyondGranularity
 		out.TooFast += d.TooFast
 	}
-	out.Broadcasts = differential(quality.Broadcasts(divideBroadcasts(m.Broadcasts, x.component), x.maps))
+	broadcasts := divideBroadcasts(m.Broadcasts, x.component)
+	out.Broadcasts = differential(quality.Broadcasts(broadcasts, x.maps))
+	for _, d := range quality.BetweenAll(broadcasts, x.maps) {
+		out.BroadcastPairs = append(out.BroadcastPairs,
+			show.PairDifferential{A: m.Clocks[d.X].Name, B: m.Clocks[d.Y].Name, Differential: *differential(d.Differential)})
+	}
 	m.hosts(out, x, accuracy)
 	out.Error2SDNs = x.error2SD()
 	return out, nil

@@ -148,7 +148,8 @@ type recorder struct {
 	progress        func(stage string, done, total int64)
 	count, expected int64
 	channels        []trace.Channel // by link, for a list
-	endpoints       [][]endpoint    // by host, for captures
+	groups          groups
+	endpoints       [][]endpoint // by host, for captures
 }
 
 // endpoint is one end of a message: a packet in the capture of the host where it was seen.
@@ -179,18 +180,14 @@ func (r *recorder) record(f *sim.Flight) error {
 		r.endpoints[f.To] = append(r.endpoints[f.To], endpoint{f.Arrived, f.Received, number, link, true})
 		return nil
 	}
-	for len(r.channels) <= f.Link {
-		r.channels = append(r.channels, trace.Channel{})
-	}
-	c := &r.channels[f.Link]
-	c.From, c.To = f.From, f.To
-	c.Messages = append(c.Messages, trace.Message{Sent: f.Sent, Received: f.Received})
+	r.addToList(f)
 	return nil
 }
 
 // list is the messages as a list.
 func (r *recorder) list(truth *sim.Truth) traceFile {
-	list := trace.List{Channels: r.channels}
+	r.endOperation()
+	list := trace.List{Channels: r.channels, Collectives: r.groups.collectives, Broadcasts: r.groups.heardByMany()}
 	for _, h := range truth.Hosts {
 		list.Hosts = append(list.Hosts, h.Name)
 	}

@@ -73,7 +73,7 @@ func TestSimulatedListHoldsEveryMessage(t *testing.T) {
 		if err != nil || len(warnings.Lines()) > 0 {
 			t.Fatal(err, warnings.Lines())
 		}
-		if got := byPair(func(c int) string { return list.Hosts[c] }, list.Channels); !reflect.DeepEqual(got, want) {
+		if got := byPair(func(c int) string { return list.Hosts[c] }, append(list.Channels, match.Collectives(list.Collectives)...)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%v: other messages", pattern)
 		}
 		text, err := os.Open(done.TruthFile)
@@ -85,6 +85,93 @@ func TestSimulatedListHoldsEveryMessage(t *testing.T) {
 			t.Errorf("%v: another truth, or %v", pattern, err)
 		}
 	}
+}
+
+func TestSimulatedOperationIsACollectiveUnlessAClockIsSetBackDuringIt(t *testing.T) {
+	s := simulatedScenario(sim.Collective)
+	s.Steps = nil
+	// In true time, when each operation's hosts entered and left.
+	type member struct{ entered, left clock.TimelineTime }
+	operations := make(map[int]map[int]member)
+	_, err := s.Play(func(f *sim.Flight) error {
+		if operations[f.Operation] == nil {
+			operations[f.Operation] = make(map[int]member)
+		}
+		from, to := operations[f.Operation][f.From], operations[f.Operation][f.To]
+		from.entered, to.left = f.Left, f.Arrived
+		operations[f.Operation][f.From] = member{f.Left, from.left}
+		operations[f.Operation][f.To] = member{to.entered, f.Arrived}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := operations[3][2]
+	s.Steps = []sim.HostStep{{Host: 2, Step: sim.Step{At: third.entered + (third.left-third.entered)/2, By: -1e9}}}
+	list, _ := listed(t, s)
+	if len(operations) < 50 || len(list.Collectives) != len(operations)-1 {
+		t.Errorf("%d collectives of %d operations", len(list.Collectives), len(operations))
+	}
+	n := 0
+	for _, c := range list.Channels {
+		n += len(c.Messages)
+	}
+	if n != s.Hosts*(s.Hosts-1) {
+		t.Errorf("%d messages of the operation during which a clock was set back", n)
+	}
+	for _, c := range list.Collectives {
+		if len(c.Members) != s.Hosts {
+			t.Errorf("%s has %d members", c.Name, len(c.Members))
+		}
+	}
+}
+
+func TestSimulatedBroadcastsAreReceptionsOfOneSending(t *testing.T) {
+	list, p := listed(t, simulatedScenario(sim.Broadcast))
+	if len(list.Broadcasts) == 0 || len(list.Broadcasts) != len(p.Broadcasts) {
+		t.Fatalf("%d broadcasts, %d sent", len(list.Broadcasts), len(p.Broadcasts))
+	}
+	for i, b := range list.Broadcasts {
+		got, want := make(map[string]clock.HostTime), make(map[string]clock.HostTime)
+		for _, r := range b.Receptions {
+			got[list.Hosts[r.Clock]] = r.Time
+		}
+		for _, r := range p.Broadcasts[i].Receptions {
+			want[p.Clocks[r.Clock].Name] = r.Time
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("broadcast %d: %v, want %v", i, got, want)
+		}
+	}
+	pair := simulatedScenario(sim.Broadcast)
+	pair.Hosts, pair.Steps = 2, nil
+	if list, _ := listed(t, pair); len(list.Broadcasts) != 0 {
+		t.Errorf("%d broadcasts with one receiver", len(list.Broadcasts))
+	}
+}
+
+// listed returns the list that a simulation writes, and what it plays.
+func listed(t *testing.T, s sim.Scenario) (*trace.List, *trace.Problem) {
+	t.Helper()
+	done, err := Run(context.Background(), Options{Scenario: s, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(done.Traces[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var warnings trace.Warnings
+	list, err := messages.Read(file, "list", &warnings)
+	if err != nil || len(warnings.Lines()) > 0 {
+		t.Fatal(err, warnings.Lines())
+	}
+	p, _, err := s.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list, &p
 }
 
 func TestSimulatedCapturesLeadToEveryMessage(t *testing.T) {
