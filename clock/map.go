@@ -40,6 +40,19 @@ func (m *MapOf[X, Y]) Bounds(t X) (low, high Y, lowOK, highOK bool) {
 	return low, high, lowOK, highOK
 }
 
+// EventBounds returns the interval in which an event happened that has the stamp t of a granularity: at low or later, and at high
+// or earlier, in whole ns of the other time base. A stamp stands for every instant of [t, t+granularity). The flags are those of
+// Bounds. A granularity below 1 stands for 1.
+func (m *MapOf[X, Y]) EventBounds(t X, granularity int64) (low, high Y, lowOK, highOK bool) {
+	if len(m.Low) > 0 {
+		low, lowOK = m.Low.At(t, Down), true
+	}
+	if len(m.High) > 0 {
+		high, highOK = Add(m.High.At(Add(t, max(granularity, 1)), Up), -1), true
+	}
+	return low, high, lowOK, highOK
+}
+
 // Error returns the larger distance from the estimate to a bound at t in ns, and false if a side is unbounded. It panics if
 // both sides are bounded and Mid has no knots.
 func (m *MapOf[X, Y]) Error(t X) (int64, bool) {

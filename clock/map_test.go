@@ -63,6 +63,30 @@ func TestBoundsAreRoundedOutwardsAndTheErrorIsTheLarger(t *testing.T) {
 	})
 }
 
+// TestEventBoundsHoldEveryReadingThatTheStampStandsFor reads the clock at all of them.
+func TestEventBoundsHoldEveryReadingThatTheStampStandsFor(t *testing.T) {
+	testrand.Check(t, func(t *testrand.T) {
+		m := drawMap[HostTime, TimelineTime](t, "m")
+		granularity := testrand.Int64Range(0, 40).Draw(t, "granularity")
+		for _, stamp := range around(m.Mid) {
+			low, high, lowOK, highOK := m.EventBounds(stamp, granularity)
+			if lowOK != (m.Low != nil) || highOK != (m.High != nil) {
+				t.Fatalf("%v at %d: bounded %v, %v", m, stamp, lowOK, highOK)
+			}
+			if lowOK {
+				if want := round(exactly(m.Low, at(stamp)), Down); int64(low) != want {
+					t.Fatalf("%v at %d: from %d, want %d", m, stamp, low, want)
+				}
+			}
+			if highOK { // the last instant at which the next stamp is not due, in whole ns
+				if want := round(exactly(m.High, at(Add(stamp, max(granularity, 1)))), Up) - 1; int64(high) != want {
+					t.Fatalf("%v at %d, granularity %d: to %d, want %d", m, stamp, granularity, high, want)
+				}
+			}
+		}
+	})
+}
+
 func TestErrorIsNeverNegative(t *testing.T) {
 	m := Map{Mid: Curve{{0, 100}}, Low: Curve{{0, 107}}, High: Curve{{0, 95}}} // crossed bounds
 	if err, ok := m.Error(5); !ok || err != 0 {

@@ -19,6 +19,9 @@ type EventSource struct {
 	Host   int // of its events, an index into the schema's hosts
 	// Map carries its stamps to the timeline; nil leaves them as they are, unbounded.
 	Map *clock.Map
+	// Granularity is the step of its stamps in ns, 0 for 1: an event happened less than a step after the instant that its stamp
+	// says. The bounds of events hold it.
+	Granularity int64
 	// Keep drops events before their fields are decoded. Nil keeps all.
 	Keep func(e *trace.Event) bool
 	// Window is how late an event may come after a later stamp, in ns of its clock. 0 is DefaultWindow, InOrder says that
@@ -301,7 +304,8 @@ func (l *eventInput) mapEvent(e *trace.Event, h *ownedEvent) (err error) {
 		r.Low, r.High = r.Time, r.Time
 		if l.bounded {
 			r.Bounded = true
-			r.Low, r.High = l.low.Rounded(e.Time, clock.Down), l.high.Rounded(e.Time, clock.Up)
+			// The event is before the next stamp is due: in whole ns, at least 1 before.
+			r.Low, r.High = l.low.Rounded(e.Time, clock.Down), clock.Add(l.high.Rounded(clock.Add(e.Time, max(l.Granularity, 1)), clock.Up), -1)
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -169,23 +171,47 @@ type failing struct {
 
 func (f failing) Next(*trace.Event) error { return f.err }
 
-func TestEventsOfAClockWithBoundsHaveThem(t *testing.T) {
+// The truth is brute force: a clock shows each of its instants, and the timeline then shows all between its lower and its upper
+// curve. In whole ns, these and no others are between the bounds of an event.
+func TestBoundsOfAnEventHoldAllInstantsThatItsStampStandsFor(t *testing.T) {
 	m := clock.Map{
-		Mid: clock.Curve{{X: 0, Y: 100}, {X: 3, Y: 104}},
-		Low: clock.Curve{{X: 0, Y: 90}, {X: 3, Y: 94}}, High: clock.Curve{{X: 0, Y: 110}, {X: 3, Y: 114}},
+		Mid: clock.Curve{{X: 0, Y: 100}, {X: 30, Y: 140}},
+		Low: clock.Curve{{X: 0, Y: 90}, {X: 30, Y: 130}}, High: clock.Curve{{X: 0, Y: 110}, {X: 15, Y: 125}, {X: 30, Y: 154}},
 	}
-	s := &memorySource{streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
-	for i := range clock.HostTime(4) {
-		s.events, s.fields = append(s.events, trace.Event{Time: i}), append(s.fields, i)
-	}
-	_, err := Events(context.Background(), []EventSource{{Events: s, Map: &m}}, &trace.Schema{Hosts: []string{"h"}}, func(r *trace.TimelineEvent) error {
-		low, high, _, _ := m.Bounds(r.Event.Time)
-		if !r.Bounded || r.Low != low || r.High != high || r.Time != m.At(r.Event.Time) {
-			t.Errorf("%+v, want %d to %d around %d", r, low, high, m.At(r.Event.Time))
+	exact := func(c clock.Curve, x *big.Rat) *big.Rat { // a value of the curve
+		k := 1
+		for k+1 < len(c) && x.Cmp(big.NewRat(int64(c[k].X), 1)) > 0 {
+			k++
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+		slope := big.NewRat(int64(c[k].Y-c[k-1].Y), int64(c[k].X-c[k-1].X))
+		y := new(big.Rat).Mul(slope, new(big.Rat).Sub(x, big.NewRat(int64(c[k-1].X), 1)))
+		return y.Add(y, big.NewRat(int64(c[k-1].Y), 1))
+	}
+	floor := func(y *big.Rat) int64 { return new(big.Int).Div(y.Num(), y.Denom()).Int64() }
+	const part = 1000 // of a nanosecond, by which instants are tried
+	for _, granularity := range []int64{0, 1, 2, 7} {
+		s := &memorySource{streams: []trace.Stream{{Parent: -1}}, classes: []trace.Class{{}}}
+		for i := range clock.HostTime(22) {
+			s.events, s.fields = append(s.events, trace.Event{Time: i}), append(s.fields, i)
+		}
+		_, err := Events(context.Background(), []EventSource{{Events: s, Map: &m, Granularity: granularity}}, &trace.Schema{Hosts: []string{"h"}}, func(r *trace.TimelineEvent) error {
+			stamp := int64(r.Event.Time)
+			low, high := int64(math.MaxInt64), int64(math.MinInt64)
+			for i := range max(granularity, 1) * part {
+				x := big.NewRat(stamp*part+i, part)
+				low, high = min(low, floor(exact(m.Low, x))), max(high, floor(exact(m.High, x)))
+			}
+			if !r.Bounded || r.Time != m.At(r.Event.Time) || int64(r.Low) != low || int64(r.High) != high {
+				t.Errorf("granularity %d: %+v, want %d to %d around %d", granularity, r, low, high, m.At(r.Event.Time))
+			}
+			eventLow, eventHigh, lowOK, highOK := m.EventBounds(r.Event.Time, granularity)
+			if eventLow != r.Low || eventHigh != r.High || !lowOK || !highOK {
+				t.Errorf("granularity %d: %+v, but EventBounds returns %d to %d", granularity, r, eventLow, eventHigh)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -108,7 +108,7 @@ type TimelineEvent struct {
 	Time      clock.TimelineTime // on the timeline; for that of the host's clock see Event.Time
 	Host      int                // index into the schema's hosts
 	Map       int                // index into the schema's maps; -1 where Time is the stamp as it was recorded
-	Low, High clock.TimelineTime // bounds of Time; both equal Time where there are none
+	Low, High clock.TimelineTime // between them the event happened, granularity of its stamp included; both equal Time where nothing bounds it
 	Bounded   bool               // Low and High are bounds
 	Values    []Value            // in the order of the class's Fields; they belong to the caller, so a sink that keeps them copies them
 }

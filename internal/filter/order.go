@@ -33,24 +33,14 @@ type stamp struct {
 	clock        Clock
 }
 
-// stampOf returns the stamp of a record. Its bounds are those of the instant at which the clock showed the stamp; but the
-// clock may have shown anything up to the next step. Without a map, a stamp is true but for its step.
+// stampOf returns the stamp of a record. Without a map, a stamp is true but for its step.
 func (f *Filter) stampOf(r *trace.TimelineEvent) stamp {
 	s := stamp{time: r.Time, recorded: r.Event.Time, low: r.Low, high: r.High, host: r.Host, number: r.Map, bounded: r.Bounded}
 	if f.o.Clock != nil {
 		s.clock = f.o.Clock(r.Host, r.Map)
 	}
-	more := max(s.clock.Step, 1) - 1
-	switch {
-	case r.Map < 0:
-		s.low, s.high, s.bounded = r.Time, clock.Add(r.Time, more), true
-	case r.Bounded && more > 0:
-		s.high = clock.Add(r.High, more)
-		if r.Map < len(f.schema.Maps) {
-			if _, high, _, known := f.schema.Maps[r.Map].Map.Bounds(clock.Add(r.Event.Time, more)); known {
-				s.high = max(s.high, high)
-			}
-		}
+	if r.Map < 0 {
+		s.low, s.high, s.bounded = r.Time, clock.Add(r.Time, max(s.clock.Step, 1)-1), true
 	}
 	return s
 }

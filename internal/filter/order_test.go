@@ -64,7 +64,7 @@ func TestTheOrderOfAPairIsThatOfTheViewer(t *testing.T) {
 			r := record(clock.HostTime(end[1]), 0, 2+i, trace.OfInt(1))
 			r.Map, r.Bounded, r.Low, r.High = int(end[0]), false, end[1], end[1]
 			if r.Map >= 0 && !examples.Clocks[r.Map].Unbounded {
-				r.Bounded, r.Low, r.High = true, end[1]-examples.Clocks[r.Map].Below, end[1]+examples.Clocks[r.Map].Above
+				r.Bounded, r.Low, r.High = true, end[1]-examples.Clocks[r.Map].Below, end[1]+examples.Clocks[r.Map].Above+clock.TimelineTime(max(examples.Clocks[r.Map].Step, 1)-1)
 			}
 			if err := f.Write(r); err != nil {
 				t.Fatal(err)
@@ -119,7 +119,7 @@ func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
 			showed := truth[i] - clock.HostTime(h.off)
 			stamp := showed - clock.HostTime(int64(showed)%h.step)
 			r := record(stamp, 2*n, 2+i, trace.OfInt(1))
-			r.Map, r.Low, r.High = n, clock.TimelineTime(stamp)-h.below, clock.TimelineTime(stamp)+h.above
+			r.Map, r.Low, r.High = n, clock.TimelineTime(stamp)-h.below, clock.TimelineTime(stamp)+h.above+clock.TimelineTime(h.step-1)
 			if err := f.Write(r); err != nil {
 				t.Fatal(err)
 			}
@@ -183,21 +183,18 @@ func TestDurationByOneClockIsKnownToItsStepAndByTwoToTheirBounds(t *testing.T) {
 	}
 }
 
-// TestAStampOfACoarseClockReachesToItsNextStep: the upper bound is that of the last instant the stamp stands for.
-func TestAStampOfACoarseClockReachesToItsNextStep(t *testing.T) {
+// The bounds of a record hold its event; a stamp that no map moved reaches to the clock's next step.
+func TestAStampOfNoMapReachesToItsNextStep(t *testing.T) {
 	l := world()
-	l.Maps = []trace.HostMap{{Map: &clock.Map{Mid: clock.Curve{{}},
-		Low: clock.Curve{{X: 0, Y: -50}, {X: 1000, Y: 950}}, High: clock.Curve{{X: 0, Y: 50}, {X: 1000, Y: 2050}}}}}
+	l.Maps = []trace.HostMap{{Map: &clock.Map{Mid: clock.Curve{{}}, Low: clock.Curve{{Y: -50}}, High: clock.Curve{{Y: 50}}}}}
 	for _, c := range []struct {
 		step      int64
 		number    int
 		bounded   bool
-		low, high int64 // of a stamp of 100 whose own bounds are 95 and 105
+		low, high int64 // of a stamp of 100 whose event was from 95 to 105
 		known     bool
 	}{
-		{0, 0, true, 95, 105, true}, {1, 0, true, 95, 105, true}, // its own bounds, whatever the map's are
-		{101, 0, true, 95, 450, true}, // the map's at 200
-		{101, 1, true, 95, 205, true}, // of no map: a step later
+		{0, 0, true, 95, 105, true}, {1, 0, true, 95, 105, true}, {101, 0, true, 95, 105, true},
 		{101, -1, false, 100, 200, true}, {1, -1, false, 100, 100, true},
 		{101, 0, false, 95, 105, false},
 	} {

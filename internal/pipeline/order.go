@@ -71,8 +71,9 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 				closeAll(all)
 				return nil, err
 			}
+			i := x.clocks[k]
 			all = append(all, order.EventSource{
-				Events: s, Host: host(x.clocks[k]), Map: o.mapOf(x.clocks[k]), Keep: x.Only(h.Name, s), Window: x.Window(), Ahead: x.ReadAhead(),
+				Events: s, Host: host(i), Map: o.mapOf(i), Granularity: o.Clocks[i].Granularity, Keep: x.Only(h.Name, s), Window: x.Window(), Ahead: x.ReadAhead(),
 			})
 		}
 	}
@@ -86,7 +87,7 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 			m = o.segmentMap(i)
 		}
 		packets := source.Packets(o.rowName(s.clock, o.captureRow(c)), c, o.packetFilter(s))
-		all = append(all, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Window: order.DefaultWindow})
+		all = append(all, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Granularity: o.Clocks[s.clock].Granularity, Window: order.DefaultWindow})
 	}
 	messages := source.Messages{Clocks: o.Clocks, Channels: o.Channels[:o.sent], Skip: o.isRecorded}
 	if o.Solution != nil {
@@ -94,7 +95,7 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 	}
 	for i, endpoints := range messages.Endpoints(func(clock int) string { return o.rowName(clock, "messages") }) {
 		add := func(s trace.Source) {
-			all = append(all, order.EventSource{Events: s, Host: host(i), Map: o.mapOf(i), Window: order.InOrder})
+			all = append(all, order.EventSource{Events: s, Host: host(i), Map: o.mapOf(i), Granularity: o.Clocks[i].Granularity, Window: order.InOrder})
 		}
 		if endpoints != nil {
 			add(endpoints)

@@ -139,8 +139,8 @@ func (x *endpointSource) Values() []trace.Value {
 	from, to := &x.of.Maps[ch.From], &x.of.Maps[ch.To]
 	x.values[1] = trace.OfInt(clock.Sub(to.At(m.Received), from.At(m.Sent)))
 	x.values[2], x.values[3] = trace.Value{}, trace.Value{}
-	sentLow, sentHigh, sentHasLow, sentHasHigh := from.Bounds(m.Sent)
-	receivedLow, receivedHigh, receivedHasLow, receivedHasHigh := to.Bounds(m.Received)
+	sentLow, sentHigh, sentHasLow, sentHasHigh := from.EventBounds(m.Sent, x.of.Clocks[ch.From].Granularity)
+	receivedLow, receivedHigh, receivedHasLow, receivedHasHigh := to.EventBounds(m.Received, x.of.Clocks[ch.To].Granularity)
 	if sentHasHigh && receivedHasLow {
 		x.values[2] = trace.OfInt(clock.Sub(receivedLow, sentHigh))
 	}

@@ -63,7 +63,6 @@ type mapState struct {
 	used        bool
 	first, last int64
 	granularity int64
-	high        *clock.Cursor // where it goes up to, if stamps have steps
 }
 
 // losses counts what of records could not be shown as it was.
@@ -126,11 +125,10 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 	s.last, m.step = at, s.granularity
 	if r.Bounded {
 		h.flags |= boundedBit
-		high := b.latest(r, s)
-		m.bounded, m.below, m.above = true, max(clock.Sub(r.Time, r.Low), 0), max(clock.Sub(high, r.Time), 0)
+		m.bounded, m.below, m.above = true, max(clock.Sub(r.Time, r.Low), 0), max(clock.Sub(r.High, r.Time), 0)
 		// An event that came late is shown later than it was, but it did not happen later.
 		shown := clock.Add(b.origin, at)
-		h.below, h.above = max(clock.Sub(shown, r.Low), 0), max(clock.Sub(high, shown), 0)
+		h.below, h.above = max(clock.Sub(shown, r.Low), 0), max(clock.Sub(r.High, shown), 0)
 	}
 	if r.Flow != 0 && (r.Role == trace.Sends || r.Role == trace.Receives) {
 		h.flags |= flowBit
@@ -160,20 +158,6 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 	}
 	b.batch, err = b.sorter.take(b.batch)
 	return err
-}
-
-// latest returns the end of the interval in which a record's event happened. Its bounds are those of an instant at which
-// the clock showed the stamp. But a stamp of step g stands for all of [t, t+g).
-func (b *Builder) latest(r *trace.TimelineEvent, s *mapState) clock.TimelineTime {
-	more := s.granularity - 1
-	if more <= 0 {
-		return r.High
-	}
-	high := clock.Add(r.High, more)
-	if s.high != nil {
-		high = max(high, s.high.Rounded(clock.Add(r.Event.Time, more), clock.Up))
-	}
-	return high
 }
 
 // rowOf checks what a record refers to and returns its row; -1 if it has none.
@@ -221,12 +205,7 @@ func (b *Builder) grow() {
 		b.hosts = append(b.hosts, 0)
 	}
 	for i := len(b.maps) - 1; i < len(l.Maps); i++ {
-		m := mapState{granularity: b.granularity(i)}
-		if i >= 0 && m.granularity > 1 && l.Maps[i].Map.High.Check() == nil {
-			high := clock.NewCursor(l.Maps[i].Map.High)
-			m.high = &high
-		}
-		b.maps = append(b.maps, m)
+		b.maps = append(b.maps, mapState{granularity: b.granularity(i)})
 	}
 }
 

@@ -58,7 +58,7 @@ func TestEventsComeBackAsTheyWereWritten(t *testing.T) {
 			}
 			// Where it is shown lies in its interval, though it came late: it did not happen later for that.
 			if (e.Low != nil) != r.Bounded || r.Bounded && (*e.Low != min(clock.Sub(r.Low, x.about.Origin), at) ||
-				*e.High != max(clock.Sub(clock.TimelineTime(records.latest(r, step)), x.about.Origin), at)) {
+				*e.High != max(clock.Sub(r.High, x.about.Origin), at)) {
 				t.Fatalf("event %+v has other bounds than %+v", e, r)
 			}
 			if f := sent[event]; r.Role == trace.Sends && !late && (f == nil) != (e.Flow == nil) || f != nil && e.Flow != nil && *f != *e.Flow {
