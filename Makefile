@@ -3,6 +3,7 @@
 # A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 FUZZTIME ?= 10000x
 PACKETS  ?= 5000000
+WORLDS   ?= 10000
 FLAGS    ?=
 PACKAGES ?= ./clock ./internal/filter ./match ./align/bound ./align/causal
 
@@ -16,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study adversary mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +81,10 @@ study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 
 	for table in accuracy bounds calibration networks speed clement poirier; do \
 		bin/study $$table $(FLAGS) || status=1; \
 	done; exit $$status
+
+adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is known: a failing one is made small and printed
+	go build -o bin/adversary ./tools/adversary
+	bin/adversary -seeds $(WORLDS) $(FLAGS)
 
 mutate: ## how many of 25 random changes to PACKAGES their own tests catch (FLAGS="-seed 7")
 	go run ./tools/mutate -least 23 $(FLAGS) $(PACKAGES)
