@@ -188,7 +188,7 @@ func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.
 	if f.host == "" && !strings.Contains(f.netns, "/") {
 		f.host = f.netns // the namespace is a host of its own
 	}
-	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Warnings: new(trace.Warnings)}
+	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Early: record.ReadEarly(), Warnings: new(trace.Warnings)}
 	if f.rings != "" {
 		rings, err := filepath.Abs(f.rings)
 		if err != nil {

@@ -31,19 +31,20 @@ var mayImport = map[string][]string{
 	"sensor/cmd":        {}, // of the standard library alone: "go run" in a user's module builds it
 
 	// What only our commands need.
-	"internal/record":         {"internal/record/tracefs", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
+	"internal/record":         {"internal/record/tracefs", "internal/steering", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs": {"internal/record/kernel", "internal/record/internal/proc", "internal/kernel", "trace", "clock"},
 	"internal/kernel":         {"trace", "clock"},
+	"internal/steering":       {"trace", "clock"},
 	"internal/filter":         {"trace", "clock"},
 	"internal/show":           {"internal/show/index", "internal/filter", "format/...", "trace", "clock"},
 	"internal/show/index":     {"trace", "clock"},
 	"internal/show/view":      {"internal/show", "internal/show/index", "trace", "clock"},
 	"internal/sim":            {"trace", "clock"},
 	"internal/demo":           {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},
-	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/show/...",
+	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/show/...", "internal/steering",
 		"match", "align/...", "order", "format/...", "trace", "clock"},
 	"internal/pipeline/evaluate": {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
-	"internal/pipeline/input":    {"internal/pipeline/usage", "internal/kernel", "order", "format/...", "trace", "clock"},
+	"internal/pipeline/input":    {"internal/pipeline/usage", "internal/kernel", "internal/steering", "order", "format/...", "trace", "clock"},
 	"internal/pipeline/output":   {},
 	"internal/pipeline/simulate": {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline/source":   {"trace", "clock"},

@@ -73,6 +73,7 @@ type Options struct {
 	Interval time.Duration        // between readings of all clocks, and calls of Counts; 0 for a second
 	Sources  []Source             // of other events
 	Packets  Capture              // nil for none
+	Early    *Early               // a reading of the clocks before Sources and Packets were opened; nil for none
 
 	Counts   func(Summary)   // called at each Interval with the counts so far, by the goroutine of Run; may be nil
 	Failed   func(Failure)   // called at once when a source or ring fails, by the goroutine of Run; nil: Warnings gets it
@@ -120,7 +121,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			return nil, fmt.Errorf("record: looking for rings: %w", err)
 		}
 	}
-	r := &Recorder{o: o, times: newTimes(take), rings: map[string]*drain{}, ignored: map[string]bool{}, busy: map[string]bool{}}
+	r := &Recorder{o: o, times: newTimes(take, o.Early), rings: map[string]*drain{}, ignored: map[string]bool{}, busy: map[string]bool{}}
 	if r.t, err = openTrace(&o, take(clock.Monotonic)); err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			r.t.close()
 		}
 	}()
-	if r.own, err = newClocks(r.t, r.times); err != nil {
+	if r.own, err = newClocks(r.t, r.times, kernelState, o.Interval); err != nil {
 		return nil, err
 	}
 	for _, s := range o.Sources {
@@ -176,6 +177,7 @@ func originOf(m *ctf.Metadata) int64 {
 func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
+	r.own.watch()
 	over := make(chan ended, len(r.sources))
 	for _, s := range r.sources {
 		go func() { over <- ended{s, s.run(inner)} }()
@@ -225,7 +227,11 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 			return err
 		}
 		retryIn = nextPause(retryIn, full)
-		if now := time.Now(); !now.Before(nextInterval) {
+		now := time.Now()
+		if err := r.own.observe(now); err != nil {
+			return err
+		}
+		if !now.Before(nextInterval) {
 			nextInterval = now.Add(r.o.Interval)
 			if err := r.beat(); err != nil {
 				return err
@@ -250,9 +256,6 @@ func nextPause(pause time.Duration, fill float64) time.Duration {
 
 // beat does what Options.Interval asks for.
 func (r *Recorder) beat() error {
-	if err := r.own.write(); err != nil {
-		return err
-	}
 	for _, d := range r.rings {
 		if err := d.tellDiscarded(); err != nil {
 			return err

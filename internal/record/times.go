@@ -6,16 +6,30 @@ import (
 	"time"
 
 	"meridian/clock"
+	"meridian/internal/steering"
 )
 
 // times are the lines that lead from the counters that programs stamp by to CLOCK_MONOTONIC.
 type times struct {
 	take  func(clock.Source) clock.Snapshot
+	early *Early // may be nil
 	lines map[clock.Source]*line
 }
 
-func newTimes(take func(clock.Source) clock.Snapshot) *times {
-	return &times{take: take, lines: map[clock.Source]*line{}}
+func newTimes(take func(clock.Source) clock.Snapshot, early *Early) *times {
+	return &times{take: take, early: early, lines: map[clock.Source]*line{}}
+}
+
+// Early is a reading of the clocks from before a recorder was made.
+type Early struct {
+	snapshot clock.Snapshot
+	kernel   steering.Kernel
+}
+
+// ReadEarly reads the clocks. It is to be called before the first source of events is opened, so that all their events come
+// after a reading; see Options.Early.
+func ReadEarly() *Early {
+	return &Early{snapshot: clock.Take(clock.Best().Source), kernel: kernelState()}
 }
 
 // baseline is how long the two readings lie apart with which a line begins: it bounds by how much stamps from before the
@@ -28,6 +42,9 @@ func (t *times) line(counter clock.Source) (*line, error) {
 		return l, nil
 	}
 	l := &line{counter: counter, take: t.take}
+	if e := t.early; e != nil && e.snapshot.Counter == counter {
+		l.add(e.snapshot)
+	}
 	if counter != clock.Monotonic {
 		if !counter.Available() || counter > clock.Monotonic {
 			return nil, fmt.Errorf("its events are stamped by %v, which this machine does not have", counter)
@@ -53,6 +70,8 @@ type line struct {
 	take    func(clock.Source) clock.Snapshot
 	knots   []knot
 	error   int64  // of the worst reading, ns
+	recent  int64  // the same, of those since it was last asked for
+	least   uint64 // error of the best reading, counts
 	piece   piece  // the one used last
 	now     uint64 // of the line of MONOTONIC itself: its last reading
 }
@@ -66,9 +85,23 @@ type knot struct {
 // old.
 const mostKnots = 1 << 13
 
+// A reading with an error of more than badReading times the least is taken again, as often as maxRetries.
+const (
+	badReading = 4
+	maxRetries = 4
+)
+
 // read adds a reading and returns all that was read with it.
 func (l *line) read() clock.Snapshot {
 	s := l.take(l.counter)
+	for n := 0; n < maxRetries && l.least > 0 && s.Monotonic.Error > badReading*l.least; n++ {
+		s = l.take(l.counter)
+	}
+	return l.add(s)
+}
+
+// add adds a reading and returns it.
+func (l *line) add(s clock.Snapshot) clock.Snapshot {
 	if s.Monotonic.Clock == clock.None {
 		return s
 	}
@@ -86,12 +119,23 @@ func (l *line) read() clock.Snapshot {
 	}
 	l.knots = append(l.knots, k)
 	if n := len(l.knots); n > 1 {
-		a := l.knots[n-2]
-		// Counts of the error at the rate of this piece, rounded up.
-		counts := clock.MulDiv(int64(min(s.Monotonic.Error, 1<<40)), k.ns-a.ns, int64(k.counter-a.counter), clock.Up)
-		l.error = max(l.error, clock.Add(counts, s.Monotonic.NsError))
+		e := l.errorOf(s.Monotonic)
+		l.error, l.recent = max(l.error, e), max(l.recent, e)
+	}
+	if e := s.Monotonic.Error; l.least == 0 || e < l.least {
+		l.least = e
 	}
 	return s
+}
+
+// errorOf returns the error of a reading, ns: the counts at the rate of the last piece, rounded up.
+func (l *line) errorOf(r clock.Reading) int64 {
+	counts := int64(min(r.Error, 1<<40))
+	if n := len(l.knots); n > 1 {
+		a, b := l.knots[n-2], l.knots[n-1]
+		counts = clock.MulDiv(counts, b.ns-a.ns, int64(b.counter-a.counter), clock.Up)
+	}
+	return clock.Add(counts, r.NsError)
 }
 
 // reach reads the clocks if a stamp lies behind the last reading, so that the line reaches beyond it.

@@ -1,21 +1,18 @@
 package packet
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"meridian/clock"
+	"meridian/internal/record/clockset"
 )
 
 // stamps converts the stamps of packets from REALTIME to MONOTONIC plus an origin.
 type stamps struct {
 	origin  int64 // Options.Origin; 0 leaves the stamps as they are
 	line    timeline
-	watcher *clockWatcher // where there is an origin
+	watcher *clockset.Watcher // where there is an origin
 	counter *counter
 }
 
@@ -27,7 +24,7 @@ func (s *stamps) setOrigin(ns int64) (err error) {
 	if err := s.observe(); err != nil {
 		return err
 	}
-	s.watcher, err = watchClocks(func() { _ = s.observe() })
+	s.watcher, err = clockset.Watch(time.Second, func(bool) { _ = s.observe() })
 	return err
 }
 
@@ -52,47 +49,7 @@ func (s *stamps) convert(n int64, stamp clock.HostTime) clock.HostTime {
 
 func (s *stamps) close() {
 	if s.watcher != nil {
-		s.watcher.close()
+		s.watcher.Close()
 		s.watcher = nil
 	}
-}
-
-// clockWatcher calls a function every second and whenever REALTIME is set, which a timer of that clock reports at once.
-type clockWatcher struct {
-	timer *os.File
-	done  chan struct{}
-}
-
-// watchClocks calls observe until close.
-func watchClocks(observe func()) (*clockWatcher, error) {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_REALTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
-	if err != nil {
-		return nil, os.NewSyscallError("timerfd", err)
-	}
-	// The timer expires in the year 2200. What counts is that it is cancelled when the clock is set.
-	never := unix.ItimerSpec{Value: unix.Timespec{Sec: 7258118400}}
-	if err := unix.TimerfdSettime(fd, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &never, nil); err != nil {
-		unix.Close(fd)
-		return nil, os.NewSyscallError("timerfd", err)
-	}
-	w := &clockWatcher{timer: os.NewFile(uintptr(fd), "steps of the clock"), done: make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		var b [8]byte
-		for {
-			if err := w.timer.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
-				return
-			}
-			if _, err := w.timer.Read(b[:]); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, unix.ECANCELED) {
-				return
-			}
-			observe()
-		}
-	}()
-	return w, nil
-}
-
-func (w *clockWatcher) close() {
-	w.timer.Close()
-	<-w.done
 }

@@ -1,0 +1,128 @@
+package steering
+
+import (
+	"math"
+	"slices"
+
+	"meridian/clock"
+)
+
+// run is stretches in a row that one line stands for: from reading from to reading to, the free clock within error of it.
+type run struct {
+	from, to int
+	error    int64
+}
+
+const (
+	// maxMerged is the greatest error of stretches that are put together, ns: rates change where it is more.
+	maxMerged = 2_000
+	// mergeTolerance is by how much readings may be off the line of several stretches, ns.
+	mergeTolerance = 20
+)
+
+// runs puts stretches together as far as their readings lie on a line, so that a map of a quiet day is short.
+func (p *path) runs() (all []run) {
+	for i := 0; i < len(p.stretches); {
+		r := run{i, i + 1, p.stretches[i].error}
+		low, high := 0.0, math.Inf(1)
+		for ; r.to < len(p.stretches); r.to++ {
+			s := &p.stretches[r.to]
+			least, most := min(r.error, s.error), max(r.error, s.error)
+			if most > maxMerged || most > 2*least {
+				break
+			}
+			x, y := float64(p.x[r.to]-p.x[i]), float64(p.y[r.to]-p.y[i])
+			low, high = max(low, (y-mergeTolerance)/x), min(high, (y+mergeTolerance)/x)
+			slope := float64(p.y[r.to+1]-p.y[i]) / float64(p.x[r.to+1]-p.x[i])
+			if slope < low || slope > high {
+				break
+			}
+			r.error = most
+		}
+		off := int64(0)
+		dx, dy := int64(p.x[r.to]-p.x[i]), int64(p.y[r.to]-p.y[i])
+		for k := i + 1; k < r.to; k++ {
+			line := clock.Add(p.y[i], clock.MulDiv(int64(p.x[k]-p.x[i]), dy, dx, clock.Nearest))
+			off = max(off, clock.Sub(line, p.y[k])+1, clock.Sub(p.y[k], line)+1)
+		}
+		r.error += off
+		all = append(all, r)
+		i = r.to
+	}
+	return all
+}
+
+// tube makes the curves of the map.
+func (p *path) tube() clock.PairMap {
+	runs := p.runs()
+	var m clock.PairMap
+	knot := func(i int) clock.PairKnot { return clock.PairKnot{X: p.x[i], Y: p.y[i]} }
+	m.Mid = append(m.Mid, knot(0))
+	for _, r := range runs {
+		m.Mid = append(m.Mid, knot(r.to))
+	}
+	errs := make([]int64, len(runs))
+	for i, r := range runs {
+		errs[i] = r.error
+	}
+	m.Low = lowerCurve(m.Mid, errs)
+	slices.Reverse(errs)
+	m.High = mirrored(lowerCurve(mirrored(m.Mid), errs))
+	return m
+}
+
+// mirrored turns a curve about the origin, so that what lies below it lies above.
+func mirrored(c clock.PairCurve) clock.PairCurve {
+	out := make(clock.PairCurve, len(c))
+	for i, k := range c {
+		out[len(c)-1-i] = clock.PairKnot{X: -k.X, Y: -k.Y}
+	}
+	return out
+}
+
+// beyond is how far from the ends of the curves the knots lie that give them their rates there, ns.
+const beyond = int64(1) << 40
+
+// lowerCurve returns the greatest curve that is known to lie below the free clock, which is within errs[i] of the i-th piece
+// of mid. The free clock never runs back: what bounds it at one instant bounds it at all later ones. So where the error
+// grows, the curve stands still instead of falling. Beyond the ends the clock may run as the fastest slews.
+func lowerCurve(mid clock.PairCurve, errs []int64) clock.PairCurve {
+	n := len(errs)
+	least := clock.Add(mid[0].Y, -errs[0])
+	fast := int64(math.Ceil(float64(beyond) / (1 - maxSlew)))
+	out := clock.PairCurve{
+		{X: clock.Add(mid[0].X, -beyond), Y: clock.Add(least, -fast)},
+		{X: mid[0].X, Y: least},
+	}
+	add := func(x, y clock.HostTime) {
+		if last := &out[len(out)-1]; last.X == x {
+			last.Y = y
+		} else if x > last.X {
+			out = append(out, clock.PairKnot{X: x, Y: y})
+		}
+		least = y
+	}
+	for i, e := range errs {
+		a, b := mid[i], mid[i+1]
+		from, to := clock.Add(a.Y, -e), clock.Add(b.Y, -e)
+		switch {
+		case to <= least:
+			add(b.X, least)
+			continue
+		case from < least:
+			rise := clock.MulDiv(clock.Sub(least, from), clock.Sub(b.X, a.X), clock.Sub(to, from), clock.Up)
+			if x := clock.Add(a.X, rise); x < b.X {
+				add(x, least)
+			} else {
+				add(b.X, least)
+				continue
+			}
+		case from > least && b.X > a.X+1:
+			add(a.X+1, from)
+		}
+		add(b.X, to)
+	}
+	slow := int64(math.Floor(float64(beyond) / (1 + maxSlew)))
+	add(clock.Add(mid[n].X, beyond), clock.Add(least, slow))
+	return out
+}
