@@ -20,18 +20,19 @@ const tolerance = 2
 
 // Verdict is how a world came out.
 type Verdict struct {
-	Events    int
-	Unbounded int // events without bounds
-	Outside   int
-	Worst     int64 // greatest distance of an event outside from its interval, ns
-	Sample    string
-	Named     string    // the warning that names the fault
-	Widths    []float64 // of bounded events of hosts that are not the reference, in order, ns
-	Width     float64   // the median of them in least round trips; NaN if there is none
-	Exit      int
-	Fault     string // a failure other than an event outside: a crash, rows that are missing, a null without exit 3
-	Warnings  []string
-	Said      string // stderr
+	Events     int
+	Unbounded  int // events without bounds
+	Outside    int
+	Worst      int64 // greatest distance of an event outside from its interval, ns
+	Sample     string
+	Named      string               // the warning that names the fault
+	Widths     map[string][]float64 // of a host's events with both bounds, if it is not the reference, in order, ns
+	References map[string]string    // of each host
+	Width      float64              // the median of them in least round trips; NaN if there is none
+	Exit       int
+	Fault      string // a failure other than an event outside: a crash, rows that are missing, a null without exit 3
+	Warnings   []string
+	Said       string // stderr
 }
 
 // fails says whether the world shows a defect.
@@ -67,9 +68,9 @@ func (c *command) try(w *World, dir string) (*Verdict, error) {
 	return v, err
 }
 
-// compareAlone aligns each of several unrelated groups alone: in the company of others, its bounds may not be wider.
+// compareAlone aligns each of several unrelated groups alone: in the company of others, its bounds may not be wider. Groups that follow
+// another reference alone are not compared.
 func (c *command) compareAlone(w *World, dir string, together *Verdict) error {
-	var widths []float64
 	for group := range w.Groups[len(w.Groups)-1] + 1 {
 		alone := w.clone()
 		alone.Groups = nil
@@ -79,20 +80,24 @@ func (c *command) compareAlone(w *World, dir string, together *Verdict) error {
 			return err
 		}
 		v, err := c.try(alone, sub)
-		if err != nil || v.Fault != "" {
+		if err != nil {
 			return err
 		}
-		widths = append(widths, v.Widths...)
-	}
-	slices.Sort(widths)
-	if len(widths) != len(together.Widths) {
-		together.Fault = fmt.Sprintf("%d events of %d groups are bounded together, and %d alone", len(together.Widths), len(w.Groups), len(widths))
-		return nil
-	}
-	for i, width := range widths {
-		if together.Widths[i] > width*1.001+10 {
-			together.Fault = fmt.Sprintf("bounds are wider in the company of unrelated hosts: %.0f ns in place of %.0f ns", together.Widths[i], width)
-			return nil
+		for name, widths := range v.Widths {
+			company := together.Widths[name]
+			if together.References[name] != v.References[name] {
+				continue
+			}
+			if len(company) != len(widths) {
+				together.Fault = fmt.Sprintf("host %s: %d events are bounded in company, and %d alone", name, len(company), len(widths))
+				return nil
+			}
+			for i, width := range widths {
+				if company[i] > width*1.05+10 { // corners of a map may lie elsewhere
+					together.Fault = fmt.Sprintf("host %s: bounds are wider in the company of unrelated hosts: %.0f ns in place of %.0f ns", name, company[i], width)
+					return nil
+				}
+			}
 		}
 	}
 	return nil
@@ -100,7 +105,8 @@ func (c *command) compareAlone(w *World, dir string, together *Verdict) error {
 
 // judge compares what the command says with the truth.
 func (w *World) judge(events []Event, o *Outcome) *Verdict {
-	v := &Verdict{Events: len(events), Exit: o.Exit, Width: math.NaN(), Warnings: o.Warnings, Said: o.Stderr}
+	v := &Verdict{Events: len(events), Exit: o.Exit, Width: math.NaN(), Warnings: o.Warnings, Said: o.Stderr,
+		Widths: map[string][]float64{}, References: map[string]string{}}
 	if o.Exit == 1 || o.Exit == 2 {
 		// A refusal is honest, but of a world with messages both ways it is no service.
 		if !strings.Contains(o.Stderr, "no ") {
@@ -133,16 +139,18 @@ func (w *World) judge(events []Event, o *Outcome) *Verdict {
 				if !p.row.Bounded {
 					v.Unbounded++
 				} else if i != reference && p.row.Low != minInt64 && p.row.High != maxInt64 {
-					widths = append(widths, float64(p.row.High)-float64(p.row.Low))
+					v.Widths[name] = append(v.Widths[name], float64(uint64(p.row.High)-uint64(p.row.Low)))
 				}
 			}
+			slices.Sort(v.Widths[name])
+			widths = append(widths, v.Widths[name]...)
+			v.References[name] = w.Hosts[reference].Name
 			all = append(append(all, some...), ends(some, rowsOf(o.Ends, name))...)
 		}
 		v.place(w, reference, all)
 	}
 	if len(widths) > 0 {
 		slices.Sort(widths)
-		v.Widths = widths
 		if rtt := w.leastRoundTrip(); rtt > 0 {
 			v.Width = widths[len(widths)/2] / float64(rtt)
 		}
@@ -267,6 +275,7 @@ func (v *Verdict) place(w *World, reference int, all []placed) {
 	for _, timeline := range w.Hosts[reference].Clock.timelines() {
 		timeline.settle()
 		outside, far, text := 0, int64(0), ""
+		counted := map[Event]bool{} // a packet and the message that it is an end of are one event
 		for _, p := range all {
 			if !p.row.Bounded {
 				continue
@@ -276,7 +285,10 @@ func (v *Verdict) place(w *World, reference int, all []placed) {
 			if out <= tolerance {
 				continue
 			}
-			outside++
+			if !counted[p.event] {
+				outside++
+				counted[p.event] = true
+			}
 			if out > far {
 				far = out
 				text = fmt.Sprintf("%s at stamp %d (true instant %d): %d..%d, true place %d, %s outside", w.Hosts[p.event.Host].Name,

@@ -25,6 +25,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +36,7 @@ import (
 // settings are the command's flags.
 type settings struct {
 	meridian, kind, keep, world string
-	seeds, jobs, tries          int
+	seeds, jobs, tries, most    int
 	from                        uint64
 	verbose                     bool
 }
@@ -50,6 +51,7 @@ func main() {
 	flag.StringVar(&s.world, "world", "", "run the world in this world.json")
 	flag.IntVar(&s.jobs, "j", runtime.GOMAXPROCS(0), "worlds at once")
 	flag.IntVar(&s.tries, "shrink", 300, "runs spent on making a failing world smaller")
+	flag.IntVar(&s.most, "most", math.MaxInt, "leave out worlds of more than `N` messages")
 	flag.BoolVar(&s.verbose, "v", false, "print every failing world's verdict")
 	flag.Parse()
 	ok, err := run(&s)
@@ -117,6 +119,9 @@ func tryAll(s *settings, c *command, temp string, t *tally) error {
 			for seed := range seeds {
 				k := s.kindOf(seed)
 				w := build(k, seed)
+				if len(w.Messages) > s.most {
+					continue
+				}
 				v, err := c.tryIn(temp, worker, w)
 				if err != nil {
 					once.Do(func() { failed = fmt.Errorf("%s: %w", s.repeat(k, seed), err) })
