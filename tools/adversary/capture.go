@@ -43,37 +43,48 @@ func (w *World) save(dir string) (inputs []string, events []Event, err error) {
 	}
 	for i := range w.Hosts {
 		h := &w.Hosts[i]
-		all := w.events(i)
-		if len(all) == 0 {
-			continue
+		all := shuffled(w.events(i), h.Shuffle, w.Seed)
+		for part := range max(1, h.Files) {
+			some := all[len(all)*part/max(1, h.Files) : len(all)*(part+1)/max(1, h.Files)]
+			if len(some) == 0 {
+				continue
+			}
+			name := h.Name + ".pcap"
+			if h.Files > 1 {
+				name = fmt.Sprintf("%s%d.pcap", h.Name, part)
+			}
+			if strings.HasPrefix(h.Format, "ng") {
+				name += "ng"
+			}
+			whole, err := w.capture(filepath.Join(dir, name), h, some)
+			if err != nil {
+				return nil, nil, err
+			}
+			inputs = append(inputs, h.Name+"="+name)
+			events = append(events, some[:whole]...)
 		}
-		var f captureFile
-		f.begin(h)
-		order := shuffled(all, h.Shuffle, w.Seed)
-		whole := 0
-		ends := make([]int, 0, len(all))
-		for k := range order {
-			f.packet(h, &order[k], w.packet(&order[k]))
-			ends = append(ends, f.Len())
-		}
-		size := f.Len() - min(h.Cut, f.Len()-ends[0])
-		for whole < len(ends) && ends[whole] <= size {
-			whole++
-		}
-		name := h.Name + ".pcap"
-		if strings.HasPrefix(h.Format, "ng") {
-			name += "ng"
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), f.Bytes()[:size], 0o644); err != nil {
-			return nil, nil, err
-		}
-		inputs = append(inputs, h.Name+"="+name)
-		if h.Address {
+		if h.Address && len(all) > 0 {
 			inputs = append(inputs, "--address", h.Name+"="+address(i))
 		}
-		events = append(events, order[:whole]...)
 	}
 	return inputs, events, nil
+}
+
+// capture writes a host's events as a file and returns how many of them it holds in full.
+func (w *World) capture(name string, h *Host, events []Event) (int, error) {
+	var f captureFile
+	f.begin(h)
+	ends := make([]int, len(events))
+	for k := range events {
+		f.packet(h, &events[k], w.packet(&events[k]))
+		ends[k] = f.Len()
+	}
+	size := f.Len() - min(h.Cut, f.Len()-ends[0])
+	whole := 0
+	for whole < len(ends) && ends[whole] <= size {
+		whole++
+	}
+	return whole, os.WriteFile(name, f.Bytes()[:size], 0o644)
 }
 
 // shuffled is the events with neighbours out of order, as several queues of a network card deliver them: within reach ns.
@@ -115,6 +126,9 @@ func (f *captureFile) begin(h *Host) {
 		f.put(le, 0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff, 28)
 		// An interface of Ethernet with the option if_tsresol.
 		f.put(le, 1, 32, 1, snap, 9|1<<16, uint32(resolution(h.Format)), 0, 32)
+		if h.Other != nil && h.Other.Select == "odd" { // its other interface counts in µs
+			f.put(le, 1, 32, 1, snap, 9|1<<16, 6, 0, 32)
+		}
 	}
 }
 
@@ -157,9 +171,12 @@ func (f *captureFile) packet(h *Host, e *Event, data []byte) {
 
 // enhanced writes an enhanced packet block.
 func (f *captureFile) enhanced(h *Host, e *Event, data []byte, original uint32) {
-	units := uint64(e.Stamp)
+	units, device := uint64(e.Stamp), uint32(0)
+	if o := h.other(e.Message, false); o != nil && o.Select == "odd" {
+		device = 1
+	}
 	switch res := resolution(h.Format); {
-	case res == 6:
+	case res == 6 || device == 1:
 		units /= 1000
 	case res > 0x80:
 		n, _ := h.Grain.units(h.Clock.read(e.At))
@@ -172,7 +189,7 @@ func (f *captureFile) enhanced(h *Host, e *Event, data []byte, original uint32) 
 		length += 12
 	}
 	le := binary.LittleEndian
-	f.put(le, 6, length, 0, uint32(units>>32), uint32(units), uint32(len(data)), original)
+	f.put(le, 6, length, device, uint32(units>>32), uint32(units), uint32(len(data)), original)
 	f.Write(data)
 	f.Write(make([]byte, pad))
 	if flags {
@@ -191,8 +208,8 @@ func (w *World) list() []byte {
 	for i := range w.Messages {
 		m := &w.Messages[i]
 		from, to := &w.Hosts[m.From], &w.Hosts[m.To]
-		fmt.Fprintf(&b, "%s %s %s %s\n", from.Name, to.Name, decimal(from.Grain.stamp(from.Clock.read(m.Sent)), w.Digits),
-			decimal(to.Grain.stamp(to.Clock.read(m.Sent+m.Delay)), w.Digits))
+		fmt.Fprintf(&b, "%s %s %s %s\n", from.Name, to.Name, decimal(from.stamp(m.Sent, m, false), w.Digits),
+			decimal(to.stamp(m.Sent+m.Delay, m, true), w.Digits))
 	}
 	return b.Bytes()
 }

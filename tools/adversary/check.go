@@ -126,11 +126,12 @@ func (w *World) judge(events []Event, o *Outcome) *Verdict {
 		return v
 	}
 	var widths []float64
-	for reference, hosts := range followers {
+	for name, hosts := range followers {
+		reference := w.clockNamed(name)
 		var all []placed
 		for _, i := range hosts {
 			name := w.Hosts[i].Name
-			some, fault := pairUp(of(events, i), rowsOf(o.Rows, name))
+			some, fault := pairUp(of(events, i), rowsOf(o.Rows, name), w.Hosts[i].Files <= 1)
 			if fault != "" {
 				v.Fault = fmt.Sprintf("host %s: %s", name, fault)
 				return v
@@ -138,13 +139,13 @@ func (w *World) judge(events []Event, o *Outcome) *Verdict {
 			for _, p := range some {
 				if !p.row.Bounded {
 					v.Unbounded++
-				} else if i != reference && p.row.Low != minInt64 && p.row.High != maxInt64 {
+				} else if &w.Hosts[i].Clock != reference && p.row.Low != minInt64 && p.row.High != maxInt64 {
 					v.Widths[name] = append(v.Widths[name], float64(uint64(p.row.High)-uint64(p.row.Low)))
 				}
 			}
 			slices.Sort(v.Widths[name])
 			widths = append(widths, v.Widths[name]...)
-			v.References[name] = w.Hosts[reference].Name
+			v.References[name] = o.Hosts[name].Reference
 			all = append(append(all, some...), ends(some, rowsOf(o.Ends, name))...)
 		}
 		v.place(w, reference, all)
@@ -167,25 +168,34 @@ func (w *World) judge(events []Event, o *Outcome) *Verdict {
 
 // followers are the hosts with events that follow each reference. They are judged together: by the timeline that suits best of those
 // that the reference may have.
-func (w *World) followers(events []Event, o *Outcome) (map[int][]int, string) {
-	index := map[string]int{}
-	for i := range w.Hosts {
-		index[w.Hosts[i].Name] = i
-	}
-	followers := map[int][]int{}
+func (w *World) followers(events []Event, o *Outcome) (map[string][]int, string) {
+	followers := map[string][]int{}
 	for i := range w.Hosts {
 		if len(of(events, i)) == 0 {
 			continue
 		}
 		name := w.Hosts[i].Name
 		h, ok := o.Hosts[name]
-		reference, known := index[h.Reference]
-		if !ok || !known {
+		if !ok || w.clockNamed(h.Reference) == nil {
 			return nil, fmt.Sprintf("host %s is not in the report, or its reference %q is no host", name, h.Reference)
 		}
-		followers[reference] = append(followers[reference], i)
+		followers[h.Reference] = append(followers[h.Reference], i)
 	}
 	return followers, ""
+}
+
+// clockNamed is the clock that the report names: of a host, or the second one of a host's capture.
+func (w *World) clockNamed(name string) *Clock {
+	for i := range w.Hosts {
+		h := &w.Hosts[i]
+		if h.Name == name {
+			return &h.Clock
+		}
+		if h.Other != nil && h.Other.Clock != nil && h.Name+"/rx" == name {
+			return h.Other.Clock
+		}
+	}
+	return nil
 }
 
 // of are the events of a host.
@@ -231,14 +241,14 @@ type placed struct {
 	row   Row
 }
 
-// pairUp gives every event its row: packets by their number, ends of a list's messages by their stamp. Of events with one stamp, the
+// pairUp gives every event its row: packets by their number in the capture if they are numbered, ends of a list's messages by their stamp. Of events with one stamp, the
 // order of truth and that of the intervals is one.
-func pairUp(events []Event, rows []Row) ([]placed, string) {
+func pairUp(events []Event, rows []Row, numbered bool) ([]placed, string) {
 	if len(events) != len(rows) {
 		return nil, fmt.Sprintf("%d rows for %d events", len(rows), len(events))
 	}
 	all := make([]placed, len(events))
-	if rows[0].Number > 0 { // captures: events are in the order of the file
+	if numbered && rows[0].Number > 0 { // captures: events are in the order of the file
 		for _, r := range rows {
 			if r.Number < 1 || r.Number > len(events) || all[r.Number-1].row.Number > 0 {
 				return nil, fmt.Sprintf("packet %d of %d is there twice or is none", r.Number, len(events))
@@ -268,11 +278,11 @@ func pairUp(events []Event, rows []Row) ([]placed, string) {
 }
 
 // place counts the events outside of a component.
-func (v *Verdict) place(w *World, reference int, all []placed) {
+func (v *Verdict) place(w *World, reference *Clock, all []placed) {
 	best := -1
 	var worst int64
 	var sample string
-	for _, timeline := range w.Hosts[reference].Clock.timelines() {
+	for _, timeline := range reference.timelines() {
 		timeline.settle()
 		outside, far, text := 0, int64(0), ""
 		counted := map[Event]bool{} // a packet and the message that it is an end of are one event

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -9,7 +10,7 @@ const second = int64(1e9)
 
 // Clock is what one host's clock shows: at the true instant t (ns) it reads t + Base + the sum of its terms at t.
 //
-// Base is an integer and every term is a float64 of at most some 1e12 ns, so a reading is exact to less than a thousandth of a
+// Base is an integer and every term is a float64 of at most some 1e13 ns, or a whole number, so a reading is exact to less than a thousandth of a
 // nanosecond however far the host is from the true date. A clock without terms is true.
 type Clock struct {
 	Base  int64
@@ -82,12 +83,17 @@ type Reading struct {
 
 // read is what the clock shows at t.
 func (c *Clock) read(t int64) Reading {
-	return c.reading(t, c.error(t))
-}
-
-func (c *Clock) reading(t int64, e float64) Reading {
-	floor := math.Floor(e)
-	return Reading{t + c.Base + int64(floor), e - floor}
+	whole, small := t+c.Base, 0.0
+	for i := range c.Terms {
+		// A leap over years would drown the fractions of the others.
+		if e := c.Terms[i].at(t); math.Abs(e) > 1e13 {
+			whole += int64(e)
+		} else {
+			small += e
+		}
+	}
+	floor := math.Floor(small)
+	return Reading{whole + int64(floor), small - floor}
 }
 
 // error is the sum of the terms at t, ns.
@@ -125,14 +131,12 @@ func (c *Clock) timelines() []*Clock {
 			smooth.Terms = append(smooth.Terms, m)
 		}
 	}
-	sum := 0.0
-	for i := -1; i < len(steps); i++ {
-		if i >= 0 {
-			sum += steps[i].Size
+	for n := range len(steps) + 1 {
+		piece := Clock{Base: c.Base, Terms: slices.Clone(smooth.Terms)}
+		for _, m := range steps[:n] {
+			m.At = math.MinInt64 // a step before everything is a constant
+			piece.Terms = append(piece.Terms, m)
 		}
-		piece := smooth
-		// A step before everything is a constant.
-		piece.Terms = append([]Term{{Kind: "step", At: math.MinInt64, Size: sum}}, smooth.Terms...)
 		all = append(all, &piece)
 	}
 	return all

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // kind is a family of worlds.
 type kind struct {
 	name string
@@ -8,9 +10,8 @@ type kind struct {
 	make func(*builder)
 }
 
-// kinds are all families. A world's family follows from its seed, so families are only ever added at the end, and weights do not change
-// the worlds of a seed with -kind.
-var kinds = append(append([]kind{}, keptKinds...), wildKinds...)
+// kinds are all families. Seeds take them in turn.
+var kinds = slices.Concat(keptKinds, wildKinds, oddKinds)
 
 func kindNamed(name string) *kind {
 	for i := range kinds {

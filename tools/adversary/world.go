@@ -33,6 +33,41 @@ type Host struct {
 	Cut     int    `json:",omitempty"` // bytes of the file that are missing at its end
 	Shuffle int    `json:",omitempty"` // packets within so many ns may be out of order in the file
 	Address bool   `json:",omitempty"` // its address is told by --address
+	Other   *Other `json:",omitempty"`
+	Clamp   bool   `json:",omitempty"` // the recorder lets no stamp be earlier than the one before
+	Files   int    `json:",omitempty"` // the capture is in so many files, 0 for one
+}
+
+// Other is a second way in which a host's packets are stamped: those that it received (Select "received") or every second message of
+// the world, which another interface of it carries ("odd").
+type Other struct {
+	Select string
+	Clock  *Clock `json:",omitempty"` // nil for the host's
+	Grain  Grain
+}
+
+// other is the second way of stamping, if an event is stamped so.
+func (h *Host) other(m *Message, received bool) *Other {
+	if h.Other != nil && m != nil && (h.Other.Select == "received" && received || h.Other.Select == "odd" && m.ID%2 == 1) {
+		return h.Other
+	}
+	return nil
+}
+
+// stamp is the host's stamp of a message's end at a true instant; m is nil for a lone packet.
+func (h *Host) stamp(at int64, m *Message, received bool) int64 {
+	clock, grain := &h.Clock, h.Grain
+	if o := h.other(m, received); o != nil {
+		grain = o.Grain
+		if o.Clock != nil {
+			clock = o.Clock
+		}
+	}
+	stamp := grain.stamp(clock.read(at))
+	if m != nil && received {
+		stamp += m.Bogus
+	}
+	return stamp
 }
 
 // Message is a packet from one host to another. Payload contents follow from ID, so that no two are equal.
@@ -44,6 +79,7 @@ type Message struct {
 	Lost     string `json:",omitempty"` // "s", "r": not recorded by the sender, by the receiver
 	TCP      bool   `json:",omitempty"`
 	Size     int    `json:",omitempty"` // bytes of payload
+	Bogus    int64  `json:",omitempty"` // what a fault adds to the receiver's stamp, ns
 }
 
 // Lone is a packet between a host and one that recorded nothing.
@@ -67,7 +103,8 @@ func (w *World) events(host int) []Event {
 	h := &w.Hosts[host]
 	var events []Event
 	add := func(at int64, m *Message, id int) {
-		events = append(events, Event{Host: host, At: at, Stamp: h.Grain.stamp(h.Clock.read(at)), Message: m, ID: id})
+		received := m != nil && m.To == host
+		events = append(events, Event{Host: host, At: at, Stamp: h.stamp(at, m, received), Message: m, ID: id})
 	}
 	for i := range w.Messages {
 		m := &w.Messages[i]
@@ -84,6 +121,9 @@ func (w *World) events(host int) []Event {
 		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
+	for i := 1; h.Clamp && i < len(events); i++ {
+		events[i].Stamp = max(events[i].Stamp, events[i-1].Stamp)
+	}
 	return events
 }
 
@@ -91,6 +131,9 @@ func (w *World) events(host int) []Event {
 func (w *World) settle() {
 	for i := range w.Hosts {
 		w.Hosts[i].Clock.settle()
+		if o := w.Hosts[i].Other; o != nil && o.Clock != nil {
+			o.Clock.settle()
+		}
 	}
 }
 
