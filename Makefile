@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-ctf bench-sensor bench-record bench-view truth study adversary mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-hosts bench-ctf bench-sensor bench-record bench-view truth study adversary mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ bench: bench-align ## bench-align, then all benchmarks
 
 bench-align: build ## meridian align against mergecap on two captures of PACKETS (5000000) packets each
 	go run ./tools/speed -packets $(PACKETS)
+
+bench-hosts: build ## meridian align on networks of many hosts, against its bars (FLAGS="-only chain")
+	go run ./tools/manyhosts $(FLAGS)
 
 bench-ctf: ## reading a CTF trace of ten million events beside babeltrace2, which must be installed
 	go run ./tools/ctfspeed

@@ -1,10 +1,6 @@
 package clock
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // KnotOf is one corner of a curve: the instant X on one clock is the instant Y on the other, both in ns.
 type KnotOf[X, Y Time] struct {
@@ -99,40 +95,6 @@ func (c CurveOf[X, Y]) Inverse() CurveOf[Y, X] {
 	return inv
 }
 
-// ComposeCurves returns the curve that applies c first and next to its result, each rounded as r says. At every integer
-// instant the result with r Up is nowhere below, and with r Down nowhere above, the exact composition. It is nil if one of
-// the two has no knots.
-func ComposeCurves[X, Y, Z Time](c CurveOf[X, Y], next CurveOf[Y, Z], r Rounding) CurveOf[X, Z] {
-	if len(c) == 0 || len(next) == 0 {
-		return nil
-	}
-	corners := make([]X, 0, len(c)+2*len(next)+2)
-	for _, k := range c {
-		corners = append(corners, k.X)
-	}
-	if len(c) > 1 || len(next) > 1 {
-		for _, k := range next {
-			// The corner of next lies between two integers of X: both become knots, so that no integer instant
-			// is interpolated across it.
-			if x, ok := c.reaches(k.X); ok {
-				corners = append(corners, x, Add(x, 1))
-			}
-		}
-	}
-	slices.Sort(corners)
-	if first, last := corners[0], corners[len(corners)-1]; first < last {
-		// Two corners a nanosecond apart say nothing of the slope beyond them.
-		beyond := max(Sub(last, first), far)
-		corners = slices.Insert(append(corners, Add(last, beyond)), 0, Add(first, -beyond))
-	}
-	corners = slices.Compact(corners)
-	out := make(CurveOf[X, Z], 0, len(corners))
-	for _, x := range corners {
-		out = append(out, KnotOf[X, Z]{X: x, Y: next.At(c.At(x, r), r)})
-	}
-	return out
-}
-
 // ConvertCurve returns a copy of c between other time bases; see [ConvertMap].
 func ConvertCurve[X2, Y2, X, Y Time](c CurveOf[X, Y]) CurveOf[X2, Y2] {
 	if c == nil {
@@ -143,21 +105,6 @@ func ConvertCurve[X2, Y2, X, Y Time](c CurveOf[X, Y]) CurveOf[X2, Y2] {
 		out[i] = KnotOf[X2, Y2]{X: X2(k.X), Y: Y2(k.Y)}
 	}
 	return out
-}
-
-// reaches returns the first instant, rounded down, at which the curve has the value y, and false if it never does or if it has that
-// value at a knot and stands still there.
-func (c CurveOf[X, Y]) reaches(y Y) (X, bool) {
-	if len(c) == 1 {
-		return Add(c[0].X, Sub(y, c[0].Y)), true
-	}
-	i, _ := slices.BinarySearchFunc(c, y, func(k KnotOf[X, Y], y Y) int { return cmp.Compare(k.Y, y) })
-	i = min(max(i-1, 0), len(c)-2) // the last knot below y
-	a, b := c[i], c[i+1]
-	if a.Y == b.Y {
-		return 0, false
-	}
-	return Add(a.X, MulDiv(Sub(y, a.Y), int64(b.X-a.X), int64(b.Y-a.Y), Down)), true
 }
 
 // CursorOf evaluates a curve at instants that mostly move forward by little, without searching and without allocating.

@@ -167,8 +167,34 @@ func (g *graph) attach(t *Tree, root int, s step) {
 	if parent == root {
 		t.Maps[s.clock] = clock.ConvertMap[clock.HostTime, clock.TimelineTime](&m)
 	} else {
-		t.Maps[s.clock] = clock.ComposeMaps(&m, &t.Maps[parent])
+		t.Maps[s.clock] = thinned(clock.ComposeMaps(&m, &t.Maps[parent]), thinning(&m))
 	}
+}
+
+// thinned returns a map whose bounds are at most so many ns wider on either side, and whose estimate is within a nanosecond, but
+// which has few knots: without that they would grow with the square of the length of a path.
+func thinned(m clock.Map, tolerance int64) clock.Map {
+	return clock.Map{Mid: m.Mid.Thin(1, clock.Nearest), Low: m.Low.Thin(tolerance, clock.Down), High: m.High.Thin(tolerance, clock.Up)}
+}
+
+// maxThinning is the part of the width of an edge's bounds by which either bound may be widened to save knots.
+const maxThinning = 1.0 / 2500
+
+// thinning returns by how many ns a bound that leads over an edge may be widened: at most maxThinning of the least width of
+// the edge's bounds, so that those of no path widen by more than twice that part of theirs.
+func thinning(m *clock.PairMap) int64 {
+	const least = 2 // ns; rounding to whole ones at every hop costs as much
+	if len(m.Low) == 0 || len(m.High) == 0 {
+		return least
+	}
+	width := int64(math.MaxInt64)
+	low, high := clock.NewCursor(m.Low), clock.NewCursor(m.High)
+	for _, c := range []clock.PairCurve{m.Low, m.High} {
+		for _, k := range c {
+			width = min(width, clock.Sub(high.At(k.X), low.At(k.X)))
+		}
+	}
+	return max(int64(float64(width)*maxThinning), least)
 }
 
 // lightest returns the tree of lightest paths, from the clock nearest to all.

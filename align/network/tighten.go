@@ -138,12 +138,12 @@ func (g *graph) instants(t *Tree, number int, s Sampling) []clock.TimelineTime {
 	if s.Margin != nil {
 		return filled(slices.Compact([]clock.TimelineTime{corners[0], corners[len(corners)-1]}), count)
 	}
-	return filled(thinned(corners, int(count)), max(count/8, 1))
+	return filled(spaced(corners, int(count)), max(count/8, 1))
 }
 
-// thinned returns the first and the last of sorted instants and at most so many between, where they are densest the
+// spaced returns the first and the last of sorted instants and at most so many between, where they are densest the
 // most: corners that lie far outside the trace take none from those within.
-func thinned(sorted []clock.TimelineTime, count int) []clock.TimelineTime {
+func spaced(sorted []clock.TimelineTime, count int) []clock.TimelineTime {
 	first, last := sorted[0], sorted[len(sorted)-1]
 	near := clock.Sub(last, first) >> 24 // corners as close as that count as one
 	kept := []clock.TimelineTime{first}
