@@ -11,7 +11,7 @@ import (
 )
 
 // Bounded is the third stage: the bounds of every clock tightened over all paths of the network, and the estimates within
-// them. The timelines follow the wanted reference from here on.
+// them, unless the method is a published one: its estimates stay as they are. The timelines follow the wanted reference from here on.
 //
 // It does not change, and [Bounded.Order] may be called any number of times.
 type Bounded struct {
@@ -54,7 +54,7 @@ func cloneTree(t *network.Tree) *network.Tree {
 	return &of
 }
 
-// tighten intersects the bounds of all paths, and moves the estimates into them.
+// tighten intersects the bounds of all paths, and moves the estimates of our own methods into them.
 func (b *Bounded) tighten() error {
 	e, t := b.placed.estimated, b.tree
 	clocks := e.merged.Clocks
@@ -69,7 +69,7 @@ func (b *Bounded) tighten() error {
 		}
 	}
 	for i := range t.Maps {
-		if t.Parent[i] != i {
+		if e.task.method.own && t.Parent[i] != i {
 			t.Maps[i].Mid = within(&t.Maps[i], clocks[i].First, clocks[i].Last)
 		}
 	}

@@ -9,7 +9,7 @@
 //	*Estimated
 //	    |  Place       one timeline for each component of the network
 //	*Placed
-//	    |  Bound       bounds tightened over all paths, estimates moved into them
+//	    |  Bound       bounds tightened over all paths, estimates of our own methods moved into them
 //	*Bounded
 //	    |  Order       the clock condition restored: nothing is received before it was sent
 //	*Ordered
@@ -44,8 +44,9 @@
 //
 // A method ([Methods]) estimates pairs, and a network strategy ([Networks]) joins them to a timeline. By default, clocks are
 // smoothed along a tree of the surest pairs, then all at once, with levels chosen so that no delay is negative (package
-// envelope). The bounds do not come from the method. They hold for all clocks that keep the assumption ([bound.Assumption]),
-// and the estimate is kept within them.
+// envelope). The bounds do not come from the method. They hold for all clocks that keep the assumption ([bound.Assumption]).
+// The estimate of the default method is kept within them. Those of published methods stay as published, and may leave the
+// bounds: [Host] says at how many events.
 //
 // The cost is O(n) in the messages. Pairs are worked on in parallel, and the result does not depend on how many at a time.
 package align

@@ -300,7 +300,7 @@ func (x *estimator) bound(ctx context.Context) error {
 	return x.each(ctx, func(i int) error {
 		if !x.boundOne(i) { // contradictory under any clocks
 			p := &x.pairs[i]
-			p.Estimate = pair.Hull(&x.problems[i])
+			p.Estimate = pair.Cones(&x.problems[i])
 			p.Estimate.Map.Low, p.Estimate.Map.High = nil, nil
 		} else if refused[i] {
 			x.pairs[i].Estimate.Fit = pair.Fallback

@@ -62,7 +62,7 @@ func ExampleOptions() {
 	fmt.Println(s.Assumption)
 	fmt.Println("too fast:", s.Quality.TooFast)
 	// Output:
-	// [envelope hull corridor regression regression-filtered lts two-point interval cristian ntp broadcast sampled]
+	// [envelope hull cones corridor regression regression-filtered lts two-point interval cristian ntp broadcast sampled]
 	// every clock is linear over its trace: its skew is constant
 	// too fast: 0
 }

@@ -13,8 +13,10 @@ type method struct {
 	name string
 	// linear says that its bounds assume linear clocks. Otherwise they assume the stated wander.
 	linear bool
-	pair   func(*pair.Problem, *Options) (pair.Estimate, error)
-	whole  func(p *trace.Problem, reference int, o *Options) (*network.Tree, error)
+	// own says that it is no published method. Its estimate is moved into the bounds; published ones are left as published.
+	own   bool
+	pair  func(*pair.Problem, *Options) (pair.Estimate, error)
+	whole func(p *trace.Problem, reference int, o *Options) (*network.Tree, error)
 	// assumption is what the bounds of a method that places all clocks rest on; "" for one without bounds.
 	assumption string
 }
@@ -23,8 +25,9 @@ const envelopeMethod = "envelope"
 
 // methods lists them, the default first; to add one, add a line.
 var methods = []method{
-	{name: envelopeMethod, pair: smoothed},
+	{name: envelopeMethod, own: true, pair: smoothed},
 	{name: "hull", linear: true, pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.Hull(p), nil }},
+	{name: "cones", own: true, pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.Cones(p), nil }},
 	{name: "corridor", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.WidestCorridor(p) }},
 	{name: "regression", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.Regression(p, 100) }},
 	{name: "regression-filtered", pair: func(p *pair.Problem, o *Options) (pair.Estimate, error) {
@@ -54,11 +57,11 @@ func Methods() []string {
 	return names
 }
 
-// smoothed is the envelope smoother of two clocks, or the hull's line where there are too few messages for a curve.
+// smoothed is the envelope smoother of two clocks, or the hull's line (the cones, if none passes) where there are too few messages for a curve.
 func smoothed(p *pair.Problem, _ *Options) (pair.Estimate, error) {
 	s, ok := envelope.Pair(p)
 	if !ok {
-		return pair.Hull(p), nil
+		return pair.Cones(p), nil
 	}
 	e := pair.Estimate{Fit: pair.Exact, Map: clock.PairMap{Mid: s.Curve}, Sigma: s.Sigma, Gain: s.Gain, Deviation: s.Deviation}
 	for _, r := range s.Routes {

@@ -158,7 +158,7 @@ func (l pairList) edges() []network.Edge {
 		if spread, ok := x.Estimate.Error(); ok {
 			e.Weight = float64(spread.Mean)
 		}
-		if x.Estimate.Exchanges > 0 {
+		if x.Estimate.Exchanges > 2 { // two leave no residual
 			e.Weight = x.Estimate.Residual
 		}
 		edges = append(edges, e)

@@ -177,6 +177,7 @@ func joinHost(t *steps.Parted, s *Solution, c, nearest int) Host {
 			h.Skew, h.SkewLow, h.SkewHigh, h.Determined, h.SkewBounded = x.Skew, x.SkewLow, x.SkewHigh, x.Determined, x.SkewBounded
 		}
 		h.Bounded = h.Bounded && x.Bounded
+		h.Outside.Add(x.Outside)
 		length := float64(piece.Last-piece.First) + 1
 		h.Spread.Best, h.Spread.Worst = min(h.Spread.Best, x.Spread.Best), max(h.Spread.Worst, x.Spread.Worst)
 		sum, span = sum+length*float64(x.Spread.Mean), span+length
@@ -235,6 +236,13 @@ func reversed(e pair.Estimate) pair.Estimate {
 	m := e.Map
 	if m.Mid != nil {
 		e.Map = m.Inverse()
+	}
+	e.Lines = slices.Clone(e.Lines)
+	for i := range e.Lines {
+		l := &e.Lines[i]
+		rate := 1 + l.Skew/1e6
+		l.Origin, l.Offset, l.Skew = clock.Add(l.Origin, l.Offset), -l.Offset, inverse(l.Skew)
+		l.Residual, l.OffsetError, l.SkewError = l.Residual/rate, l.OffsetError/rate, l.SkewError/rate/rate
 	}
 	if e.Deviation != nil {
 		e.Deviation = slices.Clone(e.Deviation)

@@ -55,7 +55,7 @@ func mergeSecondClocks(t *task, assumed bound.Assumption) mergedProblem {
 		x := secondClock{clock: i, first: j, problem: pair.Problem{
 			A: p.Clocks[j], B: c, AB: append(messages(p, j, i), chains(p, j, i)...), BA: messages(p, i, j),
 		}}
-		x.estimate = pair.Hull(&x.problem)
+		x.estimate = pair.Cones(&x.problem)
 		if !t.method.linear {
 			low, high, ok := bound.New(&x.problem, assumed).Curves(reachOf(p.Clocks, x.problem.A.First, x.problem.A.Last))
 			if ok && low != nil && high != nil {

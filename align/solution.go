@@ -58,6 +58,8 @@ type Host struct {
 	Determined, SkewBounded bool
 	Spread                  pair.Spread // error over its trace, if Bounded
 	Bounded                 bool
+	// Outside is where the estimate leaves its bounds: nowhere by the methods of our own, unless it is repaired afterwards.
+	Outside quality.Outside
 	// Deviation is the statistical error, as pair.Estimate has it; nil where the method has none.
 	Deviation []pair.Deviation
 }
@@ -112,6 +114,7 @@ func (o *Ordered) host(i int) Host {
 	c := &e.task.problem.Clocks[i]
 	h := Host{Determined: true, SkewBounded: true}
 	h.Spread, h.Bounded = pair.SpreadOf(&t.Maps[i], c.First, c.Last)
+	h.Outside = quality.OutsideOf(e.task.problem, &t.Maps[i], i, c.First, c.Last)
 	if e.task.method.whole != nil {
 		h.Skew = slope(t.Maps[i].Mid, c.First, c.Last)
 		h.SkewBounded = t.Parent[i] == i

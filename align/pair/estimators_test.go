@@ -13,6 +13,7 @@ import (
 // estimators are all that take a problem alone, with options that keep what they must not lose.
 var estimators = map[string]func(*Problem) (Estimate, error){
 	"hull":       func(p *Problem) (Estimate, error) { return Hull(p), nil },
+	"cones":      func(p *Problem) (Estimate, error) { return Cones(p), nil },
 	"regression": func(p *Problem) (Estimate, error) { return Regression(p, 95) },
 	"two-point":  TwoPoint,
 	"corridor":   WidestCorridor,

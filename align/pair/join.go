@@ -14,7 +14,7 @@ func joined(pieces []Estimate, seams []clock.HostTime) Estimate {
 	if bounded {
 		var ok bool
 		if levels, ok = levelsOf(pieces, seams); !ok {
-			e.Fit, levels = Fallback, nil
+			e.Fit, e.Determined, levels = Fallback, false, nil
 		}
 	}
 	e.Map = clock.PairMap{Mid: splicedEstimate(pieces, seams, levels)}
@@ -34,7 +34,7 @@ func summary(pieces []Estimate) (e Estimate, bounded bool) {
 	e = pieces[0]
 	var squares float64
 	bounded = true
-	e.Exchanges = 0
+	e.Exchanges, e.Lines = 0, nil
 	for i := range pieces {
 		x := &pieces[i]
 		e.Fit = min(e.Fit, x.Fit)
@@ -43,6 +43,7 @@ func summary(pieces []Estimate) (e Estimate, bounded bool) {
 		e.First, e.Last = min(e.First, x.First), max(e.Last, x.Last)
 		e.Wander = max(e.Wander, x.Wander)
 		e.Exchanges += x.Exchanges
+		e.Lines = append(e.Lines, x.Lines...)
 		squares += x.Residual * x.Residual * float64(x.Exchanges)
 		bounded = bounded && x.Map.Low != nil && x.Map.High != nil
 	}

@@ -16,9 +16,10 @@
 //
 // While both clocks are linear f is a straight line, only the corners of two convex hulls matter, and the set of all
 // lines through the corridor gives exact bounds at every instant (hull.go, line.go). Where no line fits, the clocks are
-// not linear, and the corridor is passed under a bound on their wander instead (fallback.go).
+// not linear. Hull then has a line that inverts few messages and no bounds (ashton.go). Cones, which is none of the published
+// estimators, passes the corridor under a bound on the wander instead (cones.go).
 //
-// The other published estimators are there for comparison. They have the hull's bounds:
+// The other published estimators are there for comparison. They have the hull's bounds, and their estimates may leave them:
 //
 //	Regression            least squares over the offsets of exchanges
 //	LeastTrimmedSquares   the same over the better half of them
@@ -108,20 +109,23 @@ type Estimate struct {
 
 	// Skew is b's frequency against a's in ppm. With SkewBounded, SkewLow and SkewHigh are its strict bounds; OneWay and
 	// Fallback have none. Determined is false, and Skew meaningless, if the bounds are more than UndeterminedPPM apart,
-	// or if the messages contradict each other under any clock.
+	// or if the messages contradict each other under any clock. Fallback without bounds and with Determined is Ashton's line.
 	Skew, SkewLow, SkewHigh float64
 	Determined, SkewBounded bool
 
 	// First and Last are the extent of the messages on a's clock.
 	First, Last clock.HostTime
 
-	// Wander is the assumed greatest departure of the rate from a straight line, in ppb, for Fallback.
+	// Wander is the assumed greatest departure of the rate from a straight line, in ppb, for [Cones] and Fallback.
 	Wander int64
 
 	// Residual is the residual standard deviation E_r in ns, Exchanges the number it was taken over, for the
 	// estimators that work on exchanges.
 	Residual  float64
 	Exchanges int
+
+	// Lines are those of [Regression]: one, or one of each segment in the order of time.
+	Lines []Line
 
 	// Sigma is the wander of the two clocks against each other, fractional frequency per square root of a second, and
 	// Gain by how many nats it explains the messages better than none: above six the clocks are not linear. Deviation is
@@ -149,8 +153,8 @@ type Deviation struct {
 // machines differ by less.
 const UndeterminedPPM = 200
 
-// Hull returns the estimate by convex hulls with strict bounds (Poirier 2010, sections 3.2 and 3.3), and by fallback
-// where no line passes.
+// Hull returns the estimate by convex hulls with strict bounds (Poirier 2010, sections 3.2 and 3.3). Where no line passes
+// between the messages it is Ashton's line, without bounds ([Cones] has some), and the fit is Fallback.
 func Hull(p *Problem) Estimate {
 	e, _ := hull(p)
 	return e

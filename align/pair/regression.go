@@ -9,10 +9,10 @@ import (
 	"meridian/clock"
 )
 
-// Regression returns the estimate by least squares over the offsets of all exchanges, eq. (2)-(8) of Clément and
-// Dagenais (2009): the line of least squared residuals, with its residual standard deviation. confidence (90, 95, 99 or
-// 100 per cent, Table 2) leaves out exchanges whose margin lies further than 1.64, 1.96 or 2.58 standard deviations
-// from the mean margin; 100 keeps all.
+// Regression returns the estimate by least squares over the offsets of all exchanges, begun by either clock, eq. (2)-(8) of
+// Clément and Dagenais (2009): the line of least squared residuals, with its residual standard deviation and the standard
+// errors of its parameters ([Line]). confidence (90, 95, 99 or 100 per cent, Table 2) leaves out exchanges whose margin lies
+// further than 1.64, 1.96 or 2.58 standard deviations from the mean margin; 100 keeps all.
 //
 // Eq. (3) gives the mean of the offsets at T1 and T4, and the paper places it at T1. Over an answer that takes 20 ms of
 // clocks 4,000 ppm apart that is 40 µs beside the line; it is placed in the middle here, where linear clocks have it.
@@ -25,13 +25,41 @@ func Regression(p *Problem, confidence int) (Estimate, error) {
 		return Estimate{}, fmt.Errorf("unknown confidence %d per cent (90, 95, 99, 100)", confidence)
 	}
 	e, c := hull(p)
-	exchanges, base := exchangesOf(p)
+	exchanges, base := exchangesBothWays(p)
 	exchanges = withinMargin(exchanges, z)
 	line, ok := leastSquares(exchanges)
 	if ok && e.setLine(c, line, base) {
 		e.Exchanges, e.Residual = len(exchanges), line.residual
+		e.Lines = []Line{line.parameters(exchanges, base)}
 	}
 	return e, nil
+}
+
+// Line is a line of [Regression], D(t) = Offset + Skew t, where t counts from Origin: b's clock less a's. The standard
+// errors take the residuals as independent. Messages that end one exchange and begin another make them less so.
+type Line struct {
+	Origin    clock.HostTime // the first exchange, on a's clock
+	Exchanges int
+	Residual  float64 // E_r, the residual standard deviation, eq. (6), ns; 0 for two exchanges, which say nothing of it
+	Offset    int64   // D(0), eq. (5), ns
+	Skew      float64 // X, eq. (4), ppm
+	// The standard errors of Offset (ns) and Skew (ppm). The paper's eq. (7) is the first and eq. (8) the second, whatever
+	// the letters on their left sides suggest: (7) has the dimension of E_r, (8) that of E_r per time.
+	OffsetError, SkewError float64
+}
+
+// parameters returns the line from the first exchange on, with the errors of its parameters. About the mean instant, over
+// which tt is the sum of squares, eq. (7) is E_r √(1/n + mean²/tt), and eq. (8) is E_r / √tt.
+func (l *regressionLine) parameters(exchanges []exchange, base int64) Line {
+	out := Line{Origin: exchanges[0].at, Exchanges: len(exchanges), Residual: l.residual, Skew: l.skew * 1e6}
+	for _, x := range exchanges {
+		out.Origin = min(out.Origin, x.at)
+	}
+	mean := float64(l.origin - out.Origin)
+	out.Offset = clock.Add(base, int64(math.Round(l.offset-l.skew*mean)))
+	out.OffsetError = l.residual * math.Sqrt(1/float64(len(exchanges))+mean*mean/l.squares)
+	out.SkewError = l.residual / math.Sqrt(l.squares) * 1e6
+	return out
 }
 
 // setLine makes a line of offsets the estimate: b = a + D(a), with D(a) = base + offset + skew (a - origin). It returns
@@ -72,6 +100,7 @@ type regressionLine struct {
 	origin       clock.HostTime // mean instant, a's clock
 	offset, skew float64
 	residual     float64
+	squares      float64 // of the instants about the origin, ns²
 }
 
 // leastSquares fits offset + skew (t - origin) with the origin at the mean instant. Eq. (4) and (5) subtract sums that
@@ -97,7 +126,7 @@ func leastSquares(exchanges []exchange) (regressionLine, bool) {
 	if tt == 0 {
 		return l, false
 	}
-	l.skew = td / tt
+	l.skew, l.squares = td/tt, tt
 	var rest float64
 	for _, x := range exchanges {
 		r := x.offset - l.offset - l.skew*float64(x.at-l.origin)

@@ -84,6 +84,7 @@ func Remeasure(ctx context.Context, p *trace.Problem, s *align.Solution, maps []
 	}
 	for i, c := range p.Clocks {
 		out.Hosts[i].Spread, out.Hosts[i].Bounded = pair.SpreadOf(&maps[i], c.First, c.Last)
+		out.Hosts[i].Outside = quality.OutsideOf(p, &maps[i], i, c.First, c.Last)
 	}
 	return &out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"meridian/align"
 	"meridian/align/bound"
 	"meridian/align/pair"
+	"meridian/align/quality"
 	"meridian/clock"
 	"meridian/internal/show"
 	"meridian/trace"
@@ -20,6 +21,7 @@ func (s *Solved) Describe(w *trace.Warnings) *Aligned {
 	f.warnOfSegments()
 	f.warnOfSteps()
 	f.warnOfPairs()
+	f.warnOfOutside()
 	f.warnOfWander()
 	f.warnOfLoops()
 	f.warnOfIslands()
@@ -115,6 +117,7 @@ func reportHost(s *Solved, i int) show.Host {
 	if h.Bounded {
 		out.BoundNs = &h.Spread.Worst
 	}
+	out.OutsideEvents, out.OutsideNs = h.Outside.Events, h.Outside.Largest
 	for _, d := range h.Deviation {
 		if float64(d.Ns) < maxDeviation {
 			out.Error = append(out.Error, show.Error{HostNs: d.Host, SDNs: d.Ns})
@@ -149,8 +152,33 @@ func reportPair(x *align.Pair, clocks []trace.Clock) show.Pair {
 	if spread, ok := e.Error(); ok {
 		out.BoundNs = &spread.Worst
 	}
+	out.Regression = regressionLines(e.Lines)
 	if len(e.Deviation) > 0 { // it was smoothed, and its wander estimated
 		out.Sigma, out.EvidenceNats = &e.Sigma, &e.Gain
+	}
+	return out
+}
+
+// regressionLines returns the lines of a pair. Two exchanges say nothing of the residuals.
+func regressionLines(lines []pair.Line) (out []show.Line) {
+	for i := range lines {
+		x := &lines[i]
+		l := show.Line{OriginNs: x.Origin, Exchanges: x.Exchanges, OffsetNs: x.Offset, SkewPPM: x.Skew}
+		if x.Exchanges > 2 {
+			l.ResidualNs, l.OffsetErrorNs, l.SkewErrorPPM = &x.Residual, &x.OffsetError, &x.SkewError
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// RegressionLines returns the lines of all pairs of a solution.
+func RegressionLines(s *align.Solution, clocks []trace.Clock) (out []show.PairLine) {
+	for i := range s.Pairs {
+		x := &s.Pairs[i]
+		for _, l := range regressionLines(x.Estimate.Lines) {
+			out = append(out, show.PairLine{A: clocks[x.A].Name, B: clocks[x.B].Name, Line: l})
+		}
 	}
 	return out
 }
@@ -161,6 +189,11 @@ func qualityOf(s *Solved) (q show.Quality) {
 	x := s.Solution
 	q.Messages, q.Inversions = x.Quality.Messages, x.Quality.Inversions
 	q.InversionsBeyondGranularity, q.TooFast = x.Quality.BeyondGranularity, x.Quality.TooFast
+	var outside quality.Outside
+	for i := range x.Hosts {
+		outside.Add(x.Hosts[i].Outside)
+	}
+	q.OutsideEvents, q.OutsideNs = outside.Events, outside.Largest
 	var sum, events float64
 	var best, worst int64
 	for i, c := range s.Clocks {

@@ -27,7 +27,6 @@ func (f *findings) breakPromise(reason string) {
 
 // warnOfPairs names the pairs whose messages do not allow the strict bounds.
 func (f *findings) warnOfPairs() {
-	var wander []string
 	for i := range f.Solution.Pairs {
 		x := &f.Solution.Pairs[i]
 		a, b := f.Clocks[x.A], f.Clocks[x.B]
@@ -43,17 +42,25 @@ func (f *findings) warnOfPairs() {
 			if f.onTree(x) {
 				f.breakPromise(fmt.Sprintf("the offset of %s is not bounded on one side: there are messages from %s to %s only", name, from, to))
 			}
+		case e.Fit == pair.Fallback && e.Map.Low == nil && e.Determined && f.Solution.Assumed == (bound.Assumption{}): // Ashton's line
+			f.warnings.Add(name, fmt.Sprintf("no straight line fits their messages (%s), so a clock is not linear, and the method %s bounds nothing; take the method %s",
+				f.filesOf(x.A, x.B), f.Solution.Method, align.Methods()[0]), "")
+			f.breakPromise("the offset of " + name + " is not bounded: a clock is not linear")
 		case e.Fit == pair.Fallback && e.Map.Low == nil:
 			f.warnings.Add(name, fmt.Sprintf("their messages contradict each other under any clock (%s): a clock was set, or a capture is of another host", f.filesOf(x.A, x.B)), "")
 			f.breakPromise("the offset of " + name + " is not bounded: their messages contradict each other")
-		case e.Fit == pair.Fallback && f.Solution.Assumed == (bound.Assumption{}): // of methods that take clocks for linear
-			ppm := float64(e.Wander) / 1e3
-			f.warnings.Add(name, fmt.Sprintf("no constant skew fits all their messages, so a clock is not linear; the bounds hold while the skew changes by less than %.3g ppm", ppm), "")
-			wander = append(wander, fmt.Sprintf("the skew of %s changes by less than %.3g ppm", name, ppm))
 		}
 	}
-	if len(wander) > 0 && f.Report.Assumption != "" {
-		f.Report.Assumption += "; but " + strings.Join(wander, ", ")
+}
+
+// warnOfOutside says where the estimates of a published method leave the bounds, and what keeps them from that.
+func (f *findings) warnOfOutside() {
+	if q := &f.Report.Quality; q.OutsideEvents > 0 {
+		name := "the method " + f.Solution.Method
+		if f.Report.Repair != nil {
+			name += " with --repair " + f.Report.Repair.Method
+		}
+		f.warnings.Add(name, fmt.Sprintf("its estimate lies outside of the bounds at %d message ends, by up to %d ns: the bounds hold, the estimate is as published", q.OutsideEvents, q.OutsideNs), "")
 	}
 }
 

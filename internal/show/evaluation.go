@@ -32,6 +32,7 @@ type Measured struct {
 	Broadcasts     *Differential      `json:"broadcasts"`
 	BroadcastPairs []PairDifferential `json:"broadcast_pairs"`
 	Directions     []Direction        `json:"directions"`
+	Regression     []PairLine         `json:"regression"` // of the methods that regress
 	Hosts          []MeasuredHost     `json:"hosts"`
 	Truth          *Deviation         `json:"truth"` // all hosts together; null where it is not known
 }
@@ -57,6 +58,8 @@ type MeasuredHost struct {
 	Reference       string     `json:"reference"`
 	BoundNs         BoundRange `json:"bound_ns"`
 	UnboundedEvents int64      `json:"unbounded_events"`
+	OutsideEvents   int64      `json:"outside_events"` // at which the estimate lies outside of the bounds
+	OutsideNs       int64      `json:"outside_ns"`     // by how much at most
 	Truth           *Deviation `json:"truth"`
 }
 
@@ -103,6 +106,10 @@ func (e *Evaluation) Write(w io.Writer) error {
 		m.Error2SDNs = finite(m.Error2SDNs)
 		m.Directions, m.Hosts = append([]Direction{}, m.Directions...), append([]MeasuredHost{}, m.Hosts...)
 		m.BroadcastPairs = append([]PairDifferential{}, m.BroadcastPairs...)
+		m.Regression = append([]PairLine{}, m.Regression...)
+		for k := range m.Regression {
+			m.Regression[k].Line = m.Regression[k].complete()
+		}
 	}
 	c.Warnings = append([]string{}, e.Warnings...)
 	out := indented(w)

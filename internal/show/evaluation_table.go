@@ -60,12 +60,14 @@ func (m *Measured) detail(out *strings.Builder) {
 		t.row(cells...)
 	}
 	t.write(out)
+	lineTable(out, m.Regression)
 	out.WriteByte('\n')
 	fmt.Fprintf(out, "method %s", printable(m.Method))
 	if b := m.BoundNs; b.Best != nil {
 		fmt.Fprintf(out, "; bound: best %s, mean %s, worst %s", bound(b.Best), bound(b.Mean), bound(b.Worst))
 	}
 	out.WriteByte('\n')
+	m.outside(out)
 	m.broadcasts(out)
 	if t := m.Truth; t != nil {
 		fmt.Fprintf(out, "against the truth: RMS %s (%s %s), maximum %s", rounded(t.RMSNs), rounded(t.rest()), t.restIs(), rounded(t.MaxNs))
@@ -162,7 +164,7 @@ func (d *Deviation) restIs() string {
 // compare writes a row for each method.
 func (e *Evaluation) compare(out *strings.Builder) {
 	t := table{left: map[int]bool{0: true}}
-	head := []string{"method", "time", "inversions", "beyond", "too fast", "bound: best", "mean", "worst"}
+	head := []string{"method", "time", "inversions", "beyond", "too fast", "bound: best", "mean", "worst", "outside"}
 	broadcasts, truth, centred := false, false, false
 	for i := range e.Methods {
 		m := &e.Methods[i]
@@ -187,7 +189,7 @@ func (e *Evaluation) compare(out *strings.Builder) {
 			continue
 		}
 		cells = append(cells, duration(m.ElapsedNs), count(m.Inversions), count(m.InversionsBeyondGranularity), count(m.TooFast),
-			bound(m.BoundNs.Best), bound(m.BoundNs.Mean), bound(m.BoundNs.Worst))
+			bound(m.BoundNs.Best), bound(m.BoundNs.Mean), bound(m.BoundNs.Worst), count(m.OutsideEvents))
 		if broadcasts {
 			cell := "-"
 			if mean, ok := m.broadcastMean(); ok {

@@ -3,6 +3,7 @@ package show
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,7 +25,12 @@ func evaluation() *Evaluation {
 	return &Evaluation{Reference: "web", Methods: []Measured{
 		{
 			Method: "hull", Assumption: "every clock is linear", ElapsedNs: 1234567, Error2SDNs: ptr(456.7),
-			Quality: Quality{Messages: 4666, Inversions: 3, InversionsBeyondGranularity: 1, TooFast: 1458,
+			Regression: []PairLine{
+				{A: "web", B: "db", Line: Line{OriginNs: 1767225600683849945, Exchanges: 2332, ResidualNs: ptr(1550.2), OffsetNs: -1_783_219_883,
+					OffsetErrorNs: ptr(64.2), SkewPPM: -38.565, SkewErrorPPM: ptr(0.000185)}},
+				{A: "web", B: "evil\n\x1b[31m", Line: Line{OriginNs: 12, Exchanges: 2, OffsetNs: 5, SkewPPM: 0.25, SkewErrorPPM: ptr(math.NaN())}},
+			},
+			Quality: Quality{Messages: 4666, Inversions: 3, InversionsBeyondGranularity: 1, TooFast: 1458, OutsideEvents: 1, OutsideNs: 90,
 				BoundNs: BoundRange{Best: ptr(int64(21340)), Mean: ptr(int64(22540)), Worst: ptr(int64(29350))}},
 			Broadcasts: &Differential{Broadcasts: 120, MinNs: 3, MaxNs: 51000, MeanNs: 9876.5, DeviationNs: 12.3},
 			BroadcastPairs: []PairDifferential{
@@ -39,7 +45,7 @@ func evaluation() *Evaluation {
 			Hosts: []MeasuredHost{host("web", "web", nil), host("db", "web", two), host("evil\n\x1b[31m", "web", more)},
 			Truth: more,
 		},
-		{Method: "regression", ElapsedNs: 999, Quality: Quality{Messages: 4666}, UnboundedEvents: 7},
+		{Method: "regression", ElapsedNs: 999, Quality: Quality{Messages: 4666, OutsideEvents: 31, OutsideNs: 308000}, UnboundedEvents: 7},
 		{Method: "sampled", Refused: "needs samples\x1b[31m of a reference"},
 	}}
 }
@@ -90,7 +96,7 @@ func TestEvaluationsJSONHasNoNullArraysAndReadsBack(t *testing.T) {
 			}
 		}
 		for _, m := range back["methods"].([]any) {
-			for _, name := range []string{"directions", "hosts", "broadcast_pairs"} {
+			for _, name := range []string{"directions", "hosts", "broadcast_pairs", "regression"} {
 				if _, ok := m.(map[string]any)[name].([]any); !ok {
 					t.Errorf("%s of a method is no array", name)
 				}

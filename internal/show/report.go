@@ -44,8 +44,12 @@ type Host struct {
 	SkewLowPPM  *float64 `json:"skew_low_ppm"`
 	SkewHighPPM *float64 `json:"skew_high_ppm"`
 	BoundNs     *int64   `json:"bound_ns"` // worst error over its trace
-	Map         []Knot   `json:"map"`
-	Error       []Error  `json:"error"` // statistical, beside the bounds of the map; may be empty
+	// OutsideEvents are the ends of its messages at which the estimate lies outside of low_ns and high_ns, OutsideNs is the
+	// greatest distance from such an estimate to them.
+	OutsideEvents int64   `json:"outside_events"`
+	OutsideNs     int64   `json:"outside_ns"`
+	Map           []Knot  `json:"map"`
+	Error         []Error `json:"error"` // statistical, beside the bounds of the map; may be empty
 }
 
 // Knot is one corner of a host's clock map.
@@ -104,6 +108,7 @@ type Pair struct {
 	// linear.
 	Sigma        *float64 `json:"sigma"`
 	EvidenceNats *float64 `json:"evidence_nats"`
+	Regression   []Line   `json:"regression"` // one for each segment; empty where the method is no regression
 }
 
 // Quality sums up the aligned messages. Inversions are messages received before they were sent on the timeline; those
@@ -114,6 +119,8 @@ type Quality struct {
 	Inversions                  int64      `json:"inversions"`
 	InversionsBeyondGranularity int64      `json:"inversions_beyond_granularity"`
 	TooFast                     int64      `json:"too_fast"`
+	OutsideEvents               int64      `json:"outside_events"` // at which the estimate lies outside of the bounds
+	OutsideNs                   int64      `json:"outside_ns"`     // by how much at most
 	BoundNs                     BoundRange `json:"bound_ns"`
 }
 
@@ -220,6 +227,10 @@ func (r *Report) complete() *Report {
 		p := &c.Pairs[i]
 		p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM = finite(p.SkewPPM), finite(p.SkewLowPPM), finite(p.SkewHighPPM)
 		p.Sigma, p.EvidenceNats = finite(p.Sigma), finite(p.EvidenceNats)
+		p.Regression = append([]Line{}, p.Regression...)
+		for k := range p.Regression {
+			p.Regression[k] = p.Regression[k].complete()
+		}
 	}
 	c.WanderPPBS, c.EpsilonNs, c.LeastWanderPPBS = finite(r.WanderPPBS), finite(r.EpsilonNs), finite(r.LeastWanderPPBS)
 	c.Steps, c.Routes = append([]Step{}, r.Steps...), append([]Route{}, r.Routes...)

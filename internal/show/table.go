@@ -16,6 +16,7 @@ func (r *Report) Table(w io.Writer) error {
 	if len(r.Pairs) > 0 {
 		out.WriteByte('\n')
 		r.pairTable(&out)
+		lineTable(&out, r.lines())
 	}
 	out.WriteByte('\n')
 	r.summary(&out)
@@ -71,6 +72,7 @@ func (r *Report) summary(out *strings.Builder) {
 		fmt.Fprintf(out, "; bound: best %s, mean %s, worst %s", bound(b.Best), bound(b.Mean), bound(b.Worst))
 	}
 	out.WriteByte('\n')
+	q.outside(out)
 	r.changes(out)
 	if r.Assumption != "" {
 		fmt.Fprintf(out, "bounds hold if: %s\n", printable(r.Assumption))
@@ -79,6 +81,13 @@ func (r *Report) summary(out *strings.Builder) {
 		errorLine(out, 2*ns)
 	}
 	r.Repair.line(out)
+}
+
+// outside says where the estimate lies outside of its bounds, if anywhere.
+func (q *Quality) outside(out *strings.Builder) {
+	if q.OutsideEvents > 0 {
+		fmt.Fprintf(out, "the estimate lies outside of its bounds at %s, by up to %s\n", counted(q.OutsideEvents, "message end"), duration(q.OutsideNs))
+	}
 }
 
 // errorLine says how far off an estimate believes to be, and what it cannot know of.

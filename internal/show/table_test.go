@@ -25,10 +25,11 @@ func twoComponents() *Report {
 			{Name: "alone", Component: 2, Reference: "alone"},
 		},
 		Pairs: []Pair{
-			{A: "gateway", B: "db", MessagesAB: 100000, MessagesBA: 99990, MinRTTNs: ptr(int64(123456)), Fit: "exact", OffsetNs: ptr(int64(3600_000_000_001)), SkewPPM: ptr(0.00123), BoundNs: ptr(int64(999_960))},
+			{A: "gateway", B: "db", MessagesAB: 100000, MessagesBA: 99990, MinRTTNs: ptr(int64(123456)), Fit: "exact", OffsetNs: ptr(int64(3600_000_000_001)), SkewPPM: ptr(0.00123), BoundNs: ptr(int64(999_960)),
+				Regression: []Line{{OriginNs: 1_000_000, Exchanges: 1234, ResidualNs: ptr(3290.0), OffsetNs: 3600_000_000_001, OffsetErrorNs: ptr(93.6), SkewPPM: 0.00123, SkewErrorPPM: ptr(0.00027)}}},
 			{A: "db", B: "künstlich", MessagesAB: 5, Fit: "one-way", SkewLowPPM: ptr(-3.5)},
 		},
-		Quality: Quality{Messages: 199995, Inversions: 12, InversionsBeyondGranularity: 2, TooFast: 1,
+		Quality: Quality{Messages: 199995, Inversions: 12, InversionsBeyondGranularity: 2, TooFast: 1, OutsideEvents: 2, OutsideNs: 308_000,
 			BoundNs: BoundRange{Best: ptr(int64(0)), Mean: ptr(int64(21000))}},
 	}
 }

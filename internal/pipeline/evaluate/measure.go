@@ -88,6 +88,9 @@ func (m *measurer) measure(ctx context.Context, x *estimate) (*show.Measured, er
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	if x.solution != nil {
+		out.Regression = pipeline.RegressionLines(x.solution, m.Clocks)
+	}
 	out.Directions = m.directions(counts)
 	for _, d := range out.Directions {
 		out.Messages += d.Messages
@@ -165,6 +168,9 @@ func (m *measurer) hosts(out *show.Measured, x *estimate, accuracy []quality.Acc
 	for i, c := range m.Clocks {
 		h := show.MeasuredHost{Name: c.Name, Reference: m.Clocks[x.reference[i]].Name, UnboundedEvents: accuracy[i].Unbounded}
 		h.BoundNs = boundRange(accuracy[i])
+		outside := quality.OutsideOf(m.Problem, &x.maps[i], i, c.First, c.Last)
+		h.OutsideEvents, h.OutsideNs = outside.Events, outside.Largest
+		out.OutsideEvents, out.OutsideNs = out.OutsideEvents+outside.Events, max(out.OutsideNs, outside.Largest)
 		if x.reference[i] != i {
 			all.Add(accuracy[i])
 		}

@@ -8,35 +8,32 @@ import (
 	"meridian/clock"
 )
 
-// fallback returns the estimate where no straight line passes the corridor: the clocks are not linear, or a message is
-// none.
-//
-// Ashton (1995; Poirier 2010, section 2.2.3) then takes, of all lines through a corner of each hull, the one with the
-// smallest sum of vertical distances of corners on its wrong side. That line leaves messages inverted and its bounds
-// are void. Here it serves as the trend: around it the clocks are taken to wander, the rate never further than w from
-// the line's. The smallest w that the messages allow is found, and twice that plus a margin is assumed, since messages
-// with jitter show less than all of a wander. Under the assumption the bounds are the cones
+// Cones returns the estimate of [Hull] where a straight line passes between the messages. Elsewhere it takes the line of
+// Ashton for the trend, and the clocks to wander around it, with a rate never further than w from the line's. The smallest w
+// that the messages allow is found, and twice that plus a margin is assumed, since messages with jitter show less than all
+// of a wander. Under the assumption the bounds are the cones
 //
 //	High(x) = min over ceilings c of  y_c + line(x) - line(x_c) + w |x - x_c|
 //	Low(x)  = max over floors   o of  y_o + line(x) - line(x_o) - w |x - x_o|
 //
 // and the estimate halfway between them passes on the right side of every message: no inversion remains, unless two
-// messages contradict each other under any clock (a clock that was set back, a wrong match).
-func (c *corridor) fallback(p *Problem) Estimate {
-	trend := c.ashton()
+// messages contradict each other under any clock (a clock that was set back, a wrong match). Then there are no bounds.
+// This is no published method. It takes O(n log n) where no line passes.
+func Cones(p *Problem) Estimate {
+	e, c := hull(p)
+	if e.Fit != Fallback {
+		return e
+	}
+	trend := e.Map.Mid
 	ceiling, floor := residuals(p, trend)
-	e := Estimate{Fit: Fallback, First: c.first, Last: c.last, Skew: slopeOf(trend).ppm(), Determined: true}
 	w, possible := leastWander(ceiling, floor)
 	e.Wander = min(2*w+wanderMargin, maxWander)
 	high := cones(ceiling, e.Wander)
 	low := reflected(cones(reflected(floor), e.Wander))
-	e.Map = clock.PairMap{
-		Mid:  halfway(high, low, trend, e.Wander, c),
-		High: onTrend(high, trend, e.Wander, c, clock.Up),
-		Low:  onTrend(low, trend, -e.Wander, c, clock.Down),
-	}
-	if !possible {
-		e.Map.High, e.Map.Low, e.Determined = nil, nil, false
+	e.Map.Mid = halfway(high, low, trend, e.Wander, c)
+	if possible {
+		e.Map.High = onTrend(high, trend, e.Wander, c, clock.Up)
+		e.Map.Low = onTrend(low, trend, -e.Wander, c, clock.Down)
 	}
 	return e
 }
@@ -46,68 +43,6 @@ const (
 	maxWander    = 500_000_000 // ppb: beyond half the rate nothing is a clock
 	ppb          = 1_000_000_000
 )
-
-// ashton returns the line of least total error.
-func (c *corridor) ashton() clock.PairCurve {
-	ceiling, floor := thinned(c.ceiling), thinned(c.floor)
-	origin := point{c.first, 0}
-	if len(ceiling) > 0 {
-		origin.y = ceiling[0].y
-	}
-	best, bestAt, bestError := even, origin, math.Inf(1)
-	for _, p := range ceiling {
-		for _, q := range floor {
-			if p.x == q.x {
-				continue
-			}
-			s := between(p, q)
-			if p.x > q.x {
-				s = between(q, p)
-			}
-			if s.compare(minRate) < 0 || s.compare(maxRate) > 0 {
-				continue
-			}
-			if total := s.wrong(p, ceiling, floor); total < bestError {
-				best, bestAt, bestError = s, p, total
-			}
-		}
-	}
-	return clock.PairCurve{
-		{X: c.from, Y: best.from(bestAt, c.from, clock.Nearest)},
-		{X: c.to, Y: best.from(bestAt, c.to, clock.Nearest)},
-	}
-}
-
-// wrong returns the sum of vertical distances of the corners on the wrong side of the line with slope s through p.
-func (s slope) wrong(p point, ceiling, floor []point) float64 {
-	rate := float64(s.dy-s.dx) / float64(s.dx)
-	above := func(q point) float64 { // of q over the line; the differences keep float64 near its origin
-		dx := int64(q.x - p.x)
-		return float64(q.y-p.y-dx) - rate*float64(dx)
-	}
-	total := 0.0
-	for _, q := range ceiling {
-		total += max(-above(q), 0)
-	}
-	for _, q := range floor {
-		total += max(above(q), 0)
-	}
-	return total
-}
-
-// thinned keeps at most 100 corners, evenly chosen with both ends: the trend needs no more, and trying all pairs is
-// cubic in them.
-func thinned(hull []point) []point {
-	const most = 100
-	if len(hull) <= most {
-		return hull
-	}
-	out := make([]point, most)
-	for i := range out {
-		out[i] = hull[i*(len(hull)-1)/(most-1)]
-	}
-	return out
-}
 
 // residuals returns all messages as points over the trend: y is the distance from it.
 func residuals(p *Problem, trend clock.PairCurve) (ceiling, floor []point) {
