@@ -9,9 +9,9 @@ import (
 	"meridian/clock"
 )
 
-// Regression returns the estimate by least squares over the offsets of all exchanges, begun by either clock, eq. (2)-(8) of
-// Clément and Dagenais (2009): the line of least squared residuals, with its residual standard deviation and the standard
-// errors of its parameters ([Line]). confidence (90, 95, 99 or 100 per cent, Table 2) leaves out exchanges whose margin lies
+// Regression returns the estimate by least squares over the offsets of exchanges, eq. (2)-(8) of Clément and Dagenais (2009):
+// the line of least squared residuals, with its residual standard deviation and the standard errors of its parameters
+// ([Line]). Exchanges begun by either clock count, and no two share a message. confidence (90, 95, 99 or 100 per cent, Table 2) leaves out exchanges whose margin lies
 // further than 1.64, 1.96 or 2.58 standard deviations from the mean margin; 100 keeps all.
 //
 // Eq. (3) gives the mean of the offsets at T1 and T4, and the paper places it at T1. Over an answer that takes 20 ms of
@@ -25,7 +25,7 @@ func Regression(p *Problem, confidence int) (Estimate, error) {
 		return Estimate{}, fmt.Errorf("unknown confidence %d per cent (90, 95, 99, 100)", confidence)
 	}
 	e, c := hull(p)
-	exchanges, base := exchangesBothWays(p)
+	exchanges, base := separateExchanges(p)
 	exchanges = withinMargin(exchanges, z)
 	line, ok := leastSquares(exchanges)
 	if ok && e.setLine(c, line, base) {
@@ -36,7 +36,7 @@ func Regression(p *Problem, confidence int) (Estimate, error) {
 }
 
 // Line is a line of [Regression], D(t) = Offset + Skew t, where t counts from Origin: b's clock less a's. The standard
-// errors take the residuals as independent. Messages that end one exchange and begin another make them less so.
+// errors take the residuals as independent.
 type Line struct {
 	Origin    clock.HostTime // the first exchange, on a's clock
 	Exchanges int

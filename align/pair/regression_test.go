@@ -54,6 +54,35 @@ func exchangesByDefinition(questions, answers Messages) (found [][2]trace.Messag
 	return found
 }
 
+// separate takes the exchange with the shortest wait before its answer of those whose messages are in no other, until none is
+// left. The first message of each is a's.
+func separate(begunByA, begunByB [][2]trace.Message) (chosen [][2]trace.Message) {
+	type messages [2]trace.Message
+	left := make(map[messages]int64)
+	for _, x := range begunByA {
+		left[x] = int64(x[1].Sent - x[0].Received)
+	}
+	for _, x := range begunByB {
+		left[messages{x[1], x[0]}] = int64(x[1].Sent - x[0].Received)
+	}
+	for len(left) > 0 {
+		var best messages
+		wait := int64(math.MaxInt64)
+		for x, w := range left {
+			if w < wait {
+				best, wait = x, w
+			}
+		}
+		chosen = append(chosen, best)
+		for x := range left {
+			if x[0] == best[0] || x[1] == best[1] {
+				delete(left, x)
+			}
+		}
+	}
+	return chosen
+}
+
 // regressed is eq. (4)-(8) of Clément and Dagenais (2009) as they are printed, in exact sums.
 type regressed struct{ X, D0, Er, ED0, EX float64 }
 
@@ -83,13 +112,10 @@ func regressionAsPrinted(t, d []*big.Rat) regressed {
 func TestRegressionIsThatOfThePaperOverExchangesBegunByEitherClock(t *testing.T) {
 	for seed, origin := range []clock.HostTime{0, since1970, -since1970, 17} {
 		p := talk(uint64(seed), origin, 60)
-		both := exchangesByDefinition(p.AB, p.BA)
-		begunByB := exchangesByDefinition(p.BA, p.AB)
-		if len(both) < 20 || len(begunByB) < 20 {
-			t.Fatalf("%d and %d exchanges", len(both), len(begunByB))
-		}
-		for _, x := range begunByB { // the message from a comes first
-			both = append(both, [2]trace.Message{x[1], x[0]})
+		begunByA, begunByB := exchangesByDefinition(p.AB, p.BA), exchangesByDefinition(p.BA, p.AB)
+		both := separate(begunByA, begunByB)
+		if len(begunByA) < 20 || len(begunByB) < 20 || len(both) != p.AB.Len() {
+			t.Fatalf("%d and %d exchanges, %d that share no message", len(begunByA), len(begunByB), len(both))
 		}
 		var at, offset []*big.Rat
 		first := clock.HostTime(math.MaxInt64)
@@ -123,6 +149,26 @@ func TestRegressionIsThatOfThePaperOverExchangesBegunByEitherClock(t *testing.T)
 		for _, x := range both { // the curve is that line
 			d := float64(middle(x) - first)
 			close("the curve", float64(e.Map.At(middle(x))-middle(x)), want.D0+want.X*d, 2)
+		}
+	}
+}
+
+// TestRegressionIsTheSameWhicheverClockIsTheClients: of a client that waits a second between its questions, all exchanges are its
+// own, and the line does not depend on which clock is called a.
+func TestRegressionIsTheSameWhicheverClockIsTheClients(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 1))
+	p, _ := linear(since1970, 90, 1_000_000_000, 300, func() int64 { return int64(random.ExpFloat64() * 40_000) })
+	q := &Problem{A: p.B, B: p.A, AB: p.BA, BA: p.AB}
+	for _, confidence := range []int{90, 100} {
+		e, f := must(Regression(p, confidence)), must(Regression(q, confidence))
+		if e.Exchanges > 300 || e.Exchanges < 230 || e.Exchanges != f.Exchanges {
+			t.Errorf("%d and %d exchanges of 300", e.Exchanges, f.Exchanges)
+		}
+		if d := e.Residual - f.Residual; d > 1e-3*e.Residual || d < -1e-3*e.Residual {
+			t.Errorf("residuals %g and %g ns", e.Residual, f.Residual)
+		}
+		if d := (1+e.Skew/1e6)*(1+f.Skew/1e6) - 1; math.Abs(d) > 1e-12 {
+			t.Errorf("skews %g and %g ppm differ by %g", e.Skew, f.Skew, d)
 		}
 	}
 }

@@ -13,7 +13,8 @@ const rounding = 2
 
 // Corners turns the three curves of a map into corners over the timeline from first to last, in ns since 1970. Between two
 // corners all are straight, so the page interpolates; it never leaves the corners at the ends, because a slope between two
-// rounded corners a nanosecond apart leads nowhere. Maps with more corners than limit are widened, never narrowed.
+// rounded corners a nanosecond apart leads nowhere. Maps with more corners than limit are widened, never narrowed. An
+// estimate outside of its bounds widens the band to itself.
 func Corners(m *clock.Map, first, last clock.TimelineTime, limit int) []Corner {
 	back := m.Mid.Inverse()
 	from, to := back.At(first, clock.Down), back.At(last, clock.Up)
@@ -31,10 +32,10 @@ func Corners(m *clock.Map, first, last clock.TimelineTime, limit int) []Corner {
 		k := Corner{At: int64(at), Recorded: clock.Sub(int64(h), int64(at))}
 		low, high, lowOK, highOK := m.Bounds(h)
 		if lowOK {
-			k.Below = clock.Sub(at, low)
+			k.Below = max(clock.Sub(at, low), 0)
 		}
 		if highOK {
-			k.Above = clock.Sub(high, at)
+			k.Above = max(clock.Sub(high, at), 0)
 		}
 		corners = append(corners, k)
 		exact = exact && k.Below == 0 && k.Above == 0
