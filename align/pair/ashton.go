@@ -46,10 +46,13 @@ func (c *corridor) ashton() clock.PairCurve {
 			}
 		}
 	}
-	return clock.PairCurve{
-		{X: c.from, Y: best.from(bestAt, c.from, clock.Nearest)},
-		{X: c.to, Y: best.from(bestAt, c.to, clock.Nearest)},
+	// Stamps at the limit of time leave rates that lead beyond it, and two knots are to be less than 2^63 ns apart.
+	const limit = clock.Limit - 1
+	at := func(x clock.HostTime) clock.PairKnot {
+		x = min(max(x, -limit), limit)
+		return clock.PairKnot{X: x, Y: min(max(best.from(bestAt, x, clock.Nearest), -limit), limit)}
 	}
+	return clock.PairCurve{at(c.from), at(c.to)}
 }
 
 // wrong returns the sum of vertical distances of the corners on the wrong side of the line with slope s through p.
