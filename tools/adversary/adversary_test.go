@@ -287,3 +287,34 @@ func spoil(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 }
+
+func TestShownIsWhatNoLineFits(t *testing.T) {
+	l := limits{epsilon: 100, wander: 30, skew: 500}
+	// A round trip of 20 µs about an offset that jumps at 50 s.
+	trace := func(jump float64) *series {
+		s := &series{}
+		for i := range 100 {
+			at, x := float64(i)*1e9, 0.0
+			if i >= 50 {
+				x = jump
+			}
+			s.ceilings = append(s.ceilings, point{at, x + 10e3})
+			s.floors = append(s.floors, point{at + 1e6, x - 10e3})
+		}
+		return s
+	}
+	for jump, want := range map[float64]bool{0: false, 19e3: false, -19e3: false, 26e3: true, -26e3: true, 1e9: true} {
+		if got := trace(jump).contradicted(l); got != want {
+			t.Errorf("a jump of %g ns is shown: %t", jump, got)
+		}
+	}
+	drift := &series{} // 600 ppm
+	for i := range 100 {
+		at := float64(i) * 1e9
+		drift.ceilings = append(drift.ceilings, point{at, at*600e-6 + 10e3})
+		drift.floors = append(drift.floors, point{at, at*600e-6 - 10e3})
+	}
+	if !drift.contradicted(l) {
+		t.Error("a skew of 600 ppm is not shown")
+	}
+}

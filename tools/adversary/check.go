@@ -25,6 +25,7 @@ type Verdict struct {
 	Outside    int
 	Worst      int64 // greatest distance of an event outside from its interval, ns
 	Sample     string
+	Hidden     bool                 // nothing that the messages say contradicts the assumption; set where an event is outside and nothing is named
 	Named      string               // the warning that names the fault
 	Widths     map[string][]float64 // of a host's events with both bounds, if it is not the reference, in order, ns
 	References map[string]string    // of each host
@@ -40,7 +41,7 @@ func (v *Verdict) fails(w *World) bool {
 	if v.Fault != "" {
 		return true
 	}
-	return v.Outside > 0 && (w.Kept || v.Exit != 3 && v.Named == "")
+	return v.Outside > 0 && (w.Kept || v.Exit != 3 && v.Named == "" && !v.Hidden)
 }
 
 // naming finds the words with which a warning names what is wrong with a clock; those on files and packets name nothing of it.
@@ -62,6 +63,9 @@ func (c *command) try(w *World, dir string) (*Verdict, error) {
 		return v, nil
 	}
 	v := w.judge(events, o)
+	if v.Outside > 0 && !w.Kept && v.Exit != 3 && v.Named == "" {
+		v.Hidden = !w.shown()
+	}
 	if v.Fault == "" && w.Groups != nil {
 		err = c.compareAlone(w, dir, v)
 	}

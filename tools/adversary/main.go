@@ -52,7 +52,7 @@ func main() {
 	flag.IntVar(&s.jobs, "j", runtime.GOMAXPROCS(0), "worlds at once")
 	flag.IntVar(&s.tries, "shrink", 300, "runs spent on making a failing world smaller")
 	flag.IntVar(&s.most, "most", math.MaxInt, "leave out worlds of more than `N` messages")
-	flag.BoolVar(&s.verbose, "v", false, "print every failing world's verdict")
+	flag.BoolVar(&s.verbose, "v", false, "print the verdict of every world that fails or is hidden")
 	flag.Parse()
 	ok, err := run(&s)
 	if err != nil {
@@ -128,7 +128,7 @@ func tryAll(s *settings, c *command, temp string, t *tally) error {
 					continue
 				}
 				t.add(w, v)
-				if s.verbose && v.fails(w) {
+				if s.verbose && (v.fails(w) || v.Hidden) {
 					fmt.Printf("%s: %s\n", s.repeat(k, seed), v)
 				}
 			}

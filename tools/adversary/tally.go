@@ -23,10 +23,10 @@ type tally struct {
 
 // count is what came of the worlds of one kind.
 type count struct {
-	worlds, events, outside, unnamed, unbounded, faults, failed int
-	worst                                                       int64
-	exits                                                       [4]int
-	widths                                                      []float64
+	worlds, events, outside, unnamed, hidden, unbounded, faults, failed int
+	worst                                                               int64
+	exits                                                               [4]int
+	widths                                                              []float64
 }
 
 // failure is a world that fails.
@@ -59,6 +59,9 @@ func (t *tally) add(w *World, v *Verdict) {
 	if v.Fault != "" {
 		c.faults++
 	}
+	if v.Hidden {
+		c.hidden += v.Outside
+	}
 	if v.fails(w) {
 		c.failed++
 		if v.Fault == "" {
@@ -71,7 +74,7 @@ func (t *tally) add(w *World, v *Verdict) {
 // print writes a line for each kind, and the sums.
 func (t *tally) print(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "kind\tworlds\tevents\toutside\tof failing\tworst\tunbounded\twidth\texit 0\t1\t2\t3\tother faults\tfailing\t")
+	fmt.Fprintln(table, "kind\tworlds\tevents\toutside\tof failing\thidden\tworst\tunbounded\twidth\texit 0\t1\t2\t3\tother faults\tfailing\t")
 	for _, kept := range []bool{true, false} {
 		var sum count
 		for i := range kinds {
@@ -91,7 +94,7 @@ func (t *tally) print(out io.Writer) {
 
 func (c *count) merge(d *count) {
 	c.worlds, c.events, c.outside, c.unnamed = c.worlds+d.worlds, c.events+d.events, c.outside+d.outside, c.unnamed+d.unnamed
-	c.unbounded, c.faults, c.failed = c.unbounded+d.unbounded, c.faults+d.faults, c.failed+d.failed
+	c.unbounded, c.faults, c.failed, c.hidden = c.unbounded+d.unbounded, c.faults+d.faults, c.failed+d.failed, c.hidden+d.hidden
 	c.worst = max(c.worst, d.worst)
 	for i := range c.exits {
 		c.exits[i] += d.exits[i]
@@ -105,7 +108,7 @@ func (c *count) line(out io.Writer, name string) {
 		slices.Sort(c.widths)
 		width = fmt.Sprintf("%.3g", c.widths[len(c.widths)/2])
 	}
-	fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%s\t%.2f%%\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", name, c.worlds, c.events, c.outside, c.unnamed, span(c.worst),
+	fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%.2f%%\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", name, c.worlds, c.events, c.outside, c.unnamed, c.hidden, span(c.worst),
 		100*float64(c.unbounded)/float64(max(1, c.events)), width, c.exits[0], c.exits[1], c.exits[2], c.exits[3], c.faults, c.failed)
 }
 
@@ -207,6 +210,9 @@ func (v *Verdict) String() string {
 	s := fmt.Sprintf("exit %d, %d of %d events outside, %d unbounded, width %.3g least round trips", v.Exit, v.Outside, v.Events, v.Unbounded, v.Width)
 	if v.Outside > 0 {
 		s += "; " + v.Sample
+	}
+	if v.Hidden {
+		s += "; hidden: the messages contradict nothing"
 	}
 	if v.Named != "" {
 		s += "; warned: " + v.Named

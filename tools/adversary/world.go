@@ -64,8 +64,8 @@ func (h *Host) stamp(at int64, m *Message, received bool) int64 {
 		}
 	}
 	stamp := grain.stamp(clock.read(at))
-	if m != nil && received {
-		stamp += m.Bogus
+	if m != nil && received && m.Bogus != 0 {
+		stamp = max(0, stamp+m.Bogus) // captures know no stamp before 1970
 	}
 	return stamp
 }
