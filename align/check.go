@@ -66,6 +66,9 @@ func (c *checker) clocks() error {
 		case k.First > k.Last:
 			return fmt.Errorf("clock %q: its first stamp, %d ns, is after its last, %d ns", k.Name, k.First, k.Last)
 		}
+		if err := checkFree(k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

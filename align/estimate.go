@@ -40,6 +40,7 @@ type task struct {
 	method    *method
 	reference int           // index of the clock that the timeline is to follow, -1 for any
 	parted    *steps.Parted // the problem with a clock for each piece; nil where no clock was set
+	free      *freeClocks   // the problem as given; nil where no clock has a free one
 }
 
 // strategy returns the network strategy in force.
@@ -105,7 +106,11 @@ func newTask(p *trace.Problem, o Options) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &task{problem: p, options: &o, method: m, reference: reference}, nil
+	t := &task{problem: p, options: &o, method: m, reference: reference, free: newFreeClocks(p)}
+	if t.free != nil {
+		t.problem = t.free.widened()
+	}
+	return t, nil
 }
 
 // estimate estimates and bounds the pairs under the stated assumption, or the smallest one above it that the messages allow.
@@ -127,10 +132,14 @@ func (t *task) estimate(ctx context.Context) (*Estimated, error) {
 // Pairs returns every two clocks of the problem that exchanged messages, with their estimates, ordered by clocks. The
 // fields that depend on the timeline are not filled in yet.
 func (e *Estimated) Pairs() []Pair {
+	pairs := []Pair(e.pairs)
 	if e.task.parted != nil {
-		return joinPairs(e.task.parted, e.pairs)
+		pairs = joinPairs(e.task.parted, e.pairs)
 	}
-	return slices.Clone(e.pairs)
+	if e.task.free != nil {
+		return e.task.free.pairs(pairs)
+	}
+	return slices.Clone(pairs)
 }
 
 // contradictory reports whether the messages of some pair contradict each other under any clocks.

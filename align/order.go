@@ -91,7 +91,7 @@ func (o *Ordered) task() *task { return o.bounded.placed.estimated.task }
 // restoreOrder changes the estimates of a component so that none of its messages is inverted. It returns false where
 // the messages contradict each other under any clocks.
 func (o *Ordered) restoreOrder(component int) bool {
-	problem, t := o.task().problem, o.tree
+	problem, t := o.task().measured(), o.tree
 	p := &causal.Problem{Clocks: problem.Clocks, Maps: t.Maps, Fixed: make([]bool, len(t.Maps))}
 	for i := range p.Fixed {
 		p.Fixed[i] = t.Parent[i] == i
@@ -139,7 +139,7 @@ func (o *Ordered) restoreOneByOne(ctx context.Context) error {
 // inverted reports for each clock whether a message that it sent or received is inverted by more than granularity; where
 // stamps are of 1 ns, at all.
 func (o *Ordered) inverted(ctx context.Context) ([]bool, error) {
-	problem := o.task().problem
+	problem := o.task().measured()
 	var err error
 	if o.counts, err = o.bounded.placed.estimated.count(ctx, o.tree); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (o *Ordered) restoreClock(i int) {
 // againstTimeline returns the problem of a clock and the timeline. The tolerance of a stamp (fine for stamps of 1 ns) is put
 // on the timeline's side, where package quality counts it: on the clock's own side the change of its rate would stretch it.
 func (o *Ordered) againstTimeline(i int, fine int64) *pair.Problem {
-	problem := o.task().problem
+	problem := o.task().measured()
 	p := &pair.Problem{A: problem.Clocks[i], B: trace.Clock{Granularity: 1}}
 	p.A.Granularity = 1
 	for _, c := range problem.Channels {
@@ -207,7 +207,7 @@ func (o *Ordered) againstTimeline(i int, fine int64) *pair.Problem {
 
 // count counts inversions and finds the quickest delays, channel by channel, under the maps of a tree.
 func (e *Estimated) count(ctx context.Context, t *network.Tree) ([]quality.Counts, error) {
-	p := e.task.problem
+	p := e.task.measured()
 	counts := make([]quality.Counts, len(p.Channels))
 	err := eachOf(ctx, len(p.Channels), func(i int) error {
 		c := &p.Channels[i]

@@ -38,10 +38,13 @@ func (s *Solution) Runs(c int) []clock.Map {
 
 // treeOf returns the timelines of the original clocks.
 func (t *task) treeOf(tree *network.Tree) *network.Tree {
-	if t.parted == nil {
-		return cloneTree(tree)
+	if t.parted != nil {
+		tree = joinTree(t.parted, tree)
 	}
-	return joinTree(t.parted, tree)
+	if t.free != nil {
+		return t.free.tree(tree)
+	}
+	return cloneTree(tree)
 }
 
 // piecesOf returns the pieces of an original clock, with maps for those in the component of its nearest piece; nil if it was

@@ -102,7 +102,10 @@ func (o *Ordered) Solution(ctx context.Context) (*Solution, error) {
 	}
 	o.measure(s, counts)
 	if t.parted != nil {
-		return join(t.parted, s), nil
+		s = join(t.parted, s)
+	}
+	if t.free != nil {
+		s = t.free.solution(s)
 	}
 	return s, nil
 }

@@ -35,6 +35,9 @@ type Clock struct {
 	First, Last clock.HostTime // the earliest and the latest of its stamps
 	Granularity int64          // step of its stamps in ns, at least 1
 	Events      int64          // the number of events that it stamped
+	// Free leads from its stamps to a clock of the same host that nobody steers, with bounds: alignment then assumes of that one what it
+	// assumes of clocks. Nil where there is none, or the stamps are its own.
+	Free *clock.PairMap
 }
 
 // Message is one message: when it was sent, by the sender's clock, and when it was received, by the receiver's.

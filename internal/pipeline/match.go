@@ -10,6 +10,7 @@ import (
 	"meridian/internal/pipeline/input"
 	"meridian/internal/pipeline/source"
 	"meridian/internal/pipeline/usage"
+	"meridian/internal/steering"
 	"meridian/match"
 	"meridian/trace"
 )
@@ -25,6 +26,7 @@ type Matched struct {
 	*match.Result
 	captures   []*trace.Capture
 	recordings []recording
+	steered    []*steering.Map      // by clock: to a free one; nil where there is none
 	files      [][]string           // by clock: where its stamps stand
 	operations [][]source.Operation // by clock: its part in the operations of message lists
 	// The channels are those of messages that were sent, up to sent, and then those that collectives amount to. Events of
@@ -51,6 +53,7 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 		return nil, err
 	}
 	j.settleGranularity()
+	j.settleSteering(w)
 	return j.Matched, j.checkNames(o.Addresses)
 }
 

@@ -21,11 +21,12 @@ import (
 // recordTwice records the packets of a host both as events and by a capture.
 func recordTwice(t *testing.T, lab *netlab.Lab, host, dir string) (stop func() record.Summary, origin int64) {
 	t.Helper()
+	early := record.ReadEarly()
 	capture, err := packet.Open(packet.Options{NetNS: lab.Namespace(host)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return recordHost(t, lab, host, dir, record.Options{Packets: capture}, capture)
+	return recordHost(t, lab, host, dir, record.Options{Packets: capture, Early: early}, capture)
 }
 
 // alignedHosts returns the report of two hosts.

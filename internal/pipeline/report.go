@@ -22,6 +22,7 @@ func (s *Solved) Describe(w *trace.Warnings) *Aligned {
 	f.warnOfSteps()
 	f.warnOfPairs()
 	f.warnOfOutside()
+	f.warnOfSlews()
 	f.warnOfWander()
 	f.warnOfLoops()
 	f.warnOfIslands()
@@ -104,6 +105,7 @@ func reportHost(s *Solved, i int) show.Host {
 	out := show.Host{
 		Name: c.Name, Component: x.Component[i], Reference: s.Clocks[x.Reference(i)].Name,
 		Addresses: []string{}, Events: c.Events, Map: show.Knots(m, c.First, c.Last), OffsetNs: offsetIn(m, c.First, c.Last),
+		Clock: s.hostClock(i),
 	}
 	for _, a := range s.Addresses[i] {
 		out.Addresses = append(out.Addresses, a.String())

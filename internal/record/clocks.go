@@ -61,7 +61,7 @@ func newClocks(t *hostTrace, times *times, kernel func() steering.Kernel, interv
 			return nil, err
 		}
 	}
-	r, err := newRows(t, "clocks", false)
+	r, err := newRows(t, steering.Stream, false)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func newClocks(t *hostTrace, times *times, kernel func() steering.Kernel, interv
 	if err := r.declare([]trace.Class{ofClock: clockClass, ofSteering: steering.Class()}); err != nil {
 		return nil, err
 	}
-	if err := r.add([]trace.Stream{{Name: "clocks", Kind: trace.OtherStream, Parent: -1}}); err != nil {
+	if err := r.add([]trace.Stream{{Name: steering.Stream, Kind: trace.OtherStream, Parent: -1}}); err != nil {
 		return nil, err
 	}
 	if e := times.early; e != nil && e.snapshot.Counter == counter && counter != clock.Monotonic {

@@ -84,9 +84,10 @@ func TestReadingsTellWhereTheCounterStoodHoweverTheKernelSteers(t *testing.T) {
 			if !ok || source != counter.String() || e.Time != clock.HostTime(x.Ns+r.Origin()) {
 				t.Fatalf("%s: event at %d: %+v of %q", name, e.Time, x, source)
 			}
+			x.Stamp = clock.HostTime(x.Ns)
 			readings = append(readings, x)
 		}
-		m, err := steering.New(readings, 0)
+		m, err := steering.New(readings)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,6 +50,19 @@ type Host struct {
 	OutsideNs     int64   `json:"outside_ns"`
 	Map           []Knot  `json:"map"`
 	Error         []Error `json:"error"` // statistical, beside the bounds of the map; may be empty
+	// Clock says what was aligned in place of the clock that stamped; nil where that was.
+	Clock *HostClock `json:"clock"`
+}
+
+// HostClock is a counter that nobody steers, to which the recorder's readings lead from stamps.
+type HostClock struct {
+	Kind            string `json:"kind"`              // "free"
+	Counter         string `json:"counter"`           // "TSC", "CNTVCT", "MONOTONIC_RAW"
+	Readings        int    `json:"readings"`          // of both clocks
+	ReadingErrorNs  int64  `json:"reading_error_ns"`  // of half of them at most
+	LeastErrorNs    int64  `json:"least_error_ns"`    // of what leads to the counter, part of the bounds
+	GreatestErrorNs int64  `json:"greatest_error_ns"` // the same
+	SlewedNs        int64  `json:"slewed_ns"`         // of the recording: slewed between two readings
 }
 
 // Knot is one corner of a host's clock map.

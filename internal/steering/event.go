@@ -9,6 +9,9 @@ import (
 // Event is the name of the events that hold readings in a host's trace.
 const Event = "meridian:steering"
 
+// Stream is the name of a recorder's own stream, of its readings.
+const Stream = "clocks"
+
 // fields are those of the events, in order. Source is the name of the free counter, suspended_ns CLOCK_BOOTTIME less
 // CLOCK_MONOTONIC.
 var fields = []string{
@@ -93,4 +96,35 @@ func (d Decoder) Read(values []trace.Value) (r Reading, source string, ok bool) 
 	}
 	r.Suspended = v[19]
 	return r, source, true
+}
+
+// programFields are those of the events meridian:clock of package sensor and of recorders.
+var programFields = []string{"clock", "counter", "counter_error", "ns", "ns_error"}
+
+// NewProgramDecoder returns a decoder of the readings of programs; false for another class.
+func NewProgramDecoder(c *trace.Class) (d Decoder, ok bool) {
+	if c.Name != "meridian:clock" {
+		return d, false
+	}
+	for _, name := range programFields {
+		i := slices.IndexFunc(c.Fields, func(f trace.Field) bool { return f.Name == name })
+		if i < 0 {
+			return d, false
+		}
+		d.at = append(d.at, i)
+	}
+	return d, true
+}
+
+// ReadProgram returns a reading of MONOTONIC by a program; false for one of another clock.
+func (d Decoder) ReadProgram(values []trace.Value) (r Reading, ok bool) {
+	for _, at := range d.at {
+		if at >= len(values) {
+			return r, false
+		}
+	}
+	r = Reading{
+		Counter: values[d.at[1]].Uint(), Error: values[d.at[2]].Uint(), Ns: values[d.at[3]].Int(), NsError: values[d.at[4]].Int(),
+	}
+	return r, string(values[d.at[0]].Data) == monotonic
 }

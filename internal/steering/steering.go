@@ -36,8 +36,9 @@ import (
 
 // Reading is the steered clock beside the free one at one instant, and what was seen since the reading stored before.
 type Reading struct {
-	Counter, Error uint64 // the free counter and how well it is known, in its units, as [clock.Reading] has them
-	Ns, NsError    int64  // the steered clock
+	Stamp          clock.HostTime // the steered clock as stamps have it: Ns and the origin of the stamps
+	Counter, Error uint64         // the free counter and how well it is known, in its units, as [clock.Reading] has them
+	Ns, NsError    int64          // the steered clock
 	Seen           Seen
 	Kernel         Kernel
 	Suspended      int64 // for how long the machine has been suspended since boot, ns
@@ -111,6 +112,15 @@ type Map struct {
 	Slewed        int64 // ns of the recording in which a slew could not be followed, and the kernel's fastest is assumed
 	Unknown       bool  // adjtimex could not be read
 	First, Last   clock.HostTime
+	Counter       string // the free counter's name, where [Merge] made the map
+}
+
+// maxBeyond is how far from the readings stamps may lie, ns, for which the fastest slews are then assumed.
+const maxBeyond = 2_000_000_000
+
+// Covers reports whether a map can be used for stamps in an interval.
+func (m *Map) Covers(first, last clock.HostTime) bool {
+	return first >= clock.Add(m.First, -maxBeyond) && last <= clock.Add(m.Last, maxBeyond)
 }
 
 // Words says what the bounds of a map rest on.
@@ -119,25 +129,24 @@ const Words = "between two readings, 50 ms apart, the kernel did not leave the r
 // errFew is the error of readings between which nothing can be interpolated.
 var errFew = errors.New("fewer than two readings of the clocks")
 
-// New makes a map of readings, in the order of the counter. Origin is what is added to the steered clock's ns to have the
-// stamps that are to be mapped. The readings are not changed.
-func New(readings []Reading, origin int64) (*Map, error) {
+// New makes a map of readings, in the order of the counter. The readings are not changed.
+func New(readings []Reading) (*Map, error) {
 	if len(readings) < 2 {
 		return nil, errFew
 	}
 	for i := 1; i < len(readings); i++ {
 		a, b := &readings[i-1], &readings[i]
-		if b.Counter <= a.Counter || b.Ns <= a.Ns {
+		if b.Counter <= a.Counter || b.Ns <= a.Ns || b.Stamp <= a.Stamp {
 			return nil, fmt.Errorf("readings of the clocks run back at %d ns: the counter was reset, or the machine was suspended", b.Ns)
 		}
-		if b.Counter-a.Counter > math.MaxInt64/2 || a.Error > 1<<40 || b.Error > 1<<40 || a.NsError < 0 || a.NsError > 1<<40 {
+		if !clock.Valid(a.Stamp) || !clock.Valid(b.Stamp) || b.Counter-a.Counter > math.MaxInt64/2 || a.Error > 1<<40 || b.Error > 1<<40 || a.NsError < 0 || a.NsError > 1<<40 {
 			return nil, fmt.Errorf("a reading of the clocks at %d ns is out of range", a.Ns)
 		}
 		if s := b.Seen; s.Gap < 0 || s.Bend < 0 || s.Worst < 0 || s.Bend > 1<<40 || s.Worst > 1<<40 {
 			return nil, fmt.Errorf("a reading of the clocks at %d ns is out of range", b.Ns)
 		}
 	}
-	p := newPath(readings, origin)
+	p := newPath(readings)
 	p.judge()
 	m := &Map{Readings: len(readings), First: p.x[0], Last: p.x[len(p.x)-1]}
 	p.summarize(m)
@@ -151,6 +160,7 @@ type path struct {
 	x, y      []clock.HostTime // of each reading: steered, free
 	error     []int64          // of each reading, ns
 	stretches []stretch        // each ends at the reading of the next number
+	scale     float64          // by how much measured rates differ from stated ones, at best knowledge
 }
 
 // stretch is the time between two readings.
@@ -165,14 +175,14 @@ type stretch struct {
 
 // newPath scales the free counter to ns: by its mean rate against the steered clock, so that both show about the same
 // from the first to the last reading.
-func newPath(readings []Reading, origin int64) *path {
+func newPath(readings []Reading) *path {
 	n := len(readings)
 	first, last := &readings[0], &readings[n-1]
-	counts, ns := int64(last.Counter-first.Counter), last.Ns-first.Ns
+	counts, ns := int64(last.Counter-first.Counter), int64(last.Stamp-first.Stamp)
 	p := &path{readings: readings, x: make([]clock.HostTime, n), y: make([]clock.HostTime, n), error: make([]int64, n), stretches: make([]stretch, n-1)}
 	for i := range readings {
 		r := &readings[i]
-		p.x[i] = clock.HostTime(clock.Add(r.Ns, origin))
+		p.x[i] = r.Stamp
 		p.y[i] = clock.Add(p.x[0], clock.MulDiv(int64(r.Counter-first.Counter), ns, counts, clock.Nearest))
 		p.error[i] = clock.Add(clock.MulDiv(int64(r.Error), ns, counts, clock.Up), r.NsError) + 1 // and the rounding of y
 	}
@@ -192,6 +202,7 @@ func newPath(readings []Reading, origin int64) *path {
 // judge finds the error of each stretch.
 func (p *path) judge() {
 	least, most := p.bias()
+	p.scale = (least + most) / 2
 	for i := range p.stretches {
 		s := &p.stretches[i]
 		low, high, known := p.stated(i)

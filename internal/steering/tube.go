@@ -57,18 +57,44 @@ func (p *path) tube() clock.PairMap {
 	runs := p.runs()
 	var m clock.PairMap
 	knot := func(i int) clock.PairKnot { return clock.PairKnot{X: p.x[i], Y: p.y[i]} }
+	chords := clock.PairCurve{knot(0)}
 	m.Mid = append(m.Mid, knot(0))
-	for _, r := range runs {
-		m.Mid = append(m.Mid, knot(r.to))
-	}
 	errs := make([]int64, len(runs))
 	for i, r := range runs {
+		if k, ok := p.bend(r); ok {
+			m.Mid = append(m.Mid, k)
+		}
+		m.Mid, chords = append(m.Mid, knot(r.to)), append(chords, knot(r.to))
 		errs[i] = r.error
 	}
-	m.Low = lowerCurve(m.Mid, errs)
+	m.Low = lowerCurve(chords, errs)
 	slices.Reverse(errs)
-	m.High = mirrored(lowerCurve(mirrored(m.Mid), errs))
+	m.High = mirrored(lowerCurve(mirrored(chords), errs))
 	return m
+}
+
+// bend returns where the rate changed between two readings, if adjtimex states one rate at each end and the mean rate is
+// between the two. It is the estimate's: the bounds allow any rates in between.
+func (p *path) bend(r run) (k clock.PairKnot, ok bool) {
+	s := &p.stretches[r.from]
+	before, after := &p.readings[r.from].Kernel, &p.readings[r.to].Kernel
+	if r.to != r.from+1 || s.gap != s.h || s.slewed || !before.Known || !after.Known {
+		return k, false
+	}
+	a, aHigh := before.rates()
+	b, bHigh := after.rates()
+	if a != aHigh || b != bHigh || math.Abs(b-a) < 10*rateMargin {
+		return k, false
+	}
+	a, b = a+p.scale, b+p.scale
+	share := (b - s.rate) / (b - a) // of the time before the change
+	if !(share > 0 && share < 1) {
+		return k, false
+	}
+	k.Y = p.y[r.from] + clock.HostTime(share*s.h)
+	k.X = p.x[r.from] + clock.HostTime(share*s.h*(1+a))
+	off := clock.Sub(k.Y, p.y[r.from]+clock.HostTime(clock.MulDiv(int64(k.X-p.x[r.from]), int64(p.y[r.to]-p.y[r.from]), int64(p.x[r.to]-p.x[r.from]), clock.Nearest)))
+	return k, max(off, -off)+2 < r.error && k.X > p.x[r.from] && k.X < p.x[r.to] && k.Y > p.y[r.from] && k.Y < p.y[r.to]
 }
 
 // mirrored turns a curve about the origin, so that what lies below it lies above.

@@ -11,6 +11,7 @@ import (
 	"meridian/clock"
 	"meridian/format"
 	"meridian/internal/kernel"
+	"meridian/internal/steering"
 	"meridian/order"
 	"meridian/trace"
 )
@@ -23,6 +24,8 @@ type Recording struct {
 	Capture *trace.Capture
 	// Hosts are in order of appearance.
 	Hosts []*RecordedHost
+	// Steering is the readings of the host's clocks; nil where the recorder stored none.
+	Steering *steering.Recorded
 
 	events  events
 	tagged  bool   // its marks are keyed by tags, which are unique everywhere: sensors wrote it
@@ -101,7 +104,7 @@ func readRecording(ctx context.Context, in Trace, w *trace.Warnings) (*Recording
 			return nil, nil, err
 		}
 	}
-	s := &surveySource{Source: source, ctx: ctx, of: x}
+	s := &surveySource{Source: source, ctx: ctx, of: x, warnings: w}
 	if in.kind == format.CTF {
 		s.marks = &trace.Marks{File: in.Path, Hosts: []string{""}}
 		x.Capture, err = kernel.Packets(s, in.Host, in.Path, w)
@@ -146,6 +149,15 @@ type surveySource struct {
 	marks   *trace.Marks // of events that say of which message they are an endpoint; nil: events do not say it
 	// scope is the directory of the traces whose message numbers are unique together; "" if they are unique everywhere.
 	scope string
+
+	readings []readingClass // by class
+	warnings *trace.Warnings
+}
+
+// readingClass is a class of events, which may be readings of clocks.
+type readingClass struct {
+	steering.Decoder
+	known, is, program bool
 }
 
 func (s *surveySource) Next(e *trace.Event) error {
@@ -180,7 +192,56 @@ func (s *surveySource) Next(e *trace.Event) error {
 	if s.marks != nil && e.Flow != 0 && e.Role != trace.NoRole {
 		s.mark(e)
 	}
+	if s.of.kind == format.CTF {
+		s.reading(e)
+	}
 	return nil
+}
+
+// reading notes a reading of the clocks, if an event is one.
+func (s *surveySource) reading(e *trace.Event) {
+	for len(s.readings) <= e.Class {
+		s.readings = append(s.readings, readingClass{})
+	}
+	c := &s.readings[e.Class]
+	if !c.known {
+		class := &s.Source.Classes()[e.Class]
+		if c.Decoder, c.is = steering.NewDecoder(class); !c.is {
+			c.Decoder, c.program = steering.NewProgramDecoder(class)
+		}
+		c.known = true
+	}
+	if c.program {
+		s.programReading(c, e)
+	}
+	if !c.is {
+		return
+	}
+	x, counter, ok := c.Read(s.Source.Values())
+	if !ok {
+		return
+	}
+	if err := s.steering().Add(x, counter, e.Time); err != nil {
+		s.warnings.Add(s.of.Path, "its readings of the clocks are not used", err.Error())
+	}
+}
+
+// steering returns the readings that were found so far.
+func (s *surveySource) steering() *steering.Recorded {
+	if s.of.Steering == nil {
+		s.of.Steering = new(steering.Recorded)
+	}
+	return s.of.Steering
+}
+
+// programReading notes a reading that a program left, not the recorder.
+func (s *surveySource) programReading(c *readingClass, e *trace.Event) {
+	if s.Source.Streams()[e.Stream].Name == steering.Stream {
+		return
+	}
+	if x, ok := c.ReadProgram(s.Source.Values()); ok {
+		s.steering().AddProgram(x)
+	}
 }
 
 // mark notes a message endpoint. Sensors key it by a tag, which is unique everywhere. Other tracers number messages

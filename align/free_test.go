@@ -1,0 +1,115 @@
+package align
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// steeredHosts is two hosts with messages both ways. The clock of b runs free at 12 ppm, but its stamps are of one that the kernel
+// slews by turns, and its Free has an error of e. Truth is a's clock.
+func steeredHosts(seed uint64, e int64) (p *trace.Problem, stamp func(truth int64) clock.HostTime) {
+	random := rand.New(rand.NewPCG(seed, 7))
+	const origin, second = 1_700_000_000_000_000_000, 1_000_000_000
+	free := func(truth int64) int64 { return origin + 5_000_000 + truth + truth/1_000_000*12 }
+	var m clock.PairMap
+	stamped, from := free(0)-40_000, free(0)
+	for k := range int64(61) {
+		m.Mid = append(m.Mid, clock.PairKnot{X: clock.HostTime(stamped), Y: clock.HostTime(from)})
+		span := free((k+1)*second) - free(k*second)
+		from += span
+		stamped += span + span/1_000_000*(random.Int64N(401)-200)
+	}
+	// The estimate is off by up to e, but its bounds hold. In every other ten seconds the error is small.
+	errors := make([]int64, len(m.Mid))
+	for i, k := range m.Mid {
+		errors[i] = e
+		if i/10%2 == 1 {
+			errors[i] = min(e, 100)
+		}
+		m.Low = append(m.Low, clock.PairKnot{X: k.X, Y: k.Y - clock.HostTime(errors[i])})
+		m.High = append(m.High, clock.PairKnot{X: k.X, Y: k.Y + clock.HostTime(errors[i])})
+	}
+	exact := m.Mid.Inverse()
+	stamp = func(truth int64) clock.HostTime { return exact.At(clock.HostTime(free(truth)), clock.Nearest) }
+	shifted := make(clock.PairCurve, len(m.Mid))
+	for i, k := range m.Mid {
+		shifted[i] = clock.PairKnot{X: k.X, Y: k.Y + clock.HostTime(random.Int64N(2*errors[i]+1)-errors[i])}
+	}
+	m.Mid = shifted
+	p = &trace.Problem{Clocks: []trace.Clock{{Name: "a", Host: "a", Granularity: 1}, {Name: "b", Host: "b", Granularity: 1, Free: &m}}}
+	ab, ba := trace.Channel{From: 0, To: 1}, trace.Channel{From: 1, To: 0}
+	for at := int64(second / 10); at < 59*second; at += random.Int64N(second / 10) {
+		delay := 20_000 + int64(random.ExpFloat64()*5_000)
+		if random.IntN(2) == 0 {
+			ab.Messages = append(ab.Messages, trace.Message{Sent: clock.HostTime(origin + at), Received: stamp(at + delay)})
+		} else {
+			ba.Messages = append(ba.Messages, trace.Message{Sent: stamp(at), Received: clock.HostTime(origin + at + delay)})
+		}
+	}
+	p.Channels = []trace.Channel{ab, ba}
+	return p, stamp
+}
+
+// TestStampsOfASteeredClockAreBoundedByTheFreeOne aligns stamps that no smooth clock explains: their clock is slewed by up to 200 ppm,
+// and its free clock is known to 300 ns.
+func TestStampsOfASteeredClockAreBoundedByTheFreeOne(t *testing.T) {
+	const origin, second = 1_700_000_000_000_000_000, 1_000_000_000
+	for seed := range uint64(12) {
+		e := []int64{1, 300, 80_000}[seed%3]
+		p, stamp := steeredHosts(seed, e)
+		s, err := Solve(context.Background(), p, Options{Reference: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Quality.Inversions > 0 {
+			t.Errorf("seed %d: %d inversions", seed, s.Quality.Inversions)
+		}
+		m := &s.Maps[1]
+		var width int64
+		const instants = 1000
+		for i := range int64(instants) {
+			at := second + i*57*second/instants
+			low, high, lowOK, highOK := m.Bounds(stamp(at))
+			if truth := clock.TimelineTime(origin + at); !lowOK || !highOK || truth < low-1 || truth > high+1 {
+				t.Fatalf("seed %d: truth %d is not within %d and %d", seed, truth, low, high)
+			}
+			width += int64(high - low)
+		}
+		// Both messages of a round trip and the event itself are known to e.
+		if mean := width / instants; mean > 2*(45_000+4*e) {
+			t.Errorf("seed %d: the bounds are %d ns apart", seed, mean)
+		}
+		x := &s.Pairs[0]
+		for i := range int64(instants) {
+			at := second + i*57*second/instants
+			low, high, _, _ := x.Estimate.Map.Bounds(clock.HostTime(origin + at))
+			if b := stamp(at); b < low-2 || b > high+2 {
+				t.Fatalf("seed %d: b shows %d and not from %d to %d", seed, b, low, high)
+			}
+		}
+		if first := x.Estimate.First; first < clock.HostTime(origin) || first > clock.HostTime(origin+second) {
+			t.Errorf("seed %d: the first message is at %d", seed, first)
+		}
+	}
+}
+
+func TestMapsToFreeClocksAreChecked(t *testing.T) {
+	for want, change := range map[string]func(m *clock.PairMap){
+		"no knots":         func(m *clock.PairMap) { m.Low = nil },
+		"runs back":        func(m *clock.PairMap) { m.High[3].Y = m.High[2].Y - 1 },
+		"does not follow":  func(m *clock.PairMap) { m.Mid[3].X = m.Mid[2].X },
+		"within ±2^62 ns":  func(m *clock.PairMap) { m.Mid[60].Y = clock.HostTime(clock.Limit + 1) },
+		"outside its boun": func(m *clock.PairMap) { m.Mid[5].Y += 500 },
+	} {
+		p, _ := steeredHosts(1, 300)
+		change(p.Clocks[1].Free)
+		if _, err := Solve(context.Background(), p, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
