@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-hosts bench-ctf bench-sensor bench-record bench-view truth study adversary steering mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-hosts bench-ctf bench-sensor bench-record bench-view truth truth-error study adversary steering mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,9 +79,12 @@ bench-view: ## the timeline of ten million events in a browser, against its bars
 truth: ## bounds of real traffic compared with the true times, with figures; needs root
 	go test ./internal/pipeline -run TestRealTraffic -count 1 -v
 
+truth-error: ## the statistical error over a veth pair, held against the true times, with figures; needs root, ten minutes
+	go test ./internal/pipeline -run TestStatisticalErrorHoldsOverVeth -count 1 -v -timeout 30m -args -veth 3
+
 study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 50000"); half an hour
 	@set -e; go build -o bin/study ./tools/study; status=0; \
-	for table in accuracy bounds calibration networks speed clement poirier; do \
+	for table in accuracy bounds calibration coverage networks speed clement poirier; do \
 		bin/study $$table $(FLAGS) || status=1; \
 	done; exit $$status
 

@@ -1,6 +1,9 @@
 package envelope
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // band is the lower half of a symmetric matrix of which only two diagonals beside the main one are not zero, by rows:
 // row i holds its entries i-2, i-1 and i. factor turns it into its Cholesky factor in place.
@@ -179,6 +182,46 @@ func (s *direct) solve(m *model, dx, dd []float64) float64 {
 		down += step * slope[e]
 	}
 	return down + dot(s.gradient, dx)
+}
+
+// bends returns the variance of the curve at every knot, after the last Newton step, under the condition that its slow part
+// (posterior.go) is known.
+func (s *direct) bends() []float64 {
+	n := len(s.hessian)
+	out := s.hessian.variances()
+	const all = 2 + modes
+	var known, moved [all][]float64
+	for i := range known {
+		known[i] = make([]float64, n)
+	}
+	for k := range n {
+		known[0][k] = 1
+		for j, v := range shapesAt(float64(k) / float64(n-1)) {
+			known[1+j][k] = v
+		}
+	}
+	gram := make([]float64, all*all)
+	for i := range known {
+		moved[i] = slices.Clone(known[i])
+		s.hessian.solve(moved[i])
+		for j := range i + 1 {
+			gram[i*all+j] = dot(known[j], moved[i])
+		}
+		gram[i*all+i] *= 1 + 1e-9
+	}
+	cholesky(gram, all)
+	v := make([]float64, all)
+	for k := range out {
+		for i := range v {
+			v[i] = moved[i][k]
+		}
+		choleskySolve(gram, all, v)
+		for i := range v {
+			out[k] -= v[i] * moved[i][k]
+		}
+		out[k] = max(out[k], 0)
+	}
+	return out
 }
 
 func dot(a, b []float64) float64 {

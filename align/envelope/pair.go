@@ -74,28 +74,35 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 	}
 	tried := m.fit(m.knotsFor())
 	ab, ba := m.quickest(m.edges, 0, 1).above(p.MinAB), m.quickest(m.edges, 1, 0).above(p.MinBA)
-	level, deviation := levelOf(&ab, &ba)
+	level, _ := levelOf(&ab, &ba)
 	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: routesOf(m.edges, []affine{a, b}, origin)}
 	s.Curve = m.curve(1, &b, origin, level).Inverse()
-	variances := m.solver.(*direct).hessian.variances()
-	for i := range min(m.knots, maxDeviations) {
-		k := i * (m.knots - 1) / (min(m.knots, maxDeviations) - 1)
-		t := m.first + float64(k)*m.step
-		s.Deviation = append(s.Deviation, pair.Deviation{
-			Host: origin + clock.HostTime(math.Round(t)),
-			Ns:   calibration * math.Hypot(overconfidence*math.Sqrt(variances[k]), deviation),
-		})
-	}
+	s.Deviation = m.pairDeviations(level, origin)
 	return s, true
 }
 
 const (
 	maxDeviations = 257
-	// The posterior takes windows for independent and the law for known, and is overconfident.
-	overconfidence = 2
-	// calibration brings 95 of 100 truths within two standard deviations (go run ./tools/study calibration).
-	calibration = 0.82
+	// overconfidence is by how much the curvature of the cost understates the fast part's error: it takes windows for
+	// independent and laws for known.
+	overconfidence = 1.5
 )
+
+// pairDeviations returns the statistical error of the curve of two clocks, raised by level.
+func (m *model) pairDeviations(level float64, origin clock.HostTime) []pair.Deviation {
+	fast, slow := m.solver.(*direct).bends(), m.slowErrors(0, 1)
+	n := min(m.knots, maxDeviations)
+	out := make([]pair.Deviation, n)
+	for i := range out {
+		k := i * (m.knots - 1) / (n - 1)
+		t := m.first + float64(k)*m.step
+		out[i] = pair.Deviation{
+			Host: origin + clock.HostTime(math.Round(t)),
+			Ns:   math.Hypot(overconfidence*math.Sqrt(fast[k]), slow.spreadAt(float64(k)/float64(m.knots-1), level)),
+		}
+	}
+	return out
+}
 
 // edge returns what a reducer kept, on the timeline.
 func (r *Reducer) edge(from, to int, sender, receiver affine, origin clock.HostTime) edge {

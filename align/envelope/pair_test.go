@@ -109,6 +109,38 @@ func TestStatisticalErrorHoldsMostTruths(t *testing.T) {
 	}
 }
 
+func TestStatisticalErrorOfFewMessagesHoldsMostTruths(t *testing.T) {
+	shares, errors, deviations := 0.0, 0.0, 0.0
+	const worlds = 40
+	for seed := range uint64(worlds) {
+		// 40 messages each way in a minute, of which some ten are near the least delay.
+		sc := scenario(seed + 100)
+		sc.Span, sc.Rate, sc.Wander, sc.Thermal = time.Minute, 2.0/3, 1e-9, 0
+		p, truth, _ := world(t, sc)
+		s, ok := envelope.Pair(p)
+		if !ok {
+			t.Fatalf("seed %d: no curve through %d and %d messages", seed, p.AB.Len(), p.BA.Len())
+		}
+		back := truth.Hosts[1].Clock.Inverse()
+		for _, d := range s.Deviation {
+			b := back.At(truth.Hosts[0].Clock.At(d.Host, clock.Nearest), clock.Nearest)
+			miss := math.Abs(float64(s.Curve.At(d.Host, clock.Nearest) - b))
+			n := float64(len(s.Deviation) * worlds)
+			errors, deviations = errors+miss/n, deviations+d.Ns/n
+			if miss <= 2*d.Ns {
+				shares += 1 / n
+			}
+		}
+	}
+	// The same for many kinds of delays and clocks: go run ./tools/study coverage.
+	if shares < 0.9 {
+		t.Errorf("%.1f%% of the truths within two deviations", 100*shares)
+	}
+	if deviations > 4*errors {
+		t.Errorf("mean deviation %.0f ns, mean error %.0f ns: too wide to tell anything", deviations, errors)
+	}
+}
+
 func TestChangeOfRouteIsNamedAndMovesNoClock(t *testing.T) {
 	// The busy way changes. What its messages alone show is a clock that jumps and a quiet way that changes too.
 	for _, by := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond} {

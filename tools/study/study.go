@@ -6,6 +6,7 @@
 //	accuracy      the error of the envelope smoother beside older methods, over 8 environments, 4 clocks, 3 durations
 //	bounds        how often strict bounds hold the truth, and how wide they are
 //	calibration   how often the truth lies within two of the stated deviations
+//	coverage      the same for traces of 20 to 1000 messages each way
 //	networks      many hosts: trees, least squares over the graph, all clocks at once
 //	speed         time and memory by the number of messages
 //	clement       Clément and Dagenais (2009), tables 3, 4, 6 and 7
@@ -36,6 +37,7 @@ var tables = []table{
 	{"accuracy", 1000, accuracy},
 	{"bounds", 1000, bounds},
 	{"calibration", 1000, calibration},
+	{"coverage", 2000, coverage},
 	{"networks", 10, networks},
 	{"speed", 5, speed},
 	{"clement", 10, clement},

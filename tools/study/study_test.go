@@ -14,7 +14,7 @@ import (
 )
 
 func TestTablesDoNotDependOnTheNumberOfWorkers(t *testing.T) {
-	for _, table := range []table{{"bounds", 2, bounds}, {"calibration", 3, calibration}} {
+	for _, table := range []table{{"bounds", 2, bounds}, {"calibration", 3, calibration}, {"coverage", 10, coverage}} {
 		var outputs [2]bytes.Buffer
 		for i, workers := range []int{1, 3} {
 			s := &study{out: &outputs[i], seeds: table.seeds, firstSeed: 7, workers: workers, small: true}
