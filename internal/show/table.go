@@ -74,6 +74,7 @@ func (r *Report) summary(out *strings.Builder) {
 	out.WriteByte('\n')
 	q.outside(out)
 	r.changes(out)
+	r.freeClocks(out)
 	if r.Assumption != "" {
 		fmt.Fprintf(out, "bounds hold if: %s\n", printable(r.Assumption))
 	}
@@ -81,6 +82,41 @@ func (r *Report) summary(out *strings.Builder) {
 		errorLine(out, 2*ns)
 	}
 	r.Repair.line(out)
+}
+
+// freeClocks says which hosts are aligned by a counter that nobody steers, and how well it is known from their stamps.
+func (r *Report) freeClocks(out *strings.Builder) {
+	type group struct {
+		counter    string
+		names      []string
+		least, top int64
+	}
+	var groups []*group
+	for _, h := range r.Hosts {
+		c := h.Clock
+		if c == nil {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.counter == c.Counter })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, &group{counter: c.Counter, least: c.LeastErrorNs})
+		}
+		g := groups[i]
+		g.names = append(g.names, printable(h.Name))
+		g.least, g.top = min(g.least, c.LeastErrorNs), max(g.top, c.GreatestErrorNs)
+	}
+	for _, g := range groups {
+		names := strings.Join(g.names, ", ")
+		if n := len(g.names); n > mostChanges {
+			names = fmt.Sprintf("%s and %d more", strings.Join(g.names[:mostChanges], ", "), n-mostChanges)
+		}
+		fmt.Fprintf(out, "clock of %s: %s, free, known from the stamps to %s", names, printable(g.counter), duration(g.least))
+		if g.top > g.least {
+			fmt.Fprintf(out, " to %s", duration(g.top))
+		}
+		out.WriteByte('\n')
+	}
 }
 
 // outside says where the estimate lies outside of its bounds, if anywhere.

@@ -115,13 +115,21 @@ type Map struct {
 	Counter       string // the free counter's name, where [Merge] made the map
 }
 
-// maxBeyond is how far from the readings stamps may lie, ns, for which the fastest slews are then assumed.
-const maxBeyond = 2_000_000_000
+const (
+	// maxBeyond is how far from the readings stamps may lie, ns.
+	maxBeyond = 2_000_000_000
+	// maxChangeBeyond is by how much the rate of the steered clock is taken to change there.
+	maxChangeBeyond = 500e-6
+)
 
 // Covers reports whether a map can be used for stamps in an interval.
 func (m *Map) Covers(first, last clock.HostTime) bool {
 	return first >= clock.Add(m.First, -maxBeyond) && last <= clock.Add(m.Last, maxBeyond)
 }
+
+// WordsBeyond says what they rest on as well for stamps before the first reading and after the last, which a recorder that was
+// killed leaves.
+const WordsBeyond = "before the first reading and after the last its rate changed by no more than 500 ppm"
 
 // Words says what the bounds of a map rest on.
 const Words = "between two readings, 50 ms apart, the kernel did not leave the rates that it stated and return to them with the difference paid back"
@@ -151,7 +159,22 @@ func New(readings []Reading) (*Map, error) {
 	m := &Map{Readings: len(readings), First: p.x[0], Last: p.x[len(p.x)-1]}
 	p.summarize(m)
 	m.PairMap = p.tube()
-	return m, nil
+	return m, m.check()
+}
+
+// check returns an error for a map that is none, which readings of a machine that was suspended or moved may make.
+func (m *Map) check() error {
+	for _, c := range []clock.PairCurve{m.Mid, m.Low, m.High} {
+		if err := c.Check(); err != nil {
+			return fmt.Errorf("readings of the clocks make no map: %w", err)
+		}
+		for _, k := range c {
+			if low, high, _, _ := m.Bounds(k.X); !clock.Valid(k.X) || !clock.Valid(k.Y) || m.At(k.X) < low || m.At(k.X) > high {
+				return fmt.Errorf("readings of the clocks make no map: the machine was suspended or moved near %d ns", k.X)
+			}
+		}
+	}
+	return nil
 }
 
 // path is the readings as knots of the map, and the stretches between them.

@@ -67,10 +67,26 @@ func (p *path) tube() clock.PairMap {
 		m.Mid, chords = append(m.Mid, knot(r.to)), append(chords, knot(r.to))
 		errs[i] = r.error
 	}
-	m.Low = lowerCurve(chords, errs)
+	firstLow, firstHigh := p.beyond(0)
+	lastLow, lastHigh := p.beyond(len(p.stretches) - 1)
+	m.Low = lowerCurve(chords, errs, 1/(1+firstLow), 1/(1+lastHigh))
 	slices.Reverse(errs)
-	m.High = mirrored(lowerCurve(mirrored(chords), errs))
+	m.High = mirrored(lowerCurve(mirrored(chords), errs, 1/(1+lastLow), 1/(1+firstHigh)))
 	return m
+}
+
+// beyond returns between which rates the steered clock is taken to run outside of the readings, next to the first or the last
+// stretch.
+func (p *path) beyond(i int) (low, high float64) {
+	s := &p.stretches[i]
+	low, high = s.rate-s.noise, s.rate+s.noise
+	for _, k := range []int{i, i + 1} {
+		if kernel := &p.readings[k].Kernel; kernel.Known {
+			a, b := kernel.rates()
+			low, high = min(low, a+p.scale), max(high, b+p.scale)
+		}
+	}
+	return max(low, -maxSlew) - maxChangeBeyond, min(high, maxSlew) + maxChangeBeyond
 }
 
 // bend returns where the rate changed between two readings, if adjtimex states one rate at each end and the mean rate is
@@ -111,11 +127,11 @@ const beyond = int64(1) << 40
 
 // lowerCurve returns the greatest curve that is known to lie below the free clock, which is within errs[i] of the i-th piece
 // of mid. The free clock never runs back: what bounds it at one instant bounds it at all later ones. So where the error
-// grows, the curve stands still instead of falling. Beyond the ends the clock may run as the fastest slews.
-func lowerCurve(mid clock.PairCurve, errs []int64) clock.PairCurve {
+// grows, the curve stands still instead of falling. Before and after are its slopes beyond the ends.
+func lowerCurve(mid clock.PairCurve, errs []int64, before, after float64) clock.PairCurve {
 	n := len(errs)
 	least := clock.Add(mid[0].Y, -errs[0])
-	fast := int64(math.Ceil(float64(beyond) / (1 - maxSlew)))
+	fast := int64(math.Ceil(float64(beyond) * before))
 	out := clock.PairCurve{
 		{X: clock.Add(mid[0].X, -beyond), Y: clock.Add(least, -fast)},
 		{X: mid[0].X, Y: least},
@@ -148,7 +164,7 @@ func lowerCurve(mid clock.PairCurve, errs []int64) clock.PairCurve {
 		}
 		add(b.X, to)
 	}
-	slow := int64(math.Floor(float64(beyond) / (1 + maxSlew)))
+	slow := int64(math.Floor(float64(beyond) * after))
 	add(clock.Add(mid[n].X, beyond), clock.Add(least, slow))
 	return out
 }
