@@ -15,6 +15,7 @@ import (
 type alignFlags struct {
 	methodFlags
 	outputFlags
+	logicalFlag
 }
 
 func newAlign() *cobra.Command {
@@ -44,6 +45,7 @@ remains; the reason is on stderr.`,
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
   meridian align web=lttng-web/ db=lttng-db/ -o timeline.pftrace
   meridian align spans.json -o corrected.json -o report.json
+  meridian align web.pcap db.pcap --logical vector -o events.csv
   meridian align messages.txt --wander 5 --min-delay 20us --repair clc
   meridian align messages.txt --method regression-filtered --confidence 95
   meridian align messages.txt --method sampled --samples ntp=samples.txt --reference ntp`,
@@ -52,6 +54,7 @@ remains; the reason is on stderr.`,
 	}
 	f.addFiles(cmd)
 	f.methodFlags.add(cmd, align.Methods())
+	f.logicalFlag.add(cmd)
 	f.outputFlags.add(cmd, "report")
 	return cmd
 }
@@ -60,6 +63,9 @@ func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
 	o, err := f.options(false)
 	if err != nil {
 		return err
+	}
+	if o.Logical = f.logical; f.logical != "" && len(f.outputs) == 0 {
+		return wrong("--logical annotates the events of outputs; name one with -o FILE")
 	}
 	outcome, err := f.pipeline(cmd, args, o)
 	if err != nil {

@@ -17,6 +17,7 @@ type convertFlags struct {
 	methodFlags
 	outputFlags
 	filterFlags
+	logicalFlag
 	dataset string
 	picl    string
 }
@@ -58,6 +59,9 @@ since 1970, +DURATION from the first event or -DURATION before the last.
 --pair NAME=BEGIN..END[,key=FIELD][,min=TIME][,max=TIME] measures how far apart two events are, over hosts too, and
 says which pairs are beyond a threshold, lack an end or come in the wrong order.
 
+--logical gives every event its logical time: lamport a number (field lamport_time), vector and tree the events of every
+host that happened before or are it (field vector_time, as 'web:12 db:3', its own host first).
+
 A data set is a conversion kept in a YAML file, --dataset FILE:NAME; what flags say goes before it:
   datasets:
     checkout:
@@ -86,6 +90,7 @@ remains; the reason is on stderr.`,
 	flags.StringArrayVar(&f.pairs, "pair", nil, "measure the time between events, `NAME=BEGIN..END[,...]`")
 	flags.StringVar(&f.dataset, "dataset", "", "take what no flag sets from the data set `FILE:NAME`")
 	flags.StringVar(&f.picl, "picl-time", piclUTC, "`ORIGIN` of times in PICL: "+piclUTC+" or "+piclStart)
+	f.logicalFlag.add(cmd)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
 	f.outputFlags.add(cmd, "result")
 	completions(cmd, map[string]cobra.CompletionFunc{
@@ -117,6 +122,7 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.Logical = f.logical
 	o.Select, o.PICLFromStart = wanted, f.picl == piclStart
 	outcome, err := f.pipeline(cmd, args, o)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 type viewFlags struct {
 	methodFlags
 	filterFlags
+	logicalFlag
 	quietFlag
 	output    string
 	budget    int
@@ -67,6 +68,7 @@ unaligned or unbounded, or an inversion remains; the reason is on stderr.`,
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "serve at `ADDRESS:PORT`; port 0 is any that is free")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
 	f.filterFlags.add(cmd)
+	f.logicalFlag.add(cmd)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
 	f.quietFlag.add(cmd)
 	completions(cmd, map[string]cobra.CompletionFunc{
@@ -130,7 +132,7 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Select = wanted
+	o.Select, o.Logical = wanted, f.logical
 	var outcome *pipeline.Outcome
 	err = withTraces(cmd, args, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
 		o.Progress = p

@@ -17,6 +17,7 @@ import (
 type Ordered struct {
 	*Aligned
 	selection filter.Options
+	logical   string // one of Logicals, by which events are annotated; "" for none
 	// First and last instant of the timeline within the selection.
 	first, last clock.TimelineTime
 }
@@ -148,6 +149,15 @@ func (o *Ordered) play(ctx context.Context, kind passKind, w *trace.Warnings, p 
 		return nil, err
 	}
 	defer closeAll(sources)
+	var times *logicalTimes
+	if o.logical != "" {
+		if times, err = o.newLogicalTimes(ctx, kind, p); err != nil {
+			return nil, err
+		}
+		for i := range sources {
+			sources[i].Events = &annotated{Source: sources[i].Events, field: times.field}
+		}
+	}
 	selection := o.selection
 	order.Enter(sources, schema, func(source, class int) bool {
 		return o.occurs(kind, source, class) && selection.WantsClass(&sources[source].Events.Classes()[class])
@@ -166,6 +176,11 @@ func (o *Ordered) play(ctx context.Context, kind passKind, w *trace.Warnings, p 
 	stats, err := order.Events(ctx, sources, schema, func(rec *trace.TimelineEvent) error {
 		if done++; done&0xffff == 0 {
 			p.Report("writing events", min(done, total), total)
+		}
+		if times != nil {
+			if err := times.annotate(rec, schema); err != nil {
+				return err
+			}
 		}
 		return f.Write(rec)
 	})

@@ -36,6 +36,7 @@ type Options struct {
 	Align   AlignOptions
 	Select  Selection
 	Outputs []string // files to write; the name picks the format
+	Logical string   // one of Logicals: every event gets its logical time as a field; "" for none
 	// PICLFromStart gives times in PICL as seconds since the start of the timeline instead of UTC.
 	PICLFromStart bool
 	Progress      Progress
@@ -54,6 +55,9 @@ func (p Progress) Report(stage string, done, total int64) {
 // check refuses, before any work is done, options that cannot be.
 func (o *Options) check() error {
 	if err := o.Align.check(); err != nil {
+		return err
+	}
+	if err := checkLogical(o.Logical); err != nil {
 		return err
 	}
 	return o.Select.check()
@@ -113,7 +117,12 @@ func (o *Options) order(ctx context.Context, traces []input.Trace, w *trace.Warn
 	if err != nil {
 		return nil, err
 	}
-	return Order(a, o.Select)
+	ordered, err := Order(a, o.Select)
+	if err != nil {
+		return nil, err
+	}
+	ordered.logical = o.Logical
+	return ordered, nil
 }
 
 // ReadAndMatch runs the stages from the traces to a matched problem.

@@ -14,7 +14,9 @@
 //     came before. A receive costs the number of clocks.
 //   - [Tree] says the same as Vector. It keeps the vectors as trees, by the clock that each entry was learnt from, so that a receive
 //     costs about the number of entries that it changes (Mathur, Pavlogiannis, Tunc, Viswanathan: A tree clock data
-//     structure for causal orderings in concurrent executions, ASPLOS 2022).
+//     structure for causal orderings in concurrent executions, ASPLOS 2022). The tree clocks of Landes (Tree clocks: an efficient and
+//     entirely dynamic logical time system, PDCN 2007) are others: they serve processes that are created and end while
+//     vectors are exchanged. Here all clocks are known beforehand.
 //
 // Vector and Tree keep of every clock what changed and when, not a vector for each event, so that memory grows with what
 // is learnt: at worst the number of receives times that of clocks, mostly far less. While they work they hold an entry for
@@ -23,7 +25,10 @@
 // there are many clocks, in the thousands, and a receive brings news of less than one in a hundred.
 package logical
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Kind is what an event does.
 type Kind uint8
@@ -42,6 +47,10 @@ type Event struct {
 	Clock   int
 	Kind    Kind
 	Message int
+	// Gap is how many local events of its clock, between the one before it and itself, are not listed. They count all the same.
+	// -1 says that it is no further event: the receive before it on its clock receives this message too, as the end of a
+	// collective operation does.
+	Gap int
 }
 
 // maxClocks is above the greatest number of a clock: [Order.At] returns an entry for each number up to the greatest.
@@ -49,8 +58,8 @@ const maxClocks = 1 << 20
 
 // Lamport returns a number for each event, from 1, that is greater than those of all that happened before: one more than
 // the greater of its predecessor's on the same clock and its message's send's. The events of each clock come in their
-// order; how clocks interleave does not matter. It fails if a message is sent twice, a clock is not one of 0 to 2^20-1, or
-// messages go in a circle. The cost is O(n) for n events.
+// order; how clocks interleave does not matter. It fails if a message is sent twice, a clock is not one of 0 to 2^20-1, a gap
+// is below -1 or follows no receive, a clock has 2^31 events or more, or messages go in a circle. The cost is O(n) for n events.
 func Lamport(events []Event) ([]int64, error) {
 	s, err := newSchedule(events)
 	if err != nil {
@@ -61,6 +70,7 @@ func Lamport(events []Event) ([]int64, error) {
 		if p := s.before[e]; p >= 0 {
 			numbers[e] = numbers[p]
 		}
+		numbers[e] += int64(events[e].Gap)
 		if send >= 0 {
 			numbers[e] = max(numbers[e], numbers[send])
 		}
@@ -115,11 +125,18 @@ func newSchedule(events []Event) (*schedule, error) {
 	for i, e := range events {
 		c := s.clock[i]
 		s.before[i], s.after[i], s.sends[i] = last[c], -1, -1
-		s.position[i] = 1
+		position := 1 + int64(e.Gap)
 		if p := last[c]; p >= 0 {
 			s.after[p] = int32(i)
-			s.position[i] = s.position[p] + 1
+			position += int64(s.position[p])
 		}
+		if e.Gap < 0 && (e.Gap < -1 || e.Kind != Receive || last[c] < 0 || events[last[c]].Kind != Receive) {
+			return nil, fmt.Errorf("logical: event %d: gap %d, which is -1 for a further message of one receive, or at least 0", i, e.Gap)
+		}
+		if position > math.MaxInt32 {
+			return nil, fmt.Errorf("logical: clock %d has more than %d events", e.Clock, math.MaxInt32)
+		}
+		s.position[i] = int32(position)
 		last[c] = int32(i)
 		if e.Kind == Receive {
 			if from, ok := sent[e.Message]; ok {

@@ -128,11 +128,11 @@ func TestLamportNumbersAreTheLongestChains(t *testing.T) {
 
 func TestWhatCannotHaveHappenedIsAnError(t *testing.T) {
 	for name, events := range map[string][]Event{
-		"a circle of two": {{0, Receive, 1}, {0, Send, 2}, {1, Receive, 2}, {1, Send, 1}},
-		"to itself":       {{0, Receive, 1}, {0, Send, 1}},
-		"sent twice":      {{0, Send, 1}, {1, Send, 1}},
-		"no clock":        {{-1, Local, 0}},
-		"a huge clock":    {{1 << 40, Local, 0}},
+		"a circle of two": {{Clock: 0, Kind: Receive, Message: 1}, {Clock: 0, Kind: Send, Message: 2}, {Clock: 1, Kind: Receive, Message: 2}, {Clock: 1, Kind: Send, Message: 1}},
+		"to itself":       {{Clock: 0, Kind: Receive, Message: 1}, {Clock: 0, Kind: Send, Message: 1}},
+		"sent twice":      {{Clock: 0, Kind: Send, Message: 1}, {Clock: 1, Kind: Send, Message: 1}},
+		"no clock":        {{Clock: -1, Kind: Local, Message: 0}},
+		"a huge clock":    {{Clock: 1 << 40, Kind: Local, Message: 0}},
 	} {
 		_, lamport := Lamport(events)
 		_, vector := Vector(events)
@@ -151,11 +151,11 @@ func TestMemoryGrowsWithTheClocksThatHaveEvents(t *testing.T) {
 		near = append(near, e)
 		e.Clock = maxClocks - 1 - e.Clock*7
 		if far = append(far, e); i%2 == 0 { // the message is on its way until the end
-			near, far = append(near, Event{0, Send, n + i}), append(far, Event{maxClocks - 1, Send, n + i})
+			near, far = append(near, Event{Clock: 0, Kind: Send, Message: n + i}), append(far, Event{Clock: maxClocks - 1, Kind: Send, Message: n + i})
 		}
 	}
 	for i := 0; i < 2*n; i += 2 {
-		near, far = append(near, Event{1, Receive, n + i}), append(far, Event{maxClocks - 8, Receive, n + i})
+		near, far = append(near, Event{Clock: 1, Kind: Receive, Message: n + i}), append(far, Event{Clock: maxClocks - 8, Kind: Receive, Message: n + i})
 	}
 	for name, order := range map[string]func([]Event) (*Order, error){"vector": Vector, "tree": Tree} {
 		want, err := order(near)
@@ -222,7 +222,7 @@ func TestNewsTravelsThroughALongChain(t *testing.T) {
 	const n = 20_000
 	var events []Event
 	for i := range n {
-		events = append(events, Event{i, Receive, i - 1}, Event{i, Send, i})
+		events = append(events, Event{Clock: i, Kind: Receive, Message: i - 1}, Event{Clock: i, Kind: Send, Message: i})
 	}
 	o, err := Tree(events[:2*200])
 	if err != nil || !o.HappenedBefore(0, 399) || o.HappenedBefore(399, 0) {
@@ -255,7 +255,7 @@ func traffic(clocks, messages int, pattern string) []Event {
 				from, to = max(1, from), 0
 			}
 		}
-		events = append(events, Event{from, Send, m}, Event{to, Receive, m})
+		events = append(events, Event{Clock: from, Kind: Send, Message: m}, Event{Clock: to, Kind: Receive, Message: m})
 	}
 	return events
 }

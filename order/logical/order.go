@@ -46,8 +46,8 @@ func (o *Order) Concurrent(a, b int) bool {
 	return a != b && !o.HappenedBefore(a, b) && !o.HappenedBefore(b, a)
 }
 
-// At returns the vector of event e: for every clock, how many of its events happened before e, e itself being counted.
-// Its length is one more than the greatest clock.
+// At returns the vector of event e: for every clock, how many of its events, listed or in gaps, happened before e, e itself
+// being counted. Of a receive of several messages, only the last one listed knows all. Its length is one more than the greatest clock.
 func (o *Order) At(e int) []int32 {
 	v := make([]int32, o.maxClock+1)
 	for i, c := range o.clocks {

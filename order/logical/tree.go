@@ -169,7 +169,7 @@ func Tree(events []Event) (*Order, error) {
 			current[c] = NewTreeClock(int(c), len(s.clocks))
 		}
 		t := current[c]
-		t.Increment()
+		t.nodes[t.root].time = s.position[e]
 		if send >= 0 {
 			m := sent[send]
 			for _, other := range t.Join(m.clock) {

@@ -23,7 +23,7 @@ func Vector(events []Event) (*Order, error) {
 			current[c] = make([]int32, len(s.clocks))
 		}
 		v := current[c]
-		v[c]++
+		v[c] = s.position[e]
 		if send >= 0 {
 			m := sent[send]
 			for other, known := range m.clock {
