@@ -9,7 +9,7 @@ type Capture struct {
 	Packets     Log
 	Flows       []Flow
 	Interfaces  []Interface
-	Granularity int64 // step of the stamps in ns: of the file's resolution, or coarser where all stamps say so
+	Granularity int64 // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on
 }
 
 // Extent returns the earliest and the latest stamp; ok is false for a capture without packets.

@@ -56,9 +56,9 @@ func ExampleCapture() {
 func ExampleGranularity() {
 	var g trace.Granularity
 	for i := range clock.HostTime(500) {
-		g.Add(1_700_000_000_000_000_000 + i*i*17_000_000)
+		g.Add(1_700_000_000_000_000_000 + (16*i*i+i)*1_000_000)
 	}
-	fmt.Println(g.Step(1, 500), "ns")
+	fmt.Println(g.Step(), "ns")
 	// Output:
 	// 1000000 ns
 }

@@ -27,6 +27,7 @@ type methodFlags struct {
 	samples, samplesUse        string
 	repair                     string
 	addresses                  []string
+	granularity                []string
 
 	flags   *pflag.FlagSet
 	methods []string
@@ -54,11 +55,12 @@ func (f *methodFlags) add(cmd *cobra.Command, methods []string) {
 	f.flags.StringVar(&f.samplesUse, "samples-use", sampled.Modes[0], "`MODE` of using samples: "+strings.Join(sampled.Modes, ", "))
 	f.flags.StringVar(&f.repair, "repair", "", "move messages that still arrive before they were sent, by `METHOD`: "+strings.Join(pipeline.Repairs(), ", "))
 	f.flags.StringArrayVar(&f.addresses, "address", nil, "addresses of a host, `HOST=IP[,IP...]`, where the captures do not tell; may be repeated")
+	f.flags.StringArrayVar(&f.granularity, "granularity", nil, "step of the stamps of a host, or of all, `[HOST=]TIME`, such as web=10ms, where the stamps do not tell; may be repeated")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"method": choices(methods...), "network": choices(align.Networks()...), "reference": choices(),
 		"wander": choices(), "epsilon": choices(), "min-delay": choices(measured), "segment": choices(),
 		"confidence": choices("90", "95", "99", "100"), "samples-use": choices(sampled.Modes...),
-		"repair": choices(pipeline.Repairs()...), "address": choices(),
+		"repair": choices(pipeline.Repairs()...), "address": choices(), "granularity": choices(),
 	})
 }
 
@@ -114,6 +116,9 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 	if o.Match.Samples, err = parseSamples(f.samples); err != nil {
 		return o, err
 	}
+	if o.Match.Granularity, err = parseGranularity(f.granularity); err != nil {
+		return o, err
+	}
 	o.Match.Addresses, err = parseAddresses(f.addresses)
 	return o, err
 }
@@ -164,6 +169,26 @@ func (f *methodFlags) parseMinDelay() (ns int64, measure bool, err error) {
 		return 0, false, wrong("--min-delay %s: want a time such as 20us, or %s", f.minDelay, measured)
 	}
 	return d.Nanoseconds(), false, nil
+}
+
+// parseGranularity reads [HOST=]TIME; that of no host is for all that are not named.
+func parseGranularity(args []string) (map[string]int64, error) {
+	all := make(map[string]int64)
+	for _, arg := range args {
+		host, text := "", arg
+		if i := strings.LastIndex(arg, "="); i >= 0 {
+			host, text = arg[:i], arg[i+1:]
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 1 || d > time.Hour || len(text) < len(arg) && host == "" {
+			return nil, wrong("--granularity %s: want [HOST=]TIME from 1ns to 1h, such as web=10ms", arg)
+		}
+		if _, stated := all[host]; stated {
+			return nil, wrong("--granularity %s: there is another one for the same hosts; leave out one of the two", arg)
+		}
+		all[host] = d.Nanoseconds()
+	}
+	return all, nil
 }
 
 // parseSamples reads [NAME=]FILE; a file may have a = in its name.

@@ -145,8 +145,26 @@ func withinReach(count uint64, resolution byte, offset int64) bool {
 	return ok && raw >= 0 && offset > -(1<<34) && offset < 1<<34
 }
 
+// A count stands for all instants until the next one. In whole ns, all of them are within the step of its stamp.
+func TestEveryInstantOfACountIsWithinTheResolution(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shift := rapid.IntRange(0, 39).Draw(t, "shift")
+		u := newUnit(0x80 | byte(shift))
+		count := rapid.Uint64Range(0, 1<<(shift+20)).Draw(t, "count")
+		stamp, ok := u.time(count)
+		if !ok {
+			t.Fatalf("count %d of 2^-%d s is refused", count, shift)
+		}
+		end := new(big.Int).Mul(new(big.Int).SetUint64(count+1), big.NewInt(1_000_000_000)) // in 2^-shift ns
+		end.Sub(end, big.NewInt(1)).Rsh(end, uint(shift))                                   // the last ns begun before the next count
+		if last := end.Int64(); last >= int64(stamp)+u.step() || last < int64(stamp)+u.step()-2 {
+			t.Fatalf("count %d of 2^-%d s: stamp %d of step %d, and its last ns is %d", count, shift, stamp, u.step(), last)
+		}
+	})
+}
+
 func TestResolutionIsTheCoarsestUnit(t *testing.T) {
-	for resolution, want := range map[byte]int64{0: 1e9, 3: 1e6, 6: 1000, 8: 10, 9: 1, 12: 1, 127: 1, 0x80: 1e9, 0x8a: 976563, 0x94: 954, 0x9e: 1, 0xff: 1} {
+	for resolution, want := range map[byte]int64{0: 1e9, 3: 1e6, 6: 1000, 8: 10, 9: 1, 12: 1, 127: 1, 0x80: 1e9, 0x8a: 976563, 0x94: 955, 0x9e: 2, 0xff: 1} {
 		u := newUnit(resolution)
 		if got := u.step(); got != want {
 			t.Errorf("%#x: %d, want %d", resolution, got, want)
@@ -175,7 +193,7 @@ func TestGranularityIsFoundFromTheStamps(t *testing.T) {
 		want    int64
 	}{
 		{200, 1000, 0xa1b23c4d, 1000}, {200, 10_000, 0xa1b2c3d4, 10_000}, {200, 1_000_000, 0xa1b23c4d, 1_000_000},
-		{99, 1000, 0xa1b23c4d, 1}, {200, 7, 0xa1b23c4d, 1}, {200, 4_000_000, 0xa1b2c3d4, 1_000_000}, {99, 1_000_000, 0xa1b2c3d4, 1000},
+		{3, 1000, 0xa1b23c4d, 1000}, {200, 7, 0xa1b23c4d, 8}, {200, 4_000_000, 0xa1b2c3d4, 4_001_000}, {3, 1_000_000, 0xa1b2c3d4, 1_000_000},
 	} {
 		var rs []record
 		for i := range c.packets {

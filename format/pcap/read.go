@@ -21,7 +21,6 @@ func Read(ctx context.Context, path, host string, w *trace.Warnings, progress fu
 	c := &trace.Capture{Host: host, File: path}
 	var f trace.Frame
 	var granularity trace.Granularity
-	stamps := int64(0)
 	for n := 0; ; n++ {
 		if n&(1<<14-1) == 0 {
 			if err := ctx.Err(); err != nil {
@@ -42,14 +41,15 @@ func Read(ctx context.Context, path, host string, w *trace.Warnings, progress fu
 			p.Kind = trace.Other // its stamp is made up
 			continue
 		}
+		granularity.Unit = r.step
 		granularity.Add(f.Time)
-		stamps++
 	}
 	if progress != nil {
 		progress(r.Consumed())
 	}
 	c.Flows = d.Flows()
 	c.Interfaces = r.Interfaces()
-	c.Granularity = granularity.Step(r.step, stamps)
+	granularity.Unit = r.step
+	c.Granularity = granularity.Step()
 	return c, nil
 }

@@ -38,13 +38,20 @@ func newUnit(resolution byte) unit {
 	return u
 }
 
-// step returns the length of one unit in ns, rounded up, at least 1.
+// step returns how much later than its stamp an event may be, in ns, rounded up, at least 1: one unit, and for units that are no
+// whole number of ns also what time cuts off.
 func (u *unit) step() int64 {
 	if u.binary {
-		if u.shift >= 30 {
+		switch {
+		case u.shift <= 9:
+			return 1_000_000_000 >> u.shift
+		case u.shift >= 40: // below 1 ps
 			return 1
+		case u.shift > 30:
+			return 2
 		}
-		return (1_000_000_000-1)>>u.shift + 1
+		// A unit is 5^9/2^(shift-9) ns, of which at most 1-1/2^(shift-9) are cut off.
+		return (1_000_000_000+1<<u.shift-1<<9-1)>>u.shift + 1
 	}
 	return max(1, int64(u.factor/u.divisor))
 }

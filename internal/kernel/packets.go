@@ -96,8 +96,9 @@ type reducer struct {
 // Packets reduces the network events of a trace to a capture, reading the source to its end. Packets of the
 // loopback device are left out. File is the subject of warnings; w may be nil.
 func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Capture, error) {
-	r := &reducer{capture: &trace.Capture{Host: host, File: file, Granularity: 1}, flows: trace.NewFlowTable()}
+	r := &reducer{capture: &trace.Capture{Host: host, File: file}, flows: trace.NewFlowTable()}
 	var e trace.Event
+	var granularity trace.Granularity
 	for {
 		if err := src.Next(&e); errors.Is(err, io.EOF) {
 			break
@@ -117,9 +118,11 @@ func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Cap
 			r.headerless++
 		}
 		if p.act != ignored {
+			granularity.Add(e.Time)
 			r.see(p, e.Time, src.Values())
 		}
 	}
+	r.capture.Granularity = granularity.Step()
 	r.capture.Flows = r.flows.Flows()
 	r.preferAddressed()
 	if r.capture.Packets.Len() > 0 {

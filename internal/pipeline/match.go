@@ -19,6 +19,8 @@ import (
 type MatchOptions struct {
 	Addresses map[string][]netip.Addr // by host, as match.Options
 	Samples   Samples                 // for the method sampled
+	// Granularity is the steps of stamps in ns by host, "" for all others. They hold instead of those that the stamps show.
+	Granularity map[string]int64
 }
 
 // Matched is the inputs as one problem: the clocks, and the messages between them.
@@ -43,6 +45,11 @@ type recording struct {
 
 // Match finds the messages in the inputs. Warnings name what was left out.
 func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warnings) (*Matched, error) {
+	for _, c := range set.Captures {
+		if step := o.granularityOf(c.Host); step > 0 {
+			c.Granularity = step
+		}
+	}
 	found, err := match.Match(ctx, set.Captures, match.Options{Addresses: o.Addresses}, w)
 	if err != nil {
 		return nil, err
@@ -52,25 +59,26 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 	if err := j.addSamples(o.Samples, w); err != nil {
 		return nil, err
 	}
-	j.settleGranularity()
+	j.settleGranularity(&o)
 	j.settleSteering(w)
-	return j.Matched, j.checkNames(o.Addresses)
+	return j.Matched, j.checkNames(&o)
+}
+
+// granularityOf returns the stated granularity of a host, 0 if none is.
+func (o *MatchOptions) granularityOf(host string) int64 {
+	if step, named := o.Granularity[host]; named {
+		return step
+	}
+	return o.Granularity[""]
 }
 
 // joiner adds to the messages of captures what message lists, recordings and samples say.
 type joiner struct {
 	*Matched
-	number      map[string]int // of the clocks, by name
-	captured    int            // how many clocks captures have; those behind are of other inputs alone
-	granularity []granularity
-	stated      map[int]int64 // by clock: the granularity that a format states
-}
-
-// granularity finds how coarse the stamps of a clock are. Stamps are counted that it was given: those of a recording's
-// other events, which may be computed, do not make a step of a few round stamps the clock's own.
-type granularity struct {
-	trace.Granularity
-	stamps int64
+	number      map[string]int      // of the clocks, by name
+	captured    int                 // how many clocks captures have; those behind are of other inputs alone
+	granularity []trace.Granularity // by clock, of those that no capture has
+	stated      map[int]int64       // by clock: the granularity that a format states
 }
 
 func newJoiner(found *match.Result, captures []*trace.Capture) *joiner {
@@ -145,30 +153,34 @@ func (j *joiner) addGranularity(clock int, stamp clock.HostTime) {
 		return
 	}
 	for len(j.granularity) <= clock {
-		j.granularity = append(j.granularity, granularity{})
+		j.granularity = append(j.granularity, trace.Granularity{})
 	}
-	g := &j.granularity[clock]
-	g.Add(stamp)
-	g.stamps++
+	j.granularity[clock].Add(stamp)
 }
 
-// settleGranularity decides how coarse the stamps of clocks are that no capture has, and of those whose format states it.
-func (j *joiner) settleGranularity() {
+// settleGranularity decides how coarse the stamps of clocks are that no capture has, and of those of which the format or the user
+// states it.
+func (j *joiner) settleGranularity(o *MatchOptions) {
 	for i := j.captured; i < len(j.Clocks); i++ {
 		c := &j.Clocks[i]
 		c.Granularity = 1
 		if i < len(j.granularity) {
-			c.Granularity = j.granularity[i].Step(1, j.granularity[i].stamps)
+			c.Granularity = j.granularity[i].Step()
 		}
 	}
 	for clock, step := range j.stated {
 		c := &j.Clocks[clock]
 		c.Granularity = max(c.Granularity, step)
 	}
+	for i := range j.Clocks {
+		if step := o.granularityOf(j.Clocks[i].Host); step > 0 {
+			j.Clocks[i].Granularity = step
+		}
+	}
 }
 
 // checkNames refuses names that no input has, which would otherwise be ignored, and names that two clocks would share.
-func (j *joiner) checkNames(addresses map[string][]netip.Addr) error {
+func (j *joiner) checkNames(o *MatchOptions) error {
 	named := make(map[string]bool)
 	for _, c := range j.Clocks {
 		if named[c.Name] {
@@ -176,9 +188,17 @@ func (j *joiner) checkNames(addresses map[string][]netip.Addr) error {
 		}
 		named[c.Name] = true
 	}
-	for name := range addresses {
-		if !slices.ContainsFunc(j.Clocks, func(c trace.Clock) bool { return c.Host == name }) {
+	isHost := func(name string) bool {
+		return slices.ContainsFunc(j.Clocks, func(c trace.Clock) bool { return c.Host == name })
+	}
+	for name := range o.Addresses {
+		if !isHost(name) {
 			return usage.Errorf("--address: no input is of a host %q", name)
+		}
+	}
+	for name := range o.Granularity {
+		if name != "" && !isHost(name) {
+			return usage.Errorf("--granularity: no input is of a host %q", name)
 		}
 	}
 	return nil

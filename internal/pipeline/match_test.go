@@ -35,15 +35,15 @@ func twoLists() *joiner {
 func joined(set *input.Set) *joiner {
 	j := newJoiner(&match.Result{}, nil)
 	j.addTraces(set, new(trace.Warnings))
-	j.settleGranularity()
+	j.settleGranularity(&MatchOptions{})
 	return j
 }
 
 func TestCollectivesAndBroadcastsOfListsKeepTheirClocks(t *testing.T) {
 	m := twoLists()
 	want := []trace.Clock{
-		{Name: "a", Host: "a", First: 10, Last: 10, Events: 1, Granularity: 1},
-		{Name: "b", Host: "b", First: 20, Last: 40, Events: 4, Granularity: 1},
+		{Name: "a", Host: "a", First: 10, Last: 10, Events: 1, Granularity: 10},
+		{Name: "b", Host: "b", First: 20, Last: 40, Events: 4, Granularity: 6},
 		{Name: "c", Host: "c", First: 2, Last: 9, Events: 3, Granularity: 1},
 		{Name: "d", Host: "d", First: 7, Last: 7, Events: 1, Granularity: 1},
 	}
@@ -124,7 +124,7 @@ func TestSamplesAreOfTheClocksThatTheTracesHave(t *testing.T) {
 	}
 }
 
-func TestStampsOfListsAreAsCoarseAsAllOfManySay(t *testing.T) {
+func TestStampsOfListsAreAsCoarseAsAllOfThemSay(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		stamps  int
@@ -135,7 +135,7 @@ func TestStampsOfListsAreAsCoarseAsAllOfManySay(t *testing.T) {
 		{"microseconds", 200, 1000, false, 1000},
 		{"nanoseconds", 200, 1, false, 1},
 		{"one that is finer", 200, 1000, true, 1},
-		{"too few to tell", 40, 1000, false, 1},
+		{"few", 4, 1000, false, 1000},
 		{"seconds", 200, 1_000_000_000, false, 1_000_000_000},
 		{"no coarser than seconds", 200, 60_000_000_000, false, 1_000_000_000},
 	} {

@@ -104,8 +104,8 @@ func reportHost(s *Solved, i int) show.Host {
 	m, h := &x.Maps[i], &x.Hosts[i]
 	out := show.Host{
 		Name: c.Name, Component: x.Component[i], Reference: s.Clocks[x.Reference(i)].Name,
+		GranularityNs: c.Granularity, Clock: s.hostClock(i),
 		Addresses: []string{}, Events: c.Events, Map: show.Knots(m, c.First, c.Last), OffsetNs: offsetIn(m, c.First, c.Last),
-		Clock: s.hostClock(i),
 	}
 	for _, a := range s.Addresses[i] {
 		out.Addresses = append(out.Addresses, a.String())

@@ -34,16 +34,18 @@ type Report struct {
 
 // Host is one clock of the report.
 type Host struct {
-	Name        string   `json:"name"`
-	Component   int      `json:"component"` // hosts of one component share a timeline
-	Reference   string   `json:"reference"` // the host whose clock this component follows
-	Addresses   []string `json:"addresses"`
-	Events      int64    `json:"events"`
-	OffsetNs    *int64   `json:"offset_ns"` // timeline minus host at the middle of its trace
-	SkewPPM     *float64 `json:"skew_ppm"`  // frequency of the host against the timeline; null if undetermined
-	SkewLowPPM  *float64 `json:"skew_low_ppm"`
-	SkewHighPPM *float64 `json:"skew_high_ppm"`
-	BoundNs     *int64   `json:"bound_ns"` // worst error over its trace
+	Name      string   `json:"name"`
+	Component int      `json:"component"` // hosts of one component share a timeline
+	Reference string   `json:"reference"` // the host whose clock this component follows
+	Addresses []string `json:"addresses"`
+	Events    int64    `json:"events"`
+	// GranularityNs is the step of its stamps: an event happened less than a step after the instant that its stamp says.
+	GranularityNs int64    `json:"granularity_ns"`
+	OffsetNs      *int64   `json:"offset_ns"` // timeline minus host at the middle of its trace
+	SkewPPM       *float64 `json:"skew_ppm"`  // frequency of the host against the timeline; null if undetermined
+	SkewLowPPM    *float64 `json:"skew_low_ppm"`
+	SkewHighPPM   *float64 `json:"skew_high_ppm"`
+	BoundNs       *int64   `json:"bound_ns"` // worst error over its trace
 	// OutsideEvents are the ends of its messages at which the estimate lies outside of low_ns and high_ns, OutsideNs is the
 	// greatest distance from such an estimate to them.
 	OutsideEvents int64   `json:"outside_events"`
