@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"internal/sim":            {"trace", "clock"},
 	"internal/demo":           {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/show/...", "internal/steering",
-		"match", "align/...", "order", "format/...", "trace", "clock"},
+		"match", "align/...", "order", "order/logical", "format/...", "trace", "clock"},
 	"internal/pipeline/evaluate": {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
 	"internal/pipeline/input":    {"internal/pipeline/usage", "internal/kernel", "internal/steering", "order", "format/...", "trace", "clock"},
 	"internal/pipeline/output":   {},
