@@ -21,6 +21,7 @@ type clocks struct {
 	rows     *rows
 	counter  *line
 	kernel   func() steering.Kernel
+	packets  func() int64 // by how much stamps of packets may be off the steered clock, ns; nil without packets
 	interval time.Duration
 	source   string
 	names    [clock.TAI + 1]trace.Value
@@ -32,6 +33,7 @@ type clocks struct {
 	nextAll   time.Time        // when all clocks are to be read
 	nextSteer time.Time
 	at        uint64 // the latest stamp
+	off       int64  // what packets returned last
 
 	watcher *clockset.Watcher
 	set     chan clock.Snapshot // readings at once when REALTIME was set
@@ -115,6 +117,9 @@ func (c *clocks) observe(now time.Time) error {
 
 // read reads the clocks: all of them, or how MONOTONIC is steered.
 func (c *clocks) read(now time.Time, all bool) error {
+	if all && c.packets != nil {
+		c.off = max(c.off, c.packets())
+	}
 	s := c.counter.read()
 	c.nextSteer = now.Add(steerInterval)
 	if err := c.steer(&s, c.kernel(), all); err != nil || !all {
@@ -132,7 +137,7 @@ func (c *clocks) steer(s *clock.Snapshot, k steering.Kernel, store bool) error {
 	}
 	r := steering.Reading{Counter: m.Counter, Error: m.Error, Ns: m.Ns, NsError: m.NsError, Kernel: k, Suspended: suspended()}
 	p := steering.Point{Counter: r.Counter, Ns: r.Ns, Error: c.counter.errorOf(m)}
-	c.door.Note(c.counter.recent)
+	c.door.Note(c.counter.recent + c.off)
 	c.counter.recent = 0
 	changed := k.Steers(c.last.Kernel)
 	switch {

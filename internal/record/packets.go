@@ -170,6 +170,9 @@ func (w *packetWriter) finish() error {
 			w.warnings.Add("packets", x.warning, x.details)
 		}
 	}
+	if n := w.stats.Steps; n > 0 {
+		w.warnings.AddN("packets", "the system's time was set while they were captured; packets in the microseconds before that was noticed may be off by as much", "", n)
+	}
 	if n := w.stats.Unknown; n > 0 {
 		w.warnings.AddN("packets", "those of interfaces with an unsupported link layer were left out", "", n)
 	}

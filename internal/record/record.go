@@ -149,6 +149,13 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			return nil, err
 		}
 		r.sources = append(r.sources, w)
+		r.own.packets = func() int64 {
+			s, err := o.Packets.Stats()
+			if err != nil {
+				return 0 // the capture has failed, and says so
+			}
+			return s.ClockError
+		}
 	}
 	return r, nil
 }

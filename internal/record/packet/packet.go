@@ -79,7 +79,9 @@ type Stats struct {
 	Received int64 // passed on by Read
 	Dropped  int64 // lost because the ring was full
 	Unknown  int64 // left out because their link layer is not supported
-	Steps    int64 // not of packets: how often REALTIME was set, if there is an Origin
+	// Not of packets, if there is an Origin: how often REALTIME was set, and how far stamps may be off by its difference to
+	// MONOTONIC, ns.
+	Steps, ClockError int64
 	// Named interfaces, separated by commas: those that were removed, and those that were removed and made anew. Of the latter
 	// the packets before the kernel announced them are missing. Unwatched says why announcements are not read any more.
 	Removed, Reappeared, Unwatched string

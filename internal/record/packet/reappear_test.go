@@ -90,7 +90,10 @@ func TestAnInterfaceThatReappearsIsCaptured(t *testing.T) {
 				}
 				return
 			}
-			want := Stats{Received: r.last.Received}
+			if e := r.last.ClockError; e <= 0 || e > 1e6 {
+				t.Errorf("the clocks are known to %d ns", e)
+			}
+			want := Stats{Received: r.last.Received, ClockError: r.last.ClockError}
 			if named {
 				want.Reappeared = "eth0"
 			}

@@ -16,6 +16,9 @@ type stamps struct {
 	counter *counter
 }
 
+// watchInterval is the longest time between two readings of the clocks. Where REALTIME is set back by more, each packet shows it.
+const watchInterval = 100 * time.Millisecond
+
 // setOrigin sets the origin, and begins to watch the clocks if it is not 0.
 func (s *stamps) setOrigin(ns int64) (err error) {
 	if s.origin = ns; ns == 0 || s.watcher != nil {
@@ -24,7 +27,7 @@ func (s *stamps) setOrigin(ns int64) (err error) {
 	if err := s.observe(); err != nil {
 		return err
 	}
-	s.watcher, err = clockset.Watch(time.Second, func(bool) { _ = s.observe() })
+	s.watcher, err = clockset.Watch(watchInterval, func(bool) { _ = s.observe() })
 	return err
 }
 

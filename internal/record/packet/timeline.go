@@ -14,7 +14,8 @@ type offset struct {
 	ns, error int64
 }
 
-// readOffset reads MONOTONIC before and after REALTIME, and returns the narrowest of a few readings.
+// readOffset reads MONOTONIC before and after REALTIME, and returns the narrowest of a few readings. Its error includes the steps in
+// which both advance.
 func readOffset() offset {
 	best := offset{error: math.MaxInt64}
 	for range 5 {
@@ -25,6 +26,7 @@ func readOffset() offset {
 			best = offset{at: before + clock.HostTime(width/2), ns: int64(real-before) - width/2, error: width / 2}
 		}
 	}
+	best.error = clock.Add(best.error, clock.Monotonic.Grain()+clock.Realtime.Grain()+1)
 	return best
 }
 
@@ -50,6 +52,7 @@ type timeline struct {
 	read    reading        // the last one
 	stamp   clock.HostTime // of the last packet, REALTIME
 	steps   int64          // noticed so far
+	error   int64          // by how much an offset that stamps were converted by may have been wrong, ns
 }
 
 // reading is when the clocks were read, on MONOTONIC, and how many packets had gone into the ring by then.
@@ -80,16 +83,18 @@ func (t *timeline) observe(o offset, packets int64) {
 	}
 	before := t.read
 	t.read = reading{o.at, packets}
-	switch d := o.ns - t.last.ns; {
+	d := max(o.ns-t.last.ns, t.last.ns-o.ns)
+	switch {
 	case t.last == offset{}:
-		t.now, t.last = o, o
-	case max(d, -d) > o.error+t.last.error+minStep:
-		t.last = o
+		t.now, t.last, d = o, o, 0
+	case d > o.error+t.last.error+minStep:
+		t.last, d = o, 0
 		t.steps++
 		t.pending = append(t.pending, step{packets, o, before})
 	case o.error < t.last.error: // the same with a smaller error
 		t.last.ns, t.last.error = o.ns, o.error
 	}
+	t.error = max(t.error, d+o.error)
 }
 
 // monotonic returns the stamp of the n-th packet of the ring, from 1, on MONOTONIC.
@@ -110,9 +115,9 @@ func (t *timeline) monotonic(n int64, stamp clock.HostTime) clock.HostTime {
 	return stamp - clock.HostTime(t.now.ns)
 }
 
-// count returns how many steps were noticed.
-func (t *timeline) count() int64 {
+// count returns how many steps were noticed, and by how many ns stamps of packets may be off between them.
+func (t *timeline) count() (steps, error int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.steps
+	return t.steps, t.error
 }
