@@ -41,7 +41,8 @@ const rounding = 1
 // nothing is known of it.
 func Channel(c *trace.Channel, clocks []trace.Clock, maps []clock.Map, minimum int64) Counts {
 	from, to := clock.NewCursor(maps[c.From].Mid), clock.NewCursor(maps[c.To].Mid)
-	// The receiver's stamp t means an instant of [t, t+step): it may look early by the step, and no more.
+	// The receiver's stamp t means an instant of [t, t+step): it may look early by the step, on
+	// either time base, and no more.
 	step := max(clocks[c.To].Granularity, 1)
 	n := Counts{Messages: int64(len(c.Messages)), Quickest: math.MaxInt64}
 	for _, m := range c.Messages {
@@ -55,7 +56,7 @@ func Channel(c *trace.Channel, clocks []trace.Clock, maps []clock.Map, minimum i
 		}
 		if delay < 0 {
 			n.Inversions++
-			if delay+step+rounding < 0 {
+			if max(delay+step, clock.Sub(to.At(clock.Add(m.Received, step)), from.At(m.Sent)))+rounding < 0 {
 				n.BeyondGranularity++
 			}
 		}

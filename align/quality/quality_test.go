@@ -31,3 +31,19 @@ func TestInversionsAreCountedByWhatTheReceiversStampAllows(t *testing.T) {
 		}
 	}
 }
+
+// The step of the receiver's stamps explains an inversion as far as it goes on the timeline too, where a slow clock takes longer for it.
+func TestTheStepThatExplainsAnInversionIsTheTimelinesToo(t *testing.T) {
+	clocks := []trace.Clock{{Name: "a", Granularity: 1}, {Name: "b", Granularity: 100}}
+	for _, c := range []struct {
+		rise   clock.TimelineTime // of the receiver's map over 1000 ns
+		delay  int64
+		beyond int64
+	}{{1000, -101, 0}, {1000, -102, 1}, {1100, -111, 0}, {1100, -112, 1}, {900, -101, 0}, {900, -102, 1}} {
+		maps := []clock.Map{clock.Identity(), {Mid: clock.Curve{{X: 0, Y: 0}, {X: 1000, Y: c.rise}}}}
+		channel := trace.Channel{From: 0, To: 1, Messages: []trace.Message{{Sent: clock.HostTime(-c.delay), Received: 0}}}
+		if n := Channel(&channel, clocks, maps, 0); n.Inversions != 1 || n.BeyondGranularity != c.beyond || n.Quickest != c.delay {
+			t.Errorf("a step of 100 ns is %d on the timeline, delay %d: %+v", c.rise/10, c.delay, n)
+		}
+	}
+}
