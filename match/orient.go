@@ -136,10 +136,13 @@ func (r *orientation) examine(u *conversation) evidence {
 		e.near = 1
 	case flagsA < 0 || flagsB > 0:
 		e.near = -1
-	case seen.first != 0:
+	case seen.first != 0 && !seen.coarse:
 		e.near = seen.first
 	default:
-		e.near = hops(u)
+		// A vote within the steps of the stamps may be chance; hops are none.
+		if e.near = hops(u); e.near == 0 {
+			e.near = seen.first
+		}
 	}
 	return e
 }

@@ -75,6 +75,32 @@ func TestSenderIsToldByFlagsTTLAndAddresses(t *testing.T) {
 	}
 }
 
+// A round trip of 20 µs by a clock of 1 ms looks like one of the other side.
+func TestHopsOutweighRoundTripsWithinTheStepsOfStamps(t *testing.T) {
+	w := newWorld(3_000_000_000)
+	w.a.Granularity, w.b.Granularity = 1_000_000, 1
+	for i, atA := range []clock.HostTime{1_000_000_000, 1_000_000_000} {
+		p := trace.Packet{Kind: trace.Datagram, Length: 3, Digest: uint32(i + 1), ID: 5}
+		from, to := addrA, addrB
+		if i == 1 {
+			from, to = addrB, addrA
+		}
+		for _, atB := range []bool{false, true} {
+			p.Time, p.TTL = atA, 64
+			if atB {
+				p.Time = 1_000_920_000 + clock.HostTime(i)*30_000
+			}
+			if atB == (i == 0) { // it is the receiver's
+				p.TTL--
+			}
+			w.record(atB, 17, from, to, p)
+		}
+	}
+	if ab, ba, _, warnings := w.match(t, Options{}); len(ab) != 1 || len(ba) != 1 || ab[0].Sent != 1_000_000_000 || ba[0].Received != 1_000_000_000 || ba[0].Sent-ab[0].Received != 30_000 {
+		t.Errorf("%d messages from a and %d from b, want one each: %q", len(ab), len(ba), warnings)
+	}
+}
+
 func TestOwnLinkAddressTellsTheSender(t *testing.T) {
 	w := newWorld(3_000_000_000)
 	oneWay(w, func(*trace.Packet, bool) {})

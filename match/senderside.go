@@ -26,6 +26,7 @@ type rttVote struct {
 	shared   int  // packets that both saw
 	together bool // both saw every packet at the same instant: one clock, one host
 	pairs    int  // of packets there and back that could be compared
+	coarse   bool // all of them differ by no more than the steps of the stamps
 }
 
 // commonPacket is a packet that both captures saw.
@@ -104,6 +105,7 @@ func (u *conversation) compare(common []commonPacket) rttVote {
 			after++
 		}
 	}
+	s.coarse = near == s.pairs
 	// On one host both are equal but for the steps of the stamps, which fall to either side; between two hosts, however
 	// quick the link, they fall to one.
 	even := 3*min(before, after) >= max(before, after)
