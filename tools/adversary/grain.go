@@ -1,6 +1,9 @@
 package main
 
-import "math/big"
+import (
+	"math"
+	"math/big"
+)
 
 // Grain is how a host's stamps count: in steps of Num/Den ns. The zero value counts in ns.
 //
@@ -24,6 +27,13 @@ func (g Grain) span() int64 {
 		return step // the second grid holds the first
 	}
 	return step + g.Shown
+}
+
+// under says whether a clock of this step may be below a file's (ns): one of 838 ns below stamps of 1 µs may be 1.8 µs past its
+// stamp, of which the stamps show nothing.
+func (g Grain) under(shown int64) bool {
+	step := float64(g.Num) / float64(max(1, g.Den))
+	return g.Shown == 0 && (shown <= 1 || math.Mod(float64(shown), step) == 0 || step > 10*float64(shown))
 }
 
 // stamp is the stamp of a reading, ns.

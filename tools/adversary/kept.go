@@ -115,7 +115,7 @@ func coarseFile(b *builder) {
 		h := &b.Hosts[i]
 		h.Format = formats[b.r.IntN(len(formats))]
 		h.Grain = formatGrain(h.Format)
-		if g := grains[b.r.IntN(len(grains))]; h.Grain.Num == 0 && g.Shown == 0 && chance(b.r, 2) {
+		if g := grains[b.r.IntN(len(grains))]; h.Grain.Num == 0 && g.under(h.Grain.Shown) && chance(b.r, 2) {
 			h.Grain.Num, h.Grain.Den = g.Num, g.Den
 		}
 		h.Address = chance(b.r, 2)
@@ -436,7 +436,7 @@ func mixed(b *builder) {
 	b.record(1000)
 	for i := range b.Hosts {
 		if b.List || b.Hosts[i].Grain.Num == 0 {
-			if g := grains[b.r.IntN(len(grains))]; chance(b.r, 4) && (b.List || g.Shown == 0) {
+			if g := grains[b.r.IntN(len(grains))]; chance(b.r, 4) && g.under(b.Hosts[i].Grain.Shown) {
 				b.Hosts[i].Grain.Num, b.Hosts[i].Grain.Den = g.Num, g.Den
 			}
 		}

@@ -151,8 +151,8 @@ func (s *shrinker) features() bool {
 		for i := range w.Messages {
 			set = set && w.Messages[i].Lost == ""
 		}
-		for i := range w.Hosts {
-			set = set && w.Hosts[i].Cut == 0
+		for i := range w.Hosts { // a file says in which steps it counts, a list does not
+			set = set && w.Hosts[i].Cut == 0 && w.Hosts[i].Grain == Grain{}
 		}
 		w.List, w.Digits = true, 9
 		return set

@@ -371,7 +371,8 @@ func rounded(b *builder) {
 			continue
 		}
 		b.Hosts[i].Grain = pick(b.r, Grain{Num: 1000, Den: 1, Round: true}, Grain{Num: 1_000_000, Den: 1, Round: true},
-			Grain{Num: second, Den: 1 << 22, Round: true}, Grain{Num: second, Den: 1 << 21, Round: true},
+			Grain{Num: second, Den: 1 << 22, Round: true}, Grain{Num: 838, Den: 1, Shown: 1000},
+			Grain{Num: second, Den: 1 << 21, Round: true},
 			Grain{Num: 4_000_000, Den: 1, Phase: b.r.Int64N(4_000_000)}, Grain{Num: second, Den: 1000, Phase: b.r.Int64N(1_000_000)},
 			Grain{Num: 10_000_000, Den: 1, Phase: b.r.Int64N(10_000_000)})
 	}
