@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"meridian/align"
@@ -200,6 +201,31 @@ func TestStatedGranularityHolds(t *testing.T) {
 		}
 		if got["web"] != c.web || got["db"] != c.db {
 			t.Errorf("stated %v: %v", c.stated, got)
+		}
+	}
+}
+
+// What bounds rest on is said: the least delay that was stated, and how coarse which stamps are.
+func TestTheAssumptionNamesLeastDelayAndGranularity(t *testing.T) {
+	for _, c := range []struct {
+		web, db float64
+		least   int64
+		want    string
+	}{
+		{1, 1, 0, ""},
+		{1, 1, 10_000, "; no message takes less than 10µs (--min-delay)"},
+		{1e6, 1000, 0, "; an event is later than its stamp by less than 1ms (web), 1µs (db)"},
+		{1e6, 1, 0, "; an event is later than its stamp by less than 1ms (web)"},
+		{1000, 1000, 10_000, "; no message takes less than 10µs (--min-delay); an event is later than its stamp by less than 1µs"},
+	} {
+		web := &coarseHost{name: "web", offset: 3.1e9, period: c.web, unit: int64(c.web)}
+		db := &coarseHost{name: "db", period: c.db, unit: int64(c.db)}
+		talk(rand.New(rand.NewPCG(1, 1)), 50, web, db)
+		o := pipeline.Options{}
+		o.Align.MinDelay = c.least
+		if _, outcome := placed(t, o, web, db); !strings.HasSuffix(outcome.Report.Assumption, c.want) ||
+			strings.Contains(outcome.Report.Assumption, "min-delay") != (c.least > 0) || strings.Contains(outcome.Report.Assumption, "stamp") != (max(c.web, c.db) > 1) {
+			t.Errorf("%v and %v: %q", c.web, c.db, outcome.Report.Assumption)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (s *Solved) Describe(w *trace.Warnings) *Aligned {
 func newReport(s *Solved) *show.Report {
 	x := s.Solution
 	out := &show.Report{
-		Method: x.Method, Network: x.Network, Assumption: AssumptionOf(x), Repair: s.Repair,
+		Method: x.Method, Network: x.Network, Assumption: AssumptionOf(x, s.Clocks, s.Options.Options), Repair: s.Repair,
 		Reference: s.referenceName(), Quality: qualityOf(s),
 	}
 	if x.Assumed != (bound.Assumption{}) && out.Assumption != "" {
@@ -65,23 +65,6 @@ func (s *Solved) referenceName() string {
 		return ""
 	}
 	return s.Clocks[s.Solution.References[s.Largest(s.Solution.Component, s.Options.Reference)]].Name
-}
-
-// AssumptionOf returns what the bounds of a solution rest on; "" where the method bounds no clock.
-func AssumptionOf(s *align.Solution) string {
-	others := 0
-	for i := range s.Maps {
-		if s.Parent[i] == i {
-			continue
-		}
-		if others++; s.Maps[i].Low != nil || s.Maps[i].High != nil {
-			return s.Assumption
-		}
-	}
-	if others > 0 {
-		return ""
-	}
-	return s.Assumption
 }
 
 // Largest returns the component of the wanted reference, "" for any, or else the one with the most clocks.

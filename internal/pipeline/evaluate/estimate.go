@@ -148,7 +148,7 @@ func (e *estimator) solve(ctx context.Context, o align.Options) *estimate {
 		return &estimate{method: o.Method, refused: err}
 	}
 	x := &estimate{
-		method: s.Method, assumption: pipeline.AssumptionOf(s), maps: s.Maps, component: s.Component, solution: s,
+		method: s.Method, assumption: pipeline.AssumptionOf(s, e.Clocks, o), maps: s.Maps, component: s.Component, solution: s,
 		elapsed: time.Since(begun),
 	}
 	for _, c := range s.Component {
