@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -26,6 +27,8 @@ type Recording struct {
 	Hosts []*RecordedHost
 	// Steering is the readings of the host's clocks; nil where the recorder stored none.
 	Steering *steering.Recorded
+	// Addresses are those that interfaces of each host had, as the recorder states it.
+	Addresses map[string][]netip.Addr
 
 	events  events
 	tagged  bool   // its marks are keyed by tags, which are unique everywhere: sensors wrote it
@@ -150,8 +153,9 @@ type surveySource struct {
 	// scope is the directory of the traces whose message numbers are unique together; "" if they are unique everywhere.
 	scope string
 
-	readings []readingClass // by class
-	warnings *trace.Warnings
+	readings  []readingClass // by class
+	addresses []statingClass // by class
+	warnings  *trace.Warnings
 }
 
 // readingClass is a class of events, which may be readings of clocks.
@@ -194,6 +198,7 @@ func (s *surveySource) Next(e *trace.Event) error {
 	}
 	if s.of.kind == format.CTF {
 		s.reading(e)
+		s.address(e)
 	}
 	return nil
 }
