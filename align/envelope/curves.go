@@ -106,11 +106,15 @@ func (v *curves) statisticsOf(d *edge) statistics {
 	}
 	n := len(d.received)
 	for i, received := range d.received {
+		if within(d.shaken, received) {
+			continue
+		}
 		b := &least[i*blocks/n]
 		*b = min(*b, v.residual(d, d.sent[i], received))
 	}
-	s := statistics{extreme: d.least[0]}
-	s.extremeError = (median(least[:]) - least[0]) / 2
+	slices.Sort(least[:])
+	s := statistics{extreme: least[0]}
+	s.extremeError = (least[blocks/2] - least[0]) / 2
 	if math.IsInf(s.extremeError, 0) || math.IsNaN(s.extremeError) {
 		s.extremeError = math.Inf(1)
 	}

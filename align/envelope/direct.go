@@ -80,21 +80,22 @@ func (b band) variances() []float64 {
 }
 
 // smoothness fills a band with the second derivative of a column's prior and adds the gradient at x.
-func (b band) smoothness(stiffness float64, x, gradient []float64) {
+func (b band) smoothness(prior stiffness, x, gradient []float64) {
 	for i := range b {
 		b[i] = [3]float64{0, 0, ridge}
 	}
 	for k := 2; k < len(b); k++ {
-		d := stiffness * (x[k-2] - 2*x[k-1] + x[k])
+		weight := prior.at(k)
+		d := weight * (x[k-2] - 2*x[k-1] + x[k])
 		gradient[k-2] += d
 		gradient[k-1] -= 2 * d
 		gradient[k] += d
-		b[k-2][2] += stiffness
-		b[k-1][2] += 4 * stiffness
-		b[k][2] += stiffness
-		b[k-1][1] -= 2 * stiffness
-		b[k][1] -= 2 * stiffness
-		b[k][0] += stiffness
+		b[k-2][2] += weight
+		b[k-1][2] += 4 * weight
+		b[k][2] += weight
+		b[k-1][1] -= 2 * weight
+		b[k][1] -= 2 * weight
+		b[k][0] += weight
 	}
 	middle := len(b) / 2
 	gradient[middle] += pin * x[middle]
@@ -129,7 +130,7 @@ func (s *direct) logDet() float64 { return s.log }
 func (s *direct) solve(m *model, dx, dd []float64) float64 {
 	edges := len(m.delay)
 	clear(s.gradient)
-	s.hessian.smoothness(m.stiffness(0), m.x, s.gradient)
+	s.hessian.smoothness(m.prior(0), m.x, s.gradient)
 	slope, curve, shifted := s.slope, s.curve, s.shifted
 	clear(slope)
 	clear(curve)

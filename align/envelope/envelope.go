@@ -24,6 +24,10 @@
 //     direction: exact bands for two clocks, conjugate gradients for many.
 //   - Wander (schedule.go). The wander is the one of greatest evidence (MacKay 1992), and with it and the noise the spacing
 //     of knots follows. From coarse knots to fine ones the law is at first a cliff.
+//   - Bends (stiffness.go). Where a clock is known to bend more than it wanders, since a daemon slews it, the prior gives way:
+//     as much as is known, and then as little as the curve needs (Student's law, by reweighting).
+//   - Error (posterior.go, ways.go, walk.go). What the curve lacks is drawn from a posterior in which least delays, laws of
+//     delays and wander are unknown; what is faster, from the cost's curvature.
 //   - Routes (routes.go). Where the least delay of a way changes for good, the curve goes through.
 //   - Levels (level.go, quadratic.go). A constant that raises the delays one way and lowers them the other is invisible.
 //     It is chosen so that least delays both ways are alike, over a network by least squares, under the constraint that

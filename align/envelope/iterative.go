@@ -204,9 +204,9 @@ func (s *iterative) multiply(m *model) {
 			q[k] += 1e-12 * x[k]
 		}
 		q[len(q)/2] += pin * x[len(q)/2]
-		stiffness := m.stiffness(c)
+		prior := m.prior(c)
 		for k := 2; k < len(x); k++ {
-			d := stiffness * (x[k-2] - 2*x[k-1] + x[k])
+			d := prior.at(k) * (x[k-2] - 2*x[k-1] + x[k])
 			q[k-2] += d
 			q[k-1] -= 2 * d
 			q[k] += d
@@ -233,7 +233,7 @@ func (s *iterative) derive(m *model) {
 	copy(s.gradient, s.q)
 	for c := range s.bands {
 		part := s.gradient[c*m.knots : (c+1)*m.knots]
-		s.bands[c].smoothness(m.stiffness(c), m.x[c*m.knots:(c+1)*m.knots], part)
+		s.bands[c].smoothness(m.prior(c), m.x[c*m.knots:(c+1)*m.knots], part)
 	}
 	own := func(at int32, f, bend float64) {
 		b := s.bands[int(at)/m.knots]
@@ -286,9 +286,12 @@ const resistance = 1e-5
 
 // share takes the band of the movement shared by all clocks: their priors, and a little of everything else.
 func (s *iterative) share(m *model) {
-	total := 0.0
+	total := stiffness{all: math.Inf(1), limits: make([]float64, m.knots)}
 	for c := range m.columns {
-		total += m.stiffness(c)
+		prior := m.prior(c)
+		for k := range total.limits {
+			total.limits[k] += prior.at(k)
+		}
 	}
 	clear(s.common)
 	s.shared.smoothness(total, s.common, s.common)

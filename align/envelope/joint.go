@@ -24,6 +24,8 @@ type Network struct {
 	Sigma     []float64         // wander of each clock, fractional frequency per square root of a second
 	Least     []int64           // least delay possible of each channel, ns; nil for none
 	Reference int
+	// Stretches are where a clock bends more than it walks, of each clock by its own time; nil for none.
+	Stretches [][]Stretch
 }
 
 // check returns an error for fields on which the smoother cannot rely.
@@ -37,6 +39,9 @@ func (n *Network) check() error {
 	}
 	if n.Least != nil && len(n.Least) != len(n.Channels) {
 		return fmt.Errorf("%d least delays for %d channels", len(n.Least), len(n.Channels))
+	}
+	if n.Stretches != nil && len(n.Stretches) != clocks {
+		return fmt.Errorf("stretches of %d clocks for %d clocks", len(n.Stretches), clocks)
 	}
 	if n.Reference < 0 || n.Reference >= clocks {
 		return fmt.Errorf("reference %d is not one of the %d clocks", n.Reference, clocks)
@@ -96,6 +101,10 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		return nil, err
 	}
 	m.extent(m.edges)
+	for i, s := range n.Stretches {
+		m.stretches = append(m.stretches, bendsOf(s, m.affines[i], m.origin))
+	}
+	m.leaveOut(m.knotsFor())
 	m.sigma = n.Sigma
 	m.delay = make([]float64, len(m.edges))
 	m.setKnots(min(m.knotsFor(), maxUnknowns/m.columns, 500))
@@ -116,6 +125,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		m.reduce(false)
 		seconds := (m.last - m.first) * 1e-9
 		wanted := int(seconds*knotsPerTime/characteristic(m.noise, sigma)) + 2
+		wanted = max(wanted, m.bentKnots())
 		m.setKnots(max(min(wanted, m.knotsFor(), maxUnknowns/m.columns), min(9, m.knotsFor())))
 		m.start()
 		for e := range m.edges {
@@ -123,6 +133,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		}
 		m.minimise(false, 4, 27, 9, 3, 1)
 	}
+	m.bendSharply(6)
 	j := &Joined{}
 	level, errors := m.levels(j)
 	j.Deviation = m.deviations(errors)

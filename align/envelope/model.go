@@ -19,6 +19,7 @@ type edge struct {
 	series         []low     // the same by time
 	since          float64   // where its route began, if that changed
 	points         []point
+	shaken         []bend      // messages received in these tell of no least delay
 	laws           map[int]law // by the number of messages in a window, in quarter octaves
 }
 
@@ -48,6 +49,8 @@ type model struct {
 	sigma     []float64 // of each column: wander, fractional frequency per square root of a second
 	noise     float64   // of a window's minimum times the square root of the time between them: ns·s, see characteristic
 	solver    solver
+	stretches [][]bend    // of each column
+	limits    [][]float64 // of its stiffness, by knot; nil for none
 	scratch   []float64
 	rates     []float64 // scratch: first and second derivative of each point
 	bends     []float64
@@ -75,6 +78,7 @@ func (m *model) setKnots(knots int) {
 		}
 	}
 	m.solver = nil
+	m.limit()
 }
 
 // excessOf returns how far a point lies above its law's zero under the given unknowns.
@@ -112,6 +116,15 @@ func (m *model) stiffness(column int) float64 {
 	return 1 / (s * s * h * h * h * 2 / 3)
 }
 
+// prior returns the stiffness of a column.
+func (m *model) prior(column int) stiffness {
+	s := stiffness{all: m.stiffness(column)}
+	if m.limits != nil {
+		s.limits = m.limits[column]
+	}
+	return s
+}
+
 // pin keeps each column near zero at its middle, where nothing else says which of two curves that differ by a constant is
 // meant: the delays take up the difference.
 const pin = 0.1
@@ -138,12 +151,12 @@ func (m *model) cost(x, delay []float64, mul float64) float64 {
 	}
 	for c := range m.columns {
 		x := x[c*m.knots : (c+1)*m.knots]
-		sum := 0.0
+		prior, sum := m.prior(c), 0.0
 		for k := 2; k < len(x); k++ {
 			d := x[k-2] - 2*x[k-1] + x[k]
-			sum += d * d
+			sum += prior.at(k) * d * d
 		}
-		f += 0.5*m.stiffness(c)*sum + 0.5*pin*x[len(x)/2]*x[len(x)/2]
+		f += 0.5*sum + 0.5*pin*x[len(x)/2]*x[len(x)/2]
 	}
 	return f
 }

@@ -23,9 +23,9 @@ type Smoothed struct {
 	Routes    []Route // 0 is a, 1 is b
 }
 
-// Pair smooths the offset of two clocks. It reports false where there are too few messages either way.
-func Pair(p *pair.Problem) (*Smoothed, bool) {
-	s := Stream{Granularity: max(p.A.Granularity, p.B.Granularity), MinAB: p.MinAB, MinBA: p.MinBA}
+// Pair smooths the offset of two clocks, which bend more than they walk in the stretches by a's clock, if any. It reports false where there are too few messages either way.
+func Pair(p *pair.Problem, stretches ...Stretch) (*Smoothed, bool) {
+	s := Stream{Stretches: stretches, Granularity: max(p.A.Granularity, p.B.Granularity), MinAB: p.MinAB, MinBA: p.MinBA}
 	s.AB, s.BA = *NewReducer(p.AB.Len()), *NewReducer(p.BA.Len())
 	add := func(r *Reducer, messages pair.Messages) {
 		for _, piece := range messages {
@@ -47,6 +47,8 @@ type Stream struct {
 	AB, BA       Reducer
 	Granularity  int64 // step of the coarser clock's stamps, ns; 0 is 1
 	MinAB, MinBA int64 // the least delays possible, ns
+	// Stretches are where the clocks bend more than they walk, by a's clock.
+	Stretches []Stretch
 }
 
 // Smooth returns the estimate from the messages so far. It reports false where there are too few either way. More may be
@@ -62,6 +64,7 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 	a := affine{at: b.timeline, timeline: b.timeline, rate: 1}
 	m := &model{curves: curves{column: []int{-1, 0}, columns: 1}, sigma: make([]float64, 1), exactness: 1e-7}
 	origin := a.at
+	m.stretches = [][]bend{bendsOf(p.Stretches, a, origin)}
 	m.edges = []edge{there.edge(0, 1, a, b, origin), back.edge(1, 0, b, a, origin)}
 	step := float64(max(p.Granularity, 1))
 	for i := range m.edges {
@@ -72,7 +75,9 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 	if m.last-m.first < 1 {
 		return nil, false
 	}
-	tried := m.fit(m.knotsFor())
+	most := m.knotsFor()
+	m.leaveOut(most)
+	tried := m.fit(most)
 	ab, ba := m.quickest(m.edges, 0, 1).above(p.MinAB), m.quickest(m.edges, 1, 0).above(p.MinBA)
 	level, _ := levelOf(&ab, &ba)
 	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: routesOf(m.edges, []affine{a, b}, origin)}
@@ -85,11 +90,16 @@ const (
 	maxDeviations = 257
 	// overconfidence is by how much the curvature of the cost understates the fast part's error: it takes windows for
 	// independent and laws for known.
-	overconfidence = 1.5
+	overconfidence = 2
 )
 
 // pairDeviations returns the statistical error of the curve of two clocks, raised by level.
 func (m *model) pairDeviations(level float64, origin clock.HostTime) []pair.Deviation {
+	if m.bent() { // where the corners are is not known: they may be anywhere in a bend
+		m.limit()
+		m.cost(m.x, m.delay, 1)
+		m.solver.solve(m, make([]float64, len(m.x)), make([]float64, len(m.delay)))
+	}
 	fast, slow := m.solver.(*direct).bends(), m.slowErrors(0, 1)
 	n := min(m.knots, maxDeviations)
 	out := make([]pair.Deviation, n)

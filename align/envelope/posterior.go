@@ -73,9 +73,8 @@ const (
 
 // The prior of the wander: a decade away from what quartz does costs half a nat.
 const (
-	priorSigma    = -8.8 // decades
-	priorWidth    = 1.0
-	greatestSigma = -5
+	priorSigma = -8.8 // decades
+	priorWidth = 1.0
 )
 
 // posterior is the probability of the slow part's unknowns.
@@ -102,6 +101,9 @@ func (m *model) slowErrors(from, to int) *slowErrors {
 		noise += w.near / 2
 	}
 	for k := range m.knots {
+		if m.bent() { // what the clock did there no walk did
+			break
+		}
 		s := shapesAt(float64(k) / float64(m.knots-1))
 		for j := range p.own {
 			p.own[j] += s[1+j] * m.x[k] / float64(m.knots)

@@ -130,7 +130,7 @@ func TestBendsAreTheVarianceBesideTheSlowPart(t *testing.T) {
 	const n, all = 24, 2 + modes
 	random := rand.New(rand.NewPCG(7, 8))
 	s := &direct{hessian: make(band, n)}
-	s.hessian.smoothness(3, make([]float64, n), make([]float64, n))
+	s.hessian.smoothness(stiffness{all: 3}, make([]float64, n), make([]float64, n))
 	dense := make([]float64, n*n)
 	for i := range n {
 		s.hessian[i][2] += 0.1 + random.Float64()

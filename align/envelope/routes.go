@@ -186,7 +186,7 @@ func changes(series []low, minLength, depth int) []float64 {
 func (d *edge) split(cuts []float64, gap float64) []edge {
 	parts := make([]edge, len(cuts)+1)
 	for i := range parts {
-		parts[i] = edge{from: d.from, to: d.to, granularity: d.granularity, whole: d.whole}
+		parts[i] = edge{from: d.from, to: d.to, granularity: d.granularity, whole: d.whole, shaken: d.shaken}
 		if i > 0 {
 			parts[i].since = cuts[i-1]
 		}

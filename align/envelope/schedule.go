@@ -6,6 +6,8 @@ import "math"
 const (
 	minSigma = -12.0
 	maxSigma = -7.5
+	// greatestSigma is the wildest.
+	greatestSigma = -5.0
 	// prior of the wander: a decade away from what quartz does costs an eighth of a square
 	usualSigma = -9.0
 	allSigmas  = 2 * (maxSigma - minSigma)
@@ -37,7 +39,8 @@ func (m *model) weigh() float64 {
 		}
 		f += cost - p.flatNow*e
 	}
-	return -f + 0.5*float64(m.knots-2)*math.Log(m.stiffness(0)) - 0.5*m.solver.logDet()
+	prior := m.prior(0)
+	return -f + 0.5*prior.log(m.knots) - 0.5*m.solver.logDet()
 }
 
 // minimise takes anew the points and their laws and minimises, through the given widths of the laws.
@@ -50,7 +53,8 @@ func (m *model) minimise(hard bool, most int, widths ...float64) {
 }
 
 // findSigma tries all wanders and keeps the one of greatest evidence (MacKay 1992). It returns what each had. Where one
-// was found before, near is how many half decades around it are tried, and none at all.
+// was found before, near is how many half decades around it are tried, and none at all. Wanders above maxSigma, as clocks
+// have that are steered or heated, are tried where that is better than all below it.
 func (m *model) findSigma(near float64) []evidence {
 	best := math.Inf(-1)
 	var found []evidence
@@ -58,27 +62,42 @@ func (m *model) findSigma(near float64) []evidence {
 	sigma := m.sigma[0]
 	known := math.Round(2*math.Log10(sigma)) / 2
 	least := leastSigma(m)
-	for exponent := maxSigma; exponent >= least; exponent -= 0.5 {
-		if math.Abs(exponent-known) > near/2 && exponent > least {
-			continue
-		}
+	try := func(exponent float64) (value float64) {
 		m.sigma[0] = math.Pow(10, exponent)
 		for range 2 {
 			m.tangents()
 			m.newton(1, 10)
 		}
-		value := m.weigh()
+		value = m.weigh()
 		if math.IsNaN(value) {
-			break // so stiff that float64 cannot factorise the curvature: over so short a time no wander shows
+			return value
 		}
 		found = append(found, evidence{exponent, value})
 		value -= (exponent - usualSigma) * (exponent - usualSigma) / 8
-		if value < best-hopeless {
-			break // and the stiffer the worse, at the greatest cost
-		}
 		if value > best {
 			best, sigma = value, m.sigma[0]
 			x, delay = append(x[:0], m.x...), append(delay[:0], m.delay...)
+		}
+		return value
+	}
+	greatest := max(maxSigma, min(known, greatestSigma))
+	for exponent := greatest; exponent >= least; exponent -= 0.5 {
+		if math.Abs(exponent-known) > near/2 && exponent > least {
+			continue
+		}
+		value := try(exponent)
+		if math.IsNaN(value) {
+			break // so stiff that float64 cannot factorise the curvature: over so short a time no wander shows
+		}
+		if value < best-hopeless {
+			break // and the stiffer the worse, at the greatest cost
+		}
+	}
+	if len(found) > 0 && sigma == math.Pow(10, greatest) {
+		copy(m.x, x)
+		copy(m.delay, delay)
+		for exponent := greatest + 0.5; exponent <= greatestSigma && sigma == math.Pow(10, exponent-0.5); exponent += 0.5 {
+			try(exponent)
 		}
 	}
 	m.sigma[0] = sigma
@@ -147,6 +166,7 @@ func (m *model) fit(most int) []evidence {
 	seconds := (m.last - m.first) * 1e-9
 	wanted := func() int {
 		n := int(seconds*knotsPerTime/characteristic(m.noise, m.sigma[0])) + 2
+		n = max(n, m.bentKnots())
 		return max(min(n, most), min(9, most))
 	}
 	var tried []evidence
@@ -189,6 +209,7 @@ func (m *model) fit(most int) []evidence {
 			knots = wanted()
 		}
 	}
+	m.bendSharply(15)
 	for range 3 {
 		m.minimise(false, 15, 1)
 	}

@@ -16,6 +16,11 @@ func (m *jointModel) deviations(levels []float64) [][]pair.Deviation {
 	if !ok {
 		return nil
 	}
+	if m.bent() { // as for two clocks: where the corners are is not known
+		m.limit()
+		m.cost(m.x, m.delay, 1)
+		s.derive(m.model)
+	}
 	ratio := m.resistances(s, reference)
 	base := s.bands[reference].variances()
 	out := make([][]pair.Deviation, m.columns)

@@ -1,0 +1,169 @@
+package envelope
+
+import (
+	"math"
+	"slices"
+
+	"meridian/clock"
+)
+
+// Stretch is a time in which two clocks, or one against most others, bend more than a random walk of frequency does: daemons
+// slew them.
+type Stretch struct {
+	From, To clock.HostTime
+	Wander   float64 // ppb/s; infinite where nothing is known
+}
+
+// bend is a stretch on the timeline.
+type bend struct{ from, to, wander float64 } // ns after the model's origin; per ns
+
+// bendsOf carries a clock's stretches to the timeline.
+func bendsOf(stretches []Stretch, a affine, origin clock.HostTime) []bend {
+	var out []bend
+	for _, s := range stretches {
+		out = append(out, bend{a.on(s.From, origin), a.on(s.To, origin), s.Wander * 1e-18})
+	}
+	return out
+}
+
+// finestKnots is the spacing of knots where clocks are slewed, ns: over less time few messages tell how.
+const finestKnots = 0.25e9
+
+// stiffness is the weight of a column's squared second differences: one for all, and no more than each one's limit.
+type stiffness struct {
+	all    float64
+	limits []float64 // by the knot after the difference; nil for none
+}
+
+func (s *stiffness) at(k int) float64 {
+	if s.limits == nil {
+		return s.all
+	}
+	return min(s.all, s.limits[k])
+}
+
+// log returns the sum of the logarithms for n knots.
+func (s *stiffness) log(n int) float64 {
+	if s.limits == nil {
+		return float64(n-2) * math.Log(s.all)
+	}
+	sum := 0.0
+	for k := 2; k < n; k++ {
+		sum += math.Log(s.at(k))
+	}
+	return sum
+}
+
+// leastStiffness is where float64 would lose the difference beside the ridge.
+const leastStiffness = 1e-18
+
+// limit sets the stiffness that the bends leave to each second difference: a rate that changes by wander times the spacing is
+// one deviation.
+func (m *model) limit() {
+	m.limits = make([][]float64, m.columns)
+	for c := range m.stretches {
+		if len(m.stretches[c]) > 0 {
+			m.limits[c] = make([]float64, m.knots)
+			m.limitColumn(c)
+		}
+	}
+}
+
+// limitColumn sets the stiffness of a column with bends.
+func (m *model) limitColumn(c int) {
+	limits := m.limits[c]
+	for k := range limits {
+		limits[k] = math.Inf(1)
+	}
+	for _, b := range m.stretches[c] {
+		// All second differences of which a part is within.
+		from := max(int(math.Floor((b.from-m.first)/m.step)), 0)
+		to := min(int(math.Ceil((b.to-m.first)/m.step))+2, m.knots)
+		deviation := b.wander * m.step * m.step
+		for k := from; k < to; k++ {
+			limits[k] = min(limits[k], max(1/(deviation*deviation), leastStiffness))
+		}
+	}
+}
+
+// bentKnots returns how many knots the bends ask for.
+func (m *model) bentKnots() int {
+	if !m.bent() {
+		return 0
+	}
+	return int((m.last-m.first)/finestKnots) + 2
+}
+
+// bent reports whether any clock has stretches in which it bends.
+func (m *model) bent() bool {
+	return slices.ContainsFunc(m.stretches, func(b []bend) bool { return len(b) > 0 })
+}
+
+// within reports whether an instant is within a bend.
+func within(bends []bend, t float64) bool {
+	return slices.ContainsFunc(bends, func(b bend) bool { return b.from <= t && t <= b.to })
+}
+
+// shakenKnots is how many knots beside a bend the curve may still miss it by.
+const shakenKnots = 4
+
+// leaveOut leaves the messages received in bends out of all that tells of the least delay, of edges of which most are
+// outside: in a bend a residual is what the curve misses. So many knots there are at most.
+func (m *model) leaveOut(knots int) {
+	margin := shakenKnots * (m.last - m.first) / float64(knots)
+	for i := range m.edges {
+		d := &m.edges[i]
+		var bends []bend
+		for _, clock := range []int{d.from, d.to} {
+			if c := m.column[clock]; c >= 0 && c < len(m.stretches) {
+				for _, b := range m.stretches[c] {
+					bends = append(bends, bend{from: b.from - margin, to: b.to + margin})
+				}
+			}
+		}
+		if len(bends) == 0 {
+			continue
+		}
+		var quiet [2][]float64
+		for k, received := range d.sample[1] {
+			if !within(bends, received) {
+				quiet[0], quiet[1] = append(quiet[0], d.sample[0][k]), append(quiet[1], received)
+			}
+		}
+		if n := len(quiet[1]); n >= minMessages && 2*n >= len(d.sample[1]) {
+			d.sample, d.shaken = quiet, bends
+		}
+	}
+}
+
+// studentFreedom is the degrees of freedom of what a bend's second differences follow: a few corners, straight between.
+const studentFreedom = 2
+
+// bendSharply minimises under that law: by reweighting, some times.
+func (m *model) bendSharply(rounds int) {
+	if !m.bent() {
+		return
+	}
+	for range rounds {
+		m.corners()
+		m.minimise(false, 10, 1)
+	}
+}
+
+// corners gives the second differences within bends the law of Student, around the curve as it is: those that the messages
+// do not bend become as stiff as all others, the others keep what they need.
+func (m *model) corners() {
+	for c := range m.limits {
+		if m.limits[c] == nil {
+			continue
+		}
+		m.limitColumn(c)
+		x, all := m.x[c*m.knots:(c+1)*m.knots], m.stiffness(c)
+		for k := 2; k < m.knots; k++ {
+			if limit := m.limits[c][k]; limit < all {
+				d := x[k-2] - 2*x[k-1] + x[k]
+				m.limits[c][k] = max(limit, (studentFreedom+1)*all/(studentFreedom+d*d*all))
+			}
+		}
+	}
+}
