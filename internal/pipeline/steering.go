@@ -37,13 +37,14 @@ func (j *joiner) settleSteering(w *trace.Warnings) {
 // warnOfSlews names the hosts whose clocks were slewed too fast for the readings to follow.
 func (f *findings) warnOfSlews() {
 	var names []string
-	beyond := false
+	beyond, apart := false, int64(0)
 	for i, m := range f.steered {
 		if m == nil {
 			continue
 		}
 		c := &f.Clocks[i]
 		names = append(names, c.Name)
+		apart = max(apart, m.Apart)
 		beyond = beyond || c.First < m.First || c.Last > m.Last
 		if m.Slewed > 0 {
 			f.warnings.Add(c.Name, fmt.Sprintf("its clock was slewed between readings for %v: events then are known to %v only", time.Duration(m.Slewed), time.Duration(m.Most)), "")
@@ -53,7 +54,7 @@ func (f *findings) warnOfSlews() {
 		}
 	}
 	if len(names) > 0 && f.Report.Assumption != "" {
-		f.Report.Assumption += fmt.Sprintf("; the clock of %s is the counter, which nobody steers, and to which stamps lead if %s", firstOf(names), steering.Words)
+		f.Report.Assumption += fmt.Sprintf("; the clock of %s is the counter, which nobody steers, and to which stamps lead if %s", firstOf(names), steering.Words(time.Duration(apart)))
 		if beyond {
 			f.Report.Assumption += ", and " + steering.WordsBeyond
 		}

@@ -18,7 +18,7 @@
 // what is left of an offset or an adjtime(3) to be paid), if the mean rate measured between the readings agrees with them: the
 // lens is of some ns. If the mean rate disagrees, something ran in between that the ends do not show. The lens is then that of the
 // fastest slews that the kernel can do ([maxSlew]). One assumption remains: where the mean rate agrees, the kernel
-// did not leave the stated rates and return to them with the difference paid back, all between two readings, 50 ms. Daemons
+// did not leave the stated rates and return to them with the difference paid back, all between two readings, some 50 ms. Daemons
 // steer to remove an offset, so they do not pay it back; [Words] states it all the same.
 //
 // A recorder need not store each reading: [Door] says which ones lie on a line, of which the ends are enough.
@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"meridian/clock"
 )
@@ -110,6 +111,7 @@ type Map struct {
 	Least         int64 // the narrowest and widest error between the first and the last reading, ns
 	Most          int64 //
 	Slewed        int64 // ns of the recording in which a slew could not be followed, and the kernel's fastest is assumed
+	Apart         int64 // the longest time between two readings, ns
 	Unknown       bool  // adjtimex could not be read
 	First, Last   clock.HostTime
 	Counter       string // the free counter's name, where [Merge] made the map
@@ -131,8 +133,10 @@ func (m *Map) Covers(first, last clock.HostTime) bool {
 // killed leaves.
 const WordsBeyond = "before the first reading and after the last its rate changed by no more than 500 ppm"
 
-// Words says what the bounds of a map rest on.
-const Words = "between two readings, 50 ms apart, the kernel did not leave the rates that it stated and return to them with the difference paid back"
+// Words says what the bounds of a map rest on, if its readings are so far apart at most.
+func Words(apart time.Duration) string {
+	return fmt.Sprintf("between two readings, at most %v apart, the kernel did not leave the rates that it stated and return to them with the difference paid back", apart.Round(time.Millisecond))
+}
 
 // errFew is the error of readings between which nothing can be interpolated.
 var errFew = errors.New("fewer than two readings of the clocks")
@@ -358,5 +362,6 @@ func (p *path) summarize(m *Map) {
 			m.Slewed += int64(s.h)
 		}
 		m.Unknown = m.Unknown || s.unknown
+		m.Apart = max(m.Apart, int64(s.gap))
 	}
 }
