@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sort"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -22,6 +23,9 @@ type EventSource struct {
 	// Granularity is the step of its stamps in ns, 0 for 1: an event happened less than a step after the instant that its stamp
 	// says. The bounds of events hold it.
 	Granularity int64
+	// Unbounded is where the bounds of Map say nothing, in order: an event there has none.
+	Unbounded []clock.HostInterval
+	Component int // of its clock, as [trace.HostMap] has it
 	// Keep drops events before their fields are decoded. Nil keeps all.
 	Keep func(e *trace.Event) bool
 	// Window is how late an event may come after a later stamp, in ns of its clock. 0 is DefaultWindow, InOrder says that
@@ -302,13 +306,22 @@ func (l *eventInput) mapEvent(e *trace.Event, h *ownedEvent) (err error) {
 	if l.Map != nil {
 		r.Time = l.mid.At(e.Time)
 		r.Low, r.High = r.Time, r.Time
-		if l.bounded {
+		if l.bounded && !l.inGap(e.Time) {
 			r.Bounded = true
 			// The event is before the next stamp is due: in whole ns, at least 1 before.
 			r.Low, r.High = l.low.Rounded(e.Time, clock.Down), clock.Add(l.high.Rounded(clock.Add(e.Time, max(l.Granularity, 1)), clock.Up), -1)
 		}
 	}
 	return nil
+}
+
+// inGap reports whether a stamp lies where the bounds say nothing.
+func (l *eventInput) inGap(t clock.HostTime) bool {
+	if len(l.Unbounded) == 0 {
+		return false
+	}
+	i := sort.Search(len(l.Unbounded), func(i int) bool { return l.Unbounded[i].Last >= t })
+	return i < len(l.Unbounded) && l.Unbounded[i].Holds(t)
 }
 
 // enqueue puts an event behind all that are not later: nearly always behind the last.
@@ -422,7 +435,7 @@ func (e *entries) mapOf(s *EventSource) int {
 	if s.Map == nil {
 		return -1
 	}
-	m := trace.HostMap{Host: s.Host, Map: s.Map}
+	m := trace.HostMap{Host: s.Host, Component: s.Component, Map: s.Map}
 	if i := slices.Index(e.schema.Maps, m); i >= 0 {
 		return i
 	}

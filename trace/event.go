@@ -98,7 +98,28 @@ type Schema struct {
 // HostMap is the map of one of a host's clocks, or of a part of its trace between two steps of that clock.
 type HostMap struct {
 	Host int // index into the schema's hosts
-	Map  *clock.Map
+	// Component numbers the time bases that share no message: instants that came by maps of different components cannot be
+	// compared.
+	Component int
+	Map       *clock.Map
+}
+
+// Component returns the component of an event; false if its time is the stamp as it was recorded.
+func (s *Schema) Component(e *TimelineEvent) (number int, ok bool) {
+	if e.Map < 0 || e.Map >= len(s.Maps) {
+		return 0, false
+	}
+	return s.Maps[e.Map].Component, true
+}
+
+// Components reports whether there are several.
+func (s *Schema) Components() bool {
+	for i := range s.Maps {
+		if s.Maps[i].Component != s.Maps[0].Component {
+			return true
+		}
+	}
+	return false
 }
 
 // TimelineEvent is an event that has been carried to the timeline. Event is what the host recorded: its Time is the stamp of the

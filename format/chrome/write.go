@@ -28,7 +28,7 @@ import (
 // the second in which the timeline begins, baseTimeNanoseconds, which otherData has too, in three decimals.
 //
 // Args are the fields, with recorded_ns, may_be_earlier_ns and may_be_later_ns where the timeline knows more than the
-// host's clock; those of a slice's end, which readers throw together with those of its begin, have an end_ before them.
+// host's clock, unbounded where nothing bounds the time, and component where the times of some hosts cannot be compared; those of a slice's end, which readers throw together with those of its begin, have an end_ before them.
 //
 // Memory: 2 MiB and what the schema has; 0.2 µs and some 120 bytes a record.
 type Writer struct {

@@ -54,6 +54,12 @@ func (w *Writer) argsWith(b []byte, c *timeline.ClassName[[]byte], r *trace.Time
 	if r.High > r.Time {
 		b = appendExtra(b, prefix, "may_be_later_ns", int64(r.High-r.Time))
 	}
+	if w.progress.Unbounded(r) {
+		b = append(append(append(b, ',', '"'), prefix...), `unbounded":true`...)
+	}
+	if number, several := w.progress.Component(r); several && r.Phase != trace.End {
+		b = appendExtra(b, "", "component", int64(number))
+	}
 	if early {
 		b = append(b, `,"received_before_sent":true`...)
 	}

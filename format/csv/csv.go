@@ -1,10 +1,11 @@
 // Package csv writes a timeline as a table in text (RFC 4180), for spreadsheets, scripts and databases. In go records, out
 // comes a line for each, under a line of names:
 //
-//	time,time_ns,low_ns,high_ns,recorded_ns,host,row,row_kind,event,category,phase,slice,flow,role,<fields...>,fields
+//	time,time_ns,low_ns,high_ns,recorded_ns,host,row,row_kind,event,category,phase,slice,flow,role,component,<fields...>,fields
 //
 // time is RFC 3339 in UTC with nine digits; time_ns, its bounds low_ns and high_ns and the stamp as the host recorded it
-// are ns since 1970; bounds are empty where there are none. slice and flow are numbers that begin and end, or both ends of a message, share; empty for none. Then
+// are ns since 1970; bounds are empty where there are none. slice and flow are numbers that begin and end, or both ends of a message, share; empty for none.
+// component numbers the time bases: times of different components cannot be compared. It is empty where time_ns is the stamp as it was recorded. Then
 // comes a column for each field (see format/internal/table), and the last one, fields, has as a JSON object what has no
 // column. Enumerations are written by label, other numbers in decimal; a field that an event does not have is empty.
 //
@@ -97,6 +98,10 @@ func (c *Writer) Write(r *trace.TimelineEvent) error {
 	c.number(r.Slice)
 	c.number(r.Flow)
 	c.text(names.Role)
+	if component, ok := c.progress.Schema.Component(r); ok {
+		c.line = strconv.AppendInt(c.line, int64(component), 10)
+	}
+	c.line = append(c.line, ',')
 	c.layout.Place(r)
 	for i := range c.layout.Cells {
 		cell := &c.layout.Cells[i]

@@ -33,16 +33,17 @@ func small() (*trace.Schema, []trace.TimelineEvent) {
 	r := trace.TimelineEvent{Event: trace.Event{Time: -5, Phase: trace.Begin, Slice: 4, Flow: 1 << 63, Role: trace.Sends},
 		Time: 1_700_000_000_000_000_001, Bounded: true, Low: 1_700_000_000_000_000_000, High: 1_700_000_000_000_000_002,
 		Values: []trace.Value{trace.OfInt(-7), trace.OfUint(255), trace.OfText("a\"b\r\nc")}}
+	l.Maps = []trace.HostMap{{Component: 3, Map: new(clock.Map)}}
 	s := r
-	s.Host, s.Values = 1, []trace.Value{{}, {}, trace.OfText("'=x")}
+	s.Map, s.Host, s.Values = -1, 1, []trace.Value{{}, {}, trace.OfText("'=x")}
 	return l, []trace.TimelineEvent{r, s}
 }
 
 func TestTableIsAsPromised(t *testing.T) {
 	l, records := small()
-	const want = `time,time_ns,low_ns,high_ns,recorded_ns,host,row,row_kind,event,category,phase,slice,flow,role,len,ptr,'@SUM(1),fields
-2023-11-14T22:13:20.000000001Z,1700000000000000001,1700000000000000000,1700000000000000002,-5,web,nginx 12,thread,'-2+3,net,begin,4,9223372036854775808,sends,-7,255,"a""b` + "\r\n" + `c",
-2023-11-14T22:13:20.000000001Z,1700000000000000001,1700000000000000000,1700000000000000002,-5,'=cmd|' /C calc'!A0,nginx 12,thread,'-2+3,net,begin,4,9223372036854775808,sends,,,''=x,
+	const want = `time,time_ns,low_ns,high_ns,recorded_ns,host,row,row_kind,event,category,phase,slice,flow,role,component,len,ptr,'@SUM(1),fields
+2023-11-14T22:13:20.000000001Z,1700000000000000001,1700000000000000000,1700000000000000002,-5,web,nginx 12,thread,'-2+3,net,begin,4,9223372036854775808,sends,3,-7,255,"a""b` + "\r\n" + `c",
+2023-11-14T22:13:20.000000001Z,1700000000000000001,1700000000000000000,1700000000000000002,-5,'=cmd|' /C calc'!A0,nginx 12,thread,'-2+3,net,begin,4,9223372036854775808,sends,,,,''=x,
 `
 	if got := string(write(t, l, records, Options{})); got != want {
 		t.Errorf("got\n%s\nnot\n%s", got, want)
@@ -79,7 +80,14 @@ func TestAnyRecordComesBackAndNoTextRunsInASpreadsheet(t *testing.T) {
 			if at, err := time.Parse(time.RFC3339Nano, line[0]); err != nil || clock.TimelineTime(at.UnixNano()) != r.Time {
 				t.Fatalf("time %q, %v", line[0], err)
 			}
-			for k, want := range map[int]string{1: strconv.FormatInt(int64(r.Time), 10), 4: strconv.FormatInt(int64(r.Event.Time), 10)} {
+			cells := map[int]string{2: "", 3: "", 14: "", 1: strconv.FormatInt(int64(r.Time), 10), 4: strconv.FormatInt(int64(r.Event.Time), 10)}
+			if r.Bounded {
+				cells[2], cells[3] = strconv.FormatInt(int64(r.Low), 10), strconv.FormatInt(int64(r.High), 10)
+			}
+			if r.Map >= 0 {
+				cells[14] = strconv.Itoa(l.Maps[r.Map].Component)
+			}
+			for k, want := range cells {
 				if line[k] != want {
 					t.Fatalf("%s is %q, not %q", lines[0][k], line[k], want)
 				}

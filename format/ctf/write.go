@@ -14,17 +14,19 @@ import (
 // Writer writes a timeline as CTF 1.8, which babeltrace2 and Trace Compass open: a trace for each host.
 //
 //	DIR/
-//	    HOST/            a trace of its own, with a UUID of its own; env names the host, the method and its assumption
+//	    HOST/            a trace of its own, with a UUID of its own; env names the host, the method, its
+//	                     assumption and the component: times of hosts of different components cannot be compared
 //	        metadata
-//	        ROW          a data stream for each row; from the 257th row on they share one
+//	        ROW          a data stream for each row; from the 257th row on they share one. Events of an aligned timeline that
+//	                     nothing bounds are in streams of their own
 //
 //	packet header    magic, uuid, stream_id, stream_instance_id (the row's index in the schema)
 //	packet context   timestamp_begin, timestamp_end, content_size, packet_size, packet_seq_num,
 //	                 cpu_id (rows of processors), row, row_kind, row_id, row_parent (rows that have one: its name)
 //	event header     id (32 bits), timestamp (64 bits): 12 bytes, which never overflow
 //	common context   row, row_kind, row_id, row_parent (where rows share the stream);
-//	                 recorded: the stamp as the host's clock showed it; early, late: how far below and above the time the
-//	                 event may lie, all bits set if unbounded (all three in timelines that were aligned)
+//	                 in timelines that were aligned: recorded, the stamp as the host's clock showed it; early and late, how far
+//	                 below and above the time the event may lie, in streams of events that have bounds
 //	event context    slice, flow, role (of events that have one), the class's context fields
 //	event fields     the class's other fields, and _context: a structure of the context fields, if one of these needs a
 //	                 length or a selector, which babeltrace2 2.0 cannot read in an event's own context
@@ -147,7 +149,7 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 	if err != nil {
 		return err
 	}
-	row, err := h.row(r.Stream)
+	row, err := h.row(r.Stream, w.bounds && r.Bounded)
 	if err != nil {
 		return err
 	}
@@ -179,11 +181,10 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 		w.common = append(w.common, h.rowValues(r.Stream)...)
 	}
 	if w.bounds {
-		early, late := distance(r.Low, r.Time), distance(r.Time, r.High)
-		if !r.Bounded {
-			early, late = math.MaxUint64, math.MaxUint64
+		w.common = append(w.common, trace.OfInt(int64(r.Event.Time)))
+		if r.Bounded {
+			w.common = append(w.common, trace.OfUint(distance(r.Low, r.Time)), trace.OfUint(distance(r.Time, r.High)))
 		}
-		w.common = append(w.common, trace.OfInt(int64(r.Event.Time)), trace.OfUint(early), trace.OfUint(late))
 	}
 	fields, own := w.split(p, key, values)
 	s := row.w

@@ -3,6 +3,7 @@ package ctf
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -21,15 +22,15 @@ type hostWriter struct {
 	enc     *Encoder
 	classes map[streamKind]int // index of the stream class
 	events  []streamEvents     // by stream class
-	rows    []*rowWriter       // by index in the schema; nil until the first event
+	rows    [2][]*rowWriter    // of events without bounds and with them, by index in the schema; nil until the first event
 	files   []*rowWriter       // those that have a file
-	shared  *rowWriter
+	shared  [2]*rowWriter
 	names   map[string]bool
 	slots   int
 }
 
 // streamKind is what decides a row's stream class.
-type streamKind struct{ cpu, child, shared bool }
+type streamKind struct{ cpu, child, shared, bounded bool }
 
 // rowWriter is where the events of a row go.
 type rowWriter struct {
@@ -70,27 +71,34 @@ func newUUID() (u [16]byte) {
 	return u
 }
 
-// row returns where the events of a row go.
-func (h *hostWriter) row(index int) (*rowWriter, error) {
-	for index >= len(h.rows) {
-		h.rows = append(h.rows, nil)
+// row returns where the events of a row go that have bounds or have none.
+func (h *hostWriter) row(index int, bounded bool) (*rowWriter, error) {
+	which, suffix := 0, ""
+	switch {
+	case bounded:
+		which = 1
+	case h.w.bounds:
+		suffix = " unbounded"
 	}
-	if r := h.rows[index]; r != nil {
+	for index >= len(h.rows[which]) {
+		h.rows[which] = append(h.rows[which], nil)
+	}
+	if r := h.rows[which][index]; r != nil {
 		return r, nil
 	}
 	if len(h.files) >= h.w.options.Rows {
-		if h.shared == nil {
-			r, err := h.open(streamKind{shared: true}, "other rows", math.MaxUint64, nil)
+		if h.shared[which] == nil {
+			r, err := h.open(streamKind{shared: true, bounded: bounded}, "other rows"+suffix, math.MaxUint64, nil)
 			if err != nil {
 				return nil, err
 			}
-			r.shared, h.shared = true, r
+			r.shared, h.shared[which] = true, r
 		}
-		h.rows[index] = h.shared
-		return h.shared, nil
+		h.rows[which][index] = h.shared[which]
+		return h.shared[which], nil
 	}
 	s := &h.w.schema.Streams[index]
-	kind := streamKind{cpu: s.Kind == trace.CPU && s.ID >= 0 && s.ID <= math.MaxUint32, child: h.parent(index) != nil}
+	kind := streamKind{bounded: bounded, cpu: s.Kind == trace.CPU && s.ID >= 0 && s.ID <= math.MaxUint32, child: h.parent(index) != nil}
 	name := s.Name
 	if name == "" {
 		name = s.Kind.String()
@@ -103,11 +111,11 @@ func (h *hostWriter) row(index int) (*rowWriter, error) {
 	if !kind.child {
 		context = context[:len(context)-1]
 	}
-	r, err := h.open(kind, name, uint64(index), context)
+	r, err := h.open(kind, name+suffix, uint64(index), context)
 	if err != nil {
 		return nil, err
 	}
-	h.rows[index] = r
+	h.rows[which][index] = r
 	return r, nil
 }
 
@@ -176,8 +184,10 @@ func (h *hostWriter) streamClass(id uint64, kind streamKind) StreamClass {
 		packet = append(packet, row[:3]...)
 	}
 	if h.w.bounds {
-		common = append(common, Field{"recorded", signedInteger(64)},
-			Field{"early", plainInteger(64, NoRole)}, Field{"late", plainInteger(64, NoRole)})
+		common = append(common, Field{"recorded", signedInteger(64)})
+	}
+	if kind.bounded {
+		common = append(common, Field{"early", plainInteger(64, NoRole)}, Field{"late", plainInteger(64, NoRole)})
 	}
 	s := StreamClass{ID: id, Clock: 0, PacketContext: structOfFields(packet...),
 		EventHeader: structOfFields(Field{"id", plainInteger(32, EventClassID)}, Field{"timestamp", stamp(Stamp)})}
@@ -187,23 +197,34 @@ func (h *hostWriter) streamClass(id uint64, kind streamKind) StreamClass {
 	return s
 }
 
+// known returns where events of a row go; nil if it has none so far.
+func (h *hostWriter) known(index int) *rowWriter {
+	for _, rows := range [...][]*rowWriter{h.rows[1], h.rows[0]} {
+		if index < len(rows) && rows[index] != nil {
+			return rows[index]
+		}
+	}
+	return nil
+}
+
 // parents gives a stream with an empty packet to each row that is a parent and has no events: readers of the
 // trace learn of it.
 func (h *hostWriter) parents() error {
-	for index := 0; index < len(h.rows); index++ {
-		if h.rows[index] == nil || h.rows[index].shared {
+	for index := 0; index < max(len(h.rows[0]), len(h.rows[1])); index++ {
+		of := h.known(index)
+		if of == nil || of.shared {
 			continue
 		}
 		s := &h.w.schema.Streams[index]
-		if h.parent(index) == nil || s.Parent < len(h.rows) && h.rows[s.Parent] != nil {
+		if h.parent(index) == nil || h.known(s.Parent) != nil {
 			continue
 		}
-		r, err := h.row(s.Parent)
+		r, err := h.row(s.Parent, h.rows[1] != nil && index < len(h.rows[1]) && h.rows[1][index] == of)
 		if err != nil {
 			return err
 		}
 		if !r.shared {
-			r.w.Begin(h.rows[index].w.last)
+			r.w.Begin(of.w.last)
 		}
 		if s.Parent < index {
 			index = s.Parent - 1 // it may have a parent itself
@@ -227,9 +248,16 @@ func (h *hostWriter) metadata() error {
 	text("title", l.Title)
 	text("method", l.Method)
 	text("assumption", l.Assumption)
+	component, aligned := h.component()
+	if aligned {
+		h.m.Env = append(h.m.Env, Env{Name: "component", Number: int64(component)})
+	}
 	c := Clock{Name: "timeline", Frequency: 1_000_000_000, OffsetSeconds: h.w.base, Absolute: true,
 		UUID: tsdl.UUID(timelineUUID), Description: "time as recorded"}
-	if l.Method != "" {
+	switch {
+	case l.Method != "" && aligned && l.Components():
+		c.Description = fmt.Sprintf("one timeline of the hosts of component %d, by %s", component, l.Method)
+	case l.Method != "":
 		c.Description = "one timeline of all hosts, by " + l.Method
 	}
 	h.m.Clocks[0] = c
@@ -238,6 +266,16 @@ func (h *hostWriter) metadata() error {
 		return err
 	}
 	return errors.Join(h.m.WriteTSDL(io.Writer(f)), f.Close())
+}
+
+// component returns that of the host's first map; false if its times are stamps as they were recorded.
+func (h *hostWriter) component() (number int, aligned bool) {
+	for _, m := range h.w.schema.Maps {
+		if m.Host == h.index {
+			return m.Component, true
+		}
+	}
+	return 0, false
 }
 
 // timelineUUID is that of the clock: the same in the traces of all hosts, which is what a timeline is.

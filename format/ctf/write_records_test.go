@@ -38,7 +38,10 @@ func (l *timeline) expectedLine(r *trace.TimelineEvent, bounds bool) string {
 		row = append(row, "row_parent = "+expectedText(l.schema.Streams[s.Parent].Name))
 	}
 	fmt.Fprintf(&b, "{ %s }, ", strings.Join(row, ", "))
-	if bounds {
+	switch {
+	case bounds && !r.Bounded:
+		fmt.Fprintf(&b, "{ recorded = %d }, ", r.Event.Time)
+	case bounds:
 		fmt.Fprintf(&b, "{ recorded = %d, early = %d, late = %d }, ", r.Event.Time, int64(r.Time-r.Low), int64(r.High-r.Time))
 	}
 	var own, fields []string
@@ -324,7 +327,7 @@ func drawTimeline(t *rapid.T, shortest int) *timeline {
 		now += clock.TimelineTime(rapid.Int64Range(1, 3e9).Draw(t, "step"))
 		var r trace.TimelineEvent
 		r.Time, r.Event.Time = now, clock.HostTime(now)+clock.HostTime(rapid.Int64Range(-1e9, 1e9).Draw(t, "offset"))
-		r.Bounded = true
+		r.Bounded = rapid.IntRange(0, 3).Draw(t, "bounded") > 0
 		r.Low, r.High = now-clock.TimelineTime(rapid.Int64Range(0, 1e6).Draw(t, "early")), now+clock.TimelineTime(rapid.Int64Range(0, 1e6).Draw(t, "late"))
 		r.Stream = rapid.IntRange(0, len(l.Streams)-1).Draw(t, "row")
 		if l.Streams[r.Stream].Host == "db" {

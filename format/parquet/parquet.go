@@ -5,7 +5,9 @@
 //	time_ns      INT64, ns since 1970        role                    STRING, "" for none
 //	low_ns, high_ns, recorded_ns   INT64     <a column a field>      BOOLEAN, INT64, DOUBLE or STRING, null where absent
 //	host, row, row_kind, event,              fields                  JSON: what has no column, null for nothing
-//	category, phase              STRING
+//	category, phase              STRING      component               INT64, null for stamps as they were recorded
+//
+// Times of different components cannot be compared. The bounds low_ns and high_ns are null where there are none.
 //
 //	SELECT host, event, count(*), avg(high_ns - low_ns) FROM 'timeline.parquet' GROUP BY ALL
 //
@@ -178,6 +180,8 @@ func newColumns(t *table.Layout) *columns {
 			add(name, delta(parquet.Int(64)))
 		case "low_ns", "high_ns":
 			add(name, parquet.Optional(delta(parquet.Int(64))))
+		case "component":
+			add(name, parquet.Optional(parquet.Encoded(parquet.Int(64), &parquet.RLEDictionary)))
 		case "slice", "flow":
 			add(name, parquet.Optional(parquet.Uint(64)))
 		default:

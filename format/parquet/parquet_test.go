@@ -75,12 +75,19 @@ func TestAnyRecordComesBack(t *testing.T) {
 			r := &records[i]
 			n := table.RowOf(l, r)
 			layout.Place(r)
+			var component any
+			if r.Map >= 0 {
+				component = int64(l.Maps[r.Map].Component)
+			}
 			want := []any{int64(r.Time), int64(r.Time), int64(r.Low), int64(r.High), int64(r.Event.Time), clean(n.Host), clean(n.Row), n.Kind, clean(n.Event),
-				clean(n.Category), n.Phase, int64(r.Slice), int64(r.Flow), n.Role}
+				clean(n.Category), n.Phase, int64(r.Slice), int64(r.Flow), n.Role, component}
 			for k := range 2 {
 				if want[11+k] == int64(0) {
 					want[11+k] = nil
 				}
+			}
+			if !r.Bounded {
+				want[2], want[3] = nil, nil
 			}
 			for k, c := range layout.Cells {
 				switch {

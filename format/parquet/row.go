@@ -36,6 +36,8 @@ func (p *Writer) row(r *trace.TimelineEvent) {
 	may(parquet.Int64Value(int64(r.Slice)), r.Slice != 0)
 	may(parquet.Int64Value(int64(r.Flow)), r.Flow != 0)
 	must(p.text(append(p.texts, names.Role...)))
+	component, aligned := p.progress.Schema.Component(r)
+	may(parquet.Int64Value(int64(component)), aligned)
 	p.layout.Place(r)
 	for i, c := range p.layout.Cells {
 		if c.Value == nil {

@@ -28,6 +28,12 @@ func (w *Writer) annotations(b []byte, c *class, r *trace.TimelineEvent) []byte 
 	if r.High > r.Time {
 		b = w.extra(b, extra+later, noteInt, uint64(r.High-r.Time))
 	}
+	if w.progress.Unbounded(r) {
+		b = w.extra(b, extra+unbounded, noteBool, 1)
+	}
+	if number, several := w.progress.Component(r); several && r.Phase != trace.End {
+		b = w.extra(b, component, noteInt, uint64(number))
+	}
 	return b
 }
 

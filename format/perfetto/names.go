@@ -21,9 +21,12 @@ const (
 	recorded = iota // the stamp on the host's clock
 	earlier         // how far the bounds are
 	later
-	endRecorded
+	unbounded   // there are none
+	endRecorded // and of a slice's end the same, in the same order
 	endEarlier
 	endLater
+	endUnbounded
+	component          // of the time
 	receivedBeforeSent // a message that arrived before this, its send
 	extras
 )
@@ -78,6 +81,7 @@ func (w *Writer) extraName(i int) uint64 {
 		w.names.extra[i] = w.intern(internedNote, [extras]string{
 			recorded: "recorded_ns", earlier: "may_be_earlier_ns", later: "may_be_later_ns",
 			endRecorded: "end_recorded_ns", endEarlier: "end_may_be_earlier_ns", endLater: "end_may_be_later_ns",
+			unbounded: "unbounded", endUnbounded: "end_unbounded", component: "component",
 			receivedBeforeSent: "received_before_sent",
 		}[i])
 	}

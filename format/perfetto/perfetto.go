@@ -16,7 +16,8 @@
 //
 // A field of an event becomes a debug annotation of its kind; structures and arrays stay such, enumerations become their
 // names. Where the timeline differs from what the host's clock showed, recorded_ns is what it showed; where the time has
-// bounds, may_be_earlier_ns and may_be_later_ns say how far they are. What text is said again and again (names of events,
+// bounds, may_be_earlier_ns and may_be_later_ns say how far they are; where nothing bounds it, unbounded is true. Where the
+// times of some hosts cannot be compared, component is equal for those that can. What text is said again and again (names of events,
 // categories and fields) is written once and then called by number.
 //
 // All is one machine to Perfetto, because flows do not cross machine_id, and one clock, REALTIME, because its conversion

@@ -11,7 +11,7 @@ import (
 
 var names = []string{"a", "A", "b", "pid", "time", "host", "a.b", "", "=1+1", "x,y", "q\"q", "new\nline", "\xff", "nul\x00", "-2", "fields"}
 
-// Draw returns a schema and events of it: few hosts, rows and classes, with every type of field and names that nobody would
+// Draw returns a schema and events of it: few hosts, rows, classes and maps, with every type of field and names that nobody would
 // choose. One value in ten is not of its field's type.
 func Draw(t *rapid.T) (*trace.Schema, []trace.TimelineEvent) {
 	name := rapid.OneOf(rapid.SampledFrom(names), rapid.String())
@@ -24,12 +24,19 @@ func Draw(t *rapid.T) (*trace.Schema, []trace.TimelineEvent) {
 	for range rapid.IntRange(1, 4).Draw(t, "classes") {
 		s.Classes = append(s.Classes, trace.Class{Name: name.Draw(t, "class"), Category: name.Draw(t, "category"), Fields: fields(t, 4, 0)})
 	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "maps") {
+		line := clock.Identity()
+		s.Maps = append(s.Maps, trace.HostMap{Host: i % len(s.Hosts), Component: rapid.IntRange(0, 2).Draw(t, "component"), Map: &line})
+	}
 	events := make([]trace.TimelineEvent, rapid.IntRange(0, 6).Draw(t, "events"))
 	for i := range events {
 		r := &events[i]
 		r.Time = clock.TimelineTime(rapid.OneOf(rapid.Int64Range(1_700_000_000e9, 1_700_000_001e9), rapid.Int64()).Draw(t, "time"))
-		r.Bounded = true
-		r.Low, r.High, r.Event.Time = r.Time-1, r.Time+1, clock.HostTime(rapid.Int64().Draw(t, "recorded"))
+		r.Map, r.Bounded = rapid.IntRange(-1, len(s.Maps)-1).Draw(t, "map"), rapid.Bool().Draw(t, "bounded")
+		if r.Low, r.High = r.Time, r.Time; r.Bounded {
+			r.Low, r.High = r.Time-1, r.Time+1
+		}
+		r.Event.Time = clock.HostTime(rapid.Int64().Draw(t, "recorded"))
 		r.Stream, r.Class = rapid.IntRange(0, len(s.Streams)-1).Draw(t, "row"), rapid.IntRange(0, len(s.Classes)-1).Draw(t, "event")
 		r.Host = rapid.IntRange(0, len(s.Hosts)-1).Draw(t, "host")
 		r.Phase, r.Role = trace.Phase(rapid.IntRange(0, 4).Draw(t, "phase")), trace.Role(rapid.IntRange(0, 5).Draw(t, "role"))

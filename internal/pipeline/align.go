@@ -64,6 +64,7 @@ type Aligned struct {
 	Solution *align.Solution // nil as recorded
 	Report   *show.Report    // nil as recorded
 	Broken   []string        // promises that could not be kept
+	coverage *coverage       // nil as recorded
 	segments []segment       // of the captures
 }
 
@@ -77,7 +78,7 @@ func Align(ctx context.Context, m *Matched, o AlignOptions, w *trace.Warnings) (
 	if err != nil {
 		return nil, err
 	}
-	return s.Describe(w), nil
+	return s.Describe(ctx, w)
 }
 
 // mapOf returns the map of a clock. It is nil, which leaves stamps as they are, as recorded and for one clock alone.
@@ -85,7 +86,7 @@ func (a *Aligned) mapOf(clock int) *clock.Map {
 	if a.Solution == nil || len(a.Clocks) == 1 {
 		return nil
 	}
-	return &a.Solution.Maps[clock]
+	return &a.coverage.maps[clock]
 }
 
 // extent returns the first and the last instant of the timeline.

@@ -33,6 +33,7 @@ func TestClocksAreComparableOnlyWhereSomethingConnectsThemAndOrderedOnlyIfTheyWe
 		o.Clocks = []trace.Clock{{Name: "web", Host: "web"}, {Name: "web/rx", Host: "web"}, {Name: "db", Host: "db"}}
 		o.Solution.Maps, o.Solution.Component = []clock.Map{clock.Identity(), clock.Identity(), clock.Identity()}, c.components
 		o.Solution.Pieces = c.pieces
+		o.coverage = &coverage{maps: o.Solution.Maps}
 		schema := &trace.Schema{Hosts: []string{"web", "db"}}
 		for i, host := range []int{0, 0, 1} {
 			schema.Maps = append(schema.Maps, trace.HostMap{Host: host, Map: o.mapOf(i)})

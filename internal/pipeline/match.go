@@ -31,9 +31,10 @@ type Matched struct {
 	steered    []*steering.Map      // by clock: to a free one; nil where there is none
 	files      [][]string           // by clock: where its stamps stand
 	operations [][]source.Operation // by clock: its part in the operations of message lists
-	// The channels are those of messages that were sent, up to sent, and then those that collectives amount to. Events of
-	// recordings are the endpoints of messages from recorded[0] to recorded[1].
+	// The channels are those of messages that were sent, up to sent, and then those that collectives amount to. Of the former
+	// the lists' begin at listed, and events of recordings are the endpoints of messages from recorded[0] to recorded[1].
 	sent     int
+	listed   int
 	recorded [2]int
 }
 
@@ -123,6 +124,7 @@ func newJoiner(found *match.Result, captures []*trace.Capture) *joiner {
 // addTraces adds all message lists and recordings: first the messages that were sent, then those that collectives amount
 // to.
 func (j *joiner) addTraces(set *input.Set, w *trace.Warnings) {
+	j.listed = len(j.Channels)
 	clocks := make([][]int, len(set.Lists))
 	for n, l := range set.Lists {
 		clocks[n] = j.addMessages(l)

@@ -27,6 +27,7 @@ type packetMerge struct {
 // mergeSegment is a segment of a capture that is a file.
 type mergeSegment struct {
 	file, host string
+	note       string // where its clock is not aligned with the reference; else ""
 	interfaces []trace.Interface
 	selected   bool // its host is
 	clock      *clock.Map
@@ -41,10 +42,14 @@ func (o *Ordered) packetMerge() *packetMerge {
 		if !o.isFile(c) {
 			continue
 		}
-		m.segments = append(m.segments, mergeSegment{
+		x := mergeSegment{
 			file: c.File, host: c.Host, interfaces: c.Interfaces, selected: filter.Match(o.selection.Hosts, c.Host),
 			clock: o.segmentMap(i), pass: o.packetFilter(s),
-		})
+		}
+		if o.coverage.unaligned[s.clock] != nil {
+			x.note = fmt.Sprintf("not aligned with %s: times are of component %d alone", o.Report.Reference, o.Solution.Component[s.clock])
+		}
+		m.segments = append(m.segments, x)
 		m.total += o.Clocks[s.clock].Events
 	}
 	return m
@@ -71,7 +76,7 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 		if !m.segments[source].selected {
 			return nil
 		}
-		face, err := faces.of(source, f.Interface, m.segments[source].host, sources[source].Frames)
+		face, err := faces.of(source, f.Interface, &m.segments[source], sources[source].Frames)
 		if err != nil {
 			return err
 		}
@@ -134,7 +139,7 @@ func newInterfaceTable(out *pcap.Writer, sources int) *interfaceTable {
 // addAll adds the interfaces of the selected segments, before any packet.
 func (t *interfaceTable) addAll(segments []mergeSegment) error {
 	var keys []interfaceKey // in their order
-	names := make(map[interfaceKey][]string)
+	names, notes := make(map[interfaceKey][]string), make(map[interfaceKey]string)
 	for _, s := range segments {
 		if !s.selected {
 			continue
@@ -144,13 +149,14 @@ func (t *interfaceTable) addAll(segments []mergeSegment) error {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
+			notes[key] = s.note
 			if !slices.Contains(names[key], face.Name) && face.Name != "" {
 				names[key] = append(names[key], face.Name)
 			}
 		}
 	}
 	for _, key := range keys {
-		if _, err := t.add(key, interfaceNames(names[key])); err != nil {
+		if _, err := t.add(key, described(interfaceNames(names[key]), notes[key])); err != nil {
 			return err
 		}
 	}
@@ -158,7 +164,7 @@ func (t *interfaceTable) addAll(segments []mergeSegment) error {
 }
 
 // of returns the number of a source's interface.
-func (t *interfaceTable) of(source, own int, host string, frames trace.FrameReader) (int, error) {
+func (t *interfaceTable) of(source, own int, s *mergeSegment, frames trace.FrameReader) (int, error) {
 	for len(t.known[source]) <= own {
 		t.known[source] = append(t.known[source], 0)
 	}
@@ -166,7 +172,7 @@ func (t *interfaceTable) of(source, own int, host string, frames trace.FrameRead
 		return n - 1, nil
 	}
 	face := frames.Interfaces()[own]
-	n, err := t.add(interfaceKey{host, face.LinkType}, face.Name)
+	n, err := t.add(interfaceKey{s.host, face.LinkType}, described(face.Name, s.note))
 	t.known[source][own] = n + 1
 	return n, err
 }
@@ -184,6 +190,14 @@ func (t *interfaceTable) add(key interfaceKey, description string) (int, error) 
 	n, err := t.out.AddInterface(pcap.WriterInterface{Name: name, Description: description, LinkType: key.link})
 	t.number[key] = n
 	return n, err
+}
+
+// described adds a note to a description; either may be empty.
+func described(description, note string) string {
+	if description == "" || note == "" {
+		return description + note
+	}
+	return description + "; " + note
 }
 
 // interfaceNames describes an interface that stands for several, only the first of many.

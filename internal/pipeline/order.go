@@ -50,6 +50,9 @@ const (
 // schema begins the schema of the timeline: its hosts, in the order of their clocks.
 func (o *Ordered) schema() *trace.Schema {
 	schema := &trace.Schema{Title: "Timeline of " + o.HostNames()}
+	if names := o.unalignedNames(); names != "" {
+		schema.Title += "; not aligned: " + names
+	}
 	if o.Report != nil && len(o.Clocks) > 1 {
 		schema.Method, schema.Assumption = o.Report.Method, o.Report.Assumption
 	}
@@ -59,6 +62,17 @@ func (o *Ordered) schema() *trace.Schema {
 		}
 	}
 	return schema
+}
+
+// unalignedNames names the hosts that share no component with the reference; "" for none.
+func (o *Ordered) unalignedNames() string {
+	var names []string
+	for i := range o.Clocks {
+		if o.coverage != nil && o.coverage.unaligned[i] != nil {
+			names = append(names, o.Clocks[i].Name)
+		}
+	}
+	return firstOf(names)
 }
 
 // sources opens all sources of events: recordings, captures, endpoints of messages, operations, bounds. The caller closes
@@ -72,10 +86,9 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 				closeAll(all)
 				return nil, err
 			}
-			i := x.clocks[k]
-			all = append(all, order.EventSource{
-				Events: s, Host: host(i), Map: o.mapOf(i), Granularity: o.Clocks[i].Granularity, Keep: x.Only(h.Name, s), Window: x.Window(), Ahead: x.ReadAhead(),
-			})
+			all = append(all, o.placed(x.clocks[k], order.EventSource{
+				Events: s, Host: host(x.clocks[k]), Map: o.mapOf(x.clocks[k]), Keep: x.Only(h.Name, s), Window: x.Window(), Ahead: x.ReadAhead(),
+			}))
 		}
 	}
 	for i, s := range o.segments {
@@ -88,15 +101,15 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 			m = o.segmentMap(i)
 		}
 		packets := source.Packets(o.rowName(s.clock, o.captureRow(c)), c, o.packetFilter(s))
-		all = append(all, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Granularity: o.Clocks[s.clock].Granularity, Window: order.DefaultWindow})
+		all = append(all, o.placed(s.clock, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Window: order.DefaultWindow}))
 	}
 	messages := source.Messages{Clocks: o.Clocks, Channels: o.Channels[:o.sent], Skip: o.isRecorded}
 	if o.Solution != nil {
-		messages.Maps = o.Solution.Maps
+		messages.Maps, messages.Unbounded = o.coverage.maps, o.coverage.gaps
 	}
 	for i, endpoints := range messages.Endpoints(func(clock int) string { return o.rowName(clock, "messages") }) {
 		add := func(s trace.Source) {
-			all = append(all, order.EventSource{Events: s, Host: host(i), Map: o.mapOf(i), Granularity: o.Clocks[i].Granularity, Window: order.InOrder})
+			all = append(all, o.placed(i, order.EventSource{Events: s, Host: host(i), Map: o.mapOf(i), Window: order.InOrder}))
 		}
 		if endpoints != nil {
 			add(endpoints)
@@ -106,10 +119,19 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 		}
 		c := &o.Clocks[i]
 		if m := o.mapOf(i); m != nil && o.Solution.Hosts[i].Bounded && o.Solution.Parent[i] != i && c.Events > 0 {
-			add(source.Bounds(o.rowName(i, "clock bound"), m, c.First, c.Last))
+			add(source.Bounds(o.rowName(i, "clock bound"), m, c.First, c.Last, o.coverage.gaps[i]))
 		}
 	}
 	return all, nil
+}
+
+// placed completes a source of a clock's events with what is known of the clock beside its map.
+func (a *Aligned) placed(i int, s order.EventSource) order.EventSource {
+	s.Granularity = a.Clocks[i].Granularity
+	if s.Map != nil {
+		s.Component, s.Unbounded = a.Solution.Component[i], a.coverage.gaps[i]
+	}
+	return s
 }
 
 // isRecorded reports whether events of recordings are the endpoints of a channel's messages.

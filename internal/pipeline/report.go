@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -13,11 +14,16 @@ import (
 	"meridian/trace"
 )
 
-// Describe turns a solution into the report. Warnings, and the promises that could not be kept, name what is wrong.
-func (s *Solved) Describe(w *trace.Warnings) *Aligned {
+// Describe turns a solution into the report. Warnings, and the promises that could not be kept, name what is wrong. The only
+// errors are those of ctx and of reading a recording again.
+func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, error) {
 	a := &Aligned{Matched: s.Matched, Options: s.Options, Solution: s.Solution, segments: s.findSegments()}
-	a.Report = newReport(s)
-	f := &findings{a, w}
+	var err error
+	if a.coverage, err = s.cover(ctx); err != nil {
+		return nil, err
+	}
+	a.Report = newReport(s, a.coverage)
+	f := &findings{a, w, make(map[int]bool)}
 	f.warnOfSegments()
 	f.warnOfSteps()
 	f.warnOfPairs()
@@ -26,17 +32,18 @@ func (s *Solved) Describe(w *trace.Warnings) *Aligned {
 	f.warnOfWander()
 	f.warnOfLoops()
 	f.warnOfIslands()
+	f.warnOfUnbounded()
 	if n := s.Solution.Quality.BeyondGranularity; n > 0 {
 		f.breakPromise(fmt.Sprintf("%d of %d messages are still received before they were sent", n, s.Solution.Quality.Messages))
 	}
-	return a
+	return a, nil
 }
 
-func newReport(s *Solved) *show.Report {
+func newReport(s *Solved, c *coverage) *show.Report {
 	x := s.Solution
 	out := &show.Report{
 		Method: x.Method, Network: x.Network, Assumption: AssumptionOf(x, s.Clocks, s.Options.Options), Repair: s.Repair,
-		Reference: s.referenceName(), Quality: qualityOf(s),
+		Reference: s.referenceName(), Quality: qualityOf(s, c),
 	}
 	if x.Assumed != (bound.Assumption{}) && out.Assumption != "" {
 		out.WanderPPBS, out.EpsilonNs = &x.Assumed.Wander, &x.Assumed.Epsilon
@@ -45,10 +52,10 @@ func newReport(s *Solved) *show.Report {
 		out.LeastWanderPPBS = &x.LeastWander
 	}
 	for i := range s.Clocks {
-		out.Hosts = append(out.Hosts, reportHost(s, i))
+		out.Hosts = append(out.Hosts, reportHost(s, c, i))
 	}
 	for i := range x.Pairs {
-		out.Pairs = append(out.Pairs, reportPair(&x.Pairs[i], s.Clocks))
+		out.Pairs = append(out.Pairs, reportPair(&x.Pairs[i], s.Clocks, c.limits[x.Component[x.Pairs[i].A]]))
 	}
 	for _, step := range x.Steps {
 		out.Steps = append(out.Steps, show.Step{Host: s.Clocks[step.Clock].Name, AtNs: step.At, ByNs: step.By})
@@ -82,25 +89,30 @@ func (m *Matched) Largest(component []int, reference string) int {
 // maxDeviation is the standard deviation, in ns, from which on an estimate's own is taken for unknown: three years.
 const maxDeviation = 1e17
 
-func reportHost(s *Solved, i int) show.Host {
+func reportHost(s *Solved, covered *coverage, i int) show.Host {
 	x, c := s.Solution, &s.Clocks[i]
-	m, h := &x.Maps[i], &x.Hosts[i]
+	m, h := &covered.maps[i], &x.Hosts[i]
 	out := show.Host{
 		Name: c.Name, Component: x.Component[i], Reference: s.Clocks[x.Reference(i)].Name,
 		GranularityNs: c.Granularity, Clock: s.hostClock(i),
-		Addresses: []string{}, Events: c.Events, Map: show.Knots(m, c.First, c.Last), OffsetNs: offsetIn(m, c.First, c.Last),
+		Addresses: []string{}, Events: c.Events, Map: show.Knots(m, covered.gaps[i], c.First, c.Last),
+		Unaligned: covered.unaligned[i], Unbounded: covered.unbounded[i],
 	}
 	for _, a := range s.Addresses[i] {
 		out.Addresses = append(out.Addresses, a.String())
 	}
+	if m.Low == nil && m.High == nil && x.Parent[i] == i { // it is a component of its own
+		return out
+	}
+	out.OffsetNs = offsetIn(m, c.First, c.Last)
 	if h.Determined {
 		out.SkewPPM = &h.Skew
 	}
 	if h.SkewBounded {
 		out.SkewLowPPM, out.SkewHighPPM = &h.SkewLow, &h.SkewHigh
 	}
-	if h.Bounded {
-		out.BoundNs = &h.Spread.Worst
+	if h.Bounded && covered.unbounded[i] == nil {
+		out.BoundNs = &covered.spreads[i].Worst
 	}
 	out.OutsideEvents, out.OutsideNs = h.Outside.Events, h.Outside.Largest
 	for _, d := range h.Deviation {
@@ -118,7 +130,8 @@ func offsetIn[Y clock.Time](m *clock.MapOf[clock.HostTime, Y], first, last clock
 	return &offset
 }
 
-func reportPair(x *align.Pair, clocks []trace.Clock) show.Pair {
+// reportPair describes a pair. A bound beyond the limit is none.
+func reportPair(x *align.Pair, clocks []trace.Clock, limit int64) show.Pair {
 	e := &x.Estimate
 	out := show.Pair{A: clocks[x.A].Name, B: clocks[x.B].Name, MessagesAB: x.AB, MessagesBA: x.BA, Fit: e.Fit.String()}
 	if x.Both {
@@ -134,7 +147,7 @@ func reportPair(x *align.Pair, clocks []trace.Clock) show.Pair {
 	if e.SkewBounded {
 		out.SkewLowPPM, out.SkewHighPPM = &e.SkewLow, &e.SkewHigh
 	}
-	if spread, ok := e.Error(); ok {
+	if spread, ok := e.Error(); ok && spread.Worst <= limit {
 		out.BoundNs = &spread.Worst
 	}
 	out.Regression = regressionLines(e.Lines)
@@ -170,7 +183,7 @@ func RegressionLines(s *align.Solution, clocks []trace.Clock) (out []show.PairLi
 
 // qualityOf sums up messages and bounds. The mean bound weighs clocks by their events; references, whose bound is 0, do
 // not count.
-func qualityOf(s *Solved) (q show.Quality) {
+func qualityOf(s *Solved, covered *coverage) (q show.Quality) {
 	x := s.Solution
 	q.Messages, q.Inversions = x.Quality.Messages, x.Quality.Inversions
 	q.InversionsBeyondGranularity, q.TooFast = x.Quality.BeyondGranularity, x.Quality.TooFast
@@ -185,15 +198,15 @@ func qualityOf(s *Solved) (q show.Quality) {
 		if x.Parent[i] == i {
 			continue
 		}
-		h := &x.Hosts[i]
-		if !h.Bounded {
+		h := &covered.spreads[i]
+		if !x.Hosts[i].Bounded || covered.unbounded[i] != nil {
 			return q
 		}
 		if events == 0 {
-			best, worst = h.Spread.Best, h.Spread.Worst
+			best, worst = h.Best, h.Worst
 		}
-		best, worst = min(best, h.Spread.Best), max(worst, h.Spread.Worst)
-		sum += float64(h.Spread.Mean) * float64(c.Events)
+		best, worst = min(best, h.Best), max(worst, h.Worst)
+		sum += float64(h.Mean) * float64(c.Events)
 		events += float64(c.Events)
 	}
 	if events > 0 {

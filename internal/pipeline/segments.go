@@ -104,7 +104,7 @@ func (a *Aligned) segmentMap(i int) *clock.Map {
 		}
 		return &maps[k]
 	}
-	return &a.Solution.Maps[s.clock]
+	return &a.coverage.maps[s.clock]
 }
 
 // warnOfSegments names the captures whose clocks were set back, except where messages told so and each segment has a map

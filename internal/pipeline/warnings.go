@@ -16,6 +16,7 @@ import (
 type findings struct {
 	*Aligned
 	warnings *trace.Warnings
+	named    map[int]bool // clocks of which a broken promise says that they have no bound
 }
 
 // breakPromise notes a promise that could not be kept.
@@ -40,14 +41,17 @@ func (f *findings) warnOfPairs() {
 			}
 			f.warnings.Add(name, fmt.Sprintf("messages from %s to %s only (%s), so the offset is bounded on one side only", from, to, f.filesOf(x.A, x.B)), "")
 			if f.onTree(x) {
+				f.nameUnbounded(x)
 				f.breakPromise(fmt.Sprintf("the offset of %s is not bounded on one side: there are messages from %s to %s only", name, from, to))
 			}
 		case e.Fit == pair.Fallback && e.Map.Low == nil && e.Determined && f.Solution.Assumed == (bound.Assumption{}): // Ashton's line
 			f.warnings.Add(name, fmt.Sprintf("no straight line fits their messages (%s), so a clock is not linear, and the method %s bounds nothing; take the method %s",
 				f.filesOf(x.A, x.B), f.Solution.Method, align.Methods()[0]), "")
+			f.nameUnbounded(x)
 			f.breakPromise("the offset of " + name + " is not bounded: a clock is not linear")
 		case e.Fit == pair.Fallback && e.Map.Low == nil:
 			f.warnings.Add(name, fmt.Sprintf("their messages contradict each other under any clock (%s): a clock was set, or a capture is of another host", f.filesOf(x.A, x.B)), "")
+			f.nameUnbounded(x)
 			f.breakPromise("the offset of " + name + " is not bounded: their messages contradict each other")
 		}
 	}
@@ -61,6 +65,16 @@ func (f *findings) warnOfOutside() {
 			name += " with --repair " + f.Report.Repair.Method
 		}
 		f.warnings.Add(name, fmt.Sprintf("its estimate lies outside of the bounds at %d message ends, by up to %d ns: the bounds hold, the estimate is as published", q.OutsideEvents, q.OutsideNs), "")
+	}
+}
+
+// nameUnbounded notes that a broken promise names the clock of a pair that has no bound by it.
+func (f *findings) nameUnbounded(x *align.Pair) {
+	switch {
+	case f.Solution.Parent[x.A] == x.B:
+		f.named[x.A] = true
+	case f.Solution.Parent[x.B] == x.A:
+		f.named[x.B] = true
 	}
 }
 

@@ -17,7 +17,7 @@ func TestStepsAndContradictedWanderAreSaidInOneLineEach(t *testing.T) {
 		Steps:       []align.Step{{Clock: 0, At: 1_767_225_630_000_000_001, By: 1_000_000_000, Other: -1}, {Clock: 2, At: -500_000_000, By: -1_500, Other: 1}},
 	}
 	a := &Aligned{Matched: twoLists().Matched, Solution: s, Report: &show.Report{LeastWanderPPBS: &s.LeastWander}}
-	f := &findings{a, new(trace.Warnings)}
+	f := &findings{Aligned: a, warnings: new(trace.Warnings)}
 	f.warnOfSteps()
 	f.warnOfWander()
 	f.warnOfLoops()

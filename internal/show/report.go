@@ -48,10 +48,14 @@ type Host struct {
 	BoundNs       *int64   `json:"bound_ns"` // worst error over its trace
 	// OutsideEvents are the ends of its messages at which the estimate lies outside of low_ns and high_ns, OutsideNs is the
 	// greatest distance from such an estimate to them.
-	OutsideEvents int64   `json:"outside_events"`
-	OutsideNs     int64   `json:"outside_ns"`
-	Map           []Knot  `json:"map"`
-	Error         []Error `json:"error"` // statistical, beside the bounds of the map; may be empty
+	OutsideEvents int64 `json:"outside_events"`
+	OutsideNs     int64 `json:"outside_ns"`
+	// Unaligned is all events of a host that shares no component with the report's reference, Unbounded those that nothing
+	// bounds; null for none.
+	Unaligned *EventRange `json:"unaligned"`
+	Unbounded *EventRange `json:"unbounded"`
+	Map       []Knot      `json:"map"`
+	Error     []Error     `json:"error"` // statistical, beside the bounds of the map; may be empty
 	// Clock says what was aligned in place of the clock that stamped; nil where that was.
 	Clock *HostClock `json:"clock"`
 }
@@ -65,6 +69,13 @@ type HostClock struct {
 	LeastErrorNs    int64  `json:"least_error_ns"`    // of what leads to the counter, part of the bounds
 	GreatestErrorNs int64  `json:"greatest_error_ns"` // the same
 	SlewedNs        int64  `json:"slewed_ns"`         // of the recording: slewed between two readings
+}
+
+// EventRange is some events of a host: how many, and the first and the last stamp.
+type EventRange struct {
+	Events  int64          `json:"events"`
+	FirstNs clock.HostTime `json:"first_ns"`
+	LastNs  clock.HostTime `json:"last_ns"`
 }
 
 // Knot is one corner of a host's clock map.
@@ -170,11 +181,16 @@ func (h *Host) ClockMap() clock.Map {
 }
 
 // Knots lists the corners of a map's three curves as the report shows them, and the map at the given instants. These are
-// the ends of a trace: rounded corners need not be extended far to reach them.
-func Knots(m *clock.Map, ends ...clock.HostTime) []Knot {
+// the ends of a trace: rounded corners need not be extended far to reach them. In the gaps nothing bounds the clock.
+func Knots(m *clock.Map, gaps []clock.HostInterval, ends ...clock.HostTime) []Knot {
 	hosts := make(map[clock.HostTime]bool)
 	for _, at := range ends {
 		hosts[at] = true
+	}
+	for _, g := range gaps {
+		for _, at := range []clock.HostTime{clock.Add(g.First, -1), g.First, g.Last, clock.Add(g.Last, 1)} {
+			hosts[at] = true
+		}
 	}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
 		for _, k := range c {
@@ -184,12 +200,13 @@ func Knots(m *clock.Map, ends ...clock.HostTime) []Knot {
 	knots := make([]Knot, 0, len(hosts))
 	for _, h := range slices.Sorted(maps.Keys(hosts)) {
 		k := Knot{HostNs: h, TimelineNs: m.At(h)}
-		low, high, lowOK, highOK := m.Bounds(h)
-		if lowOK {
-			k.LowNs = &low
-		}
-		if highOK {
-			k.HighNs = &high
+		if low, high, lowOK, highOK := m.Bounds(h); !lowOK || !highOK || !slices.ContainsFunc(gaps, func(g clock.HostInterval) bool { return g.Holds(h) }) {
+			if lowOK {
+				k.LowNs = &low
+			}
+			if highOK {
+				k.HighNs = &high
+			}
 		}
 		knots = append(knots, k)
 	}

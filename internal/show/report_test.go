@@ -80,7 +80,7 @@ func TestKnotsHoldEveryCornerOfTheThreeCurves(t *testing.T) {
 		{HostNs: 5, TimelineNs: 10, LowNs: ptr(clock.TimelineTime(7))},
 		{HostNs: 10, TimelineNs: 20, LowNs: ptr(clock.TimelineTime(12))},
 	}
-	if got := Knots(&m); !reflect.DeepEqual(got, want) {
+	if got := Knots(&m, nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

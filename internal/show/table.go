@@ -40,7 +40,10 @@ func (r *Report) hostTable(out *strings.Builder) {
 	for _, h := range r.Hosts {
 		cells := []string{printable(h.Name), optional(h.OffsetNs, offset), skew(h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM),
 			bound(h.BoundNs), count(h.Events), printable(h.Reference)}
-		if h.Name == h.Reference {
+		switch {
+		case h.Unaligned != nil && h.OffsetNs == nil:
+			cells[5] = "(not aligned)"
+		case h.Name == h.Reference:
 			cells[5] = "(is the reference)"
 		}
 		if len(components) > 1 {
@@ -73,6 +76,7 @@ func (r *Report) summary(out *strings.Builder) {
 	}
 	out.WriteByte('\n')
 	q.outside(out)
+	r.uncovered(out)
 	r.changes(out)
 	r.freeClocks(out)
 	if r.Assumption != "" {
@@ -136,6 +140,27 @@ func (x *Repair) line(out *strings.Builder) {
 	if x != nil {
 		fmt.Fprintf(out, "%s repaired by %s, moving no event by more than %s\n",
 			counted(x.Inversions, "inversion"), printable(x.Method), duration(x.LargestNs))
+	}
+}
+
+// uncovered says of which hosts events are not aligned or not bounded, and from when to when.
+func (r *Report) uncovered(out *strings.Builder) {
+	n := 0
+	line := func(x *EventRange, h *Host, what string) {
+		if n++; n <= mostChanges {
+			fmt.Fprintf(out, "%s: %s %s, from %s to %s of its own time\n", printable(h.Name), x.Of(h.Events), what, instant(x.FirstNs), instant(x.LastNs))
+		}
+	}
+	for i := range r.Hosts {
+		switch h := &r.Hosts[i]; {
+		case h.Unaligned != nil:
+			line(h.Unaligned, h, "not aligned with "+printable(r.Reference))
+		case h.Unbounded != nil:
+			line(h.Unbounded, h, "without a bound")
+		}
+	}
+	if n > mostChanges {
+		fmt.Fprintf(out, "and %s with events that are not aligned or have no bound\n", counted(int64(n-mostChanges), "more host"))
 	}
 }
 

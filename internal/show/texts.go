@@ -11,6 +11,14 @@ func Count(n int64) string { return count(n) }
 // Counted writes a number as Count does and what it counts: "1 event", "1 234 events".
 func Counted(n int64, what string) string { return counted(n, what) }
 
+// Of says how many events it is of all that there are: "4 events", "3 of 4 events".
+func (x *EventRange) Of(all int64) string {
+	if x.Events == all {
+		return counted(all, "event")
+	}
+	return count(x.Events) + " of " + counted(all, "event")
+}
+
 // Texts says in words how far off a clock is, how fast it runs and how sure that is, as the table does.
 func (h *Host) Texts() (offsetText, skewText, boundText string) {
 	return optional(h.OffsetNs, offset), skew(h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM), bound(h.BoundNs)

@@ -25,7 +25,7 @@ import (
 
 // Fixed are the columns that every table has in front of those of fields, and Rest the one behind them.
 var Fixed = []string{"time", "time_ns", "low_ns", "high_ns", "recorded_ns", "host", "row", "row_kind", "event", "category",
-	"phase", "slice", "flow", "role"}
+	"phase", "slice", "flow", "role", "component"}
 
 const Rest = "fields"
 

@@ -58,7 +58,27 @@ type Progress struct {
 	Started bool               // what stands before all events was encoded
 	Last    clock.TimelineTime // of the latest event
 
-	out io.Writer
+	out        io.Writer
+	maps       int  // how many maps the schema had when components was found
+	components bool // the schema has several
+}
+
+// Component returns the component of an event's time; false where the timeline has only one, or where the time is the stamp
+// as it was recorded.
+func (p *Progress) Component(e *trace.TimelineEvent) (number int, ok bool) {
+	if len(p.Schema.Maps) != p.maps {
+		p.maps, p.components = len(p.Schema.Maps), p.Schema.Components()
+	}
+	if !p.components {
+		return 0, false
+	}
+	return p.Schema.Component(e)
+}
+
+// Unbounded reports whether clocks were aligned and yet nothing bounds the time of an event.
+func (p *Progress) Unbounded(e *trace.TimelineEvent) bool {
+	_, aligned := p.Schema.Component(e)
+	return !e.Bounded && aligned && p.Schema.Method != ""
 }
 
 // NewProgress returns the progress of a writer that has written nothing.

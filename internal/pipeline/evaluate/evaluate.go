@@ -89,7 +89,9 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Evaluation, err
 		}
 		result.Methods = append(result.Methods, *measured)
 	}
-	result.describe(e, estimates, w)
+	if err := result.describe(ctx, e, estimates, w); err != nil {
+		return nil, err
+	}
 	if o.Plots != "" {
 		p := &plotter{Matched: matched, truth: truth, estimate: estimates[0], dir: o.Plots, warnings: w}
 		if err := p.plot(ctx); err != nil {
@@ -102,7 +104,7 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Evaluation, err
 
 // describe names what is not as promised: for one method all that aligning would name, for a comparison the hosts that no
 // method can align.
-func (r *Evaluation) describe(e *estimator, estimates []*estimate, w *trace.Warnings) {
+func (r *Evaluation) describe(ctx context.Context, e *estimator, estimates []*estimate, w *trace.Warnings) error {
 	switch {
 	case e.first == nil:
 	case e.options.Compare:
@@ -112,13 +114,18 @@ func (r *Evaluation) describe(e *estimator, estimates []*estimate, w *trace.Warn
 	default:
 		x := estimates[0]
 		solved := pipeline.Solved{Matched: e.Matched, Solution: x.solution, Repair: x.repair, Options: e.options.Align}
-		r.Broken = solved.Describe(w).Broken
+		described, err := solved.Describe(ctx, w)
+		if err != nil {
+			return err
+		}
+		r.Broken = described.Broken
 		for _, h := range r.Methods[0].Hosts {
 			if t := h.Truth; t != nil && t.Always != nil && !*t.Always {
 				r.Broken = append(r.Broken, fmt.Sprintf("the truth of %s lies outside of its bounds", h.Name))
 			}
 		}
 	}
+	return nil
 }
 
 // joinComponents numbers the components that clocks form when any method's connection counts.

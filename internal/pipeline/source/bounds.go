@@ -2,6 +2,7 @@ package source
 
 import (
 	"io"
+	"slices"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -12,6 +13,7 @@ type boundSource struct {
 	row
 	clock       *clock.Map
 	first, last clock.HostTime
+	gaps        []clock.HostInterval
 	n           int
 	values      [1]trace.Value
 }
@@ -24,9 +26,10 @@ var boundClasses = []trace.Class{{Name: "clock bound", Category: "clocks", Field
 	{Name: "bound_ns", Type: trace.Type{Kind: trace.Int}},
 }}}
 
-// Bounds returns the largest possible error of a clock from its first to its last stamp, as a counter on a row.
-func Bounds(name string, m *clock.Map, first, last clock.HostTime) trace.Source {
-	return &boundSource{row: newRow(name, trace.Bounds, boundClasses), clock: m, first: first, last: last}
+// Bounds returns the largest possible error of a clock from its first to its last stamp, as a counter on a row. In the gaps,
+// where nothing bounds the clock, it has no value.
+func Bounds(name string, m *clock.Map, first, last clock.HostTime, gaps []clock.HostInterval) trace.Source {
+	return &boundSource{row: newRow(name, trace.Bounds, boundClasses), clock: m, first: first, last: last, gaps: gaps}
 }
 
 func (x *boundSource) Next(e *trace.Event) error {
@@ -39,8 +42,11 @@ func (x *boundSource) Next(e *trace.Event) error {
 		x.n = BoundIntervals + 1
 	}
 	*e = trace.Event{Time: at, Phase: trace.Counter}
-	width, _ := x.clock.Error(at)
-	x.values[0] = trace.OfInt(width)
+	x.values[0] = trace.Value{}
+	if !slices.ContainsFunc(x.gaps, func(g clock.HostInterval) bool { return g.Holds(at) }) {
+		width, _ := x.clock.Error(at)
+		x.values[0] = trace.OfInt(width)
+	}
 	return nil
 }
 

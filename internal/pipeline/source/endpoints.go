@@ -20,6 +20,8 @@ type Messages struct {
 	Skip func(channel int) bool
 	// Maps are those of the clocks, by which the delays of messages are told; nil where nothing was aligned.
 	Maps []clock.Map
+	// Unbounded is, of each clock, where the bounds of its map say nothing; nil where they always do.
+	Unbounded [][]clock.HostInterval
 }
 
 // endpointSource is the endpoints of messages of one clock as events. A message is a flow, which viewers draw as an
@@ -108,6 +110,11 @@ func (m *Messages) endpointsOf(clock int) (all []endpoint) {
 	return all
 }
 
+// inGap reports whether a stamp lies where nothing bounds its clock.
+func (m *Messages) inGap(number int, t clock.HostTime) bool {
+	return m.Unbounded != nil && slices.ContainsFunc(m.Unbounded[number], func(g clock.HostInterval) bool { return g.Holds(t) })
+}
+
 func (x *endpointSource) Next(e *trace.Event) error {
 	if x.n >= len(x.endpoints) {
 		return io.EOF
@@ -141,6 +148,9 @@ func (x *endpointSource) Values() []trace.Value {
 	x.values[2], x.values[3] = trace.Value{}, trace.Value{}
 	sentLow, sentHigh, sentHasLow, sentHasHigh := from.EventBounds(m.Sent, x.of.Clocks[ch.From].Granularity)
 	receivedLow, receivedHigh, receivedHasLow, receivedHasHigh := to.EventBounds(m.Received, x.of.Clocks[ch.To].Granularity)
+	if x.of.inGap(ch.From, m.Sent) || x.of.inGap(ch.To, m.Received) {
+		return x.values[:]
+	}
 	if sentHasHigh && receivedHasLow {
 		x.values[2] = trace.OfInt(clock.Sub(receivedLow, sentHigh))
 	}

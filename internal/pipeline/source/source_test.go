@@ -100,12 +100,12 @@ func TestOperationsComeInOrderOfTime(t *testing.T) {
 func TestBoundsAreCountedFromTheFirstStampToTheLast(t *testing.T) {
 	m := clock.Identity()
 	m.Low, m.High = clock.Curve{{X: 0, Y: -7}}, clock.Curve{{X: 0, Y: 4}}
-	got := play(t, Bounds("clock bound", &m, 1000, 1000+BoundIntervals*10))
+	got := play(t, Bounds("clock bound", &m, 1000, 1000+BoundIntervals*10, nil))
 	if len(got) != BoundIntervals+1 || got[0] != "1000 clock bound flow=0 role=0 bound_ns=7" ||
 		got[BoundIntervals] != fmt.Sprintf("%d clock bound flow=0 role=0 bound_ns=7", 1000+BoundIntervals*10) {
 		t.Errorf("%d counts, from %q to %q", len(got), got[0], got[len(got)-1])
 	}
-	same(t, play(t, Bounds("clock bound", &m, 5, 5)), "5 clock bound flow=0 role=0 bound_ns=7")
+	same(t, play(t, Bounds("clock bound", &m, 5, 5, nil)), "5 clock bound flow=0 role=0 bound_ns=7")
 }
 
 func TestPacketsAreChosenByNumber(t *testing.T) {

@@ -1,0 +1,92 @@
+package pipeline
+
+import (
+	"context"
+	"testing"
+
+	"meridian/align"
+	"meridian/align/network"
+	"meridian/align/pair"
+	"meridian/clock"
+	"meridian/internal/pipeline/source"
+	"meridian/internal/show"
+	"meridian/match"
+	"meridian/trace"
+)
+
+// band is a map whose estimate is exact and whose error grows from near at the ends to far in the middle of 0 to 1000 s.
+func band(near, far int64) clock.Map {
+	m := clock.Map{Mid: clock.Curve{{X: 0, Y: 0}}}
+	for _, k := range []struct {
+		at  clock.HostTime
+		err int64
+	}{{0, near}, {500e9, far}, {1000e9, near}} {
+		m.Low = append(m.Low, clock.Knot{X: k.at, Y: clock.TimelineTime(int64(k.at) - k.err)})
+		m.High = append(m.High, clock.Knot{X: k.at, Y: clock.TimelineTime(int64(k.at) + k.err)})
+	}
+	return m
+}
+
+func TestABoundBeyondAllThatWasRecordedIsNone(t *testing.T) {
+	stamps := []clock.HostTime{0, 100e9, 400e9, 500e9, 600e9, 1000e9}
+	var messages []trace.Message
+	for _, at := range stamps {
+		messages = append(messages, trace.Message{Sent: at, Received: at})
+	}
+	s := &Solved{
+		Matched: &Matched{Result: &match.Result{}, operations: make([][]source.Operation, 3)},
+		Solution: &align.Solution{
+			Tree:  &network.Tree{Component: []int{0, 0, 1}, References: []int{0, 2}, Parent: []int{0, 0, 2}},
+			Hosts: []align.Host{{Bounded: true}, {Bounded: true}, {Bounded: true}},
+		},
+	}
+	s.Channels = []trace.Channel{{From: 0, To: 1, Messages: messages}}
+	s.recorded = [2]int{1, 1}
+	for _, name := range []string{"a", "b", "c"} {
+		s.Clocks = append(s.Clocks, trace.Clock{Name: name, Host: name, First: 0, Last: 1000e9, Events: int64(len(stamps))})
+	}
+	for _, x := range []struct {
+		name      string
+		far       int64 // error of b in the middle, ns
+		unbounded *show.EventRange
+		worst     int64
+	}{
+		{"narrow", 900e9, nil, 900e9},
+		// The recording lasts 1000 s. A bound further off than that says nothing.
+		{"wide in the middle", 1900e9, &show.EventRange{Events: 3, FirstNs: 400e9, LastNs: 600e9}, 1000e9},
+		{"wide all over", 1e15, &show.EventRange{Events: 4, FirstNs: 100e9, LastNs: 600e9}, 0},
+	} {
+		s.Solution.Maps = []clock.Map{clock.Identity(), band(100e9, x.far), clock.Identity()}
+		c, err := s.cover(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := c.unbounded[1]
+		if (got == nil) != (x.unbounded == nil) || got != nil && *got != *x.unbounded {
+			t.Errorf("%s: unbounded %v, want %v", x.name, got, x.unbounded)
+		}
+		if x.worst > 0 && (c.spreads[1].Worst < x.worst-1e9 || c.spreads[1].Worst > x.worst) {
+			t.Errorf("%s: worst bound %d, want %d", x.name, c.spreads[1].Worst, x.worst)
+		}
+		if c.unbounded[0] != nil || c.unaligned[0] != nil || c.unaligned[1] != nil {
+			t.Errorf("%s: the reference or an aligned clock is said not to be: %+v", x.name, c)
+		}
+		if c.unaligned[2] == nil || c.unaligned[2].Events != 6 || c.maps[2].Low != nil || c.maps[2].High != nil || c.unbounded[2] == nil {
+			t.Errorf("%s: a clock without messages has bounds", x.name)
+		}
+	}
+}
+
+func TestGapsHaveNoBoundsInTheReport(t *testing.T) {
+	m := band(1, 1000)
+	knots := show.Knots(&m, []clock.HostInterval{{First: 400e9, Last: 600e9}}, 0, 1000e9)
+	for _, k := range knots {
+		in := k.HostNs >= 400e9 && k.HostNs <= 600e9
+		if in != (k.LowNs == nil) || in != (k.HighNs == nil) {
+			t.Errorf("at %d: low %v, high %v", k.HostNs, k.LowNs, k.HighNs)
+		}
+	}
+	if s := spreadOutside(&m, &trace.Clock{First: 0, Last: 1000e9, Events: 1}, []clock.HostInterval{{First: 0, Last: 1000e9}}); s != (pair.Spread{}) {
+		t.Errorf("a clock without any bound has an error of %v", s)
+	}
+}
