@@ -66,7 +66,9 @@ func (g *Granularity) add(stamp clock.HostTime) {
 		return
 	}
 	d := max(clock.Sub(stamp, before), clock.Sub(before, stamp))
-	if g.common == 0 || d%g.common != 0 {
+	// A grid of fractions of a unit may look like one of whole units for long.
+	disproved := g.common == 0 || d%g.common != 0
+	if disproved {
 		g.common = divisor(d, g.common)
 	}
 	switch {
@@ -79,7 +81,7 @@ func (g *Granularity) add(stamp clock.HostTime) {
 			return
 		}
 		g.search()
-	case g.grid.step > 0 && !g.grid.holds(float64(d)):
+	case disproved && g.grid.step == 0, g.grid.step > 0 && !g.grid.holds(float64(d)):
 		// The two stamps that are not on it take the place of others, so that the next grid is not the same.
 		k := 2 * g.searches % sampleSize
 		g.sample[k], g.sample[k+1] = before, stamp

@@ -69,7 +69,7 @@ func stepOf(c *coarse, instants []int64, unit int64) int64 {
 // unless its period is whole in units.
 var knownPeriods = map[string]*big.Rat{
 	"1 us": big.NewRat(1000, 1), "1 ms": big.NewRat(1e6, 1), "4 ms": big.NewRat(4e6, 1), "10 ms": big.NewRat(1e7, 1), "1 s": big.NewRat(1e9, 1),
-	"1/64 s": big.NewRat(1e9, 64), "1/1024 s": big.NewRat(1e9, 1024), "2^-20 s": big.NewRat(1e9, 1<<20), "1/300 s": big.NewRat(1e9, 300),
+	"1/64 s": big.NewRat(1e9, 64), "1/1024 s": big.NewRat(1e9, 1024), "2^-20 s": big.NewRat(1e9, 1<<20), "2^-22 s": big.NewRat(1e9, 1<<22), "1/300 s": big.NewRat(1e9, 300),
 	"1/60 s": big.NewRat(1e9, 60), "15.6001 ms": big.NewRat(15_600_100, 1), "1.0001 ms": big.NewRat(1_000_100, 1),
 }
 
@@ -125,6 +125,15 @@ func TestAGridOfAnyPeriodIsFoundByRepeatedStamps(t *testing.T) {
 			t.Fatalf("step %d, want at most %v", step, most)
 		}
 	})
+}
+
+// A grid of 20.001 ns looks like one of 20 ns, until a difference is no multiple of that.
+func TestAGridThatLookedWholeIsFoundAgainWhenItIsNot(t *testing.T) {
+	c := &coarse{period: big.NewRat(20_001, 1000), phase: big.NewRat(4, 3), unit: 1}
+	instants := exchanges(rand.New(rand.NewPCG(0x1d16, 0)), 122, 40, 6)
+	if step := stepOf(c, instants, 1); step < 21 || step > 23 {
+		t.Errorf("step %d", step)
+	}
 }
 
 // A clock that is steered has ticks of changing length.

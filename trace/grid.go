@@ -29,7 +29,7 @@ const (
 var periods = [...]float64{65536 / 1193182.0, 1 / 60.0, 15.6001e-3, 15.6e-3, 1 / 120.0, 1 / 300.0, 1.0001e-3, 1 / 1200.0, 1 / 32000.0}
 
 // maxPower is the highest power of two that is tried as a clock's frequency in Hz.
-const maxPower = 20
+const maxPower = 28
 
 // findGrid returns the coarsest grid that ascending differences are on, or the zero grid.
 //
