@@ -38,7 +38,7 @@ type settings struct {
 	meridian, kind, keep, world string
 	seeds, jobs, tries, most    int
 	from                        uint64
-	verbose                     bool
+	verbose, hidden             bool
 }
 
 func main() {
@@ -52,6 +52,7 @@ func main() {
 	flag.IntVar(&s.jobs, "j", runtime.GOMAXPROCS(0), "worlds at once")
 	flag.IntVar(&s.tries, "shrink", 300, "runs spent on making a failing world smaller")
 	flag.IntVar(&s.most, "most", math.MaxInt, "leave out worlds of more than `N` messages")
+	flag.BoolVar(&s.hidden, "hidden", false, "let hidden worlds fail as well")
 	flag.BoolVar(&s.verbose, "v", false, "print the verdict of every world that fails or is hidden")
 	flag.Parse()
 	ok, err := run(&s)
@@ -123,6 +124,9 @@ func tryAll(s *settings, c *command, temp string, t *tally) error {
 					continue
 				}
 				v, err := c.tryIn(temp, worker, w)
+				if v != nil && s.hidden {
+					v.Hidden = false
+				}
 				if err != nil {
 					once.Do(func() { failed = fmt.Errorf("%s: %w", s.repeat(k, seed), err) })
 					continue
