@@ -172,9 +172,19 @@ func (g *graph) attach(t *Tree, root int, s step) {
 }
 
 // thinned returns a map whose bounds are at most so many ns wider on either side, and whose estimate is within a nanosecond, but
-// which has few knots: without that they would grow with the square of the length of a path.
+// which has few knots: without that they would grow with the square of the length of a path. Maps with few are left as they are.
 func thinned(m clock.Map, tolerance int64) clock.Map {
-	return clock.Map{Mid: m.Mid.Thin(1, clock.Nearest), Low: m.Low.Thin(tolerance, clock.Down), High: m.High.Thin(tolerance, clock.Up)}
+	const few = 128 // knots
+	if len(m.Mid) > few {
+		m.Mid = m.Mid.Thin(1, clock.Nearest)
+	}
+	if len(m.Low) > few {
+		m.Low = m.Low.Thin(tolerance, clock.Down)
+	}
+	if len(m.High) > few {
+		m.High = m.High.Thin(tolerance, clock.Up)
+	}
+	return m
 }
 
 // maxThinning is the part of the width of an edge's bounds by which either bound may be widened to save knots.
