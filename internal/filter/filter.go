@@ -17,6 +17,7 @@ package filter
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"meridian/clock"
@@ -104,6 +105,7 @@ type Filter struct {
 	pairs   []pairing
 	buffer  []trace.Value
 	scratch []byte
+	met     bool  // an event met all of Where
 	Passed  int64 // records that passed
 	Dropped int64
 }
@@ -166,6 +168,7 @@ func (f *Filter) Write(r *trace.TimelineEvent) error {
 		f.Dropped++
 		return nil
 	}
+	f.met = f.met || v != added
 	inside := f.cross(c, r)
 	if !inside {
 		f.Dropped++
@@ -261,6 +264,37 @@ func (f *Filter) class(i int) *class {
 		}
 	}
 	return c
+}
+
+// unmatched warns of what was asked for by name and never came, once all records were written: it leaves an output empty
+// without a word.
+func (f *Filter) unmatched(w *trace.Warnings) {
+	check := func(flag, what string, patterns []string, matches func(pattern []string) bool) {
+		for _, p := range patterns {
+			if !strings.HasPrefix(p, "!") && !matches([]string{p}) {
+				w.Add(flag+" "+p, "matches no "+what, "")
+			}
+		}
+	}
+	check("--host", "host", f.o.Hosts, func(p []string) bool {
+		return slices.ContainsFunc(f.schema.Hosts, func(name string) bool { return Match(p, name) })
+	})
+	check("--stream", "row", f.o.Streams, func(p []string) bool {
+		return slices.ContainsFunc(f.schema.Streams, func(s trace.Stream) bool {
+			return s.Kind != trace.Messages && s.Kind != trace.Bounds && Match(p, s.Name)
+		})
+	})
+	check("--event", "event", f.o.Events, func(p []string) bool {
+		return slices.ContainsFunc(f.schema.Classes, func(c trace.Class) bool { return matchClass(p, &c) })
+	})
+	check("--field", "field", f.o.Fields, func(p []string) bool {
+		return slices.ContainsFunc(f.schema.Classes, func(c trace.Class) bool {
+			return slices.ContainsFunc(c.Fields, func(field trace.Field) bool { return Match(p, field.Name) })
+		})
+	})
+	if len(f.o.Where) > 0 && !f.met {
+		w.Add("--where", "no event meets the conditions", "")
+	}
 }
 
 // WantsClass reports whether events of a type can be wanted, by its names.

@@ -344,6 +344,7 @@ func (f *Filter) Results() []Result {
 
 // Warnings says in words what the pairs found amiss.
 func (f *Filter) Warnings(w *trace.Warnings) {
+	f.unmatched(w)
 	for i := range f.pairs {
 		p := &f.pairs[i].Result
 		subject := "pair " + p.Name

@@ -67,11 +67,8 @@ func (s *Solved) cover(ctx context.Context) (*coverage, error) {
 	return c, nil
 }
 
-// rangeOfAll is the range of all events of a clock; nil if it has none.
+// rangeOfAll is the range of all events of a clock.
 func rangeOfAll(k *trace.Clock) *show.EventRange {
-	if k.Events == 0 {
-		return nil
-	}
 	return &show.EventRange{Events: k.Events, FirstNs: k.First, LastNs: k.Last}
 }
 
@@ -226,7 +223,9 @@ func eachRecorded(ctx context.Context, x recording, host string, see func(clock.
 
 // unboundedByChoice reports whether the method, which places all clocks at once, bounds none of them: of broadcasts, and of
 // samples before or after. There is no promise then that could be broken.
-func (f *findings) unboundedByChoice() bool { return f.Solution.Network == "" && f.Report.Assumption == "" }
+func (f *findings) unboundedByChoice() bool {
+	return f.Solution.Network == "" && f.Report.Assumption == ""
+}
 
 // warnOfUnbounded names the hosts with events that nothing bounds, but for those that another line has named.
 func (f *findings) warnOfUnbounded() {

@@ -75,6 +75,11 @@ func (j *joiner) addRecordings(set *input.Set, w *trace.Warnings) []trace.Collec
 			j.files[i] = append(j.files[i], x.Path)
 			j.extend(i, h.First, h.Last, h.Events)
 		}
+		if len(x.Hosts) == 0 { // it is a host all the same, that nothing aligns
+			w.Add(x.Path, "no events in it", "")
+			i := clockOf(x, "")
+			j.files[i] = append(j.files[i], x.Path)
+		}
 		j.recordings = append(j.recordings, r)
 		if x.Capture != nil { // its packets are among its events
 			j.Clocks[clockOf(x, "")].Events -= int64(x.Capture.Packets.Len())

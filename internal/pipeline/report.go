@@ -23,7 +23,7 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 		return nil, err
 	}
 	a.Report = newReport(s, a.coverage)
-	f := &findings{a, w, make(map[int]bool)}
+	f := &findings{Aligned: a, warnings: w, named: make(map[int]bool)}
 	f.warnOfSegments()
 	f.warnOfSteps()
 	f.warnOfPairs()
@@ -113,6 +113,9 @@ func reportHost(s *Solved, covered *coverage, i int) show.Host {
 	}
 	if h.Bounded && covered.unbounded[i] == nil {
 		out.BoundNs = &covered.spreads[i].Worst
+		if x.Parent[i] != i {
+			out.Worst = s.worstOf(covered, i)
+		}
 	}
 	out.OutsideEvents, out.OutsideNs = h.Outside.Events, h.Outside.Largest
 	for _, d := range h.Deviation {

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"meridian/align"
 	"meridian/align/bound"
 	"meridian/align/pair"
+	"meridian/align/quality"
+	"meridian/internal/show"
 	"meridian/trace"
 )
 
@@ -17,6 +20,7 @@ type findings struct {
 	*Aligned
 	warnings *trace.Warnings
 	named    map[int]bool // clocks of which a broken promise says that they have no bound
+	delayed  bool         // the stated least delay contradicts messages
 }
 
 // breakPromise notes a promise that could not be kept.
@@ -33,7 +37,15 @@ func (f *findings) warnOfPairs() {
 		a, b := f.Clocks[x.A], f.Clocks[x.B]
 		name := a.Name + " and " + b.Name
 		e := &x.Estimate
+		roundTrip, beyond := f.beyondRoundTrip(x)
 		switch {
+		case beyond:
+			stated := time.Duration(f.Options.MinDelay)
+			f.warnings.Add(name, fmt.Sprintf("--min-delay %v is more than half their quickest round trip (%s), so no clocks fit their messages; state less",
+				stated, show.Duration(roundTrip)), "")
+			f.delayed = true
+			f.nameUnbounded(x)
+			f.breakPromise(fmt.Sprintf("--min-delay %v is more than half the quickest round trip of %s (%s)", stated, name, show.Duration(roundTrip)))
 		case e.Fit == pair.OneWay:
 			from, to := a.Name, b.Name
 			if x.AB == 0 {
@@ -66,6 +78,25 @@ func (f *findings) warnOfOutside() {
 		}
 		f.warnings.Add(name, fmt.Sprintf("its estimate lies outside of the bounds at %d message ends, by up to %d ns: the bounds hold, the estimate is as published", q.OutsideEvents, q.OutsideNs), "")
 	}
+}
+
+// beyondRoundTrip reports whether the stated least delay is more than half of a pair's quickest exchange, which is what keeps
+// their messages from fitting then, and how long that exchange took.
+func (f *findings) beyondRoundTrip(x *align.Pair) (roundTrip int64, beyond bool) {
+	if f.Options.MinDelay <= 0 || x.Estimate.Fit != pair.Fallback {
+		return 0, false
+	}
+	var there, back []trace.Message
+	for i := range f.Channels {
+		switch c := &f.Channels[i]; {
+		case c.From == x.A && c.To == x.B:
+			there = append(there, c.Messages...)
+		case c.From == x.B && c.To == x.A:
+			back = append(back, c.Messages...)
+		}
+	}
+	roundTrip, ok := quality.RoundTrip(there, back)
+	return roundTrip, ok && f.Options.MinDelay > roundTrip/2
 }
 
 // nameUnbounded notes that a broken promise names the clock of a pair that has no bound by it.
@@ -102,7 +133,7 @@ func (f *findings) warnOfWander() {
 		f.warnings.Add("the clocks", fmt.Sprintf("they wander by more than the default %g ppb/s, as the messages show, so bounds rest on %.3g ppb/s; state another with --wander",
 			bound.Default.Wander, w), "")
 	}
-	if f.Report.LeastWanderPPBS == nil {
+	if f.Report.LeastWanderPPBS == nil || f.delayed {
 		return
 	}
 	var names []string
@@ -187,7 +218,7 @@ func (m *Matched) WarnOfIslands(component []int, wanted, reference, lacking stri
 		if component[i] != largest {
 			apart = append(apart, c.Name)
 		}
-		if lacking == "messages" && alone(component, i) && !m.sharesPackets(i) {
+		if lacking == "messages" && alone(component, i) && c.Events > 0 && !m.sharesPackets(i) && !m.exchanges(i) {
 			w.Add(m.filesOf(i), "no messages in common with any other input: recorded on other hosts, at another time, or behind a proxy?", "")
 		}
 	}
@@ -206,6 +237,13 @@ func (m *Matched) sharesPackets(i int) bool {
 		}
 	}
 	return false
+}
+
+// exchanges reports whether a clock has messages with others, which then did not serve: another warning gives the reason.
+func (m *Matched) exchanges(i int) bool {
+	return slices.ContainsFunc(m.Channels, func(c trace.Channel) bool {
+		return (c.From == i || c.To == i) && c.From != c.To && len(c.Messages) > 0
+	})
 }
 
 // alone reports whether a clock is its component's only one.

@@ -50,6 +50,8 @@ type Host struct {
 	// greatest distance from such an estimate to them.
 	OutsideEvents int64 `json:"outside_events"`
 	OutsideNs     int64 `json:"outside_ns"`
+	// Worst is where that error is; nil for a reference, and without a bound.
+	Worst *WorstBound `json:"worst"`
 	// Unaligned is all events of a host that shares no component with the report's reference, Unbounded those that nothing
 	// bounds; null for none.
 	Unaligned *EventRange `json:"unaligned"`
@@ -69,6 +71,14 @@ type HostClock struct {
 	LeastErrorNs    int64  `json:"least_error_ns"`    // of what leads to the counter, part of the bounds
 	GreatestErrorNs int64  `json:"greatest_error_ns"` // the same
 	SlewedNs        int64  `json:"slewed_ns"`         // of the recording: slewed between two readings
+}
+
+// WorstBound is where a host's bound is worst: a reading of its clock, and how long before and after it the nearest messages
+// of the host were, null for none.
+type WorstBound struct {
+	HostNs         clock.HostTime `json:"host_ns"`
+	SinceMessageNs *int64         `json:"since_message_ns"`
+	UntilMessageNs *int64         `json:"until_message_ns"`
 }
 
 // EventRange is some events of a host: how many, and the first and the last stamp.

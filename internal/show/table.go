@@ -76,6 +76,7 @@ func (r *Report) summary(out *strings.Builder) {
 	}
 	out.WriteByte('\n')
 	q.outside(out)
+	r.worst(out)
 	r.uncovered(out)
 	r.changes(out)
 	r.freeClocks(out)
@@ -143,6 +144,37 @@ func (x *Repair) line(out *strings.Builder) {
 	}
 }
 
+// longSilence is how far from the worst bound messages must be for the table to say so, ns.
+const longSilence = 1_000_000_000
+
+// worst says of the worst bound of all hosts whether it is of a stretch without messages.
+func (r *Report) worst(out *strings.Builder) {
+	var of *Host
+	for i := range r.Hosts {
+		if h := &r.Hosts[i]; h.BoundNs != nil && h.Worst != nil && (of == nil || *h.BoundNs > *of.BoundNs) {
+			of = h
+		}
+	}
+	if of == nil {
+		return
+	}
+	far := func(ns *int64) bool { return ns == nil || *ns >= longSilence }
+	since, until := of.Worst.SinceMessageNs, of.Worst.UntilMessageNs
+	if !far(since) || !far(until) || since == nil && until == nil {
+		return
+	}
+	where := ""
+	switch {
+	case since == nil:
+		where = duration(*until) + " before its first message"
+	case until == nil:
+		where = duration(*since) + " after its last message"
+	default:
+		where = fmt.Sprintf("%s after a message and %s before the next", duration(*since), duration(*until))
+	}
+	fmt.Fprintf(out, "worst bound: %s of %s at %s of its own time, %s\n", bound(of.BoundNs), printable(of.Name), instant(of.Worst.HostNs), where)
+}
+
 // uncovered says of which hosts events are not aligned or not bounded, and from when to when.
 func (r *Report) uncovered(out *strings.Builder) {
 	n := 0
@@ -153,6 +185,7 @@ func (r *Report) uncovered(out *strings.Builder) {
 	}
 	for i := range r.Hosts {
 		switch h := &r.Hosts[i]; {
+		case h.Events == 0:
 		case h.Unaligned != nil:
 			line(h.Unaligned, h, "not aligned with "+printable(r.Reference))
 		case h.Unbounded != nil:
