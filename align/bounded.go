@@ -1,10 +1,8 @@
 package align
 
 import (
-	"math"
 	"slices"
 
-	"meridian/align/bound"
 	"meridian/align/network"
 	"meridian/clock"
 	"meridian/trace"
@@ -54,12 +52,21 @@ func cloneTree(t *network.Tree) *network.Tree {
 	return &of
 }
 
-// tighten intersects the bounds of all paths, and moves the estimates of our own methods into them.
+// minTightened is the least number of clocks of a component whose bounds are tightened: of two, their pair says all.
+const minTightened = 3
+
+// tighten intersects the bounds of all paths, and moves the estimates of our own methods into them. What it does to a component
+// depends on that component alone.
 func (b *Bounded) tighten() error {
 	e, t := b.placed.estimated, b.tree
 	clocks := e.merged.Clocks
-	if len(e.pairs) > len(clocks)-len(t.References) || len(clocks) > 2 {
-		maps, contradictions, err := network.Tighten(e.pairs.edges(), t, samplingFor(clocks, e.assumed))
+	members := make([]int, len(t.References)) // of each component
+	for _, c := range t.Component {
+		members[c]++
+	}
+	edges := slices.DeleteFunc(e.pairs.edges(), func(x network.Edge) bool { return members[t.Component[x.A]] < minTightened })
+	if len(edges) > 0 {
+		maps, contradictions, err := network.Tighten(edges, t, pieces(clocks, t))
 		if err != nil {
 			return err
 		}
@@ -76,16 +83,20 @@ func (b *Bounded) tighten() error {
 	return nil
 }
 
-// samplingFor says at how many instants bounds over the network are taken: so many that what the wander adds between two of
-// them is a small part of epsilon, as far as the number of clocks allows.
-func samplingFor(clocks []trace.Clock, assumed bound.Assumption) network.Sampling {
-	span := int64(1)
-	for _, c := range clocks {
-		span = max(span, clock.Sub(c.Last, c.First))
+// pieces returns into how many pieces the time of each component is cut for its bounds over the network: one for each four
+// seconds of its longest trace and some more, as far as the number of its clocks allows.
+func pieces(clocks []trace.Clock, t *network.Tree) []int {
+	spans, members := make([]int64, len(t.References)), make([]int64, len(t.References))
+	for i, c := range t.Component {
+		spans[c] = max(spans[c], clock.Sub(clocks[i].Last, clocks[i].First))
+		members[c]++
 	}
-	const maxReadings = 1 << 18 // instants times clocks
-	n := min(span/4_000_000_000+64, max(maxReadings/int64(len(clocks)), 128), 4096)
-	return network.Sampling{Instants: int(n), Margin: func(h int64) int64 { return int64(math.Ceil(min(assumed.Sag(float64(h)), 1e17))) }}
+	const maxReadings = 1 << 18 // pieces times clocks
+	of := make([]int, len(spans))
+	for c, span := range spans {
+		of[c] = int(min(span/4_000_000_000+64, max(maxReadings/members[c], 128), 4096))
+	}
+	return of
 }
 
 // dropCrossed drops bounds of a clock that contradict each other, and makes its estimate a function of time. Both can be

@@ -24,7 +24,8 @@ type Estimated struct {
 	task     *task
 	merged   mergedProblem
 	pairs    pairList
-	byMethod []bool // of each pair: the method estimated it; otherwise the estimate is the middle of the bounds
+	spans    []int64 // of each clock; see spansOf
+	byMethod []bool  // of each pair: the method estimated it; otherwise the estimate is the middle of the bounds
 	assumed  bound.Assumption
 	// See the fields of Solution.
 	leastWander, shownWander float64
@@ -118,6 +119,7 @@ func (t *task) estimate(ctx context.Context) (*Estimated, error) {
 	e := &Estimated{task: t, assumed: t.options.assumption(t.method)}
 	e.merged = mergeSecondClocks(t, e.assumed)
 	e.pairs = pairsOf(&e.merged.Problem)
+	e.spans = spansOf(t.problem)
 	e.byMethod = make([]bool, len(e.pairs))
 	if t.method.whole != nil {
 		return e, nil
@@ -332,7 +334,7 @@ func (x *estimator) boundOne(i int) bool {
 	if c.Empty() {
 		return true
 	}
-	low, high, ok := c.Curves(reachOf(x.merged.Clocks, problem.A.First, problem.A.Last))
+	low, high, ok := c.Curves(reachOf(x.spans[p.A], problem.A.First, problem.A.Last))
 	if !ok {
 		return false
 	}

@@ -100,13 +100,41 @@ func boundedEstimate(p *pair.Problem, c *bound.Corridor, low, high clock.PairCur
 	return e
 }
 
-// reachOf returns over which interval of a clock, whose trace has the given extent, a pair must be bounded: every other
-// clock's trace, wherever it lies, is covered if it has messages within this one.
-func reachOf(clocks []trace.Clock, first, last clock.HostTime) (from, to clock.HostTime) {
-	span := int64(10_000_000_000)
-	for _, c := range clocks {
-		span = max(span, clock.Sub(c.Last, c.First))
+// spansOf returns for each clock of a problem how long the longest trace is of a clock of its component, ns: those that
+// exchanged messages, directly or over others.
+func spansOf(p *trace.Problem) []int64 {
+	root := make([]int, len(p.Clocks)) // of each clock one of its component; that of the whole component in the end
+	for i := range root {
+		root[i] = i
 	}
+	find := func(i int) int {
+		for root[i] != i {
+			root[i] = root[root[i]]
+			i = root[i]
+		}
+		return i
+	}
+	for _, c := range p.Channels {
+		if len(c.Messages) > 0 {
+			root[find(c.From)] = find(c.To)
+		}
+	}
+	spans := make([]int64, len(root))
+	for i, c := range p.Clocks {
+		r := find(i)
+		spans[r] = max(spans[r], clock.Sub(c.Last, c.First))
+	}
+	for i := range spans {
+		spans[i] = spans[find(i)]
+	}
+	return spans
+}
+
+// reachOf returns over which interval of a clock, whose trace has the given extent, a pair must be bounded: the trace of every
+// other clock of its component, the longest of which has so many ns, is covered wherever it lies, if it has messages within
+// this one.
+func reachOf(longest int64, first, last clock.HostTime) (from, to clock.HostTime) {
+	span := max(longest, 10_000_000_000)
 	return max(clock.Add(first, -span), -clock.Limit), min(clock.Add(last, span), clock.Limit)
 }
 

@@ -42,6 +42,7 @@ func mergeSecondClocks(t *task, assumed bound.Assumption) mergedProblem {
 	p := t.problem
 	f := mergedProblem{Problem: trace.Problem{Clocks: p.Clocks, Channels: p.Channels}, first: make([]int, len(p.Clocks))}
 	known := make(map[string]int)
+	spans := spansOf(p)
 	for i, c := range p.Clocks {
 		f.first[i] = i
 		j, again := known[c.Host]
@@ -57,7 +58,7 @@ func mergeSecondClocks(t *task, assumed bound.Assumption) mergedProblem {
 		}}
 		x.estimate = pair.Cones(&x.problem)
 		if !t.method.linear {
-			low, high, ok := bound.New(&x.problem, assumed).Curves(reachOf(p.Clocks, x.problem.A.First, x.problem.A.Last))
+			low, high, ok := bound.New(&x.problem, assumed).Curves(reachOf(spans[j], x.problem.A.First, x.problem.A.Last))
 			if ok && low != nil && high != nil {
 				x.estimate.Map = clock.PairMap{Mid: middle(low, high), Low: low, High: high}
 				x.estimate.Fit = pair.Exact

@@ -58,7 +58,7 @@ func ExampleTighten() {
 		log.Fatal(err)
 	}
 	show(tree.Maps)
-	maps, contradictions, err := network.Tighten(edges(), tree, network.Sampling{})
+	maps, contradictions, err := network.Tighten(edges(), tree, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func buildAny(t *testing.T, clocks int, edges []Edge, chosen int) {
 			}
 		}
 		checkMaps(t, s, tree.Maps)
-		maps, _, err := Tighten(edges, tree, Sampling{Instants: 16})
+		maps, _, err := Tighten(edges, tree, []int{16})
 		if err != nil {
 			t.Fatal(s, err)
 		}
@@ -146,7 +146,7 @@ func buildTrue(t *testing.T, rng *rand.Rand, w *world) {
 		if err != nil {
 			t.Fatal(s, err)
 		}
-		maps, contradictions, err := Tighten(w.edges, tree, Sampling{Instants: 16})
+		maps, contradictions, err := Tighten(w.edges, tree, []int{16})
 		if err != nil || len(contradictions)+len(tree.Contradictions) > 0 {
 			t.Fatal(s, err, contradictions, tree.Contradictions)
 		}

@@ -1,6 +1,10 @@
 package network
 
-import "meridian/clock"
+import (
+	"slices"
+
+	"meridian/clock"
+)
 
 // hofmannHilgers first tightens the bounds between every two clocks over the whole graph by shortest paths, then chooses
 // the reference that reaches all others with the smallest sum of margins, and corrects each clock by the middle of its
@@ -34,7 +38,10 @@ func hofmannHilgers(g *graph, chosen int) *Tree {
 // where the bounds contradict each other.
 func (g *graph) surest(t *Tree, number int, up, down *relaxer) int {
 	const samples = 9
-	ts := g.instants(t, number, Sampling{Instants: samples - 1, Margin: func(int64) int64 { return 0 }})
+	ts := g.corners(t, number)
+	if n := len(ts); n > 1 {
+		ts = filled(slices.Compact([]clock.TimelineTime{ts[0], ts[n-1]}), samples-1)
+	}
 	best, least := t.References[number], 0.0
 	found := false
 	for m, c := range t.Component {
@@ -70,7 +77,7 @@ func (g *graph) surest(t *Tree, number int, up, down *relaxer) int {
 
 // halve tightens the bounds of a tree and takes the middle between them for the estimate, where there are both.
 func (g *graph) halve(t *Tree) *Tree {
-	maps, contradictions := g.tighten(t, Sampling{})
+	maps, contradictions := g.tighten(t, nil)
 	t.Contradictions = contradictions
 	for i := range maps {
 		m := &maps[i]

@@ -12,84 +12,115 @@ const extrapolation = int64(1) << 40
 // sweep draws the greatest (or least) reading of every clock over the reference's time, from instant to instant.
 type sweep struct {
 	*relaxer
-	margin     func(h int64) int64
-	knots      []clock.InverseCurve // of each clock: reading at the reference's time
-	bad        []Contradiction
-	now, then  []line // of the clocks reached, along the paths of this instant and of the last one
-	lastOrder  []int
-	lastVia    []int
-	lastValues []clock.HostTime
+	knots     []clock.InverseCurve // of each clock: reading at the reference's time
+	bad       []Contradiction
+	now, then []line             // of the clocks reached, along the paths of this instant and of the last one
+	at        clock.TimelineTime // the last instant
+	lastOrder []int
+	lastVia   []int
+	spare     int // pieces that may still be cut in two
 }
 
 // line is a bound between two instants.
 type line struct {
 	from, to clock.HostTime
+	cut      clock.TimelineTime // where it is far from a corner of the bound that it stands for; its beginning if nowhere
 }
 
-func newSweep(x *relaxer, root int, margin func(h int64) int64) *sweep {
+// newSweep returns a sweep that cuts at most so many pieces.
+func newSweep(x *relaxer, root, cuts int) *sweep {
 	x.start(root)
 	n := len(x.out)
-	return &sweep{relaxer: x, margin: margin, knots: make([]clock.InverseCurve, n), now: make([]line, n), then: make([]line, n), lastValues: make([]clock.HostTime, n)}
+	return &sweep{relaxer: x, knots: make([]clock.InverseCurve, n), now: make([]line, n), then: make([]line, n), spare: cuts}
 }
 
 func (w *sweep) run(ts []clock.TimelineTime) {
+	last := ts[len(ts)-1]
 	for k, t := range ts {
-		if l := w.relax(clock.HostTime(t)); l != nil {
-			w.report(l, t)
-			continue
-		}
-		if len(w.bad) > 0 {
-			continue // only the contradictions still matter
-		}
-		switch {
-		case k == 0:
+		if k > 0 {
+			w.reach(t)
+		} else if w.settle(t) {
 			before := clock.Add(t, -extrapolation)
 			w.along(w.now, w.order, w.via, before, t)
-			w.straight(before, t, w.now, 0)
-		case w.margin != nil:
-			for _, c := range w.order {
-				w.then[c] = line{w.lastValues[c], w.value[c]}
-			}
-			w.straight(ts[k-1], t, w.then, w.margin(int64(t-ts[k-1])))
-		default:
-			w.along(w.now, w.order, w.via, ts[k-1], t)
-			w.along(w.then, w.lastOrder, w.lastVia, ts[k-1], t)
-			for _, c := range w.order {
-				w.tighter(c, ts[k-1], t, w.then[c], w.now[c])
-			}
+			w.straight(before, t, w.now)
+			w.leave(t)
 		}
-		if k == len(ts)-1 {
-			after := clock.Add(t, extrapolation)
-			w.along(w.now, w.order, w.via, t, after)
-			w.straight(t, after, w.now, 0)
-		}
-		w.lastOrder, w.lastVia = append(w.lastOrder[:0], w.order...), append(w.lastVia[:0], w.via...)
-		copy(w.lastValues, w.value)
 	}
+	if len(w.bad) == 0 {
+		after := clock.Add(last, extrapolation)
+		w.along(w.now, w.order, w.via, last, after)
+		w.straight(last, after, w.now)
+	}
+}
+
+// settle finds the readings at an instant. It is false if a contradiction was met, then or before, since then nothing else matters.
+func (w *sweep) settle(t clock.TimelineTime) bool {
+	if l := w.relax(clock.HostTime(t)); l != nil {
+		w.report(l, t)
+	}
+	return len(w.bad) == 0
+}
+
+// leave makes an instant the last one.
+func (w *sweep) leave(t clock.TimelineTime) {
+	w.at = t
+	w.lastOrder, w.lastVia = append(w.lastOrder[:0], w.order...), append(w.lastVia[:0], w.via...)
+}
+
+// reach draws the bounds from the last instant to t, in shorter pieces where lines are far from what they stand for.
+func (w *sweep) reach(t clock.TimelineTime) {
+	for pending := []clock.TimelineTime{t}; len(pending) > 0; {
+		t := pending[len(pending)-1]
+		if w.settle(t) {
+			w.along(w.now, w.order, w.via, w.at, t)
+			w.along(w.then, w.lastOrder, w.lastVia, w.at, t)
+			if cut := w.cut(); cut > w.at && cut < t && w.spare > 0 {
+				w.spare--
+				pending = append(pending, cut)
+				continue
+			}
+			for _, c := range w.order {
+				w.tighter(c, w.at, t, w.then[c], w.now[c])
+			}
+			w.leave(t)
+		}
+		pending = pending[:len(pending)-1]
+	}
+}
+
+// cut returns where a clock is that has no line near the bound that it stands for; the last instant if there is none.
+func (w *sweep) cut() clock.TimelineTime {
+	for _, c := range w.order {
+		if w.now[c].cut > w.at && w.then[c].cut > w.at {
+			return w.now[c].cut
+		}
+	}
+	return w.at
 }
 
 // along computes the bound of every clock between two instants over given paths.
 func (w *sweep) along(lines []line, order, via []int, t0, t1 clock.TimelineTime) {
 	for _, c := range order {
 		if c == w.root {
-			lines[c] = line{clock.HostTime(t0), clock.HostTime(t1)} // its clock is the timeline
+			lines[c] = line{from: clock.HostTime(t0), to: clock.HostTime(t1), cut: t0} // its clock is the timeline
 			continue
 		}
 		p := &w.passages[via[c]]
 		l := lines[p.from]
-		lines[c].from, lines[c].to = p.over(l.from, l.to)
+		from, to, cut := p.over(l.from, l.to)
+		lines[c] = line{from: from, to: to, cut: l.cut}
+		if cut > l.from && l.cut == t0 {
+			at := clock.MulDiv(clock.Sub(cut, l.from), clock.Sub(t1, t0), clock.Sub(l.to, l.from), clock.Nearest)
+			lines[c].cut = min(max(clock.Add(t0, at), t0+1), t1-1)
+		}
 	}
 }
 
-// straight draws one line for every clock, moved outwards. The pieces beyond the ends are of the edges' own making and
-// have no margin.
-func (w *sweep) straight(t0, t1 clock.TimelineTime, lines []line, out int64) {
-	if !w.up {
-		out = -out
-	}
+// straight draws one line for every clock.
+func (w *sweep) straight(t0, t1 clock.TimelineTime, lines []line) {
 	for _, c := range w.order {
-		w.draw(c, t0, clock.Add(lines[c].from, out))
-		w.draw(c, t1, clock.Add(lines[c].to, out))
+		w.draw(c, t0, lines[c].from)
+		w.draw(c, t1, lines[c].to)
 	}
 }
 

@@ -8,16 +8,8 @@ import (
 	"meridian/clock"
 )
 
-// Sampling says at which instants [Tighten] looks and what it may assume between them. The zero value is strict without
-// any assumption.
-type Sampling struct {
-	Instants int // how many pieces the trace is cut into at most; 0 means 512
-	// Margin says by how many ns the reading of one clock at an instant of another may leave the straight line between
-	// its readings at two instants h ns apart: for clocks whose rates wander by a per second, a h²/8 for each of the
-	// two. It is added to every bound between the instants. Under nil nothing is assumed of the clocks: bounds are
-	// then carried along paths between the instants too.
-	Margin func(h int64) int64
-}
+// defaultPieces is into how many pieces the extent of the edges' bounds is cut where nothing else is asked for.
+const defaultPieces = 512
 
 // Contradiction is a loop of clocks whose bounds cannot all hold: carried round the loop, the greatest reading of a clock comes
 // out less than the reading it started from. It is a negative cycle among difference constraints, and proves that the
@@ -38,20 +30,23 @@ func (c Contradiction) String() string {
 //
 // At each instant of the reference the greatest and the least reading of every other clock are shortest paths over the
 // edges' bounds: values compose along a path, since no bound decreases. The instants are the corners of the edges'
-// bounds, as far as they are further apart than the Sampling's pieces, and enough between.
+// bounds, as many as there are to be pieces, and enough between.
 //
 // Between two instants a straight line through the best readings would not be strict: the best path may change, and a
 // greatest reading that turns from one path to another bends upwards. Any one path is strict everywhere, though. So
 // between two instants both their best paths hold, each as a straight line moved outwards by what corners of the edges'
 // bounds on its way stick out, and the bound is the tighter of the two lines. It is exact at the instants if all corners
-// are among them, and strict in any case. With a Margin the line through the best readings and the margin do instead.
+// are among them, and strict in any case: it assumes nothing of the clocks, however they run, bend or jump between. It needs
+// only that the edges' bounds hold at every instant. Where lines would have to move far, as beside a jump, the piece is cut again;
+// in all there are twice as many as asked for at most. pieces says how many are asked for in each component; nil and 0
+// stand for 512.
 //
 // Contradictory bounds are found as loops; a component with one keeps the tree's bounds. The worst instant of each loop
 // that was met is returned, the worst loop first; others may be hidden behind it, and fewer ns than a loop has clocks may be lost
 // in rounding.
 //
-// The cost is O(e) for each instant where the best paths stay, O(n e) where all change; O(corners) beside it.
-func Tighten(edges []Edge, t *Tree, s Sampling) ([]clock.Map, []Contradiction, error) {
+// The cost is O(e) for each instant where the best paths stay, O(n e) where all change; O(corners log corners) beside it.
+func Tighten(edges []Edge, t *Tree, pieces []int) ([]clock.Map, []Contradiction, error) {
 	if err := t.check(); err != nil {
 		return nil, nil, fmt.Errorf("network: %w", err)
 	}
@@ -59,11 +54,11 @@ func Tighten(edges []Edge, t *Tree, s Sampling) ([]clock.Map, []Contradiction, e
 	if err != nil {
 		return nil, nil, err
 	}
-	maps, contradictions := g.tighten(t, s)
+	maps, contradictions := g.tighten(t, pieces)
 	return maps, contradictions, nil
 }
 
-func (g *graph) tighten(t *Tree, s Sampling) ([]clock.Map, []Contradiction) {
+func (g *graph) tighten(t *Tree, pieces []int) ([]clock.Map, []Contradiction) {
 	maps := slices.Clone(t.Maps)
 	up, down := newRelaxer(g, clock.Up), newRelaxer(g, clock.Down)
 	var all []Contradiction
@@ -71,11 +66,15 @@ func (g *graph) tighten(t *Tree, s Sampling) ([]clock.Map, []Contradiction) {
 		if g.lone(root) {
 			continue
 		}
-		ts := g.instants(t, number, s)
+		count := defaultPieces
+		if number < len(pieces) && pieces[number] > 0 {
+			count = pieces[number]
+		}
+		ts := g.instants(t, number, count)
 		if len(ts) == 0 {
 			continue
 		}
-		high, low := newSweep(up, root, s.Margin), newSweep(down, root, s.Margin)
+		high, low := newSweep(up, root, count), newSweep(down, root, count)
 		high.run(ts)
 		if len(high.bad) == 0 { // each loop bounds both ways: one side finds them all but for rounding
 			low.run(ts)
@@ -100,12 +99,17 @@ func (g *graph) tighten(t *Tree, s Sampling) ([]clock.Map, []Contradiction) {
 	return maps, all
 }
 
-// instants returns where to look in a component, on the timeline.
-func (g *graph) instants(t *Tree, number int, s Sampling) []clock.TimelineTime {
-	count := int64(s.Instants)
-	if count <= 0 {
-		count = 512
+// instants returns where to look in a component, on the timeline; nil if nothing is bounded there.
+func (g *graph) instants(t *Tree, number, pieces int) []clock.TimelineTime {
+	corners := g.corners(t, number)
+	if len(corners) == 0 {
+		return nil
 	}
+	return filled(spaced(corners, pieces), max(int64(pieces)/8, 1))
+}
+
+// corners returns where on the timeline the corners of the edges' bounds are in a component, in order.
+func (g *graph) corners(t *Tree, number int) []clock.TimelineTime {
 	var corners []clock.TimelineTime
 	for i := range g.edges {
 		e := &g.edges[i]
@@ -131,14 +135,8 @@ func (g *graph) instants(t *Tree, number int, s Sampling) []clock.TimelineTime {
 			}
 		}
 	}
-	if len(corners) == 0 {
-		return nil
-	}
 	slices.Sort(corners)
-	if s.Margin != nil {
-		return filled(slices.Compact([]clock.TimelineTime{corners[0], corners[len(corners)-1]}), count)
-	}
-	return filled(spaced(corners, int(count)), max(count/8, 1))
+	return corners
 }
 
 // spaced returns the first and the last of sorted instants and at most so many between, where they are densest the

@@ -8,7 +8,7 @@ import (
 
 func TestTreesWhoseFieldsDoNotFitAreRefused(t *testing.T) {
 	edges := []Edge{{A: 0, B: 1, Map: clock.PairIdentity(), Weight: 1}}
-	if _, _, err := Tighten(edges, nil, Sampling{}); err == nil {
+	if _, _, err := Tighten(edges, nil, nil); err == nil {
 		t.Error("no tree was taken for one")
 	}
 	if _, err := Build("", -1, nil, -1); err == nil {
@@ -26,7 +26,7 @@ func TestTreesWhoseFieldsDoNotFitAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		spoil(tree)
-		if _, _, err := Tighten(edges, tree, Sampling{}); (err == nil) != (name == "none") {
+		if _, _, err := Tighten(edges, tree, nil); (err == nil) != (name == "none") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
