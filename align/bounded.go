@@ -65,7 +65,7 @@ func (b *Bounded) tighten() error {
 		members[c]++
 	}
 	edges := slices.DeleteFunc(e.pairs.edges(), func(x network.Edge) bool { return members[t.Component[x.A]] < minTightened })
-	if len(edges) > 0 {
+	if len(edges) > 0 && !t.Tightened {
 		maps, contradictions, err := network.Tighten(edges, t, pieces(clocks, t))
 		if err != nil {
 			return err

@@ -75,14 +75,20 @@ func (g *graph) surest(t *Tree, number int, up, down *relaxer) int {
 	return best
 }
 
-// halve tightens the bounds of a tree and takes the middle between them for the estimate, where there are both.
+// halve tightens the bounds of a tree and takes the middle between them for the estimate, where there are both. Where there is
+// one, the estimate is moved to it where it is beyond.
 func (g *graph) halve(t *Tree) *Tree {
 	maps, contradictions := g.tighten(t, nil)
-	t.Contradictions = contradictions
+	t.Contradictions, t.Tightened = contradictions, true
 	for i := range maps {
 		m := &maps[i]
-		if m.Low != nil && m.High != nil {
+		switch {
+		case m.Low != nil && m.High != nil:
 			m.Mid = middle(m.Low, m.High)
+		case m.Low != nil:
+			m.Mid = joined(m.Mid, m.Low, func(mid, low clock.TimelineTime) clock.TimelineTime { return max(mid, low) })
+		case m.High != nil:
+			m.Mid = joined(m.Mid, m.High, func(mid, high clock.TimelineTime) clock.TimelineTime { return min(mid, high) })
 		}
 		t.Maps[i] = *m
 	}
@@ -91,9 +97,14 @@ func (g *graph) halve(t *Tree) *Tree {
 
 // middle returns the curve halfway between two.
 func middle[Y clock.Time](low, high clock.CurveOf[clock.HostTime, Y]) clock.CurveOf[clock.HostTime, Y] {
+	return joined(low, high, half)
+}
+
+// joined returns the curve with what becomes of the values of two where either has a knot.
+func joined[Y clock.Time](low, high clock.CurveOf[clock.HostTime, Y], value func(low, high Y) Y) clock.CurveOf[clock.HostTime, Y] {
 	if len(low) == 1 && len(high) == 1 {
 		at := low[0].X
-		return clock.CurveOf[clock.HostTime, Y]{{X: at, Y: half(low[0].Y, high.At(at, clock.Nearest))}}
+		return clock.CurveOf[clock.HostTime, Y]{{X: at, Y: value(low[0].Y, high.At(at, clock.Nearest))}}
 	}
 	mid := make(clock.CurveOf[clock.HostTime, Y], 0, len(low)+len(high))
 	l, h := clock.NewCursor(low), clock.NewCursor(high)
@@ -110,7 +121,7 @@ func middle[Y clock.Time](low, high clock.CurveOf[clock.HostTime, Y]) clock.Curv
 		for j < len(high) && high[j].X == at {
 			j++
 		}
-		mid = append(mid, clock.KnotOf[clock.HostTime, Y]{X: at, Y: half(l.At(at), h.At(at))})
+		mid = append(mid, clock.KnotOf[clock.HostTime, Y]{X: at, Y: value(l.At(at), h.At(at))})
 	}
 	return mid
 }

@@ -23,7 +23,7 @@ import (
 func leastSquares(g *graph, chosen int) *Tree {
 	t := g.lightest(g.weights(), chosen)
 	maps, contradictions := g.tighten(t, nil)
-	t.Contradictions = contradictions
+	t.Contradictions, t.Tightened = contradictions, true
 	for number, root := range t.References {
 		if g.lone(root) {
 			continue

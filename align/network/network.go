@@ -44,6 +44,8 @@ type Tree struct {
 	Parent     []int       // next clock towards the reference; the reference is its own
 	Maps       []clock.Map // each clock to its component's reference
 	Distance   []float64   // sum of the strategy's weights (or hops) to the reference
+	// Tightened says that the bounds are those of [Tighten] already, which some strategies begin with.
+	Tightened bool
 	// Contradictions are what a strategy that looks at the whole graph found wrong with the edges' bounds. In the
 	// components concerned the bounds are those along the tree.
 	Contradictions []Contradiction

@@ -31,6 +31,10 @@ func TestBoundsOfEveryStrategyHoldTheTruthWhereThoseOfThePairsDo(t *testing.T) {
 				c := rng.IntN(len(w.clocks))
 				h := w.somewhere(rng, c)
 				w.hold(t, s, c, tree.References[0], h, &tree.Maps[c])
+				low, high, lowOK, highOK := tree.Maps[c].Bounds(h)
+				if mid := tree.Maps[c].At(h); s != "least-squares" && tree.Tightened && (lowOK && mid < low-1 || highOK && mid > high+1) {
+					t.Fatalf("%s: clock %d at %d: the estimate is outside of its bounds [%d %d]", s, c, h, int64(low-mid), int64(high-mid))
+				}
 			}
 			for c, m := range tree.Maps {
 				if err := m.Mid.Check(); err != nil {
@@ -340,7 +344,6 @@ func TestBoundsHoldClocksThatBendAndJumpBetweenTheInstants(t *testing.T) {
 			}
 		}
 	}
-	t.Log(wide, len(maps[3].Low))
 	// A jump and the ends of a slew take a piece of some milliseconds each.
 	if wide > 30 {
 		t.Errorf("%d of 30000 bounds are wider than those of the edges", wide)
@@ -348,6 +351,34 @@ func TestBoundsHoldClocksThatBendAndJumpBetweenTheInstants(t *testing.T) {
 	for c := 1; c < len(maps); c++ {
 		if n := len(maps[c].Low); n > 8*pieces {
 			t.Errorf("clock %d has %d knots", c, n)
+		}
+	}
+}
+
+// TestEstimatesBoundedOnOneSideAreMovedToThatBound: the narrowest path has an estimate of 500 ns, and another path a bound that does
+// not allow it.
+func TestEstimatesBoundedOnOneSideAreMovedToThatBound(t *testing.T) {
+	line := func(by clock.HostTime) clock.PairCurve { return clock.PairCurve{{X: 0, Y: by}, {X: 1e9, Y: 1e9 + by}} }
+	for _, side := range []string{"high", "low"} {
+		over, direct := clock.PairMap{Mid: line(300)}, clock.PairMap{Mid: line(500)}
+		want := clock.TimelineTime(5e8 - 580)
+		if side == "high" { // of the timeline: clock 1 shows at least that much more
+			over.Low, direct.Low = line(290), line(400)
+		} else {
+			over.Mid, over.High, direct.High = line(100), line(110), line(600)
+			want = 5e8 - 220
+		}
+		edges := []Edge{{A: 0, B: 1, Map: direct, Weight: 1}, {A: 0, B: 2, Map: over, Weight: 1}, {A: 2, B: 1, Map: over, Weight: 1}}
+		tree, err := Build("duda", 3, edges, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &tree.Maps[1]
+		if _, _, lowOK, highOK := m.Bounds(5e8); lowOK == highOK {
+			t.Fatalf("%s: bounded below %v, above %v", side, lowOK, highOK)
+		}
+		if mid := m.At(5e8); mid < want-2 || mid > want+2 {
+			t.Errorf("%s: the estimate is %d, want %d", side, mid, want)
 		}
 	}
 }

@@ -56,10 +56,10 @@ func (x *Outside) Add(o Outside) { x.Events, x.Largest = x.Events+o.Events, max(
 // inside reports whether an estimate is within its bounds from first to last: it is if it is at all corners there, since
 // between two of them all curves are straight.
 func inside(m *clock.Map, first, last clock.HostTime) bool {
+	// All are rounded so that a rounded nanosecond at a corner does not hide one outside beside it.
 	at := func(host clock.HostTime) bool {
-		v := m.At(host)
-		low, high, lowOK, highOK := m.Bounds(host)
-		return (!lowOK || v >= low) && (!highOK || v <= high)
+		return (m.Low == nil || m.Mid.At(host, clock.Down) >= m.Low.At(host, clock.Up)) &&
+			(m.High == nil || m.Mid.At(host, clock.Up) <= m.High.At(host, clock.Down))
 	}
 	if !at(first) || !at(last) {
 		return false
