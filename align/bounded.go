@@ -71,7 +71,15 @@ func (b *Bounded) tighten() error {
 			return err
 		}
 		t.Contradictions = contradictions
+		size := make([]int, len(t.References))
+		for _, c := range t.Component {
+			size[c]++
+		}
 		for i := range maps {
+			// Two clocks alone have one path, whose bounds are exact: sampling would only widen them, and because of other clocks.
+			if size[t.Component[i]] <= 2 {
+				continue
+			}
 			t.Maps[i].Low, t.Maps[i].High = maps[i].Low, maps[i].High
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	"meridian/align"
+	"meridian/internal/sim"
 	"meridian/trace"
 )
 
@@ -35,6 +37,31 @@ func TestClocksWithoutMessagesTakeLinearTime(t *testing.T) {
 		}
 		if len(s.References) != n-1 || s.Component[n-1] != n-2 || s.Reference(n-1) != n-1 {
 			t.Errorf("%s: %d components", strategy, len(s.References))
+		}
+	}
+}
+
+// Two clocks have one path, which is known exactly. Others may not make it a sampled one.
+func TestTwoClocksAreBoundedAsIfThereWereNoOthers(t *testing.T) {
+	hosts := linearHosts(5)
+	traffic := sim.Traffic{Hosts: hosts[:2], Start: epoch, Span: 5 * time.Minute, Seed: 7, Links: []sim.Link{
+		{From: 0, To: 1, Period: 7 * time.Second, Delay: quick, Back: &quick},
+	}}
+	alone, p := solve(t, traffic, align.Options{Reference: "host0"})
+	traffic.Hosts = hosts
+	traffic.Links = append(traffic.Links, sim.Link{From: 2, To: 3, Period: time.Minute, Delay: slow, Back: &slow},
+		sim.Link{From: 3, To: 4, Period: time.Minute, Delay: slow, Back: &slow})
+	others, _ := solve(t, traffic, align.Options{Reference: "host0"})
+	for _, c := range p.Channels {
+		for _, m := range c.Messages {
+			at := m.Sent
+			if c.From != 1 {
+				at = m.Received
+			}
+			low, high, _, _ := alone.Maps[1].Bounds(at)
+			if gotLow, gotHigh, ok, both := others.Maps[1].Bounds(at); gotLow != low || gotHigh != high || !ok || !both {
+				t.Fatalf("at %d: %d..%d in company, %d..%d alone", at, gotLow, gotHigh, low, high)
+			}
 		}
 	}
 }
