@@ -52,7 +52,7 @@ func cloneTree(t *network.Tree) *network.Tree {
 	return &of
 }
 
-// minTightened is the least number of clocks of a component whose bounds are tightened: of two, their pair says all.
+// minTightened is the least number of clocks of a component whose bounds are tightened: two have one path, whose bounds are exact.
 const minTightened = 3
 
 // tighten intersects the bounds of all paths, and moves the estimates of our own methods into them. What it does to a component
@@ -71,15 +71,7 @@ func (b *Bounded) tighten() error {
 			return err
 		}
 		t.Contradictions = contradictions
-		size := make([]int, len(t.References))
-		for _, c := range t.Component {
-			size[c]++
-		}
 		for i := range maps {
-			// Two clocks alone have one path, whose bounds are exact: sampling would only widen them, and because of other clocks.
-			if size[t.Component[i]] <= 2 {
-				continue
-			}
 			t.Maps[i].Low, t.Maps[i].High = maps[i].Low, maps[i].High
 		}
 	}

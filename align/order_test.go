@@ -147,7 +147,7 @@ func (w *short) compared(s *align.Solution) ([]quality.Outside, error) {
 				if highOK {
 					by = max(by, int64(estimate-high))
 				}
-				if by > 0 {
+				if by > 1 { // each rounded to a nanosecond
 					outside[c].Events++
 					outside[c].Largest = max(outside[c].Largest, by)
 				}

@@ -7,6 +7,7 @@ import (
 
 // Outside says where an estimate lies outside of the bounds beside it. Those of published methods may: the bounds rest on an
 // assumption of their own, and hold the truth all the same.
+// A nanosecond outside is one of rounding, and does not count.
 type Outside struct {
 	Events  int64 // ends of messages at which it does
 	Largest int64 // the greatest distance from such an estimate to the bound, ns; 0 without any
@@ -33,7 +34,7 @@ func OutsideOf(p *trace.Problem, m *clock.Map, number int, first, last clock.Hos
 			if m.High != nil {
 				by = max(by, clock.Sub(at, high.Rounded(stamp, clock.Up)))
 			}
-			if by > 0 {
+			if by > 1 {
 				out.Events++
 				out.Largest = max(out.Largest, by)
 			}
