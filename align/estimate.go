@@ -27,8 +27,6 @@ type Estimated struct {
 	spans    []int64 // of each clock; see spansOf
 	byMethod []bool  // of each pair: the method estimated it; otherwise the estimate is the middle of the bounds
 	assumed  bound.Assumption
-	// See the fields of Solution.
-	leastWander, shownWander float64
 }
 
 // errNoStage is the error of a zero value. Its Tree and Pairs, which have no error to return, panic.
@@ -88,7 +86,7 @@ func Estimate(ctx context.Context, p *trace.Problem, o Options) (*Estimated, err
 			}
 		}
 	}
-	return e.widened(ctx)
+	return e, nil
 }
 
 // newTask checks what Estimate is given.
@@ -114,7 +112,7 @@ func newTask(p *trace.Problem, o Options) (*task, error) {
 	return t, nil
 }
 
-// estimate estimates and bounds the pairs under the stated assumption, or the smallest one above it that the messages allow.
+// estimate estimates and bounds the pairs.
 func (t *task) estimate(ctx context.Context) (*Estimated, error) {
 	e := &Estimated{task: t, assumed: t.options.assumption(t.method)}
 	e.merged = mergeSecondClocks(t, e.assumed)
@@ -144,15 +142,15 @@ func (e *Estimated) Pairs() []Pair {
 	return slices.Clone(pairs)
 }
 
-// contradictory reports whether the messages of some pair contradict each other under any clocks.
+// contradictory reports whether the messages of some pair may contradict each other under any clocks that were not set.
 func (e *Estimated) contradictory() bool {
 	if e.task.method.whole != nil {
 		return false
 	}
-	if steps.Contradictory(e.leastWander) {
-		return true
-	}
 	return slices.ContainsFunc(e.pairs, func(x Pair) bool {
+		if slices.ContainsFunc(x.Stretches, func(s bound.Stretch) bool { return steps.Contradictory(s.Wander) }) {
+			return true
+		}
 		return x.Estimate.Fit == pair.Fallback && (e.task.method.linear || x.Estimate.Map.Low == nil)
 	})
 }
@@ -278,117 +276,49 @@ func (x *estimator) accept(i int, e pair.Estimate) {
 	p.Estimate, x.byMethod[i] = e, true
 }
 
-// bound gives every pair the strict bounds of the stated wander. Where the messages of some pair contradict it, the smallest
-// wander that all messages allow is found, and all bounds rest on twice that: jitter hides a part of what clocks wander.
+// bound gives every pair its strict bounds: those of the assumption, and of a greater wander where the messages show one.
 func (x *estimator) bound(ctx context.Context) error {
 	if x.task.method.linear {
 		return nil
 	}
-	refused := make([]bool, len(x.pairs))
-	err := x.each(ctx, func(i int) error {
-		refused[i] = !x.boundOne(i)
-		return nil
-	})
-	if err != nil || !slices.Contains(refused, true) {
-		return err
-	}
-	least := make([]float64, len(x.pairs))
-	err = x.each(ctx, func(i int) error {
-		if refused[i] {
-			least[i] = bound.Least(&x.problems[i], x.assumed.Epsilon)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, w := range least {
-		if !math.IsInf(w, 1) {
-			x.leastWander = max(x.leastWander, w)
-		}
-	}
-	x.assumed.Wander = max(x.assumed.Wander, 2*x.leastWander)
 	return x.each(ctx, func(i int) error {
-		if !x.boundOne(i) { // contradictory under any clocks
-			p := &x.pairs[i]
-			p.Estimate = pair.Cones(&x.problems[i])
-			p.Estimate.Map.Low, p.Estimate.Map.High = nil, nil
-		} else if refused[i] {
-			x.pairs[i].Estimate.Fit = pair.Fallback
-			x.pairs[i].Estimate.Wander = int64(x.assumed.Wander)
-		}
+		x.boundOne(i)
 		return nil
 	})
 }
 
-// boundOne sets the bounds of a pair and, for the time being, the middle between them as its estimate. It returns false
-// where the messages contradict the assumption.
-func (x *estimator) boundOne(i int) bool {
+// bends returns where the messages of a pair show that its clocks depart from the assumption.
+func (t *task) bends(p *pair.Problem, assumed bound.Assumption) []bound.Stretch {
+	if t.options.NoAdapt {
+		return nil
+	}
+	return bound.Bends(p, assumed)
+}
+
+// boundOne sets the bounds of a pair and, for the time being, the middle between them as its estimate.
+func (x *estimator) boundOne(i int) {
 	p, problem := &x.pairs[i], &x.problems[i]
 	if second := x.merged.secondOf(p); second != nil {
 		p.Estimate = second.estimate
-		return true
+		return
 	}
 	p.Estimate = pair.Estimate{}
-	c := bound.New(problem, x.assumed)
+	p.Stretches = x.task.bends(problem, x.assumed)
+	c := bound.New(problem, x.assumed, p.Stretches...)
 	if c.Empty() {
-		return true
+		return
 	}
 	low, high, ok := c.Curves(reachOf(x.spans[p.A], problem.A.First, problem.A.Last))
-	if !ok {
-		return false
+	if !ok { // contradictory under any clocks
+		p.Estimate = pair.Cones(problem)
+		p.Estimate.Map.Low, p.Estimate.Map.High = nil, nil
+		return
 	}
 	p.Estimate = boundedEstimate(problem, c, low, high)
-	return true
-}
-
-// minShownGain is how much better, in nats, a wander must explain the messages than none to be taken as shown by them.
-const minShownGain = 6
-
-// widened returns the stage with bounds that rest on the wander that the messages show, where the options state none and it
-// is more than the default: five standard deviations of the random walk that was found. Clocks in ordinary rooms show less
-// than the default.
-func (e *Estimated) widened(ctx context.Context) (*Estimated, error) {
-	t := e.task
-	if t.options.Assumption != nil || t.method.linear || t.method.whole != nil {
-		return e, nil
-	}
-	shown := 0.0
-	for i := range e.pairs {
-		if x := &e.pairs[i].Estimate; x.Gain > minShownGain {
-			shown = max(shown, bound.FromWalk(x.Sigma, 5, e.assumed.Epsilon).Wander)
+	for _, s := range p.Stretches {
+		p.Estimate.Fit = pair.Fallback
+		if !math.IsInf(s.Wander, 1) {
+			p.Estimate.Wander = max(p.Estimate.Wander, int64(s.Wander))
 		}
 	}
-	if shown <= e.assumed.Wander {
-		return e, nil
-	}
-	of := *e
-	of.pairs = slices.Clone(e.pairs)
-	of.assumed.Wander, of.shownWander = shown, shown
-	x := estimator{Estimated: &of, problems: of.pairs.problems(&of.merged.Problem, t.options.MinDelay)}
-	// The problems are those with the stated least delays: no bound may rest on measured ones.
-	return &of, x.each(ctx, func(i int) error {
-		x.boundAgain(i)
-		return nil
-	})
-}
-
-// boundAgain bounds a pair under a wider assumption. The estimate stays, unless it was the middle of the bounds.
-func (x *estimator) boundAgain(i int) {
-	p := &x.pairs[i]
-	if x.merged.secondOf(p) != nil {
-		return
-	}
-	before := p.Estimate
-	if !x.boundOne(i) || before.Map.Mid == nil || before.Map.Low == nil {
-		p.Estimate = before
-		return
-	}
-	after := p.Estimate
-	p.Estimate = before
-	p.Estimate.Map.Low, p.Estimate.Map.High = after.Map.Low, after.Map.High
-	if !x.byMethod[i] {
-		p.Estimate.Map.Mid = after.Map.Mid
-	}
-	setRates(&p.Estimate)
 }

@@ -163,6 +163,10 @@ func (f *freeClocks) pair(x *Pair) {
 		for k := range e.Deviation {
 			e.Deviation[k].Host = onA(e.Deviation[k].Host)
 		}
+		x.Stretches = slices.Clone(x.Stretches)
+		for k := range x.Stretches {
+			x.Stretches[k].From, x.Stretches[k].To = onA(x.Stretches[k].From), onA(x.Stretches[k].To)
+		}
 		if e.Map.Mid != nil {
 			e.Map = clock.ComposeMaps(a, &e.Map)
 		}

@@ -11,11 +11,11 @@ import (
 // taken again for that.
 func TestBoundsDoNotRestOnMeasuredDelays(t *testing.T) {
 	world := steppedWorld(3)
-	world.Wander, world.Rate = 3e-8, 100
+	world.Wander, world.Rate = 1e-6, 100
 	w := playSteps(t, world)
 	stated, measured := w.solve(t, align.Options{}), w.solve(t, align.Options{MeasureDelay: true})
-	if stated.ShownWander == 0 || stated.ShownWander != measured.ShownWander {
-		t.Fatalf("wander shown: %g and %g ppb/s", stated.ShownWander, measured.ShownWander)
+	if s := stated.Pairs[0].Stretches; len(s) == 0 || !reflect.DeepEqual(s, measured.Pairs[0].Stretches) {
+		t.Fatalf("stretches: %+v and %+v", s, measured.Pairs[0].Stretches)
 	}
 	if measured.Pairs[0].Least == 0 {
 		t.Fatal("no least delay was measured")

@@ -22,9 +22,11 @@ type Options struct {
 	Confidence int    // of regression-filtered: 90 (the default), 95, 99 or 100 per cent
 	// Segment divides long traces: each pair is estimated over segments of this length, which are joined; 0 does not.
 	Segment time.Duration
-	// Assumption is what the strict bounds assume of any two clocks; nil means [bound.Default], or more if the messages
-	// show that the clocks wander more. The method hull assumes linear clocks instead.
+	// Assumption is what the strict bounds assume of any two clocks; nil means [bound.Default]. Where the messages of a pair
+	// show that its clocks bend more, its bounds rest on what they show, unless NoAdapt is set: then messages that contradict
+	// the assumption leave their pair without bounds. The method hull assumes linear clocks instead.
 	Assumption *bound.Assumption
+	NoAdapt    bool
 	// MinDelay is the least delay possible of any message, ns (P4). With MeasureDelay that of each pair is taken from its
 	// quickest exchange instead, as if both ways were alike. That is an estimate, so no bound rests on it.
 	MinDelay     int64

@@ -83,7 +83,7 @@ func (o *Ordered) Reconsider(ctx context.Context) (*Estimated, error) {
 	if err != nil || e.contradictory() { // then these steps were needed
 		return nil, err
 	}
-	return e.widened(ctx)
+	return e, nil
 }
 
 func (o *Ordered) task() *task { return o.bounded.placed.estimated.task }

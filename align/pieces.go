@@ -211,6 +211,12 @@ func joinPairs(t *steps.Parted, parted []Pair) []Pair {
 		}
 		p := &pairs[n]
 		e := x.Estimate
+		for _, s := range x.Stretches {
+			if a > b && e.Map.Mid != nil {
+				s.From, s.To = e.Map.At(s.From), e.Map.At(s.To)
+			}
+			p.Stretches = append(p.Stretches, s)
+		}
 		if a > b {
 			e = reversed(e)
 		}

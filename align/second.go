@@ -58,7 +58,7 @@ func mergeSecondClocks(t *task, assumed bound.Assumption) mergedProblem {
 		}}
 		x.estimate = pair.Cones(&x.problem)
 		if !t.method.linear {
-			low, high, ok := bound.New(&x.problem, assumed).Curves(reachOf(spans[j], x.problem.A.First, x.problem.A.Last))
+			low, high, ok := bound.New(&x.problem, assumed, t.bends(&x.problem, assumed)...).Curves(reachOf(spans[j], x.problem.A.First, x.problem.A.Last))
 			if ok && low != nil && high != nil {
 				x.estimate.Map = clock.PairMap{Mid: middle(low, high), Low: low, High: high}
 				x.estimate.Fit = pair.Exact

@@ -16,15 +16,10 @@ import (
 type Solution struct {
 	Method  string
 	Network string // the strategy that joined the pairs; "" for methods that place all clocks at once
-	// Assumption says in words what the bounds rest on, Assumed in numbers, zero for linear clocks. LeastWander is 0
-	// where the messages allow what was stated. Otherwise it is the smallest wander that they allow (ppb/s), and Assumed
-	// is twice that.
-	Assumption  string
-	Assumed     bound.Assumption
-	LeastWander float64
-	// ShownWander is the wander (ppb/s) that the messages show, and on which the bounds therefore rest, where none was
-	// stated and it is more than the default; otherwise 0.
-	ShownWander float64
+	// Assumption says in words what the bounds rest on, Assumed in numbers, zero for linear clocks. Where the messages of a
+	// pair show that it does not hold, they rest on what the Stretches of that pair say.
+	Assumption string
+	Assumed    bound.Assumption
 	*network.Tree
 	Hosts   []Host // of each clock
 	Pairs   []Pair // ordered by clocks
@@ -42,9 +37,11 @@ type Solution struct {
 
 // Pair is what two clocks that exchanged messages say about each other.
 type Pair struct {
-	A, B     int   // indices of the clocks, A < B
-	AB, BA   int64 // messages from a to b and back
-	Estimate pair.Estimate
+	A, B   int   // indices of the clocks, A < B
+	AB, BA int64 // messages from a to b and back
+	// Stretches are the times in which the messages show that the two clocks do not keep the assumption.
+	Stretches []bound.Stretch
+	Estimate  pair.Estimate
 	// RoundTrip is the sum of the quickest delays both ways on the timeline, ns: no error of an offset changes it.
 	RoundTrip int64
 	Both      bool  // there are messages both ways, and RoundTrip holds
@@ -82,7 +79,6 @@ func (o *Ordered) Solution(ctx context.Context) (*Solution, error) {
 	t := e.task
 	s := &Solution{
 		Method: t.method.name, Network: p.network, Assumption: e.assumed.String(), Assumed: e.assumed,
-		LeastWander: e.leastWander, ShownWander: e.shownWander,
 		Tree: cloneTree(o.tree), Hosts: make([]Host, len(t.problem.Clocks)), Pairs: slices.Clone(e.pairs),
 	}
 	if t.method.whole != nil {

@@ -32,22 +32,44 @@ package bound
 import (
 	"fmt"
 	"math"
+
+	"meridian/clock"
 )
 
-// Assumption says how far the offset of two clocks may depart from a straight line: over s seconds by no more than
-// Epsilon ns + Wander s²/2 ns. The zero value stands for linear clocks.
+// Assumption says how far the offset of two clocks may depart from its tangent: over s seconds from any instant, before and
+// after, by no more than Epsilon ns + Wander s²/2 ns. It speaks of the two clocks of a pair together, so each of two equal
+// clocks has half of it, and of the clocks themselves at every instant, not of stamps. The zero value stands for linear clocks.
 type Assumption struct {
 	Wander  float64 // greatest change of the rate, ppb per second (ns/s²)
 	Epsilon float64 // ns
+	// MaxSkew is the greatest rate of the two clocks against each other, ppm, at any instant. 0 leaves it open.
+	MaxSkew float64
 }
 
+// Stretch is a time in which two clocks do not keep the assumption.
+type Stretch struct {
+	From, To clock.HostTime // of a's clock
+	// Wander is what they keep instead, ppb/s, at least that of the assumption. It is infinite where a clock is slewed so fast
+	// that nothing but the greatest rate of any slew bounds the offset.
+	Wander float64
+	// Steep says that the rate is more than the assumption's MaxSkew.
+	Steep bool
+}
+
+// MaxRate is the greatest rate, ns per ns, at which one clock gains on another: that of two clocks slewed apart at 83,333 ppm each,
+// the fastest that adjtimex allows, counted by the slower one.
+const MaxRate = (1+0.08334)/(1-0.08334) - 1
+
 // Default is what oscillators of ordinary machines keep, at rest and through thermal cycles of minutes.
-var Default = Assumption{Wander: 30, Epsilon: 100}
+var Default = Assumption{Wander: 30, Epsilon: 100, MaxSkew: 500}
 
 // Check refuses what bounds nothing.
 func (a Assumption) Check() error {
 	if !(a.Wander >= 0) || !(a.Epsilon >= 0) || math.IsInf(a.Wander, 0) || math.IsInf(a.Epsilon, 0) {
 		return fmt.Errorf("wander %g ppb/s or epsilon %g ns out of range: both must be finite and not negative", a.Wander, a.Epsilon)
+	}
+	if !(a.MaxSkew >= 0) || math.IsInf(a.MaxSkew, 0) {
+		return fmt.Errorf("greatest skew of %g ppm out of range: it must be finite and not negative", a.MaxSkew)
 	}
 	return nil
 }
@@ -56,7 +78,11 @@ func (a Assumption) String() string {
 	if a.Wander == 0 && a.Epsilon == 0 {
 		return "every clock is linear over its trace: its skew is constant"
 	}
-	return fmt.Sprintf("the offset of any two clocks departs from a straight line over s seconds by no more than %.3g ns + %.3g ns·s²/2", a.Epsilon, a.Wander)
+	s := fmt.Sprintf("the offset of any two clocks departs from its tangent at any instant by no more than %.3g ns + %.3g ns·s²/2 over s seconds", a.Epsilon, a.Wander)
+	if a.MaxSkew > 0 {
+		s += fmt.Sprintf(", and their skew is at most %.4g ppm", a.MaxSkew)
+	}
+	return s
 }
 
 // FromWalk returns the assumption that a random walk of frequency keeps for all but c standard deviations: sigma is its

@@ -12,25 +12,87 @@ import (
 	"meridian/trace"
 )
 
-// point is a lifted message: x ns after the corridor's middle, y ns of offset above its base.
+// point is a message: x ns after the corridor's middle, y ns of offset above its base.
 type point struct{ x, y float64 }
 
 // Corridor is what the messages and the assumption leave for the offset of two clocks.
 type Corridor struct {
 	Assumption
-	middle         clock.HostTime // a's clock: the origin of all x, in the middle so that squares stay small
-	base           int64          // b less a: the origin of all y
-	ceiling, floor []point
-	first, last    float64 // extent of the messages
-	guard          float64 // what float64 may have lost, ns
+	frame
+	stretches []Stretch
+	segments  []segment  // in the order of time
+	raised    []interval // where the clocks bend more than is assumed elsewhere, but some wander bounds them
+	unsmooth  *unsmooth  // bounds there and outside the segments; nil where no clock bends
+	empty     bool
+	silences  []interval // in which no message lies and bounds from both ends are asked for
+	steep     []interval // where the greatest skew does not hold
+	ends      [2]float64 // how far the stretches at the ends of the messages reach
+	guard     float64    // what float64 may have lost, ns
 }
 
-// New returns the corridor of a pair. Each stamp stands for an instant within its granularity, as in package pair. The problem
-// must be valid as [pair.Problem] says, and the assumption pass [Assumption.Check]; otherwise the bounds mean nothing.
-func New(p *pair.Problem, a Assumption) *Corridor {
-	c := &Corridor{Assumption: a}
+// frame is the axes of a corridor.
+type frame struct {
+	middle      clock.HostTime // a's clock: the origin of all x, in the middle so that squares stay small
+	base        int64          // b less a: the origin of all y
+	first, last float64        // extent of the messages
+}
+
+// instant returns the reading of a's clock at x.
+func (f *frame) instant(x float64) clock.HostTime {
+	return clock.Add(f.middle, int64(math.Floor(x)))
+}
+
+// absolute turns an offset at t into b's reading.
+func (f *frame) absolute(t clock.HostTime, offset float64) clock.HostTime {
+	return clock.Add(t, clock.Add(f.base, int64(min(max(offset, -4e18), 4e18))))
+}
+
+// Extent returns the first and the last instant of a's clock that a message speaks of.
+func (f *frame) Extent() (first, last clock.HostTime) {
+	return f.middle + clock.HostTime(f.first), f.middle + clock.HostTime(f.last)
+}
+
+// segment is a time in which the wander is bounded.
+type segment struct {
+	from, to       float64
+	profile        profile
+	ceiling, floor []point // corners of the hulls of the lifted messages
+	first, last    float64 // extent of the messages
+	highest        cones   // of the greatest rate that clocks can have
+	lowest         cones
+}
+
+// New returns the corridor of a pair: the assumption holds everywhere but in the stretches, where what each of them says holds.
+// Each stamp stands for an instant within its granularity, as in package pair. The problem must be valid as [pair.Problem] says,
+// and the assumption pass [Assumption.Check]; otherwise the bounds mean nothing.
+func New(p *pair.Problem, a Assumption, stretches ...Stretch) *Corridor {
+	c := &Corridor{Assumption: a, stretches: stretches}
+	if c.empty = !c.around(p); c.empty {
+		return c
+	}
+	slots := newSlots(c.first, c.last, p.AB.Len()+p.BA.Len())
+	ceilings, floors := c.ceilings(p), c.floors(p)
+	c.segments = c.cut()
+	for i := range c.segments {
+		s := &c.segments[i]
+		ab, ba := p.AB, p.BA
+		if len(c.segments) > 1 {
+			ab, ba = within(ab, s, ceilings), within(ba, s, floors)
+		}
+		var other sync.WaitGroup
+		other.Go(func() { s.ceiling = s.hull(ab, 1, ceilings, a.Epsilon, &slots.ceilings) })
+		s.floor = s.hull(ba, -1, floors, a.Epsilon, &slots.floors)
+		other.Wait()
+	}
+	c.silences = slots.silences(c.unbent())
+	c.limitRates(p, slots)
+	c.setGuard()
+	return c
+}
+
+// around finds the axes that suit the messages; false without any.
+func (c *frame) around(p *pair.Problem) bool {
 	first, last := clock.HostTime(math.MaxInt64), clock.HostTime(math.MinInt64)
-	var base int64
 	any := false
 	for _, pieces := range []struct {
 		messages pair.Messages
@@ -43,51 +105,192 @@ func New(p *pair.Problem, a Assumption) *Corridor {
 					on, off = m.Received, m.Sent
 				}
 				if !any {
-					base, any = clock.Sub(off, on), true
+					c.base, any = clock.Sub(off, on), true
 				}
 				first, last = min(first, on), max(last, on)
 			}
 		}
 	}
-	if !any {
-		return c
+	if any {
+		c.middle = clock.Add(first, clock.Sub(last, first)/2)
+		c.first, c.last = float64(first-c.middle), float64(last-c.middle)
 	}
-	c.base = base
-	c.middle = clock.Add(first, clock.Sub(last, first)/2)
-	c.first, c.last = float64(first-c.middle), float64(last-c.middle)
-	stepA, stepB := float64(max(p.A.Granularity, 1)), float64(max(p.B.Granularity, 1))
-	half := a.curvature() / 2
-	var other sync.WaitGroup
-	other.Go(func() {
-		up := a.Epsilon + stepB - float64(p.MinAB)
-		c.ceiling = hullOf(p.AB, 1, func(m trace.Message) point {
-			x := float64(m.Sent - c.middle)
-			return point{x, float64(int64(m.Received-m.Sent)-c.base) + up + half*x*x}
-		})
-	})
-	down := -a.Epsilon - stepA + float64(p.MinBA)
-	c.floor = hullOf(p.BA, -1, func(m trace.Message) point {
+	return any
+}
+
+// ceilings returns the function that plots a message from a to b: the offset at the instant of sending is at most y.
+func (c *Corridor) ceilings(p *pair.Problem) plotter {
+	up := float64(max(p.B.Granularity, 1)) - float64(p.MinAB)
+	return func(m trace.Message) point {
+		return point{float64(m.Sent - c.middle), float64(int64(m.Received-m.Sent)-c.base) + up}
+	}
+}
+
+// floors returns the function that plots a message from b to a: the offset at the instant of reception is at least y. That
+// instant is up to a step of a's stamps later than the stamp, and within the step the offset may have fallen by the greatest rate.
+func (c *Corridor) floors(p *pair.Problem) plotter {
+	step, least := float64(max(p.A.Granularity, 1)), float64(p.MinBA)
+	return func(m trace.Message) point {
 		x := float64(m.Received - c.middle)
-		return point{x, float64(int64(m.Sent-m.Received)-c.base) + down - half*x*x}
-	})
-	other.Wait()
-	reach := max(c.last, -c.first)
-	for _, h := range [][]point{c.ceiling, c.floor} {
-		for _, q := range h {
-			c.guard = max(c.guard, math.Abs(q.y))
+		down := step
+		if step > 1 {
+			down += step * c.steepest(x, x+step)
+		}
+		return point{x, float64(int64(m.Sent-m.Received)-c.base) - down + least}
+	}
+}
+
+// beyondAll is further from any middle than all instants, ns.
+const beyondAll float64 = 1e19
+
+// cut returns the segments, which the stretches without any bound on the wander part.
+func (c *Corridor) cut() []segment {
+	var more, bare []interval
+	for _, x := range c.stretches { // in any order
+		i := interval{float64(clock.Sub(x.From, c.middle)), float64(clock.Sub(x.To, c.middle)), x.Wander * 1e-18}
+		// What clocks do at either end of the messages they may go on doing, but nobody slews a clock for ever.
+		beyond := beyondAll
+		if math.IsInf(x.Wander, 1) {
+			beyond = i.to - i.from
+		}
+		if i.from <= c.first {
+			i.from = c.first - beyond
+		}
+		if i.to >= c.last {
+			i.to = c.last + beyond
+		}
+		if math.IsInf(x.Wander, 1) {
+			bare = append(bare, i)
+		} else {
+			more = append(more, i)
+			if x.Wander > c.Wander {
+				c.raised = append(c.raised, i)
+			}
+		}
+		if x.Steep {
+			c.steep = append(c.steep, i)
 		}
 	}
-	c.guard = 1e-6 + (c.guard+half*reach*reach)*0x1p-48
-	return c
+	c.ends = [2]float64{c.first, c.last}
+	for _, b := range bare {
+		c.ends[0], c.ends[1] = min(c.ends[0], b.from), max(c.ends[1], b.to)
+	}
+	c.raised = joined(c.raised)
+	bare = joined(bare)
+	var segments []segment
+	from := math.Inf(-1)
+	add := func(to float64) {
+		if from < to && from <= c.last && to >= c.first {
+			origin := (max(from, c.first) + min(to, c.last)) / 2
+			segments = append(segments, segment{from: from, to: to, profile: newProfile(origin, c.curvature(), more)})
+		}
+	}
+	for _, b := range bare {
+		add(b.from)
+		from = b.to
+	}
+	add(math.Inf(1))
+	return segments
+}
+
+// within returns the messages of a segment.
+func within(messages pair.Messages, s *segment, at plotter) pair.Messages {
+	var out pair.Messages
+	for _, piece := range messages {
+		var inside []trace.Message
+		for _, m := range piece {
+			if x := at(m).x; x >= s.from && x <= s.to {
+				inside = append(inside, m)
+			}
+		}
+		if len(inside) > 0 {
+			out = append(out, inside)
+		}
+	}
+	return out
+}
+
+// hull returns the corners of the lower hull (side 1) or the upper one (side -1) of lifted messages, and notes where they lie.
+func (s *segment) hull(messages pair.Messages, side float64, at plotter, epsilon float64, slots *slotted) []point {
+	lift := func(q point) point {
+		value, _ := s.profile.at(q.x)
+		return point{q.x, q.y + side*(epsilon+value)}
+	}
+	if len(s.profile.pieces) == 1 {
+		half, origin := s.profile.pieces[0].half, s.profile.pieces[0].anchor
+		lift = func(q point) point {
+			d := q.x - origin
+			return point{q.x, q.y + side*(epsilon+half*d*d)}
+		}
+	}
+	return hullOf(messages, side, func(m trace.Message) point {
+		q := at(m)
+		slots.add(q)
+		return lift(q)
+	})
 }
 
 // hullOf returns the lower hull (side 1) or the upper one (side -1) of the points of all messages.
-func hullOf(messages pair.Messages, side float64, at func(trace.Message) point) []point {
+func hullOf(messages pair.Messages, side float64, at plotter) []point {
 	return hull.Of(messages, at, hull.Plane[point]{
 		Ascending: ascending,
 		Scan:      func(points []point) []point { return scan(points, side) },
 		Sort:      func(points []point) []point { return graham(points, side) },
 	})
+}
+
+// limitRates notes what the greatest rate of clocks bounds: within each segment, and between segments.
+func (c *Corridor) limitRates(p *pair.Problem, slots *slots) {
+	ceilings, floors := slots.ceilings.points(), slots.floors.points()
+	for i := range c.segments {
+		s := &c.segments[i]
+		inside := func(points []point) []point {
+			return slices.DeleteFunc(slices.Clone(points), func(q point) bool { return q.x < s.from || q.x > s.to })
+		}
+		s.highest = newCones(inside(ceilings), MaxRate, 1, c.Epsilon)
+		s.lowest = newCones(inside(floors), MaxRate, -1, c.Epsilon)
+	}
+	if len(c.stretches) == 0 {
+		return
+	}
+	times := make([]interval, len(c.stretches))
+	for i, x := range c.stretches {
+		times[i] = interval{from: float64(clock.Sub(x.From, c.middle)), to: float64(clock.Sub(x.To, c.middle))}
+	}
+	times = joined(times)
+	ceilings = append(ceilings, tightest(p.AB, c.ceilings(p), 1, times)...)
+	floors = append(floors, tightest(p.BA, c.floors(p), -1, times)...)
+	c.unsmooth = newUnsmooth(ceilings, floors, c.Epsilon)
+}
+
+// unbent returns over how many ns the wander of quiet clocks is small beside epsilon.
+func (c Assumption) unbent() float64 {
+	if k := c.curvature(); k > 0 {
+		return math.Sqrt(2 * max(c.Epsilon, 1) / k)
+	}
+	return math.Inf(1)
+}
+
+// setGuard finds the extents of the segments, and what rounding may have lost.
+func (c *Corridor) setGuard() {
+	greatest, lifted := 0.0, 0.0
+	for i := range c.segments {
+		s := &c.segments[i]
+		s.first, s.last = math.Inf(1), math.Inf(-1)
+		for _, h := range [][]point{s.ceiling, s.floor} {
+			if len(h) > 0 {
+				s.first, s.last = min(s.first, h[0].x), max(s.last, h[len(h)-1].x)
+			}
+			for _, q := range h {
+				greatest = max(greatest, math.Abs(q.y))
+			}
+		}
+		for _, x := range []float64{max(s.from, c.first), min(s.to, c.last)} {
+			value, _ := s.profile.at(x)
+			lifted = max(lifted, value)
+		}
+	}
+	c.guard = 1e-6 + (greatest+lifted)*0x1p-48
 }
 
 // ascending returns how many points from the first have strictly ascending x.

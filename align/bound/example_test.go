@@ -31,7 +31,7 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// the offset of any two clocks departs from a straight line over s seconds by no more than 100 ns + 30 ns·s²/2
+	// the offset of any two clocks departs from its tangent at any instant by no more than 100 ns + 30 ns·s²/2 over s seconds, and their skew is at most 500 ppm
 	// db is ahead by 1949 to 2050 µs
-	// db is ahead by 953 to 3046 µs
+	// db is ahead by 1403 to 2596 µs
 }

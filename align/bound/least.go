@@ -37,27 +37,35 @@ func Least(p *pair.Problem, epsilon float64) float64 {
 
 // Consistent reports whether at every instant some line keeps the assumption. The corners of the hulls decide, since
 // between two of them nothing new constrains the line.
-func (c *Corridor) Consistent() bool {
-	if len(c.ceiling) == 0 || len(c.floor) == 0 {
-		return true
+func (c *Corridor) Consistent() bool { return len(contradictory(c, 1)) == 0 }
+
+// contradictory returns at most so many instants at which no line keeps the assumption.
+func contradictory(c *Corridor, most int) (found []float64) {
+	if c.Empty() {
+		return nil
 	}
-	holds := func(t float64) bool {
-		p := c.program(t)
-		_, _, ok := p.bounds()
-		return ok
+	ask := func(x float64) {
+		if len(found) >= most {
+			return
+		}
+		if _, _, ok := c.offsets(x); !ok {
+			found = append(found, x)
+		}
 	}
 	const steps = 64
 	for i := range steps + 1 {
-		if !holds(c.first + (c.last-c.first)*float64(i)/steps) {
-			return false
-		}
+		ask(c.first + (c.last-c.first)*float64(i)/steps)
 	}
-	for _, hull := range [][]point{c.ceiling, c.floor} {
-		for i := range hull {
-			if !holds(hull[i].x) {
-				return false
+	for i := range c.segments {
+		s := &c.segments[i]
+		if len(s.ceiling) == 0 || len(s.floor) == 0 {
+			continue
+		}
+		for _, hull := range [][]point{s.ceiling, s.floor} {
+			for _, q := range hull {
+				ask(q.x)
 			}
 		}
 	}
-	return true
+	return found
 }

@@ -102,7 +102,7 @@ func TestPiecesBeyondTheMessagesGrowByAnEighthOfTheirDistance(t *testing.T) {
 				p.AB = append(p.AB, []trace.Message{{Sent: x, Received: x}})
 			}
 			c := New(&p, a)
-			step := int64(c.step())
+			step := int64(stepOf(c))
 			for _, reach := range []int64{1, 2, step, step + 1, 2 * step, 9 * step, 10 * step, 77*step + 3, 100 * step, 101 * step, 12_345 * step} {
 				var before, behind []int64
 				for _, x := range c.Instants(from-clock.HostTime(reach), from+span+clock.HostTime(reach)) {

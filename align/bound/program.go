@@ -5,14 +5,11 @@ import (
 	"sort"
 )
 
-// maxSlope is the greatest change of the offset that is considered, ns per ns: no clock of any machine gains more on another.
-const maxSlope = 0.5
-
 // program is the linear program of one instant t: of all lines v + y (T-t) that satisfy the assumption, the greatest and
 // the least v. With a given slope y the ceilings allow v <= top(y) and the floors v >= bottom(y):
 //
-//	top(y)    = min over ceilings i of  u_i + epsilon + wander (t_i - t)²/2 - y (t_i - t)
-//	bottom(y) = max over floors   j of  l_j - epsilon - wander (t_j - t)²/2 - y (t_j - t)
+//	top(y)    = min over ceilings i of  u_i + epsilon + Φ(t_i) - Φ(t) - (y + Φ'(t)) (t_i - t)
+//	bottom(y) = max over floors   j of  l_j - epsilon - Φ(t_j) + Φ(t) - (y - Φ'(t)) (t_j - t)
 //
 // A minimum of lines in y is concave and a maximum is convex. So top - bottom is concave, the slopes that leave a v form
 // one interval, and the bounds are top and bottom at the slopes of that interval nearest to the summit and the valley:
@@ -25,15 +22,20 @@ const maxSlope = 0.5
 //	  |  '-._______.-'     bottom, lowest at the valley
 //	  +--------------------> y
 type program struct {
-	c    *Corridor
-	t    float64
-	lift float64 // curvature * t: by how much the lifted slope differs from y
-	fall float64 // curvature * t²/2
+	ceiling, floor []point
+	t              float64
+	lift           float64 // by how much the lifted slope differs from y: Φ'
+	fall           float64 // and the lifted height over t from v: Φ
+	steepest       float64 // the greatest slope that is considered
+	slack          float64 // by how much a gap may be negative, as rounding leaves it
 }
 
-func (c *Corridor) program(t float64) program {
-	k := c.curvature()
-	return program{c: c, t: t, lift: k * t, fall: k * t * t / 2}
+// program returns the program of the heights over t of all lines that are tangents of the offset at another instant, tangent.
+func (s *segment) program(tangent, t, steepest, guard float64) program {
+	value, slope := s.profile.at(tangent)
+	return program{
+		ceiling: s.ceiling, floor: s.floor, t: t, lift: slope, fall: value + slope*(t-tangent), steepest: steepest, slack: -guard / 2,
+	}
 }
 
 // touch returns the corner of a hull that a line of the given slope touches from outside.
@@ -47,13 +49,13 @@ func touch(hull []point, slope, side float64) point {
 // top returns the highest v that the ceilings allow with slope y. In lifted coordinates the line is
 // v + fall + (y + lift) (T - t).
 func (p *program) top(y float64) float64 {
-	q := touch(p.c.ceiling, y+p.lift, 1)
+	q := touch(p.ceiling, y+p.lift, 1)
 	return q.y - (y+p.lift)*(q.x-p.t) - p.fall
 }
 
 // bottom returns the lowest v that the floors allow with slope y.
 func (p *program) bottom(y float64) float64 {
-	q := touch(p.c.floor, y-p.lift, -1)
+	q := touch(p.floor, y-p.lift, -1)
 	return q.y - (y-p.lift)*(q.x-p.t) + p.fall
 }
 
@@ -61,10 +63,10 @@ func (p *program) gap(y float64) float64 { return p.top(y) - p.bottom(y) }
 
 // summit returns the slope at which top is highest, valley that at which bottom is lowest: those of the hulls' edges
 // over t.
-func (p *program) summit() float64 { return considered(slopeOver(p.c.ceiling, p.t, 1) - p.lift) }
-func (p *program) valley() float64 { return considered(slopeOver(p.c.floor, p.t, -1) + p.lift) }
+func (p *program) summit() float64 { return p.considered(slopeOver(p.ceiling, p.t, 1) - p.lift) }
+func (p *program) valley() float64 { return p.considered(slopeOver(p.floor, p.t, -1) + p.lift) }
 
-func considered(y float64) float64 { return min(max(y, -maxSlope), maxSlope) }
+func (p *program) considered(y float64) float64 { return min(max(y, -p.steepest), p.steepest) }
 
 // slopeOver returns the slope of a hull's edge over t. Beyond the hull's ends the steeper is the further, without end.
 func slopeOver(hull []point, t, side float64) float64 {
@@ -85,21 +87,20 @@ func slopeOver(hull []point, t, side float64) float64 {
 // nothing: its side is infinite.
 func (p *program) bounds() (low, high float64, ok bool) {
 	low, high = math.Inf(-1), math.Inf(1)
-	switch c := p.c; {
-	case len(c.ceiling) == 0 && len(c.floor) == 0:
+	switch {
+	case len(p.ceiling) == 0 && len(p.floor) == 0:
 		return low, high, true
-	case len(c.floor) == 0:
+	case len(p.floor) == 0:
 		return low, p.top(p.summit()), true
-	case len(c.ceiling) == 0:
+	case len(p.ceiling) == 0:
 		return p.bottom(p.valley()), high, true
 	}
 	summit, valley := p.summit(), p.valley()
-	slack := -p.c.guard / 2
-	if p.gap(summit) >= slack && p.gap(valley) >= slack {
+	if p.gap(summit) >= p.slack && p.gap(valley) >= p.slack {
 		return p.bottom(valley), p.top(summit), true
 	}
 	widest := p.widest(min(summit, valley), max(summit, valley))
-	if p.gap(widest) < slack {
+	if p.gap(widest) < p.slack {
 		return 0, 0, false
 	}
 	return p.bottom(p.towards(valley, widest)), p.top(p.towards(summit, widest)), true
@@ -128,8 +129,7 @@ func (p *program) widest(lo, hi float64) float64 {
 // towards returns the slope nearest to the wanted one at which the gap is not negative: the end of the search that lies
 // outside, so that the bound taken there is never short of the true one.
 func (p *program) towards(wanted, inside float64) float64 {
-	slack := -p.c.guard / 2
-	if p.gap(wanted) >= slack {
+	if p.gap(wanted) >= p.slack {
 		return wanted
 	}
 	outside := wanted
@@ -138,7 +138,7 @@ func (p *program) towards(wanted, inside float64) float64 {
 		if m == inside || m == outside {
 			break
 		}
-		if p.gap(m) >= slack {
+		if p.gap(m) >= p.slack {
 			inside = m
 		} else {
 			outside = m

@@ -18,7 +18,7 @@ func TestAssumptionsThatBoundNothingAreRefused(t *testing.T) {
 		wander, epsilon float64
 		fine            bool
 	}{{0, 0, true}, {30, 100, true}, {0, 5, true}, {5, 0, true}, {-1, 5, false}, {5, -1, false}, {nan, 5, false}, {5, nan, false}, {inf, 5, false}, {5, inf, false}, {-1, -1, false}, {inf, inf, false}} {
-		if err := (Assumption{c.wander, c.epsilon}).Check(); (err == nil) != c.fine {
+		if err := (Assumption{Wander: c.wander, Epsilon: c.epsilon}).Check(); (err == nil) != c.fine {
 			t.Errorf("wander %g, epsilon %g: %v", c.wander, c.epsilon, err)
 		}
 	}
@@ -39,7 +39,7 @@ func TestAWalkOrAnEpsilonOfNothingHasNoWander(t *testing.T) {
 
 func TestSagIsEpsilonAndTheParabolaOverHalfThePiece(t *testing.T) {
 	for _, c := range []struct{ wander, epsilon, seconds, want float64 }{{0, 0, 9, 0}, {30, 100, 1, 103.75}, {30, 100, 4, 160}, {30, 0, 2, 15}, {0, 100, 7, 100}} {
-		if got := (Assumption{c.wander, c.epsilon}).Sag(c.seconds * 1e9); math.Abs(got-c.want) > 1e-9 {
+		if got := (Assumption{Wander: c.wander, Epsilon: c.epsilon}).Sag(c.seconds * 1e9); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}
@@ -53,6 +53,11 @@ func linear(first, last clock.HostTime, step int64) *pair.Problem {
 		back = append(back, trace.Message{Sent: clock.HostTime(x - 30_000), Received: clock.HostTime(x + 20_000)})
 	}
 	return &pair.Problem{AB: pair.Messages{there}, BA: pair.Messages{back}}
+}
+
+// stepOf is the length of pieces over the messages.
+func stepOf(c *Corridor) float64 {
+	return tracer{c}.step(c.curvature(), tracer{c}.chords(tracer{c}.regions()))
 }
 
 func TestPiecesAreSoShortThatTheySagByASixteenthOfEpsilon(t *testing.T) {
@@ -72,7 +77,7 @@ func TestPiecesAreSoShortThatTheySagByASixteenthOfEpsilon(t *testing.T) {
 		for _, x := range []clock.HostTime{clock.HostTime(7 * int64(second)), clock.HostTime(7*int64(second)) + c.span} {
 			p.AB = append(p.AB, []trace.Message{{Sent: clock.HostTime(x), Received: clock.HostTime(x)}})
 		}
-		if got := New(&p, Assumption{c.wander, c.epsilon}).step(); math.Abs(got-c.want) > 1e-6*c.want {
+		if got := stepOf(New(&p, Assumption{Wander: c.wander, Epsilon: c.epsilon})); math.Abs(got-c.want) > 1e-6*c.want {
 			t.Errorf("%+v: pieces of %g ns", c, got)
 		}
 	}
@@ -88,7 +93,7 @@ func TestKnotsAreEvenOverTheMessagesAndEverSparserBeyond(t *testing.T) {
 		if first, last := c.Extent(); clock.HostTime(first) != from || clock.HostTime(last) != to {
 			t.Fatalf("messages from %d to %d, not %d to %d", first, last, from, to)
 		}
-		step := int64(c.step())
+		step := int64(stepOf(c))
 		for _, reach := range []int64{0, 1, step / 3, step, 3 * step, 200 * second} {
 			at := c.Instants(clock.HostTime(from-clock.HostTime(reach)), clock.HostTime(to+clock.HostTime(reach)))
 			if clock.HostTime(at[0]) != from-clock.HostTime(reach) || clock.HostTime(at[len(at)-1]) != to+clock.HostTime(reach) {

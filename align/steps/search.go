@@ -53,6 +53,7 @@ func (v *search) run() bool {
 		v.merge(w)
 	}
 	v.restore(lastSlack)
+	v.joinSlews()
 	return true
 }
 

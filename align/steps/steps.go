@@ -77,10 +77,10 @@ type Pair struct {
 }
 
 // maxClockWander is the greatest change of rate, ppb/s, that is taken for a clock's own: within ten seconds the rate would
-// change by a thousandth. Messages that contradict each other even under this wander mean a step or an outlier.
+// change by a thousandth. Messages that contradict each other even under this wander mean a step, a slew or an outlier.
 const maxClockWander = 1e5
 
-// Contradictory reports whether a wander that the messages demand, ppb/s, is more than any clock has.
+// Contradictory reports whether a wander that the messages demand, ppb/s, is more than any clock has that nobody slews or sets.
 func Contradictory(wander float64) bool { return wander > maxClockWander }
 
 // contradictory reports whether the messages of a pair contradict each other under any clocks.

@@ -23,6 +23,8 @@ type methodFlags struct {
 	segment                    time.Duration
 	wander                     float64
 	epsilon                    time.Duration
+	maxSkew                    float64
+	noAdapt                    bool
 	minDelay                   string
 	samples, samplesUse        string
 	repair                     string
@@ -46,8 +48,10 @@ func (f *methodFlags) add(cmd *cobra.Command, methods []string) {
 	f.flags.StringVar(&f.method, "method", methods[0], "estimation `METHOD`: "+strings.Join(methods, ", "))
 	f.flags.StringVar(&f.network, "network", "", "`STRATEGY` that joins pairs of clocks to one time base (default: the method's own): "+strings.Join(align.Networks(), ", "))
 	f.flags.StringVar(&f.reference, "reference", "", "`HOST` whose clock the timeline follows (default: the one nearest to all)")
-	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds hold while no skew changes by more than `PPB` per second")
-	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "bounds hold while no clock jitters by more than `TIME`")
+	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds assume that the skew of two clocks changes by at most `PPB` per second, or more where messages show it")
+	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "bounds assume that the offset of two clocks jitters by at most `TIME`")
+	f.flags.Float64Var(&f.maxSkew, "max-skew", bound.Default.MaxSkew, "bounds assume that the skew of two clocks is at most `PPM`, 0 for any, or more where messages show it")
+	f.flags.BoolVar(&f.noAdapt, "no-adapt", false, "bounds rest on --wander, --epsilon and --max-skew alone; where messages contradict them there are none")
 	f.flags.StringVar(&f.minDelay, "min-delay", "", "least delay of a message, `TIME`, or "+measured+": half of each pair's quickest exchange")
 	f.flags.DurationVar(&f.segment, "segment", 0, "estimate long traces in segments of `TIME`, such as 30m")
 	f.flags.IntVar(&f.confidence, "confidence", 90, "keep exchanges within a confidence of `PERCENT`: 90, 95, 99 or 100 ("+methodFiltered+")")
@@ -58,7 +62,7 @@ func (f *methodFlags) add(cmd *cobra.Command, methods []string) {
 	f.flags.StringArrayVar(&f.granularity, "granularity", nil, "step of the stamps of a host, or of all, `[HOST=]TIME`, such as web=10ms, where the stamps do not tell; may be repeated")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"method": choices(methods...), "network": choices(align.Networks()...), "reference": choices(),
-		"wander": choices(), "epsilon": choices(), "min-delay": choices(measured), "segment": choices(),
+		"wander": choices(), "epsilon": choices(), "max-skew": choices(), "min-delay": choices(measured), "segment": choices(),
 		"confidence": choices("90", "95", "99", "100"), "samples-use": choices(sampled.Modes...),
 		"repair": choices(pipeline.Repairs()...), "address": choices(), "granularity": choices(),
 	})
@@ -91,10 +95,11 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 	}
 	o.Align.Options = align.Options{Method: f.method, Network: f.network, Reference: f.reference, Confidence: f.confidence, Segment: f.segment}
 	o.Align.Repair = f.repair
-	if f.flags.Changed("wander") || f.flags.Changed("epsilon") {
-		o.Align.Assumption = &bound.Assumption{Wander: f.wander, Epsilon: float64(f.epsilon.Nanoseconds())}
+	o.Align.NoAdapt = f.noAdapt
+	if f.flags.Changed("wander") || f.flags.Changed("epsilon") || f.flags.Changed("max-skew") {
+		o.Align.Assumption = &bound.Assumption{Wander: f.wander, Epsilon: float64(f.epsilon.Nanoseconds()), MaxSkew: f.maxSkew}
 		if err := o.Align.Assumption.Check(); err != nil {
-			return o, wrong("--wander %g --epsilon %v: both must be finite and not negative", f.wander, f.epsilon)
+			return o, wrong("--wander %g --epsilon %v --max-skew %g: all must be finite and not negative", f.wander, f.epsilon, f.maxSkew)
 		}
 	}
 	if f.flags.Changed("segment") && f.segment <= 0 {
@@ -140,7 +145,7 @@ func (f *methodFlags) checkMethod() error {
 		}
 	}
 	whole := slices.Contains([]string{methodSampled, "broadcast", pipeline.AsRecorded}, f.method)
-	for _, name := range []string{"network", "segment", "min-delay", "wander", "epsilon"} {
+	for _, name := range []string{"network", "segment", "min-delay", "wander", "epsilon", "max-skew", "no-adapt"} {
 		if !f.flags.Changed(name) {
 			continue
 		}
@@ -150,7 +155,7 @@ func (f *methodFlags) checkMethod() error {
 		if whole {
 			return wrong("--%s is for methods that align pairs by their messages; leave it out with --method %s", name, f.method)
 		}
-		if f.method == methodHull && (name == "wander" || name == "epsilon") {
+		if f.method == methodHull && slices.Contains([]string{"wander", "epsilon", "max-skew", "no-adapt"}, name) {
 			return wrong("--%s: the method %s takes clocks for linear; leave it out, or take --method %s", name, methodHull, f.methods[0])
 		}
 	}

@@ -29,7 +29,7 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 	f.warnOfPairs()
 	f.warnOfOutside()
 	f.warnOfSlews()
-	f.warnOfWander()
+	f.warnOfStretches()
 	f.warnOfLoops()
 	f.warnOfIslands()
 	f.warnOfUnbounded()
@@ -47,9 +47,9 @@ func newReport(s *Solved, c *coverage) *show.Report {
 	}
 	if x.Assumed != (bound.Assumption{}) && out.Assumption != "" {
 		out.WanderPPBS, out.EpsilonNs = &x.Assumed.Wander, &x.Assumed.Epsilon
-	}
-	if x.LeastWander > 0 {
-		out.LeastWanderPPBS = &x.LeastWander
+		if x.Assumed.MaxSkew > 0 {
+			out.MaxSkewPPM = &x.Assumed.MaxSkew
+		}
 	}
 	for i := range s.Clocks {
 		out.Hosts = append(out.Hosts, reportHost(s, c, i))
@@ -156,6 +156,9 @@ func reportPair(x *align.Pair, clocks []trace.Clock, limit int64) show.Pair {
 	out.Regression = regressionLines(e.Lines)
 	if len(e.Deviation) > 0 { // it was smoothed, and its wander estimated
 		out.Sigma, out.EvidenceNats = &e.Sigma, &e.Gain
+	}
+	for _, s := range x.Stretches {
+		out.Stretches = append(out.Stretches, show.Stretch{FromNs: s.From, ToNs: s.To, WanderPPBS: &s.Wander, Steep: s.Steep})
 	}
 	return out
 }

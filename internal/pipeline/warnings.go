@@ -126,33 +126,6 @@ func (f *findings) warnOfLoops() {
 	}
 }
 
-// warnOfWander names in one line the pairs that contradict the stated wander; the bounds of all pairs rest on what they
-// allow.
-func (f *findings) warnOfWander() {
-	if w := f.Solution.ShownWander; w > 0 {
-		f.warnings.Add("the clocks", fmt.Sprintf("they wander by more than the default %g ppb/s, as the messages show, so bounds rest on %.3g ppb/s; state another with --wander",
-			bound.Default.Wander, w), "")
-	}
-	if f.Report.LeastWanderPPBS == nil || f.delayed {
-		return
-	}
-	var names []string
-	for i := range f.Solution.Pairs {
-		if x := &f.Solution.Pairs[i]; x.Estimate.Fit == pair.Fallback && x.Estimate.Map.Low != nil {
-			names = append(names, f.Clocks[x.A].Name+" and "+f.Clocks[x.B].Name)
-		}
-	}
-	stated := bound.Default
-	if f.Options.Assumption != nil {
-		stated = *f.Options.Assumption
-	}
-	if len(names) == 0 { // those that contradict it have no bounds, which another line says
-		names = []string{"some hosts"}
-	}
-	f.warnings.Add(firstOf(names), fmt.Sprintf("their messages contradict the stated wander of %g ppb/s; the smallest that fits is %.3g ppb/s, and bounds rest on twice that",
-		stated.Wander, f.Solution.LeastWander), "")
-}
-
 // firstOf joins names, only the first of many.
 func firstOf(names []string) string {
 	if len(names) > 6 {

@@ -21,15 +21,15 @@ type Report struct {
 	// WanderPPBS (ppb a second) and EpsilonNs are that assumption in numbers, null where clocks are taken for linear.
 	WanderPPBS *float64 `json:"wander_ppb_s"`
 	EpsilonNs  *float64 `json:"epsilon_ns"`
-	// LeastWanderPPBS is the smallest wander that the messages allow, null where the stated one does.
-	LeastWanderPPBS *float64 `json:"least_wander_ppb_s"`
-	Repair          *Repair  `json:"repair"` // of what the method left inverted; null if none was asked for
-	Steps           []Step   `json:"steps"`  // of clocks that were set
-	Routes          []Route  `json:"routes"` // of which the least delay changed
-	Hosts           []Host   `json:"hosts"`
-	Pairs           []Pair   `json:"pairs"`
-	Quality         Quality  `json:"quality"`
-	Warnings        []string `json:"warnings"`
+	// MaxSkewPPM is the greatest skew of two clocks that is assumed, null where it is left open.
+	MaxSkewPPM *float64 `json:"max_skew_ppm"`
+	Repair     *Repair  `json:"repair"` // of what the method left inverted; null if none was asked for
+	Steps      []Step   `json:"steps"`  // of clocks that were set
+	Routes     []Route  `json:"routes"` // of which the least delay changed
+	Hosts      []Host   `json:"hosts"`
+	Pairs      []Pair   `json:"pairs"`
+	Quality    Quality  `json:"quality"`
+	Warnings   []string `json:"warnings"`
 }
 
 // Host is one clock of the report.
@@ -145,6 +145,18 @@ type Pair struct {
 	Sigma        *float64 `json:"sigma"`
 	EvidenceNats *float64 `json:"evidence_nats"`
 	Regression   []Line   `json:"regression"` // one for each segment; empty where the method is no regression
+	// Stretches are the times in which the messages show that the two clocks do not keep the assumption.
+	Stretches []Stretch `json:"stretches"`
+}
+
+// Stretch is a time, of a's clock, in which two clocks do not keep the assumption.
+type Stretch struct {
+	FromNs clock.HostTime `json:"from_ns"`
+	ToNs   clock.HostTime `json:"to_ns"`
+	// WanderPPBS is what the bounds rest on instead; null where a clock was slewed or set, and nothing limits the wander.
+	WanderPPBS *float64 `json:"wander_ppb_s"`
+	// Steep says that the skew is not below the greatest one that is assumed either.
+	Steep bool `json:"steep"`
 }
 
 // Quality sums up the aligned messages. Inversions are messages received before they were sent on the timeline; those
@@ -273,8 +285,12 @@ func (r *Report) complete() *Report {
 		for k := range p.Regression {
 			p.Regression[k] = p.Regression[k].complete()
 		}
+		p.Stretches = append([]Stretch{}, p.Stretches...)
+		for k := range p.Stretches {
+			p.Stretches[k].WanderPPBS = finite(p.Stretches[k].WanderPPBS)
+		}
 	}
-	c.WanderPPBS, c.EpsilonNs, c.LeastWanderPPBS = finite(r.WanderPPBS), finite(r.EpsilonNs), finite(r.LeastWanderPPBS)
+	c.WanderPPBS, c.EpsilonNs, c.MaxSkewPPM = finite(r.WanderPPBS), finite(r.EpsilonNs), finite(r.MaxSkewPPM)
 	c.Steps, c.Routes = append([]Step{}, r.Steps...), append([]Route{}, r.Routes...)
 	c.Warnings = append([]string{}, r.Warnings...)
 	return &c

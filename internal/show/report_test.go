@@ -30,7 +30,7 @@ func TestAReportReadsBackAsItWasWritten(t *testing.T) {
 	r := twoComponents()
 	r.Hosts[1].Map = []Knot{{HostNs: math.MaxInt64, TimelineNs: math.MinInt64, LowNs: ptr(clock.TimelineTime(1<<53 + 1))}}
 	r.Warnings = []string{"a <b> & c"}
-	r.Network, r.WanderPPBS, r.EpsilonNs, r.LeastWanderPPBS = "joint", ptr(30.0), ptr(100.0), ptr(1234.5)
+	r.Network, r.WanderPPBS, r.EpsilonNs, r.MaxSkewPPM = "joint", ptr(30.0), ptr(100.0), ptr(500.0)
 	r.Repair = &Repair{Method: "clc", Inversions: 3, LargestNs: 17}
 	r.Steps = []Step{{Host: "web", AtNs: 1 << 60, ByNs: -1_000_000_000}}
 	r.Routes = []Route{{From: "web", To: "gateway", AtNs: 3, ByNs: -4}}
@@ -54,7 +54,7 @@ func TestAReportReadsBackAsItWasWritten(t *testing.T) {
 
 func TestANumberThatIsNoneIsWrittenAsNull(t *testing.T) {
 	r := &Report{Hosts: []Host{{SkewPPM: ptr(math.NaN())}}, Pairs: []Pair{{SkewHighPPM: ptr(math.Inf(1)), Sigma: ptr(math.NaN())}},
-		LeastWanderPPBS: ptr(math.Inf(1))}
+		MaxSkewPPM: ptr(math.Inf(1))}
 	r.Hosts[0].Error = []Error{{HostNs: 1, SDNs: math.NaN()}}
 	var out bytes.Buffer
 	if err := r.Write(&out); err != nil {

@@ -1,0 +1,490 @@
+package bound
+
+import (
+	"math"
+	"slices"
+
+	"meridian/align/pair"
+)
+
+const (
+	// shrunk is the part of the corridor, in its middle, in which two clocks within the assumption should find room. A clock that
+	// bends by less than half the corridor contradicts no message, but may leave bounds that rest on its not bending.
+	shrunk = 0.1
+	factor = Factor
+	// spread is over how many lengths of the window that showed it, on either side, that is assumed.
+	spread = 4
+	// slewWander is the wander per ns from which on a clock is taken to be slewed: nothing smooth is left to assume.
+	slewWander = 1e-11
+	// maxWander is the wander per ns beyond which it was no slew but a step.
+	maxWander = 1e-3
+)
+
+// Factor is how many times the wander that the messages show in the middle of the corridor is assumed there.
+const Factor = 8
+
+// Bends returns where the messages show that two clocks depart from the assumption, as clocks do that a daemon steers. The
+// bounds of a corridor with these stretches hold if the clocks bend nowhere more sharply than [Factor] times what the messages
+// show there, and none ran off and came back between two messages.
+//
+// The messages are asked in windows from short ones, of eight messages, to the whole trace: where a window of the shrunk
+// corridor allows no offset that keeps what is assumed so far divided by the factor, the least wander that it allows is
+// found, and the factor times that is assumed there and around. A window that allows it allows it in all its parts, so most of
+// a quiet trace is never looked at closely.
+//
+// Messages one way show nothing. The cost is O(n) for n messages in order, and some hundred corners for each window that
+// does not keep the assumption.
+func Bends(p *pair.Problem, a Assumption) []Stretch {
+	c := &Corridor{Assumption: a}
+	if !c.around(p) || p.AB.Len() == 0 || p.BA.Len() == 0 || c.first == c.last {
+		return nil
+	}
+	f := newFinder(c, p)
+	f.search()
+	return f.verified(p)
+}
+
+// verified returns the stretches after it has widened them until the whole corridor, not the windows alone, allows an offset at
+// every instant.
+func (f *finder) verified(p *pair.Problem) []Stretch {
+	out := f.stretches()
+	for width := spread; len(out) > 0; width *= 2 {
+		apart := contradictory(New(p, f.Assumption, out...), math.MaxInt)
+		if len(apart) == 0 || width > 4*len(f.wander) {
+			break
+		}
+		for _, x := range apart {
+			cell := int((x - f.first) / f.cell)
+			from, to := min(max(cell-width, 0), len(f.wander)-1), max(min(cell+width+1, len(f.wander)), 1)
+			fill(f.wander[from:to], math.Inf(1))
+			fill(f.tooSteep[from:to], true)
+		}
+		out = f.stretches()
+	}
+	return out
+}
+
+// finder looks for the stretches of a corridor.
+type finder struct {
+	*Corridor
+	cell      float64     // half the length of the shortest windows, ns
+	ceilings  [][][]point // by level and block: the corners of the hull of 2^level cells
+	floors    [][][]point
+	wander    []float64 // of each cell, assumed so far, per ns
+	blocks    int       // level of the blocks in which the least round trip is looked for
+	tooSteep  []bool    // of each cell
+	quick     []bool    // of each cell: messages were quicker than usual
+	roundTrip []float64 // around each of these blocks: the least round trip, ns
+}
+
+// roundTripLevel is the level whose blocks, of some 32 messages, tell the least round trip: with fewer messages none may be quick,
+// and over more the clock may bend. Of a short trace it is lower, so that there are some 8 blocks.
+const roundTripLevel, minBlockLevels = 3, 4
+
+// newFinder gathers the messages in cells: some four messages in each, but at most 16384 cells.
+func newFinder(c *Corridor, p *pair.Problem) *finder {
+	const minCells, maxCells = 2, 1 << 14
+	span, messages := c.last-c.first, p.AB.Len()+p.BA.Len()
+	n := minCells
+	for n < maxCells && n < messages/4 {
+		n *= 2
+	}
+	f := &finder{Corridor: c, cell: span / float64(n), wander: make([]float64, n), tooSteep: make([]bool, n), quick: make([]bool, n)}
+	for i := range f.wander {
+		f.wander[i] = c.curvature()
+	}
+	levels := func(messages pair.Messages, at plotter, side float64) [][][]point {
+		cells := gather(messages, at, side, c.first, float64(n)/span, n)
+		all := [][][]point{cells}
+		for len(cells) > 1 {
+			up := make([][]point, len(cells)/2)
+			for i := range up {
+				up[i] = scan(slices.Concat(cells[2*i], cells[2*i+1]), side)
+			}
+			all, cells = append(all, up), up
+		}
+		return all
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.ceilings = levels(p.AB, c.ceilings(p), 1)
+	}()
+	f.floors = levels(p.BA, c.floors(p), -1)
+	<-done
+	f.findRoundTrips()
+	return f
+}
+
+// findRoundTrips finds what the least round trip around each block is at least. The room that the messages of a block leave to a
+// straight line is not below it, unless the clock bends within the block, and above it by what queues add to the quickest
+// messages. Of the blocks around, a low quantile of the rooms counts, so that a block in which the clock bends does not, or a lower
+// room that hangs on a single message. It is lowered by as much as the quantile lies below the median: where queues are long, quick
+// messages one way and the other are rarely close together, and over longer windows the room is less than in any block.
+func (f *finder) findRoundTrips() {
+	level := min(roundTripLevel, max(len(f.ceilings)-minBlockLevels, 0))
+	f.blocks = level
+	f.roundTrip = make([]float64, len(f.ceilings[level]))
+	rooms := make([]float64, len(f.roundTrip))
+	for i := range rooms {
+		rooms[i] = f.room(f.ceilings[level][i], f.floors[level][i])
+	}
+	var around []float64
+	for i := 0; i < len(rooms); i += roundTripReach {
+		from, to := max(i-roundTripReach, 0), min(i+2*roundTripReach, len(rooms))
+		around = around[:0]
+		for _, r := range rooms[from:to] {
+			if r > 0 && !math.IsInf(r, 1) {
+				around = append(around, r)
+			}
+		}
+		slices.Sort(around)
+		least := 0.0
+		if n := len(around); n > 0 {
+			low, median := around[min(max(1, n/8), n-1)], around[n/2]
+			least = low
+			for k := from; k < to; k++ {
+				if r := rooms[k]; r > 0 && r < least && f.lonely(level, k, r) {
+					least = r
+				}
+			}
+			least = max(least-(median-low), 0)
+		}
+		fill(f.roundTrip[i:min(i+roundTripReach, len(rooms))], least)
+	}
+}
+
+// lonely reports whether the room of a block hangs on a single message, without which it would be more: that is a message without
+// a queue, while a clock that bends shows it by many.
+func (f *finder) lonely(level, block int, room float64) bool {
+	var ceilings, floors []point
+	for i := block << level; i < (block+1)<<level; i++ {
+		ceilings, floors = append(ceilings, f.ceilings[0][i]...), append(floors, f.floors[0][i]...)
+	}
+	ceiling, floor := scan(slices.Clone(ceilings), 1), scan(slices.Clone(floors), -1)
+	const more = 1.2
+	without := func(points []point, q point) []point {
+		return slices.DeleteFunc(slices.Clone(points), func(o point) bool { return o == q })
+	}
+	for _, q := range ceiling {
+		if f.room(scan(without(ceilings, q), 1), floor) > more*room {
+			return true
+		}
+	}
+	for _, q := range floor {
+		if f.room(ceiling, scan(without(floors, q), -1)) > more*room {
+			return true
+		}
+	}
+	return false
+}
+
+// roundTripReach is over how many blocks on either side the least round trip is taken to be the same.
+const roundTripReach = 32
+
+// room returns the least height between ceilings and floors, infinite where either are missing: that between the lower hull of
+// ceilings and the upper hull of floors, or that between the cones of the greatest rate over the ceilings and under the floors.
+// The hulls know the rate where messages are many, the cones limit it where they are few.
+func (f *finder) room(ceiling, floor []point) float64 {
+	least := math.Inf(1)
+	if len(ceiling) == 0 || len(floor) == 0 {
+		return least
+	}
+	from, to := max(ceiling[0].x, floor[0].x), min(ceiling[len(ceiling)-1].x, floor[len(floor)-1].x)
+	at := func(x float64) {
+		if x >= from && x <= to {
+			least = min(least, heightOver(ceiling, x)-heightOver(floor, x))
+		}
+	}
+	for _, q := range ceiling {
+		at(q.x)
+	}
+	for _, q := range floor {
+		at(q.x)
+	}
+	rate := f.Corridor.steepest(0, 0)
+	for _, q := range ceiling {
+		for _, o := range floor {
+			least = min(least, q.y-o.y+rate*math.Abs(q.x-o.x))
+		}
+	}
+	return least
+}
+
+// heightOver returns the height of a chain of corners over x, which lies between its ends.
+func heightOver(corners []point, x float64) float64 {
+	i, _ := slices.BinarySearchFunc(corners, x, func(q point, x float64) int {
+		if q.x < x {
+			return -1
+		}
+		return 1
+	})
+	i = min(max(i, 1), len(corners)-1)
+	if len(corners) == 1 {
+		return corners[0].y
+	}
+	p, q := corners[i-1], corners[i]
+	return p.y + (q.y-p.y)*(x-p.x)/(q.x-p.x)
+}
+
+// window is two neighbouring blocks of a level.
+type window struct {
+	level, block   int
+	from, to       int     // cells
+	ceiling, floor []point // corners, shrunk
+}
+
+// finest is by how many levels the blocks are finer whose corners stand for a window's messages: what is left out within one of
+// them is hidden by a 4096th of the bend that is looked for.
+const finest = 5
+
+// window returns a window with its messages; false if they tell nothing.
+func (f *finder) window(level, block int) (window, bool) {
+	w := window{level: level, block: block, from: block << level, to: (block + 2) << level}
+	fine := max(level-finest, 0)
+	from, to := block<<(level-fine), (block+2)<<(level-fine)
+	by := f.shrinkage(w.from, w.to)
+	for i := from; i < to; i++ {
+		by := by
+		if slices.Contains(f.quick[i<<fine:(i+1)<<fine], true) {
+			by /= 2
+		}
+		for _, q := range f.ceilings[fine][i] {
+			w.ceiling = append(w.ceiling, point{q.x, q.y - by})
+		}
+		for _, q := range f.floors[fine][i] {
+			w.floor = append(w.floor, point{q.x, q.y + by})
+		}
+	}
+	return w, len(w.ceiling) > 0 && len(w.floor) > 0 && len(w.ceiling)+len(w.floor) >= 3
+}
+
+// shrinkage returns by how much the corridor is shrunk from either side between two cells.
+func (f *finder) shrinkage(from, to int) float64 {
+	least := math.Inf(1)
+	for i := from >> f.blocks; i <= (to-1)>>f.blocks && i < len(f.roundTrip); i++ {
+		least = min(least, f.roundTrip[i])
+	}
+	return (1 - shrunk) / 2 * least
+}
+
+// search finds the wander of all cells.
+func (f *finder) search() {
+	for level, blocks := range f.contradictory() {
+		next, steep := slices.Clone(f.wander), slices.Clone(f.tooSteep)
+		for _, block := range blocks {
+			w, _ := f.window(level, block)
+			f.raise(&w, next, steep)
+		}
+		f.wander, f.tooSteep = next, steep
+	}
+}
+
+// contradictory returns by level the windows whose messages contradict the assumption divided by the factor. A window within one
+// that does not contradict it does not either.
+func (f *finder) contradictory() [][]int {
+	top := len(f.ceilings) - 2 // whose only window is the whole trace
+	found := make([][]int, top+1)
+	asked := []int{0}
+	for level := top; level >= 0 && len(asked) > 0; level-- {
+		var below []int
+		for _, block := range asked {
+			w, tells := f.window(level, block)
+			if !tells || f.allows(&w, f.curvature()/factor, f.steepest(0, 0)) {
+				continue
+			}
+			found[level] = append(found[level], block)
+			below = append(below, 2*block, 2*block+1, 2*block+2)
+		}
+		asked = slices.Compact(below)
+	}
+	return found
+}
+
+// raise raises what is assumed around a window to what its messages allow.
+func (f *finder) raise(w *window, next []float64, steep []bool) {
+	least := f.curvature() / factor
+	rate := f.Corridor.steepest(0, 0)
+	if slices.Contains(f.tooSteep[w.from:w.to], true) {
+		rate = MaxRate
+	}
+	if f.allows(w, least, rate) {
+		return
+	}
+	if f.passes(w, least, rate) {
+		return
+	}
+	width := w.to - w.from
+	from, to := max(w.from-spread*width, 0), min(w.to+spread*width, len(next))
+	if rate < MaxRate && f.allows(w, least, MaxRate) {
+		fill(steep[from:to], true)
+		return
+	}
+	low, high := least, max(least, 1e-21)*8
+	for ; high < maxWander && !f.allows(w, high, MaxRate); high *= 8 {
+		low = high
+	}
+	for high < maxWander && high > 1.1*low {
+		if middle := math.Sqrt(low * high); f.allows(w, middle, MaxRate) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	if rate < MaxRate && !f.allows(w, high, rate) {
+		fill(steep[from:to], true)
+	}
+	assumed := factor * high
+	if assumed >= slewWander {
+		assumed = math.Inf(1)
+	}
+	for i := from; i < to; i++ {
+		next[i] = max(next[i], assumed)
+	}
+}
+
+// passes reports whether the messages around a window show no bend without those in it, and those in it show none in a corridor
+// that is shrunk by half as much. Then messages were quicker for a moment; a clock that was steered would be elsewhere
+// behind it than before. The cells are noted as quick.
+func (f *finder) passes(w *window, least, rate float64) bool {
+	half := slices.Clone(f.quick[w.from:w.to])
+	fill(f.quick[w.from:w.to], true)
+	if quick, tells := f.window(w.level, w.block); tells && f.allows(&quick, least, rate) && f.quietAround(w, least, rate) {
+		return true
+	}
+	copy(f.quick[w.from:w.to], half)
+	return false
+}
+
+// quietAround reports whether the messages on either side of a window, over its length, show no bend together.
+func (f *finder) quietAround(w *window, least, rate float64) bool {
+	width := w.to - w.from
+	around := window{level: w.level, from: max(w.from-width, 0), to: min(w.to+width, len(f.wander))}
+	by := f.shrinkage(around.from, around.to)
+	for i := around.from; i < around.to; i++ {
+		if i >= w.from && i < w.to {
+			continue
+		}
+		for _, q := range f.ceilings[0][i] {
+			around.ceiling = append(around.ceiling, point{q.x, q.y - by})
+		}
+		for _, q := range f.floors[0][i] {
+			around.floor = append(around.floor, point{q.x, q.y + by})
+		}
+	}
+	return float64(width)*f.cell <= maxPassing && (len(around.ceiling) == 0 || len(around.floor) == 0 || f.allows(&around, least, rate))
+}
+
+// maxPassing is the length of the longest window in which messages may have been quicker for a moment, ns. Over longer times the
+// cause is rather a clock.
+const maxPassing = 2e8
+
+func fill[T any](s []T, v T) {
+	for i := range s {
+		s[i] = v
+	}
+}
+
+// allows reports whether some offset keeps, within a window of the shrunk corridor, what is assumed so far divided by the factor
+// but at least a wander per ns, and a greatest rate. Cells without any bound on the wander part a window.
+func (f *finder) allows(w *window, least, rate float64) bool {
+	for from := w.from; from < w.to; {
+		if math.IsInf(f.wander[from], 1) {
+			from++
+			continue
+		}
+		to := from + 1
+		for to < w.to && !math.IsInf(f.wander[to], 1) {
+			to++
+		}
+		if !f.allowsPart(w, from, to, least, rate) {
+			return false
+		}
+		from = to
+	}
+	return true
+}
+
+// allowsPart reports whether some offset keeps that within some cells of a window.
+func (f *finder) allowsPart(w *window, first, end int, least, rate float64) bool {
+	var more []interval
+	for i := first; i < end; i++ {
+		v := f.wander[i] / factor
+		if v <= least {
+			continue
+		}
+		from, to := f.first+float64(i)*f.cell, f.first+float64(i+1)*f.cell
+		if n := len(more); n > 0 && more[n-1].wander == v && more[n-1].to == from {
+			more[n-1].to = to
+		} else {
+			more = append(more, interval{from, to, v})
+		}
+	}
+	from, to := f.first+float64(first)*f.cell, f.first+float64(end)*f.cell
+	s := segment{profile: newProfile((from+to)/2, least, more)}
+	inside := func(points []point) []point {
+		if first == w.from && end == w.to {
+			return points
+		}
+		return slices.DeleteFunc(slices.Clone(points), func(q point) bool { return q.x < from || q.x > to })
+	}
+	s.ceiling, s.floor = s.lifted(inside(w.ceiling), f.Epsilon, 1), s.lifted(inside(w.floor), f.Epsilon, -1)
+	if len(s.ceiling) == 0 || len(s.floor) == 0 {
+		return true
+	}
+	guard := 1e-6
+	for _, q := range [...]point{s.ceiling[0], s.ceiling[len(s.ceiling)-1], s.floor[0], s.floor[len(s.floor)-1]} {
+		guard = max(guard, math.Abs(q.y)*0x1p-47)
+	}
+	holds := func(x float64) bool {
+		p := s.program(x, x, rate, guard)
+		_, _, ok := p.bounds()
+		return ok
+	}
+	const instants = 8
+	for i := range instants + 1 {
+		if !holds(from + (to-from)*float64(i)/instants) {
+			return false
+		}
+	}
+	for _, corners := range [][]point{s.ceiling, s.floor} {
+		for _, q := range corners {
+			if !holds(q.x) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lifted returns the hull of points lifted by the segment's profile.
+func (s *segment) lifted(points []point, epsilon, side float64) []point {
+	out := make([]point, len(points))
+	for i, q := range points {
+		value, _ := s.profile.at(q.x)
+		out[i] = point{q.x, q.y + side*(epsilon+value)}
+	}
+	return scan(out, side)
+}
+
+// alike is by how much the wander may differ within one stretch.
+const alike = 1.5
+
+// stretches returns the cells in which more is assumed than the assumption says, joined where they are alike.
+func (f *finder) stretches() []Stretch {
+	var out []Stretch
+	least := math.Inf(1) // of the stretch, per ns
+	for i, v := range f.wander {
+		if v <= f.curvature() && !f.tooSteep[i] {
+			continue
+		}
+		from, to := f.instant(f.first+float64(i)*f.cell), f.instant(f.first+float64(i+1)*f.cell)+1
+		if n := len(out); n > 0 && out[n-1].To+1 >= from && out[n-1].Steep == f.tooSteep[i] &&
+			math.IsInf(v, 1) == math.IsInf(out[n-1].Wander, 1) && (math.IsInf(v, 1) || max(v*1e18, out[n-1].Wander) <= alike*min(v, least)*1e18) {
+			out[n-1].To, out[n-1].Wander, least = to, max(out[n-1].Wander, v*1e18), min(least, v)
+			continue
+		}
+		out, least = append(out, Stretch{from, to, v * 1e18, f.tooSteep[i]}), v
+	}
+	return out
+}

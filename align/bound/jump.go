@@ -1,0 +1,81 @@
+package bound
+
+// A stretch in which the clocks bend more than is assumed elsewhere may hold one sharp bend instead of many soft ones: a small
+// setting, or a slew that begins and ends between two messages. Of that the smooth wander of the stretch says too little in
+// the gap where it happened. So in such a stretch the messages before an instant bound the offset there, or those behind it do:
+//
+//	 . . . . .
+//	o o o o o                    offset by the messages on the left
+//	- - - - - - - - -|. . . .
+//	                 |o o o o    by those on the right
+//	          - - - -|- - - -
+//	              gap            between the two gaps' ends either may hold
+//
+// The bound is the weaker of the two. Both are weaker than that of all messages together, by little: what the wander adds
+// over the gap.
+
+// besides is how many messages of each direction bound the offset from either side.
+const besides = 64
+
+// ends is the bounds at both ends of a piece.
+type ends struct{ low, high [2]float64 }
+
+// unite makes e contain f.
+func (e *ends) unite(f ends) {
+	for i := range e.low {
+		e.low[i], e.high[i] = min(e.low[i], f.low[i]), max(e.high[i], f.high[i])
+	}
+}
+
+// parted returns bounds at two instants of a segment that hold between them as well, but for the sag, whether or not the offset
+// jumps there.
+func parted(c *Corridor, s *segment, from, to float64) ends {
+	u := c.unsmooth
+	left := sided(c, s, u.ceilings.before(from-u.reach, besides), u.floors.before(from-u.reach, besides), from, to)
+	right := sided(c, s, u.ceilings.behind(to+u.reach, besides), u.floors.behind(to+u.reach, besides), from, to)
+	switch {
+	case left == nil && right == nil:
+		low, high := u.bounds(from, to)
+		return ends{[2]float64{low, low}, [2]float64{high, high}}
+	case left == nil:
+		return *right
+	case right == nil:
+		return *left
+	}
+	left.unite(*right)
+	return *left
+}
+
+// sided returns the bounds at two instants by some messages; nil if they are one way only. Where they contradict each other,
+// nothing but the greatest rate bounds.
+func sided(c *Corridor, s *segment, ceilings, floors []point, from, to float64) *ends {
+	if len(ceilings) == 0 || len(floors) == 0 {
+		return nil
+	}
+	ceilings, floors = inside(ceilings, s.from, s.to), inside(floors, s.from, s.to)
+	if len(ceilings) == 0 || len(floors) == 0 {
+		return nil
+	}
+	part := segment{profile: s.profile, ceiling: s.lifted(ceilings, c.Epsilon, 1), floor: s.lifted(floors, c.Epsilon, -1)}
+	var e ends
+	for i, x := range [...]float64{from, to} {
+		p := part.program(x, x, c.steepest(x, x), c.guard)
+		var ok bool
+		if e.low[i], e.high[i], ok = p.bounds(); !ok {
+			low, high := c.unsmooth.bounds(from, to)
+			return &ends{[2]float64{low, low}, [2]float64{high, high}}
+		}
+	}
+	return &e
+}
+
+// inside returns the points between two instants; they are in order.
+func inside(points []point, from, to float64) []point {
+	for len(points) > 0 && points[0].x < from {
+		points = points[1:]
+	}
+	for len(points) > 0 && points[len(points)-1].x > to {
+		points = points[:len(points)-1]
+	}
+	return points
+}
