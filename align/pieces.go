@@ -140,6 +140,7 @@ func join(t *steps.Parted, s *Solution) *Solution {
 	out.Hosts = make([]Host, n)
 	if t.Stepped() {
 		out.Pieces = make([][]Piece, n)
+		out.Divided = divided(t, s)
 	}
 	for c, k := range nearestPieces(t, s.Tree) {
 		if out.Hosts[c] = s.Hosts[k]; t.Pieces(c) == nil {

@@ -33,6 +33,8 @@ type Solution struct {
 	// Pieces are those of each clock that was set, in the order of time; nil where none was. Maps joins them: for readings
 	// that a clock showed twice, the estimate there is that of the first time, within bounds that contain both.
 	Pieces [][]Piece
+	// Divided is the problem by pieces; nil where no clock was set, and where clocks were aligned by readings of counters.
+	Divided *Divided
 }
 
 // Pair is what two clocks that exchanged messages say about each other.
@@ -102,6 +104,7 @@ func (o *Ordered) Solution(ctx context.Context) (*Solution, error) {
 	}
 	if t.free != nil {
 		s = t.free.solution(s)
+		s.Divided = nil // its stamps would be the counters'
 	}
 	return s, nil
 }

@@ -23,12 +23,14 @@ type Parted struct {
 	pieces  [][]int   // of each original clock: its pieces in the order of time, nil if it was not set
 	clockOf []int     // of each clock: the original one
 	leftOut []message // outliers, and messages of which the piece is unknown
+	origins []int     // of each channel: the original one
 }
 
 // message is a message that was left out, with the pieces that its ends may belong to.
 type message struct {
 	from, to           int // original clocks
 	fromRange, toRange pieceRange
+	origin             int // its channel in the original problem
 	trace.Message
 }
 
@@ -113,11 +115,11 @@ func (t *Parted) distribute() {
 	}
 	labels := labelsByMessage(t.pairs)
 	channels := make(map[[2]int]int)
-	for _, c := range t.Original.Channels {
+	for origin, c := range t.Original.Channels {
 		i, known := number[[2]int{min(c.From, c.To), max(c.From, c.To)}]
 		set := t.pieces[c.From] != nil || t.pieces[c.To] != nil
 		if c.From == c.To || !known && !set {
-			t.Channels = append(t.Channels, c)
+			t.Channels, t.origins = append(t.Channels, c), append(t.origins, origin)
 			continue
 		}
 		next := func() label { return label{} }
@@ -129,7 +131,7 @@ func (t *Parted) distribute() {
 		clear(channels)
 		for _, m := range c.Messages {
 			l := next()
-			x := message{from: c.From, to: c.To, Message: m}
+			x := message{from: c.From, to: c.To, origin: origin, Message: m}
 			x.fromRange = t.rangeOf(c.From, i, l, m.Sent)
 			x.toRange = t.rangeOf(c.To, i, l, m.Received)
 			if l.outlier() {
@@ -146,7 +148,7 @@ func (t *Parted) distribute() {
 			if !again {
 				n = len(t.Channels)
 				channels[key] = n
-				t.Channels = append(t.Channels, trace.Channel{From: key[0], To: key[1]})
+				t.Channels, t.origins = append(t.Channels, trace.Channel{From: key[0], To: key[1]}), append(t.origins, origin)
 			}
 			t.Channels[n].Messages = append(t.Channels[n].Messages, m)
 			t.extend(key[0], m.Sent)
@@ -286,15 +288,51 @@ func (t *Parted) sizeOf(tree *network.Tree, c, k int) (by, tolerance int64, boun
 // CountLeftOut counts the messages that were left out under the maps of the pieces: outliers are part of the quality too.
 func (t *Parted) CountLeftOut(tree *network.Tree) quality.Counts {
 	total := quality.Counts{Quickest: math.MaxInt64}
-	for _, x := range t.leftOut {
-		c := trace.Channel{Messages: []trace.Message{x.Message}}
-		c.From = t.likeliest(tree, end{x.from, x.fromRange, x.Sent}, end{x.to, x.toRange, x.Received})
-		c.To = t.likeliest(tree, end{x.to, x.toRange, x.Received}, end{x.from, x.fromRange, x.Sent})
+	for i := range t.leftOut {
+		c := t.likeliestChannel(tree, &t.leftOut[i])
 		if tree.Component[c.From] == tree.Component[c.To] {
 			total.Add(quality.Channel(&c, t.Clocks, tree.Maps, 0))
 		}
 	}
 	return total
+}
+
+// likeliestChannel returns a channel between the likeliest pieces of a message that was left out, with this message alone.
+func (t *Parted) likeliestChannel(tree *network.Tree, x *message) trace.Channel {
+	return trace.Channel{
+		From:     t.likeliest(tree, end{x.from, x.fromRange, x.Sent}, end{x.to, x.toRange, x.Received}),
+		To:       t.likeliest(tree, end{x.to, x.toRange, x.Received}, end{x.from, x.fromRange, x.Sent}),
+		Messages: []trace.Message{x.Message},
+	}
+}
+
+// All returns the channels of the pieces, and behind these those of the messages that were left out: each between its
+// likeliest pieces under the maps of the pieces, those first whose pieces share a component, as CountLeftOut counts them. The
+// first sure channels hold messages whose pieces are known, the first counted ones those that can be measured. Origins are the
+// channels of the original problem.
+func (t *Parted) All(tree *network.Tree) (channels []trace.Channel, origins []int, sure, counted int) {
+	channels, origins = slices.Clone(t.Channels), slices.Clone(t.origins)
+	for _, together := range []bool{true, false} {
+		number := make(map[[3]int]int)
+		for i := range t.leftOut {
+			c := t.likeliestChannel(tree, &t.leftOut[i])
+			if (tree.Component[c.From] == tree.Component[c.To]) != together {
+				continue
+			}
+			key := [3]int{c.From, c.To, t.leftOut[i].origin}
+			n, known := number[key]
+			if !known {
+				n = len(channels)
+				number[key] = n
+				channels, origins = append(channels, trace.Channel{From: c.From, To: c.To}), append(origins, t.leftOut[i].origin)
+			}
+			channels[n].Messages = append(channels[n].Messages, c.Messages[0])
+		}
+		if together {
+			counted = len(channels)
+		}
+	}
+	return channels, origins, len(t.Channels), counted
 }
 
 // end is one end of a message that was left out.

@@ -47,13 +47,8 @@ func Solve(ctx context.Context, m *Matched, o AlignOptions) (*Solved, error) {
 	if err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
 	}
-	solved := &Solved{Matched: m, Solution: s, Options: o}
-	maps, repair, err := Repair(&m.Problem, s.Maps, o)
-	if err != nil || repair == nil {
-		return solved, err
-	}
-	solved.Repair = repair
-	solved.Solution, err = Remeasure(ctx, &m.Problem, s, maps)
+	solved := &Solved{Matched: m, Options: o}
+	solved.Solution, solved.Repair, err = Repair(ctx, &m.Problem, s, o)
 	return solved, err
 }
 
@@ -72,7 +67,7 @@ type Aligned struct {
 // as they are.
 func Align(ctx context.Context, m *Matched, o AlignOptions, w *trace.Warnings) (*Aligned, error) {
 	if o.Method == AsRecorded {
-		return &Aligned{Matched: m, segments: m.findSegments()}, nil
+		return &Aligned{Matched: m, segments: m.findSegments(nil)}, nil
 	}
 	s, err := Solve(ctx, m, o)
 	if err != nil {

@@ -50,6 +50,9 @@ func (s *Solved) cover(ctx context.Context) (*coverage, error) {
 			continue
 		}
 		c.gaps[i] = c.maps[i].Unbounded(k.First, k.Last, c.limits[x.Component[i]])
+		if hasLostPiece(x, i) {
+			c.gaps[i] = []clock.HostInterval{{First: k.First, Last: k.Last}}
+		}
 		c.spreads[i] = spreadOutside(&c.maps[i], k, c.gaps[i])
 		if len(c.gaps[i]) == 0 {
 			continue

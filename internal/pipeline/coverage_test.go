@@ -90,3 +90,30 @@ func TestGapsHaveNoBoundsInTheReport(t *testing.T) {
 		t.Errorf("a clock without any bound has an error of %v", s)
 	}
 }
+
+func TestAClockWithAPieceThatNothingConnectsHasNoBounds(t *testing.T) {
+	s := &Solved{
+		Matched: &Matched{Result: &match.Result{}},
+		Solution: &align.Solution{
+			Tree:  &network.Tree{Component: []int{0, 0}, References: []int{0}, Parent: []int{0, 0}, Maps: []clock.Map{clock.Identity(), band(1, 2)}},
+			Hosts: []align.Host{{Bounded: true}, {Bounded: true}},
+		},
+	}
+	for _, name := range []string{"a", "b"} {
+		s.Clocks = append(s.Clocks, trace.Clock{Name: name, Host: name, First: 0, Last: 1000e9, Events: 5})
+	}
+	for _, lost := range []bool{false, true} {
+		pieces := []align.Piece{{First: 0, Last: 10, Map: band(1, 2)}, {First: 5, Last: 1000e9, Map: band(1, 2)}}
+		if lost {
+			pieces[1].Map = clock.Map{}
+		}
+		s.Solution.Pieces = [][]align.Piece{nil, pieces}
+		c, err := s.cover(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.unbounded[1]; (got != nil) != lost || lost && got.Events != 5 || c.unbounded[0] != nil {
+			t.Errorf("lost %v: unbounded %v", lost, got)
+		}
+	}
+}

@@ -103,16 +103,10 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 		packets := source.Packets(o.rowName(s.clock, o.captureRow(c)), c, o.packetFilter(s))
 		all = append(all, o.placed(s.clock, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Window: order.DefaultWindow}))
 	}
-	messages := source.Messages{Clocks: o.Clocks, Channels: o.Channels[:o.sent], Skip: o.isRecorded}
-	if o.Solution != nil {
-		messages.Maps, messages.Unbounded = o.coverage.maps, o.coverage.gaps
-	}
-	for i, endpoints := range messages.Endpoints(func(clock int) string { return o.rowName(clock, "messages") }) {
+	all = append(all, o.endpoints(host)...)
+	for i := range o.Clocks {
 		add := func(s trace.Source) {
 			all = append(all, o.placed(i, order.EventSource{Events: s, Host: host(i), Map: o.mapOf(i), Window: order.InOrder}))
-		}
-		if endpoints != nil {
-			add(endpoints)
 		}
 		if len(o.operations[i]) > 0 {
 			add(source.Operations(o.rowName(i, "operations"), o.operations[i]))

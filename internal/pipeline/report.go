@@ -17,11 +17,12 @@ import (
 // Describe turns a solution into the report. Warnings, and the promises that could not be kept, name what is wrong. The only
 // errors are those of ctx and of reading a recording again.
 func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, error) {
-	a := &Aligned{Matched: s.Matched, Options: s.Options, Solution: s.Solution, segments: s.findSegments()}
+	a := &Aligned{Matched: s.Matched, Options: s.Options, Solution: s.Solution, segments: s.findSegments(s.Solution)}
 	var err error
 	if a.coverage, err = s.cover(ctx); err != nil {
 		return nil, err
 	}
+	a.refine()
 	a.Report = newReport(s, a.coverage)
 	f := &findings{Aligned: a, warnings: w, named: make(map[int]bool)}
 	f.warnOfSegments()

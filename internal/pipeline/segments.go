@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 
+	"meridian/align"
 	"meridian/clock"
 	"meridian/order"
 )
@@ -19,8 +21,9 @@ type segment struct {
 	whole   bool // it is all of the capture
 }
 
-// findSegments divides the captures where a clock was set back.
-func (m *Matched) findSegments() []segment {
+// findSegments divides the captures where a clock was set back: where stamps are further behind than any that come late. A
+// solution, which may be nil, tells of smaller steps.
+func (m *Matched) findSegments(solution *align.Solution) []segment {
 	var all []segment
 	for i := range m.captures {
 		clocks := &m.Captures[i]
@@ -30,12 +33,36 @@ func (m *Matched) findSegments() []segment {
 		}
 		for _, number := range numbers {
 			runs := order.Runs(m.stampsOf(i, number), order.DefaultWindow, maxSegments)
+			if solution != nil {
+				runs = m.runsOf(solution, i, number, runs)
+			}
 			for _, run := range runs {
 				all = append(all, segment{i, number, run, len(runs) == 1 && len(numbers) == 1})
 			}
 		}
 	}
 	return all
+}
+
+// runsOf returns the ranges of a capture between the settings back of a clock that alignment found, if these show in the order of
+// its stamps: there are as many stamps behind an earlier one by half of the smallest setting as there were settings, and as many
+// by a quarter of it, so none that merely came late. Otherwise it returns those given.
+func (m *Matched) runsOf(s *align.Solution, capture, number int, given []order.Run) []order.Run {
+	want := len(s.Runs(number))
+	if want == 1 || want == len(given) || want > maxSegments {
+		return given
+	}
+	least := int64(math.MaxInt64)
+	for _, x := range s.Steps {
+		if x.Clock == number && x.By < 0 {
+			least = min(least, -x.By)
+		}
+	}
+	runs := order.Runs(m.stampsOf(capture, number), least/2, maxSegments)
+	if len(runs) != want || len(order.Runs(m.stampsOf(capture, number), least/4, maxSegments)) != want {
+		return given
+	}
+	return runs
 }
 
 // stampsOf iterates over the packets of a capture with the latest stamp of one of its clocks: packets of the other clock
@@ -85,7 +112,7 @@ func (a *Aligned) segmentMaps(s segment) []clock.Map {
 			n++
 		}
 	}
-	if maps := a.Solution.Runs(s.clock); len(maps) == n && a.Report.Repair == nil {
+	if maps := a.Solution.Runs(s.clock); len(maps) == n && !hasLostPiece(a.Solution, s.clock) {
 		return maps
 	}
 	return nil

@@ -22,6 +22,7 @@ type estimate struct {
 	reference          []int // of each clock
 	elapsed            time.Duration
 	solution           *align.Solution // nil as recorded
+	divided            *align.Divided  // by the pieces of clocks that were set; nil without any
 	repair             *show.Repair
 	refused            error // why the method does not take this input; nothing else is set then but its name
 }
@@ -121,22 +122,44 @@ func (x *estimate) rebase(to int) {
 		return
 	}
 	from, back := x.reference[to], x.maps[to].Inverse()
+	onto := func(m clock.Map) clock.Map {
+		composed := clock.ComposeMaps(&m, &back)
+		return clock.ConvertMap[clock.HostTime, clock.TimelineTime](&composed)
+	}
+	reference := x.reference
 	x.maps, x.reference = slices.Clone(x.maps), slices.Clone(x.reference)
 	for i := range x.maps {
-		if x.reference[i] == from {
-			m := clock.ComposeMaps(&x.maps[i], &back)
-			x.maps[i], x.reference[i] = clock.ConvertMap[clock.HostTime, clock.TimelineTime](&m), to
+		if reference[i] == from {
+			x.maps[i], x.reference[i] = onto(x.maps[i]), to
 		}
 	}
 	x.maps[to] = clock.Identity()
+	if x.divided == nil {
+		return
+	}
+	d := *x.divided
+	d.Maps = slices.Clone(d.Maps)
+	for k, c := range d.ClockOf {
+		if reference[c] == from {
+			d.Maps[k] = onto(d.Maps[k])
+		}
+	}
+	x.divided = &d
 }
 
 // repair repairs what a method left inverted.
 func (e *estimator) repair(ctx context.Context, x *estimate, o pipeline.AlignOptions) (err error) {
-	if x.maps, x.repair, err = pipeline.Repair(&e.Problem, x.maps, o); err != nil || x.repair == nil || x.solution == nil {
-		return err
+	switch {
+	case o.Repair == "":
+	case x.solution == nil: // as recorded
+		x.maps, x.repair, err = pipeline.RepairMaps(&e.Problem, x.maps, o, func(i int) string { return e.Clocks[i].Host })
+	default:
+		s, tree := *x.solution, *x.solution.Tree
+		s.Tree, tree.Maps, s.Divided = &tree, x.maps, x.divided
+		if x.solution, x.repair, err = pipeline.Repair(ctx, &e.Problem, &s, o); err == nil {
+			x.maps, x.divided = x.solution.Maps, x.solution.Divided
+		}
 	}
-	x.solution, err = pipeline.Remeasure(ctx, &e.Problem, x.solution, x.maps)
 	return err
 }
 
@@ -148,7 +171,7 @@ func (e *estimator) solve(ctx context.Context, o align.Options) *estimate {
 		return &estimate{method: o.Method, refused: err}
 	}
 	x := &estimate{
-		method: s.Method, assumption: pipeline.AssumptionOf(s, e.Clocks, o), maps: s.Maps, component: s.Component, solution: s,
+		divided: s.Divided, method: s.Method, assumption: pipeline.AssumptionOf(s, e.Clocks, o), maps: s.Maps, component: s.Component, solution: s,
 		elapsed: time.Since(begun),
 	}
 	for _, c := range s.Component {

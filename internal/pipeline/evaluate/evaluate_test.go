@@ -52,6 +52,24 @@ func played(t *testing.T, s sim.Scenario) (inputs []input.Trace, truthFile strin
 	return inputs, truthFile, truth
 }
 
+func TestMessagesOfAClockThatWasSetBackAreCountedByThePieceTheyAreOf(t *testing.T) {
+	s := linear()
+	s.Span, s.Rate = 20*time.Second, 200
+	s.Steps = []sim.HostStep{{Host: 1, Step: sim.Step{At: s.Start + 10e9, By: -200e6}}} // it shows 200 ms twice
+	inputs, _, _ := played(t, s)
+	for _, repair := range append([]string{""}, pipeline.Repairs()...) {
+		var o evaluate.Options
+		o.Align.Repair = repair
+		e, err := evaluate.Run(t.Context(), inputs, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := &e.Methods[0]; m.Messages < 4000 || m.Inversions != 0 || len(e.Broken) > 0 {
+			t.Errorf("repair %q: %d of %d messages inverted, broken %q", repair, m.Inversions, m.Messages, e.Broken)
+		}
+	}
+}
+
 // linear is two linear clocks, one of the two ways longer.
 func linear() sim.Scenario {
 	return sim.Scenario{

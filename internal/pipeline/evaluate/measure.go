@@ -72,7 +72,7 @@ func (m *measurer) measure(ctx context.Context, x *estimate) (*show.Measured, er
 		out.Refused = x.refused.Error()
 		return out, nil
 	}
-	counts, err := pipeline.CountMessages(ctx, m.Problem, x.maps, func(i int) int64 { return m.minDelay[i].ns })
+	counts, err := pipeline.CountMessages(ctx, m.Problem, x.maps, x.divided, func(i int) int64 { return m.minDelay[i].ns })
 	if err != nil {
 		return nil, err
 	}
