@@ -187,19 +187,19 @@ func thinned(m clock.Map, tolerance int64) clock.Map {
 	return m
 }
 
-// maxThinning is the part of the width of an edge's bounds by which either bound may be widened to save knots.
+// maxThinning is the part of the width of bounds by which either bound may be widened to save knots.
 const maxThinning = 1.0 / 2500
 
-// thinning returns by how many ns a bound that leads over an edge may be widened: at most maxThinning of the least width of
-// the edge's bounds, so that those of no path widen by more than twice that part of theirs.
-func thinning(m *clock.PairMap) int64 {
+// thinning returns by how many ns either bound of a map may be widened: at most maxThinning of their least width. Bounds that lead
+// over several edges are wider by no more than twice that part, then.
+func thinning[X, Y clock.Time](m *clock.MapOf[X, Y]) int64 {
 	const least = 2 // ns; rounding to whole ones at every hop costs as much
 	if len(m.Low) == 0 || len(m.High) == 0 {
 		return least
 	}
 	width := int64(math.MaxInt64)
 	low, high := clock.NewCursor(m.Low), clock.NewCursor(m.High)
-	for _, c := range []clock.PairCurve{m.Low, m.High} {
+	for _, c := range []clock.CurveOf[X, Y]{m.Low, m.High} {
 		for _, k := range c {
 			width = min(width, clock.Sub(high.At(k.X), low.At(k.X)))
 		}

@@ -77,7 +77,7 @@ func (p *passage) over(a, b clock.HostTime) (from, to, cut clock.HostTime) {
 }
 
 // maxAside is the part of the width between an edge's bounds by which a straight line may pass a corner before it is cut.
-const maxAside = 1.0 / 64
+const maxAside = 1.0 / 32
 
 // slack returns by how many ns a line may pass a corner before it is cut.
 func (p *passage) slack(k clock.PairKnot) int64 {

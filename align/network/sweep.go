@@ -19,6 +19,7 @@ type sweep struct {
 	lastOrder []int
 	lastVia   []int
 	spare     int // pieces that may still be cut in two
+	cuts      int // for each piece that was asked for so many more: those at the end are not to lack what others took
 }
 
 // line is a bound between two instants.
@@ -27,12 +28,18 @@ type line struct {
 	cut      clock.TimelineTime // where it is far from a corner of the bound that it stands for; its beginning if nowhere
 }
 
-// newSweep returns a sweep that cuts at most so many pieces.
+// newSweep returns a sweep that cuts pieces so many times, for each that was asked for, and some more.
 func newSweep(x *relaxer, root, cuts int) *sweep {
 	x.start(root)
 	n := len(x.out)
-	return &sweep{relaxer: x, knots: make([]clock.InverseCurve, n), now: make([]line, n), then: make([]line, n), spare: cuts}
+	return &sweep{relaxer: x, knots: make([]clock.InverseCurve, n), now: make([]line, n), then: make([]line, n), spare: minCuts, cuts: cuts}
 }
+
+// minCuts is how many pieces may be cut in any case, and maxReadings how many readings of all clocks cuts may add where that is more.
+const (
+	minCuts     = 64
+	maxReadings = 1 << 17
+)
 
 func (w *sweep) run(ts []clock.TimelineTime) {
 	last := ts[len(ts)-1]
@@ -69,6 +76,7 @@ func (w *sweep) leave(t clock.TimelineTime) {
 
 // reach draws the bounds from the last instant to t, in shorter pieces where lines are far from what they stand for.
 func (w *sweep) reach(t clock.TimelineTime) {
+	w.spare += w.cuts
 	for pending := []clock.TimelineTime{t}; len(pending) > 0; {
 		t := pending[len(pending)-1]
 		if w.settle(t) {

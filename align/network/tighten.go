@@ -37,9 +37,9 @@ func (c Contradiction) String() string {
 // between two instants both their best paths hold, each as a straight line moved outwards by what corners of the edges'
 // bounds on its way stick out, and the bound is the tighter of the two lines. It is exact at the instants if all corners
 // are among them, and strict in any case: it assumes nothing of the clocks, however they run, bend or jump between. It needs
-// only that the edges' bounds hold at every instant. Where lines would have to move far, as beside a jump, the piece is cut again;
-// in all there are twice as many as asked for at most. pieces says how many are asked for in each component; nil and 0
-// stand for 512.
+// only that the edges' bounds hold at every instant. Where lines would have to move far, as beside a jump, the piece is cut again,
+// at most once for each piece that was asked for, or as often as gives 2^17 readings of all clocks. pieces says how many are asked for
+// in each component; nil and 0 stand for 512.
 //
 // Contradictory bounds are found as loops; a component with one keeps the tree's bounds. The worst instant of each loop
 // that was met is returned, the worst loop first; others may be hidden behind it, and fewer ns than a loop has clocks may be lost
@@ -62,6 +62,10 @@ func (g *graph) tighten(t *Tree, pieces []int) ([]clock.Map, []Contradiction) {
 	maps := slices.Clone(t.Maps)
 	up, down := newRelaxer(g, clock.Up), newRelaxer(g, clock.Down)
 	var all []Contradiction
+	members := make([]int, len(t.References)) // of each component
+	for _, c := range t.Component {
+		members[c]++
+	}
 	for number, root := range t.References {
 		if g.lone(root) {
 			continue
@@ -74,7 +78,8 @@ func (g *graph) tighten(t *Tree, pieces []int) ([]clock.Map, []Contradiction) {
 		if len(ts) == 0 {
 			continue
 		}
-		high, low := newSweep(up, root, count), newSweep(down, root, count)
+		cuts := max(maxReadings/(members[number]*len(ts)), 1)
+		high, low := newSweep(up, root, cuts), newSweep(down, root, cuts)
 		high.run(ts)
 		if len(high.bad) == 0 { // each loop bounds both ways: one side finds them all but for rounding
 			low.run(ts)
