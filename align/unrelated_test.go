@@ -40,16 +40,49 @@ func besides(p, q trace.Problem) *trace.Problem {
 	return &both
 }
 
-// TestBoundsDoNotDependOnUnrelatedHosts adds hosts that share no message with those of a problem: quiet ones, more of them, and
-// with longer traces.
+// bent returns a problem in which the clock of the first host is set forward by a span at half time, and the clock of the second
+// gains on itself by 100 ppm from then on for a tenth of it.
+func bent(p trace.Problem, by int64) trace.Problem {
+	first, last := p.Clocks[0].First, p.Clocks[0].Last
+	half := first + clock.HostTime(int64(last-first)/2)
+	shift := func(c int, at clock.HostTime) clock.HostTime {
+		switch {
+		case at < half:
+		case c == 0:
+			return at + clock.HostTime(by)
+		case c == 1:
+			return at + min(clock.HostTime(int64(at-half)/10_000), clock.HostTime(int64(last-first)/100_000))
+		}
+		return at
+	}
+	q := trace.Problem{Clocks: slices.Clone(p.Clocks)}
+	for i := range q.Clocks {
+		q.Clocks[i].Last = shift(i, q.Clocks[i].Last)
+	}
+	for _, c := range p.Channels {
+		messages := slices.Clone(c.Messages)
+		for i := range messages {
+			messages[i].Sent, messages[i].Received = shift(c.From, messages[i].Sent), shift(c.To, messages[i].Received)
+		}
+		q.Channels = append(q.Channels, trace.Channel{From: c.From, To: c.To, Messages: messages})
+	}
+	return q
+}
+
+// TestBoundsDoNotDependOnUnrelatedHosts adds hosts that share no message with those of a problem: quiet ones, with longer traces, with
+// clocks that wander much, that bend and that were set.
 func TestBoundsDoNotDependOnUnrelatedHosts(t *testing.T) {
 	others := map[string]trace.Problem{
-		"quiet":  world(t, sim.Scenario{Hosts: 2, Topology: sim.Pair, Span: time.Minute, Wander: 1e-9, Seed: 7}),
-		"many":   world(t, sim.Scenario{Hosts: 5, Topology: sim.Full, Span: time.Minute, Wander: 1e-9, Seed: 8}),
-		"longer": world(t, sim.Scenario{Hosts: 2, Topology: sim.Pair, Span: 20 * time.Minute, Wander: 1e-9, Seed: 9}),
+		"quiet":  world(t, sim.Scenario{Hosts: 2, Topology: sim.Pair, Span: 30 * time.Second, Wander: 1e-9, Seed: 7}),
+		"many":   world(t, sim.Scenario{Hosts: 5, Topology: sim.Full, Span: 30 * time.Second, Wander: 1e-9, Seed: 8}),
+		"longer": world(t, sim.Scenario{Hosts: 2, Topology: sim.Pair, Span: 10 * time.Minute, Wander: 1e-9, Seed: 9}),
+		"wild":   world(t, sim.Scenario{Hosts: 3, Topology: sim.Full, Span: 30 * time.Second, Wander: 1e-6, Seed: 10}),
 	}
+	others["bent"] = bent(others["quiet"], 0)
+	others["set by 60 µs"] = bent(others["quiet"], 60_000)
+	others["set by a second"] = bent(others["many"], 1_000_000_000)
 	for _, hosts := range []int{2, 4} {
-		p := world(t, sim.Scenario{Hosts: hosts, Topology: sim.Chain, Span: time.Minute, Wander: 1e-9, Seed: 3})
+		p := world(t, sim.Scenario{Hosts: hosts, Topology: sim.Chain, Span: 30 * time.Second, Wander: 1e-9, Seed: 3})
 		alone, err := align.Solve(context.Background(), &p, align.Options{})
 		if err != nil {
 			t.Fatal(err)
