@@ -289,7 +289,7 @@ func (t *Parted) sizeOf(tree *network.Tree, c, k int) (by, tolerance int64, boun
 func (t *Parted) CountLeftOut(tree *network.Tree) quality.Counts {
 	total := quality.Counts{Quickest: math.MaxInt64}
 	for i := range t.leftOut {
-		c := t.likeliestChannel(tree, &t.leftOut[i])
+		c := likeliestChannel(t, tree, &t.leftOut[i])
 		if tree.Component[c.From] == tree.Component[c.To] {
 			total.Add(quality.Channel(&c, t.Clocks, tree.Maps, 0))
 		}
@@ -298,10 +298,10 @@ func (t *Parted) CountLeftOut(tree *network.Tree) quality.Counts {
 }
 
 // likeliestChannel returns a channel between the likeliest pieces of a message that was left out, with this message alone.
-func (t *Parted) likeliestChannel(tree *network.Tree, x *message) trace.Channel {
+func likeliestChannel(t *Parted, tree *network.Tree, x *message) trace.Channel {
 	return trace.Channel{
-		From:     t.likeliest(tree, end{x.from, x.fromRange, x.Sent}, end{x.to, x.toRange, x.Received}),
-		To:       t.likeliest(tree, end{x.to, x.toRange, x.Received}, end{x.from, x.fromRange, x.Sent}),
+		From:     likeliest(t, tree, end{x.from, x.fromRange, x.Sent}, end{x.to, x.toRange, x.Received}),
+		To:       likeliest(t, tree, end{x.to, x.toRange, x.Received}, end{x.from, x.fromRange, x.Sent}),
 		Messages: []trace.Message{x.Message},
 	}
 }
@@ -315,7 +315,7 @@ func (t *Parted) All(tree *network.Tree) (channels []trace.Channel, origins []in
 	for _, together := range []bool{true, false} {
 		number := make(map[[3]int]int)
 		for i := range t.leftOut {
-			c := t.likeliestChannel(tree, &t.leftOut[i])
+			c := likeliestChannel(t, tree, &t.leftOut[i])
 			if (tree.Component[c.From] == tree.Component[c.To]) != together {
 				continue
 			}
@@ -343,7 +343,7 @@ type end struct {
 }
 
 // likeliest returns the piece that a stamp most likely belongs to: the one that puts it nearest to the message's other end.
-func (t *Parted) likeliest(tree *network.Tree, own, other end) int {
+func likeliest(t *Parted, tree *network.Tree, own, other end) int {
 	best, least := t.piece(own.clock, own.pieces.first), int64(math.MaxInt64)
 	for k := own.pieces.first; k <= own.pieces.last; k++ {
 		for l := other.pieces.first; l <= other.pieces.last; l++ {

@@ -61,7 +61,7 @@ func (s *Solved) cover(ctx context.Context) (*coverage, error) {
 			c.unbounded[i] = rangeOfAll(k)
 			continue
 		}
-		found, err := s.eventsIn(ctx, i, c.gaps[i])
+		found, err := eventsIn(ctx, s.Matched, i, c.gaps[i])
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func spreadOutside(m *clock.Map, k *trace.Clock, gaps []clock.HostInterval) pair
 }
 
 // eventsIn counts the events of a clock in some stretches of its trace; nil if there are none.
-func (m *Matched) eventsIn(ctx context.Context, number int, within []clock.HostInterval) (*show.EventRange, error) {
+func eventsIn(ctx context.Context, m *Matched, number int, within []clock.HostInterval) (*show.EventRange, error) {
 	var found *show.EventRange
 	err := m.eachStamp(ctx, number, func(t clock.HostTime) {
 		if !inAny(within, t) {

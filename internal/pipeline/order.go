@@ -50,7 +50,7 @@ const (
 // schema begins the schema of the timeline: its hosts, in the order of their clocks.
 func (o *Ordered) schema() *trace.Schema {
 	schema := &trace.Schema{Title: "Timeline of " + o.HostNames()}
-	if names := o.unalignedNames(); names != "" {
+	if names := unalignedNames(o.Aligned); names != "" {
 		schema.Title += "; not aligned: " + names
 	}
 	if o.Report != nil && len(o.Clocks) > 1 {
@@ -65,7 +65,7 @@ func (o *Ordered) schema() *trace.Schema {
 }
 
 // unalignedNames names the hosts that share no component with the reference; "" for none.
-func (o *Ordered) unalignedNames() string {
+func unalignedNames(o *Aligned) string {
 	var names []string
 	for i := range o.Clocks {
 		if o.coverage != nil && o.coverage.unaligned[i] != nil {
