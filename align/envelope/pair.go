@@ -90,7 +90,7 @@ const (
 	maxDeviations = 257
 	// overconfidence is by how much the curvature of the cost understates the fast part's error: it takes windows for
 	// independent and laws for known.
-	overconfidence = 2
+	overconfidence = 1.5
 )
 
 // pairDeviations returns the statistical error of the curve of two clocks, raised by level.

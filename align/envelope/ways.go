@@ -87,18 +87,26 @@ func (w *way) unlikely(x []float64, error *shapes) (cost, floor float64) {
 // halfStep keeps a delay that is the least from an infinite density, ns.
 const halfStep = 0.5
 
-// fastLog returns the natural logarithm of a positive normal number, off by less than 1e-5.
+// logTable holds the logarithms and the inverses of the middles of logCells parts of 1 to 2.
+var logTable = func() (table [logCells]struct{ log, inverse float64 }) {
+	for i := range table {
+		middle := 1 + (float64(i)+0.5)/logCells
+		table[i].log, table[i].inverse = math.Log(middle), 1/middle
+	}
+	return table
+}()
+
+const (
+	logBits  = 7
+	logCells = 1 << logBits
+)
+
+// fastLog returns the natural logarithm of a positive normal number, off by less than 1e-7.
 func fastLog(x float64) float64 {
 	bits := math.Float64bits(x)
-	exponent := int(bits>>52) - 1023
-	m := math.Float64frombits(bits&(1<<52-1) | 1023<<52) // 1 to 2
-	if m > math.Sqrt2 {
-		m /= 2
-		exponent++
-	}
-	t := (m - 1) / (m + 1)
-	u := t * t
-	return float64(exponent)*math.Ln2 + 2*t*(1+u*(1.0/3+u*(0.2+u/7)))
+	cell := &logTable[bits>>(52-logBits)%logCells]
+	t := math.Float64frombits(bits&(1<<52-1)|1023<<52)*cell.inverse - 1
+	return float64(int(bits>>52)-1023)*math.Ln2 + cell.log + t*(1-t/2)
 }
 
 // likeliest returns the unknowns of greatest likelihood among a few under the curve as it is, and sets near.
