@@ -1,6 +1,9 @@
 package envelope
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The wander is sought among half decades.
 const (
@@ -196,6 +199,11 @@ func (m *model) fit(most int) []evidence {
 	}
 	m.setKnots(knots)
 	m.minimise(false, 10, 27, 9, 3, 1)
+	if most <= wildKnots && m.waves() && m.wild(most) {
+		knots = wanted()
+		m.setKnots(knots)
+		m.minimise(false, 10, 27, 9, 3, 1)
+	}
 	if (&router{m}).split() {
 		knots = wanted()
 	}
@@ -215,6 +223,86 @@ func (m *model) fit(most int) []evidence {
 	}
 	m.reduce(false)
 	return tried
+}
+
+const (
+	// wildKnots is up to how many knots another curve is tried: with more there are so many messages that the wander shows.
+	wildKnots = 400
+	// wildGain is how many nats it must explain more.
+	wildGain = 20
+	// wildTime is a characteristic time of its wander, in knots.
+	wildTime = 1
+	// waveMessages is of how many messages the quickest counts, waveChance how many deviations of chance are more than it.
+	waveMessages = 3
+	waveChance   = 2
+)
+
+// waves reports whether delays one way are long when those the other way are short: those of a clock that waves are, those
+// of queues are not.
+func (m *model) waves() bool {
+	if len(m.edges) != 2 {
+		return false
+	}
+	bins := min(len(m.edges[0].sample[1]), len(m.edges[1].sample[1])) / waveMessages
+	var ranks [2][]float64
+	var there, back []float64
+	for i := range ranks {
+		ranks[i] = m.leastByTime(&m.edges[i], bins)
+	}
+	for k, v := range ranks[0] {
+		if w := ranks[1][k]; !math.IsInf(v, 0) && !math.IsInf(w, 0) {
+			there, back = append(there, v), append(back, w)
+		}
+	}
+	toRanks(there)
+	toRanks(back)
+	return dot(there, back) < -waveChance*math.Sqrt(dot(there, there)*dot(back, back)/float64(max(len(there), 1)))
+}
+
+// leastByTime returns the least residual of an edge's sample in each of so many parts of the extent, infinite for none.
+func (m *model) leastByTime(d *edge, parts int) []float64 {
+	out := make([]float64, parts)
+	for i := range out {
+		out[i] = math.Inf(1)
+	}
+	for k, received := range d.sample[1] {
+		i := min(max(int((received-m.first)/(m.last-m.first)*float64(parts)), 0), parts-1)
+		out[i] = min(out[i], m.residual(d, d.sample[0][k], received))
+	}
+	return out
+}
+
+// toRanks replaces values by their ranks, from -1 to 1.
+func toRanks(values []float64) {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	for i, v := range values {
+		rank, _ := slices.BinarySearch(sorted, v)
+		values[i] = 2*float64(rank)/float64(len(values)) - 1
+	}
+}
+
+// wild tries the explanation that the clocks wander as fast as so many knots can show, and keeps it if it has more
+// evidence. A clock that waves by less than delays vary looks like a straight one with longer queues: the laws of delays, once
+// fitted to its residuals, keep the curve from it.
+func (m *model) wild(knots int) bool {
+	var values [2]float64
+	var tried [2]*model
+	for i := range tried {
+		c := (&router{m}).parted(make([][]float64, len(m.edges)), 0)
+		if i == 1 {
+			step := (m.last - m.first) * 1e-9 / float64(knots)
+			c.sigma[0] = min(max(math.Sqrt(3)*m.noise*1e-9/math.Pow(wildTime*step, 2.5), c.sigma[0]), math.Pow(10, greatestSigma))
+		}
+		c.setKnots(knots)
+		c.anneal()
+		tried[i], values[i] = c, c.explained()
+	}
+	if !(values[1] > values[0]+wildGain) {
+		return false
+	}
+	*m = *tried[1]
+	return true
 }
 
 // explained finds the wander and returns the evidence.

@@ -172,7 +172,7 @@ func (m *model) wayOf(from, to int, sign float64) *way {
 		}
 	}
 	slices.SortFunc(all, func(a, b excess) int { return cmp.Compare(a.at, b.at) })
-	all = leastOfFew(all)
+	all = quickestOf(all, (len(all)+enoughExcesses-1)/enoughExcesses)
 	w := &way{sign: sign}
 	w.group(all, 1/correlationTime(all))
 	w.moved = make([]float64, len(w.excesses))
@@ -208,15 +208,14 @@ func (w *way) group(all []excess, weight float64) {
 // an edge of the same shape, and what the bulk of the delays is like says nothing about the edge.
 const enoughExcesses = 1000
 
-// leastOfFew returns the quickest of every few messages, ordered by time.
-func leastOfFew(all []excess) []excess {
-	size := (len(all) + enoughExcesses - 1) / enoughExcesses
-	if size <= 1 {
+// quickestOf returns the quickest of every few messages, ordered by time.
+func quickestOf(all []excess, few int) []excess {
+	if few <= 1 {
 		return all
 	}
 	out := all[:0]
-	for few := range slices.Chunk(all, size) {
-		out = append(out, slices.MinFunc(few, func(a, b excess) int { return cmp.Compare(a.residual, b.residual) }))
+	for part := range slices.Chunk(all, few) {
+		out = append(out, slices.MinFunc(part, func(a, b excess) int { return cmp.Compare(a.residual, b.residual) }))
 	}
 	return out
 }
