@@ -234,7 +234,7 @@ const (
 	wildTime = 1
 	// waveMessages is of how many messages the quickest counts, waveChance how many deviations of chance are more than it.
 	waveMessages = 3
-	waveChance   = 2
+	waveChance   = 3
 )
 
 // waves reports whether delays one way are long when those the other way are short: those of a clock that waves are, those
