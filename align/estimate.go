@@ -213,12 +213,16 @@ func (x *estimator) run(ctx context.Context) error {
 	})
 }
 
-// only bounds and estimates a single pair, both at the same time.
+// only bounds and estimates a single pair: both at the same time, once it is known where it is slewed.
 func (x *estimator) only(ctx context.Context) error {
 	x.pairs[0].Least = x.problems[0].MinAB
-	group, inner := errgroup.WithContext(ctx)
+	x.bend(0)
+	group, _ := errgroup.WithContext(ctx)
 	var e pair.Estimate
-	group.Go(func() error { return x.bound(inner) })
+	group.Go(func() error {
+		x.boundOne(0)
+		return nil
+	})
 	group.Go(func() (err error) {
 		e, err = x.estimateOf(0)
 		return err
@@ -253,7 +257,12 @@ func eachOf(ctx context.Context, n int, f func(i int) error) error {
 // estimateOf runs the method on a pair.
 func (x *estimator) estimateOf(i int) (pair.Estimate, error) {
 	o := x.task.options
-	estimate := func(p *pair.Problem) (pair.Estimate, error) { return x.task.method.pair(p, o) }
+	estimate := func(p *pair.Problem) (pair.Estimate, error) {
+		if bent := x.task.method.bent; bent != nil {
+			return bent(p, x.pairs[i].Stretches)
+		}
+		return x.task.method.pair(p, o)
+	}
 	if o.Segment > 0 {
 		return pair.Segmented(&x.problems[i], o.Segment.Nanoseconds(), estimate)
 	}
@@ -278,10 +287,8 @@ func (x *estimator) accept(i int, e pair.Estimate) {
 
 // bound gives every pair its strict bounds: those of the assumption, and of a greater wander where the messages show one.
 func (x *estimator) bound(ctx context.Context) error {
-	if x.task.method.linear {
-		return nil
-	}
 	return x.each(ctx, func(i int) error {
+		x.bend(i)
 		x.boundOne(i)
 		return nil
 	})
@@ -295,15 +302,24 @@ func (t *task) bends(p *pair.Problem, assumed bound.Assumption) []bound.Stretch 
 	return bound.Bends(p, assumed)
 }
 
+// bend finds where a pair departs from the assumption.
+func (x *estimator) bend(i int) {
+	if p := &x.pairs[i]; !x.task.method.linear && x.merged.secondOf(p) == nil {
+		p.Stretches = x.task.bends(&x.problems[i], x.assumed)
+	}
+}
+
 // boundOne sets the bounds of a pair and, for the time being, the middle between them as its estimate.
 func (x *estimator) boundOne(i int) {
+	if x.task.method.linear {
+		return
+	}
 	p, problem := &x.pairs[i], &x.problems[i]
 	if second := x.merged.secondOf(p); second != nil {
 		p.Estimate = second.estimate
 		return
 	}
 	p.Estimate = pair.Estimate{}
-	p.Stretches = x.task.bends(problem, x.assumed)
 	c := bound.New(problem, x.assumed, p.Stretches...)
 	if c.Empty() {
 		return

@@ -1,6 +1,7 @@
 package align
 
 import (
+	"meridian/align/bound"
 	"meridian/align/envelope"
 	"meridian/align/network"
 	"meridian/align/pair"
@@ -14,8 +15,10 @@ type method struct {
 	// linear says that its bounds assume linear clocks. Otherwise they assume the stated wander.
 	linear bool
 	// own says that it is no published method. Its estimate is moved into the bounds; published ones are left as published.
-	own   bool
-	pair  func(*pair.Problem, *Options) (pair.Estimate, error)
+	own  bool
+	pair func(*pair.Problem, *Options) (pair.Estimate, error)
+	// bent is in the place of pair where a method follows clocks through the stretches in which they are slewed.
+	bent  func(*pair.Problem, []bound.Stretch) (pair.Estimate, error)
 	whole func(p *trace.Problem, reference int, o *Options) (*network.Tree, error)
 	// assumption is what the bounds of a method that places all clocks rest on; "" for one without bounds.
 	assumption string
@@ -25,7 +28,7 @@ const envelopeMethod = "envelope"
 
 // methods lists them, the default first; to add one, add a line.
 var methods = []method{
-	{name: envelopeMethod, own: true, pair: smoothed},
+	{name: envelopeMethod, own: true, pair: unbent, bent: smoothed},
 	{name: "hull", linear: true, pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.Hull(p), nil }},
 	{name: "cones", own: true, pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.Cones(p), nil }},
 	{name: "corridor", pair: func(p *pair.Problem, _ *Options) (pair.Estimate, error) { return pair.WidestCorridor(p) }},
@@ -57,9 +60,12 @@ func Methods() []string {
 	return names
 }
 
+// unbent is the envelope smoother of two clocks that are not slewed.
+func unbent(p *pair.Problem, _ *Options) (pair.Estimate, error) { return smoothed(p, nil) }
+
 // smoothed is the envelope smoother of two clocks, or the hull's line (the cones, if none passes) where there are too few messages for a curve.
-func smoothed(p *pair.Problem, _ *Options) (pair.Estimate, error) {
-	s, ok := envelope.Pair(p)
+func smoothed(p *pair.Problem, stretches []bound.Stretch) (pair.Estimate, error) {
+	s, ok := envelope.Pair(p, smootherStretches(stretches)...)
 	if !ok {
 		return pair.Cones(p), nil
 	}

@@ -124,6 +124,10 @@ func (p *Placed) smooth(ctx context.Context, component int) error {
 		n.Sigma = append(n.Sigma, e.pairs.sigma(i))
 	}
 	n.Reference = number[t.References[component]]
+	n.Stretches = make([][]envelope.Stretch, len(n.Clocks))
+	for i, s := range e.pairs.clockStretches(t, component) {
+		n.Stretches[number[i]] = s
+	}
 	for _, c := range e.merged.Channels {
 		from, inside := number[c.From]
 		to, both := number[c.To]

@@ -142,6 +142,7 @@ func (o *Ordered) host(i int) Host {
 	} else {
 		h.Deviation = e.pairs.deviation(t, i)
 	}
+	h.Deviation = withinBounds(h.Deviation, &o.tree.Maps[i])
 	return h
 }
 
