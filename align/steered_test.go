@@ -15,6 +15,7 @@ import (
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/internal/corpus"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -83,13 +84,17 @@ func TestClocksThatChronydSteersAreFollowedFromTheirStart(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		offsets [][]float64
+		long    bool
 	}{
-		{"first client", [][]float64{all[0], all[1]}},
-		{"second client", [][]float64{all[0], all[2]}},
-		{"both clients", [][]float64{all[1], all[2]}},
-		{"network", [][]float64{all[0], all[1], all[2]}},
+		{"first client", [][]float64{all[0], all[1]}, true},
+		{"second client", [][]float64{all[0], all[2]}, false},
+		{"both clients", [][]float64{all[1], all[2]}, true},
+		{"network", [][]float64{all[0], all[1], all[2]}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if test.long {
+				testneed.Long(t, "smooths clocks of 14 minutes")
+			}
 			s, err := align.Solve(context.Background(), steeredProblem(test.offsets), align.Options{Reference: "a"})
 			if err != nil {
 				t.Fatal(err)

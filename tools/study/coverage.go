@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"meridian/align/bound"
 	"meridian/align/envelope"
 	"meridian/align/pair"
 	"meridian/clock"
@@ -165,7 +166,11 @@ func (s *study) coverageTable(traces []talked, promised bool) {
 // measure plays a trace and holds the estimate against the truth.
 func (t *talked) measure() {
 	p, clocks := t.play()
-	e, ok := envelope.Pair(&p)
+	var stretches []envelope.Stretch
+	for _, x := range bound.Bends(&p, bound.Default) {
+		stretches = append(stretches, envelope.Stretch{From: x.From, To: x.To, Wander: x.Wander})
+	}
+	e, ok := envelope.Pair(&p, stretches...)
 	if !ok || len(e.Deviation) == 0 {
 		return
 	}
