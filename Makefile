@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-hosts bench-ctf bench-sensor bench-record bench-view truth truth-error study adversary steering mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-hosts bench-ctf bench-sensor bench-record bench-view truth truth-error study adversary steered steering mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 
 adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is known: a failing one is made small and printed
 	go build -o bin/adversary ./tools/adversary
 	bin/adversary -seeds $(WORLDS) $(FLAGS)
+
+steered: ## every hour of clocks that daemons steer, over LAN, cloud and WAN delays: the truth within the bounds, and their width
+	go test -count 1 -v -timeout 30m -run TestEveryHourOfSteeredClocks ./align/bound -every-steered
 
 steering: ## recorded hosts while the machine's clock is slewed by 100 ppm to and fro, as root; its rate is restored
 	MERIDIAN_STEERING=1 go test -count 1 -v -run TestRecordedHostsAreFreeClocks ./internal/pipeline

@@ -119,8 +119,9 @@ func newFinder(c *Corridor, p *pair.Problem) *finder {
 // findRoundTrips finds what the least round trip around each block is at least. The room that the messages of a block leave to a
 // straight line is not below it, unless the clock bends within the block, and above it by what queues add to the quickest
 // messages. Of the blocks around, a low quantile of the rooms counts, so that a block in which the clock bends does not, or a lower
-// room that hangs on a single message. It is lowered by as much as the quantile lies below the median: where queues are long, quick
-// messages one way and the other are rarely close together, and over longer windows the room is less than in any block.
+// room, but no less than half, that hangs on a single message. It is lowered by as much as the quantile lies below the median: where queues are long, quick
+// messages one way and the other are rarely close together, and over longer windows the room is less than in any block. Where the rooms
+// differ by far more than elsewhere and are smaller, the clock bends in many of them, and what holds elsewhere counts.
 func (f *finder) findRoundTrips() {
 	level := min(roundTripLevel, max(len(f.ceilings)-minBlockLevels, 0))
 	f.blocks = level
@@ -129,6 +130,8 @@ func (f *finder) findRoundTrips() {
 	for i := range rooms {
 		rooms[i] = f.room(f.ceilings[level][i], f.floors[level][i])
 	}
+	// The low quantile and how far it lies below the median, of each stretch of blocks.
+	lows, spreads := make([]float64, 0, len(rooms)/roundTripReach+1), make([]float64, 0, len(rooms)/roundTripReach+1)
 	var around []float64
 	for i := 0; i < len(rooms); i += roundTripReach {
 		from, to := max(i-roundTripReach, 0), min(i+2*roundTripReach, len(rooms))
@@ -139,19 +142,34 @@ func (f *finder) findRoundTrips() {
 			}
 		}
 		slices.Sort(around)
-		least := 0.0
+		low, spread := 0.0, 0.0
 		if n := len(around); n > 0 {
-			low, median := around[min(max(1, n/8), n-1)], around[n/2]
-			least = low
+			low = around[min(max(1, n/8), n-1)]
+			spread = max(around[n/2]-low, 0)
 			for k := from; k < to; k++ {
-				if r := rooms[k]; r > 0 && r < least && f.lonely(level, k, r) {
-					least = r
+				if r := rooms[k]; r > low/2 && r < low && f.lonely(level, k, r) {
+					low = r
 				}
 			}
-			least = max(least-(median-low), 0)
 		}
+		lows, spreads = append(lows, low), append(spreads, spread)
+	}
+	usual, usualSpread := median(lows), median(spreads)
+	for k, low := range lows {
+		least := max(low-spreads[k], 0)
+		if elsewhere := max(usual-usualSpread, 0); least < elsewhere && spreads[k] > 2*usualSpread {
+			least = elsewhere // the clock bends in many of these blocks
+		}
+		i := k * roundTripReach
 		fill(f.roundTrip[i:min(i+roundTripReach, len(rooms))], least)
 	}
+}
+
+// median returns the median of numbers.
+func median(x []float64) float64 {
+	x = slices.Clone(x)
+	slices.Sort(x)
+	return x[len(x)/2]
 }
 
 // lonely reports whether the room of a block hangs on a single message, without which it would be more: that is a message without

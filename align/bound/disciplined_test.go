@@ -3,7 +3,9 @@ package bound
 import (
 	"bufio"
 	"compress/gzip"
+	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -122,5 +124,103 @@ func TestClocksThatChronydSteersStayWithinTheirBounds(t *testing.T) {
 				t.Errorf("the median interval is %.3f least round trips wide", w)
 			}
 		})
+	}
+}
+
+var everySteered = flag.Bool("every-steered", false, "ask every hour of clocks that are steered, over all delays and rates")
+
+// daemonClock is a clock that a daemon corrects at every poll, with a sample a hundred times finer than the real ones have: it slews
+// what it measured at a rate that pays it within a fifteenth of the poll, at 83,333 ppm at most, and corrects the frequency.
+func daemonClock(seed uint64, seconds int, offset float64) steeredClock {
+	r := rand.New(rand.NewPCG(seed, 99))
+	poll := float64(int(16) << r.IntN(3))
+	out := make(steeredClock, seconds+2)
+	x, skew, frequency, left, rate := offset, 20e3*r.NormFloat64(), 0.0, 0.0, 0.0 // ns, ns/s
+	for i := range out {
+		out[i] = x
+		if i%int(poll) == 0 {
+			left = -x + 2e3*r.NormFloat64()
+			if left = min(max(left, -5e8), 5e8); i > 0 {
+				frequency += left / poll / 4
+			}
+			rate = math.Copysign(min(max(math.Abs(left)/(poll/15), 1), 83_333e3), left)
+		}
+		pay := math.Copysign(min(math.Abs(rate), math.Abs(left)), left)
+		left -= pay
+		x += skew + frequency + pay
+		skew += r.NormFloat64()
+	}
+	return out
+}
+
+// TestEveryHourOfSteeredClocks is the whole of the test above: make steered runs it.
+func TestEveryHourOfSteeredClocks(t *testing.T) {
+	if !*everySteered {
+		t.Skip("asks every hour of eight clocks over six delays at three rates: run make steered")
+	}
+	type clocked struct {
+		name string
+		steeredClock
+	}
+	clocks := []clocked{}
+	for _, network := range []string{"lan", "wan"} {
+		for client := 1; client <= 2; client++ {
+			clocks = append(clocks, clocked{fmt.Sprintf("chronyd %s %d", network, client), chronydClock(t, network, client)})
+		}
+	}
+	for seed := range uint64(4) {
+		clocks = append(clocks, clocked{fmt.Sprintf("daemon %d", seed), daemonClock(seed, 14_400, 1e6*math.Pow(10, float64(seed)/2))})
+	}
+	delays := []struct {
+		name string
+		talk
+	}{
+		{"LAN 30:30 us", talk{there: 30e3, back: 30e3, jitter: 20e3}}, {"LAN 15:45 us", talk{there: 15e3, back: 45e3, jitter: 20e3}},
+		{"cloud 300:300 us", talk{there: 300e3, back: 300e3, jitter: 100e3}}, {"cloud 150:450 us", talk{there: 150e3, back: 450e3, jitter: 100e3}},
+		{"WAN 5:5 ms", talk{there: 5e6, back: 5e6, jitter: 1e6}}, {"WAN 2.5:7.5 ms", talk{there: 2.5e6, back: 7.5e6, jitter: 1e6}},
+	}
+	asked, outside := map[float64]int{}, map[float64]int{}
+	largest := map[float64]int64{}
+	for _, d := range delays {
+		for _, rate := range []float64{1, 10, 100} {
+			var widths []float64
+			out, n := 0, 0
+			for k, c := range clocks {
+				for hour := range 4 {
+					talk := d.talk
+					talk.perSecond, talk.from, talk.to = rate, hour*3600, (hour+1)*3600
+					r := rand.New(rand.NewPCG(uint64(k), uint64(hour)))
+					p := talk.problem(c.steeredClock, r)
+					low, high, ok := New(p, Default, Bends(p, Default)...).Curves(clock.HostTime(talk.from)*1e9, clock.HostTime(talk.to)*1e9)
+					if !ok {
+						t.Errorf("%s, %s, %g a second, hour %d: no bounds", c.name, d.name, rate, hour)
+						continue
+					}
+					for range 5000 {
+						at := clock.HostTime((float64(talk.from) + 2 + r.Float64()*float64(talk.to-talk.from-4)) * 1e9)
+						truth := at + clock.HostTime(c.at(float64(at)))
+						l, h := low.At(at, clock.Down), high.At(at, clock.Up)
+						n++
+						if by := max(int64(l-truth), int64(truth-h)); by > 1 {
+							out++
+							largest[rate] = max(largest[rate], by)
+							t.Logf("outside by %d ns: %s, %s, %g a second, at %v", by, c.name, d.name, rate, at)
+						}
+						widths = append(widths, float64(h-l)/(talk.there+talk.back))
+					}
+				}
+			}
+			slices.Sort(widths)
+			asked[rate], outside[rate] = asked[rate]+n, outside[rate]+out
+			t.Logf("%-17s %4g/s: %d of %d instants outside; median width %.3f least round trips, 99%% below %.2f", d.name, rate, out, n, widths[n/2], widths[n*99/100])
+			if rate == 10 && widths[n/2] > 1.2 {
+				t.Errorf("%s: the median interval is %.3f least round trips wide", d.name, widths[n/2])
+			}
+		}
+	}
+	for rate, n := range asked {
+		if rate > 1 && outside[rate] > 0 || outside[rate] > n/100_000 || largest[rate] > 5000 {
+			t.Errorf("%g a second: %d of %d instants outside, by up to %d ns", rate, outside[rate], n, largest[rate])
+		}
 	}
 }
