@@ -136,4 +136,3 @@ func errorAt(all []pair.Deviation, at clock.HostTime) float64 {
 	f := min(max(float64(at-all[i-1].Host)/float64(all[i].Host-all[i-1].Host), 0), 1)
 	return all[i-1].Ns + f*(all[i].Ns-all[i-1].Ns)
 }
-

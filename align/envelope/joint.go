@@ -104,7 +104,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	for i, s := range n.Stretches {
 		m.stretches = append(m.stretches, bendsOf(s, m.affines[i], m.origin))
 	}
-	m.leaveOut(m.knotsFor())
+	bending{m.model}.leaveOut(m.knotsFor())
 	m.sigma = n.Sigma
 	m.delay = make([]float64, len(m.edges))
 	m.setKnots(min(m.knotsFor(), maxUnknowns/m.columns, 500))
@@ -118,22 +118,22 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 			if round == 1 {
 				(&router{m.model}).splitAll()
 			}
-			m.minimise(false, 8, 1)
+			schedule{m.model}.minimise(false, 8, 1)
 			continue
 		}
 		// With the knots of the first estimate the noise is found, with the noise the knots.
 		m.reduce(false)
 		seconds := (m.last - m.first) * 1e-9
 		wanted := int(seconds*knotsPerTime/characteristic(m.noise, sigma)) + 2
-		wanted = max(wanted, m.bentKnots())
+		wanted = max(wanted, bending{m.model}.bentKnots())
 		m.setKnots(max(min(wanted, m.knotsFor(), maxUnknowns/m.columns), min(9, m.knotsFor())))
 		m.start()
 		for e := range m.edges {
 			m.edges[e].laws = nil
 		}
-		m.minimise(false, 4, 27, 9, 3, 1)
+		schedule{m.model}.minimise(false, 4, 27, 9, 3, 1)
 	}
-	m.bendSharply(6)
+	bending{m.model}.bendSharply(6)
 	j := &Joined{}
 	level, errors := m.levels(j)
 	j.Deviation = m.deviations(errors)

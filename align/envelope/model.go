@@ -78,7 +78,7 @@ func (m *model) setKnots(knots int) {
 		}
 	}
 	m.solver = nil
-	m.limit()
+	bending{m}.limit()
 }
 
 // excessOf returns how far a point lies above its law's zero under the given unknowns.

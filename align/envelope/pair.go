@@ -76,8 +76,8 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 		return nil, false
 	}
 	most := m.knotsFor()
-	m.leaveOut(most)
-	tried := m.fit(most)
+	bending{m}.leaveOut(most)
+	tried := schedule{m}.fit(most)
 	ab, ba := m.quickest(m.edges, 0, 1).above(p.MinAB), m.quickest(m.edges, 1, 0).above(p.MinBA)
 	level, _ := levelOf(&ab, &ba)
 	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: routesOf(m.edges, []affine{a, b}, origin)}
@@ -95,8 +95,8 @@ const (
 
 // pairDeviations returns the statistical error of the curve of two clocks, raised by level.
 func (m *model) pairDeviations(level float64, origin clock.HostTime) []pair.Deviation {
-	if m.bent() { // where the corners are is not known: they may be anywhere in a bend
-		m.limit()
+	if (bending{m}).bent() { // where the corners are is not known: they may be anywhere in a bend
+		bending{m}.limit()
 		m.cost(m.x, m.delay, 1)
 		m.solver.solve(m, make([]float64, len(m.x)), make([]float64, len(m.delay)))
 	}

@@ -101,7 +101,7 @@ func (m *model) slowErrors(from, to int) *slowErrors {
 		noise += w.near / 2
 	}
 	for k := range m.knots {
-		if m.bent() { // what the clock did there no walk did
+		if (bending{m}).bent() { // what the clock did there no walk did
 			break
 		}
 		s := shapesAt(float64(k) / float64(m.knots-1))

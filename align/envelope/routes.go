@@ -59,12 +59,12 @@ func (r *router) split() bool {
 	for i := range m.edges {
 		other[1-i] = found[i]
 	}
-	best, value := *m, m.explained()
+	best, value := *m, schedule{m}.explained()
 	none := value
 	for _, cuts := range [][][]float64{found, r.recut(other)} {
 		c := r.parted(cuts, 0)
-		c.anneal()
-		if v := c.explained() - routeGain/2; v > value {
+		schedule{c}.anneal()
+		if v := (schedule{c}).explained() - routeGain/2; v > value {
 			best, value = *c, v
 		}
 	}
@@ -77,7 +77,7 @@ func (r *router) split() bool {
 // way has it, and under that curve the change shows sharply.
 func (r *router) recut(about [][]float64) [][]float64 {
 	c := r.parted(about, recutTime)
-	c.anneal()
+	schedule{c}.anneal()
 	whole := r.parted(make([][]float64, len(about)), 0)
 	whole.x = c.x
 	out := make([][]float64, len(about))

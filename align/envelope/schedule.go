@@ -24,8 +24,11 @@ type evidence struct {
 	exponent, value float64
 }
 
+// schedule is a model in the order of its fits.
+type schedule struct{ *model }
+
 // weigh returns the Laplace approximation of the logarithm of the evidence for the present wander.
-func (m *model) weigh() float64 {
+func (m schedule) weigh() float64 {
 	f := m.cost0
 	for i := range m.points {
 		p := &m.points[i]
@@ -47,7 +50,7 @@ func (m *model) weigh() float64 {
 }
 
 // minimise takes anew the points and their laws and minimises, through the given widths of the laws.
-func (m *model) minimise(hard bool, most int, widths ...float64) {
+func (m schedule) minimise(hard bool, most int, widths ...float64) {
 	m.reduce(hard)
 	m.tangents()
 	for _, w := range widths {
@@ -58,13 +61,13 @@ func (m *model) minimise(hard bool, most int, widths ...float64) {
 // findSigma tries all wanders and keeps the one of greatest evidence (MacKay 1992). It returns what each had. Where one
 // was found before, near is how many half decades around it are tried, and none at all. Wanders above maxSigma, as clocks
 // have that are steered or heated, are tried where that is better than all below it.
-func (m *model) findSigma(near float64) []evidence {
+func (m schedule) findSigma(near float64) []evidence {
 	best := math.Inf(-1)
 	var found []evidence
 	var x, delay []float64
 	sigma := m.sigma[0]
 	known := math.Round(2*math.Log10(sigma)) / 2
-	least := leastSigma(m)
+	least := leastSigma(m.model)
 	try := func(exponent float64) (value float64) {
 		m.sigma[0] = math.Pow(10, exponent)
 		for range 2 {
@@ -164,12 +167,12 @@ const (
 // fit is the whole schedule for one curve. From coarse knots to fine the law is hard and the curve at first stiff: a soft
 // law would take what coarse knots miss for noise, and keep it. With knots fine enough the laws are fitted, the wander is
 // found, and from both the final spacing follows.
-func (m *model) fit(most int) []evidence {
+func (m schedule) fit(most int) []evidence {
 	m.sigma[0] = 3e-8
 	seconds := (m.last - m.first) * 1e-9
 	wanted := func() int {
 		n := int(seconds*knotsPerTime/characteristic(m.noise, m.sigma[0])) + 2
-		n = max(n, m.bentKnots())
+		n = max(n, bending{m.model}.bentKnots())
 		return max(min(n, most), min(9, most))
 	}
 	var tried []evidence
@@ -204,7 +207,7 @@ func (m *model) fit(most int) []evidence {
 		m.setKnots(knots)
 		m.minimise(false, 10, 27, 9, 3, 1)
 	}
-	if (&router{m}).split() {
+	if (&router{m.model}).split() {
 		knots = wanted()
 	}
 	for last := range 2 {
@@ -217,7 +220,7 @@ func (m *model) fit(most int) []evidence {
 			knots = wanted()
 		}
 	}
-	m.bendSharply(15)
+	bending{m.model}.bendSharply(15)
 	for range 3 {
 		m.minimise(false, 15, 1)
 	}
@@ -239,7 +242,7 @@ const (
 
 // waves reports whether delays one way are long when those the other way are short: those of a clock that waves are, those
 // of queues are not.
-func (m *model) waves() bool {
+func (m schedule) waves() bool {
 	if len(m.edges) != 2 {
 		return false
 	}
@@ -260,7 +263,7 @@ func (m *model) waves() bool {
 }
 
 // leastByTime returns the least residual of an edge's sample in each of so many parts of the extent, infinite for none.
-func (m *model) leastByTime(d *edge, parts int) []float64 {
+func (m schedule) leastByTime(d *edge, parts int) []float64 {
 	out := make([]float64, parts)
 	for i := range out {
 		out[i] = math.Inf(1)
@@ -285,28 +288,28 @@ func toRanks(values []float64) {
 // wild tries the explanation that the clocks wander as fast as so many knots can show, and keeps it if it has more
 // evidence. A clock that waves by less than delays vary looks like a straight one with longer queues: the laws of delays, once
 // fitted to its residuals, keep the curve from it.
-func (m *model) wild(knots int) bool {
+func (m schedule) wild(knots int) bool {
 	var values [2]float64
 	var tried [2]*model
 	for i := range tried {
-		c := (&router{m}).parted(make([][]float64, len(m.edges)), 0)
+		c := (&router{m.model}).parted(make([][]float64, len(m.edges)), 0)
 		if i == 1 {
 			step := (m.last - m.first) * 1e-9 / float64(knots)
 			c.sigma[0] = min(max(math.Sqrt(3)*m.noise*1e-9/math.Pow(wildTime*step, 2.5), c.sigma[0]), math.Pow(10, greatestSigma))
 		}
 		c.setKnots(knots)
-		c.anneal()
-		tried[i], values[i] = c, c.explained()
+		schedule{c}.anneal()
+		tried[i], values[i] = c, schedule{c}.explained()
 	}
 	if !(values[1] > values[0]+wildGain) {
 		return false
 	}
-	*m = *tried[1]
+	*m.model = *tried[1]
 	return true
 }
 
 // explained finds the wander and returns the evidence.
-func (m *model) explained() float64 {
+func (m schedule) explained() float64 {
 	best := math.Inf(-1)
 	for _, e := range m.findSigma(allSigmas) {
 		best = max(best, e.value-(e.exponent-usualSigma)*(e.exponent-usualSigma)/8)
@@ -315,7 +318,7 @@ func (m *model) explained() float64 {
 }
 
 // anneal takes the curve anew from where it is. The laws of one explanation would keep it from another: hard ones let go.
-func (m *model) anneal() {
+func (m schedule) anneal() {
 	m.minimise(true, 6, 81, 27, 9, 3, 1)
 	m.minimise(true, 6, 9, 3, 1)
 	m.minimise(false, 10, 27, 9, 3, 1)

@@ -16,8 +16,8 @@ func (m *jointModel) deviations(levels []float64) [][]pair.Deviation {
 	if !ok {
 		return nil
 	}
-	if m.bent() { // as for two clocks: where the corners are is not known
-		m.limit()
+	if (bending{m.model}).bent() { // as for two clocks: where the corners are is not known
+		bending{m.model}.limit()
 		m.cost(m.x, m.delay, 1)
 		s.derive(m.model)
 	}

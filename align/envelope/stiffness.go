@@ -17,6 +17,9 @@ type Stretch struct {
 // bend is a stretch on the timeline.
 type bend struct{ from, to, wander float64 } // ns after the model's origin; per ns
 
+// bending is a model where clocks bend more than their wander says.
+type bending struct{ *model }
+
 // bendsOf carries a clock's stretches to the timeline.
 func bendsOf(stretches []Stretch, a affine, origin clock.HostTime) []bend {
 	var out []bend
@@ -59,7 +62,7 @@ const leastStiffness = 1e-18
 
 // limit sets the stiffness that the bends leave to each second difference: a rate that changes by wander times the spacing is
 // one deviation.
-func (m *model) limit() {
+func (m bending) limit() {
 	m.limits = make([][]float64, m.columns)
 	for c := range m.stretches {
 		if len(m.stretches[c]) > 0 {
@@ -70,7 +73,7 @@ func (m *model) limit() {
 }
 
 // limitColumn sets the stiffness of a column with bends.
-func (m *model) limitColumn(c int) {
+func (m bending) limitColumn(c int) {
 	limits := m.limits[c]
 	for k := range limits {
 		limits[k] = math.Inf(1)
@@ -87,7 +90,7 @@ func (m *model) limitColumn(c int) {
 }
 
 // bentKnots returns how many knots the bends ask for.
-func (m *model) bentKnots() int {
+func (m bending) bentKnots() int {
 	if !m.bent() {
 		return 0
 	}
@@ -95,7 +98,7 @@ func (m *model) bentKnots() int {
 }
 
 // bent reports whether any clock has stretches in which it bends.
-func (m *model) bent() bool {
+func (m bending) bent() bool {
 	return slices.ContainsFunc(m.stretches, func(b []bend) bool { return len(b) > 0 })
 }
 
@@ -109,7 +112,7 @@ const shakenKnots = 4
 
 // leaveOut leaves the messages received in bends out of all that tells of the least delay, of edges of which most are
 // outside: in a bend a residual is what the curve misses. So many knots there are at most.
-func (m *model) leaveOut(knots int) {
+func (m bending) leaveOut(knots int) {
 	margin := shakenKnots * (m.last - m.first) / float64(knots)
 	for i := range m.edges {
 		d := &m.edges[i]
@@ -140,19 +143,19 @@ func (m *model) leaveOut(knots int) {
 const studentFreedom = 2
 
 // bendSharply minimises under that law: by reweighting, some times.
-func (m *model) bendSharply(rounds int) {
+func (m bending) bendSharply(rounds int) {
 	if !m.bent() {
 		return
 	}
 	for range rounds {
 		m.corners()
-		m.minimise(false, 10, 1)
+		schedule{m.model}.minimise(false, 10, 1)
 	}
 }
 
 // corners gives the second differences within bends the law of Student, around the curve as it is: those that the messages
 // do not bend become as stiff as all others, the others keep what they need.
-func (m *model) corners() {
+func (m bending) corners() {
 	for c := range m.limits {
 		if m.limits[c] == nil {
 			continue

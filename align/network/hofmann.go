@@ -38,7 +38,7 @@ func hofmannHilgers(g *graph, chosen int) *Tree {
 // where the bounds contradict each other.
 func (g *graph) surest(t *Tree, number int, up, down *relaxer) int {
 	const samples = 9
-	ts := g.corners(t, number)
+	ts := tightening{g}.corners(t, number)
 	if n := len(ts); n > 1 {
 		ts = filled(slices.Compact([]clock.TimelineTime{ts[0], ts[n-1]}), samples-1)
 	}
@@ -78,7 +78,7 @@ func (g *graph) surest(t *Tree, number int, up, down *relaxer) int {
 // halve tightens the bounds of a tree and takes the middle between them for the estimate, where there are both. Where there is
 // one, the estimate is moved to it where it is beyond.
 func (g *graph) halve(t *Tree) *Tree {
-	maps, contradictions := g.tighten(t, nil)
+	maps, contradictions := tightening{g}.tighten(t, nil)
 	t.Contradictions, t.Tightened = contradictions, true
 	for i := range maps {
 		m := &maps[i]

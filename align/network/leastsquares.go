@@ -22,7 +22,7 @@ import (
 // at most some 1000 instants.
 func leastSquares(g *graph, chosen int) *Tree {
 	t := g.lightest(g.weights(), chosen)
-	maps, contradictions := g.tighten(t, nil)
+	maps, contradictions := tightening{g}.tighten(t, nil)
 	t.Contradictions, t.Tightened = contradictions, true
 	for number, root := range t.References {
 		if g.lone(root) {
@@ -30,7 +30,7 @@ func leastSquares(g *graph, chosen int) *Tree {
 		}
 		ts := g.knots(t, number)
 		if len(ts) < 2 {
-			ts = g.instants(t, number, defaultPieces)
+			ts = tightening{g}.instants(t, number, defaultPieces)
 		}
 		if len(ts) == 0 {
 			continue

@@ -11,6 +11,9 @@ import (
 // defaultPieces is into how many pieces the extent of the edges' bounds is cut where nothing else is asked for.
 const defaultPieces = 512
 
+// tightening is a graph whose bounds are intersected over all paths.
+type tightening struct{ *graph }
+
 // Contradiction is a loop of clocks whose bounds cannot all hold: carried round the loop, the greatest reading of a clock comes
 // out less than the reading it started from. It is a negative cycle among difference constraints, and proves that the
 // assumption of the edges' bounds is wrong.
@@ -54,13 +57,13 @@ func Tighten(edges []Edge, t *Tree, pieces []int) ([]clock.Map, []Contradiction,
 	if err != nil {
 		return nil, nil, err
 	}
-	maps, contradictions := g.tighten(t, pieces)
+	maps, contradictions := tightening{g}.tighten(t, pieces)
 	return maps, contradictions, nil
 }
 
-func (g *graph) tighten(t *Tree, pieces []int) ([]clock.Map, []Contradiction) {
+func (g tightening) tighten(t *Tree, pieces []int) ([]clock.Map, []Contradiction) {
 	maps := slices.Clone(t.Maps)
-	up, down := newRelaxer(g, clock.Up), newRelaxer(g, clock.Down)
+	up, down := newRelaxer(g.graph, clock.Up), newRelaxer(g.graph, clock.Down)
 	var all []Contradiction
 	members := make([]int, len(t.References)) // of each component
 	for _, c := range t.Component {
@@ -105,7 +108,7 @@ func (g *graph) tighten(t *Tree, pieces []int) ([]clock.Map, []Contradiction) {
 }
 
 // instants returns where to look in a component, on the timeline; nil if nothing is bounded there.
-func (g *graph) instants(t *Tree, number, pieces int) []clock.TimelineTime {
+func (g tightening) instants(t *Tree, number, pieces int) []clock.TimelineTime {
 	corners := g.corners(t, number)
 	if len(corners) == 0 {
 		return nil
@@ -114,7 +117,7 @@ func (g *graph) instants(t *Tree, number, pieces int) []clock.TimelineTime {
 }
 
 // corners returns where on the timeline the corners of the edges' bounds are in a component, in order.
-func (g *graph) corners(t *Tree, number int) []clock.TimelineTime {
+func (g tightening) corners(t *Tree, number int) []clock.TimelineTime {
 	var corners []clock.TimelineTime
 	for i := range g.edges {
 		e := &g.edges[i]

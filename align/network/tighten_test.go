@@ -161,9 +161,9 @@ func TestBoundsAreThoseOfTheBestPathsAtEveryInstantLookedAt(t *testing.T) {
 		rng := draw(t)
 		w, g, tree := quietTree(t, rng, rng.IntN(5)+2)
 		pieces := rng.IntN(40) + 1
-		maps, _ := g.tighten(tree, []int{pieces})
+		maps, _ := tightening{g}.tighten(tree, []int{pieces})
 		root := tree.References[0]
-		for _, at := range g.instants(tree, 0, pieces) {
+		for _, at := range (tightening{g}).instants(tree, 0, pieces) {
 			for _, up := range []bool{true, false} {
 				best, _ := w.best(root, clock.HostTime(at), up)
 				for c, v := range best {
@@ -182,7 +182,7 @@ func TestBoundsAllowWhatAllPathsAllowBetweenTheInstantsToo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		w, g, tree := quietTree(t, rng, rng.IntN(4)+2)
-		maps, _ := g.tighten(tree, []int{rng.IntN(3) + 1})
+		maps, _ := tightening{g}.tighten(tree, []int{rng.IntN(3) + 1})
 		root := tree.References[0]
 		for range 5 {
 			at := w.somewhere(rng, root)
