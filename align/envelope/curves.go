@@ -112,13 +112,16 @@ func (v *curves) statisticsOf(d *edge) statistics {
 		b := &least[i*blocks/n]
 		*b = min(*b, v.residual(d, d.sent[i], received))
 	}
+	residuals := v.residuals(d, len(d.sample[0]), nil)
 	slices.Sort(least[:])
+	if math.IsInf(least[0], 1) { // no window's quickest is outside of the bends
+		least[0] = residuals[0]
+	}
 	s := statistics{extreme: least[0]}
 	s.extremeError = (least[blocks/2] - least[0]) / 2
 	if math.IsInf(s.extremeError, 0) || math.IsNaN(s.extremeError) {
 		s.extremeError = math.Inf(1)
 	}
-	residuals := v.residuals(d, len(d.sample[0]), nil)
 	drawn := float64(len(residuals))
 	for i, share := range lowShares {
 		s.low[i] = quantile(residuals, share)

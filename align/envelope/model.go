@@ -19,8 +19,10 @@ type edge struct {
 	series         []low     // the same by time
 	since          float64   // where its route began, if that changed
 	points         []point
-	shaken         []bend      // messages received in these tell of no least delay
-	laws           map[int]law // by the number of messages in a window, in quarter octaves
+	bends          []bend       // times of either clock in which the curve may miss messages
+	all            [2][]float64 // the sample with the messages received in bends; nil without bends
+	shaken         []bend       // the bends, if the sample is without the messages in them
+	laws           map[int]law  // by the number of messages in a window, in quarter octaves
 }
 
 // point is the least delay of one window of an edge, with the law that it follows.

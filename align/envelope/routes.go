@@ -186,7 +186,7 @@ func changes(series []low, minLength, depth int) []float64 {
 func (d *edge) split(cuts []float64, gap float64) []edge {
 	parts := make([]edge, len(cuts)+1)
 	for i := range parts {
-		parts[i] = edge{from: d.from, to: d.to, granularity: d.granularity, whole: d.whole, shaken: d.shaken}
+		parts[i] = edge{from: d.from, to: d.to, granularity: d.granularity, whole: d.whole, bends: d.bends}
 		if i > 0 {
 			parts[i].since = cuts[i-1]
 		}
@@ -207,12 +207,22 @@ func (d *edge) split(cuts []float64, gap float64) []edge {
 		p.weight = append(p.weight, d.weight[i])
 		p.messages += d.weight[i]
 	}
-	for i, received := range d.sample[1] {
+	sample := d.sample
+	if d.bends != nil {
+		sample = d.all
+	}
+	for i, received := range sample[1] {
 		p := part(received)
 		if p == nil {
 			continue
 		}
-		p.sample[0], p.sample[1] = append(p.sample[0], d.sample[0][i]), append(p.sample[1], received)
+		p.sample[0], p.sample[1] = append(p.sample[0], sample[0][i]), append(p.sample[1], received)
+	}
+	for i := range parts {
+		if p := &parts[i]; p.bends != nil {
+			p.all = p.sample
+			p.leaveOut()
+		}
 	}
 	return parts
 }

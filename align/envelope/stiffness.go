@@ -110,32 +110,36 @@ func within(bends []bend, t float64) bool {
 // shakenKnots is how many knots beside a bend the curve may still miss it by.
 const shakenKnots = 4
 
-// leaveOut leaves the messages received in bends out of all that tells of the least delay, of edges of which most are
-// outside: in a bend a residual is what the curve misses. So many knots there are at most.
+// leaveOut leaves the messages received in bends out of all that tells of the least delay. So many knots there are at most.
 func (m bending) leaveOut(knots int) {
 	margin := shakenKnots * (m.last - m.first) / float64(knots)
 	for i := range m.edges {
 		d := &m.edges[i]
-		var bends []bend
 		for _, clock := range []int{d.from, d.to} {
 			if c := m.column[clock]; c >= 0 && c < len(m.stretches) {
 				for _, b := range m.stretches[c] {
-					bends = append(bends, bend{from: b.from - margin, to: b.to + margin})
+					d.bends = append(d.bends, bend{from: b.from - margin, to: b.to + margin})
 				}
 			}
 		}
-		if len(bends) == 0 {
-			continue
+		if len(d.bends) > 0 {
+			d.all = d.sample
+			d.leaveOut()
 		}
-		var quiet [2][]float64
-		for k, received := range d.sample[1] {
-			if !within(bends, received) {
-				quiet[0], quiet[1] = append(quiet[0], d.sample[0][k]), append(quiet[1], received)
-			}
+	}
+}
+
+// leaveOut takes the sample without bends, if most of it is outside: in a bend a residual is what the curve misses.
+func (d *edge) leaveOut() {
+	d.sample, d.shaken = d.all, nil
+	var quiet [2][]float64
+	for k, received := range d.all[1] {
+		if !within(d.bends, received) {
+			quiet[0], quiet[1] = append(quiet[0], d.all[0][k]), append(quiet[1], received)
 		}
-		if n := len(quiet[1]); n >= minMessages && 2*n >= len(d.sample[1]) {
-			d.sample, d.shaken = quiet, bends
-		}
+	}
+	if n := len(quiet[1]); n >= minMessages && 2*n >= len(d.all[1]) {
+		d.sample, d.shaken = quiet, d.bends
 	}
 }
 

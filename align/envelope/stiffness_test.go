@@ -9,6 +9,7 @@ import (
 	"meridian/align/envelope"
 	"meridian/align/pair"
 	"meridian/clock"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -146,6 +147,46 @@ func TestWanderAboveWhatQuartzDoesIsFound(t *testing.T) {
 		}
 		if rms, _ := slewErrors(s.Curve, s.Deviation, func(a clock.HostTime) float64 { return float64(a) + wave(float64(a)) }); rms[1] > 2000 {
 			t.Errorf("error %.0f ns of a wave of %.0f", rms[1], wave(period/4))
+		}
+	}
+}
+
+func TestAnyStretchesLeaveACurve(t *testing.T) {
+	for seed := range uint64(testneed.Cases(20)) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		p := &pair.Problem{AB: pair.Messages{slewMessages(r, right, slewed)}, BA: pair.Messages{slewMessages(r, slewed, right)}}
+		few := 16 + r.IntN(500)
+		for _, way := range []pair.Messages{p.AB, p.BA} {
+			r.Shuffle(len(way[0]), func(i, k int) { way[0][i], way[0][k] = way[0][k], way[0][i] })
+			way[0] = way[0][:min(few, len(way[0]))]
+			if at := clock.HostTime(r.Float64() * slewSpan); seed%2 == 0 { // a route that changes
+				for i := range way[0] {
+					if way[0][i].Received > at {
+						way[0][i].Received += 300_000
+					}
+				}
+			}
+		}
+		var stretches []envelope.Stretch
+		for range 1 + r.IntN(4) {
+			from := clock.HostTime((1.2*r.Float64() - 0.1) * slewSpan)
+			s := envelope.Stretch{From: from, To: from + clock.HostTime(r.ExpFloat64()*slewSpan/3), Wander: math.Pow(10, 1+8*r.Float64())}
+			if r.IntN(4) == 0 {
+				s.Wander = math.Inf(1)
+			}
+			stretches = append(stretches, s)
+		}
+		s, ok := envelope.Pair(p, stretches...)
+		if !ok {
+			t.Fatalf("seed %d: no curve", seed)
+		}
+		if err := s.Curve.Check(); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		for _, d := range s.Deviation {
+			if !(d.Ns > 0) || math.IsInf(d.Ns, 0) {
+				t.Fatalf("seed %d: deviation %v", seed, d)
+			}
 		}
 	}
 }

@@ -71,6 +71,9 @@ func TestStatisticalErrorHoldsOverVeth(t *testing.T) {
 			})
 		}
 	})
+	if len(all) == 0 {
+		t.Skip("no capture was made")
+	}
 	t.Logf("%.1f%% of the truths within two deviations", 100*mean(all))
 	if share := mean(all); !(share >= least) {
 		t.Errorf("%.1f%% of the truths within two deviations; want %.0f%% at least", 100*share, 100*least)
