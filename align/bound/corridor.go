@@ -76,7 +76,7 @@ func New(p *pair.Problem, a Assumption, stretches ...Stretch) *Corridor {
 	for i := range c.segments {
 		s := &c.segments[i]
 		ab, ba := p.AB, p.BA
-		if len(c.segments) > 1 {
+		if !math.IsInf(s.from, -1) || !math.IsInf(s.to, 1) {
 			ab, ba = within(ab, s, ceilings), within(ba, s, floors)
 		}
 		var other sync.WaitGroup

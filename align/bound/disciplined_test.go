@@ -127,6 +127,31 @@ func TestClocksThatChronydSteersStayWithinTheirBounds(t *testing.T) {
 	}
 }
 
+// A trace that begins while its clock is slewed leaves a single segment, which holds no message of the slew.
+func TestSlewsAtTheEndsOfATraceAreInNoSegment(t *testing.T) {
+	for name, at := range map[string]func(x float64) float64{
+		"first": func(x float64) float64 { return 10e6 * math.Exp(-x/1e9) },
+		"last":  func(x float64) float64 { return 10e6 * math.Exp((x-600e9)/1e9) },
+	} {
+		c := make(steeredClock, 602)
+		for i := range c {
+			c[i] = at(float64(i) * 1e9)
+		}
+		k := talk{there: 5e6, back: 5e6, jitter: 1e6, perSecond: 100, from: 0, to: 600}
+		p := k.problem(c, rand.New(rand.NewPCG(6, 0)))
+		corridor := New(p, Default, Bends(p, Default)...)
+		if len(corridor.segments) != 1 || math.IsInf(corridor.segments[0].from, -1) == (name == "first") {
+			t.Fatalf("%s: %d segments", name, len(corridor.segments))
+		}
+		for x := 3e9; x < 597e9; x += 1e9 / 7 {
+			low, high, _, _, ok := corridor.At(clock.HostTime(x))
+			if truth := clock.HostTime(x + c.at(x)); !ok || low > truth+1 || high < truth-1 {
+				t.Fatalf("%s: at %.3f s the truth lies %d ns above the lower bound and %d ns below the upper one", name, x/1e9, truth-low, high-truth)
+			}
+		}
+	}
+}
+
 var everySteered = flag.Bool("every-steered", false, "ask every hour of clocks that are steered, over all delays and rates")
 
 // daemonClock is a clock that a daemon corrects at every poll, with a sample a hundred times finer than the real ones have: it slews
