@@ -172,7 +172,7 @@ func (m schedule) fit(most int) []evidence {
 	seconds := (m.last - m.first) * 1e-9
 	wanted := func() int {
 		n := int(seconds*knotsPerTime/characteristic(m.noise, m.sigma[0])) + 2
-		n = max(n, bending{m.model}.bentKnots())
+		n = max(n, bending(m).bentKnots())
 		return max(min(n, most), min(9, most))
 	}
 	var tried []evidence
@@ -220,7 +220,7 @@ func (m schedule) fit(most int) []evidence {
 			knots = wanted()
 		}
 	}
-	bending{m.model}.bendSharply(15)
+	bending(m).bendSharply(15)
 	for range 3 {
 		m.minimise(false, 15, 1)
 	}

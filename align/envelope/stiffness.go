@@ -153,7 +153,7 @@ func (m bending) bendSharply(rounds int) {
 	}
 	for range rounds {
 		m.corners()
-		schedule{m.model}.minimise(false, 10, 1)
+		schedule(m).minimise(false, 10, 1)
 	}
 }
 

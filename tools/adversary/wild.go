@@ -109,9 +109,9 @@ func chronyd(b *builder) {
 // rated lets hosts talk at a rate that people's systems have for a time, up to 9000 messages.
 func (b *builder) rated(shortest, longest float64) {
 	rate := pick(b.r, 1.0, 3, 10, 10, 30, 100)
-	n := b.draw(shortest, longest, 100, 9000)
+	b.draw(shortest, longest, 100, 9000)
 	b.span = min(b.span, int64(9000/rate*1e9))
-	n = max(30, int(rate*float64(b.span)/1e9))
+	n := max(30, int(rate*float64(b.span)/1e9))
 	b.wildHosts(2 + b.r.IntN(6)/5)
 	b.chat(n)
 }

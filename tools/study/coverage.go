@@ -77,7 +77,6 @@ type talked struct {
 	talk
 	smooth bool
 	within float64 // part of the instants at which the truth is within two deviations
-	above  float64 // and part at which the estimate lies above it
 	z      []float64
 	rms    float64 // of the error, ns
 	sd     float64 // median deviation, ns
