@@ -5,8 +5,9 @@
 //	manyhosts                    the networks of the table
 //	manyhosts -only chain        those whose name has the word
 //
-// The networks are made by meridian simulate, each with about 477,000 messages. It exits with 1 if a network of 200 hosts takes
-// longer than 60 s or more than 1 GiB of memory. It needs bin/meridian from make build.
+// The networks are made by meridian simulate, each with about 477,000 messages. It exits with 1 if a network takes more than 60 s
+// of all cores together, which other work on the machine changes little, or more than 1 GiB of memory. It needs bin/meridian from
+// make build.
 package main
 
 import (
@@ -90,8 +91,8 @@ func measure(meridian, only string) error {
 		}
 		fmt.Printf("%-22s %9d %8.1f %8.1f %8d %14.1f\n", n.name, r.Quality.Messages, u.wall.Seconds(), u.core.Seconds(),
 			u.memory>>20, float64(r.Quality.Bound["mean"])/1e3)
-		if u.wall > timeBar || u.memory > memoryBar {
-			missed = errors.Join(missed, fmt.Errorf("%s: %.1f s and %d MiB, more than 60 s or 1024 MiB", n.name, u.wall.Seconds(), u.memory>>20))
+		if u.core > timeBar || u.memory > memoryBar {
+			missed = errors.Join(missed, fmt.Errorf("%s: %.1f core s and %d MiB, more than 60 s or 1024 MiB", n.name, u.core.Seconds(), u.memory>>20))
 		}
 	}
 	return missed
