@@ -29,6 +29,9 @@ func (c *Corridor) At(t clock.HostTime) (low, high clock.HostTime, lowOK, highOK
 
 // offsets returns the least and the greatest offset at x. It is false where the messages contradict the assumption.
 func (c *Corridor) offsets(x float64) (low, high float64, ok bool) {
+	if c.empty {
+		return math.Inf(-1), math.Inf(1), true
+	}
 	s := c.segment(x)
 	if s == nil {
 		low, high = c.between(x, x)
