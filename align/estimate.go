@@ -217,7 +217,7 @@ func (x *estimator) run(ctx context.Context) error {
 func (x *estimator) only(ctx context.Context) error {
 	x.pairs[0].Least = x.problems[0].MinAB
 	x.bend(0)
-	group, _ := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	var e pair.Estimate
 	group.Go(func() error {
 		x.boundOne(0)

@@ -11,7 +11,6 @@ const (
 	// shrunk is the part of the corridor, in its middle, in which two clocks within the assumption should find room. A clock that
 	// bends by less than half the corridor contradicts no message, but may leave bounds that rest on its not bending.
 	shrunk = 0.1
-	factor = Factor
 	// spread is over how many lengths of the window that showed it, on either side, that is assumed.
 	spread = 4
 	// slewWander is the wander per ns from which on a clock is taken to be slewed: nothing smooth is left to assume.
@@ -175,7 +174,7 @@ func (f *finder) contradictory() [][]int {
 		var below []int
 		for _, block := range asked {
 			w, tells := f.window(level, block)
-			if !tells || f.allows(&w, f.curvature()/factor, f.steepest(0, 0)) {
+			if !tells || f.allows(&w, f.curvature()/Factor, f.steepest(0, 0)) {
 				continue
 			}
 			found[level] = append(found[level], block)
@@ -188,7 +187,7 @@ func (f *finder) contradictory() [][]int {
 
 // raise raises what is assumed around a window to what its messages allow.
 func (f *finder) raise(w *window, next []float64, steep []bool) {
-	least := f.curvature() / factor
+	least := f.curvature() / Factor
 	rate := f.Corridor.steepest(0, 0)
 	if slices.Contains(f.tooSteep[w.from:w.to], true) {
 		rate = MaxRate
@@ -219,7 +218,7 @@ func (f *finder) raise(w *window, next []float64, steep []bool) {
 	if rate < MaxRate && !f.allows(w, high, rate) {
 		fill(steep[from:to], true)
 	}
-	assumed := factor * high
+	assumed := Factor * high
 	if assumed >= slewWander {
 		assumed = math.Inf(1)
 	}
@@ -294,7 +293,7 @@ func (f *finder) allows(w *window, least, rate float64) bool {
 func (f *finder) allowsPart(w *window, first, end int, least, rate float64) bool {
 	var more []interval
 	for i := first; i < end; i++ {
-		v := f.wander[i] / factor
+		v := f.wander[i] / Factor
 		if v <= least {
 			continue
 		}

@@ -106,8 +106,10 @@ func (a Assumption) curvature() float64 { return a.Wander * 1e-18 }
 // Sag returns how far a straight piece of length ns may run inside a bound that holds at its two ends: between them
 // the true offset may rise above the chord by epsilon and wander h²/8.
 func (a Assumption) Sag(length float64) float64 {
-	if a.Wander == 0 && a.Epsilon == 0 {
-		return 0
-	}
-	return a.Epsilon + a.curvature()*length*length/8
+	return sag(a.Epsilon, a.curvature(), length)
+}
+
+// sag returns the same of a wander per ns.
+func sag(epsilon, curvature, length float64) float64 {
+	return epsilon + curvature*length*length/8
 }

@@ -52,6 +52,11 @@ func (f *frame) Extent() (first, last clock.HostTime) {
 	return f.middle + clock.HostTime(f.first), f.middle + clock.HostTime(f.last)
 }
 
+// interval returns a stretch on these axes.
+func (f *frame) interval(s Stretch) interval {
+	return interval{float64(clock.Sub(s.From, f.middle)), float64(clock.Sub(s.To, f.middle)), s.Wander * 1e-18}
+}
+
 // segment is a time in which the wander is bounded.
 type segment struct {
 	from, to       float64
@@ -147,7 +152,7 @@ const beyondAll float64 = 1e19
 func (c *Corridor) cut() []segment {
 	var more, bare []interval
 	for _, x := range c.stretches { // in any order
-		i := interval{float64(clock.Sub(x.From, c.middle)), float64(clock.Sub(x.To, c.middle)), x.Wander * 1e-18}
+		i := c.interval(x)
 		// What clocks do at either end of the messages they may go on doing, but nobody slews a clock for ever.
 		beyond := beyondAll
 		if math.IsInf(x.Wander, 1) {
@@ -244,18 +249,15 @@ func (c *Corridor) limitRates(p *pair.Problem, slots *slots) {
 	ceilings, floors := slots.ceilings.points(), slots.floors.points()
 	for i := range c.segments {
 		s := &c.segments[i]
-		inside := func(points []point) []point {
-			return slices.DeleteFunc(slices.Clone(points), func(q point) bool { return q.x < s.from || q.x > s.to })
-		}
-		s.highest = newCones(inside(ceilings), MaxRate, 1, c.Epsilon)
-		s.lowest = newCones(inside(floors), MaxRate, -1, c.Epsilon)
+		s.highest = newCones(inside(ceilings, s.from, s.to), MaxRate, 1, c.Epsilon)
+		s.lowest = newCones(inside(floors, s.from, s.to), MaxRate, -1, c.Epsilon)
 	}
 	if len(c.stretches) == 0 {
 		return
 	}
 	times := make([]interval, len(c.stretches))
 	for i, x := range c.stretches {
-		times[i] = interval{from: float64(clock.Sub(x.From, c.middle)), to: float64(clock.Sub(x.To, c.middle))}
+		times[i] = c.interval(x)
 	}
 	times = joined(times)
 	ceilings = append(ceilings, tightest(p.AB, c.ceilings(p), 1, times)...)

@@ -37,7 +37,7 @@ func (c *Corridor) offsets(x float64) (low, high float64, ok bool) {
 		low, high = c.between(x, x)
 		return low, high, low <= high+c.guard
 	}
-	if overlaps(c.raised, x, x) && len(s.ceiling) > 0 && len(s.floor) > 0 {
+	if overlaps(c.raised, x, x) {
 		e := parted(c, s, x, x)
 		return e.low[0], e.high[0], e.low[0] <= e.high[0]+c.guard
 	}
@@ -150,7 +150,7 @@ func (c tracer) regions() []region {
 	return out
 }
 
-// pieces returns how far the offset may leave the chords of a curve, ns, besides epsilon: a small part of epsilon, or what as many
+// chords returns how far the offset may leave the chords of a curve, ns, besides epsilon: a small part of epsilon, or what as many
 // knots as there may be leave.
 func (c tracer) chords(regions []region) (sag float64) {
 	knots := 0.0
@@ -324,11 +324,7 @@ func (c tracer) sag(from, to clock.HostTime) float64 {
 	if s == nil {
 		return 0 // see widen
 	}
-	k := s.profile.greatest(x, y)
-	if k == 0 && c.Epsilon == 0 {
-		return 0
-	}
-	return c.Epsilon + k*(y-x)*(y-x)/8
+	return sag(c.Epsilon, s.profile.greatest(x, y), y-x)
 }
 
 // widen moves the bounds at the ends of each piece in which the offset may jump outwards, so that they hold over the whole piece.
@@ -338,9 +334,8 @@ func (c tracer) widen(at, lows, highs []clock.HostTime) {
 		var e ends
 		switch s := c.segment((x + y) / 2); {
 		case s == nil:
-			low, high := c.between(x, y)
-			e = ends{[2]float64{low, low}, [2]float64{high, high}}
-		case overlaps(c.raised, x, y) && len(s.ceiling) > 0 && len(s.floor) > 0:
+			e = flat(c.between(x, y))
+		case overlaps(c.raised, x, y):
 			e = parted(c.Corridor, s, x, y)
 		default:
 			continue

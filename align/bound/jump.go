@@ -20,6 +20,9 @@ const besides = 64
 // ends is the bounds at both ends of a piece.
 type ends struct{ low, high [2]float64 }
 
+// flat returns ends of which both are the same.
+func flat(low, high float64) ends { return ends{[2]float64{low, low}, [2]float64{high, high}} }
+
 // unite makes e contain f.
 func (e *ends) unite(f ends) {
 	for i := range e.low {
@@ -35,8 +38,7 @@ func parted(c *Corridor, s *segment, from, to float64) ends {
 	right := sided(c, s, u.ceilings.behind(to+u.reach, besides), u.floors.behind(to+u.reach, besides), from, to)
 	switch {
 	case left == nil && right == nil:
-		low, high := u.bounds(from, to)
-		return ends{[2]float64{low, low}, [2]float64{high, high}}
+		return flat(u.bounds(from, to))
 	case left == nil:
 		return *right
 	case right == nil:
@@ -49,9 +51,6 @@ func parted(c *Corridor, s *segment, from, to float64) ends {
 // sided returns the bounds at two instants by some messages; nil if they are one way only. Where they contradict each other,
 // nothing but the greatest rate bounds.
 func sided(c *Corridor, s *segment, ceilings, floors []point, from, to float64) *ends {
-	if len(ceilings) == 0 || len(floors) == 0 {
-		return nil
-	}
 	ceilings, floors = inside(ceilings, s.from, s.to), inside(floors, s.from, s.to)
 	if len(ceilings) == 0 || len(floors) == 0 {
 		return nil
@@ -62,8 +61,8 @@ func sided(c *Corridor, s *segment, ceilings, floors []point, from, to float64) 
 		p := part.program(x, x, c.steepest(x, x), c.guard)
 		var ok bool
 		if e.low[i], e.high[i], ok = p.bounds(); !ok {
-			low, high := c.unsmooth.bounds(from, to)
-			return &ends{[2]float64{low, low}, [2]float64{high, high}}
+			e = flat(c.unsmooth.bounds(from, to))
+			return &e
 		}
 	}
 	return &e

@@ -11,10 +11,13 @@ const roundTripLevel, minBlockLevels = 3, 4
 
 // findRoundTrips finds what the least round trip around each block is at least. The room that the messages of a block leave to a
 // straight line is not below it, unless the clock bends within the block, and above it by what queues add to the quickest
-// messages. Of the blocks around, a low quantile of the rooms counts, so that a block in which the clock bends does not, or a lower
-// room, but no less than half, that hangs on a single message. It is lowered by as much as the quantile lies below the median: where queues are long, quick
-// messages one way and the other are rarely close together, and over longer windows the room is less than in any block. Where the rooms
-// differ by far more than elsewhere and are smaller, the clock bends in many of them, and what holds elsewhere counts.
+// messages.
+//
+// Of the blocks around, a low quantile of the rooms counts, so that a block in which the clock bends does not. A lower room counts
+// instead if it hangs on a single message and is no less than half of that. It is lowered by as much as the quantile lies below
+// the median: where queues are long, quick messages one way and the other are rarely close together, and over longer windows the
+// room is less than in any block. Where the rooms are smaller than elsewhere and differ by far more, the clock bends in many of
+// them, and what holds elsewhere counts.
 func (f *finder) findRoundTrips() {
 	level := min(roundTripLevel, max(len(f.ceilings)-minBlockLevels, 0))
 	f.blocks = level

@@ -42,7 +42,7 @@ func (s *slotted) add(q point) {
 	}
 }
 
-// points returns the messages that are kept.
+// points returns the messages that are kept, in the order of x.
 func (s *slotted) points() []point {
 	var out []point
 	for _, q := range s.best {

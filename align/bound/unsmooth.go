@@ -1,9 +1,7 @@
 package bound
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sort"
 )
 
@@ -35,8 +33,7 @@ const nearby = 8
 // newUnsmooth takes the messages of both directions, which it reorders.
 func newUnsmooth(ceilings, floors []point, epsilon float64) *unsmooth {
 	u := &unsmooth{reach: math.Inf(1), epsilon: epsilon}
-	highest := newCones(slices.Clone(ceilings), MaxRate, 1, epsilon)
-	lowest := newCones(slices.Clone(floors), MaxRate, -1, epsilon)
+	highest, lowest := newCones(ceilings, MaxRate, 1, epsilon), newCones(floors, MaxRate, -1, epsilon)
 	for _, corners := range [][]point{highest.corners, lowest.corners} {
 		for _, q := range corners {
 			u.reach = min(u.reach, highest.at(q.x)-lowest.at(q.x))
@@ -46,13 +43,8 @@ func newUnsmooth(ceilings, floors []point, epsilon float64) *unsmooth {
 		u.reach = 0
 	}
 	u.reach = max(u.reach, 0)
-	u.ceilings, u.floors = newNearest(ceilings, 1), newNearest(floors, -1)
+	u.ceilings, u.floors = nearest{ceilings, 1}, nearest{floors, -1} // newCones put them in order
 	return u
-}
-
-func newNearest(points []point, side float64) nearest {
-	slices.SortFunc(points, func(p, q point) int { return cmp.Compare(p.x, q.x) })
-	return nearest{points, side}
 }
 
 // before returns so many of the last messages before x, or all there are; behind, of the first behind x.

@@ -11,31 +11,27 @@ import (
 	"meridian/align/pair"
 )
 
-// bending sums up the stretches of a pair by what they say.
-type bending struct {
-	smooth, slewed, steep             int
-	greatest                          float64 // wander of the smooth ones, ppb/s
-	smoothTime, slewedTime, steepTime time.Duration
+// tally is the stretches of one kind.
+type tally struct {
+	pairs  []string // that have some
+	n      int
+	length time.Duration
 }
 
-func bendingOf(x *align.Pair) (b bending) {
-	for _, s := range x.Stretches {
-		length := time.Duration(s.To - s.From)
-		switch {
-		case math.IsInf(s.Wander, 1):
-			b.slewed++
-			b.slewedTime += length
-		default:
-			b.smooth++
-			b.smoothTime += length
-			b.greatest = max(b.greatest, s.Wander)
-		}
-		if s.Steep {
-			b.steep++
-			b.steepTime += length
-		}
+func (t *tally) add(name string, s bound.Stretch) {
+	if n := len(t.pairs); n == 0 || t.pairs[n-1] != name {
+		t.pairs = append(t.pairs, name)
 	}
-	return b
+	t.n++
+	t.length += time.Duration(s.To - s.From)
+}
+
+// String says how many there are and how long they last in all.
+func (t *tally) String() string {
+	if t.n == 1 {
+		return "1 stretch of " + short(t.length)
+	}
+	return fmt.Sprintf("%d stretches of %s in all", t.n, short(t.length))
 }
 
 // warnOfStretches names the pairs whose messages show that their clocks do not keep the assumption, and those whose bounds are
@@ -44,44 +40,43 @@ func (f *findings) warnOfStretches() {
 	if f.delayed { // what was stated of delays contradicts the messages, so they show nothing of clocks
 		return
 	}
-	var bent, slewed, steep, narrow []string
-	var all bending
+	var bent, slewed, steep tally
+	var narrow []string
+	greatest := 0.0 // wander, ppb/s
 	for i := range f.Solution.Pairs {
 		x := &f.Solution.Pairs[i]
 		name := f.Clocks[x.A].Name + " and " + f.Clocks[x.B].Name
-		b := bendingOf(x)
-		if b.smooth > 0 {
-			bent = append(bent, name)
+		for _, s := range x.Stretches {
+			if math.IsInf(s.Wander, 1) {
+				slewed.add(name, s)
+			} else {
+				bent.add(name, s)
+				greatest = max(greatest, s.Wander)
+			}
+			if s.Steep {
+				steep.add(name, s)
+			}
 		}
-		if b.slewed > 0 {
-			slewed = append(slewed, name)
-		}
-		if b.steep > 0 {
-			steep = append(steep, name)
-		}
-		all.greatest = max(all.greatest, b.greatest)
-		all.smooth, all.slewed, all.steep = all.smooth+b.smooth, all.slewed+b.slewed, all.steep+b.steep
-		all.smoothTime, all.slewedTime, all.steepTime = all.smoothTime+b.smoothTime, all.slewedTime+b.slewedTime, all.steepTime+b.steepTime
 		if f.narrow(x) {
 			narrow = append(narrow, name)
 		}
 	}
 	assumed := f.Solution.Assumed
 	var but []string
-	if len(bent) > 0 {
-		f.warnings.Add(firstOf(bent), fmt.Sprintf("their messages show that a clock wanders by more than %g ppb/s; bounds there (%s) rest on up to %.3g ppb/s",
-			assumed.Wander, stretches(all.smooth, all.smoothTime), all.greatest), "")
-		but = append(but, fmt.Sprintf("%.3g ppb/s in %s of %s, %g times what the messages show there", all.greatest, stretches(all.smooth, all.smoothTime), firstOf(bent), float64(bound.Factor)))
+	if bent.n > 0 {
+		f.warnings.Add(firstOf(bent.pairs), fmt.Sprintf("their messages show that a clock wanders by more than %g ppb/s; bounds there (%s) rest on up to %.3g ppb/s",
+			assumed.Wander, &bent, greatest), "")
+		but = append(but, fmt.Sprintf("%.3g ppb/s in %s of %s, %d times what the messages show there", greatest, &bent, firstOf(bent.pairs), bound.Factor))
 	}
-	if len(slewed) > 0 {
-		f.warnings.Add(firstOf(slewed), fmt.Sprintf("a clock was slewed fast or set by little, as their messages show; bounds there (%s) rest on the greatest rate of a slew, %.3g%%, and one step at a time",
-			stretches(all.slewed, all.slewedTime), bound.MaxRate*100), "")
-		but = append(but, fmt.Sprintf("slewed or set in %s of %s", stretches(all.slewed, all.slewedTime), firstOf(slewed)))
+	if slewed.n > 0 {
+		f.warnings.Add(firstOf(slewed.pairs), fmt.Sprintf("a clock was slewed fast or set by little, as their messages show; bounds there (%s) rest on the greatest rate of a slew, %.3g%%, and one step at a time",
+			&slewed, bound.MaxRate*100), "")
+		but = append(but, fmt.Sprintf("slewed or set in %s of %s", &slewed, firstOf(slewed.pairs)))
 	}
-	if len(steep) > 0 {
-		f.warnings.Add(firstOf(steep), fmt.Sprintf("their skew is more than the assumed %g ppm (%s); no greatest skew is assumed there; state one with --max-skew",
-			assumed.MaxSkew, stretches(all.steep, all.steepTime)), "")
-		but = append(but, fmt.Sprintf("steeper in %s of %s", stretches(all.steep, all.steepTime), firstOf(steep)))
+	if steep.n > 0 {
+		f.warnings.Add(firstOf(steep.pairs), fmt.Sprintf("their skew is more than the assumed %g ppm (%s); no greatest skew is assumed there; state one with --max-skew",
+			assumed.MaxSkew, &steep), "")
+		but = append(but, fmt.Sprintf("steeper in %s of %s", &steep, firstOf(steep.pairs)))
 	}
 	if len(narrow) > 0 {
 		f.warnings.Add(firstOf(narrow), "their bounds are narrower than the least round trip, so they rest on the smoothness of the clocks rather than on messages; see --wander", "")
@@ -92,14 +87,6 @@ func (f *findings) warnOfStretches() {
 	if f.Report.Assumption != "" && assumed != (bound.Assumption{}) {
 		f.Report.Assumption += "; and no clock ran off and came back between two messages"
 	}
-}
-
-// stretches says how many there are and how long they last in all.
-func stretches(n int, d time.Duration) string {
-	if n == 1 {
-		return "1 stretch of " + short(d)
-	}
-	return fmt.Sprintf("%d stretches of %s in all", n, short(d))
 }
 
 // short rounds a time to three digits or so.
