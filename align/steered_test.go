@@ -1,13 +1,9 @@
 package align_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"sort"
 	"testing"
 
@@ -18,31 +14,6 @@ import (
 	"meridian/internal/testneed"
 	"meridian/trace"
 )
-
-// chronydOffsets returns by how much two clients of a real chronyd are off at every second, ns; the first is the server, which is
-// right.
-func chronydOffsets(t *testing.T, network string) (out [3][]float64) {
-	f, err := os.Open(corpus.Trace(t, "../disciplined/"+network+".offset.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	for lines.Scan() {
-		var v [3]float64
-		if _, err := fmt.Sscan(lines.Text(), &v[0], &v[1], &v[2]); err != nil {
-			t.Fatal(err)
-		}
-		for i := range v {
-			out[i] = append(out[i], v[i]*1e9)
-		}
-	}
-	return out
-}
 
 // offsetAt returns an offset at x ns of true time.
 func offsetAt(offsets []float64, x float64) float64 {
@@ -80,7 +51,7 @@ func steeredProblem(offsets [][]float64) *trace.Problem {
 }
 
 func TestClocksThatChronydSteersAreFollowedFromTheirStart(t *testing.T) {
-	all := chronydOffsets(t, "lan")
+	all := corpus.ChronydOffsets(t, "lan")
 	for _, test := range []struct {
 		name    string
 		offsets [][]float64

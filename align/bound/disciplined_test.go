@@ -1,13 +1,10 @@
 package bound
 
 import (
-	"bufio"
-	"compress/gzip"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -19,32 +16,6 @@ import (
 
 // steeredClock is the offset of a clock that a daemon steers, ns, at every second of true time. Between them it is straight.
 type steeredClock []float64
-
-// chronydClock reads the offsets of a client of a real chronyd: client 1 or 2 of a network.
-func chronydClock(t testing.TB, network string, client int) steeredClock {
-	f, err := os.Open(corpus.Trace(t, "../disciplined/"+network+".offset.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out steeredClock
-	lines := bufio.NewScanner(z)
-	for lines.Scan() {
-		var v [3]float64
-		if _, err := fmt.Sscan(lines.Text(), &v[0], &v[1], &v[2]); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, v[client]*1e9)
-	}
-	if lines.Err() != nil || len(out) < 2 {
-		t.Fatal(len(out), lines.Err())
-	}
-	return out
-}
 
 func (c steeredClock) at(x float64) float64 {
 	s := x / 1e9
@@ -102,7 +73,7 @@ func TestClocksThatChronydSteersStayWithinTheirBounds(t *testing.T) {
 		}
 		test.talk.perSecond, test.talk.from, test.talk.to = test.rate, test.from, test.to
 		t.Run(fmt.Sprintf("%s %d, %g a second, %d to %d s", test.network, test.client, test.rate, test.from, test.to), func(t *testing.T) {
-			c := chronydClock(t, test.network, test.client)
+			c := steeredClock(corpus.ChronydOffsets(t, test.network)[test.client])
 			r := rand.New(rand.NewPCG(11, uint64(test.from)))
 			p := test.talk.problem(c, r)
 			low, high, ok := New(p, Default, Bends(p, Default)...).Curves(clock.HostTime(test.from)*1e9, clock.HostTime(test.to)*1e9)
@@ -191,7 +162,7 @@ func TestEveryHourOfSteeredClocks(t *testing.T) {
 	clocks := []clocked{}
 	for _, network := range []string{"lan", "wan"} {
 		for client := 1; client <= 2; client++ {
-			clocks = append(clocks, clocked{fmt.Sprintf("chronyd %s %d", network, client), chronydClock(t, network, client)})
+			clocks = append(clocks, clocked{fmt.Sprintf("chronyd %s %d", network, client), steeredClock(corpus.ChronydOffsets(t, network)[client])})
 		}
 	}
 	for seed := range uint64(4) {

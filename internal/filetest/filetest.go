@@ -1,8 +1,9 @@
-// Package filetest is what tests of what writes files share: the names in a directory, and golden files, which the flag -update
+// Package filetest is what tests of what writes files share: the names in a directory, tables, and golden files, which the flag -update
 // of go test writes anew.
 package filetest
 
 import (
+	"encoding/csv"
 	"flag"
 	"os"
 	"testing"
@@ -25,6 +26,21 @@ func Golden(t testing.TB, path, got string) {
 	if got != string(want) {
 		t.Errorf("%s (-update writes it anew) differs from\n%s\nwant\n%s", path, got, want)
 	}
+}
+
+// CSV returns the rows of a file of comma-separated values, its header first.
+func CSV(t testing.TB, path string) [][]string {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
 // Names returns the names in a directory, sorted.

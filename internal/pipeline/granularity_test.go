@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"encoding/binary"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"meridian/align"
+	"meridian/internal/filetest"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
 )
@@ -91,15 +91,7 @@ func placed(t *testing.T, o pipeline.Options, hosts ...*coarseHost) (map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := filetest.CSV(t, table)
 	column := make(map[string]int)
 	for i, name := range rows[0] {
 		column[name] = i

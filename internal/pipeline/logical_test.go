@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/internal/filetest"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/testneed"
@@ -69,15 +69,7 @@ func logicalRows(t *testing.T, list, clock string, o pipeline.Options) []logical
 	if _, err := pipeline.Run(context.Background(), traces, o); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	table, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := filetest.CSV(t, out)
 	column := make(map[string]int)
 	for i, name := range table[0] {
 		column[name] = i + 1

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +13,8 @@ import (
 
 	"meridian/clock"
 	"meridian/format/pcap"
+	"meridian/internal/filetest"
 	"meridian/internal/pipeline/input"
-	"meridian/internal/pipeline/simulate"
 	"meridian/internal/sim"
 	"meridian/trace"
 )
@@ -58,15 +57,7 @@ func csvRows(t *testing.T, inputs []input.Trace, o Options) ([]map[string]string
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := filetest.CSV(t, out)
 	var rows []map[string]string
 	for _, line := range lines[1:] {
 		row := make(map[string]string)
@@ -133,14 +124,7 @@ func TestPacketsBehindASmallStepBackKeepTheOrderOfTheirCapture(t *testing.T) {
 		MinDelay: [2]time.Duration{30 * time.Microsecond, 40 * time.Microsecond}, MaxOffset: time.Second, MaxSkewPPM: 50, Seed: 1,
 		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: begin + 2e9, By: -8e6}}},
 	}
-	done, err := simulate.Run(context.Background(), simulate.Options{Scenario: s, Dir: t.TempDir(), Captures: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var inputs []input.Trace
-	for i, path := range done.Traces {
-		inputs = append(inputs, input.Trace{Host: done.Truth.Hosts[i].Name, Path: path})
-	}
+	done, inputs := captured(t, s)
 	// A capture holds packets as they came: its order is the true one.
 	capture, err := pcap.Open(done.Traces[1], nil)
 	if err != nil {

@@ -15,15 +15,10 @@ import (
 	"meridian/trace"
 )
 
-func TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder(t *testing.T) {
-	begin := clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
-	s := sim.Scenario{
-		Hosts: 3, Topology: sim.Full, Start: begin, Span: 10 * time.Second, Rate: 30, Jitter: 20 * time.Microsecond,
-		MinDelay: [2]time.Duration{30 * time.Microsecond, 40 * time.Microsecond}, MaxOffset: time.Second, MaxSkewPPM: 50, Seed: 1,
-		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: begin + 4e9, By: -2e9}}, {Host: 1, Step: sim.Step{At: begin + 7e9, By: 1e9}}},
-	}
-	dir := t.TempDir()
-	done, err := simulate.Run(context.Background(), simulate.Options{Scenario: s, Dir: dir, Captures: true})
+// captured plays a scenario and returns its captures as inputs.
+func captured(t *testing.T, s sim.Scenario) (*simulate.Result, []input.Trace) {
+	t.Helper()
+	done, err := simulate.Run(context.Background(), simulate.Options{Scenario: s, Dir: t.TempDir(), Captures: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +26,17 @@ func TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder(t *testing.T) {
 	for i, path := range done.Traces {
 		inputs = append(inputs, input.Trace{Host: done.Truth.Hosts[i].Name, Path: path})
 	}
+	return done, inputs
+}
+
+func TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder(t *testing.T) {
+	begin := clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
+	s := sim.Scenario{
+		Hosts: 3, Topology: sim.Full, Start: begin, Span: 10 * time.Second, Rate: 30, Jitter: 20 * time.Microsecond,
+		MinDelay: [2]time.Duration{30 * time.Microsecond, 40 * time.Microsecond}, MaxOffset: time.Second, MaxSkewPPM: 50, Seed: 1,
+		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: begin + 4e9, By: -2e9}}, {Host: 1, Step: sim.Step{At: begin + 7e9, By: 1e9}}},
+	}
+	done, inputs := captured(t, s)
 	merged := filepath.Join(t.TempDir(), "merged.pcapng")
 	outcome, err := Run(context.Background(), inputs, Options{Outputs: []string{merged}})
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"meridian/clock"
-	"meridian/internal/pipeline/input"
-	"meridian/internal/pipeline/simulate"
 	"meridian/internal/show/index"
 	"meridian/internal/show/view"
 	"meridian/internal/sim"
@@ -22,14 +20,7 @@ func TestRawTimeIsWhatTheClockShowedThoughItWasSetBack(t *testing.T) {
 		MinDelay: [2]time.Duration{30 * time.Microsecond, 40 * time.Microsecond}, MaxOffset: time.Second, MaxSkewPPM: 50, Seed: 1,
 		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: begin + 4e9, By: -2e9}}},
 	}
-	done, err := simulate.Run(context.Background(), simulate.Options{Scenario: s, Dir: t.TempDir(), Captures: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var inputs []input.Trace
-	for i, path := range done.Traces {
-		inputs = append(inputs, input.Trace{Host: done.Truth.Hosts[i].Name, Path: path})
-	}
+	_, inputs := captured(t, s)
 	timeline, _, err := View(context.Background(), inputs, Options{}, "")
 	if err != nil {
 		t.Fatal(err)

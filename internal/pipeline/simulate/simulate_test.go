@@ -63,16 +63,7 @@ func TestSimulatedListHoldsEveryMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := os.Open(done.Traces[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		var warnings trace.Warnings
-		list, err := messages.Read(file, "list", &warnings)
-		if err != nil || len(warnings.Lines()) > 0 {
-			t.Fatal(err, warnings.Lines())
-		}
+		list := read(t, done.Traces[0])
 		if got := byPair(func(c int) string { return list.Hosts[c] }, append(list.Channels, match.Collectives(list.Collectives)...)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%v: other messages", pattern)
 		}
@@ -150,14 +141,10 @@ func TestSimulatedBroadcastsAreReceptionsOfOneSending(t *testing.T) {
 	}
 }
 
-// listed returns the list that a simulation writes, and what it plays.
-func listed(t *testing.T, s sim.Scenario) (*trace.List, *trace.Problem) {
+// read returns a list of messages that has nothing to warn of.
+func read(t *testing.T, path string) *trace.List {
 	t.Helper()
-	done, err := Run(context.Background(), Options{Scenario: s, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(done.Traces[0])
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +154,17 @@ func listed(t *testing.T, s sim.Scenario) (*trace.List, *trace.Problem) {
 	if err != nil || len(warnings.Lines()) > 0 {
 		t.Fatal(err, warnings.Lines())
 	}
+	return list
+}
+
+// listed returns the list that a simulation writes, and what it plays.
+func listed(t *testing.T, s sim.Scenario) (*trace.List, *trace.Problem) {
+	t.Helper()
+	done, err := Run(context.Background(), Options{Scenario: s, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := read(t, done.Traces[0])
 	p, _, err := s.Generate()
 	if err != nil {
 		t.Fatal(err)
