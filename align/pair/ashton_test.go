@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/trace"
 )
 
 // wrongSum is the sum of vertical distances of corners on the wrong side of the line through p and q; nil if no clock has
@@ -82,7 +85,7 @@ func TestWhereNoLinePassesHullIsAshtonsLineWithoutBounds(t *testing.T) {
 func TestConesAreTheHullWhereALinePassesAndElsewhereInvertNothing(t *testing.T) {
 	bounded := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p, _ := drawProblem(t)
+		p := drawAnyProblem(t)
 		e, h := Cones(p), Hull(p)
 		if e.Fit != h.Fit {
 			t.Fatalf("fit %v, hull %v", e.Fit, h.Fit)
@@ -118,4 +121,26 @@ func TestConesAreTheHullWhereALinePassesAndElsewhereInvertNothing(t *testing.T) 
 	if bounded == 0 {
 		t.Fatal("no cones were drawn")
 	}
+}
+
+// drawAnyProblem draws a pair whose clocks keep a rate, or one whose second clock's rate changes midway by more than any line
+// between the messages can.
+func drawAnyProblem(t *rapid.T) *Problem {
+	if !rapid.Bool().Draw(t, "bend") {
+		p, _ := drawProblem(t)
+		return p
+	}
+	const span = clock.HostTime(46_000_000_000)
+	ppm := rapid.SampledFrom([]int64{-1000, -100, 100, 1000}).Draw(t, "ppm")
+	b := func(a clock.HostTime) clock.HostTime {
+		return a + clock.HostTime(clock.MulDiv(max(int64(a-span/2), 0), ppm, 1_000_000, clock.Nearest))
+	}
+	p := &Problem{A: trace.Clock{Last: span}, B: trace.Clock{Last: b(span)}}
+	for range rapid.IntRange(4, 12).Draw(t, "exchanges") {
+		x := clock.HostTime(rapid.Int64Range(0, int64(span)).Draw(t, "x"))
+		d := clock.HostTime(rapid.Int64Range(1, 200_000).Draw(t, "delay"))
+		p.AB = append(p.AB, []trace.Message{{Sent: x, Received: b(x) + d}})
+		p.BA = append(p.BA, []trace.Message{{Sent: b(x) - d, Received: x}})
+	}
+	return p
 }

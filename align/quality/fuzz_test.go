@@ -144,7 +144,8 @@ func checkAgainst(t *testing.T, p *trace.Problem, maps []clock.Map) {
 		truth.Clocks = append(truth.Clocks, maps[i].Mid)
 	}
 	for _, d := range Against(truth, clocks, maps, []int{0, 0}).Clocks {
-		if math.IsNaN(d.RMS) || d.RMS < 0 || d.RMS > d.Max || d.Within < 0 || d.Within > 1 || d.Always && d.Within < 1 || d.WidthMedian > d.WidthP95 {
+		// The root of a sum of squares may pass the greatest of them by the sum's rounding.
+		if math.IsNaN(d.RMS) || d.RMS < 0 || d.RMS > d.Max*(1+1e-9) || d.Within < 0 || d.Within > 1 || d.Always && d.Within < 1 || d.WidthMedian > d.WidthP95 {
 			t.Fatalf("%+v", d)
 		}
 	}

@@ -56,7 +56,7 @@ func Channel(c *trace.Channel, clocks []trace.Clock, maps []clock.Map, minimum i
 		}
 		if delay < 0 {
 			n.Inversions++
-			if max(delay+step, clock.Sub(to.At(clock.Add(m.Received, step)), from.At(m.Sent)))+rounding < 0 {
+			if max(delay+step, clock.Sub(to.At(clock.Add(m.Received, step)), from.At(m.Sent))) < -rounding {
 				n.BeyondGranularity++
 			}
 		}
