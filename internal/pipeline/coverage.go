@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"meridian/align/pair"
@@ -75,25 +76,32 @@ func rangeOfAll(k *trace.Clock) *show.EventRange {
 	return &show.EventRange{Events: k.Events, FirstNs: k.First, LastNs: k.Last}
 }
 
-// widthLimits returns for each component how far apart bounds are at most that say something, ns.
+// widthLimits returns for each component how far apart bounds are at most that say something, ns. The length of a component's
+// timeline is what its bounds leave no doubt of, from the first event of a clock to the last.
 func (s *Solved) widthLimits() []int64 {
 	x := s.Solution
 	limits := make([]int64, len(x.References))
 	first, last := make([]clock.TimelineTime, len(limits)), make([]clock.TimelineTime, len(limits))
-	seen := make([]bool, len(limits))
+	for c := range limits {
+		first[c], last[c] = math.MaxInt64, math.MinInt64
+	}
 	for i := range s.Clocks {
 		k, c := &s.Clocks[i], x.Component[i]
 		if k.Events == 0 {
 			continue
 		}
-		from, to := x.Maps[i].At(k.First), x.Maps[i].At(k.Last)
-		if !seen[c] {
-			first[c], last[c], seen[c] = from, to, true
+		if _, high, _, ok := x.Maps[i].Bounds(k.First); ok {
+			first[c] = min(first[c], high)
 		}
-		first[c], last[c] = min(first[c], from), max(last[c], to)
+		if low, _, ok, _ := x.Maps[i].Bounds(k.Last); ok {
+			last[c] = max(last[c], low)
+		}
 	}
 	for c := range limits {
-		length := max(clock.Sub(last[c], first[c]), leastLength)
+		length := int64(leastLength)
+		if first[c] < last[c] {
+			length = max(length, clock.Sub(last[c], first[c]))
+		}
 		limits[c] = clock.Add(length, length)
 	}
 	return limits

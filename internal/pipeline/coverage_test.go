@@ -2,12 +2,15 @@ package pipeline
 
 import (
 	"context"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"meridian/align"
 	"meridian/align/network"
 	"meridian/align/pair"
 	"meridian/clock"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/pipeline/source"
 	"meridian/internal/show"
 	"meridian/match"
@@ -115,5 +118,36 @@ func TestAClockWithAPieceThatNothingConnectsHasNoBounds(t *testing.T) {
 		if got := c.unbounded[1]; (got != nil) != lost || lost && got.Events != 5 || c.unbounded[0] != nil {
 			t.Errorf("lost %v: unbounded %v", lost, got)
 		}
+	}
+}
+
+// The first list has a clock set back by 71 ms whose first part of messages bounds it on one side: the second part, which is later,
+// does on the other. The second has a clock set by twenty years between two messages of one direction.
+func TestEveryEventHasABoundOrTheExitCodeSaysThatItHasNone(t *testing.T) {
+	const year = 366 * 24 * 3600 * 1_000_000_000
+	for _, name := range []string{"unbounded_piece.txt", "set_by_20_years.txt"} {
+		t.Run(name, func(t *testing.T) {
+			inputs, err := input.Parse([]string{filepath.Join("testdata", name)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, outcome := csvRows(t, inputs, Options{})
+			without := 0
+			for _, r := range rows {
+				low, lowErr := strconv.ParseInt(r["low_ns"], 10, 64)
+				high, highErr := strconv.ParseInt(r["high_ns"], 10, 64)
+				switch {
+				case r["low_ns"] == "" && r["high_ns"] == "":
+					without++
+				case lowErr != nil || highErr != nil:
+					t.Fatalf("bounds %q and %q", r["low_ns"], r["high_ns"])
+				case high-low > year:
+					t.Fatalf("an event of %s is bounded within %d ns", r["host"], high-low)
+				}
+			}
+			if without > 0 != (len(outcome.Broken) > 0) {
+				t.Fatalf("%d events without bounds, and broken are %q", without, outcome.Broken)
+			}
+		})
 	}
 }

@@ -47,12 +47,9 @@ func (o *Ordered) messageSource() (messages *source.Messages, owner []int) {
 		Unbounded: make([][]clock.HostInterval, pieces, pieces+len(o.Clocks)),
 	}
 	for k, c := range d.ClockOf {
-		if !o.inPieces(c) {
+		if x := &d.Clocks[k]; !o.inPieces(c) || !o.bounds(&d.Maps[k], c, x.First, x.Last) {
 			messages.Maps[k], messages.Unbounded[k] = o.coverage.maps[c], o.coverage.gaps[c]
-			continue
 		}
-		x := &d.Clocks[k]
-		messages.Unbounded[k] = d.Maps[k].Unbounded(x.First, x.Last, o.coverage.limits[o.Solution.Component[c]])
 	}
 	messages.Unbounded = append(messages.Unbounded, o.coverage.gaps...)
 	owner = slices.Clone(d.ClockOf)

@@ -61,6 +61,12 @@ func (a *Aligned) inPieces(i int) bool {
 	return a.Solution.Pieces != nil && a.Solution.Pieces[i] != nil && !hasLostPiece(a.Solution, i)
 }
 
+// bounds reports whether the map of a piece of a clock that was set bounds all of the piece by itself. Where it does not, the map
+// of the whole clock may: a piece ends before the next one begins.
+func (a *Aligned) bounds(piece *clock.Map, c int, first, last clock.HostTime) bool {
+	return len(piece.Unbounded(first, last, a.coverage.limits[a.Solution.Component[c]])) == 0
+}
+
 // placedByPieces reports whether the piece of each event of a clock that was set is known: those of messages, and those of
 // captures whose order of stamps shows the steps.
 func (a *Aligned) placedByPieces(i int) bool {
@@ -73,7 +79,10 @@ func (a *Aligned) placedByPieces(i int) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(a.segments, func(s segment) bool { return s.clock == i && a.segmentMaps(s) == nil })
+	if slices.ContainsFunc(a.segments, func(s segment) bool { return s.clock == i && a.segmentMaps(s) == nil }) {
+		return false
+	}
+	return !slices.ContainsFunc(a.Solution.Pieces[i], func(p align.Piece) bool { return !a.bounds(&p.Map, i, p.First, p.Last) })
 }
 
 // hasLostPiece reports whether a clock that was set has a piece that shares no component with its others: which of its events

@@ -119,7 +119,8 @@ func (a *Aligned) segmentMaps(s segment) []clock.Map {
 }
 
 // segmentMap returns the map of a segment. Where a clock was set back it is the map of that piece, since the map of the
-// whole clock gives one instant to stamps that the clock showed twice.
+// whole clock gives one instant to stamps that the clock showed twice. It is that of the whole clock where the messages of the
+// piece do not bound it.
 func (a *Aligned) segmentMap(i int) *clock.Map {
 	s := a.segments[i]
 	if maps := a.segmentMaps(s); maps != nil {
@@ -129,7 +130,9 @@ func (a *Aligned) segmentMap(i int) *clock.Map {
 				k++
 			}
 		}
-		return &maps[k]
+		if first, last := a.stampsWithin(s); a.bounds(&maps[k], s.clock, first, last) {
+			return &maps[k]
+		}
 	}
 	return &a.coverage.maps[s.clock]
 }
