@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -31,5 +32,24 @@ func TestNothingOfMeridianIsImported(t *testing.T) {
 		if first, _, _ := strings.Cut(path, "/"); first == "meridian" && path != "meridian/tools/adversary" || strings.Contains(first, ".") {
 			t.Errorf("%s is imported", path)
 		}
+	}
+}
+
+// TestBoundsHoldTheEventOrSaySo is the short run of make adversary: the same worlds every day, of every kind.
+func TestBoundsHoldTheEventOrSaySo(t *testing.T) {
+	c := realCommand(t)
+	s := &settings{from: 1, seeds: 250, most: 600, jobs: runtime.GOMAXPROCS(0)}
+	if testing.Short() {
+		s.seeds = 60
+	}
+	tally := newTally()
+	if err := tryAll(s, c, t.TempDir(), tally); err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	tally.print(&table)
+	t.Log("\n" + table.String())
+	for _, f := range tally.smallest() {
+		t.Errorf("%s\n  %s\n  %s", s.repeat(kindNamed(f.world.Kind), f.world.Seed), f.world, f.verdict)
 	}
 }
