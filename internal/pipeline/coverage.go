@@ -27,6 +27,10 @@ type coverage struct {
 // leastLength is the length of a timeline, ns, that decides which bounds say nothing: a shorter one counts as this long.
 const leastLength = 1_000_000_000
 
+// widest is how far apart bounds are at most that say something, however long the timeline, ns: a year. A clock that was set by
+// decades between two messages has a timeline of decades.
+const widest = 365 * 24 * 3600 * 1_000_000_000
+
 // cover finds out where the solution bounds the clocks. An interval that reaches further than all that was recorded on the
 // timeline of the clock's component to both sides of it says nothing: bounds further apart than twice its length are none.
 func (s *Solved) cover(ctx context.Context) (*coverage, error) {
@@ -102,7 +106,7 @@ func (s *Solved) widthLimits() []int64 {
 		if first[c] < last[c] {
 			length = max(length, clock.Sub(last[c], first[c]))
 		}
-		limits[c] = clock.Add(length, length)
+		limits[c] = min(clock.Add(length, length), widest)
 	}
 	return limits
 }
