@@ -44,7 +44,7 @@ remains; the reason is on stderr.`,
   meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
   meridian align web=lttng-web/ db=lttng-db/ -o timeline.pftrace
-  meridian align spans.json -o corrected.json -o report.json
+  meridian align spans.json -o corrected.chrome.json -o report.json
   meridian align web.pcap db.pcap --logical vector -o events.csv
   meridian align messages.txt --wander 5 --min-delay 20us --repair clc
   meridian align messages.txt --method regression-filtered --confidence 95

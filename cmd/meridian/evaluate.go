@@ -79,5 +79,8 @@ func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.plots != "" {
+		f.printWritten(cmd, pipeline.Written{Path: f.plots, What: "pictures as SVG and as one page"})
+	}
 	return f.print(cmd, evaluation.Warnings, evaluation.Broken, evaluation.Table, evaluation.Write)
 }

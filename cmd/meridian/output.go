@@ -15,7 +15,7 @@ import (
 type quietFlag struct{ quiet bool }
 
 func (f *quietFlag) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings on stderr")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "only failures on stderr: no progress, no warnings, no names of what was written")
 }
 
 // printWarnings prints warnings unless the command is quiet.
@@ -25,6 +25,17 @@ func (f *quietFlag) printWarnings(cmd *cobra.Command, warnings []string) {
 	}
 	for _, line := range warnings {
 		fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+	}
+}
+
+// printWritten says which files were written, and what each holds, unless the command is quiet: the name alone decides the
+// format, and the line shows what was decided.
+func (f *quietFlag) printWritten(cmd *cobra.Command, written ...pipeline.Written) {
+	if f.quiet {
+		return
+	}
+	for _, w := range written {
+		fmt.Fprintln(cmd.ErrOrStderr(), "meridian: wrote", w)
 	}
 }
 
@@ -47,7 +58,7 @@ func (f *outputFlags) add(cmd *cobra.Command, result string) {
 	f.quietFlag.add(cmd)
 }
 
-// pipeline runs the pipeline on the traces that arguments name, and writes the files.
+// pipeline runs the pipeline on the traces that arguments name, writes the files, and names them.
 func (f *outputFlags) pipeline(cmd *cobra.Command, args []string, o pipeline.Options) (outcome *pipeline.Outcome, err error) {
 	o.Outputs = f.outputs
 	err = withTraces(cmd, args, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
@@ -55,6 +66,9 @@ func (f *outputFlags) pipeline(cmd *cobra.Command, args []string, o pipeline.Opt
 		outcome, err = pipeline.Run(cmd.Context(), traces, o)
 		return err
 	})
+	if err == nil {
+		f.printWritten(cmd, outcome.Written...)
+	}
 	return outcome, err
 }
 

@@ -28,6 +28,7 @@ import (
 //	field FILE PATH VALUE     a field of a JSON file, such as hosts.1.name, reads VALUE (null where it is absent)
 //	near FILE PATH VALUE REACH   a field is a number within REACH of VALUE
 //	narrower FILE FILE PATH LEAST   a field of the first is less than the second's by at least so much
+//	unwarned                  the last command said nothing on stderr but which files it wrote
 //	need PROGRAM              skip where a program is missing, fail if MERIDIAN_CI is 1
 //
 // and those of files_test.go, lttng_test.go and view_test.go. $PORT is an unused UDP port.
@@ -50,7 +51,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "world": makeWorld, "truth": checkTruth, "merged": checkMerged, "field": checkField,
-			"near": checkNear, "narrower": checkNarrower, "need": need, "snapshot": snapshot, "unchanged": unchanged, "cut": cut, "compress": compress,
+			"near": checkNear, "narrower": checkNarrower, "unwarned": unwarned, "need": need, "snapshot": snapshot, "unchanged": unchanged, "cut": cut, "compress": compress,
 			"noise": noise, "viewed": viewed, "interrupt": interrupt, "smalldisk": smallDisk, "lttng": writeLTTng, "flip": flip,
 		},
 	})
@@ -159,6 +160,15 @@ func checkNarrower(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if numbers[1]-numbers[0] < numbers[2] {
 		ts.Fatalf("%s is %v in %s and %v in %s", args[2], numbers[0], args[0], numbers[1], args[1])
+	}
+}
+
+func unwarned(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 0, 0)
+	for line := range strings.Lines(ts.ReadFile("stderr")) {
+		if !strings.HasPrefix(line, "meridian: wrote ") {
+			ts.Fatalf("stderr has %q", line)
+		}
 	}
 }
 

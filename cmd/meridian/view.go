@@ -101,6 +101,7 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		if err := pipeline.WriteView(cmd.Context(), t, f.output, view.Options{Budget: int64(f.budget) << 20}); err != nil {
 			return err
 		}
+		f.printWritten(cmd, pipeline.Written{Path: f.output, What: "the timeline as a web page in one file"})
 		if len(broken) > 0 {
 			return &brokenPromise{strings.Join(broken, "; ")}
 		}
@@ -143,6 +144,9 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 		return nil, nil, err
 	}
 	f.printWarnings(cmd, outcome.Warnings)
+	if f.index != "" {
+		f.printWritten(cmd, pipeline.Written{Path: f.index, What: "the index of the timeline, for 'meridian view'"})
+	}
 	return t, outcome.Broken, nil
 }
 

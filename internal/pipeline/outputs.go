@@ -35,18 +35,18 @@ const (
 
 func outputFormats() []outputFormat {
 	return []outputFormat{
-		{ending: "report.json", what: "the alignment report", kind: ofReport},
+		{ending: ".report.json", what: "the alignment report", kind: ofReport},
 		{ending: ".html", what: "the timeline as a web page in one file", kind: ofRows, sink: pageSink},
-		{ending: ".pcapng", what: "all packets at corrected times", kind: ofPackets},
-		{ending: ".pftrace", what: "all events for Perfetto (ui.perfetto.dev)", kind: ofRows, sink: perfettoSink},
-		{ending: ".json", what: "all events as a Chrome trace", kind: ofRows, sink: chromeSink},
-		{ending: ".ctf", what: "all events as CTF 1.8, a directory with one trace for each host", kind: ofEvents, directory: ctfSink},
-		{ending: ".csv", what: "all events as a table", kind: ofEvents, sink: csvSink},
-		{ending: ".parquet", what: "all events as a table, for DuckDB and similar tools", kind: ofEvents, sink: parquetSink},
-		{ending: ".picl", what: "all events in PICL, as BRISK and ParaGraph read it", kind: ofRows, sink: piclSink},
+		{ending: ".pcapng", what: "the packets of all captures at corrected times", kind: ofPackets},
+		{ending: ".pftrace", what: "the events as a Perfetto trace (ui.perfetto.dev)", kind: ofRows, sink: perfettoSink},
+		{ending: ".chrome.json", what: "the events as a Chrome trace", kind: ofRows, sink: chromeSink},
+		{ending: ".ctf", what: "the events as CTF 1.8, a directory with one trace for each host", kind: ofEvents, directory: ctfSink},
+		{ending: ".csv", what: "the events as a table", kind: ofEvents, sink: csvSink},
+		{ending: ".parquet", what: "the events as a table, for DuckDB and similar tools", kind: ofEvents, sink: parquetSink},
+		{ending: ".picl", what: "the events in PICL, as BRISK and ParaGraph read it", kind: ofRows, sink: piclSink},
 		{ending: ".plot", what: "the timeline as a gnuplot script with its data", kind: ofRows, sink: gnuplotSink},
 		{ending: ".svg", what: "a picture of the timeline", kind: ofRows, sink: svgSink},
-		{ending: ".png", what: "the same picture in pixels", kind: ofRows, sink: pngSink},
+		{ending: ".png", what: "a picture of the timeline in pixels", kind: ofRows, sink: pngSink},
 	}
 }
 
@@ -56,7 +56,17 @@ func Endings() []string {
 	for _, f := range outputFormats() {
 		lines = append(lines, fmt.Sprintf("%-12s %s", f.ending, f.what))
 	}
+	lines[0] += ", also in a file called report.json"
 	return lines
+}
+
+// jsonEnding ends the names of several formats, so it picks none.
+const jsonEnding = ".json"
+
+// named reports whether a base name, in lower case, picks the format: by its ending, or, if .json ends that, by being that:
+// report.json is a report, as web.report.json is, and web-report.json is not.
+func (f *outputFormat) named(base string) bool {
+	return strings.HasSuffix(base, f.ending) || strings.HasSuffix(f.ending, jsonEnding) && "."+base == f.ending
 }
 
 // outputFile is one file or directory to be written.
@@ -73,7 +83,7 @@ func (o *Options) checkOutputs(traces []input.Trace) ([]outputFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := checkPath(path, traces, f.directory != nil); err != nil {
+		if err := checkPath(f.path, traces, f.directory != nil); err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(files, func(other outputFile) bool { return input.SameFile(other.path, path) }) {
@@ -94,13 +104,21 @@ func outputOf(path string) (outputFile, error) {
 	var endings []string
 	clean := filepath.Clean(path) // x.ctf/ is x.ctf
 	for _, f := range outputFormats() {
-		if strings.HasSuffix(strings.ToLower(clean), f.ending) {
+		if f.named(strings.ToLower(filepath.Base(clean))) {
 			return outputFile{clean, f}, nil
 		}
 		endings = append(endings, f.ending)
 	}
 	if stem, ok := strings.CutSuffix(clean, ".pcap"); ok {
 		return outputFile{}, usage.Errorf("%s: packets are written as pcapng; name it %s.pcapng", path, stem)
+	}
+	if stem, ok := strings.CutSuffix(clean, jsonEnding); ok {
+		for _, f := range []string{"report", "chrome"} { // web-report.json
+			if short, ok := strings.CutSuffix(stem, f); ok {
+				stem = strings.TrimRight(short, "-_")
+			}
+		}
+		return outputFile{}, usage.Errorf("%s: two outputs are JSON; name the alignment report %s.report.json, or a Chrome trace %s.chrome.json", path, stem, stem)
 	}
 	return outputFile{}, usage.Errorf("%s: unknown output format; the name must end in %s", path, strings.Join(endings, ", "))
 }

@@ -34,7 +34,7 @@ func TestOtherToolsSeeWhatWasAligned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	perfetto, chrome, directory := filepath.Join(dir, "x.pftrace"), filepath.Join(dir, "x.json"), filepath.Join(dir, "x.ctf")
+	perfetto, chrome, directory := filepath.Join(dir, "x.pftrace"), filepath.Join(dir, "x.chrome.json"), filepath.Join(dir, "x.ctf")
 	out, err := Run(context.Background(), inputs, Options{Outputs: []string{perfetto, chrome, directory}})
 	if err != nil {
 		t.Fatal(err)

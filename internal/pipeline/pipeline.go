@@ -72,8 +72,14 @@ type Outcome struct {
 	Played *show.Conversion
 	// Packets is how many packets were written as a capture; nil if no capture was written.
 	Packets  *int64
+	Written  []Written
 	Warnings []string
 }
+
+// Written is one file or directory that a run wrote, and what it holds, in words.
+type Written struct{ Path, What string }
+
+func (w Written) String() string { return w.Path + ": " + w.What }
 
 // breakPromise notes a promise that could not be kept.
 func (o *Outcome) breakPromise(reason string) {

@@ -47,7 +47,13 @@ func (w *outputWriter) write(ctx context.Context) error {
 	if err := w.writePackets(ctx); err != nil {
 		return err
 	}
-	return w.set.Publish()
+	if err := w.set.Publish(); err != nil {
+		return err
+	}
+	for i := range w.files {
+		w.outcome.Written = append(w.outcome.Written, Written{w.files[i].path, w.files[i].what})
+	}
+	return nil
 }
 
 // first returns the first output of a kind, nil without any.
