@@ -31,10 +31,23 @@ func join(pieces []Piece) clock.Map {
 	m := clock.Map{Mid: joinEstimates(pieces)}
 	m.Low = joinBounds(pieces, false)
 	m.High = joinBounds(pieces, true)
-	if crossed(m.Low, m.High) {
+	if crossed(m.Low, m.High) || overlapping(pieces) {
 		m.Low, m.High = nil, nil
 	}
 	return m
+}
+
+// overlapping reports whether a piece ended, by its bounds, after the next one began.
+func overlapping(pieces []Piece) bool {
+	for k := range len(pieces) - 1 {
+		p, q := &pieces[k], &pieces[k+1]
+		low, _, lowOK, _ := p.Map.Bounds(p.Last)
+		_, high, _, highOK := q.Map.Bounds(q.First)
+		if lowOK && highOK && low > high {
+			return true
+		}
+	}
+	return false
 }
 
 // crossed reports whether a lower bound lies above an upper one.
@@ -77,6 +90,9 @@ func joinEstimates(pieces []Piece) clock.Curve {
 		}
 		if len(out) > 0 {
 			from = max(from, out[len(out)-1].X+1)
+		}
+		if k == len(pieces)-1 {
+			to = max(to, clock.Add(from, far)) // later readings are of this piece, also where it was set far back
 		}
 		if from > to {
 			continue
@@ -234,6 +250,8 @@ func outermost(spans []span, upper bool) clock.Curve {
 			}
 		}
 	}
+	// Two knots behind the last jump, and before the first: beyond them the curve follows the open span alone.
+	hosts = append(hosts, clock.Add(slices.Min(hosts), -far), clock.Add(slices.Max(hosts), far))
 	slices.Sort(hosts)
 	hosts = slices.Compact(hosts)
 	out := make(clock.Curve, len(hosts))
