@@ -2,6 +2,8 @@
 
 # A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 FUZZTIME ?= 10000x
+EXECUTIONS ?= 1000000
+DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/...
 PACKETS  ?= 5000000
 WORLDS   ?= 10000
 FLAGS    ?=
@@ -17,7 +19,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz bench bench-align bench-hosts bench-ctf bench-sensor bench-record bench-view truth truth-error study adversary steered steering mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record bench-view truth truth-error study adversary steered steering mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +54,9 @@ race-short: # all others
 
 fuzz: ## every fuzz target on FUZZTIME inputs (10000x)
 	go run ./tools/fuzzall -n $(FUZZTIME:x=) $(FLAGS) work
+
+fuzz-decoders: ## every decoder's fuzz target on EXECUTIONS inputs (1000000), costly ones too; hours (FLAGS="-limit 15m" for each)
+	go run ./tools/fuzzall -exact -n $(EXECUTIONS) $(FLAGS) $(DECODERS)
 
 bench: bench-align ## bench-align, then all benchmarks
 	go test -run '^$$' -bench . -benchmem work

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestATargetThatFailsIsFound(t *testing.T) {
@@ -15,9 +16,13 @@ func TestATargetThatFailsIsFound(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files []string
+		o     options
 		ok    bool
 	}{
-		{"good", []string{good}, true}, {"bad", []string{good, bad}, false}, {"none", []string{"package p\n"}, false},
+		{"good", []string{good}, options{runs: 3000}, true},
+		{"bad", []string{good, bad}, options{runs: 3000}, false},
+		{"none", []string{"package p\n"}, options{runs: 3000}, false},
+		{"stopped", []string{good}, options{runs: 1 << 40, exact: true, limit: time.Second / 2}, true},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module p\n\ngo 1.26\n"), 0o600); err != nil {
@@ -30,7 +35,7 @@ func TestATargetThatFailsIsFound(t *testing.T) {
 		}
 		t.Setenv("GOWORK", "off")
 		t.Chdir(dir)
-		ok, err := fuzz(options{runs: 3000, parallel: 1}, []string{"."})
+		ok, err := fuzz(test.o, []string{"."})
 		if err != nil || ok != test.ok {
 			t.Errorf("%s: %t, %v; want %t", test.name, ok, err, test.ok)
 		}
@@ -38,5 +43,15 @@ func TestATargetThatFailsIsFound(t *testing.T) {
 		if (len(kept) > 0) != (test.name == "bad") {
 			t.Errorf("%s: %d inputs are kept", test.name, len(kept))
 		}
+	}
+}
+
+func TestTheNumberOfInputsIsTheFuzzersLastCount(t *testing.T) {
+	out := "fuzz: elapsed: 3s, execs: 5 (2/sec), new interesting: 0 (total: 3)\nfuzz: elapsed: 6s, execs: 123456 (0/sec), new interesting: 0 (total: 3)\nPASS\n"
+	if n := executions([]byte(out)); n != 123456 {
+		t.Error(n)
+	}
+	if n := executions([]byte("PASS\n")); n != 0 {
+		t.Error(n)
 	}
 }

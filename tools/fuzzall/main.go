@@ -1,6 +1,6 @@
 // Command fuzzall runs every fuzz target of the packages a number of times each.
 //
-//	fuzzall [-n 10000] [-p 2] [-plain] PACKAGES
+//	fuzzall [-n 10000] [-p 2] [-plain] [-exact] [-limit 1h] PACKAGES
 //
 // A package's tests are built once for all of its targets, and several packages are fuzzed at once, each by one worker: go
 // test would build and link them again for each target. What fails is kept where go test keeps it, in the package's folder
@@ -12,10 +12,14 @@
 // With -plain the inputs are drawn without the fuzzer's knowledge of which code they reach. Then nothing has to be compiled that
 // go test does not compile as well, which is most of the time of few inputs.
 //
+// With -exact every target gets the same number of inputs, whatever its cost. With -limit a target is stopped after that time. Each line
+// says how many inputs the target got.
+//
 // The exit code is 0 if nothing failed and 1 otherwise.
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -25,7 +29,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +39,8 @@ import (
 type options struct {
 	runs, parallel int
 	corpus         string
-	plain          bool
+	plain, exact   bool
+	limit          time.Duration // of one target; 0 for none
 }
 
 func main() {
@@ -45,6 +49,8 @@ func main() {
 	flag.IntVar(&o.runs, "n", 10000, "run each target on `N` inputs")
 	flag.IntVar(&o.parallel, "p", runtime.GOMAXPROCS(0), "fuzz `N` packages at once")
 	flag.BoolVar(&o.plain, "plain", false, "draw inputs without knowledge of the code that they reach")
+	flag.BoolVar(&o.exact, "exact", false, "run every target on N inputs, whatever its cost")
+	flag.DurationVar(&o.limit, "limit", 0, "stop a target after this time, and say how many inputs it got")
 	flag.Parse()
 	ok, err := fuzz(o, flag.Args())
 	if err != nil {
@@ -84,10 +90,13 @@ func fuzz(o options, patterns []string) (bool, error) {
 		room <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-room }()
-			report, failures := p.fuzz(o, filepath.Join(scratch, fmt.Sprintf("%d.test", i)))
+			failures := p.fuzz(o, filepath.Join(scratch, fmt.Sprintf("%d.test", i)), func(format string, args ...any) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				fmt.Printf(format, args...)
+			})
 			mutex.Lock()
 			defer mutex.Unlock()
-			fmt.Print(report)
 			failed += failures
 		})
 	}
@@ -136,41 +145,69 @@ func list(patterns []string) ([]pkg, error) {
 	return all, nil
 }
 
-// fuzz builds a package's tests with the instrumentation of the fuzzer and runs its targets. It returns what a person wants
-// to read and the number of targets that failed.
-func (p pkg) fuzz(o options, binary string) (report string, failed int) {
-	var b strings.Builder
+// fuzz builds a package's tests with the instrumentation of the fuzzer and runs its targets. It prints a line for each and
+// returns the number of targets that failed.
+func (p pkg) fuzz(o options, binary string, print func(format string, args ...any)) (failed int) {
 	begin := time.Now()
 	build := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
 	if !o.plain {
 		build = append(build, "-fuzz=^"+p.targets[0].name+"$")
 	}
-	if out, err := run(p.Dir, "go", append(build, ".")...); err != nil {
-		fmt.Fprintf(&b, "FAIL %s does not build\n%s", p.ImportPath, out)
-		return b.String(), len(p.targets)
+	if out, err := run(0, p.Dir, "go", append(build, ".")...); err != nil {
+		print("FAIL %s does not build\n%s", p.ImportPath, out)
+		return len(p.targets)
 	}
 	defer os.Remove(binary)
-	fmt.Fprintf(&b, "%s built in %.1f s\n", p.ImportPath, time.Since(begin).Seconds())
+	print("%s built in %.1f s\n", p.ImportPath, time.Since(begin).Seconds())
 	for _, f := range p.targets {
 		begin, runs := time.Now(), max(o.runs/f.cost, 1)
-		out, err := run(p.Dir, binary, "-test.run=^$", "-test.fuzz=^"+f.name+"$", fmt.Sprintf("-test.fuzztime=%dx", runs),
+		if o.exact {
+			runs = o.runs
+		}
+		out, err := run(o.limit, p.Dir, binary, "-test.run=^$", "-test.fuzz=^"+f.name+"$", fmt.Sprintf("-test.fuzztime=%dx", runs),
 			"-test.fuzzminimizetime=10x", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(o.corpus, p.ImportPath), "-test.timeout=20m")
 		verdict := "ok  "
 		if err != nil {
 			verdict = "FAIL"
 			failed++
 		}
-		fmt.Fprintf(&b, "%s %-32s %6d inputs %6.1f s\n", verdict, f.name, runs, time.Since(begin).Seconds())
+		inputs := fmt.Sprint(runs)
+		if got := executions(out); got < runs {
+			inputs = fmt.Sprintf("%d of %d", got, runs)
+		}
+		print("%s %-48s %7s inputs %7.1f s\n", verdict, p.ImportPath+" "+f.name, inputs, time.Since(begin).Seconds())
 		if err != nil {
-			fmt.Fprintf(&b, "%v\n%s", err, out)
+			print("%v\n%s", err, out)
 		}
 	}
-	return b.String(), failed
+	return failed
 }
 
-// run runs a command in a folder and returns all that it printed.
-func run(dir, name string, args ...string) ([]byte, error) {
+var execs = regexp.MustCompile(`execs: (\d+)`)
+
+// executions returns the number of inputs in the last line of the fuzzer's progress, 0 if there is none.
+func executions(out []byte) int {
+	all := execs.FindAllSubmatch(out, -1)
+	if len(all) == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(all[len(all)-1][1])) // digits alone
+	return n
+}
+
+// run runs a command in a folder and returns all that it printed. Where there is a limit, it interrupts the command after
+// that time: the fuzzer then ends as if it had run all of its inputs.
+func run(limit time.Duration, dir, name string, args ...string) ([]byte, error) {
+	var out bytes.Buffer
 	c := exec.Command(name, args...)
-	c.Dir = dir
-	return c.CombinedOutput()
+	c.Dir, c.Stdout, c.Stderr = dir, &out, &out
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	if limit > 0 {
+		stop := time.AfterFunc(limit, func() { _ = c.Process.Signal(os.Interrupt) }) // it fails where the command has ended
+		defer stop.Stop()
+	}
+	err := c.Wait()
+	return out.Bytes(), err
 }
