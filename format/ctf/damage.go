@@ -53,7 +53,7 @@ func newPacketSignature(m *Metadata) packetSignature {
 	return k
 }
 
-// searchChunk is how many bytes of a file that is not mapped are searched at once.
+// searchChunk is how many bytes of a file are searched at once.
 const searchChunk = 1 << 20
 
 // findPacket returns the offset of the first valid packet from offset from on, before limit, or -1.
@@ -64,7 +64,11 @@ func (r *Reader) findPacket(from, limit int64) int64 {
 	}
 	r.lookahead.size = r.window.size
 	for from < limit {
-		data := r.lookahead.from(from+k.at, searchChunk)
+		n := min(limit-from+3, searchChunk)
+		data := r.window.held(from+k.at, n)
+		if data == nil {
+			data = r.lookahead.from(from+k.at, n)
+		}
 		if data = data[:min(int64(len(data)), limit-from+3)]; len(data) < 4 {
 			return -1
 		}
@@ -118,9 +122,9 @@ func (r *Reader) warnAt(kind string, offset int64) {
 // abandonPacket skips the rest of the packet, because an event cannot be decoded.
 func (r *Reader) abandonPacket() {
 	r.w.Add(r.s.Path, "rest of the packet skipped: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d",
-		r.packet.Offset+int64(r.fault.pos/8), r.packet.Offset))
+		r.dataAt+int64(r.fault.pos/8), r.packet.Offset))
 	r.Broken++
-	r.pos = r.end
+	r.pos, r.readable = r.end, r.end
 }
 
 // Tally holds the counters of a stream, or of a whole trace.
@@ -179,11 +183,18 @@ func (r *Reader) finish() error {
 	if r.done {
 		return io.EOF
 	}
-	r.done, r.pos, r.end = true, 0, 0
+	r.done, r.pos, r.end, r.readable = true, 0, 0, 0
 	tell := func(n int64, kind, details string) {
 		if n > 0 {
 			r.w.AddN(r.s.Path, kind, details, n)
 		}
+	}
+	if size := r.s.file.size; r.window.size < size {
+		kind := "file was truncated while it was read: what was read before is used"
+		if r.window.err != nil {
+			kind = "file cannot be read to its end: " + r.window.err.Error()
+		}
+		r.w.Add(r.s.Path, kind, fmt.Sprintf("at offset %d of %d bytes", r.window.size, size))
 	}
 	tell(r.Discarded, "event discarded by the tracer", "")
 	tell(r.Lost, "packet lost by the tracer", "")

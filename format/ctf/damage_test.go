@@ -55,14 +55,17 @@ func allocated(f func()) uint64 {
 
 const smallEvents = 50
 
-// damagedStreams calls check for a stream of packets of one size, mapped into memory, and for one whose packets are as
-// long as their events, which is not.
+// damagedStreams calls check for a stream of packets of one size, read at once, and for one whose packets are as
+// long as their events, read in pieces.
 func damagedStreams(t *testing.T, check func(t *testing.T, sound []byte, spans []span, dir string)) {
 	m := metadataOf(t, smallTSDL)
-	for _, way := range []struct{ fixed, mapped bool }{{true, true}, {false, false}} {
-		t.Run(fmt.Sprintf("fixed %v mapped %v", way.fixed, way.mapped), func(t *testing.T) {
-			noMapping = !way.mapped
-			defer func() { noMapping = false }()
+	for _, way := range []struct {
+		fixed bool
+		ahead int64
+	}{{true, readAhead}, {false, 40}} {
+		t.Run(fmt.Sprintf("fixed %v read ahead %d", way.fixed, way.ahead), func(t *testing.T) {
+			defer func(n int64) { readAhead = n }(readAhead)
+			readAhead = way.ahead
 			sound := smallStream(t, m, smallEvents, 320, way.fixed, 0)
 			dir := writeTrace(t, smallTSDL, sound)
 			spans := spansOf(t, dir)

@@ -56,8 +56,9 @@ type extent struct {
 // compiler turns types into programs and decoders.
 type compiler struct {
 	extents map[*Type]extent
-	roles   bool // whether roles count here: not in the fields of events
-	slots   int  // how many there are
+	roles   bool   // whether roles count here: not in the fields of events
+	slots   int    // how many there are
+	align   uint64 // the greatest of all types, bits
 	err     error
 }
 
@@ -143,7 +144,7 @@ func (c *compiler) extent(t *Type) extent {
 	default:
 		c.setError(errType)
 	}
-	c.extents[t] = x
+	c.extents[t], c.align = x, max(c.align, x.align)
 	return x
 }
 

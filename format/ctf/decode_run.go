@@ -20,6 +20,11 @@ type fault struct {
 	pos  uint64
 }
 
+// atEnd reports whether the program might go on with more bytes than there were.
+func (f *fault) atEnd() bool {
+	return f.kind == faultEnd || f.kind == faultVar || f.kind == faultString || f.kind == faultLong
+}
+
 func (m *packetState) fail(kind string, pos uint64) bool {
 	m.fault = fault{kind, pos}
 	return false

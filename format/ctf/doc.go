@@ -25,7 +25,7 @@
 // Fields have any size and alignment in bits, in either byte order. The length of some follows from earlier fields, so
 // nothing but its fields tells how long an event is. A [Reader] therefore visits every event, but in a few instructions: a
 // run of fixed-size fields is one, LTTng's and most other event headers are two loads, and Values alone decodes values.
-// Files are mapped into memory; texts and bytes point into the file. A stamp of few bits is extended from the previous
+// Files are read into buffers; texts and bytes point into them. A stamp of few bits is extended from the previous
 // one, and its conversion to nanoseconds is exact for any clock frequency.
 //
 // # Damage
@@ -33,8 +33,8 @@
 // Every length, offset and number of a file is checked against the data. An invalid packet is skipped, and the next one is
 // found; an event that cannot be decoded takes the rest of its packet with it. Skipped packets, events that the tracer
 // discarded, and packets missing by their sequence numbers are counted in [Tally] and reported to [trace.Warnings] by file
-// and offset. An event has at most 2^17 values; further array elements are dropped and reported. Where files are mapped,
-// truncating one while a packet of it is read ends the program: see dataFile.
+// and offset. An event has at most 2^17 values; further array elements are dropped and reported. A file that is
+// truncated while it is read ends there, with a warning; what is appended after it was opened is not read.
 //
 // # Memory and concurrency
 //

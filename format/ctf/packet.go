@@ -25,13 +25,27 @@ const packetMagic = 0xC1FC1FC1
 // maxHeaderBytes limits the size of a packet's header and context.
 const maxHeaderBytes = 256 << 10
 
+// minHeaderBytes is how much is read of a packet's header and context at first.
+const minHeaderBytes = 1 << 10
+
 // parse reads the header and the context of the packet at offset. Problem is "" if they are valid as far as they
 // alone show. The caller checks the size against the end of the file.
 func (r *Reader) parse(offset int64) (p Packet, problem string) {
+	for n := int64(minHeaderBytes); ; n = maxHeaderBytes {
+		data := r.window.from(offset, n)
+		p, problem = r.parseHeader(offset, data)
+		// What is wrong may be that not all of the header was read.
+		if problem == "" || len(data) >= maxHeaderBytes || int64(len(data)) >= r.window.size-offset {
+			return p, problem
+		}
+	}
+}
+
+// parseHeader is parse for the bytes from offset on.
+func (r *Reader) parseHeader(offset int64, data []byte) (p Packet, problem string) {
 	p.Offset = offset
-	r.data = r.window.from(offset, maxHeaderBytes)
-	rest := uint64(r.window.size-offset) * 8
-	r.end = min(uint64(len(r.data))*8, rest)
+	rest := uint64(max(r.window.size-offset, 0)) * 8
+	r.data, r.end = data, min(uint64(len(data))*8, rest)
 	r.has, r.zeroSizeLeft = 0, maxZeroSizeElements
 	pos, ok := r.run(r.plan.header, 0)
 	if !ok {
@@ -94,8 +108,6 @@ func (r *Reader) isUUID(at uint64) bool {
 // nextPacket goes to the next packet that can be used, or returns io.EOF.
 func (r *Reader) nextPacket() error {
 	for {
-		r.window.refresh()
-		r.window.release(r.next)
 		if r.next >= r.window.size || r.done {
 			return r.finish()
 		}
@@ -109,7 +121,11 @@ func (r *Reader) nextPacket() error {
 		}
 		limit := r.packetLimit(&p)
 		r.next = limit
-		r.enter(&p, limit)
+		if !r.enter(&p, limit) {
+			r.warnAt("invalid packet skipped: it changed while it was read", offset)
+			r.Damaged++
+			continue
+		}
 		return nil
 	}
 }
@@ -145,13 +161,23 @@ func (r *Reader) packetLimit(p *Packet) int64 {
 	return limit
 }
 
-// enter makes a packet the one that is read.
-func (r *Reader) enter(p *Packet, limit int64) {
+// enter makes a packet the one that is read. It is false if the packet is no longer what was parsed: only a file that is
+// changed meanwhile has such.
+func (r *Reader) enter(p *Packet, limit int64) bool {
+	head := int64(p.header+7) / 8
+	data := r.window.from(p.Offset, min(limit-p.Offset, max(readAhead, head)))
 	// What was searched has left other fields behind.
-	r.parse(p.Offset)
-	data := r.window.from(p.Offset, limit-p.Offset)
-	r.data, r.end = data, min(p.Content, uint64(len(data))*8)
-	r.zeroSizeLeft = maxZeroSizeElements + int64(min(r.end, maxPacketBits))
+	again, problem := r.parseHeader(p.Offset, data)
+	if problem != "" || again.header != p.header || again.class != p.class {
+		r.pos, r.end = 0, 0
+		return false
+	}
+	r.dataAt, r.readable = p.Offset, p.Content
+	if r.end = min(p.Content, uint64(len(data))*8); r.end < p.Content {
+		r.head = append(r.head[:0], data[:head]...)
+	}
+	r.zeroSizeLeft = maxZeroSizeElements + int64(min(p.Content, maxPacketBits))
+	r.zeroSizeBefore = r.zeroSizeLeft
 	r.packet, r.sp = *p, p.class
 	r.pos = p.header
 	r.count(p)
@@ -160,4 +186,34 @@ func (r *Reader) enter(p *Packet, limit int64) {
 		r.cycles = p.Begin
 	}
 	r.packetIndex++
+	return true
+}
+
+// maxEventBytes limits the memory for one event of a packet that is not read at once.
+const maxEventBytes = 1 << 30
+
+// readMore moves the buffer on within a packet that is longer than it, or makes it longer if an event is. It is false if
+// all of the packet was read. The caller then decodes the event at pos again.
+func (r *Reader) readMore() bool {
+	read := r.dataAt + int64(len(r.data))
+	if r.end >= r.readable {
+		return false
+	}
+	skip := int64(r.pos/8) &^ (r.plan.alignment - 1)
+	at := r.dataAt + skip
+	need := 2*(read-at) + readAhead // what is left of the buffer was not enough
+	if need > maxEventBytes {
+		return false
+	}
+	rest := r.readable - uint64(skip)*8
+	data := r.window.from(at, min(need, int64((rest+7)/8)))
+	if at+int64(len(data)) <= read { // the file has become shorter
+		r.readable = r.end
+		return false
+	}
+	r.data, r.dataAt, r.readable = data, at, rest
+	r.end = min(rest, uint64(len(data))*8)
+	r.pos -= uint64(skip) * 8
+	r.zeroSizeLeft = r.zeroSizeBefore
+	return true
 }

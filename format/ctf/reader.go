@@ -21,16 +21,20 @@ type Reader struct {
 	next      int64      // offset of the next packet
 	done      bool
 
-	packet      Packet
-	sp          *streamPlan
-	ev          *eventPlan
-	packetIndex int            // packets entered
-	start       uint64         // bits of the packet before the event
-	afterHeader uint64         // before what follows the event's header
-	pos         uint64         // behind the event
-	cycles      uint64         // the last stamp
-	now         clock.HostTime // as time
-	clocks      []cycleClock
+	packet         Packet
+	dataAt         int64  // where data stands in the file: at the packet, or within it if it is longer than the buffer
+	readable       uint64 // bits of the packet's content from dataAt on
+	zeroSizeBefore int64  // zeroSizeLeft before the event
+	head           []byte // header and context of a packet that is longer than the buffer
+	sp             *streamPlan
+	ev             *eventPlan
+	packetIndex    int            // packets entered
+	start          uint64         // bits of the packet before the event
+	afterHeader    uint64         // before what follows the event's header
+	pos            uint64         // behind the event
+	cycles         uint64         // the last stamp
+	now            clock.HostTime // as time
+	clocks         []cycleClock
 
 	values    []trace.Value
 	scratch   []trace.Value
@@ -46,11 +50,19 @@ type Reader struct {
 // reported to the trace's warnings.
 func (r *Reader) Next() error {
 	for {
+		if r.end < r.readable {
+			r.zeroSizeBefore = r.zeroSizeLeft
+		}
 		if r.pos < r.end {
 			if r.step() {
 				return nil
 			}
-			r.abandonPacket()
+			if !r.fault.atEnd() || !r.readMore() {
+				r.abandonPacket()
+			}
+			continue
+		}
+		if r.end < r.readable && r.readMore() {
 			continue
 		}
 		if err := r.nextPacket(); err != nil {
@@ -63,7 +75,7 @@ func (r *Reader) Next() error {
 func (r *Reader) step() bool {
 	sp, data := r.sp, r.data
 	h := &sp.layout
-	pos := (r.pos + h.mask) &^ h.mask
+	pos, cycles := (r.pos+h.mask)&^h.mask, r.cycles
 	var id uint64
 	if i := pos >> 3; h.fast && i+h.need <= uint64(len(data)) {
 		b := data[i : i+h.need]
@@ -85,9 +97,9 @@ func (r *Reader) step() bool {
 		if f.hasStamp {
 			v := f.stamp.load(b)
 			if f.stamp.width < 64 {
-				v = extendStamp(r.cycles, v, f.stamp.width, r.packet.Begin, r.packet.End)
+				v = extendStamp(cycles, v, f.stamp.width, r.packet.Begin, r.packet.End)
 			}
-			r.cycles = v
+			cycles = v
 		}
 		r.start = pos
 		if pos += f.size; pos > r.end {
@@ -105,7 +117,7 @@ func (r *Reader) step() bool {
 			id = v
 		}
 		if v, ok := r.role(Stamp); ok {
-			r.cycles = extendStamp(r.cycles, v, r.width[Stamp], r.packet.Begin, r.packet.End)
+			cycles = extendStamp(cycles, v, r.width[Stamp], r.packet.Begin, r.packet.End)
 		}
 	}
 	ev := sp.event(id)
@@ -128,8 +140,8 @@ func (r *Reader) step() bool {
 	if pos == r.pos {
 		return r.fail("event of zero size", pos)
 	}
-	r.ev, r.pos = ev, pos
-	t := r.clocks[sp.number].at(r.cycles)
+	r.ev, r.pos, r.cycles = ev, pos, cycles
+	t := r.clocks[sp.number].at(cycles)
 	if t < r.now && r.Events > 0 {
 		r.stepBack(t)
 	}
@@ -165,7 +177,7 @@ func (r *Reader) Class() (*EventClass, *StreamClass) {
 func (r *Reader) Packet() *Packet { return &r.packet }
 
 // Offset returns where the event stands in the file, in bytes.
-func (r *Reader) Offset() int64 { return r.packet.Offset + int64(r.start/8) }
+func (r *Reader) Offset() int64 { return r.dataAt + int64(r.start/8) }
 
 // Stream returns what is read.
 func (r *Reader) Stream() *Stream { return r.s }
@@ -266,6 +278,11 @@ func (r *Reader) scope(s Scope) []trace.Value {
 	}
 	sp, ev := r.sp, r.ev
 	if s <= PacketContextScope {
+		if r.dataAt != r.packet.Offset {
+			data, end := r.data, r.end
+			r.data, r.end = r.head, r.packet.header
+			defer func() { r.data, r.end = data, end }()
+		}
 		v, pos := decode(r.plan.m.PacketHeader, r.plan.headerDecoders, 0)
 		if s == PacketContextScope {
 			v, _ = decode(sp.class.PacketContext, sp.contextDecoders, pos)

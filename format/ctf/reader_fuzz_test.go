@@ -1,7 +1,7 @@
 package ctf
 
 import (
-	"io"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,14 +31,15 @@ func FuzzReader(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "stream"), stream, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		read := func() (n int) {
+		read := func() (n int, checksum uint32) { // of what is printed
+			printed := crc32.NewIEEE()
 			tr, err := open(dir, m, "metadata", &w)
 			if err != nil {
-				return -1
+				return -1, 0
 			}
 			s := tr.Events()
 			defer s.Close()
-			text := NewTextWriter(io.Discard, s, time.UTC)
+			text := NewTextWriter(printed, s, time.UTC)
 			var e trace.Event
 			for s.Next(&e) == nil {
 				n++
@@ -53,14 +54,16 @@ func FuzzReader(f *testing.F) {
 					t.Fatal("more events than bits")
 				}
 			}
-			return n
+			if err := text.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			return n, printed.Sum32()
 		}
-		noMapping = false
-		mapped := read()
-		noMapping = true
-		if got := read(); got != mapped {
-			t.Fatalf("%d events from a mapped file, %d from one that is read", mapped, got)
+		whole, wholeText := read()
+		defer func(n int64) { readAhead = n }(readAhead)
+		readAhead = 8
+		if n, text := read(); n != whole || text != wholeText {
+			t.Fatalf("%d events %x of packets read at once, %d %x of packets read in pieces", whole, wholeText, n, text)
 		}
-		noMapping = false
 	})
 }

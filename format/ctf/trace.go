@@ -177,8 +177,8 @@ func (t *Trace) Close() error {
 		if r.Packets+r.Damaged > 0 {
 			r.finish() // adds the warnings of streams that were not read to their end
 		}
-		r.done, r.pos, r.end = true, 0, 0
-		r.ev, r.sp, r.data = nil, nil, nil // the mapping goes
+		r.done, r.pos, r.end, r.readable = true, 0, 0, 0
+		r.ev, r.sp, r.data = nil, nil, nil
 	}
 	for _, s := range t.Streams {
 		errs = append(errs, s.file.Close())

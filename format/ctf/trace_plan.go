@@ -17,7 +17,8 @@ type tracePlan struct {
 	list           []*streamPlan    // as in the metadata
 	masks          map[*Type]uint64 // the alignments, less one, of what the scopes hold
 	slots          int
-	meridian       bool // written by Meridian
+	alignment      int64 // of all fields, bytes
+	meridian       bool  // written by Meridian
 }
 
 type streamPlan struct {
@@ -125,6 +126,7 @@ func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
 		p.list = append(p.list, sp)
 	}
 	p.slots = max(p.slots, roles.slots, plain.slots)
+	p.alignment = int64(max(8, roles.align, plain.align) / 8)
 	return p, nil
 }
 
