@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/encapsulation"
 	"meridian/trace"
 )
 
@@ -87,6 +88,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint16(linkCooked2), uint32(100), make([]byte, 64))
 	f.Add(uint16(linkNull), uint32(100), join(2, 0, 0, 0, ip4(icmp4, nil, make([]byte, 20), 0, 1, 0)))
 	f.Add(uint16(linkRaw), uint32(2000), ip6(fragment, join(udp, 0, be16(8), be32(0x12345678), "behind the first"), 0))
+	for _, e := range encapsulation.All() {
+		for _, p := range insidePackets()[:2] {
+			f.Add(e.Link, uint32(100), e.Frame(p))
+		}
+	}
 	f.Fuzz(func(t *testing.T, link uint16, wire uint32, data []byte) {
 		var p, q trace.Packet
 		d := NewDecoder("x", nil)

@@ -53,6 +53,7 @@ var mayImport = map[string][]string{
 	// What only tests and tools need.
 	"internal/arch":           {},
 	"internal/corpus":         {},
+	"internal/encapsulation":  {},
 	"internal/load":           {"trace", "clock"},
 	"internal/lttng":          {"format/ctf", "sensor/tsdl", "trace", "clock"},
 	"internal/netlab":         {"internal/sim", "internal/testneed", "clock"},

@@ -178,4 +178,11 @@ text2pcap -q -n -u 1234,53 "$work/raw.txt" text2pcap-udp.pcapng 2> /dev/null
 	for f in *.pcap *.pcapng *.gz *.zst; do
 		echo "| $f | $(capinfos -M -c -T -r "$f" | cut -f2) |"
 	done
+	cat << 'END'
+
+## encapsulated
+
+`encapsulated/all.pcapng` holds the same 14 packets in every encapsulation that package `internal/encapsulation` makes, an interface for
+each. `go test ./format/pcap -run Encapsulation -update` writes it anew. A test has tshark find the packets inside.
+END
 } > README.md
