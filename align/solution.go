@@ -44,7 +44,8 @@ type Pair struct {
 	// Stretches are the times in which the messages show that the two clocks do not keep the assumption.
 	Stretches []bound.Stretch
 	Estimate  pair.Estimate
-	// RoundTrip is the sum of the quickest delays both ways on the timeline, ns: no error of an offset changes it.
+	// RoundTrip is the sum of the quickest delays both ways on the timeline, ns: no error of an offset changes it, but one of a skew
+	// does. It is as quick as any exchange could have been, not the quickest that was seen, which quality.RoundTrip returns.
 	RoundTrip int64
 	Both      bool  // there are messages both ways, and RoundTrip holds
 	Least     int64 // the least delay either way that was given or measured, ns

@@ -24,7 +24,7 @@ const Factor = 8
 
 // Bends returns where the messages show that two clocks depart from the assumption, as clocks do that a daemon steers. The
 // bounds of a corridor with these stretches hold if the clocks bend nowhere more sharply than [Factor] times what the messages
-// show there, and none ran off and came back between two messages.
+// show there, and none ran off and came back between two messages of one direction.
 //
 // The messages are asked in windows from short ones, of eight messages, to the whole trace: where a window of the shrunk
 // corridor allows no offset that keeps what is assumed so far divided by the factor, the least wander that it allows is

@@ -17,6 +17,11 @@ import (
 // Rates do change it, by what the clocks drift apart during the exchange. So the quickest is the one whose time is least
 // at worst, with clocks that differ by 200 ppm: a long pause counts against an exchange. The cost is O(n log n).
 func RoundTrip(there, back []trace.Message) (int64, bool) {
+	return RoundTripOf([][]trace.Message{there}, [][]trace.Message{back})
+}
+
+// RoundTripOf is [RoundTrip] of messages in several blocks. Blocks that follow each other in time are not copied.
+func RoundTripOf(there, back [][]trace.Message) (int64, bool) {
 	x, least := quickest(there, back, math.MaxInt64)
 	y, _ := quickest(back, there, least)
 	if y >= 0 {
@@ -31,22 +36,32 @@ const driftPerNs = 5000
 
 // quickest returns the quickest exchange that begins with a message of there, and its time at worst, which is below the
 // one given; -1 if there is none.
-func quickest(there, back []trace.Message, below int64) (roundTrip, worst int64) {
+func quickest(there, back [][]trace.Message, below int64) (roundTrip, worst int64) {
 	there, back = ordered(there, received), ordered(back, sent)
 	roundTrip, worst = -1, below
-	i := 0
-	for _, b := range back {
-		for i < len(there) && there[i].Received <= b.Sent {
-			i++
-		}
-		if i == 0 {
-			continue
-		}
-		a := there[i-1]
-		whole := clock.Sub(b.Received, a.Sent)
-		way := clock.Sub(whole, clock.Sub(b.Sent, a.Received))
-		if most := clock.Add(way, max(whole, 0)/driftPerNs); most < worst && way >= 0 {
-			roundTrip, worst = way, most
+	var a *trace.Message // the last one there that came before b was sent
+	block, i := 0, 0     // of the next one
+	for _, messages := range back {
+		for _, b := range messages {
+			for block < len(there) {
+				if i == len(there[block]) {
+					block, i = block+1, 0
+					continue
+				}
+				if there[block][i].Received > b.Sent {
+					break
+				}
+				a = &there[block][i]
+				i++
+			}
+			if a == nil {
+				continue
+			}
+			whole := clock.Sub(b.Received, a.Sent)
+			way := clock.Sub(whole, clock.Sub(b.Sent, a.Received))
+			if most := clock.Add(way, max(whole, 0)/driftPerNs); most < worst && way >= 0 {
+				roundTrip, worst = way, most
+			}
 		}
 	}
 	return roundTrip, worst
@@ -55,11 +70,18 @@ func quickest(there, back []trace.Message, below int64) (roundTrip, worst int64)
 func sent(m trace.Message) clock.HostTime     { return m.Sent }
 func received(m trace.Message) clock.HostTime { return m.Received }
 
-// ordered returns the messages in the order of a stamp, themselves if they are in it.
-func ordered(m []trace.Message, stamp func(trace.Message) clock.HostTime) []trace.Message {
-	before := func(x, y trace.Message) int { return cmp.Compare(stamp(x), stamp(y)) }
-	if slices.IsSortedFunc(m, before) {
-		return m
+// ordered returns the messages in the order of a stamp: the blocks themselves if they are in it, else one sorted copy.
+func ordered(blocks [][]trace.Message, stamp func(trace.Message) clock.HostTime) [][]trace.Message {
+	last := clock.HostTime(math.MinInt64)
+	for _, messages := range blocks {
+		for _, m := range messages {
+			if stamp(m) < last {
+				all := slices.Concat(blocks...)
+				slices.SortFunc(all, func(x, y trace.Message) int { return cmp.Compare(stamp(x), stamp(y)) })
+				return [][]trace.Message{all}
+			}
+			last = stamp(m)
+		}
 	}
-	return slices.SortedFunc(slices.Values(m), before)
+	return blocks
 }

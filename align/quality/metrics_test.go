@@ -205,6 +205,13 @@ func TestRoundTripIsThatOfTheQuickestExchangeWhateverTheOffset(t *testing.T) {
 		if ok != (len(quick) > 0) || (ok && !slices.Contains(quick, got)) {
 			t.Fatalf("round trip %d, %v; want one of %v", got, ok, quick)
 		}
+		cut := func(m []trace.Message) [][]trace.Message {
+			i := rapid.IntRange(0, len(m)).Draw(t, "cut")
+			return [][]trace.Message{m[:i], nil, m[i:]}
+		}
+		if parts, also := RoundTripOf(cut(there), cut(back)); parts != got || also != ok {
+			t.Fatalf("in blocks the round trip is %d, %v, and in one %d, %v", parts, also, got, ok)
+		}
 	})
 }
 

@@ -44,7 +44,7 @@ type worstMessage struct {
 // hostTruth is one host's clock against the reference's, as it was and as it was estimated.
 type hostTruth struct {
 	Name          string   `json:"name"`
-	OffsetNs      int64    `json:"offset_ns"` // the reference minus this host at the middle of its stamps
+	OffsetNs      int64    `json:"offset_ns"` // this host's clock minus the reference's at the middle of its stamps
 	OffsetErrorNs int64    `json:"offset_error_ns"`
 	SkewPPM       float64  `json:"skew_ppm"`
 	SkewErrorPPM  *float64 `json:"skew_error_ppm"` // null if the messages did not determine the skew
@@ -138,8 +138,8 @@ func (h *judgedHost) stamp(t clock.HostTime, reference *sim.Clock) {
 // sum compares offset and skew at the middle of the host's stamps, where the report gives them.
 func (h *judgedHost) sum(reference *sim.Clock, skew float64) hostTruth {
 	middle := h.first + clock.HostTime(int64(h.last-h.first)/2)
-	h.OffsetNs = int64(reference.At(h.clock.Inverse(middle)) - middle)
-	h.OffsetErrorNs = int64(h.timeline.At(middle)) - int64(middle) - h.OffsetNs
+	h.OffsetNs = int64(middle - reference.At(h.clock.Inverse(middle)))
+	h.OffsetErrorNs = int64(middle) - int64(h.timeline.At(middle)) - h.OffsetNs
 	// The host's rate over the reference's.
 	h.SkewPPM = (skew - reference.SkewPPM) / (1 + 1e-6*reference.SkewPPM)
 	if s := h.report.SkewPPM; s != nil {

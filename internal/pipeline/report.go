@@ -23,8 +23,8 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 		return nil, err
 	}
 	a.refine()
-	a.Report = newReport(s, a.coverage)
-	f := &findings{Aligned: a, warnings: w, named: make(map[int]bool)}
+	f := &findings{Aligned: a, warnings: w, roundTrips: s.roundTrips(), named: make(map[int]bool)}
+	a.Report = newReport(s, a.coverage, f.roundTrips)
 	f.warnOfSegments()
 	f.warnOfSteps()
 	f.warnOfPairs()
@@ -40,7 +40,7 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 	return a, nil
 }
 
-func newReport(s *Solved, c *coverage) *show.Report {
+func newReport(s *Solved, c *coverage, roundTrips map[[2]int]int64) *show.Report {
 	x := s.Solution
 	out := &show.Report{
 		Method: x.Method, Network: x.Network, Assumption: AssumptionOf(x, s.Clocks, s.Options.Options), Repair: s.Repair,
@@ -56,7 +56,11 @@ func newReport(s *Solved, c *coverage) *show.Report {
 		out.Hosts = append(out.Hosts, reportHost(s, c, i))
 	}
 	for i := range x.Pairs {
-		out.Pairs = append(out.Pairs, reportPair(&x.Pairs[i], s.Clocks, c.limits[x.Component[x.Pairs[i].A]]))
+		p := reportPair(&x.Pairs[i], s.Clocks, c.limits[x.Component[x.Pairs[i].A]])
+		if least, ok := roundTrips[[2]int{x.Pairs[i].A, x.Pairs[i].B}]; ok {
+			p.MinRTTNs = &least
+		}
+		out.Pairs = append(out.Pairs, p)
 	}
 	for _, step := range x.Steps {
 		out.Steps = append(out.Steps, show.Step{Host: s.Clocks[step.Clock].Name, AtNs: step.At, ByNs: step.By})
@@ -105,7 +109,7 @@ func reportHost(s *Solved, covered *coverage, i int) show.Host {
 	if m.Low == nil && m.High == nil && x.Parent[i] == i { // it is a component of its own
 		return out
 	}
-	out.OffsetNs = offsetIn(m, c.First, c.Last)
+	out.OffsetNs = offsetOf(m, c.First, c.Last)
 	if h.Determined {
 		out.SkewPPM = &h.Skew
 	}
@@ -127,10 +131,18 @@ func reportHost(s *Solved, covered *coverage, i int) show.Host {
 	return out
 }
 
-// offsetIn returns by how much a map moves the instant in the middle between two.
-func offsetIn[Y clock.Time](m *clock.MapOf[clock.HostTime, Y], first, last clock.HostTime) *int64 {
+// offsetOf returns the offset of a host, its clock minus the timeline's, at the middle between two instants of it.
+func offsetOf(m *clock.Map, first, last clock.HostTime) *int64 {
 	middle := first + clock.HostTime(int64(last-first)/2)
-	offset := clock.Sub(int64(m.At(middle)), int64(middle))
+	offset := clock.Sub(int64(middle), int64(m.At(middle)))
+	return &offset
+}
+
+// pairOffset returns the offset of b against a, b's clock minus a's, at the middle between two instants of a. The map leads
+// from a to b.
+func pairOffset(m *clock.PairMap, first, last clock.HostTime) *int64 {
+	middle := first + clock.HostTime(int64(last-first)/2)
+	offset := clock.Sub(m.At(middle), middle)
 	return &offset
 }
 
@@ -138,13 +150,10 @@ func offsetIn[Y clock.Time](m *clock.MapOf[clock.HostTime, Y], first, last clock
 func reportPair(x *align.Pair, clocks []trace.Clock, limit int64) show.Pair {
 	e := &x.Estimate
 	out := show.Pair{A: clocks[x.A].Name, B: clocks[x.B].Name, MessagesAB: x.AB, MessagesBA: x.BA, Fit: e.Fit.String()}
-	if x.Both {
-		out.MinRTTNs = &x.RoundTrip
-	}
 	if e.Fit == pair.Absent {
 		return out
 	}
-	out.OffsetNs = offsetIn(&e.Map, e.First, e.Last)
+	out.OffsetNs = pairOffset(&e.Map, e.First, e.Last)
 	if e.Determined {
 		out.SkewPPM = &e.Skew
 	}

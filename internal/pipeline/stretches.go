@@ -85,7 +85,7 @@ func (f *findings) warnOfStretches() {
 		f.Report.Assumption += "; but " + strings.Join(but, ", ")
 	}
 	if f.Report.Assumption != "" && assumed != (bound.Assumption{}) {
-		f.Report.Assumption += "; and no clock ran off and came back between two messages"
+		f.Report.Assumption += "; and no clock ran off and came back between two messages of one direction"
 	}
 }
 

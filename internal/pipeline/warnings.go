@@ -9,7 +9,6 @@ import (
 	"meridian/align"
 	"meridian/align/bound"
 	"meridian/align/pair"
-	"meridian/align/quality"
 	"meridian/internal/show"
 	"meridian/trace"
 )
@@ -19,8 +18,10 @@ import (
 type findings struct {
 	*Aligned
 	warnings *trace.Warnings
-	named    map[int]bool // clocks of which a broken promise says that they have no bound
-	delayed  bool         // the stated least delay contradicts messages
+	// roundTrips are the least of each two clocks.
+	roundTrips map[[2]int]int64
+	named      map[int]bool // clocks of which a broken promise says that they have no bound
+	delayed    bool         // the stated least delay contradicts messages
 }
 
 // breakPromise notes a promise that could not be kept.
@@ -86,16 +87,7 @@ func (f *findings) beyondRoundTrip(x *align.Pair) (roundTrip int64, beyond bool)
 	if f.Options.MinDelay <= 0 || x.Estimate.Fit != pair.Fallback {
 		return 0, false
 	}
-	var there, back []trace.Message
-	for i := range f.Channels {
-		switch c := &f.Channels[i]; {
-		case c.From == x.A && c.To == x.B:
-			there = append(there, c.Messages...)
-		case c.From == x.B && c.To == x.A:
-			back = append(back, c.Messages...)
-		}
-	}
-	roundTrip, ok := quality.RoundTrip(there, back)
+	roundTrip, ok := f.roundTrips[[2]int{x.A, x.B}]
 	return roundTrip, ok && f.Options.MinDelay > roundTrip/2
 }
 

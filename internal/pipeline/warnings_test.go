@@ -36,7 +36,7 @@ func TestStepsAndStretchesAreSaidInOneLineEach(t *testing.T) {
 		t.Errorf("%q, not %q", got, want)
 	}
 	const words = "smooth; but 1.23e+03 ppb/s in 2 stretches of 11s in all of a and b, 8 times what the messages show there, slewed or set in 1 stretch of 50ms of a and b, " +
-		"steeper in 1 stretch of 50ms of a and b; and no clock ran off and came back between two messages"
+		"steeper in 1 stretch of 50ms of a and b; and no clock ran off and came back between two messages of one direction"
 	if a.Report.Assumption != words {
 		t.Errorf("the assumption is %q", a.Report.Assumption)
 	}

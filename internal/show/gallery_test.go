@@ -93,7 +93,7 @@ func TestAGalleryShowsOffsetAndResidualsHoweverStraightTheyAre(t *testing.T) {
 	if len(pictures) != 2 {
 		t.Fatalf("%d pictures", len(pictures))
 	}
-	for i, want := range [][]string{{"timeline less the line", "the offset itself", "bounds"}, {"convex hulls", "less the estimate", "bounds"}} {
+	for i, want := range [][]string{{"offset less the line", "the offset itself", "bounds"}, {"convex hulls", "less the estimate", "bounds"}} {
 		for _, text := range want {
 			if !strings.Contains(pictures[i].SVG, text) {
 				t.Errorf("%s has no %q", pictures[i].Title, text)

@@ -8,7 +8,8 @@ import (
 	"meridian/clock"
 )
 
-// HostPlot is how a clock wandered: its map less its mean line, with the bounds (Poirier 2010, figure 3.6).
+// HostPlot is how a clock wandered: its offset, which is its clock minus the timeline's, less its mean line, with the bounds
+// (Poirier 2010, figure 3.6).
 type HostPlot struct {
 	Name, Reference string
 	Map             *clock.Map
@@ -18,8 +19,7 @@ type HostPlot struct {
 	whole bool // a second panel shows the offset itself, which is mostly a line
 }
 
-// WriteSVG draws the map's estimate and bounds, and the truth where it is known, less the least-squares line through
-// the estimate.
+// WriteSVG draws the offset, its bounds, and the truth where it is known, less the least-squares line through the estimate.
 func (h *HostPlot) WriteSVG(w io.Writer) error { return h.draw(finest).writeTo(w) }
 
 func (h *HostPlot) draw(d detail) *chart {
@@ -30,13 +30,13 @@ func (h *HostPlot) draw(d detail) *chart {
 	}
 	first, last := h.First, max(h.Last, clock.Add(h.First, 1))
 	base := meanLine(h.Map.Mid, first, last)
-	c := newChart(d, title, "less its mean line: "+lineText(base, first, name, "timeline"))
+	c := newChart(d, title, "less its mean line: "+hostLine(base, first, name))
 	entries := []entry{{"mid", "estimate"}}
 	if h.Map.Low != nil || h.Map.High != nil {
 		entries = append(entries, entry{"band", "bounds"})
 	}
-	less := relative(base, first)
-	mid, low, high := along(h.Map.Mid, first, last, less), along(h.Map.Low, first, last, less), along(h.Map.High, first, last, less)
+	less := ahead(base, first)
+	mid, low, high := along(h.Map.Mid, first, last, less), along(h.Map.High, first, last, less), along(h.Map.Low, first, last, less)
 	var truth []point
 	if h.Truth != nil {
 		entries = append(entries, entry{"truth", "truth"})
@@ -53,18 +53,18 @@ func (h *HostPlot) draw(d detail) *chart {
 	p.band(low, high)
 	p.line("mid", mid)
 	p.line("truth", truth)
-	p.end("time on "+name+" since its first stamp", "timeline less the line")
+	p.end("time on "+name+" since its first stamp", "offset less the line")
 	if h.whole {
 		h.offset(c, first, last)
 	}
 	return c
 }
 
-// offset draws by how much the timeline is ahead of the clock.
+// offset draws by how much the clock is ahead of the timeline.
 func (h *HostPlot) offset(c *chart, first, last clock.HostTime) {
 	name := brief(h.Name, mostOfName)
-	less := relative(clock.Identity().Mid, first)
-	mid, low, high := along(h.Map.Mid, first, last, less), along(h.Map.Low, first, last, less), along(h.Map.High, first, last, less)
+	less := ahead(clock.Identity().Mid, first)
+	mid, low, high := along(h.Map.Mid, first, last, less), along(h.Map.High, first, last, less), along(h.Map.Low, first, last, less)
 	y := emptyInterval()
 	for _, points := range [][]point{mid, low, high} {
 		for _, k := range points {
@@ -74,7 +74,23 @@ func (h *HostPlot) offset(c *chart, first, last clock.HostTime) {
 	p := c.panel("the offset itself", interval{0, float64(clock.Sub(last, first))}, y.padded())
 	p.band(low, high)
 	p.line("mid", mid)
-	p.end("time on "+name+" since its first stamp", "timeline less "+name)
+	p.end("time on "+name+" since its first stamp", name+" less timeline")
+}
+
+// ahead returns the function that places an instant of a clock, ns since first, and by how many ns the clock is further ahead
+// of the timeline there than by the base: a later instant of the timeline is less. So a lower bound becomes an upper one.
+func ahead(base clock.Curve, first clock.HostTime) func(at clock.HostTime, value clock.TimelineTime) point {
+	less := relative(base, first)
+	return func(at clock.HostTime, value clock.TimelineTime) point {
+		k := less(at, value)
+		return point{k.x, -k.y}
+	}
+}
+
+// hostLine says which line it is, as offset and skew of the host against the timeline.
+func hostLine(line clock.Curve, first clock.HostTime, host string) string {
+	rise, run := float64(max(clock.Sub(line[1].Y, line[0].Y), 1)), float64(clock.Sub(line[1].X, line[0].X))
+	return fmt.Sprintf("%s = timeline %s, %s ppm", host, offset(clock.Sub(first, clock.HostTime(line[0].Y))), ppm((run/rise-1)*1e6))
 }
 
 // meanLine is the straight line with the least square distance from a curve.

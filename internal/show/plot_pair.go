@@ -99,7 +99,7 @@ func (p *PairPlot) draw(c *chart, base clock.PairCurve, first, last clock.HostTi
 	says, yTitle := "less the estimate", nameB+" less the estimate"
 	if straight {
 		yTitle = nameB + " less the line"
-		says = "less a straight line: " + lineText(base, first, nameA, nameB)
+		says = "less a straight line: " + pairLine(base, first, nameA, nameB)
 	}
 	x := interval{0, float64(clock.Sub(last, first))}
 	thereShown, backShown := thinned(there, x, y, c.dots/2, true, false), thinned(back, x, y, c.dots/2, false, true)
@@ -123,10 +123,10 @@ func chord[Y clock.Time](c clock.CurveOf[clock.HostTime, Y], first, last clock.H
 	return clock.CurveOf[clock.HostTime, Y]{{X: first, Y: c.At(first, clock.Nearest)}, {X: last, Y: c.At(last, clock.Nearest)}}
 }
 
-// lineText says which line it is.
-func lineText[Y clock.Time](line clock.CurveOf[clock.HostTime, Y], first clock.HostTime, a, b string) string {
+// pairLine says which line it is, as offset and skew of b against a.
+func pairLine(line clock.PairCurve, first clock.HostTime, a, b string) string {
 	rise, run := float64(clock.Sub(line[1].Y, line[0].Y)), float64(clock.Sub(line[1].X, line[0].X))
-	return fmt.Sprintf("%s = %s %s, %s ppm", b, a, offset(clock.Sub(clock.HostTime(line[0].Y), first)), ppm((rise/run-1)*1e6))
+	return fmt.Sprintf("%s = %s %s, %s ppm", b, a, offset(clock.Sub(line[0].Y, first)), ppm((rise/run-1)*1e6))
 }
 
 // relative returns the function that places an instant of a clock and its value: ns since first, and ns above the base.

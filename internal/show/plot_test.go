@@ -241,3 +241,33 @@ func TestMeanLineLeavesNothingOfALine(t *testing.T) {
 		}
 	}
 }
+
+func TestPicturesHaveTheSignOfTheReport(t *testing.T) {
+	// A clock that is 2 s ahead of the timeline, and gains 50 µs a second on it.
+	const run, gained = 1_000_000_000_000, 50_000_000
+	first := clock.HostTime(7_000_000_000)
+	mid := clock.Curve{{X: first, Y: 5_000_000_000}, {X: first + run + gained, Y: 5_000_000_000 + run}}
+	m := clock.Map{Mid: mid}
+	var svg bytes.Buffer
+	if err := (&HostPlot{Name: "web", Reference: "db", Map: &m, First: first, Last: first + run + gained, whole: true}).WriteSVG(&svg); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"web = timeline +2.000000000 s, +50.00 ppm", "offset less the line", "web less timeline"} {
+		if !strings.Contains(svg.String(), want) {
+			t.Errorf("the picture of a clock that is ahead and gains has no %q", want)
+		}
+	}
+	less := ahead(clock.Identity().Mid, first)
+	begin, end := less(first, 5_000_000_000), less(first+run+gained, 5_000_000_000+run)
+	if begin.y != 2e9 || end.y != 2e9+gained {
+		t.Errorf("it is drawn at %g and then %g ns, not ahead", begin.y, end.y)
+	}
+	if later := less(first, 5_000_000_001); later.y != 2e9-1 {
+		t.Errorf("at a later instant of the timeline it is drawn at %g ns", later.y)
+	}
+	// The same clock as the second of a pair.
+	line := clock.PairCurve{{X: 0, Y: 2_000_000_000}, {X: run, Y: 2_000_000_000 + run + gained}}
+	if got := pairLine(line, 0, "db", "web"); got != "web = db +2.000000000 s, +50.00 ppm" {
+		t.Errorf("as a pair it says %q", got)
+	}
+}

@@ -41,8 +41,8 @@ type Host struct {
 	Events    int64    `json:"events"`
 	// GranularityNs is the step of its stamps: an event happened less than a step after the instant that its stamp says.
 	GranularityNs int64    `json:"granularity_ns"`
-	OffsetNs      *int64   `json:"offset_ns"` // timeline minus host at the middle of its trace
-	SkewPPM       *float64 `json:"skew_ppm"`  // frequency of the host against the timeline; null if undetermined
+	OffsetNs      *int64   `json:"offset_ns"` // its clock minus the timeline's at the middle of its trace
+	SkewPPM       *float64 `json:"skew_ppm"`  // rate of its clock over the timeline's, minus 1; null if undetermined
 	SkewLowPPM    *float64 `json:"skew_low_ppm"`
 	SkewHighPPM   *float64 `json:"skew_high_ppm"`
 	BoundNs       *int64   `json:"bound_ns"` // worst error over its trace
