@@ -25,6 +25,7 @@ type recordFlags struct {
 	packets          interfaceList
 	snaplen          int
 	filter           string
+	readyFD          int
 }
 
 func newRecord() *cobra.Command {
@@ -36,6 +37,9 @@ func newRecord() *cobra.Command {
 kernel events and packets of this host. All are stamped by one clock, CLOCK_MONOTONIC, which steps of the system's time do
 not disturb. DIR is a trace in CTF, which 'meridian align', 'meridian convert', babeltrace2 and Trace Compass read.
 DIR/packets has the packets as pcapng for Wireshark; 'meridian align' and 'meridian convert' read them with DIR.
+
+--ready-fd says when everything is being recorded, for a program that then starts the load. Without a COMMAND a line on
+stderr says so, unless --quiet is given.
 
 Recording ends when COMMAND ends, or without a command when it is interrupted. Processes that COMMAND leaves running are no
 longer recorded then; with --kernel sched or syscalls, which follow them, a warning says how many there are. To wait for
@@ -65,6 +69,7 @@ counts them) or a source or a ring failed before the end.`,
 		Example: `  meridian record -o trace/ -- ./server --port 8080
   meridian record -o trace/ --program 'web*' --program 4711
   meridian record -o trace/ --packets --filter 'tcp port 443' -- curl -s https://example.org
+  meridian record -o trace/ --ready-fd 3 3>ready & read line <ready     (after mkfifo ready)
   meridian record -o web/ --kernel net,sched,irq -- ./server
   meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -83,9 +88,11 @@ counts them) or a source or a ring failed before the end.`,
 	flags.StringVar(&f.title, "title", "", "`TEXT` that describes the trace")
 	flags.StringArrayVar(&f.after, "after", nil, "continue after the trace `DIR` of a killed recorder, without repeating its events; may be repeated")
 	flags.StringVar(&f.rings, "rings", "", "directory `DIR` of the programs' rings, as set by MERIDIAN=DIR (default: that of sensors)")
+	flags.IntVar(&f.readyFD, "ready-fd", noReadyFD, "write the line \"ready\" to file descriptor `N` and close it when everything is being recorded")
+	flags.Lookup("ready-fd").DefValue = ""
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(),
+		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
 		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp
@@ -108,6 +115,11 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	ready, err := f.openReady()
+	if err != nil {
+		return err
+	}
+	o.Ready = func() { f.tellReady(ready, cmd.ErrOrStderr(), len(args) > 0) }
 	warn := func(line string) { // at once: not after hours of a recording that lacks what it was for
 		if !f.quiet {
 			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)

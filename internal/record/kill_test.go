@@ -127,7 +127,7 @@ func TestNextRecorderGoesOnWhereTheLastWasKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			for len(r.rings) == 0 {
-				if err := r.find(); err != nil {
+				if _, _, err := r.find(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -31,7 +31,7 @@ func TestAProgramThatRecordsItselfIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // said once
-		if err := r.open(w.Path()); err != nil {
+		if _, err := r.open(w.Path()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,14 +24,10 @@ func raisePriority() (restore func()) {
 	}
 }
 
-// pause stops the thread for at most d. A Go timer would wake it through another thread, which has not its priority: good enough
-// for long pauses, while the rings are empty. Short ones are a system call. Longer calls are not: after 10 ms the runtime
-// retakes the thread's processor (sysmon), and then polls about fifty times at short intervals.
+// pause stops the thread for d, at most maxBusyPause. A Go timer would wake it through another thread, which has not its
+// priority: good enough for long pauses, while the rings are empty. Longer calls are not: after 10 ms the runtime retakes the
+// thread's processor (sysmon), and then polls about fifty times at short intervals.
 func pause(d time.Duration) {
-	if d > maxBusyPause {
-		time.Sleep(d)
-		return
-	}
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.Nanosleep(&t, nil) // a signal that ends it early costs a pass over the rings
 }

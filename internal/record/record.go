@@ -49,10 +49,10 @@ package record
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"meridian/clock"
@@ -75,6 +75,7 @@ type Options struct {
 	Packets  Capture              // nil for none
 	Early    *Early               // a reading of the clocks before Sources and Packets were opened; nil for none
 
+	Ready    func()          // called once by the goroutine of Run when all sources and the rings that are there are recorded; may be nil
 	Counts   func(Summary)   // called at each Interval with the counts so far, by the goroutine of Run; may be nil
 	Failed   func(Failure)   // called at once when a source or ring fails, by the goroutine of Run; nil: Warnings gets it
 	Warnings *trace.Warnings // gets all other faults that do not end the recording; may be nil
@@ -91,6 +92,7 @@ type Recorder struct {
 	ignored map[string]bool   // files that must not be read, or could not be
 	busy    map[string]bool   // files that another recorder reads
 	ended   []*drain
+	listens *ring.Listener // in the directories of rings
 	sources []writer
 	done    int // how many sources have ended
 
@@ -125,9 +127,11 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if r.t, err = openTrace(&o, take(clock.Monotonic)); err != nil {
 		return nil, err
 	}
+	r.listens = ring.Listen(o.Rings...)
 	defer func() {
 		if err != nil {
 			r.t.close()
+			r.listens.Close()
 		}
 	}()
 	if r.own, err = newClocks(r.t, r.times, kernelState, o.Interval); err != nil {
@@ -198,20 +202,28 @@ func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 	return r.summary(), joined(errs...)
 }
 
-// The recorder pauses between passes over the rings, and looks for new rings once in the longest pause. A shard of the usual
-// size, without spare ones, loses nothing below 20 MB/s so.
+// The recorder pauses between passes over the rings. It looks for new rings when it is told of one, and once in the longest
+// pause. A shard of the usual size, without spare ones, loses nothing below 20 MB/s so.
 const (
 	minPause     = time.Millisecond
 	maxBusyPause = 8 * time.Millisecond // while there are any events; see pause
 	maxPause     = 50 * time.Millisecond
+
+	makingTime = time.Second // in which a program is expected to finish its ring, usually in 4 ms
 )
 
 // drain records the rings until the context is done, including the events up to then, or until the trace cannot be written.
 func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 	defer raisePriority()()
 	retryIn := minPause
+	ready := sync.OnceFunc(func() {
+		if r.o.Ready != nil {
+			r.o.Ready()
+		}
+	})
 	nextInterval := time.Now()
 	nextFind := nextInterval // reading the directories costs more than a pass
+	var making time.Time     // until then a ring may be about to be ready
 	for {
 		// What programs emitted until the end is recorded by one more pass, and nothing that they emit later is waited for.
 		ending := ctx.Err() != nil
@@ -224,15 +236,23 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 		default:
 		}
 		if now := time.Now(); ending || !now.Before(nextFind) {
-			nextFind = now.Add(maxPause)
-			if err := r.find(); err != nil {
+			found, unready, err := r.find()
+			if err != nil {
 				return err
+			}
+			nextFind = now.Add(maxPause)
+			if unready && now.Before(making) {
+				nextFind, found = now, true
+			}
+			if found {
+				retryIn = minPause
 			}
 		}
 		full, err := r.pass()
 		if err != nil || ending {
 			return err
 		}
+		ready()
 		retryIn = nextPause(retryIn, full)
 		now := time.Now()
 		if err := r.own.observe(now); err != nil {
@@ -244,7 +264,34 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 				return err
 			}
 		}
-		pause(retryIn)
+		if r.pause(retryIn) {
+			nextFind = time.Now()
+			making = nextFind.Add(makingTime)
+		}
+	}
+}
+
+// pause waits for at most d and says whether a ring was made meanwhile. While the rings are empty, that ends it.
+func (r *Recorder) pause(d time.Duration) (made bool) {
+	if d <= maxBusyPause {
+		pause(d)
+		d = 0
+	}
+	select {
+	case <-r.listens.Created():
+		return true
+	default:
+	}
+	if d == 0 {
+		return false
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-r.listens.Created():
+		return true
+	case <-t.C:
+		return false
 	}
 }
 
@@ -314,100 +361,9 @@ func (r *Recorder) finish() (errs []error) {
 		r.ended = append(r.ended, d)
 		errs = append(errs, d.finish(false))
 	}
-	errs = append(errs, r.own.finish())
+	errs = append(errs, r.listens.Close(), r.own.finish())
 	for _, s := range r.sources {
 		errs = append(errs, r.sourceOver(ended{s, s.finish()}))
 	}
 	return append(errs, r.t.close())
-}
-
-// directories returns where rings are looked for; "" for the directory of package sensor.
-func (r *Recorder) directories() []string {
-	if len(r.o.Rings) == 0 {
-		return []string{""}
-	}
-	return r.o.Rings
-}
-
-// find opens the new rings of selected programs. An error means that the trace cannot be written.
-func (r *Recorder) find() error {
-	before := len(r.rings)
-	for _, dir := range r.directories() {
-		paths, err := ring.Find(dir)
-		if err != nil {
-			r.o.Warnings.Add(dir, "the directory of rings cannot be read", err.Error())
-			continue
-		}
-		for _, path := range paths {
-			if r.rings[path] == nil && !r.ignored[path] {
-				if err := r.open(path); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if len(r.rings) == before {
-		return nil
-	}
-	return r.t.writeMetadata()
-}
-
-// open opens a ring, if its program is selected and it can be read. An error means that the trace cannot be written.
-func (r *Recorder) open(path string) error {
-	info, err := ring.Look(path)
-	if err == nil && (!selected(r.o.Programs, info) || r.o.Only != nil && !r.o.Only(info)) {
-		r.ignored[path] = true
-		return nil
-	}
-	if err == nil && info.Elsewhere() {
-		r.ignored[path] = true
-		r.o.Warnings.Add(path, "the ring is from before this machine was booted, or of another machine, and was not recorded: sensor.Recover makes a trace of it", "")
-		return nil
-	}
-	var reader *ring.Reader
-	if err == nil {
-		reader, err = ring.Open(path)
-	}
-	switch {
-	case errors.Is(err, ring.ErrUnready), errors.Is(err, os.ErrNotExist):
-		return nil // not ready yet, or removed meanwhile
-	case errors.Is(err, ring.ErrBusy):
-		if !r.busy[path] {
-			r.busy[path] = true
-			r.warnOfReader(path, info)
-		}
-		return nil
-	case err != nil: // for example another user's ring
-		r.ignored[path] = true
-		r.o.Warnings.Add(path, "the ring cannot be read", err.Error())
-		return nil
-	}
-	d, err := newDrain(reader, r.t, r.times, r.o.Warnings)
-	if err != nil {
-		r.ignored[path] = true
-		reader.Close()
-		return r.fail(info.Program, info.PID, err)
-	}
-	r.rings[path] = d
-	return nil
-}
-
-// warnOfReader warns of a ring that is being read already: by its own program, or by another recorder.
-func (r *Recorder) warnOfReader(path string, info ring.Info) {
-	if !readsItself(path, info.PID) {
-		r.o.Warnings.Add(path, "another recorder reads the ring: its events are recorded there until that ends", "")
-		return
-	}
-	program := fmt.Sprintf("%s (process %d)", info.Program, info.PID)
-	r.o.Warnings.Add(program, "records itself (sensor.Record): its events are in the trace that it writes; with sensor.Start they would be here", "")
-}
-
-// selected reports whether the patterns select a program. No patterns select all.
-func selected(patterns []string, info ring.Info) bool {
-	for _, p := range patterns {
-		if ok, _ := filepath.Match(p, info.Program); ok || p == fmt.Sprint(info.PID) {
-			return true
-		}
-	}
-	return len(patterns) == 0
 }

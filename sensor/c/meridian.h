@@ -10,7 +10,7 @@
 // What goes in are calls of MERIDIAN_EMIT in any thread; what comes out is a ring file as package sensor/ring of Meridian
 // describes it (version 1), which a Go program or Meridian's recorder reads while the program runs or after its death.
 // Every thread writes into a shard of the ring of its own, which it claims at its first event and gives back when it
-// ends, or earlier for a spare one, if there is a reader and it does not come in time. On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs
+// ends, or earlier for a spare one, if there is a reader, or one is announced, and it does not come in time. On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs
 // two loads, of where its switch is and of the switch, and a branch. Events that find no room are counted, where the reader sees the count.
 //
 // Programs include this file alone; what is not on the way of an event lies in the folder meridian beside it. README.md
@@ -38,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -74,7 +75,7 @@ struct meridian_options {
 	unsigned classes;        // declarations of events, at most [1024]
 	unsigned metadata;       // bytes of their text, at most [1 MiB]
 	bool overwrite;          // the newest events replace the oldest, instead of being dropped
-	unsigned spare;          // more shards, for threads whose own is full while a reader is there; or MERIDIAN_NO_SPARE [32]
+	unsigned spare;          // more shards, for threads whose own is full while there is a reader; or MERIDIAN_NO_SPARE [32]
 };
 #define MERIDIAN_NO_SPARE UINT_MAX
 

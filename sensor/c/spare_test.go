@@ -89,6 +89,40 @@ func TestAThreadWhoseShardIsFullGoesOnInASpareOne(t *testing.T) {
 	s.end(t)
 }
 
+// TestAThreadUsesSpareShardsForAReaderThatListens before that has opened the ring: a program that begins fast loses nothing until it has.
+func TestAThreadUsesSpareShardsForAReaderThatListens(t *testing.T) {
+	t.Parallel()
+	const whole, tired = 2 * 4096 / 128, 64 // as above
+	program := build(t, "gcc", "-std=c11", "testdata/stepped.c")
+	for _, listens := range []bool{false, true} {
+		c := command(t, program, "shards=2", "spare=3")
+		if listens {
+			defer ring.Listen(c.Args[1]).Close()
+		}
+		s := &stepped{command: c}
+		var err error
+		if s.in, err = c.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		s.path, s.out = begin(t, c)
+		room := whole
+		if listens {
+			room = 4 * whole
+		}
+		s.emit(t, 0, room+tired, 128-12-8-1)
+		var got taken
+		got.take(t, open(t, s.path))
+		n := uint64(0)
+		for _, d := range got.discarded {
+			n += d
+		}
+		if len(got.events) != room || n != tired {
+			t.Errorf("a reader listens: %v: %d events and %d discarded, not %d and %d", listens, len(got.events), n, room, tired)
+		}
+		s.end(t)
+	}
+}
+
 // TestSpareShardsMakeTheSameRingInCAndInGo takes the same random steps in both: two writers, and a reader who takes, takes for
 // good, leaves and comes again. After each the files are the same.
 func TestSpareShardsMakeTheSameRingInCAndInGo(t *testing.T) {

@@ -184,6 +184,9 @@ func (r *Ring) prepare(o Options, uuid [16]byte) error {
 	le.PutUint64(head[atNetwork:], network())
 	start := thisBoot()
 	copy(head[atBoot:], start[:])
+	if r.path != "" && expected(filepath.Dir(r.path)) {
+		atomic.StoreUint32(word32(r.mem, atReader), 1)
+	}
 	atomic.StoreUint32(word32(r.mem, atState), stateInUse)
 	return nil
 }

@@ -16,5 +16,6 @@ func openFile(string) (*os.File, error)        { return nil, errNoMemory }
 func mapFile(*os.File, uint64) ([]byte, error) { return nil, errNoMemory }
 func unmapFile([]byte) error                   { return nil }
 func lockFile(*os.File) error                  { return errNoMemory }
+func shareFile(*os.File) error                 { return errNoMemory }
 func unlockFile(*os.File)                      {}
 func ours(fs.FileInfo) error                   { return errNoMemory }

@@ -33,9 +33,14 @@ func mapFile(f *os.File, size uint64) ([]byte, error) {
 func unmapFile(mem []byte) error { return unix.Munmap(mem) }
 
 // lockFile makes the caller the one reader; the kernel ends that with the process at the latest.
-func lockFile(f *os.File) error {
+func lockFile(f *os.File) error { return flock(f, unix.LOCK_EX) }
+
+// shareFile is lockFile for any number of callers. Where one has it, lockFile returns ErrBusy.
+func shareFile(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
+func flock(f *os.File, how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue

@@ -31,7 +31,8 @@
 //	 40  4  clock: 0 none, 1 TSC,      128  8  offset of the shards
 //	         2 CNTVCT, 3 MONOTONIC_RAW, 136  8  offset of the data
 //	         4 MONOTONIC                144  4  state: 0 being made, 1 in use, 2 closed by its writer (atomic)
-//	 44  4  pid of the writer           148  4  1 while a reader has the ring, or was killed over it (atomic)
+//	 44  4  pid of the writer           148  4  1 while a reader has the ring, was killed over it, or is
+//	                                            expected to come (atomic; listen.go)
 //	 48 16  UUID of the trace           152  8  start time of the pid (clock ticks since boot, /proc/PID/stat field 22)
 //	                                    160 64  name of the program, UTF-8, NUL-padded
 //	                                    224  8  inode of the writer's network namespace when it made the ring

@@ -11,7 +11,7 @@ import (
 //
 //	writer 0:  shard 0 | full          spares: shard 64, 65, ...    -->    writer 0:  shard 64 |     spares: shard 0, 65, ...
 //
-// Without a reader no spare is taken, since none would ever be emptied.
+// Without a reader no spare is taken, since none would ever be emptied. A reader that is announced (listen.go) is one.
 
 // spare holds one spare shard. The writer that has set taken from 0 to 1 may use it, until it stores 0: the two are acquire
 // and release of a lock that is only ever tried.

@@ -110,6 +110,20 @@ static inline void mdn_boot(unsigned char id[16]) {
 	if (n < 32) memset(id, 0, 16);
 }
 
+// mdn_expected says whether a reader listens in the ring's directory, by a lock on it (sensor/ring, listen.go). Its spare shards are
+// then used before the reader has opened the ring.
+static inline bool mdn_expected(void) {
+	char dir[sizeof mdn.path];
+	memcpy(dir, mdn.path, sizeof dir);
+	*strrchr(dir, '/') = 0;
+	int f = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f < 0) return false;
+	bool taken = flock(f, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	flock(f, LOCK_UN);
+	close(f);
+	return taken;
+}
+
 // mdn_prepare fills the header in. That it is in use is said last: until then no reader believes anything else.
 static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_header *shape) {
 	struct mdn_header *h = (struct mdn_header *)(void *)mdn.map;
@@ -133,6 +147,7 @@ static inline int mdn_prepare(const unsigned char uuid[16], const struct mdn_hea
 	memcpy(h->program, mdn.program, sizeof h->program);
 	h->network = mdn_network();
 	mdn_boot(h->boot);
+	h->reader = mdn_expected();
 	for (struct mdn_class *c = mdn.first; c; c = c->next) {
 		e = mdn_register(c, mdn.generation ? c->local != 0 : mdn_begins_on(c));
 		if (e != 0 && !(e == ENOSPC && mdn.generation)) return e; // a library's may have been too many for the parent's ring, too

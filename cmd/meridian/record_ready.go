@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// readyWord is the line that is written to --ready-fd.
+const readyWord = "ready\n"
+
+// noReadyFD is the value of --ready-fd without the flag.
+const noReadyFD = -1
+
+// openReady returns the file of --ready-fd, nil without the flag.
+func (f *recordFlags) openReady() (*os.File, error) {
+	if f.readyFD == noReadyFD {
+		return nil, nil
+	}
+	if f.readyFD > 2 { // stdout and stderr are for what is printed
+		if file := readyFile(f.readyFD); file != nil {
+			return file, nil
+		}
+	}
+	return nil, wrong("--ready-fd %d: not a file descriptor above 2 that is open for writing; a shell opens one with %[1]d>FILE", f.readyFD)
+}
+
+// tellReady says that everything is being recorded from now on: to --ready-fd, and on stderr where the recording goes on until it
+// is interrupted. A reader of --ready-fd that has gone misses it.
+func (f *recordFlags) tellReady(ready *os.File, stderr io.Writer, command bool) {
+	if ready != nil {
+		_, _ = ready.WriteString(readyWord)
+		_ = ready.Close()
+	}
+	if !f.quiet && !command {
+		fmt.Fprintf(stderr, "meridian: recording into %s until it is interrupted\n", f.dir)
+	}
+}
