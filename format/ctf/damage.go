@@ -95,6 +95,40 @@ func (r *Reader) packetAt(offset int64) bool {
 	return problem == "" && (r.plan.signature.uuid || p.Size/8 <= uint64(r.window.size-offset))
 }
 
+// magicAt reports whether the magic number of a packet stands at offset.
+func (r *Reader) magicAt(offset int64) bool {
+	k := &r.plan.signature
+	data := r.lookahead.from(offset+k.at, 4)
+	return len(data) >= 4 && [4]byte(data) == k.bytes
+}
+
+// checkUUID returns an error if the stream is another trace's: its first packet has another UUID, in more than the one byte
+// that damage may have changed, and none of the packets has the trace's.
+func (s *Stream) checkUUID() error {
+	k := &s.trace.plan.signature
+	r := s.newReader()
+	head := r.window.from(0, minHeaderBytes)
+	if !k.magic || !k.uuid || int64(len(head)) < max(k.at+4, k.uuidAt+16) || [4]byte(head[k.at:]) != k.bytes {
+		return nil
+	}
+	found := [16]byte(head[k.uuidAt:])
+	differ := 0
+	for i := range found {
+		if found[i] != k.uuidValue[i] {
+			differ++
+		}
+	}
+	if differ <= 1 || r.findPacket(1, s.file.size) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: a stream of another trace: its packets have the UUID %s, the metadata has %s; put it beside its own metadata",
+		s.Path, formatUUID(found), formatUUID(k.uuidValue))
+}
+
+func formatUUID(u [16]byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
 // skipDamaged sets next to the first valid packet after a damaged one.
 func (r *Reader) skipDamaged(offset int64, p Packet) {
 	if at := nextPacketInIndex(r.s.index, offset); at >= 0 && r.packetAt(at) {
@@ -102,6 +136,13 @@ func (r *Reader) skipDamaged(offset int64, p Packet) {
 		return
 	}
 	if r.plan.signature.magic {
+		// So that each packet of another trace is counted.
+		if p.foreign && p.sizeGiven && p.Size > 0 && p.Size%8 == 0 && p.Size/8 <= uint64(r.window.size-offset) {
+			if at := offset + int64(p.Size/8); at == r.window.size || r.magicAt(at) {
+				r.next = at
+				return
+			}
+		}
 		if at := r.findPacket(offset+1, r.window.size); at >= 0 {
 			r.next = at
 			return

@@ -208,3 +208,62 @@ func TestDamagedMetadataNeverBreaksTheReader(t *testing.T) {
 		}
 	}
 }
+
+// otherTSDL describes a trace that is laid out as the small one but has another UUID.
+var otherTSDL = strings.Replace(smallTSDL, "6a0e1a8e-1d5c-4b7f", "6a0e1a8e-1d5c-4b80", 1)
+
+func TestAStreamOfAnotherTraceIsRefused(t *testing.T) {
+	other := smallStream(t, metadataOf(t, strings.Replace(otherTSDL, "6a0e", "7b1f", 1)), 20, 320, true, 0)
+	own := smallStream(t, metadataOf(t, smallTSDL), 20, 320, true, 1)
+	dir := writeTrace(t, smallTSDL, own, other)
+	_, err := Open(dir, nil)
+	if err == nil {
+		t.Fatal("opened")
+	}
+	for _, part := range []string{filepath.Join(dir, "channel0_1"), "7b1f1a8e-1d5c-4b80-9a53-3f1d6f0a9b11", "6a0e1a8e-1d5c-4b7f-9a53-3f1d6f0a9b11"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v: no %s", err, part)
+		}
+	}
+}
+
+// A byte of the only packet's UUID may be damage; the rest of the trace is read.
+func TestADamagedUUIDIsNotAnotherTraces(t *testing.T) {
+	own := smallStream(t, metadataOf(t, smallTSDL), 20, 320, true, 0)
+	one := smallStream(t, metadataOf(t, smallTSDL), 3, 320, true, 1)
+	one[4] ^= 0xff
+	var w trace.Warnings
+	tr := openTrace(t, &w, smallTSDL, own, one)
+	s := tr.Events()
+	if n := len(readNumbers(t, s, 100)); n != 20 || tr.Tally().Damaged != 1 {
+		t.Errorf("%d events, %+v", n, tr.Tally())
+	}
+}
+
+// Packets of another trace among those of this one are skipped, each is counted, and all others are read.
+func TestPacketsOfAnotherTraceAreSkippedAndCounted(t *testing.T) {
+	own := smallStream(t, metadataOf(t, smallTSDL), 20, 320, true, 0)
+	other := smallStream(t, metadataOf(t, otherTSDL), 25, 320, true, 0)
+	packets := int64(len(other) / 320)
+	if packets < 3 || len(other)%320 != 0 {
+		t.Fatal(len(other))
+	}
+	for _, stream := range [][]byte{slices.Concat(own, other), slices.Concat(other, own), slices.Concat(own[:320], other, own[320:])} {
+		var w trace.Warnings
+		tr := openTrace(t, &w, smallTSDL, stream)
+		s := tr.Events()
+		got := readNumbers(t, s, 100)
+		if len(got) != 20 || tr.Tally().Damaged != packets {
+			t.Errorf("%d events, %+v", len(got), tr.Tally())
+		}
+		for i, n := range got {
+			if n != uint64(i) {
+				t.Errorf("event %d has number %d", i, n)
+			}
+		}
+		lines := strings.Join(w.Lines(), "\n")
+		if !strings.Contains(lines, "channel0_0: invalid packet skipped: UUID of another trace (") || !strings.Contains(lines, fmt.Sprintf("(%d times", packets)) {
+			t.Errorf("%q", lines)
+		}
+	}
+}

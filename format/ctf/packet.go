@@ -18,6 +18,7 @@ type Packet struct {
 	class     *streamPlan
 	header    uint64 // bits of header and context
 	sizeGiven bool   // Size was said
+	foreign   bool   // its UUID is another trace's
 }
 
 const packetMagic = 0xC1FC1FC1
@@ -55,18 +56,27 @@ func (r *Reader) parseHeader(offset int64, data []byte) (p Packet, problem strin
 		return p, fmt.Sprintf("magic number 0x%08x instead of 0x%x", magic, uint32(packetMagic))
 	}
 	if at, ok := r.role(TraceUUID); ok && r.plan.m.HasUUID && !r.isUUID(at) {
-		return p, "UUID of another trace"
+		p.foreign = true
 	}
+	if problem = r.parseContext(&p, pos); p.foreign {
+		problem = "UUID of another trace"
+	}
+	return p, problem
+}
+
+// parseContext reads the stream class and the context of a packet; pos is behind its header.
+func (r *Reader) parseContext(p *Packet, pos uint64) (problem string) {
+	rest := uint64(max(r.window.size-p.Offset, 0)) * 8
 	id, ok := r.role(StreamClassID)
 	if p.class = r.plan.streams[id]; !ok && len(r.plan.streams) == 1 {
 		for _, p.class = range r.plan.streams {
 		}
 	}
 	if p.class == nil {
-		return p, fmt.Sprintf("unknown stream class %d", id)
+		return fmt.Sprintf("unknown stream class %d", id)
 	}
 	if pos, ok = r.run(p.class.context, pos); !ok {
-		return p, "packet context: " + r.fault.kind
+		return "packet context: " + r.fault.kind
 	}
 	p.header = pos
 	size, hasSize := r.role(PacketSize)
@@ -82,11 +92,11 @@ func (r *Reader) parseHeader(offset int64, data []byte) (p Packet, problem strin
 	p.Size, p.Content, p.sizeGiven = size, content, hasSize || hasContent
 	switch {
 	case size%8 != 0 || size == 0:
-		return p, fmt.Sprintf("invalid packet size of %d bits", size)
+		return fmt.Sprintf("invalid packet size of %d bits", size)
 	case content > size:
-		return p, fmt.Sprintf("content size of %d bits exceeds the packet size of %d", content, size)
+		return fmt.Sprintf("content size of %d bits exceeds the packet size of %d", content, size)
 	case content < pos:
-		return p, fmt.Sprintf("content size of %d bits is less than the header and context, %d", content, pos)
+		return fmt.Sprintf("content size of %d bits is less than the header and context, %d", content, pos)
 	}
 	p.Begin, _ = r.role(PacketBegin)
 	p.Begin = extendStamp(r.cycles, p.Begin, r.width[PacketBegin], 0, 0)
@@ -97,7 +107,7 @@ func (r *Reader) parseHeader(offset int64, data []byte) (p Packet, problem strin
 	p.Sequence, _ = r.role(PacketSequence)
 	p.CPU, p.HasCPU = r.role(CPU)
 	p.Stream, _ = r.role(StreamID)
-	return p, ""
+	return ""
 }
 
 func (r *Reader) isUUID(at uint64) bool {

@@ -13,11 +13,6 @@ import (
 // events do to their row, the event context says of which slice and which message an event is, and the packet context
 // names the row.
 
-var phaseSuffixes = []struct {
-	ending string
-	phase  trace.Phase
-}{{":begin", trace.Begin}, {":end", trace.End}, {":counter", trace.Counter}, {instantEnding, trace.Instant}}
-
 // linkSlots are the slots of an event's slice, flow and role; -1 for those that its class lacks.
 type linkSlots struct {
 	any               bool
@@ -30,9 +25,9 @@ func (p *tracePlan) bindLinks(ep *eventPlan, c *compiler) {
 	ep.links = linkSlots{slice: -1, flow: -1, role: -1}
 	slots := map[string]*int{"slice": &ep.links.slice, "flow": &ep.links.flow, "role": &ep.links.role}
 	class := *ep.class
-	for _, e := range phaseSuffixes {
-		if name, ok := strings.CutSuffix(class.Name, e.ending); ok {
-			class.Name, ep.phase = name, e.phase
+	for phase, ending := range phaseEndings {
+		if name, ok := strings.CutSuffix(class.Name, ending); ok && ending != "" && !strings.HasPrefix(class.URI, instantURI) {
+			class.Name, ep.phase = name, trace.Phase(phase)
 			break
 		}
 	}
@@ -197,8 +192,10 @@ func (s *Source) parentStream(name string, child int) int {
 
 // restoreClass gives a class of Meridian's the category and the fields that the writer was given.
 func (ep *eventPlan) restoreClass(c trace.Class) trace.Class {
-	if category, ok := strings.CutPrefix(ep.class.URI, categoryURI); ok {
-		c.Category = category
+	for _, prefix := range []string{categoryURI, instantURI} {
+		if category, ok := strings.CutPrefix(ep.class.URI, prefix); ok {
+			c.Category = category
+		}
 	}
 	c, ep.restore = newRestorer(c)
 	return c

@@ -83,7 +83,12 @@ func open(dir string, m *Metadata, name string, w *trace.Warnings) (*Trace, erro
 			f.Close()
 			continue
 		}
-		t.Streams = append(t.Streams, &Stream{Path: path, trace: t, file: f, index: readIndex(path, f.size)})
+		s := &Stream{Path: path, trace: t, file: f, index: readIndex(path, f.size)}
+		t.Streams = append(t.Streams, s)
+		if err := s.checkUUID(); err != nil {
+			t.Close()
+			return nil, err
+		}
 	}
 	return t, nil
 }
@@ -189,6 +194,12 @@ func (t *Trace) Close() error {
 
 // Reader returns a reader at the beginning of the stream.
 func (s *Stream) Reader() *Reader {
+	r := s.newReader()
+	s.trace.readers = append(s.trace.readers, r)
+	return r
+}
+
+func (s *Stream) newReader() *Reader {
 	p := s.trace.plan
 	r := &Reader{s: s, plan: p, w: s.trace.w,
 		window: fileWindow{d: s.file, size: s.file.size}, lookahead: fileWindow{d: s.file, size: s.file.size}}
@@ -196,7 +207,6 @@ func (s *Stream) Reader() *Reader {
 	for i := range p.m.Streams {
 		r.clocks = append(r.clocks, newCycleClock(p.m, p.m.Streams[i].Clock))
 	}
-	s.trace.readers = append(s.trace.readers, r)
 	return r
 }
 

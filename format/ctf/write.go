@@ -35,8 +35,8 @@ import (
 //
 // A class becomes one event class for each phase and set of absent fields of its events: the name ends in ":begin", ":end" or
 // ":counter" for those phases, and absent fields are omitted (after 32 such sets, and inside
-// structures, an absent field becomes a variant of absent and present). A name that has such an ending itself gets
-// ":instant" appended. Types become:
+// structures, an absent field becomes a variant of absent and present). Instant events with a name that has such an ending itself keep
+// it, and have a model.emf.uri that begins with "meridian:instant:". Types become:
 //
 //	Bool      enumeration of false and true in a byte       Struct   structure
 //	Int, Uint integer of as many bits, aligned to bytes;    Array    array, or _NAME_length (32 bits) and a sequence
@@ -46,7 +46,7 @@ import (
 //
 // Elements and options that need such a second field are structures of
 // it and of one named value; a [Source] undoes all this. All is little-endian and aligned to bytes. The
-// category of a class is its model.emf.uri, after "meridian:category:".
+// category of a class is its model.emf.uri, after "meridian:category:" or "meridian:instant:".
 //
 // The metadata needs all classes, so nothing is at DIR before Close: until
 // then the output is DIR.partial. The writer buffers at most WriterOptions.Memory bytes of packets, and keeps no file open.

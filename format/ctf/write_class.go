@@ -1,6 +1,7 @@
 package ctf
 
 import (
+	"slices"
 	"strings"
 
 	"meridian/trace"
@@ -218,27 +219,35 @@ func (h *hostWriter) event(stream, class int, key eventKey, p *classPlan) int {
 // phaseEndings are what the names of event classes end in, by phase.
 var phaseEndings = [...]string{trace.Instant: "", trace.Begin: ":begin", trace.End: ":end", trace.Counter: ":counter"}
 
-const instantEnding = ":instant"
-
-// eventName returns the name of an event class: that of the class and what its phase adds. A reader removes one ending
-// again, so a name that has one by itself always gets another.
-func eventName(name string, phase trace.Phase) string {
-	if int(phase) < len(phaseEndings) && phase != trace.Instant {
-		return name + phaseEndings[phase]
+// eventName returns the name and the model.emf.uri of an event class: the name of the class and what its phase adds, and its category.
+// Instant events keep their name even if it ends like that of a phase: the URI then says that it does not.
+func eventName(class *trace.Class, phase trace.Phase) (name, uri string) {
+	name = class.Name
+	if int(phase) < len(phaseEndings) {
+		name += phaseEndings[phase]
 	}
-	for _, ending := range append(phaseEndings[1:], instantEnding) {
-		if strings.HasSuffix(name, ending) {
-			return name + instantEnding
-		}
+	if phase == trace.Instant && hasPhaseEnding(name) {
+		return name, instantURI + class.Category
 	}
-	return name
+	if class.Category != "" {
+		uri = categoryURI + class.Category
+	}
+	return name, uri
 }
 
+func hasPhaseEnding(name string) bool {
+	return slices.ContainsFunc(phaseEndings[1:], func(ending string) bool { return strings.HasSuffix(name, ending) })
+}
+
+// The model.emf.uri of an event class begins with one of these, before its category.
+const (
+	categoryURI = "meridian:category:"
+	instantURI  = "meridian:instant:" // instant events with a name that ends like that of another phase
+)
+
 func (h *hostWriter) eventClass(id uint64, key eventKey, p *classPlan) EventClass {
-	e := EventClass{ID: id, Name: eventName(p.class.Name, key.phase)}
-	if p.class.Category != "" {
-		e.URI = categoryURI + p.class.Category
-	}
+	e := EventClass{ID: id}
+	e.Name, e.URI = eventName(&p.class, key.phase)
 	var context, fields []Field
 	if key.extras&hasSlice != 0 {
 		context = append(context, Field{"slice", plainInteger(64, NoRole)})
@@ -278,9 +287,6 @@ func (h *hostWriter) eventClass(id uint64, key eventKey, p *classPlan) EventClas
 	e.Payload = structOfFields(fields...)
 	return e
 }
-
-// categoryURI is what the model.emf.uri of an event class begins with, before its category.
-const categoryURI = "meridian:category:"
 
 func roleName(r trace.Role) string {
 	return [...]string{"none", "sends", "receives", "enters", "leaves"}[r]

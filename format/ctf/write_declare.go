@@ -29,12 +29,10 @@ func (c *Encoder) Declare(id uint64, class *trace.Class) (EventClass, error) {
 		to.Fields = append(to.Fields, h.fieldsFor(f.Name, &f.Type, &p, 0)...)
 	}
 	c.m.Slots = h.slots
-	e := EventClass{ID: id, Name: class.Name, Payload: payload}
+	e := EventClass{ID: id, Payload: payload}
+	e.Name, e.URI = eventName(class, trace.Instant)
 	if class.Context > 0 {
 		e.Context = context
-	}
-	if class.Category != "" {
-		e.URI = categoryURI + class.Category
 	}
 	return e, nil
 }

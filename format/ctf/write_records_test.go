@@ -316,7 +316,8 @@ func drawTimeline(t *rapid.T, shortest int) *timeline {
 		}
 	}
 	for i := range rapid.IntRange(1, 4).Draw(t, "classes") {
-		c := trace.Class{Name: fmt.Sprintf("%s %d", rapid.SampledFrom([]string{"ü", "a:b", `"\`, "%s"}).Draw(t, "class"), i)}
+		c := trace.Class{Name: fmt.Sprintf("%s %d%s", rapid.SampledFrom([]string{"ü", "a:b", `"\`, "%s"}).Draw(t, "class"), i,
+			rapid.SampledFrom([]string{"", "", ":begin", ":end", ":counter", ":instant"}).Draw(t, "ending"))}
 		c.Fields = drawFields(t, 3, rapid.IntRange(0, 5).Draw(t, "fields"))
 		c.Context = rapid.IntRange(0, len(c.Fields)).Draw(t, "context")
 		l.Classes = append(l.Classes, c)
