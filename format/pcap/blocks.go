@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 	"math/bits"
@@ -142,6 +143,9 @@ func (r *Reader) passOver(length uint32, bad bool) error {
 func (r *Reader) begin(body []byte) bool {
 	r.section = len(r.ifaces)
 	if len(body) >= 16 && r.order.Uint16(body[4:]) == 1 {
+		if minor := r.order.Uint16(body[6:]); minor != 0 && minor != 2 {
+			r.damage(fmt.Sprintf("sections in version 1.%d of pcapng instead of 1.0 or 1.2; read as 1.0", minor))
+		}
 		return true
 	}
 	r.damage(badVersion)
@@ -219,6 +223,9 @@ func (r *Reader) packet(f *trace.Frame, local uint32, b []byte) bool {
 		f.Options = r.takeOptions(data[padded:])
 	}
 	f.Time, f.Interface, f.Wire = t, i, max(wire, kept)
+	if kept > wire {
+		r.damage(shortWire)
+	}
 	f.Number = r.number
 	r.number++
 	r.last, r.unknown = t, false

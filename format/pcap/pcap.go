@@ -88,6 +88,9 @@ type Reader struct {
 	scale    int64  // ns of a unit of the fraction
 	limit    uint32 // longest frame that is not damage
 	fraction uint32 // units of the fraction in a second
+	swapped  bool   // the two lengths may stand the other way round
+
+	badFractions int // frames with an impossible fraction of a second
 
 	// pcapng
 	units   []unit // of each interface
@@ -212,6 +215,9 @@ const (
 	badContent  = "packets whose contents contradict their block are left out"
 	badStamp    = "packets with a stamp outside of the years 1823 to 2116 are left out"
 	noStamp     = "packets without a stamp (simple packet blocks) take that of the packet before and are not matched"
+	badFraction = "packets with an impossible fraction of a second, one second or more, take the stamp of the packet before and are not matched"
+	mostBad     = "most packets have an impossible fraction of a second, so none is matched; the file may count nanoseconds where it says microseconds"
+	shortWire   = "packets with less length on the wire than was captured; what was captured is used"
 	damagedData = " data damaged or cut short; what came before is used"
 )
 

@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"meridian/trace"
@@ -46,6 +47,13 @@ func Read(ctx context.Context, path, host string, w *trace.Warnings, progress fu
 	}
 	if progress != nil {
 		progress(r.Consumed())
+	}
+	if n := c.Packets.Len(); 2*r.badFractions > n {
+		// What is below a second may be so by chance, and be wrong as well.
+		r.tally.warn(mostBad, fmt.Sprintf("%d of %d", r.badFractions, n))
+		for i := range n {
+			c.Packets.At(i).Kind = trace.Other
+		}
 	}
 	c.Flows = d.Flows()
 	c.Interfaces = r.Interfaces()

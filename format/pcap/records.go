@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math/bits"
 
@@ -59,6 +60,12 @@ func (r *Reader) beginRecords(head []byte) error {
 			r.header, r.scale = d.header, d.scale
 		}
 	}
+	major, minor := r.order.Uint16(head[4:]), r.order.Uint16(head[6:])
+	if major != 2 || minor != 4 {
+		r.tally.warn(fmt.Sprintf("version %d.%d of pcap instead of 2.4; read as 2.4", major, minor), "at offset 4")
+	}
+	// Until 2.3 the length on the wire came first, in 2.3 it depends on the writer (libpcap, sf-pcap.c); 543.0 is DG/UX's.
+	r.swapped = major == 2 && minor < 4 || major == 543 && minor == 0
 	r.step, r.fraction = r.scale, uint32(1_000_000_000/r.scale)
 	snap := r.order.Uint32(head[16:])
 	r.limit = maxFrame
@@ -89,6 +96,9 @@ func (r *Reader) nextRecord(f *trace.Frame) error {
 		seconds, fraction = bits.ReverseBytes32(seconds), bits.ReverseBytes32(fraction)
 		kept, wire = bits.ReverseBytes32(kept), bits.ReverseBytes32(wire)
 	}
+	if r.swapped && kept > wire {
+		kept, wire = wire, kept
+	}
 	switch {
 	case kept > r.limit, kept > wire && fraction >= r.fraction:
 		r.damage(badLength)
@@ -103,11 +113,29 @@ func (r *Reader) nextRecord(f *trace.Frame) error {
 	}
 	f.Data = w.buf[w.lo+r.header : w.lo+whole : w.lo+whole]
 	w.lo += whole
-	f.Number = r.number
-	r.number++
 	f.Time = clock.HostTime(int64(seconds)*1_000_000_000 + int64(fraction)*r.scale)
 	f.Interface = 0
 	f.Wire = max(wire, kept)
 	f.Options = nil
+	if r.unknown = fraction >= r.fraction; r.unknown {
+		r.impossible(f, seconds)
+	} else {
+		r.last = f.Time
+	}
+	if kept > wire {
+		r.damage(shortWire)
+	}
+	f.Number = r.number
+	r.number++
 	return nil
+}
+
+// impossible gives a frame whose fraction of a second is a second or more the stamp of the frame before, the first its second.
+func (r *Reader) impossible(f *trace.Frame, seconds uint32) {
+	r.damage(badFraction)
+	r.badFractions++
+	if r.number == 0 {
+		r.last = clock.HostTime(int64(seconds) * 1_000_000_000)
+	}
+	f.Time = r.last
 }
