@@ -245,27 +245,16 @@ type placed struct {
 	row   Row
 }
 
-// pairUp gives every event its row: packets by their number in the capture if they are numbered, ends of a list's messages by their stamp. Of events with one stamp, the
-// order of truth and that of the intervals is one.
+// pairUp gives every event its row: packets by their number in the capture if they are numbered, ends of a list's messages by their
+// stamp. Of events with one stamp, the order of truth and that of the intervals is one.
 func pairUp(events []Event, rows []Row, numbered bool) ([]placed, string) {
+	if numbered && len(rows) > 0 && rows[0].Number > 0 {
+		return pairPackets(events, rows)
+	}
 	if len(events) != len(rows) {
 		return nil, fmt.Sprintf("%d rows for %d events", len(rows), len(events))
 	}
 	all := make([]placed, len(events))
-	if numbered && rows[0].Number > 0 { // captures: events are in the order of the file
-		for _, r := range rows {
-			if r.Number < 1 || r.Number > len(events) || all[r.Number-1].row.Number > 0 {
-				return nil, fmt.Sprintf("packet %d of %d is there twice or is none", r.Number, len(events))
-			}
-			all[r.Number-1] = placed{events[r.Number-1], r}
-		}
-		for _, p := range all {
-			if d := p.event.Stamp - p.row.Recorded; d < -1 || d > 1 {
-				return nil, fmt.Sprintf("packet %d has the stamp %d and the row %d", p.row.Number, p.event.Stamp, p.row.Recorded)
-			}
-		}
-		return all, ""
-	}
 	events = slices.Clone(events)
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), cmp.Compare(a.At, b.At)) })
@@ -279,6 +268,28 @@ func pairUp(events []Event, rows []Row, numbered bool) ([]placed, string) {
 		all[i] = placed{events[i], rows[i]}
 	}
 	return all, ""
+}
+
+// pairPackets gives every packet its row: they are in the order of the file. A capture cannot hold stamps before 1970: such packets need
+// no row.
+func pairPackets(events []Event, rows []Row) ([]placed, string) {
+	all := make([]placed, len(events))
+	for _, r := range rows {
+		if r.Number < 1 || r.Number > len(events) || all[r.Number-1].row.Number > 0 {
+			return nil, fmt.Sprintf("packet %d of %d is there twice or is none", r.Number, len(events))
+		}
+		e := events[r.Number-1]
+		if d := e.Stamp - r.Recorded; d < -1 || d > 1 {
+			return nil, fmt.Sprintf("packet %d has the stamp %d and the row %d", r.Number, e.Stamp, r.Recorded)
+		}
+		all[r.Number-1] = placed{e, r}
+	}
+	for n, e := range events {
+		if all[n].row.Number == 0 && e.Stamp >= 0 {
+			return nil, fmt.Sprintf("%d rows for %d events, and none for packet %d", len(rows), len(events), n+1)
+		}
+	}
+	return slices.DeleteFunc(all, func(p placed) bool { return p.row.Number == 0 }), ""
 }
 
 // place counts the events outside of a component.
