@@ -65,12 +65,15 @@ func notKept(s *record.Summary, packets bool) (broken []string) {
 	} else if n > 1 {
 		broken = append(broken, fmt.Sprintf("the recording is incomplete: %d sources or programs failed before its end", n))
 	}
-	if n := s.Total.Lost; n > 0 {
+	if n := s.Total.Lost - min(s.Total.Lost, s.Missed); n > 0 {
 		what := "events"
 		if packets {
 			what = "events or packets"
 		}
 		broken = append(broken, fmt.Sprintf("%d %s were lost: their buffers were full", n, what))
+	}
+	if n := s.Missed; n > 0 {
+		broken = append(broken, fmt.Sprintf("the kernel ran no program of the recorder for %s of this machine, counted as lost", counted(n, "event")))
 	}
 	if n := s.Total.Overwritten; n > 0 {
 		broken = append(broken, fmt.Sprintf("%d bytes of events were overwritten before they could be recorded", n))

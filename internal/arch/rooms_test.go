@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 
 	// What only our commands need.
 	"internal/record":         {"internal/record/tracefs", "internal/steering", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
-	"internal/record/tracefs": {"internal/record/kernel", "internal/record/internal/proc", "internal/kernel", "trace", "clock"},
+	"internal/record/tracefs": {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
 	"internal/kernel":         {"trace", "clock"},
 	"internal/steering":       {"trace", "clock"},
 	"internal/filter":         {"trace", "clock"},

@@ -69,7 +69,8 @@ type parts struct {
 	pid, tid, arg0, ret, vec int
 }
 
-func (c *chains) read(t testing.TB, dir string, tcp bool, messages int) {
+// read takes the chains from a trace, and returns how many events that says were lost.
+func (c *chains) read(t testing.TB, dir string, tcp bool, messages int) uint64 {
 	t.Helper()
 	c.all, c.tcp = make([]chain, messages), tcp
 	c.softirq, c.inside, c.reading = map[int]clock.HostTime{}, map[int][]int{}, map[int64]*chainSide{}
@@ -83,7 +84,7 @@ func (c *chains) read(t testing.TB, dir string, tcp bool, messages int) {
 			before += messageLength(n)
 		}
 	}
-	eachEvent(t, dir, func(e *trace.Event, class *trace.Class, row *trace.Stream, values []trace.Value) {
+	return eachEvent(t, dir, func(e *trace.Event, class *trace.Class, row *trace.Stream, values []trace.Value) {
 		p, ok := c.of[class]
 		if !ok {
 			p = partsOf(class)

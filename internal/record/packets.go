@@ -182,6 +182,9 @@ func (w *packetWriter) finish() error {
 	return err
 }
 
+// missed is 0: the kernel shows all packets to a capture.
+func (w *packetWriter) missed() uint64 { return 0 }
+
 // counts returns the counts by name of interface, which several interfaces may have had one after another. Lost packets are known
 // only for all together, which share a ring.
 func (w *packetWriter) counts() (all []Counts) {

@@ -171,6 +171,7 @@ type writer interface {
 	run(context.Context) error
 	finish() error
 	counts() []Counts
+	missed() uint64 // events that the kernel kept from the source, which are in the counts as lost
 }
 
 // Origin returns by how many ns the trace's clock is ahead of CLOCK_MONOTONIC: the offset of REALTIME when the trace was begun. It

@@ -180,3 +180,11 @@ func (w *sourceWriter) counts() []Counts {
 	defer w.mu.Unlock()
 	return w.rows.counts()
 }
+
+// missed returns how many of the lost events the kernel kept from the source, if that can tell.
+func (w *sourceWriter) missed() uint64 {
+	if s, ok := w.source.(interface{ Missed() uint64 }); ok {
+		return s.Missed()
+	}
+	return 0
+}

@@ -66,6 +66,15 @@ func (k *kernelSource) Lost() []uint64 {
 	return lost
 }
 
+// Missed returns how many of the lost events the kernel kept from the recorder.
+func (k *kernelSource) Missed() uint64 {
+	if r, ok := k.recorder.(interface{ Missed() (uint64, error) }); ok {
+		n, _ := r.Missed()
+		return n
+	}
+	return 0
+}
+
 // interfaces is a source of the states of network interfaces and of their changes.
 type interfaces struct {
 	watcher *netstate.Watcher

@@ -13,7 +13,7 @@ type Counts struct {
 	Events      uint64 `json:"events"`
 	Bytes       uint64 `json:"bytes"` // of the packets
 	Packets     uint64 `json:"packets"`
-	Lost        uint64 `json:"lost"`                        // events that found a buffer full
+	Lost        uint64 `json:"lost"`                        // events that found a buffer full, and those of Summary.Missed
 	Overwritten uint64 `json:"overwritten_bytes,omitempty"` // of a ring that overwrites its oldest events
 	Damaged     uint64 `json:"damaged,omitempty"`           // damaged parts of a ring
 	Moved       uint64 `json:"moved,omitempty"`             // events of a source with a stamp before the last one's, which got that one
@@ -25,7 +25,8 @@ type Summary struct {
 	Dir        string        `json:"dir"`
 	Streams    []Counts      `json:"streams"` // in the order in which they were found
 	Total      Counts        `json:"total"`
-	ClockError time.Duration `json:"clock_error_ns"` // of the worst reading by which stamps were put on the clock
+	Missed     uint64        `json:"missed,omitempty"` // of the lost events, those for which the kernel ran no program
+	ClockError time.Duration `json:"clock_error_ns"`   // of the worst reading by which stamps were put on the clock
 	Failures   []Failure     `json:"failures,omitempty"`
 	Unlisted   int           `json:"failures_unlisted,omitempty"` // how many more there were than are listed
 }
@@ -42,6 +43,7 @@ func (r *Recorder) summary() Summary {
 	}
 	for _, w := range r.sources {
 		s.Streams = append(s.Streams, w.counts()...)
+		s.Missed += w.missed()
 	}
 	for _, c := range s.Streams {
 		s.Total.Events += c.Events

@@ -103,7 +103,7 @@ func amongAll(t *testing.T, script string, becomes bool) {
 	pass()
 	<-ended
 	few, many := some.Stop(), all.Stop()
-	if n := some.Lost() + all.Lost(); n != 0 {
+	if n := some.Overflowed() + all.Overflowed(); n != 0 {
 		t.Fatalf("%d events lost", n)
 	}
 

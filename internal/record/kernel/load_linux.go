@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -101,6 +102,10 @@ func load(o *Options, constants map[string]any, names []string) (*ebpf.Collectio
 		}
 	}
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return !slices.Contains(names, name) })
+	maps.DeleteFunc(spec.Maps, func(name string, _ *ebpf.MapSpec) bool {
+		of, counter := strings.CutPrefix(name, "count_")
+		return counter && !slices.Contains(names, of)
+	})
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {
 		return nil, nil, fmt.Errorf("kernel events: number of processors: %w", err)

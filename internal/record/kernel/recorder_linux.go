@@ -20,6 +20,7 @@ type Recorder struct {
 	warnings *trace.Warnings
 	decoder  *decoder
 	programs *ebpf.Collection
+	audit    *audit // nil where perf does not count the events
 	rings    []*ring
 	links    []link.Link
 	detach   sync.Once
@@ -48,6 +49,11 @@ func (r *Recorder) open(o *Options) error {
 		return err
 	}
 	names := o.programs()
+	var without error
+	if r.audit, without = openAudit(names); without != nil {
+		defer r.warnUnaudited(without)
+	}
+	c["audited"] = bit(r.audit != nil)
 	var inner *ebpf.MapSpec
 	if r.programs, inner, err = load(o, c, names); err != nil {
 		return err
@@ -55,12 +61,22 @@ func (r *Recorder) open(o *Options) error {
 	if r.rings, err = openRings(r.programs.Maps["rings"], inner); err != nil {
 		return err
 	}
+	if r.audit != nil {
+		if err := r.audit.give(r.programs); err != nil {
+			return err
+		}
+	}
 	for _, name := range names {
 		l, err := link.AttachTracing(link.TracingOptions{Program: r.programs.Programs[name]})
 		if err != nil {
 			return unavailable(fmt.Errorf("tracepoint %s: %w", name, err))
 		}
 		r.links = append(r.links, l)
+	}
+	if r.audit != nil {
+		if err := r.audit.enable(); err != nil {
+			return err
+		}
 	}
 	// The programs follow the children of every process that is found from here on.
 	return followRunning(r.programs, o)
@@ -132,49 +148,67 @@ func (r *Recorder) Following() ([]int, error) { return following(r.programs) }
 // Stop ends the recording: later events are not recorded, and Read returns once it has passed on the earlier ones.
 func (r *Recorder) Stop() error {
 	r.detach.Do(func() {
-		var all []error
+		all := []error{r.audit.finish()}
 		for _, l := range slices.Backward(r.links) {
 			all = append(all, l.Close())
 		}
 		if r.stopErr = errors.Join(all...); r.stopErr != nil {
-			r.stopErr = fmt.Errorf("kernel events: detaching programs: %w", r.stopErr)
+			r.stopErr = fmt.Errorf("kernel events: end of the recording: %w", r.stopErr)
 		}
 		close(r.stopped)
 	})
 	return r.stopErr
 }
 
-// Lost returns for each processor, by its number, how many events found its ring full since Open. The first processor's
-// count includes the [Recorder.Missed] events, whose processor the kernel does not report. Counts only grow. Lost and
-// Missed must not be called after Close.
+// Lost returns for each processor, by its number, how many events were not recorded since Open: they found its ring full, or
+// are among the [Recorder.Missed] ones. Counts only grow. Lost and Missed must not be called after Close.
 func (r *Recorder) Lost() ([]uint64, error) {
 	counts, err := countsOf(r.programs)
 	if err != nil {
 		return nil, err
 	}
+	missed, nested, err := r.missed()
 	lost := make([]uint64, len(counts))
 	for i := range counts {
 		lost[i] = counts[i].Lost
+		if i < len(missed) {
+			lost[i] += missed[i]
+		}
 	}
-	missed, err := r.Missed()
 	if len(r.rings) > 0 {
-		lost[r.rings[0].cpu] += missed
+		lost[r.rings[0].cpu] += nested
 	}
 	return lost, err
 }
 
-// Missed returns how many events were not recorded since Open because they interrupted the recording of one of the same
-// kind on their processor. Kernels before 5.12 report none. The count only grows.
+// Missed returns for how many events since Open the kernel ran no program: they interrupted the program of the same kind on
+// their processor, or a process that the kernel hides from tracers. They are counted for the whole machine, since none of
+// their fields is known: with NetNS, and where only some processes are recorded, some may be of no interest. The count only
+// grows, some ms after the events. Where perf's counters are not permitted, of which Close warns, it has the
+// interrupting ones alone, those of kernels before 5.12 excepted.
 func (r *Recorder) Missed() (uint64, error) {
-	sum := uint64(0)
+	byCPU, sum, err := r.missed()
+	for _, n := range byCPU {
+		sum += n
+	}
+	return sum, err
+}
+
+// missed returns the missed events of each processor, and how many more of them the kernel counts for programs that were
+// interrupted by themselves. perf counts these as well, but for those that interrupt in the same context as its own work.
+func (r *Recorder) missed() (byCPU []uint64, nested uint64, err error) {
+	byCPU, byProgram, err := r.audit.count()
+	if err != nil {
+		return byCPU, 0, err
+	}
 	for name, p := range r.programs.Programs {
 		stats, err := p.Stats()
 		if err != nil {
-			return sum, fmt.Errorf("kernel events: events that program %s missed: %w", name, err)
+			return byCPU, nested, fmt.Errorf("kernel events: events that program %s missed: %w", name, err)
 		}
-		sum += stats.RecursionMisses
+		nested += stats.RecursionMisses - min(stats.RecursionMisses, byProgram[name])
 	}
-	return sum, nil
+	return byCPU, nested, nil
 }
 
 // Close stops the recording and releases its programs and rings. Read must have returned.
@@ -189,6 +223,9 @@ func (r *Recorder) Close() error {
 	if r.programs != nil {
 		r.programs.Close()
 	}
+	if r.audit != nil {
+		err = errors.Join(err, r.audit.close())
+	}
 	r.rings, r.programs = nil, nil
 	return err
 }
@@ -198,7 +235,6 @@ func (r *Recorder) reportFaults() {
 	if r.warnings == nil {
 		return
 	}
-	const subject = "kernel events"
 	counts, _ := countsOf(r.programs)
 	unfollowed, late := uint64(0), uint64(0)
 	for i := range counts {
@@ -207,6 +243,22 @@ func (r *Recorder) reportFaults() {
 	for _, g := range r.rings {
 		late += g.sorter.late
 	}
+	if r.audit != nil {
+		for _, cpu := range r.audit.stalled {
+			r.warnings.Add(subject, unaudited, fmt.Sprintf("processor %d, which was offline for a time", cpu))
+		}
+	}
 	ReportFaults(r.warnings, subject, Fault{"processes were not followed: too many at a time", int64(unfollowed)},
 		Fault{LateStamps, int64(late)}, Fault{DamagedRecords, r.damaged})
+}
+
+const (
+	subject   = "kernel events"
+	unaudited = "events that the kernel hides from eBPF programs are not counted as lost"
+)
+
+func (r *Recorder) warnUnaudited(why error) {
+	if r.warnings != nil {
+		r.warnings.Add(subject, unaudited, why.Error()+"; counting them needs root")
+	}
 }

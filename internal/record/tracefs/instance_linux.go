@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"meridian/internal/record/internal/tracing"
 )
 
 // prefix begins the names of our instances, and of no others.
@@ -26,8 +28,8 @@ type instance struct {
 
 // newInstance makes an instance that is set up and does not record yet. First it removes the instances that killed recorders
 // have left; one that is in use cannot be removed.
-func newInstance(m *mount, bufferSize int) (*instance, error) {
-	parent := filepath.Join(m.dir, "instances")
+func newInstance(m *tracing.Mount, bufferSize int) (*instance, error) {
+	parent := filepath.Join(m.Dir, "instances")
 	stale, err := os.ReadDir(parent)
 	if err != nil {
 		return nil, unavailable("listing instances", err)

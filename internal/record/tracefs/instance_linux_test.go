@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"meridian/internal/netlab"
+	"meridian/internal/record/internal/tracing"
 	"meridian/internal/record/kernel"
 )
 
@@ -119,7 +120,7 @@ func recordUnmounted() string {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err.Error()
 	}
-	for _, dir := range slices.Backward(mountsOf(string(table), "tracefs")) {
+	for _, dir := range slices.Backward(tracing.MountsOf(string(table), "tracefs")) {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
 			return err.Error()
 		}
@@ -131,11 +132,11 @@ func recordUnmounted() string {
 	dir := r.session.all.dir
 	table, _ = os.ReadFile("/proc/self/mountinfo")
 	switch {
-	case r.session.mount.fd < 0:
+	case !r.session.mount.Own():
 		return "no mount of its own"
 	case !exists(dir):
 		return "no instance"
-	case len(mountsOf(string(table), "tracefs")) != 0:
+	case len(tracing.MountsOf(string(table), "tracefs")) != 0:
 		return "it is mounted for all to see"
 	}
 	if err := r.Close(); err != nil {
@@ -148,7 +149,7 @@ func recordUnmounted() string {
 }
 
 func TestWhereTracefsIsNotMountedNobodyElseSeesOurs(t *testing.T) {
-	if _, err := findMount(); err != nil {
+	if _, err := tracing.Find(); err != nil {
 		missing(t, err)
 	}
 	c := player("unmounted")
@@ -187,17 +188,5 @@ func TestOptionsThatMeanNothingAreErrors(t *testing.T) {
 		if errors.As(err, &u) != test.unavailable && os.Geteuid() == 0 {
 			t.Errorf("%+v: %v", test.o, err)
 		}
-	}
-}
-
-func TestMountsAreFoundByTheirType(t *testing.T) {
-	const table = `22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw
-36 22 0:12 / /sys/kernel/tracing rw,nosuid shared:15 master:2 - tracefs nodev rw
-37 22 0:12 /instances/mine /some/instance rw - tracefs nodev rw
-38 22 0:12 / /a\040place rw - tracefs nodev rw
-39 22 0:12
-`
-	if got := mountsOf(table, "tracefs"); !slices.Equal(got, []string{"/sys/kernel/tracing", "/a place"}) {
-		t.Errorf("%q", got)
 	}
 }

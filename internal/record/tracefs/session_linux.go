@@ -9,14 +9,17 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"meridian/internal/record/internal/proc"
+	"meridian/internal/record/internal/tracing"
 	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
 
 // session is ftrace set up for one recording: its instances, the events enabled in them, and the rings of the processors.
 type session struct {
-	mount *mount
+	mount *tracing.Mount
 	all   *instance // records all processes
 	some  *instance // records those that are followed; nil if all are
 	cpus  int       // that the kernel can have, online or not
@@ -26,8 +29,8 @@ type session struct {
 // newSession makes the instances, which do not record yet. On an error the caller closes what is returned.
 func newSession(bufferSize int, filtered bool) (s *session, err error) {
 	s = &session{}
-	if s.mount, err = findMount(); err != nil {
-		return s, err
+	if s.mount, err = tracing.Find(); err != nil {
+		return s, unavailable("finding tracefs", err)
 	}
 	if bufferSize <= 0 {
 		bufferSize = 4 << 20
@@ -196,8 +199,23 @@ func (s *session) close() (err error) {
 		err = errors.Join(err, in.remove())
 	}
 	if s.mount != nil {
-		err = errors.Join(err, s.mount.close())
+		err = errors.Join(err, s.mount.Close())
 	}
 	*s = session{cpus: s.cpus}
 	return err
+}
+
+// unavailable explains why this machine's tracefs cannot be used.
+func unavailable(doing string, err error) error {
+	u := &Unavailable{Reason: kernel.NotSupported, Err: fmt.Errorf("%s: %w", doing, err)}
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
+		u.Reason = kernel.NotPermitted
+		u.Missing = "not permitted: run as root; containers and kernel lockdown may forbid it even then"
+	case errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENOSYS):
+		u.Missing = "this kernel has no tracefs: Linux 5.2 with CONFIG_FTRACE and CONFIG_EVENT_TRACING is needed"
+	default:
+		u.Missing = "this kernel's tracefs has an unknown layout"
+	}
+	return u
 }

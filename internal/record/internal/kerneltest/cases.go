@@ -72,7 +72,7 @@ func Switches(t *testing.T, begin Begin) {
 		count["sched_switch"] < 10 || count["sched_waking"] == 0 {
 		t.Errorf("%d processes, %v", n, count)
 	}
-	if n := rec.Lost(); n != 0 {
+	if n := rec.Overflowed(); n != 0 {
 		t.Errorf("%d events lost", n)
 	}
 }
@@ -146,7 +146,7 @@ func Rows(t *testing.T, begin Begin, bufferSize int) *Recording {
 	rec := begin(t, kernel.Options{Groups: all, Pids: []int{os.Getpid()}, BufferSize: bufferSize})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 200})
 	rec.Stop()
-	if n := rec.Lost(); n != 0 {
+	if n := rec.Overflowed(); n != 0 {
 		t.Fatalf("%d events lost", n)
 	}
 	var w trace.Warnings

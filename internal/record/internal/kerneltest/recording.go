@@ -115,6 +115,27 @@ func (r *Recording) Lost() (n uint64) {
 	return n
 }
 
+// Missed returns for how many events the kernel ran no program, of those that Lost returns.
+func (r *Recording) Missed() uint64 {
+	r.t.Helper()
+	by, ok := r.Recorder.(interface{ Missed() (uint64, error) })
+	if !ok {
+		return 0
+	}
+	n, err := by.Missed()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n
+}
+
+// Overflowed returns how many events found no room, on all processors.
+func (r *Recording) Overflowed() uint64 {
+	r.t.Helper()
+	missed := r.Missed() // which only grows
+	return max(r.Lost(), missed) - missed
+}
+
 // Source returns those of the events that wanted accepts, or all if it is nil, as a source of a trace. Stop was called.
 func (r *Recording) Source(wanted func(*Event) bool) *Source {
 	s := &Source{classes: r.Recorder.Classes()}

@@ -26,7 +26,7 @@ INLINE int uninteresting(struct task_struct *t)
 	return t->tgid == own_process || !wanted(t);
 }
 
-SEC("tp_btf/sys_enter") int sys_enter(u64 *ctx)
+PROGRAM(sys_enter, SYS_ENTER, 1)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (uninteresting(t))
@@ -59,7 +59,7 @@ SEC("tp_btf/sys_enter") int sys_enter(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit") int sys_exit(u64 *ctx)
+PROGRAM(sys_exit, SYS_EXIT, 1)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (uninteresting(t))

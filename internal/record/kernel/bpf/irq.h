@@ -8,7 +8,7 @@ struct poll {
 	char device[16];
 };
 
-SEC("tp_btf/napi_poll") int napi_poll(u64 *ctx)
+PROGRAM(napi_poll, NAPI_POLL, 1)
 {
 	struct napi_struct *napi = (void *)ctx[0];
 	struct poll *p = reserve(sizeof(*p), NAPI_POLL, ctx[1]);
@@ -27,22 +27,25 @@ SEC("tp_btf/napi_poll") int napi_poll(u64 *ctx)
 
 enum { NET_TX = 2, NET_RX = 3 };
 
+INLINE int of_network(u32 vector)
+{
+	return vector == NET_TX || vector == NET_RX;
+}
+
 INLINE int softirq(u16 kind, u32 vector)
 {
-	if (vector != NET_TX && vector != NET_RX)
-		return 0;
 	struct head *h = reserve(sizeof(*h), kind, vector);
 	if (h)
 		submit(h);
 	return 0;
 }
 
-SEC("tp_btf/softirq_entry") int softirq_entry(u64 *ctx)
+PROGRAM(softirq_entry, SOFTIRQ_ENTRY, of_network(ctx[0]))
 {
 	return softirq(SOFTIRQ_ENTRY, ctx[0]);
 }
 
-SEC("tp_btf/softirq_exit") int softirq_exit(u64 *ctx)
+PROGRAM(softirq_exit, SOFTIRQ_EXIT, of_network(ctx[0]))
 {
 	return softirq(SOFTIRQ_EXIT, ctx[0]);
 }
@@ -52,7 +55,7 @@ struct interrupt {
 	char name[32];
 };
 
-SEC("tp_btf/irq_handler_entry") int irq_handler_entry(u64 *ctx)
+PROGRAM(irq_handler_entry, IRQ_ENTRY, 1)
 {
 	struct irqaction *action = (void *)ctx[1];
 	struct interrupt *i = reserve(sizeof(*i), IRQ_ENTRY, ctx[0]);
@@ -69,7 +72,7 @@ struct resume {
 	s64 result;
 };
 
-SEC("tp_btf/irq_handler_exit") int irq_handler_exit(u64 *ctx)
+PROGRAM(irq_handler_exit, IRQ_EXIT, 1)
 {
 	struct resume *r = reserve(sizeof(*r), IRQ_EXIT, ctx[0]);
 	if (!r)

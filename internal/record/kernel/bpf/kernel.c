@@ -15,10 +15,12 @@ const volatile u32 tell_sched;    // the programs that follow children write rec
 const volatile u32 own_process;   // whose system calls are left out: each drain of a ring makes some
 const volatile u32 state_given; // to sched_switch, as its fourth argument
 const volatile u64 comm_mask[2], comm_want[2];
+const volatile u32 audited; // perf counts the tracepoints too
 
 enum kind {
 	NET_DEV_QUEUE = 1, NETIF_RECEIVE_SKB, NAPI_POLL, SOFTIRQ_ENTRY, SOFTIRQ_EXIT, IRQ_ENTRY, IRQ_EXIT, SCHED_SWITCH,
 	SCHED_WAKING, SCHED_WAKEUP, SCHED_WAKEUP_NEW, PROCESS_FORK, PROCESS_EXEC, PROCESS_EXIT, PROCESS_FREE, SYS_ENTER, SYS_EXIT,
+	KINDS,
 };
 
 struct head {
@@ -119,6 +121,7 @@ INLINE void follow(u32 process)
 		__sync_fetch_and_add(&c->unfollowed, 1);
 }
 
+#include "audit.h"
 #include "net.h"
 #include "sched.h"
 #include "irq.h"

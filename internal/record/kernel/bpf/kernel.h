@@ -16,7 +16,7 @@ typedef long long s64;
 #define NUMBER(name, value) int(*name)[value]
 #define KIND(name, type) type *name
 
-enum { MAP_HASH = 1, MAP_PERCPU_ARRAY = 6, MAP_ARRAY_OF_MAPS = 12, MAP_RINGBUF = 27 };
+enum { MAP_HASH = 1, MAP_PERF_EVENT_ARRAY = 4, MAP_PERCPU_ARRAY = 6, MAP_ARRAY_OF_MAPS = 12, MAP_RINGBUF = 27 };
 
 // uapi/linux/bpf.h, enum bpf_func_id.
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
@@ -24,13 +24,16 @@ static long (*bpf_map_update_elem)(void *map, const void *key, const void *value
 static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
+static u64 (*bpf_perf_event_read)(void *map, u64 flags) = (void *)22;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static long (*bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
+static u64 (*bpf_jiffies64)(void) = (void *)118;
 static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 
 enum { RB_NO_WAKEUP = 1 };
+#define CURRENT_CPU 0xffffffffu // BPF_F_CURRENT_CPU
 
 #define has(field) __builtin_preserve_field_info(field, 2) // BPF_FIELD_EXISTS
 

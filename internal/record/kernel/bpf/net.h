@@ -105,14 +105,14 @@ INLINE int packet(struct sk_buff *skb, u16 kind, u8 *at)
 	return 0;
 }
 
-SEC("tp_btf/net_dev_queue") int net_dev_queue(u64 *ctx)
+PROGRAM(net_dev_queue, NET_DEV_QUEUE, 1)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	return packet(skb, NET_DEV_QUEUE, skb->head + skb->network_header);
 }
 
 // Here the network header is not noted yet: the data begin with it.
-SEC("tp_btf/netif_receive_skb") int netif_receive_skb(u64 *ctx)
+PROGRAM(netif_receive_skb, NETIF_RECEIVE_SKB, 1)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	return packet(skb, NETIF_RECEIVE_SKB, skb->data);

@@ -17,7 +17,7 @@ INLINE s64 state_of(struct task_struct *t)
 	return has(old->state) ? old->state : 0;
 }
 
-SEC("tp_btf/sched_switch") int sched_switch(u64 *ctx)
+PROGRAM(sched_switch, SCHED_SWITCH, 1)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u16 from = wanted(prev), to = wanted(next);
@@ -67,17 +67,17 @@ INLINE int wake(struct task_struct *t, u16 kind)
 	return 0;
 }
 
-SEC("tp_btf/sched_waking") int sched_waking(u64 *ctx)
+PROGRAM(sched_waking, SCHED_WAKING, 1)
 {
 	return wake((void *)ctx[0], SCHED_WAKING);
 }
 
-SEC("tp_btf/sched_wakeup") int sched_wakeup(u64 *ctx)
+PROGRAM(sched_wakeup, SCHED_WAKEUP, 1)
 {
 	return wake((void *)ctx[0], SCHED_WAKEUP);
 }
 
-SEC("tp_btf/sched_wakeup_new") int sched_wakeup_new(u64 *ctx)
+PROGRAM(sched_wakeup_new, SCHED_WAKEUP_NEW, 1)
 {
 	return wake((void *)ctx[0], SCHED_WAKEUP_NEW);
 }
@@ -88,7 +88,7 @@ struct fork {
 	char parent_comm[16], child_comm[16];
 };
 
-SEC("tp_btf/sched_process_fork") int sched_process_fork(u64 *ctx)
+PROGRAM(sched_process_fork, PROCESS_FORK, 1)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	if (!wanted(parent))
@@ -120,7 +120,7 @@ struct exec {
 	char file[256];
 };
 
-SEC("tp_btf/sched_process_exec") int sched_process_exec(u64 *ctx)
+PROGRAM(sched_process_exec, PROCESS_EXEC, 1)
 {
 	struct task_struct *t = (void *)ctx[0];
 	struct linux_binprm *program = (void *)ctx[2];
@@ -155,14 +155,14 @@ INLINE void life(struct task_struct *t, u16 kind)
 	submit(l);
 }
 
-SEC("tp_btf/sched_process_exit") int sched_process_exit(u64 *ctx)
+PROGRAM(sched_process_exit, PROCESS_EXIT, 1)
 {
 	life((void *)ctx[0], PROCESS_EXIT);
 	return 0;
 }
 
 // A process is forgotten with its last thread, not when it ends: it is still switched away from then.
-SEC("tp_btf/sched_process_free") int sched_process_free(u64 *ctx)
+PROGRAM(sched_process_free, PROCESS_FREE, 1)
 {
 	struct task_struct *t = (void *)ctx[0];
 	life(t, PROCESS_FREE);

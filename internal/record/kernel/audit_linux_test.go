@@ -1,0 +1,237 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"meridian/clock"
+	"meridian/internal/record/internal/tracing"
+	"meridian/internal/testneed"
+	"meridian/trace"
+)
+
+// audited opens a recorder whose events perf counts, or ends the test where that is not permitted. It is read, but for its events.
+func audited(t *testing.T, w *trace.Warnings) *Recorder {
+	t.Helper()
+	testneed.Long(t, "records kernel events")
+	r, err := Open(Options{Groups: Net, BufferSize: 16 << 20}, w)
+	var u *Unavailable
+	if errors.As(err, &u) {
+		testneed.Missing(t, "%v", u)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- r.Read(context.Background(), func(*Event) error { return nil }) }()
+	t.Cleanup(func() {
+		if err := errors.Join(r.Stop(), <-ended, r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if r.audit == nil {
+		testneed.Missing(t, "perf's counters of tracepoints are not permitted: %q", w.Lines())
+	}
+	return r
+}
+
+// unseenFor detaches the recorder's program of received packets while do runs, which the kernel then shows to perf alone. It
+// returns how many packets perf counted meanwhile by a counter of the test's own. Attach says whether the program is attached
+// again.
+func unseenFor(t *testing.T, r *Recorder, attach bool, do func()) (most uint64) {
+	t.Helper()
+	const name = "netif_receive_skb"
+	mount, err := tracing.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mount.Close()
+	id, err := mount.TracepointID("net/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counters []counter
+	for _, g := range r.rings {
+		fd, err := openCounter(id, g.cpu, "")
+		if err == nil {
+			err = unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		counters = append(counters, counter{fd, g.cpu})
+		defer unix.Close(fd)
+	}
+	if err := r.links[0].Close(); err != nil { // the first that Open attaches
+		t.Fatal(err)
+	}
+	do()
+	if attach {
+		if r.links[0], err = link.AttachTracing(link.TracingOptions{Program: r.programs.Programs[name]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range counters {
+		n, _, err := c.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		most += n
+	}
+	return most
+}
+
+// datagrams sends some over the loopback interface.
+func datagrams(t *testing.T, n int) {
+	t.Helper()
+	to, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	from, err := net.Dial("udp", to.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	b := make([]byte, 1)
+	for range n {
+		if _, err := from.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := to.ReadFrom(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func missed(t *testing.T, r *Recorder) uint64 {
+	t.Helper()
+	n, err := r.Missed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, err := r.Lost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := uint64(0)
+	for _, x := range lost {
+		sum += x
+	}
+	if sum < n {
+		t.Errorf("%d missed events, %d lost", n, sum)
+	}
+	return n
+}
+
+func TestEventsForWhichNoProgramRanAreCountedWhileItRecords(t *testing.T) {
+	r := audited(t, new(trace.Warnings))
+	datagrams(t, 100)
+	before := missed(t, r)
+	const hidden = 50
+	most := unseenFor(t, r, true, func() { datagrams(t, hidden) })
+	for deadline := time.Now().Add(10 * time.Second); missed(t, r)-before < hidden; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d hidden packets are counted", missed(t, r)-before, hidden)
+		}
+		datagrams(t, 1) // on the processor that missed them, sooner or later
+	}
+	// Others may be missed in earnest meanwhile, for which there is no other count.
+	if n := missed(t, r) - before; n > most+5 {
+		t.Errorf("%d packets are counted, %d were hidden", n, most)
+	}
+}
+
+func TestEventsMissedAtTheVeryEndAreCounted(t *testing.T) {
+	r := audited(t, new(trace.Warnings))
+	datagrams(t, 100)
+	before := missed(t, r)
+	const hidden = 50
+	most := unseenFor(t, r, false, func() { datagrams(t, hidden) })
+	if err := r.audit.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if n := missed(t, r) - before; n < hidden || n > most+5+uint64(len(r.rings)) {
+		t.Errorf("%d packets are counted, at least %d and at most %d were hidden", n, hidden, most)
+	}
+}
+
+// TestDifferencesThatPassAreNotCounted holds the readings against a hand-made order of differences: an event that is counted and
+// whose program is yet to run, perf's own misses, and true ones.
+func TestDifferencesThatPassAreNotCounted(t *testing.T) {
+	a, tally := &audit{}, &tally{}
+	last := int64(0)
+	for i, step := range []struct {
+		missed int64
+		want   uint64
+	}{{0, 0}, {1, 0}, {0, 0}, {2, 0}, {2, 2}, {1, 2}, {1, 2}, {2, 2}, {2, 3}, {-7, 3}, {-7, 3}, {-6, 3}, {-6, 4}} {
+		a.take(tally, []int64{min(step.missed, last)})
+		if last = step.missed; a.missed[0] != step.want || tally.total != step.want {
+			t.Errorf("step %d: %d counted, want %d", i, a.missed[0], step.want)
+		}
+	}
+}
+
+func TestAProcessorWhoseCounterStoodStillIsNamed(t *testing.T) {
+	var w trace.Warnings
+	r := audited(t, &w)
+	for _, c := range r.audit.tallies[0].counters {
+		if err := unix.IoctlSetInt(c.fd, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil { // as when it goes offline
+			t.Fatal(err)
+		}
+	}
+	for clock.Monotonic.Now()-r.audit.enabled < uint64(150*time.Millisecond) {
+		datagrams(t, 1)
+	}
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.reportFaults()
+	if said := strings.Join(w.Lines(), "\n"); !strings.Contains(said, unaudited) || !strings.Contains(said, "processor 0, which was offline") {
+		t.Errorf("%q", said)
+	}
+}
+
+func TestWithoutPerfTheRecorderSaysWhatItDoesNotCount(t *testing.T) {
+	testneed.Long(t, "records kernel events")
+	if m, err := tracing.Find(); err == nil && !m.Own() {
+		t.Skip("tracefs is mounted: root reads it without any capability")
+	}
+	type result struct {
+		r   *Recorder
+		err error
+	}
+	var w trace.Warnings
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread() // and never let go: the thread ends with its lack of capabilities
+		const bpf = 1<<unix.CAP_BPF | 1<<unix.CAP_PERFMON
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		both := [2]unix.CapUserData{1: {Effective: bpf >> 32, Permitted: bpf >> 32}}
+		if err := unix.Capset(&header, &both[0]); err != nil {
+			done <- result{nil, err}
+			return
+		}
+		r, err := Open(Options{Groups: Net}, &w)
+		done <- result{r, err}
+	}()
+	got := <-done
+	if got.err != nil {
+		testneed.Missing(t, "%v", got.err)
+	}
+	if err := got.r.Close(); err != nil {
+		t.Error(err)
+	}
+	if said := strings.Join(w.Lines(), "\n"); !strings.Contains(said, unaudited) || !strings.Contains(said, "counting them needs root") {
+		t.Errorf("%q", said)
+	}
+}
