@@ -66,14 +66,15 @@ func (f *finder) verified(p *pair.Problem) []Stretch {
 // finder looks for the stretches of a corridor.
 type finder struct {
 	*Corridor
-	cell      float64     // half the length of the shortest windows, ns
-	ceilings  [][][]point // by level and block: the corners of the hull of 2^level cells
-	floors    [][][]point
+	cell      float64  // half the length of the shortest windows, ns
+	ceilings  []blocks // by level: the corners of the hulls of 2^level cells
+	floors    []blocks
 	wander    []float64 // of each cell, assumed so far, per ns
 	blocks    int       // level of the blocks in which the least round trip is looked for
 	tooSteep  []bool    // of each cell
 	quick     []bool    // of each cell: messages were quicker than usual
 	roundTrip []float64 // around each of these blocks: the least round trip, ns
+	scratch   [2][]point // for the ceilings and floors of the window that is asked
 }
 
 // newFinder gathers the messages in cells: some four messages in each, but at most 16384 cells.
@@ -88,24 +89,16 @@ func newFinder(c *Corridor, p *pair.Problem) *finder {
 	for i := range f.wander {
 		f.wander[i] = c.curvature()
 	}
-	levels := func(messages pair.Messages, at plotter, side float64) [][][]point {
-		cells := gather(messages, at, side, c.first, float64(n)/span, n)
-		all := [][][]point{cells}
-		for len(cells) > 1 {
-			up := make([][]point, len(cells)/2)
-			for i := range up {
-				up[i] = scan(slices.Concat(cells[2*i], cells[2*i+1]), side)
-			}
-			all, cells = append(all, up), up
-		}
-		return all
+	build := func(messages pair.Messages, at plotter, side float64) []blocks {
+		g := gather(messages, at, side, c.first, float64(n)/span, n)
+		return levels(g.hulls(), g.all, side)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f.ceilings = levels(p.AB, c.ceilings(p), 1)
+		f.ceilings = build(p.AB, c.ceilings(p), 1)
 	}()
-	f.floors = levels(p.BA, c.floors(p), -1)
+	f.floors = build(p.BA, c.floors(p), -1)
 	<-done
 	f.findRoundTrips()
 	return f
@@ -118,6 +111,22 @@ type window struct {
 	ceiling, floor []point // corners, shrunk
 }
 
+// reserve makes room for so many points.
+func (w *window) reserve(ceilings, floors int) {
+	all := make([]point, ceilings+floors)
+	w.ceiling, w.floor = all[:0:ceilings], all[ceilings:ceilings]
+}
+
+// add appends corners to a window, each direction moved towards the other by so many ns.
+func (w *window) add(ceilings, floors []point, by float64) {
+	for _, q := range ceilings {
+		w.ceiling = append(w.ceiling, point{q.x, q.y - by})
+	}
+	for _, q := range floors {
+		w.floor = append(w.floor, point{q.x, q.y + by})
+	}
+}
+
 // finest is by how many levels the blocks are finer whose corners stand for a window's messages: what is left out within one of
 // them is hidden by a 4096th of the bend that is looked for.
 const finest = 5
@@ -128,17 +137,13 @@ func (f *finder) window(level, block int) (window, bool) {
 	fine := max(level-finest, 0)
 	from, to := block<<(level-fine), (block+2)<<(level-fine)
 	by := f.shrinkage(w.from, w.to)
+	w.reserve(len(f.ceilings[fine].of(from, to)), len(f.floors[fine].of(from, to)))
 	for i := from; i < to; i++ {
 		by := by
 		if slices.Contains(f.quick[i<<fine:(i+1)<<fine], true) {
 			by /= 2
 		}
-		for _, q := range f.ceilings[fine][i] {
-			w.ceiling = append(w.ceiling, point{q.x, q.y - by})
-		}
-		for _, q := range f.floors[fine][i] {
-			w.floor = append(w.floor, point{q.x, q.y + by})
-		}
+		w.add(f.ceilings[fine].of(i, i+1), f.floors[fine].of(i, i+1), by)
 	}
 	return w, len(w.ceiling) > 0 && len(w.floor) > 0 && len(w.ceiling)+len(w.floor) >= 3
 }
@@ -231,6 +236,9 @@ func (f *finder) raise(w *window, next []float64, steep []bool) {
 // that is shrunk by half as much. Then messages were quicker for a moment; a clock that was steered would be elsewhere
 // behind it than before. The cells are noted as quick.
 func (f *finder) passes(w *window, least, rate float64) bool {
+	if float64(w.to-w.from)*f.cell > maxPassing {
+		return false
+	}
 	half := slices.Clone(f.quick[w.from:w.to])
 	fill(f.quick[w.from:w.to], true)
 	if quick, tells := f.window(w.level, w.block); tells && f.allows(&quick, least, rate) && f.quietAround(w, least, rate) {
@@ -245,18 +253,14 @@ func (f *finder) quietAround(w *window, least, rate float64) bool {
 	width := w.to - w.from
 	around := window{level: w.level, from: max(w.from-width, 0), to: min(w.to+width, len(f.wander))}
 	by := f.shrinkage(around.from, around.to)
-	for i := around.from; i < around.to; i++ {
-		if i >= w.from && i < w.to {
-			continue
-		}
-		for _, q := range f.ceilings[0][i] {
-			around.ceiling = append(around.ceiling, point{q.x, q.y - by})
-		}
-		for _, q := range f.floors[0][i] {
-			around.floor = append(around.floor, point{q.x, q.y + by})
+	ceilings, floors := &f.ceilings[0], &f.floors[0]
+	around.reserve(len(ceilings.of(around.from, around.to)), len(floors.of(around.from, around.to)))
+	for _, side := range [...][2]int{{around.from, w.from}, {w.to, around.to}} {
+		if side[0] < side[1] {
+			around.add(ceilings.of(side[0], side[1]), floors.of(side[0], side[1]), by)
 		}
 	}
-	return float64(width)*f.cell <= maxPassing && (len(around.ceiling) == 0 || len(around.floor) == 0 || f.allows(&around, least, rate))
+	return len(around.ceiling) == 0 || len(around.floor) == 0 || f.allows(&around, least, rate)
 }
 
 // maxPassing is the length of the longest window in which messages may have been quicker for a moment, ns. Over longer times the
@@ -306,13 +310,18 @@ func (f *finder) allowsPart(w *window, first, end int, least, rate float64) bool
 	}
 	from, to := f.first+float64(first)*f.cell, f.first+float64(end)*f.cell
 	s := segment{profile: newProfile((from+to)/2, least, more)}
-	inside := func(points []point) []point {
-		if first == w.from && end == w.to {
-			return points
+	whole := first == w.from && end == w.to
+	lifted := func(scratch *[]point, points []point, side float64) []point {
+		out := (*scratch)[:0]
+		for _, q := range points {
+			if whole || !(q.x < from || q.x > to) {
+				out = append(out, q)
+			}
 		}
-		return slices.DeleteFunc(slices.Clone(points), func(q point) bool { return q.x < from || q.x > to })
+		*scratch = out
+		return s.lifted(out, f.Epsilon, side)
 	}
-	s.ceiling, s.floor = s.lifted(inside(w.ceiling), f.Epsilon, 1), s.lifted(inside(w.floor), f.Epsilon, -1)
+	s.ceiling, s.floor = lifted(&f.scratch[0], w.ceiling, 1), lifted(&f.scratch[1], w.floor, -1)
 	if len(s.ceiling) == 0 || len(s.floor) == 0 {
 		return true
 	}
@@ -341,14 +350,14 @@ func (f *finder) allowsPart(w *window, first, end int, least, rate float64) bool
 	return true
 }
 
-// lifted returns the hull of points lifted by the segment's profile.
+// lifted lifts points by the segment's profile and returns their hull, in place.
 func (s *segment) lifted(points []point, epsilon, side float64) []point {
-	out := make([]point, len(points))
-	for i, q := range points {
+	for i := range points {
+		q := &points[i]
 		value, _ := s.profile.at(q.x)
-		out[i] = point{q.x, q.y + side*(epsilon+value)}
+		q.y += side * (epsilon + value)
 	}
-	return scan(out, side)
+	return scan(points, side)
 }
 
 // alike is by how much the wander may differ within one stretch.

@@ -2,12 +2,14 @@ package bound
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"meridian/align/pair"
 	"meridian/clock"
+	"meridian/internal/corpus"
 	"meridian/trace"
 )
 
@@ -126,7 +128,8 @@ func TestBoundsAreTheExtremesOverAllLinesThatKeepTheAssumption(t *testing.T) {
 			slack := 2 + 1e-9*float64(d.span)
 			x := float64(at - c.middle)
 			tightest, loosest := most, least // a greatest rate, and tangents elsewhere, may say more
-			if truth := d.offset(float64(at - d.origin)); len(c.tangents(c.segment(x), x)) > 1 || c.segments[0].highest.at(x)+float64(c.base) < most || c.segments[0].lowest.at(x)+float64(c.base) > least {
+			_, tangents := c.tangents(c.segment(x), x)
+			if truth := d.offset(float64(at - d.origin)); tangents > 1 || c.segments[0].highest.at(x)+float64(c.base) < most || c.segments[0].lowest.at(x)+float64(c.base) > least {
 				tightest, loosest = truth, truth
 			}
 			if highOK && (float64(high-at) < tightest-slack || float64(high-at) > most+slack) {
@@ -207,21 +210,14 @@ func TestWalksKeepTheAssumptionMadeOfThem(t *testing.T) {
 }
 
 func BenchmarkCurves(b *testing.B) {
-	var p pair.Problem
-	var there, back []trace.Message
-	for i := range int64(100_000) {
-		x := clock.HostTime(i * 10_000_000)
-		there = append(there, trace.Message{Sent: x, Received: x + 30_000 + clock.HostTime(i*7919%40_000)})
-		back = append(back, trace.Message{Sent: x, Received: x + 30_000 + clock.HostTime(i*6133%40_000)})
-	}
-	p.AB, p.BA = pair.Messages{there}, pair.Messages{back}
+	p := benchmarkProblem(100_000)
 	b.Run("build", func(b *testing.B) {
 		for b.Loop() {
-			New(&p, Default)
+			New(p, Default)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200_000, "ns/message")
 	})
-	c := New(&p, Default)
+	c := New(p, Default)
 	b.Run("bound", func(b *testing.B) {
 		t := clock.HostTime(0)
 		for b.Loop() {
@@ -229,6 +225,36 @@ func BenchmarkCurves(b *testing.B) {
 			c.At(t)
 		}
 	})
+}
+
+// benchmarkProblem returns as many exchanges of quiet clocks, one every 10 ms.
+func benchmarkProblem(exchanges int64) *pair.Problem {
+	var there, back []trace.Message
+	for i := range exchanges {
+		x := clock.HostTime(i * 10_000_000)
+		there = append(there, trace.Message{Sent: x, Received: x + 30_000 + clock.HostTime(i*7919%40_000)})
+		back = append(back, trace.Message{Sent: x, Received: x + 30_000 + clock.HostTime(i*6133%40_000)})
+	}
+	return &pair.Problem{AB: pair.Messages{there}, BA: pair.Messages{back}}
+}
+
+// BenchmarkBounds is all that the bounds of a pair cost: where its clocks bend, the corridor and its curves.
+func BenchmarkBounds(b *testing.B) {
+	steered := talk{there: 30e3, back: 30e3, jitter: 20e3, perSecond: 10, to: 14400}
+	for name, p := range map[string]*pair.Problem{
+		"quiet 100000 exchanges": benchmarkProblem(100_000),
+		"quiet 4 h":              steered.problem(make(steeredClock, steered.to+2), rand.New(rand.NewPCG(1, 2))),
+		"steered 4 h":            steered.problem(corpus.ChronydOffsets(b, "lan")[1], rand.New(rand.NewPCG(11, 0))),
+	} {
+		first, last := New(p, Default).Extent()
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				New(p, Default, Bends(p, Default)...).Curves(first, last)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(p.AB.Len()+p.BA.Len()), "ns/message")
+		})
+	}
 }
 
 func TestBoundsNeverRunTowardsEachOtherBeyondTheirEnds(t *testing.T) {

@@ -307,30 +307,38 @@ func ascending(points []point) int {
 
 // graham sorts the points by x, those farthest out first over one x, and scans them, in place.
 func graham(points []point, side float64) []point {
-	order := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(side*p.y, side*q.y)) }
-	if !slices.IsSortedFunc(points, order) {
-		slices.SortFunc(points, order)
-	}
+	inOrder(points, side)
 	return scan(points, side)
+}
+
+// inOrder sorts points by x, those farthest out first over one x. Most are in order already.
+func inOrder(points []point, side float64) {
+	order := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(side*p.y, side*q.y)) }
+	for i := 1; i < len(points); i++ {
+		if !(points[i-1].x < points[i].x) && order(points[i-1], points[i]) > 0 {
+			slices.SortFunc(points, order)
+			return
+		}
+	}
 }
 
 // scan is Graham's scan over points in order, in place. Of several points over one x the first counts, which is the one
 // farthest out. Invariant: from each corner to the next the hull turns away from the points, so that the cross product
 // has the sign of side. Here it is rounded: a corner too many or too few moves the hull by less than the corridor's guard.
 func scan(points []point, side float64) []point {
-	hull := points[:0]
+	n := 0 // corners so far
 	for _, p := range points {
-		if n := len(hull); n > 0 && hull[n-1].x == p.x {
+		if n > 0 && points[n-1].x == p.x {
 			continue
 		}
-		for n := len(hull); n > 1; n-- {
-			q, r := hull[n-2], hull[n-1]
+		for ; n > 1; n-- {
+			q, r := &points[n-2], &points[n-1]
 			if side*((r.x-q.x)*(p.y-q.y)-(p.x-q.x)*(r.y-q.y)) > 0 {
 				break
 			}
-			hull = hull[:n-1]
 		}
-		hull = append(hull, p)
+		points[n] = p
+		n++
 	}
-	return hull
+	return points[:n]
 }

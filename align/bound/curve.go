@@ -42,7 +42,8 @@ func (c *Corridor) offsets(x float64) (low, high float64, ok bool) {
 		return e.low[0], e.high[0], e.low[0] <= e.high[0]+c.guard
 	}
 	low, high = s.lowest.at(x), s.highest.at(x)
-	for _, tangent := range c.tangents(s, x) {
+	tangents, n := c.tangents(s, x)
+	for _, tangent := range tangents[:n] {
 		p := s.program(tangent, x, c.steepest(tangent, tangent), c.guard)
 		l, h, ok := p.bounds()
 		if !ok {
@@ -96,16 +97,16 @@ func (c *Corridor) between(from, to float64) (low, high float64) {
 
 // tangents returns the instants whose tangents bound the offset at x. Among messages that is x itself. From beyond the messages
 // of a segment, and from within a silence, they look so far that the wander hides their slope: there the tangents of the
-// instants at which messages end and begin again say more.
-func (c *Corridor) tangents(s *segment, x float64) []float64 {
+// instants at which messages end and begin again say more. The second result is their number.
+func (c *Corridor) tangents(s *segment, x float64) ([3]float64, int) {
 	if inside := min(max(x, s.first), s.last); inside != x {
-		return []float64{x, inside}
+		return [...]float64{x, inside, 0}, 2
 	}
 	i, _ := slices.BinarySearchFunc(c.silences, x, func(s interval, x float64) int { return cmp.Compare(s.to, x) })
 	if i < len(c.silences) && c.silences[i].from < x {
-		return []float64{x, max(c.silences[i].from, s.first), min(c.silences[i].to, s.last)}
+		return [...]float64{x, max(c.silences[i].from, s.first), min(c.silences[i].to, s.last)}, 3
 	}
-	return []float64{x}
+	return [...]float64{x, 0, 0}, 1
 }
 
 // steepest returns the greatest rate, ns per ns, that the two clocks can have against each other between two instants.

@@ -34,38 +34,40 @@ func (e *ends) unite(f ends) {
 // jumps there.
 func parted(c *Corridor, s *segment, from, to float64) ends {
 	u := c.unsmooth
-	left := sided(c, s, u.ceilings.before(from-u.reach, besides), u.floors.before(from-u.reach, besides), from, to)
-	right := sided(c, s, u.ceilings.behind(to+u.reach, besides), u.floors.behind(to+u.reach, besides), from, to)
+	left, before := sided(c, s, u.ceilings.before(from-u.reach, besides), u.floors.before(from-u.reach, besides), from, to)
+	right, behind := sided(c, s, u.ceilings.behind(to+u.reach, besides), u.floors.behind(to+u.reach, besides), from, to)
 	switch {
-	case left == nil && right == nil:
+	case !before && !behind:
 		return flat(u.bounds(from, to))
-	case left == nil:
-		return *right
-	case right == nil:
-		return *left
+	case !before:
+		return right
+	case !behind:
+		return left
 	}
-	left.unite(*right)
-	return *left
+	left.unite(right)
+	return left
 }
 
-// sided returns the bounds at two instants by some messages; nil if they are one way only. Where they contradict each other,
+// sided returns the bounds at two instants by some messages; false if they are one way only. Where they contradict each other,
 // nothing but the greatest rate bounds.
-func sided(c *Corridor, s *segment, ceilings, floors []point, from, to float64) *ends {
+func sided(c *Corridor, s *segment, ceilings, floors []point, from, to float64) (e ends, ok bool) {
 	ceilings, floors = inside(ceilings, s.from, s.to), inside(floors, s.from, s.to)
 	if len(ceilings) == 0 || len(floors) == 0 {
-		return nil
+		return e, false
 	}
-	part := segment{profile: s.profile, ceiling: s.lifted(ceilings, c.Epsilon, 1), floor: s.lifted(floors, c.Epsilon, -1)}
-	var e ends
+	var scratch [2][besides]point
+	part := segment{
+		profile: s.profile,
+		ceiling: s.lifted(append(scratch[0][:0], ceilings...), c.Epsilon, 1),
+		floor:   s.lifted(append(scratch[1][:0], floors...), c.Epsilon, -1),
+	}
 	for i, x := range [...]float64{from, to} {
 		p := part.program(x, x, c.steepest(x, x), c.guard)
-		var ok bool
 		if e.low[i], e.high[i], ok = p.bounds(); !ok {
-			e = flat(c.unsmooth.bounds(from, to))
-			return &e
+			return flat(c.unsmooth.bounds(from, to)), true
 		}
 	}
-	return &e
+	return e, true
 }
 
 // inside returns the points between two instants; they are in order.

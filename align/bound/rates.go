@@ -20,16 +20,8 @@ type cones struct {
 
 // newCones returns the cones of points, which it reorders.
 func newCones(points []point, rate, side, epsilon float64) cones {
-	slices.SortFunc(points, func(p, q point) int {
-		switch {
-		case p.x < q.x, p.x == q.x && side*p.y < side*q.y:
-			return -1
-		case p.x == q.x && p.y == q.y:
-			return 0
-		}
-		return 1
-	})
-	c := cones{rate: rate, side: side}
+	inOrder(points, side)
+	c := cones{rate: rate, side: side, corners: make([]point, 0, len(points))}
 	for _, p := range points {
 		n := len(c.corners)
 		if n > 0 && side*(p.y-c.corners[n-1].y) >= rate*(p.x-c.corners[n-1].x) {
@@ -43,7 +35,9 @@ func newCones(points []point, rate, side, epsilon float64) cones {
 	for i := range c.corners {
 		c.corners[i].y += side * epsilon
 	}
-	c.corners = slices.Clip(c.corners)
+	if len(c.corners) < len(points)/2 {
+		c.corners = slices.Clone(c.corners)
+	}
 	return c
 }
 

@@ -21,11 +21,13 @@ const roundTripLevel, minBlockLevels = 3, 4
 func (f *finder) findRoundTrips() {
 	level := min(roundTripLevel, max(len(f.ceilings)-minBlockLevels, 0))
 	f.blocks = level
-	f.roundTrip = make([]float64, len(f.ceilings[level]))
+	f.roundTrip = make([]float64, f.ceilings[level].len())
 	rooms := make([]float64, len(f.roundTrip))
+	rate := f.Corridor.steepest(0, 0)
 	for i := range rooms {
-		rooms[i] = f.room(f.ceilings[level][i], f.floors[level][i])
+		rooms[i] = room(f.ceilings[level].of(i, i+1), f.floors[level].of(i, i+1), rate, math.Inf(-1))
 	}
+	hangs := loners{finder: f, known: make([]int8, len(rooms))}
 	// The low quantile and how far it lies below the median, of each stretch of blocks.
 	lows, spreads := make([]float64, 0, len(rooms)/roundTripReach+1), make([]float64, 0, len(rooms)/roundTripReach+1)
 	var around []float64
@@ -43,7 +45,7 @@ func (f *finder) findRoundTrips() {
 			low = around[min(max(1, n/8), n-1)]
 			spread = max(around[n/2]-low, 0)
 			for k := from; k < to; k++ {
-				if r := rooms[k]; r > low/2 && r < low && f.lonely(level, k, r) {
+				if r := rooms[k]; r > low/2 && r < low && hangs.lonely(level, k, r) {
 					low = r
 				}
 			}
@@ -68,25 +70,49 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
+// loners knows of which blocks the room hangs on a single message.
+type loners struct {
+	*finder
+	known          []int8 // of each block: 1 if it does, -1 if not, 0 if it was not asked
+	ceiling, floor []point
+	without        []point
+}
+
 // lonely reports whether the room of a block hangs on a single message, without which it would be more: that is a message without
 // a queue, while a clock that bends shows it by many.
-func (f *finder) lonely(level, block int, room float64) bool {
-	var ceilings, floors []point
-	for i := block << level; i < (block+1)<<level; i++ {
-		ceilings, floors = append(ceilings, f.ceilings[0][i]...), append(floors, f.floors[0][i]...)
+func (l *loners) lonely(level, block int, room float64) bool {
+	if l.known[block] == 0 {
+		l.known[block] = -1
+		if l.ask(block<<level, (block+1)<<level, room) {
+			l.known[block] = 1
+		}
 	}
-	ceiling, floor := scan(slices.Clone(ceilings), 1), scan(slices.Clone(floors), -1)
+	return l.known[block] > 0
+}
+
+// ask asks the messages of some cells.
+func (l *loners) ask(from, to int, least float64) bool {
 	const more = 1.2
-	without := func(points []point, q point) []point {
-		return slices.DeleteFunc(slices.Clone(points), func(o point) bool { return o == q })
+	ceilings, floors := l.ceilings[0].of(from, to), l.floors[0].of(from, to)
+	l.ceiling, l.floor = append(l.ceiling[:0], ceilings...), append(l.floor[:0], floors...)
+	ceiling, floor := scan(l.ceiling, 1), scan(l.floor, -1)
+	rate, limit := l.Corridor.steepest(0, 0), more*least
+	without := func(points []point, q point, side float64) []point {
+		l.without = l.without[:0]
+		for _, o := range points {
+			if o != q {
+				l.without = append(l.without, o)
+			}
+		}
+		return scan(l.without, side)
 	}
 	for _, q := range ceiling {
-		if f.room(scan(without(ceilings, q), 1), floor) > more*room {
+		if room(without(ceilings, q, 1), floor, rate, limit) > limit {
 			return true
 		}
 	}
 	for _, q := range floor {
-		if f.room(ceiling, scan(without(floors, q), -1)) > more*room {
+		if room(ceiling, without(floors, q, -1), rate, limit) > limit {
 			return true
 		}
 	}
@@ -98,45 +124,57 @@ const roundTripReach = 32
 
 // room returns the least height between ceilings and floors, infinite where either are missing: that between the lower hull of
 // ceilings and the upper hull of floors, or that between the cones of the greatest rate over the ceilings and under the floors.
-// The hulls know the rate where messages are many, the cones limit it where they are few.
-func (f *finder) room(ceiling, floor []point) float64 {
+// The hulls know the rate where messages are many, the cones limit it where they are few. A room that is not over the limit
+// may be found to be any that is not.
+func room(ceiling, floor []point, rate, limit float64) float64 {
 	least := math.Inf(1)
 	if len(ceiling) == 0 || len(floor) == 0 {
 		return least
 	}
-	from, to := max(ceiling[0].x, floor[0].x), min(ceiling[len(ceiling)-1].x, floor[len(floor)-1].x)
-	at := func(x float64) {
-		if x >= from && x <= to {
-			least = min(least, heightOver(ceiling, x)-heightOver(floor, x))
+	highest := floor[0].y
+	for _, o := range floor {
+		highest = max(highest, o.y)
+	}
+	for _, q := range ceiling {
+		if q.y-highest >= least {
+			continue // above the cones of all floors
+		}
+		for _, o := range floor {
+			if height := q.y - o.y + rate*math.Abs(q.x-o.x); height < least {
+				least = height
+			}
 		}
 	}
-	for _, q := range ceiling {
-		at(q.x)
+	if least <= limit {
+		return least
 	}
-	for _, q := range floor {
-		at(q.x)
-	}
-	rate := f.Corridor.steepest(0, 0)
-	for _, q := range ceiling {
-		for _, o := range floor {
-			least = min(least, q.y-o.y+rate*math.Abs(q.x-o.x))
+	from, to := max(ceiling[0].x, floor[0].x), min(ceiling[len(ceiling)-1].x, floor[len(floor)-1].x)
+	for _, corners := range [...][]point{ceiling, floor} {
+		i, k := 0, 0 // the first corners not before x
+		for _, q := range corners {
+			if q.x < from || q.x > to {
+				continue
+			}
+			for ceiling[i].x < q.x {
+				i++
+			}
+			for floor[k].x < q.x {
+				k++
+			}
+			if height := heightOver(ceiling, i, q.x) - heightOver(floor, k, q.x); height < least {
+				least = height
+			}
 		}
 	}
 	return least
 }
 
-// heightOver returns the height of a chain of corners over x, which lies between its ends.
-func heightOver(corners []point, x float64) float64 {
-	i, _ := slices.BinarySearchFunc(corners, x, func(q point, x float64) int {
-		if q.x < x {
-			return -1
-		}
-		return 1
-	})
-	i = min(max(i, 1), len(corners)-1)
+// heightOver returns the height of a chain of corners over x, which lies between its ends; corner i is the first not before x.
+func heightOver(corners []point, i int, x float64) float64 {
 	if len(corners) == 1 {
 		return corners[0].y
 	}
+	i = max(i, 1)
 	p, q := corners[i-1], corners[i]
 	return p.y + (q.y-p.y)*(x-p.x)/(q.x-p.x)
 }

@@ -42,9 +42,9 @@ func (s *slotted) add(q point) {
 	}
 }
 
-// points returns the messages that are kept, in the order of x.
+// points returns the messages that are kept, in the order of x, in place of the slots.
 func (s *slotted) points() []point {
-	var out []point
+	out := s.best[:0]
 	for _, q := range s.best {
 		if !math.IsNaN(q.x) {
 			out = append(out, q)
