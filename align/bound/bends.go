@@ -69,11 +69,11 @@ type finder struct {
 	cell      float64  // half the length of the shortest windows, ns
 	ceilings  []blocks // by level: the corners of the hulls of 2^level cells
 	floors    []blocks
-	wander    []float64 // of each cell, assumed so far, per ns
-	blocks    int       // level of the blocks in which the least round trip is looked for
-	tooSteep  []bool    // of each cell
-	quick     []bool    // of each cell: messages were quicker than usual
-	roundTrip []float64 // around each of these blocks: the least round trip, ns
+	wander    []float64  // of each cell, assumed so far, per ns
+	blocks    int        // level of the blocks in which the least round trip is looked for
+	tooSteep  []bool     // of each cell
+	quick     []bool     // of each cell: messages were quicker than usual
+	roundTrip []float64  // around each of these blocks: the least round trip, ns
 	scratch   [2][]point // for the ceilings and floors of the window that is asked
 }
 
