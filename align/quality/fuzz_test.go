@@ -87,6 +87,11 @@ func checkCounts(t *testing.T, c *trace.Channel, clocks []trace.Clock, maps []cl
 		if delay < 0 && clock.Add(delay, step) < -rounding && later < -rounding {
 			want.BeyondGranularity++
 		}
+		_, latest, _, someLatest := maps[c.To].EventBounds(m.Received, step)
+		earliest, _, someEarliest, _ := maps[c.From].Bounds(m.Sent)
+		if someLatest && someEarliest && clock.Sub(clock.Add(latest, 1), earliest) < -rounding {
+			want.Contradicting++
+		}
 	}
 	if got := Channel(c, clocks, maps, minimum); got != want {
 		t.Fatalf("%+v, want %+v", got, want)

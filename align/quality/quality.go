@@ -28,6 +28,9 @@ type Counts struct {
 	Inversions int64
 	// BeyondGranularity counts the inversions that the steps of the two stamps do not explain.
 	BeyondGranularity int64
+	// Contradicting counts messages received, at the latest that their bounds allow, before the earliest that they were sent: the
+	// bounds of their clocks contradict each other. A message with an end that nothing bounds on that side is not counted.
+	Contradicting int64
 	// TooFast counts messages quicker than the minimum delay given.
 	TooFast int64
 	// Quickest is the least delay on the timeline, ns; MaxInt64 without messages.
@@ -44,10 +47,15 @@ func Channel(c *trace.Channel, clocks []trace.Clock, maps []clock.Map, minimum i
 	// The receiver's stamp t means an instant of [t, t+step): it may look early by the step, on
 	// either time base, and no more.
 	step := max(clocks[c.To].Granularity, 1)
+	low, high := clock.NewCursor(maps[c.From].Low), clock.NewCursor(maps[c.To].High)
+	bounded := len(maps[c.From].Low) > 0 && len(maps[c.To].High) > 0
 	n := Counts{Messages: int64(len(c.Messages)), Quickest: math.MaxInt64}
 	for _, m := range c.Messages {
 		delay := clock.Sub(to.At(m.Received), from.At(m.Sent))
 		n.Quickest = min(n.Quickest, delay)
+		if bounded && clock.Sub(high.Rounded(clock.Add(m.Received, step), clock.Up), low.Rounded(m.Sent, clock.Down)) < -rounding {
+			n.Contradicting++
+		}
 		if delay >= minimum && delay >= 0 {
 			continue
 		}
@@ -69,6 +77,7 @@ func (n *Counts) Add(o Counts) {
 	n.Messages += o.Messages
 	n.Inversions += o.Inversions
 	n.BeyondGranularity += o.BeyondGranularity
+	n.Contradicting += o.Contradicting
 	n.TooFast += o.TooFast
 	n.Quickest = min(n.Quickest, o.Quickest)
 }

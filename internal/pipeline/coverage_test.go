@@ -151,3 +151,15 @@ func TestEveryEventHasABoundOrTheExitCodeSaysThatItHasNone(t *testing.T) {
 		})
 	}
 }
+
+// Three hosts, one of which is smeared by 800 ppm: the messages of each pair allow bounds, which the loop of them contradicts.
+func TestBoundsThatContradictAMessageAreAPromiseBroken(t *testing.T) {
+	inputs, err := input.Parse([]string{filepath.Join("testdata", "loop_contradicts.txt")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, outcome := csvRows(t, inputs, Options{})
+	if q := &outcome.Report.Quality; q.Contradicting != 1 || len(outcome.Broken) == 0 {
+		t.Errorf("%d of %d messages contradict the bounds, and broken are %q", q.Contradicting, q.Messages, outcome.Broken)
+	}
+}

@@ -37,6 +37,9 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 	if n := s.Solution.Quality.BeyondGranularity; n > 0 {
 		f.breakPromise(fmt.Sprintf("%d of %d messages are still received before they were sent", n, s.Solution.Quality.Messages))
 	}
+	if n := s.Solution.Quality.Contradicting; n > 0 {
+		f.breakPromise(fmt.Sprintf("the bounds contradict each other: by them %d of %d messages were received before they were sent", n, s.Solution.Quality.Messages))
+	}
 	return a, nil
 }
 
@@ -203,6 +206,7 @@ func qualityOf(s *Solved, covered *coverage) (q show.Quality) {
 	x := s.Solution
 	q.Messages, q.Inversions = x.Quality.Messages, x.Quality.Inversions
 	q.InversionsBeyondGranularity, q.TooFast = x.Quality.BeyondGranularity, x.Quality.TooFast
+	q.Contradicting = x.Quality.Contradicting
 	var outside quality.Outside
 	for i := range x.Hosts {
 		outside.Add(x.Hosts[i].Outside)

@@ -77,7 +77,11 @@ func (f *findings) warnOfOutside() {
 		if f.Report.Repair != nil {
 			name += " with --repair " + f.Report.Repair.Method
 		}
-		f.warnings.Add(name, fmt.Sprintf("its estimate lies outside of the bounds at %d message ends, by up to %d ns: the bounds hold, the estimate is as published", q.OutsideEvents, q.OutsideNs), "")
+		why := "the bounds hold, the estimate is as published"
+		if f.Solution.Method == align.Methods()[0] {
+			why = "a clock departs from what is assumed"
+		}
+		f.warnings.Add(name, fmt.Sprintf("its estimate lies outside of the bounds at %d message ends, by up to %d ns: %s", q.OutsideEvents, q.OutsideNs, why), "")
 	}
 }
 
@@ -115,6 +119,7 @@ func (f *findings) warnOfLoops() {
 		}
 		f.warnings.Add(firstOf(names), "the bounds along the loop of these hosts contradict each other, so a clock wanders more than assumed; state a larger --wander",
 			fmt.Sprintf("by %d ns at %s s", c.By, seconds(int64(c.Timeline))))
+		f.breakPromise("the bounds of " + firstOf(names) + " contradict each other")
 	}
 }
 

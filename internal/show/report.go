@@ -167,6 +167,7 @@ type Quality struct {
 	Inversions                  int64      `json:"inversions"`
 	InversionsBeyondGranularity int64      `json:"inversions_beyond_granularity"`
 	TooFast                     int64      `json:"too_fast"`
+	Contradicting               int64      `json:"contradicting"`  // messages that by their bounds were received before they were sent
 	OutsideEvents               int64      `json:"outside_events"` // at which the estimate lies outside of the bounds
 	OutsideNs                   int64      `json:"outside_ns"`     // by how much at most
 	BoundNs                     BoundRange `json:"bound_ns"`

@@ -71,6 +71,9 @@ func (r *Report) summary(out *strings.Builder) {
 	if q.TooFast > 0 && q.TooFast != q.Inversions { // they are the same where no minimum delay is known
 		fmt.Fprintf(out, ", %s too fast", count(q.TooFast))
 	}
+	if q.Contradicting > 0 {
+		fmt.Fprintf(out, ", %s that the bounds contradict", count(q.Contradicting))
+	}
 	if b := q.BoundNs; b.Best != nil || b.Mean != nil || b.Worst != nil {
 		fmt.Fprintf(out, "; bound: best %s, mean %s, worst %s", bound(b.Best), bound(b.Mean), bound(b.Worst))
 	}
