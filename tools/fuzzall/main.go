@@ -1,6 +1,6 @@
 // Command fuzzall runs every fuzz target of the packages a number of times each.
 //
-//	fuzzall [-n 10000] [-p 2] [-plain] [-exact] [-limit 1h] PACKAGES
+//	fuzzall [-n 10000] [-p 2] [-plain] [-exact] [-limit 1h] [-target RE] PACKAGES
 //
 // A package's tests are built once for all of its targets, and several packages are fuzzed at once, each by one worker: go
 // test would build and link them again for each target. What fails is kept where go test keeps it, in the package's folder
@@ -13,7 +13,10 @@
 // go test does not compile as well, which is most of the time of few inputs.
 //
 // With -exact every target gets the same number of inputs, whatever its cost. With -limit a target is stopped after that time. Each line
-// says how many inputs the target got.
+// says how many inputs the target got. With -target only targets are run whose package and name match.
+//
+// Temporary files of the targets are in memory (/dev/shm) where the system has that: on a disk, targets that write their input to a file
+// took up to a thousand times as long.
 //
 // The exit code is 0 if nothing failed and 1 otherwise.
 package main
@@ -38,8 +41,9 @@ import (
 // options are the command's flags.
 type options struct {
 	runs, parallel int
-	corpus         string
+	corpus, temp   string
 	plain, exact   bool
+	only           *regexp.Regexp
 	limit          time.Duration // of one target; 0 for none
 }
 
@@ -51,6 +55,10 @@ func main() {
 	flag.BoolVar(&o.plain, "plain", false, "draw inputs without knowledge of the code that they reach")
 	flag.BoolVar(&o.exact, "exact", false, "run every target on N inputs, whatever its cost")
 	flag.DurationVar(&o.limit, "limit", 0, "stop a target after this time, and say how many inputs it got")
+	flag.Func("target", "run only targets whose package and name, with a space between, match `RE`", func(text string) (err error) {
+		o.only, err = regexp.Compile(text)
+		return err
+	})
 	flag.Parse()
 	ok, err := fuzz(o, flag.Args())
 	if err != nil {
@@ -70,7 +78,7 @@ type pkg struct {
 
 // fuzz runs all targets of the packages and says whether none failed.
 func fuzz(o options, patterns []string) (bool, error) {
-	packages, err := list(patterns)
+	packages, err := list(patterns, o.only)
 	if err != nil {
 		return false, err
 	}
@@ -80,6 +88,10 @@ func fuzz(o options, patterns []string) (bool, error) {
 	}
 	defer os.RemoveAll(scratch)
 	o.corpus = filepath.Join(scratch, "corpus")
+	if o.temp, err = os.MkdirTemp("/dev/shm", "fuzzall"); err != nil {
+		o.temp = scratch
+	}
+	defer os.RemoveAll(o.temp)
 	var (
 		wait   sync.WaitGroup
 		mutex  sync.Mutex // of failed and of the output
@@ -117,8 +129,8 @@ type target struct {
 
 var declared = regexp.MustCompile(`(?m)^(?://fuzzall:cost ([1-9]\d*)\n)?func (Fuzz\w+)\(`)
 
-// list returns the packages that have fuzz targets.
-func list(patterns []string) ([]pkg, error) {
+// list returns the packages that have fuzz targets which match only, if that is not nil.
+func list(patterns []string, only *regexp.Regexp) ([]pkg, error) {
 	listed, err := golist.Packages[pkg](patterns)
 	if err != nil {
 		return nil, err
@@ -135,7 +147,9 @@ func list(patterns []string) ([]pkg, error) {
 				if len(m[1]) > 0 {
 					f.cost, _ = strconv.Atoi(string(m[1])) // digits alone
 				}
-				p.targets = append(p.targets, f)
+				if only == nil || only.MatchString(p.ImportPath+" "+f.name) {
+					p.targets = append(p.targets, f)
+				}
 			}
 		}
 		if len(p.targets) > 0 {
@@ -153,7 +167,7 @@ func (p pkg) fuzz(o options, binary string, print func(format string, args ...an
 	if !o.plain {
 		build = append(build, "-fuzz=^"+p.targets[0].name+"$")
 	}
-	if out, err := run(0, p.Dir, "go", append(build, ".")...); err != nil {
+	if out, err := run(options{}, p.Dir, "go", append(build, ".")...); err != nil {
 		print("FAIL %s does not build\n%s", p.ImportPath, out)
 		return len(p.targets)
 	}
@@ -164,7 +178,7 @@ func (p pkg) fuzz(o options, binary string, print func(format string, args ...an
 		if o.exact {
 			runs = o.runs
 		}
-		out, err := run(o.limit, p.Dir, binary, "-test.run=^$", "-test.fuzz=^"+f.name+"$", fmt.Sprintf("-test.fuzztime=%dx", runs),
+		out, err := run(o, p.Dir, binary, "-test.run=^$", "-test.fuzz=^"+f.name+"$", fmt.Sprintf("-test.fuzztime=%dx", runs),
 			"-test.fuzzminimizetime=10x", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(o.corpus, p.ImportPath), "-test.timeout=20m")
 		verdict := "ok  "
 		if err != nil {
@@ -195,17 +209,20 @@ func executions(out []byte) int {
 	return n
 }
 
-// run runs a command in a folder and returns all that it printed. Where there is a limit, it interrupts the command after
-// that time: the fuzzer then ends as if it had run all of its inputs.
-func run(limit time.Duration, dir, name string, args ...string) ([]byte, error) {
+// run runs a command in a folder, with its temporary files where the options say, and returns all that it printed. It interrupts the
+// command after the options' limit: the fuzzer then ends as if it had run all of its inputs.
+func run(o options, dir, name string, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	c := exec.Command(name, args...)
 	c.Dir, c.Stdout, c.Stderr = dir, &out, &out
+	if o.temp != "" {
+		c.Env = append(os.Environ(), "TMPDIR="+o.temp)
+	}
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
-	if limit > 0 {
-		stop := time.AfterFunc(limit, func() { _ = c.Process.Signal(os.Interrupt) }) // it fails where the command has ended
+	if o.limit > 0 {
+		stop := time.AfterFunc(o.limit, func() { _ = c.Process.Signal(os.Interrupt) }) // it fails where the command has ended
 		defer stop.Stop()
 	}
 	err := c.Wait()
