@@ -36,10 +36,20 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// endingSignals are the signals at which a command ends in order: temporary outputs are removed. A hangup of its terminal is one of them,
+// unless it is ignored (nohup).
+func endingSignals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
 // run executes one command line and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	// After the first signal the default returns, so that a second one kills.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	context.AfterFunc(ctx, stop)
 	defer stop()
 	root := newRoot()
