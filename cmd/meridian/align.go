@@ -35,6 +35,9 @@ A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each 
 needed, @collective NAME HOST ENTERED LEFT for operations that no member leaves before all have entered, and
 @broadcast NAME HOST RECEIVED for broadcasts that several hosts received at once.
 
+Offsets and skews have one sign: a host's clock minus the timeline, its rate over the timeline's minus 1. + is a clock
+that is ahead, and one that gains. Those of a pair are clock b's against clock a's.
+
 Outputs, by the ending of their names:
   ` + strings.Join(pipeline.Endings(), "\n  ") + `
 

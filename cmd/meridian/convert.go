@@ -53,11 +53,13 @@ Perfetto, Chrome, PICL, gnuplot and pictures show rows: threads, system calls, i
 hold the events as they were recorded, at corrected times with bounds.
 
 --host, --stream, --event and --field take patterns such as 'net_*'; with ! before it a pattern leaves out. --where
-compares a field: 'pid=1234', 'length>=1500', 'comm~^nginx'; all must hold. --from and --to take an RFC 3339 time, seconds
-since 1970, +DURATION from the first event or -DURATION before the last.
+compares a field: 'pid=1234', 'length>=1500', 'comm~^nginx'; all must hold. Ends of messages (send, receive) and bounds
+(clock bound) are events like others. --from and --to take +DURATION from the first event, -DURATION before the last, an
+RFC 3339 time, or @SECONDS since 1970.
 
 --pair NAME=BEGIN..END[,key=FIELD][,min=TIME][,max=TIME] measures how far apart two events are, over hosts too, and
-says which pairs are beyond a threshold, lack an end or come in the wrong order.
+says which pairs are beyond a threshold, lack an end or come in the wrong order. key=FIELD/FIELD names a field that is
+called otherwise at the end than at the begin.
 
 --logical gives every event its logical time: lamport a number (field lamport_time), vector and tree the events of every
 host that happened before or are it (field vector_time, as 'web:12 db:3', its own host first).
@@ -73,14 +75,15 @@ A data set is a conversion kept in a YAML file, --dataset FILE:NAME; what flags 
       pairs:
         - {name: handling, begin: request_start, end: request_end, key: [id], max: 5ms}
 
-Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, or an inversion
-remains; the reason is on stderr.`,
+Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion
+remains, or the traces have no host, row, event, field or time as asked for; the reason is on stderr.`,
 		Example: `  meridian convert web=lttng-web/ db=lttng-db/ -o timeline.pftrace
   meridian convert lttng-traces/auto-20261104/ --event 'net_*' --event 'sched_*' -o net.csv
   meridian convert trace/ --from +1.5s --to +2s -o part.ctf
   meridian convert trace/ --from-event app:start --to-event app:stop -o run.parquet
   meridian convert spans.json --method none -o chrome.json
   meridian convert trace/ --pair 'irq=irq_handler_entry..irq_handler_exit,key=irq,max=50us'
+  meridian convert trace/ --pair 'wakeup=sched_wakeup..sched_switch,key=tid/next_tid,max=1ms'
   meridian convert --dataset traces.yaml:checkout`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -139,7 +142,7 @@ func (f *convertFlags) run(cmd *cobra.Command, args []string) error {
 // add gives a command the flags that choose events.
 func (f *filterFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "leave out what is before `INSTANT`")
+	flags.StringVar(&f.from, "from", "", "leave out what is before `INSTANT`, such as +1.5s")
 	flags.StringVar(&f.to, "to", "", "leave out what is after `INSTANT`")
 	flags.StringVar(&f.fromEvent, "from-event", "", "leave out what is before the first event `NAME`")
 	flags.StringVar(&f.toEvent, "to-event", "", "leave out what is after the next event `NAME`")

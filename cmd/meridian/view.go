@@ -52,7 +52,8 @@ ends. Such a file is a TRACE too, alone, and is shown at once.
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
 
 Exit code: 0 done or interrupted while it served, 1 failed, 2 wrong usage; with -o also 3 done, but a host was left
-unaligned or unbounded, or an inversion remains; the reason is on stderr.`,
+unaligned or unbounded, an inversion remains, or the traces have no host, row, event, field or time as asked for; the
+reason is on stderr.`,
 		Example: `  meridian view client.pcap server.pcapng
   meridian view web=lttng-web/ db=lttng-db/ --from +10s --to +12s
   meridian view spans.json -o timeline.html

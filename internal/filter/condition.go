@@ -23,6 +23,9 @@ type Condition struct {
 	match *regexp.Regexp
 }
 
+// String writes the condition as it can be read again.
+func (c *Condition) String() string { return c.Field + c.Op + c.Value }
+
 // operators, longer ones before those that they begin with.
 var operators = []string{"!=", "!~", "<=", ">=", "==", "=", "<", ">", "~"}
 

@@ -8,8 +8,7 @@
 // another. Decisions about a host, a row or a type are taken once for each and looked up after that, so an event costs a
 // few loads beside the conditions on its fields. Memory is that of pairs still open, at most [maxOpen] of each kind.
 //
-// The rows that alignment adds, ends of messages and bounds of clocks, are no events of a type: only their host and
-// their time decide.
+// The rows that alignment adds, ends of messages (send, receive) and bounds of clocks (clock bound), hold events like any other.
 //
 // The idea of pairs, named intervals and their warnings is the post-processing of KUSP (Dinkel 2013, chapter 5).
 package filter
@@ -17,7 +16,6 @@ package filter
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"meridian/clock"
@@ -105,8 +103,9 @@ type Filter struct {
 	pairs   []pairing
 	buffer  []trace.Value
 	scratch []byte
-	met     bool  // an event met all of Where
-	Passed  int64 // records that passed
+	came    []bool // by class: there were such events, selected or not
+	met     bool   // an event met all of Where
+	Passed  int64  // records that passed
 	Dropped int64
 }
 
@@ -116,7 +115,6 @@ const (
 	undecided verdict = iota
 	wanted
 	unwanted
-	added // by alignment; its host is wanted
 )
 
 // class is what was decided about a type of events.
@@ -152,33 +150,34 @@ func (f *Filter) To(next trace.Sink) { f.next = next }
 
 // Write hands a record on if it is wanted.
 func (f *Filter) Write(r *trace.TimelineEvent) error {
+	for len(f.came) <= r.Class {
+		f.came = append(f.came, false)
+	}
+	f.came[r.Class] = true
 	if f.ended || f.o.From.Timed && r.Time < f.o.From.Time || f.o.To.Timed && r.Time > f.o.To.Time {
 		f.Dropped++
 		return nil
 	}
-	v := f.stream(r.Stream)
-	if v == unwanted {
+	if f.stream(r.Stream) == unwanted {
 		f.Dropped++
 		return nil
 	}
 	c := f.class(r.Class)
-	if v != added && (c.verdict == unwanted || !f.holds(c, r)) {
+	if c.verdict == unwanted || !f.holds(c, r) {
 		// An edge is an edge even where its own type is not wanted.
 		f.cross(c, r)
 		f.Dropped++
 		return nil
 	}
-	f.met = f.met || v != added
+	f.met = true
 	inside := f.cross(c, r)
 	if !inside {
 		f.Dropped++
 		return nil
 	}
 	f.Passed++
-	if v != added {
-		if err := f.pair(c, r); err != nil {
-			return err
-		}
+	if err := f.pair(c, r); err != nil {
+		return err
 	}
 	if f.out == f.schema {
 		return f.next.Write(r)
@@ -222,11 +221,7 @@ func (f *Filter) stream(i int) verdict {
 	if f.streams[i] == undecided {
 		s := &f.schema.Streams[i]
 		switch {
-		case !Match(f.o.Hosts, s.Host):
-			f.streams[i] = unwanted
-		case s.Kind == trace.Messages || s.Kind == trace.Bounds:
-			f.streams[i] = added
-		case !Match(f.o.Streams, s.Name):
+		case !Match(f.o.Hosts, s.Host), !Match(f.o.Streams, s.Name):
 			f.streams[i] = unwanted
 		default:
 			f.streams[i] = wanted
@@ -264,37 +259,6 @@ func (f *Filter) class(i int) *class {
 		}
 	}
 	return c
-}
-
-// unmatched warns of what was asked for by name and never came, once all records were written: it leaves an output empty
-// without a word.
-func (f *Filter) unmatched(w *trace.Warnings) {
-	check := func(flag, what string, patterns []string, matches func(pattern []string) bool) {
-		for _, p := range patterns {
-			if !strings.HasPrefix(p, "!") && !matches([]string{p}) {
-				w.Add(flag+" "+p, "matches no "+what, "")
-			}
-		}
-	}
-	check("--host", "host", f.o.Hosts, func(p []string) bool {
-		return slices.ContainsFunc(f.schema.Hosts, func(name string) bool { return Match(p, name) })
-	})
-	check("--stream", "row", f.o.Streams, func(p []string) bool {
-		return slices.ContainsFunc(f.schema.Streams, func(s trace.Stream) bool {
-			return s.Kind != trace.Messages && s.Kind != trace.Bounds && Match(p, s.Name)
-		})
-	})
-	check("--event", "event", f.o.Events, func(p []string) bool {
-		return slices.ContainsFunc(f.schema.Classes, func(c trace.Class) bool { return matchClass(p, &c) })
-	})
-	check("--field", "field", f.o.Fields, func(p []string) bool {
-		return slices.ContainsFunc(f.schema.Classes, func(c trace.Class) bool {
-			return slices.ContainsFunc(c.Fields, func(field trace.Field) bool { return Match(p, field.Name) })
-		})
-	})
-	if len(f.o.Where) > 0 && !f.met {
-		w.Add("--where", "no event meets the conditions", "")
-	}
 }
 
 // WantsClass reports whether events of a type can be wanted, by its names.

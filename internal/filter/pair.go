@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,15 +14,17 @@ import (
 // Pair is two types of events that belong together, such as a request and its answer, and how far apart they may be.
 type Pair struct {
 	Name       string
-	Begin, End string        // patterns of the events' names
-	Key        []string      // fields that both have and that tell the pairs apart; none: the next End on the same row
-	Min, Max   time.Duration // thresholds; 0 for none
+	Begin, End string // patterns of the events' names
+	// Key names the fields that tell the pairs apart; none: the next End on the same row. BEGIN/END is a field that has another name at
+	// the end than at the begin, unless one of the two events has a field of just that name.
+	Key      []string
+	Min, Max time.Duration // thresholds; 0 for none
 }
 
-// ParsePair reads NAME=BEGIN..END[,key=FIELD]...[,min=DURATION][,max=DURATION].
+// ParsePair reads NAME=BEGIN..END[,key=FIELD[/FIELD]]...[,min=DURATION][,max=DURATION].
 func ParsePair(s string) (Pair, error) {
 	wrong := func(why string) (Pair, error) {
-		return Pair{}, fmt.Errorf("invalid pair %q: %s; want NAME=BEGIN..END[,key=FIELD][,min=1us][,max=5ms]", s, why)
+		return Pair{}, fmt.Errorf("invalid pair %q: %s; want NAME=BEGIN..END[,key=FIELD[/FIELD]][,min=1us][,max=5ms]", s, why)
 	}
 	name, rest, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
@@ -38,6 +41,9 @@ func ParsePair(s string) (Pair, error) {
 		var err error
 		switch key {
 		case "key":
+			if first, second, two := strings.Cut(value, "/"); value == "" || two && (first == "" || second == "") {
+				return wrong(fmt.Sprintf("%q names no field", part))
+			}
 			p.Key = append(p.Key, value)
 		case "min":
 			p.Min, err = time.ParseDuration(value)
@@ -65,18 +71,36 @@ func (p *Pair) check() error {
 
 // role is what a type of events is to a pair.
 type role struct {
-	begins, ends phaseSet
-	key          []fieldPath
+	begins, ends     phaseSet
+	beginKey, endKey []keyField
+}
+
+// keyField is where a field of a key stands in the events of a type.
+type keyField struct {
+	path  fieldPath // nil where the type lacks it
+	slice bool      // without a field of that name it is the number of the slice
 }
 
 func (p *Pair) role(c *trace.Class) role {
 	r := role{begins: phasesOf(p.Begin, c), ends: phasesOf(p.End, c)}
 	if r.begins.any() || r.ends.any() {
 		for _, name := range p.Key {
-			r.key = append(r.key, find(c.Fields, name))
+			r.beginKey = append(r.beginKey, keyFieldOf(c, name, 0))
+			r.endKey = append(r.endKey, keyFieldOf(c, name, 1))
 		}
 	}
 	return r
+}
+
+// keyFieldOf looks up the field of a key, by its part for begins (0) or ends (1) where the name has two.
+func keyFieldOf(c *trace.Class, name string, part int) keyField {
+	if path := find(c.Fields, name); path != nil { // pod/name, as attributes of spans may be called
+		return keyField{path: path}
+	}
+	if first, second, two := strings.Cut(name, "/"); two {
+		name = [2]string{first, second}[part]
+	}
+	return keyField{find(c.Fields, name), name == sliceKey}
 }
 
 // phaseSet says which events of a type a pattern means: those that are no end of a slice, which is no event of its own,
@@ -161,7 +185,8 @@ type pairing struct {
 	every     int64 // of how many durations one is kept
 	begun     map[string]waiting
 	early     map[string]waiting // ends that came first
-	key       []byte
+	key       []byte             // of the record at hand
+	value     []byte             // of one field of it
 	// How many begins, ends and durations are remembered.
 	maxOpen, maxDurations int
 	anyBegin, anyEnd      bool // there were such events, with or without a key
@@ -181,44 +206,65 @@ func (f *Filter) pair(c *class, r *trace.TimelineEvent) error {
 			continue
 		}
 		p.anyBegin, p.anyEnd = p.anyBegin || begins, p.anyEnd || ends
-		if !p.keyOf(role, f.schema.Classes[r.Class].Fields, r) {
-			p.NoKey++
-			continue
-		}
+		fields := f.schema.Classes[r.Class].Fields
 		w := waiting{stamp: f.stampOf(r)}
+		lacking := false
 		// What both begins and ends is one of a row of beats: it ends the last and begins the next.
 		if ends {
-			p.close(w, f.schema)
+			if p.keyOf(role.endKey, fields, r) {
+				p.close(w, f.schema)
+			} else {
+				lacking = true
+			}
 		}
 		if begins {
-			p.open(w, f.schema)
+			if p.keyOf(role.beginKey, fields, r) {
+				p.open(w, f.schema)
+			} else {
+				lacking = true
+			}
+		}
+		if lacking {
+			p.NoKey++
 		}
 	}
 	return nil
 }
 
-// keyOf sets the key of a record; false if it lacks a field.
-func (p *pairing) keyOf(role *role, fields []trace.Field, r *trace.TimelineEvent) bool {
+// keyOf sets the key of a record; false if it lacks a field. Each of several values has its length before it: "a b" and "c" are
+// another key than "a" and "b c".
+func (p *pairing) keyOf(key []keyField, fields []trace.Field, r *trace.TimelineEvent) bool {
 	p.key = p.key[:0]
-	if len(role.key) == 0 {
+	if len(key) == 0 {
 		p.key = fmt.Appendf(p.key, "%d", r.Stream)
 		return true
 	}
-	for i, at := range role.key {
-		if i > 0 {
-			p.key = append(p.key, ' ')
+	for i := range key {
+		p.value = p.value[:0]
+		if key[i].path == nil && key[i].slice && r.Slice != 0 {
+			p.value = fmt.Appendf(p.value, "slice %d", r.Slice)
+		} else {
+			v, t := key[i].path.of(fields, r.Values)
+			if v == nil {
+				return false
+			}
+			p.value = v.Append(p.value, t)
 		}
-		if at == nil && p.Pair.Key[i] == sliceKey && r.Slice != 0 {
-			p.key = fmt.Appendf(p.key, "slice %d", r.Slice)
-			continue
-		}
-		v, t := at.of(fields, r.Values)
-		if v == nil {
-			return false
-		}
-		p.key = v.Append(p.key, t)
+		p.key = binary.AppendUvarint(p.key, uint64(len(p.value)))
+		p.key = append(p.key, p.value...)
 	}
 	return true
+}
+
+// keyText writes a key for people.
+func keyText(key []byte) string {
+	var values []string
+	for rest := key; len(rest) > 0; {
+		n, size := binary.Uvarint(rest)
+		values = append(values, string(rest[size:size+int(n)]))
+		rest = rest[size+int(n):]
+	}
+	return strings.Join(values, " ")
 }
 
 func (p *pairing) open(w waiting, l *trace.Schema) {
@@ -227,7 +273,7 @@ func (p *pairing) open(w waiting, l *trace.Schema) {
 		w.early = &e
 	}
 	if b, ok := p.begun[string(p.key)]; ok {
-		p.giveUp(b, l)
+		p.giveUp(p.key, b, l)
 	} else if len(p.begun) >= p.maxOpen {
 		p.giveUpAll(l)
 	}
@@ -236,18 +282,18 @@ func (p *pairing) open(w waiting, l *trace.Schema) {
 
 // giveUp ends the waiting of a begin to which no end came: if one came before it, with the same key and no begin of its
 // own, the two are a pair in the wrong order.
-func (p *pairing) giveUp(b waiting, l *trace.Schema) {
+func (p *pairing) giveUp(key []byte, b waiting, l *trace.Schema) {
 	if b.early == nil {
 		p.NoEnd++
 		return
 	}
 	p.OutOfOrder++
-	p.measure(b, *b.early, l)
+	p.measure(key, b, *b.early, l)
 }
 
 func (p *pairing) giveUpAll(l *trace.Schema) {
-	for _, b := range p.begun {
-		p.giveUp(b, l)
+	for key, b := range p.begun {
+		p.giveUp([]byte(key), b, l)
 	}
 	clear(p.begun)
 }
@@ -258,7 +304,7 @@ func (p *pairing) close(w waiting, l *trace.Schema) {
 		if b.early != nil {
 			p.NoBegin++
 		}
-		p.measure(b, w, l)
+		p.measure(p.key, b, w, l)
 		return
 	}
 	if len(p.Key) == 0 || p.Begin == p.End {
@@ -276,7 +322,7 @@ func (p *pairing) close(w waiting, l *trace.Schema) {
 
 // measure takes a whole pair. By one clock both ends are wrong by the same, so that the duration is exact to a step of its
 // stamps; by two it lies between what their bounds and steps allow.
-func (p *pairing) measure(b, e waiting, l *trace.Schema) {
+func (p *pairing) measure(key []byte, b, e waiting, l *trace.Schema) {
 	d := int64(e.time - b.time)
 	low, high, bounded := b.between(&e.stamp, d)
 	order := b.order(&e.stamp)
@@ -293,7 +339,7 @@ func (p *pairing) measure(b, e waiting, l *trace.Schema) {
 		p.MaxNs = d
 		p.Longest = &Case{BeginNs: b.time, DurationNs: d, LowNs: low, HighNs: high, Bounded: bounded, Order: order, From: l.Hosts[b.host], To: l.Hosts[e.host]}
 		if len(p.Key) > 0 {
-			p.Longest.Key = string(p.key)
+			p.Longest.Key = keyText(key)
 		}
 	}
 	if p.Min > 0 && d < int64(p.Min) {
@@ -344,7 +390,6 @@ func (f *Filter) Results() []Result {
 
 // Warnings says in words what the pairs found amiss.
 func (f *Filter) Warnings(w *trace.Warnings) {
-	f.unmatched(w)
 	for i := range f.pairs {
 		p := &f.pairs[i].Result
 		subject := "pair " + p.Name

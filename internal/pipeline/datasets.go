@@ -72,7 +72,7 @@ func ReadDataset(reference string) (*Dataset, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usage.Errorf("data set %s: %v; want FILE:NAME", reference, err)
+		return nil, fmt.Errorf("data set %s: %w; want FILE:NAME", reference, err)
 	}
 	var file struct {
 		Datasets map[string]*Dataset `yaml:"datasets"`

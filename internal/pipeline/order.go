@@ -2,9 +2,10 @@ package pipeline
 
 import (
 	"context"
-	"meridian/clock"
+	"fmt"
 	"slices"
 
+	"meridian/clock"
 	"meridian/internal/filter"
 	"meridian/internal/pipeline/source"
 	"meridian/internal/show"
@@ -20,6 +21,7 @@ type Ordered struct {
 	logical   string // one of Logicals, by which events are annotated; "" for none
 	// First and last instant of the timeline within the selection.
 	first, last clock.TimelineTime
+	misses      []filter.Miss // what of the selection fits no host, or no instant
 }
 
 // Order selects events and packets of a timeline.
@@ -29,13 +31,14 @@ func Order(a *Aligned, s Selection) (*Ordered, error) {
 	if err != nil {
 		return nil, err
 	}
+	misses := s.misses(a, &selection, first, last)
 	if selection.From.Timed {
 		first = max(first, selection.From.Time)
 	}
 	if selection.To.Timed {
 		last = min(last, selection.To.Time)
 	}
-	o := &Ordered{Aligned: a, selection: selection, first: first, last: max(first, last)}
+	o := &Ordered{Aligned: a, selection: selection, first: first, last: max(first, last), misses: misses}
 	return o, nil
 }
 
@@ -155,6 +158,7 @@ func (o *Ordered) occurs(kind passKind, source, class int) bool {
 type passResult struct {
 	stats  order.Stats
 	filter *filter.Filter
+	names  []trace.Class // the types of events that the sources know
 }
 
 // play sends the selected events to the sink that open returns for a schema, and closes it if all went well.
@@ -175,8 +179,14 @@ func (o *Ordered) play(ctx context.Context, kind passKind, w *trace.Warnings, p 
 		}
 	}
 	selection := o.selection
+	var names []trace.Class
 	order.Enter(sources, schema, func(source, class int) bool {
-		return o.occurs(kind, source, class) && selection.WantsClass(&sources[source].Events.Classes()[class])
+		c := &sources[source].Events.Classes()[class]
+		if !o.occurs(kind, source, class) {
+			return false
+		}
+		names = append(names, *c)
+		return selection.WantsClass(c)
 	})
 	selection.Clock = o.clockFacts(schema)
 	f := filter.New(schema, selection)
@@ -203,11 +213,11 @@ func (o *Ordered) play(ctx context.Context, kind passKind, w *trace.Warnings, p 
 	if err == nil {
 		err = f.Close()
 	}
-	return &passResult{stats, f}, err
+	return &passResult{stats, f, names}, err
 }
 
-// describe says what became of the events.
-func (p *passResult) describe(selection *filter.Options, w *trace.Warnings) *show.Conversion {
+// describe says what became of the events, and notes what was asked for and fits nothing.
+func (p *passResult) describe(out *Outcome, w *trace.Warnings) {
 	late := int64(0)
 	for _, n := range p.stats.Late {
 		late += n
@@ -215,11 +225,11 @@ func (p *passResult) describe(selection *filter.Options, w *trace.Warnings) *sho
 	if late > 0 {
 		w.AddN("", "events came later than the window allows; the outputs are out of order there", "", late)
 	}
-	if from, to := p.filter.Found(); !from {
-		w.Add("", "no event matches --from-event, so no events were written", selection.From.Event)
-	} else if !to {
-		w.Add("", "no event matches --to-event, so events were written to the end", selection.To.Event)
-	}
 	p.filter.Warnings(w)
-	return &show.Conversion{Events: p.filter.Passed, LeftOut: p.filter.Dropped, Pairs: p.filter.Results()}
+	misses := p.filter.Misses(p.names)
+	if p.filter.Passed == 0 && p.filter.Dropped > 0 && !out.missed && len(misses) == 0 {
+		misses = []filter.Miss{{Asked: "the filters", Why: fmt.Sprintf("no event fits all of them together, of %s", show.Count(p.filter.Dropped))}}
+	}
+	out.miss(misses, w)
+	out.Played = &show.Conversion{Events: p.filter.Passed, LeftOut: p.filter.Dropped, Pairs: p.filter.Results()}
 }

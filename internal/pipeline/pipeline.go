@@ -24,7 +24,9 @@ package pipeline
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"meridian/internal/filter"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/show"
 	"meridian/trace"
@@ -74,6 +76,8 @@ type Outcome struct {
 	Packets  *int64
 	Written  []Written
 	Warnings []string
+	missed   bool     // something that was asked for fits nothing
+	absent   []string // what of it was asked for by name, or lies beside the timeline
 }
 
 // Written is one file or directory that a run wrote, and what it holds, in words.
@@ -104,7 +108,7 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Outcome, error)
 	if err != nil {
 		return nil, err
 	}
-	out := newOutcome(ordered)
+	out := newOutcome(ordered, w)
 	writer := &outputWriter{files: files, context: sinkContext{ordered, w, o.PICLFromStart}, progress: o.Progress, outcome: out}
 	if err := writer.write(ctx); err != nil {
 		return nil, err
@@ -140,9 +144,30 @@ func (o *Options) ReadAndMatch(ctx context.Context, traces []input.Trace, w *tra
 	return Match(ctx, set, o.Match, w)
 }
 
-func newOutcome(o *Ordered) *Outcome { return &Outcome{Report: o.Report, Broken: o.Broken} }
+func newOutcome(o *Ordered, w *trace.Warnings) *Outcome {
+	out := &Outcome{Report: o.Report, Broken: slices.Clone(o.Broken)}
+	out.miss(o.misses, w)
+	return out
+}
 
+// miss notes what was asked for and fits nothing.
+func (o *Outcome) miss(misses []filter.Miss, w *trace.Warnings) {
+	for _, m := range misses {
+		if m.Why != "" {
+			w.Add(m.Asked, m.Why, "")
+		}
+		o.missed = true
+		if m.Absent {
+			o.absent = append(o.absent, m.Asked)
+		}
+	}
+}
+
+// setWarnings completes the outcome. Outputs that lack what was asked for by name are a broken promise.
 func (o *Outcome) setWarnings(w *trace.Warnings) {
+	if len(o.absent) > 0 {
+		o.breakPromise("the traces have nothing that fits " + strings.Join(o.absent, ", "))
+	}
 	o.Warnings = w.Lines()
 	if o.Report != nil {
 		o.Report.Warnings = o.Warnings

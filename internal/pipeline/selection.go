@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +14,8 @@ import (
 // Selection says which events, and which packets, are written.
 type Selection struct {
 	filter.Options
-	// FromTime and ToTime crop the timeline: an RFC 3339 time, decimal seconds since 1970, +DURATION from its first event
-	// or -DURATION before its last; "" for no limit.
+	// FromTime and ToTime crop the timeline: an RFC 3339 time, +DURATION from its first event, -DURATION before its last, or @SECONDS
+	// since 1970, as journalctl and date have it; "" for no limit. A number alone is refused: it could be any of these.
 	FromTime, ToTime string
 }
 
@@ -34,6 +35,31 @@ func (s *Selection) check() error {
 		return &usage.Error{Reason: err.Error()}
 	}
 	return nil
+}
+
+// misses returns what of the selection fits no host, or no instant of the timeline from first to last.
+func (s *Selection) misses(a *Aligned, resolved *filter.Options, first, last clock.TimelineTime) (misses []filter.Miss) {
+	extent := fmt.Sprintf("the timeline reaches from %s to %s", instantText(first), instantText(last))
+	if resolved.From.Timed && resolved.From.Time > last {
+		misses = append(misses, filter.Miss{Asked: "--from " + s.FromTime, Why: "is later than all events; " + extent, Absent: true})
+	}
+	if resolved.To.Timed && resolved.To.Time < first {
+		misses = append(misses, filter.Miss{Asked: "--to " + s.ToTime, Why: "is earlier than all events; " + extent, Absent: true})
+	}
+	var hosts []string
+	for i := range a.Clocks {
+		hosts = append(hosts, a.Clocks[i].Host)
+	}
+	return append(misses, filter.MissedHosts(s.Hosts, hosts)...)
+}
+
+// instantText writes an instant as --from takes it: a date in UTC, or seconds where stamps count from another origin than 1970.
+func instantText(t clock.TimelineTime) string {
+	const year2000 = 946_684_800e9
+	if t >= year2000 {
+		return time.Unix(0, int64(t)).UTC().Format(time.RFC3339Nano)
+	}
+	return "@" + seconds(int64(t))
 }
 
 // resolve returns the options of the filter for a timeline from first to last.
@@ -61,7 +87,7 @@ func (s *Selection) resolve(first, last clock.TimelineTime) (filter.Options, err
 // parseInstant reads an instant of a timeline that reaches from first to last.
 func parseInstant(s string, first, last clock.TimelineTime) (clock.TimelineTime, error) {
 	invalid := func() (clock.TimelineTime, error) {
-		return 0, usage.Errorf("invalid instant %q; want 2026-01-02T15:04:05.5Z, seconds since 1970, +DURATION from the first event such as +1.5s, or -DURATION before the last", s)
+		return 0, usage.Errorf("invalid instant %q; want +DURATION from the first event such as +1.5s, -DURATION before the last, 2026-01-02T15:04:05.5Z, or @SECONDS since 1970", s)
 	}
 	if s == "" {
 		return 0, nil
@@ -82,7 +108,14 @@ func parseInstant(s string, first, last clock.TimelineTime) (clock.TimelineTime,
 		}
 		return clock.TimelineTime(t.UnixNano()), nil
 	}
-	whole, part, _ := strings.Cut(s, ".")
+	number, since1970 := strings.CutPrefix(s, "@")
+	if _, err := strconv.ParseFloat(s, 64); err == nil && s[0] >= '0' && s[0] <= '9' {
+		return 0, usage.Errorf("invalid instant %q: a number alone may be seconds from the first event (+%ss) or since 1970 (@%s); write which", s, s, s)
+	}
+	if !since1970 {
+		return invalid()
+	}
+	whole, part, _ := strings.Cut(number, ".")
 	seconds, err := strconv.ParseUint(whole, 10, 33)
 	if err != nil || len(part) > 9 {
 		return invalid()

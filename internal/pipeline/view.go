@@ -39,8 +39,8 @@ func View(ctx context.Context, traces []input.Trace, o Options, path string) (*v
 	if err != nil {
 		return nil, nil, err
 	}
-	out := newOutcome(ordered)
-	out.Played = p.describe(&ordered.selection, w)
+	out := newOutcome(ordered, w)
+	p.describe(out, w)
 	t, err := b.timeline() // after all warnings, which it contains
 	if err != nil {
 		return nil, nil, err

@@ -154,7 +154,7 @@ func (w *outputWriter) play(ctx context.Context, kind passKind, open func(*trace
 	}
 	p, err := w.context.ordered.play(ctx, kind, warnings, w.progress, open)
 	if err == nil && w.outcome.Played == nil {
-		w.outcome.Played = p.describe(&w.context.ordered.selection, w.context.warnings)
+		p.describe(w.outcome, w.context.warnings)
 	}
 	return err
 }
