@@ -6,6 +6,7 @@ EXECUTIONS ?= 1000000
 DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/...
 PACKETS  ?= 5000000
 WORLDS   ?= 10000
+SESSIONS ?= 200
 FLAGS    ?=
 PACKAGES ?= ./clock ./internal/filter ./match ./align/bound ./align/causal
 
@@ -19,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record bench-start bench-view truth truth-error study adversary steered steering mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view truth truth-error study adversary steered steering mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +77,10 @@ bench-sensor: ## the cost of a sensor's event beside LTTng-UST, loggers and trac
 bench-record: build ## the cost of recording beside tcpdump and trace-cmd, against its bars; needs root, ten minutes
 	go build -o bin/recordbench ./tools/recordbench
 	bin/recordbench -check $(FLAGS)
+
+audit: build ## all counts of the packets of SESSIONS (200) recordings: what the trace lacks is counted as lost; needs root, half an hour
+	go build -o bin/recordbench ./tools/recordbench
+	bin/recordbench -audit $(SESSIONS) $(FLAGS)
 
 bench-start: build ## the first events of programs with a million a second, recorded 252 times; needs a C compiler, five minutes
 	go build -o bin/recordstart ./tools/recordstart

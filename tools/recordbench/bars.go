@@ -18,8 +18,8 @@ const (
 
 // judge holds the figures against what is promised and returns how many promises were broken.
 //
-// An interface may count packets for which the kernel runs no program of a recorder, since a kernel may hide the work of
-// some processes from tracers. So the exact account is that of the programs' runs. There may not be many.
+// An interface counts packets at other instants than a recorder begins and ends. So the exact accounts are that of the programs'
+// runs and that of the audit, in which nothing is under way at either end. There may not be many.
 func (b *bench) judge(w io.Writer) (missed int) {
 	fmt.Fprintln(w)
 	say := func(good bool, format string, args ...any) {

@@ -27,8 +27,12 @@ func inLab(dir string, do func(*netlab.Lab) error) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &lab{dir: dir, ctx: ctx}
 	defer func() {
-		if stopped, ok := recover().(labStopped); ok {
-			err = stopped.error
+		switch failed := recover().(type) {
+		case nil:
+		case labStopped:
+			err = failed.error
+		default:
+			defer panic(failed) // with all cleaned up
 		}
 		cancel() // commands end before their namespaces are removed
 		for i := len(t.cleanup) - 1; i >= 0; i-- {

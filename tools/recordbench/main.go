@@ -9,6 +9,7 @@
 //
 //	emitter: 1,000,000 events/s of two goroutines --> rings --> meridian record     alone, spinning, beside other work
 //
+//	go run ./tools/recordbench -audit 200               all counts of the same packets agree, or say what is lost (audit.go)
 //	go run ./tools/recordbench [-rounds 10] [-seconds 20] [-runs 5] [-only TEXT] [-check] [-markdown]
 //
 // Two loads: TCP as fast as it goes, whose packets are few and large, and small datagrams, 100,000 a second. What is
@@ -30,6 +31,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"meridian/internal/netlab"
@@ -62,7 +64,13 @@ func main() {
 	flag.StringVar(&b.only, "only", "", "measure only what has this text in its name: tcp, udp, account, events")
 	check := flag.Bool("check", false, "exit with 1 if a bar is missed")
 	markdown := flag.Bool("markdown", false, "print tables as Markdown")
+	sessions := flag.Int("audit", 0, "measure nothing, but compare all counts of the packets of so many sessions")
+	datagrams := flag.Int("datagrams", 200_000, "of each session of the audit")
+	testing.Init() // netlab asks testing for its flags
 	flag.Parse()
+	if *sessions > 0 {
+		exit(b.audit(os.Stdout, *sessions, *datagrams))
+	}
 	b.length = max(time.Second, time.Duration(*seconds/float64(b.rounds)+0.5)*time.Second) // iperf3 knows whole seconds
 	if err := b.run(); err != nil {
 		exit(err)
@@ -81,7 +89,17 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-func (b *bench) run() (err error) {
+func (b *bench) run() error {
+	return b.prepared(func() error {
+		if err := inLab(b.dir, b.traffic); err != nil {
+			return err
+		}
+		return b.emitters()
+	})
+}
+
+// prepared calls do with the command found, and with a directory that is removed afterwards.
+func (b *bench) prepared(do func() error) (err error) {
 	if b.meridian, err = filepath.Abs(b.meridian); err != nil {
 		return err
 	}
@@ -92,10 +110,7 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if err := inLab(b.dir, b.traffic); err != nil {
-		return err
-	}
-	return b.emitters()
+	return do()
 }
 
 func (b *bench) wanted(name string) bool { return strings.Contains(name, b.only) }

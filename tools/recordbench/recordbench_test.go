@@ -39,7 +39,7 @@ func judged(speed, core float64, unseen, gap, lost uint64, worst float64) *bench
 			{recorder: &recorder{name: unrecorded}, samples: []sample{{speed: 1}}}, {recorder: &recorder{name: oursName}, samples: []sample{s}}}}
 	}
 	e := &emitted{runs: []emission{{Events: 10}}, counted: []record.Counts{{Events: 12 - lost, Lost: lost}}, core: []float64{worst}}
-	return &bench{loads: []*load{loaded("tcp"), loaded("udp")}, gap: &account{runs: 7 + gap, counted: tally{events: 5, lost: 2}}, events: []*emitted{e}}
+	return &bench{loads: []*load{loaded("tcp"), loaded("udp")}, gap: &account{runs: 7 + gap, counted: tally{events: 5, lost: 3, missed: 1}}, events: []*emitted{e}}
 }
 
 func TestEachBarCanBeMissed(t *testing.T) {
@@ -81,7 +81,7 @@ func TestTcpdumpsOwnCountIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := captured(r); err != nil || got != (tally{12, 3, 4}) {
+	if got, err := captured(r); err != nil || got != (tally{12, 3, 4, 0}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

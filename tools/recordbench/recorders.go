@@ -37,6 +37,7 @@ type recorder struct {
 type tally struct {
 	events, lost uint64
 	bytes        int64
+	missed       uint64 // of the lost events, those for which the kernel ran no program
 }
 
 // running is a recorder at work.
@@ -198,6 +199,7 @@ func summed(r *running) (t tally, err error) {
 			t.events, t.lost = t.events+c.Events, t.lost+c.Lost
 		}
 	}
+	t.missed = s.Missed
 	files, _ := filepath.Glob(filepath.Join(r.out, "packets", "*"))
 	for _, name := range files {
 		if info, err := os.Stat(name); err == nil {
