@@ -27,7 +27,7 @@ type Encapsulation struct {
 }
 
 // All returns every encapsulation.
-func All() []Encapsulation { return slices.Concat(links(), ppps(), wireless()) }
+func All() []Encapsulation { return slices.Concat(links(), ppps(), wireless(), tunnels()) }
 
 // join concatenates numbers of one byte, strings and byte slices.
 func join(parts ...any) []byte {
