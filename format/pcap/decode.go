@@ -12,7 +12,7 @@ const (
 	cutIP             = "packets cut before the end of their IP header are left out of matching"
 	cutPorts          = "packets cut before the end of their port numbers are left out of matching"
 	cutTCP            = "packets cut before the end of their TCP flags and window are left out of matching"
-	cutInside         = "packets cut before the end of the headers inside a tunnel are matched by those of the tunnel"
+	cutInside         = "packets cut before the end of the headers inside a tunnel are matched by what is left of them; capture with a larger snap length (-s)"
 	badIP             = "packets with an IP header that contradicts itself are left out of matching"
 	badTCP            = "packets with a TCP header that contradicts itself are left out of matching"
 	badLink           = "packets with a link header that contradicts itself are left out of matching"
