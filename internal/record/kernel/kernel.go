@@ -91,9 +91,15 @@ type Options struct {
 	Cgroup       string // a directory of cgroup v2, and all below it
 	Command      string // the name of a program as in /proc/PID/comm, at most 15 bytes; its beginning if it ends in *
 	OnlyFollowed bool   // though none is named yet: Follow names them
+	Packets      Packets
 	NetNS        uint32 // the inode of a network namespace, whose packets alone are recorded; 0 for all
 	BufferSize   int    // bytes of each processor's ring, rounded up to a power of two; 0 stands for 4 MiB
 }
+
+// Packets selects packets of [Net] by their headers: from the beginning of the IP header, 20 or 40 bytes, and of the transport
+// header, 20 bytes, each empty where the kernel's event does not have it. Read calls it; the headers are valid until it returns.
+// Nil selects all.
+type Packets func(outgoing bool, network, transport []byte) bool
 
 // filtered says whether only some processes are recorded.
 func (o *Options) filtered() bool {

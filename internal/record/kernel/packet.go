@@ -91,6 +91,28 @@ func (p *packets) read(r []byte) []trace.Value {
 	return p.values
 }
 
+// selects says whether a record is of another group, or is to become an event.
+func (p Packets) selects(r []byte) bool {
+	if p == nil || len(r) < packetSize {
+		return true
+	}
+	kind := Kind(binary.LittleEndian.Uint16(r[8:]))
+	if kind >= Kinds || records[kind].group != Net {
+		return true
+	}
+	var network, transport []byte
+	switch version := r[28]; {
+	case version == 4 && len(r) >= ipv4Size:
+		network, transport = r[packetSize:packetSize+20], r[packetSize+20:ipv4Size]
+	case version == 6 && len(r) >= ipv6Size:
+		network, transport = r[packetSize:packetSize+40], r[packetSize+40:ipv6Size]
+	}
+	if r[29] == 0 { // the protocol of the transport header
+		transport = nil
+	}
+	return p(kind == NetDevQueue, network, transport)
+}
+
 // Headers are big-endian.
 func be16(b []byte) uint64 { return uint64(binary.BigEndian.Uint16(b)) }
 func be32(b []byte) uint64 { return uint64(binary.BigEndian.Uint32(b)) }

@@ -11,6 +11,7 @@ import (
 	"meridian/internal/netlab"
 	"meridian/internal/record/internal/kerneltest"
 	"meridian/internal/record/kernel"
+	"meridian/internal/record/packet"
 	"meridian/trace"
 )
 
@@ -135,5 +136,44 @@ func TestWhatThereWasNoRoomForIsCounted(t *testing.T) {
 	lost := int(tiny.Lost())
 	if whole.Lost() != 0 || kept == 0 || lost == 0 || kept+lost > truth || kept+lost < 1000 {
 		t.Errorf("%d kept and %d lost of %d", kept, lost, truth)
+	}
+}
+
+// TestPacketsAreSelectedByTheirHeaders compares a recorder of selected packets with one of all, of the same host at the same time.
+func TestPacketsAreSelectedByTheirHeaders(t *testing.T) {
+	lab := netlab.TwoHosts(t)
+	space := netns(t, lab, "web")
+	filter, err := packet.NewHeaderFilter("udp and outbound or icmp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := record(t, kernel.Options{Groups: kernel.Net, NetNS: space})
+	some := record(t, kernel.Options{Groups: kernel.Net, NetNS: space, Packets: func(outgoing bool, network, transport []byte) bool {
+		return len(network) > 0 && !filter.Excludes(&packet.Headers{Network: network, Transport: transport, Outgoing: outgoing})
+	}})
+	lab.Run(netlab.Traffic{From: "web", To: "db", Bulk: []int64{1 << 16}, Chats: 2, Requests: 10, Datagrams: 50, Pings: 10})
+	all.Stop()
+	some.Stop()
+	matches := func(e *kerneltest.Event) bool {
+		header := e.Value(t, "network_header")
+		if header.Bits != 1 { // IPv4
+			return false
+		}
+		protocol := header.Items[0].Items[7].Bits
+		return protocol == 17 && e.Name() == "net_dev_queue" || protocol == 1
+	}
+	want := 0
+	for i := range all.Events {
+		if matches(&all.Events[i]) {
+			want++
+		}
+	}
+	for i := range some.Events {
+		if !matches(&some.Events[i]) {
+			t.Fatalf("%s of %v is not selected", some.Events[i].Name(), some.Events[i].Values)
+		}
+	}
+	if got := len(some.Events); want < 60 || got+int(some.Missed()) < want || got > want+int(all.Missed()) {
+		t.Errorf("%d events, and %d match of all; %d and %d are counted as missed", got, want, some.Missed(), all.Missed())
 	}
 }

@@ -19,6 +19,7 @@ import (
 type Recorder struct {
 	warnings *trace.Warnings
 	decoder  *decoder
+	packets  Packets
 	programs *ebpf.Collection
 	audit    *audit // nil where perf does not count the events
 	rings    []*ring
@@ -32,7 +33,7 @@ type Recorder struct {
 // Open loads the programs and attaches them: events are recorded from its return on. Close reports to w what was not
 // recorded; w may be nil. The error is an [Unavailable] where this machine cannot record kernel events at all.
 func Open(o Options, w *trace.Warnings) (*Recorder, error) {
-	r := &Recorder{warnings: w, decoder: newDecoder(o.Groups, o.filtered()), stopped: make(chan struct{})}
+	r := &Recorder{warnings: w, decoder: newDecoder(o.Groups, o.filtered()), packets: o.Packets, stopped: make(chan struct{})}
 	if err := r.open(&o); err != nil {
 		r.Close()
 		return nil, err
@@ -40,7 +41,7 @@ func Open(o Options, w *trace.Warnings) (*Recorder, error) {
 	return r, nil
 }
 
-func (r *Recorder) open(o *Options) error {
+func (r *Recorder) open(o *Options) (err error) {
 	if !SupportedMachine() {
 		return &Unavailable{Reason: NotSupported}
 	}
@@ -51,7 +52,11 @@ func (r *Recorder) open(o *Options) error {
 	names := o.programs()
 	var without error
 	if r.audit, without = openAudit(names); without != nil {
-		defer r.warnUnaudited(without)
+		defer func() {
+			if err == nil { // else no events are recorded at all
+				r.warnUnaudited(without)
+			}
+		}()
 	}
 	c["audited"] = bit(r.audit != nil)
 	var inner *ebpf.MapSpec
@@ -96,6 +101,9 @@ func (r *Recorder) Read(ctx context.Context, each func(*Event) error) error {
 	for {
 		stopping := isClosed(r.stopped)
 		n, backlog, fill, err := readRings(r.rings, func(stamp uint64, cpu int, record []byte) error {
+			if !r.packets.selects(record) {
+				return nil
+			}
 			if e := r.decoder.decode(stamp, cpu, record); e != nil {
 				return each(e)
 			}
@@ -183,7 +191,7 @@ func (r *Recorder) Lost() ([]uint64, error) {
 
 // Missed returns for how many events since Open the kernel ran no program: they interrupted the program of the same kind on
 // their processor, or a process that the kernel hides from tracers. They are counted for the whole machine, since none of
-// their fields is known: with NetNS, and where only some processes are recorded, some may be of no interest. The count only
+// their fields is known: with NetNS or Packets, and where only some processes are recorded, some may be of no interest. The count only
 // grows, some ms after the events. Where perf's counters are not permitted, of which Close warns, it has the
 // interrupting ones alone, those of kernels before 5.12 excepted.
 func (r *Recorder) Missed() (uint64, error) {

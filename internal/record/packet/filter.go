@@ -11,6 +11,8 @@ import (
 type filter interface {
 	// compile puts code in front of that in p. It continues at yes or at no.
 	compile(p *program, yes, no label) label
+	// decide returns what it is for headers alone.
+	decide(h *Headers) verdict
 }
 
 type not struct{ of filter }
