@@ -52,24 +52,28 @@ matches like those of captures), sched, irq, syscalls. With a COMMAND, sched and
 children only, from its first instruction on. It needs root, or CAP_BPF and CAP_PERFMON.
 
 --packets captures packets as tcpdump does, of all interfaces or of those named (--packets=eth0,lo): the first bytes of
-each packet, with its direction. --filter selects packets by an expression of tcpdump's: hosts, nets, ports, protocols,
-sizes, with and, or, not. It needs root, or CAP_NET_RAW. --netns records the packets, interfaces and programs of one network
+each packet, with its direction. It needs root, or CAP_NET_RAW. --filter selects packets by an expression of tcpdump's: hosts,
+nets, ports, protocols, sizes, with and, or, not. It selects those of --kernel net too: an event whose headers do not tell, such as
+of ARP, is recorded, and sizes (less, greater) are refused. --netns records the packets, interfaces and programs of one network
 namespace as those of the host: several recorders then record several hosts on one machine.
 
 Where the system does not permit a source, a warning says what is missing, and the next best is recorded: kernel events by
-tracefs, captured packets instead of --kernel net, the events of programs.
+tracefs, captured packets instead of --kernel net, the events of programs. The exit code is then 3, unless tracefs records
+the same events.
 
-If DIR has a trace of a recorder that ended or was killed since this machine was booted, recording continues it: no event of
-a program is lost or repeated. --after does the same for a new DIR.
+If DIR has a trace of a recorder that ended or was killed since this machine was booted, recording continues it and says so: no
+event of a program is lost or repeated. A trace of another host than --host is refused. --after does the same for a new DIR.
 
 When a source or the ring of a program fails, a warning says so at once; everything else is recorded further.
 
 Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost (the summary
-counts them) or a source or a ring failed before the end.`,
+counts them), a source or a ring failed before the end, or something was not recorded that was asked for by name: a group of
+--kernel, --packets, a --program.`,
 		Example: `  meridian record -o trace/ -- ./server --port 8080
   meridian record -o trace/ --program 'web*' --program 4711
   meridian record -o trace/ --packets --filter 'tcp port 443' -- curl -s https://example.org
   meridian record -o trace/ --ready-fd 3 3>ready & read line <ready     (after mkfifo ready)
+  meridian record -o web/ --kernel net --filter 'host 10.0.0.2 and not port 22'
   meridian record -o web/ --kernel net,sched,irq -- ./server
   meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -82,7 +86,7 @@ counts them) or a source or a ring failed before the end.`,
 	flags.Var(&f.packets, "packets", "record packets of all interfaces, or of `INTERFACES`, as in --packets=eth0,lo")
 	flags.Lookup("packets").NoOptDefVal = anyInterface
 	flags.IntVar(&f.snaplen, "snaplen", packet.DefaultSnaplen, "keep the first `BYTES` of each packet; 0 keeps whole packets")
-	flags.StringVar(&f.filter, "filter", "", "record only packets that match `EXPRESSION`, as for tcpdump: 'tcp port 80 and not host 10.0.0.1'")
+	flags.StringVar(&f.filter, "filter", "", "record only packets, and events of --kernel net, that match `EXPRESSION`, as for tcpdump: 'tcp port 80 and not host 10.0.0.1'")
 	flags.StringVar(&f.netns, "netns", "", "record only packets, interfaces and programs of the network namespace `NAME`")
 	flags.StringVar(&f.host, "host", "", "`NAME` of this host in the trace (default: its hostname, or NAME of --netns)")
 	flags.StringVar(&f.title, "title", "", "`TEXT` that describes the trace")
@@ -141,6 +145,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	f.tellContinued(cmd.ErrOrStderr(), recorder)
 	ctx, ends := endingsOf(cmd.Context())
 	child := &recordedCommand{args: args, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 	if len(args) > 0 {
@@ -151,6 +156,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 				return errors.Join(fmt.Errorf("record: %w", err), failed)
 			}
 			o.Warnings.Add("kernel events", "the command could not be followed", unfollowed.Error())
+			sources.lacksFollowed(args[0])
 		}
 	}
 	summary, failed := recorder.Run(ctx)
@@ -169,9 +175,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		status = child.wait()
 	}
-	warnings := append(o.Warnings.Lines(), f.nothingRecorded(&summary, o)...)
-	err = f.print(cmd, warnings, notKept(&summary, o.Packets != nil), func(w io.Writer) error { return recordTable(w, summary) },
-		func(w io.Writer) error { return json.NewEncoder(w).Encode(summary) })
+	err = f.printSummary(cmd, summary, o, f.notRecorded(&summary, sources))
 	switch {
 	case failed != nil:
 		return &commandEnded{failed, exitFailed}
@@ -179,6 +183,18 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		return status
 	}
 	return err
+}
+
+// printSummary prints what was recorded. Broken promises are an error, and so are things that were asked for and not recorded.
+func (f *recordFlags) printSummary(cmd *cobra.Command, s record.Summary, o *record.Options, notRecorded []string) error {
+	warnings := append(o.Warnings.Lines(), f.nothingRecorded(&s, o)...)
+	return f.print(cmd, warnings, append(notKept(&s, o.Packets != nil), notRecorded...), func(w io.Writer) error { return recordTable(w, s) },
+		func(w io.Writer) error {
+			return json.NewEncoder(w).Encode(struct {
+				record.Summary
+				NotRecorded []string `json:"not_recorded,omitempty"`
+			}{s, notRecorded})
+		})
 }
 
 // recordOptions checks the command line and returns the options without the sources.

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+
+	"meridian/internal/record"
 )
 
 // readyWord is the line that is written to --ready-fd.
@@ -23,6 +26,13 @@ func (f *recordFlags) openReady() (*os.File, error) {
 		}
 	}
 	return nil, wrong("--ready-fd %d: not a file descriptor above 2 that is open for writing; a shell opens one with %[1]d>FILE", f.readyFD)
+}
+
+// tellContinued says whose trace a recording goes on with.
+func (f *recordFlags) tellContinued(stderr io.Writer, r *record.Recorder) {
+	if host, ok := r.Continued(); ok && !f.quiet {
+		fmt.Fprintf(stderr, "meridian: %s has a trace of host %s: recording continues it\n", f.dir, strings.Map(printable, host))
+	}
 }
 
 // tellReady says that everything is being recorded from now on: to --ready-fd, and on stderr where the recording goes on until it

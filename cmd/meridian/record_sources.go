@@ -22,8 +22,10 @@ type recordSources struct {
 	kernel  kernelRecorder
 	packets *packet.Capture
 	watcher *netstate.Watcher
+	groups  kernel.Groups
 	netns   uint32 // inode of the network namespace that is recorded; 0 for all
 
+	missing  []string // a line for each source that was asked for and is not recorded
 	warnings *trace.Warnings
 	ftrace   *trace.Warnings // of tracefs; nil where it is not used
 }
@@ -57,8 +59,8 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 		return 0, wrong("--kernel: %v", err)
 	case f.netns != "" && groups == 0 && f.packets == nil:
 		return 0, wrong("--netns needs --packets or --kernel, whose events it selects")
-	case f.filter != "" && f.packets == nil:
-		return 0, wrong("--filter needs --packets, whose packets it selects")
+	case f.filter != "" && f.packets == nil && groups&kernel.Net == 0:
+		return 0, wrong("--filter needs --packets or --kernel net, whose packets it selects")
 	case f.snaplen != packet.DefaultSnaplen && f.packets == nil:
 		return 0, wrong("--snaplen needs --packets, whose packets it cuts")
 	case slices.Contains(f.packets, ""):
@@ -69,7 +71,28 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 	if err := packet.CheckFilter(f.filter); err != nil {
 		return 0, wrong("--filter: %v", err)
 	}
+	if groups&kernel.Net != 0 {
+		if _, err := f.headerFilter(); err != nil {
+			return 0, wrong("--filter with --kernel net: %v", err)
+		}
+	}
 	return groups, nil
+}
+
+// headerFilter returns --filter for the kernel's events, nil without it.
+func (f *recordFlags) headerFilter() (kernel.Packets, error) {
+	if strings.TrimSpace(f.filter) == "" {
+		return nil, nil
+	}
+	filter, err := packet.NewHeaderFilter(f.filter)
+	if err != nil {
+		return nil, err
+	}
+	var h packet.Headers // the events are read by one goroutine
+	return func(outgoing bool, network, transport []byte) bool {
+		h = packet.Headers{Network: network, Transport: transport, Outgoing: outgoing}
+		return !filter.Excludes(&h)
+	}, nil
 }
 
 // openSources opens the sources that the flags ask for. Where this machine does not permit one, the next best is opened, and
@@ -82,7 +105,7 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 	if err != nil {
 		return nil, err
 	}
-	s := &recordSources{warnings: w}
+	s := &recordSources{groups: groups, warnings: w}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -99,10 +122,16 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 			return nil, err
 		}
 		defer s.warnOfPackets(refused, warn)
+		if refused != nil {
+			s.lacks("--packets: none were captured")
+		}
 	}
 	headers := false // kernel events include packets with headers
 	if groups != 0 {
 		o := kernel.Options{Groups: groups, OnlyFollowed: command, NetNS: s.netns}
+		if o.Packets, err = f.headerFilter(); err != nil {
+			return nil, err
+		}
 		ebpf, err := kernel.Open(o, w)
 		var unavailable *kernel.Unavailable
 		switch {
@@ -137,6 +166,7 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 // which are needed to match them.
 func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing error, warn func(string)) error {
 	captured, too := "", ""
+	asked := o.Groups
 	if o.Groups&kernel.Net != 0 && f.packets == nil {
 		refused, err := s.openPackets(f)
 		if err != nil {
@@ -147,7 +177,8 @@ func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing er
 			captured, too = "; packets are captured instead", ", and packets are captured"
 		}
 	}
-	if s.packets != nil {
+	defer func() { s.lacksKernel(asked) }()
+	if s.packets != nil || o.Packets != nil { // tracefs has no headers to select by
 		o.Groups &^= kernel.Net
 	}
 	if o.Groups == 0 {
@@ -161,9 +192,36 @@ func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing er
 		warn(err.Error() + captured)
 		return nil
 	}
-	s.kernel, s.ftrace = ftrace, said
+	s.kernel, s.ftrace, asked = ftrace, said, asked&^(o.Groups&^kernel.Net)
 	warn(missing.Error() + "; tracefs is used instead" + too)
 	return nil
+}
+
+// lacks notes that a source is not recorded as it was asked for. The exit code tells of it at the end.
+func (s *recordSources) lacks(line string) { s.missing = append(s.missing, line) }
+
+// lacksKernel notes the groups of kernel events that are not recorded, or without their headers.
+func (s *recordSources) lacksKernel(groups kernel.Groups) {
+	if groups&kernel.Net != 0 {
+		switch {
+		case s.packets != nil:
+			s.lacks("--kernel net: packets were captured instead")
+		case s.kernel != nil:
+			s.lacks("--kernel net: tracefs has no headers of packets")
+		default:
+			s.lacks("--kernel net")
+		}
+	}
+	if groups &^= kernel.Net; groups != 0 {
+		s.lacks("--kernel " + groups.String())
+	}
+}
+
+// lacksFollowed notes that what the kernel does for a command is not recorded.
+func (s *recordSources) lacksFollowed(command string) {
+	if groups := s.groups & (kernel.Sched | kernel.Syscalls); groups != 0 {
+		s.lacks(fmt.Sprintf("--kernel %v of %s", groups, command))
+	}
 }
 
 // openPackets opens the capture of packets. Refused is why this machine does not permit it; err is a fault of the flags.

@@ -84,13 +84,25 @@ func notKept(s *record.Summary, packets bool) (broken []string) {
 	return broken
 }
 
+// notRecorded returns a line for everything that was asked for by name and is not in the recording.
+func (f *recordFlags) notRecorded(s *record.Summary, sources *recordSources) (lines []string) {
+	for _, line := range sources.missing {
+		lines = append(lines, "not recorded: "+line)
+	}
+	for _, pattern := range f.programs {
+		found := slices.ContainsFunc(s.Streams, func(c record.Counts) bool { return c.PID != 0 && record.Selects(pattern, c.Name, c.PID) })
+		failed := slices.ContainsFunc(s.Failures, func(p record.Failure) bool { return p.PID != 0 && record.Selects(pattern, p.Name, p.PID) })
+		if !found && !failed && s.Unlisted == 0 {
+			lines = append(lines, fmt.Sprintf("not recorded: --program %s: no program with sensors that matches ran, or another recorder has it", pattern))
+		}
+	}
+	return lines
+}
+
 // nothingRecorded returns a line that says how to record something, if the recording has no stream and no warning says why.
 func (f *recordFlags) nothingRecorded(s *record.Summary, o *record.Options) []string {
-	if len(s.Streams) > 0 || len(s.Failures) > 0 || len(o.Warnings.Lines()) > 0 || f.kernel != "" || f.packets != nil {
+	if len(s.Streams) > 0 || len(s.Failures) > 0 || len(o.Warnings.Lines()) > 0 || f.kernel != "" || f.packets != nil || len(f.programs) > 0 {
 		return nil
-	}
-	if len(f.programs) > 0 {
-		return []string{"no program with sensors that matches --program ran"}
 	}
 	return []string{"no program with sensors ran; --kernel records kernel events, --packets packets"}
 }

@@ -64,7 +64,7 @@ import (
 // Options say what is recorded, and where. Only Dir is required.
 type Options struct {
 	Dir      string               // of the trace: new, or that of a recorder that has ended, which is continued
-	Host     string               // name of the host in the trace; "" for its hostname
+	Host     string               // name of the host in the trace; "" for its hostname, or that of the trace which is continued
 	Title    string               // description of the trace; "" for none
 	Rings    []string             // directories of the programs' rings; none for that of package sensor
 	Programs []string             // names with * and ?, or numbers of processes; none: all programs
@@ -110,6 +110,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if o.Warnings == nil {
 		o.Warnings = new(trace.Warnings)
 	}
+	named := o.Host
 	if o.Host == "" {
 		o.Host, _ = os.Hostname()
 	}
@@ -134,6 +135,9 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			r.listens.Close()
 		}
 	}()
+	if err := r.t.sameHost(named, &o); err != nil {
+		return nil, err
+	}
 	if r.own, err = newClocks(r.t, r.times, kernelState, o.Interval); err != nil {
 		return nil, err
 	}
@@ -163,6 +167,9 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	}
 	return r, nil
 }
+
+// Continued returns the host's name in the trace of an earlier recorder that this one continues, and whether there is one.
+func (r *Recorder) Continued() (host string, ok bool) { return r.t.text("hostname"), r.t.continued }
 
 // writer writes the events of a source. Run ends with the context, once the events up to then are written. Finish is called
 // after it. An [outputError] ends the recording, any other error only the source.

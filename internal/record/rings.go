@@ -99,9 +99,15 @@ func (r *Recorder) warnOfReader(path string, info ring.Info) {
 // selected reports whether the patterns select a program. No patterns select all.
 func selected(patterns []string, info ring.Info) bool {
 	for _, p := range patterns {
-		if ok, _ := filepath.Match(p, info.Program); ok || p == fmt.Sprint(info.PID) {
+		if Selects(p, info.Program, info.PID) {
 			return true
 		}
 	}
 	return len(patterns) == 0
+}
+
+// Selects reports whether one of Options.Programs selects a program.
+func Selects(pattern, program string, pid int) bool {
+	ok, _ := filepath.Match(pattern, program)
+	return ok || pattern == fmt.Sprint(pid)
 }

@@ -23,7 +23,8 @@ type Counts struct {
 // Summary is what was recorded.
 type Summary struct {
 	Dir        string        `json:"dir"`
-	Streams    []Counts      `json:"streams"` // in the order in which they were found
+	Continued  bool          `json:"continued,omitempty"` // the trace is an earlier recorder's; what is counted is this one's
+	Streams    []Counts      `json:"streams"`             // in the order in which they were found
 	Total      Counts        `json:"total"`
 	Missed     uint64        `json:"missed,omitempty"` // of the lost events, those for which the kernel ran no program
 	ClockError time.Duration `json:"clock_error_ns"`   // of the worst reading by which stamps were put on the clock
@@ -32,7 +33,7 @@ type Summary struct {
 }
 
 func (r *Recorder) summary() Summary {
-	s := Summary{Dir: r.o.Dir, Streams: []Counts{}, Failures: slices.Clone(r.failures), Unlisted: r.unlisted} // no streams are [] in JSON, not null
+	s := Summary{Dir: r.o.Dir, Continued: r.t.continued, Streams: []Counts{}, Failures: slices.Clone(r.failures), Unlisted: r.unlisted} // no streams are [] in JSON, not null
 	for _, d := range r.ended {
 		s.Streams = append(s.Streams, d.counts)
 	}

@@ -109,7 +109,7 @@ func TestNextRecorderCutsOffWhatIsTornOfPackets(t *testing.T) {
 			t.Fatal(err)
 		}
 		var w trace.Warnings
-		r, err := New(Options{Dir: dir, Host: "db", Rings: []string{rings}, Warnings: &w})
+		r, err := New(Options{Dir: dir, Rings: []string{rings}, Warnings: &w})
 		if err != nil {
 			t.Fatal(err)
 		}

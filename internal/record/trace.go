@@ -22,6 +22,8 @@ type hostTrace struct {
 	dir  string
 	lock *os.File // of the directory
 
+	continued bool // it is an earlier recorder's
+
 	mu    sync.Mutex // streams come from several goroutines
 	m     *ctf.Metadata
 	tails map[tailKey]tail // where earlier recorders, here or in Options.After, ended
@@ -68,7 +70,7 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("record: the trace to continue: %w; name another directory or remove it", err)
 	}
-	t.m = m
+	t.m, t.continued = m, true
 	for i := range m.Env {
 		if e := &m.Env[i]; e.Name == "domain" {
 			e.Text = domain // recorders of earlier versions said otherwise
@@ -81,6 +83,36 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 		return nil, fmt.Errorf("record: the trace to continue: %w", err)
 	}
 	return t, nil
+}
+
+// text returns a text of the environment, "" for none.
+func (t *hostTrace) text(name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.m.Env {
+		if e.Name == name && e.IsText {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// sameHost refuses to continue a trace under another name of its host. Options without a name continue it under its own.
+func (t *hostTrace) sameHost(named string, o *Options) error {
+	if !t.continued {
+		return nil
+	}
+	host := t.text("hostname")
+	if named != "" && named != host {
+		return fmt.Errorf("record: %s is a trace of host %s, which cannot be continued as %s; name another directory", t.dir, host, named)
+	}
+	if host != "" {
+		o.Host = host
+	}
+	if o.Title != "" && o.Title != t.text("title") {
+		o.Warnings.Add(t.dir, "the trace that is continued keeps its own title", "")
+	}
+	return nil
 }
 
 // vacant refuses a directory with other files in it, except those whose names begin with a dot.
