@@ -12,9 +12,47 @@ import (
 // partedPair is a pair of clocks whose offset falls into pieces or whose messages hold outliers.
 type partedPair struct {
 	*partition
-	a, b int
+	// other is what the pair shows along the second clock where along either one the other clock turns back; else nil.
+	other *partition
+	a, b  int
 	// ignored says that it showed a step that its pieces' maps did not confirm: its labels are not used any more.
 	ignored bool
+}
+
+// chooseAxes chooses which clock of a pair turned back where its messages alone do not tell: the one that did so in most of these pairs,
+// and of two clocks alone the one that is not the reference.
+func chooseAxes(pairs []partedPair, reference int) {
+	for {
+		counts := make(map[int]int)
+		most := -1
+		for i := range pairs {
+			if b := &pairs[i]; b.other != nil {
+				for _, c := range []int{b.a, b.b} {
+					counts[c]++
+				}
+			}
+		}
+		for i := range pairs {
+			for _, c := range []int{pairs[i].a, pairs[i].b} {
+				if n := counts[c]; n > 0 && (most < 0 || n > counts[most] || n == counts[most] && most == reference) {
+					most = c
+				}
+			}
+		}
+		if most < 0 {
+			return
+		}
+		for i := range pairs {
+			b := &pairs[i]
+			if b.other == nil || b.a != most && b.b != most {
+				continue
+			}
+			if b.a == most { // the axis is the clock that did not turn back
+				b.partition = b.other
+			}
+			b.other = nil
+		}
+	}
 }
 
 // observation is a cut of one pair.

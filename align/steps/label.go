@@ -2,6 +2,7 @@ package steps
 
 import (
 	"math"
+	"slices"
 
 	"meridian/align/pair"
 	"meridian/clock"
@@ -64,17 +65,32 @@ type partition struct {
 // partitionOf returns how the offset of two clocks falls into pieces. It returns nil if there is but one piece and no
 // outlier, or if there are so many outliers that the cause is not a clock that was set. A clock that was set back shows
 // stamps twice, and in the order of its stamps the messages of two pieces are mixed; so either clock is tried as the axis.
-func partitionOf(p *pair.Problem) *partition {
-	var best *partition
+//
+// A clock that was set back by more than it had shown shows no stamp twice. Along either axis the other clock then turns back, and
+// the messages of the two alone do not tell which one did: other is what they show along the second clock; else nil.
+func partitionOf(p *pair.Problem) (best, other *partition) {
 	for _, alongB := range []bool{false, true} {
-		if v, ok := partitionAlong(p, alongB); ok && v.distinct() && (best == nil || v.cost() < best.cost()) {
+		switch v, ok := partitionAlong(p, alongB); {
+		case !ok || !v.distinct():
+		case best == nil || v.cost() < best.cost():
 			best = v
+		case v.cost() == best.cost() && v.turnsBack() && best.turnsBack():
+			other = v
 		}
 	}
 	if best == nil || best.cost() == 0 || best.outliers > max(min(minSupport, len(best.points)/16), len(best.points)/50) {
-		return nil
+		return nil, nil
 	}
-	return best
+	return best, other
+}
+
+// turnsBack reports whether the clock that is not the axis shows, behind a cut, stamps before those that it showed before the cut.
+func (v *partition) turnsBack() bool {
+	n := 1
+	if v.alongB {
+		n = 0
+	}
+	return slices.ContainsFunc(v.cuts, func(c cut) bool { return c.behind[n] < c.before[n] })
 }
 
 // partitionAlong returns the pieces along one clock's stamps; false if there are too many.

@@ -56,7 +56,7 @@ func BenchmarkPartition(b *testing.B) {
 		Steps: []sim.HostStep{{Host: 1, Step: sim.Step{At: start + 500e9, By: -1e9}}},
 	})
 	for b.Loop() {
-		if v := partitionOf(p); v == nil || len(v.cuts) != 1 {
+		if v, _ := partitionOf(p); v == nil || len(v.cuts) != 1 {
 			b.Fatal("no step")
 		}
 	}

@@ -99,7 +99,7 @@ func Find(ctx context.Context, p *trace.Problem, pairs []Pair, epsilon float64, 
 	if err := checkFind(p, pairs, epsilon, reference); err != nil {
 		return nil, fmt.Errorf("steps: %w", err)
 	}
-	partitions := make([]*partition, len(pairs))
+	partitions, others := make([]*partition, len(pairs)), make([]*partition, len(pairs))
 	consistent := make([]bool, len(pairs))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -110,7 +110,7 @@ func Find(ctx context.Context, p *trace.Problem, pairs []Pair, epsilon float64, 
 				return err
 			}
 			if consistent[i] = !contradictory(&x.Messages, epsilon); !consistent[i] {
-				partitions[i] = partitionOf(&x.Messages)
+				partitions[i], others[i] = partitionOf(&x.Messages)
 			}
 			return nil
 		})
@@ -121,9 +121,10 @@ func Find(ctx context.Context, p *trace.Problem, pairs []Pair, epsilon float64, 
 	var found []partedPair
 	for i, v := range partitions {
 		if v != nil {
-			found = append(found, partedPair{partition: v, a: pairs[i].A, b: pairs[i].B})
+			found = append(found, partedPair{partition: v, other: others[i], a: pairs[i].A, b: pairs[i].B})
 		}
 	}
+	chooseAxes(found, max(reference, 0))
 	if found == nil {
 		return nil, nil
 	}

@@ -73,3 +73,21 @@ func TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder(t *testing.T) {
 		t.Errorf("%d frames of %d messages", frames, done.Messages)
 	}
 }
+
+// The clock of a is set back by 20 s after it had shown 5 s: along its stamps, b and c turn back, and along theirs a does. That both
+// partners show it of a alone tells that a was set.
+func TestTheClockThatAllPartnersShowWasSetBackByMoreThanItHadShown(t *testing.T) {
+	inputs, err := input.Parse([]string{filepath.Join("testdata", "set_far_back.txt")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reference := range []string{"", "a", "b"} {
+		o := Options{}
+		o.Align.Reference = reference
+		_, outcome := csvRows(t, inputs, o)
+		steps := outcome.Report.Steps
+		if len(steps) != 1 || steps[0].Host != "a" || steps[0].ByNs < -20_100_000_000 || steps[0].ByNs > -19_900_000_000 {
+			t.Errorf("reference %q: %+v", reference, steps)
+		}
+	}
+}
