@@ -1,7 +1,9 @@
 package quality
 
 import (
+	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -227,5 +229,29 @@ func TestQuickestExchangeIsNotOneThatDriftMadeQuick(t *testing.T) {
 	}
 	if _, ok := RoundTrip(there, nil); ok {
 		t.Error("a round trip one way")
+	}
+}
+
+func TestMessagesAreSortedHoweverFarTheyOvertakeEachOther(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for _, reach := range []int64{0, 3, 50, 5000, 1 << 40} {
+		var m []trace.Message
+		for i := range int64(3000) {
+			m = append(m, trace.Message{Sent: clock.HostTime(i), Received: clock.HostTime(i + r.Int64N(reach+1))})
+		}
+		want := slices.Clone(m)
+		slices.SortFunc(want, func(x, y trace.Message) int {
+			return cmp.Or(cmp.Compare(x.Received, y.Received), cmp.Compare(x.Sent, y.Sent))
+		})
+		got := slices.Concat(ordered([][]trace.Message{m[:1000], m[1000:]}, received)...)
+		if !slices.IsSortedFunc(got, func(x, y trace.Message) int { return cmp.Compare(x.Received, y.Received) }) {
+			t.Errorf("overtaking by up to %d: not in order", reach)
+		}
+		slices.SortFunc(got, func(x, y trace.Message) int {
+			return cmp.Or(cmp.Compare(x.Received, y.Received), cmp.Compare(x.Sent, y.Sent))
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("overtaking by up to %d: other messages", reach)
+		}
 	}
 }
