@@ -106,10 +106,12 @@ func (r *Reader) magicAt(offset int64) bool {
 // that damage may have changed, and none of the packets has the trace's.
 func (s *Stream) checkUUID() error {
 	k := &s.trace.plan.signature
-	r := s.newReader()
-	head := r.window.from(0, minHeaderBytes)
-	if !k.magic || !k.uuid || int64(len(head)) < max(k.at+4, k.uuidAt+16) || [4]byte(head[k.at:]) != k.bytes {
+	if !k.magic || !k.uuid {
 		return nil
+	}
+	head := make([]byte, max(k.at+4, k.uuidAt+16))
+	if _, err := s.file.file.ReadAt(head, 0); err != nil || [4]byte(head[k.at:]) != k.bytes {
+		return nil // damage, of which the reader tells
 	}
 	found := [16]byte(head[k.uuidAt:])
 	differ := 0
@@ -118,7 +120,7 @@ func (s *Stream) checkUUID() error {
 			differ++
 		}
 	}
-	if differ <= 1 || r.findPacket(1, s.file.size) >= 0 {
+	if differ <= 1 || s.newReader().findPacket(1, s.file.size) >= 0 {
 		return nil
 	}
 	return fmt.Errorf("%s: a stream of another trace: its packets have the UUID %s, the metadata has %s; put it beside its own metadata",
