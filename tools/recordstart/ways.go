@@ -175,15 +175,18 @@ var source []byte
 
 // compiled compiles c/emit.c.
 func compiled(dir string) (string, error) {
-	header, err := exec.Command("go", "list", "-f", "{{.Dir}}", "meridian/sensor").Output()
+	headers, err := filepath.Abs("sensor/c")
 	if err != nil {
-		return "", fmt.Errorf("looking for meridian.h: %w", err)
+		return "", err
+	}
+	if _, err := os.Stat(headers); err != nil {
+		return "", fmt.Errorf("looking for meridian.h: %w; run this in the project's directory", err)
 	}
 	file, program := filepath.Join(dir, "emit.c"), filepath.Join(dir, "emit")
 	if err := os.WriteFile(file, source, 0o600); err != nil {
 		return "", err
 	}
-	c := exec.Command("cc", "-std=c11", "-O2", "-I", filepath.Join(string(bytes.TrimSpace(header)), "c"), "-o", program, file, "-lpthread")
+	c := exec.Command("cc", "-std=c11", "-O2", "-I", headers, "-o", program, file, "-lpthread")
 	if said, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compiling emit.c: %w\n%s", err, said)
 	}
