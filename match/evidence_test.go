@@ -353,7 +353,7 @@ func TestTheOffsetOfTwoDirectionsIsWhatTheOrderOfTheFileLeaves(t *testing.T) {
 			*x.Packets.Append() = q
 		}
 		x = newIndex(x.Capture, 0)
-		got := splitOf(x, x.packets(0))
+		got := splitOf(x, x.packets(0), direction)
 		if name == "ahead" {
 			c.want = span{big - 10, big + 4}
 		}

@@ -15,6 +15,7 @@ type index struct {
 	connections []connection
 	ofFlow      [][2]int // range of connections of each flow
 	unaddressed []uint32 // packets without addresses
+	tunnelled   []bool   // flows in tunnels that go the way which the addresses inside say (tunnels.go); nil without tunnels
 }
 
 // newIndex sorts by counting: two passes over the packets in file order. The second cuts the connections too; packet by
@@ -43,6 +44,7 @@ func newIndex(c *trace.Capture, host int) *index {
 		next[f]++
 	}, nil)
 	lives.close()
+	x.followTunnels()
 	return x
 }
 

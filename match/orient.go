@@ -19,6 +19,7 @@ import (
 //	rtt        the sign of round trips, without knowing the clocks (senderside.go)
 //	hops       the time to live is higher nearer to the sender
 //	learnt     the addresses and the link-layer addresses of conversations decided so far
+//	pools      round trips again, of all conversations between two addresses together (pool.go)
 //	own        the captures' own link-layer addresses (mac.go)
 type orientation struct {
 	indexes []*index
@@ -43,9 +44,9 @@ type sideKey struct {
 // keysOf returns the addresses that are behind the sender of a's direction d, as learnt knows them.
 func keysOf(u *conversation, d int) []sideKey {
 	atA, atB := u.sender(d)
-	keys := []sideKey{{a: u.a, b: u.b, addr: atA.Addr}}
-	if atB.Addr != atA.Addr {
-		keys = append(keys, sideKey{a: u.a, b: u.b, addr: atB.Addr})
+	keys := []sideKey{{a: u.a, b: u.b, addr: atA}}
+	if atB != atA {
+		keys = append(keys, sideKey{a: u.a, b: u.b, addr: atB})
 	}
 	for _, in := range []struct {
 		x   *index
@@ -99,9 +100,19 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 		}
 	}
 	same := r.sameHosts(conversations, found, w)
+	open := func(i int) bool {
+		u := &conversations[i]
+		return u.near == 0 && !found[i].sameHost && !same[[2]*index{u.a, u.b}]
+	}
+	for i := range conversations {
+		if open(i) {
+			conversations[i].near = r.fromLearnt(&conversations[i])
+		}
+	}
+	r.fromPools(conversations, func(i int) bool { return open(i) && found[i].shared > 0 })
 	for i := range conversations {
 		u := &conversations[i]
-		if u.near != 0 || found[i].sameHost || same[[2]*index{u.a, u.b}] {
+		if !open(i) {
 			continue
 		}
 		if u.near = r.fromLearnt(u); u.near == 0 {
@@ -147,18 +158,25 @@ func (r *orientation) examine(u *conversation) evidence {
 	return e
 }
 
-// fromGiven uses the addresses that the user named: an address of host a lies on a's side.
+// fromGiven uses the addresses that the user named: an address of host a lies on a's side. An address inside a tunnel tells where
+// packets go the way that it says.
 func (r *orientation) fromGiven(u *conversation) int {
-	return firstWay(func(d int) int {
-		atA, atB := u.sender(d)
-		if h, ok := r.given[atA.Addr]; ok && h == u.a.host {
-			return 1
-		}
-		if h, ok := r.given[atB.Addr]; ok && h == u.b.host {
-			return -1
-		}
-		return 0
-	})
+	near := firstWay(func(d int) int { return r.givenSide(u, u.sender, d) })
+	if near == 0 && u.a.straight(u.flowA) && u.b.straight(u.flowB) {
+		near = firstWay(func(d int) int { return r.givenSide(u, u.insideSender, d) })
+	}
+	return near
+}
+
+func (r *orientation) givenSide(u *conversation, sender func(d int) (atA, atB netip.Addr), d int) int {
+	atA, atB := sender(d)
+	if h, ok := r.given[atA]; ok && h == u.a.host {
+		return 1
+	}
+	if h, ok := r.given[atB]; ok && h == u.b.host {
+		return -1
+	}
+	return 0
 }
 
 // firstWay asks of direction 0, and else of direction 1, which capture is nearer to its sender (+1 a, -1 b, 0 not known), and
@@ -198,8 +216,11 @@ func flagsOf(x *index, flow, d int) int {
 	return 0
 }
 
-// hops compares the times to live of direction 0, or else of direction 1.
+// hops compares the times to live of direction 0, or else of direction 1. Those of different headers say nothing.
 func hops(u *conversation) int {
+	if u.a.Flows[u.flowA].Tunnel != u.b.Flows[u.flowB].Tunnel {
+		return 0
+	}
 	return firstWay(func(d int) int {
 		a, b := ttl(u.a, u.flowA, d), ttl(u.b, u.flowB, u.otherDirection(d))
 		if a == 0 || b == 0 {
@@ -265,11 +286,11 @@ func (r *orientation) claim(u *conversation) {
 		if (u.near > 0) != (d == 0) {
 			x, flow, e = u.b, u.flowB, u.otherDirection(d)
 		}
-		from, _ := x.Flows[flow].Ends(e)
+		from, _ := x.Flows[flow].Way(e)
 		switch ttl(x, flow, e) {
 		case 32, 64, 128, 255:
-			if _, taken := r.given[from.Addr]; !taken {
-				r.own[x.host][from.Addr] = true
+			if _, taken := r.given[from]; !taken {
+				r.own[x.host][from] = true
 			}
 		}
 	}

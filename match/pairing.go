@@ -1,6 +1,8 @@
 package match
 
 import (
+	"net/netip"
+
 	"meridian/trace"
 )
 
@@ -13,10 +15,10 @@ type conversation struct {
 	near         int         // which capture is nearer to the sender of a's direction 0: +1 a, -1 b, 0 not known
 }
 
-// sender returns the end of a's flow that sends direction d, as each capture sees it.
-func (u *conversation) sender(d int) (atA, atB trace.Endpoint) {
-	atA, _ = u.a.Flows[u.flowA].Ends(d)
-	atB, _ = u.b.Flows[u.flowB].Ends(u.otherDirection(d))
+// sender returns the address that sends a's direction d, as each capture sees it: of a packet inside a tunnel, the tunnel's.
+func (u *conversation) sender(d int) (atA, atB netip.Addr) {
+	atA, _ = u.a.Flows[u.flowA].Way(d)
+	atB, _ = u.b.Flows[u.flowB].Way(u.otherDirection(d))
 	return atA, atB
 }
 
@@ -46,12 +48,13 @@ func (u *conversation) printer() func(*trace.Packet) uint64 {
 type flowKey struct {
 	low, high trace.Endpoint
 	protocol  uint8
+	tunnel    trace.Tunnel
 }
 
-func keyOf(f *trace.Flow) flowKey { return flowKey{f.Low, f.High, f.Protocol} }
+func keyOf(f *trace.Flow) flowKey { return flowKey{f.Low, f.High, f.Protocol, f.Tunnel} }
 
-// pairUp finds the conversations that both captures saw: first under the same addresses, then, for those left over, by
-// what NAT keeps.
+// pairUp finds the conversations that both captures saw: first under the same addresses and in the same tunnel, then, for those left
+// over, in another tunnel or in none (tunnels.go), then by what NAT keeps.
 func pairUp(a, b *index) []conversation {
 	var conversations []conversation
 	byKey := make(map[flowKey]int, len(b.Flows))
@@ -80,6 +83,7 @@ func pairUp(a, b *index) []conversation {
 		}
 		conversations = append(conversations, conversation{a: a, b: b, flowA: f, flowB: g})
 	}
+	conversations = joinAcross(conversations, a, b, joinedA, joinedB, unmatchedA, unmatchedB)
 	conversations = joinTranslated(conversations, a, b, joinedA, joinedB)
 	return joinTranslatedDatagrams(conversations, a, b, unmatchedA, unmatchedB)
 }

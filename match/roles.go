@@ -13,7 +13,8 @@ func newRoles(indexes []*index, conversations []conversation, r *orientation) *r
 	for _, x := range indexes {
 		flows := make([]int8, len(x.Flows))
 		for i := range x.Flows {
-			low, high := r.own[x.host][x.Flows[i].Low.Addr], r.own[x.host][x.Flows[i].High.Addr]
+			from, to := x.Flows[i].Way(0)
+			low, high := r.own[x.host][from], r.own[x.host][to]
 			switch {
 			case low && !high:
 				flows[i] = 1

@@ -32,6 +32,7 @@ type rttVote struct {
 // commonPacket is a packet that both captures saw.
 type commonPacket struct {
 	a, b      clock.HostTime // its stamps
+	number    uint32         // b's
 	direction int            // a's
 	seq       uint32
 	bytes     uint32 // 0 for a packet without data, else 1
@@ -76,14 +77,18 @@ func senderSide(u *conversation) rttVote {
 
 // compare lets the packets that both captures saw vote.
 func (u *conversation) compare(common []commonPacket) rttVote {
-	s := rttVote{shared: len(common)}
-	splitA := splitOf(u.a, u.members(true))
-	splitB := splitOf(u.b, u.members(false))
+	splitA := splitOf(u.a, u.members(true), direction)
+	splitB := splitOf(u.b, u.members(false), direction)
 	if u.swapped {
 		splitB = splitB.reversed()
 	}
-	split := splitA.minus(splitB)
-	step := u.a.Granularity + u.b.Granularity
+	return compare(common, splitA.minus(splitB), u.a.Granularity+u.b.Granularity)
+}
+
+// compare lets packets vote: split is where the offset between the clocks of the two directions lies, and step the steps of both
+// captures' stamps.
+func compare(common []commonPacket, split span, step int64) rttVote {
+	s := rttVote{shared: len(common)}
 	var before, after, near int
 	for i := 1; i < len(common); i++ {
 		p, q := common[i-1], common[i]
@@ -171,7 +176,7 @@ func commonPackets(u *conversation, most int, keyOf func(*trace.Packet) uint64) 
 		p := u.b.at(n)
 		key := keyOf(p)
 		if s := inA[key]; s.count == 1 && inB[key] == 1 && u.otherDirection(s.direction) == direction(p) {
-			common = append(common, commonPacket{a: s.time, b: p.Time, direction: s.direction, seq: p.Seq, bytes: min(p.Length, 1)})
+			common = append(common, commonPacket{a: s.time, b: p.Time, number: n, direction: s.direction, seq: p.Seq, bytes: min(p.Length, 1)})
 		}
 	}
 	return common
@@ -238,16 +243,17 @@ func (s span) reversed() span    { return span{-s.high, -s.low} }
 const minClockOffset = 1_000_000
 
 // splitOf returns the offset between the clocks that stamped the two directions, as the file's order tells it: a packet
-// that follows another in the file was captured no earlier. It is zero for a capture that one clock explains.
-func splitOf(x *index, packets []uint32) span {
+// that follows another in the file was captured no earlier. It is zero for a capture that one clock explains. Way tells the
+// direction of a packet.
+func splitOf(x *index, packets []uint32, way func(*trace.Packet) int) span {
 	after, before := int64(math.MaxInt64), int64(math.MaxInt64)
 	packets = head(packets, firstPackets)
 	for i := 1; i < len(packets); i++ {
 		p, q := x.at(packets[i-1]), x.at(packets[i])
 		switch step := int64(q.Time - p.Time); {
-		case direction(p) < direction(q):
+		case way(p) < way(q):
 			after = min(after, step) // 0, then 1: the offset is at most the step
-		case direction(p) > direction(q):
+		case way(p) > way(q):
 			before = min(before, step)
 		}
 	}

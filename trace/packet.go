@@ -55,7 +55,7 @@ type Packet struct {
 	Flags  uint8          // TCP flags
 	Kind   Kind
 	From   Direction // what the capture says of its direction
-	TTL    uint8     // IPv4 time to live or IPv6 hop limit
+	TTL    uint8     // IPv4 time to live or IPv6 hop limit, of the outermost header
 	_      [2]byte
 }
 
@@ -91,7 +91,20 @@ type Flow struct {
 	Protocol  uint8
 	Source    [2]MAC // link-layer source of the first packet of each direction
 	Target    [2]MAC // and its destination
+	Tunnel    Tunnel // what the packets were inside of
 }
+
+// Tunnel says which way packets went that were inside others: from one address of the outermost IP header to the other. A flow's
+// packets of direction 0 went from From to To, those of direction 1 back. Where packets of both directions went the same way, as
+// copies for an analyser do, they are of two flows. The zero value is no tunnel.
+type Tunnel struct {
+	From, To netip.Addr
+	ID       uint32 // number of the network inside, where both ways have the same; 0 without one
+	Mirror   bool   // the packets are copies (ERSPAN), so neither end sent or received them as they are
+}
+
+// IsZero reports whether t is no tunnel.
+func (t *Tunnel) IsZero() bool { return !t.From.IsValid() }
 
 // Ends returns the sender and the receiver of the flow's packets of one direction.
 func (f *Flow) Ends(direction int) (from, to Endpoint) {
@@ -101,8 +114,23 @@ func (f *Flow) Ends(direction int) (from, to Endpoint) {
 	return f.High, f.Low
 }
 
-// String returns the protocol and both ends: "TCP 10.0.0.1:80-10.0.0.2:3456".
+// Way returns the addresses between which the flow's packets of one direction went: of the outermost IP header.
+func (f *Flow) Way(direction int) (from, to netip.Addr) {
+	from, to = f.Tunnel.From, f.Tunnel.To
+	if f.Tunnel.IsZero() {
+		from, to = f.Low.Addr, f.High.Addr
+	}
+	if direction != 0 {
+		from, to = to, from
+	}
+	return from, to
+}
+
+// String returns the protocol and both ends: "TCP 10.0.0.1:80-10.0.0.2:3456", and the tunnel if there is one.
 func (f *Flow) String() string {
+	if !f.Tunnel.IsZero() {
+		return fmt.Sprintf("%s %s-%s inside %s-%s", ProtocolName(f.Protocol), f.Low, f.High, f.Tunnel.From, f.Tunnel.To)
+	}
 	return fmt.Sprintf("%s %s-%s", ProtocolName(f.Protocol), f.Low, f.High)
 }
 

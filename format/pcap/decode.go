@@ -12,6 +12,7 @@ const (
 	cutIP             = "packets cut before the end of their IP header are left out of matching"
 	cutPorts          = "packets cut before the end of their port numbers are left out of matching"
 	cutTCP            = "packets cut before the end of their TCP flags and window are left out of matching"
+	cutInside         = "packets cut before the end of the headers inside a tunnel are matched by what is left of them; capture with a larger snap length (-s)"
 	badIP             = "packets with an IP header that contradicts itself are left out of matching"
 	badTCP            = "packets with a TCP header that contradicts itself are left out of matching"
 	badLink           = "packets with a link header that contradicts itself are left out of matching"
@@ -39,8 +40,9 @@ type Decoder struct {
 	// Of the frame being decoded
 	number         int
 	frame          []byte
-	depth          int // links and tunnels taken off
-	source, target int // where the link-layer addresses stand in frame, or noMAC
+	depth          int   // links and tunnels taken off
+	outer          outer // what the packet is inside of
+	source, target int   // where the link-layer addresses stand in frame, or noMAC
 }
 
 // NewDecoder returns a decoder without flows. File is the subject of its warnings; w may be nil.
@@ -59,7 +61,7 @@ func (d *Decoder) Flush() { d.tally.flush() }
 func (d *Decoder) Decode(link uint16, f *trace.Frame, p *trace.Packet) {
 	*p = trace.Packet{Time: f.Time, Flow: trace.NoFlow}
 	d.number, d.frame = f.Number, f.Data
-	d.source, d.target, d.depth = noMAC, noMAC, 0
+	d.source, d.target, d.depth, d.outer.tunnels = noMAC, noMAC, 0, 0
 	if link == linkEthernet {
 		d.ethernet(p, f.Data, f.Wire)
 	} else {
@@ -75,8 +77,14 @@ func (d *Decoder) Decode(link uint16, f *trace.Frame, p *trace.Packet) {
 	}
 }
 
-// drop says why a packet is left out of matching.
-func (d *Decoder) drop(kind string) { d.tally.add(kind, d.number, -1) }
+// drop says why a packet is left out of matching. One inside a tunnel is not yet: the tunnel's own packet may do.
+func (d *Decoder) drop(kind string) {
+	if d.outer.tunnels > 0 {
+		d.outer.reason = kind
+		return
+	}
+	d.tally.add(kind, d.number, -1)
+}
 
 func (d *Decoder) ethernet(p *trace.Packet, b []byte, wire uint32) {
 	if len(b) < 14 {

@@ -10,18 +10,23 @@ import (
 const (
 	hopByHop    = 0
 	icmp4       = 1
+	ipTunnel    = 4
 	tcp         = 6
 	udp         = 17
 	dccp        = 33
+	ip6Tunnel   = 41
 	routing     = 43
 	fragment    = 44
+	greTunnel   = 47
 	authHeader  = 51
 	icmp6       = 58
 	noNext      = 59
 	destination = 60
+	etherTunnel = 97
 	sctp        = 132
 	mobility    = 135
 	udpLite     = 136
+	mplsTunnel  = 137
 	hip         = 139
 	shim6       = 140
 )
@@ -48,7 +53,7 @@ func (d *Decoder) ipv4(p *trace.Packet, b []byte, wire uint32) {
 		// Segmentation offload and BIG TCP: the packet is longer than the field can say.
 		total = wire
 	}
-	if header < 20 || b[0]>>4 != 4 || total < uint32(header) {
+	if header < 20 || b[0]>>4 != 4 || total < uint32(header) || d.outer.tunnels > 0 && total > wire {
 		d.drop(badIP)
 		return
 	}
@@ -89,7 +94,7 @@ func (d *Decoder) ipv6(p *trace.Packet, b []byte, wire uint32) {
 		body:     b[headerOfIPv6:],
 		length:   uint32(binary.BigEndian.Uint16(b[4:])),
 	}
-	if b[0]>>4 != 6 {
+	if b[0]>>4 != 6 || d.outer.tunnels > 0 && s.length > wire-headerOfIPv6 {
 		d.drop(badIP)
 		return
 	}

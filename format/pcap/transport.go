@@ -15,10 +15,25 @@ func (d *Decoder) transport(p *trace.Packet, s *segment) {
 		if !d.tcp(p, s) {
 			return
 		}
-	case headerWithPorts(s.protocol) > 0:
-		if !d.withPorts(p, s) {
+	case isTunnel(s.protocol):
+		read, digest := d.inside(p, s)
+		if read || !d.other(p, s) {
 			return
 		}
+		if digest != 0 {
+			p.Digest = digest
+		}
+	case !d.other(p, s):
+		return
+	}
+	d.toFlow(p, s)
+}
+
+// other takes what is no TCP: by content.
+func (d *Decoder) other(p *trace.Packet, s *segment) bool {
+	switch {
+	case headerWithPorts(s.protocol) > 0:
+		return d.withPorts(p, s)
 	case s.protocol == icmp4 && !s.six, s.protocol == icmp6 && s.six:
 		p.Kind = trace.Datagram
 		p.Length = above(s.length, 8)
@@ -28,7 +43,17 @@ func (d *Decoder) transport(p *trace.Packet, s *segment) {
 		p.Length = s.length
 		p.Digest = contentDigest(0, s.body, s.length)
 	}
-	flow, first := d.flows.Find(s.from, s.to, s.protocol, s.six)
+	return true
+}
+
+// toFlow finds the packet's flow.
+func (d *Decoder) toFlow(p *trace.Packet, s *segment) {
+	tunnel := uint32(0)
+	if o := &d.outer; o.tunnels > 0 {
+		tunnel = d.flows.Tunnel(o.from, o.to, o.six, o.id, o.mirror)
+		p.TTL = o.ttl
+	}
+	flow, first := d.flows.FindInside(tunnel, s.from, s.to, s.protocol, s.six)
 	p.Flow = flow
 	if first && d.source != noMAC {
 		f := &d.flows.Flows()[flow>>1]

@@ -15,6 +15,15 @@ type Packet struct {
 	IP     []byte
 	Way    int // 0 from host a to host b, 1 back
 	Number int // counts the packets of its way, from 0
+	At     int // the host that captures it, for links whose captures say which way packets went
+}
+
+// sent is 1 if the host that captures the packet sent it.
+func (p Packet) sent() int {
+	if p.Way == p.At {
+		return 1
+	}
+	return 0
 }
 
 // Encapsulation is one way to carry IP packets.
@@ -27,7 +36,7 @@ type Encapsulation struct {
 }
 
 // All returns every encapsulation.
-func All() []Encapsulation { return slices.Concat(links(), ppps(), wireless()) }
+func All() []Encapsulation { return slices.Concat(links(), ppps(), wireless(), tunnels()) }
 
 // join concatenates numbers of one byte, strings and byte slices.
 func join(parts ...any) []byte {
@@ -100,7 +109,7 @@ func links() []Encapsulation {
 			return ether(p.Way, 0x892f, join(be16(1<<12|len(p.IP)+6), be16(p.Number), be16(etherType(p.IP)), p.IP))
 		}},
 		{Name: "nflog", Link: 239, Frame: func(p Packet) []byte {
-			family, hook := 2, 1+2*(1-p.Way) // as host a logs it: what it sends on output, what it receives on input
+			family, hook := 2, 1+2*p.sent() // on input, and on output
 			if etherType(p.IP) == 0x86dd {
 				family = 10
 			}
@@ -110,7 +119,7 @@ func links() []Encapsulation {
 		{Name: "infiniband", Link: 242, Frame: func(p Packet) []byte { return join(make([]byte, 40), be16(etherType(p.IP)), 0, 0, p.IP) }},
 		{Name: "atm", Link: 100, Frame: func(p Packet) []byte { return join(snap(etherType(p.IP)), p.IP) }},
 		{Name: "packet-tap", Link: 258, Frame: func(p Packet) []byte { // Apple's PKTAP
-			return join(le32(108), le32(1), le32(1), "en0", make([]byte, 21), le32(2-p.Way), le32(2), le32(14), make([]byte, 60),
+			return join(le32(108), le32(1), le32(1), "en0", make([]byte, 21), le32(1+p.sent()), le32(2), le32(14), make([]byte, 60),
 				ether(p.Way, etherType(p.IP), p.IP))
 		}},
 	}
@@ -139,8 +148,8 @@ func ppps() []Encapsulation {
 		{Name: "ppp", Link: 9, Frame: func(p Packet) []byte { return join(be16(protocol(p.IP)), p.IP) }},
 		{Name: "ppp-hdlc", Link: 50, Frame: func(p Packet) []byte { return join(0xff, 3, be16(protocol(p.IP)), p.IP) }},
 		{Name: "ppp-short", Link: 9, Frame: func(p Packet) []byte { return join(protocol(p.IP), p.IP) }}, // compressed protocol field
-		{Name: "pppd", Link: 166, Frame: func(p Packet) []byte { return join(1-p.Way, 3, be16(protocol(p.IP)), p.IP) }},
-		{Name: "ppp-direction", Link: 204, Frame: func(p Packet) []byte { return join(1-p.Way, 0xff, 3, be16(protocol(p.IP)), p.IP) }},
+		{Name: "pppd", Link: 166, Frame: func(p Packet) []byte { return join(p.sent(), 3, be16(protocol(p.IP)), p.IP) }},
+		{Name: "ppp-direction", Link: 204, Frame: func(p Packet) []byte { return join(p.sent(), 0xff, 3, be16(protocol(p.IP)), p.IP) }},
 		{Name: "cisco-hdlc", Link: 104, Frame: func(p Packet) []byte { return join(0x0f, 0, be16(etherType(p.IP)), p.IP) }},
 		{Name: "frame-relay", Link: 107, Frame: func(p Packet) []byte { return join(0x18, 0x41, 3, identifier(p.IP), p.IP) }},
 	}

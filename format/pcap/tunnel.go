@@ -1,0 +1,245 @@
+package pcap
+
+import (
+	"encoding/binary"
+
+	"meridian/trace"
+)
+
+// A packet inside a tunnel is matched by the innermost packet: its numbers tell it from all others, where those of the tunnel are
+// often the same for all that it carries. Which way it went the outermost IP header says, which may be another way than the
+// innermost one's: a mirror sends copies of both directions to one analyser.
+//
+// Where what is inside is no IP packet, was cut, or contradicts itself, the tunnel's own packet is matched by content.
+
+// outer is what the packet being decoded is inside of.
+type outer struct {
+	tunnels  int           // how many
+	from, to trace.FlowEnd // of the outermost IP header
+	six      bool
+	ttl      uint8
+	id       uint32
+	mirror   bool
+	reason   string // why the packet inside could not be read
+}
+
+// layer is what a tunnel's header leads to.
+type layer struct {
+	kind   uint16 // EtherType
+	header int    // bytes of the tunnel's header, from the beginning of the IP packet's content
+	id     uint32
+	mirror bool
+}
+
+// inside decodes the packet inside a tunnel, and reports whether it could be read. If not, and if s is a tunnel, the digest of
+// its content is that of the network header inside, whatever the tunnel's own header has; else it is 0.
+func (d *Decoder) inside(p *trace.Packet, s *segment) (read bool, digest uint32) {
+	l, ok := tunnelled(s)
+	if !ok || len(s.body) < l.header || d.depth >= maxDepth {
+		return false, 0
+	}
+	before, depth, o := *p, d.depth, d.outer
+	if o.tunnels == 0 {
+		d.outer = outer{from: s.from, to: s.to, six: s.six, ttl: p.TTL}
+	}
+	d.outer.tunnels++
+	d.outer.id = d.outer.id*0x9e3779b1 + l.id
+	d.outer.mirror = d.outer.mirror || l.mirror
+	d.outer.reason = ""
+	p.ID = 0
+	d.depth++
+	body, length := s.body[l.header:], s.length-uint32(l.header)
+	d.network(p, l.kind, body, length)
+	if p.Kind != trace.Other {
+		return true, 0
+	}
+	reason := d.outer.reason
+	*p, d.depth, d.outer = before, depth, o
+	switch reason {
+	case cutLink, cutIP, cutPorts, cutTCP:
+		d.tally.add(cutInside, d.number, -1)
+	}
+	if l.kind == typeBridged && len(body) > 14 {
+		body, length = body[14:], length-14
+	}
+	return false, contentDigest(1<<41, body, length)
+}
+
+// isTunnel reports whether packets of a protocol may have others inside.
+func isTunnel(protocol uint8) bool {
+	switch protocol {
+	case udp, ipTunnel, ip6Tunnel, greTunnel, etherTunnel, mplsTunnel:
+		return true
+	}
+	return false
+}
+
+// tunnelled tells what a tunnel leads to from its IP packet.
+func tunnelled(s *segment) (layer, bool) {
+	switch s.protocol {
+	case udp:
+		if len(s.body) < 16 {
+			return layer{}, false
+		}
+		return datagramTunnel(binary.BigEndian.Uint16(s.body[2:]), s.body[8:])
+	case ipTunnel:
+		return layer{kind: typeIPv4}, true
+	case ip6Tunnel:
+		return layer{kind: typeIPv6}, true
+	case mplsTunnel:
+		return layer{kind: typeMPLS}, true
+	case etherTunnel: // version 3 in four bits, reserved (RFC 3378)
+		return layer{kind: typeBridged, header: 2}, len(s.body) >= 2 && s.body[0]>>4 == 3
+	case greTunnel:
+		return genericTunnel(s.body)
+	}
+	return layer{}, false
+}
+
+// Ports to which tunnels over UDP send.
+const (
+	portL2TP      = 1701
+	portGTP       = 2152
+	portVXLAN     = 4789
+	portVXLANOld  = 8472 // Linux, before the port was assigned
+	portVXLANMore = 4790 // VXLAN-GPE
+	portGeneve    = 6081
+	portMPLS      = 6635
+)
+
+// datagramTunnel tells what a tunnel over UDP leads to from the port and the first bytes, at least 8.
+func datagramTunnel(port uint16, b []byte) (layer, bool) {
+	const udpHeader = 8
+	number := binary.BigEndian.Uint32(b[4:]) >> 8
+	switch port {
+	case portVXLAN, portVXLANOld: // flags (1), reserved or group policy (3), network (3), reserved (1) (RFC 7348)
+		return layer{kind: typeBridged, header: udpHeader + 8, id: number}, b[0]&0x08 != 0 && b[7] == 0
+	case portVXLANMore: // the same, with the next protocol in the fourth byte
+		next := [...]uint16{1: typeIPv4, 2: typeIPv6, 3: typeBridged, 4: 0, 5: typeMPLS}
+		if int(b[3]) >= len(next) || next[b[3]] == 0 || b[0]&0x08 == 0 {
+			return layer{}, false
+		}
+		return layer{kind: next[b[3]], header: udpHeader + 8, id: number}, true
+	case portGeneve: // version (2 bits), length of options (6 bits), flags (1), EtherType (2), network (3), reserved (1) (RFC 8926)
+		return layer{kind: binary.BigEndian.Uint16(b[2:]), header: udpHeader + 8 + int(b[0]&0x3f)*4, id: number}, b[0]>>6 == 0
+	case portMPLS:
+		return layer{kind: typeMPLS, header: udpHeader}, true
+	case portGTP:
+		return userTunnel(b)
+	case portL2TP:
+		return sessionTunnel(b)
+	}
+	return layer{}, false
+}
+
+// userTunnel takes GTP-U (3GPP TS 29.281): flags, type (1 each), length (2), tunnel (4), and where a flag says so sequence (2),
+// N-PDU number, type of the next extension (1 each), and extensions, each of its length in units of 4 bytes (1), content, and the
+// type of the next (1).
+func userTunnel(b []byte) (layer, bool) {
+	const udpHeader, packet = 8, 255
+	if b[0]&0xf0 != 0x30 || b[1] != packet {
+		return layer{}, false
+	}
+	n := 8
+	if b[0]&7 != 0 {
+		n = 12
+		for b[0]&4 != 0 && len(b) > n && b[n-1] != 0 {
+			if b[n] == 0 {
+				return layer{}, false
+			}
+			n += int(b[n]) * 4
+			if len(b) < n {
+				return layer{}, false
+			}
+		}
+	}
+	return layer{kind: typeInternet, header: udpHeader + n}, true
+}
+
+// sessionTunnel takes a data message of L2TP version 2 (RFC 2661): flags and version (2), length (2) if a flag says so, tunnel,
+// session (2 each), then sequence numbers (2 each) and padding by its length (2).
+func sessionTunnel(b []byte) (layer, bool) {
+	const udpHeader = 8
+	flags := binary.BigEndian.Uint16(b)
+	if flags&0x8000 != 0 || flags&15 != 2 {
+		return layer{}, false
+	}
+	n := 6
+	if flags&0x4000 != 0 {
+		n += 2
+	}
+	if flags&0x0800 != 0 {
+		n += 4
+	}
+	if flags&0x0200 != 0 {
+		if len(b) < n+2 {
+			return layer{}, false
+		}
+		n += 2 + int(binary.BigEndian.Uint16(b[n:]))
+	}
+	return layer{kind: typePPP, header: udpHeader + n}, true
+}
+
+// Bits of the first two bytes of GRE (RFC 2784, 2890; 2637 for version 1).
+const (
+	greChecksum  = 0x8000
+	greRouting   = 0x4000
+	greKey       = 0x2000
+	greSequence  = 0x1000
+	greAcknowled = 0x0080
+	greVersion   = 0x0007
+)
+
+// What GRE carries beside EtherTypes: copies of frames.
+const (
+	typeERSPAN  = 0x88be // of types I, without a header of its own, and II
+	typeERSPAN3 = 0x22eb
+)
+
+// genericTunnel takes GRE: flags, EtherType (2 each), then checksum, key, sequence and acknowledgement (4 each) as the flags say.
+func genericTunnel(b []byte) (layer, bool) {
+	if len(b) < 4 {
+		return layer{}, false
+	}
+	flags, l := binary.BigEndian.Uint16(b), layer{kind: binary.BigEndian.Uint16(b[2:]), header: 4}
+	switch flags & greVersion {
+	case 0:
+		if flags&greRouting != 0 {
+			return layer{}, false
+		}
+	case 1: // PPTP: acknowledgements alone carry nothing
+		if l.kind != typePPP || flags&greSequence == 0 {
+			return layer{}, false
+		}
+		if flags&greAcknowled != 0 {
+			l.header += 4
+		}
+	default:
+		return layer{}, false
+	}
+	if flags&greChecksum != 0 {
+		l.header += 4
+	}
+	if flags&greKey != 0 {
+		if len(b) >= l.header+4 && l.kind == typeBridged {
+			l.id = binary.BigEndian.Uint32(b[l.header:])
+		}
+		l.header += 4
+	}
+	if flags&greSequence != 0 {
+		l.header += 4
+	}
+	switch l.kind {
+	case typeERSPAN:
+		if flags&greSequence != 0 {
+			l.header += 8
+		}
+		l.kind, l.mirror = typeBridged, true
+	case typeERSPAN3:
+		if l.header += 12; len(b) >= l.header && b[l.header-1]&1 != 0 {
+			l.header += 8 // the platform's own
+		}
+		l.kind, l.mirror = typeBridged, true
+	}
+	return l, true
+}
