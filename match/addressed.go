@@ -14,7 +14,8 @@ import "meridian/trace"
 // addRough notes a packet that went one way by what both kinds of captures know of it.
 func (k *packetKeys) addRough(way int, p *trace.Packet, resent bool) {
 	if p.Ack == 0 {
-		return // a first SYN says too little of itself
+		k.add(way, p, resent) // a first SYN says too little of itself
+		return
 	}
 	numbers := plainPrint(p)
 	k.add(way, p, resent, mix(numbers, uint64(p.Flags)), numbers)

@@ -48,13 +48,15 @@ const (
 // and of those it received, and their keys at each level in ascending order, each once.
 type packetKeys struct {
 	*index
-	times [2][]clock.HostTime
-	keys  [2][levels][]packetKey
+	times    [2][]clock.HostTime
+	keys     [2][levels][]packetKey
+	openings [2][]opening
 }
 
 // add notes a packet that went one way, with its keys at the finest levels. Resent says that it begins within what its
 // socket sent before.
 func (k *packetKeys) add(way int, p *trace.Packet, resent bool, keys ...uint64) {
+	k.addOpening(way, p)
 	for level, key := range keys {
 		k.keys[way][level] = append(k.keys[way][level], packetKey{key, len(k.times[way]), resent})
 	}
@@ -174,29 +176,34 @@ func matchUnaddressed(indexes []*index, met map[*index]bool) (links []*link, tal
 			addressed = append(addressed, addressedKeys(x))
 		}
 	}
-	match := func(from, to *packetKeys) {
-		if from.host == to.host {
-			return
-		}
-		j := matchKeys(from, to)
+	take := func(j *keyJoin) {
 		tally.Ambiguous += j.ambiguous()
 		if j.common {
-			met[from.index], met[to.index] = true, true
+			met[j.link.from], met[j.link.to] = true, true
 		}
 		for _, block := range j.link.blocks() {
 			tally.Messages += int64(len(block))
 		}
 		links = append(links, j.link)
 	}
-	for _, from := range exactly {
-		for _, to := range exactly {
-			match(from, to)
+	match := func(a, b *packetKeys) {
+		if a.host == b.host {
+			return
+		}
+		there, back := matchKeys(a, b), matchKeys(b, a)
+		there.matchOpenings(a, b, back)
+		back.matchOpenings(b, a, there)
+		take(there)
+		take(back)
+	}
+	for i, a := range exactly {
+		for _, b := range exactly[i+1:] {
+			match(a, b)
 		}
 	}
 	for _, a := range roughly {
 		for _, b := range addressed {
 			match(a, b)
-			match(b, a)
 		}
 	}
 	return links, tally
