@@ -17,6 +17,7 @@ import (
 	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/encapsulation"
+	"meridian/internal/pipeline/input"
 	"meridian/match"
 	"meridian/trace"
 )
@@ -356,6 +357,33 @@ func TestOneWayMirrorsNeedAnAddress(t *testing.T) {
 			if s.wrong > 0 || s.of("TCP") < 0.9 || s.of("UDP") < 0.9 || s.of("ICMP") < 0.9 {
 				t.Errorf("%s, with the address of %s: %+v", e.Name, host, s)
 			}
+		}
+	}
+}
+
+// tcpdump stamps what netfilter logs when it reads it, so the bounds are no promise.
+func TestStampsOfNetfilterLogsBreakThePromise(t *testing.T) {
+	w := newCarriedTraffic(7, 4, 0, 0)
+	for _, e := range encapsulation.All() {
+		if e.Name != "nflog" && e.Name != "ethernet" {
+			continue
+		}
+		var inputs []input.Trace
+		for h, path := range w.captures(t, t.TempDir(), e, 262144) {
+			inputs = append(inputs, input.Trace{Host: string(rune('a' + h)), Path: path})
+		}
+		outcome, err := Run(context.Background(), inputs, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := 0
+		for _, b := range outcome.Broken {
+			if strings.Contains(b, "NFLOG") {
+				late++
+			}
+		}
+		if want := map[string]int{"nflog": 2}[e.Name]; late != want {
+			t.Errorf("%s: %d promises broken, not %d: %q", e.Name, late, want, outcome.Broken)
 		}
 	}
 }
