@@ -5,12 +5,15 @@
 //
 //	index, connection   packets by flow; TCP flows cut into connections, since ports are used again
 //	pairing, nat        conversations that two captures saw, under the same addresses or under translated ones
+//	tunnels             packets that one capture saw inside a tunnel and the other outside, or in another
 //	orient              which capture is nearer to the sender: addresses given, direction flags, round trips,
 //	                    TTL, MAC, addresses learnt elsewhere
+//	pool                the same, asked of all conversations between two addresses together
 //	tcp                 for every received byte range, the one segment that sent its last byte; pure
 //	                    acknowledgements one to one
 //	datagram            UDP, QUIC, ICMP and the rest by content, addresses aside
 //	unaddressed         TCP packets of which a kernel tracer recorded neither addresses nor ports
+//	opening             of those, SYNs whose answers were matched
 //	addressed           the same between such a capture and one with addresses
 //	twoclocks           captures whose sent and received packets were stamped by two clocks
 //
