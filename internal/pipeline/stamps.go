@@ -11,7 +11,7 @@ import (
 const linkNetfilter = 239
 
 // warnOfLateStamps names the captures whose stamps are not those of their packets. No bound holds that rests on them.
-func (f *findings) warnOfLateStamps() {
+func warnOfLateStamps(f *findings) {
 	for _, c := range f.captures {
 		if slices.ContainsFunc(c.Interfaces, func(i trace.Interface) bool { return i.LinkType == linkNetfilter }) {
 			f.warnings.Add(c.File, "packets logged by netfilter (NFLOG) are stamped when tcpdump reads them, later than they passed, and bounds rest "+
