@@ -12,10 +12,10 @@ import (
 // With a frequency f and a base of b cycles for which (offset + b) * 10^9 = q * f + r has been divided once in 128 bits,
 // a stamp of b + d cycles is q + (r + d * 10^9) / f: a product and a division of 64 bits, as long as d stays below 2^33.
 type cycleClock struct {
-	clock       Clock
-	known       bool  // there is a clock
-	nanoseconds bool  // of 10^9 Hz: a stamp is only moved
-	offset      int64 // plain: what is added
+	clock  Clock
+	known  bool   // there is a clock
+	plain  uint64 // of 10^9 Hz: a stamp below this is only moved; 0 otherwise
+	offset int64  // by this
 
 	base       uint64         // b
 	ns         clock.HostTime // q
@@ -37,7 +37,9 @@ func newCycleClock(m *Metadata, index int) cycleClock {
 	const far = clock.Limit / second
 	if t.clock.Frequency == second && seconds > -far && seconds < far && offset > -clock.Limit && offset < clock.Limit {
 		t.offset = seconds*second + offset
-		t.nanoseconds = t.offset > -clock.Limit && t.offset < clock.Limit
+		if t.offset > -clock.Limit && t.offset < clock.Limit {
+			t.plain = uint64(clock.Limit)
+		}
 	}
 	t.rebase(0)
 	return t
@@ -45,9 +47,14 @@ func newCycleClock(m *Metadata, index int) cycleClock {
 
 // at returns the time of a stamp in ns, less than clock.Limit away from the origin.
 func (t *cycleClock) at(cycles uint64) clock.HostTime {
-	if t.nanoseconds && cycles < uint64(clock.Limit) {
+	if cycles < t.plain {
 		return clampTime(clock.HostTime(t.offset + int64(cycles)))
 	}
+	return t.convert(cycles)
+}
+
+// convert is at for any frequency.
+func (t *cycleClock) convert(cycles uint64) clock.HostTime {
 	if !t.known {
 		return 0
 	}
