@@ -23,9 +23,10 @@ func TestASessionThatLacksWhatNobodyCountsHasFaults(t *testing.T) {
 	}{
 		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 9}, ""},
 		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 8, missed: 1, discarded: 1, lost: 1}, ""},
+		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 5, discarded: 4, lost: 4}, ""},            // that found no room
 		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 9, missed: 1, discarded: 1, lost: 1}, ""}, // of another namespace
-		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 8}, "1 events lack, 0 are counted as missed"},
-		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 7, missed: 1, discarded: 1, lost: 1}, "2 events lack, 1 are counted as missed"},
+		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 8}, "1 events lack, 0 are counted as lost"},
+		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 7, missed: 1, discarded: 1, lost: 1}, "2 events lack, 1 are counted as lost"},
 		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 8, missed: 1, lost: 1}, "0 events are discarded by the trace, 1 lost by the summary"},
 		{session{sent: 9, device: 9, perf: 9, captured: 9, traced: 10}, "10 events of 9 datagrams"},
 		{session{sent: 9, device: 9, perf: 8, captured: 9, traced: 9}, "perf's count is 8, 9 were sent"},

@@ -17,8 +17,8 @@ import (
 )
 
 // audit counts the tracepoints by perf, apart from the programs, which compare that count with the number of their own runs
-// (bpf/audit.h). The difference is events that the kernel kept from the programs. It tells nobody else of some of them: where
-// a process is current that it hides from tracers, neither eBPF programs run nor perf samples are written; perf still counts.
+// (bpf/audit.h). The difference is events for which the kernel ran no program, which its own counts of misses may lack: while a
+// process is current that it hides from tracers, neither eBPF programs run nor perf samples are written. perf still counts.
 //
 //	Open: perf_event_open --> programs attached --> counters enabled       so no event is counted and not run before
 //	      tracepoint --> perf's probe: count + 1
@@ -71,6 +71,20 @@ var auditEvents = map[string]struct {
 	"sched_wakeup_new": {"sched", SchedWakeupNew, ""}, "sched_process_fork": {"sched", ProcessFork, ""},
 	"sched_process_exec": {"sched", ProcessExec, ""}, "sched_process_exit": {"sched", ProcessExit, ""},
 	"sched_process_free": {"sched", ProcessFree, ""}, "sys_enter": {"raw_syscalls", SysEnter, ""}, "sys_exit": {"raw_syscalls", SysExit, ""},
+}
+
+// audited returns those of the programs whose tracepoints perf counts. Where only some processes are recorded, an event of
+// theirs happens while they are current: then either a program runs or the kernel hides the process altogether. Wake-ups and
+// the end of a process happen while any other one is current; of wake-ups the programs themselves know (bpf/sched.h).
+func (o *Options) audited() []string {
+	programs := o.programs()
+	if !o.filtered() {
+		return programs
+	}
+	return slices.DeleteFunc(programs, func(name string) bool {
+		system := auditEvents[name].system
+		return (system == "sched" || system == "raw_syscalls") && name != "sched_process_free"
+	})
 }
 
 const networkVectors = "vec==2||vec==3" // NET_TX, NET_RX

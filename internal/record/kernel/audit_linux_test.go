@@ -3,9 +3,12 @@ package kernel
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,11 +21,21 @@ import (
 	"meridian/trace"
 )
 
-// audited opens a recorder whose events perf counts, or ends the test where that is not permitted. It is read, but for its events.
+// audited opens a recorder of packets, which perf counts, or ends the test where that is not permitted.
 func audited(t *testing.T, w *trace.Warnings) *Recorder {
 	t.Helper()
+	r := reading(t, Options{Groups: Net, BufferSize: 16 << 20}, w, func(*Event) error { return nil })
+	if r.audit == nil {
+		testneed.Missing(t, "perf's counters of tracepoints are not permitted: %q", w.Lines())
+	}
+	return r
+}
+
+// reading opens a recorder whose events go to each until the test ends.
+func reading(t *testing.T, o Options, w *trace.Warnings, each func(*Event) error) *Recorder {
+	t.Helper()
 	testneed.Long(t, "records kernel events")
-	r, err := Open(Options{Groups: Net, BufferSize: 16 << 20}, w)
+	r, err := Open(o, w)
 	var u *Unavailable
 	if errors.As(err, &u) {
 		testneed.Missing(t, "%v", u)
@@ -31,15 +44,12 @@ func audited(t *testing.T, w *trace.Warnings) *Recorder {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- r.Read(context.Background(), func(*Event) error { return nil }) }()
+	go func() { ended <- r.Read(context.Background(), each) }()
 	t.Cleanup(func() {
 		if err := errors.Join(r.Stop(), <-ended, r.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	if r.audit == nil {
-		testneed.Missing(t, "perf's counters of tracepoints are not permitted: %q", w.Lines())
-	}
 	return r
 }
 
@@ -156,10 +166,12 @@ func TestEventsMissedAtTheVeryEndAreCounted(t *testing.T) {
 	datagrams(t, 100)
 	before := missed(t, r)
 	const hidden = 50
-	most := unseenFor(t, r, false, func() { datagrams(t, hidden) })
-	if err := r.audit.finish(); err != nil {
-		t.Fatal(err)
-	}
+	most := unseenFor(t, r, false, func() {
+		datagrams(t, hidden)
+		if err := r.audit.finish(); err != nil { // others may send after this
+			t.Fatal(err)
+		}
+	})
 	if n := missed(t, r) - before; n < hidden || n > most+5+uint64(len(r.rings)) {
 		t.Errorf("%d packets are counted, at least %d and at most %d were hidden", n, hidden, most)
 	}
@@ -233,5 +245,77 @@ func TestWithoutPerfTheRecorderSaysWhatItDoesNotCount(t *testing.T) {
 	}
 	if said := strings.Join(w.Lines(), "\n"); !strings.Contains(said, unaudited) || !strings.Contains(said, "counting them needs root") {
 		t.Errorf("%q", said)
+	}
+}
+
+// TestWakeUpsThatNoProgramToldOfAreCounted lets a followed process sleep and run again while the programs of its wake-ups are
+// detached. The switches say how often it was woken.
+func TestWakeUpsThatNoProgramToldOfAreCounted(t *testing.T) {
+	for detached := range 3 {
+		c := exec.Command("cat")
+		in, err1 := c.StdinPipe()
+		out, err2 := c.StdoutPipe()
+		if err := errors.Join(err1, err2, c.Start()); err != nil {
+			t.Fatal(err)
+		}
+		var w trace.Warnings
+		slept, woken := false, uint64(0)
+		var mu sync.Mutex
+		var classes []trace.Class
+		known := make(chan struct{})
+		r := reading(t, Options{Groups: Sched, Pids: []int{c.Process.Pid}}, &w, func(e *Event) error {
+			<-known
+			if classes[e.Class].Name != "sched_switch" {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			prev, state, next := e.Values[1].Int(), e.Values[3].Int(), e.Values[5].Int()
+			switch int64(c.Process.Pid) {
+			case prev:
+				const sleeps = 3 // TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE
+				slept = state&sleeps != 0
+			case next:
+				if slept {
+					woken++
+				}
+				slept = false
+			}
+			return nil
+		})
+		classes = r.Classes()
+		close(known)
+		before := missed(t, r)
+		for i := range detached { // sched_waking, then sched_wakeup
+			if err := r.links[len(r.links)-1-i].Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		line := make([]byte, 2)
+		for range 300 {
+			if _, err := in.Write([]byte("x\n")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(out, line); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in.Close()
+		if err := c.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+			mu.Lock()
+			n := woken
+			mu.Unlock()
+			got := missed(t, r) - before
+			// Of a wake-up or two the kernel may show none in earnest.
+			if want := n * uint64(detached); n > 100 && got >= want && got <= want+4 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d programs of wake-ups detached: %d events counted of %d wake-ups", detached, got, n)
+			}
+		}
 	}
 }

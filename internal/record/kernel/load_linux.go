@@ -122,7 +122,7 @@ func load(o *Options, constants map[string]any, names []string) (*ebpf.Collectio
 
 // counts is struct counts of bpf/kernel.c.
 type counts struct {
-	Lost, Unfollowed uint64
+	Lost, Unfollowed, Unwoken uint64
 }
 
 // countsOf returns the counts of each processor, by its number.

@@ -51,7 +51,7 @@ func (r *Recorder) open(o *Options) (err error) {
 	}
 	names := o.programs()
 	var without error
-	if r.audit, without = openAudit(names); without != nil {
+	if r.audit, without = openAudit(o.audited()); without != nil {
 		defer func() {
 			if err == nil { // else no events are recorded at all
 				r.warnUnaudited(without)
@@ -83,8 +83,19 @@ func (r *Recorder) open(o *Options) (err error) {
 			return err
 		}
 	}
+	if err := r.tellAttached(1); err != nil {
+		return err
+	}
 	// The programs follow the children of every process that is found from here on.
 	return followRunning(r.programs, o)
+}
+
+// tellAttached tells the programs whether all of them are attached.
+func (r *Recorder) tellAttached(yes uint32) error {
+	if err := r.programs.Variables["attached"].Set(yes); err != nil {
+		return fmt.Errorf("kernel events: variable attached: %w", err)
+	}
+	return nil
 }
 
 // Classes returns the types of events, which do not change. They belong to the recorder.
@@ -157,6 +168,9 @@ func (r *Recorder) Following() ([]int, error) { return following(r.programs) }
 func (r *Recorder) Stop() error {
 	r.detach.Do(func() {
 		all := []error{r.audit.finish()}
+		if len(r.links) > 0 {
+			all = append(all, r.tellAttached(0))
+		}
 		for _, l := range slices.Backward(r.links) {
 			all = append(all, l.Close())
 		}
@@ -175,48 +189,54 @@ func (r *Recorder) Lost() ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	missed, nested, err := r.missed()
-	lost := make([]uint64, len(counts))
-	for i := range counts {
-		lost[i] = counts[i].Lost
-		if i < len(missed) {
-			lost[i] += missed[i]
-		}
+	missed, err := r.missed(counts)
+	for i := range missed {
+		missed[i] += counts[i].Lost
 	}
-	if len(r.rings) > 0 {
-		lost[r.rings[0].cpu] += nested
-	}
-	return lost, err
+	return missed, err
 }
 
 // Missed returns for how many events since Open the kernel ran no program: they interrupted the program of the same kind on
-// their processor, or a process that the kernel hides from tracers. They are counted for the whole machine, since none of
-// their fields is known: with NetNS or Packets, and where only some processes are recorded, some may be of no interest. The count only
-// grows, some ms after the events. Where perf's counters are not permitted, of which Close warns, it has the
-// interrupting ones alone, those of kernels before 5.12 excepted.
+// their processor, or a process that the kernel hides from tracers. Packets and interrupts are counted for the whole machine,
+// with NetNS and Packets too, since none of their fields is known. So are switches, wake-ups and system calls, unless only some processes
+// are recorded: then these are the wake-ups of their threads. The count only grows, some ms after the events. Where perf's
+// counters are not permitted, of which Close warns, it has the interrupting ones alone, and none on kernels before 5.12.
 func (r *Recorder) Missed() (uint64, error) {
-	byCPU, sum, err := r.missed()
-	for _, n := range byCPU {
+	counts, err := countsOf(r.programs)
+	if err != nil {
+		return 0, err
+	}
+	missed, err := r.missed(counts)
+	sum := uint64(0)
+	for _, n := range missed {
 		sum += n
 	}
 	return sum, err
 }
 
-// missed returns the missed events of each processor, and how many more of them the kernel counts for programs that were
-// interrupted by themselves. perf counts these as well, but for those that interrupt in the same context as its own work.
-func (r *Recorder) missed() (byCPU []uint64, nested uint64, err error) {
+// missed returns the missed events of each processor. The first one has what the kernel counts for programs that were
+// interrupted by themselves, whose processor it does not tell; perf counts these as well, but for those that interrupt in the
+// same context as its own work.
+func (r *Recorder) missed(counts []counts) ([]uint64, error) {
+	missed := make([]uint64, len(counts))
 	byCPU, byProgram, err := r.audit.count()
 	if err != nil {
-		return byCPU, 0, err
+		return missed, err
+	}
+	for i := range missed {
+		missed[i] = counts[i].Unwoken
+		if i < len(byCPU) {
+			missed[i] += byCPU[i]
+		}
 	}
 	for name, p := range r.programs.Programs {
 		stats, err := p.Stats()
 		if err != nil {
-			return byCPU, nested, fmt.Errorf("kernel events: events that program %s missed: %w", name, err)
+			return missed, fmt.Errorf("kernel events: events that program %s missed: %w", name, err)
 		}
-		nested += stats.RecursionMisses - min(stats.RecursionMisses, byProgram[name])
+		missed[r.rings[0].cpu] += stats.RecursionMisses - min(stats.RecursionMisses, byProgram[name])
 	}
-	return byCPU, nested, nil
+	return missed, nil
 }
 
 // Close stops the recording and releases its programs and rings. Read must have returned.

@@ -62,7 +62,7 @@ func cgroups(t *testing.T) string {
 }
 
 func TestRowsUnderstandTheEvents(t *testing.T) {
-	if rec := kerneltest.Rows(t, record, 0); len(rec.Events) < 3000 {
+	if rec := kerneltest.Rows(t, record, 32<<20); len(rec.Events) < 3000 {
 		t.Errorf("only %d events", len(rec.Events))
 	}
 }

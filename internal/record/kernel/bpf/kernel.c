@@ -16,6 +16,7 @@ const volatile u32 own_process;   // whose system calls are left out: each drain
 const volatile u32 state_given; // to sched_switch, as its fourth argument
 const volatile u64 comm_mask[2], comm_want[2];
 const volatile u32 audited; // perf counts the tracepoints too
+volatile u32 attached;      // all programs are
 
 enum kind {
 	NET_DEV_QUEUE = 1, NETIF_RECEIVE_SKB, NAPI_POLL, SOFTIRQ_ENTRY, SOFTIRQ_EXIT, IRQ_ENTRY, IRQ_EXIT, SCHED_SWITCH,
@@ -44,6 +45,7 @@ struct {
 struct counts {
 	u64 lost;       // records for which there was no room
 	u64 unfollowed; // processes for which followed had none
+	u64 unwoken;    // wake-ups of which no program told
 };
 struct {
 	NUMBER(type, MAP_PERCPU_ARRAY);
@@ -58,6 +60,17 @@ struct {
 	KIND(key, u32);
 	KIND(value, u8);
 } followed SEC(".maps");
+
+// What is known of a followed thread's sleep. Each byte is written for itself, as several processors do at a time.
+struct sleep {
+	u8 asleep, waking, woken;
+};
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 16384);
+	KIND(key, u32);
+	KIND(value, struct sleep);
+} sleeps SEC(".maps");
 
 INLINE struct counts *counts(void)
 {

@@ -33,6 +33,7 @@ static void (*bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 
 enum { RB_NO_WAKEUP = 1 };
+enum { NOEXIST = 1 }; // BPF_NOEXIST
 #define CURRENT_CPU 0xffffffffu // BPF_F_CURRENT_CPU
 
 #define has(field) __builtin_preserve_field_info(field, 2) // BPF_FIELD_EXISTS
@@ -84,8 +85,13 @@ struct thread_info {
 	u32 cpu;    // on x86 since 5.16
 	u32 status; // on x86 alone
 };
+struct sched_entity {
+	u8 sched_delayed; // since 6.12: it sleeps, and is on the queue still
+};
 struct task_struct {
 	struct thread_info thread_info;
+	s32 on_rq;
+	struct sched_entity se;
 	s32 pid, tgid; // of a thread and of its process, as the kernel has it
 	s32 prio;
 	u32 __state;

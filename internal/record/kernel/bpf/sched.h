@@ -17,12 +17,74 @@ INLINE s64 state_of(struct task_struct *t)
 	return has(old->state) ? old->state : 0;
 }
 
+// Where all wake-ups of the machine are counted by perf, those of followed threads are not among others. A followed thread
+// that ran again after it had slept was woken: wake-ups for which no program ran are known by that. A thread sleeps when it is
+// off the queue, which it gets back on when it has been switched away from, by sched_wakeup. sched_waking may come before the
+// switch. One that finds the thread running is followed by sched_wakeup at once.
+INLINE struct sleep *sleep_of(struct task_struct *t)
+{
+	u32 thread = t->pid;
+	return bpf_map_lookup_elem(&sleeps, &thread);
+}
+
+INLINE int is_off_queue(struct task_struct *t)
+{
+	return !t->on_rq || (has(t->se.sched_delayed) && t->se.sched_delayed);
+}
+
+INLINE void falls_asleep(struct task_struct *t)
+{
+	struct sleep none = {}, *s;
+	u32 thread = t->pid;
+	if (!only_followed || !attached || !thread || !is_off_queue(t))
+		return;
+	bpf_map_update_elem(&sleeps, &thread, &none, NOEXIST);
+	if ((s = sleep_of(t))) {
+		s->woken = 0;
+		s->asleep = 1;
+	}
+}
+
+INLINE void runs_again(struct task_struct *t)
+{
+	struct sleep *s;
+	struct counts *c;
+	if (!only_followed || !(s = sleep_of(t)) || !s->asleep)
+		return;
+	u64 unwoken = !s->waking + !s->woken;
+	s->asleep = s->waking = s->woken = 0;
+	if (unwoken && attached && (c = counts()))
+		__sync_fetch_and_add(&c->unwoken, unwoken);
+}
+
+INLINE void is_woken(struct task_struct *t, u16 kind)
+{
+	struct sleep none = {}, *s;
+	u32 thread = t->pid;
+	if (!only_followed || kind == SCHED_WAKEUP_NEW)
+		return;
+	if (kind == SCHED_WAKING)
+		bpf_map_update_elem(&sleeps, &thread, &none, NOEXIST);
+	if (!(s = sleep_of(t)))
+		return;
+	if (kind == SCHED_WAKING)
+		s->waking = 1;
+	else if (s->asleep)
+		s->woken = 1;
+	else
+		s->waking = 0;
+}
+
 PROGRAM(sched_switch, SCHED_SWITCH, 1)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u16 from = wanted(prev), to = wanted(next);
 	if (!from && !to)
 		return 0;
+	if (from)
+		falls_asleep(prev);
+	if (to)
+		runs_again(next);
 	struct change *c = reserve(sizeof(*c), SCHED_SWITCH, 0);
 	if (!c)
 		return 0;
@@ -57,6 +119,7 @@ INLINE int wake(struct task_struct *t, u16 kind)
 {
 	if (!wanted(t))
 		return 0;
+	is_woken(t, kind);
 	struct wake *w = reserve(sizeof(*w), kind, processor_of(t));
 	if (!w)
 		return 0;
@@ -166,7 +229,9 @@ PROGRAM(sched_process_free, PROCESS_FREE, 1)
 {
 	struct task_struct *t = (void *)ctx[0];
 	life(t, PROCESS_FREE);
-	u32 process = t->tgid;
+	u32 process = t->tgid, thread = t->pid;
+	if (only_followed)
+		bpf_map_delete_elem(&sleeps, &thread);
 	if (only_followed && t->pid == t->tgid)
 		bpf_map_delete_elem(&followed, &process);
 	return 0;
