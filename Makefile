@@ -7,6 +7,7 @@ DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./interna
 PACKETS  ?= 5000000
 WORLDS   ?= 10000
 SESSIONS ?= 200
+MESSAGES ?= 1000000
 FLAGS    ?=
 PACKAGES ?= ./clock ./internal/filter ./match ./align/bound ./align/causal
 
@@ -20,7 +21,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view truth truth-error study adversary steered steering mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view truth truth-error study adversary pairs steered steering mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +106,10 @@ study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 
 adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is known: a failing one is made small and printed
 	go build -o bin/adversary ./tools/adversary
 	bin/adversary -seeds $(WORLDS) $(FLAGS)
+
+pairs: ## packets of known ways through lossy captures until MESSAGES (1000000) are matched: none may be false
+	go build -o bin/pairs ./tools/pairs
+	bin/pairs -messages $(MESSAGES) $(FLAGS)
 
 steered: ## every hour of clocks that daemons steer, over LAN, cloud and WAN delays: the truth within the bounds, and their width
 	go test -count 1 -v -timeout 30m -run TestEveryHourOfSteeredClocks ./align/bound -every-steered

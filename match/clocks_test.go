@@ -187,7 +187,7 @@ func TestTheCounterOfMessagesIsTheirNumber(t *testing.T) {
 	part := trace.Packet{Time: now + 700_000_000, Kind: trace.TCP, Seq: 7000, Ack: 5, Length: 10, Flags: trace.ACK}
 	w.record(false, protocolTCP, addrA, addrB, part)
 	ab, ba, r, warnings := w.match(t, Options{})
-	if len(ab) != 11 || len(ba) != 10 || r.Tally != (Tally{Messages: 21, Ambiguous: 2}) || len(warnings) != 1 {
+	if len(ab) != 11 || len(ba) != 10 || r.Tally != (Tally{Messages: 21, Ambiguous: 3}) || len(warnings) != 1 {
 		t.Errorf("%d and %d messages, %+v, %q", len(ab), len(ba), r.Tally, warnings)
 	}
 	w = newWorld(0)

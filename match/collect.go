@@ -36,6 +36,36 @@ func (l *link) grow() {
 	l.block = append(make([]trace.Message, 0, min(linkBlock, max(64, 4*len(l.block)))), l.block...)
 }
 
+// length returns how many messages were added.
+func (l *link) length() int { return len(l.full)*linkBlock + len(l.block) }
+
+// truncate leaves the first n messages.
+func (l *link) truncate(n int) {
+	for n < len(l.full)*linkBlock {
+		l.block = l.full[len(l.full)-1]
+		l.full = l.full[:len(l.full)-1]
+	}
+	l.block = l.block[:n-len(l.full)*linkBlock]
+}
+
+// remove takes out the messages of findings, which lie in the link in their order.
+func (l *link) remove(drop []*finding) {
+	all := l.blocks()
+	l.full, l.block = nil, nil
+	place := 0
+	for _, block := range all {
+		for _, m := range block {
+			for len(drop) > 0 && place >= drop[0].to {
+				drop = drop[1:]
+			}
+			if len(drop) == 0 || place < drop[0].from {
+				l.add(m)
+			}
+			place++
+		}
+	}
+}
+
 // blocks returns all that was added.
 func (l *link) blocks() [][]trace.Message {
 	if len(l.block) == 0 {
@@ -49,7 +79,17 @@ type collector struct {
 	links   map[[2]*index]*link
 	ordered []*link // as they were begun
 	last    *link   // the one asked for last: conversations of one pair of captures come together
-	tally   Tally
+	found   []*finding
+}
+
+// offer lets fill hand in what one direction of a conversation holds.
+func (c *collector) offer(k kind, fill func(*finding)) {
+	l := c.link(k.from, k.to)
+	f := &finding{kind: k, link: l, from: l.length()}
+	fill(f)
+	if f.to = l.length(); f.census != (census{}) {
+		c.found = append(c.found, f)
+	}
 }
 
 func (c *collector) link(from, to *index) *link {
@@ -103,16 +143,18 @@ func matchConversations(ctx context.Context, conversations []conversation) ([]*l
 	if err := group.Wait(); err != nil {
 		return nil, Tally{}, err
 	}
+	lone := collector{links: make(map[[2]*index]*link)}
+	lone.offerLone(conversations)
 	var links []*link
-	var tally Tally
+	found := lone.found
 	for i := range batches {
-		tally.add(batches[i].tally)
-		for _, l := range batches[i].ordered {
-			for _, block := range l.blocks() {
-				tally.Messages += int64(len(block))
-			}
-		}
 		links = append(links, batches[i].ordered...)
+		found = append(found, batches[i].found...)
+	}
+	accept(found)
+	tally := settle(links, found)
+	for _, l := range links {
+		tally.Messages += int64(l.length())
 	}
 	return links, tally, nil
 }

@@ -13,6 +13,7 @@ import (
 // What found no partner is tried again without the length: a sender that lets the kernel divide its data (UDP_SEGMENT,
 // as QUIC senders do) shows one super-datagram where the receiver shows many, or another one put together by GRO. The
 // first of them begins with the same bytes and carries the same identification, and it was sent before it was received.
+// Datagrams of different lengths may begin alike by themselves, so no other datagram of either end may begin so.
 
 // datagramMatcher holds the buffers of one worker.
 type datagramMatcher struct {
@@ -21,6 +22,7 @@ type datagramMatcher struct {
 	up, down   []acknowledgement
 	// What found no partner, without its length.
 	openUp, openDown []acknowledgement
+	beginnings       map[uint64]*beginning
 }
 
 // datagram is what tells a datagram from others: with its length, and without.
@@ -44,7 +46,7 @@ func (m *datagramMatcher) match(u *conversation, out *collector) {
 			up, down = down, up
 		}
 		m.sent, m.came = up.datagrams(m.sent[:0], known), down.datagrams(m.came[:0], known)
-		out.tally.Ambiguous += m.join(out.link(up.index, down.index))
+		m.join(up.index, down.index, &up.Flows[up.flow], out)
 	}
 }
 
@@ -86,22 +88,79 @@ func contentKey(p *trace.Packet, digest uint32) uint64 {
 }
 
 // join matches what was sent with what came.
-func (m *datagramMatcher) join(link *link) (ambiguous int64) {
-	m.up, m.down = m.up[:0], m.down[:0]
-	for _, d := range m.sent {
-		m.up = append(m.up, acknowledgement{d.exact, d.time})
-	}
-	for _, d := range m.came {
-		m.down = append(m.down, acknowledgement{d.exact, d.time})
-	}
+func (m *datagramMatcher) join(from, to *index, flow *trace.Flow, out *collector) {
+	m.up, m.down = keysOfDatagrams(m.up[:0], m.sent), keysOfDatagrams(m.down[:0], m.came)
 	rest := &[2][]acknowledgement{m.openUp[:0], m.openDown[:0]}
-	ambiguous = m.seen.matchUnique(m.up, m.down, link, func(end, place int) {
-		d := m.sent
-		if end == 1 {
-			d = m.came
-		}
-		rest[end] = append(rest[end], acknowledgement{d[place].open, d[place].time})
+	k := kind{from: from, to: to, of: kindExact, protocol: flow.Protocol, port: servicePort(flow)}
+	out.offer(k, func(f *finding) {
+		m.seen.join(m.up, m.down, f, func(end, place int) {
+			d := m.sent
+			if end == 1 {
+				d = m.came
+			}
+			rest[end] = append(rest[end], acknowledgement{d[place].open, d[place].time})
+		})
 	})
 	m.openUp, m.openDown = rest[0], rest[1]
-	return ambiguous + m.seen.matchUnique(m.openUp, m.openDown, link, nil)
+	if len(m.openUp) == 0 || len(m.openDown) == 0 {
+		return
+	}
+	k.of = kindOpen
+	out.offer(k, m.joinBeginnings)
+}
+
+func keysOfDatagrams(to []acknowledgement, list []datagram) []acknowledgement {
+	for _, d := range list {
+		to = append(to, acknowledgement{d.exact, d.time})
+	}
+	return to
+}
+
+// beginning is how many datagrams of each end begin in one way, and when the one that found no partner was sent.
+type beginning struct {
+	count [2]uint8
+	sent  clock.HostTime
+}
+
+// joinBeginnings matches what found no partner by its beginning, where no other datagram of either end begins so.
+func (m *datagramMatcher) joinBeginnings(f *finding) {
+	if m.beginnings == nil {
+		m.beginnings = make(map[uint64]*beginning)
+	}
+	clear(m.beginnings)
+	for _, list := range [][]acknowledgement{m.openUp, m.openDown} {
+		for _, a := range list {
+			m.beginnings[a.key] = &beginning{}
+		}
+	}
+	for end, all := range [][]datagram{m.sent, m.came} {
+		for i := range all {
+			if b := m.beginnings[all[i].open]; b != nil {
+				b.count[end] = min(b.count[end]+1, maxCopies)
+			}
+		}
+	}
+	for _, a := range m.openUp {
+		m.beginnings[a.key].sent = a.time
+	}
+	for end, list := range [][]acknowledgement{m.openUp, m.openDown} {
+		var lone loneKeys
+		for _, a := range list {
+			b := m.beginnings[a.key]
+			if b.count[1-end] == 0 {
+				lone.wait(int(b.count[end]))
+				continue
+			}
+			lone.pass(&f.census, end)
+			if end == 0 {
+				continue
+			}
+			f.census.add(int(b.count[0]), int(b.count[1]))
+			if b.count == [2]uint8{1, 1} {
+				f.link.add(trace.Message{Sent: b.sent, Received: a.time})
+			} else {
+				f.dropped++
+			}
+		}
+	}
 }

@@ -24,7 +24,7 @@ func TestDatagramsAreMatchedByContentAndRepeatsLeftOut(t *testing.T) {
 		{"different content", []trace.Packet{{Length: 40, Digest: 1}, {Length: 40, Digest: 2}}, 2, 0},
 		{"one content, told minClockOffset by identification", []trace.Packet{{Length: 40, Digest: 1, ID: 7}, {Length: 40, Digest: 1, ID: 8}}, 2, 0},
 		{"one beginning, told minClockOffset by length", []trace.Packet{{Length: 40, Digest: 1}, {Length: 41, Digest: 1}}, 2, 0},
-		{"one content throughout", []trace.Packet{{Length: 40, Digest: 1}, {Length: 40, Digest: 1}, {Length: 40, Digest: 2}}, 1, 1},
+		{"one content throughout", []trace.Packet{{Length: 40, Digest: 1}, {Length: 40, Digest: 1}, {Length: 40, Digest: 2}}, 1, 2},
 		{"content not kept, identification tells", []trace.Packet{{Length: 40, ID: 3}, {Length: 40, ID: 4}}, 2, 0},
 		{"content not kept and no identification", []trace.Packet{{Length: 40}, {Length: 40}}, 0, 0},
 	} {

@@ -10,25 +10,38 @@ import (
 type index struct {
 	*trace.Capture
 	host        int
-	order       []uint32 // packet numbers, flow by flow
+	order       []uint32 // packet numbers, flow by flow, without those of points that repeat others
 	start       []int    // of each flow in order, and the end
 	connections []connection
-	ofFlow      [][2]int // range of connections of each flow
-	unaddressed []uint32 // packets without addresses
-	tunnelled   []bool   // flows in tunnels that go the way which the addresses inside say (tunnels.go); nil without tunnels
+	ofFlow      [][2]int      // range of connections of each flow
+	unaddressed []uint32      // packets without addresses
+	passing     map[pair]bool // addresses whose packets the host forwards: their directions say nothing
+	tunnelled   []bool        // flows in tunnels that go the way which the addresses inside say (tunnels.go); nil without tunnels
 }
 
-// newIndex sorts by counting: two passes over the packets in file order. The second cuts the connections too; packet by
+// newIndex sorts by counting: two passes over the packets in file order, without those of points that repeat others
+// (points.go). The second cuts the connections too; packet by
 // packet of each flow it would be a third, in which every packet is far from the one before.
 func newIndex(c *trace.Capture, host int) *index {
-	x := &index{Capture: c, host: host, start: make([]int, len(c.Flows)+1)}
+	x := &index{Capture: c, host: host, start: make([]int, len(c.Flows)+1), passing: make(map[pair]bool)}
+	points := newPointFinder(len(c.Flows))
 	each(&c.Packets, func(_ uint32, p *trace.Packet) {
 		x.start[p.Flow>>1+1]++
+		points.see(p)
 	}, func(n uint32, p *trace.Packet) {
 		if p.Kind == trace.Unaddressed && (p.From == trace.Sent || p.From == trace.Received) {
 			x.unaddressed = append(x.unaddressed, n)
 		}
 	})
+	repeated := points.repeated(c, x.passing)
+	leftOut := func(n uint32) bool { return repeated != nil && repeated[n>>6]&(1<<(n&63)) != 0 }
+	if repeated != nil {
+		each(&c.Packets, func(n uint32, p *trace.Packet) {
+			if leftOut(n) {
+				x.start[p.Flow>>1+1]--
+			}
+		}, nil)
+	}
 	for i := range c.Flows {
 		x.start[i+1] += x.start[i]
 	}
@@ -36,6 +49,9 @@ func newIndex(c *trace.Capture, host int) *index {
 	next := slices.Clone(x.start)
 	lives := newConnectionFinder(x)
 	each(&c.Packets, func(n uint32, p *trace.Packet) {
+		if leftOut(n) {
+			return
+		}
 		f := p.Flow >> 1
 		x.order[next[f]] = n
 		if p.Kind == trace.TCP {
@@ -70,6 +86,14 @@ func (x *index) packets(flow int) []uint32 { return x.order[x.start[flow]:x.star
 
 // at returns a packet by number.
 func (x *index) at(n uint32) *trace.Packet { return x.Packets.At(int(n)) }
+
+// fromOf returns what the capture says of the way of a flow's packet.
+func (x *index) fromOf(p *trace.Packet) trace.Direction {
+	if len(x.passing) > 0 && p.Flow != trace.NoFlow && x.passing[pairOf(&x.Flows[p.Flow>>1])] {
+		return trace.Unknown
+	}
+	return p.From
+}
 
 // direction is which end of the flow sent the packet: 0 for Low, 1 for High.
 func direction(p *trace.Packet) int { return int(p.Flow & 1) }

@@ -12,6 +12,7 @@
 //	tcp                 for every received byte range, the one segment that sent its last byte; pure
 //	                    acknowledgements one to one
 //	datagram            UDP, QUIC, ICMP and the rest by content, addresses aside
+//	copies              what may be used of flows in which nothing tells one packet from another
 //	unaddressed         TCP packets of which a kernel tracer recorded neither addresses nor ports
 //	opening             of those, SYNs whose answers were matched
 //	addressed           the same between such a capture and one with addresses
@@ -25,7 +26,8 @@
 //	received  |--1448--|--1448--|--2896--| ...          each gives: t before its own stamp
 //
 // A wrong message is worse than none, since one of them can void a bound. Whatever could be one of several (a byte sent
-// twice with the same timestamp, two datagrams of the same content) is left out, counted and said.
+// twice with the same timestamp, two datagrams of the same content) is left out, counted and said. So is what was seen
+// once at both ends of a flow that repeats packets while both captures miss some.
 //
 // The cost is O(n) for n packets, beside sorting what came out of order.
 package match
@@ -91,13 +93,15 @@ func (c *CaptureClocks) Of(packet int) int {
 // Tally counts what became of the packets that two captures saw.
 type Tally struct {
 	Messages   int64
-	Ambiguous  int64 // could be one of several
+	Ambiguous  int64 // packets received that could be one of several
+	Unsure     int64 // packets received whose flow repeats packets while both captures miss some (copies.go)
 	Unoriented int64 // conversations whose sender is unknown
 }
 
 func (t *Tally) add(o Tally) {
 	t.Messages += o.Messages
 	t.Ambiguous += o.Ambiguous
+	t.Unsure += o.Unsure
 }
 
 // Match finds the messages between captures of different hosts. Captures with the same Host share a clock. Warnings, which
@@ -146,6 +150,10 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	tally.add(more)
 	if tally.Ambiguous > 0 {
 		w.AddN("", "packets left out of matching: each could be one of several", "", tally.Ambiguous)
+	}
+	if tally.Unsure > 0 {
+		w.AddN("", "packets left out of matching: their flows repeat packets and both captures miss some, so that a copy may be unseen; "+
+			"capture without losses (tcpdump -B 65536, a shorter -s, a filter)", "", tally.Unsure)
 	}
 	tally.Unoriented = orientation.undecided
 	r := &Result{Tally: tally}

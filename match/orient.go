@@ -197,11 +197,12 @@ func flagsOf(x *index, flow, d int) int {
 	votes, total := 0, 0
 	for _, n := range head(x.packets(flow), firstPackets) {
 		p := x.at(n)
-		if p.From != trace.Sent && p.From != trace.Received {
+		from := x.fromOf(p)
+		if from != trace.Sent && from != trace.Received {
 			continue
 		}
 		total++
-		if (p.From == trace.Sent) == (direction(p) == d) {
+		if (from == trace.Sent) == (direction(p) == d) {
 			votes++
 		} else {
 			votes--

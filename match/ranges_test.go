@@ -27,16 +27,17 @@ func TestWithinIncludesItsBorders(t *testing.T) {
 func TestARangeIsAMessageWhereOneSegmentSentItsLastByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		origin := rapid.SampledFrom([]int64{0, 1 << 40, -50}).Draw(t, "origin")
-		draw := func(label string) half {
-			var h half
+		draw := func(label string) (h half, all []segment) {
 			for i := range rapid.IntRange(0, 12).Draw(t, label) {
 				h.segments = append(h.segments, segment{start: origin + rapid.Int64Range(0, 12).Draw(t, "start"), bytes: rapid.Uint32Range(1, 5).Draw(t, "bytes"),
-					time: clock.HostTime(int64(i+1) * 1_000_000_000), stamp: rapid.SampledFrom([]uint32{0, 0, 7, 8}).Draw(t, "stamp")})
+					time: clock.HostTime(int64(i+1) * 1_000_000_000), stamp: rapid.SampledFrom([]uint32{0, 0, 7, 8}).Draw(t, "stamp"), copies: 1})
 			}
+			all = slices.Clone(h.segments)
 			h.sort()
-			return h
+			return h, all
 		}
-		up, down := draw("sent"), draw("received")
+		up, left := draw("sent")
+		down, came := draw("received")
 		count := func(segments []segment, b int64, stamp uint32) (n int, last *segment) {
 			for i := range segments {
 				s := &segments[i]
@@ -47,6 +48,14 @@ func TestARangeIsAMessageWhereOneSegmentSentItsLastByte(t *testing.T) {
 			}
 			return n, last
 		}
+		alike := func(segments []segment, s *segment) (n int64) {
+			for i := range segments {
+				if o := &segments[i]; o.start == s.start && o.bytes == s.bytes && o.stamp == s.stamp {
+					n++
+				}
+			}
+			return n
+		}
 		var want []trace.Message
 		ambiguous := int64(0)
 		for i := range down.segments {
@@ -54,25 +63,27 @@ func TestARangeIsAMessageWhereOneSegmentSentItsLastByte(t *testing.T) {
 			b := s.start + int64(s.bytes) - 1
 			sent, at := count(up.segments, b, s.stamp)
 			received, _ := count(down.segments, b, s.stamp)
+			copies := alike(came, s)
 			switch {
-			case sent == 1 && received == 1:
+			case sent == 1 && received == 1 && copies == 1 && alike(left, at) == 1:
 				want = append(want, trace.Message{Sent: at.time, Received: s.time})
 			case sent > 0:
-				ambiguous++
+				ambiguous += copies
 			}
 		}
-		l := &link{}
-		if got := matchSegments(up.segments, down.segments, l); got != ambiguous {
-			t.Fatalf("%d ambiguous, want %d", got, ambiguous)
+		f := newFinding()
+		new(segmentMatcher).match(&up, &down, f)
+		if f.dropped != ambiguous {
+			t.Fatalf("%d ambiguous, want %d", f.dropped, ambiguous)
 		}
-		if got := slices.Concat(l.blocks()...); !slices.Equal(got, want) {
+		if got := slices.Concat(f.link.blocks()...); !slices.Equal(got, want) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 		// In any order of questions.
 		var c cover
 		for range 20 {
 			b, stamp := origin+rapid.Int64Range(-1, 18).Draw(t, "byte"), rapid.SampledFrom([]uint32{0, 7, 8}).Draw(t, "of")
-			n, at := c.find(up.segments, b, stamp)
+			n, at := c.find(up.segments, b, &segment{start: b, stamp: stamp})
 			m, s := count(up.segments, b, stamp)
 			if n != min(m, 2) || m == 1 && &up.segments[at] != s {
 				t.Fatalf("byte %d: %d segments at %d, want %d", b, n, at, m)
@@ -81,29 +92,31 @@ func TestARangeIsAMessageWhereOneSegmentSentItsLastByte(t *testing.T) {
 	})
 }
 
-func TestSegmentsMetTwiceAreOneAndStandInTheOrderOfTheirBytes(t *testing.T) {
-	base := segment{start: 100, bytes: 10, time: 1_000_000_000, stamp: 7}
+func TestSegmentsThatNothingTellsApartAreOneAndStandInTheOrderOfTheirBytes(t *testing.T) {
+	base := segment{start: 100, bytes: 10, time: 1_000_000_000, stamp: 7, id: 3, copies: 1}
 	for _, c := range []struct {
 		name   string
 		change func(s *segment)
 		n      int
+		apart  bool
 	}{
-		{"at another interface", func(s *segment) { s.time += repeatWithin }, 1}, {"earlier", func(s *segment) { s.time -= repeatWithin }, 1},
-		{"later", func(s *segment) { s.time += repeatWithin + 1 }, 2}, {"another stamp", func(s *segment) { s.stamp++ }, 2},
-		{"longer", func(s *segment) { s.bytes++ }, 2}, {"elsewhere", func(s *segment) { s.start++ }, 2}, {"before", func(s *segment) { s.start -= 50 }, 2},
+		{"at another interface", func(s *segment) { s.time += repeatWithin }, 1, false}, {"earlier", func(s *segment) { s.time -= repeatWithin }, 1, false},
+		{"later", func(s *segment) { s.time += repeatWithin + 1 }, 1, true}, {"another stamp", func(s *segment) { s.stamp++ }, 2, false},
+		{"another identification", func(s *segment) { s.id++ }, 2, false},
+		{"longer", func(s *segment) { s.bytes++ }, 2, false}, {"elsewhere", func(s *segment) { s.start++ }, 2, false}, {"before", func(s *segment) { s.start -= 50 }, 2, false},
 	} {
 		s := base
 		c.change(&s)
 		h := half{segments: []segment{base, s}}
 		h.sort()
-		if len(h.segments) != c.n || h.segments[0].time != base.time && c.n == 1 {
+		if got := h.segments[0]; len(h.segments) != c.n || c.n == 1 && (got.time != base.time || got.copies != 2 || got.apart != c.apart) {
 			t.Errorf("%s: %+v", c.name, h.segments)
 		}
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	var h half
 	for i := range 200 {
-		h.segments = append(h.segments, segment{start: r.Int64N(500), bytes: 1 + r.Uint32N(60), time: clock.HostTime(int64(i) * 1_000_000_000)})
+		h.segments = append(h.segments, segment{start: r.Int64N(500), bytes: 1 + r.Uint32N(60), time: clock.HostTime(int64(i) * 1_000_000_000), copies: 1})
 	}
 	h.sort()
 	reach := int64(-1 << 62)
@@ -118,97 +131,85 @@ func TestSegmentsMetTwiceAreOneAndStandInTheOrderOfTheirBytes(t *testing.T) {
 	}
 }
 
-// occurrence is what is seen of a key at one end.
-type occurrence struct {
-	first   clock.HostTime
-	n       int
-	several bool // times further apart than a repetition
-}
-
-// occurrences counts every key of a list.
-func occurrences(list []acknowledgement) map[uint64]*occurrence {
-	seen := make(map[uint64]*occurrence)
+// occurrences lists the stamps of every key.
+func occurrences(list []acknowledgement) map[uint64][]clock.HostTime {
+	seen := make(map[uint64][]clock.HostTime)
 	for _, a := range list {
-		o := seen[a.key]
-		if o == nil {
-			seen[a.key] = &occurrence{first: a.time, n: 1}
-			continue
-		}
-		o.n++
-		o.several = o.several || a.time-o.first > repeatWithin
+		seen[a.key] = append(seen[a.key], a.time)
 	}
 	return seen
 }
 
-// bothOnce returns the messages of the keys that both ends saw at one time, the number of them and of the ambiguous keys,
-// and how many acknowledgements of each end the other has not.
-func bothOnce(seen [2]map[uint64]*occurrence) (want map[trace.Message]int, messages, ambiguous int64, alone [2]int) {
-	want = make(map[trace.Message]int)
-	for end := range seen {
-		for key, o := range seen[end] {
-			p := seen[1-end][key]
-			switch {
-			case p == nil:
-				alone[end] += o.n
-			case end == 1:
-			case o.several || p.several:
-				ambiguous++
-			default:
-				want[trace.Message{Sent: o.first, Received: p.first}]++
-				messages++
-			}
-		}
-	}
-	return want, messages, ambiguous, alone
-}
-
-// TestWhatBothSawOnceIsAMessageWhateverThePartsOfTheTable counts every key at both ends.
-func TestWhatBothSawOnceIsAMessageWhateverThePartsOfTheTable(t *testing.T) {
+// TestWhatBothSawIsOfferedWithAllCopiesWhateverThePartsOfTheTable counts every key at both ends.
+func TestWhatBothSawIsOfferedWithAllCopiesWhateverThePartsOfTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		now := clock.HostTime(0)
 		draw := func(label string) (list []acknowledgement) {
-			now := clock.HostTime(0)
 			for range rapid.IntRange(0, 20).Draw(t, label) {
-				now += clock.HostTime(rapid.SampledFrom([]int64{1, repeatWithin, repeatWithin + 1, 3 * repeatWithin}).Draw(t, "pause"))
+				now++
 				list = append(list, acknowledgement{key: rapid.SampledFrom([]uint64{0, 1, 2, 3, 5, 1 << 63, 1<<63 + 1, 1<<64 - 1}).Draw(t, "key"), time: now})
 			}
 			return list
 		}
 		ends := [2][]acknowledgement{draw("sent"), draw("received")}
-		seen := [2]map[uint64]*occurrence{occurrences(ends[0]), occurrences(ends[1])}
-		want, messages, ambiguous, alone := bothOnce(seen)
+		seen := [2]map[uint64][]clock.HostTime{occurrences(ends[0]), occurrences(ends[1])}
+		once, more, dropped := make(map[trace.Message]bool), 0, int64(0)
+		for key, sent := range seen[0] {
+			switch came := seen[1][key]; {
+			case len(came) == 0:
+			case len(sent) == 1 && len(came) == 1:
+				once[trace.Message{Sent: sent[0], Received: came[0]}] = true
+			case len(sent) < maxCopies && len(came) < maxCopies:
+				more++
+			default:
+				dropped += int64(len(came))
+			}
+		}
 		var table table
 		for _, parts := range []uint64{0, 1, 2, 3} { // 0: as it is called
-			l := &link{}
-			got, left := int64(0), [2]int{}
+			f := newFinding()
 			unmatched := func(end, place int) {
 				if seen[1-end][ends[end][place].key] != nil {
 					t.Fatalf("%d is not alone at end %d", place, end)
 				}
-				left[end]++
 			}
 			if parts == 0 {
-				got = table.matchUnique(ends[0], ends[1], l, unmatched)
-				table.matchUnique(ends[0], ends[1], &link{}, nil)
+				table.join(ends[0], ends[1], f, unmatched)
+				table.join(ends[0], ends[1], newFinding(), nil)
 			}
 			for part := range parts {
-				got += table.matchPart(ends, part, parts, l, unmatched)
+				table.joinPart(ends, part, parts, f, unmatched)
 			}
-			found, last := int64(0), int64(-1)
-			for _, m := range slices.Concat(l.blocks()...) {
-				found++
-				if parts < 2 && int64(m.Received) < last {
-					t.Fatalf("%v: not in the order of the receiver", m)
+			last := int64(-1)
+			for _, m := range slices.Concat(f.link.blocks()...) {
+				if !once[m] || parts < 2 && int64(m.Received) < last {
+					t.Fatalf("%d parts: %v of %v", parts, m, once)
 				}
 				last = int64(m.Received)
-				if want[m] == 0 {
-					t.Fatalf("%d parts: %v of %v", parts, m, want)
+			}
+			for _, s := range f.several {
+				key := keyAt(ends[0], s.first[0])
+				for end, first := range s.first {
+					if all := seen[end][key]; all[0] != first || all[len(all)-1] != s.last[end] || len(all) != int(s.count[end]) {
+						t.Fatalf("end %d: %d, and %+v was offered", end, all, s)
+					}
+				}
+				if int(s.received) != len(seen[1][key]) {
+					t.Fatalf("%d receptions of %d", s.received, seen[1][key])
 				}
 			}
-			if got != ambiguous || found != messages || left != alone {
-				t.Fatalf("%d parts: %d ambiguous, %d messages, %v alone; want %d, %d, %v", parts, got, found, left, ambiguous, messages, alone)
+			if f.link.length() != len(once) || len(f.several) != more || f.dropped != dropped {
+				t.Fatalf("%d parts: %d messages, %d keys of several, %d dropped; want %d, %d, %d", parts, f.link.length(), len(f.several), f.dropped, len(once), more, dropped)
 			}
 		}
 	})
+}
+
+func newFinding() *finding { return &finding{link: &link{}} }
+
+// keyAt returns the key that was seen at an instant.
+func keyAt(list []acknowledgement, at clock.HostTime) uint64 {
+	return list[slices.IndexFunc(list, func(a acknowledgement) bool { return a.time == at })].key
 }
 
 func TestALinkHoldsAllThatWasAddedInOrder(t *testing.T) {

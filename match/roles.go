@@ -41,7 +41,7 @@ func newRoles(indexes []*index, conversations []conversation, r *orientation) *r
 
 // sent reports whether the capture's host sent the packet; known is false where nothing tells.
 func (r *roles) sent(x *index, p *trace.Packet) (sent, known bool) {
-	switch p.From {
+	switch x.fromOf(p) {
 	case trace.Sent:
 		return true, true
 	case trace.Received:

@@ -59,20 +59,31 @@ func (u *conversation) widening(most int, try func(most int) bool) {
 const maxGap = 2_000_000_000
 
 func senderSide(u *conversation) rttVote {
-	var common []commonPacket
-	u.widening(firstPackets, func(most int) bool {
-		common = commonPackets(u, most, u.exactKey())
-		return len(common) >= minCommon
-	})
+	common := u.exactPackets(0)
+	if len(common) < minCommon {
+		// Where a capture holds every frame twice, no packet was seen once.
+		if more := u.exactPackets(repeatWithin); len(more) > len(common) {
+			common = more
+		}
+	}
 	s := u.compare(common)
 	if s.pairs == 0 && u.connA != nil {
 		// Data that one end saw in super-segments, and acknowledgements one way: the first part of each must do.
-		if t := u.compare(u.onlyOnce(commonPackets(u, 16*firstPackets, u.beginKey()), 16*firstPackets)); t.pairs > 0 {
+		if t := u.compare(u.onlyOnce(commonPackets(u, 16*firstPackets, 0, u.beginKey()), 16*firstPackets)); t.pairs > 0 {
 			t.shared = max(t.shared, s.shared)
 			return t
 		}
 	}
 	return s
+}
+
+// exactPackets returns packets that were neither divided nor put together, enough to compare if there are.
+func (u *conversation) exactPackets(copiesWithin int64) (common []commonPacket) {
+	u.widening(firstPackets, func(most int) bool {
+		common = commonPackets(u, most, copiesWithin, u.exactKey())
+		return len(common) >= minCommon
+	})
+	return common
 }
 
 // compare lets the packets that both captures saw vote.
@@ -147,35 +158,39 @@ func (u *conversation) members(ofA bool) []uint32 {
 	return u.b.packets(u.flowB)
 }
 
-// common packets returns packets that by their key both captures saw once, looking at the first most of each, in the order of
-// b's file.
-func commonPackets(u *conversation, most int, keyOf func(*trace.Packet) uint64) []commonPacket {
+// commonPackets returns packets that by their key both captures saw once, looking at the first most of each, in the order of
+// b's file. What a capture saw again no later than copiesWithin behind the first counts as once.
+func commonPackets(u *conversation, most int, copiesWithin int64, keyOf func(*trace.Packet) uint64) []commonPacket {
 	type seen struct {
 		time      clock.HostTime
 		direction int
 		count     int
 	}
-	inA := make(map[uint64]seen)
-	for _, n := range head(u.members(true), most) {
-		p := u.a.at(n)
-		key := keyOf(p)
-		s := inA[key]
-		if s.count == 0 {
-			s.time, s.direction = p.Time, direction(p)
+	note := func(x *index, members []uint32) map[uint64]seen {
+		all := make(map[uint64]seen)
+		for _, n := range members {
+			p := x.at(n)
+			key := keyOf(p)
+			s := all[key]
+			if s.count == 0 {
+				s.time, s.direction = p.Time, direction(p)
+			}
+			if s.count == 0 || copiesWithin == 0 || !within(p.Time, s.time, copiesWithin) {
+				s.count++
+			}
+			all[key] = s
 		}
-		s.count++
-		inA[key] = s
+		return all
 	}
-	inB := make(map[uint64]int)
+	inA := note(u.a, head(u.members(true), most))
 	members := head(u.members(false), most)
-	for _, n := range members {
-		inB[keyOf(u.b.at(n))]++
-	}
+	inB := note(u.b, members)
 	var common []commonPacket
 	for _, n := range members {
 		p := u.b.at(n)
 		key := keyOf(p)
-		if s := inA[key]; s.count == 1 && inB[key] == 1 && u.otherDirection(s.direction) == direction(p) {
+		s, t := inA[key], inB[key]
+		if s.count == 1 && t.count == 1 && t.time == p.Time && u.otherDirection(s.direction) == direction(p) {
 			common = append(common, commonPacket{a: s.time, b: p.Time, number: n, direction: s.direction, seq: p.Seq, bytes: min(p.Length, 1)})
 		}
 	}

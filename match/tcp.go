@@ -2,25 +2,27 @@ package match
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"meridian/clock"
 	"meridian/trace"
 )
 
-// repeatWithin is how soon a packet seen again in one capture is the same packet met at another interface (tcpdump -i
-// any) and not another sending, ns. The first rttVote is kept at both ends, which is right even where it was another
-// sending: the first send precedes every reception.
+// repeatWithin is the greatest distance between the copies of one frame that a capture holds several times, ns.
 const repeatWithin = 10_000_000
 
 // segment is a stretch of a direction's bytes in one packet: [start, end), SYN and FIN counting one each as they do in
 // sequence numbers.
 type segment struct {
-	start int64
-	reach int64 // greatest end of all segments up to this one
-	time  clock.HostTime
-	bytes uint32
-	stamp uint32 // the sender's timestamp option
+	start  int64
+	reach  int64 // greatest end of all segments up to this one
+	time   clock.HostTime
+	bytes  uint32
+	stamp  uint32 // the sender's timestamp option
+	id     uint16 // identification, 0 where it means nothing
+	copies uint8  // segments with the same bytes, stamp and identification, up to 255
+	apart  bool   // of which two are further apart than repeatWithin
 }
 
 func (s *segment) end() int64 { return s.start + int64(s.bytes) }
@@ -35,12 +37,14 @@ type acknowledgement struct {
 type half struct {
 	segments         []segment
 	acknowledgements []acknowledgement
+	ids              []uint16 // of acknowledgements
 }
 
 // tcpMatcher holds the buffers of one worker.
 type tcpMatcher struct {
-	a, b [2]half
-	seen table
+	a, b     [2]half
+	seen     table
+	segments segmentMatcher
 }
 
 // match finds the messages of a connection whose near end is known.
@@ -52,9 +56,11 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 		if (u.near > 0) != (d == 0) {
 			up, down, from, to = down, up, to, from
 		}
-		link := out.link(from, to)
-		out.tally.Ambiguous += matchSegments(up.segments, down.segments, link)
-		out.tally.Ambiguous += m.seen.matchUnique(up.acknowledgements, down.acknowledgements, link, nil)
+		settleIDs(up, down)
+		k := kind{from: from, to: to, of: kindData, protocol: protocolTCP}
+		out.offer(k, func(f *finding) { m.segments.match(up, down, f) })
+		k.of = kindAck
+		out.offer(k, func(f *finding) { m.seen.join(up.acknowledgements, down.acknowledgements, f, nil) })
 	}
 }
 
@@ -78,7 +84,7 @@ func loadHalves(halves *[2]half, x *index, c *connection, plain bool) {
 	var numbers [2]unwrap
 	for d := range halves {
 		h := &halves[d]
-		h.segments, h.acknowledgements = h.segments[:0], h.acknowledgements[:0]
+		h.segments, h.acknowledgements, h.ids = h.segments[:0], h.acknowledgements[:0], h.ids[:0]
 		numbers[d] = unwrap{started: c.known[d], last: int64(c.initial[d])}
 	}
 	for _, n := range x.members(c) {
@@ -100,10 +106,11 @@ func loadHalves(halves *[2]half, x *index, c *connection, plain bool) {
 				key = mix(fingerprint(p), uint64(p.Digest))
 			}
 			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: key, time: p.Time})
+			h.ids = append(h.ids, p.ID)
 			continue
 		}
 		start := numbers[direction(p)].at(p.Seq)
-		h.segments = append(h.segments, segment{start: start, bytes: bytes, time: p.Time, stamp: p.TSVal})
+		h.segments = append(h.segments, segment{start: start, bytes: bytes, time: p.Time, stamp: p.TSVal, id: p.ID, copies: 1})
 	}
 }
 
@@ -116,20 +123,40 @@ func (h *half) shift(by int64) {
 	}
 }
 
-// sort orders the segments by their first byte, drops repeated packets, and notes how far the segments so far reach.
+// sort orders the segments by their first byte, leaves one of those that nothing tells apart, and notes how far the segments so
+// far reach.
 func (h *half) sort() {
 	byStart := func(s, t segment) int { return cmp.Or(cmp.Compare(s.start, t.start), cmp.Compare(s.bytes, t.bytes)) }
 	if !slices.IsSortedFunc(h.segments, byStart) {
 		slices.SortStableFunc(h.segments, byStart)
 	}
-	h.segments = slices.CompactFunc(h.segments, func(s, t segment) bool {
-		return s.start == t.start && s.bytes == t.bytes && s.stamp == t.stamp && within(s.time, t.time, repeatWithin)
-	})
+	h.dropCopies()
 	reach := int64(-1) << 62
 	for i := range h.segments {
 		reach = max(reach, h.segments[i].end())
 		h.segments[i].reach = reach
 	}
+}
+
+// dropCopies leaves the first of the segments that nothing tells apart, and counts them.
+func (h *half) dropCopies() {
+	to := 0
+next:
+	for i := range h.segments {
+		s := &h.segments[i]
+		for j := to - 1; j >= 0 && h.segments[j].start == s.start && h.segments[j].bytes == s.bytes; j-- {
+			first := &h.segments[j]
+			if first.stamp != s.stamp || first.id != s.id {
+				continue
+			}
+			first.copies = uint8(min(int(first.copies)+int(s.copies), math.MaxUint8))
+			first.apart = first.apart || s.apart || !within(first.time, s.time, repeatWithin)
+			continue next
+		}
+		h.segments[to] = *s
+		to++
+	}
+	h.segments = h.segments[:to]
 }
 
 func within(a, b clock.HostTime, distance int64) bool {
@@ -170,49 +197,4 @@ func eachNumber(x *index, c *connection, d, most int, printOf func(*trace.Packet
 			return
 		}
 	}
-}
-
-// matchSegments finds, for every range received, the one segment that sent its last byte, and returns how many ranges
-// were left out because several did, or because that byte was received more than once. Timestamps tell a
-// retransmission from the original wherever both packets carry them.
-func matchSegments(up, down []segment, link *link) (ambiguous int64) {
-	var cu, cd cover
-	for _, s := range down {
-		last := s.end() - 1
-		sent, at := cu.find(up, last, s.stamp)
-		if sent == 0 {
-			continue
-		}
-		if received, _ := cd.find(down, last, s.stamp); sent > 1 || received > 1 {
-			ambiguous++
-			continue
-		}
-		link.add(trace.Message{Sent: up[at].time, Received: s.time})
-	}
-	return ambiguous
-}
-
-// cover looks up the segments over a byte; it remembers its place, since the bytes asked for mostly ascend.
-type cover struct{ after int }
-
-// find returns how many segments (2 stands for more) cover byte b with a timestamp that does not contradict stamp, and
-// the last of them.
-func (c *cover) find(segments []segment, b int64, stamp uint32) (count, at int) {
-	for c.after < len(segments) && segments[c.after].start <= b {
-		c.after++
-	}
-	for c.after > 0 && segments[c.after-1].start > b {
-		c.after--
-	}
-	for i := c.after - 1; i >= 0 && segments[i].reach > b; i-- {
-		s := &segments[i]
-		if s.end() <= b || s.stamp != stamp && s.stamp != 0 && stamp != 0 {
-			continue
-		}
-		if count++; count > 1 {
-			return count, at
-		}
-		at = i
-	}
-	return count, at
 }

@@ -56,7 +56,7 @@ type Packet struct {
 	Kind   Kind
 	From   Direction // what the capture says of its direction
 	TTL    uint8     // IPv4 time to live or IPv6 hop limit, of the outermost header
-	_      [2]byte
+	Point  uint16    // digest of its observation point: interface, link-layer addresses, VLAN tags; 0 where not known
 }
 
 // Endpoint is one end of a flow; Port is 0 where the protocol has none.

@@ -67,6 +67,7 @@ func (d *Decoder) Decode(link uint16, f *trace.Frame, p *trace.Packet) {
 	} else {
 		d.link(link, p, f.Data, f.Wire)
 	}
+	p.Point = d.point(link, f.Interface)
 	if f.Options != nil {
 		switch packetFlags(f.Options) & 3 {
 		case 1:

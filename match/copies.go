@@ -1,0 +1,260 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Copies are packets that nothing in a capture tells apart: an application sends a datagram again, a peer repeats a
+// segment within one tick of its timestamps, a mirror port delivers every frame twice. One copy seen at each end is not
+// enough for a message. The sender's capture may have missed the first copy and the receiver's end the second:
+//
+//	sent       (c1)       c2            c1 in brackets: the capture missed it
+//	received          c1      (c2)      c2 sent, c1 received: false, the reception comes first
+//
+// No rule on the two packets alone excludes that. It takes three things at once, and each can be measured where it is
+// common: a sender that repeats, losses at its capture, and losses behind it. So every flow hands in its candidates together
+// with a census of copies, and the flows of one kind between two captures are judged together. The expected number of
+// false pairs among those whose copies are not all seen is
+//
+//	2 * repeats * missedBySender * missedByReceiver
+//
+// repeats is the number of keys that were sent again: of those that the sender's capture saw often enough, and as many more
+// as it must have missed. Copies that only the receiver saw are the network's, which repeats one sending. The share of
+// receptions without a sending is missedBySender. The share of sendings without a reception is missedByReceiver, and among
+// repeated keys that share may be greater, because protocols repeat what was lost. Candidates are used while the sum stays
+// below maxExpectedFalse; all others are dropped and counted.
+//
+// A flow without any repeat seen may still hold one of which each end saw one copy. The number of such flows is
+// estimated from those with exactly one repeated key (I. J. Good, Biometrika 40, 1953).
+//
+// Where each end sees a constant number of copies (a mirror port: two at the sender, one at the receiver), that number is
+// the unit: a key is a candidate where both ends saw the full number, and the first copies make the message.
+//
+// Keys that were sent several times are never used, however many copies both ends saw: the network may have reordered them.
+//
+// The assumption is that the two captures miss packets independently of each other.
+
+const (
+	// maxExpectedFalse is the greatest expected number of false messages per kind of flow, pair of captures and direction.
+	maxExpectedFalse = 1e-3
+	// unseenMiss is the number of packets that a capture may have missed although nothing shows it.
+	unseenMiss = 1e-3
+	// unseenRepeat is the number of repeated keys that may exist although neither end shows one.
+	unseenRepeat = 0.02
+	// minBoth is the least share of repeated keys that a sender's capture is taken to show.
+	minBoth = 0.01
+	// maxCopies is the greatest number of copies of a key that are told from more.
+	maxCopies = 4
+)
+
+// kind divides the conversations of two captures: packets of one kind repeat for the same reasons.
+type kind struct {
+	from, to *index
+	of       uint8
+	protocol uint8
+	port     uint16 // the lower one of datagrams: that of the service
+}
+
+const (
+	kindExact uint8 = iota // datagrams of one content and length
+	kindOpen               // datagrams whose beginnings are the same
+	kindData               // TCP segments
+	kindAck                // TCP packets without data
+)
+
+// census counts keys by the number of copies that the sender's and the receiver's capture saw; the last number stands for more.
+// A key that one end alone saw counts only where the other end's capture was running.
+type census [maxCopies + 1][maxCopies + 1]int32
+
+func (c *census) add(sent, received int) {
+	c[min(sent, maxCopies)][min(received, maxCopies)]++
+}
+
+func (c *census) merge(o *census) {
+	for i := range c {
+		for j := range c[i] {
+			c[i][j] += o[i][j]
+		}
+	}
+}
+
+// sum adds up the counts for which f holds.
+func (c *census) sum(f func(sent, received int) bool) (n float64) {
+	for i := range c {
+		for j := range c[i] {
+			if c[i][j] != 0 && f(i, j) {
+				n += float64(c[i][j])
+			}
+		}
+	}
+	return n
+}
+
+// unit is how many copies of everything each end's capture holds.
+type unit struct{ sent, received int }
+
+// unit returns the most frequent numbers of copies among keys that both ends saw.
+func (c *census) unit() unit {
+	best, most := unit{1, 1}, int32(0)
+	for i := 1; i < maxCopies; i++ {
+		for j := 1; j < maxCopies; j++ {
+			if c[i][j] > most {
+				best, most = unit{i, j}, c[i][j]
+			}
+		}
+	}
+	return best
+}
+
+// repeats counts the keys that were sent more than once as far as the sender's capture shows, where u is the full number of
+// copies.
+func (c *census) repeats(u unit) float64 {
+	return c.sum(func(i, _ int) bool { return i > u.sent })
+}
+
+// risk returns the expected number of false pairs per repeated key that the sender's capture shows.
+func (c *census) risk(u unit) float64 {
+	came := c.sum(func(_, j int) bool { return j > 0 })
+	left := c.sum(func(i, _ int) bool { return i > 0 })
+	var unsent, uncome float64
+	for i := range c {
+		for j, n := range c[i] {
+			if j > 0 {
+				unsent += float64(n) * float64(max(0, u.sent-i)) / float64(u.sent)
+			}
+			if i > 0 {
+				uncome += float64(n) * float64(max(0, u.received-j)) / float64(u.received)
+			}
+		}
+	}
+	atSender, behind := (unsent+unseenMiss)/(came+1), (uncome+unseenMiss)/(left+1)
+	if repeated := c.repeats(u); repeated > 0 {
+		fewer := c.sum(func(i, j int) bool {
+			return i > u.sent && (i+u.sent-1)/u.sent > (j+u.received-1)/u.received
+		})
+		behind = max(behind, fewer/repeated)
+	}
+	both := (1 - atSender) * (1 - atSender) // the share of repeated keys of which both sendings are seen
+	return 2 * atSender * behind / max(both, minBoth)
+}
+
+// several is a key of which both ends saw at least one copy, and one end more.
+type several struct {
+	first, last [2]clock.HostTime
+	count       [2]uint8
+	received    uint32 // copies at the receiver, however many
+}
+
+// finding is what one direction of a conversation offers: messages of keys that both ends saw once, in the link, and
+// those seen more often.
+type finding struct {
+	kind
+	link     *link
+	from, to int // places of the candidates in the link
+	census   census
+	several  []several
+	dropped  int64 // receptions that could be of one of several sendings, whatever the census
+	unit     unit
+	accepted bool
+}
+
+// restart takes back what was offered so far.
+func (f *finding) restart() {
+	f.link.truncate(f.from)
+	f.census, f.several, f.dropped = census{}, nil, 0
+}
+
+// minOwn is the number of keys from which on a flow's own losses count, and not those of its kind.
+const minOwn = 100
+
+func (f *finding) own(all *census) *census {
+	if f.census.sum(func(int, int) bool { return true }) >= minOwn {
+		return &f.census
+	}
+	return all
+}
+
+// accept decides which candidates of the findings are messages. It works kind by kind in the order of the findings.
+func accept(findings []*finding) {
+	byKind := make(map[kind][]*finding)
+	var kinds []kind
+	for _, f := range findings {
+		if byKind[f.kind] == nil {
+			kinds = append(kinds, f.kind)
+		}
+		byKind[f.kind] = append(byKind[f.kind], f)
+	}
+	for _, k := range kinds {
+		acceptKind(byKind[k])
+	}
+}
+
+func acceptKind(findings []*finding) {
+	var all census
+	for _, f := range findings {
+		all.merge(&f.census)
+	}
+	for _, f := range findings {
+		f.unit = f.own(&all).unit()
+	}
+	type flow struct {
+		*finding
+		repeats, risk float64
+	}
+	flows := make([]flow, 0, len(findings))
+	once := unseenRepeat // flows with one repeated key, which are as many as those with one that is not seen
+	quiet := 0.0         // the greatest risk of flows without repeats
+	for _, f := range findings {
+		x := flow{f, f.census.repeats(f.unit), f.own(&all).risk(f.unit)}
+		switch x.repeats {
+		case 0:
+			quiet = max(quiet, x.risk)
+		case 1:
+			once++
+		}
+		flows = append(flows, x)
+	}
+	slices.SortStableFunc(flows, func(a, b flow) int { return cmp.Compare(a.repeats, b.repeats) })
+	expected := once * quiet
+	for _, f := range flows {
+		expected += f.repeats * f.risk
+		f.accepted = expected <= maxExpectedFalse
+	}
+}
+
+// settle puts the messages of what was accepted into the links, and counts what is dropped.
+func settle(links []*link, findings []*finding) (tally Tally) {
+	refused := make(map[*link][]*finding)
+	for _, f := range findings {
+		if f.from < f.to && !(f.accepted && f.unit == unit{1, 1}) {
+			refused[f.link] = append(refused[f.link], f)
+			tally.Unsure += int64(f.to - f.from)
+		}
+	}
+	for _, l := range links {
+		if drop := refused[l]; drop != nil {
+			l.remove(drop)
+		}
+	}
+	for _, f := range findings {
+		tally.Ambiguous += f.dropped
+		for i := range f.several {
+			tally.Ambiguous += f.settleSeveral(&f.several[i])
+		}
+	}
+	return tally
+}
+
+// settleSeveral adds the message of a key with several copies, or returns how many receptions it drops.
+func (f *finding) settleSeveral(s *several) (dropped int64) {
+	if !f.accepted || (f.unit != unit{int(s.count[0]), int(s.count[1])}) ||
+		!within(s.first[0], s.last[0], repeatWithin) || !within(s.first[1], s.last[1], repeatWithin) {
+		return int64(s.received)
+	}
+	f.link.add(trace.Message{Sent: s.first[0], Received: s.first[1]})
+	return 0
+}

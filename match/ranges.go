@@ -1,0 +1,246 @@
+package match
+
+import (
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// A range received is the message of the one segment that sent its last byte. Segments that carry the same bytes are told
+// apart by the sender's timestamp, where it ticked between them, and by the IPv4 identification, which Linux and others
+// count up with every packet of a connection. A divided super-segment takes one identification per part:
+//
+//	sent      id 100, bytes 0..4344                    (three parts of 1448 bytes)
+//	received  id 100, 0..1448   id 101, 1448..2896   id 102, 2896..4344
+//
+// so that distance in bytes / distance in identifications is the size of a part. It is the same throughout a direction,
+// and a range of which it differs is of another sending.
+
+// settleIDs decides whether identifications tell the segments and acknowledgements of one direction apart: where they are kept on
+// the way, which segments that begin alike and equal acknowledgements show. Else it clears them.
+func settleIDs(up, down *half) {
+	same, other := 0, 0
+	note := func(a, b uint16) {
+		if a == b && a != 0 {
+			same++
+		} else {
+			other++
+		}
+	}
+	for i, j := 0, 0; i < len(up.segments) && j < len(down.segments); {
+		s, r := &up.segments[i], &down.segments[j]
+		switch {
+		case s.start < r.start:
+			i++
+		case s.start > r.start:
+			j++
+		default:
+			if s.stamp == r.stamp {
+				note(s.id, r.id)
+			}
+			i, j = i+1, j+1
+		}
+	}
+	if same+other == 0 {
+		first := make(map[uint64]uint16)
+		for i, a := range up.acknowledgements[:min(len(up.acknowledgements), firstPackets)] {
+			first[a.key] = up.ids[i]
+		}
+		for i, a := range down.acknowledgements[:min(len(down.acknowledgements), firstPackets)] {
+			if id, ok := first[a.key]; ok {
+				note(id, down.ids[i])
+			}
+		}
+	}
+	kept := same > 0 && same >= 3*other
+	for _, h := range []*half{up, down} {
+		if kept {
+			for i := range h.acknowledgements {
+				h.acknowledgements[i].key = mix(h.acknowledgements[i].key, uint64(h.ids[i]))
+			}
+			continue
+		}
+		clearIDs(h)
+	}
+}
+
+// clearIDs leaves the identifications of segments aside.
+func clearIDs(h *half) {
+	for i := range h.segments {
+		h.segments[i].id = 0
+	}
+	h.dropCopies() // those that only identifications told apart
+}
+
+// segmentMatcher holds the buffers of one worker.
+type segmentMatcher struct {
+	parts []part
+}
+
+// part is a candidate whose range begins elsewhere than the segment that sent its last byte.
+type part struct {
+	sent, came *segment
+	size       int64 // bytes per identification
+}
+
+// match offers a finding the message of every range received whose last byte one segment sent and no other range brought.
+func (m *segmentMatcher) match(up, down *half, f *finding) {
+	if len(up.segments) == 0 || len(down.segments) == 0 {
+		return
+	}
+	if !m.matchBy(up.segments, down.segments, f) { // identifications are not those of parts
+		f.restart()
+		clearIDs(up)
+		clearIDs(down)
+		m.matchBy(up.segments, down.segments, f)
+	}
+}
+
+// matchBy reports whether the identifications of divided segments show one size of the parts.
+func (m *segmentMatcher) matchBy(up, down []segment, f *finding) bool {
+	m.parts = m.parts[:0]
+	var cu, cd cover
+	for i := range down {
+		s := &down[i]
+		last := s.end() - 1
+		sent, at := cu.find(up, last, s)
+		if sent == 0 {
+			if last < up[len(up)-1].reach && last >= up[0].start {
+				f.census.add(0, 1)
+			}
+			continue
+		}
+		received, _ := cd.find(down, last, s)
+		if sent > 1 || received > 1 {
+			f.census.add(sent, received)
+			f.dropped += int64(s.copies)
+			continue
+		}
+		o := &up[at]
+		if size, divided := partSize(o, s); divided {
+			m.parts = append(m.parts, part{o, s, size})
+			continue
+		}
+		f.offer(o, s)
+	}
+	countUncovered(up, down, f)
+	return m.offerParts(f)
+}
+
+// offer takes the message of a segment sent and a range received.
+func (f *finding) offer(sent, came *segment) {
+	f.census.add(sent.number(), came.number())
+	switch {
+	case sent.number() == 1 && came.number() == 1:
+		f.link.add(trace.Message{Sent: sent.time, Received: came.time})
+	case sent.number() == maxCopies || came.number() == maxCopies:
+		f.dropped += int64(came.copies)
+	default:
+		at := [2]clock.HostTime{sent.time, came.time} // the others came soon behind
+		s := several{first: at, last: at, count: [2]uint8{sent.copies, came.copies}, received: uint32(came.copies)}
+		f.several = append(f.several, s)
+	}
+}
+
+// number returns how many copies of a segment there are, as a census counts them: of copies far apart there may be any number.
+func (s *segment) number() int {
+	if s.apart {
+		return maxCopies
+	}
+	return min(int(s.copies), maxCopies)
+}
+
+// minEqualParts is the least share of candidates whose parts are equal, per cent.
+const minEqualParts = 75
+
+// offerParts offers the candidates whose parts are as large as those of most, and reports whether there is such a size.
+func (m *segmentMatcher) offerParts(f *finding) bool {
+	var size, votes int64 // majority vote (R. S. Boyer and J. S. Moore, 1981)
+	for i := range m.parts {
+		switch {
+		case votes == 0:
+			size, votes = m.parts[i].size, 1
+		case m.parts[i].size == size:
+			votes++
+		default:
+			votes--
+		}
+	}
+	equal := 0
+	for i := range m.parts {
+		if m.parts[i].size == size {
+			equal++
+		}
+	}
+	if len(m.parts) > 0 && (size == 0 || 100*equal < minEqualParts*len(m.parts)) {
+		return false
+	}
+	for i := range m.parts {
+		if p := &m.parts[i]; p.size == size {
+			f.offer(p.sent, p.came)
+		} else {
+			f.census.add(0, 1)
+			f.dropped += int64(p.came.copies)
+		}
+	}
+	return true
+}
+
+// countUncovered adds to the census the segments whose last byte no range received covers, among those between the first and
+// the last byte received.
+func countUncovered(up, down []segment, f *finding) {
+	j := 0
+	for i := range up {
+		last := up[i].end() - 1
+		for j < len(down) && down[j].start <= last {
+			j++
+		}
+		if j > 0 && down[j-1].reach <= last && last < down[len(down)-1].reach {
+			f.census.add(up[i].number(), 0)
+		}
+	}
+}
+
+// partSize returns the size of the parts into which a super-segment was divided, or of which a range received was put together, as
+// the identifications of both show it; divided is false where both begin with the same byte or identifications say nothing. The
+// size is 0 where it is none.
+func partSize(sent, came *segment) (size int64, divided bool) {
+	if sent.id == 0 || came.id == 0 || sent.start == came.start {
+		return 0, false
+	}
+	bytes, parts := came.start-sent.start, int64(came.id-sent.id)
+	if bytes < 0 {
+		bytes, parts = -bytes, int64(sent.id-came.id)
+	}
+	if parts == 0 || bytes%parts != 0 {
+		return 0, true
+	}
+	return bytes / parts, true
+}
+
+// cover looks up the segments over a byte; it remembers its place, since the bytes asked for mostly ascend.
+type cover struct{ after int }
+
+// find returns how many segments (2 stands for more) cover byte b and may be the same sending as the segment of, and the last of
+// them.
+func (c *cover) find(segments []segment, b int64, of *segment) (count, at int) {
+	for c.after < len(segments) && segments[c.after].start <= b {
+		c.after++
+	}
+	for c.after > 0 && segments[c.after-1].start > b {
+		c.after--
+	}
+	for i := c.after - 1; i >= 0 && segments[i].reach > b; i-- {
+		s := &segments[i]
+		if s.end() <= b || s.stamp != of.stamp && s.stamp != 0 && of.stamp != 0 {
+			continue
+		}
+		if s.start == of.start && s.id != of.id && s.id != 0 && of.id != 0 {
+			continue
+		}
+		if count++; count > 1 {
+			return count, at
+		}
+		at = i
+	}
+	return count, at
+}
