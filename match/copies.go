@@ -41,10 +41,11 @@ import (
 const (
 	// maxExpectedFalse is the greatest expected number of false messages per kind of flow, pair of captures and direction.
 	maxExpectedFalse = 1e-3
-	// unseenMiss is the number of packets that a capture may have missed although nothing shows it.
-	unseenMiss = 1e-3
-	// unseenRepeat is the number of repeated keys that may exist although neither end shows one.
+	// unseenMiss is the number of packets that a capture may have missed although nothing shows it: most captures miss none.
+	unseenMiss = 0.05
+	// unseenRepeat is the number of repeated keys that may exist although neither end shows one, per key at most unseenRate.
 	unseenRepeat = 0.02
+	unseenRate   = 0.001
 	// minBoth is the least share of repeated keys that a sender's capture is taken to show.
 	minBoth = 0.01
 	// maxCopies is the greatest number of copies of a key that are told from more.
@@ -94,6 +95,18 @@ func (c *census) sum(f func(sent, received int) bool) (n float64) {
 	return n
 }
 
+// common returns the number of keys that both ends saw.
+func (c *census) common() int {
+	return int(c.sum(func(i, j int) bool { return i > 0 && j > 0 }))
+}
+
+// dropLone forgets the keys that one end alone saw.
+func (c *census) dropLone() {
+	for i := range c {
+		c[i][0], c[0][i] = 0, 0
+	}
+}
+
 // unit is how many copies of everything each end's capture holds.
 type unit struct{ sent, received int }
 
@@ -116,22 +129,41 @@ func (c *census) repeats(u unit) float64 {
 	return c.sum(func(i, _ int) bool { return i > u.sent })
 }
 
-// risk returns the expected number of false pairs per repeated key that the sender's capture shows.
-func (c *census) risk(u unit) float64 {
-	came := c.sum(func(_, j int) bool { return j > 0 })
-	left := c.sum(func(i, _ int) bool { return i > 0 })
-	var unsent, uncome float64
+// losses are copies that one end's capture lacks, of those that the other end's has.
+type losses struct {
+	unsent, came float64 // of what came, copies that the sender's capture lacks
+	uncome, left float64 // of what left, copies that the receiver's capture lacks
+}
+
+// losses counts what is missing where u is the full number of copies.
+func (c *census) losses(u unit) (l losses) {
 	for i := range c {
 		for j, n := range c[i] {
 			if j > 0 {
-				unsent += float64(n) * float64(max(0, u.sent-i)) / float64(u.sent)
+				l.came += float64(n)
+				l.unsent += float64(n) * float64(max(0, u.sent-i)) / float64(u.sent)
 			}
 			if i > 0 {
-				uncome += float64(n) * float64(max(0, u.received-j)) / float64(u.received)
+				l.left += float64(n)
+				l.uncome += float64(n) * float64(max(0, u.received-j)) / float64(u.received)
 			}
 		}
 	}
-	atSender, behind := (unsent+unseenMiss)/(came+1), (uncome+unseenMiss)/(left+1)
+	return l
+}
+
+func (l *losses) add(o losses) {
+	l.unsent, l.came, l.uncome, l.left = l.unsent+o.unsent, l.came+o.came, l.uncome+o.uncome, l.left+o.left
+}
+
+// risk returns the expected number of false pairs per repeated key that the sender's capture shows. all is the losses of
+// everything between the two captures: what a capture misses does not depend on the kind of packets alone.
+func (c *census) risk(u unit, all losses) float64 {
+	own := c.losses(u)
+	atSender, behind := (all.unsent+unseenMiss)/(all.came+1), (own.uncome+unseenMiss)/(own.left+1)
+	if own.came >= minOwn {
+		atSender = max(atSender, own.unsent/own.came)
+	}
 	if repeated := c.repeats(u); repeated > 0 {
 		fewer := c.sum(func(i, j int) bool {
 			return i > u.sent && (i+u.sent-1)/u.sent > (j+u.received-1)/u.received
@@ -188,28 +220,40 @@ func accept(findings []*finding) {
 		}
 		byKind[f.kind] = append(byKind[f.kind], f)
 	}
-	for _, k := range kinds {
-		acceptKind(byKind[k])
+	missing := make(map[[2]*index]*losses)
+	totals := make([]census, len(kinds))
+	for i, k := range kinds {
+		for _, f := range byKind[k] {
+			totals[i].merge(&f.census)
+		}
+		ends := [2]*index{k.from, k.to}
+		if missing[ends] == nil {
+			missing[ends] = &losses{}
+		}
+		if k.of != kindOpen { // most parts of divided datagrams have no partner
+			missing[ends].add(totals[i].losses(totals[i].unit()))
+		}
+	}
+	for i, k := range kinds {
+		acceptKind(byKind[k], &totals[i], *missing[[2]*index{k.from, k.to}])
 	}
 }
 
-func acceptKind(findings []*finding) {
-	var all census
+// acceptKind decides on the findings of one kind, of which all is the census, between captures that miss so much.
+func acceptKind(findings []*finding, all *census, missing losses) {
 	for _, f := range findings {
-		all.merge(&f.census)
-	}
-	for _, f := range findings {
-		f.unit = f.own(&all).unit()
+		f.unit = f.own(all).unit()
 	}
 	type flow struct {
 		*finding
 		repeats, risk float64
 	}
 	flows := make([]flow, 0, len(findings))
-	once := unseenRepeat // flows with one repeated key, which are as many as those with one that is not seen
-	quiet := 0.0         // the greatest risk of flows without repeats
+	// Flows with one repeated key, which are as many as those with one that is not seen.
+	once := min(unseenRepeat, unseenRate*all.sum(func(int, int) bool { return true }))
+	quiet := 0.0 // the greatest risk of flows without repeats
 	for _, f := range findings {
-		x := flow{f, f.census.repeats(f.unit), f.own(&all).risk(f.unit)}
+		x := flow{f, f.census.repeats(f.unit), f.own(all).risk(f.unit, missing)}
 		switch x.repeats {
 		case 0:
 			quiet = max(quiet, x.risk)

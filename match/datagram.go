@@ -92,7 +92,9 @@ func (m *datagramMatcher) join(from, to *index, flow *trace.Flow, out *collector
 	m.up, m.down = keysOfDatagrams(m.up[:0], m.sent), keysOfDatagrams(m.down[:0], m.came)
 	rest := &[2][]acknowledgement{m.openUp[:0], m.openDown[:0]}
 	k := kind{from: from, to: to, of: kindExact, protocol: flow.Protocol, port: servicePort(flow)}
+	var exact *finding
 	out.offer(k, func(f *finding) {
+		exact = f
 		m.seen.join(m.up, m.down, f, func(end, place int) {
 			d := m.sent
 			if end == 1 {
@@ -106,7 +108,14 @@ func (m *datagramMatcher) join(from, to *index, flow *trace.Flow, out *collector
 		return
 	}
 	k.of = kindOpen
-	out.offer(k, m.joinBeginnings)
+	out.offer(k, func(f *finding) {
+		m.joinBeginnings(f)
+		// The parts of divided datagrams have no partner, and are not missed.
+		if n := f.census.common(); n > 0 && 4*n >= exact.census.common() {
+			f.census.dropLone()
+			exact.census.dropLone()
+		}
+	})
 }
 
 func keysOfDatagrams(to []acknowledgement, list []datagram) []acknowledgement {

@@ -141,7 +141,7 @@ func (d *Decoder) tcp(p *trace.Packet, s *segment) bool {
 		if p.Flags&trace.SYN != 0 {
 			p.Seq++ // fast open: the SYN comes before its first byte
 		}
-	case len(b) >= header:
+	case len(b) >= header, o.sack != nil: // captures cut alike keep the same part of the blocks
 		known := uint64(p.Flags&(trace.URG<<1-1))<<48 | uint64(binary.BigEndian.Uint16(b[14:]))<<32 | uint64(o.tsEcho)
 		p.Digest = digest(known, o.sack)
 	}
@@ -165,7 +165,13 @@ func (o *tcpOptions) parse(b []byte) {
 			b = b[1:]
 			continue
 		}
-		if b[0] == 0 || len(b) < 2 || b[1] < 2 || len(b) < int(b[1]) {
+		if b[0] == 0 || len(b) < 2 || b[1] < 2 {
+			return
+		}
+		if len(b) < int(b[1]) {
+			if b[0] == 5 {
+				o.sack = b[2:]
+			}
 			return
 		}
 		switch value := b[2:b[1]]; {
