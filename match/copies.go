@@ -36,6 +36,8 @@ import (
 //
 // Keys that were sent several times are never used, however many copies both ends saw: the network may have reordered them.
 //
+// A sender whose trace is whole ([trace.Capture.Whole]) has no unseen sending, and all candidates of its are used.
+//
 // The assumption is that the two captures miss packets independently of each other.
 
 const (
@@ -158,7 +160,11 @@ func (l *losses) add(o losses) {
 
 // risk returns the expected number of false pairs per repeated key that the sender's capture shows. all is the losses of
 // everything between the two captures: what a capture misses does not depend on the kind of packets alone.
-func (c *census) risk(u unit, all losses) float64 {
+func (f *finding) risk(c *census, all losses) float64 {
+	if f.kind.from.Whole {
+		return 0
+	}
+	u := f.unit
 	own := c.losses(u)
 	atSender, behind := (all.unsent+unseenMiss)/(all.came+1), (own.uncome+unseenMiss)/(own.left+1)
 	if own.came >= minOwn {
@@ -253,7 +259,7 @@ func acceptKind(findings []*finding, all *census, missing losses) {
 	once := min(unseenRepeat, unseenRate*all.sum(func(int, int) bool { return true }))
 	quiet := 0.0 // the greatest risk of flows without repeats
 	for _, f := range findings {
-		x := flow{f, f.census.repeats(f.unit), f.own(all).risk(f.unit, missing)}
+		x := flow{f, f.census.repeats(f.unit), f.risk(f.own(all), missing)}
 		switch x.repeats {
 		case 0:
 			quiet = max(quiet, x.risk)
@@ -295,6 +301,14 @@ func settle(links []*link, findings []*finding) (tally Tally) {
 
 // settleSeveral adds the message of a key with several copies, or returns how many receptions it drops.
 func (f *finding) settleSeveral(s *several) (dropped int64) {
+	if from, to := f.kind.from.Whole, f.kind.to.Whole; from && to && s.count[0] == s.count[1] && f.of == kindAck {
+		// Both ends saw all copies. The network may have reordered them: none was received before as many were sent.
+		f.link.add(trace.Message{Sent: s.first[0], Received: s.first[1]})
+		if s.count[0] > 1 {
+			f.link.add(trace.Message{Sent: s.last[0], Received: s.last[1]})
+		}
+		return max(0, int64(s.received)-2)
+	}
 	if !f.accepted || (f.unit != unit{int(s.count[0]), int(s.count[1])}) ||
 		!within(s.first[0], s.last[0], repeatWithin) || !within(s.first[1], s.last[1], repeatWithin) {
 		return int64(s.received)

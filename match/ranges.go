@@ -34,7 +34,7 @@ func settleIDs(up, down *half) {
 		case s.start > r.start:
 			j++
 		default:
-			if s.stamp == r.stamp {
+			if s.stamp == r.stamp || s.stamp == 0 || r.stamp == 0 {
 				note(s.id, r.id)
 			}
 			i, j = i+1, j+1

@@ -9,6 +9,7 @@ type Capture struct {
 	Packets     Log
 	Flows       []Flow
 	Interfaces  []Interface
+	Whole       bool  // its source counts what it misses, and missed nothing
 	Granularity int64 // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on
 }
 

@@ -125,6 +125,7 @@ func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Cap
 	r.capture.Granularity = granularity.Step()
 	r.capture.Flows = r.flows.Flows()
 	r.preferAddressed()
+	r.capture.Whole = r.bad+r.headerless+r.late+r.pending.lost == 0 // as far as the trace is
 	if r.capture.Packets.Len() > 0 {
 		r.headerless = 0
 	}

@@ -17,7 +17,9 @@ type events struct {
 	// first is a source that was opened already for the first reading; nil: open it.
 	first trace.Source
 	// marks are the message endpoints that the format states beside its events; nil where it states none.
-	marks  *trace.Marks
+	marks *trace.Marks
+	// whole reports, once all events were read, whether none is known to be missing; nil: not known.
+	whole  func() bool
 	tagged bool // message endpoints in events are keyed by tags, which are unique everywhere
 }
 
@@ -40,6 +42,10 @@ func openCTF(path string, w *trace.Warnings) (events, error) {
 	env := t.Env()
 	return events{
 		first: t.Events(),
+		whole: func() bool {
+			n := t.Tally()
+			return n.Discarded+n.Lost+n.Damaged+n.Broken == 0
+		},
 		open: func(w *trace.Warnings) (trace.Source, error) {
 			t, err := ctf.Open(path, w)
 			if err != nil {

@@ -114,6 +114,9 @@ func readRecording(ctx context.Context, in Trace, w *trace.Warnings) (*Recording
 	} else {
 		err = drain(s)
 	}
+	if x.Capture != nil {
+		x.Capture.Whole = x.Capture.Whole && e.whole != nil && e.whole()
+	}
 	if closing := source.Close(); err == nil {
 		err = closing
 	}
