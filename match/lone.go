@@ -57,7 +57,7 @@ func (c *collector) offerLone(conversations []conversation) {
 		u := &conversations[i]
 		note(u.a, u.b, u.flowA)
 		note(u.b, u.a, u.flowB)
-		if u.connA != nil || u.near == 0 || keyOf(&u.a.Flows[u.flowA]) != keyOf(&u.b.Flows[u.flowB]) {
+		if u.connA != nil || u.near == 0 || !u.a.Flows[u.flowA].Tunnel.IsZero() || keyOf(&u.a.Flows[u.flowA]) != keyOf(&u.b.Flows[u.flowB]) {
 			continue
 		}
 		for end, s := range []side{{u.a, u.flowA, 0}, {u.b, u.flowB, 0}} {
@@ -76,7 +76,7 @@ func (c *collector) offerLone(conversations []conversation) {
 	for _, ends := range order {
 		x, other := ends[0], ends[1]
 		for f, is := range joined[x][other] {
-			if is {
+			if is || !x.Flows[f].Tunnel.IsZero() { // addresses in a tunnel do not say which way packets go
 				continue
 			}
 			if s := services[serviceOf(x, other, &x.Flows[f])]; s != nil {

@@ -89,7 +89,7 @@ func (p *pool) compare(most int) rttVote {
 			flip = 1
 		}
 		waysA[u.flowA], waysB[u.flowB] = flip, u.otherDirection(flip)
-		for _, c := range commonPackets(u, most, u.exactKey()) {
+		for _, c := range commonPackets(u, most, repeatWithin, u.exactKey()) {
 			c.direction ^= flip
 			common = append(common, c)
 		}

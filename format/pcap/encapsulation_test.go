@@ -96,7 +96,7 @@ func TestEveryEncapsulationLeadsToThePacketInside(t *testing.T) {
 				if flow.Low != want.Low || flow.High != want.High || flow.Protocol != want.Protocol || got.Flow&1 != bare.Flow&1 {
 					t.Errorf("packet %d: flow %v, want %v", k+1, flow, want)
 				}
-				bare.Time, bare.Flow, bare.From, bare.TTL = got.Time, got.Flow, got.From, got.TTL
+				bare.Time, bare.Flow, bare.From, bare.TTL, bare.Point = got.Time, got.Flow, got.From, got.TTL, got.Point
 				if got != bare {
 					t.Errorf("packet %d: %+v, want %+v", k+1, got, bare)
 				}

@@ -166,6 +166,7 @@ func TestKernelTraceAndCaptureOfTheSameFramesAreTheSamePackets(t *testing.T) {
 		if want.Kind != trace.TCP {
 			want.Digest = 0 // content is not recorded
 		}
+		want.Point = 0 // the events of a packet name no link-layer addresses
 		if got != want {
 			t.Errorf("packet %d: %+v\nwant %+v", n, got, want)
 		}
