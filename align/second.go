@@ -65,10 +65,12 @@ func mergeSecondClocks(t *task, assumed bound.Assumption) mergedProblem {
 				setRates(&x.estimate)
 			}
 		}
-		if _, bounded := x.estimate.Error(); bounded {
+		// Bounds may stand still, where one of the clocks was set; such bounds have no inverse.
+		back := x.estimate.Map.Inverse()
+		if _, bounded := x.estimate.Error(); bounded && back.Low != nil && back.High != nil {
 			f.first[i] = j
 			f.seconds = append(f.seconds, x)
-			f.rewrite(i, j, x.estimate.Map.Inverse())
+			f.rewrite(i, j, back)
 		}
 	}
 	return f

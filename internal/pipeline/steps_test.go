@@ -91,3 +91,19 @@ func TestTheClockThatAllPartnersShowWasSetBackByMoreThanItHadShown(t *testing.T)
 		}
 	}
 }
+
+// Host a stamps what it sends and what it receives by two clocks, one of which was set back by a second: the bounds of one against the
+// other stand still, so nothing leads back over them.
+func TestTwoClocksOfAHostOneOfWhichWasSetBackAreAligned(t *testing.T) {
+	dir := filepath.Join("testdata", "second_clock_set_back")
+	inputs, err := input.Parse([]string{filepath.Join(dir, "a.pcapng"), filepath.Join(dir, "b.pcap")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, outcome := csvRows(t, inputs, Options{})
+	for _, r := range rows {
+		if r["low_ns"] == "" && len(outcome.Broken) == 0 {
+			t.Fatalf("an event of %s has no bounds, and no promise is broken", r["host"])
+		}
+	}
+}
