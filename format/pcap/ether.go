@@ -8,21 +8,21 @@ import (
 
 // EtherTypes (IANA, IEEE 802 Numbers), and beside them numbers below all of them for what has none.
 const (
-	typeIPv4      = 0x0800
-	typeIPv6      = 0x86dd
-	typeVLAN      = 0x8100
-	typeService   = 0x88a8 // 802.1ad
-	typeDouble    = 0x9100 // what was used before 802.1ad
-	typeMPLS      = 0x8847
-	typeMPLSMany  = 0x8848
-	typeSession   = 0x8864 // PPPoE
-	typePPP       = 0x880b
-	typeBridged   = 0x6558 // Ethernet within something else
-	typeMACsec    = 0x88e5
-	typeBackbone  = 0x88e7 // 802.1ah
-	typeRedundant = 0x892f // HSR
-	typeRTag      = 0xf1c1 // 802.1CB
-	typeCiscoTag  = 0x8909
+	typeIPv4          = 0x0800
+	typeIPv6          = 0x86dd
+	typeVLAN          = 0x8100
+	typeService       = 0x88a8 // 802.1ad
+	typeDouble        = 0x9100 // what was used before 802.1ad
+	typeMPLS          = 0x8847
+	typeMPLSMulticast = 0x8848
+	typePPPoE         = 0x8864
+	typePPP           = 0x880b
+	typeBridged       = 0x6558 // Ethernet within something else
+	typeMACsec        = 0x88e5
+	typeBackbone      = 0x88e7 // 802.1ah
+	typeRedundant     = 0x892f // HSR
+	typeRTag          = 0xf1c1 // 802.1CB
+	typeCiscoTag      = 0x8909
 
 	typeInternet = 1 // IP of either version
 )
@@ -76,9 +76,9 @@ func (d *Decoder) carried(p *trace.Packet, kind uint16, b []byte, wire uint32) {
 		d.internet(p, b, wire)
 	case typeBridged:
 		d.ethernet(p, b, wire)
-	case typeMPLS, typeMPLSMany:
+	case typeMPLS, typeMPLSMulticast:
 		d.labels(p, b, wire)
-	case typeSession: // version and type, code (1 each), session, length (2 each)
+	case typePPPoE: // version and type, code (1 each), session, length (2 each)
 		if rest, wire, ok := d.behind(6, b, wire); ok && b[1] == 0 {
 			d.ppp(p, rest, wire)
 		}

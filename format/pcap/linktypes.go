@@ -40,7 +40,7 @@ const (
 	linkCooked2       = 276
 )
 
-// link goes on at a link header other than that of Ethernet.
+// link goes on at the header of a link type.
 func (d *Decoder) link(link uint16, p *trace.Packet, b []byte, wire uint32) {
 	switch link {
 	case linkCooked:
@@ -76,7 +76,7 @@ func (d *Decoder) link(link uint16, p *trace.Packet, b []byte, wire uint32) {
 	}
 }
 
-// behind returns what is behind a header of n bytes, or false with a warning if no more than the header was kept of it.
+// behind returns what is behind a header of n bytes, or false with a warning if not all of the header was kept.
 func (d *Decoder) behind(n int, b []byte, wire uint32) (rest []byte, restWire uint32, ok bool) {
 	if len(b) < n {
 		d.drop(cutLink)
@@ -163,10 +163,11 @@ func (d *Decoder) wrapped(link uint16, p *trace.Packet, b []byte, wire uint32) {
 	}
 }
 
-// maxNamed limits how many numbers warnings name; a hostile file could have thousands.
+// maxNamed limits how many protocols warnings name; a hostile file could have thousands.
 const maxNamed = 64
 
-// dropNamed is drop for a number below 2^17 and its name. Warning takes both.
+// dropNamed is drop for a protocol by its number and its name, which warning takes. The lower 16 bits are the number, those above
+// tell link types, EtherTypes and protocols of PPP apart.
 func (d *Decoder) dropNamed(number uint32, warning, name string) {
 	kind, ok := d.named[number]
 	if !ok {

@@ -22,7 +22,7 @@ func (d *Decoder) serial(link uint16, p *trace.Packet, b []byte, wire uint32) {
 	}
 	switch link {
 	case linkPPPoE:
-		d.network(p, typeSession, b, wire)
+		d.network(p, typePPPoE, b, wire)
 	case linkPPPDaemon: // the direction took the place of the address
 		if len(b) > 0 && b[0] == 3 {
 			b, wire = b[1:], wire-1
@@ -45,9 +45,13 @@ func (d *Decoder) serial(link uint16, p *trace.Packet, b []byte, wire uint32) {
 
 // hdlc takes Cisco's framing: address, control (1 each), EtherType.
 func (d *Decoder) hdlc(p *trace.Packet, b []byte, wire uint32) {
+	const keepalive = 0x8035 // the EtherType of RARP
 	rest, wire, ok := d.behind(4, b, wire)
-	if kind := uint16(0x8035); ok && binary.BigEndian.Uint16(b[2:]) != kind { // its keepalives have RARP's number
-		d.network(p, binary.BigEndian.Uint16(b[2:]), rest, wire)
+	if !ok {
+		return
+	}
+	if kind := binary.BigEndian.Uint16(b[2:]); kind != keepalive {
+		d.network(p, kind, rest, wire)
 	}
 }
 
@@ -74,11 +78,11 @@ func (d *Decoder) frameRelay(p *trace.Packet, b []byte, wire uint32) {
 
 // Protocols of PPP (IANA). Those from 0x8000 on are the link's own.
 const (
-	pppIPv4     = 0x0021
-	pppIPv6     = 0x0057
-	pppBridged  = 0x0031
-	pppMPLS     = 0x0281
-	pppMPLSMany = 0x0283
+	pppIPv4          = 0x0021
+	pppIPv6          = 0x0057
+	pppBridged       = 0x0031
+	pppMPLS          = 0x0281
+	pppMPLSMulticast = 0x0283
 )
 
 // ppp goes on at PPP: address and control, which may be left out, and the protocol in two bytes, or in one if that is odd.
@@ -100,7 +104,7 @@ func (d *Decoder) ppp(p *trace.Packet, b []byte, wire uint32) {
 	case pppIPv4, pppIPv6:
 		d.internet(p, b, wire)
 		return
-	case pppMPLS, pppMPLSMany:
+	case pppMPLS, pppMPLSMulticast:
 		d.network(p, typeMPLS, b, wire)
 		return
 	case pppBridged: // flags, kind of link, of which 1 is Ethernet (RFC 3518)

@@ -81,7 +81,7 @@ func tunnelled(s *segment) (layer, bool) {
 		if len(s.body) < 16 {
 			return layer{}, false
 		}
-		return datagramTunnel(binary.BigEndian.Uint16(s.body[2:]), s.body[8:])
+		return udpLayer(binary.BigEndian.Uint16(s.body[2:]), s.body[8:])
 	case ipTunnel:
 		return layer{kind: typeIPv4}, true
 	case ip6Tunnel:
@@ -91,30 +91,30 @@ func tunnelled(s *segment) (layer, bool) {
 	case etherTunnel: // version 3 in four bits, reserved (RFC 3378)
 		return layer{kind: typeBridged, header: 2}, len(s.body) >= 2 && s.body[0]>>4 == 3
 	case greTunnel:
-		return genericTunnel(s.body)
+		return greLayer(s.body)
 	}
 	return layer{}, false
 }
 
 // Ports to which tunnels over UDP send.
 const (
-	portL2TP      = 1701
-	portGTP       = 2152
-	portVXLAN     = 4789
-	portVXLANOld  = 8472 // Linux, before the port was assigned
-	portVXLANMore = 4790 // VXLAN-GPE
-	portGeneve    = 6081
-	portMPLS      = 6635
+	portL2TP       = 1701
+	portGTP        = 2152
+	portVXLAN      = 4789
+	portVXLANLinux = 8472 // of Linux, before 4789 was assigned
+	portVXLANGPE   = 4790
+	portGeneve     = 6081
+	portMPLS       = 6635
 )
 
-// datagramTunnel tells what a tunnel over UDP leads to from the port and the first bytes, at least 8.
-func datagramTunnel(port uint16, b []byte) (layer, bool) {
+// udpLayer tells what a tunnel over UDP leads to from the port and the first bytes, at least 8.
+func udpLayer(port uint16, b []byte) (layer, bool) {
 	const udpHeader = 8
 	number := binary.BigEndian.Uint32(b[4:]) >> 8
 	switch port {
-	case portVXLAN, portVXLANOld: // flags (1), reserved or group policy (3), network (3), reserved (1) (RFC 7348)
+	case portVXLAN, portVXLANLinux: // flags (1), reserved or group policy (3), network (3), reserved (1) (RFC 7348)
 		return layer{kind: typeBridged, header: udpHeader + 8, id: number}, b[0]&0x08 != 0 && b[7] == 0
-	case portVXLANMore: // the same, with the next protocol in the fourth byte
+	case portVXLANGPE: // the same, with the next protocol in the fourth byte
 		next := [...]uint16{1: typeIPv4, 2: typeIPv6, 3: typeBridged, 4: 0, 5: typeMPLS}
 		if int(b[3]) >= len(next) || next[b[3]] == 0 || b[0]&0x08 == 0 {
 			return layer{}, false
@@ -125,17 +125,17 @@ func datagramTunnel(port uint16, b []byte) (layer, bool) {
 	case portMPLS:
 		return layer{kind: typeMPLS, header: udpHeader}, true
 	case portGTP:
-		return userTunnel(b)
+		return gtpLayer(b)
 	case portL2TP:
-		return sessionTunnel(b)
+		return l2tpLayer(b)
 	}
 	return layer{}, false
 }
 
-// userTunnel takes GTP-U (3GPP TS 29.281): flags, type (1 each), length (2), tunnel (4), and where a flag says so sequence (2),
+// gtpLayer takes GTP-U (3GPP TS 29.281): flags, type (1 each), length (2), tunnel (4), and where a flag says so sequence (2),
 // N-PDU number, type of the next extension (1 each), and extensions, each of its length in units of 4 bytes (1), content, and the
 // type of the next (1).
-func userTunnel(b []byte) (layer, bool) {
+func gtpLayer(b []byte) (layer, bool) {
 	const udpHeader, packet = 8, 255
 	if b[0]&0xf0 != 0x30 || b[1] != packet {
 		return layer{}, false
@@ -156,9 +156,9 @@ func userTunnel(b []byte) (layer, bool) {
 	return layer{kind: typeInternet, header: udpHeader + n}, true
 }
 
-// sessionTunnel takes a data message of L2TP version 2 (RFC 2661): flags and version (2), length (2) if a flag says so, tunnel,
+// l2tpLayer takes a data message of L2TP version 2 (RFC 2661): flags and version (2), length (2) if a flag says so, tunnel,
 // session (2 each), then sequence numbers (2 each) and padding by its length (2).
-func sessionTunnel(b []byte) (layer, bool) {
+func l2tpLayer(b []byte) (layer, bool) {
 	const udpHeader = 8
 	flags := binary.BigEndian.Uint16(b)
 	if flags&0x8000 != 0 || flags&15 != 2 {
@@ -182,12 +182,12 @@ func sessionTunnel(b []byte) (layer, bool) {
 
 // Bits of the first two bytes of GRE (RFC 2784, 2890; 2637 for version 1).
 const (
-	greChecksum  = 0x8000
-	greRouting   = 0x4000
-	greKey       = 0x2000
-	greSequence  = 0x1000
-	greAcknowled = 0x0080
-	greVersion   = 0x0007
+	greChecksum        = 0x8000
+	greRouting         = 0x4000
+	greKey             = 0x2000
+	greSequence        = 0x1000
+	greAcknowledgement = 0x0080
+	greVersion         = 0x0007
 )
 
 // What GRE carries beside EtherTypes: copies of frames.
@@ -196,8 +196,8 @@ const (
 	typeERSPAN3 = 0x22eb
 )
 
-// genericTunnel takes GRE: flags, EtherType (2 each), then checksum, key, sequence and acknowledgement (4 each) as the flags say.
-func genericTunnel(b []byte) (layer, bool) {
+// greLayer takes GRE: flags, EtherType (2 each), then checksum, key, sequence and acknowledgement (4 each) as the flags say.
+func greLayer(b []byte) (layer, bool) {
 	if len(b) < 4 {
 		return layer{}, false
 	}
@@ -211,7 +211,7 @@ func genericTunnel(b []byte) (layer, bool) {
 		if l.kind != typePPP || flags&greSequence == 0 {
 			return layer{}, false
 		}
-		if flags&greAcknowled != 0 {
+		if flags&greAcknowledgement != 0 {
 			l.header += 4
 		}
 	default:

@@ -66,13 +66,13 @@ func radiotapFlags(b []byte) byte {
 
 // Bits of an 802.11 frame's control field: the first byte's kinds, and the second's flags.
 const (
-	wirelessQoS     = 0x80
-	wirelessNoData  = 0x40
-	wirelessToAP    = 0x01
-	wirelessFromAP  = 0x02
-	wirelessMore    = 0x04
-	wirelessSecret  = 0x40
-	wirelessOrdered = 0x80
+	wirelessQoS       = 0x80
+	wirelessNoData    = 0x40
+	wirelessToAP      = 0x01
+	wirelessFromAP    = 0x02
+	wirelessMore      = 0x04
+	wirelessProtected = 0x40
+	wirelessOrdered   = 0x80
 )
 
 // wireless takes a frame of IEEE 802.11: control, duration (2 each), three addresses (6 each), sequence (2), a fourth address
@@ -109,7 +109,7 @@ func (d *Decoder) wireless(p *trace.Packet, b []byte, wire uint32, padded bool) 
 	body, wire, ok := d.behind(header, b, wire)
 	switch {
 	case !ok:
-	case flags&wirelessSecret != 0:
+	case flags&wirelessProtected != 0:
 		d.drop(encryptedWireless)
 	case flags&wirelessMore != 0 || b[22]&15 != 0:
 		d.drop(partsOfWireless)
