@@ -24,7 +24,7 @@ endif
 .PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view truth truth-error study adversary pairs steered steering mutate module tidy demo
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the command, as bin/meridian
 	go build -trimpath -o bin/meridian ./cmd/meridian

@@ -10,8 +10,9 @@
 // What goes in are calls of MERIDIAN_EMIT in any thread; what comes out is a ring file as package sensor/ring of Meridian
 // describes it (version 1), which a Go program or Meridian's recorder reads while the program runs or after its death.
 // Every thread writes into a shard of the ring of its own, which it claims at its first event and gives back when it
-// ends, or earlier for a spare one, if there is a reader, or one is announced, and it does not come in time. On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs
-// two loads, of where its switch is and of the switch, and a branch. Events that find no room are counted, where the reader sees the count.
+// ends. It gives it back earlier for a spare one if there is a reader, or one is announced, and that does not come in time.
+// On the way of an event there is no lock, no system call and no allocation. An event that is switched off costs two loads,
+// of where its switch is and of the switch, and a branch. Events that find no room are counted, where the reader sees the count.
 //
 // Programs include this file alone; what is not on the way of an event lies in the folder meridian beside it. README.md
 // has examples of everything. Names that begin with mdn_ or MDN_ are not for programs.
