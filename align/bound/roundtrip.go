@@ -27,7 +27,7 @@ func (f *finder) findRoundTrips() {
 	for i := range rooms {
 		rooms[i] = room(f.ceilings[level].of(i, i+1), f.floors[level].of(i, i+1), rate, math.Inf(-1))
 	}
-	hangs := loners{finder: f, known: make([]int8, len(rooms))}
+	single := singles{finder: f, known: make([]int8, len(rooms))}
 	// The low quantile and how far it lies below the median, of each stretch of blocks.
 	lows, spreads := make([]float64, 0, len(rooms)/roundTripReach+1), make([]float64, 0, len(rooms)/roundTripReach+1)
 	var around []float64
@@ -45,7 +45,7 @@ func (f *finder) findRoundTrips() {
 			low = around[min(max(1, n/8), n-1)]
 			spread = max(around[n/2]-low, 0)
 			for k := from; k < to; k++ {
-				if r := rooms[k]; r > low/2 && r < low && hangs.lonely(level, k, r) {
+				if r := rooms[k]; r > low/2 && r < low && single.supports(level, k, r) {
 					low = r
 				}
 			}
@@ -70,41 +70,41 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// loners knows of which blocks the room hangs on a single message.
-type loners struct {
+// singles knows the blocks whose room rests on a single message.
+type singles struct {
 	*finder
-	known          []int8 // of each block: 1 if it does, -1 if not, 0 if it was not asked
-	ceiling, floor []point
+	known          []int8  // of each block: 1 if it does, -1 if not, 0 if it was not asked
+	ceiling, floor []point // scratch of ask, as is without
 	without        []point
 }
 
-// lonely reports whether the room of a block hangs on a single message, without which it would be more: that is a message without
+// supports reports whether a single message supports the room of a block, which would be more without it: that is a message without
 // a queue, while a clock that bends shows it by many.
-func (l *loners) lonely(level, block int, room float64) bool {
-	if l.known[block] == 0 {
-		l.known[block] = -1
-		if l.ask(block<<level, (block+1)<<level, room) {
-			l.known[block] = 1
+func (s *singles) supports(level, block int, room float64) bool {
+	if s.known[block] == 0 {
+		s.known[block] = -1
+		if s.ask(block<<level, (block+1)<<level, room) {
+			s.known[block] = 1
 		}
 	}
-	return l.known[block] > 0
+	return s.known[block] > 0
 }
 
-// ask asks the messages of some cells.
-func (l *loners) ask(from, to int, least float64) bool {
+// ask asks the messages of the cells from one to before another, whose room is least.
+func (s *singles) ask(from, to int, least float64) bool {
 	const more = 1.2
-	ceilings, floors := l.ceilings[0].of(from, to), l.floors[0].of(from, to)
-	l.ceiling, l.floor = append(l.ceiling[:0], ceilings...), append(l.floor[:0], floors...)
-	ceiling, floor := scan(l.ceiling, 1), scan(l.floor, -1)
-	rate, limit := l.Corridor.steepest(0, 0), more*least
+	ceilings, floors := s.ceilings[0].of(from, to), s.floors[0].of(from, to)
+	s.ceiling, s.floor = append(s.ceiling[:0], ceilings...), append(s.floor[:0], floors...)
+	ceiling, floor := scan(s.ceiling, 1), scan(s.floor, -1)
+	rate, limit := s.Corridor.steepest(0, 0), more*least
 	without := func(points []point, q point, side float64) []point {
-		l.without = l.without[:0]
+		s.without = s.without[:0]
 		for _, o := range points {
 			if o != q {
-				l.without = append(l.without, o)
+				s.without = append(s.without, o)
 			}
 		}
-		return scan(l.without, side)
+		return scan(s.without, side)
 	}
 	for _, q := range ceiling {
 		if room(without(ceilings, q, 1), floor, rate, limit) > limit {

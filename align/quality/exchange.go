@@ -39,7 +39,7 @@ const driftPerNs = 5000
 func quickest(there, back [][]trace.Message, below int64) (roundTrip, worst int64) {
 	there, back = ordered(there, received), ordered(back, sent)
 	roundTrip, worst = -1, below
-	var a *trace.Message // the last one there that came before b was sent
+	var a *trace.Message // the last message there that was received before b was sent
 	block, i := 0, 0     // of the next one
 	for _, messages := range back {
 		for _, b := range messages {
@@ -77,7 +77,7 @@ func ordered(blocks [][]trace.Message, stamp func(trace.Message) clock.HostTime)
 		for _, m := range messages {
 			if stamp(m) < last {
 				all := slices.Concat(blocks...)
-				if !inserted(all, stamp) {
+				if !insertionSort(all, stamp) {
 					slices.SortFunc(all, func(x, y trace.Message) int { return cmp.Compare(stamp(x), stamp(y)) })
 				}
 				return [][]trace.Message{all}
@@ -88,12 +88,12 @@ func ordered(blocks [][]trace.Message, stamp func(trace.Message) clock.HostTime)
 	return blocks
 }
 
-// maxMoves is how many places a message moves, on average, before inserting gives up: messages overtake each other by a few.
+// maxMoves limits how many places messages move on average before insertionSort gives up: messages overtake each other by a few.
 const maxMoves = 16
 
-// inserted sorts messages by insertion, in linear time where they overtake each other by few places. It gives up where they do
-// not, and leaves them in another order then.
-func inserted(m []trace.Message, stamp func(trace.Message) clock.HostTime) bool {
+// insertionSort sorts messages by a stamp, in linear time where they overtake each other by few places. Where they do not it gives
+// up, leaves them in any order, and returns false.
+func insertionSort(m []trace.Message, stamp func(trace.Message) clock.HostTime) bool {
 	moves := maxMoves * len(m)
 	for i, x := range m {
 		at, k := stamp(x), i
