@@ -24,9 +24,9 @@ func raisePriority() (restore func()) {
 	}
 }
 
-// pause stops the thread for d, at most maxBusyPause. A Go timer would wake it through another thread, which has not its
-// priority: good enough for long pauses, while the rings are empty. Longer calls are not: after 10 ms the runtime retakes the
-// thread's processor (sysmon), and then polls about fifty times at short intervals.
+// pause stops the thread for d, at most maxBusyPause, by a system call: a Go timer would wake it through another thread, which
+// does not have its priority. A longer call costs more: after 10 ms the runtime retakes the thread's processor (sysmon), and then
+// polls about fifty times at short intervals. So long pauses, while the rings are empty, are timers (Recorder.pause).
 func pause(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.Nanosleep(&t, nil) // a signal that ends it early costs a pass over the rings

@@ -88,13 +88,13 @@ type Recorder struct {
 	times *times
 	own   *clocks
 
-	rings   map[string]*drain // that are being read, by file
-	ignored map[string]bool   // files that must not be read, or could not be
-	busy    map[string]bool   // files that another recorder reads
-	ended   []*drain
-	listens *ring.Listener // in the directories of rings
-	sources []writer
-	done    int // how many sources have ended
+	rings    map[string]*drain // that are being read, by file
+	ignored  map[string]bool   // files that must not be read, or could not be
+	busy     map[string]bool   // files that another recorder reads
+	ended    []*drain
+	listener *ring.Listener // in the directories of rings
+	sources  []writer
+	done     int // how many sources have ended
 
 	failures []Failure
 	unlisted int // failures beyond maxFailures
@@ -128,11 +128,11 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if r.t, err = openTrace(&o, take(clock.Monotonic)); err != nil {
 		return nil, err
 	}
-	r.listens = ring.Listen(o.Rings...)
+	r.listener = ring.Listen(o.Rings...)
 	defer func() {
 		if err != nil {
 			r.t.close()
-			r.listens.Close()
+			r.listener.Close()
 		}
 	}()
 	if err := r.t.sameHost(named, &o); err != nil {
@@ -286,7 +286,7 @@ func (r *Recorder) pause(d time.Duration) (made bool) {
 		d = 0
 	}
 	select {
-	case <-r.listens.Created():
+	case <-r.listener.Created():
 		return true
 	default:
 	}
@@ -296,7 +296,7 @@ func (r *Recorder) pause(d time.Duration) (made bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-r.listens.Created():
+	case <-r.listener.Created():
 		return true
 	case <-t.C:
 		return false
@@ -369,7 +369,7 @@ func (r *Recorder) finish() (errs []error) {
 		r.ended = append(r.ended, d)
 		errs = append(errs, d.finish(false))
 	}
-	errs = append(errs, r.listens.Close(), r.own.finish())
+	errs = append(errs, r.listener.Close(), r.own.finish())
 	for _, s := range r.sources {
 		errs = append(errs, r.sourceOver(ended{s, s.finish()}))
 	}
