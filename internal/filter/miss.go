@@ -9,14 +9,14 @@ import (
 	"meridian/trace"
 )
 
-// Miss is a part of what was asked for that fits nothing, as a line of the command has it ("--host wbe"), and why; "" if [Filter.Warnings] says it. Absent says that
-// what it names is not there: the output lacks it. Else nothing meets a condition, which is an answer.
+// Miss is a part of what was asked for that fits nothing.
 type Miss struct {
-	Asked, Why string
-	Absent     bool
+	Asked  string // as the command line has it: "--host wbe"
+	Why    string // "" if [Filter.Warnings] says it
+	Absent bool   // it names what is not there, so the output lacks it; else nothing meets a condition, which is an answer
 }
 
-// maxNames is how many names a miss lists, and maxDistance how many letters of a name may differ for it to be nearest.
+// maxNames is how many names a miss lists, and maxDistance how many edits may lie between a name and one of the nearest.
 const (
 	maxNames    = 6
 	maxDistance = 3
@@ -29,7 +29,7 @@ func (f *Filter) Misses(names []trace.Class) []Miss {
 	check := func(flag, what string, patterns, known []string, matches func(pattern []string) bool) {
 		for _, p := range patterns {
 			if !strings.HasPrefix(p, "!") && !matches([]string{p}) {
-				misses = append(misses, Miss{flag + " " + p, "matches no " + what + instead(what, p, known), true})
+				misses = append(misses, Miss{flag + " " + p, "matches no " + what + suggestion(what, p, known), true})
 			}
 		}
 	}
@@ -58,12 +58,13 @@ func (f *Filter) Misses(names []trace.Class) []Miss {
 	check("--event", "event", f.o.Events, events, event)
 	check("--field", "field", f.o.Fields, fields, field)
 	misses = append(misses, f.missedConditions(came, fields)...)
+	from, to := f.Found()
 	for _, edge := range []struct {
 		flag, event string
 		found       bool
-	}{{"--from-event", f.o.From.Event, f.started}, {"--to-event", f.o.To.Event, f.ended || f.o.To.Event == ""}} {
+	}{{"--from-event", f.o.From.Event, from}, {"--to-event", f.o.To.Event, to}} {
 		if !edge.found {
-			misses = append(misses, Miss{edge.flag + " " + edge.event, "no such event comes in what is selected" + instead("event", edge.event, events), true})
+			misses = append(misses, Miss{edge.flag + " " + edge.event, "no such event comes in what is selected" + suggestion("event", edge.event, events), true})
 		}
 	}
 	for i := range f.pairs {
@@ -80,7 +81,7 @@ func MissedHosts(patterns, hosts []string) (misses []Miss) {
 	for _, p := range patterns {
 		one := []string{p}
 		if !strings.HasPrefix(p, "!") && !slices.ContainsFunc(hosts, func(name string) bool { return Match(one, name) }) {
-			misses = append(misses, Miss{"--host " + p, "matches no host" + instead("host", p, hosts), true})
+			misses = append(misses, Miss{"--host " + p, "matches no host" + suggestion("host", p, hosts), true})
 		}
 	}
 	return misses
@@ -107,7 +108,7 @@ func (f *Filter) missedConditions(came []*trace.Class, fields []string) (misses 
 		all = append(all, c.String())
 		has := func(of *trace.Class) bool { return find(of.Fields, c.Field) != nil }
 		if !slices.ContainsFunc(came, has) {
-			misses = append(misses, Miss{"--where " + c.String(), "no event has the field " + c.Field + instead("field", c.Field, fields), true})
+			misses = append(misses, Miss{"--where " + c.String(), "no event has the field " + c.Field + suggestion("field", c.Field, fields), true})
 		}
 	}
 	if misses == nil {
@@ -119,8 +120,8 @@ func (f *Filter) missedConditions(came []*trace.Class, fields []string) (misses 
 	return misses
 }
 
-// instead says which names there are, or the nearest of many: "; there are db, web".
-func instead(what, pattern string, known []string) string {
+// suggestion says which names there are, or the nearest of many: "; there are db, web".
+func suggestion(what, pattern string, known []string) string {
 	known = slices.Clone(known)
 	slices.Sort(known)
 	known = slices.Compact(known)
@@ -145,7 +146,7 @@ func isOrAre(n int) string {
 }
 
 // Nearest returns the known names that a pattern may have meant, the best first: those that hold its text in upper or lower case,
-// and those that few letters set apart.
+// and those that are few edits apart.
 func Nearest(pattern string, known []string) []string {
 	text := strings.ToLower(strings.Trim(pattern, "*?"))
 	type candidate struct {
@@ -175,7 +176,7 @@ func Nearest(pattern string, known []string) []string {
 	return names
 }
 
-// distance returns how many letters must be inserted, dropped or replaced to turn one word into another (Levenshtein 1966).
+// distance returns how many bytes must be inserted, dropped or replaced to turn one word into another (Levenshtein 1966).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -48,17 +48,17 @@ func TestOfManyNamesTheNearestAreListed(t *testing.T) {
 		"zzz":         "; there are 8, such as alpha, beta, gamma",
 		"*":           "; there are 8, such as alpha, beta, gamma",
 	} {
-		if got := instead("event", pattern, known); got != want {
+		if got := suggestion("event", pattern, known); got != want {
 			t.Errorf("%s: %q, not %q", pattern, got, want)
 		}
 	}
 	if got := Nearest("sched_swich", known); len(got) == 0 || got[0] != "sched_switch" {
 		t.Errorf("%q", got)
 	}
-	if got := instead("event", "x", nil); got != "; there is no event" {
+	if got := suggestion("event", "x", nil); got != "; there is no event" {
 		t.Errorf("%q", got)
 	}
-	if got := instead("row", "x", []string{"a", "a"}); got != "; there is a" {
+	if got := suggestion("row", "x", []string{"a", "a"}); got != "; there is a" {
 		t.Errorf("%q", got)
 	}
 }

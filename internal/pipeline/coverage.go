@@ -27,9 +27,9 @@ type coverage struct {
 // leastLength is the length of a timeline, ns, that decides which bounds say nothing: a shorter one counts as this long.
 const leastLength = 1_000_000_000
 
-// widest is how far apart bounds are at most that say something, however long the timeline, ns: a year. A clock that was set by
+// maxWidth limits how far apart bounds are that say something, however long the timeline, ns: a year. A clock that was set by
 // decades between two messages has a timeline of decades.
-const widest = 365 * 24 * 3600 * 1_000_000_000
+const maxWidth = 365 * 24 * 3600 * 1_000_000_000
 
 // cover finds out where the solution bounds the clocks. An interval that reaches further than all that was recorded on the
 // timeline of the clock's component to both sides of it says nothing: bounds further apart than twice its length are none.
@@ -106,7 +106,7 @@ func (s *Solved) widthLimits() []int64 {
 		if first[c] < last[c] {
 			length = max(length, clock.Sub(last[c], first[c]))
 		}
-		limits[c] = min(clock.Add(length, length), widest)
+		limits[c] = min(clock.Add(length, length), maxWidth)
 	}
 	return limits
 }
