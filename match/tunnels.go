@@ -75,8 +75,8 @@ func joinAcross(conversations []conversation, a, b *index, joinedA, joinedB, unm
 	if a.tunnelled == nil && b.tunnelled == nil {
 		return conversations
 	}
-	leaveCrooked(a, joinedA, unmatchedA)
-	leaveCrooked(b, joinedB, unmatchedB)
+	dropUncertain(a, joinedA, unmatchedA)
+	dropUncertain(b, joinedB, unmatchedB)
 	inA, inB := byEnds(a, unmatchedA), byEnds(b, unmatchedB)
 	for f := range a.Flows { // in order: the maps have none
 		key := endsOf(&a.Flows[f])
@@ -94,8 +94,8 @@ func joinAcross(conversations []conversation, a, b *index, joinedA, joinedB, unm
 	return conversations
 }
 
-// leaveCrooked takes out of what is left the flows whose packets may not go the way that their addresses say.
-func leaveCrooked(x *index, joined, unmatched []bool) {
+// dropUncertain takes out of what is left the flows in tunnels whose packets may not go the way that their addresses say.
+func dropUncertain(x *index, joined, unmatched []bool) {
 	for f := range x.Flows {
 		if x.straight(f) {
 			continue

@@ -21,14 +21,13 @@ const (
 	partsOfWireless   = "parts of 802.11 frames are left out of matching"
 	aggregates        = "802.11 frames hold several packets each, of which only the first is matched"
 	tooDeep           = "packets in more than 8 headers of links and tunnels are left out of matching"
-	shortestTCP       = 20
-	headerOfIPv6      = 40
 )
 
 const (
-	noMAC = -1
-	// maxDepth limits how many links and tunnels are taken off a packet.
-	maxDepth = 8
+	shortestTCP  = 20 // bytes of its header
+	headerOfIPv6 = 40
+	noMAC        = -1
+	maxDepth     = 8 // links and tunnels that are taken off a packet, as tooDeep says
 )
 
 // Decoder reduces frames to packets and gathers their flows.

@@ -64,9 +64,9 @@ type bench struct {
 	results  []*result
 }
 
-// program is one that emits: "DIR is in MERIDIAN, then PROGRAM... EVENTS WAIT".
+// program is one that emits. MERIDIAN names the directory of its ring, and EVENTS and WAIT follow the command (emit.go).
 type program struct {
-	name    string
+	name    string // of its language
 	command []string
 }
 
@@ -124,5 +124,5 @@ func (b *bench) all(busy int) error {
 // events returns how many a program emits.
 func (b *bench) events() uint64 { return uint64(b.seconds * rate) }
 
-// timeLimit is for one run.
+// timeLimit limits one run.
 const timeLimit = time.Minute
