@@ -158,7 +158,8 @@ func (b *bench) session(l *netlab.Lab, datagrams int) (s *session, err error) {
 	}
 	s = &session{sent: uint64(datagrams)}
 	before, err := received(l)
-	if err == nil {
+	counted, failed := perf.read()
+	if err = errors.Join(err, failed); err == nil {
 		err = flood(l.Namespace("web"), netip.AddrPortFrom(l.Address("web", "db"), auditPort), datagrams)
 	}
 	for deadline := time.Now().Add(time.Minute); err == nil; time.Sleep(20 * time.Millisecond) {
@@ -176,6 +177,7 @@ func (b *bench) session(l *netlab.Lab, datagrams int) (s *session, err error) {
 		}
 		last = s.perf
 	}
+	s.perf -= counted
 	said, ended := run.end()
 	if err = errors.Join(err, ended); err != nil {
 		return nil, err
