@@ -46,19 +46,17 @@ type habit struct {
 // world is what happens between two hosts, 0 and 1.
 type world struct {
 	*rand.Rand
-	seed      uint64
-	habits    [2]habit
-	loss      float64 // of the network
-	repeats   float64 // of the network
-	jitter    int64
-	delay     int64
-	dense     bool    // applications repeat
-	repeat    float64 // share of datagrams that their application sends again
-	after     int64   // and when
-	sent      []sending
-	ports     uint16
-	ids       [2]uint16
-	transfers int
+	seed    uint64
+	habits  [2]habit
+	loss    float64 // of the network
+	repeats float64 // of the network
+	jitter  int64
+	delay   int64
+	repeat  float64 // share of datagrams that their application sends again
+	after   int64   // and when
+	sent    []sending
+	ports   uint16
+	ids     [2]uint16
 }
 
 // sending is a packet that left a host.
