@@ -83,16 +83,13 @@ func joinEstimates(pieces []Piece) clock.Curve {
 		} else {
 			from = clock.Add(from, -halfSilence(&pieces[k-1], &p))
 		}
-		if k == len(pieces)-1 {
-			to = clock.Add(max(to, mid[len(mid)-1].X), far)
-		} else {
-			to = clock.Add(to, halfSilence(&p, &pieces[k+1]))
-		}
 		if len(out) > 0 {
 			from = max(from, out[len(out)-1].X+1)
 		}
-		if k == len(pieces)-1 {
-			to = max(to, clock.Add(from, far)) // later readings are of this piece, also where it was set far back
+		if k == len(pieces)-1 { // all later readings are of this piece, also where it was set far back
+			to = clock.Add(max(to, mid[len(mid)-1].X, from), far)
+		} else {
+			to = clock.Add(to, halfSilence(&p, &pieces[k+1]))
 		}
 		if from > to {
 			continue
