@@ -152,7 +152,7 @@ func matchConversations(ctx context.Context, conversations []conversation) ([]*l
 		found = append(found, batches[i].found...)
 	}
 	accept(found)
-	tally := settle(links, found)
+	tally := addMessages(links, found)
 	for _, l := range links {
 		tally.Messages += int64(l.length())
 	}

@@ -276,8 +276,8 @@ func acceptKind(findings []*finding, all *census, missing losses) {
 	}
 }
 
-// settle puts the messages of what was accepted into the links, and counts what is dropped.
-func settle(links []*link, findings []*finding) (tally Tally) {
+// addMessages puts the messages of what was accepted into the links, and counts what is dropped.
+func addMessages(links []*link, findings []*finding) (tally Tally) {
 	refused := make(map[*link][]*finding)
 	for _, f := range findings {
 		if f.from < f.to && !(f.accepted && f.unit == unit{1, 1}) {
@@ -293,14 +293,14 @@ func settle(links []*link, findings []*finding) (tally Tally) {
 	for _, f := range findings {
 		tally.Ambiguous += f.dropped
 		for i := range f.several {
-			tally.Ambiguous += f.settleSeveral(&f.several[i])
+			tally.Ambiguous += f.addSeveral(&f.several[i])
 		}
 	}
 	return tally
 }
 
-// settleSeveral adds the message of a key with several copies, or returns how many receptions it drops.
-func (f *finding) settleSeveral(s *several) (dropped int64) {
+// addSeveral adds the message of a key with several copies, or returns how many receptions it drops.
+func (f *finding) addSeveral(s *several) (dropped int64) {
 	if from, to := f.kind.from.Whole, f.kind.to.Whole; from && to && s.count[0] == s.count[1] && f.of == kindAck {
 		// Both ends saw all copies. The network may have reordered them: none was received before as many were sent.
 		f.link.add(trace.Message{Sent: s.first[0], Received: s.first[1]})

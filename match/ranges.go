@@ -15,9 +15,9 @@ import (
 // so that distance in bytes / distance in identifications is the size of a part. It is the same throughout a direction,
 // and a range of which it differs is of another sending.
 
-// settleIDs decides whether identifications tell the segments and acknowledgements of one direction apart: where they are kept on
+// judgeIDs decides whether identifications tell the segments and acknowledgements of one direction apart: where they are kept on
 // the way, which segments that begin alike and equal acknowledgements show. Else it clears them.
-func settleIDs(up, down *half) {
+func judgeIDs(up, down *half) {
 	same, other := 0, 0
 	note := func(a, b uint16) {
 		if a == b && a != 0 {

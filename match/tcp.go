@@ -56,7 +56,7 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 		if (u.near > 0) != (d == 0) {
 			up, down, from, to = down, up, to, from
 		}
-		settleIDs(up, down)
+		judgeIDs(up, down)
 		k := kind{from: from, to: to, of: kindData, protocol: protocolTCP}
 		out.offer(k, func(f *finding) { m.segments.match(up, down, f) })
 		k.of = kindAck

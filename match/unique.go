@@ -19,7 +19,7 @@ type slot struct {
 	time    [2]clock.HostTime // of the first copy at each end
 	count   [2]uint8          // copies at each end; maxCopies stands for more
 	used    bool
-	settled bool
+	decided bool
 	several uint32
 }
 
@@ -77,15 +77,15 @@ func (t *table) joinPart(ends [2][]acknowledgement, part, parts uint64, f *findi
 				if unmatched != nil {
 					unmatched(end, i)
 				}
-				if !s.settled {
-					s.settled = true
+				if !s.decided {
+					s.decided = true
 					lone.wait(int(s.count[end]))
 				}
 				continue
 			}
 			lone.pass(&f.census, end)
-			if end == 1 && !s.settled {
-				s.settled = true
+			if end == 1 && !s.decided {
+				s.decided = true
 				t.offer(s, f)
 			}
 		}
