@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"meridian/format/internal/timeline"
 	"meridian/trace"
 )
 
@@ -16,7 +17,7 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 		return strconv.AppendBool(b, v.Bits != 0)
 	case trace.Int, trace.Uint:
 		if label := t.Label(v); label != "" {
-			return appendString(b, []byte(label))
+			return AppendString(b, label)
 		}
 		if v.Kind == trace.Int {
 			return strconv.AppendInt(b, v.Int(), 10)
@@ -28,7 +29,7 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 		}
 		return strconv.AppendFloat(b, v.Float(), 'g', -1, 64)
 	case trace.Text:
-		return appendString(b, v.Data)
+		return AppendString(b, v.Data)
 	case trace.Bytes:
 		return append(v.Append(append(b, '"'), t), '"')
 	case trace.Struct:
@@ -37,7 +38,7 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(appendString(b, []byte(t.Fields[i].Name)), ':')
+			b = append(AppendString(b, t.Fields[i].Name), ':')
 			b = AppendJSON(b, &v.Items[i], &t.Fields[i].Type)
 		}
 		return append(b, '}')
@@ -55,7 +56,7 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 	case trace.Variant:
 		if v.Bits < uint64(len(t.Fields)) && len(v.Items) == 1 {
 			f := &t.Fields[v.Bits]
-			b = append(appendString(append(b, '{'), []byte(f.Name)), ':')
+			b = append(AppendString(append(b, '{'), f.Name), ':')
 			return append(AppendJSON(b, &v.Items[0], &f.Type), '}')
 		}
 	}
@@ -63,11 +64,12 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 }
 
 // appendString quotes a text; bytes that are no UTF-8 become the replacement character, as in all of JSON.
-func appendString(b, text []byte) []byte {
+// AppendString appends a text as a JSON string: control characters are escaped, bytes that are no UTF-8 become U+FFFD.
+func AppendString[T string | []byte](b []byte, text T) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
 	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
+		r, n := timeline.DecodeRune(text, 0)
 		switch {
 		case r == '"' || r == '\\':
 			b = append(b, '\\', byte(r))

@@ -264,7 +264,7 @@ func (t *Layout) put(p *place, v *trace.Value, of *trace.Type) {
 	} else {
 		t.Rest = append(t.Rest, ',')
 	}
-	t.Rest = appendString(t.Rest, []byte(p.key))
+	t.Rest = AppendString(t.Rest, p.key)
 	t.Rest = append(t.Rest, ':')
 	t.Rest = AppendJSON(t.Rest, v, of)
 }

@@ -1,0 +1,92 @@
+package jsonl
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/internal/eventtest"
+	"meridian/trace"
+)
+
+func write(t eventtest.Fataler, l *trace.Schema, events []trace.TimelineEvent) string {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, l)
+	eventtest.Write(t, w, err, events)
+	return out.String()
+}
+
+func TestLineHasWhatIsKnownOfTheEventAndNothingElse(t *testing.T) {
+	l := &trace.Schema{Hosts: []string{"web"}, Streams: []trace.Stream{{Name: "nginx \"12\"", Kind: trace.Thread}}, Maps: []trace.HostMap{{Component: 3, Map: new(clock.Map)}},
+		Classes: []trace.Class{{Name: "request", Category: "app", Fields: []trace.Field{{Name: "id", Type: trace.Type{Kind: trace.Uint}}}}, {Name: "bare"}}}
+	first := trace.TimelineEvent{Event: trace.Event{Time: 5, Phase: trace.Begin, Slice: 4, Flow: 1 << 63, Role: trace.Sends}, Time: 1_700_000_000_000_000_001, Bounded: true,
+		Low: 1_700_000_000_000_000_000, High: 1_700_000_000_000_000_002, Values: []trace.Value{trace.OfUint(1<<64 - 1)}}
+	late := trace.TimelineEvent{Event: trace.Event{Time: 6, Class: 1}, Time: first.Time - 1_200_000, Map: -1}
+	const want = `{"time":"2023-11-14T22:13:20.000000001Z","time_ns":1700000000000000001,"low_ns":1700000000000000000,"high_ns":1700000000000000002,"recorded_ns":5,"host":"web","row":"nginx \"12\"","row_kind":"thread","event":"request","category":"app","phase":"begin","slice":4,"flow":9223372036854775808,"role":"sends","component":3,"fields":{"id":18446744073709551615}}
+{"time":"2023-11-14T22:13:19.998800001Z","time_ns":1699999999998800001,"recorded_ns":6,"host":"web","row":"nginx \"12\"","row_kind":"thread","event":"bare","phase":"instant","late_ns":1200000,"fields":{}}
+`
+	if got := write(t, l, []trace.TimelineEvent{first, late}); got != want {
+		t.Errorf("got\n%s\nnot\n%s", got, want)
+	}
+}
+
+func TestEveryLineIsOneJSONObjectWithTheEventsNamesAndTimes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, events := eventtest.Draw(t)
+		lines := strings.SplitAfter(write(t, l, events), "\n")
+		if len(lines) != len(events)+1 {
+			t.Fatalf("%d lines of %d events", len(lines)-1, len(events))
+		}
+		for i, line := range lines[:len(events)] {
+			var got struct {
+				Time     json.Number    `json:"time_ns"`
+				Recorded json.Number    `json:"recorded_ns"`
+				Host     string         `json:"host"`
+				Fields   map[string]any `json:"fields"`
+			}
+			if err := json.Unmarshal([]byte(line), &got); err != nil {
+				t.Fatalf("%v in %s", err, line)
+			}
+			e := &events[i]
+			at, _ := got.Time.Int64()
+			recorded, _ := got.Recorded.Int64()
+			if at != int64(e.Time) || recorded != int64(e.Event.Time) || got.Host != strings.ToValidUTF8(l.Hosts[e.Host], "\ufffd") || got.Fields == nil {
+				t.Fatalf("event %+v became %s", e, line)
+			}
+		}
+	})
+}
+
+func open(w io.Writer, l *trace.Schema) (trace.Sink, error) { return NewWriter(w, l) }
+
+func TestSchemasAndEventsThatAreNotValidAreRefused(t *testing.T) {
+	eventtest.RefusesNilSchema(t, "jsonl", open)
+	eventtest.RefusesUnknownIndices(t, open)
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestFailureOfTheOutputIsReturnedByFlushAndByEveryCallAfterIt(t *testing.T) {
+	l, events := &trace.Schema{Hosts: []string{"web"}, Streams: []trace.Stream{{Name: "x"}}, Classes: []trace.Class{{Name: "e"}}}, trace.TimelineEvent{Map: -1}
+	w, err := NewWriter(fullDisk{}, l)
+	if err == nil {
+		err = w.Write(&events)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []func() error{w.Flush, w.Flush, func() error { return w.Write(&events) }, w.Close} {
+		if err := call(); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("error %v", err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package text
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"meridian/clock"
+	"meridian/internal/eventtest"
+	"meridian/trace"
+)
+
+func write(t eventtest.Fataler, l *trace.Schema, events []trace.TimelineEvent) string {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, l)
+	eventtest.Write(t, w, err, events)
+	return out.String()
+}
+
+func story() (*trace.Schema, []trace.TimelineEvent) {
+	l := &trace.Schema{Hosts: []string{"web", "db"}, Streams: []trace.Stream{{Name: "nginx 12", Kind: trace.Thread}, {Name: "postgres\x1b[2J", Kind: trace.Thread}},
+		Maps: []trace.HostMap{{Map: new(clock.Map)}},
+		Classes: []trace.Class{
+			{Name: "request", Category: "app", Fields: []trace.Field{{Name: "id", Type: trace.Type{Kind: trace.Int}}, {Name: "path", Type: trace.Type{Kind: trace.Text}}}},
+			{Name: "query", Fields: []trace.Field{{Name: "sql", Type: trace.Type{Kind: trace.Text}}}}}}
+	first := trace.TimelineEvent{Event: trace.Event{Time: 5, Phase: trace.Begin, Flow: 9, Role: trace.Sends}, Time: 1_700_000_000_000_000_001, Bounded: true,
+		Low: 1_700_000_000_000_000_000, High: 1_700_000_000_000_001_252, Values: []trace.Value{trace.OfInt(-7), trace.OfText("/a\n\u202eb\"")}}
+	late := trace.TimelineEvent{Event: trace.Event{Stream: 1, Class: 1}, Host: 1, Time: first.Time - 1_200_000, Values: []trace.Value{{}}}
+	raw := late
+	raw.Time, raw.Map = first.Time+1, -1
+	return l, []trace.TimelineEvent{first, late, raw}
+}
+
+func TestLinesSayInstantBoundPlaceEventAndFields(t *testing.T) {
+	l, events := story()
+	const want = "2023-11-14T22:13:20.000000001Z ±1.26us web nginx 12: app:request begin sends=9 id=-7 path=\"/a\\n\\u202eb\\\"\"\n" +
+		"2023-11-14T22:13:19.998800001Z ±unbounded db \"postgres\\x1b[2J\": query late=1.20ms\n" +
+		"2023-11-14T22:13:20.000000002Z db \"postgres\\x1b[2J\": query\n"
+	if got := write(t, l, events); got != want {
+		t.Errorf("got\n%s\nnot\n%s", got, want)
+	}
+}
+
+func TestNoFieldForgesALineOrReachesTheTerminal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, events := eventtest.Draw(t)
+		got := write(t, l, events)
+		if n := strings.Count(got, "\n"); n != len(events) {
+			t.Fatalf("%d lines of %d events:\n%s", n, len(events), got)
+		}
+		for _, r := range got {
+			if r != '\n' && !unicode.IsPrint(r) {
+				t.Fatalf("%q is in a line", r)
+			}
+		}
+	})
+}
+
+func TestBoundsAreRoundedOutwards(t *testing.T) {
+	for ns, want := range map[int64]string{0: "0ns", 999: "999ns", 1000: "1.00us", 1001: "1.01us", 1_999_999: "2.00ms", 1_000_000_001: "1.01s", 59_999_000_000: "60.00s"} {
+		if got := string(appendDuration(nil, ns)); got != want {
+			t.Errorf("%d ns is written as %s, not %s", ns, got, want)
+		}
+	}
+}
+
+func open(w io.Writer, l *trace.Schema) (trace.Sink, error) { return NewWriter(w, l) }
+
+func TestSchemasAndEventsThatAreNotValidAreRefused(t *testing.T) {
+	eventtest.RefusesNilSchema(t, "text", open)
+	eventtest.RefusesUnknownIndices(t, open)
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestFailureOfTheOutputIsReturnedByFlushAndByEveryCallAfterIt(t *testing.T) {
+	l, events := story()
+	w, err := NewWriter(fullDisk{}, l)
+	if err == nil {
+		err = w.Write(&events[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []func() error{w.Flush, w.Flush, func() error { return w.Write(&events[0]) }, w.Close} {
+		if err := call(); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("error %v", err)
+		}
+	}
+}
