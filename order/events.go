@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
-	"slices"
 	"sort"
 
 	"meridian/clock"
@@ -57,7 +55,7 @@ func Events(ctx context.Context, sources []EventSource, schema *trace.Schema, em
 	if emit == nil {
 		return stats, errors.New("order: emit is nil")
 	}
-	shared := newEntries(schema)
+	shared := NewEntries(schema)
 	sources, done := readAhead(ctx, sources)
 	defer done()
 	var heap []*eventInput
@@ -143,7 +141,7 @@ func Enter(sources []EventSource, schema *trace.Schema, wanted func(source, clas
 	if schema == nil {
 		return
 	}
-	shared := newEntries(schema)
+	shared := NewEntries(schema)
 	for i := range sources {
 		if sources[i].check(len(schema.Hosts)) != nil {
 			continue
@@ -179,13 +177,9 @@ const maxWaiting = 1 << 15
 type eventInput struct {
 	*EventSource
 	number, mapped int
-	shared         *entries
+	entries        *SourceEntries
 	mid, low, high clock.Cursor
 	bounded        bool
-	streams        []int // of the source's streams, the schema's number
-	unknown        int   // the schema's number of the row for events of streams that the source does not have; -1 before the first
-	refreshed      int   // how many streams there were when names were last taken over
-	classes        []int
 	event          trace.Event
 	head           *ownedEvent
 	direct         bool          // nothing waits: head is the event that the source brought last, whose values are still its own
@@ -197,8 +191,8 @@ type eventInput struct {
 }
 
 // newEventInput returns the input of a source that passes check.
-func newEventInput(number int, s *EventSource, shared *entries) *eventInput {
-	l := &eventInput{EventSource: s, number: number, mapped: shared.mapOf(s), shared: shared, unknown: -1, latest: math.MinInt64}
+func newEventInput(number int, s *EventSource, shared *Entries) *eventInput {
+	l := &eventInput{EventSource: s, number: number, mapped: shared.mapOf(s), entries: shared.Of(s.Events, s.Host), latest: math.MinInt64}
 	if l.Window == 0 {
 		l.Window = DefaultWindow
 	}
@@ -249,7 +243,7 @@ func (l *eventInput) advance() (bool, error) {
 		}
 		if err := l.read(); err == io.EOF {
 			l.ended = true
-			l.refresh()
+			l.entries.Refresh()
 		} else if err != nil {
 			return false, err
 		}
@@ -264,7 +258,7 @@ func (l *eventInput) nextInOrder() (bool, error) {
 	for {
 		if err := l.Events.Next(&l.event); err == io.EOF {
 			l.ended = true
-			l.refresh()
+			l.entries.Refresh()
 			return false, nil
 		} else if err != nil {
 			return false, err
@@ -299,10 +293,10 @@ func (l *eventInput) read() error {
 func (l *eventInput) mapEvent(e *trace.Event, h *ownedEvent) (err error) {
 	h.record = trace.TimelineEvent{Event: *e, Time: clock.TimelineTime(e.Time), Host: l.Host, Map: l.mapped, Low: clock.TimelineTime(e.Time), High: clock.TimelineTime(e.Time)}
 	r := &h.record
-	if r.Class, err = l.class(e.Class); err != nil {
-		return err
+	if r.Class, err = l.entries.Class(e.Class); err != nil {
+		return fmt.Errorf("order: source %d: %w", l.number, err)
 	}
-	r.Stream = l.stream(e.Stream)
+	r.Stream = l.entries.Stream(e.Stream)
 	if l.Map != nil {
 		r.Time = l.mid.At(e.Time)
 		r.Low, r.High = r.Time, r.Time
@@ -343,116 +337,6 @@ func (l *eventInput) take() *ownedEvent {
 		return h
 	}
 	return new(ownedEvent)
-}
-
-// stream returns the schema's number of a stream of the source.
-func (l *eventInput) stream(i int) int {
-	if i >= len(l.streams) {
-		l.extend()
-	}
-	if i < 0 || i >= len(l.streams) {
-		// A source that brings an event before its stream is at fault; the event is worth more than the row.
-		if l.unknown < 0 {
-			l.unknown = l.shared.stream(&trace.Stream{Name: "?", Parent: -1}, l.Host)
-		}
-		return l.unknown
-	}
-	return l.streams[i]
-}
-
-// extend enters new streams into the schema. Names that were completed since are taken over whenever there are twice as
-// many streams, so that the whole costs no more than each stream twice.
-func (l *eventInput) extend() {
-	streams := l.Events.Streams()
-	if len(streams) >= 2*l.refreshed {
-		l.refresh()
-	}
-	for i := len(l.streams); i < len(streams); i++ {
-		s := streams[i]
-		if s.Parent >= 0 && s.Parent < i {
-			s.Parent = l.streams[s.Parent]
-		} else {
-			s.Parent = -1
-		}
-		l.streams = append(l.streams, l.shared.stream(&s, l.Host))
-	}
-}
-
-// refresh takes over what was completed of the streams entered.
-func (l *eventInput) refresh() {
-	schema, streams := l.shared.schema, l.Events.Streams()
-	l.refreshed = len(streams)
-	for i := range min(len(l.streams), len(streams)) {
-		s, of := &streams[i], &schema.Streams[l.streams[i]]
-		of.Name = s.Name
-		if s.Parent >= 0 && s.Parent < len(l.streams) {
-			of.Parent = l.streams[s.Parent]
-		}
-	}
-}
-
-// class returns the schema's number of a type of events, which is entered when its first event comes: a kernel's trace
-// declares hundreds that it has none of.
-func (l *eventInput) class(i int) (int, error) {
-	if i >= 0 && i < len(l.classes) && l.classes[i] >= 0 {
-		return l.classes[i], nil
-	}
-	classes := l.Events.Classes()
-	if i < 0 || i >= len(classes) {
-		return 0, fmt.Errorf("order: source %d: an event of class %d; the source has %d classes", l.number, i, len(classes))
-	}
-	for i >= len(l.classes) {
-		l.classes = append(l.classes, -1)
-	}
-	l.classes[i] = l.shared.class(&classes[i])
-	return l.classes[i], nil
-}
-
-// entries enters streams and classes into the schema; classes that several sources have in common once.
-type entries struct {
-	schema *trace.Schema
-	named  map[string][]int
-}
-
-func newEntries(schema *trace.Schema) *entries {
-	e := &entries{schema: schema, named: make(map[string][]int)}
-	for i := range schema.Classes {
-		name := schema.Classes[i].Name
-		e.named[name] = append(e.named[name], i)
-	}
-	return e
-}
-
-func (e *entries) stream(s *trace.Stream, host int) int {
-	entry := *s
-	entry.Host = e.schema.Hosts[host]
-	e.schema.Streams = append(e.schema.Streams, entry)
-	return len(e.schema.Streams) - 1
-}
-
-// mapOf returns the schema's number of a source's map, which sources may have in common; -1 for none.
-func (e *entries) mapOf(s *EventSource) int {
-	if s.Map == nil {
-		return -1
-	}
-	m := trace.HostMap{Host: s.Host, Component: s.Component, Map: s.Map}
-	if i := slices.Index(e.schema.Maps, m); i >= 0 {
-		return i
-	}
-	e.schema.Maps = append(e.schema.Maps, m)
-	return len(e.schema.Maps) - 1
-}
-
-func (e *entries) class(c *trace.Class) int {
-	for _, i := range e.named[c.Name] {
-		if reflect.DeepEqual(&e.schema.Classes[i], c) {
-			return i
-		}
-	}
-	e.schema.Classes = append(e.schema.Classes, *c)
-	i := len(e.schema.Classes) - 1
-	e.named[c.Name] = append(e.named[c.Name], i)
-	return i
 }
 
 // ownedEvent is a record with its fields in memory of its own.
