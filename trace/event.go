@@ -1,6 +1,10 @@
 package trace
 
-import "meridian/clock"
+import (
+	"errors"
+
+	"meridian/clock"
+)
 
 // Event is one thing that happened on a host, as far as every format knows it. The values of its fields come from [Source.Values].
 type Event struct {
@@ -82,6 +86,10 @@ type Source interface {
 	// Close releases what the source holds. It is called once, after the last Next.
 	Close() error
 }
+
+// ErrPending is what Next of a source returns that is still being written, where it has brought all events that are there so
+// far. It does not end the source: a later Next may bring more.
+var ErrPending = errors.New("no more events yet")
 
 // Schema is what the events of a timeline refer to. It only grows while they come.
 type Schema struct {

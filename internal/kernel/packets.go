@@ -81,67 +81,89 @@ func fills(nodes []node, s slot) bool {
 	return false
 }
 
-// reducer makes packets of network events.
-type reducer struct {
-	capture *trace.Capture
-	flows   trace.FlowTable
-	plans   []plan
-	pending arrivals
-	head    header
+// Reducer makes packets of the network events of one trace. Packets of the loopback device are left out.
+type Reducer struct {
+	capture     *trace.Capture
+	flows       trace.FlowTable
+	plans       []plan
+	pending     arrivals
+	head        header
+	granularity trace.Granularity
 
 	addressed             [2]bool // TCP with addresses was received, sent
 	bad, headerless, late int64
 }
 
-// Packets reduces the network events of a trace to a capture, reading the source to its end. Packets of the
-// loopback device are left out. File is the subject of warnings; w may be nil.
+// NewReducer returns a reducer of a host's trace. File is the subject of warnings.
+func NewReducer(host, file string) *Reducer {
+	return &Reducer{capture: &trace.Capture{Host: host, File: file}, flows: trace.NewFlowTable()}
+}
+
+// Add takes the event that src brought last, of which the reducer must see all. Events of other kinds cost a look at their class.
+func (r *Reducer) Add(src trace.Source, e *trace.Event) {
+	if e.Class >= len(r.plans) {
+		for _, c := range src.Classes()[len(r.plans):] {
+			r.plans = append(r.plans, newPlan(&c))
+		}
+	}
+	if e.Class < 0 || e.Class >= len(r.plans) {
+		return
+	}
+	p := &r.plans[e.Class]
+	if p.headerless {
+		r.headerless++
+	}
+	if p.act != ignored {
+		r.granularity.Add(e.Time)
+		r.see(p, e.Time, src.Values())
+	}
+}
+
+// Capture returns the packets so far. It belongs to the reducer, which must not be given more events while it is used.
+func (r *Reducer) Capture() *trace.Capture {
+	r.capture.Granularity = r.granularity.Step()
+	r.capture.Flows = r.flows.Flows()
+	r.preferAddressed()
+	r.capture.Whole = r.bad+r.headerless+r.late+r.pending.lost == 0 // as far as the trace is
+	return r.capture
+}
+
+// Warnings says what became of events that gave no packet, or one with another time than its own; w may be nil.
+func (r *Reducer) Warnings(w *trace.Warnings) {
+	headerless := r.headerless
+	if r.capture.Packets.Len() > 0 {
+		headerless = 0
+	}
+	for _, x := range []struct {
+		kind string
+		n    int64
+	}{{badHeader, r.bad}, {noHeader, headerless}, {lateStamps, r.late}, {forgotten, r.pending.lost}} {
+		if x.n > 0 && w != nil {
+			w.AddN(r.capture.File, x.kind, "", x.n)
+		}
+	}
+}
+
+// Packets reduces the network events of a trace to a capture, reading the source to its end. File is the subject of warnings; w
+// may be nil.
 func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Capture, error) {
-	r := &reducer{capture: &trace.Capture{Host: host, File: file}, flows: trace.NewFlowTable()}
+	r := NewReducer(host, file)
 	var e trace.Event
-	var granularity trace.Granularity
 	for {
 		if err := src.Next(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, fmt.Errorf("network events: %w", err)
 		}
-		if e.Class >= len(r.plans) {
-			for _, c := range src.Classes()[len(r.plans):] {
-				r.plans = append(r.plans, newPlan(&c))
-			}
-		}
-		if e.Class < 0 || e.Class >= len(r.plans) {
-			continue
-		}
-		p := &r.plans[e.Class]
-		if p.headerless {
-			r.headerless++
-		}
-		if p.act != ignored {
-			granularity.Add(e.Time)
-			r.see(p, e.Time, src.Values())
-		}
+		r.Add(src, &e)
 	}
-	r.capture.Granularity = granularity.Step()
-	r.capture.Flows = r.flows.Flows()
-	r.preferAddressed()
-	r.capture.Whole = r.bad+r.headerless+r.late+r.pending.lost == 0 // as far as the trace is
-	if r.capture.Packets.Len() > 0 {
-		r.headerless = 0
-	}
-	for _, x := range []struct {
-		kind string
-		n    int64
-	}{{badHeader, r.bad}, {noHeader, r.headerless}, {lateStamps, r.late}, {forgotten, r.pending.lost}} {
-		if x.n > 0 && w != nil {
-			w.AddN(file, x.kind, "", x.n)
-		}
-	}
-	return r.capture, nil
+	c := r.Capture()
+	r.Warnings(w)
+	return c, nil
 }
 
 // see handles one network event.
-func (r *reducer) see(p *plan, time clock.HostTime, values []trace.Value) {
+func (r *Reducer) see(p *plan, time clock.HostTime, values []trace.Value) {
 	h := &r.head
 	*h = header{}
 	h.read(p.nodes, values)
@@ -193,7 +215,7 @@ const maxMoveBack = 256
 
 // moveBack moves the last packet back to its place in order of time. Tracers write some events late, and an arrival is known
 // only when its header is. Matching follows connections, and needs the packets in order.
-func (r *reducer) moveBack() {
+func (r *Reducer) moveBack() {
 	log := &r.capture.Packets
 	for n := log.Len() - 1; n > max(0, log.Len()-maxMoveBack); n-- {
 		last, before := log.At(n), log.At(n-1)
@@ -205,7 +227,7 @@ func (r *reducer) moveBack() {
 }
 
 // preferAddressed drops the packets without addresses if both directions were also seen with addresses.
-func (r *reducer) preferAddressed() {
+func (r *Reducer) preferAddressed() {
 	if !r.addressed[0] || !r.addressed[1] {
 		return
 	}

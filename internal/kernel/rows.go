@@ -11,8 +11,8 @@ import (
 // Rows returns the events of src on the rows of a timeline. Events of a kernel go to processors, threads, interrupts and
 // devices. Those of programs go to their threads, as the tracer's context names them (vtid, vpid, procname). All others stay
 // on the rows of src. Classes in pairs, such as request_start and request_end, make slices. Events keep their fields.
-// A slice that began before the trace is left out; one still open at the end of the trace ends with its last event. Warnings
-// count the repairs; w may be nil.
+// A slice that began before the trace is left out; one still open at the end of the trace ends with its last event. Of a trace that
+// is still being written (trace.ErrPending) open slices stay open. Warnings count the repairs; w may be nil.
 func Rows(src trace.Source, w *trace.Warnings) trace.Source {
 	r := &rows{w: w, dump: none}
 	r.src = src
@@ -55,7 +55,9 @@ func (r *rows) Next(e *trace.Event) error {
 			return r.ended
 		}
 		r.fetched = false
-		if err := r.src.Next(&r.event); err != nil {
+		if err := r.src.Next(&r.event); errors.Is(err, trace.ErrPending) {
+			return err
+		} else if err != nil {
 			r.ended = err
 			if errors.Is(err, io.EOF) {
 				r.finish()
