@@ -28,7 +28,7 @@ type head struct {
 	waiting // the head itself
 	source  int
 	feed    *feed
-	queue   queue
+	queue   queue[waiting]
 	late    []waiting
 	floor   clock.TimelineTime
 	held    int // bytes of the batches with frames in queue or late, or the head
@@ -143,19 +143,20 @@ func sink(heap []waiting) {
 }
 
 // queue is a ring that doubles when it is full.
-type queue struct {
-	ring        []waiting // its length is a power of two, or zero
-	front, back uint      // count on and on; places are their remainders
+type queue[T any] struct {
+	ring        []T  // its length is a power of two, or zero
+	front, back uint // count on and on; places are their remainders
 }
 
-func (q *queue) empty() bool     { return q.front == q.back }
-func (q *queue) first() *waiting { return &q.ring[q.front&uint(len(q.ring)-1)] }
-func (q *queue) last() *waiting  { return &q.ring[(q.back-1)&uint(len(q.ring)-1)] }
-func (q *queue) pop()            { q.front++ }
+func (q *queue[T]) empty() bool { return q.front == q.back }
+func (q *queue[T]) first() *T   { return &q.ring[q.front&uint(len(q.ring)-1)] }
+func (q *queue[T]) last() *T    { return &q.ring[(q.back-1)&uint(len(q.ring)-1)] }
+func (q *queue[T]) len() int    { return int(q.back - q.front) }
+func (q *queue[T]) pop()        { q.front++ }
 
-func (q *queue) push(w waiting) {
+func (q *queue[T]) push(w T) {
 	if int(q.back-q.front) == len(q.ring) {
-		grown := make([]waiting, max(1024, 2*len(q.ring)))
+		grown := make([]T, max(1024, 2*len(q.ring)))
 		n := uint(0)
 		for ; !q.empty(); q.pop() {
 			grown[n] = *q.first()

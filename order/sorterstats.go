@@ -1,0 +1,71 @@
+package order
+
+import "time"
+
+// SorterStats is what a [Sorter] has done so far.
+type SorterStats struct {
+	Held, HeldBytes  int   // events, and what they take
+	Emitted          int64 // events
+	Late             int64 // of these, noted as late
+	LateByHost       []int64
+	LateStreams      []LateStream // those with late events, as they came
+	Moved            int64        // events moved behind their predecessors
+	Repaired         int64        // tachyons, moved behind their reasons
+	Violations       int64        // of these, those that the bounds exclude
+	TimedOut         int64        // consequences emitted without their reason
+	Forced           int64        // events emitted before their time frame had passed, since memory was full
+	Asked            int64        // calls of Ask
+	Frame            time.Duration
+	GreatestLateness time.Duration // the greatest Behind of a late event
+	GreatestRepair   time.Duration
+	Latency          Latencies // from the instants of events to their emission
+}
+
+// LateStream counts the late events of a stream.
+type LateStream struct {
+	Host, Stream int
+	Late         int64
+	Greatest     time.Duration // Behind
+}
+
+func (t *SorterStats) add(n *Note) {
+	t.Emitted++
+	t.Latency.add(n.Latency)
+	if n.Late {
+		t.Late++
+		t.GreatestLateness = max(t.GreatestLateness, n.Behind)
+	}
+	switch {
+	case n.Repaired:
+		t.Repaired++
+		t.GreatestRepair = max(t.GreatestRepair, n.Moved)
+		if n.Violation {
+			t.Violations++
+		}
+	case n.Moved > 0:
+		t.Moved++
+	}
+	if n.TimedOut {
+		t.TimedOut++
+	}
+	if n.Forced {
+		t.Forced++
+	}
+}
+
+// Stats returns what was done so far. It takes time in the number of streams.
+func (s *Sorter) Stats() SorterStats {
+	t := s.stats
+	t.Held, t.HeldBytes, t.Frame = s.store.events, s.store.bytes(), s.frame.span
+	for i := range s.rows {
+		r := &s.rows[i]
+		for int(r.host) >= len(t.LateByHost) {
+			t.LateByHost = append(t.LateByHost, 0)
+		}
+		if r.late > 0 {
+			t.LateByHost[r.host] += r.late
+			t.LateStreams = append(t.LateStreams, LateStream{int(r.host), r.stream, r.late, r.mostBehind})
+		}
+	}
+	return t
+}
