@@ -287,38 +287,6 @@ func TestOneIndexAnswersManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzIndex changes pages and the directory behind their checksums, and asks for everything: whatever comes of it, it
-// ends.
-//
-//fuzzall:cost 10
-func FuzzIndex(f *testing.F) {
-	whole := small(1500).file(f, Options{})
-	f.Add(uint32(40), []byte{1}, uint16(0))
-	for i := range 60 {
-		f.Add(uint32(i*len(whole)/60), []byte{byte(i), 0xff, 0x80}, uint16(i))
-	}
-	f.Fuzz(func(t *testing.T, at uint32, with []byte, xor uint16) {
-		b := bytes.Clone(whole)
-		tail := len(b) - trailerSize
-		directory := int(binary.LittleEndian.Uint64(b[tail:]))
-		for i, c := range with {
-			if k := (int(at) + i) % tail; k >= headerSize {
-				b[k] ^= c ^ byte(xor)
-			}
-		}
-		reseal(b, directory, tail)
-		x, err := read(bytes.NewReader(b), int64(len(b)))
-		if err != nil {
-			return
-		}
-		if x.about.Span > 1<<61 || len(x.about.Hosts) > 1000 {
-			return // as it may; exercise would ask for long
-		}
-		x.pages.unchecked = true
-		_ = exercise(x)
-	})
-}
-
 // reseal gives a directory the checksum that it should have.
 func reseal(b []byte, directory, tail int) {
 	binary.LittleEndian.PutUint32(b[tail+16:], crc32.Checksum(b[directory:tail], castagnoli))

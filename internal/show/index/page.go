@@ -236,6 +236,7 @@ func decodeFan(nodes []node, page []byte, k laneKind, n *node, l limits) ([]node
 		left -= x.count
 		if d.bad || x.begin < n.begin || x.end > n.end || x.first < n.first || x.last > n.last || left < 0 ||
 			k != messages && x.first < before.last {
+			d.bad = true // left is 0 if only the last node is wrong
 			break
 		}
 		nodes = append(nodes, x)
