@@ -45,7 +45,7 @@ func Example() {
 	defer remove()
 	trace := filepath.Join(dir, "trace")
 
-	stop, err := sensor.Record(trace, sensor.Options{Title: "an example"})
+	stop, err := sensor.Record(trace, sensor.Options{Dir: dir, Title: "an example"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func Example() {
 func ExampleNewSlice1() {
 	dir, remove := temporary()
 	defer remove()
-	stop, err := sensor.Record(filepath.Join(dir, "trace"), sensor.Options{})
+	stop, err := sensor.Record(filepath.Join(dir, "trace"), sensor.Options{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func ExampleNewGauge() {
 func ExampleNewHistogram() {
 	dir, remove := temporary()
 	defer remove()
-	stop, err := sensor.Record(filepath.Join(dir, "trace"), sensor.Options{Interval: time.Minute})
+	stop, err := sensor.Record(filepath.Join(dir, "trace"), sensor.Options{Dir: dir, Interval: time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}

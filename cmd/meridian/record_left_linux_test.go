@@ -37,7 +37,7 @@ func TestWhatACommandLeavesRunningIsTold(t *testing.T) {
 		} {
 			os.RemoveAll(dir + "/t")
 			os.Remove(dir + "/pids")
-			args := append(append(append(by[:len(by):len(by)], meridian, "record", "-o", "t"), c.flags...), "--", "sh", "-c", c.script)
+			args := append(append(append(by[:len(by):len(by)], meridian, "record", "--rings", ".", "-o", "t"), c.flags...), "--", "sh", "-c", c.script)
 			o := ran(t, dir, args...)
 			var want []string
 			text, _ := os.ReadFile(dir + "/pids")

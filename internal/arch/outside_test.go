@@ -137,7 +137,7 @@ import (
 var started = sensor.NewEvent1[string]("shop", "started", "by")
 
 func init() {
-	stop, err := sensor.Record("trace", sensor.Options{})
+	stop, err := sensor.Record("trace", sensor.Options{Dir: "."})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	stop, err := sensor.Record(filepath.Join(dir, "trace"), sensor.Options{})
+	stop, err := sensor.Record(filepath.Join(dir, "trace"), sensor.Options{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
