@@ -67,8 +67,8 @@ event of a program is lost or repeated. A trace of another host than --host is r
 When a source or the ring of a program fails, a warning says so at once; everything else is recorded further.
 
 Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost (the summary
-counts them), a source or a ring failed before the end, or something was not recorded that was asked for by name: a group of
---kernel, --packets, a --program.`,
+counts them, and a process that could not be followed as one), a source or a ring failed before the end, or something was
+not recorded that was asked for by name: a group of --kernel, --packets, a --program.`,
 		Example: `  meridian record -o trace/ -- ./server --port 8080
   meridian record -o trace/ --program 'web*' --program 4711
   meridian record -o trace/ --packets --filter 'tcp port 443' -- curl -s https://example.org

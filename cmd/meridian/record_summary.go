@@ -65,7 +65,11 @@ func notKept(s *record.Summary, packets bool) (broken []string) {
 	} else if n > 1 {
 		broken = append(broken, fmt.Sprintf("the recording is incomplete: %d sources or programs failed before its end", n))
 	}
-	if n := s.Total.Lost - min(s.Total.Lost, s.Missed); n > 0 {
+	otherwise := s.Missed
+	for _, f := range s.Faults {
+		otherwise += uint64(f.Count)
+	}
+	if n := s.Total.Lost - min(s.Total.Lost, otherwise); n > 0 {
 		what := "events"
 		if packets {
 			what = "events or packets"
@@ -74,6 +78,9 @@ func notKept(s *record.Summary, packets bool) (broken []string) {
 	}
 	if n := s.Missed; n > 0 {
 		broken = append(broken, fmt.Sprintf("the kernel ran no program of the recorder for %s of this machine, counted as lost", counted(n, "event")))
+	}
+	for _, f := range s.Faults {
+		broken = append(broken, fmt.Sprintf("kernel events: %s (%d), counted as lost", f.Kind, f.Count))
 	}
 	if n := s.Total.Overwritten; n > 0 {
 		broken = append(broken, fmt.Sprintf("%d bytes of events were overwritten before they could be recorded", n))

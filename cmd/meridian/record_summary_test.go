@@ -1,11 +1,13 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"meridian/internal/record"
+	"meridian/internal/record/kernel"
 )
 
 func TestSummaryOfARecordingCountsOneAndThousands(t *testing.T) {
@@ -30,6 +32,30 @@ func TestSummaryOfARecordingCountsOneAndThousands(t *testing.T) {
 		}
 		if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); lines[len(lines)-1] != c.want {
 			t.Errorf("%q, want %q", lines[len(lines)-1], c.want)
+		}
+	}
+}
+
+// Only what found a buffer full is said to; every other reason for lost events has a line of its own.
+func TestEveryReasonForLostEventsIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		lost   uint64
+		missed uint64
+		faults []kernel.Fault
+		want   []string
+	}{
+		{0, 0, nil, nil},
+		{5, 0, nil, []string{"5 events were lost: their buffers were full"}},
+		{5, 5, nil, []string{"the kernel ran no program of the recorder for 5 events of this machine, counted as lost"}},
+		{3, 0, []kernel.Fault{{Kind: kernel.NotFollowed, Count: 2}, {Kind: kernel.DamagedRecords, Count: 1}}, []string{
+			"kernel events: " + kernel.NotFollowed + " (2), counted as lost", "kernel events: " + kernel.DamagedRecords + " (1), counted as lost"}},
+		{6, 1, []kernel.Fault{{Kind: kernel.DamagedRecords, Count: 2}}, []string{"3 events were lost: their buffers were full",
+			"the kernel ran no program of the recorder for 1 event of this machine, counted as lost", "kernel events: " + kernel.DamagedRecords + " (2), counted as lost"}},
+	} {
+		s := record.Summary{Missed: c.missed, Faults: c.faults}
+		s.Total.Lost = c.lost
+		if got := notKept(&s, false); !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

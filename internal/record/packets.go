@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"meridian/clock"
+	"meridian/internal/record/kernel"
 	"meridian/internal/record/packet"
 	"meridian/trace"
 )
@@ -183,7 +184,8 @@ func (w *packetWriter) finish() error {
 }
 
 // missed is 0: the kernel shows all packets to a capture.
-func (w *packetWriter) missed() uint64 { return 0 }
+func (w *packetWriter) missed() uint64         { return 0 }
+func (w *packetWriter) faults() []kernel.Fault { return nil }
 
 // counts returns the counts by name of interface, which several interfaces may have had one after another. Lost packets are known
 // only for all together, which share a ring.

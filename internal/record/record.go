@@ -57,6 +57,7 @@ import (
 
 	"meridian/clock"
 	"meridian/format/ctf"
+	"meridian/internal/record/kernel"
 	"meridian/sensor/ring"
 	"meridian/trace"
 )
@@ -179,6 +180,7 @@ type writer interface {
 	finish() error
 	counts() []Counts
 	missed() uint64 // events that the kernel kept from the source, which are in the counts as lost
+	faults() []kernel.Fault
 }
 
 // Origin returns by how many ns the trace's clock is ahead of CLOCK_MONOTONIC: the offset of REALTIME when the trace was begun. It

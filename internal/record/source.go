@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
 
@@ -179,6 +180,14 @@ func (w *sourceWriter) counts() []Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rows.counts()
+}
+
+// faults returns the source's reasons for lost events, if it has any but a full buffer.
+func (w *sourceWriter) faults() []kernel.Fault {
+	if s, ok := w.source.(interface{ Faults() []kernel.Fault }); ok {
+		return s.Faults()
+	}
+	return nil
 }
 
 // missed returns how many of the lost events the kernel kept from the source, if that can tell.

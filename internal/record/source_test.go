@@ -5,11 +5,13 @@ package record
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"meridian/clock"
+	"meridian/internal/record/kernel"
 	"meridian/trace"
 )
 
@@ -55,6 +57,10 @@ func (k *fakeKernel) Classes() []trace.Class {
 }
 
 func (k *fakeKernel) Lost() []uint64 { return []uint64{0, k.lost.Load()} }
+
+func (k *fakeKernel) Faults() []kernel.Fault {
+	return kernel.Happened(kernel.Fault{Kind: "two of the three"}, kernel.Fault{Kind: kernel.NotFollowed, Count: int64(k.lost.Load()) - 1})
+}
 
 func (k *fakeKernel) Read(ctx context.Context, each func(*Event) error) error {
 	var e Event
@@ -106,6 +112,9 @@ func TestEventsOfSourcesAreReadAsTheyWereGiven(t *testing.T) {
 		}
 		if s.Total.Events != kernelEvents || s.Total.Lost != 3 || len(s.Streams) != 2 || s.Streams[1].Lost != 3 {
 			t.Errorf("%+v", s)
+		}
+		if want := []kernel.Fault{{Kind: kernel.NotFollowed, Count: 2}}; !slices.Equal(s.Faults, want) {
+			t.Errorf("%v, want %v", s.Faults, want)
 		}
 		all := read(t, dir)
 		i := 0

@@ -75,6 +75,15 @@ func (k *kernelSource) Missed() uint64 {
 	return 0
 }
 
+// Faults returns why events are lost that neither found a full buffer nor are among the missed ones.
+func (k *kernelSource) Faults() []bpf.Fault {
+	if r, ok := k.recorder.(interface{ Faults() ([]bpf.Fault, error) }); ok {
+		faults, _ := r.Faults()
+		return faults
+	}
+	return nil
+}
+
 // interfaces is a source of the states of network interfaces and of their changes.
 type interfaces struct {
 	watcher *netstate.Watcher

@@ -3,6 +3,8 @@ package record
 import (
 	"slices"
 	"time"
+
+	"meridian/internal/record/kernel"
 )
 
 // Counts is what was recorded of a program, of a stream of a source, or of a network interface, whose packets are its events.
@@ -13,7 +15,7 @@ type Counts struct {
 	Events      uint64 `json:"events"`
 	Bytes       uint64 `json:"bytes"` // of the packets
 	Packets     uint64 `json:"packets"`
-	Lost        uint64 `json:"lost"`                        // events that found a buffer full, and those of Summary.Missed
+	Lost        uint64 `json:"lost"`                        // events that found a buffer full, and those of Summary.Missed and Summary.Faults
 	Overwritten uint64 `json:"overwritten_bytes,omitempty"` // of a ring that overwrites its oldest events
 	Damaged     uint64 `json:"damaged,omitempty"`           // damaged parts of a ring
 	Moved       uint64 `json:"moved,omitempty"`             // events of a source with a stamp before the last one's, which got that one
@@ -22,14 +24,15 @@ type Counts struct {
 
 // Summary is what was recorded.
 type Summary struct {
-	Dir        string        `json:"dir"`
-	Continued  bool          `json:"continued,omitempty"` // the trace is an earlier recorder's; what is counted is this one's
-	Streams    []Counts      `json:"streams"`             // in the order in which they were found
-	Total      Counts        `json:"total"`
-	Missed     uint64        `json:"missed,omitempty"` // of the lost events, those for which the kernel ran no program
-	ClockError time.Duration `json:"clock_error_ns"`   // of the worst reading by which stamps were put on the clock
-	Failures   []Failure     `json:"failures,omitempty"`
-	Unlisted   int           `json:"failures_unlisted,omitempty"` // how many more there were than are listed
+	Dir        string         `json:"dir"`
+	Continued  bool           `json:"continued,omitempty"` // the trace is an earlier recorder's; what is counted is this one's
+	Streams    []Counts       `json:"streams"`             // in the order in which they were found
+	Total      Counts         `json:"total"`
+	Missed     uint64         `json:"missed,omitempty"` // of the lost events, those for which the kernel ran no program
+	Faults     []kernel.Fault `json:"faults,omitempty"` // of the lost events, what happened to those that neither found a full buffer nor were missed
+	ClockError time.Duration  `json:"clock_error_ns"`   // of the worst reading by which stamps were put on the clock
+	Failures   []Failure      `json:"failures,omitempty"`
+	Unlisted   int            `json:"failures_unlisted,omitempty"` // how many more there were than are listed
 }
 
 func (r *Recorder) summary() Summary {
@@ -45,6 +48,7 @@ func (r *Recorder) summary() Summary {
 	for _, w := range r.sources {
 		s.Streams = append(s.Streams, w.counts()...)
 		s.Missed += w.missed()
+		s.Faults = append(s.Faults, w.faults()...)
 	}
 	for _, c := range s.Streams {
 		s.Total.Events += c.Events

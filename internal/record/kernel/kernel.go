@@ -35,6 +35,7 @@ package kernel
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,6 +95,8 @@ type Options struct {
 	Packets      Packets
 	NetNS        uint32 // the inode of a network namespace, whose packets alone are recorded; 0 for all
 	BufferSize   int    // bytes of each processor's ring, rounded up to a power of two; 0 stands for 4 MiB
+
+	maxFollowed int // processes at a time; 0 stands for what the programs say
 }
 
 // Packets selects packets of [Net] by their headers: from the beginning of the IP header, 20 or 40 bytes, and of the transport
@@ -155,15 +158,21 @@ func SupportedMachine() bool {
 
 // Fault is a way in which events were not recorded as they happened, and how often that was.
 type Fault struct {
-	Kind  string
-	Count int64
+	Kind  string `json:"kind"`
+	Count int64  `json:"count"`
 }
 
 // The faults of every recorder of kernel events.
 const (
 	LateStamps     = "stamps were raised to those before them"
 	DamagedRecords = "invalid records in a ring buffer were left out"
+	NotFollowed    = "processes were not followed: too many at a time"
 )
+
+// Happened returns the faults that there were.
+func Happened(faults ...Fault) []Fault {
+	return slices.DeleteFunc(faults, func(f Fault) bool { return f.Count <= 0 })
+}
 
 // ReportFaults warns of those that happened.
 func ReportFaults(w *trace.Warnings, subject string, faults ...Fault) {

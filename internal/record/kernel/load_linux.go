@@ -112,6 +112,9 @@ func load(o *Options, constants map[string]any, names []string) (*ebpf.Collectio
 	}
 	rings := spec.Maps["rings"]
 	rings.MaxEntries, rings.InnerMap.MaxEntries = uint32(cpus), uint32(ringSize(o.BufferSize))
+	if o.maxFollowed > 0 {
+		spec.Maps["followed"].MaxEntries = uint32(o.maxFollowed)
+	}
 	inner := rings.InnerMap.Copy()
 	programs, err := ebpf.NewCollection(spec)
 	if err != nil {

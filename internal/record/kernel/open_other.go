@@ -26,4 +26,5 @@ func (unsupported) Following() ([]int, error)                      { return nil,
 func (unsupported) Stop() error                                    { return nil }
 func (unsupported) Lost() ([]uint64, error)                        { return nil, nil }
 func (unsupported) Missed() (uint64, error)                        { return 0, nil }
+func (unsupported) Faults() ([]Fault, error)                       { return nil, nil }
 func (unsupported) Close() error                                   { return nil }

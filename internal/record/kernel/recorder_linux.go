@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -27,7 +28,7 @@ type Recorder struct {
 	detach   sync.Once
 	stopped  chan struct{} // closed by Stop
 	stopErr  error
-	damaged  int64
+	damaged  []atomic.Uint64 // invalid records, by processor
 }
 
 // Open loads the programs and attaches them: events are recorded from its return on. Close reports to w what was not
@@ -66,6 +67,7 @@ func (r *Recorder) open(o *Options) (err error) {
 	if r.rings, err = openRings(r.programs.Maps["rings"], inner); err != nil {
 		return err
 	}
+	r.damaged = make([]atomic.Uint64, r.programs.Maps["rings"].MaxEntries())
 	if r.audit != nil {
 		if err := r.audit.give(r.programs); err != nil {
 			return err
@@ -118,7 +120,7 @@ func (r *Recorder) Read(ctx context.Context, each func(*Event) error) error {
 			if e := r.decoder.decode(stamp, cpu, record); e != nil {
 				return each(e)
 			}
-			r.damaged++
+			r.damaged[cpu].Add(1)
 			return nil
 		})
 		if err != nil {
@@ -183,7 +185,8 @@ func (r *Recorder) Stop() error {
 }
 
 // Lost returns for each processor, by its number, how many events were not recorded since Open: they found its ring full, or
-// are among the [Recorder.Missed] ones. Counts only grow. Lost and Missed must not be called after Close.
+// are among the [Recorder.Missed] ones or the [Recorder.Faults]. Counts only grow. Lost, Missed and Faults must not be called
+// after Close.
 func (r *Recorder) Lost() ([]uint64, error) {
 	counts, err := countsOf(r.programs)
 	if err != nil {
@@ -191,9 +194,29 @@ func (r *Recorder) Lost() ([]uint64, error) {
 	}
 	missed, err := r.missed(counts)
 	for i := range missed {
-		missed[i] += counts[i].Lost
+		missed[i] += counts[i].Lost + counts[i].Unfollowed
+		if i < len(r.damaged) {
+			missed[i] += r.damaged[i].Load()
+		}
 	}
 	return missed, err
+}
+
+// Faults returns the reasons that Lost has beside full rings and missed events: invalid records, each an event, and processes
+// that were not followed. How many events such a process has is not known; it counts as one.
+func (r *Recorder) Faults() ([]Fault, error) {
+	counts, err := countsOf(r.programs)
+	if err != nil {
+		return nil, err
+	}
+	unfollowed, damaged := uint64(0), uint64(0)
+	for i := range counts {
+		unfollowed += counts[i].Unfollowed
+	}
+	for i := range r.damaged {
+		damaged += r.damaged[i].Load()
+	}
+	return Happened(Fault{NotFollowed, int64(unfollowed)}, Fault{DamagedRecords, int64(damaged)}), nil
 }
 
 // Missed returns for how many events since Open the kernel ran no program: they interrupted the program of the same kind on
@@ -263,11 +286,7 @@ func (r *Recorder) reportFaults() {
 	if r.warnings == nil {
 		return
 	}
-	counts, _ := countsOf(r.programs)
-	unfollowed, late := uint64(0), uint64(0)
-	for i := range counts {
-		unfollowed += counts[i].Unfollowed
-	}
+	late := uint64(0)
 	for _, g := range r.rings {
 		late += g.sorter.late
 	}
@@ -276,8 +295,7 @@ func (r *Recorder) reportFaults() {
 			r.warnings.Add(subject, unaudited, fmt.Sprintf("processor %d, which was offline for a time", cpu))
 		}
 	}
-	ReportFaults(r.warnings, subject, Fault{"processes were not followed: too many at a time", int64(unfollowed)},
-		Fault{LateStamps, int64(late)}, Fault{DamagedRecords, r.damaged})
+	ReportFaults(r.warnings, subject, Fault{LateStamps, int64(late)})
 }
 
 const (

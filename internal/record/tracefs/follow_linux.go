@@ -22,6 +22,7 @@ type follower struct {
 	roots   map[int]bool
 	command proc.NamePattern // programs of that name become roots
 	pending []pendingTask
+	missing uint64 // processes, or threads, that could not be followed
 }
 
 // pendingTask is a thread that is followed, which the decoder does not know yet.
@@ -72,8 +73,18 @@ func (f *follower) followNamed(pids []int, command proc.NamePattern) error {
 // followFound follows a process that the decoder has found.
 func (f *follower) followFound(pid int32, w *trace.Warnings) {
 	if err := f.follow(int(pid)); err != nil {
-		w.Add(subject, "processes could not be followed", err.Error())
+		w.Add(subject, unfollowed, err.Error())
+		f.mu.Lock()
+		f.missing++
+		f.mu.Unlock()
 	}
+}
+
+// failed returns how many processes could not be followed though they should have been.
+func (f *follower) failed() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.missing
 }
 
 // forget makes an ended process a root no longer: its number may be given to another process.
@@ -118,7 +129,7 @@ const maxRounds = 16
 // start (event-fork). But it replaces its list whenever we add to it, and loses threads that were started in that moment.
 // So the search is repeated until it finds nothing new. The caller holds the mutex.
 func (f *follower) update() error {
-	for range maxRounds {
+	for round := range maxRounds {
 		followed, err := f.in.numbers("set_event_pid")
 		if err != nil {
 			return err
@@ -135,6 +146,9 @@ func (f *follower) update() error {
 		missing := f.addMissing(all, followed)
 		if len(missing) == 0 {
 			return nil
+		}
+		if round == maxRounds-1 {
+			f.missing += uint64(len(missing)) // these are followed now, and what they have started meanwhile may not be
 		}
 		if err := f.in.append("set_event_pid", strings.Join(missing, " ")); err != nil {
 			return err

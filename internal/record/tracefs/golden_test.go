@@ -191,8 +191,8 @@ func compare(t *testing.T, dir string) (count map[string]int) {
 				t.Errorf("%s: the kernel does not print an event at %d", text, e.Stamp)
 			}
 		}
-		if d.damaged != 0 || c.damaged != 0 {
-			t.Errorf("%s: %d records and %d pages damaged", text, d.damaged, c.damaged)
+		if d.damaged != 0 || c.damaged.Load() != 0 {
+			t.Errorf("%s: %d records and %d pages damaged", text, d.damaged, c.damaged.Load())
 		}
 	}
 	return count

@@ -3,9 +3,11 @@ package tracefs
 import (
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
+	"meridian/internal/record/internal/proc"
 	"meridian/internal/record/kernel"
 )
 
@@ -76,5 +78,56 @@ func TestStatsAreSummedUp(t *testing.T) {
 	}
 	if n := parseStats([]byte("overrun: many\n")); n != 0 {
 		t.Error(n)
+	}
+}
+
+func TestWhatElseIsNotRecordedCountsAsLost(t *testing.T) {
+	_, r := open(t, Options{Groups: kernel.Net})
+	if len(r.session.rings) > 1 { // as if the others had come online later
+		for _, g := range r.session.rings[1:] {
+			g.close()
+		}
+		r.session.rings = r.session.rings[:1]
+		r.merge.cursors = r.merge.cursors[:1]
+	}
+	r.session.rings[0].damaged.Add(2)
+	r.follower.missing = 3
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	online, err := proc.OnlineCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := int64(len(online) - 1)
+	faults, err := r.Faults()
+	if want := kernel.Happened(kernel.Fault{Kind: unfollowed, Count: 3}, kernel.Fault{Kind: lateProcessors, Count: late},
+		kernel.Fault{Kind: kernel.DamagedRecords, Count: 2}); err != nil || !slices.Equal(faults, want) {
+		t.Errorf("%v, %v, want %v", faults, err, want)
+	}
+	lost, err := r.Lost()
+	if want := uint64(5 + late); err != nil || lost[r.session.rings[0].cpu] != want {
+		t.Errorf("%d lost, %v, want %d", lost, err, want)
+	}
+}
+
+func TestInvalidRecordsAndPagesAreCountedForTheirRing(t *testing.T) {
+	_, r := open(t, Options{Groups: kernel.Net})
+	given := false
+	c := newCursor(0, pageLayoutOf(t))
+	c.record, c.stamp = []byte{1}, 1 // too short for the number of its event
+	c.readPage = func(b []byte) (int, error) {
+		if given {
+			return 0, nil
+		}
+		given = true
+		for i := range b {
+			b[i] = 0xff
+		}
+		return len(b), nil
+	}
+	r.merge.cursors = []*cursor{c}
+	if _, err := r.readUntil(1<<63, func(*kernel.Event) error { return nil }); err != nil || c.damaged.Load() != 2 {
+		t.Errorf("%d damaged, %v", c.damaged.Load(), err)
 	}
 }

@@ -12,7 +12,7 @@ type cursor struct {
 	page     page
 	record   []byte        // of the next event, or nil
 	stamp    uint64        // of the next event
-	damaged  int64         // pages that were skipped, from their beginning or from within
+	damaged  atomic.Uint64 // pages that were skipped, from their beginning or from within, and invalid records
 	missed   atomic.Uint64 // events that were lost by what the pages say
 }
 
@@ -25,7 +25,7 @@ func (c *cursor) advance() (bool, error) {
 	for {
 		record, err := c.page.next()
 		if err != nil {
-			c.damaged++
+			c.damaged.Add(1)
 		}
 		if c.record = record; record != nil {
 			c.stamp = c.page.stamp
@@ -36,7 +36,7 @@ func (c *cursor) advance() (bool, error) {
 			return false, err
 		}
 		if err := c.page.open(c.layout, c.buffer[:n]); err != nil {
-			c.damaged++
+			c.damaged.Add(1)
 		}
 		c.missed.Add(c.page.missed)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -183,7 +182,9 @@ func isClosed(c <-chan struct{}) bool {
 func (r *Recorder) readUntil(limit uint64, each func(*kernel.Event) error) (int, error) {
 	r.follower.takePending(r.decoder.tasks)
 	return r.merge.until(limit, func(c *cursor) error {
+		damaged := r.decoder.damaged
 		e := r.decoder.decode(c.stamp, c.cpu, c.everyone, c.record)
+		c.damaged.Add(uint64(r.decoder.damaged - damaged))
 		if e == nil {
 			return nil
 		}
@@ -220,18 +221,43 @@ func (r *Recorder) Stop() error {
 		if r.stopErr = r.session.end(); r.stopErr != nil {
 			r.stopErr = fmt.Errorf("kernel events: %w", r.stopErr)
 		}
+		r.session.findLate()
 		close(r.stopped)
 	})
 	return r.stopErr
 }
 
-// Lost returns for each processor, by its number, how many events found its ring full since Open. Counts only grow. After
-// Close they are all 0.
+// Lost returns for each processor, by its number, how many events were not recorded since Open: they found its ring full, or are
+// among the [Recorder.Faults]. Counts only grow. After Close they are all 0.
 func (r *Recorder) Lost() ([]uint64, error) {
 	r.closing.Lock()
 	defer r.closing.Unlock()
-	return r.session.lost()
+	lost, err := r.session.lost()
+	if err == nil && len(r.session.rings) > 0 {
+		lost[r.session.rings[0].cpu] += r.follower.failed() // it has no processor
+	}
+	return lost, err
 }
+
+// Faults returns the reasons that Lost has beside full rings: invalid records and pages, processes that were not followed, and
+// processors that came online later. How many events these have is not known; each counts as one.
+func (r *Recorder) Faults() ([]kernel.Fault, error) {
+	r.closing.Lock()
+	defer r.closing.Unlock()
+	damaged := uint64(0)
+	for _, g := range r.session.rings {
+		damaged += g.damaged.Load()
+	}
+	return kernel.Happened(
+		kernel.Fault{Kind: unfollowed, Count: int64(r.follower.failed())},
+		kernel.Fault{Kind: lateProcessors, Count: r.session.late.Load()},
+		kernel.Fault{Kind: kernel.DamagedRecords, Count: int64(damaged)}), nil
+}
+
+const (
+	unfollowed     = "processes could not be followed"
+	lateProcessors = "processors came online later and were not recorded"
+)
 
 // Close stops the recording and removes the instances. Read must have returned.
 func (r *Recorder) Close() error {
@@ -247,20 +273,8 @@ func (r *Recorder) Close() error {
 
 // reportFaults warns of what was not recorded as it happened, except for what Lost counts.
 func reportFaults(r *Recorder) {
-	rings := r.session.rings
-	online, _ := proc.OnlineCPUs()
-	for _, cpu := range online {
-		if !slices.ContainsFunc(rings, func(g *ring) bool { return g.cpu == cpu }) {
-			r.warnings.Add(subject, "a processor came online later and was not recorded", fmt.Sprintf("CPU %d", cpu))
-		}
-	}
-	damaged := r.decoder.damaged
-	for _, g := range rings {
-		damaged += g.damaged
-	}
 	kernel.ReportFaults(r.warnings, subject,
 		kernel.Fault{Kind: "threads ended before their process was known, and are taken for processes", Count: r.decoder.tasks.guessed},
 		kernel.Fault{Kind: "switches of threads were not reported by the kernel", Count: r.decoder.gaps},
-		kernel.Fault{Kind: kernel.LateStamps, Count: r.late},
-		kernel.Fault{Kind: kernel.DamagedRecords, Count: damaged})
+		kernel.Fault{Kind: kernel.LateStamps, Count: r.late})
 }

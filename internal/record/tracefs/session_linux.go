@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +26,7 @@ type session struct {
 	some  *instance // records those that are followed; nil if all are
 	cpus  int       // that the kernel can have, online or not
 	rings []*ring
+	late  atomic.Int64 // processors that came online after the rings were opened
 }
 
 // newSession makes the instances, which do not record yet. On an error the caller closes what is returned.
@@ -177,7 +180,19 @@ func (s *session) end() (err error) {
 	return err
 }
 
-// lost returns how many events each processor has lost, by its number.
+// findLate counts the processors that are online and have no ring.
+func (s *session) findLate() {
+	online, _ := proc.OnlineCPUs()
+	late := int64(0)
+	for _, cpu := range online {
+		if len(s.rings) > 0 && !slices.ContainsFunc(s.rings, func(g *ring) bool { return g.cpu == cpu }) {
+			late++
+		}
+	}
+	s.late.Store(late)
+}
+
+// lost returns how many events each processor has lost, by its number. Those of processors without a ring are of the first one.
 func (s *session) lost() ([]uint64, error) {
 	lost := make([]uint64, s.cpus)
 	for _, g := range s.rings {
@@ -185,7 +200,10 @@ func (s *session) lost() ([]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		lost[g.cpu] += n
+		lost[g.cpu] += n + g.damaged.Load()
+	}
+	if len(s.rings) > 0 {
+		lost[s.rings[0].cpu] += uint64(s.late.Load())
 	}
 	return lost, nil
 }
@@ -201,7 +219,8 @@ func (s *session) close() (err error) {
 	if s.mount != nil {
 		err = errors.Join(err, s.mount.Close())
 	}
-	*s = session{cpus: s.cpus}
+	s.mount, s.all, s.some, s.rings = nil, nil, nil, nil
+	s.late.Store(0)
 	return err
 }
 
