@@ -39,43 +39,59 @@ type side struct {
 
 // match finds the messages of a conversation of datagrams whose near end is known.
 func (m *datagramMatcher) match(u *conversation, out *collector) {
-	known := contentKept(u, math.MaxInt)
+	limit := contentLimit(u, math.MaxInt)
 	for d := range 2 {
 		up, down := side{u.a, u.flowA, d}, side{u.b, u.flowB, u.otherDirection(d)}
 		if (u.near > 0) != (d == 0) {
 			up, down = down, up
 		}
-		m.sent, m.came = up.datagrams(m.sent[:0], known), down.datagrams(m.came[:0], known)
+		m.sent, m.came = up.datagrams(m.sent[:0], limit), down.datagrams(m.came[:0], limit)
 		m.join(up.index, down.index, &up.Flows[up.flow], out)
 	}
 }
 
-// contentKept reports whether both captures kept enough of every packet to know its content, as far as the first most of
-// them tell; where one did not, length and identification must do.
-func contentKept(u *conversation, most int) bool {
+// contentLimit returns the length of datagrams up to which both captures kept enough to compare their content, as far as the
+// first most packets of each tell. Of longer ones length and identification must do. Where both cut all longer ones at the same
+// byte, there is no limit.
+func contentLimit(u *conversation, most int) uint32 {
+	const none = math.MaxUint32
+	shortest, longest, whole := uint32(none), uint32(0), uint32(0) // contents kept of what was cut, and what was not
 	for _, s := range []side{{u.a, u.flowA, 0}, {u.b, u.flowB, 0}} {
 		for _, n := range head(s.packets(s.flow), most) {
-			if p := s.at(n); p.Kind == trace.Datagram && p.Digest == 0 && p.Length > 0 {
-				return false
+			p := s.at(n)
+			switch {
+			case p.Kind != trace.Datagram || p.Length == 0:
+			case p.Digest == 0 || p.Flags != 0:
+				shortest, longest = min(shortest, uint32(p.Flags)), max(longest, uint32(p.Flags))
+			default:
+				whole = max(whole, p.Length)
 			}
 		}
 	}
-	return true
+	if shortest > 0 && shortest == longest && whole <= shortest {
+		return none
+	}
+	return shortest
+}
+
+// digestUpTo returns a datagram's digest, or 0 if it is longer than content can be compared.
+func digestUpTo(p *trace.Packet, limit uint32) uint32 {
+	if p.Length > limit {
+		return 0
+	}
+	return p.Digest
 }
 
 // datagrams appends the side's datagrams in file order.
-func (s side) datagrams(to []datagram, contentKept bool) []datagram {
+func (s side) datagrams(to []datagram, limit uint32) []datagram {
 	for _, n := range s.packets(s.flow) {
 		p := s.at(n)
 		if p.Kind != trace.Datagram || direction(p) != s.direction {
 			continue
 		}
-		digest := p.Digest
-		if !contentKept {
-			if p.ID == 0 {
-				continue // nothing would tell it from any other of its length
-			}
-			digest = 0
+		digest := digestUpTo(p, limit)
+		if digest == 0 && p.ID == 0 {
+			continue // nothing would tell it from any other of its length
 		}
 		to = append(to, datagram{exact: contentKey(p, digest), open: mix(uint64(digest), uint64(p.ID)), time: p.Time})
 	}

@@ -89,7 +89,7 @@ func (x *index) at(n uint32) *trace.Packet { return x.Packets.At(int(n)) }
 
 // fromOf returns what the capture says of the way of a flow's packet.
 func (x *index) fromOf(p *trace.Packet) trace.Direction {
-	if len(x.passing) > 0 && p.Flow != trace.NoFlow && x.passing[pairOf(&x.Flows[p.Flow>>1])] {
+	if len(x.passing) > 0 && p.Flow != trace.NoFlow && x.passing[wayOf(&x.Flows[p.Flow>>1])] {
 		return trace.Unknown
 	}
 	return p.From

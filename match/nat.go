@@ -135,7 +135,7 @@ func joinTranslatedDatagrams(conversations []conversation, a, b *index, unmatche
 		}
 		for _, n := range b.packets(f) {
 			p := b.at(n)
-			if p.Kind != trace.Datagram || p.Digest == 0 {
+			if p.Kind != trace.Datagram || p.Digest == 0 || p.Flags != 0 {
 				continue
 			}
 			key := contentKey(p, p.Digest)
@@ -171,7 +171,7 @@ func translatedFlow(a *index, f int, find func(*trace.Packet) (flow, direction i
 	best := partner{}
 	for _, n := range a.packets(f) {
 		p := a.at(n)
-		if p.Kind != trace.Datagram || p.Digest == 0 {
+		if p.Kind != trace.Datagram || p.Digest == 0 || p.Flags != 0 {
 			continue
 		}
 		flow, d, ok := find(p)

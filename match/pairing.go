@@ -77,7 +77,7 @@ func pairUp(a, b *index) []conversation {
 			continue
 		}
 		unmatchedB[g] = false
-		if a.Flows[f].Protocol == protocolTCP {
+		if a.Flows[f].Protocol == protocolTCP && !(a.cutTCP(f) && b.cutTCP(g)) {
 			conversations = joinConnections(conversations, a, b, f, g, joinedA, joinedB)
 			continue
 		}
@@ -87,6 +87,9 @@ func pairUp(a, b *index) []conversation {
 	conversations = joinTranslated(conversations, a, b, joinedA, joinedB)
 	return joinTranslatedDatagrams(conversations, a, b, unmatchedA, unmatchedB)
 }
+
+// cutTCP reports whether a capture cut all packets of a TCP flow so short that they are datagrams.
+func (x *index) cutTCP(flow int) bool { return x.ofFlow[flow][0] == x.ofFlow[flow][1] }
 
 // anonymous reports whether a flow has no sender of its own: hosts without an address yet (DHCP, duplicate address
 // detection) all send from the unspecified one, often the same bytes, and there is no telling whose they are.

@@ -38,6 +38,15 @@ type pair [2]netip.Addr
 
 func pairOf(f *trace.Flow) pair { return pair{f.Low.Addr, f.High.Addr} }
 
+// wayOf is the addresses between which a flow's packets went, the lower one first: of a tunnel, its ends.
+func wayOf(f *trace.Flow) pair {
+	from, to := f.Way(0)
+	if to.Less(from) {
+		from, to = to, from
+	}
+	return pair{from, to}
+}
+
 func newPointFinder(flows int) *pointFinder {
 	return &pointFinder{first: make([]point, 2*flows), seen: make([]bool, 2*flows), several: make([]bool, 2*flows)}
 }
@@ -61,7 +70,7 @@ const (
 )
 
 // repeated returns, one bit each, the packets seen at points that repeat earlier ones; nil if there are none. It notes in
-// passing the addresses between which packets both came in and went out: that they came in does not say that the host is their
+// passing the addresses, of tunnels theirs, between which packets both came in and went out: that they came in does not say that the host is their
 // receiver.
 func (f *pointFinder) repeated(c *trace.Capture, passing map[pair]bool) []uint64 {
 	if !f.any {
@@ -95,7 +104,7 @@ func (f *pointFinder) repeated(c *trace.Capture, passing map[pair]bool) []uint64
 				continue
 			}
 			if x.from != list[0].from {
-				passing[pairOf(&c.Flows[flow>>1])] = true
+				passing[wayOf(&c.Flows[flow>>1])] = true
 			}
 			if bits == nil {
 				bits = make([]uint64, (l.Len()+63)/64)

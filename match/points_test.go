@@ -1,6 +1,7 @@
 package match
 
 import (
+	"net/netip"
 	"testing"
 
 	"meridian/clock"
@@ -104,3 +105,29 @@ func TestPointsThatShareFewPacketsAreBothRead(t *testing.T) {
 		t.Errorf("of packets that nothing is known of %d of 100 are read", n)
 	}
 }
+
+// A host that forwards a tunnel is the receiver of nothing in it, whatever the addresses inside.
+func TestAForwardedTunnelsDirectionsSayNothing(t *testing.T) {
+	tunnel := trace.Tunnel{From: addrOf("192.0.2.9"), To: addrOf("192.0.2.1"), ID: 42}
+	turned := trace.Tunnel{From: tunnel.To, To: tunnel.From, ID: 42}
+	inside := func(low, high string, tunnel trace.Tunnel) trace.Flow {
+		return trace.Flow{Low: trace.Endpoint{Addr: addrOf(low)}, High: trace.Endpoint{Addr: addrOf(high)}, Protocol: protocolUDP, Tunnel: tunnel}
+	}
+	c := &trace.Capture{Flows: []trace.Flow{inside("10.0.0.1", "10.0.0.2", tunnel), inside("10.0.0.3", "10.0.0.4", turned), inside("10.0.0.5", "10.0.0.6", trace.Tunnel{})}}
+	for i := range uint32(20) {
+		for j, from := range []trace.Direction{trace.Received, trace.Sent} {
+			*c.Packets.Append() = trace.Packet{Time: clock.HostTime(i*1000) + clock.HostTime(j), Kind: trace.Datagram, Digest: i + 1, From: from}
+		}
+		for flow := range uint32(2) {
+			*c.Packets.Append() = trace.Packet{Time: clock.HostTime(i*1000) + 9, Kind: trace.Datagram, Flow: 2 * (flow + 1), Digest: 100 + i, From: trace.Received}
+		}
+	}
+	x := newIndex(c, 0)
+	for flow, want := range []trace.Direction{trace.Unknown, trace.Unknown, trace.Received} {
+		if got := x.fromOf(x.at(x.packets(flow)[0])); got != want {
+			t.Errorf("flow %d: %v, not %v", flow, got, want)
+		}
+	}
+}
+
+func addrOf(s string) netip.Addr { return netip.MustParseAddr(s) }

@@ -204,14 +204,15 @@ func (u *conversation) exactKey() func(*trace.Packet) uint64 {
 	if u.plain() {
 		return func(p *trace.Packet) uint64 { return mix(plainPrint(p), uint64(p.Length)) }
 	}
-	if u.connA == nil && !contentKept(u, firstPackets) {
-		return func(p *trace.Packet) uint64 { return contentKey(p, 0) }
+	limit := uint32(math.MaxUint32)
+	if u.connA == nil {
+		limit = contentLimit(u, firstPackets)
 	}
 	return func(p *trace.Packet) uint64 {
 		if p.Kind == trace.TCP {
 			return mix(fingerprint(p), uint64(p.Digest)<<32|uint64(p.Length))
 		}
-		return contentKey(p, p.Digest)
+		return contentKey(p, digestUpTo(p, limit))
 	}
 }
 

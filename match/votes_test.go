@@ -317,13 +317,37 @@ func TestSuperDatagramsThatBeginAlikeAreAmbiguous(t *testing.T) {
 	if dropped != 1 || c.last.length() != 0 {
 		t.Errorf("%d dropped, %d messages", dropped, c.last.length())
 	}
-	u := seen(t, false, []trace.Packet{{Kind: trace.Datagram}, {Kind: trace.Datagram, Digest: 1, Length: 9}, {Kind: trace.TCP, Length: 9}}, nil)
-	if !contentKept(u, 99) {
-		t.Error("a datagram without payload has its content")
+}
+
+func TestContentIsComparedUpToWhereTheCapturesDifferInWhatTheyKept(t *testing.T) {
+	const unlimited = math.MaxUint32
+	cut := func(length uint32, at uint8) trace.Packet {
+		return trace.Packet{Kind: trace.Datagram, Digest: 7, Length: length, Flags: at}
 	}
-	*u.a.Packets.At(0) = trace.Packet{Kind: trace.Datagram, Length: 1}
-	if contentKept(u, 99) {
-		t.Error("content of one byte is missed by nobody")
+	whole := func(length uint32) trace.Packet { return cut(length, 0) }
+	none := func(length uint32) trace.Packet { return trace.Packet{Kind: trace.Datagram, Length: length} }
+	for _, c := range []struct {
+		a, b []trace.Packet
+		want uint32
+	}{
+		{[]trace.Packet{none(0), whole(9), {Kind: trace.TCP, Length: 9}}, nil, unlimited},
+		{[]trace.Packet{none(1), whole(9)}, nil, 0},
+		{[]trace.Packet{whole(900)}, []trace.Packet{whole(900)}, unlimited},
+		{[]trace.Packet{cut(900, 26), whole(26)}, []trace.Packet{cut(900, 26), whole(3)}, unlimited},
+		{[]trace.Packet{cut(900, 26)}, []trace.Packet{whole(26)}, unlimited},
+		{[]trace.Packet{cut(900, 26)}, []trace.Packet{whole(27)}, 26},
+		{[]trace.Packet{cut(900, 26)}, []trace.Packet{cut(900, 22)}, 22},
+		{[]trace.Packet{cut(900, 26)}, []trace.Packet{none(900)}, 0},
+	} {
+		for _, swap := range []bool{false, true} {
+			a, b := c.a, c.b
+			if swap {
+				a, b = b, a
+			}
+			if got := contentLimit(seen(t, false, a, b), 99); got != c.want {
+				t.Errorf("%+v and %+v: up to %d bytes, not %d", a, b, got, c.want)
+			}
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ type Packet struct {
 	Flow   uint32         // index into Capture.Flows times two, plus one if sent by its High end; NoFlow without one
 	Digest uint32         // what else tells it from others: see Kind and format/pcap
 	ID     uint16         // IPv4 identification, or the low half of an IPv6 fragment's
-	Flags  uint8          // TCP flags
+	Flags  uint8          // TCP: its flags; Datagram: how many bytes Digest covers where the capture cut it short of them, else 0
 	Kind   Kind
 	From   Direction // what the capture says of its direction
 	TTL    uint8     // IPv4 time to live or IPv6 hop limit, of the outermost header

@@ -10,8 +10,8 @@ import (
 const (
 	cutLink           = "packets cut before the end of their link header are left out of matching"
 	cutIP             = "packets cut before the end of their IP header are left out of matching"
-	cutPorts          = "packets cut before the end of their port numbers are left out of matching"
-	cutTCP            = "packets cut before the end of their TCP flags and window are left out of matching"
+	cutPorts          = "packets cut before the end of their port numbers are matched by their identification alone, if they have one; capture with a larger snap length (-s)"
+	cutTCP            = "packets cut before the end of their TCP flags and window are matched by what is left of their numbers; capture with a larger snap length (-s)"
 	cutInside         = "packets cut before the end of the headers inside a tunnel are matched by what is left of them; capture with a larger snap length (-s)"
 	badIP             = "packets with an IP header that contradicts itself are left out of matching"
 	badTCP            = "packets with a TCP header that contradicts itself are left out of matching"
@@ -39,9 +39,10 @@ type Decoder struct {
 	// Of the frame being decoded
 	number         int
 	frame          []byte
-	depth          int   // links and tunnels taken off
-	outer          outer // what the packet is inside of
-	source, target int   // where the link-layer addresses stand in frame, or noMAC
+	depth          int    // links and tunnels taken off
+	passed         uint32 // digest of what other links than Ethernet tell of the observation point, 0 for nothing
+	outer          outer  // what the packet is inside of
+	source, target int    // where the link-layer addresses stand in frame, or noMAC
 }
 
 // NewDecoder returns a decoder without flows. File is the subject of its warnings; w may be nil.
@@ -60,7 +61,7 @@ func (d *Decoder) Flush() { d.tally.flush() }
 func (d *Decoder) Decode(link uint16, f *trace.Frame, p *trace.Packet) {
 	*p = trace.Packet{Time: f.Time, Flow: trace.NoFlow}
 	d.number, d.frame = f.Number, f.Data
-	d.source, d.target, d.depth, d.outer.tunnels = noMAC, noMAC, 0, 0
+	d.source, d.target, d.depth, d.passed, d.outer.tunnels = noMAC, noMAC, 0, 0, 0
 	if link == linkEthernet {
 		d.ethernet(p, f.Data, f.Wire)
 	} else {

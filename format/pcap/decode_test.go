@@ -165,6 +165,20 @@ func TestASegmentCutAnywhereKeepsWhatItHas(t *testing.T) {
 		p, _, w := decode(linkEthernet, whole[:n], len(whole))
 		ip, header, stamp, blocks := 14, 14+20, 14+20+20+12, 14+20+20+12+4
 		switch {
+		case n >= header+4 && n < header+16: // by what is left of both numbers, and by its length
+			kept, cut := min(n-header-4, 8), 0
+			if kept < 8 {
+				cut = kept
+			}
+			if p.Kind != trace.Datagram || p.Length != uint32(len(whole)-header) || int(p.Flags) != cut || (p.Digest != 0) != (kept > 0) || len(w.Lines()) != 1 {
+				t.Errorf("%d bytes: %+v %v", n, p, w.Lines())
+			}
+			continue
+		case n >= header && n < header+4:
+			if p.Kind != trace.Datagram || p.ID != 1 || p.Digest != 0 || p.Length != uint32(len(whole)-header) || len(w.Lines()) != 1 {
+				t.Errorf("%d bytes: %+v %v", n, p, w.Lines())
+			}
+			continue
 		case n < header+16:
 			if p.Kind != trace.Other || p.Flow != trace.NoFlow || len(w.Lines()) != 1 {
 				t.Errorf("%d bytes: %+v %v", n, p, w.Lines())

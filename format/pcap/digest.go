@@ -3,6 +3,8 @@ package pcap
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"meridian/trace"
 )
 
 // digested is how many bytes of a datagram's content its digest covers: what a short snap length still keeps.
@@ -28,21 +30,35 @@ func digest(known uint64, content []byte) uint32 {
 	return 1
 }
 
-// contentDigest hashes the beginning of a payload of the given length on the wire, or returns 0 if too little of it was
-// kept.
-func contentDigest(known uint64, kept []byte, length uint32) uint32 {
-	n := int(min(digested, length))
-	if len(kept) < n {
-		return 0
-	}
-	return digest(known, kept[:n])
+// content is what tells the content of a datagram from others'.
+type content struct {
+	digest uint32 // 0: nothing was kept
+	cut    uint8  // how many bytes it covers where the capture kept fewer than it should cover
 }
 
-// icmpDigest hashes an ICMP or ICMPv6 message without what NAT rewrites in it.
-func icmpDigest(s *segment) uint32 {
+// cutContent marks digests of content that the capture cut: those of captures cut elsewhere cannot be compared with them.
+const cutContent = 1 << 42
+
+// contentOf hashes the beginning of a payload of the given length on the wire, or what was kept of that.
+func contentOf(known uint64, kept []byte, length uint32) content {
+	n := int(min(digested, length))
+	switch {
+	case len(kept) >= n:
+		return content{digest: digest(known, kept[:n])}
+	case len(kept) == 0:
+		return content{}
+	}
+	return content{digest(known^cutContent, kept), uint8(len(kept))}
+}
+
+// setContent sets what tells the content of p.
+func setContent(p *trace.Packet, c content) { p.Digest, p.Flags = c.digest, c.cut }
+
+// icmpContent hashes an ICMP or ICMPv6 message without what NAT rewrites in it.
+func icmpContent(s *segment) content {
 	b := s.body
 	if len(b) < 2 {
-		return 0
+		return content{}
 	}
 	kind, code := b[0], b[1]
 	known := uint64(1)<<40 | uint64(kind)<<24 | uint64(code)<<16
@@ -54,13 +70,13 @@ func icmpDigest(s *segment) uint32 {
 	}
 	switch {
 	case failure:
-		return digest(known, nil)
+		return content{digest: digest(known, nil)}
 	case len(b) < 8:
-		return 0
+		return content{}
 	case echo:
 		known |= uint64(binary.BigEndian.Uint16(b[6:]))
 	}
-	return contentDigest(known, b[8:], above(s.length, 8))
+	return contentOf(known, b[8:], above(s.length, 8))
 }
 
 // fold multiplies to 128 bits and folds the halves.

@@ -213,8 +213,8 @@ func TestWhatNoHeaderBringsToIPIsNamedAndCounted(t *testing.T) {
 		"a later part":         {linkWireless, wireless(0x08, 0x01, 1, packet), partsOfWireless},
 		"radiotap, cut":        {linkRadiotap, join(0, 0, 40, 0, be32(0)), cutLink},
 		"radiotap, too short":  {linkRadiotap, join(0, 0, 4, 0, be32(0)), badLink},
-		"NFLOG without packet": {linkNetfilter, join(2, 0, be16(0), 8, 0, 1, 0, be16(typeIPv4), 1, 0), cutLink},
-		"NFLOG, bad length":    {linkNetfilter, join(2, 0, be16(0), 3, 0, 1, 0, be16(typeIPv4), 1, 0), badLink},
+		"NFLOG without packet": {linkNFLOG, join(2, 0, be16(0), 8, 0, 1, 0, be16(typeIPv4), 1, 0), cutLink},
+		"NFLOG, bad length":    {linkNFLOG, join(2, 0, be16(0), 3, 0, 1, 0, be16(typeIPv4), 1, 0), badLink},
 		"too many links":       {linkEthernet, join(station, station, deep, packet), tooDeep},
 		"labels without end":   {linkMPLS, make([]byte, 64), cutLink},
 		"PPI in PPI":           {linkPPI, join(0, 0, 8, 0, linkPPI, 0, 0, 0, packet), badLink},
@@ -256,7 +256,7 @@ func TestNetfilterLogsOfEitherByteOrderTellTheDirection(t *testing.T) {
 	for hook, want := range []trace.Direction{trace.Received, trace.Received, trace.Unknown, trace.Sent, trace.Sent} {
 		for name, number := range map[string]func(int) []byte{"big-endian": be16, "little-endian": func(v int) []byte { return join(v&255, v>>8) }} {
 			data := join(2, 0, be16(0), number(8), number(nflogHeader), be16(typeIPv4), hook, 0, number(4+len(packet)), number(nflogPayload), packet)
-			if p, _, w := decode(linkNetfilter, data, 0); p.Kind != trace.Datagram || p.From != want || len(w.Lines()) > 0 {
+			if p, _, w := decode(linkNFLOG, data, 0); p.Kind != trace.Datagram || p.From != want || len(w.Lines()) > 0 {
 				t.Errorf("%s, hook %d: %+v %v", name, hook, p, w.Lines())
 			}
 		}

@@ -34,7 +34,7 @@ const (
 	linkMPLS          = 219
 	linkIPv4          = 228
 	linkIPv6          = 229
-	linkNetfilter     = 239
+	linkNFLOG         = 239
 	linkInfiniband    = 242
 	linkPacketTap     = 258
 	linkCooked2       = 276
@@ -63,8 +63,8 @@ func (d *Decoder) link(link uint16, p *trace.Packet, b []byte, wire uint32) {
 		}
 	case linkRFC1483:
 		d.logical(p, b, wire)
-	case linkNetfilter:
-		d.netfilter(p, b, wire)
+	case linkNFLOG:
+		d.nflog(p, b, wire)
 	case linkWireless, linkRadiotap, linkPrism, linkAVS:
 		d.wirelessLink(link, p, b, wire)
 	case linkPPP, linkPPPHDLC, linkPPPoE, linkPPPDaemon, linkPPPWay, linkCiscoHDLC, linkCiscoHDLCWay, linkFrameRelay, linkFrameRelayWay:
@@ -145,6 +145,7 @@ func (d *Decoder) wrapped(link uint16, p *trace.Packet, b []byte, wire uint32) {
 	inner := binary.LittleEndian.Uint32(b[4:])
 	if link == linkPacketTap {
 		header, inner = int(min(binary.LittleEndian.Uint32(b), maxFrame)), binary.LittleEndian.Uint32(b[8:])
+		d.passes(b[12:37]) // the interface's name, and the direction
 		switch binary.LittleEndian.Uint32(b[36:]) & 3 {
 		case 1:
 			p.From = trace.Received

@@ -9,18 +9,21 @@ import (
 // Attributes of what Linux's packet filter logs (linux/netfilter/nfnetlink_log.h).
 const (
 	nflogHeader  = 1 // EtherType (2), hook (1)
+	nflogIn      = 4 // numbers of interfaces (4): where the packet came in,
+	nflogOut     = 5 // and where it goes out
 	nflogAddress = 8 // length (2), padding (2), link-layer address of the sender
 	nflogPayload = 9
 )
 
-// netfilter takes what tcpdump -i nflog captures: address family, version (1 each), group (2), and attributes, each of length
+// nflog takes what tcpdump -i nflog captures: address family, version (1 each), group (2), and attributes, each of length
 // and type (2 each, in the byte order of the host) and a value, padded to a multiple of 4.
-func (d *Decoder) netfilter(p *trace.Packet, b []byte, wire uint32) {
+func (d *Decoder) nflog(p *trace.Packet, b []byte, wire uint32) {
 	if len(b) < 8 {
 		d.drop(cutLink)
 		return
 	}
 	kind := uint16(typeInternet)
+	d.passes(b[2:4])
 	var order binary.ByteOrder = binary.LittleEndian
 	if b[6] == 0 { // the first type, none of which is 0 or above 255
 		order = binary.BigEndian
@@ -45,7 +48,10 @@ func (d *Decoder) netfilter(p *trace.Packet, b []byte, wire uint32) {
 					kind = t
 				}
 				p.From = hookDirection(value[2])
+				d.passes(value[2:3])
 			}
+		case nflogIn, nflogOut:
+			d.passes(b[:n])
 		case nflogAddress:
 			if len(value) >= 10 && binary.BigEndian.Uint16(value) == 6 {
 				d.source = len(d.frame) - len(b) + 8

@@ -240,6 +240,10 @@ func (t *tsharkComparison) transport() {
 		}
 	case echoed || echoed6:
 		t.require(p.Kind == trace.Datagram && from.Port == 0, "an ICMP message is not a datagram")
+	case want["tcp.srcport"] != "" && want["tcp.flags"] == "": // cut before them
+		t.require(p.Kind == trace.Datagram && t.flow.Protocol == tcp, "a cut segment is not a datagram")
+		t.check("tcp.srcport", from.Port)
+		t.check("tcp.dstport", to.Port)
 	case want["tcp.srcport"] != "":
 		t.require(p.Kind == trace.TCP, "not taken for TCP")
 		t.check("tcp.srcport", from.Port)

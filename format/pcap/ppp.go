@@ -15,6 +15,7 @@ func (d *Decoder) serial(link uint16, p *trace.Packet, b []byte, wire uint32) {
 			d.drop(cutLink)
 			return
 		}
+		d.passes(b[:1])
 		if p.From = trace.Received; b[0] != 0 {
 			p.From = trace.Sent
 		}

@@ -16,12 +16,12 @@ func (d *Decoder) transport(p *trace.Packet, s *segment) {
 			return
 		}
 	case isTunnel(s.protocol):
-		read, digest := d.inside(p, s)
+		read, left := d.inside(p, s)
 		if read || !d.other(p, s) {
 			return
 		}
-		if digest != 0 {
-			p.Digest = digest
+		if left.digest != 0 {
+			setContent(p, left)
 		}
 	case !d.other(p, s):
 		return
@@ -37,11 +37,11 @@ func (d *Decoder) other(p *trace.Packet, s *segment) bool {
 	case s.protocol == icmp4 && !s.six, s.protocol == icmp6 && s.six:
 		p.Kind = trace.Datagram
 		p.Length = above(s.length, 8)
-		p.Digest = icmpDigest(s)
+		setContent(p, icmpContent(s))
 	default:
 		p.Kind = trace.Datagram
 		p.Length = s.length
-		p.Digest = contentDigest(0, s.body, s.length)
+		setContent(p, contentOf(0, s.body, s.length))
 	}
 	return true
 }
@@ -78,9 +78,8 @@ func headerWithPorts(protocol uint8) int {
 
 func (d *Decoder) withPorts(p *trace.Packet, s *segment) bool {
 	b := s.body
-	if len(b) < 4 {
-		d.drop(cutPorts)
-		return false
+	if len(b) < lengthOfPorts {
+		return d.withoutPorts(p, s)
 	}
 	header := headerWithPorts(s.protocol)
 	s.from.Port, s.to.Port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
@@ -92,8 +91,8 @@ func (d *Decoder) withPorts(p *trace.Packet, s *segment) bool {
 			p.Length = min(p.Length, n-8)
 		}
 	}
-	p.Digest = contentDigest(0, b[min(header, len(b)):], p.Length)
-	return true
+	setContent(p, contentOf(0, b[min(header, len(b)):], p.Length))
+	return d.tells(p)
 }
 
 // fragment takes a part of a datagram: ports stand in the first only, so that none are told apart by them.
@@ -111,14 +110,13 @@ func (d *Decoder) fragment(p *trace.Packet, s *segment) {
 		}
 		content, length = content[min(header, len(content)):], above(length, header)
 	}
-	p.Digest = contentDigest(1+uint64(s.part), content, length)
+	setContent(p, contentOf(1+uint64(s.part), content, length))
 }
 
 func (d *Decoder) tcp(p *trace.Packet, s *segment) bool {
 	b := s.body
 	if len(b) < 16 {
-		d.drop(cutTCP)
-		return false
+		return d.cutTCP(p, s)
 	}
 	header := int(b[12]>>4) * 4
 	if header < shortestTCP || s.length < uint32(header) {
@@ -146,6 +144,51 @@ func (d *Decoder) tcp(p *trace.Packet, s *segment) bool {
 		p.Digest = digest(known, o.sack)
 	}
 	return true
+}
+
+// cutTCP takes a TCP segment that was cut before its flags, without which its payload's length is not known: as a datagram whose
+// content is the sequence and the acknowledgement number.
+func (d *Decoder) cutTCP(p *trace.Packet, s *segment) bool {
+	const numbers = 8
+	b := s.body
+	if len(b) < lengthOfPorts {
+		return d.withoutPorts(p, s)
+	}
+	s.from.Port, s.to.Port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	p.Kind, p.Length = trace.Datagram, s.length
+	setContent(p, contentOf(1<<43, b[lengthOfPorts:min(len(b), lengthOfPorts+numbers)], numbers))
+	if d.outer.tunnels > 0 {
+		d.drop(cutTCP)
+		return false
+	}
+	d.tally.add(cutTCP, d.number, -1)
+	return true
+}
+
+const lengthOfPorts = 4
+
+// withoutPorts takes a packet that was cut before its ports: by its identification, if it has one.
+func (d *Decoder) withoutPorts(p *trace.Packet, s *segment) bool {
+	if p.ID == 0 || d.outer.tunnels > 0 {
+		d.drop(cutPorts)
+		return false
+	}
+	p.Kind, p.Length = trace.Datagram, s.length
+	d.tally.add(cutPorts, d.number, -1)
+	return true
+}
+
+// leastContent is how many bytes of a datagram's content inside a tunnel must be left: of less, what is left of the tunnel's own
+// packet tells more.
+const leastContent = 8
+
+// tells reports whether enough was kept of a datagram that is inside a tunnel.
+func (d *Decoder) tells(p *trace.Packet) bool {
+	if d.outer.tunnels == 0 || p.Digest != 0 && (p.Flags == 0 || p.Flags >= leastContent) {
+		return true
+	}
+	d.drop(cutPorts)
+	return false
 }
 
 // tcpOptions is what matching needs of TCP's options.

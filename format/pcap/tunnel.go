@@ -31,12 +31,24 @@ type layer struct {
 	mirror bool
 }
 
-// inside decodes the packet inside a tunnel, and reports whether it could be read. If not, and if s is a tunnel, the digest of
-// its content is that of the network header inside, whatever the tunnel's own header has; else it is 0.
-func (d *Decoder) inside(p *trace.Packet, s *segment) (read bool, digest uint32) {
+// maxLeft is how many bytes tell a packet from others whose headers inside a tunnel were cut.
+const maxLeft = 128
+
+// inside decodes the packet inside a tunnel, and reports whether it could be read. If not, and if s is a tunnel, left is what tells
+// the packet: all that was kept from the tunnel's header on, where sequence numbers may be, if the capture cut the headers inside;
+// else the network header inside, whatever the tunnel's own header has.
+func (d *Decoder) inside(p *trace.Packet, s *segment) (read bool, left content) {
 	l, ok := tunnelled(s)
-	if !ok || len(s.body) < l.header || d.depth >= maxDepth {
-		return false, 0
+	if !ok || d.depth >= maxDepth {
+		return false, content{}
+	}
+	begins := min(headerWithPorts(s.protocol), len(s.body))
+	if len(s.body) < l.header {
+		if uint32(l.header) > s.length {
+			return false, content{} // it contradicts itself
+		}
+		d.tally.add(cutInside, d.number, -1)
+		return false, cutTunnel(s.body[begins:])
 	}
 	before, depth, o := *p, d.depth, d.outer
 	if o.tunnels == 0 {
@@ -50,19 +62,32 @@ func (d *Decoder) inside(p *trace.Packet, s *segment) (read bool, digest uint32)
 	d.depth++
 	body, length := s.body[l.header:], s.length-uint32(l.header)
 	d.network(p, l.kind, body, length)
-	if p.Kind != trace.Other {
-		return true, 0
+	if p.Flow != trace.NoFlow {
+		if p.Kind == trace.Datagram && p.ID == 0 && (p.Flags != 0 || p.Digest == 0) {
+			p.ID = before.ID // which the tunnel's other end sees too
+		}
+		return true, content{}
 	}
 	reason := d.outer.reason
 	*p, d.depth, d.outer = before, depth, o
 	switch reason {
 	case cutLink, cutIP, cutPorts, cutTCP:
 		d.tally.add(cutInside, d.number, -1)
+		return false, cutTunnel(s.body[begins:])
 	}
 	if l.kind == typeBridged && len(body) > 14 {
 		body, length = body[14:], length-14
 	}
-	return false, contentDigest(1<<41, body, length)
+	return false, contentOf(1<<41, body, length)
+}
+
+// cutTunnel hashes what was kept of a tunnel's packet.
+func cutTunnel(kept []byte) content {
+	kept = kept[:min(maxLeft, len(kept))]
+	if len(kept) == 0 {
+		return content{}
+	}
+	return content{digest(1<<41^cutContent, kept), uint8(len(kept))}
 }
 
 // isTunnel reports whether packets of a protocol may have others inside.

@@ -124,6 +124,8 @@ func (d *Decoder) wireless(p *trace.Packet, b []byte, wire uint32, padded bool) 
 			start := len(d.frame) - len(b)
 			d.source, d.target = start+source, start+target
 		}
+		d.passes([]byte{flags & (wirelessToAP | wirelessFromAP)})
+		d.passes(b[4:22])
 		d.logical(p, body, wire)
 	}
 }

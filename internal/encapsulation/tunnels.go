@@ -15,9 +15,16 @@ const (
 // The outer addresses of hosts a and b.
 var outer4 = [2]string{"\xc0\x00\x02\x01", "\xc0\x00\x02\x02"}
 
-// outer puts a body behind an outer IPv4 header and an Ethernet header. Like Linux's tunnels, it sets no identification.
-func outer(way, protocol int, body []byte) []byte {
-	ip := join(0x45, 0, be16(20+len(body)), be16(0), be16(0x4000), 64, protocol, be16(0), outer4[way], outer4[1-way])
+// outer puts a body behind an outer IPv4 header and an Ethernet header, without an identification.
+func outer(way, protocol int, body []byte) []byte { return numbered(way, 0, protocol, body) }
+
+// linux is outer with an identification, which Linux sets whatever the tunnel (iptunnel_xmit, net/ipv4/ip_tunnel_core.c).
+func linux(p Packet, protocol int, body []byte) []byte {
+	return numbered(p.Way, 1+p.Number%0xffff, protocol, body)
+}
+
+func numbered(way, id, protocol int, body []byte) []byte {
+	ip := join(0x45, 0, be16(20+len(body)), be16(id), be16(0x4000), 64, protocol, be16(0), outer4[way], outer4[1-way])
 	sum := 0
 	for i := 0; i < 20; i += 2 {
 		sum += int(binary.BigEndian.Uint16(ip[i:]))
@@ -68,25 +75,26 @@ func tunnels() []Encapsulation {
 		return udp(2152, 2152, join(0x30, 255, be16(len(p.IP)), be32(0x100+p.Way), p.IP))
 	}
 	return []Encapsulation{
-		{Name: "vxlan", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, inUDP, vxlan(p)) }},
+		{Name: "vxlan", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return linux(p, inUDP, vxlan(p)) }},
+		{Name: "vxlan-unnumbered", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, inUDP, vxlan(p)) }},
 		{Name: "vxlan-ipv6", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer6(p.Way, inUDP, vxlan(p)) }},
 		{Name: "vxlan-gpe", Link: 1, Tunnel: true, Frame: func(p Packet) []byte {
 			next := 1
 			if etherType(p.IP) == 0x86dd {
 				next = 2
 			}
-			return outer(p.Way, inUDP, udp(entropy(p.IP), 4790, join(0x0c, 0, 0, next, 0, 0, 42, 0, p.IP)))
+			return linux(p, inUDP, udp(entropy(p.IP), 4790, join(0x0c, 0, 0, next, 0, 0, 42, 0, p.IP)))
 		}},
 		{Name: "geneve", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { // with an option of 8 bytes
-			return outer(p.Way, inUDP, udp(entropy(p.IP), 6081, join(2, 0, be16(0x6558), 0, 0, 42, 0, be16(0x0102), 3, 1, be32(p.Number), inner(p))))
+			return linux(p, inUDP, udp(entropy(p.IP), 6081, join(2, 0, be16(0x6558), 0, 0, 42, 0, be16(0x0102), 3, 1, be32(p.Number), inner(p))))
 		}},
-		{Name: "gre", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, inGRE, gre(etherType(p.IP), p.IP)) }},
+		{Name: "gre", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return linux(p, inGRE, gre(etherType(p.IP), p.IP)) }},
 		{Name: "gre-keyed", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { // checksum, key and sequence, each way with its own key
 			return outer(p.Way, inGRE, join(be16(0xb000), be16(etherType(p.IP)), be32(0), be32(7+p.Way), be32(p.Number), p.IP))
 		}},
-		{Name: "gre-ethernet", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, inGRE, gre(0x6558, inner(p))) }},
+		{Name: "gre-ethernet", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return linux(p, inGRE, gre(0x6558, inner(p))) }},
 		{Name: "gre-mpls", Link: 1, Tunnel: true, Frame: func(p Packet) []byte {
-			return outer(p.Way, inGRE, gre(0x8847, join(be32(17<<12|1<<8|64), p.IP)))
+			return linux(p, inGRE, gre(0x8847, join(be32(17<<12|1<<8|64), p.IP)))
 		}},
 		{Name: "pptp", Link: 1, Tunnel: true, Frame: func(p Packet) []byte {
 			protocol := 0x21
@@ -104,14 +112,15 @@ func tunnels() []Encapsulation {
 				make([]byte, 8), inner(p)))
 		}},
 		{Name: "vxlan-mirror", Link: 1, Tunnel: true, Mirror: true, Frame: func(p Packet) []byte { return outer(0, inUDP, vxlan(p)) }},
-		{Name: "ipip", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, versionIn(p.IP), p.IP) }},
+		{Name: "ipip", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return linux(p, versionIn(p.IP), p.IP) }},
 		{Name: "ipip-ipv6", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer6(p.Way, versionIn(p.IP), p.IP) }},
-		{Name: "etherip", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, inEth, join(be16(0x3000), inner(p))) }},
-		{Name: "mpls-ip", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, inMPLS, join(be32(17<<12|1<<8|64), p.IP)) }},
+		{Name: "etherip", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return linux(p, inEth, join(be16(0x3000), inner(p))) }},
+		{Name: "mpls-ip", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return linux(p, inMPLS, join(be32(17<<12|1<<8|64), p.IP)) }},
 		{Name: "mpls-udp", Link: 1, Tunnel: true, Frame: func(p Packet) []byte {
-			return outer(p.Way, inUDP, udp(entropy(p.IP), 6635, join(be32(17<<12|1<<8|64), p.IP)))
+			return linux(p, inUDP, udp(entropy(p.IP), 6635, join(be32(17<<12|1<<8|64), p.IP)))
 		}},
-		{Name: "gtp-u", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, inUDP, gtp(p)) }},
+		{Name: "gtp-u", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return linux(p, inUDP, gtp(p)) }},
+		{Name: "gtp-u-unnumbered", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { return outer(p.Way, inUDP, gtp(p)) }},
 		{Name: "gtp-u-5g", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { // with an extension header: PDU session container
 			return outer(p.Way, inUDP, udp(2152, 2152, join(0x34, 255, be16(len(p.IP)+8), be32(0x100+p.Way), be16(0), 0, 0x85, 1, 16*p.Way, 9, 0, p.IP)))
 		}},
@@ -120,10 +129,10 @@ func tunnels() []Encapsulation {
 			if etherType(p.IP) == 0x86dd {
 				protocol = 0x57
 			}
-			return outer(p.Way, inUDP, udp(1701, 1701, join(be16(0x4002), be16(len(p.IP)+12), be16(5+p.Way), be16(6+p.Way), 0xff, 3, be16(protocol), p.IP)))
+			return linux(p, inUDP, udp(1701, 1701, join(be16(0x4002), be16(len(p.IP)+12), be16(5+p.Way), be16(6+p.Way), 0xff, 3, be16(protocol), p.IP)))
 		}},
 		{Name: "gre-in-vxlan", Link: 1, Tunnel: true, Frame: func(p Packet) []byte { // the packet is the third IP header's
-			return outer(p.Way, inUDP, udp(50000, 4789, join(8, 0, 0, 0, 0, 0, 42, 0, outer(p.Way, inGRE, gre(etherType(p.IP), p.IP)))))
+			return linux(p, inUDP, udp(50000, 4789, join(8, 0, 0, 0, 0, 0, 42, 0, outer(p.Way, inGRE, gre(etherType(p.IP), p.IP)))))
 		}},
 	}
 }

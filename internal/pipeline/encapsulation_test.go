@@ -334,9 +334,47 @@ func TestCapturesWithLossesGiveNoWrongMessageInAnyEncapsulation(t *testing.T) {
 		w := newCarriedTraffic(seed, *encapsulatedConnections, 0.05, 0.1)
 		w.ping()
 		for _, e := range encapsulation.All() {
-			if s := w.matchCarried(t, e, 262144, match.Options{}); s.wrong > 0 {
-				t.Errorf("seed %d, %s: %+v", seed, e.Name, s)
+			for _, snap := range []int{262144, 96, 64} {
+				s := w.matchCarried(t, e, snap, match.Options{})
+				t.Logf("seed %d, %s, snap length %d: TCP %.1f%%, UDP %.1f%%, ICMP %.1f%%", seed, e.Name, snap, 100*s.of("TCP"), 100*s.of("UDP"), 100*s.of("ICMP"))
+				if s.wrong > 0 {
+					t.Errorf("seed %d, %s, snap length %d: %+v", seed, e.Name, snap, s)
+				}
 			}
+		}
+	}
+}
+
+// Where a snap length of 96 bytes leaves nothing by which to tell packets apart.
+var tooLongFor96 = map[string]string{
+	"packet-tap":       "the header of 108 bytes before each packet",
+	"prism":            "the header of 144 bytes before each packet",
+	"avs":              "the header of 64 bytes before each packet, and 32 of 802.11",
+	"radiotap-padded":  "IPv6: the header before each packet of 26 bytes, and 36 of 802.11",
+	"vxlan-unnumbered": "TCP over IPv6: neither its numbers nor one of the tunnel",
+	"vxlan-mirror":     "TCP over IPv6: neither its numbers nor one of the tunnel",
+	"vxlan-ipv6":       "TCP over IPv6: neither its numbers nor one of the tunnel",
+	"gtp-u-unnumbered": "TCP over IPv6: neither its numbers nor one of the tunnel",
+	"gtp-u-5g":         "TCP over IPv6: neither its numbers nor one of the tunnel",
+	"erspan-1":         "TCP over IPv6: neither its numbers nor one of the tunnel",
+	"ipip-ipv6":        "TCP over IPv6: neither its numbers nor one of the tunnel",
+}
+
+func TestShortSnapLengthsLeaveEnoughToMatchMostEncapsulations(t *testing.T) {
+	w := newCarriedTraffic(7, *encapsulatedConnections, 0.01, 0)
+	w.ping()
+	for _, e := range encapsulation.All() {
+		s := w.matchCarried(t, e, 96, match.Options{})
+		t.Logf("| %s | %.1f | %.1f | %.1f | %d |", e.Name, 100*s.of("TCP"), 100*s.of("UDP"), 100*s.of("ICMP"), s.wrong)
+		if s.wrong > 0 {
+			t.Errorf("%s: %+v", e.Name, s)
+		}
+		enough := min(s.of("TCP"), s.of("UDP"), s.of("ICMP")) >= 0.9
+		if why, short := tooLongFor96[e.Name]; enough == short {
+			t.Errorf("%s (%s): %+v", e.Name, why, s)
+		}
+		if !enough && !slices.ContainsFunc(s.warnings, func(l string) bool { return strings.Contains(l, "cut before the end of") }) {
+			t.Errorf("%s: no warning says that packets were cut: %q", e.Name, s.warnings)
 		}
 	}
 }
