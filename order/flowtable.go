@@ -17,7 +17,8 @@ type flow struct {
 	first, last int32  // slots of the consequences that wait, in the order of their deadlines; none
 	host        int32  // of the sending that was emitted
 	mapNumber   int
-	shown, low  clock.TimelineTime // of the sending that was emitted
+	time, low   clock.TimelineTime // of the sending that was emitted, as it was pushed
+	shown       clock.TimelineTime
 	emitted     bool
 	bounded     bool
 }

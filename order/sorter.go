@@ -42,24 +42,25 @@ import (
 // 3.5 and 3.6. There a repaired event alone gets another stamp, and the time that the frame takes to halve is its "exponent
 // constant".
 type Sorter struct {
-	options SorterOptions
-	store   eventStore
-	heap    eventHeap
-	rows    []sorterRow
-	rowOf   map[rowKey]int32
-	rowsOf  []int32 // by stream, the row of it that was used last; none
-	flows   flowTable
-	waiting queue[deadline] // consequences without their reason, as they began to wait
-	emitted queue[deadline] // reasons that consequences may still come for
-	asked   map[[2]int32]clock.TimelineTime
-	frame   timeFrame
-	now     clock.TimelineTime
-	latest  clock.TimelineTime // instant emitted so far
-	pushed  uint64
-	full    bool // an event was refused since the last Advance
-	last    bool // nothing more comes
-	record  trace.TimelineEvent
-	stats   SorterStats
+	options   SorterOptions
+	store     eventStore
+	heap      eventHeap
+	rows      []sorterRow
+	rowOf     map[rowKey]int32
+	rowsOf    []int32 // by stream, the row of it that was used last; none
+	flows     flowTable
+	waiting   queue[deadline] // consequences without their reason, as they began to wait
+	emitted   queue[deadline] // reasons that consequences may still come for
+	asked     map[[2]int32]clock.TimelineTime
+	mostAsked int // entries of asked at which old ones are deleted
+	frame     timeFrame
+	now       clock.TimelineTime
+	latest    clock.TimelineTime // instant emitted so far
+	pushed    uint64
+	full      bool // an event was refused since the last Advance
+	last      bool // nothing more comes
+	record    trace.TimelineEvent
+	stats     SorterStats
 }
 
 // SorterOptions says how long a [Sorter] waits, and what for. The zero value has the defaults.
@@ -88,12 +89,14 @@ type SorterOptions struct {
 const (
 	maxSorterHosts = 1 << 20 // hosts that a Sorter takes
 	maxStreamIndex = 1 << 20 // streams that it finds without a map
+	minAsked       = 1 << 10 // pairs of hosts for which it keeps when it asked
 )
 
 // DefaultFrame is the time frame with which a [Sorter] begins.
 const DefaultFrame = 20 * time.Millisecond
 
-// Note says what was done to an event that a [Sorter] emits.
+// Note says what was done to an event that a [Sorter] emits. Its Low and High stay those that it was pushed with, so that the Time of an
+// event that was moved may be beyond them.
 type Note struct {
 	Latency   time.Duration // from the instant of the event to its emission
 	Late      bool          // it is behind one that was emitted before it
@@ -155,7 +158,7 @@ func NewSorter(o SorterOptions) *Sorter {
 	s := &Sorter{options: o, store: newEventStore(), rowOf: make(map[rowKey]int32), asked: make(map[[2]int32]clock.TimelineTime)}
 	s.heap.store = &s.store
 	s.frame = timeFrame{span: o.Frame, least: o.LeastFrame, most: o.MostFrame, halveAfter: o.HalveAfter}
-	s.now, s.latest = math.MinInt64, math.MinInt64
+	s.now, s.latest, s.mostAsked = math.MinInt64, math.MinInt64, minAsked
 	return s
 }
 
@@ -269,6 +272,9 @@ func (s *Sorter) lift(h *heldEvent, key clock.TimelineTime) {
 // Advance says that the timeline has come to now, and emits the events that are due: those whose time frame has passed, late
 // ones, and the oldest if memory is full. A record is void after emit returns; emit must not call the Sorter. An error of emit
 // ends the call: the event that it was for counts as emitted. A now before the last one counts as the last.
+//
+// Events are due by their instants alone, so now must not run ahead of what could be read: while files of the past are read, now is the
+// instant up to which all of them were read. In the same way, an event that a wrong clock puts hours after now is held for hours.
 func (s *Sorter) Advance(now clock.TimelineTime, emit func(r *trace.TimelineEvent, n Note) error) error {
 	s.now = max(s.now, now)
 	s.frame.advance(s.now)

@@ -1,6 +1,8 @@
 package order
 
 import (
+	"maps"
+
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -52,7 +54,9 @@ func (s *Sorter) follows(slot int32, h *heldEvent, f *flow) bool {
 	if h.bounded && f.bounded && h.high < f.low.Add(s.options.MinDelay) && (compare == nil || compare(f.mapNumber, h.mapNumber)) {
 		h.state |= violation
 	}
-	s.ask(f.host, h.host)
+	if h.time < f.time.Add(s.options.MinDelay) { // else only because its reason was moved
+		s.ask(f.host, h.host)
+	}
 	s.heap.replace(slot)
 	return false
 }
@@ -65,6 +69,10 @@ func (s *Sorter) ask(from, to int32) {
 	pair := [2]int32{from, to}
 	if at, ok := s.asked[pair]; ok && s.now.Sub(at) < s.options.AskEvery {
 		return
+	}
+	if len(s.asked) >= s.mostAsked {
+		maps.DeleteFunc(s.asked, func(_ [2]int32, at clock.TimelineTime) bool { return s.now.Sub(at) >= s.options.AskEvery })
+		s.mostAsked = max(2*len(s.asked), minAsked)
 	}
 	s.asked[pair] = s.now
 	s.stats.Asked++
@@ -134,7 +142,8 @@ func (s *Sorter) happened(h *heldEvent, shown clock.TimelineTime) {
 	if f.emitted {
 		return
 	}
-	f.emitted, f.reason, f.shown, f.low, f.bounded, f.host, f.mapNumber = true, none, shown, h.low, h.bounded, h.host, h.mapNumber
+	f.emitted, f.reason, f.shown, f.host, f.mapNumber = true, none, shown, h.host, h.mapNumber
+	f.time, f.low, f.bounded = h.time, h.low, h.bounded
 	for slot := f.first; slot != none; {
 		next := s.store.at(slot).nextWaiting
 		s.goOn(slot)
