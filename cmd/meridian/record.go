@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"meridian/internal/record"
@@ -26,6 +27,7 @@ type recordFlags struct {
 	snaplen          int
 	filter           string
 	readyFD          int
+	flush            time.Duration
 }
 
 func newRecord() *cobra.Command {
@@ -94,9 +96,10 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.StringVar(&f.rings, "rings", "", "directory `DIR` of the programs' rings, as set by MERIDIAN=DIR (default: that of sensors)")
 	flags.IntVar(&f.readyFD, "ready-fd", noReadyFD, "write the line \"ready\" to file descriptor `N` and close it when everything is being recorded")
 	flags.Lookup("ready-fd").DefValue = ""
+	flags.DurationVar(&f.flush, "flush", record.DefaultFlush, "have every event in the trace's files within `DURATION`; for live use 10ms")
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(),
+		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "flush": choices("10ms", "100ms", "1s"),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
 		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp
@@ -216,7 +219,7 @@ func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.
 	if f.host == "" && !strings.Contains(f.netns, "/") {
 		f.host = f.netns // the namespace is a host of its own
 	}
-	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Early: record.ReadEarly(), Warnings: new(trace.Warnings)}
+	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Flush: f.flush, Early: record.ReadEarly(), Warnings: new(trace.Warnings)}
 	if f.rings != "" {
 		rings, err := filepath.Abs(f.rings)
 		if err != nil {

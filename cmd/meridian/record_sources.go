@@ -65,6 +65,8 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 		return 0, wrong("--snaplen needs --packets, whose packets it cuts")
 	case slices.Contains(f.packets, ""):
 		return 0, wrong("--packets=%s: empty interface name; --packets records all interfaces, --packets=eth0,lo some", &f.packets)
+	case f.flush < record.MinFlush:
+		return 0, wrong("--flush %v: must be at least %v", f.flush, record.MinFlush)
 	case f.snaplen < 0:
 		return 0, wrong("--snaplen %d: must not be negative; 0 keeps whole packets", f.snaplen)
 	}
@@ -128,7 +130,7 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 	}
 	headers := false // kernel events include packets with headers
 	if groups != 0 {
-		o := kernel.Options{Groups: groups, OnlyFollowed: command, NetNS: s.netns}
+		o := kernel.Options{Groups: groups, OnlyFollowed: command, NetNS: s.netns, Pause: f.flush / 2}
 		if o.Packets, err = f.headerFilter(); err != nil {
 			return nil, err
 		}
@@ -226,7 +228,7 @@ func (s *recordSources) lacksFollowed(command string) {
 
 // openPackets opens the capture of packets. Refused is why this machine does not permit it; err is a fault of the flags.
 func (s *recordSources) openPackets(f *recordFlags) (refused, err error) {
-	o := packet.Options{NetNS: f.netns, Snaplen: f.snaplen, Filter: f.filter}
+	o := packet.Options{NetNS: f.netns, Snaplen: f.snaplen, Filter: f.filter, Pause: f.flush / 2}
 	if f.snaplen == 0 {
 		o.Snaplen = -1 // all
 	}

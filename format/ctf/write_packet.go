@@ -85,8 +85,32 @@ func (s *StreamWriter) SetContext(values []trace.Value) { s.options.Context = va
 // Buffered returns how many bytes the packet that is being filled keeps in memory.
 func (s *StreamWriter) Buffered() int { return len(s.encoder.b) }
 
+// room returns how many bytes the page has for the packet that is being filled.
+func (s *StreamWriter) room() int { return s.options.PacketSize - s.offset }
+
+// padded returns the size of a packet of so many bytes and notes where in its page the next one begins. A rest of a page
+// below a quarter of it, in which the next packet would hardly find room, belongs to the packet too.
+func (s *StreamWriter) padded(size int, full bool) int {
+	page, unit := s.options.PacketSize, s.options.Unit
+	if unit <= 0 {
+		return (size + page - 1) / page * page
+	}
+	end := (s.offset + size + unit - 1) / unit * unit
+	if rest := (page - end%page) % page; full || rest < page/4 {
+		end += rest
+	}
+	size, s.offset = end-s.offset, end%page
+	return size
+}
+
+// NewFile says that the next packet is the first of another file. It must not be called while a packet is being filled.
+func (s *StreamWriter) NewFile() { s.offset = 0 }
+
 // Flush ends the packet and writes it out. Without a packet it does nothing.
-func (s *StreamWriter) Flush() error {
+func (s *StreamWriter) Flush() error { return s.end(false) }
+
+// end ends the packet. Full says that the next event needs the next page.
+func (s *StreamWriter) end(full bool) error {
 	if !s.open {
 		return nil
 	}
@@ -95,7 +119,7 @@ func (s *StreamWriter) Flush() error {
 	x.align(8)
 	size := (content + 7) >> 3
 	if s.options.Fixed {
-		size = (size + s.options.PacketSize - 1) / s.options.PacketSize * s.options.PacketSize
+		size = s.padded(size, full)
 	}
 	x.zeros(size - x.at>>3)
 	for _, p := range s.patches {

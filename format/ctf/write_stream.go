@@ -34,11 +34,14 @@ type eventEncoder struct {
 
 // StreamOptions says how a stream is written; the zero value is ready.
 type StreamOptions struct {
-	PacketSize int           // bytes of a packet at most, unless one event needs more; 0 stands for 1 MiB
-	Fixed      bool          // pad packets to PacketSize, or to a multiple of it where one event needs more
-	Instance   uint64        // the number of the stream in its class, where packet headers have one
-	StepsBack  bool          // keep stamps earlier than the previous one if the event header has 64 bits for them
-	Context    []trace.Value // values of the packet context's fields without a role, in their order
+	PacketSize int  // bytes of a packet at most, unless one event needs more; 0 stands for 1 MiB
+	Fixed      bool // pad packets to PacketSize, or to a multiple of it where one event needs more
+	// Unit, with Fixed, pads a packet that Flush ends early to a multiple of Unit bytes only, so that the next one shares its
+	// page of PacketSize bytes. No packet crosses into another page, unless one event needs more. 0 stands for PacketSize.
+	Unit      int
+	Instance  uint64        // the number of the stream in its class, where packet headers have one
+	StepsBack bool          // keep stamps earlier than the previous one if the event header has 64 bits for them
+	Context   []trace.Value // values of the packet context's fields without a role, in their order
 }
 
 // StreamWriter writes one stream: packets of events. It fills in the fields of packets that have a role (magic, UUID, begin, end, sizes,
@@ -70,6 +73,7 @@ type StreamWriter struct {
 	begun     bool   // there has been one
 	discarded uint64
 	sequence  uint64
+	offset    int // bytes of the page of PacketSize that earlier packets take, with StreamOptions.Unit
 }
 
 // patch is a field of the packet's context that is known only when the packet is whole.
@@ -190,10 +194,10 @@ func (s *StreamWriter) Write(event int, cycles uint64, context, own, fields []tr
 		s.encoder.at = start
 		return err
 	}
-	if s.encoder.at > 8*s.options.PacketSize && start > s.body {
-		// It does not fit: the packet ends before it, and it is the first of the next.
+	if s.encoder.at > 8*s.room() && (start > s.body || s.offset > 0) {
+		// It does not fit: the packet ends before it, and the page with it. It is the first of the next.
 		s.encoder.at, s.encoder.misfits, s.encoder.nuls = start, misfits, nuls
-		if err := s.Flush(); err != nil {
+		if err := s.end(true); err != nil {
 			return err
 		}
 		s.Begin(cycles)
@@ -204,8 +208,8 @@ func (s *StreamWriter) Write(event int, cycles uint64, context, own, fields []tr
 	s.last, s.highest, s.begun = cycles, max(s.highest, cycles), true
 	s.Events++
 	s.Misfits, s.NULs = s.encoder.misfits, s.encoder.nuls
-	if s.encoder.at >= 8*s.options.PacketSize {
-		return s.Flush()
+	if s.encoder.at >= 8*s.room() {
+		return s.end(true)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type clocks struct {
 	set     chan clock.Snapshot // readings at once when REALTIME was set
 }
 
-// steerInterval is the least time between two readings of MONOTONIC; the pauses of the recorder make it [maxPause] at most.
+// steerInterval is the least time between two readings of MONOTONIC; the pauses of the recorder make it 50 ms at most.
 const steerInterval = 20 * time.Millisecond
 
 // Numbers of the classes.
@@ -122,8 +122,11 @@ func (c *clocks) read(now time.Time, all bool) error {
 	}
 	s := c.counter.read()
 	c.nextSteer = now.Add(steerInterval)
-	if err := c.steer(&s, c.kernel(), all); err != nil || !all {
+	if err := c.steer(&s, c.kernel(), all); err != nil {
 		return err
+	}
+	if !all {
+		return c.rows.flush() // writes nothing unless a reading was stored
 	}
 	c.nextAll = now.Add(c.interval)
 	return errors.Join(c.writeAll(&s), c.rows.flush())

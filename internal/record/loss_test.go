@@ -110,7 +110,7 @@ func TestWhatWasLostIsToldWhereNothingElseCame(t *testing.T) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	packet, err := os.ReadFile(files[0])
-	if err != nil || len(packet) != page {
+	if err != nil || len(packet) != unit {
 		t.Fatalf("%d bytes, %v", len(packet), err)
 	}
 	le := binary.LittleEndian

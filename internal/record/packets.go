@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"meridian/clock"
 	"meridian/internal/record/kernel"
@@ -44,6 +45,7 @@ type packetWriter struct {
 	capture  Capture
 	warnings *trace.Warnings
 	origin   int64
+	every    time.Duration // between two calls of flush
 
 	mu     sync.Mutex // the capture's goroutine writes, another one flushes
 	file   *packet.File
@@ -52,7 +54,7 @@ type packetWriter struct {
 }
 
 func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
-	w := &packetWriter{capture: o.Packets, warnings: o.Warnings, origin: origin}
+	w := &packetWriter{capture: o.Packets, warnings: o.Warnings, origin: origin, every: o.Flush / 2}
 	if err := w.capture.SetOrigin(origin); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
@@ -89,15 +91,19 @@ func (w *packetWriter) name() string { return packetFiles }
 
 // run writes until the capture ends. Packets before its failure are in the file then.
 func (w *packetWriter) run(ctx context.Context) error {
-	flush := func() error {
+	flush := func(counts bool) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.failed == nil {
+		switch {
+		case w.failed != nil:
+		case counts:
 			w.failed = w.flush()
+		default:
+			w.failed = wrapped(w.file.Flush())
 		}
 		return w.failed
 	}
-	err := reading(ctx, flush, func(ctx context.Context) error {
+	err := reading(ctx, w.every, flush, func(ctx context.Context) error {
 		return w.capture.Read(ctx, func(f *trace.Frame, _ trace.Direction) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -24,7 +24,7 @@ func raisePriority() (restore func()) {
 	}
 }
 
-// pause stops the thread for d, at most maxBusyPause, by a system call: a Go timer would wake it through another thread, which
+// pause stops the thread for d, at most pauses.busy, by a system call: a Go timer would wake it through another thread, which
 // does not have its priority. A longer call costs more: after 10 ms the runtime retakes the thread's processor (sysmon), and then
 // polls about fifty times at short intervals. So long pauses, while the rings are empty, are timers (Recorder.pause).
 func pause(d time.Duration) {

@@ -34,10 +34,10 @@
 //
 // A packet is written to the file before its events are released in the ring. A recorder that is killed between the two leaves
 // events both in the trace and in the ring. One that is killed while it writes leaves a torn packet, except in the files of
-// sources: their packets are whole pages, and the kernel interrupts a write only between two pages. The next recorder in the same
+// sources: their packets lie within pages, and the kernel interrupts a write only between two pages. The next recorder in the same
 // directory cuts off torn packets, also of captures, and skips events before the last packet's position. One in another
 // directory is told where its predecessor wrote (Options.After). No event of a program is lost or recorded again. Events that
-// a source has buffered, at most a quarter of a second of them, are lost with the recorder.
+// a source has buffered are lost with the recorder: those of the last [Options.Flush], 0.1 s.
 //
 // # Cost
 //
@@ -72,6 +72,7 @@ type Options struct {
 	Only     func(ring.Info) bool // selects programs before their rings are opened, which another recorder may read; nil for all
 	After    []string             // traces of killed recorders, whose last events must not be recorded again
 	Interval time.Duration        // between readings of all clocks, and calls of Counts; 0 for a second
+	Flush    time.Duration        // how long an event may wait before it is in the trace's files; 0 for DefaultFlush
 	Sources  []Source             // of other events
 	Packets  Capture              // nil for none
 	Early    *Early               // a reading of the clocks before Sources and Packets were opened; nil for none
@@ -96,6 +97,9 @@ type Recorder struct {
 	listener *ring.Listener // in the directories of rings
 	sources  []writer
 	done     int // how many sources have ended
+	pauses   pauses
+
+	nextAlive time.Time // when the programs are to be looked for again
 
 	failures []Failure
 	unlisted int // failures beyond maxFailures
@@ -111,6 +115,9 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if o.Warnings == nil {
 		o.Warnings = new(trace.Warnings)
 	}
+	if o.Flush <= 0 {
+		o.Flush = DefaultFlush
+	}
 	named := o.Host
 	if o.Host == "" {
 		o.Host, _ = os.Hostname()
@@ -125,7 +132,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			return nil, fmt.Errorf("record: looking for rings: %w", err)
 		}
 	}
-	r := &Recorder{o: o, times: newTimes(take, o.Early), rings: map[string]*drain{}, ignored: map[string]bool{}, busy: map[string]bool{}}
+	r := &Recorder{o: o, times: newTimes(take, o.Early), pauses: pausesFor(o.Flush), rings: map[string]*drain{}, ignored: map[string]bool{}, busy: map[string]bool{}}
 	if r.t, err = openTrace(&o, take(clock.Monotonic)); err != nil {
 		return nil, err
 	}
@@ -143,7 +150,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 		return nil, err
 	}
 	for _, s := range o.Sources {
-		w, err := newSourceWriter(r.t, s)
+		w, err := newSourceWriter(r.t, s, o.Flush)
 		if err != nil {
 			return nil, err
 		}
@@ -212,28 +219,18 @@ func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 	return r.summary(), joined(errs...)
 }
 
-// The recorder pauses between passes over the rings. It looks for new rings when it is told of one, and once in the longest
-// pause. A shard of the usual size, without spare ones, loses nothing below 20 MB/s so.
-const (
-	minPause     = time.Millisecond
-	maxBusyPause = 8 * time.Millisecond // while there are any events; see pause
-	maxPause     = 50 * time.Millisecond
-
-	makingTime = time.Second // in which a program is expected to finish its ring, usually in 4 ms
-)
-
 // drain records the rings until the context is done, including the events up to then, or until the trace cannot be written.
 func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 	defer raisePriority()()
-	retryIn := minPause
+	retryIn := r.pauses.least
 	ready := sync.OnceFunc(func() {
 		if r.o.Ready != nil {
 			r.o.Ready()
 		}
 	})
 	nextInterval := time.Now()
-	nextFind := nextInterval // reading the directories costs more than a pass
-	var making time.Time     // until then a ring may be about to be ready
+	nextFind := nextInterval
+	var making time.Time // until then a ring may be about to be ready
 	for {
 		// What programs emitted until the end is recorded by one more pass, and nothing that they emit later is waited for.
 		ending := ctx.Err() != nil
@@ -250,20 +247,20 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 			if err != nil {
 				return err
 			}
-			nextFind = now.Add(maxPause)
+			nextFind = now.Add(findInterval)
 			if unready && now.Before(making) {
 				nextFind, found = now, true
 			}
 			if found {
-				retryIn = minPause
+				retryIn = r.pauses.least
 			}
 		}
-		full, err := r.pass()
+		full, err := r.pass(ending)
 		if err != nil || ending {
 			return err
 		}
 		ready()
-		retryIn = nextPause(retryIn, full)
+		retryIn = r.pauses.next(retryIn, full)
 		now := time.Now()
 		if err := r.own.observe(now); err != nil {
 			return err
@@ -283,7 +280,7 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 
 // pause waits for at most d and says whether a ring was made meanwhile. While the rings are empty, that ends it.
 func (r *Recorder) pause(d time.Duration) (made bool) {
-	if d <= maxBusyPause {
+	if d <= r.pauses.busy {
 		pause(d)
 		d = 0
 	}
@@ -305,19 +302,6 @@ func (r *Recorder) pause(d time.Duration) (made bool) {
 	}
 }
 
-// nextPause returns the pause after the given one. Fill is the share in use of the fullest shard.
-func nextPause(pause time.Duration, fill float64) time.Duration {
-	switch {
-	case fill > 1./8:
-		return max(pause/2, minPause)
-	case fill > 1./16:
-		return pause
-	case fill > 0:
-		return min(2*pause, maxBusyPause)
-	}
-	return min(2*pause, maxPause)
-}
-
 // beat does what Options.Interval asks for.
 func (r *Recorder) beat() error {
 	for _, d := range r.rings {
@@ -333,9 +317,13 @@ func (r *Recorder) beat() error {
 
 // pass records the events in the rings, at most as many as they can hold at once, and returns the share in use of the fullest
 // shard. Empty rings of programs that have ended are removed.
-func (r *Recorder) pass() (full float64, err error) {
+func (r *Recorder) pass(last bool) (full float64, err error) {
+	alive := last || !time.Now().Before(r.nextAlive)
+	if alive {
+		r.nextAlive = time.Now().Add(findInterval)
+	}
 	for path, d := range r.rings {
-		ended := d.ended()
+		ended := d.ended(alive)
 		n, err := d.pass()
 		full = max(full, n)
 		if err == nil && ended && n > 0 {

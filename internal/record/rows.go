@@ -26,8 +26,9 @@ type rows struct {
 	first uint64 // the earliest stamp of all; 0 for none yet
 }
 
-// rowFile is the file of a stream. Its packets are whole pages, and are written many at once: when a recorder is killed, the
-// kernel interrupts a write only between two pages, so no packet is torn. babeltrace2 would refuse a torn one.
+// rowFile is the file of a stream. None of its packets crosses into another page, and they are written many at once: when a
+// recorder is killed, the kernel interrupts a write only between two pages, so no packet is torn. babeltrace2 would refuse a
+// torn one.
 type rowFile struct {
 	stream  trace.Stream
 	f       *os.File // nil until there is something to write
@@ -42,6 +43,7 @@ type rowFile struct {
 
 const (
 	page     = 4096
+	unit     = 256       // to which a packet is padded that is written before its page is full
 	maxWrite = 256 << 10 // bytes of packets that are gathered
 )
 
@@ -88,7 +90,7 @@ func (r *rows) add(streams []trace.Stream) error {
 		}
 		context = append(context, trace.OfText(s.Name), trace.OfText(s.Kind.String()), trace.OfInt(s.ID))
 		var err error
-		if f.w, err = r.enc.NewStream(f, 0, ctf.StreamOptions{PacketSize: page, Fixed: true, Instance: uint64(i), Context: context}); err != nil {
+		if f.w, err = r.enc.NewStream(f, 0, ctf.StreamOptions{PacketSize: page, Fixed: true, Unit: unit, Instance: uint64(i), Context: context}); err != nil {
 			return fmt.Errorf("record: %s: %w", r.name, err)
 		}
 		r.files = append(r.files, f)

@@ -34,8 +34,8 @@ type Event struct {
 	Values []trace.Value
 }
 
-// flushInterval is the longest time that an event stays in memory.
-const flushInterval = 250 * time.Millisecond
+// countInterval is the time between two readings of the counts of lost events, which cost system calls.
+const countInterval = 250 * time.Millisecond
 
 // sourceWriter writes the events of a source.
 type sourceWriter struct {
@@ -43,9 +43,10 @@ type sourceWriter struct {
 	mu     sync.Mutex // the source's goroutine writes, another one flushes
 	rows   *rows
 	failed error
+	every  time.Duration // between two calls of flush
 }
 
-func newSourceWriter(t *hostTrace, s Source) (*sourceWriter, error) {
+func newSourceWriter(t *hostTrace, s Source, flush time.Duration) (*sourceWriter, error) {
 	streams := s.Streams()
 	cpus := len(streams) > 0 && streams[0].Kind == trace.CPU
 	r, err := newRows(t, s.Name(), cpus)
@@ -55,25 +56,31 @@ func newSourceWriter(t *hostTrace, s Source) (*sourceWriter, error) {
 	if err := r.declare(s.Classes()); err != nil {
 		return nil, err
 	}
-	return &sourceWriter{source: s, rows: r}, nil
+	return &sourceWriter{source: s, rows: r, every: flush / 2}, nil
 }
 
-// reading runs read, and calls flush at each [flushInterval] meanwhile. A flush that fails ends it: read itself would notice the
-// failure only at the next event.
-func reading(ctx context.Context, flush func() error, read func(context.Context) error) error {
+// reading runs read, and calls flush every so often meanwhile, with counts at each [countInterval]. A flush that fails ends it:
+// read itself would notice the failure only at the next event.
+func reading(ctx context.Context, every time.Duration, flush func(counts bool) error, read func(context.Context) error) error {
 	inner, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		t := time.NewTicker(flushInterval)
+		t := time.NewTicker(max(min(every, countInterval), MinFlush/2))
 		defer t.Stop()
+		nextCounts := time.Now().Add(countInterval)
 		for {
 			select {
 			case <-inner.Done():
 				return
 			case <-t.C:
 			}
-			if flush() != nil {
+			now := time.Now()
+			counts := !now.Before(nextCounts)
+			if counts {
+				nextCounts = now.Add(countInterval)
+			}
+			if flush(counts) != nil {
 				cancel()
 				return
 			}
@@ -89,7 +96,7 @@ func (w *sourceWriter) name() string { return w.source.Name() }
 
 // run writes until the source ends. Events before its failure are in the file then.
 func (w *sourceWriter) run(ctx context.Context) error {
-	err := reading(ctx, w.flush, func(ctx context.Context) error { return w.source.Read(ctx, w.take) })
+	err := reading(ctx, w.every, w.flush, func(ctx context.Context) error { return w.source.Read(ctx, w.take) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -135,15 +142,16 @@ func (w *sourceWriter) write(e *Event) error {
 	return w.rows.write(e)
 }
 
-// flush writes the buffered events and the counts of lost ones.
-func (w *sourceWriter) flush() error {
+// flush writes the buffered events, and with counts those of lost ones.
+func (w *sourceWriter) flush(counts bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed == nil {
-		w.failed = w.rows.add(w.source.Streams())
+	if counts && w.failed == nil {
+		if w.failed = w.rows.add(w.source.Streams()); w.failed == nil {
+			w.rows.lose(w.source.Lost())
+		}
 	}
 	if w.failed == nil {
-		w.rows.lose(w.source.Lost())
 		w.failed = w.rows.flush()
 	}
 	return w.failed

@@ -58,7 +58,7 @@ func TestAPauseEndsWhenARingIsMade(t *testing.T) {
 	l := ring.Listen(rings)
 	defer l.Close()
 	r := &Recorder{listener: l}
-	for _, pause := range []time.Duration{minPause, time.Hour} {
+	for _, pause := range []time.Duration{time.Millisecond, time.Hour} {
 		w, err := ring.Create(ring.Options{Dir: rings, Shards: 1})
 		if err != nil {
 			t.Fatal(err)

@@ -6,16 +6,16 @@ import "testing"
 func TestPausesAreShortOnlyWhileMuchComes(t *testing.T) {
 	pause := minPause
 	for range 10 {
-		pause = nextPause(pause, 0.001)
+		pause = nextPause(pause, maxPause, 0.001)
 	}
 	if pause != maxPause {
 		t.Errorf("while nearly nothing comes it pauses %v, want %v", pause, maxPause)
 	}
-	if got := nextPause(pause, 1./16); got != pause {
+	if got := nextPause(pause, maxPause, 1./16); got != pause {
 		t.Errorf("at a 16th full the pause goes from %v to %v", pause, got)
 	}
 	for range 10 {
-		pause = nextPause(pause, 0.5)
+		pause = nextPause(pause, maxPause, 0.5)
 	}
 	if pause != minPause {
 		t.Errorf("while the rings are half full it pauses %v, want %v", pause, minPause)

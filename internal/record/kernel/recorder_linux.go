@@ -21,6 +21,7 @@ type Recorder struct {
 	warnings *trace.Warnings
 	decoder  *decoder
 	packets  Packets
+	longest  time.Duration // pause between two readings
 	programs *ebpf.Collection
 	audit    *audit // nil where perf does not count the events
 	rings    []*ring
@@ -34,7 +35,7 @@ type Recorder struct {
 // Open loads the programs and attaches them: events are recorded from its return on. Close reports to w what was not
 // recorded; w may be nil. The error is an [Unavailable] where this machine cannot record kernel events at all.
 func Open(o Options, w *trace.Warnings) (*Recorder, error) {
-	r := &Recorder{warnings: w, decoder: newDecoder(o.Groups, o.filtered()), packets: o.Packets, stopped: make(chan struct{})}
+	r := &Recorder{warnings: w, decoder: newDecoder(o.Groups, o.filtered()), packets: o.Packets, longest: o.pause(), stopped: make(chan struct{})}
 	if err := r.open(&o); err != nil {
 		r.Close()
 		return nil, err
@@ -135,7 +136,7 @@ func (r *Recorder) Read(ctx context.Context, each func(*Event) error) error {
 		if empty == 2 {
 			return nil
 		}
-		pause = nextPause(pause, fill)
+		pause = nextPause(pause, r.longest, fill)
 		if stopping {
 			pause = minPause
 		}

@@ -12,22 +12,15 @@ import (
 	"meridian/internal/record/internal/proc"
 )
 
-// Read pauses between its rounds over the rings, longer while they are nearly empty: a wakeup costs more than a hundred
-// events. At a million events a second on one processor, 2 MB gather in the longest pause.
-const (
-	minPause = time.Millisecond
-	maxPause = 20 * time.Millisecond
-)
-
 // nextPause returns the pause after the given one. Fill is the share in use of the fullest ring.
-func nextPause(pause time.Duration, fill float64) time.Duration {
+func nextPause(pause, longest time.Duration, fill float64) time.Duration {
 	switch {
 	case fill > 1./8:
 		return max(pause/2, minPause)
 	case fill > 1./32:
 		return pause
 	}
-	return min(2*pause, maxPause)
+	return min(2*pause, longest)
 }
 
 // maxBatch is how many records are read of one ring before the next ring's turn.

@@ -89,7 +89,7 @@ func (c *Capture) open(o *Options) error {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 			return os.NewSyscallError("SO_TIMESTAMPNS", err)
 		}
-		c.ring, err = newRing(fd, o.BufferSize)
+		c.ring, err = newRing(fd, o.BufferSize, o.Pause)
 		return err
 	})
 	if err != nil {

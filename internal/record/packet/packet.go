@@ -51,6 +51,8 @@
 package packet
 
 import (
+	"time"
+
 	"meridian/trace"
 )
 
@@ -72,6 +74,8 @@ type Options struct {
 	// those of REALTIME.
 	Origin     int64
 	BufferSize int // bytes of the ring, which are locked in memory; 0: DefaultBuffer
+	// Pause is how long the kernel keeps a packet back to hand over several at once, rounded to ms; 0: 50 ms, which is the most.
+	Pause time.Duration
 }
 
 // Stats counts the packets that passed the filter.

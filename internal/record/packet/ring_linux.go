@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +15,7 @@ import (
 
 const (
 	blockSize     = 256 << 10 // longer than the longest frame
-	retireTimeout = 50        // ms after which the kernel hands over a block that is not full
+	retireTimeout = 50        // ms after which the kernel hands over a block that is not full, at most
 	// The room that the kernel leaves in front of a frame: the addresses move there when a VLAN's tag is put back.
 	tagLength = 4
 )
@@ -49,8 +50,16 @@ type ring struct {
 	at     int // the block that comes next
 }
 
+// retireAfter returns the kernel's time-out of a block, in ms, for Options.Pause.
+func retireAfter(pause time.Duration) uint32 {
+	if pause <= 0 {
+		return retireTimeout
+	}
+	return uint32(min(max(pause/time.Millisecond, 1), retireTimeout))
+}
+
 // newRing makes the ring of a socket.
-func newRing(fd, size int) (*ring, error) {
+func newRing(fd, size int, pause time.Duration) (*ring, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
 		return nil, fmt.Errorf("the kernel has no TPACKET_V3 (Linux 3.2): %w", err)
 	}
@@ -60,7 +69,7 @@ func newRing(fd, size int) (*ring, error) {
 	const frame = 2048 // no limit in this version, but it must divide the block
 	r := &ring{blocks: max(2, size/blockSize)}
 	request := unix.TpacketReq3{Block_size: blockSize, Block_nr: uint32(r.blocks), Frame_size: frame,
-		Frame_nr: uint32(r.blocks * blockSize / frame), Retire_blk_tov: retireTimeout}
+		Frame_nr: uint32(r.blocks * blockSize / frame), Retire_blk_tov: retireAfter(pause)}
 	if err := unix.SetsockoptTpacketReq3(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &request); err != nil {
 		if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EINVAL) {
 			return nil, fmt.Errorf("no memory for a ring of %d MiB; ask for a smaller buffer: %w", r.blocks*blockSize>>20, err)
