@@ -40,6 +40,7 @@
 //	network   the reference of each component, the maps carried to it, bounds over all paths
 //	causal    the least change that restores the clock condition
 //	sampled   clocks by samples of a reference instead of messages
+//	live      alignment that goes on while messages come
 //	quality   what the messages look like afterwards: inversions, delays, bounds
 //
 // A method ([Methods]) estimates pairs, and a network strategy ([Networks]) joins them to a timeline. By default, clocks are

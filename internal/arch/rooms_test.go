@@ -163,6 +163,8 @@ func TestTableRefusesWhatItShould(t *testing.T) {
 		{"align/network", "align/pair", true},
 		{"align/pair", "trace", true},
 		{"align/pair", "match", false},
+		{"align/live", "align", true},
+		{"align/live", "order", false},
 		{"match", "order", false},
 		{"match", "clock", true},
 		{"format", "format/pcap", true},

@@ -1,0 +1,267 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"meridian/align"
+	"meridian/align/bound"
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Options says how the alignment goes on. The zero value is the default.
+type Options struct {
+	// Align is what rounds are made with. Its Reference is followed by a component that begins with it.
+	Align align.Options
+	// Window is how far back messages count, by the clocks of each pair; 0 is a minute.
+	Window time.Duration
+	// Interval is between rounds, by the clocks; 0 is a second.
+	Interval time.Duration
+	// Ahead is how far beyond the latest reading of a clock a round bounds it; 0 is ten seconds. Beyond, it is unbounded.
+	Ahead time.Duration
+	// Silence is after how long another clock takes over from a reference that shows nothing; 0 is twenty seconds.
+	Silence time.Duration
+	// Forget is after how long without messages a pair of clocks is forgotten; 0 is five minutes.
+	Forget time.Duration
+	// Keep is how long what was shown is kept; 0 is ten minutes. Older readings have an estimate without bounds.
+	Keep time.Duration
+}
+
+// complete puts the defaults for zeros, or says what is wrong.
+func (o *Options) complete() error {
+	for _, d := range []struct {
+		name  string
+		value *time.Duration
+		other time.Duration
+	}{
+		{"window", &o.Window, time.Minute}, {"interval", &o.Interval, time.Second}, {"ahead", &o.Ahead, 10 * time.Second},
+		{"silence", &o.Silence, 20 * time.Second}, {"forget", &o.Forget, 5 * time.Minute}, {"keep", &o.Keep, 10 * time.Minute},
+	} {
+		switch {
+		case *d.value < 0 || *d.value > maxOption:
+			return fmt.Errorf("live: %s of %v is out of range: 0 to %v", d.name, *d.value, maxOption)
+		case *d.value == 0:
+			*d.value = d.other
+		}
+	}
+	if o.Window < time.Second {
+		return fmt.Errorf("live: window of %v is too short: at least a second", o.Window)
+	}
+	return o.Align.Check()
+}
+
+const maxOption = 24 * time.Hour
+
+// Timeline aligns clocks while their messages come. It is not safe for concurrent use; the [Maps] that it hands out are.
+type Timeline struct {
+	o          Options
+	assumed    bound.Assumption
+	clocks     []*hostClock
+	pairs      map[[2]int]*pairState
+	components int // how many there have ever been
+	made       int // epochs
+	version    int64
+	urgent     bool // a round is due at once
+	changes    []Change
+	maps       *Maps
+}
+
+// hostClock is a clock as the caller knows it.
+type hostClock struct {
+	name, host  string
+	granularity int64
+	gone        bool
+	epochs      []*epoch       // in the order of time; the last one is in force
+	shown       clock.HostTime // the last reading
+	atRound     clock.HostTime // the same at the last round
+	any         bool
+	runs        []*Run // those of epochs that are over
+}
+
+// New returns a timeline without clocks. An error says which option is out of range.
+func New(o Options) (*Timeline, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	t := &Timeline{o: o, assumed: bound.Default, pairs: make(map[[2]int]*pairState)}
+	if o.Align.Assumption != nil {
+		t.assumed = *o.Align.Assumption
+	}
+	t.publish()
+	return t, nil
+}
+
+// Clock adds a clock and returns its number: 0 for the first, and so on. A clock of the same name that is there already
+// has been restarted: it is gone, and the new one has nothing in common with it. A granularity below 1 stands for 1.
+func (t *Timeline) Clock(name, host string, granularity int64) int {
+	n := len(t.clocks)
+	for i, c := range t.clocks {
+		if c.name == name && !c.gone {
+			t.Gone(i)
+			t.change(Change{Kind: Restarted, Clock: n, Other: i})
+		}
+	}
+	c := &hostClock{name: name, host: host, granularity: max(granularity, 1)}
+	t.clocks = append(t.clocks, c)
+	t.begin(n)
+	t.publish()
+	return n
+}
+
+// Gone says that a clock shows nothing any more: its host left, or was started anew. What was shown stays.
+func (t *Timeline) Gone(n int) {
+	c := t.clocks[n]
+	if !c.gone {
+		c.gone = true
+		c.epochs[len(c.epochs)-1].ended = true
+		t.urgent = true
+	}
+}
+
+// begin starts an epoch of a clock, which is a component of its own until it is aligned.
+func (t *Timeline) begin(n int) *epoch {
+	e := &epoch{number: t.made, clock: n, fresh: true, first: math.MaxInt64, seen: math.MinInt64, earliest: math.MinInt64}
+	t.made++
+	e.component = &component{number: t.components, reference: e, base: clock.Identity()}
+	t.components++
+	c := t.clocks[n]
+	c.epochs = append(c.epochs, e)
+	e.identity()
+	return e
+}
+
+// Seen says that a clock showed a reading.
+func (t *Timeline) Seen(n int, at clock.HostTime) {
+	c := t.clocks[n]
+	c.show(at)
+	t.epochAt(c, at).see(at)
+}
+
+func (c *hostClock) show(at clock.HostTime) {
+	if !c.any {
+		c.any, c.atRound = true, at
+	}
+	c.shown = at
+}
+
+// Add takes a message. It panics for clocks that do not exist, as an index out of range does. Messages from a clock to itself,
+// with impossible stamps, or older than the window, are dropped.
+func (t *Timeline) Add(from, to int, m trace.Message) {
+	a, b := t.clocks[from], t.clocks[to]
+	if from == to || !clock.Valid(m.Sent) || !clock.Valid(m.Received) {
+		return
+	}
+	x, y := t.epochAt(a, m.Sent), t.epochAt(b, m.Received)
+	a.show(m.Sent)
+	b.show(m.Received)
+	x.see(m.Sent)
+	y.see(m.Received)
+	t.pair(x, y).add(t, x, m)
+}
+
+// epochAt returns the epoch of a clock to which a reading that comes now belongs: the newest that can have shown it.
+func (t *Timeline) epochAt(c *hostClock, at clock.HostTime) *epoch {
+	i := len(c.epochs) - 1
+	for i > 0 && at < c.epochs[i].earliest {
+		i--
+	}
+	return c.epochs[i]
+}
+
+// pair returns the state of two epochs that exchange messages.
+func (t *Timeline) pair(x, y *epoch) *pairState {
+	a, b := x, y
+	if a.number > b.number {
+		a, b = b, a
+	}
+	key := [2]int{a.number, b.number}
+	p := t.pairs[key]
+	if p == nil {
+		p = newPairState(t, a, b)
+		t.pairs[key] = p
+	}
+	return p
+}
+
+// sorted returns all pairs in an order that does not depend on chance.
+func sorted(pairs map[[2]int]*pairState) []*pairState {
+	out := make([]*pairState, 0, len(pairs))
+	for _, p := range pairs {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(p, q *pairState) int {
+		return cmp.Or(cmp.Compare(p.a.number, q.a.number), cmp.Compare(p.b.number, q.b.number))
+	})
+	return out
+}
+
+// pairState is what two epochs exchanged lately.
+type pairState struct {
+	a, b   *epoch
+	ab, ba window
+	edge   *Pair
+	// alarmed says that the messages contradict the assumption, and a round was asked for.
+	alarmed      bool
+	lastA, lastB clock.HostTime // the latest stamps
+	idle         int            // rounds since both clocks are gone
+	patience     int            // messages until a round is to look again
+	looked       int            // how many rounds have looked in vain
+}
+
+func newPairState(t *Timeline, a, b *epoch) *pairState {
+	length := max(t.o.Window.Nanoseconds()/windowParts, 1)
+	p := &pairState{a: a, b: b, lastA: math.MinInt64, lastB: math.MinInt64, ab: window{ahead: true, length: length}, ba: window{length: length}}
+	least := t.o.Align.MinDelay
+	p.edge = NewPair(t.assumed, t.o.Window.Nanoseconds(), t.clocks[a.clock].granularity, t.clocks[b.clock].granularity, least, least)
+	return p
+}
+
+func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
+	if first := p.ab.total == 0 && p.ba.total == 0; first {
+		t.urgent = true
+	}
+	if from == p.a {
+		if p.ba.total > 0 && p.ab.total == 0 {
+			t.urgent = true
+		}
+		p.ab.add(m)
+		p.edge.AB(m)
+		p.last(m.Sent, m.Received)
+	} else {
+		if p.ab.total > 0 && p.ba.total == 0 {
+			t.urgent = true
+		}
+		p.ba.add(m)
+		p.edge.BA(m)
+		p.last(m.Received, m.Sent)
+	}
+	switch {
+	case p.patience > 0: // a round has looked, and found too few messages behind a step, or none
+		if p.patience--; p.patience == 0 {
+			p.alarmed, t.urgent = true, true
+		}
+	case !p.alarmed && p.edge.Contradictory():
+		p.alarmed, t.urgent = true, true
+	}
+}
+
+func (p *pairState) last(a, b clock.HostTime) { p.lastA, p.lastB = max(p.lastA, a), max(p.lastB, b) }
+
+// Bounds returns what the clock of b showed when that of a showed t, at least low and at most high, by the messages of the
+// two alone, those that came last included. t must not lie before the latest of these; see [Pair.At].
+func (t *Timeline) Bounds(a, b int, at clock.HostTime) (low, high clock.HostTime, lowOK, highOK bool) {
+	x, y := t.epochAt(t.clocks[a], at), t.clocks[b].epochs[len(t.clocks[b].epochs)-1]
+	p := t.pairs[[2]int{x.number, y.number}]
+	if p == nil {
+		return 0, 0, false, false
+	}
+	low, high, lowOK, highOK, _ = p.edge.At(at)
+	return low, high, lowOK, highOK
+}
+
+// Maps returns what is known now. It does not change.
+func (t *Timeline) Maps() *Maps { return t.maps }

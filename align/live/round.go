@@ -1,0 +1,398 @@
+package live
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+
+	"meridian/align"
+	"meridian/clock"
+	"meridian/trace"
+)
+
+// Advance makes a round if one is due by what the clocks have shown: the offline stages over the window. It returns the clocks
+// whose maps have changed. An error is one of ctx; then the maps are those of the round before.
+func (t *Timeline) Advance(ctx context.Context) (changed []int, err error) {
+	if !t.due() {
+		return nil, nil
+	}
+	return t.Round(ctx)
+}
+
+func (t *Timeline) due() bool {
+	if t.urgent {
+		return true
+	}
+	interval, fresh := t.o.Interval.Nanoseconds(), false
+	for _, p := range t.pairs {
+		fresh = fresh || p.ab.fresh || p.ba.fresh
+	}
+	if !fresh { // what is known must reach further, nothing else
+		interval = max(interval, t.o.Ahead.Nanoseconds()/4)
+	}
+	for _, c := range t.clocks {
+		if d := clock.Sub(c.shown, c.atRound); !c.gone && max(d, -d) >= interval {
+			return true
+		}
+	}
+	return false
+}
+
+// maxDivisions is how often a round begins anew because clocks were found to have been set.
+const maxDivisions = 4
+
+// Round makes a round, due or not.
+func (t *Timeline) Round(ctx context.Context) (changed []int, err error) {
+	touched, err := round{t}.make(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for n := range t.clocks {
+		if touched[n] {
+			changed = append(changed, n)
+		}
+	}
+	t.publish()
+	return changed, nil
+}
+
+// round is what a timeline does from time to time.
+type round struct{ *Timeline }
+
+// make aligns what there is, and returns the clocks whose maps have changed.
+func (t round) make(ctx context.Context) (touched map[int]bool, err error) {
+	t.age()
+	solved, err := t.align(ctx)
+	if err != nil {
+		return nil, err
+	}
+	touched = make(map[int]bool)
+	for _, s := range solved {
+		if err := t.commit(ctx, s, touched); err != nil {
+			return nil, err
+		}
+	}
+	t.rest()
+	return touched, nil
+}
+
+// align aligns all groups, as often as clocks are found to have been set.
+func (t round) align(ctx context.Context) ([]*solution, error) {
+	for division := 0; ; division++ {
+		var solved []*solution
+		divided := false
+		for _, g := range t.groups() {
+			s, err := t.solve(ctx, g, "")
+			if err != nil {
+				return nil, err
+			}
+			if divided = division < maxDivisions && t.divide(s); divided {
+				break
+			}
+			solved = append(solved, s)
+		}
+		if !divided {
+			return solved, nil
+		}
+	}
+}
+
+// rest gets ready for the next round.
+func (t round) rest() {
+	t.urgent = false
+	for _, p := range t.pairs {
+		p.ab.fresh, p.ba.fresh = false, false
+		if p.alarmed { // it has been looked at: bounds begin anew
+			p.alarmed = false
+			p.refill()
+		}
+	}
+	for _, c := range t.clocks {
+		c.atRound = c.shown
+		keep := t.o.Keep.Nanoseconds()
+		last := c.epochs[len(c.epochs)-1]
+		for len(c.epochs) > 1 && !counts(t.pairs, c.epochs[0]) {
+			c.runs = append(c.runs[:len(c.runs):len(c.runs)], c.epochs[0].runs...)
+			c.epochs = slices.Clone(c.epochs[1:])
+		}
+		if last.any() {
+			for len(c.runs) > 0 && (len(c.runs) > maxOldRuns || max(clock.Sub(c.shown, c.runs[0].Last), clock.Sub(c.runs[0].First, c.shown)) > keep) {
+				c.runs = slices.Clone(c.runs[1:])
+			}
+			last.forget(clock.Add(last.seen, -keep))
+		}
+	}
+}
+
+// maxOldRuns bounds what is kept of a clock that is set again and again.
+const maxOldRuns = 64
+
+// counts reports whether rounds are made with an epoch.
+func counts(pairs map[[2]int]*pairState, e *epoch) bool {
+	for _, p := range pairs {
+		if p.a == e || p.b == e {
+			return true
+		}
+	}
+	return false
+}
+
+// maxLooks is how many rounds look for a step before its time, every other message.
+const maxLooks = 5
+
+// refill begins the bounds of the leading edge anew, with what the windows hold, if that does not contradict itself.
+func (p *pairState) refill() {
+	p.edge.Reset()
+	for _, m := range p.ab.messages() {
+		p.edge.AB(m)
+	}
+	for _, m := range p.ba.messages() {
+		p.edge.BA(m)
+	}
+	if !p.edge.Contradictory() {
+		p.looked = 0
+		return
+	}
+	p.edge.Reset()
+	if p.looked++; p.looked <= maxLooks {
+		p.patience = 2
+	}
+}
+
+// age drops pairs that exchanged nothing for long.
+func (t round) age() {
+	for key, p := range t.pairs {
+		limit := t.o.Forget.Nanoseconds()
+		if p.a.ended || p.b.ended {
+			limit = t.o.Window.Nanoseconds()
+		}
+		if p.a.ended && p.b.ended {
+			p.idle++
+		}
+		if clock.Sub(p.a.seen, p.lastA) > limit || clock.Sub(p.b.seen, p.lastB) > limit || p.idle > windowParts {
+			delete(t.pairs, key)
+		}
+	}
+}
+
+// group is epochs that exchanged messages, directly or over others.
+type group struct {
+	epochs []*epoch
+	pairs  []*pairState
+}
+
+// groups returns those of at least two epochs.
+func (t round) groups() []*group {
+	root := make(map[*epoch]*epoch)
+	var find func(e *epoch) *epoch
+	find = func(e *epoch) *epoch {
+		if root[e] == nil || root[e] == e {
+			return e
+		}
+		r := find(root[e])
+		root[e] = r
+		return r
+	}
+	pairs := sorted(t.pairs)
+	for _, p := range pairs {
+		root[find(p.a)] = find(p.b)
+	}
+	of := make(map[*epoch]*group)
+	var out []*group
+	for _, p := range pairs {
+		r := find(p.a)
+		g := of[r]
+		if g == nil {
+			g = &group{}
+			of[r] = g
+			out = append(out, g)
+		}
+		g.pairs = append(g.pairs, p)
+		g.epochs = append(g.epochs, p.a, p.b)
+	}
+	for _, g := range out {
+		slices.SortFunc(g.epochs, func(d, e *epoch) int { return d.number - e.number })
+		g.epochs = slices.Compact(g.epochs)
+	}
+	return out
+}
+
+// solution is a group as the offline stages align it.
+type solution struct {
+	*group
+	*align.Solution
+	component *component // nil: none of the group's goes on
+	reference *epoch
+}
+
+// solve aligns a group. The reference is that of the component that goes on, unless one is given.
+func (t round) solve(ctx context.Context, g *group, reference string) (*solution, error) {
+	s := &solution{group: g}
+	s.component, s.reference = t.leading(g)
+	if reference == "" && s.reference != nil {
+		reference = s.reference.name()
+	}
+	o := t.o.Align
+	o.Reference = reference
+	p := t.problem(s)
+	var err error
+	if s.Solution, err = align.Solve(ctx, p, o); err != nil {
+		return nil, err
+	}
+	if s.reference == nil {
+		s.reference = g.epochs[s.References[s.Component[0]]]
+	}
+	return s, nil
+}
+
+// name is what an epoch is called in a round's problem.
+func (e *epoch) name() string { return strconv.Itoa(e.number) }
+
+// leading returns the component of a group that goes on, and the clock that is its reference: the oldest one whose reference is
+// in the group and has been aligned with others. Of clocks that were all alone it is the wanted one, if any.
+func (t round) leading(g *group) (*component, *epoch) {
+	var best *component
+	for _, e := range g.epochs {
+		c := e.component
+		if c.reference == e && c.established && (best == nil || c.number < best.number) {
+			best = c
+		}
+	}
+	if best != nil {
+		return best, best.reference
+	}
+	for _, e := range g.epochs {
+		c := t.clocks[e.clock]
+		if wanted := t.o.Align.Reference; wanted != "" && (c.name == wanted || c.host == wanted) && !e.component.established {
+			return e.component, e
+		}
+	}
+	return nil, nil
+}
+
+// problem is a group's messages as the offline stages take them. The extents of clocks are as far as bounds are to reach.
+func (t round) problem(s *solution) *trace.Problem {
+	p := &trace.Problem{}
+	number := make(map[*epoch]int)
+	for i, e := range s.epochs {
+		number[e] = i
+		r := t.reachOf(e)
+		p.Clocks = append(p.Clocks, trace.Clock{Name: e.name(), First: r.from, Last: r.to, Granularity: t.clocks[e.clock].granularity})
+	}
+	for _, pair := range s.pairs {
+		a, b := number[pair.a], number[pair.b]
+		add := func(from, to int, w *window) {
+			messages := w.messages()
+			for _, m := range messages {
+				p.Clocks[from].First = min(p.Clocks[from].First, m.Sent)
+				p.Clocks[to].First = min(p.Clocks[to].First, m.Received)
+			}
+			p.Clocks[from].Events += int64(len(messages))
+			p.Clocks[to].Events += int64(len(messages))
+			p.Channels = append(p.Channels, trace.Channel{From: from, To: to, Messages: messages})
+		}
+		add(a, b, &pair.ab)
+		add(b, a, &pair.ba)
+	}
+	for i, e := range s.epochs {
+		e.reach = reach{p.Clocks[i].First, p.Clocks[i].Last}
+	}
+	return p
+}
+
+// reachOf returns from where to where a round is to bound an epoch at least: behind what was shown, and around the steps.
+func (t round) reachOf(e *epoch) reach {
+	r := reach{e.seen, clock.Add(e.seen, t.o.Ahead.Nanoseconds())}
+	if e.fresh {
+		r.from = min(e.seen, max(e.first, clock.Add(e.seen, -t.o.Window.Nanoseconds())))
+		if s := e.step; s != nil {
+			r.from = min(r.from, clock.Add(min(s.first, clock.Add(s.last, s.by)), -stepMargin))
+		}
+	}
+	if e.successor != nil && e.successor.fresh {
+		s := e.successor.step
+		r.to = max(r.to, clock.Add(s.first, max(-s.by, 0)+stepMargin))
+	}
+	r.from, r.to = max(r.from, 1-clock.Limit), min(r.to, clock.Limit-1)
+	return r
+}
+
+// commit shows a solution.
+func (t round) commit(ctx context.Context, s *solution, touched map[int]bool) error {
+	if s.component == nil {
+		t.begins(s)
+	}
+	handed, err := t.handOver(ctx, s)
+	if err != nil {
+		return err
+	}
+	if handed != nil {
+		s = handed.solution
+	}
+	c := s.component
+	home := s.Component[slices.Index(s.epochs, c.reference)]
+	for i, e := range s.epochs {
+		if s.Component[i] != home {
+			continue // joined by messages that bound nothing
+		}
+		if e.successor != nil && !e.successor.fresh {
+			continue // it is over
+		}
+		m, until := clock.ComposeMaps(&s.Maps[i], timelineOf(&c.base)), e.reach.to
+		if e == c.reference {
+			m, until = c.base, forever
+		}
+		from := e.seen
+		if handed != nil {
+			from = handed.from(&m, e)
+		}
+		screen{t.Timeline}.show(e, c, &m, e.reach.from, from, until)
+		touched[e.clock] = true
+	}
+	if len(s.epochs) > 1 {
+		c.established = true
+	}
+	return nil
+}
+
+// timelineOf turns a component's base into a map from the timeline of a round, which is its reference's clock.
+func timelineOf(base *clock.Map) *clock.MapOf[clock.TimelineTime, clock.TimelineTime] {
+	m := clock.ConvertMap[clock.TimelineTime, clock.TimelineTime](base)
+	return &m
+}
+
+// begins gives a group its component where none goes on: a clock that was alone becomes the reference, and a part of a component
+// that has lost touch with its reference goes on from where its new reference's estimate is.
+func (t round) begins(s *solution) {
+	r := s.reference
+	if !r.component.established && r.component.reference == r {
+		s.component = r.component
+		return
+	}
+	c := &component{number: t.components, reference: r, established: true}
+	t.components++
+	old := &r.open().Map
+	c.base = line(old, r.seen, func(m *clock.Map, x clock.HostTime) (mid, low, high clock.TimelineTime) {
+		mid = m.At(x)
+		return mid, mid, mid
+	})
+	s.component = c
+}
+
+// baseSpan is how far apart the two knots of a base are, ns.
+const baseSpan = 1 << 40
+
+// slopeSpan is over how much of an estimate its rate is taken, ns.
+const slopeSpan = 10_000_000_000
+
+// line returns the map that goes on straight from x, at the rate that m's estimate has there.
+func line(m *clock.Map, x clock.HostTime, at func(m *clock.Map, x clock.HostTime) (mid, low, high clock.TimelineTime)) clock.Map {
+	rate := float64(clock.Sub(m.At(x), m.At(x-slopeSpan))-slopeSpan) / slopeSpan
+	span := int64(baseSpan) + int64(math.Round(rate*baseSpan))
+	mid, low, high := at(m, x)
+	through := func(y clock.TimelineTime) clock.Curve {
+		return clock.Curve{{X: x, Y: y}, {X: clock.Add(x, baseSpan), Y: clock.Add(y, span)}}
+	}
+	return clock.Map{Mid: through(mid), Low: through(low), High: through(high)}
+}
