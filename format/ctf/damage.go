@@ -182,6 +182,17 @@ type Tally struct {
 	Largest   int64 // of those steps, ns
 }
 
+func (t *Tally) add(o *Tally) {
+	t.Events += o.Events
+	t.Packets += o.Packets
+	t.Discarded += o.Discarded
+	t.Lost += o.Lost
+	t.Damaged += o.Damaged
+	t.Broken += o.Broken
+	t.StepsBack += o.StepsBack
+	t.Largest = max(t.Largest, o.Largest)
+}
+
 // count takes a packet's counters. Both only grow, and start again from 0 when their bits are used up. What counts is the
 // way from the first packet's to the last one's, so that a damaged number in between does no harm.
 func (r *Reader) count(p *Packet) {
@@ -226,7 +237,11 @@ func (r *Reader) finish() error {
 	if r.done {
 		return io.EOF
 	}
-	r.done, r.pos, r.end, r.readable = true, 0, 0, 0
+	r.pos, r.end, r.readable = 0, 0, 0
+	if r.live != nil && !r.live.ended {
+		return io.EOF // for now
+	}
+	r.done = true
 	tell := func(n int64, kind, details string) {
 		if n > 0 {
 			r.w.AddN(r.s.Path, kind, details, n)

@@ -16,8 +16,9 @@ type packetState struct {
 
 // fault is what was wrong where a program stopped.
 type fault struct {
-	kind string
-	pos  uint64
+	kind         string
+	pos          uint64
+	unknownClass bool // the metadata does not have the event's class
 }
 
 // atEnd reports whether the program might go on with more bytes than there were.
@@ -26,7 +27,7 @@ func (f *fault) atEnd() bool {
 }
 
 func (m *packetState) fail(kind string, pos uint64) bool {
-	m.fault = fault{kind, pos}
+	m.fault = fault{kind: kind, pos: pos}
 	return false
 }
 

@@ -36,6 +36,12 @@
 // and offset. An event has at most 2^17 values; further array elements are dropped and reported. A file that is
 // truncated while it is read ends there, with a warning; what is appended after it was opened is not read.
 //
+// # Traces that grow
+//
+// A [Follower] reads a directory while a tracer writes it. It gives a [Reader] only whole packets: the headers behind those that were
+// read are parsed ahead, and a packet that is not whole waits until it is. New metadata is compiled into a new plan, which a reader
+// takes between two packets, or when it misses a class. A [Position] names a packet and how many of its events were returned.
+//
 // # Memory and concurrency
 //
 // A [Trace] and everything made from it belong to one goroutine. Values belong to their Reader until its next event, and

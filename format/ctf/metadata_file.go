@@ -29,6 +29,10 @@ func ParseMetadata(data []byte, file string, w *trace.Warnings) (*Metadata, erro
 	} else {
 		text = string(data)
 	}
+	return parseMetadataText(text, file, w)
+}
+
+func parseMetadataText(text, file string, w *trace.Warnings) (*Metadata, error) {
 	if begin := strings.TrimLeft(text, " \t\r\n\x00\ufeff"); begin != "" && (begin[0] == recordSeparator || begin[0] == '{') {
 		return parseFragments(strings.TrimPrefix(text, "\ufeff"), file, w)
 	}

@@ -73,7 +73,7 @@ func (r *Reader) parseContext(p *Packet, pos uint64) (problem string) {
 		}
 	}
 	if p.class == nil {
-		return fmt.Sprintf("unknown stream class %d", id)
+		return fmt.Sprintf(unknownStreamClass+" %d", id)
 	}
 	if pos, ok = r.run(p.class.context, pos); !ok {
 		return "packet context: " + r.fault.kind
@@ -115,13 +115,32 @@ func (r *Reader) isUUID(at uint64) bool {
 	return at&7 == 0 && i+16 <= uint64(len(r.data)) && [16]byte(r.data[i:i+16]) == r.plan.m.UUID
 }
 
+const unknownStreamClass = "unknown stream class"
+
+// flawAt returns what a Follower found out of the packet at an offset, nil for nothing.
+func (r *Reader) flawAt(offset int64) *flaw {
+	if r.live == nil {
+		return nil
+	}
+	return r.live.flawAt(offset)
+}
+
 // nextPacket goes to the next packet that can be used, or returns io.EOF.
 func (r *Reader) nextPacket() error {
 	for {
+		if r.live != nil {
+			r.adopt()
+		}
 		if r.next >= r.window.size || r.done {
 			return r.finish()
 		}
 		offset := r.next
+		if flaw := r.flawAt(offset); flaw != nil && flaw.problem != "" {
+			r.warnAt("invalid packet skipped: "+flaw.problem, offset)
+			r.Damaged++
+			r.next = flaw.limit
+			continue
+		}
 		p, problem := r.parse(offset)
 		if problem != "" {
 			r.warnAt("invalid packet skipped: "+problem, offset)
@@ -144,6 +163,9 @@ func (r *Reader) nextPacket() error {
 // where it says that the packet reaches into the next one, or behind the end of the file.
 func (r *Reader) packetLimit(p *Packet) int64 {
 	limit := r.window.size
+	if flaw := r.flawAt(p.Offset); flaw != nil {
+		limit = flaw.limit
+	}
 	torn := p.Size/8 > uint64(limit-p.Offset)
 	from := p.Offset + int64((p.header+7)/8)
 	if !torn {
@@ -191,6 +213,7 @@ func (r *Reader) enter(p *Packet, limit int64) bool {
 	r.packet, r.sp = *p, p.class
 	r.pos = p.header
 	r.count(p)
+	r.packetEvents, r.cyclesBefore = 0, r.cycles
 	r.noTimes = r.noTimes || !r.clocks[p.class.number].known
 	if _, ok := r.role(PacketBegin); ok {
 		r.cycles = p.Begin

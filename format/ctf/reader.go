@@ -3,6 +3,7 @@ package ctf
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -21,6 +22,8 @@ type Reader struct {
 	next      int64      // offset of the next packet
 	done      bool
 
+	live *followedFile // of a Follower's reader; nil otherwise
+
 	packet         Packet
 	dataAt         int64  // where data stands in the file: at the packet, or within it if it is longer than the buffer
 	readable       uint64 // bits of the packet's content from dataAt on
@@ -29,6 +32,8 @@ type Reader struct {
 	sp             *streamPlan
 	ev             *eventPlan
 	packetIndex    int            // packets entered
+	packetEvents   int            // events read of the packet
+	cyclesBefore   uint64         // cycles before the packet
 	start          uint64         // bits of the packet before the event
 	afterHeader    uint64         // before what follows the event's header
 	pos            uint64         // behind the event
@@ -36,8 +41,13 @@ type Reader struct {
 	now            clock.HostTime // as time
 	clocks         []cycleClock
 
-	values    []trace.Value
-	scratch   []trace.Value
+	values  []trace.Value
+	scratch []trace.Value
+	streamCounters
+}
+
+// streamCounters are what a stream's packets counted so far.
+type streamCounters struct {
 	previous  Packet // the one before, for its counters
 	sequence  int64  // packets there should be
 	firstSeen int64
@@ -58,6 +68,14 @@ func (r *Reader) Next() error {
 				return nil
 			}
 			if !r.fault.atEnd() || !r.readMore() {
+				if r.live != nil && r.fault.unknownClass {
+					if r.plan != r.s.trace.plan && r.reenter(r.packet.Offset, r.packetEvents, r.cyclesBefore) {
+						continue
+					}
+					if r.live.awaitsClass(r) {
+						return io.EOF
+					}
+				}
 				r.abandonPacket()
 			}
 			continue
@@ -122,7 +140,8 @@ func (r *Reader) step() bool {
 	}
 	ev := sp.event(id)
 	if ev == nil {
-		return r.fail(fmt.Sprintf("unknown event class %d", id), r.start)
+		r.fault = fault{kind: fmt.Sprintf("unknown event class %d", id), pos: r.start, unknownClass: true}
+		return false
 	}
 	r.afterHeader = pos
 	if ev.fixed {
@@ -147,6 +166,7 @@ func (r *Reader) step() bool {
 	}
 	r.now = t
 	r.Events++
+	r.packetEvents++
 	return true
 }
 
@@ -278,11 +298,12 @@ func (r *Reader) scope(s Scope) []trace.Value {
 	}
 	sp, ev := r.sp, r.ev
 	if s <= PacketContextScope {
+		data, end := r.data, r.end
 		if r.dataAt != r.packet.Offset {
-			data, end := r.data, r.end
-			r.data, r.end = r.head, r.packet.header
-			defer func() { r.data, r.end = data, end }()
+			r.data = r.head
 		}
+		r.end = r.packet.header
+		defer func() { r.data, r.end = data, end }()
 		v, pos := decode(r.plan.m.PacketHeader, r.plan.headerDecoders, 0)
 		if s == PacketContextScope {
 			v, _ = decode(sp.class.PacketContext, sp.contextDecoders, pos)

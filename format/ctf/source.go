@@ -23,7 +23,9 @@ type Source struct {
 	current    *Reader
 	streams    []trace.Stream
 	classes    []trace.Class
-	byFile     map[string]int // rows of files
+	numbers    map[string]int   // of classes, by all that they are
+	byName     map[string][]int // classes
+	byFile     map[string]int   // rows of files
 	byCPU      map[uint64]int
 	named      namedStreams
 	rearranged []trace.Value
@@ -45,9 +47,13 @@ type queuedEvent struct {
 
 var _ trace.Source = (*Source)(nil)
 
+func newSource(t *Trace) *Source {
+	return &Source{t: t, numbers: map[string]int{}, byName: map[string][]int{}, byFile: map[string]int{}, byCPU: map[uint64]int{}}
+}
+
 // Events returns the trace's events from the beginning. Closing the source closes the trace.
 func (t *Trace) Events() *Source {
-	s := &Source{t: t, byFile: map[string]int{}, byCPU: map[uint64]int{}}
+	s := newSource(t)
 	s.classify()
 	for _, stream := range t.Streams {
 		r := stream.Reader()
@@ -70,35 +76,50 @@ func (t *Trace) Events() *Source {
 
 // Next fills e with the next event.
 func (s *Source) Next(e *trace.Event) error {
-	if r := s.current; r != nil {
-		// The reader is moved only now: until here its values were the caller's.
-		if r.Next() == nil {
-			s.queue[0].time = r.now
-			if c := &s.cursors[s.queue[0].cursor]; c.packetIndex != r.packetIndex || r.sp.naming.scope == CommonContextScope {
-				s.assignStream(c)
-			}
-		} else {
-			last := len(s.queue) - 1
-			s.queue[0] = s.queue[last]
-			s.queue = s.queue[:last]
-		}
-		s.siftDown(0)
-	}
+	s.leave()
 	if len(s.queue) == 0 {
-		s.current = nil
 		return io.EOF
 	}
 	c := &s.cursors[s.queue[0].cursor]
 	r := c.r
-	if s.current != r {
-		s.current = r
-	}
+	s.current = r
 	ev := r.ev
 	*e = trace.Event{Time: r.now, Stream: c.stream, Class: ev.number, Phase: ev.phase}
 	if ev.links.any {
 		ev.link(e, r.slots)
 	}
 	return nil
+}
+
+// leave moves the reader of the current event on. It is called only when the event's values are the caller's no longer.
+func (s *Source) leave() {
+	r := s.current
+	if r == nil {
+		return
+	}
+	s.current = nil
+	if r.Next() == nil {
+		s.queue[0].time = r.now
+		if c := &s.cursors[s.queue[0].cursor]; c.packetIndex != r.packetIndex || r.sp.naming.scope == CommonContextScope {
+			s.assignStream(c)
+		}
+	} else {
+		last := len(s.queue) - 1
+		s.queue[0] = s.queue[last]
+		s.queue = s.queue[:last]
+	}
+	s.siftDown(0)
+}
+
+// push enters the event that a cursor's reader stands at.
+func (s *Source) push(q queuedEvent) {
+	s.queue = append(s.queue, q)
+	h := s.queue
+	i := len(h) - 1
+	for ; i > 0 && q.before(h[(i-1)/2]); i = (i - 1) / 2 {
+		h[i] = h[(i-1)/2]
+	}
+	h[i] = q
 }
 
 // siftDown restores the heap below i.
@@ -166,8 +187,8 @@ func (s *Source) Close() error {
 	return s.t.Close()
 }
 
-// classify makes the classes. Event classes of one name and the same fields, in several channels, are one; so are those
-// of a trace of Meridian's that only lack some.
+// classify numbers the classes of the trace's plan. Event classes of one name and the same fields, in several channels, are one;
+// so are those of a trace of Meridian's that only lack some. Classes of an earlier plan keep their numbers.
 func (s *Source) classify() {
 	type made struct {
 		ep    *eventPlan
@@ -186,13 +207,11 @@ func (s *Source) classify() {
 	if s.t.plan.meridian {
 		slices.SortStableFunc(all, func(a, b made) int { return len(b.class.Fields) - len(a.class.Fields) })
 	}
-	seen := map[string]int{}
-	byName := map[string][]int{}
 	for _, m := range all {
 		key, _ := json.Marshal(m.class)
-		n, ok := seen[string(key)]
+		n, ok := s.numbers[string(key)]
 		if !ok && s.t.plan.meridian {
-			for _, k := range byName[m.class.Name] {
+			for _, k := range s.byName[m.class.Name] {
 				if m.ep.order, ok = embedFields(&m.class, &s.classes[k]); ok {
 					n = k
 					break
@@ -201,8 +220,8 @@ func (s *Source) classify() {
 		}
 		if !ok {
 			n = len(s.classes)
-			seen[string(key)] = n
-			byName[m.class.Name] = append(byName[m.class.Name], n)
+			s.numbers[string(key)] = n
+			s.byName[m.class.Name] = append(s.byName[m.class.Name], n)
 			s.classes = append(s.classes, m.class)
 		}
 		m.ep.number = n

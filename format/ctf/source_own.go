@@ -101,6 +101,25 @@ func streamNamingOf(class *StreamClass) streamNaming {
 	return streamNaming{name: -1}
 }
 
+// checksummed gives the checksum in the packet context of a stream class of Meridian's a slot, in a copy of the context. It is
+// the CRC-32C of the events: the content behind the context.
+func (p *tracePlan) checksummed(sp *streamPlan) *Type {
+	t := sp.class.PacketContext
+	k := fieldIndex(t, "crc32c")
+	if !p.meridian || k < 0 || t.Fields[k].Type == nil || t.Fields[k].Type.Kind != Integer || t.Fields[k].Type.Size != 32 {
+		return t
+	}
+	sum, context := *t.Fields[k].Type, *t
+	if sum.Slot < 0 {
+		sum.Slot = p.slots
+		p.slots++
+	}
+	sp.checksum = sum.Slot
+	context.Fields = slices.Clone(t.Fields)
+	context.Fields[k].Type = &sum
+	return &context
+}
+
 // fieldIndex returns the index of the field with a name, -1 without one.
 func fieldIndex(t *Type, name string) int {
 	if t == nil {

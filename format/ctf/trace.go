@@ -163,14 +163,7 @@ func (t *Trace) Host() string { return t.Env()["hostname"] }
 func (t *Trace) Tally() Tally {
 	var sum Tally
 	for _, r := range t.readers {
-		sum.Events += r.Events
-		sum.Packets += r.Packets
-		sum.Discarded += r.Discarded
-		sum.Lost += r.Lost
-		sum.Damaged += r.Damaged
-		sum.Broken += r.Broken
-		sum.StepsBack += r.StepsBack
-		sum.Largest = max(sum.Largest, r.Largest)
+		sum.add(&r.Tally)
 	}
 	return sum
 }

@@ -34,6 +34,7 @@ type streamPlan struct {
 	commonMask      uint64
 	hasCPU          bool
 	naming          streamNaming // of traces that Meridian wrote
+	checksum        int          // slot of the packet's checksum, of such traces; -1 for none
 	dense           []*eventPlan
 	sparse          map[uint64]*eventPlan
 	events          []*eventPlan
@@ -85,8 +86,8 @@ func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
 	}
 	for i := range m.Streams {
 		class := &m.Streams[i]
-		sp := &streamPlan{number: i, class: class, sparse: map[uint64]*eventPlan{}}
-		sp.context = roles.compile(class.PacketContext)
+		sp := &streamPlan{number: i, class: class, sparse: map[uint64]*eventPlan{}, checksum: -1}
+		sp.context = roles.compile(p.checksummed(sp))
 		sp.contextDecoders = p.group(plain, class.PacketContext)
 		sp.header = roles.compile(class.EventHeader)
 		sp.headerDecoders = p.group(plain, class.EventHeader)

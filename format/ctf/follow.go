@@ -1,0 +1,250 @@
+package ctf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"meridian/trace"
+)
+
+// Follower reads a trace while it is written: a directory that may not exist yet, in which files grow, appear and disappear, and whose
+// metadata is replaced or appended to. It is a [trace.Source] whose io.EOF means "nothing more now":
+//
+//	f := ctf.Follow(dir, warnings)
+//	for ctx.Err() == nil {
+//		if _, err := f.Refresh(); err != nil { ... }
+//		for f.Next(&event) == nil { ... }
+//		wait() // for a change of the directory, or a moment
+//	}
+//
+// A packet is read once it is whole: its size is in the file, its checksum is right where Meridian's recorder wrote one, and the metadata
+// has its stream class. Half a packet waits. If it is cut off and written anew, only the new one is read.
+//
+// Each stream comes in its own order. The streams are merged by time as far as they are available at a Refresh, so a packet that
+// becomes whole later may hold earlier stamps than events that were returned before.
+//
+// Refresh looks once at the directory, the metadata and each file, without reading what has not changed. A Follower starts nothing
+// in the background and never sleeps. It belongs to one goroutine.
+type Follower struct {
+	dir   string
+	w     *trace.Warnings
+	t     *Trace  // without Metadata until that is there
+	src   *Source // nil until then
+	files []*followedFile
+	named map[string]*followedFile // those that are in the directory
+	slots []int                    // free cursors
+	rest  map[string]filePosition  // where to go on, of files that have not been seen
+
+	directory directoryState
+	metadata  metadataState
+	probe     *Reader // looks ahead for whole packets
+	past      Tally   // of files that are closed
+	replaced  error   // another trace is in the directory; nothing is followed any more
+	closed    bool
+}
+
+var _ trace.Source = (*Follower)(nil)
+
+// ErrReplaced is wrapped by the error of Refresh when another trace has been put in the place of the one that was followed.
+var ErrReplaced = errors.New("another trace was put in its place")
+
+// Follow follows the trace in a directory from its beginning. Damage is reported to w, which may be nil.
+func Follow(dir string, w *trace.Warnings) *Follower { return FollowFrom(dir, Position{}, w) }
+
+// FollowFrom goes on where another Follower was at a Position: the events that it returned are not returned again, and all others
+// are. Numbers of streams and classes are this Follower's own.
+func FollowFrom(dir string, p Position, w *trace.Warnings) *Follower {
+	if w == nil {
+		w = new(trace.Warnings)
+	}
+	f := &Follower{dir: dir, w: w, t: &Trace{Dir: dir, w: w}, named: map[string]*followedFile{}, rest: map[string]filePosition{}, past: p.Past}
+	f.metadata.uuid, f.metadata.hasUUID = p.uuid()
+	for _, at := range p.Files {
+		f.rest[at.Name] = at
+	}
+	return f
+}
+
+// Refresh looks for what was written since the last one. Grew is true if Next may now return more. An error other than [ErrReplaced]
+// may pass: what can be read is read, and the next Refresh tries again. The values of the last event become invalid.
+func (f *Follower) Refresh() (grew bool, err error) {
+	if f.closed {
+		return false, errors.New("ctf: Refresh of a closed Follower")
+	}
+	if f.replaced != nil {
+		return false, f.replaced
+	}
+	if f.src != nil {
+		f.src.leave()
+	}
+	// The sizes of files are taken before the metadata is read, so that it has the classes of all packets in them.
+	err = f.scan()
+	for _, file := range f.files {
+		file.measure()
+	}
+	renewed, metadataErr := f.readMetadata()
+	err = errors.Join(err, metadataErr)
+	if f.replaced != nil || f.src == nil {
+		return false, err
+	}
+	f.markQueued()
+	kept := f.files[:0]
+	for _, file := range f.files {
+		extended := f.extend(file, renewed)
+		if !file.queued && file.r != nil && (extended || renewed) && f.wake(file) {
+			grew = true
+		}
+		if file.gone && !file.queued && file.measured >= 2 {
+			f.drop(file) // it has been looked at after it was removed
+			continue
+		}
+		kept = append(kept, file)
+	}
+	clear(f.files[len(kept):])
+	f.files = kept
+	return grew || len(f.src.queue) > 0, err
+}
+
+// markQueued finds out which files have an event in the queue.
+func (f *Follower) markQueued() {
+	for _, file := range f.files {
+		file.queued = false
+	}
+	for _, q := range f.src.queue {
+		f.src.cursors[q.cursor].r.live.queued = true
+	}
+}
+
+// wake enters a file's next event into the queue. It is false if there is none.
+func (f *Follower) wake(file *followedFile) bool {
+	r := file.r
+	if r.Next() != nil {
+		if f.t.plan.meridian && r.Packets > 0 && r.sp != nil && r.sp.naming.name >= 0 && r.sp.naming.scope == PacketContextScope && file.cursor < 0 {
+			f.src.namedStream(r) // a row to which others belong
+		}
+		return false
+	}
+	if file.cursor < 0 {
+		file.cursor = len(f.src.cursors)
+		if n := len(f.slots); n > 0 {
+			file.cursor, f.slots = f.slots[n-1], f.slots[:n-1]
+		} else {
+			f.src.cursors = append(f.src.cursors, cursor{})
+		}
+		f.src.cursors[file.cursor] = cursor{r: r, packetIndex: -1}
+	}
+	c := &f.src.cursors[file.cursor]
+	if c.packetIndex != r.packetIndex || r.sp.naming.scope == CommonContextScope {
+		f.src.assignStream(c)
+	}
+	f.src.push(queuedEvent{r.now, file.cursor})
+	file.queued = true
+	return true
+}
+
+// drop closes a file that was removed and read to its end.
+func (f *Follower) drop(file *followedFile) {
+	if file.r != nil {
+		file.finish()
+		f.past.add(&file.r.Tally)
+	}
+	if file.cursor >= 0 {
+		f.src.cursors[file.cursor] = cursor{}
+		f.slots = append(f.slots, file.cursor)
+	}
+	file.s.file.Close()
+}
+
+// Next fills e with the next event. It returns io.EOF if there is none now.
+func (f *Follower) Next(e *trace.Event) error {
+	if f.src == nil || f.closed {
+		return io.EOF
+	}
+	return f.src.Next(e)
+}
+
+// Values returns the fields of the event. They belong to the Follower until the next Next or Refresh.
+func (f *Follower) Values() []trace.Value {
+	if f.src == nil {
+		return nil
+	}
+	return f.src.Values()
+}
+
+// Reader returns the reader of the event's stream, as [Source.Reader] does.
+func (f *Follower) Reader() *Reader {
+	if f.src == nil {
+		return nil
+	}
+	return f.src.current
+}
+
+// Streams returns the streams seen so far. Their numbers never change.
+func (f *Follower) Streams() []trace.Stream {
+	if f.src == nil {
+		return nil
+	}
+	return f.src.streams
+}
+
+// Classes returns the classes that the metadata has had so far. Their numbers never change.
+func (f *Follower) Classes() []trace.Class {
+	if f.src == nil {
+		return nil
+	}
+	return f.src.classes
+}
+
+// Metadata returns the metadata as it was last read, nil if there was none yet.
+func (f *Follower) Metadata() *Metadata { return f.t.Metadata }
+
+// Env returns what the trace says of where it is recorded, as [Trace.Env] does; nil without metadata.
+func (f *Follower) Env() map[string]string {
+	if f.t.Metadata == nil {
+		return nil
+	}
+	return f.t.Env()
+}
+
+// Host returns the name of the host on which the trace is recorded, "" if it does not say so or there is no metadata yet.
+func (f *Follower) Host() string { return f.Env()["hostname"] }
+
+// Tally returns what was counted so far of all streams: events, packets, and what the tracer discarded or lost.
+func (f *Follower) Tally() Tally {
+	sum := f.past
+	for _, at := range f.rest {
+		sum.add(&at.Tally)
+	}
+	for _, file := range f.files {
+		if file.r == nil && file.resume != nil {
+			sum.add(&file.resume.Tally)
+		}
+		if file.r != nil {
+			sum.add(&file.r.Tally)
+		}
+	}
+	return sum
+}
+
+// Close closes the files and reports what was counted of the streams to the warnings.
+func (f *Follower) Close() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	var errs []error
+	for _, file := range f.files {
+		if file.r != nil {
+			file.finish()
+		}
+		if rest := file.size - file.whole; rest > 0 {
+			f.w.Add(file.s.Path, "its end was not a whole packet and was not read", fmt.Sprintf("%d bytes", rest))
+		}
+		errs = append(errs, file.s.file.Close())
+	}
+	if f.src != nil {
+		f.src.closed, f.src.current, f.src.queue = true, nil, nil
+	}
+	return errors.Join(errs...)
+}
