@@ -21,7 +21,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view truth truth-error study adversary pairs steered steering mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view truth truth-error study adversary pairs sorter steered steering mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +110,10 @@ adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is k
 pairs: ## packets of known ways through lossy captures until MESSAGES (1000000) are matched: none may be false
 	go build -o bin/pairs ./tools/pairs
 	bin/pairs -messages $(MESSAGES) $(FLAGS)
+
+sorter: ## late events against latency for settings of the on-line sorter's time frame, and its time for an event; a minute
+	go build -o bin/sorter ./tools/sorter
+	bin/sorter $(FLAGS)
 
 steered: ## every hour of clocks that daemons steer, over LAN, cloud and WAN delays: the truth within the bounds, and their width
 	go test -count 1 -v -timeout 30m -run TestEveryHourOfSteeredClocks ./align/bound -every-steered

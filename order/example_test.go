@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"slices"
+	"time"
 
 	"meridian/clock"
 	"meridian/order"
@@ -79,4 +80,40 @@ func ExampleControlled() {
 	// Output:
 	// inverted: 1 remaining: 0
 	// sent at 1000 µs, received at 1020 µs
+}
+
+// An event that comes behind a later one is noted, and the frame grows to the time that it took.
+func ExampleSorter() {
+	s := order.NewSorter(order.SorterOptions{Frame: 20 * time.Millisecond})
+	emit := func(r *trace.TimelineEvent, n order.Note) error {
+		fmt.Printf("host %d at %v", r.Host, time.Duration(r.Time))
+		if n.Late {
+			fmt.Printf(", late: %v behind", n.Behind)
+		}
+		fmt.Println()
+		return nil
+	}
+	push := func(host int, at time.Duration) {
+		r := trace.TimelineEvent{Event: trace.Event{Time: clock.HostTime(at), Stream: host}, Host: host, Map: -1, Time: clock.TimelineTime(at)}
+		if err := s.Push(&r); err != nil {
+			fmt.Println(err)
+		}
+	}
+	advance := func(now time.Duration) {
+		if err := s.Advance(clock.TimelineTime(now), emit); err != nil {
+			fmt.Println(err)
+		}
+	}
+	push(0, 105*time.Millisecond)
+	push(1, 100*time.Millisecond)
+	advance(110 * time.Millisecond)
+	advance(125 * time.Millisecond)
+	push(1, 101*time.Millisecond)
+	advance(130 * time.Millisecond)
+	fmt.Println("frame", s.Frame())
+	// Output:
+	// host 1 at 100ms
+	// host 0 at 105ms
+	// host 1 at 101ms, late: 4ms behind
+	// frame 29ms
 }

@@ -53,6 +53,9 @@ func (t *SorterStats) add(n *Note) {
 	}
 }
 
+// Frame returns the time frame now.
+func (s *Sorter) Frame() time.Duration { return s.frame.span }
+
 // Stats returns what was done so far. It takes time in the number of streams.
 func (s *Sorter) Stats() SorterStats {
 	t := s.stats
