@@ -220,7 +220,7 @@ func TestWhatCannotBeDecidedIsCountedAndSaid(t *testing.T) {
 	w := newWorld(3_000_000_000)
 	oneWay(w, func(*trace.Packet, bool) {})
 	_, _, r, warnings := w.match(t, Options{})
-	if r.Tally != (Tally{Unoriented: 1}) || !strings.Contains(strings.Join(warnings, "\n"), "TCP 10.0.0.1:40000-10.0.0.2:80 in a.pcap and b.pcap") {
+	if r.Tally != (Tally{Unoriented: 10}) || !strings.Contains(strings.Join(warnings, "\n"), "TCP 10.0.0.1:40000-10.0.0.2:80 in a.pcap and b.pcap") {
 		t.Errorf("%+v, %q", r.Tally, warnings)
 	}
 	// What shares no packet is nothing to decide.

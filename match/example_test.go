@@ -67,7 +67,7 @@ func ExampleMatch_addresses() {
 		fmt.Println(result.Tally.Messages, "messages", warnings.Lines())
 	}
 	// Output:
-	// 0 messages [conversations left out because nothing tells which host sent; name an address with --address HOST=IP (UDP 10.0.0.1:40000-10.0.0.2:53 in web.pcap and dns.pcap)]
+	// 0 messages [packets left out of matching: nothing tells which host sent them; name an address with --address HOST=IP (10 times, first UDP 10.0.0.1:40000-10.0.0.2:53 in web.pcap and dns.pcap)]
 	// 10 messages []
 }
 

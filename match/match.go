@@ -95,7 +95,7 @@ type Tally struct {
 	Messages   int64
 	Ambiguous  int64 // packets received that could be one of several
 	Unsure     int64 // packets received whose flow repeats packets while both captures miss some (copies.go)
-	Unoriented int64 // conversations whose sender is unknown
+	Unoriented int64 // packets of conversations whose sender is unknown, as many as the capture with fewer of them has
 }
 
 func (t *Tally) add(o Tally) {

@@ -30,7 +30,7 @@ type orientation struct {
 	own    []map[netip.Addr]bool // addresses that belong to each host itself
 	macs   []trace.MAC           // each capture's own, zero where unknown
 
-	undecided int64           // conversations whose sender is unknown
+	undecided int64           // packets of conversations whose sender is unknown
 	met       map[*index]bool // captures that share packets with another host's
 }
 
@@ -119,9 +119,10 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 			u.near = r.fromMAC(u)
 		}
 		if u.near == 0 && found[i].shared > 0 {
-			r.undecided++
-			w.Add("", "conversations left out because nothing tells which host sent; name an address with --address HOST=IP",
-				fmt.Sprintf("%s in %s and %s", u.a.Flows[u.flowA].String(), u.a.File, u.b.File))
+			packets := int64(min(len(u.members(true)), len(u.members(false))))
+			r.undecided += packets
+			w.AddN("", "packets left out of matching: nothing tells which host sent them; name an address with --address HOST=IP",
+				fmt.Sprintf("%s in %s and %s", u.a.Flows[u.flowA].String(), u.a.File, u.b.File), packets)
 		}
 	}
 	for i := range conversations {
