@@ -8,6 +8,7 @@ PACKETS  ?= 5000000
 WORLDS   ?= 10000
 SESSIONS ?= 200
 MESSAGES ?= 1000000
+TRAFFIC  ?= 60s
 FLAGS    ?=
 PACKAGES ?= ./clock ./internal/filter ./match ./align/bound ./align/causal
 
@@ -21,7 +22,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view truth truth-error study adversary pairs sorter steered steering mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view truth truth-error study adversary pairs sorter steered steering lossy mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +115,9 @@ pairs: ## packets of known ways through lossy captures until MESSAGES (1000000) 
 sorter: ## late events against latency for settings of the on-line sorter's time frame, and its time for an event; a minute
 	go build -o bin/sorter ./tools/sorter
 	bin/sorter $(FLAGS)
+
+lossy: ## real traffic of TRAFFIC (60s) over a wire that loses, repeats and reorders, its captures thinned 20 times: no message may be false; needs root
+	go test -count 1 -v -timeout 30m -run TestRealTrafficOverALossyWire ./internal/pipeline -lossy $(TRAFFIC) -thinned 20
 
 steered: ## every hour of clocks that daemons steer, over LAN, cloud and WAN delays: the truth within the bounds, and their width
 	go test -count 1 -v -timeout 30m -run TestEveryHourOfSteeredClocks ./align/bound -every-steered

@@ -33,7 +33,7 @@ func talk(orders io.Reader) error {
 	for range e.Chats {
 		jobs = append(jobs, e.chat)
 	}
-	jobs = append(jobs, e.reuse, e.datagrams, e.pings)
+	jobs = append(jobs, e.reuse, e.datagrams, e.pings, e.queries)
 	failures := make([]error, len(jobs))
 	var all sync.WaitGroup
 	for i, job := range jobs {
@@ -174,6 +174,50 @@ func (e *errand) datagrams() error {
 		c.SetReadDeadline(time.Now().Add(lossPatience))
 		_, err := c.Read(answer)
 		return unlessLost(err)
+	})
+}
+
+const (
+	queryAlike   = 100 // bytes that all attempts of a query have in common
+	queryRetry   = 20 * time.Millisecond
+	queryTries   = 4
+	queryTwice   = 2 // each so many is asked twice at once, as impatient resolvers do
+	queryBetween = 350 * time.Microsecond
+)
+
+// queries asks one question after the other. Its attempts differ in their last bytes alone.
+func (e *errand) queries() error {
+	attempts := uint64(0)
+	return e.paced(e.Queries, func(i int) error {
+		c, err := net.Dial("udp", e.Server.String())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		answer := make([]byte, 1<<16)
+		ask := func() error {
+			q := binary.BigEndian.AppendUint64(nil, uint64(i)<<8|1)
+			q = append(q, make([]byte, queryAlike-len(q))...)
+			attempts++
+			_, err := c.Write(binary.BigEndian.AppendUint64(q, attempts))
+			return err
+		}
+		for range queryTries {
+			if err := ask(); err != nil {
+				return err
+			}
+			if i%queryTwice == 0 {
+				<-time.After(queryBetween)
+				if err := ask(); err != nil {
+					return err
+				}
+			}
+			c.SetReadDeadline(time.Now().Add(queryRetry))
+			if _, err := c.Read(answer); err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

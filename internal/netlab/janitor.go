@@ -40,6 +40,8 @@ func Helper() {
 		err = serve(os.Stdin, os.Stdout)
 	case "client":
 		err = talk(os.Stdin)
+	case "wire":
+		err = disturb(os.Stdin, os.Stdout)
 	default:
 		err = fmt.Errorf("no helper called %s", os.Getenv(role))
 	}

@@ -5,6 +5,7 @@ package netlab
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -27,7 +28,8 @@ type Traffic struct {
 	Reuses    int           // short TCP connections, one after the other, all from one local port
 	Datagrams int           // UDP, each answered; one in ten is like all the others of the ten
 	Pings     int           // ICMP echo
-	Over      time.Duration // requests, datagrams and pings are spread evenly over it
+	Queries   int           // UDP, each from a port of its own, as of DNS, and asked again without an answer
+	Over      time.Duration // requests, datagrams, pings and queries are spread evenly over it
 }
 
 // Mixed returns some of everything, about twenty thousand packets if segments are not larger than an Ethernet frame.
@@ -103,29 +105,46 @@ func (l *Lab) Run(traffics ...Traffic) {
 // serve starts a server on the host. It returns once that listens; stop stops it.
 func (h *host) serve(self string, port uint16) (stop func()) {
 	h.t.Helper()
-	c := asHelper(h.command(h.t.Context(), self), "server")
-	check := func(err error) {
-		h.t.Helper()
-		if err != nil {
-			h.t.Fatalf("netlab: server on %s: %v", h.name, err)
-		}
-	}
-	c.Stderr = new(strings.Builder)
-	orders, err := c.StdinPipe() // the server ends with it, and so with the test
-	check(err)
-	answers, err := c.StdoutPipe()
-	check(err)
-	check(c.Start())
-	_, err = fmt.Fprintln(orders, port)
-	check(err)
-	if line, err := bufio.NewReader(answers).ReadString('\n'); err != nil {
-		c.Wait()
-		check(fmt.Errorf("%w: %s%s", err, line, c.Stderr))
+	end, err := h.helper(self, "server", fmt.Sprint(port))
+	if err != nil {
+		h.t.Fatalf("netlab: server on %s: %v", h.name, err)
 	}
 	return func() {
-		orders.Close()
-		if err := c.Wait(); err != nil {
-			h.t.Errorf("netlab: server on %s: %v: %s", h.name, err, c.Stderr)
+		if err := end(); err != nil {
+			h.t.Errorf("netlab: server on %s: %v", h.name, err)
 		}
 	}
+}
+
+// helper starts this binary on the host in a role that takes orders and answers when it is ready. It ends with its orders, which
+// end returns from.
+func (h *host) helper(self, as, order string) (end func() error, err error) {
+	c := asHelper(h.command(context.WithoutCancel(h.t.Context()), self), as)
+	said := new(strings.Builder)
+	c.Stderr = said
+	orders, err := c.StdinPipe() // the helper ends with it, and so with the test
+	if err != nil {
+		return nil, err
+	}
+	answers, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintln(orders, order); err != nil {
+		return nil, err
+	}
+	if line, err := bufio.NewReader(answers).ReadString('\n'); err != nil {
+		c.Wait()
+		return nil, fmt.Errorf("%w: %s%s", err, line, said)
+	}
+	return func() error {
+		orders.Close()
+		if err := c.Wait(); err != nil {
+			return fmt.Errorf("%w: %s", err, said)
+		}
+		return nil
+	}, nil
 }

@@ -3,9 +3,12 @@
 package netlab
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
+	"time"
 
 	"meridian/internal/testneed"
 )
@@ -95,6 +98,56 @@ func (l *Lab) Loss(host string, percent float64) {
 			%[1]s
 		}
 	}`, drop))
+}
+
+// Disturbance is what a network does to packets of either direction. The zero value passes them on as they come.
+type Disturbance struct {
+	Lost     float64       // share of packets
+	Repeated float64       // share of those not lost that arrive twice
+	Delay    time.Duration // of all packets
+	Late     float64       // share of arrivals that take up to twice as long, behind packets sent after them
+	Seed     uint64
+}
+
+// Disturbed links two hosts by a wire that loses, repeats, delays and reorders what it carries. Neither host's packets change on the
+// way, so offloads, checksums included, are switched off at both.
+func (l *Lab) Disturbed(wire, a, b string, how Disturbance) {
+	l.t.Helper()
+	testneed.Program(l.t, "ethtool")
+	l.Hosts(wire)
+	l.Link(a, wire)
+	l.Link(wire, b)
+	for _, end := range [][2]string{{a, b}, {b, a}} {
+		h, other := l.host(end[0]), l.host(end[1]).portTo(wire)
+		own := h.portTo(wire).name
+		h.ip("route", "add", other.v4.String(), "dev", own)
+		h.ip("-6", "route", "add", other.v6.String(), "dev", own)
+	}
+	for _, p := range l.host(wire).ports {
+		l.host(wire).ip("address", "flush", "dev", p.name)
+	}
+	for _, host := range []string{a, b, wire} {
+		for _, p := range l.host(host).ports {
+			l.host(host).run("ethtool", "-K", p.name, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
+		}
+	}
+	order, err := json.Marshal(how)
+	if err != nil {
+		l.t.Fatalf("netlab: %v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		l.t.Fatalf("netlab: %v", err)
+	}
+	stop, err := l.host(wire).helper(self, "wire", string(order))
+	if err != nil {
+		l.t.Fatalf("netlab: wire between %s and %s: %v", a, b, err)
+	}
+	l.t.Cleanup(func() {
+		if err := stop(); err != nil {
+			l.t.Errorf("netlab: wire between %s and %s: %v", a, b, err)
+		}
+	})
 }
 
 // Offloads switches segmentation and coalescing (TSO, GSO, GRO) on or off at all interfaces of a host. With them on,
