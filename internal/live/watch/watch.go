@@ -1,0 +1,129 @@
+// Package watch waits until directories grow. In go their paths, out comes a word that something may have changed, so that followers look
+// again:
+//
+//	directory written to --> inotify, kqueue (fsnotify) --.
+//	none of these, or a directory that is not there yet --+--> every so often --> Wait returns
+//
+// A word too many costs one look, so all that happens between two calls of Wait is one word. Where the system gives no
+// notice, and for file systems that give none (NFS), Wait returns after its longest pause.
+package watch
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Watcher watches directories.
+type Watcher struct {
+	notify *fsnotify.Watcher // nil where the system has none
+	wanted map[string]bool   // directories to watch; true: is watched
+}
+
+// New returns a watcher of no directory. Where the system gives no notice of changes, it is one that only pauses.
+func New() *Watcher {
+	w := &Watcher{wanted: make(map[string]bool)}
+	if n, err := fsnotify.NewWatcher(); err == nil {
+		w.notify = n
+	}
+	return w
+}
+
+// Add watches a directory, and those in it that are called "packets". The directory need not be there yet.
+func (w *Watcher) Add(dir string) {
+	for _, d := range []string{dir, filepath.Join(dir, "packets")} {
+		if _, known := w.wanted[d]; !known {
+			w.wanted[d] = false
+		}
+	}
+}
+
+// watchNew watches the directories that have appeared. One that was removed is watched again if it comes back.
+func (w *Watcher) watchNew() {
+	for dir, watched := range w.wanted {
+		if watched {
+			continue
+		}
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			w.wanted[dir] = w.notify.Add(dir) == nil
+		}
+	}
+}
+
+// Wait returns when a directory may have grown, after at most the longest pause, and not before the shortest has passed: the
+// caller's looks are so far apart however fast the directories grow. Its error is that of ctx.
+func (w *Watcher) Wait(ctx context.Context, shortest, longest time.Duration) error {
+	if err := pause(ctx, shortest); err != nil || w.notify == nil {
+		if err == nil {
+			err = pause(ctx, longest-shortest)
+		}
+		return err
+	}
+	w.watchNew()
+	if w.drain() {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(max(longest-shortest, 0))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case e := <-w.notify.Events:
+		w.note(e)
+	case err := <-w.notify.Errors: // of a queue that overflowed: something changed
+		if err != nil && !errors.Is(err, fsnotify.ErrEventOverflow) && !errors.Is(err, fs.ErrNotExist) {
+			return pause(ctx, shortest)
+		}
+	case <-timer.C:
+	}
+	return nil
+}
+
+// drain takes the words that are there already.
+func (w *Watcher) drain() (any bool) {
+	for {
+		select {
+		case e := <-w.notify.Events:
+			w.note(e)
+			any = true
+		case <-w.notify.Errors:
+			any = true
+		default:
+			return any
+		}
+	}
+}
+
+// note forgets the watch of a directory that was removed or renamed.
+func (w *Watcher) note(e fsnotify.Event) {
+	if _, is := w.wanted[e.Name]; is && e.Has(fsnotify.Remove|fsnotify.Rename) {
+		w.wanted[e.Name] = false
+	}
+}
+
+// Close ends the watching.
+func (w *Watcher) Close() error {
+	if w.notify == nil {
+		return nil
+	}
+	return w.notify.Close()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
