@@ -146,15 +146,19 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.to, "to", "", "leave out what is after `INSTANT`")
 	flags.StringVar(&f.fromEvent, "from-event", "", "leave out what is before the first event `NAME`")
 	flags.StringVar(&f.toEvent, "to-event", "", "leave out what is after the next event `NAME`")
+	completions(cmd, map[string]cobra.CompletionFunc{"from": choices(), "to": choices(), "from-event": choices(), "to-event": choices()})
+	f.addEvents(cmd)
+}
+
+// addEvents gives a command the flags that choose events by what they are.
+func (f *filterFlags) addEvents(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringArrayVar(&f.hosts, "host", nil, "only hosts that match `PATTERN`; may be repeated, like the next four")
 	flags.StringArrayVar(&f.streams, "stream", nil, "only rows that match `PATTERN`")
 	flags.StringArrayVar(&f.events, "event", nil, "only events that match `PATTERN` of NAME or CATEGORY:NAME")
 	flags.StringArrayVar(&f.where, "where", nil, "only events with a field that meets `CONDITION`")
 	flags.StringArrayVar(&f.fields, "field", nil, "only fields that match `PATTERN`")
-	completions(cmd, map[string]cobra.CompletionFunc{
-		"from": choices(), "to": choices(), "from-event": choices(), "to-event": choices(), "host": choices(),
-		"stream": choices(), "event": choices(), "where": choices(), "field": choices(),
-	})
+	completions(cmd, map[string]cobra.CompletionFunc{"host": choices(), "stream": choices(), "event": choices(), "where": choices(), "field": choices()})
 }
 
 // selection returns which events the flags select.

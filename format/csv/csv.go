@@ -120,6 +120,14 @@ func (c *Writer) Write(r *trace.TimelineEvent) error {
 	return c.end()
 }
 
+// Flush writes what is held back.
+func (c *Writer) Flush() error {
+	if c.progress.Err == nil {
+		c.fail(c.out.Flush())
+	}
+	return c.progress.Err
+}
+
 // Close writes what is still held back. It does not close what is below.
 func (c *Writer) Close() error {
 	if c.progress.Err == nil {

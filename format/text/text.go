@@ -67,7 +67,7 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	}
 	b = append(appendName(b, names.Host), ' ')
 	b = append(appendName(b, names.Row), ": "...)
-	if names.Category != "" {
+	if names.Category != "" && !strings.HasPrefix(names.Event, names.Category+":") {
 		b = append(appendName(b, names.Category), ':')
 	}
 	b = appendName(b, names.Event)

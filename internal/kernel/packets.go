@@ -119,6 +119,9 @@ func (r *Reducer) Add(src trace.Source, e *trace.Event) {
 	}
 }
 
+// Packets returns how many packets there are so far.
+func (r *Reducer) Packets() int { return r.capture.Packets.Len() }
+
 // Capture returns the packets so far. It belongs to the reducer, which must not be given more events while it is used.
 func (r *Reducer) Capture() *trace.Capture {
 	r.capture.Granularity = r.granularity.Step()

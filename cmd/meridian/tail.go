@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"meridian/internal/live"
+	"meridian/trace"
+)
+
+// tailFlags is what the command line says.
+type tailFlags struct {
+	filterFlags
+	quietFlag
+	format  string
+	latency time.Duration
+	all     bool
+	rows    bool
+}
+
+func newTail() *cobra.Command {
+	var f tailFlags
+	formats := live.LineFormats()
+	cmd := &cobra.Command{
+		Use:   "tail [HOST=]DIR...",
+		Short: "Print the events of traces as they are recorded",
+		Long: `Follow trace directories that grow, as 'meridian record' and LTTng write them, and print their events on one timeline as they
+come, a line each, until it is interrupted. A directory need not be there yet. Events that were recorded before are left out without --all.
+
+With several hosts the clocks are aligned while messages come, and aligned anew every second: each event has its bounds, as 'meridian align' gives them.
+The first three seconds may be held back until the clocks are aligned.
+
+--latency is the one knob between order and speed: an event waits that long for earlier ones of other streams. One that comes
+later still is printed at once and marked late; then events wait longer for a while, at most twice --latency.
+
+--host, --stream, --event, --where and --field choose events as for 'meridian convert'.
+
+Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but events were lost before they were recorded, or a host was
+left unaligned; the reason is on stderr.`,
+		Example: `  meridian tail trace/
+  meridian tail trace/ --event 'request*' --where 'status>=500'
+  meridian tail web=/srv/web-trace db=/srv/db-trace --format json | jq .fields
+  meridian tail trace/ --latency 20ms --format csv > events.csv`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.format, "format", formats[0], "print as `FORMAT`: "+strings.Join(formats, ", "))
+	flags.DurationVar(&f.latency, "latency", 100*time.Millisecond, "how long events wait for earlier ones, `TIME` from 1ms to 1h")
+	flags.BoolVar(&f.all, "all", false, "begin with what was recorded before")
+	flags.BoolVar(&f.rows, "rows", false, "print what happens on the rows of a timeline (threads, calls, interrupts) instead of the events as recorded")
+	f.filterFlags.addEvents(cmd)
+	f.quietFlag.add(cmd)
+	completions(cmd, map[string]cobra.CompletionFunc{"format": choices(formats...), "latency": choices("20ms", "100ms", "1s")})
+	return cmd
+}
+
+func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
+	if err := needTraces(cmd, args); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains(live.LineFormats(), f.format):
+		return wrong("--format: unknown format %q (%s)", f.format, strings.Join(live.LineFormats(), ", "))
+	case f.latency < time.Millisecond || f.latency > time.Hour:
+		return wrong("--latency %v: want a time from 1ms to 1h", f.latency)
+	}
+	wanted, err := f.selection()
+	if err != nil {
+		return err
+	}
+	o := live.Options{Inputs: liveInputs(args), Rows: f.rows, FromEnd: !f.all}
+	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
+	var w trace.Warnings
+	outcome, err := live.Tail(cmd.Context(), o, live.TailOptions{Format: f.format, Select: wanted.Options}, cmd.OutOrStdout(), &w)
+	if err != nil {
+		return err
+	}
+	f.printWarnings(cmd, w.Lines())
+	if !f.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", outcome.Summary())
+	}
+	return liveOutcome(outcome)
+}
+
+// liveInputs reads arguments of the form [HOST=]DIR.
+func liveInputs(args []string) (inputs []live.Input) {
+	for _, arg := range args {
+		host, dir, named := strings.Cut(arg, "=")
+		if !named || host == "" || strings.ContainsRune(host, '/') {
+			host, dir = "", arg
+		}
+		inputs = append(inputs, live.Input{Host: host, Dir: dir})
+	}
+	return inputs
+}
+
+// liveOutcome turns what could not be kept into an error.
+func liveOutcome(o *live.Outcome) error {
+	var broken []string
+	if o.Lost > 0 {
+		broken = append(broken, fmt.Sprintf("%d events were lost before they were recorded", o.Lost))
+	}
+	if len(o.Unaligned) > 0 {
+		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))
+	}
+	if len(broken) > 0 {
+		return &brokenPromise{strings.Join(broken, "; ")}
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package live
+
+import (
+	"context"
+
+	alignlive "meridian/align/live"
+	"meridian/order"
+	"meridian/trace"
+)
+
+// mapEntry is the entry in the schema of a clock's map in one component.
+type mapEntry struct {
+	clock, component int
+}
+
+// host enters a host into the schemas, and returns its number and that of its clock.
+func (s *Session) host(name string) (host, number int) {
+	for i, h := range s.schema.Hosts {
+		if h == name {
+			return i, i
+		}
+	}
+	s.schema.Hosts = append(s.schema.Hosts, name)
+	if s.rows != s.schema {
+		s.rows.Hosts = append(s.rows.Hosts, name)
+	}
+	number = s.clocks.Clock(name, name, 1)
+	s.schema.Method, s.schema.Assumption = "", ""
+	return len(s.schema.Hosts) - 1, number
+}
+
+// mapOf returns the entry of the map by which an input's event was placed, -1 while there is only one input.
+func (s *Session) mapOf(in *input, p *alignlive.Place) int {
+	if len(s.inputs) == 1 {
+		return -1
+	}
+	for i, m := range s.maps {
+		if m.clock == in.number && m.component == p.Component {
+			return i
+		}
+	}
+	s.maps = append(s.maps, mapEntry{in.number, p.Component})
+	m, _ := s.clocks.Maps().Map(in.number)
+	for _, schema := range s.schemas() {
+		schema.Maps = append(schema.Maps, trace.HostMap{Host: in.host, Component: p.Component, Map: m})
+	}
+	return len(s.maps) - 1
+}
+
+// schemas returns the one or two schemas.
+func (s *Session) schemas() []*trace.Schema {
+	if s.rows == s.schema {
+		return []*trace.Schema{s.schema}
+	}
+	return []*trace.Schema{s.schema, s.rows}
+}
+
+// comparable says whether instants that came by two entries can be compared.
+func (s *Session) comparable(a, b int) bool {
+	if a < 0 || b < 0 {
+		return a == b
+	}
+	return s.maps[a].component == s.maps[b].component
+}
+
+// align uses the messages that have come, and takes over the maps of a round.
+func (s *Session) align(ctx context.Context) error {
+	now := s.time()
+	s.tags.advance(now, s.clocks.Add)
+	if err := s.packets.advance(ctx, now); err != nil {
+		return err
+	}
+	if _, err := s.clocks.Advance(ctx); err != nil {
+		return err
+	}
+	if maps := s.clocks.Maps(); maps.Version != s.aligned {
+		s.aligned = maps.Version
+		for i, e := range s.maps {
+			if m, component := maps.Map(e.clock); component == e.component {
+				for _, schema := range s.schemas() {
+					schema.Maps[i].Map = m
+				}
+			}
+		}
+		for _, in := range s.inputs {
+			if in.has { // it was placed by the maps before
+				in.locate()
+			}
+		}
+		return s.rebase(maps)
+	}
+	return nil
+}
+
+// rebase begins to order anew when clocks have joined: their events lie elsewhere from here on, and would all be late, or keep
+// others from being in time.
+func (s *Session) rebase(maps *alignlive.Maps) error {
+	joined := false
+	for _, c := range maps.Changes {
+		joined = joined || c.Version > s.joined && c.Kind == alignlive.Joined
+	}
+	s.joined = maps.Version
+	if !joined || s.warming {
+		return nil
+	}
+	if err := s.sorter.Flush(s.emit); err != nil {
+		return err
+	}
+	s.sorter, s.present = order.NewSorter(s.o.Sorter), pace{}
+	return nil
+}
+
+// warm reads ahead while the clocks of several hosts are not aligned: what is shown meanwhile would have to be moved. It ends when all hosts share a component,
+// after maxWarm of the timeline, or with maxHeld events.
+func (s *Session) warm() (bool, error) {
+	n := 0
+	for more := true; more && n < maxStep; {
+		more = false
+		for _, in := range s.inputs {
+			ok, err := in.hold()
+			if err != nil {
+				return false, err
+			}
+			if ok {
+				more = true
+				n++
+			}
+		}
+	}
+	s.held += n
+	if s.held >= maxHeld || s.held > 0 && s.time() > maxWarm || s.connected() {
+		s.warming = false
+	}
+	return n >= maxStep, nil
+}
+
+// maxWarm is how long alignment may take to begin, ns, and maxHeld how many events are kept meanwhile.
+const (
+	maxWarm = 3_000_000_000
+	maxHeld = 1 << 19
+)
+
+// connected says whether all inputs have shown something, in one component.
+func (s *Session) connected() bool {
+	component := -1
+	for _, in := range s.inputs {
+		if in.number < 0 || len(in.held) == 0 {
+			return false
+		}
+		_, c := s.clocks.Maps().Map(in.number)
+		if component >= 0 && c != component {
+			return false
+		}
+		component = c
+	}
+	return true
+}
+
+// emit hands on an event that the sorter releases.
+func (s *Session) emit(r *trace.TimelineEvent, n order.Note) error {
+	if s.o.Rows {
+		return s.byStream[r.Stream].write(r, n)
+	}
+	return s.sink.Write(r, n)
+}
+
+// remember notes whose stream a number of the schema is.
+func (s *Session) remember(stream int, in *input) {
+	for len(s.byStream) <= stream {
+		s.byStream = append(s.byStream, nil)
+	}
+	s.byStream[stream] = in
+}
+
+// Maps returns how the clocks are aligned now.
+func (s *Session) Maps() *alignlive.Maps { return s.clocks.Maps() }

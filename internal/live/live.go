@@ -1,0 +1,270 @@
+// Package live joins the rooms for traces that grow: directories in, one timeline that goes on out. It is what package pipeline is for
+// traces that are whole.
+//
+//	DIR --> ctf.Follower --> events at host time --> placed by the maps of now --> order.Sorter --> rows --> filter --> sinks
+//	            |                                            ^                          |
+//	            '--> tags --> messages ------------> align/live <------ messages <-- packets, matched over a window
+//
+// One goroutine does everything, in steps: what has come is read in the order of the timeline, messages are made of it, the clocks are
+// aligned anew if that is due, and what the sorter's time frame releases is handed on. Then it waits until a directory
+// grows (package watch). Nothing of a trace is kept but what the sorter holds and the windows of matching and alignment, so
+// memory does not grow with time.
+//
+// "Now" on the timeline is the latest instant that any host showed, and the time since. It needs no clock of this machine to
+// be right, and no host to be connected.
+package live
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	alignlive "meridian/align/live"
+	"meridian/clock"
+	"meridian/internal/live/watch"
+	"meridian/order"
+	"meridian/trace"
+)
+
+// Input is a directory to follow, and the host whose it is; "" for the host that the trace names.
+type Input struct{ Host, Dir string }
+
+// Options say what is followed, and how. Only Inputs is required.
+type Options struct {
+	Inputs []Input
+	// Rows asks for what happens on the rows of a timeline, as viewers show it, instead of the events as they were recorded.
+	Rows bool
+	// FromEnd leaves out what a directory held when it was first looked at. Alignment uses it all the same.
+	FromEnd bool
+	Sorter  order.SorterOptions
+	Align   alignlive.Options
+	// Settle is how long a message waits for a second sender before it is used, and packets for those before them.
+	Settle time.Duration // 0 is a second
+	// Now is the clock by which time passes; nil is time.Now. It must be monotonic.
+	Now func() time.Time
+}
+
+// Sink takes the events of a live timeline. Write is called in the order of emission: an event that came late is behind later ones, as
+// its note says.
+type Sink interface {
+	Write(e *trace.TimelineEvent, n order.Note) error
+	// Step is called after each step, when all events that were due have been written.
+	Step(s *Session) error
+}
+
+// Session is a live timeline. It is used by one goroutine at a time.
+type Session struct {
+	o        Options
+	sink     Sink
+	schema   *trace.Schema // of the events as they were recorded
+	rows     *trace.Schema // of what is written; the same without Options.Rows
+	inputs   []*input
+	entries  *order.Entries
+	rowNames *order.Entries
+	sorter   *order.Sorter
+	clocks   *alignlive.Timeline
+	tags     *tags
+	packets  *packets
+	maps     []mapEntry // of the schema's maps
+	warnings *trace.Warnings
+
+	byStream []*input // by the schema's number
+
+	warming bool // events are held until the clocks are aligned
+	held    int
+
+	began    time.Time
+	present  pace  // of the timeline, ns since 1970
+	progress pace  // of the hosts' clocks since their first events, whatever these show
+	aligned  int64 // the version of the maps that were handed on
+	joined   int64 // the version up to which joins were taken account of
+}
+
+// New returns a session that has read nothing. Warnings gets what is wrong with the traces.
+func New(o Options, w *trace.Warnings) (*Session, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Settle == 0 {
+		o.Settle = time.Second
+	}
+	clocks, err := alignlive.New(o.Align)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(int64(o.Settle), int64(time.Minute)), warnings: w, began: o.Now()}
+	s.rows = s.schema
+	if o.Rows {
+		s.rows = new(trace.Schema)
+	}
+	s.entries = order.NewEntries(s.schema)
+	s.rowNames = order.NewEntries(s.rows)
+	s.packets = newPackets(s)
+	s.o.Sorter.Comparable = s.comparable
+	switch {
+	case len(o.Inputs) == 1: // one clock has all in order, and the other ends of its messages are elsewhere
+		s.o.Sorter.ReasonTimeout = -1
+	case s.o.Sorter.ReasonTimeout == 0:
+		s.o.Sorter.ReasonTimeout = 2 * max(s.o.Sorter.Frame, order.DefaultFrame)
+	}
+	s.sorter = order.NewSorter(s.o.Sorter)
+	s.warming = len(o.Inputs) > 1
+	for _, in := range o.Inputs {
+		s.inputs = append(s.inputs, newInput(s, in))
+	}
+	return s, nil
+}
+
+// Schema returns what the events refer to that are written. It grows.
+func (s *Session) Schema() *trace.Schema { return s.rows }
+
+// To sets the sink. It is called before the first step.
+func (s *Session) To(sink Sink) { s.sink = sink }
+
+// The pauses between steps: the shortest keeps the cost bounded however often a directory is written to, the longest is how late a growth
+// is seen of which the system gives no word.
+const (
+	shortestPause = 4 * time.Millisecond
+	longestPause  = 100 * time.Millisecond
+)
+
+// Run follows until ctx ends, which is no error, and then hands on what is still held. It closes what it opened.
+func (s *Session) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	w := watch.New()
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for _, in := range s.inputs {
+		w.Add(in.dir)
+	}
+	for ctx.Err() == nil {
+		busy, err := s.Step(ctx)
+		if err != nil {
+			return err
+		}
+		if busy {
+			continue
+		}
+		if err := w.Wait(ctx, shortestPause, s.pause()); err != nil {
+			break
+		}
+	}
+	return s.Finish()
+}
+
+// pause returns how long nothing need be done if no directory grows.
+func (s *Session) pause() time.Duration {
+	if s.sorter.Stats().Held > 0 {
+		return shortestPause
+	}
+	return longestPause
+}
+
+// maxStep is how many events are read at a step. Then what they release is handed on, and the clocks are looked at.
+const maxStep = 1 << 14
+
+// Step reads what has come, aligns and hands on. Busy says that there is more to be read at once.
+func (s *Session) Step(ctx context.Context) (busy bool, err error) {
+	for _, in := range s.inputs {
+		if err := in.refresh(); err != nil {
+			return false, err
+		}
+	}
+	if s.warming {
+		busy, err := s.warm()
+		if err != nil {
+			return false, err
+		}
+		return busy, s.align(ctx)
+	}
+	n := 0
+	for n < maxStep {
+		in, err := s.earliest()
+		if err != nil {
+			return false, err
+		}
+		if in == nil {
+			break
+		}
+		if err := s.take(in); errors.Is(err, order.ErrSorterFull) {
+			break
+		} else if err != nil {
+			return false, err
+		}
+		n++
+	}
+	if err := s.align(ctx); err != nil {
+		return false, err
+	}
+	if err := s.sorter.Advance(s.Now(), s.emit); err != nil {
+		return false, err
+	}
+	return n >= maxStep, s.sink.Step(s)
+}
+
+// Finish hands on all that is held, as if nothing more came.
+func (s *Session) Finish() error {
+	for _, in := range s.inputs {
+		if err := in.finish(); err != nil {
+			return err
+		}
+	}
+	if err := s.sorter.Flush(s.emit); err != nil {
+		return err
+	}
+	return s.sink.Step(s)
+}
+
+// Now returns the present instant of the timeline, as far as the hosts have told.
+func (s *Session) Now() clock.TimelineTime { return clock.TimelineTime(s.present.now(s.elapsed())) }
+
+// time is how far the session has come, in ns: as far as any host's clock has gone on, and by this machine's clock since.
+func (s *Session) time() int64 { return s.progress.now(s.elapsed()) }
+
+func (s *Session) elapsed() int64 { return int64(s.o.Now().Sub(s.began)) }
+
+// pace is a time that goes on by itself, and is moved forward by what is ahead of it.
+type pace struct {
+	at, since int64
+	any       bool
+}
+
+func (p *pace) now(elapsed int64) int64 { return p.at + elapsed - p.since }
+
+func (p *pace) show(at, elapsed int64) {
+	if !p.any || at > p.now(elapsed) {
+		*p = pace{at, elapsed, true}
+	}
+}
+
+// earliest returns the input whose next event is the earliest on the timeline, nil if none has one.
+func (s *Session) earliest() (*input, error) {
+	var first *input
+	for _, in := range s.inputs {
+		ok, err := in.peek()
+		if err != nil {
+			return nil, err
+		}
+		if ok && (first == nil || in.place.At < first.place.At) {
+			first = in
+		}
+	}
+	return first, nil
+}
+
+// take hands the next event of an input to the sorter.
+func (s *Session) take(in *input) error {
+	r := in.record()
+	s.present.show(int64(r.Time), s.elapsed())
+	if err := s.sorter.Push(r); err != nil {
+		return err
+	}
+	in.next()
+	return nil
+}
+
+func (s *Session) close() (err error) {
+	for _, in := range s.inputs {
+		err = errors.Join(err, in.close())
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"meridian/format/csv"
+	"meridian/format/jsonl"
+	"meridian/format/text"
+	"meridian/internal/filter"
+	"meridian/internal/pipeline/usage"
+	"meridian/order"
+	"meridian/trace"
+)
+
+// lineWriter is a sink that can hand on at once what it has.
+type lineWriter interface {
+	trace.Sink
+	Flush() error
+}
+
+// lineFormats are what [Tail] writes. To add a format, add a line.
+var lineFormats = []struct {
+	name string
+	open func(io.Writer, *trace.Schema) (lineWriter, error)
+}{
+	{"text", func(w io.Writer, s *trace.Schema) (lineWriter, error) { return text.NewWriter(w, s) }},
+	{"json", func(w io.Writer, s *trace.Schema) (lineWriter, error) { return jsonl.NewWriter(w, s) }},
+	{"csv", func(w io.Writer, s *trace.Schema) (lineWriter, error) { return csv.NewWriter(w, s, csv.Options{}) }},
+}
+
+// LineFormats returns the names of the formats that [Tail] writes, the default first.
+func LineFormats() (names []string) {
+	for _, f := range lineFormats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// TailOptions say what is printed, and how.
+type TailOptions struct {
+	Format string // one of LineFormats; "" is the first
+	Select filter.Options
+}
+
+// Outcome is what became of a live run.
+type Outcome struct {
+	order.SorterStats
+	Lost int64 // events that the traces lack, as their packets count them
+	// Unaligned are hosts that share no message with the first.
+	Unaligned []string
+}
+
+// Tail prints the events of the directories as they come, one on a line, until ctx ends, which is no error.
+func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace.Warnings) (*Outcome, error) {
+	if err := t.Select.Check(); err != nil {
+		return nil, &usage.Error{Reason: err.Error()}
+	}
+	s, err := New(o, w)
+	if err != nil {
+		return nil, &usage.Error{Reason: err.Error()}
+	}
+	f := filter.New(s.Schema(), t.Select)
+	p := &printer{filter: f}
+	for _, format := range lineFormats {
+		if t.Format == format.name || t.Format == "" && p.lines == nil {
+			if p.lines, err = format.open(out, f.Schema()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if p.lines == nil {
+		return nil, usage.Errorf("unknown format %q", t.Format)
+	}
+	f.To(p.lines)
+	s.To(p)
+	err = s.Run(ctx)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if errors.Is(err, errOutputClosed) {
+		err = nil
+	}
+	return s.Outcome(), err
+}
+
+// errOutputClosed ends a run whose reader has gone, as head does.
+var errOutputClosed = errors.New("the output is closed")
+
+// printer writes lines at the end of each step.
+type printer struct {
+	filter *filter.Filter
+	lines  lineWriter
+}
+
+func (p *printer) Write(e *trace.TimelineEvent, _ order.Note) error { return p.filter.Write(e) }
+func (p *printer) Step(*Session) error                              { return p.lines.Flush() }
+
+// Outcome returns what has become of the events so far.
+func (s *Session) Outcome() *Outcome {
+	o := &Outcome{SorterStats: s.sorter.Stats()}
+	component := -1
+	for _, in := range s.inputs {
+		if in.number < 0 {
+			continue
+		}
+		n := in.follower.Tally()
+		o.Lost += n.Discarded + n.Lost
+		if len(s.inputs) > 1 {
+			_, c := s.clocks.Maps().Map(in.number)
+			if component < 0 {
+				component = c
+			} else if c != component {
+				o.Unaligned = append(o.Unaligned, in.name)
+			}
+		}
+	}
+	return o
+}
+
+// Summary says in a line what became of the events.
+func (o *Outcome) Summary() string {
+	line := fmt.Sprintf("%d events", o.Emitted)
+	if o.Late > 0 {
+		line += fmt.Sprintf(", %d late (by %v at most)", o.Late, o.GreatestLateness)
+	}
+	if o.Lost > 0 {
+		line += fmt.Sprintf(", %d lost before they were recorded", o.Lost)
+	}
+	return line
+}
