@@ -88,6 +88,10 @@ bench-start: build ## the first events of programs with a million a second, reco
 	go build -o bin/recordstart ./tools/recordstart
 	bin/recordstart -check $(FLAGS)
 
+.PHONY: picture
+picture: build ## the picture of README.md anew; needs Chromium
+	go run ./tools/picture docs/images/timeline.png
+
 bench-view: ## the timeline of ten million events in a browser, against its bars; needs Chromium
 	go build -o bin/viewbench ./tools/viewbench
 	bin/viewbench -browser -check $(FLAGS)
