@@ -28,11 +28,11 @@ import (
 //
 // The events of one stream are emitted in the order in which they were pushed, if their stamps are. An event that a newer map puts
 // before its predecessor in the stream, or whose predecessor was moved, is moved to the instant of that predecessor, by at
-// most MostFrame. An event whose stamp is before that of its predecessor is ordered by its instant alone, as is a consequence whose
-// reason has not come when it is due: its stream does not wait for it.
+// most MostFrame. Ordered by their instants alone are an event that would be moved by more, an event whose stamp is before that
+// of its predecessor, and a consequence whose reason has not come when it is due: its stream does not wait for it.
 //
-// So in what is emitted every event that has an instant before one that was emitted earlier is noted as late, and so is a consequence
-// that follows events which were behind it in its stream.
+// So in what is emitted every event that has an instant before one that was emitted earlier is noted as late, and so is one that
+// follows an event which was behind it in its stream.
 //
 // A Sorter is passive: it knows the time that Advance says, and no other. It takes time O(log streams) for an event, and allocates
 // nothing while it holds no more than it held before. It is used by one goroutine at a time.
@@ -42,25 +42,18 @@ import (
 // 3.5 and 3.6. There a repaired event alone gets another stamp, and the time that the frame takes to halve is its "exponent
 // constant".
 type Sorter struct {
-	options   SorterOptions
-	store     eventStore
-	heap      eventHeap
-	rows      []sorterRow
-	rowOf     map[rowKey]int32
-	rowsOf    []int32 // by stream, the row of it that was used last; none
-	flows     flowTable
-	waiting   queue[deadline] // consequences without their reason, as they began to wait
-	emitted   queue[deadline] // reasons that consequences may still come for
-	asked     map[[2]int32]clock.TimelineTime
-	mostAsked int // entries of asked at which old ones are deleted
-	frame     timeFrame
-	now       clock.TimelineTime
-	latest    clock.TimelineTime // instant emitted so far
-	pushed    uint64
-	full      bool // an event was refused since the last Advance
-	last      bool // nothing more comes
-	record    trace.TimelineEvent
-	stats     SorterStats
+	options SorterOptions
+	rows    sorterRows
+	causes  sorterCauses
+	asks    askLimit
+	frame   timeFrame
+	now     clock.TimelineTime
+	latest  clock.TimelineTime // instant emitted so far
+	pushed  uint64
+	refused int  // what the event takes that was refused since the last Advance; 0 for none
+	last    bool // nothing more comes
+	record  trace.TimelineEvent
+	stats   SorterStats
 }
 
 // SorterOptions says how long a [Sorter] waits, and what for. The zero value has the defaults.
@@ -89,7 +82,6 @@ type SorterOptions struct {
 const (
 	maxSorterHosts = 1 << 20 // hosts that a Sorter takes
 	maxStreamIndex = 1 << 20 // streams that it finds without a map
-	minAsked       = 1 << 10 // pairs of hosts for which it keeps when it asked
 )
 
 // DefaultFrame is the time frame with which a [Sorter] begins.
@@ -99,8 +91,8 @@ const DefaultFrame = 20 * time.Millisecond
 // event that was moved may be beyond them.
 type Note struct {
 	Latency   time.Duration // from the instant of the event to its emission
-	Late      bool          // it is behind one that was emitted before it
-	Behind    time.Duration // Late: by how much
+	Late      bool          // one that belongs behind it was emitted before it
+	Behind    time.Duration // Late: by how much it is before that, at least 0
 	Moved     time.Duration // its Time is so much later than the one it was pushed with
 	Repaired  bool          // Moved behind its reason, otherwise behind its predecessor
 	Violation bool          // Repaired, and its bounds and those of its reason say that it was received before it was sent
@@ -111,54 +103,14 @@ type Note struct {
 // ErrSorterFull is returned by [Sorter.Push] when memory is full.
 var ErrSorterFull = errors.New("order: the sorter is full: it must advance")
 
-// sorterRow is the queue of one stream, and how far it is.
-type sorterRow struct {
-	host       int32
-	stream     int
-	head, tail int32 // slots; none
-	parked     bool  // the head waits for its reason and is not in the heap
-	any        bool  // something was pushed
-	stamp      clock.HostTime
-	key        clock.TimelineTime // greatest so far
-	shown      clock.TimelineTime // of the event emitted last
-	number     uint64             // greatest of those emitted that stood in the queue
-	late       int64
-	mostBehind time.Duration
-}
-
-type rowKey struct {
-	host   int32
-	stream int
-}
-
-type eventState uint8
-
-const (
-	outsideRow eventState = 1 << iota // it is not in its row's queue
-	waits                             // for its reason
-	waited                            // it did so outside its row
-	cameLate                          // it was late when it was pushed
-	keepsTime                         // it is shown at its time, not at its key
-	repaired
-	violation
-	timedOut
-)
-
-// shown returns the instant at which the event is shown.
-func (h *heldEvent) shown() clock.TimelineTime {
-	if h.state&keepsTime != 0 {
-		return h.time
-	}
-	return h.key
-}
-
 // NewSorter returns a Sorter that holds nothing.
 func NewSorter(o SorterOptions) *Sorter {
 	o = o.withDefaults()
-	s := &Sorter{options: o, store: newEventStore(), rowOf: make(map[rowKey]int32), asked: make(map[[2]int32]clock.TimelineTime)}
-	s.heap.store = &s.store
+	s := &Sorter{options: o, now: math.MinInt64, latest: math.MinInt64}
+	s.rows.init(o.MostFrame)
+	s.causes = newSorterCauses(&s.rows, &o)
+	s.asks = newAskLimit(&o)
 	s.frame = timeFrame{span: o.Frame, least: o.LeastFrame, most: o.MostFrame, halveAfter: o.HalveAfter}
-	s.now, s.latest, s.mostAsked = math.MinInt64, math.MinInt64, minAsked
 	return s
 }
 
@@ -193,80 +145,26 @@ func (s *Sorter) Push(r *trace.TimelineEvent) error {
 	if r.Host < 0 || r.Host >= maxSorterHosts || r.Stream < 0 || !clock.Valid(r.Time) {
 		return fmt.Errorf("order: an event of host %d and stream %d at %d ns cannot be ordered", r.Host, r.Stream, int64(r.Time))
 	}
-	size := s.store.encode(r.Values)
+	store := &s.rows.store
+	size := store.encode(r.Values)
 	if size > s.options.MostBytes {
 		return fmt.Errorf("order: an event of %d bytes; the sorter holds %d", size, s.options.MostBytes)
 	}
-	if s.store.events >= s.options.MostEvents || s.store.bytes()+size > s.options.MostBytes {
-		s.full = true
+	if store.events >= s.options.MostEvents || store.bytes()+size > s.options.MostBytes {
+		s.refused = size
 		return ErrSorterFull
 	}
-	slot, h := s.store.add(r)
+	slot, h := store.add(r)
 	s.pushed++
 	h.number = s.pushed
-	h.row = s.row(r.Host, r.Stream)
-	row := &s.rows[h.row]
-	switch {
-	case !row.any || r.Time >= row.key:
-		s.enqueue(row, slot, h)
-	case r.Event.Time >= row.stamp:
-		s.lift(h, row.key)
-		s.enqueue(row, slot, h)
-	default:
-		h.state |= outsideRow
-		s.heap.push(slot)
-	}
+	s.rows.push(slot, h)
 	if h.shown() < s.latest {
 		h.state |= cameLate
 	}
 	if r.Role == trace.Sends && r.Flow != 0 {
-		s.expect(slot, h)
+		s.causes.expect(slot, h)
 	}
 	return nil
-}
-
-// enqueue puts an event at the end of its row.
-func (s *Sorter) enqueue(row *sorterRow, slot int32, h *heldEvent) {
-	row.any, row.key, row.stamp = true, h.key, h.event.Time
-	if row.head == none {
-		row.head, row.tail = slot, slot
-		s.heap.push(slot)
-		return
-	}
-	s.store.at(row.tail).next = slot
-	row.tail = slot
-}
-
-// row returns the number of a stream's row. A stream of a schema has one host: the map is for streams that do not keep to it.
-func (s *Sorter) row(host, stream int) int32 {
-	if stream < len(s.rowsOf) {
-		if i := s.rowsOf[stream]; i != none && int(s.rows[i].host) == host {
-			return i
-		}
-	}
-	k := rowKey{int32(host), stream}
-	i, ok := s.rowOf[k]
-	if !ok {
-		i = int32(len(s.rows))
-		s.rows = append(s.rows, sorterRow{host: k.host, stream: stream, head: none, tail: none})
-		s.rowOf[k] = i
-	}
-	if stream < maxStreamIndex {
-		for stream >= len(s.rowsOf) {
-			s.rowsOf = append(s.rowsOf, none)
-		}
-		s.rowsOf[stream] = i
-	}
-	return i
-}
-
-// lift moves an event behind its predecessor, which has the key. One that would have to be moved by more than MostFrame keeps
-// its time, and becomes late.
-func (s *Sorter) lift(h *heldEvent, key clock.TimelineTime) {
-	h.key = key
-	if key.Sub(h.time) > s.options.MostFrame {
-		h.state |= keepsTime
-	}
 }
 
 // Advance says that the timeline has come to now, and emits the events that are due: those whose time frame has passed, late
@@ -278,7 +176,13 @@ func (s *Sorter) lift(h *heldEvent, key clock.TimelineTime) {
 func (s *Sorter) Advance(now clock.TimelineTime, emit func(r *trace.TimelineEvent, n Note) error) error {
 	s.now = max(s.now, now)
 	s.frame.advance(s.now)
-	s.endWaits()
+	if err := s.release(emit); err != nil {
+		return err
+	}
+	// After what has come in was looked at: a reason may be among it.
+	if !s.causes.endWaits(s.now) {
+		return nil
+	}
 	return s.release(emit)
 }
 
@@ -290,21 +194,23 @@ func (s *Sorter) Flush(emit func(r *trace.TimelineEvent, n Note) error) error {
 	return s.release(emit)
 }
 
+// release emits what is due, and what must be to make room.
 func (s *Sorter) release(emit func(r *trace.TimelineEvent, n Note) error) error {
+	heap, store := &s.rows.heap, &s.rows.store
 	for {
-		// Room for an eighth is made at once: events are forced in bursts, and the frame counts between them.
-		makeRoom := s.full && (s.store.events > s.options.MostEvents/8*7 || s.store.bytes() > s.options.MostBytes/8*7)
-		s.full = makeRoom
-		if len(s.heap.entries) == 0 {
-			if !s.last && !makeRoom || !s.endOldestWait() {
+		if s.refused > 0 && s.hasRoom() {
+			s.refused = 0
+		}
+		if len(heap.entries) == 0 {
+			if !s.last && s.refused == 0 || !s.causes.endOldestWait() {
 				return nil
 			}
 			continue
 		}
-		slot := s.heap.entries[0].slot
-		h := s.store.at(slot)
+		slot := heap.entries[0].slot
+		h := store.at(slot)
 		due := h.key <= s.now.Add(-s.frame.span) || h.key < s.latest
-		if !due && !s.last && !makeRoom {
+		if !due && !s.last && s.refused == 0 {
 			return nil
 		}
 		if !s.settled(slot, h) {
@@ -316,9 +222,16 @@ func (s *Sorter) release(emit func(r *trace.TimelineEvent, n Note) error) error 
 	}
 }
 
+// hasRoom reports whether there is room for the event that was refused, and an eighth is free: then events are forced in bursts, and
+// the frame counts between them.
+func (s *Sorter) hasRoom() bool {
+	store, o := &s.rows.store, &s.options
+	return store.events <= o.MostEvents/8*7 && store.bytes() <= min(o.MostBytes/8*7, o.MostBytes-s.refused)
+}
+
 // emit takes the first of the heap out and emits it.
 func (s *Sorter) emit(slot int32, h *heldEvent, forced bool, emit func(r *trace.TimelineEvent, n Note) error) error {
-	row := &s.rows[h.row]
+	row := &s.rows.all[h.row]
 	shown := h.shown()
 	n := Note{
 		Latency: max(s.now.Sub(h.time), 0), Moved: shown.Sub(h.time), Forced: forced,
@@ -327,7 +240,7 @@ func (s *Sorter) emit(slot int32, h *heldEvent, forced bool, emit func(r *trace.
 	switch {
 	case shown < s.latest:
 		n.Late, n.Behind = true, s.latest.Sub(shown)
-	case h.state&waited != 0 && row.number > h.number: // the events behind it in its stream went on
+	case h.state&stray == 0 && row.number > h.number: // events behind it in its stream were emitted before it
 		n.Late, n.Behind = true, max(row.shown.Sub(h.time), 0)
 	}
 	if h.state&cameLate != 0 {
@@ -335,61 +248,80 @@ func (s *Sorter) emit(slot int32, h *heldEvent, forced bool, emit func(r *trace.
 	}
 	s.latest = max(s.latest, shown)
 	row.shown = max(row.shown, shown)
-	s.store.read(h, &s.record)
+	s.rows.store.read(h, &s.record)
 	s.stats.add(&n)
 	if n.Late {
 		row.late++
 		row.mostBehind = max(row.mostBehind, n.Behind)
 	}
-	if h.state&(outsideRow|waited) != outsideRow {
+	if h.state&stray == 0 {
 		row.number = max(row.number, h.number)
 	}
-	s.advanceRow(row, h)
+	s.rows.advance(row, h)
 	if h.event.Role == trace.Sends && h.event.Flow != 0 {
-		s.happened(h, shown)
+		s.causes.happened(h, shown, s.now)
 	}
-	s.store.free(slot)
+	s.rows.store.free(slot)
 	return emit(&s.record, n)
 }
 
-// advanceRow takes the first of the heap out of it and of its row, and puts the next of the row into the heap.
-func (s *Sorter) advanceRow(row *sorterRow, h *heldEvent) {
-	row.key = max(row.key, h.key)
-	if h.state&outsideRow != 0 {
-		s.heap.pop()
-		return
+// settled reports whether the first of the heap may be emitted. If not, it was moved in the heap, or waits for its reason
+// outside of it.
+func (s *Sorter) settled(slot int32, h *heldEvent) bool {
+	if h.event.Role != trace.Receives || h.event.Flow == 0 || h.state&timedOut != 0 {
+		return true
 	}
-	row.head = h.next
-	if row.head == none {
-		s.heap.pop()
-		return
+	f := s.causes.flows.find(h.event.Flow)
+	switch {
+	case f != nil && f.emitted:
+		return s.follows(slot, h, f)
+	case s.options.ReasonTimeout < 0, s.last && (f == nil || f.reason == none):
+		h.state |= timedOut
+		return true
 	}
-	if next := s.store.at(row.head); next.key < h.key {
-		s.lift(next, h.key)
-	}
-	s.heap.replace(row.head)
+	s.causes.await(slot, h, f, s.now)
+	return false
 }
 
-// timeFrame is how long events wait.
-type timeFrame struct {
-	span, least, most, halveAfter time.Duration
-	since                         clock.TimelineTime // the last late event or halving
-	began                         bool
+// follows reports whether a consequence is at an instant at which its reason, which was emitted, can have brought it about. A tachyon
+// is moved to the first such.
+func (s *Sorter) follows(slot int32, h *heldEvent, f *flow) bool {
+	least := s.options.MinDelay
+	first := f.shown.Add(least)
+	if h.shown() >= first {
+		return true
+	}
+	h.key = max(h.key, first)
+	h.state = h.state&^keepsTime | repaired
+	comparable := s.options.Comparable == nil || s.options.Comparable(f.mapNumber, h.mapNumber)
+	if comparable && h.bounded && f.bounded && h.high < f.low.Add(least) {
+		h.state |= violation
+	}
+	// Where the instants that they were pushed with agree, the reason was moved, for another message.
+	if h.time < f.time.Add(least) && s.asks.ask(f.host, h.host, s.now) {
+		s.stats.Asked++
+	}
+	s.rows.heap.replace(slot)
+	return false
 }
 
-// advance halves the frame as often as it is due.
-func (f *timeFrame) advance(now clock.TimelineTime) {
-	if !f.began {
-		f.began, f.since = true, now
+// Due returns the instant at which Advance will have something to do, if nothing is pushed until then; false if nothing is held. It
+// may be too early.
+func (s *Sorter) Due() (at clock.TimelineTime, ok bool) {
+	at = math.MaxInt64
+	if e := s.rows.heap.entries; len(e) > 0 {
+		if at, ok = e[0].key.Add(s.frame.span), true; e[0].key < s.latest {
+			at = s.now
+		}
 	}
-	for f.halveAfter > 0 && f.span > f.least && now.Sub(f.since) >= f.halveAfter {
-		f.span = max(f.span/2, f.least)
-		f.since = f.since.Add(f.halveAfter)
+	if w := &s.causes.waiting; !w.empty() {
+		at, ok = min(at, w.first().at), true
 	}
+	return at, ok
 }
 
-// grow makes the frame so long that an event that took so long would not have been late.
-func (f *timeFrame) grow(took time.Duration, now clock.TimelineTime) {
-	f.span = min(max(f.span, took), f.most)
-	f.since = now
-}
+// Held returns how many events are held.
+func (s *Sorter) Held() int { return s.rows.store.events }
+
+// Frame returns the time frame now.
+func (s *Sorter) Frame() time.Duration { return s.frame.span }

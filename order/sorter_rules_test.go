@@ -211,7 +211,7 @@ func TestAMapThatChangesMovesEventsBehindTheirPredecessors(t *testing.T) {
 	}
 	var got emissions
 	parts := play(t, s, &got, event(1, 0, 100*ms), remapped(2, 101*ms, 98*ms), 112*ms, remapped(3, 102*ms, 99*ms), 113*ms, remapped(4, 103*ms, 79*ms), 114*ms)
-	want(t, parts, []int{1, 2}, []int{3}, []int{4})
+	want(t, parts, []int{1, 2}, []int{3}, []int{4}) // the last would have to be moved by more than the longest frame
 	for i, w := range []Note{{Latency: 12 * ms}, {Latency: 14 * ms, Moved: 2 * ms}, {Latency: 14 * ms, Moved: ms}, {Latency: 35 * ms, Late: true, Behind: 21 * ms}} {
 		if got[i].Note != w {
 			t.Errorf("event %d: %+v, want %+v", i+1, got[i].Note, w)
@@ -311,5 +311,126 @@ func TestAnErrorOfEmitEndsTheCallAndNothingIsLost(t *testing.T) {
 	}
 	if err := s.Flush(failing); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestTheTimeoutOfOneConsequenceEndsNoOther(t *testing.T) {
+	s := NewSorter(SorterOptions{Frame: 10 * ms, ReasonTimeout: 100 * ms})
+	var got emissions
+	parts := play(t, s, &got, end(1, 0, 90*ms, trace.Receives, 7), 100*ms, end(2, 1, 80*ms, trace.Sends, 7), 110*ms, end(3, 0, 120*ms, trace.Receives, 8), 150*ms, 200*ms, 250*ms-1, 250*ms)
+	want(t, parts, nil, []int{2, 1}, nil, nil, nil, []int{3})
+}
+
+func TestAReasonThatHasComeIsSeenBeforeTheTimeout(t *testing.T) {
+	s := NewSorter(SorterOptions{Frame: 10 * ms, ReasonTimeout: 100 * ms})
+	var got emissions
+	parts := play(t, s, &got, end(1, 0, 100*ms, trace.Receives, 7), 110*ms, end(2, 1, 99*ms, trace.Sends, 7), 900*ms)
+	want(t, parts, nil, []int{2, 1})
+	if got[1].TimedOut {
+		t.Errorf("%+v", got[1].Note)
+	}
+}
+
+// A wrong map puts one event an hour ahead. Those behind it do not wait for it, and it is late when it comes.
+func TestAnEventFarAheadHoldsUpNoOther(t *testing.T) {
+	s := NewSorter(SorterOptions{Frame: 10 * ms, MostFrame: 20 * ms, HalveAfter: -1})
+	ahead := event(1, 0, time.Hour)
+	ahead.Event.Time = clock.HostTime(99 * ms)
+	var got emissions
+	parts := play(t, s, &got, ahead, event(2, 0, 100*ms), event(3, 0, 101*ms), 111*ms, time.Hour+10*ms)
+	want(t, parts, []int{2, 3}, []int{1})
+	if got[0].Late || got[1].Late || !got[2].Late || got[2].Behind != 0 || s.Frame() != 10*ms {
+		t.Errorf("%+v, frame %v", got, s.Frame())
+	}
+}
+
+func TestAStrayMakesNoConsequenceLate(t *testing.T) {
+	s := NewSorter(SorterOptions{Frame: 10 * ms})
+	var got emissions
+	parts := play(t, s, &got, end(1, 0, 100*ms, trace.Receives, 7), 110*ms, event(2, 0, 99*ms), 110*ms, end(3, 1, 99500*time.Microsecond, trace.Sends, 7), 110*ms)
+	want(t, parts, nil, []int{2}, []int{3, 1})
+	if got[2].Late {
+		t.Errorf("%+v", got[2].Note)
+	}
+}
+
+func TestThereIsRoomForAGreatEventAfterItWasRefused(t *testing.T) {
+	s := NewSorter(SorterOptions{MostBytes: 10_000})
+	great := event(100, 0, 100)
+	great.Values = append(great.Values, trace.OfBytes(make([]byte, 8000)))
+	for i := range 10 {
+		mustPush(t, s, event(i, 0, time.Duration(i)))
+	}
+	if err := s.Push(&great); err != ErrSorterFull {
+		t.Fatal(err)
+	}
+	var got emissions
+	play(t, s, &got, time.Duration(0), great)
+	if len(got) == 0 || len(got) == 10 || !got[0].Forced {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestDueIsTheNextInstantAtWhichSomethingIsEmitted(t *testing.T) {
+	s := NewSorter(SorterOptions{Frame: 10 * ms, ReasonTimeout: 100 * ms})
+	due := func(want time.Duration, ok bool) {
+		t.Helper()
+		if at, is := s.Due(); is != ok || ok && at != clock.TimelineTime(want) {
+			t.Errorf("due at %v, %v; want %v", time.Duration(at), is, want)
+		}
+	}
+	var got emissions
+	due(0, false)
+	play(t, s, &got, end(1, 0, 100*ms, trace.Receives, 7), event(2, 1, 104*ms))
+	due(110*ms, true)
+	play(t, s, &got, 111*ms)
+	due(114*ms, true)
+	play(t, s, &got, 115*ms)
+	due(211*ms, true)
+	play(t, s, &got, event(3, 1, 102*ms))
+	due(115*ms, true)
+	if s.Held() != 2 {
+		t.Errorf("%d are held", s.Held())
+	}
+}
+
+func TestTheLimitOfAskingHoldsForAnyNumberOfHosts(t *testing.T) {
+	calls := map[[2]int]int{}
+	a := newAskLimit(&SorterOptions{AskEvery: 100, Ask: func(from, to int) { calls[[2]int{from, to}]++ }})
+	const hosts = 5 * minAsked
+	ask := func(now clock.TimelineTime) {
+		for i := range int32(hosts) {
+			a.ask(i, i+1, now)
+		}
+	}
+	ask(0)
+	ask(99)
+	if n := len(calls); n != hosts || calls[[2]int{7, 8}] != 1 || calls[[2]int{hosts - 1, hosts}] != 1 {
+		t.Fatalf("%d pairs", n)
+	}
+	ask(100)
+	if calls[[2]int{7, 8}] != 2 {
+		t.Error("not asked again")
+	}
+	for now := clock.TimelineTime(1000); now < 100_000; now++ { // new pairs, long after
+		a.ask(int32(now), 0, now)
+	}
+	if n := len(a.asked); n > 2*hosts {
+		t.Errorf("%d pairs are kept", n)
+	}
+}
+
+func TestOptionsHaveDefaults(t *testing.T) {
+	const s = time.Second
+	for i, test := range []struct{ given, want SorterOptions }{
+		{SorterOptions{}, SorterOptions{Frame: 20 * ms, LeastFrame: ms, MostFrame: s, HalveAfter: 10 * s, ReasonTimeout: s, AskEvery: s, MostEvents: 1 << 20, MostBytes: 256 << 20}},
+		{SorterOptions{Frame: 100, MinDelay: -1, HalveAfter: -1}, SorterOptions{Frame: 100, LeastFrame: 100, MostFrame: s, HalveAfter: -1, ReasonTimeout: s, AskEvery: s, MostEvents: 1 << 20, MostBytes: 256 << 20}},
+		{SorterOptions{Frame: 2 * s, LeastFrame: 3 * s, MostEvents: math.MaxInt, MostBytes: math.MaxInt},
+			SorterOptions{Frame: 2 * s, LeastFrame: 2 * s, MostFrame: 2 * s, HalveAfter: 10 * s, ReasonTimeout: s, AskEvery: s, MostEvents: math.MaxInt32 - slotsPerChunk, MostBytes: (math.MaxInt32 - cellsPerChunk) * cellBytes}},
+		{SorterOptions{Frame: -1, LeastFrame: -1, MostFrame: -1}, SorterOptions{HalveAfter: 10 * s, ReasonTimeout: s, AskEvery: s, MostEvents: 1 << 20, MostBytes: 256 << 20}},
+	} {
+		if got := test.given.withDefaults(); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%d: %+v, want %+v", i, got, test.want)
+		}
 	}
 }

@@ -197,7 +197,7 @@ func TestEveryEventIsEmittedOnceAndEveryInversionIsNotedAsLate(t *testing.T) {
 			seen[k] = true
 			want := all[k].event
 			want.Time = want.Time.Add(e.Moved)
-			if !reflect.DeepEqual(e.TimelineEvent, want) || e.Moved < 0 {
+			if !reflect.DeepEqual(e.TimelineEvent, want) || e.Moved < 0 || e.Behind < 0 || e.Latency < 0 {
 				t.Fatalf("event %d is %+v, want %+v", k, e.TimelineEvent, want)
 			}
 			if e.Time < latest && (!e.Late || e.Behind != latest.Sub(e.Time)) {

@@ -2,10 +2,21 @@ package order
 
 import (
 	"maps"
+	"time"
 
 	"meridian/clock"
-	"meridian/trace"
 )
+
+// sorterCauses has the messages whose ends a [Sorter] holds, or emitted a short time ago, and the consequences that wait.
+type sorterCauses struct {
+	*sorterRows
+	flows   flowTable
+	waiting queue[deadline] // consequences without their reason, as they began to wait
+	emitted queue[deadline] // reasons that consequences may still come for
+	timeout time.Duration   // of waiting
+	keep    time.Duration   // of reasons that were emitted
+	most    int             // of those
+}
 
 // deadline is an instant at which a consequence has waited long enough, or a reason is forgotten.
 type deadline struct {
@@ -15,77 +26,29 @@ type deadline struct {
 	slot   int32
 }
 
+func newSorterCauses(rows *sorterRows, o *SorterOptions) sorterCauses {
+	c := sorterCauses{sorterRows: rows, timeout: o.ReasonTimeout, keep: o.MostFrame, most: o.MostEvents}
+	if keep := o.MostFrame + o.ReasonTimeout; keep > c.keep {
+		c.keep = keep
+	}
+	return c
+}
+
 // expect notes a reason that is held.
-func (s *Sorter) expect(slot int32, h *heldEvent) {
+func (s *sorterCauses) expect(slot int32, h *heldEvent) {
 	f := s.flows.add(h.event.Flow)
-	if !f.emitted && (f.reason == none || h.key < s.store.at(f.reason).key) {
+	if !f.emitted && f.reason == none {
 		f.reason = slot
 	}
 }
 
-// settled reports whether the first of the heap may be emitted. If not, it was moved in the heap, or waits for its reason
-// outside of it.
-func (s *Sorter) settled(slot int32, h *heldEvent) bool {
-	if h.event.Role != trace.Receives || h.event.Flow == 0 || h.state&timedOut != 0 {
-		return true
-	}
-	f := s.flows.find(h.event.Flow)
-	switch {
-	case f != nil && f.emitted:
-		return s.follows(slot, h, f)
-	case s.options.ReasonTimeout < 0, s.last && (f == nil || f.reason == none):
-		h.state |= timedOut
-		return true
-	}
-	s.await(slot, h, f)
-	return false
-}
-
-// follows reports whether a consequence is at an instant at which its reason, which was emitted, can have brought it about. A tachyon
-// is moved to the first such.
-func (s *Sorter) follows(slot int32, h *heldEvent, f *flow) bool {
-	first := f.shown.Add(s.options.MinDelay)
-	if h.shown() >= first {
-		return true
-	}
-	h.key = max(h.key, first)
-	h.state = h.state&^keepsTime | repaired
-	compare := s.options.Comparable
-	if h.bounded && f.bounded && h.high < f.low.Add(s.options.MinDelay) && (compare == nil || compare(f.mapNumber, h.mapNumber)) {
-		h.state |= violation
-	}
-	if h.time < f.time.Add(s.options.MinDelay) { // else only because its reason was moved
-		s.ask(f.host, h.host)
-	}
-	s.heap.replace(slot)
-	return false
-}
-
-// ask calls Ask for two hosts unless it was called a short time ago.
-func (s *Sorter) ask(from, to int32) {
-	if s.options.Ask == nil || from == to {
-		return
-	}
-	pair := [2]int32{from, to}
-	if at, ok := s.asked[pair]; ok && s.now.Sub(at) < s.options.AskEvery {
-		return
-	}
-	if len(s.asked) >= s.mostAsked {
-		maps.DeleteFunc(s.asked, func(_ [2]int32, at clock.TimelineTime) bool { return s.now.Sub(at) >= s.options.AskEvery })
-		s.mostAsked = max(2*len(s.asked), minAsked)
-	}
-	s.asked[pair] = s.now
-	s.stats.Asked++
-	s.options.Ask(int(from), int(to))
-}
-
 // await takes a consequence out of the heap until its reason is emitted. If the reason is held, a short time later, the
 // consequence's stream waits with it: so its events stay in order. Else only the consequence waits.
-func (s *Sorter) await(slot int32, h *heldEvent, f *flow) {
+func (s *sorterCauses) await(slot int32, h *heldEvent, f *flow, now clock.TimelineTime) {
 	if f == nil {
 		f = s.flows.add(h.event.Flow)
 	}
-	row := &s.rows[h.row]
+	row := &s.all[h.row]
 	switch {
 	case h.state&outsideRow != 0:
 		s.heap.pop()
@@ -93,8 +56,8 @@ func (s *Sorter) await(slot int32, h *heldEvent, f *flow) {
 		row.parked = true
 		s.heap.pop()
 	default:
-		s.advanceRow(row, h)
-		h.state |= outsideRow | waited
+		s.advance(row, h)
+		h.state |= outsideRow
 		h.next = none
 	}
 	h.state |= waits
@@ -104,7 +67,7 @@ func (s *Sorter) await(slot int32, h *heldEvent, f *flow) {
 		s.store.at(f.last).nextWaiting = slot
 	}
 	f.last = slot
-	s.waiting.push(deadline{at: s.now.Add(s.options.ReasonTimeout), number: h.number, flow: f.id, slot: slot})
+	s.waiting.push(deadline{at: now.Add(s.timeout), number: h.number, flow: f.id, slot: slot})
 }
 
 // maxParked is how many streams may wait for each other in a chain.
@@ -112,8 +75,8 @@ const maxParked = 64
 
 // mayPark reports whether the stream of a consequence may wait for the reason: it must come soon, and not be behind an event that
 // waits for this stream.
-func (s *Sorter) mayPark(h *heldEvent, f *flow) bool {
-	if f.reason == none || s.store.at(f.reason).key.Sub(h.key) > s.options.MostFrame {
+func (s *sorterCauses) mayPark(h *heldEvent, f *flow) bool {
+	if f.reason == none || s.store.at(f.reason).key.Sub(h.key) > s.mostLift {
 		return false
 	}
 	for range maxParked {
@@ -121,7 +84,7 @@ func (s *Sorter) mayPark(h *heldEvent, f *flow) bool {
 		if reason.state&outsideRow != 0 {
 			return true
 		}
-		row := &s.rows[reason.row]
+		row := &s.all[reason.row]
 		if reason.row == h.row {
 			return false
 		}
@@ -137,7 +100,7 @@ func (s *Sorter) mayPark(h *heldEvent, f *flow) bool {
 }
 
 // happened notes a reason that is being emitted. The consequences that waited for it go on.
-func (s *Sorter) happened(h *heldEvent, shown clock.TimelineTime) {
+func (s *sorterCauses) happened(h *heldEvent, shown, now clock.TimelineTime) {
 	f := s.flows.add(h.event.Flow)
 	if f.emitted {
 		return
@@ -150,66 +113,104 @@ func (s *Sorter) happened(h *heldEvent, shown clock.TimelineTime) {
 		slot = next
 	}
 	f.first, f.last = none, none
-	keep := s.options.MostFrame + max(s.options.ReasonTimeout, 0)
-	if keep < 0 {
-		keep = s.options.MostFrame
-	}
-	s.emitted.push(deadline{at: s.now.Add(keep), flow: f.id})
-	if s.emitted.len() > s.options.MostEvents {
+	s.emitted.push(deadline{at: now.Add(s.keep), flow: f.id})
+	if s.emitted.len() > s.most {
 		s.forget()
 	}
 }
 
 // goOn puts a consequence that waited back into the heap.
-func (s *Sorter) goOn(slot int32) {
+func (s *sorterCauses) goOn(slot int32) {
 	h := s.store.at(slot)
 	h.state &^= waits
 	h.nextWaiting = none
 	if h.state&outsideRow == 0 {
-		s.rows[h.row].parked = false
+		s.all[h.row].parked = false
 	}
 	s.heap.push(slot)
 }
 
 // forget removes the reason that was emitted first.
-func (s *Sorter) forget() {
+func (s *sorterCauses) forget() {
 	if f := s.flows.find(s.emitted.first().flow); f != nil {
 		s.flows.remove(f)
 	}
 	s.emitted.pop()
 }
 
-// endWaits ends the waiting of consequences, and the memory of reasons, that has taken long enough.
-func (s *Sorter) endWaits() {
-	for !s.waiting.empty() && s.waiting.first().at <= s.now {
-		s.endOldestWait()
+// endWaits ends the waiting of consequences, and the memory of reasons, that has taken long enough. It reports whether there are such
+// consequences.
+func (s *sorterCauses) endWaits(now clock.TimelineTime) (ended bool) {
+	for !s.waiting.empty() && s.waiting.first().at <= now {
+		ended = s.endWait() || ended
 	}
-	for !s.emitted.empty() && s.emitted.first().at <= s.now {
+	for !s.emitted.empty() && s.emitted.first().at <= now {
 		s.forget()
 	}
+	return ended
 }
 
 // endOldestWait ends the waiting of the consequence that has waited for longest; false if none waits.
-func (s *Sorter) endOldestWait() bool {
+func (s *sorterCauses) endOldestWait() bool {
 	for !s.waiting.empty() {
-		d := *s.waiting.first()
-		s.waiting.pop()
-		h := s.store.at(d.slot)
-		if h.number != d.number || h.state&waits == 0 {
-			continue // its reason came
+		if s.endWait() {
+			return true
 		}
-		// Those that wait for one reason are in the order of their deadlines: this is the first.
-		f := s.flows.find(d.flow)
-		f.first = h.nextWaiting
-		if f.first == none {
-			f.last = none
-			if f.reason == none {
-				s.flows.remove(f)
-			}
-		}
-		h.state |= timedOut
-		s.goOn(d.slot)
-		return true
 	}
 	return false
+}
+
+// endWait ends the waiting of the first of those that began to wait; false if its reason has come.
+func (s *sorterCauses) endWait() bool {
+	d := *s.waiting.first()
+	s.waiting.pop()
+	h := s.store.at(d.slot)
+	if h.number != d.number || h.state&waits == 0 {
+		return false
+	}
+	// Those that wait for one reason are in the order of their deadlines: this is the first.
+	f := s.flows.find(d.flow)
+	f.first = h.nextWaiting
+	if f.first == none {
+		f.last = none
+		if f.reason == none {
+			s.flows.remove(f)
+		}
+	}
+	h.state |= timedOut
+	s.goOn(d.slot)
+	return true
+}
+
+// minAsked is how many pairs of hosts an askLimit keeps before it deletes old ones.
+const minAsked = 1 << 10
+
+// askLimit calls Ask, for the same two hosts once in a while.
+type askLimit struct {
+	call  func(from, to int)
+	every time.Duration
+	asked map[[2]int32]clock.TimelineTime
+	most  int // entries at which old ones are deleted
+}
+
+func newAskLimit(o *SorterOptions) askLimit {
+	return askLimit{call: o.Ask, every: o.AskEvery, asked: make(map[[2]int32]clock.TimelineTime), most: minAsked}
+}
+
+// ask reports whether it called.
+func (a *askLimit) ask(from, to int32, now clock.TimelineTime) bool {
+	if a.call == nil || from == to {
+		return false
+	}
+	pair := [2]int32{from, to}
+	if at, ok := a.asked[pair]; ok && now.Sub(at) < a.every {
+		return false
+	}
+	if len(a.asked) >= a.most {
+		maps.DeleteFunc(a.asked, func(_ [2]int32, at clock.TimelineTime) bool { return now.Sub(at) >= a.every })
+		a.most = max(2*len(a.asked), minAsked)
+	}
+	a.asked[pair] = now
+	a.call(int(from), int(to))
+	return true
 }

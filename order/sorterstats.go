@@ -53,15 +53,12 @@ func (t *SorterStats) add(n *Note) {
 	}
 }
 
-// Frame returns the time frame now.
-func (s *Sorter) Frame() time.Duration { return s.frame.span }
-
 // Stats returns what was done so far. It takes time in the number of streams.
 func (s *Sorter) Stats() SorterStats {
 	t := s.stats
-	t.Held, t.HeldBytes, t.Frame = s.store.events, s.store.bytes(), s.frame.span
-	for i := range s.rows {
-		r := &s.rows[i]
+	t.Held, t.HeldBytes, t.Frame = s.rows.store.events, s.rows.store.bytes(), s.frame.span
+	for i := range s.rows.all {
+		r := &s.rows.all[i]
 		for int(r.host) >= len(t.LateByHost) {
 			t.LateByHost = append(t.LateByHost, 0)
 		}
