@@ -128,7 +128,8 @@ const (
 	longestPause  = 100 * time.Millisecond
 )
 
-// Run follows until ctx ends, which is no error, and then hands on what is still held. It closes what it opened.
+// Run follows until ctx ends, which is no error. Then it hands on what the directories hold by that time. It closes what it
+// opened.
 func (s *Session) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	w := watch.New()
@@ -148,7 +149,20 @@ func (s *Session) Run(ctx context.Context) (err error) {
 			break
 		}
 	}
+	if err := s.last(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	return s.Finish()
+}
+
+// last reads what is there, for a time that a person waits.
+func (s *Session) last(ctx context.Context) error {
+	for until := s.o.Now().Add(time.Second); s.o.Now().Before(until); {
+		if busy, err := s.Step(ctx); err != nil || !busy {
+			return err
+		}
+	}
+	return nil
 }
 
 // pause returns how long nothing need be done if no directory grows.

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -80,14 +79,8 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 	if closing := f.Close(); err == nil {
 		err = closing
 	}
-	if errors.Is(err, errOutputClosed) {
-		err = nil
-	}
 	return s.Outcome(), err
 }
-
-// errOutputClosed ends a run whose reader has gone, as head does.
-var errOutputClosed = errors.New("the output is closed")
 
 // printer writes lines at the end of each step.
 type printer struct {

@@ -42,6 +42,8 @@ func outputFormats() []outputFormat {
 		{ending: ".chrome.json", what: "the events as a Chrome trace", kind: ofRows, sink: chromeSink},
 		{ending: ".ctf", what: "the events as CTF 1.8, a directory with one trace for each host", kind: ofEvents, directory: ctfSink},
 		{ending: ".csv", what: "the events as a table", kind: ofEvents, sink: csvSink},
+		{ending: ".jsonl", what: "the events as JSON, one on a line", kind: ofEvents, sink: jsonlSink},
+		{ending: ".txt", what: "the events as lines for people", kind: ofEvents, sink: textSink},
 		{ending: ".parquet", what: "the events as a table, for DuckDB and similar tools", kind: ofEvents, sink: parquetSink},
 		{ending: ".picl", what: "the events in PICL, as BRISK and ParaGraph read it", kind: ofRows, sink: piclSink},
 		{ending: ".plot", what: "the timeline as a gnuplot script with its data", kind: ofRows, sink: gnuplotSink},

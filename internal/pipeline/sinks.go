@@ -7,9 +7,11 @@ import (
 	"meridian/format/csv"
 	"meridian/format/ctf"
 	"meridian/format/gnuplot"
+	"meridian/format/jsonl"
 	"meridian/format/parquet"
 	"meridian/format/perfetto"
 	"meridian/format/picl"
+	"meridian/format/text"
 	"meridian/internal/show"
 	"meridian/trace"
 )
@@ -31,6 +33,14 @@ func chromeSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, 
 
 func csvSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
 	return csv.NewWriter(w, schema, csv.Options{})
+}
+
+func jsonlSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return jsonl.NewWriter(w, schema)
+}
+
+func textSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
+	return text.NewWriter(w, schema)
 }
 
 func parquetSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {

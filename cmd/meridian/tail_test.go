@@ -1,0 +1,122 @@
+//go:build unix
+
+package main_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tailing is a command that follows, of which a test reads the lines.
+type tailing struct {
+	*exec.Cmd
+	lines  chan string
+	stderr strings.Builder
+}
+
+func tail(t *testing.T, args ...string) *tailing {
+	t.Helper()
+	c := &tailing{Cmd: exec.Command("meridian", append([]string{"tail"}, args...)...), lines: make(chan string, 1000)}
+	c.Cmd.Stderr = &c.stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	go func() {
+		defer close(c.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			c.lines <- s.Text()
+		}
+	}()
+	return c
+}
+
+// interrupted interrupts it, and returns its exit code and the lines that were not read yet.
+func (c *tailing) interrupted(t *testing.T) (code int, rest []string) {
+	t.Helper()
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for line := range c.lines {
+		rest = append(rest, line)
+	}
+	_ = c.Wait()
+	return c.ProcessState.ExitCode(), rest
+}
+
+func TestTailPrintsEventsAsTheyAreRecordedEachOnce(t *testing.T) {
+	dir := t.TempDir()
+	rings, trace := filepath.Join(dir, "rings"), filepath.Join(dir, "trace")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tailed := tail(t, trace, "--all", "--format", "json", "--event", "test:*", "--where", "n<1000") // before there is anything
+	record := func() {
+		c := exec.Command("meridian", "record", "-q", "-o", trace, "--rings", rings, "--", "emit", "2000")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	next := func(want int) {
+		t.Helper()
+		select {
+		case line, ok := <-tailed.lines:
+			var e struct {
+				Event  string
+				Row    string
+				Fields struct{ N int }
+			}
+			if err := json.Unmarshal([]byte(line), &e); !ok || err != nil || e.Event != "test:number" || e.Row != "emit" || e.Fields.N != want {
+				t.Fatalf("line %q of event %d (%v): %s", line, want, err, tailed.stderr.String())
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("event %d was not printed", want)
+		}
+	}
+	for range 2 { // a second recorder goes on with the directory
+		record()
+		for n := range 1000 {
+			next(n)
+		}
+	}
+	code, rest := tailed.interrupted(t)
+	if code != 0 || len(rest) > 0 {
+		t.Errorf("exit code %d, more lines %q", code, rest)
+	}
+	if !strings.Contains(tailed.stderr.String(), " events") {
+		t.Errorf("no summary: %q", tailed.stderr.String())
+	}
+}
+
+func TestTailLeavesOutWhatWasRecordedBefore(t *testing.T) {
+	dir := t.TempDir()
+	rings, trace := filepath.Join(dir, "rings"), filepath.Join(dir, "trace")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("meridian", "record", "-q", "-o", trace, "--rings", rings, "--", "emit", "10").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	all := tail(t, trace, "--all", "--event", "test:*")
+	for range 10 {
+		<-all.lines // its start takes longest: the second one starts as fast
+	}
+	since := tail(t, trace, "--event", "test:*")
+	time.Sleep(200 * time.Millisecond) // nothing says that it has looked; a line too many would come at any time
+	if code, rest := since.interrupted(t); code > 0 || len(rest) > 0 {
+		t.Errorf("exit code %d, lines %q", code, rest)
+	}
+	if code, rest := all.interrupted(t); code != 0 || len(rest) > 0 {
+		t.Errorf("exit code %d, lines %q", code, rest)
+	}
+}
