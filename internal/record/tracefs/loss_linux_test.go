@@ -91,6 +91,7 @@ func TestWhatElseIsNotRecordedCountsAsLost(t *testing.T) {
 		r.merge.cursors = r.merge.cursors[:1]
 	}
 	r.session.rings[0].damaged.Add(2)
+	r.session.rings[0].gaps.Add(4)
 	r.follower.missing = 3
 	if err := r.Stop(); err != nil {
 		t.Fatal(err)
@@ -101,12 +102,12 @@ func TestWhatElseIsNotRecordedCountsAsLost(t *testing.T) {
 	}
 	late := int64(len(online) - 1)
 	faults, err := r.Faults()
-	if want := kernel.Happened(kernel.Fault{Kind: unfollowed, Count: 3}, kernel.Fault{Kind: lateProcessors, Count: late},
+	if want := kernel.Happened(kernel.Fault{Kind: unfollowed, Count: 3}, kernel.Fault{Kind: unreported, Count: 4}, kernel.Fault{Kind: lateProcessors, Count: late},
 		kernel.Fault{Kind: kernel.DamagedRecords, Count: 2}); err != nil || !slices.Equal(faults, want) {
 		t.Errorf("%v, %v, want %v", faults, err, want)
 	}
 	lost, err := r.Lost()
-	if want := uint64(5 + late); err != nil || lost[r.session.rings[0].cpu] != want {
+	if want := uint64(9 + late); err != nil || lost[r.session.rings[0].cpu] != want {
 		t.Errorf("%d lost, %v, want %d", lost, err, want)
 	}
 }

@@ -13,6 +13,7 @@ type cursor struct {
 	record   []byte        // of the next event, or nil
 	stamp    uint64        // of the next event
 	damaged  atomic.Uint64 // pages that were skipped, from their beginning or from within, and invalid records
+	gaps     atomic.Uint64 // switches that must have been between two that were reported
 	missed   atomic.Uint64 // events that were lost by what the pages say
 }
 

@@ -182,9 +182,10 @@ func isClosed(c <-chan struct{}) bool {
 func (r *Recorder) readUntil(limit uint64, each func(*kernel.Event) error) (int, error) {
 	r.follower.takePending(r.decoder.tasks)
 	return r.merge.until(limit, func(c *cursor) error {
-		damaged := r.decoder.damaged
+		damaged, gaps := r.decoder.damaged, r.decoder.gaps
 		e := r.decoder.decode(c.stamp, c.cpu, c.everyone, c.record)
 		c.damaged.Add(uint64(r.decoder.damaged - damaged))
+		c.gaps.Add(uint64(r.decoder.gaps - gaps))
 		if e == nil {
 			return nil
 		}
@@ -239,23 +240,27 @@ func (r *Recorder) Lost() ([]uint64, error) {
 	return lost, err
 }
 
-// Faults returns the reasons that Lost has beside full rings: invalid records and pages, processes that were not followed, and
-// processors that came online later. How many events these have is not known; each counts as one.
+// Faults returns the reasons that Lost has beside full rings: invalid records and pages, switches that the kernel did not report,
+// processes that were not followed, and processors that came online later. How many events these have is not known; each counts
+// as one. Where a ring was full, a switch among what it lost may count twice.
 func (r *Recorder) Faults() ([]kernel.Fault, error) {
 	r.closing.Lock()
 	defer r.closing.Unlock()
-	damaged := uint64(0)
+	damaged, gaps := uint64(0), uint64(0)
 	for _, g := range r.session.rings {
 		damaged += g.damaged.Load()
+		gaps += g.gaps.Load()
 	}
 	return kernel.Happened(
 		kernel.Fault{Kind: unfollowed, Count: int64(r.follower.failed())},
+		kernel.Fault{Kind: unreported, Count: int64(gaps)},
 		kernel.Fault{Kind: lateProcessors, Count: r.session.late.Load()},
 		kernel.Fault{Kind: kernel.DamagedRecords, Count: int64(damaged)}), nil
 }
 
 const (
 	unfollowed     = "processes could not be followed"
+	unreported     = "switches of threads were not reported by the kernel"
 	lateProcessors = "processors came online later and were not recorded"
 )
 
@@ -275,6 +280,5 @@ func (r *Recorder) Close() error {
 func reportFaults(r *Recorder) {
 	kernel.ReportFaults(r.warnings, subject,
 		kernel.Fault{Kind: "threads ended before their process was known, and are taken for processes", Count: r.decoder.tasks.guessed},
-		kernel.Fault{Kind: "switches of threads were not reported by the kernel", Count: r.decoder.gaps},
 		kernel.Fault{Kind: kernel.LateStamps, Count: r.late})
 }

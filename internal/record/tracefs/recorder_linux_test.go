@@ -42,7 +42,7 @@ func TestWhatHappenedBeforeTheContextEndsIsGiven(t *testing.T) {
 	if err := rec.Wait(); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if n := rec.Lost(); n != 0 {
+	if n := rec.Overflowed(); n != 0 {
 		t.Errorf("%d events found no room", n)
 	}
 	for _, pid := range pids {

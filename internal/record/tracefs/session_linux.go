@@ -200,7 +200,7 @@ func (s *session) lost() ([]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		lost[g.cpu] += n + g.damaged.Load()
+		lost[g.cpu] += n + g.damaged.Load() + g.gaps.Load()
 	}
 	if len(s.rings) > 0 {
 		lost[s.rings[0].cpu] += uint64(s.late.Load())

@@ -25,7 +25,8 @@
 //
 // Cost: some 0.3 us of the recorded machine's time for an event, 0.1 us of the reader's, and 1% of a core while nothing
 // happens. No event allocates. Memory is that of the rings, twice where some processes are recorded. Lost events are
-// counted by the kernel. Some kernels do not report switches of idle processors; the reader counts these and warns.
+// counted by the kernel. Some kernels do not report every switch of an idle processor: the reader finds the gap, and counts a
+// lost event.
 //
 // It needs Linux 5.2 with event tracing, a little-endian 64-bit machine, and root; [Unavailable] says which of these is
 // missing. Sources: the kernel's Documentation/trace/ftrace.rst, events.rst and ring-buffer-design.rst.

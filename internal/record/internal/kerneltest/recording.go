@@ -132,8 +132,19 @@ func (r *Recording) Missed() uint64 {
 // Overflowed returns how many events found no room, on all processors.
 func (r *Recording) Overflowed() uint64 {
 	r.t.Helper()
-	missed := r.Missed() // which only grows
-	return max(r.Lost(), missed) - missed
+	otherwise := r.Missed() // which only grows, as do faults
+	if by, ok := r.Recorder.(interface {
+		Faults() ([]kernel.Fault, error)
+	}); ok {
+		faults, err := by.Faults()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, f := range faults {
+			otherwise += uint64(f.Count)
+		}
+	}
+	return max(r.Lost(), otherwise) - otherwise
 }
 
 // Source returns those of the events that wanted accepts, or all if it is nil, as a source of a trace. Stop was called.
