@@ -7,17 +7,20 @@ import (
 	"meridian/trace"
 )
 
-// sorterLoad pushes events of 64 streams, six integers each, one every microsecond, and advances every millisecond, with the
-// default frame of 20 ms: 20,000 events are held.
+// sorterLoad pushes events of six integers, one every microsecond, and advances every millisecond, with the default frame of 20 ms:
+// 20,000 events are held. The streams, of 16 hosts, take turns in an order that is not that of their numbers.
 type sorterLoad struct {
-	s      *Sorter
-	record trace.TimelineEvent
-	at     clock.TimelineTime
-	next   int
+	s        *Sorter
+	streams  int // a power of two
+	messages bool
+	record   trace.TimelineEvent
+	at       clock.TimelineTime
+	next     int
 }
 
-func newSorterLoad() *sorterLoad {
-	l := &sorterLoad{s: NewSorter(SorterOptions{}), at: 1_700_000_000_000_000_000}
+func newSorterLoad(streams int, messages bool) *sorterLoad {
+	o := SorterOptions{MostFrame: DefaultFrame, ReasonTimeout: DefaultFrame}
+	l := &sorterLoad{s: NewSorter(o), streams: streams, messages: messages, at: 1_700_000_000_000_000_000, next: 1}
 	for i := range 6 {
 		l.record.Values = append(l.record.Values, trace.OfInt(int64(1000*i)))
 	}
@@ -29,10 +32,13 @@ func (l *sorterLoad) push(n int, emit func(*trace.TimelineEvent, Note) error) er
 	for range n {
 		l.next++
 		l.at += 1000
-		// The streams take turns in an order that is not that of their numbers.
-		r.Stream = l.next * 37 % 64
-		r.Host, r.Time = r.Stream/16, l.at.Add(-1000*(1+37*7)) // it came some time ago
+		r.Stream = l.next * 37 % l.streams
+		// Every second one is 300 µs late, so that the heap has work.
+		r.Host, r.Time = r.Stream%16, l.at-clock.TimelineTime(l.next%2*300_000)
 		r.Event.Time, r.Low, r.High, r.Bounded = clock.HostTime(r.Time), r.Time-100, r.Time+100, true
+		if l.messages { // received 299 µs before they are sent
+			r.Flow, r.Role = uint64(l.next/2+1), trace.Role(1+l.next%2)
+		}
 		if err := l.s.Push(r); err != nil {
 			return err
 		}
@@ -45,35 +51,49 @@ func (l *sorterLoad) push(n int, emit func(*trace.TimelineEvent, Note) error) er
 	return nil
 }
 
+var sorterLoads = []struct {
+	name     string
+	streams  int
+	messages bool
+}{{"64 streams", 64, false}, {"4096 streams", 4096, false}, {"64 streams, ends of messages", 64, true}}
+
 func BenchmarkSorter(b *testing.B) {
-	l := newSorterLoad()
-	var count, sum int64
-	emit := func(r *trace.TimelineEvent, _ Note) error {
-		count++
-		sum += r.Values[5].Int()
-		return nil
-	}
-	if err := l.push(100_000, emit); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	if err := l.push(b.N, emit); err != nil {
-		b.Fatal(err)
+	for _, load := range sorterLoads {
+		b.Run(load.name, func(b *testing.B) {
+			l := newSorterLoad(load.streams, load.messages)
+			var sum int64
+			emit := func(r *trace.TimelineEvent, _ Note) error {
+				sum += r.Values[5].Int()
+				return nil
+			}
+			if err := l.push(200_000, emit); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			if err := l.push(b.N, emit); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
 
 func TestASorterAllocatesNothingInTheSteadyState(t *testing.T) {
-	l := newSorterLoad()
-	emit := func(*trace.TimelineEvent, Note) error { return nil }
-	if err := l.push(100_000, emit); err != nil {
-		t.Fatal(err)
-	}
-	if n := testing.AllocsPerRun(5, func() {
-		if err := l.push(20_000, emit); err != nil {
+	for _, load := range sorterLoads {
+		l := newSorterLoad(load.streams, load.messages)
+		emit := func(*trace.TimelineEvent, Note) error { return nil }
+		if err := l.push(200_000, emit); err != nil {
 			t.Fatal(err)
 		}
-	}); n != 0 {
-		t.Errorf("%v allocations for 20,000 events", n)
+		if n := testing.AllocsPerRun(3, func() {
+			if err := l.push(20_000, emit); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations for 20,000 events", load.name, n)
+		}
+		if st := l.s.Stats(); load.messages != (st.Repaired > 0) || st.TimedOut > 0 || st.Late > 0 {
+			t.Errorf("%s: %d repaired, %d timed out, %d late", load.name, st.Repaired, st.TimedOut, st.Late)
+		}
 	}
 }

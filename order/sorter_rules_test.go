@@ -434,3 +434,18 @@ func TestOptionsHaveDefaults(t *testing.T) {
 		}
 	}
 }
+
+func TestAReasonIsRememberedForTheTimeoutAndTheLongestFrame(t *testing.T) {
+	for _, test := range []struct {
+		came     time.Duration
+		timedOut bool
+	}{{160*ms - 1, false}, {160 * ms, true}} {
+		s := NewSorter(SorterOptions{Frame: 10 * ms, MostFrame: 20 * ms, ReasonTimeout: 30 * ms})
+		var got emissions
+		// It is emitted at 110 ms.
+		play(t, s, &got, end(1, 0, 100*ms, trace.Sends, 7), 110*ms, test.came, end(2, 1, 105*ms, trace.Receives, 7), test.came, time.Second)
+		if len(got) != 2 || got[1].TimedOut != test.timedOut {
+			t.Errorf("%v: %+v", test.came, got)
+		}
+	}
+}
