@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"math/bits"
-	"strings"
 
-	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -43,7 +40,7 @@ type laneRoot struct {
 }
 
 func (b *Builder) directory() (*directory, error) {
-	d := &directory{events: b.events, blocks: b.blockList, attached: b.attached, about: b.about()}
+	d := &directory{events: b.events, blocks: b.blockList, attached: b.attached, about: b.facts().about()}
 	for i := range b.schema.Classes {
 		d.fields = append(d.fields, b.schema.Classes[i].Fields)
 	}
@@ -75,7 +72,7 @@ func (b *Builder) directory() (*directory, error) {
 			}
 		}
 		for _, c := range w.counters {
-			if err := add(c.lane, Lane{Name: b.counterName(c)}); err != nil {
+			if err := add(c.lane, Lane{Name: counterName(&b.schema.Classes[c.class], c.field)}); err != nil {
 				return nil, err
 			}
 		}
@@ -116,124 +113,6 @@ func (b *Builder) coarsen(d *directory, lanes []*lane) error {
 		}
 	}
 	return b.sorter.trees.flush()
-}
-
-// counterName names a counter after its class, and after the field too where it has several.
-func (b *Builder) counterName(c counterLane) string {
-	class := &b.schema.Classes[c.class]
-	field := class.Fields[c.field].Name
-	if len(b.classes[c.class].numbers) > 1 || class.Name == "" {
-		return strings.TrimSpace(class.Name + " " + field)
-	}
-	return class.Name
-}
-
-// topLevel returns the least level whose tile 0 covers all.
-func topLevel(span int64) int { return max(bits.Len64(uint64(span))-tileBits, 0) }
-
-func (b *Builder) about() *About {
-	l := b.schema
-	a := &About{
-		Version: version, Title: l.Title, Origin: b.origin, Span: int64(b.last), Top: topLevel(int64(b.last)), Step: b.granularity(-1), Events: b.events,
-		Verdicts: b.sorter.pairs.counts, Delays: histograms(b.sorter.pairs.delays), Method: l.Method, Assumption: l.Assumption,
-		Hosts: []Host{}, Clocks: []Clock{}, Rows: []Row{}, Classes: []Class{}, Links: []Link{},
-		Warnings: b.warnings(), Pairs: [][]string{}, Left: []string{},
-	}
-	for _, n := range a.Verdicts {
-		a.Messages += n
-	}
-	named := make(map[string]int)
-	for i, name := range l.Hosts {
-		if _, ok := named[name]; !ok {
-			named[name] = i
-		}
-		a.Hosts = append(a.Hosts, Host{Name: name, HostReport: HostReport{Addresses: []string{}}, Events: b.hosts[i]})
-	}
-	for i := range l.Maps {
-		a.Clocks = append(a.Clocks, b.clock(i))
-	}
-	for i, stream := range b.byRow {
-		s := &l.Streams[stream]
-		x := Row{Host: named[s.Host], Clock: -1, Name: s.Name, Kind: s.Kind.String(), ID: s.ID, Parent: -1, Lanes: []Lane{}}
-		if i < len(b.sorter.rows) && b.sorter.rows[i].events > 0 {
-			w := b.sorter.rows[i]
-			x.Host, x.Events = int(w.host), w.events
-			x.Clock, x.Clocks = w.clocks()
-		}
-		if s.Parent >= 0 && s.Parent < len(b.streams) {
-			x.Parent = int(b.streams[s.Parent])
-		}
-		a.Rows = append(a.Rows, x)
-	}
-	for i := range l.Classes {
-		c := &l.Classes[i]
-		x := Class{Name: c.Name, Category: c.Category, Fields: []string{}, Events: b.classes[i].events}
-		for k := range c.Fields {
-			x.Fields = append(x.Fields, c.Fields[k].Name)
-		}
-		a.Classes = append(a.Classes, x)
-	}
-	return a
-}
-
-// mostCorners is how many corners all clocks have together, at least 64 each.
-const mostCorners = 1 << 16
-
-// clock describes a map of the schema. It is drawn over the whole timeline and somewhat beyond, but for one that is not its
-// host's only one: that is drawn where it brought stamps.
-func (b *Builder) clock(i int) Clock {
-	m := &b.schema.Maps[i]
-	c := Clock{Host: m.Host, Low: m.Map.Low != nil, High: m.Map.High != nil, Granularity: b.maps[i+1].granularity, Corners: []Corner{}}
-	if m.Map.Mid.Check() != nil {
-		return c
-	}
-	first, last := int64(0), b.last
-	for k := range b.schema.Maps {
-		if s := &b.maps[i+1]; k != i && b.schema.Maps[k].Host == m.Host && s.used {
-			first, last = s.first, s.last
-		}
-	}
-	margin := max((last-first)/8, 1_000_000)
-	limit := max(64, min(2048, mostCorners/len(b.schema.Maps)))
-	c.Corners = Corners(m.Map, clock.Add(b.origin, first-margin), clock.Add(b.origin, clock.Add(last, margin)), limit)
-	for k := range c.Corners {
-		c.Corners[k].At = clock.Sub(clock.TimelineTime(c.Corners[k].At), b.origin)
-	}
-	return c
-}
-
-// warnings says what is not shown as it was.
-func (b *Builder) warnings() []string {
-	of := &b.sorter.lost
-	ends := of.ends + int64(len(b.sorter.pairs.waiting))
-	mixed := int64(0)
-	for _, w := range b.sorter.rows {
-		if w.mixed {
-			mixed++
-		}
-	}
-	out := []string{}
-	for _, x := range []struct {
-		n   int64
-		say string
-	}{
-		{b.lost.late, "events came after later ones and are shown at the instant of these"},
-		{b.lost.far, "events lie more than 146 years behind the first and are shown there"},
-		{ends, "ends of messages are without their other end"},
-		{of.folded, "messages are shown between the first rows of their hosts, as there are too many pairs of rows"},
-		{of.noBegin, "slices have no begin"},
-		{of.noEnd, "slices have no end and are shown to the last instant"},
-		{of.reused, "slices have no end and are shown until another began under their number"},
-		{of.deep, "slices overlap with more than 256 others of their row and are not shown"},
-		{mixed, "rows have events by several clocks in turns, and in raw time are shown by one of them"},
-		{b.lost.cut, "events have more in their fields than is shown"},
-		{b.lost.noNumber, "values of counters are infinite or no number and are not shown"},
-	} {
-		if x.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", x.n, x.say))
-		}
-	}
-	return out
 }
 
 // write lays the directory down at the end, with what frames the file.

@@ -17,48 +17,90 @@ const (
 	mostText    = 16 << 20
 )
 
+// eventSource has events and the lanes on which their slices and messages are.
+type eventSource interface {
+	laneSource
+	// scan calls see for the events from one on, of the blocks that wanted does not refuse, until it returns false.
+	scan(from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) error
+	fieldsOf(class uint32) []trace.Field
+	// linksOf lists the lanes of messages that a row sends, or receives; slicesOf, those of its slices.
+	linksOf(row int, sends bool) []int
+	slicesOf(row int) []int
+}
+
 // Events returns up to n events from number from on, fewer where they are large.
-func (x *Index) Events(from int64, n int) ([]Event, error) {
+func (x *Index) Events(from int64, n int) ([]Event, error) { return eventsOf(fileLanes{x}, from, n) }
+
+func eventsOf(x eventSource, from int64, n int) ([]Event, error) {
 	if from < 0 || n < 0 {
 		return nil, fmt.Errorf("index: invalid range: %d events from number %d on", n, from)
 	}
 	out := []Event{}
 	n = min(n, mostEvents)
-	w := walker{x: x}
+	var w walker
 	texts := texts{left: mostText}
 	err := x.scan(from, nil, func(number int64, h *head, values *decoder) (bool, error) {
 		if len(out) == n || texts.left <= 0 {
 			return false, nil
 		}
-		e := x.event(number, h)
-		fields := x.fields[h.class]
+		e := newEvent(number, h)
+		fields := x.fieldsOf(h.class)
 		e.Fields = append([][2]string{}, texts.of(fields, values)...)
 		if values.bad {
 			return false, damaged("the fields of event %d cannot be read", number)
 		}
 		out = append(out, e)
-		return true, x.findEnds(&w, &out[len(out)-1], h)
+		return true, findEnds(x, &w, &out[len(out)-1], h)
 	})
 	return out, err
 }
 
-// scan calls see for the events from one on, of the blocks that wanted does not refuse, until it returns false.
-func (x *Index) scan(from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) error {
-	a := x.about
+func (f fileLanes) fieldsOf(class uint32) []trace.Field { return f.x.fields[class] }
+
+func (f fileLanes) linksOf(row int, sends bool) []int {
+	if sends {
+		return f.x.sent[row]
+	}
+	return f.x.got[row]
+}
+
+func (f fileLanes) slicesOf(row int) []int { return f.x.slices[row] }
+
+func (f fileLanes) scan(from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) error {
+	a := f.x.about
 	r := blockReader{origin: a.Origin, limits: eventLimits{rows: len(a.Rows), classes: len(a.Classes), clocks: len(a.Clocks)}}
-	first := max(sort.Search(len(x.blocks), func(i int) bool { return x.blocks[i].first > from })-1, 0)
-	for i := first; i < len(x.blocks); i++ {
-		b := &x.blocks[i]
+	l := blockList{blocks: f.x.blocks, end: f.x.events, pages: &f.x.pages}
+	_, err := l.scan(&r, from, wanted, see)
+	return err
+}
+
+// blockList is the events of one file, or of what is not yet in one, up to event end.
+type blockList struct {
+	blocks []block
+	end    int64
+	pages  *pageReader
+	packed [][]byte // the blocks, where there is no file
+}
+
+// scan reports whether see wanted to go on behind the last.
+func (l *blockList) scan(r *blockReader, from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) (bool, error) {
+	first := max(sort.Search(len(l.blocks), func(i int) bool { return l.blocks[i].first > from })-1, 0)
+	for i := first; i < len(l.blocks); i++ {
+		b := &l.blocks[i]
 		if wanted != nil && !wanted(b) {
 			continue
 		}
-		if err := x.openBlock(&r, i); err != nil {
-			return err
+		packed, err := l.at(i)
+		if err == nil {
+			err = r.open(packed, b.first, int(l.endOf(i)-b.first))
+		}
+		if err != nil {
+			return false, err
 		}
 		for {
 			number, h, values, ok, err := r.next()
 			if err != nil {
-				return err
+				return false, err
 			}
 			if !ok {
 				break
@@ -67,26 +109,30 @@ func (x *Index) scan(from int64, wanted func(b *block) bool, see func(number int
 				continue
 			}
 			if on, err := see(number, &h, &values); err != nil || !on {
-				return err
+				return false, err
 			}
 		}
 	}
-	return nil
+	return true, nil
 }
 
-func (x *Index) openBlock(r *blockReader, i int) error {
-	packed, err := x.pages.page(x.blocks[i].pageRef)
-	if err != nil {
-		return err
+// at returns a block, compressed.
+func (l *blockList) at(i int) ([]byte, error) {
+	if l.packed != nil {
+		return l.packed[i], nil
 	}
-	end := x.events
-	if i+1 < len(x.blocks) {
-		end = x.blocks[i+1].first
-	}
-	return r.open(packed, x.blocks[i].first, int(end-x.blocks[i].first))
+	return l.pages.page(l.blocks[i].pageRef)
 }
 
-func (x *Index) event(number int64, h *head) Event {
+// endOf returns the number of the event behind a block.
+func (l *blockList) endOf(i int) int64 {
+	if i+1 < len(l.blocks) {
+		return l.blocks[i+1].first
+	}
+	return l.end
+}
+
+func newEvent(number int64, h *head) Event {
 	e := Event{Event: number, At: h.at, Recorded: h.recorded, Row: h.row, Clock: h.clock, Class: int(h.class),
 		Phase: [...]string{"instant", "begin", "end", "counter"}[h.flags&phaseBits]}
 	if h.flags&boundedBit != 0 {
@@ -97,15 +143,11 @@ func (x *Index) event(number int64, h *head) Event {
 }
 
 // findEnds finds the other end of an event's message and of its slice.
-func (x *Index) findEnds(w *walker, e *Event, h *head) error {
+func findEnds(x eventSource, w *walker, e *Event, h *head) error {
 	if h.flags&flowBit != 0 {
-		links := x.got[h.row]
-		if h.flags&sendsBit != 0 {
-			links = x.sent[h.row]
-		}
 		f := named{kind: messages, at: h.at, event: e.Event}
-		for _, n := range links {
-			if err := w.walk(&x.lanes[n], &f); err != nil {
+		for _, n := range x.linksOf(h.row, h.flags&sendsBit != 0) {
+			if err := x.walk(w, n, &f); err != nil {
 				return err
 			}
 			if f.found {
@@ -118,12 +160,8 @@ func (x *Index) findEnds(w *walker, e *Event, h *head) error {
 		return nil
 	}
 	f := named{kind: sliced, at: h.at, event: e.Event}
-	for i := range x.about.Rows[h.row].Lanes {
-		n := x.about.Rows[h.row].Lanes[i].Lane
-		if n < 0 || n >= len(x.lanes) || x.lanes[n].kind != sliced {
-			continue
-		}
-		if err := w.walk(&x.lanes[n], &f); err != nil {
+	for _, n := range x.slicesOf(h.row) {
+		if err := x.walk(w, n, &f); err != nil {
 			return err
 		}
 		if f.found {

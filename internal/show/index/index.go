@@ -47,6 +47,7 @@ type Index struct {
 	groups  [][]int // of each, its lanes
 	sent    [][]int // of each row, the links from it
 	got     [][]int // and to it
+	slices  [][]int // and its lanes of slices
 	limits  limits
 	// mostTile is how many bytes a tile has at most.
 	mostTile int
@@ -241,13 +242,16 @@ func (x *Index) arrange() error {
 		}
 	}
 	x.groups = make([][]int, len(a.Hosts)+1)
-	x.sent, x.got = make([][]int, len(a.Rows)), make([][]int, len(a.Rows))
+	x.sent, x.got, x.slices = make([][]int, len(a.Rows)), make([][]int, len(a.Rows)), make([][]int, len(a.Rows))
 	for n := range x.lanes {
 		l := &x.lanes[n]
 		x.groups[l.group] = append(x.groups[l.group], n)
 		if l.kind != messages {
 			if l.owner >= len(a.Rows) || a.Rows[l.owner].Host != l.group {
 				return damaged("lane %d belongs to no row", n)
+			}
+			if l.kind == sliced {
+				x.slices[l.owner] = append(x.slices[l.owner], n)
 			}
 			continue
 		}

@@ -12,6 +12,18 @@ const (
 // Search returns the first events after one (-1: from the first on) that a query in the language of docs/viewer.md finds,
 // up to limit. It may return fewer and go on from Next.
 func (x *Index) Search(text string, after int64, limit int) (*Found, error) {
+	c := corpus{about: x.about, fields: x.fields, events: fileLanes{x}}
+	return c.search(text, after, limit)
+}
+
+// corpus is what a search goes through.
+type corpus struct {
+	about  *About
+	fields [][]trace.Field
+	events eventSource
+}
+
+func (x *corpus) search(text string, after int64, limit int) (*Found, error) {
 	q, err := parseQuery(text)
 	if err != nil {
 		return nil, err
@@ -20,12 +32,12 @@ func (x *Index) Search(text string, after int64, limit int) (*Found, error) {
 	limit = min(max(limit, 1), mostHits)
 	out := &Found{Found: []Hit{}, Next: -1}
 	from := max(after, -1) + 1
-	if from >= x.events {
+	if from >= x.about.Events {
 		return out, nil
 	}
 	scanned := int64(0)
 	texts := texts{left: 1 << 62}
-	err = x.scan(from, x.mayHold(q), func(number int64, h *head, values *decoder) (bool, error) {
+	err = x.events.scan(from, x.mayHold(q), func(number int64, h *head, values *decoder) (bool, error) {
 		if len(out.Found) == limit || scanned == mostScanned {
 			out.Next = number - 1
 			return false, nil
@@ -52,7 +64,7 @@ func (x *Index) Search(text string, after int64, limit int) (*Found, error) {
 }
 
 // mayHold tells in which blocks there may be an event that the query finds: by the classes and the rows that occur there.
-func (x *Index) mayHold(q query) func(b *block) bool {
+func (x *corpus) mayHold(q query) func(b *block) bool {
 	a := x.about
 	places := map[string]bool{"host": true, "row": true} // what a class does not decide
 	for _, fields := range x.fields {
@@ -98,7 +110,7 @@ func (q query) possible(may func(t *term) bool) bool {
 
 // search knows what a query says of events by their row and class alone.
 type search struct {
-	x      *Index
+	x      *corpus
 	q      query
 	events map[[2]int]answer
 }

@@ -36,18 +36,24 @@ func (x *Index) Tile(group, level int, i int64) ([]byte, error) {
 	if i > x.about.Span>>(level+tileBits) {
 		return []byte{1, 0}, nil
 	}
+	return makeTile(fileLanes{x}, x.groups[group], level, i, x.mostTile)
+}
+
+// makeTile makes tile i of a level of some lanes, of at most so many bytes.
+func makeTile(of laneSource, lanes []int, level int, i int64, most int) ([]byte, error) {
 	t := tiles.Get().(*tiler)
 	defer tiles.Put(t)
-	t.walker.x = x
+	t.lanesOf = of
+	defer func() { t.lanesOf, t.walker.x = nil, nil }()
 	t.level, t.from = level, i<<(level+tileBits)
 	t.to = t.from + tileBins<<level
 	flags := byte(0)
 	for t.shift = 0; ; {
-		done, err := t.fill(x, x.groups[group])
+		done, err := t.fill(lanes, most)
 		if err != nil {
 			return nil, err
 		}
-		if done == len(x.groups[group]) {
+		if done == len(lanes) {
 			break
 		}
 		if t.shift == tileBits {
@@ -55,7 +61,7 @@ func (x *Index) Tile(group, level int, i int64) ([]byte, error) {
 			break
 		}
 		// Those that are there tell how much too much all are.
-		t.shift = min(t.shift+max(bits.Len(uint(len(x.groups[group])/max(done, 1)))-1, 1), tileBits)
+		t.shift = min(t.shift+max(bits.Len(uint(len(lanes)/max(done, 1)))-1, 1), tileBits)
 	}
 	flags |= byte(t.shift) << shiftAt
 	if t.final {
@@ -66,14 +72,14 @@ func (x *Index) Tile(group, level int, i int64) ([]byte, error) {
 }
 
 // fill makes the lanes of a tile, and returns how many fitted.
-func (t *tiler) fill(x *Index, lanes []int) (int, error) {
+func (t *tiler) fill(lanes []int, most int) (int, error) {
 	t.out, t.lanes, t.number, t.final = t.out[:0], 0, -1, true
 	for i, n := range lanes {
 		before, count, number := len(t.out), t.lanes, t.number
-		if err := t.lane(n, &x.lanes[n]); err != nil {
+		if err := t.lane(n, t.lanesOf.kind(n)); err != nil {
 			return 0, err
 		}
-		if len(t.out)+tileHead > x.mostTile {
+		if len(t.out)+tileHead > most {
 			t.out, t.lanes, t.number = t.out[:before], count, number
 			return i, nil
 		}
@@ -88,6 +94,7 @@ var tiles = sync.Pool{New: func() any { return new(tiler) }}
 
 // tiler makes one tile.
 type tiler struct {
+	lanesOf  laneSource
 	walker   walker
 	level    int
 	shift    int // see lanesLeft
@@ -100,46 +107,40 @@ type tiler struct {
 	bins     bins
 }
 
-func (t *tiler) lane(number int, l *laneRoot) error {
+func (t *tiler) lane(number int, kind laneKind) error {
 	most, level := int64(mostExact>>t.shift), t.level+t.shift
-	count := tally{kind: l.kind, from: t.from, to: t.to, enough: most}
-	if err := t.walker.walk(l, &count); err != nil {
+	count := tally{kind: kind, from: t.from, to: t.to, enough: most}
+	if err := t.lanesOf.walk(&t.walker, number, &count); err != nil {
 		return err
 	}
 	before := latest{before: t.from}
-	if l.kind == counter {
-		if err := t.walker.walk(l, &before); err != nil {
+	if kind == counter {
+		if err := t.lanesOf.walk(&t.walker, number, &before); err != nil {
 			return err
 		}
 	}
 	if count.count == 0 && !before.known {
 		return nil
 	}
-	mode := byte(l.kind)
+	mode := byte(kind)
 	var entries int
 	if count.count > most {
 		t.final = false
 		mode += inBins
-		t.bins.reset(l.kind, level, t.from, t.to)
-		var err error
-		if c := l.coarseAt(level); c != nil {
-			err = t.bins.steps(t.walker.x, c)
-		} else {
-			err = t.walker.walk(l, &t.bins)
-		}
-		if err != nil {
+		t.bins.reset(kind, level, t.from, t.to)
+		if err := t.lanesOf.summed(&t.walker, number, &t.bins); err != nil {
 			return err
 		}
 		if entries = t.bins.used(); entries == 0 {
 			return nil // messages that are only received here
 		}
 	} else {
-		t.exact = collect{kind: l.kind, from: t.from, to: t.to, items: t.exact.items[:0]}
-		if err := t.walker.walk(l, &t.exact); err != nil {
+		t.exact = collect{kind: kind, from: t.from, to: t.to, items: t.exact.items[:0]}
+		if err := t.lanesOf.walk(&t.walker, number, &t.exact); err != nil {
 			return err
 		}
 		entries = len(t.exact.items)
-		if l.kind == messages {
+		if kind == messages {
 			// Of those sent at one instant in the order of their events, by which the page goes from one to the next.
 			slices.SortStableFunc(t.exact.items, func(a, b item) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.event, b.event)) })
 		}
@@ -148,7 +149,7 @@ func (t *tiler) lane(number int, l *laneRoot) error {
 	t.number = number
 	t.lanes++
 	t.out = binary.AppendUvarint(append(t.out, mode), uint64(entries))
-	if l.kind == counter {
+	if kind == counter {
 		if before.known {
 			t.out = appendFloat(append(t.out, 1), before.value)
 		} else {
@@ -158,7 +159,7 @@ func (t *tiler) lane(number int, l *laneRoot) error {
 	if mode >= inBins {
 		t.out = t.bins.append(t.out)
 	} else {
-		t.appendExact(l.kind)
+		t.appendExact(kind)
 	}
 	return nil
 }

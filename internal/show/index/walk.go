@@ -15,6 +15,33 @@ type walker struct {
 	levels  [][]node
 }
 
+// laneSource has the items of lanes, of a file or of a timeline that grows.
+type laneSource interface {
+	kind(lane int) laneKind
+	// walk shows a visitor a lane.
+	walk(w *walker, lane int, v visitor) error
+	// summed fills the bins of a tile, in any way that is fast.
+	summed(w *walker, lane int, b *bins) error
+}
+
+// fileLanes are the lanes of one file, by their number in it.
+type fileLanes struct{ x *Index }
+
+func (f fileLanes) kind(n int) laneKind { return f.x.lanes[n].kind }
+
+func (f fileLanes) walk(w *walker, n int, v visitor) error {
+	w.x = f.x
+	return w.walk(&f.x.lanes[n], v)
+}
+
+func (f fileLanes) summed(w *walker, n int, b *bins) error {
+	l := &f.x.lanes[n]
+	if c := l.coarseAt(b.level); c != nil {
+		return b.steps(f.x, c)
+	}
+	return f.walk(w, n, b)
+}
+
 // walk shows a visitor the tree of a lane.
 func (w *walker) walk(l *laneRoot, v visitor) error { return w.visit(l.kind, &l.root, v) }
 
