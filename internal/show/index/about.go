@@ -20,6 +20,7 @@ type About struct {
 	Classes    []Class            `json:"classes"` // by their number in the schema
 	Links      []Link             `json:"links"`
 	Events     int64              `json:"events"`
+	Late       int64              `json:"late,omitempty"` // by how many ns events came late at most
 	Messages   int64              `json:"messages"`
 	Verdicts   [5]int64           `json:"verdicts"` // messages by verdict
 	Delays     []Histogram        `json:"delays"`

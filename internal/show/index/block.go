@@ -65,6 +65,7 @@ type blockBuilder struct {
 	block         block
 	clocks        []stamps // by clock+1
 	encoder       valueEncoder
+	sink          func(r *rawBlock) // takes full ones, if it is set
 	full          chan *rawBlock
 	free          chan *rawBlock
 }
@@ -157,11 +158,20 @@ func (b *blockBuilder) send() {
 	default:
 		r = new(rawBlock)
 	}
+	b.copy(r)
+	b.heads, b.values, b.count = b.heads[:0], b.values[:0], 0
+	if b.sink != nil {
+		b.sink(r)
+		return
+	}
+	b.full <- r
+}
+
+// copy copies the block as far as there is one.
+func (b *blockBuilder) copy(r *rawBlock) {
 	r.block = b.block
 	r.raw = binary.AppendUvarint(r.raw[:0], uint64(len(b.heads)))
 	r.raw = append(append(r.raw, b.heads...), b.values...)
-	b.heads, b.values, b.count = b.heads[:0], b.values[:0], 0
-	b.full <- r
 }
 
 // blockReader goes over the events of a block.

@@ -19,6 +19,7 @@ type Options struct {
 	Granularity func(m int) int64
 	// MinDelay is the least delay of a message, ns: a faster one is a violation.
 	MinDelay int64
+	risky    bool // of a [Live]: what is sealed need not outlast a power cut
 }
 
 // Builder makes an index of the records it is given, in order of their time: it is a [trace.Sink]. After Close, Index
@@ -33,6 +34,7 @@ type Builder struct {
 	failure   error   // of their writer
 	sorter    *sorter // puts events onto lanes, in another
 	batch     *batch  // that it is given next
+	direct    bool    // there are no goroutines: Write itself puts events onto lanes, in memory
 
 	origin   clock.TimelineTime
 	last     int64 // ns after origin
@@ -68,6 +70,7 @@ type mapState struct {
 // losses counts what of records could not be shown as it was.
 type losses struct {
 	late     int64 // came after a later event
+	lateness int64 // by how many ns at most
 	far      int64 // more than 146 years from the first
 	cut      int64 // events whose values were too much
 	noNumber int64 // values of counters
@@ -153,6 +156,9 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 	}
 	m.end = len(b.batch.numbers)
 	b.batch.moments = append(b.batch.moments, m)
+	if b.direct {
+		return b.sorter.direct(b.batch)
+	}
 	if len(b.batch.moments) < batchSize {
 		return nil
 	}
@@ -217,6 +223,7 @@ func (b *Builder) instant(time clock.TimelineTime) int64 {
 	at := clock.Sub(time, b.origin)
 	if at < b.last {
 		b.lost.late++
+		b.lost.lateness = max(b.lost.lateness, clock.Sub(b.last, at))
 		return b.last
 	}
 	if at > far {

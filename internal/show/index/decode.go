@@ -7,6 +7,7 @@ type Decoded struct {
 	Final bool
 	Shift int  // a bin is 2^(level+Shift) ns
 	Left  bool // lanes are missing at the end
+	Open  bool // it may still change, as the timeline grows
 	Lanes []DecodedLane
 }
 
@@ -45,7 +46,7 @@ func DecodeTile(tile []byte, level int, i int64) (*Decoded, error) {
 	d := decoder{b: tile}
 	begin := i << (level + tileBits)
 	flags := d.byte()
-	out := &Decoded{Final: flags&isFinal != 0, Shift: int(flags >> shiftAt & 15), Left: flags&lanesLeft != 0}
+	out := &Decoded{Final: flags&isFinal != 0, Shift: int(flags >> shiftAt & 15), Left: flags&lanesLeft != 0, Open: flags&unsettled != 0}
 	if flags > knownTiles || out.Shift > tileBits {
 		return nil, fmt.Errorf("index: invalid tile flags %#x", flags)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 
 	"meridian/trace"
 )
@@ -87,19 +86,19 @@ func (b *Builder) directory() (*directory, error) {
 		d.about.Links = append(d.about.Links, Link{Lane: number, From: int(l.from), To: int(l.to), Messages: l.lane.items, Worst: n.worst})
 	}
 	d.violations = b.sorter.pairs.list(func(l *link) int { return numbers[l] })
-	return d, b.coarsen(d, lanes)
+	return d, b.sorter.trees.coarsen(d.lanes, lanes, limits{classes: uint64(len(b.classes)), events: b.events}, b.last)
 }
 
 // coarsen goes over all lanes once more and gives those that need it their coarse levels.
-func (b *Builder) coarsen(d *directory, lanes []*lane) error {
-	if err := b.sorter.trees.flush(); err != nil {
+func (t *trees) coarsen(roots []laneRoot, lanes []*lane, of limits, last int64) error {
+	if err := t.flush(); err != nil {
 		return err
 	}
-	x := &Index{pages: pageReader{f: b.store.f, size: b.store.end}, limits: limits{classes: uint64(len(b.classes)), events: b.events}}
+	x := &Index{pages: newPageReader(t.s.f, t.s.end, new(pageCache)), limits: of}
 	w := walker{x: x}
 	for i, l := range lanes {
-		r := &d.lanes[i]
-		levels := l.coarseLevels(r.root.busy, int64(b.last))
+		r := &roots[i]
+		levels := l.coarseLevels(r.root.busy, last)
 		if len(levels) == 0 {
 			continue
 		}
@@ -112,7 +111,7 @@ func (b *Builder) coarsen(d *directory, lanes []*lane) error {
 			return err
 		}
 	}
-	return b.sorter.trees.flush()
+	return t.flush()
 }
 
 // write lays the directory down at the end, with what frames the file.
@@ -121,18 +120,7 @@ func (d *directory) write(s *store) error {
 	if err != nil {
 		return err
 	}
-	at := s.reserve(len(b) + trailerSize)
-	n := len(b)
-	sum := crc32.Checksum(b, castagnoli)
-	b = binary.LittleEndian.AppendUint64(b, uint64(at))
-	b = binary.LittleEndian.AppendUint64(b, uint64(n))
-	b = binary.LittleEndian.AppendUint32(b, sum)
-	b = append(binary.LittleEndian.AppendUint32(b, 0), magic...)
-	if err := s.write(b, at); err != nil {
-		return err
-	}
-	head := binary.LittleEndian.AppendUint32([]byte(magic), version)
-	return s.write(binary.LittleEndian.AppendUint32(head, 0), 0)
+	return s.frame(magic, b)
 }
 
 func (d *directory) encode() ([]byte, error) {
@@ -145,9 +133,21 @@ func (d *directory) encode() ([]byte, error) {
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
 	b = binary.AppendUvarint(b, uint64(d.events))
-	b = binary.AppendUvarint(b, uint64(len(d.blocks)))
-	var before block
-	for _, x := range d.blocks {
+	b = appendLanes(appendBlocks(b, d.blocks, 0), d.lanes)
+	b = binary.AppendUvarint(b, uint64(len(d.attached)))
+	for _, x := range d.attached {
+		b = append(binary.AppendUvarint(b, uint64(len(x.name))), x.name...)
+		b = binary.AppendUvarint(b, uint64(x.at))
+		b = binary.AppendUvarint(b, uint64(x.size))
+	}
+	return b, nil
+}
+
+// appendBlocks encodes where the events from one on are.
+func appendBlocks(b []byte, blocks []block, first int64) []byte {
+	b = binary.AppendUvarint(b, uint64(len(blocks)))
+	before := block{first: first}
+	for _, x := range blocks {
 		b = binary.AppendVarint(b, x.at-before.at)
 		b = binary.AppendUvarint(b, uint64(x.size))
 		b = binary.AppendUvarint(b, uint64(x.first-before.first))
@@ -155,9 +155,13 @@ func (d *directory) encode() ([]byte, error) {
 		b = binary.LittleEndian.AppendUint64(b, x.rows)
 		before = x
 	}
-	b = binary.AppendUvarint(b, uint64(len(d.lanes)))
-	for i := range d.lanes {
-		x := &d.lanes[i]
+	return b
+}
+
+func appendLanes(b []byte, lanes []laneRoot) []byte {
+	b = binary.AppendUvarint(b, uint64(len(lanes)))
+	for i := range lanes {
+		x := &lanes[i]
 		b = binary.AppendUvarint(b, uint64(x.group))
 		b = binary.AppendUvarint(b, uint64(x.owner))
 		b = append(b, byte(x.kind), byte(x.root.level))
@@ -175,11 +179,5 @@ func (d *directory) encode() ([]byte, error) {
 			}
 		}
 	}
-	b = binary.AppendUvarint(b, uint64(len(d.attached)))
-	for _, x := range d.attached {
-		b = append(binary.AppendUvarint(b, uint64(len(x.name))), x.name...)
-		b = binary.AppendUvarint(b, uint64(x.at))
-		b = binary.AppendUvarint(b, uint64(x.size))
-	}
-	return b, nil
+	return b
 }

@@ -25,6 +25,7 @@ type eventSource interface {
 	fieldsOf(class uint32) []trace.Field
 	// linksOf lists the lanes of messages that a row sends, or receives; slicesOf, those of its slices.
 	linksOf(row int, sends bool) []int
+	lateness() int64 // by how much an event came late at most
 	slicesOf(row int) []int
 }
 
@@ -56,6 +57,8 @@ func eventsOf(x eventSource, from int64, n int) ([]Event, error) {
 }
 
 func (f fileLanes) fieldsOf(class uint32) []trace.Field { return f.x.fields[class] }
+
+func (f fileLanes) lateness() int64 { return f.x.about.Late }
 
 func (f fileLanes) linksOf(row int, sends bool) []int {
 	if sends {
@@ -145,21 +148,25 @@ func newEvent(number int64, h *head) Event {
 // findEnds finds the other end of an event's message and of its slice.
 func findEnds(x eventSource, w *walker, e *Event, h *head) error {
 	if h.flags&flowBit != 0 {
-		f := named{kind: messages, at: h.at, event: e.Event}
-		for _, n := range x.linksOf(h.row, h.flags&sendsBit != 0) {
-			if err := x.walk(w, n, &f); err != nil {
+		f := named{kind: messages, least: h.at, at: h.at, event: e.Event}
+		if err := findMessage(x, w, &f, h); err != nil {
+			return err
+		}
+		if late := x.lateness(); !f.found && late > 0 {
+			// The message has the event's own time, which may be before the instant at which the event is shown.
+			f.least = h.at - late
+			if err := findMessage(x, w, &f, h); err != nil {
 				return err
 			}
-			if f.found {
-				e.Flow = &Flow{Sent: f.is.event, Received: f.is.other}
-				break
-			}
+		}
+		if f.found {
+			e.Flow = &Flow{Sent: f.is.event, Received: f.is.other}
 		}
 	}
 	if p := trace.Phase(h.flags & phaseBits); p != trace.Begin && p != trace.End {
 		return nil
 	}
-	f := named{kind: sliced, at: h.at, event: e.Event}
+	f := named{kind: sliced, least: h.at, at: h.at, event: e.Event}
 	for _, n := range x.slicesOf(h.row) {
 		if err := x.walk(w, n, &f); err != nil {
 			return err
@@ -170,6 +177,15 @@ func findEnds(x eventSource, w *walker, e *Event, h *head) error {
 				e.Slice.Begin = -1
 			}
 			break
+		}
+	}
+	return nil
+}
+
+func findMessage(x eventSource, w *walker, f *named, h *head) error {
+	for _, n := range x.linksOf(h.row, h.flags&sendsBit != 0) {
+		if err := x.walk(w, n, f); err != nil || f.found {
+			return err
 		}
 	}
 	return nil

@@ -74,7 +74,7 @@ func topLevel(span int64) int { return max(bits.Len64(uint64(span))-tileBits, 0)
 func (b *facts) about() *About {
 	l := b.schema
 	a := &About{
-		Version: version, Title: l.Title, Origin: b.origin, Span: int64(b.last), Top: topLevel(int64(b.last)), Step: b.maps[0].granularity, Events: b.events,
+		Version: version, Title: l.Title, Origin: b.origin, Span: int64(b.last), Top: topLevel(int64(b.last)), Step: b.maps[0].granularity, Events: b.events, Late: b.lost.lateness,
 		Verdicts: b.verdicts, Delays: b.delays, Method: l.Method, Assumption: l.Assumption,
 		Hosts: []Host{}, Clocks: []Clock{}, Rows: []Row{}, Classes: []Class{}, Links: []Link{},
 		Warnings: b.warnings(), Pairs: [][]string{}, Left: []string{},

@@ -34,6 +34,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"slices"
 )
@@ -97,38 +98,47 @@ func open(f *os.File, size int64) (*Index, error) {
 
 // read reads and validates the directory of an index of some size.
 func read(f io.ReaderAt, size int64) (*Index, error) {
-	if size < headerSize+trailerSize {
-		return nil, damaged("%d bytes are too few for an index", size)
+	b, at, err := readDirectory(f, size, magic)
+	if err != nil {
+		return nil, err
 	}
-	head, tail := make([]byte, headerSize), make([]byte, trailerSize)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	if string(head[:len(magic)]) != magic {
-		return nil, errors.New("index: not an index file")
-	}
-	if v := binary.LittleEndian.Uint32(head[len(magic):]); v != version {
-		return nil, fmt.Errorf("index: file version %d, want %d; make the index again from the traces", v, version)
-	}
-	if _, err := f.ReadAt(tail, size-trailerSize); err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	at, n := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
-	if string(tail[24:]) != magic || at < headerSize || n > uint64(size-trailerSize) || at != uint64(size-trailerSize)-n {
-		return nil, damaged("no trailer")
-	}
-	b := make([]byte, n)
-	if _, err := f.ReadAt(b, int64(at)); err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	if crc32.Checksum(b, castagnoli) != binary.LittleEndian.Uint32(tail[16:]) {
-		return nil, damaged("wrong checksum of the directory")
-	}
-	x := &Index{pages: pageReader{f: f, size: int64(at)}, mostTile: mostTile}
+	x := &Index{pages: newPageReader(f, at, new(pageCache)), mostTile: mostTile}
 	if err := x.decode(b); err != nil {
 		return nil, err
 	}
 	return x, x.arrange()
+}
+
+// readDirectory returns the directory of a file with some magic, and where it begins.
+func readDirectory(f io.ReaderAt, size int64, magic string) (directory []byte, begin int64, err error) {
+	if size < headerSize+trailerSize {
+		return nil, 0, damaged("%d bytes are too few for an index", size)
+	}
+	head, tail := make([]byte, headerSize), make([]byte, trailerSize)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return nil, 0, fmt.Errorf("index: %w", err)
+	}
+	if string(head[:len(magic)]) != magic {
+		return nil, 0, errors.New("index: not an index file")
+	}
+	if v := binary.LittleEndian.Uint32(head[len(magic):]); v != version {
+		return nil, 0, fmt.Errorf("index: file version %d, want %d; make the index again from the traces", v, version)
+	}
+	if _, err := f.ReadAt(tail, size-trailerSize); err != nil {
+		return nil, 0, fmt.Errorf("index: %w", err)
+	}
+	at, n := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
+	if string(tail[24:]) != magic || at < headerSize || n > uint64(size-trailerSize) || at != uint64(size-trailerSize)-n {
+		return nil, 0, damaged("no trailer")
+	}
+	b := make([]byte, n)
+	if _, err := f.ReadAt(b, int64(at)); err != nil {
+		return nil, 0, fmt.Errorf("index: %w", err)
+	}
+	if crc32.Checksum(b, castagnoli) != binary.LittleEndian.Uint32(tail[16:]) {
+		return nil, 0, damaged("wrong checksum of the directory")
+	}
+	return b, int64(at), nil
 }
 
 func (x *Index) decode(b []byte) error {
@@ -151,20 +161,13 @@ func (x *Index) decode(b []byte) error {
 		return damaged("%d events, the directory says %d", x.events, x.about.Events)
 	}
 	x.limits = limits{classes: uint64(len(x.about.Classes)), events: x.events}
-	x.decodeBlocks(&d)
+	x.blocks = d.blocks(0, x.events)
 	items := int64(0)
 	for range d.length(len(d.b)) {
-		l := laneRoot{group: d.length(len(x.about.Hosts)), owner: d.length(len(b))}
-		l.kind = laneKind(d.byte())
-		level := d.byte()
-		if l.kind >= laneKinds || level > 32 {
-			d.bad = true
-		}
-		l.root = d.node(l.kind, int(level), &node{}, x.limits)
-		if d.bad || l.root.count > x.events || l.root.end > x.about.Span && l.kind != messages {
+		l, ok := d.lane(len(x.about.Hosts), x.about.Span, x.limits)
+		if !ok {
 			return damaged("invalid lane %d", len(x.lanes))
 		}
-		l.coarse = d.coarse(x.about.Span)
 		if l.kind != counter {
 			items = sum(items, l.root.count)
 		}
@@ -183,23 +186,40 @@ func (x *Index) decode(b []byte) error {
 	return nil
 }
 
-// decodeBlocks reads where the events are: blocks in order, of 1 to mostInBlock events each.
-func (x *Index) decodeBlocks(d *decoder) {
-	var before block
+// lane reads where a lane is, of a group of up to so many.
+func (d *decoder) lane(groups int, span int64, of limits) (l laneRoot, ok bool) {
+	l = laneRoot{group: d.length(groups), owner: d.length(math.MaxInt32)}
+	l.kind = laneKind(d.byte())
+	level := d.byte()
+	if l.kind >= laneKinds || level > 32 {
+		d.bad = true
+	}
+	l.root = d.node(l.kind, int(level), &node{}, of)
+	if d.bad || l.root.count > of.events || l.root.end > span && l.kind != messages {
+		return l, false
+	}
+	l.coarse = d.coarse(span)
+	return l, true
+}
+
+// blocks reads where the events from one on and before another are: blocks in order, of 1 to mostInBlock events each.
+func (d *decoder) blocks(first, end int64) (out []block) {
+	before := block{first: first}
 	for i := range d.length(len(d.b)) {
 		y := block{pageRef: pageRef{before.at + d.s(), int64(d.u())}, first: before.first + int64(d.u()), classes: d.word(), rows: d.word()}
 		if n := y.first - before.first; i == 0 && n != 0 || i > 0 && (n < 1 || n > mostInBlock) {
 			d.bad = true
 		}
 		if d.bad {
-			return
+			return nil
 		}
-		x.blocks = append(x.blocks, y)
+		out = append(out, y)
 		before = y
 	}
-	if n := x.events - before.first; (len(x.blocks) > 0) != (x.events > 0) || n > mostInBlock || x.events > 0 && n < 1 {
+	if n := end - before.first; (len(out) > 0) != (end > first) || n > mostInBlock || end > first && n < 1 {
 		d.bad = true
 	}
+	return out
 }
 
 // coarse reads where the coarse levels of a lane are. Pages of one level lie one behind the other.
@@ -270,6 +290,9 @@ func (x *Index) arrange() error {
 
 // About returns what the index knows of the timeline. It is not to be changed.
 func (x *Index) About() *About { return x.about }
+
+// Reach returns how many hosts there are, and the top level.
+func (x *Index) Reach() (hosts, top int) { return len(x.about.Hosts), x.about.Top }
 
 // Violations returns the messages that are not in order. It is not to be changed.
 func (x *Index) Violations() *Violations { return x.violations }

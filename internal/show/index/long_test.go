@@ -35,7 +35,7 @@ func TestLongSlicesAmongManyShortOnesAreBusyInEveryBin(t *testing.T) {
 		items := [][]item{everything(t, i, 0)}
 		for level := i.about.Top; level >= 0; level-- {
 			for n := range min(i.about.Span>>(level+tileBits)+1, 16) {
-				checkTile(t, i, items, 0, level, n)
+				checkTile(t, &subject{i, i.groups, i.mostTile, i.about.Span, fileLanes{i}.kind}, items, 0, level, n)
 			}
 		}
 	})

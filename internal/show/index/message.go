@@ -34,6 +34,7 @@ type end struct {
 // pairs matches the two ends of messages, in either order.
 type pairs struct {
 	waiting map[uint64]end
+	most    int      // of these
 	queue   []waiter // in the order in which they came, those that were met among them
 	from    int
 	links   map[[2]int32]*link
@@ -65,7 +66,7 @@ const (
 )
 
 func newPairs() pairs {
-	return pairs{waiting: make(map[uint64]end), links: make(map[[2]int32]*link), delays: make(map[[2]int32]*histogram)}
+	return pairs{most: mostEnds, waiting: make(map[uint64]end), links: make(map[[2]int32]*link), delays: make(map[[2]int32]*histogram)}
 }
 
 // meet takes an end in. If its other waited, the message goes onto its link.
@@ -81,7 +82,7 @@ func (s *sorter) meet(flow uint64, e end) error {
 	}
 	if ok {
 		s.lost.ends++ // a duplicate end: the earlier one stays unmatched
-	} else if len(p.waiting) >= mostEnds {
+	} else if len(p.waiting) >= p.most {
 		s.giveUp()
 	}
 	p.waiting[flow] = e
@@ -136,7 +137,9 @@ func (x *sorter) message(s, r *end) error {
 		p.worst.add(violation{verdict: v, sent: s.time, delay: delay, low: low, high: high, known: known, from: s.event, to: r.event,
 			link: l, depth: x.depth(v, delay)})
 	}
-	return x.trees.add(l.lane, item{at: min(max(s.time, 0), far), to: min(max(r.time, 0), far), event: s.event, other: r.event, flags: uint8(v)})
+	it := item{at: min(max(s.time, 0), far), to: min(max(r.time, 0), far), event: s.event, other: r.event, flags: uint8(v)}
+	x.trees.changed(min(it.at, it.to))
+	return x.trees.add(l.lane, it)
 }
 
 func (x *sorter) link(s, r *end) (*link, error) {
@@ -152,7 +155,7 @@ func (x *sorter) link(s, r *end) (*link, error) {
 		l = p.links[key]
 	}
 	if l == nil {
-		l = &link{from: key[0], to: key[1], lane: x.trees.newLane(messages, -1)}
+		l = &link{from: key[0], to: key[1], lane: x.trees.newLane(messages, -1, len(p.order))}
 		p.links[key] = l
 		p.order = append(p.order, l)
 	}
@@ -238,12 +241,16 @@ func (w *worst) add(v violation) {
 
 // list returns them in order of time.
 func (p *pairs) list(number func(*link) int) *Violations {
-	v := &Violations{Counts: p.counts, List: []Violation{}}
-	slices.SortFunc(p.worst, func(a, b violation) int {
+	return p.worst.list(p.counts, number)
+}
+
+func (w worst) list(counts [5]int64, number func(*link) int) *Violations {
+	v := &Violations{Counts: counts, List: []Violation{}}
+	slices.SortFunc(w, func(a, b violation) int {
 		return cmp.Or(cmp.Compare(a.sent, b.sent), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 	})
-	for i := range p.worst {
-		x := &p.worst[i]
+	for i := range w {
+		x := &w[i]
 		y := Violation{Verdict: x.verdict, Sent: x.sent, Delay: x.delay, From: x.from, To: x.to, Link: number(x.link)}
 		if x.known {
 			y.Low, y.High = &x.low, &x.high

@@ -101,11 +101,16 @@ func (n *nest) begun(name uint64) bool {
 
 // slice puts a slice that ended onto the lane of its depth.
 func (s *sorter) slice(w *row, depth int, it item) error {
+	return s.trees.add(s.sliceLane(w, depth), it)
+}
+
+func (s *sorter) sliceLane(w *row, depth int) *lane {
 	n := &w.nest
 	if n.lanes[depth] == nil {
-		n.lanes[depth] = s.trees.newLane(sliced, int(w.host))
+		n.lanes[depth] = s.trees.newLane(sliced, int(w.host), int(w.number))
+		n.lanes[depth].depth = depth
 	}
-	return s.trees.add(n.lanes[depth], it)
+	return n.lanes[depth]
 }
 
 func (s *sorter) beginSlice(w *row, m *moment) error {
@@ -117,8 +122,12 @@ func (s *sorter) beginSlice(w *row, m *moment) error {
 			return err
 		}
 	}
-	if w.nest.begin(m.slice, openSlice{class: m.class, at: m.at, event: m.event}) < 0 {
+	depth := w.nest.begin(m.slice, openSlice{class: m.class, at: m.at, event: m.event})
+	switch {
+	case depth < 0:
 		s.lost.deep++
+	case s.trees.held: // it is drawn before it ends
+		s.sliceLane(w, depth)
 	}
 	return nil
 }
@@ -140,6 +149,7 @@ func (s *sorter) endSlice(w *row, m *moment) error {
 	from := m.at
 	if w.nest.lanes[depth] == nil {
 		from = 0
+		s.trees.changed(0)
 	}
 	return s.slice(w, depth, item{at: from, to: m.at, event: m.event, other: m.event, class: m.class, flags: noBegin})
 }

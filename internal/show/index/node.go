@@ -160,6 +160,7 @@ type lane struct {
 	items   int64
 	deep    [65]int64 // see borders
 	before  int64     // at of the last item in a page
+	memory
 }
 
 // trees is where lanes lay down their pages.
@@ -169,6 +170,8 @@ type trees struct {
 	page    []byte    // being encoded
 	waiting int       // items of all lanes that are not yet in a page
 	lanes   []*lane
+	held    bool  // items stay in memory: there is no file
+	touched int64 // the least instant at which something came to lie since this was last set to far
 }
 
 // mostWaiting is how many items all lanes together hold back (40 bytes each); beyond it pages become smaller.
@@ -197,15 +200,26 @@ func (t *trees) flush() error {
 	return nil
 }
 
-func (t *trees) newLane(k laneKind, host int) *lane {
-	l := &lane{kind: k, extent: t.extent(host)}
+// newLane adds a lane of a row, or with host -1 one of a link.
+func (t *trees) newLane(k laneKind, host, owner int) *lane {
+	l := &lane{kind: k, memory: memory{number: len(t.lanes), host: host, owner: owner}}
+	if !t.held {
+		l.extent = t.extent(host)
+	}
 	t.lanes = append(t.lanes, l)
 	return l
 }
 
+// changed notes that something comes to lie at an instant that may be before the last.
+func (t *trees) changed(at int64) { t.touched = min(t.touched, at) }
+
 func (t *trees) add(l *lane, it item) error {
 	l.items++
 	l.pending = append(l.pending, it)
+	if t.held {
+		l.sumUp()
+		return nil
+	}
 	if t.waiting++; t.waiting > mostWaiting {
 		if err := t.relieve(); err != nil {
 			return err

@@ -65,6 +65,7 @@ type counted struct {
 }
 
 type row struct {
+	number   int32
 	host     int32
 	clock    int32 // the one that most of its events have, as far as one has (Boyer and Moore 1981)
 	votes    int64
@@ -106,6 +107,17 @@ func (s *sorter) take(b *batch) (*batch, error) {
 	return s.empty(), nil
 }
 
+// direct sorts a batch at once and empties it.
+func (s *sorter) direct(b *batch) error {
+	for i := range b.moments {
+		if err := s.sort(&b.moments[i], b); err != nil {
+			return err
+		}
+	}
+	b.moments, b.numbers = b.moments[:0], b.numbers[:0]
+	return nil
+}
+
 // finish sorts the last batch and waits until all are sorted.
 func (s *sorter) finish(b *batch) error {
 	s.full <- b
@@ -136,7 +148,7 @@ func (s *sorter) run() {
 
 func (s *sorter) sort(m *moment, b *batch) error {
 	for int(m.row) >= len(s.rows) {
-		s.rows = append(s.rows, &row{host: -1, clock: -1})
+		s.rows = append(s.rows, &row{number: int32(len(s.rows)), host: -1, clock: -1})
 	}
 	for int(m.host) >= len(s.first) {
 		s.first = append(s.first, -1)
@@ -186,7 +198,7 @@ func (w *row) vote(clock int32) {
 // mark puts an instant on its row.
 func (s *sorter) mark(w *row, m *moment) error {
 	if w.instants == nil {
-		w.instants = s.trees.newLane(instants, int(w.host))
+		w.instants = s.trees.newLane(instants, int(w.host), int(w.number))
 	}
 	return s.trees.add(w.instants, item{at: m.at, to: m.at, event: m.event, other: -1, class: m.class})
 }
@@ -211,7 +223,8 @@ func (s *sorter) counterLane(w *row, class, field int) *lane {
 			return c.lane
 		}
 	}
-	l := s.trees.newLane(counter, int(w.host))
+	l := s.trees.newLane(counter, int(w.host), int(w.number))
+	l.class, l.field = class, field
 	w.counters = append(w.counters, counterLane{class, field, l})
 	return l
 }

@@ -81,6 +81,22 @@ func (s *store) discard() {
 	_ = os.Remove(s.f.Name())
 }
 
+// frame writes the directory at the end, and what frames the file.
+func (s *store) frame(magic string, directory []byte) error {
+	at := s.reserve(len(directory) + trailerSize)
+	b := directory
+	n, sum := len(b), crc32.Checksum(b, castagnoli)
+	b = binary.LittleEndian.AppendUint64(b, uint64(at))
+	b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	b = binary.LittleEndian.AppendUint32(b, sum)
+	b = append(binary.LittleEndian.AppendUint32(b, 0), magic...)
+	if err := s.write(b, at); err != nil {
+		return err
+	}
+	head := binary.LittleEndian.AppendUint32([]byte(magic), version)
+	return s.write(binary.LittleEndian.AppendUint32(head, 0), 0)
+}
+
 // extent is where pages of one kind are gathered.
 type extent struct {
 	s    *store
@@ -137,20 +153,32 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("index: "+format+": %w", append(args, errDamaged)...)
 }
 
-// pageReader reads pages through a cache of segments of the file. A segment has one possible slot, by its number.
+// pageReader reads pages through a cache of stretches of files. Each has one possible slot, by its number and its file.
 type pageReader struct {
 	f    io.ReaderAt
 	size int64 // of the part that holds pages
+	salt int64 // where its first segment is in the cache
 	// unchecked takes pages whatever their checksum: a forged index has a forged checksum.
 	unchecked bool
-	slots     [2048]atomic.Pointer[segment]
+	cache     *pageCache
 }
 
-const segmentSize = 16 << 10
+// pageCache is shared by files that are read together.
+type pageCache struct {
+	slots [2048]atomic.Pointer[stretch]
+	files atomic.Int64
+}
 
-type segment struct {
+const stretchSize = 16 << 10
+
+type stretch struct {
+	of     *pageReader
 	number int64
 	data   []byte
+}
+
+func newPageReader(f io.ReaderAt, size int64, c *pageCache) pageReader {
+	return pageReader{f: f, size: size, cache: c, salt: c.files.Add(1) * 797}
 }
 
 // page returns the bytes of a page. The caller must not change them.
@@ -170,7 +198,7 @@ func (r *pageReader) page(p pageRef) ([]byte, error) {
 }
 
 func (r *pageReader) read(p pageRef) ([]byte, error) {
-	from, to := p.at/segmentSize, (p.at+p.size-1)/segmentSize
+	from, to := p.at/stretchSize, (p.at+p.size-1)/stretchSize
 	if to > from+1 {
 		b := make([]byte, p.size)
 		if _, err := r.f.ReadAt(b, p.at); err != nil {
@@ -178,19 +206,19 @@ func (r *pageReader) read(p pageRef) ([]byte, error) {
 		}
 		return b, nil
 	}
-	first, err := r.segment(from)
+	first, err := r.stretch(from)
 	if err != nil {
 		return nil, err
 	}
-	begin := p.at - from*segmentSize
+	begin := p.at - from*stretchSize
 	if to == from {
 		return within(first, begin, p.size)
 	}
-	second, err := r.segment(to)
+	second, err := r.stretch(to)
 	if err != nil {
 		return nil, err
 	}
-	b, err := within(first, begin, segmentSize-begin)
+	b, err := within(first, begin, stretchSize-begin)
 	if err != nil {
 		return nil, err
 	}
@@ -208,13 +236,14 @@ func within(b []byte, at, n int64) ([]byte, error) {
 	return b[at : at+n], nil
 }
 
-func (r *pageReader) segment(number int64) ([]byte, error) {
-	slot := &r.slots[number%int64(len(r.slots))]
-	if s := slot.Load(); s != nil && s.number == number {
+func (r *pageReader) stretch(number int64) ([]byte, error) {
+	slots := &r.cache.slots
+	slot := &slots[(number+r.salt)%int64(len(slots))]
+	if s := slot.Load(); s != nil && s.number == number && s.of == r {
 		return s.data, nil
 	}
-	s := &segment{number: number, data: make([]byte, segmentSize)}
-	n, err := r.f.ReadAt(s.data, number*segmentSize)
+	s := &stretch{of: r, number: number, data: make([]byte, stretchSize)}
+	n, err := r.f.ReadAt(s.data, number*stretchSize)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("index: %w", err)
 	}

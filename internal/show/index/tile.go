@@ -25,7 +25,8 @@ const (
 	isFinal    = 1
 	shiftAt    = 1 // from this bit on four bits are the shift
 	lanesLeft  = 1 << 5
-	knownTiles = 1<<6 - 1
+	unsettled  = 1 << 6 // of a timeline that grows: it is to be asked for again
+	knownTiles = 1<<7 - 1
 )
 
 // Tile returns tile i of a level and a group, as docs/viewer.md has it.

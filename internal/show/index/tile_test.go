@@ -26,7 +26,7 @@ func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
 			for group := range x.groups {
 				for _, i := range numbers {
 					if i >= 0 && i <= last+1 {
-						checkTile(t, x, items, group, level, i)
+						checkTile(t, &subject{x, x.groups, x.mostTile, a.Span, fileLanes{x}.kind}, items, group, level, i)
 					}
 				}
 			}
@@ -34,8 +34,17 @@ func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
 	})
 }
 
+// subject is what makes the tiles.
+type subject struct {
+	Reader
+	groups   [][]int
+	mostTile int
+	span     int64
+	kind     func(lane int) laneKind
+}
+
 // checkTile holds a tile against all items of its lanes.
-func checkTile(t *rapid.T, x *Index, items [][]item, group, level int, i int64) {
+func checkTile(t *rapid.T, x *subject, items [][]item, group, level int, i int64) {
 	b, err := x.Tile(group, level, i)
 	if err != nil {
 		t.Fatal(err)
@@ -51,10 +60,10 @@ func checkTile(t *rapid.T, x *Index, items [][]item, group, level int, i int64) 
 	to := from + 1<<(level+tileBits)
 	final, next, most := !d.Left, 0, mostExact>>d.Shift
 	for _, n := range x.groups[group] {
-		kind := x.lanes[n].kind
+		kind := x.kind(n)
 		var exact []item
 		var before *float64
-		if i <= x.about.Span>>(level+tileBits) {
+		if i <= x.span>>(level+tileBits) {
 			for _, it := range items[n] {
 				if there(&it, kind, from, to) {
 					exact = append(exact, it)

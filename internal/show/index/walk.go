@@ -146,16 +146,17 @@ func (l *latest) item(it *item) {
 	}
 }
 
-// named finds the item that an event begins or ends, which is there at an instant.
+// named finds the item that an event begins or ends, which is there at an instant from least to at.
 type named struct {
 	kind  laneKind
+	least int64
 	at    int64
 	event int64
 	found bool
 	is    item
 }
 
-func (x *named) node(n *node) bool { return !x.found && n.begin <= x.at && n.end >= x.at }
+func (x *named) node(n *node) bool { return !x.found && n.begin <= x.at && n.end >= x.least }
 
 func (x *named) item(it *item) {
 	if !x.found && (it.event == x.event || it.other == x.event) {
