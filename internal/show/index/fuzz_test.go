@@ -193,7 +193,7 @@ func FuzzSteps(f *testing.F) {
 			return
 		}
 		file := append(append(make([]byte, headerSize, headerSize+len(page)+4), page...), 0, 0, 0, 0)
-		y := &Index{pages: pageReader{f: bytes.NewReader(file), size: int64(len(file)), unchecked: true}, limits: x.limits}
+		y := &Index{pages: pageReader{f: bytes.NewReader(file), size: int64(len(file)), unchecked: true, cache: new(pageCache)}, limits: x.limits}
 		c := &coarse{level: int(level), pages: []coarsePage{{pageRef{headerSize, int64(len(page)) + 4}, int64(first), int64(last)}}}
 		tile := int(level + above)
 		from := int64(first) << level >> tile << tile // at most far
@@ -214,9 +214,14 @@ func FuzzSteps(f *testing.F) {
 // refers to a row or class that is not there.
 func FuzzBlock(f *testing.F) {
 	x := kept(f)
+	blocks := blockList{blocks: x.blocks, end: x.events, pages: &x.pages}
 	for i := range x.blocks {
 		var r blockReader
-		if err := x.openBlock(&r, i); err != nil {
+		packed, err := blocks.at(i)
+		if err == nil {
+			err = r.open(packed, x.blocks[i].first, int(blocks.endOf(i)-x.blocks[i].first))
+		}
+		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(uint8(r.left-1), r.raw)
