@@ -28,6 +28,7 @@ type recordFlags struct {
 	filter           string
 	readyFD          int
 	flush            time.Duration
+	keep             keepValue
 }
 
 func newRecord() *cobra.Command {
@@ -66,6 +67,9 @@ the same events.
 If DIR has a trace of a recorder that ended or was killed since this machine was booted, recording continues it and says so: no
 event of a program is lost or repeated. A trace of another host than --host is refused. --after does the same for a new DIR.
 
+--keep drops what is older than a duration, or beyond a size, in whole packets, a chunk of files at a time. The trace says what
+was dropped (events meridian:dropped), and so do the summary and 'meridian align'; it does not count as lost.
+
 When a source or the ring of a program fails, a warning says so at once; everything else is recorded further.
 
 Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost (the summary
@@ -77,6 +81,7 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
   meridian record -o trace/ --ready-fd 3 3>ready & read line <ready     (after mkfifo ready)
   meridian record -o web/ --kernel net --filter 'host 10.0.0.2 and not port 22'
   meridian record -o web/ --kernel net,sched,irq -- ./server
+  meridian record -o last/ --keep 10m,2GiB --kernel net,sched
   meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -97,9 +102,10 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.IntVar(&f.readyFD, "ready-fd", noReadyFD, "write the line \"ready\" to file descriptor `N` and close it when everything is being recorded")
 	flags.Lookup("ready-fd").DefValue = ""
 	flags.DurationVar(&f.flush, "flush", record.DefaultFlush, "have every event in the trace's files within `DURATION`; for live use 10ms")
+	flags.Var(&f.keep, "keep", "keep only the last `AMOUNT` and drop what is older: a duration, a size, or both (10m, 2GiB, 10m,2GiB)")
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "flush": choices("10ms", "100ms", "1s"),
+		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "flush": choices("10ms", "100ms", "1s"),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
 		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp
@@ -219,7 +225,7 @@ func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.
 	if f.host == "" && !strings.Contains(f.netns, "/") {
 		f.host = f.netns // the namespace is a host of its own
 	}
-	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Flush: f.flush, Early: record.ReadEarly(), Warnings: new(trace.Warnings)}
+	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Flush: f.flush, Keep: f.keep.Keep, Early: record.ReadEarly(), Warnings: new(trace.Warnings)}
 	if f.rings != "" {
 		rings, err := filepath.Abs(f.rings)
 		if err != nil {

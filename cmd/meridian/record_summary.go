@@ -37,6 +37,9 @@ func recordTable(w io.Writer, s record.Summary) error {
 	if s.Unlisted > 0 {
 		fmt.Fprintf(w, "incomplete: %d more\n", s.Unlisted)
 	}
+	if s.Dropped != nil {
+		fmt.Fprintln(w, droppedLine(s.Dropped))
+	}
 	n, captured := packetsOf(&s)
 	what := counted(s.Total.Events-n, "event")
 	if captured {

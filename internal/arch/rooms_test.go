@@ -31,10 +31,11 @@ var mayImport = map[string][]string{
 	"sensor/cmd":        {}, // of the standard library alone: "go run" in a user's module builds it
 
 	// What only our commands need.
-	"internal/record":         {"internal/record/tracefs", "internal/steering", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
+	"internal/record":         {"internal/record/tracefs", "internal/steering", "internal/retention", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs": {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
 	"internal/kernel":         {"trace", "clock"},
 	"internal/steering":       {"trace", "clock"},
+	"internal/retention":      {"format/ctf", "trace"},
 	"internal/filter":         {"trace", "clock"},
 	"internal/show":           {"internal/show/index", "internal/filter", "format/...", "trace", "clock"},
 	"internal/show/index":     {"trace", "clock"},
@@ -47,7 +48,7 @@ var mayImport = map[string][]string{
 		"format/...", "trace", "clock"},
 	"internal/live/watch":        {},
 	"internal/pipeline/evaluate": {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
-	"internal/pipeline/input":    {"internal/pipeline/usage", "internal/kernel", "internal/steering", "order", "format/...", "trace", "clock"},
+	"internal/pipeline/input":    {"internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
 	"internal/pipeline/output":   {},
 	"internal/pipeline/simulate": {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline/source":   {"trace", "clock"},

@@ -67,6 +67,7 @@ func newClocks(t *hostTrace, times *times, kernel func() steering.Kernel, interv
 	if err != nil {
 		return nil, err
 	}
+	r.state = true
 	c := &clocks{rows: r, counter: l, kernel: kernel, interval: interval, source: counter.String(), set: make(chan clock.Snapshot, 16)}
 	for s := range c.names {
 		c.names[s] = trace.OfText(clock.Source(s).String())

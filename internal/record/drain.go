@@ -45,20 +45,23 @@ func newDrain(reader *ring.Reader, t *hostTrace, times *times, w *trace.Warnings
 		d.class, d.id = class, t.id(class)
 	}
 	d.counts.Name, d.counts.PID = d.info.Program, d.info.PID
+	if err := d.declare(); err != nil {
+		return nil, err
+	}
 	// What an earlier recorder wrote is known before anything is read: so is what it told of.
 	for shard := range d.shards {
 		at, ok := t.tails[tailKey{d.info.UUID, uint64(shard)}]
 		if !ok {
 			continue
 		}
-		s := &shardFile{shard: shard, path: at.path, size: at.size, sequence: at.sequence, last: at.last, position: at.position,
-			discarded: at.discarded}
+		s := d.shard(shard)
+		s.sequence, s.last, s.position, s.discarded = at.sequence, at.last, at.position, at.discarded
+		s.file.resume(at.path, at.size)
 		if consumed := reader.Position(shard); consumed < at.position {
 			s.overwritten = at.position - consumed // these may be overwritten: they are in the trace
 		}
-		d.shards[shard] = s
 	}
-	return d, d.declare()
+	return d, nil
 }
 
 // declare adds the ring's classes to the trace's metadata, which the caller then writes.
@@ -133,6 +136,8 @@ func (d *drain) breaks(err error) { d.broken = err }
 // take writes a packet of the ring.
 func (d *drain) take(p *ring.Packet) error {
 	s := d.shard(p.Shard)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	events := d.fresh(s, p)
 	if highest(events) >= d.classes {
 		if err := d.declare(); err != nil {
@@ -147,7 +152,7 @@ func (d *drain) take(p *ring.Packet) error {
 		lost := p.Overwritten - s.overwritten
 		d.counts.Overwritten += lost
 		size := uint64(d.info.BufferSize)
-		s.sequence += (lost + size - 1) / size // readers count missing packets as lost
+		s.skipped += (lost + size - 1) / size // readers count missing packets as lost
 		s.overwritten = p.Overwritten
 	}
 	if len(events) == 0 && p.Discarded <= s.discarded {
@@ -173,7 +178,9 @@ func (d *drain) fresh(s *shardFile, p *ring.Packet) []byte {
 // shard returns the file of a shard, which may not be open yet.
 func (d *drain) shard(shard int) *shardFile {
 	if d.shards[shard] == nil {
-		d.shards[shard] = &shardFile{shard: shard}
+		s := &shardFile{shard: shard}
+		s.file = chunkFile{k: d.t.keeper, base: d.file(shard), row: d.info.Program, lock: &s.mu}
+		d.shards[shard] = s
 	}
 	return d.shards[shard]
 }
@@ -186,12 +193,17 @@ func (d *drain) tellDiscarded() error {
 		if n == 0 || s != nil && n <= s.discarded {
 			continue
 		}
-		s = d.shard(shard)
-		if err := d.write(s, nil, s.position, n); err != nil {
+		if err := d.tellOf(d.shard(shard), n); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (d *drain) tellOf(s *shardFile, discarded uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return d.write(s, nil, s.position, discarded)
 }
 
 // finish closes the ring. With remove, for an ended program whose events are all recorded, it removes the ring.
@@ -201,10 +213,12 @@ func (d *drain) finish(remove bool) error {
 		errs = append(errs, d.tellDiscarded())
 	}
 	for _, s := range d.shards {
-		if s != nil && s.f != nil {
-			if err := s.f.Close(); err != nil {
+		if s != nil {
+			s.mu.Lock()
+			if err := s.file.close(); err != nil {
 				errs = append(errs, fmt.Errorf("record: %w", err))
 			}
+			s.mu.Unlock()
 		}
 	}
 	if remove && errors.Join(errs...) == nil {

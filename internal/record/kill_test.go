@@ -189,11 +189,11 @@ func writeAndTear(t *testing.T, r *Recorder) (written int) {
 			}
 		}
 		for _, s := range d.shards {
-			if s != nil && s.f != nil {
-				if _, err := s.f.WriteAt(d.packet[:len(d.packet)/2], s.size); err != nil {
+			if s != nil && s.file.f != nil {
+				if _, err := s.file.f.WriteAt(d.packet[:len(d.packet)/2], s.file.size); err != nil {
 					t.Fatal(err)
 				}
-				s.f.Close()
+				s.file.f.Close()
 			}
 		}
 		d.reader.Close()

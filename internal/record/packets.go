@@ -14,6 +14,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/record/kernel"
 	"meridian/internal/record/packet"
+	"meridian/internal/retention"
 	"meridian/trace"
 )
 
@@ -47,43 +48,121 @@ type packetWriter struct {
 	origin   int64
 	every    time.Duration // between two calls of flush
 
-	mu     sync.Mutex // the capture's goroutine writes, another one flushes
+	dir, host, comment string
+	keeper             *keeper // nil: all packets go to one file
+	next               int     // number of the next file
+
+	mu     sync.Mutex       // the capture's goroutine writes, another one flushes
+	chunk  *chunk           // of file, with a keeper
+	since  uint64           // MONOTONIC; no packet that chunk does not know of is older
+	told   retention.Span   // what chunk knows of
+	past   []packet.Written // of complete files
 	file   *packet.File
 	failed error // of the output or the capture; nothing is written after it
 	stats  packet.Stats
 }
 
-func newPacketWriter(o *Options, origin int64) (*packetWriter, error) {
-	w := &packetWriter{capture: o.Packets, warnings: o.Warnings, origin: origin, every: o.Flush / 2}
+func newPacketWriter(o *Options, origin int64, k *keeper) (*packetWriter, error) {
+	w := &packetWriter{capture: o.Packets, warnings: o.Warnings, origin: origin, every: o.Flush / 2, keeper: k}
 	if err := w.capture.SetOrigin(origin); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	dir := filepath.Join(o.Dir, packetFiles)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	w.dir = filepath.Join(o.Dir, packetFiles)
+	if err := os.MkdirAll(w.dir, 0o777); err != nil {
 		return nil, fmt.Errorf("record: %w", full(err))
 	}
-	comment := "packets of " + o.Host + stampedBy(origin)
-	host := plain(o.Host)
-	if host == "" || host[0] == '.' {
-		host = "host" + host // readers skip files whose names begin with a dot
+	w.comment = "packets of " + o.Host + stampedBy(origin)
+	w.host = plain(o.Host)
+	if w.host == "" || w.host[0] == '.' {
+		w.host = "host" + w.host // readers skip files whose names begin with a dot
 	}
-	for n := 1; ; n++ {
-		name := host
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d", name, n)
+	return w, w.create()
+}
+
+// create begins a file under the first name that is free:
+//
+//	web.pcapng, web-2.pcapng, ...     of each recorder one
+//	web_0.pcapng, web_1.pcapng, ...   where the recorder drops what is old
+func (w *packetWriter) create() error {
+	for ; ; w.next++ {
+		name := w.host
+		switch {
+		case w.keeper != nil:
+			name = fmt.Sprintf("%s_%d", name, w.next)
+		case w.next > 0:
+			name = fmt.Sprintf("%s-%d", name, w.next+1)
 		}
-		var err error
-		w.file, err = packet.Create(filepath.Join(dir, name+packetSuffix), comment)
+		path := filepath.Join(w.dir, name+packetSuffix)
+		file, err := packet.Create(path, w.comment)
 		switch {
 		case errors.Is(err, fs.ErrExist): // an earlier recorder's
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("record: %w", full(err))
+			return fmt.Errorf("record: %w", full(err))
 		}
+		if w.keeper != nil {
+			w.chunk = w.keeper.begin(&chunkFile{k: w.keeper, path: path, row: packetFiles})
+			w.since = uint64(clock.Monotonic.Now())
+			w.next++
+		}
+		file.StartAt(w.stats)
+		w.file, w.told = file, retention.Span{}
 		if err := w.flush(); err != nil {
-			return nil, errors.Join(err, w.file.Close())
+			return errors.Join(err, w.file.Close())
 		}
-		return w, nil
+		return nil
+	}
+}
+
+// grown tells the keeper what the file has got, and begins the next one where it is time to.
+func (w *packetWriter) grown() error {
+	if w.keeper == nil {
+		return nil
+	}
+	if w.tell() {
+		if err := w.writeStatistics(true); err != nil {
+			return err
+		}
+		w.tell()
+		w.add(w.file.Written())
+		w.keeper.ended(w.chunk)
+		if err := w.file.Close(); err != nil {
+			return &outputError{fmt.Errorf("record: packets: %w", full(err))}
+		}
+		if err := w.create(); err != nil {
+			return &outputError{err}
+		}
+	}
+	if err := w.keeper.enforce(); err != nil {
+		return &outputError{err}
+	}
+	return nil
+}
+
+// tell tells the keeper what the file has got since the last call, whose packets are between that and now. Full says that the
+// file is to end.
+func (w *packetWriter) tell() (full bool) {
+	now := retention.Span{Bytes: uint64(w.file.Size())}
+	for _, i := range w.file.Written() {
+		now.Events += uint64(i.Packets)
+	}
+	if now.Bytes == w.told.Bytes {
+		return false
+	}
+	at := uint64(clock.Monotonic.Now())
+	of := retention.Span{Packets: 1, Events: now.Events - w.told.Events, Bytes: now.Bytes - w.told.Bytes, Begin: w.since, End: at}
+	w.since, w.told = at, now
+	return w.keeper.grew(w.chunk, of) && now.Events > 0
+}
+
+// add counts the packets of a file that is complete.
+func (w *packetWriter) add(written []packet.Written) {
+	for i, f := range written {
+		if i == len(w.past) {
+			w.past = append(w.past, packet.Written{Interface: f.Interface})
+		}
+		w.past[i].Packets += f.Packets
+		w.past[i].Bytes += f.Bytes
 	}
 }
 
@@ -100,6 +179,9 @@ func (w *packetWriter) run(ctx context.Context) error {
 			w.failed = w.flush()
 		default:
 			w.failed = wrapped(w.file.Flush())
+		}
+		if w.failed == nil {
+			w.failed = w.grown()
 		}
 		return w.failed
 	}
@@ -133,7 +215,10 @@ func (w *packetWriter) write(f *trace.Frame) error {
 	if err == nil {
 		err = w.file.Write(f)
 	}
-	return wrapped(err)
+	if err != nil || w.keeper == nil || w.file.Size()-int64(w.told.Bytes) < w.keeper.bytes {
+		return wrapped(err)
+	}
+	return w.grown() // so much came since the last flush
 }
 
 // wrapped explains an error of the file. One of the file system is the output's, one of an invalid packet the capture's.
@@ -158,6 +243,10 @@ func (w *packetWriter) writeCounts(last bool) error {
 	if s, err := w.capture.Stats(); err == nil { // else the last ones stand
 		w.stats = s
 	}
+	return w.writeStatistics(last)
+}
+
+func (w *packetWriter) writeStatistics(last bool) error {
 	return wrapped(w.file.WriteStatistics(w.stats, clock.HostTime(int64(clock.Monotonic.Now())+w.origin), last))
 }
 
@@ -198,7 +287,15 @@ func (w *packetWriter) faults() []kernel.Fault { return nil }
 func (w *packetWriter) counts() (all []Counts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, i := range w.file.Written() {
+	written := slices.Clone(w.past)
+	for i, f := range w.file.Written() {
+		if i == len(written) {
+			written = append(written, packet.Written{Interface: f.Interface})
+		}
+		written[i].Packets += f.Packets
+		written[i].Bytes += f.Bytes
+	}
+	for _, i := range written {
 		at := slices.IndexFunc(all, func(c Counts) bool { return c.Interface == i.Name })
 		if at < 0 {
 			at = len(all)

@@ -98,6 +98,9 @@ func beRecorder() {
 	defer cancel()
 	o := Options{Dir: os.Getenv("DIR"), Rings: []string{os.Getenv("RING")}, Interval: time.Millisecond,
 		Counts: func(s Summary) { fmt.Println("counted", s.Total.Events) }}
+	if keep, err := strconv.Atoi(os.Getenv("KEEP")); err == nil {
+		o.Keep.Bytes = int64(keep)
+	}
 	if after := os.Getenv("AFTER"); after != "" {
 		o.After = filepath.SplitList(after)
 	}

@@ -72,6 +72,7 @@ type Options struct {
 	Only     func(ring.Info) bool // selects programs before their rings are opened, which another recorder may read; nil for all
 	After    []string             // traces of killed recorders, whose last events must not be recorded again
 	Interval time.Duration        // between readings of all clocks, and calls of Counts; 0 for a second
+	Keep     Keep                 // how much is kept of what was recorded; the zero value keeps all
 	Flush    time.Duration        // how long an event may wait before it is in the trace's files; 0 for DefaultFlush
 	Sources  []Source             // of other events
 	Packets  Capture              // nil for none
@@ -146,6 +147,9 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if err := r.t.sameHost(named, &o); err != nil {
 		return nil, err
 	}
+	if r.t.keeper, err = newKeeper(r.t, &o); err != nil {
+		return nil, err
+	}
 	if r.own, err = newClocks(r.t, r.times, kernelState, o.Interval); err != nil {
 		return nil, err
 	}
@@ -160,7 +164,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 		return nil, err
 	}
 	if o.Packets != nil {
-		w, err := newPacketWriter(&o, r.Origin())
+		w, err := newPacketWriter(&o, r.Origin(), r.t.keeper)
 		if err != nil {
 			return nil, err
 		}
@@ -245,6 +249,9 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 		if now := time.Now(); ending || !now.Before(nextFind) {
 			found, unready, err := r.find()
 			if err != nil {
+				return err
+			}
+			if err := r.t.keeper.enforce(); err != nil {
 				return err
 			}
 			nextFind = now.Add(findInterval)
@@ -363,5 +370,5 @@ func (r *Recorder) finish() (errs []error) {
 	for _, s := range r.sources {
 		errs = append(errs, r.sourceOver(ended{s, s.finish()}))
 	}
-	return append(errs, r.t.close())
+	return append(errs, r.t.keeper.close(), r.t.close())
 }

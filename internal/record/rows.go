@@ -4,11 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"sync"
 
 	"meridian/clock"
 	"meridian/format/ctf"
+	"meridian/internal/retention"
 	"meridian/trace"
 )
 
@@ -24,6 +25,10 @@ type rows struct {
 	files []*rowFile
 	own   []int  // of each class, how many fields are not its context
 	first uint64 // the earliest stamp of all; 0 for none yet
+	whole bool   // nothing is dropped of it
+	state bool   // as in chunkFile
+	roll  int    // as in chunkFile
+	lock  *sync.Mutex
 }
 
 // rowFile is the file of a stream. None of its packets crosses into another page, and they are written many at once: when a
@@ -31,10 +36,10 @@ type rows struct {
 // torn one.
 type rowFile struct {
 	stream  trace.Stream
-	f       *os.File // nil until there is something to write
-	path    string
-	size    int64
-	packets []byte // not written yet
+	file    chunkFile
+	packets []byte         // not written yet
+	span    retention.Span // of these
+	counted uint64         // events of these and of the packets before
 	w       *ctf.StreamWriter
 	at      uint64 // the latest stamp; 0 for none yet
 	lost    uint64
@@ -83,7 +88,11 @@ func (r *rows) add(streams []trace.Stream) error {
 		if r.cpus != (s.Kind == trace.CPU) {
 			return fmt.Errorf("record: %s: stream %d (%s) is not a processor, but other streams are", r.name, i, s.Name)
 		}
-		f := &rowFile{stream: s, path: filepath.Join(r.t.dir, fmt.Sprintf("%s_%d_%d", plain(r.name), r.m.Streams[0].ID, i))}
+		f := &rowFile{stream: s, file: chunkFile{k: r.t.keeper, row: r.name + " " + s.Name, state: r.state, roll: r.roll, lock: r.lock}}
+		f.file.base = filepath.Join(r.t.dir, fmt.Sprintf("%s_%d_%d", plain(r.name), r.m.Streams[0].ID, i))
+		if r.whole {
+			f.file.k = nil
+		}
 		var context []trace.Value
 		if r.cpus {
 			context = append(context, trace.OfUint(uint64(s.ID)))
@@ -114,9 +123,12 @@ func (r *rows) write(e *Event) error {
 // lose counts what a source lost of each stream so far. It is told even if no event comes, in a packet that begins with the
 // stream's own latest one: sources bring the events of a stream after later ones of others, and an event cannot lie before
 // its packet. One of a stream without events begins with the first of all, before which there will hardly be any.
-func (r *rows) lose(lost []uint64) {
+func (r *rows) lose(lost []uint64) error {
 	for i, f := range r.files {
 		if i < len(lost) && lost[i] > f.lost {
+			if err := f.beginChunk(); err != nil {
+				return err
+			}
 			f.w.Discard(lost[i] - f.lost)
 			f.lost, f.untold = lost[i], true
 		}
@@ -125,6 +137,20 @@ func (r *rows) lose(lost []uint64) {
 			f.untold = false
 		}
 	}
+	return nil
+}
+
+// beginChunk writes a packet without events if the next one begins a chunk of the file: see chunkFile.
+func (f *rowFile) beginChunk() error {
+	if !f.file.fresh() || len(f.packets) > 0 {
+		return nil
+	}
+	if err := f.w.Flush(); err != nil || len(f.packets) > 0 {
+		return err
+	}
+	f.w.NewFile()
+	f.w.Begin(f.at)
+	return f.w.Flush()
 }
 
 // end tells what was lost where there never was an event.
@@ -139,7 +165,10 @@ func (r *rows) end() {
 
 func (r *rows) flush() error {
 	for _, f := range r.files {
-		if err := errors.Join(f.w.Flush(), f.flush()); err != nil {
+		if err := f.w.Flush(); err != nil {
+			return fmt.Errorf("record: %s: %w", r.name, err)
+		}
+		if err := f.flush(); err != nil {
 			return fmt.Errorf("record: %s: %w", r.name, err)
 		}
 	}
@@ -149,10 +178,8 @@ func (r *rows) flush() error {
 func (r *rows) close() error {
 	var errs []error
 	for _, f := range r.files {
-		if f.f != nil {
-			if err := f.f.Close(); err != nil {
-				errs = append(errs, &outputError{fmt.Errorf("record: %w", full(err))})
-			}
+		if err := f.file.close(); err != nil {
+			errs = append(errs, &outputError{fmt.Errorf("record: %w", err)})
 		}
 	}
 	return errors.Join(errs...)
@@ -167,7 +194,10 @@ func (r *rows) counts() (all []Counts) {
 
 // Write takes a packet.
 func (f *rowFile) Write(packet []byte) (int, error) {
+	le := binary.LittleEndian
 	f.packets = append(f.packets, packet...)
+	f.span.Add(retention.Span{Packets: 1, Events: f.w.Events - f.counted, Begin: le.Uint64(packet[atBegin:]), End: le.Uint64(packet[atEnd:])})
+	f.counted = f.w.Events
 	if len(f.packets) >= maxWrite {
 		return len(packet), f.flush()
 	}
@@ -176,22 +206,15 @@ func (f *rowFile) Write(packet []byte) (int, error) {
 
 // flush writes the packets that are whole.
 func (f *rowFile) flush() error {
-	if len(f.packets) == 0 {
-		return nil
-	}
-	if f.f == nil {
-		var err error
-		if f.f, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
-			f.f = nil
-			return &outputError{full(err)}
+	if len(f.packets) > 0 {
+		if err := f.file.append(f.packets, f.span, wholePackets); err != nil {
+			return &outputError{err}
 		}
+		f.packets, f.span = f.packets[:0], retention.Span{}
 	}
-	n, err := f.f.WriteAt(f.packets, f.size)
-	if err != nil {
-		return &outputError{errors.Join(full(err), f.f.Truncate(f.size+int64(wholePackets(f.packets[:n]))))}
+	if f.file.fresh() {
+		f.w.NewFile()
 	}
-	f.size += int64(n)
-	f.packets = f.packets[:0]
 	return nil
 }
 

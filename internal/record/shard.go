@@ -5,20 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"strings"
+	"sync"
 	"syscall"
 
 	"meridian/clock"
+	"meridian/internal/retention"
 )
 
 // shardFile is the file of a shard's packets.
 type shardFile struct {
+	mu                     sync.Mutex // the recorder's goroutine writes, any other may remove
 	shard                  int
-	path                   string // "" for none yet
-	f                      *os.File
-	size                   int64
+	file                   chunkFile
 	sequence               uint64 // of the next packet
+	skipped                uint64 // packets that are missing before it
 	last                   uint64 // stamp, on the trace's clock
 	position               uint64 // of the shard, up to which its events are in a trace
 	discarded, overwritten uint64 // what was told of so far
@@ -26,11 +27,14 @@ type shardFile struct {
 
 // write writes a packet of events, which end at a position of the shard.
 func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) error {
-	if s.f == nil {
-		if err := d.open(s); err != nil {
+	if skipped := s.skipped; s.file.fresh() && (skipped > 0 || discarded > s.discarded) {
+		s.skipped = 0
+		if err := d.write(s, nil, s.position, s.discarded); err != nil { // see chunkFile
 			return err
 		}
+		s.skipped = skipped
 	}
+	s.sequence, s.skipped = s.sequence+s.skipped, 0
 	le := binary.LittleEndian
 	b := le.AppendUint32(d.packet[:0], packetMagic)
 	b = append(b, d.t.m.UUID[:]...)
@@ -64,11 +68,10 @@ func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) e
 	le.PutUint64(b[atSize:], uint64(len(b))*8)
 	le.PutUint32(b[atChecksum:], crc32.Checksum(b[content:], castagnoli))
 	d.packet = b
-	if _, err := s.f.WriteAt(b, s.size); err != nil {
-		// What was written of it would be a packet cut short, at which some readers stop.
-		return fmt.Errorf("record: %w", errors.Join(full(err), s.f.Truncate(s.size)))
+	of := retention.Span{Packets: 1, Events: uint64(count), Begin: first, End: last}
+	if err := s.file.append(b, of, func([]byte) int { return 0 }); err != nil {
+		return fmt.Errorf("record: %w", err)
 	}
-	s.size += int64(len(b))
 	s.sequence++
 	s.last, s.position = last, max(s.position, position)
 	if discarded > s.discarded {
@@ -99,20 +102,6 @@ func (d *drain) appendEvents(b, events []byte, last uint64) (_ []byte, _ uint64,
 		count++
 	}
 	return b, last, count
-}
-
-// open opens the file of a shard: the one that an earlier recorder left, or a new one.
-func (d *drain) open(s *shardFile) (err error) {
-	flags := os.O_WRONLY
-	if s.path == "" {
-		s.path = d.file(s.shard)
-		flags |= os.O_CREATE | os.O_TRUNC // an earlier recorder may have been killed before its first packet
-	}
-	if s.f, err = os.OpenFile(s.path, flags, 0o666); err != nil {
-		s.f = nil
-		return fmt.Errorf("record: %w", full(err))
-	}
-	return nil
 }
 
 // full says what to do where there is no room.

@@ -56,7 +56,10 @@ func newSourceWriter(t *hostTrace, s Source, flush time.Duration) (*sourceWriter
 	if err := r.declare(s.Classes()); err != nil {
 		return nil, err
 	}
-	return &sourceWriter{source: s, rows: r, every: flush / 2}, nil
+	w := &sourceWriter{source: s, rows: r, every: flush / 2}
+	_, r.whole = s.(*interfaces) // the first of them hold for all times
+	r.lock = &w.mu
+	return w, nil
 }
 
 // reading runs read, and calls flush every so often meanwhile, with counts at each [countInterval]. A flush that fails ends it:
@@ -148,7 +151,7 @@ func (w *sourceWriter) flush(counts bool) error {
 	defer w.mu.Unlock()
 	if counts && w.failed == nil {
 		if w.failed = w.rows.add(w.source.Streams()); w.failed == nil {
-			w.rows.lose(w.source.Lost())
+			w.failed = w.rows.lose(w.source.Lost())
 		}
 	}
 	if w.failed == nil {
@@ -159,8 +162,11 @@ func (w *sourceWriter) flush(counts bool) error {
 
 // writeRest writes the buffered events, also of a source that has failed. An error is the output's.
 func (w *sourceWriter) writeRest() error {
-	w.rows.lose(w.source.Lost())
-	if err := w.rows.flush(); err != nil {
+	err := w.rows.lose(w.source.Lost())
+	if err == nil {
+		err = w.rows.flush()
+	}
+	if err != nil {
 		w.failed = err
 		return err
 	}

@@ -22,6 +22,14 @@ type Counts struct {
 	Open        bool   `json:"open,omitempty"`              // more may come
 }
 
+// Dropped is what was dropped on purpose, by the recorders of a trace so far. It is part of what was recorded, and not lost.
+type Dropped struct {
+	Events    uint64 `json:"events"`
+	Packets   uint64 `json:"packets"`
+	Bytes     uint64 `json:"bytes"`
+	WholeFrom int64  `json:"whole_from_ns"` // on the clock of the trace, since 1970: from there on all of it is kept
+}
+
 // Summary is what was recorded.
 type Summary struct {
 	Dir        string         `json:"dir"`
@@ -32,6 +40,7 @@ type Summary struct {
 	Faults     []kernel.Fault `json:"faults,omitempty"` // of the lost events, what happened to those that neither found a full buffer nor were missed
 	ClockError time.Duration  `json:"clock_error_ns"`   // of the worst reading by which stamps were put on the clock
 	Failures   []Failure      `json:"failures,omitempty"`
+	Dropped    *Dropped       `json:"dropped,omitempty"`           // by Options.Keep
 	Unlisted   int            `json:"failures_unlisted,omitempty"` // how many more there were than are listed
 }
 
@@ -60,6 +69,7 @@ func (r *Recorder) summary() Summary {
 		s.Total.Moved += c.Moved
 	}
 	s.Total.Name = "total"
+	s.Dropped = r.t.keeper.summary(r.Origin())
 	for _, l := range r.times.lines {
 		s.ClockError = max(s.ClockError, time.Duration(l.error))
 	}

@@ -18,6 +18,7 @@ const (
 	atTrace      = 4
 	atStream     = 20
 	atShard      = 24
+	atBegin      = 32
 	atEnd        = 40
 	atContent    = 48
 	atSize       = 56

@@ -22,7 +22,8 @@ type hostTrace struct {
 	dir  string
 	lock *os.File // of the directory
 
-	continued bool // it is an earlier recorder's
+	continued bool    // it is an earlier recorder's
+	keeper    *keeper // nil: all is kept
 
 	mu    sync.Mutex // streams come from several goroutines
 	m     *ctf.Metadata
@@ -187,6 +188,9 @@ func (t *hostTrace) takeTails(dir string, m *ctf.Metadata, own bool, w *trace.Wa
 			got = tail{position: got.position, last: got.last}
 		}
 		if before, ok := t.tails[key]; ok {
+			if before.path != "" && before.sequence > got.sequence {
+				got, before = before, got // a later chunk of the same file
+			}
 			got.position = max(got.position, before.position)
 		}
 		t.tails[key] = got

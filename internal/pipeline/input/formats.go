@@ -1,12 +1,17 @@
 package input
 
 import (
+	"errors"
+	"fmt"
+	"time"
+
 	"meridian/format"
 	"meridian/format/chrome"
 	"meridian/format/ctf"
 	"meridian/format/gotrace"
 	"meridian/format/jaeger"
 	"meridian/format/otlp"
+	"meridian/internal/retention"
 	"meridian/trace"
 )
 
@@ -40,11 +45,15 @@ func openCTF(path string, w *trace.Warnings) (events, error) {
 		return events{}, err
 	}
 	env := t.Env()
+	dropped, err := warnOfDropped(t, w)
+	if err != nil {
+		return events{}, errors.Join(err, t.Close())
+	}
 	return events{
 		first: t.Events(),
 		whole: func() bool {
 			n := t.Tally()
-			return n.Discarded+n.Lost+n.Damaged+n.Broken == 0
+			return !dropped && n.Discarded+n.Lost+n.Damaged+n.Broken == 0
 		},
 		open: func(w *trace.Warnings) (trace.Source, error) {
 			t, err := ctf.Open(path, w)
@@ -55,6 +64,23 @@ func openCTF(path string, w *trace.Warnings) (events, error) {
 		},
 		tagged: env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host"),
 	}, nil
+}
+
+// warnOfDropped warns of what a recorder dropped on purpose (record --keep), and reports whether there is any. Each stream then
+// begins at a time of its own.
+func warnOfDropped(t *ctf.Trace, w *trace.Warnings) (bool, error) {
+	if !retention.Has(t) {
+		return false, nil
+	}
+	d, ok, err := retention.Of(t.Dir)
+	if err != nil || !ok || len(t.Metadata.Clocks) == 0 {
+		return ok, err
+	}
+	c := &t.Metadata.Clocks[0]
+	from := time.Unix(c.OffsetSeconds, c.Offset+int64(d.Until)).UTC()
+	w.Add(t.Dir, "the recorder kept the last part only (record --keep): the trace is whole from "+from.Format("2006-01-02 15:04:05.000000 MST")+" on",
+		fmt.Sprintf("%d packets with %d events were dropped", d.All.Packets, d.All.Events))
+	return true, nil
 }
 
 // openGoTrace reads the file at each opening, since it may be larger than memory.

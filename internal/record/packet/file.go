@@ -23,7 +23,14 @@ type File struct {
 	pending []Written
 	written []Written // the part of pending that is in the file
 	dropped int64     // as of the last statistics
+	before  int64     // what was dropped before the file began, which earlier files of the capture tell
 }
+
+// StartAt says what the capture had dropped before the file began: its statistics tell of what was dropped since.
+func (x *File) StartAt(s Stats) { x.before, x.dropped = s.Dropped, s.Dropped }
+
+// Size returns how many bytes are in the file.
+func (x *File) Size() int64 { return x.size }
 
 // Written counts an interface's packets in a file.
 type Written struct {
@@ -112,7 +119,7 @@ func (x *File) WriteStatistics(s Stats, at clock.HostTime, always bool) error {
 	for i := range x.written {
 		counts := pcap.Statistics{Received: x.written[i].Packets, Dropped: -1}
 		if i == 0 {
-			if counts.Dropped = s.Dropped; len(x.written) > 1 {
+			if counts.Dropped = s.Dropped - x.before; len(x.written) > 1 {
 				counts.Comment = "dropped packets are those of all interfaces"
 			}
 		}

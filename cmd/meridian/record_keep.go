@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"meridian/internal/record"
+)
+
+// keepValue is the value of --keep: a duration, a size, or both.
+type keepValue struct{ record.Keep }
+
+var sizeUnits = []struct {
+	name  string
+	bytes float64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}}
+
+func (k *keepValue) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		bytes, isSize, err := parseSize(part)
+		if err != nil {
+			return err
+		}
+		if isSize {
+			if bytes < record.MinKeepBytes {
+				return fmt.Errorf("%s is less than 1MiB, the least that can be kept", part)
+			}
+			k.Bytes = bytes
+			continue
+		}
+		d, err := time.ParseDuration(part)
+		if err != nil {
+			return fmt.Errorf("%q is neither a duration nor a size: write 10m, 2GiB, or both as 10m,2GiB", part)
+		}
+		if d < record.MinKeepTime {
+			return fmt.Errorf("%s is less than %v, the least that can be kept", part, record.MinKeepTime)
+		}
+		k.Time = d
+	}
+	return nil
+}
+
+// parseSize reads a number with a unit of bytes; false for a text without one.
+func parseSize(text string) (bytes int64, ok bool, err error) {
+	for _, u := range sizeUnits {
+		number, found := strings.CutSuffix(text, u.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(n >= 0) || n*u.bytes >= math.MaxInt64 {
+			return 0, true, fmt.Errorf("invalid size %q: write a number before %s", text, u.name)
+		}
+		return int64(n * u.bytes), true, nil
+	}
+	return 0, false, nil
+}
+
+func (k *keepValue) String() string { return k.Keep.String() }
+func (k *keepValue) Type() string   { return "keep" }
+
+// droppedLine says what --keep dropped.
+func droppedLine(d *record.Dropped) string {
+	what := counted(d.Packets, "packet")
+	if d.Events > 0 {
+		what = counted(d.Events, "event") + " in " + what
+	}
+	return fmt.Sprintf("not kept, as --keep says: %s, %.1f MB; the trace is whole from %s on", what, float64(d.Bytes)/1e6,
+		time.Unix(0, d.WholeFrom).Format("2006-01-02 15:04:05.000000"))
+}
