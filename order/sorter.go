@@ -293,8 +293,8 @@ func (s *Sorter) follows(slot int32, h *heldEvent, f *flow) bool {
 	}
 	h.key = max(h.key, first)
 	h.state = h.state&^keepsTime | repaired
-	comparable := s.options.Comparable == nil || s.options.Comparable(f.mapNumber, h.mapNumber)
-	if comparable && h.bounded && f.bounded && h.high < f.low.Add(least) {
+	alike := s.options.Comparable == nil || s.options.Comparable(f.mapNumber, h.mapNumber)
+	if alike && h.bounded && f.bounded && h.high < f.low.Add(least) {
 		h.state |= violation
 	}
 	// Where the instants that they were pushed with agree, the reason was moved, for another message.
