@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"time"
 )
 
 // followedFile is a file of packets that grows.
@@ -20,11 +21,12 @@ type followedFile struct {
 	s                      *Stream
 	r                      *Reader // nil until there is metadata
 	resume                 *filePosition
-	size                   int64 // when it was last looked at
-	measured               int   // looks since it was removed
-	judged                 int64 // its size when the packet behind whole was last looked at; -1 for never
-	whole                  int64 // end of the whole packets
-	searched               int64 // no packet begins between whole and this
+	size                   int64     // when it was last looked at
+	measured               int       // looks since it was removed
+	judged                 int64     // its size when the packet behind whole was last looked at; -1 for never
+	changed                time.Time // its time of change then
+	whole                  int64     // end of the whole packets
+	searched               int64     // no packet begins between whole and this
 	flaws                  []flaw
 	cursor                 int // in the Source; -1 for none yet
 	headCheck, packetCheck headerCheck
@@ -53,6 +55,13 @@ func (file *followedFile) measure() {
 	}
 	if file.gone {
 		file.measured++
+	}
+	if file.size == file.judged && file.size > file.whole {
+		// Half a packet may have been cut off, and another written that ends at the same place.
+		info, err := file.s.file.file.Stat()
+		if err == nil && (!info.ModTime().Equal(file.changed) || time.Since(file.changed) < coarsestTime(info)) {
+			file.changed, file.judged = info.ModTime(), -1
+		}
 	}
 }
 

@@ -44,6 +44,11 @@
 // Digest is 0 for content that the capture did not keep (less than 32 bytes and less than the payload); a hash that
 // comes out as 0 is 1. The hash is fixed: captures reduced by different processes can be matched.
 //
+// # Files that grow
+//
+// A [Follower] reads a file while another program appends to it. It brings the packets whose blocks are whole. Half a block waits and
+// is read again once the file has changed, for its writer may be killed and its successor cut it off.
+//
 // # Cost
 //
 // Reading and decoding allocate nothing per frame and take about 50 ns of one core for each; see the benchmarks.
@@ -87,6 +92,9 @@ type Reader struct {
 	shown   atomic.Pointer[[]trace.Interface] // what other goroutines may see of ifaces
 	step    int64                             // Resolution
 	unknown bool                              // the frame has no stamp of its own
+
+	live  bool   // of a Follower: the file grows
+	stuck string // of such a file: what is wrong where reading stands
 
 	// pcap
 	header   int    // bytes of a packet record before its data: 16, or 24 in Kuznetzov's dialect
@@ -231,6 +239,7 @@ const (
 func (r *Reader) stop(cut string) error {
 	var damage *stream.Damage
 	switch err := r.in.err; {
+	case r.live && err == io.EOF: // for now
 	case errors.As(err, &damage):
 		r.tally.flush()
 		r.tally.warn(damage.Compression+damagedData, fmt.Sprintf("%s: %v", r.place(), damage))
@@ -242,7 +251,13 @@ func (r *Reader) stop(cut string) error {
 	return io.EOF
 }
 
-// damage reports damage to the packet being read.
-func (r *Reader) damage(kind string) { r.tally.add(kind, r.number, r.at) }
+// damage reports damage to the packet being read. What a growing file cannot be read beyond may be written anew.
+func (r *Reader) damage(kind string) {
+	if r.live && (kind == badLength || kind == badBlock || kind == badVersion || kind == zeros) {
+		r.stuck = kind
+		return
+	}
+	r.tally.add(kind, r.number, r.at)
+}
 
 func (r *Reader) place() string { return place{r.number, r.at}.String() }

@@ -1,0 +1,169 @@
+//go:build unix
+
+package record
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"meridian/format/ctf"
+	"meridian/trace"
+)
+
+// sums are counts and digests of the events of each file of a trace, in their order.
+type sums map[string][2]uint64
+
+func (s sums) add(e *trace.Event, from interface {
+	trace.Source
+	Reader() *ctf.Reader
+}) {
+	name := filepath.Base(from.Reader().Stream().Path)
+	at := s[name]
+	mix := func(v uint64) { at[1] = (at[1] ^ v) * 0x100000001b3 }
+	mix(uint64(e.Time))
+	for _, c := range from.Classes()[e.Class].Name + from.Streams()[e.Stream].Name {
+		mix(uint64(c))
+	}
+	for _, v := range from.Values() {
+		mix(v.Bits)
+		for _, c := range v.Data {
+			mix(uint64(c))
+		}
+	}
+	at[0]++
+	s[name] = at
+}
+
+// following follows a trace, ever again as another Follower, until it has been told to end and nothing is left.
+func following(t *testing.T, dir string, random *rand.Rand, end *atomic.Bool) (got sums, followers int, w *trace.Warnings) {
+	got, w = sums{}, new(trace.Warnings)
+	f := ctf.Follow(dir, w)
+	for followers = 1; ; {
+		last := end.Load()
+		if _, err := f.Refresh(); err != nil {
+			t.Error(err)
+			break
+		}
+		left := 1 << 30
+		if !last && random.IntN(4) == 0 {
+			left = random.IntN(1000)
+		}
+		var e trace.Event
+		for ; left > 0 && f.Next(&e) == nil; left-- {
+			got.add(&e, f)
+		}
+		if last {
+			break
+		}
+		if random.IntN(8) == 0 { // kill -9
+			stored, err := json.Marshal(f.Position())
+			var p ctf.Position
+			if err == nil {
+				err = json.Unmarshal(stored, &p)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			f.Close()
+			f = ctf.FollowFrom(dir, p, w)
+			followers++
+		}
+		<-time.After(time.Duration(random.IntN(3000)) * time.Microsecond)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	return got, followers, w
+}
+
+// Recorders are killed one after another, followers too: each event of the files is returned once, in order.
+func TestFollowersReturnWhatKilledRecordersWrote(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	rings, root := t.TempDir(), t.TempDir()
+	dir := filepath.Join(root, "0")
+	var end atomic.Bool
+	type result struct {
+		got       sums
+		followers int
+		w         *trace.Warnings
+	}
+	results := make(chan result)
+	go func() {
+		got, followers, w := following(t, dir, rand.New(rand.NewPCG(seed, 4)), &end)
+		results <- result{got, followers, w}
+	}()
+	defer end.Store(true)
+	p := program(t, "victim", rings, "GOROUTINES=2", "BUFFERS=64")
+	killRecorders(t, rand.New(rand.NewPCG(seed, 3)), rings, root, true)
+	p.in.Close()
+	p.emitted(t)
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	untilEnded(t, Options{Dir: dir, Rings: []string{rings}}, 1)
+	end.Store(true)
+	r := <-results
+	want := sums{}
+	tr, err := ctf.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tr.Events()
+	defer s.Close()
+	var e trace.Event
+	events := uint64(0)
+	for s.Next(&e) == nil {
+		want.add(&e, s)
+		events++
+	}
+	for name, at := range want {
+		if r.got[name] != at {
+			t.Errorf("%s: followed %v, offline %v", name, r.got[name], at)
+		}
+	}
+	if len(r.got) != len(want) || events == 0 {
+		t.Errorf("events of %d files, offline of %d", len(r.got), len(want))
+	}
+	for _, line := range r.w.Lines() {
+		if !strings.Contains(line, "not a whole packet") && !strings.Contains(line, "discarded") {
+			t.Error(line)
+		}
+	}
+	t.Log(events, "events,", r.followers, "followers")
+}
+
+// snapshot copies a directory as it is while it is written: each file up to where it ended when its copy began.
+func snapshot(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.MkdirAll(to, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	names, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The metadata last: it has the classes of all packets that were copied.
+	put := func(name string) {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), data, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range names {
+		if e.Type().IsRegular() && e.Name() != "metadata" && !strings.HasPrefix(e.Name(), ".") {
+			put(e.Name())
+		}
+	}
+	put("metadata")
+}
