@@ -4,6 +4,8 @@ package record
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -166,4 +168,107 @@ func snapshot(t *testing.T, from, to string) {
 		}
 	}
 	put("metadata")
+}
+
+// tornSizes watches the sizes of a trace's files of rings for a while, and returns how many it saw, and how many of them are the end
+// of no packet.
+func tornSizes(t *testing.T, dir string, d time.Duration) (seen, torn int) {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(dir, sensorFiles+"*"))
+	sizes := map[string]map[int64]bool{}
+	var files []*os.File
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		sizes[path] = map[int64]bool{}
+		files = append(files, f)
+	}
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		for i, f := range files {
+			size, err := f.Seek(0, io.SeekEnd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sizes[paths[i]][size] = true
+		}
+	}
+	m, err := readMetadata(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range files {
+		ends := map[int64]bool{0: true}
+		head := make([]byte, packetFields)
+		for at := (tail{}); ; {
+			next, err := at.next(f, head, 1<<60, m.UUID)
+			if err != nil || next.size == at.size {
+				break
+			}
+			ends[next.size], at = true, next
+		}
+		for size := range sizes[paths[i]] {
+			if seen++; !ends[size] {
+				torn++
+			}
+		}
+	}
+	return seen, torn
+}
+
+// A copy of the directory at any instant is a trace that babeltrace2 reads to its end. Only an instant within one write of a packet
+// makes a copy that ends within a packet. Such instants are counted here, and are few.
+func TestBabeltraceReadsTheTraceAtAnyInstant(t *testing.T) {
+	rings, root := t.TempDir(), t.TempDir()
+	dir := filepath.Join(root, "trace")
+	p := program(t, "busy", rings, "GOROUTINES=2", "BUFFERS=64")
+	r := started(t, "recorder", "RING="+rings, "DIR="+dir)
+	for events := 0; events == 0; {
+		if !r.lines.Scan() {
+			t.Fatal("the recorder died by itself")
+		}
+		fmt.Sscanf(r.lines.Text(), "counted %d", &events)
+	}
+	go func() {
+		for r.lines.Scan() {
+		}
+	}()
+	m, err := readMetadata(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, within := 0, 0
+	const copies = 4
+	for i := range copies {
+		to := filepath.Join(root, fmt.Sprint(i))
+		snapshot(t, dir, to)
+		paths, _ := filepath.Glob(filepath.Join(to, sensorFiles+"*"))
+		whole := true
+		for _, path := range paths {
+			_, cut, err := readTail(path, m.UUID, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole = whole && cut == 0
+		}
+		if !whole {
+			within++
+			continue
+		}
+		events := babeltrace(t, to)
+		if events < before || events == 0 {
+			t.Errorf("%d events in a copy, %d in the one before", events, before)
+		}
+		before = events
+	}
+	seen, torn := tornSizes(t, dir, 200*time.Millisecond)
+	t.Logf("%d of %d copies end within a packet, %d of %d sizes", within, copies, torn, seen)
+	if 2*within > copies || 10*torn > seen {
+		t.Error("too many instants lie within a packet")
+	}
+	p.end(t)
+	r.Process.Signal(os.Interrupt)
+	r.Wait()
 }
