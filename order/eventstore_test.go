@@ -83,9 +83,12 @@ func TestAFlowTableIsAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var table flowTable
 	model := map[uint64]int32{}
+	ids := make([]uint64, 700) // so few that most come again, so many that runs of taken places meet
+	for i := range ids {
+		ids[i] = r.Uint64() | 1
+	}
 	for step := range 200_000 {
-		// Few ids, some with the same place, so that runs of taken places wrap round.
-		id := 1 + r.Uint64N(300)<<(r.Uint64N(2)*44)
+		id := ids[r.IntN(len(ids))]
 		switch f := table.find(id); {
 		case (f != nil) != (model[id] != 0) || f != nil && f.host != model[id]:
 			t.Fatalf("step %d: %d is %+v, want %d", step, id, f, model[id])
@@ -124,4 +127,24 @@ func TestQuantilesAreWithinASixteenthOfTheSortedSpans(t *testing.T) {
 			t.Fatalf("%v of %d", l.Max(), l.Count())
 		}
 	})
+}
+
+// Counters in some of the bits of an id are spread, however many bits are the same.
+func TestAFlowTableSpreadsIds(t *testing.T) {
+	for shift := 0; shift <= 52; shift += 4 {
+		var table flowTable
+		for i := range uint64(4096) {
+			table.add(1 + i<<shift)
+		}
+		run, most := 0, 0
+		for i := range table.places {
+			if run++; table.places[i].id == 0 {
+				run = 0
+			}
+			most = max(most, run)
+		}
+		if most > 200 {
+			t.Errorf("bits from %d: %d places in a row are taken", shift, most)
+		}
+	}
 }

@@ -1,6 +1,10 @@
 package order
 
-import "meridian/clock"
+import (
+	"math/bits"
+
+	"meridian/clock"
+)
 
 // flowTable finds the messages of which an end is held, or whose sending was emitted a short time ago. It is a hash table with
 // open addressing (linear probing, deletion by shifting back): unlike a Go map, it allocates only when it grows. A *flow is void
@@ -8,6 +12,7 @@ import "meridian/clock"
 type flowTable struct {
 	places []flow // a power of two, or none; at most 3/4 are taken
 	taken  int
+	shift  int // 64 less the bits of a place
 }
 
 // flow is what is known of one message.
@@ -24,7 +29,8 @@ type flow struct {
 }
 
 func (t *flowTable) place(id uint64) int {
-	return int((id * 0x9e3779b97f4a7c15) >> 20 & uint64(len(t.places)-1))
+	// The upper bits of the product depend on all of id, and ids may differ in some of their bits only.
+	return int((id ^ id>>32) * 0x9e3779b97f4a7c15 >> t.shift)
 }
 
 // find returns a message, nil if it is not there.
@@ -65,6 +71,7 @@ func (t *flowTable) unused(id uint64) *flow {
 func (t *flowTable) grow() {
 	old := t.places
 	t.places = make([]flow, max(64, 2*len(old)))
+	t.shift = 65 - bits.Len(uint(len(t.places)))
 	for i := range old {
 		if old[i].id != 0 {
 			*t.unused(old[i].id) = old[i]
