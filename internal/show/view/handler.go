@@ -46,6 +46,10 @@ func Handler(data Data) http.Handler {
 				refuse(w, http.StatusBadRequest, "invalid query string")
 				return
 			}
+			if live, ok := data.(*Live); ok && !live.ready() {
+				refuse(w, http.StatusServiceUnavailable, errNothing.Error())
+				return
+			}
 			body, kind, err := answer(r.Context(), query)
 			var wrong *wrongRequest
 			switch {
@@ -57,6 +61,9 @@ func Handler(data Data) http.Handler {
 				reply(w, r, kind, body)
 			}
 		})
+	}
+	if live, ok := data.(*Live); ok {
+		mux.HandleFunc("/api/live", live.serve)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "not found") })
 	return mux

@@ -71,9 +71,11 @@ func NewTimeline(x *index.Index) (*Timeline, error) {
 }
 
 // About lays the report over what the index says of itself.
-func (t *Timeline) About() *index.About {
-	a := *t.Index.About()
-	r := &t.report
+func (t *Timeline) About() *index.About { return t.report.over(t.Index.About()) }
+
+// over returns what an index says of itself with what the report knows beside it.
+func (r *Report) over(of *index.About) *index.About {
+	a := *of
 	a.Hosts = append([]index.Host{}, a.Hosts...)
 	for i := range min(len(a.Hosts), len(r.Hosts)) {
 		h := &a.Hosts[i]

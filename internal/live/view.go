@@ -1,0 +1,217 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"meridian/clock"
+	"meridian/internal/filter"
+	"meridian/internal/pipeline/usage"
+	"meridian/internal/show"
+	"meridian/internal/show/index"
+	"meridian/internal/show/view"
+	"meridian/order"
+	"meridian/trace"
+)
+
+// ViewOptions say what is shown.
+type ViewOptions struct {
+	Select filter.Options
+	// Index is the directory of the index; "" for a temporary one, which is removed.
+	Index    string
+	MinDelay int64 // of a message, ns: a faster one is a violation
+}
+
+// View shows the events of directories as they come, until ctx ends, which is no error: it publishes pictures of the timeline to
+// a [view.Live].
+func View(ctx context.Context, o Options, v ViewOptions, to *view.Live, w *trace.Warnings) (_ *Outcome, err error) {
+	defer to.End()
+	if err := v.Select.Check(); err != nil {
+		return nil, &usage.Error{Reason: err.Error()}
+	}
+	o.Rows = true
+	s, err := New(o, w)
+	if err != nil {
+		return nil, &usage.Error{Reason: err.Error()}
+	}
+	dir := v.Index
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "meridian-view-"); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	f := filter.New(s.Schema(), v.Select)
+	x, err := index.NewLive(dir, f.Schema(), index.Options{MinDelay: v.MinDelay})
+	if err != nil {
+		return nil, err
+	}
+	f.To(x)
+	p := &pictures{index: x, filter: f, to: to, warnings: w, work: make(chan func() error, 1), failed: make(chan error, 1)}
+	s.To(p)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.seal()
+	}()
+	err = s.Run(ctx)
+	close(p.work)
+	<-done
+	select {
+	case failure := <-p.failed:
+		err = errors.Join(err, failure)
+	default:
+	}
+	return s.Outcome(), errors.Join(err, x.Close())
+}
+
+// How often the timeline is published at most, and how long events stay in memory alone.
+const (
+	publishInterval = 100 * time.Millisecond
+	sealInterval    = 30 * time.Second
+)
+
+// pictures is the sink that makes pictures of what has come.
+type pictures struct {
+	index    *index.Live
+	filter   *filter.Filter
+	to       *view.Live
+	warnings *trace.Warnings
+	work     chan func() error // seals to finish
+	failed   chan error        // the first failure of one
+
+	published time.Duration // when, since the session began
+	sealed    time.Duration
+	events    int64 // that were published
+	maps      int64 // the version of the maps that were
+	latest    clock.TimelineTime
+	hosts     []clock.TimelineTime // latest event shown, by host
+}
+
+func (p *pictures) Write(e *trace.TimelineEvent, _ order.Note) error {
+	for len(p.hosts) <= e.Host {
+		p.hosts = append(p.hosts, 0)
+	}
+	p.hosts[e.Host] = max(p.hosts[e.Host], e.Time)
+	p.latest = max(p.latest, e.Time)
+	return p.filter.Write(e)
+}
+
+// Step publishes a picture if it is time, and has the tail written to disk if that is due.
+func (p *pictures) Step(s *Session) error {
+	select {
+	case err := <-p.failed:
+		return err
+	default:
+	}
+	now := time.Duration(s.elapsed())
+	all, tail := p.index.Events()
+	if tail > 0 && (p.index.Due() || now-p.sealed >= sealInterval) {
+		if err := p.freeze(now); err != nil {
+			return err
+		}
+	}
+	maps := s.Maps().Version
+	if all == 0 || now-p.published < publishInterval || all == p.events && maps == p.maps && now-p.published < time.Second {
+		return nil
+	}
+	p.published, p.events = now, all
+	report := p.report(s)
+	return p.to.Publish(p.index.View(), report, p.status(s))
+}
+
+// freeze begins a seal, unless the one before is still being written.
+func (p *pictures) freeze(now time.Duration) error {
+	if len(p.work) > 0 {
+		return nil
+	}
+	finish, err := p.index.Freeze(nil)
+	if err != nil {
+		return err
+	}
+	p.sealed = now
+	p.work <- finish
+	return nil
+}
+
+// seal writes what is frozen, and merges segments, until there is no more work.
+func (p *pictures) seal() {
+	for finish := range p.work {
+		err := finish()
+		for more := true; more && err == nil; {
+			more, err = p.index.Compact()
+		}
+		if err != nil {
+			p.failed <- fmt.Errorf("writing the index: %w", err)
+			for finish := range p.work {
+				_ = finish() // each one must be called
+			}
+			return
+		}
+	}
+}
+
+// status says how late the picture is.
+func (p *pictures) status(s *Session) view.Status {
+	now, stats := s.Now(), s.sorter.Stats()
+	x := view.Status{Now: now, Behind: max(clock.Sub(now, p.latest), 0), Frame: int64(stats.Frame), Late: stats.Late}
+	for i := range s.rows.Hosts {
+		h := view.HostStatus{Bound: s.boundText(i)}
+		if i < len(p.hosts) {
+			h.Behind = max(clock.Sub(now, p.hosts[i]), 0)
+		}
+		for _, in := range s.inputs {
+			if in.host == i {
+				n := in.follower.Tally()
+				h.Lost += n.Discarded + n.Lost
+			}
+		}
+		x.Lost += h.Lost
+		x.Hosts = append(x.Hosts, h)
+	}
+	return x
+}
+
+// boundText says how well the clock of a host is known now.
+func (s *Session) boundText(host int) string {
+	if len(s.inputs) == 1 {
+		return ""
+	}
+	for _, in := range s.inputs {
+		if in.host != host || !in.began {
+			continue
+		}
+		p := s.clocks.Maps().Place(in.number, in.event.Time)
+		if !p.Bounded {
+			return "unbounded"
+		}
+		return "±" + show.Duration(max(clock.Sub(p.High, p.At), clock.Sub(p.At, p.Low)))
+	}
+	return ""
+}
+
+// report is what is known of the clocks beside the events.
+func (p *pictures) report(s *Session) *view.Report {
+	maps := s.Maps()
+	r := &view.Report{Warnings: p.warnings.Lines(), Summary: "Live: clocks are aligned while messages come."}
+	if len(s.inputs) == 1 {
+		r.Summary = "Live: stamps are as they are recorded."
+	}
+	for i, host := range s.rows.Hosts {
+		h := index.HostReport{Reference: host, Addresses: []string{}, Bound: s.boundText(i)}
+		for _, in := range s.inputs {
+			if in.host == i && len(s.inputs) > 1 {
+				_, h.Component = maps.Map(in.number)
+			}
+		}
+		r.Hosts = append(r.Hosts, h)
+	}
+	for _, m := range s.rows.Maps {
+		r.Clocks = append(r.Clocks, view.ClockReport{Component: m.Component})
+	}
+	p.maps = maps.Version
+	return r
+}
