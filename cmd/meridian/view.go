@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,12 +27,14 @@ type viewFlags struct {
 	index     string
 	listen    string
 	noBrowser bool
+	follow    bool
+	latency   time.Duration
 }
 
 func newView() *cobra.Command {
 	var f viewFlags
 	cmd := &cobra.Command{
-		Use:   "view [HOST=]TRACE... [-o FILE.html]",
+		Use:   "view [HOST=]TRACE... [-o FILE.html | --follow]",
 		Short: "Show the timeline of traces in the browser",
 		Long: `Put traces on one time base as 'meridian align' does, from the same inputs and with the same flags, and show the timeline
 in the browser: a row for each thread, processor and interface of every host, messages between them, the bound of each instant,
@@ -48,6 +51,9 @@ allows; the page says what is missing.
 --index keeps what the page is drawn from, which otherwise lies in the system's temporary directory (TMPDIR) until the command
 ends. Such a file is a TRACE too, alone, and is shown at once.
 
+--follow shows trace directories while they are recorded, which need not be there yet: the page follows the present until one looks back. Events are
+shown when they are --latency old, so that those before them have come. --index then names a directory.
+
 --from, --to, --host, --stream, --event, --where and --field choose events as for 'meridian convert'. With
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
 
@@ -58,7 +64,8 @@ reason is on stderr.`,
   meridian view web=lttng-web/ db=lttng-db/ --from +10s --to +12s
   meridian view spans.json -o timeline.html
   meridian view web=a.pcap db=b.pcap --index monday.mvx
-  meridian view monday.mvx --listen 127.0.0.1:8080 --no-browser`,
+  meridian view monday.mvx --listen 127.0.0.1:8080 --no-browser
+  meridian view --follow web=/srv/web-trace db=/srv/db-trace`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	flags := cmd.Flags()
@@ -68,12 +75,14 @@ reason is on stderr.`,
 	flags.StringVar(&f.index, "index", "", "keep the index as `FILE`, to be viewed again without the traces")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "serve at `ADDRESS:PORT`; port 0 is any that is free")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
+	flags.BoolVar(&f.follow, "follow", false, "show trace directories while they are recorded")
+	flags.DurationVar(&f.latency, "latency", 100*time.Millisecond, "with --follow, how long events wait for earlier ones, `TIME` from 1ms to 1h")
 	f.filterFlags.add(cmd)
 	f.logicalFlag.add(cmd)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
 	f.quietFlag.add(cmd)
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"size": choices(), "listen": choices("127.0.0.1:8080"),
+		"size": choices(), "listen": choices("127.0.0.1:8080"), "latency": choices("20ms", "100ms", "1s"),
 		"output": cobra.FixedCompletions([]string{"html"}, cobra.ShellCompDirectiveFilterFileExt),
 	})
 	return cmd
@@ -92,6 +101,10 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		return wrong("--size %d: want 1 to 1000 megabytes", f.budget)
 	case f.output != "" && (f.flags.Changed("listen") || f.noBrowser):
 		return wrong("-o writes a file and serves nothing; leave out --listen and --no-browser")
+	case f.follow:
+		return f.followTraces(cmd, args)
+	case f.flags.Changed("latency"):
+		return wrong("--latency is how long --follow waits for earlier events; give --follow too")
 	}
 	t, broken, err := f.timeline(cmd, args)
 	if err != nil {
@@ -164,12 +177,17 @@ func (f *viewFlags) forTraces(path string) error {
 }
 
 // serve serves until it is interrupted.
-func (f *viewFlags) serve(cmd *cobra.Command, t *view.Timeline) error {
+func (f *viewFlags) serve(cmd *cobra.Command, t view.Data) error {
 	s, err := view.Listen(f.listen, t)
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(cmd.Context())
+	return f.serveOn(cmd.Context(), cmd, s)
+}
+
+// serveOn serves until ctx ends.
+func (f *viewFlags) serveOn(parent context.Context, cmd *cobra.Command, s *view.Server) error {
+	ctx, stop := context.WithCancel(parent)
 	opened := make(chan struct{})
 	go func() {
 		defer close(opened)
