@@ -201,7 +201,7 @@ func (f *viewFlags) serveOn(parent context.Context, cmd *cobra.Command, s *view.
 		}
 		<-ctx.Done()
 	}()
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), s.URL())
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), s.URL())
 	if err == nil {
 		err = s.Serve(ctx)
 	} else {

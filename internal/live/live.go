@@ -93,9 +93,10 @@ func New(o Options, w *trace.Warnings) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(int64(o.Settle), int64(time.Minute)), warnings: w, began: o.Now()}
+	s.schema.Title = "Live timeline"
 	s.rows = s.schema
 	if o.Rows {
-		s.rows = new(trace.Schema)
+		s.rows = &trace.Schema{Title: s.schema.Title}
 	}
 	s.entries = order.NewEntries(s.schema)
 	s.rowNames = order.NewEntries(s.rows)
