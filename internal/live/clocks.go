@@ -70,7 +70,11 @@ func (s *Session) align(ctx context.Context) error {
 	if err := s.packets.advance(ctx, now); err != nil {
 		return err
 	}
-	if _, err := s.clocks.Advance(ctx); err != nil {
+	round := s.clocks.Advance
+	if s.asked && now-s.askedAt >= askInterval {
+		s.asked, s.askedAt, round = false, now, s.clocks.Round
+	}
+	if _, err := round(ctx); err != nil {
 		return err
 	}
 	if maps := s.clocks.Maps(); maps.Version != s.aligned {
@@ -92,6 +96,9 @@ func (s *Session) align(ctx context.Context) error {
 	return nil
 }
 
+// askInterval is between rounds that are made because a message seemed to arrive before it was sent, ns.
+const askInterval = 200_000_000
+
 // rebase begins to order anew when clocks have joined: their events lie elsewhere from here on, and would all be late, or keep
 // others from being in time.
 func (s *Session) rebase(maps *alignlive.Maps) error {
@@ -106,6 +113,7 @@ func (s *Session) rebase(maps *alignlive.Maps) error {
 	if err := s.sorter.Flush(s.emit); err != nil {
 		return err
 	}
+	s.before = addStats(s.before, s.sorter.Stats())
 	s.sorter, s.present = order.NewSorter(s.o.Sorter), pace{}
 	return nil
 }

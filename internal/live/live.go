@@ -74,10 +74,13 @@ type Session struct {
 	held    int
 
 	began    time.Time
-	present  pace  // of the timeline, ns since 1970
-	progress pace  // of the hosts' clocks since their first events, whatever these show
-	aligned  int64 // the version of the maps that were handed on
-	joined   int64 // the version up to which joins were taken account of
+	present  pace              // of the timeline, ns since 1970
+	progress pace              // of the hosts' clocks since their first events, whatever these show
+	aligned  int64             // the version of the maps that were handed on
+	joined   int64             // the version up to which joins were taken account of
+	asked    bool              // the sorter saw messages arrive before they were sent
+	askedAt  int64             // when a round was made for that, by time
+	before   order.SorterStats // of sorters that were replaced
 }
 
 // New returns a session that has read nothing. Warnings gets what is wrong with the traces.
@@ -102,6 +105,7 @@ func New(o Options, w *trace.Warnings) (*Session, error) {
 	s.rowNames = order.NewEntries(s.rows)
 	s.packets = newPackets(s)
 	s.o.Sorter.Comparable = s.comparable
+	s.o.Sorter.Ask = func(int, int) { s.asked = true }
 	switch {
 	case len(o.Inputs) == 1: // one clock has all in order, and the other ends of its messages are elsewhere
 		s.o.Sorter.ReasonTimeout = -1
@@ -168,10 +172,11 @@ func (s *Session) last(ctx context.Context) error {
 
 // pause returns how long nothing need be done if no directory grows.
 func (s *Session) pause() time.Duration {
-	if s.sorter.Stats().Held > 0 {
-		return shortestPause
+	due, any := s.sorter.Due()
+	if !any {
+		return longestPause
 	}
-	return longestPause
+	return min(max(time.Duration(clock.Sub(due, s.Now())), shortestPause), longestPause)
 }
 
 // maxStep is how many events are read at a step. Then what they release is handed on, and the clocks are looked at.
@@ -191,8 +196,8 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 		}
 		return busy, s.align(ctx)
 	}
-	n := 0
-	for n < maxStep {
+	n, full := 0, false
+	for n < maxStep && !full {
 		in, err := s.earliest()
 		if err != nil {
 			return false, err
@@ -200,9 +205,8 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 		if in == nil {
 			break
 		}
-		if err := s.take(in); errors.Is(err, order.ErrSorterFull) {
-			break
-		} else if err != nil {
+		err = s.take(in)
+		if full = errors.Is(err, order.ErrSorterFull); err != nil && !full {
 			return false, err
 		}
 		n++
@@ -213,7 +217,7 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 	if err := s.sorter.Advance(s.Now(), s.emit); err != nil {
 		return false, err
 	}
-	return n >= maxStep, s.sink.Step(s)
+	return n >= maxStep || full, s.sink.Step(s)
 }
 
 // Finish hands on all that is held, as if nothing more came.

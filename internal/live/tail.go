@@ -93,7 +93,7 @@ func (p *printer) Step(*Session) error                              { return p.l
 
 // Outcome returns what has become of the events so far.
 func (s *Session) Outcome() *Outcome {
-	o := &Outcome{SorterStats: s.sorter.Stats()}
+	o := &Outcome{SorterStats: addStats(s.before, s.sorter.Stats())}
 	component := -1
 	for _, in := range s.inputs {
 		if in.number < 0 {
@@ -113,11 +113,32 @@ func (s *Session) Outcome() *Outcome {
 	return o
 }
 
+// addStats adds the counts of a sorter to those of the ones before it; what is of one alone is that of b.
+func addStats(a, b order.SorterStats) order.SorterStats {
+	b.Emitted += a.Emitted
+	b.Late += a.Late
+	b.Moved += a.Moved
+	b.Repaired += a.Repaired
+	b.Violations += a.Violations
+	b.TimedOut += a.TimedOut
+	b.Forced += a.Forced
+	b.Asked += a.Asked
+	b.GreatestLateness = max(a.GreatestLateness, b.GreatestLateness)
+	b.GreatestRepair = max(a.GreatestRepair, b.GreatestRepair)
+	return b
+}
+
 // Summary says in a line what became of the events.
 func (o *Outcome) Summary() string {
 	line := fmt.Sprintf("%d events", o.Emitted)
 	if o.Late > 0 {
 		line += fmt.Sprintf(", %d late (by %v at most)", o.Late, o.GreatestLateness)
+	}
+	if o.Violations > 0 {
+		line += fmt.Sprintf(", %d received before they were sent, whatever the clocks", o.Violations)
+	}
+	if o.Forced > 0 {
+		line += fmt.Sprintf(", %d out before their time, since memory was full", o.Forced)
 	}
 	if o.Lost > 0 {
 		line += fmt.Sprintf(", %d lost before they were recorded", o.Lost)
