@@ -252,11 +252,13 @@ func TestTheEarlierEvidenceDecides(t *testing.T) {
 		{trace.Sent, trace.Received, 0, evidence{near: 1}}, {trace.Received, trace.Sent, 0, evidence{near: -1}},
 		{trace.Sent, trace.Sent, 0, evidence{sameHost: true}}, {trace.Received, trace.Received, 0, evidence{sameHost: true}},
 		{trace.Unknown, trace.Unknown, 61, evidence{near: 1}}, {trace.Unknown, trace.Unknown, 59, evidence{near: -1}}, {trace.Unknown, trace.Unknown, 60, evidence{}},
-		{trace.Received, trace.Unknown, 61, evidence{near: -1}}, // flags go before hops
+		{trace.Received, trace.Unknown, 59, evidence{near: -1}}, {trace.Sent, trace.Unknown, 61, evidence{near: 1}},
+		// What a received has more hops left at a than at b: a forwards it.
+		{trace.Received, trace.Unknown, 61, evidence{contested: true}}, {trace.Unknown, trace.Received, 59, evidence{contested: true}},
 	} {
 		u := seen(t, false, p(c.a, c.ttlA), p(c.b, 60))
 		r := newOrientation([]*index{u.a, u.b}, []string{"a", "b"}, Options{})
-		if got := r.examine(u); got.near != c.want.near || got.sameHost != c.want.sameHost {
+		if got := r.examine(u); got.near != c.want.near || got.sameHost != c.want.sameHost || got.contested != c.want.contested {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
@@ -269,6 +271,31 @@ func TestTheEarlierEvidenceDecides(t *testing.T) {
 		r := newOrientation([]*index{u.a, u.b}, []string{"a", "b", "c"}, Options{Addresses: map[string][]netip.Addr{c.host: {c.addr}}})
 		if got := r.fromGiven(u); got != c.want {
 			t.Errorf("%s is of %s: %d, want %d", c.addr, c.host, got, c.want)
+		}
+	}
+}
+
+func TestFlagsNeedSupportWhereHopsOrRoundTripsContradictThem(t *testing.T) {
+	for _, c := range []struct{ flags, hops, trips, near int }{
+		{1, 0, 0, 1}, {1, 1, 0, 1}, {1, 0, 1, 1}, {1, 1, 1, 1}, {1, -1, 1, 1}, {1, 1, -1, 1}, // supported by one at least
+		{1, -1, 0, 0}, {1, 0, -1, 0}, {1, -1, -1, -1},
+	} {
+		for _, turn := range []int{1, -1} {
+			var e evidence
+			e.byFlags(turn*c.flags, turn*c.hops, turn*c.trips)
+			if e.near != turn*c.near || e.contested != (c.near != c.flags) || e.flagged != (c.hops == 0 && c.trips == 0) {
+				t.Errorf("%+v, turned %d: %+v", c, turn, e)
+			}
+		}
+	}
+	// Captures of which one flow's flags are contradicted are not believed in another one's.
+	x, y, z := &index{}, &index{}, &index{}
+	conversations := []conversation{{a: x, b: y}, {a: x, b: y}, {a: x, b: y}, {a: x, b: z}}
+	found := []evidence{{contested: true}, {near: 1, flagged: true}, {near: 1}, {near: 1, flagged: true}}
+	distrustFlags(conversations, found)
+	for i, want := range []int{0, 0, 1, 1} {
+		if found[i].near != want {
+			t.Errorf("conversation %d: %d, not %d", i, found[i].near, want)
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 // Evidence, the strongest first:
 //
 //	given      addresses that the user named
-//	flags      the captures say of their packets whether they came or went
+//	flags      the captures say of their packets whether they came or went, where neither hops nor round trips
+//	           contradict, as they do of a host that forwards
 //	rtt        the sign of round trips, without knowing the clocks (senderside.go)
 //	hops       the time to live is higher nearer to the sender
 //	learnt     the addresses and the link-layer addresses of conversations decided so far
@@ -78,9 +79,11 @@ func newOrientation(indexes []*index, names []string, o Options) *orientation {
 
 // evidence is what one conversation shows by itself.
 type evidence struct {
-	near     int  // +1 a, -1 b, 0 nothing
-	sameHost bool // both captures claim to have sent, or saw every packet at once
-	shared   int  // packets that both saw, as far as was looked
+	near      int  // +1 a, -1 b, 0 nothing
+	sameHost  bool // both captures claim to have sent, or saw every packet at once
+	shared    int  // packets that both saw, as far as was looked
+	flagged   bool // nothing but direction flags says near
+	contested bool // hops or round trips contradict the flags
 }
 
 // decide sets the near end of every conversation, and says which could not be decided.
@@ -92,6 +95,7 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 	}); err != nil {
 		return err
 	}
+	distrustFlags(conversations, found)
 	for i := range conversations {
 		conversations[i].near = found[i].near
 		r.learn(&conversations[i])
@@ -109,13 +113,13 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 			conversations[i].near = r.fromLearnt(&conversations[i])
 		}
 	}
-	r.fromPools(conversations, func(i int) bool { return open(i) && found[i].shared > 0 })
+	r.fromPools(conversations, func(i int) bool { return open(i) && found[i].shared > 0 && !found[i].contested })
 	for i := range conversations {
 		u := &conversations[i]
 		if !open(i) {
 			continue
 		}
-		if u.near = r.fromLearnt(u); u.near == 0 {
+		if u.near = r.fromLearnt(u); u.near == 0 && !found[i].contested {
 			u.near = r.fromMAC(u)
 		}
 		if u.near == 0 && found[i].shared > 0 {
@@ -139,24 +143,56 @@ func (r *orientation) examine(u *conversation) evidence {
 	flagsA, flagsB := flagsOf(u.a, u.flowA, 0), flagsOf(u.b, u.flowB, u.otherDirection(0))
 	seen := senderSide(u)
 	e := evidence{shared: seen.shared}
+	nearer, trips := hops(u), seen.first
+	if seen.coarse {
+		trips = 0 // a vote within the steps of the stamps may be chance; hops are none
+	}
 	switch {
+	case flagsA != 0 && flagsA == flagsB && trips != 0 && nearer != -trips:
+		e.near = trips // one of them forwards
 	case flagsA != 0 && flagsA == flagsB:
 		e.sameHost = true
 	case seen.together && flagsA*flagsB == 0:
 		e.sameHost = true
-	case flagsA > 0 || flagsB < 0:
-		e.near = 1
-	case flagsA < 0 || flagsB > 0:
-		e.near = -1
-	case seen.first != 0 && !seen.coarse:
-		e.near = seen.first
+	case flagsA != flagsB:
+		e.byFlags(sign(flagsA-flagsB), nearer, trips)
+	case trips != 0:
+		e.near = trips
 	default:
-		// A vote within the steps of the stamps may be chance; hops are none.
-		if e.near = hops(u); e.near == 0 {
+		if e.near = nearer; e.near == 0 {
 			e.near = seen.first
 		}
 	}
 	return e
+}
+
+// byFlags decides by what direction flags say, and hops and round trips if they are not 0. A host that forwards receives a packet
+// before another sends it on: captured at one interface of each, the flags then say the contrary of the packet's way. So flags that
+// are contradicted decide nothing, unless something else supports them.
+func (e *evidence) byFlags(flags, nearer, trips int) {
+	switch {
+	case nearer == -flags && trips == -flags:
+		e.near, e.contested = -flags, true
+	case nearer+trips == -flags:
+		e.contested = true
+	default:
+		e.near, e.flagged = flags, nearer == 0 && trips == 0
+	}
+}
+
+// distrustFlags takes back what nothing but flags says between captures whose flags are contradicted elsewhere.
+func distrustFlags(conversations []conversation, found []evidence) {
+	contested := make(map[[2]*index]bool)
+	for i := range found {
+		if found[i].contested {
+			contested[[2]*index{conversations[i].a, conversations[i].b}] = true
+		}
+	}
+	for i := range found {
+		if found[i].flagged && contested[[2]*index{conversations[i].a, conversations[i].b}] {
+			found[i].near, found[i].contested = 0, true
+		}
+	}
 }
 
 // fromGiven uses the addresses that the user named: an address of host a lies on a's side. An address inside a tunnel tells where
