@@ -34,6 +34,7 @@ func digest(known uint64, content []byte) uint32 {
 type content struct {
 	digest uint32 // 0: nothing was kept
 	cut    uint8  // how many bytes it covers where the capture kept fewer than it should cover
+	lost   bool   // nothing tells the packet
 }
 
 // cutContent marks digests of content that the capture cut: those of captures cut elsewhere cannot be compared with them.
@@ -48,7 +49,7 @@ func contentOf(known uint64, kept []byte, length uint32) content {
 	case len(kept) == 0:
 		return content{}
 	}
-	return content{digest(known^cutContent, kept), uint8(len(kept))}
+	return content{digest: digest(known^cutContent, kept), cut: uint8(len(kept))}
 }
 
 // setContent sets what tells the content of p.

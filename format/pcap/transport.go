@@ -17,7 +17,10 @@ func (d *Decoder) transport(p *trace.Packet, s *segment) {
 		}
 	case isTunnel(s.protocol):
 		read, left := d.inside(p, s)
-		if read || !d.other(p, s) {
+		if left.lost && d.outer.tunnels > 0 {
+			d.outer.reason = cutPorts // the tunnel around this one may tell it
+		}
+		if read || left.lost || !d.other(p, s) {
 			return
 		}
 		if left.digest != 0 {
@@ -149,10 +152,14 @@ func (d *Decoder) tcp(p *trace.Packet, s *segment) bool {
 // cutTCP takes a TCP segment that was cut before its flags, without which its payload's length is not known: as a datagram whose
 // content is the sequence and the acknowledgement number.
 func (d *Decoder) cutTCP(p *trace.Packet, s *segment) bool {
-	const numbers = 8
+	const numbers, longestTCP = 8, 60
 	b := s.body
-	if len(b) < lengthOfPorts {
+	switch {
+	case len(b) < lengthOfPorts:
 		return d.withoutPorts(p, s)
+	case p.ID == 0 && s.length <= longestTCP: // an acknowledgement may have the numbers of a FIN or of another one
+		d.drop(cutTCP)
+		return false
 	}
 	s.from.Port, s.to.Port = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	p.Kind, p.Length = trace.Datagram, s.length

@@ -29,6 +29,7 @@ type layer struct {
 	header int    // bytes of the tunnel's header, from the beginning of the IP packet's content
 	id     uint32
 	mirror bool
+	counts bool // its header counts packets
 }
 
 // maxLeft is how many bytes tell a packet from others whose headers inside a tunnel were cut.
@@ -48,7 +49,7 @@ func (d *Decoder) inside(p *trace.Packet, s *segment) (read bool, left content) 
 			return false, content{} // it contradicts itself
 		}
 		d.tally.add(cutInside, d.number, -1)
-		return false, cutTunnel(s.body[begins:])
+		return false, cutTunnel(s.body[begins:], l.counts || p.ID != 0)
 	}
 	before, depth, o := *p, d.depth, d.outer
 	if o.tunnels == 0 {
@@ -68,12 +69,12 @@ func (d *Decoder) inside(p *trace.Packet, s *segment) (read bool, left content) 
 		}
 		return true, content{}
 	}
-	reason := d.outer.reason
+	reason, told := d.outer.reason, l.counts || before.ID != 0 || p.ID != 0
 	*p, d.depth, d.outer = before, depth, o
 	switch reason {
 	case cutLink, cutIP, cutPorts, cutTCP:
 		d.tally.add(cutInside, d.number, -1)
-		return false, cutTunnel(s.body[begins:])
+		return false, cutTunnel(s.body[begins:], told)
 	}
 	if l.kind == typeBridged && len(body) > 14 {
 		body, length = body[14:], length-14
@@ -81,13 +82,14 @@ func (d *Decoder) inside(p *trace.Packet, s *segment) (read bool, left content) 
 	return false, contentOf(1<<41, body, length)
 }
 
-// cutTunnel hashes what was kept of a tunnel's packet.
-func cutTunnel(kept []byte) content {
+// cutTunnel hashes what was kept of a tunnel's packet. Without a number that tells packets apart, of the tunnel or of the packet inside,
+// it is lost: many packets have the same headers.
+func cutTunnel(kept []byte, told bool) content {
 	kept = kept[:min(maxLeft, len(kept))]
-	if len(kept) == 0 {
-		return content{}
+	if len(kept) == 0 || !told {
+		return content{lost: true}
 	}
-	return content{digest(1<<41^cutContent, kept), uint8(len(kept))}
+	return content{digest: digest(1<<41^cutContent, kept), cut: uint8(len(kept))}
 }
 
 // isTunnel reports whether packets of a protocol may have others inside.
@@ -253,6 +255,7 @@ func greLayer(b []byte) (layer, bool) {
 	}
 	if flags&greSequence != 0 {
 		l.header += 4
+		l.counts = true
 	}
 	switch l.kind {
 	case typeERSPAN:
