@@ -36,7 +36,9 @@ func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
 
 // subject is what makes the tiles.
 type subject struct {
-	Reader
+	tiles interface {
+		Tile(group, level int, i int64) ([]byte, error)
+	}
 	groups   [][]int
 	mostTile int
 	span     int64
@@ -45,7 +47,7 @@ type subject struct {
 
 // checkTile holds a tile against all items of its lanes.
 func checkTile(t *rapid.T, x *subject, items [][]item, group, level int, i int64) {
-	b, err := x.Tile(group, level, i)
+	b, err := x.tiles.Tile(group, level, i)
 	if err != nil {
 		t.Fatal(err)
 	}

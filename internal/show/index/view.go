@@ -9,19 +9,6 @@ import (
 	"meridian/trace"
 )
 
-// Reader answers what the page asks for: an [Index], or a [View] of one that grows.
-type Reader interface {
-	About() *About
-	// Reach returns how many hosts there are, and the top level.
-	Reach() (hosts, top int)
-	Tile(group, level int, i int64) ([]byte, error)
-	Events(from int64, n int) ([]Event, error)
-	Search(text string, after int64, limit int) (*Found, error)
-	Violations() *Violations
-	Attachment(name string) ([]byte, error)
-	Close() error
-}
-
 // View is what a [Live] had at one instant. It answers like the [Index] of a [Builder] that was closed then.
 type View struct {
 	facts      *facts

@@ -46,7 +46,7 @@ func Handler(data Data) http.Handler {
 				refuse(w, http.StatusBadRequest, "invalid query string")
 				return
 			}
-			if live, ok := data.(*Live); ok && !live.ready() {
+			if live, ok := data.(*Live); ok && !live.read(func(*picture) {}) {
 				refuse(w, http.StatusServiceUnavailable, errNothing.Error())
 				return
 			}
@@ -143,15 +143,24 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 	if n := strings.Count(text, ",") + 1; n > maxKeys {
 		return nil, "", wrong("keys: at most %d tiles at once, not %d", maxKeys, n)
 	}
-	a := h.data.About()
+	data, release := h.tileSource()
+	defer release()
+	hosts, top := data.Reach()
+	known, err := number(q, "hosts", 0, 1<<31-1, int64(hosts))
+	if err != nil {
+		return nil, "", err
+	}
 	var keys []key
 	for s := range strings.SplitSeq(text, ",") {
 		k, err := parseKey(s)
 		if err != nil {
 			return nil, "", err
 		}
-		if k.group > len(a.Hosts) || k.level > a.Top {
-			return nil, "", wrong("keys: tile %v does not exist: groups go up to %d, levels up to %d", k, len(a.Hosts), a.Top)
+		if most := min(int(known), hosts); k.group > most || k.level > top {
+			return nil, "", wrong("keys: tile %v does not exist: groups go up to %d, levels up to %d", k, most, top)
+		}
+		if k.group == int(known) {
+			k.group = hosts // the links, however many hosts there are by now
 		}
 		keys = append(keys, k)
 	}
@@ -167,7 +176,7 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 			if i > 0 && total.Load() >= maxAnswer {
 				return nil
 			}
-			tiles[i], err = h.data.Tile(k.group, k.level, k.number)
+			tiles[i], err = data.Tile(k.group, k.level, k.number)
 			total.Add(int64(len(tiles[i])))
 			return err
 		})
@@ -183,6 +192,34 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 		b = appendTile(b, tile)
 	}
 	return b, kindBytes, nil
+}
+
+// tileSource is what tiles are made of.
+type tileSource interface {
+	Reach() (hosts, top int)
+	Tile(group, level int, number int64) ([]byte, error)
+}
+
+// tileSource returns what all tiles of an answer are made of: of a timeline that grows, one picture, to be released.
+func (h *handler) tileSource() (data tileSource, release func()) {
+	switch d := h.data.(type) {
+	case *Live:
+		if p, release := d.acquire(); p != nil {
+			return p.view, release
+		}
+		return d, func() {}
+	case tileSource:
+		return d, func() {}
+	}
+	return reacher{h.data}, func() {}
+}
+
+// reacher asks About what Reach returns.
+type reacher struct{ Data }
+
+func (r reacher) Reach() (hosts, top int) {
+	a := r.About()
+	return len(a.Hosts), a.Top
 }
 
 // appendTile appends a tile and its length before it.

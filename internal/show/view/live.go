@@ -102,32 +102,35 @@ func (p *picture) closeUnread() error {
 	return nil
 }
 
-// read gives the newest picture to ask; false if there is none.
-func (l *Live) read(ask func(*picture)) bool {
+// acquire returns the newest picture, which stays open until it is released; nil if there is none.
+func (l *Live) acquire() (p *picture, release func()) {
 	l.mu.Lock()
-	p := l.picture
-	if p != nil {
-		p.readers++
+	defer l.mu.Unlock()
+	if p = l.picture; p == nil {
+		return nil, nil
 	}
-	l.mu.Unlock()
-	if p == nil {
-		return false
-	}
-	defer func() {
+	p.readers++
+	return p, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		p.readers--
 		_ = p.closeUnread() // files that were read, and are removed
-	}()
+	}
+}
+
+// read gives the newest picture to ask; false if there is none.
+func (l *Live) read(ask func(*picture)) bool {
+	p, release := l.acquire()
+	if p == nil {
+		return false
+	}
+	defer release()
 	ask(p)
 	return true
 }
 
 // errNothing is the answer while nothing has been recorded.
 var errNothing = fmt.Errorf("nothing has been recorded yet")
-
-// ready reports whether there is a picture.
-func (l *Live) ready() bool { return l.read(func(*picture) {}) }
 
 // About is what the page is told first.
 func (l *Live) About() (a *index.About) {
