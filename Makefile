@@ -112,9 +112,10 @@ adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is k
 	go build -o bin/adversary ./tools/adversary
 	bin/adversary -seeds $(WORLDS) $(FLAGS)
 
-pairs: ## packets of known ways through lossy captures until MESSAGES (1000000) are matched: none may be false
+pairs: ## packets of known ways through lossy captures, MESSAGES (1000000) matched, and as many made to deceive: none may be false
 	go build -o bin/pairs ./tools/pairs
 	bin/pairs -messages $(MESSAGES) $(FLAGS)
+	bin/pairs -adverse -messages $(MESSAGES) $(FLAGS)
 
 sorter: ## late events against latency for settings of the on-line sorter's time frame, and its time for an event; a minute
 	go build -o bin/sorter ./tools/sorter

@@ -160,37 +160,42 @@ func TestASegmentIsAcknowledgedByTheFirstPacketThatReachesItsEnd(t *testing.T) {
 }
 
 func TestTheCounterOfMessagesIsTheirNumber(t *testing.T) {
-	w := newWorld(1_000_000)
-	now := clock.HostTime(1_000_000_000)
-	for i := range int64(100) {
-		w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK}, 20_000)
-		w.pass(false, protocolTCP, trace.Packet{Time: now + 30_000, Kind: trace.TCP, Seq: 5, Ack: uint32(100*i + 100), Flags: trace.ACK}, 20_000)
-		now += 1_000_000
+	for gap, c := range map[clock.HostTime]struct {
+		ab, ba    int
+		ambiguous int64
+	}{300: {101, 100, 3}, 100_000_000: {102, 102, 0}} {
+		w := newWorld(1_000_000)
+		now := clock.HostTime(1_000_000_000)
+		for i := range int64(100) {
+			w.pass(true, protocolTCP, trace.Packet{Time: now, Kind: trace.TCP, Seq: uint32(100 * i), Ack: 5, Length: 100, Flags: trace.ACK}, 20_000)
+			w.pass(false, protocolTCP, trace.Packet{Time: now + 30_000, Kind: trace.TCP, Seq: 5, Ack: uint32(100*i + 100), Flags: trace.ACK}, 20_000)
+			now += 1_000_000
+		}
+		twice := trace.Packet{Kind: trace.TCP, Seq: 50_000, Ack: 5, Length: 100, Flags: trace.ACK} // sent twice, and received once
+		for _, at := range []clock.HostTime{now, now + gap} {
+			p := twice
+			p.Time = at
+			w.record(false, protocolTCP, addrA, addrB, p)
+		}
+		twice.Time = now + gap + 20_000
+		w.record(true, protocolTCP, addrA, addrB, twice)
+		again := trace.Packet{Kind: trace.TCP, Seq: 5, Ack: 99_999, Flags: trace.ACK} // an acknowledgement seen twice at each end
+		for _, at := range []clock.HostTime{now + 200_000_000, now + 200_000_000 + gap} {
+			p := again
+			p.Time = at
+			w.pass(false, protocolTCP, p, 20_000)
+		}
+		// A FIN counts a byte, so the range of data and FIN ends behind the data.
+		fin := trace.Packet{Time: now + 500_000_000, Kind: trace.TCP, Seq: 70_000, Ack: 5, Length: 10, Flags: trace.ACK | trace.FIN}
+		w.pass(true, protocolTCP, fin, 20_000)
+		part := trace.Packet{Time: now + 700_000_000, Kind: trace.TCP, Seq: 70_000, Ack: 5, Length: 10, Flags: trace.ACK}
+		w.record(false, protocolTCP, addrA, addrB, part)
+		ab, ba, r, warnings := w.match(t, Options{})
+		if len(ab) != c.ab || len(ba) != c.ba || r.Tally != (Tally{Messages: int64(c.ab + c.ba), Ambiguous: c.ambiguous}) || len(warnings) != int(min(1, c.ambiguous)) {
+			t.Errorf("copies after %d ns: %d and %d messages, %+v, %q", gap, len(ab), len(ba), r.Tally, warnings)
+		}
 	}
-	twice := trace.Packet{Kind: trace.TCP, Seq: 50_000, Ack: 5, Length: 100, Flags: trace.ACK} // sent twice, and received once
-	for _, at := range []clock.HostTime{now, now + 100_000_000} {
-		p := twice
-		p.Time = at
-		w.record(false, protocolTCP, addrA, addrB, p)
-	}
-	twice.Time = now + 100_020_000
-	w.record(true, protocolTCP, addrA, addrB, twice)
-	again := trace.Packet{Kind: trace.TCP, Seq: 5, Ack: 99_999, Flags: trace.ACK} // an acknowledgement seen twice at each end
-	for _, at := range []clock.HostTime{now + 200_000_000, now + 400_000_000} {
-		p := again
-		p.Time = at
-		w.pass(false, protocolTCP, p, 20_000)
-	}
-	// A FIN counts a byte, so the range of data and FIN ends behind the data.
-	fin := trace.Packet{Time: now + 500_000_000, Kind: trace.TCP, Seq: 70_000, Ack: 5, Length: 10, Flags: trace.ACK | trace.FIN}
-	w.pass(true, protocolTCP, fin, 20_000)
-	part := trace.Packet{Time: now + 700_000_000, Kind: trace.TCP, Seq: 70_000, Ack: 5, Length: 10, Flags: trace.ACK}
-	w.record(false, protocolTCP, addrA, addrB, part)
-	ab, ba, r, warnings := w.match(t, Options{})
-	if len(ab) != 101 || len(ba) != 100 || r.Tally != (Tally{Messages: 201, Ambiguous: 3}) || len(warnings) != 1 {
-		t.Errorf("%d and %d messages, %+v, %q", len(ab), len(ba), r.Tally, warnings)
-	}
-	w = newWorld(0)
+	w := newWorld(0)
 	if _, _, r, warnings := w.match(t, Options{}); r.Tally != (Tally{}) || len(warnings) != 0 {
 		t.Errorf("of nothing: %+v, %q", r.Tally, warnings)
 	}

@@ -48,8 +48,17 @@ func (l *link) truncate(n int) {
 	l.block = l.block[:n-len(l.full)*linkBlock]
 }
 
-// remove takes out the messages of findings, which lie in the link in their order.
-func (l *link) remove(drop []*finding) {
+// at returns the message at a place.
+func (l *link) at(place int) *trace.Message {
+	if place >= len(l.full)*linkBlock {
+		return &l.block[place-len(l.full)*linkBlock]
+	}
+	return &l.full[place/linkBlock][place%linkBlock]
+}
+
+// remove takes out the messages of findings, which lie in the link in their order, but those whose deviations are accepted: so many
+// does it return.
+func (l *link) remove(drop []*finding) (left int64) {
 	all := l.blocks()
 	l.full, l.block = nil, nil
 	place := 0
@@ -58,12 +67,17 @@ func (l *link) remove(drop []*finding) {
 			for len(drop) > 0 && place >= drop[0].to {
 				drop = drop[1:]
 			}
-			if len(drop) == 0 || place < drop[0].from {
+			switch {
+			case len(drop) == 0 || place < drop[0].from:
 				l.add(m)
+			case drop[0].likely(m):
+				l.add(m)
+				left++
 			}
 			place++
 		}
 	}
+	return left
 }
 
 // blocks returns all that was added.

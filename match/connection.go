@@ -14,6 +14,7 @@ type connection struct {
 	asked    uint32    // the sequence number of the SYN that the other one answers
 	stamped  bool      // any packet has TCP's timestamp option
 	unknown  bool      // of any packet without data nothing but its numbers and flags is known
+	cut      bool      // of any packet without data the capture cut SACK blocks (format/pcap, Digest)
 }
 
 // lives cuts the flows of a capture into connections while their packets go by: a SYN with another initial sequence
@@ -56,8 +57,13 @@ func (l *connectionFinder) see(flow, place int, p *trace.Packet) {
 	if p.TSVal != 0 {
 		l.now[flow].stamped = true
 	}
-	if p.Length == 0 && p.Digest == 0 {
-		l.now[flow].unknown = true
+	if p.Length == 0 {
+		switch {
+		case p.Digest == 0:
+			l.now[flow].unknown = true
+		case p.Digest&(1<<cutBits-1) == 0:
+			l.now[flow].cut = true
+		}
 	}
 }
 
@@ -79,6 +85,9 @@ func (l *connectionFinder) close() {
 func (c *connection) identity(opener int) uint64 {
 	return uint64(c.initial[opener])<<32 | uint64(c.initial[1-opener])
 }
+
+// cutBits is the number of lower bits of a TCP packet's digest that are 0 where its SACK blocks were cut.
+const cutBits = 16
 
 // members returns the numbers of the connection's packets.
 func (x *index) members(c *connection) []uint32 { return x.order[c.from:c.to] }

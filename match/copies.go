@@ -28,13 +28,16 @@ import (
 // repeated keys that share may be greater, because protocols repeat what was lost. Candidates are used while the sum stays
 // below maxExpectedFalse; all others are dropped and counted.
 //
+// Where delays tell the copies of repeated keys apart, only those that they do not tell apart count as repeats (paths.go).
+//
 // A flow without any repeat seen may still hold one of which each end saw one copy. The number of such flows is
 // estimated from those with exactly one repeated key (I. J. Good, Biometrika 40, 1953).
 //
 // Where each end sees a constant number of copies (a mirror port: two at the sender, one at the receiver), that number is
 // the unit: a key is a candidate where both ends saw the full number, and the first copies make the message.
 //
-// Keys that were sent several times are never used, however many copies both ends saw: the network may have reordered them.
+// Keys that were sent several times are used only where delays tell the copies apart, however many both ends saw: the network may
+// have reordered them.
 //
 // A sender whose trace is whole ([trace.Capture.Whole]) has no unseen sending, and all candidates of its are used.
 //
@@ -50,8 +53,10 @@ const (
 	unseenRate   = 0.001
 	// minBoth is the least share of repeated keys that a sender's capture is taken to show.
 	minBoth = 0.01
-	// maxCopies is the greatest number of copies of a key that are told from more.
+	// maxCopies is the number of copies of a key that a census counts as this many or more.
 	maxCopies = 4
+	// maxTimes is the greatest number of copies of which it is kept when each was seen.
+	maxTimes = 7
 )
 
 // kind divides the conversations of two captures: packets of one kind repeat for the same reasons.
@@ -158,11 +163,17 @@ func (l *losses) add(o losses) {
 	l.unsent, l.came, l.uncome, l.left = l.unsent+o.unsent, l.came+o.came, l.uncome+o.uncome, l.left+o.left
 }
 
-// risk returns the expected number of false pairs per repeated key that the sender's capture shows. all is the losses of
-// everything between the two captures: what a capture misses does not depend on the kind of packets alone.
-func (f *finding) risk(c *census, all losses) float64 {
+// chance is the expected number of false pairs per repeated key that the sender's capture shows.
+type chance struct {
+	unseen float64 // of keys that are repeated for reasons that nothing shows
+	seen   float64 // of keys that are repeated as others are, which may be because they are lost
+}
+
+// chance returns the expected numbers of false pairs. all is the losses of everything between the two captures: what a capture misses
+// does not depend on the kind of packets alone.
+func (f *finding) chance(c *census, all losses) chance {
 	if f.kind.from.Whole {
-		return 0
+		return chance{}
 	}
 	u := f.unit
 	own := c.losses(u)
@@ -170,22 +181,27 @@ func (f *finding) risk(c *census, all losses) float64 {
 	if own.came >= minOwn {
 		atSender = max(atSender, own.unsent/own.came)
 	}
+	afterLoss := behind
 	if repeated := c.repeats(u); repeated > 0 {
 		fewer := c.sum(func(i, j int) bool {
 			return i > u.sent && (i+u.sent-1)/u.sent > (j+u.received-1)/u.received
 		})
-		behind = max(behind, fewer/repeated)
+		afterLoss = max(behind, fewer/repeated)
 	}
-	both := (1 - atSender) * (1 - atSender) // the share of repeated keys of which both sendings are seen
-	return 2 * atSender * behind / max(both, minBoth)
+	both := max(minBoth, (1-atSender)*(1-atSender)) // the share of repeated keys of which both sendings are seen
+	return chance{2 * atSender * behind / both, 2 * atSender * afterLoss / both}
 }
 
 // several is a key of which both ends saw at least one copy, and one end more.
 type several struct {
-	first, last [2]clock.HostTime
-	count       [2]uint8
-	received    uint32 // copies at the receiver, however many
+	time     [2][maxTimes]clock.HostTime // of the first copies at each end
+	count    [2]uint8                    // up to maxTimes
+	received uint32                      // copies at the receiver, however many
+	mixed    bool                        // TCP segments of different lengths
 }
+
+func (s *several) first(end int) clock.HostTime { return s.time[end][0] }
+func (s *several) last(end int) clock.HostTime  { return s.time[end][s.count[end]-1] }
 
 // finding is what one direction of a conversation offers: messages of keys that both ends saw once, in the link, and
 // those seen more often.
@@ -198,6 +214,9 @@ type finding struct {
 	dropped  int64 // receptions that could be of one of several sendings, whatever the census
 	unit     unit
 	accepted bool
+	path     *path          // of the captures, if deviations decide
+	singles  *deviationSpan // deviations that candidates may have, nil for any
+	apart    *deviationSpan // deviations that tell copies apart, nil if they do not
 }
 
 // restart takes back what was offered so far.
@@ -240,54 +259,84 @@ func accept(findings []*finding) {
 			missing[ends].add(totals[i].losses(totals[i].unit()))
 		}
 	}
+	paths := newPaths(findings)
 	for i, k := range kinds {
-		acceptKind(byKind[k], &totals[i], *missing[[2]*index{k.from, k.to}])
+		ends := [2]*index{k.from, k.to}
+		acceptKind(byKind[k], &totals[i], *missing[ends], func() *path { return paths.of(ends) })
 	}
 }
 
 // acceptKind decides on the findings of one kind, of which all is the census, between captures that miss so much.
-func acceptKind(findings []*finding, all *census, missing losses) {
+func acceptKind(findings []*finding, all *census, missing losses, pathOf func() *path) {
+	keys := all.sum(func(int, int) bool { return true })
+	flows := make([]judged, 0, len(findings))
 	for _, f := range findings {
 		f.unit = f.own(all).unit()
+		flows = append(flows, judged{f, f.census.repeats(f.unit), f.chance(f.own(all), missing)})
 	}
-	type flow struct {
-		*finding
-		repeats, risk float64
+	unseen := min(unseenRepeat, unseenRate*keys)
+	n, candidates := acceptable(flows, 0, unseen)
+	for _, f := range flows[:n] {
+		f.accepted = true
 	}
-	flows := make([]flow, 0, len(findings))
-	// Flows with one repeated key, which are as many as those with one that is not seen.
-	once := min(unseenRepeat, unseenRate*all.sum(func(int, int) bool { return true }))
-	quiet := 0.0 // the greatest risk of flows without repeats
-	for _, f := range findings {
-		x := flow{f, f.census.repeats(f.unit), f.risk(f.own(all), missing)}
-		switch x.repeats {
-		case 0:
-			quiet = max(quiet, x.risk)
-		case 1:
-			once++
-		}
-		flows = append(flows, x)
+	unsure := n < len(flows) || missing.unsent > 0 && !flows[0].kind.from.Whole
+	if flows[0].kind.of == kindOpen || !unsure && !slices.ContainsFunc(flows, func(f judged) bool { return len(f.several) > 0 }) {
+		return // copies of divided datagrams are not kept
 	}
-	slices.SortStableFunc(flows, func(a, b flow) int { return cmp.Compare(a.repeats, b.repeats) })
-	expected := once * quiet
+	switch p := pathOf(); {
+	case p == nil:
+	case unsure:
+		p.accept(flows, unseen, candidates)
+	default:
+		p.tellApart(flows, unseen)
+	}
+}
+
+// judged is a finding as it is judged: how many of its keys were sent again so that false pairs may come of it.
+type judged struct {
+	*finding
+	repeats float64
+	chance  chance
+}
+
+// acceptable sorts the flows and returns how many of them may be used, and the number of their candidates. So many repeated keys are
+// taken to be unseen: for reasons that nothing shows, and as others.
+func acceptable(flows []judged, strange, alike float64) (n, candidates int) {
+	// Flows with one repeated key are as many as those with one that is not seen.
+	var quiet chance // the greatest of flows without repeats
 	for _, f := range flows {
-		expected += f.repeats * f.risk
-		f.accepted = expected <= maxExpectedFalse
+		switch {
+		case f.repeats < 0.5:
+			quiet.unseen, quiet.seen = max(quiet.unseen, f.chance.unseen), max(quiet.seen, f.chance.seen)
+		case f.repeats < 1.5:
+			alike++
+		}
 	}
+	slices.SortStableFunc(flows, func(a, b judged) int { return cmp.Compare(a.repeats, b.repeats) })
+	expected := strange*quiet.unseen + alike*quiet.seen
+	for i, f := range flows {
+		more := f.repeats * f.chance.seen
+		if expected+more > maxExpectedFalse {
+			return i, candidates
+		}
+		expected += more
+		candidates += f.to - f.from
+	}
+	return len(flows), candidates
 }
 
 // addMessages puts the messages of what was accepted into the links, and counts what is dropped.
 func addMessages(links []*link, findings []*finding) (tally Tally) {
 	refused := make(map[*link][]*finding)
 	for _, f := range findings {
-		if f.from < f.to && !(f.accepted && f.unit == unit{1, 1}) {
+		if f.from < f.to && (!f.accepted || f.unit != unit{1, 1} || f.singles != nil) {
 			refused[f.link] = append(refused[f.link], f)
 			tally.Unsure += int64(f.to - f.from)
 		}
 	}
 	for _, l := range links {
 		if drop := refused[l]; drop != nil {
-			l.remove(drop)
+			tally.Unsure -= l.remove(drop)
 		}
 	}
 	for _, f := range findings {
@@ -301,18 +350,21 @@ func addMessages(links []*link, findings []*finding) (tally Tally) {
 
 // addSeveral adds the message of a key with several copies, or returns how many receptions it drops.
 func (f *finding) addSeveral(s *several) (dropped int64) {
+	if f.apart != nil {
+		return int64(s.received) - f.addApart(s)
+	}
 	if from, to := f.kind.from.Whole, f.kind.to.Whole; from && to && s.count[0] == s.count[1] && f.of == kindAck {
 		// Both ends saw all copies. The network may have reordered them: none was received before as many were sent.
-		f.link.add(trace.Message{Sent: s.first[0], Received: s.first[1]})
+		f.link.add(trace.Message{Sent: s.first(0), Received: s.first(1)})
 		if s.count[0] > 1 {
-			f.link.add(trace.Message{Sent: s.last[0], Received: s.last[1]})
+			f.link.add(trace.Message{Sent: s.last(0), Received: s.last(1)})
 		}
 		return max(0, int64(s.received)-2)
 	}
-	if !f.accepted || (f.unit != unit{int(s.count[0]), int(s.count[1])}) ||
-		!within(s.first[0], s.last[0], repeatWithin) || !within(s.first[1], s.last[1], repeatWithin) {
+	if s.mixed || !f.accepted || (f.unit != unit{int(s.count[0]), int(s.count[1])}) ||
+		!within(s.first(0), s.last(0), repeatWithin) || !within(s.first(1), s.last(1), repeatWithin) {
 		return int64(s.received)
 	}
-	f.link.add(trace.Message{Sent: s.first[0], Received: s.first[1]})
+	f.link.add(trace.Message{Sent: s.first(0), Received: s.first(1)})
 	return 0
 }

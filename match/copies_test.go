@@ -16,6 +16,7 @@ type repeating struct {
 	n                        int
 	repeats                  float64
 	after                    int64
+	jitter                   int64 // of delays; 0 for 1 us
 	captureA, captureB, lost float64
 	seed                     uint64
 	twice                    bool // a's capture holds every frame twice
@@ -35,7 +36,7 @@ func (o repeating) world() *world {
 				w.record(false, protocolUDP, from, to, p)
 			}
 		}
-		arrived := at + 50_000 + clock.HostTime(r.Int64N(1000))
+		arrived := at + 50_000 + clock.HostTime(r.Int64N(max(1000, o.jitter)))
 		w.left[arrived] = at
 		if r.Float64() >= o.lost && r.Float64() >= o.captureB {
 			p.Time = arrived
@@ -57,7 +58,7 @@ func (o repeating) world() *world {
 }
 
 func TestSingleCopiesAreUsedWhereNoLossCanHaveMadeThemFalse(t *testing.T) {
-	const n = 6000
+	const n, wide = 6000, 100_000_000
 	for _, c := range []struct {
 		repeating
 		least, most float64 // share of the datagrams that are messages
@@ -65,14 +66,18 @@ func TestSingleCopiesAreUsedWhereNoLossCanHaveMadeThemFalse(t *testing.T) {
 		{repeating{}, 1, 1},
 		{repeating{captureA: 0.1, captureB: 0.1}, 0.75, 0.85},
 		{repeating{captureA: 0.1, captureB: 0.1, lost: 0.1}, 0.65, 0.8},
-		{repeating{repeats: 0.1}, 0.85, 0.92},                                  // all is seen
-		{repeating{repeats: 0.1, lost: 0.02}, 0.8, 0.92},                       // the sender's capture sees all
-		{repeating{repeats: 0.1, captureA: 0.02}, 0.8, 0.92},                   // the receiver's end sees all
-		{repeating{repeats: 0.1, captureA: 0.02, captureB: 0.02}, 0, 0},        // a copy may be unseen at each
-		{repeating{repeats: 0.1, captureA: 0.005, captureB: 0.02}, 0, 0},       //
-		{repeating{repeats: 0.001, captureA: 0.1, captureB: 0.1}, 0, 0},        // rare, but much is missed
-		{repeating{repeats: 0.001, captureA: 0.001, captureB: 0.001}, 0.98, 1}, // rare both
+		{repeating{repeats: 0.1}, 1.05, 1.15},                                          // all is seen
+		{repeating{repeats: 0.1, lost: 0.02}, 0.8, 1.1},                                // the sender's capture sees all
+		{repeating{repeats: 0.1, captureA: 0.02}, 1, 1.1},                              // the receiver's end sees all
+		{repeating{repeats: 0.1, captureA: 0.02, captureB: 0.02, jitter: wide}, 0, 0},  // a copy may be unseen at each
+		{repeating{repeats: 0.1, captureA: 0.005, captureB: 0.02, jitter: wide}, 0, 0}, //
+		{repeating{repeats: 0.01, captureA: 0.1, captureB: 0.1, jitter: wide}, 0, 0},   // rare, but much is missed
+		{repeating{repeats: 0.001, captureA: 0.001, captureB: 0.001}, 0.98, 1},         // rare both
 		{repeating{twice: true}, 1, 1},
+		// The delays tell copies apart.
+		{repeating{repeats: 0.1, captureA: 0.02, captureB: 0.02}, 0.8, 1.1},
+		{repeating{repeats: 0.1, captureA: 0.005, captureB: 0.02}, 0.85, 1.1},
+		{repeating{repeats: 0.001, captureA: 0.02, captureB: 0.1}, 0.8, 0.95},
 	} {
 		for _, after := range []int64{5_000, 350_000, 20_000_000} {
 			t.Run(fmt.Sprintf("%+v after %d", c.repeating, after), func(t *testing.T) {
@@ -80,7 +85,7 @@ func TestSingleCopiesAreUsedWhereNoLossCanHaveMadeThemFalse(t *testing.T) {
 				w := c.world()
 				ab, ba, r, _ := w.match(t, Options{})
 				w.check(t, ab, ba)
-				got := float64(len(ab)-n/100) / n
+				got := max(0, float64(len(ab)-n/100)/n)
 				if got < c.least || got > c.most {
 					t.Errorf("%.3f of all are messages, want %v to %v", got, c.least, c.most)
 				}
@@ -121,13 +126,13 @@ func TestTheRiskIsTheShareOfFalsePairs(t *testing.T) {
 		}
 		x := &index{Capture: &trace.Capture{}}
 		f := finding{kind: kind{from: x, to: x}, unit: unit{1, 1}}
-		got, want := f.risk(&all, all.losses(f.unit)), float64(wrong)/float64(seen)
+		got, want := f.chance(&all, all.losses(f.unit)).seen, float64(wrong)/float64(seen)
 		// Repeated keys hide losses from the census, since one copy is enough to be seen: the estimate may be low by a third.
 		if got < 0.6*want || got > 2.5*want {
 			t.Errorf("%+v: risk %v of a repeated key that is seen, and %v were false", c, got, want)
 		}
 		x.Whole = true
-		if f.risk(&all, all.losses(f.unit)) != 0 {
+		if f.chance(&all, all.losses(f.unit)) != (chance{}) {
 			t.Error("a whole trace misses something")
 		}
 	}
@@ -161,7 +166,7 @@ func TestOfAKindThatMayHoldFalsePairsNoneIsUsed(t *testing.T) {
 	if accept(clean); !clean[0].accepted {
 		t.Error("a single datagram is no message")
 	}
-	if math.IsNaN(clean[0].risk(&census{}, losses{})) {
+	if math.IsNaN(clean[0].chance(&census{}, losses{}).seen) {
 		t.Error("the risk of nothing is no number")
 	}
 }

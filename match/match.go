@@ -13,6 +13,7 @@
 //	                    acknowledgements one to one
 //	datagram            UDP, QUIC, ICMP and the rest by content, addresses aside
 //	copies              what may be used of flows in which nothing tells one packet from another
+//	paths               which copies delays tell apart
 //	unaddressed         TCP packets of which a kernel tracer recorded neither addresses nor ports
 //	opening             of those, SYNs whose answers were matched
 //	addressed           the same between such a capture and one with addresses

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -73,7 +72,8 @@ func clearIDs(h *half) {
 
 // segmentMatcher holds the buffers of one worker.
 type segmentMatcher struct {
-	parts []part
+	parts    []part
+	up, down *half
 }
 
 // part is a candidate whose range begins elsewhere than the segment that sent its last byte.
@@ -87,17 +87,19 @@ func (m *segmentMatcher) match(up, down *half, f *finding) {
 	if len(up.segments) == 0 || len(down.segments) == 0 {
 		return
 	}
-	if !m.matchBy(up.segments, down.segments, f) { // identifications are not those of parts
+	m.up, m.down = up, down
+	if !m.matchBy(f) { // identifications are not those of parts
 		f.restart()
 		clearIDs(up)
 		clearIDs(down)
-		m.matchBy(up.segments, down.segments, f)
+		m.matchBy(f)
 	}
 }
 
 // matchBy reports whether the identifications of divided segments show one size of the parts.
-func (m *segmentMatcher) matchBy(up, down []segment, f *finding) bool {
+func (m *segmentMatcher) matchBy(f *finding) bool {
 	m.parts = m.parts[:0]
+	up, down := m.up.segments, m.down.segments
 	var cu, cd cover
 	for i := range down {
 		s := &down[i]
@@ -112,7 +114,7 @@ func (m *segmentMatcher) matchBy(up, down []segment, f *finding) bool {
 		received, _ := cd.find(down, last, s)
 		if sent > 1 || received > 1 {
 			f.census.add(sent, received)
-			f.dropped += int64(s.copies)
+			m.offerCovering(up[:at+1], s, f)
 			continue
 		}
 		o := &up[at]
@@ -120,25 +122,53 @@ func (m *segmentMatcher) matchBy(up, down []segment, f *finding) bool {
 			m.parts = append(m.parts, part{o, s, size})
 			continue
 		}
-		f.offer(o, s)
+		m.offer(o, s, f)
 	}
 	countUncovered(up, down, f)
 	return m.offerParts(f)
 }
 
-// offer takes the message of a segment sent and a range received.
-func (f *finding) offer(sent, came *segment) {
+// offer hands a finding a segment sent and a range received that are of one sending or of copies.
+func (m *segmentMatcher) offer(sent, came *segment, f *finding) {
 	f.census.add(sent.number(), came.number())
 	switch {
 	case sent.number() == 1 && came.number() == 1:
 		f.link.add(trace.Message{Sent: sent.time, Received: came.time})
-	case sent.number() == maxCopies || came.number() == maxCopies:
+	case sent.copies > maxTimes || came.copies > maxTimes:
 		f.dropped += int64(came.copies)
 	default:
-		at := [2]clock.HostTime{sent.time, came.time} // the others came soon behind
-		s := several{first: at, last: at, count: [2]uint8{sent.copies, came.copies}, received: uint32(came.copies)}
+		s := several{received: uint32(came.copies)}
+		for end, x := range []*segment{sent, came} {
+			s.time[end], _ = []*half{m.up, m.down}[end].times(x)
+			s.count[end] = x.copies
+		}
 		f.several = append(f.several, s)
 	}
+}
+
+// offerCovering hands a finding a range received whose last byte several segments sent, or several ranges brought. The last of those
+// sent is the last of up.
+func (m *segmentMatcher) offerCovering(up []segment, came *segment, f *finding) {
+	s := several{received: uint32(came.copies), mixed: true}
+	last := came.end() - 1
+	for i := len(up) - 1; i >= 0 && up[i].reach > last; i-- {
+		if !up[i].mayBe(last, came) {
+			continue
+		}
+		times, n := m.up.times(&up[i])
+		if int(s.count[0])+n > maxTimes || int(up[i].copies) > n {
+			f.dropped += int64(came.copies)
+			return
+		}
+		s.count[0] += uint8(copy(s.time[0][s.count[0]:], times[:n]))
+	}
+	if came.copies > maxTimes {
+		f.dropped += int64(came.copies)
+		return
+	}
+	s.time[1], _ = m.down.times(came)
+	s.count[1] = came.copies
+	f.several = append(f.several, s)
 }
 
 // number returns how many copies of a segment there are, as a census counts them: of copies far apart there may be any number.
@@ -176,7 +206,7 @@ func (m *segmentMatcher) offerParts(f *finding) bool {
 	}
 	for i := range m.parts {
 		if p := &m.parts[i]; p.size == size {
-			f.offer(p.sent, p.came)
+			m.offer(p.sent, p.came, f)
 		} else {
 			f.census.add(0, 1)
 			f.dropped += int64(p.came.copies)
@@ -230,11 +260,7 @@ func (c *cover) find(segments []segment, b int64, of *segment) (count, at int) {
 		c.after--
 	}
 	for i := c.after - 1; i >= 0 && segments[i].reach > b; i-- {
-		s := &segments[i]
-		if s.end() <= b || s.stamp != of.stamp && s.stamp != 0 && of.stamp != 0 {
-			continue
-		}
-		if s.start == of.start && s.id != of.id && s.id != 0 && of.id != 0 {
+		if !segments[i].mayBe(b, of) {
 			continue
 		}
 		if count++; count > 1 {
@@ -243,4 +269,12 @@ func (c *cover) find(segments []segment, b int64, of *segment) (count, at int) {
 		at = i
 	}
 	return count, at
+}
+
+// mayBe reports whether a segment covers byte b and may be the same sending as the segment of.
+func (s *segment) mayBe(b int64, of *segment) bool {
+	if s.end() <= b || s.stamp != of.stamp && s.stamp != 0 && of.stamp != 0 {
+		return false
+	}
+	return s.start != of.start || s.id == of.id || s.id == 0 || of.id == 0
 }

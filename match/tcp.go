@@ -23,6 +23,7 @@ type segment struct {
 	id     uint16 // identification, 0 where it means nothing
 	copies uint8  // segments with the same bytes, stamp and identification, up to 255
 	apart  bool   // of which two are further apart than repeatWithin
+	others uint32 // place in half.others of when the second copy and the third were seen, if there are
 }
 
 func (s *segment) end() int64 { return s.start + int64(s.bytes) }
@@ -37,7 +38,8 @@ type acknowledgement struct {
 type half struct {
 	segments         []segment
 	acknowledgements []acknowledgement
-	ids              []uint16 // of acknowledgements
+	ids              []uint16                       // of acknowledgements
+	others           [][maxTimes - 1]clock.HostTime // of segments with several copies
 }
 
 // tcpMatcher holds the buffers of one worker.
@@ -66,9 +68,9 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 
 // load fills both captures' halves with sequence numbers that mean the same byte in both.
 func (m *tcpMatcher) load(u *conversation) {
-	plain := u.plain()
-	loadHalves(&m.a, u.a, u.connA, plain)
-	loadHalves(&m.b, u.b, u.connB, plain)
+	keyOf := u.acknowledgementKey()
+	loadHalves(&m.a, u.a, u.connA, keyOf)
+	loadHalves(&m.b, u.b, u.connB, keyOf)
 	for d := range 2 {
 		e := u.otherDirection(d)
 		if !(u.connA.known[d] && u.connB.known[e]) {
@@ -79,12 +81,25 @@ func (m *tcpMatcher) load(u *conversation) {
 	}
 }
 
-// loadHalves fills both directions of a connection as one capture saw it; plain leaves TCP's options aside.
-func loadHalves(halves *[2]half, x *index, c *connection, plain bool) {
+// acknowledgementKey returns what both captures can recognise a packet without bytes by.
+func (u *conversation) acknowledgementKey() func(*trace.Packet) uint64 {
+	switch {
+	case u.connA.stamped != u.connB.stamped:
+		return plainPrint
+	case u.connA.unknown != u.connB.unknown:
+		return fingerprint
+	case u.connA.cut || u.connB.cut:
+		return func(p *trace.Packet) uint64 { return mix(fingerprint(p), uint64(p.Digest>>cutBits)) }
+	}
+	return func(p *trace.Packet) uint64 { return mix(fingerprint(p), uint64(p.Digest)) }
+}
+
+// loadHalves fills both directions of a connection as one capture saw it; keyOf tells packets without bytes apart.
+func loadHalves(halves *[2]half, x *index, c *connection, keyOf func(*trace.Packet) uint64) {
 	var numbers [2]unwrap
 	for d := range halves {
 		h := &halves[d]
-		h.segments, h.acknowledgements, h.ids = h.segments[:0], h.acknowledgements[:0], h.ids[:0]
+		h.segments, h.acknowledgements, h.ids, h.others = h.segments[:0], h.acknowledgements[:0], h.ids[:0], h.others[:0]
 		numbers[d] = unwrap{started: c.known[d], last: int64(c.initial[d])}
 	}
 	for _, n := range x.members(c) {
@@ -101,11 +116,7 @@ func loadHalves(halves *[2]half, x *index, c *connection, plain bool) {
 			bytes++
 		}
 		if bytes == 0 {
-			key := plainPrint(p)
-			if !plain {
-				key = mix(fingerprint(p), uint64(p.Digest))
-			}
-			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: key, time: p.Time})
+			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: keyOf(p), time: p.Time})
 			h.ids = append(h.ids, p.ID)
 			continue
 		}
@@ -149,6 +160,7 @@ next:
 			if first.stamp != s.stamp || first.id != s.id {
 				continue
 			}
+			h.addCopies(first, s)
 			first.copies = uint8(min(int(first.copies)+int(s.copies), math.MaxUint8))
 			first.apart = first.apart || s.apart || !within(first.time, s.time, repeatWithin)
 			continue next
@@ -157,6 +169,35 @@ next:
 		to++
 	}
 	h.segments = h.segments[:to]
+}
+
+// addCopies notes when the copies that s stands for were seen beside those of first.
+func (h *half) addCopies(first, s *segment) {
+	if first.copies >= maxTimes {
+		return
+	}
+	times, seen := h.times(first)
+	if first.copies == 1 {
+		first.others = uint32(len(h.others))
+		h.others = append(h.others, [maxTimes - 1]clock.HostTime{})
+	}
+	more, n := h.times(s)
+	for _, at := range more[:n] {
+		if seen < maxTimes {
+			times[seen] = at
+			seen++
+		}
+	}
+	copy(h.others[first.others][:], times[1:])
+}
+
+// times returns when the first copies of a segment were seen, and how many these are.
+func (h *half) times(s *segment) (times [maxTimes]clock.HostTime, n int) {
+	times[0] = s.time
+	if s.copies > 1 {
+		copy(times[1:], h.others[s.others][:])
+	}
+	return times, min(int(s.copies), maxTimes)
 }
 
 func within(a, b clock.HostTime, distance int64) bool {

@@ -17,7 +17,7 @@ type table struct {
 type slot struct {
 	key     uint64
 	time    [2]clock.HostTime // of the first copy at each end
-	count   [2]uint8          // copies at each end; maxCopies stands for more
+	count   [2]uint8          // copies at each end; maxTimes+1 stands for more
 	used    bool
 	decided bool
 	several uint32
@@ -134,15 +134,13 @@ func (t *table) offer(s *slot, f *finding) {
 	switch {
 	case s.several == 0:
 		f.link.add(trace.Message{Sent: s.time[0], Received: s.time[1]})
-	case s.count[0] >= maxCopies || s.count[1] >= maxCopies:
+	case s.count[0] > maxTimes || s.count[1] > maxTimes:
 		f.dropped += int64(t.several[s.several-1].received)
 	default:
 		all := t.several[s.several-1]
-		all.first, all.count = s.time, s.count
+		all.count = s.count
 		for end := range s.count {
-			if s.count[end] == 1 {
-				all.last[end] = s.time[end]
-			}
+			all.time[end][0] = s.time[end]
 		}
 		f.several = append(f.several, all)
 	}
@@ -174,7 +172,7 @@ func (t *table) record(a *acknowledgement, end int) {
 	s := t.find(a.key)
 	s.used, s.key = true, a.key
 	n := s.count[end]
-	s.count[end] = min(n+1, maxCopies)
+	s.count[end] = min(n+1, maxTimes+1)
 	if n == 0 {
 		s.time[end] = a.time
 	} else if s.several == 0 {
@@ -188,5 +186,7 @@ func (t *table) record(a *acknowledgement, end int) {
 	if end == 1 {
 		all.received++
 	}
-	all.last[end] = a.time
+	if n > 0 && n < maxTimes {
+		all.time[end][n] = a.time
+	}
 }

@@ -29,7 +29,8 @@
 // neither addresses nor ports nor checksums.
 //
 //	TCP with payload      0: sequence numbers tell it
-//	TCP without           the flags up to URG, window, echoed timestamp, SACK blocks
+//	TCP without           the flags up to URG, window, echoed timestamp, SACK blocks; its upper 16 bits only the left edge
+//	                      of the first block, its lower 16 bits are 0 where the capture cut the blocks
 //	UDP, UDP-Lite, SCTP,  the first 32 bytes of payload; of SCTP above its common header of 12 bytes, of DCCP above
 //	  DCCP                the 8 bytes in which ports and checksum stand
 //	ICMP echo             type, code, sequence number, the first 32 bytes above the 8-byte header; not the identifier,

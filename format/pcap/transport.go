@@ -142,9 +142,9 @@ func (d *Decoder) tcp(p *trace.Packet, s *segment) bool {
 		if p.Flags&trace.SYN != 0 {
 			p.Seq++ // fast open: the SYN comes before its first byte
 		}
-	case len(b) >= header, o.sack != nil: // captures cut alike keep the same part of the blocks
+	case len(b) >= header || len(o.sack) >= leftEdge:
 		known := uint64(p.Flags&(trace.URG<<1-1))<<48 | uint64(binary.BigEndian.Uint16(b[14:]))<<32 | uint64(o.tsEcho)
-		p.Digest = digest(known, o.sack)
+		p.Digest = acknowledgementDigest(known, &o)
 	}
 	return true
 }
@@ -202,6 +202,7 @@ func (d *Decoder) tells(p *trace.Packet) bool {
 type tcpOptions struct {
 	tsVal, tsEcho uint32
 	sack          []byte
+	cut           bool // the capture kept a part of the blocks
 }
 
 func (o *tcpOptions) parse(b []byte) {
@@ -220,7 +221,7 @@ func (o *tcpOptions) parse(b []byte) {
 		}
 		if len(b) < int(b[1]) {
 			if b[0] == 5 {
-				o.sack = b[2:]
+				o.sack, o.cut = b[2:], true
 			}
 			return
 		}

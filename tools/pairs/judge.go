@@ -31,8 +31,8 @@ func (w *world) capture(h int) []sight {
 			places = 2
 		}
 		for place := range places {
-			if w.Float64() >= habit.loss {
-				list = append(list, sight{at + habit.offset, sending, place})
+			if !w.missed(h, at) {
+				list = append(list, sight{habit.clock(at) + habit.offset, sending, place})
 			}
 			at += 2_000 + w.Int64N(10_000)
 		}
@@ -128,9 +128,12 @@ func (s *score) String() string {
 const minShare = 0.9
 
 // fault names what is against the bars; "" is nothing.
-func (s *score) fault() string {
+func (s *score) fault(hostile bool) string {
 	if n := s.wrong(); n > 0 {
 		return fmt.Sprintf("%d false messages", n)
+	}
+	if hostile {
+		return ""
 	}
 	protocols := map[string][]class{"TCP": {tcpLinux, tcpSix, tcpPlain}, "UDP": {udpOwn, udpNumber, dns}, "ICMP": {icmpEcho}}
 	for name, list := range protocols {
@@ -190,7 +193,7 @@ func judge(w *world) (*score, error) {
 			if i != k || w.sent[i].from != c.From {
 				n.false++
 			}
-			if int64(m.Sent)-w.habits[c.From].offset > w.sent[k].at+20_000 || w.sent[i].from != c.From {
+			if w.sent[i].at > w.sent[k].at || w.sent[i].from != c.From {
 				n.wrong++
 			}
 		}

@@ -21,6 +21,9 @@ type stream struct {
 func (w *world) stream(c class) *stream {
 	s := &stream{world: w, class: c, port: w.nextPort(), six: c == tcpSix, tick: 1_000_000}
 	s.seq = [2]uint32{w.Uint32(), w.Uint32()}
+	if w.adverse != nil { // it begins anew soon
+		s.seq[0] |= 0xfff00000
+	}
 	s.ids = [2]uint16{uint16(w.Uint32()), uint16(w.Uint32())}
 	s.base = [2]uint32{w.Uint32(), w.Uint32()}
 	return s

@@ -41,6 +41,8 @@ type habit struct {
 	snap    int
 	doubled int
 	offset  int64
+	*clockHabit
+	burst int64 // length of the times in which all or nothing is lost, ns; 0 where each frame is lost for itself
 }
 
 // world is what happens between two hosts, 0 and 1.
@@ -57,6 +59,7 @@ type world struct {
 	sent    []sending
 	ports   uint16
 	ids     [2]uint16
+	adverse *adverse // nil in worlds of every day
 }
 
 // sending is a packet that left a host.
@@ -67,7 +70,7 @@ type sending struct {
 	arrived []int64 // none if it was lost
 }
 
-func newWorld(seed uint64) *world {
+func newWorld(seed uint64, hostile bool) *world {
 	w := &world{Rand: rand.New(rand.NewPCG(seed, 77)), seed: seed, ports: 20000}
 	losses := []float64{0, 0, 0.001, 0.005, 0.02, 0.1}
 	for i := range w.habits {
@@ -82,8 +85,15 @@ func newWorld(seed uint64) *world {
 	w.jitter = 1 + pick(w, []int64{0, 0, w.delay / 100, w.delay / 10, w.delay, 5 * w.delay})
 	w.repeat = pick(w, []float64{0.001, 0.01, 0.1, 0.1, 0.5})
 	w.after = pick(w, []int64{350_000, 350_000, 5_000, 20_000_000, 1_000_000_000})
-	for range 2 + w.IntN(6) {
+	pieces := 2 + w.IntN(6)
+	if hostile {
+		w.beAdverse()
+	}
+	for range pieces {
 		w.traffic()
+		if hostile {
+			w.adverseTraffic()
+		}
 	}
 	slices.SortStableFunc(w.sent, func(a, b sending) int { return cmp.Compare(a.at, b.at) })
 	return w
@@ -100,7 +110,7 @@ func pick[T any](w *world, list []T) T { return list[w.IntN(len(list))] }
 func (w *world) send(c class, at int64, p packet) (arrived int64, ok bool) {
 	s := sending{packet: p, class: c, at: at}
 	if w.Float64() >= w.loss {
-		s.arrived = append(s.arrived, at+w.delay+w.Int64N(w.jitter))
+		s.arrived = append(s.arrived, at+w.delay+w.Int64N(w.jitter)+w.tail())
 		if w.Float64() < w.repeats {
 			s.arrived = append(s.arrived, s.arrived[0]+1+w.Int64N(w.jitter+1000))
 		}
@@ -165,7 +175,7 @@ func (w *world) datagrams(c class, at int64) {
 		p.echo = uint16(i)
 		arrived, ok := w.send(c, at, p)
 		if c == udpRepeat && w.Float64() < w.repeat {
-			w.send(c, at+w.after, p)
+			w.send(c, at+w.again(), p)
 			if w.IntN(20) == 0 {
 				w.send(c, at+2*w.after, p)
 			}
