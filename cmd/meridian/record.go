@@ -29,6 +29,7 @@ type recordFlags struct {
 	readyFD          int
 	flush            time.Duration
 	keep             keepValue
+	view             string
 }
 
 func newRecord() *cobra.Command {
@@ -70,6 +71,9 @@ event of a program is lost or repeated. A trace of another host than --host is r
 --keep drops what is older than a duration, or beyond a size, in whole packets, a chunk of files at a time. The trace says what
 was dropped (events meridian:dropped), and so do the summary and 'meridian align'; it does not count as lost.
 
+--view shows the recording in the browser while it is made, as 'meridian view --follow DIR' does, and until it is interrupted. The address is printed on
+stdout. Events are then in the files within 10 ms, unless --flush says otherwise.
+
 When a source or the ring of a program fails, a warning says so at once; everything else is recorded further.
 
 Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost (the summary
@@ -82,6 +86,7 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
   meridian record -o web/ --kernel net --filter 'host 10.0.0.2 and not port 22'
   meridian record -o web/ --kernel net,sched,irq -- ./server
   meridian record -o last/ --keep 10m,2GiB --kernel net,sched
+  meridian record -o trace/ --view --kernel sched -- ./server
   meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -103,9 +108,11 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.Lookup("ready-fd").DefValue = ""
 	flags.DurationVar(&f.flush, "flush", record.DefaultFlush, "have every event in the trace's files within `DURATION`; for live use 10ms")
 	flags.Var(&f.keep, "keep", "keep only the last `AMOUNT` and drop what is older: a duration, a size, or both (10m, 2GiB, 10m,2GiB)")
+	flags.StringVar(&f.view, "view", "", "show the recording in the browser while it is made; with =`ADDRESS:PORT` serve it there and open none")
+	flags.Lookup("view").NoOptDefVal = inBrowser
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "flush": choices("10ms", "100ms", "1s"),
+		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "flush": choices("10ms", "100ms", "1s"),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
 		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp
@@ -150,6 +157,11 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		live.clear()
 		warn(strings.Map(printable, part.String()))
 	}
+	page, err := f.openView(cmd)
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	recorder, err := record.New(*o)
 	if err != nil {
 		return err
@@ -185,6 +197,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		status = child.wait()
 	}
 	err = f.printSummary(cmd, summary, o, f.notRecorded(&summary, sources))
+	page.keep(cmd, f.quiet)
 	switch {
 	case failed != nil:
 		return &commandEnded{failed, exitFailed}
@@ -224,6 +237,9 @@ func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.
 	}
 	if f.host == "" && !strings.Contains(f.netns, "/") {
 		f.host = f.netns // the namespace is a host of its own
+	}
+	if f.view != "" && !cmd.Flags().Changed("flush") {
+		f.flush = liveFlush
 	}
 	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Flush: f.flush, Keep: f.keep.Keep, Early: record.ReadEarly(), Warnings: new(trace.Warnings)}
 	if f.rings != "" {

@@ -13,6 +13,52 @@ import (
 	"meridian/trace"
 )
 
+// livePage is the page of a timeline that grows.
+type livePage struct {
+	flags    *viewFlags
+	cmd      *cobra.Command
+	timeline *view.Live
+	server   *view.Server
+	o        live.Options
+	v        live.ViewOptions
+}
+
+// openLivePage prepares to serve the page at the address that the flags say.
+func openLivePage(f *viewFlags, cmd *cobra.Command, o live.Options, v live.ViewOptions) (*livePage, error) {
+	p := &livePage{flags: f, cmd: cmd, timeline: view.NewLive(), o: o, v: v}
+	var err error
+	p.server, err = view.Listen(f.listen, p.timeline)
+	return p, err
+}
+
+// serve follows and serves until ctx ends, prints the address on stdout, and says in the end what became of the events.
+func (p *livePage) serve(ctx context.Context) error {
+	defer p.timeline.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var w trace.Warnings
+	var outcome *live.Outcome
+	followed := make(chan error, 1)
+	go func() {
+		var err error
+		outcome, err = live.View(ctx, p.o, p.v, p.timeline, &w)
+		if err != nil {
+			stop() // nothing more will come: the command ends
+		}
+		followed <- err
+	}()
+	err := p.flags.serveOn(ctx, p.cmd, p.server)
+	stop()
+	if err = errors.Join(err, <-followed); err != nil {
+		return err
+	}
+	p.flags.printWarnings(p.cmd, w.Lines())
+	if !p.flags.quiet {
+		fmt.Fprintln(p.cmd.ErrOrStderr(), "meridian:", outcome.Summary())
+	}
+	return liveOutcome(outcome)
+}
+
 // followTraces shows directories while they are recorded, until it is interrupted.
 func (f *viewFlags) followTraces(cmd *cobra.Command, args []string) error {
 	for _, name := range []string{"output", "from", "to", "from-event", "to-event", "logical", "method", "network", "segment", "samples", "repair"} {
@@ -27,35 +73,11 @@ func (f *viewFlags) followTraces(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	timeline := view.NewLive()
-	defer timeline.Close()
-	s, err := view.Listen(f.listen, timeline)
+	p, err := openLivePage(f, cmd, o, v)
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(cmd.Context())
-	defer stop()
-	var w trace.Warnings
-	var outcome *live.Outcome
-	followed := make(chan error, 1)
-	go func() {
-		var err error
-		outcome, err = live.View(ctx, o, v, timeline, &w)
-		if err != nil {
-			stop() // nothing more will come: the command ends
-		}
-		followed <- err
-	}()
-	err = f.serveOn(ctx, cmd, s)
-	stop()
-	if err = errors.Join(err, <-followed); err != nil {
-		return err
-	}
-	f.printWarnings(cmd, w.Lines())
-	if !f.quiet {
-		fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", outcome.Summary())
-	}
-	return liveOutcome(outcome)
+	return p.serve(cmd.Context())
 }
 
 // liveOptions is what the flags say of a live timeline.

@@ -1,0 +1,74 @@
+//go:build unix
+
+package main_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRecordingIsShownWhileItIsMadeAndUntilItIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	rings := filepath.Join(dir, "rings")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("meridian", "record", "-o", filepath.Join(dir, "trace"), "--rings", rings, "--view=127.0.0.1:0", "--", "emit", "300", "7")
+	c.Env = append(os.Environ(), "TMPDIR="+dir)
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	address := make(chan string, 1)
+	rest := make(chan string, 1)
+	go func() {
+		var text strings.Builder
+		for s := bufio.NewScanner(stdout); s.Scan(); {
+			if strings.HasPrefix(s.Text(), "http://") {
+				address <- s.Text()
+				continue
+			}
+			text.WriteString(s.Text() + "\n")
+		}
+		rest <- text.String()
+	}()
+	url := <-address
+	said := bufio.NewScanner(stderr)
+	for said.Scan() && !strings.Contains(said.Text(), "the recording has ended") { // emit's own exit is printed before
+	}
+	go func() { _, _ = io.Copy(io.Discard, stderr) }()
+	for events := ""; !strings.Contains(events, `"name":"test:number","category":"test","fields":["n","text"],"events":300}`); time.Sleep(10 * time.Millisecond) {
+		r, err := http.Get(url + "api/about")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		events = string(b)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	text := <-rest
+	if _ = c.Wait(); c.ProcessState.ExitCode() != 7 {
+		t.Errorf("exit code %d, not that of the command", c.ProcessState.ExitCode())
+	}
+	if !strings.Contains(text, "emitted 300") || !strings.Contains(text, "total") {
+		t.Errorf("stdout:\n%s", text)
+	}
+}
