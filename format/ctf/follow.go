@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"meridian/trace"
 )
@@ -34,7 +35,7 @@ type Follower struct {
 	files []*followedFile
 	named map[string]*followedFile // those that are in the directory
 	slots []int                    // free cursors
-	rest  map[string]filePosition  // where to go on, of files that have not been seen
+	rest  []FilePosition           // where to go on, of files that have not been found
 
 	directory directoryState
 	metadata  metadataState
@@ -58,11 +59,8 @@ func FollowFrom(dir string, p Position, w *trace.Warnings) *Follower {
 	if w == nil {
 		w = new(trace.Warnings)
 	}
-	f := &Follower{dir: dir, w: w, t: &Trace{Dir: dir, w: w}, named: map[string]*followedFile{}, rest: map[string]filePosition{}, past: p.Past}
+	f := &Follower{dir: dir, w: w, t: &Trace{Dir: dir, w: w}, named: map[string]*followedFile{}, rest: slices.Clone(p.Files), past: p.Past}
 	f.metadata.uuid, f.metadata.hasUUID = p.uuid()
-	for _, at := range p.Files {
-		f.rest[at.Name] = at
-	}
 	return f
 }
 
@@ -103,6 +101,9 @@ func (f *Follower) Refresh() (grew bool, err error) {
 	}
 	clear(f.files[len(kept):])
 	f.files = kept
+	if len(f.rest) > 0 {
+		f.forget()
+	}
 	return grew || len(f.src.queue) > 0, err
 }
 
@@ -213,13 +214,10 @@ func (f *Follower) Host() string { return f.Env()["hostname"] }
 // Tally returns what was counted so far of all streams: events, packets, and what the tracer discarded or lost.
 func (f *Follower) Tally() Tally {
 	sum := f.past
-	for _, at := range f.rest {
-		sum.add(&at.Tally)
+	for i := range f.rest {
+		sum.add(&f.rest[i].Tally)
 	}
 	for _, file := range f.files {
-		if file.r == nil && file.resume != nil {
-			sum.add(&file.resume.Tally)
-		}
 		if file.r != nil {
 			sum.add(&file.r.Tally)
 		}
@@ -238,7 +236,9 @@ func (f *Follower) Close() error {
 		if file.r != nil {
 			file.finish()
 		}
-		if rest := file.size - file.whole; rest > 0 {
+		if rest := file.size - file.whole; file.unsized {
+			f.w.Add(file.s.Path, "packets do not say how long they are: read the trace when it is complete", "")
+		} else if rest > 0 {
 			f.w.Add(file.s.Path, "its end was not a whole packet and was not read", fmt.Sprintf("%d bytes", rest))
 		}
 		errs = append(errs, file.s.file.Close())

@@ -65,6 +65,7 @@ func (f *Follower) compare(names []string) error {
 	var errs []error
 	there := make(map[string]bool, len(names))
 	var added []string
+	var vanished []*followedFile // of their names
 	for _, name := range names {
 		there[name] = true
 		file := f.named[name]
@@ -75,10 +76,10 @@ func (f *Follower) compare(names []string) error {
 		info, err := os.Stat(filepath.Join(f.dir, name))
 		if err != nil || !os.SameFile(info, file.info) {
 			f.remove(file)
+			vanished = append(vanished, file)
 			added = append(added, name)
 		}
 	}
-	var vanished []*followedFile
 	for name, file := range f.named {
 		if !there[name] {
 			f.remove(file)
@@ -118,10 +119,6 @@ func (f *Follower) open(name string, vanished []*followedFile) error {
 	}
 	d.size = 0 // what the reader may see
 	file := &followedFile{name: name, info: info, s: &Stream{Path: path, trace: f.t, file: d}, cursor: -1, judged: -1}
-	if at, ok := f.rest[name]; ok {
-		file.resume = &at
-		delete(f.rest, name)
-	}
 	f.named[name] = file
 	f.files = append(f.files, file)
 	return nil

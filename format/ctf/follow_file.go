@@ -19,8 +19,7 @@ type followedFile struct {
 	name                   string
 	info                   fs.FileInfo // says which file it is
 	s                      *Stream
-	r                      *Reader // nil until there is metadata
-	resume                 *filePosition
+	r                      *Reader   // nil until there is metadata
 	size                   int64     // when it was last looked at
 	measured               int       // looks since it was removed
 	judged                 int64     // its size when the packet behind whole was last looked at; -1 for never
@@ -91,13 +90,13 @@ func (f *Follower) extend(file *followedFile, renewed bool) bool {
 		file.r.next, file.r.window.size = min(file.r.next, file.size), file.size
 		file.r.window.buf = file.r.window.buf[:0]
 	}
-	if file.size == file.whole || file.size == file.judged && !renewed || file.unsized {
+	if file.size == file.whole || !renewed && (file.size == file.judged || file.unsized) {
 		return false
 	}
 	if file.size < file.judged {
 		file.searched = 0 // cut off: what is there now was not looked at
 	}
-	file.judged = file.size
+	file.judged, file.unsized = file.size, false
 	p := f.prober(file)
 	before := file.whole
 	for file.whole < file.size {
@@ -140,8 +139,7 @@ func (f *Follower) wholePacket(p *Reader, file *followedFile) (end int64, ok boo
 	at := file.whole
 	packet, problem := p.parse(at)
 	if problem == "" && !packet.sizeGiven {
-		f.w.Add(file.s.Path, "packets do not say how long they are: read the trace when it is complete", "")
-		file.unsized = true
+		file.unsized = true // as far as the metadata goes
 		return 0, false
 	}
 	unknown := strings.HasPrefix(problem, unknownStreamClass)

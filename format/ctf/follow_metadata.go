@@ -147,10 +147,12 @@ func parseGrowing(data []byte, name string, w *trace.Warnings) (*Metadata, error
 			return nil, err
 		}
 	}
-	if text = wholeDeclarations(text); strings.TrimLeft(text, " \t\r\n\x00\ufeff") == "" {
-		return nil, nil
+	whole := wholeDeclarations(text)
+	m, err := parseMetadataText(whole, name, w)
+	if err != nil && (errors.Is(err, errNoTrace) || strings.TrimRight(text[len(whole):], " \t\r\n\x00") != "") {
+		return nil, nil // the rest may mend it
 	}
-	return parseMetadataText(text, name, w)
+	return m, err
 }
 
 // wholeDeclarations returns metadata up to its last whole declaration.

@@ -3,19 +3,18 @@ package ctf
 import (
 	"encoding/hex"
 	"hash/crc32"
-	"maps"
 	"slices"
 )
 
 // Position says which events of a trace a [Follower] has returned. It is small, some 200 bytes a file, and is stored as JSON.
 type Position struct {
 	UUID  string         `json:"uuid,omitempty"` // of the trace; "" if it was not known
-	Files []filePosition `json:"files,omitempty"`
+	Files []FilePosition `json:"files,omitempty"`
 	Past  Tally          `json:"past"` // of files that were removed
 }
 
-// filePosition says how far a file was read: up to an event of a packet, which it finds again.
-type filePosition struct {
+// FilePosition says how far a file was read: up to an event of a packet, which another Follower finds again.
+type FilePosition struct {
 	Name      string `json:"name"`
 	Packet    int64  `json:"packet"`           // offset of the packet that was read last; -1 for none
 	Check     uint32 `json:"check,omitempty"`  // checksum of its first bytes
@@ -44,17 +43,13 @@ func (f *Follower) Position() Position {
 	if f.metadata.hasUUID {
 		p.UUID = hex.EncodeToString(f.metadata.uuid[:])
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.rest)) {
-		p.Files = append(p.Files, f.rest[name])
-	}
+	p.Files = append(p.Files, f.rest...)
 	if f.src != nil {
 		f.markQueued()
 	}
 	for _, file := range f.files {
 		if file.r != nil {
 			p.Files = append(p.Files, f.positionOf(file))
-		} else if file.resume != nil {
-			p.Files = append(p.Files, *file.resume)
 		}
 	}
 	return p
@@ -85,9 +80,9 @@ func (c *headerCheck) of(d *dataFile, at, limit int64) uint32 {
 	return c.sum
 }
 
-func (f *Follower) positionOf(file *followedFile) filePosition {
+func (f *Follower) positionOf(file *followedFile) FilePosition {
 	r := file.r
-	at := filePosition{Name: file.name, Packet: -1, Next: r.next, Tally: r.Tally}
+	at := FilePosition{Name: file.name, Packet: -1, Next: r.next, Tally: r.Tally}
 	if r.packetIndex == 0 {
 		return at
 	}
@@ -103,25 +98,58 @@ func (f *Follower) positionOf(file *followedFile) filePosition {
 	return at
 }
 
+// place finds the position of a file among those where an earlier Follower was: under its name or, if it was renamed since, another.
+// It is nil for a file that is new. Not ok means that this cannot be told yet.
+func (f *Follower) place(file *followedFile) (at *FilePosition, ok bool) {
+	d := file.s.file
+	for i := range f.rest {
+		p := &f.rest[i]
+		var head, packet headerCheck
+		switch {
+		case p.Packet < 0:
+			if p.Name != file.name {
+				continue // nothing was read of it
+			}
+		case p.Packet >= p.Next || p.Next > file.size:
+			// It may be a copy that has not got that far.
+			if p.Name == file.name && p.Packet < p.Next && (file.size < checkedBytes || head.of(d, 0, p.Next) == p.Head) {
+				return nil, false
+			}
+			continue
+		case packet.of(d, p.Packet, p.Next) != p.Check:
+			continue
+		}
+		found := *p
+		f.rest = slices.Delete(f.rest, i, i+1)
+		return &found, true
+	}
+	return nil, true
+}
+
+// forget drops the positions of files that are gone, whose names others have now.
+func (f *Follower) forget() {
+	if slices.ContainsFunc(f.files, func(file *followedFile) bool { return file.r == nil }) {
+		return // it may be one of them
+	}
+	f.rest = slices.DeleteFunc(f.rest, func(p FilePosition) bool {
+		if f.named[p.Name] == nil {
+			return false // it may come yet
+		}
+		f.past.add(&p.Tally)
+		return true
+	})
+}
+
 // begin makes the reader of a file, which goes on where an earlier Follower was. It is false while that cannot be told yet.
 func (f *Follower) begin(file *followedFile) bool {
-	d, at := file.s.file, file.resume
-	if at != nil && at.Next > file.size {
-		var c headerCheck
-		if at.Packet >= 0 && (file.size < checkedBytes || c.of(d, 0, at.Next) == at.Head) {
-			return false // it is being copied
-		}
-		at = nil
+	at, ok := f.place(file)
+	if !ok {
+		return false
 	}
-	r := file.s.newReader()
-	r.live, file.r, file.resume = file, r, nil
+	d, r := file.s.file, file.s.newReader()
+	r.live, file.r = file, r
 	d.size, r.window.size = 0, 0
 	if at == nil {
-		return true
-	}
-	var c headerCheck
-	if at.Packet >= 0 && (at.Packet >= at.Next || c.of(d, at.Packet, at.Next) != at.Check) {
-		f.w.Add(file.s.Path, "another file than the one that was followed under its name: it is read from its beginning", "")
 		return true
 	}
 	d.size, r.window.size, file.whole, r.next = at.Next, at.Next, at.Next, at.Next

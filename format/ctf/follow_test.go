@@ -15,11 +15,12 @@ import (
 	"meridian/trace"
 )
 
-// eventLine is all that a caller can learn of an event.
+// eventLine is all that a caller can learn of an event, and its stream: in the traces of these tests that of a file, whatever name the
+// file has.
 func eventLine(e *trace.Event, s interface {
 	trace.Source
 	Reader() *Reader
-}) (file, line string) {
+}) (stream, line string) {
 	c := s.Classes()[e.Class]
 	var b strings.Builder
 	fmt.Fprint(&b, e.Time, " ", s.Streams()[e.Stream].Name, " ", c.Category, ":", c.Name, " ", e.Phase, e.Slice, e.Flow, e.Role)
@@ -32,10 +33,10 @@ func eventLine(e *trace.Event, s interface {
 			fmt.Fprint(&b, ",", item.Kind, item.Bits, string(item.Data))
 		}
 	}
-	return filepath.Base(s.Reader().Stream().Path), b.String()
+	return s.Streams()[e.Stream].Name, b.String()
 }
 
-// offlineLines reads a whole trace with Open: the lines of each file's events.
+// offlineLines reads a whole trace with Open: the lines of each stream's events.
 func offlineLines(t testing.TB, dir string) map[string][]string {
 	t.Helper()
 	tr, err := Open(dir, nil)
@@ -46,8 +47,8 @@ func offlineLines(t testing.TB, dir string) map[string][]string {
 	defer s.Close()
 	all := map[string][]string{}
 	for e := new(trace.Event); s.Next(e) == nil; {
-		file, line := eventLine(e, s)
-		all[file] = append(all[file], line)
+		stream, line := eventLine(e, s)
+		all[stream] = append(all[stream], line)
 	}
 	return all
 }
@@ -62,11 +63,28 @@ type growth struct {
 	names    []string
 	written  map[string]int
 	torn     map[string]bool
+	paths    map[string]string // where files are now
 }
 
 func newGrowth(t *rapid.T, dir string, metadata []string, files map[string][]byte) *growth {
 	return &growth{t: t, dir: dir, metadata: metadata, version: -1, files: files, names: slices.Sorted(maps.Keys(files)),
-		written: map[string]int{}, torn: map[string]bool{}}
+		written: map[string]int{}, torn: map[string]bool{}, paths: map[string]string{}}
+}
+
+func (g *growth) path(name string) string {
+	if g.paths[name] == "" {
+		g.paths[name] = filepath.Join(g.dir, name)
+	}
+	return g.paths[name]
+}
+
+// rename gives a file another name, as rotation does.
+func (g *growth) rename(name string) {
+	if g.written[name] > 0 {
+		from := g.path(name)
+		g.must(os.Rename(from, from+"_0"))
+		g.paths[name] = from + "_0"
+	}
 }
 
 func (g *growth) must(err error) {
@@ -78,7 +96,7 @@ func (g *growth) must(err error) {
 // append writes the next n bytes of a file.
 func (g *growth) append(name string, n int) {
 	g.must(os.MkdirAll(g.dir, 0o777))
-	f, err := os.OpenFile(filepath.Join(g.dir, name), os.O_CREATE|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(g.path(name), os.O_CREATE|os.O_WRONLY, 0o666)
 	g.must(err)
 	defer f.Close()
 	at := g.written[name]
@@ -103,9 +121,8 @@ func (g *growth) tear(name string, boundaries []int, n int) {
 	for i := 60; i < len(part); i++ {
 		part[i] ^= 0x55 // its events are others than those that are written in its place
 	}
-	path := filepath.Join(g.dir, name)
 	g.must(os.MkdirAll(g.dir, 0o777))
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(g.path(name), os.O_CREATE|os.O_WRONLY, 0o666)
 	g.must(err)
 	defer f.Close()
 	_, err = f.WriteAt(part, int64(at))
@@ -199,13 +216,13 @@ func TestFollowerReturnsTheOfflineEventsOfAnyGrowth(t *testing.T) {
 				t.Fatal(err)
 			}
 			for e := new(trace.Event); n > 0 && f.Next(e) == nil; n-- {
-				file, line := eventLine(e, f)
-				got[file] = append(got[file], line)
+				stream, line := eventLine(e, f)
+				got[stream] = append(got[stream], line)
 			}
 		}
 		for steps := rapid.IntRange(0, 80).Draw(t, "steps"); steps > 0 && !g.done(); steps-- {
 			name := rapid.SampledFrom(g.names).Draw(t, "file")
-			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			switch rapid.IntRange(0, 10).Draw(t, "what") {
 			case 0, 1, 2, 3:
 				n := rapid.IntRange(1, 1500).Draw(t, "bytes")
 				if b := boundaries[name]; rapid.Bool().Draw(t, "whole") { // up to a packet's end
@@ -221,19 +238,23 @@ func TestFollowerReturnsTheOfflineEventsOfAnyGrowth(t *testing.T) {
 				}
 			case 6:
 				f = resume(t, f, g.dir, &w)
+			case 7:
+				g.rename(name)
 			default:
 				look(rapid.SampledFrom([]int{0, 1, 7, 1 << 20}).Draw(t, "events"))
 			}
 		}
 		g.finish()
 		look(1 << 20)
-		for _, name := range g.names {
-			if !slices.Equal(got[name], want[name]) {
-				t.Fatalf("%s: %d events, offline %d; first difference at %d; %v", name, len(got[name]), len(want[name]),
-					firstUnequal(got[name], want[name]), w.Lines())
+		events := int64(0)
+		for stream := range want {
+			events += int64(len(want[stream]))
+			if !slices.Equal(got[stream], want[stream]) {
+				t.Fatalf("%s: %d events, offline %d; first difference at %d; %v", stream, len(got[stream]), len(want[stream]),
+					firstUnequal(got[stream], want[stream]), w.Lines())
 			}
 		}
-		if tally := f.Tally(); tally.Events != int64(len(want["channel0_0"])+len(want["channel0_1"])+len(want["channel0_2"])) || tally.Lost+tally.Damaged+tally.Broken > 0 {
+		if tally := f.Tally(); tally.Events != events || tally.Lost+tally.Damaged+tally.Broken > 0 {
 			t.Fatalf("%+v", tally)
 		}
 	})

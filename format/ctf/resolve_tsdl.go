@@ -2,14 +2,17 @@ package ctf
 
 import (
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 )
 
+var errNoTrace = errors.New("no trace block")
+
 // metadata puts together what the declarations said, roles given by name.
 func (p *tsdlParser) metadata() (*Metadata, error) {
 	if !p.trace.there {
-		return nil, p.errorf(p.line, "no trace block: not the metadata of a CTF trace")
+		return nil, p.errorf(p.line, "%w: not the metadata of a CTF trace", errNoTrace)
 	}
 	if p.trace.order == nativeOrder {
 		return nil, p.errorf(p.trace.line, "trace block without byte_order")

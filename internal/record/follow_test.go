@@ -265,7 +265,7 @@ func TestBabeltraceReadsTheTraceAtAnyInstant(t *testing.T) {
 	}
 	seen, torn := tornSizes(t, dir, 200*time.Millisecond)
 	t.Logf("%d of %d copies end within a packet, %d of %d sizes", within, copies, torn, seen)
-	if 2*within > copies || 10*torn > seen {
+	if 2*within > copies || torn > 1 && 10*torn > seen {
 		t.Error("too many instants lie within a packet")
 	}
 	p.end(t)
