@@ -334,7 +334,7 @@ func TestCapturesWithLossesGiveNoWrongMessageInAnyEncapsulation(t *testing.T) {
 		w := newCarriedTraffic(seed, *encapsulatedConnections, 0.05, 0.1)
 		w.ping()
 		for _, e := range encapsulation.All() {
-			for _, snap := range []int{262144, 96, 64} {
+			for _, snap := range [][]int{{262144, 96}, {96, 64}}[seed] {
 				s := w.matchCarried(t, e, snap, match.Options{})
 				t.Logf("seed %d, %s, snap length %d: TCP %.1f%%, UDP %.1f%%, ICMP %.1f%%", seed, e.Name, snap, 100*s.of("TCP"), 100*s.of("UDP"), 100*s.of("ICMP"))
 				if s.wrong > 0 {
