@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"meridian/trace"
 )
@@ -59,7 +58,12 @@ func FollowFrom(dir string, p Position, w *trace.Warnings) *Follower {
 	if w == nil {
 		w = new(trace.Warnings)
 	}
-	f := &Follower{dir: dir, w: w, t: &Trace{Dir: dir, w: w}, named: map[string]*followedFile{}, rest: slices.Clone(p.Files), past: p.Past}
+	f := &Follower{dir: dir, w: w, t: &Trace{Dir: dir, w: w}, named: map[string]*followedFile{}, past: p.Past}
+	for _, at := range p.Files {
+		if at.Packet >= -1 && at.Events >= 0 && at.Next >= 0 { // else it was not stored by a Follower
+			f.rest = append(f.rest, at)
+		}
+	}
 	f.metadata.uuid, f.metadata.hasUUID = p.uuid()
 	return f
 }
