@@ -30,6 +30,8 @@ type recordFlags struct {
 	flush            time.Duration
 	keep             keepValue
 	view             string
+	triggers         []string
+	triggerAfter     time.Duration
 }
 
 func newRecord() *cobra.Command {
@@ -74,6 +76,11 @@ was dropped (events meridian:dropped), and so do the summary and 'meridian align
 --view shows the recording in the browser while it is made, as 'meridian view --follow DIR' does, and until it is interrupted. The address is printed on
 stdout. Events are then in the files within 10 ms, unless --flush says otherwise.
 
+With --keep, what is kept is saved as a trace of its own, DIR-snapshot-TIME, when an event matches a --trigger, at the
+signal USR1, and by 'meridian snapshot DIR'; each --trigger-after later. Recording goes on meanwhile. Who asks while a
+snapshot is being waited for gets that one. A --trigger is the name of an event, as CATEGORY:NAME with * and ?, and conditions on
+its fields as those of 'meridian convert --where', all of which must hold. Events make 16 snapshots at most.
+
 When a source or the ring of a program fails, a warning says so at once; everything else is recorded further.
 
 Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost (the summary
@@ -87,6 +94,7 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
   meridian record -o web/ --kernel net,sched,irq -- ./server
   meridian record -o last/ --keep 10m,2GiB --kernel net,sched
   meridian record -o trace/ --view --kernel sched -- ./server
+  meridian record -o last/ --keep 10s --trigger 'web:request,ms>500' --trigger-after 2s
   meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -108,11 +116,13 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.Lookup("ready-fd").DefValue = ""
 	flags.DurationVar(&f.flush, "flush", record.DefaultFlush, "have every event in the trace's files within `DURATION`; for live use 10ms")
 	flags.Var(&f.keep, "keep", "keep only the last `AMOUNT` and drop what is older: a duration, a size, or both (10m, 2GiB, 10m,2GiB)")
+	flags.StringArrayVar(&f.triggers, "trigger", nil, "save what --keep keeps when an event matches `EVENT,FIELD>N`; may be repeated")
+	flags.DurationVar(&f.triggerAfter, "trigger-after", 0, "save it `DURATION` after the event, the signal or the request")
 	flags.StringVar(&f.view, "view", "", "show the recording in the browser while it is made; with =`ADDRESS:PORT` serve it there and open none")
 	flags.Lookup("view").NoOptDefVal = inBrowser
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "flush": choices("10ms", "100ms", "1s"),
+		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "trigger": choices(), "trigger-after": choices("1s", "2s", "10s"), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "flush": choices("10ms", "100ms", "1s"),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
 		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp
@@ -153,6 +163,12 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	sources.addTo(o)
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
 	o.Counts = live.show
+	if f.keep.Keep != (record.Keep{}) {
+		var stop func()
+		o.SnapshotAt, stop = snapshotSignals()
+		defer stop()
+	}
+	o.Snapshot = func(s record.Snapshot) { f.tellSnapshot(cmd.ErrOrStderr(), s) }
 	o.Failed = func(part record.Failure) {
 		live.clear()
 		warn(strings.Map(printable, part.String()))
@@ -235,13 +251,18 @@ func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.
 			return nil, wrong("--program %s: %v; a pattern is a name with * and ?, or the number of a process", p, err)
 		}
 	}
+	triggers, err := f.parsedTriggers()
+	if err != nil {
+		return nil, err
+	}
 	if f.host == "" && !strings.Contains(f.netns, "/") {
 		f.host = f.netns // the namespace is a host of its own
 	}
 	if f.view != "" && !cmd.Flags().Changed("flush") {
 		f.flush = liveFlush
 	}
-	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after, Flush: f.flush, Keep: f.keep.Keep, Early: record.ReadEarly(), Warnings: new(trace.Warnings)}
+	o := &record.Options{Dir: f.dir, Host: f.host, Title: f.title, Programs: f.programs, After: f.after,
+		Flush: f.flush, Keep: f.keep.Keep, Trigger: triggers, SnapshotAfter: f.triggerAfter, Early: record.ReadEarly(), Warnings: new(trace.Warnings)}
 	if f.rings != "" {
 		rings, err := filepath.Abs(f.rings)
 		if err != nil {

@@ -40,6 +40,11 @@ func recordTable(w io.Writer, s record.Summary) error {
 	if s.Dropped != nil {
 		fmt.Fprintln(w, droppedLine(s.Dropped))
 	}
+	for _, x := range s.Snapshots {
+		if x.Error == "" {
+			fmt.Fprintf(w, "saved: %s, asked for %s: %s\n", strings.Map(printable, x.Dir), counted(uint64(x.Asked), "time"), strings.Map(printable, x.Reason))
+		}
+	}
 	n, captured := packetsOf(&s)
 	what := counted(s.Total.Events-n, "event")
 	if captured {

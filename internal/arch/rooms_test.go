@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"sensor/cmd":        {}, // of the standard library alone: "go run" in a user's module builds it
 
 	// What only our commands need.
-	"internal/record":         {"internal/record/tracefs", "internal/steering", "internal/retention", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
+	"internal/record":         {"internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs": {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
 	"internal/kernel":         {"trace", "clock"},
 	"internal/steering":       {"trace", "clock"},

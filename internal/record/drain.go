@@ -25,6 +25,9 @@ type drain struct {
 	class   int    // of its streams, as an index into the metadata's
 	id      uint64 // its number
 	classes int    // of events, in the metadata as it is written
+	wanted  []Trigger
+	tests   []*ringTriggers // by class; nil without triggers
+	met     func(*Trigger)
 	shards  []*shardFile
 	taken   []int  // bytes of each shard in this pass
 	packet  []byte // under construction
@@ -33,8 +36,8 @@ type drain struct {
 	removed bool  // the ring's file was removed
 }
 
-func newDrain(reader *ring.Reader, t *hostTrace, times *times, w *trace.Warnings) (*drain, error) {
-	d := &drain{reader: reader, info: reader.Info(), t: t, warnings: w, class: -1}
+func newDrain(reader *ring.Reader, t *hostTrace, times *times, o *Options, met func(*Trigger)) (*drain, error) {
+	d := &drain{reader: reader, info: reader.Info(), t: t, warnings: o.Warnings, class: -1, wanted: o.Trigger, met: met}
 	var err error
 	if d.line, err = times.line(clock.Source(d.info.Clock.Kind)); err != nil {
 		return nil, err
@@ -79,6 +82,12 @@ func (d *drain) declare() error {
 		d.t.replace(d.class, c, slots)
 	}
 	d.classes = len(classes)
+	if len(d.wanted) > 0 {
+		d.tests = make([]*ringTriggers, len(classes))
+		for i := range c.Events {
+			d.tests[c.Events[i].ID] = triggersOfRing(d.wanted, &c, &c.Events[i])
+		}
+	}
 	return nil
 }
 

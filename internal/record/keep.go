@@ -66,6 +66,7 @@ type keeper struct {
 	dropped retention.Dropped
 	rows    *rows // of meridian:dropped
 	values  []trace.Value
+	saved   string // where dropped chunks go; "" for nowhere
 }
 
 // chunk is a file that may be removed.
@@ -228,7 +229,7 @@ func (k *keeper) tell(now uint64, victims []*chunk) error {
 
 // remove removes a chunk, whose owner's lock is held if it has one.
 func (k *keeper) remove(c *chunk) {
-	if err := os.Remove(c.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := k.drop(c.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		k.w.Add(c.path, "what is not kept cannot be removed", err.Error())
 		c.stuck = true
 		return
@@ -319,9 +320,8 @@ func spanOf(path string) (s retention.Span, err error) {
 		if le.Uint32(head) != packetMagic || length < sourceHead || length > uint64(info.Size()-at) {
 			break
 		}
-		s.Add(retention.Span{Packets: 1, Begin: le.Uint64(head[atBegin:]), End: le.Uint64(head[atEnd:])})
+		s.Add(retention.Span{Packets: 1, Bytes: length, Begin: le.Uint64(head[atBegin:]), End: le.Uint64(head[atEnd:])})
 		at += int64(length)
 	}
-	s.Bytes = uint64(info.Size())
 	return s, nil
 }

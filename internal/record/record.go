@@ -78,8 +78,13 @@ type Options struct {
 	Packets  Capture              // nil for none
 	Early    *Early               // a reading of the clocks before Sources and Packets were opened; nil for none
 
+	SnapshotAfter time.Duration    // how long after the instant a snapshot is taken
+	Trigger       []Trigger        // events that ask for a snapshot; need Keep
+	SnapshotAt    <-chan os.Signal // each asks for a snapshot; nil for none
+
 	Ready    func()          // called once by the goroutine of Run when all sources and the rings that are there are recorded; may be nil
 	Counts   func(Summary)   // called at each Interval with the counts so far, by the goroutine of Run; may be nil
+	Snapshot func(Snapshot)  // called when a snapshot was made or failed, by a goroutine of its own; may be nil
 	Failed   func(Failure)   // called at once when a source or ring fails, by the goroutine of Run; nil: Warnings gets it
 	Warnings *trace.Warnings // gets all other faults that do not end the recording; may be nil
 }
@@ -102,8 +107,9 @@ type Recorder struct {
 
 	nextAlive time.Time // when the programs are to be looked for again
 
-	failures []Failure
-	unlisted int // failures beyond maxFailures
+	snapshots *snapshots
+	failures  []Failure
+	unlisted  int // failures beyond maxFailures
 }
 
 // New begins a trace, or continues one whose recorder has ended. It fails while another recorder writes to the directory.
@@ -150,6 +156,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if r.t.keeper, err = newKeeper(r.t, &o); err != nil {
 		return nil, err
 	}
+	r.snapshots = newSnapshots(r.t, &o)
 	if r.own, err = newClocks(r.t, r.times, kernelState, o.Interval); err != nil {
 		return nil, err
 	}
@@ -158,6 +165,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 		if err != nil {
 			return nil, err
 		}
+		w.triggers, w.met = o.Trigger, r.snapshots.triggered
 		r.sources = append(r.sources, w)
 	}
 	if err := r.t.writeMetadata(); err != nil {
@@ -251,6 +259,7 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 			if err != nil {
 				return err
 			}
+			r.snapshots.poll()
 			if err := r.t.keeper.enforce(); err != nil {
 				return err
 			}
@@ -370,5 +379,6 @@ func (r *Recorder) finish() (errs []error) {
 	for _, s := range r.sources {
 		errs = append(errs, r.sourceOver(ended{s, s.finish()}))
 	}
+	r.snapshots.finish()
 	return append(errs, r.t.keeper.close(), r.t.close())
 }

@@ -97,6 +97,11 @@ func (d *drain) appendEvents(b, events []byte, last uint64) (_ []byte, _ uint64,
 		last = max(last, d.at(le.Uint64(events)))
 		b = le.AppendUint64(b, last)
 		b = append(b, events[8], events[9])
+		if class := int(le.Uint16(events[8:])); class < len(d.tests) && d.tests[class] != nil {
+			if t := d.tests[class].met(events[eventHead:size]); t != nil {
+				d.met(t)
+			}
+		}
 		b = append(b, events[eventHead:size]...)
 		events = events[size:]
 		count++

@@ -44,6 +44,10 @@ type sourceWriter struct {
 	rows   *rows
 	failed error
 	every  time.Duration // between two calls of flush
+
+	triggers []Trigger
+	tests    [][]triggerTest // by class
+	met      func(*Trigger)
 }
 
 func newSourceWriter(t *hostTrace, s Source, flush time.Duration) (*sourceWriter, error) {
@@ -142,7 +146,23 @@ func (w *sourceWriter) write(e *Event) error {
 	if e.Stream < 0 || e.Stream >= len(w.rows.files) || e.Class < 0 || e.Class >= w.rows.declared() {
 		return fmt.Errorf("record: %s: event of unknown stream %d or class %d", w.source.Name(), e.Stream, e.Class)
 	}
+	if len(w.triggers) > 0 {
+		w.test(e)
+	}
 	return w.rows.write(e)
+}
+
+// test asks for a snapshot if an event meets a trigger.
+func (w *sourceWriter) test(e *Event) {
+	if e.Class >= len(w.tests) {
+		classes := w.source.Classes()
+		for i := len(w.tests); i < len(classes); i++ {
+			w.tests = append(w.tests, triggersOf(w.triggers, &classes[i]))
+		}
+	}
+	if t := met(w.tests[e.Class], e.Values); t != nil {
+		w.met(t)
+	}
 }
 
 // flush writes the buffered events, and with counts those of lost ones.

@@ -40,7 +40,8 @@ type Summary struct {
 	Faults     []kernel.Fault `json:"faults,omitempty"` // of the lost events, what happened to those that neither found a full buffer nor were missed
 	ClockError time.Duration  `json:"clock_error_ns"`   // of the worst reading by which stamps were put on the clock
 	Failures   []Failure      `json:"failures,omitempty"`
-	Dropped    *Dropped       `json:"dropped,omitempty"`           // by Options.Keep
+	Dropped    *Dropped       `json:"dropped,omitempty"` // by Options.Keep
+	Snapshots  []Snapshot     `json:"snapshots,omitempty"`
 	Unlisted   int            `json:"failures_unlisted,omitempty"` // how many more there were than are listed
 }
 
@@ -69,6 +70,7 @@ func (r *Recorder) summary() Summary {
 		s.Total.Moved += c.Moved
 	}
 	s.Total.Name = "total"
+	s.Snapshots = r.snapshots.list()
 	s.Dropped = r.t.keeper.summary(r.Origin())
 	for _, l := range r.times.lines {
 		s.ClockError = max(s.ClockError, time.Duration(l.error))
