@@ -94,6 +94,9 @@ func (f *Follower) Refresh() (grew bool, err error) {
 	kept := f.files[:0]
 	for _, file := range f.files {
 		extended := f.extend(file, renewed)
+		if file.rest(); extended {
+			file.idle = 0
+		}
 		if !file.queued && file.r != nil && (extended || renewed) && f.wake(file) {
 			grew = true
 		}

@@ -22,6 +22,7 @@ type followedFile struct {
 	r                      *Reader   // nil until there is metadata
 	size                   int64     // when it was last looked at
 	measured               int       // looks since it was removed
+	idle                   int       // looks in a row that found nothing
 	judged                 int64     // its size when the packet behind whole was last looked at; -1 for never
 	changed                time.Time // its time of change then
 	whole                  int64     // end of the whole packets
@@ -115,6 +116,23 @@ func (f *Follower) extend(file *followedFile, renewed bool) bool {
 		file.flaws = file.flaws[1:]
 	}
 	return true
+}
+
+// maxIdle is how many looks may find nothing before a reader's buffers are given up: a trace whose files are rotated has many that
+// will never grow again.
+const maxIdle = 100
+
+// rest gives up the buffers of a file that does not grow.
+func (file *followedFile) rest() {
+	r := file.r
+	if r == nil || file.queued || r.pos < r.end || r.end < r.readable {
+		file.idle = 0
+		return
+	}
+	if file.idle++; file.idle == maxIdle {
+		r.window.buf, r.lookahead.buf, r.data, r.head = nil, nil, nil, nil
+		r.values, r.scratch, r.arena, r.spare, r.text = nil, nil, nil, nil, nil
+	}
 }
 
 // prober returns the reader that looks ahead, at a file up to its size.
@@ -211,13 +229,9 @@ func (r *Reader) adopt() {
 	if r.plan == p {
 		return
 	}
-	r.plan = p
+	r.plan, r.clockOf = p, nil
 	if len(r.slots) < p.slots {
 		r.slots = make([]uint64, p.slots)
-	}
-	r.clocks = r.clocks[:0]
-	for i := range p.m.Streams {
-		r.clocks = append(r.clocks, newCycleClock(p.m, p.m.Streams[i].Clock))
 	}
 }
 

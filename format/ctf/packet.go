@@ -214,7 +214,10 @@ func (r *Reader) enter(p *Packet, limit int64) bool {
 	r.pos = p.header
 	r.count(p)
 	r.packetEvents, r.cyclesBefore = 0, r.cycles
-	r.noTimes = r.noTimes || !r.clocks[p.class.number].known
+	if r.clockOf != p.class {
+		r.clock, r.clockOf = newCycleClock(r.plan.m, p.class.class.Clock), p.class
+	}
+	r.noTimes = r.noTimes || !r.clock.known
 	if _, ok := r.role(PacketBegin); ok {
 		r.cycles = p.Begin
 	}

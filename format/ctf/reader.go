@@ -39,7 +39,8 @@ type Reader struct {
 	pos            uint64         // behind the event
 	cycles         uint64         // the last stamp
 	now            clock.HostTime // as time
-	clocks         []cycleClock
+	clock          cycleClock     // of the stream class
+	clockOf        *streamPlan    // which that is
 
 	values  []trace.Value
 	scratch []trace.Value
@@ -160,7 +161,7 @@ func (r *Reader) step() bool {
 		return r.fail("event of zero size", pos)
 	}
 	r.ev, r.pos, r.cycles = ev, pos, cycles
-	t := r.clocks[sp.number].at(cycles)
+	t := r.clock.at(cycles)
 	if t < r.now && r.Events > 0 {
 		r.stepBack(t)
 	}

@@ -76,7 +76,7 @@ func (t *TextWriter) Event() error {
 		return errors.New("ctf: no current event")
 	}
 	b := t.line[:0]
-	if r.clocks[r.sp.number].known {
+	if r.clock.known {
 		b = t.stamp(b, r.Time())
 	}
 	b = append(b, t.origin...)

@@ -197,9 +197,6 @@ func (s *Stream) newReader() *Reader {
 	r := &Reader{s: s, plan: p, w: s.trace.w,
 		window: fileWindow{d: s.file, size: s.file.size}, lookahead: fileWindow{d: s.file, size: s.file.size}}
 	r.slots = make([]uint64, p.slots)
-	for i := range p.m.Streams {
-		r.clocks = append(r.clocks, newCycleClock(p.m, p.m.Streams[i].Clock))
-	}
 	return r
 }
 
