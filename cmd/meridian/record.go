@@ -163,12 +163,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	sources.addTo(o)
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
 	o.Counts = live.show
-	if f.keep.Keep != (record.Keep{}) {
-		var stop func()
-		o.SnapshotAt, stop = snapshotSignals()
-		defer stop()
-	}
-	o.Snapshot = func(s record.Snapshot) { f.tellSnapshot(cmd.ErrOrStderr(), s) }
+	defer f.snapshotsAtSignals(o, cmd.ErrOrStderr())()
 	o.Failed = func(part record.Failure) {
 		live.clear()
 		warn(strings.Map(printable, part.String()))

@@ -28,6 +28,17 @@ func (f *recordFlags) parsedTriggers() (all []record.Trigger, err error) {
 	return all, nil
 }
 
+// snapshotsAtSignals has a recorder with these options make a snapshot at each signal USR1, until the function returned is called,
+// and say so on stderr.
+func (f *recordFlags) snapshotsAtSignals(o *record.Options, stderr io.Writer) (stop func()) {
+	if f.keep.Keep == (record.Keep{}) {
+		return func() {}
+	}
+	o.Snapshot = func(s record.Snapshot) { f.tellSnapshot(stderr, s) }
+	o.SnapshotAt, stop = snapshotSignals()
+	return stop
+}
+
 // tellSnapshot says that a snapshot was made. One that failed is a warning at the end.
 func (f *recordFlags) tellSnapshot(stderr io.Writer, s record.Snapshot) {
 	if s.Error == "" && !f.quiet {
