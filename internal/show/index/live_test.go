@@ -114,7 +114,7 @@ func compareLive(t *rapid.T, l *Live, of *timeline, o Options) {
 }
 
 // compareAbout returns the numbers in the view of the index's lanes.
-func compareAbout(t *rapid.T, v *View, x *Index) map[int]int {
+func compareAbout(t failer, v *View, x *Index) map[int]int {
 	a, b := *v.About(), *x.About()
 	if !a.Live {
 		t.Fatal("a view is not live")
