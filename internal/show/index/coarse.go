@@ -42,8 +42,11 @@ func (l *lane) borders(items []item) {
 	}
 }
 
-// coarseLevels returns the levels that a lane is to have.
-func (l *lane) coarseLevels(busy, span int64) (levels []int) {
+// fewSteps is how many steps the coarsest level of a segment's lane has at most: a tile may have few bins for a segment.
+const fewSteps = 16
+
+// coarseLevels returns the levels that a lane is to have: up to one of so many bins, or up to the highest.
+func (l *lane) coarseLevels(busy int64, highest int, bins int64) (levels []int) {
 	if l.items < leastCoarse {
 		return nil
 	}
@@ -55,13 +58,13 @@ func (l *lane) coarseLevels(busy, span int64) (levels []int) {
 		}
 		steps += l.deep[level]
 	}
-	for ; level <= topLevel(span); level += 2 {
+	for ; level <= highest; level += 2 {
 		levels = append(levels, level)
 		n := int64(1) + busy>>level
 		for _, x := range l.deep[level+1:] {
 			n += x
 		}
-		if n <= tileBins {
+		if n <= bins {
 			break
 		}
 	}

@@ -86,11 +86,11 @@ func (b *Builder) directory() (*directory, error) {
 		d.about.Links = append(d.about.Links, Link{Lane: number, From: int(l.from), To: int(l.to), Messages: l.lane.items, Worst: n.worst})
 	}
 	d.violations = b.sorter.pairs.list(func(l *link) int { return numbers[l] })
-	return d, b.sorter.trees.coarsen(d.lanes, lanes, limits{classes: uint64(len(b.classes)), events: b.events}, b.last)
+	return d, b.sorter.trees.coarsen(d.lanes, lanes, limits{classes: uint64(len(b.classes)), events: b.events}, topLevel(b.last), tileBins)
 }
 
 // coarsen goes over all lanes once more and gives those that need it their coarse levels.
-func (t *trees) coarsen(roots []laneRoot, lanes []*lane, of limits, last int64) error {
+func (t *trees) coarsen(roots []laneRoot, lanes []*lane, of limits, highest int, bins int64) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (t *trees) coarsen(roots []laneRoot, lanes []*lane, of limits, last int64) 
 	w := walker{x: x}
 	for i, l := range lanes {
 		r := &roots[i]
-		levels := l.coarseLevels(r.root.busy, last)
+		levels := l.coarseLevels(r.root.busy, highest, bins)
 		if len(levels) == 0 {
 			continue
 		}

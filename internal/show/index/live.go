@@ -22,8 +22,9 @@ import (
 //	             |                        |                            |
 //	             '------------------------+------ View: tiles, events --'
 //
-// It holds what a [Builder] over the same events would hold. A slice or a message whose two ends are in different
-// segments is one item, in the segment of its later end: what is open is a part of the state that passes from seal to seal.
+// It holds what a [Builder] over the same events would hold, but that fewer ends of messages wait for their partners
+// (maxLiveEnds). A slice or a message whose two ends are in different segments is one item, in the segment of its later
+// end: what is open is a part of the state that passes from seal to seal.
 //
 // One goroutine at a time calls the methods, except where they say otherwise. A [View] is for any number of them.
 type Live struct {

@@ -2,13 +2,9 @@ package index
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-
-	"meridian/trace"
 )
 
 // Seal writes the tail as a segment. When it returns, all events so far outlast a crash, and OpenLive returns resume with
@@ -100,7 +96,7 @@ func (s *segment) level() (n int) {
 
 // mergeable returns segments that are to be one: as many as mergeOf, next to each other, of one level.
 func mergeable(all []*segment) []*segment {
-	for i := len(all) - mergeOf; i >= 0; i-- {
+	for i := 0; i+mergeOf <= len(all); i++ {
 		run := all[i : i+mergeOf]
 		same := run[mergeOf-1].end-run[0].Begin <= maxMerged
 		for _, s := range run {
@@ -121,7 +117,6 @@ func (l *Live) Compact() (bool, error) {
 	defer l.compacting.Unlock()
 	l.files.Lock()
 	run := slices.Clone(mergeable(l.segments))
-	newest := len(run) > 0 && run[len(run)-1] == l.segments[len(l.segments)-1]
 	l.files.Unlock()
 	if len(run) == 0 {
 		return false, nil
@@ -132,12 +127,10 @@ func (l *Live) Compact() (bool, error) {
 	for _, s := range run {
 		w.parts = append(w.parts, s)
 	}
-	if newest {
-		state, err := last.state()
-		if err != nil {
-			return false, err
-		}
-		w.state = state
+	// Every segment has a state, so that OpenLive can go on behind any.
+	var err error
+	if w.state, err = last.state(); err != nil {
+		return false, err
 	}
 	if err := w.write(l.dir); err != nil {
 		return false, err
@@ -156,79 +149,4 @@ func (l *Live) Compact() (bool, error) {
 		_ = os.Remove(old.path)
 	}
 	return true, nil
-}
-
-// OpenLive goes on with the index in a directory, behind its last seal: schema becomes what it was then, and resume is what
-// that seal was given. What was not sealed is gone, and is to be written again. If there is no seal yet, resume is nil
-// and the schema stays.
-func OpenLive(dir string, schema *trace.Schema, o Options) (l *Live, resume []byte, err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, nil, fmt.Errorf("index: %w", err)
-	}
-	l = newLive(dir, schema, o)
-	if err := openSegments(l); err != nil {
-		return nil, nil, errors.Join(err, l.Close())
-	}
-	if n := len(l.segments); n > 0 {
-		last := l.segments[n-1]
-		state, err := last.state()
-		if err == nil {
-			resume, err = decodeState(l, state)
-		}
-		if err == nil && l.b.events != last.end {
-			err = damaged("%s: the state is of event %d", last.path, l.b.events)
-		}
-		if err != nil {
-			return nil, nil, errors.Join(err, l.Close())
-		}
-		l.seals = last.Last
-	}
-	return l, resume, nil
-}
-
-// openSegments opens those that make up the timeline, and removes what a crash left.
-func openSegments(l *Live) error {
-	list, err := os.ReadDir(l.dir)
-	if err != nil {
-		return fmt.Errorf("index: %w", err)
-	}
-	type file struct {
-		first, last int64
-		path        string
-	}
-	var files []file
-	for _, e := range list {
-		x := file{path: filepath.Join(l.dir, e.Name())}
-		if n, _ := fmt.Sscanf(e.Name(), "%d-%d.segment", &x.first, &x.last); n == 2 && e.Name() == segmentName(x.first, x.last) {
-			files = append(files, x)
-		} else if strings.HasPrefix(e.Name(), ".") && strings.Contains(e.Name(), ".segment.") {
-			_ = os.Remove(x.path) // not complete
-		}
-	}
-	slices.SortFunc(files, func(a, b file) int {
-		if a.first != b.first {
-			return int(a.first - b.first)
-		}
-		return int(b.last - a.last)
-	})
-	for _, x := range files {
-		if x.last <= l.seals { // it has been merged into the one before
-			_ = os.Remove(x.path)
-			continue
-		}
-		if x.first != l.seals+1 {
-			return damaged("%s: seal %d is missing before it", x.path, l.seals+1)
-		}
-		s, err := openSegment(x.path, l.cache)
-		if err != nil {
-			return err
-		}
-		if s.First != x.first || s.Last != x.last || s.Begin != l.sealed() {
-			s.release()
-			return damaged("%s: it holds seals %d to %d, from event %d on", x.path, s.First, s.Last, s.Begin)
-		}
-		l.segments = append(l.segments, s)
-		l.seals = x.last
-	}
-	return nil
 }

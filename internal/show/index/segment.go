@@ -23,7 +23,7 @@ type segmentHead struct {
 	Begin, End          int64 // events
 	Classes             int64
 	Span                int64 // the last instant
-	StateAt, StateBytes int64 // 0: none, as a later segment had one when this was written
+	StateAt, StateBytes int64
 }
 
 // segment is one that is open.
@@ -153,13 +153,11 @@ func (w *segmentWriter) fill(s *store) error {
 			blocks = append(blocks, b)
 		}
 	}
-	if w.state != nil {
-		p, err := e.put(w.state)
-		if err != nil {
-			return err
-		}
-		w.StateAt, w.StateBytes = p.at, p.size
+	p, err := e.put(w.state)
+	if err != nil {
+		return err
 	}
+	w.StateAt, w.StateBytes = p.at, p.size
 	if err := e.flush(); err != nil {
 		return err
 	}
@@ -196,7 +194,7 @@ func (w *segmentWriter) fillLanes(s *store) (roots []laneRoot, err error) {
 		roots = append(roots, laneRoot{group: k.host + 1, kind: k.kind, owner: k.number, root: root})
 		lanes = append(lanes, a.lane)
 	}
-	return roots, t.coarsen(roots, lanes, limits{classes: uint64(w.Classes), events: w.End}, w.Span)
+	return roots, t.coarsen(roots, lanes, limits{classes: uint64(w.Classes), events: w.End}, topLevel(far), fewSteps)
 }
 
 // syncDir makes a renaming last.
@@ -261,9 +259,6 @@ func (s *segment) read(f *os.File, c *pageCache) error {
 
 // state returns the state at the end of a segment.
 func (s *segment) state() ([]byte, error) {
-	if s.StateBytes == 0 {
-		return nil, damaged("%s has no state", s.path)
-	}
 	return s.x.pages.page(pageRef{s.StateAt, s.StateBytes})
 }
 
