@@ -3,13 +3,16 @@
 package record
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -271,4 +274,75 @@ func TestBabeltraceReadsTheTraceAtAnyInstant(t *testing.T) {
 	p.end(t)
 	r.Process.Signal(os.Interrupt)
 	r.Wait()
+}
+
+// A follower of a recording of which only the last part is kept returns what is left, nothing twice, and misses no more than was
+// dropped.
+func TestFollowersReturnWhatIsKept(t *testing.T) {
+	t.Parallel()
+	rings, dir := t.TempDir(), filepath.Join(t.TempDir(), "trace")
+	p := program(t, "kept", rings, "GOROUTINES=2", "BUFFERS=64")
+	var end atomic.Bool
+	found := map[[2]int]int{}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		f := ctf.Follow(dir, nil)
+		defer f.Close()
+		for last := false; !last; {
+			last = end.Load()
+			if _, err := f.Refresh(); err != nil {
+				t.Error(err)
+			}
+			var e trace.Event
+			for f.Next(&e) == nil {
+				if f.Classes()[e.Class].Name == "test:number" {
+					v := f.Values()
+					found[[2]int{int(v[0].Int()), int(v[1].Int())}]++
+				}
+			}
+			<-time.After(time.Millisecond)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	enough := sync.OnceFunc(func() { p.in.Close() })
+	r, err := New(Options{Dir: dir, Rings: []string{rings}, Keep: Keep{Bytes: 1 << 20}, Interval: 10 * time.Millisecond, Counts: func(s Summary) {
+		if s.Total.Events > 60000 {
+			enough()
+		}
+		if len(s.Streams) > 0 && !slices.ContainsFunc(s.Streams, func(c Counts) bool { return c.Open }) {
+			cancel()
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := p.emitted(t)
+	end.Store(true)
+	<-over
+	emitted := uint64(0)
+	for g, n := range each {
+		emitted += uint64(n)
+		for i := range n {
+			if times := found[[2]int{g, i}]; times > 1 {
+				t.Fatalf("event %d of goroutine %d was returned %d times", i, g, times)
+			}
+		}
+	}
+	kept := map[[2]int]int{}
+	numbers(read(t, dir), p.Process.Pid, kept)
+	for at := range kept {
+		if found[at] == 0 {
+			t.Fatalf("event %v is kept and was not returned", at)
+		}
+	}
+	if s.Dropped == nil || emitted-uint64(len(found)) > s.Dropped.Events {
+		t.Errorf("%d events of %d were returned, %+v were dropped", len(found), emitted, s.Dropped)
+	}
+	t.Log(emitted, "events,", len(found), "returned,", len(kept), "kept")
 }
