@@ -40,6 +40,38 @@ type SourceEntries struct {
 	unknown   int   // the schema's number of the row for events of streams that the source does not have; -1 before the first
 	refreshed int   // how many streams there were when names were last taken over
 	classes   []int
+	earlier   []int // streams that were entered for the source by entries before these
+}
+
+// Numbers returns the schema's numbers of the streams entered so far, in the order of the source.
+func (l *SourceEntries) Numbers() []int { return slices.Clone(l.streams) }
+
+// Resume says which of the schema's streams are the source's own already: those that entries of an earlier reading of the same
+// source returned as Numbers. A stream of the same kind and number is not entered again.
+func (l *SourceEntries) Resume(numbers []int) { l.earlier = slices.Clone(numbers) }
+
+// enter returns the schema's number of stream i of the source.
+func (l *SourceEntries) enter(i int, s *trace.Stream) int {
+	host := l.shared.schema.Hosts[l.host]
+	same := func(k int) bool {
+		if k < 0 || k >= len(l.shared.schema.Streams) {
+			return false
+		}
+		x := &l.shared.schema.Streams[k]
+		return x.Host == host && x.Kind == s.Kind && x.ID == s.ID
+	}
+	k := -1
+	if i < len(l.earlier) && same(l.earlier[i]) {
+		k = i
+	} else {
+		k = slices.IndexFunc(l.earlier, func(n int) bool { return same(n) && l.shared.schema.Streams[n].Name == s.Name })
+	}
+	if k < 0 {
+		return l.shared.stream(s, l.host)
+	}
+	n := l.earlier[k]
+	l.earlier[k] = -1
+	return n
 }
 
 // Stream returns the schema's number of a stream of the source; of one that the source does not have, that of a row named "?".
@@ -71,7 +103,7 @@ func (l *SourceEntries) extend() {
 		} else {
 			s.Parent = -1
 		}
-		l.streams = append(l.streams, l.shared.stream(&s, l.host))
+		l.streams = append(l.streams, l.enter(i, &s))
 	}
 }
 

@@ -52,7 +52,8 @@ allows; the page says what is missing.
 ends. Such a file is a TRACE too, alone, and is shown at once.
 
 --follow shows trace directories while they are recorded, which need not be there yet: the page follows the present until one looks back. Events are
-shown when they are --latency old, so that those before them have come. --index then names a directory.
+shown when they are --latency old, so that those before them have come. --index then names a directory; a
+follower that ended, or was killed, goes on there.
 
 --from, --to, --host, --stream, --event, --where and --field choose events as for 'meridian convert'. With
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.

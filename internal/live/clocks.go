@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"slices"
 
 	alignlive "meridian/align/live"
 	"meridian/order"
@@ -15,18 +16,19 @@ type mapEntry struct {
 
 // host enters a host into the schemas, and returns its number and that of its clock.
 func (s *Session) host(name string) (host, number int) {
-	for i, h := range s.schema.Hosts {
-		if h == name {
-			return i, i
+	host = slices.Index(s.schema.Hosts, name)
+	if host < 0 {
+		host = len(s.schema.Hosts)
+		for _, schema := range s.schemas() {
+			schema.Hosts = append(schema.Hosts, name)
 		}
 	}
-	s.schema.Hosts = append(s.schema.Hosts, name)
-	if s.rows != s.schema {
-		s.rows.Hosts = append(s.rows.Hosts, name)
+	for _, in := range s.inputs {
+		if in.host == host {
+			return host, in.number
+		}
 	}
-	number = s.clocks.Clock(name, name, 1)
-	s.schema.Method, s.schema.Assumption = "", ""
-	return len(s.schema.Hosts) - 1, number
+	return host, s.clocks.Clock(name, name, 1)
 }
 
 // mapOf returns the entry of the map by which an input's event was placed, -1 while there is only one input.
@@ -80,6 +82,9 @@ func (s *Session) align(ctx context.Context) error {
 	if maps := s.clocks.Maps(); maps.Version != s.aligned {
 		s.aligned = maps.Version
 		for i, e := range s.maps {
+			if e.clock < 0 {
+				continue
+			}
 			if m, component := maps.Map(e.clock); component == e.component {
 				for _, schema := range s.schemas() {
 					schema.Maps[i].Map = m
@@ -162,22 +167,6 @@ func (s *Session) connected() bool {
 		component = c
 	}
 	return true
-}
-
-// emit hands on an event that the sorter releases.
-func (s *Session) emit(r *trace.TimelineEvent, n order.Note) error {
-	if s.o.Rows {
-		return s.byStream[r.Stream].write(r, n)
-	}
-	return s.sink.Write(r, n)
-}
-
-// remember notes whose stream a number of the schema is.
-func (s *Session) remember(stream int, in *input) {
-	for len(s.byStream) <= stream {
-		s.byStream = append(s.byStream, nil)
-	}
-	s.byStream[stream] = in
 }
 
 // Maps returns how the clocks are aligned now.

@@ -22,19 +22,24 @@ type input struct {
 	number   int // of its clock; -1 before
 	follower *ctf.Follower
 	entries  *order.SourceEntries
-	tagged   bool // the ends of its messages have tags that are unique everywhere
+	hasTags  bool // the ends of its messages have tags that are unique everywhere
 
-	began   bool
-	first   clock.HostTime // of its first event
-	event   trace.Event
-	has     bool          // event is the next one, at place, with values
-	values  []trace.Value // nil: those of the follower
-	place   alignlive.Place
-	held    []heldEvent // read while the clocks were not aligned yet, from is the next
-	from    int
-	r       trace.TimelineEvent
-	streams []int // by the schema's number: its own; for rows
-	classes []int
+	began      bool
+	first      clock.HostTime // of its first event
+	event      trace.Event
+	has        bool          // event is the next one, at place, with values
+	values     []trace.Value // nil: those of the follower
+	sub        int           // its sequence
+	n          uint64        // its number there
+	tagged     []trace.Value // values with it
+	place      alignlive.Place
+	held       []heldEvent // read while the clocks were not aligned yet, from is the next
+	from       int
+	r          trace.TimelineEvent
+	subs       map[subKey]int
+	lastSub    subKey // of the event read last, with the number of its sequence
+	lastNumber int
+	classes    []int // by the schema's number: its own; for rows
 
 	pushed *pushedSource // what rows are made of
 	rows   trace.Source
@@ -43,7 +48,7 @@ type input struct {
 }
 
 func newInput(s *Session, in Input) *input {
-	return &input{s: s, dir: in.Dir, name: in.Host, host: -1, number: -1, follower: ctf.Follow(in.Dir, s.warnings)}
+	return &input{s: s, dir: in.Dir, name: in.Host, host: -1, number: -1, subs: make(map[subKey]int), follower: ctf.Follow(in.Dir, s.warnings)}
 }
 
 // refresh looks whether the directory has grown.
@@ -59,13 +64,14 @@ func (in *input) refresh() error {
 	if in.name == "" {
 		in.name = in.dir
 	}
-	in.tagged = env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host")
+	in.hasTags = env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host")
 	in.host, in.number = in.s.host(in.name)
 	in.entries = in.s.entries.Of(in.follower, in.host)
 	if in.s.o.Rows {
 		in.pushed = &pushedSource{in: in}
 		in.rows = kernel.Rows(in.pushed, in.s.warnings)
 		in.rowsOf = in.s.rowNames.Of(in.rows, in.host)
+		in.rowsOf.Resume(in.s.resumed.rows(in))
 	}
 	for ok := in.s.o.FromEnd; ok && err == nil; {
 		ok, err = in.read()
@@ -77,6 +83,8 @@ func (in *input) refresh() error {
 type heldEvent struct {
 	trace.Event
 	values []trace.Value
+	sub    int
+	n      uint64
 }
 
 // read reads the next event of the directory, and takes what alignment needs of it; false if there is none now.
@@ -91,7 +99,10 @@ func (in *input) read() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	in.values = nil
+	in.values, in.sub = nil, in.sequence()
+	x := in.s.sequences[in.sub]
+	in.n = x.read
+	x.read++
 	if !in.began {
 		in.began, in.first = true, in.event.Time
 	}
@@ -110,7 +121,7 @@ func (in *input) read() (bool, error) {
 func (in *input) hold() (bool, error) {
 	ok, err := in.read()
 	if ok {
-		h := heldEvent{Event: in.event}
+		h := heldEvent{Event: in.event, sub: in.sub, n: in.n}
 		for _, v := range in.follower.Values() {
 			h.values = append(h.values, v.Clone())
 		}
@@ -126,7 +137,7 @@ func (in *input) peek() (bool, error) {
 		return true, nil
 	case in.from < len(in.held):
 		h := &in.held[in.from]
-		in.event, in.values = h.Event, h.values
+		in.event, in.values, in.sub, in.n = h.Event, h.values, h.sub, h.n
 		in.from++
 	default:
 		in.held, in.from = nil, 0
@@ -146,7 +157,7 @@ func (in *input) locate() { in.place = in.s.clocks.Maps().Place(in.number, in.ev
 // session.
 func (in *input) mark() {
 	scope := ""
-	if !in.tagged {
+	if !in.hasTags {
 		scope = "session"
 	}
 	key := trace.KeyOf("flow", scope, strconv.FormatUint(in.event.Flow, 10))
@@ -163,92 +174,25 @@ func (in *input) record() *trace.TimelineEvent {
 	} else if in.place.Bounded {
 		r.Bounded, r.Low, r.High = true, in.place.Low, in.place.High
 	}
-	r.Stream = in.entries.Stream(e.Stream)
+	r.Stream = in.sub
 	class, err := in.entries.Class(e.Class)
 	if err != nil {
 		class = 0 // a follower has the class of every event that it brings
 	}
 	r.Class = class
-	in.remember(&in.streams, r.Stream, e.Stream)
-	in.remember(&in.classes, r.Class, e.Class)
-	if r.Values = in.values; r.Values == nil {
-		r.Values = in.follower.Values()
+	for len(in.classes) <= r.Class {
+		in.classes = append(in.classes, -1)
 	}
-	in.s.remember(r.Stream, in)
+	in.classes[r.Class] = e.Class
+	values := in.values
+	if values == nil {
+		values = in.follower.Values()
+	}
+	r.Values = in.tag(values)
 	return r
-}
-
-// remember notes which of its own numbers the schema's stands for.
-func (in *input) remember(list *[]int, number, own int) {
-	for len(*list) <= number {
-		*list = append(*list, -1)
-	}
-	(*list)[number] = own
 }
 
 // next gives the event back.
 func (in *input) next() { in.has = false }
-
-// pushedSource is the source of which rows are made: the events that the sorter emits, in the numbers of the trace.
-type pushedSource struct {
-	in     *input
-	record *trace.TimelineEvent // nil: it was returned
-	values []trace.Value
-	ended  bool
-}
-
-func (p *pushedSource) Next(e *trace.Event) error {
-	if p.record == nil {
-		if p.ended {
-			return io.EOF
-		}
-		return trace.ErrPending
-	}
-	*e = p.record.Event
-	e.Stream, e.Class = p.in.streams[p.record.Stream], p.in.classes[p.record.Class]
-	p.values, p.record = p.record.Values, nil
-	return nil
-}
-
-func (p *pushedSource) Values() []trace.Value   { return p.values }
-func (p *pushedSource) Streams() []trace.Stream { return p.in.follower.Streams() }
-func (p *pushedSource) Classes() []trace.Class  { return p.in.follower.Classes() }
-func (p *pushedSource) Close() error            { return nil }
-
-// write makes the rows of an event that the sorter emits, and writes them. The rows' events have the time of the event that made them.
-func (in *input) write(r *trace.TimelineEvent, n order.Note) error {
-	in.pushed.record = r
-	return in.writeRows(r, n)
-}
-
-func (in *input) writeRows(of *trace.TimelineEvent, n order.Note) error {
-	for {
-		x := &in.row
-		err := in.rows.Next(&x.Event)
-		if errors.Is(err, trace.ErrPending) || errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		x.Time, x.Low, x.High, x.Bounded, x.Host, x.Map = of.Time, of.Low, of.High, of.Bounded, of.Host, of.Map
-		x.Stream = in.rowsOf.Stream(x.Event.Stream)
-		if x.Class, err = in.rowsOf.Class(x.Event.Class); err != nil {
-			return err
-		}
-		x.Values = in.rows.Values()
-		if err := in.s.sink.Write(x, n); err != nil {
-			return err
-		}
-	}
-}
-
-// finish hands on what is left when nothing more comes.
-func (in *input) finish() error {
-	if in.follower != nil && in.host >= 0 && in.s.o.Rows {
-		in.rowsOf.Refresh()
-	}
-	return nil
-}
 
 func (in *input) close() error { return in.follower.Close() }

@@ -68,7 +68,8 @@ type Session struct {
 	maps     []mapEntry // of the schema's maps
 	warnings *trace.Warnings
 
-	byStream []*input // by the schema's number
+	sequences []*sequence // by the number that the sorter takes for a stream
+	resumed   *resumption
 
 	warming bool // events are held until the clocks are aligned
 	held    int
@@ -154,20 +155,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 			break
 		}
 	}
-	if err := s.last(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	return s.Finish()
-}
-
-// last reads what is there, for a time that a person waits.
-func (s *Session) last(ctx context.Context) error {
-	for until := s.o.Now().Add(time.Second); s.o.Now().Before(until); {
-		if busy, err := s.Step(ctx); err != nil || !busy {
-			return err
-		}
-	}
-	return nil
+	return s.Finish(context.WithoutCancel(ctx))
 }
 
 // pause returns how long nothing need be done if no directory grows.
@@ -220,8 +208,19 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 	return n >= maxStep || full, s.sink.Step(s)
 }
 
-// Finish hands on all that is held, as if nothing more came.
-func (s *Session) Finish() error {
+// maxLast is how long a session reads on when it is told to end.
+const maxLast = time.Second
+
+// Finish reads what the directories hold by now, for at most maxLast, and hands on all that is held, as if nothing more came.
+func (s *Session) Finish(ctx context.Context) error {
+	s.warming = false
+	for until := s.o.Now().Add(maxLast); ; {
+		if busy, err := s.Step(ctx); err != nil {
+			return err
+		} else if !busy || s.o.Now().After(until) {
+			break
+		}
+	}
 	for _, in := range s.inputs {
 		if err := in.finish(); err != nil {
 			return err

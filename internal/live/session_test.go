@@ -179,7 +179,7 @@ func follow(t testing.TB, hosts [2]host, seconds int, o Options) (*Session, []ta
 			}
 		}
 	}
-	if err := s.Finish(); err != nil {
+	if err := s.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.close(); err != nil {
@@ -270,7 +270,7 @@ func TestOneHostKeepsItsStampsAndIsNotBounded(t *testing.T) {
 	if _, err := s.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Finish(); err != nil {
+	if err := s.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.taken) != len(hosts[0].events) {

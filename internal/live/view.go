@@ -32,6 +32,9 @@ func View(ctx context.Context, o Options, v ViewOptions, to *view.Live, w *trace
 	if err := v.Select.Check(); err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
 	}
+	if v.Index != "" && v.Select.Fields != nil {
+		return nil, usage.Errorf("an index that is kept has all fields; leave out --field, or the directory of the index")
+	}
 	o.Rows = true
 	s, err := New(o, w)
 	if err != nil {
@@ -44,14 +47,10 @@ func View(ctx context.Context, o Options, v ViewOptions, to *view.Live, w *trace
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	f := filter.New(s.Schema(), v.Select)
-	x, err := index.NewLive(dir, f.Schema(), index.Options{MinDelay: v.MinDelay})
+	p, err := openPictures(s, v, dir, to, w)
 	if err != nil {
 		return nil, err
 	}
-	f.To(x)
-	p := &pictures{index: x, filter: f, to: to, warnings: w, work: make(chan func() error, 1), failed: make(chan error, 1)}
-	s.To(p)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -60,12 +59,33 @@ func View(ctx context.Context, o Options, v ViewOptions, to *view.Live, w *trace
 	err = s.Run(ctx)
 	close(p.work)
 	<-done
+	if err == nil && v.Index != "" {
+		err = p.sealAll(s)
+	}
 	select {
 	case failure := <-p.failed:
 		err = errors.Join(err, failure)
 	default:
 	}
-	return s.Outcome(), errors.Join(err, x.Close())
+	return s.Outcome(), errors.Join(err, p.index.Close())
+}
+
+// openPictures makes the sink of a session, with an index in a directory, and goes on where that ends.
+func openPictures(s *Session, v ViewOptions, dir string, to *view.Live, w *trace.Warnings) (*pictures, error) {
+	f := filter.New(s.Schema(), v.Select)
+	x, resume, err := index.OpenLive(dir, f.Schema(), index.Options{MinDelay: v.MinDelay})
+	if err != nil {
+		return nil, err
+	}
+	if resume != nil {
+		if err := s.resume(resume); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), x.Close())
+		}
+	}
+	f.To(x)
+	p := &pictures{index: x, filter: f, to: to, warnings: w, work: make(chan func() error, 1), failed: make(chan error, 1)}
+	s.To(p)
+	return p, nil
 }
 
 // How often the timeline is published at most, and how long events stay in memory alone.
@@ -110,7 +130,7 @@ func (p *pictures) Step(s *Session) error {
 	now := time.Duration(s.elapsed())
 	all, tail := p.index.Events()
 	if tail > 0 && (p.index.Due() || now-p.sealed >= sealInterval) {
-		if err := p.freeze(now); err != nil {
+		if err := p.freeze(s, now); err != nil {
 			return err
 		}
 	}
@@ -124,17 +144,30 @@ func (p *pictures) Step(s *Session) error {
 }
 
 // freeze begins a seal, unless the one before is still being written.
-func (p *pictures) freeze(now time.Duration) error {
+func (p *pictures) freeze(s *Session, now time.Duration) error {
 	if len(p.work) > 0 {
 		return nil
 	}
-	finish, err := p.index.Freeze(nil)
+	resume, err := s.resumption()
+	if err != nil {
+		return err
+	}
+	finish, err := p.index.Freeze(resume)
 	if err != nil {
 		return err
 	}
 	p.sealed = now
 	p.work <- finish
 	return nil
+}
+
+// sealAll writes all that is in memory alone.
+func (p *pictures) sealAll(s *Session) error {
+	resume, err := s.resumption()
+	if err != nil {
+		return err
+	}
+	return p.index.Seal(resume)
 }
 
 // seal writes what is frozen, and merges segments, until there is no more work.
@@ -157,11 +190,11 @@ func (p *pictures) seal() {
 // status says how late the picture is.
 func (p *pictures) status(s *Session) view.Status {
 	now, stats := s.Now(), s.sorter.Stats()
-	x := view.Status{Now: now, Behind: max(clock.Sub(now, p.latest), 0), Frame: int64(stats.Frame), Late: stats.Late}
+	x := view.Status{Now: now, Behind: behind(now, p.latest), Frame: int64(stats.Frame), Late: stats.Late}
 	for i := range s.rows.Hosts {
 		h := view.HostStatus{Bound: s.boundText(i)}
 		if i < len(p.hosts) {
-			h.Behind = max(clock.Sub(now, p.hosts[i]), 0)
+			h.Behind = behind(now, p.hosts[i])
 		}
 		for _, in := range s.inputs {
 			if in.host == i {
@@ -173,6 +206,14 @@ func (p *pictures) status(s *Session) view.Status {
 		x.Hosts = append(x.Hosts, h)
 	}
 	return x
+}
+
+// behind is how far an instant is behind the present, 0 for none.
+func behind(now, at clock.TimelineTime) int64 {
+	if at == 0 {
+		return 0
+	}
+	return max(clock.Sub(now, at), 0)
 }
 
 // boundText says how well the clock of a host is known now.

@@ -1,0 +1,128 @@
+package live
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"meridian/format/ctf"
+	"meridian/order"
+	"meridian/trace"
+)
+
+// sequence is the events of one stream in one file, which are read in one order whatever else comes. So their number says which
+// of them were written, also to another session that reads the same files. Nearly all are written in that order; a receipt may have
+// to wait for its sending, and be passed by others.
+type sequence struct {
+	in      *input
+	stream  int    // of the trace
+	file    string // within the directory
+	read    uint64 // events
+	written progress
+	before  *progress // of earlier sessions; nil for none
+}
+
+// progress is how far the events of a sequence are written: all before High but those of Missing.
+type progress struct {
+	High    uint64
+	Missing map[uint64]bool `json:",omitempty"`
+}
+
+// has says whether an event is written.
+func (p *progress) has(n uint64) bool { return n < p.High && !p.Missing[n] }
+
+// add notes that an event is written.
+func (p *progress) add(n uint64) {
+	switch {
+	case n == p.High:
+		p.High++
+	case n < p.High:
+		delete(p.Missing, n)
+	default:
+		if p.Missing == nil {
+			p.Missing = make(map[uint64]bool)
+		}
+		for ; p.High < n; p.High++ {
+			p.Missing[p.High] = true
+		}
+		p.High++
+	}
+}
+
+// merge returns what is written by either of two sessions.
+func (p *progress) merge(o *progress) *progress {
+	if o == nil {
+		return p
+	}
+	m := &progress{High: max(p.High, o.High)}
+	for _, list := range []map[uint64]bool{p.Missing, o.Missing} {
+		for n := range list {
+			if !p.has(n) && !o.has(n) {
+				if m.Missing == nil {
+					m.Missing = make(map[uint64]bool)
+				}
+				m.Missing[n] = true
+			}
+		}
+	}
+	return m
+}
+
+// subKey finds a sequence of an input.
+type subKey struct {
+	reader *ctf.Reader
+	stream int
+}
+
+// sequence returns the number of the sequence of the event that was read.
+func (in *input) sequence() int {
+	k := subKey{in.follower.Reader(), in.event.Stream}
+	if k == in.lastSub && in.began {
+		return in.lastNumber
+	}
+	n, known := in.subs[k]
+	if !known {
+		n = len(in.s.sequences)
+		in.subs[k] = n
+		x := &sequence{in: in, stream: k.stream}
+		if k.reader != nil {
+			x.file = filepath.Base(k.reader.Stream().Path)
+		}
+		x.before = in.s.resumed.before(in, x)
+		in.s.sequences = append(in.s.sequences, x)
+	}
+	in.lastSub, in.lastNumber = k, n
+	return n
+}
+
+// name names a sequence for the next session: streams have other numbers there.
+func (x *sequence) name() string {
+	s := &trace.Stream{}
+	if all := x.in.follower.Streams(); x.stream < len(all) {
+		s = &all[x.stream]
+	}
+	return fmt.Sprintf("%s %d %d %s", x.file, s.Kind, s.ID, s.Name)
+}
+
+// tag appends to the values of an event its number in its sequence, for emit.
+func (in *input) tag(values []trace.Value) []trace.Value {
+	in.tagged = append(append(in.tagged[:0], values...), trace.OfUint(in.n))
+	return in.tagged
+}
+
+// emit hands on an event that the sorter releases.
+func (s *Session) emit(r *trace.TimelineEvent, n order.Note) error {
+	x := s.sequences[r.Stream]
+	last := len(r.Values) - 1
+	number := r.Values[last].Uint()
+	r.Values = r.Values[:last]
+	written := x.before != nil && x.before.has(number)
+	x.written.add(number)
+	r.Stream = x.in.entries.Stream(x.stream)
+	switch {
+	case s.o.Rows:
+		return x.in.write(r, x.stream, n, written)
+	case written:
+		return nil
+	}
+	return s.sink.Write(r, n)
+}
