@@ -1,7 +1,8 @@
 // app: App joins the parts. It holds what the page shows (the view, the selection, what is hidden) and is all that the
 // panels know of the canvas. Nothing here draws: a change marks what it touched, and the next frame draws it.
 //
-//   App.on(name, fn)   ready, view, select, hover, hidden, raw, redraw, order, theme, focus, measure; returns how to stop
+//   App.on(name, fn)   ready, view, select, hover, hidden, raw, redraw, order, theme, focus, measure, grown, tick, follow;
+//                      returns how to stop
 //   an event           {event, at, row, class, recorded, fields, flow, slice, low, high}, as the request `events` answers it
 //   times              ns since the origin, of the timeline; pixels from the left and top of the plot
 
@@ -10,7 +11,9 @@ import * as Colors from "./colors.js";
 import * as Data from "./data.js";
 import * as Dock from "./dock.js";
 import * as Draw from "./draw.js";
+import * as Follow from "./follow.js";
 import * as Keys from "./keys.js";
+import * as Live from "./live.js";
 import * as Minimap from "./minimap.js";
 import * as Pick from "./pick.js";
 import * as Pointer from "./pointer.js";
@@ -70,7 +73,7 @@ export function paint(now) {
   frame = 0;
   const begun = performance.now(), layers = dirty;
   dirty = 0;
-  if (Number(View.step(now)) | Number(Keys.step(now))) redraw();
+  if (Number(View.step(now)) | Number(Keys.step(now)) | Number(Follow.step(now))) redraw();
   Rows.layOut();
   if (layers & 1) {
     Draw.rows();
@@ -120,6 +123,7 @@ function setRaw(raw) {
  * @param {{ span?: number, animate?: boolean }} [options1]
  */
 function go(target, { span = 0, animate = true } = {}) {
+  Follow.stop();
   const at = typeof target === "number" ? target : target.at, row = (typeof target === "number" ? -1 : target.row) ?? -1;
   if (row >= 0) Rows.reveal(row);
   const shown = View.shown(at, clockOf(row, at)), half = (span || View.state.to - View.state.from) / 2;
@@ -217,6 +221,7 @@ export const App = {
   get hover() { return Pick.hit; },
   get cursor() { return Pointer.cursor; },
   get focused() { return Rows.focused(); },
+  get live() { return Live.status(); },
   x: (/** @type {number} */ at, /** @type {number} */ clock = -1) => View.x(at, clock),
   at: (/** @type {any} */ x, /** @type {number} */ clock = -1) => View.at(x, clock),
   rowY: (/** @type {number} */ row) => Rows.y(row),

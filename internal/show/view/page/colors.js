@@ -107,6 +107,16 @@ export function open(about) {
 }
 
 /**
+ * grow takes over classes that came later.
+ * @param {About} about
+ */
+export function grow(about) {
+  const known = classes.length;
+  classes = about.classes;
+  if (classes.length !== known) read();
+}
+
+/**
  * @param {number} c
  */
 export const css = (c) => texts[c] ?? theme.dim;

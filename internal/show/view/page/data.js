@@ -8,7 +8,7 @@ import * as Dock from "./dock.js";
 import * as Query from "./query.js";
 import * as Time from "./time.js";
 
-/** @import { About, Tile } from "./types.js" */
+/** @import { About, Growth, Tile } from "./types.js" */
 
 const FirstKeys = 3;
 const MaxKeys = 8;
@@ -17,7 +17,12 @@ const MaxBytes = 192 << 20;
 const Patience = 5000;
 const MaxTiles = 4000;
 const MaxEvents = 4000;
+const MinPause = 80; // ms until a tile of a timeline that grows is asked for again
+const MaxPause = 1000;
+const Grace = 1e9; // ns before its end in which a timeline changes all the time
 const held = new Map(); // key -> Tile, the least recently used first
+const coming = new Map(); // key -> the Tile that takes the place of a held one when it is decoded
+const requests = new Set();
 const asked = new Map(); // key -> request
 const waiting = new Map(); // key -> the callbacks that wait for it
 const missing = new Map(); // what cannot be had, and until when it is not asked for again
@@ -36,6 +41,10 @@ export let decoded = 0;
 /** @type {Record<string, Promise<any>>} */
 const once = {};
 let lacking = false;
+/** @type {Growth | null} */
+let growth = null; // of a timeline that grows
+let answered = 0; // ms that the last tiles took
+let timer = 0;
 
 // Served asks over HTTP, relative to the page's own address.
 const Served = {
@@ -46,7 +55,7 @@ const Served = {
     if (answer.ok) return answer;
     let reason = `${answer.status}`;
     try { reason = (await answer.json()).error; } catch { /* it has no reason to give */ }
-    throw new Error(`${name}: ${reason}`);
+    throw Object.assign(new Error(`${name}: ${reason}`), { early: answer.status === 503 });
   },
   async json(/** @type {string} */ name, /** @type {Record<string, any>} */ query = {}) { return (await this.ask(name, query)).json(); },
   has: () => true,
@@ -192,7 +201,7 @@ export function covered(group, level, index) {
   if (lacks(`${group}.${level}.${index}`)) return true;
   for (let l = level + 1, i = Math.floor(index / 2); l <= about.top; l++, i = Math.floor(i / 2)) {
     const tile = held.get(`${group}.${l}.${i}`);
-    if (tile?.final) return true;
+    if (tile?.final && tile.settled) return true;
   }
   return false;
 }
@@ -221,13 +230,50 @@ export function want(keys, hoped) {
   [keys, hoped] = [keys.map(nearest), hoped.map(nearest)];
   wanted = keys;
   const still = new Set(keys.some(fresh) ? keys : [...keys, ...hoped]);
-  for (const request of new Set(asked.values())) {
+  for (const request of requests) {
     if (request.kept || request.keys.some((/** @type {string} */ key) => still.has(key) || waiting.has(key))) continue;
     request.abort.abort();
     for (const key of request.keys) asked.delete(key);
   }
   ask(keys, false);
   if (under === 0) ask(hoped, false);
+  if (growth) wake(keys);
+}
+
+/**
+ * wake asks for a frame when the first of the tiles in sight may be asked for again.
+ * @param {string[]} keys
+ */
+function wake(keys) {
+  let soonest = Infinity;
+  for (const key of keys) {
+    const tile = held.get(key);
+    if (tile && changed(tile) && !asked.has(key) && !coming.has(key)) soonest = Math.min(soonest, tile.asked + pause(tile));
+  }
+  clearTimeout(timer);
+  if (soonest < Infinity) timer = setTimeout(() => App.redraw(1), Math.max(1, soonest - performance.now()));
+}
+
+/**
+ * changed says that there may be more in the place of a tile than it holds.
+ * @param {Tile} tile
+ */
+const changed = (tile) => growth !== null && (tile.stale || (!tile.settled && tile.version < growth.version && tile.from <= growth.span));
+
+/**
+ * pause is how long a tile is good enough, in ms: less than a bin of it takes nobody sees, and the server has other things to
+ * do. Behind the end little changes: a slice may find its end.
+ * @param {Tile} tile
+ */
+const pause = (tile) => (tile.to + Grace < tile.edge && !tile.stale ? MaxPause : Math.max(Math.min(MaxPause, Math.max(MinPause, tile.width / 1e6)), 4 * answered));
+
+/**
+ * outdated says that a tile that is held is to be asked for again.
+ * @param {string} key
+ */
+function outdated(key) {
+  const tile = held.get(key);
+  return Boolean(tile) && changed(tile) && !asked.has(key) && !coming.has(key) && !lacks(key) && performance.now() - tile.asked >= pause(tile);
 }
 
 /**
@@ -248,7 +294,7 @@ const lacks = (key) => missing.get(key) > performance.now();
  * @param {boolean} kept
  */
 function ask(keys, kept) {
-  let left = [...new Set(keys)].filter(fresh);
+  let left = [...new Set(keys)].filter((key) => fresh(key) || (growth && outdated(key)));
   while (left.length && (kept || under < MaxUnder)) {
     const some = source.batch(left), rest = new Set(some);
     left = left.filter((key) => !rest.has(key));
@@ -261,15 +307,17 @@ function ask(keys, kept) {
  * @param {boolean} kept
  */
 async function request(keys, kept) {
-  const one = { keys, kept, abort: new AbortController() };
+  const one = { keys, kept, abort: new AbortController(), version: growth?.version ?? 0, begun: performance.now(), edge: growth?.span ?? Infinity, changed: Infinity };
   /** @type {string[]} */
   let left = []; // what the answer had no room for
   for (const key of keys) asked.set(key, one);
+  requests.add(one);
   under++;
   try {
     const got = await source.tiles(keys, one.abort.signal);
     if (!got.size) throw new Error("the answer has no tile");
-    for (const [key, part] of got) put(key, part);
+    answered = performance.now() - one.begun;
+    for (const [key, part] of got) put(key, part, one);
     left = keys.filter((key) => !got.has(key));
   } catch (/** @type {any} */ error) {
     if (error.name !== "AbortError") {
@@ -280,6 +328,7 @@ async function request(keys, kept) {
     }
   } finally {
     under--;
+    requests.delete(one);
     for (const key of keys) if (asked.get(key) === one) asked.delete(key);
     ask(left.filter((key) => waiting.has(key)), true);
     App.redraw(1); // its frame asks again for those that are still wanted
@@ -300,13 +349,25 @@ function fail(key, error, until = Infinity) {
 /**
  * @param {string} key
  * @param {Uint8Array<ArrayBuffer>} part
+ * @param {{ version: number, begun: number, edge: number, changed: number }} request
  */
-function put(key, part) {
+function put(key, part, request) {
   missing.delete(key);
-  if (held.has(key)) return; // called off too late, and asked for again
+  const before = coming.get(key) ?? held.get(key);
+  if (before && before.version >= request.version) return; // called off too late, and asked for again
   try {
     const tile = new Decode.Tile(key, part);
-    held.set(key, tile);
+    tile.version = request.version;
+    tile.asked = request.begun;
+    tile.edge = request.edge;
+    tile.stale = tile.to > request.changed;
+    if (before && held.get(key)?.whole) { // that one is drawn until this one can be
+      if (before === coming.get(key)) bytes -= before.size;
+      coming.set(key, tile);
+    } else {
+      if (before) drop(before);
+      held.set(key, tile);
+    }
     bytes += tile.size;
     toDecode.push(tile);
     if (tile.lacks && !lacking) { lacking = true; Dock.notice("Not all rows or messages are drawn: one host has more than fit into a tile. Filter the events or the hosts of the timeline."); }
@@ -346,7 +407,7 @@ export function work(until) {
   toDecode.sort((a, b) => Number(still.has(b.key)) - Number(still.has(a.key)));
   while (toDecode.length && performance.now() < until) {
     const tile = toDecode[0], was = tile.size;
-    if (held.get(tile.key) !== tile) { // forgotten meanwhile
+    if (held.get(tile.key) !== tile && coming.get(tile.key) !== tile) { // forgotten meanwhile
       toDecode.shift();
       continue;
     }
@@ -356,12 +417,17 @@ export function work(until) {
     } catch (/** @type {any} */ error) {
       console.error(error);
       tile.size = was;
-      drop(tile);
+      if (coming.get(tile.key) === tile) { coming.delete(tile.key); bytes -= was; } else drop(tile);
       toDecode.shift();
       fail(tile.key, error);
       continue;
     }
     if (!tile.whole) break;
+    if (coming.get(tile.key) === tile) {
+      coming.delete(tile.key);
+      if (held.has(tile.key)) drop(/** @type {Tile} */ (held.get(tile.key)));
+      held.set(tile.key, tile);
+    }
     decoded++;
     toDecode.shift();
     for (const { resolve } of waiting.get(tile.key) ?? []) resolve(tile);
@@ -371,17 +437,19 @@ export function work(until) {
 }
 
 /**
- * load waits for a tile, or for the coarser one that says the same; null if nothing is held of it.
+ * load waits for a tile, or for the coarser one that says the same; null if nothing is held of it. One that has changed is
+ * waited for once more.
  * @param {number} group
  * @param {number} level
  * @param {number} index
  */
 export async function load(group, level, index) {
-  for (;;) {
+  for (let waited = false; ; waited = true) {
     const here = best(group, level, index);
-    if (here && (here.level === level || here.final)) return here;
-    const key = nearest(`${group}.${level}.${index}`);
-    if (here?.key === key || !source.has(key) || lacks(key)) return here;
+    const known = here && (here.level === level || (here.final && here.settled));
+    if (known && (waited || !(outdated(here.key) || asked.has(here.key)))) return here;
+    const key = nearest(known ? here.key : `${group}.${level}.${index}`);
+    if ((here?.key === key && !known) || !source.has(key) || lacks(key)) return here;
     ask([key], true);
     await new Promise((resolve, reject) => {
       if (!waiting.has(key)) waiting.set(key, []);
@@ -397,7 +465,7 @@ export async function load(group, level, index) {
  * @param {number} count
  */
 export async function events(from, count) {
-  if (count === 1 && known.has(from)) return [known.get(from)];
+  if (count === 1 && known.has(from) && !growth) return [known.get(from)]; // where it grows, an end may have come to it
   const found = await source.events(from, count);
   for (const e of found) known.set(e.event, e);
   while (known.size > MaxEvents) known.delete(known.keys().next().value);
@@ -408,6 +476,48 @@ export async function events(from, count) {
  * @param {string} name
  */
 const again = (name) => (once[name] ??= source.json(name).catch((/** @type {Error} */ error) => { delete once[name]; throw error; }));
+
+/**
+ * grow takes what the server says of how far the timeline has grown: the tiles that may have changed are asked for again as
+ * long as they are in sight.
+ * @param {Growth} to
+ */
+export function grow(to) {
+  const from = growth && to.version < growth.version ? 0 : to.changed; // a server that has begun anew
+  if (from >= 0) {
+    for (const tile of [...held.values(), ...coming.values()]) tile.stale ||= tile.to > from;
+    for (const request of requests) request.changed = Math.min(request.changed, from);
+  }
+  growth = to;
+  measure();
+}
+
+// measure lays how far the timeline has grown over an `about` that is older.
+function measure() {
+  if (!growth) return;
+  about.span = Math.max(about.span, growth.span);
+  about.top = Math.max(about.top, growth.top);
+  about.events = Math.max(about.events, growth.events);
+}
+
+// reopen asks for about again, which stays the same object. The links' tiles are numbered after the hosts', of whom there may
+// be more.
+export async function reopen() {
+  const hosts = about.hosts.length;
+  Object.assign(about, await source.open());
+  measure();
+  if (about.hosts.length === hosts) return;
+  for (const request of requests) request.changed = 0;
+  for (const tile of [...held.values()]) if (tile.group >= hosts) drop(tile);
+  for (const [key, tile] of coming) {
+    if (tile.group < hosts) continue;
+    bytes -= tile.size;
+    coming.delete(key);
+  }
+}
+
+// forgetAnswers has what is asked for once asked for again.
+export function forgetAnswers() { for (const name of Object.keys(once)) delete once[name]; }
 
 export function served() { return source === Served; }
 

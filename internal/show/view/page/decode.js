@@ -18,6 +18,8 @@ export const Bins = 1024;
 const MaxEntries = 1024;
 const Overhead = 200;
 
+let serials = 0;
+
 class Reader {
   constructor(/** @type {Uint8Array} */ bytes) {
     this.bytes = bytes;
@@ -72,6 +74,12 @@ export class Tile {
     this.final = Boolean(flags & 1);
     this.shift = (flags >> 1) & 15; // of a tile with too many lanes, whose bins are fewer and longer
     this.lacks = Boolean(flags & 32); // even so some lanes are missing
+    this.settled = !(flags & 64); // of a timeline that grows: what comes is later than this tile
+    this.stale = false; // though settled, it has changed
+    this.version = 0; // of the timeline, when it was asked for
+    this.asked = 0; // when that was
+    this.edge = Infinity; // where the timeline ended then
+    this.serial = ++serials; // tells it from another one in its place
     this.width = 2 ** (this.level + this.shift);
     this.left = this.reader.u();
     this.number = -1;

@@ -41,7 +41,7 @@ export function button(entry) {
   if (entry.label) made.setAttribute("aria-label", entry.title);
   const show = () => { if (entry.pressed) made.setAttribute("aria-pressed", String(Boolean(entry.pressed()))); };
   made.addEventListener("click", () => { entry.run?.(); show(); });
-  for (const name of ["raw", "theme", "panel"]) App.on(name, show);
+  for (const name of ["raw", "theme", "panel", "follow"]) App.on(name, show);
   show();
   byId("tools").append(made);
 }
@@ -151,8 +151,22 @@ export function notice(line) {
  */
 export function open(about) {
   byId("title").textContent = about.title;
+  totals(about);
+  warn(about);
+  byId("do-dock").addEventListener("click", () => show(current, Boolean(byId("dock").hidden)));
+  byId("undock").addEventListener("click", () => show(current, false));
+  byId("tabs").addEventListener("keydown", tabsByKeys);
+  const dock = byId("dock");
+  widen(byId("sash"), (x) => { dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, innerWidth - x))}px`; }, () => innerWidth - dock.offsetWidth);
+}
+
+/**
+ * totals says how much there is.
+ * @param {About} about
+ */
+export function totals(about) {
   const many = (/** @type {number} */ n, /** @type {string} */ one) => `${Time.grouped(n)} ${one}${n === 1 ? "" : "s"}`;
-  const totals = [many(about.hosts.length, "host"), many(about.events, "event"), many(about.messages, "message")].map((t) => make("li", "", t));
+  const list = [many(about.hosts.length, "host"), many(about.events, "event"), many(about.messages, "message")].map((t) => make("li", "", t));
   for (const [verdict, name, what, why] of /** @type {[number, string, string, string][]} */ ([
     [4, "certain", "certain", "messages received before they were sent, beyond the bounds of the clocks"],
     [3, "undecidable", "undecidable", "messages received before they were sent, but within the bounds of the clocks"],
@@ -161,15 +175,24 @@ export function open(about) {
     if (!n) continue;
     const item = make("li", name, `${Time.grouped(n)} ${what}`);
     item.title = `${Time.grouped(n)} ${why}`;
-    totals.push(item);
+    list.push(item);
   }
-  byId("totals").append(...totals);
-  for (const line of [...(about.warnings ?? []), ...(about.left ?? [])]) notice(line);
-  byId("do-dock").addEventListener("click", () => show(current, Boolean(byId("dock").hidden)));
-  byId("undock").addEventListener("click", () => show(current, false));
-  byId("tabs").addEventListener("keydown", tabsByKeys);
-  const dock = byId("dock");
-  widen(byId("sash"), (x) => { dock.style.width = `${Math.max(220, Math.min(innerWidth * 0.7, innerWidth - x))}px`; }, () => innerWidth - dock.offsetWidth);
+  byId("totals").replaceChildren(...list);
+}
+
+const warned = new Set();
+
+/**
+ * warn notices each warning once, whatever its numbers are.
+ * @param {About} about
+ */
+export function warn(about) {
+  for (const line of [...(about.warnings ?? []), ...(about.left ?? [])]) {
+    const kind = about.live ? line.replace(/\d+/g, "#") : line;
+    if (about.live && warned.has(kind)) continue;
+    warned.add(kind);
+    notice(line);
+  }
 }
 
 export function shown() { return byId("dock").hidden ? "" : current; }

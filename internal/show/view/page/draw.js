@@ -9,6 +9,7 @@ import * as Colors from "./colors.js";
 import * as Data from "./data.js";
 import * as Lanes from "./lanes.js";
 import * as Links from "./links.js";
+import * as Live from "./live.js";
 import * as Minimap from "./minimap.js";
 import * as Pick from "./pick.js";
 import * as Pointer from "./pointer.js";
@@ -53,6 +54,7 @@ export const stats = {
     const part = (/** @type {any} */ p) => sorted[Math.min(sorted.length - 1, Math.floor(p * sorted.length))] ?? 0;
     return { frames: rows.length, all: this.times.length, median: part(0.5), p99: part(0.99), worst: part(1), times: [...rows], decoded: Data.decoded, busy: Data.busy(), arrows: Links.count() };
   },
+  last() { return this.times[this.times.length - 1] ?? 0; },
   reset() { this.times = []; this.layers = []; },
 };
 
@@ -63,6 +65,9 @@ export function open(facts) {
   about = facts;
   App.on("theme", () => { widths.clear(); });
 }
+
+// forgetNames has the names of classes asked for again: there may be more.
+export function forgetNames() { names.clear(); }
 
 export function resize() {
   ratio = devicePixelRatio || 1;
@@ -268,6 +273,7 @@ export function overlay(more) {
   Rows.bounds(at);
   if (x !== null) cursor(x);
   focus();
+  if (Live.growing()) present();
   Pick.outline(o);
   selected();
   for (const fn of more) {
@@ -313,6 +319,16 @@ function cursor(x) {
   o.globalAlpha = 0.8;
   o.fillStyle = theme.text;
   o.fillRect(Math.round(x * ratio) / ratio, 0, 1 / ratio, height);
+  o.globalAlpha = 1;
+}
+
+// present draws a line where the timeline has come to.
+function present() {
+  const x = View.x(Live.now());
+  if (x < 0 || x > View.plot.width - 1) return;
+  o.fillStyle = Colors.theme.accent;
+  o.globalAlpha = 0.6;
+  o.fillRect(Math.round(x * ratio) / ratio, 0, 1, View.plot.height);
   o.globalAlpha = 1;
 }
 

@@ -5,6 +5,7 @@ import { inputById } from "./dom.js";
 import { App } from "./app.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
+import * as Follow from "./follow.js";
 import * as Jump from "./jump.js";
 import * as Pointer from "./pointer.js";
 import * as Rows from "./rows.js";
@@ -38,7 +39,7 @@ function own() {
     ["theme", "T", "Light or dark", () => Colors.set(Colors.theme.dark ? "light" : "dark"), { button: true, label: "◐" }],
   ]);
   add("events", [
-    ["next-violation", "n", "Next violation of causality", () => Jump.violation(1), { button: Boolean(worst()), label: "next violation" }],
+    ["next-violation", "n", "Next violation of causality", () => Jump.violation(1), { button: Boolean(worst()) || Data.about.live, label: "next violation" }],
     ["previous-violation", "p", "Previous violation of causality", () => Jump.violation(-1)],
     ["next-event", ".", "Next event of the focused row", () => Jump.event(1)], ["previous-event", ",", "Previous event of the focused row", () => Jump.event(-1)],
     ["next-message", "]", "Next message of the focused row", () => Jump.message(1)], ["previous-message", "[", "Previous message of the focused row", () => Jump.message(-1)],
@@ -55,7 +56,7 @@ function own() {
 }
 
 const worst = () => (Data.about.verdicts ?? []).slice(2).some(Boolean);
-const middle = () => Pointer.cursor.x ?? View.plot.width / 2;
+const middle = () => Pointer.cursor.x ?? (Follow.on() ? View.plot.width : View.plot.width / 2);
 
 function letGo() {
   for (const which of /** @type {("a" | "b")[]} */ (["a", "b"])) App.select(null, which);

@@ -6,6 +6,7 @@ import { context } from "./dom.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
 import * as Decode from "./decode.js";
+import * as Live from "./live.js";
 import * as Rows from "./rows.js";
 import * as View from "./view.js";
 
@@ -94,8 +95,9 @@ export const levelFor = (perPixel) => Math.max(0, Math.min(Data.about.top, Math.
  * @param {Span} view
  */
 export function reach(clock, view) {
-  const span = Data.about.span;
-  return [Math.max(0, View.instantOf(clock, view.from)), Math.min(span + 1, View.instantOf(clock, view.to))];
+  // Of what grows the next tile is there before it begins, so that nothing coarser is drawn when it does.
+  const end = Live.growing() ? Live.end() + 0.5e9 : Data.about.span;
+  return [Math.max(0, View.instantOf(clock, view.from)), Math.min(end + 1, View.instantOf(clock, view.to))];
 }
 
 /**

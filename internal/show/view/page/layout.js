@@ -31,6 +31,7 @@ let position;
 /** @type {Line[]} */
 export let lines = [];
 let lineOf = new Map();
+const ranks = new Map(); // of a timeline that grows: the place of a host's kinds, which stay where they came
 export let height = 0;
 
 /**
@@ -49,6 +50,7 @@ export function open(facts) {
   // What messages go to or come from stands first, so that arrows are short.
   const ends = new Set(about.links.flatMap((l) => [l.from, l.to])), within = (/** @type {number} */ row) => ends.has(row) || children[row].some(within);
   talks = about.rows.map((_, n) => within(n));
+  if (!about.live) ranks.clear();
 }
 
 /**
@@ -145,8 +147,7 @@ export function make({ order, hidden, filter, expanded, room }) {
       kinds.get(kind).push(row);
     }
     const many = kinds.size > 1 && top.length > 6;
-    const later = (/** @type {any} */ [, rows]) => (rows.some((/** @type {number} */ row) => talks[row]) ? 0 : 1);
-    for (const [kind, rows] of [...kinds].sort((a, b) => later(a) - later(b))) {
+    for (const [kind, rows] of ranked(h, kinds)) {
       const headed = many && rows.length > 1; // one row alone says by its name what it is
       const id = `k${h}.${kind}`, shut = headed && hidden.collapsed.has(id) && !filter;
       if (headed) push({ id, type: "kind", host: h, row: -1, name: kind, level: 2, folds: true, folded: shut, count: rows.length, lanes: shut ? [{ kind: "summary", y: 2, h: KindHeight - 3 }] : [], more: 0, below: shut ? rows.flatMap(within) : null }, KindHeight);
@@ -171,6 +172,24 @@ export function make({ order, hidden, filter, expanded, room }) {
    * @returns {number[]}
    */
   function within(row) { return [row, ...children[row].filter((child) => kept[child]).flatMap(within)]; }
+}
+
+/**
+ * ranked orders the kinds of a host's rows: those that messages go to first, but none moves that was laid out before.
+ * @param {number} host
+ * @param {Map<string, number[]>} kinds
+ */
+function ranked(host, kinds) {
+  const later = (/** @type {[string, number[]]} */ [, rows]) => (rows.some((row) => talks[row]) ? 0 : 1);
+  const sorted = [...kinds].sort((a, b) => later(a) - later(b));
+  if (!about.live) return sorted;
+  const rank = (/** @type {[string, number[]]} */ [kind]) => {
+    const id = `${host}.${kind}`;
+    if (!ranks.has(id)) ranks.set(id, ranks.size);
+    return ranks.get(id);
+  };
+  sorted.forEach(rank);
+  return sorted.sort((a, b) => rank(a) - rank(b));
 }
 
 /**

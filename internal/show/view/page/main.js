@@ -12,6 +12,7 @@ import * as Dock from "./dock.js";
 import * as Draw from "./draw.js";
 import * as Help from "./help.js";
 import * as Keys from "./keys.js";
+import * as Live from "./live.js";
 import * as Measure from "./measure.js";
 import * as Minimap from "./minimap.js";
 import * as Order from "./order.js";
@@ -29,15 +30,21 @@ import * as Violations from "./violations.js";
 const panels = [Details, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Tables, Share, Help];
 
 async function start() {
+  const notice = byId("notice");
   let about;
-  try {
-    about = await Data.open();
-  } catch (/** @type {any} */ error) {
-    const notice = byId("notice");
-    notice.hidden = false;
-    notice.textContent = `The timeline could not be read: ${error.message}`;
-    return;
+  while (!about) {
+    try {
+      about = await Data.open();
+    } catch (/** @type {any} */ error) {
+      notice.hidden = false;
+      const words = error.early ? "Nothing has been recorded yet. The timeline appears with the first events." : `The timeline could not be read: ${error.message}`;
+      if (notice.textContent !== words) notice.textContent = words;
+      if (!error.early) return;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
   }
+  notice.hidden = true;
+  notice.textContent = "";
   open(about);
   Runs.open(about);
   View.open(about);
@@ -48,6 +55,7 @@ async function start() {
   Dock.open(about);
   Pointer.open();
   Keys.open();
+  Live.open(about);
   for (const kind of ["hidden", "order", "theme"]) App.on(kind, () => App.redraw());
   App.redraw();
   globalThis.meridian = App; // for the console, for tests and for benchmarks

@@ -7,6 +7,7 @@ import * as Colors from "./colors.js";
 import * as Data from "./data.js";
 import * as Decode from "./decode.js";
 import * as Links from "./links.js";
+import * as Live from "./live.js";
 import * as Rows from "./rows.js";
 import * as Runs from "./runs.js";
 import * as Summary from "./summary.js";
@@ -20,6 +21,7 @@ const g = context(canvas);
 const picture = document.createElement("canvas");
 const Grip = 6;
 const Foot = 11;
+const Refresh = 500; // ms between two pictures of what grows
 const MaxHosts = 12;
 const lines = new Map();
 /** @type {About} */
@@ -31,6 +33,8 @@ let decoded = -1;
 /** @type {Tile[][]} */
 let all = [];
 let tiles = "";
+let made = 0; // when the picture was
+let extent = [0, 1]; // what it shows
 
 /**
  * @param {About} facts
@@ -51,7 +55,14 @@ export function open(facts) {
     e.preventDefault();
     e.stopPropagation();
   });
+  App.on("grown", () => { lines.clear(); made = 0; decoded = -1; });
   new ResizeObserver(() => App.redraw()).observe(canvas);
+}
+
+// whole is what the map shows, which of a timeline that grows is what there was a moment ago.
+export function whole() {
+  if (!Live.growing() || !made) extent = View.whole();
+  return extent;
 }
 
 const level = () => Math.max(0, about.top - 1);
@@ -85,7 +96,7 @@ const tilesOf = (group) => {
 function make(width, height, ratio) {
   picture.width = Math.max(1, Math.round(width * ratio));
   picture.height = Math.max(1, Math.round(height * ratio));
-  const p = context(picture), W = picture.width, [first, last] = View.whole(), scale = W / (last - first);
+  const p = context(picture), W = picture.width, [first, last] = whole(), scale = W / (last - first);
   const { theme } = Colors, hosts = order(), strips = Math.min(hosts.length, MaxHosts), h = (height - Foot - 5) / Math.max(1, strips);
   p.fillStyle = theme.panel;
   p.fillRect(0, 0, W, picture.height);
@@ -105,12 +116,12 @@ function make(width, height, ratio) {
       }
     }
     p.fillStyle = theme.accent;
-    const top = Math.round((3 + s * h) * ratio), high = Math.max(1, Math.round((h - 1) * ratio)), whole = Math.log1p(most);
+    const top = Math.round((3 + s * h) * ratio), high = Math.max(1, Math.round((h - 1) * ratio)), darkest = Math.log1p(most);
     // Runs of the same shade are one rectangle.
     for (let x = 0; x < W;) {
-      const shade = sums[x] ? 2 + Math.round(Math.log1p(sums[x]) / whole * 8) : 0;
+      const shade = sums[x] ? 2 + Math.round(Math.log1p(sums[x]) / darkest * 8) : 0;
       let end = x + 1;
-      while (end < W && (sums[end] ? 2 + Math.round(Math.log1p(sums[end]) / whole * 8) : 0) === shade) end++;
+      while (end < W && (sums[end] ? 2 + Math.round(Math.log1p(sums[end]) / darkest * 8) : 0) === shade) end++;
       if (shade) { p.globalAlpha = shade / 12; p.fillRect(x, top, end - x, high); }
       x = end;
     }
@@ -181,14 +192,16 @@ function order() {
 
 export function draw() {
   const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-  if (decoded !== Data.decoded) { // new tiles may be finer ones for here
+  if (Live.growing() && made && performance.now() - made >= Refresh) made = 0;
+  if (decoded !== Data.decoded && !(Live.growing() && made)) { // new tiles may be finer ones for here
     decoded = Data.decoded;
     all = Array.from({ length: about.hosts.length + 1 }, (_, group) => tilesOf(group));
-    tiles = all.map((list) => list.map((t) => t.key).join()).join(";");
+    tiles = all.map((list) => list.map((t) => t.serial).join()).join(";");
   }
-  const key = [width, height, ratio, Colors.theme.dark, View.state.raw, order().join(), tiles].join("|");
+  const key = [width, height, ratio, Colors.theme.dark, View.state.raw, order().join(), tiles, ...whole()].join("|");
   if (key !== madeFor) {
     madeFor = key;
+    made = performance.now();
     make(width, height, ratio);
   }
   if (canvas.width !== picture.width) canvas.width = picture.width;
@@ -207,7 +220,7 @@ export function draw() {
   g.strokeRect(Math.max(0.75, x0), 0.75, Math.max(3, Math.min(width - 0.75, x1) - Math.max(0.75, x0)), height - 1.5);
   g.fillStyle = theme.accent;
   for (const x of [Math.max(1, x0), Math.min(width - 1, x1)]) g.fillRect(x - 1.75, height / 2 - 8, 3.5, 16);
-  const now = Math.round(((View.state.from + View.state.to) / 2 - View.whole()[0]) / (View.whole()[1] - View.whole()[0]) * 100);
+  const now = Math.round(((View.state.from + View.state.to) / 2 - whole()[0]) / (whole()[1] - whole()[0]) * 100);
   if (canvas.getAttribute("aria-valuenow") !== String(now)) {
     canvas.setAttribute("aria-valuenow", String(now));
     canvas.setAttribute("aria-valuetext", `${Time.duration(View.state.to - View.state.from)} in sight, from ${Time.since(View.state.from)}`);
@@ -215,14 +228,14 @@ export function draw() {
 }
 
 function ends() {
-  const [first, last] = View.whole(), scale = canvas.clientWidth / (last - first);
+  const [first, last] = whole(), scale = canvas.clientWidth / (last - first);
   return [(View.state.from - first) * scale, (View.state.to - first) * scale];
 }
 
 /**
  * @param {number} x
  */
-const timeAt = (x) => { const [first, last] = View.whole(); return first + x / canvas.clientWidth * (last - first); };
+const timeAt = (x) => { const [first, last] = whole(); return first + x / canvas.clientWidth * (last - first); };
 
 /**
  * press takes an edge of the window, the window, or, beside it, brings it there first.

@@ -6,6 +6,7 @@ import { App } from "./app.js";
 import * as Dock from "./dock.js";
 import * as Draw from "./draw.js";
 import * as Layout from "./layout.js";
+import * as Pointer from "./pointer.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
@@ -32,6 +33,8 @@ let moving = null;
 export let scrolled = 0;
 let room = 0;
 let wasSize = "";
+/** @type {{ id: LineId, y: number } | null} */
+let keeps = null; // the line that stays where it is while others come
 
 /**
  * @param {About} facts
@@ -56,9 +59,28 @@ export function open(facts) {
     if (e.key === "ArrowDown") { e.preventDefault(); focusLine(Layout.lines[0], true); }
     e.stopPropagation();
   });
-  App.on("hidden", () => { stale = true; });
+  App.on("hidden", () => { stale = true; keeps = null; });
   new ResizeObserver(() => App.redraw()).observe(byId("scroll"));
   Dock.widen(byId("edge"), (x) => document.documentElement.style.setProperty("--names", `${Math.max(110, Math.min(innerWidth * 0.6, x - byId("scroll").getBoundingClientRect().left))}px`), () => byId("names").offsetWidth + byId("scroll").getBoundingClientRect().left);
+}
+
+/**
+ * grow takes over rows and lanes that came later. What one looks at stays where it is in the plot.
+ * @param {About} facts
+ */
+export function grow(facts) {
+  about = facts;
+  clocks = clocksOf();
+  for (let row = order.length; row < about.rows.length; row++) order.push(row);
+  Layout.open(about);
+  keeps ??= looked();
+  stale = true;
+}
+
+// looked is the line that one looks at, with its place in the plot: under the pointer, the focused one, or the first in sight.
+function looked() {
+  const sight = inSight(), line = (Pointer.cursor.x === null ? null : lineAtY(Pointer.cursor.y)) ?? sight.find((l) => l.id === focusedId) ?? sight.find((l) => l.y >= scrolled);
+  return line ? { id: line.id, y: line.y - scrolled } : null;
 }
 
 // filter makes of words what a name must hold, all of them.
@@ -76,6 +98,9 @@ export function layOut() {
     Layout.make({ order, hidden: App.hidden, filter: filter(), expanded, room: room - 8 });
     byId("space").style.height = `${Math.max(Layout.height + 8, 1)}px`;
     byId("none").hidden = Layout.lines.length > 0;
+    const kept = keeps ? Layout.line(keeps.id) : null;
+    if (keeps && kept && Math.abs(kept.y - keeps.y - byId("scroll").scrollTop) >= 1) byId("scroll").scrollTop = kept.y - keeps.y;
+    keeps = null;
     if (!Layout.line(focusedId) && Layout.lines.length) focusedId = Layout.lines[0].id;
   }
   const scroll = byId("scroll"), box = byId("canvases").getBoundingClientRect();
@@ -113,6 +138,7 @@ export function paint() {
   const names = byId("names"), seen = new Set(), pin = pinned();
   for (const line of [...inSight(), ...(pin ? [pin.line] : [])]) {
     let element = shown.get(line.id);
+    if (element && element.line !== line && sameName(element.line, line)) element.line = line; // laid out anew, with the same words
     if (!element || element.line !== line) {
       const made = nameOf(line), focused = element?.contains(document.activeElement);
       if (element) element.replaceWith(made);
@@ -136,6 +162,13 @@ export function paint() {
     shown.delete(id);
   }
 }
+
+/**
+ * sameName says that the names of two lines are written alike.
+ * @param {Line} a
+ * @param {Line} b
+ */
+const sameName = (a, b) => a.name === b.name && a.h === b.h && a.level === b.level && a.folds === b.folds && a.folded === b.folded && a.more === b.more && a.count === b.count;
 
 /**
  * @param {Line} line

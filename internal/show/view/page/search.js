@@ -4,6 +4,7 @@
 import { canvasById, context } from "./dom.js";
 import { App } from "./app.js";
 import { make, button, table, plural } from "./elements.js";
+import * as Minimap from "./minimap.js";
 import * as Query from "./query.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
@@ -157,13 +158,13 @@ function minimap() {
     document.body.append(over);
   }
   const box = map.getBoundingClientRect(), ratio = devicePixelRatio || 1, { theme, view } = App;
-  const key = [box.left, box.top, box.width, box.height, ratio, hits.length, text, theme.accent, view.raw].join();
+  const key = [box.left, box.top, box.width, box.height, ratio, hits.length, text, theme.accent, view.raw, ...Minimap.whole()].join();
   if (key === drawn) return;
   drawn = key;
   Object.assign(over.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
   over.width = Math.max(1, Math.round(box.width * ratio));
   over.height = Math.max(1, Math.round(box.height * ratio));
-  const g = context(over), [first, last] = View.whole(), seen = new Set();
+  const g = context(over), [first, last] = Minimap.whole(), seen = new Set();
   g.scale(ratio, ratio);
   g.fillStyle = theme.accent;
   for (const h of hits) {

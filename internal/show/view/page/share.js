@@ -10,6 +10,7 @@ import { App } from "./app.js";
 import * as Dock from "./dock.js";
 import { make, button } from "./elements.js";
 import * as Elements from "./elements.js";
+import * as Follow from "./follow.js";
 import * as Search from "./search.js";
 
 /** @import { About, Limits, SharedState } from "./types.js" */
@@ -60,7 +61,7 @@ const kinds = ["hosts", "rows", "classes", "links"];
  * @param {Pick<About, "hosts" | "origin" | "span" | "live">} options
  */
 export function identity({ hosts, origin, span, live }) {
-  const text = [origin, live ? "" : span, ...hosts.map((h) => h.name)].join("\u0000");
+  const text = [origin, ...(live ? [""] : [span, ...hosts.map((h) => h.name)])].join("\u0000");
   const hash = (/** @type {number} */ h) => { for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193); return ((h ^ (h >>> 15)) >>> 0).toString(36); };
   return hash(0x811c9dc5) + hash(0x1b873593);
 }
@@ -80,7 +81,7 @@ export function write(state) {
   const list = new URLSearchParams();
   list.set("v", "1");
   if (state.id) list.set("id", state.id);
-  list.set("t", `${Math.round((state.from ?? 0) * 1000) / 1000},${Math.round((state.to ?? 0) * 1000) / 1000}`);
+  if (state.from !== null && state.to !== null) list.set("t", `${Math.round((state.from ?? 0) * 1000) / 1000},${Math.round((state.to ?? 0) * 1000) / 1000}`);
   if (state.raw) list.set("raw", "1");
   for (const end of /** @type {("a" | "b")[]} */ (["a", "b"])) if (state[end] !== null && state[end] !== undefined) list.set(end, String(state[end]));
   for (const kind of kinds) if (state.hidden[kind]?.length) list.set(kind, ranges([...state.hidden[kind]].sort((x, y) => x - y)));
@@ -120,7 +121,7 @@ const limits = () => ({ events: App.about.events, hosts: App.about.hosts.length,
 export function state() {
   const natural = App.order.every((row, i) => row === i);
   return {
-    id: identity(App.about), from: App.view.from, to: App.view.to, raw: App.view.raw, a: App.selection.a?.event ?? null, b: App.selection.b?.event ?? null,
+    id: identity(App.about), from: Follow.on() ? null : App.view.from, to: Follow.on() ? null : App.view.to, raw: App.view.raw, a: App.selection.a?.event ?? null, b: App.selection.b?.event ?? null,
     hidden: Object.fromEntries(kinds.map((kind) => [kind, [...App.hidden[kind]]])), collapsed: [...App.hidden.collapsed].map(String),
     order: natural ? null : [...App.order], q: Search.text,
   };
@@ -187,7 +188,7 @@ export function start() {
     dialog.showModal();
     address.select();
   } });
-  for (const name of ["view", "select", "hidden", "raw", "order", "search"]) App.on(name, soon);
+  for (const name of ["view", "select", "hidden", "raw", "order", "search", "follow"]) App.on(name, soon);
   addEventListener("hashchange", restore);
   queueMicrotask(restore); // all other panels have begun by then
 }

@@ -45,7 +45,7 @@ export function partsOf(line) {
     part.rows.push(row);
   }
   const list = [...groups.values()];
-  for (const part of list) part.number = number(part.rows);
+  for (const part of list) part.number = `${number(part.rows)}.${part.lanes.size}`;
   parts.set(line, list);
   return list;
 }
@@ -82,7 +82,7 @@ export function begin(width) {
  * @param {Part} part
  */
 export function sum(tile, part) {
-  const key = `${tile.key} ${part.number}`;
+  const key = `${tile.serial} ${part.number}`;
   let made = sums.get(key);
   if (made) sums.delete(key); // to the end: it was used
   else made = add(tile, part);

@@ -33,6 +33,30 @@ export interface About {
   left: string[];
 }
 
+/** How far a timeline has grown, as the server says it. */
+export interface Growth {
+  version: number; // of the picture
+  shape: number; // while it is the same, about differs only in counts, span and top
+  events: number;
+  span: number;
+  top: number;
+  hosts: number;
+  late: number; // events that came after later ones
+  changed: number; // settled tiles from here on have changed; -1 if none has
+}
+
+/** A message of the server about a timeline that grows. */
+export interface LiveUpdate {
+  growth: Growth;
+  now: string; // an integer: the present, ns since the origin
+  behind: number; // ns that the latest event is behind the present
+  frame: number; // ns that an event waits for earlier ones
+  lost: number; // events that were lost before they were recorded
+  late: number;
+  hosts: { behind: number; lost: number; bound: string }[];
+  ended: boolean;
+}
+
 export interface Host {
   name: string;
   component: number;

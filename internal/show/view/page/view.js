@@ -3,6 +3,7 @@
 // where a move ends.
 
 import { App } from "./app.js";
+import * as Live from "./live.js";
 import * as Runs from "./runs.js";
 
 /** @import { About, Corner, Span } from "./types.js" */
@@ -28,9 +29,10 @@ export function open(facts) {
   [state.from, state.to] = whole();
 }
 
-// whole is all there is, with a little room on both sides; raw, as far as the clocks went.
+// whole is all there is, with a little room on both sides; raw, as far as the clocks went. One that grows is long enough to
+// see it grow.
 export function whole() {
-  let from = 0, to = Math.max(about.span, 1);
+  let to = Math.max(Live.end(), 1), from = Live.growing() ? Math.min(0, to - 10e9) : 0;
   if (state.raw) {
     const within = (/** @type {number} */ at) => Math.max(0, Math.min(about.span, at));
     const ends = Runs.all.flatMap(({ from, to, clock }) => [shownBy(clock, within(from), 1), shownBy(clock, within(to), 1)]);
@@ -69,6 +71,16 @@ export function set(from, to, animate) {
     [state.from, state.to] = [from, to];
   }
   App.emit("view", from, to);
+}
+
+/**
+ * place shows [from, to) without a further word: the view goes along with the end of what grows.
+ * @param {number} from
+ * @param {number} to
+ */
+export function place(from, to) {
+  goal = null;
+  [state.from, state.to] = [from, to];
 }
 
 /**
