@@ -103,14 +103,24 @@ function hosts() {
 
 export function start() {
   body = App.panel("clocks", "Clocks", { key: "k", hint: "offsets, bounds and how they wandered" });
-  const { about } = App;
+  const { about } = App, told = make("div");
   which = choice("pictures of", [["", "all hosts"], ...about.hosts.map((h, i) => /** @type {[string, string]} */ ([String(i), h.name]))], () => { if (plots) fill(); });
   pictures = make("div", { class: "figures" });
-  body.append(make("h2", {}, "Clocks"),
+  const tell = () => told.replaceChildren(
     facts([about.method ? ["method", about.method] : null, about.assumption ? ["assumption", about.assumption] : null]),
     ...(about.summary ?? "").split("\n").filter(Boolean).map((line) => make("p", { class: "dim" }, name(line))),
     section("Hosts", hosts()),
-    about.pairs?.length ? section("Pairs", table({ caption: "Pairs of hosts", rows: about.pairs, columns: pairColumns.map((title, i) => ({ title, text: (p) => String(p[i] ?? ""), number: i > 1 && i !== 5, value: i < 2 ? (p) => String(p[i]) : undefined })) })) : "",
+    about.pairs?.length ? section("Pairs", table({ caption: "Pairs of hosts", rows: about.pairs, columns: pairColumns.map((title, i) => ({ title, text: (p) => String(p[i] ?? ""), number: i > 1 && i !== 5, value: i < 2 ? (p) => String(p[i]) : undefined })) })) : "");
+  tell();
+  body.append(make("h2", {}, "Clocks"), told,
     section("Over time", make("p", { class: "options" }, which), pictures));
-  App.on("panel", (id, yes) => { if (id === "clocks" && yes) open(); });
+  let shown = false, stale = false;
+  // Of a timeline that grows the figures are renewed while they are seen, but not what has the focus.
+  const renew = () => { if (shown && stale && !told.contains(document.activeElement)) { stale = false; tell(); } };
+  App.on("panel", (id, yes) => { shown = id === "clocks" && yes; if (shown) open(); renew(); });
+  App.on("grown", () => {
+    about.hosts.slice(which.list.options.length - 1).forEach((h) => which.list.append(make("option", { value: String(which.list.options.length - 1) }, h.name)));
+    stale = true;
+    renew();
+  });
 }

@@ -5,10 +5,10 @@
 import { App } from "./app.js";
 import * as Decode from "./decode.js";
 import * as Dock from "./dock.js";
-import * as Query from "./query.js";
+import { Held } from "./held.js";
 import * as Time from "./time.js";
 
-/** @import { About, Growth, Tile } from "./types.js" */
+/** @import { About, Growth, LiveUpdate, Tile } from "./types.js" */
 
 const FirstKeys = 3;
 const MaxKeys = 8;
@@ -63,114 +63,13 @@ const Served = {
   // The first request is small, so that there soon is something to see.
   batch: (/** @type {string[]} */ keys) => keys.slice(0, decoded + under ? MaxKeys : FirstKeys),
   async tiles(/** @type {string[]} */ keys, /** @type {AbortSignal} */ signal) {
-    const answer = await this.ask("tiles", { keys: keys.join(",") }, signal);
-    return split(new Uint8Array(await answer.arrayBuffer()), keys);
+    // Where hosts may have come meanwhile, the server is told by how many hosts the keys are.
+    const answer = await this.ask("tiles", { ...(growth ? { hosts: about.hosts.length } : {}), keys: keys.join(",") }, signal);
+    return Decode.split(new Uint8Array(await answer.arrayBuffer()), keys);
   },
   events(/** @type {number} */ from, /** @type {number} */ count) { return this.json("events", { from, count }); },
   search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) { return this.json("search", { q, after, limit }); },
 };
-
-// Held takes the elements of one file, each unpacked when it is first needed.
-const Held = {
-  /** @type {Map<string, number>} a tile's key -> the number of its element */
-  chunk: new Map(),
-  /** @type {string[][]} the keys of each element */
-  keys: [],
-  /** @type {Map<number, [number, number]>} a block of events -> its element, and its place there */
-  block: new Map(),
-  /** @type {Map<string, Promise<any>>} an element's id -> what it holds */
-  parts: new Map(),
-  async open() {
-    const facts = await this.json("held");
-    facts.tiles.forEach((/** @type {string[]} */ keys, /** @type {number} */ n) => keys.forEach((/** @type {string} */ key) => this.chunk.set(key, n)));
-    this.keys = facts.tiles;
-    facts.events.forEach((/** @type {any} */ blocks, /** @type {number} */ n) => blocks.forEach((/** @type {any} */ block, /** @type {number} */ i) => this.block.set(block, [n, i])));
-    return this.json("about");
-  },
-  async json(/** @type {string} */ id) {
-    const bytes = await this.element(id);
-    return JSON.parse(new TextDecoder().decode(bytes));
-  },
-  async element(/** @type {string} */ id) {
-    const element = document.getElementById(id);
-    if (!element) throw new Error(`the file has no element ${id}`);
-    const bytes = await Decode.inflate(element.textContent.trim());
-    element.remove(); // the text would only take memory
-    return bytes;
-  },
-  part(/** @type {string} */ id, /** @type {(bytes: Uint8Array<ArrayBuffer>) => any} */ make) {
-    if (!this.parts.has(id)) this.parts.set(id, this.element(id).then(make));
-    return this.parts.get(id);
-  },
-  has(/** @type {string} */ key) { return this.chunk.has(key); },
-  // nearest is what is held of a tile's place: below a final tile, and where the file ends, that is a coarser one.
-  nearest(/** @type {string} */ key) {
-    let [group, level, index] = key.split(".").map(Number);
-    for (; level <= about.top; level++, index = Math.floor(index / 2)) {
-      const coarser = `${group}.${level}.${index}`;
-      if (this.has(coarser)) return coarser;
-    }
-    return key;
-  },
-  batch(/** @type {string[]} */ keys) {
-    const n = this.chunk.get(keys[0]);
-    return keys.filter((/** @type {string} */ key) => this.chunk.get(key) === n);
-  },
-  async tiles(/** @type {string[]} */ keys) {
-    const n = this.chunk.get(keys[0]) ?? -1;
-    const all = await this.part(`tiles-${n}`, (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => split(bytes, this.keys[n]));
-    return new Map(keys.map((/** @type {string} */ key) => [key, all.get(key)]));
-  },
-  async blockOf(/** @type {number} */ event) {
-    const found = this.block.get(Math.floor(event / 256));
-    if (!found) return null;
-    const all = await this.part(`events-${found[0]}`, (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
-    return all[found[1]];
-  },
-  async events(/** @type {number} */ from, /** @type {number} */ count) {
-    const found = [];
-    for (let e = from; e < from + count; e++) {
-      const block = await this.blockOf(e);
-      const event = block?.find((/** @type {any} */ x) => x.event === e);
-      if (event) found.push(event);
-    }
-    return found;
-  },
-  // search looks at the events that the file holds, a block at a time; it gives up after a while, to be asked again.
-  async search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) {
-    const query = Query.parse(q), found = [], until = performance.now() + 200;
-    const blocks = [...this.block.keys()].sort((a, b) => a - b);
-    for (const block of blocks) {
-      if (block * 256 + 255 <= after) continue;
-      if (found.length >= limit || performance.now() > until) return { found, next: block * 256 - 1 };
-      for (const e of await this.blockOf(block * 256)) {
-        if (e.event <= after) continue;
-        const { name, category } = about.classes[e.class] ?? { name: "", category: "" }, row = about.rows[e.row];
-        if (Query.matches(query, { name, category, host: about.hosts[row.host].name, row: row.name, fields: e.fields ?? [] })) {
-          found.push({ event: e.event, at: e.at, row: e.row, class: e.class });
-        }
-      }
-    }
-    return { found, next: -1 };
-  },
-};
-
-/**
- * split cuts an answer of several tiles.
- * @param {Uint8Array} all
- * @param {string[]} keys
- */
-function split(all, keys) {
-  const view = new DataView(all.buffer, all.byteOffset, all.byteLength), parts = new Map();
-  let p = 0;
-  for (const key of keys) {
-    if (p + 4 > all.length || p + 4 + view.getUint32(p, true) > all.length) throw new Error("truncated answer");
-    const n = view.getUint32(p, true);
-    if (n) parts.set(key, all.subarray(p + 4, p + 4 + n));
-    p += 4 + n;
-  }
-  return parts;
-}
 
 export async function open() {
   source = document.getElementById("about") ? Held : Served;
@@ -478,6 +377,20 @@ export async function events(from, count) {
 const again = (name) => (once[name] ??= source.json(name).catch((/** @type {Error} */ error) => { delete once[name]; throw error; }));
 
 /**
+ * listen has the server tell of growth since a version, until it is closed.
+ * @param {number} since
+ * @param {(update: LiveUpdate) => void} hear
+ * @param {() => void} lose
+ * @returns {{ close(): void }}
+ */
+export function listen(since, hear, lose) {
+  const stream = new EventSource(`api/live?since=${since}`);
+  stream.onmessage = (e) => hear(JSON.parse(e.data));
+  stream.onerror = lose;
+  return stream;
+}
+
+/**
  * grow takes what the server says of how far the timeline has grown: the tiles that may have changed are asked for again as
  * long as they are in sight.
  * @param {Growth} to
@@ -500,19 +413,32 @@ function measure() {
   about.events = Math.max(about.events, growth.events);
 }
 
-// reopen asks for about again, which stays the same object. The links' tiles are numbered after the hosts', of whom there may
-// be more.
+// reopen asks for about again, which stays the same object. Tiles of links are numbered behind those of hosts: where hosts have
+// come, they get other numbers.
 export async function reopen() {
   const hosts = about.hosts.length;
   Object.assign(about, await source.open());
   measure();
   if (about.hosts.length === hosts) return;
-  for (const request of requests) request.changed = 0;
-  for (const tile of [...held.values()]) if (tile.group >= hosts) drop(tile);
-  for (const [key, tile] of coming) {
-    if (tile.group < hosts) continue;
-    bytes -= tile.size;
-    coming.delete(key);
+  const own = (/** @type {string} */ key) => key.startsWith(`${hosts}.`);
+  for (const request of requests) {
+    if (!request.keys.some(own)) continue;
+    request.abort.abort();
+    for (const key of request.keys) asked.delete(key);
+  }
+  for (const tiles of [held, coming]) {
+    for (const [key, tile] of [...tiles]) {
+      if (!own(key)) continue;
+      tiles.delete(key);
+      tile.group = about.hosts.length;
+      tile.key = `${tile.group}.${tile.level}.${tile.index}`;
+      tiles.set(tile.key, tile);
+    }
+  }
+  for (const [key, list] of [...waiting]) {
+    if (!own(key)) continue;
+    waiting.delete(key);
+    for (const { reject } of list) reject(new Error("other hosts have come")); // who waits asks again
   }
 }
 

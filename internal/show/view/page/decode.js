@@ -241,3 +241,20 @@ export async function inflate(base64) {
   const stream = new Blob([small]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
+
+/**
+ * split cuts an answer of several tiles.
+ * @param {Uint8Array} all
+ * @param {string[]} keys
+ */
+export function split(all, keys) {
+  const view = new DataView(all.buffer, all.byteOffset, all.byteLength), parts = new Map();
+  let p = 0;
+  for (const key of keys) {
+    if (p + 4 > all.length || p + 4 + view.getUint32(p, true) > all.length) throw new Error("truncated answer");
+    const n = view.getUint32(p, true);
+    if (n) parts.set(key, all.subarray(p + 4, p + 4 + n));
+    p += 4 + n;
+  }
+  return parts;
+}

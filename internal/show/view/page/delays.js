@@ -145,11 +145,12 @@ function picture(pair) {
 
 export function start() {
   const body = App.panel("delays", "Delays", { key: "", hint: "how long messages took, per pair of hosts" });
-  const pairs = App.about.delays ?? [], hosts = App.about.hosts;
+  let pairs = App.about.delays ?? [];
+  const hosts = () => App.about.hosts, used = () => [...new Set(pairs.flatMap((p) => [p.from, p.to]))].sort((a, b) => a - b);
+  const choices = () => used().map((h) => /** @type {[string, string]} */ ([String(h), hosts()[h].name]));
   const figures = make("div", { class: "figures" });
-  const used = [...new Set(pairs.flatMap((p) => [p.from, p.to]))].sort((a, b) => a - b);
-  const which = choice("host", [["", "all"], ...used.map((h) => /** @type {[string, string]} */ ([String(h), hosts[h].name]))], () => fill());
-  const label = (/** @type {any} */ h) => hosts[h].name;
+  const which = choice("host", [["", "all"], ...choices()], () => fill());
+  const label = (/** @type {any} */ h) => hosts()[h].name;
   const list = table({
     caption: "One-way delays", rows: pairs, empty: "No messages.", sort: { column: 2, down: true },
     columns: [
@@ -172,5 +173,12 @@ export function start() {
     list.update(chosen);
   }
   body.append(make("h2", {}, "One-way delays"), make("p", { class: "options" }, which), figures, list);
-  App.on("panel", (id, open) => { if (id === "delays" && open && !drawn) fill(); });
+  let shown = false;
+  App.on("panel", (id, open) => { shown = id === "delays" && open; if (shown && !drawn) fill(); });
+  App.on("grown", () => {
+    pairs = App.about.delays ?? [];
+    drawn = false;
+    for (const [value, text] of choices()) if (![...which.list.options].some((o) => o.value === value)) which.list.append(make("option", { value }, text));
+    if (shown && !body.contains(document.activeElement)) fill();
+  });
 }

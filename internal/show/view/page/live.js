@@ -26,7 +26,7 @@ const Counted = 5000; // ms between two requests for about when only counts chan
 export let state = "";
 /** @type {LiveUpdate | null} */
 let last = null;
-/** @type {EventSource | null} */
+/** @type {{ close(): void } | null} */
 let stream = null;
 let heard = 0; // when the last message came
 let ahead = -Infinity; // ns that the timeline's present is ahead of performance.now()
@@ -61,11 +61,9 @@ export function open(about) {
 }
 
 function connect() {
-  const source = new EventSource(`api/live?since=${last?.growth.version ?? 0}`);
-  stream = source;
+  const mine = Data.listen(last?.growth.version ?? 0, (update) => { if (mine === stream) hear(update); }, () => { if (mine === stream) lose(); });
+  stream = mine;
   heard = performance.now();
-  source.onmessage = (e) => { if (source === stream) hear(JSON.parse(e.data)); };
-  source.onerror = () => { if (source === stream) lose(); };
 }
 
 function lose() {

@@ -26,6 +26,7 @@ let box;
 /** @type {HTMLButtonElement} */
 let cancel;
 let current = -1;
+let searched = 0; // events; of a timeline that grows there are more later
 
 const hint = "name  field=value  field>5  host=web  \"two words\"  -not  a | b";
 
@@ -59,6 +60,8 @@ export async function run(query, { quiet = false } = {}) {
     return App.redraw();
   }
   if (!quiet) App.show("search");
+  searched = App.about.events;
+  said.setAttribute("aria-live", "polite");
   cancel.hidden = false;
   said.textContent = "searching…";
   let after = -1, shown = 0, failed = "";
@@ -85,6 +88,34 @@ export async function run(query, { quiet = false } = {}) {
   list.update(hits);
   const where = App.data.served() ? "" : " among what this file holds";
   said.textContent = `${failed}${hits.length >= most ? `the first ${plural(most, "hit")}` : hits.length ? plural(hits.length, "hit") : "nothing found"}${where}${mine.over ? ", stopped" : ""}`;
+  App.emit("search", text, hits);
+  App.redraw();
+}
+
+// goOn looks through the events that have come since.
+async function goOn() {
+  const of = text, from = searched, to = App.about.events;
+  if (!of || running || hits.length >= most || to <= from) return;
+  const mine = running = { over: false }, /** @type {Hit[]} */ more = [];
+  try {
+    for (let after = from - 1; after >= -1 && hits.length + more.length < most && !mine.over;) {
+      const { found, next } = await App.data.search(of, after, 500);
+      more.push(...found);
+      if (!(next > after)) break;
+      after = next;
+    }
+    // Events that came while it was searched may have been found, too: they are not looked through again.
+    searched = Math.max(to, ...more.slice(-1).map((h) => h.event + 1));
+  } catch (/** @type {any} */ error) {
+    console.error(error); // it is tried again
+  }
+  if (running !== mine) return;
+  running = null;
+  if (!more.length) return;
+  hits.push(...more);
+  if (!list.contains(document.activeElement)) list.update(hits);
+  said.setAttribute("aria-live", "off"); // a screen reader is not told of each
+  said.textContent = current >= 0 ? `${current + 1} of ${plural(hits.length, "hit")}` : hits.length >= most ? `the first ${plural(most, "hit")}` : plural(hits.length, "hit");
   App.emit("search", text, hits);
   App.redraw();
 }
@@ -201,6 +232,9 @@ export function start() {
   box.addEventListener("search", () => { if (box.value === "" && text !== "") run(""); });
   body.append(make("h2", {}, "Search"), form, make("p", { class: "note" }, make("code", {}, hint)),
     make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), cancel, said), list);
+  let shown = false;
+  App.on("panel", (id, yes) => { shown = id === "search" && yes; });
+  App.on("tick", () => { if (shown) goOn(); });
   App.overlay(draw);
   App.on("redraw", minimap);
   App.command({ id: "search", key: "/", title: "Search events", group: "search", run: () => { App.show("search"); box.focus(); box.select(); } });

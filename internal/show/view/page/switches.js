@@ -34,10 +34,11 @@ export function filtered(groups, text) {
 /**
  * @param {HiddenKind} kind
  * @param {string} title
- * @param {any} groups
+ * @param {() => any} groupsNow
  * @param {any} [options3]
  */
-function listOf(kind, title, groups, { color = null } = {}) {
+function listOf(kind, title, groupsNow, { color = null } = {}) {
+  let groups = groupsNow();
   const box = make("input", { type: "search", placeholder: `filter ${title.toLowerCase()}`, "aria-label": `filter ${title.toLowerCase()}`, spellcheck: false });
   const list = make("div", { class: "groups" }), said = make("output", { class: "said", "aria-live": "polite" });
   const hidden = () => App.hidden[kind], open = new Set();
@@ -91,7 +92,7 @@ function listOf(kind, title, groups, { color = null } = {}) {
   box.addEventListener("input", fill);
   fill();
   show();
-  lists.push({ kind, show });
+  lists.push({ kind, show, renew: () => { groups = groupsNow(); fill(); show(); } });
   return make("section", { class: "part", "aria-label": title }, make("h3", {}, title),
     make("p", { class: "buttons" }, box, button("all", () => set(chosen(), true), { "aria-label": `show all ${title.toLowerCase()}` }),
       button("none", () => set(chosen(), false), { "aria-label": `hide all ${title.toLowerCase()}` }), said), list);
@@ -124,15 +125,23 @@ export function start() {
     if (made) return;
     made = true;
     const host = (/** @type {number} */ row) => about.hosts[about.rows[row].host].name, rowName = (/** @type {number} */ row) => `${host(row)} ${about.rows[row].name}`;
-    const types = grouping(about.classes.map((c, id) => ({ id, text: c.name, count: c.events, category: c.category || "without a category" })), (/** @type {any} */ i) => i.category);
-    const links = grouping(about.links.map((l) => ({ id: l.lane, text: `${rowName(l.from)} → ${rowName(l.to)}`, count: l.messages, title: `${host(l.from)} → ${host(l.to)}` })), (/** @type {any} */ i) => i.title);
+    const types = () => grouping(about.classes.map((c, id) => ({ id, text: c.name, count: c.events, category: c.category || "without a category" })), (/** @type {any} */ i) => i.category);
+    const links = () => grouping(about.links.map((l) => ({ id: l.lane, text: `${rowName(l.from)} → ${rowName(l.to)}`, count: l.messages, title: `${host(l.from)} → ${host(l.to)}` })), (/** @type {any} */ i) => i.title);
     body.append(
       listOf("classes", "Event types", types, { color: (/** @type {any} */ c) => App.color(c) }),
-      listOf("hosts", "Hosts", [{ title: "hosts", items: about.hosts.map((h, id) => ({ id, text: h.name, count: h.events })) }]),
-      listOf("rows", "Rows", grouping(about.rows.map((r, id) => ({ id, text: r.name, count: r.events, host: about.hosts[r.host].name })), (/** @type {any} */ i) => i.host)),
+      listOf("hosts", "Hosts", () => [{ title: "hosts", items: about.hosts.map((h, id) => ({ id, text: h.name, count: h.events })) }]),
+      listOf("rows", "Rows", () => grouping(about.rows.map((r, id) => ({ id, text: r.name, count: r.events, host: about.hosts[r.host].name })), (/** @type {any} */ i) => i.host)),
       listOf("links", "Messages", links));
   }
-  App.on("panel", (id, yes) => { if (id === "switches" && yes) open(); });
+  let shown = false, stale = false;
+  // What has come is listed, but never while a box has the focus or text is typed.
+  const renew = () => {
+    if (!shown || !stale || body.contains(document.activeElement)) return;
+    stale = false;
+    for (const list of lists) list.renew();
+  };
+  App.on("panel", (id, yes) => { shown = id === "switches" && yes; if (shown) { open(); renew(); } });
+  App.on("grown", () => { stale = made; renew(); });
   let waiting = false;
   App.on("hidden", () => {
     if (waiting) return;

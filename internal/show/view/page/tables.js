@@ -126,9 +126,14 @@ async function gather(groups, from, to, want) {
  */
 const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host);
 
-async function fill() {
+/**
+ * fill takes what is in view; quiet where nobody asked for it, but the timeline has grown.
+ * @param {boolean} [quiet]
+ */
+async function fill(quiet = false) {
   const mine = ++asked, { about, view } = App, [from, to] = [view.from, view.to];
-  said.textContent = "loading…";
+  said.setAttribute("aria-live", quiet ? "off" : "polite");
+  if (!quiet) said.textContent = "loading…";
   const lanes = new Map(), links = new Map();
   about.rows.forEach((r, row) => { if (shownRow(row)) for (const lane of r.lanes) lanes.set(lane.lane, { row, kind: lane.kind, name: lane.name }); });
   about.links.forEach((l) => { if (!App.hidden.links.has(l.lane) && shownRow(l.from) && shownRow(l.to)) links.set(l.lane, l); });
@@ -181,9 +186,10 @@ export function start() {
       { title: "to", text: (x) => where(x.of.to), value: (x) => where(x.of.to) },
     ],
   });
-  body.append(make("h2", {}, "In view"), make("p", { class: "buttons" }, button("refresh", fill), said), section("Events", events), section("Messages", messages));
+  body.append(make("h2", {}, "In view"), make("p", { class: "buttons" }, button("refresh", () => fill()), said), section("Events", events), section("Messages", messages));
   let pending = 0;
-  const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); }; // once the view has come to rest
+  const later = () => { clearTimeout(pending); if (open) pending = setTimeout(() => fill(), 300); }; // once the view has come to rest
   App.on("panel", (id, yes) => { open = id === "tables" && yes; if (open) fill(); });
   for (const event of ["view", "hidden", "raw"]) App.on(event, later);
+  App.on("tick", () => { if (open && !body.contains(document.activeElement)) fill(true); }); // what has the focus is not replaced
 }

@@ -115,10 +115,11 @@ export async function next(step) {
 
 async function open() {
   if (filled) return;
-  said.textContent = "loading…";
+  if (!App.about.live) said.textContent = "loading…";
   try {
     await load();
     filled = true;
+    current = (current && all?.find((v) => v.from === current?.from && v.to === current?.to)) ?? null;
     said.textContent = all && all.length < total() ? `the worst ${grouped(all.length)} are listed` : "";
   } catch (/** @type {any} */ error) {
     all = null;
@@ -153,10 +154,24 @@ export function start() {
       { title: "sent", text: (v) => Time.since(v.sent), value: (v) => v.sent },
     ],
   });
-  body.append(make("h2", {}, "Violations"),
-    make("p", { class: "dim" }, `${plural(total(), "message")} of ${grouped(App.about.messages)} out of the ordinary.`),
+  const summary = make("p", { class: "dim" });
+  const count = () => {
+    summary.textContent = `${plural(total(), "message")} of ${grouped(App.about.messages)} out of the ordinary.`;
+    filters.querySelectorAll(".count").forEach((e, i) => { e.textContent = grouped(App.about.verdicts?.[4 - i] ?? 0); });
+  };
+  count();
+  body.append(make("h2", {}, "Violations"), summary,
     filters, make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), said), list);
-  App.on("panel", (id, yes) => { if (id === "violations" && yes) open(); });
+  let shown = false, listed = total();
+  App.on("panel", (id, yes) => { shown = id === "violations" && yes; if (shown) open(); });
+  App.on("grown", () => {
+    count();
+    if (total() === listed) return;
+    listed = total();
+    all = null;
+    filled = false;
+    if (shown) open();
+  });
   // However one came to a violation, it is marked in the list.
   App.on("select", () => {
     const { a, b } = App.selection, here = a && b && (all ?? []).find((v) => v.from === a.event && v.to === b.event);
