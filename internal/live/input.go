@@ -53,6 +53,9 @@ func newInput(s *Session, in Input) *input {
 
 // refresh looks whether the directory has grown.
 func (in *input) refresh() error {
+	if in.has && in.values == nil {
+		return nil // the values of the event are the follower's until it looks again
+	}
 	grew, err := in.follower.Refresh()
 	if err != nil || !grew || in.host >= 0 {
 		return err

@@ -75,6 +75,7 @@ type Session struct {
 	held    int
 
 	began    time.Time
+	ticked   int64             // when the session last looked at its clock, since began
 	present  pace              // of the timeline, ns since 1970
 	progress pace              // of the hosts' clocks since their first events, whatever these show
 	aligned  int64             // the version of the maps that were handed on
@@ -172,6 +173,7 @@ const maxStep = 1 << 14
 
 // Step reads what has come, aligns and hands on. Busy says that there is more to be read at once.
 func (s *Session) Step(ctx context.Context) (busy bool, err error) {
+	s.tick()
 	for _, in := range s.inputs {
 		if err := in.refresh(); err != nil {
 			return false, err
@@ -186,6 +188,9 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 	}
 	n, full := 0, false
 	for n < maxStep && !full {
+		if n%256 == 255 {
+			s.tick()
+		}
 		in, err := s.earliest()
 		if err != nil {
 			return false, err
@@ -199,6 +204,7 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 		}
 		n++
 	}
+	s.tick()
 	if err := s.align(ctx); err != nil {
 		return false, err
 	}
@@ -238,7 +244,10 @@ func (s *Session) Now() clock.TimelineTime { return clock.TimelineTime(s.present
 // time is how far the session has come, in ns: as far as any host's clock has gone on, and by this machine's clock since.
 func (s *Session) time() int64 { return s.progress.now(s.elapsed()) }
 
-func (s *Session) elapsed() int64 { return int64(s.o.Now().Sub(s.began)) }
+// elapsed is the time since the session began, ns, as of the last tick: a clock is not read for each event.
+func (s *Session) elapsed() int64 { return s.ticked }
+
+func (s *Session) tick() { s.ticked = int64(s.o.Now().Sub(s.began)) }
 
 // pace is a time that goes on by itself, and is moved forward by what is ahead of it.
 type pace struct {

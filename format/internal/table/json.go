@@ -63,11 +63,18 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 	return append(b, "null"...)
 }
 
-// appendString quotes a text; bytes that are no UTF-8 become the replacement character, as in all of JSON.
 // AppendString appends a text as a JSON string: control characters are escaped, bytes that are no UTF-8 become U+FFFD.
 func AppendString[T string | []byte](b []byte, text T) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
+	for i := 0; ; i++ { // nearly all texts are of letters alone
+		if i == len(text) {
+			return append(append(b, text...), '"')
+		}
+		if c := text[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
+			break
+		}
+	}
 	for len(text) > 0 {
 		r, n := timeline.DecodeRune(text, 0)
 		switch {
