@@ -90,6 +90,32 @@ func (e *epoch) cut(at clock.HostTime) {
 	e.replace(&r)
 }
 
+// shownAt returns the map for a reading, one without bounds where none hold.
+func (e *epoch) shownAt(at clock.HostTime) *clock.Map {
+	for i := len(e.runs) - 1; i >= 0; i-- {
+		if r := e.runs[i]; at >= r.First && at <= r.Last {
+			if at <= r.Until {
+				return &r.Map
+			}
+			break
+		}
+	}
+	return &clock.Map{}
+}
+
+// unbind shows the epoch without bounds behind its latest reading.
+func (e *epoch) unbind() {
+	r := e.open()
+	e.cut(e.seen)
+	if n := len(e.runs); n == 0 || e.runs[n-1].Last < forever {
+		bare := &Run{Component: r.Component, Epoch: e.number, First: e.seen + 1, Last: forever, Until: forever, Map: clock.Map{Mid: r.Map.Mid}}
+		if n == 0 {
+			bare.First = r.First
+		}
+		e.runs = append(e.runs, bare)
+	}
+}
+
 // forget drops what was shown before a reading.
 func (e *epoch) forget(before clock.HostTime) {
 	n := 0

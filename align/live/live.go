@@ -21,7 +21,8 @@ type Options struct {
 	Window time.Duration
 	// Interval is between rounds, by the clocks; 0 is a second.
 	Interval time.Duration
-	// Ahead is how far beyond the latest reading of a clock a round bounds it; 0 is ten seconds. Beyond, it is unbounded.
+	// Ahead is how far beyond the latest reading of a clock a round bounds it; 0 is ten seconds, or two intervals if these are
+	// longer. Beyond, the clock is unbounded.
 	Ahead time.Duration
 	// Silence is after how long another clock takes over from a reference that shows nothing; 0 is twenty seconds.
 	Silence time.Duration
@@ -38,7 +39,7 @@ func (o *Options) complete() error {
 		value *time.Duration
 		other time.Duration
 	}{
-		{"window", &o.Window, time.Minute}, {"interval", &o.Interval, time.Second}, {"ahead", &o.Ahead, 10 * time.Second},
+		{"window", &o.Window, time.Minute}, {"interval", &o.Interval, time.Second}, {"ahead", &o.Ahead, max(10*time.Second, 2*o.Interval)},
 		{"silence", &o.Silence, 20 * time.Second}, {"forget", &o.Forget, 5 * time.Minute}, {"keep", &o.Keep, 10 * time.Minute},
 	} {
 		switch {
@@ -160,7 +161,27 @@ func (t *Timeline) Add(from, to int, m trace.Message) {
 	b.show(m.Received)
 	x.see(m.Sent)
 	y.see(m.Received)
-	t.pair(x, y).add(t, x, m)
+	p := t.pair(x, y)
+	p.add(t, x, m)
+	if p.alarmed || impossible(x.shownAt(m.Sent), y.shownAt(m.Received), m, b.granularity) {
+		t.suspect(p)
+	}
+}
+
+// suspect takes the bounds from two clocks, from their latest readings on, because a message contradicts what is known: one of
+// them may have been set. A round is due that finds out.
+func (t *Timeline) suspect(p *pairState) {
+	p.alarmed, t.urgent = true, true
+	changed := false
+	for _, e := range []*epoch{p.a, p.b} {
+		if r := e.open(); e.component.reference != e && r.bounded() {
+			e.unbind()
+			changed = true
+		}
+	}
+	if changed {
+		t.publish()
+	}
 }
 
 // epochAt returns the epoch of a clock to which a reading that comes now belongs: the newest that can have shown it.
@@ -206,6 +227,9 @@ type pairState struct {
 	edge   *Pair
 	// alarmed says that the messages contradict the assumption, and a round was asked for.
 	alarmed      bool
+	recent       [3]recent
+	received     int
+	bent         clock.HostTime // up to where it is known that the clocks bent
 	lastA, lastB clock.HostTime // the latest stamps
 	idle         int            // rounds since both clocks are gone
 	patience     int            // messages until a round is to look again
@@ -214,31 +238,29 @@ type pairState struct {
 
 func newPairState(t *Timeline, a, b *epoch) *pairState {
 	length := max(t.o.Window.Nanoseconds()/windowParts, 1)
-	p := &pairState{a: a, b: b, lastA: math.MinInt64, lastB: math.MinInt64, ab: window{ahead: true, length: length}, ba: window{length: length}}
+	p := &pairState{a: a, b: b, lastA: math.MinInt64, lastB: math.MinInt64, bent: math.MinInt64, ab: window{ahead: true, length: length}, ba: window{length: length}}
 	least := t.o.Align.MinDelay
 	p.edge = NewPair(t.assumed, t.o.Window.Nanoseconds(), t.clocks[a.clock].granularity, t.clocks[b.clock].granularity, least, least)
 	return p
 }
 
+// add takes a message, and notes whether a round is due at once: the first message each way, or one that contradicts what is known.
 func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
-	if first := p.ab.total == 0 && p.ba.total == 0; first {
-		t.urgent = true
+	w := &p.ab
+	if from != p.a {
+		w = &p.ba
 	}
+	t.urgent = t.urgent || w.total == 0
+	w.add(m)
 	if from == p.a {
-		if p.ba.total > 0 && p.ab.total == 0 {
-			t.urgent = true
-		}
-		p.ab.add(m)
 		p.edge.AB(m)
 		p.last(m.Sent, m.Received)
 	} else {
-		if p.ab.total > 0 && p.ba.total == 0 {
-			t.urgent = true
-		}
-		p.ba.add(m)
 		p.edge.BA(m)
 		p.last(m.Received, m.Sent)
 	}
+	p.recent[p.received%len(p.recent)] = recent{m, from == p.a}
+	p.received++
 	switch {
 	case p.patience > 0: // a round has looked, and found too few messages behind a step, or none
 		if p.patience--; p.patience == 0 {
@@ -247,6 +269,29 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 	case !p.alarmed && p.edge.Contradictory():
 		p.alarmed, t.urgent = true, true
 	}
+}
+
+// recent is one of the messages that came last.
+type recent struct {
+	trace.Message
+	fromA bool
+}
+
+// contradicts reports whether a message that came lately is impossible by the maps of the two clocks: sent after it was received.
+func (p *pairState) contradicts(a, b *clock.Map, stepA, stepB int64) bool {
+	for _, m := range p.recent[:min(p.received, len(p.recent))] {
+		if m.fromA && impossible(a, b, m.Message, stepB) || !m.fromA && impossible(b, a, m.Message, stepA) {
+			return true
+		}
+	}
+	return false
+}
+
+// impossible reports whether a message was surely received before it was sent.
+func impossible(from, to *clock.Map, m trace.Message, step int64) bool {
+	low, _, lowOK, _ := from.EventBounds(m.Sent, 1)
+	_, high, _, highOK := to.EventBounds(m.Received, step)
+	return lowOK && highOK && low > high
 }
 
 func (p *pairState) last(a, b clock.HostTime) { p.lastA, p.lastB = max(p.lastA, a), max(p.lastB, b) }

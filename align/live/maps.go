@@ -50,12 +50,13 @@ const (
 	HandedOver
 	// Restarted: Clock has taken the name of Other, which is gone.
 	Restarted
-	// Unbounded: nothing bounds Clock from the reading From on.
-	Unbounded
+	// Bent: the messages between Clock and Other show that the two do not keep the assumption between the readings From and To
+	// of Clock. Bounds there are wider once that is known, and what was shown before may be wrong.
+	Bent
 )
 
 func (k Kind) String() string {
-	return [...]string{"joined", "stepped", "handed over", "restarted", "unbounded"}[k]
+	return [...]string{"joined", "stepped", "handed over", "restarted", "bent"}[k]
 }
 
 // Change is an event in the life of a timeline.

@@ -59,6 +59,7 @@ var mayImport = map[string][]string{
 	"internal/corpus":         {},
 	"internal/encapsulation":  {},
 	"internal/load":           {"trace", "clock"},
+	"internal/livetest":       {"align", "align/live", "internal/sim", "trace", "clock"},
 	"internal/lttng":          {"format/ctf", "sensor/tsdl", "trace", "clock"},
 	"internal/netlab":         {"internal/sim", "internal/testneed", "clock"},
 	"internal/testneed":       {},

@@ -1,0 +1,88 @@
+// Command liveclocks plays hours of clocks that wander, are set, come and go to align/live, and checks every place as it would
+// have been shown against the truth:
+//
+//	liveclocks [-span 12h] [-period 1s] [-interval 5s] [-seed 1]      two hosts, and the offline run over the same messages
+//	liveclocks -hosts 8 [-span 1h] [-period 500ms]                    a partial mesh with joins, leaves and restarts
+//
+// It prints a line for each hour with the heap in use, and what came out. The exit code is 1 if a place was wrong outside the
+// time between a step and its discovery, if the heap grew by more than 5% over the last half, or if the offline run disagrees.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"meridian/align/live"
+	"meridian/internal/livetest"
+)
+
+func main() {
+	var o live.Options
+	span := flag.Duration("span", 12*time.Hour, "how long the clocks run")
+	period := flag.Duration("period", time.Second, "mean time between exchanges of a link")
+	between := flag.Duration("steps", 20*time.Minute, "mean time between steps of a clock")
+	hosts := flag.Int("hosts", 2, "number of hosts")
+	seed := flag.Uint64("seed", 1, "seed")
+	flag.DurationVar(&o.Interval, "interval", 5*time.Second, "time between rounds")
+	flag.Parse()
+	s := livetest.Two(*seed, *span, *period, *between, o)
+	if *hosts > 2 {
+		s = livetest.Mesh(*seed, *hosts, *span, *period, *between, o)
+	} else {
+		s.Samples = int(1.2*span.Seconds()/period.Seconds()) + 1000
+	}
+	ok, err := run(s)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "liveclocks:", err)
+		os.Exit(1)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+func run(s *livetest.Scenario) (ok bool, err error) {
+	var heaps []uint64
+	began := time.Now()
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	s.Hourly = func(at time.Duration, w *livetest.World) {
+		heaps = append(heaps, heap())
+		fmt.Printf("%4v after %v: heap %.2f MB, %d places, %d wrong\n", at, time.Since(began).Round(time.Second), float64(heaps[len(heaps)-1])/1e6, w.Bounded, w.Wrong)
+	}
+	w, err := livetest.Play(context.Background(), s)
+	if err != nil {
+		return false, err
+	}
+	fmt.Println(w.Tally.String())
+	for _, f := range w.Failures {
+		fmt.Println(f)
+	}
+	ok = w.Failed == 0
+	if n := len(heaps); n >= 4 {
+		least, most := heaps[n/2-1], heaps[n/2-1]
+		for _, h := range heaps[n/2-1:] {
+			least, most = min(least, h), max(most, h)
+		}
+		grown := float64(most)/float64(least) - 1
+		fmt.Printf("heap over the last half: %.2f to %.2f MB, %.1f%%\n", float64(least)/1e6, float64(most)/1e6, grown*100)
+		ok = ok && grown <= 0.05
+	}
+	if s.Samples > 0 {
+		a, err := w.Offline(context.Background(), 0)
+		if err != nil {
+			return false, err
+		}
+		fmt.Printf("offline: %d places compared, %d apart; at the end %d, %d apart; offline's own wrong %d\n", a.Compared, a.Apart, a.Last, a.LastApart, a.Wrong)
+		ok = ok && a.Compared > 0 && a.Apart == 0 && a.LastApart == 0
+	}
+	return ok, nil
+}
