@@ -22,7 +22,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view live-index truth truth-error study adversary pairs sorter steered steering lossy mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view live-index truth truth-error study adversary live-clocks pairs sorter steered steering lossy mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +110,11 @@ study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 
 	for table in accuracy bounds calibration coverage networks speed clement poirier; do \
 		bin/study $$table $(FLAGS) || status=1; \
 	done; exit $$status
+
+live-clocks: ## align/live over 12 h of two clocks that wander and are set, and 1 h of eight hosts that come and go, against the truth
+	go build -o bin/liveclocks ./tools/liveclocks
+	bin/liveclocks -interval 10s -period 2s -steps 30m $(FLAGS)
+	bin/liveclocks -hosts 8 -span 1h -interval 10s -period 2s -steps 10m $(FLAGS)
 
 adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is known: a failing one is made small and printed
 	go build -o bin/adversary ./tools/adversary

@@ -103,15 +103,16 @@ func (e *epoch) shownAt(at clock.HostTime) *clock.Map {
 	return &clock.Map{}
 }
 
-// unbind shows the epoch without bounds behind its latest reading.
-func (e *epoch) unbind() {
+// unbind shows the epoch without bounds behind a reading.
+func (e *epoch) unbind(from clock.HostTime) {
 	r := e.open()
-	e.cut(e.seen)
+	e.cut(from)
 	if n := len(e.runs); n == 0 || e.runs[n-1].Last < forever {
-		bare := &Run{Component: r.Component, Epoch: e.number, First: e.seen + 1, Last: forever, Until: forever, Map: clock.Map{Mid: r.Map.Mid}}
-		if n == 0 {
-			bare.First = r.First
+		first := r.First
+		if n > 0 {
+			first = max(from, e.runs[n-1].Last) + 1
 		}
+		bare := &Run{Component: r.Component, Epoch: e.number, First: first, Last: forever, Until: forever, Map: clock.Map{Mid: r.Map.Mid}}
 		e.runs = append(e.runs, bare)
 	}
 }

@@ -19,7 +19,7 @@ type Options struct {
 	Align align.Options
 	// Window is how far back messages count, by the clocks of each pair; 0 is a minute.
 	Window time.Duration
-	// Interval is between rounds, by the clocks; 0 is a second.
+	// Interval is between rounds, by the clocks; 0 is a second. It is longer where rounds are costly.
 	Interval time.Duration
 	// Ahead is how far beyond the latest reading of a clock a round bounds it; 0 is ten seconds, or two intervals if these are
 	// longer. Beyond, the clock is unbounded.
@@ -67,6 +67,7 @@ type Timeline struct {
 	made       int // epochs
 	version    int64
 	urgent     bool // a round is due at once
+	kept       int  // messages of which the last round was made
 	changes    []Change
 	maps       *Maps
 }
@@ -100,10 +101,11 @@ func New(o Options) (*Timeline, error) {
 // has been restarted: it is gone, and the new one has nothing in common with it. A granularity below 1 stands for 1.
 func (t *Timeline) Clock(name, host string, granularity int64) int {
 	n := len(t.clocks)
-	for i, c := range t.clocks {
-		if c.name == name && !c.gone {
+	for i := n - 1; i >= 0; i-- {
+		if t.clocks[i].name == name {
 			t.Gone(i)
-			t.change(Change{Kind: Restarted, Clock: n, Other: i})
+			t.change(Change{Kind: Restarted, Clock: n, Other: i, Component: t.components})
+			break
 		}
 	}
 	c := &hostClock{name: name, host: host, granularity: max(granularity, 1)}
@@ -162,26 +164,41 @@ func (t *Timeline) Add(from, to int, m trace.Message) {
 	x.see(m.Sent)
 	y.see(m.Received)
 	p := t.pair(x, y)
+	lastA, lastB := p.lastA, p.lastB
 	p.add(t, x, m)
 	if p.alarmed || impossible(x.shownAt(m.Sent), y.shownAt(m.Received), m, b.granularity) {
-		t.suspect(p)
+		t.suspect(p, lastA, lastB)
 	}
 }
 
-// suspect takes the bounds from two clocks, from their latest readings on, because a message contradicts what is known: one of
-// them may have been set. A round is due that finds out.
-func (t *Timeline) suspect(p *pairState) {
+// suspect takes the bounds from two clocks, from their last messages on that contradicted nothing, because one does: one of the
+// clocks may have been set. A round is due that finds out.
+func (t *Timeline) suspect(p *pairState, lastA, lastB clock.HostTime) {
 	p.alarmed, t.urgent = true, true
 	changed := false
-	for _, e := range []*epoch{p.a, p.b} {
-		if r := e.open(); e.component.reference != e && r.bounded() {
-			e.unbind()
+	unbind := func(e *epoch, last clock.HostTime) {
+		if e.open().bounded() && (e.component.reference != e || t.alarmed(e) > 1) {
+			e.unbind(last)
 			changed = true
 		}
 	}
+	unbind(p.a, lastA)
+	unbind(p.b, lastB)
 	if changed {
 		t.publish()
 	}
+}
+
+// alarmed returns with how many others a clock has messages that contradict what is known. The reference is taken not to have been
+// set as long as it is one.
+func (t *Timeline) alarmed(e *epoch) int {
+	n := 0
+	for _, p := range t.pairs {
+		if p.alarmed && (p.a == e || p.b == e) {
+			n++
+		}
+	}
+	return n
 }
 
 // epochAt returns the epoch of a clock to which a reading that comes now belongs: the newest that can have shown it.
@@ -229,7 +246,7 @@ type pairState struct {
 	alarmed      bool
 	recent       [3]recent
 	received     int
-	bent         clock.HostTime // up to where it is known that the clocks bent
+	bent         clock.HostTime // the latest reading of a when it was noted last that the clocks bent
 	lastA, lastB clock.HostTime // the latest stamps
 	idle         int            // rounds since both clocks are gone
 	patience     int            // messages until a round is to look again
@@ -250,7 +267,7 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 	if from != p.a {
 		w = &p.ba
 	}
-	t.urgent = t.urgent || w.total == 0
+	t.urgent = t.urgent || w.total == 0 && p.a.component != p.b.component
 	w.add(m)
 	if from == p.a {
 		p.edge.AB(m)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"meridian/align"
 	"meridian/clock"
@@ -20,23 +21,28 @@ func (t *Timeline) Advance(ctx context.Context) (changed []int, err error) {
 	return t.Round(ctx)
 }
 
+// A round may cost some 0.1 ms of a core for each message of the problem. So the time between rounds grows with these: to
+// perMessage of each, but half of what bounds reach ahead at most, and perUrgent where a round is due at once.
+const perMessage, perUrgent = time.Millisecond, 500 * time.Microsecond
+
 func (t *Timeline) due() bool {
-	if t.urgent {
-		return true
+	passed := time.Duration(0)
+	for _, c := range t.clocks {
+		if d := clock.Sub(c.shown, c.atRound); !c.gone {
+			passed = max(passed, time.Duration(max(d, -d)))
+		}
 	}
-	interval, fresh := t.o.Interval.Nanoseconds(), false
+	if t.urgent {
+		return passed >= min(time.Duration(t.kept)*perUrgent, t.o.Ahead/4)
+	}
+	fresh := false
 	for _, p := range t.pairs {
 		fresh = fresh || p.ab.fresh || p.ba.fresh
 	}
 	if !fresh { // what is known must reach further, nothing else
-		interval = max(interval, t.o.Ahead.Nanoseconds()/4)
+		return passed >= max(t.o.Interval, t.o.Ahead/4) && len(t.pairs) > 0
 	}
-	for _, c := range t.clocks {
-		if d := clock.Sub(c.shown, c.atRound); !c.gone && max(d, -d) >= interval {
-			return true
-		}
-	}
-	return false
+	return passed >= max(t.o.Interval, min(time.Duration(t.kept)*perMessage, t.o.Ahead/2))
 }
 
 // maxDivisions is how often a round begins anew because clocks were found to have been set.
@@ -63,6 +69,7 @@ type round struct{ *Timeline }
 // make aligns what there is, and returns the clocks whose maps have changed.
 func (t round) make(ctx context.Context) (touched map[int]bool, err error) {
 	t.age()
+	t.kept = 0
 	solved, err := t.align(ctx)
 	if err != nil {
 		return nil, err
@@ -115,6 +122,9 @@ func (t round) rest() {
 		for len(c.epochs) > 1 && !counts(t.pairs, c.epochs[0]) {
 			c.runs = append(c.runs[:len(c.runs):len(c.runs)], c.epochs[0].runs...)
 			c.epochs = slices.Clone(c.epochs[1:])
+			if s := c.epochs[0].step; s != nil {
+				s.before = nil // nothing holds what is forgotten
+			}
 		}
 		if last.any() {
 			for len(c.runs) > 0 && (len(c.runs) > maxOldRuns || max(clock.Sub(c.shown, c.runs[0].Last), clock.Sub(c.runs[0].First, c.shown)) > keep) {
@@ -144,10 +154,10 @@ const maxLooks = 5
 // refill begins the bounds of the leading edge anew, with what the windows hold, if that does not contradict itself.
 func (p *pairState) refill() {
 	p.edge.Reset()
-	for _, m := range p.ab.messages() {
+	for _, m := range p.ab.messages(perPart) {
 		p.edge.AB(m)
 	}
-	for _, m := range p.ba.messages() {
+	for _, m := range p.ba.messages(perPart) {
 		p.edge.BA(m)
 	}
 	if !p.edge.Contradictory() {
@@ -246,6 +256,9 @@ func (t round) solve(ctx context.Context, g *group, reference string) (*solution
 	return s, nil
 }
 
+// maxMessages is about how many messages a round of many pairs is made of.
+const maxMessages = 5000
+
 // name is what an epoch is called in a round's problem.
 func (e *epoch) name() string { return strconv.Itoa(e.number) }
 
@@ -280,10 +293,12 @@ func (t round) problem(s *solution) *trace.Problem {
 		r := t.reachOf(e)
 		p.Clocks = append(p.Clocks, trace.Clock{Name: e.name(), First: r.from, Last: r.to, Granularity: t.clocks[e.clock].granularity})
 	}
+	each := max(min(maxMessages/(2*windowParts*len(s.pairs)), perPart), 1)
 	for _, pair := range s.pairs {
 		a, b := number[pair.a], number[pair.b]
 		add := func(from, to int, w *window) {
-			messages := w.messages()
+			messages := w.messages(each)
+			t.kept += len(messages)
 			for _, m := range messages {
 				p.Clocks[from].First = min(p.Clocks[from].First, m.Sent)
 				p.Clocks[to].First = min(p.Clocks[to].First, m.Received)
@@ -368,15 +383,16 @@ func (t round) commit(ctx context.Context, s *solution, touched map[int]bool) er
 // check takes the bounds from clocks whose latest messages contradict them: they were left out as outliers, and may be the first
 // behind a step. It notes where clocks do not keep the assumption.
 func (t round) check(s *solution, maps map[*epoch]*clock.Map) {
-	var suspects []*epoch
+	suspects := make(map[*epoch]int)
 	for _, p := range s.pairs {
 		a, b := maps[p.a], maps[p.b]
 		if a != nil && b != nil && p.contradicts(a, b, t.clocks[p.a.clock].granularity, t.clocks[p.b.clock].granularity) {
-			suspects = append(suspects, p.a, p.b)
+			suspects[p.a]++
+			suspects[p.b]++
 		}
 	}
-	for _, e := range suspects {
-		if e != s.component.reference {
+	for e, n := range suspects {
+		if e != s.component.reference || n > 1 {
 			maps[e].Low, maps[e].High = nil, nil
 		}
 	}
@@ -384,11 +400,9 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) {
 		x := &s.Pairs[i]
 		p := t.pairs[[2]int{s.epochs[x.A].number, s.epochs[x.B].number}]
 		for _, b := range x.Stretches {
-			if p != nil && b.From > p.bent {
+			if p != nil && b.From >= p.bent {
 				t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: s.component.number, From: b.From, To: b.To})
-			}
-			if p != nil {
-				p.bent = max(p.bent, b.To)
+				p.bent = p.lastA
 			}
 		}
 	}

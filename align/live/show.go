@@ -27,7 +27,7 @@ func (t screen) show(e *epoch, c *component, m *clock.Map, first, from, until cl
 		t.change(Change{Kind: Joined, Clock: e.clock, Other: c.reference.clock, Component: c.number, From: from, To: from})
 		e.cut(from)
 		e.begin(c, m, from+1, until, bounded)
-	case r.Until == forever && until == forever && r.Map.Mid[0] == m.Mid[0]: // the reference, as before
+	case bounded && r.bounded() && r.Until == forever && until == forever && r.Map.Mid[0] == m.Mid[0]: // the reference, as before
 	case bounded != r.bounded() || bounded && from > r.Until:
 		e.cut(from)
 		e.begin(c, m, from+1, until, bounded)
@@ -49,7 +49,7 @@ func (e *epoch) begin(c *component, m *clock.Map, first, until clock.HostTime, b
 // where it can have shown them, and those of the epoch before end where that can have shown them.
 func (t screen) join(e *epoch, c *component, m *clock.Map, first, until clock.HostTime, bounded bool) {
 	e.runs = nil
-	if s := e.step; s != nil {
+	if s := e.step; s != nil && s.before != nil {
 		old := s.before
 		first = max(min(s.last+1, s.first), first)
 		if r := old.open(); bounded && r.Component == c.number && r.bounded() {

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"math"
 	"slices"
 
 	"meridian/clock"
@@ -73,29 +72,18 @@ func (w *window) add(m trace.Message) {
 	w.fresh = true
 }
 
-// messages returns those of the window, thinned, in a new slice.
-func (w *window) messages() []trace.Message {
+// messages returns those of the window, thinned to some of each part, in a new slice.
+func (w *window) messages(each int) []trace.Message {
 	var out []trace.Message
 	for i := range w.parts {
-		p := w.parts[i]
-		if i == len(w.parts)-1 {
+		p := windowPart{kept: w.parts[i].kept}
+		if n := len(p.kept); n > each {
 			p.kept = slices.Clone(p.kept)
-			w.thin(&p, 2*perPart) // it goes on growing
+			w.thin(&p, each)
 		}
 		out = append(out, p.kept...)
 	}
 	return out
-}
-
-// last returns the latest instant of a's clock in the window.
-func (w *window) last() (clock.HostTime, bool) {
-	latest := clock.HostTime(math.MinInt64)
-	if n := len(w.parts); n > 0 {
-		for _, m := range w.parts[n-1].kept {
-			latest = max(latest, w.at(m))
-		}
-	}
-	return latest, len(w.parts) > 0
 }
 
 // thin leaves n messages of a part: layer after layer of the hull on the side of quick messages.

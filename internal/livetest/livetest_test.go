@@ -2,23 +2,92 @@ package livetest_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
+	"meridian/align"
 	"meridian/align/live"
+	"meridian/clock"
 	"meridian/internal/livetest"
+	"meridian/internal/sim"
 )
 
-func TestTwo(t *testing.T) {
-	s := livetest.Two(1, 10*time.Minute, time.Second, 2*time.Minute, live.Options{Interval: 5 * time.Second})
-	for _, x := range s.Hosts[1].Clock.Steps {
-		t.Logf("step at %v by %d", time.Duration(x.At), x.By)
-	}
+// play plays a scenario, and fails for every place whose truth is outside.
+func play(t *testing.T, s *livetest.Scenario) *livetest.World {
+	t.Helper()
 	w, err := livetest.Play(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range w.Timeline.Maps().Changes {
-		t.Logf("%+v  %v  %v", c, w.Unfound, s.Hosts[1].Clock.Inverse(c.From))
+	t.Log(w.Tally.String())
+	for _, f := range w.Failures {
+		t.Errorf("seed %d: %s", s.Seed, f)
+	}
+	return w
+}
+
+// cheap is a method that costs a fifth of the default one; its bounds are the same.
+var cheap = align.Options{Method: "two-point"}
+
+// The short form of "make live-clocks": bounds hold as shown but between a step and the first message that contradicts it, and the
+// offline run agrees.
+func TestTwoHostsThatWanderAndAreSet(t *testing.T) {
+	s := livetest.Two(1, 3*time.Minute, 500*time.Millisecond, time.Minute, live.Options{Interval: 5 * time.Second, Align: cheap})
+	s.Samples = 2000
+	w := play(t, s)
+	if len(w.Unfound) != w.Steps || w.Steps < 2 {
+		t.Errorf("%d of %d steps were found", len(w.Unfound), w.Steps)
+	}
+	if w.Bounded < w.Asked*95/100 {
+		t.Errorf("%d of %d places were bounded", w.Bounded, w.Asked)
+	}
+	if most := int64(4 * w.Steps); w.Outside > most {
+		t.Errorf("%d places were wrong before %d steps were found, more than %d", w.Outside, w.Steps, most)
+	}
+	a, err := w.Offline(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Compared < 100 || a.Last < 100 || a.Apart > 0 || a.LastApart > 0 || a.Wrong > 0 {
+		t.Errorf("compared with the offline run: %+v", *a)
+	}
+}
+
+func TestHostsJoinLeaveAndHandOver(t *testing.T) {
+	s := livetest.Mesh(2, 4, 100*time.Second, 500*time.Millisecond, time.Minute, live.Options{Interval: 5 * time.Second, Silence: 5 * time.Second, Align: cheap})
+	w := play(t, s)
+	for _, k := range []live.Kind{live.Joined, live.Stepped, live.HandedOver, live.Restarted} {
+		if w.Changes[k] == 0 {
+			t.Errorf("no change %v", k)
+		}
+	}
+	if w.Bounded < w.Asked*80/100 {
+		t.Errorf("%d of %d places were bounded", w.Bounded, w.Asked)
+	}
+}
+
+func TestMemoryDoesNotGrow(t *testing.T) {
+	const span, between = 2 * time.Hour, 4 * time.Minute
+	s := livetest.Two(3, span, 4*time.Second, 0, live.Options{Window: 20 * time.Second, Interval: 20 * time.Second, Keep: time.Minute, Align: cheap})
+	for i, by := clock.TimelineTime(1), int64(1e8); i < clock.TimelineTime(span/between); i, by = i+1, -by {
+		c := &s.Hosts[1].Clock
+		c.Steps = append(c.Steps, sim.Step{At: i * clock.TimelineTime(between), By: by})
+	}
+	s.Every = between
+	var heaps []uint64
+	s.Watch = func(time.Duration, *livetest.World) {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		heaps = append(heaps, m.HeapAlloc)
+	}
+	play(t, s)
+	half := heaps[len(heaps)/2:]
+	for _, h := range half {
+		if float64(h) > 1.05*float64(half[0]) {
+			t.Errorf("the heap grows over the last half: %d", half)
+			break
+		}
 	}
 }

@@ -52,8 +52,9 @@ type Scenario struct {
 	Span    time.Duration
 	// Samples is how many places as shown, and messages, are kept for [World.Offline]; 0 keeps none.
 	Samples int
-	// Hourly is called each hour of the world.
-	Hourly func(at time.Duration, w *World)
+	// Watch is called each hour of the world, or as often as Every says.
+	Watch func(at time.Duration, w *World)
+	Every time.Duration
 }
 
 // World is a scenario while it is played.
@@ -87,8 +88,8 @@ type machine struct {
 type segment struct {
 	from clock.TimelineTime // true time
 	at   clock.TimelineTime // of the timeline, then
-	of   *machine
-	line clock.Curve // its readings to the timeline
+	of   sim.Clock          // as if it were not set any more: that is what the timeline goes on by
+	line clock.Curve        // its readings to the timeline
 }
 
 // flight is what happens at an instant: an exchange is to begin, or a message arrives.
@@ -135,7 +136,11 @@ func Play(ctx context.Context, s *Scenario) (*World, error) {
 			w.messages[[2]int{l.B, l.A}] = make([]trace.Message, 0, s.Samples)
 		}
 	}
-	for hour := time.Hour; len(w.pending) > 0; {
+	every := s.Every
+	if every == 0 {
+		every = time.Hour
+	}
+	for next := every; len(w.pending) > 0; {
 		f := heap.Pop(&w.pending).(flight)
 		if f.at > ns(s.Span) {
 			break
@@ -150,9 +155,9 @@ func Play(ctx context.Context, s *Scenario) (*World, error) {
 		if err != nil {
 			return nil, err
 		}
-		if time.Duration(w.now) >= hour && s.Hourly != nil {
-			s.Hourly(hour, w)
-			hour += time.Hour
+		if time.Duration(w.now) >= next && s.Watch != nil {
+			s.Watch(next, w)
+			next += every
 		}
 	}
 	return w, nil
@@ -253,23 +258,31 @@ func (w *World) changes() {
 				w.fail("at %v: %s was not set, but a step of %d ns was found", time.Duration(w.now), m.Name, c.By)
 			}
 		case live.Bent:
-			for _, m := range []*machine{m, w.byClock[c.Other]} {
-				m.bent = w.find(m) || m.bent
+			for _, x := range []*machine{m, w.byClock[c.Other]} {
+				if x.found < x.steps && w.spans(m, c, x.Clock.Steps[x.found].At) {
+					x.bent = w.find(x)
+				}
 			}
 		case live.HandedOver:
 			line := w.Timeline.Maps().Runs(c.Clock)
 			curve := line[len(line)-1].Map.Mid
 			h := m.Clock.Inverse(c.From)
-			w.truths[c.Component] = append(w.truths[c.Component], segment{from: h, at: w.truth(c.Component, h), of: m, line: curve})
+			w.truths[c.Component] = append(w.truths[c.Component], segment{from: h, at: w.truth(c.Component, h), of: unset(m.Clock, h), line: curve})
 		case live.Joined:
 			if w.truths[c.Component] == nil {
 				r := w.byClock[c.Other]
 				of, _ := maps.Map(c.Other)
-				w.truths[c.Component] = []segment{{of: r, line: of.Mid, at: of.At(r.Clock.At(0))}}
+				w.truths[c.Component] = []segment{{of: unset(r.Clock, w.now), line: of.Mid, at: of.At(r.Clock.At(0))}}
 			}
 		}
 	}
 	w.seen = maps.Version
+}
+
+// spans reports whether a bend, by a host's clock, contains a true instant.
+func (w *World) spans(m *machine, c live.Change, at clock.TimelineTime) bool {
+	const margin = 1_000_000_000
+	return m.Clock.At(at+margin) >= c.From && m.Clock.At(at-margin) <= c.To
 }
 
 // find notes that the step of a host was found; false if there was none to be found.
@@ -283,6 +296,16 @@ func (w *World) find(m *machine) bool {
 	return true
 }
 
+// unset returns a clock without its steps after an instant.
+func unset(c sim.Clock, after clock.TimelineTime) sim.Clock {
+	n := 0
+	for n < len(c.Steps) && c.Steps[n].At <= after {
+		n++
+	}
+	c.Steps = c.Steps[:n]
+	return c
+}
+
 // truth returns the instant of a timeline at a true instant.
 func (w *World) truth(component int, at clock.TimelineTime) clock.TimelineTime {
 	s := w.truths[component]
@@ -291,7 +314,7 @@ func (w *World) truth(component int, at clock.TimelineTime) clock.TimelineTime {
 		i--
 	}
 	x := &s[i]
-	on := func(t clock.TimelineTime) clock.TimelineTime { return x.line.At(x.of.Clock.At(t), clock.Nearest) }
+	on := func(t clock.TimelineTime) clock.TimelineTime { return x.line.At(x.of.At(t), clock.Nearest) }
 	return x.at + on(at) - on(x.from)
 }
 

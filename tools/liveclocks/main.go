@@ -54,7 +54,7 @@ func run(s *livetest.Scenario) (ok bool, err error) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	s.Hourly = func(at time.Duration, w *livetest.World) {
+	s.Watch = func(at time.Duration, w *livetest.World) {
 		heaps = append(heaps, heap())
 		fmt.Printf("%4v after %v: heap %.2f MB, %d places, %d wrong\n", at, time.Since(began).Round(time.Second), float64(heaps[len(heaps)-1])/1e6, w.Bounded, w.Wrong)
 	}
