@@ -177,7 +177,7 @@ func (t *Timeline) suspect(p *pairState, lastA, lastB clock.HostTime) {
 	p.alarmed, t.urgent = true, true
 	changed := false
 	unbind := func(e *epoch, last clock.HostTime) {
-		if e.open().bounded() && (e.component.reference != e || t.alarmed(e) > 1) {
+		if e.open().bounded() && (e.component.reference != e || alarmed(t.pairs, e) > 1) {
 			e.unbind(last)
 			changed = true
 		}
@@ -191,9 +191,9 @@ func (t *Timeline) suspect(p *pairState, lastA, lastB clock.HostTime) {
 
 // alarmed returns with how many others a clock has messages that contradict what is known. The reference is taken not to have been
 // set as long as it is one.
-func (t *Timeline) alarmed(e *epoch) int {
+func alarmed(pairs map[[2]int]*pairState, e *epoch) int {
 	n := 0
-	for _, p := range t.pairs {
+	for _, p := range pairs {
 		if p.alarmed && (p.a == e || p.b == e) {
 			n++
 		}
@@ -267,7 +267,7 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 	if from != p.a {
 		w = &p.ba
 	}
-	t.urgent = t.urgent || w.total == 0 && p.a.component != p.b.component
+	t.urgent = t.urgent || w.total == 0 && (p.a.component != p.b.component || p.a.fresh || p.b.fresh)
 	w.add(m)
 	if from == p.a {
 		p.edge.AB(m)

@@ -290,7 +290,7 @@ func (t round) problem(s *solution) *trace.Problem {
 	number := make(map[*epoch]int)
 	for i, e := range s.epochs {
 		number[e] = i
-		r := t.reachOf(e)
+		r := reachOf(&t.o, e)
 		p.Clocks = append(p.Clocks, trace.Clock{Name: e.name(), First: r.from, Last: r.to, Granularity: t.clocks[e.clock].granularity})
 	}
 	each := max(min(maxMessages/(2*windowParts*len(s.pairs)), perPart), 1)
@@ -317,10 +317,10 @@ func (t round) problem(s *solution) *trace.Problem {
 }
 
 // reachOf returns from where to where a round is to bound an epoch at least: behind what was shown, and around the steps.
-func (t round) reachOf(e *epoch) reach {
-	r := reach{e.seen, clock.Add(e.seen, t.o.Ahead.Nanoseconds())}
+func reachOf(o *Options, e *epoch) reach {
+	r := reach{e.seen, clock.Add(e.seen, o.Ahead.Nanoseconds())}
 	if e.fresh {
-		r.from = min(e.seen, max(e.first, clock.Add(e.seen, -t.o.Window.Nanoseconds())))
+		r.from = min(e.seen, max(e.first, clock.Add(e.seen, -o.Window.Nanoseconds())))
 		if s := e.step; s != nil {
 			r.from = min(r.from, clock.Add(min(s.first, clock.Add(s.last, s.by)), -stepMargin))
 		}

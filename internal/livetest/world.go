@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"meridian/align/live"
@@ -88,8 +89,9 @@ type machine struct {
 type segment struct {
 	from clock.TimelineTime // true time
 	at   clock.TimelineTime // of the timeline, then
-	of   sim.Clock          // as if it were not set any more: that is what the timeline goes on by
-	line clock.Curve        // its readings to the timeline
+	by   *machine
+	of   sim.Clock   // of by, without steps that were found as such: the timeline goes on as if there had been none
+	line clock.Curve // its readings to the timeline
 }
 
 // flight is what happens at an instant: an exchange is to begin, or a message arrives.
@@ -260,28 +262,39 @@ func (w *World) changes() {
 		case live.Bent:
 			for _, x := range []*machine{m, w.byClock[c.Other]} {
 				if x.found < x.steps && w.spans(m, c, x.Clock.Steps[x.found].At) {
+					step := x.Clock.Steps[x.found]
 					x.bent = w.find(x)
+					w.follow(x, step)
 				}
 			}
 		case live.HandedOver:
 			line := w.Timeline.Maps().Runs(c.Clock)
 			curve := line[len(line)-1].Map.Mid
 			h := m.Clock.Inverse(c.From)
-			w.truths[c.Component] = append(w.truths[c.Component], segment{from: h, at: w.truth(c.Component, h), of: unset(m.Clock, h), line: curve})
+			w.truths[c.Component] = append(w.truths[c.Component], segment{from: h, at: w.truth(c.Component, h), by: m, of: unset(m.Clock, h), line: curve})
 		case live.Joined:
 			if w.truths[c.Component] == nil {
 				r := w.byClock[c.Other]
 				of, _ := maps.Map(c.Other)
-				w.truths[c.Component] = []segment{{of: unset(r.Clock, w.now), line: of.Mid, at: of.At(r.Clock.At(0))}}
+				w.truths[c.Component] = []segment{{by: r, of: unset(r.Clock, w.now), line: of.Mid, at: of.At(r.Clock.At(0))}}
 			}
 		}
 	}
 	w.seen = maps.Version
 }
 
+// follow lets timelines follow a reference through a step that is taken for a slew.
+func (w *World) follow(m *machine, step sim.Step) {
+	for _, s := range w.truths {
+		if x := &s[len(s)-1]; x.by == m {
+			x.of.Steps = append(slices.Clone(x.of.Steps), step)
+		}
+	}
+}
+
 // spans reports whether a bend, by a host's clock, contains a true instant.
 func (w *World) spans(m *machine, c live.Change, at clock.TimelineTime) bool {
-	const margin = 1_000_000_000
+	const margin = 10_000_000_000 // stretches end at messages
 	return m.Clock.At(at+margin) >= c.From && m.Clock.At(at-margin) <= c.To
 }
 
