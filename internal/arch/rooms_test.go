@@ -31,14 +31,15 @@ var mayImport = map[string][]string{
 	"sensor/cmd":        {}, // of the standard library alone: "go run" in a user's module builds it
 
 	// What only our commands need.
-	"internal/record":         {"internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
+	"internal/dirlock":        {},
+	"internal/record":         {"internal/dirlock", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs": {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
 	"internal/kernel":         {"trace", "clock"},
 	"internal/steering":       {"trace", "clock"},
 	"internal/retention":      {"format/ctf", "trace"},
 	"internal/filter":         {"trace", "clock"},
 	"internal/show":           {"internal/show/index", "internal/filter", "format/...", "trace", "clock"},
-	"internal/show/index":     {"trace", "clock"},
+	"internal/show/index":     {"internal/dirlock", "trace", "clock"},
 	"internal/show/view":      {"internal/show", "internal/show/index", "trace", "clock"},
 	"internal/sim":            {"trace", "clock"},
 	"internal/demo":           {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},

@@ -114,7 +114,7 @@ func RequestSnapshot(ctx context.Context, dir string) (string, error) {
 
 // recorderGone reports whether nobody records to a directory.
 func recorderGone(dir string) bool {
-	lock, err := lockDirectory(dir)
+	lock, err := lockTrace(dir)
 	if err != nil {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 
 	"meridian/clock"
 	"meridian/format/ctf"
+	"meridian/internal/dirlock"
 	"meridian/trace"
 )
 
@@ -43,7 +44,7 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	t := &hostTrace{dir: o.Dir, tails: map[tailKey]tail{}, old: map[[16]byte]int{}}
-	if t.lock, err = lockDirectory(o.Dir); err != nil {
+	if t.lock, err = lockTrace(o.Dir); err != nil {
 		return nil, fmt.Errorf("record: %s: %w", o.Dir, err)
 	}
 	defer func() {
@@ -84,6 +85,15 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 		return nil, fmt.Errorf("record: the trace to continue: %w", err)
 	}
 	return t, nil
+}
+
+// lockTrace makes the caller the one recorder of a trace.
+func lockTrace(dir string) (*os.File, error) {
+	lock, err := dirlock.Lock(dir)
+	if errors.Is(err, dirlock.ErrLocked) {
+		err = errors.New("another recorder writes to it: end that one first, or name another directory")
+	}
+	return lock, err
 }
 
 // text returns a text of the environment, "" for none.

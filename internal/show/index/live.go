@@ -29,6 +29,7 @@ import (
 // One goroutine at a time calls the methods, except where they say otherwise. A [View] is for any number of them.
 type Live struct {
 	dir    string
+	lock   *os.File // of it
 	b      *Builder
 	tail   memoryPart // its blocks; its items are those pending on the lanes
 	bytes  int64      // of these blocks
@@ -63,7 +64,11 @@ func NewLive(dir string, schema *trace.Schema, o Options) (*Live, error) {
 	if len(list) > 0 {
 		return nil, fmt.Errorf("index: %s is not empty", dir)
 	}
-	return newLive(dir, schema, o), nil
+	l := newLive(dir, schema, o)
+	if err := l.own(); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 func newLive(dir string, schema *trace.Schema, o Options) *Live {
@@ -209,5 +214,10 @@ func (l *Live) Close() error {
 		s.release()
 	}
 	l.segments = nil
-	return nil
+	if l.lock == nil {
+		return nil
+	}
+	err := l.lock.Close()
+	l.lock = nil
+	return err
 }

@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/trace"
 )
 
 // TestLiveAnswersLikeOneIndex splits a timeline by seals, mergers and restarts in any way: at any instant a view is to
@@ -182,5 +185,26 @@ func compareItems(t *rapid.T, v *View, x *Index, number map[int]int) {
 				checkTile(t, of, items, g, level, i)
 			}
 		}
+	}
+}
+
+func TestLiveIndexHasOneWriterAtATime(t *testing.T) {
+	dir := t.TempDir()
+	first, err := NewLive(dir, &trace.Schema{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := OpenLive(dir, &trace.Schema{}, Options{}); err == nil || !strings.Contains(err.Error(), "another process writes to it") {
+		t.Errorf("a second writer: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := OpenLive(dir, &trace.Schema{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"meridian/internal/dirlock"
 	"meridian/trace"
 )
 
@@ -20,6 +21,9 @@ func OpenLive(dir string, schema *trace.Schema, o Options) (l *Live, resume []by
 		return nil, nil, fmt.Errorf("index: %w", err)
 	}
 	l = newLive(dir, schema, o)
+	if err := l.own(); err != nil {
+		return nil, nil, err
+	}
 	if err := openSegments(l); err != nil {
 		return nil, nil, errors.Join(err, l.Close())
 	}
@@ -38,6 +42,14 @@ func OpenLive(dir string, schema *trace.Schema, o Options) (l *Live, resume []by
 		l.seals = last.Last
 	}
 	return l, resume, nil
+}
+
+// own makes the caller the one writer of the directory until Close.
+func (l *Live) own() (err error) {
+	if l.lock, err = dirlock.Lock(l.dir); errors.Is(err, dirlock.ErrLocked) {
+		err = fmt.Errorf("index: %s: another process writes to it: end that one first, or name another directory", l.dir)
+	}
+	return err
 }
 
 // openSegments opens those that make up the timeline, and removes what a crash left.
