@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"meridian/format/shm"
 	"meridian/internal/live"
 	"meridian/trace"
 )
@@ -20,6 +21,8 @@ type tailFlags struct {
 	latency time.Duration
 	all     bool
 	rows    bool
+	ring    string
+	size    string
 }
 
 func newTail() *cobra.Command {
@@ -37,6 +40,9 @@ The first three seconds may be held back until the clocks are aligned.
 --latency is the one knob between order and speed: an event waits that long for earlier ones of other streams. One that comes
 later still is printed at once and marked late; then events wait longer for a while, at most twice --latency.
 
+--ring writes the events into a file in shared memory instead, from which any number of programs of this user read them without a system
+call; it never waits for them. docs/live.md has its layout, examples/subscribe programs in Go and C. The file is removed at the end.
+
 --host, --stream, --event, --where and --field choose events as for 'meridian convert'.
 
 Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but events were lost before they were recorded, or a host was
@@ -44,7 +50,8 @@ left unaligned; the reason is on stderr.`,
 		Example: `  meridian tail trace/
   meridian tail trace/ --event 'request*' --where 'status>=500'
   meridian tail web=/srv/web-trace db=/srv/db-trace --format json | jq .fields
-  meridian tail trace/ --latency 20ms --format csv > events.csv`,
+  meridian tail trace/ --latency 20ms --format csv > events.csv
+  meridian tail trace/ --ring /dev/shm/timeline`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	flags := cmd.Flags()
@@ -53,9 +60,12 @@ left unaligned; the reason is on stderr.`,
 	flags.DurationVar(&f.latency, "latency", 100*time.Millisecond, "how long events wait for earlier ones, `TIME` from 1ms to 1h")
 	flags.BoolVar(&f.all, "all", false, "begin with what was recorded before")
 	flags.BoolVar(&f.rows, "rows", false, "print what happens on the rows of a timeline (threads, calls, interrupts) instead of the events as recorded")
+	flags.StringVar(&f.ring, "ring", "", "write into a ring at `FILE`, which should be in /dev/shm, instead of printing")
+	flags.StringVar(&f.size, "ring-size", "4MiB", "how much the ring holds, `SIZE` from 256KiB to 1GiB")
+	cmd.MarkFlagsMutuallyExclusive("ring", "format")
 	f.filterFlags.addEvents(cmd)
 	f.quietFlag.add(cmd)
-	completions(cmd, map[string]cobra.CompletionFunc{"format": choices(formats...), "latency": choices("20ms", "100ms", "1s")})
+	completions(cmd, map[string]cobra.CompletionFunc{"format": choices(formats...), "ring-size": choices("256KiB", "4MiB", "64MiB"), "latency": choices("20ms", "100ms", "1s")})
 	return cmd
 }
 
@@ -69,14 +79,22 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 	case f.latency < time.Millisecond || f.latency > time.Hour:
 		return wrong("--latency %v: want a time from 1ms to 1h", f.latency)
 	}
+	t := live.TailOptions{Format: f.format, Ring: f.ring}
+	if cmd.Flags().Changed("ring-size") {
+		var err error
+		if t.Size, err = f.ringSize(); err != nil {
+			return err
+		}
+	}
 	wanted, err := f.selection()
 	if err != nil {
 		return err
 	}
+	t.Select = wanted.Options
 	o := live.Options{Inputs: liveInputs(args), Rows: f.rows, FromEnd: !f.all}
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	var w trace.Warnings
-	outcome, err := live.Tail(cmd.Context(), o, live.TailOptions{Format: f.format, Select: wanted.Options}, cmd.OutOrStdout(), &w)
+	outcome, err := live.Tail(cmd.Context(), o, t, cmd.OutOrStdout(), &w)
 	if err != nil {
 		return err
 	}
@@ -85,6 +103,20 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", outcome.Summary())
 	}
 	return liveOutcome(outcome)
+}
+
+// ringSize reads --ring-size.
+func (f *tailFlags) ringSize() (int64, error) {
+	size, unit, err := parseSize(f.size)
+	switch {
+	case f.ring == "":
+		return 0, wrong("--ring-size needs --ring FILE")
+	case err != nil:
+		return 0, wrong("--ring-size: %v", err)
+	case !unit || size < shm.MinSize || size > shm.MaxSize:
+		return 0, wrong("--ring-size %q: want a size from 256KiB to 1GiB", f.size)
+	}
+	return size, nil
 }
 
 // liveInputs reads arguments of the form [HOST=]DIR.

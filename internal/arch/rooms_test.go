@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"format":            {"format/...", "trace", "clock"},
 	"format/*":          {"format/internal/...", "trace", "clock"},
 	"format/ctf":        {"format/internal/...", "sensor/tsdl", "trace", "clock"},
+	"format/shm":        {"format/internal/...", "sensor/ring", "trace", "clock"},
 	"sensor":            {"sensor/ring", "sensor/tsdl", "clock"},
 	"sensor/ring":       {"sensor/tsdl", "clock"},
 	"sensor/tsdl":       {},

@@ -24,6 +24,7 @@ type input struct {
 	entries  *order.SourceEntries
 	hasTags  bool // the ends of its messages have tags that are unique everywhere
 
+	looked     bool // once: what comes after that is new
 	began      bool
 	first      clock.HostTime // of its first event
 	event      trace.Event
@@ -56,6 +57,8 @@ func (in *input) refresh() error {
 	if in.has && in.values == nil {
 		return nil // the values of the event are the follower's until it looks again
 	}
+	before := in.looked
+	in.looked = true
 	grew, err := in.follower.Refresh()
 	if err != nil || !grew || in.host >= 0 {
 		return err
@@ -76,7 +79,7 @@ func (in *input) refresh() error {
 		in.rowsOf = in.s.rowNames.Of(in.rows, in.host)
 		in.rowsOf.Resume(in.s.resumed.rows(in))
 	}
-	for ok := in.s.o.FromEnd; ok && err == nil; {
+	for ok := in.s.o.FromEnd && !before; ok && err == nil; {
 		ok, err = in.read()
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 
 	"meridian/format/csv"
 	"meridian/format/jsonl"
+	"meridian/format/shm"
 	"meridian/format/text"
 	"meridian/internal/filter"
 	"meridian/internal/pipeline/usage"
@@ -41,6 +42,8 @@ func LineFormats() (names []string) {
 // TailOptions say what is printed, and how.
 type TailOptions struct {
 	Format string // one of LineFormats; "" is the first
+	Ring   string // a file in shared memory that the events are written to instead of lines (format/shm)
+	Size   int64  // of Ring; 0 is its default
 	Select filter.Options
 }
 
@@ -52,7 +55,7 @@ type Outcome struct {
 	Unaligned []string
 }
 
-// Tail prints the events of the directories as they come, one on a line, until ctx ends, which is no error.
+// Tail prints the events of the directories as they come, one on a line or into a ring, until ctx ends, which is no error.
 func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace.Warnings) (*Outcome, error) {
 	if err := t.Select.Check(); err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
@@ -63,15 +66,8 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 	}
 	f := filter.New(s.Schema(), t.Select)
 	p := &printer{filter: f}
-	for _, format := range lineFormats {
-		if t.Format == format.name || t.Format == "" && p.lines == nil {
-			if p.lines, err = format.open(out, f.Schema()); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if p.lines == nil {
-		return nil, usage.Errorf("unknown format %q", t.Format)
+	if p.lines, err = t.open(out, f.Schema()); err != nil {
+		return nil, err
 	}
 	f.To(p.lines)
 	s.To(p)
@@ -80,6 +76,19 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 		err = closing
 	}
 	return s.Outcome(), err
+}
+
+// open returns what the events are written to.
+func (t *TailOptions) open(out io.Writer, s *trace.Schema) (lineWriter, error) {
+	if t.Ring != "" {
+		return shm.Create(t.Ring, s, shm.Options{Size: t.Size})
+	}
+	for i, f := range lineFormats {
+		if t.Format == f.name || t.Format == "" && i == 0 {
+			return f.open(out, s)
+		}
+	}
+	return nil, usage.Errorf("unknown format %q", t.Format)
 }
 
 // printer writes lines at the end of each step.

@@ -19,6 +19,7 @@ import (
 // Options say what a ring shall be like. The zero value is good for most programs.
 type Options struct {
 	Dir        string // where the file is made; empty: /dev/shm, or the directory for temporary files where that fails
+	Path       string // the file, which must not be there yet; empty: meridian-PID-UUID.ring in Dir, where recorders look for rings
 	Program    string // name of the program, at most 64 bytes are kept; empty: that of the executable
 	Shards     int    // how many may write at the same time; 0: twice the processors, at least 64
 	Spare      int    // how many more there are for writers whose own is full while a reader is there
@@ -87,8 +88,8 @@ func dirs() []string {
 	return []string{"/dev/shm"}
 }
 
-// Create makes a ring for this process: the file meridian-PID-UUID.ring, which only its user may read and write. A reader
-// that opens it meanwhile is told that it is being made (ErrUnready).
+// Create makes a ring for this process: a file that only its user may read and write. A reader that opens it meanwhile is
+// told that it is being made (ErrUnready).
 func Create(o Options) (*Ring, error) {
 	s, err := o.layout()
 	if err != nil {
@@ -97,7 +98,7 @@ func Create(o Options) (*Ring, error) {
 	if swapped() {
 		return nil, fmt.Errorf("ring: %s is big-endian, and rings are little-endian", runtime.GOARCH)
 	}
-	if o.Dir != "" {
+	if o.Dir != "" || o.Path != "" {
 		return create(o, s, o.Dir)
 	}
 	var failed []error
@@ -115,7 +116,10 @@ func create(o Options, s layout, dir string) (_ *Ring, err error) {
 	var uuid [16]byte
 	rand.Read(uuid[:])
 	uuid[6], uuid[8] = uuid[6]&0x0f|0x40, uuid[8]&0x3f|0x80 // version 4: random
-	path := filepath.Join(dir, fmt.Sprintf("meridian-%d-%s.ring", os.Getpid(), tsdl.UUID(uuid)))
+	path := o.Path
+	if path == "" {
+		path = filepath.Join(dir, fmt.Sprintf("meridian-%d-%s.ring", os.Getpid(), tsdl.UUID(uuid)))
+	}
 	f, err := createFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("ring: %w", err)

@@ -22,8 +22,18 @@ func openFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
+func openForReading(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
 func mapFile(f *os.File, size uint64) ([]byte, error) {
-	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	return mapAs(f, size, unix.PROT_READ|unix.PROT_WRITE)
+}
+
+func mapForReading(f *os.File, size uint64) ([]byte, error) { return mapAs(f, size, unix.PROT_READ) }
+
+func mapAs(f *os.File, size uint64, access int) ([]byte, error) {
+	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), access, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("mapping %d bytes: %w", size, err)
 	}

@@ -36,6 +36,7 @@ type Reader struct {
 	limits  []uint64 // of each shard, where Next ends its round; nil for nowhere
 	copied  []byte   // of the sub-buffer that the last packet is from
 	broken  error    // the file shrank: nothing more can be read
+	watches bool     // it is one of several, and stores nothing in the ring (Subscribe)
 }
 
 // Info is what the header says of a ring.
@@ -108,8 +109,19 @@ func Look(path string) (_ Info, err error) {
 
 // Open makes the caller the ring's one reader, until Close or the process's end. It goes on where the last one
 // committed.
-func Open(path string) (_ *Reader, err error) {
-	f, err := openFile(path)
+func Open(path string) (*Reader, error) { return open(path, false) }
+
+// Subscribe returns one of any number of readers of a ring in overwrite mode, beside the one of [Open]. It begins with the oldest
+// event that the ring holds. It takes nothing away, and the writer knows nothing of it: Commit and Switch do nothing, and the
+// file is mapped for reading only.
+func Subscribe(path string) (*Reader, error) { return open(path, true) }
+
+func open(path string, watches bool) (_ *Reader, err error) {
+	openIt, mapIt, lockIt := openFile, mapFile, lockFile
+	if watches {
+		openIt, mapIt, lockIt = openForReading, mapForReading, func(*os.File) error { return nil }
+	}
+	f, err := openIt(path)
 	if err != nil {
 		return nil, fmt.Errorf("ring: %w", err)
 	}
@@ -119,16 +131,19 @@ func Open(path string) (_ *Reader, err error) {
 			err = fmt.Errorf("ring: %s: %w", path, err)
 		}
 	}()
-	s, head, err := readHeader(f, func() error { return lockFile(f) })
+	s, head, err := readHeader(f, func() error { return lockIt(f) })
 	if err != nil {
 		return nil, err
 	}
-	mem, err := mapFile(f, s.size)
+	if watches && !s.overwrite {
+		return nil, errors.New("its writer waits for the one reader and overwrites nothing; open it as that one")
+	}
+	mem, err := mapIt(f, s.size)
 	if err != nil {
 		return nil, err
 	}
 	r := newReader(s, mem, head, path)
-	r.file = f
+	r.file, r.watches = f, watches
 	if err := r.begin(); err != nil {
 		unmapFile(mem)
 		return nil, err
@@ -193,12 +208,19 @@ func newReader(s layout, mem, head []byte, path string) *Reader {
 	return &Reader{layout: s, info: infoOf(s, head, path), mem: mem, cursors: make([]cursor, s.shardCount), copied: make([]byte, s.bufferSize)}
 }
 
-// begin goes to where the last reader committed.
+// begin goes to where the last reader committed, as a subscriber to the oldest that there is.
 func (r *Reader) begin() (err error) {
 	defer r.fault(&err, debug.SetPanicOnFault(true))
+	from := uint64(atConsumed)
+	if r.watches {
+		from = atOldest
+	}
 	for i := range r.cursors {
-		consumed := atomic.LoadUint64(word64(r.mem, r.control(i)+atConsumed))
-		r.cursors[i] = cursor{position: consumed, committed: consumed}
+		at := atomic.LoadUint64(word64(r.mem, r.control(i)+from))
+		r.cursors[i] = cursor{position: at, committed: at}
+	}
+	if r.watches {
+		return nil
 	}
 	atomic.StoreUint32(word32(r.mem, atReader), 1)
 	return nil
@@ -274,6 +296,9 @@ func (r *Reader) Metadata() (text string) {
 // Switch turns the classes that match on or off, in the program as it runs, and returns how many matched. Classes that it
 // registers later are as it says.
 func (r *Reader) Switch(match func(name, category string) bool, on bool) (n int) {
+	if r.watches {
+		return 0
+	}
 	var err error
 	defer r.fault(&err, debug.SetPanicOnFault(true))
 	var value uint32
@@ -297,7 +322,10 @@ func (r *Reader) Closed() (closed bool) {
 }
 
 // Alive says that the writer's process still runs. Ask before Next, as with Closed.
-func (r *Reader) Alive() bool { return !r.info.Elsewhere() && alive(r.info.PID, r.info.Started) }
+func (r *Reader) Alive() bool { return r.info.Alive() }
+
+// Alive says that the writer's process runs.
+func (i Info) Alive() bool { return !i.Elsewhere() && alive(i.PID, i.Started) }
 
 // Remove removes the file's name; what was not taken is lost when reader and writer are gone.
 func (r *Reader) Remove() error {
@@ -322,7 +350,7 @@ func (r *Reader) Close() error {
 
 // leave says that the ring has no reader.
 func (r *Reader) leave() {
-	if r.broken != nil {
+	if r.broken != nil || r.watches {
 		return
 	}
 	var err error

@@ -3,6 +3,7 @@
 //
 //	writer: Create --> Register classes --> Shard.Reserve, fill, Commit     one writer for each shard, no lock, no system call
 //	reader: Open ----> Classes, Metadata --> Next, Commit                   one reader at a time, told by a lock on the file
+//	        Subscribe --------------------> Next                            any number, of a ring in overwrite mode
 //
 // An event costs the writer two stores besides its own bytes. Entering the next sub-buffer costs one load that another
 // processor may have changed, and the first time a system call for the pages.

@@ -87,7 +87,7 @@ func (r *Reader) Commit() (err error) {
 	}
 	defer r.fault(&err, debug.SetPanicOnFault(true))
 	for i := range r.cursors {
-		if at := &r.cursors[i]; at.position != at.committed {
+		if at := &r.cursors[i]; at.position != at.committed && !r.watches {
 			atomic.StoreUint64(word64(r.mem, r.control(i)+atConsumed), at.position)
 			at.committed = at.position
 		}

@@ -1,0 +1,107 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"meridian/internal/testneed"
+	"meridian/sensor"
+)
+
+var step = sensor.NewEvent1[int64]("example", "step", "n")
+
+func TestProgramsInGoAndCReadALiveTimelineWhole(t *testing.T) {
+	testneed.Long(t, "builds the command and a program in C")
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		testneed.Missing(t, "%v", err)
+	}
+	dir := t.TempDir()
+	inDir := func(name string) string { return filepath.Join(dir, name) }
+	for _, build := range []*exec.Cmd{
+		exec.Command("go", "build", "-o", dir+string(filepath.Separator), "meridian/cmd/meridian"),
+		exec.Command(cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "c/subscribe.c", "-o", inDir("subscribe")),
+	} {
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", build, err, out)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tail := exec.CommandContext(ctx, inDir("meridian"), "tail", inDir("trace"), "--event", "step", "--ring", inDir("timeline"))
+	var said strings.Builder
+	tail.Stderr = &said
+	if err := tail.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if f, err := os.ReadFile(inDir("timeline")); err == nil && len(f) > 148 && f[144] == 1 && f[88] == 1 { // in use, with its class
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("no ring: %s", said.String())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	var inGo, inC bytes.Buffer
+	done := make(chan error, 2)
+	inC.Grow(1 << 20)
+	c := exec.CommandContext(ctx, inDir("subscribe"), inDir("timeline"))
+	c.Stdout = &inC
+	go func() { done <- run(inDir("timeline"), "example:step", 0, &inGo) }()
+	go func() { done <- c.Run() }()
+
+	stop, err := sensor.Record(inDir("trace"), sensor.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 2000
+	for i := range int64(n) {
+		step.Emit(i)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tail.Process.Signal(os.Interrupt); err != nil { // it hands on all that there is
+		t.Fatal(err)
+	}
+	if err := tail.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for name, out := range map[string]*bytes.Buffer{"Go": &inGo, "C": &inC} {
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != n+1 || lines[n] != "0 events lost" {
+			t.Errorf("%s: %d lines, the last %q", name, len(lines), lines[len(lines)-1])
+			continue
+		}
+		for i, line := range lines[:n] {
+			if want := fmt.Sprintf(` example:step {"n":%d}`, i); !strings.HasSuffix(line, want) {
+				t.Fatalf("%s: line %d is %q, not ...%q", name, i, line, want)
+			}
+		}
+	}
+	if _, err := os.Stat(inDir("timeline")); !os.IsNotExist(err) {
+		t.Errorf("the ring is left behind: %v", err)
+	}
+}
+
+func TestARingThatIsNotThereSaysHowToMakeIt(t *testing.T) {
+	err := run(filepath.Join(t.TempDir(), "none"), "", 0, new(bytes.Buffer))
+	if err == nil || !strings.Contains(err.Error(), "meridian tail") {
+		t.Errorf("error %v", err)
+	}
+}
