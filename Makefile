@@ -22,7 +22,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view live-index truth truth-error study adversary live-clocks pairs sorter steered steering lossy mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live live-index truth truth-error study adversary live-clocks pairs sorter steered steering lossy mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,10 @@ picture: build ## the picture of README.md anew; needs Chromium
 bench-view: ## the timeline of ten million events in a browser, against its bars; needs Chromium
 	go build -o bin/viewbench ./tools/viewbench
 	bin/viewbench -browser -check $(FLAGS)
+
+bench-live: build ## how long after its emission an event is seen in the browser, 100,000 a second, against its bars; needs Chromium and root
+	go build -o bin/livebench ./tools/livebench
+	bin/livebench -check $(FLAGS)
 
 live-index: ## the index that grows: its writer killed at 200 random instants, and ten million events in flat memory
 	go test -count 1 -v ./internal/show/index -run 'TestKilledAtAnyInstant|TestLiveNeeds' -kills 200 -live-events 10000000
