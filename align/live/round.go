@@ -371,7 +371,7 @@ func (t round) commit(ctx context.Context, s *solution, touched map[int]bool) er
 		if handed != nil {
 			from = handed.from(m, e)
 		}
-		screen{t.Timeline}.show(e, c, m, e.reach.from, from, until)
+		screen(t).show(e, c, m, e.reach.from, from, until)
 		touched[e.clock] = true
 	}
 	if len(s.epochs) > 1 {

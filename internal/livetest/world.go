@@ -72,7 +72,6 @@ type World struct {
 	now      clock.TimelineTime
 	samples  []sample
 	messages map[[2]int][]trace.Message
-	kept     int
 	every    int
 }
 

@@ -137,8 +137,10 @@ func TestPageIsToldOfEachPictureAndOfTheEnd(t *testing.T) {
 	for !u.Ended {
 		u = next()
 	}
-	if lines.Scan() && lines.Scan() {
-		t.Errorf("after the end: %q", lines.Text())
+	for lines.Scan() {
+		if text := lines.Text(); text != "" {
+			t.Errorf("after the end: %q", text)
+		}
 	}
 	if status, _ := answered(t, server.URL, "live?since=x"); status != http.StatusBadRequest {
 		t.Errorf("status %d of an invalid version", status)
