@@ -4,8 +4,12 @@ package viewtest
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
+	"meridian/internal/show/view"
 	"meridian/trace"
 )
 
@@ -18,6 +22,9 @@ func TestLive(t *testing.T) {
 		{"HostsAndRowsThatComeMoveNothingOneLooksAt", b.HostsAndRowsThatComeMoveNothingOneLooksAt},
 		{"WhatWasSettledAndYetChangedIsDrawnAnew", b.WhatWasSettledAndYetChangedIsDrawnAnew},
 		{"ALostConnectionIsTriedAgain", b.ALostConnectionIsTriedAgain},
+		{"ThePageWaitsForTheFirstEvent", b.ThePageWaitsForTheFirstEvent},
+		{"PanelsShowWhatComes", b.PanelsShowWhatComes},
+		{"WithLessMotionTheViewMovesInSteps", b.WithLessMotionTheViewMovesInSteps},
 	})
 }
 
@@ -45,6 +52,12 @@ func (b *panelBrowser) TheViewFollowsTheEnd(t *testing.T) {
 	s.publish(64 * second)
 	p.until(`/12 lost · 3 late/.test(document.getElementById("chip").textContent)`, "losses are not told")
 	p.until(`document.getElementById("live").textContent === ""`, "a screen reader is told of growth")
+	// All that there is stays in sight while there is more of it.
+	p.key("0")
+	p.until(`meridian.live.following && meridian.view.from <= 0`, "not all is in sight")
+	s.requests(64*second, 90*second, second/20)
+	s.publish(90 * second)
+	p.until(`meridian.live.following && meridian.view.from <= 0 && meridian.view.to >= 90e9`, "what comes moves the first out of sight")
 	s.live.End()
 	p.until(`document.getElementById("chip").textContent.startsWith("recording ended") && !meridian.live.following`, "the end is not told")
 }
@@ -153,4 +166,87 @@ func (b *panelBrowser) ALostConnectionIsTriedAgain(t *testing.T) {
 	p.mu.Lock()
 	p.trouble = nil // the browser logs that the connection was cut
 	p.mu.Unlock()
+}
+
+func (b *panelBrowser) ThePageWaitsForTheFirstEvent(t *testing.T) {
+	s := newLiveScene(t)
+	server := httptest.NewServer(view.Handler(s.live))
+	defer server.CloseClientConnections()
+	ctx := b.tab(t)
+	if err := chromedp.Do(ctx, chromedp.Navigate(server.URL+"/")); err != nil {
+		t.Fatal(err)
+	}
+	p := &panelPage{logic: &logic{t, ctx}}
+	p.until(`document.getElementById("notice").textContent.startsWith("Nothing has been recorded yet")`, "that there is nothing is not said")
+	s.requests(0, second, second/20)
+	s.publish(second)
+	p.until(`document.getElementById("notice").hidden && meridian.live?.following`, "the page does not begin")
+	p.until(seen(0, firstLane, 0, second)+" === 20", "the first events are not drawn")
+	s.live.End()
+}
+
+// sendBack writes a message that is received before it was sent.
+func (s *liveScene) sendBack(at int64, from, to int, flow uint64) {
+	s.write(at, to, 2, flow)
+	s.write(at+1_000_000, from, 1, flow)
+}
+
+func (b *panelBrowser) PanelsShowWhatComes(t *testing.T) {
+	s := newLiveScene(t)
+	s.host("db", "postgres")
+	s.bounded = true
+	s.write(0, 0, 1, 1)
+	s.write(1000, 1, 2, 1)
+	s.requests(second, 3*second, second/20)
+	s.publish(3 * second)
+	p, _ := b.follow(t, s, "reduce")
+	p.until(`meridian.live?.following`, "it does not follow")
+	p.key("v")
+	p.until(`document.querySelector("#panel-violations tbody").children.length === 0`, "there are violations")
+	s.sendBack(4*second, 0, 1, 2)
+	s.publish(5 * second)
+	p.until(`document.querySelector("#panel-violations tbody").children.length === 1 && document.querySelector("#totals .certain").textContent === "1 certain"`, "a violation that came is not listed and counted")
+	p.until(`document.getElementById("live").textContent.includes("certainly violates causality")`, "a screen reader is not told of it")
+	p.shot("live-violation")
+	// A search goes on through what comes; tables are those of what is in sight now.
+	value[bool](p.logic, `meridian.show("search"), document.querySelector("#panel-search input").value = "name=receive", document.querySelector("#panel-search form").requestSubmit(), true`)
+	p.until(`document.querySelector("#panel-search .said").textContent === "2 hits"`, "two are not found")
+	s.sendBack(6*second, 0, 1, 3)
+	s.publish(7 * second)
+	value[bool](p.logic, `document.activeElement.blur(), true`)
+	p.until(`document.querySelector("#panel-search .said").textContent === "3 hits" && document.querySelectorAll("#panel-search tbody tr").length === 3`, "the search does not go on")
+	value[bool](p.logic, `meridian.show("tables"), true`)
+	p.until(`document.querySelector("#panel-tables .said").textContent.includes("messages")`, "the tables are not filled")
+	was := value[string](p.logic, `document.querySelector("#panel-tables .said").textContent`)
+	s.requests(7*second+1, 8*second, second/20)
+	s.publish(8 * second)
+	p.until(`document.querySelector("#panel-tables .said").textContent !== `+literal(was), "the tables are not renewed")
+	p.until(`document.querySelector("#panel-tables .said").getAttribute("aria-live") === "off"`, "a screen reader is told of each renewal")
+	// Hosts that come are on the lists of what is shown, and of clocks.
+	value[bool](p.logic, `meridian.show("switches"), true`)
+	s.host("cache", "redis")
+	s.write(9*second, 2, 0, 0)
+	s.publish(9 * second)
+	p.until(`document.querySelector("#panel-switches").textContent.includes("cache")`, "a host that came cannot be switched off")
+	value[bool](p.logic, `meridian.show("clocks"), true`)
+	p.until(`document.querySelector("#panel-clocks").textContent.includes("cache")`, "a host that came has no clock")
+}
+
+func (b *panelBrowser) WithLessMotionTheViewMovesInSteps(t *testing.T) {
+	s := newLiveScene(t)
+	s.requests(0, 3*second, second/20)
+	s.publish(3 * second)
+	p, _ := b.follow(t, s, "reduce")
+	p.until(`meridian.live?.following && meridian.view.to > 3e9`, "it does not follow")
+	// Within the view nothing moves; beyond it, it moves by a part.
+	moves := value[int](p.logic, `new Promise((done) => {
+		let moves = 0, was = meridian.view.from, n = 0;
+		requestAnimationFrame(function each() { if (meridian.view.from !== was) moves++; was = meridian.view.from; if (++n < 40) requestAnimationFrame(each); else done(moves); });
+	})`)
+	if moves > 1 {
+		t.Errorf("in 40 frames the view moved %d times", moves)
+	}
+	s.requests(3*second, 60*second, second/20)
+	s.publish(60 * second)
+	p.until(`meridian.view.from < 60e9 && meridian.view.to > 60e9 && meridian.live.following`, "the end is not in sight")
 }

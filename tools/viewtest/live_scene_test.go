@@ -29,6 +29,8 @@ type liveScene struct {
 	events int
 	lost   int64
 	late   int64
+	// bounded: instants are exact, so that what is received before it was sent is certain
+	bounded bool
 }
 
 func newLiveScene(t *testing.T) *liveScene {
@@ -73,6 +75,9 @@ func (s *liveScene) write(at int64, row, class int, flow uint64) {
 	}
 	e := trace.TimelineEvent{Time: clock.TimelineTime(liveBegin + at), Map: -1,
 		Event: trace.Event{Time: clock.HostTime(liveBegin + at), Stream: row, Class: class, Flow: flow, Role: role}}
+	if s.bounded {
+		e.Bounded, e.Low, e.High = true, e.Time, e.Time
+	}
 	for i, name := range s.schema.Hosts {
 		if name == s.schema.Streams[row].Host {
 			e.Host = i

@@ -66,8 +66,11 @@ function moved(from, to) {
     return App.announce("no longer following the end");
   }
   span = Math.max(Least, to - from);
-  whole = from <= View.whole()[0];
+  whole = false;
 }
+
+// fitted says that all there is has been brought into sight.
+export function fitted() { whole = following; }
 
 /**
  * step moves the view to the present, and says whether the next frame is to do so again at once.

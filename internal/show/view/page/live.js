@@ -83,9 +83,10 @@ function lose() {
 function hear(update) {
   heard = performance.now();
   if (state === "lost") App.announce("connected again");
-  const first = !last;
+  const first = !last, before = state;
   last = update;
   state = update.ended ? "ended" : "on";
+  if (state !== before) say();
   synchronize(Number(update.now));
   Data.grow(update.growth);
   rates.push([heard, update.growth.events]);
@@ -98,7 +99,6 @@ function hear(update) {
     App.announce("the recording has ended");
     Follow.stop();
     renew();
-    say();
   }
   App.redraw();
 }
@@ -178,7 +178,7 @@ function complain(before) {
   const more = ((App.about.verdicts ?? [])[4] ?? 0) - (before[4] ?? 0);
   if (more <= 0 || performance.now() - complained < 10000) return;
   complained = performance.now();
-  App.announce(`${Time.grouped(more)} more messages certainly violate causality`);
+  App.announce(more === 1 ? "one more message certainly violates causality" : `${Time.grouped(more)} more messages certainly violate causality`);
 }
 
 // rate is how many events came a second, of late.

@@ -3,6 +3,7 @@
 // where a move ends.
 
 import { App } from "./app.js";
+import * as Follow from "./follow.js";
 import * as Live from "./live.js";
 import * as Runs from "./runs.js";
 
@@ -278,6 +279,7 @@ export const recorded = (clock, at) => at + offset(clock, at);
 export function fit(animate = true) {
   const [from, to] = whole();
   App.setView(from, to, { animate });
+  Follow.fitted();
 }
 
 /**
