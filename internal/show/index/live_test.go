@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -143,6 +144,11 @@ func compareAbout(t failer, v *View, x *Index) map[int]int {
 	places := make(map[[2]int]int)
 	plain(&a, func(row, i, lane int) { places[[2]int{row, i}] = lane })
 	plain(&b, func(row, i, lane int) { number[lane] = places[[2]int{row, i}] })
+	// What has no end yet is no fault of a timeline that grows: nothing warns of it there.
+	toCome := func(line string) bool {
+		return strings.HasSuffix(line, "slices have no end and are shown to the last instant") || strings.HasSuffix(line, "ends of messages are without their other end")
+	}
+	a.Warnings, b.Warnings = slices.DeleteFunc(slices.Clone(a.Warnings), toCome), slices.DeleteFunc(slices.Clone(b.Warnings), toCome)
 	want, _ := json.Marshal(b)
 	got, _ := json.Marshal(a)
 	if string(got) != string(want) {
@@ -206,5 +212,24 @@ func TestLiveIndexHasOneWriterAtATime(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWhatIsStillOpenIsNoWarningWhileTheTimelineGrows(t *testing.T) {
+	l, err := NewLive(t.TempDir(), &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "x", Host: "a", Parent: -1}}, Classes: []trace.Class{{Name: "e"}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i, e := range []trace.Event{{Phase: trace.Begin, Slice: 1}, {Flow: 3, Role: trace.Sends}} {
+		e.Time = clock.HostTime(i)
+		if err := l.Write(&trace.TimelineEvent{Event: e, Time: clock.TimelineTime(i), Map: -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := l.View()
+	defer v.Close()
+	if w := v.About().Warnings; len(w) > 0 {
+		t.Errorf("warnings %q", w)
 	}
 }

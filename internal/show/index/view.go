@@ -83,7 +83,9 @@ func (v *View) rowLanes() *rowLanes {
 }
 
 func (v *View) makeAbout() *About {
-	a := v.facts.about()
+	f := *v.facts
+	f.lanes.noEnd, f.waiting = f.lanes.noEnd-int64(len(v.open)), 0 // their ends are still to come
+	a := f.about()
 	a.Live = true
 	for row, list := range v.byRow().all {
 		for _, n := range list {
