@@ -164,7 +164,7 @@ const changed = (tile) => growth !== null && (tile.stale || (!tile.settled && ti
  * do. Behind the end little changes: a slice may find its end.
  * @param {Tile} tile
  */
-const pause = (tile) => (tile.to + Grace < tile.edge && !tile.stale ? MaxPause : Math.max(Math.min(MaxPause, Math.max(MinPause, tile.width / 1e6)), 4 * answered));
+const pause = (tile) => (tile.to + Grace < tile.edge && !tile.stale ? MaxPause : Math.max(Math.min(MaxPause, Math.max(MinPause, tile.width / 1e6)), 2 * answered));
 
 /**
  * outdated says that a tile that is held is to be asked for again.
@@ -217,6 +217,7 @@ async function request(keys, kept) {
     if (!got.size) throw new Error("the answer has no tile");
     answered = performance.now() - one.begun;
     for (const [key, part] of got) put(key, part, one);
+    if (growth) work(performance.now() + 5); // so that the next frame draws it, not the one after
     left = keys.filter((key) => !got.has(key));
   } catch (/** @type {any} */ error) {
     if (error.name !== "AbortError") {
@@ -403,6 +404,7 @@ export function grow(to) {
   }
   growth = to;
   measure();
+  ask(wanted, false); // no frame is waited for
 }
 
 // measure lays how far the timeline has grown over an `about` that is older.
