@@ -16,6 +16,7 @@ type index struct {
 	ofFlow      [][2]int      // range of connections of each flow
 	unaddressed []uint32      // packets without addresses
 	passing     map[pair]bool // addresses whose packets the host forwards: their directions say nothing
+	vague       int64         // packets left out because a copy was missed, as another point shows
 	tunnelled   []bool        // flows in tunnels that go the way which the addresses inside say (tunnels.go); nil without tunnels
 }
 
@@ -33,7 +34,8 @@ func newIndex(c *trace.Capture, host int) *index {
 			x.unaddressed = append(x.unaddressed, n)
 		}
 	})
-	repeated := points.repeated(c, x.passing)
+	repeated, vague := points.repeated(c, x.passing)
+	x.vague = vague
 	leftOut := func(n uint32) bool { return repeated != nil && repeated[n>>6]&(1<<(n&63)) != 0 }
 	if repeated != nil {
 		each(&c.Packets, func(n uint32, p *trace.Packet) {

@@ -149,6 +149,9 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	unaddressed, more := matchUnaddressed(indexes, orientation.met)
 	links = append(links, unaddressed...)
 	tally.add(more)
+	for _, x := range indexes {
+		tally.Ambiguous += x.vague
+	}
 	if tally.Ambiguous > 0 {
 		w.AddN("", "packets left out of matching: each could be one of several", "", tally.Ambiguous)
 	}

@@ -14,7 +14,8 @@ import (
 //
 // So where most packets of a point were seen at an earlier one of the same direction of a flow, the later point is left
 // out. Its packets say nothing new, and beside the others each would be one of several. What is sent or received twice at
-// one point remains twice.
+// one point remains twice. Where the later point holds more copies of a packet than the one that is read, that one missed
+// some, and nobody knows which: such a packet is left out at both, and counted.
 
 // point is what tells the observation points of a capture apart.
 type point struct {
@@ -69,12 +70,12 @@ const (
 	maxPassing = 1_000_000_000
 )
 
-// repeated returns, one bit each, the packets seen at points that repeat earlier ones; nil if there are none. It notes in
-// passing the addresses, of tunnels theirs, between which packets both came in and went out: that they came in does not say that the host is their
-// receiver.
-func (f *pointFinder) repeated(c *trace.Capture, passing map[pair]bool) []uint64 {
+// repeated returns, one bit each, the packets seen at points that repeat earlier ones, and those of which such a point shows that a
+// copy was missed; nil if there are none. It returns the number of the latter too. It notes in passing the addresses, of tunnels
+// theirs, between which packets both came in and went out: that they came in does not say that the host is their receiver.
+func (f *pointFinder) repeated(c *trace.Capture, passing map[pair]bool) (bits []uint64, vague int64) {
 	if !f.any {
-		return nil
+		return nil, 0
 	}
 	l := &c.Packets
 	of := make(map[uint32][]*pointPackets)
@@ -93,28 +94,79 @@ func (f *pointFinder) repeated(c *trace.Capture, passing map[pair]bool) []uint64
 			of[p.Flow] = append(list, &pointPackets{point: at, packets: []uint32{n}})
 		}
 	}, nil)
-	var bits []uint64
+	leaveOut := func(n uint32) {
+		if bits == nil {
+			bits = make([]uint64, (l.Len()+63)/64)
+		}
+		bits[n>>6] |= 1 << (n & 63)
+	}
 	for flow, list := range of {
 		if len(list) > maxPoints {
 			continue
 		}
 		kept := make(map[uint64]clock.HostTime) // when a packet was seen last at a point that is kept
+		var read, others []*pointPackets
 		for _, x := range list {
 			if !x.repeats(l, kept) {
+				read = append(read, x)
 				continue
 			}
+			others = append(others, x)
 			if x.from != list[0].from {
 				passing[wayOf(&c.Flows[flow>>1])] = true
 			}
-			if bits == nil {
-				bits = make([]uint64, (l.Len()+63)/64)
-			}
 			for _, n := range x.packets {
-				bits[n>>6] |= 1 << (n & 63)
+				leaveOut(n)
+			}
+		}
+		vague += missedCopies(l, read, others, leaveOut)
+	}
+	return bits, vague
+}
+
+// missedCopies yields the packets read of which another point holds several copies, and more than were read. It returns how many
+// they are.
+func missedCopies(l *trace.Log, read, others []*pointPackets, yield func(n uint32)) (n int64) {
+	var more map[uint64]int32 // how many copies of a packet a point holds, and then how many of them were not read
+	var candidates []uint32
+	for _, x := range others {
+		copies := make(map[uint64]int32, len(x.packets))
+		several := false
+		for _, n := range x.packets {
+			id := copyOf(l.At(int(n)))
+			copies[id]++
+			several = several || copies[id] > 1
+		}
+		if !several {
+			continue
+		}
+		if more == nil {
+			more = make(map[uint64]int32)
+		}
+		for id, n := range copies {
+			if n > 1 {
+				more[id] = max(more[id], n)
 			}
 		}
 	}
-	return bits
+	if more == nil {
+		return 0
+	}
+	for _, x := range read {
+		for _, packet := range x.packets {
+			if id := copyOf(l.At(int(packet))); more[id] > 0 {
+				more[id]--
+				candidates = append(candidates, packet)
+			}
+		}
+	}
+	for _, packet := range candidates {
+		if more[copyOf(l.At(int(packet)))] > 0 {
+			yield(packet)
+			n++
+		}
+	}
+	return n
 }
 
 // pointPackets are the packets of one direction of a flow at one point.
@@ -152,4 +204,12 @@ func identityOf(p *trace.Packet) uint64 {
 		h = mix(h^fingerprint(p), uint64(p.Flags))
 	}
 	return h
+}
+
+// copyOf hashes what copies of a packet have in common: of a segment sent again the acknowledgement may be another.
+func copyOf(p *trace.Packet) uint64 {
+	if p.Kind == trace.TCP && p.Length > 0 {
+		return mix(uint64(p.Seq)<<32|uint64(p.Length), uint64(p.TSVal))
+	}
+	return identityOf(p)
 }

@@ -106,6 +106,35 @@ func TestPointsThatShareFewPacketsAreBothRead(t *testing.T) {
 	}
 }
 
+// Of a packet sent twice the point that is read may have missed a sending that another point has.
+func TestAPointShowsWhatAnotherMissed(t *testing.T) {
+	for _, p := range []trace.Packet{{Kind: trace.Datagram, Digest: 1000, Length: 9}, {Kind: trace.TCP, Seq: 1000, Length: 9}, {Kind: trace.TCP, Seq: 1000, Ack: 7}} {
+		c := &trace.Capture{Flows: []trace.Flow{{Low: addrA, High: addrB, Protocol: protocolUDP}}}
+		at := clock.HostTime(0)
+		record := func(p trace.Packet, point uint16) {
+			p.Time, p.Point = at, point
+			at += 1000
+			*c.Packets.Append() = p
+		}
+		for i := range uint32(20) {
+			q := p
+			q.Digest, q.Seq = q.Digest+10*i, q.Seq+10*i
+			for copies := range 2 {
+				if !(i == 5 && copies == 0 || i == 7) {
+					record(q, 1)
+				}
+				if !(i == 6 && copies == 0) {
+					record(q, 2)
+				}
+			}
+		}
+		x := newIndex(c, 0)
+		if n := len(x.packets(0)); n != 2*18 || x.vague != 1 {
+			t.Errorf("%v: %d packets of 37 are read, %d left out", p, n, x.vague)
+		}
+	}
+}
+
 // A host that forwards a tunnel is the receiver of nothing in it, whatever the addresses inside.
 func TestAForwardedTunnelsDirectionsSayNothing(t *testing.T) {
 	tunnel := trace.Tunnel{From: addrOf("192.0.2.9"), To: addrOf("192.0.2.1"), ID: 42}

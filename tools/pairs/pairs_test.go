@@ -70,6 +70,17 @@ func TestWhatOnceWasFalseIsNot(t *testing.T) {
 	}
 }
 
+// A capture of -i any held an acknowledgement as it came in and went out, and of the one before only the latter.
+func TestASecondPointShowsWhatTheFirstMissed(t *testing.T) {
+	s, err := judge(newWorld(5562, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.wrong() > 0 || s.found() < 15_000 {
+		t.Error(s)
+	}
+}
+
 // A judge that sees nothing would pass everything.
 func TestTheBarsAreHeld(t *testing.T) {
 	if s := newScore(); s.fault(false) != "" {
