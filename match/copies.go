@@ -251,6 +251,9 @@ func accept(findings []*finding) {
 		for _, f := range byKind[k] {
 			totals[i].merge(&f.census)
 		}
+		for _, f := range byKind[k] {
+			f.unit = f.own(&totals[i]).unit()
+		}
 		ends := [2]*index{k.from, k.to}
 		if missing[ends] == nil {
 			missing[ends] = &losses{}
@@ -271,7 +274,6 @@ func acceptKind(findings []*finding, all *census, missing losses, pathOf func() 
 	keys := all.sum(func(int, int) bool { return true })
 	flows := make([]judged, 0, len(findings))
 	for _, f := range findings {
-		f.unit = f.own(all).unit()
 		flows = append(flows, judged{f, f.census.repeats(f.unit), f.chance(f.own(all), missing)})
 	}
 	unseen := min(unseenRepeat, unseenRate*keys)
@@ -279,16 +281,26 @@ func acceptKind(findings []*finding, all *census, missing losses, pathOf func() 
 	for _, f := range flows[:n] {
 		f.accepted = true
 	}
-	unsure := n < len(flows) || missing.unsent > 0 && !flows[0].kind.from.Whole
-	if flows[0].kind.of == kindOpen || !unsure && !slices.ContainsFunc(flows, func(f judged) bool { return len(f.several) > 0 }) {
+	if flows[0].kind.of == kindOpen {
 		return // copies of divided datagrams are not kept
 	}
-	switch p := pathOf(); {
+	whole := flows[0].kind.from.Whole
+	unsure := n < len(flows) || missing.unsent > 0 && !whole
+	lossy := missing.uncome > 0 && !whole
+	if !unsure && !lossy && !slices.ContainsFunc(flows, func(f judged) bool { return len(f.several) > 0 }) {
+		return
+	}
+	p := pathOf()
+	switch {
 	case p == nil:
+		return
 	case unsure:
 		p.accept(flows, unseen, candidates)
 	default:
 		p.tellApart(flows, unseen)
+	}
+	if unsure || lossy {
+		p.dropFar(flows)
 	}
 }
 
@@ -361,10 +373,15 @@ func (f *finding) addSeveral(s *several) (dropped int64) {
 		}
 		return max(0, int64(s.received)-2)
 	}
-	if s.mixed || !f.accepted || (f.unit != unit{int(s.count[0]), int(s.count[1])}) ||
-		!within(s.first(0), s.last(0), repeatWithin) || !within(s.first(1), s.last(1), repeatWithin) {
+	if !f.accepted || !f.whole(s) || f.singles != nil && f.path.distance(f.singles, s.first(0), s.first(1)) > 0 {
 		return int64(s.received)
 	}
 	f.link.add(trace.Message{Sent: s.first(0), Received: s.first(1)})
 	return 0
+}
+
+// whole reports whether each end saw of a key as many copies as of everything, and soon one after the other.
+func (f *finding) whole(s *several) bool {
+	return !s.mixed && f.unit == unit{int(s.count[0]), int(s.count[1])} &&
+		within(s.first(0), s.last(0), repeatWithin) && within(s.first(1), s.last(1), repeatWithin)
 }

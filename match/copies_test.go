@@ -170,3 +170,33 @@ func TestOfAKindThatMayHoldFalsePairsNoneIsUsed(t *testing.T) {
 		t.Error("the risk of nothing is no number")
 	}
 }
+
+// Few packets show no repeat, and yet one was sent again after a timeout: of its first sending the receiver saw nothing, and of its
+// second the sender's capture.
+func TestACandidateFarLaterThanAllOthersIsDropped(t *testing.T) {
+	for name, o := range map[string]repeating{"frames once": {n: 60, seed: 1}, "frames twice at the sender": {n: 60, seed: 1, twice: true}} {
+		w := o.world()
+		first := clock.HostTime(30_000_000_000)
+		p := trace.Packet{Time: first, Kind: trace.Datagram, Length: 100, Digest: 77}
+		w.record(false, protocolUDP, addrA, addrB, p)
+		if o.twice {
+			p.Time += 3_000
+			w.record(false, protocolUDP, addrA, addrB, p)
+		}
+		p.Time = first + 210_050_000
+		w.left[p.Time] = first + 210_000_000
+		w.record(true, protocolUDP, addrA, addrB, p)
+		p.Digest, p.Time = 78, first+220_000_000 // the network loses it
+		w.record(false, protocolUDP, addrA, addrB, p)
+		p.Digest, p.Time = 79, first+230_000_000
+		w.left[p.Time+50_000] = p.Time
+		w.record(false, protocolUDP, addrA, addrB, p)
+		p.Time += 50_000
+		w.record(true, protocolUDP, addrA, addrB, p)
+		ab, ba, _, _ := w.match(t, Options{})
+		w.check(t, ab, ba)
+		if len(ab) < 55 {
+			t.Errorf("%s: %d messages", name, len(ab))
+		}
+	}
+}

@@ -31,6 +31,9 @@ import (
 //
 // Keys with several copies give messages too, where a reception lies in the span with one sending, and that with one reception.
 //
+// Whatever the census says, a candidate far from the usual deviations is dropped where packets were missed. Where a capture holds a few
+// flows, nothing else shows that a segment was lost and sent again after a timeout, and that each capture saw one of the two.
+//
 // The cost is that of a sort of at most 32,768 candidates, and a look-up for each. It is paid only where packets are repeated or the
 // sender's capture misses some.
 
@@ -39,6 +42,11 @@ const (
 	maxSample = 1 << 15
 	// knotOf is how many candidates make a knot of a path.
 	knotOf = 64
+	// minKnown is the least number of candidates by which it is known what packets usually take.
+	minKnown = 8
+	// farTimes is how far from the middle four fifths of all a candidate may lie, in widths of these; minFar the least such distance, ns.
+	farTimes = 10
+	minFar   = 1_000_000
 	// minWidth is the least width of a span of deviations, ns.
 	minWidth = 1000
 	// minMargin is how far beyond the span the other sendings of a key must lie, in widths of the span.
@@ -55,7 +63,8 @@ var outside = []float64{0.0002, 0.002, 0.01, 0.03, 0.06, 0.1, 0.2}
 // path is how long packets seem to take from one capture to another, by their two clocks.
 type path struct {
 	knots []knot          // by time
-	spans []deviationSpan // ever narrower
+	usual deviationSpan   // far wider than most deviations
+	spans []deviationSpan // ever narrower, within the usual; none where few candidates are known
 	next  int             // the knot behind the message that was asked for last
 }
 
@@ -100,9 +109,6 @@ func newPath(findings []*finding) *path {
 	for _, f := range findings {
 		n += f.to - f.from
 	}
-	if n < knotOf {
-		return nil
-	}
 	step, skip := max(1, n/maxSample), 0
 	sample := make([]knot, 0, n/step+1)
 	for _, f := range findings {
@@ -112,6 +118,14 @@ func newPath(findings []*finding) *path {
 			sample = append(sample, knot{at: int64(m.Sent), took: int64(m.Received - m.Sent)})
 		}
 		skip = place - f.to
+		for i := 0; f.unit != (unit{1, 1}) && i < len(f.several); i += step {
+			if k := &f.several[i]; f.whole(k) {
+				sample = append(sample, knot{at: int64(k.first(0)), took: int64(k.first(1) - k.first(0))})
+			}
+		}
+	}
+	if len(sample) < minKnown {
+		return nil
 	}
 	slices.SortFunc(sample, func(a, b knot) int { return cmp.Compare(a.at, b.at) })
 	p := &path{}
@@ -137,11 +151,24 @@ func newPath(findings []*finding) *path {
 	if steady := p.deviations(sample, 4*max(minWidth, half)); len(steady) > 0 {
 		deviations = steady
 	}
+	p.usual = usualOf(deviations)
+	if len(sample) < knotOf {
+		return p
+	}
 	for _, share := range outside {
 		cut := int(math.Round(share / 2 * float64(len(deviations))))
-		p.spans = append(p.spans, deviationSpan{span{deviations[cut], deviations[len(deviations)-1-cut]}, share})
+		low, high := max(deviations[cut], p.usual.low), min(deviations[len(deviations)-1-cut], p.usual.high)
+		p.spans = append(p.spans, deviationSpan{span{low, high}, share})
 	}
 	return p
+}
+
+// usualOf returns a span far wider than the middle four fifths of some deviations.
+func usualOf(deviations []int64) deviationSpan {
+	cut := max(1, len(deviations)/10)
+	low, high := deviations[cut], deviations[len(deviations)-1-cut]
+	far := max(minFar, farTimes*(high-low))
+	return deviationSpan{span: span{low - far, high + far}}
 }
 
 // deviations returns those of a sample, ascending, but where the usual time leaps by more than so much.
@@ -221,6 +248,15 @@ func (p *path) tellApart(flows []judged, unseen float64) {
 	}
 	for _, f := range best.apart {
 		f.path, f.apart = p, best.span
+	}
+}
+
+// dropFar leaves of the accepted flows the candidates that are not far from the usual.
+func (p *path) dropFar(flows []judged) {
+	for _, f := range flows {
+		if f.accepted && f.singles == nil {
+			f.path, f.singles = p, &p.usual
+		}
 	}
 }
 

@@ -74,8 +74,11 @@ func TestNothingIsKnownOfDelaysWhereAClockIsSet(t *testing.T) {
 	}
 }
 
-func TestFewCandidatesMakeNoPath(t *testing.T) {
-	if p := newPath([]*finding{candidates(knotOf-1, func(int) int64 { return 5 })}); p != nil {
+func TestFewCandidatesTellNoCopiesApart(t *testing.T) {
+	if p := newPath([]*finding{candidates(knotOf-1, func(int) int64 { return 5 })}); p == nil || len(p.spans) > 0 {
+		t.Errorf("%+v", p)
+	}
+	if p := newPath([]*finding{candidates(minKnown-1, func(int) int64 { return 5 })}); p != nil {
 		t.Errorf("%+v", p)
 	}
 	p := newPath([]*finding{candidates(knotOf, func(int) int64 { return 5 })})
