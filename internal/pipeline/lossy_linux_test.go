@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,6 +111,7 @@ func (w *disturbedTraffic) origin(f *seenFrame) (sent int64, sure bool) {
 // verdict is what became of messages and of what could have been messages.
 type verdict struct {
 	matched, both map[string]int
+	dropped       map[string]int // what was seen at both ends and not matched, by what the captures hold of it
 	wrong, unsure int
 }
 
@@ -116,6 +119,9 @@ func (v *verdict) String() string {
 	s := fmt.Sprintf("%d wrong, %d that nothing could tell", v.wrong, v.unsure)
 	for _, class := range []string{"TCP", "UDP", "ICMP"} {
 		s += fmt.Sprintf(", %s %.1f%% of %d", class, 100*float64(v.matched[class])/float64(v.both[class]), v.both[class])
+	}
+	for _, reason := range slices.Sorted(maps.Keys(v.dropped)) {
+		s += fmt.Sprintf("; %s: %d dropped", reason, v.dropped[reason])
 	}
 	return s
 }
@@ -169,12 +175,22 @@ func (w *disturbedTraffic) judgeThinned(t *testing.T, missed [2]float64, snap in
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &verdict{matched: make(map[string]int), both: make(map[string]int)}
+	v := &verdict{matched: make(map[string]int), both: make(map[string]int), dropped: make(map[string]int)}
 	type pair struct {
 		from int
 		sent int64
 	}
 	could := make(map[pair]bool)
+	var copies [2]map[string]int // frames that are kept
+	for h := range w.frames {
+		copies[h] = make(map[string]int)
+		for _, f := range w.frames[h] {
+			if kept[h][f.at] {
+				copies[h][string(f.data)]++
+			}
+		}
+	}
+	reasons := make(map[pair]string)
 	for h := range w.frames {
 		for i := range w.frames[h] {
 			f := &w.frames[h][i]
@@ -183,6 +199,7 @@ func (w *disturbedTraffic) judgeThinned(t *testing.T, missed [2]float64, snap in
 			if class := classOf(f.data); from != h && kept[h][f.at] && sure && kept[from][sent] && class != "" && !could[pair{from, sent}] {
 				could[pair{from, sent}] = true
 				v.both[class]++
+				reasons[pair{from, sent}] = fmt.Sprintf("%s of %s sent, %s received", class, copiesOf(copies[from][string(f.data)]), copiesOf(copies[h][string(f.data)]))
 			}
 		}
 	}
@@ -204,7 +221,17 @@ func (w *disturbedTraffic) judgeThinned(t *testing.T, missed [2]float64, snap in
 			}
 		}
 	}
+	for sending := range could {
+		v.dropped[reasons[sending]]++
+	}
 	return v
+}
+
+func copiesOf(n int) string {
+	if n < 2 {
+		return fmt.Sprint(n)
+	}
+	return "several"
 }
 
 // judge returns +1 for a true message, -1 for a wrong one, and 0 where several sendings were alike in every byte.
