@@ -23,6 +23,7 @@ type tailFlags struct {
 	rows    bool
 	ring    string
 	size    string
+	window  time.Duration
 }
 
 func newTail() *cobra.Command {
@@ -40,17 +41,21 @@ The first three seconds may be held back until the clocks are aligned.
 --latency is the one knob between order and speed: an event waits that long for earlier ones of other streams. One that comes
 later still is printed at once and marked late; then events wait longer for a while, at most twice --latency.
 
+--format gnuplot draws the last --window anew every second, for a gnuplot that runs. --format picl writes a PICL trace; late events have no
+place in it, are left out but for ends of slices, and counted.
+
 --ring writes the events into a file in shared memory instead, from which any number of programs of this user read them without a system
 call; it never waits for them. docs/live.md has its layout, examples/subscribe programs in Go and C. The file is removed at the end.
 
 --host, --stream, --event, --where and --field choose events as for 'meridian convert'.
 
-Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but events were lost before they were recorded, or a host was
-left unaligned; the reason is on stderr.`,
+Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but events were lost before they were recorded, late events had no
+place in the format, or a host was left unaligned; the reason is on stderr.`,
 		Example: `  meridian tail trace/
   meridian tail trace/ --event 'request*' --where 'status>=500'
   meridian tail web=/srv/web-trace db=/srv/db-trace --format json | jq .fields
   meridian tail trace/ --latency 20ms --format csv > events.csv
+  meridian tail trace/ --rows --format gnuplot | gnuplot -p
   meridian tail trace/ --ring /dev/shm/timeline`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -60,6 +65,7 @@ left unaligned; the reason is on stderr.`,
 	flags.DurationVar(&f.latency, "latency", 100*time.Millisecond, "how long events wait for earlier ones, `TIME` from 1ms to 1h")
 	flags.BoolVar(&f.all, "all", false, "begin with what was recorded before")
 	flags.BoolVar(&f.rows, "rows", false, "print what happens on the rows of a timeline (threads, calls, interrupts) instead of the events as recorded")
+	flags.DurationVar(&f.window, "window", 10*time.Second, "how much of the timeline --format gnuplot shows, `TIME` from 10ms to 1h")
 	flags.StringVar(&f.ring, "ring", "", "write into a ring at `FILE`, which should be in /dev/shm, instead of printing")
 	flags.StringVar(&f.size, "ring-size", "4MiB", "how much the ring holds, `SIZE` from 256KiB to 1GiB")
 	cmd.MarkFlagsMutuallyExclusive("ring", "format")
@@ -79,7 +85,13 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 	case f.latency < time.Millisecond || f.latency > time.Hour:
 		return wrong("--latency %v: want a time from 1ms to 1h", f.latency)
 	}
-	t := live.TailOptions{Format: f.format, Ring: f.ring}
+	switch changed := cmd.Flags().Changed("window"); {
+	case changed && f.format != "gnuplot":
+		return wrong("--window needs --format gnuplot")
+	case f.window < 10*time.Millisecond || f.window > time.Hour:
+		return wrong("--window %v: want a time from 10ms to 1h", f.window)
+	}
+	t := live.TailOptions{Window: f.window, Format: f.format, Ring: f.ring}
 	if cmd.Flags().Changed("ring-size") {
 		var err error
 		if t.Size, err = f.ringSize(); err != nil {
@@ -136,6 +148,9 @@ func liveOutcome(o *live.Outcome) error {
 	var broken []string
 	if o.Lost > 0 {
 		broken = append(broken, fmt.Sprintf("%d events were lost before they were recorded", o.Lost))
+	}
+	if o.Unplaced > 0 {
+		broken = append(broken, fmt.Sprintf("%d events came late and have no place in this format, whose records are in the order of time; give more --latency", o.Unplaced))
 	}
 	if len(o.Unaligned) > 0 {
 		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))

@@ -120,3 +120,47 @@ func TestTailLeavesOutWhatWasRecordedBefore(t *testing.T) {
 		t.Errorf("exit code %d, lines %q", code, rest)
 	}
 }
+
+func TestTailDrawsForGnuplotAndWritesPICL(t *testing.T) {
+	dir := t.TempDir()
+	rings, trace := filepath.Join(dir, "rings"), filepath.Join(dir, "trace")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	drawn := tail(t, trace, "--rows", "--format", "gnuplot", "--window", "2s")
+	picl := tail(t, trace, "--all", "--event", "test:*", "--format", "picl")
+	if out, err := exec.Command("meridian", "record", "-q", "-o", trace, "--rings", rings, "--", "emit", "100").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	events := 0
+	for line := range picl.lines {
+		if strings.HasPrefix(line, "-2 1 ") {
+			if events++; events == 100 {
+				break
+			}
+		}
+	}
+	for line := range drawn.lines {
+		if strings.HasPrefix(line, "plot $") {
+			break
+		}
+	}
+	if code, _ := drawn.interrupted(t); code != 0 {
+		t.Errorf("gnuplot: exit code %d: %s", code, drawn.stderr.String())
+	}
+	if code, rest := picl.interrupted(t); code != 0 || len(rest) == 0 || !strings.HasPrefix(rest[len(rest)-1], "-4 -901 ") {
+		t.Errorf("picl: exit code %d, the end is %q: %s", code, rest, picl.stderr.String())
+	}
+}
+
+func TestTailRefusesFlagsThatDoNotFit(t *testing.T) {
+	for _, args := range [][]string{
+		{"--window", "1s"}, {"--format", "gnuplot", "--window", "1ms"}, {"--ring-size", "4MiB"}, {"--ring", "x", "--ring-size", "1"}, {"--ring", "x", "--ring-size", "1KiB"},
+		{"--ring", "x", "--format", "csv"}, {"--format", "png"}, {"--latency", "0"},
+	} {
+		c := exec.Command("meridian", append([]string{"tail", t.TempDir()}, args...)...)
+		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != 2 {
+			t.Errorf("%q: exit code %d: %s", args, c.ProcessState.ExitCode(), out)
+		}
+	}
+}

@@ -56,6 +56,7 @@ type Writer struct {
 	inverted    int64
 	ends        ends
 	spent       map[int]int64 // ns in slices of each class
+	live        bool          // one picture follows another
 }
 
 // row is what was drawn of a stream.
@@ -146,6 +147,11 @@ func (g *Writer) Close() error {
 		}
 		w.open = nil
 	}
+	return g.draw()
+}
+
+// draw writes the script of what is kept.
+func (g *Writer) draw() error {
 	if g.kept > g.options.Events || g.quantum > 0 {
 		g.thin(g.options.Events)
 	}

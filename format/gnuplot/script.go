@@ -48,8 +48,10 @@ func (g *Writer) script() error {
 // settings writes the title, the axes and the labels of rows.
 func (s *script) settings(rows []drawnRow) {
 	g := s.timeline
-	fmt.Fprint(s, "# A timeline by meridian, for gnuplot 5 and later. Draw it in a window with\n#   gnuplot -p FILE\n# or take the # away in front of these lines:\n")
-	fmt.Fprintf(s, "# set terminal pngcairo size 1600,%d\n# set output 'timeline.png'\n\n", 160+28*len(rows))
+	if !g.live {
+		fmt.Fprint(s, "# A timeline by meridian, for gnuplot 5 and later. Draw it in a window with\n#   gnuplot -p FILE\n# or take the # away in front of these lines:\n")
+		fmt.Fprintf(s, "# set terminal pngcairo size 1600,%d\n# set output 'timeline.png'\n\n", 160+28*len(rows))
+	}
 	fmt.Fprint(s, "reset\nset encoding utf8\n")
 	title, note := g.title()
 	fmt.Fprintf(s, "set title %s.\"\\n\".%s noenhanced\n", quoted(title), quoted(note))
@@ -111,7 +113,7 @@ func (s *script) box(x slice, y float64) string {
 	if whole := int64(x.end - x.start); x.busy < whole { // made of several
 		half *= max(0.1, float64(x.busy)/float64(whole))
 	}
-	start, end := s.timeline.at(x.start), s.timeline.at(x.end)
+	start, end := s.timeline.at(max(x.start, s.timeline.first)), s.timeline.at(x.end)
 	return fmt.Sprintf("%s %g %s %s %g %g", start, y, start, end, y-half, y+half)
 }
 

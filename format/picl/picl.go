@@ -27,6 +27,10 @@
 // Times are UTC in seconds since 1970 with nine decimals, or seconds since Options.Origin. A reader that keeps them in a
 // double has 0.24 µs of resolution in the first and about 1 ns for a hundred days in the second.
 //
+// Records are in the order of their times. A program that writes while events happen sets Options.Live and calls Advance and
+// Flush. An event whose time is before that of the last one then has no place in the trace and is left out, but for the end of a
+// slice that was written, which gets the time of the last record. Late counts both.
+//
 // The cost is a microsecond a record, and memory for what waits.
 package picl
 
@@ -34,7 +38,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
+	"time"
 
 	"meridian/clock"
 	"meridian/format/internal/timeline"
@@ -45,6 +51,8 @@ import (
 type Options struct {
 	Origin     clock.TimelineTime // ns since 1970 of what is second 0
 	SinceFirst bool               // the first record is second 0, whatever Origin says
+	Live       bool               // events come while they happen, some of them late
+	Wait       time.Duration      // how long Advance lets a send wait for its arrival; 0 is a second
 }
 
 // The numbers of the format.
@@ -75,6 +83,7 @@ type Writer struct {
 
 	waiting queue
 	line    []byte
+	late    int64
 }
 
 // task is a stream's number within its host, and its slices that have not ended.
@@ -112,20 +121,28 @@ func (p *Writer) Write(r *trace.TimelineEvent) error {
 	if !p.started {
 		p.start(r.Time)
 	}
-	p.last = max(p.last, r.Time)
 	node, row := r.Host, p.task(r.Stream)
+	at := r.Time
+	if p.options.Live && at < p.last {
+		p.late++
+		if r.Phase != trace.End || !row.has(r.Slice, node) {
+			return nil
+		}
+		at = p.last
+	}
+	p.last = max(p.last, at)
 	number := row.number
-	p.open(node, r.Time)
+	p.open(node, at)
 	if !row.named {
 		row.named = true
-		p.say(r.Time, node, number, "task "+strconv.Itoa(number)+" is", p.progress.Schema.Streams[r.Stream].Name)
+		p.say(at, node, number, "task "+strconv.Itoa(number)+" is", p.progress.Schema.Streams[r.Stream].Name)
 	}
 	c := p.class(r, node, number)
 	event := 1 + r.Class
 	switch r.Phase {
 	case trace.Begin:
 		row.begin(slice{r.Slice, event, node})
-		p.head(begin, event, r.Time, node, number)
+		p.head(begin, event, at, node, number)
 		p.values(c, r.Values)
 	case trace.End:
 		kind := end
@@ -134,37 +151,58 @@ func (p *Writer) Write(r *trace.TimelineEvent) error {
 		} else {
 			kind = mark
 		}
-		p.head(kind, event, r.Time, node, number)
+		p.head(kind, event, at, node, number)
 		p.line = append(p.line, " 0\n"...)
 	default:
-		p.head(mark, event, r.Time, node, number)
+		p.head(mark, event, at, node, number)
 		p.values(c, r.Values)
 	}
 	p.emit()
 	switch r.Role {
 	case trace.Sends, trace.Receives:
-		p.waiting.end(&ending{flow: r.Flow, sends: r.Role == trace.Sends, at: r.Time, bytes: c.size(r.Values), place: place{node, number}})
+		p.waiting.end(&ending{flow: r.Flow, sends: r.Role == trace.Sends, at: at, bytes: c.size(r.Values), place: place{node, number}})
 	case trace.Enters:
-		p.plain(begin, barrier, r.Time, node, number)
+		p.plain(begin, barrier, at, node, number)
 	case trace.Leaves:
-		p.plain(end, barrier, r.Time, node, number)
+		p.plain(end, barrier, at, node, number)
 	}
-	p.drain(false)
+	p.drain(math.MinInt64)
 	return p.progress.Err
 }
+
+// Advance says that the timeline has come to an instant: sends that are older than Options.Wait wait no longer.
+func (p *Writer) Advance(now clock.TimelineTime) error {
+	wait := p.options.Wait
+	if wait == 0 {
+		wait = time.Second
+	}
+	p.drain(clock.Add(now, -int64(wait)))
+	return p.progress.Err
+}
+
+// Flush writes what need not wait.
+func (p *Writer) Flush() error {
+	if p.progress.Err == nil {
+		p.fail(p.out.Flush())
+	}
+	return p.progress.Err
+}
+
+// Late returns how many events came with a time before that of the last one.
+func (p *Writer) Late() int64 { return p.late }
 
 // Close writes what still waits and ends every node. It does not close what is below.
 func (p *Writer) Close() error {
 	if p.progress.Err != nil {
 		return p.progress.Close()
 	}
-	p.drain(true)
+	p.drain(everything)
 	for node, begun := range p.nodes {
 		if begun {
 			p.plain(end, tracing, p.last, node, 0)
 		}
 	}
-	p.drain(true)
+	p.drain(everything)
 	if p.progress.Err == nil {
 		p.fail(p.out.Flush())
 	}
@@ -252,6 +290,19 @@ func (t *task) close(id uint64, node int) (event int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// has says whether a slice of the row is open.
+func (t *task) has(id uint64, node int) bool {
+	if id == 0 && t.deeper > 0 {
+		return false
+	}
+	for i := len(t.open) - 1; i >= 0; i-- {
+		if s := t.open[i]; s.node == node && (id == 0 || s.id == id) {
+			return true
+		}
+	}
+	return false
 }
 
 // head begins a line with what all have but the number of fields.

@@ -1,7 +1,11 @@
 package picl
 
-import "strconv"
-import "meridian/clock"
+import (
+	"math"
+	"strconv"
+
+	"meridian/clock"
+)
 
 // queue is what cannot be written yet because an end of a message in front of it does not know the other end.
 //
@@ -82,13 +86,16 @@ func (q *queue) remember(e *ending) {
 	q.known[e.flow] = e
 }
 
-// drain writes what need not wait.
-func (p *Writer) drain(all bool) {
+// everything is the instant before which all ends of messages are.
+const everything = clock.TimelineTime(math.MaxInt64)
+
+// drain writes what need not wait: ends of messages before an instant do not.
+func (p *Writer) drain(before clock.TimelineTime) {
 	q := &p.waiting
 	for q.first < len(q.entries) {
 		e := &q.entries[q.first]
-		waits := e.end != nil && !e.end.met
-		if waits && !all && len(q.entries)-q.first <= mostWaiting && q.held <= mostHeld {
+		waits := e.end != nil && !e.end.met && before != everything && e.end.at >= before
+		if waits && len(q.entries)-q.first <= mostWaiting && q.held <= mostHeld {
 			break
 		}
 		text := e.text

@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
+	"meridian/clock"
 	"meridian/format/csv"
+	"meridian/format/gnuplot"
 	"meridian/format/jsonl"
+	"meridian/format/picl"
 	"meridian/format/shm"
 	"meridian/format/text"
 	"meridian/internal/filter"
@@ -24,11 +28,19 @@ type lineWriter interface {
 // lineFormats are what [Tail] writes. To add a format, add a line.
 var lineFormats = []struct {
 	name string
-	open func(io.Writer, *trace.Schema) (lineWriter, error)
+	open func(io.Writer, *trace.Schema, *TailOptions) (lineWriter, error)
 }{
-	{"text", func(w io.Writer, s *trace.Schema) (lineWriter, error) { return text.NewWriter(w, s) }},
-	{"json", func(w io.Writer, s *trace.Schema) (lineWriter, error) { return jsonl.NewWriter(w, s) }},
-	{"csv", func(w io.Writer, s *trace.Schema) (lineWriter, error) { return csv.NewWriter(w, s, csv.Options{}) }},
+	{"text", func(w io.Writer, s *trace.Schema, _ *TailOptions) (lineWriter, error) { return text.NewWriter(w, s) }},
+	{"json", func(w io.Writer, s *trace.Schema, _ *TailOptions) (lineWriter, error) { return jsonl.NewWriter(w, s) }},
+	{"csv", func(w io.Writer, s *trace.Schema, _ *TailOptions) (lineWriter, error) {
+		return csv.NewWriter(w, s, csv.Options{})
+	}},
+	{"picl", func(w io.Writer, s *trace.Schema, _ *TailOptions) (lineWriter, error) {
+		return picl.NewWriter(w, s, picl.Options{Live: true})
+	}},
+	{"gnuplot", func(w io.Writer, s *trace.Schema, t *TailOptions) (lineWriter, error) {
+		return gnuplot.NewLive(w, s, gnuplot.LiveOptions{Window: t.Window})
+	}},
 }
 
 // LineFormats returns the names of the formats that [Tail] writes, the default first.
@@ -41,16 +53,18 @@ func LineFormats() (names []string) {
 
 // TailOptions say what is printed, and how.
 type TailOptions struct {
-	Format string // one of LineFormats; "" is the first
-	Ring   string // a file in shared memory that the events are written to instead of lines (format/shm)
-	Size   int64  // of Ring; 0 is its default
+	Format string        // one of LineFormats; "" is the first
+	Window time.Duration // what a picture shows; 0 is the format's default
+	Ring   string        // a file in shared memory that the events are written to instead of lines (format/shm)
+	Size   int64         // of Ring; 0 is its default
 	Select filter.Options
 }
 
 // Outcome is what became of a live run.
 type Outcome struct {
 	order.SorterStats
-	Lost int64 // events that the traces lack, as their packets count them
+	Unplaced int64 // late events for which the format has no place
+	Lost     int64 // events that the traces lack, as their packets count them
 	// Unaligned are hosts that share no message with the first.
 	Unaligned []string
 }
@@ -75,7 +89,11 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 	if closing := f.Close(); err == nil {
 		err = closing
 	}
-	return s.Outcome(), err
+	result := s.Outcome()
+	if l, ok := p.lines.(interface{ Late() int64 }); ok {
+		result.Unplaced = l.Late()
+	}
+	return result, err
 }
 
 // open returns what the events are written to.
@@ -85,7 +103,7 @@ func (t *TailOptions) open(out io.Writer, s *trace.Schema) (lineWriter, error) {
 	}
 	for i, f := range lineFormats {
 		if t.Format == f.name || t.Format == "" && i == 0 {
-			return f.open(out, s)
+			return f.open(out, s, t)
 		}
 	}
 	return nil, usage.Errorf("unknown format %q", t.Format)
@@ -98,7 +116,17 @@ type printer struct {
 }
 
 func (p *printer) Write(e *trace.TimelineEvent, _ order.Note) error { return p.filter.Write(e) }
-func (p *printer) Step(*Session) error                              { return p.lines.Flush() }
+
+func (p *printer) Step(s *Session) error {
+	if a, ok := p.lines.(interface {
+		Advance(now clock.TimelineTime) error
+	}); ok {
+		if err := a.Advance(s.Now()); err != nil {
+			return err
+		}
+	}
+	return p.lines.Flush()
+}
 
 // Outcome returns what has become of the events so far.
 func (s *Session) Outcome() *Outcome {
