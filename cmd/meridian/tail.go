@@ -68,7 +68,6 @@ place in the format, or a host was left unaligned; the reason is on stderr.`,
 	flags.DurationVar(&f.window, "window", 10*time.Second, "how much of the timeline --format gnuplot shows, `TIME` from 10ms to 1h")
 	flags.StringVar(&f.ring, "ring", "", "write into a ring at `FILE`, which should be in /dev/shm, instead of printing")
 	flags.StringVar(&f.size, "ring-size", "4MiB", "how much the ring holds, `SIZE` from 256KiB to 1GiB")
-	cmd.MarkFlagsMutuallyExclusive("ring", "format")
 	f.filterFlags.addEvents(cmd)
 	f.quietFlag.add(cmd)
 	completions(cmd, map[string]cobra.CompletionFunc{"format": choices(formats...), "ring-size": choices("256KiB", "4MiB", "64MiB"), "latency": choices("20ms", "100ms", "1s")})
@@ -86,6 +85,8 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 		return wrong("--latency %v: want a time from 1ms to 1h", f.latency)
 	}
 	switch changed := cmd.Flags().Changed("window"); {
+	case f.ring != "" && cmd.Flags().Changed("format"):
+		return wrong("--ring and --format exclude each other: events are written into the ring or printed")
 	case changed && f.format != "gnuplot":
 		return wrong("--window needs --format gnuplot")
 	case f.window < 10*time.Millisecond || f.window > time.Hour:

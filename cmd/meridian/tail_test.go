@@ -132,19 +132,22 @@ func TestTailDrawsForGnuplotAndWritesPICL(t *testing.T) {
 	if out, err := exec.Command("meridian", "record", "-q", "-o", trace, "--rings", rings, "--", "emit", "100").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	events := 0
-	for line := range picl.lines {
-		if strings.HasPrefix(line, "-2 1 ") {
-			if events++; events == 100 {
-				break
+	waits := func(c *tailing, what string, n int) {
+		t.Helper()
+		var seen []string
+		for late := time.After(20 * time.Second); n > 0; {
+			select {
+			case line := <-c.lines:
+				if seen = append(seen, line); strings.HasPrefix(line, what) {
+					n--
+				}
+			case <-late:
+				t.Fatalf("%d more lines %q... are missing behind %.2000q: %s", n, what, seen, c.stderr.String())
 			}
 		}
 	}
-	for line := range drawn.lines {
-		if strings.HasPrefix(line, "plot $") {
-			break
-		}
-	}
+	waits(picl, "-2 3 ", 100) // test:number is the third class that the schema has
+	waits(drawn, "plot $", 1)
 	if code, _ := drawn.interrupted(t); code != 0 {
 		t.Errorf("gnuplot: exit code %d: %s", code, drawn.stderr.String())
 	}
