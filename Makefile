@@ -96,9 +96,11 @@ bench-view: ## the timeline of ten million events in a browser, against its bars
 	go build -o bin/viewbench ./tools/viewbench
 	bin/viewbench -browser -check $(FLAGS)
 
-bench-live: build ## how long after its emission an event is seen in the browser, 100,000 a second, against its bars; needs Chromium and root
+bench-live: build ## the time until an event is seen in the browser, and a page of ten million that grows; needs Chromium and root
 	go build -o bin/livebench ./tools/livebench
+	go build -o bin/viewbench ./tools/viewbench
 	bin/livebench -check $(FLAGS)
+	bin/viewbench -grow 10000 -check
 
 live-index: ## the index that grows: its writer killed at 200 random instants, and ten million events in flat memory
 	go test -count 1 -v ./internal/show/index -run 'TestKilledAtAnyInstant|TestLiveNeeds' -kills 200 -live-events 10000000

@@ -7,6 +7,8 @@
 //
 //	go run ./tools/viewbench [-events 10000000] [-hosts 8] [-messages 1000000] [-o FILE.mvx] [-tiles 200] [-browser] [-check]
 //
+// With -grow 10000 the timeline is one that grows by so many events a second while the page is measured (grow.go).
+//
 // FILE.mvx can be looked at: meridian view FILE.mvx; -index FILE.mvx measures the browser with it and builds nothing.
 // With -check it fails if the index is built at less than a million events a second or takes more than 512 MiB, or if
 // the p99 of a tile is 10 ms or more. It also fails if the first paint takes a second, or a frame 16 ms (median) or 50
@@ -48,6 +50,7 @@ func main() {
 	flag.IntVar(&o.moves, "moves", 200, "how many zooms and moves are made")
 	flag.StringVar(&o.shots, "shots", "", "a folder for pictures of the page")
 	flag.StringVar(&o.pageProfile, "pageprofile", "", "a folder for profiles of the page's code")
+	flag.IntVar(&o.grow, "grow", 0, "measure the page of a timeline that grows by so many events a second instead")
 	flag.BoolVar(&o.verbose, "v", false, "print every move")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // the browser's folder goes too
@@ -62,12 +65,24 @@ type options struct {
 	load.Options
 	path, index, profile string
 	tiles, loads, moves  int
+	grow                 int
 	check, browser       bool
 	verbose              bool
 	shots, pageProfile   string
 }
 
 func run(ctx context.Context, o options) error {
+	if o.grow > 0 {
+		f, err := watchGrowing(ctx, o)
+		if err != nil {
+			return err
+		}
+		f.print()
+		if missed := f.missed(); o.check && len(missed) > 0 {
+			return errors.New(strings.Join(missed, "; "))
+		}
+		return nil
+	}
 	x, missed, err := indexed(o)
 	if err != nil {
 		return err
@@ -107,7 +122,7 @@ func browse(ctx context.Context, t *view.Timeline, o options) ([]*figures, error
 		return nil, err
 	}
 	defer browser.Stop()
-	b := &bench{browser: browser, loads: o.loads, moves: o.moves, shots: o.shots, profile: o.pageProfile, verbose: o.verbose}
+	b := &bench{browser: browser, loads: o.loads, moves: o.moves, shots: o.shots, profile: o.pageProfile, verbose: o.verbose, rest: resting}
 	served, err := b.served(ctx, t)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (b *bench) move(ctx context.Context, f *figures) error {
 		if err != nil {
 			return fmt.Errorf("move %d, %s: %w", i, what, err)
 		}
-		rest, err := evaluate[bool](ctx, resting)
+		rest, err := evaluate[bool](ctx, b.rest)
 		if err != nil {
 			return err
 		}

@@ -119,6 +119,17 @@ const resting = `new Promise((done) => {
 	});
 })`
 
+// settled waits until the page of a timeline that grows, which never rests, has what it asked for.
+const settled = `new Promise((done) => {
+	let frames = 0, had = false;
+	const until = performance.now() + 120000;
+	requestAnimationFrame(function look() {
+		had ||= !meridian.data.busy();
+		if ((had && ++frames > 6) || performance.now() > until) done(had);
+		else requestAnimationFrame(look);
+	});
+})`
+
 // bench measures pages in one browser.
 type bench struct {
 	browser *chromium.Browser
@@ -127,6 +138,7 @@ type bench struct {
 	shots   string // where pictures go; empty: nowhere
 	profile string // where a profile of the page's code goes; empty: nowhere
 	verbose bool   // print every move
+	rest    string // JavaScript that waits until a move is over
 }
 
 // served measures the page of a timeline as it is served.
@@ -202,7 +214,7 @@ func (b *bench) load(f *figures, address string, last bool) error {
 	if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(`html[data-ready="true"]`)); err != nil {
 		return err
 	}
-	if _, err := evaluate[bool](ctx, resting); err != nil {
+	if _, err := evaluate[bool](ctx, b.rest); err != nil {
 		return err
 	}
 	first, err := evaluate[struct{ Paint, Complete float64 }](ctx, `({ paint: seen.paint, complete: seen.complete })`)
