@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"meridian/format/ctf"
 	"meridian/format/shm"
 	"meridian/internal/live"
 	"meridian/trace"
@@ -33,7 +36,8 @@ func newTail() *cobra.Command {
 		Use:   "tail [HOST=]DIR...",
 		Short: "Print the events of traces as they are recorded",
 		Long: `Follow trace directories that grow, as 'meridian record' and LTTng write them, and print their events on one timeline as they
-come, a line each, until it is interrupted. A directory need not be there yet. Events that were recorded before are left out without --all.
+come, a line each, until it is interrupted. A directory need not be there yet. One that holds
+traces, such as a session of LTTng, stands for those that it holds at the start. Events that were recorded before are left out without --all.
 
 With several hosts the clocks are aligned while messages come, and aligned anew every second: each event has its bounds, as 'meridian align' gives them.
 The first three seconds may be held back until the clocks are aligned.
@@ -104,7 +108,11 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	t.Select = wanted.Options
-	o := live.Options{Inputs: liveInputs(args), Rows: f.rows, FromEnd: !f.all}
+	inputs, err := liveInputs(args)
+	if err != nil {
+		return err
+	}
+	o := live.Options{Inputs: inputs, Rows: f.rows, FromEnd: !f.all}
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	var w trace.Warnings
 	outcome, err := live.Tail(cmd.Context(), o, t, cmd.OutOrStdout(), &w)
@@ -132,16 +140,33 @@ func (f *tailFlags) ringSize() (int64, error) {
 	return size, nil
 }
 
-// liveInputs reads arguments of the form [HOST=]DIR.
-func liveInputs(args []string) (inputs []live.Input) {
+// liveInputs reads arguments of the form [HOST=]DIR. A directory that holds traces, as sessions of LTTng do, stands for those that
+// are in it by now.
+func liveInputs(args []string) (inputs []live.Input, err error) {
+	given := make(map[string]string)
 	for _, arg := range args {
 		host, dir, named := strings.Cut(arg, "=")
 		if !named || host == "" || strings.ContainsRune(host, '/') {
 			host, dir = "", arg
 		}
-		inputs = append(inputs, live.Input{Host: host, Dir: dir})
+		if dir == "" {
+			return nil, wrong("%q: no directory given", arg)
+		}
+		dirs := []string{dir}
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && !ctf.IsTrace(dir) {
+			if found, err := ctf.Find(dir); err == nil && len(found) > 0 {
+				dirs = found
+			}
+		}
+		for _, dir := range dirs {
+			if before, ok := given[filepath.Clean(dir)]; ok {
+				return nil, wrong("%q and %q name one directory: its events would come twice", before, arg)
+			}
+			given[filepath.Clean(dir)] = arg
+			inputs = append(inputs, live.Input{Host: host, Dir: dir})
+		}
 	}
-	return inputs
+	return inputs, nil
 }
 
 // liveOutcome turns what could not be kept into an error.

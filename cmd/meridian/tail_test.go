@@ -167,3 +167,44 @@ func TestTailRefusesFlagsThatDoNotFit(t *testing.T) {
 		}
 	}
 }
+
+func TestTailFollowsTheTracesThatADirectoryHolds(t *testing.T) {
+	dir := t.TempDir()
+	rings, session := filepath.Join(dir, "rings"), filepath.Join(dir, "session")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"kernel", "ust/uid/0"} {
+		to := filepath.Join(session, part)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("meridian", "record", "-q", "-o", to, "--rings", rings, "--", "emit", "10").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	c := tail(t, session, "--all", "--event", "test:*")
+	for n := range 20 {
+		select {
+		case line := <-c.lines:
+			if !strings.Contains(line, "test:number") {
+				t.Fatalf("line %q", line)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%d lines of 20: %s", n, c.stderr.String())
+		}
+	}
+	if code, rest := c.interrupted(t); code != 0 || len(rest) > 0 {
+		t.Errorf("exit code %d, lines %q: %s", code, rest, c.stderr.String())
+	}
+}
+
+func TestTailRefusesDirectoriesThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{""}, {"web="}, {dir, dir + "/."}, {"a=" + dir, "b=" + dir}} {
+		c := exec.Command("meridian", append([]string{"tail"}, args...)...)
+		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != 2 {
+			t.Errorf("%q: exit code %d: %s", args, c.ProcessState.ExitCode(), out)
+		}
+	}
+}

@@ -90,7 +90,10 @@ func (f *viewFlags) liveOptions(args []string) (o live.Options, v live.ViewOptio
 	if err != nil {
 		return o, v, err
 	}
-	o.Inputs, o.Align.Align = liveInputs(args), all.Align.Options
+	if o.Inputs, err = liveInputs(args); err != nil {
+		return o, v, err
+	}
+	o.Align.Align = all.Align.Options
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	v.Select, v.Index, v.MinDelay = wanted.Options, f.index, all.Align.MinDelay
 	return o, v, nil
