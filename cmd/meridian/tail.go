@@ -153,7 +153,11 @@ func liveInputs(args []string) (inputs []live.Input, err error) {
 			return nil, wrong("%q: no directory given", arg)
 		}
 		dirs := []string{dir}
-		if info, err := os.Stat(dir); err == nil && info.IsDir() && !ctf.IsTrace(dir) {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			return nil, wrong("%s is a file: traces that grow are directories; 'meridian align' and 'meridian view' read captures", dir)
+		}
+		if err == nil && !ctf.IsTrace(dir) {
 			if found, err := ctf.Find(dir); err == nil && len(found) > 0 {
 				dirs = found
 			}

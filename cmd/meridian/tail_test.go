@@ -201,7 +201,11 @@ func TestTailFollowsTheTracesThatADirectoryHolds(t *testing.T) {
 
 func TestTailRefusesDirectoriesThatAreNone(t *testing.T) {
 	dir := t.TempDir()
-	for _, args := range [][]string{{""}, {"web="}, {dir, dir + "/."}, {"a=" + dir, "b=" + dir}} {
+	file := filepath.Join(dir, "capture.pcap")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{""}, {"web="}, {file}, {dir, dir + "/."}, {"a=" + dir, "b=" + dir}} {
 		c := exec.Command("meridian", append([]string{"tail"}, args...)...)
 		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != 2 {
 			t.Errorf("%q: exit code %d: %s", args, c.ProcessState.ExitCode(), out)
