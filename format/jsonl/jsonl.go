@@ -7,7 +7,8 @@
 //
 // The members are the columns of format/csv under the same names. A member is absent where a table has an empty cell: low_ns and
 // high_ns where nothing bounds the event, slice, flow and role where it has none, component where time_ns is the stamp as it was
-// recorded. late_ns is how far the event is behind the latest before it, and absent in order. Integers have all their digits, also those beyond 2^53.
+// recorded. late_ns is how far a live event is behind one before it, moved_ns by how much it was
+// moved to follow its cause ([Writer.Annotate]); both are absent if it was not. Integers have all their digits, also those beyond 2^53.
 //
 // The cost is about a microsecond an event, and no memory but a line's.
 package jsonl
@@ -18,7 +19,6 @@ import (
 	"io"
 	"strconv"
 
-	"meridian/clock"
 	"meridian/format/internal/table"
 	"meridian/format/internal/timeline"
 	"meridian/trace"
@@ -30,6 +30,8 @@ type Writer struct {
 	progress timeline.Progress
 	layout   *table.Layout
 	line     []byte
+	late     int64 // of the next event
+	moved    int64
 }
 
 // NewWriter returns a writer of events that refer to a schema, which may grow while they come.
@@ -47,12 +49,8 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	if err := w.progress.Accept(r); err != nil {
 		return err
 	}
-	late := int64(0)
-	if w.progress.Events > 0 && r.Time < w.progress.Last {
-		late = clock.Sub(w.progress.Last, r.Time)
-	} else {
-		w.progress.Last = r.Time
-	}
+	late, moved := w.late, w.moved
+	w.late, w.moved = 0, 0
 	w.progress.Events++
 	w.line = append(w.line[:0], `{"time":"`...)
 	w.line = append(table.AppendTime(w.line, r.Time), '"')
@@ -78,6 +76,9 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	if late > 0 {
 		w.number("late_ns", late)
 	}
+	if moved > 0 {
+		w.number("moved_ns", moved)
+	}
 	w.name("fields")
 	w.layout.Place(r)
 	if len(w.layout.Rest) > 0 {
@@ -89,6 +90,10 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	_, err := w.out.Write(w.line)
 	return w.fail(err)
 }
+
+// Annotate says of the event that is written next how far it is behind one that was written before it, and by how much it was moved to
+// follow its cause, both in ns; 0 for not at all.
+func (w *Writer) Annotate(late, moved int64) { w.late, w.moved = late, moved }
 
 // Flush writes what is buffered.
 func (w *Writer) Flush() error {

@@ -18,7 +18,11 @@ import (
 func write(t eventtest.Fataler, l *trace.Schema, events []trace.TimelineEvent) string {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l)
-	eventtest.Write(t, w, err, events)
+	if err == nil {
+		eventtest.Write(t, &annotated{Writer: w}, nil, events)
+	} else {
+		eventtest.Write(t, w, err, events)
+	}
 	return out.String()
 }
 
@@ -29,7 +33,7 @@ func TestLineHasWhatIsKnownOfTheEventAndNothingElse(t *testing.T) {
 		Low: 1_700_000_000_000_000_000, High: 1_700_000_000_000_000_002, Values: []trace.Value{trace.OfUint(1<<64 - 1)}}
 	late := trace.TimelineEvent{Event: trace.Event{Time: 6, Class: 1}, Time: first.Time - 1_200_000, Map: -1}
 	const want = `{"time":"2023-11-14T22:13:20.000000001Z","time_ns":1700000000000000001,"low_ns":1700000000000000000,"high_ns":1700000000000000002,"recorded_ns":5,"host":"web","row":"nginx \"12\"","row_kind":"thread","event":"request","category":"app","phase":"begin","slice":4,"flow":9223372036854775808,"role":"sends","component":3,"fields":{"id":18446744073709551615}}
-{"time":"2023-11-14T22:13:19.998800001Z","time_ns":1699999999998800001,"recorded_ns":6,"host":"web","row":"nginx \"12\"","row_kind":"thread","event":"bare","phase":"instant","late_ns":1200000,"fields":{}}
+{"time":"2023-11-14T22:13:19.998800001Z","time_ns":1699999999998800001,"recorded_ns":6,"host":"web","row":"nginx \"12\"","row_kind":"thread","event":"bare","phase":"instant","late_ns":1200000,"moved_ns":120000,"fields":{}}
 `
 	if got := write(t, l, []trace.TimelineEvent{first, late}); got != want {
 		t.Errorf("got\n%s\nnot\n%s", got, want)
@@ -89,4 +93,18 @@ func TestFailureOfTheOutputIsReturnedByFlushAndByEveryCallAfterIt(t *testing.T) 
 			t.Errorf("error %v", err)
 		}
 	}
+}
+
+// annotated says of each event that is before the one written last how late it is, and that it was moved by a tenth of that.
+type annotated struct {
+	*Writer
+	last clock.TimelineTime
+}
+
+func (a *annotated) Write(e *trace.TimelineEvent) error {
+	if late := clock.Sub(a.last, e.Time); a.last > 0 && late > 0 {
+		a.Annotate(late, late/10)
+	}
+	a.last = e.Time
+	return a.Writer.Write(e)
 }

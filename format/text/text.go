@@ -4,7 +4,7 @@
 //	2026-01-02T15:04:05.000000950Z ±unbounded db postgres 7: query begin late=1.2ms sql="select 1"
 //
 // A line has the instant on the timeline, the greater distance to its two bounds, host and row, the event, what it does to its row (begin,
-// end, counter; nothing for an instant), how far it is behind the latest event before it, and its fields. The second column
+// end, counter; nothing for an instant), how far it is behind an event before it and by how much it was moved ([Writer.Annotate]), and its fields. The second column
 // is absent where stamps are as they were recorded. Texts are quoted, and control characters escaped: a field cannot forge a line, or
 // reach the terminal.
 //
@@ -32,6 +32,8 @@ type Writer struct {
 	progress timeline.Progress
 	line     []byte
 	value    []byte
+	late     int64 // of the next event
+	moved    int64
 }
 
 // NewWriter returns a writer of events that refer to a schema, which may grow while they come.
@@ -49,12 +51,8 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	if err := w.progress.Accept(r); err != nil {
 		return err
 	}
-	late := int64(0)
-	if w.progress.Events > 0 && r.Time < w.progress.Last {
-		late = clock.Sub(w.progress.Last, r.Time)
-	} else {
-		w.progress.Last = r.Time
-	}
+	late, moved := w.late, w.moved
+	w.late, w.moved = 0, 0
 	w.progress.Events++
 	names := table.RowOf(w.progress.Schema, r)
 	b := append(table.AppendTime(w.line[:0], r.Time), ' ')
@@ -81,6 +79,9 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	if late > 0 {
 		b = appendDuration(append(b, " late="...), late)
 	}
+	if moved > 0 {
+		b = appendDuration(append(b, " moved="...), moved)
+	}
 	w.line = append(w.fields(b, r), '\n')
 	_, err := w.out.Write(w.line)
 	return w.fail(err)
@@ -104,6 +105,10 @@ func (w *Writer) fields(b []byte, r *trace.TimelineEvent) []byte {
 	}
 	return b
 }
+
+// Annotate says of the event that is written next how far it is behind one that was written before it, and by how much it was moved to
+// follow its cause, both in ns; 0 for not at all.
+func (w *Writer) Annotate(late, moved int64) { w.late, w.moved = late, moved }
 
 // Flush writes what is buffered.
 func (w *Writer) Flush() error {

@@ -18,7 +18,11 @@ import (
 func write(t eventtest.Fataler, l *trace.Schema, events []trace.TimelineEvent) string {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, l)
-	eventtest.Write(t, w, err, events)
+	if err == nil {
+		eventtest.Write(t, &annotated{Writer: w}, nil, events)
+	} else {
+		eventtest.Write(t, w, err, events)
+	}
 	return out.String()
 }
 
@@ -39,7 +43,7 @@ func story() (*trace.Schema, []trace.TimelineEvent) {
 func TestLinesSayInstantBoundPlaceEventAndFields(t *testing.T) {
 	l, events := story()
 	const want = "2023-11-14T22:13:20.000000001Z ±1.26us web nginx 12: app:request begin sends=9 id=-7 path=\"/a\\n\\u202eb\\\"\"\n" +
-		"2023-11-14T22:13:19.998800001Z ±unbounded db \"postgres\\x1b[2J\": query late=1.20ms\n" +
+		"2023-11-14T22:13:19.998800001Z ±unbounded db \"postgres\\x1b[2J\": query late=1.20ms moved=120.00us\n" +
 		"2023-11-14T22:13:20.000000002Z db \"postgres\\x1b[2J\": query\n"
 	if got := write(t, l, events); got != want {
 		t.Errorf("got\n%s\nnot\n%s", got, want)
@@ -95,4 +99,18 @@ func TestFailureOfTheOutputIsReturnedByFlushAndByEveryCallAfterIt(t *testing.T) 
 			t.Errorf("error %v", err)
 		}
 	}
+}
+
+// annotated says of each event that is before the one written last how late it is, and that it was moved by a tenth of that.
+type annotated struct {
+	*Writer
+	last clock.TimelineTime
+}
+
+func (a *annotated) Write(e *trace.TimelineEvent) error {
+	if late := clock.Sub(a.last, e.Time); a.last > 0 && late > 0 {
+		a.Annotate(late, late/10)
+	}
+	a.last = e.Time
+	return a.Writer.Write(e)
 }

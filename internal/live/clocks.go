@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	alignlive "meridian/align/live"
-	"meridian/order"
 	"meridian/trace"
 )
 
@@ -69,6 +68,7 @@ func (s *Session) comparable(a, b int) bool {
 func (s *Session) align(ctx context.Context) error {
 	now := s.time()
 	s.tags.advance(now, s.clocks.Add)
+	s.numbered.advance(now, s.clocks.Add)
 	if err := s.packets.advance(ctx, now); err != nil {
 		return err
 	}
@@ -81,6 +81,7 @@ func (s *Session) align(ctx context.Context) error {
 	}
 	if maps := s.clocks.Maps(); maps.Version != s.aligned {
 		s.aligned = maps.Version
+		s.noteShared(maps)
 		for i, e := range s.maps {
 			if e.clock < 0 {
 				continue
@@ -101,6 +102,22 @@ func (s *Session) align(ctx context.Context) error {
 	return nil
 }
 
+// noteShared notes which components have several hosts: alone in one, a host is bounded by itself, which says nothing.
+func (s *Session) noteShared(maps *alignlive.Maps) {
+	clear(s.shared)
+	of := make(map[int]int)
+	for _, in := range s.inputs {
+		if in.number < 0 {
+			continue
+		}
+		_, c := maps.Map(in.number)
+		if first, known := of[c]; known && first != in.number {
+			s.shared[c] = true
+		}
+		of[c] = in.number
+	}
+}
+
 // askInterval is between rounds that are made because a message seemed to arrive before it was sent, ns.
 const askInterval = 200_000_000
 
@@ -115,12 +132,7 @@ func (s *Session) rebase(maps *alignlive.Maps) error {
 	if !joined || s.warming {
 		return nil
 	}
-	if err := s.sorter.Flush(s.emit); err != nil {
-		return err
-	}
-	s.before = addStats(s.before, s.sorter.Stats())
-	s.sorter, s.present = order.NewSorter(s.o.Sorter), pace{}
-	return nil
+	return s.restart()
 }
 
 // warm reads ahead while the clocks of several hosts are not aligned: what is shown meanwhile would have to be moved. It ends when all hosts share a component,

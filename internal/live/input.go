@@ -167,7 +167,11 @@ func (in *input) mark() {
 		scope = "session"
 	}
 	key := trace.KeyOf("flow", scope, strconv.FormatUint(in.event.Flow, 10))
-	in.s.tags.add(in.s.time(), key, in.event.Role, tagEnd{in.number, in.event.Time})
+	if in.hasTags {
+		in.s.tags.add(in.s.time(), key, in.event.Role, tagEnd{in.number, in.event.Time})
+	} else {
+		in.s.numbered.add(in.s.time(), key, in.event.Role, tagEnd{in.number, in.event.Time})
+	}
 }
 
 // record returns the next event as the sorter takes it.
@@ -177,7 +181,7 @@ func (in *input) record() *trace.TimelineEvent {
 	if r.Map < 0 { // one host alone: stamps stay as they are
 		r.Time = clock.TimelineTime(e.Time)
 		r.Low, r.High = r.Time, r.Time
-	} else if in.place.Bounded {
+	} else if in.place.Bounded && in.s.shared[in.place.Component] {
 		r.Bounded, r.Low, r.High = true, in.place.Low, in.place.High
 	}
 	r.Stream = in.sub

@@ -38,7 +38,8 @@ type Options struct {
 	FromEnd bool
 	Sorter  order.SorterOptions
 	Align   alignlive.Options
-	// Settle is how long a message waits for a second sender before it is used, and packets for those before them.
+	// Settle is how long a message whose number may be used again waits for a second sender before it is used, and packets for those
+	// before them. Tags of sensors are unique: their messages are used at once.
 	Settle time.Duration // 0 is a second
 	// Now is the clock by which time passes; nil is time.Now. It must be monotonic.
 	Now func() time.Time
@@ -61,9 +62,11 @@ type Session struct {
 	inputs   []*input
 	entries  *order.Entries
 	rowNames *order.Entries
-	sorter   *order.Sorter
+	lanes    map[int]*lane // by component
 	clocks   *alignlive.Timeline
-	tags     *tags
+	tags     *tags        // unique everywhere, used at once
+	numbered *tags        // by numbers that a tracer may use again
+	shared   map[int]bool // components of several hosts
 	packets  *packets
 	maps     []mapEntry // of the schema's maps
 	warnings *trace.Warnings
@@ -76,13 +79,13 @@ type Session struct {
 
 	began    time.Time
 	ticked   int64             // when the session last looked at its clock, since began
-	present  pace              // of the timeline, ns since 1970
 	progress pace              // of the hosts' clocks since their first events, whatever these show
 	aligned  int64             // the version of the maps that were handed on
 	joined   int64             // the version up to which joins were taken account of
 	asked    bool              // the sorter saw messages arrive before they were sent
 	askedAt  int64             // when a round was made for that, by time
 	before   order.SorterStats // of sorters that were replaced
+	ordered  []*lane           // for inOrder
 }
 
 // New returns a session that has read nothing. Warnings gets what is wrong with the traces.
@@ -97,7 +100,7 @@ func New(o Options, w *trace.Warnings) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(int64(o.Settle), int64(time.Minute)), warnings: w, began: o.Now()}
+	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(0, int64(time.Minute)), numbered: newTags(int64(o.Settle), int64(time.Minute)), shared: make(map[int]bool), warnings: w, began: o.Now()}
 	s.schema.Title = "Live timeline"
 	s.rows = s.schema
 	if o.Rows {
@@ -114,7 +117,7 @@ func New(o Options, w *trace.Warnings) (*Session, error) {
 	case s.o.Sorter.ReasonTimeout == 0:
 		s.o.Sorter.ReasonTimeout = 2 * max(s.o.Sorter.Frame, order.DefaultFrame)
 	}
-	s.sorter = order.NewSorter(s.o.Sorter)
+	s.lanes = make(map[int]*lane)
 	s.warming = len(o.Inputs) > 1
 	for _, in := range o.Inputs {
 		s.inputs = append(s.inputs, newInput(s, in))
@@ -144,8 +147,9 @@ func (s *Session) Run(ctx context.Context) (err error) {
 	for _, in := range s.inputs {
 		w.Add(in.dir)
 	}
+	whole := context.WithoutCancel(ctx) // a step that has begun is done: what it read is not lost
 	for ctx.Err() == nil {
-		busy, err := s.Step(ctx)
+		busy, err := s.Step(whole)
 		if err != nil {
 			return err
 		}
@@ -156,16 +160,18 @@ func (s *Session) Run(ctx context.Context) (err error) {
 			break
 		}
 	}
-	return s.Finish(context.WithoutCancel(ctx))
+	return s.Finish(whole)
 }
 
 // pause returns how long nothing need be done if no directory grows.
 func (s *Session) pause() time.Duration {
-	due, any := s.sorter.Due()
-	if !any {
-		return longestPause
+	least := longestPause
+	for _, l := range s.lanes {
+		if due, any := l.sorter.Due(); any {
+			least = min(least, max(time.Duration(clock.Sub(due, l.now(s.elapsed()))), shortestPause))
+		}
 	}
-	return min(max(time.Duration(clock.Sub(due, s.Now())), shortestPause), longestPause)
+	return least
 }
 
 // maxStep is how many events are read at a step. Then what they release is handed on, and the clocks are looked at.
@@ -208,23 +214,21 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 	if err := s.align(ctx); err != nil {
 		return false, err
 	}
-	if err := s.sorter.Advance(s.Now(), s.emit); err != nil {
-		return false, err
+	for _, l := range s.inOrder() {
+		if err := l.sorter.Advance(l.now(s.elapsed()), s.emit); err != nil {
+			return false, err
+		}
 	}
 	return n >= maxStep || full, s.sink.Step(s)
 }
 
-// maxLast is how long a session reads on when it is told to end.
-const maxLast = time.Second
-
-// Finish reads what the directories hold by now, for at most maxLast, and hands on all that is held, as if nothing more came.
+// Finish reads what the directories hold by now, and hands on all that is held, as if nothing more came.
 func (s *Session) Finish(ctx context.Context) error {
 	s.warming = false
-	for until := s.o.Now().Add(maxLast); ; {
-		if busy, err := s.Step(ctx); err != nil {
+	for busy := true; busy; {
+		var err error
+		if busy, err = s.Step(ctx); err != nil {
 			return err
-		} else if !busy || s.o.Now().After(until) {
-			break
 		}
 	}
 	for _, in := range s.inputs {
@@ -232,14 +236,19 @@ func (s *Session) Finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.sorter.Flush(s.emit); err != nil {
+	if err := s.flush(); err != nil {
 		return err
 	}
 	return s.sink.Step(s)
 }
 
-// Now returns the present instant of the timeline, as far as the hosts have told.
-func (s *Session) Now() clock.TimelineTime { return clock.TimelineTime(s.present.now(s.elapsed())) }
+// Now returns the present instant of the timeline, as far as the hosts of the first one's component have told.
+func (s *Session) Now() clock.TimelineTime {
+	for _, l := range s.inOrder() {
+		return l.now(s.elapsed())
+	}
+	return 0
+}
 
 // time is how far the session has come, in ns: as far as any host's clock has gone on, and by this machine's clock since.
 func (s *Session) time() int64 { return s.progress.now(s.elapsed()) }
@@ -249,20 +258,6 @@ func (s *Session) elapsed() int64 { return s.ticked }
 
 func (s *Session) tick() { s.ticked = int64(s.o.Now().Sub(s.began)) }
 
-// pace is a time that goes on by itself, and is moved forward by what is ahead of it.
-type pace struct {
-	at, since int64
-	any       bool
-}
-
-func (p *pace) now(elapsed int64) int64 { return p.at + elapsed - p.since }
-
-func (p *pace) show(at, elapsed int64) {
-	if !p.any || at > p.now(elapsed) {
-		*p = pace{at, elapsed, true}
-	}
-}
-
 // earliest returns the input whose next event is the earliest on the timeline, nil if none has one.
 func (s *Session) earliest() (*input, error) {
 	var first *input
@@ -271,18 +266,19 @@ func (s *Session) earliest() (*input, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok && (first == nil || in.place.At < first.place.At) {
+		if ok && (first == nil || in.place.Component == first.place.Component && in.place.At < first.place.At) {
 			first = in
 		}
 	}
 	return first, nil
 }
 
-// take hands the next event of an input to the sorter.
+// take hands the next event of an input to the sorter of its component.
 func (s *Session) take(in *input) error {
 	r := in.record()
-	s.present.show(int64(r.Time), s.elapsed())
-	if err := s.sorter.Push(r); err != nil {
+	l := s.lane(in.place.Component)
+	l.show(int64(r.Time), s.elapsed())
+	if err := l.sorter.Push(r); err != nil {
 		return err
 	}
 	in.next()

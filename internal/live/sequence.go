@@ -118,6 +118,7 @@ func (s *Session) emit(r *trace.TimelineEvent, n order.Note) error {
 	written := x.before != nil && x.before.has(number)
 	x.written.add(number)
 	r.Stream = x.in.entries.Stream(x.stream)
+	s.keepWithin(r, &n)
 	switch {
 	case s.o.Rows:
 		return x.in.write(r, x.stream, n, written)
@@ -125,4 +126,16 @@ func (s *Session) emit(r *trace.TimelineEvent, n order.Note) error {
 		return nil
 	}
 	return s.sink.Write(r, n)
+}
+
+// keepWithin takes back by how much an event was moved beyond its bounds: that is not how it happened, whatever the order. It is then
+// behind events that were emitted before it, and says so.
+func (s *Session) keepWithin(r *trace.TimelineEvent, n *order.Note) {
+	if n.Moved <= 0 || !r.Bounded || r.Time <= r.High {
+		return
+	}
+	back := min(r.Time.Sub(r.High), n.Moved)
+	r.Time = r.Time.Add(-back)
+	n.Moved -= back
+	n.Late, n.Behind = true, n.Behind+back
 }

@@ -83,6 +83,7 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 	if p.lines, err = t.open(out, f.Schema()); err != nil {
 		return nil, err
 	}
+	p.notes, _ = p.lines.(annotator)
 	f.To(p.lines)
 	s.To(p)
 	err = s.Run(ctx)
@@ -113,9 +114,18 @@ func (t *TailOptions) open(out io.Writer, s *trace.Schema) (lineWriter, error) {
 type printer struct {
 	filter *filter.Filter
 	lines  lineWriter
+	notes  annotator // nil: the format has no place for notes
 }
 
-func (p *printer) Write(e *trace.TimelineEvent, _ order.Note) error { return p.filter.Write(e) }
+// annotator takes what was done to the next event.
+type annotator interface{ Annotate(late, moved int64) }
+
+func (p *printer) Write(e *trace.TimelineEvent, n order.Note) error {
+	if p.notes != nil {
+		p.notes.Annotate(int64(n.Behind), int64(n.Moved))
+	}
+	return p.filter.Write(e)
+}
 
 func (p *printer) Step(s *Session) error {
 	if a, ok := p.lines.(interface {
@@ -130,7 +140,7 @@ func (p *printer) Step(s *Session) error {
 
 // Outcome returns what has become of the events so far.
 func (s *Session) Outcome() *Outcome {
-	o := &Outcome{SorterStats: addStats(s.before, s.sorter.Stats())}
+	o := &Outcome{SorterStats: s.stats()}
 	component := -1
 	for _, in := range s.inputs {
 		if in.number < 0 {

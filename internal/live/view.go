@@ -189,8 +189,8 @@ func (p *pictures) seal() {
 
 // status says how late the picture is.
 func (p *pictures) status(s *Session) view.Status {
-	now, stats := s.Now(), s.sorter.Stats()
-	x := view.Status{Now: now, Behind: behind(now, p.latest), Frame: int64(stats.Frame), Late: stats.Late}
+	now, stats := s.Now(), s.stats()
+	x := view.Status{Now: now, Behind: behind(now, p.latest), Frame: s.frame(), Late: stats.Late}
 	for i := range s.rows.Hosts {
 		h := view.HostStatus{Bound: s.boundText(i)}
 		if i < len(p.hosts) {

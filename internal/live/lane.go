@@ -1,0 +1,96 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+
+	"meridian/clock"
+	"meridian/order"
+)
+
+// lane orders the events of one component. Instants of different components cannot be compared: each has its own present, and none is
+// late for another.
+type lane struct {
+	pace
+	component int
+	sorter    *order.Sorter
+}
+
+func (l *lane) now(elapsed int64) clock.TimelineTime { return clock.TimelineTime(l.pace.now(elapsed)) }
+
+// lane returns that of a component.
+func (s *Session) lane(component int) *lane {
+	l := s.lanes[component]
+	if l == nil {
+		l = &lane{component: component, sorter: order.NewSorter(s.o.Sorter)}
+		s.lanes[component] = l
+	}
+	return l
+}
+
+// inOrder returns the lanes in the order of their components.
+func (s *Session) inOrder() []*lane {
+	if len(s.lanes) == 1 {
+		for _, l := range s.lanes {
+			s.ordered = append(s.ordered[:0], l)
+		}
+		return s.ordered
+	}
+	s.ordered = s.ordered[:0]
+	for _, l := range s.lanes {
+		s.ordered = append(s.ordered, l)
+	}
+	slices.SortFunc(s.ordered, func(a, b *lane) int { return cmp.Compare(a.component, b.component) })
+	return s.ordered
+}
+
+// flush hands on all that is held.
+func (s *Session) flush() error {
+	for _, l := range s.inOrder() {
+		if err := l.sorter.Flush(s.emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restart begins to order anew, after all that is held was handed on.
+func (s *Session) restart() error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	s.before = s.stats()
+	clear(s.lanes)
+	return nil
+}
+
+// stats returns the counts of all sorters that there have been.
+func (s *Session) stats() order.SorterStats {
+	all := s.before
+	for _, l := range s.inOrder() {
+		all = addStats(all, l.sorter.Stats())
+	}
+	return all
+}
+
+// frame returns how long events wait at most now.
+func (s *Session) frame() (most int64) {
+	for _, l := range s.lanes {
+		most = max(most, int64(l.sorter.Frame()))
+	}
+	return most
+}
+
+// pace is a time that goes on by itself, and is moved forward by what is ahead of it.
+type pace struct {
+	at, since int64
+	any       bool
+}
+
+func (p *pace) now(elapsed int64) int64 { return p.at + elapsed - p.since }
+
+func (p *pace) show(at, elapsed int64) {
+	if !p.any || at > p.now(elapsed) {
+		*p = pace{at, elapsed, true}
+	}
+}
