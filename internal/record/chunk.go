@@ -60,17 +60,18 @@ func (c *chunkFile) resume(path string, size int64) {
 	}
 }
 
-// append writes whole packets. Of those for which there is no room, whole tells how many bytes may stay in the file.
-func (c *chunkFile) append(b []byte, of retention.Span, whole func(written []byte) int) error {
+// append writes packets and returns the size of those that are in the file: all, or with an error those for which there was room.
+func (c *chunkFile) append(b []byte, of retention.Span) (n int, err error) {
 	if c.f == nil {
 		if err := c.open(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	n, err := c.f.WriteAt(b, c.size)
-	if err != nil {
-		// What was written of a packet would be one cut short, at which some readers stop.
-		return errors.Join(full(err), c.f.Truncate(c.size+int64(whole(b[:n]))))
+	if n, err = c.f.WriteAt(b, c.size); err != nil {
+		// What was written of a packet would be one cut short, at which some readers stop. Whole ones stay: they may have been read.
+		n = wholePackets(b[:n])
+		c.size += int64(n)
+		return n, errors.Join(full(err), c.f.Truncate(c.size))
 	}
 	c.size += int64(n)
 	c.began = true
@@ -80,11 +81,11 @@ func (c *chunkFile) append(b []byte, of retention.Span, whole func(written []byt
 		if c.k.grew(c.now, of) {
 			err = c.end()
 		}
-		return errors.Join(err, c.k.enforce())
+		return n, errors.Join(err, c.k.enforce())
 	case c.roll > 0 && c.size >= int64(c.roll):
-		return c.end()
+		return n, c.end()
 	}
-	return nil
+	return n, nil
 }
 
 // open opens the file of the next packet: the one that an earlier recorder left, or a new one.

@@ -29,8 +29,9 @@ type drain struct {
 	tests   []*ringTriggers // by class; nil without triggers
 	met     func(*Trigger)
 	shards  []*shardFile
-	taken   []int  // bytes of each shard in this pass
-	packet  []byte // under construction
+	taken   []int        // bytes of each shard in this pass
+	head    []byte       // of each packet
+	packets *pagePackets // of the trace
 	counts  Counts
 	broken  error // the ring cannot be read further
 	removed bool  // the ring's file was removed
@@ -51,6 +52,7 @@ func newDrain(reader *ring.Reader, t *hostTrace, times *times, o *Options, met f
 	if err := d.declare(); err != nil {
 		return nil, err
 	}
+	d.packets, d.head = &t.packets, packetHead(t.m.UUID, d.id, &d.info)
 	// What an earlier recorder wrote is known before anything is read: so is what it told of.
 	for shard := range d.shards {
 		at, ok := t.tails[tailKey{d.info.UUID, uint64(shard)}]
@@ -142,7 +144,7 @@ func (d *drain) commit() bool {
 // breaks gives up the ring; the recorder reports it.
 func (d *drain) breaks(err error) { d.broken = err }
 
-// take writes a packet of the ring.
+// take writes what is in a packet of the ring.
 func (d *drain) take(p *ring.Packet) error {
 	s := d.shard(p.Shard)
 	s.mu.Lock()
@@ -238,7 +240,7 @@ func (d *drain) finish(remove bool) error {
 	}
 	d.reader.Close()
 	// There may be thousands of short programs: only the counts are kept.
-	d.shards, d.taken, d.packet, d.line, d.past = nil, nil, nil, nil, nil
+	d.shards, d.taken, d.head, d.line, d.past = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -190,7 +190,8 @@ func writeAndTear(t *testing.T, r *Recorder) (written int) {
 		}
 		for _, s := range d.shards {
 			if s != nil && s.file.f != nil {
-				if _, err := s.file.f.WriteAt(d.packet[:len(d.packet)/2], s.file.size); err != nil {
+				half := (d.packets.made[0].end - d.packets.from) / 2
+				if _, err := s.file.f.WriteAt(d.packets.bytes()[:half], s.file.size); err != nil {
 					t.Fatal(err)
 				}
 				s.file.f.Close()

@@ -207,7 +207,7 @@ func (f *rowFile) Write(packet []byte) (int, error) {
 // flush writes the packets that are whole.
 func (f *rowFile) flush() error {
 	if len(f.packets) > 0 {
-		if err := f.file.append(f.packets, f.span, wholePackets); err != nil {
+		if _, err := f.file.append(f.packets, f.span); err != nil {
 			return &outputError{err}
 		}
 		f.packets, f.span = f.packets[:0], retention.Span{}

@@ -4,12 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"strings"
 	"sync"
 	"syscall"
 
-	"meridian/clock"
 	"meridian/internal/retention"
 )
 
@@ -25,7 +22,7 @@ type shardFile struct {
 	discarded, overwritten uint64 // what was told of so far
 }
 
-// write writes a packet of events, which end at a position of the shard.
+// write writes packets of events, which end at a position of the shard, or one without events.
 func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) error {
 	if skipped := s.skipped; s.file.fresh() && (skipped > 0 || discarded > s.discarded) {
 		s.skipped = 0
@@ -34,65 +31,49 @@ func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) e
 		}
 		s.skipped = skipped
 	}
-	s.sequence, s.skipped = s.sequence+s.skipped, 0
-	le := binary.LittleEndian
-	b := le.AppendUint32(d.packet[:0], packetMagic)
-	b = append(b, d.t.m.UUID[:]...)
-	b = le.AppendUint32(b, uint32(d.id))
-	b = le.AppendUint64(b, uint64(s.shard))
-	begin := len(b)
-	b = append(b, make([]byte, atSequence-begin)...) // begin, end and sizes
-	b = le.AppendUint64(b, s.sequence)
-	b = le.AppendUint64(b, discarded)
-	b = append(b, 0, 0, 0, 0) // checksum
-	b = le.AppendUint64(b, binary.BigEndian.Uint64(d.info.UUID[:]))
-	b = le.AppendUint64(b, binary.BigEndian.Uint64(d.info.UUID[8:]))
-	b = le.AppendUint64(b, position)
-	b = append(append(b, strings.ReplaceAll(d.info.Program, "\x00", "")...), 0)
-	b = append(append(b, "process"...), 0)
-	b = le.AppendUint64(b, uint64(d.info.PID))
-	content := len(b)
-
-	first, last := s.last, s.last
-	if len(events) >= eventHead {
-		first = max(first, d.at(le.Uint64(events)))
-		last = first
-	} else if last == 0 { // a packet that only tells of discarded events, and the first
-		first = clock.Monotonic.Now()
-		last = first
+	d.split(s, events, position, discarded, s.skipped)
+	made := d.packets.made
+	of := retention.Span{Packets: uint64(len(made)), Begin: made[0].first, End: made[len(made)-1].last}
+	for i := range made {
+		of.Events += uint64(made[i].events)
 	}
-	b, last, count := d.appendEvents(b, events, last)
-	le.PutUint64(b[begin:], first)
-	le.PutUint64(b[atEnd:], last)
-	le.PutUint64(b[atContent:], uint64(len(b))*8)
-	le.PutUint64(b[atSize:], uint64(len(b))*8)
-	le.PutUint32(b[atChecksum:], crc32.Checksum(b[content:], castagnoli))
-	d.packet = b
-	of := retention.Span{Packets: 1, Events: uint64(count), Begin: first, End: last}
-	if err := s.file.append(b, of, func([]byte) int { return 0 }); err != nil {
+	n, err := s.file.append(d.packets.bytes(), of)
+	for i := range made { // also where there was no room for all
+		if m := &made[i]; m.end-d.packets.from <= n {
+			d.written(s, m)
+		}
+	}
+	d.counts.Bytes += uint64(n)
+	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	s.sequence++
-	s.last, s.position = last, max(s.position, position)
-	if discarded > s.discarded {
-		d.counts.Lost += discarded - s.discarded
-		s.discarded = discarded
-	}
-	d.counts.Events += uint64(count)
-	d.counts.Bytes += uint64(len(b))
-	d.counts.Packets++
 	return nil
 }
 
+// written notes a packet that is in the file.
+func (d *drain) written(s *shardFile, m *madePacket) {
+	s.sequence, s.skipped = m.sequence+1, 0
+	s.last, s.position = m.last, max(s.position, m.position)
+	if m.discarded > s.discarded {
+		d.counts.Lost += m.discarded - s.discarded
+		s.discarded = m.discarded
+	}
+	d.counts.Events += uint64(m.events)
+	d.counts.Packets++
+}
+
 // appendEvents appends events as they lie in the ring, on the trace's clock and without their lengths, which a reader of
-// CTF knows from the classes. Stamps that lie before the one ahead, which readers do not bear, are raised to it: a goroutine's
-// next event may be on another core, whose counter may be a few cycles behind.
-func (d *drain) appendEvents(b, events []byte, last uint64) (_ []byte, _ uint64, count int) {
+// CTF knows from the classes. It returns those that would pass a limit. Stamps that lie before the one ahead, which readers do
+// not bear, are raised to it: a goroutine's next event may be on another core, whose counter may be a few cycles behind.
+func (d *drain) appendEvents(b, events []byte, last uint64, limit int) (_, rest []byte, _ uint64, count int) {
 	le := binary.LittleEndian
 	for len(events) >= eventHead {
 		size := int(le.Uint16(events[10:]))
 		if size < eventHead || size > len(events) {
-			break
+			return b, nil, last, count
+		}
+		if len(b)+size-2 > limit {
+			return b, events, last, count
 		}
 		last = max(last, d.at(le.Uint64(events)))
 		b = le.AppendUint64(b, last)
@@ -106,7 +87,7 @@ func (d *drain) appendEvents(b, events []byte, last uint64) (_ []byte, _ uint64,
 		events = events[size:]
 		count++
 	}
-	return b, last, count
+	return b, nil, last, count
 }
 
 // full says what to do where there is no room.

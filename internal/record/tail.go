@@ -132,7 +132,11 @@ func whole(f io.ReaderAt, from, to int64) (bool, error) {
 	if _, err := f.ReadAt(b, from); err != nil {
 		return false, err
 	}
-	events := b[packetFields:]
+	content := binary.LittleEndian.Uint64(b[atContent:]) / 8
+	if content < packetFields || content > uint64(len(b)) {
+		return false, nil
+	}
+	events := b[packetFields:content]
 	for range 2 { // row, row_kind
 		n := 0
 		for n < len(events) && events[n] != 0 {

@@ -23,8 +23,9 @@ type hostTrace struct {
 	dir  string
 	lock *os.File // of the directory
 
-	continued bool    // it is an earlier recorder's
-	keeper    *keeper // nil: all is kept
+	continued bool        // it is an earlier recorder's
+	keeper    *keeper     // nil: all is kept
+	packets   pagePackets // of rings, as the recorder's goroutine makes and writes them
 
 	mu    sync.Mutex // streams come from several goroutines
 	m     *ctf.Metadata
