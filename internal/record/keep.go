@@ -66,7 +66,8 @@ type keeper struct {
 	dropped retention.Dropped
 	rows    *rows // of meridian:dropped
 	values  []trace.Value
-	saved   string // where dropped chunks go; "" for nowhere
+	saved   string           // where dropped chunks go; "" for nowhere
+	listed  map[string]int64 // of these only, unless nil: those that the snapshot has
 }
 
 // chunk is a file that may be removed.

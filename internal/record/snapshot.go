@@ -308,10 +308,11 @@ func (s *snapshots) triggered(t *Trigger) { s.ask("trigger "+t.String(), "", tru
 func (k *keeper) save(dir string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.saved = dir
+	k.saved, k.listed = dir, nil
 }
 
-// files returns the sizes of all chunks by path. They are whole packets.
+// files returns the sizes of all chunks by path. They are whole packets. Of chunks that are dropped later only these are moved: a
+// later one would follow a chunk that is copied as far as it was now.
 func (k *keeper) files() map[string]int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -321,12 +322,13 @@ func (k *keeper) files() map[string]int64 {
 			all[c.path] = int64(c.Bytes)
 		}
 	}
+	k.listed = all
 	return all
 }
 
 // drop removes a file, or moves it into the snapshot that is being taken.
 func (k *keeper) drop(path string) error {
-	if k.saved == "" {
+	if _, ok := k.listed[path]; k.saved == "" || k.listed != nil && !ok {
 		return os.Remove(path)
 	}
 	to := filepath.Join(k.saved, filepath.Base(path))
