@@ -212,21 +212,24 @@ func (s *snapshots) copy(to string, x *Snapshot) error {
 			return err
 		}
 	}
-	if err := s.copyOthers(to, chunks); err != nil {
+	if err := s.copyOthers(to, chunks, latest); err != nil {
 		return err
 	}
 	return s.copyMetadata(to, x)
 }
 
-// copyOthers copies the streams of which nothing is dropped.
-func (s *snapshots) copyOthers(to string, chunks map[string]int64) error {
+// copyOthers copies the streams of which nothing is dropped. A chunk that began meanwhile is none of them: the one before it is
+// copied in part.
+func (s *snapshots) copyOthers(to string, chunks map[string]int64, latest map[string]int) error {
 	entries, err := os.ReadDir(s.t.dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		path := filepath.Join(s.t.dir, e.Name())
-		if _, known := chunks[path]; known || !e.Type().IsRegular() || e.Name() == "metadata" || strings.HasPrefix(e.Name(), ".") {
+		_, known := chunks[path]
+		base, _ := chunkNumber(path)
+		if _, chunked := latest[base]; known || chunked || !e.Type().IsRegular() || e.Name() == "metadata" || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		span, err := spanOf(path)
@@ -338,8 +341,10 @@ func (k *keeper) drop(path string) error {
 			return errors.Join(err, os.Remove(path))
 		}
 	}
-	if err := os.Rename(path, to); err != nil {
-		return os.Remove(path) // the snapshot lacks it
+	renamed := os.Rename(path, to)
+	// A file that the snapshot has by a link already stays under both names (rename(2)). One that cannot be renamed is missing there.
+	if err := os.Remove(path); renamed != nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
