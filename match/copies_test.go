@@ -195,6 +195,11 @@ func TestACandidateFarLaterThanAllOthersIsDropped(t *testing.T) {
 		w.record(true, protocolUDP, addrA, addrB, p)
 		ab, ba, _, _ := w.match(t, Options{})
 		w.check(t, ab, ba)
+		for _, m := range ab {
+			if left := w.left[m.Received-clock.HostTime(w.offset)]; m.Sent != left {
+				t.Errorf("%s: what left at %d is said to have left at %d", name, left, m.Sent)
+			}
+		}
 		if len(ab) < 55 {
 			t.Errorf("%s: %d messages", name, len(ab))
 		}
