@@ -36,6 +36,14 @@ import (
 // Where each end sees a constant number of copies (a mirror port: two at the sender, one at the receiver), that number is
 // the unit: a key is a candidate where both ends saw the full number, and the first copies make the message.
 //
+// Where one sending was seen and several receptions, the network repeated it, or a second sending was missed. The first reception is of
+// the sending seen unless that is so. Of these the expected number is
+//
+//	2 * repeats * missedBySender
+//
+// since nothing else must be missed. Such keys are used while it stays below maxExpectedFalse. Where the sender gives every
+// packet a number (IPv4 identification) and none is repeated, fewer unseen repeats are assumed.
+//
 // Keys that were sent several times are used only where delays tell the copies apart, however many both ends saw: the network may
 // have reordered them.
 //
@@ -51,6 +59,11 @@ const (
 	// unseenRepeat is the number of repeated keys that may exist although neither end shows one, per key at most unseenRate.
 	unseenRepeat = 0.02
 	unseenRate   = 0.001
+	// unseenNumber is unseenRepeat where the sender gives each packet a number, as it does where so many packets or more have another
+	// number than the one before, and such a share of all.
+	unseenNumber  = 0.001
+	minNumbered   = 16
+	numberedShare = 0.98
 	// minBoth is the least share of repeated keys that a sender's capture is taken to show.
 	minBoth = 0.01
 	// maxCopies is the number of copies of a key that a census counts as this many or more.
@@ -64,14 +77,16 @@ type kind struct {
 	from, to *index
 	of       uint8
 	protocol uint8
+	ids      bool   // the packets sent have identifications
 	port     uint16 // the lower one of datagrams: that of the service
 }
 
 const (
-	kindExact uint8 = iota // datagrams of one content and length
-	kindOpen               // datagrams whose beginnings are the same
-	kindData               // TCP segments
-	kindAck                // TCP packets without data
+	kindExact   uint8 = iota // datagrams of one content and length
+	kindOpen                 // datagrams whose beginnings are the same
+	kindData                 // TCP segments
+	kindAck                  // TCP packets without data
+	kindOpening              // SYNs, and segments without numbers among others that have some: timers repeat them
 )
 
 // census counts keys by the number of copies that the sender's and the receiver's capture saw; the last number stands for more.
@@ -167,6 +182,7 @@ func (l *losses) add(o losses) {
 type chance struct {
 	unseen float64 // of keys that are repeated for reasons that nothing shows
 	seen   float64 // of keys that are repeated as others are, which may be because they are lost
+	single float64 // of keys of which one sending is seen, and several receptions
 }
 
 // chance returns the expected numbers of false pairs. all is the losses of everything between the two captures: what a capture misses
@@ -189,7 +205,7 @@ func (f *finding) chance(c *census, all losses) chance {
 		afterLoss = max(behind, fewer/repeated)
 	}
 	both := max(minBoth, (1-atSender)*(1-atSender)) // the share of repeated keys of which both sendings are seen
-	return chance{2 * atSender * behind / both, 2 * atSender * afterLoss / both}
+	return chance{2 * atSender * behind / both, 2 * atSender * afterLoss / both, 2 * atSender / both}
 }
 
 // several is a key of which both ends saw at least one copy, and one end more.
@@ -214,7 +230,9 @@ type finding struct {
 	dropped  int64 // receptions that could be of one of several sendings, whatever the census
 	unit     unit
 	accepted bool
-	path     *path          // of the captures, if deviations decide
+	path     *path // of the captures, if deviations decide
+	once     bool  // of keys of which one sending was seen there was no other: the first reception is of it
+	numbers  numbering
 	singles  *deviationSpan // deviations that candidates may have, nil for any
 	apart    *deviationSpan // deviations that tell copies apart, nil if they do not
 }
@@ -222,7 +240,7 @@ type finding struct {
 // restart takes back what was offered so far.
 func (f *finding) restart() {
 	f.link.truncate(f.from)
-	f.census, f.several, f.dropped = census{}, nil, 0
+	f.census, f.several, f.dropped, f.numbers = census{}, nil, 0, numbering{}
 }
 
 // minOwn is the number of keys from which on a flow's own losses count, and not those of its kind.
@@ -274,7 +292,8 @@ func acceptKind(findings []*finding, all *census, missing losses, pathOf func() 
 	keys := all.sum(func(int, int) bool { return true })
 	flows := make([]judged, 0, len(findings))
 	for _, f := range findings {
-		flows = append(flows, judged{f, f.census.repeats(f.unit), f.chance(f.own(all), missing)})
+		repeats := f.census.repeats(f.unit)
+		flows = append(flows, judged{f, repeats, repeats, f.chance(f.own(all), missing)})
 	}
 	unseen := min(unseenRepeat, unseenRate*keys)
 	n, candidates := acceptable(flows, 0, unseen)
@@ -290,24 +309,89 @@ func acceptKind(findings []*finding, all *census, missing losses, pathOf func() 
 	if !unsure && !lossy && !slices.ContainsFunc(flows, func(f judged) bool { return len(f.several) > 0 }) {
 		return
 	}
+	strange := unseen
+	if numbered(flows) {
+		strange = min(strange, unseenNumber)
+	}
 	p := pathOf()
+	var t *trial
 	switch {
 	case p == nil:
-		return
 	case unsure:
-		p.accept(flows, unseen, candidates)
+		t = p.accept(flows, unseen, candidates)
 	default:
-		p.tellApart(flows, unseen)
+		t = p.tellApart(flows, unseen)
 	}
-	if unsure || lossy {
+	if keys >= minOwn {
+		findOnce(flows, strange, 0, nil)
+		if t != nil {
+			findOnce(t.tried, strange, t.alike, t.span)
+		}
+	}
+	if p != nil && (unsure || lossy) {
 		p.dropFar(flows)
 	}
+}
+
+// findOnce notes the flows of which a key with one sending seen had no other, as far as is expected: those that a span of deviations
+// filters, or those that none filters. So many repeated keys are taken to be unseen.
+func findOnce(flows []judged, strange, alike float64, s *deviationSpan) {
+	tried := slices.Clone(flows)
+	for i := range tried {
+		if s != nil { // what took longer than others may seem to be of another sending
+			tried[i].repeats = max(tried[i].repeats, s.outside*tried[i].all)
+		}
+		tried[i].chance.unseen, tried[i].chance.seen = tried[i].chance.single, tried[i].chance.single
+	}
+	n, _ := acceptable(tried, strange, alike)
+	for _, f := range tried[:n] {
+		if (f.singles != nil || f.apart != nil) == (s != nil) {
+			f.once = f.unit == unit{1, 1}
+		}
+	}
+}
+
+// numbering counts the packets sent that have an identification other than the one before.
+type numbering struct {
+	packets, varied int
+	first, last     uint16
+}
+
+func (n *numbering) note(id uint16) {
+	switch {
+	case n.packets == 0:
+		n.first = id
+	case id != 0 && id != n.last:
+		n.varied++
+	}
+	n.last = id
+	n.packets++
+}
+
+// numbered reports whether the sender gives each packet a number of its own, so that what is sent again has another.
+func numbered(flows []judged) bool {
+	var all numbering
+	for _, f := range flows {
+		n := &f.numbers
+		if n.packets == 0 {
+			if f.from < f.to || len(f.several) > 0 {
+				return false
+			}
+			continue
+		}
+		all.note(n.first)
+		all.packets += n.packets - 1
+		all.varied += n.varied
+		all.last = n.last
+	}
+	return all.packets > minNumbered && float64(all.varied) >= numberedShare*float64(all.packets-1)
 }
 
 // judged is a finding as it is judged: how many of its keys were sent again so that false pairs may come of it.
 type judged struct {
 	*finding
 	repeats float64
+	all     float64 // the repeats before deviations told some apart
 	chance  chance
 }
 
@@ -372,6 +456,10 @@ func (f *finding) addSeveral(s *several) (dropped int64) {
 			f.link.add(trace.Message{Sent: s.last(0), Received: s.last(1)})
 		}
 		return max(0, int64(s.received)-2)
+	}
+	if f.once && s.count[0] == 1 && !s.mixed && (f.singles == nil || f.path.distance(f.singles, s.first(0), s.first(1)) == 0) {
+		f.link.add(trace.Message{Sent: s.first(0), Received: s.first(1)})
+		return 0
 	}
 	if !f.accepted || !f.whole(s) || f.singles != nil && f.path.distance(f.singles, s.first(0), s.first(1)) > 0 {
 		return int64(s.received)

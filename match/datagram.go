@@ -2,6 +2,7 @@ package match
 
 import (
 	"math"
+	"slices"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -29,6 +30,7 @@ type datagramMatcher struct {
 type datagram struct {
 	exact, open uint64
 	time        clock.HostTime
+	id          uint16
 }
 
 // side is one direction of a flow in one capture.
@@ -93,7 +95,7 @@ func (s side) datagrams(to []datagram, limit uint32) []datagram {
 		if digest == 0 && p.ID == 0 {
 			continue // nothing would tell it from any other of its length
 		}
-		to = append(to, datagram{exact: contentKey(p, digest), open: mix(uint64(digest), uint64(p.ID)), time: p.Time})
+		to = append(to, datagram{exact: contentKey(p, digest), open: mix(uint64(digest), uint64(p.ID)), time: p.Time, id: p.ID})
 	}
 	return to
 }
@@ -108,9 +110,14 @@ func (m *datagramMatcher) join(from, to *index, flow *trace.Flow, out *collector
 	m.up, m.down = keysOfDatagrams(m.up[:0], m.sent), keysOfDatagrams(m.down[:0], m.came)
 	rest := &[2][]acknowledgement{m.openUp[:0], m.openDown[:0]}
 	k := kind{from: from, to: to, of: kindExact, protocol: flow.Protocol, port: servicePort(flow)}
+	hasID := func(d datagram) bool { return d.id != 0 }
+	k.ids = slices.ContainsFunc(m.sent, hasID) || slices.ContainsFunc(m.came, hasID)
 	var exact *finding
 	out.offer(k, func(f *finding) {
 		exact = f
+		for i := range m.sent {
+			f.numbers.note(m.sent[i].id)
+		}
 		m.seen.join(m.up, m.down, f, func(end, place int) {
 			d := m.sent
 			if end == 1 {

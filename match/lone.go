@@ -92,17 +92,18 @@ func (c *collector) offerLone(conversations []conversation) {
 func (c *collector) offerLoneFlow(x, other *index, flow, end int, s *served, near int) {
 	f := &x.Flows[flow]
 	for d := range 2 {
-		copies := make(map[uint64]int)
+		copies, ids := make(map[uint64]int), false
 		for _, n := range x.packets(flow) {
 			if p := x.at(n); p.Kind == trace.Datagram && direction(p) == d && s.first[end] <= p.Time && p.Time <= s.last[end] {
 				copies[contentKey(p, p.Digest)]++
+				ids = ids || p.ID != 0
 			}
 		}
 		if len(copies) == 0 {
 			continue
 		}
 		sent := (near > 0) == (d == 0)
-		k := kind{from: other, to: x, of: kindExact, protocol: f.Protocol, port: servicePort(f)}
+		k := kind{from: other, to: x, of: kindExact, protocol: f.Protocol, port: servicePort(f), ids: ids}
 		if sent {
 			k.from, k.to = x, other
 		}

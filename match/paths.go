@@ -239,7 +239,9 @@ func (p *path) distance(s *deviationSpan, sent, received clock.HostTime) float64
 }
 
 // tellApart tries spans of deviations by which the copies of accepted flows are told apart, whatever deviations single copies have.
-func (p *path) tellApart(flows []judged, unseen float64) {
+//
+// It returns what it chose, nil for nothing.
+func (p *path) tellApart(flows []judged, unseen float64) *trial {
 	var best trial
 	for i := range p.spans {
 		if t := p.try(flows, &p.spans[i], unseen); len(t.apart) > len(best.apart) {
@@ -249,6 +251,10 @@ func (p *path) tellApart(flows []judged, unseen float64) {
 	for _, f := range best.apart {
 		f.path, f.apart = p, best.span
 	}
+	if best.span == nil {
+		return nil
+	}
+	return &best
 }
 
 // dropFar leaves of the accepted flows the candidates that are not far from the usual.
@@ -261,8 +267,8 @@ func (p *path) dropFar(flows []judged) {
 }
 
 // accept tries spans of deviations, of which narrow ones tell more copies apart, and accepts flows by the narrowest that leaves nearly
-// as many candidates as any. So many candidates are left without.
-func (p *path) accept(flows []judged, unseen float64, candidates int) {
+// as many candidates as any. So many candidates are left without. It returns what it chose, nil for nothing.
+func (p *path) accept(flows []judged, unseen float64, candidates int) *trial {
 	most := float64(candidates)
 	tried := make([]trial, len(p.spans))
 	for i := range p.spans {
@@ -283,8 +289,9 @@ func (p *path) accept(flows []judged, unseen float64, candidates int) {
 		for _, f := range t.apart {
 			f.path, f.apart = p, t.span
 		}
-		return
+		return t
 	}
+	return nil
 }
 
 // trial is what one span of deviations leaves.
@@ -292,6 +299,8 @@ type trial struct {
 	span       *deviationSpan
 	accepted   []judged
 	apart      []*finding // those whose copies are told apart
+	tried      []judged   // the flows, with the repeats that are left
+	alike      float64    // unseen repeats that are not apart
 	candidates float64
 }
 
@@ -321,6 +330,7 @@ func (p *path) try(flows []judged, s *deviationSpan, unseen float64) trial {
 		alike = unseenClose / ((1 + nearest) * (1 + nearest))
 	}
 	n, candidates := acceptable(tried, unseen, alike)
+	t.tried, t.alike = tried, alike
 	t.accepted, t.candidates = tried[:n], float64(candidates)*(1-s.outside)
 	for _, f := range t.accepted {
 		l := f.census.losses(f.unit)
@@ -383,9 +393,11 @@ func (f *finding) addApart(k *several) (added int64) {
 		var of clock.HostTime
 		n := 0
 		for _, r := range received {
-			if d := f.path.distance(f.apart, sent, r); d == 0 {
+			if d := f.path.distance(f.apart, sent, r); d == 0 && (n == 0 || !f.once || k.count[0] > 1) {
 				of = r
 				n++
+			} else if d == 0 {
+				continue // the network repeated it
 			} else if d <= minMargin {
 				n += 2
 			}

@@ -15,8 +15,8 @@ import (
 // and a range of which it differs is of another sending.
 
 // judgeIDs decides whether identifications tell the segments and acknowledgements of one direction apart: where they are kept on
-// the way, which segments that begin alike and equal acknowledgements show. Else it clears them.
-func judgeIDs(up, down *half) {
+// the way, which segments that begin alike and equal acknowledgements show. Else it clears them. It returns whether they do.
+func judgeIDs(up, down *half) bool {
 	same, other := 0, 0
 	note := func(a, b uint16) {
 		if a == b && a != 0 {
@@ -60,6 +60,7 @@ func judgeIDs(up, down *half) {
 		}
 		clearIDs(h)
 	}
+	return kept
 }
 
 // clearIDs leaves the identifications of segments aside.
@@ -72,8 +73,11 @@ func clearIDs(h *half) {
 
 // segmentMatcher holds the buffers of one worker.
 type segmentMatcher struct {
-	parts    []part
-	up, down *half
+	parts       []part
+	up, down    *half
+	numbered    bool // segments have identifications
+	opening     []part
+	openingLost census
 }
 
 // part is a candidate whose range begins elsewhere than the segment that sent its last byte.
@@ -84,12 +88,15 @@ type part struct {
 
 // match offers a finding the message of every range received whose last byte one segment sent and no other range brought.
 func (m *segmentMatcher) match(up, down *half, f *finding) {
+	m.opening, m.openingLost = m.opening[:0], census{}
 	if len(up.segments) == 0 || len(down.segments) == 0 {
 		return
 	}
 	m.up, m.down = up, down
+	m.numbered = f.ids
 	if !m.matchBy(f) { // identifications are not those of parts
 		f.restart()
+		m.numbered = false
 		clearIDs(up)
 		clearIDs(down)
 		m.matchBy(f)
@@ -99,6 +106,7 @@ func (m *segmentMatcher) match(up, down *half, f *finding) {
 // matchBy reports whether the identifications of divided segments show one size of the parts.
 func (m *segmentMatcher) matchBy(f *finding) bool {
 	m.parts = m.parts[:0]
+	m.opening, m.openingLost = m.opening[:0], census{}
 	up, down := m.up.segments, m.down.segments
 	var cu, cd cover
 	for i := range down {
@@ -122,10 +130,30 @@ func (m *segmentMatcher) matchBy(f *finding) bool {
 			m.parts = append(m.parts, part{o, s, size})
 			continue
 		}
+		if m.isOpening(o) || m.isOpening(s) {
+			m.opening = append(m.opening, part{sent: o, came: s})
+			continue
+		}
 		m.offer(o, s, f)
 	}
-	countUncovered(up, down, f)
+	m.countUncovered(f)
+	for i := range up {
+		if id := up[i].id; id != 0 {
+			f.numbers.note(id)
+		}
+	}
 	return m.offerParts(f)
+}
+
+// isOpening reports whether a segment is a SYN, or has no number while others have: kernels answer so for a port that listens.
+func (m *segmentMatcher) isOpening(s *segment) bool { return s.syn || m.numbered && s.id == 0 }
+
+// offerOpening offers a finding the segments that open a connection.
+func (m *segmentMatcher) offerOpening(f *finding) {
+	f.census.merge(&m.openingLost)
+	for _, p := range m.opening {
+		m.offer(p.sent, p.came, f)
+	}
 }
 
 // offer hands a finding a segment sent and a range received that are of one sending or of copies.
@@ -217,7 +245,8 @@ func (m *segmentMatcher) offerParts(f *finding) bool {
 
 // countUncovered adds to the census the segments whose last byte no range received covers, among those between the first and
 // the last byte received.
-func countUncovered(up, down []segment, f *finding) {
+func (m *segmentMatcher) countUncovered(f *finding) {
+	up, down := m.up.segments, m.down.segments
 	j := 0
 	for i := range up {
 		last := up[i].end() - 1
@@ -225,7 +254,11 @@ func countUncovered(up, down []segment, f *finding) {
 			j++
 		}
 		if j > 0 && down[j-1].reach <= last && last < down[len(down)-1].reach {
-			f.census.add(up[i].number(), 0)
+			c := &f.census
+			if m.isOpening(&up[i]) {
+				c = &m.openingLost
+			}
+			c.add(up[i].number(), 0)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type segment struct {
 	stamp  uint32 // the sender's timestamp option
 	id     uint16 // identification, 0 where it means nothing
 	copies uint8  // segments with the same bytes, stamp and identification, up to 255
+	syn    bool
 	apart  bool   // of which two are further apart than repeatWithin
 	others uint32 // place in half.others of when the second copy and the third were seen, if there are
 }
@@ -39,6 +40,7 @@ type half struct {
 	segments         []segment
 	acknowledgements []acknowledgement
 	ids              []uint16                       // of acknowledgements
+	unnumbered       bool                           // some of them have none, though others do
 	others           [][maxTimes - 1]clock.HostTime // of segments with several copies
 }
 
@@ -46,6 +48,7 @@ type half struct {
 type tcpMatcher struct {
 	a, b     [2]half
 	seen     table
+	some     [2][]acknowledgement
 	segments segmentMatcher
 }
 
@@ -58,11 +61,42 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 		if (u.near > 0) != (d == 0) {
 			up, down, from, to = down, up, to, from
 		}
-		judgeIDs(up, down)
-		k := kind{from: from, to: to, of: kindData, protocol: protocolTCP}
+		kept := judgeIDs(up, down)
+		k := kind{from: from, to: to, of: kindData, protocol: protocolTCP, ids: kept}
 		out.offer(k, func(f *finding) { m.segments.match(up, down, f) })
+		k.of, k.ids = kindOpening, false
+		out.offer(k, m.segments.offerOpening)
 		k.of = kindAck
-		out.offer(k, func(f *finding) { m.seen.join(up.acknowledgements, down.acknowledgements, f, nil) })
+		for _, h := range []*half{up, down} {
+			h.unnumbered = kept && slices.Contains(h.ids, 0)
+		}
+		if up.unnumbered || down.unnumbered {
+			out.offer(k, func(f *finding) { m.joinAcknowledgements(up, down, f, false) })
+		}
+		k.ids = kept
+		out.offer(k, func(f *finding) { m.joinAcknowledgements(up, down, f, kept) })
+	}
+}
+
+// joinAcknowledgements offers a finding the packets without bytes, those that have numbers if others have none.
+func (m *tcpMatcher) joinAcknowledgements(up, down *half, f *finding, numbered bool) {
+	lists := [2][]acknowledgement{up.acknowledgements, down.acknowledgements}
+	if up.unnumbered || down.unnumbered {
+		for end, h := range []*half{up, down} {
+			m.some[end] = m.some[end][:0]
+			for i, a := range h.acknowledgements {
+				if (h.ids[i] != 0) == numbered {
+					m.some[end] = append(m.some[end], a)
+				}
+			}
+			lists[end] = m.some[end]
+		}
+	}
+	m.seen.join(lists[0], lists[1], f, nil)
+	for _, id := range up.ids {
+		if numbered && id != 0 {
+			f.numbers.note(id)
+		}
 	}
 }
 
@@ -121,7 +155,7 @@ func loadHalves(halves *[2]half, x *index, c *connection, keyOf func(*trace.Pack
 			continue
 		}
 		start := numbers[direction(p)].at(p.Seq)
-		h.segments = append(h.segments, segment{start: start, bytes: bytes, time: p.Time, stamp: p.TSVal, id: p.ID, copies: 1})
+		h.segments = append(h.segments, segment{start: start, bytes: bytes, time: p.Time, stamp: p.TSVal, id: p.ID, syn: p.Flags&trace.SYN != 0, copies: 1})
 	}
 }
 

@@ -111,7 +111,8 @@ func (w *disturbedTraffic) origin(f *seenFrame) (sent int64, sure bool) {
 // verdict is what became of messages and of what could have been messages.
 type verdict struct {
 	matched, both map[string]int
-	dropped       map[string]int // what was seen at both ends and not matched, by what the captures hold of it
+	ofFour        [2]map[string]int // both and matched of those over IPv4
+	dropped       map[string]int    // what was seen at both ends and not matched, by what the captures hold of it
 	wrong, unsure int
 }
 
@@ -119,6 +120,7 @@ func (v *verdict) String() string {
 	s := fmt.Sprintf("%d wrong, %d that nothing could tell", v.wrong, v.unsure)
 	for _, class := range []string{"TCP", "UDP", "ICMP"} {
 		s += fmt.Sprintf(", %s %.1f%% of %d", class, 100*float64(v.matched[class])/float64(v.both[class]), v.both[class])
+		s += fmt.Sprintf(" (IPv4 %.1f%% of %d)", 100*float64(v.ofFour[1][class])/float64(v.ofFour[0][class]), v.ofFour[0][class])
 	}
 	for _, reason := range slices.Sorted(maps.Keys(v.dropped)) {
 		s += fmt.Sprintf("; %s: %d dropped", reason, v.dropped[reason])
@@ -176,11 +178,13 @@ func (w *disturbedTraffic) judgeThinned(t *testing.T, missed [2]float64, snap in
 		t.Fatal(err)
 	}
 	v := &verdict{matched: make(map[string]int), both: make(map[string]int), dropped: make(map[string]int)}
+	v.ofFour = [2]map[string]int{make(map[string]int), make(map[string]int)}
 	type pair struct {
 		from int
 		sent int64
 	}
 	could := make(map[pair]bool)
+	four := make(map[pair]bool)
 	var copies [2]map[string]int // frames that are kept
 	for h := range w.frames {
 		copies[h] = make(map[string]int)
@@ -199,6 +203,10 @@ func (w *disturbedTraffic) judgeThinned(t *testing.T, missed [2]float64, snap in
 			if class := classOf(f.data); from != h && kept[h][f.at] && sure && kept[from][sent] && class != "" && !could[pair{from, sent}] {
 				could[pair{from, sent}] = true
 				v.both[class]++
+				if f.data[12] == 8 {
+					four[pair{from, sent}] = true
+					v.ofFour[0][class]++
+				}
 				reasons[pair{from, sent}] = fmt.Sprintf("%s of %s sent, %s received", class, copiesOf(copies[from][string(f.data)]), copiesOf(copies[h][string(f.data)]))
 			}
 		}
@@ -218,6 +226,9 @@ func (w *disturbedTraffic) judgeThinned(t *testing.T, missed [2]float64, snap in
 			case could[pair{from, sent}]:
 				delete(could, pair{from, sent})
 				v.matched[class]++
+				if four[pair{from, sent}] {
+					v.ofFour[1][class]++
+				}
 			}
 		}
 	}
