@@ -51,7 +51,7 @@ func watchGrowing(ctx context.Context, o options) (f *figures, err error) {
 	ended := make(chan error, 1)
 	go func() {
 		more := o.Options
-		more.Events *= 100 // it ends with ctx
+		more.Events, more.Messages = 100*more.Events, 100*more.Messages // it ends with ctx
 		ended <- load.Write(more, schema, g)
 	}()
 	defer func() {

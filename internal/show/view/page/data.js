@@ -36,6 +36,7 @@ let bytes = 0;
 const toDecode = [];
 /** @type {string[]} */
 let wanted = [];
+let slow = new Set(); // of these, what need not be new
 let under = 0;
 export let decoded = 0;
 /** @type {Record<string, Promise<any>>} */
@@ -124,8 +125,10 @@ export function best(group, level, index) {
  * tiles are wanted any more are called off; those that are hoped for only make room for what is wanted.
  * @param {string[]} keys
  * @param {string[]} hoped
+ * @param {Set<string>} [calm] those of the keys that need not be new
  */
-export function want(keys, hoped) {
+export function want(keys, hoped, calm = new Set()) {
+  slow = calm;
   [keys, hoped] = [keys.map(nearest), hoped.map(nearest)];
   wanted = keys;
   const still = new Set(keys.some(fresh) ? keys : [...keys, ...hoped]);
@@ -164,7 +167,7 @@ const changed = (tile) => growth !== null && (tile.stale || (!tile.settled && ti
  * do. Behind the end little changes: a slice may find its end.
  * @param {Tile} tile
  */
-const pause = (tile) => (tile.to + Grace < tile.edge && !tile.stale ? MaxPause : Math.max(Math.min(MaxPause, Math.max(MinPause, tile.width / 1e6)), 2 * answered));
+const pause = (tile) => (slow.has(tile.key) || (tile.to + Grace < tile.edge && !tile.stale) ? MaxPause : Math.max(Math.min(MaxPause, Math.max(MinPause, tile.width / 1e6)), 2 * answered));
 
 /**
  * outdated says that a tile that is held is to be asked for again.

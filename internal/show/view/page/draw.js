@@ -97,8 +97,9 @@ function want(hosts) {
     }
   }
   Links.want(level, keys, hoped);
-  Minimap.want(keys);
-  Data.want([...new Set(keys)], [...new Set(hoped)]);
+  const own = new Set(keys), /** @type {string[]} */ map = [];
+  Minimap.want(map);
+  Data.want([...new Set([...keys, ...map])], [...new Set(hoped)], new Set(map.filter((key) => !own.has(key))));
 }
 
 /**

@@ -21,7 +21,7 @@ const g = context(canvas);
 const picture = document.createElement("canvas");
 const Grip = 6;
 const Foot = 11;
-const Refresh = 500; // ms between two pictures of what grows
+const Refresh = 1000; // ms between two pictures of what grows
 const MaxHosts = 12;
 const lines = new Map();
 /** @type {About} */
