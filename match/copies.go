@@ -78,7 +78,7 @@ type kind struct {
 	of       uint8
 	protocol uint8
 	ids      bool   // the packets sent have identifications
-	port     uint16 // the lower one of datagrams: that of the service
+	port     uint16 // the lower one of datagrams: that of the service; without ports, their size
 }
 
 const (

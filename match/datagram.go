@@ -2,6 +2,7 @@ package match
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"meridian/clock"
@@ -20,7 +21,9 @@ import (
 type datagramMatcher struct {
 	seen       table
 	sent, came []datagram
-	up, down   []acknowledgement
+	// Those of one size.
+	someSent, someCame []datagram
+	up, down           []acknowledgement
 	// What found no partner, without its length.
 	openUp, openDown []acknowledgement
 	beginnings       map[uint64]*beginning
@@ -30,7 +33,7 @@ type datagramMatcher struct {
 type datagram struct {
 	exact, open uint64
 	time        clock.HostTime
-	id          uint16
+	id, size    uint16
 }
 
 // side is one direction of a flow in one capture.
@@ -48,8 +51,36 @@ func (m *datagramMatcher) match(u *conversation, out *collector) {
 			up, down = down, up
 		}
 		m.sent, m.came = up.datagrams(m.sent[:0], limit), down.datagrams(m.came[:0], limit)
-		m.join(up.index, down.index, &up.Flows[up.flow], out)
+		flow := &up.Flows[up.flow]
+		if servicePort(flow) > 0 {
+			m.join(up.index, down.index, flow.Protocol, servicePort(flow), out)
+			continue
+		}
+		sent, came := m.sent, m.came
+		for size := range uint16(maxSize) {
+			m.sent, m.came = ofSize(m.someSent[:0], sent, size), ofSize(m.someCame[:0], came, size)
+			m.someSent, m.someCame = m.sent, m.came
+			if len(m.sent)+len(m.came) > 0 {
+				m.join(up.index, down.index, flow.Protocol, size, out)
+			}
+		}
+		m.sent, m.came = sent, came
 	}
+}
+
+// maxSize is one more than the size of any datagram. Sizes are the lengths of numbers of bytes, in bits: where there are no ports, they
+// tell echo requests from neighbour discovery, which is repeated for other reasons.
+const maxSize = 33
+
+func sizeOf(p *trace.Packet) uint16 { return uint16(bits.Len32(p.Length)) }
+
+func ofSize(to, list []datagram, size uint16) []datagram {
+	for _, d := range list {
+		if d.size == size {
+			to = append(to, d)
+		}
+	}
+	return to
 }
 
 // contentLimit returns the length of datagrams up to which both captures kept enough to compare their content, as far as the
@@ -95,7 +126,7 @@ func (s side) datagrams(to []datagram, limit uint32) []datagram {
 		if digest == 0 && p.ID == 0 {
 			continue // nothing would tell it from any other of its length
 		}
-		to = append(to, datagram{exact: contentKey(p, digest), open: mix(uint64(digest), uint64(p.ID)), time: p.Time, id: p.ID})
+		to = append(to, datagram{exact: contentKey(p, digest), open: mix(uint64(digest), uint64(p.ID)), time: p.Time, id: p.ID, size: sizeOf(p)})
 	}
 	return to
 }
@@ -105,11 +136,11 @@ func contentKey(p *trace.Packet, digest uint32) uint64 {
 	return mix(uint64(digest)<<32|uint64(p.Length), uint64(p.ID))
 }
 
-// join matches what was sent with what came.
-func (m *datagramMatcher) join(from, to *index, flow *trace.Flow, out *collector) {
+// join matches what was sent with what came. port is that of the service, or a size.
+func (m *datagramMatcher) join(from, to *index, protocol uint8, port uint16, out *collector) {
 	m.up, m.down = keysOfDatagrams(m.up[:0], m.sent), keysOfDatagrams(m.down[:0], m.came)
 	rest := &[2][]acknowledgement{m.openUp[:0], m.openDown[:0]}
-	k := kind{from: from, to: to, of: kindExact, protocol: flow.Protocol, port: servicePort(flow)}
+	k := kind{from: from, to: to, of: kindExact, protocol: protocol, port: port}
 	hasID := func(d datagram) bool { return d.id != 0 }
 	k.ids = slices.ContainsFunc(m.sent, hasID) || slices.ContainsFunc(m.came, hasID)
 	var exact *finding

@@ -92,29 +92,45 @@ func (c *collector) offerLone(conversations []conversation) {
 func (c *collector) offerLoneFlow(x, other *index, flow, end int, s *served, near int) {
 	f := &x.Flows[flow]
 	for d := range 2 {
-		copies, ids := make(map[uint64]int), false
+		all := make(map[uint16]*loneCopies)
+		var ports []uint16
 		for _, n := range x.packets(flow) {
 			if p := x.at(n); p.Kind == trace.Datagram && direction(p) == d && s.first[end] <= p.Time && p.Time <= s.last[end] {
-				copies[contentKey(p, p.Digest)]++
-				ids = ids || p.ID != 0
+				port := servicePort(f)
+				if port == 0 {
+					port = sizeOf(p)
+				}
+				of := all[port]
+				if of == nil {
+					of = &loneCopies{copies: make(map[uint64]int)}
+					all[port] = of
+					ports = append(ports, port)
+				}
+				of.copies[contentKey(p, p.Digest)]++
+				of.ids = of.ids || p.ID != 0
 			}
-		}
-		if len(copies) == 0 {
-			continue
 		}
 		sent := (near > 0) == (d == 0)
-		k := kind{from: other, to: x, of: kindExact, protocol: f.Protocol, port: servicePort(f), ids: ids}
-		if sent {
-			k.from, k.to = x, other
-		}
-		c.offer(k, func(f *finding) {
-			for _, n := range copies {
-				if sent {
-					f.census.add(n, 0)
-				} else {
-					f.census.add(0, n)
-				}
+		for _, port := range ports {
+			k := kind{from: other, to: x, of: kindExact, protocol: f.Protocol, port: port, ids: all[port].ids}
+			if sent {
+				k.from, k.to = x, other
 			}
-		})
+			c.offer(k, func(f *finding) {
+				for _, n := range all[port].copies {
+					if sent {
+						f.census.add(n, 0)
+					} else {
+						f.census.add(0, n)
+					}
+				}
+			})
+		}
 	}
+}
+
+// loneCopies counts the copies of each packet of a kind that one capture alone saw.
+type loneCopies struct {
+	copies map[uint64]int
+	ids    bool
 }

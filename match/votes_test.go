@@ -309,7 +309,7 @@ func TestSuperDatagramsThatBeginAlikeAreAmbiguous(t *testing.T) {
 	m := datagramMatcher{sent: []datagram{d(1, 5000), d(900_000_000, 6000)}, came: []datagram{d(950_000_000, 1000)}}
 	x := &index{}
 	c := &collector{links: make(map[[2]*index]*link)}
-	m.join(x, x, &trace.Flow{}, c)
+	m.join(x, x, 0, 0, c)
 	dropped := int64(0)
 	for _, f := range c.found {
 		dropped += f.dropped
