@@ -52,8 +52,8 @@ func (p *pagePackets) room(n int) {
 	p.mem = append(b[skip:skip:skip+n], p.mem...)
 }
 
-// rest returns how much of the page is left for the next packet.
-func (p *pagePackets) rest() int { return page - len(p.mem)%page }
+// rest returns how much is left of a page that has been begun, 0 at the beginning of one.
+func (p *pagePackets) rest() int { return -len(p.mem) & (page - 1) }
 
 // open begins a packet of a head and more, and returns where its page ends, or the one in which that much ends.
 func (p *pagePackets) open(head []byte, more int) (limit int) {
@@ -113,7 +113,7 @@ func (d *drain) split(s *shardFile, events []byte, position, discarded, skipped 
 	m := madePacket{sequence: s.sequence, first: s.last, last: s.last, position: s.position, discarded: s.discarded}
 	if left := p.rest(); left >= len(d.head) && left < len(d.head)+firstSize(events) { // the first event begins the next page
 		p.open(d.head, 0)
-		p.close(s, len(d.head), page, m)
+		p.close(s, len(d.head), page, m) // fills it
 		m.sequence++
 	}
 	m.sequence += skipped

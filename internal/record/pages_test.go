@@ -183,6 +183,9 @@ func TestPacketsOfARingLieWithinPages(t *testing.T) {
 				if last > p.offset/page && (p.offset%page != 0 || head+first <= (p.size-1)/page*page) {
 					t.Fatalf("offset %d: the packet of %d bytes crosses a page, and its first event has %d", p.offset, p.size, first)
 				}
+				if len(p.texts) == 0 && p.size > page {
+					t.Fatalf("offset %d: %d bytes without an event", p.offset, p.size)
+				}
 				if p.position < position {
 					t.Fatalf("offset %d: position %d after %d", p.offset, p.position, position)
 				}
@@ -202,6 +205,10 @@ func TestPacketsOfARingLieWithinPages(t *testing.T) {
 func cutAndGoOn(t *testing.T, random *rand.Rand, dir, rings, path string, data []byte, all []filePacket, x *texts) {
 	t.Helper()
 	at := random.IntN(len(data)/page+1) * page
+	paths, _ := filepath.Glob(filepath.Join(dir, sensorFiles+"*")) // also of a recorder that found no packet to go on with
+	for _, path := range paths {
+		os.Remove(path)
+	}
 	if err := os.WriteFile(path, data[:at], 0o666); err != nil {
 		t.Fatal(err)
 	}
