@@ -33,7 +33,7 @@ func (f *recordFlags) openView(cmd *cobra.Command) (*recordedView, error) {
 		page.listen, page.noBrowser = "127.0.0.1:0", false
 	}
 	var o live.Options
-	o.Inputs = []live.Input{{Host: f.host, Dir: f.dir}}
+	o.Inputs = []live.Input{{Host: f.host, Dir: f.dir}} // "": as the trace says
 	o.Sorter.Frame, o.Sorter.MostFrame = 50*time.Millisecond, 200*time.Millisecond
 	p, err := openLivePage(page, cmd, o, live.ViewOptions{})
 	if err != nil {

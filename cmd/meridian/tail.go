@@ -13,6 +13,7 @@ import (
 	"meridian/format/ctf"
 	"meridian/format/shm"
 	"meridian/internal/live"
+	"meridian/internal/pipeline/input"
 	"meridian/trace"
 )
 
@@ -44,6 +45,8 @@ The first three seconds may be held back until the clocks are aligned.
 
 --latency is the one knob between order and speed: an event waits that long for earlier ones of other streams. One that comes
 later still is printed at once and marked late; then events wait longer for a while, at most twice --latency.
+
+Readings of clocks that recorders store (meridian:clock, meridian:steering) are left out unless --event asks for them.
 
 --format gnuplot draws the last --window anew every second, for a gnuplot that runs. --format picl writes a PICL trace; late events have no
 place in it, are left out but for ends of slices, and counted.
@@ -112,6 +115,10 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(t.Select.Events) == 0 && !f.rows {
+		t.Select.Events = recordersOwn
+	}
+	f.tellStart(cmd, inputs)
 	o := live.Options{Inputs: inputs, Rows: f.rows, FromEnd: !f.all}
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	var w trace.Warnings
@@ -124,6 +131,24 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", outcome.Summary())
 	}
 	return liveOutcome(outcome)
+}
+
+// recordersOwn leaves out the readings of clocks that a recorder stores, five a second.
+var recordersOwn = []string{"!meridian:clock", "!meridian:steering"}
+
+// tellStart says what is waited for, and what is left out: silence could mean anything.
+func (f *tailFlags) tellStart(cmd *cobra.Command, inputs []live.Input) {
+	if f.quiet {
+		return
+	}
+	for _, in := range inputs {
+		switch is := ctf.IsTrace(in.Dir); {
+		case !is:
+			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: %s is no trace yet: waiting for one\n", in.Dir)
+		case !f.all:
+			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: following %s from now on; --all prints what it holds already\n", in.Dir)
+		}
+	}
 }
 
 // ringSize reads --ring-size.
@@ -157,9 +182,10 @@ func liveInputs(args []string) (inputs []live.Input, err error) {
 		if err == nil && !info.IsDir() {
 			return nil, wrong("%s is a file: traces that grow are directories; 'meridian align' and 'meridian view' read captures", dir)
 		}
+		found := false
 		if err == nil && !ctf.IsTrace(dir) {
-			if found, err := ctf.Find(dir); err == nil && len(found) > 0 {
-				dirs = found
+			if all, err := ctf.Find(dir); err == nil && len(all) > 0 {
+				dirs, found = all, true
 			}
 		}
 		for _, dir := range dirs {
@@ -167,10 +193,30 @@ func liveInputs(args []string) (inputs []live.Input, err error) {
 				return nil, wrong("%q and %q name one directory: its events would come twice", before, arg)
 			}
 			given[filepath.Clean(dir)] = arg
-			inputs = append(inputs, live.Input{Host: host, Dir: dir})
+			inputs = append(inputs, live.Input{Host: host, Dir: dir, Found: found})
 		}
 	}
+	nameInputs(inputs)
 	return inputs, nil
+}
+
+// nameInputs names hosts as other commands do: after their directories, or as much of the paths as tells them apart. Those of a directory of traces
+// have the names that the traces say.
+func nameInputs(inputs []live.Input) {
+	count := make(map[string]int)
+	for _, in := range inputs {
+		count[input.Stem(in.Dir)]++
+	}
+	for i := range inputs {
+		in := &inputs[i]
+		switch stem := input.Stem(in.Dir); {
+		case in.Host != "" || in.Found:
+		case count[stem] > 1:
+			in.Host = filepath.Clean(in.Dir)
+		default:
+			in.Host = stem
+		}
+	}
 }
 
 // liveOutcome turns what could not be kept into an error.

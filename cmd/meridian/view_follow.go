@@ -19,16 +19,21 @@ type livePage struct {
 	cmd      *cobra.Command
 	timeline *view.Live
 	server   *view.Server
-	o        live.Options
-	v        live.ViewOptions
+	viewer   *live.Viewer
+	warnings *trace.Warnings
 }
 
 // openLivePage prepares to serve the page at the address that the flags say.
 func openLivePage(f *viewFlags, cmd *cobra.Command, o live.Options, v live.ViewOptions) (*livePage, error) {
-	p := &livePage{flags: f, cmd: cmd, timeline: view.NewLive(), o: o, v: v}
+	p := &livePage{flags: f, cmd: cmd, timeline: view.NewLive(), warnings: new(trace.Warnings)}
 	var err error
-	p.server, err = view.Listen(f.listen, p.timeline)
-	return p, err
+	if p.server, err = view.Listen(f.listen, p.timeline); err != nil {
+		return nil, err
+	}
+	if p.viewer, err = live.OpenViewer(o, v, p.timeline, p.warnings); err != nil {
+		return nil, errors.Join(err, p.server.Close())
+	}
+	return p, nil
 }
 
 // serve follows and serves until ctx ends, prints the address on stdout, and says in the end what became of the events.
@@ -36,12 +41,11 @@ func (p *livePage) serve(ctx context.Context) error {
 	defer p.timeline.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var w trace.Warnings
 	var outcome *live.Outcome
 	followed := make(chan error, 1)
 	go func() {
 		var err error
-		outcome, err = live.View(ctx, p.o, p.v, p.timeline, &w)
+		outcome, err = p.viewer.Run(ctx)
 		if err != nil {
 			stop() // nothing more will come: the command ends
 		}
@@ -52,7 +56,7 @@ func (p *livePage) serve(ctx context.Context) error {
 	if err = errors.Join(err, <-followed); err != nil {
 		return err
 	}
-	p.flags.printWarnings(p.cmd, w.Lines())
+	p.flags.printWarnings(p.cmd, p.warnings.Lines())
 	if !p.flags.quiet {
 		fmt.Fprintln(p.cmd.ErrOrStderr(), "meridian:", outcome.Summary())
 	}

@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"io"
+	"os"
 	"strconv"
 
 	alignlive "meridian/align/live"
@@ -25,6 +26,8 @@ type input struct {
 	hasTags  bool // the ends of its messages have tags that are unique everywhere
 
 	looked     bool // once: what comes after that is new
+	there      bool // the directory is
+	replaced   bool // the trace was put in the place of another
 	began      bool
 	first      clock.HostTime // of its first event
 	event      trace.Event
@@ -60,9 +63,59 @@ func (in *input) refresh() error {
 	before := in.looked
 	in.looked = true
 	grew, err := in.follower.Refresh()
+	if errors.Is(err, ctf.ErrReplaced) {
+		in.s.warnings.Add(in.dir, "another trace was put in its place, and is followed from its beginning", "")
+		return in.replace()
+	}
 	if err != nil || !grew || in.host >= 0 {
 		return err
 	}
+	return in.open(before)
+}
+
+// replace follows the trace that was put in the place of the one that was followed. Its host and clock are taken for the same.
+func (in *input) replace() error {
+	// What has come of the trace before is handed on by its own names.
+	in.s.warming = false
+	for in.has || in.from < len(in.held) {
+		if ok, err := in.peek(); !ok {
+			return err
+		}
+		if err := in.s.take(in); errors.Is(err, order.ErrSorterFull) {
+			err = in.s.flush()
+			if err != nil {
+				return err
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := in.s.restart(); err != nil {
+		return err
+	}
+	err := in.follower.Close()
+	in.follower = ctf.Follow(in.dir, in.s.warnings)
+	in.subs, in.lastSub, in.began, in.classes = make(map[subKey]int), subKey{}, false, nil
+	in.replaced = true
+	if in.host >= 0 {
+		in.enter()
+	}
+	return err
+}
+
+// gone warns of a directory that has vanished.
+func (in *input) gone() {
+	_, err := os.Stat(in.dir)
+	if there := err == nil; there != in.there {
+		if in.there {
+			in.s.warnings.Add(in.dir, "the directory has vanished; what comes in its place is followed", "")
+		}
+		in.there = there
+	}
+}
+
+// open learns what the trace says of itself. Before says that it was looked at before: then all in it is new.
+func (in *input) open(before bool) (err error) {
 	env := in.follower.Env()
 	if in.name == "" {
 		in.name = env["hostname"]
@@ -72,17 +125,24 @@ func (in *input) refresh() error {
 	}
 	in.hasTags = env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host")
 	in.host, in.number = in.s.host(in.name)
+	in.enter()
+	for ok := in.s.o.FromEnd && !before; ok && err == nil; {
+		ok, err = in.read()
+	}
+	return err
+}
+
+// enter begins to number what the events of the trace refer to.
+func (in *input) enter() {
 	in.entries = in.s.entries.Of(in.follower, in.host)
 	if in.s.o.Rows {
 		in.pushed = &pushedSource{in: in}
 		in.rows = kernel.Rows(in.pushed, in.s.warnings)
 		in.rowsOf = in.s.rowNames.Of(in.rows, in.host)
-		in.rowsOf.Resume(in.s.resumed.rows(in))
+		if !in.replaced {
+			in.rowsOf.Resume(in.s.resumed.rows(in))
+		}
 	}
-	for ok := in.s.o.FromEnd && !before; ok && err == nil; {
-		ok, err = in.read()
-	}
-	return err
 }
 
 // heldEvent is an event with values of its own.

@@ -26,8 +26,12 @@ import (
 	"meridian/trace"
 )
 
-// Input is a directory to follow, and the host whose it is; "" for the host that the trace names.
-type Input struct{ Host, Dir string }
+// Input is a directory to follow, and the host whose it is; "" for the host that the trace names. Found says that it was found in a
+// directory of traces.
+type Input struct {
+	Host, Dir string
+	Found     bool
+}
 
 // Options say what is followed, and how. Only Inputs is required.
 type Options struct {
@@ -78,14 +82,16 @@ type Session struct {
 	held    int
 
 	began    time.Time
-	ticked   int64             // when the session last looked at its clock, since began
-	progress pace              // of the hosts' clocks since their first events, whatever these show
-	aligned  int64             // the version of the maps that were handed on
-	joined   int64             // the version up to which joins were taken account of
-	asked    bool              // the sorter saw messages arrive before they were sent
-	askedAt  int64             // when a round was made for that, by time
-	before   order.SorterStats // of sorters that were replaced
-	ordered  []*lane           // for inOrder
+	ticked   int64                      // when the session last looked at its clock, since began
+	progress pace                       // of the hosts' clocks since their first events, whatever these show
+	aligned  int64                      // the version of the maps that were handed on
+	joined   int64                      // the version up to which joins were taken account of
+	asked    bool                       // the sorter saw messages arrive before they were sent
+	askedAt  int64                      // when a round was made for that, by time
+	before   order.SorterStats          // of sorters that were replaced
+	ordered  []*lane                    // for inOrder
+	last     map[int]clock.TimelineTime // that was handed on, by component
+	lookedAt int64                      // when the directories were looked for, by elapsed
 }
 
 // New returns a session that has read nothing. Warnings gets what is wrong with the traces.
@@ -100,7 +106,7 @@ func New(o Options, w *trace.Warnings) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(0, int64(time.Minute)), numbered: newTags(int64(o.Settle), int64(time.Minute)), shared: make(map[int]bool), warnings: w, began: o.Now()}
+	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(0, int64(time.Minute)), numbered: newTags(int64(o.Settle), int64(time.Minute)), shared: make(map[int]bool), last: make(map[int]clock.TimelineTime), warnings: w, began: o.Now()}
 	s.schema.Title = "Live timeline"
 	s.rows = s.schema
 	if o.Rows {
@@ -177,12 +183,21 @@ func (s *Session) pause() time.Duration {
 // maxStep is how many events are read at a step. Then what they release is handed on, and the clocks are looked at.
 const maxStep = 1 << 14
 
+// lookInterval is between looks whether the directories are there, ns.
+const lookInterval = 1_000_000_000
+
 // Step reads what has come, aligns and hands on. Busy says that there is more to be read at once.
 func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 	s.tick()
 	for _, in := range s.inputs {
 		if err := in.refresh(); err != nil {
 			return false, err
+		}
+	}
+	if s.elapsed()-s.lookedAt >= lookInterval {
+		s.lookedAt = s.elapsed()
+		for _, in := range s.inputs {
+			in.gone()
 		}
 	}
 	if s.warming {

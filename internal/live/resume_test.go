@@ -24,7 +24,7 @@ type killedViewer struct {
 	step int
 }
 
-const viewSteps = 60
+const viewSteps = 40
 
 // run follows until a drawn step, or to the end.
 func (k *killedViewer) run(t testing.TB, inputs []Input, until int) (*Session, *pictures) {
@@ -58,7 +58,7 @@ func (k *killedViewer) run(t testing.TB, inputs []Input, until int) (*Session, *
 
 // TestFollowerThatIsKilledGoesOnWithNothingTwiceAndNothingMissing kills a viewer at drawn instants and starts it again on its index.
 func TestFollowerThatIsKilledGoesOnWithNothingTwiceAndNothingMissing(t *testing.T) {
-	const seconds = 2
+	const seconds = 1
 	hosts := talk(seconds, 9)
 	written := [2]string{}
 	base := t.TempDir()

@@ -14,8 +14,10 @@ import (
 // to wait for its sending, and be passed by others.
 type sequence struct {
 	in      *input
-	stream  int    // of the trace
+	stream  int // of the trace
+	entries *order.SourceEntries
 	file    string // within the directory
+	trace   string // its UUID
 	read    uint64 // events
 	written progress
 	before  *progress // of earlier sessions; nil for none
@@ -83,7 +85,7 @@ func (in *input) sequence() int {
 	if !known {
 		n = len(in.s.sequences)
 		in.subs[k] = n
-		x := &sequence{in: in, stream: k.stream}
+		x := &sequence{in: in, stream: k.stream, entries: in.entries, trace: fmt.Sprintf("%x", in.follower.Metadata().UUID)}
 		if k.reader != nil {
 			x.file = filepath.Base(k.reader.Stream().Path)
 		}
@@ -100,7 +102,7 @@ func (x *sequence) name() string {
 	if all := x.in.follower.Streams(); x.stream < len(all) {
 		s = &all[x.stream]
 	}
-	return fmt.Sprintf("%s %d %d %s", x.file, s.Kind, s.ID, s.Name)
+	return fmt.Sprintf("%s %s %d %d %s", x.trace, x.file, s.Kind, s.ID, s.Name)
 }
 
 // tag appends to the values of an event its number in its sequence, for emit.
@@ -117,8 +119,9 @@ func (s *Session) emit(r *trace.TimelineEvent, n order.Note) error {
 	r.Values = r.Values[:last]
 	written := x.before != nil && x.before.has(number)
 	x.written.add(number)
-	r.Stream = x.in.entries.Stream(x.stream)
+	r.Stream = x.entries.Stream(x.stream)
 	s.keepWithin(r, &n)
+	s.noteLate(r, &n)
 	switch {
 	case s.o.Rows:
 		return x.in.write(r, x.stream, n, written)
@@ -138,4 +141,18 @@ func (s *Session) keepWithin(r *trace.TimelineEvent, n *order.Note) {
 	r.Time = r.Time.Add(-back)
 	n.Moved -= back
 	n.Late, n.Behind = true, n.Behind+back
+}
+
+// noteLate notes events that are behind ones which were handed on before their sorter began.
+func (s *Session) noteLate(r *trace.TimelineEvent, n *order.Note) {
+	component, _ := s.schema.Component(r)
+	last, any := s.last[component]
+	if any && r.Time < last {
+		if !n.Late {
+			n.Late, n.Behind = true, last.Sub(r.Time)
+			s.before.Late++
+		}
+		return
+	}
+	s.last[component] = r.Time
 }

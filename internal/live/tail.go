@@ -63,6 +63,8 @@ type TailOptions struct {
 // Outcome is what became of a live run.
 type Outcome struct {
 	order.SorterStats
+	Printed  int64 // of a tail
+	LeftOut  int64 // by its filter
 	Unplaced int64 // late events for which the format has no place
 	Lost     int64 // events that the traces lack, as their packets count them
 	// Unaligned are hosts that share no message with the first.
@@ -91,6 +93,7 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 		err = closing
 	}
 	result := s.Outcome()
+	result.Printed, result.LeftOut = f.Passed, f.Dropped
 	if l, ok := p.lines.(interface{ Late() int64 }); ok {
 		result.Unplaced = l.Late()
 	}
@@ -178,6 +181,9 @@ func addStats(a, b order.SorterStats) order.SorterStats {
 // Summary says in a line what became of the events.
 func (o *Outcome) Summary() string {
 	line := fmt.Sprintf("%d events", o.Emitted)
+	if o.LeftOut > 0 {
+		line = fmt.Sprintf("%d events, %d left out", o.Printed, o.LeftOut)
+	}
 	if o.Late > 0 {
 		line += fmt.Sprintf(", %d late (by %v at most)", o.Late, o.GreatestLateness)
 	}

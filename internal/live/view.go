@@ -25,10 +25,17 @@ type ViewOptions struct {
 	MinDelay int64 // of a message, ns: a faster one is a violation
 }
 
-// View shows the events of directories as they come, until ctx ends, which is no error: it publishes pictures of the timeline to
-// a [view.Live].
-func View(ctx context.Context, o Options, v ViewOptions, to *view.Live, w *trace.Warnings) (_ *Outcome, err error) {
-	defer to.End()
+// Viewer shows the events of directories as they come: it publishes pictures of the timeline to a [view.Live].
+type Viewer struct {
+	s       *Session
+	p       *pictures
+	to      *view.Live
+	kept    bool
+	removed string // the directory of an index that is not kept
+}
+
+// OpenViewer prepares to show directories, and goes on with an index that is kept. Run must follow.
+func OpenViewer(o Options, v ViewOptions, to *view.Live, w *trace.Warnings) (*Viewer, error) {
 	if err := v.Select.Check(); err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
 	}
@@ -40,34 +47,49 @@ func View(ctx context.Context, o Options, v ViewOptions, to *view.Live, w *trace
 	if err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
 	}
+	x := &Viewer{s: s, to: to, kept: v.Index != ""}
 	dir := v.Index
-	if dir == "" {
+	if !x.kept {
 		if dir, err = os.MkdirTemp("", "meridian-view-"); err != nil {
-			return nil, err
+			return nil, errors.Join(err, s.close())
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		x.removed = dir
 	}
-	p, err := openPictures(s, v, dir, to, w)
-	if err != nil {
-		return nil, err
+	if x.p, err = openPictures(s, v, dir, to, w); err != nil {
+		return nil, errors.Join(err, s.close(), x.remove())
 	}
+	return x, nil
+}
+
+func (x *Viewer) remove() error {
+	if x.removed == "" {
+		return nil
+	}
+	return os.RemoveAll(x.removed)
+}
+
+// Run shows what comes until ctx ends, which is no error.
+func (x *Viewer) Run(ctx context.Context) (_ *Outcome, err error) {
+	defer x.to.End()
+	defer func() { err = errors.Join(err, x.remove()) }()
+	p := x.p
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		p.seal()
 	}()
-	err = s.Run(ctx)
+	err = x.s.Run(ctx)
 	close(p.work)
 	<-done
-	if err == nil && v.Index != "" {
-		err = p.sealAll(s)
+	if err == nil && x.kept {
+		err = p.sealAll(x.s)
 	}
 	select {
 	case failure := <-p.failed:
 		err = errors.Join(err, failure)
 	default:
 	}
-	return s.Outcome(), errors.Join(err, p.index.Close())
+	return x.s.Outcome(), errors.Join(err, p.index.Close())
 }
 
 // openPictures makes the sink of a session, with an index in a directory, and goes on where that ends.
