@@ -69,3 +69,49 @@ func TestOfOneSendingSeenWhereSendersRepeatSeveralReceptionsMakeNoMessage(t *tes
 		t.Errorf("%d messages", len(ab))
 	}
 }
+
+// A SYN sent again says nothing of segments, which have reasons of their own to be repeated.
+func TestAnOpeningSentAgainDropsNoData(t *testing.T) {
+	for name, id := range map[string]uint16{"without numbers": 0, "with numbers": 1} {
+		r := rand.New(rand.NewPCG(4, 3))
+		w := newWorld(3_000_000_000)
+		now := clock.HostTime(1_000_000_000)
+		send := func(fromA bool, p trace.Packet) {
+			p.Time = now
+			arrived := now + 50_000 + clock.HostTime(r.Int64N(200_000))
+			from, to := addrA, addrB
+			if !fromA {
+				from, to = addrB, addrA
+			}
+			if r.Float64() >= 0.05 {
+				w.record(!fromA, protocolTCP, from, to, p)
+			}
+			p.Time = arrived
+			if r.Float64() >= 0.05 {
+				w.record(fromA, protocolTCP, from, to, p)
+			}
+			if fromA {
+				w.left[arrived] = now
+			} else {
+				w.left[-arrived] = now
+			}
+		}
+		for range 2 { // kernels do not number what opens
+			send(true, trace.Packet{Kind: trace.TCP, Seq: 1, Flags: trace.SYN})
+			now += 150_000
+			send(false, trace.Packet{Kind: trace.TCP, Seq: 1, Ack: 2, Flags: trace.SYN | trace.ACK})
+			now += 150_000
+		}
+		for i := range uint32(1000) {
+			now += 1_000_000
+			send(true, trace.Packet{Kind: trace.TCP, Seq: 2 + 100*i, Ack: 2 + 10*i, Length: 100, Flags: trace.ACK, ID: id * uint16(i+7)})
+			now += 500_000
+			send(false, trace.Packet{Kind: trace.TCP, Seq: 2 + 10*i, Ack: 102 + 100*i, Length: 10, Flags: trace.ACK, ID: id * uint16(i+9)})
+		}
+		ab, ba, _, _ := w.match(t, Options{})
+		w.check(t, ab, ba)
+		if len(ab) < 850 || len(ba) < 850 {
+			t.Errorf("%s: %d and %d messages", name, len(ab), len(ba))
+		}
+	}
+}
