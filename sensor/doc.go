@@ -40,7 +40,8 @@
 //
 // # On and off
 //
-// Nothing is mapped before [Start] or [Record], and no goroutine runs; MERIDIAN=1 in the environment is a Start before main.
+// Nothing is mapped before [Start] or [Record], and no goroutine runs; MERIDIAN=1 in the environment is a Start before main,
+// and the program's own Start then returns nil.
 // An event that is switched off costs two loads and a branch. [Enable], [Disable] and MERIDIAN_EVENTS="http:*,!http:debug" switch
 // by category and name, and so does an agent through the switches in the ring, while the program runs.
 //

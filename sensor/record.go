@@ -17,18 +17,35 @@ import (
 //
 // The directory is a valid trace at any time, up to some 50 ms ago. If the program dies, [Recover] reads what was still in the
 // ring. Options are used only as far as the recording is not started yet; Host and Title always.
+//
+// A program that records itself is not recorded by meridian record as well. Under meridian record the environment has started
+// recording before main. If the recorder has that ring, Record ends it and begins one of its own: events from before are in the
+// recorder's trace. A ring that [Start] made and that a recorder reads is an error.
 func Record(dir string, o Options) (stop func() error, err error) {
 	starting.Lock()
 	defer starting.Unlock()
 	r := running.Load()
+	var d *drain
+	if r != nil {
+		d, err = newDrain(r.ring.Path(), dir, o)
+		switch {
+		case errors.Is(err, ring.ErrBusy) && unclaimed:
+			if err := halt(); err != nil {
+				return nil, err
+			}
+			r = nil
+		case errors.Is(err, ring.ErrBusy):
+			return nil, fmt.Errorf("%w: Record and meridian record exclude each other; without Record, meridian record has the events, and without Start, Record", err)
+		}
+	}
 	started := r == nil
 	if started {
-		if err := start(o); err != nil {
+		if err := start(o, true); err != nil {
 			return nil, err
 		}
 		r = running.Load()
+		d, err = newDrainOf(r.reader, dir, o)
 	}
-	d, err := newDrain(r.ring.Path(), dir, o)
 	if err != nil {
 		if started {
 			err = errors.Join(err, halt(), r.ring.Remove())
@@ -135,6 +152,11 @@ func newDrain(path, dir string, o Options) (*drain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sensor: %w", err)
 	}
+	return newDrainOf(reader, dir, o)
+}
+
+// newDrainOf closes the reader on an error.
+func newDrainOf(reader *ring.Reader, dir string, o Options) (_ *drain, err error) {
 	d := &drain{reader: reader}
 	if d.t, err = newTraceFile(dir, reader.Info(), o); err == nil {
 		err = d.metadata()

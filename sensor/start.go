@@ -1,6 +1,7 @@
 package sensor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,13 +33,14 @@ type Options struct {
 
 // recorder is a ring that events go to, and what goes with it.
 type recorder struct {
-	o     Options
-	ring  *ring.Ring
-	first clock.Snapshot
-	last  clock.Snapshot // beat's, until it has ended
-	full  error          // why classes could not be entered; guarded by classes' mutex
-	stop  chan struct{}
-	beats sync.WaitGroup
+	o      Options
+	ring   *ring.Ring
+	reader *ring.Reader // Record's; nil where reading is left to others
+	first  clock.Snapshot
+	last   clock.Snapshot // beat's, until it has ended
+	full   error          // why classes could not be entered; guarded by classes' mutex
+	stop   chan struct{}
+	beats  sync.WaitGroup
 
 	opening sync.Mutex // one shard at a time is made
 	closed  bool
@@ -50,6 +52,9 @@ var running atomic.Pointer[recorder]
 // starting lets one Start or Stop after the other.
 var starting sync.Mutex
 
+// unclaimed says that the environment started the recording, and that the program has not called Start since. Starting guards it.
+var unclaimed bool
+
 // spareShards are for processors whose own shard is full while there is a reader: up to 32 MiB more at the default size, mapped
 // only when needed. Two processors with half a million events a second can thus wait a second for their reader.
 const spareShards = 32
@@ -58,14 +63,63 @@ const spareShards = 32
 var ErrStarted = errors.New("sensor: events are being recorded already; Stop ends that")
 
 // Start makes a ring and switches events on. Without a reader (meridian record, or [Record]) the ring keeps the events that fit.
-// If the program dies, the ring's file stays, and [Recover] reads it. It returns [ErrStarted] if events are being recorded.
+// If the program dies, the ring's file stays, and [Recover] reads it. It returns [ErrStarted] if the program has started recording.
+//
+// Under meridian record, or with MERIDIAN=1, the environment has started recording before main. Start then returns nil. Its ring
+// stays: of the options only Events has an effect, unless MERIDIAN_EVENTS is set, and a line on stderr names the others that ask
+// for something else.
 func Start(o Options) error {
 	starting.Lock()
 	defer starting.Unlock()
-	return start(o)
+	if r := running.Load(); unclaimed && r != nil {
+		unclaimed = false
+		r.join(o)
+		return nil
+	}
+	return start(o, false)
 }
 
-func start(o Options) error {
+// join applies the options of a program to the recording that the environment started.
+func (r *recorder) join(o Options) {
+	if o.Events != "" && os.Getenv("MERIDIAN_EVENTS") == "" {
+		classes.Lock()
+		startRules = environmentRules(o.Events)
+		for _, c := range classes.all {
+			c.set(initially(c))
+		}
+		classes.Unlock()
+	}
+	runs := r.o
+	runs.Dir, runs.Buffers, runs.BufferSize = filepath.Dir(r.ring.Path()), cmp.Or(runs.Buffers, 16), cmp.Or(runs.BufferSize, 64<<10)
+	if other := runs.otherThan(o); len(other) > 0 {
+		complain(fmt.Errorf("sensor: MERIDIAN=%s in the environment started recording before main: these options of Start have no effect: %s",
+			os.Getenv("MERIDIAN"), strings.Join(other, ", ")))
+	}
+}
+
+// otherThan returns the names of the options that ask for something else than what runs with the options o. Zero values ask for
+// nothing.
+func (o Options) otherThan(asked Options) (names []string) {
+	for _, x := range []struct {
+		name  string
+		other bool
+	}{
+		{"Program", asked.Program != "" && asked.Program != o.Program},
+		{"Dir", asked.Dir != "" && filepath.Clean(asked.Dir) != filepath.Clean(o.Dir)},
+		{"Buffers", asked.Buffers != 0 && asked.Buffers != o.Buffers},
+		{"BufferSize", asked.BufferSize != 0 && asked.BufferSize != o.BufferSize},
+		{"Overwrite", asked.Overwrite && !o.Overwrite},
+		{"Interval", asked.Interval > 0 && asked.Interval != o.Interval},
+	} {
+		if x.other {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
+// start starts recording. With read the ring has this program as its reader before any other can find it.
+func start(o Options, read bool) error {
 	if running.Load() != nil {
 		return ErrStarted
 	}
@@ -86,7 +140,14 @@ func start(o Options) error {
 	}
 	r.first = clock.Take(stampSource())
 	frequency, uncertain := hz.Rounded()
-	r.ring, err = ring.Create(ring.Options{
+	create := func(o ring.Options) (*ring.Ring, *ring.Reader, error) {
+		w, err := ring.Create(o)
+		return w, nil, err
+	}
+	if read {
+		create = ring.CreateRead
+	}
+	r.ring, r.reader, err = create(ring.Options{
 		Dir: o.Dir, Program: o.Program, Spare: spareShards, Buffers: o.Buffers, BufferSize: o.BufferSize, Overwrite: o.Overwrite,
 		Clock: ring.Clock{Kind: uint32(stampSource()), Frequency: frequency, Origin: r.first.Realtime.Origin(frequency), FrequencyError: uncertain},
 	})
@@ -107,7 +168,11 @@ func start(o Options) error {
 	full := r.full != nil
 	classes.Unlock()
 	if full {
-		return errors.Join(halt(), r.ring.Remove())
+		failed := errors.Join(halt(), r.ring.Remove())
+		if r.reader != nil {
+			failed = errors.Join(failed, r.reader.Close())
+		}
+		return failed
 	}
 	r.beats.Add(1)
 	go r.beat()
@@ -119,11 +184,7 @@ func (r *recorder) enter(c *class) {
 	if r.full != nil {
 		return
 	}
-	on, said := decide(rules, c)
-	if !said {
-		on, _ = decide(startRules, c)
-	}
-	h, err := r.ring.Register(ring.Class{Name: c.name + c.ending, Category: c.category, Context: declaration(c.context), Fields: declaration(c.fields), Off: !on})
+	h, err := r.ring.Register(ring.Class{Name: c.name + c.ending, Category: c.category, Context: declaration(c.context), Fields: declaration(c.fields), Off: !initially(c)})
 	if err == nil && uint32(h.ID) != c.number {
 		err = fmt.Errorf("class %d was entered as %d", c.number, h.ID)
 	}
@@ -200,6 +261,7 @@ func halt() error {
 		c.lead(&off)
 	}
 	running.Store(nil)
+	unclaimed = false
 	full := r.full
 	classes.Unlock()
 	var untold error
@@ -237,12 +299,21 @@ func init() {
 	switch dir := os.Getenv("MERIDIAN"); {
 	case dir == "" || dir == "0":
 	case strings.ContainsRune(dir, filepath.Separator):
-		complain(Start(Options{Dir: dir}))
+		startUnclaimed(Options{Dir: dir})
 	case dir == "1":
-		complain(Start(Options{}))
+		startUnclaimed(Options{})
 	default:
 		complain(fmt.Errorf("sensor: MERIDIAN=%s is neither 0, 1 nor a directory with a %c in its name", dir, filepath.Separator))
 	}
+}
+
+// startUnclaimed starts recording for the environment.
+func startUnclaimed(o Options) {
+	starting.Lock()
+	defer starting.Unlock()
+	err := start(o, false)
+	unclaimed = err == nil
+	complain(err)
 }
 
 // complain says on stderr what is wrong with the environment: no caller could.

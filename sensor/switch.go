@@ -47,6 +47,15 @@ func decide(rules []rule, c *class) (on, said bool) {
 	return true, false
 }
 
+// initially says whether a class is on by the rules so far. The mutex of classes is held.
+func initially(c *class) bool {
+	on, said := decide(rules, c)
+	if !said {
+		on, _ = decide(startRules, c)
+	}
+	return on
+}
+
 // set turns the switch in the ring.
 func (c *class) set(on bool) {
 	if s := c.where(); s != &off {

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("MERIDIAN_SENSOR_TEST_VICTIM"); dir != "" {
 		beVictim(dir)
 	}
+	if program := os.Getenv("MERIDIAN_SENSOR_TEST_PROGRAM"); program != "" {
+		beUnderEnvironment(program)
+	}
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {

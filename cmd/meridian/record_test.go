@@ -25,6 +25,8 @@ var emitted = sensor.NewEvent2[int, string]("test", "number", "n", "text")
 //	emit N CODE         and ends with this code
 //	emit N interrupt    and has who started it end, and ends when it is told to itself
 //	emit N small DIR    emits them into a ring in DIR that is too small for many
+//	emit N start        starts and stops recording itself
+//	emit N record DIR   writes a trace of its own
 func emit() {
 	n, err := strconv.Atoi(os.Args[1])
 	check := func(err error) {
@@ -41,12 +43,21 @@ func emit() {
 	if what == "small" {
 		check(sensor.Start(sensor.Options{Dir: os.Args[3], Buffers: 2, BufferSize: 4096}))
 	}
+	switch what {
+	case "start":
+		check(sensor.Start(sensor.Options{}))
+		defer func() { check(sensor.Stop()) }()
+	case "record":
+		stop, err := sensor.Record(os.Args[3], sensor.Options{})
+		check(err)
+		defer func() { check(stop()) }()
+	}
 	for i := range n {
 		emitted.Emit(i, "event")
 	}
 	fmt.Println("emitted", n)
 	switch what {
-	case "", "small":
+	case "", "small", "start", "record":
 		return
 	case "interrupt":
 		interrupted := make(chan os.Signal, 1)

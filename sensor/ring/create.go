@@ -91,28 +91,42 @@ func dirs() []string {
 // Create makes a ring for this process: a file that only its user may read and write. A reader that opens it meanwhile is
 // told that it is being made (ErrUnready).
 func Create(o Options) (*Ring, error) {
+	r, _, err := createAnywhere(o, false)
+	return r, err
+}
+
+// CreateRead is Create and [Open]: the caller is the ring's one reader before any other can find the file. Options.Path is not used.
+func CreateRead(o Options) (*Ring, *Reader, error) {
+	o.Path = ""
+	return createAnywhere(o, true)
+}
+
+func createAnywhere(o Options, read bool) (*Ring, *Reader, error) {
 	s, err := o.layout()
 	if err != nil {
-		return nil, fmt.Errorf("ring: %w", err)
+		return nil, nil, fmt.Errorf("ring: %w", err)
 	}
 	if swapped() {
-		return nil, fmt.Errorf("ring: %s is big-endian, and rings are little-endian", runtime.GOARCH)
+		return nil, nil, fmt.Errorf("ring: %s is big-endian, and rings are little-endian", runtime.GOARCH)
 	}
 	if o.Dir != "" || o.Path != "" {
-		return create(o, s, o.Dir)
+		return create(o, s, o.Dir, read)
 	}
 	var failed []error
 	for _, dir := range dirs() {
-		r, err := create(o, s, dir)
+		r, reader, err := create(o, s, dir, read)
 		if err == nil {
-			return r, nil
+			return r, reader, nil
 		}
 		failed = append(failed, err)
 	}
-	return nil, errors.Join(failed...)
+	return nil, nil, errors.Join(failed...)
 }
 
-func create(o Options, s layout, dir string) (_ *Ring, err error) {
+// hidden begins the name of a file that its maker opens first. Find does not return it.
+const hidden = "."
+
+func create(o Options, s layout, dir string, read bool) (_ *Ring, reader *Reader, err error) {
 	var uuid [16]byte
 	rand.Read(uuid[:])
 	uuid[6], uuid[8] = uuid[6]&0x0f|0x40, uuid[8]&0x3f|0x80 // version 4: random
@@ -120,9 +134,13 @@ func create(o Options, s layout, dir string) (_ *Ring, err error) {
 	if path == "" {
 		path = filepath.Join(dir, fmt.Sprintf("meridian-%d-%s.ring", os.Getpid(), tsdl.UUID(uuid)))
 	}
+	shown := path
+	if read {
+		path = filepath.Join(dir, hidden+filepath.Base(shown))
+	}
 	f, err := createFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("ring: %w", err)
+		return nil, nil, fmt.Errorf("ring: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -132,19 +150,38 @@ func create(o Options, s layout, dir string) (_ *Ring, err error) {
 		}
 	}()
 	if err := f.Truncate(int64(s.size)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	mem, err := mapFile(f, s.size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := newRing(s, o.shards(), mem, func(at, size uint64) error { return reservePages(f, mem, at, size) })
 	r.path, r.file = path, f
 	if err := r.prepare(o, uuid); err != nil {
 		unmapFile(mem)
+		return nil, nil, err
+	}
+	if read {
+		if reader, err = r.readAndShow(shown); err != nil {
+			unmapFile(mem)
+			return nil, nil, err
+		}
+	}
+	return r, reader, nil
+}
+
+// readAndShow opens a ring whose name is hidden, and then gives it the name under which others find it, and find it taken.
+func (r *Ring) readAndShow(name string) (*Reader, error) {
+	reader, err := Open(r.path)
+	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	if err := os.Rename(r.path, name); err != nil {
+		return nil, errors.Join(err, reader.Close())
+	}
+	r.path, reader.info.Path = name, name
+	return reader, nil
 }
 
 // newRing is the writer's side of memory of the right size, wherever it lies. Of the shards those from a number on are

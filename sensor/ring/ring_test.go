@@ -367,3 +367,30 @@ func TestFileThatShrinksIsAnError(t *testing.T) {
 	r.Metadata()
 	r.Switch(func(string, string) bool { return true }, true)
 }
+
+func TestCreateReadLeavesNoOtherReaderAnInstant(t *testing.T) {
+	dir := t.TempDir()
+	w, r, err := CreateRead(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Unmap()
+	found, err := Find(dir)
+	if err != nil || len(found) != 1 || found[0] != w.Path() || r.Info().Path != w.Path() {
+		t.Fatalf("found %v, %v; the ring is %s, its reader's %s", found, err, w.Path(), r.Info().Path)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v: want the ring alone", entries, err)
+	}
+	if _, err := Open(w.Path()); !errors.Is(err, ErrBusy) {
+		t.Errorf("opening it a second time: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(w.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
