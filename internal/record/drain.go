@@ -103,7 +103,7 @@ func (d *drain) pass() (full float64, err error) {
 	var p ring.Packet
 	clear(d.taken)
 	if err := d.reader.Round(); err != nil {
-		d.breaks(err)
+		d.broken = err
 		return 0, nil
 	}
 	for n := range d.info.Shards * d.info.Buffers {
@@ -118,7 +118,7 @@ func (d *drain) pass() (full float64, err error) {
 			d.counts.Damaged++
 			continue
 		case err != nil:
-			d.breaks(err)
+			d.broken = err
 			return 0, nil
 		case !ok:
 			d.commit()
@@ -136,13 +136,10 @@ func (d *drain) pass() (full float64, err error) {
 
 func (d *drain) commit() bool {
 	if err := d.reader.Commit(); err != nil {
-		d.breaks(err)
+		d.broken = err
 	}
 	return d.broken == nil
 }
-
-// breaks gives up the ring; the recorder reports it.
-func (d *drain) breaks(err error) { d.broken = err }
 
 // take writes what is in a packet of the ring.
 func (d *drain) take(p *ring.Packet) error {
@@ -152,7 +149,7 @@ func (d *drain) take(p *ring.Packet) error {
 	events := d.fresh(s, p)
 	if highest(events) >= d.classes {
 		if err := d.declare(); err != nil {
-			d.breaks(err)
+			d.broken = err
 			return nil
 		}
 		if err := d.t.writeMetadata(); err != nil {

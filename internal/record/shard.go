@@ -40,7 +40,7 @@ func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) e
 	n, err := s.file.append(d.packets.bytes(), of)
 	for i := range made { // also where there was no room for all
 		if m := &made[i]; m.end-d.packets.from <= n {
-			d.written(s, m)
+			s.written(m, &d.counts)
 		}
 	}
 	d.counts.Bytes += uint64(n)
@@ -51,15 +51,15 @@ func (d *drain) write(s *shardFile, events []byte, position, discarded uint64) e
 }
 
 // written notes a packet that is in the file.
-func (d *drain) written(s *shardFile, m *madePacket) {
+func (s *shardFile) written(m *madePacket, counts *Counts) {
 	s.sequence, s.skipped = m.sequence+1, 0
 	s.last, s.position = m.last, max(s.position, m.position)
 	if m.discarded > s.discarded {
-		d.counts.Lost += m.discarded - s.discarded
+		counts.Lost += m.discarded - s.discarded
 		s.discarded = m.discarded
 	}
-	d.counts.Events += uint64(m.events)
-	d.counts.Packets++
+	counts.Events += uint64(m.events)
+	counts.Packets++
 }
 
 // appendEvents appends events as they lie in the ring, on the trace's clock and without their lengths, which a reader of
