@@ -85,7 +85,7 @@ When a source or the ring of a program fails, a warning says so at once; everyth
 
 Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost (the summary
 counts them, and a process that could not be followed as one), a source or a ring failed before the end, or something was
-not recorded that was asked for by name: a group of --kernel, --packets, a --program.`,
+not recorded that was asked for by name: a group of --kernel, --packets, a --program, an event or field of a --trigger.`,
 		Example: `  meridian record -o trace/ -- ./server --port 8080
   meridian record -o trace/ --program 'web*' --program 4711
   meridian record -o trace/ --packets --filter 'tcp port 443' -- curl -s https://example.org
@@ -167,6 +167,10 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	o.Failed = func(part record.Failure) {
 		live.clear()
 		warn(strings.Map(printable, part.String()))
+	}
+	o.Warn = func(line string) {
+		live.clear()
+		warn(strings.Map(printable, line))
 	}
 	page, err := f.openView(cmd)
 	if err != nil {

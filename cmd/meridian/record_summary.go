@@ -111,6 +111,9 @@ func (f *recordFlags) notRecorded(s *record.Summary, sources *recordSources) (li
 			lines = append(lines, fmt.Sprintf("not recorded: --program %s: no program with sensors that matches ran, or another recorder has it", pattern))
 		}
 	}
+	for _, u := range s.Unmet {
+		lines = append(lines, strings.Map(printable, fmt.Sprintf("not recorded: --trigger %s: %s", u.Trigger, u.Why)))
+	}
 	return lines
 }
 

@@ -26,6 +26,7 @@ type drain struct {
 	id      uint64 // its number
 	classes int    // of events, in the metadata as it is written
 	wanted  []Trigger
+	checks  *triggerChecks
 	tests   []*ringTriggers // by class; nil without triggers
 	met     func(*Trigger)
 	shards  []*shardFile
@@ -37,8 +38,8 @@ type drain struct {
 	removed bool  // the ring's file was removed
 }
 
-func newDrain(reader *ring.Reader, t *hostTrace, times *times, o *Options, met func(*Trigger)) (*drain, error) {
-	d := &drain{reader: reader, info: reader.Info(), t: t, warnings: o.Warnings, class: -1, wanted: o.Trigger, met: met}
+func newDrain(reader *ring.Reader, t *hostTrace, times *times, o *Options, s *snapshots) (*drain, error) {
+	d := &drain{reader: reader, info: reader.Info(), t: t, warnings: o.Warnings, class: -1, wanted: o.Trigger, checks: s.checks, met: s.triggered}
 	var err error
 	if d.line, err = times.line(clock.Source(d.info.Clock.Kind)); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (d *drain) declare() error {
 	if len(d.wanted) > 0 {
 		d.tests = make([]*ringTriggers, len(classes))
 		for i := range c.Events {
-			d.tests[c.Events[i].ID] = triggersOfRing(d.wanted, &c, &c.Events[i])
+			d.tests[c.Events[i].ID] = triggersOfRing(d.wanted, &c, &c.Events[i], d.checks)
 		}
 	}
 	return nil

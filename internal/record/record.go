@@ -92,6 +92,7 @@ type Options struct {
 	Ready    func()          // called once by the goroutine of Run when all sources and the rings that are there are recorded; may be nil
 	Counts   func(Summary)   // called at each Interval with the counts so far, by the goroutine of Run; may be nil
 	Snapshot func(Snapshot)  // called when a snapshot was made or failed, by a goroutine of its own; may be nil
+	Warn     func(string)    // called at once with a warning that concerns what is still to be recorded, by any goroutine; nil: Warnings gets it
 	Failed   func(Failure)   // called at once when a source or ring fails, by the goroutine of Run; nil: Warnings gets it
 	Warnings *trace.Warnings // gets all other faults that do not end the recording; may be nil
 }
@@ -172,7 +173,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 		if err != nil {
 			return nil, err
 		}
-		w.triggers, w.met = o.Trigger, r.snapshots.triggered
+		w.wants(o.Trigger, r.snapshots)
 		r.sources = append(r.sources, w)
 	}
 	if err := r.t.writeMetadata(); err != nil {
@@ -235,7 +236,9 @@ func (r *Recorder) Run(ctx context.Context) (Summary, error) {
 		errs = append(errs, r.sourceOver(<-over))
 	}
 	errs = append(errs, r.finish()...)
-	return r.summary(), joined(errs...)
+	s := r.summary()
+	s.Unmet = r.snapshots.checks.unmet()
+	return s, joined(errs...)
 }
 
 // drain records the rings until the context is done, including the events up to then, or until the trace cannot be written.

@@ -76,7 +76,7 @@ func (r *Recorder) open(path string) (unready bool, err error) {
 		r.o.Warnings.Add(path, "the ring cannot be read", err.Error())
 		return false, nil
 	}
-	d, err := newDrain(reader, r.t, r.times, &r.o, r.snapshots.triggered)
+	d, err := newDrain(reader, r.t, r.times, &r.o, r.snapshots)
 	if err != nil {
 		r.ignored[path] = true
 		reader.Close()

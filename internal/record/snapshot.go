@@ -35,10 +35,11 @@ const maxTriggered = 16
 //	DIR                                   the trace that is recorded
 //	DIR-snapshot-20261122T215010-123Z     .DIR-snapshot-....partial until it is whole
 type snapshots struct {
-	t     *hostTrace
-	after time.Duration // how long after the instant, and until what happened then is in the files
-	told  func(Snapshot)
-	w     *trace.Warnings
+	t      *hostTrace
+	after  time.Duration // how long after the instant, and until what happened then is in the files
+	told   func(Snapshot)
+	w      *trace.Warnings
+	checks *triggerChecks
 
 	mu       sync.Mutex
 	pending  *Snapshot // waits for after; nil for none
@@ -55,7 +56,7 @@ type snapshots struct {
 }
 
 func newSnapshots(t *hostTrace, o *Options) *snapshots {
-	return &snapshots{t: t, after: o.SnapshotAfter + o.Flush, told: o.Snapshot, w: o.Warnings, waiting: map[*Snapshot][]string{},
+	return &snapshots{t: t, after: o.SnapshotAfter + o.Flush, told: o.Snapshot, w: o.Warnings, checks: newTriggerChecks(o), waiting: map[*Snapshot][]string{},
 		ending: make(chan struct{}), requests: requests{t.dir}, signals: o.SnapshotAt}
 }
 

@@ -219,7 +219,7 @@ func TestTriggersReadTheFieldsOfRings(t *testing.T) {
 		"e,i=-2": true, "e,i>-2": false, "e,f=1.5": true, "e,g=-2.5": true, "e,g>=-2.5,f>1,s=hi": true, "e,f>1,s=ho": false, "e,x=1": false, "other": false,
 	} {
 		s := &m.Streams[0]
-		r := triggersOfRing([]Trigger{trigger(t, text)}, s, &s.Events[0])
+		r := triggersOfRing([]Trigger{trigger(t, text)}, s, &s.Events[0], nil)
 		if got := r != nil && r.met(b) != nil; got != want {
 			t.Errorf("%s: %v", text, got)
 		}

@@ -46,6 +46,7 @@ type sourceWriter struct {
 	every  time.Duration // between two calls of flush
 
 	triggers []Trigger
+	checks   *triggerChecks
 	tests    [][]triggerTest // by class
 	met      func(*Trigger)
 }
@@ -152,13 +153,26 @@ func (w *sourceWriter) write(e *Event) error {
 	return w.rows.write(e)
 }
 
+// wants has events of the source that meet a trigger ask for a snapshot. It is called before the source begins.
+func (w *sourceWriter) wants(triggers []Trigger, s *snapshots) {
+	w.triggers, w.checks, w.met = triggers, s.checks, s.triggered
+	if len(triggers) > 0 {
+		w.addTests()
+	}
+}
+
+// addTests tests classes that the source has got meanwhile.
+func (w *sourceWriter) addTests() {
+	classes := w.source.Classes()
+	for i := len(w.tests); i < len(classes); i++ {
+		w.tests = append(w.tests, triggersOf(w.triggers, &classes[i], w.checks))
+	}
+}
+
 // test asks for a snapshot if an event meets a trigger.
 func (w *sourceWriter) test(e *Event) {
 	if e.Class >= len(w.tests) {
-		classes := w.source.Classes()
-		for i := len(w.tests); i < len(classes); i++ {
-			w.tests = append(w.tests, triggersOf(w.triggers, &classes[i]))
-		}
+		w.addTests()
 	}
 	if t := met(w.tests[e.Class], e.Values); t != nil {
 		w.met(t)

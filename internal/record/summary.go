@@ -42,6 +42,7 @@ type Summary struct {
 	Failures   []Failure      `json:"failures,omitempty"`
 	Dropped    *Dropped       `json:"dropped,omitempty"` // by Options.Keep
 	Snapshots  []Snapshot     `json:"snapshots,omitempty"`
+	Unmet      []Unmet        `json:"unmet_triggers,omitempty"`    // that no event could have met; none in those of Options.Counts
 	Unlisted   int            `json:"failures_unlisted,omitempty"` // how many more there were than are listed
 }
 

@@ -56,10 +56,11 @@ type triggerTest struct {
 }
 
 // triggersOf returns the triggers that events of a class of a source can meet.
-func triggersOf(all []Trigger, c *trace.Class) (tests []triggerTest) {
+func triggersOf(all []Trigger, c *trace.Class, checks *triggerChecks) (tests []triggerTest) {
+	checks.declared(c)
 	for i := range all {
 		t := &all[i]
-		if !filter.Match([]string{t.Event}, c.Name, c.Category+":"+c.Name) {
+		if !t.names(c) {
 			continue
 		}
 		if m := filter.NewMatcher(t.Where, c.Fields); m != nil {
@@ -78,7 +79,7 @@ type ringTriggers struct {
 }
 
 // triggersOfRing returns the triggers that events of a class of a ring can meet, nil for none.
-func triggersOfRing(all []Trigger, s *ctf.StreamClass, e *ctf.EventClass) *ringTriggers {
+func triggersOfRing(all []Trigger, s *ctf.StreamClass, e *ctf.EventClass, checks *triggerChecks) *ringTriggers {
 	category, _ := strings.CutPrefix(e.URI, "meridian:category:")
 	c := trace.Class{Name: e.Name, Category: category}
 	if e.Payload != nil {
@@ -86,7 +87,7 @@ func triggersOfRing(all []Trigger, s *ctf.StreamClass, e *ctf.EventClass) *ringT
 			c.Fields = append(c.Fields, trace.Field{Name: f.Name, Type: scalarType(f.Type)})
 		}
 	}
-	tests := triggersOf(all, &c)
+	tests := triggersOf(all, &c, checks)
 	if len(tests) == 0 {
 		return nil
 	}
