@@ -42,6 +42,9 @@ func ParseCondition(s string) (Condition, error) {
 		return Condition{}, fmt.Errorf("invalid condition %q; want FIELD=VALUE or another operator of != < <= > >= ~ !~", s)
 	}
 	c := Condition{Field: strings.TrimSpace(s[:at]), Op: op, Value: strings.TrimSpace(s[at+len(op):])}
+	if err := c.misspelt(s); err != nil {
+		return c, err
+	}
 	if c.Op == "==" {
 		c.Op = "="
 	}
@@ -60,6 +63,23 @@ func ParseCondition(s string) (Condition, error) {
 		}
 	}
 	return c, nil
+}
+
+// misspelt returns an error for what other languages or a slip write for an operator, such as "=>": read as "=", it would compare with the
+// text ">3", which no number equals. Texts like <idle> may be compared with.
+func (c *Condition) misspelt(s string) error {
+	if c.Op != "=" && c.Op != "==" && c.Op != "!=" || c.Value == "" {
+		return nil
+	}
+	instead := map[byte]string{'>': ">=", '<': "<=", '!': "!=", '=': "=", '~': "~"}[c.Value[0]]
+	if c.Op == "!=" {
+		instead = map[byte]string{'=': "!=", '~': "!~"}[c.Value[0]]
+	}
+	rest := strings.TrimSpace(c.Value[1:])
+	if instead == "" || c.Value[0] != '~' && number(rest) == nil {
+		return nil
+	}
+	return fmt.Errorf("condition %q: unknown operator %s%c; write %s%s%s", s, c.Op, c.Value[0], c.Field, instead, rest)
 }
 
 // maxNumber is how many characters of a fraction or a power are read as a number.

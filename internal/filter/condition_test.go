@@ -44,6 +44,25 @@ func TestEveryOperatorComparesEveryKindOfNumber(t *testing.T) {
 	}
 }
 
+func TestMisspeltOperatorsAreRefusedWithTheMend(t *testing.T) {
+	for s, mend := range map[string]string{
+		"status=>3": "status>=3", "status =< -3.5": "status<=-3.5", "status=!3": "status!=3", "status===3": "status=3", "status==>3": "status>=3", "status!==0x5": "status!=0x5",
+		"comm=~^nginx": "comm~^nginx", "comm==~x": "comm~x", "comm!=~x": "comm!~x",
+	} {
+		if c, err := ParseCondition(s); err == nil || !strings.HasSuffix(err.Error(), "; write "+mend) {
+			t.Errorf("%q is %v, %v; want the mend %s", s, c, err, mend)
+		}
+		if _, err := ParseCondition(mend); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, s := range []string{"comm=<idle>", "comm=>", "comm=!important", "comm!=<idle>", "comm==<...>", "comm~=3", "comm!=>3"} {
+		if _, err := ParseCondition(s); err != nil {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
 func TestInfinitiesAreBeyondAllNumbersAndNaNIsNone(t *testing.T) {
 	for _, c := range []struct {
 		v    float64
@@ -80,7 +99,7 @@ func TestWhatIsTooLongForANumberIsComparedAsText(t *testing.T) {
 
 func TestTheFirstOperatorDividesFieldFromValue(t *testing.T) {
 	for s, want := range map[string][3]string{
-		"a<b=c": {"a", "", ""}, "a=b<c": {"a", "=", "b<c"}, "a!=b=c": {"a", "!=", "b=c"}, "a>=3": {"a", ">=", "3"}, "a=>3": {"a", "=", ">3"},
+		"a<b=c": {"a", "", ""}, "a=b<c": {"a", "=", "b<c"}, "a!=b=c": {"a", "!=", "b=c"}, "a>=3": {"a", ">=", "3"}, "a=>x": {"a", "=", ">x"},
 		"a~b~c": {"a", "~", "b~c"}, "a~b!~c": {"a", "~", "b!~c"}, "a.b = x": {"a.b", "=", "x"},
 	} {
 		c, err := ParseCondition(s)
