@@ -25,8 +25,8 @@
 // unbounded from there on.
 //
 // A [Pair] keeps the strict bound of two clocks at their leading edge with every message. A message that contradicts it, or the
-// maps as shown, makes a round due soon, and takes the bounds from both clocks until a round has found out what it means. The
-// reference is spared as long as only one partner contradicts it.
+// maps as shown, makes a round due soon, and takes the bounds from both clocks until a round has found out what it means, and
+// from the others of their component. The reference is spared as long as only one partner contradicts it.
 //
 // # What clocks do
 //
@@ -49,9 +49,15 @@
 // The bounds hold for clocks that keep the assumption, and not between a step and the first message that contradicts it. A step
 // within about a round trip plus a thousandth of the silence around it contradicts nothing. Of two clocks alone, either of which
 // may have been set, the reference is taken not to have been. A reference that is set by what may be a slew is followed: then all
-// clocks of the component seem to be set the other way. Where several clocks of a network are set within a window, the reference
-// among them, places may stay outside their bounds after a step was found (docs/benchmarks.md, Live clocks). Clocks with a free clock beside them (trace.Clock.Free), and two
-// clocks of one host, are not known here: they are clocks like others.
+// clocks of the component seem to be set the other way.
+//
+// Where one of more than two clocks was set, or does not keep the assumption, messages seldom tell which. All clocks of the group
+// are then without bounds, and these begin anew with messages that are sent from then on ([Doubted]). The timeline follows its
+// reference through that. What was shown between the step and its discovery is not replaced then. In worlds with many steps
+// about half of all places are unbounded.
+//
+// Clocks with a free clock beside them (trace.Clock.Free), and two clocks of one host, are not known here: they are clocks like
+// others.
 //
 // # Cost
 //

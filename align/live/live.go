@@ -81,7 +81,8 @@ type hostClock struct {
 	shown       clock.HostTime // the last reading
 	atRound     clock.HostTime // the same at the last round
 	any         bool
-	runs        []*Run // those of epochs that are over
+	since       clock.HostTime // messages with stamps before are from before a restart
+	runs        []*Run         // those of epochs that are over
 }
 
 // New returns a timeline without clocks. An error says which option is out of range.
@@ -108,7 +109,7 @@ func (t *Timeline) Clock(name, host string, granularity int64) int {
 			break
 		}
 	}
-	c := &hostClock{name: name, host: host, granularity: max(granularity, 1)}
+	c := &hostClock{since: math.MinInt64, name: name, host: host, granularity: max(granularity, 1)}
 	t.clocks = append(t.clocks, c)
 	t.begin(n)
 	t.publish()
@@ -163,6 +164,9 @@ func (t *Timeline) Add(from, to int, m trace.Message) {
 	b.show(m.Received)
 	x.see(m.Sent)
 	y.see(m.Received)
+	if a.stale(m.Sent) || b.stale(m.Received) {
+		return
+	}
 	p := t.pair(x, y)
 	lastA, lastB := p.lastA, p.lastB
 	p.add(t, x, m)
@@ -184,6 +188,13 @@ func (t *Timeline) suspect(p *pairState, lastA, lastB clock.HostTime) {
 	}
 	unbind(p.a, lastA)
 	unbind(p.b, lastB)
+	for _, c := range t.clocks { // another clock of the component may be the one that was set
+		for _, e := range c.epochs {
+			if e != p.a && e != p.b && !e.ended && e.any() && (e.component == p.a.component || e.component == p.b.component) {
+				unbind(e, e.seen)
+			}
+		}
+	}
 	if changed {
 		t.publish()
 	}
@@ -248,6 +259,7 @@ type pairState struct {
 	received     int
 	bent         clock.HostTime // the latest reading of a when it was noted last that the clocks bent
 	lastA, lastB clock.HostTime // the latest stamps
+	settling     int            // messages until a round is due after a restart
 	idle         int            // rounds since both clocks are gone
 	patience     int            // messages until a round is to look again
 	looked       int            // how many rounds have looked in vain
@@ -278,6 +290,11 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 	}
 	p.recent[p.received%len(p.recent)] = recent{m, from == p.a}
 	p.received++
+	if p.settling > 0 {
+		if p.settling--; p.settling == 0 {
+			t.urgent = true
+		}
+	}
 	switch {
 	case p.patience > 0: // a round has looked, and found too few messages behind a step, or none
 		if p.patience--; p.patience == 0 {

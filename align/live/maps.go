@@ -53,10 +53,13 @@ const (
 	// Bent: the messages between Clock and Other show that the two do not keep the assumption between the readings From and To
 	// of Clock. Bounds there are wider once that is known, and what was shown before may be wrong.
 	Bent
+	// Doubted: messages show that a clock of a group was set, or may have been, and not surely which. The bounds of Clock begin anew
+	// with messages that are sent after its reading From. The timeline follows its reference through whatever that was set by.
+	Doubted
 )
 
 func (k Kind) String() string {
-	return [...]string{"joined", "stepped", "handed over", "restarted", "bent"}[k]
+	return [...]string{"joined", "stepped", "handed over", "restarted", "bent", "doubted"}[k]
 }
 
 // Change is an event in the life of a timeline.

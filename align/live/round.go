@@ -70,37 +70,46 @@ type round struct{ *Timeline }
 func (t round) make(ctx context.Context) (touched map[int]bool, err error) {
 	t.age()
 	t.kept = 0
-	solved, err := t.align(ctx)
+	solved, divided, err := t.align(ctx)
 	if err != nil {
 		return nil, err
 	}
 	touched = make(map[int]bool)
+	var again []*group
 	for _, s := range solved {
-		if err := t.commit(ctx, s, touched); err != nil {
+		unexplained, err := t.commit(ctx, s, touched, divided)
+		if err != nil {
 			return nil, err
+		}
+		if unexplained {
+			again = append(again, s.group)
 		}
 	}
 	t.rest()
+	for _, g := range again {
+		t.restart(g)
+	}
 	return touched, nil
 }
 
 // align aligns all groups, as often as clocks are found to have been set.
-func (t round) align(ctx context.Context) ([]*solution, error) {
+func (t round) align(ctx context.Context) (solutions []*solution, set bool, err error) {
 	for division := 0; ; division++ {
 		var solved []*solution
 		divided := false
 		for _, g := range t.groups() {
 			s, err := t.solve(ctx, g, "")
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			if divided = division < maxDivisions && t.divide(s); divided {
 				break
 			}
 			solved = append(solved, s)
 		}
+		set = set || divided
 		if !divided {
-			return solved, nil
+			return solved, set, nil
 		}
 	}
 }
@@ -333,14 +342,14 @@ func reachOf(o *Options, e *epoch) reach {
 	return r
 }
 
-// commit shows a solution.
-func (t round) commit(ctx context.Context, s *solution, touched map[int]bool) error {
+// commit shows a solution, without bounds where something of several clocks was set, or contradicts them: then it reports true.
+func (t round) commit(ctx context.Context, s *solution, touched map[int]bool, divided bool) (unexplained bool, err error) {
 	if s.component == nil {
 		t.begins(s)
 	}
 	handed, err := t.handOver(ctx, s)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if handed != nil {
 		s = handed.solution
@@ -358,7 +367,14 @@ func (t round) commit(ctx context.Context, s *solution, touched map[int]bool) er
 		}
 		maps[e] = &m
 	}
-	t.check(s, maps)
+	unexplained = (t.check(s, maps) || divided) && t.crowd(s.group)
+	if unexplained {
+		for e, m := range maps {
+			if e != c.reference {
+				m.Low, m.High = nil, nil
+			}
+		}
+	}
 	for _, e := range s.epochs {
 		m := maps[e]
 		if m == nil || e.successor != nil && !e.successor.fresh {
@@ -377,12 +393,13 @@ func (t round) commit(ctx context.Context, s *solution, touched map[int]bool) er
 	if len(s.epochs) > 1 {
 		c.established = true
 	}
-	return nil
+	return unexplained, nil
 }
 
 // check takes the bounds from clocks whose latest messages contradict them: they were left out as outliers, and may be the first
-// behind a step. It notes where clocks do not keep the assumption.
-func (t round) check(s *solution, maps map[*epoch]*clock.Map) {
+// behind a step. It notes where clocks do not keep the assumption, and
+// reports whether there was either.
+func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 	suspects := make(map[*epoch]int)
 	for _, p := range s.pairs {
 		a, b := maps[p.a], maps[p.b]
@@ -396,16 +413,18 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) {
 			maps[e].Low, maps[e].High = nil, nil
 		}
 	}
+	broken = len(suspects) > 0
 	for i := range s.Pairs {
 		x := &s.Pairs[i]
 		p := t.pairs[[2]int{s.epochs[x.A].number, s.epochs[x.B].number}]
 		for _, b := range x.Stretches {
 			if p != nil && b.From >= p.bent {
 				t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: s.component.number, From: b.From, To: b.To})
-				p.bent = p.lastA
+				p.bent, broken = p.lastA, true
 			}
 		}
 	}
+	return broken
 }
 
 // timelineOf turns a component's base into a map from the timeline of a round, which is its reference's clock.

@@ -57,13 +57,28 @@ func TestTwoHostsThatWanderAndAreSet(t *testing.T) {
 func TestHostsJoinLeaveAndHandOver(t *testing.T) {
 	s := livetest.Mesh(2, 4, 100*time.Second, 500*time.Millisecond, time.Minute, live.Options{Interval: 5 * time.Second, Silence: 5 * time.Second, Align: cheap})
 	w := play(t, s)
-	for _, k := range []live.Kind{live.Joined, live.Stepped, live.HandedOver, live.Restarted} {
+	for _, k := range []live.Kind{live.Joined, live.Doubted, live.HandedOver, live.Restarted} {
 		if w.Changes[k] == 0 {
 			t.Errorf("no change %v", k)
 		}
 	}
 	if w.Bounded < w.Asked*80/100 {
 		t.Errorf("%d of %d places were bounded", w.Bounded, w.Asked)
+	}
+}
+
+// Of several clocks that are set, the reference among them, no place is outside its bounds but before the first message that
+// contradicts them: not on the clock that was set for long, and never on another one.
+func TestNoPlaceIsOutsideWhateverIsSet(t *testing.T) {
+	for seed := uint64(1); seed <= 12; seed++ {
+		hosts := 3 + int(seed%6)
+		w := play(t, livetest.Mesh(seed, hosts, 90*time.Second, time.Second, 40*time.Second, live.Options{Interval: 10 * time.Second, Align: cheap}))
+		if w.Beside > 0 || w.Outside > int64(4*w.Steps) {
+			t.Errorf("seed %d, %d hosts: %d places outside before %d steps were found, and %d of other clocks", seed, hosts, w.Outside, w.Steps, w.Beside)
+		}
+		if w.Bounded < w.Asked/5 {
+			t.Errorf("seed %d, %d hosts: %d of %d places were bounded", seed, hosts, w.Bounded, w.Asked)
+		}
 	}
 }
 

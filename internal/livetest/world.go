@@ -266,6 +266,12 @@ func (w *World) changes() {
 					w.follow(x, step)
 				}
 			}
+		case live.Doubted: // from here on everything is judged
+			for m.found < m.steps {
+				step := m.Clock.Steps[m.found]
+				m.bent = w.find(m)
+				w.follow(m, step)
+			}
 		case live.HandedOver:
 			line := w.Timeline.Maps().Runs(c.Clock)
 			curve := line[len(line)-1].Map.Mid
