@@ -26,7 +26,7 @@ type recordFlags struct {
 	packets          interfaceList
 	snaplen          int
 	filter           string
-	readyFD          int
+	readyFD          readyFD
 	flush            time.Duration
 	keep             keepValue
 	view             string
@@ -73,13 +73,13 @@ event of a program is lost or repeated. A trace of another host than --host is r
 --keep drops what is older than a duration, or beyond a size, in whole packets, a chunk of files at a time. The trace says what
 was dropped (events meridian:dropped), and so do the summary and 'meridian align'; it does not count as lost.
 
+With --keep, what is kept can be saved as a trace of its own, DIR-snapshot-TIME, while recording goes on: when an event matches a
+--trigger, at the signal USR1, and by 'meridian snapshot DIR'; each --trigger-after later. Requests that come before that are
+answered by one snapshot. A --trigger is the name of an event, as CATEGORY:NAME with * and ?, and conditions on its fields as those
+of 'meridian convert --where', all of which must hold. Events make 16 snapshots at most.
+
 --view shows the recording in the browser while it is made, as 'meridian view --follow DIR' does, and until it is interrupted. The address is printed on
 stdout. Events are then in the files within 10 ms, unless --flush says otherwise.
-
-With --keep, what is kept is saved as a trace of its own, DIR-snapshot-TIME, when an event matches a --trigger, at the
-signal USR1, and by 'meridian snapshot DIR'; each --trigger-after later. Recording goes on meanwhile. Who asks while a
-snapshot is being waited for gets that one. A --trigger is the name of an event, as CATEGORY:NAME with * and ?, and conditions on
-its fields as those of 'meridian convert --where', all of which must hold. Events make 16 snapshots at most.
 
 When a source or the ring of a program fails, a warning says so at once; everything else is recorded further.
 
@@ -112,13 +112,12 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.StringVar(&f.title, "title", "", "`TEXT` that describes the trace")
 	flags.StringArrayVar(&f.after, "after", nil, "continue after the trace `DIR` of a killed recorder, without repeating its events; may be repeated")
 	flags.StringVar(&f.rings, "rings", "", "directory `DIR` of the programs' rings, as set by MERIDIAN=DIR (default: that of sensors)")
-	flags.IntVar(&f.readyFD, "ready-fd", noReadyFD, "write the line \"ready\" to file descriptor `N` and close it when everything is being recorded")
-	flags.Lookup("ready-fd").DefValue = ""
+	flags.Var(&f.readyFD, "ready-fd", "write the line \"ready\" to file descriptor `N` and close it when everything is being recorded")
 	flags.DurationVar(&f.flush, "flush", record.DefaultFlush, "have every event in the trace's files within `DURATION`; for live use 10ms")
 	flags.Var(&f.keep, "keep", "keep only the last `AMOUNT` and drop what is older: a duration, a size, or both (10m, 2GiB, 10m,2GiB)")
 	flags.StringArrayVar(&f.triggers, "trigger", nil, "save what --keep keeps when an event matches `EVENT,FIELD>N`; may be repeated")
 	flags.DurationVar(&f.triggerAfter, "trigger-after", 0, "save it `DURATION` after the event, the signal or the request")
-	flags.StringVar(&f.view, "view", "", "show the recording in the browser while it is made; with =`ADDRESS:PORT` serve it there and open none")
+	flags.StringVar(&f.view, "view", "", "show the recording in the browser while it is made; with an `ADDRESS:PORT` serve it there and open none")
 	flags.Lookup("view").NoOptDefVal = inBrowser
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
@@ -242,6 +241,9 @@ func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.
 	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 		if slices.Contains(interfaceNames(), args[0]) {
 			return nil, wrong("record: unexpected argument %s: to name interfaces, write --packets=%s", args[0], args[0])
+		}
+		if f.view == inBrowser {
+			return nil, wrong("record: unexpected argument %s: an address of --view is written --view=%s, and a command to record stands after --", args[0], args[0])
 		}
 		return nil, wrong("record: unexpected argument %s: a command to record stands after --", args[0])
 	}

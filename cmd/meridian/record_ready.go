@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"meridian/internal/record"
@@ -12,20 +13,41 @@ import (
 // readyWord is the line that is written to --ready-fd.
 const readyWord = "ready\n"
 
-// noReadyFD is the value of --ready-fd without the flag.
-const noReadyFD = -1
+// readyFD is the value of --ready-fd.
+type readyFD struct {
+	number int
+	given  bool
+}
+
+func (r *readyFD) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("%q is not the number of a file descriptor", text)
+	}
+	*r = readyFD{n, true}
+	return nil
+}
+
+func (r *readyFD) String() string {
+	if !r.given {
+		return ""
+	}
+	return strconv.Itoa(r.number)
+}
+
+func (*readyFD) Type() string { return "int" }
 
 // openReady returns the file of --ready-fd, nil without the flag.
 func (f *recordFlags) openReady() (*os.File, error) {
-	if f.readyFD == noReadyFD {
+	if !f.readyFD.given {
 		return nil, nil
 	}
-	if f.readyFD > 2 { // stdout and stderr are for what is printed
-		if file := readyFile(f.readyFD); file != nil {
+	if f.readyFD.number > 2 { // stdout and stderr are for what is printed
+		if file := readyFile(f.readyFD.number); file != nil {
 			return file, nil
 		}
 	}
-	return nil, wrong("--ready-fd %d: not a file descriptor above 2 that is open for writing; a shell opens one with %[1]d>FILE", f.readyFD)
+	return nil, wrong("--ready-fd %d: not a file descriptor above 2 that is open for writing; a shell opens one with %[1]d>FILE", f.readyFD.number)
 }
 
 // tellContinued says whose trace a recording goes on with.

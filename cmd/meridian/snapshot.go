@@ -56,5 +56,6 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
 	}
 	cmd.Flags().SortFlags = false
 	f.outputFlags.add(cmd, "directory")
+	cmd.Flags().Lookup("json").Usage = `print {"dir":"DIRECTORY"} instead of the bare name`
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,19 @@ func explainUsage(cmd *cobra.Command) {
 // oneUsageLine makes the help of a command with subcommands say "meridian clock [command]" alone: cobra prints the line of a
 // command that can be run too, although these only print their help.
 func oneUsageLine(root *cobra.Command) {
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	text := strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1)
+	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	root.SetUsageTemplate(strings.ReplaceAll(text, ".LocalFlags.FlagUsages", "flagUsages .LocalFlags"))
+}
+
+// optionalValue is a flag with an optional value as pflag writes it: --packets INTERFACES[=any].
+var optionalValue = regexp.MustCompile(`(--[a-z-]+) (\S+)\[=[^\]\n]*\]`)
+
+// flagUsages is the list of flags, with an optional value as it must be written: --packets[=INTERFACES]. The columns stay.
+func flagUsages(flags *pflag.FlagSet) string {
+	return optionalValue.ReplaceAllStringFunc(flags.FlagUsages(), func(flag string) string {
+		return fmt.Sprintf("%-*s", len(flag), optionalValue.ReplaceAllString(flag, "$1[=$2]"))
+	})
 }
 
 // helpOf returns the command line that prints the help for wrong usage of a command.
