@@ -19,7 +19,7 @@ func newSnapshot() *cobra.Command {
 		Use:   "snapshot [--json] DIR",
 		Short: "Have a recorder with --keep save what it keeps now",
 		Long: `Ask the recorder that runs as 'meridian record -o DIR --keep ...' to save what it keeps, wait for it, and print the
-directory of the snapshot: a trace of its own beside DIR, which 'meridian align', babeltrace2 and Trace Compass read. The
+absolute path of the snapshot: a trace of its own beside DIR, which 'meridian align', babeltrace2 and Trace Compass read. The
 recording goes on meanwhile. The snapshot is taken when the recorder's --trigger-after has passed.
 
 The request is a file in DIR, so it needs the right to write there: that of the recorder's user, or of root.

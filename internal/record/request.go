@@ -68,8 +68,8 @@ func writeNew(path, text string) error {
 
 // RequestSnapshot asks the recorder that records to a directory for a snapshot, waits for it, and returns its directory.
 func RequestSnapshot(ctx context.Context, dir string) (string, error) {
-	if _, err := readMetadata(dir); err != nil {
-		return "", fmt.Errorf("snapshot: %s is not being recorded: %w", dir, err)
+	if err := mayBeRecorded(dir); err != nil {
+		return "", fmt.Errorf("snapshot: %w", err)
 	}
 	if recorderGone(dir) {
 		return "", noRecorder(dir)
@@ -84,6 +84,9 @@ func RequestSnapshot(ctx context.Context, dir string) (string, error) {
 		if err := pauseFor(ctx); err != nil {
 			return "", err
 		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return "", fmt.Errorf("snapshot: a request needs the right to write in %s: ask as the recorder's user or as root", dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("snapshot: %w", err)
@@ -110,6 +113,30 @@ func RequestSnapshot(ctx context.Context, dir string) (string, error) {
 			return "", err
 		}
 	}
+}
+
+// mayBeRecorded returns an error for what is no directory with a trace.
+func mayBeRecorded(dir string) error {
+	const want = "want the DIR of a running meridian record -o DIR --keep"
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such directory; %s", dir, want)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file; %s", dir, want)
+	case err != nil:
+		return err
+	}
+	_, err = readMetadata(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s holds no trace; %s", dir, want)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("a request needs the right to read and to write in %s: ask as the recorder's user or as root", dir)
+	case err != nil:
+		return fmt.Errorf("%s is not being recorded: %w", dir, err)
+	}
+	return nil
 }
 
 // recorderGone reports whether nobody records to a directory.

@@ -173,7 +173,7 @@ func (s *snapshots) poll() {
 	select {
 	case signal := <-s.signals:
 		if s.t.keeper != nil {
-			s.ask("signal "+signal.String(), "", false)
+			s.ask("signal "+signalName(signal), "", false)
 		}
 	default:
 	}

@@ -165,7 +165,13 @@ func TestSnapshotsOfARecordingThatDropsAreWholeAroundTheInstant(t *testing.T) {
 
 func TestRequestsWithoutARecorderThatKeepsFail(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trace")
-	if _, err := RequestSnapshot(context.Background(), dir); err == nil || !strings.Contains(err.Error(), "is not being recorded") {
+	if _, err := RequestSnapshot(context.Background(), dir); err == nil || err.Error() != "snapshot: "+dir+": no such directory; want the DIR of a running meridian record -o DIR --keep" {
+		t.Error(err)
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RequestSnapshot(context.Background(), dir); err == nil || err.Error() != "snapshot: "+dir+" holds no trace; want the DIR of a running meridian record -o DIR --keep" {
 		t.Error(err)
 	}
 	_, end := recorded(t, Options{Dir: dir, Rings: []string{t.TempDir()}})
@@ -193,7 +199,7 @@ func TestTriggersThatEventsMeetAllTheTimeMakeFewSnapshots(t *testing.T) {
 	}
 	asked <- os.Interrupt
 	last := <-made // which the fifth event may share
-	if last.Reason != "signal interrupt" || last.Error != "" {
+	if last.Reason != "signal SIGINT" || last.Error != "" {
 		t.Errorf("%+v", last)
 	}
 	if s := end(); len(s.Snapshots) != maxTriggered+1 {
