@@ -114,7 +114,7 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 	if n < 0 || err != nil {
 		return err
 	}
-	at := b.instant(r.Time)
+	at := b.instant(r)
 	m := moment{event: b.events, at: at, time: clock.Sub(r.Time, b.origin), slice: r.Slice, row: int32(n), host: int32(r.Host),
 		clock: int32(r.Map), class: uint32(r.Class), phase: r.Phase}
 	h := head{at: at, row: n, class: m.class, clock: r.Map, recorded: r.Event.Time, flags: uint8(r.Phase)}
@@ -125,7 +125,7 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 	if !s.used {
 		s.used, s.first = true, at
 	}
-	s.last, m.step = at, s.granularity
+	s.first, s.last, m.step = min(s.first, at), max(s.last, at), s.granularity
 	if r.Bounded {
 		h.flags |= boundedBit
 		m.bounded, m.below, m.above = true, max(clock.Sub(r.Time, r.Low), 0), max(clock.Sub(r.High, r.Time), 0)
@@ -215,12 +215,16 @@ func (b *Builder) grow() {
 	}
 }
 
-// instant returns when a record is on the lanes: not before those that came before it.
-func (b *Builder) instant(time clock.TimelineTime) int64 {
+// instant returns when a record is on the lanes: not before those that came before it. Ends of messages on rows of their own are found
+// only after they happened, so these are where they were, and are not late.
+func (b *Builder) instant(r *trace.TimelineEvent) int64 {
 	if b.events == 0 {
-		b.origin = time
+		b.origin = r.Time
 	}
-	at := clock.Sub(time, b.origin)
+	at := clock.Sub(r.Time, b.origin)
+	if at >= 0 && at < b.last && r.Phase == trace.Instant && b.schema.Streams[r.Stream].Kind == trace.Messages {
+		return at
+	}
 	if at < b.last {
 		b.lost.late++
 		b.lost.lateness = max(b.lost.lateness, clock.Sub(b.last, at))

@@ -13,7 +13,7 @@ import (
 // every second level, until there are no more steps than a tile has bins. Together they are fewer than half of the items.
 //
 // A page of them: kind and level, a byte each, how many; then for each its step (signed, from the one before) and what it
-// sums up. Of messages, which are not in order of their sending, a step may come twice.
+// sums up. Of messages and their ends, which are not in order, a step may come twice.
 const (
 	leastCoarse  = 1024 // items of a lane that has any
 	itemsAStep   = 3

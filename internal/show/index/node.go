@@ -1,8 +1,10 @@
 package index
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // laneKind is what lies on a lane.
@@ -236,6 +238,9 @@ func (t *trees) add(l *lane, it item) error {
 // leaf lays down the first n items of a lane.
 func (t *trees) leaf(l *lane, n int) error {
 	x := node{}
+	if l.kind == instants { // ends of messages come in any order; leaves may overlap
+		inOrder(l.pending[:n])
+	}
 	for i := range l.pending[:n] {
 		x.add(&l.pending[i], l.kind)
 	}
@@ -248,6 +253,14 @@ func (t *trees) leaf(l *lane, n int) error {
 	l.pending = l.pending[:copy(l.pending, l.pending[n:])]
 	t.waiting -= n
 	return t.raise(l, x)
+}
+
+// inOrder sorts instants by their time, those of one instant as they came.
+func inOrder(items []item) {
+	byTime := func(a, b item) int { return cmp.Compare(a.at, b.at) }
+	if !slices.IsSortedFunc(items, byTime) {
+		slices.SortStableFunc(items, byTime)
+	}
 }
 
 // raise puts a page below one of the level above it.

@@ -235,7 +235,7 @@ func decodeFan(nodes []node, page []byte, k laneKind, n *node, l limits) ([]node
 		x := d.node(k, n.level-1, &before, l)
 		left -= x.count
 		if d.bad || x.begin < n.begin || x.end > n.end || x.first < n.first || x.last > n.last || left < 0 ||
-			k != messages && x.first < before.last {
+			(k == sliced || k == counter) && x.first < before.last {
 			d.bad = true // left is 0 if only the last node is wrong
 			break
 		}

@@ -51,7 +51,7 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 		}
 		e := trace.TimelineEvent{Event: trace.Event{Time: clock.HostTime(at - r.n(1000)), Stream: stream, Class: int(r.n(6)), Phase: phase[r.n(int64(len(phase)))]},
 			Host: host, Map: host, Time: clock.TimelineTime(at), Bounded: r.n(4) > 0}
-		if r.n(50) == 0 {
+		if r.n(50) == 0 || l.Streams[stream].Kind == trace.Messages && r.n(2) == 0 {
 			e.Time -= clock.TimelineTime(r.n(step + 1))
 		}
 		if r.n(3) == 0 {
@@ -84,8 +84,9 @@ func drawTimeline(t *rapid.T, most int) *timeline {
 func drawSchema(t *rapid.T) (*trace.Schema, int) {
 	l := &trace.Schema{Title: "drawn", Hosts: []string{"a", "b", "<c>"}[:rapid.IntRange(1, 3).Draw(t, "hosts")]}
 	rows := rapid.SampledFrom([]int{1, 1, 2, 5}).Draw(t, "rows")
+	kinds := []trace.StreamKind{trace.Thread, rapid.SampledFrom([]trace.StreamKind{trace.Thread, trace.Messages}).Draw(t, "kind")}
 	for i := range rows {
-		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprintf("row %d", i), Host: l.Hosts[i%len(l.Hosts)], Kind: trace.Thread,
+		l.Streams = append(l.Streams, trace.Stream{Name: fmt.Sprintf("row %d", i), Host: l.Hosts[i%len(l.Hosts)], Kind: kinds[(i+1)%2],
 			ID: int64(i), Parent: i - 1})
 	}
 	if rapid.Bool().Draw(t, "bounds") {

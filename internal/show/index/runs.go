@@ -19,7 +19,7 @@ func (s *sorter) turn(w *row, at int64, clock int32) {
 	switch {
 	case w.mixed || n > 0 && w.runs[n-1].Clock == int(clock):
 		return
-	case n > 0 && w.runs[n-1].At == at:
+	case n > 0 && w.runs[n-1].At >= at: // before it: an end of a message, which may come in any order
 		if w.runs[n-1].Clock = int(clock); n > 1 && w.runs[n-2].Clock == int(clock) {
 			w.runs = w.runs[:n-1]
 			s.runs--

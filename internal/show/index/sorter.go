@@ -200,6 +200,7 @@ func (s *sorter) mark(w *row, m *moment) error {
 	if w.instants == nil {
 		w.instants = s.trees.newLane(instants, int(w.host), int(w.number))
 	}
+	s.trees.changed(m.at) // an end of a message may be long before what was shown last
 	return s.trees.add(w.instants, item{at: m.at, to: m.at, event: m.event, other: -1, class: m.class})
 }
 

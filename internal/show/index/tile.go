@@ -141,7 +141,10 @@ func (t *tiler) lane(number int, kind laneKind) error {
 			return err
 		}
 		entries = len(t.exact.items)
-		if kind == messages {
+		switch kind {
+		case instants:
+			inOrder(t.exact.items)
+		case messages:
 			// Of those sent at one instant in the order of their events, by which the page goes from one to the next.
 			slices.SortStableFunc(t.exact.items, func(a, b item) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.event, b.event)) })
 		}

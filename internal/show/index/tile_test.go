@@ -130,10 +130,10 @@ func checkExact(t *rapid.T, l *DecodedLane, want []item, k laneKind) {
 	}
 	for i, g := range l.Items {
 		w := want[i]
-		if k == messages { // in order of their sending
+		if k == messages || k == instants { // in order of their sending, and of their time
 			w = byEvent[g.Event]
 			if b := l.Items[max(i-1, 0)]; g.At < b.At || g.At == b.At && g.Event < b.Event {
-				t.Fatalf("lane %d: messages are out of order", l.Lane)
+				t.Fatalf("lane %d: items are out of order", l.Lane)
 			}
 		}
 		bad := g.At != w.at || g.Event != w.event
