@@ -46,6 +46,9 @@ The first three seconds may be held back until the clocks are aligned.
 --latency is the one knob between order and speed: an event waits that long for earlier ones of other streams. One that comes
 later still is printed at once and marked late; then events wait longer for a while, at most twice --latency.
 
+Packets among kernel events of several hosts make messages. Their ends (send, receive) are printed with --rows, or if --event names them. They
+are found a second or two after they happened, and marked late.
+
 Readings of clocks that recorders store (meridian:clock, meridian:steering) are left out unless --event asks for them.
 
 --format gnuplot draws the last --window anew every second, for a gnuplot that runs. --format picl writes a PICL trace; late events have no

@@ -129,6 +129,9 @@ func (in *input) open(before bool) (err error) {
 	for ok := in.s.o.FromEnd && !before; ok && err == nil; {
 		ok, err = in.read()
 	}
+	if in.s.o.FromEnd && !before {
+		in.s.packets.skip(in)
+	}
 	return err
 }
 

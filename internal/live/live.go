@@ -42,6 +42,9 @@ type Options struct {
 	FromEnd bool
 	Sorter  order.SorterOptions
 	Align   alignlive.Options
+	// Messages asks for the ends of messages that packets make, on a row of each host. They are written when they are found, which is
+	// Settle and up to a second late.
+	Messages bool
 	// Settle is how long a message whose number may be used again waits for a second sender before it is used, and packets for those
 	// before them. Tags of sensors are unique: their messages are used at once.
 	Settle time.Duration // 0 is a second
@@ -252,6 +255,9 @@ func (s *Session) Finish(ctx context.Context) error {
 		}
 	}
 	if err := s.flush(); err != nil {
+		return err
+	}
+	if err := s.packets.finish(ctx); err != nil {
 		return err
 	}
 	return s.sink.Step(s)

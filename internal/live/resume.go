@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"meridian/clock"
 	"meridian/order"
 )
 
@@ -23,6 +24,7 @@ type resumedInput struct {
 	Host, Dir string
 	Written   map[string]*progress // of its sequences, by name
 	Rows      []int                // the schema's numbers of its rows, in the order in which they appeared
+	Messages  *clock.HostTime      `json:",omitempty"` // those received up to here are written; nil for none
 }
 
 const resumptionVersion = 1
@@ -47,6 +49,9 @@ func (s *Session) resumption() ([]byte, error) {
 			if i >= len(x.Rows) && !slices.Contains(x.Rows, n) {
 				x.Rows = append(x.Rows, n)
 			}
+		}
+		if at := s.packets.written(in); at > noHostTime {
+			x.Messages = &at
 		}
 		r.Inputs = append(r.Inputs, x)
 	}
@@ -104,6 +109,14 @@ func (r *resumption) before(in *input, x *sequence) *progress {
 		return of.Written[x.name()]
 	}
 	return nil
+}
+
+// messages returns up to when messages that an input received are written.
+func (r *resumption) messages(in *input) clock.HostTime {
+	if of := r.of(in); of != nil && of.Messages != nil {
+		return *of.Messages
+	}
+	return noHostTime
 }
 
 // rows returns the rows that an input has in the schema.

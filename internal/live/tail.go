@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"meridian/clock"
@@ -14,6 +16,7 @@ import (
 	"meridian/format/shm"
 	"meridian/format/text"
 	"meridian/internal/filter"
+	"meridian/internal/pipeline/source"
 	"meridian/internal/pipeline/usage"
 	"meridian/order"
 	"meridian/trace"
@@ -76,6 +79,7 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 	if err := t.Select.Check(); err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
 	}
+	o.Messages = t.messages(o.Rows)
 	s, err := New(o, w)
 	if err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
@@ -98,6 +102,18 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 		result.Unplaced = l.Late()
 	}
 	return result, err
+}
+
+// messages says whether ends of messages are printed: as a part of the rows, or asked for by name. A file of PICL has no place for what is
+// always late.
+func (t *TailOptions) messages(rows bool) bool {
+	if t.Format == "picl" {
+		return false
+	}
+	named := slices.ContainsFunc(t.Select.Events, func(p string) bool { return !strings.HasPrefix(p, "!") })
+	return rows || named && slices.ContainsFunc(source.EndpointClasses(), func(c trace.Class) bool {
+		return filter.Match(t.Select.Events, c.Name, c.Category+":"+c.Name)
+	})
 }
 
 // open returns what the events are written to.

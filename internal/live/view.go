@@ -42,7 +42,7 @@ func OpenViewer(o Options, v ViewOptions, to *view.Live, w *trace.Warnings) (*Vi
 	if v.Index != "" && v.Select.Fields != nil {
 		return nil, usage.Errorf("an index that is kept has all fields; leave out --field, or the directory of the index")
 	}
-	o.Rows = true
+	o.Rows, o.Messages = true, true
 	s, err := New(o, w)
 	if err != nil {
 		return nil, &usage.Error{Reason: err.Error()}

@@ -60,6 +60,9 @@ var endpointClasses = []trace.Class{
 	}},
 }
 
+// EndpointClasses returns the classes of the two ends of a message: of its sending, and of its receipt. They are not to be changed.
+func EndpointClasses() []trace.Class { return endpointClasses }
+
 // Endpoints returns the endpoints of each clock as events on a row, nil for a clock without any.
 func (m *Messages) Endpoints(rowName func(clock int) string) []trace.Source {
 	var before []uint64

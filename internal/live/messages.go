@@ -1,0 +1,150 @@
+package live
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	alignlive "meridian/align/live"
+	"meridian/clock"
+	"meridian/internal/pipeline/source"
+	"meridian/order"
+	"meridian/trace"
+)
+
+// messageEnds makes events of the two ends of messages that packets are, as internal/pipeline/source does it of whole traces: on a row
+// "messages" of each host, with what the other host is and how long the message took. They are known only after they have happened, so
+// they pass no sorter: those of a round are written in order of time among themselves, each marked late by how far it is behind.
+type messageEnds struct {
+	s     *Session
+	found []foundMessage
+	rows  map[*input]*messageRow
+	flow  uint64 // the number of the last message, from the greatest down; those of tags and tracers are from elsewhere
+	wrote map[*input]clock.HostTime
+}
+
+type foundMessage struct {
+	from, to *input
+	trace.Message
+}
+
+// messageRow is the row of a host, as a source with one stream.
+type messageRow struct {
+	stream  [1]trace.Stream
+	entries *order.SourceEntries
+	number  int
+}
+
+func (r *messageRow) Next(*trace.Event) error { return trace.ErrPending }
+func (r *messageRow) Values() []trace.Value   { return nil }
+func (r *messageRow) Streams() []trace.Stream { return r.stream[:] }
+func (r *messageRow) Classes() []trace.Class  { return source.EndpointClasses() }
+func (r *messageRow) Close() error            { return nil }
+
+// add takes a message, to be written when the clocks are aligned by it.
+func (x *messageEnds) add(from, to *input, m trace.Message) {
+	if x.s.o.Messages {
+		x.found = append(x.found, foundMessage{from, to, m})
+	}
+}
+
+// write writes what was found.
+func (x *messageEnds) write() error {
+	if len(x.found) == 0 {
+		return nil
+	}
+	var ends []trace.TimelineEvent
+	for i := range x.found {
+		m := &x.found[i]
+		sent, received := x.end(m.from, m.Sent, trace.Sends), x.end(m.to, m.Received, trace.Receives)
+		x.flow--
+		sent.Flow, received.Flow = x.flow, x.flow
+		sent.Values = []trace.Value{trace.OfText(m.to.name)}
+		delay := [3]trace.Value{trace.OfInt(clock.Sub(received.Time, sent.Time))}
+		if sent.Bounded && received.Bounded {
+			delay[1], delay[2] = trace.OfInt(clock.Sub(received.Low, sent.High)), trace.OfInt(clock.Sub(received.High, sent.Low))
+		}
+		received.Values = append([]trace.Value{trace.OfText(m.from.name)}, delay[:]...)
+		ends = append(ends, sent, received)
+		x.note(m.to, m.Received)
+	}
+	x.found = x.found[:0]
+	slices.SortStableFunc(ends, func(a, b trace.TimelineEvent) int { return cmp.Compare(a.Time, b.Time) })
+	for i := range ends {
+		e := &ends[i]
+		var n order.Note
+		component, _ := x.s.rows.Component(e)
+		if last, any := x.s.last[component]; any && e.Time < last {
+			n.Late, n.Behind = true, last.Sub(e.Time)
+		}
+		if err := x.s.sink.Write(e, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note remembers which messages of a receiver are written, for the next session.
+func (x *messageEnds) note(to *input, received clock.HostTime) {
+	if x.wrote == nil {
+		x.wrote = make(map[*input]clock.HostTime)
+	}
+	if before, any := x.wrote[to]; !any || received > before {
+		x.wrote[to] = received
+	}
+}
+
+// end places one end on the timeline by the maps of now.
+func (x *messageEnds) end(in *input, at clock.HostTime, role trace.Role) trace.TimelineEvent {
+	row := x.row(in)
+	place := x.s.clocks.Maps().Place(in.number, at)
+	e := trace.TimelineEvent{Event: trace.Event{Time: at, Role: role, Stream: row.number}, Host: in.host, Map: x.s.mapOf(in, &place),
+		Time: place.At, Low: place.At, High: place.At}
+	if bounded(x.s, &place) {
+		e.Bounded, e.Low, e.High = true, place.Low, place.High
+	}
+	class := 0 // as EndpointClasses has them: of the sending, of the receipt
+	if role == trace.Receives {
+		class = 1
+	}
+	e.Class, _ = row.entries.Class(class) // there are two
+	return e
+}
+
+// bounded says whether a place has bounds that say something: not those of a host that is alone in its component.
+func bounded(s *Session, p *alignlive.Place) bool { return p.Bounded && s.shared[p.Component] }
+
+// row returns the row of a host. Of an index that is gone on with it is the one that the schema has.
+func (x *messageEnds) row(in *input) *messageRow {
+	if r := x.rows[in]; r != nil {
+		return r
+	}
+	if x.rows == nil {
+		x.rows = make(map[*input]*messageRow)
+	}
+	r := &messageRow{stream: [1]trace.Stream{{Name: "messages", Kind: trace.Messages, Parent: -1}}}
+	r.entries = x.s.rowNames.Of(r, in.host)
+	r.entries.Resume([]int{slices.IndexFunc(x.s.rows.Streams, func(s trace.Stream) bool {
+		return s.Host == in.name && s.Kind == trace.Messages && s.Name == r.stream[0].Name
+	})})
+	r.number = r.entries.Stream(0)
+	x.rows[in] = r
+	return r
+}
+
+// written returns up to when messages that an input received are written.
+func (p *packets) written(in *input) clock.HostTime {
+	at := p.s.resumed.messages(in)
+	if last, any := p.ends.wrote[in]; any {
+		at = max(at, last)
+	}
+	if len(p.ends.found) == 0 {
+		if h := p.hosts[in.number]; h != nil && h.any {
+			at = max(at, h.used)
+		}
+	}
+	return at
+}
+
+// noHostTime is before all stamps: nothing yet.
+const noHostTime clock.HostTime = math.MinInt64
