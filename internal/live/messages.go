@@ -20,7 +20,6 @@ type messageEnds struct {
 	found []foundMessage
 	rows  map[*input]*messageRow
 	flow  uint64 // the number of the last message, from the greatest down; those of tags and tracers are from elsewhere
-	wrote map[*input]clock.HostTime
 }
 
 type foundMessage struct {
@@ -48,15 +47,24 @@ func (x *messageEnds) add(from, to *input, m trace.Message) {
 	}
 }
 
-// write writes what was found.
-func (x *messageEnds) write() error {
+// write writes what was found, as far as recorded events up to both ends have been handed on: a timeline begins with its first event, and
+// these are the earlier ones. All writes the rest too. What a host received is written in order of its clock, so that one instant says
+// how far it is.
+func (x *messageEnds) write(all bool) error {
 	if len(x.found) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(x.found, func(a, b foundMessage) int { return cmp.Compare(a.Received, b.Received) })
 	var ends []trace.TimelineEvent
-	for i := range x.found {
-		m := &x.found[i]
+	var wait []foundMessage
+	blocked := make(map[*input]bool)
+	for _, m := range x.found {
 		sent, received := x.end(m.from, m.Sent, trace.Sends), x.end(m.to, m.Received, trace.Receives)
+		if !all && (blocked[m.to] || !x.due(&sent) || !x.due(&received)) {
+			blocked[m.to] = true
+			wait = append(wait, m)
+			continue
+		}
 		x.flow--
 		sent.Flow, received.Flow = x.flow, x.flow
 		sent.Values = []trace.Value{trace.OfText(m.to.name)}
@@ -66,15 +74,13 @@ func (x *messageEnds) write() error {
 		}
 		received.Values = append([]trace.Value{trace.OfText(m.from.name)}, delay[:]...)
 		ends = append(ends, sent, received)
-		x.note(m.to, m.Received)
 	}
-	x.found = x.found[:0]
+	x.found = wait
 	slices.SortStableFunc(ends, func(a, b trace.TimelineEvent) int { return cmp.Compare(a.Time, b.Time) })
 	for i := range ends {
 		e := &ends[i]
 		var n order.Note
-		component, _ := x.s.rows.Component(e)
-		if last, any := x.s.last[component]; any && e.Time < last {
+		if last, any := x.last(e); any && e.Time < last {
 			n.Late, n.Behind = true, last.Sub(e.Time)
 		}
 		if err := x.s.sink.Write(e, n); err != nil {
@@ -84,14 +90,17 @@ func (x *messageEnds) write() error {
 	return nil
 }
 
-// note remembers which messages of a receiver are written, for the next session.
-func (x *messageEnds) note(to *input, received clock.HostTime) {
-	if x.wrote == nil {
-		x.wrote = make(map[*input]clock.HostTime)
-	}
-	if before, any := x.wrote[to]; !any || received > before {
-		x.wrote[to] = received
-	}
+// due says whether recorded events up to one end have been handed on.
+func (x *messageEnds) due(e *trace.TimelineEvent) bool {
+	last, any := x.last(e)
+	return any && e.Time <= last
+}
+
+// last returns the latest recorded event that was handed on in the component of an end.
+func (x *messageEnds) last(e *trace.TimelineEvent) (clock.TimelineTime, bool) {
+	component, _ := x.s.rows.Component(e)
+	last, any := x.s.last[component]
+	return last, any
 }
 
 // end places one end on the timeline by the maps of now.
@@ -135,12 +144,12 @@ func (x *messageEnds) row(in *input) *messageRow {
 // written returns up to when messages that an input received are written.
 func (p *packets) written(in *input) clock.HostTime {
 	at := p.s.resumed.messages(in)
-	if last, any := p.ends.wrote[in]; any {
-		at = max(at, last)
+	if h := p.hosts[in.number]; h != nil && h.any {
+		at = max(at, h.used)
 	}
-	if len(p.ends.found) == 0 {
-		if h := p.hosts[in.number]; h != nil && h.any {
-			at = max(at, h.used)
+	for i := range p.ends.found {
+		if m := &p.ends.found[i]; m.to == in {
+			at = min(at, m.Received-1)
 		}
 	}
 	return at

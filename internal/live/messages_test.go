@@ -240,6 +240,9 @@ func TestPageThatGrowsShowsEachMessageOnceAcrossRestarts(t *testing.T) {
 			if a.Messages != int64(len(sent)) || ends != 2*a.Messages || rows != 2 {
 				t.Errorf("%d messages with %d ends on %d rows, and %d were sent", a.Messages, ends, rows, len(sent))
 			}
+			if a.Late > int64(20*time.Millisecond) { // they neither come before the first event nor push others
+				t.Errorf("recorded events are shown up to %v late", time.Duration(a.Late))
+			}
 			var shown []clock.TimelineTime
 			for n := int64(0); n < a.Events; {
 				events, err := v.Events(n, 1000)

@@ -86,7 +86,7 @@ func (p *packets) skip(in *input) {
 // hands the messages to alignment.
 func (p *packets) advance(ctx context.Context, now int64) error {
 	if !p.s.warming {
-		if err := p.ends.write(); err != nil {
+		if err := p.ends.write(false); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (p *packets) finish(ctx context.Context) error {
 	if _, err := p.s.clocks.Round(ctx); err != nil {
 		return err
 	}
-	return p.ends.write()
+	return p.ends.write(true)
 }
 
 // round matches what has come up to a time before the latest packet of each host.
