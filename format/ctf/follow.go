@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"meridian/trace"
 )
@@ -86,7 +87,9 @@ func (f *Follower) Refresh() (grew bool, err error) {
 		file.measure()
 	}
 	renewed, metadataErr := f.readMetadata()
-	err = errors.Join(err, metadataErr)
+	if err == nil || !errors.Is(metadataErr, syscall.ENOTDIR) { // which scan said in the terms of a trace
+		err = errors.Join(err, metadataErr)
+	}
 	if f.replaced != nil || f.src == nil {
 		return false, err
 	}

@@ -352,3 +352,15 @@ func BenchmarkRefreshGrown(b *testing.B) {
 	}
 	b.ReportMetric(float64(events)/float64(b.N), "events/op")
 }
+
+func TestAFileInPlaceOfTheDirectoryIsOneErrorInOneLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace")
+	f := Follow(path, new(trace.Warnings))
+	defer f.Close()
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Refresh(); err == nil || err.Error() != path+": not a directory, which a trace is" {
+		t.Errorf("%q", err)
+	}
+}
