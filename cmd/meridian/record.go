@@ -163,14 +163,11 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
 	o.Counts = live.show
 	defer f.snapshotsAtSignals(o, cmd.ErrOrStderr())()
-	o.Failed = func(part record.Failure) {
-		live.clear()
-		warn(strings.Map(printable, part.String()))
-	}
 	o.Warn = func(line string) {
 		live.clear()
 		warn(strings.Map(printable, line))
 	}
+	o.Failed = func(part record.Failure) { o.Warn(part.String()) }
 	page, err := f.openView(cmd)
 	if err != nil {
 		return err
