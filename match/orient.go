@@ -155,7 +155,11 @@ func (r *orientation) examine(u *conversation) evidence {
 	case seen.together && flagsA*flagsB == 0:
 		e.sameHost = true
 	case flagsA != flagsB:
-		e.byFlags(sign(flagsA-flagsB), nearer, trips)
+		flags := sign(flagsA - flagsB)
+		if trips == -flags && seen.sure != trips {
+			trips = 0
+		}
+		e.byFlags(flags, nearer, trips)
 	case trips != 0:
 		e.near = trips
 	default:

@@ -27,6 +27,7 @@ type rttVote struct {
 	together bool // both saw every packet at the same instant: one clock, one host
 	pairs    int  // of packets there and back that could be compared
 	coarse   bool // all of them differ by no more than the steps of the stamps
+	sure     int  // first, if enough pairs say so that no skew or step of a clock can: see minSure
 }
 
 // commonPacket is a packet that both captures saw.
@@ -57,6 +58,14 @@ func (u *conversation) widening(most int, try func(most int) bool) {
 // maxGap is how far apart in time two packets may be to be compared, ns. One capture that says so is enough: in the other,
 // two clocks may stand between them.
 const maxGap = 2_000_000_000
+
+// A vote is sure if it is greater than clocks can drift apart between the two packets, of skewPart of their distance, and minSure such
+// votes prevail: fewer may lie about the step of a clock, or be of a capture whose second clock too few packets show. None is sure where two
+// clocks, or one that was set, seem to have stamped a capture.
+const (
+	skewPart = 1000 // a thousandth: twice what crystals differ by
+	minSure  = 8
+)
 
 func senderSide(u *conversation) rttVote {
 	common := u.exactPackets(0)
@@ -100,7 +109,7 @@ func (u *conversation) compare(common []commonPacket) rttVote {
 // captures' stamps.
 func compare(common []commonPacket, split span, step int64) rttVote {
 	s := rttVote{shared: len(common)}
-	var before, after, near int
+	var before, after, near, sure int
 	for i := 1; i < len(common); i++ {
 		p, q := common[i-1], common[i]
 		if p.direction == q.direction || !within(q.a, p.a, maxGap) && !within(q.b, p.b, maxGap) {
@@ -114,11 +123,18 @@ func compare(common []commonPacket, split span, step int64) rttVote {
 		if within(both, 0, step) {
 			near++
 		}
+		drift := clock.HostTime(max(clock.Sub(q.a, p.a), clock.Sub(p.a, q.a)) / skewPart)
 		switch {
 		case both > clock.HostTime(split.high):
 			before++
+			if both > drift {
+				sure++
+			}
 		case both < clock.HostTime(split.low):
 			after++
+			if both < -drift {
+				sure--
+			}
 		}
 	}
 	s.coarse = near == s.pairs
@@ -132,6 +148,9 @@ func compare(common []commonPacket, split span, step int64) rttVote {
 		s.first = 1
 	case 2*(after-before) > s.pairs:
 		s.first = -1
+	}
+	if split == (span{}) && sign(sure) == s.first && (sure >= minSure || -sure >= minSure) {
+		s.sure = s.first
 	}
 	return s
 }

@@ -107,16 +107,25 @@ func (l *SourceEntries) extend() {
 	}
 }
 
-// Refresh takes over what was completed of the streams entered.
+// Refresh takes over what was completed of the streams entered. A list of the schema's streams that was taken before keeps the names
+// that it had: what changes is a copy.
 func (l *SourceEntries) Refresh() {
 	schema, streams := l.shared.schema, l.source.Streams()
 	l.refreshed = len(streams)
+	own := false
 	for i := range min(len(l.streams), len(streams)) {
-		s, of := &streams[i], &schema.Streams[l.streams[i]]
-		of.Name = s.Name
+		s, k := &streams[i], l.streams[i]
+		name, parent := s.Name, schema.Streams[k].Parent
 		if s.Parent >= 0 && s.Parent < len(l.streams) {
-			of.Parent = l.streams[s.Parent]
+			parent = l.streams[s.Parent]
 		}
+		if of := &schema.Streams[k]; of.Name == name && of.Parent == parent {
+			continue
+		}
+		if !own {
+			schema.Streams, own = slices.Clone(schema.Streams), true
+		}
+		schema.Streams[k].Name, schema.Streams[k].Parent = name, parent
 	}
 }
 

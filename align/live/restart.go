@@ -9,7 +9,7 @@ import (
 // restart forgets the messages of a group in which something was set, or may have been: where a step of one of several clocks is
 // taken for a step or a slew of another, bounds over messages from both sides of it are wrong. Bounds begin anew with the messages
 // that are sent from now on. A group of two clocks keeps its messages: there is one pair, and its step divides them.
-func (t round) restart(g *group) {
+func restart(t round, g *group) {
 	for _, e := range g.epochs {
 		c := t.clocks[e.clock]
 		if c.gone || e != c.epochs[len(c.epochs)-1] {
@@ -43,7 +43,7 @@ func (t round) restart(g *group) {
 const settleAfter = 6
 
 // crowd reports whether a group is of more than two clocks.
-func (t round) crowd(g *group) bool {
+func crowd(t round, g *group) bool {
 	clocks := make(map[int]bool)
 	for _, e := range g.epochs {
 		clocks[e.clock] = true

@@ -87,7 +87,7 @@ func (t round) make(ctx context.Context) (touched map[int]bool, err error) {
 	}
 	t.rest()
 	for _, g := range again {
-		t.restart(g)
+		restart(t, g)
 	}
 	return touched, nil
 }
@@ -367,7 +367,7 @@ func (t round) commit(ctx context.Context, s *solution, touched map[int]bool, di
 		}
 		maps[e] = &m
 	}
-	unexplained = (t.check(s, maps) || divided) && t.crowd(s.group)
+	unexplained = (t.check(s, maps) || divided) && crowd(t, s.group)
 	if unexplained {
 		for e, m := range maps {
 			if e != c.reference {

@@ -82,6 +82,9 @@ func (s *Session) align(ctx context.Context) error {
 	if maps := s.clocks.Maps(); maps.Version != s.aligned {
 		s.aligned = maps.Version
 		s.noteShared(maps)
+		for _, schema := range s.schemas() {
+			schema.Maps = slices.Clone(schema.Maps) // pictures have the list as it was
+		}
 		for i, e := range s.maps {
 			if e.clock < 0 {
 				continue
