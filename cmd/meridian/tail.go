@@ -172,6 +172,7 @@ func (f *tailFlags) ringSize() (int64, error) {
 // are in it by now.
 func liveInputs(args []string) (inputs []live.Input, err error) {
 	given := make(map[string]string)
+	var ofMany []bool // whether an input was found in a directory of traces
 	for _, arg := range args {
 		host, dir, named := strings.Cut(arg, "=")
 		if !named || host == "" || strings.ContainsRune(host, '/') {
@@ -196,16 +197,16 @@ func liveInputs(args []string) (inputs []live.Input, err error) {
 				return nil, wrong("%q and %q name one directory: its events would come twice", before, arg)
 			}
 			given[filepath.Clean(dir)] = arg
-			inputs = append(inputs, live.Input{Host: host, Dir: dir, Found: found})
+			inputs, ofMany = append(inputs, live.Input{Host: host, Dir: dir}), append(ofMany, found)
 		}
 	}
-	nameInputs(inputs)
+	nameInputs(inputs, ofMany)
 	return inputs, nil
 }
 
 // nameInputs names hosts as other commands do: after their directories, or as much of the paths as tells them apart. Those of a directory of traces
 // have the names that the traces say.
-func nameInputs(inputs []live.Input) {
+func nameInputs(inputs []live.Input, ofMany []bool) {
 	count := make(map[string]int)
 	for _, in := range inputs {
 		count[input.Stem(in.Dir)]++
@@ -213,7 +214,7 @@ func nameInputs(inputs []live.Input) {
 	for i := range inputs {
 		in := &inputs[i]
 		switch stem := input.Stem(in.Dir); {
-		case in.Host != "" || in.Found:
+		case in.Host != "" || ofMany[i]:
 		case count[stem] > 1:
 			in.Host = filepath.Clean(in.Dir)
 		default:

@@ -20,9 +20,7 @@
 package csv
 
 import (
-	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"strconv"
 	"unicode/utf8"
@@ -44,24 +42,23 @@ const mostColumns = 256
 
 // Writer is a sink that writes a table.
 type Writer struct {
-	out      *bufio.Writer
-	progress timeline.Progress
-	layout   *table.Layout
-	raw      bool
-	line     []byte
-	cell     []byte
+	out    timeline.Lines
+	layout *table.Layout
+	raw    bool
+	line   []byte
+	cell   []byte
 }
 
 // NewWriter writes the names of the columns, which are those of the fields that the schema's classes have now.
 func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
-	progress, err := timeline.NewProgress("csv", w, l)
+	out, err := timeline.NewLines("csv", w, l)
 	if err != nil {
 		return nil, err
 	}
 	if o.Columns == 0 {
 		o.Columns = mostColumns
 	}
-	c := &Writer{out: bufio.NewWriterSize(w, 64<<10), progress: progress, layout: table.New(l, max(o.Columns, 0)), raw: o.Raw}
+	c := &Writer{out: out, layout: table.New(l, max(o.Columns, 0)), raw: o.Raw}
 	for _, name := range table.Fixed {
 		c.text(name)
 	}
@@ -75,11 +72,11 @@ func NewWriter(w io.Writer, l *trace.Schema, o Options) (*Writer, error) {
 // Write writes one line. Its error is that of an event whose host, stream or class the schema does not have, of the output,
 // or of a writer that is closed; after an error nothing is written.
 func (c *Writer) Write(r *trace.TimelineEvent) error {
-	if err := c.progress.Accept(r); err != nil {
+	if err := c.out.Accept(r); err != nil {
 		return err
 	}
-	c.progress.Events++
-	names := table.RowOf(c.progress.Schema, r)
+	c.out.Events++
+	names := table.RowOf(c.out.Schema, r)
 	c.line = append(table.AppendTime(c.line, r.Time), ',')
 	c.line = append(strconv.AppendInt(c.line, int64(r.Time), 10), ',')
 	for _, n := range [...]clock.TimelineTime{r.Low, r.High} {
@@ -98,7 +95,7 @@ func (c *Writer) Write(r *trace.TimelineEvent) error {
 	c.number(r.Slice)
 	c.number(r.Flow)
 	c.text(names.Role)
-	if component, ok := c.progress.Schema.Component(r); ok {
+	if component, ok := c.out.Schema.Component(r); ok {
 		c.line = strconv.AppendInt(c.line, int64(component), 10)
 	}
 	c.line = append(c.line, ',')
@@ -121,20 +118,10 @@ func (c *Writer) Write(r *trace.TimelineEvent) error {
 }
 
 // Flush writes what is held back.
-func (c *Writer) Flush() error {
-	if c.progress.Err == nil {
-		c.fail(c.out.Flush())
-	}
-	return c.progress.Err
-}
+func (c *Writer) Flush() error { return c.out.Flush() }
 
 // Close writes what is still held back. It does not close what is below.
-func (c *Writer) Close() error {
-	if c.progress.Err == nil {
-		c.fail(c.out.Flush())
-	}
-	return c.progress.Close()
-}
+func (c *Writer) Close() error { return c.out.Close() }
 
 // number writes a number of which 0 stands for none.
 func (c *Writer) number(n uint64) {
@@ -185,14 +172,7 @@ func runs(s []byte) bool {
 // end replaces the last comma by the line's end.
 func (c *Writer) end() error {
 	c.line[len(c.line)-1] = '\n'
-	_, err := c.out.Write(c.line)
+	err := c.out.WriteLine(c.line)
 	c.line = c.line[:0]
-	c.fail(err)
-	return c.progress.Err
-}
-
-func (c *Writer) fail(err error) {
-	if err != nil {
-		c.progress.Err = fmt.Errorf("csv: %w", err)
-	}
+	return err
 }

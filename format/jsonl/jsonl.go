@@ -14,8 +14,6 @@
 package jsonl
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -26,32 +24,29 @@ import (
 
 // Writer is a sink that writes JSON lines.
 type Writer struct {
-	out      *bufio.Writer
-	progress timeline.Progress
-	layout   *table.Layout
-	line     []byte
-	late     int64 // of the next event
-	moved    int64
+	out    timeline.Lines
+	notes  timeline.Notes
+	layout *table.Layout
+	line   []byte
 }
 
 // NewWriter returns a writer of events that refer to a schema, which may grow while they come.
 func NewWriter(w io.Writer, l *trace.Schema) (*Writer, error) {
-	progress, err := timeline.NewProgress("jsonl", w, l)
+	out, err := timeline.NewLines("jsonl", w, l)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{out: bufio.NewWriterSize(w, 64<<10), progress: progress, layout: table.New(l, 0)}, nil
+	return &Writer{out: out, layout: table.New(l, 0)}, nil
 }
 
 // Write writes one line. Its error is that of an event whose host, stream or class the schema does not have, of the output,
 // or of a writer that is closed; after an error nothing is written.
 func (w *Writer) Write(r *trace.TimelineEvent) error {
-	if err := w.progress.Accept(r); err != nil {
+	if err := w.out.Accept(r); err != nil {
 		return err
 	}
-	late, moved := w.late, w.moved
-	w.late, w.moved = 0, 0
-	w.progress.Events++
+	late, moved := w.notes.Take()
+	w.out.Events++
 	w.line = append(w.line[:0], `{"time":"`...)
 	w.line = append(table.AppendTime(w.line, r.Time), '"')
 	w.number("time_ns", int64(r.Time))
@@ -60,7 +55,7 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 		w.number("high_ns", int64(r.High))
 	}
 	w.number("recorded_ns", int64(r.Event.Time))
-	names := table.RowOf(w.progress.Schema, r)
+	names := table.RowOf(w.out.Schema, r)
 	w.text("host", names.Host)
 	w.text("row", names.Row)
 	w.text("row_kind", names.Kind)
@@ -70,7 +65,7 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	w.nonZero("slice", r.Slice)
 	w.nonZero("flow", r.Flow)
 	w.text("role", names.Role)
-	if component, ok := w.progress.Schema.Component(r); ok {
+	if component, ok := w.out.Schema.Component(r); ok {
 		w.number("component", int64(component))
 	}
 	if late > 0 {
@@ -87,29 +82,18 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 		w.line = append(w.line, "{}"...)
 	}
 	w.line = append(w.line, "}\n"...)
-	_, err := w.out.Write(w.line)
-	return w.fail(err)
+	return w.out.WriteLine(w.line)
 }
 
 // Annotate says of the event that is written next how far it is behind one that was written before it, and by how much it was moved to
 // follow its cause, both in ns; 0 for not at all.
-func (w *Writer) Annotate(late, moved int64) { w.late, w.moved = late, moved }
+func (w *Writer) Annotate(late, moved int64) { w.notes.Annotate(late, moved) }
 
 // Flush writes what is buffered.
-func (w *Writer) Flush() error {
-	if w.progress.Err != nil {
-		return w.progress.Err
-	}
-	return w.fail(w.out.Flush())
-}
+func (w *Writer) Flush() error { return w.out.Flush() }
 
 // Close writes what is buffered. It does not close what is below.
-func (w *Writer) Close() error {
-	if w.progress.Err == nil {
-		_ = w.fail(w.out.Flush()) // Close of progress returns it
-	}
-	return w.progress.Close()
-}
+func (w *Writer) Close() error { return w.out.Close() }
 
 func (w *Writer) name(name string) {
 	w.line = append(w.line, ',', '"')
@@ -136,11 +120,4 @@ func (w *Writer) text(name, s string) {
 		w.name(name)
 		w.line = table.AppendString(w.line, s)
 	}
-}
-
-func (w *Writer) fail(err error) error {
-	if err != nil && w.progress.Err == nil {
-		w.progress.Err = fmt.Errorf("jsonl: %w", err)
-	}
-	return w.progress.Err
 }

@@ -12,8 +12,6 @@
 package text
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -28,35 +26,32 @@ import (
 
 // Writer is a sink that writes lines.
 type Writer struct {
-	out      *bufio.Writer
-	progress timeline.Progress
-	line     []byte
-	value    []byte
-	late     int64 // of the next event
-	moved    int64
+	out   timeline.Lines
+	notes timeline.Notes
+	line  []byte
+	value []byte
 }
 
 // NewWriter returns a writer of events that refer to a schema, which may grow while they come.
 func NewWriter(w io.Writer, l *trace.Schema) (*Writer, error) {
-	progress, err := timeline.NewProgress("text", w, l)
+	out, err := timeline.NewLines("text", w, l)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{out: bufio.NewWriterSize(w, 64<<10), progress: progress}, nil
+	return &Writer{out: out}, nil
 }
 
 // Write writes one line. Its error is that of an event whose host, stream or class the schema does not have, of the output,
 // or of a writer that is closed; after an error nothing is written.
 func (w *Writer) Write(r *trace.TimelineEvent) error {
-	if err := w.progress.Accept(r); err != nil {
+	if err := w.out.Accept(r); err != nil {
 		return err
 	}
-	late, moved := w.late, w.moved
-	w.late, w.moved = 0, 0
-	w.progress.Events++
-	names := table.RowOf(w.progress.Schema, r)
+	late, moved := w.notes.Take()
+	w.out.Events++
+	names := table.RowOf(w.out.Schema, r)
 	b := append(table.AppendTime(w.line[:0], r.Time), ' ')
-	switch _, aligned := w.progress.Schema.Component(r); {
+	switch _, aligned := w.out.Schema.Component(r); {
 	case r.Bounded:
 		b = append(b, "±"...)
 		b = append(appendDuration(b, max(clock.Sub(r.High, r.Time), clock.Sub(r.Time, r.Low))), ' ')
@@ -83,13 +78,12 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 		b = appendDuration(append(b, " moved="...), moved)
 	}
 	w.line = append(w.fields(b, r), '\n')
-	_, err := w.out.Write(w.line)
-	return w.fail(err)
+	return w.out.WriteLine(w.line)
 }
 
 // fields appends NAME=VALUE for each field that the event has.
 func (w *Writer) fields(b []byte, r *trace.TimelineEvent) []byte {
-	fields := w.progress.Schema.Classes[r.Class].Fields
+	fields := w.out.Schema.Classes[r.Class].Fields
 	for i := range min(len(fields), len(r.Values)) {
 		v, f := &r.Values[i], &fields[i]
 		if v.Kind == trace.None {
@@ -108,30 +102,13 @@ func (w *Writer) fields(b []byte, r *trace.TimelineEvent) []byte {
 
 // Annotate says of the event that is written next how far it is behind one that was written before it, and by how much it was moved to
 // follow its cause, both in ns; 0 for not at all.
-func (w *Writer) Annotate(late, moved int64) { w.late, w.moved = late, moved }
+func (w *Writer) Annotate(late, moved int64) { w.notes.Annotate(late, moved) }
 
 // Flush writes what is buffered.
-func (w *Writer) Flush() error {
-	if w.progress.Err != nil {
-		return w.progress.Err
-	}
-	return w.fail(w.out.Flush())
-}
+func (w *Writer) Flush() error { return w.out.Flush() }
 
 // Close writes what is buffered. It does not close what is below.
-func (w *Writer) Close() error {
-	if w.progress.Err == nil {
-		_ = w.fail(w.out.Flush()) // Close of progress returns it
-	}
-	return w.progress.Close()
-}
-
-func (w *Writer) fail(err error) error {
-	if err != nil && w.progress.Err == nil {
-		w.progress.Err = fmt.Errorf("text: %w", err)
-	}
-	return w.progress.Err
-}
+func (w *Writer) Close() error { return w.out.Close() }
 
 // appendName appends a name that is anybody's; one that a terminal or a reader could misread is quoted.
 func appendName(b []byte, name string) []byte {

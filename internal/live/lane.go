@@ -30,12 +30,6 @@ func (s *Session) lane(component int) *lane {
 
 // inOrder returns the lanes in the order of their components.
 func (s *Session) inOrder() []*lane {
-	if len(s.lanes) == 1 {
-		for _, l := range s.lanes {
-			s.ordered = append(s.ordered[:0], l)
-		}
-		return s.ordered
-	}
 	s.ordered = s.ordered[:0]
 	for _, l := range s.lanes {
 		s.ordered = append(s.ordered, l)

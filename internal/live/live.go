@@ -26,12 +26,8 @@ import (
 	"meridian/trace"
 )
 
-// Input is a directory to follow, and the host whose it is; "" for the host that the trace names. Found says that it was found in a
-// directory of traces.
-type Input struct {
-	Host, Dir string
-	Found     bool
-}
+// Input is a directory to follow, and the host that it is of; "" for the host that the trace names.
+type Input struct{ Host, Dir string }
 
 // Options say what is followed, and how. Only Inputs is required.
 type Options struct {

@@ -2,7 +2,6 @@ package live
 
 import (
 	"errors"
-	"io"
 
 	"meridian/order"
 	"meridian/trace"
@@ -14,14 +13,10 @@ type pushedSource struct {
 	stream int                  // of the record, as the trace numbers it
 	record *trace.TimelineEvent // nil: it was returned
 	values []trace.Value
-	ended  bool
 }
 
 func (p *pushedSource) Next(e *trace.Event) error {
 	if p.record == nil {
-		if p.ended {
-			return io.EOF
-		}
 		return trace.ErrPending
 	}
 	*e = p.record.Event
