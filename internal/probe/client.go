@@ -1,0 +1,362 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// Client asks servers. One client asks any number of them through one socket.
+type Client struct {
+	options Options
+	socket  *socket
+	key     *authCode
+	hosts   []*host
+	byID    [256]sentQuestion
+	clocks  history
+	counts  counts
+	quiet   atomic.Bool
+	each    func(Sample)
+	in, out [Size + 1]byte
+	// feedback by host, in units of the rate: how often to ask.
+	wake chan struct{}
+}
+
+// host is a server.
+type host struct {
+	index    int
+	to       netip.AddrPort
+	state    kind // the last step of the handshake: 0, hello, open, opened
+	nonce    [16]byte
+	cookie   [16]byte
+	code     *authCode
+	session  uint32
+	number   uint32    // of the last question
+	next     time.Time // of the next question, or of the next hello
+	retry    time.Duration
+	burst    int
+	silent   int // questions in a row without an answer
+	pending  [256]pending
+	interval atomic.Int64 // between two rounds, ns
+}
+
+// pending is a question that was asked, and its answer.
+type pending struct {
+	asked, answered bool
+	before          Reading // of the sending
+	sample          Sample
+}
+
+// sentQuestion leads from the number of a datagram to the question.
+type sentQuestion struct {
+	host   *host
+	id     uint32
+	number uint32
+}
+
+// Dial opens a client that asks the servers at some addresses: "host:port". Names are looked up once.
+func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) {
+	if o.Clock == nil {
+		o.Clock = System()
+	}
+	if o.Rate <= 0 {
+		o.Rate = defaultRate
+	}
+	o.Rate = min(o.Rate, greatestRate)
+	if o.MinRate <= 0 || o.MinRate > o.Rate {
+		o.MinRate = o.Rate / 8
+	}
+	if o.Burst == 0 {
+		o.Burst = defaultBurst
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = time.Second
+	}
+	c := &Client{options: o, key: newAuthCode(o.Key[:]), clocks: newHistory(o.Clock), wake: make(chan struct{}, 1)}
+	network := "udp4"
+	for i, address := range addresses {
+		a, err := resolve(ctx, address)
+		if err != nil {
+			return nil, fmt.Errorf("probe: %w", err)
+		}
+		if a.Addr().Is6() {
+			network = "udp"
+		}
+		h := &host{index: i, to: a}
+		h.interval.Store(int64(c.slowest(o.Rate)))
+		c.hosts = append(c.hosts, h)
+	}
+	if len(c.hosts) == 0 {
+		return nil, errors.New("probe: no host to ask")
+	}
+	var err error
+	c.socket, err = listen(ctx, network, o.Local)
+	return c, err
+}
+
+// slowest returns the time between two rounds at a rate of exchanges.
+func (c *Client) slowest(rate float64) time.Duration {
+	each := 2.0
+	if c.options.Single {
+		each = 1
+	}
+	return time.Duration(each / rate * float64(time.Second))
+}
+
+func resolve(ctx context.Context, address string) (netip.AddrPort, error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	n, err := net.DefaultResolver.LookupPort(ctx, "udp", port)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return netip.AddrPortFrom(all[0].Unmap(), uint16(n)), nil
+}
+
+// Stats returns the counts so far. It may be called at any time.
+func (c *Client) Stats() Stats { return c.counts.stats() }
+
+// Quiet begins or ends a quiet window: the client sends nothing. It may be called at any time.
+func (c *Client) Quiet(on bool) { c.quiet.Store(on) }
+
+// Close closes the socket. Run does so itself.
+func (c *Client) Close() error { return c.socket.close() }
+
+// Run asks until the context is done, and calls each with every sample in its own goroutine. It closes the socket then.
+func (c *Client) Run(ctx context.Context, each func(Sample)) error {
+	stop := context.AfterFunc(ctx, c.socket.interrupt)
+	defer stop()
+	defer c.socket.close()
+	c.each = each
+	for {
+		next := c.ask(time.Now())
+		c.socket.until(next)
+		if ctx.Err() != nil {
+			return nil
+		}
+		a, err := c.socket.receive(c.in[:])
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			continue
+		case err != nil:
+			return err
+		}
+		now := c.clocks.read()
+		c.departed()
+		c.counts.received.Add(1)
+		if cause := c.take(a, now); cause != accepted {
+			c.counts.drop(cause)
+		}
+	}
+}
+
+// ask sends what is due and returns when there is more to send.
+func (c *Client) ask(now time.Time) time.Time {
+	next := now.Add(time.Second)
+	if c.quiet.Load() {
+		return now.Add(100 * time.Millisecond)
+	}
+	for _, h := range c.hosts {
+		if !now.Before(h.next) {
+			c.round(h, now)
+		}
+		if h.next.Before(next) {
+			next = h.next
+		}
+	}
+	return next
+}
+
+// maxSilent is how many questions in a row may stay without an answer until the handshake begins anew.
+const maxSilent = 16
+
+// round sends a pair of questions, or the next step of the handshake.
+func (c *Client) round(h *host, now time.Time) {
+	if h.state != opened || h.silent > maxSilent {
+		h.state, h.silent = hello, 0
+		h.retry = min(max(2*h.retry, 250*time.Millisecond), 8*time.Second)
+		h.next = now.Add(h.retry)
+		newNonce(h.nonce[:])
+		begin(c.out[:], hello, 0)
+		copy(c.out[atNonce:], h.nonce[:])
+		c.key.sign(c.out[:])
+		c.send(h)
+		return
+	}
+	h.next = now.Add(time.Duration(h.interval.Load()))
+	n := 2
+	if c.options.Single {
+		n = 1
+	}
+	for n = max(n, h.burst); n > 0; n-- {
+		asked := time.Now()
+		c.question(h)
+		for n > 1 && time.Since(asked) < pairSpacing { // a timer would be later by more than the spacing
+		}
+	}
+	h.burst = 0
+}
+
+func (c *Client) question(h *host) {
+	h.number++
+	h.silent++
+	begin(c.out[:], question, h.session)
+	putNumber(c.out[:], h.number)
+	h.code.sign(c.out[:])
+	p := &h.pending[h.number%uint32(len(h.pending))]
+	if p.asked && !p.answered {
+		c.counts.lost.Add(1)
+	}
+	before := c.clocks.read()
+	*p = pending{asked: true, before: before, sample: Sample{
+		Host: h.index, Peer: h.to, Session: h.session, Number: uint64(h.number), T1: before.stamp(), Length: Size,
+	}}
+	if id, ok := c.send(h); ok {
+		c.byID[id%uint32(len(c.byID))] = sentQuestion{h, id, h.number}
+	}
+	c.departed()
+}
+
+func (c *Client) send(h *host) (id uint32, ok bool) {
+	id, err := c.socket.send(c.out[:Size], h.to)
+	if err != nil {
+		c.counts.failed.Add(1)
+		return 0, false
+	}
+	c.counts.sent.Add(1)
+	return id, true
+}
+
+// departed takes the stamps of questions that were sent.
+func (c *Client) departed() {
+	for {
+		d, ok := c.socket.departed()
+		if !ok {
+			return
+		}
+		q := &c.byID[d.id%uint32(len(c.byID))]
+		if q.host == nil || q.id != d.id {
+			continue
+		}
+		p := &q.host.pending[q.number%uint32(len(q.host.pending))]
+		if uint32(p.sample.Number) == q.number && !p.answered {
+			c.clocks.read()
+			p.sample.T1 = c.clocks.best(d.kernel, p.before)
+		}
+		q.host = nil
+	}
+}
+
+// take takes one datagram, or returns why not.
+func (c *Client) take(a arrival, now Reading) Cause {
+	b := c.in[:a.n]
+	k, cause := classify(b)
+	if cause != accepted {
+		return cause
+	}
+	h := c.from(a.from)
+	if h == nil {
+		return Unknown
+	}
+	switch k {
+	case cookie:
+		return c.cookie(h, b)
+	case opened:
+		return c.opened(h, b)
+	case answer:
+		return c.answer(h, b, a, now)
+	}
+	return Malformed
+}
+
+func (c *Client) from(a netip.AddrPort) *host {
+	for _, h := range c.hosts {
+		if h.to == a {
+			return h
+		}
+	}
+	return nil
+}
+
+func (c *Client) cookie(h *host, b []byte) Cause {
+	switch {
+	case !c.key.signed(b):
+		return BadMAC
+	case h.state != hello || [16]byte(b[atNonce:]) != h.nonce:
+		return Unasked
+	}
+	h.state, h.cookie = open, [16]byte(b[atCookie:])
+	h.code = newAuthCode(c.key.of(sessionLabel, b[atNonce:atMAC]))
+	begin(c.out[:], open, 0)
+	copy(c.out[atNonce:], b[atNonce:atMAC])
+	c.key.sign(c.out[:])
+	c.send(h)
+	return accepted
+}
+
+func (c *Client) opened(h *host, b []byte) Cause {
+	switch {
+	case h.state != open || [16]byte(b[atNonce:]) != h.nonce || [16]byte(b[atCookie:]) != h.cookie:
+		return Unasked
+	case !h.code.signed(b):
+		return BadMAC
+	}
+	h.state, h.session, h.number, h.retry, h.silent = opened, sessionOf(b), 0, 0, 0
+	clear(h.pending[:])
+	h.burst, h.next = c.options.Burst, time.Time{}
+	c.counts.opened.Add(1)
+	return accepted
+}
+
+func (c *Client) answer(h *host, b []byte, a arrival, now Reading) Cause {
+	if h.state != opened || sessionOf(b) != h.session {
+		return Unknown
+	}
+	var r reply
+	switch {
+	case !h.code.signed(b):
+		return BadMAC
+	case !r.get(b):
+		return Malformed
+	}
+	p := &h.pending[r.number%uint32(len(h.pending))]
+	switch {
+	case !p.asked || uint32(p.sample.Number) != r.number:
+		return Unasked
+	case p.answered:
+		return Replayed
+	}
+	h.silent = 0
+	c.counts.exchanges.Add(1)
+	if q := &h.pending[(r.number-uint32(r.back))%uint32(len(h.pending))]; r.back != 0 && q.answered && uint32(q.sample.Number) == r.number-uint32(r.back) {
+		q.sample.T3, q.sample.Late = r.sent, true
+		c.each(q.sample)
+	}
+	s := &p.sample
+	p.answered = true
+	s.T2, s.T4 = r.received, c.clocks.best(a.kernel, now)
+	s.T3 = Stamp{Time: add(s.T2.Time, int64(r.held)), Error: s.T2.Error, Kind: User, Wall: add(s.T2.Wall, int64(r.held))}
+	c.counts.stamps[s.T1.Kind].Add(1)
+	c.counts.stamps[s.T4.Kind].Add(1)
+	if c.options.Record != nil {
+		e := Event{Send: true, Session: h.session, Number: s.Number, Stamp: s.T1, Peer: h.to}
+		c.options.Record(e)
+		e.Send, e.Answer, e.Stamp = false, true, s.T4
+		c.options.Record(e)
+	}
+	c.each(*s)
+	return accepted
+}

@@ -1,0 +1,81 @@
+// Package probe exchanges datagrams with other hosts and stamps them, so that estimators (align/online) can tell how the clocks
+// of two hosts stand.
+//
+//	client                                server
+//	T1 ---- question n ------------------> T2
+//	T4 <--- answer n: T2, T3 user, ------- T3
+//	        and T3 of answer n-1
+//
+// In go the address of a server and the key that both ends share. Out come samples: T1 to T4, each with the kind of its stamp
+// (hardware, kernel, user space) and its error. The kernel's stamp of an answer's sending is known only after the sending, so
+// it comes with the next answer (interleaved); the answer itself holds a stamp of user space from before the sending, which is a
+// weaker but strict floor.
+//
+// Stamps are on the host's free clock, CLOCK_MONOTONIC_RAW plus a constant, so that a steered system clock does not bend them.
+// docs/clock-protocol.md draws the datagrams and says what the protocol withstands.
+package probe
+
+import (
+	"net/netip"
+	"time"
+
+	"meridian/clock"
+)
+
+// Options are of both ends; zero values are the defaults.
+type Options struct {
+	Key   Key
+	Clock Clock // default System()
+
+	// Of a client.
+
+	Rate    float64       // most exchanges per second, default 32, at most 1000
+	MinRate float64       // fewest, when the bound is narrow and stable; default an eighth of Rate
+	Single  bool          // probes one by one, not in pairs
+	Burst   int           // exchanges at once at the start and at slow polls, default 8; negative: none
+	Timeout time.Duration // until a question counts as lost, default 1 s
+	Local   string        // the address to send from, default any
+
+	// Of a server.
+
+	MaxSessions int     // default 4096
+	MaxRate     float64 // questions per second of a session, default 1024
+
+	// Record is called with each stamp of this end as soon as it is final, in the goroutine of Run or Serve.
+	Record func(Event)
+}
+
+const (
+	defaultRate        = 32
+	greatestRate       = 1000
+	defaultBurst       = 8
+	defaultMaxSessions = 4096
+	defaultMaxRate     = 1024
+	pairSpacing        = 20 * time.Microsecond
+)
+
+// Sample is one exchange.
+type Sample struct {
+	Host           int            // index of the server among those of the client
+	Peer           netip.AddrPort // its address
+	Session        uint32
+	Number         uint64 // of the exchange within the session, from 1
+	T1, T2, T3, T4 Stamp  // T1 and T4 on this host's clock, T2 and T3 on the server's
+	// Late marks the second sample of an exchange, which differs from the first in T3 alone: the server's kernel or hardware
+	// stamp in place of the one of user space. It comes with the answer to a later question.
+	Late   bool
+	Length int // of each datagram, UDP payload
+}
+
+// Event is one stamp of this end, for the trace.
+type Event struct {
+	Send    bool
+	Answer  bool // false: a question
+	Session uint32
+	Number  uint64
+	Stamp   Stamp
+	Peer    netip.AddrPort
+}
+
+// Offset is REALTIME of the host whose stamp it is less its free clock, where known.
+func (s Stamp) Offset() int64 { return clock.Sub(s.Wall, s.Time) }

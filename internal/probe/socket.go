@@ -1,0 +1,75 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+)
+
+// arrival is a datagram that came in, with the stamps that the kernel and the interface gave it: ns, 0 if none.
+type arrival struct {
+	n                int
+	from             netip.AddrPort
+	kernel, hardware int64
+}
+
+// departure is the stamps of a datagram that went out, found by the number that send returned.
+type departure struct {
+	id               uint32
+	kernel, hardware int64
+}
+
+// socket sends and receives datagrams. One goroutine uses it; interrupt may be called by others.
+type socket struct {
+	conn *net.UDPConn
+	raw  syscall.RawConn
+	oob  [256]byte
+	stamping
+}
+
+// listen opens a socket at an address; "" and ":0" are any port of all addresses.
+func listen(ctx context.Context, network, address string) (*socket, error) {
+	var lc net.ListenConfig
+	c, err := lc.ListenPacket(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("probe: %w", err)
+	}
+	s := &socket{conn: c.(*net.UDPConn)}
+	if s.raw, err = s.conn.SyscallConn(); err != nil {
+		return nil, errors.Join(fmt.Errorf("probe: %w", err), c.Close())
+	}
+	s.enable()
+	return s, nil
+}
+
+// receive waits for a datagram until a deadline; os.ErrDeadlineExceeded says that it has passed.
+func (s *socket) receive(b []byte) (a arrival, err error) {
+	for {
+		n, oob, _, from, err := s.conn.ReadMsgUDPAddrPort(b, s.oob[:])
+		switch {
+		case err == nil:
+			a = arrival{n: n, from: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
+			a.kernel, a.hardware = stampsOf(s.oob[:oob])
+			return a, nil
+		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed):
+			return a, err
+		case errors.Is(err, errNotPollable), errors.Is(err, syscall.ECONNREFUSED):
+			time.Sleep(time.Millisecond) // an event of the error queue, or an ICMP answer; the next call starts afresh
+		default:
+			return a, fmt.Errorf("probe: %w", err)
+		}
+	}
+}
+
+// until sets the deadline of receive.
+func (s *socket) until(t time.Time) { _ = s.conn.SetReadDeadline(t) }
+
+// interrupt ends receive, now and for good until the next call of until.
+func (s *socket) interrupt() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) }
+
+func (s *socket) close() error { return s.conn.Close() }
