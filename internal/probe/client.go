@@ -23,26 +23,24 @@ type Client struct {
 	quiet   atomic.Bool
 	each    func(Sample)
 	in, out [Size + 1]byte
-	// feedback by host, in units of the rate: how often to ask.
-	wake chan struct{}
 }
 
 // host is a server.
 type host struct {
-	index    int
-	to       netip.AddrPort
-	state    kind // the last step of the handshake: 0, hello, open, opened
-	nonce    [16]byte
-	cookie   [16]byte
-	code     *authCode
-	session  uint32
-	number   uint32    // of the last question
-	next     time.Time // of the next question, or of the next hello
-	retry    time.Duration
-	burst    int
-	silent   int // questions in a row without an answer
-	pending  [256]pending
-	interval atomic.Int64 // between two rounds, ns
+	index   int
+	to      netip.AddrPort
+	state   kind // the last step of the handshake: 0, hello, open, opened
+	nonce   [16]byte
+	cookie  [16]byte
+	code    *authCode
+	session uint32
+	number  uint32    // of the last question
+	next    time.Time // of the next question, or of the next hello
+	retry   time.Duration
+	burst   int
+	silent  int // questions in a row without an answer
+	pending [256]pending
+	pace    pace
 }
 
 // pending is a question that was asked, and its answer.
@@ -77,7 +75,7 @@ func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) 
 	if o.Timeout <= 0 {
 		o.Timeout = time.Second
 	}
-	c := &Client{options: o, key: newAuthCode(o.Key[:]), clocks: newHistory(o.Clock), wake: make(chan struct{}, 1)}
+	c := &Client{options: o, key: newAuthCode(o.Key[:]), clocks: newHistory(o.Clock)}
 	network := "udp4"
 	for i, address := range addresses {
 		a, err := resolve(ctx, address)
@@ -88,7 +86,7 @@ func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) 
 			network = "udp"
 		}
 		h := &host{index: i, to: a}
-		h.interval.Store(int64(c.slowest(o.Rate)))
+		h.pace.init(o.Rate, o.MinRate, c.inRound())
 		c.hosts = append(c.hosts, h)
 	}
 	if len(c.hosts) == 0 {
@@ -97,15 +95,6 @@ func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) 
 	var err error
 	c.socket, err = listen(ctx, network, o.Local)
 	return c, err
-}
-
-// slowest returns the time between two rounds at a rate of exchanges.
-func (c *Client) slowest(rate float64) time.Duration {
-	each := 2.0
-	if c.options.Single {
-		each = 1
-	}
-	return time.Duration(each / rate * float64(time.Second))
 }
 
 func resolve(ctx context.Context, address string) (netip.AddrPort, error) {
@@ -127,7 +116,8 @@ func resolve(ctx context.Context, address string) (netip.AddrPort, error) {
 // Stats returns the counts so far. It may be called at any time.
 func (c *Client) Stats() Stats { return c.counts.stats() }
 
-// Quiet begins or ends a quiet window: the client sends nothing. It may be called at any time.
+// Quiet begins or ends a quiet window: the client sends nothing. It may be called at any time; the end takes up to a second to
+// be noticed.
 func (c *Client) Quiet(on bool) { c.quiet.Store(on) }
 
 // Close closes the socket. Run does so itself.
@@ -166,8 +156,8 @@ func (c *Client) Run(ctx context.Context, each func(Sample)) error {
 // ask sends what is due and returns when there is more to send.
 func (c *Client) ask(now time.Time) time.Time {
 	next := now.Add(time.Second)
-	if c.quiet.Load() {
-		return now.Add(100 * time.Millisecond)
+	if c.quiet.Load() || c.options.Windows.At(now) {
+		return next
 	}
 	for _, h := range c.hosts {
 		if !now.Before(h.next) {
@@ -196,12 +186,9 @@ func (c *Client) round(h *host, now time.Time) {
 		c.send(h)
 		return
 	}
-	h.next = now.Add(time.Duration(h.interval.Load()))
-	n := 2
-	if c.options.Single {
-		n = 1
-	}
-	for n = max(n, h.burst); n > 0; n-- {
+	after := h.pace.after()
+	h.next = now.Add(after)
+	for n := max(c.questions(int64(after)), h.burst); n > 0; n-- {
 		asked := time.Now()
 		c.question(h)
 		for n > 1 && time.Since(asked) < pairSpacing { // a timer would be later by more than the spacing

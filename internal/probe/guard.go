@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"encoding/binary"
+	"hash/maphash"
 	"net/netip"
 	"time"
 )
@@ -155,6 +156,23 @@ func (b *bucket) take(now time.Time) bool {
 	}
 	b.tokens--
 	return true
+}
+
+// sources limits the handshakes of each address: sourceRate a second. Addresses share a table of fixed size, so that many of them
+// make no state; two that fall on one place share its rate.
+type sources struct {
+	seed    maphash.Seed
+	buckets [1024]bucket
+}
+
+const sourceRate = 8
+
+func newSources() sources { return sources{seed: maphash.MakeSeed()} }
+
+func (s *sources) take(from netip.Addr, now time.Time) bool {
+	b := &s.buckets[maphash.Comparable(s.seed, from)%uint64(len(s.buckets))]
+	b.rate = sourceRate
+	return b.take(now)
 }
 
 func newNonce(b []byte) { _, _ = rand.Read(b) }

@@ -26,6 +26,8 @@ import (
 type Options struct {
 	Key   Key
 	Clock Clock // default System()
+	// Windows are those of every day in which a client asks nothing and a server answers nothing.
+	Windows Daily
 
 	// Of a client.
 

@@ -19,6 +19,7 @@ type Server struct {
 	key      *authCode
 	cookies  cookies
 	hellos   seen
+	sources  sources
 	sessions map[uint32]*session
 	waiting  [256]waiting // by the number of the datagram: answers whose stamps have not come
 	clocks   history
@@ -64,7 +65,7 @@ func Listen(ctx context.Context, address string, o Options) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		options: o, socket: s, key: newAuthCode(o.Key[:]), cookies: newCookies(time.Now()), sessions: map[uint32]*session{}, clocks: newHistory(o.Clock),
+		options: o, socket: s, key: newAuthCode(o.Key[:]), cookies: newCookies(time.Now()), sources: newSources(), sessions: map[uint32]*session{}, clocks: newHistory(o.Clock),
 	}, nil
 }
 
@@ -114,7 +115,7 @@ func (s *Server) take(a arrival, now Reading) Cause {
 	if cause != accepted {
 		return cause
 	}
-	if s.quiet.Load() {
+	if s.quiet.Load() || s.options.Windows.At(time.Now()) {
 		return Quiet
 	}
 	switch k {
@@ -135,6 +136,8 @@ func (s *Server) hello(b []byte, from netip.AddrPort) Cause {
 		return BadMAC
 	case !s.hellos.add(b[atNonce:atCookie]):
 		return Replayed
+	case !s.sources.take(from.Addr(), time.Now()):
+		return Limited
 	}
 	begin(s.out[:], cookie, 0)
 	copy(s.out[atNonce:], b[atNonce:atCookie])
