@@ -15,14 +15,13 @@ import (
 // The bytes of a value are a tag (its kind, and which of the parts it has), then as far as they are there: 8 bytes of Bits; a
 // length of 4 bytes and Data; a count of 4 bytes and Items, each a value. All are little-endian.
 //
-// Slots and cells come in chunks, which are not given back: the memory is that of the most that was ever held.
+// Slots and cells come in chunks, which are not given back: the memory is that of the most that was ever held, and at most half more.
 type eventStore struct {
-	slots              []*[slotsPerChunk]heldEvent
-	cells              []*[cellsPerChunk]cell
-	freeSlot, freeCell int32 // first of a chain of unused ones; none
-	events, usedCells  int
-	encoded            []byte        // fields of one event
-	values, items      []trace.Value // of the event read last
+	slots                  []*[slotsPerChunk]heldEvent
+	cells                  []*[cellsPerChunk]cell
+	slotPlaces, cellPlaces chunks
+	encoded                []byte        // fields of one event
+	values, items          []trace.Value // of the event read last
 }
 
 const (
@@ -54,7 +53,7 @@ type heldEvent struct {
 	number          uint64             // counts events as they were pushed
 	mapNumber       int
 	host, row       int32 // row is an index into the sorter's rows
-	next            int32 // the event behind it in its row, or the next unused slot
+	next            int32 // the event behind it in its row
 	nextWaiting     int32 // the next consequence that waits for the same reason
 	firstCell, size int32 // of its fields
 	values          int32 // how many
@@ -62,7 +61,12 @@ type heldEvent struct {
 	bounded         bool
 }
 
-func newEventStore() eventStore { return eventStore{freeSlot: none, freeCell: none} }
+func newEventStore() eventStore {
+	return eventStore{slotPlaces: newChunks(slotsPerChunk), cellPlaces: newChunks(cellsPerChunk)}
+}
+
+// events returns how many there are.
+func (s *eventStore) events() int { return s.slotPlaces.used }
 
 func (s *eventStore) at(i int32) *heldEvent {
 	return &s.slots[uint32(i)/slotsPerChunk][uint32(i)%slotsPerChunk]
@@ -73,7 +77,7 @@ func (s *eventStore) cell(i int32) *cell {
 }
 
 // bytes is how much the events take.
-func (s *eventStore) bytes() int { return s.events*slotBytes + s.usedCells*cellBytes }
+func (s *eventStore) bytes() int { return s.slotPlaces.used*slotBytes + s.cellPlaces.used*cellBytes }
 
 // encode makes the fields' bytes and returns what the event will take.
 func (s *eventStore) encode(values []trace.Value) (bytes int) {
@@ -86,26 +90,22 @@ func (s *eventStore) encode(values []trace.Value) (bytes int) {
 
 // add copies an event whose fields were encoded last.
 func (s *eventStore) add(r *trace.TimelineEvent) (int32, *heldEvent) {
-	i := s.freeSlot
-	if i == none {
-		i = s.moreSlots()
+	i, grown := s.slotPlaces.take()
+	if grown {
+		s.slots = append(s.slots, new([slotsPerChunk]heldEvent))
 	}
 	h := s.at(i)
-	s.freeSlot = h.next
-	s.events++
 	*h = heldEvent{
 		event: r.Event, time: r.Time, low: r.Low, high: r.High, key: r.Time, bounded: r.Bounded, mapNumber: r.Map, host: int32(r.Host),
 		next: none, nextWaiting: none, firstCell: none, size: int32(len(s.encoded)), values: int32(len(r.Values)),
 	}
 	rest := s.encoded
 	for link := &h.firstCell; len(rest) > 0; {
-		j := s.freeCell
-		if j == none {
-			j = s.moreCells()
+		j, grown := s.cellPlaces.take()
+		if grown {
+			s.cells = append(s.cells, new([cellsPerChunk]cell))
 		}
 		c := s.cell(j)
-		s.freeCell = c.next
-		s.usedCells++
 		rest = rest[copy(c.data[:], rest):]
 		c.next = none
 		*link, link = j, &c.next
@@ -135,35 +135,12 @@ func (s *eventStore) read(h *heldEvent, r *trace.TimelineEvent) {
 func (s *eventStore) free(i int32) {
 	h := s.at(i)
 	for j := h.firstCell; j != none; {
-		c := s.cell(j)
-		next := c.next
-		c.next, s.freeCell = s.freeCell, j
-		s.usedCells--
+		next := s.cell(j).next
+		s.cellPlaces.free(j)
 		j = next
 	}
 	h.number = 0
-	h.next, s.freeSlot = s.freeSlot, i
-	s.events--
-}
-
-func (s *eventStore) moreSlots() int32 {
-	chunk, first := new([slotsPerChunk]heldEvent), int32(len(s.slots)*slotsPerChunk)
-	for i := range chunk {
-		chunk[i].next = first + int32(i) + 1
-	}
-	chunk[slotsPerChunk-1].next = none
-	s.slots = append(s.slots, chunk)
-	return first
-}
-
-func (s *eventStore) moreCells() int32 {
-	chunk, first := new([cellsPerChunk]cell), int32(len(s.cells)*cellsPerChunk)
-	for i := range chunk {
-		chunk[i].next = first + int32(i) + 1
-	}
-	chunk[cellsPerChunk-1].next = none
-	s.cells = append(s.cells, chunk)
-	return first
+	s.slotPlaces.free(i)
 }
 
 func appendValue(b []byte, v *trace.Value) []byte {

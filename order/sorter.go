@@ -150,7 +150,7 @@ func (s *Sorter) Push(r *trace.TimelineEvent) error {
 	if size > s.options.MostBytes {
 		return fmt.Errorf("order: an event of %d bytes; the sorter holds %d", size, s.options.MostBytes)
 	}
-	if store.events >= s.options.MostEvents || store.bytes()+size > s.options.MostBytes {
+	if store.events() >= s.options.MostEvents || store.bytes()+size > s.options.MostBytes {
 		s.refused = size
 		return ErrSorterFull
 	}
@@ -226,7 +226,7 @@ func (s *Sorter) release(emit func(r *trace.TimelineEvent, n Note) error) error 
 // the frame counts between them.
 func (s *Sorter) hasRoom() bool {
 	store, o := &s.rows.store, &s.options
-	return store.events <= o.MostEvents/8*7 && store.bytes() <= min(o.MostBytes/8*7, o.MostBytes-s.refused)
+	return store.events() <= o.MostEvents/8*7 && store.bytes() <= min(o.MostBytes/8*7, o.MostBytes-s.refused)
 }
 
 // emit takes the first of the heap out and emits it.
@@ -321,7 +321,7 @@ func (s *Sorter) Due() (at clock.TimelineTime, ok bool) {
 }
 
 // Held returns how many events are held.
-func (s *Sorter) Held() int { return s.rows.store.events }
+func (s *Sorter) Held() int { return s.rows.store.events() }
 
 // Frame returns the time frame now.
 func (s *Sorter) Frame() time.Duration { return s.frame.span }

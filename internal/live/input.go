@@ -220,7 +220,13 @@ func (in *input) peek() (bool, error) {
 }
 
 // locate puts the event on the timeline by the maps of now.
-func (in *input) locate() { in.place = in.s.clocks.Maps().Place(in.number, in.event.Time) }
+func (in *input) locate() {
+	if len(in.s.inputs) == 1 { // its stamps stay as they are
+		in.place = alignlive.Place{At: clock.TimelineTime(in.event.Time)}
+		return
+	}
+	in.place = in.s.clocks.Maps().Place(in.number, in.event.Time)
+}
 
 // mark notes the end of a message. Tracers that number messages do so among the traces that were written together, which are those of one
 // session.
