@@ -23,6 +23,15 @@ func (l *Latencies) add(d time.Duration) {
 	l.most = max(l.most, d)
 }
 
+// merge adds the spans of another.
+func (l *Latencies) merge(o *Latencies) {
+	for i, n := range o.counts {
+		l.counts[i] += n
+	}
+	l.count += o.count
+	l.most = max(l.most, o.most)
+}
+
 // bucketOf returns the number of the bucket: four bits after the first one of v, and how far they are from the right.
 func bucketOf(v uint64) int {
 	shift := max(bits.Len64(v)-5, 0)

@@ -1,6 +1,9 @@
 package order
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SorterStats is what a [Sorter] has done so far.
 type SorterStats struct {
@@ -53,10 +56,37 @@ func (t *SorterStats) add(n *Note) {
 	}
 }
 
+// Add adds what another [Sorter] has done, of other events: counts are summed, LateByHost by host, and the greatest of both stays the
+// greatest. LateStreams of both are listed, a stream twice if both had late events of it. Held and HeldBytes are of both together,
+// Frame is the longer.
+func (t *SorterStats) Add(o *SorterStats) {
+	t.Held += o.Held
+	t.HeldBytes += o.HeldBytes
+	t.Emitted += o.Emitted
+	t.Late += o.Late
+	t.Moved += o.Moved
+	t.Repaired += o.Repaired
+	t.Violations += o.Violations
+	t.TimedOut += o.TimedOut
+	t.Forced += o.Forced
+	t.Asked += o.Asked
+	byHost := make([]int64, max(len(t.LateByHost), len(o.LateByHost)))
+	copy(byHost, t.LateByHost)
+	for host, n := range o.LateByHost {
+		byHost[host] += n
+	}
+	t.LateByHost = byHost
+	t.LateStreams = slices.Concat(t.LateStreams, o.LateStreams)
+	t.Frame = max(t.Frame, o.Frame)
+	t.GreatestLateness = max(t.GreatestLateness, o.GreatestLateness)
+	t.GreatestRepair = max(t.GreatestRepair, o.GreatestRepair)
+	t.Latency.merge(&o.Latency)
+}
+
 // Stats returns what was done so far. It takes time in the number of streams.
 func (s *Sorter) Stats() SorterStats {
 	t := s.stats
-	t.Held, t.HeldBytes, t.Frame = s.rows.store.events, s.rows.store.bytes(), s.frame.span
+	t.Held, t.HeldBytes, t.Frame = s.rows.store.events(), s.rows.store.bytes(), s.frame.span
 	for i := range s.rows.all {
 		r := &s.rows.all[i]
 		for int(r.host) >= len(t.LateByHost) {

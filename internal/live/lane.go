@@ -54,6 +54,7 @@ func (s *Session) restart() error {
 		return err
 	}
 	s.before = s.stats()
+	s.before.Frame = 0 // of sorters that are no more
 	clear(s.lanes)
 	return nil
 }
@@ -62,7 +63,8 @@ func (s *Session) restart() error {
 func (s *Session) stats() order.SorterStats {
 	all := s.before
 	for _, l := range s.inOrder() {
-		all = addStats(all, l.sorter.Stats())
+		stats := l.sorter.Stats()
+		all.Add(&stats)
 	}
 	return all
 }

@@ -179,21 +179,6 @@ func (s *Session) Outcome() *Outcome {
 	return o
 }
 
-// addStats adds the counts of a sorter to those of the ones before it; what is of one alone is that of b.
-func addStats(a, b order.SorterStats) order.SorterStats {
-	b.Emitted += a.Emitted
-	b.Late += a.Late
-	b.Moved += a.Moved
-	b.Repaired += a.Repaired
-	b.Violations += a.Violations
-	b.TimedOut += a.TimedOut
-	b.Forced += a.Forced
-	b.Asked += a.Asked
-	b.GreatestLateness = max(a.GreatestLateness, b.GreatestLateness)
-	b.GreatestRepair = max(a.GreatestRepair, b.GreatestRepair)
-	return b
-}
-
 // Summary says in a line what became of the events.
 func (o *Outcome) Summary() string {
 	line := fmt.Sprintf("%d events", o.Emitted)
