@@ -45,6 +45,8 @@ type input struct {
 	lastNumber int
 	classes    []int // by the schema's number: its own; for rows
 
+	packets *packetSource // of which messages are made; nil before the first
+
 	pushed *pushedSource // what rows are made of
 	rows   trace.Source
 	rowsOf *order.SourceEntries

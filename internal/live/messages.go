@@ -141,19 +141,5 @@ func (x *messageEnds) row(in *input) *messageRow {
 	return r
 }
 
-// written returns up to when messages that an input received are written.
-func (p *packets) written(in *input) clock.HostTime {
-	at := p.s.resumed.messages(in)
-	if h := p.hosts[in.number]; h != nil && h.any {
-		at = max(at, h.used)
-	}
-	for i := range p.ends.found {
-		if m := &p.ends.found[i]; m.to == in {
-			at = min(at, m.Received-1)
-		}
-	}
-	return at
-}
-
 // noHostTime is before all stamps: nothing yet.
 const noHostTime clock.HostTime = math.MinInt64

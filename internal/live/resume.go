@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 
-	"meridian/clock"
 	"meridian/order"
 )
 
 // resumption is how far an earlier session was when its index was last written to disk. The next one reads the directories again from
 // their beginnings, for the state of rows depends on all that came before, and leaves out what the index has.
 type resumption struct {
-	Version int
-	Inputs  []resumedInput
+	Version  int
+	Inputs   []resumedInput
+	Messages messageProgress
 }
 
 // resumedInput is how far one directory was.
@@ -24,14 +24,13 @@ type resumedInput struct {
 	Host, Dir string
 	Written   map[string]*progress // of its sequences, by name
 	Rows      []int                // the schema's numbers of its rows, in the order in which they appeared
-	Messages  *clock.HostTime      `json:",omitempty"` // those received up to here are written; nil for none
 }
 
-const resumptionVersion = 1
+const resumptionVersion = 2
 
 // resumption returns how far the session is.
 func (s *Session) resumption() ([]byte, error) {
-	r := resumption{Version: resumptionVersion}
+	r := resumption{Version: resumptionVersion, Messages: s.packets.written()}
 	for _, in := range s.inputs {
 		x := resumedInput{Host: in.name, Dir: in.path(), Written: make(map[string]*progress)}
 		if earlier := s.resumed.of(in); earlier != nil {
@@ -49,9 +48,6 @@ func (s *Session) resumption() ([]byte, error) {
 			if i >= len(x.Rows) && !slices.Contains(x.Rows, n) {
 				x.Rows = append(x.Rows, n)
 			}
-		}
-		if at := s.packets.written(in); at > noHostTime {
-			x.Messages = &at
 		}
 		r.Inputs = append(r.Inputs, x)
 	}
@@ -109,14 +105,6 @@ func (r *resumption) before(in *input, x *sequence) *progress {
 		return of.Written[x.name()]
 	}
 	return nil
-}
-
-// messages returns up to when messages that an input received are written.
-func (r *resumption) messages(in *input) clock.HostTime {
-	if of := r.of(in); of != nil && of.Messages != nil {
-		return *of.Messages
-	}
-	return noHostTime
 }
 
 // rows returns the rows that an input has in the schema.
