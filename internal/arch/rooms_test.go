@@ -33,8 +33,9 @@ var mayImport = map[string][]string{
 
 	// What only our commands need.
 	"internal/dirlock":        {},
-	"internal/probe":          {"trace", "clock"},
-	"internal/record":         {"internal/dirlock", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
+	"internal/probe":          {"internal/realtime", "internal/record", "trace", "clock"},
+	"internal/realtime":       {"clock"},
+	"internal/record":         {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs": {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
 	"internal/kernel":         {"trace", "clock"},
 	"internal/steering":       {"trace", "clock"},

@@ -18,7 +18,7 @@ type Client struct {
 	key     *authCode
 	hosts   []*host
 	byID    [256]sentQuestion
-	clocks  history
+	clocks  *history
 	counts  counts
 	quiet   atomic.Bool
 	each    func(Sample)
@@ -33,6 +33,7 @@ type host struct {
 	nonce   [16]byte
 	cookie  [16]byte
 	code    *authCode
+	flows   uint64 // see flow
 	session uint32
 	number  uint32    // of the last question
 	next    time.Time // of the next question, or of the next hello
@@ -46,6 +47,7 @@ type host struct {
 // pending is a question that was asked, and its answer.
 type pending struct {
 	asked, answered bool
+	recorded        bool    // T1 went to the trace
 	before          Reading // of the sending
 	sample          Sample
 }
@@ -242,6 +244,7 @@ func (c *Client) departed() {
 		if uint32(p.sample.Number) == q.number && !p.answered {
 			c.clocks.read()
 			p.sample.T1 = c.clocks.best(d.kernel, p.before)
+			c.record(q.host, p, true)
 		}
 		q.host = nil
 	}
@@ -287,6 +290,7 @@ func (c *Client) cookie(h *host, b []byte) Cause {
 	}
 	h.state, h.cookie = open, [16]byte(b[atCookie:])
 	h.code = newAuthCode(c.key.of(sessionLabel, b[atNonce:atMAC]))
+	h.flows = flows(h.code)
 	begin(c.out[:], open, 0)
 	copy(c.out[atNonce:], b[atNonce:atMAC])
 	c.key.sign(c.out[:])
@@ -338,12 +342,24 @@ func (c *Client) answer(h *host, b []byte, a arrival, now Reading) Cause {
 	s.T3 = Stamp{Time: add(s.T2.Time, int64(r.held)), Error: s.T2.Error, Kind: User, Wall: add(s.T2.Wall, int64(r.held))}
 	c.counts.stamps[s.T1.Kind].Add(1)
 	c.counts.stamps[s.T4.Kind].Add(1)
-	if c.options.Record != nil {
-		e := Event{Send: true, Session: h.session, Number: s.Number, Stamp: s.T1, Peer: h.to}
-		c.options.Record(e)
-		e.Send, e.Answer, e.Stamp = false, true, s.T4
-		c.options.Record(e)
-	}
+	c.record(h, p, true)
+	c.record(h, p, false)
 	c.each(*s)
 	return accepted
+}
+
+// record passes on the stamp of a question's sending, unless it was passed on before, or of the answer's arrival.
+func (c *Client) record(h *host, p *pending, send bool) {
+	if c.options.Record == nil || send && p.recorded {
+		return
+	}
+	e := Event{
+		Send: send, Answer: !send, Session: h.session, Number: p.sample.Number, Stamp: p.sample.T1, Peer: h.to,
+		Flow: flow(h.flows, uint32(p.sample.Number), !send), Off: c.clocks.off(),
+	}
+	if !send {
+		e.Stamp = p.sample.T4
+	}
+	p.recorded = true
+	c.options.Record(e)
 }

@@ -16,6 +16,7 @@
 package probe
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"time"
 
@@ -75,9 +76,26 @@ type Event struct {
 	Answer  bool // false: a question
 	Session uint32
 	Number  uint64
+	Flow    uint64 // the datagram's tag, the same at both ends and unlike all others
+	Off     int64  // by how much Stamp.Monotonic may be off, ns, beyond what readings of the clocks show
 	Stamp   Stamp
 	Peer    netip.AddrPort
 }
 
 // Offset is REALTIME of the host whose stamp it is less its free clock, where known.
 func (s Stamp) Offset() int64 { return clock.Sub(s.Wall, s.Time) }
+
+// flowLabel keeps tags apart from other codes of a session.
+var flowLabel = []byte("meridian clock tags 1")
+
+// flows returns the number from which a session's tags count: two for each exchange.
+func flows(a *authCode) uint64 { return binary.BigEndian.Uint64(a.of(flowLabel)) }
+
+// flow returns the tag of a datagram.
+func flow(first uint64, number uint32, isAnswer bool) uint64 {
+	f := first + 2*uint64(number)
+	if isAnswer {
+		f++
+	}
+	return max(f, 1) // 0 stands for no tag
+}

@@ -22,7 +22,7 @@ type Server struct {
 	sources  sources
 	sessions map[uint32]*session
 	waiting  [256]waiting // by the number of the datagram: answers whose stamps have not come
-	clocks   history
+	clocks   *history
 	counts   counts
 	quiet    atomic.Bool
 	in, out  [Size + 1]byte
@@ -33,6 +33,7 @@ type session struct {
 	id      uint32
 	from    netip.AddrPort
 	code    *authCode
+	flows   uint64
 	window  window
 	bucket  bucket
 	used    time.Time
@@ -161,6 +162,7 @@ func (s *Server) open(b []byte, from netip.AddrPort) Cause {
 		return Full
 	}
 	n := &session{from: from, code: newAuthCode(s.key.of(sessionLabel, b[atNonce:atMAC])), used: now, bucket: newBucket(s.options.MaxRate, now)}
+	n.flows = flows(n.code)
 	for n.id == 0 || s.sessions[n.id] != nil {
 		var id [4]byte
 		_, _ = rand.Read(id[:])
@@ -230,6 +232,9 @@ func (s *Server) answer(b []byte, a arrival, now Reading) Cause {
 	n.current = false
 	s.counts.exchanges.Add(1)
 	s.waiting[id%uint32(len(s.waiting))] = waiting{n, r.number, id, user}
+	if !s.socket.stamps() {
+		s.record(n, true, r.number, user.stamp())
+	}
 	s.departed()
 	return accepted
 }
@@ -259,7 +264,10 @@ func (s *Server) departed() {
 
 func (s *Server) record(n *session, send bool, number uint32, stamp Stamp) {
 	if s.options.Record != nil {
-		s.options.Record(Event{Send: send, Answer: send, Session: n.id, Number: uint64(number), Stamp: stamp, Peer: n.from})
+		s.options.Record(Event{
+			Send: send, Answer: send, Session: n.id, Number: uint64(number), Stamp: stamp, Peer: n.from,
+			Flow: flow(n.flows, number, send), Off: s.clocks.off(),
+		})
 	}
 }
 

@@ -47,6 +47,9 @@ func (s *socket) enable() {
 	s.on = s.number() == nil
 }
 
+// stamps reports whether departed will return the stamps of what was sent.
+func (s *socket) stamps() bool { return s.on }
+
 // number has the kernel stamp datagrams and count them from 0.
 func (s *socket) number() error {
 	var failed error

@@ -14,6 +14,8 @@ type stamping struct{}
 
 func (s *socket) enable() {}
 
+func (s *socket) stamps() bool { return false }
+
 func (s *socket) send(b []byte, to netip.AddrPort) (uint32, error) {
 	_, err := s.conn.WriteToUDPAddrPort(b, to)
 	return 0, err

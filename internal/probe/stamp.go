@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"meridian/clock"
+	"meridian/internal/realtime"
 )
 
 // Kind is who took a stamp.
@@ -127,12 +128,14 @@ func (r Reading) stamp() Stamp {
 // history is the latest readings of a clock. Between two of them each stamp of the kernel finds its place.
 type history struct {
 	clock    Clock
+	line     realtime.Line // for what leads on to MONOTONIC
+	stamped  int64
 	readings [64]Reading
 	count    uint32
 }
 
-func newHistory(c Clock) history {
-	h := history{clock: c}
+func newHistory(c Clock) *history {
+	h := &history{clock: c}
 	h.read()
 	h.read()
 	return h
@@ -141,6 +144,8 @@ func newHistory(c Clock) history {
 // read takes a reading.
 func (h *history) read() Reading {
 	r := h.clock.Read()
+	at := hostTime(r.Monotonic)
+	h.line.Observe(realtime.Offset{At: at, Ns: int64(r.Wall - at), Error: r.Error}, h.stamped)
 	h.readings[h.count%uint32(len(h.readings))] = r
 	h.count++
 	return r
@@ -148,16 +153,16 @@ func (h *history) read() Reading {
 
 // stamp leads from a stamp of the kernel or an interface to the free clock; false if there is none, or if it is not between two
 // readings, or between several because REALTIME was set back.
-func (h *history) stamp(realtime int64) (s Stamp, ok bool) {
-	if realtime == 0 {
+func (h *history) stamp(wall int64) (s Stamp, ok bool) {
+	if wall == 0 {
 		return s, false
 	}
-	realtime = h.clock.Stamp(realtime)
+	wall = h.clock.Stamp(wall)
 	newest := h.at(0)
 	for back := uint32(1); back < min(h.count, uint32(len(h.readings))); back++ {
 		before, after := h.at(back), h.at(back-1)
 		if !ok {
-			if s, ok = carry(realtime, before, after); ok {
+			if s, ok = carry(wall, before, after); ok {
 				continue
 			}
 		}
@@ -168,7 +173,20 @@ func (h *history) stamp(realtime int64) (s Stamp, ok bool) {
 			break
 		}
 	}
+	if ok {
+		h.stamped++
+		// The line has seen more readings and knows the difference of the two clocks better, except around a step.
+		if m := int64(h.line.Monotonic(h.stamped, hostTime(wall))); max(m-s.Monotonic, s.Monotonic-m) < minStep {
+			s.Monotonic = m
+		}
+	}
 	return s, ok
+}
+
+// off returns by how much stamps on MONOTONIC may be off, ns.
+func (h *history) off() int64 {
+	_, off := h.line.Count()
+	return off
 }
 
 func (h *history) at(back uint32) Reading {

@@ -179,18 +179,28 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if err := r.t.writeMetadata(); err != nil {
 		return nil, err
 	}
+	for _, s := range o.Sources {
+		if s, ok := s.(interface{ ClockError() int64 }); ok { // its stamps were led to MONOTONIC from another clock
+			r.own.packets = s.ClockError
+		}
+	}
 	if o.Packets != nil {
+		others := r.own.packets
 		w, err := newPacketWriter(&o, r.Origin(), r.t.keeper)
 		if err != nil {
 			return nil, err
 		}
 		r.sources = append(r.sources, w)
 		r.own.packets = func() int64 {
+			off := int64(0)
+			if others != nil {
+				off = others()
+			}
 			s, err := o.Packets.Stats()
 			if err != nil {
-				return 0 // the capture has failed, and says so
+				return off // the capture has failed, and says so
 			}
-			return s.ClockError
+			return max(off, s.ClockError)
 		}
 	}
 	return r, nil

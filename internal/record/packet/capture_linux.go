@@ -123,7 +123,7 @@ func (c *Capture) Stats() (Stats, error) {
 	_, err := c.counter.update()
 	s := c.counter.current()
 	c.selection.report(&s)
-	s.Steps, s.ClockError = c.stamps.line.count()
+	s.Steps, s.ClockError = c.stamps.line.Count()
 	return s, err
 }
 

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"meridian/clock"
+	"meridian/internal/realtime"
 	"meridian/internal/record/clockset"
 )
 
 // stamps converts the stamps of packets from REALTIME to MONOTONIC plus an origin.
 type stamps struct {
 	origin  int64 // Options.Origin; 0 leaves the stamps as they are
-	line    timeline
+	line    realtime.Line
 	watcher *clockset.Watcher // where there is an origin
 	counter *counter
 }
@@ -33,12 +34,12 @@ func (s *stamps) setOrigin(ns int64) (err error) {
 
 // observe reads the clocks and how many packets had gone into the ring by then.
 func (s *stamps) observe() error {
-	o := readOffset()
+	o := realtime.Read()
 	arrived, err := s.counter.update()
 	if err != nil {
 		return fmt.Errorf("packets: %w", err)
 	}
-	s.line.observe(o, arrived)
+	s.line.Observe(o, arrived)
 	return nil
 }
 
@@ -47,7 +48,7 @@ func (s *stamps) convert(n int64, stamp clock.HostTime) clock.HostTime {
 	if s.origin == 0 {
 		return stamp
 	}
-	return s.line.monotonic(n, stamp) + clock.HostTime(s.origin)
+	return s.line.Monotonic(n, stamp) + clock.HostTime(s.origin)
 }
 
 func (s *stamps) close() {

@@ -1,4 +1,6 @@
-package packet
+// Package realtime leads from CLOCK_REALTIME, by which the kernel stamps packets, to CLOCK_MONOTONIC, by which traces are stamped.
+// In go readings of both (Offset) and stamps, out come stamps of MONOTONIC (Line), however often REALTIME was set meanwhile.
+package realtime
 
 import (
 	"math"
@@ -8,29 +10,29 @@ import (
 	"meridian/clock"
 )
 
-// offset is REALTIME less MONOTONIC at an instant of the latter, and the error of that difference. All are ns.
-type offset struct {
-	at        clock.HostTime
-	ns, error int64
+// Offset is REALTIME less MONOTONIC at an instant of the latter, and the error of that difference. All are ns.
+type Offset struct {
+	At        clock.HostTime
+	Ns, Error int64
 }
 
-// readOffset reads MONOTONIC before and after REALTIME, and returns the narrowest of a few readings. Its error includes the steps in
+// Read reads MONOTONIC before and after REALTIME, and returns the narrowest of a few readings. Its error includes the steps in
 // which both advance.
-func readOffset() offset {
-	best := offset{error: math.MaxInt64}
+func Read() Offset {
+	best := Offset{Error: math.MaxInt64}
 	for range 5 {
 		before := clock.HostTime(clock.Monotonic.Now())
 		real := clock.HostTime(clock.Realtime.Now())
 		width := int64(clock.HostTime(clock.Monotonic.Now()) - before)
-		if width >= 0 && width/2 < best.error {
-			best = offset{at: before + clock.HostTime(width/2), ns: int64(real-before) - width/2, error: width / 2}
+		if width >= 0 && width/2 < best.Error {
+			best = Offset{At: before + clock.HostTime(width/2), Ns: int64(real-before) - width/2, Error: width / 2}
 		}
 	}
-	best.error = clock.Add(best.error, clock.Monotonic.Grain()+clock.Realtime.Grain()+1)
+	best.Error = clock.Add(best.Error, clock.Monotonic.Grain()+clock.Realtime.Grain()+1)
 	return best
 }
 
-// timeline converts stamps of REALTIME to MONOTONIC.
+// Line converts stamps of REALTIME to MONOTONIC.
 //
 // Slewing one of these clocks slews the other: the kernel keeps their difference constant until REALTIME is set or a leap second
 // comes. So a packet's stamp can be converted if it is known how many times the clock had been set before. The stamp itself
@@ -44,10 +46,10 @@ func readOffset() offset {
 // stamps would be in the future, or before earlier packets or the last reading of the clocks, are recognized as younger. One
 // case remains: the clock was set back by less than the time since that reading, and the packet lies in those
 // microseconds. Its stamp is then too early by the size of the step.
-type timeline struct {
+type Line struct {
 	mu      sync.Mutex
-	now     offset // as of the last packet
-	last    offset // as of the last step
+	now     Offset // as of the last packet
+	last    Offset // as of the last step
 	pending []step
 	read    reading        // the last one
 	stamp   clock.HostTime // of the last packet, REALTIME
@@ -64,7 +66,7 @@ type reading struct {
 // step is one of REALTIME.
 type step struct {
 	packets int64 // that had gone into the ring when it was noticed
-	to      offset
+	to      Offset
 	before  reading // the last one without it
 }
 
@@ -74,49 +76,49 @@ const minStep = 2_000
 // maxDisorder is by how many ns packets of different processors may be out of order in the ring.
 const maxDisorder = 1_000_000
 
-// observe takes a reading of the clocks, made when so many packets had gone into the ring.
-func (t *timeline) observe(o offset, packets int64) {
+// Observe takes a reading of the clocks, made when so many packets had gone into the ring.
+func (t *Line) Observe(o Offset, packets int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o.at < t.read.at {
+	if o.At < t.read.at {
 		return // another goroutine has read the clocks later and got the lock first
 	}
 	before := t.read
-	t.read = reading{o.at, packets}
-	d := max(o.ns-t.last.ns, t.last.ns-o.ns)
+	t.read = reading{o.At, packets}
+	d := max(o.Ns-t.last.Ns, t.last.Ns-o.Ns)
 	switch {
-	case t.last == offset{}:
+	case t.last == Offset{}:
 		t.now, t.last, d = o, o, 0
-	case d > o.error+t.last.error+minStep:
+	case d > o.Error+t.last.Error+minStep:
 		t.last, d = o, 0
 		t.steps++
 		t.pending = append(t.pending, step{packets, o, before})
-	case o.error < t.last.error: // the same with a smaller error
-		t.last.ns, t.last.error = o.ns, o.error
+	case o.Error < t.last.Error: // the same with a smaller error
+		t.last.Ns, t.last.Error = o.Ns, o.Error
 	}
-	t.error = max(t.error, d+o.error)
+	t.error = max(t.error, d+o.Error)
 }
 
-// monotonic returns the stamp of the n-th packet of the ring, from 1, on MONOTONIC.
-func (t *timeline) monotonic(n int64, stamp clock.HostTime) clock.HostTime {
+// Monotonic returns the stamp of the n-th packet of the ring, from 1, on MONOTONIC.
+func (t *Line) Monotonic(n int64, stamp clock.HostTime) clock.HostTime {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.pending) > 0 {
 		s := t.pending[0]
-		ahead := stamp-clock.HostTime(t.now.ns) > s.to.at+maxDisorder
-		back := t.stamp != 0 && stamp < t.stamp-maxDisorder || n > s.before.packets && stamp-clock.HostTime(t.now.ns) < s.before.at-maxDisorder
-		if n <= s.packets && !ahead && (!back || s.to.ns > t.now.ns) {
+		ahead := stamp-clock.HostTime(t.now.Ns) > s.to.At+maxDisorder
+		back := t.stamp != 0 && stamp < t.stamp-maxDisorder || n > s.before.packets && stamp-clock.HostTime(t.now.Ns) < s.before.at-maxDisorder
+		if n <= s.packets && !ahead && (!back || s.to.Ns > t.now.Ns) {
 			break
 		}
 		t.now, t.stamp = s.to, 0
 		t.pending = slices.Delete(t.pending, 0, 1)
 	}
 	t.stamp = max(t.stamp, stamp)
-	return stamp - clock.HostTime(t.now.ns)
+	return stamp - clock.HostTime(t.now.Ns)
 }
 
-// count returns how many steps were noticed, and by how many ns stamps of packets may be off between them.
-func (t *timeline) count() (steps, error int64) {
+// Count returns how many steps were noticed, and by how many ns stamps of packets may be off between them.
+func (t *Line) Count() (steps, error int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.steps, t.error
