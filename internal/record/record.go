@@ -179,31 +179,44 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 	if err := r.t.writeMetadata(); err != nil {
 		return nil, err
 	}
-	for _, s := range o.Sources {
-		if s, ok := s.(interface{ ClockError() int64 }); ok { // its stamps were led to MONOTONIC from another clock
-			r.own.packets = s.ClockError
-		}
-	}
+	r.own.packets = errorsOf(&o)
 	if o.Packets != nil {
-		others := r.own.packets
 		w, err := newPacketWriter(&o, r.Origin(), r.t.keeper)
 		if err != nil {
 			return nil, err
 		}
 		r.sources = append(r.sources, w)
-		r.own.packets = func() int64 {
-			off := int64(0)
-			if others != nil {
-				off = others()
-			}
-			s, err := o.Packets.Stats()
-			if err != nil {
-				return off // the capture has failed, and says so
-			}
-			return max(off, s.ClockError)
-		}
 	}
 	return r, nil
+}
+
+// errorsOf returns what tells by how much stamps may be off that were led to MONOTONIC from another clock, ns: those of packets, and
+// of sources that have a ClockError. It is nil without any.
+func errorsOf(o *Options) func() int64 {
+	var all []func() int64
+	for _, s := range o.Sources {
+		if s, ok := s.(interface{ ClockError() int64 }); ok {
+			all = append(all, s.ClockError)
+		}
+	}
+	if o.Packets != nil {
+		all = append(all, func() int64 {
+			s, err := o.Packets.Stats()
+			if err != nil {
+				return 0 // the capture has failed, and says so
+			}
+			return s.ClockError
+		})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return func() (off int64) {
+		for _, f := range all {
+			off = max(off, f())
+		}
+		return off
+	}
 }
 
 // Continued returns the host's name in the trace of an earlier recorder that this one continues, and whether there is one.

@@ -68,7 +68,9 @@ var classes = []trace.Class{
 }
 
 // NewSource returns a writer whose events a recorder of the caller's takes, as one of its sources.
-func NewSource() *Writer { return &Writer{ready: make(chan struct{}), peers: make(map[netip.Addr]*peer)} }
+func NewSource() *Writer {
+	return &Writer{ready: make(chan struct{}), peers: make(map[netip.Addr]*peer)}
+}
 
 // New begins a trace directory, or continues one, by the options of a recorder. It records nothing but probes and the clocks.
 func New(o record.Options) (*Writer, error) {
