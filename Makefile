@@ -3,12 +3,13 @@
 # A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 FUZZTIME ?= 10000x
 EXECUTIONS ?= 1000000
-DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/...
+DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/... ./internal/probe
 PACKETS  ?= 5000000
 WORLDS   ?= 10000
 SESSIONS ?= 200
 MESSAGES ?= 1000000
 TRAFFIC  ?= 60s
+DATAGRAMS ?= 1000000
 FLAGS    ?=
 PACKAGES ?= ./clock ./internal/filter ./match ./align/bound ./align/causal
 
@@ -22,7 +23,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live live-index truth truth-error study adversary live-clocks pairs sorter steered steering lossy mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live live-index truth truth-error study adversary live-clocks pairs sorter steered steering lossy forged mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,6 +138,9 @@ sorter: ## late events against latency for settings of the on-line sorter's time
 
 lossy: ## real traffic of TRAFFIC (60s) over a wire that loses, repeats and reorders, its captures thinned 20 times: no message may be false; needs root
 	go test -count 1 -v -timeout 30m -run TestRealTrafficOverALossyWire ./internal/pipeline -lossy $(TRAFFIC) -thinned 20
+
+forged: ## DATAGRAMS (1000000) malformed, replayed and forged ones at the clock server: no answer, no state; a minute or two
+	go test -count 1 -v -timeout 30m -run TestHostileDatagramsGetNoAnswerAndLeaveNoState ./internal/probe -forged $(DATAGRAMS)
 
 steered: ## every hour of clocks that daemons steer, over LAN, cloud and WAN delays: the truth within the bounds, and their width
 	go test -count 1 -v -timeout 30m -run TestEveryHourOfSteeredClocks ./align/bound -every-steered

@@ -146,7 +146,7 @@ func (r *reply) get(b []byte) bool {
 		status:   b[atStatus],
 		realtime: int64(e.Uint64(b[atRealtime:])),
 	}
-	if r.received.Kind > Hardware || Kind(b[atStamps]>>4) > Hardware || !valid(r.received.Time) {
+	if r.received.Kind > Hardware || Kind(b[atStamps]>>4) > Hardware || !valid(r.received.Time) || !valid(add(r.received.Time, int64(r.held))) {
 		return false
 	}
 	r.received.Wall = add(r.received.Time, r.realtime)
@@ -154,7 +154,7 @@ func (r *reply) get(b []byte) bool {
 		d := int64(e.Uint16(b[atT3Back:]))<<32 | int64(e.Uint32(b[atT3Back+2:]))
 		r.sent = Stamp{Time: r.received.Time - hostTime(d), Error: longError(e.Uint16(b[atT3Error:])), Kind: Kind(b[atStamps] >> 4)}
 	}
-	return true
+	return r.back == 0 || valid(r.sent.Time)
 }
 
 // shortError packs an error of up to 2^31 ns into 16 bits, 11 of them significant, rounded up: m·2^e as e<<11 | m.
