@@ -9,6 +9,7 @@ import (
 
 	"meridian/align"
 	"meridian/align/bound"
+	"meridian/align/online"
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -252,7 +253,7 @@ func sorted(pairs map[[2]int]*pairState) []*pairState {
 type pairState struct {
 	a, b   *epoch
 	ab, ba window
-	edge   *Pair
+	edge   *online.Strict
 	// alarmed says that the messages contradict the assumption, and a round was asked for.
 	alarmed      bool
 	recent       [3]recent
@@ -269,7 +270,7 @@ func newPairState(t *Timeline, a, b *epoch) *pairState {
 	length := max(t.o.Window.Nanoseconds()/windowParts, 1)
 	p := &pairState{a: a, b: b, lastA: math.MinInt64, lastB: math.MinInt64, bent: math.MinInt64, ab: window{ahead: true, length: length}, ba: window{length: length}}
 	least := t.o.Align.MinDelay
-	p.edge = NewPair(t.assumed, t.o.Window.Nanoseconds(), t.clocks[a.clock].granularity, t.clocks[b.clock].granularity, least, least)
+	p.edge = online.NewStrict(t.assumed, t.o.Window.Nanoseconds(), t.clocks[a.clock].granularity, t.clocks[b.clock].granularity, least, least)
 	return p
 }
 

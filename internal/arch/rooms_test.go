@@ -175,6 +175,8 @@ func TestTableRefusesWhatItShould(t *testing.T) {
 		{"align/pair", "match", false},
 		{"align/live", "align", true},
 		{"align/live", "order", false},
+		{"align/live", "align/online", true},
+		{"align/online", "align/bound", true},
 		{"match", "order", false},
 		{"match", "clock", true},
 		{"format", "format/pcap", true},

@@ -1,34 +1,34 @@
-package live
+package online
 
 // corner is one constraint: x ns of a's clock after the origin, u ns of offset above the base.
 type corner struct{ x, u float64 }
 
-// edgeHull is the lower (side 1) or upper (side -1) hull of u + side·wander·x²/2 over the constraints of a window. Points come
+// hull is the lower (side 1) or upper (side -1) hull of u + side·wander·x²/2 over the constraints of a window. Points come
 // at the right end or near it, so that one costs a few corners.
 //
 // Of each sixtieth of the window the hull of its own is kept. When the oldest part leaves the window, the whole is scanned
 // again from those of the others. To let corners fall off at the left instead would be sound, but they hid others that count
 // then.
-type edgeHull struct {
+type hull struct {
 	side, k float64 // k: wander, ns per ns²
 	window  float64 // ns
 	c       []corner
-	parts   []edgePart // in the order of time
+	parts   []hullPart // in the order of time
 	spare   [][]corner
 	tail    []corner
 }
 
-// edgePart is the hull of the constraints with from <= x < until.
-type edgePart struct {
+// hullPart is the hull of the constraints with from <= x < until.
+type hullPart struct {
 	from, until float64
 	c           []corner
 }
 
-// edgeParts is into how many parts a window is divided.
-const edgeParts = 60
+// hullParts is into how many parts a window is divided.
+const hullParts = 60
 
 // take adds a constraint and forgets what is older than the window.
-func (h *edgeHull) take(p corner) {
+func (h *hull) take(p corner) {
 	part := h.part(p.x)
 	all := h.c
 	h.c = part.c
@@ -55,8 +55,8 @@ func (h *edgeHull) take(p corner) {
 }
 
 // part returns the part of the window in which x lies, a new one where there is none.
-func (h *edgeHull) part(x float64) *edgePart {
-	length := h.window / edgeParts
+func (h *hull) part(x float64) *hullPart {
+	length := h.window / hullParts
 	i := len(h.parts)
 	for i > 0 && h.parts[i-1].from > x {
 		i--
@@ -64,21 +64,21 @@ func (h *edgeHull) part(x float64) *edgePart {
 	if i > 0 && x < h.parts[i-1].until {
 		return &h.parts[i-1]
 	}
-	fresh := edgePart{from: x, until: x + length}
+	fresh := hullPart{from: x, until: x + length}
 	if i < len(h.parts) {
 		fresh.until = min(fresh.until, h.parts[i].from)
 	}
 	if k := len(h.spare); k > 0 {
 		fresh.c, h.spare = h.spare[k-1][:0], h.spare[:k-1]
 	}
-	h.parts = append(h.parts, edgePart{})
+	h.parts = append(h.parts, hullPart{})
 	copy(h.parts[i+1:], h.parts[i:])
 	h.parts[i] = fresh
 	return &h.parts[i]
 }
 
 // add adds a constraint to the hull. What lies behind one that comes late is taken off and put back.
-func (h *edgeHull) add(p corner) {
+func (h *hull) add(p corner) {
 	n := len(h.c)
 	if n == 0 || p.x > h.c[n-1].x {
 		h.push(p)
@@ -105,7 +105,7 @@ func (h *edgeHull) add(p corner) {
 }
 
 // push adds a constraint behind all others: Graham's step. Heights are lifted relative to the newest, whose own lift is zero.
-func (h *edgeHull) push(p corner) {
+func (h *hull) push(p corner) {
 	for n := len(h.c); n > 1; n-- {
 		a, b := h.c[n-2], h.c[n-1]
 		xa, xb := a.x-p.x, b.x-p.x
@@ -121,7 +121,7 @@ func (h *edgeHull) push(p corner) {
 
 // touch returns the corner with the least (side 1) or greatest value at t for a rate y. The values of a hull's corners fall and
 // then rise, so a binary search finds it.
-func (h *edgeHull) touch(t, y float64) int {
+func (h *hull) touch(t, y float64) int {
 	lo, hi := 0, len(h.c)-1
 	for lo < hi {
 		m := (lo + hi) / 2
@@ -135,13 +135,13 @@ func (h *edgeHull) touch(t, y float64) int {
 }
 
 // value returns what a corner says of the offset at t for a rate y, without epsilon.
-func (h *edgeHull) value(i int, t, y float64) float64 {
+func (h *hull) value(i int, t, y float64) float64 {
 	s := t - h.c[i].x
 	return h.c[i].u + h.side*h.k*s*s/2 + y*s
 }
 
 // move moves the origin to the right by x and up by u.
-func (h *edgeHull) move(x, u float64) {
+func (h *hull) move(x, u float64) {
 	shift := func(c []corner) {
 		for i := range c {
 			c[i].x -= x

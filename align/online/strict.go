@@ -1,4 +1,4 @@
-package live
+package online
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 	"meridian/trace"
 )
 
-// Pair keeps the strict bound of two clocks at the leading edge: at instants that no message lies behind. It is that of
+// Strict keeps the strict bound of two clocks at the leading edge: at instants that no message lies behind. It is that of
 // [bound.Corridor] over the messages of a window, and costs about a microsecond a message and a bound.
 //
 // A message from a to b is a ceiling (x, u): at the instant x of a's clock the offset, b less a, is at most u. One back is a
@@ -20,7 +20,7 @@ import (
 // At the leading edge no s is negative, so both rise with y. The offset is at most top at the greatest rate that leaves room
 // between the two, and at least bottom at the least one. The room is concave and made of straight pieces: Newton's method
 // from outside goes from corner to corner and never passes its root.
-type Pair struct {
+type Strict struct {
 	assumed        bound.Assumption
 	stepA, stepB   int64 // granularities
 	minAB, minBA   int64
@@ -28,32 +28,32 @@ type Pair struct {
 	origin         clock.HostTime // of x
 	base           int64          // of u
 	last           float64        // the latest x
-	ceiling, floor edgeHull
+	ceiling, floor hull
 }
 
-// NewPair returns the bound of clocks with the given steps of their stamps, over messages of the last window ns. It keeps up
+// NewStrict returns the bound of clocks with the given steps of their stamps, over messages of the last window ns. It keeps up
 // to a sixtieth of the window more. minAB and minBA are the least delays possible.
-func NewPair(a bound.Assumption, window, stepA, stepB, minAB, minBA int64) *Pair {
-	p := &Pair{assumed: a, stepA: max(stepA, 1), stepB: max(stepB, 1), minAB: minAB, minBA: minBA}
-	k, w := a.Wander*1e-18, float64(max(window, edgeParts))
-	p.ceiling, p.floor = edgeHull{side: 1, k: k, window: w}, edgeHull{side: -1, k: k, window: w}
+func NewStrict(a bound.Assumption, window, stepA, stepB, minAB, minBA int64) *Strict {
+	p := &Strict{assumed: a, stepA: max(stepA, 1), stepB: max(stepB, 1), minAB: minAB, minBA: minBA}
+	k, w := a.Wander*1e-18, float64(max(window, hullParts))
+	p.ceiling, p.floor = hull{side: 1, k: k, window: w}, hull{side: -1, k: k, window: w}
 	return p
 }
 
 // Reset forgets all messages.
-func (p *Pair) Reset() {
-	*p = *NewPair(p.assumed, int64(p.ceiling.window), p.stepA, p.stepB, p.minAB, p.minBA)
+func (p *Strict) Reset() {
+	*p = *NewStrict(p.assumed, int64(p.ceiling.window), p.stepA, p.stepB, p.minAB, p.minBA)
 }
 
 // AB adds a message from a to b, BA one from b to a. Messages may come in any order. One that is older than the window is
 // dropped.
-func (p *Pair) AB(m trace.Message) {
+func (p *Strict) AB(m trace.Message) {
 	p.begin(m.Sent, clock.Sub(m.Received, m.Sent))
 	u := float64(clock.Sub(m.Received, m.Sent)-p.base) + float64(p.stepB-p.minAB)
 	p.take(&p.ceiling, corner{float64(clock.Sub(m.Sent, p.origin)), u})
 }
 
-func (p *Pair) BA(m trace.Message) {
+func (p *Strict) BA(m trace.Message) {
 	p.begin(m.Received, clock.Sub(m.Sent, m.Received))
 	// The message arrived up to a step of a's stamps after its stamp. Within the step the offset may have fallen.
 	down := float64(p.stepA)
@@ -67,7 +67,7 @@ func (p *Pair) BA(m trace.Message) {
 // rebaseAfter is how far x may grow, ns: squares of it times the wander stay exact to far less than a nanosecond.
 const rebaseAfter = 1e12
 
-func (p *Pair) begin(x clock.HostTime, u int64) {
+func (p *Strict) begin(x clock.HostTime, u int64) {
 	if !p.began {
 		p.began, p.origin, p.base, p.last = true, x, u, math.Inf(-1)
 		return
@@ -82,7 +82,7 @@ func (p *Pair) begin(x clock.HostTime, u int64) {
 	p.origin, p.base = x, u
 }
 
-func (p *Pair) take(h *edgeHull, c corner) {
+func (p *Strict) take(h *hull, c corner) {
 	if c.x < p.last-h.window {
 		return
 	}
@@ -91,7 +91,7 @@ func (p *Pair) take(h *edgeHull, c corner) {
 }
 
 // steepest returns the greatest rate, ns per ns.
-func (p *Pair) steepest() float64 {
+func (p *Strict) steepest() float64 {
 	if p.assumed.MaxSkew > 0 {
 		return min(p.assumed.MaxSkew*1e-6, bound.MaxRate)
 	}
@@ -99,16 +99,16 @@ func (p *Pair) steepest() float64 {
 }
 
 // Last returns the latest instant of a's clock that a message speaks of; false without any.
-func (p *Pair) Last() (clock.HostTime, bool) {
+func (p *Strict) Last() (clock.HostTime, bool) {
 	return clock.Add(p.origin, int64(max(p.last, -1e18))), p.began
 }
 
-// At returns what b's clock showed when a's showed t, which is not before [Pair.Last]: at least low and at most high. A side
+// At returns what b's clock showed when a's showed t, which is not before [Strict.Last]: at least low and at most high. A side
 // without messages is unbounded. ok is false where the messages contradict the assumption; then nothing is bounded.
 //
 // Long after the last message the tangent at t is as good as unknown. There the one at the last message says more: the offset
 // departs from it by epsilon and the wander, and runs away from where it was by no more than the greatest rate.
-func (p *Pair) At(t clock.HostTime) (low, high clock.HostTime, lowOK, highOK, ok bool) {
+func (p *Strict) At(t clock.HostTime) (low, high clock.HostTime, lowOK, highOK, ok bool) {
 	lowOK, highOK = len(p.floor.c) > 0, len(p.ceiling.c) > 0
 	if !p.began || !lowOK && !highOK {
 		return 0, 0, false, false, true
@@ -142,9 +142,9 @@ func (p *Pair) At(t clock.HostTime) (low, high clock.HostTime, lowOK, highOK, ok
 }
 
 // lastCorner returns where the messages end.
-func (p *Pair) lastCorner() float64 {
+func (p *Strict) lastCorner() float64 {
 	last := math.Inf(-1)
-	for _, h := range []*edgeHull{&p.ceiling, &p.floor} {
+	for _, h := range []*hull{&p.ceiling, &p.floor} {
 		if n := len(h.c); n > 0 {
 			last = max(last, h.c[n-1].x)
 		}
@@ -153,7 +153,7 @@ func (p *Pair) lastCorner() float64 {
 }
 
 // rates returns the least and the greatest rate that leave room at x, which is not before the last corner.
-func (p *Pair) rates(x float64) (least, most float64, ok bool) {
+func (p *Strict) rates(x float64) (least, most float64, ok bool) {
 	if len(p.floor.c) == 0 || len(p.ceiling.c) == 0 {
 		return -p.steepest(), p.steepest(), true
 	}
@@ -164,14 +164,14 @@ func (p *Pair) rates(x float64) (least, most float64, ok bool) {
 }
 
 // top returns the greatest offset at x with a rate, bottom the least; infinite without messages that bound it.
-func (p *Pair) top(x, rate float64) float64 {
+func (p *Strict) top(x, rate float64) float64 {
 	if len(p.ceiling.c) == 0 {
 		return math.Inf(1)
 	}
 	return p.ceiling.value(p.ceiling.touch(x, rate), x, rate) + p.assumed.Epsilon
 }
 
-func (p *Pair) bottom(x, rate float64) float64 {
+func (p *Strict) bottom(x, rate float64) float64 {
 	if len(p.floor.c) == 0 {
 		return math.Inf(-1)
 	}
@@ -179,13 +179,13 @@ func (p *Pair) bottom(x, rate float64) float64 {
 }
 
 // Contradictory reports whether no clocks that keep the assumption could have shown the messages.
-func (p *Pair) Contradictory() bool {
+func (p *Strict) Contradictory() bool {
 	_, _, ok := p.rates(p.lastCorner())
 	return !ok
 }
 
 // slope returns the greatest (side 1) or least (side -1) rate that leaves room between ceilings and floors at x.
-func (p *Pair) slope(x, side float64) (float64, bool) {
+func (p *Strict) slope(x, side float64) (float64, bool) {
 	const slack = 1e-3 // ns, of rounding; bounds are rounded outwards by more
 	limit := p.steepest()
 	y := side * limit

@@ -1,24 +1,24 @@
-package live_test
+package online_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"meridian/align/bound"
-	"meridian/align/live"
+	"meridian/align/online"
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/trace"
 )
 
-// The bound of a Pair is that of align/bound over the same messages: never narrower, and wider by no more than what both round
+// The bound of a Strict is that of align/bound over the same messages: never narrower, and wider by no more than what both round
 // outwards. Messages overtake each other.
-func TestPairIsTheCorridorAtTheLeadingEdge(t *testing.T) {
+func TestStrictIsTheCorridorAtTheLeadingEdge(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		a := bound.Assumption{Wander: []float64{0, 3, 30, 300}[seed%4], Epsilon: 100, MaxSkew: 500}
 		step := []int64{1, 1000}[seed/4%2]
-		p := live.NewPair(a, 1e15, step, step, 0, 0)
+		p := online.NewStrict(a, 1e15, step, step, 0, 0)
 		problem := pair.Problem{A: trace.Clock{Granularity: step}, B: trace.Clock{Granularity: step}}
 		var ab, ba []trace.Message
 		base, skew := r.Int64N(1e18), (r.Float64()-0.5)*200e-6
@@ -67,11 +67,11 @@ func TestPairIsTheCorridorAtTheLeadingEdge(t *testing.T) {
 }
 
 // A window forgets what is older, up to a sixtieth of it, and nothing else.
-func TestPairForgetsWhatIsOlderThanItsWindow(t *testing.T) {
+func TestStrictForgetsWhatIsOlderThanItsWindow(t *testing.T) {
 	a := bound.Assumption{Wander: 30, Epsilon: 100, MaxSkew: 500}
 	const window = int64(10e9)
 	r := rand.New(rand.NewPCG(1, 2))
-	p := live.NewPair(a, window, 1, 1, 0, 0)
+	p := online.NewStrict(a, window, 1, 1, 0, 0)
 	var all []struct {
 		m     trace.Message
 		ahead bool
@@ -122,8 +122,8 @@ func TestPairForgetsWhatIsOlderThanItsWindow(t *testing.T) {
 	}
 }
 
-func TestPairKnowsMessagesThatContradict(t *testing.T) {
-	p := live.NewPair(bound.Default, 60e9, 1, 1, 0, 0)
+func TestStrictKnowsMessagesThatContradict(t *testing.T) {
+	p := online.NewStrict(bound.Default, 60e9, 1, 1, 0, 0)
 	p.AB(trace.Message{Sent: 0, Received: 100e3})
 	p.BA(trace.Message{Sent: 100e3, Received: 200e3})
 	if p.Contradictory() {

@@ -1,0 +1,83 @@
+package online
+
+import (
+	"math"
+
+	"meridian/clock"
+)
+
+// mean is the default synchroniser: lines between hulls, averaged over the rates and over how much the clocks wander. See
+// [line] and [ladder] within.
+//
+// It is slow to learn that a clock that was quiet bends (about 40 stretches of a second), and cannot see how the least delays
+// of both ways differ: half of the difference is error, within the bound.
+type mean struct {
+	edge   *edge
+	ladder *ladder
+	began  bool
+	origin clock.HostTime // of x
+	base   int64          // of u
+}
+
+func newPosterior(e *edge) Synchroniser { return &mean{edge: e, ladder: newLadder()} }
+
+func (m *mean) Exchange(x Exchange) (stepped bool) {
+	stepped, ok := m.edge.exchange(x)
+	if !ok {
+		return false
+	}
+	if stepped {
+		m.ladder.reset()
+	}
+	m.add(there, x.Sent, clock.Sub(x.Received, x.Sent))
+	m.add(back, x.Returned, clock.Sub(x.Replied, x.Returned))
+	m.ladder.estimate(float64(clock.Sub(x.Returned, m.origin)))
+	return stepped
+}
+
+func (m *mean) Forward(sent, received clock.HostTime) (stepped bool) {
+	stepped, ok := m.edge.forward(sent, received)
+	m.half(there, sent, clock.Sub(received, sent), stepped, ok)
+	return stepped
+}
+
+func (m *mean) Back(sent, received clock.HostTime) (stepped bool) {
+	stepped, ok := m.edge.back(sent, received)
+	m.half(back, received, clock.Sub(sent, received), stepped, ok)
+	return stepped
+}
+
+func (m *mean) half(direction int, local clock.HostTime, offset int64, stepped, ok bool) {
+	if !ok {
+		return
+	}
+	if stepped {
+		m.ladder.reset()
+	}
+	m.add(direction, local, offset)
+	if last, _ := m.edge.strict.Last(); local >= last {
+		m.ladder.estimate(float64(clock.Sub(local, m.origin)))
+	}
+}
+
+// add gives the ladder a message, relative to an origin that follows.
+func (m *mean) add(direction int, local clock.HostTime, offset int64) {
+	if !m.began {
+		m.began, m.origin, m.base = true, local, offset
+	} else if by := float64(clock.Sub(local, m.origin)); by > rebaseAfter {
+		lift := clock.Add(offset, -m.base)
+		m.ladder.move(by, float64(lift))
+		m.origin, m.base = local, offset
+	}
+	m.ladder.add(direction, corner{float64(clock.Sub(local, m.origin)), float64(clock.Add(offset, -m.base))})
+}
+
+func (m *mean) At(local clock.HostTime) Reading {
+	v, y, known := m.ladder.at(float64(clock.Sub(local, m.origin)))
+	known = known && math.Abs(v) < maxOffset
+	var offset int64
+	if known {
+		offset = clock.Add(m.base, int64(math.Round(v)))
+	}
+	return m.edge.read(local, offset, y, known)
+}
