@@ -99,6 +99,7 @@ const (
 	ageNoise     = 4.0  // messages count as far back as the wander's lift stays below so many mean excesses
 	fallen       = 5.0  // the mean is taken where J is within so much of its greatest
 	halfSteps    = 12   // of the sum, on either side of the greatest
+	minReach     = 1e-11
 	maxLineRate  = 1e-3 // ns per ns
 )
 
@@ -176,12 +177,11 @@ func (p *posterior) mean(mode float64) (y, middle, room float64) {
 	best, _, _, _ := p.at(mode)
 	var reach [2]float64 // below and above the mode
 	for i, way := range [2]float64{-1, 1} {
-		reach[i] = 1e-11
-		for range 40 {
+		limit := max(maxLineRate-way*mode, 0)
+		for reach[i] = min(minReach, limit); reach[i] < limit; reach[i] = min(2*reach[i], limit) {
 			if j, _, _, _ := p.at(mode + way*reach[i]); j < best-fallen {
 				break
 			}
-			reach[i] *= 2
 		}
 	}
 	var sum float64

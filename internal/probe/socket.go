@@ -26,10 +26,9 @@ type departure struct {
 
 // socket sends and receives datagrams. One goroutine uses it; interrupt may be called by others.
 type socket struct {
-	conn     *net.UDPConn
-	raw      syscall.RawConn
-	oob      [256]byte
-	deadline time.Time
+	conn *net.UDPConn
+	raw  syscall.RawConn
+	oob  [256]byte
 	stamping
 }
 
@@ -67,15 +66,10 @@ func (s *socket) receive(b []byte) (a arrival, err error) {
 	}
 }
 
-// until sets the deadline of receive. One that stays costs nothing.
-func (s *socket) until(t time.Time) {
-	if !t.Equal(s.deadline) {
-		s.deadline = t
-		_ = s.conn.SetReadDeadline(t)
-	}
-}
+// until sets the deadline of receive.
+func (s *socket) until(t time.Time) { _ = s.conn.SetReadDeadline(t) }
 
-// interrupt ends receive, now and until a later call of until with another deadline.
+// interrupt ends receive, now and for good until the next call of until.
 func (s *socket) interrupt() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 func (s *socket) close() error { return s.conn.Close() }
