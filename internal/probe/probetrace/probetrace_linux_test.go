@@ -1,9 +1,14 @@
 package probetrace
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -11,9 +16,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"meridian/format/ctf"
+	tail "meridian/internal/live"
 	"meridian/internal/netlab"
+	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 	"meridian/internal/probe"
 	"meridian/internal/record"
+	"meridian/internal/testneed"
+	"meridian/trace"
 )
 
 func TestMain(m *testing.M) { netlab.Main(m) }
@@ -42,24 +53,21 @@ func within(t *testing.T, lab *netlab.Lab, host string, f func()) {
 	runtime.UnlockOSThread()
 }
 
-// ends is a client and a server in two namespaces, each of which writes a trace.
+// ends is a client and a server in two namespaces, each of which writes a trace into one of two directories.
 type ends struct {
 	client *probe.Client
 	server *probe.Server
-	dirs   [2]string // of the client, of the server
 }
 
 // exchange runs both ends until each returns false.
-func exchange(t *testing.T, lab *netlab.Lab, address netip.Addr, o probe.Options, each func(probe.Sample) bool) *ends {
+func exchange(t *testing.T, lab *netlab.Lab, address netip.Addr, dirs [2]string, o probe.Options, each func(probe.Sample) bool) *ends {
 	t.Helper()
 	e := new(ends)
-	dir := t.TempDir()
 	recording, stop := context.WithCancel(t.Context())
 	recorded := make(chan error, 2)
 	var writers [2]*Writer
 	for i, name := range [2]string{"web", "db"} {
-		e.dirs[i] = filepath.Join(dir, name)
-		w, err := New(record.Options{Dir: e.dirs[i], Host: name})
+		w, err := New(record.Options{Dir: dirs[i], Host: name, Flush: 50 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,12 +118,126 @@ func exchange(t *testing.T, lab *netlab.Lab, address netip.Addr, o probe.Options
 	return e
 }
 
-func TestProbesAreMessagesOfTheTrace(t *testing.T) {
-	lab := netlab.TwoHosts(t)
-	n := 0
-	e := exchange(t, lab, lab.Address("web", "db"), probe.Options{Rate: 100}, func(s probe.Sample) bool {
-		n++
-		return n < 200
-	})
-	t.Logf("%+v\n%+v", e.client.Stats(), e.server.Stats())
+// line is an event as meridian tail --json and outputs of meridian align have it.
+type line struct {
+	Low      *int64 `json:"low_ns"`
+	High     *int64 `json:"high_ns"`
+	Recorded int64  `json:"recorded_ns"`
+	Host     string `json:"host"`
+	Event    string `json:"event"`
+	Flow     uint64 `json:"flow"`
 }
+
+// endOf names an event.
+type endOf struct {
+	event string
+	flow  uint64
+}
+
+// lines reads the probes of a host.
+func lines(t *testing.T, from io.Reader, host string) map[endOf]line {
+	t.Helper()
+	all := make(map[endOf]line)
+	for d := json.NewDecoder(from); ; {
+		var l line
+		switch err := d.Decode(&l); {
+		case errors.Is(err, io.EOF):
+			return all
+		case err != nil:
+			t.Fatal(err)
+		}
+		if l.Host == host && l.Flow != 0 {
+			all[endOf{l.Event, l.Flow}] = l
+		}
+	}
+}
+
+// ahead returns by how much a host's stamps are ahead of MONOTONIC.
+func ahead(t *testing.T, dir string) int64 {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "metadata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ctf.ParseMetadata(b, dir, new(trace.Warnings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Clocks[0].OffsetSeconds*1e9 + m.Clocks[0].Offset
+}
+
+// Two hosts have no traffic but probes. Their traces are followed while they grow and aligned afterwards: every event of the second
+// host lies within both bounds at the instant that the first one's clock showed, which is the same clock.
+func TestLiveAndOfflineAlignmentAgreeOnProbesAlone(t *testing.T) {
+	testneed.Program(t, "babeltrace2")
+	lab := netlab.TwoHosts(t)
+	for name, address := range map[string]netip.Addr{"IPv4": lab.Address("web", "db"), "IPv6": lab.Address6("web", "db")} {
+		t.Run(name, func(t *testing.T) {
+			var live bytes.Buffer
+			following, leave := context.WithCancel(t.Context())
+			followed := make(chan error, 1)
+			samples, opened := 0, false
+			dirs := [2]string{filepath.Join(t.TempDir(), "web"), filepath.Join(t.TempDir(), "db")}
+			e := exchange(t, lab, address, dirs, probe.Options{Rate: 200}, func(probe.Sample) bool {
+				switch samples++; samples {
+				case 1:
+					go func() {
+						inputs := []tail.Input{{Host: "web", Dir: dirs[0]}, {Host: "db", Dir: dirs[1]}}
+						_, err := tail.Tail(following, tail.Options{Inputs: inputs}, tail.TailOptions{Format: "json"}, &live, new(trace.Warnings))
+						followed <- err
+					}()
+				case 200:
+					opened = true
+					for _, dir := range dirs {
+						if out, err := exec.Command("babeltrace2", dir).CombinedOutput(); err != nil {
+							t.Errorf("babeltrace2 of a growing trace: %v: %.300s", err, out)
+						}
+					}
+				}
+				return samples < 450
+			})
+			leave()
+			if err := <-followed; err != nil {
+				t.Error(err)
+			}
+			file := filepath.Join(t.TempDir(), "all.jsonl")
+			traces, err := input.Parse([]string{"web=" + dirs[0], "db=" + dirs[1]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			outcome, err := pipeline.Run(t.Context(), traces, pipeline.Options{Outputs: []string{file}})
+			if err != nil || len(outcome.Broken) > 0 {
+				t.Fatalf("%+v, %v", outcome, err)
+			}
+			whole, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer whole.Close()
+
+			offline, online := lines(t, whole, "db"), lines(t, &live, "db")
+			shift := ahead(t, dirs[0]) - ahead(t, dirs[1])
+			bounded := 0
+			for key, l := range offline {
+				truth := l.Recorded + shift
+				if l.Low == nil || truth < *l.Low-slack || truth > *l.High+slack {
+					t.Fatalf("offline: %+v is at %d", l, truth)
+				}
+				if o, ok := online[key]; ok && o.Low != nil {
+					bounded++
+					if truth < *o.Low-slack || truth > *o.High+slack || *o.Low > *l.High || *o.High < *l.Low {
+						t.Fatalf("live %+v, offline %+v: at %d", o, l, truth)
+					}
+				}
+			}
+			want := int(2 * e.server.Stats().Exchanges)
+			if !opened || len(offline) < want-10 || bounded < want/3 {
+				t.Errorf("%d probes offline, %d of them bounded live, of %d", len(offline), bounded, want)
+			}
+			t.Logf("%d probes, %d bounded live", len(offline), bounded)
+		})
+	}
+}
+
+// slack is by how much the stamps themselves may be off, ns: readings of REALTIME beside MONOTONIC at both ends.
+const slack = 500
