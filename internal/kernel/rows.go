@@ -55,9 +55,10 @@ func (r *rows) Next(e *trace.Event) error {
 			return r.ended
 		}
 		r.fetched = false
-		if err := r.src.Next(&r.event); errors.Is(err, trace.ErrPending) {
-			return err
-		} else if err != nil {
+		if err := r.src.Next(&r.event); err != nil {
+			if errors.Is(err, trace.ErrPending) {
+				return err
+			}
 			r.ended = err
 			if errors.Is(err, io.EOF) {
 				r.finish()

@@ -77,6 +77,33 @@ func (s *Session) frame() (most int64) {
 	return most
 }
 
+// presentOf returns the present of the component that a host is in.
+func (s *Session) presentOf(host int) clock.TimelineTime {
+	for _, in := range s.inputs {
+		if l := s.lanes[in.place.Component]; in.host == host && in.began && l != nil {
+			return l.now(s.elapsed())
+		}
+	}
+	return s.Now()
+}
+
+// first returns where the timeline begins, as far as the first events of the inputs tell. At is that of one of them.
+func (s *Session) first(at clock.TimelineTime) clock.TimelineTime {
+	for _, in := range s.inputs {
+		if in.has {
+			at = min(at, in.place.At)
+		} else if in.from < len(in.held) {
+			at = min(at, s.clocks.Maps().Place(in.number, in.held[in.from].Time).At)
+		}
+	}
+	for _, l := range s.lanes {
+		if due, any := l.sorter.Due(); any {
+			at = min(at, due.Add(-l.sorter.Frame()))
+		}
+	}
+	return at
+}
+
 // pace is a time that goes on by itself, and is moved forward by what is ahead of it.
 type pace struct {
 	at, since int64

@@ -144,11 +144,11 @@ const (
 	longestPause  = 100 * time.Millisecond
 )
 
-// rest returns how long nothing is read after a step, though directories grow: a fifth of the time that events wait for each other.
+// rest returns how long nothing is read after a step, though directories grow: some 40% of the time that events wait for each other.
 // Reading less often costs less for an event.
 func (s *Session) rest() time.Duration {
 	frame := cmp.Or(s.o.Sorter.Frame, order.DefaultFrame)
-	return min(max(frame/5, shortestPause), longestPause/4)
+	return min(max(frame*2/5-shortestPause, shortestPause), longestPause*2/5)
 }
 
 // Run follows until ctx ends, which is no error. Then it hands on what the directories hold by that time. It closes what it

@@ -274,16 +274,18 @@ type stepless struct {
 
 type endTimes struct {
 	at     []clock.TimelineTime
-	behind int // of later events
+	latest clock.TimelineTime // of all events
+	behind int                // of later events
 }
 
 func (x stepless) Write(e *trace.TimelineEvent, n order.Note) error {
 	if x.index.Schema().Streams[e.Stream].Kind == trace.Messages {
 		x.ends.at = append(x.ends.at, e.Time)
-		if e.Time < x.latest {
+		if e.Time < x.ends.latest {
 			x.ends.behind++
 		}
 	}
+	x.ends.latest = max(x.ends.latest, e.Time)
 	return x.pictures.Write(e, n)
 }
 

@@ -1,8 +1,6 @@
 package live
 
 import (
-	"errors"
-
 	"meridian/order"
 	"meridian/trace"
 )
@@ -37,10 +35,10 @@ func (in *input) write(r *trace.TimelineEvent, stream int, n order.Note, written
 	for {
 		x := &in.row
 		err := in.rows.Next(&x.Event)
-		if errors.Is(err, trace.ErrPending) {
-			return nil
-		}
 		if err != nil {
+			if err == trace.ErrPending { // of pushedSource, after every event: errors.Is takes longer
+				return nil
+			}
 			return err
 		}
 		x.Stream = in.rowsOf.Stream(x.Event.Stream)

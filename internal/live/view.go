@@ -105,7 +105,7 @@ func openPictures(s *Session, v ViewOptions, dir string, to *view.Live, w *trace
 		}
 	}
 	f.To(x)
-	p := &pictures{index: x, filter: f, to: to, warnings: w, work: make(chan func() error, 1), failed: make(chan error, 1)}
+	p := &pictures{session: s, index: x, filter: f, to: to, warnings: w, work: make(chan func() error, 1), failed: make(chan error, 1)}
 	s.To(p)
 	return p, nil
 }
@@ -118,6 +118,7 @@ const (
 
 // pictures is the sink that makes pictures of what has come.
 type pictures struct {
+	session  *Session
 	index    *index.Live
 	filter   *filter.Filter
 	to       *view.Live
@@ -129,16 +130,19 @@ type pictures struct {
 	sealed    time.Duration
 	events    int64 // that were published
 	maps      int64 // the version of the maps that were
-	latest    clock.TimelineTime
+	began     bool
 	hosts     []clock.TimelineTime // latest event shown, by host
 }
 
 func (p *pictures) Write(e *trace.TimelineEvent, _ order.Note) error {
+	if !p.began {
+		p.began = true
+		p.index.Begin(p.session.first(e.Time))
+	}
 	for len(p.hosts) <= e.Host {
 		p.hosts = append(p.hosts, 0)
 	}
 	p.hosts[e.Host] = max(p.hosts[e.Host], e.Time)
-	p.latest = max(p.latest, e.Time)
 	return p.filter.Write(e)
 }
 
@@ -211,12 +215,15 @@ func (p *pictures) seal() {
 
 // status says how late the picture is.
 func (p *pictures) status(s *Session) view.Status {
-	now, stats := s.Now(), s.stats()
-	x := view.Status{Now: now, Behind: behind(now, p.latest), Frame: s.frame(), Late: stats.Late}
+	stats := s.stats()
+	x := view.Status{Now: s.Now(), Frame: s.frame(), Late: stats.Late, Behind: -1}
 	for i := range s.rows.Hosts {
 		h := view.HostStatus{Bound: s.boundText(i)}
-		if i < len(p.hosts) {
-			h.Behind = behind(now, p.hosts[i])
+		if i < len(p.hosts) && p.hosts[i] != 0 { // by the present of its own component
+			h.Behind = behind(s.presentOf(i), p.hosts[i])
+			if x.Behind < 0 || h.Behind < x.Behind {
+				x.Behind = h.Behind
+			}
 		}
 		for _, in := range s.inputs {
 			if in.host == i {
@@ -227,6 +234,7 @@ func (p *pictures) status(s *Session) view.Status {
 		x.Lost += h.Lost
 		x.Hosts = append(x.Hosts, h)
 	}
+	x.Behind = max(x.Behind, 0)
 	return x
 }
 

@@ -37,7 +37,10 @@ type Builder struct {
 	direct    bool    // there are no goroutines: Write itself puts events onto lanes, in memory
 
 	origin   clock.TimelineTime
-	last     int64 // ns after origin
+	begun    bool           // the origin is known before the first event
+	last     int64          // ns after origin
+	fronts   map[int]*int64 // by component, its last instant: instants of two cannot be compared, and none is late for another
+	byHost   []int64        // the last instant on rows of each host, whatever the component
 	events   int64
 	streams  []int32 // of the schema, their rows; -1 for none
 	devices  map[trace.Stream]int32
@@ -65,6 +68,7 @@ type mapState struct {
 	used        bool
 	first, last int64
 	granularity int64
+	front       *int64 // of its component
 }
 
 // losses counts what of records could not be shown as it was.
@@ -209,33 +213,53 @@ func (b *Builder) grow() {
 	}
 	for len(b.hosts) < len(l.Hosts) {
 		b.hosts = append(b.hosts, 0)
+		b.byHost = append(b.byHost, 0)
 	}
 	for i := len(b.maps) - 1; i < len(l.Maps); i++ {
-		b.maps = append(b.maps, mapState{granularity: b.granularity(i)})
+		b.maps = append(b.maps, mapState{granularity: b.granularity(i), front: b.front(i)})
 	}
 }
 
-// instant returns when a record is on the lanes: not before those that came before it. Ends of messages on rows of their own are found
+// instant returns when a record is on the lanes: not before those of its component and its host that came before it. Ends of messages on rows of their own are found
 // only after they happened, so these are where they were, and are not late.
 func (b *Builder) instant(r *trace.TimelineEvent) int64 {
-	if b.events == 0 {
+	if b.events == 0 && !b.begun {
 		b.origin = r.Time
 	}
 	at := clock.Sub(r.Time, b.origin)
-	if at >= 0 && at < b.last && r.Phase == trace.Instant && b.schema.Streams[r.Stream].Kind == trace.Messages {
-		return at
-	}
-	if at < b.last {
+	front := b.maps[r.Map+1].front
+	from := max(*front, b.byHost[r.Host])
+	found := at >= 0 && r.Phase == trace.Instant && b.schema.Streams[r.Stream].Kind == trace.Messages
+	if at < from && !found {
 		b.lost.late++
-		b.lost.lateness = max(b.lost.lateness, clock.Sub(b.last, at))
-		return b.last
+		b.lost.lateness = max(b.lost.lateness, clock.Sub(from, at))
+		at = from
 	}
 	if at > far {
 		b.lost.far++
 		at = far
 	}
-	b.last = at
+	*front, b.byHost[r.Host] = max(*front, at), max(b.byHost[r.Host], at)
+	if at < b.last && b.direct {
+		b.sorter.trees.changed(at)
+	}
+	b.last = max(b.last, at)
 	return at
+}
+
+// front returns where the last instant of a map's component is kept.
+func (b *Builder) front(m int) *int64 {
+	component := -1
+	if m >= 0 {
+		component = 2 * b.schema.Maps[m].Component // even: none is that of stamps that stayed as they are
+	}
+	if b.fronts == nil {
+		b.fronts = make(map[int]*int64)
+	}
+	if b.fronts[component] == nil {
+		b.fronts[component] = new(int64)
+	}
+	return b.fronts[component]
 }
 
 // numbers hands over the numbers of a counter.

@@ -12,9 +12,11 @@ import (
 	"meridian/trace"
 )
 
-// truth goes over the records of a timeline as they are shown: those of rows, each with its number and its instant.
+// truth goes over the records of a timeline as they are shown: those of rows, each with its number and its instant. None is before those
+// of its component, or its host, that came before it.
 func (x *timeline) truth(see func(event int64, at int64, r *trace.TimelineEvent)) (origin, last int64) {
 	event := int64(0)
+	components, hosts := map[any]int64{}, map[int]int64{}
 	for i := range x.records {
 		r := &x.records[i]
 		if x.schema.Streams[r.Stream].Kind == trace.Bounds {
@@ -24,11 +26,15 @@ func (x *timeline) truth(see func(event int64, at int64, r *trace.TimelineEvent)
 			origin = int64(r.Time)
 		}
 		own := min(clock.Sub(r.Time, clock.TimelineTime(origin)), far)
-		last = max(last, own)
-		at := last
+		component := any("as recorded")
+		if r.Map >= 0 {
+			component = x.schema.Maps[r.Map].Component
+		}
+		at := max(own, components[component], hosts[r.Host])
 		if own >= 0 && r.Phase == trace.Instant && x.schema.Streams[r.Stream].Kind == trace.Messages {
 			at = own
 		}
+		components[component], hosts[r.Host], last = max(components[component], at), max(hosts[r.Host], at), max(last, at)
 		see(event, at, r)
 		event++
 	}

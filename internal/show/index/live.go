@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -90,7 +91,15 @@ func newLive(dir string, schema *trace.Schema, o Options) *Live {
 	return l
 }
 
-// Write takes the next record. One whose time is before that of an earlier one is shown at the instant of that, and counted.
+// Begin says where the timeline begins at the latest, before the first record: those of several components may go back behind the first.
+func (l *Live) Begin(at clock.TimelineTime) {
+	if b := l.b; b.events == 0 {
+		b.origin, b.begun = at, true
+	}
+}
+
+// Write takes the next record. One whose time is before that of an earlier one of its component is shown at the
+// instant of that, and counted.
 // After an error, all further ones return it too.
 func (l *Live) Write(r *trace.TimelineEvent) error {
 	if l.closed {

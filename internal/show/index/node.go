@@ -130,6 +130,7 @@ func (s *summary) merge(o *summary, k laneKind) {
 type node struct {
 	summary
 	level int
+	reach int64 // of chunks in memory: the greatest end up to here
 	pageRef
 }
 
@@ -217,11 +218,13 @@ func (t *trees) changed(at int64) { t.touched = min(t.touched, at) }
 
 func (t *trees) add(l *lane, it item) error {
 	l.items++
-	l.pending = append(l.pending, it)
 	if t.held {
+		l.room()
+		l.pending = append(l.pending, it)
 		l.sumUp()
 		return nil
 	}
+	l.pending = append(l.pending, it)
 	if t.waiting++; t.waiting > mostWaiting {
 		if err := t.relieve(); err != nil {
 			return err

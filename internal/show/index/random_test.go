@@ -101,10 +101,11 @@ func drawSchema(t *rapid.T) (*trace.Schema, int) {
 			l.Classes[i].Context = 1
 		}
 	}
+	components := rapid.IntRange(1, 2).Draw(t, "components")
 	for i := range l.Hosts {
 		m := clock.Identity()
 		m.High = clock.Curve{{X: 0, Y: clock.TimelineTime(i * 100)}}
-		l.Maps = append(l.Maps, trace.HostMap{Host: i, Map: &m})
+		l.Maps = append(l.Maps, trace.HostMap{Host: i, Component: i % components, Map: &m})
 	}
 	return l, rows
 }

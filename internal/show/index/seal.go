@@ -51,7 +51,7 @@ func (l *Live) Freeze(resume []byte) (finish func() error, err error) {
 		if len(x.pending) > 0 {
 			w.lanes = append(w.lanes, laneKey{number: x.number, host: x.host, kind: x.kind})
 		}
-		x.pending, x.sums = nil, nil
+		x.renew()
 	}
 	l.tail, l.bytes = memoryPart{}, 0
 	l.seals++

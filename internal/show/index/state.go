@@ -17,6 +17,7 @@ type liveState struct {
 	Last, Events int64
 	Classes      []int64 // their events
 	Hosts        []int64
+	ByHost       []int64 // the last instant of each
 	Maps         []savedMap
 	Late, Far    int64
 	Lateness     int64
@@ -37,6 +38,7 @@ type liveState struct {
 type savedMap struct {
 	Used        bool
 	First, Last int64
+	Front       int64 // the last instant of its component
 }
 
 type savedRow struct {
@@ -95,14 +97,14 @@ func encodeState(l *Live, resume []byte) ([]byte, error) {
 	b := l.b
 	s := b.sorter
 	o := &s.lost
-	x := liveState{Schema: *b.schema, Origin: b.origin, Last: b.last, Events: b.events, Hosts: b.hosts, Late: b.lost.late, Lateness: b.lost.lateness, Far: b.lost.far,
+	x := liveState{Schema: *b.schema, Origin: b.origin, Last: b.last, Events: b.events, Hosts: b.hosts, ByHost: b.byHost, Late: b.lost.late, Lateness: b.lost.lateness, Far: b.lost.far,
 		Cut: b.lost.cut, Values: b.lost.noNumber, Lost: [6]int64{o.ends, o.folded, o.noBegin, o.noEnd, o.reused, o.deep}, First: s.first,
 		Verdicts: s.pairs.counts, Attached: l.attached, Resume: resume}
 	for i := range b.classes {
 		x.Classes = append(x.Classes, b.classes[i].events)
 	}
 	for _, m := range b.maps {
-		x.Maps = append(x.Maps, savedMap{m.used, m.first, m.last})
+		x.Maps = append(x.Maps, savedMap{m.used, m.first, m.last, *m.front})
 	}
 	for _, w := range s.rows {
 		r := savedRow{Host: w.host, Clock: w.clock, Votes: w.votes, Events: w.events, Runs: w.runs, Mixed: w.mixed, Stack: w.nest.stack, Over: w.nest.over}
@@ -159,7 +161,14 @@ func decodeState(l *Live, state []byte) (resume []byte, err error) {
 		b.classes[i].events = x.Classes[i]
 	}
 	b.hosts = x.Hosts
+	for i := range b.byHost {
+		b.byHost[i] = x.Last
+		if i < len(x.ByHost) {
+			b.byHost[i] = x.ByHost[i]
+		}
+	}
 	for i, m := range x.Maps {
+		*b.maps[i].front = max(*b.maps[i].front, m.Front)
 		b.maps[i].used, b.maps[i].first, b.maps[i].last = m.Used, m.First, m.Last
 	}
 	b.lost = losses{late: x.Late, lateness: x.Lateness, far: x.Far, cut: x.Cut, noNumber: x.Values}

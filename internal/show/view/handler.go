@@ -138,6 +138,10 @@ func (h *handler) search(_ context.Context, q url.Values) ([]byte, string, error
 	return marshalled(found, nil)
 }
 
+// fewTiles are made one after the other: what a page that follows the end asks for ten times a second. To wake other processors for them
+// takes more than it saves.
+const fewTiles = 4
+
 func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, error) {
 	text := q.Get("keys")
 	if n := strings.Count(text, ",") + 1; n > maxKeys {
@@ -167,7 +171,11 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 	tiles := make([][]byte, len(keys))
 	var total atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	parallel := runtime.GOMAXPROCS(0)
+	if len(keys) <= fewTiles {
+		parallel = 1
+	}
+	group.SetLimit(parallel)
 	for i, k := range keys {
 		group.Go(func() (err error) {
 			if ctx.Err() != nil { // the request was cancelled
