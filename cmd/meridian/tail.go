@@ -232,6 +232,9 @@ func liveOutcome(o *live.Outcome) error {
 	if o.Unplaced > 0 {
 		broken = append(broken, fmt.Sprintf("%d events came late and have no place in this format, whose records are in the order of time; give more --latency", o.Unplaced))
 	}
+	if o.Unwritten > 0 {
+		broken = append(broken, fmt.Sprintf("the last %d events are not in the index, since its disk is full; make room and view the traces again with the same --index", o.Unwritten))
+	}
 	if len(o.Unaligned) > 0 {
 		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))
 	}

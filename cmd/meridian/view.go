@@ -25,6 +25,7 @@ type viewFlags struct {
 	output    string
 	budget    int
 	index     string
+	keep      keepValue
 	listen    string
 	noBrowser bool
 	follow    bool
@@ -53,7 +54,8 @@ ends. Such a file is a TRACE too, alone, and is shown at once.
 
 --follow shows trace directories while they are recorded, which need not be there yet: the page follows the present until one looks back. Events are
 shown when they are --latency old, so that those before them have come. --index then names a directory; a
-follower that ended, or was killed, goes on there.
+follower that ended, or was killed, goes on there. --keep bounds what the index takes on disk: the oldest parts are dropped, and
+the page says so where it is asked for them. If the disk is full the view goes on in memory.
 
 --from, --to, --host, --stream, --event, --where and --field choose events as for 'meridian convert'. With
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
@@ -77,13 +79,14 @@ reason is on stderr.`,
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "serve at `ADDRESS:PORT`; port 0 is any that is free")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
 	flags.BoolVar(&f.follow, "follow", false, "show trace directories while they are recorded")
+	flags.Var(&f.keep, "keep", "with --follow, keep only the last `AMOUNT` of the index and drop what is older: a duration, a size, or both (1h, 2GiB, 1h,2GiB)")
 	flags.DurationVar(&f.latency, "latency", 100*time.Millisecond, "with --follow, how long events wait for earlier ones, `TIME` from 1ms to 1h")
 	f.filterFlags.add(cmd)
 	f.logicalFlag.add(cmd)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
 	f.quietFlag.add(cmd)
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"size": choices(), "listen": choices("127.0.0.1:8080"), "latency": choices("20ms", "100ms", "1s"),
+		"size": choices(), "listen": choices("127.0.0.1:8080"), "latency": choices("20ms", "100ms", "1s"), "keep": choices("10m", "1h", "2GiB", "1h,2GiB"),
 		"output": cobra.FixedCompletions([]string{"html"}, cobra.ShellCompDirectiveFilterFileExt),
 	})
 	return cmd
@@ -104,6 +107,8 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		return wrong("-o writes a file and serves nothing; leave out --listen and --no-browser")
 	case f.follow:
 		return f.followTraces(cmd, args)
+	case f.flags.Changed("keep"):
+		return wrong("--keep bounds the index of --follow; give --follow too")
 	case f.flags.Changed("latency"):
 		return wrong("--latency is how long --follow waits for earlier events; give --follow too")
 	}

@@ -99,6 +99,7 @@ func (f *viewFlags) liveOptions(args []string) (o live.Options, v live.ViewOptio
 	}
 	o.Align.Align = all.Align.Options
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
+	v.KeepTime, v.KeepBytes = f.keep.Time, f.keep.Bytes
 	v.Select, v.Index, v.MinDelay = wanted.Options, f.index, all.Align.MinDelay
 	return o, v, nil
 }

@@ -69,7 +69,9 @@ type Outcome struct {
 	Printed  int64 // of a tail
 	LeftOut  int64 // by its filter
 	Unplaced int64 // late events for which the format has no place
-	Lost     int64 // events that the traces lack, as their packets count them
+	// Unwritten events are not in the index that is to be kept, since its disk was full.
+	Unwritten int64
+	Lost      int64 // events that the traces lack, as their packets count them
 	// Unaligned are hosts that share no message with the first.
 	Unaligned []string
 }

@@ -21,8 +21,11 @@ import (
 type ViewOptions struct {
 	Select filter.Options
 	// Index is the directory of the index; "" for a temporary one, which is removed.
-	Index    string
-	MinDelay int64 // of a message, ns: a faster one is a violation
+	Index string
+	// KeepTime and KeepBytes bound what the directory of the index keeps; 0 keeps all.
+	KeepTime  time.Duration
+	KeepBytes int64
+	MinDelay  int64 // of a message, ns: a faster one is a violation
 }
 
 // Viewer shows the events of directories as they come: it publishes pictures of the timeline to a [view.Live].
@@ -82,20 +85,27 @@ func (x *Viewer) Run(ctx context.Context) (_ *Outcome, err error) {
 	close(p.work)
 	<-done
 	if err == nil && x.kept {
-		err = p.sealAll(x.s)
+		if err = p.sealAll(x.s); errors.Is(err, index.ErrFull) {
+			p.noRoom()
+			err = nil
+		}
 	}
 	select {
 	case failure := <-p.failed:
 		err = errors.Join(err, failure)
 	default:
 	}
-	return x.s.Outcome(), errors.Join(err, p.index.Close())
+	o := x.s.Outcome()
+	if _, tail := p.index.Events(); x.kept {
+		o.Unwritten = tail
+	}
+	return o, errors.Join(err, p.index.Close())
 }
 
 // openPictures makes the sink of a session, with an index in a directory, and goes on where that ends.
 func openPictures(s *Session, v ViewOptions, dir string, to *view.Live, w *trace.Warnings) (*pictures, error) {
 	f := filter.New(s.Schema(), v.Select)
-	x, resume, err := index.OpenLive(dir, f.Schema(), index.Options{MinDelay: v.MinDelay})
+	x, resume, err := index.OpenLive(dir, f.Schema(), index.Options{MinDelay: v.MinDelay, KeepTime: int64(v.KeepTime), KeepBytes: v.KeepBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +115,7 @@ func openPictures(s *Session, v ViewOptions, dir string, to *view.Live, w *trace
 		}
 	}
 	f.To(x)
-	p := &pictures{session: s, index: x, filter: f, to: to, warnings: w, work: make(chan func() error, 1), failed: make(chan error, 1)}
+	p := &pictures{session: s, dir: dir, index: x, filter: f, to: to, warnings: w, work: make(chan func() error, 1), failed: make(chan error, 1)}
 	s.To(p)
 	return p, nil
 }
@@ -119,6 +129,7 @@ const (
 // pictures is the sink that makes pictures of what has come.
 type pictures struct {
 	session  *Session
+	dir      string // of the index
 	index    *index.Live
 	filter   *filter.Filter
 	to       *view.Live
@@ -200,8 +211,20 @@ func (p *pictures) sealAll(s *Session) error {
 func (p *pictures) seal() {
 	for finish := range p.work {
 		err := finish()
+		if err == nil {
+			var dropped bool
+			if dropped, err = p.index.Drop(); dropped {
+				p.warnings.Add(p.dir, "the oldest part of the index was dropped, as --keep says", "")
+			}
+		}
 		for more := true; more && err == nil; {
 			more, err = p.index.Compact()
+		}
+		if index.Full(err) { // segments that could not be merged stay as they are
+			if errors.Is(err, index.ErrFull) {
+				p.noRoom()
+			}
+			continue
 		}
 		if err != nil {
 			p.failed <- fmt.Errorf("writing the index: %w", err)
@@ -211,6 +234,11 @@ func (p *pictures) seal() {
 			return
 		}
 	}
+}
+
+// noRoom says that the index is in memory alone from now on.
+func (p *pictures) noRoom() {
+	p.warnings.Add(p.dir, "no room on the disk of the index: what comes is in memory only, the last million events or so", "")
 }
 
 // status says how late the picture is.

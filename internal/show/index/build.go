@@ -19,7 +19,11 @@ type Options struct {
 	Granularity func(m int) int64
 	// MinDelay is the least delay of a message, ns: a faster one is a violation.
 	MinDelay int64
-	risky    bool // of a [Live]: what is sealed need not outlast a power cut
+	// Of a [Live]: how much its directory keeps, ns and bytes. What is older, in whole segments, is dropped by Live.Drop. 0 keeps all.
+	KeepTime, KeepBytes int64
+
+	room  func() error // of a [Live], in tests: nil, or why a segment cannot be written
+	risky bool         // of a [Live]: what is sealed need not outlast a power cut
 }
 
 // Builder makes an index of the records it is given, in order of their time: it is a [trace.Sink]. After Close, Index

@@ -33,6 +33,8 @@ type Growth struct {
 	Hosts   int   `json:"hosts"`
 	Late    int64 `json:"late"`    // events that came after later ones
 	Changed int64 `json:"changed"` // the first instant at which settled tiles have changed; -1 if none has
+	// Dropped is what the index has no longer, from one instant to another.
+	Dropped [][2]int64 `json:"dropped,omitempty"`
 }
 
 // Growth returns how far the timeline has grown, and what had been settled and yet changed since a version.
@@ -40,6 +42,9 @@ func (v *View) Growth(since int64) Growth {
 	f := v.facts
 	g := Growth{Version: v.version, Shape: v.shape, Events: f.events, Span: f.last, Top: topLevel(f.last), Hosts: len(f.hosts),
 		Late: f.lost.late, Changed: -1}
+	for _, x := range v.gaps {
+		g.Dropped = append(g.Dropped, [2]int64{x.from, x.to})
+	}
 	for _, c := range v.changes { // the first is the least
 		if c.version > since {
 			g.Changed = c.from

@@ -38,14 +38,17 @@ type Live struct {
 
 	attached map[string][]byte // replaced, never changed
 
-	files    sync.Mutex // guards what follows, which other goroutines change
-	frozen   *memoryPart
+	files    sync.Mutex   // guards what follows, which other goroutines change
+	frozen   []frozenPart // the oldest first
 	segments []*segment
+	gaps     []gap // in order
+	torn     bool  // something between the segments and frozen was dropped
 
 	sealing    sync.Mutex // one at a time
 	compacting sync.Mutex
 	seals      int64
 	cache      *pageCache
+	failed     bool // a seal has, guarded by sealing
 	closed     bool
 }
 
@@ -142,8 +145,8 @@ func (l *Live) Due() bool {
 func (l *Live) tailBegin() int64 {
 	l.files.Lock()
 	defer l.files.Unlock()
-	if l.frozen != nil {
-		return l.frozen.end
+	if n := len(l.frozen); n > 0 {
+		return l.frozen[n-1].end
 	}
 	return l.sealed()
 }
@@ -181,9 +184,10 @@ func (l *Live) View() *View {
 		v.parts = append(v.parts, s)
 	}
 	v.segments = l.segments
-	if l.frozen != nil {
-		v.parts = append(v.parts, l.frozen)
+	for _, p := range l.frozen {
+		v.parts = append(v.parts, p.memoryPart)
 	}
+	v.gaps = l.gaps
 	l.files.Unlock()
 	v.parts = append(v.parts, tail)
 	l.growth.count(v, &b.sorter.trees)

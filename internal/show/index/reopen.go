@@ -77,6 +77,11 @@ func openSegments(l *Live) error {
 		}
 		return int(b.last - a.last)
 	})
+	first, err := l.readFirst()
+	if err != nil {
+		return err
+	}
+	l.seals = first - 1
 	for _, x := range files {
 		if x.last <= l.seals { // it has been merged into the one before
 			_ = os.Remove(x.path)
@@ -87,12 +92,15 @@ func openSegments(l *Live) error {
 		if errors.As(err, &of) { // it may be sound
 			return err
 		}
-		if err != nil || x.first != l.seals+1 || s.First != x.first || s.Last != x.last || s.Begin != l.sealed() {
+		if err != nil || x.first != l.seals+1 || s.First != x.first || s.Last != x.last || (len(l.segments) > 0 || first == 1) && s.Begin != l.sealed() {
 			if err == nil {
 				s.release()
 			}
 			_ = os.Remove(x.path) // damaged, or it follows on one that was
 			continue
+		}
+		if len(l.segments) == 0 && first > 1 {
+			l.gaps = []gap{{end: s.Begin, to: s.begin()}}
 		}
 		l.segments = append(l.segments, s)
 		l.seals = x.last

@@ -18,8 +18,8 @@ func (l *Live) Seal(resume []byte) error {
 }
 
 // Freeze begins a seal: what comes afterwards belongs to the next. It takes some milliseconds. The rest is done by finish,
-// which must be called once, by any goroutine: until it returns, a further Freeze waits. After an error the events stay in
-// memory, and no further seal succeeds.
+// which must be called once, by any goroutine: until it returns, a further Freeze waits. After an error other than [ErrFull] the events stay
+// in memory, and no further seal succeeds.
 func (l *Live) Freeze(resume []byte) (finish func() error, err error) {
 	l.sealing.Lock()
 	defer func() {
@@ -30,7 +30,7 @@ func (l *Live) Freeze(resume []byte) (finish func() error, err error) {
 	if l.closed {
 		return nil, errors.New("index: Seal after Close")
 	}
-	if l.frozen != nil {
+	if l.failed {
 		return nil, errors.New("index: an earlier seal failed")
 	}
 	b := l.b
@@ -56,16 +56,23 @@ func (l *Live) Freeze(resume []byte) (finish func() error, err error) {
 	l.tail, l.bytes = memoryPart{}, 0
 	l.seals++
 	l.files.Lock()
-	l.frozen = tail
+	l.frozen = append(slices.Clip(l.frozen), frozenPart{tail, w})
 	l.files.Unlock()
 	return func() error {
 		defer l.sealing.Unlock()
-		return l.finish(w)
+		err := l.finish()
+		l.failed = err != nil && !errors.Is(err, ErrFull)
+		return err
 	}, nil
 }
 
-// finish writes what is frozen, and puts the segment in its place.
-func (l *Live) finish(w *segmentWriter) error {
+// lay writes the oldest that is frozen, and puts the segment in its place.
+func (l *Live) lay(w *segmentWriter) error {
+	if room := l.b.options.room; room != nil {
+		if err := room(); err != nil {
+			return err
+		}
+	}
 	if err := w.write(l.dir); err != nil {
 		return err
 	}
@@ -76,7 +83,7 @@ func (l *Live) finish(w *segmentWriter) error {
 	l.files.Lock()
 	defer l.files.Unlock()
 	l.segments = append(slices.Clip(l.segments), s)
-	l.frozen = nil
+	l.frozen = slices.Clone(l.frozen[1:])
 	return nil
 }
 
@@ -95,16 +102,18 @@ func (s *segment) level() (n int) {
 }
 
 // mergeable returns segments that are to be one: as many as mergeOf, next to each other, of one level.
-func mergeable(all []*segment) []*segment {
+func mergeable(all []*segment, o *Options) []*segment {
+	from := int64(0)
 	for i := 0; i+mergeOf <= len(all); i++ {
 		run := all[i : i+mergeOf]
 		same := run[mergeOf-1].end-run[0].Begin <= maxMerged
 		for _, s := range run {
 			same = same && s.level() == run[0].level()
 		}
-		if same {
+		if same && o.small(run, from) {
 			return run
 		}
+		from = all[i].Span
 	}
 	return nil
 }
@@ -116,7 +125,7 @@ func (l *Live) Compact() (bool, error) {
 	l.compacting.Lock()
 	defer l.compacting.Unlock()
 	l.files.Lock()
-	run := slices.Clone(mergeable(l.segments))
+	run := slices.Clone(mergeable(l.segments, &l.b.options))
 	l.files.Unlock()
 	if len(run) == 0 {
 		return false, nil

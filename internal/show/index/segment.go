@@ -31,6 +31,7 @@ type segment struct {
 	segmentHead
 	end    int64 // events
 	path   string
+	size   int64         // of the file
 	x      *Index        // its lanes and blocks
 	places map[int]int32 // of lanes by their number in the timeline
 	users  atomic.Int64
@@ -236,6 +237,7 @@ func (s *segment) read(f *os.File, c *pageCache) error {
 	if err := gob.NewDecoder(bytes.NewReader(d.bytes(d.length(len(b))))).Decode(&s.segmentHead); err != nil {
 		return damaged("directory: %v", err)
 	}
+	s.size = info.Size()
 	h := &s.segmentHead
 	if d.bad || h.First < 1 || h.Last < h.First || h.Begin < 0 || h.End < h.Begin || h.Classes < 0 || h.Span < 0 || h.Span > far {
 		return damaged("directory incomplete")

@@ -18,6 +18,7 @@ type View struct {
 	openFrom   []int64      // by group, where the first of them begins
 	parts      []part       // in order of time
 	segments   []*segment   // those among them
+	gaps       []gap        // what was dropped
 	order      []*link
 	worst      worst
 	attached   map[string][]byte
@@ -146,7 +147,12 @@ func (v *View) Tile(group, level int, i int64) ([]byte, error) {
 }
 
 // Events returns up to n events from number from on, fewer where they are large.
-func (v *View) Events(from int64, n int) ([]Event, error) { return eventsOf(viewLanes{v}, from, n) }
+func (v *View) Events(from int64, n int) ([]Event, error) {
+	if err := v.gone(from); err != nil {
+		return nil, err
+	}
+	return eventsOf(viewLanes{v}, from, n)
+}
 
 // Search returns the first events after one (-1: from the first on) that a query in the language of docs/viewer.md finds,
 // up to limit. It may return fewer and go on from Next.

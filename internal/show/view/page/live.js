@@ -39,6 +39,7 @@ let counted = 0; // events when it was
 let cost = 0; // ms that it took
 let ticked = 0; // events at the last tick
 let complained = -Infinity;
+let looked = false; // at what was dropped
 /** @type {HTMLElement} */
 let chip;
 
@@ -195,12 +196,27 @@ const seconds = (ns) => (ns < 9.95e9 ? `${(Math.max(0, ns) / 1e9).toFixed(1)} s`
 
 // say writes the chip, and in its title how each host does.
 function say() {
-  const words = told(), kind = state === "on" && last && (last.lost || last.late) ? "on warned" : state;
+  const gap = dropped();
+  if (gap && !looked) App.announce(`the index has no longer what is in sight; ${gone(gap)}`);
+  looked = Boolean(gap);
+  const words = told(), kind = state === "on" && last && (last.lost || last.late || gap) ? "on warned" : state;
   if (chip.textContent !== words) chip.textContent = words;
   if (chip.className !== `chip ${kind}`) chip.className = `chip ${kind}`;
   chip.title = [`The picture waits ${seconds(last?.frame ?? 0)} for late events.`,
     ...(last?.hosts ?? []).map((h, i) => [`${App.about.hosts[i]?.name ?? `host ${i}`}: last event ${seconds(h.behind)} ago`, h.bound, h.lost ? `${Time.grouped(h.lost)} lost` : ""].filter(Boolean).join(", "))].join("\n");
 }
+
+// dropped is what the index has no longer and the view would show.
+function dropped() {
+  const { view } = App;
+  return view && last?.growth.dropped?.find(([from, to]) => view.from < to && view.to > from);
+}
+
+/**
+ * gone says what was dropped.
+ * @param {[from: number, to: number]} gap
+ */
+const gone = ([from, to]) => (from <= 0 ? `dropped: all before ${Time.clock(to, 0)}` : `dropped: ${Time.clock(from, 0)} to ${Time.clock(to, 0)}`);
 
 function told() {
   if (state === "connecting") return "connecting…";
@@ -211,6 +227,8 @@ function told() {
   if (state === "on" && per) parts.push(`${Time.grouped(Number(per.toPrecision(per < 100 ? 2 : 3)))} events/s`);
   if (lost) parts.push(`${Time.grouped(lost)} lost`);
   if (late) parts.push(`${Time.grouped(late)} late`);
+  const gap = dropped();
+  if (gap) parts.push(gone(gap));
   return parts.join(" · ");
 }
 

@@ -43,6 +43,7 @@ export interface Growth {
   hosts: number;
   late: number; // events that came after later ones
   changed: number; // settled tiles from here on have changed; -1 if none has
+  dropped?: [from: number, to: number][]; // what the index has no longer
 }
 
 /** A message of the server about a timeline that grows. */
