@@ -114,7 +114,7 @@ func (t *TailOptions) messages(rows bool) bool {
 	}
 	named := slices.ContainsFunc(t.Select.Events, func(p string) bool { return !strings.HasPrefix(p, "!") })
 	return rows || named && slices.ContainsFunc(source.EndpointClasses(), func(c trace.Class) bool {
-		return filter.Match(t.Select.Events, c.Name, c.Category+":"+c.Name)
+		return filter.MatchClass(t.Select.Events, &c)
 	})
 }
 
@@ -181,7 +181,7 @@ func (s *Session) Outcome() *Outcome {
 	return o
 }
 
-// Summary says in a line what became of the events.
+// Summary says in a line what became of the events that were read. Lost ones are not in it: they are a fault, which the command's error states.
 func (o *Outcome) Summary() string {
 	line := fmt.Sprintf("%d events", o.Emitted)
 	if o.LeftOut > 0 {
@@ -195,9 +195,6 @@ func (o *Outcome) Summary() string {
 	}
 	if o.Forced > 0 {
 		line += fmt.Sprintf(", %d out before their time, since memory was full", o.Forced)
-	}
-	if o.Lost > 0 {
-		line += fmt.Sprintf(", %d lost before they were recorded", o.Lost)
 	}
 	return line
 }
