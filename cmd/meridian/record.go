@@ -75,8 +75,8 @@ was dropped (events meridian:dropped), and so do the summary and 'meridian align
 
 With --keep, what is kept can be saved as a trace of its own, DIR-snapshot-TIME, while recording goes on: when an event matches a
 --trigger, at the signal USR1, and by 'meridian snapshot DIR'; each --trigger-after later. Requests that come before that are
-answered by one snapshot. A --trigger is the name of an event, as CATEGORY:NAME with * and ?, and conditions on its fields as those
-of 'meridian convert --where', all of which must hold. Events make 16 snapshots at most.
+answered by one snapshot. A --trigger is the name of an event as for 'meridian convert --event' (NAME or CATEGORY:NAME,
+with * and ?), and conditions on its fields as for --where, all of which must hold. Events make 16 snapshots at most.
 
 --view shows the recording in the browser while it is made, as 'meridian view --follow DIR' does, and until it is interrupted. The address is printed on
 stdout. Events are then in the files within 10 ms, unless --flush says otherwise.

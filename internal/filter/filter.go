@@ -246,7 +246,7 @@ func (f *Filter) class(i int) *class {
 	if f.o.WantsClass(of) {
 		c.verdict = wanted
 	}
-	c.from, c.to = f.o.From.Event != "" && matchClass([]string{f.o.From.Event}, of), f.o.To.Event != "" && matchClass([]string{f.o.To.Event}, of)
+	c.from, c.to = f.o.From.Event != "" && MatchClass([]string{f.o.From.Event}, of), f.o.To.Event != "" && MatchClass([]string{f.o.To.Event}, of)
 	for k := range f.o.Where {
 		c.conditions = append(c.conditions, find(of.Fields, f.o.Where[k].Field))
 	}
@@ -262,11 +262,11 @@ func (f *Filter) class(i int) *class {
 }
 
 // WantsClass reports whether events of a type can be wanted, by its names.
-func (o *Options) WantsClass(c *trace.Class) bool { return matchClass(o.Events, c) }
+func (o *Options) WantsClass(c *trace.Class) bool { return MatchClass(o.Events, c) }
 
-// matchClass matches a type of events by its name, by CATEGORY:NAME, and where the name itself is PROVIDER:NAME, as
+// MatchClass matches a type of events by its name, by CATEGORY:NAME, and where the name itself is PROVIDER:NAME, as
 // LTTng's and our sensors' are, by what is behind the colon.
-func matchClass(patterns []string, c *trace.Class) bool {
+func MatchClass(patterns []string, c *trace.Class) bool {
 	names := []string{c.Name}
 	if _, short, ok := strings.Cut(c.Name, ":"); ok {
 		names = append(names, short)

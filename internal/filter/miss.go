@@ -35,7 +35,7 @@ func (f *Filter) Misses(names []trace.Class) []Miss {
 	}
 	came := f.classesThatCame()
 	event := func(p []string) bool {
-		return slices.ContainsFunc(came, func(c *trace.Class) bool { return matchClass(p, c) })
+		return slices.ContainsFunc(came, func(c *trace.Class) bool { return MatchClass(p, c) })
 	}
 	field := func(p []string) bool {
 		return slices.ContainsFunc(came, func(c *trace.Class) bool {

@@ -112,9 +112,9 @@ type phaseSet struct {
 }
 
 func phasesOf(pattern string, c *trace.Class) (o phaseSet) {
-	o.named = matchClass([]string{pattern}, c)
+	o.named = MatchClass([]string{pattern}, c)
 	for suffix, phase := range map[string]trace.Phase{":begin": trace.Begin, ":end": trace.End} {
-		if name, ok := strings.CutSuffix(pattern, suffix); ok && name != "" && matchClass([]string{name}, c) {
+		if name, ok := strings.CutSuffix(pattern, suffix); ok && name != "" && MatchClass([]string{name}, c) {
 			o.slice, o.phase = true, phase
 		}
 	}

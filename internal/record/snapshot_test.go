@@ -13,6 +13,7 @@ import (
 	"meridian/format/ctf"
 	"meridian/internal/retention"
 	"meridian/sensor/tsdl"
+	"meridian/trace"
 )
 
 func trigger(t *testing.T, text string) Trigger {
@@ -207,6 +208,22 @@ func TestTriggersThatEventsMeetAllTheTimeMakeFewSnapshots(t *testing.T) {
 	}
 	if lines := r.o.Warnings.Lines(); len(lines) != 1 || !strings.Contains(lines[0], fmt.Sprintf("(%d times)", 6-last.Asked)) {
 		t.Errorf("%q", lines)
+	}
+}
+
+// TestATriggerNamesAnEventAsFiltersDo gives names of sensors' events, which are PROVIDER:NAME, and of sources'.
+func TestATriggerNamesAnEventAsFiltersDo(t *testing.T) {
+	sensor, source := &trace.Class{Name: "test:number"}, &trace.Class{Name: "number", Category: "test"}
+	for text, want := range map[string]bool{
+		"number": true, "test:number": true, "num*": true, "test:*": true, "*": true, "test": false, "umber": false, "other:number": false, "numbers": false,
+	} {
+		trigger := trigger(t, text)
+		if got := trigger.names(sensor); got != want {
+			t.Errorf("%s names test:number: %v", text, got)
+		}
+		if got := trigger.names(source); got != want {
+			t.Errorf("%s names number of test: %v", text, got)
+		}
 	}
 }
 

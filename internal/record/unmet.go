@@ -84,7 +84,7 @@ func (c *triggerChecks) declared(class *trace.Class) {
 
 // names reports whether a trigger selects the events of a class, whatever their fields.
 func (t *Trigger) names(c *trace.Class) bool {
-	return filter.Match([]string{t.Event}, c.Name, c.Category+":"+c.Name)
+	return filter.MatchClass([]string{t.Event}, c)
 }
 
 // lacking says which of a trigger's fields a class lacks, "" for none.
