@@ -47,6 +47,7 @@ type host struct {
 // pending is a question that was asked, and its answer.
 type pending struct {
 	asked, answered bool
+	lost            bool
 	recorded        bool    // T1 went to the trace
 	before          Reading // of the sending
 	sample          Sample
@@ -74,9 +75,6 @@ func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) 
 	if o.Burst == 0 {
 		o.Burst = defaultBurst
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = time.Second
-	}
 	c := &Client{options: o, key: newAuthCode(o.Key[:]), clocks: newHistory(o.Clock)}
 	network := "udp4"
 	for i, address := range addresses {
@@ -95,8 +93,13 @@ func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) 
 		return nil, errors.New("probe: no host to ask")
 	}
 	var err error
-	c.socket, err = listen(ctx, network, o.Local)
-	return c, err
+	if c.socket, err = listen(ctx, network, o.Local); err != nil {
+		return nil, err
+	}
+	if err := c.socket.withHardware(&c.options, c.clocks); err != nil {
+		return nil, errors.Join(err, c.socket.close())
+	}
+	return c, nil
 }
 
 func resolve(ctx context.Context, address string) (netip.AddrPort, error) {
@@ -199,6 +202,9 @@ func (c *Client) round(h *host, now time.Time) {
 	h.burst = 0
 }
 
+// lostAfter is after how many further questions one without an answer counts as lost. Its answer may still come.
+const lostAfter = 32
+
 func (c *Client) question(h *host) {
 	h.number++
 	h.silent++
@@ -206,7 +212,8 @@ func (c *Client) question(h *host) {
 	putNumber(c.out[:], h.number)
 	h.code.sign(c.out[:])
 	p := &h.pending[h.number%uint32(len(h.pending))]
-	if p.asked && !p.answered {
+	if late := &h.pending[(h.number-lostAfter)%uint32(len(h.pending))]; late.asked && !late.answered && !late.lost {
+		late.lost = true
 		c.counts.lost.Add(1)
 	}
 	before := c.clocks.read()
@@ -243,10 +250,13 @@ func (c *Client) departed() {
 		p := &q.host.pending[q.number%uint32(len(q.host.pending))]
 		if uint32(p.sample.Number) == q.number && !p.answered {
 			c.clocks.read()
-			p.sample.T1 = c.clocks.best(d.kernel, p.before)
-			c.record(q.host, p, true)
+			if s := c.clocks.best(d.kernel, d.hardware, p.before); s.Kind > p.sample.T1.Kind {
+				p.sample.T1 = s
+			}
+			if d.hardware != 0 || !c.socket.byInterface {
+				c.record(q.host, p, true)
+			}
 		}
-		q.host = nil
 	}
 }
 
@@ -331,6 +341,10 @@ func (c *Client) answer(h *host, b []byte, a arrival, now Reading) Cause {
 		return Replayed
 	}
 	h.silent = 0
+	if p.lost {
+		p.lost = false
+		c.counts.lost.Add(^uint64(0))
+	}
 	c.counts.exchanges.Add(1)
 	if q := &h.pending[(r.number-uint32(r.back))%uint32(len(h.pending))]; r.back != 0 && q.answered && uint32(q.sample.Number) == r.number-uint32(r.back) {
 		q.sample.T3, q.sample.Late = r.sent, true
@@ -338,7 +352,7 @@ func (c *Client) answer(h *host, b []byte, a arrival, now Reading) Cause {
 	}
 	s := &p.sample
 	p.answered = true
-	s.T2, s.T4 = r.received, c.clocks.best(a.kernel, now)
+	s.T2, s.T4 = r.received, c.clocks.best(a.kernel, a.hardware, now)
 	s.T3 = Stamp{Time: add(s.T2.Time, int64(r.held)), Error: s.T2.Error, Kind: User, Wall: add(s.T2.Wall, int64(r.held))}
 	c.counts.stamps[s.T1.Kind].Add(1)
 	c.counts.stamps[s.T4.Kind].Add(1)

@@ -30,14 +30,18 @@ type Options struct {
 	// Windows are those of every day in which a client asks nothing and a server answers nothing.
 	Windows Daily
 
+	// Interface names one whose hardware stamps are used, if it has them: the socket sends and receives through it alone. "" for none.
+	Interface string
+	// PHC is the clock of the hardware's stamps in place of that of Interface, for tests.
+	PHC PHC
+
 	// Of a client.
 
-	Rate    float64       // most exchanges per second, default 32, at most 1000
-	MinRate float64       // fewest, when the bound is narrow and stable; default an eighth of Rate
-	Single  bool          // probes one by one, not in pairs
-	Burst   int           // exchanges at once at the start and at slow polls, default 8; negative: none
-	Timeout time.Duration // until a question counts as lost, default 1 s
-	Local   string        // the address to send from, default any
+	Rate    float64 // most exchanges per second, default 32, at most 1000
+	MinRate float64 // fewest, when the bound is narrow and stable; default an eighth of Rate
+	Single  bool    // probes one by one, not in pairs
+	Burst   int     // exchanges at once at the start and at slow polls, default 8; negative: none
+	Local   string  // the address to send from, default any
 
 	// Of a server.
 

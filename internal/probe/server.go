@@ -65,9 +65,14 @@ func Listen(ctx context.Context, address string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{
-		options: o, socket: s, key: newAuthCode(o.Key[:]), cookies: newCookies(time.Now()), sources: newSources(), sessions: map[uint32]*session{}, clocks: newHistory(o.Clock),
-	}, nil
+	n := &Server{
+		options: o, socket: s, key: newAuthCode(o.Key[:]), cookies: newCookies(time.Now()), sources: newSources(), sessions: map[uint32]*session{},
+		clocks: newHistory(o.Clock),
+	}
+	if err := s.withHardware(&o, n.clocks); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return n, nil
 }
 
 // Addr returns the address of the server.
@@ -214,7 +219,7 @@ func (s *Server) answer(b []byte, a arrival, now Reading) Cause {
 		return Limited
 	}
 	n.used = at
-	received := s.clocks.best(a.kernel, now)
+	received := s.clocks.best(a.kernel, a.hardware, now)
 	s.counts.stamps[received.Kind].Add(1)
 	r := reply{number: numberOf(b), received: received, realtime: received.Offset()}
 	s.record(n, false, r.number, received)
@@ -252,11 +257,14 @@ func (s *Server) departed() {
 		}
 		n := w.session
 		s.clocks.read()
-		stamp := s.clocks.best(d.kernel, w.before)
-		s.counts.stamps[stamp.Kind].Add(1)
-		if stamp.Kind != User {
+		stamp := s.clocks.best(d.kernel, d.hardware, w.before)
+		if again := n.current && n.number == w.number; stamp.Kind != User && (!again || stamp.Kind > n.sent.Kind) {
 			n.sent, n.number, n.current = stamp, w.number, true
 		}
+		if d.hardware == 0 && s.socket.byInterface {
+			continue // the interface's stamp is to come
+		}
+		s.counts.stamps[stamp.Kind].Add(1)
 		s.record(n, true, w.number, stamp)
 		w.session = nil
 	}

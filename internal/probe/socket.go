@@ -30,6 +30,8 @@ type socket struct {
 	raw  syscall.RawConn
 	oob  [256]byte
 	stamping
+	phc         PHC  // opened for this socket; nil without
+	byInterface bool // each datagram has two stamps, the interface's after the kernel's
 }
 
 // listen opens a socket at an address; "" and ":0" are any port of all addresses.
@@ -69,7 +71,35 @@ func (s *socket) receive(b []byte) (a arrival, err error) {
 // until sets the deadline of receive.
 func (s *socket) until(t time.Time) { _ = s.conn.SetReadDeadline(t) }
 
+// withHardware has a socket and its history use the stamps of an interface, if the options name one.
+func (s *socket) withHardware(o *Options, h *history) (err error) {
+	if o.Interface == "" && o.PHC == nil {
+		return nil
+	}
+	phc := o.PHC
+	if phc == nil {
+		if err := s.bind(o.Interface); err != nil {
+			return err
+		}
+		if phc, err = OpenPHC(o.Interface); err != nil {
+			return err
+		}
+		s.phc = phc
+	}
+	h.hardware = &hardware{phc: phc}
+	h.hardware.read()
+	s.byInterface = true
+	return nil
+}
+
 // interrupt ends receive, now and for good until the next call of until.
 func (s *socket) interrupt() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-func (s *socket) close() error { return s.conn.Close() }
+func (s *socket) close() error {
+	err := s.conn.Close()
+	if s.phc != nil {
+		err = errors.Join(err, s.phc.Close())
+		s.phc = nil
+	}
+	return err
+}

@@ -104,9 +104,11 @@ func (s *socket) departed() (d departure, ok bool) {
 			}
 		})
 		if stamped {
-			if d.id == s.next-1 {
+			switch {
+			case s.byInterface: // two of each, in whatever order: whether there are more is known only by asking
+			case d.id == s.next-1:
 				s.ahead = 0
-			} else {
+			default:
 				s.ahead--
 			}
 			return d, true

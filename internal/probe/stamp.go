@@ -128,6 +128,7 @@ func (r Reading) stamp() Stamp {
 // history is the latest readings of a clock. Between two of them each stamp of the kernel finds its place.
 type history struct {
 	clock    Clock
+	hardware *hardware     // nil without
 	line     realtime.Line // for what leads on to MONOTONIC
 	stamped  int64
 	readings [64]Reading
@@ -194,7 +195,18 @@ func (h *history) at(back uint32) Reading {
 }
 
 // best returns the best of the stamps of an event: the interface's, the kernel's, or a reading.
-func (h *history) best(kernel int64, otherwise Reading) Stamp {
+func (h *history) best(kernel, byInterface int64, otherwise Reading) Stamp {
+	if byInterface != 0 && h.hardware != nil {
+		h.hardware.read()
+		h.read() // a stamp lies between readings
+		wall, off, ok := h.hardware.wall(byInterface)
+		if apart := max(wall-kernel, kernel-wall); ok && (kernel == 0 || apart < maxApart) {
+			if s, ok := h.stamp(wall); ok {
+				s.Kind, s.Error = Hardware, s.Error+off
+				return s
+			}
+		}
+	}
 	if s, ok := h.stamp(kernel); ok {
 		s.Kind = Kernel
 		return s

@@ -37,7 +37,7 @@ func Causes() []Cause {
 type Stats struct {
 	Sent, Received   uint64 // datagrams
 	Exchanges        uint64 // questions answered (server), answers taken (client)
-	Lost             uint64 // questions without an answer (client)
+	Lost             uint64 // questions without an answer after 32 others (client)
 	Sessions         int    // open now
 	Opened           uint64 // sessions since the start
 	Failed           uint64 // datagrams that the kernel did not send
