@@ -34,11 +34,12 @@ func newTail() *cobra.Command {
 	var f tailFlags
 	formats := live.LineFormats()
 	cmd := &cobra.Command{
-		Use:   "tail [HOST=]DIR...",
+		Use:   "tail [HOST=]DIR|CAPTURE...",
 		Short: "Print the events of traces as they are recorded",
 		Long: `Follow trace directories that grow, as 'meridian record' and LTTng write them, and print their events on one timeline as they
 come, a line each, until it is interrupted. A directory need not be there yet. One that holds
-traces, such as a session of LTTng, stands for those that it holds at the start. Events that were recorded before are left out without --all.
+traces, such as a session of LTTng, stands for those that it holds and those that come. Captures (pcap, pcapng) that grow are followed as well,
+those that 'meridian record --packets' puts into a trace without being named. Events that were recorded before are left out without --all.
 
 With several hosts the clocks are aligned while messages come, and aligned anew every second: each event has its bounds, as 'meridian align' gives them.
 The first three seconds may be held back until the clocks are aligned.
@@ -46,7 +47,7 @@ The first three seconds may be held back until the clocks are aligned.
 --latency is the one knob between order and speed: an event waits that long for earlier ones of other streams. One that comes
 later still is printed at once and marked late; then events wait longer for a while, at most twice --latency.
 
-Packets among kernel events of several hosts make messages. Their ends (send, receive) are printed with --rows, or if --event names them. They
+Packets of several hosts, in captures and among kernel events, make messages. Their ends (send, receive) are printed with --rows, or if --event names them. They
 are found a second or two after they happened, and marked late.
 
 Readings of clocks that recorders store (meridian:clock, meridian:steering) are left out unless --event asks for them.
@@ -145,7 +146,14 @@ func (f *tailFlags) tellStart(cmd *cobra.Command, inputs []live.Input) {
 		return
 	}
 	for _, in := range inputs {
-		switch is := ctf.IsTrace(in.Dir); {
+		is := ctf.IsTrace(in.Dir)
+		if info, err := os.Stat(in.Dir); err == nil && !is {
+			found, _ := ctf.Find(in.Dir)
+			is = !info.IsDir() || len(found) > 0
+		}
+		switch {
+		case !is && live.IsCapture(in.Dir):
+			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: %s is not there yet: waiting for it\n", in.Dir)
 		case !is:
 			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: %s is no trace yet: waiting for one\n", in.Dir)
 		case !f.all:
@@ -168,11 +176,9 @@ func (f *tailFlags) ringSize() (int64, error) {
 	return size, nil
 }
 
-// liveInputs reads arguments of the form [HOST=]DIR. A directory that holds traces, as sessions of LTTng do, stands for those that
-// are in it by now.
+// liveInputs reads arguments of the form [HOST=]DIR and [HOST=]CAPTURE.
 func liveInputs(args []string) (inputs []live.Input, err error) {
 	given := make(map[string]string)
-	var ofMany []bool // whether an input was found in a directory of traces
 	for _, arg := range args {
 		host, dir, named := strings.Cut(arg, "=")
 		if !named || host == "" || strings.ContainsRune(host, '/') {
@@ -181,44 +187,34 @@ func liveInputs(args []string) (inputs []live.Input, err error) {
 		if dir == "" {
 			return nil, wrong("%q: no directory given", arg)
 		}
-		dirs := []string{dir}
-		info, err := os.Stat(dir)
-		if err == nil && !info.IsDir() {
-			return nil, wrong("%s is a file: traces that grow are directories; 'meridian align' and 'meridian view' read captures", dir)
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() && !live.IsCapture(dir) {
+			return nil, wrong("%s is neither a directory nor a capture that is not compressed (pcap, pcapng): only these are followed", dir)
 		}
-		found := false
-		if err == nil && !ctf.IsTrace(dir) {
-			if all, err := ctf.Find(dir); err == nil && len(all) > 0 {
-				dirs, found = all, true
-			}
+		if before, ok := given[filepath.Clean(dir)]; ok {
+			return nil, wrong("%q and %q name one directory: its events would come twice", before, arg)
 		}
-		for _, dir := range dirs {
-			if before, ok := given[filepath.Clean(dir)]; ok {
-				return nil, wrong("%q and %q name one directory: its events would come twice", before, arg)
-			}
-			given[filepath.Clean(dir)] = arg
-			inputs, ofMany = append(inputs, live.Input{Host: host, Dir: dir}), append(ofMany, found)
-		}
+		given[filepath.Clean(dir)] = arg
+		inputs = append(inputs, live.Input{Host: host, Dir: dir})
 	}
-	nameInputs(inputs, ofMany)
+	nameInputs(inputs)
 	return inputs, nil
 }
 
 // nameInputs names hosts as other commands do: after their directories, or as much of the paths as tells them apart. Those of a directory of traces
 // have the names that the traces say.
-func nameInputs(inputs []live.Input, ofMany []bool) {
+func nameInputs(inputs []live.Input) {
 	count := make(map[string]int)
 	for _, in := range inputs {
 		count[input.Stem(in.Dir)]++
 	}
 	for i := range inputs {
 		in := &inputs[i]
-		switch stem := input.Stem(in.Dir); {
-		case in.Host != "" || ofMany[i]:
-		case count[stem] > 1:
+		if in.Host != "" {
+			continue
+		}
+		in.Derived, in.Host = true, input.Stem(in.Dir)
+		if count[in.Host] > 1 {
 			in.Host = filepath.Clean(in.Dir)
-		default:
-			in.Host = stem
 		}
 	}
 }

@@ -212,6 +212,13 @@ func (f *Follower) Append(c *trace.Capture) error {
 	}
 }
 
+// ForgetFlows drops the flows met so far: packets from here on refer to new ones, numbered from 0. A capture that Append has filled is
+// not to be filled on. So memory stays bounded however long a capture is followed.
+func (f *Follower) ForgetFlows() {
+	f.d.Flush()
+	f.d = NewDecoder(f.path, f.w)
+}
+
 // Flows returns the flows met so far, in the order of their first packets.
 func (f *Follower) Flows() []trace.Flow { return f.d.Flows() }
 

@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"internal/demo":             {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/show/...", "internal/steering",
 		"match", "align/...", "order", "order/logical", "format/...", "trace", "clock"},
-	"internal/live": {"internal/live/watch", "internal/pipeline/usage", "internal/pipeline/source", "internal/kernel", "internal/filter", "internal/show/...", "match", "align/...", "order",
+	"internal/live": {"internal/live/watch", "internal/pipeline/input", "internal/pipeline/usage", "internal/pipeline/source", "internal/kernel", "internal/filter", "internal/show/...", "match", "align/...", "order",
 		"format/...", "trace", "clock"},
 	"internal/live/watch":        {},
 	"internal/pipeline/evaluate": {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},

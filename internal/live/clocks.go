@@ -32,7 +32,7 @@ func (s *Session) host(name string) (host, number int) {
 
 // mapOf returns the entry of the map by which an input's event was placed, -1 while there is only one input.
 func (s *Session) mapOf(in *input, p *alignlive.Place) int {
-	if len(s.inputs) == 1 {
+	if s.alone {
 		return -1
 	}
 	for i, m := range s.maps {
@@ -172,6 +172,9 @@ const (
 func (s *Session) connected() bool {
 	component := -1
 	for _, in := range s.inputs {
+		if in.expanded || in.parent != nil {
+			continue
+		}
 		if in.number < 0 || len(in.held) == 0 {
 			return false
 		}

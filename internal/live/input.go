@@ -9,21 +9,32 @@ import (
 	alignlive "meridian/align/live"
 	"meridian/clock"
 	"meridian/format/ctf"
+	"meridian/format/pcap"
 	"meridian/internal/kernel"
 	"meridian/order"
 	"meridian/trace"
 )
 
-// input is a directory that is followed.
+// input is a directory or a capture that is followed.
 type input struct {
 	s        *Session
 	dir      string
 	host     int // in the schema; -1 before the trace names it
 	name     string
 	number   int // of its clock; -1 before
-	follower *ctf.Follower
+	follower followed
+	trace    *ctf.Follower    // the same, of a directory
+	capture  *followedCapture // the same, of a capture
 	entries  *order.SourceEntries
 	hasTags  bool // the ends of its messages have tags that are unique everywhere
+
+	given    bool      // by Options, others are found
+	derived  bool      // name is not of traces in the directory
+	expanded bool      // the directory holds traces, which are inputs, and is none itself
+	parent   *input    // the trace that a capture is beside; nil for others
+	searched bool      // for traces in it, once
+	sought   bool      // captures beside it, once
+	past     ctf.Tally // of traces that were replaced
 
 	looked     bool // once: what comes after that is new
 	there      bool // the directory is
@@ -53,8 +64,40 @@ type input struct {
 	row    trace.TimelineEvent
 }
 
+// followed is what an input follows.
+type followed interface {
+	trace.Source
+	Refresh() (grew bool, err error)
+}
+
 func newInput(s *Session, in Input) *input {
-	return &input{s: s, dir: in.Dir, name: in.Host, host: -1, number: -1, subs: make(map[subKey]int), follower: ctf.Follow(in.Dir, s.warnings)}
+	x := &input{s: s, dir: in.Dir, name: in.Host, derived: in.Derived, host: -1, number: -1, subs: make(map[subKey]int)}
+	if IsCapture(in.Dir) {
+		x.capture = followCapture(in.Dir, s.warnings)
+	}
+	x.follow()
+	return x
+}
+
+// follow begins to follow.
+func (in *input) follow() {
+	if in.capture != nil {
+		in.capture = followCapture(in.dir, in.s.warnings)
+		in.follower = in.capture
+		return
+	}
+	in.trace = ctf.Follow(in.dir, in.s.warnings)
+	in.follower = in.trace
+}
+
+// tally returns what was counted of the traces that the input followed.
+func (in *input) tally() ctf.Tally {
+	t := in.past
+	if in.trace != nil {
+		n := in.trace.Tally()
+		t.Discarded, t.Lost = t.Discarded+n.Discarded, t.Lost+n.Lost
+	}
+	return t
 }
 
 // refresh looks whether the directory has grown.
@@ -62,11 +105,18 @@ func (in *input) refresh() error {
 	if in.has && in.values == nil {
 		return nil // the values of the event are the follower's until it looks again
 	}
+	if in.expanded || in.parent != nil && in.parent.host < 0 {
+		return nil
+	}
 	before := in.looked
 	in.looked = true
 	grew, err := in.follower.Refresh()
-	if errors.Is(err, ctf.ErrReplaced) {
-		in.s.warnings.Add(in.dir, "another trace was put in its place, and is followed from its beginning", "")
+	if errors.Is(err, ctf.ErrReplaced) || errors.Is(err, pcap.ErrReplaced) {
+		what := "trace"
+		if in.capture != nil {
+			what = "capture"
+		}
+		in.s.warnings.Add(in.dir, "another "+what+" was put in its place, and is followed from its beginning", "")
 		return in.replace()
 	}
 	if err != nil || !grew || in.host >= 0 {
@@ -96,7 +146,8 @@ func (in *input) replace() error {
 		return err
 	}
 	err := in.follower.Close()
-	in.follower = ctf.Follow(in.dir, in.s.warnings)
+	in.past = in.tally()
+	in.follow()
 	in.subs, in.lastSub, in.began, in.classes = make(map[subKey]int), subKey{}, false, nil
 	in.replaced = true
 	if in.host >= 0 {
@@ -118,14 +169,19 @@ func (in *input) gone() {
 
 // open learns what the trace says of itself. Before says that it was looked at before: then all in it is new.
 func (in *input) open(before bool) (err error) {
-	env := in.follower.Env()
-	if in.name == "" {
-		in.name = env["hostname"]
+	if in.parent != nil {
+		in.name = in.parent.name
+	}
+	if in.trace != nil {
+		env := in.trace.Env()
+		if in.name == "" {
+			in.name = env["hostname"]
+		}
+		in.hasTags = env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host")
 	}
 	if in.name == "" {
 		in.name = in.dir
 	}
-	in.hasTags = env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host")
 	in.host, in.number = in.s.host(in.name)
 	in.enter()
 	for ok := in.s.o.FromEnd && !before; ok && err == nil; {
@@ -142,7 +198,10 @@ func (in *input) enter() {
 	in.entries = in.s.entries.Of(in.follower, in.host)
 	if in.s.o.Rows {
 		in.pushed = &pushedSource{in: in}
-		in.rows = kernel.Rows(in.pushed, in.s.warnings)
+		in.rows = in.pushed // packets are what they are
+		if in.trace != nil {
+			in.rows = kernel.Rows(in.pushed, in.s.warnings)
+		}
 		in.rowsOf = in.s.rowNames.Of(in.rows, in.host)
 		if !in.replaced {
 			in.rowsOf.Resume(in.s.resumed.rows(in))
@@ -178,8 +237,10 @@ func (in *input) read() (bool, error) {
 		in.began, in.first = true, in.event.Time
 	}
 	in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
-	in.s.clocks.Seen(in.number, in.event.Time)
-	if len(in.s.inputs) > 1 {
+	if in.parent == nil || !in.parent.began || in.event.Time > in.parent.event.Time {
+		in.s.clocks.Seen(in.number, in.event.Time)
+	}
+	if !in.s.alone {
 		if in.event.Flow != 0 && in.event.Role != trace.NoRole {
 			in.mark()
 		}
@@ -223,7 +284,7 @@ func (in *input) peek() (bool, error) {
 
 // locate puts the event on the timeline by the maps of now.
 func (in *input) locate() {
-	if len(in.s.inputs) == 1 { // its stamps stay as they are
+	if in.s.alone { // its stamps stay as they are
 		in.place = alignlive.Place{At: clock.TimelineTime(in.event.Time)}
 		return
 	}
@@ -254,6 +315,11 @@ func (in *input) record() *trace.TimelineEvent {
 		r.Low, r.High = r.Time, r.Time
 	} else if in.place.Bounded && in.s.shared[in.place.Component] {
 		r.Bounded, r.Low, r.High = true, in.place.Low, in.place.High
+		if in.capture != nil { // it happened up to a step of the stamps later
+			if step := in.capture.Granularity(); step > 1 {
+				r.High = max(r.High, in.s.clocks.Maps().Place(in.number, clock.Add(e.Time, step-1)).High)
+			}
+		}
 	}
 	r.Stream = in.sub
 	class, err := in.entries.Class(e.Class)

@@ -27,8 +27,12 @@ import (
 	"meridian/trace"
 )
 
-// Input is a directory to follow, and the host that it is of; "" for the host that the trace names.
-type Input struct{ Host, Dir string }
+// Input is what to follow: the directory of a trace, one that holds traces, or a capture.
+type Input struct {
+	Host    string // that it is of; "" for the host that the trace names
+	Dir     string
+	Derived bool // Host was made of Dir: traces in a directory of several have the names that they say
+}
 
 // Options say what is followed, and how. Only Inputs is required.
 type Options struct {
@@ -78,20 +82,26 @@ type Session struct {
 	sequences []*sequence // by the number that the sorter takes for a stream
 	resumed   *resumption
 
+	alone   bool // one host: stamps stay as they are
 	warming bool // events are held until the clocks are aligned
 	held    int
 
-	began    time.Time
-	ticked   int64                      // when the session last looked at its clock, since began
-	progress pace                       // of the hosts' clocks since their first events, whatever these show
-	aligned  int64                      // the version of the maps that were handed on
-	joined   int64                      // the version up to which joins were taken account of
-	asked    bool                       // the sorter saw messages arrive before they were sent
-	askedAt  int64                      // when a round was made for that, by time
-	before   order.SorterStats          // of sorters that were replaced
-	ordered  []*lane                    // for inOrder
-	last     map[int]clock.TimelineTime // that was handed on, by component
-	lookedAt int64                      // when the directories were looked for, by elapsed
+	began         time.Time
+	ticked        int64                      // when the session last looked at its clock, since began
+	progress      pace                       // of the hosts' clocks since their first events, whatever these show
+	aligned       int64                      // the version of the maps that were handed on
+	joined        int64                      // the version up to which joins were taken account of
+	asked         bool                       // the sorter saw messages arrive before they were sent
+	askedAt       int64                      // when a round was made for that, by time
+	before        order.SorterStats          // of sorters that were replaced
+	ordered       []*lane                    // for inOrder
+	last          map[int]clock.TimelineTime // that was handed on, by component
+	reasonTimeout time.Duration              // as given
+	discovered    int64                      // when inputs were looked for, by elapsed; 0 for never
+	discovery     time.Duration              // how long that took
+	watcher       *watch.Watcher             // of Run
+
+	lookedAt int64 // when the directories were looked for, by elapsed
 }
 
 // New returns a session that has read nothing. Warnings gets what is wrong with the traces.
@@ -115,20 +125,29 @@ func New(o Options, w *trace.Warnings) (*Session, error) {
 	s.entries = order.NewEntries(s.schema)
 	s.rowNames = order.NewEntries(s.rows)
 	s.packets = newPackets(s)
+	s.reasonTimeout = o.Sorter.ReasonTimeout
 	s.o.Sorter.Comparable = s.comparable
 	s.o.Sorter.Ask = func(int, int) { s.asked = true }
-	switch {
-	case len(o.Inputs) == 1: // one clock has all in order, and the other ends of its messages are elsewhere
-		s.o.Sorter.ReasonTimeout = -1
-	case s.o.Sorter.ReasonTimeout == 0:
-		s.o.Sorter.ReasonTimeout = 2 * max(s.o.Sorter.Frame, order.DefaultFrame)
-	}
 	s.lanes = make(map[int]*lane)
-	s.warming = len(o.Inputs) > 1
+	if s.alone = len(o.Inputs) == 1; s.alone { // one clock has all in order, and the other ends of its messages are elsewhere
+		s.o.Sorter.ReasonTimeout = -1
+	} else {
+		s.several()
+	}
 	for _, in := range o.Inputs {
-		s.inputs = append(s.inputs, newInput(s, in))
+		x := newInput(s, in)
+		x.given = true
+		s.inputs = append(s.inputs, x)
 	}
 	return s, nil
+}
+
+// several says that there may be several hosts. Nothing has been read yet.
+func (s *Session) several() {
+	s.alone, s.warming = false, true
+	if s.o.Sorter.ReasonTimeout = s.reasonTimeout; s.reasonTimeout == 0 {
+		s.o.Sorter.ReasonTimeout = 2 * max(s.o.Sorter.Frame, order.DefaultFrame)
+	}
 }
 
 // Schema returns what the events refer to that are written. It grows.
@@ -156,6 +175,7 @@ func (s *Session) rest() time.Duration {
 func (s *Session) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	w := watch.New()
+	s.watcher = w
 	defer func() { err = errors.Join(err, w.Close()) }()
 	for _, in := range s.inputs {
 		w.Add(in.dir)
@@ -196,6 +216,9 @@ const lookInterval = 1_000_000_000
 // Step reads what has come, aligns and hands on. Busy says that there is more to be read at once.
 func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 	s.tick()
+	if err := s.discover(false); err != nil {
+		return false, err
+	}
 	for _, in := range s.inputs {
 		if err := in.refresh(); err != nil {
 			return false, err
@@ -246,6 +269,10 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 
 // Finish reads what the directories hold by now, and hands on all that is held, as if nothing more came.
 func (s *Session) Finish(ctx context.Context) error {
+	s.tick()
+	if err := s.discover(true); err != nil {
+		return err
+	}
 	s.warming = false
 	for busy := true; busy; {
 		var err error

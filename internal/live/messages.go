@@ -25,6 +25,7 @@ type messageEnds struct {
 type foundMessage struct {
 	from, to *input
 	trace.Message
+	steps [2]int64 // of the stamps of its ends, ns
 }
 
 // messageRow is the row of a host, as a source with one stream.
@@ -41,9 +42,9 @@ func (r *messageRow) Classes() []trace.Class  { return source.EndpointClasses() 
 func (r *messageRow) Close() error            { return nil }
 
 // add takes a message, to be written when the clocks are aligned by it.
-func (x *messageEnds) add(from, to *input, m trace.Message) {
+func (x *messageEnds) add(m foundMessage) {
 	if x.s.o.Messages {
-		x.found = append(x.found, foundMessage{from, to, m})
+		x.found = append(x.found, m)
 	}
 }
 
@@ -59,7 +60,7 @@ func (x *messageEnds) write(all bool) error {
 	var wait []foundMessage
 	blocked := make(map[*input]bool)
 	for _, m := range x.found {
-		sent, received := x.end(m.from, m.Sent, trace.Sends), x.end(m.to, m.Received, trace.Receives)
+		sent, received := x.end(m.from, m.Sent, m.steps[0], trace.Sends), x.end(m.to, m.Received, m.steps[1], trace.Receives)
 		if !all && (blocked[m.to] || !x.due(&sent) || !x.due(&received)) {
 			blocked[m.to] = true
 			wait = append(wait, m)
@@ -103,14 +104,17 @@ func (x *messageEnds) last(e *trace.TimelineEvent) (clock.TimelineTime, bool) {
 	return last, any
 }
 
-// end places one end on the timeline by the maps of now.
-func (x *messageEnds) end(in *input, at clock.HostTime, role trace.Role) trace.TimelineEvent {
+// end places one end on the timeline by the maps of now. It happened less than a step after its stamp.
+func (x *messageEnds) end(in *input, at clock.HostTime, step int64, role trace.Role) trace.TimelineEvent {
 	row := x.row(in)
 	place := x.s.clocks.Maps().Place(in.number, at)
 	e := trace.TimelineEvent{Event: trace.Event{Time: at, Role: role, Stream: row.number}, Host: in.host, Map: x.s.mapOf(in, &place),
 		Time: place.At, Low: place.At, High: place.At}
 	if bounded(x.s, &place) {
 		e.Bounded, e.Low, e.High = true, place.Low, place.High
+		if step > 1 {
+			e.High = max(e.High, x.s.clocks.Maps().Place(in.number, clock.Add(at, step-1)).High)
+		}
 	}
 	class := 0 // as EndpointClasses has them: of the sending, of the receipt
 	if role == trace.Receives {

@@ -3,9 +3,11 @@ package live
 import (
 	"context"
 	"math"
+	"slices"
 
 	"meridian/clock"
 	"meridian/internal/kernel"
+	offline "meridian/internal/pipeline/input"
 	"meridian/match"
 	"meridian/trace"
 )
@@ -116,6 +118,13 @@ func (p *packets) see(in *input) {
 	}
 }
 
+// leave forgets the packets of an input.
+func (p *packets) leave(in *input) {
+	if h := p.hosts[in.number]; h != nil {
+		h.sources = slices.DeleteFunc(h.sources, func(x *packetSource) bool { return x == in.packets })
+	}
+}
+
 // skip leaves out of what is shown the messages of which an input has read an end so far.
 func (p *packets) skip(in *input) {
 	if x := in.packets; x != nil && x.any {
@@ -183,7 +192,7 @@ func (p *packets) round(ctx context.Context, now, settle int64) error {
 	}
 	for _, in := range p.s.inputs { // in an order that is always the same
 		if x := in.packets; x != nil && x.any {
-			captures = append(captures, x.reducers[x.longer()].Capture())
+			captures = append(captures, p.hosts[in.number].capture(x))
 		}
 	}
 	if len(reach) > 1 {
@@ -203,6 +212,21 @@ func (p *packets) round(ctx context.Context, now, settle int64) error {
 	return nil
 }
 
+// capture returns the packets of a source. Those that a capture of the same host has are not among those of its kernel.
+func (h *packetHost) capture(x *packetSource) *trace.Capture {
+	c := x.reducers[x.longer()].Capture()
+	if x.in.capture != nil {
+		return c
+	}
+	left := *c
+	for _, y := range h.sources {
+		if y.in.capture != nil && y.any {
+			offline.DropCaptured(&left, y.reducers[y.longer()].Capture(), true)
+		}
+	}
+	return &left
+}
+
 // match finds messages, and uses those that no round has used.
 func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach map[*packetHost]clock.HostTime) error {
 	found, err := match.Match(ctx, captures, match.Options{}, nil)
@@ -219,14 +243,17 @@ func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach ma
 		if from == nil || to == nil {
 			continue // a second clock of a host: live alignment has one for each
 		}
+		steps := [2]int64{max(found.Clocks[c.From].Granularity, 1), max(found.Clocks[c.To].Granularity, 1)}
 		for _, m := range c.Messages {
 			used := m.Sent <= from.settled && m.Received <= to.settled
 			if used || m.Sent > reach[from] || m.Received > reach[to] {
 				continue
 			}
-			p.s.clocks.Add(from.in.number, to.in.number, m)
+			known := m // a stamp is up to a step before the event
+			known.Received = clock.Add(m.Received, steps[1]-1)
+			p.s.clocks.Add(from.in.number, to.in.number, known)
 			if m.Sent > from.fresh && m.Received > to.fresh && !p.s.resumed.shown(from.in, to.in, m) {
-				p.ends.add(from.in, to.in, m)
+				p.ends.add(foundMessage{from.in, to.in, m, steps})
 			}
 		}
 	}

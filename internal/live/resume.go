@@ -22,6 +22,7 @@ type resumption struct {
 // resumedInput is how far one directory was.
 type resumedInput struct {
 	Host, Dir string
+	Given     bool                 // the others were found
 	Written   map[string]*progress // of its sequences, by name
 	Rows      []int                // the schema's numbers of its rows, in the order in which they appeared
 }
@@ -32,7 +33,7 @@ const resumptionVersion = 2
 func (s *Session) resumption() ([]byte, error) {
 	r := resumption{Version: resumptionVersion, Messages: s.packets.written()}
 	for _, in := range s.inputs {
-		x := resumedInput{Host: in.name, Dir: in.path(), Written: make(map[string]*progress)}
+		x := resumedInput{Host: in.name, Dir: in.path(), Given: in.given, Written: make(map[string]*progress)}
 		if earlier := s.resumed.of(in); earlier != nil {
 			maps.Copy(x.Written, earlier.Written) // those that have not come again yet
 		}
@@ -51,6 +52,14 @@ func (s *Session) resumption() ([]byte, error) {
 		}
 		r.Inputs = append(r.Inputs, x)
 	}
+	if s.resumed != nil {
+		for i := range s.resumed.Inputs { // those that were not found again yet
+			x := &s.resumed.Inputs[i]
+			if !slices.ContainsFunc(r.Inputs, func(y resumedInput) bool { return x.Dir == y.Dir }) {
+				r.Inputs = append(r.Inputs, *x)
+			}
+		}
+	}
 	return json.Marshal(&r)
 }
 
@@ -63,7 +72,8 @@ func (s *Session) resume(text []byte) error {
 	if r.Version != resumptionVersion {
 		return fmt.Errorf("the index is of version %d of this program's; name another directory", r.Version)
 	}
-	if !slices.EqualFunc(r.Inputs, s.inputs, func(x resumedInput, in *input) bool {
+	given := slices.DeleteFunc(slices.Clone(r.Inputs), func(x resumedInput) bool { return !x.Given })
+	if !slices.EqualFunc(given, s.inputs, func(x resumedInput, in *input) bool {
 		return x.Dir == in.path() && (in.name == "" || x.Host == in.name)
 	}) {
 		return errors.New("the index is of other directories, or in another order; name another one")

@@ -77,7 +77,10 @@ type subKey struct {
 
 // sequence returns the number of the sequence of the event that was read.
 func (in *input) sequence() int {
-	k := subKey{in.follower.Reader(), in.event.Stream}
+	k := subKey{stream: in.event.Stream}
+	if in.trace != nil {
+		k.reader = in.trace.Reader()
+	}
 	if k == in.lastSub && in.began {
 		return in.lastNumber
 	}
@@ -85,7 +88,12 @@ func (in *input) sequence() int {
 	if !known {
 		n = len(in.s.sequences)
 		in.subs[k] = n
-		x := &sequence{in: in, stream: k.stream, entries: in.entries, trace: fmt.Sprintf("%x", in.follower.Metadata().UUID)}
+		x := &sequence{in: in, stream: k.stream, entries: in.entries}
+		if in.trace != nil {
+			x.trace = fmt.Sprintf("%x", in.trace.Metadata().UUID)
+		} else { // another one of this name begins at another time
+			x.trace = fmt.Sprintf("capture from %d", in.event.Time)
+		}
 		if k.reader != nil {
 			x.file = filepath.Base(k.reader.Stream().Path)
 		}

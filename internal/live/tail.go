@@ -167,9 +167,9 @@ func (s *Session) Outcome() *Outcome {
 		if in.number < 0 {
 			continue
 		}
-		n := in.follower.Tally()
+		n := in.tally()
 		o.Lost += n.Discarded + n.Lost
-		if len(s.inputs) > 1 {
+		if !s.alone {
 			_, c := s.clocks.Maps().Map(in.number)
 			if component < 0 {
 				component = c

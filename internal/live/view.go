@@ -255,7 +255,7 @@ func (p *pictures) status(s *Session) view.Status {
 		}
 		for _, in := range s.inputs {
 			if in.host == i {
-				n := in.follower.Tally()
+				n := in.tally()
 				h.Lost += n.Discarded + n.Lost
 			}
 		}
@@ -276,7 +276,7 @@ func behind(now, at clock.TimelineTime) int64 {
 
 // boundText says how well the clock of a host is known now.
 func (s *Session) boundText(host int) string {
-	if len(s.inputs) == 1 {
+	if s.alone {
 		return ""
 	}
 	for _, in := range s.inputs {
@@ -296,13 +296,13 @@ func (s *Session) boundText(host int) string {
 func (p *pictures) report(s *Session) *view.Report {
 	maps := s.Maps()
 	r := &view.Report{Warnings: p.warnings.Lines(), Summary: "Live: clocks are aligned while messages come."}
-	if len(s.inputs) == 1 {
+	if s.alone {
 		r.Summary = "Live: stamps are as they are recorded."
 	}
 	for i, host := range s.rows.Hosts {
 		h := index.HostReport{Reference: host, Addresses: []string{}, Bound: s.boundText(i)}
 		for _, in := range s.inputs {
-			if in.host == i && len(s.inputs) > 1 {
+			if in.host == i && !s.alone {
 				_, h.Component = maps.Map(in.number)
 			}
 		}

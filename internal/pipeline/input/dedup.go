@@ -1,6 +1,10 @@
 package input
 
-import "meridian/trace"
+import (
+	"math"
+
+	"meridian/trace"
+)
 
 // A host may have recorded a packet twice: as an event of its kernel, and in a capture beside the kernel's trace. Each
 // pair of recordings of one packet would make a message. So packets of the kernel are dropped before matching where a
@@ -34,7 +38,7 @@ func dropDuplicates(contents []content) {
 		}
 		for _, c := range contents {
 			if c.capture != nil && c.capture.Host == x.Capture.Host {
-				dropCaptured(x.Capture, c.capture)
+				DropCaptured(x.Capture, c.capture, false)
 			}
 		}
 		if x.Capture.Packets.Len() == 0 {
@@ -43,13 +47,16 @@ func dropDuplicates(contents []content) {
 	}
 }
 
-// dropCaptured removes the packets of a kernel that a capture has.
-func dropCaptured(kernel, capture *trace.Capture) {
+// DropCaptured removes the packets of a kernel that a capture of the same host has. One that grows has the later ones as well.
+func DropCaptured(kernel, capture *trace.Capture, grows bool) {
 	first, last, ok := capture.Extent()
 	if !ok {
 		return
 	}
 	first, last = first-dedupMargin, last+dedupMargin
+	if grows {
+		last = math.MaxInt64
+	}
 	within := func(p *trace.Packet) bool { return p.Flow != trace.NoFlow && p.Time >= first && p.Time <= last }
 	captured, all := countDirections(capture, nil), countDirections(kernel, within)
 	drop := make([]bool, 2*len(kernel.Flows)) // by flow and direction

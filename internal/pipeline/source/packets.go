@@ -13,8 +13,7 @@ type packetSource struct {
 	pass    func(number int) (pass, more bool)
 	n       int
 	packet  *trace.Packet
-	values  [10]trace.Value
-	text    []byte
+	values  PacketValues
 }
 
 // Packets returns the packets of a capture as events on a row. Where pass is not nil it chooses them by number, and says
@@ -55,19 +54,31 @@ func (x *packetSource) Next(e *trace.Event) error {
 	return io.EOF
 }
 
-// Values returns what is known of the packet; addresses are written again only where the flow is another.
-func (x *packetSource) Values() []trace.Value {
-	p, v := x.packet, &x.values
+// Values returns what is known of the packet.
+func (x *packetSource) Values() []trace.Value { return x.values.Of(x.packet, x.capture.Flows, x.n) }
+
+// PacketClasses returns the classes of events that packets make.
+func PacketClasses() []trace.Class { return packetClasses }
+
+// PacketValues makes the values of such events.
+type PacketValues struct {
+	values [10]trace.Value
+	text   []byte
+}
+
+// Of returns what is known of a packet with a number, whose flow is one of those given. The values are valid until the next call.
+func (x *PacketValues) Of(p *trace.Packet, flows []trace.Flow, number int) []trace.Value {
+	v := &x.values
 	for i := range v {
 		v[i].Kind = trace.None
 	}
 	set := func(i int, n uint64) { v[i].Kind, v[i].Bits = trace.Uint, n }
 	text := func(i int, s string) { v[i].Kind, v[i].Data = trace.Text, append(v[i].Data[:0], s...) }
-	set(9, uint64(x.n))
+	set(9, uint64(number))
 	if p.Flow == trace.NoFlow {
 		return v[:]
 	}
-	flow := &x.capture.Flows[p.Flow>>1]
+	flow := &flows[p.Flow>>1]
 	from, to := flow.Ends(int(p.Flow & 1))
 	text(0, trace.ProtocolName(flow.Protocol))
 	text(1, from.Addr.String())

@@ -1,0 +1,129 @@
+package live
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"meridian/format/ctf"
+)
+
+// Traces come into directories that hold several, and captures into the directories "packets" of traces. They are looked for at intervals:
+// discoverInterval, ns, and longer if the look takes more than 1/discoverShare of that.
+const (
+	discoverInterval = 1_000_000_000
+	discoverShare    = 50
+)
+
+// discover follows what has come, and closes the captures that a recorder has removed.
+func (s *Session) discover(now bool) error {
+	if !now && s.discovered > 0 && s.elapsed()-s.discovered < max(discoverInterval, discoverShare*int64(s.discovery)) {
+		return nil
+	}
+	began := time.Now()
+	s.discovered = max(s.elapsed(), 1)
+	for _, in := range slices.Clone(s.inputs) {
+		if in.given && in.trace != nil && in.host < 0 {
+			in.findTraces()
+		}
+	}
+	for _, in := range slices.Clone(s.inputs) { // with the traces that were found
+		if in.trace != nil && !in.expanded {
+			in.findCaptures()
+		}
+	}
+	s.discovery = time.Since(began)
+	return s.closeEnded()
+}
+
+// findTraces follows the traces that have come into a directory that is none itself.
+func (in *input) findTraces() {
+	before := in.searched
+	in.searched = true
+	if ctf.IsTrace(in.dir) {
+		return
+	}
+	found, err := ctf.Find(in.dir)
+	if err != nil {
+		return // it is not there
+	}
+	for _, dir := range found {
+		if in.s.follows(dir) {
+			continue
+		}
+		if in.s.alone {
+			in.s.several() // nothing can have come of the directory itself
+		}
+		in.expanded = true
+		x := newInput(in.s, Input{Dir: dir})
+		if !in.derived {
+			x.name = in.name
+		}
+		x.looked = before
+		in.s.inputs = append(in.s.inputs, x)
+		in.s.watch(dir)
+	}
+}
+
+// watch has a directory waited for.
+func (s *Session) watch(dir string) {
+	if s.watcher != nil {
+		s.watcher.Add(dir)
+	}
+}
+
+// packetFiles is the directory in a trace's directory that has the packets of its host.
+const packetFiles = "packets"
+
+// findCaptures follows the captures that have come into the directory "packets" of a trace.
+func (in *input) findCaptures() {
+	entries, err := os.ReadDir(filepath.Join(in.dir, packetFiles))
+	if err != nil {
+		return // the trace has none
+	}
+	for _, e := range entries {
+		path := filepath.Join(in.dir, packetFiles, e.Name())
+		if strings.HasPrefix(e.Name(), ".") || in.s.follows(path) {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !IsCapture(path) {
+			continue
+		}
+		x := newInput(in.s, Input{Host: in.name, Dir: path})
+		x.parent, x.looked = in, in.sought
+		in.s.inputs = append(in.s.inputs, x)
+	}
+	in.sought = true
+}
+
+// follows says whether a path is followed.
+func (s *Session) follows(path string) bool {
+	return slices.ContainsFunc(s.inputs, func(in *input) bool { return filepath.Clean(in.dir) == filepath.Clean(path) })
+}
+
+// closeEnded closes captures that are over.
+func (s *Session) closeEnded() error {
+	var errs []error
+	s.inputs = slices.DeleteFunc(s.inputs, func(in *input) bool {
+		if !in.ended() {
+			return false
+		}
+		errs = append(errs, in.close())
+		s.packets.leave(in)
+		return true
+	})
+	return errors.Join(errs...)
+}
+
+// ended says that a capture beside a trace was removed, and read to its end: its recorder keeps the latest ones.
+func (in *input) ended() bool {
+	if in.capture == nil || in.parent == nil || in.has || in.from < len(in.held) || in.host < 0 {
+		return false
+	}
+	_, err := os.Stat(in.dir)
+	return errors.Is(err, fs.ErrNotExist) && (in.packets == nil || in.s.elapsed()-in.packets.fed > 2*packetWindow)
+}
