@@ -201,8 +201,8 @@ func TestTailFollowsTheTracesThatADirectoryHolds(t *testing.T) {
 
 func TestTailRefusesDirectoriesThatAreNone(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "capture.pcap")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
+	file := filepath.Join(dir, "notes.pcap")
+	if err := os.WriteFile(file, []byte("not a capture, by its first bytes"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{""}, {"web="}, {file}, {dir, dir + "/."}, {"a=" + dir, "b=" + dir}} {

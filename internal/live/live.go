@@ -1,7 +1,7 @@
 // Package live joins the rooms for traces that grow: directories in, one timeline that goes on out. It is what package pipeline is for
 // traces that are whole.
 //
-//	DIR --> ctf.Follower --> events at host time --> placed by the maps of now --> order.Sorter --> rows --> filter --> sinks
+//	DIR --> ctf.Follower, pcap.Follower --> events at host time --> placed by the maps of now --> order.Sorter --> rows --> filter --> sinks
 //	            |                                            ^                          |
 //	            '--> tags --> messages ------------> align/live <------ messages <-- packets, matched over a window
 //

@@ -75,6 +75,9 @@ func newPackets(s *Session) *packets {
 }
 
 func (p *packets) reducer(in *input) reducer {
+	if in.capture != nil {
+		return newCapturePackets(in)
+	}
 	return kernelPackets{kernel.NewReducer(in.name, in.dir)}
 }
 
