@@ -17,7 +17,7 @@ type Client struct {
 	socket  *socket
 	key     *authCode
 	hosts   []*host
-	byID    [256]sentQuestion
+	byID    [1024]sentQuestion
 	clocks  *history
 	counts  counts
 	quiet   atomic.Bool
@@ -164,6 +164,9 @@ func (c *Client) ask(now time.Time) time.Time {
 	if c.quiet.Load() || c.options.Windows.At(now) {
 		return next
 	}
+	if c.options.Together {
+		c.together(now)
+	}
 	for _, h := range c.hosts {
 		if !now.Before(h.next) {
 			c.round(h, now)
@@ -173,6 +176,40 @@ func (c *Client) ask(now time.Time) time.Time {
 		}
 	}
 	return next
+}
+
+// together has all hosts with a session asked in one round, as soon as one of them is due: a question to each, then the next to each.
+func (c *Client) together(now time.Time) {
+	due, n := false, 0
+	for _, h := range c.hosts {
+		if h.state == opened && h.silent <= maxSilent {
+			due = due || !now.Before(h.next)
+			n = max(n, h.burst, c.questions(h.pace.interval.Load()))
+		}
+	}
+	if !due {
+		return
+	}
+	next := now.Add(time.Hour)
+	for range n {
+		asked := time.Now()
+		for _, h := range c.hosts {
+			if h.state == opened && h.silent <= maxSilent {
+				c.question(h)
+				h.burst, h.next = 0, now.Add(h.pace.after())
+				if h.next.Before(next) {
+					next = h.next
+				}
+			}
+		}
+		for time.Since(asked) < pairSpacing {
+		}
+	}
+	for _, h := range c.hosts {
+		if h.state == opened && h.silent <= maxSilent {
+			h.next = next
+		}
+	}
 }
 
 // maxSilent is how many questions in a row may stay without an answer until the handshake begins anew.

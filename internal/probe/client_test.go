@@ -325,3 +325,31 @@ func TestSlewedStampsStayWithinTheirErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestRoundsAskAllHostsAtOnce(t *testing.T) {
+	key := NewKey()
+	var addresses []string
+	for range 4 {
+		addresses = append(addresses, serve(t, "127.0.0.1:0", Options{Key: key}).Addr().String())
+	}
+	var begun clock.HostTime // of the round
+	var asked [4]bool
+	rounds, whole := 0, 0
+	ask(t, Options{Key: key, Rate: 40, Together: true, Burst: -1}, func(_ *Client, s Sample) bool {
+		if s.Late || s.Number < 5 {
+			return true
+		}
+		if s.T1.Time-begun > 25e6 { // rounds are 50 ms apart
+			if asked == [4]bool{true, true, true, true} {
+				whole++
+			}
+			asked, begun = [4]bool{}, s.T1.Time
+			rounds++
+		}
+		asked[s.Host] = true
+		return rounds < 20
+	}, addresses...)
+	if whole < 15 { // a machine that stands still may tear some apart
+		t.Errorf("%d of %d rounds asked all four hosts", whole, rounds)
+	}
+}

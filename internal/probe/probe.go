@@ -37,11 +37,12 @@ type Options struct {
 
 	// Of a client.
 
-	Rate    float64 // most exchanges per second, default 32, at most 1000
-	MinRate float64 // fewest, when the bound is narrow and stable; default an eighth of Rate
-	Single  bool    // probes one by one, not in pairs
-	Burst   int     // exchanges at once at the start and at slow polls, default 8; negative: none
-	Local   string  // the address to send from, default any
+	Rate     float64 // most exchanges per second, default 32, at most 1000
+	MinRate  float64 // fewest, when the bound is narrow and stable; default an eighth of Rate
+	Single   bool    // probes one by one, not in pairs
+	Together bool    // asks all hosts in common rounds, at the pace of the quickest
+	Burst    int     // exchanges at once at the start and at slow polls, default 8; negative: none
+	Local    string  // the address to send from, default any
 
 	// Of a server.
 

@@ -21,7 +21,7 @@ type Server struct {
 	hellos   seen
 	sources  sources
 	sessions map[uint32]*session
-	waiting  [256]waiting // by the number of the datagram: answers whose stamps have not come
+	waiting  [1024]waiting // by the number of the datagram: answers whose stamps have not come
 	clocks   *history
 	counts   counts
 	quiet    atomic.Bool

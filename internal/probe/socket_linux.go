@@ -26,8 +26,8 @@ const stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_
 	unix.SOF_TIMESTAMPING_TX_HARDWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE |
 	unix.SOF_TIMESTAMPING_OPT_TSONLY | unix.SOF_TIMESTAMPING_OPT_TX_SWHW
 
-// maxAhead is how many stamps may be outstanding. Beyond that they are taken as lost: a queueing discipline dropped the datagrams.
-const maxAhead = 64
+// maxAhead is how many stamps may be outstanding and are counted. Beyond that the queue is read until it is empty.
+const maxAhead = 1024
 
 // errNotPollable is what the runtime says of an event of the error queue alone (internal/poll.ErrNotPollable).
 const errNotPollable = unix.Errno(0)
@@ -108,7 +108,7 @@ func (s *socket) departed() (d departure, ok bool) {
 			case s.byInterface: // two of each, in whatever order: whether there are more is known only by asking
 			case d.id == s.next-1:
 				s.ahead = 0
-			default:
+			case s.ahead < maxAhead:
 				s.ahead--
 			}
 			return d, true
