@@ -19,6 +19,7 @@ func TestRecordedPacketsThatGrowAreTheMessagesThatOfflineFinds(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	origins := make(map[string]int64) // between the hosts' clocks and the one that both have
 	var stops []func()
 	var in []Input
 	for _, host := range []string{"web", "db"} {
@@ -31,6 +32,7 @@ func TestRecordedPacketsThatGrowAreTheMessagesThatOfflineFinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		origins[host] = r.Origin()
 		done := make(chan error, 1)
 		recording, stop := context.WithCancel(ctx)
 		go func() {
@@ -98,6 +100,18 @@ func TestRecordedPacketsThatGrowAreTheMessagesThatOfflineFinds(t *testing.T) {
 	for _, ends := range x.ends {
 		if ends[0].Bounded && ends[1].Bounded {
 			bounded++
+		}
+		for _, e := range ends {
+			if name := s.Schema().Hosts[e.Host]; e.Bounded {
+				of := int64(e.Event.Time) - origins[name]
+				in := func(reference string) bool {
+					truth := of + origins[reference]
+					return int64(e.Low) <= truth+1 && int64(e.High) >= truth-1
+				}
+				if !in("web") && !in("db") {
+					t.Fatalf("%s: the stamp %d is outside of %d to %d", name, e.Event.Time, e.Low, e.High)
+				}
+			}
 		}
 	}
 	t.Logf("%d messages live, %d offline, %d in common; %d packets, %d offline; %d bounded", len(got), n, common, len(x.seen), packets, bounded)

@@ -10,6 +10,7 @@ import (
 
 	"meridian/clock"
 	"meridian/format/pcap"
+	"meridian/internal/show/view"
 	"meridian/order"
 	"meridian/trace"
 )
@@ -198,5 +199,45 @@ func TestTracesThatComeIntoADirectoryAreFollowed(t *testing.T) {
 	}
 	if err := s.close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestPageOfCapturesThatGrowShowsAllOnceAcrossRestarts(t *testing.T) {
+	const seconds = 6
+	files, sent := captured(t, t.TempDir(), seconds, 1)
+	all, in := growing(t, files)
+	for i := range in {
+		in[i].Dir = filepath.Join(in[i].Dir, in[i].Host+".pcapng")
+	}
+	now := time.Unix(5, 0)
+	var w trace.Warnings
+	open := func() *Viewer {
+		x, err := OpenViewer(Options{Inputs: in, Now: func() time.Time { return now }}, ViewOptions{Index: filepath.Join(filepath.Dir(filepath.Dir(in[0].Dir)), "index")}, new(view.Live), &w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.s.To(stepless{x.p, new(endTimes)})
+		return x
+	}
+	x := open()
+	for i, until := range []float64{0.3, 0.6} {
+		growTo(t, x.s, &now, all, seconds/3, float64(i)*0.3, until)
+		if err := x.p.sealAll(x.s); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.p.index.Close(); err != nil {
+			t.Fatal(err)
+		}
+		x = open()
+	}
+	growTo(t, x.s, &now, all, seconds/3, 0.6, 1)
+	if err := x.s.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v := x.p.index.View()
+	defer v.Close()
+	a := v.About()
+	if packets := a.Events - 2*a.Messages; a.Messages != int64(len(sent)) || packets != int64(2*len(sent)) {
+		t.Errorf("%d messages and %d packets; there are %d and %d", a.Messages, packets, len(sent), 2*len(sent))
 	}
 }
