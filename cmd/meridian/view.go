@@ -52,7 +52,7 @@ allows; the page says what is missing.
 --index keeps what the page is drawn from, which otherwise lies in the system's temporary directory (TMPDIR) until the command
 ends. Such a file is a TRACE too, alone, and is shown at once.
 
---follow shows trace directories while they are recorded, which need not be there yet: the page follows the present until one looks back. Events are
+--follow shows trace directories and captures while they grow, which need not be there yet: the page follows the present until one looks back. Events are
 shown when they are --latency old, so that those before them have come. --index then names a directory; a
 follower that ended, or was killed, goes on there. --keep bounds what the index takes on disk: the oldest parts are dropped, and
 the page says so where it is asked for them. If the disk is full the view goes on in memory.

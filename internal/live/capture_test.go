@@ -241,3 +241,31 @@ func TestPageOfCapturesThatGrowShowsAllOnceAcrossRestarts(t *testing.T) {
 		t.Errorf("%d messages and %d packets; there are %d and %d", a.Messages, packets, len(sent), 2*len(sent))
 	}
 }
+
+func TestPacketsOfATraceThatComesLaterAreAllNew(t *testing.T) {
+	dir := t.TempDir()
+	files, _ := captured(t, dir, 1, 1)
+	hosts := talk(1, 3)
+	at := filepath.Join(dir, "live")
+	whole := &growth{from: hosts[0].write(t, dir), to: at, sizes: map[string]int64{}}
+	beside := &growth{from: files[0], to: filepath.Join(at, packetFiles), sizes: map[string]int64{}}
+	now := time.Unix(5, 0)
+	var w trace.Warnings
+	s, err := New(Options{Inputs: []Input{{Host: "a", Dir: at}}, FromEnd: true, Now: func() time.Time { return now }}, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &packetEvents{endSink: endSink{s: s, ends: make(map[uint64][]shownEnd)}, seen: make(map[[2]uint64]int)}
+	s.To(x)
+	growTo(t, s, &now, nil, 1, 0, 0)
+	growTo(t, s, &now, []*growth{whole, beside}, 2, 0.9, 1)
+	if err := s.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(x.seen) != 100 {
+		t.Errorf("%d of 100 packets", len(x.seen))
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -81,6 +81,8 @@ const packetFiles = "packets"
 
 // findCaptures follows the captures that have come into the directory "packets" of a trace.
 func (in *input) findCaptures() {
+	before := in.sought
+	in.sought = true
 	entries, err := os.ReadDir(filepath.Join(in.dir, packetFiles))
 	if err != nil {
 		return // the trace has none
@@ -94,10 +96,9 @@ func (in *input) findCaptures() {
 			continue
 		}
 		x := newInput(in.s, Input{Host: in.name, Dir: path})
-		x.parent, x.looked = in, in.sought
+		x.parent, x.looked = in, before
 		in.s.inputs = append(in.s.inputs, x)
 	}
-	in.sought = true
 }
 
 // follows says whether a path is followed.
