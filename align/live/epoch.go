@@ -12,7 +12,8 @@ type component struct {
 	number      int
 	reference   *epoch
 	base        clock.Map
-	established bool // more than one clock has been aligned to it
+	established bool   // more than one clock has been aligned to it
+	heir        *epoch // the clock that is to take over; rounds are solved for it too
 }
 
 // epoch is a clock between two steps: what rounds align.

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"slices"
 
 	"meridian/clock"
@@ -17,14 +16,10 @@ type handed struct {
 	latest clock.TimelineTime // h is at most this
 }
 
-// handOver lets another clock take over if the reference is gone or silent. It returns nil if not.
-func (t round) handOver(ctx context.Context, s *solution) (*handed, error) {
+// heir returns the clock that is to take over, nil if the reference is neither gone nor silent, or none can.
+func (t round) heir(s *solution) (*epoch, *clock.Map) {
 	c := s.component
-	place := func(e *epoch) (clock.Map, bool) {
-		i := slices.Index(s.epochs, e)
-		m := clock.ComposeMaps(&s.Maps[i], timelineOf(&c.base))
-		return m, s.Component[i] == s.Component[slices.Index(s.epochs, c.reference)]
-	}
+	place := s.place
 	now := c.base.At(c.reference.seen)
 	refSeen := now
 	for _, e := range s.epochs {
@@ -48,24 +43,35 @@ func (t round) handOver(ctx context.Context, s *solution) (*handed, error) {
 			best, bestMap, least = e, m, width
 		}
 	}
-	if best == nil {
-		return nil, nil
+	return best, &bestMap
+}
+
+// place returns the map of a clock to the timeline of the component, and whether it is in it.
+func (s *solution) place(e *epoch) (clock.Map, bool) {
+	c := s.component
+	i := slices.Index(s.epochs, e)
+	m := clock.ComposeMaps(&s.Maps[i], timelineOf(&c.base))
+	return m, s.Component[i] == s.Component[slices.Index(s.epochs, c.reference)]
+}
+
+// handOver lets another clock take over, if one is to, and the round was solved for it. It returns nil if not.
+func (t round) handOver(s *solution) *handed {
+	best, bestMap := t.heir(s)
+	if best == nil || s.heir == nil || s.component.heir != best {
+		return nil
 	}
-	at := t.afterAllShown(s, best, &bestMap, place)
+	c := s.component
+	at := t.afterAllShown(s, best, bestMap, s.place)
 	old := c.reference
-	c.base = line(&bestMap, at, func(m *clock.Map, x clock.HostTime) (mid, low, high clock.TimelineTime) {
+	c.base = line(bestMap, at, func(m *clock.Map, x clock.HostTime) (mid, low, high clock.TimelineTime) {
 		return m.At(x), m.Low.At(x, clock.Down), m.High.At(x, clock.Up)
 	})
-	c.reference = best
+	c.reference, c.heir = best, nil
 	latest := c.base.High[0].Y
 	t.change(Change{Kind: HandedOver, Clock: best.clock, Other: old.clock, Component: c.number, From: at, To: at,
 		By: clock.Sub(latest, c.base.Low[0].Y)})
-	again, err := t.solve(ctx, s.group, best.name())
-	if err != nil {
-		return nil, err
-	}
-	again.component, again.reference = c, best
-	return &handed{again, latest}, nil
+	again := &solution{group: s.group, Solution: s.heir, component: c, reference: best}
+	return &handed{again, latest}
 }
 
 // afterAllShown returns a reading of a clock that lies behind everything that any clock of the group has shown.

@@ -67,8 +67,10 @@ type Timeline struct {
 	components int // how many there have ever been
 	made       int // epochs
 	version    int64
-	urgent     bool // a round is due at once
-	kept       int  // messages of which the last round was made
+	urgent     bool  // a round is due at once
+	working    *Work // the round that is being solved
+	unfinished *Work // the round that must be solved again, and was not shown
+	kept       int   // messages of which the last round was made
 	changes    []Change
 	maps       *Maps
 }
@@ -171,6 +173,12 @@ func (t *Timeline) Add(from, to int, m trace.Message) {
 	p := t.pair(x, y)
 	lastA, lastB := p.lastA, p.lastB
 	p.add(t, x, m)
+	if t.working != nil || t.unfinished != nil {
+		p.note(meanwhile{from, to, m})
+	}
+	if (x.awaits() || y.awaits()) && t.unfinished != nil {
+		return // what is shown is of the epoch before
+	}
 	if p.alarmed || impossible(x.shownAt(m.Sent), y.shownAt(m.Received), m, b.granularity) {
 		t.suspect(p, lastA, lastB)
 	}
@@ -179,6 +187,9 @@ func (t *Timeline) Add(from, to int, m trace.Message) {
 // suspect takes the bounds from two clocks, from their last messages on that contradicted nothing, because one does: one of the
 // clocks may have been set. A round is due that finds out.
 func (t *Timeline) suspect(p *pairState, lastA, lastB clock.HostTime) {
+	if !p.doubtful {
+		p.doubtful = t.working != nil && !t.working.alarmed[p]
+	}
 	p.alarmed, t.urgent = true, true
 	changed := false
 	unbind := func(e *epoch, last clock.HostTime) {
@@ -256,7 +267,9 @@ type pairState struct {
 	edge   *online.Strict
 	// alarmed says that the messages contradict the assumption, and a round was asked for.
 	alarmed      bool
+	doubtful     bool // it contradicts what is known since the round began
 	recent       [3]recent
+	meanwhile    []meanwhile // that came since the round began
 	received     int
 	bent         clock.HostTime // the latest reading of a when it was noted last that the clocks bent
 	lastA, lastB clock.HostTime // the latest stamps

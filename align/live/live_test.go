@@ -24,6 +24,11 @@ type world struct {
 	pending  flights
 	now      clock.TimelineTime
 
+	lag     time.Duration // that a round takes to be solved; 0 makes rounds at once
+	begun   clock.TimelineTime
+	working *live.Work
+	solved  chan struct{}
+
 	asked, bounded, wrong, unseen int
 	width                         float64
 	rounds                        int
@@ -127,7 +132,7 @@ func (w *world) run(until clock.TimelineTime) {
 		w.ask(b)
 		w.timeline.Add(a.number, b.number, f.m)
 		begin := time.Now()
-		changed, err := w.timeline.Advance(context.Background())
+		changed, err := w.advance()
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -149,6 +154,30 @@ func (w *world) run(until clock.TimelineTime) {
 		}
 	}
 	w.now = until
+}
+
+// advance makes a round that is due, in as much time of the world as lag says, and meanwhile goes on.
+func (w *world) advance() ([]int, error) {
+	if w.lag == 0 {
+		return w.timeline.Advance(context.Background())
+	}
+	if w.working == nil {
+		if w.working = w.timeline.Prepare(false); w.working != nil {
+			w.begun, w.solved = w.now, make(chan struct{})
+			go func(k *live.Work, solved chan struct{}) {
+				defer close(solved)
+				k.Solve(context.Background())
+			}(w.working, w.solved)
+		}
+		return nil, nil
+	}
+	if w.now < w.begun+clock.TimelineTime(w.lag) {
+		return nil, nil
+	}
+	<-w.solved
+	k := w.working
+	w.working = nil
+	return w.timeline.Apply(k)
 }
 
 func newWorld(t *testing.T, seed uint64, o live.Options) *world {

@@ -170,6 +170,10 @@ func (t *Timeline) publish() {
 		s := shownClock{granularity: c.granularity}
 		s.runs = append(s.runs, c.runs...)
 		for _, e := range c.epochs {
+			if t.unfinished != nil && e.awaits() {
+				s.runs = append(s.runs, e.interim())
+				continue
+			}
 			s.runs = append(s.runs, e.runs...)
 		}
 		s.ambiguous = len(s.runs) > 0 && s.runs[0].Epoch != s.runs[len(s.runs)-1].Epoch

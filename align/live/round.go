@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -12,20 +11,14 @@ import (
 	"meridian/trace"
 )
 
-// Advance makes a round if one is due by what the clocks have shown: the offline stages over the window. It returns the clocks
-// whose maps have changed. An error is one of ctx; then the maps are those of the round before.
-func (t *Timeline) Advance(ctx context.Context) (changed []int, err error) {
-	if !t.due() {
-		return nil, nil
-	}
-	return t.Round(ctx)
-}
-
 // A round may cost some 0.1 ms of a core for each message of the problem. So the time between rounds grows with these: to
 // perMessage of each, but half of what bounds reach ahead at most, and perUrgent where a round is due at once.
 const perMessage, perUrgent = time.Millisecond, 500 * time.Microsecond
 
 func (t *Timeline) due() bool {
+	if t.unfinished != nil {
+		return true
+	}
 	passed := time.Duration(0)
 	for _, c := range t.clocks {
 		if d := clock.Sub(c.shown, c.atRound); !c.gone {
@@ -45,87 +38,12 @@ func (t *Timeline) due() bool {
 	return passed >= max(t.o.Interval, min(time.Duration(t.kept)*perMessage, t.o.Ahead/2))
 }
 
-// maxDivisions is how often a round begins anew because clocks were found to have been set.
-const maxDivisions = 4
-
-// Round makes a round, due or not.
-func (t *Timeline) Round(ctx context.Context) (changed []int, err error) {
-	touched, err := round{t}.make(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for n := range t.clocks {
-		if touched[n] {
-			changed = append(changed, n)
-		}
-	}
-	t.publish()
-	return changed, nil
-}
-
 // round is what a timeline does from time to time.
 type round struct{ *Timeline }
 
-// make aligns what there is, and returns the clocks whose maps have changed.
-func (t round) make(ctx context.Context) (touched map[int]bool, err error) {
-	t.age()
-	t.kept = 0
-	solved, divided, err := t.align(ctx)
-	if err != nil {
-		return nil, err
-	}
-	touched = make(map[int]bool)
-	var again []*group
-	for _, s := range solved {
-		unexplained, err := t.commit(ctx, s, touched, divided)
-		if err != nil {
-			return nil, err
-		}
-		if unexplained {
-			again = append(again, s.group)
-		}
-	}
-	t.rest()
-	for _, g := range again {
-		restart(t, g)
-	}
-	return touched, nil
-}
-
-// align aligns all groups, as often as clocks are found to have been set.
-func (t round) align(ctx context.Context) (solutions []*solution, set bool, err error) {
-	for division := 0; ; division++ {
-		var solved []*solution
-		divided := false
-		for _, g := range t.groups() {
-			s, err := t.solve(ctx, g, "")
-			if err != nil {
-				return nil, false, err
-			}
-			if divided = division < maxDivisions && t.divide(s); divided {
-				break
-			}
-			solved = append(solved, s)
-		}
-		set = set || divided
-		if !divided {
-			return solved, set, nil
-		}
-	}
-}
-
-// rest gets ready for the next round.
+// rest drops what is old.
 func (t round) rest() {
-	t.urgent = false
-	for _, p := range t.pairs {
-		p.ab.fresh, p.ba.fresh = false, false
-		if p.alarmed { // it has been looked at: bounds begin anew
-			p.alarmed = false
-			p.refill()
-		}
-	}
 	for _, c := range t.clocks {
-		c.atRound = c.shown
 		keep := t.o.Keep.Nanoseconds()
 		last := c.epochs[len(c.epochs)-1]
 		for len(c.epochs) > 1 && !counts(t.pairs, c.epochs[0]) {
@@ -241,28 +159,9 @@ func (t round) groups() []*group {
 type solution struct {
 	*group
 	*align.Solution
-	component *component // nil: none of the group's goes on
+	heir      *align.Solution // the same with the clock as reference that is to take over, if any
+	component *component      // nil: none of the group's goes on
 	reference *epoch
-}
-
-// solve aligns a group. The reference is that of the component that goes on, unless one is given.
-func (t round) solve(ctx context.Context, g *group, reference string) (*solution, error) {
-	s := &solution{group: g}
-	s.component, s.reference = t.leading(g)
-	if reference == "" && s.reference != nil {
-		reference = s.reference.name()
-	}
-	o := t.o.Align
-	o.Reference = reference
-	p := t.problem(s)
-	var err error
-	if s.Solution, err = align.Solve(ctx, p, o); err != nil {
-		return nil, err
-	}
-	if s.reference == nil {
-		s.reference = g.epochs[s.References[s.Component[0]]]
-	}
-	return s, nil
 }
 
 // maxMessages is about how many messages a round of many pairs is made of.
@@ -343,14 +242,11 @@ func reachOf(o *Options, e *epoch) reach {
 }
 
 // commit shows a solution, without bounds where something of several clocks was set, or contradicts them: then it reports true.
-func (t round) commit(ctx context.Context, s *solution, touched map[int]bool, divided bool) (unexplained bool, err error) {
+func (t round) commit(s *solution, touched map[int]bool, divided bool) (unexplained bool) {
 	if s.component == nil {
 		t.begins(s)
 	}
-	handed, err := t.handOver(ctx, s)
-	if err != nil {
-		return false, err
-	}
+	handed := t.handOver(s)
 	if handed != nil {
 		s = handed.solution
 	}
@@ -387,13 +283,16 @@ func (t round) commit(ctx context.Context, s *solution, touched map[int]bool, di
 		if handed != nil {
 			from = handed.from(m, e)
 		}
+		if !e.fresh && from >= until {
+			continue // it went on further, since the round began, than the round reaches
+		}
 		screen(t).show(e, c, m, e.reach.from, from, until)
 		touched[e.clock] = true
 	}
 	if len(s.epochs) > 1 {
 		c.established = true
 	}
-	return unexplained, nil
+	return unexplained
 }
 
 // check takes the bounds from clocks whose latest messages contradict them: they were left out as outliers, and may be the first
@@ -403,7 +302,11 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 	suspects := make(map[*epoch]int)
 	for _, p := range s.pairs {
 		a, b := maps[p.a], maps[p.b]
-		if a != nil && b != nil && p.contradicts(a, b, t.clocks[p.a.clock].granularity, t.clocks[p.b.clock].granularity) {
+		if a == nil || b == nil {
+			continue
+		}
+		stepA, stepB := t.clocks[p.a.clock].granularity, t.clocks[p.b.clock].granularity
+		if p.contradicts(a, b, stepA, stepB) || p.contradictsSince(a, b, stepA, stepB) {
 			suspects[p.a]++
 			suspects[p.b]++
 		}

@@ -38,7 +38,9 @@ func (t round) divide(s *solution) bool {
 	if !divided {
 		return false
 	}
+	var since []meanwhile
 	for _, p := range s.pairs {
+		since = append(since, p.meanwhile...)
 		delete(t.pairs, [2]int{p.a.number, p.b.number})
 	}
 	for _, c := range d.Channels[:d.Sure] {
@@ -50,6 +52,12 @@ func (t round) divide(s *solution) bool {
 		for _, m := range c.Messages {
 			p.add(t.Timeline, x, m)
 		}
+	}
+	for _, m := range since { // the round did not know of them
+		x, y := t.epochAt(t.clocks[m.from], m.Sent), t.epochAt(t.clocks[m.to], m.Received)
+		p := t.pair(x, y)
+		p.add(t.Timeline, x, m.Message)
+		p.note(m)
 	}
 	return true
 }

@@ -72,11 +72,13 @@ func (s *Session) align(ctx context.Context) error {
 	if err := s.packets.advance(ctx, now); err != nil {
 		return err
 	}
-	round := s.clocks.Advance
-	if s.asked && now-s.askedAt >= askInterval {
-		s.asked, s.askedAt, round = false, now, s.clocks.Round
+	asked := s.asked && now-s.askedAt >= askInterval
+	if asked && s.solving == nil {
+		s.asked, s.askedAt = false, now
+	} else {
+		asked = false
 	}
-	if _, err := round(ctx); err != nil {
+	if err := s.round(ctx, asked); err != nil {
 		return err
 	}
 	if maps := s.clocks.Maps(); maps.Version != s.aligned {

@@ -5,7 +5,7 @@
 //	            |                                            ^                          |
 //	            '--> tags --> messages ------------> align/live <------ messages <-- packets, matched over a window
 //
-// One goroutine does everything, in steps: what has come is read in the order of the timeline, messages are made of it, the clocks are
+// One goroutine does everything but the long part of aligning, in steps: what has come is read in the order of the timeline, messages are made of it, the clocks are
 // aligned anew if that is due, and what the sorter's time frame releases is handed on. Then it waits until a directory
 // grows (package watch). Nothing of a trace is kept but what the sorter holds and the windows of matching and alignment, so
 // memory does not grow with time.
@@ -72,6 +72,8 @@ type Session struct {
 	rowNames *order.Entries
 	lanes    map[int]*lane // by component
 	clocks   *alignlive.Timeline
+	solving  *solving     // the round that is being solved beside the steps
+	beside   bool         // rounds are solved beside the steps
 	tags     *tags        // unique everywhere, used at once
 	numbered *tags        // by numbers that a tracer may use again
 	shared   map[int]bool // components of several hosts
@@ -181,6 +183,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		w.Add(in.dir)
 	}
 	whole := context.WithoutCancel(ctx) // a step that has begun is done: what it read is not lost
+	s.beside = true
 	for ctx.Err() == nil {
 		busy, err := s.Step(whole)
 		if err != nil {
@@ -273,7 +276,7 @@ func (s *Session) Finish(ctx context.Context) error {
 	if err := s.discover(true); err != nil {
 		return err
 	}
-	s.warming = false
+	s.warming, s.beside = false, false
 	for busy := true; busy; {
 		var err error
 		if busy, err = s.Step(ctx); err != nil {
@@ -338,6 +341,7 @@ func (s *Session) take(in *input) error {
 }
 
 func (s *Session) close() (err error) {
+	s.abandon()
 	for _, in := range s.inputs {
 		err = errors.Join(err, in.close())
 	}

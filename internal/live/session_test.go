@@ -150,6 +150,11 @@ func (c *collector) Step(*Session) error { return nil }
 
 // follow runs a session over growing copies of traces in virtual time: each step is 20 ms.
 func follow(t testing.TB, hosts [2]host, seconds int, o Options) (*Session, []taken) {
+	return followBeside(t, hosts, seconds, o, 0)
+}
+
+// followBeside does so with rounds that are solved beside the steps, and applied after as many steps at most; 0 solves them in steps.
+func followBeside(t testing.TB, hosts [2]host, seconds int, o Options, most int) (*Session, []taken) {
 	dir := t.TempDir()
 	var all []*growth
 	for i := range hosts {
@@ -166,6 +171,8 @@ func follow(t testing.TB, hosts [2]host, seconds int, o Options) (*Session, []ta
 	}
 	c := &collector{s: s}
 	s.To(c)
+	s.beside = most > 0
+	since := 0
 	const step = 20 * time.Millisecond
 	steps := int(time.Duration(seconds) * time.Second / step)
 	for i := range steps {
@@ -177,6 +184,11 @@ func follow(t testing.TB, hosts [2]host, seconds int, o Options) (*Session, []ta
 			if busy, err = s.Step(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if since++; s.solving == nil {
+			since = 0
+		} else if since >= most {
+			<-s.solving.done
 		}
 	}
 	if err := s.Finish(t.Context()); err != nil {
@@ -192,9 +204,15 @@ func follow(t testing.TB, hosts [2]host, seconds int, o Options) (*Session, []ta
 }
 
 func TestEventsOfHostsWithWrongClocksComeOnceInOrderWithinTrueBounds(t *testing.T) {
+	for _, most := range []int{0, 1, 10} {
+		t.Run(fmt.Sprintf("solved within %d steps", most), func(t *testing.T) { checkWrongClocks(t, most) })
+	}
+}
+
+func checkWrongClocks(t *testing.T, most int) {
 	const seconds = 8
 	hosts := talk(seconds, 3)
-	s, got := follow(t, hosts, seconds, Options{Sorter: order.SorterOptions{Frame: 200 * time.Millisecond}})
+	s, got := followBeside(t, hosts, seconds, Options{Sorter: order.SorterOptions{Frame: 200 * time.Millisecond}}, most)
 	seen := map[string]int{}
 	bounded := 0
 	var last clock.TimelineTime

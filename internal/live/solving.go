@@ -1,0 +1,63 @@
+package live
+
+import (
+	"context"
+
+	alignlive "meridian/align/live"
+)
+
+// solving is a round of the alignment that is solved in a goroutine of the session, while steps go on.
+type solving struct {
+	work   *alignlive.Work
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the goroutine has ended
+}
+
+// round goes on with the alignment. Beside the steps of [Session.Run] a round is begun at one step, and applied at the first one
+// after it was solved. Otherwise it is made at once, after the one that is being solved, if any. Asked makes one that is not due.
+func (s *Session) round(ctx context.Context, asked bool) (err error) {
+	if w := s.solving; w != nil {
+		if s.beside {
+			select {
+			case <-w.done:
+			default:
+				return nil
+			}
+		}
+		<-w.done
+		w.cancel()
+		s.solving = nil
+		if _, err := s.clocks.Apply(w.work); err != nil {
+			return err
+		}
+	}
+	if !s.beside {
+		if asked {
+			_, err = s.clocks.Round(ctx)
+		} else {
+			_, err = s.clocks.Advance(ctx)
+		}
+		return err
+	}
+	work := s.clocks.Prepare(asked)
+	if work == nil {
+		return nil
+	}
+	w := &solving{work: work, done: make(chan struct{})}
+	ctx, w.cancel = context.WithCancel(ctx)
+	s.solving = w
+	go func() {
+		defer close(w.done)
+		work.Solve(ctx)
+	}()
+	return nil
+}
+
+// abandon ends the round that is being solved, and waits for its goroutine.
+func (s *Session) abandon() {
+	if w := s.solving; w != nil {
+		w.cancel()
+		<-w.done
+		s.solving = nil
+	}
+}
