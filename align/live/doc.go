@@ -24,6 +24,12 @@
 // Bounds reach a stated time beyond the frontier (Options.Ahead), where the next round takes over. Without one the clock is
 // unbounded from there on.
 //
+// The long part of a round can run beside all else: [Timeline.Prepare] copies what it is made of, [Work.Solve] aligns the copy,
+// [Timeline.Apply] shows the result from the readings of that time on. Messages that came meanwhile are held against the result. A
+// group of clocks of which one contradicts what was known stays as it is until the next round. Where a round finds that
+// a clock was set or does not keep the assumption, readings shown since Prepare lose their bounds, but for those of the
+// reference. A hand-over, and the epochs behind a step, are shown by the round after.
+//
 // A [Pair] keeps the strict bound of two clocks at their leading edge with every message. A message that contradicts it, or the
 // maps as shown, makes a round due soon, and takes the bounds from both clocks until a round has found out what it means, and
 // from the others of their component. The reference is spared as long as only one partner contradicts it.

@@ -24,6 +24,7 @@ type epoch struct {
 	first     clock.HostTime // the first reading
 	seen      clock.HostTime // the greatest
 	earliest  clock.HostTime // the least that it may have shown, if there is an epoch before it
+	prepared  clock.HostTime // the same when the round began
 	ended     bool
 	runs      []*Run // what was shown, the last one open
 	fresh     bool   // it has never been aligned

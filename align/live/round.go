@@ -263,7 +263,15 @@ func (t round) commit(s *solution, touched map[int]bool, divided bool) (unexplai
 		}
 		maps[e] = &m
 	}
-	unexplained = (t.check(s, maps) || divided) && crowd(t, s.group)
+	broken := t.check(s, maps) || divided
+	unexplained = broken && crowd(t, s.group)
+	if broken { // what was shown since the round began did not know of it
+		for _, e := range s.epochs {
+			if maps[e] != nil && e != c.reference && !e.fresh && e.prepared < e.seen {
+				e.unbind(e.prepared)
+			}
+		}
+	}
 	if unexplained {
 		for e, m := range maps {
 			if e != c.reference {

@@ -105,6 +105,11 @@ func (t *Timeline) Prepare(now bool) *Work {
 	r.age()
 	t.kept = 0
 	for _, g := range r.groups() {
+		for _, e := range g.epochs {
+			if t.unfinished == nil || e.fresh {
+				e.prepared = e.seen
+			}
+		}
 		w.tasks = append(w.tasks, r.task(g))
 	}
 	w.alarmed = make(map[*pairState]bool)
@@ -182,7 +187,7 @@ func (t *Timeline) Apply(w *Work) (changed []int, err error) {
 	}
 	t.unfinished = nil
 	r := round{t}
-	if r.another(w) {
+	if r.another(w) || w.set && w.doubtful() { // that a clock was set counts until its group is shown
 		t.unfinished = w
 		return nil, nil
 	}
@@ -232,6 +237,15 @@ func (t round) another(w *Work) bool {
 func (g *group) doubtful() bool {
 	for _, p := range g.pairs {
 		if p.doubtful {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Work) doubtful() bool {
+	for _, k := range w.tasks {
+		if k.doubtful() {
 			return true
 		}
 	}
