@@ -49,9 +49,13 @@ func listen(ctx context.Context, network, address string) (*socket, error) {
 	return s, nil
 }
 
+// maxFailures is how many calls in a row may fail before the socket counts as broken. Single failures pass: ICMP answers, a want
+// of memory, and an event of the error queue alone while the socket cannot send, for which the runtime has an error (not pollable).
+const maxFailures = 1000
+
 // receive waits for a datagram until a deadline; os.ErrDeadlineExceeded says that it has passed.
 func (s *socket) receive(b []byte) (a arrival, err error) {
-	for {
+	for failures := 0; ; failures++ {
 		n, oob, _, from, err := s.conn.ReadMsgUDPAddrPort(b, s.oob[:])
 		switch {
 		case err == nil:
@@ -60,11 +64,10 @@ func (s *socket) receive(b []byte) (a arrival, err error) {
 			return a, nil
 		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed):
 			return a, err
-		case errors.Is(err, errNotPollable), errors.Is(err, syscall.ECONNREFUSED):
-			time.Sleep(time.Millisecond) // an event of the error queue, or an ICMP answer; the next call starts afresh
-		default:
+		case failures >= maxFailures:
 			return a, fmt.Errorf("probe: %w", err)
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

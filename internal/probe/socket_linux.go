@@ -29,9 +29,6 @@ const stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_
 // maxAhead is how many stamps may be outstanding and are counted. Beyond that the queue is read until it is empty.
 const maxAhead = 1024
 
-// errNotPollable is what the runtime says of an event of the error queue alone (internal/poll.ErrNotPollable).
-const errNotPollable = unix.Errno(0)
-
 func (s *socket) enable() {
 	s.drain = func(fd uintptr) {
 		s.iov = unix.Iovec{Base: &s.payload[0]}

@@ -2,12 +2,7 @@
 
 package probe
 
-import (
-	"errors"
-	"net/netip"
-)
-
-var errNotPollable = errors.New("not pollable")
+import "net/netip"
 
 // stamping is nothing where the kernel's stamps cannot be had: all stamps are of user space.
 type stamping struct{}
