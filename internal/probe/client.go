@@ -39,7 +39,8 @@ type host struct {
 	next    time.Time // of the next question, or of the next hello
 	retry   time.Duration
 	burst   int
-	silent  int // questions in a row without an answer
+	silent  int       // questions in a row without an answer
+	heard   time.Time // when the last answer came
 	pending [256]pending
 	pace    pace
 }
@@ -182,7 +183,7 @@ func (c *Client) ask(now time.Time) time.Time {
 func (c *Client) together(now time.Time) {
 	due, n := false, 0
 	for _, h := range c.hosts {
-		if h.state == opened && h.silent <= maxSilent {
+		if h.open(now) {
 			due = due || !now.Before(h.next)
 			n = max(n, h.burst, c.questions(h.pace.interval.Load()))
 		}
@@ -194,7 +195,7 @@ func (c *Client) together(now time.Time) {
 	for range n {
 		asked := time.Now()
 		for _, h := range c.hosts {
-			if h.state == opened && h.silent <= maxSilent {
+			if h.open(now) {
 				c.question(h)
 				h.burst, h.next = 0, now.Add(h.pace.after())
 				if h.next.Before(next) {
@@ -206,18 +207,26 @@ func (c *Client) together(now time.Time) {
 		}
 	}
 	for _, h := range c.hosts {
-		if h.state == opened && h.silent <= maxSilent {
+		if h.open(now) {
 			h.next = next
 		}
 	}
 }
 
-// maxSilent is how many questions in a row may stay without an answer until the handshake begins anew.
-const maxSilent = 16
+// maxSilent is how many questions in a row, and for how long, may stay without an answer until the handshake begins anew.
+const (
+	maxSilent  = 16
+	silentTime = time.Second
+)
+
+// open reports whether the host has a session, as far as its answers show.
+func (h *host) open(now time.Time) bool {
+	return h.state == opened && (h.silent <= maxSilent || now.Sub(h.heard) < silentTime)
+}
 
 // round sends a pair of questions, or the next step of the handshake.
 func (c *Client) round(h *host, now time.Time) {
-	if h.state != opened || h.silent > maxSilent {
+	if !h.open(now) {
 		h.state, h.silent = hello, 0
 		h.retry = min(max(2*h.retry, 250*time.Millisecond), 8*time.Second)
 		h.next = now.Add(h.retry)
@@ -354,7 +363,7 @@ func (c *Client) opened(h *host, b []byte) Cause {
 	}
 	h.state, h.session, h.number, h.retry, h.silent = opened, sessionOf(b), 0, 0, 0
 	clear(h.pending[:])
-	h.burst, h.next = c.options.Burst, time.Time{}
+	h.burst, h.next, h.heard = c.options.Burst, time.Time{}, time.Now()
 	c.counts.opened.Add(1)
 	return accepted
 }
@@ -377,7 +386,7 @@ func (c *Client) answer(h *host, b []byte, a arrival, now Reading) Cause {
 	case p.answered:
 		return Replayed
 	}
-	h.silent = 0
+	h.silent, h.heard = 0, time.Now()
 	if p.lost {
 		p.lost = false
 		c.counts.lost.Add(^uint64(0))

@@ -353,3 +353,53 @@ func TestRoundsAskAllHostsAtOnce(t *testing.T) {
 		t.Errorf("%d of %d rounds asked all four hosts", whole, rounds)
 	}
 }
+
+// Each datagram gives one event at either end, with one tag; it arrives after it was sent, by the one clock that both ends have.
+func TestEventsOfBothEndsPairUp(t *testing.T) {
+	key, base := NewKey(), System()
+	type end struct {
+		flow uint64
+		send bool
+	}
+	var atServer, atClient []Event
+	record := func(to *[]Event) func(Event) { return func(e Event) { *to = append(*to, e) } }
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := Listen(ctx, "127.0.0.1:0", Options{Key: key, Clock: base, Record: record(&atServer)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	ask(t, Options{Key: key, Clock: base, Rate: 500, Record: record(&atClient)}, func(_ *Client, x Sample) bool { return x.Number < 100 }, s.Addr().String())
+	cancel()
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+	all := map[end]Event{}
+	for i, events := range [][]Event{atClient, atServer} {
+		for _, e := range events {
+			if _, ok := all[end{e.Flow, e.Send}]; ok || e.Send != (e.Answer == (i == 1)) {
+				t.Errorf("end %d: %+v comes twice or is of the other end", i, e)
+			}
+			all[end{e.Flow, e.Send}] = e
+		}
+	}
+	pairs := 0
+	for k, r := range all {
+		sent, ok := all[end{k.flow, true}]
+		if k.send || !ok {
+			continue
+		}
+		pairs++
+		if r.Number != sent.Number || r.Answer != sent.Answer || r.Session != sent.Session || r.Stamp.Time+hostTime(r.Stamp.Error) < sent.Stamp.Time-hostTime(sent.Stamp.Error) {
+			t.Errorf("sent %+v, received %+v", sent, r)
+		}
+		// On MONOTONIC, whose distance from the free clock stays while nobody steers it by much.
+		if d, m := int64(r.Stamp.Time-sent.Stamp.Time), r.Stamp.Monotonic-sent.Stamp.Monotonic; max(d-m, m-d) > 5000 {
+			t.Errorf("%d ns on the free clock are %d on MONOTONIC", d, m)
+		}
+	}
+	if pairs < 198 {
+		t.Errorf("%d pairs of %d events", pairs, len(all))
+	}
+}

@@ -241,3 +241,29 @@ func TestLiveAndOfflineAlignmentAgreeOnProbesAlone(t *testing.T) {
 
 // slack is by how much the stamps themselves may be off, ns: readings of REALTIME beside MONOTONIC at both ends.
 const slack = 500
+
+// A wire loses, repeats and reorders. Both ends have one clock, so that the offset is 0: each exchange must enclose it.
+func TestADisturbedWireMakesNoFalseExchange(t *testing.T) {
+	lab := netlab.New(t)
+	lab.Hosts("web", "db")
+	lab.Disturbed("wire", "web", "db", netlab.Disturbance{Lost: 0.1, Repeated: 0.1, Delay: time.Millisecond, Late: 0.2, Seed: 7})
+	dirs := [2]string{filepath.Join(t.TempDir(), "web"), filepath.Join(t.TempDir(), "db")}
+	samples, late := 0, 0
+	e := exchange(t, lab, lab.Address("wire", "db"), dirs, probe.Options{Rate: 400, Clock: probe.System()}, func(s probe.Sample) bool {
+		ceiling := int64(s.T2.Time-s.T1.Time) + s.T1.Error + s.T2.Error
+		floor := int64(s.T3.Time-s.T4.Time) - s.T3.Error - s.T4.Error
+		if floor > 0 || ceiling < 0 || s.T1.Kind != probe.Kernel || s.T2.Kind != probe.Kernel || s.T4.Kind != probe.Kernel || s.Late != (s.T3.Kind == probe.Kernel) {
+			t.Errorf("the offset is 0, the exchange says %d to %d: %+v", floor, ceiling, s)
+		}
+		if s.Late {
+			late++
+		}
+		samples++
+		return samples < 500
+	})
+	c, s := e.client.Stats(), e.server.Stats()
+	t.Logf("%d samples, %d late\n%+v\n%+v", samples, late, c, s)
+	if late < 100 || c.Lost == 0 || c.Dropped[probe.Replayed] == 0 || s.Dropped[probe.Replayed] == 0 {
+		t.Errorf("%d late samples\n%+v\n%+v", late, c, s)
+	}
+}
