@@ -14,13 +14,13 @@ func newClock() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clock",
 		Short: "Measure clocks",
-		Long:  "Measure the clocks of this machine.",
+		Long:  "Measure the clocks of this machine, and how those of other hosts stand to it.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(newClockCost())
+	cmd.AddCommand(newClockCost(), newClockKey(), newClockServe(), newClockWatch())
 	for _, command := range cmd.Commands() {
 		command.DisableFlagsInUseLine = true
 	}

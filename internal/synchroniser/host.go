@@ -1,0 +1,196 @@
+package synchroniser
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"meridian/align/online"
+	"meridian/clock"
+	"meridian/internal/probe"
+)
+
+// State is what is known of one host at one instant.
+type State struct {
+	Name, Address, Method string
+	// At is the instant that the state is of, on this host's system clock; FreeAt the same on its free clock.
+	At, FreeAt clock.HostTime
+	// System is how the system clocks stand, theirs less ours; Free how the free clocks do.
+	System, Free Reading
+	// Skew is by how much more their free clock advances than ours, less 1.
+	Skew float64
+	// Estimated is whether there is an offset at all. It may be unbounded.
+	Estimated bool
+	// LeastRTT is the least round trip so far without the time that the other end took, RTT that of the newest exchange, ns.
+	LeastRTT, RTT int64
+	Exchanges     uint64
+	// Steps counts contradictions of the free clocks, of which each began a new piece; Set how often the system clock there was set or
+	// steered by more than is assumed.
+	Steps, Set uint64
+	// Sessions is how often the other end began anew: its free clock may have another origin then, and nothing from before is used.
+	Sessions    uint64
+	Here, There probe.Kind     // who stamped the newest exchange
+	Answered    clock.HostTime // when the newest answer came, on our free clock; 0: never
+	Silent      bool
+}
+
+// Bounded says whether the system clocks' offset has a strict bound and the host answers.
+func (s *State) Bounded() bool { return s.Estimated && s.System.Bounded && !s.Silent }
+
+// Reading is an offset and its bound, ns.
+type Reading struct {
+	Offset, Low, High int64
+	Bounded           bool
+}
+
+// Width is how far the bounds are apart.
+func (r Reading) Width() int64 { return clock.Add(r.High, -r.Low) }
+
+// String names the state.
+func (s *State) String() string {
+	switch {
+	case s.Answered == 0:
+		return "no answer"
+	case s.Silent:
+		return "silent"
+	case !s.Estimated:
+		return "measuring"
+	case !s.System.Bounded:
+		return "unbounded"
+	}
+	return "bounded"
+}
+
+// host is what a synchroniser keeps of one host.
+type host struct {
+	options *Options
+	target  Target
+	state   atomic.Pointer[State]
+
+	mu         sync.Mutex // of what follows: Run writes, At and By read
+	estimators []*estimator
+	last       State // all but the readings
+	system     carried
+	session    uint32
+}
+
+// estimator is a method at work.
+type estimator struct {
+	method string
+	online.Synchroniser
+	steps uint64
+}
+
+func newHost(o *Options, t Target) (*host, error) {
+	h := &host{options: o, target: t, last: State{Name: t.Name, Address: t.Address, LeastRTT: math.MaxInt64}}
+	if err := h.begin(); err != nil {
+		return nil, err
+	}
+	first := h.last
+	first.LeastRTT = 0
+	first.Method = o.Method
+	h.state.Store(&first)
+	return h, nil
+}
+
+// begin makes estimators that know nothing.
+func (h *host) begin() error {
+	old := h.estimators
+	h.estimators, h.system = nil, carried{}
+	for i, method := range append([]string{h.options.Method}, h.options.Also...) {
+		e, err := online.New(method, h.options.Online)
+		if err != nil {
+			return err
+		}
+		n := &estimator{method: method, Synchroniser: e}
+		if old != nil {
+			n.steps = old[i].steps
+		}
+		h.estimators = append(h.estimators, n)
+	}
+	return nil
+}
+
+// take feeds the estimators with a sample and publishes what is known then.
+func (h *host) take(x probe.Sample) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if x.Session != h.session {
+		if h.session != 0 {
+			_ = h.begin() // the same methods were made before
+			h.last.LeastRTT = math.MaxInt64
+		}
+		h.session = x.Session
+		h.last.Sessions++
+	}
+	for _, e := range h.estimators {
+		h.feed(e, x)
+	}
+	there := clock.Sub(x.T3.Time, x.T2.Time)
+	rtt := clock.Sub(x.T4.Time, x.T1.Time) - there
+	h.last.RTT, h.last.LeastRTT = rtt, min(h.last.LeastRTT, rtt)
+	h.last.Here, h.last.There = min(x.T1.Kind, x.T4.Kind), min(x.T2.Kind, x.T3.Kind)
+	if !x.Late {
+		h.last.Exchanges++
+		h.last.Answered = max(h.last.Answered, x.T4.Time)
+		if x.T2.Wall != 0 && h.system.take(x.T2, h.options.Steering) {
+			h.last.Set++
+		}
+	}
+	state := h.at(h.estimators[0], probe.Reading{Free: x.T4.Time, Wall: x.T4.Wall, Error: x.T4.Error})
+	h.state.Store(&state)
+}
+
+// feed gives one sample to one estimator. Stamps are as far outwards as their errors allow, so that bounds remain strict.
+//
+// A sample comes twice where the kernel there stamps: at once with a stamp of user space for T3, which is early, and late with the
+// kernel's. The second brings a better floor.
+func (h *host) feed(e *estimator, x probe.Sample) {
+	outwards := online.Exchange{
+		Sent: add(x.T1.Time, -x.T1.Error), Received: add(x.T2.Time, x.T2.Error),
+		Replied: add(x.T3.Time, -x.T3.Error), Returned: add(x.T4.Time, x.T4.Error),
+	}
+	if x.Late {
+		e.Back(outwards.Replied, outwards.Returned)
+		return
+	}
+	if e.Exchange(outwards) {
+		e.steps++
+	}
+}
+
+func add(t clock.HostTime, ns int64) clock.HostTime { return clock.Add(t, ns) }
+
+// at returns what an estimator says of an instant at which this host's clocks showed now.
+func (h *host) at(e *estimator, now probe.Reading) State {
+	s := h.last
+	s.Method, s.At, s.FreeAt, s.Steps = e.method, now.Wall, now.Free, e.steps
+	if s.Exchanges == 0 {
+		s.LeastRTT = 0
+		return s
+	}
+	r := e.At(now.Free)
+	s.Estimated, s.Skew = r.Since != 0 || r.Bounded, r.Skew
+	if !s.Estimated {
+		return s
+	}
+	s.Free = Reading{r.Offset, r.Low, r.High, r.Bounded}
+	if there, ok := h.system.at(add(now.Free, r.Offset), h.options.Steering); ok && now.Wall != 0 {
+		carry := there.offset - clock.Sub(now.Wall, now.Free)
+		slack := there.error + now.Error
+		s.System = Reading{
+			Offset: clock.Add(r.Offset, carry), Low: clock.Add(r.Low, carry-slack), High: clock.Add(r.High, carry+slack), Bounded: r.Bounded,
+		}
+	}
+	return s
+}
+
+// feedback says how well a host's clock is known, given its state before the newest sample.
+func (h *host) feedback(before *State) probe.Feedback {
+	s := h.state.Load()
+	f := probe.Feedback{Width: -1, Least: s.LeastRTT, Stepped: s.Steps != before.Steps || s.Set != before.Set}
+	if s.Free.Bounded {
+		f.Width = s.Free.Width()
+	}
+	return f
+}
