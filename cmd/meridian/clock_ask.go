@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"meridian/align/online"
 	"meridian/internal/probe"
 	"meridian/internal/probe/probetrace"
 	"meridian/internal/record"
@@ -97,13 +96,13 @@ func (f *askFlags) add(cmd *cobra.Command) {
 type methodChoice struct{ method string }
 
 func (f *methodChoice) add(cmd *cobra.Command) {
-	all := online.Methods()
+	all := synchroniser.Methods()
 	cmd.Flags().StringVar(&f.method, "method", all[0], "estimation `METHOD`: "+strings.Join(all, ", "))
 	completions(cmd, map[string]cobra.CompletionFunc{"method": choices(all...)})
 }
 
 func (f *methodChoice) check() error {
-	if all := online.Methods(); !slices.Contains(all, f.method) {
+	if all := synchroniser.Methods(); !slices.Contains(all, f.method) {
 		return wrong("unknown method %q (%s)", f.method, strings.Join(all, ", "))
 	}
 	return nil

@@ -54,7 +54,7 @@ Exit code: 0 interrupted, 1 failed, 2 wrong usage.`,
 func (f *clockServeFlags) run(cmd *cobra.Command) error {
 	address, err := withClockPort(f.listen)
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return wrong("--listen: %v", err)
 	}
 	var o probe.Options
 	if f.windows != "" {

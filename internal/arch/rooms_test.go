@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	// What only our commands need.
 	"internal/dirlock":          {},
 	"internal/probe":            {"internal/realtime", "clock"},
+	"internal/synchroniser":     {"internal/probe", "align/online", "clock"},
 	"internal/probe/probetrace": {"internal/probe", "internal/record", "sensor/ring", "trace"},
 	"internal/realtime":         {"clock"},
 	"internal/record":           {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},

@@ -29,7 +29,7 @@ type State struct {
 	Steps, Set uint64
 	// Sessions is how often the other end began anew: its free clock may have another origin then, and nothing from before is used.
 	Sessions    uint64
-	Here, There probe.Kind     // who stamped the newest exchange
+	Here, There probe.Kind     // who stamped the newest exchange; There who stamps arrivals
 	Answered    clock.HostTime // when the newest answer came, on our free clock; 0: never
 	Silent      bool
 }
@@ -111,8 +111,8 @@ func (h *host) begin() error {
 	return nil
 }
 
-// take feeds the estimators with a sample and publishes what is known then.
-func (h *host) take(x probe.Sample) {
+// take feeds the estimators with a sample and publishes what is known now.
+func (h *host) take(x probe.Sample, now probe.Reading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if x.Session != h.session {
@@ -129,7 +129,7 @@ func (h *host) take(x probe.Sample) {
 	there := clock.Sub(x.T3.Time, x.T2.Time)
 	rtt := clock.Sub(x.T4.Time, x.T1.Time) - there
 	h.last.RTT, h.last.LeastRTT = rtt, min(h.last.LeastRTT, rtt)
-	h.last.Here, h.last.There = min(x.T1.Kind, x.T4.Kind), min(x.T2.Kind, x.T3.Kind)
+	h.last.Here, h.last.There = min(x.T1.Kind, x.T4.Kind), x.T2.Kind
 	if !x.Late {
 		h.last.Exchanges++
 		h.last.Answered = max(h.last.Answered, x.T4.Time)
@@ -137,24 +137,28 @@ func (h *host) take(x probe.Sample) {
 			h.last.Set++
 		}
 	}
-	state := h.at(h.estimators[0], probe.Reading{Free: x.T4.Time, Wall: x.T4.Wall, Error: x.T4.Error})
+	state := h.at(h.estimators[0], now)
 	h.state.Store(&state)
 }
 
 // feed gives one sample to one estimator. Stamps are as far outwards as their errors allow, so that bounds remain strict.
 //
 // A sample comes twice where the kernel there stamps: at once with a stamp of user space for T3, which is early, and late with the
-// kernel's. The second brings a better floor.
+// kernel's. The default method takes the first, and of the second the better floor. The others can use whole exchanges only: they
+// get the second.
 func (h *host) feed(e *estimator, x probe.Sample) {
 	outwards := online.Exchange{
 		Sent: add(x.T1.Time, -x.T1.Error), Received: add(x.T2.Time, x.T2.Error),
 		Replied: add(x.T3.Time, -x.T3.Error), Returned: add(x.T4.Time, x.T4.Error),
 	}
-	if x.Late {
-		e.Back(outwards.Replied, outwards.Returned)
-		return
+	stepped := false
+	switch late := x.T2.Kind > probe.User; {
+	case e.method == DefaultMethod && x.Late:
+		stepped = e.Back(outwards.Replied, outwards.Returned)
+	case e.method == DefaultMethod || late == x.Late:
+		stepped = e.Exchange(outwards)
 	}
-	if e.Exchange(outwards) {
+	if stepped {
 		e.steps++
 	}
 }
@@ -170,7 +174,7 @@ func (h *host) at(e *estimator, now probe.Reading) State {
 		return s
 	}
 	r := e.At(now.Free)
-	s.Estimated, s.Skew = r.Since != 0 || r.Bounded, r.Skew
+	s.Estimated, s.Skew = r.Known, r.Skew
 	if !s.Estimated {
 		return s
 	}

@@ -32,7 +32,7 @@ import (
 // Options say what is asked and how it is estimated.
 type Options struct {
 	Probe  probe.Options
-	Method string // of align/online, default the first
+	Method string // of align/online, default [DefaultMethod]
 	Online online.Options
 	// Also are methods that are fed with the same exchanges, for comparison.
 	Also []string
@@ -42,6 +42,20 @@ type Options struct {
 	Silence time.Duration
 	// Each is called after each sample, in the goroutine of Run, with the host's number.
 	Each func(host int, s probe.Sample)
+}
+
+// DefaultMethod is the method that keeps an estimate within a strict bound.
+const DefaultMethod = online.Default
+
+// Methods returns the names of the methods, the default first.
+func Methods() []string {
+	all := []string{DefaultMethod}
+	for _, m := range online.Methods() {
+		if m != DefaultMethod {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 const (
@@ -70,7 +84,7 @@ func New(ctx context.Context, o Options, targets ...Target) (*Synchroniser, erro
 		o.Probe.Clock = probe.System()
 	}
 	if o.Method == "" {
-		o.Method = online.Methods()[0]
+		o.Method = DefaultMethod
 	}
 	if o.Steering <= 0 {
 		o.Steering = defaultSteering
@@ -103,7 +117,7 @@ func (s *Synchroniser) Run(ctx context.Context) error {
 	err := s.client.Run(ctx, func(x probe.Sample) {
 		h := s.hosts[x.Host]
 		before := h.state.Load()
-		h.take(x)
+		h.take(x, s.clock.Read())
 		s.client.Feedback(x.Host, h.feedback(before))
 		if s.options.Each != nil {
 			s.options.Each(x.Host, x)
@@ -130,7 +144,7 @@ func (s *Synchroniser) Rate(host int) float64 { return s.client.Rate(host) }
 // Hosts returns how many hosts are asked.
 func (s *Synchroniser) Hosts() int { return len(s.hosts) }
 
-// State returns what was known of a host after its newest exchange, at that exchange's end. It may be called at any time.
+// State returns what was known of a host when its newest sample had come. It may be called at any time.
 func (s *Synchroniser) State(host int) State {
 	h := s.hosts[host]
 	state := *h.state.Load()

@@ -1,0 +1,197 @@
+package synchroniser
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"meridian/clock"
+	"meridian/internal/probe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// served starts a server with a clock, and returns its address.
+func served(t *testing.T, key probe.Key, c probe.Clock) string {
+	t.Helper()
+	s, err := probe.Listen(t.Context(), "127.0.0.1:0", probe.Options{Key: key, Clock: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return s.Addr().String()
+}
+
+// until runs a synchroniser until a condition holds.
+func until(t *testing.T, s *Synchroniser, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Error("the condition did not hold within 20 s")
+			<-ended
+			return
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// within reports a bound that does not hold.
+func within(t *testing.T, what string, r Reading, truth int64) {
+	t.Helper()
+	if !r.Bounded || truth < r.Low || truth > r.High || r.Offset < r.Low || r.Offset > r.High {
+		t.Errorf("%s: the truth is %d, the bound [%d, %d] around %d, bounded %v", what, truth, r.Low, r.High, r.Offset, r.Bounded)
+	}
+}
+
+func TestBoundsHoldForClocksThatDiffer(t *testing.T) {
+	key, base := probe.NewKey(), probe.System()
+	start := base.Read().Free
+	const ahead, rate = int64(3e9), 44e-6
+	truth := func(free clock.HostTime) int64 { return ahead + int64(rate*float64(free-start)) }
+	far := probe.NewWarped(base, func(free clock.HostTime) clock.HostTime { return clock.Add(free, truth(free)) })
+	s, err := New(t.Context(), Options{Probe: probe.Options{Key: key, Clock: base, Rate: 100, MinRate: 100}, Also: []string{"ntp", "cristian"}},
+		Target{"far", served(t, key, far)}, Target{"same", served(t, key, base)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	until(t, s, func() bool {
+		for i := range s.Hosts() {
+			for _, x := range append(s.By(i), s.At(i), s.State(i)) {
+				if !x.Bounded() {
+					continue
+				}
+				asked++
+				want := int64(0)
+				if x.Name == "far" {
+					want = truth(x.FreeAt)
+				}
+				within(t, x.Name+" free by "+x.Method, x.Free, want)
+				within(t, x.Name+" by "+x.Method, x.System, want)
+			}
+		}
+		return s.State(0).Exchanges > 150 || t.Failed()
+	})
+	if x := s.State(0); asked < 100 || x.Steps != 0 || x.Set != 0 || x.Sessions != 1 || x.Skew < rate/2 || x.Skew > 2*rate {
+		t.Errorf("asked %d times, in the end %+v", asked, x)
+	}
+}
+
+func TestStepOfTheFreeClockBeginsAPieceAndNoBoundSpansIt(t *testing.T) {
+	key, base := probe.NewKey(), probe.System()
+	at := clock.Add(base.Read().Free, 1e9)
+	far := probe.NewWarped(base, func(free clock.HostTime) clock.HostTime {
+		if free >= at {
+			return clock.Add(free, 5e6)
+		}
+		return free
+	})
+	s, err := New(t.Context(), Options{Probe: probe.Options{Key: key, Clock: base, Rate: 100, MinRate: 100}}, Target{"far", served(t, key, far)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, func() bool { x := s.State(0); return x.Steps > 0 && x.Bounded() && x.Free.Low > 0 })
+	x := s.State(0)
+	if x.Steps != 1 {
+		t.Errorf("%d steps", x.Steps)
+	}
+	within(t, "after the step", x.Free, 5e6)
+}
+
+func TestHostWithoutAnswerIsSaidToHaveNone(t *testing.T) {
+	key := probe.NewKey()
+	s, err := New(t.Context(), Options{Probe: probe.Options{Key: key}, Silence: 300 * time.Millisecond}, Target{"db", served(t, probe.NewKey(), nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, func() bool { return s.Stats().Sent > 0 })
+	if x := s.At(0); x.String() != "no answer" || x.Bounded() || x.LeastRTT != 0 {
+		t.Errorf("%v: %+v", &x, x)
+	}
+}
+
+func TestHostThatFallsSilentIsNotBounded(t *testing.T) {
+	key := probe.NewKey()
+	s, err := New(t.Context(), Options{Probe: probe.Options{Key: key, Rate: 100}, Silence: 200 * time.Millisecond}, Target{"db", served(t, key, nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := false
+	until(t, s, func() bool {
+		x := s.At(0)
+		if x.Bounded() && !answered {
+			answered = true
+			s.Quiet(true)
+		}
+		return answered && x.Silent
+	})
+	if x := s.At(0); x.Bounded() || x.String() != "silent" {
+		t.Errorf("%v", &x)
+	}
+}
+
+func TestMetricsSayWhatIsKnown(t *testing.T) {
+	key := probe.NewKey()
+	s, err := New(t.Context(), Options{Probe: probe.Options{Key: key, Rate: 100}}, Target{"db", served(t, key, nil)}, Target{"dead", "127.0.0.1:9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMetrics(t.Context(), "127.0.0.1:0", s.Stats, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Serve(ctx) }()
+	until(t, s, func() bool { x := s.At(0); return x.Bounded() })
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get("http://" + m.Addr() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`meridian_clock_offset_seconds{host="db"} `, `meridian_clock_offset_low_seconds{host="db"} `, `meridian_clock_least_round_trip_seconds{host="db"} `,
+		`meridian_clock_bounded{host="db"} 1`, `meridian_clock_bounded{host="dead"} 0`, `meridian_clock_steps_total{host="db"} 0`,
+		`meridian_clock_packets_sent_total `, `meridian_clock_packets_dropped_total{cause="bad_mac"} 0`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the metrics lack %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), `offset_seconds{host="dead"}`) {
+		t.Error("a host without an answer has an offset")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
