@@ -26,9 +26,10 @@ type departure struct {
 
 // socket sends and receives datagrams. One goroutine uses it; interrupt may be called by others.
 type socket struct {
-	conn *net.UDPConn
-	raw  syscall.RawConn
-	oob  [256]byte
+	conn     *net.UDPConn
+	raw      syscall.RawConn
+	oob      [256]byte
+	deadline time.Time
 	stamping
 	phc         PHC  // opened for this socket; nil without
 	byInterface bool // each datagram has two stamps, the interface's after the kernel's
@@ -71,9 +72,15 @@ func (s *socket) receive(b []byte) (a arrival, err error) {
 	}
 }
 
-// until sets the deadline of receive.
-func (s *socket) until(t time.Time) { _ = s.conn.SetReadDeadline(t) }
+// until sets the deadline of receive. One that stays costs nothing.
+func (s *socket) until(t time.Time) {
+	if !t.Equal(s.deadline) {
+		s.deadline = t
+		_ = s.conn.SetReadDeadline(t)
+	}
+}
 
+<<<<<<< ours
 // withHardware has a socket and its history use the stamps of an interface, if the options name one.
 func (s *socket) withHardware(o *Options, h *history) (err error) {
 	if o.Interface == "" && o.PHC == nil {
@@ -96,6 +103,9 @@ func (s *socket) withHardware(o *Options, h *history) (err error) {
 }
 
 // interrupt ends receive, now and for good until the next call of until.
+=======
+// interrupt ends receive, now and until a later call of until with another deadline.
+>>>>>>> theirs
 func (s *socket) interrupt() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 func (s *socket) close() error {

@@ -23,10 +23,10 @@ const findInterval = 50 * time.Millisecond
 
 const makingTime = time.Second // in which a program is expected to finish its ring, usually in 4 ms
 
-// pausesFor returns the pauses with which no event waits longer than the time given.
-func pausesFor(flush time.Duration) pauses {
+// pausesFor returns the pauses with which no event waits longer than the time given, but for the first ones after a longer rest.
+func pausesFor(flush, rest time.Duration) pauses {
 	return pauses{least: time.Millisecond, busy: min(8*time.Millisecond, max(flush/2, time.Millisecond)),
-		empty: min(50*time.Millisecond, max(flush/2, time.Millisecond))}
+		empty: max(rest, min(50*time.Millisecond, max(flush/2, time.Millisecond)))}
 }
 
 // next returns the pause after the given one. Fill is the share in use of the fullest shard.

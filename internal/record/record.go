@@ -81,6 +81,7 @@ type Options struct {
 	Interval time.Duration        // between readings of all clocks, and calls of Counts; 0 for a second
 	Keep     Keep                 // how much is kept of what was recorded; the zero value keeps all
 	Flush    time.Duration        // how long an event may wait before it is in the trace's files; 0 for DefaultFlush
+	Rest     time.Duration        // the longest pause between looks at the rings and at the steered clock while no ring has events; 0 for 50 ms
 	Sources  []Source             // of other events
 	Packets  Capture              // nil for none
 	Early    *Early               // a reading of the clocks before Sources and Packets were opened; nil for none
@@ -147,7 +148,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 			return nil, fmt.Errorf("record: looking for rings: %w", err)
 		}
 	}
-	r := &Recorder{o: o, times: newTimes(take, o.Early), pauses: pausesFor(o.Flush), rings: map[string]*drain{}, ignored: map[string]bool{}, busy: map[string]bool{}}
+	r := &Recorder{o: o, times: newTimes(take, o.Early), pauses: pausesFor(o.Flush, o.Rest), rings: map[string]*drain{}, ignored: map[string]bool{}, busy: map[string]bool{}}
 	if r.t, err = openTrace(&o, take(clock.Monotonic)); err != nil {
 		return nil, err
 	}
@@ -296,7 +297,7 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 			if err := r.t.keeper.enforce(); err != nil {
 				return err
 			}
-			nextFind = now.Add(findInterval)
+			nextFind = now.Add(max(findInterval, r.o.Rest))
 			if unready && now.Before(making) {
 				nextFind, found = now, true
 			}
@@ -320,7 +321,7 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 				return err
 			}
 		}
-		if r.pause(retryIn) {
+		if r.pause(ctx, retryIn) {
 			nextFind = time.Now()
 			making = nextFind.Add(makingTime)
 		}
@@ -328,7 +329,7 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 }
 
 // pause waits for at most d and says whether a ring was made meanwhile. While the rings are empty, that ends it.
-func (r *Recorder) pause(d time.Duration) (made bool) {
+func (r *Recorder) pause(ctx context.Context, d time.Duration) (made bool) {
 	if d <= r.pauses.busy {
 		pause(d)
 		d = 0
@@ -347,8 +348,9 @@ func (r *Recorder) pause(d time.Duration) (made bool) {
 	case <-r.listener.Created():
 		return true
 	case <-t.C:
-		return false
+	case <-ctx.Done():
 	}
+	return false
 }
 
 // beat does what Options.Interval asks for.

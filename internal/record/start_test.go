@@ -64,10 +64,10 @@ func TestAPauseEndsWhenARingIsMade(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Unmap()
-		for !r.pause(pause) { // a short pause may end before the message has come
+		for !r.pause(t.Context(), pause) { // a short pause may end before the message has come
 		}
 	}
-	if r.pause(0) {
+	if r.pause(t.Context(), 0) {
 		t.Error("a ring was made, says a pause in which none was")
 	}
 }
