@@ -80,7 +80,6 @@ func (s *socket) until(t time.Time) {
 	}
 }
 
-<<<<<<< ours
 // withHardware has a socket and its history use the stamps of an interface, if the options name one.
 func (s *socket) withHardware(o *Options, h *history) (err error) {
 	if o.Interface == "" && o.PHC == nil {
@@ -102,10 +101,7 @@ func (s *socket) withHardware(o *Options, h *history) (err error) {
 	return nil
 }
 
-// interrupt ends receive, now and for good until the next call of until.
-=======
 // interrupt ends receive, now and until a later call of until with another deadline.
->>>>>>> theirs
 func (s *socket) interrupt() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 func (s *socket) close() error {
