@@ -30,7 +30,7 @@
 // a clock was set or does not keep the assumption, readings shown since Prepare lose their bounds, but for those of the
 // reference. A hand-over, and the epochs behind a step, are shown by the round after.
 //
-// A [Pair] keeps the strict bound of two clocks at their leading edge with every message. A message that contradicts it, or the
+// [online.Strict] keeps the bound of two clocks at their leading edge with every message. A message that contradicts it, or the
 // maps as shown, makes a round due soon, and takes the bounds from both clocks until a round has found out what it means, and
 // from the others of their component. The reference is spared as long as only one partner contradicts it.
 //
@@ -57,10 +57,11 @@
 // may have been set, the reference is taken not to have been. A reference that is set by what may be a slew is followed: then all
 // clocks of the component seem to be set the other way.
 //
-// Where one of more than two clocks was set, or does not keep the assumption, messages seldom tell which. All clocks of the group
-// are then without bounds, and these begin anew with messages that are sent from then on ([Doubted]). The timeline follows its
-// reference through that. What was shown between the step and its discovery is not replaced then. In worlds with many steps
-// about half of all places are unbounded.
+// Where one of more than two clocks was set, the pairs whose messages contradict the assumption tell which: the one that they have in
+// common, or, of a single pair, one of the two. The messages of these clocks are forgotten, and their bounds begin anew with those
+// that are sent from then on ([Doubted]). All other pairs keep theirs. Where the reference may have been set, all clocks are
+// without bounds until then. Where no pair contradicts itself, but several together do, or a round finds a step, all
+// clocks of the group begin anew. What was shown between the step and its discovery is not replaced.
 //
 // Clocks with a free clock beside them (trace.Clock.Free), and two clocks of one host, are not known here: they are clocks like
 // others.

@@ -345,7 +345,7 @@ func impossible(from, to *clock.Map, m trace.Message, step int64) bool {
 func (p *pairState) last(a, b clock.HostTime) { p.lastA, p.lastB = max(p.lastA, a), max(p.lastB, b) }
 
 // Bounds returns what the clock of b showed when that of a showed t, at least low and at most high, by the messages of the
-// two alone, those that came last included. t must not lie before the latest of these; see [Pair.At].
+// two alone, those that came last included. t must not lie before the latest of these; see [online.Strict.At].
 func (t *Timeline) Bounds(a, b int, at clock.HostTime) (low, high clock.HostTime, lowOK, highOK bool) {
 	x, y := t.epochAt(t.clocks[a], at), t.clocks[b].epochs[len(t.clocks[b].epochs)-1]
 	p := t.pairs[[2]int{x.number, y.number}]

@@ -25,18 +25,88 @@ func restart(t round, g *group) {
 	}
 	for _, c := range t.clocks {
 		for _, e := range c.epochs {
-			if within[e.component] && e.component.reference != e && !e.ended && e.any() && (e.open().bounded() || c.shown <= e.seen) {
-				e.unbind(min(e.seen, c.shown-1)) // a clock that was set back shows readings again that had bounds
+			if within[e.component] {
+				t.expose(e)
 			}
 		}
 	}
 	for _, p := range g.pairs {
-		p.ab.clear()
-		p.ba.clear()
-		p.edge.Reset()
-		p.received, p.looked, p.patience, p.alarmed = 0, 0, 0, false
-		p.settling = settleAfter
+		p.begin()
 	}
+}
+
+// expose shows an epoch without bounds from its last reading on. The reference of a timeline has none to lose.
+func (t round) expose(e *epoch) {
+	c := t.clocks[e.clock]
+	if e.component.reference != e && !e.ended && e.any() && (e.open().bounded() || c.shown <= e.seen) {
+		e.unbind(min(e.seen, c.shown-1)) // a clock that was set back shows readings again that had bounds
+	}
+}
+
+// begin forgets the messages of a pair.
+func (p *pairState) begin() {
+	p.ab.clear()
+	p.ba.clear()
+	p.edge.Reset()
+	p.received, p.looked, p.patience, p.alarmed = 0, 0, 0, false
+	p.settling = settleAfter
+}
+
+// doubt looks for clocks that may have been set among groups of more than two, before a round is made of their messages. The
+// messages of two clocks that contradict the assumption by themselves say that one of the two was set. Where several such pairs
+// have one clock in common, it is that one. The messages of these clocks are forgotten; those of all other pairs stay.
+func (t round) doubt() {
+	for _, g := range t.groups() {
+		if !crowd(t, g) {
+			continue
+		}
+		var broken []*pairState
+		for _, p := range g.pairs {
+			if p.alarmed && p.edge.Contradictory() {
+				broken = append(broken, p)
+			}
+		}
+		if len(broken) > 0 {
+			t.doubtClocks(g, suspectsOf(broken))
+		}
+	}
+}
+
+// doubtClocks forgets the messages of some clocks of a group, and shows these, or all where the reference is among them, without
+// bounds until messages come.
+func (t round) doubtClocks(g *group, suspects map[*epoch]bool) {
+	for _, e := range g.epochs {
+		c := t.clocks[e.clock]
+		if suspects[e] && !c.gone && e == c.epochs[len(c.epochs)-1] {
+			c.since = c.shown
+			t.change(Change{Kind: Doubted, Clock: e.clock, Other: -1, Component: e.component.number, From: c.shown, To: c.shown})
+		}
+		if suspects[e] || suspects[e.component.reference] {
+			t.expose(e)
+		}
+	}
+	for _, p := range g.pairs {
+		if suspects[p.a] || suspects[p.b] {
+			p.begin()
+		}
+	}
+}
+
+// suspectsOf returns the clock that pairs with contradictions have in common, or all of their clocks.
+func suspectsOf(broken []*pairState) map[*epoch]bool {
+	n := make(map[*epoch]int)
+	for _, p := range broken {
+		n[p.a]++
+		n[p.b]++
+	}
+	out := make(map[*epoch]bool)
+	for e, k := range n {
+		if len(broken) > 1 && k == len(broken) {
+			return map[*epoch]bool{e: true}
+		}
+		out[e] = true
+	}
+	return out
 }
 
 // settleAfter is how many messages of a pair make a round due after a restart.

@@ -103,6 +103,7 @@ func (t *Timeline) Prepare(now bool) *Work {
 	}
 	r := round{t}
 	r.age()
+	r.doubt()
 	t.kept = 0
 	for _, g := range r.groups() {
 		for _, e := range g.epochs {

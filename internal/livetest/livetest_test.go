@@ -106,3 +106,20 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 		}
 	}
 }
+
+// A clock that is set in a mesh takes the bounds from its own pairs alone. Seeds and sizes vary; half of the worlds solve their rounds
+// while messages come.
+func TestMeshesStayBoundedWhileTheirClocksAreSet(t *testing.T) {
+	var asked, bounded int64
+	for seed := uint64(200); seed < 206; seed++ {
+		s := livetest.Mesh(seed, 4+int(seed%5), 100*time.Second, 500*time.Millisecond, 90*time.Second, live.Options{Interval: 5 * time.Second, Align: cheap})
+		if seed%2 == 0 {
+			s.Lag = 600 * time.Millisecond
+		}
+		w := play(t, s)
+		asked, bounded = asked+w.Asked, bounded+w.Bounded
+	}
+	if bounded < asked*95/100 {
+		t.Errorf("%d of %d places were bounded", bounded, asked)
+	}
+}

@@ -51,6 +51,8 @@ type Scenario struct {
 	Hosts   []Host
 	Links   []Link
 	Span    time.Duration
+	// Lag is how long a round is solved, by true time, while messages come; 0 for none.
+	Lag time.Duration
 	// Samples is how many places as shown, and messages, are kept for [World.Offline]; 0 keeps none.
 	Samples int
 	// Watch is called each hour of the world, or as often as Every says.
@@ -73,6 +75,8 @@ type World struct {
 	samples  []sample
 	messages map[[2]int][]trace.Message
 	every    int
+	work     *live.Work // a round that is being solved
+	begun    clock.TimelineTime
 }
 
 type machine struct {
@@ -225,7 +229,7 @@ func (w *World) arrive(ctx context.Context, f flight) error {
 	w.Messages++
 	w.Timeline.Add(a.number, b.number, m)
 	began := time.Now()
-	changed, err := w.Timeline.Advance(ctx)
+	changed, err := w.advance(ctx)
 	if err != nil {
 		return err
 	}
@@ -399,3 +403,23 @@ func (w *World) fail(format string, args ...any) {
 
 // maxFailures is how many are told.
 const maxFailures = 10
+
+// advance makes a round if one is due. With a lag its result counts that much later.
+func (w *World) advance(ctx context.Context) ([]int, error) {
+	if w.scenario.Lag == 0 {
+		return w.Timeline.Advance(ctx)
+	}
+	if w.work == nil {
+		if w.work = w.Timeline.Prepare(false); w.work != nil {
+			w.begun = w.now
+			w.work.Solve(ctx)
+		}
+		return nil, nil
+	}
+	if w.now.Sub(w.begun) < w.scenario.Lag {
+		return nil, nil
+	}
+	done := w.work
+	w.work = nil
+	return w.Timeline.Apply(done)
+}

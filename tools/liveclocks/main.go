@@ -28,6 +28,7 @@ func main() {
 	hosts := flag.Int("hosts", 2, "number of hosts")
 	seed := flag.Uint64("seed", 1, "seed")
 	flag.DurationVar(&o.Interval, "interval", 5*time.Second, "time between rounds")
+	lag := flag.Duration("lag", 0, "how long a round is solved while messages come")
 	flag.Parse()
 	s := livetest.Two(*seed, *span, *period, *between, o)
 	if *hosts > 2 {
@@ -35,6 +36,7 @@ func main() {
 	} else {
 		s.Samples = int(1.2*span.Seconds()/period.Seconds()) + 1000
 	}
+	s.Lag = *lag
 	ok, err := run(s)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "liveclocks:", err)
