@@ -101,8 +101,8 @@ func (s *socket) withHardware(o *Options, h *history) (err error) {
 	return nil
 }
 
-// interrupt ends receive, now and until a later call of until with another deadline.
-func (s *socket) interrupt() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) }
+// interrupt ends receive and send, now and until a later call of until with another deadline.
+func (s *socket) interrupt() { _ = s.conn.SetDeadline(time.Unix(1, 0)) }
 
 func (s *socket) close() error {
 	err := s.conn.Close()
