@@ -182,8 +182,9 @@ func withClockPort(address string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// ask asks hosts until the time is over, the command is interrupted or work, which reads what is known, returns.
-func (f *askFlags) ask(o synchroniser.Options, targets []synchroniser.Target, metrics string, work func(context.Context, *synchroniser.Synchroniser) error) error {
+// ask asks hosts until the time is over, the command is interrupted or work, which reads what is known, returns. Made is called with the
+// synchroniser before anything is sent; nil for nothing.
+func (f *askFlags) ask(o synchroniser.Options, targets []synchroniser.Target, metrics string, made func(*synchroniser.Synchroniser), work func(context.Context, *synchroniser.Synchroniser) error) error {
 	ctx := f.cmd.Context()
 	if f.timeFor > 0 {
 		var cancel context.CancelFunc
@@ -195,6 +196,9 @@ func (f *askFlags) ask(o synchroniser.Options, targets []synchroniser.Target, me
 		s, err := synchroniser.New(ctx, o, targets...)
 		if err != nil {
 			return err
+		}
+		if made != nil {
+			made(s)
 		}
 		ctx, end := context.WithCancel(ctx)
 		defer end()

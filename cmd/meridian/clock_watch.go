@@ -85,7 +85,7 @@ func (f *clockWatchFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	var unbounded []string
-	err = f.ask(o, targets, f.metrics, func(ctx context.Context, s *synchroniser.Synchroniser) error {
+	err = f.ask(o, targets, f.metrics, nil, func(ctx context.Context, s *synchroniser.Synchroniser) error {
 		screen := newScreen(cmd.OutOrStdout())
 		tick := time.NewTicker(f.interval)
 		defer tick.Stop()
