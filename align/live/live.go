@@ -180,13 +180,13 @@ func (t *Timeline) Add(from, to int, m trace.Message) {
 		return // what is shown is of the epoch before
 	}
 	if p.alarmed || impossible(x.shownAt(m.Sent), y.shownAt(m.Received), m, b.granularity) {
-		t.suspect(p, lastA, lastB)
+		doubts{t}.suspect(p, lastA, lastB)
 	}
 }
 
 // suspect takes the bounds from two clocks, from their last messages on that contradicted nothing, because one does: one of the
 // clocks may have been set. A round is due that finds out.
-func (t *Timeline) suspect(p *pairState, lastA, lastB clock.HostTime) {
+func (t doubts) suspect(p *pairState, lastA, lastB clock.HostTime) {
 	if !p.doubtful {
 		p.doubtful = t.working != nil && !t.working.alarmed[p]
 	}

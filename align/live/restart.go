@@ -26,7 +26,7 @@ func restart(t round, g *group) {
 	for _, c := range t.clocks {
 		for _, e := range c.epochs {
 			if within[e.component] {
-				t.expose(e)
+				(doubts{t.Timeline}).expose(e)
 			}
 		}
 	}
@@ -35,8 +35,11 @@ func restart(t round, g *group) {
 	}
 }
 
+// doubts is what a timeline does with clocks that may have been set.
+type doubts struct{ *Timeline }
+
 // expose shows an epoch without bounds from its last reading on. The reference of a timeline has none to lose.
-func (t round) expose(e *epoch) {
+func (t doubts) expose(e *epoch) {
 	c := t.clocks[e.clock]
 	if e.component.reference != e && !e.ended && e.any() && (e.open().bounded() || c.shown <= e.seen) {
 		e.unbind(min(e.seen, c.shown-1)) // a clock that was set back shows readings again that had bounds
@@ -52,12 +55,12 @@ func (p *pairState) begin() {
 	p.settling = settleAfter
 }
 
-// doubt looks for clocks that may have been set among groups of more than two, before a round is made of their messages. The
+// find looks for clocks that may have been set among groups of more than two, before a round is made of their messages. The
 // messages of two clocks that contradict the assumption by themselves say that one of the two was set. Where several such pairs
 // have one clock in common, it is that one. The messages of these clocks are forgotten; those of all other pairs stay.
-func (t round) doubt() {
-	for _, g := range t.groups() {
-		if !crowd(t, g) {
+func (t doubts) find() {
+	for _, g := range (round{t.Timeline}).groups() {
+		if !crowd(round{t.Timeline}, g) {
 			continue
 		}
 		var broken []*pairState
@@ -67,14 +70,14 @@ func (t round) doubt() {
 			}
 		}
 		if len(broken) > 0 {
-			t.doubtClocks(g, suspectsOf(broken))
+			t.drop(g, suspectsOf(broken))
 		}
 	}
 }
 
-// doubtClocks forgets the messages of some clocks of a group, and shows these, or all where the reference is among them, without
+// drop forgets the messages of some clocks of a group, and shows these, or all where the reference is among them, without
 // bounds until messages come.
-func (t round) doubtClocks(g *group, suspects map[*epoch]bool) {
+func (t doubts) drop(g *group, suspects map[*epoch]bool) {
 	for _, e := range g.epochs {
 		c := t.clocks[e.clock]
 		if suspects[e] && !c.gone && e == c.epochs[len(c.epochs)-1] {

@@ -15,7 +15,7 @@ import (
 // perMessage of each, but half of what bounds reach ahead at most, and perUrgent where a round is due at once.
 const perMessage, perUrgent = time.Millisecond, 500 * time.Microsecond
 
-func (t *Timeline) due() bool {
+func (t round) due() bool {
 	if t.unfinished != nil {
 		return true
 	}

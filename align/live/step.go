@@ -4,9 +4,12 @@ import (
 	"meridian/clock"
 )
 
+// division gives the messages of clocks that were set to what they are between steps.
+type division struct{ *Timeline }
+
 // divide begins new epochs where a round found clocks that were set, and gives the messages to them. It reports whether there
 // were any.
-func (t round) divide(s *solution) bool {
+func (t division) divide(s *solution) bool {
 	d := s.Divided
 	if d == nil {
 		return false
@@ -77,7 +80,7 @@ func (x *extent) add(at clock.HostTime) {
 }
 
 // part makes epochs of the pieces of an epoch. The first piece stays the old one.
-func (t round) part(s *solution, i int, pieces []int, extents []extent, of []*epoch) {
+func (t division) part(s *solution, i int, pieces []int, extents []extent, of []*epoch) {
 	e := s.epochs[i]
 	c := t.clocks[e.clock]
 	current := c.epochs[len(c.epochs)-1] == e

@@ -70,7 +70,7 @@ func (e *epoch) interim() *Run {
 // Advance makes a round if one is due by what the clocks have shown: the offline stages over the window. It returns the clocks
 // whose maps have changed. An error is one of ctx; then the maps are those of the round before.
 func (t *Timeline) Advance(ctx context.Context) (changed []int, err error) {
-	if !t.due() {
+	if !(round{t}).due() {
 		return nil, nil
 	}
 	return t.Round(ctx)
@@ -94,7 +94,7 @@ func (t *Timeline) Round(ctx context.Context) (changed []int, err error) {
 // Prepare begins a round if one is due, or if now is set. It returns nil if not, or while another round is being solved. Every
 // Work must be given to [Timeline.Apply].
 func (t *Timeline) Prepare(now bool) *Work {
-	if t.working != nil || !now && !t.due() {
+	if t.working != nil || !now && !(round{t}).due() {
 		return nil
 	}
 	w := &Work{touched: make(map[int]bool)}
@@ -103,7 +103,7 @@ func (t *Timeline) Prepare(now bool) *Work {
 	}
 	r := round{t}
 	r.age()
-	r.doubt()
+	doubts{t}.find()
 	t.kept = 0
 	for _, g := range r.groups() {
 		for _, e := range g.epochs {
@@ -209,7 +209,7 @@ func (t round) another(w *Work) bool {
 		if k.reference == nil {
 			k.reference = k.epochs[k.References[k.Component[0]]]
 		}
-		if w.division < maxDivisions && t.divide(k.solution) {
+		if w.division < maxDivisions && (division{t.Timeline}).divide(k.solution) {
 			w.division++
 			w.set = true
 			return true
