@@ -20,7 +20,7 @@ func newClock() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(newClockCost(), newClockKey(), newClockServe(), newClockWatch(), newClockProbe(), newClockOneWay(), newClockDaemon())
+	cmd.AddCommand(newClockCost(), newClockKey(), newClockServe(), newClockWatch(), newClockProbe(), newClockOneWay(), newClockDaemon(), newClockCompare())
 	for _, command := range cmd.Commands() {
 		command.DisableFlagsInUseLine = true
 	}

@@ -6,6 +6,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // quietSignals returns the signals at which a quiet window begins (SIGUSR1) and ends (SIGUSR2), and what stops that.
@@ -16,3 +19,12 @@ func quietSignals() (<-chan os.Signal, func()) {
 }
 
 func beginsQuiet(s os.Signal) bool { return s == syscall.SIGUSR1 }
+
+// processorTime returns the processor time that this process has taken.
+func processorTime() (time.Duration, bool) {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0, false
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), true
+}
