@@ -319,6 +319,23 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 	}
 }
 
+// contradictory reports whether the messages of the window contradict the assumption. The bounds of the leading edge may have
+// begun anew since.
+func (p *pairState) contradictory() bool {
+	if p.edge.Contradictory() {
+		return true
+	}
+	whole := *p.edge
+	whole.Reset()
+	for _, m := range p.ab.messages(perPart) {
+		whole.AB(m)
+	}
+	for _, m := range p.ba.messages(perPart) {
+		whole.BA(m)
+	}
+	return whole.Contradictory()
+}
+
 // recent is one of the messages that came last.
 type recent struct {
 	trace.Message
