@@ -103,8 +103,6 @@ func (s *socket) departed() (d departure, ok bool) {
 		if stamped {
 			switch {
 			case s.byInterface: // two of each, in whatever order: whether there are more is known only by asking
-			case d.id == s.next-1:
-				s.ahead = 0
 			case s.ahead < maxAhead:
 				s.ahead--
 			}
