@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"meridian/internal/netlab"
+	"meridian/internal/show"
+	"meridian/internal/testneed"
+)
+
+// serveIn answers in a namespace with what is left of the arguments, and returns the command once it answers.
+func serveIn(t *testing.T, lab *netlab.Lab, host, meridian, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := lab.Command(host, meridian, append([]string{"clock", "serve"}, args...)...)
+	c.Dir = dir
+	stderr, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	if err != nil || !strings.Contains(line, "answering at") {
+		t.Fatalf("clock serve says %q, %v", line, err)
+	}
+	return c
+}
+
+// TestClocksOfNamespacesAreBoundedLiveAndAfterwards has two namespaces, whose clock is one. What watch says while it runs, what tail
+// shows meanwhile and what align says afterwards of the probes must all hold the offset of 0, with both protocols.
+func TestClocksOfNamespacesAreBoundedLiveAndAfterwards(t *testing.T) {
+	testneed.Root(t, "network namespaces")
+	lab := netlab.TwoHosts(t)
+	dir := everybodys(t)
+	meridian := installed(t, dir, "meridian")
+	if o := ran(t, dir, meridian, "clock", "key", "-o", "key"); o.code != 0 {
+		t.Fatal(o.stderr)
+	}
+	live := exec.Command(meridian, "tail", "-q", "web=web", "db=db", "--format", "json")
+	var shown bytes.Buffer
+	live.Dir, live.Stdout, live.Stderr = dir, &shown, os.Stderr
+	if err := live.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = live.Process.Kill() })
+	server := serveIn(t, lab, "db", meridian, dir, "--listen", ":4123", "--key", "key", "-o", "db")
+
+	watch := lab.Command("web", meridian, "clock", "watch", "four="+lab.Address("web", "db").String(),
+		"six="+net.JoinHostPort(lab.Address6("web", "db").String(), "4123"), "--key", "key", "--for", "4s", "--interval", "100ms", "--json", "-o", "web")
+	watch.Dir, watch.Stderr = dir, os.Stderr
+	said, err := watch.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounded, byKernel := make(map[string]int), 0
+	var last show.ClockState
+	for line := range strings.Lines(string(said)) {
+		last = show.ClockState{}
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatal(err)
+		}
+		if last.Low == nil {
+			continue
+		}
+		bounded[last.Host]++
+		if *last.Low > 0 || *last.High < 0 || *last.Free.Low > 0 || *last.Free.High < 0 {
+			t.Errorf("a bound does not hold the offset of a clock to itself: %s", line)
+		}
+		if last.Here == "kernel" && last.There == "kernel" {
+			byKernel++
+		}
+		if last.Steps+last.Set > 0 {
+			t.Errorf("a clock was set: %s", line)
+		}
+	}
+	if all := bounded["four"] + bounded["six"]; byKernel < all*9/10 {
+		t.Errorf("of %d readings %d have stamps of the kernel: stamps do not find their questions", all, byKernel)
+	}
+	if bounded["four"] < 20 || bounded["six"] < 20 {
+		t.Errorf("bounds by host: %v", bounded)
+	}
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Wait() // its stderr was read above
+
+	if err := live.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Wait(); err != nil {
+		t.Errorf("tail: %v", err)
+	}
+	checkProbesOfTail(t, shown.String())
+	o := ran(t, dir, meridian, "align", "web=web", "db=db", "-o", "report.json")
+	if o.code != 0 {
+		t.Fatalf("exit code %d: %s", o.code, o.stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := show.ReadReport(strings.NewReader(string(text)))
+	if err != nil || len(report.Pairs) != 1 {
+		t.Fatalf("%d pairs, %v", len(report.Pairs), err)
+	}
+	p := report.Pairs[0]
+	if p.OffsetNs == nil || p.BoundNs == nil || max(*p.OffsetNs, -*p.OffsetNs) > *p.BoundNs {
+		t.Errorf("afterwards the offset of a clock to itself is %v ± %v", p.OffsetNs, p.BoundNs)
+	} else if low, high := *p.OffsetNs-*p.BoundNs, *p.OffsetNs+*p.BoundNs; low > *last.High || high < *last.Low {
+		t.Errorf("afterwards [%d, %d], live [%d, %d]: one must be wrong", low, high, *last.Low, *last.High)
+	}
+}
+
+// checkProbesOfTail checks what tail printed of probes: no message arrives before it was sent, and both hosts' clocks are bounded.
+func checkProbesOfTail(t *testing.T, shown string) {
+	t.Helper()
+	type end struct {
+		Host, Event string
+		Flow        uint64
+		Time        int64  `json:"time_ns"`
+		Low         *int64 `json:"low_ns"`
+		High        *int64 `json:"high_ns"`
+	}
+	sent := make(map[uint64]end)
+	messages, placed := 0, 0
+	for pass := range 2 {
+		for line := range strings.Lines(shown) {
+			var e end
+			if json.Unmarshal([]byte(line), &e) != nil || e.Flow == 0 {
+				continue
+			}
+			switch {
+			case pass == 0 && e.Event == "probe:send":
+				sent[e.Flow] = e
+			case pass == 1 && e.Event == "probe:receive":
+				from, ok := sent[e.Flow]
+				if !ok {
+					continue
+				}
+				if messages++; e.Low != nil && from.Low != nil {
+					placed++
+					if *from.Low > *e.High {
+						t.Errorf("flow %d arrives before it was sent for sure: %+v, %+v", e.Flow, from, e)
+					}
+				}
+			}
+		}
+	}
+	if messages < 100 || placed < messages/2 {
+		t.Errorf("%d probes with both ends, %d of them bounded", messages, placed)
+	}
+}
