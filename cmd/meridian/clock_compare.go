@@ -87,7 +87,7 @@ func (f *clockCompareFlags) run(cmd *cobra.Command, args []string) error {
 	if f.settle < 0 || f.settle >= f.timeFor {
 		return wrong("--settle %v: want a time below --for %v", f.settle, f.timeFor)
 	}
-	methods := synchroniser.Methods()
+	methods := synchroniser.PairMethods()
 	o := synchroniser.Options{Method: methods[0], Also: methods[1:]}
 	if o.Probe, err = f.askFlags.options(); err != nil {
 		return err

@@ -176,7 +176,10 @@ func clockState(x synchroniser.State, rate float64) *show.ClockState {
 		return c
 	}
 	skew := x.Skew * 1e6
-	c.Offset, c.Skew, c.Free = &x.System.Offset, &skew, &show.FreeClock{Offset: x.Free.Offset}
+	c.Offset, c.Free = &x.System.Offset, &show.FreeClock{Offset: x.Free.Offset}
+	if x.Method == synchroniser.DefaultMethod { // the others estimate none
+		c.Skew = &skew
+	}
 	if x.System.Bounded {
 		c.Low, c.High = &x.System.Low, &x.System.High
 	}
@@ -190,21 +193,39 @@ func clockState(x synchroniser.State, rate float64) *show.ClockState {
 type screen struct {
 	out   io.Writer
 	live  bool
+	width func() int
 	lines int
 }
 
 func newScreen(out io.Writer) *screen {
 	file, ok := out.(*os.File)
-	return &screen{out: out, live: ok && term.IsTerminal(int(file.Fd()))}
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return &screen{out: out}
+	}
+	return &screen{out: out, live: true, width: func() int {
+		width, _, err := term.GetSize(int(file.Fd()))
+		if err != nil {
+			return 0
+		}
+		return width
+	}}
 }
 
-// draw replaces what was drawn before.
+// draw replaces what was drawn before. Lines are cut to the terminal's width: one that goes on in the next would not be replaced.
 func (s *screen) draw(text string) error {
-	up := ""
+	var b strings.Builder
 	if s.lines > 0 {
-		up = fmt.Sprintf("\x1b[%dA\r\x1b[J", s.lines)
+		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", s.lines)
 	}
-	s.lines = strings.Count(text, "\n")
-	_, err := io.WriteString(s.out, up+text)
+	s.lines = 0
+	width := s.width()
+	for line := range strings.Lines(text) {
+		if all := []rune(strings.TrimSuffix(line, "\n")); width > 0 && len(all) > width {
+			line = string(all[:width]) + "\n"
+		}
+		b.WriteString(line)
+		s.lines++
+	}
+	_, err := io.WriteString(s.out, b.String())
 	return err
 }

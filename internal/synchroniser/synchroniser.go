@@ -47,8 +47,11 @@ type Options struct {
 // DefaultMethod is the method that keeps an estimate within a strict bound.
 const DefaultMethod = online.Default
 
-// Methods returns the names of the methods, the default first.
-func Methods() []string {
+// BriskMethod is the rounds of BRISK over all hosts.
+const BriskMethod = "brisk"
+
+// PairMethods returns the names of the methods for two clocks, the default first.
+func PairMethods() []string {
 	all := []string{DefaultMethod}
 	for _, m := range online.Methods() {
 		if m != DefaultMethod {
@@ -57,6 +60,9 @@ func Methods() []string {
 	}
 	return all
 }
+
+// Methods returns the names of all methods, the default first.
+func Methods() []string { return append(PairMethods(), BriskMethod) }
 
 const (
 	defaultSteering = 10
@@ -76,6 +82,10 @@ type Synchroniser struct {
 	client  *probe.Client
 	clock   probe.Clock
 	hosts   []*host
+
+	brisk *Brisk         // nil without
+	every time.Duration  // how long its rounds are
+	round clock.HostTime // when the latest ended; of Run alone
 }
 
 // New opens the socket. Nothing is sent before Run.
@@ -95,7 +105,14 @@ func New(ctx context.Context, o Options, targets ...Target) (*Synchroniser, erro
 			o.Silence = max(o.Silence, time.Duration(silentRounds/o.Probe.Rate*float64(time.Second)))
 		}
 	}
-	s := &Synchroniser{options: o, clock: o.Probe.Clock}
+	s := &Synchroniser{options: o, clock: o.Probe.Clock, every: briskRound}
+	if o.Method == BriskMethod {
+		var err error
+		if s.brisk, err = NewBrisk(len(targets), briskThreshold); err != nil {
+			return nil, fmt.Errorf("synchroniser: %w", err)
+		}
+		s.options.Method = DefaultMethod
+	}
 	addresses := make([]string, 0, len(targets))
 	for _, t := range targets {
 		h, err := newHost(&s.options, t)
@@ -118,6 +135,7 @@ func (s *Synchroniser) Run(ctx context.Context) error {
 		h := s.hosts[x.Host]
 		before := h.state.Load()
 		h.take(x, s.clock.Read())
+		s.briskTake(x)
 		s.client.Feedback(x.Host, h.feedback(before))
 		if s.options.Each != nil {
 			s.options.Each(x.Host, x)
@@ -160,6 +178,7 @@ func (s *Synchroniser) At(host int) State {
 	state := h.at(h.estimators[0], now)
 	h.mu.Unlock()
 	s.age(&state, now.Free)
+	s.briskSay(host, &state)
 	return state
 }
 

@@ -122,6 +122,24 @@ func TestStepOfTheFreeClockBeginsAPieceAndNoBoundSpansIt(t *testing.T) {
 	within(t, "after the step", x.Free, 5e6)
 }
 
+func TestBriskSaysWhatItsRoundsCorrect(t *testing.T) {
+	key, base := probe.NewKey(), probe.System()
+	for _, ahead := range []int64{40e6, -40e6} {
+		far := probe.NewWarped(base, func(free clock.HostTime) clock.HostTime { return clock.Add(free, ahead) })
+		s, err := New(t.Context(), Options{Method: BriskMethod, Probe: probe.Options{Key: key, Clock: base, Rate: 200, MinRate: 200}},
+			Target{"far", served(t, key, far)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.every = 100 * time.Millisecond
+		until(t, s, func() bool { x := s.At(0); return x.Estimated })
+		// The one that is behind was advanced by all of 40 ms, which is above the threshold.
+		if x := s.At(0); x.Method != BriskMethod || abs(x.Free.Offset-ahead) > 1e6 || abs(x.System.Offset-ahead) > 1e6 || !x.Bounded() {
+			t.Errorf("%d ahead: %+v", ahead, x)
+		}
+	}
+}
+
 func TestHostWithoutAnswerIsSaidToHaveNone(t *testing.T) {
 	key := probe.NewKey()
 	s, err := New(t.Context(), Options{Probe: probe.Options{Key: key}, Silence: 300 * time.Millisecond}, Target{"db", served(t, probe.NewKey(), nil)})
