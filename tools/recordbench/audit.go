@@ -75,7 +75,7 @@ func (b *bench) audit(w io.Writer, sessions, datagrams int) error {
 	runtime.LockOSThread() // a recorder is interrupted when the thread ends that started it (Pdeathsig); flood ends threads
 	defer runtime.UnlockOSThread()
 	return b.prepared(func() error {
-		return inLab(b.dir, func(l *netlab.Lab) error {
+		return netlab.Outside(context.Background(), b.dir, netlab.TwoHosts, func(l *netlab.Lab) error {
 			if err := auditLink(l); err != nil {
 				return err
 			}

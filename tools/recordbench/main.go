@@ -24,6 +24,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -91,7 +92,7 @@ func exit(err error) {
 
 func (b *bench) run() error {
 	return b.prepared(func() error {
-		if err := inLab(b.dir, b.traffic); err != nil {
+		if err := netlab.Outside(context.Background(), b.dir, netlab.TwoHosts, b.traffic); err != nil {
 			return err
 		}
 		return b.emitters()
