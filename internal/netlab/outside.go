@@ -24,6 +24,7 @@ type outside struct {
 // commands of its hosts end with the function or with the context. Temporary files are made in dir. A lab that fails ends the
 // function, and Outside returns the failure. The program must call [Helper] first.
 func Outside(ctx context.Context, dir string, build func(testing.TB) *Lab, do func(*Lab) error) (err error) {
+	testing.Init() // a lab asks for the flags of tests
 	ctx, cancel := context.WithCancel(ctx)
 	t := &outside{dir: dir, ctx: ctx}
 	defer func() {

@@ -32,7 +32,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	"meridian/internal/netlab"
@@ -67,7 +66,6 @@ func main() {
 	markdown := flag.Bool("markdown", false, "print tables as Markdown")
 	sessions := flag.Int("audit", 0, "measure nothing, but compare all counts of the packets of so many sessions")
 	datagrams := flag.Int("datagrams", 200_000, "of each session of the audit")
-	testing.Init() // netlab asks testing for its flags
 	flag.Parse()
 	if *sessions > 0 {
 		exit(b.audit(os.Stdout, *sessions, *datagrams))

@@ -1,0 +1,273 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"meridian/internal/netlab"
+)
+
+// askInterval is the time between the instants at which every synchroniser is asked.
+const askInterval = 250 * time.Millisecond
+
+// synchroniser is one that runs between web and db.
+type synchroniser struct {
+	name  string  // as in tables
+	rate  float64 // exchanges a second
+	peer  bool    // other people's: what ours is compared with
+	pair  bool    // two probes at a time
+	ports []int   // UDP ports by which its packets are counted
+	start func() error
+	ask   func() ([]point, error) // what it said since it was last asked
+	pids  func() []int
+	stop  func()
+}
+
+// point is what a synchroniser says of the offset at an instant, ns. The truth is 0.
+type point struct {
+	offset    float64
+	low, high float64
+	bounded   bool // whether low and high are said
+	leastRTT  float64
+}
+
+// result is one synchroniser under one load.
+type result struct {
+	*synchroniser
+	load           string
+	median, p99    float64 // of |error|, ns
+	points         int
+	bounded, wrong int     // points with bounds, and of these without the truth
+	width          float64 // the median of high - low over the least round trip
+	cpu            float64 // of a core, both ends
+	packets, bytes float64 // a second
+	failed         error
+}
+
+func (b *bench) run(ctx context.Context) (all []*result, err error) {
+	if b.dir, err = os.MkdirTemp("", "clockbench"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(b.dir)
+	for _, load := range b.loads {
+		err := netlab.Outside(ctx, b.dir, netlab.TwoHosts, func(l *netlab.Lab) error {
+			results, err := b.measure(ctx, l, load)
+			all = append(all, results...)
+			return err
+		})
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// measure runs all synchronisers at once under a load.
+func (b *bench) measure(ctx context.Context, l *netlab.Lab, load string) ([]*result, error) {
+	stop, err := startLoad(ctx, l, load)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	var results []*result
+	var running []*synchroniser
+	defer func() {
+		for _, s := range running {
+			s.stop()
+		}
+	}()
+	for _, s := range b.synchronisers(ctx, l) {
+		r := &result{synchroniser: s, load: load}
+		results = append(results, r)
+		if r.failed = s.start(); r.failed == nil {
+			running = append(running, s)
+		}
+	}
+	if err := countPorts(l, running); err != nil {
+		return nil, err
+	}
+	said := make(map[*synchroniser][]point)
+	var cpu, now map[*synchroniser]float64
+	var packets, after map[int]traffic
+	begin := time.Now()
+	tick := time.NewTicker(askInterval)
+	defer tick.Stop()
+	for time.Since(begin) < b.settle+b.length {
+		select {
+		case <-ctx.Done():
+			return results, ctx.Err()
+		case <-tick.C:
+		}
+		settled := time.Since(begin) >= b.settle
+		if settled && cpu == nil {
+			if cpu, packets, err = costs(l, running); err != nil {
+				return results, err
+			}
+			begin = time.Now().Add(-b.settle)
+		}
+		for _, r := range results {
+			if r.failed != nil {
+				continue
+			}
+			points, err := r.ask()
+			if err != nil {
+				r.failed = err
+			} else if settled {
+				said[r.synchroniser] = append(said[r.synchroniser], points...)
+			}
+		}
+		fmt.Fprintf(os.Stderr, "\r%s: %.0f of %.0f s  ", load, time.Since(begin).Seconds(), (b.settle + b.length).Seconds())
+	}
+	fmt.Fprintln(os.Stderr)
+	if now, after, err = costs(l, running); err != nil {
+		return results, err
+	}
+	for _, r := range results {
+		r.sum(said[r.synchroniser])
+		r.cpu = (now[r.synchroniser] - cpu[r.synchroniser]) / b.length.Seconds()
+		for _, p := range r.ports {
+			r.packets += float64(after[p].packets-packets[p].packets) / b.length.Seconds()
+			r.bytes += float64(after[p].bytes-packets[p].bytes) / b.length.Seconds()
+		}
+	}
+	return results, nil
+}
+
+// sum takes the figures of the points.
+func (r *result) sum(points []point) {
+	if r.points = len(points); r.points == 0 {
+		if r.failed == nil {
+			r.failed = fmt.Errorf("said nothing")
+		}
+		return
+	}
+	var errors, widths []float64
+	for _, p := range points {
+		errors = append(errors, math.Abs(p.offset))
+		if p.bounded {
+			r.bounded++
+			if p.low > 0 || p.high < 0 {
+				r.wrong++
+			}
+			if p.leastRTT > 0 {
+				widths = append(widths, (p.high-p.low)/p.leastRTT)
+			}
+		}
+	}
+	r.median, r.p99, r.width = quantile(errors, 0.5), quantile(errors, 0.99), quantile(widths, 0.5)
+}
+
+// quantile returns a quantile by the nearest rank, 0 of nothing. It sorts the values.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[min(int(q*float64(len(values))), len(values)-1)]
+}
+
+// traffic is what passed web's interface by a port, either way.
+type traffic struct{ packets, bytes int64 }
+
+// countPorts makes a counter of each port in web.
+func countPorts(l *netlab.Lab, all []*synchroniser) error {
+	var rules strings.Builder
+	rules.WriteString("table inet clockbench {\n")
+	for _, s := range all {
+		for _, p := range s.ports {
+			fmt.Fprintf(&rules, "counter p%d {}\n", p)
+		}
+	}
+	for _, way := range []struct{ hook, field string }{{"input", "sport"}, {"output", "dport"}} {
+		fmt.Fprintf(&rules, "chain %s { type filter hook %[1]s priority 0;\n", way.hook)
+		for _, s := range all {
+			for _, p := range s.ports {
+				fmt.Fprintf(&rules, "udp %s %d counter name p%[2]d\n", way.field, p)
+			}
+		}
+		rules.WriteString("}\n")
+	}
+	rules.WriteString("}\n")
+	nft := l.Command("web", "nft", "-f", "-")
+	nft.Stdin = strings.NewReader(rules.String())
+	if out, err := nft.CombinedOutput(); err != nil {
+		return fmt.Errorf("nft: %w: %s", err, out)
+	}
+	return nil
+}
+
+// costs returns what each has used of cores so far, in seconds, and the traffic by port.
+func costs(l *netlab.Lab, all []*synchroniser) (map[*synchroniser]float64, map[int]traffic, error) {
+	cpu := make(map[*synchroniser]float64)
+	for _, s := range all {
+		for _, pid := range s.pids() {
+			seconds, err := processorTime(pid)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s ended: %w", s.name, err)
+			}
+			cpu[s] += seconds
+		}
+	}
+	out, err := l.Command("web", "nft", "-j", "list", "counters").Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("nft: %w", err)
+	}
+	var listed struct {
+		Nftables []struct {
+			Counter *struct {
+				Name           string
+				Packets, Bytes int64
+			}
+		}
+	}
+	if err := json.Unmarshal(out, &listed); err != nil {
+		return nil, nil, fmt.Errorf("nft: %w", err)
+	}
+	ports := make(map[int]traffic)
+	for _, e := range listed.Nftables {
+		if e.Counter != nil {
+			if port, err := strconv.Atoi(strings.TrimPrefix(e.Counter.Name, "p")); err == nil {
+				ports[port] = traffic{e.Counter.Packets, e.Counter.Bytes}
+			}
+		}
+	}
+	return cpu, ports, nil
+}
+
+// processorTime returns what all threads of a process have used, in seconds: the first number of their schedstat is in ns.
+func processorTime(pid int) (seconds float64, err error) {
+	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("process %d is gone", pid)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread is gone
+		}
+		ran, _, _ := strings.Cut(string(b), " ")
+		ns, err := strconv.ParseInt(ran, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		seconds += float64(ns) / 1e9
+	}
+	return seconds, err
+}
+
+// installed returns why a program cannot be run, or nil.
+func installed(program string) error {
+	_, err := exec.LookPath(program)
+	return err
+}

@@ -1,0 +1,133 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"meridian/internal/netlab"
+)
+
+// watched says how `meridian clock watch` is run.
+type watched struct {
+	rate  float64
+	pair  bool
+	burst int
+	port  int
+}
+
+func (w watched) name() string {
+	switch {
+	case w.pair:
+		return fmt.Sprintf("ours %g/s in pairs", w.rate)
+	case w.burst > 0:
+		return fmt.Sprintf("ours %g/s, bursts of %d", w.rate, w.burst)
+	}
+	return fmt.Sprintf("ours %g/s", w.rate)
+}
+
+// own is `meridian clock serve` and `meridian clock watch`.
+type own struct {
+	server, client *exec.Cmd
+	reading        sync.WaitGroup
+
+	mu   sync.Mutex
+	said []point
+	bad  error
+}
+
+func (b *bench) ours(l *netlab.Lab, w watched) *synchroniser {
+	o := &own{}
+	return &synchroniser{
+		name: w.name(), rate: w.rate, pair: w.pair, ports: []int{w.port},
+		start: func() error { return b.startOwn(o, l, w) },
+		ask:   o.take,
+		pids:  func() []int { return []int{o.client.Process.Pid, o.server.Process.Pid} },
+		stop:  o.stop,
+	}
+}
+
+func (b *bench) startOwn(o *own, l *netlab.Lab, w watched) error {
+	key := filepath.Join(b.dir, "key")
+	if _, err := os.Stat(key); errors.Is(err, os.ErrNotExist) {
+		if out, err := exec.Command(b.meridian, "clock", "key", "-o", key).CombinedOutput(); err != nil {
+			return fmt.Errorf("meridian clock key: %w: %s", err, out)
+		}
+	}
+	address := net.JoinHostPort(l.Address("web", "db").String(), strconv.Itoa(w.port))
+	o.server = l.Command("db", b.meridian, "clock", "serve", "--listen", address, "--key", key)
+	o.server.Stderr = os.Stderr
+	if err := o.server.Start(); err != nil {
+		return err
+	}
+	args := []string{"clock", "watch", address, "--key", key, "--json", "--interval", askInterval.String(),
+		"--rate", strconv.FormatFloat(w.rate, 'g', -1, 64), fmt.Sprintf("--pairs=%v", w.pair)}
+	if w.burst > 0 {
+		args = append(args, "--burst", strconv.Itoa(w.burst))
+	}
+	o.client = l.Command("web", b.meridian, args...)
+	o.client.Stderr = os.Stderr
+	out, err := o.client.StdoutPipe()
+	if err == nil {
+		err = o.client.Start()
+	}
+	if err != nil {
+		_ = o.server.Process.Kill()
+		_ = o.server.Wait()
+		return err
+	}
+	o.reading.Go(func() { o.read(out) })
+	return nil
+}
+
+// read takes the lines of `meridian clock watch --json`.
+func (o *own) read(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var l struct {
+			Offset   *float64 `json:"offset_ns"`
+			Low      *float64 `json:"low_ns"`
+			High     *float64 `json:"high_ns"`
+			LeastRTT float64  `json:"min_rtt_ns"`
+		}
+		err := json.Unmarshal(lines.Bytes(), &l)
+		o.mu.Lock()
+		switch {
+		case err != nil:
+			o.bad = fmt.Errorf("meridian clock watch says %q: %w", lines.Text(), err)
+		case l.Offset != nil:
+			p := point{offset: *l.Offset, bounded: l.Low != nil && l.High != nil, leastRTT: l.LeastRTT}
+			if p.bounded {
+				p.low, p.high = *l.Low, *l.High
+			}
+			o.said = append(o.said, p)
+		}
+		o.mu.Unlock()
+	}
+}
+
+func (o *own) take() ([]point, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	said := o.said
+	o.said = nil
+	return said, o.bad
+}
+
+func (o *own) stop() {
+	_ = o.client.Process.Kill()
+	o.reading.Wait()
+	_ = o.client.Wait()
+	_ = o.server.Process.Kill()
+	_ = o.server.Wait()
+}

@@ -1,0 +1,138 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// bar is what ours is to reach, of a peer at the same rate and in the same run, or by itself.
+type bar struct {
+	loads  string
+	median float64 // of the peer's
+	least  float64 // ns; a median below is good whatever the peer's is
+	p99    float64 // of the peer's
+	most   float64 // ns; p99 at most, whatever the peer's is
+}
+
+// barOf returns the bar of a synchroniser under a load against a peer.
+func barOf(r, peer *result) (b bar, ok bool) {
+	if strings.HasPrefix(peer.name, "ptp4l") {
+		return bar{median: 0.25, p99: 0.25}, r.rate == peer.rate && !r.pair && r.load != "saturated"
+	}
+	switch {
+	case r.rate < 1 && peer.rate < 1:
+		if strings.Contains(r.name, "burst") {
+			return bar{p99: 0.2}, true
+		}
+		return bar{p99: 0.75}, true
+	case r.rate != peer.rate:
+		return bar{}, false
+	case r.load == "saturated":
+		return bar{most: 1200}, true
+	case r.pair && r.load != "bursts":
+		return bar{p99: 0.1}, true
+	case r.load == "bursts" && r.rate > 16:
+		return bar{median: 1.25, p99: 0.25}, true
+	default:
+		return bar{median: 0.5, least: 150, p99: 0.25}, true
+	}
+}
+
+// missed returns what of the bar is missed.
+func (b bar) missed(r, peer *result) (all []string) {
+	if b.median > 0 && r.median > max(b.median*peer.median, b.least) {
+		all = append(all, fmt.Sprintf("median %.0f ns, not %.2f of %s's %.0f", r.median, b.median, peer.name, peer.median))
+	}
+	if b.p99 > 0 && r.p99 > b.p99*peer.p99 {
+		all = append(all, fmt.Sprintf("p99 %.0f ns, not %.2f of %s's %.0f", r.p99, b.p99, peer.name, peer.p99))
+	}
+	if b.most > 0 && r.p99 > b.most {
+		all = append(all, fmt.Sprintf("p99 %.0f ns, not %.0f", r.p99, b.most))
+	}
+	return all
+}
+
+// widthBar returns the greatest median width of the bound in least round trips, or 0 for none.
+func (r *result) widthBar() float64 {
+	switch {
+	case r.load == "saturated" || r.rate < 10:
+		return 0
+	case r.rate > 100:
+		return 1.4
+	default:
+		return 1.75
+	}
+}
+
+// report prints the tables and what bars are missed, and returns how many.
+func report(w io.Writer, all []*result, markdown bool) (missed int) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(cells ...any) {
+		for i, c := range cells {
+			if markdown {
+				fmt.Fprint(out, "| ")
+			}
+			fmt.Fprint(out, c)
+			if i < len(cells)-1 {
+				fmt.Fprint(out, "\t")
+			}
+		}
+		if markdown {
+			fmt.Fprint(out, " |")
+		}
+		fmt.Fprintln(out)
+	}
+	row("load", "synchroniser", "median ns", "p99 ns", "points", "wrong bounds", "width/least RTT", "core", "packets/s", "B/s")
+	if markdown {
+		row("---", "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
+	}
+	for _, r := range all {
+		if r.failed != nil {
+			row(r.load, r.name, "not measured: "+r.failed.Error())
+			continue
+		}
+		bounds, width := "-", "-"
+		if r.bounded > 0 {
+			bounds, width = fmt.Sprintf("%d of %d", r.wrong, r.bounded), fmt.Sprintf("%.2f", r.width)
+		}
+		row(r.load, r.name, fmt.Sprintf("%.0f", r.median), fmt.Sprintf("%.0f", r.p99), r.points, bounds, width,
+			fmt.Sprintf("%.2f%%", 100*r.cpu), fmt.Sprintf("%.0f", r.packets), fmt.Sprintf("%.0f", r.bytes))
+	}
+	_ = out.Flush()
+	say := func(r *result, what string) {
+		missed++
+		fmt.Fprintf(w, "missed: %s, %s: %s\n", r.load, r.name, what)
+	}
+	for _, r := range all {
+		if r.peer || r.failed != nil {
+			if !r.peer {
+				say(r, r.failed.Error())
+			}
+			continue
+		}
+		if r.wrong > 0 {
+			say(r, fmt.Sprintf("%d of %d bounds are wrong", r.wrong, r.bounded))
+		}
+		if r.bounded < r.points {
+			say(r, fmt.Sprintf("%d of %d points are not bounded", r.points-r.bounded, r.points))
+		}
+		if bar := r.widthBar(); bar > 0 && r.width > bar {
+			say(r, fmt.Sprintf("bounds %.2f least round trips wide, not %.2f", r.width, bar))
+		}
+		for _, peer := range all {
+			if !peer.peer || peer.failed != nil || peer.load != r.load {
+				continue
+			}
+			if b, ok := barOf(r, peer); ok {
+				for _, what := range b.missed(r, peer) {
+					say(r, what)
+				}
+			}
+		}
+	}
+	return missed
+}
