@@ -97,6 +97,10 @@ bench-view: ## the timeline of ten million events in a browser, against its bars
 	go build -o bin/viewbench ./tools/viewbench
 	bin/viewbench -browser -check $(FLAGS)
 
+bench-clock: build ## synchronisers side by side where the truth is known: chronyd, ptp4l, ours; needs root, chrony and linuxptp
+	go build -o bin/clockbench ./tools/clockbench
+	bin/clockbench -check $(FLAGS)
+
 bench-live: build ## the time until an event is seen in the browser, and a page of ten million that grows; needs Chromium and root
 	go build -o bin/livebench ./tools/livebench
 	go build -o bin/viewbench ./tools/viewbench
