@@ -56,7 +56,7 @@ func startLoad(ctx context.Context, l *netlab.Lab, name string) (stop func(), er
 			return nil, fmt.Errorf("tc: %w: %s", err, out)
 		}
 		if err = start("db", "receive"); err == nil {
-			err = start("web", "send", name, net.JoinHostPort(l.Address("web", "db").String(), loadPort))
+			err = start("web", "send", name, net.JoinHostPort(dbAddress, loadPort))
 		}
 	}
 	return end, err

@@ -3,7 +3,7 @@
 // Clockbench compares synchronisers where the truth is known: two namespaces of this machine share one clock, so the
 // offset that a synchroniser finds between them is its error.
 //
-//	web (namespace) --- veth, tbf for bursts --- db (namespace)
+//	web (namespace) --- veth, tbf for bursts --- bridge --- veth --- db (namespace)
 //	chronyd -x, one client a rate                chronyd -x, one server a rate
 //	ptp4l, free running                          ptp4l, grandmaster
 //	meridian clock watch, one a rate             meridian clock serve
@@ -16,6 +16,9 @@
 // free_running.
 //
 // With -low the synchronisers exchange once in 4 s (chronyd) and 5 s (ours), without load.
+//
+// With -warp ours run alone, with clocks at the other end that are seconds away, 44 ppm fast, and bend or jump: the truth is known,
+// because they are doubles that follow this machine's clock.
 //
 // A synchroniser that is not installed is left out and named. With -check the exit code is 1 if a bar is missed. It needs root.
 package main
@@ -40,8 +43,8 @@ type bench struct {
 	meridian, chronyd, chronyc, ptp4l string
 	length, settle                    time.Duration
 	loads                             []string
-	low                               bool
-	dir                               string
+	low, warp                         bool
+	dir, self                         string
 }
 
 func main() {
@@ -49,7 +52,14 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "load" {
 		exit(runLoad(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "watch") {
+		exit(runEnd(os.Args[1], os.Args[2:]))
+	}
 	b := &bench{}
+	var err error
+	if b.self, err = os.Executable(); err != nil {
+		exit(err)
+	}
 	flag.StringVar(&b.meridian, "meridian", "bin/meridian", "the command to measure")
 	flag.StringVar(&b.chronyd, "chronyd", "chronyd", "chronyd, version 4.2 or later")
 	flag.StringVar(&b.chronyc, "chronyc", "chronyc", "chronyc of the same version")
@@ -58,6 +68,7 @@ func main() {
 	flag.DurationVar(&b.settle, "settle", 20*time.Second, "how long synchronisers run under a load before they are measured")
 	loads := flag.String("loads", strings.Join(loadNames, ","), "the loads: "+strings.Join(loadNames, ", "))
 	flag.BoolVar(&b.low, "low", false, "exchange once in 4 or 5 s, without load")
+	flag.BoolVar(&b.warp, "warp", false, "compare clocks that differ with clocks that do not, ours alone")
 	check := flag.Bool("check", false, "exit with 1 if a bar is missed")
 	markdown := flag.Bool("markdown", false, "print tables as Markdown")
 	flag.Parse()

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"meridian/internal/netlab"
@@ -21,12 +22,13 @@ import (
 // askInterval is the time between the instants at which every synchroniser is asked.
 const askInterval = 250 * time.Millisecond
 
-// synchroniser is one that runs between web and db.
-type synchroniser struct {
+// subject is a synchroniser that runs between web and db.
+type subject struct {
 	name  string  // as in tables
 	rate  float64 // exchanges a second
 	peer  bool    // other people's: what ours is compared with
 	pair  bool    // two probes at a time
+	warp  string  // what the other end's clocks do
 	ports []int   // UDP ports by which its packets are counted
 	start func() error
 	ask   func() ([]point, error) // what it said since it was last asked
@@ -40,16 +42,18 @@ type point struct {
 	low, high float64
 	bounded   bool // whether low and high are said
 	leastRTT  float64
+	free      float64 // the width of the bound of the clocks that nobody steers; 0 where it is not said
 }
 
 // result is one synchroniser under one load.
 type result struct {
-	*synchroniser
+	*subject
 	load           string
 	median, p99    float64 // of |error|, ns
 	points         int
 	bounded, wrong int     // points with bounds, and of these without the truth
-	width          float64 // the median of high - low over the least round trip
+	width, free    float64 // medians of high - low over the least round trip, of the system's clocks and of the free ones
+	leastRTT       float64 // ns
 	cpu            float64 // of a core, both ends
 	packets, bytes float64 // a second
 	failed         error
@@ -61,7 +65,7 @@ func (b *bench) run(ctx context.Context) (all []*result, err error) {
 	}
 	defer os.RemoveAll(b.dir)
 	for _, load := range b.loads {
-		err := netlab.Outside(ctx, b.dir, netlab.TwoHosts, func(l *netlab.Lab) error {
+		err := netlab.Outside(ctx, b.dir, bridged, func(l *netlab.Lab) error {
 			results, err := b.measure(ctx, l, load)
 			all = append(all, results...)
 			return err
@@ -73,6 +77,33 @@ func (b *bench) run(ctx context.Context) (all []*result, err error) {
 	return all, nil
 }
 
+// Addresses of the hosts of the lab.
+const (
+	webAddress = "10.78.0.1"
+	dbAddress  = "10.78.0.2"
+)
+
+// bridged returns a lab of the hosts web and db that are linked by a bridge in a third namespace.
+func bridged(t testing.TB) *netlab.Lab {
+	l := netlab.New(t)
+	l.Hosts("web", "switch", "db")
+	l.Link("web", "switch")
+	l.Link("db", "switch")
+	for _, args := range [][]string{
+		{"switch", "link", "add", "br0", "type", "bridge"},
+		{"switch", "link", "set", "eth0", "master", "br0"},
+		{"switch", "link", "set", "eth1", "master", "br0"},
+		{"switch", "link", "set", "br0", "up"},
+		{"web", "address", "add", webAddress + "/24", "dev", "eth0"},
+		{"db", "address", "add", dbAddress + "/24", "dev", "eth0"},
+	} {
+		if out, err := l.Command(args[0], "ip", args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %v: %v: %s", args, err, out)
+		}
+	}
+	return l
+}
+
 // measure runs all synchronisers at once under a load.
 func (b *bench) measure(ctx context.Context, l *netlab.Lab, load string) ([]*result, error) {
 	stop, err := startLoad(ctx, l, load)
@@ -81,14 +112,14 @@ func (b *bench) measure(ctx context.Context, l *netlab.Lab, load string) ([]*res
 	}
 	defer stop()
 	var results []*result
-	var running []*synchroniser
+	var running []*subject
 	defer func() {
 		for _, s := range running {
 			s.stop()
 		}
 	}()
 	for _, s := range b.synchronisers(ctx, l) {
-		r := &result{synchroniser: s, load: load}
+		r := &result{subject: s, load: load}
 		results = append(results, r)
 		if r.failed = s.start(); r.failed == nil {
 			running = append(running, s)
@@ -97,8 +128,8 @@ func (b *bench) measure(ctx context.Context, l *netlab.Lab, load string) ([]*res
 	if err := countPorts(l, running); err != nil {
 		return nil, err
 	}
-	said := make(map[*synchroniser][]point)
-	var cpu, now map[*synchroniser]float64
+	said := make(map[*subject][]point)
+	var cpu, now map[*subject]float64
 	var packets, after map[int]traffic
 	begin := time.Now()
 	tick := time.NewTicker(askInterval)
@@ -124,7 +155,7 @@ func (b *bench) measure(ctx context.Context, l *netlab.Lab, load string) ([]*res
 			if err != nil {
 				r.failed = err
 			} else if settled {
-				said[r.synchroniser] = append(said[r.synchroniser], points...)
+				said[r.subject] = append(said[r.subject], points...)
 			}
 		}
 		fmt.Fprintf(os.Stderr, "\r%s: %.0f of %.0f s  ", load, time.Since(begin).Seconds(), (b.settle + b.length).Seconds())
@@ -134,8 +165,8 @@ func (b *bench) measure(ctx context.Context, l *netlab.Lab, load string) ([]*res
 		return results, err
 	}
 	for _, r := range results {
-		r.sum(said[r.synchroniser])
-		r.cpu = (now[r.synchroniser] - cpu[r.synchroniser]) / b.length.Seconds()
+		r.sum(said[r.subject])
+		r.cpu = (now[r.subject] - cpu[r.subject]) / b.length.Seconds()
 		for _, p := range r.ports {
 			r.packets += float64(after[p].packets-packets[p].packets) / b.length.Seconds()
 			r.bytes += float64(after[p].bytes-packets[p].bytes) / b.length.Seconds()
@@ -152,7 +183,7 @@ func (r *result) sum(points []point) {
 		}
 		return
 	}
-	var errors, widths []float64
+	var errors, widths, free []float64
 	for _, p := range points {
 		errors = append(errors, math.Abs(p.offset))
 		if p.bounded {
@@ -162,10 +193,13 @@ func (r *result) sum(points []point) {
 			}
 			if p.leastRTT > 0 {
 				widths = append(widths, (p.high-p.low)/p.leastRTT)
+				free = append(free, p.free/p.leastRTT)
+				r.leastRTT = p.leastRTT
 			}
 		}
 	}
-	r.median, r.p99, r.width = quantile(errors, 0.5), quantile(errors, 0.99), quantile(widths, 0.5)
+	r.median, r.p99 = quantile(errors, 0.5), quantile(errors, 0.99)
+	r.width, r.free = quantile(widths, 0.5), quantile(free, 0.5)
 }
 
 // quantile returns a quantile by the nearest rank, 0 of nothing. It sorts the values.
@@ -181,7 +215,7 @@ func quantile(values []float64, q float64) float64 {
 type traffic struct{ packets, bytes int64 }
 
 // countPorts makes a counter of each port in web.
-func countPorts(l *netlab.Lab, all []*synchroniser) error {
+func countPorts(l *netlab.Lab, all []*subject) error {
 	var rules strings.Builder
 	rules.WriteString("table inet clockbench {\n")
 	for _, s := range all {
@@ -208,8 +242,8 @@ func countPorts(l *netlab.Lab, all []*synchroniser) error {
 }
 
 // costs returns what each has used of cores so far, in seconds, and the traffic by port.
-func costs(l *netlab.Lab, all []*synchroniser) (map[*synchroniser]float64, map[int]traffic, error) {
-	cpu := make(map[*synchroniser]float64)
+func costs(l *netlab.Lab, all []*subject) (map[*subject]float64, map[int]traffic, error) {
+	cpu := make(map[*subject]float64)
 	for _, s := range all {
 		for _, pid := range s.pids() {
 			seconds, err := processorTime(pid)

@@ -23,11 +23,16 @@ type watched struct {
 	rate  float64
 	pair  bool
 	burst int
+	warp  string // what the other end's clocks do; "" for nothing
 	port  int
 }
 
 func (w watched) name() string {
 	switch {
+	case w.warp != "" && w.pair:
+		return fmt.Sprintf("ours %g/s in pairs, %s", w.rate, w.warp)
+	case w.warp != "":
+		return fmt.Sprintf("ours %g/s, %s", w.rate, w.warp)
 	case w.pair:
 		return fmt.Sprintf("ours %g/s in pairs", w.rate)
 	case w.burst > 0:
@@ -46,10 +51,10 @@ type own struct {
 	bad  error
 }
 
-func (b *bench) ours(l *netlab.Lab, w watched) *synchroniser {
+func (b *bench) ours(l *netlab.Lab, w watched) *subject {
 	o := &own{}
-	return &synchroniser{
-		name: w.name(), rate: w.rate, pair: w.pair, ports: []int{w.port},
+	return &subject{
+		name: w.name(), rate: w.rate, pair: w.pair, warp: w.warp, ports: []int{w.port},
 		start: func() error { return b.startOwn(o, l, w) },
 		ask:   o.take,
 		pids:  func() []int { return []int{o.client.Process.Pid, o.server.Process.Pid} },
@@ -64,8 +69,11 @@ func (b *bench) startOwn(o *own, l *netlab.Lab, w watched) error {
 			return fmt.Errorf("meridian clock key: %w: %s", err, out)
 		}
 	}
-	address := net.JoinHostPort(l.Address("web", "db").String(), strconv.Itoa(w.port))
-	o.server = l.Command("db", b.meridian, "clock", "serve", "--listen", address, "--key", key)
+	address := net.JoinHostPort(dbAddress, strconv.Itoa(w.port))
+	o.server = l.Command("db", b.meridian, "clock", "serve", "--listen", address, "--key", key, "--quiet")
+	if w.warp != "" {
+		o.server = l.Command("db", b.self, "serve", "-address", address, "-key", key, "-warp", w.warp)
+	}
 	o.server.Stderr = os.Stderr
 	if err := o.server.Start(); err != nil {
 		return err
@@ -76,6 +84,10 @@ func (b *bench) startOwn(o *own, l *netlab.Lab, w watched) error {
 		args = append(args, "--burst", strconv.Itoa(w.burst))
 	}
 	o.client = l.Command("web", b.meridian, args...)
+	if w.warp != "" {
+		o.client = l.Command("web", b.self, "watch", "-address", address, "-key", key, "-warp", w.warp,
+			"-rate", strconv.FormatFloat(w.rate, 'g', -1, 64), fmt.Sprintf("-pairs=%v", w.pair))
+	}
 	o.client.Stderr = os.Stderr
 	out, err := o.client.StdoutPipe()
 	if err == nil {
@@ -94,21 +106,19 @@ func (b *bench) startOwn(o *own, l *netlab.Lab, w watched) error {
 func (o *own) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		var l struct {
-			Offset   *float64 `json:"offset_ns"`
-			Low      *float64 `json:"low_ns"`
-			High     *float64 `json:"high_ns"`
-			LeastRTT float64  `json:"min_rtt_ns"`
-		}
+		var l said
 		err := json.Unmarshal(lines.Bytes(), &l)
 		o.mu.Lock()
 		switch {
 		case err != nil:
 			o.bad = fmt.Errorf("meridian clock watch says %q: %w", lines.Text(), err)
 		case l.Offset != nil:
-			p := point{offset: *l.Offset, bounded: l.Low != nil && l.High != nil, leastRTT: l.LeastRTT}
+			p := point{offset: *l.Offset, bounded: l.Low != nil && l.High != nil, leastRTT: l.MinRTT}
 			if p.bounded {
 				p.low, p.high = *l.Low, *l.High
+			}
+			if f := l.Free; f != nil && f.Low != nil && f.High != nil {
+				p.free = *f.High - *f.Low
 			}
 			o.said = append(o.said, p)
 		}

@@ -59,7 +59,7 @@ func (b *bench) startChronyd(l *netlab.Lab, port, poll int) (_ *chronyd, err err
 		return c, err
 	}
 	c.client, c.socket, err = start("web", "client", "port 0",
-		fmt.Sprintf("server %s port %d minpoll %d maxpoll %d xleave", l.Address("web", "db"), port, poll, poll))
+		fmt.Sprintf("server %s port %d minpoll %d maxpoll %d xleave", dbAddress, port, poll, poll))
 	if err != nil {
 		return c, err
 	}

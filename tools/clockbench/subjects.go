@@ -13,13 +13,18 @@ import (
 const ownPort = 4600
 
 // synchronisers returns all that are compared, not started.
-func (b *bench) synchronisers(ctx context.Context, l *netlab.Lab) (all []*synchroniser) {
+func (b *bench) synchronisers(ctx context.Context, l *netlab.Lab) (all []*subject) {
 	type polled struct {
 		rate float64
 		poll int // of chronyd: 2^poll seconds
 	}
 	rates := []polled{{16, -4}, {128, -7}}
 	ours := []watched{{rate: 16}, {rate: 16, pair: true}, {rate: 128}, {rate: 10}}
+	if b.warp {
+		rates = nil
+		ours = []watched{{rate: 16}, {rate: 16, warp: "wave"}, {rate: 16, warp: "jumps"}, {rate: 16, pair: true}, {rate: 16, pair: true, warp: "wave"},
+			{rate: 16, pair: true, warp: "jumps"}}
+	}
 	if b.low {
 		rates = []polled{{0.25, 2}}
 		ours = []watched{{rate: 0.2}, {rate: 0.2, burst: 8}}
@@ -27,7 +32,7 @@ func (b *bench) synchronisers(ctx context.Context, l *netlab.Lab) (all []*synchr
 	for i, r := range rates {
 		all = append(all, b.chronydAt(l, 1230+i, r.rate, r.poll))
 	}
-	if !b.low {
+	if !b.low && !b.warp {
 		all = append(all, b.ptp4lAt(ctx, l, 16, -4))
 	}
 	for i, w := range ours {
@@ -37,9 +42,9 @@ func (b *bench) synchronisers(ctx context.Context, l *netlab.Lab) (all []*synchr
 	return all
 }
 
-func (b *bench) chronydAt(l *netlab.Lab, port int, rate float64, poll int) *synchroniser {
+func (b *bench) chronydAt(l *netlab.Lab, port int, rate float64, poll int) *subject {
 	var c *chronyd
-	return &synchroniser{
+	return &subject{
 		name: fmt.Sprintf("chronyd %g/s", rate), rate: rate, peer: true, ports: []int{port},
 		start: func() (err error) {
 			if err = installed(b.chronyd); err == nil {
@@ -59,9 +64,9 @@ func (b *bench) chronydAt(l *netlab.Lab, port int, rate float64, poll int) *sync
 	}
 }
 
-func (b *bench) ptp4lAt(ctx context.Context, l *netlab.Lab, rate float64, interval int) *synchroniser {
+func (b *bench) ptp4lAt(ctx context.Context, l *netlab.Lab, rate float64, interval int) *subject {
 	var p *ptp4l
-	return &synchroniser{
+	return &subject{
 		name: fmt.Sprintf("ptp4l %g/s", rate), rate: rate, peer: true, ports: []int{319, 320},
 		start: func() (err error) {
 			if err = installed(b.ptp4l); err == nil {

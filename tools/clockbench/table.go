@@ -56,6 +56,19 @@ func (b bar) missed(r, peer *result) (all []string) {
 	return all
 }
 
+// warpFactor is how much larger errors may be where clocks differ.
+const warpFactor = 3
+
+// plain returns the result of the same synchroniser with clocks that do not differ, for one with clocks that do.
+func (r *result) plain(all []*result) *result {
+	for _, other := range all {
+		if r.warp != "" && other.warp == "" && other.failed == nil && other.load == r.load && other.rate == r.rate && other.pair == r.pair {
+			return other
+		}
+	}
+	return nil
+}
+
 // widthBar returns the greatest median width of the bound in least round trips, or 0 for none.
 func (r *result) widthBar() float64 {
 	switch {
@@ -86,20 +99,21 @@ func report(w io.Writer, all []*result, markdown bool) (missed int) {
 		}
 		fmt.Fprintln(out)
 	}
-	row("load", "synchroniser", "median ns", "p99 ns", "points", "wrong bounds", "width/least RTT", "core", "packets/s", "B/s")
+	row("load", "synchroniser", "median ns", "p99 ns", "points", "wrong bounds", "width/least RTT", "free clocks", "least RTT ns", "core", "packets/s", "B/s")
 	if markdown {
-		row("---", "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
+		row("---", "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
 	}
 	for _, r := range all {
 		if r.failed != nil {
 			row(r.load, r.name, "not measured: "+r.failed.Error())
 			continue
 		}
-		bounds, width := "-", "-"
+		bounds, width, free, least := "-", "-", "-", "-"
 		if r.bounded > 0 {
 			bounds, width = fmt.Sprintf("%d of %d", r.wrong, r.bounded), fmt.Sprintf("%.2f", r.width)
+			free, least = fmt.Sprintf("%.2f", r.free), fmt.Sprintf("%.0f", r.leastRTT)
 		}
-		row(r.load, r.name, fmt.Sprintf("%.0f", r.median), fmt.Sprintf("%.0f", r.p99), r.points, bounds, width,
+		row(r.load, r.name, fmt.Sprintf("%.0f", r.median), fmt.Sprintf("%.0f", r.p99), r.points, bounds, width, free, least,
 			fmt.Sprintf("%.2f%%", 100*r.cpu), fmt.Sprintf("%.0f", r.packets), fmt.Sprintf("%.0f", r.bytes))
 	}
 	_ = out.Flush()
@@ -119,6 +133,9 @@ func report(w io.Writer, all []*result, markdown bool) (missed int) {
 		}
 		if r.bounded < r.points {
 			say(r, fmt.Sprintf("%d of %d points are not bounded", r.points-r.bounded, r.points))
+		}
+		if plain := r.plain(all); plain != nil && (r.median > warpFactor*plain.median || r.p99 > warpFactor*plain.p99) {
+			say(r, fmt.Sprintf("%.0f/%.0f ns, more than %d times the %.0f/%.0f of clocks that do not differ", r.median, r.p99, warpFactor, plain.median, plain.p99))
 		}
 		if bar := r.widthBar(); bar > 0 && r.width > bar {
 			say(r, fmt.Sprintf("bounds %.2f least round trips wide, not %.2f", r.width, bar))
