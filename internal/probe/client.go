@@ -83,6 +83,9 @@ func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) 
 		if err != nil {
 			return nil, fmt.Errorf("probe: %w", err)
 		}
+		if same := c.from(a); same != nil { // answers would be taken for the first's
+			return nil, fmt.Errorf("probe: %s and %s are one address", addresses[same.index], address)
+		}
 		if a.Addr().Is6() {
 			network = "udp"
 		}

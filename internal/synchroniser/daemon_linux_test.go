@@ -115,20 +115,13 @@ func TestDaemonEndsSlewsInTimeAndReleasesTheClock(t *testing.T) {
 			}
 			return nil
 		}}
-		ended := make(chan error, 1)
-		go func() { ended <- d.Run(ctx, s) }()
-		time.Sleep(16 * time.Second)
-		synctest.Wait()
-		if c.set != -10 {
-			t.Errorf("15 s after the round it slews by %g ppm", c.set)
+		began := time.Now()
+		if err := d.Run(ctx, s); err != nil || discipline.slew != 0 || c.set != 0 {
+			t.Errorf("%v, left with a slew of %g ppm, at %g ppm", err, discipline.slew, c.set)
 		}
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		if c.set != 0 {
-			t.Errorf("18 s after the round it still slews by %g ppm", c.set)
-		}
-		if err := <-ended; err != nil || discipline.slew != 0 {
-			t.Errorf("%v, left with a slew of %g ppm", err, discipline.slew)
+		// It slews from the end of the first round, at 1 s, to 17 s, and looks once a second.
+		if len(c.at) < 2 || c.at[0].Sub(began) != time.Second || c.at[1].Sub(began) < 17*time.Second || c.at[1].Sub(began) > 19*time.Second {
+			t.Errorf("the frequency was set at %v, from %v on", c.at, began)
 		}
 	})
 }

@@ -20,6 +20,7 @@ type fakeClock struct {
 	synchronised bool
 	daemons      []string
 	writes       int
+	at           []time.Time // of the writes
 }
 
 func (c *fakeClock) Frequency() (float64, bool, error) { return c.set, c.synchronised, nil }
@@ -30,6 +31,7 @@ func (c *fakeClock) advance(over time.Duration) {
 }
 func (c *fakeClock) SetFrequency(ppm float64) error {
 	c.set, c.greatest, c.writes = ppm, max(c.greatest, math.Abs(ppm)), c.writes+1
+	c.at = append(c.at, time.Now())
 	return nil
 }
 
