@@ -207,7 +207,7 @@ func (f *askFlags) ask(o synchroniser.Options, targets []synchroniser.Target, me
 			return errors.Join(err, s.Close())
 		}
 		all.Go(func() error { return s.Run(ctx) })
-		all.Go(func() error { return quietBySignal(ctx, s.Quiet) })
+		all.Go(quietBySignal(ctx, s.Quiet))
 		all.Go(func() error {
 			defer end()
 			return work(ctx, s)
@@ -237,16 +237,18 @@ func (f *quietFlag) say(cmd *cobra.Command, format string, args ...any) {
 	}
 }
 
-// quietBySignal begins quiet windows at one signal and ends them at another.
-func quietBySignal(ctx context.Context, quiet func(bool)) error {
+// quietBySignal returns what begins quiet windows at one signal and ends them at another, until the context is done. Signals are taken from now on.
+func quietBySignal(ctx context.Context, quiet func(bool)) func() error {
 	signals, stop := quietSignals()
-	defer stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case s := <-signals:
-			quiet(beginsQuiet(s))
+	return func() error {
+		defer stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case s := <-signals:
+				quiet(beginsQuiet(s))
+			}
 		}
 	}
 }

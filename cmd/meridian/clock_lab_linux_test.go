@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"meridian/internal/netlab"
@@ -20,6 +21,13 @@ import (
 func serveIn(t *testing.T, lab *netlab.Lab, host, meridian, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := lab.Command(host, meridian, append([]string{"clock", "serve"}, args...)...)
+	_ = serving(t, c, dir)
+	return c
+}
+
+// serving starts 'clock serve' in a directory, and returns the address at which it answers.
+func serving(t *testing.T, c *exec.Cmd, dir string) string {
+	t.Helper()
 	c.Dir = dir
 	stderr, err := c.StderrPipe()
 	if err == nil {
@@ -30,10 +38,39 @@ func serveIn(t *testing.T, lab *netlab.Lab, host, meridian, dir string, args ...
 	}
 	t.Cleanup(func() { _ = c.Process.Kill() })
 	line, err := bufio.NewReader(stderr).ReadString('\n')
-	if err != nil || !strings.Contains(line, "answering at") {
+	_, address, ok := strings.Cut(strings.TrimSpace(line), "answering at ")
+	if err != nil || !ok {
 		t.Fatalf("clock serve says %q, %v", line, err)
 	}
-	return c
+	return address
+}
+
+func TestSignalsBeginAndEndQuietWindows(t *testing.T) {
+	dir := t.TempDir()
+	meridian := installed(t, dir, "meridian")
+	if o := ran(t, dir, meridian, "clock", "key", "-o", "key"); o.code != 0 {
+		t.Fatal(o.stderr)
+	}
+	server := exec.Command(meridian, "clock", "serve", "--listen", "127.0.0.1:0", "--key", "key")
+	address := serving(t, server, dir)
+	for _, quiet := range []bool{true, false} {
+		sent, code := syscall.SIGUSR2, 0
+		if quiet {
+			sent, code = syscall.SIGUSR1, 3
+		}
+		if err := server.Process.Signal(sent); err != nil {
+			t.Fatal(err)
+		}
+		if o := ran(t, dir, meridian, "clock", "watch", address, "--key", "key", "--for", "1s"); o.code != code {
+			t.Errorf("after %v: exit code %d, not %d: %s", sent, o.code, code, o.stderr)
+		}
+	}
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Wait(); err != nil {
+		t.Errorf("clock serve, interrupted: %v", err)
+	}
 }
 
 // TestClocksOfNamespacesAreBoundedLiveAndAfterwards has two namespaces, whose clock is one. What watch says while it runs, what tail

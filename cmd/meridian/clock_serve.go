@@ -78,8 +78,8 @@ func (f *clockServeFlags) run(cmd *cobra.Command) error {
 			_ = s.Close()
 			return err
 		}
+		all.Go(quietBySignal(ctx, s.Quiet))
 		f.say(cmd, "answering at %v", s.Addr())
-		all.Go(func() error { return quietBySignal(ctx, s.Quiet) })
 		all.Go(func() error {
 			defer end()
 			return s.Serve(ctx)
