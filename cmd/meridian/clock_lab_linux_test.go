@@ -110,7 +110,8 @@ func TestClocksOfNamespacesAreBoundedLiveAndAfterwards(t *testing.T) {
 			continue
 		}
 		bounded[last.Host]++
-		if *last.Low > 0 || *last.High < 0 || *last.Free.Low > 0 || *last.Free.High < 0 {
+		// The free clocks of two programs have origins of their own, so only the offset of the system clocks is known to be 0.
+		if *last.Low > 0 || *last.High < 0 {
 			t.Errorf("a bound does not hold the offset of a clock to itself: %s", line)
 		}
 		if last.Here == "kernel" && last.There == "kernel" {
