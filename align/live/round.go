@@ -329,8 +329,8 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 		x := &s.Pairs[i]
 		p := t.pairs[[2]int{s.epochs[x.A].number, s.epochs[x.B].number}]
 		for _, b := range x.Stretches {
-			// Bounds that are wider, because the clocks may bend, are no reason to doubt the messages.
-			if p != nil && b.From >= p.bent && p.contradictory() {
+			// Among several clocks, bounds that are wider because the clocks may bend are no reason to doubt the messages.
+			if p != nil && b.From >= p.bent && (!crowd(t, s.group) || p.contradictory()) {
 				t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: s.component.number, From: b.From, To: b.To})
 				p.bent, broken = p.lastA, true
 			}

@@ -47,12 +47,14 @@ func Outside(ctx context.Context, dir string, build func(testing.TB) *Lab, do fu
 // stoppedOutside is what a failed lab panics with.
 type stoppedOutside struct{ error }
 
-func (t *outside) Helper()                           {}
-func (t *outside) Context() context.Context          { return t.ctx }
-func (t *outside) Cleanup(f func())                  { t.cleanup = append(t.cleanup, f) }
-func (t *outside) Fatal(args ...any)                 { panic(stoppedOutside{errors.New(fmt.Sprint(args...))}) }
-func (t *outside) Fatalf(format string, args ...any) { panic(stoppedOutside{fmt.Errorf(format, args...)}) }
-func (t *outside) Skip(args ...any)                  { t.Fatal(args...) }
+func (t *outside) Helper()                  {}
+func (t *outside) Context() context.Context { return t.ctx }
+func (t *outside) Cleanup(f func())         { t.cleanup = append(t.cleanup, f) }
+func (t *outside) Fatal(args ...any)        { panic(stoppedOutside{errors.New(fmt.Sprint(args...))}) }
+func (t *outside) Fatalf(format string, args ...any) {
+	panic(stoppedOutside{fmt.Errorf(format, args...)})
+}
+func (t *outside) Skip(args ...any) { t.Fatal(args...) }
 func (t *outside) Errorf(format string, args ...any) {
 	t.failed = append(t.failed, fmt.Errorf(format, args...))
 }
