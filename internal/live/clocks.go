@@ -42,6 +42,7 @@ func (s *Session) mapOf(in *input, p *alignlive.Place) int {
 	}
 	s.maps = append(s.maps, mapEntry{in.number, p.Component})
 	m, _ := s.clocks.Maps().Map(in.number)
+	m = s.hostMap(in.number, m)
 	for _, schema := range s.schemas() {
 		schema.Maps = append(schema.Maps, trace.HostMap{Host: in.host, Component: p.Component, Map: m})
 	}
@@ -67,11 +68,12 @@ func (s *Session) comparable(a, b int) bool {
 // align uses the messages that have come, and takes over the maps of a round.
 func (s *Session) align(ctx context.Context) error {
 	now := s.time()
-	s.tags.advance(now, s.clocks.Add)
-	s.numbered.advance(now, s.clocks.Add)
+	s.tags.advance(now, s.add)
+	s.numbered.advance(now, s.add)
 	if err := s.packets.advance(ctx, now); err != nil {
 		return err
 	}
+	s.release(false)
 	asked := s.asked && now-s.askedAt >= askInterval
 	if asked && s.solving == nil {
 		s.asked, s.askedAt = false, now
@@ -92,6 +94,7 @@ func (s *Session) align(ctx context.Context) error {
 				continue
 			}
 			if m, component := maps.Map(e.clock); component == e.component {
+				m = s.hostMap(e.clock, m)
 				for _, schema := range s.schemas() {
 					schema.Maps[i].Map = m
 				}

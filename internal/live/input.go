@@ -48,6 +48,8 @@ type input struct {
 	n          uint64        // its number there
 	tagged     []trace.Value // values with it
 	place      alignlive.Place
+	at         alignlive.Place // of the event before, which had the stamp atStamp
+	atStamp    clock.HostTime
 	held       []heldEvent // read while the clocks were not aligned yet, from is the next
 	from       int
 	r          trace.TimelineEvent
@@ -87,6 +89,9 @@ func (in *input) follow() {
 		return
 	}
 	in.trace = ctf.Follow(in.dir, in.s.warnings)
+	if x := in.s.steered[in.number]; x != nil {
+		delete(x.decoders, in)
+	}
 	in.follower = in.trace
 }
 
@@ -183,6 +188,7 @@ func (in *input) open(before bool) (err error) {
 		in.name = in.dir
 	}
 	in.host, in.number = in.s.host(in.name)
+	in.s.expect(in)
 	in.enter()
 	for ok := in.s.o.FromEnd && !before; ok && err == nil; {
 		ok, err = in.read()
@@ -237,9 +243,7 @@ func (in *input) read() (bool, error) {
 		in.began, in.first = true, in.event.Time
 	}
 	in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
-	if in.parent == nil || !in.parent.began || in.event.Time > in.parent.event.Time {
-		in.s.clocks.Seen(in.number, in.event.Time)
-	}
+	in.s.see(in, in.parent == nil || !in.parent.began || in.event.Time > in.parent.event.Time)
 	if !in.s.alone {
 		if in.event.Flow != 0 && in.event.Role != trace.NoRole {
 			in.mark()
@@ -288,7 +292,11 @@ func (in *input) locate() {
 		in.place = alignlive.Place{At: clock.TimelineTime(in.event.Time)}
 		return
 	}
-	in.place = in.s.clocks.Maps().Place(in.number, in.event.Time)
+	in.place = in.s.place(in.number, in.event.Time)
+	// A reading may have moved the estimate back, by no more than the bounds: events of one clock stay in order.
+	if p := &in.place; in.s.steered[in.number] != nil && p.Bounded && in.event.Time >= in.atStamp && p.Component == in.at.Component && p.At < in.at.At {
+		p.At = max(p.At, min(in.at.At, p.High))
+	}
 }
 
 // mark notes the end of a message. Tracers that number messages do so among the traces that were written together, which are those of one
@@ -317,7 +325,7 @@ func (in *input) record() *trace.TimelineEvent {
 		r.Bounded, r.Low, r.High = true, in.place.Low, in.place.High
 		if in.capture != nil { // it happened up to a step of the stamps later
 			if step := in.capture.Granularity(); step > 1 {
-				r.High = max(r.High, in.s.clocks.Maps().Place(in.number, clock.Add(e.Time, step-1)).High)
+				r.High = max(r.High, in.s.place(in.number, clock.Add(e.Time, step-1)).High)
 			}
 		}
 	}
@@ -340,6 +348,8 @@ func (in *input) record() *trace.TimelineEvent {
 }
 
 // next gives the event back.
-func (in *input) next() { in.has = false }
+func (in *input) next() {
+	in.has, in.at, in.atStamp = false, in.place, in.event.Time
+}
 
 func (in *input) close() error { return in.follower.Close() }

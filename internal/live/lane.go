@@ -93,7 +93,7 @@ func (s *Session) first(at clock.TimelineTime) clock.TimelineTime {
 		if in.has {
 			at = min(at, in.place.At)
 		} else if in.from < len(in.held) {
-			at = min(at, s.clocks.Maps().Place(in.number, in.held[in.from].Time).At)
+			at = min(at, s.place(in.number, in.held[in.from].Time).At)
 		}
 	}
 	for _, l := range s.lanes {

@@ -78,7 +78,9 @@ type Session struct {
 	numbered *tags        // by numbers that a tracer may use again
 	shared   map[int]bool // components of several hosts
 	packets  *packets
-	maps     []mapEntry // of the schema's maps
+	steered  map[int]*steered // by clock, those that have readings of a free one
+	waiting  []waitingMessage // for readings
+	maps     []mapEntry       // of the schema's maps
 	warnings *trace.Warnings
 
 	sequences []*sequence // by the number that the sorter takes for a stream
@@ -118,7 +120,7 @@ func New(o Options, w *trace.Warnings) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(0, int64(time.Minute)), numbered: newTags(int64(o.Settle), int64(time.Minute)), shared: make(map[int]bool), last: make(map[int]clock.TimelineTime), warnings: w, began: o.Now()}
+	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(0, int64(time.Minute)), numbered: newTags(int64(o.Settle), int64(time.Minute)), shared: make(map[int]bool), steered: make(map[int]*steered), last: make(map[int]clock.TimelineTime), warnings: w, began: o.Now()}
 	s.schema.Title = "Live timeline"
 	s.rows = s.schema
 	if o.Rows {

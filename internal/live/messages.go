@@ -107,13 +107,13 @@ func (x *messageEnds) last(e *trace.TimelineEvent) (clock.TimelineTime, bool) {
 // end places one end on the timeline by the maps of now. It happened less than a step after its stamp.
 func (x *messageEnds) end(in *input, at clock.HostTime, step int64, role trace.Role) trace.TimelineEvent {
 	row := x.row(in)
-	place := x.s.clocks.Maps().Place(in.number, at)
+	place := x.s.place(in.number, at)
 	e := trace.TimelineEvent{Event: trace.Event{Time: at, Role: role, Stream: row.number}, Host: in.host, Map: x.s.mapOf(in, &place),
 		Time: place.At, Low: place.At, High: place.At}
 	if bounded(x.s, &place) {
 		e.Bounded, e.Low, e.High = true, place.Low, place.High
 		if step > 1 {
-			e.High = max(e.High, x.s.clocks.Maps().Place(in.number, clock.Add(at, step-1)).High)
+			e.High = max(e.High, x.s.place(in.number, clock.Add(at, step-1)).High)
 		}
 	}
 	class := 0 // as EndpointClasses has them: of the sending, of the receipt

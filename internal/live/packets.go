@@ -176,6 +176,7 @@ func (p *packets) finish(ctx context.Context) error {
 	if err := p.round(ctx, p.s.time(), 0); err != nil {
 		return err
 	}
+	p.s.release(true)
 	if _, err := p.s.clocks.Round(ctx); err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach ma
 			}
 			known := m // a stamp is up to a step before the event
 			known.Received = clock.Add(m.Received, steps[1]-1)
-			p.s.clocks.Add(from.in.number, to.in.number, known)
+			p.s.add(from.in.number, to.in.number, known)
 			if m.Sent > from.fresh && m.Received > to.fresh && !p.s.resumed.shown(from.in, to.in, m) {
 				p.ends.add(foundMessage{from.in, to.in, m, steps})
 			}

@@ -283,7 +283,7 @@ func (s *Session) boundText(host int) string {
 		if in.host != host || !in.began {
 			continue
 		}
-		p := s.clocks.Maps().Place(in.number, in.event.Time)
+		p := s.place(in.number, in.event.Time)
 		if !p.Bounded {
 			return "unbounded"
 		}

@@ -67,7 +67,7 @@ func TestTheErrorOfAStretchIsWhatItsReadingsLeaveOpen(t *testing.T) {
 				readings[i].Seen = test.seen
 			}
 		}
-		p := newPath(readings)
+		p := newPath(readings, nil)
 		p.judge()
 		s := p.stretches[n/2]
 		// The scale follows from the mean rate; readings' own errors make up for what is left.
@@ -91,7 +91,7 @@ func TestBoundsHoldWhatEachStretchLeavesOpen(t *testing.T) {
 			}
 		}
 		readings := straight(1_000_000+random.Int64N(50_000_000), 20+random.Uint64N(40), rates, kernels)
-		p := newPath(readings)
+		p := newPath(readings, nil)
 		p.judge()
 		for i := range p.stretches {
 			p.stretches[i].error = 50 + random.Int64N(20)

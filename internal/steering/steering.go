@@ -141,8 +141,14 @@ func Words(apart time.Duration) string {
 // errFew is the error of readings between which nothing can be interpolated.
 var errFew = errors.New("fewer than two readings of the clocks")
 
-// New makes a map of readings, in the order of the counter. The readings are not changed.
+// New makes a map of readings, in the order of the counter. The readings are not changed. The free counter is scaled to ns by
+// its mean rate against the steered clock, so that both show about the same from the first to the last reading.
 func New(readings []Reading) (*Map, error) {
+	return scaled(readings, nil)
+}
+
+// scaled makes a map of readings, with a scale of the free counter; nil for the mean one.
+func scaled(readings []Reading, to *scale) (*Map, error) {
 	if len(readings) < 2 {
 		return nil, errFew
 	}
@@ -158,7 +164,7 @@ func New(readings []Reading) (*Map, error) {
 			return nil, fmt.Errorf("a reading of the clocks at %d ns is out of range", b.Ns)
 		}
 	}
-	p := newPath(readings)
+	p := newPath(readings, to)
 	p.judge()
 	m := &Map{Readings: len(readings), First: p.x[0], Last: p.x[len(p.x)-1]}
 	p.summarize(m)
@@ -200,18 +206,36 @@ type stretch struct {
 	unknown bool
 }
 
-// newPath scales the free counter to ns: by its mean rate against the steered clock, so that both show about the same
-// from the first to the last reading.
-func newPath(readings []Reading) *path {
+// scale is how a free counter is told in ns: at a count it shows an instant, and counts are so many ns.
+type scale struct {
+	counter    uint64
+	at         clock.HostTime
+	counts, ns int64
+}
+
+// meanScale is that by which the counter shows what the steered clock does at the first and the last reading.
+func meanScale(first, last *Reading) scale {
+	return scale{first.Counter, first.Stamp, int64(last.Counter - first.Counter), int64(last.Stamp - first.Stamp)}
+}
+
+// show returns what the free clock shows at a count.
+func (s *scale) show(counter uint64) clock.HostTime {
+	return clock.Add(s.at, clock.MulDiv(int64(counter-s.counter), s.ns, s.counts, clock.Nearest))
+}
+
+// newPath puts readings on the scale, the mean one if it is nil.
+func newPath(readings []Reading, to *scale) *path {
 	n := len(readings)
-	first, last := &readings[0], &readings[n-1]
-	counts, ns := int64(last.Counter-first.Counter), int64(last.Stamp-first.Stamp)
+	if to == nil {
+		mean := meanScale(&readings[0], &readings[n-1])
+		to = &mean
+	}
 	p := &path{readings: readings, x: make([]clock.HostTime, n), y: make([]clock.HostTime, n), error: make([]int64, n), stretches: make([]stretch, n-1)}
 	for i := range readings {
 		r := &readings[i]
 		p.x[i] = r.Stamp
-		p.y[i] = clock.Add(p.x[0], clock.MulDiv(int64(r.Counter-first.Counter), ns, counts, clock.Nearest))
-		p.error[i] = clock.Add(clock.MulDiv(int64(r.Error), ns, counts, clock.Up), r.NsError) + 1 // and the rounding of y
+		p.y[i] = to.show(r.Counter)
+		p.error[i] = clock.Add(clock.MulDiv(int64(r.Error), to.ns, to.counts, clock.Up), r.NsError) + 1 // and the rounding of y
 	}
 	for i := range p.stretches {
 		s := &p.stretches[i]

@@ -84,6 +84,7 @@ func (p *path) beyond(i int) (low, high float64) {
 		if kernel := &p.readings[k].Kernel; kernel.Known {
 			a, b := kernel.rates()
 			low, high = min(low, a+p.scale), max(high, b+p.scale)
+			low, high = min(low, p.scale), max(high, p.scale) // a slew may be over at any time
 		}
 	}
 	return max(low, -maxSlew) - maxChangeBeyond, min(high, maxSlew) + maxChangeBeyond
