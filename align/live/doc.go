@@ -63,8 +63,8 @@
 // without bounds until then. Where no pair contradicts itself, but several together do, or a round finds a step, all
 // clocks of the group begin anew. What was shown between the step and its discovery is not replaced.
 //
-// Clocks with a free clock beside them (trace.Clock.Free), and two clocks of one host, are not known here: they are clocks like
-// others.
+// Two clocks of one host are not known here: they are clocks like others. Neither are clocks with a free clock beside them
+// (trace.Clock.Free): the caller converts messages and readings to the free clock, and adds the error of that to their stamps and to places.
 //
 // # Cost
 //
