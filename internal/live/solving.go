@@ -14,7 +14,7 @@ type solving struct {
 }
 
 // round goes on with the alignment. Beside the steps of [Session.Run] a round is begun at one step, and applied at the first one
-// after it was solved. Otherwise it is made at once, after the one that is being solved, if any. Asked makes one that is not due.
+// after it was solved, for which its end wakes the session. Otherwise it is made at once, after the one that is being solved, if any. Asked makes one that is not due.
 func (s *Session) round(ctx context.Context, asked bool) (err error) {
 	if w := s.solving; w != nil {
 		if s.beside {
@@ -47,6 +47,9 @@ func (s *Session) round(ctx context.Context, asked bool) (err error) {
 	ctx, w.cancel = context.WithCancel(ctx)
 	s.solving = w
 	go func() {
+		if s.watcher != nil {
+			defer s.watcher.Wake() // after done is closed: the step that follows applies the round
+		}
 		defer close(w.done)
 		work.Solve(ctx)
 	}()

@@ -23,11 +23,12 @@ import (
 type Watcher struct {
 	notify *fsnotify.Watcher // nil where the system has none
 	wanted map[string]bool   // directories to watch; true: is watched
+	woken  chan struct{}     // holds one word of [Watcher.Wake]
 }
 
 // New returns a watcher of no directory. Where the system gives no notice of changes, it is one that only pauses.
 func New() *Watcher {
-	w := &Watcher{wanted: make(map[string]bool)}
+	w := &Watcher{wanted: make(map[string]bool), woken: make(chan struct{}, 1)}
 	if n, err := fsnotify.NewWatcher(); err == nil {
 		w.notify = n
 	}
@@ -55,27 +56,38 @@ func (w *Watcher) watchNew() {
 	}
 }
 
-// Wait returns when a directory may have grown, after at most the longest pause, and not before the shortest has passed: the
-// caller's looks are so far apart however fast the directories grow. Its error is that of ctx.
+// Wake has Wait return as if a directory had grown: the one that goes on, or else the next. Any goroutine may call it.
+func (w *Watcher) Wake() {
+	select {
+	case w.woken <- struct{}{}:
+	default: // one is there
+	}
+}
+
+// Wait returns when a directory may have grown or Wake was called, after at most the longest pause, and not before the shortest has
+// passed: the caller's looks are so far apart however fast the directories grow. Its error is that of ctx.
 func (w *Watcher) Wait(ctx context.Context, shortest, longest time.Duration) error {
-	if err := pause(ctx, shortest); err != nil || w.notify == nil {
-		if err == nil {
-			err = pause(ctx, longest-shortest)
-		}
+	if err := pause(ctx, shortest); err != nil {
 		return err
 	}
-	w.watchNew()
-	if w.drain() {
-		return ctx.Err()
+	var events <-chan fsnotify.Event // nil where the system has no notices: nothing comes of it
+	var faults <-chan error
+	if w.notify != nil {
+		events, faults = w.notify.Events, w.notify.Errors
+		w.watchNew()
+		if w.drain() {
+			return ctx.Err()
+		}
 	}
 	timer := time.NewTimer(max(longest-shortest, 0))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case e := <-w.notify.Events:
+	case <-w.woken:
+	case e := <-events:
 		w.note(e)
-	case err := <-w.notify.Errors: // of a queue that overflowed: something changed
+	case err := <-faults: // of a queue that overflowed: something changed
 		if err != nil && !errors.Is(err, fsnotify.ErrEventOverflow) && !errors.Is(err, fs.ErrNotExist) {
 			return pause(ctx, shortest)
 		}

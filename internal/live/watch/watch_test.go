@@ -102,3 +102,24 @@ func TestWaitEndsAfterTheLongestPauseWithTheContextAndNotBeforeTheShortest(t *te
 		}
 	}
 }
+
+func TestWakeEndsTheWaitThatGoesOnOrTheNextOne(t *testing.T) {
+	for name, w := range map[string]*Watcher{"notices": newWatcher(t), "no notices": {wanted: map[string]bool{}, woken: make(chan struct{}, 1)}} {
+		t.Run(name, func(t *testing.T) {
+			w.Wake()
+			w.Wake()
+			wait(t, w)
+			begin := time.Now()
+			if err := w.Wait(t.Context(), 0, time.Millisecond); err != nil || time.Since(begin) < time.Millisecond {
+				t.Errorf("two words before a wait end two: error %v", err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				wait(t, w)
+			}()
+			w.Wake()
+			<-ended
+		})
+	}
+}
