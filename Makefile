@@ -100,6 +100,10 @@ bench-view: ## the timeline of ten million events in a browser, against its bars
 bench-clock: build ## synchronisers side by side where the truth is known: chronyd, ptp4l, ours; needs root, chrony and linuxptp
 	go build -o bin/clockbench ./tools/clockbench
 	bin/clockbench -check $(FLAGS)
+	bin/clockbench -low -check -length 400s -settle 80s $(FLAGS)
+	bin/clockbench -warp -check -settle 40s $(FLAGS)
+	bin/clockbench -hops 10 $(FLAGS)
+	bin/clockbench -hosts 8 $(FLAGS)
 
 bench-live: build ## the time until an event is seen in the browser, and a page of ten million that grows; needs Chromium and root
 	go build -o bin/livebench ./tools/livebench

@@ -20,6 +20,9 @@
 // With -warp ours run alone, with clocks at the other end that are seconds away, 44 ppm fast, and bend or jump: the truth is known,
 // because they are doubles that follow this machine's clock.
 //
+// With -hops N, N hosts stand in a row, and each asks the one before: the error of the sums over the hops is printed. With -hosts N,
+// one host asks N others by `meridian clock compare`, BRISK's rounds among the methods.
+//
 // A synchroniser that is not installed is left out and named. With -check the exit code is 1 if a bar is missed. It needs root.
 package main
 
@@ -69,6 +72,8 @@ func main() {
 	loads := flag.String("loads", strings.Join(loadNames, ","), "the loads: "+strings.Join(loadNames, ", "))
 	flag.BoolVar(&b.low, "low", false, "exchange once in 4 or 5 s, without load")
 	flag.BoolVar(&b.warp, "warp", false, "compare clocks that differ with clocks that do not, ours alone")
+	hops := flag.Int("hops", 0, "measure nothing but a chain of so many hosts, of which each asks the one before")
+	hosts := flag.Int("hosts", 0, "measure nothing but so many hosts that one asks")
 	check := flag.Bool("check", false, "exit with 1 if a bar is missed")
 	markdown := flag.Bool("markdown", false, "print tables as Markdown")
 	flag.Parse()
@@ -83,6 +88,12 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *hops > 0 {
+		exit(b.runHops(ctx, *hops, os.Stdout))
+	}
+	if *hosts > 0 {
+		exit(b.runHosts(ctx, *hosts, os.Stdout))
+	}
 	results, err := b.run(ctx)
 	if err != nil {
 		exit(err)

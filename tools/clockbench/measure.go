@@ -65,7 +65,7 @@ func (b *bench) run(ctx context.Context) (all []*result, err error) {
 	}
 	defer os.RemoveAll(b.dir)
 	for _, load := range b.loads {
-		err := netlab.Outside(ctx, b.dir, bridged, func(l *netlab.Lab) error {
+		err := netlab.Outside(ctx, b.dir, switched(2), func(l *netlab.Lab) error {
 			results, err := b.measure(ctx, l, load)
 			all = append(all, results...)
 			return err
@@ -77,32 +77,39 @@ func (b *bench) run(ctx context.Context) (all []*result, err error) {
 	return all, nil
 }
 
-// Addresses of the hosts of the lab.
-const (
-	webAddress = "10.78.0.1"
-	dbAddress  = "10.78.0.2"
-)
-
-// bridged returns a lab of the hosts web and db that are linked by a bridge in a third namespace.
-func bridged(t testing.TB) *netlab.Lab {
-	l := netlab.New(t)
-	l.Hosts("web", "switch", "db")
-	l.Link("web", "switch")
-	l.Link("db", "switch")
-	for _, args := range [][]string{
-		{"switch", "link", "add", "br0", "type", "bridge"},
-		{"switch", "link", "set", "eth0", "master", "br0"},
-		{"switch", "link", "set", "eth1", "master", "br0"},
-		{"switch", "link", "set", "br0", "up"},
-		{"web", "address", "add", webAddress + "/24", "dev", "eth0"},
-		{"db", "address", "add", dbAddress + "/24", "dev", "eth0"},
-	} {
-		if out, err := l.Command(args[0], "ip", args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("ip %v: %v: %s", args, err, out)
+// switched returns a lab of hosts that are linked by a bridge in a namespace of its own.
+func switched(hosts int) func(testing.TB) *netlab.Lab {
+	return func(t testing.TB) *netlab.Lab {
+		l := netlab.New(t)
+		ip := func(host string, args ...string) {
+			if out, err := l.Command(host, "ip", args...).CombinedOutput(); err != nil {
+				t.Fatalf("ip %v: %v: %s", args, err, out)
+			}
 		}
+		l.Hosts("switch")
+		ip("switch", "link", "add", "br0", "type", "bridge")
+		ip("switch", "link", "set", "br0", "up")
+		for k := range hosts {
+			l.Hosts(hostName(k))
+			l.Link(hostName(k), "switch")
+			ip("switch", "link", "set", fmt.Sprintf("eth%d", k), "master", "br0")
+			ip(hostName(k), "address", "add", hostAddress(k)+"/24", "dev", "eth0")
+		}
+		return l
 	}
-	return l
 }
+
+// hostName and hostAddress are of a host of the lab. The first asks, the second answers.
+func hostName(k int) string {
+	if k < 2 {
+		return [...]string{"web", "db"}[k]
+	}
+	return fmt.Sprintf("h%d", k)
+}
+
+func hostAddress(k int) string { return fmt.Sprintf("10.78.0.%d", k+1) }
+
+var dbAddress = hostAddress(1)
 
 // measure runs all synchronisers at once under a load.
 func (b *bench) measure(ctx context.Context, l *netlab.Lab, load string) ([]*result, error) {

@@ -25,6 +25,8 @@ type watched struct {
 	burst int
 	warp  string // what the other end's clocks do; "" for nothing
 	port  int
+	// The asking host, the answering one, and its address; "" for those of the comparison.
+	from, to, address string
 }
 
 func (w watched) name() string {
@@ -52,6 +54,9 @@ type own struct {
 }
 
 func (b *bench) ours(l *netlab.Lab, w watched) *subject {
+	if w.from == "" {
+		w.from, w.to, w.address = hostName(0), hostName(1), hostAddress(1)
+	}
 	o := &own{}
 	return &subject{
 		name: w.name(), rate: w.rate, pair: w.pair, warp: w.warp, ports: []int{w.port},
@@ -69,10 +74,10 @@ func (b *bench) startOwn(o *own, l *netlab.Lab, w watched) error {
 			return fmt.Errorf("meridian clock key: %w: %s", err, out)
 		}
 	}
-	address := net.JoinHostPort(dbAddress, strconv.Itoa(w.port))
-	o.server = l.Command("db", b.meridian, "clock", "serve", "--listen", address, "--key", key, "--quiet")
+	address := net.JoinHostPort(w.address, strconv.Itoa(w.port))
+	o.server = l.Command(w.to, b.meridian, "clock", "serve", "--listen", address, "--key", key, "--quiet")
 	if w.warp != "" {
-		o.server = l.Command("db", b.self, "serve", "-address", address, "-key", key, "-warp", w.warp)
+		o.server = l.Command(w.to, b.self, "serve", "-address", address, "-key", key, "-warp", w.warp)
 	}
 	o.server.Stderr = os.Stderr
 	if err := o.server.Start(); err != nil {
@@ -83,9 +88,9 @@ func (b *bench) startOwn(o *own, l *netlab.Lab, w watched) error {
 	if w.burst > 0 {
 		args = append(args, "--burst", strconv.Itoa(w.burst))
 	}
-	o.client = l.Command("web", b.meridian, args...)
+	o.client = l.Command(w.from, b.meridian, args...)
 	if w.warp != "" {
-		o.client = l.Command("web", b.self, "watch", "-address", address, "-key", key, "-warp", w.warp,
+		o.client = l.Command(w.from, b.self, "watch", "-address", address, "-key", key, "-warp", w.warp,
 			"-rate", strconv.FormatFloat(w.rate, 'g', -1, 64), fmt.Sprintf("-pairs=%v", w.pair))
 	}
 	o.client.Stderr = os.Stderr
