@@ -26,6 +26,9 @@ type livePage struct {
 // openLivePage prepares to serve the page at the address that the flags say.
 func openLivePage(f *viewFlags, cmd *cobra.Command, o live.Options, v live.ViewOptions) (*livePage, error) {
 	p := &livePage{flags: f, cmd: cmd, timeline: view.NewLive(), warnings: new(trace.Warnings)}
+	v.Dropped = func() {
+		f.printWarnings(cmd, []string{"the oldest part of the index was dropped, as --keep says; this is said once"})
+	}
 	var err error
 	if p.server, err = view.Listen(f.listen, p.timeline); err != nil {
 		return nil, err

@@ -26,6 +26,8 @@ type ViewOptions struct {
 	KeepTime  time.Duration
 	KeepBytes int64
 	MinDelay  int64 // of a message, ns: a faster one is a violation
+	// Dropped, unless nil, is called when something is dropped for the first time, from a goroutine of the viewer.
+	Dropped func()
 }
 
 // Viewer shows the events of directories as they come: it publishes pictures of the timeline to a [view.Live].
@@ -115,7 +117,7 @@ func openPictures(s *Session, v ViewOptions, dir string, to *view.Live, w *trace
 		}
 	}
 	f.To(x)
-	p := &pictures{session: s, dir: dir, index: x, filter: f, to: to, warnings: w, work: make(chan func() error, 1), failed: make(chan error, 1)}
+	p := &pictures{session: s, dir: dir, index: x, filter: f, to: to, warnings: w, dropped: v.Dropped, work: make(chan func() error, 1), failed: make(chan error, 1)}
 	s.To(p)
 	return p, nil
 }
@@ -134,6 +136,7 @@ type pictures struct {
 	filter   *filter.Filter
 	to       *view.Live
 	warnings *trace.Warnings
+	dropped  func()            // is called once; nil afterwards
 	work     chan func() error // seals to finish
 	failed   chan error        // the first failure of one
 
@@ -215,6 +218,10 @@ func (p *pictures) seal() {
 			var dropped bool
 			if dropped, err = p.index.Drop(); dropped {
 				p.warnings.Add(p.dir, "the oldest part of the index was dropped, as --keep says", "")
+				if p.dropped != nil {
+					p.dropped()
+					p.dropped = nil
+				}
 			}
 		}
 		for more := true; more && err == nil; {

@@ -131,15 +131,19 @@ function go(target, { span = 0, animate = true } = {}) {
 }
 
 /**
- * select takes an event or its number; null lets go.
+ * select takes an event or its number; null lets go. An event that cannot be read is let go of, and listeners are given the reason.
  * @param {TimelineEvent | number | null} what
  * @param {"a" | "b"} [which]
  */
 async function select(what, which = "a") {
-  const event = typeof what === "number" ? (await Data.events(what, 1))[0] : what;
-  selection[which] = event ?? null;
+  let event = typeof what === "number" ? null : what, missing = "";
+  if (typeof what === "number") {
+    try { event = (await Data.events(what, 1))[0] ?? null; } catch (error) { missing = `Event ${Time.grouped(what)} cannot be read: ${/** @type {Error} */ (error).message}.`; }
+  }
+  selection[which] = event;
   if (event && which === "a") Rows.focus(event.row, false);
-  emit("select", which, selection[which]);
+  emit("select", which, event, missing);
+  if (missing) announce(missing);
   if (event) announce(`selected ${which}: ${describe(event)}`);
   redraw();
 }

@@ -79,7 +79,7 @@ async function messages(event) {
     const far = await one(other), [sent, received] = side === "sent" ? [far, event] : [event, far];
     const title = side === "sent" ? "Message received" : "Message sent";
     if (!far) {
-      parts.push([title, [[side, `event ${Elements.grouped(other)}, which this file does not have`]]]);
+      parts.push([title, [[side, `event ${Elements.grouped(other)}, which ${App.live ? "the index has no longer" : "this file does not have"}`]]]);
       continue;
     }
     const d = Measure.difference(Order.endOf(sent), Order.endOf(received)), verdict = await Violations.verdictOf(sent, received, d);
@@ -107,11 +107,12 @@ export function asText(parts, event) {
  */
 const go = (event) => () => { App.select(event, "a"); App.go(event); };
 
-async function fill() {
+/** @param {string} [missing] why the event is not there */
+async function fill(missing) {
   const event = App.selection.a, mine = ++asked;
   if (!event) {
     shown = "";
-    body.replaceChildren(make("p", { class: "dim" }, "Click an event, or go to one with the keys that ? lists. Its time, bounds, fields and message appear here."));
+    body.replaceChildren(make("p", { class: "dim" }, missing || "Click an event, or go to one with the keys that ? lists. Its time, bounds, fields and message appear here."));
     return;
   }
   const parts = await gather(event);
@@ -135,10 +136,10 @@ export function start() {
   const whole = App.panel("details", "Details", { key: "i", hint: "the selected event" });
   body = make("div", { class: "details" });
   whole.append(body);
-  App.on("select", (which, event) => {
+  App.on("select", (which, event, missing) => {
     if (which !== "a") return;
-    fill();
-    if (event && !Dock.shown()) App.show("details");
+    fill(missing);
+    if ((event || missing) && !Dock.shown()) App.show("details");
   });
   fill();
 }
