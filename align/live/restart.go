@@ -26,7 +26,7 @@ func restart(t round, g *group) {
 	for _, c := range t.clocks {
 		for _, e := range c.epochs {
 			if within[e.component] {
-				(doubts{t.Timeline}).expose(e)
+				doubts(t).expose(e)
 			}
 		}
 	}
@@ -59,8 +59,8 @@ func (p *pairState) begin() {
 // messages of two clocks that contradict the assumption by themselves say that one of the two was set. Where several such pairs
 // have one clock in common, it is that one. The messages of these clocks are forgotten; those of all other pairs stay.
 func (t doubts) find() {
-	for _, g := range (round{t.Timeline}).groups() {
-		if !crowd(round{t.Timeline}, g) {
+	for _, g := range round(t).groups() {
+		if !crowd(round(t), g) {
 			continue
 		}
 		var broken []*pairState

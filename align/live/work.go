@@ -209,7 +209,7 @@ func (t round) another(w *Work) bool {
 		if k.reference == nil {
 			k.reference = k.epochs[k.References[k.Component[0]]]
 		}
-		if w.division < maxDivisions && (division{t.Timeline}).divide(k.solution) {
+		if w.division < maxDivisions && division(t).divide(k.solution) {
 			w.division++
 			w.set = true
 			return true

@@ -148,12 +148,8 @@ func (c *collector) Write(e *trace.TimelineEvent, n order.Note) error {
 
 func (c *collector) Step(*Session) error { return nil }
 
-// follow runs a session over growing copies of traces in virtual time: each step is 20 ms.
-func follow(t testing.TB, hosts [2]host, seconds int, o Options) (*Session, []taken) {
-	return followBeside(t, hosts, seconds, o, 0)
-}
-
-// followBeside does so with rounds that are solved beside the steps, and applied after as many steps at most; 0 solves them in steps.
+// followBeside runs a session over growing copies of traces in virtual time: each step is 20 ms. Rounds are solved beside the steps,
+// and applied after as many steps at most; 0 solves them in steps.
 func followBeside(t testing.TB, hosts [2]host, seconds int, o Options, most int) (*Session, []taken) {
 	dir := t.TempDir()
 	var all []*growth

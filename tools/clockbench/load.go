@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"time"
 
 	"meridian/internal/netlab"
@@ -17,6 +18,9 @@ import (
 
 // The token bucket of the loads bursts and saturated: 200 Mbit/s, as a slow link behind a fast interface.
 var bucket = []string{"qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", "200mbit", "burst", "64kb", "latency", "6ms"}
+
+// spun gives the load of a busy processor something to do.
+var spun atomic.Uint64
 
 const (
 	burstLength   = time.Second
@@ -66,7 +70,8 @@ func startLoad(ctx context.Context, l *netlab.Lab, name string) (stop func(), er
 func runLoad(args []string) error {
 	switch args[0] {
 	case "spin":
-		for {
+		for n := uint64(0); ; n++ {
+			spun.Store(n)
 		}
 	case "receive":
 		listener, err := net.Listen("tcp", ":"+loadPort)

@@ -11,7 +11,6 @@ import (
 
 // bar is what ours is to reach, of a peer at the same rate and in the same run, or by itself.
 type bar struct {
-	loads  string
 	median float64 // of the peer's
 	least  float64 // ns; a median below is good whatever the peer's is
 	p99    float64 // of the peer's
