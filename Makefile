@@ -128,8 +128,8 @@ study: ## every table of docs/benchmarks.md, on fresh seeds (FLAGS="-first-seed 
 
 live-clocks: ## align/live over 12 h of two clocks that wander and are set, and 1 h of eight hosts that come and go, against the truth
 	go build -o bin/liveclocks ./tools/liveclocks
-	bin/liveclocks -interval 10s -period 2s -steps 30m $(FLAGS)
-	bin/liveclocks -hosts 8 -span 1h -interval 10s -period 2s -steps 10m $(FLAGS)
+	bin/liveclocks $(FLAGS)
+	bin/liveclocks -hosts 8 -span 1h -period 500ms $(FLAGS)
 
 adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is known: a failing one is made small and printed
 	go build -o bin/adversary ./tools/adversary
