@@ -7,11 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"meridian/align"
 	"meridian/align/live"
 	"meridian/clock"
 	"meridian/internal/sim"
 	"meridian/trace"
 )
+
+// cheap is a method that costs a fifth of the default one; its bounds are the same.
+var cheap = align.Options{Method: "two-point"}
 
 // world plays hosts that exchange messages, and asks of every event where it is at the time when it comes.
 type world struct {
@@ -213,7 +217,7 @@ func TestBoundsHoldAsShown(t *testing.T) {
 
 func TestStepIsFoundAndNoBoundSpansIt(t *testing.T) {
 	for _, by := range []int64{5e6, -3e9} {
-		w := newWorld(t, 1, live.Options{Interval: 2 * time.Second})
+		w := newWorld(t, 1, live.Options{Interval: 2 * time.Second, Align: cheap})
 		w.host("a", sim.Clock{OffsetNs: 1_700_000_000e9})
 		w.host("b", sim.Clock{OffsetNs: 1_600_000_000e9, SkewPPM: 40, Steps: []sim.Step{{At: 20e9, By: by}}})
 		w.link(0, 1, 100*time.Millisecond, 100*time.Microsecond, 120*time.Microsecond, 50*time.Microsecond)
@@ -227,7 +231,7 @@ func TestStepIsFoundAndNoBoundSpansIt(t *testing.T) {
 }
 
 func TestTimelineGoesOnWithoutItsReference(t *testing.T) {
-	w := newWorld(t, 1, live.Options{Interval: 2 * time.Second})
+	w := newWorld(t, 1, live.Options{Interval: 2 * time.Second, Align: cheap})
 	w.host("a", sim.Clock{OffsetNs: 1_700_000_000e9})
 	w.host("b", sim.Clock{OffsetNs: 1_600_000_000e9, SkewPPM: 40})
 	w.host("c", sim.Clock{OffsetNs: 1_500_000_000e9, SkewPPM: -20})

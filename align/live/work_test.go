@@ -26,7 +26,7 @@ func TestBoundsHoldAsShownWhileRoundsAreSolved(t *testing.T) {
 // The step is at any instant of a round: before, while it is solved, and after.
 func TestStepWhileARoundIsSolvedIsFound(t *testing.T) {
 	for i, by := range []int64{5e6, -3e9, 30e9} {
-		w := newWorld(t, uint64(i), live.Options{Interval: time.Second})
+		w := newWorld(t, uint64(i), live.Options{Interval: time.Second, Align: cheap})
 		w.lag = 600 * time.Millisecond
 		at := 10e9 + float64(i)*0.3e9
 		w.host("a", sim.Clock{OffsetNs: 1_700_000_000e9})
@@ -42,7 +42,7 @@ func TestStepWhileARoundIsSolvedIsFound(t *testing.T) {
 }
 
 func TestReferenceIsLostWhileRoundsAreSolved(t *testing.T) {
-	w := newWorld(t, 1, live.Options{Interval: 2 * time.Second})
+	w := newWorld(t, 1, live.Options{Interval: 2 * time.Second, Align: cheap})
 	w.lag = 600 * time.Millisecond
 	for i, ppm := range []float64{0, 40, -20} {
 		w.host(string(rune('a'+i)), sim.Clock{OffsetNs: int64(1_700_000_000-100_000_000*i) * 1e9, SkewPPM: ppm})
