@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 
 	alignlive "meridian/align/live"
 	"meridian/clock"
@@ -61,7 +62,9 @@ func (s *Session) expect(in *input) {
 			return // its clock is in use as it is
 		}
 	}
-	if env := in.trace.Env(); env["tracer_name"] == "meridian" && env["domain"] == "host" {
+	env := in.trace.Env()
+	isReading := func(c trace.Class) bool { return c.Name == steering.Event }
+	if env["tracer_name"] == "meridian" && env["domain"] == "host" || slices.ContainsFunc(in.follower.Classes(), isReading) {
 		s.steered[in.number] = &steered{name: in.name, decoders: make(map[*input]map[int]classDecoder), since: s.elapsed()}
 	}
 }
