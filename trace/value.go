@@ -136,7 +136,8 @@ func (v *Value) Clone() Value {
 }
 
 // Append appends the value as people read it: numbers in the type's base (0x, 0b and a leading 0 marking it), an
-// enumeration's label, text as it is, structures as {name: value, ...}, arrays as [value, ...], bytes in hexadecimal.
+// enumeration's label, text as it is, structures as {name: value, ...}, arrays as [value, ...], members
+// of structures that are addresses as such ([Field.Address]), bytes in hexadecimal.
 // The type must not be nil; a value that does not fit it is written as far as it does.
 func (v *Value) Append(b []byte, t *Type) []byte {
 	switch v.Kind {
@@ -162,7 +163,7 @@ func (v *Value) Append(b []byte, t *Type) []byte {
 			}
 			if i < len(t.Fields) {
 				b = append(append(b, t.Fields[i].Name...), ": "...)
-				b = v.Items[i].Append(b, &t.Fields[i].Type)
+				b = t.Fields[i].Append(b, &v.Items[i])
 			}
 		}
 		return append(b, '}')

@@ -174,3 +174,24 @@ func TestAWriterWithoutASchemaIsRefused(t *testing.T) {
 func TestUnknownIndicesAndWritesAfterCloseAreRefused(t *testing.T) {
 	eventtest.RefusesUnknownIndices(t, func(w io.Writer, s *trace.Schema) (trace.Sink, error) { return NewWriter(w, s, Options{}) })
 }
+
+func TestAddressesAreWrittenAsAddressesInCellsAndInTheRest(t *testing.T) {
+	l, events := eventtest.Headers()
+	lines := strings.Split(string(write(t, l, events, Options{})), "\n")
+	for i, want := range []string{
+		"network_header.ipv4.saddr,network_header.ipv4.daddr,network_header.ipv6.flow_lbl,network_header.ipv6.saddr,network_header.ipv6.daddr,address_ipv4,fields",
+		",192.168.0.7,10.0.2.255,,,,,", `,,,"[1, 2, 3]",2001:db8::12,::1,,`, ",,,,,,10.0.0.1,",
+	} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("%s, want %s", lines[i], want)
+		}
+	}
+	late := &trace.Schema{Hosts: l.Hosts, Streams: l.Streams} // classes that come later have no columns
+	var out bytes.Buffer
+	w, err := NewWriter(&out, late, Options{})
+	late.Classes = l.Classes
+	eventtest.Write(t, w, err, events[2:])
+	if want := `,"{""address_ipv4"":""10.0.0.1""}"` + "\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%s, want %s", out.String(), want)
+	}
+}

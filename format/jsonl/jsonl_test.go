@@ -108,3 +108,17 @@ func (a *annotated) Write(e *trace.TimelineEvent) error {
 	a.last = e.Time
 	return a.Writer.Write(e)
 }
+
+func TestAddressesAreWrittenAsAddresses(t *testing.T) {
+	l, events := eventtest.Headers()
+	lines := strings.Split(write(t, l, events), "\n")
+	for i, want := range []string{
+		`"fields":{"network_header.ipv4.saddr":"192.168.0.7","network_header.ipv4.daddr":"10.0.2.255"}}`,
+		`"fields":{"network_header.ipv6.flow_lbl":[1,2,3],"network_header.ipv6.saddr":"2001:db8::12","network_header.ipv6.daddr":"::1"}}`,
+		`"fields":{"address_ipv4":"10.0.0.1"}}`,
+	} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("%s, want %s", lines[i], want)
+		}
+	}
+}

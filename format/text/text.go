@@ -94,7 +94,7 @@ func (w *Writer) fields(b []byte, r *trace.TimelineEvent) []byte {
 			b = strconv.AppendQuote(b, string(v.Data))
 			continue
 		}
-		w.value = v.Append(w.value[:0], &f.Type)
+		w.value = f.Append(w.value[:0], v)
 		b = appendPlain(b, w.value)
 	}
 	return b

@@ -114,3 +114,13 @@ func (a *annotated) Write(e *trace.TimelineEvent) error {
 	a.last = e.Time
 	return a.Writer.Write(e)
 }
+
+func TestAddressesAreWrittenAsAddresses(t *testing.T) {
+	l, events := eventtest.Headers()
+	got := write(t, l, events)
+	for _, want := range []string{"saddr: 192.168.0.7, daddr: 10.0.2.255}", "flow_lbl: [1, 2, 3], saddr: 2001:db8::12, daddr: ::1}", " address_ipv4=10.0.0.1\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwithout %s", got, want)
+		}
+	}
+}

@@ -10,7 +10,8 @@ import (
 )
 
 // AppendJSON appends a value as JSON: integers with all their digits, what is no number (NaN, infinities) and bytes in
-// hexadecimal as strings, enumerations by label, a choice as an object of the alternative.
+// hexadecimal as strings, enumerations by label, a choice as an object of the alternative, and fields that are addresses
+// ([trace.Field.Address]) as strings.
 func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 	switch v.Kind {
 	case trace.Bool:
@@ -39,7 +40,7 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 				b = append(b, ',')
 			}
 			b = append(AppendString(b, t.Fields[i].Name), ':')
-			b = AppendJSON(b, &v.Items[i], &t.Fields[i].Type)
+			b = appendField(b, &v.Items[i], &t.Fields[i])
 		}
 		return append(b, '}')
 	case trace.Array:
@@ -57,10 +58,18 @@ func AppendJSON(b []byte, v *trace.Value, t *trace.Type) []byte {
 		if v.Bits < uint64(len(t.Fields)) && len(v.Items) == 1 {
 			f := &t.Fields[v.Bits]
 			b = append(AppendString(append(b, '{'), f.Name), ':')
-			return append(AppendJSON(b, &v.Items[0], &f.Type), '}')
+			return append(appendField(b, &v.Items[0], f), '}')
 		}
 	}
 	return append(b, "null"...)
+}
+
+// appendField appends the value of a field, whose name may say that it is an address.
+func appendField(b []byte, v *trace.Value, f *trace.Field) []byte {
+	if a, ok := f.Address(v); ok {
+		return append(a.AppendTo(append(b, '"')), '"')
+	}
+	return AppendJSON(b, v, &f.Type)
 }
 
 // AppendString appends a text as a JSON string: control characters are escaped, bytes that are no UTF-8 become U+FFFD.

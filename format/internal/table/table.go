@@ -49,7 +49,7 @@ type Column struct {
 // Cell is what a record has for a column; Value is nil where it has nothing.
 type Cell struct {
 	Value *trace.Value
-	Type  *trace.Type
+	Field *trace.Field // the innermost one, whose name is its own
 }
 
 // Layout says where fields go.
@@ -240,7 +240,7 @@ func (t *Layout) place(p plan, fields []trace.Field, values []trace.Value) {
 		switch {
 		case v.Kind == trace.None:
 		case p[i].members == nil:
-			t.put(&p[i], v, of)
+			t.put(&p[i], v, &fields[i])
 		case v.Kind == trace.Struct:
 			t.place(p[i].members, of.Fields, v.Items)
 		case v.Kind == trace.Variant:
@@ -253,8 +253,8 @@ func (t *Layout) place(p plan, fields []trace.Field, values []trace.Value) {
 }
 
 // put gives a value its cell, or a place in the rest.
-func (t *Layout) put(p *place, v *trace.Value, of *trace.Type) {
-	if c := p.column; c >= 0 && t.Cells[c].Value == nil && fits(t.Columns[c].Kind, v, of) {
+func (t *Layout) put(p *place, v *trace.Value, of *trace.Field) {
+	if c := p.column; c >= 0 && t.Cells[c].Value == nil && fits(t.Columns[c].Kind, v) {
 		t.Cells[c] = Cell{v, of}
 		t.used = append(t.used, c)
 		return
@@ -266,12 +266,12 @@ func (t *Layout) put(p *place, v *trace.Value, of *trace.Type) {
 	}
 	t.Rest = AppendString(t.Rest, p.key)
 	t.Rest = append(t.Rest, ':')
-	t.Rest = AppendJSON(t.Rest, v, of)
+	t.Rest = appendField(t.Rest, v, of)
 }
 
 // fits says whether a column gives the value back exactly. What a value is may differ from what its class said, in a
 // damaged trace.
-func fits(k Kind, v *trace.Value, of *trace.Type) bool {
+func fits(k Kind, v *trace.Value) bool {
 	switch k {
 	case Boolean:
 		return v.Kind == trace.Bool
@@ -295,9 +295,12 @@ func fits(k Kind, v *trace.Value, of *trace.Type) bool {
 func within(same bool, f float64) bool { return same && math.Abs(f) < 1<<63 }
 
 // AppendText appends what a cell shows in a column of texts, and in a table without kinds: numbers in decimal, labels
-// for enumerations. Plain says that it is a number or a truth, which no program takes for something else.
+// for enumerations, addresses as such. Plain says that it is a number or a truth, which no program takes for something else.
 func (c Cell) AppendText(b []byte) (text []byte, plain bool) {
-	v, t := c.Value, c.Type
+	v, t := c.Value, &c.Field.Type
+	if a, ok := c.Field.Address(v); ok {
+		return a.AppendTo(b), false
+	}
 	switch v.Kind {
 	case trace.Bool:
 		return v.Append(b, t), true
