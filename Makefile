@@ -23,7 +23,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-clock live-index truth truth-error study adversary live-clocks pairs sorter steered steering lossy forged mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-clock live-index live-kills truth truth-error study adversary live-clocks pairs sorter steered steering lossy forged mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ bench-live: build ## the time until an event is seen in the browser, and a page 
 
 live-index: ## the index that grows: its writer killed at 200 random instants, and ten million events in flat memory
 	go test -count 1 -v ./internal/show/index -run 'TestKilledAtAnyInstant|TestLiveNeeds' -kills 200 -live-events 10000000
+
+live-kills: ## view --follow killed at 200 random instants, its recorder at 50: every event once
+	go test -count 1 -v ./cmd/meridian -run TestFollowerAndRecorderThatAreKilledGoOn -follow-kills 200
 
 truth: ## bounds of real traffic compared with the true times, with figures; needs root
 	go test ./internal/pipeline -run TestRealTraffic -count 1 -v

@@ -11,11 +11,18 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 
 	"meridian/sensor"
 )
 
-func init() { processes["emit"], processes["chat"], processes["waiter"] = emit, chat, waiter }
+func init() {
+	processes["emit"], processes["chat"], processes["waiter"], processes["number"] = emit, chat, waiter, number
+	processes["meridian-sealing"] = func() { // meridian, of which a kill meets the writing of the index
+		sealInterval = 50 * time.Millisecond
+		main()
+	}
+}
 
 var emitted = sensor.NewEvent2[int, string]("test", "number", "n", "text")
 
@@ -98,4 +105,30 @@ func waiter() {
 	emitted.Emit(1, "waiting")
 	fmt.Println("ready")
 	io.Copy(io.Discard, os.Stdin)
+}
+
+// number emits its numbered events every millisecond into a ring until its standard input ends, and prints how many there were.
+func number() {
+	if err := sensor.Start(sensor.Options{Dir: os.Getenv("NUMBER_RINGS")}); err != nil {
+		fmt.Fprintln(os.Stderr, "number:", err)
+		os.Exit(99)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(ended)
+	}()
+	for i := 0; ; i++ {
+		select {
+		case <-ended:
+			if err := sensor.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, "number:", err)
+				os.Exit(99)
+			}
+			fmt.Println(i)
+			return
+		case <-time.After(time.Millisecond):
+			emitted.Emit(i, "event")
+		}
+	}
 }

@@ -87,6 +87,9 @@ func (f *viewFlags) followTraces(cmd *cobra.Command, args []string) error {
 	return p.serve(cmd.Context())
 }
 
+// sealInterval is how often a live index is written to disk; 0 is the default. Tests that kill the command write it more often.
+var sealInterval time.Duration
+
 // liveOptions is what the flags say of a live timeline.
 func (f *viewFlags) liveOptions(args []string) (o live.Options, v live.ViewOptions, err error) {
 	wanted, err := f.selection()
@@ -103,6 +106,6 @@ func (f *viewFlags) liveOptions(args []string) (o live.Options, v live.ViewOptio
 	o.Align.Align = all.Align.Options
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	v.KeepTime, v.KeepBytes = f.keep.Time, f.keep.Bytes
-	v.Select, v.Index, v.MinDelay = wanted.Options, f.index, all.Align.MinDelay
+	v.Select, v.Index, v.MinDelay, v.SealInterval = wanted.Options, f.index, all.Align.MinDelay, sealInterval
 	return o, v, nil
 }

@@ -26,6 +26,8 @@ type ViewOptions struct {
 	KeepTime  time.Duration
 	KeepBytes int64
 	MinDelay  int64 // of a message, ns: a faster one is a violation
+	// SealInterval is how often what was shown is written to disk; 0 is 30 s.
+	SealInterval time.Duration
 	// Dropped, unless nil, is called when something is dropped for the first time, from a goroutine of the viewer.
 	Dropped func()
 }
@@ -117,7 +119,10 @@ func openPictures(s *Session, v ViewOptions, dir string, to *view.Live, w *trace
 		}
 	}
 	f.To(x)
-	p := &pictures{session: s, dir: dir, index: x, filter: f, to: to, warnings: w, dropped: v.Dropped, work: make(chan func() error, 1), failed: make(chan error, 1)}
+	if v.SealInterval == 0 {
+		v.SealInterval = sealInterval
+	}
+	p := &pictures{session: s, seals: v.SealInterval, dir: dir, index: x, filter: f, to: to, warnings: w, dropped: v.Dropped, work: make(chan func() error, 1), failed: make(chan error, 1)}
 	s.To(p)
 	return p, nil
 }
@@ -139,6 +144,7 @@ type pictures struct {
 	dropped  func()            // is called once; nil afterwards
 	work     chan func() error // seals to finish
 	failed   chan error        // the first failure of one
+	seals    time.Duration     // how often
 
 	published time.Duration // when, since the session began
 	sealed    time.Duration
@@ -169,7 +175,7 @@ func (p *pictures) Step(s *Session) error {
 	}
 	now := time.Duration(s.elapsed())
 	all, tail := p.index.Events()
-	if tail > 0 && (p.index.Due() || now-p.sealed >= sealInterval) {
+	if tail > 0 && (p.index.Due() || now-p.sealed >= p.seals) {
 		if err := p.freeze(s, now); err != nil {
 			return err
 		}
