@@ -401,6 +401,7 @@ func (c *Client) answer(h *host, b []byte, a arrival, now Reading) Cause {
 	}
 	s := &p.sample
 	p.answered = true
+	s.SteeringHere, s.SteeringThere = c.clocks.clock.Steering(), r.status
 	s.T2, s.T4 = r.received, c.clocks.best(a.kernel, a.hardware, now)
 	s.T3 = Stamp{Time: add(s.T2.Time, int64(r.held)), Error: s.T2.Error, Kind: User, Wall: add(s.T2.Wall, int64(r.held))}
 	c.counts.stamps[s.T1.Kind].Add(1)

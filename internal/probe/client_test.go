@@ -306,6 +306,7 @@ func TestStampsAreNotLedAcrossAStepOfREALTIME(t *testing.T) {
 type scripted struct{ now Reading }
 
 func (s *scripted) Read() Reading          { return s.now }
+func (s *scripted) Steering() uint8        { return 0 }
 func (s *scripted) Stamp(wall int64) int64 { return wall }
 
 // Between readings REALTIME runs fast by up to 500 ppm, as the kernel may have it, and goes back to the free clock's rate: a stamp

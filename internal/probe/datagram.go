@@ -108,8 +108,8 @@ type reply struct {
 	held     uint32 // T3 in user space less T2, ns
 	sent     Stamp  // T3 of an earlier answer
 	back     uint8  // how many numbers earlier that was; 0: none
-	status   byte
-	realtime int64 // REALTIME less the free clock at T2
+	status   byte   // Clock.Steering
+	realtime int64  // REALTIME less the free clock at T2
 }
 
 // longestBack is the greatest difference of T2 and an earlier T3 that fits, ns: three days.

@@ -73,6 +73,8 @@ type Sample struct {
 	// stamp in place of the one of user space. It comes with the answer to a later question.
 	Late   bool
 	Length int // of each datagram, UDP payload
+	// SteeringHere and SteeringThere are numbers that change when the rate of a REALTIME was changed; 0: not known.
+	SteeringHere, SteeringThere uint8
 }
 
 // Event is one stamp of this end, for the trace.

@@ -221,7 +221,7 @@ func (s *Server) answer(b []byte, a arrival, now Reading) Cause {
 	n.used = at
 	received := s.clocks.best(a.kernel, a.hardware, now)
 	s.counts.stamps[received.Kind].Add(1)
-	r := reply{number: numberOf(b), received: received, realtime: received.Offset()}
+	r := reply{number: numberOf(b), received: received, realtime: received.Offset(), status: s.clocks.clock.Steering()}
 	s.record(n, false, r.number, received)
 	if back := r.number - n.number; n.current && back > 0 && back < 256 {
 		r.sent, r.back = n.sent, uint8(back)

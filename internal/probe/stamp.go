@@ -50,6 +50,8 @@ type Clock interface {
 	// Stamp returns what the clock shows in place of a stamp of the machine's REALTIME by the kernel or an interface. Clocks that
 	// are the machine's return it as it is.
 	Stamp(realtime int64) int64
+	// Steering returns a number that changes when the rate of REALTIME against the free clock was changed; 0 where that is not known.
+	Steering() uint8
 }
 
 // System is the clocks of this machine.

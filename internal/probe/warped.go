@@ -24,6 +24,9 @@ func (w *Warped) Read() Reading {
 	}
 }
 
+// Steering is the machine's: the double's clocks run off together.
+func (w *Warped) Steering() uint8 { return w.base.Steering() }
+
 // Stamp returns what the double's REALTIME shows when the machine's shows the stamp. REALTIME of the machine is taken as running
 // beside its free clock; where it is steered, the double's is steered by as much.
 func (w *Warped) Stamp(realtime int64) int64 {

@@ -2,6 +2,7 @@ package synchroniser
 
 import (
 	"math/rand/v2"
+	"meridian/align/bound"
 	"testing"
 
 	"meridian/align/online"
@@ -55,11 +56,11 @@ type told struct {
 func (t told) At(clock.HostTime) online.Reading { return t.Reading }
 
 func TestBoundOfTheSystemClocksHasTheErrorsOfAllReadings(t *testing.T) {
-	h := &host{options: &Options{Steering: 10}, last: State{Exchanges: 1}}
+	h := &host{options: &Options{Steering: 10}, direct: newDirect(bound.Assumption{}), last: State{Exchanges: 1}}
 	h.system.take(stampAt(2_000_000, 70_000, 30), 10) // there: 70 us ahead of its free clock, to within 30 ns
 	// Here the free clock shows 1 ms when the system clock shows 1.02 ms to within 7 ns; theirs is ahead by 1 ms.
 	s := h.at(&estimator{method: "told", Synchroniser: told{Reading: online.Reading{Offset: 1_000_000, Low: 999_000, High: 1_002_000, Bounded: true, Known: true}}},
-		probe.Reading{Free: 1_000_000, Wall: 1_020_000, Error: 7})
+		probe.Reading{Free: 1_000_000, Wall: 1_020_000, Error: 7}, 0)
 	// The stamp there is of this instant; 1 ns is for rounding.
 	if want := (Reading{1_050_000, 999_000 + 50_000 - 38, 1_002_000 + 50_000 + 38, true}); s.System != want {
 		t.Errorf("%+v, not %+v", s.System, want)

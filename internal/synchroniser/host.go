@@ -71,6 +71,8 @@ type host struct {
 	estimators []*estimator
 	last       State // all but the readings
 	system     carried
+	direct     *direct
+	steering   uint8 // of the system clock here, at the newest sample
 	session    uint32
 }
 
@@ -96,7 +98,7 @@ func newHost(o *Options, t Target) (*host, error) {
 // begin makes estimators that know nothing.
 func (h *host) begin() error {
 	old := h.estimators
-	h.estimators, h.system = nil, carried{}
+	h.estimators, h.system, h.direct = nil, carried{}, newDirect(h.options.Online.Assumption)
 	for i, method := range append([]string{h.options.Method}, h.options.Also...) {
 		e, err := online.New(method, h.options.Online)
 		if err != nil {
@@ -130,14 +132,17 @@ func (h *host) take(x probe.Sample, now probe.Reading) {
 	rtt := clock.Sub(x.T4.Time, x.T1.Time) - there
 	h.last.RTT, h.last.LeastRTT = rtt, min(h.last.LeastRTT, rtt)
 	h.last.Here, h.last.There = min(x.T1.Kind, x.T4.Kind), x.T2.Kind
+	set := false
 	if !x.Late {
 		h.last.Exchanges++
 		h.last.Answered = max(h.last.Answered, x.T4.Time)
-		if x.T2.Wall != 0 && h.system.take(x.T2, h.options.Steering) {
+		if set = x.T2.Wall != 0 && h.system.take(x.T2, h.options.Steering); set {
 			h.last.Set++
 		}
 	}
-	state := h.at(h.estimators[0], now)
+	h.direct.take(x, set)
+	h.steering = x.SteeringHere
+	state := h.at(h.estimators[0], now, h.steering)
 	h.state.Store(&state)
 }
 
@@ -165,8 +170,8 @@ func (h *host) feed(e *estimator, x probe.Sample) {
 
 func add(t clock.HostTime, ns int64) clock.HostTime { return clock.Add(t, ns) }
 
-// at returns what an estimator says of an instant at which this host's clocks showed now.
-func (h *host) at(e *estimator, now probe.Reading) State {
+// at returns what an estimator says of an instant at which this host's clocks showed now, and its system clock was steered as steering says.
+func (h *host) at(e *estimator, now probe.Reading, steering uint8) State {
 	s := h.last
 	s.Method, s.At, s.FreeAt, s.Steps = e.method, now.Wall, now.Free, e.steps
 	if s.Exchanges == 0 {
@@ -185,8 +190,24 @@ func (h *host) at(e *estimator, now probe.Reading) State {
 		s.System = Reading{
 			Offset: clock.Add(r.Offset, carry), Low: clock.Add(r.Low, carry-slack), High: clock.Add(r.High, carry+slack), Bounded: r.Bounded,
 		}
+		h.tighten(&s.System, now.Wall, steering)
 	}
 	return s
+}
+
+// tighten narrows a bound of the system clocks by the one of their own stamps. Two that exclude each other show that a clock was
+// set or steered unseen: that of the free clocks stays.
+func (h *host) tighten(r *Reading, now clock.HostTime, steering uint8) {
+	low, high, ok := h.direct.at(now, steering, h.options.Steering)
+	if !ok || !r.Bounded {
+		return
+	}
+	if low, high = max(low, r.Low), min(high, r.High); low > high {
+		h.direct.reset()
+		return
+	}
+	r.Low, r.High = low, high
+	r.Offset = min(max(r.Offset, low), high)
 }
 
 // feedback says how well a host's clock is known, given its state before the newest sample.

@@ -175,7 +175,7 @@ func (s *Synchroniser) At(host int) State {
 	h := s.hosts[host]
 	now := s.clock.Read()
 	h.mu.Lock()
-	state := h.at(h.estimators[0], now)
+	state := h.at(h.estimators[0], now, s.clock.Steering())
 	h.mu.Unlock()
 	s.age(&state, now.Free)
 	s.briskSay(host, &state)
@@ -185,12 +185,12 @@ func (s *Synchroniser) At(host int) State {
 // By returns what every method makes of a host's exchanges now: first that of [Options.Method], then those of [Options.Also].
 func (s *Synchroniser) By(host int) []State {
 	h := s.hosts[host]
-	now := s.clock.Read()
+	now, steering := s.clock.Read(), s.clock.Steering()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := make([]State, len(h.estimators))
 	for i, e := range h.estimators {
-		all[i] = h.at(e, now)
+		all[i] = h.at(e, now, steering)
 		s.age(&all[i], now.Free)
 	}
 	return all
