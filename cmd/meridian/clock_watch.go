@@ -41,7 +41,7 @@ func newClockWatch() *cobra.Command {
   stamps              who takes them: hardware, kernel or user (the program, later by what the kernel takes)
 
 Bounds are strict if the rates of the free clocks wander by no more than is assumed for them (--method posterior), and if the other host's
-system clock changes its rate by no more than 10 ppm between two answers; each answer checks both. Offsets are of this host and are
+system clock changes its rate by no more than 10 ppm within a second, and between two answers; each answer checks both. Offsets are of this host and are
 those of the instant that is printed.
 
 A step of less than about two least round trips may go unseen; bounds are wrong until it is found. Between a step and the next answer

@@ -36,7 +36,8 @@ type Options struct {
 	Online online.Options
 	// Also are methods that are fed with the same exchanges, for comparison.
 	Also []string
-	// Steering is by how much the rate of a system clock there changes between two answers, at most, ppm. Default 10.
+	// Steering is by how much the rate of a system clock there changes within a second, and between two answers, at most, ppm.
+	// Default 10.
 	Steering float64
 	// Silence is for how long a host answers nothing before its state says so. Default 5 s or eight rounds.
 	Silence time.Duration

@@ -30,37 +30,46 @@ func crashTimeline() *timeline {
 	return rapid.Custom(func(t *rapid.T) *timeline { return drawTimeline(t, 20_000) }).Example(11)
 }
 
-// TestWriterToBeKilled is the process that TestKilledAtAnyInstantItGoesOn kills. It seals and merges all the time, and
-// prints what has been sealed.
-func TestWriterToBeKilled(t *testing.T) {
+// TestMain is the process that TestKilledAtAnyInstantItGoesOn kills, where the environment says so.
+func TestMain(m *testing.M) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {
-		t.Skip("it is run by TestKilledAtAnyInstantItGoesOn")
+		os.Exit(m.Run())
 	}
+	if err := writeToBeKilled(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// writeToBeKilled seals and merges all the time, and prints what has been sealed.
+func writeToBeKilled(dir string) error {
 	x := crashTimeline()
 	schema := *x.schema
 	l, resume, err := OpenLive(dir, &schema, Options{risky: true})
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer l.Close()
 	next := int(number64(resume))
 	fmt.Println("sealed", next)
 	for i := next; i < len(x.records); i++ {
 		if err := l.Write(&x.records[i]); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		if i%31 == 30 || i == len(x.records)-1 {
 			if err := l.Seal([]byte(strconv.Itoa(i + 1))); err != nil {
-				t.Fatal(err)
+				return err
 			}
 			fmt.Println("sealed", i+1)
 			if _, err := l.Compact(); err != nil {
-				t.Fatal(err)
+				return err
 			}
 		}
 	}
 	fmt.Println("done")
+	return nil
 }
 
 // number64 reads what a seal was given: how many records had been written.
@@ -122,7 +131,7 @@ func writeRest(t *testing.T, l *Live, x *timeline, next int64) {
 // writeAndKill runs a writer, and kills it some time after it has begun. It returns what it said was sealed, and whether
 // it had come to the end.
 func writeAndKill(t *testing.T, dir string, after time.Duration) (sealed int64, done bool) {
-	c := exec.Command(os.Args[0], "-test.run", "^TestWriterToBeKilled$", "-test.v")
+	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), crashDir+"="+dir)
 	out, err := c.StdoutPipe()
 	if err == nil {
