@@ -63,6 +63,7 @@ type askFlags struct {
 	rate    float64
 	pairs   bool
 	burst   int
+	common  bool
 	windows string
 	dir     string
 	timeFor time.Duration
@@ -86,6 +87,7 @@ func (f *askFlags) add(cmd *cobra.Command) {
 	flags.Float64Var(&f.rate, "rate", 0, "ask `N` times per second, always and without bursts (default: 2 to 16 times, the less the better the clock is known)")
 	flags.BoolVar(&f.pairs, "pairs", true, "ask twice each time, 20 µs apart: the second probe finds processors awake")
 	flags.IntVar(&f.burst, "burst", 0, "ask `N` times at once at the start and each time if that is once a second or less (default 8, with --rate 1)")
+	flags.BoolVar(&f.common, "together", false, "ask all hosts in common rounds, at the pace of the quickest")
 	flags.StringVar(&f.windows, "quiet-windows", "", "ask nothing within these `TIMES` of each day, such as 14:00-14:10,23:59:30-00:05")
 	flags.StringVarP(&f.dir, "output", "o", "", "write the probes into a trace directory `DIR`, as 'meridian record' writes events")
 	flags.DurationVar(&f.timeFor, "for", 0, "end after `TIME`, such as 30s (default: when it is interrupted)")
@@ -127,6 +129,7 @@ func (f *askFlags) options() (o probe.Options, err error) {
 	if o.Key, err = f.keyFlag.read(); err != nil {
 		return o, err
 	}
+	o.Together = f.common
 	each := 1.0
 	if o.Single = !f.pairs; f.pairs {
 		each = 2
