@@ -57,8 +57,8 @@
 // may have been set, the reference is taken not to have been. A reference that is set by what may be a slew is followed: then all
 // clocks of the component seem to be set the other way.
 //
-// Where one of more than two clocks was set, the pairs whose messages contradict the assumption tell which: the one that they have in
-// common, or, of a single pair, one of the two. The messages of these clocks are forgotten, and their bounds begin anew with those
+// Where one of more than two clocks was set, the pairs whose messages contradict the assumption tell which: the one that three or more
+// have in common, or one of theirs. The messages of these clocks are forgotten, and their bounds begin anew with those
 // that are sent from then on ([Doubted]). All other pairs keep theirs. Where the reference may have been set, all clocks are
 // without bounds until then. Where no pair contradicts itself, but several together do, or a round finds a step, all
 // clocks of the group begin anew. What was shown between the step and its discovery is not replaced.

@@ -95,7 +95,11 @@ func (t doubts) drop(g *group, suspects map[*epoch]bool) {
 	}
 }
 
-// suspectsOf returns the clock that pairs with contradictions have in common, or all of their clocks.
+// minWitnesses is how many pairs must contradict themselves to blame the clock that they have in common alone: two may be the work
+// of two other clocks that were set at about the same time.
+const minWitnesses = 3
+
+// suspectsOf returns the clock that pairs with contradictions have in common, if they are enough, or all of their clocks.
 func suspectsOf(broken []*pairState) map[*epoch]bool {
 	n := make(map[*epoch]int)
 	for _, p := range broken {
@@ -104,7 +108,7 @@ func suspectsOf(broken []*pairState) map[*epoch]bool {
 	}
 	out := make(map[*epoch]bool)
 	for e, k := range n {
-		if len(broken) > 1 && k == len(broken) {
+		if len(broken) >= minWitnesses && k == len(broken) {
 			return map[*epoch]bool{e: true}
 		}
 		out[e] = true

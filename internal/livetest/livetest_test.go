@@ -117,6 +117,9 @@ func TestMeshesStayBoundedWhileTheirClocksAreSet(t *testing.T) {
 			s.Lag = 600 * time.Millisecond
 		}
 		w := play(t, s)
+		if w.Beside > 0 {
+			t.Errorf("seed %d: %d places of other clocks were wrong", seed, w.Beside)
+		}
 		asked, bounded = asked+w.Asked, bounded+w.Bounded
 	}
 	if bounded < asked*95/100 {
