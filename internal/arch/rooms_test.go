@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	// What only our commands need.
 	"internal/dirlock":          {},
 	"internal/probe":            {"internal/realtime", "clock"},
-	"internal/synchroniser":     {"internal/probe", "align/online", "clock"},
+	"internal/synchroniser":     {"internal/probe", "align/online", "clock", "align/bound", "trace"},
 	"internal/probe/probetrace": {"internal/probe", "internal/record", "sensor/ring", "trace"},
 	"internal/realtime":         {"clock"},
 	"internal/record":           {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
@@ -50,7 +50,7 @@ var mayImport = map[string][]string{
 	"internal/demo":             {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/show/...", "internal/steering",
 		"match", "align/...", "order", "order/logical", "format/...", "trace", "clock"},
-	"internal/live": {"internal/live/watch", "internal/pipeline/input", "internal/pipeline/usage", "internal/pipeline/source", "internal/kernel", "internal/filter", "internal/show/...", "match", "align/...", "order",
+	"internal/live": {"internal/live/watch", "internal/steering", "internal/pipeline/input", "internal/pipeline/usage", "internal/pipeline/source", "internal/kernel", "internal/filter", "internal/show/...", "match", "align/...", "order",
 		"format/...", "trace", "clock"},
 	"internal/live/watch":        {},
 	"internal/pipeline/evaluate": {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
