@@ -74,6 +74,8 @@ type Outcome struct {
 	Lost      int64 // events that the traces lack, as their packets count them
 	// Unaligned are hosts that share no message with the first.
 	Unaligned []string
+	// Set are hosts whose clock was set, or may have been, while it was followed: bounds that were shown before it was found may be wrong.
+	Set []string
 }
 
 // Tail prints the events of the directories as they come, one on a line or into a ring, until ctx ends, which is no error.
@@ -161,7 +163,7 @@ func (p *printer) Step(s *Session) error {
 
 // Outcome returns what has become of the events so far.
 func (s *Session) Outcome() *Outcome {
-	o := &Outcome{SorterStats: s.stats()}
+	o := &Outcome{SorterStats: s.stats(), Set: slices.Clone(s.set)}
 	component := -1
 	for _, in := range s.inputs {
 		if in.number < 0 {
