@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 
 	// What only our commands need.
 	"internal/dirlock":          {},
-	"internal/probe":            {"internal/realtime", "clock"},
+	"internal/probe":            {"internal/realtime", "internal/steering", "clock"},
 	"internal/synchroniser":     {"internal/probe", "align/online", "clock", "align/bound", "trace"},
 	"internal/probe/probetrace": {"internal/probe", "internal/record", "sensor/ring", "trace"},
 	"internal/realtime":         {"clock"},

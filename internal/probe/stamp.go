@@ -7,7 +7,7 @@ import (
 	"meridian/internal/realtime"
 )
 
-// Kind is who took a stamp.
+// Kind is where a stamp was taken.
 type Kind byte
 
 const (

@@ -65,6 +65,7 @@ import (
 	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/internal/record/kernel"
+	"meridian/internal/steering"
 	"meridian/sensor/ring"
 	"meridian/trace"
 )
@@ -166,7 +167,7 @@ func newRecorder(o Options, take func(clock.Source) clock.Snapshot) (_ *Recorder
 		return nil, err
 	}
 	r.snapshots = newSnapshots(r.t, &o)
-	if r.own, err = newClocks(r.t, r.times, kernelState, o.Interval); err != nil {
+	if r.own, err = newClocks(r.t, r.times, steering.ReadKernel, o.Interval); err != nil {
 		return nil, err
 	}
 	for _, s := range o.Sources {

@@ -29,7 +29,7 @@ type Early struct {
 // ReadEarly reads the clocks. It is to be called before the first source of events is opened, so that all their events come
 // after a reading; see Options.Early.
 func ReadEarly() *Early {
-	return &Early{snapshot: clock.Take(clock.Best().Source), kernel: kernelState()}
+	return &Early{snapshot: clock.Take(clock.Best().Source), kernel: steering.ReadKernel()}
 }
 
 // baseline is how long the two readings lie apart with which a line begins: it bounds by how much stamps from before the

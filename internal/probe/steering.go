@@ -3,11 +3,8 @@ package probe
 import (
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"meridian/internal/steering"
 )
-
-// adjtimeRead is ADJ_OFFSET_SS_READ: what adjtime(3) has still to pay, without changing it.
-const adjtimeRead = 0xa001
 
 // ppsSteers is STA_PPSFREQ | STA_PPSTIME: a pulse per second steers.
 const ppsSteers = 0x0002 | 0x0004
@@ -27,19 +24,14 @@ var steered struct {
 // or changes by itself: when a slew is on its way, or a pulse per second steers. A change that was taken back since the last call is not
 // seen.
 func (c systemClock) Steering() uint8 {
-	var x unix.Timex
-	rest := unix.Timex{Modes: adjtimeRead}
-	_, err := unix.Adjtimex(&x)
-	if err == nil {
-		_, err = unix.Adjtimex(&rest)
-	}
+	k := steering.ReadKernel()
 	steered.Lock()
 	defer steered.Unlock()
-	if err != nil || x.Offset != 0 || rest.Offset != 0 || x.Status&ppsSteers != 0 {
+	if !k.Known || k.Offset != 0 || k.Adjust != 0 || k.Status&ppsSteers != 0 {
 		steered.known = false
 		return 0
 	}
-	if r := (kernelRate{int64(x.Freq), int64(x.Tick)}); !steered.known || r != steered.rate {
+	if r := (kernelRate{k.Freq, k.Tick}); !steered.known || r != steered.rate {
 		steered.rate, steered.known = r, true
 		if steered.count++; steered.count == 0 {
 			steered.count = 1
