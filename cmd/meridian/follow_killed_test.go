@@ -31,15 +31,7 @@ func follow(t *testing.T, args ...string) *viewing {
 	t.Helper()
 	v := &viewing{Cmd: exec.Command("meridian-sealing", append([]string{"view", "--follow", "--no-browser"}, args...)...)}
 	v.Cmd.Stderr = &v.stderr
-	out, err := v.StdoutPipe()
-	if err == nil {
-		err = v.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = v.Process.Kill() })
-	lines := bufio.NewScanner(out)
+	lines := bufio.NewScanner(started(t, v.Cmd))
 	if !lines.Scan() {
 		_ = v.Wait()
 		t.Fatalf("no address: %s", v.stderr.String())

@@ -22,18 +22,11 @@ func TestRecordingIsShownWhileItIsMadeAndUntilItIsInterrupted(t *testing.T) {
 	}
 	c := exec.Command("meridian", "record", "-o", filepath.Join(dir, "trace"), "--rings", rings, "--view=127.0.0.1:0", "--", "emit", "300", "7")
 	c.Env = append(os.Environ(), "TMPDIR="+dir)
-	stdout, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	stderr, err := c.StderrPipe()
-	if err == nil {
-		err = c.Start()
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Process.Kill() })
+	stdout := started(t, c)
 	address := make(chan string, 1)
 	rest := make(chan string, 1)
 	go func() {

@@ -24,14 +24,7 @@ func tail(t *testing.T, args ...string) *tailing {
 	t.Helper()
 	c := &tailing{Cmd: exec.Command("meridian", append([]string{"tail"}, args...)...), lines: make(chan string, 1000)}
 	c.Cmd.Stderr = &c.stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Process.Kill() })
+	out := started(t, c.Cmd)
 	go func() {
 		defer close(c.lines)
 		for s := bufio.NewScanner(out); s.Scan(); {

@@ -24,15 +24,7 @@ func TestViewFollowsARecordingAndTheOneAfterIt(t *testing.T) {
 	c.Env = append(os.Environ(), "TMPDIR="+dir)
 	var stderr strings.Builder
 	c.Stderr = &stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Process.Kill() })
-	lines := bufio.NewScanner(out)
+	lines := bufio.NewScanner(started(t, c))
 	if !lines.Scan() {
 		t.Fatal("no address")
 	}

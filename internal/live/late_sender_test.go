@@ -13,17 +13,23 @@ func messagesOf(t *testing.T, s *Session, x *endSink) (got []carried) {
 	t.Helper()
 	hosts := s.Schema().Hosts
 	for flow, ends := range x.ends {
-		if len(ends) != 2 || ends[0].Role == ends[1].Role {
-			t.Fatalf("message %d has %d ends", flow, len(ends))
-		}
-		from, to := &ends[0], &ends[1]
-		if from.Role != trace.Sends {
-			from, to = to, from
-		}
+		from, to := pairEnds(t, flow, ends)
 		got = append(got, carried{hosts[from.Host], hosts[to.Host], from.Event.Time, to.Event.Time})
 	}
 	slices.SortFunc(got, compareCarried)
 	return got
+}
+
+// pairEnds returns the end that sends and the one that receives of a message, which must have both.
+func pairEnds(t *testing.T, flow uint64, ends []shownEnd) (from, to *shownEnd) {
+	t.Helper()
+	if len(ends) != 2 || ends[0].Role == ends[1].Role {
+		t.Fatalf("message %d has %d ends", flow, len(ends))
+	}
+	if from, to = &ends[0], &ends[1]; from.Role != trace.Sends {
+		from, to = to, from
+	}
+	return from, to
 }
 
 func compareCarried(a, b carried) int {

@@ -141,13 +141,7 @@ func TestPacketsOfKernelsThatGrowAreTheMessagesThatWereSent(t *testing.T) {
 	bounded := 0
 	hosts := s.Schema().Hosts
 	for flow, ends := range x.ends {
-		if len(ends) != 2 || ends[0].Role == ends[1].Role {
-			t.Fatalf("message %d has %d ends", flow, len(ends))
-		}
-		from, to := &ends[0], &ends[1]
-		if from.Role != trace.Sends {
-			from, to = to, from
-		}
+		from, to := pairEnds(t, flow, ends)
 		got = append(got, carried{hosts[from.Host], hosts[to.Host], from.Event.Time, to.Event.Time})
 		checkEnd(t, s, from, "send", hosts[to.Host])
 		checkEnd(t, s, to, "receive", hosts[from.Host])
@@ -167,14 +161,8 @@ func TestPacketsOfKernelsThatGrowAreTheMessagesThatWereSent(t *testing.T) {
 			}
 		}
 	}
-	compare := func(a, b carried) int {
-		if a.from != b.from {
-			return int(a.from[0]) - int(b.from[0])
-		}
-		return int(a.sent - b.sent)
-	}
-	slices.SortFunc(got, compare)
-	slices.SortFunc(sent, compare)
+	slices.SortFunc(got, compareCarried)
+	slices.SortFunc(sent, compareCarried)
 	if !slices.Equal(got, sent) {
 		t.Errorf("%d messages, and they are not the %d that were sent", len(got), len(sent))
 	}
