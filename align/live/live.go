@@ -326,13 +326,7 @@ func (p *pairState) contradictory() bool {
 		return true
 	}
 	whole := *p.edge
-	whole.Reset()
-	for _, m := range p.ab.messages(perPart) {
-		whole.AB(m)
-	}
-	for _, m := range p.ba.messages(perPart) {
-		whole.BA(m)
-	}
+	p.fill(&whole)
 	return whole.Contradictory()
 }
 

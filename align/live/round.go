@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"meridian/align"
+	"meridian/align/online"
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -80,13 +81,7 @@ const maxLooks = 5
 
 // refill begins the bounds of the leading edge anew, with what the windows hold, if that does not contradict itself.
 func (p *pairState) refill() {
-	p.edge.Reset()
-	for _, m := range p.ab.messages(perPart) {
-		p.edge.AB(m)
-	}
-	for _, m := range p.ba.messages(perPart) {
-		p.edge.BA(m)
-	}
+	p.fill(p.edge)
 	if !p.edge.Contradictory() {
 		p.looked = 0
 		return
@@ -94,6 +89,17 @@ func (p *pairState) refill() {
 	p.edge.Reset()
 	if p.looked++; p.looked <= maxLooks {
 		p.patience = 2
+	}
+}
+
+// fill begins a bound anew with what the windows hold.
+func (p *pairState) fill(s *online.Strict) {
+	s.Reset()
+	for _, m := range p.ab.messages(perPart) {
+		s.AB(m)
+	}
+	for _, m := range p.ba.messages(perPart) {
+		s.BA(m)
 	}
 }
 
@@ -325,12 +331,16 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 		}
 	}
 	broken = len(suspects) > 0
+	several := crowd(t, s.group)
 	for i := range s.Pairs {
 		x := &s.Pairs[i]
 		p := t.pairs[[2]int{s.epochs[x.A].number, s.epochs[x.B].number}]
+		// Among several clocks, bounds that are wider because the clocks may bend are no reason to doubt the messages.
+		if p == nil || len(x.Stretches) == 0 || several && !p.contradictory() {
+			continue
+		}
 		for _, b := range x.Stretches {
-			// Among several clocks, bounds that are wider because the clocks may bend are no reason to doubt the messages.
-			if p != nil && b.From >= p.bent && (!crowd(t, s.group) || p.contradictory()) {
+			if b.From >= p.bent {
 				t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: s.component.number, From: b.From, To: b.To})
 				p.bent, broken = p.lastA, true
 			}

@@ -15,13 +15,11 @@ import (
 // Its error is half of what queues add one way to the best of eight round trips, plus what the clocks drift apart until the next
 // that is better: no rate is estimated.
 type ntp struct {
-	edge   *edge
+	whole
 	stage  [ntpStages]ntpSample
 	n      int
-	known  bool
 	used   clock.HostTime // of the sample that the offset is from
-	offset int64
-	jitter float64 // ns
+	jitter float64        // ns
 }
 
 // Constants of RFC 5905, sections 7.2 and 10.
@@ -36,15 +34,16 @@ type ntpSample struct {
 	offset, delay int64
 }
 
-func newNTP(e *edge) Synchroniser { return &ntp{edge: e} }
+func newNTP(e *edge) Synchroniser { return &ntp{whole: whole{edge: e}} }
 
 func (f *ntp) Exchange(x Exchange) (stepped bool) {
 	stepped, ok := f.edge.exchange(x)
 	if !ok {
 		return false
 	}
-	if stepped {
-		f.n, f.known = 0, false
+	f.step(stepped, ok)
+	if !f.known {
+		f.n = 0 // nothing yet, or nothing since a step
 	}
 	f.stage[f.n%ntpStages] = ntpSample{x.Returned, x.Offset(), x.RoundTrip()}
 	f.n++
@@ -75,20 +74,3 @@ func (f *ntp) filter(now clock.HostTime) {
 	}
 	f.known, f.used, f.offset = true, best.at, best.offset
 }
-
-func (f *ntp) Forward(sent, received clock.HostTime) (stepped bool) {
-	return f.step(f.edge.forward(sent, received))
-}
-
-func (f *ntp) Back(sent, received clock.HostTime) (stepped bool) {
-	return f.step(f.edge.back(sent, received))
-}
-
-func (f *ntp) step(stepped, _ bool) bool {
-	if stepped {
-		f.n, f.known = 0, false
-	}
-	return stepped
-}
-
-func (f *ntp) At(local clock.HostTime) Reading { return f.edge.read(local, f.offset, 0, f.known) }

@@ -38,7 +38,7 @@ func newClockWatch() *cobra.Command {
   least round trip    without the time that the other end took
   newest              the round trip of the newest exchange
   steps               how often a clock was set, or contradicted the assumptions; bounds begin anew then
-  stamps              who takes them: hardware, kernel or user (the program, later by what the kernel takes)
+  stamps              where they are taken: hardware, kernel or user (the program, later by what the kernel takes)
 
 Bounds are strict if the rates of the free clocks wander by no more than is assumed for them (--method posterior), and if the other host's
 system clock changes its rate by no more than 10 ppm within a second, and between two answers; each answer checks both. Offsets are of this host and are

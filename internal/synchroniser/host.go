@@ -29,7 +29,7 @@ type State struct {
 	Steps, Set uint64
 	// Sessions is how often the other end began anew: its free clock may have another origin then, and nothing from before is used.
 	Sessions    uint64
-	Here, There probe.Kind     // who stamped the newest exchange; There who stamps arrivals
+	Here, There probe.Kind     // how the newest exchange was stamped; There how arrivals are
 	Answered    clock.HostTime // when the newest answer came, on our free clock; 0: never
 	Silent      bool
 }
@@ -72,7 +72,6 @@ type host struct {
 	last       State // all but the readings
 	system     carried
 	direct     *direct
-	steering   uint8 // of the system clock here, at the newest sample
 	session    uint32
 }
 
@@ -141,8 +140,7 @@ func (h *host) take(x probe.Sample, now probe.Reading) {
 		}
 	}
 	h.direct.take(x, set)
-	h.steering = x.SteeringHere
-	state := h.at(h.estimators[0], now, h.steering)
+	state := h.at(h.estimators[0], now, x.SteeringHere)
 	h.state.Store(&state)
 }
 

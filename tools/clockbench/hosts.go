@@ -55,7 +55,6 @@ func (b *bench) runHosts(ctx context.Context, hosts int, w io.Writer) (err error
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- c.Wait() }()
-		var used float64
 		select {
 		case err := <-ended:
 			return errors.Join(errors.New("meridian clock compare ended early"), err)
