@@ -287,3 +287,42 @@ func TestBoundsNeverRunTowardsEachOtherBeyondTheirEnds(t *testing.T) {
 		}
 	}
 }
+
+func TestBoundsNeverRunTowardsEachOtherBeyondAStretchInWhichAClockBends(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t)
+		c := New(&d.problem, d.assumption)
+		if c.Empty() {
+			return
+		}
+		first, last := c.Extent()
+		at := func(name string) clock.HostTime { // often an end of the messages
+			return clock.Add(first, clock.Sub(last, first)*int64(rapid.IntRange(0, 4).Draw(t, name))/4)
+		}
+		var stretches []Stretch
+		for range rapid.IntRange(1, 2).Draw(t, "stretches") {
+			s := Stretch{From: at("from"), To: at("to"), Steep: rapid.Bool().Draw(t, "steep")}
+			s.From, s.To = min(s.From, s.To), max(s.From, s.To)
+			s.Wander = rapid.SampledFrom([]float64{math.Inf(1), 2*d.assumption.Wander + 1, 1e5}).Draw(t, "bends")
+			stretches = append(stretches, s)
+		}
+		c = New(&d.problem, d.assumption, stretches...)
+		reach := 1 + int64(rapid.Float64Range(0, 4).Draw(t, "reach")*float64(d.span))
+		ends := [2]clock.HostTime{clock.Add(first, -reach), clock.Add(last, reach)}
+		low, high, ok := c.Curves(ends[0], ends[1])
+		if !ok || low == nil || high == nil {
+			return
+		}
+		m := clock.PairMap{Low: low, High: high}
+		width := func(x clock.HostTime) int64 {
+			l, h, _, _ := m.Bounds(x)
+			return clock.Sub(h, l)
+		}
+		for i, end := range ends {
+			beyond := clock.Add(end, int64(2*i-1)*100*d.span)
+			if w, further := width(end), width(beyond); further < w {
+				t.Fatalf("%d ns wide at %d, where they end, and %d ns at %d", w, end, further, beyond)
+			}
+		}
+	})
+}

@@ -279,23 +279,43 @@ func (c *Corridor) Curves(first, last clock.HostTime) (low, high clock.PairCurve
 	sags := tracer{c}.sags(at)
 	if lowOK {
 		low = make(clock.PairCurve, len(at))
-		for i := len(at) - 1; i >= 0; i-- {
-			low[i] = clock.PairKnot{X: at[i], Y: clock.HostTime(clock.Sub(lows[i], clock.HostTime(sags[i])))}
-			if i+1 < len(at) { // no clock runs back, so no lower bound need
-				low[i].Y = min(low[i].Y, low[i+1].Y)
-			}
+		for i, t := range at {
+			low[i] = clock.PairKnot{X: t, Y: clock.HostTime(clock.Sub(lows[i], clock.HostTime(sags[i])))}
 		}
 	}
 	if highOK {
 		high = make(clock.PairCurve, len(at))
 		for i, t := range at {
 			high[i] = clock.PairKnot{X: t, Y: clock.Add(highs[i], sags[i])}
-			if i > 0 {
-				high[i].Y = max(high[i].Y, high[i-1].Y)
-			}
 		}
 	}
+	neverBack(low, high)
+	if n := len(at); n > 1 && lowOK && highOK {
+		neverCloser(low, high, 1, 0)
+		neverCloser(low, high, n-2, n-1)
+		neverBack(low, high)
+	}
 	return low, high, true
+}
+
+// neverBack makes bounds run forward: no clock runs back, so no bound need.
+func neverBack(low, high clock.PairCurve) {
+	for i := len(low) - 2; i >= 0; i-- {
+		low[i].Y = min(low[i].Y, low[i+1].Y)
+	}
+	for i := 1; i < len(high); i++ {
+		high[i].Y = max(high[i].Y, high[i-1].Y)
+	}
+}
+
+// neverCloser moves the bounds at one end of a curve outwards by what they are closer there than at the next knot, be it by
+// rounding: beyond the end they would meet.
+func neverCloser(low, high clock.PairCurve, inner, outer int) {
+	width := func(i int) int64 { return clock.Sub(high[i].Y, low[i].Y) }
+	if closer := width(inner) - width(outer); closer > 0 {
+		low[outer].Y = clock.Add(low[outer].Y, -(closer+1)/2)
+		high[outer].Y = clock.Add(high[outer].Y, (closer+1)/2)
+	}
 }
 
 // sags returns by how much the bounds at each of some instants must be moved outwards, ns, so that the chords between them hold.
@@ -331,14 +351,8 @@ func (c tracer) sag(from, to clock.HostTime) float64 {
 // widen moves the bounds at the ends of each piece in which the offset may jump outwards, so that they hold over the whole piece.
 func (c tracer) widen(at, lows, highs []clock.HostTime) {
 	for i := range len(at) - 1 {
-		x, y := float64(clock.Sub(at[i], c.middle)), float64(clock.Sub(at[i+1], c.middle))
-		var e ends
-		switch s := c.segment((x + y) / 2); {
-		case s == nil:
-			e = flat(c.between(x, y))
-		case overlaps(c.raised, x, y):
-			e = parted(c.Corridor, s, x, y)
-		default:
+		e, jumps := c.overPiece(at[i], at[i+1])
+		if !jumps {
 			continue
 		}
 		for k := range 2 {
@@ -350,4 +364,33 @@ func (c tracer) widen(at, lows, highs []clock.HostTime) {
 			}
 		}
 	}
+	if last := len(at) - 1; last > 0 {
+		c.part(at, lows, highs, 1, 0)
+		c.part(at, lows, highs, last-1, last)
+	}
+}
+
+// overPiece returns bounds at both ends of a piece that hold over all of it; false where the offset cannot jump.
+func (c tracer) overPiece(from, to clock.HostTime) (e ends, jumps bool) {
+	x, y := float64(clock.Sub(from, c.middle)), float64(clock.Sub(to, c.middle))
+	switch s := c.segment((x + y) / 2); {
+	case s == nil:
+		return flat(c.between(x, y)), true
+	case overlaps(c.raised, x, y):
+		return parted(c.Corridor, s, x, y), true
+	}
+	return e, false
+}
+
+// part moves the bounds at one end of a curve outwards until they part along the outermost piece as fast as the clocks can. Beyond
+// its end the curve goes on along that piece, whose inner end was widened for the piece before it, perhaps by more.
+func (c tracer) part(at, lows, highs []clock.HostTime, inner, outer int) {
+	if _, jumps := c.overPiece(min(at[inner], at[outer]), max(at[inner], at[outer])); !jumps {
+		return
+	}
+	x, y := float64(clock.Sub(at[inner], c.middle)), float64(clock.Sub(at[outer], c.middle))
+	apart := int64(math.Ceil(c.steepest(min(x, y), max(x, y)) * math.Abs(y-x)))
+	on := clock.Sub(at[outer], at[inner])
+	lows[outer] = min(lows[outer], clock.Add(clock.Add(lows[inner], on), -apart))
+	highs[outer] = max(highs[outer], clock.Add(clock.Add(highs[inner], on), apart))
 }
