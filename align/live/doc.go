@@ -60,7 +60,9 @@
 // Where one of more than two clocks was set, the pairs whose messages contradict the assumption tell which: the one that three or more
 // have in common, or one of theirs. The messages of these clocks are forgotten, and their bounds begin anew with those
 // that are sent from then on ([Doubted]). All other pairs keep theirs. Where the reference may have been set, all clocks are
-// without bounds until then. Where no pair contradicts itself, but several together do, or a round finds a step, all
+// without bounds until then. What the messages of the next seconds tell of each pair says which clock it was, if that can be
+// said ([Named]), or of which it was one ([Unnamed]): the fewest clocks that explain all pairs were set. Two of three clocks that are
+// set at the same time by the same amount look like the third one, set the other way. Where no pair contradicts itself, but several together do, or a round finds a step, all
 // clocks of the group begin anew. What was shown between the step and its discovery is not replaced.
 //
 // Two clocks of one host are not known here: they are clocks like others. Neither are clocks with a free clock beside them

@@ -73,6 +73,8 @@ type Timeline struct {
 	kept       int   // messages of which the last round was made
 	changes    []Change
 	maps       *Maps
+	inquiries  []*inquiry
+	inquired   int // how many there have been
 }
 
 // hostClock is a clock as the caller knows it.
@@ -85,7 +87,9 @@ type hostClock struct {
 	atRound     clock.HostTime // the same at the last round
 	any         bool
 	since       clock.HostTime // messages with stamps before are from before a restart
-	runs        []*Run         // those of epochs that are over
+	// staleFrom is what other clocks showed with the first of such messages since this clock showed a reading after it.
+	staleFrom map[int]clock.HostTime
+	runs      []*Run // those of epochs that are over
 }
 
 // New returns a timeline without clocks. An error says which option is out of range.
@@ -152,7 +156,9 @@ func (c *hostClock) show(at clock.HostTime) {
 	if !c.any {
 		c.any, c.atRound = true, at
 	}
-	c.shown = at
+	if c.shown = at; at >= c.since {
+		c.staleFrom = nil
+	}
 }
 
 // Add takes a message. It panics for clocks that do not exist, as an index out of range does. Messages from a clock to itself,
@@ -167,10 +173,20 @@ func (t *Timeline) Add(from, to int, m trace.Message) {
 	b.show(m.Received)
 	x.see(m.Sent)
 	y.see(m.Received)
-	if a.stale(m.Sent) || b.stale(m.Received) {
+	staleA, staleB := a.stale(m.Sent), b.stale(m.Received)
+	if staleA && a.setBack(to, m.Received) {
+		doubts{t}.again(x)
+	}
+	if staleB && b.setBack(from, m.Sent) {
+		doubts{t}.again(y)
+	}
+	if staleA || staleB {
 		return
 	}
-	p := t.pair(x, y)
+	if len(t.inquiries) > 0 {
+		doubts{t}.hear(from, to, m)
+	}
+	p := pairOf(t, x, y)
 	lastA, lastB := p.lastA, p.lastB
 	p.add(t, x, m)
 	if t.working != nil || t.unfinished != nil {
@@ -234,7 +250,7 @@ func (t *Timeline) epochAt(c *hostClock, at clock.HostTime) *epoch {
 }
 
 // pair returns the state of two epochs that exchange messages.
-func (t *Timeline) pair(x, y *epoch) *pairState {
+func pairOf(t *Timeline, x, y *epoch) *pairState {
 	a, b := x, y
 	if a.number > b.number {
 		a, b = b, a

@@ -55,11 +55,17 @@ const (
 	Bent
 	// Doubted: messages show that a clock of a group was set, or may have been, and not surely which. The bounds of Clock begin anew
 	// with messages that are sent after its reading From. The timeline follows its reference through whatever that was set by.
+	// Doubt numbers the doubt, and Among says which clocks were doubted with it.
 	Doubted
+	// Named: Clock is the one, or one of those, that the doubt with the number Doubt was about. It was set by about By between some
+	// seconds before From and To, or did not keep the assumption.
+	Named
+	// Unnamed: what the doubt with the number Doubt was about is not known better than that it was one of Among at least.
+	Unnamed
 )
 
 func (k Kind) String() string {
-	return [...]string{"joined", "stepped", "handed over", "restarted", "bent", "doubted"}[k]
+	return [...]string{"joined", "stepped", "handed over", "restarted", "bent", "doubted", "named", "unnamed"}[k]
 }
 
 // Change is an event in the life of a timeline.
@@ -71,6 +77,8 @@ type Change struct {
 	Component int
 	From, To  clock.HostTime
 	By        int64
+	Doubt     int   // of Doubted, Named and Unnamed
+	Among     []int // clocks
 }
 
 // Maps is what is known of all clocks at one time. It does not change, and may be used by many goroutines.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"math"
+	"slices"
 
 	"meridian/clock"
 )
@@ -10,13 +11,21 @@ import (
 // taken for a step or a slew of another, bounds over messages from both sides of it are wrong. Bounds begin anew with the messages
 // that are sent from now on. A group of two clocks keeps its messages: there is one pair, and its step divides them.
 func restart(t round, g *group) {
+	var among []int
+	for _, e := range g.epochs {
+		if !slices.Contains(among, e.clock) {
+			among = append(among, e.clock)
+		}
+	}
+	doubt := doubts(t).inquire(g, among)
 	for _, e := range g.epochs {
 		c := t.clocks[e.clock]
 		if c.gone || e != c.epochs[len(c.epochs)-1] {
 			continue
 		}
 		c.since = c.shown
-		t.change(Change{Kind: Doubted, Clock: e.clock, Other: -1, Component: e.component.number, From: c.shown, To: c.shown})
+		t.change(Change{Kind: Doubted, Clock: e.clock, Other: -1, Component: e.component.number, From: c.shown, To: c.shown,
+			Doubt: doubt, Among: among})
 	}
 	// Rounds show nothing of a clock without messages: its bounds go here.
 	within := make(map[*component]bool)
@@ -42,7 +51,11 @@ type doubts struct{ *Timeline }
 func (t doubts) expose(e *epoch) {
 	c := t.clocks[e.clock]
 	if e.component.reference != e && !e.ended && e.any() && (e.open().bounded() || c.shown <= e.seen) {
-		e.unbind(min(e.seen, c.shown-1)) // a clock that was set back shows readings again that had bounds
+		from := min(e.seen, c.shown-1) // a clock that was set back shows readings again that had bounds
+		if c.since == c.shown {        // and it may be set back now, while messages do not tell yet
+			from = min(from, clock.Add(c.since, -staleSpan))
+		}
+		e.unbind(from)
 	}
 }
 
@@ -78,11 +91,14 @@ func (t doubts) find() {
 // drop forgets the messages of some clocks of a group, and shows these, or all where the reference is among them, without
 // bounds until messages come.
 func (t doubts) drop(g *group, suspects map[*epoch]bool) {
+	among := clocksOf(suspects)
+	doubt := t.inquire(g, among)
 	for _, e := range g.epochs {
 		c := t.clocks[e.clock]
 		if suspects[e] && !c.gone && e == c.epochs[len(c.epochs)-1] {
 			c.since = c.shown
-			t.change(Change{Kind: Doubted, Clock: e.clock, Other: -1, Component: e.component.number, From: c.shown, To: c.shown})
+			t.change(Change{Kind: Doubted, Clock: e.clock, Other: -1, Component: e.component.number, From: c.shown, To: c.shown,
+				Doubt: doubt, Among: among})
 		}
 		if suspects[e] || suspects[e.component.reference] {
 			t.expose(e)
@@ -131,6 +147,36 @@ func crowd(t round, g *group) bool {
 // stale reports whether a reading is from before the restart. One far before it is from a clock that was set back since.
 func (c *hostClock) stale(at clock.HostTime) bool {
 	return c.since != math.MinInt64 && at < c.since && at > clock.Add(c.since, -staleSpan)
+}
+
+// setBack reports whether a clock whose messages are stale was set back since its restart: it has shown nothing else, while another
+// clock went on by more than messages are late. Without that, a clock that is set back right after a restart would be heard only when it
+// comes to where it was.
+func (c *hostClock) setBack(other int, shows clock.HostTime) bool {
+	first, known := c.staleFrom[other]
+	if !known {
+		if c.staleFrom == nil {
+			c.staleFrom = make(map[int]clock.HostTime)
+		}
+		c.staleFrom[other] = shows
+		return false
+	}
+	return clock.Sub(shows, first) > maxStale
+}
+
+// maxStale is how long messages may all be stale, ns.
+const maxStale = 1_000_000_000
+
+// again doubts a clock that was set back after a restart.
+func (t doubts) again(e *epoch) {
+	for _, g := range round(t).groups() {
+		if slices.Contains(g.epochs, e) && crowd(round(t), g) {
+			t.clocks[e.clock].staleFrom = nil
+			t.drop(g, map[*epoch]bool{e: true})
+			t.urgent = true
+			t.publish()
+		}
+	}
 }
 
 // staleSpan is more than any message that counts travels, ns.

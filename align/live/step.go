@@ -51,14 +51,14 @@ func (t division) divide(s *solution) bool {
 		if x == nil || y == nil || x == y {
 			continue
 		}
-		p := t.pair(x, y)
+		p := pairOf(t.Timeline, x, y)
 		for _, m := range c.Messages {
 			p.add(t.Timeline, x, m)
 		}
 	}
 	for _, m := range since { // the round did not know of them
 		x, y := t.epochAt(t.clocks[m.from], m.Sent), t.epochAt(t.clocks[m.to], m.Received)
-		p := t.pair(x, y)
+		p := pairOf(t.Timeline, x, y)
 		p.add(t.Timeline, x, m.Message)
 		p.note(m)
 	}

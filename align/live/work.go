@@ -104,6 +104,7 @@ func (t *Timeline) Prepare(now bool) *Work {
 	r := round{t}
 	r.age()
 	doubts{t}.find()
+	doubts{t}.giveUp()
 	t.kept = 0
 	for _, g := range r.groups() {
 		for _, e := range g.epochs {

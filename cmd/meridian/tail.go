@@ -235,7 +235,7 @@ func liveOutcome(o *live.Outcome) error {
 		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))
 	}
 	if len(o.Set) > 0 {
-		broken = append(broken, "bounds that were shown before it was found that a clock was set may be wrong: "+strings.Join(o.Set, ", "))
+		broken = append(broken, "bounds that were shown before it was found that a clock was set may be wrong: "+o.SetText())
 	}
 	if len(broken) > 0 {
 		return &brokenPromise{strings.Join(broken, "; ")}

@@ -111,25 +111,6 @@ func (s *Session) align(ctx context.Context) error {
 	return nil
 }
 
-// noteSet notes clocks that were set, or may have been, since a version of the maps: bounds that were given before that was found may
-// be wrong.
-func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
-	for _, c := range maps.Changes {
-		if c.Version <= since || c.Kind != alignlive.Stepped && c.Kind != alignlive.Doubted {
-			continue
-		}
-		for _, in := range s.inputs {
-			if in.number != c.Clock {
-				continue
-			}
-			s.warnings.Add(in.name, "its clock was set, or did not keep the assumption: bounds of events that were shown before this was found, a second or two, may be wrong", "")
-			if !slices.Contains(s.set, in.name) {
-				s.set = append(s.set, in.name)
-			}
-		}
-	}
-}
-
 // noteShared notes which components have several hosts: alone in one, a host is bounded by itself, which says nothing.
 func (s *Session) noteShared(maps *alignlive.Maps) {
 	clear(s.shared)

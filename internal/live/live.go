@@ -94,7 +94,7 @@ type Session struct {
 	ticked        int64                      // when the session last looked at its clock, since began
 	progress      pace                       // of the hosts' clocks since their first events, whatever these show
 	aligned       int64                      // the version of the maps that were handed on
-	set           []string                   // hosts whose clock was set, or may have been
+	set           settings                   // which clocks were set, or may have been
 	joined        int64                      // the version up to which joins were taken account of
 	asked         bool                       // the sorter saw messages arrive before they were sent
 	askedAt       int64                      // when a round was made for that, by time

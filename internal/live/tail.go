@@ -74,8 +74,9 @@ type Outcome struct {
 	Lost      int64 // events that the traces lack, as their packets count them
 	// Unaligned are hosts that share no message with the first.
 	Unaligned []string
-	// Set are hosts whose clock was set, or may have been, while it was followed: bounds that were shown before it was found may be wrong.
-	Set []string
+	// Set are the clocks that were set while they were followed, by their hosts: of each entry one at least. Bounds that were shown
+	// before it was found may be wrong.
+	Set []OneOf
 }
 
 // Tail prints the events of the directories as they come, one on a line or into a ring, until ctx ends, which is no error.
@@ -161,9 +162,14 @@ func (p *printer) Step(s *Session) error {
 	return p.lines.Flush()
 }
 
-// Outcome returns what has become of the events so far.
+// Outcome returns what has become of the events. It is for the end.
 func (s *Session) Outcome() *Outcome {
-	o := &Outcome{SorterStats: s.stats(), Set: slices.Clone(s.set)}
+	s.clocks.Conclude()
+	if maps := s.clocks.Maps(); maps.Version != s.aligned {
+		s.noteSet(maps, s.aligned)
+		s.aligned = maps.Version
+	}
+	o := &Outcome{SorterStats: s.stats(), Set: s.set.told()}
 	component := -1
 	for _, in := range s.inputs {
 		if in.number < 0 {
@@ -182,6 +188,9 @@ func (s *Session) Outcome() *Outcome {
 	}
 	return o
 }
+
+// SetText names the clocks that were set.
+func (o *Outcome) SetText() string { return strings.Join(texts(o.Set), "; ") }
 
 // Summary says in a line what became of the events that were read. Lost ones are not in it: they are a fault, which the command's error states.
 func (o *Outcome) Summary() string {

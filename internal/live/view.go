@@ -324,6 +324,9 @@ func (p *pictures) report(s *Session) *view.Report {
 	for _, m := range s.rows.Maps {
 		r.Clocks = append(r.Clocks, view.ClockReport{Component: m.Component})
 	}
+	for _, o := range s.set.told() {
+		r.Set = append(r.Set, o)
+	}
 	p.maps = maps.Version
 	return r
 }

@@ -24,7 +24,9 @@ type Tally struct {
 	Beside         int64 // wrong places of other clocks in such a time
 	Steps          int
 	Unfound        []time.Duration // from each step to its discovery
-	Changes        [8]int64        // by kind
+	Changes        [10]int64       // by kind
+	Doubts, Named  int64           // doubts, and steps whose clock was named
+	Innocent       int64           // clocks that were named and not set, or sets of clocks of which none was
 	Rounds         int64
 	Spent, Longest time.Duration // in rounds
 	wide           int64
@@ -62,6 +64,7 @@ func (t *Tally) String() string {
 	}
 	s := fmt.Sprintf("%d messages; %d places, %d bounded, %d wrong; half within %d ns, 99%% within %d ns\n", t.Messages, t.Asked, t.Bounded, t.Wrong, t.Width(0.5), t.Width(0.99))
 	s += fmt.Sprintf("%d steps, %d found, after %v at most; %d bounded places before, %d of them wrong, %d wrong places of other clocks then\n", t.Steps, len(t.Unfound), longest.Round(time.Millisecond), t.Unseen, t.Outside, t.Beside)
+	s += fmt.Sprintf("%d doubts, %d steps whose clock was named, %d answers that were wrong\n", t.Doubts, t.Named, t.Innocent)
 	s += fmt.Sprintf("%d rounds of %v, at most %v\n", t.Rounds, (t.Spent / time.Duration(max(t.Rounds, 1))).Round(time.Microsecond), t.Longest.Round(time.Microsecond))
 	for k, n := range t.Changes {
 		if n > 0 {

@@ -77,6 +77,7 @@ type World struct {
 	every    int
 	work     *live.Work // a round that is being solved
 	begun    clock.TimelineTime
+	doubted  map[int]clock.TimelineTime // when, by the number of the doubt
 }
 
 type machine struct {
@@ -85,7 +86,8 @@ type machine struct {
 	gone   bool
 	steps  int // that have happened
 	found  int
-	bent   bool // the last step is known as a bend
+	bent   bool         // the last step is known as a bend
+	named  map[int]bool // steps of which it was named as the one that was set
 }
 
 // segment is the truth of a timeline from an instant on.
@@ -123,7 +125,7 @@ func (f *flights) Pop() any {
 // Play plays a scenario to its end.
 func Play(ctx context.Context, s *Scenario) (*World, error) {
 	w := &World{scenario: s, random: rand.New(rand.NewPCG(s.Seed, 0x6c697665)), byClock: make(map[int]*machine),
-		truths: make(map[int][]segment), messages: make(map[[2]int][]trace.Message)}
+		truths: make(map[int][]segment), doubted: make(map[int]clock.TimelineTime), messages: make(map[[2]int][]trace.Message)}
 	var err error
 	if w.Timeline, err = live.New(s.Options); err != nil {
 		return nil, err
@@ -165,6 +167,8 @@ func Play(ctx context.Context, s *Scenario) (*World, error) {
 			next += every
 		}
 	}
+	w.Timeline.Conclude()
+	w.changes()
 	return w, nil
 }
 
@@ -270,7 +274,15 @@ func (w *World) changes() {
 					w.follow(x, step)
 				}
 			}
+		case live.Named:
+			w.judgeNamed(m, &c)
+		case live.Unnamed:
+			w.judgeAmong(&c)
 		case live.Doubted: // from here on everything is judged
+			if _, known := w.doubted[c.Doubt]; !known {
+				w.doubted[c.Doubt] = w.now
+				w.Doubts++
+			}
 			for m.found < m.steps {
 				step := m.Clock.Steps[m.found]
 				m.bent = w.find(m)

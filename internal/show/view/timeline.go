@@ -19,6 +19,7 @@ type Report struct {
 	Pairs      [][]string         `json:"pairs"`
 	Left       []string           `json:"left"` // what is not drawn
 	Plots      []show.Drawing     `json:"plots"`
+	Set        [][]string         `json:"set,omitempty"` // hosts whose clocks were set while they were followed: of each entry one at least
 }
 
 // ClockReport is a clock's part of it.

@@ -1,0 +1,101 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	alignlive "meridian/align/live"
+	"meridian/internal/show"
+)
+
+// OneOf is hosts of which one has a clock that was set, in the order of their names: one where it is known which.
+type OneOf []string
+
+func (o OneOf) String() string {
+	if len(o) > 1 {
+		return "one of " + strings.Join(o, ", ")
+	}
+	return strings.Join(o, "")
+}
+
+// settings is what is known of clocks that were set.
+type settings struct {
+	known []OneOf
+	open  map[int]OneOf // by the number of the doubt: it is not known yet, or never will be, which it was
+}
+
+func (s *settings) add(o OneOf) {
+	if len(o) > 0 && !slices.ContainsFunc(s.known, func(x OneOf) bool { return slices.Equal(x, o) }) {
+		s.known = append(s.known, o)
+	}
+}
+
+// texts returns each as a message has it.
+func texts(all []OneOf) (out []string) {
+	for _, o := range all {
+		out = append(out, o.String())
+	}
+	return out
+}
+
+// told returns what is known so far: what one entry says is left out of others.
+func (s *settings) told() []OneOf {
+	all := settings{known: slices.Clone(s.known)}
+	for _, o := range s.open {
+		all.add(o)
+	}
+	slices.SortFunc(all.known, func(a, b OneOf) int { return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(a, b)) })
+	return all.known
+}
+
+// noteSet notes clocks that were set, or may have been, since a version of the maps: bounds that were given before that was found may
+// be wrong.
+func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
+	const wrong = ": bounds of events that were shown before this was found, a second or two, may be wrong"
+	for i := range maps.Changes {
+		c := &maps.Changes[i]
+		if c.Version <= since {
+			continue
+		}
+		switch c.Kind {
+		case alignlive.Stepped:
+			if names := s.names(c.Clock); len(names) > 0 {
+				s.set.add(names)
+				s.warnings.Add(names[0], "its clock was set, or did not keep the assumption"+wrong, "")
+			}
+		case alignlive.Doubted:
+			if s.set.open == nil {
+				s.set.open = make(map[int]OneOf)
+			}
+			s.set.open[c.Doubt] = s.names(c.Among...)
+		case alignlive.Named:
+			delete(s.set.open, c.Doubt)
+			if names := s.names(c.Clock); len(names) > 0 {
+				s.set.add(names)
+				s.warnings.Add(names[0], "its clock was set, or did not keep the assumption"+wrong, "by about "+show.Duration(c.By))
+			}
+		case alignlive.Unnamed:
+			delete(s.set.open, c.Doubt)
+			s.noteOneOf(s.names(c.Among...), wrong)
+		}
+	}
+}
+
+// noteOneOf notes hosts of which one has a clock that was set.
+func (s *Session) noteOneOf(names OneOf, wrong string) {
+	if s.set.add(names); len(names) > 0 {
+		s.warnings.Add(names.String(), "the clock was set, or did not keep the assumption"+wrong+"; messages do not tell which clock it was", "")
+	}
+}
+
+// names returns the hosts of some clocks.
+func (s *Session) names(clocks ...int) (names OneOf) {
+	for _, in := range s.inputs {
+		if slices.Contains(clocks, in.number) && !slices.Contains(names, in.name) {
+			names = append(names, in.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,37 @@
+package live
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	alignlive "meridian/align/live"
+	"meridian/trace"
+)
+
+// Which clocks were set is told by their hosts, as exactly as it is known.
+func TestClocksThatWereSetAreToldByName(t *testing.T) {
+	var w trace.Warnings
+	s := &Session{warnings: &w, inputs: []*input{{name: "db", number: 0}, {name: "web", number: 1}, {name: "cache", number: 2}}}
+	note := func(changes ...alignlive.Change) { s.noteSet(&alignlive.Maps{Changes: changes}, -1) }
+	note(alignlive.Change{Kind: alignlive.Doubted, Clock: 0, Doubt: 1, Among: []int{0, 1}},
+		alignlive.Change{Kind: alignlive.Doubted, Clock: 1, Doubt: 1, Among: []int{0, 1}})
+	if got := texts(s.set.told()); !slices.Equal(got, []string{"one of db, web"}) || len(w.Lines()) > 0 {
+		t.Errorf("before it is known: %q, warnings %q", got, w.Lines())
+	}
+	note(alignlive.Change{Kind: alignlive.Named, Clock: 1, Doubt: 1, By: -4_100_000})
+	if got := texts(s.set.told()); !slices.Equal(got, []string{"web"}) {
+		t.Errorf("%q", got)
+	}
+	note(alignlive.Change{Kind: alignlive.Doubted, Clock: 2, Doubt: 2, Among: []int{0, 1, 2}},
+		alignlive.Change{Kind: alignlive.Unnamed, Clock: 0, Doubt: 2, Among: []int{2, 0}})
+	if o := (&Outcome{Set: s.set.told()}).SetText(); o != "web; one of cache, db" {
+		t.Errorf("%q", o)
+	}
+	lines := strings.Join(w.Lines(), "\n")
+	for _, part := range []string{"web: its clock was set", "(by about -4.100 ms)", "one of cache, db: the clock was set", "messages do not tell which"} {
+		if !strings.Contains(lines, part) {
+			t.Errorf("%q lacks %q", lines, part)
+		}
+	}
+}
