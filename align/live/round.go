@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"meridian/align"
+	"meridian/align/bound"
 	"meridian/align/online"
 	"meridian/clock"
 	"meridian/trace"
@@ -339,14 +340,32 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 		if p == nil || len(x.Stretches) == 0 || several && !p.contradictory() {
 			continue
 		}
-		for _, b := range x.Stretches {
-			if b.From >= p.bent {
-				t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: s.component.number, From: b.From, To: b.To})
-				p.bent, broken = p.lastA, true
-			}
+		if t.tellBends(p, x.Stretches, s.component.number) {
+			broken = true
 		}
 	}
 	return broken
+}
+
+// tellBends tells where two clocks do not keep the assumption, as far as it was not told before, and reports whether there is such a
+// stretch. What was shown between a bend and the message that shows it may be wrong: where messages have just shown one, the last stretch reaches as
+// far as was shown, though it may have begun before what was told last.
+func (t round) tellBends(p *pairState, stretches []bound.Stretch, component int) (told bool) {
+	found := p.alarmed && p.looked == 0
+	for i, b := range stretches {
+		last := found && i == len(stretches)-1
+		if last {
+			b.To = max(b.To, p.a.seen)
+		}
+		if b.From >= p.bent || last {
+			t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: component, From: b.From, To: b.To})
+			told = true
+		}
+	}
+	if told {
+		p.bent = p.lastA
+	}
+	return told
 }
 
 // timelineOf turns a component's base into a map from the timeline of a round, which is its reference's clock.

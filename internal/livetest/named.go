@@ -31,6 +31,11 @@ func (w *World) judgeNamed(m *machine, c *live.Change) {
 	if m.named == nil {
 		m.named = make(map[int]bool)
 	}
+	for m.found <= i { // it may have been doubted already when it was set, and be without bounds since
+		step := m.Clock.Steps[m.found]
+		w.find(m)
+		w.follow(m, step)
+	}
 	if !m.named[i] {
 		m.named[i] = true
 		w.Named++
