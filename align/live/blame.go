@@ -34,8 +34,8 @@ func (x *offsetPair) of(n int) interval {
 
 func (x *offsetPair) has(n int) bool { return n == x.a || n == x.b }
 
-// ready reports whether all pairs are known that can tell the clocks apart that one message at least speaks against.
-func (q *inquiry) ready() bool {
+// complete reports whether all pairs are known that can tell the clocks apart that one message at least speaks against.
+func (q *inquiry) complete() bool {
 	in := make(map[int]bool)
 	for _, n := range q.among {
 		in[n] = true
@@ -147,12 +147,12 @@ func (q *inquiry) sure(n int) bool {
 	return wide == 0 || narrow > 1
 }
 
-// answer says which clock was set, as far as the messages tell.
-func (t doubts) answer(q *inquiry) {
+// answer says which clock was set, as far as the messages tell. Certain says that nothing else was set while they were sent.
+func (t doubts) answer(q *inquiry, certain bool) {
 	t.inquiries = slices.DeleteFunc(t.inquiries, func(x *inquiry) bool { return x == q })
 	evidence := slices.ContainsFunc(q.pairs, func(x *offsetPair) bool { return x.known && !x.by().zero() })
 	named, others := map[int]interval(nil), q.among
-	if evidence {
+	if evidence && certain {
 		if named, others = q.culprits(); len(named)+len(others) == 0 {
 			others = q.endpoints()
 		}
@@ -181,7 +181,7 @@ func (t doubts) giveUp() {
 			}
 		}
 		if passed > 1 { // one may have been set
-			t.answer(q)
+			t.answer(q, true)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (c *hostClock) component() int { return c.epochs[len(c.epochs)-1].component
 // Conclude answers which clocks were set, of those that have been doubted, by the messages so far. It is for the end.
 func (t *Timeline) Conclude() {
 	for _, q := range slices.Clone(t.inquiries) {
-		doubts{t}.answer(q)
+		doubts{t}.answer(q, q.ready != nil)
 	}
 }
 

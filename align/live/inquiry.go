@@ -30,6 +30,8 @@ type inquiry struct {
 	among  []int // clocks, one of which was set at least
 	began  map[int]clock.HostTime
 	pairs  []*offsetPair
+	merged int                    // further doubts that it is about
+	ready  map[int]clock.HostTime // what the clocks showed when all pairs were known; nil before
 }
 
 // offsetPair is two clocks before and after a doubt.
@@ -47,15 +49,15 @@ const (
 	// beforeGuard is how long before a doubt messages may be of a clock that was set already, ns, and afterGuard how long after
 	// it messages from before may come.
 	beforeGuard, afterGuard = 3_000_000_000, 300_000_000
-	// maxInquiry is how long an inquiry takes, ns.
-	maxInquiry = 5_000_000_000
+	// maxInquiry is how long an inquiry takes after the last doubt, ns, and readyWait how long after all pairs are known.
+	maxInquiry, readyWait = 6_000_000_000, 1_000_000_000
 )
 
 // inquire begins an inquiry among the clocks of a group, before their messages are forgotten. The clocks of which one was set at
-// least are given. What was asked before of the same clocks is answered by what is known.
-func (t doubts) inquire(g *group, among []int) int {
-	q := &inquiry{number: t.inquired, among: among, began: make(map[int]clock.HostTime)}
-	t.inquired++
+// least are given. If one of the clocks is asked for already, it is one inquiry, about all that was set: messages from between the doubts
+// do not count.
+func (t doubts) inquire(g *group, among []int) *inquiry {
+	q := &inquiry{began: make(map[int]clock.HostTime)}
 	current := make(map[*epoch]bool)
 	for _, e := range g.epochs {
 		c := t.clocks[e.clock]
@@ -63,6 +65,18 @@ func (t doubts) inquire(g *group, among []int) int {
 			q.began[e.clock] = c.shown
 		}
 	}
+	for _, before := range slices.Clone(t.inquiries) {
+		switch {
+		case !before.overlaps(q):
+		case before.merged < maxMerged:
+			before.merge(q, among)
+			return before
+		default:
+			t.answer(before, false)
+		}
+	}
+	q.number, q.among = t.inquired, among
+	t.inquired++
 	for _, p := range g.pairs {
 		if current[p.a] && current[p.b] {
 			if x := t.offsetPair(p); x != nil {
@@ -70,16 +84,36 @@ func (t doubts) inquire(g *group, among []int) int {
 			}
 		}
 	}
-	for _, before := range slices.Clone(t.inquiries) {
-		for n := range before.began {
-			if _, same := q.began[n]; same {
-				t.answer(before)
-				break
-			}
+	t.inquiries = append(t.inquiries, q)
+	return q
+}
+
+func (q *inquiry) overlaps(other *inquiry) bool {
+	for n := range q.began {
+		if _, same := other.began[n]; same {
+			return true
 		}
 	}
-	t.inquiries = append(t.inquiries, q)
-	return q.number
+	return false
+}
+
+// maxMerged is how many doubts an inquiry takes after the first: bounds by messages from before the first get wider.
+const maxMerged = 3
+
+// merge begins to listen anew, at another doubt.
+func (q *inquiry) merge(other *inquiry, among []int) {
+	q.merged++
+	q.ready = nil
+	q.among = append(slices.Clone(q.among), among...)
+	slices.Sort(q.among)
+	q.among = slices.Compact(q.among)
+	for n, at := range other.began {
+		q.began[n] = at
+	}
+	for _, x := range q.pairs {
+		x.after.Reset()
+		x.latestB, x.ab, x.ba, x.known = math.MinInt64, 0, 0, false
+	}
 }
 
 // offsetPair returns a pair by its messages from before a doubt, nil where they do not bound the offset.
@@ -129,7 +163,8 @@ func offsetAt(s *online.Strict, later int64) (low, high int64, ok bool) {
 	return clock.Sub(l, at), clock.Sub(h, at), ok && lowOK && highOK
 }
 
-// hear takes a message that came after a doubt.
+// hear takes a message that came after a doubt. An answer waits for some time after all pairs are known: another clock may have been set
+// meanwhile, which is another doubt.
 func (t doubts) hear(from, to int, m trace.Message) {
 	for _, q := range slices.Clone(t.inquiries) {
 		a, inA := q.began[from]
@@ -139,14 +174,24 @@ func (t doubts) hear(from, to int, m trace.Message) {
 		}
 		if clock.Sub(m.Sent, a) > afterGuard && clock.Sub(m.Received, b) > afterGuard {
 			for _, x := range q.pairs {
-				if x.hear(from, to, m) && q.ready() {
-					t.answer(q)
+				if x.hear(from, to, m) {
 					break
 				}
 			}
 		}
-		if min(clock.Sub(m.Sent, a), clock.Sub(m.Received, b)) > maxInquiry {
-			t.answer(q)
+		late := min(clock.Sub(m.Sent, a), clock.Sub(m.Received, b)) > maxInquiry
+		switch {
+		case late:
+			t.answer(q, true)
+		case !q.complete():
+			q.ready = nil
+		case q.ready == nil:
+			q.ready = make(map[int]clock.HostTime)
+			for n := range q.began {
+				q.ready[n] = t.clocks[n].shown
+			}
+		case min(clock.Sub(m.Sent, q.ready[from]), clock.Sub(m.Received, q.ready[to])) > readyWait:
+			t.answer(q, true)
 		}
 	}
 }
@@ -164,10 +209,7 @@ func (x *offsetPair) hear(from, to int, m trace.Message) bool {
 	default:
 		return false
 	}
-	if x.ab == 0 || x.ba == 0 {
-		return false
-	}
-	x.known = x.compare()
+	x.known = x.ab > 0 && x.ba > 0 && x.compare()
 	return true
 }
 

@@ -25,7 +25,7 @@ func restart(t round, g *group) {
 		}
 		c.since = c.shown
 		t.change(Change{Kind: Doubted, Clock: e.clock, Other: -1, Component: e.component.number, From: c.shown, To: c.shown,
-			Doubt: doubt, Among: among})
+			Doubt: doubt.number, Among: doubt.among})
 	}
 	// Rounds show nothing of a clock without messages: its bounds go here.
 	within := make(map[*component]bool)
@@ -98,7 +98,7 @@ func (t doubts) drop(g *group, suspects map[*epoch]bool) {
 		if suspects[e] && !c.gone && e == c.epochs[len(c.epochs)-1] {
 			c.since = c.shown
 			t.change(Change{Kind: Doubted, Clock: e.clock, Other: -1, Component: e.component.number, From: c.shown, To: c.shown,
-				Doubt: doubt, Among: among})
+				Doubt: doubt.number, Among: doubt.among})
 		}
 		if suspects[e] || suspects[e.component.reference] {
 			t.expose(e)

@@ -45,7 +45,7 @@ func TestTwoHostsThatWanderAndAreSet(t *testing.T) {
 	if most := int64(4 * w.Steps); w.Outside > most {
 		t.Errorf("%d places were wrong before %d steps were found, more than %d", w.Outside, w.Steps, most)
 	}
-	a, err := w.Offline(context.Background(), 0)
+	a, err := w.Offline(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +56,7 @@ func TestTwoHostsThatWanderAndAreSet(t *testing.T) {
 
 func TestHostsJoinLeaveAndHandOver(t *testing.T) {
 	s := livetest.Mesh(2, 4, 100*time.Second, 500*time.Millisecond, time.Minute, live.Options{Interval: 5 * time.Second, Silence: 5 * time.Second, Align: cheap})
+	s.Samples = 2000
 	w := play(t, s)
 	for _, k := range []live.Kind{live.Joined, live.Doubted, live.HandedOver, live.Restarted} {
 		if w.Changes[k] == 0 {
@@ -64,6 +65,13 @@ func TestHostsJoinLeaveAndHandOver(t *testing.T) {
 	}
 	if w.Bounded < w.Asked*80/100 {
 		t.Errorf("%d of %d places were bounded", w.Bounded, w.Asked)
+	}
+	a, err := w.Offline(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Compared < 100 || a.Apart > 0 || a.LastApart > 0 || a.Wrong > 0 {
+		t.Errorf("compared with the offline run: %+v", *a)
 	}
 }
 
@@ -76,7 +84,8 @@ func TestNoPlaceIsOutsideWhateverIsSet(t *testing.T) {
 		if w.Beside > 0 || w.Outside > int64(4*w.Steps) {
 			t.Errorf("seed %d, %d hosts: %d places outside before %d steps were found, and %d of other clocks", seed, hosts, w.Outside, w.Steps, w.Beside)
 		}
-		if w.Bounded < w.Asked/5 {
+		// Of these seeds 92% or more are. The rest is from a step until messages bound the clock again, a second or two, four times in 90 s.
+		if w.Bounded < w.Asked*9/10 {
 			t.Errorf("seed %d, %d hosts: %d of %d places were bounded", seed, hosts, w.Bounded, w.Asked)
 		}
 	}

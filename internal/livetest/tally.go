@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,9 +90,31 @@ type Agreement struct {
 	Wrong           int64 // offline places whose truth is outside
 }
 
-// Offline aligns all messages at once, with the reference of the live run, and compares its places with those that were shown. There
-// must have been one reference, of the clock with the given number.
-func (w *World) Offline(ctx context.Context, reference int) (*Agreement, error) {
+// first returns the first reference of the timeline that most samples are on.
+func (w *World) first() *machine {
+	of := make(map[int]int)
+	best := -1
+	for i := range w.samples {
+		c := w.samples[i].place.Component
+		if of[c]++; best < 0 || of[c] > of[best] {
+			best = c
+		}
+	}
+	if best < 0 {
+		return w.hosts[0]
+	}
+	return w.truths[best][0].by
+}
+
+// follows reports whether the timeline followed a clock when a sample was shown.
+func (w *World) follows(x *sample, m *machine) bool {
+	s := w.truths[x.place.Component]
+	return s[0].by == m && (len(s) == 1 || x.at < s[1].from)
+}
+
+// Offline aligns all messages at once, with the first reference of the live run, and compares its places with those that were shown
+// until another clock took over: after that the timelines are not the same.
+func (w *World) Offline(ctx context.Context) (*Agreement, error) {
 	p := &trace.Problem{}
 	for i := range w.hosts {
 		p.Clocks = append(p.Clocks, trace.Clock{Name: strconv.Itoa(i), Host: strconv.Itoa(i), Granularity: 1})
@@ -100,7 +123,8 @@ func (w *World) Offline(ctx context.Context, reference int) (*Agreement, error) 
 		p.Channels = append(p.Channels, trace.Channel{From: key[0], To: key[1], Messages: m})
 	}
 	o := w.scenario.Options.Align
-	o.Reference = strconv.Itoa(reference)
+	reference := w.first()
+	o.Reference = strconv.Itoa(slices.Index(w.hosts, reference))
 	s, err := align.Solve(ctx, p, o)
 	if err != nil {
 		return nil, err
@@ -113,6 +137,9 @@ func (w *World) Offline(ctx context.Context, reference int) (*Agreement, error) 
 	}
 	for i := range w.samples {
 		x := &w.samples[i]
+		if !w.follows(x, reference) {
+			continue
+		}
 		low, high, lowOK, highOK := s.Maps[number[x.of]].EventBounds(x.stamp, 1)
 		if !lowOK || !highOK {
 			continue

@@ -4,7 +4,7 @@
 //	liveclocks [-span 12h] [-period 1s] [-interval 5s] [-seed 1]      two hosts, and the offline run over the same messages
 //	liveclocks -hosts 8 [-span 1h] [-period 500ms]                    a partial mesh with joins, leaves and restarts
 //
-// It prints a line for each hour with the heap in use, and what came out. The exit code is 1 if a place was wrong outside the
+// It prints a line for each hour, or twelfth of the span if that is less, with the heap in use, and what came out. The exit code is 1 if a place was wrong outside the
 // time between a step and its discovery, if the heap grew by more than 5% over the last half, or if the offline run disagrees.
 package main
 
@@ -33,9 +33,9 @@ func main() {
 	s := livetest.Two(*seed, *span, *period, *between, o)
 	if *hosts > 2 {
 		s = livetest.Mesh(*seed, *hosts, *span, *period, *between, o)
-	} else {
-		s.Samples = int(1.2*span.Seconds()/period.Seconds()) + 1000
 	}
+	s.Samples = int(1.2*span.Seconds()/period.Seconds()) + 1000
+	s.Every = min(time.Hour, *span/12)
 	s.Lag = *lag
 	ok, err := run(s)
 	if err != nil {
@@ -79,7 +79,7 @@ func run(s *livetest.Scenario) (ok bool, err error) {
 		ok = ok && grown <= 0.05
 	}
 	if s.Samples > 0 {
-		a, err := w.Offline(context.Background(), 0)
+		a, err := w.Offline(context.Background())
 		if err != nil {
 			return false, err
 		}
