@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -154,7 +157,7 @@ func clockTargets(cmd *cobra.Command, args []string) (targets []synchroniser.Tar
 		if !named {
 			name, address = arg, arg
 		}
-		if name == "" || address == "" {
+		if name == "" || address == "" || strings.Contains(address, "=") {
 			return nil, wrong("%q: want [NAME=]HOST[:PORT]", arg)
 		}
 		if address, err = withClockPort(address); err != nil {
@@ -179,7 +182,9 @@ func withClockPort(address string) (string, error) {
 	if err != nil { // without a port: a name, an address, [an address]
 		host, port = strings.TrimSuffix(strings.TrimPrefix(address, "["), "]"), strconv.Itoa(clockPort)
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil || strings.ContainsAny(host, "[]/ ") {
+	if n, err := strconv.ParseUint(port, 10, 64); errors.Is(err, strconv.ErrRange) || n > math.MaxUint16 {
+		return "", wrong("%q: port %s is out of range: up to %d", address, port, math.MaxUint16)
+	} else if err != nil || strings.ContainsAny(host, "[]/ ") {
 		return "", wrong("%q: want HOST[:PORT], with brackets around an IPv6 address that has a port", address)
 	}
 	return net.JoinHostPort(host, port), nil
@@ -256,8 +261,36 @@ func quietBySignal(ctx context.Context, quiet func(bool)) func() error {
 	}
 }
 
+// probing counts the commands of this process that probe.
+var probing struct {
+	sync.Mutex
+	count, before int
+}
+
+// onOneProcessor has the runtime run Go on one processor until the function returned is called, unless the environment says on how many. Probes
+// come one at a time: each call of the kernel that waits would have threads of the runtime look for work on other processors, for
+// a fifth of the processor time in all.
+func onOneProcessor() (restore func()) {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return func() {}
+	}
+	change := func(by int) {
+		probing.Lock()
+		defer probing.Unlock()
+		switch probing.count += by; {
+		case probing.count == 1 && by > 0:
+			probing.before = runtime.GOMAXPROCS(1)
+		case probing.count == 0:
+			runtime.GOMAXPROCS(probing.before)
+		}
+	}
+	change(1)
+	return func() { change(-1) }
+}
+
 // recordProbes calls run with what writes its probes into a trace directory, or with nil without one. The trace ends after run.
 func recordProbes(ctx context.Context, dir string, warnings *trace.Warnings, run func(context.Context, func(probe.Event)) error) error {
+	defer onOneProcessor()()
 	if dir == "" {
 		return run(ctx, nil)
 	}

@@ -81,10 +81,10 @@ func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) 
 	for i, address := range addresses {
 		a, err := resolve(ctx, address)
 		if err != nil {
-			return nil, fmt.Errorf("probe: %w", err)
+			return nil, fmt.Errorf("cannot resolve %s: %w", address, err)
 		}
 		if same := c.from(a); same != nil { // answers would be taken for the first's
-			return nil, fmt.Errorf("probe: %s and %s are one address", addresses[same.index], address)
+			return nil, fmt.Errorf("%s and %s are one address", addresses[same.index], address)
 		}
 		if a.Addr().Is6() {
 			network = "udp"
@@ -149,6 +149,9 @@ func (c *Client) Run(ctx context.Context, each func(Sample)) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
+			continue
+		case errors.Is(err, errDeparted):
+			c.departed()
 			continue
 		case err != nil:
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -204,6 +205,9 @@ func TestDailyWindows(t *testing.T) {
 		if d.At(at) != want {
 			t.Errorf("%s: %t", text, !want)
 		}
+	}
+	if _, err := ParseDaily("23:00-01:00,14:00-14:00:00"); err == nil || !strings.Contains(err.Error(), `"14:00-14:00:00" begins and ends at the same time`) {
+		t.Errorf("an empty window: %v", err)
 	}
 	for _, bad := range []string{"", "14:00", "14:00-14:00", "25:00-26:00", "14:00-x", "14:00-15:00,"} {
 		if _, err := ParseDaily(bad); err == nil {

@@ -108,7 +108,10 @@ func ParseDaily(text string) (d Daily, err error) {
 		if x.from, err = sinceMidnight(from); err == nil && ok {
 			x.to, err = sinceMidnight(to)
 		}
-		if err != nil || !ok || x.from == x.to {
+		if err == nil && ok && x.from == x.to {
+			return nil, fmt.Errorf("quiet window %q begins and ends at the same time; write the times between which nothing is sent", w)
+		}
+		if err != nil || !ok {
 			return nil, fmt.Errorf("invalid quiet window %q; write them as 14:00-14:10,23:59:30-00:05", w)
 		}
 		d = append(d, x)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"net"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -77,7 +76,7 @@ func Listen(ctx context.Context, address string, o Options) (*Server, error) {
 
 // Addr returns the address of the server.
 func (s *Server) Addr() netip.AddrPort {
-	a := s.socket.conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	a := s.socket.address()
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
@@ -102,6 +101,9 @@ func (s *Server) Serve(ctx context.Context) error {
 			s.departed()
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
+			continue
+		case errors.Is(err, errDeparted):
+			s.departed()
 			continue
 		case err != nil:
 			return err

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -24,15 +23,13 @@ type departure struct {
 	kernel, hardware int64
 }
 
-// socket sends and receives datagrams. One goroutine uses it; interrupt may be called by others.
+// socket sends and receives datagrams. One goroutine uses it; interrupt and close may be called by others.
 type socket struct {
-	conn     *net.UDPConn
-	raw      syscall.RawConn
-	oob      [256]byte
-	deadline time.Time
+	link
 	stamping
-	phc         PHC  // opened for this socket; nil without
-	byInterface bool // each datagram has two stamps, the interface's after the kernel's
+	deadline    time.Time // of receive; zero for none
+	phc         PHC       // opened for this socket; nil without
+	byInterface bool      // each datagram has two stamps, the interface's after the kernel's
 }
 
 // listen opens a socket at an address; "" and ":0" are any port of all addresses.
@@ -42,28 +39,31 @@ func listen(ctx context.Context, network, address string) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
 	}
-	s := &socket{conn: c.(*net.UDPConn)}
-	if s.raw, err = s.conn.SyscallConn(); err != nil {
-		return nil, errors.Join(fmt.Errorf("probe: %w", err), c.Close())
+	s := &socket{}
+	if err := s.open(c.(*net.UDPConn)); err != nil {
+		return nil, fmt.Errorf("probe: %w", err)
 	}
 	s.enable()
 	return s, nil
 }
 
 // maxFailures is how many calls in a row may fail before the socket counts as broken. Single failures pass: ICMP answers, a want
-// of memory, and an event of the error queue alone while the socket cannot send, for which the runtime has an error (not pollable).
+// of memory.
 const maxFailures = 1000
 
-// receive waits for a datagram until a deadline; os.ErrDeadlineExceeded says that it has passed.
+// errDeparted says that receive has no datagram, but that stamps of what was sent have come.
+var errDeparted = errors.New("stamps have come")
+
+// receive waits for a datagram until a deadline. Its error is os.ErrDeadlineExceeded when that has passed or interrupt was called, and
+// errDeparted when departed has something to return.
 func (s *socket) receive(b []byte) (a arrival, err error) {
 	for failures := 0; ; failures++ {
-		n, oob, _, from, err := s.conn.ReadMsgUDPAddrPort(b, s.oob[:])
+		a, err := s.link.take(b, s.deadline)
 		switch {
-		case err == nil:
-			a = arrival{n: n, from: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
-			a.kernel, a.hardware = stampsOf(s.oob[:oob])
-			return a, nil
-		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed):
+		case errors.Is(err, errDeparted):
+			s.expect()
+			return a, err
+		case err == nil, errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrClosed):
 			return a, err
 		case failures >= maxFailures:
 			return a, fmt.Errorf("probe: %w", err)
@@ -72,13 +72,8 @@ func (s *socket) receive(b []byte) (a arrival, err error) {
 	}
 }
 
-// until sets the deadline of receive. One that stays costs nothing.
-func (s *socket) until(t time.Time) {
-	if !t.Equal(s.deadline) {
-		s.deadline = t
-		_ = s.conn.SetReadDeadline(t)
-	}
-}
+// until sets the deadline of receive.
+func (s *socket) until(t time.Time) { s.deadline = t }
 
 // withHardware has a socket and its history use the stamps of an interface, if the options name one.
 func (s *socket) withHardware(o *Options, h *history) (err error) {
@@ -101,11 +96,8 @@ func (s *socket) withHardware(o *Options, h *history) (err error) {
 	return nil
 }
 
-// interrupt ends receive and send, now and until a later call of until with another deadline.
-func (s *socket) interrupt() { _ = s.conn.SetDeadline(time.Unix(1, 0)) }
-
 func (s *socket) close() error {
-	err := s.conn.Close()
+	err := s.link.close()
 	if s.phc != nil {
 		err = errors.Join(err, s.phc.Close())
 		s.phc = nil

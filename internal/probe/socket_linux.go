@@ -36,7 +36,7 @@ func (s *socket) enable() {
 		s.header = unix.Msghdr{Iov: &s.iov, Control: &s.control[0]}
 		s.header.SetIovlen(1)
 		s.header.SetControllen(len(s.control))
-		_, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.header)), unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
+		_, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.header)), unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 		if s.length = int(s.header.Controllen); errno != 0 {
 			s.length = -1
 		}
@@ -65,7 +65,7 @@ func (s *socket) number() error {
 
 // send sends a datagram. Its stamps come from departed under the number returned.
 func (s *socket) send(b []byte, to netip.AddrPort) (id uint32, err error) {
-	if _, err := s.conn.WriteToUDPAddrPort(b, to); err != nil {
+	if err := s.put(b, to); err != nil {
 		// Whether the kernel counted it depends on where it failed and on the kernel. Stamps of before are given up.
 		for s.ahead = maxAhead; ; {
 			if _, ok := s.departed(); !ok {
@@ -77,13 +77,18 @@ func (s *socket) send(b []byte, to netip.AddrPort) (id uint32, err error) {
 	}
 	id = s.next
 	s.next++
-	s.ahead = min(s.ahead+1, maxAhead)
+	if s.on {
+		s.ahead = min(s.ahead+1, maxAhead)
+	}
 	return id, nil
 }
 
+// expect has departed look for a stamp even if all have come that were counted: stamps given up may still come.
+func (s *socket) expect() { s.ahead = max(s.ahead, 1) }
+
 // departed returns the stamps of a datagram that was sent, false if there are none yet. It does not wait.
 func (s *socket) departed() (d departure, ok bool) {
-	for s.on && s.ahead > 0 {
+	for s.ahead > 0 {
 		if err := s.raw.Control(s.drain); err != nil || s.length < 0 {
 			return d, false
 		}

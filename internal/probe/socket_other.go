@@ -2,7 +2,35 @@
 
 package probe
 
-import "net/netip"
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// link is the socket as the runtime polls it.
+type link struct {
+	conn     *net.UDPConn
+	deadline time.Time
+}
+
+func (l *link) open(c *net.UDPConn) error {
+	l.conn = c
+	return nil
+}
+
+func (l *link) address() netip.AddrPort { return l.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
+
+// interrupt ends receive and send, from now on.
+func (l *link) interrupt() { _ = l.conn.Close() }
+
+func (l *link) close() error {
+	if err := l.conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 // stamping is nothing where the kernel's stamps cannot be had: all stamps are of user space.
 type stamping struct{}
@@ -16,6 +44,16 @@ func (s *socket) send(b []byte, to netip.AddrPort) (uint32, error) {
 	return 0, err
 }
 
+func (s *socket) expect() {}
+
 func (s *socket) departed() (d departure, ok bool) { return d, false }
 
-func stampsOf([]byte) (kernel, hardware int64) { return 0, 0 }
+// take waits for a datagram until a deadline, the zero for none.
+func (l *link) take(b []byte, deadline time.Time) (a arrival, err error) {
+	if !deadline.Equal(l.deadline) { // one that stays costs nothing
+		l.deadline = deadline
+		_ = l.conn.SetReadDeadline(deadline)
+	}
+	n, from, err := l.conn.ReadFromUDPAddrPort(b)
+	return arrival{n: n, from: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}, err
+}
