@@ -56,7 +56,7 @@ type Reading struct {
 	Known     bool           // whether there is an estimate
 	MinRTT    int64          // least round trip of the window, ns; 0 before the first exchange
 	Steps     int            // how often a clock was set, as far as the exchanges tell
-	Since     clock.HostTime // the first exchange since the latest step
+	Since     clock.HostTime // the local stamp of the first message since the latest step, or of all; 0 before the first
 	Invalid   int            // exchanges that were dropped: stamps that no clocks can have
 }
 

@@ -125,7 +125,7 @@ func New(ctx context.Context, o Options, targets ...Target) (*Synchroniser, erro
 	var err error
 	s.client, err = probe.Dial(ctx, o.Probe, addresses...)
 	if err != nil {
-		return nil, fmt.Errorf("synchroniser: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
