@@ -340,7 +340,7 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 		if p == nil || len(x.Stretches) == 0 || several && !p.contradictory() {
 			continue
 		}
-		if t.tellBends(p, x.Stretches, s.component.number) {
+		if tellBends(t, p, x.Stretches, s.component.number) {
 			broken = true
 		}
 	}
@@ -350,7 +350,7 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 // tellBends tells where two clocks do not keep the assumption, as far as it was not told before, and reports whether there is such a
 // stretch. What was shown between a bend and the message that shows it may be wrong: where messages have just shown one, the last stretch reaches as
 // far as was shown, though it may have begun before what was told last.
-func (t round) tellBends(p *pairState, stretches []bound.Stretch, component int) (told bool) {
+func tellBends(t round, p *pairState, stretches []bound.Stretch, component int) (told bool) {
 	found := p.alarmed && p.looked == 0
 	for i, b := range stretches {
 		last := found && i == len(stretches)-1
