@@ -1,0 +1,218 @@
+package collect_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"meridian/internal/collect/broker"
+	"meridian/internal/collect/disktest"
+	"meridian/internal/collect/ship"
+)
+
+// chaos is a recorder's directory, a shipper and servers, of which each is killed again and again.
+type chaos struct {
+	lab
+	r       *rand.Rand
+	dir     string
+	w       *traceWriter
+	listen  string
+	servers []*victim
+	end     func() // of the shipper
+	torn    map[string][]byte
+}
+
+// victim is a server and its disk.
+type victim struct {
+	name string
+	disk *disktest.Disk
+	stop func()
+}
+
+func (c *chaos) startShipper(replicas int) {
+	ctx, cancel := context.WithCancel(context.Background())
+	conn := c.connect()
+	s, err := ship.New(ship.Options{Conn: conn, Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Chunk: 16 << 10, Window: 256 << 10})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Run(ctx)
+		ended <- err
+	}()
+	c.end = func() {
+		cancel()
+		if err := <-ended; err != nil && c.broker != nil {
+			c.t.Error(err)
+		}
+		conn.Close()
+		c.end = nil
+	}
+}
+
+func (c *chaos) startBroker() {
+	var err error
+	for range 100 { // the port may still be in use
+		var b *broker.Broker
+		if b, err = broker.Start(broker.Options{Listen: c.listen, Name: "test"}); err == nil {
+			c.broker = b
+			c.listen = b.URL()[len("nats://"):]
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.t.Fatal(err)
+}
+
+// record writes some packets, sometimes half of one as a recorder does that is killed.
+func (c *chaos) record() {
+	for range c.r.IntN(20) {
+		name := fmt.Sprintf("kernel_1_%d", c.r.IntN(4))
+		if half := c.torn[name]; half != nil { // the next recorder cuts it off
+			path := filepath.Join(c.dir, name)
+			info, err := os.Stat(path)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			if err := os.Truncate(path, info.Size()-int64(len(half))); err != nil {
+				c.t.Fatal(err)
+			}
+			delete(c.torn, name)
+		}
+		p := c.w.packet(64 + 8*c.r.IntN(3000))
+		if c.r.IntN(20) == 0 {
+			p = p[:1+c.r.IntN(len(p)-1)]
+			c.torn[name] = p
+		}
+		c.w.write(name, p)
+	}
+	if c.r.IntN(10) == 0 {
+		c.w.metadata(c.r.Int())
+	}
+}
+
+// strike kills something and starts it again.
+func (c *chaos) strike(replicas int) {
+	switch v := c.servers[c.r.IntN(len(c.servers))]; c.r.IntN(5) {
+	case 0:
+		c.end()
+		c.startShipper(replicas)
+	case 1: // the server is killed: what it wrote is still in the system's memory
+		v.stop()
+		v.stop = c.serve(v.name, "servers", v.disk)
+	case 2: // the power is cut
+		next := v.disk.Cut()
+		v.stop()
+		v.disk = next
+		v.stop = c.serve(v.name, "servers", v.disk)
+	case 3:
+		c.broker.Close()
+		c.startBroker()
+	case 4: // the disk is full for a while
+		v.disk.Fill(true)
+		time.Sleep(time.Duration(c.r.IntN(50)) * time.Millisecond)
+		v.disk.Fill(false)
+	}
+}
+
+// expected is what servers have in the end: the directory, without halves of packets.
+func (c *chaos) expected() map[string][]byte {
+	want := files(c.t, c.dir)
+	for name, half := range c.torn {
+		want[name] = want[name][:len(want[name])-len(half)]
+		if len(want[name]) == 0 {
+			delete(want, name)
+		}
+	}
+	return want
+}
+
+func testChaos(t *testing.T, seed uint64, strikes, servers, replicas int) {
+	c := &chaos{r: rand.New(rand.NewPCG(seed, 3)), dir: filepath.Join(t.TempDir(), "trace"), listen: "127.0.0.1:0", torn: map[string][]byte{}}
+	c.t = t
+	c.startBroker()
+	defer func() { c.broker.Close() }()
+	c.w = newTrace(t, c.dir, seed)
+	for i := range servers {
+		v := &victim{name: fmt.Sprint("server", i), disk: disktest.New(seed + uint64(i))}
+		v.stop = c.serve(v.name, "servers", v.disk)
+		c.servers = append(c.servers, v)
+	}
+	c.startShipper(replicas)
+	for range strikes {
+		for range 1 + c.r.IntN(4) {
+			c.record()
+			time.Sleep(time.Duration(c.r.IntN(20)) * time.Millisecond)
+		}
+		c.strike(replicas)
+	}
+	c.end()
+	want := c.expected()
+	// What servers that were let go of have of an earlier time stays; as many as are wanted have all.
+	ended := make(chan struct{})
+	close(ended)
+	conn := c.connect()
+	s, err := ship.New(ship.Options{Conn: conn, Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Ended: ended, Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	sum, err := s.Run(ctx)
+	if err != nil || ctx.Err() != nil {
+		t.Fatalf("seed %d: %+v: %v, %v", seed, sum, err, ctx.Err())
+	}
+	whole := 0
+	for _, v := range c.servers {
+		v.stop()
+		got := v.disk.Cut().Content("servers/s/web") // acknowledged is what is there after another cut
+		if equal(want, got) {
+			whole++
+		} else if t.Logf("%s differs: %v", v.name, sizes(got)); replicas == servers {
+			t.Errorf("seed %d: %s has %v of %v", seed, v.name, sizes(got), sizes(want))
+		}
+	}
+	if whole < replicas {
+		t.Errorf("seed %d: %d servers have everything, %d are wanted", seed, whole, replicas)
+	}
+}
+
+func equal(a, b map[string][]byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, content := range a {
+		if other, ok := b[name]; !ok || !bytes.Equal(content, other) {
+			return false
+		}
+	}
+	return true
+}
+
+func sizes(files map[string][]byte) map[string]int {
+	out := map[string]int{}
+	for name, content := range files {
+		out[name] = len(content)
+	}
+	return out
+}
+
+var rounds, firstSeed = flag.Int("rounds", 1, "rounds of chaos"), flag.Uint64("seed", 100, "of the first round of chaos")
+
+func TestWhateverIsKilledAllArrivesAndWhatIsAcknowledgedStays(t *testing.T) {
+	for round := range uint64(*rounds) {
+		for _, n := range [][2]int{{1, 1}, {2, 2}, {3, 2}} {
+			t.Run(fmt.Sprintf("seed %d, %d of %d servers", *firstSeed+round, n[1], n[0]), func(t *testing.T) {
+				t.Parallel()
+				testChaos(t, *firstSeed+round, 10, n[0], n[1])
+			})
+		}
+	}
+}

@@ -1,0 +1,471 @@
+package ship
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"meridian/internal/collect/wire"
+	"meridian/internal/live/watch"
+)
+
+// Options say what is sent and how. A field that is 0 has the default.
+type Options struct {
+	Conn          *nats.Conn
+	Host, Session string
+	Dir           string
+	Replicas      int           // servers that must have everything, 1
+	Window        int64         // bytes on the way to each server, 8 MiB
+	Chunk         int64         // bytes in a message at most, 256 KiB
+	Rate          int64         // bytes a second at most; 0 for any
+	Every         time.Duration // how often the directory is looked at, at most, 2 ms: younger packets wait and go together
+	Compress      bool          // by zstd
+	Classes       Classes       // DefaultClasses
+	// Ended is closed when nothing is recorded any more; Run then returns when all is acknowledged. nil: never.
+	Ended <-chan struct{}
+	Log   func(format string, args ...any) // lines for people; nil for none
+}
+
+func (o Options) withDefaults() Options {
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	if o.Window == 0 {
+		o.Window = 8 << 20
+	}
+	if o.Chunk == 0 {
+		o.Chunk = 256 << 10
+	}
+	if o.Every == 0 {
+		o.Every = 2 * time.Millisecond
+	}
+	if o.Classes == nil {
+		o.Classes = DefaultClasses
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	return o
+}
+
+// Pauses of the shipper.
+const (
+	statusEvery = time.Second
+	lookEvery   = 500 * time.Millisecond // where the system gives no notice of growth
+	checkEvery  = 100 * time.Millisecond // servers that are silent or stuck
+	openWithin  = 5 * time.Second        // a server may sync much before it answers
+)
+
+// Summary is what became of a trace.
+type Summary struct {
+	Recorded     int64 // bytes that were seen
+	Acknowledged int64 // of these, on the disks of as many servers as are wanted
+	Lost         int64 // removed by the recorder before they could be sent
+}
+
+// Shipper publishes a directory. Run it once.
+type Shipper struct {
+	o    Options
+	d    *directory
+	plan plan
+
+	peers    map[string]*peer
+	acks     chan wire.Ack
+	statuses chan wire.ServerStatus
+	opened   chan answer
+	words    chan struct{} // the directory may have grown
+	z        *zstd.Encoder
+	raw, out []byte
+	budget   float64 // bytes that Rate permits now
+	spent    time.Time
+	ended    bool
+	done     int64 // acknowledged bytes of files that are forgotten
+	warned   string
+}
+
+// answer is what a server answered.
+type answer struct {
+	from   string
+	opened wire.Opened
+	err    error
+}
+
+// New returns a shipper.
+func New(o Options) (*Shipper, error) {
+	o = o.withDefaults()
+	if err := errors.Join(wire.CheckHost(o.Host), wire.CheckSession(o.Session)); err != nil {
+		return nil, err
+	}
+	s := &Shipper{
+		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
+		acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), words: make(chan struct{}, 1),
+	}
+	s.o.Chunk = min(s.o.Chunk, wire.MaxRange, o.Conn.MaxPayload()-int64(wire.MaxOverhead))
+	if s.o.Chunk < 4096 {
+		return nil, fmt.Errorf("the broker permits messages of %d bytes: set its max_payload to 64 KiB or more", o.Conn.MaxPayload())
+	}
+	s.plan = plan{d: s.d, window: s.o.Window, chunk: s.o.Chunk}
+	if o.Compress {
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		if err != nil {
+			return nil, err
+		}
+		s.z = z
+	}
+	return s, nil
+}
+
+// Run sends until ctx ends, or until the recording has ended and all of it is acknowledged.
+func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all errgroup.Group
+	defer func() {
+		cancel()
+		err = errors.Join(err, all.Wait(), s.d.close())
+	}()
+	for subject, take := range map[string]nats.MsgHandler{
+		wire.OfHost(s.o.Host, "ack"): take(ctx, s.acks), wire.AllServersAlive: take(ctx, s.statuses),
+	} {
+		sub, err := s.o.Conn.Subscribe(subject, take)
+		if err != nil {
+			return sum, err
+		}
+		defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
+	}
+	all.Go(func() error { return s.watch(ctx) })
+	status, check := time.NewTicker(statusEvery), time.NewTicker(checkEvery)
+	defer status.Stop()
+	defer check.Stop()
+	ended := s.o.Ended
+	if err := s.scan(); err != nil {
+		return s.sum(), err
+	}
+	for {
+		later, err := s.send(time.Now())
+		if err != nil {
+			return s.sum(), err
+		}
+		if sum := s.sum(); s.ended && s.complete() {
+			s.say(sum)
+			_ = s.o.Conn.FlushTimeout(openWithin) // of the status, which nothing depends on
+			return sum, nil
+		}
+		var more <-chan time.Time
+		if later > 0 {
+			more = time.After(later)
+		}
+		select {
+		case <-ctx.Done():
+			return s.sum(), nil
+		case <-ended:
+			ended, s.ended = nil, true
+			err = s.scan()
+		case <-s.words:
+			err = s.scan()
+		case a := <-s.acks:
+			s.acked(a)
+		case x := <-s.statuses:
+			s.meet(ctx, &all, x)
+		case a := <-s.opened:
+			err = s.open(a)
+		case <-check.C:
+			s.check(ctx, &all, time.Now())
+		case <-status.C:
+			s.say(s.sum())
+		case <-more:
+		}
+		if err != nil {
+			return s.sum(), err
+		}
+	}
+}
+
+// take returns a handler that hands on what it understands.
+func take[T any](ctx context.Context, to chan<- T) nats.MsgHandler {
+	return func(m *nats.Msg) {
+		v, err := wire.Decode[T](m.Data)
+		if err != nil {
+			return // not of a server
+		}
+		select {
+		case to <- v:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// watch says when the directory may have grown.
+func (s *Shipper) watch(ctx context.Context) error {
+	w := watch.New()
+	w.Add(s.o.Dir)
+	for w.Wait(ctx, s.o.Every, lookEvery) == nil {
+		select {
+		case s.words <- struct{}{}:
+		default:
+		}
+	}
+	return w.Close()
+}
+
+// scan looks at the directory. What could be read is sent even if something could not.
+func (s *Shipper) scan() error {
+	err := s.d.scan()
+	if err != nil && err.Error() != s.warned {
+		s.warned = err.Error()
+		s.o.Log("%v", err)
+	}
+	return nil
+}
+
+// meet notes that a server is there, and asks it if it is to store this host.
+func (s *Shipper) meet(ctx context.Context, all *errgroup.Group, x wire.ServerStatus) {
+	if x.Version != wire.Version || wire.CheckHost(x.Server) != nil {
+		return
+	}
+	p := s.peers[x.Server]
+	if p == nil {
+		p = &peer{name: x.Server, files: make(map[string]*progress)}
+		s.peers[x.Server] = p
+	}
+	p.seen = time.Now()
+	s.check(ctx, all, p.seen)
+}
+
+// check lets go of servers that are silent or stuck, and asks as many others as are missing.
+func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time) {
+	s.plan.peers = s.plan.peers[:0]
+	var free []*peer
+	for name, p := range s.peers {
+		if now.Sub(p.seen) > deadAfter {
+			if p.state == open {
+				s.o.Log("server %s is silent", name)
+			}
+			delete(s.peers, name)
+			continue
+		}
+		if p.state == open && p.onWay > 0 && now.Sub(p.progress) > stuckAfter {
+			p.state, p.retry = idle, now // something was lost on the way: ask how far it is
+		}
+		if p.state == open && p.sent != p.document && now.Sub(p.sentAt) > stuckAfter {
+			p.sent = p.document
+		}
+		switch {
+		case p.state != idle:
+			s.plan.peers = append(s.plan.peers, p)
+		case !now.Before(p.retry):
+			free = append(free, p)
+		}
+	}
+	if s.d.trace == "" {
+		return // no metadata yet
+	}
+	order(s.o.Host, free)
+	for _, p := range free {
+		if len(s.plan.peers) >= s.o.Replicas {
+			break
+		}
+		p.state = opening
+		s.plan.peers = append(s.plan.peers, p)
+		request := wire.Encode(wire.Open{Version: wire.Version, Session: s.o.Session, Trace: s.d.trace})
+		all.Go(func() error {
+			asked, cancel := context.WithTimeout(ctx, openWithin)
+			defer cancel()
+			a := answer{from: p.name}
+			m, err := s.o.Conn.RequestWithContext(asked, wire.OfHostServer(s.o.Host, "open", p.name), request)
+			if err == nil {
+				a.opened, err = wire.Decode[wire.Opened](m.Data)
+			}
+			a.err = err
+			select {
+			case s.opened <- a:
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}
+}
+
+// open takes a server's answer.
+func (s *Shipper) open(a answer) error {
+	p := s.peers[a.from]
+	if p == nil || p.state != opening {
+		return nil
+	}
+	if a.err == nil && a.opened.Error != "" {
+		a.err = errors.New(a.opened.Error)
+	}
+	now := time.Now()
+	var cut map[string]int64
+	if a.err == nil {
+		cut, a.err = p.opened(s.d, now, a.opened.Files)
+	}
+	if a.err != nil {
+		s.failed(p, a.err.Error(), now)
+		return nil
+	}
+	for name, size := range cut {
+		if err := s.publish(&wire.Chunk{Kind: wire.Cut, File: name, Offset: size}, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed lets a server be for a while.
+func (s *Shipper) failed(p *peer, why string, now time.Time) {
+	if p.error != why {
+		s.o.Log("server %s: %s", p.name, why)
+	}
+	p.error, p.state, p.retry = why, idle, now.Add(retryAfter)
+}
+
+func (s *Shipper) acked(a wire.Ack) {
+	p := s.peers[a.Server]
+	if p == nil || a.Session != s.o.Session {
+		return
+	}
+	now := time.Now()
+	p.acked(&a, now)
+	if a.Error != "" && p.state == open {
+		s.failed(p, a.Error, now)
+	}
+}
+
+// send sends what may be sent now. later is when the rate permits more, 0 where something else is waited for.
+func (s *Shipper) send(now time.Time) (later time.Duration, err error) {
+	if err := s.sendMetadata(); err != nil {
+		return 0, err
+	}
+	if s.o.Rate > 0 {
+		if s.spent.IsZero() {
+			s.spent = now
+		}
+		s.budget = min(s.budget+now.Sub(s.spent).Seconds()*float64(s.o.Rate), float64(s.o.Rate)/10)
+		s.spent = now
+	}
+	for n := 0; n < 64; n++ { // acks are read between
+		if s.o.Rate > 0 && s.budget < 0 {
+			return time.Duration(-s.budget/float64(s.o.Rate)*1e9) + time.Millisecond, nil
+		}
+		x, ok := s.plan.next()
+		if !ok {
+			return 0, s.release()
+		}
+		if err := s.sendPiece(x, now); err != nil {
+			return 0, err
+		}
+		s.budget -= float64(x.to - x.from)
+	}
+	return time.Nanosecond, nil
+}
+
+func (s *Shipper) sendPiece(x piece, now time.Time) error {
+	n := x.to - x.from
+	if int64(cap(s.raw)) < n {
+		s.raw = make([]byte, s.o.Chunk)
+	}
+	data := s.raw[:n]
+	got, err := x.f.f.ReadAt(data, x.from)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("%s: %w", x.f.name, err)
+	}
+	if int64(got) < n { // it was cut off meanwhile; the next scan sees it
+		x.f.whole = min(x.f.whole, x.from+int64(got))
+		return nil
+	}
+	if err := s.publish(&wire.Chunk{Kind: wire.Data, File: x.f.name, Offset: x.from, Data: data}, x.only); err != nil {
+		return err
+	}
+	s.plan.sentTo(x, now)
+	return nil
+}
+
+// sendMetadata sends the metadata to servers that do not have it as it is, before the packets that need it.
+func (s *Shipper) sendMetadata() error {
+	for _, p := range s.plan.peers {
+		if p.state != open || s.d.metadata.data == nil || p.sent == s.d.metadata.sum {
+			continue
+		}
+		if err := s.publish(&wire.Chunk{Kind: wire.Document, File: wire.Metadata, Data: s.d.metadata.data}, p); err != nil {
+			return err
+		}
+		p.sent, p.sentAt = s.d.metadata.sum, time.Now()
+	}
+	return nil
+}
+
+// publish sends a chunk to a server, or to all.
+func (s *Shipper) publish(c *wire.Chunk, to *peer) error {
+	subject := wire.OfHost(s.o.Host, "data")
+	if to != nil {
+		subject = wire.OfHostServer(s.o.Host, "fill", to.name)
+	}
+	c.Session = s.o.Session
+	var z wire.Compressor
+	if s.z != nil {
+		z = s.z
+	}
+	s.out = c.Append(s.out[:0], z)
+	if err := s.o.Conn.Publish(subject, s.out); !wire.Lost(err) {
+		return err
+	}
+	return nil
+}
+
+// release closes files that the recorder has removed and of which all is on its way or lost.
+func (s *Shipper) release() error {
+	for _, f := range append([]*file(nil), s.d.order...) {
+		if have := s.plan.acknowledged(f.name, s.o.Replicas); f.gone && have >= f.whole {
+			s.done += have
+			for _, p := range s.peers {
+				if at := p.files[f.name]; at != nil {
+					p.onWay -= at.sent - at.have
+					delete(p.files, f.name)
+				}
+			}
+			if err := s.d.forget(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sum returns how far everything is.
+func (s *Shipper) sum() Summary {
+	x := Summary{Recorded: s.done + s.d.lost, Acknowledged: s.done, Lost: s.d.lost}
+	for _, f := range s.d.order {
+		x.Recorded += f.whole
+		x.Acknowledged += s.plan.acknowledged(f.name, s.o.Replicas)
+	}
+	return x
+}
+
+// complete reports whether all that was recorded is on the disks of as many servers as are wanted.
+func (s *Shipper) complete() bool {
+	if s.d.trace == "" {
+		return true // nothing was recorded
+	}
+	sum := s.sum()
+	return sum.Acknowledged+sum.Lost == sum.Recorded && s.plan.documented(s.o.Replicas)
+}
+
+// say tells servers how far everything is.
+func (s *Shipper) say(sum Summary) {
+	status := wire.AgentStatus{
+		Version: wire.Version, Host: s.o.Host, Session: s.o.Session, Servers: []string{},
+		Recorded: sum.Recorded, Acknowledged: sum.Acknowledged, Lost: sum.Lost, Ended: s.ended,
+	}
+	for _, p := range s.plan.peers {
+		if p.state == open {
+			status.Servers = append(status.Servers, p.name)
+		}
+	}
+	_ = s.o.Conn.Publish(wire.OfHost(s.o.Host, "alive"), wire.Encode(status)) // the next one comes in a second
+}

@@ -1,0 +1,393 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"meridian/internal/collect/wire"
+)
+
+// Host is the directory of a host in a session. Any goroutine may call its methods.
+type Host struct {
+	Session, Name string
+
+	store *Store
+	dir   string
+	trace string
+
+	mu    sync.Mutex
+	files map[string]*file
+	bytes int64           // of all files
+	dirs  map[string]bool // whose entries are not on the disk yet
+	acked map[string]bool // files of which Stored has something to tell; true where a gap is before what has come
+}
+
+// file is a file of a host.
+type file struct {
+	name, path string
+	f          File        // nil while closed; under the store's lock
+	used       uint64      // under the store's lock
+	busy       atomic.Bool // it must not be closed
+
+	have    int64 // bytes that are written
+	durable int64 // of these, on the disk
+	found   int64 // bytes that an earlier process wrote, which may not be what it meant to
+	sum     uint32
+	dirty   bool
+	syncing int64 // have when the running sync began; -1 for none
+	sumNow  uint32
+}
+
+// load reads what is in the directory.
+func (h *Host) load(trace string) error {
+	disk := h.store.disk
+	h.dirs, h.acked = make(map[string]bool), make(map[string]bool)
+	if err := disk.MkdirAll(h.dir); err != nil {
+		return err
+	}
+	for _, folder := range []string{"", wire.Folder} {
+		entries, err := disk.ReadDir(filepath.Join(h.dir, folder))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			name := e.Name()
+			if folder != "" {
+				name = folder + "/" + name
+			}
+			if e.IsDir() || wire.CheckFile(name) != nil {
+				continue
+			}
+			if err := h.find(name); err != nil {
+				return err
+			}
+		}
+	}
+	return h.identify(trace)
+}
+
+// find enters a file that is there.
+func (h *Host) find(name string) error {
+	f := h.add(name)
+	if err := h.store.useLocked(f); err != nil {
+		return err
+	}
+	size, err := f.f.Size()
+	if err != nil {
+		return err
+	}
+	f.have, f.found, f.dirty = size, size, true // it is told after a sync only
+	f.busy.Store(true)
+	h.bytes += size
+	if name == wire.Metadata {
+		f.sumNow, err = sumOf(f.f, size)
+	}
+	return err
+}
+
+func (h *Host) add(name string) *file {
+	f := &file{name: name, path: filepath.Join(h.dir, filepath.FromSlash(name)), syncing: -1}
+	h.files[name] = f
+	return f
+}
+
+func sumOf(r io.ReaderAt, size int64) (uint32, error) {
+	b := make([]byte, size)
+	if _, err := r.ReadAt(b, 0); err != nil && err != io.EOF {
+		return 0, err
+	}
+	return wire.Sum(b), nil
+}
+
+// identify reads of which trace the directory is, or notes that.
+func (h *Host) identify(trace string) error {
+	f, err := h.store.disk.Open(filepath.Join(h.dir, traceFile))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	b := make([]byte, min(size, 64))
+	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
+		return err
+	}
+	if h.trace = strings.TrimSpace(string(b)); h.trace != "" {
+		return nil
+	}
+	if len(h.files) > 0 {
+		return fmt.Errorf("%s has files of a trace that is not known: move them away, or record into another session", h.dir)
+	}
+	if _, err := f.WriteAt([]byte(trace+"\n"), 0); err != nil {
+		return err
+	}
+	h.trace = trace
+	// The entries of the directories above are new as well.
+	return h.store.disk.Sync([]File{f}, []string{h.dir, filepath.Dir(h.dir), h.store.dir})
+}
+
+// Apply does what a chunk says. Its error wraps [ErrGap] for a range behind the end of its file, and [ErrLimit].
+func (h *Host) Apply(c *wire.Chunk) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.files[c.File]
+	if f == nil {
+		if c.Kind == wire.Data && c.Offset > 0 {
+			return fmt.Errorf("%s at offset %d: %w", c.File, c.Offset, ErrGap)
+		}
+		if c.Kind == wire.Cut {
+			return nil
+		}
+		if len(h.files) >= h.store.limits.Files {
+			return fmt.Errorf("host %s: %w: %d files", h.Name, ErrLimit, h.store.limits.Files)
+		}
+		if err := h.makeFolder(c.File); err != nil {
+			return err
+		}
+		f = h.add(c.File)
+	}
+	switch c.Kind {
+	case wire.Document:
+		return h.replace(f, c.Data)
+	case wire.Cut:
+		return h.cut(f, c.Offset)
+	}
+	return h.write(f, c)
+}
+
+// makeFolder makes the directory of a file.
+func (h *Host) makeFolder(name string) error {
+	dir := filepath.Join(h.dir, filepath.FromSlash(filepath.Dir(name)))
+	h.dirs[dir] = true
+	if dir == h.dir {
+		return nil
+	}
+	h.dirs[h.dir] = true
+	return h.store.disk.MkdirAll(dir)
+}
+
+func (h *Host) write(f *file, c *wire.Chunk) error {
+	end := c.Offset + int64(len(c.Data))
+	switch {
+	case c.Offset > f.have:
+		return fmt.Errorf("%s at offset %d of %d: %w", c.File, c.Offset, f.have, ErrGap)
+	case end <= f.have && c.Offset >= f.found || len(c.Data) == 0:
+		h.tell(f.name) // it was sent twice, so its ack may have been lost
+		return nil
+	case h.bytes+max(end-f.have, 0) > h.store.limits.Bytes:
+		return fmt.Errorf("host %s: %w: %d bytes", h.Name, ErrLimit, h.store.limits.Bytes)
+	}
+	f.busy.Store(true)
+	if err := h.store.use(f); err != nil {
+		f.busy.Store(f.dirty)
+		return err
+	}
+	if _, err := f.f.WriteAt(c.Data, c.Offset); err != nil {
+		f.busy.Store(f.dirty)
+		return err
+	}
+	f.dirty = true
+	if end > f.have {
+		h.bytes += end - f.have
+		f.have = end
+	}
+	return nil
+}
+
+// cut shortens a file to what its recorder has.
+func (h *Host) cut(f *file, size int64) error {
+	if size >= f.have {
+		return nil
+	}
+	f.busy.Store(true)
+	if err := h.store.use(f); err != nil {
+		return err
+	}
+	if err := f.f.Truncate(size); err != nil {
+		return err
+	}
+	h.bytes -= f.have - size
+	f.have, f.found, f.dirty = size, min(f.found, size), true
+	f.durable = min(f.durable, size)
+	if f.syncing >= 0 {
+		f.syncing = min(f.syncing, size)
+	}
+	return nil
+}
+
+// replace puts a document in the place of the one before. It appears whole or not at all.
+func (h *Host) replace(f *file, data []byte) error {
+	if sum := wire.Sum(data); f.have == int64(len(data)) && f.sumNow == sum && f.found == 0 {
+		h.tell(f.name)
+		return nil
+	}
+	disk, next := h.store.disk, filepath.Join(h.dir, ".next")
+	g, err := disk.Open(next)
+	if err != nil {
+		return err
+	}
+	err = g.Truncate(0)
+	if err == nil {
+		_, err = g.WriteAt(data, 0)
+	}
+	if err == nil {
+		err = disk.Sync([]File{g}, nil)
+	}
+	if err = errors.Join(err, g.Close()); err != nil {
+		_ = disk.Remove(next)
+		return err
+	}
+	if err := disk.Rename(next, f.path); err != nil {
+		return err
+	}
+	h.store.forget(f)
+	h.bytes += int64(len(data)) - f.have
+	f.have, f.found, f.sumNow, f.dirty = int64(len(data)), 0, wire.Sum(data), true
+	h.dirs[h.dir] = true
+	return nil
+}
+
+// forget closes a file that was replaced.
+func (s *Store) forget(f *file) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.f == nil {
+		return
+	}
+	for i, o := range s.open {
+		if o == f {
+			s.open = append(s.open[:i], s.open[i+1:]...)
+			break
+		}
+	}
+	_ = f.f.Close()
+	f.f = nil
+}
+
+// begin returns what is to be synced now.
+func (h *Host) begin() (files []File, dirs []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.files {
+		if !f.dirty {
+			continue
+		}
+		f.dirty, f.syncing, f.sum = false, f.have, f.sumNow
+		if f.f != nil {
+			files = append(files, f.f)
+		}
+	}
+	for dir := range h.dirs {
+		dirs = append(dirs, dir)
+	}
+	clear(h.dirs)
+	if len(files) == 0 && len(dirs) == 0 && len(h.acked) > 0 {
+		dirs = append(dirs, h.dir) // nothing new, but an ack to repeat
+	}
+	return files, dirs
+}
+
+// end notes what the sync that began has done.
+func (h *Host) end(ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.files {
+		if f.syncing < 0 {
+			continue
+		}
+		if ok {
+			f.durable = f.syncing
+			h.tell(f.name)
+		} else {
+			// The system may have dropped the bytes that it could not write, and say nothing the next time.
+			h.bytes -= f.have - f.durable
+			f.have, f.dirty = f.durable, true
+			f.found = f.have
+			h.dirs[h.dir] = true
+		}
+		f.syncing = -1
+		f.busy.Store(f.dirty)
+	}
+}
+
+// Stored returns the files of which more is on the disk than it has returned before.
+func (h *Host) Stored() []wire.State {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []wire.State
+	for name, gap := range h.acked {
+		s := wire.State{Name: name}
+		if f := h.files[name]; f != nil {
+			s = f.state()
+		}
+		s.Gap = gap
+		out = append(out, s)
+	}
+	clear(h.acked)
+	return out
+}
+
+func (f *file) state() wire.State {
+	s := wire.State{Name: f.name, Have: f.durable}
+	if f.name == wire.Metadata {
+		s.Sum = f.sum
+	}
+	return s
+}
+
+// States returns all files as they are on the disk, with the checksums of their ends. Call [Store.Sync] before.
+func (h *Host) States() ([]wire.State, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]wire.State, 0, len(h.files))
+	block := make([]byte, wire.BlockSize)
+	for _, f := range h.files {
+		s := f.state()
+		if f.name != wire.Metadata {
+			f.busy.Store(true)
+			err := h.store.use(f)
+			if err == nil {
+				err = checksums(&s, f.f, block)
+			}
+			f.busy.Store(f.dirty || f.syncing >= 0)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", f.path, err)
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// checksums fills in those of the end of a file.
+func checksums(s *wire.State, r io.ReaderAt, block []byte) error {
+	s.Checked = max(s.Have-wire.TailSize, 0) / wire.BlockSize * wire.BlockSize
+	for at := s.Checked; at < s.Have; at += wire.BlockSize {
+		b := block[:min(s.Have-at, wire.BlockSize)]
+		if _, err := r.ReadAt(b, at); err != nil && err != io.EOF {
+			return err
+		}
+		s.Tail = append(s.Tail, wire.Sum(b))
+	}
+	return nil
+}
+
+// Gap has the next Stored tell how far a file is, of which something has come that lies further on.
+func (h *Host) Gap(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.acked[name] = true
+}
+
+// tell has the next Stored tell how far a file is.
+func (h *Host) tell(name string) { h.acked[name] = h.acked[name] }
