@@ -1,0 +1,215 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var agentKills = flag.Int("agent-kills", 6, "how often TestAgentRecorderAndServerThatAreKilledGoOn kills one of them")
+
+// collection is a server, an agent and what they write.
+type collection struct {
+	t                     *testing.T
+	dir, rings, url       string
+	trace, stored         string
+	server, agent         *exec.Cmd
+	serverSaid, agentSaid *bytes.Buffer
+}
+
+func (c *collection) serve(listen string) {
+	c.t.Helper()
+	c.serverSaid = new(bytes.Buffer)
+	c.server = exec.Command("meridian", "server", "--dir", filepath.Join(c.dir, "stored"), "--listen", listen, "--name", "s")
+	c.server.Stderr = c.serverSaid
+	lines := bufio.NewScanner(started(c.t, c.server))
+	if !lines.Scan() {
+		_ = c.server.Wait()
+		c.t.Fatalf("the server: %s", c.serverSaid)
+	}
+	c.url = lines.Text()
+}
+
+func (c *collection) record(flags ...string) {
+	c.t.Helper()
+	c.agentSaid = new(bytes.Buffer)
+	c.agent = exec.Command("meridian", append([]string{"agent", "--server", c.url, "-o", c.trace, "--session", "night", "--host", "web", "--",
+		"-q", "--rings", c.rings, "--flush", "10ms"}, flags...)...)
+	file, err := os.Create(filepath.Join(c.dir, "agent.log")) // a recorder outlives its agent, and with it a pipe
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { file.Close() })
+	c.agent.Stderr = file
+	if err := c.agent.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = c.agent.Process.Kill() })
+}
+
+// recorders returns the processes that record into the trace.
+func (c *collection) recorders() (found []*os.Process) {
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, path := range all {
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), "\x00record\x00-o\x00"+c.trace+"\x00") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if p, err := os.FindProcess(pid); err == nil {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func newCollection(t *testing.T) *collection {
+	dir := t.TempDir()
+	c := &collection{t: t, dir: dir, rings: filepath.Join(dir, "rings"), trace: filepath.Join(dir, "trace"), stored: filepath.Join(dir, "stored", "night", "web")}
+	if err := os.Mkdir(c.rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.serve("127.0.0.1:0")
+	return c
+}
+
+// differences compares what was recorded with what is stored.
+func (c *collection) differences() (out []string) {
+	c.t.Helper()
+	content := func(dir string) map[string]string {
+		files := map[string]string{}
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			files[strings.TrimPrefix(path, dir)] = string(b)
+			return err
+		})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return files
+	}
+	recorded, stored := content(c.trace), content(c.stored)
+	for name, b := range recorded {
+		if stored[name] != b {
+			out = append(out, fmt.Sprintf("%s: %d bytes recorded, %d stored", name, len(b), len(stored[name])))
+		}
+	}
+	for name := range stored {
+		if _, ok := recorded[name]; !ok {
+			out = append(out, name+" is stored and was not recorded")
+		}
+	}
+	return out
+}
+
+func (c *collection) end(cmd *exec.Cmd) (code int) {
+	c.t.Helper()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		c.t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+func TestAnAgentBringsTheTraceOfACommand(t *testing.T) {
+	c := newCollection(t)
+	c.record("--", "emit", "300", "7")
+	_ = c.agent.Wait()
+	if code := c.agent.ProcessState.ExitCode(); code != 7 { // the command's
+		said, _ := os.ReadFile(filepath.Join(c.dir, "agent.log"))
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	if d := c.differences(); d != nil {
+		t.Error(d)
+	}
+	if code := c.end(c.server); code != 0 {
+		t.Errorf("the server's exit code is %d: %s", code, c.serverSaid)
+	}
+}
+
+func TestAgentRecorderAndServerThatAreKilledGoOn(t *testing.T) {
+	c := newCollection(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	number := exec.Command("number")
+	number.Env = append(os.Environ(), "NUMBER_RINGS="+c.rings)
+	told, err := number.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last strings.Builder
+	number.Stdout, number.Stderr = &last, os.Stderr
+	c.record()
+	if err := number.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = number.Process.Kill() })
+	for n := range *agentKills {
+		time.Sleep(time.Duration(random.Int64N(int64(500 * time.Millisecond))))
+		switch n % 3 {
+		case 0:
+			_ = c.agent.Process.Kill()
+			_ = c.agent.Wait()
+			c.record()
+		case 1:
+			for _, p := range c.recorders() {
+				_ = p.Kill()
+			}
+		case 2: // and the broker with it
+			_ = c.server.Process.Kill()
+			_ = c.server.Wait()
+			c.serve(strings.TrimPrefix(c.url, "nats://"))
+		}
+	}
+	told.Close() // it ends
+	if err := number.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var total int
+	if _, err := fmt.Sscan(last.String(), &total); err != nil || total == 0 {
+		t.Fatalf("%q events: %v", last.String(), err)
+	}
+	time.Sleep(1500 * time.Millisecond) // a recorder that was killed is started again after a second
+	if code := c.end(c.agent); code != 0 {
+		said, _ := os.ReadFile(filepath.Join(c.dir, "agent.log"))
+		t.Errorf("the agent's exit code is %d: %s", code, said)
+	}
+	for _, p := range c.recorders() { // whose agent was killed
+		_ = p.Signal(os.Interrupt)
+	}
+	if d := c.differences(); d != nil {
+		t.Error(d)
+	}
+	out, err := exec.Command("meridian", "convert", "-q", c.stored, "--event", "test:*", "-o", filepath.Join(c.dir, "events.csv")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	events, err := os.ReadFile(filepath.Join(c.dir, "events.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(events), "\n") - 1; n != total {
+		t.Errorf("%d events are stored of %d that were emitted", n, total)
+	}
+	_ = c.end(c.server)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"meridian/internal/dirlock"
+)
+
+// recorder is the recorder of an agent: a process of its own, so that either survives the other.
+type recorder struct {
+	dir            string
+	args           []string // of 'meridian record', besides the directory
+	stdout, stderr io.Writer
+	log            func(format string, args ...any)
+}
+
+// Times of a recorder.
+const (
+	restartAfter = time.Second            // when it was killed
+	lookForOwner = 200 * time.Millisecond // whether another recorder has ended
+	endWithin    = 30 * time.Second       // after it was asked to
+)
+
+// run records until ctx ends or the recorder does, and returns its exit code. One that was killed is started again.
+func (r *recorder) run(ctx context.Context) (code int, err error) {
+	for {
+		other, err := r.waitForOther(ctx)
+		if err != nil || ctx.Err() != nil {
+			return 0, err
+		}
+		if other && r.hasCommand() {
+			return 0, nil // its command ran with the other recorder
+		}
+		code, killed, err := r.once(ctx)
+		if err != nil || !killed || ctx.Err() != nil || r.hasCommand() {
+			return code, err
+		}
+		r.log("the recorder was killed; it is started again")
+		select {
+		case <-ctx.Done():
+			return 0, nil
+		case <-time.After(restartAfter):
+		}
+	}
+}
+
+// hasCommand reports whether the recorder runs a command, which must not run twice.
+func (r *recorder) hasCommand() bool { return slices.Contains(r.args, "--") }
+
+// waitForOther waits while another recorder writes the directory, and reports whether there was one.
+func (r *recorder) waitForOther(ctx context.Context) (any bool, err error) {
+	for {
+		lock, err := dirlock.Lock(r.dir)
+		if err == nil {
+			return any, lock.Close()
+		}
+		if !errors.Is(err, dirlock.ErrLocked) {
+			return any, err
+		}
+		if !any {
+			r.log("a recorder writes %s already; its trace is sent", r.dir)
+			any = true
+		}
+		select {
+		case <-ctx.Done():
+			return any, nil
+		case <-time.After(lookForOwner):
+		}
+	}
+}
+
+// once runs the recorder until it ends. When ctx ends it is asked to.
+func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, false, err
+	}
+	c := exec.CommandContext(ctx, self, append([]string{"record", "-o", r.dir}, r.args...)...)
+	c.Stdout, c.Stderr = r.stdout, r.stderr
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = endWithin
+	err = c.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return 0, false, nil
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
+		return exit.ExitCode(), false, nil
+	case errors.As(err, &exit):
+		return exitFailed, true, nil
+	}
+	return 0, false, fmt.Errorf("the recorder: %w", err)
+}
