@@ -115,4 +115,3 @@ func (f *serverFlags) connect(cmd *cobra.Command) (c *nats.Conn, end func(), err
 	}
 	return c, func() { c.Close(); stop() }, nil
 }
-

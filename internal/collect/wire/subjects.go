@@ -1,6 +1,9 @@
 package wire
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Subjects. An agent publishes below the subject of its own host and nowhere else, so permissions of the broker say who is who.
 //
@@ -38,8 +41,11 @@ func ServerAlive(server string) string { return servers + Token(server) + ".aliv
 
 // HostOf returns the host that a subject is of, as the broker has let the sender publish it.
 func HostOf(subject string) (string, error) {
-	rest, _ := strings.CutPrefix(subject, hosts)
-	token, _, _ := strings.Cut(rest, ".")
+	rest, ok := strings.CutPrefix(subject, hosts)
+	token, _, more := strings.Cut(rest, ".")
+	if !ok || !more {
+		return "", fmt.Errorf("subject %q is of no host", subject)
+	}
 	host, err := Name(token)
 	if err != nil {
 		return "", err
