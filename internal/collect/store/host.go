@@ -390,4 +390,8 @@ func (h *Host) Gap(name string) {
 }
 
 // tell has the next Stored tell how far a file is.
-func (h *Host) tell(name string) { h.acked[name] = h.acked[name] }
+func (h *Host) tell(name string) {
+	if !h.acked[name] {
+		h.acked[name] = false
+	}
+}
