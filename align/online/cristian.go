@@ -16,11 +16,10 @@ const cristianPatience = 8
 func newCristian(e *edge) Synchroniser { return &cristian{whole: whole{edge: e}} }
 
 func (c *cristian) Exchange(x Exchange) (stepped bool) {
-	stepped, ok := c.edge.exchange(x)
-	if !ok {
-		return false
+	stepped, of := c.edge.exchange(x)
+	if c.step(stepped, true); !of.there || !of.back {
+		return stepped
 	}
-	c.step(stepped, ok)
 	if c.refused++; !c.known || x.RoundTrip() <= 2*c.edge.trips.least() || c.refused > cristianPatience {
 		c.known, c.offset, c.refused = true, x.Offset(), 0
 	}

@@ -14,6 +14,8 @@ type edge struct {
 	since   clock.HostTime // the first message of the piece
 	steps   int
 	invalid int
+	old     int // messages older than the window in a row
+	step    int64
 	trips   leastOf
 }
 
@@ -21,6 +23,7 @@ func newEdge(o Options) *edge {
 	return &edge{
 		strict: NewStrict(o.Assumption, o.Window.Nanoseconds(), o.LocalStep, o.RemoteStep, o.MinDelay, o.MinDelay),
 		trips:  leastOf{length: o.Window.Nanoseconds() / 2},
+		step:   max(o.LocalStep, 1),
 	}
 }
 
@@ -31,7 +34,7 @@ func (e *edge) forward(sent, received clock.HostTime) (stepped, ok bool) {
 		return false, false
 	}
 	m := trace.Message{Sent: sent, Received: received}
-	return e.add(sent, func() { e.strict.AB(m) })
+	return e.add(sent, false, func() { e.strict.AB(m) })
 }
 
 func (e *edge) back(sent, received clock.HostTime) (stepped, ok bool) {
@@ -40,39 +43,71 @@ func (e *edge) back(sent, received clock.HostTime) (stepped, ok bool) {
 		return false, false
 	}
 	m := trace.Message{Sent: sent, Received: received}
-	return e.add(received, func() { e.strict.BA(m) })
+	return e.add(received, true, func() { e.strict.BA(m) })
 }
 
-func (e *edge) add(local clock.HostTime, take func()) (stepped, ok bool) {
+// maxOld is how many arrivals older than the window come in a row before the local clock is taken to have been set back. Fewer are
+// messages that were added late.
+const maxOld = 6
+
+// add adds a message that was sent or has arrived at a local instant.
+func (e *edge) add(local clock.HostTime, arrived bool, take func()) (stepped, ok bool) {
 	if !e.began {
 		e.began, e.since = true, local
 	}
-	if e.steps > 0 && local < e.since {
+	last, any := e.strict.Last()
+	old := any && clock.Sub(last, local) > int64(e.strict.ceiling.window)
+	switch {
+	case old && !arrived:
 		return false, false
+	case old:
+		if e.old++; e.old < maxOld {
+			return false, false
+		}
+	case arrived:
+		e.old = 0
 	}
-	take()
-	if !e.strict.Contradictory() {
-		return false, true
+	if !old {
+		// Of the same step of a coarse clock a message may be from before, too.
+		if e.steps > 0 && clock.Sub(local, e.since) < e.step-1 {
+			return false, false
+		}
+		if take(); !e.strict.Contradictory() {
+			return false, true
+		}
 	}
-	// The message alone begins the next piece. The others of its exchange may be from before the step.
 	e.strict.Reset()
 	e.trips.n = 0
+	e.old = 0
 	e.steps++
+	if any && local < last && !old {
+		// A late one. The step lies before the latest message, and nothing says between which: the next piece begins behind that.
+		e.since = clock.Add(last, e.step)
+		return true, false
+	}
+	// The message alone begins the next piece. The others of its exchange may be from before the step.
 	e.since = local
 	take()
 	return true, true
 }
 
-// exchange adds both ways and the round trip.
-func (e *edge) exchange(x Exchange) (stepped, ok bool) {
+// halves says which messages of an exchange are of the present piece.
+type halves struct{ there, back bool }
+
+// exchange adds both ways and the round trip. A clock that was set within the exchange parts it: the way back is of the new piece, the
+// way there is not.
+func (e *edge) exchange(x Exchange) (stepped bool, of halves) {
 	if x.check() != nil {
 		e.invalid++
-		return false, false
+		return false, of
 	}
-	there, _ := e.forward(x.Sent, x.Received)
-	back, _ := e.back(x.Replied, x.Returned)
-	e.trips.add(x.Returned, x.RoundTrip())
-	return there || back, true
+	first, there := e.forward(x.Sent, x.Received)
+	second, back := e.back(x.Replied, x.Returned)
+	of = halves{there && !second, back}
+	if of.there && of.back {
+		e.trips.add(x.Returned, x.RoundTrip())
+	}
+	return first || second, of
 }
 
 // read returns a reading with the bound, and the estimate clamped to it.

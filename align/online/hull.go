@@ -1,5 +1,7 @@
 package online
 
+import "math"
+
 // corner is one constraint: x ns of a's clock after the origin, u ns of offset above the base.
 type corner struct{ x, u float64 }
 
@@ -14,6 +16,7 @@ type hull struct {
 	window  float64 // ns
 	c       []corner
 	parts   []hullPart // in the order of time
+	grid    float64    // where a part may begin: here, and a length further on, or back
 	spare   [][]corner
 	tail    []corner
 }
@@ -27,6 +30,9 @@ type hullPart struct {
 // hullParts is into how many parts a window is divided.
 const hullParts = 60
 
+// partCorners is how many corners a part has at most. Messages that are equally late, as by stamps of a coarse clock, are all corners.
+const partCorners = 64
+
 // take adds a constraint and forgets what is older than the window.
 func (h *hull) take(p corner) {
 	part := h.part(p.x)
@@ -34,11 +40,12 @@ func (h *hull) take(p corner) {
 	h.c = part.c
 	h.add(p)
 	part.c, h.c = h.c, all
+	thinned := part.thin()
 	newest, gone := h.parts[len(h.parts)-1].from, 0
 	for h.parts[gone].until < newest-h.window {
 		gone++
 	}
-	if gone == 0 {
+	if gone == 0 && !thinned {
 		h.add(p)
 		return
 	}
@@ -54,7 +61,24 @@ func (h *hull) take(p corner) {
 	}
 }
 
-// part returns the part of the window in which x lies, a new one where there is none.
+// thin drops every second corner where there are too many: without a constraint the bound is wider, not wrong.
+func (p *hullPart) thin() bool {
+	if len(p.c) <= partCorners {
+		return false
+	}
+	n := 0
+	for i, q := range p.c {
+		if i%2 == 0 || i == len(p.c)-1 {
+			p.c[n] = q
+			n++
+		}
+	}
+	p.c = p.c[:n]
+	return true
+}
+
+// part returns the part of the window in which x lies, a new one where there is none. All begin on a grid, so that there are as many as fit in
+// the window, in whatever order messages come.
 func (h *hull) part(x float64) *hullPart {
 	length := h.window / hullParts
 	i := len(h.parts)
@@ -64,9 +88,13 @@ func (h *hull) part(x float64) *hullPart {
 	if i > 0 && x < h.parts[i-1].until {
 		return &h.parts[i-1]
 	}
-	fresh := hullPart{from: x, until: x + length}
+	from := h.grid + math.Floor((x-h.grid)/length)*length
+	fresh := hullPart{from: min(from, x), until: max(from+length, math.Nextafter(x, math.Inf(1)))}
 	if i < len(h.parts) {
 		fresh.until = min(fresh.until, h.parts[i].from)
+	}
+	if i > 0 {
+		fresh.from = max(fresh.from, h.parts[i-1].until)
 	}
 	if k := len(h.spare); k > 0 {
 		fresh.c, h.spare = h.spare[k-1][:0], h.spare[:k-1]
@@ -149,6 +177,7 @@ func (h *hull) move(x, u float64) {
 		}
 	}
 	shift(h.c)
+	h.grid -= x
 	for i := range h.parts {
 		h.parts[i].from -= x
 		h.parts[i].until -= x

@@ -107,13 +107,14 @@ const (
 type posterior struct {
 	*line
 	t, age, alpha, beta float64
+	level               float64 // near the hulls: what J is relative to
 }
 
 // at returns J and its slope, the middle between the hulls and their distance, for a rate.
 func (p *posterior) at(y float64) (j, slope, middle, room float64) {
 	i, k := p.ceiling.touch(p.t, y), p.floor.touch(p.t, y)
 	top, bottom := p.ceiling.value(i, p.t, y), p.floor.value(k, p.t, y)
-	j = p.alpha*(top-y*p.age) - p.beta*(bottom-y*p.age)
+	j = p.alpha*(top-p.level-y*p.age) - p.beta*(bottom-p.level-y*p.age)
 	slope = p.alpha*(p.t-p.ceiling.c[i].x-p.age) - p.beta*(p.t-p.floor.c[k].x-p.age)
 	return j, slope, (top + bottom) / 2, top - bottom
 }
@@ -127,6 +128,7 @@ func (l *line) estimate(t float64) {
 	if p.alpha == 0 || p.beta == 0 {
 		p.alpha, p.beta = usualDensity, usualDensity
 	}
+	p.level = l.ceiling.c[len(l.ceiling.c)-1].u
 	p.age = t - max(l.ceiling.c[0].x, l.floor.c[0].x)
 	if k := l.ceiling.k; k > 0 {
 		p.age = min(p.age, math.Sqrt(2*ageNoise*(1/p.alpha+1/p.beta)/k))
@@ -156,11 +158,13 @@ func (p *posterior) mode() float64 {
 	}
 	for range maxNewton {
 		m := (jh - sh*hi - jl + sl*lo) / (sl - sh)
-		if !(m > lo && m < hi) {
-			break
+		if !(m > lo && m < hi) { // by rounding: between them J is as good as straight
+			if m = (lo + hi) / 2; !(m > lo && m < hi) {
+				break
+			}
 		}
 		j, s, _, _ := p.at(m)
-		if jl+sl*(m-lo)-j < 1e-9 { // the tangents meet on the curve
+		if s == 0 || jl+sl*(m-lo)-j < 1e-9 { // the tangents meet on the curve
 			return m
 		}
 		if s > 0 {
@@ -169,7 +173,10 @@ func (p *posterior) mode() float64 {
 			hi, jh, sh = m, j, s
 		}
 	}
-	return (lo + hi) / 2
+	if jh > jl {
+		return hi
+	}
+	return lo
 }
 
 // mean returns the means of the rate, of the middle and of the room over the posterior, by a sum over the rates about the mode.
@@ -184,23 +191,29 @@ func (p *posterior) mean(mode float64) (y, middle, room float64) {
 			}
 		}
 	}
-	var sum float64
-	for i := -halfSteps; i <= halfSteps; i++ {
-		width := (reach[0] + reach[1]) / 2
-		at := mode
-		if i < 0 {
-			width = reach[0]
-			at += float64(i) * reach[0] / halfSteps
-		} else if i > 0 {
-			width = reach[1]
-			at += float64(i) * reach[1] / halfSteps
+	type sample struct{ at, width, j, middle, room float64 }
+	var samples [2*halfSteps + 1]sample
+	for i := range samples {
+		s := sample{at: mode, width: (reach[0] + reach[1]) / 2}
+		if step := float64(i - halfSteps); step != 0 {
+			side := 0
+			if step > 0 {
+				side = 1
+			}
+			s.width = reach[side]
+			s.at += step * reach[side] / halfSteps
 		}
-		j, _, m, r := p.at(at)
-		w := width * math.Exp(j-best)
+		s.j, _, s.middle, s.room = p.at(s.at)
+		best = max(best, s.j) // the mode is as near as rounding permits
+		samples[i] = s
+	}
+	var sum float64
+	for _, s := range samples {
+		w := s.width * math.Exp(s.j-best)
 		sum += w
-		y += w * at
-		middle += w * m
-		room += w * r
+		y += w * s.at
+		middle += w * s.middle
+		room += w * s.room
 	}
 	return y / sum, middle / sum, room / sum
 }

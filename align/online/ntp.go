@@ -37,11 +37,10 @@ type ntpSample struct {
 func newNTP(e *edge) Synchroniser { return &ntp{whole: whole{edge: e}} }
 
 func (f *ntp) Exchange(x Exchange) (stepped bool) {
-	stepped, ok := f.edge.exchange(x)
-	if !ok {
-		return false
+	stepped, of := f.edge.exchange(x)
+	if f.step(stepped, true); !of.there || !of.back {
+		return stepped
 	}
-	f.step(stepped, ok)
 	if !f.known {
 		f.n = 0 // nothing yet, or nothing since a step
 	}

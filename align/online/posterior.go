@@ -23,16 +23,17 @@ type mean struct {
 func newPosterior(e *edge) Synchroniser { return &mean{edge: e, ladder: newLadder()} }
 
 func (m *mean) Exchange(x Exchange) (stepped bool) {
-	stepped, ok := m.edge.exchange(x)
-	if !ok {
-		return false
-	}
+	stepped, of := m.edge.exchange(x)
 	if stepped {
 		m.ladder.reset()
 	}
-	m.add(there, x.Sent, clock.Sub(x.Received, x.Sent))
-	m.add(back, x.Returned, clock.Sub(x.Replied, x.Returned))
-	m.ladder.estimate(float64(clock.Sub(x.Returned, m.origin)))
+	if of.there {
+		m.add(there, x.Sent, clock.Sub(x.Received, x.Sent))
+	}
+	if of.back {
+		m.add(back, x.Returned, clock.Sub(x.Replied, x.Returned))
+		m.ladder.estimate(float64(clock.Sub(x.Returned, m.origin)))
+	}
 	return stepped
 }
 
@@ -49,11 +50,11 @@ func (m *mean) Back(sent, received clock.HostTime) (stepped bool) {
 }
 
 func (m *mean) half(direction int, local clock.HostTime, offset int64, stepped, ok bool) {
-	if !ok {
-		return
-	}
 	if stepped {
 		m.ladder.reset()
+	}
+	if !ok {
+		return
 	}
 	m.add(direction, local, offset)
 	if last, _ := m.edge.strict.Last(); local >= last {
@@ -75,7 +76,7 @@ func (m *mean) add(direction int, local clock.HostTime, offset int64) {
 
 func (m *mean) At(local clock.HostTime) Reading {
 	v, y, known := m.ladder.at(float64(clock.Sub(local, m.origin)))
-	known = known && math.Abs(v) < maxOffset
+	known = known && math.Abs(v) < maxApart && !math.IsNaN(y)
 	var offset int64
 	if known {
 		offset = clock.Add(m.base, int64(math.Round(v)))

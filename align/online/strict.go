@@ -28,6 +28,7 @@ type Strict struct {
 	origin         clock.HostTime // of x
 	base           int64          // of u
 	last           float64        // the latest x
+	apart          bool           // a message is further from base than offsets of one piece can be
 	ceiling, floor hull
 }
 
@@ -49,7 +50,7 @@ func (p *Strict) Reset() {
 // dropped.
 func (p *Strict) AB(m trace.Message) {
 	p.begin(m.Sent, clock.Sub(m.Received, m.Sent))
-	u := float64(clock.Sub(m.Received, m.Sent)-p.base) + float64(p.stepB-p.minAB)
+	u := p.above(clock.Sub(m.Received, m.Sent)) + float64(p.stepB-p.minAB)
 	p.take(&p.ceiling, corner{float64(clock.Sub(m.Sent, p.origin)), u})
 }
 
@@ -60,8 +61,20 @@ func (p *Strict) BA(m trace.Message) {
 	if p.stepA > 1 {
 		down += down * p.steepest()
 	}
-	u := float64(clock.Sub(m.Sent, m.Received)-p.base) - down + float64(p.minBA)
+	u := p.above(clock.Sub(m.Sent, m.Received)) - down + float64(p.minBA)
 	p.take(&p.floor, corner{float64(clock.Sub(m.Received, p.origin)), u})
+}
+
+// maxApart is how far the offsets of one piece may be from its base, ns: 63 years.
+const maxApart = 2e18
+
+// above returns an offset above the base. Where it is too far from it, the messages contradict each other.
+func (p *Strict) above(offset int64) float64 {
+	d := clock.Sub(clock.HostTime(offset), clock.HostTime(p.base)) // it saturates
+	if d < -maxApart || d > maxApart {
+		p.apart = true
+	}
+	return float64(d)
 }
 
 // rebaseAfter is how far x may grow, ns: squares of it times the wander stay exact to far less than a nanosecond.
@@ -116,7 +129,7 @@ func (p *Strict) At(t clock.HostTime) (low, high clock.HostTime, lowOK, highOK, 
 	x, last := float64(clock.Sub(t, p.origin)), p.lastCorner()
 	x = max(x, last)
 	least, most, ok := p.rates(x)
-	if !ok {
+	if !ok || p.apart {
 		return 0, 0, false, false, false
 	}
 	ahead, epsilon := x-last, p.assumed.Epsilon
@@ -131,14 +144,21 @@ func (p *Strict) At(t clock.HostTime) (low, high clock.HostTime, lowOK, highOK, 
 		down = max(down, d+least*ahead-beyond, d-reach)
 		up = min(up, u+most*ahead+beyond, u+reach)
 	}
-	at := clock.Add(t, p.base)
-	if highOK {
-		high = clock.Add(at, int64(math.Ceil(min(up, 4e18)))+1)
+	if highOK = highOK && up < maxApart; highOK {
+		high = sum(t, p.base, int64(math.Ceil(max(up, -maxApart)))+1)
 	}
-	if lowOK {
-		low = clock.Add(at, int64(math.Floor(max(down, -4e18)))-1)
+	if lowOK = lowOK && down > -maxApart; lowOK {
+		low = sum(t, p.base, int64(math.Floor(min(down, maxApart)))-1)
 	}
 	return low, high, lowOK, highOK, true
+}
+
+// sum adds two differences to an instant. Only what comes out saturates: what has another sign than the instant is added first.
+func sum(t clock.HostTime, a, b int64) clock.HostTime {
+	if (t < 0) == (a < 0) {
+		a, b = b, a
+	}
+	return clock.Add(clock.Add(t, a), b)
 }
 
 // lastCorner returns where the messages end.
@@ -180,6 +200,9 @@ func (p *Strict) bottom(x, rate float64) float64 {
 
 // Contradictory reports whether no clocks that keep the assumption could have shown the messages.
 func (p *Strict) Contradictory() bool {
+	if p.apart {
+		return true
+	}
 	_, _, ok := p.rates(p.lastCorner())
 	return !ok
 }
