@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -115,11 +116,28 @@ func resolve(ctx context.Context, address string) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	all, err := net.DefaultResolver.LookupIPAddr(ctx, name) // LookupNetIP loses the zones of link-local addresses
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	return netip.AddrPortFrom(all[0].Unmap(), uint16(n)), nil
+	a, ok := netip.AddrFromSlice(all[0].IP)
+	if !ok {
+		return netip.AddrPort{}, fmt.Errorf("%s has no address", name)
+	}
+	if a = a.Unmap(); a.Is6() && all[0].Zone != "" {
+		a = a.WithZone(interfaceName(all[0].Zone))
+	}
+	return netip.AddrPortFrom(a, uint16(n)), nil
+}
+
+// interfaceName returns the name of a zone's interface, which answers come from, where the zone is its number.
+func interfaceName(zone string) string {
+	if n, err := strconv.Atoi(zone); err == nil {
+		if i, err := net.InterfaceByIndex(n); err == nil {
+			return i.Name
+		}
+	}
+	return zone
 }
 
 // Stats returns the counts so far. It may be called at any time.

@@ -3,7 +3,9 @@ package probe
 import (
 	"context"
 	"math"
+	"net"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -406,5 +408,38 @@ func TestEventsOfBothEndsPairUp(t *testing.T) {
 	}
 	if pairs < 198 {
 		t.Errorf("%d pairs of %d events", pairs, len(all))
+	}
+}
+
+func TestAServerOfAllAddressesAnswersFromTheOneThatWasAsked(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("127.0.0.2 is an address of this machine on Linux only")
+	}
+	key := NewKey()
+	for _, test := range []struct {
+		listen string
+		asked  []string
+	}{
+		{":0", []string{"127.0.0.1", "127.0.0.2", "::1"}}, {"0.0.0.0:0", []string{"127.0.0.3"}}, {"127.0.0.4:0", []string{"127.0.0.4"}},
+	} {
+		s := serve(t, test.listen, Options{Key: key})
+		for _, host := range test.asked {
+			at := net.JoinHostPort(host, strconv.Itoa(int(s.Addr().Port())))
+			n := 0
+			ask(t, Options{Key: key, Rate: 100}, func(*Client, Sample) bool { n++; return n < 3 }, at)
+		}
+	}
+}
+
+func TestZonesOfAddressesAreNamesOfInterfaces(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the first interface is lo on Linux only")
+	}
+	for address, want := range map[string]string{
+		"[fe80::1%lo]:5": "[fe80::1%lo]:5", "[fe80::1%1]:5": "[fe80::1%lo]:5", "[::1]:5": "[::1]:5", "127.0.0.1:5": "127.0.0.1:5",
+	} {
+		if got, err := resolve(t.Context(), address); err != nil || got.String() != want {
+			t.Errorf("%s is %v, %v", address, got, err)
+		}
 	}
 }

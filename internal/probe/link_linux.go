@@ -36,6 +36,10 @@ type link struct {
 	oob                     [256]byte
 	size                    int
 	errno                   syscall.Errno
+
+	answers    bool     // what is sent answers what was received last, from the address that it came to
+	answer     [64]byte // the control message that says so
+	answerSize int      // its size
 }
 
 // sendTimeout is how long a send may wait for room in the socket's buffer.
@@ -158,6 +162,9 @@ func (l *link) take(b []byte, deadline time.Time) (a arrival, err error) {
 		}
 		a = arrival{n: l.size, from: l.from()}
 		a.kernel, a.hardware = stampsOf(l.oob[:l.message.Controllen])
+		if l.answers {
+			l.noteAddress(l.oob[:l.message.Controllen])
+		}
 		return a, nil
 	}
 }
@@ -184,7 +191,50 @@ func (l *link) prepare(b []byte) {
 func (l *link) put(b []byte, to netip.AddrPort) error {
 	l.prepare(b)
 	l.message.Namelen = l.to(to)
+	if l.answerSize > 0 {
+		l.message.Control = &l.answer[0]
+		l.message.SetControllen(l.answerSize)
+	}
 	return l.call(l.write)
+}
+
+// answerFrom has every datagram leave from the address that the latest one came to. A host with several addresses would else answer from the
+// one that its routes prefer, which nobody has asked.
+func (l *link) answerFrom() error {
+	level, option := unix.SOL_IP, unix.IP_PKTINFO
+	if l.six {
+		level, option = unix.SOL_IPV6, unix.IPV6_RECVPKTINFO
+	}
+	var failed error
+	err := l.raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), level, option, 1) })
+	l.answers = err == nil && failed == nil
+	return errors.Join(err, failed)
+}
+
+// noteAddress notes the address that a datagram came to, as the kernel wants it for the answer: without the interface, which the address
+// of the other end says where it matters.
+func (l *link) noteAddress(oob []byte) {
+	l.answerSize = 0
+	eachControl(oob, func(level, kind int32, data []byte) {
+		four := level == unix.SOL_IP && kind == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo
+		six := level == unix.SOL_IPV6 && kind == unix.IPV6_PKTINFO && len(data) >= unix.SizeofInet6Pktinfo
+		if !four && !six {
+			return
+		}
+		clear(l.answer[:])
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&l.answer[0]))
+		h.Level, h.Type = level, kind
+		body := l.answer[unix.CmsgLen(0):]
+		n := unix.SizeofInet6Pktinfo
+		if four { // struct in_pktinfo: interface, source of what is sent, destination of what came
+			n = unix.SizeofInet4Pktinfo
+			copy(body[4:8], data[4:8])
+		} else { // struct in6_pktinfo: address, interface
+			copy(body[:16], data[:16])
+		}
+		h.SetLen(unix.CmsgLen(n))
+		l.answerSize = unix.CmsgSpace(n)
+	})
 }
 
 // from reads struct sockaddr_in or sockaddr_in6: family, port, and then the address, or flow, address and scope.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -63,6 +64,11 @@ func Listen(ctx context.Context, address string, o Options) (*Server, error) {
 	s, err := listen(ctx, "udp", address)
 	if err != nil {
 		return nil, err
+	}
+	if s.address().Addr().IsUnspecified() {
+		if err := s.answerFrom(); err != nil {
+			return nil, errors.Join(fmt.Errorf("probe: the addresses that questions come to: %w", err), s.close())
+		}
 	}
 	n := &Server{
 		options: o, socket: s, key: newAuthCode(o.Key[:]), cookies: newCookies(time.Now()), sources: newSources(), sessions: map[uint32]*session{},

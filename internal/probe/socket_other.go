@@ -48,6 +48,9 @@ func (s *socket) expect() {}
 
 func (s *socket) departed() (d departure, ok bool) { return d, false }
 
+// answerFrom leaves it to the system from which of several addresses a datagram leaves.
+func (l *link) answerFrom() error { return nil }
+
 // take waits for a datagram until a deadline, the zero for none.
 func (l *link) take(b []byte, deadline time.Time) (a arrival, err error) {
 	if !deadline.Equal(l.deadline) { // one that stays costs nothing
