@@ -53,17 +53,17 @@ func (c *followedCapture) Classes() []trace.Class  { return source.PacketClasses
 
 // capturePackets are those of a capture since the reducer was begun.
 type capturePackets struct {
-	of      *input
+	of      *followedCapture
 	capture trace.Capture
 	decoder *pcap.Decoder
 }
 
 func newCapturePackets(in *input) *capturePackets {
-	return &capturePackets{of: in, capture: trace.Capture{Host: in.name, File: in.dir}, decoder: pcap.NewDecoder(in.dir, nil)}
+	return &capturePackets{of: in.capture, capture: trace.Capture{Host: in.name, File: in.dir}, decoder: pcap.NewDecoder(in.dir, nil)}
 }
 
 func (x *capturePackets) add(in *input) {
-	c := in.capture
+	c := x.of
 	p := x.capture.Packets.Append()
 	x.decoder.Decode(c.Interfaces()[c.frame.Interface].LinkType, &c.frame, p)
 	if c.packet.Kind == trace.Other { // it may have no stamp of its own
@@ -74,8 +74,7 @@ func (x *capturePackets) add(in *input) {
 func (x *capturePackets) Packets() int { return x.capture.Packets.Len() }
 
 func (x *capturePackets) Capture() *trace.Capture {
-	c := x.of.capture
-	x.capture.Flows, x.capture.Interfaces, x.capture.Granularity = x.decoder.Flows(), c.Interfaces(), c.Granularity()
+	x.capture.Flows, x.capture.Interfaces, x.capture.Granularity = x.decoder.Flows(), x.of.Interfaces(), x.of.Granularity()
 	return &x.capture
 }
 

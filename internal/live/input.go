@@ -152,6 +152,7 @@ func (in *input) replace() error {
 	}
 	err := in.follower.Close()
 	in.past = in.tally()
+	in.s.packets.replaced(in)
 	in.follow()
 	in.subs, in.lastSub, in.began, in.classes = make(map[subKey]int), subKey{}, false, nil
 	in.replaced = true

@@ -1,34 +1,41 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 
 	"meridian/clock"
+	"meridian/format/ctf"
 	"meridian/internal/kernel"
 	offline "meridian/internal/pipeline/input"
 	"meridian/match"
 	"meridian/trace"
 )
 
-// packets matches the packets of several hosts over a window that moves.
+// packets matches the packets of several hosts over windows that move.
 //
-//	reducer 0   |-----------------------|  is begun anew every 2 windows
-//	reducer 1               |-----------------------|
-//	matched            from the longer one ^ now: messages with both ends up to Settle ago, of which one is after the round before
+//	window 0   |-----------------------|  is begun anew every 2*packetWindow
+//	window 1               |-----------------------|
+//	matched            the longer one ^ now
 //
-// Two reducers take turns, so that the one which is matched has seen at least a window. A message is found while both its packets are in
+// The windows take turns, so that the one which is matched has seen at least packetWindow. A message is found while both its packets are in
 // it: one that was on its way for longer is not.
 //
-// Hosts come at their own pace. Each has an instant of its clock, settled, up to which its packets have been read. A round uses the
-// messages that are sent and received up to these instants, and were not both before. So a sender may be behind its receiver by up
-// to a window.
+// Hosts come at their own pace. Each has an instant of its clock, settled, up to which its packets have been read. A round uses the messages
+// that are sent and received up to these instants and that no round has used. Most are those of the second before. Others are older: which
+// host sent the packets of a flow, and how often its packets repeat, may be known only by later ones. What it has used each window notes
+// itself (window.go).
 type packets struct {
-	s     *Session
-	hosts map[int]*packetHost // by number of its clock
-	next  int64               // when the next round is due, by Session.time
-	ends  messageEnds
+	s         *Session
+	hosts     map[int]*packetHost // by number of its clock
+	sources   []*packetSource     // in the order of the inputs
+	windows   [2]messageWindow
+	addresses hostAddresses
+	next      int64 // when the next round is due, by Session.time
+	rounds    uint32
+	ends      messageEnds
 }
 
 // packetHost is the packets of a host, whatever recorded them.
@@ -42,11 +49,15 @@ type packetHost struct {
 // packetSource is the packets of one input, in the order of its clock but for some that come up to Settle late.
 type packetSource struct {
 	in       *input
+	capture  bool // not of a kernel
 	reducers [2]reducer
-	begun    [2]int64
-	latest   clock.HostTime // of a packet
-	fed      int64          // when the last one was read, by Session.elapsed
+	first    [2]clock.HostTime // that each window has of it
+	early    [2]bool           // what comes may still be from before the window
+	began    clock.HostTime    // its first packet
+	latest   clock.HostTime    // of a packet
+	fed      int64             // when the last one was read, by Session.elapsed
 	any      bool
+	over     bool // its input follows another trace or capture
 }
 
 // reducer makes packets of what an input reads.
@@ -58,35 +69,43 @@ type reducer interface {
 }
 
 // kernelPackets are those among the events of a kernel.
-type kernelPackets struct{ *kernel.Reducer }
+type kernelPackets struct {
+	*kernel.Reducer
+	of *ctf.Follower
+}
 
 func (k kernelPackets) add(in *input) { k.Add(in.follower, &in.event) }
 
+// Capture returns the packets, which are all that there were unless the tracer says that it lost some, here or before.
+func (k kernelPackets) Capture() *trace.Capture {
+	c := k.Reducer.Capture()
+	t := k.of.Tally()
+	c.Whole = c.Whole && t.Discarded+t.Lost+t.Damaged+t.Broken == 0
+	return c
+}
+
 // packetWindow is what the matcher sees at least, packetRound how often it is asked, packetIdle how long without packets a source no longer
-// holds up others of its host, in ns.
+// holds up others of its host, captureIdle how long without packets a capture is taken to have ended, in ns.
 const (
 	packetWindow = 10_000_000_000
 	packetRound  = 1_000_000_000
 	packetIdle   = 3_000_000_000
+	captureIdle  = 5_000_000_000
 )
 
 func newPackets(s *Session) *packets {
-	return &packets{s: s, hosts: make(map[int]*packetHost), ends: messageEnds{s: s}}
+	p := &packets{s: s, hosts: make(map[int]*packetHost), ends: messageEnds{s: s}}
+	for i := range p.windows {
+		p.windows[i] = messageWindow{begun: -int64(i) * packetWindow, whole: true, used: make(map[messageKey]messageUse)}
+	}
+	return p
 }
 
 func (p *packets) reducer(in *input) reducer {
 	if in.capture != nil {
 		return newCapturePackets(in)
 	}
-	return kernelPackets{kernel.NewReducer(in.name, in.dir)}
-}
-
-// longer returns the number of the reducer that has seen more.
-func (x *packetSource) longer() int {
-	if x.begun[1] < x.begun[0] {
-		return 1
-	}
-	return 0
+	return kernelPackets{kernel.NewReducer(in.name, in.dir), in.trace}
 }
 
 // source returns the packets of an input.
@@ -99,33 +118,62 @@ func (p *packets) source(in *input) *packetSource {
 		h = &packetHost{in: in, settled: noHostTime, fresh: noHostTime}
 		p.hosts[in.number] = h
 	}
-	x := &packetSource{in: in, latest: noHostTime}
-	now := p.s.time()
+	x := &packetSource{in: in, capture: in.capture != nil, latest: noHostTime}
 	for i := range x.reducers {
-		x.reducers[i], x.begun[i] = p.reducer(in), now-int64(i)*packetWindow
+		x.reducers[i] = p.reducer(in)
 	}
 	h.sources = append(h.sources, x)
+	p.sources = append(p.sources, x)
+	place := func(x *packetSource) int { return slices.Index(p.s.inputs, x.in) }
+	slices.SortStableFunc(p.sources, func(a, b *packetSource) int { return cmp.Compare(place(a), place(b)) })
 	in.packets = x
 	return x
 }
 
 // see takes what an input read.
 func (p *packets) see(in *input) {
+	p.addresses.see(in)
 	x := p.source(in)
-	for _, r := range x.reducers {
+	for i, r := range x.reducers {
+		if x.early[i] {
+			if x.early[i] = p.windows[i].before(p.s, in); x.early[i] {
+				continue
+			}
+		}
 		before := r.Packets()
 		r.add(in)
-		if r.Packets() > before {
-			x.latest, x.fed, x.any = max(x.latest, in.event.Time), p.s.elapsed(), true
+		if r.Packets() == before {
+			continue
 		}
+		if before == 0 {
+			x.first[i] = in.event.Time
+		}
+		if !x.any {
+			x.began = in.event.Time
+		}
+		x.latest, x.fed, x.any = max(x.latest, in.event.Time), p.s.elapsed(), true
+	}
+}
+
+// replaced says that an input follows another trace or capture from now on.
+func (p *packets) replaced(in *input) {
+	p.addresses.replaced(in)
+	if in.packets != nil {
+		in.packets.over = true
+		in.packets = nil
 	}
 }
 
 // leave forgets the packets of an input.
 func (p *packets) leave(in *input) {
-	if h := p.hosts[in.number]; h != nil {
-		h.sources = slices.DeleteFunc(h.sources, func(x *packetSource) bool { return x == in.packets })
+	p.drop(func(x *packetSource) bool { return x.in == in })
+}
+
+func (p *packets) drop(which func(*packetSource) bool) {
+	for _, h := range p.hosts {
+		h.sources = slices.DeleteFunc(h.sources, which)
 	}
+	p.sources = slices.DeleteFunc(p.sources, which)
 }
 
 // skip leaves out of what is shown the messages of which an input has read an end so far.
@@ -147,6 +195,7 @@ func (h *packetHost) reach(elapsed, settle int64) clock.HostTime {
 		most = max(most, x.latest)
 		idle := elapsed - x.fed
 		switch {
+		case x.over:
 		case idle < settle:
 			least = min(least, clock.Add(x.latest, -settle))
 		case settle > 0 && idle < packetIdle:
@@ -176,6 +225,7 @@ func (p *packets) finish(ctx context.Context) error {
 	if err := p.round(ctx, p.s.time(), 0); err != nil {
 		return err
 	}
+	p.account(p.longer())
 	p.s.release(true)
 	if _, err := p.s.clocks.Round(ctx); err != nil {
 		return err
@@ -185,55 +235,60 @@ func (p *packets) finish(ctx context.Context) error {
 
 // round matches what has come up to a time before the latest packet of each host.
 func (p *packets) round(ctx context.Context, now, settle int64) error {
+	longer := p.longer()
 	var captures []*trace.Capture
 	reach := make(map[*packetHost]clock.HostTime)
-	for _, h := range p.hosts {
-		for _, x := range h.sources {
-			if x.any {
-				reach[h] = h.reach(p.s.elapsed(), settle)
-			}
+	for _, x := range p.sources {
+		if !x.any {
+			continue
 		}
-	}
-	for _, in := range p.s.inputs { // in an order that is always the same
-		if x := in.packets; x != nil && x.any {
-			captures = append(captures, p.hosts[in.number].capture(x))
+		h := p.hosts[x.in.number]
+		if _, known := reach[h]; !known {
+			reach[h] = h.reach(p.s.elapsed(), settle)
+		}
+		if x.reducers[longer].Packets() > 0 {
+			captures = append(captures, h.capture(x, longer, p.s.elapsed()))
 		}
 	}
 	if len(reach) > 1 {
-		if err := p.match(ctx, captures, reach); err != nil {
+		if err := p.match(ctx, captures, reach, longer); err != nil {
 			return err
 		}
 	}
 	for h, at := range reach {
 		h.settled = at
-		for _, x := range h.sources {
-			// Only the longer one: what was received last is matched by the next round, which needs the other.
-			if i := x.longer(); now-x.begun[i] >= 2*packetWindow {
-				x.reducers[i], x.begun[i] = p.reducer(x.in), now
-			}
-		}
+	}
+	// Only the longer one: what was received last is matched by the next round, which needs the other.
+	if now-p.windows[longer].begun >= 2*packetWindow {
+		p.account(longer)
+		p.begin(longer, now)
 	}
 	return nil
 }
 
-// capture returns the packets of a source. Those that a capture of the same host has are not among those of its kernel.
-func (h *packetHost) capture(x *packetSource) *trace.Capture {
-	c := x.reducers[x.longer()].Capture()
-	if x.in.capture != nil {
+// capture returns the packets of a source in a window. Those that a capture of the same host has are not among those of its kernel.
+func (h *packetHost) capture(x *packetSource, window int, elapsed int64) *trace.Capture {
+	c := x.reducers[window].Capture()
+	if x.capture {
 		return c
 	}
 	left := *c
 	for _, y := range h.sources {
-		if y.in.capture != nil && y.any {
-			offline.DropCaptured(&left, y.reducers[y.longer()].Capture(), true)
+		if !y.capture || !y.any {
+			continue
 		}
+		last := clock.HostTime(math.MaxInt64)
+		if y.over || elapsed-y.fed >= captureIdle {
+			last = y.latest
+		}
+		offline.DropCaptured(&left, y.reducers[window].Capture(), y.began, last)
 	}
 	return &left
 }
 
 // match finds messages, and uses those that no round has used.
-func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach map[*packetHost]clock.HostTime) error {
-	found, err := match.Match(ctx, captures, match.Options{}, nil)
+func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach map[*packetHost]clock.HostTime, window int) error {
+	found, err := match.Match(ctx, captures, match.Options{Addresses: p.addresses.own()}, nil)
 	if err != nil {
 		return err
 	}
@@ -241,6 +296,9 @@ func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach ma
 	for h := range reach {
 		byName[h.in.name] = h
 	}
+	p.rounds++
+	w := &p.windows[window]
+	inside := w.inside(reach, window)
 	for i := range found.Channels {
 		c := &found.Channels[i]
 		from, to := byName[found.Clocks[c.From].Name], byName[found.Clocks[c.To].Name]
@@ -249,10 +307,16 @@ func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach ma
 		}
 		steps := [2]int64{max(found.Clocks[c.From].Granularity, 1), max(found.Clocks[c.To].Granularity, 1)}
 		for _, m := range c.Messages {
-			used := m.Sent <= from.settled && m.Received <= to.settled
-			if used || m.Sent > reach[from] || m.Received > reach[to] {
+			if m.Sent > reach[from] || m.Received > reach[to] {
 				continue
 			}
+			late := m.Sent <= from.settled && m.Received <= to.settled
+			safe := m.Sent >= inside[from] && m.Received >= inside[to]
+			key := messageKey{from.in.number, to.in.number, m.Sent, m.Received}
+			if late && !safe || !w.use(key, p.rounds, safe) {
+				continue
+			}
+			p.windows[1-window].note(key)
 			known := m // a stamp is up to a step before the event
 			known.Received = clock.Add(m.Received, steps[1]-1)
 			p.s.add(from.in.number, to.in.number, known)

@@ -27,7 +27,7 @@ type resumedInput struct {
 	Rows      []int                // the schema's numbers of its rows, in the order in which they appeared
 }
 
-const resumptionVersion = 2
+const resumptionVersion = 3
 
 // resumption returns how far the session is.
 func (s *Session) resumption() ([]byte, error) {

@@ -47,28 +47,9 @@ func (f addressFields) read(values []trace.Value) (netip.Addr, bool) {
 	return a, a.IsValid() && !a.IsLoopback() && !a.IsUnspecified() && !a.IsLinkLocalUnicast() && !a.IsMulticast()
 }
 
-// address notes the address that an event states, if it states one.
-func (s *surveySource) address(e *trace.Event) {
-	for len(s.addresses) <= e.Class {
-		f, ok := newAddressFields(&s.Source.Classes()[len(s.addresses)])
-		s.addresses = append(s.addresses, statingClass{f, ok})
-	}
-	c := &s.addresses[e.Class]
-	if !c.states {
-		return
-	}
-	if a, ok := c.read(s.Source.Values()); ok {
-		host := s.Source.Streams()[e.Stream].Host
-		if host == "" {
-			host = s.of.Host
-		}
-		if s.of.Addresses == nil {
-			s.of.Addresses = make(map[string][]netip.Addr)
-		}
-		if !slices.Contains(s.of.Addresses[host], a) {
-			s.of.Addresses[host] = append(s.of.Addresses[host], a)
-		}
-	}
+// InterfaceAddresses reads the addresses of a host from the events of one trace, in which its recorder states interfaces.
+type InterfaceAddresses struct {
+	classes []statingClass
 }
 
 // statingClass is a class of events, which may state interfaces.
@@ -77,12 +58,54 @@ type statingClass struct {
 	states bool
 }
 
+// Read returns the address that the event which src brought last states; false for an event that states none that means something to
+// other hosts. Events of other kinds cost a look at their class.
+func (x *InterfaceAddresses) Read(src trace.Source, e *trace.Event) (netip.Addr, bool) {
+	if e.Class >= len(x.classes) {
+		for _, c := range src.Classes()[len(x.classes):] {
+			f, ok := newAddressFields(&c)
+			x.classes = append(x.classes, statingClass{f, ok})
+		}
+	}
+	if c := &x.classes[e.Class]; c.states {
+		return c.read(src.Values())
+	}
+	return netip.Addr{}, false
+}
+
+// address notes the address that an event states, if it states one.
+func (s *surveySource) address(e *trace.Event) {
+	a, ok := s.addresses.Read(s.Source, e)
+	if !ok {
+		return
+	}
+	host := s.Source.Streams()[e.Stream].Host
+	if host == "" {
+		host = s.of.Host
+	}
+	if s.of.Addresses == nil {
+		s.of.Addresses = make(map[string][]netip.Addr)
+	}
+	if !slices.Contains(s.of.Addresses[host], a) {
+		s.of.Addresses[host] = append(s.of.Addresses[host], a)
+	}
+}
+
 // OwnAddresses returns the addresses that recorders saw on the interfaces of each host, at any time of its recording. Those
 // that several hosts had, as bridges of containers and addresses that moved have, tell nothing and are left out.
 func (s *Set) OwnAddresses() map[string][]netip.Addr {
-	owner, shared := make(map[netip.Addr]string), make(map[netip.Addr]bool)
+	var all []map[string][]netip.Addr
 	for _, x := range s.Recordings {
-		for host, addresses := range x.Addresses {
+		all = append(all, x.Addresses)
+	}
+	return OwnAddresses(all)
+}
+
+// OwnAddresses returns of the addresses of each host, as several recordings have them, those that no other host has.
+func OwnAddresses(recordings []map[string][]netip.Addr) map[string][]netip.Addr {
+	owner, shared := make(map[netip.Addr]string), make(map[netip.Addr]bool)
+	for _, x := range recordings {
+		for host, addresses := range x {
 			for _, a := range addresses {
 				if other, taken := owner[a]; taken && other != host {
 					shared[a] = true

@@ -1,8 +1,7 @@
 package input
 
 import (
-	"math"
-
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -37,8 +36,11 @@ func dropDuplicates(contents []content) {
 			continue
 		}
 		for _, c := range contents {
-			if c.capture != nil && c.capture.Host == x.Capture.Host {
-				DropCaptured(x.Capture, c.capture, false)
+			if c.capture == nil || c.capture.Host != x.Capture.Host {
+				continue
+			}
+			if first, last, ok := c.capture.Extent(); ok {
+				DropCaptured(x.Capture, c.capture, first, last)
 			}
 		}
 		if x.Capture.Packets.Len() == 0 {
@@ -47,16 +49,10 @@ func dropDuplicates(contents []content) {
 	}
 }
 
-// DropCaptured removes the packets of a kernel that a capture of the same host has. One that grows has the later ones as well.
-func DropCaptured(kernel, capture *trace.Capture, grows bool) {
-	first, last, ok := capture.Extent()
-	if !ok {
-		return
-	}
-	first, last = first-dedupMargin, last+dedupMargin
-	if grows {
-		last = math.MaxInt64
-	}
+// DropCaptured removes the packets of a kernel that a capture of the same host has, which is from first to last. That may be longer than
+// the packets of it that are there: of a capture that grows a part may do.
+func DropCaptured(kernel, capture *trace.Capture, first, last clock.HostTime) {
+	first, last = clock.Add(first, -dedupMargin), clock.Add(last, dedupMargin)
 	within := func(p *trace.Packet) bool { return p.Flow != trace.NoFlow && p.Time >= first && p.Time <= last }
 	captured, all := countDirections(capture, nil), countDirections(kernel, within)
 	drop := make([]bool, 2*len(kernel.Flows)) // by flow and direction

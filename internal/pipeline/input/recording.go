@@ -157,7 +157,7 @@ type surveySource struct {
 	scope string
 
 	readings  []readingClass // by class
-	addresses []statingClass // by class
+	addresses InterfaceAddresses
 	warnings  *trace.Warnings
 }
 

@@ -1,0 +1,60 @@
+package live
+
+import (
+	"net/netip"
+	"slices"
+
+	offline "meridian/internal/pipeline/input"
+)
+
+// hostAddresses are the addresses of interfaces that recorders state, as match.Options takes them.
+type hostAddresses struct {
+	of      map[*input]*statedAddresses
+	made    map[string][]netip.Addr
+	changed bool
+}
+
+// statedAddresses are those of one trace.
+type statedAddresses struct {
+	offline.InterfaceAddresses
+	all []netip.Addr
+}
+
+// see takes the event that an input read last.
+func (x *hostAddresses) see(in *input) {
+	if in.trace == nil {
+		return
+	}
+	of := x.of[in]
+	if of == nil {
+		if x.of == nil {
+			x.of = make(map[*input]*statedAddresses)
+		}
+		of = new(statedAddresses)
+		x.of[in] = of
+	}
+	if a, ok := of.Read(in.follower, &in.event); ok && !slices.Contains(of.all, a) {
+		of.all = append(of.all, a)
+		x.changed = true
+	}
+}
+
+// replaced says that an input follows another trace of its host: that numbers its classes anew.
+func (x *hostAddresses) replaced(in *input) {
+	if of := x.of[in]; of != nil {
+		of.InterfaceAddresses = offline.InterfaceAddresses{}
+	}
+}
+
+// own returns the addresses that one host alone has, by its name.
+func (x *hostAddresses) own() map[string][]netip.Addr {
+	if x.changed {
+		x.changed = false
+		var all []map[string][]netip.Addr
+		for in, of := range x.of {
+			all = append(all, map[string][]netip.Addr{in.name: of.all})
+		}
+		x.made = offline.OwnAddresses(all)
+	}
+	return x.made
+}
