@@ -1,6 +1,7 @@
 package pcap
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,13 +35,19 @@ type Follower struct {
 	d           *Decoder
 	granularity trace.Granularity
 	closed      bool
+	head        []byte // the beginning of what was read, at most HeadSize
+	checked     int64  // size when head was compared with the file's
+	first       int64  // where the first packet ends; 0 before it was read
 }
+
+// HeadSize is how many bytes at most tell a capture from others: the first packets of two have other stamps.
+const HeadSize = 1024
 
 // coarsestTime is a time after which a file that is written again has another time of change: of two seconds on FAT.
 const coarsestTime = 2 * time.Second
 
 // ErrReplaced is wrapped by the error of [Follower.Refresh] when the path names another file than the one that was read, which was
-// read to its end.
+// read to its end, or when the file was written anew from its beginning. What was not read of it by then is gone.
 var ErrReplaced = errors.New("another file was put in its place")
 
 // Follow follows a capture from its beginning. Damage is reported to w, which may be nil.
@@ -67,6 +74,11 @@ func (f *Follower) Refresh() (grew bool, err error) {
 			return false, err
 		}
 	}
+	if same, err := f.sameHead(); err != nil {
+		return false, fmt.Errorf("%s: %w", f.path, err)
+	} else if !same {
+		return false, fmt.Errorf("%s: written anew: %w; follow it anew", f.path, ErrReplaced)
+	}
 	if at := f.r.in.offset(); f.size < at {
 		f.w.Add(f.path, "file became shorter than what was read of it: it is read on from there", "")
 		f.r.rewind(f.size)
@@ -84,6 +96,42 @@ func (f *Follower) Refresh() (grew bool, err error) {
 		return false, fmt.Errorf("%s: %w; follow it anew", f.path, ErrReplaced)
 	}
 	return false, nil
+}
+
+// sameHead says whether the file still begins as what was read, looking if its size has changed or more of the beginning was read.
+func (f *Follower) sameHead() (bool, error) {
+	read := min(f.r.in.offset(), HeadSize)
+	if f.size == f.checked && read <= int64(len(f.head)) {
+		return true, nil
+	}
+	f.checked = f.size
+	b := make([]byte, len(f.head), HeadSize)
+	if n, err := f.file.ReadAt(b, 0); n < len(b) {
+		if err == io.EOF {
+			err = nil
+		}
+		return false, err
+	}
+	if !bytes.Equal(b, f.head) {
+		return false, nil
+	}
+	if n := min(read, f.size); n > int64(len(f.head)) {
+		b = b[:n]
+		if _, err := f.file.ReadAt(b, 0); err != nil {
+			return false, err
+		}
+		f.head = b
+	}
+	return true, nil
+}
+
+// Head returns the beginning of what was read as of the last Refresh, by which the capture is known under another name; nil if no packet
+// is in it. It must not be changed.
+func (f *Follower) Head() []byte {
+	if f.first == 0 || int64(len(f.head)) < f.first {
+		return nil
+	}
+	return f.head
 }
 
 func (f *Follower) open() error {
@@ -178,6 +226,9 @@ func (f *Follower) Next(frame *trace.Frame, p *trace.Packet) error {
 			f.tried = f.size
 		}
 		return err
+	}
+	if f.first == 0 {
+		f.first = r.in.offset()
 	}
 	if p != nil {
 		f.d.Decode(r.ifaces[frame.Interface].LinkType, frame, p)

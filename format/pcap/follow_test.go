@@ -184,6 +184,45 @@ func TestFollowerReadsWhatWasWrittenInPlaceOfHalfABlock(t *testing.T) {
 	}
 }
 
+// A capture that is written anew in its own file, as tcpdump -C -W does it when its files are all used, is another one, also if it has
+// become longer than what was read before.
+func TestFollowerTellsACaptureThatIsWrittenAnew(t *testing.T) {
+	for name, data := range growingCaptures() {
+		for _, longer := range []bool{false, true} {
+			path := filepath.Join(t.TempDir(), "capture")
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			var w trace.Warnings
+			f := Follow(path, &w)
+			defer f.Close()
+			c := &trace.Capture{}
+			if _, err := f.Refresh(); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Append(c); err != nil || c.Packets.Len() == 0 {
+				t.Fatal(err, c.Packets.Len())
+			}
+			if _, err := f.Refresh(); err != nil || !bytes.HasPrefix(data, f.Head()) || len(f.Head()) == 0 {
+				t.Fatal(err, f.Head())
+			}
+			other := bytes.Clone(data)
+			for i := f.first - 8; i < f.first; i++ {
+				other[i] ^= 1 // of the first packet
+			}
+			if other = other[:f.first]; longer {
+				other = append(other, append(bytes.Clone(data[f.first:]), data[f.first:]...)...)
+			}
+			if err := os.WriteFile(path, other, 0o666); err != nil { // truncates the file
+				t.Fatal(err)
+			}
+			if _, err := f.Refresh(); !errors.Is(err, ErrReplaced) {
+				t.Errorf("%s, longer %v: %v", name, longer, err)
+			}
+		}
+	}
+}
+
 func TestFollowerNamesWhatItCannotFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "capture")
 	var w trace.Warnings

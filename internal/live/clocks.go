@@ -148,17 +148,27 @@ func (s *Session) rebase(maps *alignlive.Maps) error {
 // after maxWarm of the timeline, or with maxHeld events.
 func (s *Session) warm() (bool, error) {
 	n := 0
-	for more := true; more && n < maxStep; {
-		more = false
-		for _, in := range s.inputs {
-			ok, err := in.hold()
-			if err != nil {
-				return false, err
+	dry := make(map[*input]bool)
+	for n < maxStep {
+		var in *input
+		for _, x := range s.inputs {
+			switch {
+			case dry[x]:
+			case in == nil || len(x.held) == 0:
+				in = x
+			case len(in.held) > 0 && s.abreast(x, x.held[len(x.held)-1].Time) < s.abreast(in, in.held[len(in.held)-1].Time):
+				in = x
 			}
-			if ok {
-				more = true
-				n++
-			}
+		}
+		if in == nil {
+			break
+		}
+		ok, err := in.hold()
+		if err != nil {
+			return false, err
+		}
+		if dry[in] = !ok; ok {
+			n++
 		}
 	}
 	s.held += n

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"meridian/format/ctf"
+	"meridian/format/pcap"
 )
 
 // Traces come into directories that hold several, and captures into the directories "packets" of traces. They are looked for at intervals:
@@ -92,13 +94,64 @@ func (in *input) findCaptures() {
 		if strings.HasPrefix(e.Name(), ".") || in.s.follows(path) {
 			continue
 		}
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !IsCapture(path) {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !IsCapture(path) || in.wasRead(path, info) {
 			continue
 		}
 		x := newInput(in.s, Input{Host: in.name, Dir: path})
 		x.parent, x.looked = in, before
 		in.s.inputs = append(in.s.inputs, x)
 	}
+}
+
+// rotated knows captures that were read under another name: logs are rotated by renaming or copying them.
+type rotated struct {
+	heads [][]byte               // of those that were replaced, the latest maxRotated
+	known map[string]fs.FileInfo // files that are among these
+}
+
+// maxRotated is how many captures that were replaced are known. It is more than tools keep.
+const maxRotated = 256
+
+func (r *rotated) add(head []byte) {
+	if len(head) == 0 {
+		return
+	}
+	r.heads = append(r.heads, head)
+	if n := len(r.heads) - maxRotated; n > 0 {
+		r.heads = slices.Delete(r.heads, 0, n)
+	}
+}
+
+// wasRead says whether a file beside the trace begins as a capture that is followed, or was.
+func (in *input) wasRead(path string, info fs.FileInfo) bool {
+	r := &in.rotated
+	if known := r.known[path]; known != nil && os.SameFile(known, info) && info.Size() >= known.Size() {
+		return true
+	}
+	heads := r.heads
+	for _, other := range in.s.inputs {
+		if other.parent == in && len(other.capture.Head()) > 0 {
+			heads = append(slices.Clip(heads), other.capture.Head())
+		}
+	}
+	if len(heads) == 0 {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return true // it has gone
+	}
+	defer f.Close()
+	b := make([]byte, pcap.HeadSize)
+	n, _ := f.ReadAt(b, 0)
+	if !slices.ContainsFunc(heads, func(head []byte) bool { return bytes.HasPrefix(b[:n], head) }) {
+		return false
+	}
+	if r.known == nil || len(r.known) > 4*maxRotated {
+		r.known = make(map[string]fs.FileInfo)
+	}
+	r.known[path] = info
+	return true
 }
 
 // follows says whether a path is followed.

@@ -34,6 +34,7 @@ type input struct {
 	parent   *input    // the trace that a capture is beside; nil for others
 	searched bool      // for traces in it, once
 	sought   bool      // captures beside it, once
+	rotated  rotated   // captures beside it
 	past     ctf.Tally // of traces that were replaced
 
 	looked     bool // once: what comes after that is new
@@ -153,6 +154,9 @@ func (in *input) replace() error {
 	err := in.follower.Close()
 	in.past = in.tally()
 	in.s.packets.replaced(in)
+	if in.capture != nil && in.parent != nil {
+		in.parent.rotated.add(in.capture.Head())
+	}
 	in.follow()
 	in.subs, in.lastSub, in.began, in.classes = make(map[subKey]int), subKey{}, false, nil
 	in.replaced = true

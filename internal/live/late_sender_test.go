@@ -40,6 +40,7 @@ func compareCarried(a, b carried) int {
 }
 
 func TestMessagesOfAHostThatIsReadLateAreFoundOnce(t *testing.T) {
+	t.Parallel()
 	const seconds = 6
 	traces, sent := exchange(t, t.TempDir(), seconds)
 	slices.SortFunc(sent, compareCarried)
@@ -49,7 +50,7 @@ func TestMessagesOfAHostThatIsReadLateAreFoundOnce(t *testing.T) {
 				all, in := growing(t, traces)
 				now := time.Unix(5, 0)
 				var w trace.Warnings
-				s, err := New(Options{Inputs: in, Rows: true, Messages: true, Now: func() time.Time { return now }}, &w)
+				s, err := New(Options{Inputs: in, Rows: true, Align: cheap, Messages: true, Now: func() time.Time { return now }}, &w)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -316,7 +316,8 @@ func (s *Session) elapsed() int64 { return s.ticked }
 
 func (s *Session) tick() { s.ticked = int64(s.o.Now().Sub(s.began)) }
 
-// earliest returns the input whose next event is the earliest on the timeline, nil if none has one.
+// earliest returns the input whose next event is the earliest, nil if none has one: on the timeline among those of a component, and by abreast
+// among others.
 func (s *Session) earliest() (*input, error) {
 	var first *input
 	for _, in := range s.inputs {
@@ -324,12 +325,37 @@ func (s *Session) earliest() (*input, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok && (first == nil || in.place.Component == first.place.Component && in.place.At < first.place.At) {
+		if ok && (first == nil || s.earlier(in, first)) {
 			first = in
 		}
 	}
 	return first, nil
 }
+
+func (s *Session) earlier(a, b *input) bool {
+	if a.place.Component == b.place.Component {
+		return a.place.At < b.place.At
+	}
+	return s.abreast(a, a.event.Time) < s.abreast(b, b.event.Time)
+}
+
+// abreast returns a number by which hosts that are not aligned are read at one pace, for messages between them are only found if both
+// packets are read about at once. It is the time of day, or what a clock that shows another has shown since it began.
+func (s *Session) abreast(in *input, at clock.HostTime) int64 {
+	for _, other := range s.inputs {
+		if !other.began {
+			continue
+		}
+		if apart := clock.Sub(in.first, other.first); apart > maxApart || apart < -maxApart {
+			return clock.Sub(at, in.first) + int64(other.first)
+		}
+		break
+	}
+	return int64(at)
+}
+
+// maxApart is how far the times of day of two hosts are apart at most, ns; clocks that are further do not show that.
+const maxApart = 24 * 3600 * 1_000_000_000
 
 // take hands the next event of an input to the sorter of its component.
 func (s *Session) take(in *input) error {

@@ -33,8 +33,10 @@ type packets struct {
 	sources   []*packetSource     // in the order of the inputs
 	windows   [2]messageWindow
 	addresses hostAddresses
+	at        int64 // how far the packets have come, ns: windows go by that, however fast or late they are read
 	next      int64 // when the next round is due, by Session.time
 	rounds    uint32
+	withdrawn int64 // messages that were used and are not found any more
 	ends      messageEnds
 }
 
@@ -54,6 +56,7 @@ type packetSource struct {
 	first    [2]clock.HostTime // that each window has of it
 	early    [2]bool           // what comes may still be from before the window
 	began    clock.HostTime    // its first packet
+	beganAt  int64             // how far the packets of all had come then
 	latest   clock.HostTime    // of a packet
 	fed      int64             // when the last one was read, by Session.elapsed
 	any      bool
@@ -149,8 +152,9 @@ func (p *packets) see(in *input) {
 			x.first[i] = in.event.Time
 		}
 		if !x.any {
-			x.began = in.event.Time
+			x.began, x.beganAt = in.event.Time, p.at
 		}
+		p.at = max(p.at, x.beganAt+clock.Sub(in.event.Time, x.began))
 		x.latest, x.fed, x.any = max(x.latest, in.event.Time), p.s.elapsed(), true
 	}
 }
@@ -217,12 +221,12 @@ func (p *packets) advance(ctx context.Context, now int64) error {
 		return nil
 	}
 	p.next = now + packetRound
-	return p.round(ctx, now, int64(p.s.o.Settle))
+	return p.round(ctx, int64(p.s.o.Settle))
 }
 
 // finish shows what there is when nothing more comes.
 func (p *packets) finish(ctx context.Context) error {
-	if err := p.round(ctx, p.s.time(), 0); err != nil {
+	if err := p.round(ctx, 0); err != nil {
 		return err
 	}
 	p.account(p.longer())
@@ -234,7 +238,7 @@ func (p *packets) finish(ctx context.Context) error {
 }
 
 // round matches what has come up to a time before the latest packet of each host.
-func (p *packets) round(ctx context.Context, now, settle int64) error {
+func (p *packets) round(ctx context.Context, settle int64) error {
 	longer := p.longer()
 	var captures []*trace.Capture
 	reach := make(map[*packetHost]clock.HostTime)
@@ -259,9 +263,9 @@ func (p *packets) round(ctx context.Context, now, settle int64) error {
 		h.settled = at
 	}
 	// Only the longer one: what was received last is matched by the next round, which needs the other.
-	if now-p.windows[longer].begun >= 2*packetWindow {
+	if p.at-p.windows[1-longer].begun >= packetWindow {
 		p.account(longer)
-		p.begin(longer, now)
+		p.begin(longer)
 	}
 	return nil
 }

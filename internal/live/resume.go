@@ -112,7 +112,17 @@ func (r *resumption) of(in *input) *resumedInput {
 // before returns what of a sequence was written; nil for nothing.
 func (r *resumption) before(in *input, x *sequence) *progress {
 	if of := r.of(in); of != nil {
-		return of.Written[x.name()]
+		if written := of.Written[x.name()]; written != nil {
+			return written
+		}
+	}
+	if r == nil || in.capture == nil {
+		return nil
+	}
+	for i := range r.Inputs { // it had another name
+		if of := &r.Inputs[i]; of.Host == in.name && of.Written[x.name()] != nil {
+			return of.Written[x.name()]
+		}
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ const viewSteps = 40
 // run follows until a drawn step, or to the end.
 func (k *killedViewer) run(t testing.TB, inputs []Input, until int) (*Session, *pictures) {
 	var w trace.Warnings
-	s, err := New(Options{Inputs: inputs, Rows: true, Now: func() time.Time { return k.now }, Sorter: order.SorterOptions{Frame: 50 * time.Millisecond}}, &w)
+	s, err := New(Options{Inputs: inputs, Rows: true, Align: cheap, Now: func() time.Time { return k.now }, Sorter: order.SorterOptions{Frame: 50 * time.Millisecond}}, &w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +58,7 @@ func (k *killedViewer) run(t testing.TB, inputs []Input, until int) (*Session, *
 
 // TestFollowerThatIsKilledGoesOnWithNothingTwiceAndNothingMissing kills a viewer at drawn instants and starts it again on its index.
 func TestFollowerThatIsKilledGoesOnWithNothingTwiceAndNothingMissing(t *testing.T) {
+	t.Parallel()
 	const seconds = 1
 	hosts := talk(seconds, 9)
 	written := [2]string{}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -86,37 +87,43 @@ func (h *host) write(t testing.TB, dir string) string {
 type growth struct {
 	from, to string
 	sizes    map[string]int64
+	files    map[string][]byte // of from, once they were read
 }
 
 func (g *growth) advance(t testing.TB, share float64) {
 	if err := os.MkdirAll(g.to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(g.from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(g.from, e.Name()))
+	if g.files == nil {
+		g.files = make(map[string][]byte)
+		entries, err := os.ReadDir(g.from)
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, e := range entries {
+			if g.files[e.Name()], err = os.ReadFile(filepath.Join(g.from, e.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.files)) {
+		data := g.files[name]
 		n := int64(float64(len(data)) * share)
-		if e.Name() == "metadata" {
+		if name == "metadata" {
 			n = int64(len(data))
 		}
-		if g.sizes[e.Name()] == n {
+		if g.sizes[name] == n {
 			continue
 		}
-		f, err := os.OpenFile(filepath.Join(g.to, e.Name()), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		f, err := os.OpenFile(filepath.Join(g.to, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Write(data[g.sizes[e.Name()]:n]); err != nil {
+		if _, err := f.Write(data[g.sizes[name]:n]); err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
-		g.sizes[e.Name()] = n
+		g.sizes[name] = n
 	}
 }
 

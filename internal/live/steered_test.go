@@ -84,6 +84,7 @@ func swung(seconds, until int, off, delay int64, seed uint64) (hosts [2]host, tr
 // TestEventsOfASteeredClockAreWithinTrueBounds has a clock whose rate changes by 600 ppm all the time: the assumption of alignment does not hold
 // for it, but for the counter that its readings lead to.
 func TestEventsOfASteeredClockAreWithinTrueBounds(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		most       int
 		off, delay int64

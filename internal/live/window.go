@@ -12,7 +12,7 @@ import (
 // A packet that is used by a later round than its neighbours must not be matched with another copy whose sending was before the window.
 // Such a message has both ends at least windowMargin behind the first packets of their hosts in the window, or the window has seen all.
 type messageWindow struct {
-	begun int64 // by Session.time
+	begun int64 // how far packets had come
 	whole bool  // nothing was read before
 	// from is the latest instant on the timeline that was read when the window began, by component. A host that is read later than
 	// others leaves out what is before: the sendings of what it received then are not in the window.
@@ -103,8 +103,8 @@ func (p *packets) longer() int {
 }
 
 // begin begins a window anew, of all hosts at once: a copy of a packet must not be in it at one end alone.
-func (p *packets) begin(window int, now int64) {
-	w := messageWindow{begun: now, from: make(map[int]clock.TimelineTime), settled: p.settled(), used: make(map[messageKey]messageUse)}
+func (p *packets) begin(window int) {
+	w := messageWindow{begun: p.at, from: make(map[int]clock.TimelineTime), settled: p.settled(), used: make(map[messageKey]messageUse)}
 	for component, l := range p.s.lanes {
 		w.from[component] = clock.TimelineTime(l.at)
 	}
@@ -128,10 +128,14 @@ func (p *packets) settled() map[string]clock.HostTime {
 	return all
 }
 
+// withdrawnMessages warns of messages that the matcher would not find again.
+const withdrawnMessages = "messages of packets were used that later packets made ambiguous: align does not use them, and bounds of events shown may count on them"
+
 // account says of a window that ends which messages it would not have used.
 func (p *packets) account(window int) {
 	if n := p.windows[window].withdrawn(p.rounds); n > 0 {
-		p.s.warnings.AddN("", "messages of packets were used that later packets made ambiguous: align does not use them", "", n)
+		p.withdrawn += n
+		p.s.warnings.AddN("", withdrawnMessages, "", n)
 	}
 }
 
