@@ -43,6 +43,9 @@ func (f *delayFlags) add(cmd *cobra.Command) {
 func (f *delayFlags) options() (probe.Options, error) {
 	if strings.HasSuffix(f.dir, ".svg") {
 		f.picture, f.dir = f.dir, ""
+		if _, err := os.ReadDir(filepath.Dir(f.picture)); err != nil { // said now, not when all is measured
+			return probe.Options{}, fmt.Errorf("-o %s: %w", f.picture, err)
+		}
 	} else if e := filepath.Ext(f.dir); e != "" && e != ".ctf" && !strings.HasSuffix(f.dir, "/") {
 		return probe.Options{}, wrong("-o %s: want FILE.svg or a directory", f.dir)
 	}
