@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -120,18 +121,8 @@ func (s *Server) Agents() []Agent {
 	for _, a := range s.agents {
 		out = append(out, a)
 	}
-	slices.SortFunc(out, func(a, b Agent) int { return compare(a.Host, b.Host) })
+	slices.SortFunc(out, func(a, b Agent) int { return strings.Compare(a.Host, b.Host) })
 	return out
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // maxAgents bounds what is remembered of agents.

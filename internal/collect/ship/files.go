@@ -49,23 +49,13 @@ func newDirectory(dir string, classes Classes) *directory {
 
 // scan looks for what has grown. Sizes are taken before the metadata is read, so that the metadata has the types of all packets.
 func (d *directory) scan() error {
-	listed := make(map[string]bool)
-	for _, folder := range []string{"", wire.Folder} {
-		entries, err := os.ReadDir(filepath.Join(d.dir, folder))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			name := e.Name()
-			if folder != "" {
-				name = folder + "/" + name
-			}
-			if !e.Type().IsRegular() || name == wire.Metadata || wire.CheckFile(name) != nil {
-				continue
-			}
-			listed[name] = true
+	names, err := wire.List(d.dir, os.ReadDir)
+	if err != nil {
+		return err
+	}
+	listed := make(map[string]bool, len(names))
+	for _, name := range names {
+		if listed[name] = true; name != wire.Metadata {
 			if err := d.measure(name); err != nil {
 				return err
 			}

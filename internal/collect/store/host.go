@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -51,24 +50,13 @@ func (h *Host) load(trace string) error {
 	if err := disk.MkdirAll(h.dir); err != nil {
 		return err
 	}
-	for _, folder := range []string{"", wire.Folder} {
-		entries, err := disk.ReadDir(filepath.Join(h.dir, folder))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
+	names, err := wire.List(h.dir, disk.ReadDir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := h.find(name); err != nil {
 			return err
-		}
-		for _, e := range entries {
-			name := e.Name()
-			if folder != "" {
-				name = folder + "/" + name
-			}
-			if e.IsDir() || wire.CheckFile(name) != nil {
-				continue
-			}
-			if err := h.find(name); err != nil {
-				return err
-			}
 		}
 	}
 	return h.identify(trace)

@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
@@ -38,6 +41,24 @@ func CheckFile(name string) error {
 		element = file
 	}
 	return checkElement("file", element, maxElement)
+}
+
+// List returns the names of a trace's files. readDir lists a directory.
+func List(dir string, readDir func(dir string) ([]fs.DirEntry, error)) (names []string, err error) {
+	for _, folder := range []string{"", Folder} {
+		entries, err := readDir(filepath.Join(dir, folder))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if name := path.Join(folder, e.Name()); e.Type().IsRegular() && CheckFile(name) == nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
 }
 
 // checkElement refuses what is not a single, visible element of a path.
