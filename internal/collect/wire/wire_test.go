@@ -104,7 +104,8 @@ func TestChunksAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		at := rapid.IntRange(0, len(b)-1).Draw(t, "flipped byte")
 		b[at] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
-		if got, _, err := Parse(b, d, nil); err == nil {
+		got, _, err = Parse(b, d, nil) // zstd has bits that mean nothing
+		if err == nil && (!bytes.Equal(got.Data, c.Data) || got.Offset != c.Offset || got.File != c.File || got.Kind != c.Kind) {
 			t.Fatalf("%+v of a chunk with byte %d flipped", got, at)
 		}
 	})
