@@ -23,7 +23,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-clock live-index live-kills truth truth-error study adversary live-clocks pairs sorter steered steering lossy forged mutate module tidy demo
+.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -133,6 +133,10 @@ live-clocks: ## align/live over 12 h of two clocks that wander and are set, and 
 	go build -o bin/liveclocks ./tools/liveclocks
 	bin/liveclocks $(FLAGS)
 	bin/liveclocks -hosts 8 -span 1h -period 500ms $(FLAGS)
+
+live-steered: ## align/live over 30 minutes of clocks that a real chronyd steers, from its start on and later
+	go test -count=1 -run ChronydSteers ./internal/livetest -args -steered 30m
+	go test -count=1 -run ChronydSteers ./internal/livetest -args -steered 30m -steered-from 2h
 
 adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is known: a failing one is made small and printed
 	go build -o bin/adversary ./tools/adversary

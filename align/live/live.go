@@ -287,7 +287,7 @@ type pairState struct {
 	recent       [3]recent
 	meanwhile    []meanwhile // that came since the round began
 	received     int
-	bent         clock.HostTime // the latest reading of a when it was noted last that the clocks bent
+	bent         clock.HostTime // the latest reading of a for which it was told that the clocks bent
 	lastA, lastB clock.HostTime // the latest stamps
 	settling     int            // messages until a round is due after a restart
 	idle         int            // rounds since both clocks are gone

@@ -51,7 +51,8 @@ const (
 	// Restarted: Clock has taken the name of Other, which is gone.
 	Restarted
 	// Bent: the messages between Clock and Other show that the two do not keep the assumption between the readings From and To
-	// of Clock. Bounds there are wider once that is known, and what was shown before may be wrong.
+	// of Clock. Bounds there are wider once that is known, and what was shown before may be wrong. Where it is not Sure, no message contradicts the
+	// assumption, but the bounds are so wide that the clocks may bend by some of a round trip.
 	Bent
 	// Doubted: messages show that a clock of a group was set, or may have been, and not surely which. The bounds of Clock begin anew
 	// with messages that are sent after its reading From. The timeline follows its reference through whatever that was set by.
@@ -79,6 +80,7 @@ type Change struct {
 	By        int64
 	Doubt     int   // of Doubted, Named and Unnamed
 	Among     []int // clocks
+	Sure      bool  // of Bent
 }
 
 // Maps is what is known of all clocks at one time. It does not change, and may be used by many goroutines.

@@ -336,11 +336,12 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 	for i := range s.Pairs {
 		x := &s.Pairs[i]
 		p := t.pairs[[2]int{s.epochs[x.A].number, s.epochs[x.B].number}]
-		// Among several clocks, bounds that are wider because the clocks may bend are no reason to doubt the messages.
-		if p == nil || len(x.Stretches) == 0 || several && !p.contradictory() {
+		if p == nil || len(x.Stretches) == 0 {
 			continue
 		}
-		if tellBends(t, p, x.Stretches, s.component.number) {
+		// Among several clocks, bounds that are wider because the clocks may bend are no reason to doubt the messages.
+		doubtful := !several || p.contradictory()
+		if tellBends(t, p, x.Stretches, s.component.number) && doubtful {
 			broken = true
 		}
 	}
@@ -348,22 +349,20 @@ func (t round) check(s *solution, maps map[*epoch]*clock.Map) (broken bool) {
 }
 
 // tellBends tells where two clocks do not keep the assumption, as far as it was not told before, and reports whether there is such a
-// stretch. What was shown between a bend and the message that shows it may be wrong: where messages have just shown one, the last stretch reaches as
-// far as was shown, though it may have begun before what was told last.
+// stretch. What was shown between a bend and the message that shows it may be wrong: the last stretch reaches as far as was shown. Where messages
+// have just contradicted the assumption it is told again.
 func tellBends(t round, p *pairState, stretches []bound.Stretch, component int) (told bool) {
-	found := p.alarmed && p.looked == 0
+	found, bent := p.alarmed && p.looked == 0, p.bent
 	for i, b := range stretches {
-		last := found && i == len(stretches)-1
+		last := i == len(stretches)-1
+		if b.To <= bent && !(last && found) {
+			continue
+		}
 		if last {
 			b.To = max(b.To, p.a.seen)
 		}
-		if b.From >= p.bent || last {
-			t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: component, From: b.From, To: b.To})
-			told = true
-		}
-	}
-	if told {
-		p.bent = p.lastA
+		t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: component, From: b.From, To: b.To, Sure: p.contradictory()})
+		p.bent, told = max(p.bent, b.To), true
 	}
 	return told
 }

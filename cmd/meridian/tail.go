@@ -60,7 +60,7 @@ call; it never waits for them. docs/live.md has its layout, examples/subscribe p
 
 --host, --stream, --event, --where and --field choose events as for 'meridian convert'.
 
-Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but a clock was set meanwhile, events were lost before they were recorded, late events had no
+Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but a clock was set or steered meanwhile, events were lost before they were recorded, late events had no
 place in the format, or a host was left unaligned; the reason is on stderr.`,
 		Example: `  meridian tail trace/
   meridian tail trace/ --event 'request*' --where 'status>=500'
@@ -235,7 +235,7 @@ func liveOutcome(o *live.Outcome) error {
 		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))
 	}
 	if len(o.Set) > 0 {
-		broken = append(broken, "bounds that were shown before it was found that a clock was set may be wrong: "+o.SetText())
+		broken = append(broken, "bounds that were shown before it was found that a clock was set, or is steered, may be wrong: "+o.SetText())
 	}
 	if len(broken) > 0 {
 		return &brokenPromise{strings.Join(broken, "; ")}

@@ -31,6 +31,21 @@ func (s *settings) add(o OneOf) {
 	}
 }
 
+// explain reports whether a clock of some hosts is known to have been set, or is asked for.
+func (s *settings) explain(names OneOf) bool {
+	for _, name := range names {
+		if slices.ContainsFunc(s.known, func(o OneOf) bool { return len(o) == 1 && o[0] == name }) {
+			return true
+		}
+		for _, o := range s.open {
+			if slices.Contains(o, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // texts returns each as a message has it.
 func texts(all []OneOf) (out []string) {
 	for _, o := range all {
@@ -39,7 +54,7 @@ func texts(all []OneOf) (out []string) {
 	return out
 }
 
-// told returns what is known so far: what one entry says is left out of others.
+// told returns what is known so far, the clocks that are named first.
 func (s *settings) told() []OneOf {
 	all := settings{known: slices.Clone(s.known)}
 	for _, o := range s.open {
@@ -63,6 +78,11 @@ func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
 			if names := s.names(c.Clock); len(names) > 0 {
 				s.set.add(names)
 				s.warnings.Add(names[0], "its clock was set, or did not keep the assumption"+wrong, "")
+			}
+		case alignlive.Bent:
+			if names := s.names(c.Clock, c.Other); c.Sure && len(names) > 0 && !s.set.explain(names) {
+				s.set.add(names)
+				s.warnings.Add(names.String(), "the clock does not keep the assumption, a daemon may steer it: bounds of events that were shown before this was found, some seconds, may be wrong", "")
 			}
 		case alignlive.Doubted:
 			if s.set.open == nil {

@@ -25,11 +25,12 @@ func TestClocksThatWereSetAreToldByName(t *testing.T) {
 	}
 	note(alignlive.Change{Kind: alignlive.Doubted, Clock: 2, Doubt: 2, Among: []int{0, 1, 2}},
 		alignlive.Change{Kind: alignlive.Unnamed, Clock: 0, Doubt: 2, Among: []int{2, 0}})
+	note(alignlive.Change{Kind: alignlive.Bent, Clock: 0, Other: 2, Sure: true}, alignlive.Change{Kind: alignlive.Bent, Clock: 1, Other: 2, Sure: true}, alignlive.Change{Kind: alignlive.Bent, Clock: 5, Other: 2})
 	if o := (&Outcome{Set: s.set.told()}).SetText(); o != "web; one of cache, db" {
 		t.Errorf("%q", o)
 	}
 	lines := strings.Join(w.Lines(), "\n")
-	for _, part := range []string{"web: its clock was set", "(by about -4.100 ms)", "one of cache, db: the clock was set", "messages do not tell which"} {
+	for _, part := range []string{"web: its clock was set", "(by about -4.100 ms)", "one of cache, db: the clock was set", "messages do not tell which", "one of cache, db: the clock does not keep"} {
 		if !strings.Contains(lines, part) {
 			t.Errorf("%q lacks %q", lines, part)
 		}

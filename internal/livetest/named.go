@@ -1,6 +1,7 @@
 package livetest
 
 import (
+	"slices"
 	"time"
 
 	"meridian/align/live"
@@ -20,9 +21,27 @@ func (w *World) step(m *machine, doubt int, is func(by int64) bool) int {
 	return -1
 }
 
+// tell counts wrong places of steered worlds that it has just been told may be wrong.
+func (w *World) tell(about func(x *sample) bool) {
+	n := len(w.open)
+	w.open = slices.DeleteFunc(w.open, func(x sample) bool { return about(&x) })
+	w.Bends += int64(n - len(w.open))
+}
+
 // judgeNamed counts a host that was named as set: it must have been, by about as much.
 func (w *World) judgeNamed(m *machine, c *live.Change) {
-	i := w.step(m, c.Doubt, func(by int64) bool { return max(by-c.By, c.By-by) <= max(by, -by)/2 })
+	if m.Steered != nil {
+		return // it does not keep the assumption
+	}
+	// A clock that is doubted again before it is named is named once, by the sum of its steps.
+	var sums []int64
+	i := w.step(m, c.Doubt, func(by int64) bool {
+		sums = append(sums, 0)
+		for k := range sums {
+			sums[k] += by
+		}
+		return slices.ContainsFunc(sums, func(sum int64) bool { return max(sum-c.By, c.By-sum) <= max(sum, -sum)/2 })
+	})
 	if i < 0 {
 		w.Innocent++
 		w.fail("at %v: %s was named as set by %d ns, and was not", time.Duration(w.now), m.Name, c.By)
@@ -42,10 +61,21 @@ func (w *World) judgeNamed(m *machine, c *live.Change) {
 	}
 }
 
+// judgeBend counts a bend of two clocks: one of them was set, or is steered.
+func (w *World) judgeBend(a, b *machine) {
+	for _, m := range []*machine{a, b} {
+		if n := m.steps; m.Steered != nil || n > 0 && w.now-m.Clock.Steps[n-1].At < clock.TimelineTime(5*time.Minute) {
+			return
+		}
+	}
+	w.Innocent++
+	w.fail("at %v: %s and %s were told to bend, and neither does", time.Duration(w.now), a.Name, b.Name)
+}
+
 // judgeAmong counts a doubt of which no clock was named: one of those told must have been set.
 func (w *World) judgeAmong(c *live.Change) {
 	for _, n := range c.Among {
-		if w.step(w.byClock[n], c.Doubt, func(int64) bool { return true }) >= 0 {
+		if m := w.byClock[n]; m.Steered != nil || w.step(m, c.Doubt, func(int64) bool { return true }) >= 0 {
 			return
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -33,6 +34,20 @@ type Host struct {
 	Clock       sim.Clock
 	Join, Leave time.Duration // since the start; a Leave of 0 is never
 	Said        bool          // the timeline is told when it leaves
+	// Steered is by how much a daemon has the clock off at every second, ns, beyond Clock; nil for a clock that nobody steers. Between them it is
+	// straight. A reference must not be steered.
+	Steered []float64
+}
+
+// at returns what the clock of a host shows.
+func (h *Host) at(t clock.TimelineTime) clock.HostTime {
+	shows := h.Clock.At(t)
+	if len(h.Steered) < 2 {
+		return shows
+	}
+	i := min(max(int(t/1e9), 0), len(h.Steered)-2)
+	part := float64(t-clock.TimelineTime(i)*1e9) / 1e9
+	return clock.Add(shows, int64(math.Round(h.Steered[i]+(h.Steered[i+1]-h.Steered[i])*part)))
 }
 
 // Link is exchanges between two hosts, of which A begins each.
@@ -78,6 +93,8 @@ type World struct {
 	work     *live.Work // a round that is being solved
 	begun    clock.TimelineTime
 	doubted  map[int]clock.TimelineTime // when, by the number of the doubt
+	steered  bool                       // a clock is
+	open     []sample                   // places of steered worlds that are wrong, and not told to be so yet
 }
 
 type machine struct {
@@ -92,11 +109,12 @@ type machine struct {
 
 // segment is the truth of a timeline from an instant on.
 type segment struct {
-	from clock.TimelineTime // true time
-	at   clock.TimelineTime // of the timeline, then
-	by   *machine
-	of   sim.Clock   // of by, without steps that were found as such: the timeline goes on as if there had been none
-	line clock.Curve // its readings to the timeline
+	from  clock.TimelineTime // true time
+	at    clock.TimelineTime // of the timeline, then
+	by    *machine
+	of    sim.Clock          // of by, without steps that were found as such: the timeline goes on as if there had been none
+	line  clock.Curve        // its readings to the timeline
+	began clock.TimelineTime // by the line, at from
 }
 
 // flight is what happens at an instant: an exchange is to begin, or a message arrives.
@@ -132,6 +150,7 @@ func Play(ctx context.Context, s *Scenario) (*World, error) {
 	}
 	for _, h := range s.Hosts {
 		w.hosts = append(w.hosts, &machine{Host: h, number: -1})
+		w.steered = w.steered || h.Steered != nil
 	}
 	if s.Samples > 0 {
 		w.samples = make([]sample, 0, s.Samples)
@@ -169,6 +188,10 @@ func Play(ctx context.Context, s *Scenario) (*World, error) {
 	}
 	w.Timeline.Conclude()
 	w.changes()
+	for _, x := range w.open {
+		w.Wrong++
+		w.fail("at %v: %s, stamp %d: the truth is outside of its bounds, and no bend was told there", time.Duration(x.at), x.of.Name, x.stamp)
+	}
 	return w, nil
 }
 
@@ -215,7 +238,7 @@ func (w *World) send(link, from, to int, answer bool) {
 	}
 	at := w.now + clock.TimelineTime(least) + clock.TimelineTime(w.random.ExpFloat64()*float64(l.Jitter))
 	w.ask(a)
-	heap.Push(&w.pending, flight{at: at, link: link, from: from, to: to, sent: a.Clock.At(w.now), arrives: true, answer: answer})
+	heap.Push(&w.pending, flight{at: at, link: link, from: from, to: to, sent: a.at(w.now), arrives: true, answer: answer})
 }
 
 // arrive gives a message to the timeline.
@@ -225,7 +248,7 @@ func (w *World) arrive(ctx context.Context, f flight) error {
 		return nil
 	}
 	w.ask(b)
-	m := trace.Message{Sent: f.sent, Received: b.Clock.At(w.now)}
+	m := trace.Message{Sent: f.sent, Received: b.at(w.now)}
 	if w.scenario.Samples > 0 {
 		key := [2]int{f.from, f.to}
 		w.messages[key] = append(w.messages[key], m)
@@ -267,6 +290,16 @@ func (w *World) changes() {
 				w.fail("at %v: %s was not set, but a step of %d ns was found", time.Duration(w.now), m.Name, c.By)
 			}
 		case live.Bent:
+			w.tell(func(x *sample) bool {
+				at := m.at(x.at)
+				return (x.of == m || x.of == w.byClock[c.Other]) && at >= c.From && at <= c.To
+			})
+			if !c.Sure && len(w.hosts) > 2 {
+				break
+			}
+			if c.Sure {
+				w.judgeBend(m, w.byClock[c.Other])
+			}
 			for _, x := range []*machine{m, w.byClock[c.Other]} {
 				if x.found < x.steps && w.spans(m, c, x.Clock.Steps[x.found].At) {
 					step := x.Clock.Steps[x.found]
@@ -279,6 +312,7 @@ func (w *World) changes() {
 		case live.Unnamed:
 			w.judgeAmong(&c)
 		case live.Doubted: // from here on everything is judged
+			w.tell(func(x *sample) bool { return w.now-x.at <= around/2 })
 			if _, known := w.doubted[c.Doubt]; !known {
 				w.doubted[c.Doubt] = w.now
 				w.Doubts++
@@ -291,13 +325,15 @@ func (w *World) changes() {
 		case live.HandedOver:
 			line := w.Timeline.Maps().Runs(c.Clock)
 			curve := line[len(line)-1].Map.Mid
-			h := m.Clock.Inverse(c.From)
-			w.truths[c.Component] = append(w.truths[c.Component], segment{from: h, at: w.truth(c.Component, h), by: m, of: unset(m.Clock, h), line: curve})
+			of := m.Clock
+			of.Steps = of.Steps[:m.found] // a step that is not found yet is followed from when it is
+			h := of.Inverse(c.From)
+			w.truths[c.Component] = append(w.truths[c.Component], segment{from: h, at: w.truth(c.Component, h), by: m, of: of, line: curve, began: curve.At(of.At(h), clock.Nearest)})
 		case live.Joined:
 			if w.truths[c.Component] == nil {
 				r := w.byClock[c.Other]
 				of, _ := maps.Map(c.Other)
-				w.truths[c.Component] = []segment{{by: r, of: unset(r.Clock, w.now), line: of.Mid, at: of.At(r.Clock.At(0))}}
+				w.truths[c.Component] = []segment{{by: r, of: unset(r.Clock, w.now), line: of.Mid, at: of.At(r.Clock.At(0)), began: of.At(r.Clock.At(0))}}
 			}
 		}
 	}
@@ -348,13 +384,12 @@ func (w *World) truth(component int, at clock.TimelineTime) clock.TimelineTime {
 		i--
 	}
 	x := &s[i]
-	on := func(t clock.TimelineTime) clock.TimelineTime { return x.line.At(x.of.At(t), clock.Nearest) }
-	return x.at + on(at) - on(x.from)
+	return x.at + x.line.At(x.of.At(at), clock.Nearest) - x.began
 }
 
 // ask asks where an event of a host is that happens now.
 func (w *World) ask(m *machine) {
-	stamp := m.Clock.At(w.now)
+	stamp := m.at(w.now)
 	w.Timeline.Seen(m.number, stamp)
 	p := w.Timeline.Maps().Place(m.number, stamp)
 	if w.truths[p.Component] == nil { // alone
@@ -387,6 +422,8 @@ func (w *World) judge(m *machine, stamp clock.HostTime, p live.Place) {
 	case w.anyUnfound():
 		w.Beside++
 		return
+	case w.steered:
+		w.open = append(w.open, sample{m, w.now, stamp, p})
 	default:
 		w.Wrong++
 		w.fail("at %v: %s, stamp %d: the truth is outside by %d, %d ns", time.Duration(w.now), m.Name, stamp, p.Low-truth, truth-p.High)
