@@ -58,9 +58,10 @@ func TestTailHasTheErrorOfTheReadingsAsAlignHas(t *testing.T) {
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	var recorders []*exec.Cmd
-	for _, name := range []string{"web", "db"} {
+	var recorded [2]strings.Builder
+	for i, name := range []string{"web", "db"} {
 		c := exec.Command(meridian, "record", "-q", "-o", name, "--host", name, "--rings", ".", "--netns", lab.Namespace(name), "--packets", "--kernel", "net")
-		c.Dir, c.Stderr = dir, os.Stderr
+		c.Dir, c.Stderr = dir, &recorded[i]
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -83,19 +84,23 @@ func TestTailHasTheErrorOfTheReadingsAsAlignHas(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = tail.Process.Kill() })
 	lab.Run(netlab.Traffic{From: "web", To: "db", Requests: 1000, Datagrams: 3000, Pings: 100, Over: 2 * time.Second})
-	for _, c := range recorders {
+	lost := false // on a busy machine; counted, and said by all with exit code 3
+	for i, c := range recorders {
 		if err := c.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Wait(); err != nil {
-			t.Error(err)
+			lost = c.ProcessState.ExitCode() == 3 && countedLoss(recorded[i].String())
+			if !lost {
+				t.Errorf("%v: %s", err, recorded[i].String())
+			}
 		}
 	}
 	time.Sleep(time.Second) // tail reads the end
 	if err := tail.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := tail.Wait(); err != nil {
+	if err := tail.Wait(); err != nil && !(lost && tail.ProcessState.ExitCode() == 3 && strings.Contains(said.String(), "lost before they were recorded")) {
 		t.Errorf("tail: %v: %s", err, said.String())
 	}
 	if o := ran(t, dir, meridian, "convert", "web=web", "db=db", "-o", "offline.jsonl"); o.code != 0 {
