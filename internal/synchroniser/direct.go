@@ -19,6 +19,7 @@ type direct struct {
 	here, there uint8 // Sample.SteeringHere, SteeringThere
 	answered    clock.HostTime
 	any         bool
+	since       clock.HostTime // by the free clock here: exchanges that began before are not used
 }
 
 const (
@@ -40,21 +41,26 @@ func (d *direct) reset() {
 	d.any = false
 }
 
-// take takes a sample. set says that the system clock there was found to have been set.
-func (d *direct) take(x probe.Sample, set bool) {
+// take takes a sample. set says that a clock was found to have been set. It returns true where the system clocks contradict what was known of
+// them.
+func (d *direct) take(x probe.Sample, set bool) (contradictory bool) {
+	if x.T1.Time < d.since {
+		return false // the later stamp of an answer from before
+	}
 	if x.T1.Wall == 0 || x.T2.Wall == 0 || x.T4.Wall == 0 || x.SteeringHere == 0 || x.SteeringThere == 0 {
 		d.reset()
-		return
+		return false
 	}
 	gap := clock.Sub(x.T4.Wall, d.answered)
 	if set || d.here != x.SteeringHere || d.there != x.SteeringThere || !x.Late && (gap > maxAnswerGap || gap < -maxAnswerGap) {
 		// This exchange may be from both sides of the change.
 		d.reset()
+		d.since = max(d.since, x.T4.Time)
 		d.here, d.there = x.SteeringHere, x.SteeringThere
 		if !x.Late {
 			d.answered = x.T4.Wall
 		}
-		return
+		return false
 	}
 	// T3 has no stamp of the system clock: that of the free clock, carried over where T2 was.
 	sent := add(x.T3.Time, x.T2.Offset()-x.T3.Error)
@@ -63,9 +69,11 @@ func (d *direct) take(x probe.Sample, set bool) {
 		d.strict.AB(trace.Message{Sent: add(x.T1.Wall, -systemError(x.T1)), Received: add(x.T2.Wall, systemError(x.T2))})
 		d.answered, d.any = max(d.answered, x.T4.Wall), true
 	}
-	if d.strict.Contradictory() {
+	if contradictory = d.strict.Contradictory(); contradictory {
 		d.reset()
+		d.since = max(d.since, x.T4.Time)
 	}
+	return contradictory
 }
 
 // systemError is by how much a stamp may be off the system clock, ns: kernels stamp by it.

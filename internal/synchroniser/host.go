@@ -25,7 +25,7 @@ type State struct {
 	LeastRTT, RTT int64
 	Exchanges     uint64
 	// Steps counts contradictions of the free clocks, of which each began a new piece; Set how often the system clock there was set or
-	// steered by more than is assumed.
+	// steered by more than is assumed, or stamps of system clocks contradicted each other. No bound is from both sides of either.
 	Steps, Set uint64
 	// Sessions is how often the other end began anew: its free clock may have another origin then, and nothing from before is used.
 	Sessions    uint64
@@ -73,6 +73,8 @@ type host struct {
 	system     carried
 	direct     *direct
 	session    uint32
+	doubt      bool           // bounds exclude each other: a clock was set, and which of them holds is open
+	since      clock.HostTime // by our free clock: exchanges that began before are not used
 }
 
 // estimator is a method at work.
@@ -124,9 +126,10 @@ func (h *host) take(x probe.Sample, now probe.Reading) {
 		h.session = x.Session
 		h.last.Sessions++
 	}
-	for _, e := range h.estimators {
-		h.feed(e, x)
+	if h.doubt {
+		h.restart(x)
 	}
+	stepped := h.feed(x)
 	there := clock.Sub(x.T3.Time, x.T2.Time)
 	rtt := clock.Sub(x.T4.Time, x.T1.Time) - there
 	h.last.RTT, h.last.LeastRTT = rtt, min(h.last.LeastRTT, rtt)
@@ -139,22 +142,47 @@ func (h *host) take(x probe.Sample, now probe.Reading) {
 			h.last.Set++
 		}
 	}
-	h.direct.take(x, set)
+	if h.direct.take(x, set || stepped) {
+		h.restart(x)
+	}
 	state := h.at(h.estimators[0], now, x.SteeringHere)
 	h.state.Store(&state)
 }
 
-// feed gives one sample to one estimator. Stamps are as far outwards as their errors allow, so that bounds remain strict.
+// restart begins anew where system clocks contradict what was known of them, and it is open whether free clocks were set as well. The sample
+// may be from both sides of that.
+func (h *host) restart(x probe.Sample) {
+	system := h.system
+	_ = h.begin() // the same methods were made before
+	h.system, h.doubt = system, false
+	h.since = max(h.since, x.T4.Time)
+	h.direct.since = h.since
+	h.last.Set++
+}
+
+// feed gives one sample to all estimators. It returns true where the first of them began anew.
+func (h *host) feed(x probe.Sample) (stepped bool) {
+	if x.T1.Time < h.since {
+		return false
+	}
+	for i, e := range h.estimators {
+		if h.feedOne(e, x) && i == 0 {
+			stepped = true
+		}
+	}
+	return stepped
+}
+
+// feedOne gives one sample to one estimator. Stamps are as far outwards as their errors allow, so that bounds remain strict.
 //
 // A sample comes twice where the kernel there stamps: at once with a stamp of user space for T3, which is early, and late with the
 // kernel's. The default method takes the first, and of the second the better floor. The others can use whole exchanges only: they
 // get the second.
-func (h *host) feed(e *estimator, x probe.Sample) {
+func (h *host) feedOne(e *estimator, x probe.Sample) (stepped bool) {
 	outwards := online.Exchange{
 		Sent: add(x.T1.Time, -x.T1.Error), Received: add(x.T2.Time, x.T2.Error),
 		Replied: add(x.T3.Time, -x.T3.Error), Returned: add(x.T4.Time, x.T4.Error),
 	}
-	stepped := false
 	switch late := x.T2.Kind > probe.User; {
 	case e.method == DefaultMethod && x.Late:
 		stepped = e.Back(outwards.Replied, outwards.Returned)
@@ -164,6 +192,7 @@ func (h *host) feed(e *estimator, x probe.Sample) {
 	if stepped {
 		e.steps++
 	}
+	return stepped
 }
 
 func add(t clock.HostTime, ns int64) clock.HostTime { return clock.Add(t, ns) }
@@ -194,14 +223,14 @@ func (h *host) at(e *estimator, now probe.Reading, steering uint8) State {
 }
 
 // tighten narrows a bound of the system clocks by the one of their own stamps. Two that exclude each other show that a clock was
-// set or steered unseen: that of the free clocks stays.
+// set unseen. Which one holds is open, so there is none until the next exchange.
 func (h *host) tighten(r *Reading, now clock.HostTime, steering uint8) {
 	low, high, ok := h.direct.at(now, steering, h.options.Steering)
 	if !ok || !r.Bounded {
 		return
 	}
 	if low, high = max(low, r.Low), min(high, r.High); low > high {
-		h.direct.reset()
+		h.doubt, r.Bounded = true, false
 		return
 	}
 	r.Low, r.High = low, high
