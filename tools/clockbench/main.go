@@ -18,7 +18,7 @@
 // With -low the synchronisers exchange once in 4 s (chronyd) and 5 s (ours), without load.
 //
 // With -warp ours run alone, with clocks at the other end that are seconds away, 44 ppm fast, and bend or jump: the truth is known,
-// because they are doubles that follow this machine's clock.
+// because they are doubles that follow this machine's clock. Doubles that are set show after how many exchanges that is noticed.
 //
 // With -hops N, N hosts stand in a row, and each asks the one before: the error of the sums over the hops is printed. With -hosts N,
 // one host asks N others by `meridian clock compare`, BRISK's rounds among the methods.

@@ -43,6 +43,7 @@ type point struct {
 	bounded   bool // whether low and high are said
 	leastRTT  float64
 	free      float64 // the width of the bound of the clocks that nobody steers; 0 where it is not said
+	noticed   []int   // after how many exchanges steps were noticed since the point before, -1 for never
 }
 
 // result is one synchroniser under one load.
@@ -56,6 +57,7 @@ type result struct {
 	leastRTT       float64 // ns
 	cpu            float64 // of a core, both ends
 	packets, bytes float64 // a second
+	noticed        []int   // after how many exchanges each step was noticed, ascending; -1 for never
 	failed         error
 }
 
@@ -193,6 +195,7 @@ func (r *result) sum(points []point) {
 	var errors, widths, free []float64
 	for _, p := range points {
 		errors = append(errors, math.Abs(p.offset))
+		r.noticed = append(r.noticed, p.noticed...)
 		if p.bounded {
 			r.bounded++
 			if p.low > 0 || p.high < 0 {
@@ -206,6 +209,7 @@ func (r *result) sum(points []point) {
 		}
 	}
 	r.median, r.p99 = quantile(errors, 0.5), quantile(errors, 0.99)
+	slices.Sort(r.noticed)
 	r.width, r.free = quantile(widths, 0.5), quantile(free, 0.5)
 }
 

@@ -118,7 +118,7 @@ func (o *own) read(out io.Reader) {
 		case err != nil:
 			o.bad = fmt.Errorf("meridian clock watch says %q: %w", lines.Text(), err)
 		case l.Offset != nil:
-			p := point{offset: *l.Offset, bounded: l.Low != nil && l.High != nil, leastRTT: l.MinRTT}
+			p := point{offset: *l.Offset, bounded: l.Low != nil && l.High != nil, leastRTT: l.MinRTT, noticed: l.Noticed}
 			if p.bounded {
 				p.low, p.high = *l.Low, *l.High
 			}

@@ -23,7 +23,7 @@ func (b *bench) synchronisers(ctx context.Context, l *netlab.Lab) (all []*subjec
 	if b.warp {
 		rates = nil
 		ours = []watched{{rate: 16}, {rate: 16, warp: "wave"}, {rate: 16, warp: "jumps"}, {rate: 16, pair: true}, {rate: 16, pair: true, warp: "wave"},
-			{rate: 16, pair: true, warp: "jumps"}}
+			{rate: 16, pair: true, warp: "jumps"}, {rate: 16, warp: "steps"}, {rate: 16, pair: true, warp: "steps"}}
 	}
 	if b.low {
 		rates = []polled{{0.25, 2}}

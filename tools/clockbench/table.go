@@ -58,6 +58,9 @@ func (b bar) missed(r, peer *result) (all []string) {
 // warpFactor is how much larger errors may be where clocks differ.
 const warpFactor = 3
 
+// stepExchanges is within how many exchanges a step of three least round trips is to be noticed.
+const stepExchanges = 4
+
 // plain returns the result of the same synchroniser with clocks that do not differ, for one with clocks that do.
 func (r *result) plain(all []*result) *result {
 	for _, other := range all {
@@ -116,6 +119,12 @@ func report(w io.Writer, all []*result, markdown bool) (missed int) {
 			fmt.Sprintf("%.2f%%", 100*r.cpu), fmt.Sprintf("%.0f", r.packets), fmt.Sprintf("%.0f", r.bytes))
 	}
 	_ = out.Flush()
+	for _, r := range all {
+		if n := len(r.noticed); n > 0 {
+			fmt.Fprintf(w, "%s, %s: %d steps of %.1f least round trips, noticed after %d exchanges (median), %d to %d\n", r.load, r.name, n,
+				stepSize/r.leastRTT, r.noticed[n/2], r.noticed[0], r.noticed[n-1])
+		}
+	}
 	say := func(r *result, what string) {
 		missed++
 		fmt.Fprintf(w, "missed: %s, %s: %s\n", r.load, r.name, what)
@@ -132,6 +141,12 @@ func report(w io.Writer, all []*result, markdown bool) (missed int) {
 		}
 		if r.bounded < r.points {
 			say(r, fmt.Sprintf("%d of %d points are not bounded", r.points-r.bounded, r.points))
+		}
+		if n := len(r.noticed); n > 0 && (r.noticed[0] < 0 || r.noticed[n-1] > stepExchanges) {
+			say(r, fmt.Sprintf("steps noticed after %d to %d exchanges (-1: never), not %d", r.noticed[0], r.noticed[n-1], stepExchanges))
+		}
+		if r.warp == "steps" {
+			continue // what follows a step is not what runs on
 		}
 		if plain := r.plain(all); plain != nil && (r.median > warpFactor*plain.median || r.p99 > warpFactor*plain.p99) {
 			say(r, fmt.Sprintf("%.0f/%.0f ns, more than %d times the %.0f/%.0f of clocks that do not differ", r.median, r.p99, warpFactor, plain.median, plain.p99))

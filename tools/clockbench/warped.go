@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,10 +21,12 @@ import (
 )
 
 // Clocks that differ: the other end's clocks are a double that runs off as clocks do that nobody steers, seconds away, 44 ppm
-// fast, in a wave of 0.25 ppm in a minute, or as clocks do that a daemon steers, with jumps of the rate.
+// fast, in a wave of 0.25 ppm in a minute, or as clocks do that a daemon steers, with jumps of the rate, or that is set by some
+// microseconds now and then.
 var warps = map[string]func(clock.HostTime) clock.HostTime{
 	"wave":  func(x clock.HostTime) clock.HostTime { return shifted(x, wave(x)) },
 	"jumps": func(x clock.HostTime) clock.HostTime { return shifted(x, jumps(x)) },
+	"steps": func(x clock.HostTime) clock.HostTime { return shifted(x, float64(stepSize*(stepsUntil(x)%2))) },
 }
 
 func shifted(x clock.HostTime, by float64) clock.HostTime {
@@ -39,6 +42,14 @@ const (
 	jumpEvery  = 16e9 // ns
 	jumpRate   = 0.05e-6
 )
+
+const (
+	stepEvery = 8_000_000_000 // ns
+	stepSize  = 12_000        // ns: about three least round trips of the lab
+)
+
+// stepsUntil returns how often the clock was set until x: forth and back.
+func stepsUntil(x clock.HostTime) int64 { return clock.Sub(x, warpOrigin) / stepEvery }
 
 func wave(x clock.HostTime) float64 {
 	amplitude := waveRate * wavePeriod / (2 * math.Pi)
@@ -56,7 +67,7 @@ func runEnd(role string, args []string) error {
 	flags := flag.NewFlagSet(role, flag.ExitOnError)
 	address := flags.String("address", "", "where the server answers")
 	file := flags.String("key", "", "the key's file")
-	warp := flags.String("warp", "", "what the server's clocks do: wave, jumps")
+	warp := flags.String("warp", "", "what the server's clocks do: wave, jumps, steps")
 	rate := flags.Float64("rate", 16, "exchanges a second")
 	pairs := flags.Bool("pairs", false, "two at a time")
 	if err := flags.Parse(args); err != nil {
@@ -76,7 +87,14 @@ func runEnd(role string, args []string) error {
 		}
 		return s.Serve(ctx)
 	}
-	s, err := synchroniser.New(ctx, synchroniser.Options{
+	w := &stepWatch{}
+	var s *synchroniser.Synchroniser
+	s, err = synchroniser.New(ctx, synchroniser.Options{
+		Each: func(_ int, x probe.Sample) {
+			if *warp == "steps" {
+				w.exchange(x, s.At(0))
+			}
+		},
 		Probe: probe.Options{Key: key, Rate: *rate, MinRate: *rate, Single: !*pairs, Burst: -1},
 	}, synchroniser.Target{Name: "db", Address: *address})
 	if err != nil {
@@ -92,7 +110,12 @@ func runEnd(role string, args []string) error {
 			return err
 		case <-tick.C:
 		}
-		if err := printLess(s.At(0), double); err != nil {
+		state := s.At(0)
+		noticed, blind := w.take(state)
+		if blind {
+			continue
+		}
+		if err := printLess(state, double, noticed); err != nil {
 			stop()
 			return errors.Join(err, <-ended)
 		}
@@ -109,10 +132,58 @@ type said struct {
 		Low  *float64 `json:"low_ns"`
 		High *float64 `json:"high_ns"`
 	} `json:"free"`
+	Noticed []int `json:"noticed,omitempty"` // after how many exchanges steps were noticed
+}
+
+// stepWatch counts the exchanges from a step of the double until the synchroniser notices it.
+type stepWatch struct {
+	mu        sync.Mutex
+	began     bool
+	steps     int64  // of the double
+	known     uint64 // of the synchroniser, and what it took for settings of the clock
+	waiting   bool
+	exchanges int
+	noticed   []int
+}
+
+// exchange takes a sample and what is known after it.
+func (w *stepWatch) exchange(x probe.Sample, s synchroniser.State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := stepsUntil(x.T1.Time) // the step before the answer is not in all of the exchange
+	switch {
+	case !w.began:
+		w.began, w.steps = true, now
+	case now != w.steps:
+		if w.waiting {
+			w.noticed = append(w.noticed, -1)
+		}
+		w.steps, w.waiting, w.exchanges = now, true, 0
+	}
+	if !x.Late {
+		w.exchanges++
+	}
+	if found := s.Steps + s.Set; found != w.known {
+		if w.known = found; w.waiting {
+			w.noticed = append(w.noticed, w.exchanges)
+		}
+		w.waiting = false
+	}
+}
+
+// take returns after how many exchanges steps were noticed since it was last called, -1 for never, and whether there is one now that was not noticed yet.
+func (w *stepWatch) take(s synchroniser.State) (noticed []int, blind bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting || w.began && stepsUntil(s.FreeAt) != w.steps {
+		return nil, true
+	}
+	noticed, w.noticed = w.noticed, nil
+	return noticed, false
 }
 
 // printLess prints a state less the truth.
-func printLess(s synchroniser.State, double *probe.Warped) error {
+func printLess(s synchroniser.State, double *probe.Warped, noticed []int) error {
 	if !s.Estimated {
 		return nil
 	}
@@ -121,7 +192,7 @@ func printLess(s synchroniser.State, double *probe.Warped) error {
 		f := float64(v - truth)
 		return &f
 	}
-	l := said{Offset: less(s.System.Offset), MinRTT: float64(s.LeastRTT)}
+	l := said{Offset: less(s.System.Offset), MinRTT: float64(s.LeastRTT), Noticed: noticed}
 	if s.System.Bounded {
 		l.Low, l.High = less(s.System.Low), less(s.System.High)
 	}
