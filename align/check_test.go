@@ -14,6 +14,15 @@ import (
 
 // Every field that is not valid is refused, with an error that names it.
 func TestInvalidProblemsAreRefusedByTheFieldThatIsWrong(t *testing.T) {
+	valid := func() *trace.Problem {
+		p := twoHosts()
+		p.Broadcasts = []trace.Broadcast{{Receptions: []trace.Stamp{{Clock: 0, Time: 5}, {Clock: 1, Time: 6}}}}
+		p.Samples = []trace.Sample{{Clock: 1, Against: 0, Host: 5, Reference: 6, Error: 7}}
+		return p
+	}
+	if _, err := align.Solve(context.Background(), valid(), align.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		spoil func(p *trace.Problem)
 		names string // what the error must name
@@ -42,12 +51,7 @@ func TestInvalidProblemsAreRefusedByTheFieldThatIsWrong(t *testing.T) {
 		"sampled reference late": {func(p *trace.Problem) { p.Samples[0].Reference = math.MaxInt64 }, "sample 0"},
 		"negative sample error":  {func(p *trace.Problem) { p.Samples[0].Error = -1 }, "sample 0"},
 	} {
-		p := twoHosts()
-		p.Broadcasts = []trace.Broadcast{{Receptions: []trace.Stamp{{Clock: 0, Time: 5}, {Clock: 1, Time: 6}}}}
-		p.Samples = []trace.Sample{{Clock: 1, Against: 0, Host: 5, Reference: 6, Error: 7}}
-		if _, err := align.Solve(context.Background(), p, align.Options{}); err != nil {
-			t.Fatalf("before %s: %v", name, err)
-		}
+		p := valid()
 		c.spoil(p)
 		for _, method := range align.Methods() {
 			_, err := align.Solve(context.Background(), p, align.Options{Method: method})

@@ -8,6 +8,7 @@ import (
 
 	"meridian/align"
 	"meridian/internal/sim"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -25,6 +26,7 @@ func loneClocks(n int) *trace.Problem {
 
 // With a cost that is quadratic in the clocks, this test does not end.
 func TestClocksWithoutMessagesTakeLinearTime(t *testing.T) {
+	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
 	n := 100_000
 	if testing.Short() {
 		n = 10_000

@@ -167,6 +167,7 @@ func (w *short) compared(s *align.Solution) ([]quality.Outside, error) {
 }
 
 func TestShortTalksLeaveNoInversionWhoeverIsTheReference(t *testing.T) {
+	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
 	rapid.Check(t, func(r *rapid.T) {
 		seed := rapid.Uint64().Draw(r, "seed")
 		w := drawShort(seed)

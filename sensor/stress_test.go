@@ -52,7 +52,7 @@ func TestEventsMayComeWhileRecordingStartsAndStops(t *testing.T) {
 			}
 		}()
 	}
-	rounds := 10
+	rounds := 5
 	if testing.Short() {
 		rounds = 3
 	}

@@ -44,8 +44,11 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		Condition: func(condition string) (bool, error) {
-			if condition == "root" {
+			switch condition {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "race":
+				return testneed.Race(), nil
 			}
 			return false, fmt.Errorf("unknown condition %s", condition)
 		},

@@ -18,6 +18,7 @@ import (
 	"meridian/format/pcap"
 	"meridian/internal/encapsulation"
 	"meridian/internal/pipeline/input"
+	"meridian/internal/testneed"
 	"meridian/match"
 	"meridian/trace"
 )
@@ -330,6 +331,7 @@ func TestEveryEncapsulationIsMatchedByThePacketInside(t *testing.T) {
 }
 
 func TestCapturesWithLossesGiveNoWrongMessageInAnyEncapsulation(t *testing.T) {
+	testneed.RacedBy(t, "TestEveryEncapsulationIsMatchedByThePacketInside")
 	for seed := range uint64(2) {
 		w := newCarriedTraffic(seed, *encapsulatedConnections, 0.05, 0.1)
 		w.ping()
@@ -361,6 +363,7 @@ var tooLongFor96 = map[string]string{
 }
 
 func TestShortSnapLengthsLeaveEnoughToMatchMostEncapsulations(t *testing.T) {
+	testneed.RacedBy(t, "TestEveryEncapsulationIsMatchedByThePacketInside")
 	w := newCarriedTraffic(7, *encapsulatedConnections, 0.01, 0)
 	w.ping()
 	for _, e := range encapsulation.All() {

@@ -13,6 +13,7 @@ import (
 
 	"meridian/format/pcap"
 	"meridian/internal/encapsulation"
+	"meridian/internal/testneed"
 	"meridian/match"
 	"meridian/trace"
 )
@@ -242,6 +243,7 @@ func TestDirectionsOfForwardingHostsMakeNoWrongMessage(t *testing.T) {
 }
 
 func TestCapturesThatSeePacketsSeveralTimesInsideAndOutsideOfTunnels(t *testing.T) {
+	testneed.RacedBy(t, "TestEveryEncapsulationIsMatchedByThePacketInside")
 	w := newCarriedTraffic(11, *encapsulatedConnections/2, 0.01, 0)
 	tunnels := []string{"vxlan"}
 	if *encapsulatedConnections > 12 {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -285,6 +286,7 @@ type refusing struct{}
 func (refusing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestHugePicturesStayWithinBounds(t *testing.T) {
+	testneed.RacedBy(t, "TestPicturesOfAGalleryStaySmallHoweverWildTheyAre")
 	l := &trace.Schema{}
 	var records []trace.TimelineEvent
 	for i := range 200 {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"meridian/internal/testneed"
 )
 
 // realCommand is the command of this checkout.
@@ -38,8 +40,11 @@ func TestNothingOfMeridianIsImported(t *testing.T) {
 // TestBoundsHoldTheEventOrSaySo is the short run of make adversary: the same worlds every day, of every kind.
 func TestBoundsHoldTheEventOrSaySo(t *testing.T) {
 	c := realCommand(t)
-	s := &settings{from: 1, seeds: 250, most: 600, jobs: runtime.GOMAXPROCS(0)}
-	if testing.Short() {
+	s := &settings{from: 1, seeds: 100, most: 600, jobs: runtime.GOMAXPROCS(0)}
+	switch {
+	case testneed.Race(): // of this program: the command that is tried is built without
+		s.seeds = 10
+	case testing.Short():
 		s.seeds = 60
 	}
 	tally := newTally()

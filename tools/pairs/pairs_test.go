@@ -5,11 +5,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"meridian/internal/testneed"
 )
 
 // The worlds of the day are always the same, so that a failure is of the change that made it.
 func TestNoPairIsFalse(t *testing.T) {
-	all, err := run(1, 100_000, 2, false, false)
+	all, err := run(1, int64(testneed.Cases(100_000)), 2, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +22,7 @@ func TestNoPairIsFalse(t *testing.T) {
 }
 
 func TestWorldsThatAreMadeToDeceiveMakeNoPairFalse(t *testing.T) {
-	all, err := run(1, 100_000, 2, true, false)
+	all, err := run(1, int64(testneed.Cases(100_000)), 2, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"meridian/internal/testneed"
 )
 
 // TestDamagedSegmentIsDroppedWithThoseBehindIt damages a file in any of several ways: the index goes on behind the one
 // before.
 func TestDamagedSegmentIsDroppedWithThoseBehindIt(t *testing.T) {
+	testneed.RacedBy(t, "TestKilledAtAnyInstantItGoesOn")
 	x := crashTimeline()
 	const seals, each = 11, 100 // of which the first eight are merged
 	for name, damage := range map[string]func(b []byte) []byte{

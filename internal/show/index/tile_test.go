@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testneed"
 )
 
 func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
+	testneed.RacedBy(t, "TestOneIndexAnswersManyAtOnce")
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 10_000).build(t, Options{MinDelay: rapid.Int64Range(0, 100).Draw(t, "least delay")})
 		defer x.Close()
