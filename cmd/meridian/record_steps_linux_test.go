@@ -12,7 +12,9 @@ import (
 )
 
 // countedLoss reports whether a line says no more than that a busy machine's kernel or recorder lost events, and counted them.
-func countedLoss(line string) bool { return strings.HasSuffix(strings.TrimSpace(line), ", counted as lost") }
+func countedLoss(line string) bool {
+	return strings.HasSuffix(strings.TrimSpace(line), ", counted as lost")
+}
 
 // keptFromUs is said of events that a busy machine's kernel shows to no recorder, and counts: no fault of a step.
 const keptFromUs = "the kernel ran no program of the recorder for "
