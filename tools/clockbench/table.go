@@ -83,6 +83,16 @@ func (r *result) widthBar() float64 {
 	}
 }
 
+// printNoticed says after how many exchanges steps were noticed.
+func printNoticed(w io.Writer, all []*result) {
+	for _, r := range all {
+		if n := len(r.noticed); n > 0 {
+			fmt.Fprintf(w, "%s, %s: %d steps of %.1f least round trips, noticed after %d exchanges (median), %d to %d\n", r.load, r.name, n,
+				stepSize/r.leastRTT, r.noticed[n/2], r.noticed[0], r.noticed[n-1])
+		}
+	}
+}
+
 // report prints the tables and what bars are missed, and returns how many.
 func report(w io.Writer, all []*result, markdown bool) (missed int) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -119,12 +129,7 @@ func report(w io.Writer, all []*result, markdown bool) (missed int) {
 			fmt.Sprintf("%.2f%%", 100*r.cpu), fmt.Sprintf("%.0f", r.packets), fmt.Sprintf("%.0f", r.bytes))
 	}
 	_ = out.Flush()
-	for _, r := range all {
-		if n := len(r.noticed); n > 0 {
-			fmt.Fprintf(w, "%s, %s: %d steps of %.1f least round trips, noticed after %d exchanges (median), %d to %d\n", r.load, r.name, n,
-				stepSize/r.leastRTT, r.noticed[n/2], r.noticed[0], r.noticed[n-1])
-		}
-	}
+	printNoticed(w, all)
 	say := func(r *result, what string) {
 		missed++
 		fmt.Fprintf(w, "missed: %s, %s: %s\n", r.load, r.name, what)
