@@ -87,6 +87,9 @@ func runEnd(role string, args []string) error {
 		}
 		return s.Serve(ctx)
 	}
+	if *pairs {
+		*rate *= 2 // as `meridian clock watch` takes it: so many pairs
+	}
 	w := &stepWatch{}
 	var s *synchroniser.Synchroniser
 	s, err = synchroniser.New(ctx, synchroniser.Options{
