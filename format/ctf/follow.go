@@ -6,6 +6,7 @@ import (
 	"io"
 	"syscall"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -41,7 +42,10 @@ type Follower struct {
 	metadata  metadataState
 	probe     *Reader // looks ahead for whole packets
 	past      Tally   // of files that are closed
-	replaced  error   // another trace is in the directory; nothing is followed any more
+	latest    clock.HostTime
+	endless   bool  // a packet did not say when it ends
+	ends      bool  // one did
+	replaced  error // another trace is in the directory; nothing is followed any more
 	closed    bool
 }
 
@@ -181,6 +185,25 @@ func (f *Follower) Values() []trace.Value {
 		return nil
 	}
 	return f.src.Values()
+}
+
+// Latest returns up to when the packets that have been found say that they reach: no event in them that Next has still to return is later,
+// if their writer keeps to the format. It is false if there are none, or if one does not say it.
+func (f *Follower) Latest() (t clock.HostTime, ok bool) { return f.latest, f.ends && !f.endless }
+
+// reach takes note of where a packet ends, which p has parsed.
+func (f *Follower) reach(p *Reader, packet *Packet) {
+	if _, ok := p.role(PacketEnd); !ok {
+		f.endless = true
+		return
+	}
+	if p.clockOf != packet.class {
+		p.clock, p.clockOf = newCycleClock(p.plan.m, packet.class.class.Clock), packet.class
+	}
+	if t := p.clock.at(packet.End); !f.ends || t > f.latest {
+		f.latest, f.ends = t, true
+	}
+	f.endless = f.endless || !p.clock.known
 }
 
 // Reader returns the reader of the event's stream, as [Source.Reader] does.

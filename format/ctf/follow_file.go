@@ -164,6 +164,7 @@ func (f *Follower) wholePacket(p *Reader, file *followedFile) (end int64, ok boo
 	end = at + int64(min(packet.Size/8, 1<<60))
 	if problem == "" && end <= file.size {
 		if p.isSound(&packet) {
+			f.reach(p, &packet)
 			return end, true
 		}
 		problem = "wrong checksum"

@@ -56,7 +56,7 @@ func (r *rows) Next(e *trace.Event) error {
 		}
 		r.fetched = false
 		if err := r.src.Next(&r.event); err != nil {
-			if errors.Is(err, trace.ErrPending) {
+			if err == trace.ErrPending || errors.Is(err, trace.ErrPending) { // the former after every event of a trace that grows
 				return err
 			}
 			r.ended = err

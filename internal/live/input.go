@@ -108,8 +108,8 @@ func (in *input) tally() ctf.Tally {
 
 // refresh looks whether the directory has grown.
 func (in *input) refresh() error {
-	if in.has && in.values == nil {
-		return nil // the values of the event are the follower's until it looks again
+	if in.has && in.values == nil { // they are the follower's until it looks again
+		in.values = cloneValues(in.follower.Values())
 	}
 	if in.expanded || in.parent != nil && in.parent.host < 0 {
 		return nil
@@ -135,11 +135,15 @@ func (in *input) refresh() error {
 func (in *input) replace() error {
 	// What has come of the trace before is handed on by its own names.
 	in.s.warming = false
-	for in.has || in.from < len(in.held) {
-		if ok, err := in.peek(); !ok {
+	for {
+		ok, err := in.peek()
+		if err != nil {
 			return err
 		}
-		if err := in.s.take(in); errors.Is(err, order.ErrSorterFull) {
+		if !ok {
+			break
+		}
+		if err := in.s.take(in, false); errors.Is(err, order.ErrSorterFull) {
 			err = in.s.flush()
 			if err != nil {
 				return err
@@ -262,13 +266,17 @@ func (in *input) read() (bool, error) {
 func (in *input) hold() (bool, error) {
 	ok, err := in.read()
 	if ok {
-		h := heldEvent{Event: in.event, sub: in.sub, n: in.n}
-		for _, v := range in.follower.Values() {
-			h.values = append(h.values, v.Clone())
-		}
-		in.held = append(in.held, h)
+		in.held = append(in.held, heldEvent{Event: in.event, values: cloneValues(in.follower.Values()), sub: in.sub, n: in.n})
 	}
 	return ok, err
+}
+
+func cloneValues(values []trace.Value) []trace.Value {
+	own := make([]trace.Value, 0, len(values)) // not nil: the follower's have been copied, though there may be none
+	for _, v := range values {
+		own = append(own, v.Clone())
+	}
+	return own
 }
 
 // peek makes event the next one, unless it is already; false if there is none now.

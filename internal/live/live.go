@@ -91,22 +91,26 @@ type Session struct {
 	held    int
 
 	began         time.Time
-	ticked        int64                      // when the session last looked at its clock, since began
-	progress      pace                       // of the hosts' clocks since their first events, whatever these show
-	aligned       int64                      // the version of the maps that were handed on
-	set           settings                   // which clocks were set, or may have been
-	joined        int64                      // the version up to which joins were taken account of
-	asked         bool                       // the sorter saw messages arrive before they were sent
-	askedAt       int64                      // when a round was made for that, by time
-	before        order.SorterStats          // of sorters that were replaced
-	ordered       []*lane                    // for inOrder
-	last          map[int]clock.TimelineTime // that was handed on, by component
-	reasonTimeout time.Duration              // as given
-	discovered    int64                      // when inputs were looked for, by elapsed; 0 for never
-	discovery     time.Duration              // how long that took
-	watcher       *watch.Watcher             // of Run
+	ticked        int64             // when the session last looked at its clock, since began
+	progress      pace              // of the hosts' clocks since their first events, whatever these show
+	aligned       int64             // the version of the maps that were handed on
+	set           settings          // which clocks were set, or may have been
+	joined        int64             // the version up to which joins were taken account of
+	asked         bool              // the sorter saw messages arrive before they were sent
+	askedAt       int64             // when a round was made for that, by time
+	before        order.SorterStats // of sorters that were replaced
+	ordered       []*lane           // for inOrder
+	last          lastInstants      // that was handed on
+	reasonTimeout time.Duration     // as given
+	discovered    int64             // when inputs were looked for, by elapsed; 0 for never
+	discovery     time.Duration     // how long that took
+	watcher       *watch.Watcher    // of Run
 
 	lookedAt int64 // when the directories were looked for, by elapsed
+
+	ending bool          // nothing more comes
+	rhythm time.Duration // how often the sink hands on what it was given; 0 for at each step
+	load   int           // events that the last step read
 }
 
 // New returns a session that has read nothing. Warnings gets what is wrong with the traces.
@@ -121,7 +125,7 @@ func New(o Options, w *trace.Warnings) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(0, int64(time.Minute)), numbered: newTags(int64(o.Settle), int64(time.Minute)), shared: make(map[int]bool), steered: make(map[int]*steered), last: make(map[int]clock.TimelineTime), warnings: w, began: o.Now()}
+	s := &Session{o: o, schema: new(trace.Schema), clocks: clocks, tags: newTags(0, int64(time.Minute)), numbered: newTags(int64(o.Settle), int64(time.Minute)), shared: make(map[int]bool), steered: make(map[int]*steered), warnings: w, began: o.Now()}
 	s.schema.Title = "Live timeline"
 	s.rows = s.schema
 	if o.Rows {
@@ -168,9 +172,16 @@ const (
 	longestPause  = 100 * time.Millisecond
 )
 
+// manyEvents is how many events a step reads from which on the next one waits for the rhythm of the sink.
+const manyEvents = 1 << 10
+
 // rest returns how long nothing is read after a step, though directories grow: some 40% of the time that events wait for each other.
-// Reading less often costs less for an event.
+// Reading less often costs less for an event. Where many come, nothing is read before the sink can hand it on: what is read is
+// released in the same step, so no event is late for that.
 func (s *Session) rest() time.Duration {
+	if s.rhythm > 0 && s.load >= manyEvents {
+		return s.rhythm
+	}
 	frame := cmp.Or(s.o.Sorter.Frame, order.DefaultFrame)
 	return min(max(frame*2/5-shortestPause, shortestPause), longestPause*2/5)
 }
@@ -205,6 +216,13 @@ func (s *Session) Run(ctx context.Context) (err error) {
 // pause returns how long nothing need be done if no directory grows.
 func (s *Session) pause() time.Duration {
 	least := longestPause
+	if due, waits := s.due(); waits {
+		for _, in := range s.inputs {
+			if in.has {
+				least = min(least, max(time.Duration(clock.Sub(in.place.At, due.until)), s.rest()))
+			}
+		}
+	}
 	for _, l := range s.lanes {
 		if due, any := l.sorter.Due(); any {
 			least = min(least, max(time.Duration(clock.Sub(due, l.now(s.elapsed()))), s.rest()))
@@ -244,6 +262,7 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 		return busy, s.align(ctx)
 	}
 	n, full := 0, false
+	due, waits := s.due()
 	for n < maxStep && !full {
 		if n%256 == 255 {
 			s.tick()
@@ -252,15 +271,16 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if in == nil {
+		if in == nil || waits && in.place.At > due.until && in.place.At <= due.now {
 			break
 		}
-		err = s.take(in)
+		err = s.take(in, waits)
 		if full = errors.Is(err, order.ErrSorterFull); err != nil && !full {
 			return false, err
 		}
 		n++
 	}
+	s.load = n
 	s.tick()
 	if err := s.align(ctx); err != nil {
 		return false, err
@@ -279,7 +299,7 @@ func (s *Session) Finish(ctx context.Context) error {
 	if err := s.discover(true); err != nil {
 		return err
 	}
-	s.warming, s.beside = false, false
+	s.warming, s.beside, s.ending = false, false, true
 	for busy := true; busy; {
 		var err error
 		if busy, err = s.Step(ctx); err != nil {
@@ -357,16 +377,53 @@ func (s *Session) abreast(in *input, at clock.HostTime) int64 {
 // maxApart is how far the times of day of two hosts are apart at most, ns; clocks that are further do not show that.
 const maxApart = 24 * 3600 * 1_000_000_000
 
-// take hands the next event of an input to the sorter of its component.
-func (s *Session) take(in *input) error {
+// take hands the next event of an input to the sorter of its component. With pass, one that is due is emitted.
+func (s *Session) take(in *input, pass bool) error {
 	r := in.record()
 	l := s.lane(in.place.Component)
 	l.show(int64(r.Time), s.elapsed())
-	if err := l.sorter.Push(r); err != nil {
+	var err error
+	if pass {
+		err = l.sorter.Pass(r, l.now(s.elapsed()), s.emit)
+	} else {
+		err = l.sorter.Push(r)
+	}
+	if err != nil {
 		return err
 	}
 	in.next()
 	return nil
+}
+
+// dueTime is up to when events are read in a step, and the present.
+type dueTime struct{ until, now clock.TimelineTime }
+
+// due says up to which instant a step reads the events of one host alone, if its traces say how far they reach: then events wait for others
+// in their files, and the sorter need not copy each. An event after the present, by a trace that is wrong about its reach, waits for nothing.
+func (s *Session) due() (d dueTime, ok bool) {
+	if !s.alone || s.ending {
+		return d, false
+	}
+	for _, in := range s.inputs {
+		if in.host < 0 && in.trace != nil && in.parent == nil {
+			continue // nothing has been read of it
+		}
+		latest, known := clock.HostTime(0), false
+		if in.trace != nil {
+			latest, known = in.trace.Latest()
+		}
+		if !known {
+			return d, false
+		}
+		s.lane(0).show(int64(latest), s.elapsed())
+		ok = true
+	}
+	if ok {
+		l := s.lane(0)
+		d.now = l.now(s.elapsed())
+		d.until = d.now.Add(-l.sorter.Frame())
+	}
+	return d, ok
 }
 
 func (s *Session) close() (err error) {

@@ -100,8 +100,8 @@ func (x *messageEnds) due(e *trace.TimelineEvent) bool {
 // last returns the latest recorded event that was handed on in the component of an end.
 func (x *messageEnds) last(e *trace.TimelineEvent) (clock.TimelineTime, bool) {
 	component, _ := x.s.rows.Component(e)
-	last, any := x.s.last[component]
-	return last, any
+	last := *x.s.last.of(component)
+	return last, last > math.MinInt64
 }
 
 // end places one end on the timeline by the maps of now. It happened less than a step after its stamp.

@@ -2,8 +2,10 @@ package live
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 
+	"meridian/clock"
 	"meridian/format/ctf"
 	"meridian/order"
 	"meridian/trace"
@@ -154,13 +156,33 @@ func (s *Session) keepWithin(r *trace.TimelineEvent, n *order.Note) {
 // noteLate notes events that are behind ones which were handed on before their sorter began.
 func (s *Session) noteLate(r *trace.TimelineEvent, n *order.Note) {
 	component, _ := s.schema.Component(r)
-	last, any := s.last[component]
-	if any && r.Time < last {
+	last := s.last.of(component)
+	if r.Time < *last {
 		if !n.Late {
 			n.Late, n.Behind = true, last.Sub(r.Time)
 			s.before.Late++
 		}
 		return
 	}
-	s.last[component] = r.Time
+	*last = r.Time
+}
+
+// lastInstants has an instant for each component, the least one at first.
+type lastInstants struct {
+	all     map[int]*clock.TimelineTime
+	current *clock.TimelineTime // of the component that was asked for last: nearly always the same
+	number  int
+}
+
+func (l *lastInstants) of(component int) *clock.TimelineTime {
+	if l.current == nil || l.number != component {
+		if l.all[component] == nil {
+			if l.all == nil {
+				l.all = make(map[int]*clock.TimelineTime)
+			}
+			l.all[component] = new(clock.TimelineTime(math.MinInt64))
+		}
+		l.current, l.number = l.all[component], component
+	}
+	return l.current
 }

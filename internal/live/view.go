@@ -124,6 +124,7 @@ func openPictures(s *Session, v ViewOptions, dir string, to *view.Live, w *trace
 	}
 	p := &pictures{session: s, seals: v.SealInterval, dir: dir, index: x, filter: f, to: to, warnings: w, dropped: v.Dropped, work: make(chan func() error, 1), failed: make(chan error, 1)}
 	s.To(p)
+	s.rhythm = publishInterval
 	return p, nil
 }
 

@@ -42,11 +42,16 @@ func (l *lane) borders(items []item) {
 	}
 }
 
-// fewSteps is how many steps the coarsest level of a segment's lane has at most: a tile may have few bins for a segment.
-const fewSteps = 16
+// A segment's lane is summed up more coarsely, since that is done anew for each merger: below its finest level a tile opens pages of no more
+// than segmentItemsAStep items for each of its bins.
+const (
+	segmentItemsAStep = 16
+	// fewSteps is how many steps the coarsest level of a segment's lane has at most: a tile may have few bins for a segment.
+	fewSteps = 16
+)
 
-// coarseLevels returns the levels that a lane is to have: up to one of so many bins, or up to the highest.
-func (l *lane) coarseLevels(busy int64, highest int, bins int64) (levels []int) {
+// coarseLevels returns the levels that a lane is to have: from one with a step for so many items up to one of so many bins, or up to the highest.
+func (l *lane) coarseLevels(busy int64, itemsAStep int64, highest int, bins int64) (levels []int) {
 	if l.items < leastCoarse {
 		return nil
 	}
@@ -105,7 +110,13 @@ func (c *coarsener) node(*node) bool { return c.err == nil }
 
 func (c *coarsener) item(it *item) {
 	level := c.levels[0].level
-	if c.kind != sliced {
+	switch c.kind {
+	case instants: // how many, and their classes, are all that is written of them
+		s := c.at(0, it.at>>level)
+		s.count++
+		s.top.add(it.class, 1)
+		return
+	case counter, messages:
 		c.at(0, it.at>>level).add(it, c.kind)
 		return
 	}
@@ -125,6 +136,11 @@ func (c *coarsener) item(it *item) {
 func (s *summary) part(class uint32, length int64) {
 	s.busy += length
 	s.top.add(class, length)
+}
+
+// step takes in a step of a level no coarser than the finest.
+func (c *coarsener) step(s *step, level int) {
+	c.at(0, s.number>>(c.levels[0].level-level)).merge(&s.summary, c.kind)
 }
 
 // at returns a step of the i-th level to which something is to be added.
@@ -288,28 +304,33 @@ func (l *laneRoot) coarseAt(level int) *coarse {
 }
 
 // steps fills bins from a level.
-func (b *bins) steps(x *Index, c *coarse) error {
+func (b *bins) steps(w *walker, c *coarse) error {
 	first, end := b.from>>c.level, (b.to-1)>>c.level
+	return w.steps(b.kind, c, first, end, func(s *step) { b.at(b.number(s.number<<c.level)).merge(&s.summary, b.kind) })
+}
+
+// steps shows the steps of a level from one to another.
+func (w *walker) steps(k laneKind, c *coarse, first, last int64, see func(s *step)) error {
 	for _, p := range c.pages {
-		if p.first > end || p.last < first {
+		if p.first > last || p.last < first {
 			continue
 		}
-		page, err := x.pages.page(p.pageRef)
+		page, err := w.x.pages.page(p.pageRef)
 		if err != nil {
 			return err
 		}
 		whole := false
-		if b.words, whole = varints(b.words[:0], page); !whole || len(b.words) < 3 || b.words[0] != uint64(b.kind) || b.words[1] != uint64(c.level) {
+		if w.varints, whole = varints(w.varints[:0], page); !whole || len(w.varints) < 3 || w.varints[0] != uint64(k) || w.varints[1] != uint64(c.level) {
 			return damaged("wrong kind or size of the page at offset %d", p.at)
 		}
-		w := words{v: b.words[3:]}
+		v := words{v: w.varints[3:]}
 		var s step
-		for range min(b.words[2], uint64(len(page))) {
-			if w.step(&s, b.kind, x.limits); w.bad || s.number < p.first || s.number > p.last {
+		for range min(w.varints[2], uint64(len(page))) {
+			if v.step(&s, k, w.x.limits); v.bad || s.number < p.first || s.number > p.last {
 				return damaged("the page at offset %d contradicts its parent", p.at)
 			}
-			if s.number >= first && s.number <= end {
-				b.at(b.number(s.number<<c.level)).merge(&s.summary, b.kind)
+			if s.number >= first && s.number <= last {
+				see(&s)
 			}
 		}
 	}

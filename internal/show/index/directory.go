@@ -98,7 +98,7 @@ func (t *trees) coarsen(roots []laneRoot, lanes []*lane, of limits, highest int,
 	w := walker{x: x}
 	for i, l := range lanes {
 		r := &roots[i]
-		levels := l.coarseLevels(r.root.busy, highest, bins)
+		levels := l.coarseLevels(r.root.busy, itemsAStep, highest, bins)
 		if len(levels) == 0 {
 			continue
 		}

@@ -200,7 +200,7 @@ func FuzzSteps(f *testing.F) {
 		var out [2][]byte
 		for i, b := range []*bins{b, twice} {
 			b.reset(laneKind(kind), tile, from, min(from+tileBins<<min(tile, 50), far))
-			if b.steps(y, c) == nil {
+			if b.steps(&walker{x: y}, c) == nil {
 				out[i] = b.append(nil)
 			}
 		}

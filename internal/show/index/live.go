@@ -43,11 +43,13 @@ type Live struct {
 	segments []*segment
 	gaps     []gap // in order
 	torn     bool  // something between the segments and frozen was dropped
+	drops    int64 // how often something was dropped
 
 	sealing    sync.Mutex // one at a time
 	compacting sync.Mutex
 	seals      int64
 	cache      *pageCache
+	edge       edge
 	failed     bool // a seal has, guarded by sealing
 	closed     bool
 }
@@ -163,7 +165,7 @@ func (l *Live) Attach(name string, data []byte) {
 func (l *Live) View() *View {
 	b := l.b
 	b.grow()
-	v := &View{facts: b.facts(), lanes: make([]laneFacts, len(b.sorter.trees.lanes)), attached: l.attached, mostTile: mostTile,
+	v := &View{facts: b.facts(), lanes: make([]laneFacts, len(b.sorter.trees.lanes)), attached: l.attached, mostTile: mostTile, edge: &l.edge,
 		order: b.sorter.pairs.order, worst: slices.Clone(b.sorter.pairs.worst)}
 	tail := &memoryPart{lanes: make([]memoryLane, len(v.lanes)), blocks: l.tail.blocks, packed: l.tail.packed, end: b.events}
 	for i, x := range b.sorter.trees.lanes {
@@ -181,11 +183,11 @@ func (l *Live) View() *View {
 	l.files.Lock()
 	for _, s := range l.segments {
 		s.acquire()
-		v.parts = append(v.parts, s)
+		v.parts, v.ends = append(v.parts, s), append(v.ends, s.end)
 	}
-	v.segments = l.segments
+	v.segments, v.drops = l.segments, l.drops
 	for _, p := range l.frozen {
-		v.parts = append(v.parts, p.memoryPart)
+		v.parts, v.ends = append(v.parts, p.memoryPart), append(v.ends, p.end)
 	}
 	v.gaps = l.gaps
 	l.files.Unlock()

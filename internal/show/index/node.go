@@ -100,6 +100,25 @@ func (s *summary) add(it *item, k laneKind) {
 	s.count++
 }
 
+// addAll takes in items, which come after the others.
+func (s *summary) addAll(items []item, k laneKind) {
+	if k != instants || s.count > 0 {
+		for i := range items {
+			s.add(&items[i], k)
+		}
+		return
+	}
+	s.first, s.last = items[0].at, items[0].at
+	for i := 0; i < len(items); {
+		class, from := items[i].class, i
+		for ; i < len(items) && items[i].class == class; i++ {
+			s.first, s.last = min(s.first, items[i].at), max(s.last, items[i].at)
+		}
+		s.top.add(class, int64(i-from))
+	}
+	s.count, s.begin, s.end = int64(len(items)), s.first, s.last
+}
+
 // merge takes in those of another summary, which come after.
 func (s *summary) merge(o *summary, k laneKind) {
 	if o.empty() { // a step or a bin may be busy with slices that began before it
@@ -130,7 +149,8 @@ func (s *summary) merge(o *summary, k laneKind) {
 type node struct {
 	summary
 	level int
-	reach int64 // of chunks in memory: the greatest end up to here
+	reach int64 // of chunks in memory: the greatest end up to here, and
+	from  int   // which item is their first
 	pageRef
 }
 
@@ -233,37 +253,59 @@ func (t *trees) add(l *lane, it item) error {
 	if len(l.pending) < mostLeaf {
 		return nil
 	}
-	p := l.pending
-	n := cut(leastLeaf, len(p), func(i int) (int64, int64) { return p[i-1].at, p[i].at })
-	return t.leaf(l, n)
+	return t.leaf(l, cutItems(l.pending))
+}
+
+// cutItems says how many items begin a leaf.
+func cutItems(p []item) int {
+	return cut(leastLeaf, len(p), func(i int) (int64, int64) { return p[i-1].at, p[i].at })
 }
 
 // leaf lays down the first n items of a lane.
 func (t *trees) leaf(l *lane, n int) error {
 	x := node{}
+	items := l.pending[:n]
 	if l.kind == instants { // ends of messages come in any order; leaves may overlap
-		inOrder(l.pending[:n])
+		inOrder(items)
 	}
-	for i := range l.pending[:n] {
-		x.add(&l.pending[i], l.kind)
-	}
-	l.borders(l.pending[:n])
-	t.page = appendLeaf(t.page[:0], l.kind, l.pending[:n], &x.summary)
-	var err error
-	if x.pageRef, err = l.extent.put(t.page); err != nil {
+	x.addAll(items, l.kind)
+	if err := t.lay(l, items, x); err != nil {
 		return err
 	}
 	l.pending = l.pending[:copy(l.pending, l.pending[n:])]
 	t.waiting -= n
+	return nil
+}
+
+// lay lays down a leaf of items that x sums up.
+func (t *trees) lay(l *lane, items []item, x node) error {
+	l.borders(items)
+	t.page = appendLeaf(t.page[:0], l.kind, items, &x.summary)
+	return t.put(l, t.page, x)
+}
+
+// put lays down a page that x sums up.
+func (t *trees) put(l *lane, page []byte, x node) (err error) {
+	if x.pageRef, err = l.extent.put(page); err != nil {
+		return err
+	}
 	return t.raise(l, x)
 }
 
 // inOrder sorts instants by their time, those of one instant as they came.
 func inOrder(items []item) {
-	byTime := func(a, b item) int { return cmp.Compare(a.at, b.at) }
-	if !slices.IsSortedFunc(items, byTime) {
-		slices.SortStableFunc(items, byTime)
+	if !inTime(items) {
+		slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.at, b.at) })
 	}
+}
+
+func inTime(items []item) bool {
+	for i := 1; i < len(items); i++ {
+		if items[i].at < items[i-1].at {
+			return false
+		}
+	}
+	return true
 }
 
 // raise puts a page below one of the level above it.
@@ -287,12 +329,8 @@ func (t *trees) fan(l *lane, level, n int) error {
 		x.merge(&below[i].summary, l.kind)
 	}
 	t.page = appendFan(t.page[:0], l.kind, below[:n])
-	var err error
-	if x.pageRef, err = l.extent.put(t.page); err != nil {
-		return err
-	}
 	l.up[level] = below[:copy(below, below[n:])]
-	return t.raise(l, x)
+	return t.put(l, t.page, x)
 }
 
 // relieve lays down what waits on lanes that would not fill a page for long.

@@ -72,6 +72,7 @@ func (l *Live) bound() {
 		}
 		l.gaps = append(slices.Clip(l.gaps), g)
 		l.frozen, l.torn = slices.Clone(l.frozen[1:]), true
+		l.drops++
 	}
 }
 
@@ -110,6 +111,7 @@ func (l *Live) Drop() (bool, error) {
 	l.files.Lock()
 	l.segments = slices.Clone(l.segments[n:])
 	l.dropFirst(all[n-1])
+	l.drops++
 	l.files.Unlock()
 	for _, s := range all[:n] {
 		s.release()

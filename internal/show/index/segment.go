@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/gob"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,19 +96,53 @@ type segmentWriter struct {
 	risky bool // it need not outlast a power cut
 }
 
-// adder puts the items that it is shown onto a lane.
-type adder struct {
-	trees *trees
-	lane  *lane
-	err   error
+// fewItems is how many items a leaf has at least that is copied as it is. The items of others are put together.
+const fewItems = leastLeaf / 2
+
+// lay writes the items of a lane behind those of another segment.
+func (s *segment) lay(t *trees, w *walker, l *lane, n int, whole bool) error {
+	i, ok := s.places[n]
+	if !ok {
+		return nil
+	}
+	w.x = s.x
+	return w.leaves(l.kind, &s.x.lanes[i].root, func(n *node, page []byte) error {
+		alone := len(l.pending) == 0 || len(l.pending) >= fewItems
+		if whole && alone && n.count >= fewItems {
+			if len(l.pending) > 0 {
+				if err := t.leaf(l, len(l.pending)); err != nil {
+					return err
+				}
+			}
+			l.items += n.count
+			return t.put(l, page, node{summary: n.summary})
+		}
+		items, err := w.leaf(page, l.kind, n)
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			if err := t.add(l, items[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-func (a *adder) node(*node) bool { return a.err == nil }
-
-func (a *adder) item(it *item) {
-	if a.err == nil {
-		a.err = a.trees.add(a.lane, *it)
+// coarsen shows the steps of a lane that are not too coarse, or else its items.
+func (s *segment) coarsen(w *walker, n int, c *coarsener) error {
+	i, ok := s.places[n]
+	if !ok {
+		return nil
 	}
+	w.x = s.x
+	l := &s.x.lanes[i]
+	if x := l.coarseAt(c.levels[0].level); x != nil {
+		err := w.steps(l.kind, x, 0, math.MaxInt64, func(s *step) { c.step(s, x.level) })
+		return cmp.Or(err, c.err)
+	}
+	return cmp.Or(w.walk(l, c), c.err)
 }
 
 // write makes the file. It is there as a whole, or not at all.
@@ -174,28 +209,75 @@ func (w *segmentWriter) fill(s *store) error {
 func (w *segmentWriter) fillLanes(s *store) (roots []laneRoot, err error) {
 	t := &trees{s: s}
 	var walk walker
-	var lanes []*lane
 	for _, k := range w.lanes {
-		a := adder{trees: t, lane: t.newLane(k.kind, k.host, 0)}
+		r := laneRoot{group: k.host + 1, kind: k.kind, owner: k.number}
+		l := t.newLane(k.kind, k.host, 0)
+		finest, whole := w.finest(k.number)
 		for _, p := range w.parts {
-			if err := p.walk(&walk, k.number, &a); err != nil {
+			if err := p.lay(t, &walk, l, k.number, whole); err != nil {
 				return nil, err
 			}
-			if a.err != nil {
-				return nil, a.err
-			}
 		}
-		if a.lane.items == 0 {
+		if l.items == 0 {
 			continue
 		}
-		root, err := t.finish(a.lane)
-		if err != nil {
+		if r.root, err = t.finish(l); err != nil {
 			return nil, err
 		}
-		roots = append(roots, laneRoot{group: k.host + 1, kind: k.kind, owner: k.number, root: root})
-		lanes = append(lanes, a.lane)
+		levels := l.coarseLevels(r.root.busy, segmentItemsAStep, topLevel(far), fewSteps)
+		if whole {
+			levels = levelsFrom(finest, &r.root)
+		}
+		if r.coarse, err = w.coarsen(&walk, k, levels, l.extent); err != nil {
+			return nil, err
+		}
+		roots = append(roots, r)
 	}
-	return roots, t.coarsen(roots, lanes, limits{classes: uint64(w.Classes), events: w.End}, topLevel(far), fewSteps)
+	return roots, t.flush()
+}
+
+// finest returns the finest coarse level of a lane in the segment that has most of its items; false if none of the segments has one. Where there is one, the
+// items of the lane need not be looked at one by one to make a segment of several.
+func (w *segmentWriter) finest(number int) (level int, ok bool) {
+	most := int64(0)
+	for _, p := range w.parts {
+		s, is := p.(*segment)
+		if !is {
+			return 0, false
+		}
+		i, any := s.places[number]
+		if !any {
+			continue
+		}
+		if l := &s.x.lanes[i]; l.root.count > most && len(l.coarse) > 0 {
+			most, level, ok = l.root.count, l.coarse[0].level, true
+		}
+	}
+	return level, ok
+}
+
+// levelsFrom returns the levels from the finest on, up to one that has few steps whatever lies in them.
+func levelsFrom(finest int, root *node) (levels []int) {
+	for level := finest; ; level += 2 {
+		levels = append(levels, level)
+		if root.end>>level-root.begin>>level < fewSteps || level+2 > topLevel(far) {
+			return levels
+		}
+	}
+}
+
+// coarsen makes the levels of a lane.
+func (w *segmentWriter) coarsen(walk *walker, k laneKey, levels []int, e *extent) ([]coarse, error) {
+	if len(levels) == 0 {
+		return nil, nil
+	}
+	c := newCoarsener(k.kind, levels, e)
+	for _, p := range w.parts {
+		if err := p.coarsen(walk, k.number, c); err != nil {
+			return nil, err
+		}
+	}
+	return c.finish()
 }
 
 // syncDir makes a renaming last.

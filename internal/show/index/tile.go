@@ -212,7 +212,6 @@ type bins struct {
 	low      int // bins that are not empty lie between these
 	high     int
 	bins     [tileBins]summary
-	words    []uint64
 }
 
 func (b *bins) reset(k laneKind, level int, from, to int64) {

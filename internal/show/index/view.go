@@ -17,8 +17,11 @@ type View struct {
 	open       map[int]item // by lane, the slice that has no end yet
 	openFrom   []int64      // by group, where the first of them begins
 	parts      []part       // in order of time
-	segments   []*segment   // those among them
-	gaps       []gap        // what was dropped
+	segments   []*segment   // those among them, which come first
+	drops      int64        // how often something had been dropped
+	ends       []int64      // of the parts but for the last, the number of the event behind each
+	edge       *edge
+	gaps       []gap // what was dropped
 	order      []*link
 	worst      worst
 	attached   map[string][]byte
@@ -44,6 +47,10 @@ type part interface {
 	walk(w *walker, lane int, v visitor) error
 	summed(w *walker, lane int, b *bins) error
 	events() blockList
+	// lay writes the items of a lane behind those of another file's lane; with whole, leaves that hold enough as they are.
+	lay(t *trees, w *walker, l *lane, lane int, whole bool) error
+	// coarsen shows the items of a lane, or steps that sum them up.
+	coarsen(w *walker, lane int, c *coarsener) error
 }
 
 // rowLanes are the numbers of lanes by row.
@@ -180,7 +187,14 @@ func (x viewLanes) walk(w *walker, n int, to visitor) error {
 }
 
 func (x viewLanes) summed(w *walker, n int, b *bins) error {
-	for _, p := range x.v.parts {
+	known, grows, ends := 0, b.to > x.v.border, x.v.ends
+	if grows {
+		known = x.v.edge.restore(n, b, x.v.drops, ends)
+	}
+	for i, p := range x.v.parts[known:] {
+		if grows && i > 0 && known+i == len(ends) {
+			x.v.edge.store(n, b, x.v.drops, ends[len(ends)-1])
+		}
 		if err := p.summed(w, n, b); err != nil {
 			return err
 		}

@@ -37,7 +37,8 @@ func (f fileLanes) walk(w *walker, n int, v visitor) error {
 func (f fileLanes) summed(w *walker, n int, b *bins) error {
 	l := &f.x.lanes[n]
 	if c := l.coarseAt(b.level); c != nil {
-		return b.steps(f.x, c)
+		w.x = f.x
+		return b.steps(w, c)
 	}
 	return f.walk(w, n, b)
 }
@@ -63,20 +64,44 @@ func (w *walker) visit(k laneKind, n *node, v visitor) error {
 		}
 		return nil
 	}
-	for n.level >= len(w.levels) {
-		w.levels = append(w.levels, nil)
-	}
-	below, err := decodeFan(w.levels[n.level][:0], page, k, n, w.x.limits)
-	if err != nil {
-		return err
-	}
-	w.levels[n.level] = below
+	below, err := w.fan(page, k, n)
 	for i := range below {
 		if err := w.visit(k, &below[i], v); err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
+}
+
+// fan decodes the nodes of a page. They are good until another of its level is decoded.
+func (w *walker) fan(page []byte, k laneKind, n *node) ([]node, error) {
+	for n.level >= len(w.levels) {
+		w.levels = append(w.levels, nil)
+	}
+	below, err := decodeFan(w.levels[n.level][:0], page, k, n, w.x.limits)
+	if err != nil {
+		return nil, err
+	}
+	w.levels[n.level] = below
+	return below, nil
+}
+
+// leaves shows the leaves below a node in their order, each with its page.
+func (w *walker) leaves(k laneKind, n *node, see func(n *node, page []byte) error) error {
+	page, err := w.x.pages.page(n.pageRef)
+	if err != nil {
+		return err
+	}
+	if n.level == 0 {
+		return see(n, page)
+	}
+	below, err := w.fan(page, k, n)
+	for i := range below {
+		if err := w.leaves(k, &below[i], see); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // touches reports whether an item is there at some instant from from on and before to.

@@ -140,7 +140,7 @@ func (h *handler) search(_ context.Context, q url.Values) ([]byte, string, error
 
 // fewTiles are made one after the other: what a page that follows the end asks for ten times a second. To wake other processors for them
 // takes more than it saves.
-const fewTiles = 4
+const fewTiles = 8
 
 func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, error) {
 	text := q.Get("keys")
@@ -168,28 +168,8 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 		}
 		keys = append(keys, k)
 	}
-	tiles := make([][]byte, len(keys))
-	var total atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	parallel := runtime.GOMAXPROCS(0)
-	if len(keys) <= fewTiles {
-		parallel = 1
-	}
-	group.SetLimit(parallel)
-	for i, k := range keys {
-		group.Go(func() (err error) {
-			if ctx.Err() != nil { // the request was cancelled
-				return ctx.Err()
-			}
-			if i > 0 && total.Load() >= maxAnswer {
-				return nil
-			}
-			tiles[i], err = data.Tile(k.group, k.level, k.number)
-			total.Add(int64(len(tiles[i])))
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	tiles, err := tilesOf(ctx, data, keys)
+	if err != nil {
 		return nil, "", err
 	}
 	var b []byte
@@ -200,6 +180,38 @@ func (h *handler) tiles(ctx context.Context, q url.Values) ([]byte, string, erro
 		b = appendTile(b, tile)
 	}
 	return b, kindBytes, nil
+}
+
+// tilesOf makes tiles, as many as an answer holds at least.
+func tilesOf(ctx context.Context, data tileSource, keys []key) ([][]byte, error) {
+	tiles := make([][]byte, len(keys))
+	var total atomic.Int64
+	one := func(ctx context.Context, i int) (err error) {
+		if ctx.Err() != nil { // the request was cancelled
+			return ctx.Err()
+		}
+		if i > 0 && total.Load() >= maxAnswer {
+			return nil
+		}
+		k := keys[i]
+		tiles[i], err = data.Tile(k.group, k.level, k.number)
+		total.Add(int64(len(tiles[i])))
+		return err
+	}
+	if len(keys) <= fewTiles {
+		for i := range keys {
+			if err := one(ctx, i); err != nil {
+				return nil, err
+			}
+		}
+		return tiles, nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range keys {
+		group.Go(func() error { return one(ctx, i) })
+	}
+	return tiles, group.Wait()
 }
 
 // tileSource is what tiles are made of.

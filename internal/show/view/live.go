@@ -254,16 +254,11 @@ func (l *Live) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait returns when there is something to tell; false when the request has ended.
+// wait returns when there is something to tell; false when the request has ended. Pictures come about as often as the page is told of them, so it
+// waits for the picture first: a timer that ends before it would wake the process once more.
 func (l *Live) wait(ctx context.Context, fresh <-chan struct{}) bool {
-	least := time.NewTimer(leastUpdate)
-	defer least.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-least.C:
-	}
-	most := time.NewTimer(mostUpdate - leastUpdate)
+	began := time.Now()
+	most := time.NewTimer(mostUpdate)
 	defer most.Stop()
 	select {
 	case <-ctx.Done():
@@ -271,6 +266,17 @@ func (l *Live) wait(ctx context.Context, fresh <-chan struct{}) bool {
 	case <-fresh:
 	case <-l.ended:
 	case <-most.C:
+	}
+	soon := leastUpdate - time.Since(began)
+	if soon <= 0 {
+		return true
+	}
+	least := time.NewTimer(soon)
+	defer least.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-least.C:
 	}
 	return true
 }
