@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -89,8 +90,25 @@ func TestFollowedThreadsRunWhenTheyRunAmongAll(t *testing.T) {
 	t.Run("threads", func(t *testing.T) { amongAll(t, "MERIDIAN_KERNEL_TEST=threads exec "+binary, true) })
 }
 
-// amongAll studies what a script does, and whether a thread of it becomes the first one of its process.
+// amongAll studies what a script does, and whether a thread of it becomes the first one of its process. Where switches do not fit and the
+// kernel has shown not all events to a recorder, which it counts on a busy machine, another recording is made.
 func amongAll(t *testing.T, script string, becomes bool) {
+	const recordings = 5
+	for n := 1; ; n++ {
+		faults, missed := studied(t, script, becomes)
+		if len(faults) == 0 {
+			return
+		}
+		if t.Logf("recording %d, %d events missed: %s", n, missed, strings.Join(faults, "; ")); missed == 0 || n == recordings {
+			t.Fatal("the threads do not run as they run among all")
+		}
+	}
+}
+
+// studied returns what does not fit in one recording, and how many events the recorders were not shown.
+func studied(t *testing.T, script string, becomes bool) (faults []string, missed uint64) {
+	t.Helper()
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	pid, pass := kerneltest.Gate(t, "studied", script)
 	_, other := kerneltest.Gate(t, "bystander", busy)
 	all := record(t, kernel.Options{Groups: kernel.Sched, BufferSize: 16 << 20})
@@ -107,11 +125,13 @@ func amongAll(t *testing.T, script string, becomes bool) {
 		t.Fatalf("%d events lost", n)
 	}
 
+	missed = uint64(some.Missed() + all.Missed())
 	got, warnings := runs(some)
-	want, _ := runs(all)
+	want, others := runs(all)
 	if len(warnings) > 0 {
-		t.Errorf("%q", warnings)
+		fault("%q, among all %q", warnings, others)
 	}
+	missed += uint64(len(others)) // switches that no recorder was shown, and no counter of the kernel's has
 	family, became := map[int64]bool{int64(pid): true}, false
 	for i := range few {
 		switch e := &few[i]; e.Name() {
@@ -122,30 +142,31 @@ func amongAll(t *testing.T, script string, becomes bool) {
 		}
 	}
 	if became != becomes {
-		t.Errorf("a thread became the first one: %t", became)
+		fault("a thread became the first one: %t", became)
 	}
 	total, slices := int64(0), 0
 	for tid, mine := range got {
 		if !family[tid] {
-			t.Errorf("thread %d, which is not followed, runs %d times", tid, len(mine))
+			fault("thread %d, which is not followed, runs %d times", tid, len(mine))
 			continue
 		}
 		theirs := want[tid]
 		if len(theirs) != len(mine) {
-			t.Errorf("thread %d runs %d times, among all %d times", tid, len(mine), len(theirs))
+			fault("thread %d runs %d times, among all %d times", tid, len(mine), len(theirs))
 			continue
 		}
 		for i := range mine {
 			// At a switch the program of the recorder that was opened first takes its stamp first.
 			if mine[i].begin < theirs[i].begin || mine[i].begin > theirs[i].end || mine[i].end < theirs[i].end || i > 0 && mine[i-1].end > theirs[i].begin {
-				t.Fatalf("thread %d runs from %d to %d, among all from %d to %d", tid, mine[i].begin, mine[i].end, theirs[i].begin, theirs[i].end)
+				fault("thread %d runs from %d to %d, among all from %d to %d", tid, mine[i].begin, mine[i].end, theirs[i].begin, theirs[i].end)
 			}
 			total += int64(mine[i].end - mine[i].begin)
 		}
 		slices += len(mine)
 	}
 	if slices < 100 || len(got) < 40 {
-		t.Errorf("%d threads run %d times", len(got), slices)
+		fault("%d threads run %d times", len(got), slices)
 	}
 	t.Logf("%d threads run %d times, %d ms in all; %d events among %d", len(got), slices, total/1e6, len(few), len(many))
+	return faults, missed
 }
