@@ -418,6 +418,9 @@ func (c *Client) answer(h *host, b []byte, a arrival, now Reading) Cause {
 	c.counts.exchanges.Add(1)
 	if q := &h.pending[(r.number-uint32(r.back))%uint32(len(h.pending))]; r.back != 0 && q.answered && uint32(q.sample.Number) == r.number-uint32(r.back) {
 		q.sample.T3, q.sample.Late = r.sent, true
+		if r.exact {
+			q.sample.T3.Wall = add(r.sent.Time, q.sample.T2.Offset())
+		}
 		c.each(q.sample)
 	}
 	s := &p.sample

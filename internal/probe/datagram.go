@@ -108,9 +108,13 @@ type reply struct {
 	held     uint32 // T3 in user space less T2, ns
 	sent     Stamp  // T3 of an earlier answer
 	back     uint8  // how many numbers earlier that was; 0: none
+	exact    bool   // that T3 is on the free clock by the reading of that exchange's T2: their distance is exact on REALTIME
 	status   byte   // Clock.Steering
 	realtime int64  // REALTIME less the free clock at T2
 }
+
+// byT2 marks an exact T3 among the kinds of stamps.
+const byT2 = 0x80
 
 // longestBack is the greatest difference of T2 and an earlier T3 that fits, ns: three days.
 const longestBack = 1<<48 - 1
@@ -130,6 +134,9 @@ func (r *reply) put(b []byte, session uint32) {
 		e.PutUint16(b[atT3Back:], uint16(d>>32))
 		e.PutUint32(b[atT3Back+2:], uint32(d))
 		b[atBack] = r.back
+		if r.exact {
+			b[atStamps] |= byT2
+		}
 	}
 	b[atStatus] = r.status
 	e.PutUint64(b[atRealtime:], uint64(r.realtime))
@@ -146,13 +153,15 @@ func (r *reply) get(b []byte) bool {
 		status:   b[atStatus],
 		realtime: int64(e.Uint64(b[atRealtime:])),
 	}
-	if r.received.Kind > Hardware || Kind(b[atStamps]>>4) > Hardware || !valid(r.received.Time) || !valid(add(r.received.Time, int64(r.held))) {
+	sent := Kind(b[atStamps] &^ byT2 >> 4)
+	if r.received.Kind > Hardware || sent > Hardware || !valid(r.received.Time) || !valid(add(r.received.Time, int64(r.held))) {
 		return false
 	}
 	r.received.Wall = add(r.received.Time, r.realtime)
 	if r.back != 0 {
 		d := int64(e.Uint16(b[atT3Back:]))<<32 | int64(e.Uint32(b[atT3Back+2:]))
-		r.sent = Stamp{Time: r.received.Time - hostTime(d), Error: longError(e.Uint16(b[atT3Error:])), Kind: Kind(b[atStamps] >> 4)}
+		r.sent = Stamp{Time: r.received.Time - hostTime(d), Error: longError(e.Uint16(b[atT3Error:])), Kind: sent}
+		r.exact = b[atStamps]&byT2 != 0
 	}
 	return r.back == 0 || valid(r.sent.Time)
 }

@@ -22,6 +22,7 @@ func TestAnswersCarryWhatTheServerStamped(t *testing.T) {
 			received: Stamp{Time: clock.HostTime(rapid.Int64Range(-1<<60, 1<<60).Draw(t, "T2")), Error: rapid.Int64Range(0, math.MaxInt32).Draw(t, "error"), Kind: Kernel},
 			held:     rapid.Uint32().Draw(t, "held"),
 			back:     rapid.Uint8().Draw(t, "back"),
+			exact:    rapid.Bool().Draw(t, "exact"),
 			status:   rapid.Byte().Draw(t, "status"),
 			realtime: rapid.Int64Range(-1<<60, 1<<60).Draw(t, "realtime"),
 		}
@@ -43,7 +44,7 @@ func TestAnswersCarryWhatTheServerStamped(t *testing.T) {
 			if got.back != 0 {
 				t.Fatalf("%+v became %+v", r, got)
 			}
-		case got.back != r.back || got.sent.Time != r.sent.Time || got.sent.Kind != r.sent.Kind:
+		case got.back != r.back || got.exact != r.exact || got.sent.Time != r.sent.Time || got.sent.Kind != r.sent.Kind:
 			t.Fatalf("%+v became %+v", r, got)
 		default:
 			checkError(t, r.sent.Error, got.sent.Error)

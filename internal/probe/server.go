@@ -38,6 +38,7 @@ type session struct {
 	bucket  bucket
 	used    time.Time
 	sent    Stamp // T3 of the latest answer that was stamped
+	exact   bool  // sent is by the reading of its question's T2
 	number  uint32
 	current bool // sent was not told yet
 }
@@ -47,6 +48,7 @@ type waiting struct {
 	session *session
 	number  uint32
 	id      uint32
+	offset  int64   // REALTIME less the free clock at T2
 	before  Reading // T3 in user space
 }
 
@@ -232,7 +234,7 @@ func (s *Server) answer(b []byte, a arrival, now Reading) Cause {
 	r := reply{number: numberOf(b), received: received, realtime: received.Offset(), status: s.clocks.clock.Steering()}
 	s.record(n, false, r.number, received)
 	if back := r.number - n.number; n.current && back > 0 && back < 256 {
-		r.sent, r.back = n.sent, uint8(back)
+		r.sent, r.exact, r.back = n.sent, n.exact, uint8(back)
 	}
 	user := s.clocks.read()
 	r.held = uint32(min(max(0, int64(user.Free)-int64(received.Time)), 1<<32-1))
@@ -244,7 +246,7 @@ func (s *Server) answer(b []byte, a arrival, now Reading) Cause {
 	}
 	n.current = false
 	s.counts.exchanges.Add(1)
-	s.waiting[id%uint32(len(s.waiting))] = waiting{n, r.number, id, user}
+	s.waiting[id%uint32(len(s.waiting))] = waiting{n, r.number, id, r.realtime, user}
 	if !s.socket.stamps() {
 		s.record(n, true, r.number, user.stamp())
 	}
@@ -267,7 +269,8 @@ func (s *Server) departed() {
 		s.clocks.read()
 		stamp := s.clocks.best(d.kernel, d.hardware, w.before)
 		if again := n.current && n.number == w.number; stamp.Kind != User && (!again || stamp.Kind > n.sent.Kind) {
-			n.sent, n.number, n.current = stamp, w.number, true
+			n.sent, n.exact = stamp.by(w.offset)
+			n.number, n.current = w.number, true
 		}
 		if d.hardware == 0 && s.socket.byInterface {
 			continue // the interface's stamp is to come

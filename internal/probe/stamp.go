@@ -29,6 +29,17 @@ type Stamp struct {
 	Monotonic int64
 }
 
+// by returns the stamp with the free clock as it stands by another reading: REALTIME less the free clock is offset there. False
+// where the two readings differ as they do when a clock is set.
+func (s Stamp) by(offset int64) (Stamp, bool) {
+	moved := clock.Sub(add(s.Wall, -offset), s.Time)
+	if s.Wall == 0 || moved < -minStep || moved > minStep {
+		return s, false
+	}
+	s.Time, s.Error = add(s.Time, moved), s.Error+max(moved, -moved)
+	return s, true
+}
+
 func hostTime[T int64 | uint64](ns T) clock.HostTime { return clock.HostTime(ns) }
 
 func valid(t clock.HostTime) bool { return clock.Valid(t) }

@@ -62,8 +62,10 @@ func (d *direct) take(x probe.Sample, set bool) (contradictory bool) {
 		}
 		return false
 	}
-	// T3 has no stamp of the system clock: that of the free clock, carried over where T2 was.
-	sent := add(x.T3.Time, x.T2.Offset()-x.T3.Error)
+	sent := add(x.T3.Wall, -systemError(x.T3))
+	if x.T3.Wall == 0 { // the stamp of the free clock, carried over where T2 was
+		sent = add(x.T3.Time, x.T2.Offset()-x.T3.Error)
+	}
 	d.strict.BA(trace.Message{Sent: sent, Received: add(x.T4.Wall, systemError(x.T4))})
 	if !x.Late {
 		d.strict.AB(trace.Message{Sent: add(x.T1.Wall, -systemError(x.T1)), Received: add(x.T2.Wall, systemError(x.T2))})

@@ -68,6 +68,33 @@ func TestDirectBoundsHoldWhileTheClockThereIsSteered(t *testing.T) {
 	}
 }
 
+// TestDirectBoundsOfAnExactSendingAreNarrower gives T3 by a reading of the free clock that is off, and by the stamp of the system clock.
+func TestDirectBoundsOfAnExactSendingAreNarrower(t *testing.T) {
+	const start, readings = 1_700_000_000_000_000_000, 300
+	width := func(exact bool) int64 {
+		d := newDirect(bound.Assumption{})
+		var last clock.HostTime
+		for x := clock.HostTime(start); x < start+1e9; x += 1e8 {
+			k := probe.Kernel
+			t3 := probe.Stamp{Time: x + 2000 + readings/2, Error: readings, Kind: k}
+			if exact {
+				t3.Wall = x + 2000
+			}
+			d.take(probe.Sample{T1: probe.Stamp{Wall: x, Kind: k}, T2: probe.Stamp{Time: x + 1000, Wall: x + 1000, Kind: k}, T3: t3,
+				T4: probe.Stamp{Wall: x + 3000, Kind: k}, SteeringHere: 1, SteeringThere: 1}, false)
+			last = x + 3000
+		}
+		low, high, ok := d.at(last, 1, 10)
+		if !ok || low > 0 || high < 0 {
+			t.Fatalf("bounds %d and %d, %v, of clocks that agree", low, high, ok)
+		}
+		return high - low
+	}
+	if with, without := width(true), width(false); with > without-readings/4 {
+		t.Errorf("%d ns wide, %d by the free clock's stamp", with, without)
+	}
+}
+
 func TestDirectBoundsAreGoneWhenTheClockHereIsSteered(t *testing.T) {
 	d := newDirect(bound.Assumption{})
 	sample := func(x clock.HostTime, here, there uint8) {
