@@ -20,8 +20,11 @@ const (
 	ladderStretch = 1e9  // ns: least time between two forecasts
 	foretold      = 40   // stretches whose forecasts count
 	minForetold   = 6    // before so many the middle line counts alone
+	recent        = 8    // of these the newest stretches, by which a line is left that lags
 	estimateEvery = 1e8  // ns: least time between estimates
 	levelSlack    = 4.0  // mean excesses by which the lines of the greatest wanders may be wrong about the level
+	recentSlack   = 0.5  // the same of the newest stretches
+	recentMargin  = 1.0  // of the score, by which the newest stretches may be worse than the best line's
 	noiseOfStamps = 5.0  // ns
 	rungPenalty   = 0.07 // of the score, for each larger wander
 	sharpness     = 20.0 // of the weights
@@ -70,7 +73,7 @@ func (l *ladder) reset() {
 func (f *forecast) clear() { f.now = [2]float64{math.Inf(1), math.Inf(1)} }
 
 // burst is how close messages are that count as one exchange.
-const burst = 0.5e9 // ns
+const burst = 0.1e9 // ns
 
 // pace follows the interval between exchanges, on which windows and stretches depend.
 func (l *ladder) pace(x float64) {
@@ -130,21 +133,30 @@ func (l *ladder) turn() {
 	l.rate()
 }
 
-// rate scores the lines.
+// rate scores the lines. What the newest stretches show counts where it is much worse than the best line's: a clock that begins to
+// bend makes quiet lines lag long before most of the stretches that are kept are of the bend.
 func (l *ladder) rate() {
+	if l.forecast[0].n < minForetold {
+		return
+	}
+	l.score = l.scores(foretold, levelSlack)
+	newest := l.scores(recent, recentSlack)
+	least, leastNewest := slices.Min(l.score[:]), slices.Min(newest[:])
+	for i := range l.score {
+		l.score[i] = max(l.score[i]-least, newest[i]-leastNewest-recentMargin)
+	}
+}
+
+// scores returns the lines' scores by the newest stretches. The lines of the greatest wanders may be wrong about the level by slack mean excesses.
+func (l *ladder) scores(stretches int, slack float64) (score [len(rungs)]float64) {
 	var level [len(rungs)]float64
 	var scatter [len(rungs)][2]float64
 	for i := range l.lines {
-		f := &l.forecast[i]
-		n := min(f.n, foretold)
-		if n < minForetold {
-			return
-		}
 		for d := range 2 {
-			buffer := f.past[d]
-			distances := buffer[:n]
+			var buffer [foretold]float64
+			distances := l.forecast[i].newest(d, buffer[:stretches])
 			slices.Sort(distances)
-			half := n/2 + 1
+			half := len(distances)/2 + 1
 			median := distances[half-1]
 			sum := 0.0
 			for _, r := range distances[:half] {
@@ -155,19 +167,32 @@ func (l *ladder) rate() {
 		}
 	}
 	const last = len(rungs) - 1
-	reference, slack := (level[last]+level[last-1])/2, 0.0
+	reference, allowed := level[last], 0.0
+	if stretches == foretold {
+		reference = (level[last] + level[last-1]) / 2
+	}
 	for _, density := range l.lines[last-1].density {
 		if density > 0 {
-			slack = max(slack, levelSlack/density)
+			allowed = max(allowed, slack/density)
 		}
 	}
 	for i := range l.lines {
-		bias := max(math.Abs(level[i]-reference)-slack, 0)
-		l.score[i] = rungPenalty * float64(i)
+		bias := max(math.Abs(level[i]-reference)-allowed, 0)
+		score[i] = rungPenalty * float64(i)
 		for d := range 2 {
-			l.score[i] += math.Log(math.Hypot(scatter[i][d], bias)+noiseOfStamps) / 2
+			score[i] += math.Log(math.Hypot(scatter[i][d], bias)+noiseOfStamps) / 2
 		}
 	}
+	return score
+}
+
+// newest returns the distances of a direction in the newest stretches, as many as fit.
+func (f *forecast) newest(direction int, buffer []float64) []float64 {
+	n := min(f.n, len(buffer))
+	for k := range n {
+		buffer[k] = f.past[direction][(f.n-1-k)%foretold]
+	}
+	return buffer[:n]
 }
 
 // at returns the estimate and its rate at x.

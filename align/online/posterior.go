@@ -9,8 +9,8 @@ import (
 // mean is the default synchroniser: lines between hulls, averaged over the rates and over how much the clocks wander. See
 // [line] and [ladder] within.
 //
-// It is slow to learn that a clock that was quiet bends (about 40 stretches of a second). Where the rate waves by 0.25 ppm in
-// 60 s, its error is three to six times that of clocks that do not bend; the bound is as narrow and holds. It cannot see how the least delays
+// It takes some seconds to learn that a clock that was quiet bends. Where the rate waves by 0.25 ppm in 60 s, its error is two to five
+// times that of clocks that do not bend; the bound is as narrow and holds. It cannot see how the least delays
 // of both ways differ: half of the difference is error, within the bound.
 type mean struct {
 	edge   *edge
