@@ -48,7 +48,7 @@ func (b *Brisk) Exchange(i int, x Exchange) error {
 	if c.n == 0 {
 		c.base = x.Offset()
 	}
-	c.sum += clock.Add(x.Offset(), -c.base)
+	c.sum = clock.Add(c.sum, clock.Add(x.Offset(), -c.base)) // it saturates
 	c.n++
 	return nil
 }

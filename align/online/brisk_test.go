@@ -98,3 +98,25 @@ func TestBriskAdvancesThoseBehindTheAverageAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestBriskAveragesOffsetsAtTheirLimitsWithoutOverflow(t *testing.T) {
+	b, err := online.NewBrisk(2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const greatest = 1<<62 - 1
+	ask := func(i int, offset clock.HostTime) {
+		sent := -offset / 2
+		if err := b.Exchange(i, online.Exchange{Sent: sent, Received: sent + offset, Replied: sent + offset, Returned: sent}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, offset := range []clock.HostTime{-greatest, greatest, greatest} {
+		ask(0, offset)
+	}
+	ask(1, -greatest)
+	b.Round()
+	if first, second := b.Correction(0), b.Correction(1); first != 0 || second <= 0 {
+		t.Errorf("the clock ahead advances by %d, the one behind by %d", first, second)
+	}
+}

@@ -229,6 +229,13 @@ func (f *quietFlag) serveMetrics(ctx context.Context, cmd *cobra.Command, all *e
 	if address == "" {
 		return nil
 	}
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
+	}
+	if err != nil {
+		return wrong("--metrics %s: want HOST:PORT, such as 127.0.0.1:9123: %v", address, err)
+	}
 	m, err := synchroniser.NewMetrics(ctx, address, stats, s)
 	if err != nil {
 		return err

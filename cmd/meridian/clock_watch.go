@@ -37,7 +37,8 @@ func newClockWatch() *cobra.Command {
   skew                how much faster the other clock runs that nobody steers (MONOTONIC_RAW)
   least round trip    without the time that the other end took
   newest              the round trip of the newest exchange
-  steps               how often a clock was set, or contradicted the assumptions; bounds begin anew then
+  steps               how often answers showed that a clock was set, or steered by more than is assumed; what shows within four
+                      exchanges counts once. Bounds begin anew then
   stamps              where they are taken: hardware, kernel or user (the program, later by what the kernel takes)
 
 Bounds are strict if the rates of the free clocks wander by no more than is assumed for them (--method posterior), and if the other host's

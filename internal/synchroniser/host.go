@@ -25,7 +25,8 @@ type State struct {
 	LeastRTT, RTT int64
 	Exchanges     uint64
 	// Steps counts contradictions of the free clocks, of which each began a new piece; Set how often the system clock there was set or
-	// steered by more than is assumed, or stamps of system clocks contradicted each other. No bound is from both sides of either.
+	// steered by more than is assumed, or stamps of system clocks contradicted each other. No bound is from both sides of either. One step
+	// shows in several ways: what shows within four exchanges counts once, as what showed first.
 	Steps, Set uint64
 	// Sessions is how often the other end began anew: its free clock may have another origin then, and nothing from before is used.
 	Sessions    uint64
@@ -73,6 +74,7 @@ type host struct {
 	system     carried
 	direct     *direct
 	session    uint32
+	counted    uint64         // the exchange that counted as a step last
 	doubt      bool           // bounds exclude each other: a clock was set, and which of them holds is open
 	since      clock.HostTime // by our free clock: exchanges that began before are not used
 }
@@ -81,7 +83,18 @@ type host struct {
 type estimator struct {
 	method string
 	online.Synchroniser
-	steps uint64
+	steps, counted uint64
+}
+
+// oneStep is within how many exchanges contradictions count as one step.
+const oneStep = 4
+
+// count counts a contradiction in n, unless one was counted shortly before.
+func (h *host) count(counted, n *uint64) {
+	if now := h.last.Exchanges + 1; *counted == 0 || now >= *counted+oneStep {
+		*counted = now
+		*n++
+	}
 }
 
 func newHost(o *Options, t Target) (*host, error) {
@@ -107,7 +120,7 @@ func (h *host) begin() error {
 		}
 		n := &estimator{method: method, Synchroniser: e}
 		if old != nil {
-			n.steps = old[i].steps
+			n.steps, n.counted = old[i].steps, old[i].counted
 		}
 		h.estimators = append(h.estimators, n)
 	}
@@ -139,7 +152,7 @@ func (h *host) take(x probe.Sample, now probe.Reading) {
 		h.last.Exchanges++
 		h.last.Answered = max(h.last.Answered, x.T4.Time)
 		if set = x.T2.Wall != 0 && h.system.take(x.T2, h.options.Steering); set {
-			h.last.Set++
+			h.count(&h.counted, &h.last.Set)
 		}
 	}
 	if h.direct.take(x, set || stepped) {
@@ -157,7 +170,7 @@ func (h *host) restart(x probe.Sample) {
 	h.system, h.doubt = system, false
 	h.since = max(h.since, x.T4.Time)
 	h.direct.since = h.since
-	h.last.Set++
+	h.count(&h.counted, &h.last.Set)
 }
 
 // feed gives one sample to all estimators. It returns true where the first of them began anew.
@@ -189,8 +202,12 @@ func (h *host) feedOne(e *estimator, x probe.Sample) (stepped bool) {
 	case e.method == DefaultMethod || late == x.Late:
 		stepped = e.Exchange(outwards)
 	}
-	if stepped {
-		e.steps++
+	switch {
+	case !stepped:
+	case e == h.estimators[0]:
+		h.count(&h.counted, &e.steps)
+	default:
+		h.count(&e.counted, &e.steps)
 	}
 	return stepped
 }

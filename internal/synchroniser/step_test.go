@@ -96,6 +96,9 @@ func TestNoBoundSpansAStepThatWasFound(t *testing.T) {
 				x = t4 + 20e3
 			}
 		}
+		if state := h.state.Load(); state.Steps+state.Set != 1 {
+			t.Errorf("seed %d: one step, of the free clock too: %v, counted as %d and %d", seed, freeToo, state.Steps, state.Set)
+		}
 	}
 	if asked < 5_000 {
 		t.Errorf("%d bounds were asked", asked)

@@ -34,6 +34,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"meridian/internal/netlab"
@@ -86,7 +87,7 @@ func main() {
 			exit(fmt.Errorf("unknown load %q (%s)", name, strings.Join(loadNames, ", ")))
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if *hops > 0 {
 		exit(b.runHops(ctx, *hops, os.Stdout))
