@@ -13,7 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -21,6 +21,7 @@ import (
 	"meridian/format/chrome"
 	"meridian/format/ctf"
 	"meridian/format/gotrace"
+	"meridian/format/internal/files"
 	"meridian/format/internal/stream"
 	"meridian/format/jaeger"
 	"meridian/format/otlp"
@@ -181,6 +182,19 @@ func extension(path string) string {
 	return filepath.Ext(name)
 }
 
+// Mount has paths SCHEME://NAME lead to the files of fsys, for all formats: wherever a path is read, such a path may stand. The files
+// must be [io.ReaderAt] as well. What grows is followed on the disks of the operating system only.
+func Mount(scheme string, fsys fs.FS) { files.Mount(scheme, fsys) }
+
+// Mounted reports whether a path leads to a file system that was mounted.
+func Mounted(path string) bool { return files.Mounted(path) }
+
+// Stat describes a file or a directory, mounted or of the operating system.
+func Stat(path string) (fs.FileInfo, error) { return files.Stat(path) }
+
+// ReadDir lists a directory, mounted or of the operating system.
+func ReadDir(path string) ([]fs.DirEntry, error) { return files.ReadDir(path) }
+
 // Text is a text file being read: decompressed, but Consumed counts the bytes of the file itself, for progress, and may
 // be called by another goroutine.
 type Text interface {
@@ -200,11 +214,11 @@ func OpenText(path string) (Text, error) {
 // Files lists the files of a directory that [Detect] knows, sorted by name. It does not look into directories within,
 // nor at names that begin with a dot, and no name makes a file a message list here: notes.txt beside captures is common.
 func Files(path string) ([]string, error) {
-	entries, err := os.ReadDir(path)
+	entries, err := files.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
-	var files []string
+	var found []string
 	var first error
 	streams := false // there are streams of CTF
 	for _, e := range entries {
@@ -212,7 +226,7 @@ func Files(path string) ([]string, error) {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		if info, err := files.Stat(name); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		if _, err := detectFile(name, ""); err != nil {
@@ -223,9 +237,9 @@ func Files(path string) ([]string, error) {
 			}
 			continue
 		}
-		files = append(files, name)
+		found = append(found, name)
 	}
-	if len(files) == 0 {
+	if len(found) == 0 {
 		if streams {
 			return nil, fmt.Errorf("%s: CTF streams, but no file named metadata", path)
 		}
@@ -234,6 +248,6 @@ func Files(path string) ([]string, error) {
 		}
 		return nil, fmt.Errorf("%s: no file in the directory; %s", path, known)
 	}
-	sort.Strings(files)
-	return files, nil
+	sort.Strings(found)
+	return found, nil
 }

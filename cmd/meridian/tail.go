@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"meridian/format"
 	"meridian/format/ctf"
 	"meridian/format/shm"
 	"meridian/internal/live"
@@ -186,6 +187,9 @@ func liveInputs(args []string) (inputs []live.Input, err error) {
 		}
 		if dir == "" {
 			return nil, wrong("%q: no directory given", arg)
+		}
+		if format.Mounted(dir) {
+			return nil, wrong("%s: only what lies on a disk is followed; 'meridian convert' and 'meridian view' without --follow read it", dir)
 		}
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() && !live.IsCapture(dir) {
 			return nil, wrong("%s is neither a directory nor a capture that is not compressed (pcap, pcapng): only these are followed", dir)

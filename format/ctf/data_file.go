@@ -3,28 +3,41 @@ package ctf
 import (
 	"errors"
 	"io"
-	"os"
+
+	"meridian/format/internal/files"
 )
 
 // dataFile is a file of packets. It is read into buffers and never mapped into memory: a process that truncates a mapped file
 // ends every reader of it (SIGBUS), and one that writes to it changes bytes after they were checked. Buffers of some 64 KiB stay in
 // the processor's cache, so that the copy costs about as much as the page faults of a mapping.
 type dataFile struct {
-	file *os.File
+	file files.File
 	size int64 // when it was opened; what is appended later is not read
 }
 
 func openDataFile(path string) (*dataFile, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	d := &dataFile{file: f}
-	if d.size, err = f.Seek(0, io.SeekEnd); err != nil {
+	if d.size, err = d.length(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// length returns the size of the file now.
+func (d *dataFile) length() (int64, error) {
+	if f, ok := d.file.(io.Seeker); ok {
+		return f.Seek(0, io.SeekEnd) // cheaper than Stat, and a Follower asks often
+	}
+	info, err := d.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 func (d *dataFile) Close() error { return d.file.Close() }

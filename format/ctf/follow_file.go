@@ -2,7 +2,6 @@ package ctf
 
 import (
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"strings"
 	"time"
@@ -50,7 +49,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // measure takes the size of a file. It never reads.
 func (file *followedFile) measure() {
-	if size, err := file.s.file.file.Seek(0, io.SeekEnd); err == nil {
+	if size, err := file.s.file.length(); err == nil {
 		file.size = size
 	}
 	if file.gone {

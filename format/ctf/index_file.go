@@ -2,9 +2,10 @@ package ctf
 
 import (
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"meridian/format/internal/files"
 )
 
 // indexEntry is where a packet stands, as LTTng's index of the file says.
@@ -27,12 +28,12 @@ const (
 // by their headers, which say the same.
 func readIndex(path string, fileSize int64) []indexEntry {
 	name := filepath.Join(filepath.Dir(path), "index", filepath.Base(path)+".idx")
-	info, err := os.Stat(name)
+	info, err := files.Stat(name)
 	// A packet has at least a byte, an entry at least 56.
 	if err != nil || !info.Mode().IsRegular() || info.Size() < indexHeader || info.Size()/indexFields > fileSize+1 {
 		return nil
 	}
-	data, err := os.ReadFile(name)
+	data, err := files.ReadFile(name)
 	if err != nil {
 		return nil
 	}

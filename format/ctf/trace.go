@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 
+	"meridian/format/internal/files"
 	"meridian/trace"
 )
 
@@ -51,14 +51,14 @@ func Open(dir string, w *trace.Warnings) (*Trace, error) {
 }
 
 func readMetadata(name string) ([]byte, error) {
-	info, err := os.Stat(name)
+	info, err := files.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxMetadata {
 		return nil, fmt.Errorf("%s: not a metadata file: not a regular file of at most %d MiB", name, maxMetadata>>20)
 	}
-	return os.ReadFile(name)
+	return files.ReadFile(name)
 }
 
 // open opens the streams of a trace whose metadata is known.
@@ -95,7 +95,7 @@ func open(dir string, m *Metadata, name string, w *trace.Warnings) (*Trace, erro
 
 // streamFiles lists the files of a trace's directory that hold packets, channel_2 before channel_10.
 func streamFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := files.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func streamFiles(dir string) ([]string, error) {
 		if n == "metadata" || strings.HasPrefix(n, ".") {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(dir, n)); err != nil || !info.Mode().IsRegular() {
+		if info, err := files.Stat(filepath.Join(dir, n)); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		names = append(names, n)
@@ -211,7 +211,7 @@ const (
 func Find(dir string) ([]string, error) {
 	var found []string
 	n := 0
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := files.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if path == dir {
 				return err
@@ -237,10 +237,10 @@ func Find(dir string) ([]string, error) {
 // IsTrace reports whether a directory has a metadata file that looks like CTF's.
 func IsTrace(dir string) bool {
 	name := filepath.Join(dir, "metadata")
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() { // opening a pipe would block
+	if info, err := files.Stat(name); err != nil || !info.Mode().IsRegular() { // opening a pipe would block
 		return false
 	}
-	f, err := os.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return false
 	}

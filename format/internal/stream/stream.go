@@ -16,11 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"meridian/format/internal/files"
 )
 
 // Damage says that compressed data end too early or are not what they should be.
@@ -49,7 +50,7 @@ type Stream struct {
 
 // Open opens a file. Errors name it.
 func Open(path string) (*Stream, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}

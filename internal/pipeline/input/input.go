@@ -38,7 +38,7 @@ func Parse(args []string) ([]Trace, error) {
 	var unnamed []argument
 	for _, arg := range args {
 		host, path, named := strings.Cut(arg, "=")
-		if _, err := os.Stat(arg); err == nil || !named {
+		if _, err := format.Stat(arg); err == nil || !named {
 			host, path, named = "", arg, false
 		}
 		if named && host == "" {
@@ -76,7 +76,7 @@ func Parse(args []string) ([]Trace, error) {
 // tracesAt returns the traces that a path stands for. Those of a directory have a Host only if the traces themselves say
 // that they are of several.
 func tracesAt(path string) ([]Trace, error) {
-	info, err := os.Stat(path)
+	info, err := format.Stat(path)
 	if path == "-" && err != nil {
 		return nil, errors.New("-: standard input is not read, since traces are read more than once: write it to a file first")
 	}
@@ -139,13 +139,13 @@ func directoriesAt(path string) ([]Trace, error) {
 // trace's host and stamped by its clock.
 func capturesIn(in Trace) (found []Trace, err error) {
 	dir := filepath.Join(in.Path, "packets")
-	entries, err := os.ReadDir(dir)
+	entries, err := format.ReadDir(dir)
 	if err != nil {
 		return nil, nil // the trace has none
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		info, err := os.Stat(path)
+		info, err := format.Stat(path)
 		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || strings.HasPrefix(e.Name(), ".") {
 			continue // an empty file is of a recorder that was killed as it began
 		}
@@ -165,7 +165,7 @@ func SameFile(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
 	}
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
+	x, errX := format.Stat(a)
+	y, errY := format.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }

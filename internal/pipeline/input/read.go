@@ -2,7 +2,6 @@ package input
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"sync/atomic"
 
@@ -37,7 +36,7 @@ type content struct {
 func Read(ctx context.Context, traces []Trace, w *trace.Warnings, progress func(done, total int64)) (*Set, error) {
 	var total int64
 	for _, in := range traces {
-		if info, err := os.Stat(in.Path); err == nil {
+		if info, err := format.Stat(in.Path); err == nil {
 			total += info.Size()
 		}
 	}
