@@ -27,7 +27,7 @@ func loneClocks(n int) *trace.Problem {
 // With a cost that is quadratic in the clocks, this test does not end.
 func TestClocksWithoutMessagesTakeLinearTime(t *testing.T) {
 	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
-	n := 100_000
+	n := 30_000
 	if testing.Short() {
 		n = 10_000
 	}

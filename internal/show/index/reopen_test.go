@@ -14,7 +14,30 @@ import (
 func TestDamagedSegmentIsDroppedWithThoseBehindIt(t *testing.T) {
 	testneed.RacedBy(t, "TestKilledAtAnyInstantItGoesOn")
 	x := crashTimeline()
+	x.records = x.records[:4000]
 	const seals, each = 11, 100 // of which the first eight are merged
+	whole := t.TempDir()
+	schema := *x.schema
+	l, err := NewLive(whole, &schema, Options{risky: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range seals * each {
+		if err := l.Write(&x.records[i]); err != nil {
+			t.Fatal(err)
+		}
+		if (i+1)%each == 0 {
+			if err := l.Seal([]byte(fmt.Sprint((i + 1) / each))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if more, err := l.Compact(); !more || err != nil {
+		t.Fatal(more, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for name, damage := range map[string]func(b []byte) []byte{
 		"cut short":   func(b []byte) []byte { return b[:len(b)-1] },
 		"empty":       func([]byte) []byte { return nil },
@@ -23,29 +46,11 @@ func TestDamagedSegmentIsDroppedWithThoseBehindIt(t *testing.T) {
 	} {
 		for file, want := range map[string]int{segmentName(1, 8): 0, segmentName(9, 9): 8, segmentName(10, 10): 9, segmentName(11, 11): 10} {
 			dir := t.TempDir()
-			schema := *x.schema
-			l, err := NewLive(dir, &schema, Options{risky: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range seals * each {
-				if err := l.Write(&x.records[i]); err != nil {
-					t.Fatal(err)
-				}
-				if (i+1)%each == 0 {
-					if err := l.Seal([]byte(fmt.Sprint((i + 1) / each))); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			if more, err := l.Compact(); !more || err != nil {
-				t.Fatal(more, err)
-			}
-			if err := l.Close(); err != nil {
+			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
 				t.Fatal(err)
 			}
 			spoil(t, filepath.Join(dir, file), damage)
-			schema = *x.schema
+			schema := *x.schema
 			l, resume, err := OpenLive(dir, &schema, Options{risky: true})
 			if err != nil {
 				t.Fatalf("%s %s: %v", file, name, err)
