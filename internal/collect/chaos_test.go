@@ -37,7 +37,7 @@ type victim struct {
 
 func (c *chaos) startShipper(replicas int) {
 	ctx, cancel := context.WithCancel(context.Background())
-	conn := c.connect()
+	conn := c.connectAs("web")
 	s, err := ship.New(ship.Options{Conn: conn, Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Chunk: 16 << 10, Window: 256 << 10})
 	if err != nil {
 		c.t.Fatal(err)
@@ -158,7 +158,7 @@ func testChaos(t *testing.T, seed uint64, strikes, servers, replicas int) {
 	// What servers that were let go of have of an earlier time stays; as many as are wanted have all.
 	ended := make(chan struct{})
 	close(ended)
-	conn := c.connect()
+	conn := c.connectAs("web")
 	s, err := ship.New(ship.Options{Conn: conn, Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Ended: ended, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"meridian/internal/collect/broker"
 	"meridian/internal/collect/ship"
 	"meridian/internal/collect/store"
+	"meridian/internal/collect/wire"
 )
 
 // lab is a broker, servers and what they store, on this machine.
@@ -36,14 +37,20 @@ func newLab(t *testing.T) *lab {
 	return &lab{t, b}
 }
 
-func (l *lab) connect() *nats.Conn {
+func (l *lab) connect(options ...nats.Option) *nats.Conn {
 	l.t.Helper()
-	c, err := nats.Connect(l.broker.URL(), nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))
+	c, err := nats.Connect(l.broker.URL(), append(options, nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))...)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(c.Close)
 	return c
+}
+
+// connectAs connects as a host's agent does.
+func (l *lab) connectAs(host string) *nats.Conn {
+	l.t.Helper()
+	return l.connect(nats.CustomInboxPrefix(wire.OfHost(host, "inbox")))
 }
 
 // serve runs a server over a directory until the test or the returned function ends it.
@@ -81,7 +88,7 @@ func (l *lab) ship(o ship.Options) (sum ship.Summary) {
 	l.t.Helper()
 	ended := make(chan struct{})
 	close(ended)
-	o.Conn, o.Ended, o.Log = l.connect(), ended, l.t.Logf
+	o.Conn, o.Ended, o.Log = l.connectAs(o.Host), ended, l.t.Logf
 	s, err := ship.New(o)
 	if err != nil {
 		l.t.Fatal(err)

@@ -185,6 +185,10 @@ func (s *Server) answer(ctx context.Context, opens <-chan *nats.Msg) error {
 		case <-ctx.Done():
 			return nil
 		case m := <-opens:
+			if err := wire.CheckReply(m.Subject, m.Reply); err != nil {
+				s.o.Log("%s: refused: %v", m.Subject, err)
+				continue
+			}
 			answer := s.open(m)
 			answer.Version = wire.Version
 			if err := m.Respond(wire.Encode(answer)); err != nil && !wire.Lost(err) {

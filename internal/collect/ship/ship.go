@@ -17,7 +17,7 @@ import (
 
 // Options say what is sent and how. A field that is 0 has the default.
 type Options struct {
-	Conn          *nats.Conn
+	Conn          *nats.Conn // with an inbox below the host's subjects: nats.CustomInboxPrefix(wire.OfHost(host, "inbox"))
 	Host, Session string
 	Dir           string
 	Replicas      int           // servers that must have everything, 1
@@ -101,6 +101,9 @@ func New(o Options) (*Shipper, error) {
 	o = o.withDefaults()
 	if err := errors.Join(wire.CheckHost(o.Host), wire.CheckSession(o.Session)); err != nil {
 		return nil, err
+	}
+	if own := wire.OfHost(o.Host, "inbox"); o.Conn.Opts.InboxPrefix != own {
+		return nil, fmt.Errorf("answers on the connection go to %q, and servers answer host %s at %s only", o.Conn.Opts.InboxPrefix, o.Host, own)
 	}
 	s := &Shipper{
 		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
