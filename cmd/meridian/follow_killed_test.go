@@ -20,17 +20,18 @@ import (
 
 var followKills = flag.Int("follow-kills", 8, "how often TestFollowerAndRecorderThatAreKilledGoOn kills the follower")
 
-// viewing is a follower with a page.
+// viewing is a command with the page of a timeline that grows.
 type viewing struct {
 	*exec.Cmd
 	url    string
 	stderr strings.Builder
 }
 
-func follow(t *testing.T, args ...string) *viewing {
+// follow starts view --follow by a program that is meridian, with more in its environment.
+func follow(t *testing.T, program string, env []string, args ...string) *viewing {
 	t.Helper()
-	v := &viewing{Cmd: exec.Command("meridian-sealing", append([]string{"view", "--follow", "--no-browser"}, args...)...)}
-	v.Cmd.Stderr = &v.stderr
+	v := &viewing{Cmd: exec.Command(program, append([]string{"view", "--follow", "--no-browser"}, args...)...)}
+	v.Cmd.Env, v.Cmd.Stderr = append(os.Environ(), env...), &v.stderr
 	lines := bufio.NewScanner(started(t, v.Cmd))
 	if !lines.Scan() {
 		_ = v.Wait()
@@ -123,7 +124,7 @@ func TestFollowerAndRecorderThatAreKilledGoOn(t *testing.T) {
 	t.Cleanup(func() { _ = number.Process.Kill() })
 	recorders, shown := 1, 0
 	for n := 1; n <= *followKills; n++ {
-		v := follow(t, trace, "--index", index, "--event", "test:*", "--latency", "20ms")
+		v := follow(t, "meridian-sealing", nil, trace, "--index", index, "--event", "test:*", "--latency", "20ms")
 		time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
 		if err := v.Process.Kill(); err != nil {
 			t.Fatalf("kill %d: %v: %s", n, err, v.stderr.String())
@@ -146,7 +147,7 @@ func TestFollowerAndRecorderThatAreKilledGoOn(t *testing.T) {
 	if _, err := fmt.Sscan(last.String(), &total); err != nil || total == 0 {
 		t.Fatalf("%q events: %v", last.String(), err)
 	}
-	v := follow(t, trace, "--index", index, "--event", "test:*", "--latency", "20ms")
+	v := follow(t, "meridian-sealing", nil, trace, "--index", index, "--event", "test:*", "--latency", "20ms")
 	for limit := time.Now().Add(time.Minute); shown < total && time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
 		shown = v.events(t)
 	}

@@ -19,6 +19,7 @@ var sizeUnits = []struct {
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}}
 
 func (k *keepValue) Set(text string) error {
+	var duration, size string // the parts
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		bytes, isSize, err := parseSize(part)
@@ -29,7 +30,10 @@ func (k *keepValue) Set(text string) error {
 			if bytes < record.MinKeepBytes {
 				return fmt.Errorf("%s is less than 1MiB, the least that can be kept", part)
 			}
-			k.Bytes = bytes
+			if size != "" {
+				return fmt.Errorf("%s and %s are two sizes: write one, and at most one duration", size, part)
+			}
+			k.Bytes, size = bytes, part
 			continue
 		}
 		d, err := time.ParseDuration(part)
@@ -39,7 +43,10 @@ func (k *keepValue) Set(text string) error {
 		if d < record.MinKeepTime {
 			return fmt.Errorf("%s is less than %v, the least that can be kept", part, record.MinKeepTime)
 		}
-		k.Time = d
+		if duration != "" {
+			return fmt.Errorf("%s and %s are two durations: write one, and at most one size", duration, part)
+		}
+		k.Time, duration = d, part
 	}
 	return nil
 }

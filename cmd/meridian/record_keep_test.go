@@ -17,7 +17,7 @@ func TestKeepIsADurationOrASizeOrBoth(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, k.Keep, err)
 		}
 	}
-	for _, text := range []string{"", "10", "1kB", "10ms", "-5m", "-3GiB", "xGiB", "9e9TiB", "NaNGiB", "10m,", "10 parsecs"} {
+	for _, text := range []string{"", "10", "1kB", "10ms", "-5m", "-3GiB", "xGiB", "9e9TiB", "NaNGiB", "10m,", "10 parsecs", "1h,2h", "1h,1h", "1GiB,2GiB", "1h,1GiB,2h"} {
 		var k keepValue
 		if err := k.Set(text); err == nil {
 			t.Errorf("%q is taken for %+v", text, k.Keep)

@@ -5,10 +5,10 @@ package main_test
 import (
 	"bufio"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,14 +45,15 @@ func TestRecordingIsShownWhileItIsMadeAndUntilItIsInterrupted(t *testing.T) {
 	for said.Scan() && !strings.Contains(said.Text(), "the recording has ended") { // emit's own exit is printed before
 	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }()
-	for events := ""; !strings.Contains(events, `"name":"test:number","category":"test","fields":["n","text"],"events":300}`); time.Sleep(10 * time.Millisecond) {
-		r, err := http.Get(url + "api/about")
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, _ := io.ReadAll(r.Body)
-		r.Body.Close()
-		events = string(b)
+	v := &viewing{url: url}
+	type class struct {
+		Name   string
+		Events int
+	}
+	for shown := false; !shown; time.Sleep(10 * time.Millisecond) {
+		var about struct{ Classes []class }
+		v.get(t, "about", &about)
+		shown = slices.Contains(about.Classes, class{"test:number", 300})
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

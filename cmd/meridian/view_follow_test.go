@@ -3,13 +3,9 @@
 package main_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -20,14 +16,7 @@ func TestViewFollowsARecordingAndTheOneAfterIt(t *testing.T) {
 	if err := os.Mkdir(rings, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command("meridian", "view", "--follow", trace, "--no-browser", "--event", "test:*")
-	c.Env = append(os.Environ(), "TMPDIR="+dir)
-	var stderr strings.Builder
-	c.Stderr = &stderr
-	lines := bufio.NewScanner(started(t, c))
-	if !lines.Scan() {
-		t.Fatal("no address")
-	}
+	v := follow(t, "meridian", []string{"TMPDIR=" + dir}, trace, "--event", "test:*")
 	var about struct {
 		Live   bool
 		Events int
@@ -39,28 +28,18 @@ func TestViewFollowsARecordingAndTheOneAfterIt(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		for about.Events < 500*recorders {
-			r, err := http.Get(lines.Text() + "api/about")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.StatusCode == http.StatusOK {
-				err = json.NewDecoder(r.Body).Decode(&about)
-			}
-			r.Body.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
+			v.get(t, "about", &about)
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
 	if !about.Live || about.Events != 1000 || len(about.Rows) != 3 {
 		t.Errorf("%+v", about)
 	}
-	if err := c.Process.Signal(os.Interrupt); err != nil {
+	if err := v.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Wait(); err != nil {
-		t.Errorf("%v: %s", err, stderr.String())
+	if err := v.Wait(); err != nil {
+		t.Errorf("%v: %s", err, v.stderr.String())
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "meridian-*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q (%v)", left, err)

@@ -1,8 +1,6 @@
 package text
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -16,14 +14,7 @@ import (
 )
 
 func write(t eventtest.Fataler, l *trace.Schema, events []trace.TimelineEvent) string {
-	var out bytes.Buffer
-	w, err := NewWriter(&out, l)
-	if err == nil {
-		eventtest.Write(t, &annotated{Writer: w}, nil, events)
-	} else {
-		eventtest.Write(t, w, err, events)
-	}
-	return out.String()
+	return eventtest.WriteLines(t, NewWriter, l, events)
 }
 
 func story() (*trace.Schema, []trace.TimelineEvent) {
@@ -80,39 +71,8 @@ func TestSchemasAndEventsThatAreNotValidAreRefused(t *testing.T) {
 	eventtest.RefusesUnknownIndices(t, open)
 }
 
-// fullDisk takes nothing.
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
-
 func TestFailureOfTheOutputIsReturnedByFlushAndByEveryCallAfterIt(t *testing.T) {
-	l, events := story()
-	w, err := NewWriter(fullDisk{}, l)
-	if err == nil {
-		err = w.Write(&events[0])
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, call := range []func() error{w.Flush, w.Flush, func() error { return w.Write(&events[0]) }, w.Close} {
-		if err := call(); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("error %v", err)
-		}
-	}
-}
-
-// annotated says of each event that is before the one written last how late it is, and that it was moved by a tenth of that.
-type annotated struct {
-	*Writer
-	last clock.TimelineTime
-}
-
-func (a *annotated) Write(e *trace.TimelineEvent) error {
-	if late := clock.Sub(a.last, e.Time); a.last > 0 && late > 0 {
-		a.Annotate(late, late/10)
-	}
-	a.last = e.Time
-	return a.Writer.Write(e)
+	eventtest.KeepsFailure(t, NewWriter)
 }
 
 func TestAddressesAreWrittenAsAddresses(t *testing.T) {
