@@ -23,7 +23,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo
+.PHONY: live-packets help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +116,9 @@ live-index: ## the index that grows: its writer killed at 200 random instants, a
 
 live-kills: ## view --follow killed at 200 random instants, its recorder at 50: every event once
 	go test -count 1 -v ./cmd/meridian -run TestFollowerAndRecorderThatAreKilledGoOn -follow-kills 200
+
+live-packets: ## memory of the live path over 2 million packets
+	go test -count 1 -v ./internal/live -run TestMemoryIsFlatOverALongRunOfPackets -packets-long 2000000
 
 truth: ## bounds of real traffic compared with the true times, with figures; needs root
 	go test ./internal/pipeline -run TestRealTraffic -count 1 -v

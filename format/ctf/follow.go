@@ -107,7 +107,7 @@ func (f *Follower) Refresh() (grew bool, err error) {
 		if !file.queued && file.r != nil && (extended || renewed) && f.wake(file) {
 			grew = true
 		}
-		if file.gone && !file.queued && file.measured >= 2 {
+		if file.gone && !file.queued && file.measured >= 2 && !f.Vanished() { // else the directory may be elsewhere: see Moved
 			f.drop(file) // it has been looked at after it was removed
 			continue
 		}

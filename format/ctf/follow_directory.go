@@ -123,3 +123,19 @@ func (f *Follower) open(name string, vanished []*followedFile) error {
 	f.files = append(f.files, file)
 	return nil
 }
+
+// Vanished says that the directory was not there at the last Refresh. What was there is still read to its end.
+func (f *Follower) Vanished() bool { return f.directory.info == nil }
+
+// Moved says that the directory has another path now. It is followed there, from where it was read to.
+func (f *Follower) Moved(dir string) {
+	f.dir, f.t.Dir = dir, dir
+	f.directory, f.metadata.settled = directoryState{}, false
+	for _, file := range f.files {
+		path := filepath.Join(dir, file.name)
+		if info, err := os.Stat(path); err == nil && os.SameFile(info, file.info) {
+			file.gone, file.measured, file.s.Path = false, 0, path
+			f.named[file.name] = file
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,6 +200,71 @@ func TestTracesThatComeIntoADirectoryAreFollowed(t *testing.T) {
 	}
 	if err := s.close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestTraceThatIsMovedIsReadOnce moves a trace within the directory that is followed, as a rotation of LTTng does, and writes it to its end
+// there.
+func TestTraceThatIsMovedIsReadOnce(t *testing.T) {
+	t.Parallel()
+	hosts := talk(3, 3)
+	for _, behind := range []float64{0.5, 0.8, 1, -0.5} { // what is written at the move, though the follower has not looked
+		soon := behind < 0 // moved as soon as it was found
+		behind = math.Abs(behind)
+		dir := t.TempDir()
+		into := filepath.Join(dir, "session")
+		now := time.Unix(5, 0)
+		var w trace.Warnings
+		s, err := New(Options{Inputs: []Input{{Host: "session", Dir: into, Derived: true}}, Align: cheap, Now: func() time.Time { return now }}, &w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &collector{s: s}
+		s.To(c)
+		var all []*growth
+		for i := range hosts {
+			all = append(all, &growth{from: hosts[i].write(t, dir), to: filepath.Join(into, "ust", hosts[i].name), sizes: map[string]int64{}})
+		}
+		if soon {
+			growTo(t, s, &now, nil, 1, 0, 0) // the next look for traces is the one that finds them
+			for _, g := range all {
+				g.advance(t, 0.5)
+			}
+			now = now.Add(time.Second)
+			if _, err := s.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			growTo(t, s, &now, all, 2, 0, 0.5)
+		}
+		for _, g := range all {
+			g.advance(t, behind)
+			g.to = filepath.Join(into, "archives", "0", filepath.Base(g.to))
+		}
+		if err := os.MkdirAll(filepath.Join(into, "archives"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := filepath.Join(dir, "elsewhere") // a walk through the session may miss what is being moved
+		for _, move := range [][2]string{{filepath.Join(into, "ust"), elsewhere}, {elsewhere, filepath.Join(into, "archives", "0")}} {
+			if err := os.Rename(move[0], move[1]); err != nil {
+				t.Fatal(err)
+			}
+			growTo(t, s, &now, nil, 2, 0, 0)
+		}
+		growTo(t, s, &now, all, 2, behind, 1)
+		if err := s.Finish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		count := make(map[string]int)
+		for _, x := range c.taken {
+			count[s.Schema().Hosts[x.host]]++
+		}
+		if count["a"] != len(hosts[0].events) || count["b"] != len(hosts[1].events) || len(count) != 2 {
+			t.Errorf("events %v; there are %d and %d", count, len(hosts[0].events), len(hosts[1].events))
+		}
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func (in *input) findTraces() {
 		return // it is not there
 	}
 	for _, dir := range found {
-		if in.s.follows(dir) {
+		if in.s.follows(dir) || in.s.moved(dir) {
 			continue
 		}
 		if in.s.alone {
@@ -66,9 +66,47 @@ func (in *input) findTraces() {
 			x.name = in.name
 		}
 		x.looked = before
+		if info, err := os.Stat(dir); err == nil {
+			x.info = info // before anything is read: it may move at any time
+		}
 		in.s.inputs = append(in.s.inputs, x)
 		in.s.watch(dir)
 	}
+}
+
+// seek looks whether the trace, which has vanished, is elsewhere in a directory that was given: LTTng moves what a rotation has ended.
+func (in *input) seek() {
+	for _, other := range in.s.inputs {
+		if !other.expanded {
+			continue
+		}
+		found, err := ctf.Find(other.dir)
+		if err != nil {
+			continue
+		}
+		if slices.ContainsFunc(found, in.moved) {
+			return
+		}
+	}
+}
+
+// moved says whether a directory is one that is followed by another path, and follows it there.
+func (s *Session) moved(dir string) bool {
+	return slices.ContainsFunc(s.inputs, func(in *input) bool { return in.moved(dir) })
+}
+
+func (in *input) moved(dir string) bool {
+	if in.trace == nil || in.info == nil || in.dir == dir {
+		return false
+	}
+	info, err := os.Stat(dir)
+	if err != nil || !os.SameFile(info, in.info) {
+		return false
+	}
+	in.dir = dir
+	in.trace.Moved(dir)
+	in.s.watch(dir)
+	return true
 }
 
 // watch has a directory waited for.

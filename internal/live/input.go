@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 
@@ -28,14 +29,16 @@ type input struct {
 	entries  *order.SourceEntries
 	hasTags  bool // the ends of its messages have tags that are unique everywhere
 
-	given    bool      // by Options, others are found
-	derived  bool      // name is not of traces in the directory
-	expanded bool      // the directory holds traces, which are inputs, and is none itself
-	parent   *input    // the trace that a capture is beside; nil for others
-	searched bool      // for traces in it, once
-	sought   bool      // captures beside it, once
-	rotated  rotated   // captures beside it
-	past     ctf.Tally // of traces that were replaced
+	given    bool        // by Options, others are found
+	derived  bool        // name is not of traces in the directory
+	expanded bool        // the directory holds traces, which are inputs, and is none itself
+	parent   *input      // the trace that a capture is beside; nil for others
+	searched bool        // for traces in it, once
+	sought   bool        // captures beside it, once
+	rotated  rotated     // captures beside it
+	info     fs.FileInfo // of the directory, by which it is known when it has moved; nil before it was read
+	missed   int64       // when it was looked for elsewhere, by Session.elapsed
+	past     ctf.Tally   // of traces that were replaced
 
 	looked     bool // once: what comes after that is new
 	there      bool // the directory is
@@ -125,10 +128,31 @@ func (in *input) refresh() error {
 		in.s.warnings.Add(in.dir, "another "+what+" was put in its place, and is followed from its beginning", "")
 		return in.replace()
 	}
-	if err != nil || !grew || in.host >= 0 {
+	if err != nil {
 		return err
 	}
-	return in.open(before)
+	if in.host < 0 && grew {
+		return in.open(before)
+	}
+	if in.host >= 0 && in.trace != nil {
+		in.locateDirectory()
+	}
+	return nil
+}
+
+// locateDirectory looks for a trace that has vanished, at once and then at intervals.
+func (in *input) locateDirectory() {
+	switch {
+	case !in.trace.Vanished():
+		if in.missed = 0; in.info == nil {
+			if info, err := os.Stat(in.dir); err == nil {
+				in.info = info
+			}
+		}
+	case in.info != nil && (in.missed == 0 || in.s.elapsed()-in.missed >= lookInterval):
+		in.missed = max(in.s.elapsed(), 1)
+		in.seek()
+	}
 }
 
 // replace follows the trace that was put in the place of the one that was followed. Its host and clock are taken for the same.
@@ -163,7 +187,7 @@ func (in *input) replace() error {
 	}
 	in.follow()
 	in.subs, in.lastSub, in.began, in.classes = make(map[subKey]int), subKey{}, false, nil
-	in.replaced = true
+	in.replaced, in.info = true, nil
 	if in.host >= 0 {
 		in.enter()
 	}

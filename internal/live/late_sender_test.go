@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -34,10 +35,7 @@ func pairEnds(t *testing.T, flow uint64, ends []shownEnd) (from, to *shownEnd) {
 }
 
 func compareCarried(a, b carried) int {
-	if a.from != b.from {
-		return int(a.from[0]) - int(b.from[0])
-	}
-	return int(a.sent - b.sent)
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.sent, b.sent), cmp.Compare(a.received, b.received))
 }
 
 func TestMessagesOfAHostThatIsReadLateAreFoundOnce(t *testing.T) {

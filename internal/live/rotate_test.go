@@ -82,7 +82,6 @@ func TestCaptureThatIsRotatedIsReadOnce(t *testing.T) {
 			dir := t.TempDir()
 			in := w.encode(dir)
 			b := &w.hosts[1]
-			var header int // before the first packet
 			if beside {
 				hosts := talk(1, 3)
 				parent := hosts[1].write(t, t.TempDir())
@@ -94,14 +93,13 @@ func TestCaptureThatIsRotatedIsReadOnce(t *testing.T) {
 				b.file = filepath.Join(dir, "b", packetFiles, "live.pcapng")
 				in[1].Dir = filepath.Join(dir, "b")
 			}
-			header = b.ends[0] - (b.ends[1] - b.ends[0])
 			x := w.open(in)
 			count := &packetCount{endSink: x.x}
 			x.To(count)
 			w.run(x, 0, 3*time.Second, nil)
 			for part := 1; part <= 3; part++ {
 				b.file = rotate(t, b.file, part)
-				w.appendTo(b.file, b.bytes[:header])
+				w.appendTo(b.file, b.bytes[:b.header()])
 				w.run(x, time.Duration(part)*3*time.Second, time.Duration(part+1)*3*time.Second, nil)
 			}
 			w.run(x, 12*time.Second, 16*time.Second, nil)
@@ -163,9 +161,8 @@ func TestRotatedCaptureIsShownOnceAfterARestart(t *testing.T) {
 	x := open()
 	run(x, 0, 4*time.Second)
 	b := &w.hosts[1]
-	header := b.ends[0] - (b.ends[1] - b.ends[0])
 	b.file = rotations["renamed"](t, b.file, 1)
-	w.appendTo(b.file, b.bytes[:header])
+	w.appendTo(b.file, b.bytes[:b.header()])
 	run(x, 4*time.Second, 6*time.Second)
 	if err := x.p.sealAll(x.s); err != nil {
 		t.Fatal(err)

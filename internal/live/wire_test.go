@@ -17,7 +17,6 @@ import (
 	alignlive "meridian/align/live"
 	"meridian/clock"
 	"meridian/format/pcap"
-	"meridian/match"
 	"meridian/trace"
 )
 
@@ -102,6 +101,9 @@ func (w *wire) encode(dir string) (in []Input) {
 	slices.SortFunc(w.sent, compareCarried)
 	return in
 }
+
+// header returns how long the file's header is.
+func (h *wireHost) header() int { return h.ends[0] - (h.ends[1] - h.ends[0]) }
 
 // grow writes what a host's capture has by an offset from the beginning.
 func (w *wire) grow(host int, at time.Duration) {
@@ -193,26 +195,8 @@ func (w *wire) finish(x *wireSession) []carried {
 }
 
 // offline returns the messages that the matcher finds in the whole captures.
-func (w *wire) offline() (all []carried) {
-	var captures []*trace.Capture
-	for i, name := range []string{"a", "b"} {
-		c, err := pcap.Read(w.t.Context(), w.hosts[i].file, name, nil, nil)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		captures = append(captures, c)
-	}
-	found, err := match.Match(w.t.Context(), captures, match.Options{}, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, c := range found.Channels {
-		for _, m := range c.Messages {
-			all = append(all, carried{found.Clocks[c.From].Name, found.Clocks[c.To].Name, m.Sent, m.Received})
-		}
-	}
-	slices.SortFunc(all, compareCarried)
-	return all
+func (w *wire) offline() []carried {
+	return wholeMatch(w.t, map[string]string{w.hosts[0].file: "a", w.hosts[1].file: "b"})
 }
 
 // same fails the test unless two lists of messages are the same.
