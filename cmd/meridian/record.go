@@ -21,7 +21,7 @@ type recordFlags struct {
 	outputFlags
 	dir, host, title string
 	programs, after  []string
-	rings            string
+	rings, probes    string
 	kernel, netns    string
 	packets          interfaceList
 	snaplen          int
@@ -81,6 +81,10 @@ with * and ?), and conditions on its fields as for --where, all of which must ho
 --view shows the recording in the browser while it is made, as 'meridian view --follow DIR' does, and until it is interrupted. The address is printed on
 stdout. Events are then in the files within 10 ms, unless --flush says otherwise.
 
+--probes exchanges clock probes with other hosts that do so too, so that hosts without common traffic can be aligned. FILE is JSON, readable by its
+owner alone: where to answer, the key of all hosts, whom to ask and how often. It may be replaced at any time; FILE.state says how it goes.
+  {"listen": "10.0.0.2:4123", "key": "64 hexadecimal digits", "ask": [{"name": "db", "address": "10.0.0.3:4123", "rate": 8}]}
+
 When a source or the ring of a program fails, a warning says so at once; everything else is recorded further.
 
 Exit code: that of COMMAND if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but events were lost (the summary
@@ -95,6 +99,7 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
   meridian record -o last/ --keep 10m,2GiB --kernel net,sched
   meridian record -o trace/ --view --kernel sched -- ./server
   meridian record -o last/ --keep 10s --trigger 'web:request,ms>500' --trigger-after 2s
+  meridian record -o web/ --kernel net --probes plan.json
   meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -110,6 +115,7 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.StringVar(&f.netns, "netns", "", "record only packets, interfaces and programs of the network namespace `NAME`")
 	flags.StringVar(&f.host, "host", "", "`NAME` of this host in the trace (default: its hostname, or NAME of --netns)")
 	flags.StringVar(&f.title, "title", "", "`TEXT` that describes the trace")
+	flags.StringVar(&f.probes, "probes", "", "exchange clock probes with other hosts as the plan in `FILE` says, and follow its changes")
 	flags.StringArrayVar(&f.after, "after", nil, "continue after the trace `DIR` of a killed recorder, without repeating its events; may be repeated")
 	flags.StringVar(&f.rings, "rings", "", "directory `DIR` of the programs' rings, as set by MERIDIAN=DIR (default: that of sensors)")
 	flags.Var(&f.readyFD, "ready-fd", "write the line \"ready\" to file descriptor `N` and close it when everything is being recorded")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"meridian/internal/probe/planned"
 	"meridian/internal/record"
 	"meridian/internal/record/kernel"
 	"meridian/internal/record/netstate"
@@ -128,6 +129,9 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 			s.lacks("--packets: none were captured")
 		}
 	}
+	if err := s.addProbes(f, warn); err != nil {
+		return nil, err
+	}
 	headers := false // kernel events include packets with headers
 	if groups != 0 {
 		o := kernel.Options{Groups: groups, OnlyFollowed: command, NetNS: s.netns, Pause: f.flush / 2}
@@ -162,6 +166,18 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 		s.list = append(s.list, record.Interfaces(s.watcher))
 	}
 	return s, nil
+}
+
+// addProbes adds the exchange of clock probes, if it is asked for.
+func (s *recordSources) addProbes(f *recordFlags, warn func(string)) error {
+	switch {
+	case f.probes == "":
+		return nil
+	case f.netns != "":
+		return wrong("--probes exchanges probes in the recorder's own network namespace: run meridian within the other one (ip netns exec), without --netns")
+	}
+	s.list = append(s.list, planned.New(f.probes, warn))
+	return nil
 }
 
 // openInstead opens what replaces kernel events by eBPF. Packets are captured, since the events of tracefs lack their headers,

@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"internal/probe":            {"internal/realtime", "internal/steering", "clock"},
 	"internal/synchroniser":     {"internal/probe", "align/online", "clock", "align/bound", "trace"},
 	"internal/probe/probetrace": {"internal/probe", "internal/record", "sensor/ring", "trace"},
+	"internal/probe/planned":    {"internal/probe", "internal/probe/probetrace", "internal/synchroniser", "internal/record"},
 	"internal/collect":          {"internal/live/watch"},
 	"internal/realtime":         {"clock"},
 	"internal/record":           {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
