@@ -143,9 +143,8 @@ func (h *host) take(x probe.Sample, now probe.Reading) {
 		h.restart(x)
 	}
 	stepped := h.feed(x)
-	there := clock.Sub(x.T3.Time, x.T2.Time)
-	rtt := clock.Sub(x.T4.Time, x.T1.Time) - there
-	h.last.RTT, h.last.LeastRTT = rtt, min(h.last.LeastRTT, rtt)
+	rtt, most := roundTrip(x)
+	h.last.RTT, h.last.LeastRTT = rtt, min(h.last.LeastRTT, most)
 	h.last.Here, h.last.There = min(x.T1.Kind, x.T4.Kind), x.T2.Kind
 	set := false
 	if !x.Late {
@@ -160,6 +159,23 @@ func (h *host) take(x probe.Sample, now probe.Reading) {
 	}
 	state := h.at(h.estimators[0], now, x.SteeringHere)
 	h.state.Store(&state)
+}
+
+// roundTrip returns the round trip of a sample without the time that the other end took, and what it is at most, ns. Readings of two clocks
+// may be off by microseconds, and the least of many would be the worst of these. Stamps of the kernel are exact on REALTIME.
+func roundTrip(x probe.Sample) (rtt, most int64) {
+	rtt = clock.Sub(x.T4.Time, x.T1.Time) - clock.Sub(x.T3.Time, x.T2.Time)
+	off := x.T1.Error + x.T2.Error + x.T3.Error + x.T4.Error
+	for _, s := range []probe.Stamp{x.T1, x.T2, x.T3, x.T4} {
+		if s.Kind != probe.Kernel || s.Wall == 0 {
+			return rtt, rtt + off
+		}
+	}
+	exact := clock.Sub(x.T4.Wall, x.T1.Wall) - clock.Sub(x.T3.Wall, x.T2.Wall)
+	if exact < rtt-off || exact > rtt+off { // set meanwhile
+		return rtt, rtt + off
+	}
+	return exact, exact
 }
 
 // restart begins anew where system clocks contradict what was known of them, and it is open whether free clocks were set as well. The sample
