@@ -123,7 +123,10 @@ func report(w io.Writer, all []*result, markdown bool) (missed int) {
 		bounds, width, free, least := "-", "-", "-", "-"
 		if r.bounded > 0 {
 			bounds, width = fmt.Sprintf("%d of %d", r.wrong, r.bounded), fmt.Sprintf("%.2f", r.width)
-			free, least = fmt.Sprintf("%.2f", r.free), fmt.Sprintf("%.0f", r.leastRTT)
+			least = fmt.Sprintf("%.0f", r.leastRTT)
+			if r.free > 0 { // doubles do not say it
+				free = fmt.Sprintf("%.2f", r.free)
+			}
 		}
 		row(r.load, r.name, fmt.Sprintf("%.0f", r.median), fmt.Sprintf("%.0f", r.p99), r.points, bounds, width, free, least,
 			fmt.Sprintf("%.2f%%", 100*r.cpu), fmt.Sprintf("%.0f", r.packets), fmt.Sprintf("%.0f", r.bytes))
