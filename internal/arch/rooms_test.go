@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"internal/probe/probetrace": {"internal/probe", "internal/record", "sensor/ring", "trace"},
 	"internal/probe/planned":    {"internal/probe", "internal/probe/probetrace", "internal/synchroniser", "internal/record"},
 	"internal/collect":          {"internal/live/watch"},
+	"internal/collect/publish":  {"internal/collect/wire", "internal/live", "internal/filter", "order", "format/ctf", "format/jsonl", "trace", "clock"},
 	"internal/realtime":         {"clock"},
 	"internal/record":           {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs":   {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},

@@ -64,6 +64,8 @@ func (in *input) findTraces() {
 		x := newInput(in.s, Input{Dir: dir})
 		if !in.derived {
 			x.name = in.name
+		} else if in.s.o.HostsByDirectory {
+			x.name = in.hostOf(dir)
 		}
 		x.looked = before
 		if info, err := os.Stat(dir); err == nil {
@@ -107,6 +109,16 @@ func (in *input) moved(dir string) bool {
 	in.trace.Moved(dir)
 	in.s.watch(dir)
 	return true
+}
+
+// hostOf returns the element of a path that follows the input's directory.
+func (in *input) hostOf(dir string) string {
+	within, err := filepath.Rel(in.dir, dir)
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(within, string(filepath.Separator))
+	return first
 }
 
 // watch has a directory waited for.

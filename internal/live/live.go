@@ -41,8 +41,10 @@ type Options struct {
 	Rows bool
 	// FromEnd leaves out what a directory held when it was first looked at. Alignment uses it all the same.
 	FromEnd bool
-	Sorter  order.SorterOptions
-	Align   alignlive.Options
+	// HostsByDirectory names hosts after the directories within a Derived input that their traces lie in, whatever the traces say of themselves.
+	HostsByDirectory bool
+	Sorter           order.SorterOptions
+	Align            alignlive.Options
 	// Messages asks for the ends of messages that packets make, on a row of each host. They are written when they are found, which is
 	// Settle and up to a second late.
 	Messages bool
@@ -168,6 +170,7 @@ func (s *Session) To(sink Sink) { s.sink = sink }
 // The pauses between steps: the shortest keeps the cost bounded however often a directory is written to, the longest is how late a growth
 // is seen of which the system gives no word.
 const (
+	leastPause    = 500 * time.Microsecond // where events wait for less than four times shortestPause
 	shortestPause = 4 * time.Millisecond
 	longestPause  = 100 * time.Millisecond
 )
@@ -183,7 +186,8 @@ func (s *Session) rest() time.Duration {
 		return s.rhythm
 	}
 	frame := cmp.Or(s.o.Sorter.Frame, order.DefaultFrame)
-	return min(max(frame*2/5-shortestPause, shortestPause), longestPause*2/5)
+	shortest := min(shortestPause, max(frame/4, leastPause))
+	return min(max(frame*2/5-shortestPause, shortest), longestPause*2/5)
 }
 
 // Run follows until ctx ends, which is no error. Then it hands on what the directories hold by that time. It closes what it
