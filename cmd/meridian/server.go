@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/collect"
 	"meridian/internal/collect/broker"
@@ -19,6 +20,7 @@ type serverFlags struct {
 	quietFlag
 	dir, listen, nats, name string
 	limits                  store.Limits
+	timeline                timelineFlags
 }
 
 func newServer() *cobra.Command {
@@ -34,8 +36,14 @@ A NATS broker runs within the server and listens on this machine alone, unless -
 traces and read them. With --nats the server joins a broker that runs already. Several servers at one broker share the hosts; an agent's
 --replicas says how many servers store each.
 
+With --timeline on the server orders the events of each session on one timeline while they come, as 'meridian tail' does, and publishes them to
+subscribers, on subjects of the broker and with --http as server-sent events. docs/collection.md has both. --latency is the knob between order
+and speed. A subscriber that is slow sees from the numbers of events what it has missed, and delays nobody. --otlp exports slices as spans at the
+corrected times. What a session held before its timeline began is left out.
+
 Exit code: 0 interrupted, 1 failed, 2 wrong usage.`,
 		Example: `  meridian server
+  meridian server --timeline on --http 127.0.0.1:8090 --otlp http://127.0.0.1:4318
   meridian server --dir /var/lib/meridian --listen 127.0.0.1:4222
   meridian server --dir traces/ --nats nats://broker:4222 --name second
   meridian view --follow traces/SESSION/*`,
@@ -50,6 +58,7 @@ Exit code: 0 interrupted, 1 failed, 2 wrong usage.`,
 	flags.StringVar(&f.name, "name", "", "`NAME` of this server among others (default: its hostname)")
 	flags.IntVar(&f.limits.Hosts, "max-hosts", 4096, "store at most `N` hosts, of all sessions")
 	flags.Int64Var(&f.limits.Bytes, "max-bytes", 1<<40, "store at most `BYTES` of a host")
+	f.timeline.add(cmd)
 	f.quietFlag.add(cmd)
 	cmd.MarkFlagsMutuallyExclusive("listen", "nats")
 	cmd.AddCommand(newServerHosts())
@@ -64,6 +73,10 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 		if f.name, err = os.Hostname(); err != nil {
 			return fmt.Errorf("this host's name: %w: give --name", err)
 		}
+	}
+	timeline, token, err := f.timeline.options()
+	if err != nil {
+		return err
 	}
 	s, err := store.New(f.dir, store.OS{}, f.limits)
 	if err != nil {
@@ -85,7 +98,19 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), c.ConnectedUrlRedacted())
 	f.log(cmd)("storing in %s; agents: meridian agent --server %s", f.dir, c.ConnectedUrlRedacted())
-	return server.Run(cmd.Context())
+	if timeline == nil {
+		return server.Run(cmd.Context())
+	}
+	timeline.Dir, timeline.Server, timeline.Log = f.dir, f.name, f.log(cmd)
+	t, err := f.timeline.open(timeline, token, server, func() (*nats.Conn, error) { return f.join(cmd, c.ConnectedUrl()) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	all, ctx := errgroup.WithContext(cmd.Context())
+	all.Go(func() error { return server.Run(ctx) })
+	all.Go(func() error { return t.run(ctx) })
+	return all.Wait()
 }
 
 // log returns what prints a line for people.
@@ -108,10 +133,18 @@ func (f *serverFlags) connect(cmd *cobra.Command) (c *nats.Conn, end func(), err
 		}
 		urls, stop = b.URL(), b.Close
 	}
-	c, err = nats.Connect(brokerURLs(urls), natsOptions("meridian server "+f.name, f.log(cmd))...)
-	if err != nil {
+	if c, err = f.join(cmd, urls); err != nil {
 		stop()
-		return nil, nil, fmt.Errorf("%s: %w", urls, err)
+		return nil, nil, err
 	}
 	return c, func() { c.Close(); stop() }, nil
+}
+
+// join connects to a broker that runs.
+func (f *serverFlags) join(cmd *cobra.Command, urls string) (*nats.Conn, error) {
+	c, err := nats.Connect(brokerURLs(urls), natsOptions("meridian server "+f.name, f.log(cmd))...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", urls, err)
+	}
+	return c, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"meridian/internal/collect/publish"
 	"meridian/internal/collect/wire"
 )
 
@@ -25,7 +27,8 @@ func newServerHosts() *cobra.Command {
 		Use:   "hosts [--server URL]",
 		Short: "List the hosts that are recorded now, and how far their traces have come",
 		Long: `List the hosts whose agents are there: which servers store each, how many bytes it has recorded, how many of these are not yet on the
-disks of as many servers as are wanted, and how many no server will get.`,
+disks of as many servers as are wanted, and how many no server will get. Where a server has the timeline ('meridian server --timeline on'): how old
+the latest event is by the timeline's present, by how much its time may be wrong, and how many events the trace lacks.`,
 		Example: `  meridian server hosts
   meridian server hosts --server nats://broker:4222 --json`,
 		Args: noArguments,
@@ -37,6 +40,9 @@ disks of as many servers as are wanted, and how many no server will get.`,
 	return cmd
 }
 
+// liveKey is a host in a session.
+type liveKey struct{ session, host string }
+
 func listHosts(cmd *cobra.Command, server string, asJSON bool) error {
 	c, err := nats.Connect(brokerURLs(server))
 	if err != nil {
@@ -47,7 +53,12 @@ func listHosts(cmd *cobra.Command, server string, asJSON bool) error {
 	if _, err := c.ChanSubscribe(wire.AllAgentsAlive, messages); err != nil {
 		return err
 	}
+	states := make(chan *nats.Msg, 1024)
+	if _, err := c.ChanSubscribe(wire.AllSessionHosts, states); err != nil {
+		return err
+	}
 	hosts := map[string]wire.AgentStatus{}
+	live := map[liveKey]publish.HostState{}
 	until := time.After(listenFor)
 	for listening := true; listening; {
 		select {
@@ -55,6 +66,12 @@ func listHosts(cmd *cobra.Command, server string, asJSON bool) error {
 			return cmd.Context().Err()
 		case <-until:
 			listening = false
+		case m := <-states:
+			if state, err := wire.Decode[publish.State](m.Data); err == nil {
+				for _, h := range state.Hosts {
+					live[liveKey{state.Session, h.Host}] = h
+				}
+			}
 		case m := <-messages:
 			status, err := wire.Decode[wire.AgentStatus](m.Data)
 			host, nameErr := wire.HostOf(m.Subject)
@@ -72,20 +89,34 @@ func listHosts(cmd *cobra.Command, server string, asJSON bool) error {
 	if asJSON {
 		encoder := json.NewEncoder(cmd.OutOrStdout())
 		for _, h := range sorted {
-			if err := encoder.Encode(h); err != nil {
+			line := struct {
+				wire.AgentStatus
+				Timeline *publish.HostState `json:"timeline,omitempty"`
+			}{AgentStatus: h}
+			if x, known := live[liveKey{h.Session, h.Host}]; known {
+				line.Timeline = &x
+			}
+			if err := encoder.Encode(line); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "HOST\tSESSION\tSERVERS\tRECORDED\tWAITING\tLOST\t")
+	fmt.Fprintln(w, "HOST\tSESSION\tSERVERS\tRECORDED\tWAITING\tLOST\tLAG\tBOUND\tEVENTS LOST\t")
 	for _, h := range sorted {
 		state := ""
 		if h.Ended {
 			state = "ended"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", h.Host, h.Session, cmp.Or(strings.Join(h.Servers, ","), "-"), h.Recorded, h.Recorded-h.Acknowledged-h.Lost, h.Lost, state)
+		lag, bound, lost := "-", "-", "-"
+		if x, known := live[liveKey{h.Session, h.Host}]; known {
+			lag, lost = time.Duration(x.LagNs).Round(time.Microsecond).String(), strconv.FormatInt(x.Lost, 10)
+			if x.BoundNs != nil {
+				bound = time.Duration(*x.BoundNs).String()
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", h.Host, h.Session, cmp.Or(strings.Join(h.Servers, ","), "-"), h.Recorded, h.Recorded-h.Acknowledged-h.Lost, h.Lost, lag, bound, lost, state)
 	}
 	return w.Flush()
 }

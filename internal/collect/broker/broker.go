@@ -45,7 +45,8 @@ func Start(o Options) (*Broker, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName: o.Name, Host: host, Port: number,
 		NoSigs: true, NoLog: true,
-		MaxPayload: int32(wire.MaxRange + wire.MaxOverhead), MaxPending: pendingPerClient,
+		NoFastProducerStall: true, // a slow subscriber misses messages, and holds up nobody
+		MaxPayload:          int32(wire.MaxRange + wire.MaxOverhead), MaxPending: pendingPerClient,
 		WriteDeadline: 10 * time.Second,
 	})
 	if err != nil {

@@ -15,16 +15,25 @@ import (
 //	meridian.v1.host.HOST.inbox.*          answers to the agent's requests
 //	meridian.v1.host.HOST.command          request: what a server asks of the agent
 //	meridian.v1.server.SERVER.alive        status of a server, twice a second
+//
+// Operators read what servers publish of their sessions:
+//
+//	meridian.v1.session.SESSION.events.json    events of the timeline, a JSON object each on a line
+//	meridian.v1.session.SESSION.events.ctf     packets of CTF of the same
+//	meridian.v1.session.SESSION.metadata       what these packets are read by
+//	meridian.v1.session.SESSION.hosts          state of the timeline and its hosts, each second
 const (
-	root    = "meridian.v1."
-	hosts   = root + "host."
-	servers = root + "server."
+	root     = "meridian.v1."
+	hosts    = root + "host."
+	servers  = root + "server."
+	sessions = root + "session."
 )
 
 // Subjects of all hosts or servers, for those who listen to everybody.
 const (
 	AllAgentsAlive  = hosts + "*.alive"
 	AllServersAlive = servers + "*.alive"
+	AllSessionHosts = sessions + "*.hosts"
 )
 
 // OfHost returns the subject of a host that agents publish to or listen on, such as "data".
@@ -52,3 +61,25 @@ func HostOf(subject string) (string, error) {
 	}
 	return host, CheckHost(host)
 }
+
+// What servers publish of a session.
+const (
+	EventsJSON   = "events.json"
+	EventsCTF    = "events.ctf"
+	EventsFormat = "metadata" // of EventsCTF
+	SessionHosts = "hosts"
+)
+
+// OfSession returns a subject of a session.
+func OfSession(session, what string) string { return sessions + Token(session) + "." + what }
+
+// Headers of the messages with events. Numbers of events count from 1 in each timeline and format; a gap is what the subscriber missed.
+const (
+	HeaderTimeline = "Meridian-Timeline" // the identity of the timeline: numbers of another one begin anew
+	HeaderServer   = "Meridian-Server"   // that publishes it
+	HeaderSequence = "Meridian-Sequence" // of the message on its subject, from 1
+	HeaderFirst    = "Meridian-First"    // number of the first event in it, or of the next one where it has none
+	HeaderEvents   = "Meridian-Events"   // how many events it has
+	HeaderHost     = "Meridian-Host"     // of a packet or metadata: the directory it belongs into
+	HeaderFile     = "Meridian-File"     // of a packet: the file that it is appended to
+)
