@@ -23,7 +23,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: live-packets help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo
+.PHONY: live-packets help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-subscribe bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +110,11 @@ bench-live: build ## the time until an event is seen in the browser, and a page 
 	go build -o bin/viewbench ./tools/viewbench
 	bin/livebench -check $(FLAGS)
 	bin/viewbench -grow 10000 -check
+
+bench-subscribe: build ## the time from a sensor to a subscriber of the server's timeline, and what agent and server take
+	go build -o bin/subscribebench ./tools/subscribebench
+	bin/subscribebench -check $(FLAGS)
+	bin/subscribebench -rate 38000 -flush 100ms -batch 20ms $(FLAGS)
 
 live-index: ## the index that grows: its writer killed at 200 random instants, and ten million events in flat memory
 	go test -count 1 -v ./internal/show/index -run 'TestKilledAtAnyInstant|TestLiveNeeds' -kills 200 -live-events 10000000

@@ -22,7 +22,7 @@ type agentFlags struct {
 	server, session, host, dir, limit string
 	replicas                          int
 	compress                          bool
-	drain                             time.Duration
+	drain, batch                      time.Duration
 }
 
 func newAgent() *cobra.Command {
@@ -62,6 +62,7 @@ servers as are wanted.`,
 	flags.StringVar(&f.host, "host", "", "`NAME` of this host (default: its hostname)")
 	flags.IntVar(&f.replicas, "replicas", 1, "how many servers store the trace, `N`")
 	flags.StringVar(&f.limit, "limit", "", "send at most this `SIZE` a second, such as 10MiB")
+	flags.DurationVar(&f.batch, "batch", 20*time.Millisecond, "how long bytes wait for others to be sent with, `TIME` up to 10s; shorter takes more of a processor")
 	flags.BoolVar(&f.compress, "compress", false, "compress what is sent, by zstd")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long to go on sending after the recording has ended")
 	f.quietFlag.add(cmd)
@@ -129,7 +130,10 @@ func (f *agentFlags) options() (o ship.Options, err error) {
 	if f.drain < 0 {
 		return o, wrong("--drain %v is negative", f.drain)
 	}
-	o = ship.Options{Host: f.host, Dir: f.dir, Replicas: f.replicas, Compress: f.compress}
+	if f.batch < time.Millisecond || f.batch > 10*time.Second {
+		return o, wrong("--batch %v: want a time from 1ms to 10s", f.batch)
+	}
+	o = ship.Options{Host: f.host, Dir: f.dir, Replicas: f.replicas, Compress: f.compress, Every: f.batch}
 	if f.limit != "" {
 		bytes, ok, err := parseSize(f.limit)
 		if err != nil || !ok || bytes < 1024 {

@@ -41,6 +41,7 @@ type directory struct {
 	metadata document
 	trace    string // UUID, "" as long as it is not known
 	lost     int64  // bytes that were removed before they could be read
+	buffer   []byte // of the walkers, which walk one after the other
 }
 
 func newDirectory(dir string, classes Classes) *directory {
@@ -93,6 +94,10 @@ func (d *directory) measure(name string) error {
 	if f.size < f.whole { // cut off behind a packet that looked whole
 		f.walker, f.whole = newWalker(name), 0
 	}
+	if d.buffer == nil {
+		d.buffer = make([]byte, walkBuffer)
+	}
+	f.walker.buffer = d.buffer
 	f.whole, err = f.walker.walk(f.f, f.size)
 	return err
 }
