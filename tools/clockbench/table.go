@@ -133,45 +133,49 @@ func report(w io.Writer, all []*result, markdown bool) (missed int) {
 	}
 	_ = out.Flush()
 	printNoticed(w, all)
-	say := func(r *result, what string) {
-		missed++
-		fmt.Fprintf(w, "missed: %s, %s: %s\n", r.load, r.name, what)
-	}
 	for _, r := range all {
-		if r.peer || r.failed != nil {
-			if !r.peer {
-				say(r, r.failed.Error())
-			}
-			continue
-		}
-		if r.wrong > 0 {
-			say(r, fmt.Sprintf("%d of %d bounds are wrong", r.wrong, r.bounded))
-		}
-		if r.bounded < r.points {
-			say(r, fmt.Sprintf("%d of %d points are not bounded", r.points-r.bounded, r.points))
-		}
-		if n := len(r.noticed); n > 0 && (r.noticed[0] < 0 || r.noticed[n-1] > stepExchanges) {
-			say(r, fmt.Sprintf("steps noticed after %d to %d exchanges (-1: never), not %d", r.noticed[0], r.noticed[n-1], stepExchanges))
-		}
-		if r.warp == "steps" {
-			continue // what follows a step is not what runs on
-		}
-		if plain := r.plain(all); plain != nil && (r.median > warpFactor*plain.median || r.p99 > warpFactor*plain.p99) {
-			say(r, fmt.Sprintf("%.0f/%.0f ns, more than %d times the %.0f/%.0f of clocks that do not differ", r.median, r.p99, warpFactor, plain.median, plain.p99))
-		}
-		if bar := r.widthBar(); bar > 0 && r.width > bar {
-			say(r, fmt.Sprintf("bounds %.2f least round trips wide, not %.2f", r.width, bar))
-		}
-		for _, peer := range all {
-			if !peer.peer || peer.failed != nil || peer.load != r.load {
-				continue
-			}
-			if b, ok := barOf(r, peer); ok {
-				for _, what := range b.missed(r, peer) {
-					say(r, what)
-				}
-			}
+		for _, what := range r.missed(all) {
+			missed++
+			fmt.Fprintf(w, "missed: %s, %s: %s\n", r.load, r.name, what)
 		}
 	}
 	return missed
+}
+
+// missed returns the bars that a result of ours misses.
+func (r *result) missed(all []*result) (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	switch {
+	case r.peer:
+		return nil
+	case r.failed != nil:
+		return []string{r.failed.Error()}
+	}
+	if r.wrong > 0 {
+		say("%d of %d bounds are wrong", r.wrong, r.bounded)
+	}
+	if r.bounded < r.points {
+		say("%d of %d points are not bounded", r.points-r.bounded, r.points)
+	}
+	if n := len(r.noticed); n > 0 && (r.noticed[0] < 0 || r.noticed[n-1] > stepExchanges) {
+		say("steps noticed after %d to %d exchanges (-1: never), not %d", r.noticed[0], r.noticed[n-1], stepExchanges)
+	}
+	if r.warp == "steps" {
+		return lines // what follows a step is not what runs on
+	}
+	if plain := r.plain(all); plain != nil && (r.median > warpFactor*plain.median || r.p99 > warpFactor*plain.p99) {
+		say("%.0f/%.0f ns, more than %d times the %.0f/%.0f of clocks that do not differ", r.median, r.p99, warpFactor, plain.median, plain.p99)
+	}
+	if bar := r.widthBar(); bar > 0 && r.width > bar {
+		say("bounds %.2f least round trips wide, not %.2f", r.width, bar)
+	}
+	for _, peer := range all {
+		if !peer.peer || peer.failed != nil || peer.load != r.load {
+			continue
+		}
+		if b, ok := barOf(r, peer); ok {
+			lines = append(lines, b.missed(r, peer)...)
+		}
+	}
+	return lines
 }
