@@ -2,9 +2,11 @@ package live
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	"meridian/align/bound"
 	alignlive "meridian/align/live"
 	"meridian/internal/show"
 )
@@ -23,12 +25,16 @@ func (o OneOf) String() string {
 type settings struct {
 	known []OneOf
 	open  map[int]OneOf // by the number of the doubt: it is not known yet, or never will be, which it was
+	bends []OneOf       // clocks that may bend by less than a message would contradict
 }
 
-func (s *settings) add(o OneOf) {
-	if len(o) > 0 && !slices.ContainsFunc(s.known, func(x OneOf) bool { return slices.Equal(x, o) }) {
-		s.known = append(s.known, o)
+func (s *settings) add(o OneOf) { s.known = withOneOf(s.known, o) }
+
+func withOneOf(all []OneOf, o OneOf) []OneOf {
+	if len(o) > 0 && !slices.ContainsFunc(all, func(x OneOf) bool { return slices.Equal(x, o) }) {
+		all = append(all, o)
 	}
+	return all
 }
 
 // explain reports whether a clock of some hosts is known to have been set, or is asked for.
@@ -80,10 +86,7 @@ func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
 				s.warnings.Add(names[0], "its clock was set, or did not keep the assumption"+wrong, "")
 			}
 		case alignlive.Bent:
-			if names := s.names(c.Clock, c.Other); c.Sure && len(names) > 0 && !s.set.explain(names) {
-				s.set.add(names)
-				s.warnings.Add(names.String(), "the clock does not keep the assumption, a daemon may steer it: bounds of events that were shown before this was found, some seconds, may be wrong", "")
-			}
+			s.noteBend(c)
 		case alignlive.Doubted:
 			if s.set.open == nil {
 				s.set.open = make(map[int]OneOf)
@@ -100,6 +103,42 @@ func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
 			s.noteOneOf(s.names(c.Among...), wrong)
 		}
 	}
+}
+
+// noteBend notes two hosts of which a clock does not keep the assumption. If that is not sure, it is no fault yet: messages that take the same time
+// always leave as much room. Bounds may be wrong then where a daemon steers the clock, and the summary says so; nobody steers a counter.
+func (s *Session) noteBend(c *alignlive.Change) {
+	names := s.names(c.Clock, c.Other)
+	switch {
+	case len(names) == 0:
+	case !c.Sure:
+		var free []int // clocks that may be steered
+		for _, number := range []int{c.Clock, c.Other} {
+			if x := s.steered[number]; x == nil || !x.following {
+				free = append(free, number)
+			}
+		}
+		s.set.bends = withOneOf(s.set.bends, s.names(free...))
+	case !s.set.explain(names):
+		s.set.add(names)
+		s.warnings.Add(names.String(), "the clock does not keep the assumption, a daemon may steer it: bounds of events that were shown before this was found, some seconds, may be wrong", "")
+	}
+}
+
+// assumes says what the bounds rest on, and where messages leave room for clocks that do not keep it.
+func (s *Session) assumes() string {
+	if s.alone {
+		return ""
+	}
+	a := s.o.Align.Align.Assumption
+	if a == nil {
+		a = &bound.Default
+	}
+	line := fmt.Sprintf("bounds assume that clocks wander by %g ppb/s at most", a.Wander)
+	if len(s.set.bends) > 0 {
+		line += "; if a daemon steers the clock of " + strings.Join(texts(s.set.bends), "; ") + ", some may be wrong by less than a round trip"
+	}
+	return line
 }
 
 // noteOneOf notes hosts of which one has a clock that was set.

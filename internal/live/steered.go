@@ -131,6 +131,7 @@ func (x *steered) read(s *Session, in *input) {
 	x.follower.Add(fmt.Sprintf("%x", in.trace.Metadata().UUID), r, source, in.event.Time)
 	if x.follower.Missed() && x.following && !x.missed {
 		x.missed = true
+		s.set.add(OneOf{x.name})
 		s.warnings.Add(x.name, "its clock was slewed by more than 500 ppm before a reading showed it: bounds of its events in between, up to a second, may be wrong", "")
 	}
 }

@@ -77,6 +77,8 @@ type Outcome struct {
 	// Set are the clocks that were set while they were followed, by their hosts: of each entry one at least. Bounds that were shown
 	// before it was found may be wrong.
 	Set []OneOf
+	// Assumes says what bounds rest on, and whose clocks may not keep it though no message contradicts it.
+	Assumes string
 }
 
 // Tail prints the events of the directories as they come, one on a line or into a ring, until ctx ends, which is no error.
@@ -169,7 +171,7 @@ func (s *Session) Outcome() *Outcome {
 		s.noteSet(maps, s.aligned)
 		s.aligned = maps.Version
 	}
-	o := &Outcome{SorterStats: s.stats(), Set: s.set.told()}
+	o := &Outcome{SorterStats: s.stats(), Set: s.set.told(), Assumes: s.assumes()}
 	component := -1
 	for _, in := range s.inputs {
 		if in.number < 0 {
@@ -206,6 +208,9 @@ func (o *Outcome) Summary() string {
 	}
 	if o.Forced > 0 {
 		line += fmt.Sprintf(", %d out before their time, since memory was full", o.Forced)
+	}
+	if o.Assumes != "" {
+		line += "; " + o.Assumes
 	}
 	return line
 }

@@ -310,6 +310,9 @@ func (s *Session) boundText(host int) string {
 func (p *pictures) report(s *Session) *view.Report {
 	maps := s.Maps()
 	r := &view.Report{Warnings: p.warnings.Lines(), Summary: "Live: clocks are aligned while messages come."}
+	if a := s.assumes(); a != "" {
+		r.Summary += " Their " + a + "."
+	}
 	if s.alone {
 		r.Summary = "Live: stamps are as they are recorded."
 	}
