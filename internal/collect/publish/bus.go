@@ -32,19 +32,16 @@ type subject struct {
 	nobody  atomic.Bool // the broker said so since the last beat
 	joined  bool
 	place   place
-	known   map[string]*metadata // that was published last, by host
-	metaOn  string               // the subject of it
-	fresh   bool                 // nothing was published since somebody listens
-	pending bool                 // a beat has been sent of which the broker may say that nobody got it
+	fresh   bool // nothing was published since somebody listens
+	pending bool // a beat has been sent of which the broker may say that nobody got it
 }
 
-// publish publishes the timeline until ctx ends. Both feeds have been joined.
+// publish publishes the timeline until ctx ends. Its feed has been joined.
 func (r *run) publish(ctx context.Context, conn *nats.Conn) {
 	inbox := conn.NewInbox()
 	session := r.t.session
 	all := map[string]*subject{
 		"json": {name: wire.OfSession(session, wire.EventsJSON), feed: r.lines},
-		"ctf":  {name: wire.OfSession(session, wire.EventsCTF), feed: r.packets, metaOn: wire.OfSession(session, wire.EventsFormat)},
 	}
 	sub, err := conn.Subscribe(inbox+".*", func(m *nats.Msg) {
 		if s := all[m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]]; s != nil && m.Header.Get("Status") == "503" {
@@ -58,10 +55,9 @@ func (r *run) publish(ctx context.Context, conn *nats.Conn) {
 	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
 	for token, s := range all {
 		s.joined, s.place = true, place{1, 1}
-		s.r, s.conn, s.ask, s.known = r, conn, inbox+"."+token, make(map[string]*metadata)
+		s.r, s.conn, s.ask = r, conn, inbox+"."+token
 	}
 	var readers sync.WaitGroup
-	readers.Go(func() { all["ctf"].run(ctx) })
 	readers.Go(func() { all["json"].run(ctx) })
 	readers.Go(func() { r.tell(ctx, conn) })
 	readers.Wait()
@@ -147,12 +143,6 @@ func (s *subject) beat() {
 	}
 	m.Reply = s.ask
 	s.pending = s.conn.PublishMsg(m) == nil
-	if !s.joined {
-		return
-	}
-	for _, d := range s.known { // for subscribers that are new
-		_ = s.metadata(d) // a broker that is away gets it with the next packet or beat
-	}
 }
 
 func (s *subject) message(m *message) *nats.Msg {
@@ -163,25 +153,13 @@ func (s *subject) message(m *message) *nats.Msg {
 	x.Header[wire.HeaderSequence] = []string{strconv.FormatUint(m.serial, 10)}
 	x.Header[wire.HeaderFirst] = []string{strconv.FormatUint(m.first, 10)}
 	x.Header[wire.HeaderEvents] = []string{strconv.FormatUint(m.events, 10)}
-	if m.packet != nil {
-		x.Header[wire.HeaderHost] = []string{m.packet.host}
-		x.Header[wire.HeaderFile] = []string{m.packet.file}
-	}
 	return x
 }
 
 // send publishes a message. While the broker is away it waits: the feed holds the latest messages. False: ctx has ended.
 func (s *subject) send(ctx context.Context, m *message) bool {
 	for {
-		err := error(nil)
-		if p := m.packet; p != nil && s.known[p.host] != p.metadata {
-			if err = s.metadata(p.metadata); err == nil {
-				s.known[p.host] = p.metadata
-			}
-		}
-		if err == nil {
-			err = s.conn.PublishMsg(s.message(m))
-		}
+		err := s.conn.PublishMsg(s.message(m))
 		if err == nil {
 			return true
 		}
@@ -195,13 +173,4 @@ func (s *subject) send(ctx context.Context, m *message) bool {
 		case <-time.After(retryEvery):
 		}
 	}
-}
-
-func (s *subject) metadata(d *metadata) error {
-	x := nats.NewMsg(s.metaOn)
-	x.Data = d.text
-	x.Header[wire.HeaderTimeline] = []string{s.r.id}
-	x.Header[wire.HeaderServer] = []string{s.r.t.p.o.Server}
-	x.Header[wire.HeaderHost] = []string{d.host}
-	return s.conn.PublishMsg(x)
 }

@@ -12,20 +12,7 @@ type message struct {
 	first  uint64 // number of the first event, from 1
 	events uint64
 	data   []byte
-	ends   []int   // where each event ends in data; nil for a packet
-	packet *packet // what else a packet has; nil for lines
-}
-
-// packet says where the bytes of a message belong.
-type packet struct {
-	host, file string
-	metadata   *metadata
-}
-
-// metadata is the text that a host's packets are read by. It only grows.
-type metadata struct {
-	host string // the name of its directory
-	text []byte
+	ends   []int // where each event ends in data
 }
 
 // feed is the latest messages of a timeline in one format. Each reader has a place of its own. The writer waits for no reader: messages

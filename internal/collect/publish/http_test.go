@@ -88,7 +88,7 @@ func served(t *testing.T, limit int) (r *run, url string) {
 		t.Fatal(err)
 	}
 	x := newTimeline(p, "night", true)
-	r = &run{t: x, id: "first", lines: newFeed(limit), packets: newFeed(limit), ended: make(chan struct{})}
+	r = &run{t: x, id: "first", lines: newFeed(limit), ended: make(chan struct{})}
 	r.state.Store(&State{Version: 1, Session: "night"})
 	x.current.Store(r)
 	p.timelines["night"] = x
@@ -187,7 +187,7 @@ func TestATimelineThatBeginsAnewIsToldToOldAndNewConnections(t *testing.T) {
 	if a, b := old.next(), old.next(); a.kind != "timeline" || b.id != "first/3" {
 		t.Fatalf("%+v, %+v", a, b)
 	}
-	second := &run{t: r.t, id: "second", lines: newFeed(1 << 20), packets: newFeed(1 << 20), ended: make(chan struct{})}
+	second := &run{t: r.t, id: "second", lines: newFeed(1 << 20), ended: make(chan struct{})}
 	second.state.Store(&State{Version: 1, Session: "night"})
 	r.t.current.Store(second)
 	close(r.ended)
@@ -266,7 +266,7 @@ func TestMetricsSayWhatTheStateSays(t *testing.T) {
 	}
 	bound := int64(1_500_000)
 	x := newTimeline(p, "night", true)
-	r := &run{t: x, lines: newFeed(1), packets: newFeed(1)}
+	r := &run{t: x, lines: newFeed(1)}
 	r.state.Store(&State{Session: "night", Events: 7, Late: 2, Lost: 3, Hosts: []HostState{{Host: "web", LagNs: 2_000_000, BoundNs: &bound, Lost: 3}, {Host: "db"}}})
 	x.current.Store(r)
 	p.timelines["night"] = x

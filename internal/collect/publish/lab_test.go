@@ -177,7 +177,6 @@ type reader struct {
 	begun    []string // identities of timelines
 	numbers  []int64  // n of the events
 	hosts    map[string]int
-	first    time.Time // on the timeline, of the last event
 }
 
 func header(t testing.TB, m *nats.Msg, name string) uint64 {

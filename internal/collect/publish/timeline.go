@@ -33,12 +33,11 @@ type timeline struct {
 
 // run is a timeline from its beginning until a fault. The numbers of its events begin at 1.
 type run struct {
-	t       *timeline
-	id      string
-	began   time.Time
-	lines   *feed
-	packets *feed
-	state   atomic.Pointer[State]
+	t     *timeline
+	id    string
+	began time.Time
+	lines *feed
+	state atomic.Pointer[State]
 
 	filter  *filter.Filter
 	writer  *jsonl.Writer
@@ -107,7 +106,7 @@ func (t *timeline) run(ctx context.Context) {
 func (t *timeline) follow(ctx context.Context) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &run{t: t, id: strings.ToLower(rand.Text()[:16]), began: time.Now(), grew: time.Now(), stop: stop, ended: make(chan struct{}), lines: newFeed(feedBytes), packets: newFeed(feedBytes), warned: make(map[string]bool)}
+	r := &run{t: t, id: strings.ToLower(rand.Text()[:16]), began: time.Now(), grew: time.Now(), stop: stop, ended: make(chan struct{}), lines: newFeed(feedBytes), warned: make(map[string]bool)}
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer stop()
@@ -139,7 +138,6 @@ func (t *timeline) follow(ctx context.Context) (err error) {
 	defer t.current.Store(nil)
 	if t.p.o.Conn != nil {
 		r.lines.join()
-		r.packets.join()
 		readers.Go(func() { r.publish(ctx, t.p.o.Conn) })
 	}
 	r.want = r.lines.wanted()

@@ -19,8 +19,6 @@ import (
 // Operators read what servers publish of their sessions:
 //
 //	meridian.v1.session.SESSION.events.json    events of the timeline, a JSON object each on a line
-//	meridian.v1.session.SESSION.events.ctf     packets of CTF of the same
-//	meridian.v1.session.SESSION.metadata       what these packets are read by
 //	meridian.v1.session.SESSION.hosts          state of the timeline and its hosts, each second
 const (
 	root     = "meridian.v1."
@@ -65,8 +63,6 @@ func HostOf(subject string) (string, error) {
 // What servers publish of a session.
 const (
 	EventsJSON   = "events.json"
-	EventsCTF    = "events.ctf"
-	EventsFormat = "metadata" // of EventsCTF
 	SessionHosts = "hosts"
 )
 
@@ -80,6 +76,4 @@ const (
 	HeaderSequence = "Meridian-Sequence" // of the message on its subject, from 1
 	HeaderFirst    = "Meridian-First"    // number of the first event in it, or of the next one where it has none
 	HeaderEvents   = "Meridian-Events"   // how many events it has
-	HeaderHost     = "Meridian-Host"     // of a packet or metadata: the directory it belongs into
-	HeaderFile     = "Meridian-File"     // of a packet: the file that it is appended to
 )
