@@ -37,7 +37,7 @@ When the agent is started again with the same DIR, it goes on. A recorder outliv
 which continues the trace, unless the recorder runs a COMMAND. Where a recorder writes DIR already, its trace is sent.
 
 The recorder waits for no server. With --keep among its flags it drops the oldest part of the trace, whether or not that has been sent; what was
-not is counted as lost, shown by 'meridian server hosts', and makes the exit code 3.
+not is missing on the servers. It is not counted, so let --keep hold more than servers are ever behind.
 
 Marks and clocks are sent first, then events, then packets.
 
