@@ -3,7 +3,7 @@
 # A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 FUZZTIME ?= 10000x
 EXECUTIONS ?= 1000000
-DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/... ./internal/probe ./internal/collect/wire
+DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/... ./internal/probe ./internal/collect/wire ./internal/collect/trust ./internal/s3
 PACKETS  ?= 5000000
 WORLDS   ?= 10000
 SESSIONS ?= 200
@@ -23,7 +23,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: live-packets help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-subscribe bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo
+.PHONY: bench-collect live-packets help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-subscribe bench-tls bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo chaos
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,16 +111,30 @@ bench-live: build ## the time until an event is seen in the browser, and a page 
 	bin/livebench -check $(FLAGS)
 	bin/viewbench -grow 10000 -check
 
+bench-tls: ## what keys and TLS take of the collection of traces, on a machine that does nothing else
+	go run ./tools/tlsbench $(FLAGS)
+
 bench-subscribe: build ## the time from a sensor to a subscriber of the server's timeline, and what agent and server take
 	go build -o bin/subscribebench ./tools/subscribebench
 	bin/subscribebench -check $(FLAGS)
 	bin/subscribebench -rate 38000 -flush 100ms -batch 20ms $(FLAGS)
+
+.PHONY: archive
+archive: ## what servers archive, in versitygw that is killed and started again; builds it, minutes at first
+	go test -count 1 -v -timeout 60m ./internal/collect/archive -run TestObjectStoresOfOthers -tags peers
+
+bench-collect: build ## how fast a trace is copied to servers, beside a TCP connection into a file and beside JetStream that syncs
+	go build -o bin/collectbench ./tools/collectbench
+	bin/collectbench -check $(FLAGS)
 
 live-index: ## the index that grows: its writer killed at 200 random instants, and ten million events in flat memory
 	go test -count 1 -v ./internal/show/index -run 'TestKilledAtAnyInstant|TestLiveNeeds' -kills 200 -live-events 10000000
 
 live-kills: ## view --follow killed at 200 random instants, its recorder at 50: every event once
 	go test -count 1 -v ./cmd/meridian -run TestFollowerAndRecorderThatAreKilledGoOn -follow-kills 200
+
+chaos: ## agents, recorders, servers, broker and disks of a collection killed, parted for 5 s, filled and destroyed in 100 rounds; ten minutes
+	go test -count 1 -timeout 60m -v -run 'TestWhateverIsKilled|TestWhatIsDroppedBefore' ./internal/collect -rounds 100 -apart 5s $(FLAGS)
 
 live-packets: ## memory of the live path over 2 million packets
 	go test -count 1 -v ./internal/live -run TestMemoryIsFlatOverALongRunOfPackets -packets-long 2000000

@@ -189,14 +189,29 @@ func (t *Timeline) Add(from, to int, m trace.Message) {
 	p := pairOf(t, x, y)
 	lastA, lastB := p.lastA, p.lastB
 	p.add(t, x, m)
+	if p.edge.Contradictory() {
+		p.prove(lastA)
+	}
 	if t.working != nil || t.unfinished != nil {
 		p.note(meanwhile{from, to, m})
 	}
 	if (x.awaits() || y.awaits()) && t.unfinished != nil {
 		return // what is shown is of the epoch before
 	}
-	if p.alarmed || impossible(x.shownAt(m.Sent), y.shownAt(m.Received), m, b.granularity) {
+	never := impossible(x.shownAt(m.Sent), y.shownAt(m.Received), m, b.granularity)
+	if never && !x.fresh && !y.fresh && x.open().Component == y.open().Component {
+		p.prove(lastA)
+	}
+	if p.alarmed || never {
 		doubts{t}.suspect(p, lastA, lastB)
+	}
+}
+
+// prove notes that a message contradicts the assumption, or bounds that were shown and rest on it, and the reading of a that came before it. The
+// messages that it contradicts may be older than the window when a round looks at it.
+func (p *pairState) prove(before clock.HostTime) {
+	if !p.proved {
+		p.proved, p.provedBehind = true, before
 	}
 }
 
@@ -283,7 +298,9 @@ type pairState struct {
 	edge   *online.Strict
 	// alarmed says that the messages contradict the assumption, and a round was asked for.
 	alarmed      bool
-	doubtful     bool // it contradicts what is known since the round began
+	proved       bool           // a message contradicted the assumption, and no round has told what it means
+	provedBehind clock.HostTime // the latest reading of a before that message
+	doubtful     bool           // it contradicts what is known since the round began
 	recent       [3]recent
 	meanwhile    []meanwhile // that came since the round began
 	received     int
@@ -310,6 +327,7 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 		w = &p.ba
 	}
 	t.urgent = t.urgent || w.total == 0 && (p.a.component != p.b.component || p.a.fresh || p.b.fresh)
+	p.pass(w.part(m))
 	w.add(m)
 	if from == p.a {
 		p.edge.AB(m)
@@ -332,6 +350,26 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 		}
 	case !p.alarmed && p.edge.Contradictory():
 		p.alarmed, t.urgent = true, true
+	}
+}
+
+// pass drops messages before one of a part comes: those older than the window, of both directions alike, and all if there was none for half a
+// window and for longer than those that there are. A clock may have been set in such a silence. Few messages from before it leave room for a rate
+// at which nothing was set, and with the first ones behind it they would give bounds that are wrong.
+func (p *pairState) pass(number int64) {
+	newest, oldest := int64(math.MinInt64), int64(math.MaxInt64)
+	for _, w := range []*window{&p.ab, &p.ba} {
+		w.expire(number)
+		if n := len(w.parts); n > 0 {
+			newest, oldest = max(newest, w.parts[n-1].number), min(oldest, w.parts[0].number)
+		}
+	}
+	if newest == math.MinInt64 {
+		return
+	}
+	if silence := number - newest; silence > windowParts/2 && silence > newest-oldest {
+		p.ab.clear()
+		p.ba.clear()
 	}
 }
 

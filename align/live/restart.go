@@ -64,7 +64,7 @@ func (p *pairState) begin() {
 	p.ab.clear()
 	p.ba.clear()
 	p.edge.Reset()
-	p.received, p.looked, p.patience, p.alarmed = 0, 0, 0, false
+	p.received, p.looked, p.patience, p.alarmed, p.proved = 0, 0, 0, false, false
 	p.settling = settleAfter
 }
 

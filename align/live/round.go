@@ -361,8 +361,8 @@ func tellBends(t round, p *pairState, stretches []bound.Stretch, component int) 
 		if last {
 			b.To = max(b.To, p.a.seen)
 		}
-		t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: component, From: b.From, To: b.To, Sure: p.contradictory()})
-		p.bent, told = max(p.bent, b.To), true
+		t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: component, From: b.From, To: b.To, Sure: p.proved || p.contradictory()})
+		p.bent, told, p.proved = max(p.bent, b.To), true, false
 	}
 	return told
 }

@@ -37,6 +37,9 @@ func (w *window) at(m trace.Message) clock.HostTime {
 	return m.Received
 }
 
+// part returns the number of the part to which a message belongs.
+func (w *window) part(m trace.Message) int64 { return floorDiv(int64(w.at(m)), w.length) }
+
 // newest returns the number of the newest part, and false without any.
 func (w *window) newest() (int64, bool) {
 	if len(w.parts) == 0 {
@@ -47,7 +50,7 @@ func (w *window) newest() (int64, bool) {
 
 // add takes a message, unless it is older than the window.
 func (w *window) add(m trace.Message) {
-	number := floorDiv(int64(w.at(m)), w.length)
+	number := w.part(m)
 	if newest, any := w.newest(); any && number < newest-windowParts {
 		return
 	}
@@ -57,12 +60,8 @@ func (w *window) add(m trace.Message) {
 			w.thin(&w.parts[i-1], perPart)
 		}
 		w.parts = slices.Insert(w.parts, i, windowPart{number: number})
-		gone := 0
-		for newest, _ := w.newest(); w.parts[gone].number < newest-windowParts; {
-			gone++
-		}
-		w.parts = slices.Delete(w.parts, 0, gone)
-		i -= gone
+		newest, _ := w.newest()
+		i -= w.expire(newest)
 	}
 	p := &w.parts[i]
 	if p.kept = append(p.kept, m); len(p.kept) > mostPerPart {
@@ -70,6 +69,15 @@ func (w *window) add(m trace.Message) {
 	}
 	w.total++
 	w.fresh = true
+}
+
+// expire drops what is older than the window when some part is the newest, and returns how many parts that were.
+func (w *window) expire(newest int64) (gone int) {
+	for gone < len(w.parts) && w.parts[gone].number < newest-windowParts {
+		gone++
+	}
+	w.parts = slices.Delete(w.parts, 0, gone)
+	return gone
 }
 
 // messages returns those of the window, thinned to some of each part, in a new slice.

@@ -257,7 +257,7 @@ func (w *Work) doubtful() bool {
 // finish shows what a round found.
 func (t round) finish(w *Work) {
 	var again []*group
-	looked := make(map[*pairState]bool)
+	looked, restarts := make(map[*pairState]bool), make(map[*pairState]bool)
 	for _, k := range w.tasks {
 		if k.doubtful() {
 			t.urgent = true
@@ -268,12 +268,21 @@ func (t round) finish(w *Work) {
 		}
 		if t.commit(k.solution, w.touched, w.set) {
 			again = append(again, k.group)
+			for _, p := range k.pairs {
+				restarts[p] = true
+			}
 		}
 	}
 	for _, p := range sorted(t.pairs) {
 		if p.alarmed && looked[p] { // it has been looked at: bounds begin anew
 			p.alarmed = false
 			p.refill()
+			if p.proved && p.patience == 0 { // no further round looks for what it means
+				if !restarts[p] {
+					tellProof(t, p)
+				}
+				p.proved = false
+			}
 		}
 		p.meanwhile, p.doubtful = nil, false
 	}
@@ -281,6 +290,13 @@ func (t round) finish(w *Work) {
 	for _, g := range again {
 		restart(t, g)
 	}
+}
+
+// tellProof tells that two clocks do not keep the assumption where a message proved it and the round found nothing: what the message contradicted
+// had left the window by then.
+func tellProof(t round, p *pairState) {
+	t.change(Change{Kind: Bent, Clock: p.a.clock, Other: p.b.clock, Component: p.a.component.number, From: p.provedBehind, To: p.a.seen, Sure: true})
+	p.bent = max(p.bent, p.a.seen)
 }
 
 // contradictsSince reports whether a message that came while the round was solved is impossible by its maps.

@@ -37,9 +37,9 @@ func holds(t *testing.T, s Synchroniser, at clock.HostTime, offset int64) Readin
 func TestBoundsHoldAtTheEndsOfTime(t *testing.T) {
 	each(t, func(t *testing.T, s Synchroniser) {
 		base := clock.HostTime(math.MaxInt64 - 3_000_000_000)
-		s.Exchange(Exchange{base - 10_000_000_000, base, base, base + 1000})
+		s.Exchange(Exchange{Sent: base - 10_000_000_000, Received: base, Replied: base, Returned: base + 1000})
 		for _, at := range []clock.HostTime{base + 1_000_000_000, base + 2_000_000_000} {
-			s.Exchange(Exchange{at, at + 1000, at + 2000, at + 3000})
+			s.Exchange(Exchange{Sent: at, Received: at + 1000, Replied: at + 2000, Returned: at + 3000})
 			holds(t, s, at+3000, 0)
 		}
 		holds(t, s, base+2_900_000_000, 0)
@@ -174,7 +174,7 @@ func TestEstimatesAreNumbersWhereOneWayIsFarNoisierThanTheOther(t *testing.T) {
 			at := clock.HostTime(float64(i) * 5e9 * (1 + r.Float64()/10))
 			there, back := clock.HostTime(500+noisy*r.ExpFloat64()), clock.HostTime(500+quiet*r.ExpFloat64())
 			truth := clock.HostTime(float64(at) * 100e-6)
-			s.Exchange(Exchange{at, at + there + truth, at + there + truth, at + there + back})
+			s.Exchange(Exchange{Sent: at, Received: at + there + truth, Replied: at + there + truth, Returned: at + there + back})
 			holds(t, s, at+there+back, int64(float64(at+there+back)*100e-6))
 		}
 	}

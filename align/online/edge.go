@@ -28,22 +28,24 @@ func newEdge(o Options) *edge {
 }
 
 // forward and back add a message. What is from before the step that began the piece is dropped: its bound would span the step.
-func (e *edge) forward(sent, received clock.HostTime) (stepped, ok bool) {
-	if !inRange(clock.Sub(received, sent)) {
+func (e *edge) forward(x Exchange) (stepped, ok bool) {
+	out := x.outward()
+	if min(x.Errors.Sent, x.Errors.Received) < 0 || !inRange(clock.Sub(out.Received, out.Sent)) {
 		e.invalid++
 		return false, false
 	}
-	m := trace.Message{Sent: sent, Received: received}
-	return e.add(sent, false, func() { e.strict.AB(m) })
+	m := trace.Message{Sent: out.Sent, Received: out.Received}
+	return e.add(out.Sent, false, func() { e.strict.AB(m) })
 }
 
-func (e *edge) back(sent, received clock.HostTime) (stepped, ok bool) {
-	if !inRange(clock.Sub(sent, received)) {
+func (e *edge) back(x Exchange) (stepped, ok bool) {
+	out := x.outward()
+	if min(x.Errors.Replied, x.Errors.Returned) < 0 || !inRange(clock.Sub(out.Replied, out.Returned)) {
 		e.invalid++
 		return false, false
 	}
-	m := trace.Message{Sent: sent, Received: received}
-	return e.add(received, true, func() { e.strict.BA(m) })
+	m := trace.Message{Sent: out.Replied, Received: out.Returned}
+	return e.add(out.Returned, true, func() { e.strict.BA(m) })
 }
 
 // maxOld is how many arrivals older than the window come in a row before the local clock is taken to have been set back. Fewer are
@@ -101,11 +103,12 @@ func (e *edge) exchange(x Exchange) (stepped bool, of halves) {
 		e.invalid++
 		return false, of
 	}
-	first, there := e.forward(x.Sent, x.Received)
-	second, back := e.back(x.Replied, x.Returned)
+	first, there := e.forward(x)
+	second, back := e.back(x)
 	of = halves{there && !second, back}
 	if of.there && of.back {
-		e.trips.add(x.Returned, x.RoundTrip())
+		out := x.outward()
+		e.trips.add(out.Returned, out.RoundTrip())
 	}
 	return first || second, of
 }

@@ -13,9 +13,22 @@ import (
 
 // Exchange is a question and its answer. Sent and Returned are stamps of the local clock, Received and Replied of the remote
 // one: T1, T4, T2 and T3 of RFC 5905, section 8. A stamp of a sending may be earlier than the sending, and one of a
-// receiving later than the receiving: then bounds are wider, not wrong.
+// receiving later than the receiving: then bounds are wider, not wrong. Errors says by how much stamps may be off either way: bounds
+// allow for all of it, and estimates take the stamps as they are.
 type Exchange struct {
 	Sent, Received, Replied, Returned clock.HostTime
+	Errors                            Errors
+}
+
+// Errors is by how much each stamp of an exchange may be off, ns, not negative.
+type Errors struct{ Sent, Received, Replied, Returned int64 }
+
+// outward returns the exchange with sendings as early and receivings as late as the errors permit, and without errors.
+func (x Exchange) outward() Exchange {
+	return Exchange{
+		Sent: clock.Add(x.Sent, -x.Errors.Sent), Received: clock.Add(x.Received, x.Errors.Received),
+		Replied: clock.Add(x.Replied, -x.Errors.Replied), Returned: clock.Add(x.Returned, x.Errors.Returned),
+	}
 }
 
 // RoundTrip returns the time that question and answer took together, ns: the exchange less the time the remote host kept the question.
@@ -31,7 +44,9 @@ func (x Exchange) Offset() int64 {
 
 // check returns what is wrong with an exchange.
 func (x Exchange) check() error {
-	switch {
+	switch e := x.Errors; {
+	case min(e.Sent, e.Received, e.Replied, e.Returned) < 0:
+		return fmt.Errorf("errors of stamps %+v are negative", e)
 	case x.Returned < x.Sent:
 		return fmt.Errorf("answer at %d, before the question at %d", x.Returned, x.Sent)
 	case x.Replied < x.Received:
@@ -68,11 +83,11 @@ type Synchroniser interface {
 	// Exchange adds a whole exchange. It returns true where the exchange contradicts all before it under the assumption:
 	// a clock was set, and bound and estimate begin anew.
 	Exchange(x Exchange) (stepped bool)
-	// Forward adds a message from the local host to the remote one by itself, Back one from the remote host to the local one. An
+	// Forward adds the way there of an exchange by itself, Sent and Received, Back the way back, Replied and Returned. An
 	// answer whose exact time of sending comes with a later message is added first by Exchange, with an earlier time, then by
 	// Back. Methods that need whole exchanges take them for the bound only.
-	Forward(sent, received clock.HostTime) (stepped bool)
-	Back(sent, received clock.HostTime) (stepped bool)
+	Forward(x Exchange) (stepped bool)
+	Back(x Exchange) (stepped bool)
 	// At returns what is known at an instant of the local clock that is not before the latest message.
 	At(local clock.HostTime) Reading
 }

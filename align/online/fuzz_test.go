@@ -28,9 +28,9 @@ func FuzzSynchronisers(f *testing.F) {
 			x := online.Exchange{Sent: now, Received: clock.Add(clock.Add(now, int64(base)), a), Replied: clock.Add(clock.Add(now, int64(base)), a+c), Returned: clock.Add(now, a+b+c)}
 			switch data[5] & 96 {
 			case 0:
-				s.Forward(x.Sent, x.Received)
+				s.Forward(x)
 			case 32:
-				s.Back(x.Replied, x.Returned)
+				s.Back(x)
 			default:
 				s.Exchange(x)
 			}

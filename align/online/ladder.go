@@ -25,6 +25,8 @@ const (
 	levelSlack    = 4.0  // mean excesses by which the lines of the greatest wanders may be wrong about the level
 	recentSlack   = 0.5  // the same of the newest stretches
 	recentMargin  = 1.0  // of the score, by which the newest stretches may be worse than the best line's
+	minEarly      = 6    // stretches with messages before a line's edge, of one direction, that contradict the line
+	minEarlyNew   = 3    // the same of the newest stretches
 	noiseOfStamps = 5.0  // ns
 	rungPenalty   = 0.07 // of the score, for each larger wander
 	sharpness     = 20.0 // of the weights
@@ -34,8 +36,8 @@ const (
 //
 // At the start of every stretch of time each line says where it goes. Of the least message each way in the stretch, the distance
 // from that is kept. How the lower half of these distances scatters is the line's score: a bend and noise show, congestion does
-// not. A line that lags steadily behind a bend scatters little, but its messages of one way all come early: the difference of
-// both ways from that of the lines with the greatest wanders counts as scatter too.
+// not. A line that lags steadily behind a bend scatters little, but its messages of one way all come early: where they do, the difference
+// of both ways from that of the lines with the greatest wanders counts as scatter too.
 type ladder struct {
 	lines    [len(rungs)]*line
 	forecast [len(rungs)]forecast
@@ -51,8 +53,10 @@ type forecast struct {
 	known bool
 	at    float64
 	v, y  float64
+	edge  [2]float64
 	now   [2]float64
 	past  [2][foretold]float64
+	early [2][foretold]bool // whether a message was before the edge
 	n     int
 }
 
@@ -122,19 +126,21 @@ func (l *ladder) turn() {
 	for i, line := range l.lines {
 		f := &l.forecast[i]
 		if f.known && !math.IsInf(f.now[there], 1) && !math.IsInf(f.now[back], 1) {
-			f.past[there][f.n%foretold], f.past[back][f.n%foretold] = f.now[there], f.now[back]
+			for d := range 2 {
+				f.past[d][f.n%foretold], f.early[d][f.n%foretold] = f.now[d], f.now[d] < f.edge[d]
+			}
 			f.n++
 		}
 		if line.known {
-			f.known, f.at, f.v, f.y = true, line.at, line.v, line.y
+			f.known, f.at, f.v, f.y, f.edge = true, line.at, line.v, line.y, line.edge
 		}
 		f.clear()
 	}
 	l.rate()
 }
 
-// rate scores the lines. What the newest stretches show counts where it is much worse than the best line's: a clock that begins to
-// bend makes quiet lines lag long before most of the stretches that are kept are of the bend.
+// rate scores the lines. Of a line that messages contradict, what the newest stretches show counts where it is much worse than the best
+// line's: a clock that begins to bend makes quiet lines lag long before most of the stretches that are kept are of the bend.
 func (l *ladder) rate() {
 	if l.forecast[0].n < minForetold {
 		return
@@ -143,11 +149,30 @@ func (l *ladder) rate() {
 	newest := l.scores(recent, recentSlack)
 	least, leastNewest := slices.Min(l.score[:]), slices.Min(newest[:])
 	for i := range l.score {
-		l.score[i] = max(l.score[i]-least, newest[i]-leastNewest-recentMargin)
+		l.score[i] -= least
+		if l.forecast[i].contradicted(recent, minEarlyNew) {
+			l.score[i] = max(l.score[i], newest[i]-leastNewest-recentMargin)
+		}
 	}
 }
 
-// scores returns the lines' scores by the newest stretches. The lines of the greatest wanders may be wrong about the level by slack mean excesses.
+// contradicted says whether in so many of the newest stretches a message of one direction came before the edge that the line foretold. By
+// chance the least of a second does so in one of as many seconds as the line's window has.
+func (f *forecast) contradicted(stretches, least int) bool {
+	var n [2]int
+	for k := range min(f.n, stretches) {
+		for d := range 2 {
+			if f.early[d][(f.n-1-k)%foretold] {
+				n[d]++
+			}
+		}
+	}
+	return max(n[there], n[back]) >= least
+}
+
+// scores returns the lines' scores by the newest stretches. The lines of the greatest wanders may be wrong about the level by slack mean excesses,
+// and by anything where messages do not contradict a line: where queues leave few messages near the least delay, a quiet line may rest on
+// the only one in a minute. Lines of greater wanders have forgotten it, and differ because they are wrong.
 func (l *ladder) scores(stretches int, slack float64) (score [len(rungs)]float64) {
 	var level [len(rungs)]float64
 	var scatter [len(rungs)][2]float64
@@ -167,9 +192,9 @@ func (l *ladder) scores(stretches int, slack float64) (score [len(rungs)]float64
 		}
 	}
 	const last = len(rungs) - 1
-	reference, allowed := level[last], 0.0
+	reference, allowed, early := level[last], 0.0, minEarlyNew
 	if stretches == foretold {
-		reference = (level[last] + level[last-1]) / 2
+		reference, early = (level[last]+level[last-1])/2, minEarly
 	}
 	for _, density := range l.lines[last-1].density {
 		if density > 0 {
@@ -177,7 +202,10 @@ func (l *ladder) scores(stretches int, slack float64) (score [len(rungs)]float64
 		}
 	}
 	for i := range l.lines {
-		bias := max(math.Abs(level[i]-reference)-allowed, 0)
+		bias := 0.0
+		if l.forecast[i].contradicted(stretches, early) {
+			bias = max(math.Abs(level[i]-reference)-allowed, 0)
+		}
 		score[i] = rungPenalty * float64(i)
 		for d := range 2 {
 			score[i] += math.Log(math.Hypot(scatter[i][d], bias)+noiseOfStamps) / 2

@@ -39,3 +39,27 @@ func TestAClockThatBeginsToBendIsFollowedWithinSeconds(t *testing.T) {
 		}
 	}
 }
+
+// TestAQuietLineIsKeptWhereNoMessageContradictsIt: of one way a single message passes without a queue. Lines of greater wanders
+// forget it and are wrong by half of the queue, which is no reason to leave those that remember it. They are chosen once most forecasts are
+// from after the message.
+func TestAQuietLineIsKeptWhereNoMessageContradictsIt(t *testing.T) {
+	const queue = 6000.0
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		l := newLadder()
+		for i := range 16 * 65 {
+			x := float64(i) * 62.5e6
+			delay := 1500 + queue + 1000*r.ExpFloat64()
+			if i == 16*20 {
+				delay = 1500
+			}
+			l.add(there, corner{x, delay})
+			l.add(back, corner{x + 20e3, -1500 - 100*r.ExpFloat64()})
+			l.estimate(x + 20e3)
+			if v, _, _ := l.at(x + 20e3); i > 16*45 && math.Abs(v) > queue/4 {
+				t.Fatalf("seed %d, %.0f s after the message: off by %.0f ns", seed, x/1e9-20, v)
+			}
+		}
+	}
+}

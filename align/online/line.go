@@ -24,8 +24,9 @@ type line struct {
 	learnAt        float64
 
 	known bool
-	at    float64 // the instant of the estimate
-	v, y  float64 // offset and rate there
+	at    float64    // the instant of the estimate
+	v, y  float64    // offset and rate there
+	edge  [2]float64 // how far the hulls are from v: messages of a direction are at least so late
 }
 
 func newLine(wander, window float64) *line {
@@ -142,7 +143,9 @@ func (l *line) estimate(t float64) {
 		l.learnAt = t + l.ceiling.window/hullParts
 	}
 	shift := (1/p.beta - 1/p.alpha) / 2
-	l.known, l.at, l.y, l.v = true, t, y, middle+min(max(shift, -room/4), room/4)
+	shift = min(max(shift, -room/4), room/4)
+	l.known, l.at, l.y, l.v = true, t, y, middle+shift
+	l.edge = [2]float64{there: room/2 - shift, back: room/2 + shift}
 }
 
 // mode returns the rate with the greatest J: tangents at both ends meet at the next rate to try.

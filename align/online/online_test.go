@@ -184,6 +184,49 @@ func TestImpossibleExchangesAreDroppedAndCounted(t *testing.T) {
 	}
 }
 
+// TestErrorsOfStampsWidenBoundsAndLeaveEstimates: errors differ from stamp to stamp, by which outward stamps would be noise.
+func TestErrorsOfStampsWidenBoundsAndLeaveEstimates(t *testing.T) {
+	for _, m := range online.Methods() {
+		exact, err := online.New(m, online.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wide, err := online.New(m, online.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(3, 3))
+		x := online.Exchange{}
+		for i := range clock.HostTime(1000) {
+			x = exampleExchange(i * 62_500_000)
+			exact.Exchange(x)
+			e := func() int64 { return 200 + r.Int64N(300) }
+			x.Errors = online.Errors{Sent: e(), Received: e(), Replied: e(), Returned: e()}
+			wide.Exchange(x)
+		}
+		at := x.Returned + 1000
+		a, b := exact.At(at), wide.At(at)
+		if a.Offset != b.Offset || a.Skew != b.Skew || a.Offset != 1_000_000 {
+			t.Errorf("%s: %d and %g, with errors %d and %g", m, a.Offset, a.Skew, b.Offset, b.Skew)
+		}
+		// The bound is as narrow as the least errors allow, 400 ns on either side, and what they leave open of the rate.
+		if low, high := a.Low-b.Low, b.High-a.High; !b.Bounded || low < 400 || low > 800 || high < 400 || high > 800 {
+			t.Errorf("%s: the bound is wider by %d and %d", m, low, high)
+		}
+		x.Errors.Replied = -1
+		if wide.Exchange(x); wide.At(at).Invalid != 1 {
+			t.Errorf("%s: an error below zero is taken", m)
+		}
+		if wide.Back(x); wide.At(at).Invalid != 2 {
+			t.Errorf("%s: an error below zero is taken by Back", m)
+		}
+		x.Errors.Sent = -1
+		if wide.Forward(x); wide.At(at).Invalid != 3 {
+			t.Errorf("%s: an error below zero is taken by Forward", m)
+		}
+	}
+}
+
 func TestNothingAllocatesInTheLongRun(t *testing.T) {
 	for _, m := range online.Methods() {
 		s, err := online.New(m, online.Options{})

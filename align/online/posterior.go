@@ -9,7 +9,7 @@ import (
 // mean is the default synchroniser: lines between hulls, averaged over the rates and over how much the clocks wander. See
 // [line] and [ladder] within.
 //
-// It takes some seconds to learn that a clock that was quiet bends. Where the rate waves by 0.25 ppm in 60 s, its error is two to five
+// It takes some seconds to learn that a clock that was quiet bends. Where the rate waves by 0.25 ppm in 60 s, its error is two to seven
 // times that of clocks that do not bend; the bound is as narrow and holds. It cannot see how the least delays
 // of both ways differ: half of the difference is error, within the bound.
 type mean struct {
@@ -37,19 +37,20 @@ func (m *mean) Exchange(x Exchange) (stepped bool) {
 	return stepped
 }
 
-func (m *mean) Forward(sent, received clock.HostTime) (stepped bool) {
-	stepped, ok := m.edge.forward(sent, received)
-	m.half(there, sent, clock.Sub(received, sent), stepped, ok)
+func (m *mean) Forward(x Exchange) (stepped bool) {
+	stepped, ok := m.edge.forward(x)
+	m.half(there, x.Sent, x.outward().Sent, clock.Sub(x.Received, x.Sent), stepped, ok)
 	return stepped
 }
 
-func (m *mean) Back(sent, received clock.HostTime) (stepped bool) {
-	stepped, ok := m.edge.back(sent, received)
-	m.half(back, received, clock.Sub(sent, received), stepped, ok)
+func (m *mean) Back(x Exchange) (stepped bool) {
+	stepped, ok := m.edge.back(x)
+	m.half(back, x.Returned, x.outward().Returned, clock.Sub(x.Replied, x.Returned), stepped, ok)
 	return stepped
 }
 
-func (m *mean) half(direction int, local clock.HostTime, offset int64, stepped, ok bool) {
+// half takes a message of a local instant, which the bound has taken at outward.
+func (m *mean) half(direction int, local, outward clock.HostTime, offset int64, stepped, ok bool) {
 	if stepped {
 		m.ladder.reset()
 	}
@@ -57,7 +58,7 @@ func (m *mean) half(direction int, local clock.HostTime, offset int64, stepped, 
 		return
 	}
 	m.add(direction, local, offset)
-	if last, _ := m.edge.strict.Last(); local >= last {
+	if last, _ := m.edge.strict.Last(); outward >= last {
 		m.ladder.estimate(float64(clock.Sub(local, m.origin)))
 	}
 }

@@ -10,13 +10,9 @@ type whole struct {
 	offset int64
 }
 
-func (w *whole) Forward(sent, received clock.HostTime) (stepped bool) {
-	return w.step(w.edge.forward(sent, received))
-}
+func (w *whole) Forward(x Exchange) (stepped bool) { return w.step(w.edge.forward(x)) }
 
-func (w *whole) Back(sent, received clock.HostTime) (stepped bool) {
-	return w.step(w.edge.back(sent, received))
-}
+func (w *whole) Back(x Exchange) (stepped bool) { return w.step(w.edge.back(x)) }
 
 func (w *whole) step(stepped, _ bool) bool {
 	w.known = w.known && !stepped

@@ -42,7 +42,7 @@ func FuzzFind(f *testing.F) {
 		for i := range p.Clocks {
 			p.Clocks[i].Granularity = 1
 		}
-		parted, err := Find(context.Background(), p, pairsOf(p), 100, in.N(4)-1)
+		parted, err := Find(context.Background(), p, pairsOf(p), 100, in.N(len(p.Clocks)+1)-1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,32 +1,42 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/collect/ship"
+	"meridian/internal/collect/standby"
+	"meridian/internal/collect/trust"
 	"meridian/internal/collect/wire"
+	"meridian/internal/record"
 )
 
 // agentFlags is what the command line says.
 type agentFlags struct {
 	quietFlag
-	server, session, host, dir, limit string
-	replicas                          int
-	compress                          bool
-	drain, batch                      time.Duration
+	server, invite            string
+	session, host, dir, limit string
+	probeAddress              string
+	replicas                  int
+	compress, release         bool
+	spool                     spoolValue
+	standby, allowCommands    bool
+	removeSent                bool
+	drain, batch              time.Duration
 }
 
 func newAgent() *cobra.Command {
-	var f agentFlags
+	f := agentFlags{spool: spoolValue{new(record.Keep)}}
 	cmd := &cobra.Command{
 		Use:   "agent [--server URL] [-o DIR] [flags] -- [RECORD-FLAG]... [-- COMMAND [ARG]...]",
 		Short: "Record this host and send the trace to servers while it grows",
@@ -36,15 +46,29 @@ DIR is all that is kept: what servers have not acknowledged is sent again from t
 When the agent is started again with the same DIR, it goes on. A recorder outlives its agent, and the agent a recorder: it starts another,
 which continues the trace, unless the recorder runs a COMMAND. Where a recorder writes DIR already, its trace is sent.
 
-The recorder waits for no server. With --keep among its flags it drops the oldest part of the trace, whether or not that has been sent; what was
-not is missing on the servers. It is not counted, so let --keep hold more than servers are ever behind.
+The recorder waits for no server: DIR grows. --spool bounds it: beyond that the recorder drops what servers have, then the oldest packets, then the
+oldest events; with --release it drops at once what servers have. With --keep among its flags it drops the oldest part of the trace, whether or not that has been sent. Up to 16 MiB of
+what it dropped is still sent. The rest is lost: it is counted, in DIR/.sent also over the ends of agents, and makes the exit code 3.
+
+Hosts of a session exchange clock probes as the servers plan it, so that they can be aligned without common traffic: 'meridian record --probes' of
+a plan that the agent writes. --probe-address says where this host is asked, off that it is not. The key of the session comes over the broker.
 
 Marks and clocks are sent first, then events, then packets.
+
+With --standby the agent records nothing by itself: 'meridian server start SESSION' begins and 'server stop' ends the recording of many hosts at once,
+into DIR/SESSION here. The flags behind -- are added to each recording. From servers the agent takes only flags that say what is recorded (--program, --kernel,
+--packets, --snaplen, --filter, --netns, --title, --flush, --keep), and a COMMAND with --allow-commands alone. Interrupted, it ends the
+recording; started again, it goes on.
+
+Where the server has keys, --invite is the file that 'meridian server invite HOST' has made for this host. It has the server's address and the host's name.
 
 Exit code: that of the recorder if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but not everything is on the disks of as many
 servers as are wanted.`,
 		Example: `  meridian agent -- --kernel sched,net
   meridian agent --server nats://collector:4222 -o /var/lib/meridian/trace -- --keep 10m,2GiB --packets
+  meridian agent --standby --server nats://collector:4222 -o /var/lib/meridian/sessions -- --netns web
+  meridian agent --invite web.invitation -- --kernel sched,net
+  meridian agent --spool 4GiB --release -- --kernel sched,net --packets
   meridian agent --session nightly --replicas 2 -- -- ./server --port 8080`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); len(args) > 0 && at != 0 {
@@ -52,42 +76,80 @@ servers as are wanted.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.standby {
+				return f.standBy(cmd, args)
+			}
+			return f.run(cmd, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.server, "server", defaultBroker, "`URL` of the broker, or several, separated by commas")
+	flags.StringVar(&f.server, "server", "", "`URL` of the broker, or several, separated by commas (default: those of --invite, else "+defaultBroker+")")
+	flags.StringVar(&f.invite, "invite", "", "`FILE` with the invitation of this host, where the server has keys")
 	flags.StringVarP(&f.dir, "output", "o", "meridian-trace", "record into `DIR`")
 	flags.StringVar(&f.session, "session", "", "`NAME` of the session, the directory on the servers (default: the time when DIR was begun)")
-	flags.StringVar(&f.host, "host", "", "`NAME` of this host (default: its hostname)")
+	flags.StringVar(&f.host, "host", "", "`NAME` of this host (default: that of --invite, else its hostname)")
 	flags.IntVar(&f.replicas, "replicas", 1, "how many servers store the trace, `N`")
 	flags.StringVar(&f.limit, "limit", "", "send at most this `SIZE` a second, such as 10MiB")
 	flags.DurationVar(&f.batch, "batch", 20*time.Millisecond, "how long bytes wait for others to be sent with, `TIME` up to 10s; shorter takes more of a processor")
+	flags.Var(f.spool, "spool", "let DIR grow to `SIZE`, such as 4GiB: beyond it the recorder drops what servers have, then the oldest packets, then events")
+	flags.BoolVar(&f.release, "release", false, "drop from DIR what servers have")
 	flags.BoolVar(&f.compress, "compress", false, "compress what is sent, by zstd")
+	flags.StringVar(&f.probeAddress, "probe-address", "", "answer clock probes of other hosts at `ADDRESS`:PORT (default: where the broker is reached from, a free port); off: exchange none")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long to go on sending after the recording has ended")
+	flags.BoolVar(&f.standby, "standby", false, "record nothing until 'meridian server start' says so; DIR then has a directory for each session")
+	flags.BoolVar(&f.allowCommands, "allow-commands", false, "with --standby: let servers run commands on this host, as this user")
+	flags.BoolVar(&f.removeSent, "remove-sent", false, "with --standby: remove the trace of a session when servers have all of it")
 	f.quietFlag.add(cmd)
 	return cmd
 }
 
 func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
+	log := f.log(cmd)
+	key, err := f.invitation(log)
+	if err != nil {
+		return err
+	}
 	o, err := f.options()
 	if err != nil {
 		return err
 	}
-	log := f.log(cmd)
-	c, err := connectAsHost(f.server, f.host, log)
+	if err := f.checkProbes(args); err != nil {
+		return err
+	}
+	c, err := connectAsHost(f.server, f.host, key, log)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	var said atomic.Pointer[wire.AgentStatus]
+	o.Tell = func(status *wire.AgentStatus) {
+		copied := *status
+		said.Store(&copied)
+	}
+	// It is found like agents that take commands, and says that it takes none.
+	unserve, err := standby.Serve(c, f.host, log, func() any { return said.Load() }, func([]byte) wire.HostState {
+		return wire.HostState{Host: f.host, State: wire.StateRefused, Error: "its agent takes no commands: start it with --standby"}
+	})
+	if err != nil {
+		return err
+	}
+	defer unserve()
 	ended := make(chan struct{})
 	o.Conn, o.Ended, o.Log = c, ended, log
+	reached, err := reachedFrom(c)
+	if err != nil {
+		return err
+	}
+	probes := newAgentProbes(f, f.dir, o.Session, args, c, reached, log)
+	o.Probing = probes.probing
 	s, err := ship.New(o)
 	if err != nil {
 		return err
 	}
 	log("session %s, host %s: sending %s to %s", o.Session, o.Host, o.Dir, c.ConnectedUrlRedacted())
-	r := recorder{dir: f.dir, args: append([]string{"--host", f.host}, args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
+	r := recorder{dir: f.dir, args: append(f.recorderArgs(), args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
 	// Shipping goes on after the command is interrupted: what the recorder writes at its end is sent as well.
 	shipping, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer stop()
@@ -97,62 +159,108 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 		sum, err = s.Run(shipping)
 		return err
 	})
-	code, err := r.run(cmd.Context())
+	code, err := probes.beside(cmd.Context(), &r)
 	close(ended)
 	timer := time.AfterFunc(f.drain, stop)
 	defer timer.Stop()
 	if err := errors.Join(err, all.Wait()); err != nil {
 		return err
 	}
-	log("%d bytes recorded, %d acknowledged, %d lost", sum.Recorded, sum.Acknowledged, sum.Lost)
+	log("%d bytes recorded, %d acknowledged, %s", sum.Recorded, sum.Acknowledged, lostOf(sum))
 	if code != 0 {
 		return &commandEnded{err: fmt.Errorf("the recorder ended with exit code %d", code), code: code}
 	}
-	if missing := sum.Recorded - sum.Acknowledged - sum.Lost; missing > 0 || sum.Lost > 0 {
-		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v and %d are lost; to send the rest, run the agent with -o %s again", missing, f.drain, sum.Lost, f.dir)}
+	return f.promise(sum)
+}
+
+// recorderArgs returns the flags of the recorder that the agent's own imply.
+func (f *agentFlags) recorderArgs() []string {
+	args := []string{"--host", f.host}
+	if f.spool.Spool > 0 {
+		args = append(args, "--spool", f.spool.String())
+	}
+	if f.release {
+		args = append(args, "--release")
+	}
+	return args
+}
+
+// promise returns an error unless servers have everything.
+func (f *agentFlags) promise(sum ship.Summary) error {
+	missing := sum.Recorded - sum.Acknowledged - sum.Lost
+	switch {
+	case missing > 0 && sum.Lost > 0:
+		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v: to send them, run the agent with -o %s again; %s", missing, f.drain, f.dir, lostOf(sum))}
+	case missing > 0:
+		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v: to send them, run the agent with -o %s again", missing, f.drain, f.dir)}
+	case sum.Lost > 0:
+		return &brokenPromise{fmt.Sprintf("%s since %s was begun: the recorder dropped them before they were sent (--keep, --spool)", lostOf(sum), f.dir)}
 	}
 	return nil
 }
 
+// invitation returns the key of this host, from which it has its name; nil without one.
+func (f *agentFlags) invitation(say func(format string, args ...any)) (*trust.Key, error) {
+	key, err := keyFile("invite", f.invite, wire.HostRole, say)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case key == nil:
+		f.server = cmp.Or(f.server, defaultBroker)
+		return nil, nil
+	case f.host != "" && f.host != key.Name:
+		return nil, wrong("--host %s: %s is the invitation of host %s, which may speak for no other: leave --host out", f.host, f.invite, key.Name)
+	}
+	f.host, f.server = key.Name, cmp.Or(f.server, key.URLs())
+	return key, nil
+}
+
+// lostOf says what is lost.
+func lostOf(sum ship.Summary) string {
+	if sum.LostPackets == 0 {
+		return fmt.Sprintf("%d bytes lost", sum.Lost)
+	}
+	return fmt.Sprintf("%d bytes lost with %d packets or more", sum.Lost, sum.LostPackets)
+}
+
 // options returns the shipper's.
 func (f *agentFlags) options() (o ship.Options, err error) {
-	if f.host == "" {
-		if f.host, err = os.Hostname(); err != nil {
-			return o, fmt.Errorf("this host's name: %w: give --host", err)
-		}
+	if f.allowCommands || f.removeSent {
+		return o, wrong("--allow-commands and --remove-sent need --standby")
 	}
-	if err := wire.CheckHost(f.host); err != nil {
-		return o, wrong("--host: %v", err)
+	if o, err = f.shipping(); err != nil {
+		return o, err
 	}
-	if f.replicas < 1 || f.replicas > 16 {
-		return o, wrong("--replicas %d: write a number from 1 to 16", f.replicas)
+	if err := f.makeDir(); err != nil {
+		return o, err
 	}
-	if f.drain < 0 {
-		return o, wrong("--drain %v is negative", f.drain)
-	}
-	if f.batch < time.Millisecond || f.batch > 10*time.Second {
-		return o, wrong("--batch %v: want a time from 1ms to 10s", f.batch)
-	}
-	o = ship.Options{Host: f.host, Dir: f.dir, Replicas: f.replicas, Compress: f.compress, Every: f.batch}
-	if f.limit != "" {
-		bytes, ok, err := parseSize(f.limit)
-		if err != nil || !ok || bytes < 1024 {
-			return o, wrong("--limit %s: write a size of 1KiB or more, such as 10MiB", f.limit)
-		}
-		o.Rate = bytes
-	}
+	o.Host, o.Dir = f.host, f.dir
 	o.Session, err = f.sessionOf()
 	return o, err
 }
 
+// hostOr returns the name of this host, unless another is given.
+func hostOr(name string) (string, error) {
+	if name == "" {
+		var err error
+		if name, err = os.Hostname(); err != nil {
+			return "", fmt.Errorf("this host's name: %w: give --host", err)
+		}
+	}
+	if err := wire.CheckHost(name); err != nil {
+		return "", wrong("--host: %v", err)
+	}
+	return name, nil
+}
+
+func (f *agentFlags) makeDir() error { return os.MkdirAll(f.dir, 0o777) }
+
 // sessionFile has the name of the session in a directory, so that an agent that is started again goes on with it.
 const sessionFile = ".session"
 
-// sessionOf returns the session of the directory, which is made.
+// sessionOf returns the session of the directory.
 func (f *agentFlags) sessionOf() (string, error) {
-	if err := os.MkdirAll(f.dir, 0o777); err != nil {
-		return "", err
-	}
 	path := filepath.Join(f.dir, sessionFile)
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

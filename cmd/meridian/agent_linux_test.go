@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,16 +21,17 @@ var agentKills = flag.Int("agent-kills", 6, "how often TestAgentRecorderAndServe
 
 // collection is a server, an agent and what they write.
 type collection struct {
-	t                     *testing.T
-	dir, rings, url       string
-	trace, stored         string
-	server, agent         *exec.Cmd
-	serverSaid, agentSaid *bytes.Buffer
+	t               *testing.T
+	dir, rings, url string
+	trace, stored   string
+	server, agent   *exec.Cmd
+	serverSaid      *waited
+	agentSaid       *bytes.Buffer
 }
 
 func (c *collection) serve(listen string) {
 	c.t.Helper()
-	c.serverSaid = new(bytes.Buffer)
+	c.serverSaid = newWaited(c.t)
 	c.server = exec.Command("meridian", "server", "--dir", filepath.Join(c.dir, "stored"), "--listen", listen, "--name", "s")
 	c.server.Stderr = c.serverSaid
 	lines := bufio.NewScanner(started(c.t, c.server))
@@ -210,6 +212,52 @@ func TestAgentRecorderAndServerThatAreKilledGoOn(t *testing.T) {
 	}
 	if n := strings.Count(string(events), "\n") - 1; n != total {
 		t.Errorf("%d events are stored of %d that were emitted", n, total)
+	}
+	_ = c.end(c.server)
+}
+
+func TestWhatIsDroppedUnsentIsToldByTheAgentAndByReadersOfTheServersDirectory(t *testing.T) {
+	c := newCollection(t)
+	c.record("--keep", "1MiB")
+	emit := func(n string) {
+		cmd := exec.Command("emit", n)
+		cmd.Env = append(os.Environ(), "MERIDIAN="+c.rings)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	emit("10")
+	for range 1000 { // until the agent sends
+		if _, err := os.Stat(filepath.Join(c.stored, "metadata")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	_ = c.server.Process.Kill()
+	_ = c.server.Wait()
+	for range 5 {
+		emit("200000") // some 60 MB: more than the agent sends of what was removed
+	}
+	c.serve(strings.TrimPrefix(c.url, "nats://"))
+	emit("10")
+	code := c.end(c.agent)
+	said, err := os.ReadFile(filepath.Join(c.dir, "agent.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code != 3 || !regexp.MustCompile(`meridian: [0-9]+ bytes lost with [0-9]+ packets or more since .* was begun: the recorder dropped them before they were sent \(--keep, --spool\)`).Match(said) {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if d := c.differences(); d != nil {
+		for _, line := range d {
+			if !strings.HasSuffix(line, " is stored and was not recorded") { // it was, and was dropped
+				t.Error(line)
+			}
+		}
+	}
+	out, err := exec.Command("meridian", "convert", c.stored, "-o", filepath.Join(c.dir, "events.csv")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the recorder kept the last part only") {
+		t.Errorf("%v: %s", err, out)
 	}
 	_ = c.end(c.server)
 }

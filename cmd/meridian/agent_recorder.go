@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"meridian/internal/dirlock"
@@ -19,6 +20,8 @@ type recorder struct {
 	args           []string // of 'meridian record', besides the directory
 	stdout, stderr io.Writer
 	log            func(format string, args ...any)
+	ready          func() // called when everything is being recorded; nil for nothing
+	ends           bool   // another recorder of the directory is asked to end as well
 }
 
 // Times of a recorder.
@@ -67,9 +70,13 @@ func (r *recorder) waitForOther(ctx context.Context) (any bool, err error) {
 		if !any {
 			r.log("a recorder writes %s already; its trace is sent", r.dir)
 			any = true
+			r.tellReady()
 		}
 		select {
 		case <-ctx.Done():
+			if r.ends {
+				return any, r.endOther()
+			}
 			return any, nil
 		case <-time.After(lookForOwner):
 		}
@@ -84,6 +91,11 @@ func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) 
 	}
 	c := exec.CommandContext(ctx, self, append([]string{"record", "-o", r.dir}, r.args...)...)
 	c.Stdout, c.Stderr = r.stdout, r.stderr
+	told, err := r.readyPipe(c)
+	if err != nil {
+		return 0, false, err
+	}
+	defer told()
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = endWithin
 	err = c.Run()
@@ -97,4 +109,66 @@ func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) 
 		return exitFailed, true, nil
 	}
 	return 0, false, fmt.Errorf("the recorder: %w", err)
+}
+
+// readyPipe has a recorder say when everything is being recorded. The function that it returns ends that.
+func (r *recorder) readyPipe(c *exec.Cmd) (end func(), err error) {
+	if r.ready == nil {
+		return func() {}, nil
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.ExtraFiles = []*os.File{to} // which is 3 there
+	c.Args = slices.Insert(c.Args, 2, "--ready-fd", "3")
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		word := make([]byte, len(readyWord))
+		if _, err := io.ReadFull(from, word); err == nil && string(word) == readyWord {
+			r.ready()
+		}
+	}()
+	return func() {
+		to.Close()
+		_ = from.SetReadDeadline(time.Now()) // pipes have deadlines
+		<-read
+		from.Close()
+	}, nil
+}
+
+func (r *recorder) tellReady() {
+	if r.ready != nil {
+		r.ready()
+	}
+}
+
+// endOther asks another recorder of the directory to end and waits for that. It is one that an agent before this one has started.
+func (r *recorder) endOther() error {
+	pid, known := dirlock.Holder(r.dir)
+	if known {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		known = err == nil && slices.Contains(strings.Split(string(line), "\x00"), r.dir)
+	}
+	if !known {
+		return fmt.Errorf("a recorder writes %s, and which process that is is not known: end it by hand", r.dir)
+	}
+	other, err := os.FindProcess(pid)
+	if err == nil {
+		err = other.Signal(os.Interrupt)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("process %d, which records into %s: %w", pid, r.dir, err)
+	}
+	for until := time.Now().Add(endWithin); time.Now().Before(until); time.Sleep(lookForOwner) {
+		lock, err := dirlock.Lock(r.dir)
+		if err == nil {
+			return lock.Close()
+		}
+		if !errors.Is(err, dirlock.ErrLocked) {
+			return err
+		}
+	}
+	return fmt.Errorf("process %d records into %s still, %v after it was asked to end", pid, r.dir, endWithin)
 }

@@ -29,7 +29,7 @@ A TRACE is a capture (pcap or pcapng), a CTF directory of LTTng or another trace
 (OpenTelemetry's OTLP, Jaeger's JSON), a Chrome trace, a Go execution trace, a list of messages as text, or a
 directory of those, plain or compressed with gzip or zstd; the format is found from the content. HOST names the host
 that recorded it (default: the name in the spans, or the file's base name). Several traces of one HOST share its
-clock.
+clock. s3://BUCKET/PREFIX names what lies in an object store; docs/formats.md says how it is found.
 
 A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each host's own clock, and, where
 needed, @collective NAME HOST ENTERED LEFT for operations that no member leaves before all have entered, and
@@ -47,6 +47,7 @@ remains; the reason is on stderr.`,
   meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
   meridian align web=lttng-web/ db=lttng-db/ -o timeline.pftrace
+  meridian align s3://traces/nightly/web s3://traces/nightly/db -o timeline.html
   meridian align spans.json -o corrected.chrome.json -o report.json
   meridian align web.pcap db.pcap --logical vector -o events.csv
   meridian align messages.txt --wander 5 --min-delay 20us --repair clc

@@ -17,7 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"meridian/format"
 	"meridian/internal/pipeline/usage"
+	"meridian/internal/s3"
 )
 
 const (
@@ -52,6 +54,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	context.AfterFunc(ctx, stop)
 	defer stop()
+	format.Mount("s3", s3.NewFS(ctx, s3.FromEnvironment))
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -2,42 +2,126 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"meridian/internal/collect/trust"
 	"meridian/internal/collect/wire"
 )
 
 // defaultBroker is where 'meridian server' listens and agents look for it, unless they are told.
 const defaultBroker = "127.0.0.1:4222"
 
-// reconnectEvery is how often a lost broker is tried again, for ever.
-const reconnectEvery = 250 * time.Millisecond
+// How often a lost broker is tried again, for ever, and one that refuses the key: it may have been started without its keys.
+const (
+	reconnectEvery = 250 * time.Millisecond
+	refusedEvery   = 5 * time.Second
+)
 
-// natsOptions are those of all our clients. say prints a line for people.
-func natsOptions(name string, say func(format string, args ...any)) []nats.Option {
-	return []nats.Option{
-		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectEvery), nats.ReconnectBufSize(-1),
+// natsOptions are those of all our clients. key is nil where the broker asks for none. say prints a line for people.
+func natsOptions(name string, key *trust.Key, say func(format string, args ...any)) ([]nats.Option, error) {
+	var refused atomic.Bool
+	failed := func(err error) (told bool) {
+		if !trust.Refused(err) {
+			return false
+		}
+		if !refused.Swap(true) {
+			say("%v", trust.Explain(err, key))
+		}
+		return true
+	}
+	options := []nats.Option{
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.IgnoreAuthErrorAbort(),
+		nats.CustomReconnectDelay(func(int) time.Duration {
+			every := reconnectEvery
+			if refused.Load() {
+				every = refusedEvery
+			}
+			return every + rand.N(every/4)
+		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				say("the connection to the broker is lost: %v", err)
 			}
 		}),
-		nats.ReconnectHandler(func(c *nats.Conn) { say("connected to %s again", c.ConnectedUrlRedacted()) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { say("broker: %v", err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			if !failed(err) {
+				refused.Store(false)
+			}
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) {
+			refused.Store(false)
+			say("connected to %s again", c.ConnectedUrlRedacted())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if !failed(err) {
+				say("broker: %v", err)
+			}
+		}),
 	}
+	if key == nil {
+		return options, nil
+	}
+	own, err := key.Options()
+	return append(options, own...), err
+}
+
+// connectTo connects to a broker.
+func connectTo(urls, name string, key *trust.Key, say func(format string, args ...any), more ...nats.Option) (*nats.Conn, error) {
+	options, err := natsOptions(name, key, say)
+	if err != nil {
+		return nil, err
+	}
+	c, err := nats.Connect(brokerURLs(urls), append(options, more...)...)
+	switch {
+	case err == nil:
+		return c, nil
+	case trust.Refused(err):
+		return nil, fmt.Errorf("%s: %w", urls, trust.Explain(err, key))
+	}
+	return nil, fmt.Errorf("%s: %w: is 'meridian server' running there?", urls, err)
 }
 
 // connectAsHost connects to a broker as the agent of a host: answers come on a subject of its own, since it may listen to no other.
-func connectAsHost(urls, host string, say func(format string, args ...any)) (*nats.Conn, error) {
-	options := append(natsOptions("meridian agent "+host, say), nats.CustomInboxPrefix(wire.OfHost(host, "inbox")))
-	c, err := nats.Connect(brokerURLs(urls), options...)
+func connectAsHost(urls, host string, key *trust.Key, say func(format string, args ...any)) (*nats.Conn, error) {
+	return connectTo(urls, "meridian agent "+host, key, say, nats.CustomInboxPrefix(wire.OfHost(host, "inbox")))
+}
+
+// connectAsOperator connects to a broker with the key of operators from a file; "" for none. Without URLs those of the key are meant.
+func connectAsOperator(urls, file string, say func(format string, args ...any)) (*nats.Conn, error) {
+	key, err := keyFile("key", file, wire.OperatorRole, say)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: is 'meridian server' running there?", urls, err)
+		return nil, err
 	}
-	return c, nil
+	switch {
+	case urls == "" && key != nil:
+		urls = key.URLs()
+	case urls == "":
+		urls = defaultBroker
+	}
+	return connectTo(urls, "meridian operator", key, say)
+}
+
+// keyFile reads a key of a role from the file that a flag names; nil for "".
+func keyFile(flag, file string, role wire.Role, say func(format string, args ...any)) (*trust.Key, error) {
+	if file == "" {
+		return nil, nil
+	}
+	key, exposed, err := trust.ReadKey(file)
+	if err != nil {
+		return nil, wrong("--%s: %v", flag, err)
+	}
+	if exposed != nil {
+		say("warning: %v", exposed)
+	}
+	if key.Role != role {
+		return nil, wrong("--%s: %s is the key of %s %s, and one of the role %s is wanted", flag, file, key.Role, key.Name, role)
+	}
+	return key, nil
 }
 
 // brokerURLs adds the scheme that addresses lack.

@@ -71,7 +71,8 @@ If DIR has a trace of a recorder that ended or was killed since this machine was
 event of a program is lost or repeated. A trace of another host than --host is refused. --after does the same for a new DIR.
 
 --keep drops what is older than a duration, or beyond a size, in whole packets, a chunk of files at a time. The trace says what
-was dropped (events meridian:dropped), and so do the summary and 'meridian align'; it does not count as lost.
+was dropped (events meridian:dropped), and so do the summary and 'meridian align'; it does not count as lost. --spool and --release do the same
+for 'meridian agent', which has flags of these names and gives them to the recorder that it runs.
 
 With --keep, what is kept can be saved as a trace of its own, DIR-snapshot-TIME, while recording goes on: when an event matches a
 --trigger, at the signal USR1, and by 'meridian snapshot DIR'; each --trigger-after later. Requests that come before that are
@@ -121,13 +122,15 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.Var(&f.readyFD, "ready-fd", "write the line \"ready\" to file descriptor `N` and close it when everything is being recorded")
 	flags.DurationVar(&f.flush, "flush", record.DefaultFlush, "have every event in the trace's files within `DURATION`; for live use 10ms")
 	flags.Var(&f.keep, "keep", "keep only the last `AMOUNT` and drop what is older: a duration, a size, or both (10m, 2GiB, 10m,2GiB)")
+	flags.Var(spoolValue{&f.keep.Keep}, "spool", "of a DIR that 'meridian agent' sends, keep `SIZE`: drop what servers have, then packets, then events")
+	flags.BoolVar(&f.keep.Release, "release", false, "of a DIR that 'meridian agent' sends, drop what servers have")
 	flags.StringArrayVar(&f.triggers, "trigger", nil, "save what --keep keeps when an event matches `EVENT,FIELD>N`; may be repeated")
 	flags.DurationVar(&f.triggerAfter, "trigger-after", 0, "save it `DURATION` after the event, the signal or the request")
 	flags.StringVar(&f.view, "view", "", "show the recording in the browser while it is made; with an `ADDRESS:PORT` serve it there and open none")
 	flags.Lookup("view").NoOptDefVal = inBrowser
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "trigger": choices(), "trigger-after": choices("1s", "2s", "10s"), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "flush": choices("10ms", "100ms", "1s"),
+		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "trigger": choices(), "trigger-after": choices("1s", "2s", "10s"), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "spool": choices("1GiB", "4GiB"), "flush": choices("10ms", "100ms", "1s"),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
 		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp

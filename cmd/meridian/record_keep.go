@@ -70,6 +70,32 @@ func parseSize(text string) (bytes int64, ok bool, err error) {
 func (k *keepValue) String() string { return k.Keep.String() }
 func (k *keepValue) Type() string   { return "keep" }
 
+// spoolValue is the value of --spool: a size.
+type spoolValue struct{ *record.Keep }
+
+func (s spoolValue) Set(text string) error {
+	bytes, isSize, err := parseSize(text)
+	switch {
+	case err != nil:
+		return err
+	case !isSize:
+		return fmt.Errorf("%q is not a size: write 500MiB or 4GiB", text)
+	case bytes < record.MinKeepBytes:
+		return fmt.Errorf("%s is less than 1MiB, the least that can be kept", text)
+	}
+	s.Spool = bytes
+	return nil
+}
+
+func (s spoolValue) String() string {
+	if s.Keep == nil || s.Spool == 0 {
+		return ""
+	}
+	return fmt.Sprint(float64(s.Spool)/(1<<20), "MiB")
+}
+
+func (s spoolValue) Type() string { return "size" }
+
 // droppedLine says what --keep dropped.
 func droppedLine(d *record.Dropped) string {
 	what := counted(d.Packets, "packet")

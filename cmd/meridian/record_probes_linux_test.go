@@ -55,6 +55,17 @@ func TestRecordersExchangeProbesAsTheirPlansSay(t *testing.T) {
 	if p := s.Pairs[1]; p.Exchanges > 0 || p.Width > 0 {
 		t.Errorf("a host that is not there: %+v", p)
 	}
+	asks[0].Rate = 64
+	if err := (&planned.Plan{Key: key, Ask: asks}).Write(plans["web"]); err != nil {
+		t.Fatal(err)
+	}
+	known := s.Pairs[0].Exchanges
+	stateOnce(t, plans["web"], func(s planned.State) bool {
+		if len(s.Pairs) != 2 || s.Pairs[0].Exchanges < known || s.Pairs[0].Width == 0 {
+			t.Fatalf("another rate lost what was known of the clock, such as %d exchanges: %+v", known, s)
+		}
+		return s.Pairs[0].Exchanges >= known+20
+	})
 	if err := os.WriteFile(plans["web"], []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

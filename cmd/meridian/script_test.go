@@ -31,7 +31,7 @@ import (
 //	unwarned                  the last command said nothing on stderr but which files it wrote
 //	need PROGRAM              skip where a program is missing, fail if MERIDIAN_CI is 1
 //
-// and those of files_test.go, lttng_test.go and view_test.go. $PORT is an unused UDP port.
+// and those of files_test.go, lttng_test.go, objects_test.go and view_test.go. $PORT is an unused UDP port.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "world": makeWorld, "truth": checkTruth, "merged": checkMerged, "field": checkField,
 			"near": checkNear, "narrower": checkNarrower, "unwarned": unwarned, "need": need, "snapshot": snapshot, "unchanged": unchanged, "cut": cut, "compress": compress,
-			"noise": noise, "viewed": viewed, "interrupt": interrupt, "smalldisk": smallDisk, "lttng": writeLTTng, "flip": flip,
+			"noise": noise, "viewed": viewed, "interrupt": interrupt, "smalldisk": smallDisk, "lttng": writeLTTng, "flip": flip, "objects": objects, "requests": requests, "archived": archived,
 		},
 	})
 }
@@ -103,6 +103,7 @@ type bench struct {
 	t     testscript.T
 	world *world
 	files map[string]string // at the last snapshot, by name
+	store *store            // nil without one
 }
 
 func benchOf(ts *testscript.TestScript) *bench { return ts.Value("bench").(*bench) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/collect"
-	"meridian/internal/collect/broker"
+	"meridian/internal/collect/archive"
+	"meridian/internal/collect/fetch"
+	"meridian/internal/collect/session"
 	"meridian/internal/collect/store"
 	"meridian/internal/dirlock"
 )
@@ -18,9 +21,11 @@ import (
 // serverFlags is what the command line says.
 type serverFlags struct {
 	quietFlag
-	dir, listen, nats, name string
-	limits                  store.Limits
-	timeline                timelineFlags
+	dir, name string
+	broker    brokerFlags
+	limits    store.Limits
+	timeline  timelineFlags
+	archive   archiveFlags
 }
 
 func newServer() *cobra.Command {
@@ -32,8 +37,9 @@ func newServer() *cobra.Command {
 'meridian record' wrote on the host. What is acknowledged to an agent is on the disk. The directories grow while they are recorded:
 'meridian view --follow' and 'meridian tail' read them.
 
-A NATS broker runs within the server and listens on this machine alone, unless --listen says otherwise: whoever reaches the port can send
-traces and read them. With --nats the server joins a broker that runs already. Several servers at one broker share the hosts; an agent's
+A NATS broker runs within the server and listens on this machine alone, unless --listen says otherwise. Other machines may reach it once
+'meridian server init' has made keys: the broker then speaks TLS and accepts agents with an invitation ('meridian server invite') only. With --nats the
+server joins a broker that runs already. Several servers at one broker share the hosts; an agent's
 --replicas says how many servers store each.
 
 With --timeline on the server orders the events of each session on one timeline while they come, as 'meridian tail' does, and publishes them to
@@ -41,33 +47,39 @@ subscribers, on subjects of the broker and with --http as server-sent events. do
 and speed. A subscriber that is slow sees from the numbers of events what it has missed, and delays nobody. --otlp exports slices as spans at the
 corrected times. What a session held before its timeline began is left out.
 
+With --archive what is stored is put into an object store as well, in parts, while it comes: s3://BUCKET/PREFIX/SESSION/HOST is then an input of
+other commands. If the object store is away, the server goes on and archives later. Keys, region and endpoint are those of the AWS tools, as
+docs/formats.md says.
+
 Exit code: 0 interrupted, 1 failed, 2 wrong usage.`,
 		Example: `  meridian server
   meridian server --timeline on --http 127.0.0.1:8090 --otlp http://127.0.0.1:4318
-  meridian server --dir /var/lib/meridian --listen 127.0.0.1:4222
+  meridian server init && meridian server invite web && meridian server --listen 0.0.0.0:4222
   meridian server --dir traces/ --nats nats://broker:4222 --name second
+  meridian server --dir /var/lib/meridian --archive s3://traces/production
   meridian view --follow traces/SESSION/*`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.dir, "dir", "meridian-traces", "store the traces in `DIR`")
-	flags.StringVar(&f.listen, "listen", defaultBroker, "`ADDRESS` of the broker; port 0 for a free one")
-	flags.StringVar(&f.nats, "nats", "", "join the broker at these `URLS` instead of running one")
+	flags.StringVar(&f.dir, "dir", defaultServerDir, "store the traces in `DIR`")
+	f.broker.add(cmd)
 	flags.StringVar(&f.name, "name", "", "`NAME` of this server among others (default: its hostname)")
 	flags.IntVar(&f.limits.Hosts, "max-hosts", 4096, "store at most `N` hosts, of all sessions")
-	flags.Int64Var(&f.limits.Bytes, "max-bytes", 1<<40, "store at most `BYTES` of a host")
+	flags.Int64Var(&f.limits.Bytes, "max-bytes", 1<<40, "store at most `BYTES` of a host in a session")
+	flags.IntVar(&f.limits.Files, "max-files", 1<<14, "store at most `N` files of a host in a session")
+	flags.IntVar(&f.limits.Sessions, "max-sessions", 4096, "store at most `N` sessions of a host")
 	f.timeline.add(cmd)
+	f.archive.add(cmd)
 	f.quietFlag.add(cmd)
-	cmd.MarkFlagsMutuallyExclusive("listen", "nats")
-	cmd.AddCommand(newServerHosts())
+	cmd.AddCommand(newServerHosts(), newServerStart(), newServerStop(), newServerSessions(), newServerFetch(), newServerInit(), newServerInvite(), newServerRevoke())
 	return cmd
 }
 
 func (f *serverFlags) run(cmd *cobra.Command) (err error) {
-	if f.limits.Hosts < 1 || f.limits.Bytes < 1 {
-		return wrong("--max-hosts and --max-bytes must be 1 or more")
+	if min(f.limits.Hosts, f.limits.Files, f.limits.Sessions) < 1 || f.limits.Bytes < 1 {
+		return wrong("--max-hosts, --max-bytes, --max-files and --max-sessions must be 1 or more")
 	}
 	if f.name == "" {
 		if f.name, err = os.Hostname(); err != nil {
@@ -76,6 +88,14 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	}
 	timeline, token, err := f.timeline.options()
 	if err != nil {
+		return err
+	}
+	archived, err := f.archive.options()
+	if err != nil {
+		return err
+	}
+	log := f.log(cmd)
+	if err := f.broker.check(f.dir, log); err != nil {
 		return err
 	}
 	s, err := store.New(f.dir, store.OS{}, f.limits)
@@ -87,29 +107,41 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 		return fmt.Errorf("%s: %w: is another server running?", f.dir, err)
 	}
 	defer func() { err = errors.Join(err, s.Close(), lock.Close()) }()
-	c, end, err := f.connect(cmd)
+	c, follow, end, err := f.broker.connect(f.name, log)
 	if err != nil {
 		return err
 	}
 	defer end()
-	server, err := collect.NewServer(collect.ServerOptions{Conn: c, Name: f.name, Store: s, Log: f.log(cmd)})
+	server, err := collect.NewServer(collect.ServerOptions{Conn: c, Name: f.name, Store: s, Log: log})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), c.ConnectedUrlRedacted())
-	f.log(cmd)("storing in %s; agents: meridian agent --server %s", f.dir, c.ConnectedUrlRedacted())
-	if timeline == nil {
-		return server.Run(cmd.Context())
-	}
-	timeline.Dir, timeline.Server, timeline.Log = f.dir, f.name, f.log(cmd)
-	t, err := f.timeline.open(timeline, token, server, func() (*nats.Conn, error) { return f.join(cmd, c.ConnectedUrl()) })
+	registry, err := session.OpenRegistry(f.dir, store.OS{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
+	director := session.NewDirector(session.Options{Conn: c, Server: f.name, Registry: registry, Stored: s.Sizes,
+		Endpoints: fetch.Endpoints(f.dir, f.name), Log: log})
+	fmt.Fprintln(cmd.OutOrStdout(), f.broker.url(c))
+	log("storing in %s; agents: meridian agent %s", f.dir, f.broker.agentFlags(c))
+	tasks := []func(context.Context) error{server.Run, director.Run, follow}
+	if timeline != nil {
+		timeline.Dir, timeline.Server, timeline.Log = f.dir, f.name, log
+		var t *timelineServer
+		if t, err = f.timeline.open(timeline, token, server, func() (*nats.Conn, error) { return f.broker.join(f.name, log) }); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, t.close()) }()
+		tasks = append(tasks, t.run)
+	}
+	if archived != nil {
+		archived.Store, archived.Server, archived.Log = s, f.name, log
+		tasks = append(tasks, archive.New(*archived).Run)
+	}
 	all, ctx := errgroup.WithContext(cmd.Context())
-	all.Go(func() error { return server.Run(ctx) })
-	all.Go(func() error { return t.run(ctx) })
+	for _, task := range tasks {
+		all.Go(func() error { return task(ctx) })
+	}
 	return all.Wait()
 }
 
@@ -120,31 +152,4 @@ func (f *quietFlag) log(cmd *cobra.Command) func(format string, args ...any) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: "+format+"\n", args...)
 		}
 	}
-}
-
-// connect connects to a broker, which runs in this process unless there is another. It is a client of the network like all others, so that
-// what it prints is what agents need.
-func (f *serverFlags) connect(cmd *cobra.Command) (c *nats.Conn, end func(), err error) {
-	urls, stop := f.nats, func() {}
-	if urls == "" {
-		b, err := broker.Start(broker.Options{Listen: f.listen, Name: f.name})
-		if err != nil {
-			return nil, nil, err
-		}
-		urls, stop = b.URL(), b.Close
-	}
-	if c, err = f.join(cmd, urls); err != nil {
-		stop()
-		return nil, nil, err
-	}
-	return c, func() { c.Close(); stop() }, nil
-}
-
-// join connects to a broker that runs.
-func (f *serverFlags) join(cmd *cobra.Command, urls string) (*nats.Conn, error) {
-	c, err := nats.Connect(brokerURLs(urls), natsOptions("meridian server "+f.name, f.log(cmd))...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", urls, err)
-	}
-	return c, nil
 }

@@ -21,21 +21,24 @@ import (
 const listenFor = 1500 * time.Millisecond
 
 func newServerHosts() *cobra.Command {
-	var server string
+	var server, file string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "hosts [--server URL]",
 		Short: "List the hosts that are recorded now, and how far their traces have come",
-		Long: `List the hosts whose agents are there: which servers store each, how many bytes it has recorded, how many of these are not yet on the
-disks of as many servers as are wanted, and how many no server will get. Where a server has the timeline ('meridian server --timeline on'): how old
+		Long: `List the hosts whose agents are there, also those that wait for commands: which servers store each, how many bytes it has recorded, how many of these are not yet on the
+disks of as many servers as are wanted, and how many no server will get. CLOCK is half the width of the narrowest bound that clock probes give between the
+host and another, and how many pairs of hosts have one; --json has each pair. Where a server has the timeline ('meridian server --timeline on'): how old
 the latest event is by the timeline's present, by how much its time may be wrong, and how many events the trace lacks.`,
 		Example: `  meridian server hosts
-  meridian server hosts --server nats://broker:4222 --json`,
+  meridian server hosts --server nats://broker:4222 --json
+  meridian server hosts --key meridian-traces/.trust/operator.key`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return listHosts(cmd, server, asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return listHosts(cmd, server, file, asJSON) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&server, "server", defaultBroker, "`URL` of the broker")
+	flags.StringVar(&server, "server", "", "`URL` of the broker (default: that of --key, else "+defaultBroker+")")
+	flags.StringVar(&file, "key", "", "`FILE` with the key of operators, where 'meridian server init' has made one")
 	flags.BoolVar(&asJSON, "json", false, "a JSON object a line")
 	return cmd
 }
@@ -43,10 +46,10 @@ the latest event is by the timeline's present, by how much its time may be wrong
 // liveKey is a host in a session.
 type liveKey struct{ session, host string }
 
-func listHosts(cmd *cobra.Command, server string, asJSON bool) error {
-	c, err := nats.Connect(brokerURLs(server))
+func listHosts(cmd *cobra.Command, server, file string, asJSON bool) error {
+	c, err := connectAsOperator(server, file, (&quietFlag{}).log(cmd))
 	if err != nil {
-		return fmt.Errorf("%s: %w: is 'meridian server' running there?", server, err)
+		return err
 	}
 	defer c.Close()
 	messages := make(chan *nats.Msg, 1024)
@@ -73,11 +76,8 @@ func listHosts(cmd *cobra.Command, server string, asJSON bool) error {
 				}
 			}
 		case m := <-messages:
-			status, err := wire.Decode[wire.AgentStatus](m.Data)
-			host, nameErr := wire.HostOf(m.Subject)
-			if err == nil && nameErr == nil && status.Version == wire.Version {
-				status.Host = host
-				hosts[host] = status
+			if status, err := wire.ReadAgentStatus(m.Subject, m.Data); err == nil {
+				hosts[status.Host] = status
 			}
 		}
 	}
@@ -103,10 +103,10 @@ func listHosts(cmd *cobra.Command, server string, asJSON bool) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "HOST\tSESSION\tSERVERS\tRECORDED\tWAITING\tLOST\tLAG\tBOUND\tEVENTS LOST\t")
+	fmt.Fprintln(w, "HOST\tSESSION\tSERVERS\tRECORDED\tWAITING\tLOST\tCLOCK\tLAG\tBOUND\tEVENTS LOST\t")
 	for _, h := range sorted {
-		state := ""
-		if h.Ended {
+		state := string(h.State)
+		if state == "" && h.Ended {
 			state = "ended"
 		}
 		lag, bound, lost := "-", "-", "-"
@@ -116,7 +116,43 @@ func listHosts(cmd *cobra.Command, server string, asJSON bool) error {
 				bound = time.Duration(*x.BoundNs).String()
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", h.Host, h.Session, cmp.Or(strings.Join(h.Servers, ","), "-"), h.Recorded, h.Recorded-h.Acknowledged-h.Lost, h.Lost, lag, bound, lost, state)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", h.Host, cmp.Or(h.Session, "-"), cmp.Or(strings.Join(h.Servers, ","), "-"), h.Recorded, h.Recorded-h.Acknowledged-h.Lost, h.Lost, clockOf(h.Host, hosts), lag, bound, lost, state)
 	}
 	return w.Flush()
+}
+
+// clockOf says how the clock probes of a host go: by the pairs in which it asks or is asked, how many are bounded and how narrow the best bound is.
+func clockOf(host string, hosts map[string]wire.AgentStatus) string {
+	own := hosts[host].Probing
+	if own == nil {
+		return "-"
+	}
+	if own.Error != "" {
+		return "fault: " + own.Error
+	}
+	bounded, silent, best := 0, 0, int64(0)
+	for from, h := range hosts {
+		if h.Session != hosts[host].Session || h.Probing == nil {
+			continue
+		}
+		for _, x := range h.Probing.Pairs {
+			switch {
+			case from != host && x.Host != host:
+			case x.Silent || x.Error != "":
+				silent++
+			case x.WidthNs > 0:
+				if bounded++; best == 0 || x.WidthNs < best {
+					best = x.WidthNs
+				}
+			}
+		}
+	}
+	text := "no bound"
+	if bounded > 0 {
+		text = fmt.Sprintf("±%v, %d pairs", time.Duration((best+1)/2), bounded)
+	}
+	if silent > 0 {
+		text += fmt.Sprintf(", %d silent", silent)
+	}
+	return text
 }

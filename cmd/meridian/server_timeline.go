@@ -122,7 +122,10 @@ func (f *timelineFlags) open(o *publish.Options, token string, server *collect.S
 	}
 	t.handler = t.publisher.Handler(token, func() (list []publish.Agent) {
 		for _, a := range server.Agents() {
-			list = append(list, publish.Agent{Host: a.Host, Session: a.Session, Recorded: a.Recorded, Acknowledged: a.Acknowledged, Lost: a.Lost})
+			if a.Session == "" {
+				continue // it waits for commands
+			}
+			list = append(list, publish.Agent{Host: a.Host, Session: a.Session, Recorded: a.Recorded, Acknowledged: a.Acknowledged, Lost: a.Lost, Probing: a.Probing})
 		}
 		return list
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,8 +62,8 @@ call; it never waits for them. docs/live.md has its layout, examples/subscribe p
 
 --host, --stream, --event, --where and --field choose events as for 'meridian convert'.
 
-Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but a clock was set or steered meanwhile, events were lost before they were recorded, late events had no
-place in the format, or a host was left unaligned; the reason is on stderr.`,
+Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but a clock was set or steered meanwhile, events were lost before they were recorded or dropped by
+'record --keep' before they were read, packets are missing or damaged, the output was not read, late events had no place in the format, or a host was left unaligned; the reason is on stderr.`,
 		Example: `  meridian tail trace/
   meridian tail trace/ --event 'request*' --where 'status>=500'
   meridian tail web=/srv/web-trace db=/srv/db-trace --format json | jq .fields
@@ -127,7 +128,14 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 	o := live.Options{Inputs: inputs, Rows: f.rows, FromEnd: !f.all}
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	var w trace.Warnings
-	outcome, err := live.Tail(cmd.Context(), o, t, cmd.OutOrStdout(), &w)
+	out, flush := newLineOutput(cmd.Context(), cmd.OutOrStdout())
+	outcome, err := live.Tail(cmd.Context(), o, t, out, &w)
+	if err == nil {
+		err = flush()
+	}
+	if errors.Is(err, errNotRead) {
+		return &brokenPromise{errNotRead.Error()}
+	}
 	if err != nil {
 		return err
 	}
@@ -225,15 +233,15 @@ func nameInputs(inputs []live.Input) {
 
 // liveOutcome turns what could not be kept into an error.
 func liveOutcome(o *live.Outcome) error {
-	var broken []string
-	if o.Lost > 0 {
-		broken = append(broken, fmt.Sprintf("%d events were lost before they were recorded", o.Lost))
-	}
+	broken := o.Lost.Reasons()
 	if o.Unplaced > 0 {
 		broken = append(broken, fmt.Sprintf("%d events came late and have no place in this format, whose records are in the order of time; give more --latency", o.Unplaced))
 	}
 	if o.Unwritten > 0 {
 		broken = append(broken, fmt.Sprintf("the last %d events are not in the index, since its disk is full; make room and view the traces again with the same --index", o.Unwritten))
+	}
+	if len(o.Unread) > 0 {
+		broken = append(broken, "not all could be read: "+strings.Join(o.Unread, "; "))
 	}
 	if len(o.Unaligned) > 0 {
 		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))

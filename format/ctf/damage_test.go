@@ -93,7 +93,7 @@ func TestAFlippedByteCostsNoPacketButItsOwn(t *testing.T) {
 					t.Fatal(err)
 				}
 				var w trace.Warnings
-				tr, err := open(dir, m, "metadata", &w)
+				tr, err := open(dir, m, "metadata", nil, &w)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -29,6 +29,14 @@ import (
 // Refresh looks once at the directory, the metadata and each file, without reading what has not changed. A Follower starts nothing
 // in the background and never sleeps. It belongs to one goroutine.
 type Follower struct {
+	// Files, unless nil, is told of each file of packets. It is set before the first Refresh.
+	Files interface {
+		// Opened says that a file was found. A file that is renamed is opened under each of its names.
+		Opened(name string)
+		// Closed says what was read of a file that was removed, and in which nothing is left, or of any file at the Follower's Close.
+		Closed(name string, t Tally)
+	}
+
 	dir   string
 	w     *trace.Warnings
 	t     *Trace  // without Metadata until that is there
@@ -169,6 +177,18 @@ func (f *Follower) drop(file *followedFile) {
 		f.slots = append(f.slots, file.cursor)
 	}
 	file.s.file.Close()
+	f.tellClosed(file)
+}
+
+func (f *Follower) tellClosed(file *followedFile) {
+	if f.Files == nil {
+		return
+	}
+	var t Tally
+	if file.r != nil {
+		t = file.r.Tally
+	}
+	f.Files.Closed(file.name, t)
 }
 
 // Next fills e with the next event. It returns io.EOF if there is none now.
@@ -269,12 +289,14 @@ func (f *Follower) Close() error {
 		if file.r != nil {
 			file.finish()
 		}
+		ours := f.replaced == nil || file.r != nil // else it may be of the trace that was put in the place of this one
 		if rest := file.size - file.whole; file.unsized {
 			f.w.Add(file.s.Path, "packets do not say how long they are: read the trace when it is complete", "")
-		} else if rest > 0 {
+		} else if rest > 0 && ours {
 			f.w.Add(file.s.Path, "its end was not a whole packet and was not read", fmt.Sprintf("%d bytes", rest))
 		}
 		errs = append(errs, file.s.file.Close())
+		f.tellClosed(file)
 	}
 	if f.src != nil {
 		f.src.closed, f.src.current, f.src.queue = true, nil, nil

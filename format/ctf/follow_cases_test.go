@@ -92,12 +92,13 @@ func TestFollowerReadsRotatedAndDeletedFilesToTheirEnd(t *testing.T) {
 func TestFollowerNamesTheTraceThatWasPutInPlaceOfAnother(t *testing.T) {
 	data := smallStream(t, metadataOf(t, smallTSDL), 20, 512, true, 0)
 	dir := writeTrace(t, smallTSDL, data)
-	f, _ := follow(t, dir)
+	f, w := follow(t, dir)
 	if got := drain(t, f); len(got) != 20 {
 		t.Fatal(got)
 	}
 	p := f.Position()
 	put(t, dir, "metadata", []byte(strings.Replace(smallTSDL, "6a0e1a8e", "6a0e1a8f", 1)))
+	put(t, dir, "its_stream", data)
 	for _, f := range []*Follower{f, FollowFrom(dir, p, nil)} {
 		for range 2 {
 			if _, err := f.Refresh(); !errors.Is(err, ErrReplaced) || !strings.Contains(err.Error(), "6a0e1a8f") {
@@ -109,6 +110,9 @@ func TestFollowerNamesTheTraceThatWasPutInPlaceOfAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
+	}
+	if lines := w.Lines(); len(lines) > 0 {
+		t.Errorf("all of the trace was read, and the warnings are %q", lines)
 	}
 }
 
@@ -362,5 +366,30 @@ func TestAFileInPlaceOfTheDirectoryIsOneErrorInOneLine(t *testing.T) {
 	}
 	if _, err := f.Refresh(); err == nil || err.Error() != path+": not a directory, which a trace is" {
 		t.Errorf("%q", err)
+	}
+}
+
+func TestFilesOfADirectoryThatReturnsAreReadOn(t *testing.T) {
+	m := metadataOf(t, smallTSDL)
+	data := smallStream(t, m, 90, 512, true, 0)
+	half := len(data) / 2 / 512 * 512
+	dir := writeTrace(t, smallTSDL, data[:half])
+	f, w := follow(t, dir)
+	got := drain(t, f)
+	for range 5 { // it is not only away between two looks
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			got = append(got, drain(t, f)...)
+		}
+		if err := os.Rename(dir+".away", dir); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, drain(t, f)...)
+	}
+	put(t, dir, "channel0_0", data)
+	if got = append(got, drain(t, f)...); !slices.Equal(got, upTo(90)) || len(w.Lines()) > 0 {
+		t.Errorf("%d events, warnings %v", len(got), w.Lines())
 	}
 }

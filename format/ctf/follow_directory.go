@@ -49,7 +49,7 @@ func (f *Follower) scan() error {
 	if d.settled {
 		return nil
 	}
-	names, err := streamFiles(f.dir)
+	names, err := streamFiles(f.dir, nil)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,6 @@ func (f *Follower) compare(names []string) error {
 	var errs []error
 	there := make(map[string]bool, len(names))
 	var added []string
-	var vanished []*followedFile // of their names
 	for _, name := range names {
 		there[name] = true
 		file := f.named[name]
@@ -76,18 +75,16 @@ func (f *Follower) compare(names []string) error {
 		info, err := os.Stat(filepath.Join(f.dir, name))
 		if err != nil || !os.SameFile(info, file.info) {
 			f.remove(file)
-			vanished = append(vanished, file)
 			added = append(added, name)
 		}
 	}
 	for name, file := range f.named {
 		if !there[name] {
 			f.remove(file)
-			vanished = append(vanished, file)
 		}
 	}
 	for _, name := range added {
-		if err := f.open(name, vanished); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := f.open(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
@@ -101,7 +98,7 @@ func (f *Follower) remove(file *followedFile) {
 }
 
 // open opens a file that is new in the directory, unless it is one that was renamed.
-func (f *Follower) open(name string, vanished []*followedFile) error {
+func (f *Follower) open(name string) error {
 	path := filepath.Join(f.dir, name)
 	d, err := openDataFile(path)
 	if err != nil {
@@ -111,8 +108,13 @@ func (f *Follower) open(name string, vanished []*followedFile) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return errors.Join(err, d.Close())
 	}
-	if i := slices.IndexFunc(vanished, func(old *followedFile) bool { return os.SameFile(old.info, info) }); i >= 0 {
-		file := vanished[i]
+	if f.Files != nil {
+		f.Files.Opened(name)
+	}
+	// Those that vanished with the directory are still open: it may be one of a file system that was mounted anew.
+	same := func(old *followedFile) bool { return old.gone && os.SameFile(old.info, info) }
+	if i := slices.IndexFunc(f.files, same); i >= 0 {
+		file := f.files[i]
 		file.gone, file.measured, file.name, file.s.Path = false, 0, name, path
 		f.named[name] = file
 		return d.Close()

@@ -33,7 +33,7 @@ func FuzzReader(f *testing.F) {
 		}
 		read := func() (n int, checksum uint32) { // of what is printed
 			printed := crc32.NewIEEE()
-			tr, err := open(dir, m, "metadata", &w)
+			tr, err := open(dir, m, "metadata", nil, &w)
 			if err != nil {
 				return -1, 0
 			}

@@ -35,6 +35,11 @@ type Stream struct {
 
 // Open opens the trace in a directory. Damage is reported to w, which may be nil, now and while the streams are read.
 func Open(dir string, w *trace.Warnings) (*Trace, error) {
+	return OpenFiles(dir, nil, w)
+}
+
+// OpenFiles opens only the streams in files for whose names only is true; nil opens all. It touches no other file but the metadata.
+func OpenFiles(dir string, only func(name string) bool, w *trace.Warnings) (*Trace, error) {
 	if w == nil {
 		w = new(trace.Warnings)
 	}
@@ -47,7 +52,7 @@ func Open(dir string, w *trace.Warnings) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(dir, m, name, w)
+	return open(dir, m, name, only, w)
 }
 
 func readMetadata(name string) ([]byte, error) {
@@ -62,13 +67,13 @@ func readMetadata(name string) ([]byte, error) {
 }
 
 // open opens the streams of a trace whose metadata is known.
-func open(dir string, m *Metadata, name string, w *trace.Warnings) (*Trace, error) {
+func open(dir string, m *Metadata, name string, only func(string) bool, w *trace.Warnings) (*Trace, error) {
 	p, err := newPlan(m, name, w)
 	if err != nil {
 		return nil, err
 	}
 	t := &Trace{Dir: dir, Metadata: m, plan: p, w: w}
-	names, err := streamFiles(dir)
+	names, err := streamFiles(dir, only)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +98,8 @@ func open(dir string, m *Metadata, name string, w *trace.Warnings) (*Trace, erro
 	return t, nil
 }
 
-// streamFiles lists the files of a trace's directory that hold packets, channel_2 before channel_10.
-func streamFiles(dir string) ([]string, error) {
+// streamFiles lists the files of a trace's directory that hold packets and for which only is true or nil, channel_2 before channel_10.
+func streamFiles(dir string, only func(name string) bool) ([]string, error) {
 	entries, err := files.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -102,7 +107,7 @@ func streamFiles(dir string) ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		n := e.Name()
-		if n == "metadata" || strings.HasPrefix(n, ".") {
+		if n == "metadata" || strings.HasPrefix(n, ".") || only != nil && !only(n) {
 			continue
 		}
 		if info, err := files.Stat(filepath.Join(dir, n)); err != nil || !info.Mode().IsRegular() {

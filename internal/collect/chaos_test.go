@@ -5,15 +5,20 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"meridian/internal/collect/broker"
 	"meridian/internal/collect/disktest"
 	"meridian/internal/collect/ship"
+	"meridian/internal/collect/wire"
+	"meridian/internal/spool"
 )
 
 // chaos is a recorder's directory, a shipper and servers, of which each is killed again and again.
@@ -23,9 +28,14 @@ type chaos struct {
 	dir     string
 	w       *traceWriter
 	listen  string
+	way     *valve // of the agent to the broker
 	servers []*victim
 	end     func() // of the shipper
 	torn    map[string][]byte
+
+	turns    map[int]int       // of the chunks of a stream
+	released map[string][]byte // what servers had and the recorder has dropped
+	fresh    uint64            // seed of the next new disk
 }
 
 // victim is a server and its disk.
@@ -37,7 +47,7 @@ type victim struct {
 
 func (c *chaos) startShipper(replicas int) {
 	ctx, cancel := context.WithCancel(context.Background())
-	conn := c.connectAs("web")
+	conn := c.connectTo(c.way.url(), nats.CustomInboxPrefix(wire.OfHost("web", "inbox")))
 	s, err := ship.New(ship.Options{Conn: conn, Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Chunk: 16 << 10, Window: 256 << 10})
 	if err != nil {
 		c.t.Fatal(err)
@@ -74,7 +84,8 @@ func (c *chaos) startBroker() {
 // record writes some packets, sometimes half of one as a recorder does that is killed.
 func (c *chaos) record() {
 	for range c.r.IntN(20) {
-		name := fmt.Sprintf("kernel_1_%d", c.r.IntN(4))
+		stream := c.r.IntN(4)
+		name := fmt.Sprintf("kernel_1_%d_%d", stream, c.turns[stream])
 		if half := c.torn[name]; half != nil { // the next recorder cuts it off
 			path := filepath.Join(c.dir, name)
 			info, err := os.Stat(path)
@@ -92,15 +103,66 @@ func (c *chaos) record() {
 			c.torn[name] = p
 		}
 		c.w.write(name, p)
+		if c.torn[name] == nil && c.r.IntN(8) == 0 {
+			c.turns[stream]++ // this chunk is complete
+		}
 	}
 	if c.r.IntN(10) == 0 {
 		c.w.metadata(c.r.Int())
 	}
 }
 
+// release drops complete chunks that servers have, as a recorder does with --release.
+func (c *chaos) release() {
+	account, err := spool.Read(c.dir)
+	if err != nil {
+		return // there is none yet
+	}
+	for name, part := range account.Files {
+		var stream, turn int
+		if _, err := fmt.Sscanf(name, "kernel_1_%d_%d", &stream, &turn); err != nil || turn == c.turns[stream] || c.torn[name] != nil {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(c.dir, name))
+		if err != nil || part.Acknowledged < int64(len(b)) {
+			continue
+		}
+		c.released[name] = b
+		if err := os.Remove(filepath.Join(c.dir, name)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// destroy puts a new disk into a server, unless another one lacks something of what is released, or may be by the account: of two
+// replicas one may be lost at a time.
+func (c *chaos) destroy(v *victim) {
+	account, err := spool.Read(c.dir)
+	if err != nil {
+		return // there is none yet
+	}
+	for _, o := range c.servers {
+		has := o.disk.Durable("servers/s/web")
+		for name, b := range c.released {
+			if !bytes.Equal(has[name], b) {
+				return
+			}
+		}
+		for name, part := range account.Files {
+			if int64(len(has[name])) < part.Acknowledged {
+				return
+			}
+		}
+	}
+	v.stop()
+	c.fresh++
+	v.disk = disktest.New(c.fresh)
+	v.stop = c.serve(v.name, "servers", v.disk)
+}
+
 // strike kills something and starts it again.
 func (c *chaos) strike(replicas int) {
-	switch v := c.servers[c.r.IntN(len(c.servers))]; c.r.IntN(5) {
+	switch v := c.servers[c.r.IntN(len(c.servers))]; c.r.IntN(7) {
 	case 0:
 		c.end()
 		c.startShipper(replicas)
@@ -119,7 +181,14 @@ func (c *chaos) strike(replicas int) {
 		v.disk.Fill(true)
 		time.Sleep(time.Duration(c.r.IntN(50)) * time.Millisecond)
 		v.disk.Fill(false)
+	case 5: // the disk is destroyed, where each server has everything
+		if replicas == len(c.servers) && replicas > 1 {
+			c.destroy(v)
+		}
+	case 6: // agent and broker are apart
+		c.way.shut(time.Duration(c.r.Int64N(int64(*apart))))
 	}
+	c.release()
 }
 
 // expected is what servers have in the end: the directory, without halves of packets.
@@ -131,15 +200,19 @@ func (c *chaos) expected() map[string][]byte {
 			delete(want, name)
 		}
 	}
+	maps.Copy(want, c.released)
 	return want
 }
 
 func testChaos(t *testing.T, seed uint64, strikes, servers, replicas int) {
-	c := &chaos{r: rand.New(rand.NewPCG(seed, 3)), dir: filepath.Join(t.TempDir(), "trace"), listen: "127.0.0.1:0", torn: map[string][]byte{}}
+	c := &chaos{r: rand.New(rand.NewPCG(seed, 3)), dir: filepath.Join(t.TempDir(), "trace"), listen: "127.0.0.1:0", torn: map[string][]byte{},
+		turns: map[int]int{}, released: map[string][]byte{}, fresh: seed + 1000}
 	c.t = t
 	c.startBroker()
 	defer func() { c.broker.Close() }()
 	c.w = newTrace(t, c.dir, seed)
+	address := c.listen // the broker is started again at the same one
+	c.way = newValve(t, func() string { return address })
 	for i := range servers {
 		v := &victim{name: fmt.Sprint("server", i), disk: disktest.New(seed + uint64(i))}
 		v.stop = c.serve(v.name, "servers", v.disk)
@@ -168,6 +241,10 @@ func testChaos(t *testing.T, seed uint64, strikes, servers, replicas int) {
 	sum, err := s.Run(ctx)
 	if err != nil || ctx.Err() != nil {
 		t.Fatalf("seed %d: %+v: %v, %v", seed, sum, err, ctx.Err())
+	}
+	t.Logf("%d chunks were released, %d disks were new", len(c.released), c.fresh-seed-1000)
+	if sum.Lost != 0 {
+		t.Errorf("seed %d: %+v", seed, sum)
 	}
 	whole := 0
 	for _, v := range c.servers {
@@ -203,6 +280,8 @@ func sizes(files map[string][]byte) map[string]int {
 	}
 	return out
 }
+
+var apart = flag.Duration("apart", 100*time.Millisecond, "for how long agent and broker may be apart in chaos")
 
 var rounds, firstSeed = flag.Int("rounds", 1, "rounds of chaos"), flag.Uint64("seed", 100, "of the first round of chaos")
 

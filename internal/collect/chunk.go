@@ -6,7 +6,8 @@ import (
 	"meridian/internal/collect/wire"
 )
 
-// chunkReader reads chunks one after the other. A chunk is valid until the next is read.
+// chunkReader reads chunks one after the other. A chunk is valid until the next is read. What it keeps is taken from a pool: hosts are many, those
+// of which a chunk is being read are few.
 type chunkReader struct {
 	z       *zstd.Decoder
 	scratch []byte

@@ -39,7 +39,12 @@ func newLab(t *testing.T) *lab {
 
 func (l *lab) connect(options ...nats.Option) *nats.Conn {
 	l.t.Helper()
-	c, err := nats.Connect(l.broker.URL(), append(options, nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))...)
+	return l.connectTo(l.broker.URL(), options...)
+}
+
+func (l *lab) connectTo(url string, options ...nats.Option) *nats.Conn {
+	l.t.Helper()
+	c, err := nats.Connect(url, append(options, nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))...)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -86,9 +91,15 @@ func (l *lab) serve(name, dir string, disk store.Disk) (stop func()) {
 // ship runs a shipper until everything is acknowledged.
 func (l *lab) ship(o ship.Options) (sum ship.Summary) {
 	l.t.Helper()
+	return l.shipOver(l.connectAs(o.Host), o)
+}
+
+// shipOver runs a shipper over a connection until everything is acknowledged.
+func (l *lab) shipOver(c *nats.Conn, o ship.Options) (sum ship.Summary) {
+	l.t.Helper()
 	ended := make(chan struct{})
 	close(ended)
-	o.Conn, o.Ended, o.Log = l.connectAs(o.Host), ended, l.t.Logf
+	o.Conn, o.Ended, o.Log = c, ended, l.t.Logf
 	s, err := ship.New(o)
 	if err != nil {
 		l.t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -44,22 +45,26 @@ type ServerOptions struct {
 
 // Server stores the hosts whose agents ask it to. Any goroutine may call its methods.
 type Server struct {
-	o     ServerOptions
-	dirty chan struct{} // holds a word when something is to be synced
+	o          ServerOptions
+	dirty      chan struct{} // holds a word when something is to be synced
+	opens      *opens
+	complaints *complaints
+	begun      *complaints // that a host is stored
+	flushing   sync.Mutex  // acks of a file come in order
+	readers    sync.Pool   // of *chunkReader
 
 	mu     sync.Mutex
 	stored map[string]*stored // by host
 	agents map[string]Agent
+	others map[string]time.Time // servers that plan, and when they said that they are there
 }
 
 // stored is a host that is being stored.
 type stored struct {
-	host   *store.Host
-	subs   []*nats.Subscription
-	chunks chunkReader
-	apply  sync.Mutex // one chunk at a time
-	failed time.Time  // when a failure was told last
-	refuse int        // chunks since then that were refused
+	host  *store.Host
+	subs  []*nats.Subscription
+	apply sync.Mutex   // one chunk at a time
+	heard atomic.Int64 // when the last chunk came, UnixNano
 }
 
 // Agent is what is known of an agent.
@@ -76,14 +81,16 @@ func NewServer(o ServerOptions) (*Server, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	return &Server{o: o, dirty: make(chan struct{}, 1), stored: make(map[string]*stored), agents: make(map[string]Agent)}, nil
+	return &Server{
+		o: o, dirty: make(chan struct{}, 1), opens: newOpens(), complaints: newComplaints(o.Log), begun: newComplaints(o.Log), readers: sync.Pool{New: func() any { return new(chunkReader) }},
+		stored: make(map[string]*stored), agents: make(map[string]Agent), others: make(map[string]time.Time),
+	}, nil
 }
 
 // Run stores hosts until ctx ends. It closes neither the connection nor the store.
 func (s *Server) Run(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
-	opens := make(chan *nats.Msg, 256)
-	open, err := s.o.Conn.ChanSubscribe(wire.OpenToServer(s.o.Name), opens)
+	open, err := s.o.Conn.Subscribe(wire.OpenToServer(s.o.Name), s.asked)
 	if err != nil {
 		return err
 	}
@@ -91,14 +98,21 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	others, err := s.o.Conn.Subscribe(wire.AllServersAlive, func(m *nats.Msg) { s.serverAlive(m.Data) })
+	if err != nil {
+		return err
+	}
 	defer func() {
-		for _, sub := range append(s.all(), open, alive) {
+		for _, sub := range append(s.all(), open, alive, others) {
 			_ = sub.Unsubscribe() // the connection may be gone
 		}
 	}()
-	all.Go(func() error { return s.answer(ctx, opens) })
+	for range openers {
+		all.Go(func() error { return s.answer(ctx) })
+	}
 	all.Go(func() error { return s.sync(ctx) })
 	all.Go(func() error { return s.tell(ctx) })
+	all.Go(func() error { return s.plan(ctx) })
 	return all.Wait()
 }
 
@@ -128,21 +142,43 @@ func (s *Server) Agents() []Agent {
 // maxAgents bounds what is remembered of agents.
 const maxAgents = 1 << 14
 
+// aliveEvery is how often an agent is listened to: each says how it stands once a second.
+const aliveEvery = 100 * time.Millisecond
+
 func (s *Server) agentAlive(m *nats.Msg) {
 	host, err := wire.HostOf(m.Subject)
 	if err != nil {
 		return
 	}
-	status, err := wire.Decode[wire.AgentStatus](m.Data)
-	if err != nil || status.Version != wire.Version {
+	now := time.Now()
+	if !s.listens(host, now) {
+		return // a flood costs no more than this
+	}
+	status, err := wire.ReadAgentStatus(m.Subject, m.Data)
+	if err != nil {
+		s.complaints.about(host, "its state is refused: %v", err)
 		return
 	}
-	status.Host = host // as the broker lets it say, whatever is in the message
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.agents[host]; known || len(s.agents) < maxAgents {
-		s.agents[host] = Agent{status, time.Now()}
+	s.agents[host] = Agent{status, now}
+}
+
+// listens reports whether it is time to hear an agent. Where there is no room for another, those that are silent are forgotten.
+func (s *Server) listens(host string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a, known := s.agents[host]; known {
+		return now.Sub(a.Seen) >= aliveEvery
 	}
+	if len(s.agents) >= maxAgents {
+		for host, a := range s.agents {
+			if now.Sub(a.Seen) > silentAfter {
+				delete(s.agents, host)
+			}
+		}
+	}
+	return len(s.agents) < maxAgents
 }
 
 // tell says each half second that this server is there, and forgets agents that are silent.
@@ -151,9 +187,9 @@ func (s *Server) tell(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		status := wire.ServerStatus{Version: wire.Version, Server: s.o.Name, Hosts: len(s.stored)}
+		status := wire.ServerStatus{Version: wire.Version, Server: s.o.Name, Hosts: len(s.stored), Plans: true}
 		for host, h := range s.stored {
-			if a, known := s.agents[host]; known && time.Since(a.Seen) > silentAfter {
+			if time.Since(s.agents[host].Seen) > silentAfter && time.Since(time.Unix(0, h.heard.Load())) > silentAfter {
 				h.end()
 				delete(s.stored, host)
 				s.o.Log("%s: its agent has said nothing for %v", host, silentAfter)
@@ -178,58 +214,64 @@ func (h *stored) end() {
 	h.subs = nil
 }
 
+// asked takes the request of an agent to be stored.
+func (s *Server) asked(m *nats.Msg) {
+	host, err := wire.HostOf(m.Subject)
+	if err != nil {
+		return
+	}
+	if err := wire.CheckReply(m.Subject, m.Reply); err != nil {
+		s.complaints.about(host, "its request is refused: %v", err)
+		return
+	}
+	s.opens.add(host, m)
+}
+
 // answer answers agents that ask to be stored.
-func (s *Server) answer(ctx context.Context, opens <-chan *nats.Msg) error {
+func (s *Server) answer(ctx context.Context) error {
 	for {
-		select {
-		case <-ctx.Done():
+		host, m, end := s.opens.next(ctx)
+		if m == nil {
 			return nil
-		case m := <-opens:
-			if err := wire.CheckReply(m.Subject, m.Reply); err != nil {
-				s.o.Log("%s: refused: %v", m.Subject, err)
-				continue
-			}
-			answer := s.open(m)
-			answer.Version = wire.Version
-			if err := m.Respond(wire.Encode(answer)); err != nil && !wire.Lost(err) {
-				s.o.Log("%s: %v", m.Subject, err)
-			}
 		}
+		answer, err := s.open(host, m.Data)
+		if err != nil {
+			s.complaints.about(host, "refused: %v", err)
+			answer.Error = err.Error()
+		}
+		answer.Version = wire.Version
+		if err := m.Respond(wire.Encode(answer)); err != nil && !wire.Lost(err) {
+			s.complaints.about(host, "%v", err)
+		}
+		end()
 	}
 }
 
 // open begins to store a host and says what is there of it.
-func (s *Server) open(m *nats.Msg) wire.Opened {
-	name, err := wire.HostOf(m.Subject)
-	if err != nil {
-		return wire.Opened{Error: err.Error()}
-	}
-	refused := func(err error) wire.Opened {
-		s.o.Log("%s: refused: %v", name, err)
-		return wire.Opened{Error: err.Error()}
-	}
-	request, err := wire.Decode[wire.Open](m.Data)
+func (s *Server) open(name string, b []byte) (answer wire.Opened, err error) {
+	request, err := wire.Decode[wire.Open](b)
 	if err == nil && request.Version != wire.Version {
 		err = fmt.Errorf("the agent speaks version %d of the protocol, the server %d: update the older one", request.Version, wire.Version)
 	}
 	if err != nil {
-		return refused(err)
+		return answer, err
 	}
 	host, err := s.o.Store.Host(request.Session, name, request.Trace)
 	if err != nil {
-		return refused(err)
+		return answer, err
+	}
+	if request.Copy != nil {
+		answer.Copied, err = s.copy(host, request.Copy)
+		return answer, err
 	}
 	if err := s.store(name, host); err != nil {
-		return refused(err)
+		return answer, err
 	}
-	if _, err := s.o.Store.Sync(); err != nil {
-		return refused(err)
+	if err := s.flush(); err != nil {
+		return answer, err
 	}
-	files, err := host.States()
-	if err != nil {
-		return refused(err)
-	}
-	return wire.Opened{Files: files}
+	answer.Files, answer.More, err = host.States(request.After)
+	return answer, err
 }
 
 // store subscribes to the chunks of a host.
@@ -241,9 +283,10 @@ func (s *Server) store(name string, host *store.Host) error {
 	} else if h != nil {
 		h.end()
 	} else {
-		s.o.Log("%s: stored in %s", name, s.o.Store.Dir(host.Session, name))
+		s.begun.about(name, "stored in %s", s.o.Store.Dir(host.Session, name))
 	}
 	h := &stored{host: host}
+	h.heard.Store(time.Now().UnixNano())
 	for _, subject := range []string{wire.OfHost(name, "data"), wire.OfHostServer(name, "fill", s.o.Name)} {
 		sub, err := s.o.Conn.Subscribe(subject, func(m *nats.Msg) { s.chunk(h, m.Data) })
 		if err != nil {
@@ -259,16 +302,27 @@ func (s *Server) store(name string, host *store.Host) error {
 	return nil
 }
 
+// busyTries is how often a chunk is tried for which too many files wait for the disk.
+const busyTries = 3
+
 // chunk applies a chunk.
 func (s *Server) chunk(h *stored, b []byte) {
 	h.apply.Lock()
 	defer h.apply.Unlock()
-	c, err := h.chunks.parse(b)
+	h.heard.Store(time.Now().UnixNano())
+	r := s.readers.Get().(*chunkReader)
+	defer s.readers.Put(r)
+	c, err := r.parse(b)
 	if err == nil && c.Session != h.host.Session {
 		return // of an earlier session, still on its way
 	}
 	if err == nil {
 		err = h.host.Apply(&c)
+	}
+	for n := 0; n < busyTries && errors.Is(err, store.ErrBusy); n++ {
+		if err = s.flush(); err == nil { // the host waits for the disk, and no other does
+			err = h.host.Apply(&c)
+		}
 	}
 	switch {
 	case err == nil:
@@ -286,14 +340,8 @@ func (s *Server) chunk(h *stored, b []byte) {
 
 // fail tells an agent and people why a host is not stored.
 func (s *Server) fail(h *stored, err error) {
-	if h.refuse++; time.Since(h.failed) < failEvery {
-		return
-	}
-	s.o.Log("%s: %v (%d chunks refused)", h.host.Name, err, h.refuse)
-	h.failed, h.refuse = time.Now(), 0
-	ack := wire.Ack{Server: s.o.Name, Session: h.host.Session, Error: err.Error()}
-	if err := s.o.Conn.Publish(wire.OfHost(h.host.Name, "ack"), wire.Encode(ack)); err != nil && !wire.Lost(err) {
-		s.o.Log("%s: %v", h.host.Name, err)
+	if s.complaints.about(h.host.Name, "%v", err) {
+		s.ack(h.host, wire.Ack{Error: err.Error()})
 	}
 }
 
@@ -307,18 +355,11 @@ func (s *Server) sync(ctx context.Context) error {
 			return nil
 		case <-s.dirty:
 		}
-		hosts, err := s.o.Store.Sync()
-		for _, h := range hosts {
-			ack := wire.Ack{Server: s.o.Name, Session: h.Session, Files: h.Stored()}
-			if err != nil {
-				ack.Error = err.Error()
-			}
-			if err := s.o.Conn.Publish(wire.OfHost(h.Name, "ack"), wire.Encode(ack)); err != nil && !wire.Lost(err) {
-				return err
-			}
-		}
-		if err != nil {
+		if err := s.flush(); err != nil {
 			s.o.Log("%v", err)
+		}
+		if s.o.Conn.IsClosed() {
+			return nats.ErrConnectionClosed
 		}
 		pause.Reset(syncEvery)
 		select {
@@ -326,5 +367,39 @@ func (s *Server) sync(ctx context.Context) error {
 			return nil
 		case <-pause.C:
 		}
+	}
+}
+
+// flush brings to the disk what was applied, and tells agents.
+func (s *Server) flush() error {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	hosts, err := s.o.Store.Sync()
+	for _, h := range hosts {
+		ack := wire.Ack{Files: h.Stored()}
+		if err != nil {
+			ack.Error = err.Error()
+		}
+		s.ack(h, ack)
+	}
+	return err
+}
+
+// ackBytes is how long an ack may be. A broker permits more; one that permits less could not carry chunks.
+const ackBytes = 32 << 10
+
+// ack tells an agent how far files are. What is too long goes in several messages.
+func (s *Server) ack(h *store.Host, a wire.Ack) {
+	a.Server, a.Session = s.o.Name, h.Session
+	b := wire.Encode(a)
+	if n := len(a.Files); len(b) > ackBytes && n > 1 {
+		first, second := a, a
+		first.Files, second.Files = a.Files[:n/2], a.Files[n/2:]
+		s.ack(h, first)
+		s.ack(h, second)
+		return
+	}
+	if err := s.o.Conn.Publish(wire.OfHost(h.Name, "ack"), b); err != nil && !wire.Lost(err) {
+		s.complaints.about(h.Name, "an ack is not sent: %v", err)
 	}
 }

@@ -147,9 +147,10 @@ func (s *Session) rebase(maps *alignlive.Maps) error {
 // warm reads ahead while the clocks of several hosts are not aligned: what is shown meanwhile would have to be moved. It ends when all hosts share a component,
 // after maxWarm of the timeline, or with maxHeld events.
 func (s *Session) warm() (bool, error) {
-	n := 0
+	n, began := 0, s.time()
+	s.behind = false
 	dry := make(map[*input]bool)
-	for n < maxStep {
+	for n < maxStep && !s.behind {
 		var in *input
 		for _, x := range s.inputs {
 			switch {
@@ -169,22 +170,29 @@ func (s *Session) warm() (bool, error) {
 		}
 		if dry[in] = !ok; ok {
 			n++
+			s.behind = s.far(began)
 		}
 	}
 	s.held += n
-	if s.held >= maxHeld || s.held > 0 && s.time() > maxWarm || s.connected() {
+	most := int64(maxWarm)
+	if s.behind { // nobody waits for what was recorded before
+		most = maxWarmBehind
+	}
+	if s.held >= maxHeld || s.held > 0 && s.time() > most || s.connected() {
 		s.warming = false
 	}
-	return n >= maxStep, nil
+	return n >= maxStep || s.behind, nil
 }
 
-// maxWarm is how long alignment may take to begin, ns, and maxHeld how many events are kept meanwhile.
+// maxWarm is how long alignment may take to begin, ns, maxWarmBehind how much of what was recorded before it may take, and maxHeld how many events are
+// kept meanwhile.
 const (
-	maxWarm = 3_000_000_000
-	maxHeld = 1 << 19
+	maxWarm       = 3_000_000_000
+	maxWarmBehind = 10 * maxWarm
+	maxHeld       = 1 << 19
 )
 
-// connected says whether all inputs have shown something, in one component.
+// connected says whether all inputs have shown something, in one component and within bounds.
 func (s *Session) connected() bool {
 	component := -1
 	for _, in := range s.inputs {
@@ -194,8 +202,8 @@ func (s *Session) connected() bool {
 		if in.number < 0 || len(in.held) == 0 {
 			return false
 		}
-		_, c := s.clocks.Maps().Map(in.number)
-		if component >= 0 && c != component {
+		m, c := s.clocks.Maps().Map(in.number)
+		if component >= 0 && c != component || m.Low == nil {
 			return false
 		}
 		component = c

@@ -150,6 +150,7 @@ func (in *input) findCaptures() {
 		x := newInput(in.s, Input{Host: in.name, Dir: path})
 		x.parent, x.looked = in, before
 		in.s.inputs = append(in.s.inputs, x)
+		in.dropped.Opened(e.Name())
 	}
 }
 

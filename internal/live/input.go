@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	alignlive "meridian/align/live"
@@ -25,6 +26,7 @@ type input struct {
 	number   int // of its clock; -1 before
 	follower followed
 	trace    *ctf.Follower    // the same, of a directory
+	dropped  *dropped         // of trace
 	capture  *followedCapture // the same, of a capture
 	entries  *order.SourceEntries
 	hasTags  bool // the ends of its messages have tags that are unique everywhere
@@ -37,8 +39,9 @@ type input struct {
 	sought   bool        // captures beside it, once
 	rotated  rotated     // captures beside it
 	info     fs.FileInfo // of the directory, by which it is known when it has moved; nil before it was read
+	fault    error       // of the last look
 	missed   int64       // when it was looked for elsewhere, by Session.elapsed
-	past     ctf.Tally   // of traces that were replaced
+	past     Loss        // of traces that were replaced
 
 	looked     bool // once: what comes after that is new
 	there      bool // the directory is
@@ -93,20 +96,23 @@ func (in *input) follow() {
 		return
 	}
 	in.trace = ctf.Follow(in.dir, in.s.warnings)
+	in.dropped = new(dropped)
+	in.trace.Files = in.dropped
 	if x := in.s.steered[in.number]; x != nil {
 		delete(x.decoders, in)
 	}
 	in.follower = in.trace
 }
 
-// tally returns what was counted of the traces that the input followed.
-func (in *input) tally() ctf.Tally {
-	t := in.past
+// loss returns what the traces lack that the input followed.
+func (in *input) loss() Loss {
+	l := in.past
 	if in.trace != nil {
-		n := in.trace.Tally()
-		t.Discarded, t.Lost = t.Discarded+n.Discarded, t.Lost+n.Lost
+		l.add(lossOf(in.trace.Tally()))
+		c := in.dropped.count()
+		l.add(Loss{Dropped: c.events, DroppedPackets: c.packets})
 	}
-	return t
+	return l
 }
 
 // refresh looks whether the directory has grown.
@@ -128,8 +134,11 @@ func (in *input) refresh() error {
 		in.s.warnings.Add(in.dir, "another "+what+" was put in its place, and is followed from its beginning", "")
 		return in.replace()
 	}
-	if err != nil {
-		return err
+	if err != nil && !before && in.given {
+		return err // it was named, and never could be read
+	}
+	if in.fault = err; err != nil { // it may pass: what could be read is followed on, and so are all others
+		in.s.warnings.Add(in.dir, "cannot be read, at times or at all, and is tried again", err.Error())
 	}
 	if in.host < 0 && grew {
 		return in.open(before)
@@ -180,7 +189,7 @@ func (in *input) replace() error {
 		return err
 	}
 	err := in.follower.Close()
-	in.past = in.tally()
+	in.past = in.loss()
 	in.s.packets.replaced(in)
 	if in.capture != nil && in.parent != nil {
 		in.parent.rotated.add(in.capture.Head())
@@ -199,7 +208,11 @@ func (in *input) gone() {
 	_, err := os.Stat(in.dir)
 	if there := err == nil; there != in.there {
 		if in.there {
-			in.s.warnings.Add(in.dir, "the directory has vanished; what comes in its place is followed", "")
+			what := "directory"
+			if in.capture != nil {
+				what = "capture"
+			}
+			in.s.warnings.Add(in.dir, "the "+what+" has vanished; what comes in its place is followed", "")
 		}
 		in.there = there
 	}
@@ -214,6 +227,9 @@ func (in *input) open(before bool) (err error) {
 		env := in.trace.Env()
 		if in.name == "" {
 			in.name = env["hostname"]
+		}
+		if !before {
+			in.dropped.begin(in.dir)
 		}
 		in.hasTags = env["tracer_name"] == "meridian" && (env["domain"] == "ust" || env["domain"] == "host")
 	}
@@ -276,6 +292,9 @@ func (in *input) read() (bool, error) {
 		in.began, in.first = true, in.event.Time
 	}
 	in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
+	if in.trace != nil {
+		in.dropped.see(in)
+	}
 	in.s.see(in, in.parent == nil || !in.parent.began || in.event.Time > in.parent.event.Time)
 	if !in.s.alone {
 		if in.event.Flow != 0 && in.event.Role != trace.NoRole {
@@ -389,4 +408,15 @@ func (in *input) next() {
 	in.has, in.at, in.atStamp = false, in.place, in.event.Time
 }
 
-func (in *input) close() error { return in.follower.Close() }
+func (in *input) close() error {
+	if in.parent != nil {
+		n := int64(0)
+		for _, x := range in.s.sequences {
+			if x.in == in {
+				n += int64(x.read)
+			}
+		}
+		in.parent.dropped.closed(filepath.Base(in.dir), droppedCounts{events: n}, false)
+	}
+	return in.follower.Close()
+}

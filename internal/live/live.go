@@ -113,6 +113,7 @@ type Session struct {
 	ending bool          // nothing more comes
 	rhythm time.Duration // how often the sink hands on what it was given; 0 for at each step
 	load   int           // events that the last step read
+	behind bool          // the last step read no further than stepSpan: what was recorded before is read
 }
 
 // New returns a session that has read nothing. Warnings gets what is wrong with the traces.
@@ -178,13 +179,13 @@ const (
 // manyEvents is how many events a step reads from which on the next one waits for the rhythm of the sink.
 const manyEvents = 1 << 10
 
-// rest returns how long nothing is read after a step, though directories grow: some 40% of the time that events wait for each other.
-// Reading less often costs less for an event. Where many come, nothing is read before the sink can hand it on: what is read is
+// flooded reports that more events come than the sink hands on at once. Then nothing is read before the sink can hand it on: what is read is
 // released in the same step, so no event is late for that.
+func (s *Session) flooded() bool { return s.rhythm > 0 && s.load >= manyEvents }
+
+// rest returns how long nothing is read after a step, though directories grow: some 40% of the time that events wait for each other.
+// Reading less often costs less for an event.
 func (s *Session) rest() time.Duration {
-	if s.rhythm > 0 && s.load >= manyEvents {
-		return s.rhythm
-	}
 	frame := cmp.Or(s.o.Sorter.Frame, order.DefaultFrame)
 	shortest := min(shortestPause, max(frame/4, leastPause))
 	return min(max(frame*2/5-shortestPause, shortest), longestPause*2/5)
@@ -210,7 +211,12 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		if busy {
 			continue
 		}
-		if err := w.Wait(ctx, s.rest(), s.pause()); err != nil {
+		if s.flooded() {
+			err = w.Sleep(ctx, s.rhythm)
+		} else {
+			err = w.Wait(ctx, s.rest(), s.pause())
+		}
+		if err != nil {
 			break
 		}
 	}
@@ -237,6 +243,13 @@ func (s *Session) pause() time.Duration {
 
 // maxStep is how many events are read at a step. Then what they release is handed on, and the clocks are looked at.
 const maxStep = 1 << 14
+
+// stepSpan is how much of the hosts' time a step reads, ns, where there are several: what was recorded before the session began is aligned as it would
+// have been while it was recorded.
+const stepSpan = 2_000_000_000
+
+// far says whether a step that began at a time has read enough.
+func (s *Session) far(began int64) bool { return !s.alone && s.time()-began > stepSpan }
 
 // lookInterval is between looks whether the directories are there, ns.
 const lookInterval = 1_000_000_000
@@ -265,9 +278,10 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 		}
 		return busy, s.align(ctx)
 	}
-	n, full := 0, false
+	n, full, began := 0, false, s.time()
+	s.behind = false
 	due, waits := s.due()
-	for n < maxStep && !full {
+	for n < maxStep && !full && !s.behind {
 		if n%256 == 255 {
 			s.tick()
 		}
@@ -283,6 +297,7 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 			return false, err
 		}
 		n++
+		s.behind = s.far(began)
 	}
 	s.load = n
 	s.tick()
@@ -294,7 +309,7 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 			return false, err
 		}
 	}
-	return n >= maxStep || full, s.sink.Step(s)
+	return n >= maxStep || full || s.behind, s.sink.Step(s)
 }
 
 // Finish reads what the directories hold by now, and hands on all that is held, as if nothing more came.

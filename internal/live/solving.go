@@ -16,8 +16,9 @@ type solving struct {
 // round goes on with the alignment. Beside the steps of [Session.Run] a round is begun at one step, and applied at the first one
 // after it was solved, for which its end wakes the session. Otherwise it is made at once, after the one that is being solved, if any. Asked makes one that is not due.
 func (s *Session) round(ctx context.Context, asked bool) (err error) {
+	beside := s.beside && !s.behind
 	if w := s.solving; w != nil {
-		if s.beside {
+		if beside {
 			select {
 			case <-w.done:
 			default:
@@ -31,7 +32,7 @@ func (s *Session) round(ctx context.Context, asked bool) (err error) {
 			return err
 		}
 	}
-	if !s.beside {
+	if !beside {
 		if asked {
 			_, err = s.clocks.Round(ctx)
 		} else {

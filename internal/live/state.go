@@ -15,7 +15,7 @@ type HostState struct {
 	Lag       time.Duration      // how far that is behind the present of its component
 	Bounded   bool
 	Bound     time.Duration // with Bounded: the greater distance of Latest to its bounds
-	Lost      int64         // events that its traces lack, as their packets count them
+	Lost      int64         // events and packets that its traces lack: see Loss.Sum
 }
 
 // Hosts returns the hosts of which anything was read. Several traces of one host are one.
@@ -32,8 +32,7 @@ func (s *Session) Hosts() (list []HostState) {
 			list = append(list, HostState{Name: in.name})
 		}
 		h := &list[i]
-		n := in.tally()
-		h.Lost += n.Discarded + n.Lost
+		h.Lost += in.loss().Sum()
 		p := &in.at
 		if known && p.At <= h.Latest {
 			continue

@@ -27,7 +27,7 @@ type steered struct {
 	any       bool           // an event was seen
 	first     clock.HostTime // stamps seen before
 	last      clock.HostTime
-	since     int64 // when the wait for readings began, by Session.elapsed
+	since     int64 // when the wait for readings began, by Session.time
 	missed    bool  // said so
 	beyond    bool
 	ignored   bool
@@ -65,7 +65,7 @@ func (s *Session) expect(in *input) {
 	env := in.trace.Env()
 	isReading := func(c trace.Class) bool { return c.Name == steering.Event }
 	if env["tracer_name"] == "meridian" && env["domain"] == "host" || slices.ContainsFunc(in.follower.Classes(), isReading) {
-		s.steered[in.number] = &steered{name: in.name, decoders: make(map[*input]map[int]classDecoder), since: s.elapsed()}
+		s.steered[in.number] = &steered{name: in.name, decoders: make(map[*input]map[int]classDecoder), since: s.time()}
 	}
 }
 
@@ -144,7 +144,7 @@ func (x *steered) begin(s *Session, number int, all bool) {
 		m := x.follower.Map()
 		s.clocks.Seen(number, m.Low.At(x.first, clock.Down))
 		s.clocks.Seen(number, m.At(x.last))
-	case all || s.elapsed()-x.since > maxReadingWait:
+	case all || s.time()-x.since > maxReadingWait:
 		s.warnings.Add(x.name, "its readings of the clocks do not come: its clock is taken for one that may be steered", "")
 		x.settle(s, number)
 	}
@@ -166,7 +166,7 @@ func (x *steered) covered(at clock.HostTime) bool {
 
 // add gives a message to alignment, once the readings of both its ends have come.
 func (s *Session) add(from, to int, m trace.Message) {
-	w := waitingMessage{from, to, m, s.elapsed()}
+	w := waitingMessage{from, to, m, s.time()}
 	if s.ready(&w) || len(s.waiting) >= maxWaiting {
 		s.use(&w)
 		return
@@ -218,7 +218,7 @@ func (s *Session) release(all bool) {
 	rest := s.waiting[:0]
 	for i := range s.waiting {
 		w := s.waiting[i]
-		if all || s.ready(&w) || s.elapsed()-w.since > maxReadingWait {
+		if all || s.ready(&w) || s.time()-w.since > maxReadingWait {
 			s.use(&w)
 		} else {
 			rest = append(rest, w)

@@ -34,15 +34,18 @@ func swing(n int64) float64 {
 	return 300e-6
 }
 
+// slewed is swinging, and 5000 ppm faster from 3.1 s to 3.5 s, which no word of the kernel tells.
+func slewed(t int64) int64 { return swinging(t) + min(max(t-origin-3_100_000_000, 0), 400_000_000)/200 }
+
 // swung makes two hosts that exchange messages, the second of which stamps by a clock that is steered and has readings of a counter that is
 // 30 ppm fast, until some second, which are wrong by up to off. Messages take delay to twice that. It returns what the first one's clock showed at each stamp of the second.
-func swung(seconds, until int, off, delay int64, seed uint64) (hosts [2]host, truth map[clock.HostTime]int64) {
+func swung(shows func(t int64) int64, seconds, until int, off, delay int64, seed uint64) (hosts [2]host, truth map[clock.HostTime]int64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var a, b []trace.TimelineEvent
 	truth = make(map[clock.HostTime]int64)
 	add := func(list *[]trace.TimelineEvent, at int64, class int, flow uint64, role trace.Role) {
 		if list == &b {
-			stamp := swinging(at)
+			stamp := shows(at)
 			truth[clock.HostTime(stamp)] = at
 			at = stamp
 		}
@@ -67,7 +70,7 @@ func swung(seconds, until int, off, delay int64, seed uint64) (hosts [2]host, tr
 		if part := d % 700_000_000; d > int64(until)*1e9 || d%1e9 != 0 && part != 5_000_000 && part != 695_000_000 {
 			continue
 		}
-		stamp, read := swinging(t), d+r.Int64N(2*off+1)-off
+		stamp, read := shows(t), d+r.Int64N(2*off+1)-off
 		x := steering.Reading{Counter: 1e12 + uint64(float64(read)*(1+30e-6)), Error: uint64(off) + 2, Ns: stamp - origin,
 			Kernel: steering.Kernel{Known: true, Tick: 10_000, Freq: int64(math.Round(swing(d/700_000_000) * 65536e6))}}
 		if d == 0 {
@@ -92,7 +95,7 @@ func TestEventsOfASteeredClockAreWithinTrueBounds(t *testing.T) {
 	}{{0, 40, 20_000}, {3, 40, 20_000}, {0, 3_000, 200}}
 	for _, test := range tests[:testneed.Cases(len(tests))] { // the bounds are those of the messages, and those of the readings
 		const seconds = 6
-		hosts, truth := swung(seconds, seconds, test.off, test.delay, 1)
+		hosts, truth := swung(swinging, seconds, seconds, test.off, test.delay, 1)
 		s, got := followBeside(t, hosts, seconds, Options{Sorter: order.SorterOptions{Frame: 200 * time.Millisecond}}, test.most)
 		bounded, tight, of := 0, 0, 0
 		for _, x := range got {
@@ -127,7 +130,7 @@ func TestEventsOfASteeredClockAreWithinTrueBounds(t *testing.T) {
 // TestEventsWithoutReadingsHaveNoBoundsAndAWarningSaysSo has readings that stop after 3 of 7 s.
 func TestEventsWithoutReadingsHaveNoBoundsAndAWarningSaysSo(t *testing.T) {
 	const seconds, until = 7, 3
-	hosts, truth := swung(seconds, until, 40, 20_000, 2)
+	hosts, truth := swung(swinging, seconds, until, 40, 20_000, 2)
 	s, got, warnings := followWarned(t, hosts, seconds, Options{Sorter: order.SorterOptions{Frame: 200 * time.Millisecond}}, 0)
 	bounded := 0
 	for _, x := range got {
@@ -145,6 +148,33 @@ func TestEventsWithoutReadingsHaveNoBoundsAndAWarningSaysSo(t *testing.T) {
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "no readings of its clocks come any more") || bounded == 0 {
 		t.Errorf("%d events have bounds, warnings: %q", bounded, warnings)
+	}
+}
+
+// TestASlewThatNoReadingFollowedIsToldAndHurtsNoLaterBound has a clock that gains 2 ms between two readings.
+func TestASlewThatNoReadingFollowedIsToldAndHurtsNoLaterBound(t *testing.T) {
+	const seconds = 6
+	hosts, truth := swung(slewed, seconds, seconds, 40, 20_000, 3)
+	s, got, warnings := followWarned(t, hosts, seconds, Options{Sorter: order.SorterOptions{Frame: 200 * time.Millisecond}}, 0)
+	later := 0
+	for _, x := range got {
+		want := truth[x.stamp]
+		between := want > origin+3_000_000_000 && want < origin+3_500_000_000 // the readings around the slew
+		if s.Schema().Hosts[x.host] != "b" || !x.bounded || between {
+			continue
+		}
+		if int64(x.low) > want+1 || int64(x.high) < want-1 {
+			t.Fatalf("the event at %d: truth %d is outside of %d to %d", x.stamp, want, x.low, x.high)
+		}
+		if want > origin+4_000_000_000 {
+			later++
+		}
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "slewed by more than 500 ppm") || later < 1000 {
+		t.Errorf("%d later events have bounds, warnings: %q", later, warnings)
+	}
+	if o := s.Outcome(); len(o.Set) != 1 || o.Set[0].String() != "b" {
+		t.Errorf("outcome %+v", o)
 	}
 }
 

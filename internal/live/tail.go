@@ -71,9 +71,11 @@ type Outcome struct {
 	Unplaced int64 // late events for which the format has no place
 	// Unwritten events are not in the index that is to be kept, since its disk was full.
 	Unwritten int64
-	Lost      int64 // events that the traces lack, as their packets count them
+	Lost      Loss
 	// Unaligned are hosts that share no message with the first.
 	Unaligned []string
+	// Unread are directories and captures that could not be read at the end, each with the reason.
+	Unread []string
 	// Set are the clocks that were set while they were followed, by their hosts: of each entry one at least. Bounds that were shown
 	// before it was found may be wrong.
 	Set []OneOf
@@ -171,14 +173,15 @@ func (s *Session) Outcome() *Outcome {
 		s.noteSet(maps, s.aligned)
 		s.aligned = maps.Version
 	}
-	o := &Outcome{SorterStats: s.stats(), Set: s.set.told(), Assumes: s.assumes()}
+	o := &Outcome{SorterStats: s.stats(), Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes()}
 	component := -1
 	for _, in := range s.inputs {
+		if in.fault != nil {
+			o.Unread = append(o.Unread, fmt.Sprintf("%s: %v", in.dir, in.fault))
+		}
 		if in.number < 0 {
 			continue
 		}
-		n := in.tally()
-		o.Lost += n.Discarded + n.Lost
 		if !s.alone {
 			_, c := s.clocks.Maps().Map(in.number)
 			if component < 0 {

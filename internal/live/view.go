@@ -269,8 +269,7 @@ func (p *pictures) status(s *Session) view.Status {
 		}
 		for _, in := range s.inputs {
 			if in.host == i {
-				n := in.tally()
-				h.Lost += n.Discarded + n.Lost
+				h.Lost += in.loss().Sum()
 			}
 		}
 		x.Lost += h.Lost
@@ -309,7 +308,7 @@ func (s *Session) boundText(host int) string {
 // report is what is known of the clocks beside the events.
 func (p *pictures) report(s *Session) *view.Report {
 	maps := s.Maps()
-	r := &view.Report{Warnings: p.warnings.Lines(), Summary: "Live: clocks are aligned while messages come."}
+	r := &view.Report{Warnings: append(p.warnings.Lines(), s.loss().Reasons()...), Summary: "Live: clocks are aligned while messages come."}
 	if a := s.assumes(); a != "" {
 		r.Summary += " Their " + a + "."
 	}

@@ -55,7 +55,7 @@ func TestTwoHostsThatWanderAndAreSet(t *testing.T) {
 }
 
 func TestHostsJoinLeaveAndHandOver(t *testing.T) {
-	s := livetest.Mesh(2, 4, 100*time.Second, 500*time.Millisecond, time.Minute, live.Options{Interval: 5 * time.Second, Silence: 5 * time.Second, Align: cheap})
+	s := livetest.Mesh(2, 4, 100*time.Second, 100*time.Second, 500*time.Millisecond, time.Minute, live.Options{Interval: 5 * time.Second, Silence: 5 * time.Second, Align: cheap})
 	s.Samples = 2000
 	w := play(t, s)
 	for _, k := range []live.Kind{live.Joined, live.Doubted, live.HandedOver, live.Restarted} {
@@ -80,7 +80,7 @@ func TestHostsJoinLeaveAndHandOver(t *testing.T) {
 func TestNoPlaceIsOutsideWhateverIsSet(t *testing.T) {
 	for seed := uint64(1); seed <= 12; seed++ {
 		hosts := 3 + int(seed%6)
-		w := play(t, livetest.Mesh(seed, hosts, 90*time.Second, time.Second, 40*time.Second, live.Options{Interval: 10 * time.Second, Align: cheap}))
+		w := play(t, livetest.Mesh(seed, hosts, 90*time.Second, 90*time.Second, time.Second, 40*time.Second, live.Options{Interval: 10 * time.Second, Align: cheap}))
 		if w.Beside > 0 || w.Outside > int64(4*w.Steps) {
 			t.Errorf("seed %d, %d hosts: %d places outside before %d steps were found, and %d of other clocks", seed, hosts, w.Outside, w.Steps, w.Beside)
 		}
@@ -121,7 +121,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 func TestMeshesStayBoundedWhileTheirClocksAreSet(t *testing.T) {
 	var asked, bounded int64
 	for seed := uint64(200); seed < 206; seed++ {
-		s := livetest.Mesh(seed, 4+int(seed%5), 100*time.Second, 500*time.Millisecond, 90*time.Second, live.Options{Interval: 5 * time.Second, Align: cheap})
+		s := livetest.Mesh(seed, 4+int(seed%5), 100*time.Second, 100*time.Second, 500*time.Millisecond, 90*time.Second, live.Options{Interval: 5 * time.Second, Align: cheap})
 		if seed%2 == 0 {
 			s.Lag = 600 * time.Millisecond
 		}

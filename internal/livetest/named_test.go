@@ -14,7 +14,7 @@ func TestClocksThatWereSetInAMeshAreNamed(t *testing.T) {
 	var steps int
 	var named int64
 	for seed := uint64(300); seed < 304; seed++ {
-		s := livetest.Mesh(seed, 3+int(seed%4), 100*time.Second, 500*time.Millisecond, 40*time.Second, live.Options{Interval: 5 * time.Second, Align: cheap})
+		s := livetest.Mesh(seed, 3+int(seed%4), 100*time.Second, 100*time.Second, 500*time.Millisecond, 40*time.Second, live.Options{Interval: 5 * time.Second, Align: cheap})
 		if seed%2 == 0 {
 			s.Lag = 600 * time.Millisecond
 		}
@@ -29,7 +29,7 @@ func TestClocksThatWereSetInAMeshAreNamed(t *testing.T) {
 // A clock that is set back just after it was doubted shows readings again that were taken for stragglers: its step is found, and no place
 // is wrong, though its messages are like those from before the doubt for seconds.
 func TestClockThatIsSetBackAfterADoubtIsFound(t *testing.T) {
-	s := livetest.Mesh(7, 3, 60*time.Second, 500*time.Millisecond, time.Hour, live.Options{Interval: 5 * time.Second, Align: cheap})
+	s := livetest.Mesh(7, 3, 60*time.Second, 60*time.Second, 500*time.Millisecond, time.Hour, live.Options{Interval: 5 * time.Second, Align: cheap})
 	s.Hosts[0].Leave = 0
 	s.Hosts[2].Clock.Steps = []sim.Step{{At: 20e9, By: 32e6}, {At: 21e9, By: -8e9}}
 	w := play(t, s)

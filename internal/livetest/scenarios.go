@@ -44,9 +44,10 @@ func step(r *rand.Rand) int64 {
 	return int64(by)
 }
 
-// Mesh is hosts of which each has links to the next two, with clocks that wander. All but the first are set now and then; some
-// leave and come back, as new clocks, and the first one, which the timeline follows at the beginning, leaves for good at two thirds.
-func Mesh(seed uint64, hosts int, span, period, between time.Duration, o live.Options) *Scenario {
+// Mesh is hosts of which each has links to the next two, with clocks that wander. All but the first are set now and then. In a first part of
+// the span, come, some leave and come back, as new clocks, and the first one, which the timeline follows at the beginning, leaves for good at
+// two thirds of it.
+func Mesh(seed uint64, hosts int, span, come, period, between time.Duration, o live.Options) *Scenario {
 	r := rand.New(rand.NewPCG(seed, 8))
 	s := &Scenario{Seed: seed, Options: o, Span: span}
 	if s.Options.Align.Reference == "" {
@@ -57,9 +58,9 @@ func Mesh(seed uint64, hosts int, span, period, between time.Duration, o live.Op
 		h := Host{Name: strconv.Itoa(i), Clock: c}
 		switch {
 		case i == 0:
-			h.Leave = span * 2 / 3
+			h.Leave = come * 2 / 3
 		case i%4 == 3: // comes late, leaves, and comes again
-			h.Join, h.Leave, h.Said = span/10, span/2, i%8 == 3
+			h.Join, h.Leave, h.Said = come/10, come/2, i%8 == 3
 		case i > 1:
 			for at := between/2 + time.Duration(r.Int64N(int64(between))); at < span; at += between/2 + time.Duration(r.Int64N(int64(between))) {
 				h.Clock.Steps = append(h.Clock.Steps, sim.Step{At: ns(at), By: step(r)})
@@ -74,7 +75,7 @@ func Mesh(seed uint64, hosts int, span, period, between time.Duration, o live.Op
 	}
 	for i := 3; i < hosts; i += 4 {
 		h := s.Hosts[i]
-		h.Join, h.Leave, h.Clock = h.Leave+span/20, 0, wandering(r, span)
+		h.Join, h.Leave, h.Clock = h.Leave+come/20, 0, wandering(r, span)
 		s.Hosts = append(s.Hosts, h)
 		for _, d := range []int{hosts - 2, hosts - 1, 1, 2} {
 			s.link(r, len(s.Hosts)-1, (i+d)%hosts, period)

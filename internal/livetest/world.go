@@ -68,7 +68,7 @@ type Scenario struct {
 	Span    time.Duration
 	// Lag is how long a round is solved, by true time, while messages come; 0 for none.
 	Lag time.Duration
-	// Samples is how many places as shown, and messages, are kept for [World.Offline]; 0 keeps none.
+	// Samples is how many places as shown are kept for [World.Offline], spread over the whole span, at most; 0 keeps none, and no messages.
 	Samples int
 	// Watch is called each hour of the world, or as often as Every says.
 	Watch func(at time.Duration, w *World)
@@ -89,7 +89,8 @@ type World struct {
 	now      clock.TimelineTime
 	samples  []sample
 	messages map[[2]int][]trace.Message
-	every    int
+	every    int        // places judged
+	stride   int        // of how many judged places one is kept
 	work     *live.Work // a round that is being solved
 	begun    clock.TimelineTime
 	doubted  map[int]clock.TimelineTime // when, by the number of the doubt
@@ -153,13 +154,14 @@ func Play(ctx context.Context, s *Scenario) (*World, error) {
 		w.steered = w.steered || h.Steered != nil
 	}
 	if s.Samples > 0 {
-		w.samples = make([]sample, 0, s.Samples)
+		w.samples, w.stride = make([]sample, 0, s.Samples), 8
 	}
 	for i, l := range s.Links {
 		heap.Push(&w.pending, flight{at: ns(l.From) + clock.TimelineTime(w.random.Int64N(int64(l.Period))), link: i})
 		if s.Samples > 0 {
-			w.messages[[2]int{l.A, l.B}] = make([]trace.Message, 0, s.Samples)
-			w.messages[[2]int{l.B, l.A}] = make([]trace.Message, 0, s.Samples)
+			n := int(1.2*s.Span.Seconds()/l.Period.Seconds()) + 100 // all, so that the heap does not grow by them
+			w.messages[[2]int{l.A, l.B}] = make([]trace.Message, 0, n)
+			w.messages[[2]int{l.B, l.A}] = make([]trace.Message, 0, n)
 		}
 	}
 	every := s.Every
@@ -294,12 +296,10 @@ func (w *World) changes() {
 				at := m.at(x.at)
 				return (x.of == m || x.of == w.byClock[c.Other]) && at >= c.From && at <= c.To
 			})
-			if !c.Sure && len(w.hosts) > 2 {
+			if !c.Sure {
 				break
 			}
-			if c.Sure {
-				w.judgeBend(m, w.byClock[c.Other])
-			}
+			w.judgeBend(m, w.byClock[c.Other])
 			for _, x := range []*machine{m, w.byClock[c.Other]} {
 				if x.found < x.steps && w.spans(m, c, x.Clock.Steps[x.found].At) {
 					step := x.Clock.Steps[x.found]
@@ -429,9 +429,21 @@ func (w *World) judge(m *machine, stamp clock.HostTime, p live.Place) {
 		w.fail("at %v: %s, stamp %d: the truth is outside by %d, %d ns", time.Duration(w.now), m.Name, stamp, p.Low-truth, truth-p.High)
 	}
 	w.every++
-	if w.scenario.Samples > 0 && w.every%8 == 0 && len(w.samples) < cap(w.samples) {
-		w.samples = append(w.samples, sample{m, w.now, stamp, p})
+	if w.scenario.Samples > 0 && w.every%w.stride == 0 {
+		w.keep(sample{m, w.now, stamp, p})
 	}
+}
+
+// keep keeps a place. When there are as many as may be, every second one goes, and half as many come.
+func (w *World) keep(x sample) {
+	if len(w.samples) == cap(w.samples) {
+		half := w.samples[:0]
+		for i := 1; i < len(w.samples); i += 2 {
+			half = append(half, w.samples[i])
+		}
+		w.samples, w.stride = half, 2*w.stride
+	}
+	w.samples = append(w.samples, x)
 }
 
 func (w *World) anyUnfound() bool {

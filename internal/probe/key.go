@@ -26,6 +26,9 @@ func NewKey() (k Key) {
 // WriteKey writes a key into a file that must not exist yet: 64 hexadecimal digits, readable by its owner alone.
 func WriteKey(file string, k Key) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("key: %w: it is never replaced, since others may have a copy; remove it first or name another file", err)
+	}
 	if err != nil {
 		return fmt.Errorf("key: %w", err)
 	}

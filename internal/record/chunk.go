@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 
 	"meridian/internal/retention"
@@ -15,6 +13,9 @@ import (
 //
 //	NAME                  without [Options.Keep]
 //	NAME_0, NAME_1, ...   with it: each is a chunk of whole packets; the oldest are removed, the last is written
+//	NAME_R_0, ...         the same of a recorder that continues a trace, whose meridian:dropped events are in retention_R
+//
+// A chunk never has the name of one that was dropped: a copy of the trace on a server still has that.
 //
 // A recorder that drops nothing continues the last chunk of an earlier one. One that does begins a chunk of its own, so that
 // the earlier ones may be removed at any time.
@@ -51,12 +52,6 @@ func (c *chunkFile) resume(path string, size int64) {
 	c.began = true
 	if c.k == nil {
 		c.path, c.size = path, size
-		return
-	}
-	if text, ok := strings.CutPrefix(path, c.base+"_"); ok {
-		if n, err := strconv.Atoi(text); err == nil {
-			c.next = n + 1
-		}
 	}
 }
 
@@ -93,7 +88,11 @@ func (c *chunkFile) open() (err error) {
 	flags := os.O_WRONLY
 	switch {
 	case c.k != nil || c.roll > 0:
-		c.path = fmt.Sprint(c.base, "_", c.next)
+		run := ""
+		if c.k != nil {
+			run = c.k.run
+		}
+		c.path = fmt.Sprint(c.base, "_", run, c.next)
 		c.next++
 		flags |= os.O_CREATE | os.O_TRUNC
 	case c.path == "":

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ import (
 type Keep struct {
 	Time  time.Duration // packets that end within this time; 0 for any age
 	Bytes int64         // of the directory, give or take a chunk; 0 for any size
+	Spool int64         // the same of one that an agent sends, where other chunks go first; 0 for any size
+	// Release drops the chunks that servers have (package spool) as soon as they are complete.
+	Release bool
 }
 
 // Limits of [Keep].
@@ -29,7 +33,7 @@ const (
 	MinKeepBytes = 1 << 20
 )
 
-func (k Keep) all() bool { return k.Time == 0 && k.Bytes == 0 }
+func (k Keep) all() bool { return k == Keep{} }
 
 func (k Keep) String() string {
 	var parts []string
@@ -38,6 +42,12 @@ func (k Keep) String() string {
 	}
 	if k.Bytes > 0 {
 		parts = append(parts, fmt.Sprint(k.Bytes, " bytes"))
+	}
+	if k.Spool > 0 {
+		parts = append(parts, fmt.Sprint("spool of ", k.Spool, " bytes"))
+	}
+	if k.Release {
+		parts = append(parts, "what servers do not have")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -57,6 +67,7 @@ type keeper struct {
 	keep  Keep
 	bytes int64  // of a chunk
 	span  uint64 // of a chunk, ns
+	run   string // before the numbers of chunks where earlier recorders may have had the same ones; else ""
 	w     *trace.Warnings
 
 	mu      sync.Mutex
@@ -66,6 +77,7 @@ type keeper struct {
 	dropped retention.Dropped
 	rows    *rows // of meridian:dropped
 	values  []trace.Value
+	sent    sent
 	saved   string           // where dropped chunks go; "" for nowhere
 	listed  map[string]int64 // of these only, unless nil: those that the snapshot has
 }
@@ -84,9 +96,11 @@ func newKeeper(t *hostTrace, o *Options) (*keeper, error) {
 	if o.Keep.all() {
 		return nil, nil
 	}
-	k := &keeper{keep: o.Keep, bytes: maxChunk, w: o.Warnings}
-	if o.Keep.Bytes > 0 {
-		k.bytes = min(k.bytes, o.Keep.Bytes/chunksOfBytes)
+	k := &keeper{keep: o.Keep, bytes: maxChunk, w: o.Warnings, sent: sent{dir: t.dir}}
+	for _, most := range []int64{o.Keep.Bytes, o.Keep.Spool} {
+		if most > 0 {
+			k.bytes = min(k.bytes, most/chunksOfBytes)
+		}
 	}
 	if o.Keep.Time > 0 {
 		k.span = uint64(o.Keep.Time) / chunksOfTime
@@ -101,6 +115,9 @@ func newKeeper(t *hostTrace, o *Options) (*keeper, error) {
 		return nil, err
 	}
 	k.rows.roll = 64 << 10
+	if t.continued {
+		k.run = fmt.Sprint(t.id(k.rows.class), "_")
+	}
 	if err := k.rows.declare([]trace.Class{retention.Class()}); err != nil {
 		return nil, err
 	}
@@ -140,7 +157,8 @@ func (k *keeper) enforce() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := uint64(clock.Monotonic.Now())
-	if (k.keep.Bytes == 0 || k.total <= k.keep.Bytes) && now < k.check {
+	within := func(most int64) bool { return most == 0 || k.total <= most }
+	if within(k.keep.Bytes) && within(k.keep.Spool) && now < k.check {
 		return nil
 	}
 	var locked []*chunk // that are still being written, by nobody now
@@ -165,31 +183,40 @@ func (k *keeper) enforce() error {
 // choose returns the chunks to be removed, those that are still being written with their owner's lock.
 func (k *keeper) choose(now uint64, locked *[]*chunk) (victims []*chunk) {
 	total := k.total
-	slices.SortStableFunc(k.chunks, func(a, b *chunk) int {
-		switch {
-		case a.End < b.End:
-			return -1
-		case a.End > b.End:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(k.chunks, func(a, b *chunk) int { return cmp.Compare(a.End, b.End) })
 	k.check = now + uint64(time.Second)
-	oldest := now
+	chosen := make(map[*chunk]bool)
+	drop := func(c *chunk) {
+		total -= int64(c.Bytes)
+		chosen[c] = true
+		victims = append(victims, c)
+	}
 	for _, c := range k.chunks {
 		if c.state || c.stuck {
 			continue
 		}
 		old := k.keep.Time > 0 && c.End+uint64(k.keep.Time) < now
-		if !old && (k.keep.Bytes == 0 || total <= k.keep.Bytes) || !c.free(locked) {
-			oldest = min(oldest, c.Begin)
-			if k.keep.Time > 0 {
-				k.check = min(k.check, max(c.End+uint64(k.keep.Time), now+uint64(100*time.Millisecond)))
-			}
-			continue
+		if (old || k.keep.Bytes > 0 && total > k.keep.Bytes) && c.free(locked) {
+			drop(c)
+		} else if k.keep.Time > 0 {
+			k.check = min(k.check, max(c.End+uint64(k.keep.Time), now+uint64(100*time.Millisecond)))
 		}
-		total -= int64(c.Bytes)
-		victims = append(victims, c)
+	}
+	if k.keep.Release || k.keep.Spool > 0 && total > k.keep.Spool {
+		for _, c := range k.sent.order(k.chunks, now) {
+			switch sent := k.keep.Release && k.sent.has(c); {
+			case chosen[c] || c.state || c.stuck:
+			case !sent && (k.keep.Spool == 0 || total <= k.keep.Spool):
+			case c.free(locked):
+				drop(c)
+			}
+		}
+	}
+	oldest := now
+	for _, c := range k.chunks {
+		if !c.state && !c.stuck && !chosen[c] {
+			oldest = min(oldest, c.Begin)
+		}
 	}
 	for _, c := range k.chunks {
 		if c.state && !c.stuck && c.owner == nil && c.End+uint64(stateMargin) < oldest {
@@ -266,6 +293,9 @@ func (k *keeper) close() error {
 
 // adopt enters the files that earlier recorders of the trace left, and what they dropped.
 func (k *keeper) adopt(t *hostTrace) error {
+	if err := finishRemovals(t.dir); err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(t.dir)
 	if err != nil {
 		return err
@@ -298,6 +328,18 @@ func (k *keeper) adopt(t *hostTrace) error {
 	d, _, err := retention.Of(t.dir)
 	k.dropped = d
 	return err
+}
+
+// finishRemovals removes the chunk that the recorder before has told of and was killed before it removed it, so that it is told once.
+func finishRemovals(dir string) error {
+	return retention.Each(dir, func(d *retention.Dropped) error {
+		path := filepath.Join(dir, retention.PathOf(d.File))
+		info, err := os.Lstat(path)
+		if err != nil || filepath.Base(d.File) != d.File || !info.Mode().IsRegular() || uint64(info.Size()) != d.Bytes {
+			return nil // it is gone
+		}
+		return os.Remove(path)
+	})
 }
 
 // spanOf returns what packets a file has, as far as they are whole. Their events are not counted.

@@ -221,7 +221,9 @@ func TestFileOfASilentStreamIsDroppedAndItsNextLossIsCounted(t *testing.T) {
 	}
 	values := []trace.Value{trace.OfText("a"), trace.OfInt(1)}
 	for i, age := range []time.Duration{2 * time.Hour, 90 * time.Minute, time.Minute} {
-		if err := w.take(&Event{Stamp: uint64(clock.Monotonic.Now() - uint64(min(age, time.Duration(clock.Monotonic.Now())-1))), Values: values}); err != nil {
+		now := int64(clock.Monotonic.Now())
+		stamp := uint64(max(now-int64(age), int64(i)+1)) // the machine may have been started since
+		if err := w.take(&Event{Stamp: stamp, Values: values}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.flush(true); err != nil {

@@ -82,13 +82,13 @@ func newPacketWriter(o *Options, origin int64, k *keeper) (*packetWriter, error)
 // create begins a file under the first name that is free:
 //
 //	web.pcapng, web-2.pcapng, ...     of each recorder one
-//	web_0.pcapng, web_1.pcapng, ...   where the recorder drops what is old
+//	web_0.pcapng, web_1.pcapng, ...   where the recorder drops what is old; web_R_0.pcapng, ... as in chunkFile
 func (w *packetWriter) create() error {
 	for ; ; w.next++ {
 		name := w.host
 		switch {
 		case w.keeper != nil:
-			name = fmt.Sprintf("%s_%d", name, w.next)
+			name = fmt.Sprintf("%s_%s%d", name, w.keeper.run, w.next)
 		case w.next > 0:
 			name = fmt.Sprintf("%s-%d", name, w.next+1)
 		}

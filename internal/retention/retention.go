@@ -10,6 +10,7 @@
 package retention
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,8 +71,8 @@ func (d *Dropped) Values(to []trace.Value) []trace.Value {
 	return to
 }
 
-// read returns the content of an event; false for one of another class or with other fields.
-func read(r *ctf.Reader) (d Dropped, ok bool) {
+// Read returns the content of the event that r returned last; false for one of another class or with other fields.
+func Read(r *ctf.Reader) (d Dropped, ok bool) {
 	class, _ := r.Class()
 	if class == nil || class.Name != Class().Name {
 		return d, false
@@ -106,20 +107,27 @@ func Has(t *ctf.Trace) bool {
 
 // Of returns what the recorders of a trace dropped so far; false for nothing. Damage is not reported: reading the trace does.
 func Of(dir string) (d Dropped, ok bool, err error) {
-	t, err := ctf.Open(dir, new(trace.Warnings))
-	if err != nil {
-		return d, false, err
-	}
-	defer t.Close()
-	for _, s := range t.Streams {
-		if !strings.HasPrefix(filepath.Base(s.Path), Stream+"_") {
-			continue
+	err = Each(dir, func(x *Dropped) error {
+		if !ok || x.All.Bytes > d.All.Bytes {
+			d, ok = *x, true
 		}
-		for r := s.Reader(); r.Next() == nil; {
-			if x, found := read(r); found && (!ok || x.All.Bytes > d.All.Bytes) {
-				d, ok = x, true
+		return nil
+	})
+	return d, ok, err
+}
+
+// Each calls f with every event that is left in a directory, of one recorder after the other, until f fails. It opens no other streams.
+func Each(dir string, f func(*Dropped) error) error {
+	t, err := ctf.OpenFiles(dir, func(name string) bool { return strings.HasPrefix(name, Stream+"_") }, nil)
+	if err != nil {
+		return err
+	}
+	for _, s := range t.Streams {
+		for r := s.Reader(); err == nil && r.Next() == nil; {
+			if x, found := Read(r); found {
+				err = f(&x)
 			}
 		}
 	}
-	return d, ok, nil
+	return errors.Join(err, t.Close())
 }

@@ -14,6 +14,7 @@ type carried struct {
 	rate           float64 // of system - free, per ns of the free clock
 	rateKnown      bool
 	rateError      float64
+	settled        bool // whether the rate is over minRateSpan
 }
 
 // point is one reading.
@@ -23,11 +24,13 @@ type point struct {
 	error  int64
 }
 
-// minRateSpan is how far apart two readings are at least that give a rate, ns: their errors of some 300 ns are then below 1 ppm.
+// minRateSpan is how far apart two readings are at least that give a rate for good, ns: their errors of some 300 ns are then below 1 ppm. The
+// first rate is by the first two answers, and the better the further the newest is from the first.
 const minRateSpan = int64(1e9)
 
-// maxFirstRate bounds the rate until two readings show it: the kernel's loop steers by 500 ppm at most.
-const maxFirstRate = 500e-6
+// maxFirstRate bounds the rate until two readings show it: the kernel's ticks may be 10% longer or shorter, which chronyd uses to slew, and its
+// loop steers by 500 ppm.
+const maxFirstRate = 0.1005
 
 // take takes a stamp made there. It reports true where the system clock there was set, or its rate changed by more than is assumed,
 // since the newest: then what was known before is dropped.
@@ -45,10 +48,13 @@ func (c *carried) take(s probe.Stamp, steering float64) (set bool) {
 		return true
 	}
 	c.newest = p
-	if span := clock.Sub(p.at, c.anchor.at); span >= minRateSpan {
-		c.rate, c.rateKnown = float64(p.offset-c.anchor.offset)/float64(span), true
-		c.rateError = float64(p.error+c.anchor.error) / float64(span)
-		c.anchor = p
+	span := clock.Sub(p.at, c.anchor.at)
+	off := float64(p.error+c.anchor.error) / float64(span)
+	if span >= minRateSpan || !c.settled && off < maxFirstRate {
+		c.rate, c.rateKnown, c.rateError = float64(p.offset-c.anchor.offset)/float64(span), true, off
+	}
+	if span >= minRateSpan {
+		c.anchor, c.settled = p, true
 	}
 	return false
 }

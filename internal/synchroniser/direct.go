@@ -32,6 +32,7 @@ func newDirect(a bound.Assumption) *direct {
 	if a == (bound.Assumption{}) {
 		a = bound.Default
 	}
+	a.MaxSkew = 0 // of free clocks; daemons slew system clocks by up to bound.MaxRate
 	return &direct{strict: online.NewStrict(a, directWindow, 1, 1, 0, 0)}
 }
 

@@ -202,21 +202,21 @@ func (h *host) feed(x probe.Sample) (stepped bool) {
 	return stepped
 }
 
-// feedOne gives one sample to one estimator. Stamps are as far outwards as their errors allow, so that bounds remain strict.
+// feedOne gives one sample to one estimator. Bounds take stamps as far outwards as their errors allow, so that they remain strict.
 //
 // A sample comes twice where the kernel there stamps: at once with a stamp of user space for T3, which is early, and late with the
 // kernel's. The default method takes the first, and of the second the better floor. The others can use whole exchanges only: they
 // get the second.
 func (h *host) feedOne(e *estimator, x probe.Sample) (stepped bool) {
-	outwards := online.Exchange{
-		Sent: add(x.T1.Time, -x.T1.Error), Received: add(x.T2.Time, x.T2.Error),
-		Replied: add(x.T3.Time, -x.T3.Error), Returned: add(x.T4.Time, x.T4.Error),
+	exchange := online.Exchange{
+		Sent: x.T1.Time, Received: x.T2.Time, Replied: x.T3.Time, Returned: x.T4.Time,
+		Errors: online.Errors{Sent: x.T1.Error, Received: x.T2.Error, Replied: x.T3.Error, Returned: x.T4.Error},
 	}
 	switch late := x.T2.Kind > probe.User; {
 	case e.method == DefaultMethod && x.Late:
-		stepped = e.Back(outwards.Replied, outwards.Returned)
+		stepped = e.Back(exchange)
 	case e.method == DefaultMethod || late == x.Late:
-		stepped = e.Exchange(outwards)
+		stepped = e.Exchange(exchange)
 	}
 	switch {
 	case !stepped:

@@ -160,6 +160,14 @@ func (s *Synchroniser) Stats() probe.Stats { return s.client.Stats() }
 // Rate returns how many exchanges per second a host is asked for now.
 func (s *Synchroniser) Rate(host int) float64 { return s.client.Rate(host) }
 
+// SetRate sets the most exchanges per second a host is asked for. What is known of its clock stays. It may be called at any time.
+func (s *Synchroniser) SetRate(host int, most float64) error {
+	return s.client.SetRate(host, most, most/leastShare)
+}
+
+// leastShare is the share of the greatest rate that the least one is, as where no least rate is given ([probe.Options]).
+const leastShare = 8
+
 // Hosts returns how many hosts are asked.
 func (s *Synchroniser) Hosts() int { return len(s.hosts) }
 
@@ -174,8 +182,8 @@ func (s *Synchroniser) State(host int) State {
 // At returns what is known of a host now. It may be called at any time.
 func (s *Synchroniser) At(host int) State {
 	h := s.hosts[host]
-	now := s.clock.Read()
 	h.mu.Lock()
+	now := s.clock.Read() // not before the lock: a sample that comes meanwhile is of a later instant, at which no bound reaches back
 	state := h.at(h.estimators[0], now, s.clock.Steering())
 	h.mu.Unlock()
 	s.age(&state, now.Free)
@@ -186,9 +194,9 @@ func (s *Synchroniser) At(host int) State {
 // By returns what every method makes of a host's exchanges now: first that of [Options.Method], then those of [Options.Also].
 func (s *Synchroniser) By(host int) []State {
 	h := s.hosts[host]
-	now, steering := s.clock.Read(), s.clock.Steering()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	now, steering := s.clock.Read(), s.clock.Steering()
 	all := make([]State, len(h.estimators))
 	for i, e := range h.estimators {
 		all[i] = h.at(e, now, steering)

@@ -213,3 +213,35 @@ func TestMetricsSayWhatIsKnown(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// lockWatch is a clock that counts readings while nobody held a host's lock.
+type lockWatch struct {
+	probe.Clock
+	host *host
+	free int
+}
+
+func (c *lockWatch) Read() probe.Reading {
+	if c.host != nil && c.host.mu.TryLock() {
+		c.host.mu.Unlock()
+		c.free++
+	}
+	return c.Clock.Read()
+}
+
+// TestNoSampleComesBetweenTheInstantAskedForAndItsBound: a bound is of instants that are not before the newest sample. The clock is read while
+// no sample can come.
+func TestNoSampleComesBetweenTheInstantAskedForAndItsBound(t *testing.T) {
+	c := &lockWatch{Clock: probe.System()}
+	s, err := New(t.Context(), Options{Probe: probe.Options{Clock: c}}, Target{Name: "far", Address: "127.0.0.1:9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c.host = s.hosts[0]
+	s.At(0)
+	s.By(0)
+	if c.free > 0 {
+		t.Errorf("%d of 2 readings were before the lock", c.free)
+	}
+}

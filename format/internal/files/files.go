@@ -51,7 +51,10 @@ func find(file string) (fsys fs.FS, scheme, name string) {
 	if fsys = mounted[scheme]; fsys == nil {
 		return nil, "", ""
 	}
-	return fsys, scheme, strings.TrimPrefix(path.Clean("/"+rest), "/")
+	if name = strings.TrimPrefix(path.Clean("/"+rest), "/"); name == "" {
+		name = "."
+	}
+	return fsys, scheme, name
 }
 
 // Mounted reports whether a path leads to a mounted file system.

@@ -41,6 +41,9 @@ func TestAPathOfASchemeLeadsToWhatIsMountedThere(t *testing.T) {
 	if err != nil || !slices.Equal(walked, want) {
 		t.Errorf("walked %q, %v", walked, err)
 	}
+	if info, err := Stat("mem://"); err != nil || !info.IsDir() {
+		t.Errorf("the root: %v, %v", info, err)
+	}
 	if entries, err := ReadDir("mem://bucket/web"); err != nil || len(entries) != 2 {
 		t.Errorf("%v, %v", entries, err)
 	}

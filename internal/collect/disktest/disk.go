@@ -84,10 +84,21 @@ func (d *Disk) partly(n *inode) []byte {
 func (d *Disk) Content(dir string) map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return content(d.entries, dir, func(n *inode) []byte { return n.now })
+}
+
+// Durable returns what of them is there after a power cut, whatever else is.
+func (d *Disk) Durable(dir string) map[string][]byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return content(d.durable, dir, func(n *inode) []byte { return n.synced })
+}
+
+func content(of map[string]*inode, dir string, bytes func(*inode) []byte) map[string][]byte {
 	out := map[string][]byte{}
-	for path, n := range d.entries {
+	for path, n := range of {
 		if name, ok := strings.CutPrefix(path, dir+"/"); ok && !n.dir && filepath.Base(name)[0] != '.' {
-			out[name] = append([]byte{}, n.now...)
+			out[name] = append([]byte{}, bytes(n)...)
 		}
 	}
 	return out

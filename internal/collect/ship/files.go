@@ -22,6 +22,7 @@ type file struct {
 	size   int64 // as it was seen last
 	whole  int64 // of which may be sent
 	gone   bool  // removed from the directory; what f still has may be sent
+	turn   int   // in the order in which files went
 }
 
 // document is a file that is replaced as a whole.
@@ -39,8 +40,9 @@ type directory struct {
 	files    map[string]*file
 	order    []*file // by class, then by name
 	metadata document
-	trace    string // UUID, "" as long as it is not known
-	lost     int64  // bytes that were removed before they could be read
+	trace    string  // UUID, "" as long as it is not known
+	vanished []*file // gone since the account took them
+	turns    int
 	buffer   []byte // of the walkers, which walk one after the other
 }
 
@@ -63,7 +65,15 @@ func (d *directory) scan() error {
 		}
 	}
 	for name, f := range d.files {
-		f.gone = !listed[name]
+		if listed[name] || f.gone {
+			continue
+		}
+		f.gone, f.turn = true, d.turns
+		d.turns++
+		d.vanished = append(d.vanished, f)
+		if err := d.grow(f); err != nil { // the recorder may have written more before it removed it
+			return err
+		}
 	}
 	return d.readMetadata()
 }
@@ -83,6 +93,11 @@ func (d *directory) measure(name string) error {
 		at, _ := slices.BinarySearchFunc(d.order, f, byClass)
 		d.order = slices.Insert(d.order, at, f)
 	}
+	return d.grow(f)
+}
+
+// grow finds out how far an open file is whole.
+func (d *directory) grow(f *file) error {
 	info, err := f.f.Stat()
 	if err != nil {
 		return err
@@ -92,7 +107,7 @@ func (d *directory) measure(name string) error {
 	}
 	f.size = info.Size()
 	if f.size < f.whole { // cut off behind a packet that looked whole
-		f.walker, f.whole = newWalker(name), 0
+		f.walker, f.whole = newWalker(f.name), 0
 	}
 	if d.buffer == nil {
 		d.buffer = make([]byte, walkBuffer)

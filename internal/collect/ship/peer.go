@@ -1,7 +1,7 @@
 package ship
 
 import (
-	"hash/fnv"
+	"cmp"
 	"io"
 	"slices"
 	"time"
@@ -18,10 +18,11 @@ type peer struct {
 	error string    // why it does not store the host
 
 	files    map[string]*progress
-	onWay    int64     // bytes that were sent and not acknowledged
-	progress time.Time // when onWay began, or an ack said more
-	document uint32    // checksum of the metadata that is on its disk
-	sent     uint32    // and of what was sent
+	gone     map[string]wire.State // of files that the directory has no more: what the server has, with checksums, until it is compared with another's
+	onWay    int64                 // bytes that were sent and not acknowledged
+	progress time.Time             // when onWay began, or an ack said more
+	document uint32                // checksum of the metadata that is on its disk
+	sent     uint32                // and of what was sent
 	sentAt   time.Time
 }
 
@@ -60,14 +61,16 @@ func (p *peer) of(name string) *progress {
 func (p *peer) opened(d *directory, now time.Time, have []wire.State) (cut map[string]int64, err error) {
 	p.state, p.error, p.files, p.onWay, p.progress = open, "", make(map[string]*progress), 0, now
 	p.document, p.sent = 0, 0
+	p.gone = make(map[string]wire.State)
 	for _, s := range have {
 		if s.Name == wire.Metadata {
 			p.document, p.sent = s.Sum, s.Sum
 			continue
 		}
 		f := d.files[s.Name]
-		if f == nil {
-			continue // the recorder has dropped it since
+		if f == nil { // the recorder has dropped it since: the account asks how much of it came
+			p.files[s.Name], p.gone[s.Name] = &progress{sent: s.Have, have: s.Have}, s
+			continue
 		}
 		same, err := matching(f, &s)
 		if err != nil {
@@ -138,22 +141,7 @@ func (p *peer) acked(a *wire.Ack, now time.Time) {
 // order sorts servers by how they are chosen for a host: the highest hash of both names first (rendezvous), so that hosts are spread and
 // keep their servers when others come and go.
 func order(host string, servers []*peer) {
-	weight := func(p *peer) uint64 {
-		h := fnv.New64a()
-		_, _ = io.WriteString(h, host+"\x00"+p.name)
-		x := h.Sum64() // its low bits are good, its high ones are not for names that differ at the end
-		x ^= x >> 33
-		x *= 0xff51afd7ed558ccd
-		return x ^ x>>33
-	}
 	slices.SortFunc(servers, func(a, b *peer) int {
-		wa, wb := weight(a), weight(b)
-		switch {
-		case wa > wb:
-			return -1
-		case wa < wb:
-			return 1
-		}
-		return 0
+		return cmp.Compare(wire.Weight(host, b.name), wire.Weight(host, a.name))
 	})
 }

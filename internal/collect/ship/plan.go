@@ -159,6 +159,17 @@ func (p *plan) acknowledged(name string, replicas int) int64 {
 	return least
 }
 
+// opened reports whether as many servers as are wanted have said what they have.
+func (p *plan) opened(replicas int) bool {
+	n := 0
+	for _, s := range p.peers {
+		if s.state == open {
+			n++
+		}
+	}
+	return n >= replicas
+}
+
 // documented reports whether all wanted servers have the metadata as it is.
 func (p *plan) documented(replicas int) bool {
 	n := 0

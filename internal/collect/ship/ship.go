@@ -13,6 +13,7 @@ import (
 
 	"meridian/internal/collect/wire"
 	"meridian/internal/live/watch"
+	"meridian/internal/spool"
 )
 
 // Options say what is sent and how. A field that is 0 has the default.
@@ -27,9 +28,14 @@ type Options struct {
 	Every         time.Duration // how often the directory is looked at, at most, 2 ms: younger packets wait and go together
 	Compress      bool          // by zstd
 	Classes       Classes       // DefaultClasses
+	Held          int64         // bytes of removed files that wait to be sent, at most, 16 MiB
 	// Ended is closed when nothing is recorded any more; Run then returns when all is acknowledged. nil: never.
 	Ended <-chan struct{}
-	Log   func(format string, args ...any) // lines for people; nil for none
+	// Tell adds to what is said of this host each second; nil for nothing.
+	Tell func(*wire.AgentStatus)
+	// Probing returns what is said of clock probes; nil for none.
+	Probing func() *wire.Probing
+	Log     func(format string, args ...any) // lines for people; nil for none
 }
 
 func (o Options) withDefaults() Options {
@@ -44,6 +50,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Every == 0 {
 		o.Every = 2 * time.Millisecond
+	}
+	if o.Held == 0 {
+		o.Held = 16 << 20
 	}
 	if o.Classes == nil {
 		o.Classes = DefaultClasses
@@ -62,31 +71,31 @@ const (
 	openWithin  = 5 * time.Second        // a server may sync much before it answers
 )
 
-// Summary is what became of a trace.
-type Summary struct {
-	Recorded     int64 // bytes that were seen
-	Acknowledged int64 // of these, on the disks of as many servers as are wanted
-	Lost         int64 // removed by the recorder before they could be sent
-}
+// Summary is what became of a trace, since the account of its directory began.
+type Summary = spool.Sum
 
 // Shipper publishes a directory. Run it once.
 type Shipper struct {
-	o    Options
-	d    *directory
-	plan plan
+	o       Options
+	d       *directory
+	plan    plan
+	account *account
 
-	peers    map[string]*peer
-	acks     chan wire.Ack
-	statuses chan wire.ServerStatus
-	opened   chan answer
-	words    chan struct{} // the directory may have grown
-	z        *zstd.Encoder
-	raw, out []byte
-	budget   float64 // bytes that Rate permits now
-	spent    time.Time
-	ended    bool
-	done     int64 // acknowledged bytes of files that are forgotten
-	warned   string
+	peers     map[string]*peer
+	acks      chan wire.Ack
+	statuses  chan wire.ServerStatus
+	opened    chan answer
+	copies    chan copied
+	copying   bool // a server was asked to send another something
+	copyAfter time.Time
+	level     bool          // of what is gone no server had less than another when that was looked at last
+	words     chan struct{} // the directory may have grown
+	z         *zstd.Encoder
+	raw, out  []byte
+	budget    float64 // bytes that Rate permits now
+	spent     time.Time
+	ended     bool
+	warned    string
 }
 
 // answer is what a server answered.
@@ -107,13 +116,14 @@ func New(o Options) (*Shipper, error) {
 	}
 	s := &Shipper{
 		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
-		acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), words: make(chan struct{}, 1),
+		acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), words: make(chan struct{}, 1),
 	}
 	s.o.Chunk = min(s.o.Chunk, wire.MaxRange, o.Conn.MaxPayload()-int64(wire.MaxOverhead))
 	if s.o.Chunk < 4096 {
 		return nil, fmt.Errorf("the broker permits messages of %d bytes: set its max_payload to 64 KiB or more", o.Conn.MaxPayload())
 	}
 	s.plan = plan{d: s.d, window: s.o.Window, chunk: s.o.Chunk}
+	s.account = newAccount(&s.plan, o.Replicas, o.Held, o.Log)
 	if o.Compress {
 		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 		if err != nil {
@@ -130,7 +140,7 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 	var all errgroup.Group
 	defer func() {
 		cancel()
-		err = errors.Join(err, all.Wait(), s.d.close())
+		err = errors.Join(err, all.Wait(), s.account.save(), s.d.close())
 	}()
 	for subject, take := range map[string]nats.MsgHandler{
 		wire.OfHost(s.o.Host, "ack"): take(ctx, s.acks), wire.AllServersAlive: take(ctx, s.statuses),
@@ -147,14 +157,15 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 	defer check.Stop()
 	ended := s.o.Ended
 	if err := s.scan(); err != nil {
-		return s.sum(), err
+		return s.account.sum(), err
 	}
 	for {
 		later, err := s.send(time.Now())
 		if err != nil {
-			return s.sum(), err
+			return s.account.sum(), err
 		}
-		if sum := s.sum(); s.ended && s.complete() {
+		if s.ended && s.complete() {
+			sum := s.account.sum()
 			s.say(sum)
 			_ = s.o.Conn.FlushTimeout(openWithin) // of the status, which nothing depends on
 			return sum, nil
@@ -165,10 +176,11 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return s.sum(), nil
+			return s.account.sum(), nil
 		case <-ended:
 			ended, s.ended = nil, true
 			err = s.scan()
+			s.account.update(time.Now(), s.peers)
 		case <-s.words:
 			err = s.scan()
 		case a := <-s.acks:
@@ -177,14 +189,20 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 			s.meet(ctx, &all, x)
 		case a := <-s.opened:
 			err = s.open(a)
+		case c := <-s.copies:
+			s.copied(c, time.Now())
+			err = s.fill(ctx, &all)
 		case <-check.C:
 			s.check(ctx, &all, time.Now())
-		case <-status.C:
-			s.say(s.sum())
+			err = s.fill(ctx, &all)
+		case now := <-status.C:
+			s.level = false
+			s.account.update(now, s.peers)
+			s.say(s.account.sum())
 		case <-more:
 		}
 		if err != nil {
-			return s.sum(), err
+			return s.account.sum(), err
 		}
 	}
 }
@@ -218,7 +236,7 @@ func (s *Shipper) watch(ctx context.Context) error {
 
 // scan looks at the directory. What could be read is sent even if something could not.
 func (s *Shipper) scan() error {
-	err := s.d.scan()
+	err := errors.Join(s.d.scan(), s.account.take(time.Now()))
 	if err != nil && err.Error() != s.warned {
 		s.warned = err.Error()
 		s.o.Log("%v", err)
@@ -275,16 +293,9 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 		}
 		p.state = opening
 		s.plan.peers = append(s.plan.peers, p)
-		request := wire.Encode(wire.Open{Version: wire.Version, Session: s.o.Session, Trace: s.d.trace})
+		request := wire.Open{Version: wire.Version, Session: s.o.Session, Trace: s.d.trace}
 		all.Go(func() error {
-			asked, cancel := context.WithTimeout(ctx, openWithin)
-			defer cancel()
-			a := answer{from: p.name}
-			m, err := s.o.Conn.RequestWithContext(asked, wire.OfHostServer(s.o.Host, "open", p.name), request)
-			if err == nil {
-				a.opened, err = wire.Decode[wire.Opened](m.Data)
-			}
-			a.err = err
+			a := s.ask(ctx, p.name, request)
 			select {
 			case s.opened <- a:
 			case <-ctx.Done():
@@ -292,6 +303,29 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 			return nil
 		})
 	}
+}
+
+// maxParts bounds in how many parts a server answers. Each has a file at least.
+const maxParts = 1 << 16
+
+// ask asks a server to store this host, and returns what it has.
+func (s *Shipper) ask(ctx context.Context, server string, request wire.Open) answer {
+	a := answer{from: server}
+	for range maxParts {
+		asked, cancel := context.WithTimeout(ctx, openWithin)
+		m, err := s.o.Conn.RequestWithContext(asked, wire.OfHostServer(s.o.Host, "open", server), wire.Encode(request))
+		cancel()
+		var part wire.Opened
+		if err == nil {
+			part, err = wire.Decode[wire.Opened](m.Data)
+		}
+		a.opened.Files, a.opened.Error, a.err = append(a.opened.Files, part.Files...), part.Error, err
+		if err != nil || part.Error != "" || !part.More || len(part.Files) == 0 {
+			break
+		}
+		request.After = part.Files[len(part.Files)-1].Name
+	}
+	return a
 }
 
 // open takes a server's answer.
@@ -304,6 +338,7 @@ func (s *Shipper) open(a answer) error {
 		a.err = errors.New(a.opened.Error)
 	}
 	now := time.Now()
+	s.level = false
 	var cut map[string]int64
 	if a.err == nil {
 		cut, a.err = p.opened(s.d, now, a.opened.Files)
@@ -358,7 +393,7 @@ func (s *Shipper) send(now time.Time) (later time.Duration, err error) {
 		}
 		x, ok := s.plan.next()
 		if !ok {
-			return 0, s.release()
+			return 0, s.account.release(now, s.peers)
 		}
 		if err := s.sendPiece(x, now); err != nil {
 			return 0, err
@@ -421,54 +456,31 @@ func (s *Shipper) publish(c *wire.Chunk, to *peer) error {
 	return nil
 }
 
-// release closes files that the recorder has removed and of which all is on its way or lost.
-func (s *Shipper) release() error {
-	for _, f := range append([]*file(nil), s.d.order...) {
-		if have := s.plan.acknowledged(f.name, s.o.Replicas); f.gone && have >= f.whole {
-			s.done += have
-			for _, p := range s.peers {
-				if at := p.files[f.name]; at != nil {
-					p.onWay -= at.sent - at.have
-					delete(p.files, f.name)
-				}
-			}
-			if err := s.d.forget(f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// sum returns how far everything is.
-func (s *Shipper) sum() Summary {
-	x := Summary{Recorded: s.done + s.d.lost, Acknowledged: s.done, Lost: s.d.lost}
-	for _, f := range s.d.order {
-		x.Recorded += f.whole
-		x.Acknowledged += s.plan.acknowledged(f.name, s.o.Replicas)
-	}
-	return x
-}
-
-// complete reports whether all that was recorded is on the disks of as many servers as are wanted.
+// complete reports whether all that was recorded is on the disks of as many servers as are wanted, or lost.
 func (s *Shipper) complete() bool {
 	if s.d.trace == "" {
 		return true // nothing was recorded
 	}
-	sum := s.sum()
-	return sum.Acknowledged+sum.Lost == sum.Recorded && s.plan.documented(s.o.Replicas)
+	sum := s.account.sum()
+	return sum.Acknowledged+sum.Lost == sum.Recorded && s.account.settled() && s.plan.documented(s.o.Replicas)
 }
 
 // say tells servers how far everything is.
 func (s *Shipper) say(sum Summary) {
 	status := wire.AgentStatus{
 		Version: wire.Version, Host: s.o.Host, Session: s.o.Session, Servers: []string{},
-		Recorded: sum.Recorded, Acknowledged: sum.Acknowledged, Lost: sum.Lost, Ended: s.ended,
+		Recorded: sum.Recorded, Acknowledged: sum.Acknowledged, Lost: sum.Lost, LostPackets: sum.LostPackets, Ended: s.ended,
 	}
 	for _, p := range s.plan.peers {
 		if p.state == open {
 			status.Servers = append(status.Servers, p.name)
 		}
+	}
+	if s.o.Probing != nil {
+		status.Probing = s.o.Probing()
+	}
+	if s.o.Tell != nil {
+		s.o.Tell(&status)
 	}
 	_ = s.o.Conn.Publish(wire.OfHost(s.o.Host, "alive"), wire.Encode(status)) // the next one comes in a second
 }

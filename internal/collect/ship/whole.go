@@ -13,7 +13,8 @@ import (
 type walker struct {
 	capture bool
 	whole   int64
-	foreign bool // the file is not as recorders write it: all bytes count as whole
+	packets int64 // up to there; of a foreign file those before it was found to be one
+	foreign bool  // the file is not as recorders write it: all bytes count as whole
 	buffer  []byte
 }
 
@@ -69,6 +70,7 @@ func (w *walker) over(b []byte, size int64) bool {
 			return false
 		}
 		w.whole += length
+		w.packets++
 		if at += length; at >= int64(len(b)) {
 			return true
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -20,11 +20,14 @@ type Host struct {
 	dir   string
 	trace string
 
-	mu    sync.Mutex
-	files map[string]*file
-	bytes int64           // of all files
-	dirs  map[string]bool // whose entries are not on the disk yet
-	acked map[string]bool // files of which Stored has something to tell; true where a gap is before what has come
+	mu      sync.Mutex
+	files   map[string]*file
+	dirty   []*file // to be synced
+	syncing []*file // of the running sync
+	closed  bool
+	bytes   int64           // of all files
+	dirs    map[string]bool // whose entries are not on the disk yet
+	acked   map[string]bool // files of which Stored has something to tell; true where a gap is before what has come
 }
 
 // file is a file of a host.
@@ -41,44 +44,9 @@ type file struct {
 	dirty   bool
 	syncing int64 // have when the running sync began; -1 for none
 	sumNow  uint32
-}
 
-// load reads what is in the directory.
-func (h *Host) load(trace string) error {
-	disk := h.store.disk
-	h.dirs, h.acked = make(map[string]bool), make(map[string]bool)
-	if err := disk.MkdirAll(h.dir); err != nil {
-		return err
-	}
-	names, err := wire.List(h.dir, disk.ReadDir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := h.find(name); err != nil {
-			return err
-		}
-	}
-	return h.identify(trace)
-}
-
-// find enters a file that is there.
-func (h *Host) find(name string) error {
-	f := h.add(name)
-	if err := h.store.useLocked(f); err != nil {
-		return err
-	}
-	size, err := f.f.Size()
-	if err != nil {
-		return err
-	}
-	f.have, f.found, f.dirty = size, size, true // it is told after a sync only
-	f.busy.Store(true)
-	h.bytes += size
-	if name == wire.Metadata {
-		f.sumNow, err = sumOf(f.f, size)
-	}
-	return err
+	wasCut   bool  // since its content was asked for last
+	shortest int64 // if it was: the smallest size
 }
 
 func (h *Host) add(name string) *file {
@@ -95,39 +63,13 @@ func sumOf(r io.ReaderAt, size int64) (uint32, error) {
 	return wire.Sum(b), nil
 }
 
-// identify reads of which trace the directory is, or notes that.
-func (h *Host) identify(trace string) error {
-	f, err := h.store.disk.Open(filepath.Join(h.dir, traceFile))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
-	b := make([]byte, min(size, 64))
-	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
-		return err
-	}
-	if h.trace = strings.TrimSpace(string(b)); h.trace != "" {
-		return nil
-	}
-	if len(h.files) > 0 {
-		return fmt.Errorf("%s has files of a trace that is not known: move them away, or record into another session", h.dir)
-	}
-	if _, err := f.WriteAt([]byte(trace+"\n"), 0); err != nil {
-		return err
-	}
-	h.trace = trace
-	// The entries of the directories above are new as well.
-	return h.store.disk.Sync([]File{f}, []string{h.dir, filepath.Dir(h.dir), h.store.dir})
-}
-
 // Apply does what a chunk says. Its error wraps [ErrGap] for a range behind the end of its file, and [ErrLimit].
 func (h *Host) Apply(c *wire.Chunk) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return fmt.Errorf("host %s: session %s is stored no more", h.Name, h.Session)
+	}
 	f := h.files[c.File]
 	if f == nil {
 		if c.Kind == wire.Data && c.Offset > 0 {
@@ -184,7 +126,10 @@ func (h *Host) write(f *file, c *wire.Chunk) error {
 		f.busy.Store(f.dirty)
 		return err
 	}
-	f.dirty = true
+	h.soil(f)
+	if c.Offset < f.durable { // found after a power cut, and not what it should be
+		f.cutTo(c.Offset)
+	}
 	if end > f.have {
 		h.bytes += end - f.have
 		f.have = end
@@ -205,12 +150,21 @@ func (h *Host) cut(f *file, size int64) error {
 		return err
 	}
 	h.bytes -= f.have - size
-	f.have, f.found, f.dirty = size, min(f.found, size), true
+	f.cutTo(size)
+	f.have, f.found = size, min(f.found, size)
+	h.soil(f)
 	f.durable = min(f.durable, size)
 	if f.syncing >= 0 {
 		f.syncing = min(f.syncing, size)
 	}
 	return nil
+}
+
+// cutTo notes that what lies behind an offset is not what it was.
+func (f *file) cutTo(size int64) {
+	if !f.wasCut || size < f.shortest {
+		f.wasCut, f.shortest = true, size
+	}
 }
 
 // replace puts a document in the place of the one before. It appears whole or not at all.
@@ -240,9 +194,18 @@ func (h *Host) replace(f *file, data []byte) error {
 	}
 	h.store.forget(f)
 	h.bytes += int64(len(data)) - f.have
-	f.have, f.found, f.sumNow, f.dirty = int64(len(data)), 0, wire.Sum(data), true
+	f.have, f.found, f.sumNow = int64(len(data)), 0, wire.Sum(data)
+	h.soil(f)
 	h.dirs[h.dir] = true
 	return nil
+}
+
+// soil notes that a file is to be synced.
+func (h *Host) soil(f *file) {
+	if !f.dirty {
+		f.dirty = true
+		h.dirty = append(h.dirty, f)
+	}
 }
 
 // forget closes a file that was replaced.
@@ -266,10 +229,8 @@ func (s *Store) forget(f *file) {
 func (h *Host) begin() (files []File, dirs []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, f := range h.files {
-		if !f.dirty {
-			continue
-		}
+	h.syncing, h.dirty = h.dirty, h.syncing[:0]
+	for _, f := range h.syncing {
 		f.dirty, f.syncing, f.sum = false, f.have, f.sumNow
 		if f.f != nil {
 			files = append(files, f.f)
@@ -289,23 +250,23 @@ func (h *Host) begin() (files []File, dirs []string) {
 func (h *Host) end(ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, f := range h.files {
-		if f.syncing < 0 {
-			continue
-		}
+	for _, f := range h.syncing {
 		if ok {
 			f.durable = f.syncing
 			h.tell(f.name)
 		} else {
 			// The system may have dropped the bytes that it could not write, and say nothing the next time.
 			h.bytes -= f.have - f.durable
-			f.have, f.dirty = f.durable, true
+			f.have = f.durable
 			f.found = f.have
+			h.soil(f)
 			h.dirs[h.dir] = true
 		}
 		f.syncing = -1
 		f.busy.Store(f.dirty)
 	}
+	clear(h.syncing)
+	h.syncing = h.syncing[:0]
 }
 
 // Stored returns the files of which more is on the disk than it has returned before.
@@ -333,28 +294,73 @@ func (f *file) state() wire.State {
 	return s
 }
 
-// States returns all files as they are on the disk, with the checksums of their ends. Call [Store.Sync] before.
-func (h *Host) States() ([]wire.State, error) {
+// Sizes of an answer of [Host.States]: one file has more at most.
+const (
+	maxStates     = 256 << 10 // bytes of JSON
+	maxSummed     = 64 << 20  // bytes that are read for checksums
+	stateBytes    = 100       // of JSON for a file, besides its name
+	nameBytes     = 6         // and for a byte of its name at most
+	checksumBytes = 11        // and for a checksum
+)
+
+// States returns files behind a name as they are on the disk, with the checksums of their ends, in the order of their names. more reports whether there are
+// others behind them. Call [Store.Sync] before. Chunks are applied meanwhile.
+func (h *Host) States(after string) (page []wire.State, more bool, err error) {
+	page, more = h.page(after)
+	block := make([]byte, wire.BlockSize)
+	for i := range page {
+		if page[i].Name == wire.Metadata {
+			continue
+		}
+		path := filepath.Join(h.dir, filepath.FromSlash(page[i].Name))
+		f, err := h.store.disk.Open(path)
+		if err == nil {
+			err = errors.Join(checksums(&page[i], f, block), f.Close())
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return page, more, nil
+}
+
+// page returns as many files as one answer may have.
+func (h *Host) page(after string) (page []wire.State, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := make([]wire.State, 0, len(h.files))
-	block := make([]byte, wire.BlockSize)
-	for _, f := range h.files {
-		s := f.state()
-		if f.name != wire.Metadata {
-			f.busy.Store(true)
-			err := h.store.use(f)
-			if err == nil {
-				err = checksums(&s, f.f, block)
-			}
-			f.busy.Store(f.dirty || f.syncing >= 0)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", f.path, err)
-			}
+	names := make([]string, 0, len(h.files))
+	for name := range h.files {
+		if name > after {
+			names = append(names, name)
 		}
-		out = append(out, s)
 	}
-	return out, nil
+	slices.Sort(names)
+	size, read := 0, int64(0)
+	for _, name := range names {
+		if size > maxStates || read > maxSummed {
+			return page, true
+		}
+		s := h.files[name].state()
+		ends := min(s.Have, wire.TailSize)
+		size += stateBytes + nameBytes*len(name) + checksumBytes*int(ends/wire.BlockSize)
+		read += ends
+		page = append(page, s)
+	}
+	return page, false
+}
+
+// Open opens a file to read what of it is on the disk: size bytes. The caller closes it. Without such a file f is nil and size 0.
+func (h *Host) Open(name string) (f File, size int64, err error) {
+	h.mu.Lock()
+	if of := h.files[name]; of != nil {
+		size = of.durable
+	}
+	h.mu.Unlock()
+	if size == 0 {
+		return nil, 0, nil
+	}
+	f, err = h.store.disk.Open(filepath.Join(h.dir, filepath.FromSlash(name)))
+	return f, size, err
 }
 
 // checksums fills in those of the end of a file.
@@ -374,7 +380,9 @@ func checksums(s *wire.State, r io.ReaderAt, block []byte) error {
 func (h *Host) Gap(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.acked[name] = true
+	if h.files[name] != nil || len(h.acked) < h.store.limits.Files {
+		h.acked[name] = true
+	}
 }
 
 // tell has the next Stored tell how far a file is.

@@ -15,24 +15,27 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"meridian/internal/collect/wire"
+	"time"
 )
 
 // Limits says how much a store takes. A field that is 0 has the default.
 type Limits struct {
-	Hosts int   // in all sessions, 4096
-	Files int   // of a host, 65536
-	Bytes int64 // of a host, 1 TiB
-	Open  int   // files that are open at a time, 512
+	Hosts    int   // in all sessions, 4096
+	Sessions int   // of a host, 4096
+	Files    int   // of a host in a session, 16384
+	Bytes    int64 // of a host in a session, 1 TiB
+	Open     int   // files that are open at a time, 512
 }
 
 func (l Limits) withDefaults() Limits {
 	if l.Hosts == 0 {
 		l.Hosts = 4096
 	}
+	if l.Sessions == 0 {
+		l.Sessions = 4096
+	}
 	if l.Files == 0 {
-		l.Files = 1 << 16
+		l.Files = 1 << 14
 	}
 	if l.Bytes == 0 {
 		l.Bytes = 1 << 40
@@ -49,10 +52,16 @@ type Store struct {
 	disk   Disk
 	limits Limits
 
-	mu    sync.Mutex
-	hosts map[key]*Host
-	open  []*file // that have a descriptor
-	clock uint64  // counts uses of files
+	counting sync.Mutex     // of counts and counted
+	counts   map[string]int // sessions of each host on the disk
+	counted  time.Time
+
+	mu      sync.Mutex
+	hosts   map[key]*Host
+	loading map[string]chan struct{} // hosts of which a directory is begun; closed at the end
+	open    []*file                  // that have a descriptor
+	clock   uint64                   // counts uses of files
+	cuts    map[key]map[string]int64 // of hosts that were let go of: files that were cut, and nobody has asked for it
 
 	syncing sync.Mutex // one Sync at a time
 }
@@ -65,58 +74,26 @@ var ErrGap = errors.New("what is before it has not come")
 // ErrLimit is wrapped by errors that say that a limit of the store is reached.
 var ErrLimit = errors.New("a limit is reached")
 
+// ErrBusy is wrapped by errors of files that cannot be opened before others are synced: call [Store.Sync] and try again.
+var ErrBusy = errors.New("too many files wait for the disk")
+
 // New returns the store in a directory, which is made.
 func New(dir string, disk Disk, l Limits) (*Store, error) {
 	if err := disk.MkdirAll(dir); err != nil {
 		return nil, err
 	}
-	return &Store{dir: dir, disk: disk, limits: l.withDefaults(), hosts: make(map[key]*Host)}, nil
+	return &Store{dir: dir, disk: disk, limits: l.withDefaults(), hosts: make(map[key]*Host), loading: make(map[string]chan struct{}), cuts: make(map[key]map[string]int64)}, nil
 }
 
 // Dir returns the directory of a host in a session.
 func (s *Store) Dir(session, host string) string { return filepath.Join(s.dir, session, host) }
-
-// traceFile has the UUID of the trace in a host's directory.
-const traceFile = ".trace"
-
-// Host opens the directory of a host in a session for the trace with a UUID, with all that an earlier process left there.
-func (s *Store) Host(session, name, trace string) (*Host, error) {
-	if err := errors.Join(wire.CheckSession(session), wire.CheckHost(name)); err != nil {
-		return nil, err
-	}
-	if trace == "" || len(trace) > 64 {
-		return nil, fmt.Errorf("host %s: %q is no UUID of a trace", name, trace)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := s.hosts[key{session, name}]
-	if h == nil {
-		if len(s.hosts) >= s.limits.Hosts {
-			return nil, fmt.Errorf("host %s: %w: %d hosts", name, ErrLimit, s.limits.Hosts)
-		}
-		h = &Host{store: s, Session: session, Name: name, dir: s.Dir(session, name), files: make(map[string]*file)}
-		if err := h.load(trace); err != nil {
-			return nil, err
-		}
-		s.hosts[key{session, name}] = h
-	}
-	if h.trace != trace {
-		return nil, fmt.Errorf("session %s has another trace of host %s (%s, not %s): record into another session", session, name, h.trace, trace)
-	}
-	return h, nil
-}
 
 // Sync brings to the disk what was applied, and returns the hosts of which more is there now. Of a host whose bytes could not be written
 // the error is returned; it goes on from what is on the disk, so that its agent sends the rest again.
 func (s *Store) Sync() (stored []*Host, err error) {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
-	s.mu.Lock()
-	hosts := make([]*Host, 0, len(s.hosts))
-	for _, h := range s.hosts {
-		hosts = append(hosts, h)
-	}
-	s.mu.Unlock()
+	hosts := s.Hosts()
 	var files []File
 	var dirs []string
 	for _, h := range hosts {
@@ -154,10 +131,6 @@ func (s *Store) Close() error {
 func (s *Store) use(f *file) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.useLocked(f)
-}
-
-func (s *Store) useLocked(f *file) error {
 	s.clock++
 	f.used = s.clock
 	if f.f != nil {
@@ -170,14 +143,15 @@ func (s *Store) useLocked(f *file) error {
 				oldest = i
 			}
 		}
-		if oldest >= 0 {
-			o := s.open[oldest]
-			if err := o.f.Close(); err != nil {
-				return err
-			}
-			o.f = nil
-			s.open = slices.Delete(s.open, oldest, oldest+1)
+		if oldest < 0 {
+			return fmt.Errorf("%s: %w: %d", f.path, ErrBusy, len(s.open))
 		}
+		o := s.open[oldest]
+		if err := o.f.Close(); err != nil {
+			return err
+		}
+		o.f = nil
+		s.open = slices.Delete(s.open, oldest, oldest+1)
 	}
 	opened, err := s.disk.Open(f.path)
 	if err != nil {

@@ -31,6 +31,20 @@ func CheckHost(name string) error { return checkElement("host", name, maxHost) }
 // CheckSession refuses what is no name of a session: it becomes a directory.
 func CheckSession(name string) error { return checkElement("session", name, maxSession) }
 
+// CheckTrace refuses what is no UUID of a trace, in small letters.
+func CheckTrace(uuid string) error {
+	good := len(uuid) == 36
+	for i := 0; i < len(uuid) && good; i++ {
+		c := uuid[i]
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		good = dash && c == '-' || !dash && ('0' <= c && c <= '9' || 'a' <= c && c <= 'f')
+	}
+	if !good {
+		return fmt.Errorf("%.40q is no UUID of a trace", uuid)
+	}
+	return nil
+}
+
 // CheckFile refuses what is no file of a trace: "metadata", a stream, or one in [Folder].
 func CheckFile(name string) error {
 	element := name

@@ -15,6 +15,13 @@ const (
 	ServerRole   Role = "server"   // a server: it is trusted with everything below our subjects
 )
 
+// User may connect to the broker with a key.
+type User struct {
+	Role Role   `json:"role"`
+	Name string `json:"name"` // of the host; of other roles their own
+	Key  string `json:"key"`  // public NKey
+}
+
 // Permissions are the subjects that a user may publish to and listen on, with the wildcards of NATS.
 type Permissions struct {
 	Publish, Subscribe []string
@@ -38,11 +45,16 @@ var permissions = map[Role]Permissions{
 		},
 		Subscribe: []string{
 			hosts + ownHost + ".ack",
+			hosts + ownHost + ".plan",
 			hosts + ownHost + ".command",
 			hosts + ownHost + ".inbox.>",
 			servers + "*.alive",
+			// discovery and statistics of NATS micro services
+			"$SRV.*",
+			"$SRV.*.meridian-agent",
+			"$SRV.*.meridian-agent.*",
 		},
-		Answers: true, // to commands
+		Answers: true, // to commands and to discovery
 	},
 	OperatorRole: {
 		Publish: []string{
@@ -52,7 +64,7 @@ var permissions = map[Role]Permissions{
 		Subscribe: []string{
 			hosts + "*.alive",
 			servers + "*.alive",
-			root + "events.>",
+			sessions + ">",
 			"_INBOX.>",
 		},
 	},

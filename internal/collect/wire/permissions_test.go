@@ -39,7 +39,7 @@ func TestAnAgentMayDoWhatItsHostNeedsAndNothingForOthers(t *testing.T) {
 				t.Errorf("the agent may listen on %s", s)
 			}
 		}
-		for _, s := range []string{OfHost(host, "ack"), OfHost(host, "inbox") + ".x.y", OfHost(host, "command")} {
+		for _, s := range []string{OfHost(host, "ack"), OfHost(host, "inbox") + ".x.y", OfHost(host, "command"), OfHost(host, "plan")} {
 			if allows(p.Subscribe, s) != own {
 				t.Errorf("listening on %s: %v", s, !own)
 			}

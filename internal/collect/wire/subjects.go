@@ -11,10 +11,20 @@ import (
 //	meridian.v1.host.HOST.fill.SERVER      chunks for one server that has less than the others
 //	meridian.v1.host.HOST.open.SERVER      request: store this host; answered with what the server has
 //	meridian.v1.host.HOST.ack              acks of the servers
+//	meridian.v1.host.HOST.plan             which hosts exchange clock probes with this one, and the key of the session
 //	meridian.v1.host.HOST.alive            status of the agent, each second
 //	meridian.v1.host.HOST.inbox.*          answers to the agent's requests
 //	meridian.v1.host.HOST.command          request: what a server asks of the agent
 //	meridian.v1.server.SERVER.alive        status of a server, twice a second
+//	meridian.v1.server.SERVER.session      a session that an operator started or stopped, for the other servers
+//
+// Operators ask servers:
+//
+//	meridian.v1.control.start              start a session; one server answers when its hosts have
+//	meridian.v1.control.stop               stop it
+//	meridian.v1.control.sessions           how sessions stand; each server answers
+//	meridian.v1.control.files              the files of a host in a session; each server answers
+//	meridian.v1.control.read.SERVER        a range of one of them
 //
 // Operators read what servers publish of their sessions:
 //
@@ -25,6 +35,7 @@ const (
 	hosts    = root + "host."
 	servers  = root + "server."
 	sessions = root + "session."
+	control  = root + "control."
 )
 
 // Subjects of all hosts or servers, for those who listen to everybody.
@@ -32,7 +43,23 @@ const (
 	AllAgentsAlive  = hosts + "*.alive"
 	AllServersAlive = servers + "*.alive"
 	AllSessionHosts = sessions + "*.hosts"
+	// AllSessionRecords is what servers tell each other of sessions.
+	AllSessionRecords = servers + "*.session"
 )
+
+// Subjects of operators' requests.
+const (
+	ControlStart    = control + "start"
+	ControlStop     = control + "stop"
+	ControlSessions = control + "sessions"
+	ControlFiles    = control + "files"
+)
+
+// ReadFrom returns the subject of requests for ranges of files that a server has.
+func ReadFrom(server string) string { return control + "read." + Token(server) }
+
+// ControlQueue is the queue group of which one server answers requests to start and stop.
+const ControlQueue = "servers"
 
 // OfHost returns the subject of a host that agents publish to or listen on, such as "data".
 func OfHost(host, what string) string { return hosts + Token(host) + "." + what }
@@ -45,6 +72,14 @@ func OpenToServer(server string) string { return hosts + "*.open." + Token(serve
 
 // ServerAlive returns the subject of a server's status.
 func ServerAlive(server string) string { return servers + Token(server) + ".alive" }
+
+// SessionRecord returns the subject of what a server tells others of sessions.
+func SessionRecord(server string) string { return servers + Token(server) + ".session" }
+
+// IsSessionRecord reports whether a subject is one of [AllSessionRecords].
+func IsSessionRecord(subject string) bool {
+	return strings.HasPrefix(subject, servers) && strings.HasSuffix(subject, ".session")
+}
 
 // HostOf returns the host that a subject is of, as the broker has let the sender publish it.
 func HostOf(subject string) (string, error) {

@@ -130,3 +130,42 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestStatesOfAgentsAreCheckedBeforeTheyAreShown(t *testing.T) {
+	subject := OfHost("web", "alive")
+	s, err := ReadAgentStatus(subject, []byte(`{"version":1,"host":"db","session":"s","servers":["a"],"recorded":7,"error":"disk\u001b[2J\nfull"}`))
+	if err != nil || s.Host != "web" || s.Recorded != 7 || s.Error != "disk?[2J?full" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, b := range []string{"", "[]", `{"version":2}`, `{"version":1,"session":"../s"}`, `{"version":1,"session":"\u001b[2J"}`, `{"version":1,"servers":["a/b"]}`,
+		`{"version":1,"recorded":-1}`, `{"version":1,"lost":-1}`, `{"version":1,"error":"` + strings.Repeat("x", 100000) + `"}`} {
+		if s, err := ReadAgentStatus(subject, []byte(b)); err == nil {
+			t.Errorf("%+v of %.80s", s, b)
+		}
+	}
+}
+
+func TestATraceIsKnownByAUUID(t *testing.T) {
+	good := "2a6422d0-6cee-11e0-8c08-cb07d7b3a564"
+	if err := CheckTrace(good); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "x", good + "\n", good[:35], strings.ToUpper(good), strings.Repeat("-", 36), strings.Repeat("a", 36), "../../../../../../../../tmp/x/y/z/ab"} {
+		if CheckTrace(bad) == nil {
+			t.Errorf("%q is a UUID", bad)
+		}
+	}
+}
+
+func FuzzReadAgentStatus(f *testing.F) {
+	f.Add(Encode(AgentStatus{Version: Version, Session: "s", Servers: []string{"a"}, Recorded: 1}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := ReadAgentStatus(OfHost("web", "alive"), b)
+		if err != nil {
+			return
+		}
+		if s.Host != "web" || s.Session != "" && CheckSession(s.Session) != nil || min(s.Recorded, s.Acknowledged, s.Lost) < 0 || strings.ContainsAny(s.Error+string(s.State), "\x1b\r\n") {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -24,6 +24,7 @@ type Watcher struct {
 	notify *fsnotify.Watcher // nil where the system has none
 	wanted map[string]bool   // directories to watch; true: is watched
 	woken  chan struct{}     // holds one word of [Watcher.Wake]
+	asleep bool              // Sleep has taken the watches away
 }
 
 // New returns a watcher of no directory. Where the system gives no notice of changes, it is one that only pauses.
@@ -75,7 +76,9 @@ func (w *Watcher) Wait(ctx context.Context, shortest, longest time.Duration) err
 	if w.notify != nil {
 		events, faults = w.notify.Events, w.notify.Errors
 		w.watchNew()
-		if w.drain() {
+		slept := w.asleep // what grew before the watches were back gave no word
+		w.asleep = false
+		if w.drain() || slept {
 			return ctx.Err()
 		}
 	}
@@ -94,6 +97,19 @@ func (w *Watcher) Wait(ctx context.Context, shortest, longest time.Duration) err
 	case <-timer.C:
 	}
 	return nil
+}
+
+// Sleep pauses and watches nothing meanwhile: for directories that are known to grow faster than the caller looks. Each of their words would
+// wake the process and tell nothing. The next Wait returns after its shortest pause. Its error is that of ctx.
+func (w *Watcher) Sleep(ctx context.Context, d time.Duration) error {
+	for dir, watched := range w.wanted {
+		if watched {
+			_ = w.notify.Remove(dir) // a directory that was removed has no watch any more
+			w.wanted[dir] = false
+		}
+	}
+	w.asleep = true
+	return pause(ctx, d)
 }
 
 // drain takes the words that are there already.

@@ -123,3 +123,32 @@ func TestWakeEndsTheWaitThatGoesOnOrTheNextOne(t *testing.T) {
 		})
 	}
 }
+
+func TestGrowthDuringASleepIsSeenByTheNextWait(t *testing.T) {
+	dir := t.TempDir()
+	w := newWatcher(t)
+	w.Add(dir)
+	w.watchNew()
+	f, err := os.Create(filepath.Join(dir, "stream"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	wait(t, w) // for the file
+	if err := w.Sleep(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	for w.drain() { // what came before the watches were gone
+	}
+	if _, err := f.WriteString("more"); err != nil {
+		t.Fatal(err)
+	}
+	if list := w.notify.WatchList(); len(list) > 0 {
+		t.Errorf("%v is watched during a sleep", list)
+	}
+	wait(t, w)
+	if _, err := f.WriteString("more"); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, w)
+}

@@ -66,13 +66,13 @@ func openCTF(path string, w *trace.Warnings) (events, error) {
 	}, nil
 }
 
-// warnOfDropped warns of what a recorder dropped on purpose (record --keep), and reports whether there is any. Each stream then
-// begins at a time of its own.
+// warnOfDropped warns of what a recorder dropped on purpose (record --keep) and the directory does not have, and reports whether there
+// is any. Each stream then begins at a time of its own. A server's copy has what was sent before it was dropped.
 func warnOfDropped(t *ctf.Trace, w *trace.Warnings) (bool, error) {
 	if !retention.Has(t) {
 		return false, nil
 	}
-	d, ok, err := retention.Of(t.Dir)
+	d, ok, err := retention.Missing(t.Dir)
 	if err != nil || !ok || len(t.Metadata.Clocks) == 0 {
 		return ok, err
 	}

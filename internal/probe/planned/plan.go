@@ -96,6 +96,9 @@ func (p *Plan) key() (k probe.Key, err error) {
 	return k, nil
 }
 
+// same reports whether two plans ask one host in the same place, at whatever rate.
+func (a *Peer) same(b Peer) bool { return a.Name == b.Name && a.Address == b.Address }
+
 // rate returns the greatest rate at which a host is asked.
 func (a *Peer) rate() float64 {
 	if a.Rate == 0 || math.IsNaN(a.Rate) {

@@ -181,7 +181,7 @@ func (p *probing) refuse(err error) {
 func (p *probing) follow(ctx context.Context) {
 	p.answer(ctx)
 	p.asked = slices.DeleteFunc(p.asked, func(a *asked) bool {
-		planned := slices.ContainsFunc(p.plan.Ask, func(peer Peer) bool { return peer == a.peer }) && a.key == p.plan.Key
+		planned := slices.ContainsFunc(p.plan.Ask, a.peer.same) && a.key == p.plan.Key
 		if planned && !(a.task.failed() && time.Since(a.task.at) > retryAfter) {
 			return false
 		}
@@ -189,8 +189,11 @@ func (p *probing) follow(ctx context.Context) {
 		return true
 	})
 	for _, peer := range p.plan.Ask {
-		if !slices.ContainsFunc(p.asked, func(a *asked) bool { return a.peer == peer }) {
+		at := slices.IndexFunc(p.asked, func(a *asked) bool { return a.peer.same(peer) })
+		if at < 0 {
 			p.asked = append(p.asked, p.ask(ctx, peer))
+		} else if a := p.asked[at]; a.peer.Rate != peer.Rate {
+			a.setRate(peer)
 		}
 	}
 }
@@ -236,6 +239,13 @@ func (p *probing) ask(ctx context.Context, peer Peer) *asked {
 	}
 	a.task = begin(ctx, a.sync.Run)
 	return a
+}
+
+// setRate has a host asked at another rate from now on. What is known of its clock stays.
+func (a *asked) setRate(peer Peer) {
+	if a.sync == nil || a.sync.SetRate(0, peer.rate()) == nil {
+		a.peer.Rate = peer.Rate
+	}
 }
 
 // tell writes how it goes.

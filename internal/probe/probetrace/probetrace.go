@@ -2,9 +2,14 @@
 //
 // In go the stamps of the end's datagrams (probe.Event). Out comes a trace of the host (CTF) with two streams for each peer:
 //
-//	probes to 10.0.0.2      probe:send     questions of a client, answers of a server
-//	probes from 10.0.0.2    probe:receive
-//	clocks                  readings of the clocks, by package record
+//	probes to 10.0.0.2          probe:send     questions of a client, answers of a server
+//	probes from 10.0.0.2        probe:receive
+//	probes to 10.0.0.2 (2)      of another port of that address at the same time, such as of a second host behind it
+//	probes from 10.0.0.2 (2)
+//	clocks                      readings of the clocks, by package record
+//
+// A peer is an address and a port: the stamps of two ports come from two sockets and are not in order. A port that was silent for a
+// minute leaves its streams to a new port of its address, so that clients that begin anew do not add streams without end.
 //
 // Both ends of a datagram have the same tag (flow), so that alignment takes it for a message between the two hosts. Stamps are
 // CLOCK_MONOTONIC's plus the trace's origin; the readings lead on to the counter that nobody steers.
@@ -12,6 +17,7 @@ package probetrace
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -38,17 +44,21 @@ type Writer struct {
 	streams []trace.Stream
 	lost    []uint64
 	latest  []uint64
-	peers   map[netip.Addr]*peer
+	peers   map[netip.AddrPort]*peer
+	pairs   map[netip.Addr][]*peer // of each address, in the order of their names
 }
 
-// peer is a host at the other end.
+// peer is a socket at the other end.
 type peer struct {
 	stream int // of what is sent; the next one is of what is received
 	name   trace.Value
+	at     netip.AddrPort
 }
 
-// maxPeers bounds the streams. Those of further peers share the last two.
-const maxPeers = 1024
+const (
+	maxPeers  = 1024               // bounds the streams. Those of further peers share the last two.
+	idleAfter = int64(time.Minute) // without events, ns: the streams of a peer are for another one
+)
 
 const (
 	ofSend = iota
@@ -70,7 +80,7 @@ var classes = []trace.Class{
 
 // NewSource returns a writer whose events a recorder of the caller's takes, as one of its sources.
 func NewSource() *Writer {
-	return &Writer{ready: make(chan struct{}), peers: make(map[netip.Addr]*peer)}
+	return &Writer{ready: make(chan struct{}), peers: make(map[netip.AddrPort]*peer), pairs: make(map[netip.Addr][]*peer)}
 }
 
 // With these intervals a recorder of probes alone costs a tenth of one that programs' rings keep awake.
@@ -137,23 +147,9 @@ var kinds = [4]trace.Value{trace.OfText("none"), trace.OfText("user"), trace.OfT
 func (w *Writer) place(e *probe.Event) (stream int, name trace.Value, ok bool) {
 	w.shape.Lock()
 	defer w.shape.Unlock()
-	address := e.Peer.Addr()
-	if w.peers[address] == nil && len(w.peers) >= maxPeers {
-		address = netip.Addr{}
-	}
-	p := w.peers[address]
+	p := w.peers[e.Peer]
 	if p == nil {
-		text := address.String()
-		if !address.IsValid() {
-			text = "others"
-		}
-		p = &peer{len(w.streams), trace.OfText(text)}
-		w.peers[address] = p
-		w.streams = append(w.streams,
-			trace.Stream{Name: "probes to " + text, Kind: trace.OtherStream, ID: int64(p.stream), Parent: -1},
-			trace.Stream{Name: "probes from " + text, Kind: trace.OtherStream, ID: int64(p.stream + 1), Parent: -1})
-		w.lost = append(w.lost, 0, 0)
-		w.latest = append(w.latest, 0, 0)
+		p = w.meet(e)
 	}
 	stream = p.stream
 	if !e.Send {
@@ -166,6 +162,41 @@ func (w *Writer) place(e *probe.Event) (stream int, name trace.Value, ok bool) {
 	}
 	w.latest[stream] = at
 	return stream, p.name, true
+}
+
+// meet returns the streams of a peer that has none yet: those of a silent one at its address, or new ones.
+func (w *Writer) meet(e *probe.Event) *peer {
+	at := e.Peer
+	for _, p := range w.pairs[at.Addr()] {
+		if used := max(w.latest[p.stream], w.latest[p.stream+1]); e.Stamp.Monotonic-int64(used) > idleAfter {
+			delete(w.peers, p.at)
+			p.at = at
+			w.peers[at] = p
+			return p
+		}
+	}
+	if len(w.streams) >= 2*maxPeers {
+		at = netip.AddrPort{}
+		if p := w.peers[at]; p != nil {
+			return p
+		}
+	}
+	text, number := "others", ""
+	if at.IsValid() {
+		text = at.Addr().String()
+		if n := len(w.pairs[at.Addr()]); n > 0 {
+			number = fmt.Sprintf(" (%d)", n+1)
+		}
+	}
+	p := &peer{stream: len(w.streams), name: trace.OfText(text), at: at}
+	w.peers[at] = p
+	w.pairs[at.Addr()] = append(w.pairs[at.Addr()], p)
+	w.streams = append(w.streams,
+		trace.Stream{Name: "probes to " + text + number, Kind: trace.OtherStream, ID: int64(p.stream), Parent: -1},
+		trace.Stream{Name: "probes from " + text + number, Kind: trace.OtherStream, ID: int64(p.stream + 1), Parent: -1})
+	w.lost = append(w.lost, 0, 0)
+	w.latest = append(w.latest, 0, 0)
+	return p
 }
 
 // Name is of [record.Source], as the methods below.

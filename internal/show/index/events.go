@@ -207,20 +207,20 @@ func (t *texts) of(fields []trace.Field, values *decoder) [][2]string {
 		if v.Kind == trace.None {
 			continue
 		}
-		name, kind := "", &trace.Type{}
+		field := &trace.Field{}
 		if i < len(fields) {
-			name, kind = fields[i].Name, &fields[i].Type
+			field = &fields[i]
 		} else {
-			name = fmt.Sprintf("field %d", i+1)
+			field.Name = fmt.Sprintf("field %d", i+1)
 		}
 		begin := len(t.b)
-		t.b = v.Append(t.b, kind)
+		t.b = field.Append(t.b, &v)
 		if len(t.b)-begin > longestText {
 			t.b = append(t.b[:begin+longestText], "..."...)
 		}
 		t.ends = append(t.ends, len(t.b))
 		t.b = append(t.b, 0) // lest two halves of a letter be taken for one
-		t.fields = append(t.fields, [2]string{name, ""})
+		t.fields = append(t.fields, [2]string{field.Name, ""})
 	}
 	t.left -= len(t.b)
 	all, begin := string(t.b), 0

@@ -40,7 +40,7 @@ type Status struct {
 	Now    clock.TimelineTime // the present on the timeline
 	Behind int64              // ns that the latest event shown is behind the present
 	Frame  int64              // ns that an event waits for earlier ones
-	Lost   int64              // events that were lost before they were recorded
+	Lost   int64              // events and packets that are known to be lacking
 	Late   int64              // events that came after later ones were shown
 	Hosts  []HostStatus       // in the order of about
 }

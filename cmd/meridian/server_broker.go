@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"meridian/internal/collect/broker"
+	"meridian/internal/collect/trust"
+	"meridian/internal/collect/wire"
+)
+
+// brokerFlags say which broker a server is at.
+type brokerFlags struct {
+	listen, nats, keyFile string
+	insecure              bool
+	limits                broker.Limits
+
+	keys *trust.Trust   // nil where 'meridian server init' has made none
+	own  *broker.Broker // nil where it runs elsewhere
+	key  *trust.Key     // of this server; nil where the broker asks for none
+}
+
+func (f *brokerFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", defaultBroker, "`ADDRESS` of the broker; port 0 for a free one")
+	flags.StringVar(&f.nats, "nats", "", "join the broker at these `URLS` instead of running one")
+	flags.StringVar(&f.keyFile, "key", "", "with --nats: `FILE` with the key of this server (default: DIR/.trust/server.key if it is there)")
+	flags.BoolVar(&f.insecure, "insecure", false, "listen beyond this machine without keys: everybody who reaches the port may send and read traces")
+	flags.IntVar(&f.limits.Connections, "max-connections", 8192, "let at most `N` clients connect to the broker at a time")
+	cmd.MarkFlagsMutuallyExclusive("listen", "nats")
+	cmd.MarkFlagsMutuallyExclusive("insecure", "nats")
+}
+
+// check reads the keys of the server whose directory is dir.
+func (f *brokerFlags) check(dir string, say func(format string, args ...any)) (err error) {
+	if f.limits.Connections < 2 {
+		return wrong("--max-connections %d: write a number of 2 or more", f.limits.Connections)
+	}
+	if f.keys, err = trust.Open(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file := f.keyFile
+	switch {
+	case file != "" && f.nats == "":
+		return wrong("--key needs --nats: a broker of its own has its keys in %s", dir)
+	case file == "" && f.keys != nil:
+		file = f.keys.ServerKey()
+	}
+	if f.key, err = keyFile("key", file, wire.ServerRole, say); err != nil || f.nats != "" {
+		return err
+	}
+	open := broker.CheckListen(f.listen)
+	switch {
+	case f.keys != nil && f.insecure:
+		return wrong("--insecure: %s has keys: leave --insecure out", dir)
+	case f.keys == nil && open != nil && !f.insecure:
+		return wrong("--listen: %v: make keys by 'meridian server init --dir %s', or give --insecure where everybody on the network is trusted", open, dir)
+	case open != nil && f.insecure:
+		say("warning: --insecure: everybody who reaches %s may send and read traces, and nothing is encrypted", f.listen)
+	}
+	return nil
+}
+
+// expiresSoon is when a certificate is to be made anew.
+const expiresSoon = 30 * 24 * time.Hour
+
+// connect connects to a broker, which runs in this process unless there is another. follow takes over changes of the users until its context ends.
+func (f *brokerFlags) connect(name string, say func(format string, args ...any)) (c *nats.Conn, follow func(context.Context) error, end func(), err error) {
+	stop := func() {}
+	follow = func(context.Context) error { return nil }
+	if f.nats == "" {
+		o := broker.Options{Listen: f.listen, Name: name, Limits: f.limits}
+		if f.keys != nil {
+			if o.Users, err = f.keys.Users(); err != nil {
+				return nil, nil, nil, err
+			}
+			if o.TLS, err = f.keys.TLS(); err != nil {
+				return nil, nil, nil, err
+			}
+			if until := o.TLS.Certificates[0].Leaf.NotAfter; time.Until(until) < expiresSoon {
+				say("warning: the broker's certificate is valid until %s: make another by 'meridian server init --renew'", until.Format(time.DateOnly))
+			}
+		}
+		b, err := broker.Start(o)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		f.own, stop = b, b.Close
+		if f.keys != nil {
+			follow = func(ctx context.Context) error { return followUsers(ctx, f.keys, b, o.Users, say) }
+		}
+	}
+	if c, err = f.join(name, say); err != nil {
+		stop()
+		return nil, nil, nil, err
+	}
+	return c, follow, func() { c.Close(); stop() }, nil
+}
+
+// url returns where clients find the broker to which a server is connected.
+func (f *brokerFlags) url(c *nats.Conn) string {
+	if f.own != nil {
+		return f.own.URL()
+	}
+	return c.ConnectedUrlRedacted()
+}
+
+// agentFlags are those of agents that find the broker.
+func (f *brokerFlags) agentFlags(c *nats.Conn) string {
+	if f.key != nil {
+		return "--invite FILE ('meridian server invite HOST' makes it)"
+	}
+	return "--server " + f.url(c)
+}
+
+// join connects to the broker. Within this process it needs no TLS, which made up most of what TLS takes.
+func (f *brokerFlags) join(name string, say func(format string, args ...any)) (*nats.Conn, error) {
+	name = "meridian server " + name
+	switch {
+	case f.own == nil:
+		return connectTo(f.nats, name, f.key, say)
+	case f.keys == nil:
+		return connectTo(f.own.URL(), name, nil, say)
+	}
+	url, inside := f.own.InProcess()
+	return connectTo(url, name, f.key, say, inside)
+}
+
+// followUsers lets a broker accept those who are invited, and closes the connections of those who are revoked.
+func followUsers(ctx context.Context, keys *trust.Trust, b *broker.Broker, users []wire.User, say func(format string, args ...any)) error {
+	return keys.Follow(ctx, users, func(now []wire.User) error {
+		if err := b.SetUsers(now); err != nil {
+			return err
+		}
+		for _, u := range now {
+			if !slices.Contains(users, u) {
+				say("%s %s: its key is accepted now", u.Role, u.Name)
+			}
+		}
+		for _, u := range users {
+			if !slices.Contains(now, u) {
+				say("%s %s: its key is refused now", u.Role, u.Name)
+			}
+		}
+		users = now
+		return nil
+	}, func(err error) { say("the broker's users stay as they are: %v", err) })
+}

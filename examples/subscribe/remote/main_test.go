@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"meridian/internal/testneed"
+	"meridian/sensor"
+)
+
+// The test's binary is the example itself, as a process that can be stopped.
+func TestMain(m *testing.M) {
+	if os.Getenv("REMOTE_IS_EXAMPLE") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// process is a program whose lines are read.
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	// first and last are the first and the greatest number that came, missing are those between that did not.
+	first, last int64
+	missing     map[int64]bool
+}
+
+func start(t *testing.T, said string, env []string, args ...string) *process {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: exec.Command(args[0], args[1:]...), last: -1, missing: make(map[int64]bool)}
+	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), log
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lines = bufio.NewScanner(out)
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Signal(syscall.SIGCONT)
+		_ = p.cmd.Process.Signal(os.Interrupt) // unless it has ended
+		_ = p.cmd.Wait()
+		if b, _ := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("%s: %s", said, b)
+		}
+		log.Close()
+	})
+	return p
+}
+
+// maxBehind is how many events may come before one that is late: the program's goroutine moves from one thread's stream to another's.
+const maxBehind = 1000
+
+// read reads so many events, and on until none is missing. Each comes once.
+func (p *process) read(n int) {
+	p.t.Helper()
+	for i := 0; i < n || len(p.missing) > 0; i++ {
+		if i > n+maxBehind {
+			p.t.Fatalf("of the events up to %d %d are missing", p.last, len(p.missing))
+		}
+		if !p.lines.Scan() {
+			p.t.Fatalf("%v ended: %v", p.cmd.Args, p.lines.Err())
+		}
+		var e struct {
+			Event  string
+			Fields struct{ N int64 }
+		}
+		if err := json.Unmarshal(p.lines.Bytes(), &e); err != nil {
+			p.t.Fatalf("%q: %v", p.lines.Text(), err)
+		}
+		if e.Event == "test:number" || e.Event == "number" {
+			p.take(e.Fields.N)
+		}
+	}
+}
+
+// take notes the number of an event.
+func (p *process) take(n int64) {
+	p.t.Helper()
+	switch {
+	case p.last < 0: // the first that it gets
+		p.first, p.last = n, n
+	case n < p.first: // one that is late
+	case n > p.last:
+		for p.last++; p.last < n; p.last++ {
+			p.missing[p.last] = true
+		}
+	case p.missing[n]:
+		delete(p.missing, n) // it was late
+	default:
+		p.t.Fatalf("event %d comes again, after %d", n, p.last)
+	}
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Two subscribers read a session. While one is stopped, the other and the collection go on, and the stopped one misses nothing that is held for it.
+func TestASubscriberThatIsStoppedDelaysNobody(t *testing.T) {
+	testneed.Long(t, "builds the command")
+	python, dir := testneed.Program(t, "python3"), t.TempDir()
+	meridian := filepath.Join(dir, "meridian")
+	if out, err := exec.Command("go", "build", "-o", meridian, "meridian/cmd/meridian").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	address := freeAddress(t)
+	server := start(t, "server", nil, meridian, "server", "--dir", filepath.Join(dir, "stored"), "--listen", "127.0.0.1:0", "--timeline", "on", "--latency", "5ms", "--http", address)
+	if !server.lines.Scan() {
+		t.Fatal("the server has ended")
+	}
+	url := server.lines.Text()
+	rings := filepath.Join(dir, "rings")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	agent := start(t, "agent", nil, meridian, "agent", "--server", url, "-o", filepath.Join(dir, "trace"), "--session", "night", "--host", "web", "--batch", "2ms", "--", "-q", "--rings", rings, "--flush", "5ms")
+	if err := sensor.Start(sensor.Options{Dir: rings}); err != nil {
+		t.Fatal(err)
+	}
+	number, done, ended := sensor.NewEvent1[int]("test", "number", "n"), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			number.Emit(n)
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	defer func() {
+		close(done)
+		<-ended
+		if err := sensor.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	subscribers := []*process{start(t, "Go", []string{"REMOTE_IS_EXAMPLE=1"}, os.Args[0], "-server", url, "night")}
+	events := "http://" + address + "/sessions/night/events"
+	await(t, events)
+	subscribers = append(subscribers, start(t, "Python", nil, python, "-u", "subscribe.py", events))
+	for _, s := range subscribers {
+		s.read(100)
+	}
+	for i, stopped := range subscribers {
+		stopped.signal(syscall.SIGSTOP)
+		subscribers[1-i].read(700)
+		stopped.signal(syscall.SIGCONT)
+		stopped.read(700)
+	}
+	subscribers[0].signal(syscall.SIGSTOP)
+	agent.signal(os.Interrupt)
+	if err := agent.cmd.Wait(); err != nil {
+		t.Errorf("not all that was recorded is on the server's disk: %v", err)
+	}
+}
+
+// await waits until a session is followed.
+func await(t *testing.T, url string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if r, err := http.Head(url); err == nil {
+			r.Body.Close()
+			if r.StatusCode == http.StatusOK {
+				return
+			}
+		}
+	}
+	t.Fatal(strings.TrimPrefix(url, "http://") + " does not come")
+}
+
+// freeAddress returns one at which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,114 @@
+package collect_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"meridian/internal/collect/ship"
+	"meridian/internal/collect/store"
+	"meridian/internal/collect/wire"
+)
+
+// filled is a host whose trace is on two servers and in part no more on the host.
+type filled struct {
+	*lab
+	dir, a, b string
+	stopB     func()
+	o         ship.Options
+}
+
+func newFilled(t *testing.T) *filled {
+	f := &filled{lab: newLab(t), dir: filepath.Join(t.TempDir(), "trace"), a: t.TempDir(), b: t.TempDir()}
+	w := newTrace(t, f.dir, 7)
+	for _, name := range []string{"kernel_1_0", "kernel_1_1", "packets/web.pcapng"} {
+		for range 40 {
+			if name[0] == 'k' {
+				w.write(name, w.packet(256<<10))
+			} else {
+				w.write(name, w.block(6, 4096))
+			}
+		}
+	}
+	f.serve("a", f.a, store.OS{})
+	f.stopB = f.serve("b", f.b, store.OS{})
+	f.o = ship.Options{Host: "web", Session: "s", Dir: f.dir, Replicas: 2}
+	f.ship(f.o)
+	for _, name := range []string{"kernel_1_0", "packets/web.pcapng"} { // servers have it
+		if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+func (f *filled) of(dir string) string { return filepath.Join(dir, "s", "web") }
+
+func (f *filled) check(sum ship.Summary) {
+	f.t.Helper()
+	same(f.t, f.of(f.a), f.of(f.b))
+	if n := len(files(f.t, f.of(f.b))); n != 4 || sum.Lost != 0 || sum.Acknowledged != sum.Recorded {
+		f.t.Errorf("%d files, %+v", n, sum)
+	}
+}
+
+func TestAServerWithANewDiskIsFilledFromAnotherWithWhatTheHostHasNoMore(t *testing.T) {
+	f := newFilled(t)
+	f.stopB()
+	if err := os.RemoveAll(f.b); err != nil {
+		t.Fatal(err)
+	}
+	f.serve("b", f.b, store.OS{})
+	f.check(f.ship(f.o))
+}
+
+func TestWhatAServerWroteBeforeAPowerCutIsComparedWithAnother(t *testing.T) {
+	f := newFilled(t)
+	f.stopB()
+	path := filepath.Join(f.of(f.b), "kernel_1_0")
+	if err := os.Truncate(path, 3_000_000); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = file.WriteAt([]byte("never written"), 2_900_000)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.serve("b", f.b, store.OS{})
+	f.check(f.ship(f.o))
+}
+
+func TestAServerSendsNothingToAnotherThatItDoesNotStoreOrThatIsOutOfBounds(t *testing.T) {
+	f := newFilled(t)
+	for _, c := range []struct {
+		what string
+		copy wire.Copy
+		n    int64
+		fail bool
+	}{
+		{"all there is", wire.Copy{To: "b", File: "kernel_1_0", From: 10<<20 - 5, Bytes: 100}, 5, false},
+		{"beyond the end", wire.Copy{To: "b", File: "kernel_1_0", From: 1 << 40, Bytes: 100}, 0, false},
+		{"no such file", wire.Copy{To: "b", File: "kernel_1_9", From: 0, Bytes: 100}, 0, false},
+		{"to itself", wire.Copy{To: "a", File: "kernel_1_0", From: 0, Bytes: 100}, 0, true},
+		{"outside", wire.Copy{To: "b", File: "../web/kernel_1_0", From: 0, Bytes: 100}, 0, true},
+		{"the metadata", wire.Copy{To: "b", File: "metadata", From: 0, Bytes: 100}, 0, true},
+		{"before the beginning", wire.Copy{To: "b", File: "kernel_1_0", From: -1, Bytes: 100}, 0, true},
+		{"too much", wire.Copy{To: "b", File: "kernel_1_0", From: 0, Bytes: wire.MaxCopy + 1}, 0, true},
+		{"a subject", wire.Copy{To: "b.>\n", File: "kernel_1_0", From: 0, Bytes: 100}, 0, true},
+	} {
+		request := wire.Encode(wire.Open{Version: wire.Version, Session: "s", Trace: uuid, Copy: &c.copy})
+		m, err := f.connectAs("web").Request(wire.OfHostServer("web", "open", "a"), request, 10*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, err := wire.Decode[wire.Opened](m.Data); err != nil || (x.Error != "") != c.fail || x.Copied != c.n || x.Files != nil {
+			t.Errorf("%s: %+v, %v", c.what, x, err)
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package ship
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"meridian/internal/collect/wire"
+	"meridian/internal/retention"
+	"meridian/internal/spool"
+)
+
+// account is what became of all bytes of a trace, those of files included that are not there any more. What went without having been
+// acknowledged is lost. Three sources say what went:
+//
+//	the directory   a file was there and is not: its size is known, and the agent holds it open as long as it may still send it
+//	the account     the same, of files that went while no agent ran
+//	the trace       meridian:dropped events say how many bytes recorders dropped so far; what exceeds the sum of the above went unseen
+type account struct {
+	spool.Account
+	plan     *plan
+	replicas int
+	held     int64 // bytes of gone files that may wait to be sent
+	log      func(format string, args ...any)
+
+	began  bool
+	since  map[string]time.Time // of Gone
+	told   int64                // bytes of the files with the events when these were read
+	warned string
+}
+
+// settleAfter is how long after a file went its last acks may come.
+const settleAfter = 2 * time.Second
+
+func newAccount(p *plan, replicas int, held int64, log func(string, ...any)) *account {
+	return &account{plan: p, replicas: replicas, held: held, log: log, since: make(map[string]time.Time)}
+}
+
+// begin reads the account of an earlier agent, or begins one.
+func (a *account) begin(now time.Time) error {
+	a.began = true
+	a.Account = spool.New(a.plan.d.trace)
+	l, err := spool.Read(a.plan.d.dir)
+	switch {
+	case err == nil && l.Trace == a.plan.d.trace:
+		a.Account = l
+		for name, x := range a.Files {
+			if f := a.plan.d.files[name]; f == nil {
+				a.went(name, x, now)
+			}
+		}
+		for name := range a.Gone {
+			a.since[name] = now
+		}
+		return a.unseen(now)
+	case err == nil:
+		a.log("%s has the account of another trace: what went before is not counted", filepath.Join(a.plan.d.dir, spool.File))
+	case errors.Is(err, spool.ErrUnknown):
+		a.log("%v: what went before is not counted", err)
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	told, before, err := a.dropped()
+	a.Before, a.told = before, a.tellers()
+	for name := range told {
+		a.Counted[name] = true
+	}
+	for _, f := range a.plan.d.vanished {
+		if isChunk(f.name) {
+			a.Before -= f.whole
+		}
+	}
+	return err
+}
+
+// went enters a file that is not there any more and cannot be sent.
+func (a *account) went(name string, x spool.Part, now time.Time) {
+	a.Gone[name], a.since[name] = x, now
+	if isChunk(name) {
+		a.Dropped += x.Size
+	}
+}
+
+// isChunk reports whether recorders count a file that they drop. Readings of clocks and the events that tell are not counted.
+func isChunk(name string) bool {
+	return !strings.HasPrefix(name, "clocks_") && !strings.HasPrefix(name, retention.Stream+"_")
+}
+
+// take enters the files that went since the last scan. They stay open.
+func (a *account) take(now time.Time) error {
+	if a.plan.d.trace == "" {
+		return nil
+	}
+	var err error
+	if !a.began {
+		err = a.begin(now)
+	}
+	for _, f := range a.plan.d.vanished {
+		if isChunk(f.name) {
+			a.Dropped += f.whole
+		}
+	}
+	a.plan.d.vanished = a.plan.d.vanished[:0]
+	return err
+}
+
+// dropped returns which chunks recorders dropped, as far as events of these are left, and how many bytes they dropped in all, without
+// files that are still there: these were told and not removed yet.
+func (a *account) dropped() (told map[string]retention.Span, total int64, err error) {
+	d := a.plan.d
+	told = make(map[string]retention.Span)
+	err = retention.Each(d.dir, func(x *retention.Dropped) error {
+		total = max(total, int64(x.All.Bytes))
+		if name := filepath.ToSlash(retention.PathOf(x.File)); isChunk(name) && wire.CheckFile(name) == nil {
+			told[name] = x.Span
+		}
+		return nil
+	})
+	for name, x := range told {
+		if f := d.files[name]; f != nil && !f.gone {
+			total -= int64(x.Bytes)
+		}
+	}
+	return told, total, err
+}
+
+// tellers returns the size of the files with the events.
+func (a *account) tellers() (size int64) {
+	for name, f := range a.plan.d.files {
+		if strings.HasPrefix(name, retention.Stream+"_") {
+			size += f.whole
+		}
+	}
+	return size
+}
+
+// unseen counts what recorders dropped and no agent has seen going. The directory was scanned right before.
+func (a *account) unseen(now time.Time) error {
+	told, total, err := a.dropped()
+	if err != nil {
+		return fmt.Errorf("what the recorder dropped is not known: %w", err)
+	}
+	a.told = a.tellers()
+	counted := make(map[string]bool, len(told))
+	for name, x := range told {
+		counted[name] = true
+		if _, gone := a.Gone[name]; !gone && !a.Counted[name] && a.plan.d.files[name] == nil {
+			a.went(name, spool.Part{Size: int64(x.Bytes), Packets: int64(x.Packets), Lacking: int64(x.Packets)}, now)
+		}
+	}
+	a.Counted = counted
+	if n := total - a.Before - a.Dropped; n > 0 {
+		a.Dropped += n
+		a.Settled.Recorded += n
+		a.Settled.Lost += n
+		a.log("%d bytes were dropped by the recorder while no agent ran, and are lost", n)
+	}
+	return nil
+}
+
+// release closes files that are gone: those that are acknowledged, and where more waits than may, the oldest of the last class.
+func (a *account) release(now time.Time, peers map[string]*peer) error {
+	held := int64(0)
+	var last *file
+	for _, f := range append([]*file(nil), a.plan.d.order...) {
+		if !f.gone {
+			continue
+		}
+		have := a.ofFile(f)
+		if have >= f.whole {
+			a.settle(f.name, spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: have}, peers)
+			if err := a.plan.d.forget(f); err != nil {
+				return err
+			}
+			continue
+		}
+		held += f.whole - have
+		if last == nil || f.class > last.class || f.class == last.class && f.turn < last.turn {
+			last = f
+		}
+	}
+	if held <= a.held || last == nil {
+		return nil
+	}
+	x, err := a.partOf(last)
+	if err != nil {
+		return err
+	}
+	a.Gone[last.name], a.since[last.name] = x, now
+	if err := a.plan.d.forget(last); err != nil {
+		return err
+	}
+	return a.release(now, peers)
+}
+
+// ofFile returns up to where a file is acknowledged, or was when as many servers as are wanted were there last.
+func (a *account) ofFile(f *file) int64 {
+	have := a.Files[f.name].Acknowledged
+	if a.plan.opened(a.replicas) {
+		have = a.plan.acknowledged(f.name, a.replicas) // less than before if a disk was replaced: the recorder must not drop it
+	}
+	return min(have, f.whole)
+}
+
+// partOf returns what servers have a file that is open, with the packets that would be lost now.
+func (a *account) partOf(f *file) (spool.Part, error) {
+	x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}
+	x.Lacking = x.Packets
+	if x.Acknowledged > 0 {
+		w := newWalker(f.name)
+		if _, err := w.walk(f.f, x.Acknowledged); err != nil {
+			return x, err
+		}
+		x.Lacking -= w.packets
+	}
+	return x, nil
+}
+
+// settle enters what became of a file.
+func (a *account) settle(name string, x spool.Part, peers map[string]*peer) {
+	a.Counted[name] = true
+	a.Settled.Recorded += x.Size
+	a.Settled.Acknowledged += x.Acknowledged
+	a.Settled.Lost += x.Size - x.Acknowledged
+	if x.Acknowledged < x.Size {
+		a.Settled.LostPackets += x.Lacking
+	}
+	for _, p := range peers {
+		if at := p.files[name]; at != nil { // it stays: a server that has less is filled from this one
+			p.onWay -= at.sent - at.have
+			at.sent = at.have
+		}
+	}
+}
+
+// update brings the account up to now and writes it.
+func (a *account) update(now time.Time, peers map[string]*peer) {
+	if !a.began {
+		return
+	}
+	if a.told != a.tellers() {
+		a.warn(a.unseen(now))
+	}
+	for name, x := range a.Gone {
+		if n := a.acknowledged(name, x); n > x.Acknowledged {
+			if x.Acknowledged = n; n == x.Size {
+				x.Lacking = 0
+			}
+			a.Gone[name] = x
+		}
+		if a.plan.opened(a.replicas) && a.plan.even(name) && now.Sub(a.since[name]) >= settleAfter {
+			delete(a.Gone, name)
+			delete(a.since, name)
+			a.settle(name, x, peers)
+		}
+	}
+	a.warn(a.save()) // the next one may be written
+}
+
+// warn logs an error once.
+func (a *account) warn(err error) {
+	if err != nil && err.Error() != a.warned {
+		a.warned = err.Error()
+		a.log("%v", err)
+	}
+}
+
+// acknowledged returns what servers have of a file that is gone.
+func (a *account) acknowledged(name string, x spool.Part) int64 {
+	return min(max(x.Acknowledged, a.plan.acknowledged(name, a.replicas)), x.Size)
+}
+
+// settled reports whether all that was dropped is counted, for good.
+func (a *account) settled() bool { return len(a.Gone) == 0 && a.told == a.tellers() }
+
+// sum returns how far everything is. What is gone counts as lost unless it was acknowledged, and as not acknowledged while a server lacks it
+// that is to be filled from another.
+func (a *account) sum() Summary {
+	x := a.Settled
+	if a.plan.opened(a.replicas) {
+		x.Acknowledged -= a.plan.lacking()
+	}
+	for _, f := range a.plan.d.order {
+		x.Recorded += f.whole
+		if f.gone {
+			x.Acknowledged += a.ofFile(f)
+		} else {
+			x.Acknowledged += a.plan.acknowledged(f.name, a.replicas)
+		}
+	}
+	for name, g := range a.Gone {
+		have := a.acknowledged(name, g)
+		x.Recorded += g.Size
+		x.Acknowledged += have
+		x.Lost += g.Size - have
+		if have < g.Size {
+			x.LostPackets += g.Lacking
+		}
+	}
+	return x
+}
+
+// save writes the account.
+func (a *account) save() error {
+	if !a.began {
+		return nil
+	}
+	files, gone := make(map[string]spool.Part, len(a.plan.d.files)), maps.Clone(a.Gone)
+	for name, f := range a.plan.d.files {
+		x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}
+		if x.Lacking = x.Packets; x.Acknowledged == x.Size {
+			x.Lacking = 0
+		}
+		files[name] = x
+		if f.gone { // what this agent still holds is gone for the next one
+			gone[name] = x
+		}
+	}
+	a.Files = files
+	l := a.Account
+	l.Gone, l.Files = gone, maps.Clone(files)
+	maps.DeleteFunc(l.Files, func(name string, _ spool.Part) bool { _, is := gone[name]; return is })
+	if err := l.Write(a.plan.d.dir); err != nil {
+		return fmt.Errorf("%w: what goes while no agent runs may be counted wrongly", err)
+	}
+	return nil
+}
