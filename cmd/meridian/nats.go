@@ -76,7 +76,7 @@ func connectTo(urls, name string, key *trust.Key, say func(format string, args .
 	if err != nil {
 		return nil, err
 	}
-	c, err := nats.Connect(brokerURLs(urls), append(options, more...)...)
+	c, err := trust.Connect(brokerURLs(urls), append(options, more...)...)
 	switch {
 	case err == nil:
 		return c, nil

@@ -12,12 +12,13 @@ import (
 // keyed is a server with keys, and agents by invitation.
 type keyed struct {
 	*collection
-	keys string // the server's directory
+	keys string             // the server's directory
+	said map[string]*waited // by the agents of hosts
 }
 
 func newKeyed(t *testing.T) *keyed {
 	dir := t.TempDir()
-	k := &keyed{&collection{t: t, dir: dir, rings: filepath.Join(dir, "rings")}, filepath.Join(dir, "stored")}
+	k := &keyed{&collection{t: t, dir: dir, rings: filepath.Join(dir, "rings")}, filepath.Join(dir, "stored"), map[string]*waited{}}
 	k.command("server", "init", "-q", "--dir", k.keys, "--name", "127.0.0.1")
 	k.serve("127.0.0.1:0")
 	return k
@@ -43,6 +44,7 @@ func (k *keyed) invited(host string) (c *exec.Cmd, said *waited) {
 	k.command("server", "invite", "-q", "--dir", k.keys, "--server", k.url, "-o", file, host)
 	k.serverSaid.await("host " + host + ": its key is accepted now")
 	said = newWaited(k.t)
+	k.said[host] = said
 	c = exec.Command("meridian", "agent", "--invite", file, "-o", filepath.Join(k.dir, "trace-"+host), "--session", "night", "--drain", "1s", "--", "-q", "--rings", rings, "--flush", "10ms")
 	c.Stderr = said
 	c.WaitDelay = 20 * time.Second
@@ -60,7 +62,7 @@ func (k *keyed) stores(host string) {
 		if _, err := os.Stat(filepath.Join(k.keys, "night", host, "metadata")); err == nil {
 			return
 		} else if time.Now().After(deadline) {
-			k.t.Fatalf("%v; the server: %s", err, k.serverSaid)
+			k.t.Fatalf("%v; the server: %s; its agent: %s", err, k.serverSaid, k.said[host])
 		}
 	}
 }

@@ -1,0 +1,32 @@
+package trust
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// A broker that reads its users anew refuses everyone who is connecting at that instant, whoever it is. Only one that refuses a key as often as this, at
+// this distance, does not know it.
+const (
+	believedAfter = 3
+	askedEvery    = 250 * time.Millisecond
+)
+
+// Connect connects to a broker. One that is there must fail several times to be believed, which takes half a second.
+func Connect(urls string, options ...nats.Option) (*nats.Conn, error) {
+	for failed := 1; ; failed++ {
+		c, err := nats.Connect(urls, options...)
+		if err == nil || failed == believedAfter || !mayPass(err) {
+			return c, err
+		}
+		time.Sleep(askedEvery + rand.N(askedEvery/4))
+	}
+}
+
+// mayPass reports whether a connection that failed may be made at once.
+func mayPass(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || !Refused(err) && !errors.Is(err, nats.ErrNoServers)
+}
