@@ -174,15 +174,10 @@ func (t *Trust) TLS() (*tls.Config, error) {
 
 // Renew makes a new certificate of the broker, for new names if there are any. Invitations stay valid: the authority is the same.
 func (t *Trust) Renew(o Options) error {
-	lock, err := t.lock()
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	l, err := t.list()
-	if err != nil {
-		return err
-	}
+	return t.change(func(l *list) error { return t.renew(l, o) })
+}
+
+func (t *Trust) renew(l *list, o Options) (err error) {
 	if len(o.Names) == 0 {
 		if o.Names, o.Port, err = l.addresses(o.Port); err != nil {
 			return fmt.Errorf("%s: %w", t.path(usersFile), err)
@@ -211,15 +206,10 @@ func (t *Trust) Invite(host string, servers []string, write func([]byte) (undo f
 	if err := wire.CheckHost(host); err != nil {
 		return err
 	}
-	lock, err := t.lock()
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	l, err := t.list()
-	if err != nil {
-		return err
-	}
+	return t.change(func(l *list) error { return t.invite(l, host, servers, write) })
+}
+
+func (t *Trust) invite(l *list, host string, servers []string, write func([]byte) (undo func() error, err error)) error {
 	if l.find(host) >= 0 {
 		return fmt.Errorf("host %s is invited already: to make a new key for it, revoke the old one by 'meridian server revoke %s'", host, host)
 	}
@@ -257,21 +247,28 @@ func NewFile(path string) func([]byte) (undo func() error, err error) {
 
 // Revoke takes the key of a host away.
 func (t *Trust) Revoke(host string) error {
+	return t.change(func(l *list) error {
+		at := l.find(host)
+		if at < 0 {
+			return fmt.Errorf("host %s is not invited: %s has the names of those that are", host, t.path(usersFile))
+		}
+		l.Users = append(l.Users[:at], l.Users[at+1:]...)
+		return replace(t.path(usersFile), l.encode())
+	})
+}
+
+// change calls f with the list of users while no other process changes the keys. f writes what it changes.
+func (t *Trust) change(f func(*list) error) (err error) {
 	lock, err := t.lock()
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	l, err := t.list()
 	if err != nil {
 		return err
 	}
-	at := l.find(host)
-	if at < 0 {
-		return fmt.Errorf("host %s is not invited: %s has the names of those that are", host, t.path(usersFile))
-	}
-	l.Users = append(l.Users[:at], l.Users[at+1:]...)
-	return replace(t.path(usersFile), l.encode())
+	return f(&l)
 }
 
 // Users returns who may connect.
