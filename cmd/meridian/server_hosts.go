@@ -149,7 +149,11 @@ func clockOf(host string, hosts map[string]wire.AgentStatus) string {
 	}
 	text := "no bound"
 	if bounded > 0 {
-		text = fmt.Sprintf("±%v, %d pairs", time.Duration((best+1)/2), bounded)
+		pairs := "pairs"
+		if bounded == 1 {
+			pairs = "pair"
+		}
+		text = fmt.Sprintf("±%v, %d %s", time.Duration((best+1)/2), bounded, pairs)
 	}
 	if silent > 0 {
 		text += fmt.Sprintf(", %d silent", silent)
