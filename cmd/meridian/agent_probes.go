@@ -43,7 +43,7 @@ type agentProbes struct {
 const (
 	probeStateEvery = 500 * time.Millisecond
 	probeStateOld   = 3 * time.Second  // the recorder writes it each second
-	plannerSilent   = 12 * time.Second // it publishes its plan every 5 s; then another server's is followed
+	plannerSilent   = 3 * time.Second  // it publishes its plan each second; then another server's is followed
 	probesBegin     = 10 * time.Second // a recorder that does nothing with a plan for so long does not exchange probes
 )
 

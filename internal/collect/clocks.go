@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -18,13 +17,13 @@ import (
 
 // Times of planning.
 const (
-	planEvery     = time.Second
-	planAgain     = 5 * time.Second  // a plan that has not changed is published again
-	planShare     = 20               // planning takes up to one part of so many of a processor
-	aliveWithin   = 5 * time.Second  // hosts and servers that say nothing for so long are not planned with
-	silentFor     = 10 * time.Second // a host that is asked for so long without an answer counts as silent
-	silentUntil   = 2 * time.Minute  // and is tried again after
-	measuredUntil = time.Hour        // what was measured between two hosts that exchange no probes any more
+	planEvery     = time.Second             // plans are published as often, so that agents know that their server is there
+	planShare     = 20                      // planning takes up to one part of so many of a processor
+	aliveWithin   = 5 * time.Second         // hosts that say nothing for so long are not planned with
+	plansWithin   = 2500 * time.Millisecond // a server that says nothing for so long, which it does twice a second, plans no more
+	silentFor     = 10 * time.Second        // a host that is asked for so long without an answer counts as silent
+	silentUntil   = 2 * time.Minute         // and is tried again after
+	measuredUntil = time.Hour               // what was measured between two hosts that exchange no probes any more
 )
 
 // maxPlanned bounds the hosts of a session that exchange probes.
@@ -45,7 +44,6 @@ type sessionClocks struct {
 	pairs []clockplan.Pair
 	known map[direction]knownExchange
 	asked map[direction]time.Time // since when a host is planned to ask another
-	sent  map[string]sentPlan     // by host
 	apart time.Time               // since when not all hosts are connected; zero: they are
 	told  bool                    // that they are not
 	over  bool                    // more hosts than are planned, told
@@ -56,11 +54,6 @@ type direction struct{ from, to string }
 
 type knownExchange struct {
 	clockplan.Exchange
-	at time.Time
-}
-
-type sentPlan struct {
-	b  []byte
 	at time.Time
 }
 
@@ -79,19 +72,19 @@ func (s *Server) plan(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := c.step(time.Now(), s.Agents(), s.planners()); err != nil {
+		if err := c.step(time.Now(), s.Agents(), s.planners(time.Now())); err != nil {
 			return err
 		}
 	}
 }
 
 // planners returns the servers that are there and plan, this one among them.
-func (s *Server) planners() []string {
+func (s *Server) planners(now time.Time) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := []string{s.o.Name}
 	for name, seen := range s.others {
-		if time.Since(seen) > aliveWithin {
+		if now.Sub(seen) > plansWithin {
 			delete(s.others, name)
 		} else if name != s.o.Name {
 			names = append(names, name)
@@ -104,7 +97,7 @@ func (s *Server) planners() []string {
 const maxServers = 1024
 
 // serverAlive notes that a server is there.
-func (s *Server) serverAlive(b []byte) {
+func (s *Server) serverAlive(b []byte, now time.Time) {
 	status, err := wire.Decode[wire.ServerStatus](b)
 	if err != nil || status.Version != wire.Version || !status.Plans || wire.CheckHost(status.Server) != nil {
 		return
@@ -112,11 +105,11 @@ func (s *Server) serverAlive(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.others[status.Server]; known || len(s.others) < maxServers {
-		s.others[status.Server] = time.Now()
+		s.others[status.Server] = now
 	}
 }
 
-// step plans anew and publishes what has changed.
+// step plans anew and publishes the plans.
 func (c *clocks) step(now time.Time, agents []Agent, servers []string) error {
 	if now.Before(c.next) {
 		return nil
@@ -144,7 +137,7 @@ func (c *clocks) step(now time.Time, agents []Agent, servers []string) error {
 		} else if s == nil {
 			var key [32]byte
 			_, _ = rand.Read(key[:]) // it never fails (crypto/rand)
-			s = &sessionClocks{key: hex.EncodeToString(key[:]), known: make(map[direction]knownExchange), asked: make(map[direction]time.Time), sent: make(map[string]sentPlan)}
+			s = &sessionClocks{key: hex.EncodeToString(key[:]), known: make(map[direction]knownExchange), asked: make(map[direction]time.Time)}
 			c.sessions[session] = s
 		}
 		if err := c.planSession(session, s, agents, now); err != nil {
@@ -193,13 +186,9 @@ func (c *clocks) planSession(session string, s *sessionClocks, agents []Agent, n
 	s.asked = asked
 	for _, a := range agents {
 		b := wire.Encode(wire.ProbePlan{Version: wire.Version, Server: c.server, Session: session, Key: s.key, Ask: asks[a.Host]})
-		if last := s.sent[a.Host]; bytes.Equal(last.b, b) && now.Sub(last.at) < planAgain {
-			continue
-		}
 		if err := c.publish(wire.OfHost(a.Host, "plan"), b); err != nil && !wire.Lost(err) {
 			return fmt.Errorf("the plan of clock probes for %s: %w", a.Host, err)
 		}
-		s.sent[a.Host] = sentPlan{b, now}
 	}
 	return nil
 }
@@ -234,11 +223,6 @@ func (s *sessionClocks) learn(agents []Agent, now time.Time) {
 		}
 		if now.Sub(x.at) > until || !there[d.from] && !there[d.to] {
 			delete(s.known, d)
-		}
-	}
-	for host := range s.sent {
-		if !there[host] {
-			delete(s.sent, host) // it gets its plan at once when it is back
 		}
 	}
 }

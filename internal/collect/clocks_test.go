@@ -3,6 +3,7 @@ package collect
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,7 +69,7 @@ func (p *planning) asks() map[string]string {
 	return out
 }
 
-func TestAPlanHasOneKeyAndIsPublishedAgainAtTimes(t *testing.T) {
+func TestAPlanHasOneKeyAndIsPublishedEachSecond(t *testing.T) {
 	p := newPlanning(t, "s")
 	agents := []Agent{agentOf("a", "10.0.0.1:1"), agentOf("b", "10.0.0.2:2")}
 	p.pass(1, agents[:1], "s")
@@ -80,13 +81,15 @@ func TestAPlanHasOneKeyAndIsPublishedAgainAtTimes(t *testing.T) {
 		t.Errorf("%d plans: %+v", p.count, p.plans)
 	}
 	p.pass(10, agents, "s")
-	if p.count != 2+2*2 {
+	if p.count != 2+2*10 {
 		t.Errorf("%d plans in 10 s", p.count)
 	}
 	agents[0].Probing.Address, agents[1].Probing.Address = "10.0.0.1:7", "10.0.0.2:7"
 	p.pass(1, agents, "s")
-	if p.count != 7 {
-		t.Errorf("a new address of the host that is asked made %d plans", p.count-6)
+	for pair, address := range p.asks() {
+		if !strings.HasSuffix(address, ":7") {
+			t.Errorf("%s at %s, which is not its address any more", pair, address)
+		}
 	}
 	key := p.plans["a"].Key
 	agents[0].Ended, agents[1].Ended = true, true
@@ -160,7 +163,7 @@ func TestWhatWasNotPlannedIsNotLearnt(t *testing.T) {
 	}
 	agents := []Agent{liar, agentOf("b", "10.0.0.2:1"), agentOf("c", "10.0.0.3:1")}
 	p.pass(30, agents, "s")
-	if s := p.clocks.sessions["night"]; len(s.known) > 0 || len(s.asked) > 5 || len(s.sent) != 3 {
+	if s := p.clocks.sessions["night"]; len(s.known) > 0 || len(s.asked) > 5 {
 		t.Errorf("%d exchanges are known, %d asked", len(s.known), len(s.asked))
 	}
 }
@@ -180,5 +183,32 @@ func TestHostsThatCannotBeConnectedAreTold(t *testing.T) {
 	p.pass(2, agents, "s")
 	if len(p.said) != 2 || p.said[1] != "session night: clock probes connect all hosts" {
 		t.Errorf("said %q", p.said)
+	}
+}
+
+func TestAServerThatDiesPlansNoMoreAfterThreeSecondsAndAHalf(t *testing.T) {
+	death := time.Unix(1e9, 0)
+	for phase := time.Duration(0); phase < planEvery; phase += planEvery / 20 { // of the other's plans
+		a, b := "s1", "s2"
+		if wire.Weight("night", a) < wire.Weight("night", b) {
+			a, b = b, a
+		}
+		s, p := &Server{o: ServerOptions{Name: b}, others: map[string]time.Time{}}, newPlanning(t, b)
+		agents := []Agent{agentOf("a", "10.0.0.1:1"), agentOf("b", "10.0.0.2:2")}
+		s.serverAlive(wire.Encode(wire.ServerStatus{Version: wire.Version, Server: a, Plans: true}), death)
+		for p.now = death.Add(phase); p.count == 0; p.now = p.now.Add(planEvery) {
+			for i := range agents {
+				agents[i].Seen = p.now
+			}
+			if p.clocks.next = (time.Time{}); p.now.Sub(death) > plansWithin+planEvery {
+				t.Fatalf("no plan %v after the other server's death", p.now.Sub(death))
+			}
+			if err := p.clocks.step(p.now, agents, s.planners(p.now)); err != nil {
+				t.Fatal(err)
+			}
+			if p.count > 0 && p.now.Sub(death) < plansWithin {
+				t.Errorf("it plans %v after it heard the other", p.now.Sub(death))
+			}
+		}
 	}
 }

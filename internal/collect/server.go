@@ -98,7 +98,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	others, err := s.o.Conn.Subscribe(wire.AllServersAlive, func(m *nats.Msg) { s.serverAlive(m.Data) })
+	others, err := s.o.Conn.Subscribe(wire.AllServersAlive, func(m *nats.Msg) { s.serverAlive(m.Data, time.Now()) })
 	if err != nil {
 		return err
 	}
