@@ -33,6 +33,7 @@ func (f *brokerFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.keyFile, "key", "", "with --nats: `FILE` with the key of this server (default: DIR/.trust/server.key if it is there)")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen beyond this machine without keys: everybody who reaches the port may send and read traces")
 	flags.IntVar(&f.limits.Connections, "max-connections", 8192, "let at most `N` clients connect to the broker at a time")
+	flags.IntVar(&f.limits.PerKey, "max-connections-of-key", 64, "of them, let at most `N` have the key of one host, or of operators")
 	cmd.MarkFlagsMutuallyExclusive("listen", "nats")
 	cmd.MarkFlagsMutuallyExclusive("insecure", "nats")
 }
@@ -41,6 +42,9 @@ func (f *brokerFlags) add(cmd *cobra.Command) {
 func (f *brokerFlags) check(dir string, say func(format string, args ...any)) (err error) {
 	if f.limits.Connections < 2 {
 		return wrong("--max-connections %d: write a number of 2 or more", f.limits.Connections)
+	}
+	if f.limits.PerKey < 1 {
+		return wrong("--max-connections-of-key %d: write a number of 1 or more", f.limits.PerKey)
 	}
 	if f.keys, err = trust.Open(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -75,7 +79,7 @@ func (f *brokerFlags) connect(name string, say func(format string, args ...any))
 	stop := func() {}
 	follow = func(context.Context) error { return nil }
 	if f.nats == "" {
-		o := broker.Options{Listen: f.listen, Name: name, Limits: f.limits}
+		o := broker.Options{Listen: f.listen, Name: name, Log: say, Limits: f.limits}
 		if f.keys != nil {
 			if o.Users, err = f.keys.Users(); err != nil {
 				return nil, nil, nil, err

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -26,12 +27,14 @@ type Options struct {
 	// Users are those who may connect; nil permits all to everybody. TLS is how they know the broker; nil for a connection that is not encrypted.
 	Users []wire.User
 	TLS   *tls.Config
+	Log   func(format string, args ...any) // lines for people; nil for none
 	Limits
 }
 
 // Limits of a broker. A field that is 0 has the default.
 type Limits struct {
 	Connections   int // at a time, 8192
+	PerKey        int // of them with one key, 64; those of servers are not limited
 	Subscriptions int // of a connection, 16384: a server has two for each host
 	Message       int // bytes, what a chunk needs at most
 }
@@ -39,6 +42,9 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	if l.Connections == 0 {
 		l.Connections = 8192
+	}
+	if l.PerKey == 0 {
+		l.PerKey = 64
 	}
 	if l.Subscriptions == 0 {
 		l.Subscriptions = 16384
@@ -66,6 +72,12 @@ type Broker struct {
 	s    *server.Server
 	o    Options
 	port int
+
+	mu    sync.Mutex
+	users map[string]wire.User // by their keys
+
+	stop  chan struct{} // closed to end what watches connections
+	ended chan struct{}
 }
 
 // Start starts a broker that listens at an address.
@@ -78,7 +90,7 @@ func Start(o Options) (*Broker, error) {
 	if err != nil || number < 0 || number > 65535 {
 		return nil, fmt.Errorf("listen address %q: %q is no port: write a number from 0 to 65535", o.Listen, port)
 	}
-	b := &Broker{o: o, port: number}
+	b := &Broker{o: o, port: number, stop: make(chan struct{}), ended: make(chan struct{})}
 	options, err := b.options(host)
 	if err != nil {
 		return nil, err
@@ -87,6 +99,8 @@ func Start(o Options) (*Broker, error) {
 		return nil, err
 	}
 	b.s.Start()
+	b.setKeys(o.Users)
+	go b.watchKeys()
 	if !b.s.ReadyForConnections(startWithin) {
 		b.Close()
 		return nil, errors.New("the broker does not listen at " + o.Listen + ": is the port in use?")
@@ -147,6 +161,7 @@ func (b *Broker) SetUsers(users []wire.User) error {
 		return err
 	}
 	b.o.Users = users
+	b.setKeys(users)
 	return nil
 }
 
@@ -186,6 +201,8 @@ func (b *Broker) InProcess() (url string, option nats.Option) {
 
 // Close ends the broker and waits until it has ended.
 func (b *Broker) Close() {
+	close(b.stop)
+	<-b.ended
 	b.s.Shutdown()
 	b.s.WaitForShutdown()
 }
