@@ -3,6 +3,7 @@ package ctf
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"meridian/sensor/tsdl"
@@ -17,10 +18,18 @@ import (
 //
 // References are printed as readers resolve them: by name where the field is an earlier one of an enclosing structure, else
 // by the whole path from the scope down.
-func (m *Metadata) WriteTSDL(w io.Writer) error {
-	p := &printer{m: m, names: map[*Type][]string{}, tags: map[int][]tagOption{}, declared: map[tsdl.Type]bool{}}
-	p.collectTags()
+func (m *Metadata) WriteTSDL(w io.Writer) error { return newPrinter(m).write(w) }
+
+func newPrinter(m *Metadata) *printer {
+	p := &printer{m: m, names: map[*Type][]string{}, declared: map[tsdl.Type]bool{}}
 	p.clockNames()
+	return p
+}
+
+// write prints the whole metadata.
+func (p *printer) write(w io.Writer) error {
+	m := p.m
+	p.collectTags()
 	header := p.scope("trace.packet.header", m.PacketHeader)
 	for i := range m.Streams {
 		p.stream(&m.Streams[i])
@@ -52,6 +61,33 @@ func (m *Metadata) WriteTSDL(w io.Writer) error {
 	text.Add(p.streams.String())
 	_, err := w.Write(text.Bytes())
 	return err
+}
+
+// add prints event classes of a stream class, after the metadata without them. What was printed stays as it is.
+func (p *printer) add(w io.Writer, s *StreamClass, events []EventClass) error {
+	p.plain, p.clocked, p.streams = tsdl.Metadata{}, tsdl.Metadata{}, tsdl.Metadata{}
+	p.collectTags()
+	around := p.around(s)
+	for i := range events {
+		p.scopes = slices.Clone(around)
+		p.event(s, &events[i])
+	}
+	if p.err != nil {
+		return fmt.Errorf("CTF 1.8 metadata: %w", p.err)
+	}
+	_, err := io.WriteString(w, p.plain.String()+p.clocked.String()+p.streams.String())
+	return err
+}
+
+// around returns the scopes in which a stream class's events may refer to fields.
+func (p *printer) around(s *StreamClass) (scopes []namedScope) {
+	for _, scope := range []namedScope{{"trace.packet.header", p.m.PacketHeader}, {"stream.packet.context", s.PacketContext}, {"stream.event.header", s.EventHeader},
+		{"stream.event.context", s.EventContext}} {
+		if scope.root != nil {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes
 }
 
 // printer holds the declarations so far. It keeps the first error and goes on to the end.

@@ -24,6 +24,7 @@ type tagOption struct {
 // collectTags finds the labels that every selector field needs, so that they can be printed with it: the
 // enumeration precedes the variant that refers to it.
 func (p *printer) collectTags() {
+	p.tags = map[int][]tagOption{}
 	var walk func(t *Type, depth int)
 	walk = func(t *Type, depth int) {
 		if t == nil || depth > maxTypeDepth {

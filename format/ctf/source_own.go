@@ -84,6 +84,7 @@ func (ep *eventPlan) visible(v []trace.Value) []trace.Value {
 type streamNaming struct {
 	scope                  Scope
 	name, kind, id, parent int
+	host                   int // of a stream with the events of several hosts
 }
 
 // streamNamingOf finds those of a stream class of Meridian's. Streams that share a file are named with each event.
@@ -93,7 +94,10 @@ func streamNamingOf(class *StreamClass) streamNaming {
 		if scope == CommonContextScope {
 			t = class.EventContext
 		}
-		f := streamNaming{scope, fieldIndex(t, "row"), fieldIndex(t, "row_kind"), fieldIndex(t, "row_id"), fieldIndex(t, "row_parent")}
+		f := streamNaming{scope, fieldIndex(t, "row"), fieldIndex(t, "row_kind"), fieldIndex(t, "row_id"), fieldIndex(t, "row_parent"), -1}
+		if scope == CommonContextScope {
+			f.host = fieldIndex(t, "host")
+		}
 		if f.name >= 0 {
 			return f
 		}
@@ -133,7 +137,7 @@ func (f *streamNaming) takenOf(base int, taken []int) []int {
 	if f.name < 0 || f.scope != CommonContextScope {
 		return taken
 	}
-	for _, k := range []int{f.name, f.kind, f.id, f.parent} {
+	for _, k := range []int{f.name, f.kind, f.id, f.parent, f.host} {
 		if k >= 0 {
 			taken = append(taken, base+k)
 		}
@@ -155,7 +159,7 @@ func streamKindOf(name []byte) trace.StreamKind {
 type namedStreams struct {
 	key     []byte
 	byKey   map[string]int
-	parents map[string]int // a row that is only known as a parent, by its name
+	parents map[string]int // a row that is only known as a parent, by its host and its name
 }
 
 // namedStream returns the stream that the reader's packet or event names.
@@ -174,17 +178,18 @@ func (s *Source) namedStream(r *Reader) int {
 	}
 	t := &s.named
 	t.key = binary.LittleEndian.AppendUint64(t.key[:0], uint64(id))
-	t.key = append(append(append(t.key, part(at.kind)...), 0), part(at.name)...)
+	t.key = append(append(append(append(append(t.key, part(at.kind)...), 0), part(at.host)...), 0), part(at.name)...)
 	if n, ok := t.byKey[string(t.key)]; ok {
 		return n
 	}
 	if t.byKey == nil {
 		t.byKey, t.parents = map[string]int{}, map[string]int{}
 	}
-	row := trace.Stream{Name: string(part(at.name)), Kind: streamKindOf(part(at.kind)), ID: id, Parent: -1}
-	n, known := t.parents[row.Name]
+	row := trace.Stream{Name: string(part(at.name)), Host: string(part(at.host)), Kind: streamKindOf(part(at.kind)), ID: id, Parent: -1}
+	whole := row.Host + "\x00" + row.Name
+	n, known := t.parents[whole]
 	if known {
-		delete(t.parents, row.Name)
+		delete(t.parents, whole)
 		row.Parent = s.streams[n].Parent
 		s.streams[n] = row
 	} else {
@@ -192,20 +197,20 @@ func (s *Source) namedStream(r *Reader) int {
 	}
 	t.byKey[string(t.key)] = n
 	if parent := string(part(at.parent)); parent != "" {
-		s.streams[n].Parent = s.parentStream(parent, n)
+		s.streams[n].Parent = s.parentStream(row.Host, parent, n)
 	}
 	return n
 }
 
-// parentStream returns the stream of a name; if there is none yet, one to be completed later.
-func (s *Source) parentStream(name string, child int) int {
+// parentStream returns the stream of a host's name; if there is none yet, one to be completed later.
+func (s *Source) parentStream(host, name string, child int) int {
 	for i := range s.streams {
-		if i != child && s.streams[i].Name == name {
+		if i != child && s.streams[i].Name == name && s.streams[i].Host == host {
 			return i
 		}
 	}
-	n := s.addStream(trace.Stream{Name: name})
-	s.named.parents[name] = n
+	n := s.addStream(trace.Stream{Name: name, Host: host})
+	s.named.parents[host+"\x00"+name] = n
 	return n
 }
 

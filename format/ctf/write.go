@@ -141,8 +141,8 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 }
 
 func (w *Writer) write(r *trace.TimelineEvent) error {
-	if r.Stream < 0 || r.Stream >= len(w.schema.Streams) || r.Class < 0 || r.Class >= len(w.schema.Classes) || r.Host < 0 || r.Host >= len(w.schema.Hosts) {
-		return fmt.Errorf("event of stream %d, class %d and host %d, which the schema lacks", r.Stream, r.Class, r.Host)
+	if err := w.check(r); err != nil {
+		return err
 	}
 	cycles := w.cycles(r.Time)
 	h, err := w.host(r.Host)
@@ -153,27 +153,7 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 	if err != nil {
 		return err
 	}
-	p := w.plan(r.Class)
-	values := r.Values
-	if len(values) > len(p.class.Fields) {
-		values = values[:len(p.class.Fields)]
-		w.stats.Misfits++
-	}
-	key := eventKey{missing: p.missing(values), phase: r.Phase}
-	w.eventContext = w.eventContext[:0]
-	if r.Slice != 0 {
-		key.extras |= hasSlice
-		w.eventContext = append(w.eventContext, trace.OfUint(r.Slice))
-	}
-	if r.Flow != 0 {
-		key.extras |= hasFlow
-		w.eventContext = append(w.eventContext, trace.OfUint(r.Flow))
-	}
-	if r.Role != trace.NoRole {
-		key.extras |= hasRole
-		w.eventContext = append(w.eventContext, trace.OfUint(uint64(r.Role)))
-	}
-	key.version = p.version
+	p, key, values := w.classify(r)
 	event := h.event(row.class, r.Class, key, p)
 
 	w.common = w.common[:0]
@@ -198,6 +178,40 @@ func (w *Writer) write(r *trace.TimelineEvent) error {
 		}
 	}
 	return nil
+}
+
+// check refuses an event that the schema does not describe.
+func (w *Writer) check(r *trace.TimelineEvent) error {
+	if r.Stream < 0 || r.Stream >= len(w.schema.Streams) || r.Class < 0 || r.Class >= len(w.schema.Classes) || r.Host < 0 || r.Host >= len(w.schema.Hosts) {
+		return fmt.Errorf("event of stream %d, class %d and host %d, which the schema lacks", r.Stream, r.Class, r.Host)
+	}
+	return nil
+}
+
+// classify returns what decides the event class of an event, and its values. What the event is to others of its row and to messages begins eventContext.
+func (w *Writer) classify(r *trace.TimelineEvent) (p *classPlan, key eventKey, values []trace.Value) {
+	p = w.plan(r.Class)
+	values = r.Values
+	if len(values) > len(p.class.Fields) {
+		values = values[:len(p.class.Fields)]
+		w.stats.Misfits++
+	}
+	key = eventKey{missing: p.missing(values), phase: r.Phase}
+	w.eventContext = w.eventContext[:0]
+	if r.Slice != 0 {
+		key.extras |= hasSlice
+		w.eventContext = append(w.eventContext, trace.OfUint(r.Slice))
+	}
+	if r.Flow != 0 {
+		key.extras |= hasFlow
+		w.eventContext = append(w.eventContext, trace.OfUint(r.Flow))
+	}
+	if r.Role != trace.NoRole {
+		key.extras |= hasRole
+		w.eventContext = append(w.eventContext, trace.OfUint(uint64(r.Role)))
+	}
+	key.version = p.version
+	return p, key, values
 }
 
 // split returns the values of the event's fields and of its own context, those apart that are missing.

@@ -182,6 +182,10 @@ const (
 	hasSlice = 1 << iota
 	hasFlow
 	hasRole
+	hasComponent // of a PacketWriter, like all below
+	hasBounds
+	hasBehind
+	hasMoved
 )
 
 // streamEvents are the event classes of a stream class, by class of the schema.
@@ -258,6 +262,12 @@ func (h *hostWriter) eventClass(id uint64, key eventKey, p *classPlan) EventClas
 	if key.extras&hasRole != 0 {
 		context = append(context, Field{"role", enumerationOf(8, trace.Leaves+1, roleName)})
 	}
+	context = append(context, key.placed()...)
+	reserved := make(map[string]bool, len(context))
+	for i := range context {
+		reserved[context[i].Name] = true // which mean something in this place
+	}
+	reserved["slice"], reserved["flow"], reserved["role"] = true, true, true
 	var added []Field
 	for i := range p.class.Fields {
 		if i < 64 && key.missing>>i&1 != 0 {
@@ -275,7 +285,7 @@ func (h *hostWriter) eventClass(id uint64, key eventKey, p *classPlan) EventClas
 		fields = append(fields, Field{"_context", structOfFields(added...)})
 	} else {
 		for i := range added {
-			if n := added[i].Name; n == "slice" || n == "flow" || n == "role" { // which mean something in this place
+			if n := added[i].Name; reserved[n] {
 				added[i].Name = n + "_"
 			}
 		}
@@ -286,6 +296,21 @@ func (h *hostWriter) eventClass(id uint64, key eventKey, p *classPlan) EventClas
 	}
 	e.Payload = structOfFields(fields...)
 	return e
+}
+
+// placed returns the fields that say where a [PacketWriter]'s event is on the timeline.
+func (k *eventKey) placed() (fields []Field) {
+	for _, x := range []struct {
+		extra uint8
+		names []string
+	}{{hasComponent, []string{"component"}}, {hasBounds, []string{"early", "late"}}, {hasBehind, []string{"behind"}}, {hasMoved, []string{"moved"}}} {
+		for _, name := range x.names {
+			if k.extras&x.extra != 0 {
+				fields = append(fields, Field{name, plainInteger(64, NoRole)})
+			}
+		}
+	}
+	return fields
 }
 
 func roleName(r trace.Role) string {

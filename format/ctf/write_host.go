@@ -48,11 +48,18 @@ func (w *Writer) host(index int) (*hostWriter, error) {
 	if h := w.hosts[index]; h != nil {
 		return h, nil
 	}
-	h := &hostWriter{w: w, index: index, classes: map[streamKind]int{}, names: map[string]bool{}}
-	h.dir = filepath.Join(w.partial, fileName(w.schema.Hosts[index], "host", w.names))
+	h := newHostWriter(w)
+	h.index, h.dir = index, filepath.Join(w.partial, fileName(w.schema.Hosts[index], "host", w.names))
 	if err := os.Mkdir(h.dir, 0o777); err != nil {
 		return nil, err
 	}
+	w.hosts[index] = h
+	return h, nil
+}
+
+// newHostWriter returns a trace without streams.
+func newHostWriter(w *Writer) *hostWriter {
+	h := &hostWriter{w: w, classes: map[streamKind]int{}, names: map[string]bool{}}
 	h.m = &Metadata{Major: 1, Minor: 8, HasUUID: true, UUID: newUUID(), Clocks: []Clock{{}}}
 	h.m.PacketHeader = structOfFields(
 		Field{"magic", plainInteger(32, PacketMagic)},
@@ -60,8 +67,7 @@ func (w *Writer) host(index int) (*hostWriter, error) {
 		Field{"stream_id", plainInteger(32, StreamClassID)},
 		Field{"stream_instance_id", plainInteger(64, StreamID)})
 	h.enc = NewEncoder(h.m)
-	w.hosts[index] = h
-	return h, nil
+	return h
 }
 
 // newUUID returns a random UUID (version 4). Readers treat traces of one UUID as one trace.
