@@ -115,13 +115,16 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// Two subscribers read a session. While one is stopped, the other and the collection go on, and the stopped one misses nothing that is held for it.
+// Two subscribers read a session. While one is stopped, the other and the collection go on, and the stopped one misses nothing that is held for it. What a
+// third keeps of the packets is a trace.
 func TestASubscriberThatIsStoppedDelaysNobody(t *testing.T) {
 	testneed.Long(t, "builds the command")
-	python, dir := testneed.Program(t, "python3"), t.TempDir()
-	meridian := filepath.Join(dir, "meridian")
-	if out, err := exec.Command("go", "build", "-o", meridian, "meridian/cmd/meridian").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	python, babeltrace, dir := testneed.Program(t, "python3"), testneed.Program(t, "babeltrace2"), t.TempDir()
+	meridian, packets := filepath.Join(dir, "meridian"), filepath.Join(dir, "packets")
+	for out, of := range map[string]string{meridian: "meridian/cmd/meridian", packets: "meridian/examples/subscribe/packets"} {
+		if said, err := exec.Command("go", "build", "-o", out, of).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
 	}
 	address := freeAddress(t)
 	server := start(t, "server", nil, meridian, "server", "--dir", filepath.Join(dir, "stored"), "--listen", "127.0.0.1:0", "--timeline", "on", "--latency", "5ms", "--http", address)
@@ -163,8 +166,12 @@ func TestASubscriberThatIsStoppedDelaysNobody(t *testing.T) {
 	events := "http://" + address + "/sessions/night/events"
 	await(t, events)
 	subscribers = append(subscribers, start(t, "Python", nil, python, "-u", "subscribe.py", events))
+	keeper := start(t, "packets", nil, packets, "-server", url, "night", filepath.Join(dir, "kept"))
 	for _, s := range subscribers {
 		s.read(100)
+	}
+	if !keeper.lines.Scan() {
+		t.Fatal("the subscriber of packets has ended")
 	}
 	for i, stopped := range subscribers {
 		stopped.signal(syscall.SIGSTOP)
@@ -176,6 +183,13 @@ func TestASubscriberThatIsStoppedDelaysNobody(t *testing.T) {
 	agent.signal(os.Interrupt)
 	if err := agent.cmd.Wait(); err != nil {
 		t.Errorf("not all that was recorded is on the server's disk: %v", err)
+	}
+	keeper.signal(syscall.SIGSTOP)
+	kept := exec.Command(babeltrace, keeper.lines.Text())
+	var said strings.Builder
+	kept.Stderr = &said
+	if out, err := kept.Output(); err != nil || said.Len() > 0 || strings.Count(string(out), "test:number") < 700 {
+		t.Errorf("babeltrace2 prints %d lines of the packets that were kept: %v: %s", strings.Count(string(out), "\n"), err, said.String())
 	}
 }
 

@@ -12,7 +12,9 @@ type message struct {
 	first  uint64 // number of the first event, from 1
 	events uint64
 	data   []byte
-	ends   []int // where each event ends in data
+	ends   []int // where each line ends in data
+	// metadata is how many bytes of the metadata describe a packet; 0 for lines.
+	metadata int
 }
 
 // feed is the latest messages of a timeline in one format. Each reader has a place of its own. The writer waits for no reader: messages

@@ -107,11 +107,11 @@ func (p *Publisher) serveEvents(w http.ResponseWriter, r *http.Request) {
 			}
 			continue
 		}
-		from := place{serial: x.lines.end().serial} // whatever comes next
+		from := place{serial: x.lines.feed.end().serial} // whatever comes next
 		s.id = x.id
 		switch {
 		case first && resumes && err == nil && id == x.id:
-			from = x.lines.find(last)
+			from = x.lines.feed.find(last)
 		case first && resumes || !first:
 			s.say("anew", 0, 0, "another timeline has begun, whose numbers begin anew: what lies between is in the directories of the session")
 			if !first {
@@ -126,13 +126,13 @@ func (p *Publisher) serveEvents(w http.ResponseWriter, r *http.Request) {
 
 // follow sends the events of a timeline from a place on, whose event is 0 where any may be the first. False: the client has gone.
 func (s *stream) follow(r *http.Request, x *run, at place) bool {
-	x.lines.join()
-	defer x.lines.leave(true)
+	x.lines.feed.join()
+	defer x.lines.feed.leave(true)
 	s.say("timeline", at.event, 0, "events of session "+s.session)
 	silent := time.NewTicker(commentEvery)
 	defer silent.Stop()
 	for ended := false; ; {
-		messages, end, wait := x.lines.read(at)
+		messages, end, wait := x.lines.feed.read(at)
 		for _, m := range messages {
 			if at.event != 0 && m.first > at.event {
 				s.p.http.missed.Add(m.first - at.event)

@@ -88,7 +88,7 @@ func served(t *testing.T, limit int) (r *run, url string) {
 		t.Fatal(err)
 	}
 	x := newTimeline(p, "night", true)
-	r = &run{t: x, id: "first", lines: newFeed(limit), ended: make(chan struct{})}
+	r = &run{t: x, id: "first", lines: &output{feed: newFeed(limit)}, ended: make(chan struct{})}
 	r.state.Store(&State{Version: 1, Session: "night"})
 	x.current.Store(r)
 	p.timelines["night"] = x
@@ -100,7 +100,7 @@ func served(t *testing.T, limit int) (r *run, url string) {
 func TestLastEventIDResumesBehindTheEvent(t *testing.T) {
 	t.Parallel()
 	r, url := served(t, 1<<20)
-	fill(r.lines, 1, 10, 7)
+	fill(r.lines.feed, 1, 10, 7)
 	e := open(t, url, "night", "first/40")
 	if s := e.next(); s.kind != "timeline" {
 		t.Errorf("first comes %+v", s)
@@ -110,7 +110,7 @@ func TestLastEventIDResumesBehindTheEvent(t *testing.T) {
 			t.Fatalf("event %d is %+v", n, s)
 		}
 	}
-	fill(r.lines, 71, 1, 1)
+	fill(r.lines.feed, 71, 1, 1)
 	if s := e.next(); s.data != `{"n":71}` {
 		t.Errorf("then comes %+v", s)
 	}
@@ -119,8 +119,8 @@ func TestLastEventIDResumesBehindTheEvent(t *testing.T) {
 func TestASubscriberThatResumesTooLateIsToldWhatItMissed(t *testing.T) {
 	t.Parallel()
 	r, url := served(t, 3000) // some of the messages
-	fill(r.lines, 1, 100, 10)
-	oldest := r.lines.held[0].first
+	fill(r.lines.feed, 1, 100, 10)
+	oldest := r.lines.feed.held[0].first
 	if oldest < 100 || oldest > 990 {
 		t.Fatalf("the feed holds events from %d on", oldest)
 	}
@@ -148,8 +148,8 @@ func TestASlowSubscriberDelaysNobodyAndIsTold(t *testing.T) {
 	if s := slow.next(); s.kind != "timeline" {
 		t.Fatalf("first comes %+v", s)
 	}
-	const messages, each = 3000, 1000 // some 40 MB, more than connections hold
-	fill(r.lines, 1, messages, each)  // it returns, though the subscriber has read nothing of it
+	const messages, each = 3000, 1000     // some 40 MB, more than connections hold
+	fill(r.lines.feed, 1, messages, each) // it returns, though the subscriber has read nothing of it
 	missed, next := uint64(0), uint64(1)
 	for next <= messages*each {
 		s := slow.next()
@@ -178,16 +178,16 @@ func TestASlowSubscriberDelaysNobodyAndIsTold(t *testing.T) {
 func TestATimelineThatBeginsAnewIsToldToOldAndNewConnections(t *testing.T) {
 	t.Parallel()
 	r, url := served(t, 1<<20)
-	fill(r.lines, 1, 1, 3)
+	fill(r.lines.feed, 1, 1, 3)
 	old := open(t, url, "night", "first/2")
 	if a, b := old.next(), old.next(); a.kind != "timeline" || b.id != "first/3" {
 		t.Fatalf("%+v, %+v", a, b)
 	}
-	second := &run{t: r.t, id: "second", lines: newFeed(1 << 20), ended: make(chan struct{})}
+	second := &run{t: r.t, id: "second", lines: &output{feed: newFeed(1 << 20)}, ended: make(chan struct{})}
 	second.state.Store(&State{Version: 1, Session: "night"})
 	r.t.current.Store(second)
 	close(r.ended)
-	fill(second.lines, 1, 1, 2)
+	fill(second.lines.feed, 1, 1, 2)
 	back := open(t, url, "night", "first/3")
 	for _, e := range []*events{old, back} {
 		if s := e.next(); s.kind != "anew" || !strings.Contains(s.data, `"timeline":"second"`) || !strings.Contains(s.data, "begin anew") {
@@ -205,7 +205,7 @@ func TestAnEventIsOneNoticeWhateverIsInIt(t *testing.T) {
 	line := string(wire.Encode(map[string]string{"text": "a\n\nevent: missed\r\ndata: x"})) + "\n"
 	e := open(t, url, "night", "")
 	e.next()
-	r.lines.append(&message{events: 1, data: []byte(line), ends: []int{len(line)}})
+	r.lines.feed.append(&message{events: 1, data: []byte(line), ends: []int{len(line)}})
 	if s := e.next(); s.kind != "" || s.data+"\n" != line {
 		t.Errorf("%+v", s)
 	}
@@ -262,7 +262,7 @@ func TestMetricsSayWhatTheStateSays(t *testing.T) {
 	}
 	bound := int64(1_500_000)
 	x := newTimeline(p, "night", true)
-	r := &run{t: x, lines: newFeed(1)}
+	r := &run{t: x, lines: &output{feed: newFeed(1)}}
 	r.state.Store(&State{Session: "night", Events: 7, Late: 2, Lost: 3, Hosts: []HostState{{Host: "web", LagNs: 2_000_000, BoundNs: &bound, Lost: 3}, {Host: "db"}}})
 	x.current.Store(r)
 	p.timelines["night"] = x

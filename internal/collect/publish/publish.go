@@ -1,8 +1,9 @@
 // Package publish makes one timeline of each session that a server stores, while it is recorded, and hands it to subscribers. It reads directories
 // and nothing else: a server stores on, whatever happens here.
 //
-//	DIR/SESSION/HOST... --> live.Session --> events in order --> lines (JSON) --> feed --> NATS subjects
-//	                                                        '--> spans --> OTLP       '-> server-sent events
+//	DIR/SESSION/HOST... --> live.Session --> events in order --> lines (JSON) --> feed --> NATS subject, server-sent events
+//	                                                        |--> CTF packets --> feed --> NATS subject
+//	                                                        '--> spans --> OTLP
 //
 // A feed holds the latest messages. Whoever reads it has a place of his own there, so a slow subscriber delays nobody, and sees from the numbers of the
 // events what it has missed. Numbers count from 1 for each timeline, which has an identity: one that begins anew has another.

@@ -1,19 +1,16 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"meridian/format/jsonl"
 	"meridian/internal/filter"
 	"meridian/internal/live"
 	"meridian/order"
@@ -36,20 +33,18 @@ type run struct {
 	t     *timeline
 	id    string
 	began time.Time
-	lines *feed
+	lines *output
+	ctf   *output
 	state atomic.Pointer[State]
 
 	filter  *filter.Filter
-	writer  *jsonl.Writer
-	buffer  bytes.Buffer
-	ends    []int
-	want    bool      // lines, as of the last step
-	spans   *spans    // nil: they are not exported
-	told    time.Time // when state was made last
-	grew    time.Time // when there was an event last
+	packets *packets   // of ctf
+	note    order.Note // of the event that is being written
+	spans   *spans     // nil: they are not exported
+	told    time.Time  // when state was made last
+	grew    time.Time  // when there was an event last
 	stop    context.CancelFunc
 	ended   chan struct{}
-	unheard uint64 // events since the last step that nobody wanted as lines
 
 	warnings trace.Warnings
 	warned   map[string]bool
@@ -106,7 +101,7 @@ func (t *timeline) run(ctx context.Context) {
 func (t *timeline) follow(ctx context.Context) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &run{t: t, id: strings.ToLower(rand.Text()[:16]), began: time.Now(), grew: time.Now(), stop: stop, ended: make(chan struct{}), lines: newFeed(feedBytes), warned: make(map[string]bool)}
+	r := &run{t: t, id: strings.ToLower(rand.Text()[:16]), began: time.Now(), grew: time.Now(), stop: stop, ended: make(chan struct{}), warned: make(map[string]bool)}
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer stop()
@@ -123,7 +118,10 @@ func (t *timeline) follow(ctx context.Context) (err error) {
 		return err
 	}
 	r.filter = filter.New(s.Schema(), filter.Options{Events: []string{"!meridian:clock", "!meridian:steering"}})
-	if r.writer, err = jsonl.NewWriter(&r.buffer, r.filter.Schema()); err != nil {
+	if r.lines, err = newLines(r.filter.Schema()); err != nil {
+		return err
+	}
+	if r.ctf, r.packets, err = newPackets(r.filter.Schema(), t.session, r.id); err != nil {
 		return err
 	}
 	r.filter.To(r)
@@ -131,16 +129,17 @@ func (t *timeline) follow(ctx context.Context) (err error) {
 		r.spans = newSpans(t.p.o.OTLP, t.session, r.filter.Schema())
 	}
 	s.To(&placed{r})
-	r.note(s)
+	r.tellState(s)
 	t.current.Store(r)
 	t.fault.Store(nil)
 	defer close(r.ended)
 	defer t.current.Store(nil)
 	if t.p.o.Conn != nil {
-		r.lines.join()
+		r.lines.feed.join()
+		r.ctf.feed.join()
 		readers.Go(func() { r.publish(ctx, t.p.o.Conn) })
 	}
-	r.want = r.lines.wanted()
+	r.lines.want, r.ctf.want = r.lines.feed.wanted(), r.ctf.feed.wanted()
 	return s.Run(ctx)
 }
 
@@ -149,45 +148,22 @@ type placed struct{ r *run }
 
 // Write takes an event from the sorter.
 func (p *placed) Write(e *trace.TimelineEvent, n order.Note) error {
-	p.r.writer.Annotate(int64(n.Behind), int64(n.Moved))
+	p.r.note = n
 	return p.r.filter.Write(e)
 }
-
-// maxMessage is how many bytes of lines a message has at most, unless one is longer.
-const maxMessage = 32 << 10
 
 // Write takes an event that the filter lets pass.
 func (r *run) Write(e *trace.TimelineEvent) error {
 	if r.spans != nil {
 		r.spans.Write(e)
 	}
-	if !r.want {
-		r.unheard++
-	} else {
-		if err := r.writer.Write(e); err != nil {
-			return err
-		}
-		if err := r.writer.Flush(); err != nil {
-			return err
-		}
-		if r.ends = append(r.ends, r.buffer.Len()); r.buffer.Len() >= maxMessage {
-			r.cut()
-		}
-	}
-	return nil
+	r.lines.write(e, r.note)
+	r.ctf.write(e, r.note)
+	return r.lines.fault
 }
 
 // Close is for nothing: the run ends with its session.
 func (r *run) Close() error { return nil }
-
-// cut hands on the lines so far.
-func (r *run) cut() {
-	if len(r.ends) > 0 {
-		r.lines.append(&message{events: uint64(len(r.ends)), data: bytes.Clone(r.buffer.Bytes()), ends: slices.Clone(r.ends)})
-	}
-	r.buffer.Reset()
-	r.ends = r.ends[:0]
-}
 
 // stateEvery is how often the state is told.
 const stateEvery = time.Second
@@ -195,17 +171,16 @@ const stateEvery = time.Second
 // Step hands on what has come.
 func (p *placed) Step(s *live.Session) error {
 	r := p.r
-	if r.unheard > 0 || len(r.ends) > 0 {
+	if r.lines.step() {
 		r.grew = time.Now()
 	}
-	r.cut()
-	if r.unheard > 0 {
-		r.lines.skip(r.unheard)
-		r.unheard = 0
+	whole := r.ctf.fault == nil
+	r.ctf.step()
+	if err := r.ctf.fault; err != nil && whole {
+		r.t.p.o.Log("timeline of session %s has no packets any more: %v", r.t.session, err)
 	}
-	r.want = r.lines.wanted()
 	if time.Since(r.told) >= stateEvery {
-		r.note(s)
+		r.tellState(s)
 		if time.Since(r.grew) > idleAfter {
 			r.stop()
 		}
@@ -213,11 +188,11 @@ func (p *placed) Step(s *live.Session) error {
 	return nil
 }
 
-// note makes the state anew.
-func (r *run) note(s *live.Session) {
+// tellState makes the state anew.
+func (r *run) tellState(s *live.Session) {
 	r.told = time.Now()
 	stats := s.Stats()
-	x := &State{Version: 1, Session: r.t.session, Server: r.t.p.o.Server, Timeline: r.id, Events: r.lines.end().event - 1, Late: stats.Late, Forced: stats.Forced}
+	x := &State{Version: 1, Session: r.t.session, Server: r.t.p.o.Server, Timeline: r.id, Events: r.lines.feed.end().event - 1, Late: stats.Late, Forced: stats.Forced}
 	for _, h := range s.Hosts() {
 		host := HostState{Host: h.Name, Component: h.Component, TimeNs: int64(h.Latest), LagNs: int64(h.Lag), Lost: h.Lost}
 		if h.Bounded {

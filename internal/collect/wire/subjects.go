@@ -25,10 +25,12 @@ import (
 //	meridian.v1.control.sessions           how sessions stand; each server answers
 //	meridian.v1.control.files              the files of a host in a session; each server answers
 //	meridian.v1.control.read.SERVER        a range of one of them
+//	meridian.v1.control.metadata.TIMELINE  what describes the CTF packets of a timeline, from an offset on
 //
 // Operators read what servers publish of their sessions:
 //
 //	meridian.v1.session.SESSION.events.json    events of the timeline, a JSON object each on a line
+//	meridian.v1.session.SESSION.events.ctf     the same events, a CTF packet in each message
 //	meridian.v1.session.SESSION.hosts          state of the timeline and its hosts, each second
 const (
 	root     = "meridian.v1."
@@ -98,17 +100,22 @@ func HostOf(subject string) (string, error) {
 // What servers publish of a session.
 const (
 	EventsJSON   = "events.json"
+	EventsCTF    = "events.ctf"
 	SessionHosts = "hosts"
 )
+
+// MetadataOf returns the subject of requests for the metadata of a timeline's CTF packets.
+func MetadataOf(timeline string) string { return control + "metadata." + timeline }
 
 // OfSession returns a subject of a session.
 func OfSession(session, what string) string { return sessions + Token(session) + "." + what }
 
-// Headers of the messages with events. Numbers of events count from 1 in each timeline and format; a gap is what the subscriber missed.
+// Headers of the messages with events. Numbers of events count from 1 in each timeline; a gap is what the subscriber missed.
 const (
 	HeaderTimeline = "Meridian-Timeline" // the identity of the timeline: numbers of another one begin anew
 	HeaderServer   = "Meridian-Server"   // that publishes it
 	HeaderSequence = "Meridian-Sequence" // of the message on its subject, from 1
 	HeaderFirst    = "Meridian-First"    // number of the first event in it, or of the next one where it has none
 	HeaderEvents   = "Meridian-Events"   // how many events it has
+	HeaderMetadata = "Meridian-Metadata" // of a CTF packet: how many bytes of the metadata describe it
 )
