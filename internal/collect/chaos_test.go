@@ -71,7 +71,7 @@ func (c *chaos) startBroker() {
 	var err error
 	for range 100 { // the port may still be in use
 		var b *broker.Broker
-		if b, err = broker.Start(broker.Options{Listen: c.listen, Name: "test"}); err == nil {
+		if b, err = broker.Start(broker.Options{Listen: c.listen, Name: "test", Limits: broker.Limits{Message: 64 << 10}}); err == nil {
 			c.broker = b
 			c.listen = b.URL()[len("nats://"):]
 			return
@@ -108,7 +108,7 @@ func (c *chaos) record() {
 		}
 	}
 	if c.r.IntN(10) == 0 {
-		c.w.metadata(c.r.Int())
+		c.w.longMetadata(c.r.Int(), c.r.IntN(200<<10)) // some have no room in a message
 	}
 }
 

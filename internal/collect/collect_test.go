@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -29,7 +30,12 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	b, err := broker.Start(broker.Options{Listen: "127.0.0.1:0", Name: "test"})
+	return newLabOf(t, broker.Limits{})
+}
+
+func newLabOf(t *testing.T, limits broker.Limits) *lab {
+	t.Helper()
+	b, err := broker.Start(broker.Options{Listen: "127.0.0.1:0", Name: "test", Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +100,25 @@ func (l *lab) ship(o ship.Options) (sum ship.Summary) {
 	return l.shipOver(l.connectAs(o.Host), o)
 }
 
+// runs runs a shipper until the returned function ends it.
+func runs(t *testing.T, s *ship.Shipper) (stop func() ship.Summary) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var sum ship.Summary
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		sum, err = s.Run(ctx)
+		ended <- err
+	}()
+	return func() ship.Summary {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		return sum
+	}
+}
+
 // shipOver runs a shipper over a connection until everything is acknowledged.
 func (l *lab) shipOver(c *nats.Conn, o ship.Options) (sum ship.Summary) {
 	l.t.Helper()
@@ -134,8 +159,13 @@ func newTrace(t testing.TB, dir string, seed uint64) *traceWriter {
 }
 
 func (w *traceWriter) metadata(version int) {
+	w.longMetadata(version, 0)
+}
+
+// longMetadata replaces the metadata by one that has so many bytes more.
+func (w *traceWriter) longMetadata(version, more int) {
 	path, next := filepath.Join(w.dir, "metadata"), filepath.Join(w.dir, ".metadata.new")
-	text := fmt.Sprintf("/* CTF 1.8 */\ntrace { uuid = %q; };\n/* %d */\n", uuid, version)
+	text := fmt.Sprintf("/* CTF 1.8 */\ntrace { uuid = %q; };\n/* %d %s */\n", uuid, version, hex.EncodeToString(w.random(more/2)))
 	if err := os.WriteFile(next, []byte(text), 0o666); err != nil {
 		w.t.Fatal(err)
 	}

@@ -92,6 +92,7 @@ type Shipper struct {
 	words     chan struct{} // the directory may have grown
 	z         *zstd.Encoder
 	raw, out  []byte
+	message   int64   // bytes that a message may carry
 	budget    float64 // bytes that Rate permits now
 	spent     time.Time
 	ended     bool
@@ -118,10 +119,7 @@ func New(o Options) (*Shipper, error) {
 		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
 		acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), words: make(chan struct{}, 1),
 	}
-	s.o.Chunk = min(s.o.Chunk, wire.MaxRange, o.Conn.MaxPayload()-int64(wire.MaxOverhead))
-	if s.o.Chunk < 4096 {
-		return nil, fmt.Errorf("the broker permits messages of %d bytes: set its max_payload to 64 KiB or more", o.Conn.MaxPayload())
-	}
+	s.o.Chunk = min(s.o.Chunk, wire.MaxRange)
 	s.plan = plan{d: s.d, window: s.o.Window, chunk: s.o.Chunk}
 	s.account = newAccount(&s.plan, o.Replicas, o.Held, o.Log)
 	if o.Compress {
@@ -377,6 +375,9 @@ func (s *Shipper) acked(a wire.Ack) {
 
 // send sends what may be sent now. later is when the rate permits more, 0 where something else is waited for.
 func (s *Shipper) send(now time.Time) (later time.Duration, err error) {
+	if !s.fits() {
+		return 0, s.account.release(now, s.peers)
+	}
 	if err := s.sendMetadata(); err != nil {
 		return 0, err
 	}
@@ -424,20 +425,6 @@ func (s *Shipper) sendPiece(x piece, now time.Time) error {
 	return nil
 }
 
-// sendMetadata sends the metadata to servers that do not have it as it is, before the packets that need it.
-func (s *Shipper) sendMetadata() error {
-	for _, p := range s.plan.peers {
-		if p.state != open || s.d.metadata.data == nil || p.sent == s.d.metadata.sum {
-			continue
-		}
-		if err := s.publish(&wire.Chunk{Kind: wire.Document, File: wire.Metadata, Data: s.d.metadata.data}, p); err != nil {
-			return err
-		}
-		p.sent, p.sentAt = s.d.metadata.sum, time.Now()
-	}
-	return nil
-}
-
 // publish sends a chunk to a server, or to all.
 func (s *Shipper) publish(c *wire.Chunk, to *peer) error {
 	subject := wire.OfHost(s.o.Host, "data")
@@ -450,10 +437,10 @@ func (s *Shipper) publish(c *wire.Chunk, to *peer) error {
 		z = s.z
 	}
 	s.out = c.Append(s.out[:0], z)
-	if err := s.o.Conn.Publish(subject, s.out); !wire.Lost(err) {
+	if err := s.o.Conn.Publish(subject, s.out); !wire.Lost(err) && !errors.Is(err, nats.ErrMaxPayload) {
 		return err
 	}
-	return nil
+	return nil // it is sent again, in smaller pieces if the connection is to another broker now
 }
 
 // complete reports whether all that was recorded is on the disks of as many servers as are wanted, or lost.

@@ -27,6 +27,7 @@ type Host struct {
 	closed  bool
 	bytes   int64           // of all files
 	dirs    map[string]bool // whose entries are not on the disk yet
+	next    nextDocument    // parts of a document that have come
 	acked   map[string]bool // files of which Stored has something to tell; true where a gap is before what has come
 }
 
@@ -55,20 +56,17 @@ func (h *Host) add(name string) *file {
 	return f
 }
 
-func sumOf(r io.ReaderAt, size int64) (uint32, error) {
-	b := make([]byte, size)
-	if _, err := r.ReadAt(b, 0); err != nil && err != io.EOF {
-		return 0, err
-	}
-	return wire.Sum(b), nil
-}
-
 // Apply does what a chunk says. Its error wraps [ErrGap] for a range behind the end of its file, and [ErrLimit].
 func (h *Host) Apply(c *wire.Chunk) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return fmt.Errorf("host %s: session %s is stored no more", h.Name, h.Session)
+	}
+	if c.Kind == wire.Part {
+		if whole, err := h.part(c); !whole {
+			return err
+		}
 	}
 	f := h.files[c.File]
 	if f == nil {
@@ -89,6 +87,8 @@ func (h *Host) Apply(c *wire.Chunk) error {
 	switch c.Kind {
 	case wire.Document:
 		return h.replace(f, c.Data)
+	case wire.Part:
+		return h.install(f)
 	case wire.Cut:
 		return h.cut(f, c.Offset)
 	}
@@ -165,39 +165,6 @@ func (f *file) cutTo(size int64) {
 	if !f.wasCut || size < f.shortest {
 		f.wasCut, f.shortest = true, size
 	}
-}
-
-// replace puts a document in the place of the one before. It appears whole or not at all.
-func (h *Host) replace(f *file, data []byte) error {
-	if sum := wire.Sum(data); f.have == int64(len(data)) && f.sumNow == sum && f.found == 0 {
-		h.tell(f.name)
-		return nil
-	}
-	disk, next := h.store.disk, filepath.Join(h.dir, ".next")
-	g, err := disk.Open(next)
-	if err != nil {
-		return err
-	}
-	err = g.Truncate(0)
-	if err == nil {
-		_, err = g.WriteAt(data, 0)
-	}
-	if err == nil {
-		err = disk.Sync([]File{g}, nil)
-	}
-	if err = errors.Join(err, g.Close()); err != nil {
-		_ = disk.Remove(next)
-		return err
-	}
-	if err := disk.Rename(next, f.path); err != nil {
-		return err
-	}
-	h.store.forget(f)
-	h.bytes += int64(len(data)) - f.have
-	f.have, f.found, f.sumNow = int64(len(data)), 0, wire.Sum(data)
-	h.soil(f)
-	h.dirs[h.dir] = true
-	return nil
 }
 
 // soil notes that a file is to be synced.

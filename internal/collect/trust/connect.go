@@ -26,6 +26,14 @@ func Connect(urls string, options ...nats.Option) (*nats.Conn, error) {
 	}
 }
 
+// Believed returns how often a broker must refuse a connection with an error until it is believed.
+func Believed(err error) int {
+	if mayPass(err) {
+		return believedAfter
+	}
+	return 1
+}
+
 // mayPass reports whether a connection that failed may be made at once.
 func mayPass(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || !Refused(err) && !errors.Is(err, nats.ErrNoServers)

@@ -4,7 +4,7 @@
 // A chunk is a range of one file of a host's trace, little endian:
 //
 //	 0  magic     "MRC1"
-//	 4  kind      1 data, 2 document, 3 cut
+//	 4  kind      1 data, 2 document, 3 cut, 4 part of a document
 //	 5  flags     bit 0: the bytes are compressed by zstd
 //	 6  session   bytes of its name, uint16
 //	 8  file      bytes of its name, uint16
@@ -13,6 +13,8 @@
 //	16  offset    uint64: of the range in the file; of a document 0; of a cut the size that is left
 //	24  checksum  CRC-32C of bytes 0 to 23, the names and the range before compression
 //	28  names of session and file, then the range
+//
+// The range of a part begins with 8 bytes of its own: the CRC-32C of all of the document, and its size, uint32.
 //
 // The checksum is the agent's word: it covers the way from the agent's memory to the server's.
 package wire
@@ -31,6 +33,7 @@ const (
 	Data     Kind = 1 // bytes at an offset
 	Document Kind = 2 // the whole of a file that is replaced as a whole
 	Cut      Kind = 3 // the file has fewer bytes than the server
+	Part     Kind = 4 // a range of a document that no message has room for; the last one replaces the file
 )
 
 // Limits of a chunk, bytes.
@@ -147,9 +150,9 @@ func (c *Chunk) check() error {
 	}
 	document := c.File == Metadata
 	switch {
-	case c.Kind != Data && c.Kind != Document && c.Kind != Cut:
+	case c.Kind != Data && c.Kind != Document && c.Kind != Cut && c.Kind != Part:
 		return fmt.Errorf("a chunk of kind %d, which is not known", c.Kind)
-	case document != (c.Kind == Document):
+	case document != (c.Kind == Document || c.Kind == Part):
 		return fmt.Errorf("a chunk of kind %d for %s", c.Kind, c.File)
 	case c.Kind == Document && c.Offset != 0:
 		return fmt.Errorf("a document at offset %d", c.Offset)
