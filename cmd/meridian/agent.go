@@ -123,40 +123,22 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Close()
-	var said atomic.Pointer[wire.AgentStatus]
-	o.Tell = func(status *wire.AgentStatus) {
-		copied := *status
-		said.Store(&copied)
-	}
-	// It is found like agents that take commands, and says that it takes none.
-	unserve, err := standby.Serve(c, f.host, log, func() any { return said.Load() }, func([]byte) wire.HostState {
-		return wire.HostState{Host: f.host, State: wire.StateRefused, Error: "its agent takes no commands: start it with --standby"}
-	})
-	if err != nil {
-		return err
-	}
-	defer unserve()
 	ended := make(chan struct{})
-	o.Conn, o.Ended, o.Log = c, ended, log
-	reached, err := reachedFrom(c)
-	if err != nil {
-		return err
-	}
-	probes := newAgentProbes(f, f.dir, o.Session, args, c, reached, log)
+	o.Conn, o.Ended, o.Log = c.Conn, ended, log
+	probes := newAgentProbes(f, f.dir, o.Session, args, c.Conn, log)
 	o.Probing = probes.probing
-	s, err := ship.New(o)
-	if err != nil {
-		return err
-	}
-	log("session %s, host %s: sending %s to %s", o.Session, o.Host, o.Dir, c.ConnectedUrlRedacted())
+	log("session %s, host %s: sending %s to %s", o.Session, o.Host, o.Dir, redacted(f.server))
 	r := recorder{dir: f.dir, args: append(f.recorderArgs(), args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
 	// Shipping goes on after the command is interrupted: what the recorder writes at its end is sent as well.
 	shipping, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer stop()
+	watching, watched := context.WithCancel(shipping)
 	var all errgroup.Group
 	var sum ship.Summary
+	all.Go(func() error { c.watch(watching); return nil })
 	all.Go(func() (err error) {
-		sum, err = s.Run(shipping)
+		defer watched()
+		sum, err = f.ship(shipping, o)
 		return err
 	})
 	code, err := probes.beside(cmd.Context(), &r)
@@ -171,6 +153,27 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 		return &commandEnded{err: fmt.Errorf("the recorder ended with exit code %d", code), code: code}
 	}
 	return f.promise(sum)
+}
+
+// ship sends what is recorded. The agent is found like those that take commands, and says that it takes none.
+func (f *agentFlags) ship(ctx context.Context, o ship.Options) (sum ship.Summary, err error) {
+	var said atomic.Pointer[wire.AgentStatus]
+	o.Tell = func(status *wire.AgentStatus) {
+		copied := *status
+		said.Store(&copied)
+	}
+	unserve, err := standby.Serve(o.Conn, f.host, o.Log, func() any { return said.Load() }, func([]byte) wire.HostState {
+		return wire.HostState{Host: f.host, State: wire.StateRefused, Error: "its agent takes no commands: start it with --standby"}
+	})
+	if err != nil {
+		return sum, err
+	}
+	defer unserve()
+	s, err := ship.New(o)
+	if err != nil {
+		return sum, err
+	}
+	return s.Run(ctx)
 }
 
 // recorderArgs returns the flags of the recorder that the agent's own imply.

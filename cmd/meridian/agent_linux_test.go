@@ -261,3 +261,68 @@ func TestWhatIsDroppedUnsentIsToldByTheAgentAndByReadersOfTheServersDirectory(t 
 	}
 	_ = c.end(c.server)
 }
+
+func TestAnAgentRecordsBeforeItsBrokerIsThere(t *testing.T) {
+	c := newCollection(t)
+	_ = c.server.Process.Kill()
+	_ = c.server.Wait()
+	c.record()
+	emit := func(n string) {
+		cmd := exec.Command("emit", n)
+		cmd.Env = append(os.Environ(), "MERIDIAN="+c.rings)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	emit("300")
+	for until := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) { // the recorder has them
+		if sensors, _ := filepath.Glob(filepath.Join(c.trace, "sensor_*")); len(sensors) > 0 {
+			break
+		} else if time.Now().After(until) {
+			t.Fatal("nothing is recorded")
+		}
+	}
+	c.serve(strings.TrimPrefix(c.url, "nats://"))
+	emit("10")
+	code := c.end(c.agent)
+	said, err := os.ReadFile(filepath.Join(c.dir, "agent.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code != 0 || !strings.Contains(string(said), "cannot be reached yet") || !strings.Contains(string(said), "connected to "+c.url) {
+		t.Errorf("the agent's exit code is %d: %s", code, said)
+	}
+	if d := c.differences(); d != nil {
+		t.Error(d)
+	}
+	_ = c.end(c.server)
+}
+
+func TestAnAgentThatIsRefusedWhenTheBrokerComesSaysSo(t *testing.T) {
+	c := newCollection(t)
+	_ = c.end(c.server)
+	c.record()
+	for until := time.Now().Add(60 * time.Second); len(c.recorders()) == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("nothing is recorded")
+		}
+	}
+	if out, err := exec.Command("meridian", "server", "init", "-q", "--dir", filepath.Join(c.dir, "stored"), "--name", "127.0.0.1").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c.serve(strings.TrimPrefix(c.url, "nats://"))
+	path := filepath.Join(c.dir, "agent.log")
+	for until := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if said, _ := os.ReadFile(path); strings.Contains(string(said), "the broker asks for a key") {
+			break
+		} else if time.Now().After(until) {
+			t.Fatalf("the agent says %s", said)
+		}
+	}
+	_ = c.agent.Process.Kill()
+	_ = c.agent.Wait()
+	for _, p := range c.recorders() {
+		_ = p.Signal(os.Interrupt)
+	}
+	_ = c.end(c.server)
+}

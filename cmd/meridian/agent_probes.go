@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,8 @@ type agentProbes struct {
 	conn          *nats.Conn
 	host, session string
 	file          string // of the plan; "": no probes are exchanged
-	listen        string // where the recorder answers
-	reached       string // the address of this host, where listen has none
+	listen        string // where the recorder answers; "": where the broker is reached from
+	reached       string // the address of this host from which the broker was reached first; "" before
 	log           func(format string, args ...any)
 
 	status  atomic.Pointer[wire.Probing]
@@ -51,13 +52,10 @@ const (
 const probesFile = ".probes"
 
 // newAgentProbes prepares the exchange of probes by a recorder with these flags.
-func newAgentProbes(f *agentFlags, dir, session string, recordArgs []string, c *nats.Conn, reached string, log func(string, ...any)) *agentProbes {
-	p := &agentProbes{conn: c, reached: reached, host: f.host, session: session, log: log, listen: f.probeAddress}
+func newAgentProbes(f *agentFlags, dir, session string, recordArgs []string, c *nats.Conn, log func(string, ...any)) *agentProbes {
+	p := &agentProbes{conn: c, host: f.host, session: session, log: log, listen: f.probeAddress}
 	if f.probeAddress == "off" || ownProbes(recordArgs) != "" {
 		return p
-	}
-	if p.listen == "" {
-		p.listen = net.JoinHostPort(p.reached, "0")
 	}
 	p.file = filepath.Join(dir, probesFile)
 	p.status.Store(new(wire.Probing))
@@ -173,7 +171,12 @@ func (p *agentProbes) follow(b []byte, now time.Time) error {
 		return nil
 	}
 	p.planner, p.heard = x.Server, now
-	plan := planned.Plan{Listen: p.listen, Key: x.Key}
+	if p.reached == "" {
+		if p.reached, err = reachedFrom(p.conn); err != nil {
+			return err
+		}
+	}
+	plan := planned.Plan{Listen: cmp.Or(p.listen, net.JoinHostPort(p.reached, "0")), Key: x.Key}
 	for _, a := range x.Ask {
 		plan.Ask = append(plan.Ask, planned.Peer{Name: a.Host, Address: a.Address, Rate: a.Rate})
 	}

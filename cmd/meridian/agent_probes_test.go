@@ -10,7 +10,7 @@ import (
 )
 
 func TestAnotherServersPlanIsFollowedWhenTheFirstIsSilent(t *testing.T) {
-	p := &agentProbes{host: "web", session: "night", file: filepath.Join(t.TempDir(), probesFile), listen: "127.0.0.1:0"}
+	p := &agentProbes{host: "web", session: "night", file: filepath.Join(t.TempDir(), probesFile), reached: "127.0.0.1"}
 	plan := func(server, digit string) []byte {
 		return wire.Encode(wire.ProbePlan{Version: wire.Version, Server: server, Session: "night", Key: strings.Repeat(digit, 64)})
 	}

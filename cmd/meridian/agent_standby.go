@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/collect/ship"
 	"meridian/internal/collect/standby"
@@ -83,10 +84,6 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Close()
-	reached, err := reachedFrom(c)
-	if err != nil {
-		return err
-	}
 	probes := new(atomic.Pointer[agentProbes])
 	o.Probing = func() *wire.Probing {
 		if p := probes.Load(); p != nil {
@@ -95,22 +92,26 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	a, err := standby.New(standby.Options{
-		Conn: c, Host: f.host, Dir: f.dir, Ship: o, Drain: f.drain, RemoveSent: f.removeSent, Log: log,
+		Conn: c.Conn, Host: f.host, Dir: f.dir, Ship: o, Drain: f.drain, RemoveSent: f.removeSent, Log: log,
 		Check:  func(args []string) error { return checkCommanded(args, f.allowCommands) },
-		Record: f.recordCommanded(cmd, args, c, reached, probes),
+		Record: f.recordCommanded(cmd, args, c.Conn, probes),
 	})
 	if err != nil {
 		return err
 	}
-	log("host %s waits for commands, at %s", f.host, c.ConnectedUrlRedacted())
+	log("host %s waits for commands, at %s", f.host, redacted(f.server))
+	watching, stop := context.WithCancel(cmd.Context())
+	var watch errgroup.Group
+	watch.Go(func() error { c.watch(watching); return nil })
+	defer func() { stop(); _ = watch.Wait() }() // it has no error
 	return a.Run(cmd.Context())
 }
 
 // recordCommanded returns what records sessions, as processes. current is how the recorder that runs exchanges probes.
-func (f *agentFlags) recordCommanded(cmd *cobra.Command, args []string, c *nats.Conn, reached string, current *atomic.Pointer[agentProbes]) standby.Recorder {
+func (f *agentFlags) recordCommanded(cmd *cobra.Command, args []string, c *nats.Conn, current *atomic.Pointer[agentProbes]) standby.Recorder {
 	return func(ctx context.Context, x standby.Recording) (warning string, err error) {
 		said := &lastLine{to: cmd.ErrOrStderr()}
-		probes := newAgentProbes(f, x.Dir, filepath.Base(x.Dir), slices.Concat(args, x.Args), c, reached, f.log(cmd))
+		probes := newAgentProbes(f, x.Dir, filepath.Base(x.Dir), slices.Concat(args, x.Args), c, f.log(cmd))
 		current.Store(probes)
 		defer current.Store(nil)
 		r := recorder{

@@ -86,11 +86,6 @@ func connectTo(urls, name string, key *trust.Key, say func(format string, args .
 	return nil, fmt.Errorf("%s: %w: is 'meridian server' running there?", urls, err)
 }
 
-// connectAsHost connects to a broker as the agent of a host: answers come on a subject of its own, since it may listen to no other.
-func connectAsHost(urls, host string, key *trust.Key, say func(format string, args ...any)) (*nats.Conn, error) {
-	return connectTo(urls, "meridian agent "+host, key, say, nats.CustomInboxPrefix(wire.OfHost(host, "inbox")))
-}
-
 // connectAsOperator connects to a broker with the key of operators from a file; "" for none. Without URLs those of the key are meant.
 func connectAsOperator(urls, file string, say func(format string, args ...any)) (*nats.Conn, error) {
 	key, err := keyFile("key", file, wire.OperatorRole, say)

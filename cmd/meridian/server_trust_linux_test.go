@@ -20,7 +20,7 @@ func newKeyed(t *testing.T) *keyed {
 	dir := t.TempDir()
 	k := &keyed{&collection{t: t, dir: dir, rings: filepath.Join(dir, "rings")}, filepath.Join(dir, "stored"), map[string]*waited{}}
 	k.command("server", "init", "-q", "--dir", k.keys, "--name", "127.0.0.1")
-	k.serve("127.0.0.1:0")
+	k.serve("0.0.0.0:0")
 	return k
 }
 
@@ -116,13 +116,13 @@ func TestWithoutAnInvitationNothingIsStored(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"no key":                     {[]string{"--server", k.url}, 1, "asks for a key"},
-		"another server's":           {[]string{"--invite", filepath.Join(k.dir, "foreign.invitation")}, 1, "the key is of another server"},
-		"of another host":            {[]string{"--invite", filepath.Join(k.dir, "web.invitation"), "--host", "db"}, 2, "is the invitation of host web"},
-		"the server's key":           {[]string{"--invite", filepath.Join(k.keys, ".trust", "server.key")}, 2, "one of the role host is wanted"},
-		"a file that is no key":      {[]string{"--invite", filepath.Join(k.keys, ".trust", "ca.pem")}, 2, "not a key or invitation"},
-		"a file that is not there":   {[]string{"--invite", filepath.Join(k.dir, "none")}, 2, "no such file"},
-		"an address without a name ": {[]string{"--invite", filepath.Join(k.dir, "web.invitation"), "--server", strings.Replace(k.url, "127.0.0.1", "127.0.0.2", 1)}, 1, ""},
+		"no key":                    {[]string{"--server", k.url}, 1, "asks for a key"},
+		"another server's":          {[]string{"--invite", filepath.Join(k.dir, "foreign.invitation")}, 1, "the key is of another server"},
+		"of another host":           {[]string{"--invite", filepath.Join(k.dir, "web.invitation"), "--host", "db"}, 2, "is the invitation of host web"},
+		"the server's key":          {[]string{"--invite", filepath.Join(k.keys, ".trust", "server.key")}, 2, "one of the role host is wanted"},
+		"a file that is no key":     {[]string{"--invite", filepath.Join(k.keys, ".trust", "ca.pem")}, 2, "not a key or invitation"},
+		"a file that is not there":  {[]string{"--invite", filepath.Join(k.dir, "none")}, 2, "no such file"},
+		"an address without a name": {[]string{"--invite", filepath.Join(k.dir, "web.invitation"), "--server", strings.Replace(k.url, "127.0.0.1", "127.0.0.2", 1)}, 1, "connect by another address"},
 	} {
 		c := exec.Command("meridian", append(append([]string{"agent", "-o", filepath.Join(k.dir, "trace")}, test.flags...), "--", "-q")...)
 		out, _ := c.CombinedOutput()
