@@ -105,10 +105,11 @@ bench-clock: build ## synchronisers side by side where the truth is known: chron
 	bin/clockbench -hops 10 $(FLAGS)
 	bin/clockbench -hosts 8 $(FLAGS)
 
-bench-live: build ## the time until an event is seen in the browser, and a page of ten million that grows; needs Chromium and root
+bench-live: build ## the time until an event is seen in the browser and printed by tail, and a page of ten million that grows; needs Chromium and root
 	go build -o bin/livebench ./tools/livebench
 	go build -o bin/viewbench ./tools/viewbench
 	bin/livebench -check $(FLAGS)
+	bin/livebench -check -tail json $(FLAGS)
 	bin/viewbench -grow 10000 -check
 
 bench-tls: ## what keys and TLS take of the collection of traces, on a machine that does nothing else

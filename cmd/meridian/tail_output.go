@@ -11,11 +11,11 @@ import (
 
 // lineOutput writes whole lines into a pipe whose reader may stop reading. An interrupt ends the command though the pipe is full: a
 // write to a full pipe cannot be interrupted, so it is not begun. A pipe that is ready for writing takes pipeRoom bytes at once
-// (PIPE_BUF, pipe(7)).
+// (PIPE_BUF, pipe(7)), and one that is empty takes all that it holds.
 type lineOutput struct {
 	ctx   context.Context // of the command
 	to    io.Writer
-	ready func(wait time.Duration) (bool, error) // waits until the pipe takes pipeRoom bytes
+	ready func(wait time.Duration) (room int, err error) // waits until the pipe takes so many bytes at once; 0: it does not
 	now   func() time.Time
 	rest  []byte // the begin of a line
 }
@@ -41,7 +41,7 @@ func newLineOutput(ctx context.Context, out io.Writer) (_ io.Writer, flush func(
 	if !ok {
 		return out, func() error { return nil }
 	}
-	o := &lineOutput{ctx: ctx, to: f, ready: func(wait time.Duration) (bool, error) { return hasRoom(f, wait) }, now: time.Now}
+	o := &lineOutput{ctx: ctx, to: f, ready: func(wait time.Duration) (int, error) { return roomOf(f, wait) }, now: time.Now}
 	return o, o.flush
 }
 
@@ -52,7 +52,7 @@ func (o *lineOutput) Write(b []byte) (int, error) {
 	}
 	end := bytes.LastIndexByte(b, '\n') + 1
 	err := o.write(b[:end])
-	o.rest = append([]byte(nil), b[end:]...)
+	o.rest = bytes.Clone(b[end:])
 	if err != nil {
 		return 0, err
 	}
@@ -62,10 +62,11 @@ func (o *lineOutput) Write(b []byte) (int, error) {
 // write writes in parts that the pipe takes at once, each of whole lines unless one line is longer.
 func (o *lineOutput) write(b []byte) error {
 	for len(b) > 0 {
-		if err := o.wait(); err != nil {
+		room, err := o.wait()
+		if err != nil {
 			return err
 		}
-		part := b[:min(len(b), pipeRoom)]
+		part := b[:min(len(b), room)]
 		if end := bytes.LastIndexByte(part, '\n') + 1; end > 0 {
 			part = part[:end]
 		}
@@ -78,20 +79,20 @@ func (o *lineOutput) write(b []byte) error {
 	return nil
 }
 
-// wait waits for room in the pipe: for ever, or after an interrupt as long as readerPatience.
-func (o *lineOutput) wait() error {
+// wait waits for room in the pipe, and returns how much there is: for ever, or after an interrupt as long as readerPatience.
+func (o *lineOutput) wait() (room int, err error) {
 	var since time.Time
 	for {
-		ready, err := o.ready(readyInterval)
-		if ready || err != nil {
-			return err
+		room, err := o.ready(readyInterval)
+		if room > 0 || err != nil {
+			return room, err
 		}
 		switch {
 		case o.ctx.Err() == nil:
 		case since.IsZero():
 			since = o.now()
 		case o.now().Sub(since) >= readerPatience:
-			return errNotRead
+			return 0, errNotRead
 		}
 	}
 }

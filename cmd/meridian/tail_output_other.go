@@ -9,5 +9,5 @@ import (
 
 const canWaitForRoom = false
 
-// hasRoom cannot wait here: the pipe is written to, which may block.
-func hasRoom(*os.File, time.Duration) (bool, error) { return true, nil }
+// roomOf cannot wait here: the pipe is written to, which may block.
+func roomOf(*os.File, time.Duration) (int, error) { return pipeRoom, nil }

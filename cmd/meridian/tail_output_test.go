@@ -37,14 +37,14 @@ func TestAnInterruptEndsTheOutputAtALineThoughNobodyReadsIt(t *testing.T) {
 		t.Fatalf("a pipe is written to as %T", out)
 	}
 	full, wait, passed := 0, o.ready, time.Unix(5, 0)
-	o.ready = func(time.Duration) (bool, error) {
-		ready, err := wait(0)
-		if !ready {
+	o.ready = func(time.Duration) (int, error) {
+		room, err := wait(0)
+		if room == 0 {
 			if full++; full == 3 {
 				interrupt()
 			}
 		}
-		return ready, err
+		return room, err
 	}
 	o.now = func() time.Time { passed = passed.Add(readerPatience / 4); return passed }
 	all := numberedLines()

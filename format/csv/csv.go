@@ -45,6 +45,7 @@ type Writer struct {
 	out    timeline.Lines
 	layout *table.Layout
 	raw    bool
+	time   table.Instants
 	line   []byte
 	cell   []byte
 }
@@ -77,7 +78,7 @@ func (c *Writer) Write(r *trace.TimelineEvent) error {
 	}
 	c.out.Events++
 	names := table.RowOf(c.out.Schema, r)
-	c.line = append(table.AppendTime(c.line, r.Time), ',')
+	c.line = append(c.time.Append(c.line, r.Time), ',')
 	c.line = append(strconv.AppendInt(c.line, int64(r.Time), 10), ',')
 	for _, n := range [...]clock.TimelineTime{r.Low, r.High} {
 		if r.Bounded {

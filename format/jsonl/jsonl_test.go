@@ -82,3 +82,36 @@ func TestAddressesAreWrittenAsAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestALineIsTheSameWhateverWasWrittenBefore renames rows, hosts and classes between events, as a schema that grows may.
+func TestALineIsTheSameWhateverWasWrittenBefore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, events := eventtest.Draw(t)
+		var got, want strings.Builder
+		w, err := NewWriter(&got, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range events {
+			switch r, name := &events[i], rapid.StringN(0, 5, -1).Draw(t, "name"); rapid.IntRange(0, 5).Draw(t, "renamed") {
+			case 0:
+				l.Hosts[r.Host] = name
+			case 1:
+				l.Streams[r.Stream].Name = name
+			case 2:
+				l.Streams[r.Stream].Kind = trace.Device
+			case 3:
+				l.Classes[r.Class].Name = name
+			case 4:
+				l.Classes[r.Class].Category = name
+			}
+			if err := w.Write(&events[i]); err != nil {
+				t.Fatal(err)
+			}
+			want.WriteString(write(t, l, events[i:i+1]))
+		}
+		if err := w.Close(); err != nil || got.String() != want.String() {
+			t.Fatalf("error %v, got\n%s\nnot\n%s", err, got.String(), want.String())
+		}
+	})
+}

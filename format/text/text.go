@@ -28,6 +28,7 @@ import (
 type Writer struct {
 	out   timeline.Lines
 	notes timeline.Notes
+	time  table.Instants
 	line  []byte
 	value []byte
 }
@@ -50,7 +51,7 @@ func (w *Writer) Write(r *trace.TimelineEvent) error {
 	late, moved := w.notes.Take()
 	w.out.Events++
 	names := table.RowOf(w.out.Schema, r)
-	b := append(table.AppendTime(w.line[:0], r.Time), ' ')
+	b := append(w.time.Append(w.line[:0], r.Time), ' ')
 	switch _, aligned := w.out.Schema.Component(r); {
 	case r.Bounded:
 		b = append(b, "±"...)

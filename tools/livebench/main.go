@@ -5,15 +5,19 @@
 //	livebench emit --rings--> meridian record --flush 10ms --kernel sched,syscalls --files--> meridian view --follow --> Chromium
 //	100,000 events/s, 50 marks/s                                                              tiles, server-sent events
 //
-//	go run ./tools/livebench [-rate 100000] [-seconds 20] [-kernel sched,syscalls] [-latency 100ms] [-flush 10ms] [-check]
+//	go run ./tools/livebench [-rate 100000] [-length 20s] [-kernel sched,syscalls] [-latency 100ms] [-flush 10ms] [-check]
+//	go run ./tools/livebench -tail json [-latency 20ms] ...
 //
 // A mark is a slice among the program's other events with a field of its own: the time of day at which it was emitted. It is
 // seen when the frame that draws it is over and the next one begins. So the latency holds all that lies between: ring, recorder,
 // files, sorter, index, server, decoding, drawing. What the frames of the page cost, and what the viewer's process and
 // the recorder take of a core, is printed beside it.
 //
-// With -check the exit code is 1 if the median is above 300 ms or the p99 above 1 s. Nothing here is a test: other work on the
-// machine may not break the build. It needs Chromium, and root for kernel events.
+// With -tail meridian tail takes the place of viewer and browser: every line goes into a pipe, and is read. Then --latency is 20 ms unless it is given.
+//
+// With -check the exit code is 1 if the median is above 300 ms or the p99 above 1 s; with -tail, if the p99 is above 40 ms or tail takes more than
+// 15% of a core. Nothing here is a test: other work on the
+// machine may not break the build. It needs Chromium without -tail, and root for kernel events.
 package main
 
 import (
@@ -56,10 +60,15 @@ func main() {
 	flag.DurationVar(&b.latency, "latency", 100*time.Millisecond, "how long the viewer waits for late events")
 	flag.DurationVar(&b.flush, "flush", 10*time.Millisecond, "how long the recorder keeps events to itself")
 	flag.StringVar(&b.shot, "shot", "", "keep a picture of the page as this FILE")
+	tail := flag.String("tail", "", "measure meridian tail in a `FORMAT` instead of the page: json or text")
 	check := flag.Bool("check", false, "exit with 1 if a bar is missed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *tail != "" {
+		b.runTail(ctx, *tail, *check)
+		return
+	}
 	r, err := b.run(ctx)
 	if err != nil {
 		exit(err)
@@ -67,6 +76,22 @@ func main() {
 	median, p99 := b.print(r)
 	if *check && (median > maxMedian || p99 > maxP99) {
 		exit(fmt.Errorf("missed: the median is to be %d ms at most, p99 %d ms", maxMedian, maxP99))
+	}
+}
+
+// runTail measures tail.
+func (b *bench) runTail(ctx context.Context, format string, check bool) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "latency" })
+	if !given {
+		b.latency = 20 * time.Millisecond
+	}
+	t, err := b.tail(ctx, format)
+	if err != nil {
+		exit(err)
+	}
+	if p99, share := b.printTail(t, format); check && (p99 > maxTailP99 || share > maxTailShare) {
+		exit(fmt.Errorf("missed: p99 is to be %d ms at most, tail to take %.0f%% of a core", maxTailP99, 100*maxTailShare))
 	}
 }
 

@@ -39,10 +39,7 @@ func (b *bench) run(ctx context.Context) (r *result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	dir, rings := filepath.Join(scratch, "trace"), filepath.Join(scratch, "rings")
-	if err := os.Mkdir(rings, 0o700); err != nil {
-		return nil, err
-	}
+	dir := filepath.Join(scratch, "trace")
 	browser, err := chromium.Start(ctx)
 	if err != nil {
 		return nil, err
@@ -53,15 +50,8 @@ func (b *bench) run(ctx context.Context) (r *result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, interrupt(viewer)) }()
-	args := []string{"record", "-q", "--rings", rings, "-o", dir, "--flush", b.flush.String()}
-	if b.kernel != "" {
-		args = append(args, "--kernel", b.kernel)
-	}
-	emission := b.length + settling + 10*time.Second // it goes on while the page is asked
-	args = append(args, "--", b.self, "emit", "-rate", fmt.Sprint(b.rate), "-length", emission.String())
-	recorder := exec.CommandContext(ctx, b.meridian, args...)
-	recorder.Stderr = os.Stderr
-	if err := recorder.Start(); err != nil {
+	recorder, err := b.record(ctx, scratch, dir)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = recorder.Process.Kill(); _ = recorder.Wait() }() // what it says of its end is not measured
@@ -74,20 +64,13 @@ func (b *bench) run(ctx context.Context) (r *result, err error) {
 	if err := p.watch(settling); err != nil {
 		return nil, err
 	}
-	before := [2]time.Duration{cpu(recorder), cpu(viewer)}
-	begun := time.Now()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(b.length):
+	if err := b.measure(ctx, recorder, viewer); err != nil {
+		return nil, err
 	}
-	took := time.Since(begun).Seconds()
-	b.recorder = cost{share: (cpu(recorder) - before[0]).Seconds() / took}
-	b.viewer = cost{share: (cpu(viewer) - before[1]).Seconds() / took, own: memory(viewer)}
 	if r, err = p.result(); err != nil {
 		return nil, err
 	}
-	r.Emitted = int(took / markInterval.Seconds())
+	r.Emitted = int(b.length / markInterval)
 	if b.shot != "" {
 		png, err := chromedp.Run(tab, chromedp.CaptureScreenshot())
 		if err != nil {
@@ -96,6 +79,45 @@ func (b *bench) run(ctx context.Context) (r *result, err error) {
 		return r, os.WriteFile(b.shot, png, 0o644)
 	}
 	return r, nil
+}
+
+// record starts the recorder of a program that emits.
+func (b *bench) record(ctx context.Context, scratch, dir string) (*exec.Cmd, error) {
+	rings := filepath.Join(scratch, "rings")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		return nil, err
+	}
+	args := []string{"record", "-q", "--rings", rings, "-o", dir, "--flush", b.flush.String()}
+	if b.kernel != "" {
+		args = append(args, "--kernel", b.kernel)
+	}
+	emission := b.length + settling + 10*time.Second // it goes on while the page is asked
+	args = append(args, "--", b.self, "emit", "-rate", fmt.Sprint(b.rate), "-length", emission.String())
+	recorder := exec.CommandContext(ctx, b.meridian, args...)
+	recorder.Stderr = os.Stderr
+	return recorder, recorder.Start()
+}
+
+// measure notes what the recorder and a reader of its trace take of a core for so long.
+func (b *bench) measure(ctx context.Context, recorder, reader *exec.Cmd) error {
+	before := [2]time.Duration{cpu(recorder), cpu(reader)}
+	begun := time.Now()
+	if err := pause(ctx, b.length); err != nil {
+		return err
+	}
+	took := time.Since(begun).Seconds()
+	b.recorder = cost{share: (cpu(recorder) - before[0]).Seconds() / took}
+	b.viewer = cost{share: (cpu(reader) - before[1]).Seconds() / took, own: memory(reader)}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // view starts the viewer and returns the address of its page.
@@ -122,9 +144,14 @@ func interrupt(cmd *exec.Cmd) error {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		return err
 	}
+	return ended(cmd)
+}
+
+// ended waits for the end of a command that was interrupted.
+func ended(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	if gone := (*exec.ExitError)(nil); errors.As(err, &gone) && gone.ExitCode() == 3 {
-		return nil // events were lost: the page says how many
+		return nil // events were lost: it says how many
 	}
 	return err
 }

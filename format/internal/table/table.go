@@ -69,6 +69,7 @@ type plan []place
 
 type place struct {
 	key     string // dotted name, with a mark for a repetition
+	json    []byte // the same as the name of a member, with its colon
 	column  int
 	members []place // Struct, Choice
 }
@@ -155,7 +156,7 @@ func planOf(fields []trace.Field, prefix string, depth int) plan {
 		if met[f.Name]++; met[f.Name] > 1 {
 			key += "_" + strconv.Itoa(met[f.Name])
 		}
-		p[i] = place{key: key, column: -1}
+		p[i] = place{key: key, json: append(AppendString(nil, key), ':'), column: -1}
 		if nested(&f.Type) && depth < deepest {
 			p[i].members = planOf(f.Type.Fields, key+".", depth+1)
 		}
@@ -264,8 +265,7 @@ func (t *Layout) put(p *place, v *trace.Value, of *trace.Field) {
 	} else {
 		t.Rest = append(t.Rest, ',')
 	}
-	t.Rest = AppendString(t.Rest, p.key)
-	t.Rest = append(t.Rest, ':')
+	t.Rest = append(t.Rest, p.json...)
 	t.Rest = appendField(t.Rest, v, of)
 }
 

@@ -20,8 +20,13 @@ func NewLines(format string, out io.Writer, s *trace.Schema) (Lines, error) {
 	return Lines{progress, bufio.NewWriterSize(out, 64<<10)}, err
 }
 
-// WriteLine writes a line.
+// WriteLine writes a line. The output gets whole lines, as long as they are shorter than the buffer.
 func (l *Lines) WriteLine(line []byte) error {
+	if len(line) > l.buffer.Available() {
+		if err := l.Flush(); err != nil {
+			return err
+		}
+	}
 	if l.Err == nil {
 		_, err := l.buffer.Write(line)
 		l.fail(err)
