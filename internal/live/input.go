@@ -29,7 +29,8 @@ type input struct {
 	dropped  *dropped         // of trace
 	capture  *followedCapture // the same, of a capture
 	entries  *order.SourceEntries
-	hasTags  bool // the ends of its messages have tags that are unique everywhere
+	hasTags  bool              // the ends of its messages have tags that are unique everywhere
+	grain    trace.Granularity // of its stamps, of a trace; a capture knows its own
 
 	given    bool        // by Options, others are found
 	derived  bool        // name is not of traces in the directory
@@ -294,6 +295,7 @@ func (in *input) read() (bool, error) {
 	in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
 	if in.trace != nil {
 		in.dropped.see(in)
+		in.grain.Add(in.event.Time)
 	}
 	in.s.see(in, in.parent == nil || !in.parent.began || in.event.Time > in.parent.event.Time)
 	if !in.s.alone {
@@ -355,7 +357,15 @@ func (in *input) locate() {
 	}
 }
 
-// mark notes the end of a message. Tracers that number messages do so among the traces that were written together, which are those of one
+// granularity returns the step of the stamps as far as they tell, ns.
+func (in *input) granularity() int64 {
+	if in.capture != nil {
+		return in.capture.Granularity()
+	}
+	return in.grain.Step()
+}
+
+// mark notes the end of a message. What is received may have come up to a step of the stamps later. Tracers that number messages do so among the traces that were written together, which are those of one
 // session.
 func (in *input) mark() {
 	scope := ""
@@ -363,10 +373,14 @@ func (in *input) mark() {
 		scope = "session"
 	}
 	key := trace.KeyOf("flow", scope, strconv.FormatUint(in.event.Flow, 10))
+	end := tagEnd{in.number, in.event.Time}
+	if in.event.Role == trace.Receives {
+		end.time = clock.Add(end.time, in.granularity()-1)
+	}
 	if in.hasTags {
-		in.s.tags.add(in.s.time(), key, in.event.Role, tagEnd{in.number, in.event.Time})
+		in.s.tags.add(in.s.time(), key, in.event.Role, end)
 	} else {
-		in.s.numbered.add(in.s.time(), key, in.event.Role, tagEnd{in.number, in.event.Time})
+		in.s.numbered.add(in.s.time(), key, in.event.Role, end)
 	}
 }
 
@@ -379,10 +393,8 @@ func (in *input) record() *trace.TimelineEvent {
 		r.Low, r.High = r.Time, r.Time
 	} else if in.place.Bounded && in.s.shared[in.place.Component] {
 		r.Bounded, r.Low, r.High = true, in.place.Low, in.place.High
-		if in.capture != nil { // it happened up to a step of the stamps later
-			if step := in.capture.Granularity(); step > 1 {
-				r.High = max(r.High, in.s.place(in.number, clock.Add(e.Time, step-1)).High)
-			}
+		if step := in.granularity(); step > 1 { // it happened up to a step of the stamps later
+			r.High = max(r.High, in.s.place(in.number, clock.Add(e.Time, step-1)).High)
 		}
 	}
 	r.Stream = in.sub

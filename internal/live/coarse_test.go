@@ -1,0 +1,76 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"meridian/clock"
+	"meridian/internal/testneed"
+	"meridian/order"
+)
+
+// TestEventsOfCoarseStampsAreWithinTrueBounds cuts stamps off to a step that no trace states. Messages then seem to arrive before they were sent, by up to
+// a step: nobody set a clock.
+func TestEventsOfCoarseStampsAreWithinTrueBounds(t *testing.T) {
+	t.Parallel()
+	tests := [][2]int64{{1_000_000, 1_000_000}, {1_000_000, 1}, {1, 1_000_000}, {10_000, 4_000_000}}
+	for _, steps := range tests[:testneed.Cases(len(tests))] {
+		const seconds = 6
+		hosts := talk(seconds, 17)
+		var exact [2][]clock.HostTime
+		for i := range hosts {
+			for k := range hosts[i].events {
+				e := &hosts[i].events[k]
+				exact[i] = append(exact[i], e.Event.Time)
+				e.Event.Time -= e.Event.Time % clock.HostTime(steps[i])
+				e.Time = clock.TimelineTime(e.Event.Time)
+			}
+		}
+		s, got := followBeside(t, hosts, seconds, Options{Sorter: order.SorterOptions{Frame: 100 * time.Millisecond}}, 2)
+		follows := reference(got, s)
+		tight, most := 0, clock.TimelineTime(4*(steps[0]+steps[1])+500_000) // a rate is known to two steps in a second at first
+		for _, x := range got {
+			if !x.bounded {
+				continue
+			}
+			i := hostNamed(s.Schema().Hosts[x.host])
+			// In a list that is sorted by exact stamps, an event keeps its number.
+			truth := int64(exact[i][position(&hosts[i], x.n)])
+			if i == 1 {
+				truth = invertB(truth)
+			}
+			if follows == "b" {
+				truth = clockB(truth)
+			}
+			if int64(x.low) > truth+1 || int64(x.high) < truth-1 {
+				t.Fatalf("steps %v: event %d of host %d: truth %d is outside of %d to %d", steps, x.n, x.host, truth, x.low, x.high)
+			}
+			if x.high-x.low <= most {
+				tight++
+			}
+		}
+		if o := s.Outcome(); tight < len(got)*3/4 || len(o.Set) > 0 || o.Violations > 0 {
+			t.Errorf("steps %v: %d of %d events have bounds of %d ns at most; %d violations; set: %s", steps, tight, len(got), most, o.Violations, o.SetText())
+		}
+	}
+}
+
+func hostNamed(name string) int {
+	if name == "b" {
+		return 1
+	}
+	return 0
+}
+
+// position returns where in its host's list an event is, by its field.
+func position(h *host, n int64) int {
+	if k := int(n); h.events[k].Values[0].Int() == n {
+		return k
+	}
+	for k := range h.events {
+		if h.events[k].Values[0].Int() == n {
+			return k
+		}
+	}
+	return -1
+}
